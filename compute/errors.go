@@ -1,0 +1,29 @@
+package compute
+
+import "errors"
+
+// Errors that operations wrap. Test for them with [errors.Is]; the text around them names the operation and its shapes.
+var (
+	// ErrShape: shapes or lengths do not fit each other or the operation.
+	ErrShape = errors.New("shape mismatch")
+	// ErrDType: an element type that the operation does not take.
+	ErrDType = errors.New("wrong element type")
+	// ErrArgument: an option or argument outside its range, such as a nil slice or a stride below one.
+	ErrArgument = errors.New("invalid argument")
+	// ErrUnavailable: the device or adapter asked for does not exist on this machine or in this build.
+	ErrUnavailable = errors.New("device unavailable")
+	// ErrUnsupported: the device cannot do what was asked; the text says what to do instead.
+	ErrUnsupported = errors.New("unsupported")
+	// ErrDeviceLost: the device failed and all that was resident on it is gone. Close it, open it again, upload again.
+	ErrDeviceLost = errors.New("device lost")
+	// ErrOutOfMemory: the device or the configured memory limit has no room for a buffer.
+	ErrOutOfMemory = errors.New("out of device memory")
+	// ErrTooLarge: a buffer, binding or dispatch beyond what the adapter allows at all, however much memory is free.
+	ErrTooLarge = errors.New("beyond a device limit")
+	// ErrClosed: use after Close.
+	ErrClosed = errors.New("closed")
+	// ErrForeignTensor: a tensor, value or kernel of another device or another batch.
+	ErrForeignTensor = errors.New("belongs to another device")
+	// ErrNotRun: a result was asked for before its batch ran.
+	ErrNotRun = errors.New("batch has not run")
+)

@@ -1,0 +1,102 @@
+package compute
+
+import (
+	"context"
+	"sync"
+)
+
+// Future is the result of an asynchronous operation. It is done once: its error never changes afterwards.
+// Destinations passed to the operation hold their results when it is done without error.
+type Future struct {
+	done chan struct{}
+
+	mu        sync.Mutex
+	err       error
+	resolved  bool
+	abandoned bool
+	onAbandon func()
+}
+
+// Resolve completes a future. Deliver, when not nil, writes the results into the caller's memory; it is skipped if err is
+// not nil or the caller has given up waiting. Only the first call counts.
+type Resolve func(err error, deliver func())
+
+// NewFuture is for devices: it returns a future and the function that completes it.
+// onAbandon, when not nil, is called at most once if the only waiter gives up.
+func NewFuture(onAbandon func()) (*Future, Resolve) {
+	f := &Future{done: make(chan struct{}), onAbandon: onAbandon}
+	return f, f.resolve
+}
+
+// Failed returns a future that is done with err.
+func Failed(err error) *Future {
+	f := &Future{done: make(chan struct{}), err: err, resolved: true}
+	close(f.done)
+	return f
+}
+
+func (f *Future) resolve(err error, deliver func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.resolved {
+		return
+	}
+	f.resolved = true
+	f.err = err
+	if err == nil && deliver != nil && !f.abandoned {
+		deliver()
+	}
+	close(f.done)
+}
+
+// Done returns a channel that is closed when the operation has finished, for use in a select.
+func (f *Future) Done() <-chan struct{} { return f.done }
+
+// Err returns the operation's error, or nil while it is running.
+func (f *Future) Err() error {
+	select {
+	case <-f.done:
+		return f.err
+	default:
+		return nil
+	}
+}
+
+// Await waits until the operation is done and returns its error, or until ctx ends and returns ctx.Err().
+// In the latter case the operation goes on: its slices stay in use, and Await may be called again.
+func (f *Future) Await(ctx context.Context) error {
+	select {
+	case <-f.done: // finished work is never reported as cancelled
+		return f.err
+	default:
+	}
+	select {
+	case <-f.done:
+		return f.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// AwaitOrAbandon is Await for the only waiter: when ctx ends first, the caller's slices are its own again on return and
+// nothing is written to them any more. What the device still uses stays alive until the device is through with it.
+func (f *Future) AwaitOrAbandon(ctx context.Context) error {
+	err := f.Await(ctx)
+	select {
+	case <-f.done:
+		return f.err
+	default:
+	}
+	f.mu.Lock()
+	if f.resolved {
+		f.mu.Unlock()
+		return f.err
+	}
+	first := !f.abandoned
+	f.abandoned = true
+	f.mu.Unlock()
+	if first && f.onAbandon != nil {
+		f.onAbandon()
+	}
+	return err
+}

@@ -1,0 +1,91 @@
+package compute
+
+// Activation is an elementwise function applied to the result of a matmul or convolution before it is stored.
+// Each is exactly the unary operation of the same name.
+type Activation uint8
+
+// Activations.
+const (
+	NoActivation Activation = iota
+	ReLU
+	GELU    // tanh form
+	GELUErf // erf form
+	SiLU    // x·sigmoid(x), the swish operation
+	Sigmoid
+	Tanh
+)
+
+// Axis says along what a reduction runs.
+type Axis uint8
+
+// Axes.
+const (
+	AllAxes  Axis = iota // the whole tensor, to a result of shape []
+	LastAxis             // the last axis, which the result loses
+)
+
+// MatMulOptions changes how matmul reads its operands and what it does with its result.
+type MatMulOptions struct {
+	TransA bool // a is stored as [..., k, m]
+	TransB bool // b is stored as [..., n, k]
+	Act    Activation
+}
+
+// Conv2DOptions parametrises conv2d, which cross-correlates NCHW input with OIHW weights.
+// Zero strides, dilations and groups mean 1.
+type Conv2DOptions struct {
+	Stride   [2]int // down, across
+	Pad      [2]int // zeros added above and below, left and right
+	Dilation [2]int
+	Groups   int
+	Act      Activation
+}
+
+// PoolOptions parametrises max_pool2d and avg_pool2d over NCHW input.
+// Zero strides mean the window's size. Padding never takes part: neither in a maximum nor in an average's count.
+type PoolOptions struct {
+	Size   [2]int // window: rows, columns
+	Stride [2]int
+	Pad    [2]int // at most half the window
+}
+
+// TransposeOptions orders the axes of the result: axis i of the result is axis Perm[i] of the input.
+// A nil Perm exchanges the last two axes.
+type TransposeOptions struct {
+	Perm []int
+}
+
+// ConcatOptions names the axis along which tensors are joined; negative counts from the end.
+type ConcatOptions struct {
+	Axis int
+}
+
+// SliceOptions selects, along each axis, Size elements from Start on, Step apart.
+// A nil Step means 1 everywhere.
+type SliceOptions struct {
+	Start []int
+	Size  []int
+	Step  []int
+}
+
+// PadOptions adds elements of the given value before and after each axis.
+type PadOptions struct {
+	Before []int
+	After  []int
+	Value  float32
+}
+
+// CastOptions names the element type to convert to.
+type CastOptions struct {
+	To DType
+}
+
+// FillOptions gives the shape that fill produces.
+type FillOptions struct {
+	Shape []int
+}
+
+// ReshapeOptions gives a new shape over the same elements; one entry may be -1.
+type ReshapeOptions struct {
+	Shape []int
+}

@@ -1,0 +1,22 @@
+package compute
+
+import "context"
+
+// Tensor is data that stays on a device between operations. Devices make tensors (Upload, or a batch's Keep) and accept
+// only their own.
+//
+// A tensor is safe for concurrent use; batches that read it may run at the same time. Close frees its memory once the
+// work already submitted no longer needs it, and is idempotent; later use is [ErrClosed].
+type Tensor interface {
+	Shape() []int
+	DType() DType
+	// ReadAsync copies the elements to dst, whose type and length must match: []float32, []int32, []uint32, or []uint16
+	// for Float16 bits.
+	ReadAsync(dst any) *Future
+	Close() error
+}
+
+// Read copies a tensor's elements to dst and waits for it; see [Tensor].
+func Read(ctx context.Context, t Tensor, dst any) error {
+	return t.ReadAsync(dst).AwaitOrAbandon(ctx)
+}

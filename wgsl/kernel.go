@@ -1,0 +1,93 @@
+package wgsl
+
+// Access says how a kernel uses a storage binding.
+type Access uint8
+
+// Accesses.
+const (
+	Read      Access = iota // var<storage, read>
+	ReadWrite               // var<storage, read_write>
+)
+
+// Kernel is one specialised compute shader. Storage buffers are bindings 0, 1, … of group 0, in the order of Bindings; when
+// Uniform is not zero, a uniform buffer of that many bytes with a dynamic offset follows as the next binding.
+// Dimensions are never part of a kernel: they arrive in the uniform.
+type Kernel struct {
+	// Key names the specialisation and nothing else: two kernels with the same key have the same text.
+	Key       string
+	Source    string // WGSL text; parsed only when no pipeline is cached under Key
+	Entry     string // entry point, normally "main"
+	Bindings  []Access
+	Uniform   int // bytes, a multiple of 16, at most 256
+	Workgroup [3]uint32
+	Shared    int // bytes of workgroup memory, for checking against the limit
+}
+
+// Buffer names the memory that a dispatch binds: an operand, the result, or scratch memory of the lowering.
+type Buffer struct {
+	Role  Role
+	Index int // of the operand or the scratch buffer
+	// Offset and Size in bytes select a part; Size 0 means all from Offset on. Offset is a multiple of Caps.StorageAlign.
+	Offset, Size uint64
+}
+
+// Role of a buffer in a lowering.
+type Role uint8
+
+// Roles.
+const (
+	Operand Role = iota
+	Result
+	Scratch
+)
+
+// Dispatch runs a kernel once over a grid of workgroups.
+type Dispatch struct {
+	Kernel *Kernel
+	Bind   []Buffer // one per Kernel.Bindings
+	Params []uint32 // contents of the uniform, at most Kernel.Uniform/4 words; floats as their bits
+	Grid   [3]uint32
+}
+
+// Copy copies bytes between buffers without a kernel.
+type Copy struct {
+	From, To Buffer // same Size, multiple of 4
+}
+
+// Action is a Dispatch or a Copy (exactly one is set).
+type Action struct {
+	Dispatch *Dispatch
+	Copy     *Copy
+}
+
+// Lowering is the code of one step: actions in order. Each sees what the earlier ones wrote.
+type Lowering struct {
+	Actions []Action
+	Scratch []uint64 // bytes of each scratch buffer; contents undefined at the start
+}
+
+// Caps is what code selection depends on: the granted limits and features of a device.
+type Caps struct {
+	MaxWorkgroups     uint32 // per grid dimension
+	MaxInvocations    uint32 // per workgroup
+	MaxWorkgroupSize  [3]uint32
+	MaxShared         uint32 // bytes of workgroup memory
+	MaxStorageBuffers uint32 // per stage
+	MaxBinding        uint64 // bytes of one storage binding
+	MaxBuffer         uint64 // bytes of one buffer
+	StorageAlign      uint32 // of binding offsets
+}
+
+// DefaultCaps are the limits that every WebGPU implementation grants.
+var DefaultCaps = Caps{
+	MaxWorkgroups: 65535, MaxInvocations: 256, MaxWorkgroupSize: [3]uint32{256, 256, 64}, MaxShared: 16384,
+	MaxStorageBuffers: 8, MaxBinding: 128 << 20, MaxBuffer: 256 << 20, StorageAlign: 256,
+}
+
+// Chooser picks one of several variants of an operation: class and problem key the choice ("matmul", "1024x1024x1024"),
+// candidates are variant names, the first being the safe default. It returns an index into candidates.
+type Chooser func(class, problem string, candidates []string) int
+
+// BufferSize returns the size of the buffer that holds n bytes: at least 16, and a multiple of 16 so that any storage
+// buffer can be read and written as vec4 without a tail. What lies beyond the elements is undefined.
+func BufferSize(n int) uint64 { return max(16, (uint64(n)+15)&^15) }

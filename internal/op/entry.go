@@ -67,9 +67,9 @@ type Array struct {
 // Input describes one operand of an entry.
 type Input struct {
 	Name     string
-	DType    compute.DType
-	Optional bool // may be absent; only trailing inputs are optional
-	Variadic bool // one or more; only the last input
+	Types    []compute.DType // that it may have; nil means Float32 only
+	Optional bool            // may be absent; only trailing inputs are optional
+	Variadic bool            // one or more; only the last input
 }
 
 // Attr is what a step says beyond its operands.
@@ -95,8 +95,6 @@ type Entry struct {
 	Scalars []Scalar
 	Options any // zero value of the option type, or nil
 
-	// Out is the element type of the result, unless Infer says otherwise.
-	Out compute.DType
 	// Infer checks operands and attributes, and returns the type of the result. Its errors wrap compute's sentinels;
 	// Entry.Check adds the operation's name and shapes.
 	Infer func(in []Type, a Attr) (Type, error)
@@ -108,6 +106,8 @@ type Entry struct {
 	Ref func(in []Array, a Attr, out Type) []float64
 
 	Tol Tolerance
+	// Magnitude gives the yardstick of Tol.Mag where the reference on absolute values is not it.
+	Magnitude func(in []Array, a Attr, out Type) []float64
 	// Domain bounds the random inputs for which Tol is promised; the zero value means [-4, 4].
 	Domain [2]float64
 }
@@ -139,7 +139,7 @@ func All() []*Entry { return slices.Clone(catalogue) }
 // Lookup returns the entry of that name, or nil.
 func Lookup(name string) *Entry { return byName[name] }
 
-// ReLU and the like name the entry that an activation stands for; nil for none.
+// ActivationEntry returns the unary entry that an activation stands for; nil for none.
 func ActivationEntry(a compute.Activation) (*Entry, error) {
 	name, ok := activations[a]
 	if !ok {
@@ -171,9 +171,9 @@ func (e *Entry) check(in []Type, a Attr) (Type, error) {
 		return Type{}, fmt.Errorf("takes %d to %d operands, got %d: %w", least, most, len(in), compute.ErrArgument)
 	}
 	for i, t := range in {
-		want := e.Inputs[min(i, len(e.Inputs)-1)]
-		if t.DType != want.DType && !e.anyDType() {
-			return Type{}, fmt.Errorf("%s is %v, must be %v: %w", want.Name, t.DType, want.DType, compute.ErrDType)
+		want := &e.Inputs[min(i, len(e.Inputs)-1)]
+		if !want.accepts(t.DType) {
+			return Type{}, fmt.Errorf("%s cannot be %v: %w", want.Name, t.DType, compute.ErrDType)
 		}
 		if len(t.Shape) > MaxRank {
 			return Type{}, fmt.Errorf("%s has %d axes, at most %d are possible: %w", want.Name, len(t.Shape), MaxRank, compute.ErrShape)
@@ -195,8 +195,12 @@ func (e *Entry) check(in []Type, a Attr) (Type, error) {
 	return out, checkShape(out.Shape)
 }
 
-// anyDType: data movement of whole elements does not look at them.
-func (e *Entry) anyDType() bool { return e.Class == Move }
+func (in *Input) accepts(d compute.DType) bool {
+	if in.Types == nil {
+		return d == compute.Float32
+	}
+	return slices.Contains(in.Types, d)
+}
 
 // Arity returns the least and the largest number of operands; the latter is -1 when there is no bound.
 func (e *Entry) Arity() (least, most int) {

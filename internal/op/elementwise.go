@@ -1,0 +1,192 @@
+package op
+
+import (
+	"math"
+
+	"github.com/wavelane/wavelane/compute"
+)
+
+// Tolerances of elementwise entries. WGSL promises correct rounding for + − ·, 2.5 ULP for division, 3+2|x| ULP for exp.
+var (
+	exact     = Tolerance{}
+	rounded   = Tolerance{Rel: 5e-7}
+	nearExact = Tolerance{Abs: 2e-6, Rel: 1e-5}
+)
+
+func unary(name, method, doc string, tol Tolerance, f func(x float64) float64) *Entry {
+	return scalarUnary(name, method, doc, tol, nil, func(x, _ []float64) float64 { return f(x[0]) })
+}
+
+func scalarUnary(name, method, doc string, tol Tolerance, scalars []Scalar, f func(x, p []float64) float64) *Entry {
+	return register(&Entry{Name: name, Method: method, Class: Unary, Doc: doc, Tol: tol, Scalars: scalars, F: f,
+		Inputs: []Input{{Name: "x"}},
+		Infer:  func(in []Type, _ Attr) (Type, error) { return in[0], nil }})
+}
+
+func broadcasting(class Class, name, method, doc string, tol Tolerance, inputs []Input, f func(x, p []float64) float64) *Entry {
+	return register(&Entry{Name: name, Method: method, Class: class, Doc: doc, Tol: tol, Inputs: inputs, F: f,
+		Infer: func(in []Type, _ Attr) (Type, error) {
+			shapes := make([][]int, len(in))
+			for i, t := range in {
+				shapes[i] = t.Shape
+			}
+			s, err := Broadcast(shapes...)
+			return Type{compute.Float32, s}, err
+		}})
+}
+
+func binary(name, method, doc string, tol Tolerance, f func(a, b float64) float64) *Entry {
+	return broadcasting(Binary, name, method, doc, tol, []Input{{Name: "a"}, {Name: "b"}},
+		func(x, _ []float64) float64 { return f(x[0], x[1]) })
+}
+
+func (e *Entry) special(text string) *Entry      { e.Special = text; return e }
+func (e *Entry) domain(low, high float64) *Entry { e.Domain = [2]float64{low, high}; return e }
+func scalar(name string, test ...float32) Scalar { return Scalar{name, test} }
+func sigmoid(x float64) float64                  { return 1 / (1 + math.Exp(-x)) }
+func limitAtMinusInf(x, f float64) float64       { return zeroIf(math.IsInf(x, -1), f) }
+func zeroIf(zero bool, f float64) float64 {
+	if zero {
+		return 0
+	}
+	return f
+}
+func geluTanh(x float64) float64 {
+	return 0.5 * x * (1 + math.Tanh(math.Sqrt(2/math.Pi)*(x+0.044715*x*x*x)))
+}
+
+// Constants of SELU: Klambauer et al., "Self-Normalizing Neural Networks", 2017.
+const (
+	SELUAlpha = 1.6732632423543772848170429916717
+	SELUScale = 1.0507009873554804934193349852946
+)
+
+const minusInfGivesZero = "−Inf gives 0, its limit."
+
+// Unary entries.
+var (
+	Neg   = unary("neg", "Neg", "−x", exact, func(x float64) float64 { return -x })
+	Abs   = unary("abs", "Abs", "|x|", exact, math.Abs)
+	Sqrt  = unary("sqrt", "Sqrt", "√x", rounded, math.Sqrt).special("Negative x gives NaN.").domain(0, 100)
+	Recip = unary("recip", "Recip", "1/x", rounded, func(x float64) float64 { return 1 / x })
+	Exp   = unary("exp", "Exp", "eˣ", Tolerance{Rel: 1e-5}, math.Exp).domain(-20, 20)
+	Log   = unary("log", "Log", "the natural logarithm of x", Tolerance{Abs: 1e-6, Rel: 1e-6}, math.Log).
+		special("0 gives −Inf, negative x NaN.").domain(1e-6, 1000)
+	Log2 = unary("log2", "Log2", "the base-2 logarithm of x", Tolerance{Abs: 1e-6, Rel: 1e-6}, math.Log2).
+		special("0 gives −Inf, negative x NaN.").domain(1e-6, 1000)
+	Sin = unary("sin", "Sin", "the sine of x in radians", Tolerance{Abs: 2e-6}, math.Sin).
+		special("±Inf gives NaN. Beyond |x| = 8192 the error grows with |x|.").domain(-1000, 1000)
+	Cos = unary("cos", "Cos", "the cosine of x in radians", Tolerance{Abs: 2e-6}, math.Cos).
+		special("±Inf gives NaN. Beyond |x| = 8192 the error grows with |x|.").domain(-1000, 1000)
+	Tanh = unary("tanh", "Tanh", "the hyperbolic tangent of x", Tolerance{Abs: 1e-7, Rel: 4e-6}, math.Tanh).domain(-12, 12)
+
+	Floor = unary("floor", "Floor", "the largest integer not above x", exact, math.Floor).domain(-1e4, 1e4)
+	Ceil  = unary("ceil", "Ceil", "the smallest integer not below x", exact, math.Ceil).domain(-1e4, 1e4)
+	Round = unary("round", "Round", "the integer nearest to x, halves to even", exact, math.RoundToEven).domain(-1e4, 1e4)
+	Trunc = unary("trunc", "Trunc", "x without its fraction", exact, math.Trunc).domain(-1e4, 1e4)
+	Sign  = unary("sign", "Sign", "−1, 0 or 1 by the sign of x", exact, func(x float64) float64 {
+		switch {
+		case x > 0:
+			return 1
+		case x < 0:
+			return -1
+		}
+		return x
+	}).special("±0 gives 0.")
+
+	ReLU = unary("relu", "ReLU", "max(x, 0)", exact, func(x float64) float64 {
+		if x < 0 {
+			return 0
+		}
+		return x
+	})
+	LeakyReLU = scalarUnary("leaky_relu", "LeakyReLU", "x where x ≥ 0, else alpha·x", rounded,
+		[]Scalar{scalar("alpha", 0.01, 0, 2)}, func(x, p []float64) float64 {
+			if x[0] < 0 {
+				return p[0] * x[0]
+			}
+			return x[0]
+		})
+	ELU = scalarUnary("elu", "ELU", "x where x > 0, else alpha·(eˣ − 1)", nearExact,
+		[]Scalar{scalar("alpha", 1, 0.5)}, func(x, p []float64) float64 {
+			if x[0] > 0 {
+				return x[0]
+			}
+			return p[0] * math.Expm1(x[0])
+		})
+	SELU = unary("selu", "SELU", "ELU with the self-normalising constants of Klambauer et al. (2017)", nearExact,
+		func(x float64) float64 {
+			if x > 0 {
+				return SELUScale * x
+			}
+			return SELUScale * SELUAlpha * math.Expm1(x)
+		})
+	Sigmoid = unary("sigmoid", "Sigmoid", "1/(1+e⁻ˣ)", Tolerance{Rel: 1e-5}, sigmoid).domain(-20, 20)
+	GELU    = unary("gelu", "GELU", "x·Φ(x) in its tanh form, ½x·(1+tanh(√(2/π)·(x+0.044715x³)))", nearExact,
+		func(x float64) float64 { return limitAtMinusInf(x, geluTanh(x)) }).special(minusInfGivesZero).domain(-8, 8)
+	GELUErf = unary("gelu_erf", "GELUErf", "x·Φ(x) exactly, ½x·(1+erf(x/√2))", nearExact,
+		func(x float64) float64 { return limitAtMinusInf(x, 0.5*x*math.Erfc(-x/math.Sqrt2)) }).
+		special(minusInfGivesZero).domain(-8, 8)
+	Swish = unary("swish", "Swish", "x·sigmoid(x), also known as SiLU", nearExact,
+		func(x float64) float64 { return limitAtMinusInf(x, x*sigmoid(x)) }).special(minusInfGivesZero).domain(-20, 20)
+	HardSwish = unary("hardswish", "HardSwish", "x·min(max(x+3, 0), 6)/6", nearExact,
+		func(x float64) float64 { return limitAtMinusInf(x, x*math.Min(math.Max(x+3, 0), 6)/6) }).
+		special(minusInfGivesZero).domain(-8, 8)
+	Mish = unary("mish", "Mish", "x·tanh(softplus(x))", nearExact,
+		func(x float64) float64 { return limitAtMinusInf(x, x*math.Tanh(softplus(x))) }).
+		special(minusInfGivesZero).domain(-20, 20)
+	Softplus = unary("softplus", "Softplus", "log(1+eˣ)", nearExact, softplus).domain(-20, 20)
+	Clip     = scalarUnary("clip", "Clip", "x limited to [low, high]: min(max(x, low), high)", exact,
+		[]Scalar{scalar("low", -1, 0), scalar("high", 1, 0.5)},
+		func(x, p []float64) float64 { return math.Min(math.Max(x[0], p[0]), p[1]) })
+	Scale = scalarUnary("scale", "Scale", "x·factor", exact, []Scalar{scalar("factor", 0.5, -3, 0)},
+		func(x, p []float64) float64 { return p[0] * x[0] })
+	PowScalar = scalarUnary("pow_scalar", "PowScalar", "x to the power exponent", Tolerance{Rel: 1e-4},
+		[]Scalar{scalar("exponent", 2, 0.5, -1, 3, 0)}, func(x, p []float64) float64 { return math.Pow(x[0], p[0]) }).
+		special(powSpecial).domain(-8, 8)
+)
+
+const powSpecial = "Special values as C's pow: a negative base takes integer exponents, else NaN; x⁰ and 1ʸ are 1."
+
+func softplus(x float64) float64 {
+	return math.Max(x, 0) + math.Log1p(math.Exp(-math.Abs(x)))
+}
+
+// Binary entries.
+var (
+	Add = binary("add", "Add", "a + b", exact, func(a, b float64) float64 { return a + b })
+	Sub = binary("sub", "Sub", "a − b", exact, func(a, b float64) float64 { return a - b })
+	Mul = binary("mul", "Mul", "a·b", exact, func(a, b float64) float64 { return a * b })
+	Div = binary("div", "Div", "a/b", rounded, func(a, b float64) float64 { return a / b })
+	// math.Max(+Inf, NaN) is +Inf; ours, as NumPy's, is NaN.
+	Maximum = binary("maximum", "Maximum", "the larger of a and b", exact, func(a, b float64) float64 {
+		if a != a || b != b {
+			return math.NaN()
+		}
+		return math.Max(a, b)
+	}).special("NaN if either is NaN.")
+	Minimum = binary("minimum", "Minimum", "the smaller of a and b", exact, func(a, b float64) float64 {
+		if a != a || b != b {
+			return math.NaN()
+		}
+		return math.Min(a, b)
+	}).special("NaN if either is NaN.")
+	Pow = binary("pow", "Pow", "a to the power b", Tolerance{Rel: 1e-4}, math.Pow).special(powSpecial)
+)
+
+// Ternary entries.
+var (
+	FMA = broadcasting(Ternary, "fma", "FMA", "a·b + c, fused or not", Tolerance{Mag: 2e-7},
+		[]Input{{Name: "a"}, {Name: "b"}, {Name: "c"}}, func(x, _ []float64) float64 { return x[0]*x[1] + x[2] })
+	Lerp = broadcasting(Ternary, "lerp", "Lerp", "a + t·(b − a)", Tolerance{Mag: 4e-7},
+		[]Input{{Name: "a"}, {Name: "b"}, {Name: "t"}}, func(x, _ []float64) float64 { return x[0] + x[2]*(x[1]-x[0]) })
+)
+
+func init() {
+	Lerp.Magnitude = func(in []Array, a Attr, out Type) []float64 {
+		// b − a cancels; the yardstick is |a| + |t|·(|b| + |a|).
+		x := absolute(in)
+		x[1] = addArrays(x[0], x[1])
+		return FMA.reference([]Array{x[1], x[2], x[0]}, a, out)
+	}
+}

@@ -1,0 +1,266 @@
+package op
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/wavelane/wavelane/compute"
+)
+
+// words are the element types that movement takes: those of four bytes. Float16 is packed two to a word; cast it first.
+var words = []compute.DType{compute.Float32, compute.Int32, compute.Uint32}
+
+var anyType = append(slices.Clone(words), compute.Float16)
+
+// View describes a strided read: element index of the result at Offset + Σ index·Strides of the operand.
+type View struct {
+	Shape   []int
+	Strides []int // in elements; may be negative
+	Offset  int
+}
+
+// Perm returns a transposition's permutation with the default filled in.
+func Perm(rank int, o compute.TransposeOptions) ([]int, error) {
+	if o.Perm == nil {
+		if rank < 2 {
+			return nil, fmt.Errorf("needs two axes to exchange: %w", compute.ErrShape)
+		}
+		p := make([]int, rank)
+		for i := range p {
+			p[i] = i
+		}
+		p[rank-1], p[rank-2] = p[rank-2], p[rank-1]
+		return p, nil
+	}
+	sorted := slices.Sorted(slices.Values(o.Perm))
+	for i, v := range sorted {
+		if v != i || len(sorted) != rank {
+			return nil, fmt.Errorf("%v is no permutation of %d axes: %w", o.Perm, rank, compute.ErrArgument)
+		}
+	}
+	if len(sorted) != rank {
+		return nil, fmt.Errorf("%v is no permutation of %d axes: %w", o.Perm, rank, compute.ErrArgument)
+	}
+	return o.Perm, nil
+}
+
+// TransposeView returns the strided read that a transposition is.
+func TransposeView(x []int, o compute.TransposeOptions) (View, error) {
+	p, err := Perm(len(x), o)
+	if err != nil {
+		return View{}, err
+	}
+	st := Strides(x)
+	v := View{Shape: make([]int, len(x)), Strides: make([]int, len(x))}
+	for i, axis := range p {
+		v.Shape[i], v.Strides[i] = x[axis], st[axis]
+	}
+	return v, nil
+}
+
+// SliceView returns the strided read that a slice is.
+func SliceView(x []int, o compute.SliceOptions) (View, error) {
+	if len(o.Start) != len(x) || len(o.Size) != len(x) || o.Step != nil && len(o.Step) != len(x) {
+		return View{}, fmt.Errorf("start %v, size %v, step %v for %d axes: %w", o.Start, o.Size, o.Step, len(x), compute.ErrArgument)
+	}
+	v := View{Shape: slices.Clone(o.Size), Strides: Strides(x)}
+	for i, d := range x {
+		step := 1
+		if o.Step != nil {
+			step = o.Step[i]
+		}
+		start, size := o.Start[i], o.Size[i]
+		if step == 0 || size < 0 || size > d || start < 0 || start > d || size > 0 &&
+			(start >= d || step > d || step < -d || start+(size-1)*step < 0 || start+(size-1)*step >= d) {
+			return View{}, fmt.Errorf("start %d, size %d, step %d on axis %d of %d: %w", start, size, step, i, d, compute.ErrArgument)
+		}
+		v.Offset += start * v.Strides[i]
+		v.Strides[i] *= step
+	}
+	return v, nil
+}
+
+// ConcatAxis returns the axis of a concatenation, counted from the front.
+func ConcatAxis(rank int, o compute.ConcatOptions) (int, error) {
+	axis := o.Axis
+	if axis < 0 {
+		axis += rank
+	}
+	if axis < 0 || axis >= rank {
+		return 0, fmt.Errorf("axis %d of %d: %w", o.Axis, rank, compute.ErrArgument)
+	}
+	return axis, nil
+}
+
+func viewEntry(name, method, doc string, options any, view func(x []int, a Attr) (View, error)) *Entry {
+	return register(&Entry{Name: name, Method: method, Class: Move, Doc: doc, Options: options,
+		Inputs: []Input{{Name: "x", Types: words}},
+		Infer: func(in []Type, a Attr) (Type, error) {
+			v, err := view(in[0].Shape, a)
+			return Type{in[0].DType, v.Shape}, err
+		},
+		Ref: func(in []Array, a Attr, out Type) []float64 {
+			v, _ := view(in[0].Shape, a)
+			y := make([]float64, out.Len())
+			Walk(v.Shape, func(i int, index []int) { y[i] = in[0].Data[v.Offset+Dot(index, v.Strides)] })
+			return y
+		}})
+}
+
+// Movement entries.
+var (
+	Transpose = viewEntry("transpose", "Transpose", "x with its axes in another order", compute.TransposeOptions{},
+		func(x []int, a Attr) (View, error) { return TransposeView(x, a.Options.(compute.TransposeOptions)) })
+	Slice = viewEntry("slice", "Slice", "a strided box of x", compute.SliceOptions{},
+		func(x []int, a Attr) (View, error) { return SliceView(x, a.Options.(compute.SliceOptions)) })
+	Pad = register(&Entry{Name: "pad", Method: "Pad", Class: Move, Doc: "x with elements of one value added around it",
+		Inputs: []Input{{Name: "x"}}, Options: compute.PadOptions{},
+		Infer: func(in []Type, a Attr) (Type, error) {
+			o := a.Options.(compute.PadOptions)
+			s := in[0].Shape
+			if len(o.Before) != len(s) || len(o.After) != len(s) {
+				return Type{}, fmt.Errorf("before %v, after %v for %d axes: %w", o.Before, o.After, len(s), compute.ErrArgument)
+			}
+			out := slices.Clone(s)
+			for i := range out {
+				if o.Before[i] < 0 || o.After[i] < 0 || o.Before[i] > MaxElements || o.After[i] > MaxElements {
+					return Type{}, fmt.Errorf("before %v, after %v: %w", o.Before, o.After, compute.ErrArgument)
+				}
+				out[i] += o.Before[i] + o.After[i]
+			}
+			return F32(out...), nil
+		},
+		Ref: func(in []Array, a Attr, out Type) []float64 {
+			o := a.Options.(compute.PadOptions)
+			y := slices.Repeat([]float64{float64(o.Value)}, out.Len())
+			st := Strides(out.Shape)
+			Walk(in[0].Shape, func(i int, index []int) { y[Dot(o.Before, st)+Dot(index, st)] = in[0].Data[i] })
+			return y
+		}})
+	Concat = register(&Entry{Name: "concat", Method: "Concat", Class: Move, Doc: "the operands joined along one axis",
+		Inputs: []Input{{Name: "x", Types: words, Variadic: true}}, Options: compute.ConcatOptions{},
+		Infer: func(in []Type, a Attr) (Type, error) {
+			out := Type{in[0].DType, slices.Clone(in[0].Shape)}
+			axis, err := ConcatAxis(len(out.Shape), a.Options.(compute.ConcatOptions))
+			if err != nil {
+				return Type{}, err
+			}
+			for _, t := range in[1:] {
+				s := slices.Clone(t.Shape)
+				if len(s) == len(out.Shape) {
+					out.Shape[axis] += s[axis]
+					s[axis] = out.Shape[axis]
+				}
+				if t.DType != out.DType {
+					return Type{}, fmt.Errorf("%v and %v cannot be joined: %w", out.DType, t.DType, compute.ErrDType)
+				}
+				if !EqualShape(s, out.Shape) {
+					return Type{}, fmt.Errorf("operands differ outside axis %d: %w", axis, compute.ErrShape)
+				}
+			}
+			return out, nil
+		},
+		Ref: func(in []Array, a Attr, out Type) []float64 {
+			axis, _ := ConcatAxis(len(out.Shape), a.Options.(compute.ConcatOptions))
+			y := make([]float64, out.Len())
+			st := Strides(out.Shape)
+			at := 0
+			for _, x := range in {
+				Walk(x.Shape, func(i int, index []int) { y[at*st[axis]+Dot(index, st)] = x.Data[i] })
+				at += x.Shape[axis]
+			}
+			return y
+		}})
+	Embedding = register(&Entry{Name: "embedding", Method: "Embedding", Class: Move,
+		Doc:     "the rows of table [vocabulary, width] named by ids, of any shape: ids' shape with width appended",
+		Special: "An id outside the vocabulary gives a row of NaN.",
+		Inputs:  []Input{{Name: "table"}, {Name: "ids", Types: []compute.DType{compute.Int32}}},
+		Infer: func(in []Type, _ Attr) (Type, error) {
+			if len(in[0].Shape) != 2 {
+				return Type{}, fmt.Errorf("table must have two axes: %w", compute.ErrShape)
+			}
+			return F32(append(slices.Clone(in[1].Shape), in[0].Shape[1])...), nil
+		},
+		Ref: func(in []Array, _ Attr, out Type) []float64 {
+			vocabulary, width := in[0].Shape[0], in[0].Shape[1]
+			y := make([]float64, 0, out.Len())
+			for _, id := range in[1].Data {
+				if id < 0 || int(id) >= vocabulary {
+					y = append(y, slices.Repeat([]float64{math.NaN()}, width)...)
+					continue
+				}
+				y = append(y, in[0].Data[int(id)*width:(int(id)+1)*width]...)
+			}
+			return y
+		}})
+	Copy = register(&Entry{Name: "copy", Method: "Copy", Class: Move, Doc: "x in memory of its own",
+		Inputs: []Input{{Name: "x", Types: anyType}},
+		Infer:  func(in []Type, _ Attr) (Type, error) { return in[0], nil },
+		Ref:    func(in []Array, _ Attr, _ Type) []float64 { return slices.Clone(in[0].Data) }})
+	Reshape = register(&Entry{Name: "reshape", Method: "Reshape", Class: Move, Doc: "x's elements, in order, under another shape",
+		Inputs: []Input{{Name: "x", Types: anyType}}, Options: compute.ReshapeOptions{},
+		Infer: func(in []Type, a Attr) (Type, error) {
+			s, err := inferReshape(in[0].Len(), a.Options.(compute.ReshapeOptions).Shape)
+			return Type{in[0].DType, s}, err
+		},
+		Ref: func(in []Array, _ Attr, _ Type) []float64 { return slices.Clone(in[0].Data) }})
+	Fill = register(&Entry{Name: "fill", Method: "Fill", Class: Move, Doc: "a tensor of one value",
+		Scalars: []Scalar{scalar("value", 0, 1, -2.5)}, Options: compute.FillOptions{},
+		Infer: func(_ []Type, a Attr) (Type, error) {
+			s := a.Options.(compute.FillOptions).Shape
+			if len(s) > MaxRank {
+				return Type{}, fmt.Errorf("%d axes, at most %d are possible: %w", len(s), MaxRank, compute.ErrShape)
+			}
+			return F32(s...), nil
+		},
+		Ref: func(_ []Array, a Attr, out Type) []float64 {
+			return slices.Repeat([]float64{float64(a.Scalars[0])}, out.Len())
+		}})
+	Cast = register(&Entry{Name: "cast", Method: "Cast", Class: Move, Doc: "x converted between Float32 and Float16",
+		Special: "To Float16 rounds to nearest even; beyond 65504 gives ±Inf. Subnormal halves may become 0.",
+		Inputs:  []Input{{Name: "x", Types: []compute.DType{compute.Float32, compute.Float16}}}, Options: compute.CastOptions{},
+		Tol: Tolerance{Abs: 6.2e-5, Rel: 4.9e-4}, Domain: [2]float64{-6e4, 6e4},
+		Infer: func(in []Type, a Attr) (Type, error) {
+			to := a.Options.(compute.CastOptions).To
+			if to != compute.Float32 && to != compute.Float16 {
+				return Type{}, fmt.Errorf("cannot convert to %v: %w", to, compute.ErrDType)
+			}
+			return Type{to, in[0].Shape}, nil
+		},
+		Ref: func(in []Array, _ Attr, _ Type) []float64 { return slices.Clone(in[0].Data) }})
+)
+
+func inferReshape(n int, shape []int) ([]int, error) {
+	out := slices.Clone(shape)
+	if out == nil {
+		out = []int{}
+	}
+	if len(out) > MaxRank {
+		return nil, fmt.Errorf("%d axes, at most %d are possible: %w", len(out), MaxRank, compute.ErrShape)
+	}
+	free, known := -1, 1
+	for i, d := range out {
+		switch {
+		case d == -1 && free < 0:
+			free = i
+		case d < 0:
+			return nil, fmt.Errorf("cannot reshape to %v: %w", shape, compute.ErrShape)
+		case d > 0 && known > MaxElements/d:
+			return nil, fmt.Errorf("cannot reshape to %v: %w", shape, compute.ErrTooLarge)
+		default:
+			known *= d
+		}
+	}
+	if free >= 0 && known > 0 && n%known == 0 {
+		out[free] = n / known
+		known = n
+	}
+	if known != n || free >= 0 && out[free] < 0 {
+		return nil, fmt.Errorf("%d elements do not fill %v: %w", n, shape, compute.ErrShape)
+	}
+	return out, nil
+}
+
+// UserKernel is the entry of steps that run a kernel of the user's; it is not part of the catalogue.
+var UserKernel = &Entry{Name: "kernel", Class: Custom}

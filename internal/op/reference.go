@@ -1,0 +1,86 @@
+package op
+
+import "math"
+
+// Reference computes an entry in float64. The operands must have passed [Entry.Check], which gave out.
+func (e *Entry) Reference(in []Array, a Attr, out Type) Array {
+	return Array{out.Shape, e.reference(in, a, out)}
+}
+
+func (e *Entry) reference(in []Array, a Attr, out Type) []float64 {
+	if e.F == nil {
+		return e.Ref(in, a, out)
+	}
+	p := make([]float64, len(a.Scalars))
+	for i, s := range a.Scalars {
+		p[i] = float64(s)
+	}
+	y := make([]float64, out.Len())
+	strides := make([][]int, len(in))
+	for k := range in {
+		strides[k] = BroadcastStrides(in[k].Shape, out.Shape)
+	}
+	x := make([]float64, len(in))
+	Walk(out.Shape, func(i int, index []int) {
+		for k := range in {
+			x[k] = in[k].Data[Dot(index, strides[k])]
+		}
+		y[i] = e.F(x, p)
+	})
+	return y
+}
+
+// Magnitudes returns the yardstick that Tolerance.Mag multiplies, one value per element of the result.
+func (e *Entry) Magnitudes(in []Array, a Attr, out Type) []float64 {
+	if e.Magnitude != nil {
+		return e.Magnitude(in, a, out)
+	}
+	return e.reference(absolute(in), a, out)
+}
+
+// Walk calls visit for every index of a shape in row-major order. The index is reused between calls.
+func Walk(shape []int, visit func(i int, index []int)) {
+	n := Len(shape)
+	index := make([]int, len(shape))
+	for i := range n {
+		visit(i, index)
+		for d := len(shape) - 1; d >= 0; d-- {
+			index[d]++
+			if index[d] < shape[d] {
+				break
+			}
+			index[d] = 0
+		}
+	}
+}
+
+// Dot returns the offset of an index under strides.
+func Dot(index, strides []int) int {
+	n := 0
+	for i, x := range index {
+		n += x * strides[i]
+	}
+	return n
+}
+
+func absolute(in []Array) []Array {
+	out := make([]Array, len(in))
+	for i, x := range in {
+		out[i] = mapArray(x, math.Abs)
+	}
+	return out
+}
+
+func mapArray(x Array, f func(float64) float64) Array {
+	y := make([]float64, len(x.Data))
+	for i, v := range x.Data {
+		y[i] = f(v)
+	}
+	return Array{x.Shape, y}
+}
+
+// addArrays adds with broadcasting; the shapes are known to fit.
+func addArrays(a, b Array) Array {
+	s, _ := Broadcast(a.Shape, b.Shape)
+	return Array{s, Add.reference([]Array{a, b}, Attr{}, Type{Shape: s})}
+}

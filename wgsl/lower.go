@@ -1,0 +1,73 @@
+package wgsl
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
+)
+
+// step is what a lowering works on: a checked call with all shapes known.
+type step struct {
+	*op.Step
+	in     []op.Type
+	out    op.Type
+	caps   *Caps
+	choose Chooser
+	Lowering
+}
+
+// lowerings holds the code of each catalogue entry; files register their own in init.
+var lowerings = map[*op.Entry]func(s *step) error{}
+
+// Lower returns the code of one step. The operands have the types in, the result has the type out, as the catalogue's check
+// gave it. A nil choose takes every default. Results of no elements need no code and get none.
+// Errors wrap [compute.ErrUnsupported] or [compute.ErrTooLarge].
+func Lower(s *op.Step, in []op.Type, out op.Type, caps *Caps, choose Chooser) (Lowering, error) {
+	lower, ok := lowerings[s.Entry]
+	if !ok {
+		return Lowering{}, fmt.Errorf("%s has no WGSL kernel: %w", s.Entry.Name, compute.ErrUnsupported)
+	}
+	if out.Len() == 0 {
+		return Lowering{}, nil
+	}
+	if choose == nil {
+		choose = func(string, string, []string) int { return 0 }
+	}
+	st := &step{Step: s, in: in, out: out, caps: caps, choose: choose}
+	if err := lower(st); err != nil {
+		return Lowering{}, fmt.Errorf("%s %v: %w", s.Entry.Name, in, err)
+	}
+	return st.Lowering, nil
+}
+
+// dispatch appends a run of k over a number of workgroups along x, y and z.
+func (s *step) dispatch(k *Kernel, grid [3]uint32, params []uint32, bind ...Buffer) {
+	s.Actions = append(s.Actions, Action{Dispatch: &Dispatch{Kernel: k, Bind: bind, Params: params, Grid: grid}})
+}
+
+// scratch reserves n bytes and returns them as a binding.
+func (s *step) scratch(n int) Buffer {
+	s.Scratch = append(s.Scratch, BufferSize(n))
+	return Buffer{Role: Scratch, Index: len(s.Scratch) - 1}
+}
+
+func operand(i int) Buffer { return Buffer{Role: Operand, Index: i} }
+
+var result = Buffer{Role: Result}
+
+// linear spreads n workgroups over two grid dimensions when one does not hold them. Kernels number themselves with
+// linear_id (see common.wgsl) and guard the overshoot.
+func (s *step) linear(n int) [3]uint32 {
+	limit := int(s.caps.MaxWorkgroups)
+	if n <= limit {
+		return [3]uint32{uint32(n), 1, 1}
+	}
+	y := (n + limit - 1) / limit
+	return [3]uint32{uint32((n + y - 1) / y), uint32(y), 1}
+}
+
+func ceilDiv(a, b int) int { return (a + b - 1) / b }
+
+func bits(f float32) uint32 { return math.Float32bits(f) }

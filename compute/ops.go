@@ -1,9 +1,21 @@
 package compute
 
+import "slices"
+
+//go:generate go run ../internal/gen ..
+
 // Operand is a slice in host memory under a shape: []float32, []int32, []uint32, or []uint16 for Float16 bits.
 type Operand struct {
 	Data  any
 	Shape []int
+}
+
+// Of gives a slice a shape; without one it is a vector.
+func Of[E float32 | int32 | uint32 | uint16](data []E, shape ...int) Operand {
+	if len(shape) == 0 {
+		shape = []int{len(data)}
+	}
+	return Operand{data, shape}
 }
 
 // Runner executes single operations of the catalogue; devices implement it for [Ops].
@@ -18,7 +30,58 @@ type Runner interface {
 //
 // The destination comes first. Destination and operands may overlap or be the same slice: results are as if the operands
 // had been copied. Slices belong to the call until its future is done; a blocking call that its context ended returns them.
+//
+// Errors wrap [ErrShape], [ErrArgument], [ErrDType], [ErrTooLarge], [ErrOutOfMemory], [ErrDeviceLost] or [ErrClosed].
 type Ops struct{ run Runner }
 
 // NewOps is for devices.
 func NewOps(r Runner) Ops { return Ops{r} }
+
+// ApplyAsync runs the operation of that name in the catalogue on operands of any shape, with everything that operation
+// offers: broadcasting, batches, axes. Scalars and options are those of the batch method of that operation.
+func (o Ops) ApplyAsync(entry string, y any, operands []Operand, scalars []float32, options any) *Future {
+	return o.run.Run(entry, Operand{Data: y}, operands, scalars, options)
+}
+
+// optional returns the options of a call, of which there is at most one. More make a value that no operation accepts.
+func optional[T any](options []T) any {
+	switch len(options) {
+	case 0:
+		var zero T
+		return zero
+	case 1:
+		return options[0]
+	}
+	return options
+}
+
+// rowsOf lays a slice out as rows of equal length. What does not divide is caught as a wrong length.
+func rowsOf(x []float32, rows int) Operand {
+	return Of(x, rows, len(x)/max(rows, 1))
+}
+
+func (o Ops) matmulBias(c, a, b, bias []float32, m, k, n int, options []MatMulOptions) *Future {
+	if bias == nil {
+		bias = []float32{} // nil means none below
+	}
+	return o.matmul(c, a, b, bias, nil, m, k, n, options)
+}
+
+func (o Ops) matmul(c, a, b, bias []float32, batch []int, m, k, n int, options []MatMulOptions) *Future {
+	var opt MatMulOptions
+	if len(options) == 1 {
+		opt = options[0]
+	}
+	sa, sb := []int{m, k}, []int{k, n}
+	if opt.TransA {
+		sa = []int{k, m}
+	}
+	if opt.TransB {
+		sb = []int{n, k}
+	}
+	in := []Operand{Of(a, slices.Concat(batch, sa)...), Of(b, slices.Concat(batch, sb)...)}
+	if bias != nil {
+		in = append(in, Of(bias))
+	}
+	return o.run.Run("matmul", Operand{Data: c}, in, nil, optional(options))
+}

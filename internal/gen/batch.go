@@ -1,0 +1,50 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/wavelane/wavelane/internal/op"
+)
+
+// batchMethods returns the recording methods of one entry.
+func batchMethods(e *op.Entry) []Method {
+	entry := "op.Lookup(" + fmt.Sprintf("%q", e.Name) + ")"
+	switch e {
+	case op.Reshape:
+		return []Method{{e.Method, doc(e.Method, e, "One dimension may be -1."), []Param{{"x", "Value"}, {"shape", "...int"}},
+			fmt.Sprintf("rec.apply(%s, nil, compute.ReshapeOptions{Shape: shape}, x)", entry)}}
+	case op.Fill:
+		return []Method{{e.Method, doc(e.Method, e), []Param{{"value", "float32"}, {"shape", "...int"}},
+			fmt.Sprintf("rec.apply(%s, []float32{value}, compute.FillOptions{Shape: shape})", entry)}}
+	case op.Cast:
+		return []Method{{e.Method, doc(e.Method, e), []Param{{"x", "Value"}, {"to", "compute.DType"}},
+			fmt.Sprintf("rec.apply(%s, nil, compute.CastOptions{To: to}, x)", entry)}}
+	case op.Concat:
+		return []Method{{e.Method, doc(e.Method, e, "A negative axis counts from the end."), []Param{{"axis", "int"}, {"x", "...Value"}},
+			fmt.Sprintf("rec.apply(%s, nil, compute.ConcatOptions{Axis: axis}, x...)", entry)}}
+	}
+	scalars, scalarArg := scalarParams(e)
+	options, optionArg := optionParam(e, "compute.")
+	method := func(name, doc string, inputs []op.Input) Method {
+		var params []Param
+		var in []string
+		for _, x := range inputs {
+			params = append(params, Param{x.Name, "Value"})
+			in = append(in, x.Name)
+		}
+		params = append(append(params, scalars...), options...)
+		return Method{name, doc, params, fmt.Sprintf("rec.apply(%s, %s, %s, %s)", entry, scalarArg, optionArg, strings.Join(in, ", "))}
+	}
+	var more []string
+	if e.Class == op.Reduce {
+		more = append(more, "Without an axis everything is reduced, to shape [].")
+	}
+	least, most := e.Arity()
+	ms := []Method{method(e.Method, doc(e.Method, e, more...), e.Inputs[:least])}
+	for n := least + 1; n <= most; n++ {
+		name := e.Method + title(e.Inputs[n-1].Name)
+		ms = append(ms, method(name, comment(fmt.Sprintf("%s is [Batch.%s] with %s.", name, e.Method, e.Inputs[n-1].Name)), e.Inputs[:n]))
+	}
+	return ms
+}

@@ -1,0 +1,27 @@
+// Command gen writes the methods of devices (compute/zz_ops.go, compute/zz_ops_sync.go) and of batches (batch/zz_ops.go)
+// from the catalogue. Run it with go generate ./... after changing the catalogue; a test fails when its output is stale.
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+func main() {
+	root := "."
+	if len(os.Args) > 1 {
+		root = os.Args[1]
+	}
+	files, err := Generate()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "gen:", err)
+		os.Exit(1)
+	}
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(root, name), text, 0o644); err != nil {
+			fmt.Fprintln(os.Stderr, "gen:", err)
+			os.Exit(1)
+		}
+	}
+}

@@ -1,0 +1,72 @@
+package op
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/wavelane/wavelane/compute"
+)
+
+// NewOps returns the operations of a device on slices of host memory. Each is a program of one step, so there is no second
+// path beside programs.
+func NewOps(d Executor) compute.Ops { return compute.NewOps(runner{d}) }
+
+type runner struct{ device Executor }
+
+func (r runner) Run(entry string, out compute.Operand, in []compute.Operand, scalars []float32, options any) *compute.Future {
+	p, io, err := single(entry, out, in, Attr{scalars, options})
+	if err != nil {
+		return compute.Failed(err)
+	}
+	x, err := r.device.Compile(p)
+	if err != nil {
+		return compute.Failed(fmt.Errorf("%s %v: %w", entry, p.Types(p.Host), err))
+	}
+	f := x.Start(io)
+	x.Close() // the run in flight finishes
+	return f
+}
+
+// single builds the program of one operation on host slices.
+func single(entry string, out compute.Operand, in []compute.Operand, a Attr) (*Program, *IO, error) {
+	e := Lookup(entry)
+	if e == nil {
+		return nil, nil, fmt.Errorf("no operation is named %q: %w", entry, compute.ErrArgument)
+	}
+	p, io := &Program{}, &IO{}
+	slots := make([]Slot, len(in))
+	for i, x := range in {
+		t, err := operandType(x)
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s: operand %d: %w", entry, i, err)
+		}
+		slots[i] = p.Add(t, FromHost)
+		io.Host = append(io.Host, x.Data)
+	}
+	y, err := p.Apply(e, a, slots...)
+	if err != nil {
+		return nil, nil, err
+	}
+	want := p.Values[y].Type
+	if out.Shape != nil && !slices.Equal(out.Shape, want.Shape) {
+		return nil, nil, fmt.Errorf("%s %v: result is %v, destination %v: %w", entry, p.Types(slots), want, out.Shape, compute.ErrShape)
+	}
+	if err := CheckSlice(out.Data, want); err != nil {
+		return nil, nil, fmt.Errorf("%s %v: destination: %w", entry, p.Types(slots), err)
+	}
+	p.Read = []Slot{y}
+	io.Read = []any{out.Data}
+	return p, io, nil
+}
+
+func operandType(x compute.Operand) (Type, error) {
+	d, _, err := TypeOf(x.Data)
+	if err != nil {
+		return Type{}, err
+	}
+	if err := checkShape(x.Shape); err != nil {
+		return Type{}, err
+	}
+	t := Type{d, x.Shape}
+	return t, CheckSlice(x.Data, t)
+}

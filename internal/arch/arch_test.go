@@ -1,0 +1,266 @@
+package arch
+
+import (
+	"fmt"
+	"go/build"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const module = "github.com/wavelane/wavelane"
+
+// house is a package with everything below it. Inside a house imports are free.
+type house struct {
+	name  string // path in the module; "." is the root package alone
+	floor int
+	deps  []string // third-party import paths allowed, each with everything below it
+}
+
+// houses says on which floor each house stands. Packages may import houses on lower floors, nothing else.
+var houses = []house{
+	{name: "compute", floor: 0},
+	{name: "quant", floor: 1, deps: []string{"github.com/x448/float16"}},
+	{name: "internal/op", floor: 1, deps: []string{"github.com/x448/float16"}},
+	{name: "wgsl", floor: 2},
+	{name: "ptx", floor: 2},
+	{name: "simd", floor: 2, deps: []string{"golang.org/x/sys/cpu", "github.com/x448/float16"}},
+	{name: "gpu", floor: 3, deps: []string{"github.com/cogentcore/webgpu"}},
+	{name: "cuda", floor: 3, deps: []string{"github.com/ebitengine/purego"}},
+	{name: "batch", floor: 4},
+	{name: ".", floor: 5},
+	{name: "internal/benchmarks", floor: 6},
+	{name: "cmd", floor: 7, deps: []string{"github.com/spf13/cobra", "github.com/schollz/progressbar/v3"}},
+	{name: "examples", floor: 7},
+	{name: "wasm", floor: 7},
+}
+
+// outside names what stands beside the house: suites and generators, which may import anything and nobody imports.
+var outside = []string{"internal/conformance", "internal/arch", "internal/gen"}
+
+// devices are what batch must not know: it reaches them through the interfaces of internal/op only.
+var devices = []string{"gpu", "cuda", "simd"}
+
+// pure are the houses whose importers must get neither cgo nor purego into their binary.
+var pure = []string{"compute", "quant", "internal/op", "wgsl", "ptx", "simd", "batch"}
+
+// imports are the packages that one package of the module imports, over all platforms and build tags, without its tests.
+type imports struct {
+	pkg  string // path in the module
+	from map[string]string
+}
+
+func TestArrowsPointDown(t *testing.T) {
+	for _, p := range readModule(t) {
+		if slices.ContainsFunc(outside, func(o string) bool { return within(p.pkg, o) }) {
+			continue
+		}
+		for imported, file := range p.from {
+			if err := check(p.pkg, imported); err != nil {
+				t.Errorf("%s: %v", file, err)
+			}
+		}
+	}
+}
+
+// check says what is wrong with pkg importing imported, if anything is.
+func check(pkg, imported string) error {
+	from := find(pkg)
+	if from == nil {
+		return fmt.Errorf("%s stands on no floor: give it one in this test", pkg)
+	}
+	target, internal := inModule(imported)
+	if !internal {
+		if standard(imported) || slices.ContainsFunc(from.deps, func(d string) bool { return within(imported, d) }) {
+			return nil
+		}
+		return fmt.Errorf("%s may not depend on %s", pkg, imported)
+	}
+	to := find(target)
+	switch {
+	case to == nil:
+		return fmt.Errorf("%s imports %s, which is on no floor", pkg, target)
+	case to == from:
+		return nil
+	case to.floor > from.floor:
+		return fmt.Errorf("%s (floor %d) imports upward: %s (floor %d)", pkg, from.floor, target, to.floor)
+	case to.floor == from.floor:
+		return fmt.Errorf("%s imports sideways on floor %d: %s", pkg, from.floor, target)
+	case from.name == "batch" && slices.Contains(devices, to.name):
+		return fmt.Errorf("batch knows a device by name: %s", target)
+	}
+	return nil
+}
+
+// TestCheck makes sure that the test above can fail.
+func TestCheck(t *testing.T) {
+	for _, bad := range [][2]string{
+		{"wgsl", module + "/gpu"},
+		{"internal/op", module},
+		{"gpu", module + "/cuda"},
+		{"wgsl", module + "/simd/internal/kernels"},
+		{"batch", module + "/gpu"},
+		{"batch", module + "/simd"},
+		{"batch", "github.com/cogentcore/webgpu/wgpu"},
+		{"simd", "github.com/ebitengine/purego"},
+		{"examples/edges", module + "/cmd/wavelane"},
+		{"surprise", "fmt"},
+		{"batch", module + "/surprise"},
+	} {
+		require.Error(t, check(bad[0], bad[1]), "%v", bad)
+	}
+	for _, good := range [][2]string{
+		{"batch", "context"},
+		{"gpu", module + "/wgsl"},
+		{"gpu/internal/native", module + "/gpu"},
+		{".", module + "/batch"},
+		{"cmd/wavelane", "github.com/spf13/cobra"},
+	} {
+		require.NoError(t, check(good[0], good[1]), "%v", good)
+	}
+}
+
+// TestPureHouses follows the imports of the houses that promise it, standard library included, down to the leaves.
+func TestPureHouses(t *testing.T) {
+	graph := map[string]map[string]string{}
+	for _, p := range readModule(t) {
+		graph[p.pkg] = p.from
+	}
+	seen := map[string]bool{}
+	var visit func(trail []string)
+	visit = func(trail []string) {
+		at := trail[len(trail)-1]
+		if seen[at] {
+			return
+		}
+		seen[at] = true
+		if at == "C" || at == "runtime/cgo" || within(at, "github.com/ebitengine/purego") {
+			t.Errorf("%s is linked by way of %s", at, strings.Join(trail, " → "))
+			return
+		}
+		if pkg, internal := inModule(at); internal {
+			for next := range graph[pkg] {
+				visit(append(slices.Clone(trail), next))
+			}
+			return
+		}
+		if !standard(at) || at == "unsafe" {
+			return // the arrows' test lists the third-party packages allowed
+		}
+		for _, next := range standardImports(t, at) {
+			visit(append(slices.Clone(trail), next))
+		}
+	}
+	for _, h := range pure {
+		for pkg := range graph {
+			if within(pkg, h) {
+				visit([]string{module + "/" + pkg})
+			}
+		}
+	}
+	require.True(t, seen["errors"], "the walk reached the standard library")
+}
+
+// standardImports returns what a package of the standard library imports on this platform with cgo enabled.
+func standardImports(t *testing.T, pkg string) []string {
+	context := build.Default
+	context.CgoEnabled = true
+	dir := filepath.Join(context.GOROOT, "src")
+	p, err := context.Import(pkg, dir, 0)
+	if err != nil { // the standard library's own third-party packages
+		p, err = context.Import("vendor/"+pkg, dir, 0)
+	}
+	require.NoError(t, err)
+	return p.Imports
+}
+
+func readModule(t *testing.T) []imports {
+	root := filepath.Join("..", "..")
+	found := map[string]imports{}
+	require.NoError(t, filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			base := d.Name()
+			if name != root && (base[0] == '.' || base[0] == '_' || base == "testdata" || nestedModule(name)) {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			return nil
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly|parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		for _, group := range f.Comments {
+			if strings.HasPrefix(group.List[0].Text, "//go:build ignore") {
+				return nil // a generator, run by hand
+			}
+		}
+		dir, err := filepath.Rel(root, filepath.Dir(name))
+		if err != nil {
+			return err
+		}
+		pkg := filepath.ToSlash(dir)
+		if found[pkg].from == nil {
+			found[pkg] = imports{pkg, map[string]string{}}
+		}
+		for _, spec := range f.Imports {
+			imported, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				return err
+			}
+			found[pkg].from[imported] = path.Join(pkg, d.Name())
+		}
+		return nil
+	}))
+	var all []imports
+	for _, p := range found {
+		all = append(all, p)
+	}
+	require.NotEmpty(t, all)
+	return all
+}
+
+func nestedModule(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, "go.mod"))
+	return err == nil
+}
+
+// find returns the house that a package of the module belongs to, or nil.
+func find(pkg string) *house {
+	for i, h := range houses {
+		if h.name == pkg || h.name != "." && within(pkg, h.name) {
+			return &houses[i]
+		}
+	}
+	return nil
+}
+
+// inModule strips the module's path, and reports whether there was one.
+func inModule(imported string) (string, bool) {
+	if imported == module {
+		return ".", true
+	}
+	return strings.CutPrefix(imported, module+"/")
+}
+
+func within(pkg, dir string) bool { return pkg == dir || strings.HasPrefix(pkg, dir+"/") }
+
+// standard reports whether a path belongs to the standard library: those have no dot in their first element.
+func standard(imported string) bool {
+	first, _, _ := strings.Cut(imported, "/")
+	return !strings.Contains(first, ".")
+}

@@ -42,10 +42,13 @@ func (f *Future) resolve(err error, deliver func()) {
 		return
 	}
 	f.resolved = true
-	f.err = err
-	if err == nil && deliver != nil && !f.abandoned {
+	if err == nil && f.abandoned {
+		err = context.Canceled // nobody's memory holds the results
+	}
+	if err == nil && deliver != nil {
 		deliver()
 	}
+	f.err = err
 	close(f.done)
 }
 

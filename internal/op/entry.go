@@ -232,3 +232,11 @@ func checkShape(shape []int) error {
 	}
 	return nil
 }
+
+// Check reports a shape with too many axes, negative dimensions or too many elements.
+func (t Type) Check() error {
+	if len(t.Shape) > MaxRank {
+		return fmt.Errorf("%v has more than %d axes: %w", t.Shape, MaxRank, compute.ErrShape)
+	}
+	return checkShape(t.Shape)
+}

@@ -1,0 +1,221 @@
+package batch
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
+)
+
+// Device executes programs. The devices of this module implement it; it cannot be implemented outside.
+type Device interface {
+	Compile(p *op.Program) (op.Executable, error)
+}
+
+// Kernel is a user's kernel, made by the device that runs the batch.
+type Kernel interface {
+	op.Kernel
+}
+
+// Batch records operations on values.
+type Batch struct {
+	device  Device
+	program op.Program
+	host    []any            // data of program.Host
+	tensors []compute.Tensor // of program.Tensor
+	results []*Result        // one per program.Read
+	kept    []*Kept          // one per program.Keep
+	err     error
+}
+
+// Value is a handle of what an operation of a batch will compute. It belongs to its batch.
+type Value struct {
+	batch *Batch
+	slot  op.Slot
+}
+
+// New returns an empty batch for a device.
+func New(device Device) *Batch { return &Batch{device: device} }
+
+// Err returns the first error of recording.
+func (b *Batch) Err() error { return b.err }
+
+// Len returns the number of steps recorded.
+func (b *Batch) Len() int { return len(b.program.Steps) }
+
+// Shape returns the shape of a value, or nil after an error.
+func (b *Batch) Shape(v Value) []int {
+	if v.batch != b || b.err != nil {
+		return nil
+	}
+	return slices.Clone(b.program.Values[v.slot].Shape)
+}
+
+// Upload makes a value of a slice in host memory: []float32, []int32, []uint32, or []uint16 for Float16 bits. Without a shape it
+// is a vector. The slice is read when the batch runs.
+func (b *Batch) Upload(data any, shape ...int) Value {
+	if b.err != nil {
+		return Value{}
+	}
+	d, n, err := op.TypeOf(data)
+	if err != nil {
+		return b.fail(fmt.Errorf("upload: %w", err))
+	}
+	if len(shape) == 0 {
+		shape = []int{n}
+	}
+	t := op.Type{DType: d, Shape: slices.Clone(shape)}
+	if err := t.Check(); err != nil {
+		return b.fail(fmt.Errorf("upload: %w", err))
+	}
+	if err := op.CheckSlice(data, t); err != nil {
+		return b.fail(fmt.Errorf("upload: %w", err))
+	}
+	b.host = append(b.host, data)
+	return Value{b, b.program.Add(t, op.FromHost)}
+}
+
+// Scalar makes a value of shape [] that holds x; operands of shape [] are broadcast.
+func (b *Batch) Scalar(x float32) Value { return b.Fill(x) }
+
+// Import makes a value of a tensor that is on the device already.
+func (b *Batch) Import(t compute.Tensor) Value {
+	if b.err != nil {
+		return Value{}
+	}
+	if t == nil {
+		return b.fail(fmt.Errorf("import of a nil tensor: %w", compute.ErrArgument))
+	}
+	b.tensors = append(b.tensors, t)
+	return Value{b, b.program.Add(op.Type{DType: t.DType(), Shape: slices.Clone(t.Shape())}, op.FromTensor)}
+}
+
+// Kernel runs a user's kernel on values. Launch says how, in the device's own terms (such as gpu.Launch); the result has the
+// given element type and shape.
+func (b *Batch) Kernel(k Kernel, launch any, result compute.DType, shape []int, in ...Value) Value {
+	slots, ok := b.slots(in)
+	if !ok {
+		return Value{}
+	}
+	if k == nil {
+		return b.fail(fmt.Errorf("nil kernel: %w", compute.ErrArgument))
+	}
+	out := op.Type{DType: result, Shape: slices.Clone(shape)}
+	s, err := b.program.ApplyKernel(k, op.Attr{Options: launch}, out, slots...)
+	if err != nil {
+		return b.fail(err)
+	}
+	return Value{b, s}
+}
+
+// Read asks for a value to be copied to host memory when the batch runs.
+func (b *Batch) Read(v Value) *Result {
+	return b.read(v, nil)
+}
+
+// ReadInto is Read into the caller's slice, whose type and length must be those of the value.
+func (b *Batch) ReadInto(v Value, dst any) *Result {
+	if b.err == nil && dst == nil {
+		b.fail(fmt.Errorf("read into nil: %w", compute.ErrArgument))
+	}
+	return b.read(v, dst)
+}
+
+func (b *Batch) read(v Value, dst any) *Result {
+	r := &Result{}
+	slots, ok := b.slots([]Value{v})
+	if !ok {
+		return r
+	}
+	r.typ = b.program.Values[slots[0]].Type
+	if dst != nil {
+		if err := op.CheckSlice(dst, r.typ); err != nil {
+			b.fail(fmt.Errorf("read: %w", err))
+			return r
+		}
+	}
+	r.data = dst
+	b.program.Read = append(b.program.Read, slots[0])
+	b.results = append(b.results, r)
+	return r
+}
+
+// Keep asks for a value to stay on the device as a tensor when the batch runs. Each run makes a new tensor.
+func (b *Batch) Keep(v Value) *Kept {
+	k := &Kept{}
+	if slots, ok := b.slots([]Value{v}); ok {
+		b.program.Keep = append(b.program.Keep, slots[0])
+		b.kept = append(b.kept, k)
+	}
+	return k
+}
+
+// apply records a step of the catalogue; the generated methods call it.
+func (b *Batch) apply(e *op.Entry, scalars []float32, options any, in ...Value) Value {
+	slots, ok := b.slots(in)
+	if !ok {
+		return Value{}
+	}
+	s, err := b.program.Apply(e, op.Attr{Scalars: scalars, Options: options}, slots...)
+	if err != nil {
+		return b.fail(err)
+	}
+	return Value{b, s}
+}
+
+// slots returns the slots of operands, or false if recording is over.
+func (b *Batch) slots(in []Value) ([]op.Slot, bool) {
+	if b.err != nil {
+		return nil, false
+	}
+	slots := make([]op.Slot, len(in))
+	for i, v := range in {
+		switch {
+		case v.batch == nil:
+			b.fail(fmt.Errorf("operand %d is no value: %w", i, compute.ErrArgument))
+			return nil, false
+		case v.batch != b:
+			b.fail(fmt.Errorf("operand %d is a value of another batch: %w", i, compute.ErrForeignTensor))
+			return nil, false
+		}
+		slots[i] = v.slot
+	}
+	return slots, true
+}
+
+// fail keeps the first error with the place in the caller's code that recorded it.
+func (b *Batch) fail(err error) Value {
+	if b.err == nil {
+		b.err = fmt.Errorf("%w (recorded at %s)", err, caller())
+	}
+	return Value{}
+}
+
+const packagePath = "github.com/wavelane/wavelane/batch."
+
+// caller returns file:line of the innermost frame outside this package.
+func caller() string {
+	pcs := make([]uintptr, 16)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
+	for {
+		f, more := frames.Next()
+		if !strings.HasPrefix(f.Function, packagePath) || !more {
+			return fmt.Sprintf("%s:%d", f.File, f.Line)
+		}
+	}
+}
+
+// optional returns the options of a call, of which there is at most one. More make a value that no operation accepts.
+func optional[T any](options []T) any {
+	switch len(options) {
+	case 0:
+		var zero T
+		return zero
+	case 1:
+		return options[0]
+	}
+	return options
+}

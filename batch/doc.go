@@ -1,0 +1,31 @@
+// Package batch records chains of operations and runs each chain as one program: one upload, one submission, one readback.
+//
+//	b := batch.New(dev)
+//	x := b.Upload(pixels, h, w)
+//	out := b.Read(b.Scale(b.ReLU(x), 0.5))
+//	err := b.Run(ctx) // the first error of recording surfaces here too
+//	use(out.Float32s())
+//
+// Nothing runs while a batch is recorded: its methods check shapes, append steps and return values, which are handles.
+// The first error sticks, names the line that caused it and is returned by Err, Compile and Run; everything recorded after
+// it is ignored, so calls may be nested without checking each.
+//
+// A batch that runs often is compiled once: [Batch.Compile] returns a [Plan], which replays without recording again.
+//
+// Package batch knows devices only through what they execute; any device of this module works.
+//
+// # Concurrency
+//
+// A batch belongs to one goroutine. A plan may be run from any goroutine, one run at a time; devices may serve many
+// batches and plans at once.
+//
+// # Memory
+//
+// Slices given to Upload are read when the batch runs, not when it is recorded, and must not change until the run is done.
+// Values between steps live on the device for the time of a run. Results are allocated once per plan and overwritten by
+// each run. Tensors made by Keep belong to the caller.
+//
+// # Platforms
+//
+// Everywhere, without cgo. Run methods, which block, do not exist for GOOS=js; use Start and await its future.
+package batch

@@ -1,0 +1,78 @@
+package batch
+
+import (
+	"fmt"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
+)
+
+// Result is what Read asked for. It holds data once its batch or plan has run, and each further run overwrites it.
+type Result struct {
+	typ  op.Type
+	data any
+	run  *compute.Future // the latest
+}
+
+// ready reports whether the latest run has delivered.
+func (r *Result) ready() bool {
+	if r.run == nil {
+		return false
+	}
+	select {
+	case <-r.run.Done():
+		return r.run.Err() == nil
+	default:
+		return false
+	}
+}
+
+// Shape returns the result's shape.
+func (r *Result) Shape() []int { return r.typ.Shape }
+
+// DType returns the result's element type.
+func (r *Result) DType() compute.DType { return r.typ.DType }
+
+// Data returns the result as a slice of its element type, or ErrNotRun if the latest run is not done or failed.
+func (r *Result) Data() (any, error) {
+	if !r.ready() {
+		return nil, fmt.Errorf("result %v: %w", r.typ, compute.ErrNotRun)
+	}
+	return r.data, nil
+}
+
+// Float32s returns the elements, or nil if the batch has not run or the element type is another.
+func (r *Result) Float32s() []float32 { return elements[float32](r) }
+
+// Int32s returns the elements, or nil if the batch has not run or the element type is another.
+func (r *Result) Int32s() []int32 { return elements[int32](r) }
+
+// Uint32s returns the elements, or nil if the batch has not run or the element type is another.
+func (r *Result) Uint32s() []uint32 { return elements[uint32](r) }
+
+// Float16Bits returns the bits of Float16 elements, or nil if the batch has not run or the element type is another.
+func (r *Result) Float16Bits() []uint16 { return elements[uint16](r) }
+
+// Scalar returns the only element of a float32 result; false if there is not exactly one or the batch has not run.
+func (r *Result) Scalar() (float32, bool) {
+	if s := r.Float32s(); len(s) == 1 {
+		return s[0], true
+	}
+	return 0, false
+}
+
+func elements[E any](r *Result) []E {
+	if !r.ready() {
+		return nil
+	}
+	s, _ := r.data.([]E)
+	return s
+}
+
+// Kept is what Keep asked for.
+type Kept struct {
+	tensor compute.Tensor
+}
+
+// Tensor returns the tensor that the latest run made, or nil before the first. The caller closes it.
+func (k *Kept) Tensor() compute.Tensor { return k.tensor }

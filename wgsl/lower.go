@@ -57,15 +57,17 @@ func operand(i int) Buffer { return Buffer{Role: Operand, Index: i} }
 
 var result = Buffer{Role: Result}
 
-// linear spreads n workgroups over two grid dimensions when one does not hold them. Kernels number themselves with
-// linear_id (see common.wgsl) and guard the overshoot.
+// linear spreads n workgroups over as many grid dimensions as hold them. Kernels number themselves with linear_id (see
+// common.wgsl) and guard the overshoot.
 func (s *step) linear(n int) [3]uint32 {
 	limit := int(s.caps.MaxWorkgroups)
-	if n <= limit {
-		return [3]uint32{uint32(n), 1, 1}
+	x := max(1, min(n, limit))
+	y := min(ceilDiv(n, x), limit)
+	z := ceilDiv(n, x*y)
+	if z == 1 && y > 1 {
+		x = ceilDiv(n, y)
 	}
-	y := (n + limit - 1) / limit
-	return [3]uint32{uint32((n + y - 1) / y), uint32(y), 1}
+	return [3]uint32{uint32(x), uint32(y), uint32(z)}
 }
 
 func ceilDiv(a, b int) int { return (a + b - 1) / b }

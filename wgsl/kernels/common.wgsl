@@ -1,6 +1,6 @@
-// Number of this workgroup when a one-dimensional grid was spread over two dimensions; see linear in lower.go.
+// Number of this workgroup when a one-dimensional grid was spread over several dimensions; see linear in lower.go.
 fn linear_id(workgroup: vec3<u32>, grid: vec3<u32>) -> u32 {
-    return workgroup.y * grid.x + workgroup.x;
+    return (workgroup.z * grid.y + workgroup.y) * grid.x + workgroup.x;
 }
 
 // WGSL may assume that NaN and Inf do not occur, so they are told apart by their bits.

@@ -1,7 +1,5 @@
 package compute
 
-import "context"
-
 // Tensor is data that stays on a device between operations. Devices make tensors (Upload, or a batch's Keep) and accept
 // only their own.
 //
@@ -14,9 +12,4 @@ type Tensor interface {
 	// for Float16 bits.
 	ReadAsync(dst any) *Future
 	Close() error
-}
-
-// Read copies a tensor's elements to dst and waits for it; see [Tensor].
-func Read(ctx context.Context, t Tensor, dst any) error {
-	return t.ReadAsync(dst).AwaitOrAbandon(ctx)
 }

@@ -1,0 +1,69 @@
+# make demo and make test work on a machine that has only Go, gcc and make: scripts/setup installs the rest.
+
+GO        ?= go
+PLATFORMS := linux/amd64 linux/arm64 windows/amd64 darwin/arm64 js/wasm
+# Packages with a promise about goroutines; the race detector needs cgo.
+RACE      := ./compute ./batch ./simd ./gpu .
+# Packages whose tests run on other processors too: in emulation (arm64) and under Node.js (js/wasm).
+PORTABLE  := ./compute ./internal/op ./batch ./simd
+HOSTARCH  := $(shell $(GO) env GOHOSTARCH)
+QEMU      := $(shell command -v qemu-aarch64-static || command -v qemu-aarch64)
+WASM_EXEC := $(shell $(GO) env GOROOT)/lib/wasm/go_js_wasm_exec
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo bench test lint cross unit conformance race portable generate
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: ## install what the demo and the tests need (Debian, Ubuntu), or say what to install
+	scripts/setup test
+
+demo: ## find the edges in a picture as one batch, then run the quickstart; IMAGE=photo.jpg takes yours
+	scripts/setup demo
+	mkdir -p out
+	$(GO) run ./examples/edges $(if $(IMAGE),$(IMAGE),-input out/landscape.png) -o out/edges.png -software
+	$(GO) run ./examples/quickstart -software
+
+bench: ## run the benchmarks on this machine's devices, software adapters included
+	scripts/setup demo
+	$(GO) run ./cmd/wavelane bench --software
+
+test: ## run every test: format, vet, all platforms, conformance on every device, race detector, arm64 and js/wasm
+	scripts/setup test
+	$(MAKE) lint
+	$(MAKE) cross
+	$(MAKE) unit
+	$(MAKE) conformance
+	$(MAKE) race
+	$(MAKE) portable
+	@echo "all tests passed"
+
+lint: ## gofmt and go vet
+	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "not formatted, run gofmt -w:" $$unformatted; exit 1; fi
+	$(GO) vet ./...
+
+cross: ## build and vet without cgo for every platform
+	@set -e; for p in $(PLATFORMS); do \
+		echo "CGO_ENABLED=0 $$p"; \
+		CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build ./...; \
+		CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) vet ./...; \
+	done
+
+unit: # all but the conformance suite
+	$(GO) test $$($(GO) list ./... | grep -v /internal/conformance)
+
+conformance: # the catalogue on every device; prints how many cases ran where
+	$(GO) test -v ./internal/conformance
+
+race: # with the race detector
+	CGO_ENABLED=1 $(GO) test -race -short $(RACE)
+
+portable: # the CPU device elsewhere
+ifneq ($(HOSTARCH),arm64)
+	CGO_ENABLED=0 GOARCH=arm64 $(GO) test -exec "$(QEMU)" $(PORTABLE)
+endif
+	CGO_ENABLED=0 GOOS=js GOARCH=wasm $(GO) test -exec "$(WASM_EXEC)" $(PORTABLE)
+
+generate: ## write what is generated from the catalogue; a test fails when it is stale
+	$(GO) generate ./...

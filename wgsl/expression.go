@@ -1,0 +1,109 @@
+package wgsl
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
+)
+
+// expressions gives each elementwise entry as WGSL over its operands a, b and c of type f32 and its scalars p.s0, p.s1 …
+// of the uniform. Functions come from math.wgsl.
+var expressions = map[*op.Entry]string{
+	op.Neg:   "-a",
+	op.Abs:   "abs(a)",
+	op.Sqrt:  "ieee_sqrt(a)",
+	op.Recip: "1.0 / a",
+	op.Exp:   "ieee_exp(a)",
+	op.Log:   "ieee_log(a)",
+	op.Log2:  "ieee_log2(a)",
+	op.Sin:   "sine(a, 0.0)",
+	op.Cos:   "sine(a, 1.0)",
+	op.Tanh:  "safe_tanh(a)",
+	op.Floor: "floor(a)",
+	op.Ceil:  "ceil(a)",
+	op.Round: "round(a)",
+	op.Trunc: "trunc(a)",
+	op.Sign:  "select(sign(a), a, is_nan(a))",
+
+	op.ReLU:      "select(max(a, 0.0), a, is_nan(a))",
+	op.LeakyReLU: "a * select(1.0, p.s0, a < 0.0)",
+	op.ELU:       "select(p.s0 * ieee_expm1(a), a, a > 0.0)",
+	op.SELU:      fmt.Sprintf("%.9g * select(%.9g * ieee_expm1(a), a, a > 0.0)", op.SELUScale, op.SELUAlpha),
+	op.Sigmoid:   "sigmoid(a)",
+	op.GELU:      "gelu(a)",
+	op.GELUErf:   "gelu_erf(a)",
+	op.Swish:     "swish(a)",
+	op.HardSwish: "select(a * (min(a + 3.0, 6.0) / 6.0), 0.0, a <= -3.0)",
+	op.Mish:      "mish(a)",
+	op.Softplus:  "softplus(a)",
+	op.Clip:      "nan_min(nan_max(a, p.s0), p.s1)",
+	op.Scale:     "a * p.s0",
+	op.PowScalar: "ieee_pow(a, p.s0)",
+
+	op.Add:     "a + b",
+	op.Sub:     "a - b",
+	op.Mul:     "a * b",
+	op.Div:     "a / b",
+	op.Maximum: "nan_max(a, b)",
+	op.Minimum: "nan_min(a, b)",
+	op.Pow:     "ieee_pow(a, b)",
+
+	op.FMA:  "a * b + c",
+	op.Lerp: "a + c * (b - a)",
+}
+
+// activation returns the WGSL expression over a that an activation stands for, and the functions it needs. They use
+// nothing of the uniform, so that any kernel can take them in behind common.wgsl.
+func activation(act compute.Activation) (functions, expr string, err error) {
+	e, err := op.ActivationEntry(act)
+	if err != nil {
+		return "", "", err
+	}
+	if e == nil {
+		return "", "a", nil
+	}
+	expr = expressions[e]
+	return functionsOf(expr), expr, nil
+}
+
+// library holds the functions of math.wgsl by name.
+var library = sync.OnceValue(func() map[string]string {
+	text, err := files.ReadFile("kernels/math.wgsl")
+	if err != nil {
+		panic(err) // embedded at build time
+	}
+	fns := map[string]string{}
+	for _, m := range regexp.MustCompile(`(?ms)^fn (\w+)\(.*?^}\n`).FindAllSubmatch(text, -1) {
+		fns[string(m[1])] = string(m[0])
+	}
+	return fns
+})
+
+var identifier = regexp.MustCompile(`\w+`)
+
+// functionsOf returns the library functions that an expression uses, directly or through others, so that kernels stay
+// small and compile fast.
+func functionsOf(exprs ...string) string {
+	used := map[string]string{}
+	var collect func(text string)
+	collect = func(text string) {
+		for _, name := range identifier.FindAllString(text, -1) {
+			if body, ok := library()[name]; ok && used[name] == "" {
+				used[name] = body
+				collect(body)
+			}
+		}
+	}
+	collect(strings.Join(exprs, " "))
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(used)) {
+		b.WriteString(used[name])
+	}
+	return b.String()
+}

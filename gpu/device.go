@@ -1,0 +1,184 @@
+package gpu
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/wgsl"
+)
+
+// Device is an open WebGPU device. It is safe for concurrent use.
+type Device struct {
+	compute.Ops // one method per operation of the catalogue, on slices of host memory
+
+	*device
+}
+
+// device is what runs in flight and everything made from a Device refer to. It is apart from Device so that a Device that
+// was forgotten can be found unreachable.
+type device struct {
+	drv       driver
+	info      AdapterInfo
+	log       *slog.Logger
+	pool      *pool
+	pipelines pipelines
+	tuner     *tuner
+	timed     bool
+
+	mu          sync.Mutex
+	closed      bool
+	lost        error
+	users       int // calls and runs that need the driver; it is closed when none is left
+	executables map[*executable]bool
+	stats       Stats
+}
+
+// Stats counts what a device has done since it was opened.
+type Stats struct {
+	Runs           uint64        `json:"runs"` // submissions
+	Dispatches     uint64        `json:"dispatches"`
+	GPUTime        time.Duration `json:"gpu_time"` // of completed runs, measured WithTimestamps
+	PipelineHits   uint64        `json:"pipeline_hits"`
+	PipelineMisses uint64        `json:"pipeline_misses"` // compilations
+	Pipelines      int           `json:"pipelines"`       // compiled and kept
+}
+
+func newDevice(drv driver, info AdapterInfo, c *config) *Device {
+	d := &device{
+		drv: drv, info: info, log: c.log, timed: c.timestamps, executables: map[*executable]bool{},
+		pipelines: pipelines{drv: drv, byKey: map[string]*pipeline{}},
+	}
+	d.pool = newPool(drv, info.Limits.MaxBuffer, c.memory, d.dropIdle)
+	d.tuner = newTuner(d, c)
+	dev := &Device{device: d}
+	dev.Ops = op.NewOps(dev)
+	runtime.AddCleanup(dev, func(d *device) { d.close() }, d) // a net under a forgotten Close
+	d.log.Debug("gpu: device open", "adapter", info.String())
+	return dev
+}
+
+// Info describes the adapter, with the limits and features that were granted.
+func (d *device) Info() AdapterInfo { return d.info }
+
+// Memory returns the current use of device memory.
+func (d *device) Memory() Memory { return d.pool.memory() }
+
+// Trim gives memory that is kept for reuse back to the machine.
+func (d *device) Trim() {
+	if d.begin() != nil {
+		return // closing has given everything back
+	}
+	defer d.end()
+	d.dropIdle()
+	d.pool.trim(0)
+}
+
+// Stats returns counters.
+func (d *device) Stats() Stats {
+	d.mu.Lock()
+	s := d.stats
+	d.mu.Unlock()
+	s.PipelineHits, s.PipelineMisses, s.Pipelines = d.pipelines.counts()
+	return s
+}
+
+// Close closes the device with all its tensors, kernels and compiled programs; later use of any of them fails with
+// compute.ErrClosed. Work in flight finishes and delivers its results; the memory is freed after that. Close does not wait
+// and is idempotent.
+func (d *Device) Close() error {
+	d.device.close()
+	return nil
+}
+
+func (d *device) close() {
+	d.mu.Lock()
+	first := !d.closed
+	d.closed = true
+	last := first && d.users == 0
+	d.mu.Unlock()
+	if last {
+		d.teardown()
+	}
+}
+
+// begin reserves the driver for a call or a run; end gives it back.
+func (d *device) begin() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return fmt.Errorf("gpu device: %w", compute.ErrClosed)
+	}
+	if d.lost == nil {
+		d.lost = d.drv.lost()
+	}
+	if d.lost != nil {
+		return fmt.Errorf("gpu device: %w", d.lost)
+	}
+	d.users++
+	return nil
+}
+
+func (d *device) end() {
+	d.mu.Lock()
+	d.users--
+	last := d.closed && d.users == 0
+	d.mu.Unlock()
+	if last {
+		d.teardown()
+	}
+}
+
+func (d *device) teardown() {
+	d.mu.Lock()
+	executables := d.executables
+	d.executables = nil
+	d.mu.Unlock()
+	for e := range executables {
+		e.dropIdle()
+	}
+	d.pool.close()
+	d.pipelines.close()
+	d.drv.close()
+	d.log.Debug("gpu: device closed", "adapter", d.info.Name)
+}
+
+// dropIdle makes compiled programs give up the memory that they keep between runs.
+func (d *device) dropIdle() {
+	d.mu.Lock()
+	list := make([]*executable, 0, len(d.executables))
+	for e := range d.executables {
+		list = append(list, e)
+	}
+	d.mu.Unlock()
+	for _, e := range list {
+		e.dropIdle()
+	}
+}
+
+// failed latches a loss of the device that a driver call reported.
+func (d *device) failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	lost := d.drv.lost()
+	if lost == nil && errors.Is(err, compute.ErrDeviceLost) {
+		lost = err
+	}
+	if lost != nil {
+		d.mu.Lock()
+		if d.lost == nil {
+			d.lost = lost
+			d.log.Error("gpu: device lost", "adapter", d.info.Name, "reason", lost)
+		}
+		d.mu.Unlock()
+	}
+	return err
+}
+
+func (d *device) caps() *wgsl.Caps { return &d.info.Limits }

@@ -1,0 +1,2 @@
+// Package gpu is the WebGPU device.
+package gpu

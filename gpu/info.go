@@ -1,0 +1,57 @@
+package gpu
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/wavelane/wavelane/wgsl"
+)
+
+// AdapterType says what stands behind an adapter.
+type AdapterType string
+
+// Adapter types. Only software adapters are left out of the automatic choice.
+const (
+	Discrete   AdapterType = "discrete"
+	Integrated AdapterType = "integrated"
+	Virtual    AdapterType = "virtual" // a GPU handed into a virtual machine, or a driver that does not tell
+	Software   AdapterType = "software"
+)
+
+// AdapterInfo describes an adapter, or the adapter of an open device with the limits that were granted.
+type AdapterInfo struct {
+	Index      int         `json:"index"` // for WithAdapter; stable while drivers and hardware stay the same
+	Name       string      `json:"name"`
+	Vendor     uint32      `json:"vendor"` // PCI vendor, or Vulkan's number for software
+	Device     uint32      `json:"device"`
+	Driver     string      `json:"driver"`
+	DriverInfo string      `json:"driver_info"`
+	Type       AdapterType `json:"type"`
+	Backend    string      `json:"backend"` // "vulkan", "metal" or "dx12"
+	Limits     wgsl.Caps   `json:"limits"`
+	Features   []string    `json:"features"` // of "timestamp-query" and "shader-f16"
+}
+
+func (a AdapterInfo) has(feature string) bool {
+	for _, f := range a.Features {
+		if f == feature {
+			return true
+		}
+	}
+	return false
+}
+
+func (a AdapterInfo) String() string {
+	return fmt.Sprintf("%d: %s (%s, %s, %s)", a.Index, a.Name, a.Type, a.Backend, strings.TrimSpace(a.Driver+" "+a.DriverInfo))
+}
+
+// Vendors of software rasterisers: Mesa (Vulkan's vendor number), Google, Microsoft.
+var softwareVendors = map[uint32]bool{0x10005: true, 0x1AE0: true, 0x1414: true}
+
+// cpuType tells software from virtual GPUs, which the native library reports as one kind.
+func cpuType(vendor uint32) AdapterType {
+	if vendor <= 0xffff && vendor != 0 && !softwareVendors[vendor] {
+		return Virtual
+	}
+	return Software
+}

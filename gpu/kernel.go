@@ -1,0 +1,232 @@
+package gpu
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/wgsl"
+)
+
+// KernelDesc describes a kernel of your own. Its storage buffers are bindings 0, 1, … of group 0, operands first and the
+// result last; a uniform, if there is one, is the binding after them.
+type KernelDesc struct {
+	Label     string        // for errors
+	WGSL      string        // the shader
+	Entry     string        // entry point; "main" if empty
+	Bindings  []wgsl.Access // Read for each operand, then ReadWrite for the result
+	Uniform   int           // bytes of the uniform, a multiple of 16 up to 256; 0 for none
+	Workgroup [3]uint32     // as in @workgroup_size
+	Shared    int           // bytes of var<workgroup>, for checking against the limit before compiling
+}
+
+// Launch is how a call runs a kernel; it is the Options of a custom step.
+type Launch struct {
+	Grid   [3]uint32 // workgroups along x, y and z, each at least 1 and at most the device's MaxWorkgroups
+	Params []uint32  // contents of the uniform; floats as their bits; what is left of it is zero
+}
+
+// Kernel is a compiled kernel of one device. It is safe for concurrent use, lives as long as its device, and needs no Close.
+type Kernel struct {
+	dev *Device
+	k   *wgsl.Kernel
+	lbl string
+}
+
+var _ op.Kernel = (*Kernel)(nil)
+
+// maxNesting bounds brackets within brackets and runs of prefix operators: the compiler recurses on both, and its stack
+// cannot grow.
+const maxNesting = 200
+
+// NewKernel compiles a kernel. Errors wrap compute.ErrArgument (with *ShaderError for WGSL, saying line and column),
+// compute.ErrTooLarge for what is beyond the device's limits, compute.ErrClosed or compute.ErrDeviceLost.
+func NewKernel(dev *Device, desc KernelDesc) (*Kernel, error) {
+	if dev == nil {
+		return nil, fmt.Errorf("kernel %s: nil device: %w", desc.Label, compute.ErrArgument)
+	}
+	if desc.Entry == "" {
+		desc.Entry = "main"
+	}
+	if desc.Label == "" {
+		desc.Label = "kernel"
+	}
+	k := &wgsl.Kernel{
+		Key: desc.Label, Source: desc.WGSL, Entry: desc.Entry, Bindings: slices.Clone(desc.Bindings), Uniform: desc.Uniform,
+		Workgroup: desc.Workgroup, Shared: desc.Shared,
+	}
+	if err := checkDesc(k); err != nil {
+		return nil, fmt.Errorf("kernel %s: %w", desc.Label, err)
+	}
+	if err := checkKernel(k, dev.caps()); err != nil {
+		return nil, err
+	}
+	hash := sha256.Sum256(fmt.Appendf(nil, "%q %q %v %d", k.Source, k.Entry, k.Bindings, k.Uniform))
+	k.Key = fmt.Sprintf("%s#%x", desc.Label, hash[:8])
+
+	if err := dev.begin(); err != nil {
+		return nil, fmt.Errorf("kernel %s: %w", desc.Label, err)
+	}
+	defer dev.end()
+	if _, err := dev.pipelines.get(k); err != nil {
+		return nil, dev.failed(err)
+	}
+	return &Kernel{dev, k, desc.Label}, nil
+}
+
+// checkDesc refuses what the library would abort on, or what could never run.
+func checkDesc(k *wgsl.Kernel) error {
+	for what, s := range map[string]string{"label": k.Key, "WGSL": k.Source, "entry point": k.Entry} {
+		if !utf8.ValidString(s) || strings.ContainsRune(s, 0) {
+			return fmt.Errorf("%s is not UTF-8 without zero bytes: %w", what, compute.ErrArgument)
+		}
+	}
+	n := len(k.Bindings)
+	if n == 0 || k.Bindings[n-1] != wgsl.ReadWrite {
+		return fmt.Errorf("%d bindings, of which the last must be ReadWrite for the result: %w", n, compute.ErrArgument)
+	}
+	for i, a := range k.Bindings[:n-1] {
+		if a != wgsl.Read {
+			return fmt.Errorf("binding %d is an operand and must be Read: %w", i, compute.ErrArgument)
+		}
+	}
+	if d := nesting(k.Source); d > maxNesting {
+		return fmt.Errorf("WGSL nests more than %d deep: %w", maxNesting, compute.ErrUnsupported)
+	}
+	return nil
+}
+
+// nesting returns the deepest nesting of brackets or the longest run of prefix operators.
+func nesting(src string) int {
+	brackets, angles, prefix, most := 0, 0, 0, 0
+	for i := range len(src) {
+		c := src[i]
+		switch c {
+		case '(', '[', '{':
+			brackets++
+		case ')', ']', '}':
+			brackets = max(brackets-1, 0)
+		case '<': // a template or a comparison, which nobody closes
+			angles++
+		case '>':
+			angles = max(angles-1, 0)
+		}
+		switch c {
+		case '!', '-', '~', '&', '*':
+			prefix++
+		case ' ', '\t', '\n', '\r':
+		case ';', '{', '}':
+			prefix, angles = 0, 0
+		default:
+			prefix = 0
+		}
+		most = max(most, brackets, angles, prefix)
+	}
+	return most
+}
+
+// Name returns the kernel's label.
+func (k *Kernel) Name() string { return k.lbl }
+
+// Check validates a call: the number of operands, and a.Options, which must be a [Launch].
+func (k *Kernel) Check(in []op.Type, out op.Type, a op.Attr) error {
+	l, ok := a.Options.(Launch)
+	switch {
+	case !ok:
+		return fmt.Errorf("kernel %s: options are %T, must be gpu.Launch: %w", k.lbl, a.Options, compute.ErrArgument)
+	case len(a.Scalars) != 0:
+		return fmt.Errorf("kernel %s: takes no scalars, use Launch.Params: %w", k.lbl, compute.ErrArgument)
+	case len(in) != len(k.k.Bindings)-1:
+		return fmt.Errorf("kernel %s: takes %d operands, got %v: %w", k.lbl, len(k.k.Bindings)-1, in, compute.ErrArgument)
+	case 4*len(l.Params) > k.k.Uniform:
+		return fmt.Errorf("kernel %s: %d parameters for a uniform of %d bytes: %w", k.lbl, len(l.Params), k.k.Uniform,
+			compute.ErrArgument)
+	}
+	for _, n := range l.Grid {
+		if n == 0 {
+			return fmt.Errorf("kernel %s %v: grid %v has no workgroups along an axis: %w", k.lbl, in, l.Grid, compute.ErrArgument)
+		}
+		if limit := k.dev.caps().MaxWorkgroups; n > limit {
+			return fmt.Errorf("kernel %s %v: grid %v, the device allows %d workgroups along an axis: %w", k.lbl, in, l.Grid, limit,
+				compute.ErrTooLarge)
+		}
+	}
+	return nil
+}
+
+// lower returns the code of a checked call.
+func (k *Kernel) lower(operands int, l Launch) wgsl.Lowering {
+	d := &wgsl.Dispatch{Kernel: k.k, Params: l.Params, Grid: l.Grid}
+	for i := range operands {
+		d.Bind = append(d.Bind, wgsl.Buffer{Role: wgsl.Operand, Index: i})
+	}
+	d.Bind = append(d.Bind, wgsl.Buffer{Role: wgsl.Result})
+	return wgsl.Lowering{Actions: []wgsl.Action{{Dispatch: d}}}
+}
+
+// RunAsync runs the kernel once. Args are its operands: slices, compute.Operand for slices under a shape, or tensors of the
+// same device. Dst is a slice that receives the result; what the kernel does not write of it is undefined. To chain kernels,
+// or to leave the result on the device, record a batch or use [Kernel.ApplyAsync].
+func (k *Kernel) RunAsync(l Launch, dst any, args ...any) *compute.Future {
+	dt, n, err := op.TypeOf(dst)
+	if err != nil {
+		return compute.Failed(fmt.Errorf("kernel %s: destination: %w", k.lbl, err))
+	}
+	p, io, out, err := k.program(l, op.Type{DType: dt, Shape: []int{n}}, args)
+	if err != nil {
+		return compute.Failed(err)
+	}
+	p.Read, io.Read = []op.Slot{out}, []any{dst}
+	return k.dev.once(p, io)
+}
+
+// ApplyAsync is RunAsync with a result that stays on the device, a tensor of the given type and shape. The tensor can be
+// used at once, in work that will run after this; it is nil if the future has failed already.
+func (k *Kernel) ApplyAsync(l Launch, dt compute.DType, shape []int, args ...any) (compute.Tensor, *compute.Future) {
+	p, io, out, err := k.program(l, op.Type{DType: dt, Shape: slices.Clone(shape)}, args)
+	if err != nil {
+		return nil, compute.Failed(err)
+	}
+	p.Keep = []op.Slot{out}
+	f := k.dev.once(p, io)
+	if io.Keep == nil {
+		return nil, f
+	}
+	return io.Keep[0], f
+}
+
+// program is a program of one custom step.
+func (k *Kernel) program(l Launch, out op.Type, args []any) (*op.Program, *op.IO, op.Slot, error) {
+	p, io := &op.Program{}, &op.IO{}
+	in := make([]op.Slot, len(args))
+	for i, x := range args {
+		if t, ok := x.(compute.Tensor); ok {
+			in[i] = p.Add(op.Type{DType: t.DType(), Shape: t.Shape()}, op.FromTensor)
+			io.Tensors = append(io.Tensors, t)
+			continue
+		}
+		operand, ok := x.(compute.Operand)
+		if !ok {
+			operand.Data = x
+		}
+		dt, n, err := op.TypeOf(operand.Data)
+		if err != nil {
+			return nil, nil, 0, fmt.Errorf("kernel %s: operand %d: %w", k.lbl, i, err)
+		}
+		if !ok {
+			operand.Shape = []int{n}
+		}
+		t := op.Type{DType: dt, Shape: slices.Clone(operand.Shape)}
+		if err := t.Check(); err != nil {
+			return nil, nil, 0, fmt.Errorf("kernel %s: operand %d: %w", k.lbl, i, err)
+		}
+		in[i] = p.Add(t, op.FromHost)
+		io.Host = append(io.Host, operand.Data)
+	}
+	slot, err := p.ApplyKernel(k, op.Attr{Options: Launch{l.Grid, slices.Clone(l.Params)}}, out, in...)
+	return p, io, slot, err
+}

@@ -1,0 +1,281 @@
+//go:build cgo && !js
+
+package gpu
+
+/*
+#include <stdlib.h>
+#include "shim.h"
+*/
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"github.com/wavelane/wavelane/compute"
+)
+
+// flight is a submission that has not completed.
+type flight struct {
+	s      *submission
+	words  []int32 // C memory, which callbacks write to; see shim.h
+	stamps C.wl_stamps
+}
+
+// commandBuffers recycles the C commands of submissions; handles in them are integers, so the collector skips them.
+var commandBuffers = sync.Pool{New: func() any { return new([]C.wl_command) }}
+
+func (d *native) submit(s *submission) error {
+	list := commandBuffers.Get().(*[]C.wl_command)
+	defer commandBuffers.Put(list)
+	cs := (*list)[:0]
+	for i := range s.commands {
+		c := &s.commands[i]
+		if c.pipeline == nil {
+			cs = append(cs, C.wl_command{
+				kind: C.WL_COPY, a: c.from.(*nativeBuffer).ref, b: c.to.(*nativeBuffer).ref,
+				from: C.uint64_t(c.fromOffset), to: C.uint64_t(c.toOffset), size: C.uint64_t(c.size),
+			})
+			continue
+		}
+		p := c.pipeline.(*nativePipeline)
+		x := C.wl_command{
+			kind: C.WL_DISPATCH, a: p.c.pipeline, b: c.group.(*nativeGroup).ref,
+			x: C.uint32_t(c.grid[0]), y: C.uint32_t(c.grid[1]), z: C.uint32_t(c.grid[2]),
+		}
+		if p.uniform {
+			x.has_dynamic, x.dynamic = 1, C.uint32_t(c.dynamic)
+		}
+		cs = append(cs, x)
+	}
+	*list = cs
+
+	var few [8]C.wl_staging
+	staging := few[:0]
+	for _, o := range s.staging {
+		b := o.(*nativeBuffer)
+		staging = append(staging, C.wl_staging{
+			buffer: b.ref, size: C.uint64_t(b.size), upload: C.uint32_t(b2i(b.kind == uploadBuffer)),
+		})
+	}
+	f := &flight{s: s}
+	if s.timed {
+		var err error
+		if f.stamps, err = d.takeStamps(); err != nil {
+			return err
+		}
+	}
+	if err := d.launch(f, cs, staging); err != nil {
+		d.giveStamps(f.stamps)
+		return err
+	}
+	d.mu.Lock()
+	d.inFlight = append(d.inFlight, f)
+	start := !d.polling
+	d.polling = true
+	d.mu.Unlock()
+	if start {
+		go d.poll()
+	}
+	return nil
+}
+
+// poll completes submissions. It is the only goroutine that does, and it ends when nothing is in flight.
+//
+// It asks again and again instead of waiting inside the library, because a waiting poll holds the lock that a submit
+// needs. The pause between two questions grows with the time waited for: the delay it adds stays near an eighth.
+func (d *native) poll() {
+	waiting := time.Now() // since the last completion
+	pause := time.Duration(0)
+	for {
+		var e C.wl_error
+		lost := d.lost()
+		if lost == nil { // asking a lost device aborts the process
+			C.wl_device_poll(d.dev, C.int64_t(pause), &e)
+			lost = callError("wait for the device", &e)
+		}
+		if done := d.completed(lost); len(done) > 0 {
+			for _, f := range done {
+				f.s.done(d.land(f, lost))
+			}
+			waiting = time.Now()
+		}
+		d.mu.Lock()
+		if len(d.inFlight) == 0 {
+			d.polling = false
+			d.mu.Unlock()
+			return
+		}
+		d.mu.Unlock()
+		pause = min(max(time.Since(waiting)/8, 10*time.Microsecond), time.Millisecond)
+	}
+}
+
+// completed takes the submissions that are through, or all of them if the device is lost.
+func (d *native) completed(lost error) []*flight {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var done []*flight
+	d.inFlight = slices.DeleteFunc(d.inFlight, func(f *flight) bool {
+		through := lost != nil || f.landed()
+		if through {
+			done = append(done, f)
+		}
+		return through
+	})
+	return done
+}
+
+func (f *flight) landed() bool {
+	for i := range f.words {
+		if atomic.LoadInt32(&f.words[i]) == C.WL_PENDING {
+			return false
+		}
+	}
+	return true
+}
+
+// land ends a flight: it collects mappings and timestamps, and returns what went wrong.
+func (d *native) land(f *flight, lost error) error {
+	if lost != nil {
+		return lost // the status stays allocated: callbacks may still come
+	}
+	defer f.freeWords()
+	for i := range f.words {
+		if atomic.LoadInt32(&f.words[i]) != C.WL_DONE {
+			return fmt.Errorf("submission failed: %s", [...]string{"work", "timestamps", "mapping"}[min(i, C.WL_STAGING)])
+		}
+	}
+	for _, o := range f.s.staging {
+		b := o.(*nativeBuffer)
+		b.at = C.wl_buffer_mapped(b.ref, C.uint64_t(b.size), b2i(b.kind == uploadBuffer))
+	}
+	if !f.s.timed {
+		return nil
+	}
+	defer d.giveStamps(f.stamps)
+	t := *(*[2]uint64)(C.wl_buffer_mapped(f.stamps.staging, 16, 0))
+	if t[1] > t[0] { // counters may wrap, or start over after a suspend
+		f.s.gpuTime = time.Duration(float64(t[1]-t[0]) * d.period)
+	}
+	var e C.wl_error
+	C.wl_buffer_unmap(d.dev, f.stamps.staging, &e)
+	return callError("unmap timestamps", &e)
+}
+
+// launch crosses into C, where everything is recorded and submitted in one call.
+func (d *native) launch(f *flight, commands []C.wl_command, staging []C.wl_staging) error {
+	n := C.WL_STAGING + len(staging)
+	p := (*int32)(C.calloc(C.size_t(n), 4))
+	if p == nil {
+		return fmt.Errorf("submit: no host memory: %w", compute.ErrOutOfMemory)
+	}
+	f.words = unsafe.Slice(p, n)
+	var e C.wl_error
+	C.wl_submit(d.dev, unsafe.SliceData(commands), C.size_t(len(commands)), unsafe.SliceData(staging), C.size_t(len(staging)),
+		f.stamps, (*C.int32_t)(p), &e)
+	err := callError("submit", &e)
+	if err != nil {
+		f.freeWords()
+	}
+	return err
+}
+
+func (f *flight) freeWords() {
+	C.free(unsafe.Pointer(unsafe.SliceData(f.words)))
+	f.words = nil
+}
+
+func b2i(b bool) C.int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func (d *native) takeStamps() (C.wl_stamps, error) {
+	d.mu.Lock()
+	if n := len(d.stamps); n > 0 {
+		s := d.stamps[n-1]
+		d.stamps = d.stamps[:n-1]
+		d.mu.Unlock()
+		return s, nil
+	}
+	d.mu.Unlock()
+	var s C.wl_stamps
+	var e C.wl_error
+	C.wl_stamps_new(d.dev, &s, &e)
+	return s, callError("create timestamp queries", &e)
+}
+
+func (d *native) giveStamps(s C.wl_stamps) {
+	if s.queries == 0 {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.stamps = append(d.stamps, s)
+}
+
+// calibrate finds the length of a timestamp tick, which this version of the library does not tell: it reads the GPU's clock
+// twice, some milliseconds apart.
+func (d *native) calibrate() error {
+	const apart = 20 * time.Millisecond
+	read := func() (uint64, time.Time, error) {
+		stamps, err := d.takeStamps()
+		if err != nil {
+			return 0, time.Time{}, err
+		}
+		defer d.giveStamps(stamps)
+		return d.readClock(stamps)
+	}
+	if _, _, err := read(); err != nil { // the first submission of a device is slow
+		return err
+	}
+	ticks0, t0, err := read()
+	if err != nil {
+		return err
+	}
+	time.Sleep(apart)
+	ticks1, t1, err := read()
+	if err != nil {
+		return err
+	}
+	if ticks1 > ticks0 {
+		d.period = float64(t1.Sub(t0)) / float64(ticks1-ticks0)
+	}
+	if d.period > 0.97 && d.period < 1.03 { // most clocks tick in nanoseconds; the measurement is good to a percent or two
+		d.period = 1
+	}
+	return nil
+}
+
+// readClock returns the GPU's clock and the middle of the time during which it was read.
+func (d *native) readClock(stamps C.wl_stamps) (uint64, time.Time, error) {
+	f := &flight{stamps: stamps}
+	before := time.Now()
+	if err := d.launch(f, nil, nil); err != nil {
+		return 0, time.Time{}, err
+	}
+	for !f.landed() {
+		var e C.wl_error
+		C.wl_device_poll(d.dev, 0, &e)
+		if err := callError("read the GPU's clock", &e); err != nil {
+			return 0, time.Time{}, err
+		}
+	}
+	after := time.Now()
+	defer f.freeWords()
+	if f.words[C.WL_STAMPS] != C.WL_DONE {
+		return 0, time.Time{}, errors.New("read the GPU's clock: the timestamps cannot be mapped")
+	}
+	ticks := *(*uint64)(C.wl_buffer_mapped(stamps.staging, 16, 0))
+	var e C.wl_error
+	C.wl_buffer_unmap(d.dev, stamps.staging, &e)
+	return ticks, before.Add(after.Sub(before) / 2), callError("read the GPU's clock", &e)
+}

@@ -1,0 +1,139 @@
+package gpu
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/wgsl"
+)
+
+// Option configures [Open].
+type Option func(*config) error
+
+type config struct {
+	adapter    int // −1: choose
+	software   bool
+	preference PowerPreference
+	limits     wgsl.Caps // zero fields: the adapter's maximum
+	memory     uint64    // 0: no limit of our own
+	log        *slog.Logger
+	variants   map[string]string
+	tune       TuneMode
+	tuneDir    string
+	timestamps bool
+}
+
+func newConfig(opts []Option) (*config, error) {
+	c := &config{adapter: -1, log: slog.New(slog.DiscardHandler), variants: map[string]string{}}
+	var errs []error
+	for _, o := range opts {
+		if o == nil {
+			errs = append(errs, fmt.Errorf("nil option: %w", compute.ErrArgument))
+		} else if err := o(c); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, fmt.Errorf("gpu.Open: %w", err)
+	}
+	return c, nil
+}
+
+// WithAdapter opens the adapter of that index in the list of [Adapters]. A software adapter needs [WithSoftware] as well.
+func WithAdapter(index int) Option {
+	return func(c *config) error {
+		if index < 0 {
+			return fmt.Errorf("adapter index %d is negative: %w", index, compute.ErrArgument)
+		}
+		c.adapter = index
+		return nil
+	}
+}
+
+// PowerPreference says which of several GPUs to choose.
+type PowerPreference uint8
+
+// Power preferences.
+const (
+	HighPerformance PowerPreference = iota // discrete before integrated; the default
+	LowPower                               // integrated before discrete
+)
+
+// WithPowerPreference sets the preference among hardware adapters when [WithAdapter] does not name one.
+func WithPowerPreference(p PowerPreference) Option {
+	return func(c *config) error {
+		if p > LowPower {
+			return fmt.Errorf("power preference %d: %w", p, compute.ErrArgument)
+		}
+		c.preference = p
+		return nil
+	}
+}
+
+// WithSoftware opens a software adapter, and only that: for tests, as it is slower than the CPU device.
+func WithSoftware() Option {
+	return func(c *config) error {
+		c.software = true
+		return nil
+	}
+}
+
+// WithLimits asks for these limits instead of the adapter's maxima. Zero fields mean the maximum.
+func WithLimits(l wgsl.Caps) Option {
+	return func(c *config) error {
+		if l.StorageAlign&(l.StorageAlign-1) != 0 || l.StorageAlign != 0 && l.StorageAlign < 32 {
+			return fmt.Errorf("storage alignment %d is no power of two of at least 32: %w", l.StorageAlign, compute.ErrArgument)
+		}
+		c.limits = l
+		return nil
+	}
+}
+
+// WithDefaultLimits asks for the limits that every WebGPU implementation grants, to see what a program does elsewhere.
+func WithDefaultLimits() Option { return WithLimits(wgsl.DefaultCaps) }
+
+// WithMemoryLimit bounds the bytes of all buffers of the device together, free ones kept for reuse included; beyond it
+// operations fail with compute.ErrOutOfMemory.
+func WithMemoryLimit(bytes uint64) Option {
+	return func(c *config) error {
+		if bytes == 0 {
+			return fmt.Errorf("memory limit 0: %w", compute.ErrArgument)
+		}
+		c.memory = bytes
+		return nil
+	}
+}
+
+// WithLogger receives the device's events. The default is silence.
+func WithLogger(l *slog.Logger) Option {
+	return func(c *config) error {
+		if l == nil {
+			return fmt.Errorf("nil logger: %w", compute.ErrArgument)
+		}
+		c.log = l
+		return nil
+	}
+}
+
+// WithVariant forces a kernel variant wherever a class of operations ("matmul") offers it, instead of the tuned or default
+// one. Where a problem does not offer the variant, the operation fails with compute.ErrUnsupported.
+func WithVariant(class, name string) Option {
+	return func(c *config) error {
+		if class == "" || name == "" {
+			return fmt.Errorf("variant %q of class %q: %w", name, class, compute.ErrArgument)
+		}
+		c.variants[class] = name
+		return nil
+	}
+}
+
+// WithTimestamps measures the GPU's time of every run, for [Device.Stats]. It fails with compute.ErrUnsupported where the
+// adapter has no timestamps.
+func WithTimestamps() Option {
+	return func(c *config) error {
+		c.timestamps = true
+		return nil
+	}
+}

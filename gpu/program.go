@@ -1,0 +1,315 @@
+package gpu
+
+import (
+	"fmt"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/wgsl"
+)
+
+// plan is a program made ready for this device: everything that does not depend on the data of a run.
+type plan struct {
+	prog    *op.Program
+	actions []action
+	uniform []byte // contents of the uniform arena, a slot of uniformSlot bytes per distinct parameter block
+
+	// Memory. Places are buffers of a run: first those of the values, then shared ones for scratch.
+	sizes  []uint64 // bytes of each place
+	stable []bool   // the same buffer in every run of an instance, as opposed to tensors and kept results
+
+	uploads, reads packing // of the host values and of the results
+}
+
+// action is a dispatch, or a copy if pipeline is nil.
+type action struct {
+	pipeline *pipeline
+	kernel   *wgsl.Kernel
+	bind     []region // of a copy: from, to
+	dynamic  uint32
+	grid     [3]uint32
+	volatile bool // some place is not stable
+}
+
+// region is a part of a place.
+type region struct {
+	place        int
+	offset, size uint64
+}
+
+// uniformSlot is the room of one parameter block: every WebGPU implementation allows dynamic offsets at its multiples.
+const uniformSlot = 256
+
+// Compile validates a program and prepares it: code, pipelines and memory plan. Errors wrap compute.ErrUnsupported,
+// compute.ErrTooLarge, compute.ErrForeignTensor (a kernel of another device), compute.ErrClosed or compute.ErrDeviceLost.
+func (d *Device) Compile(p *op.Program) (op.Executable, error) {
+	if err := d.begin(); err != nil {
+		return nil, err
+	}
+	defer d.end()
+	pl, err := d.device.plan(p, d.tuner.choose)
+	if err != nil {
+		return nil, d.failed(err)
+	}
+	return newExecutable(d, pl), nil
+}
+
+func (d *device) plan(p *op.Program, choose func(class, problem string, candidates []string) int) (*plan, error) {
+	pl := &plan{prog: p}
+	for _, v := range p.Values {
+		pl.sizes = append(pl.sizes, wgsl.BufferSize(v.Bytes()))
+		pl.stable = append(pl.stable, v.Source != op.FromTensor)
+	}
+	for _, s := range p.Keep {
+		pl.stable[s] = false
+	}
+	uniforms := map[string]uint32{}
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		lowering, err := d.lower(p, s, choose)
+		if err != nil {
+			return nil, err
+		}
+		if err := d.addStep(pl, s, lowering, uniforms); err != nil {
+			return nil, fmt.Errorf("%s %v: %w", name(s), p.Types(s.In), err)
+		}
+	}
+	for _, s := range p.Host {
+		pl.uploads.add(uint64(p.Values[s].Bytes()), d.caps().MaxBuffer)
+	}
+	for _, s := range p.Read {
+		pl.reads.add(uint64(p.Values[s].Bytes()), d.caps().MaxBuffer)
+	}
+	for i, n := range pl.sizes {
+		if n > d.info.Limits.MaxBuffer {
+			return nil, fmt.Errorf("%s needs a buffer of %d bytes, the device allows %d: %w", placeName(p, i), n,
+				d.info.Limits.MaxBuffer, compute.ErrTooLarge)
+		}
+	}
+	return pl, nil
+}
+
+// packing lays out data in staging buffers, of which more than one is needed only for data beyond the largest buffer.
+type packing struct {
+	at    []spot
+	sizes []uint64 // of the staging buffers
+}
+
+type spot struct {
+	buffer int
+	offset uint64
+}
+
+func (k *packing) add(n, maxBuffer uint64) {
+	const stagingAlign = 16
+	n = (n + stagingAlign - 1) &^ (stagingAlign - 1)
+	last := len(k.sizes) - 1
+	if last < 0 || k.sizes[last]+n > maxBuffer {
+		k.sizes = append(k.sizes, 0)
+		last++
+	}
+	k.at = append(k.at, spot{last, k.sizes[last]})
+	k.sizes[last] += n
+}
+
+func name(s *op.Step) string {
+	if s.Kernel != nil {
+		return s.Kernel.Name()
+	}
+	return s.Entry.Name
+}
+
+// lower returns the code of a step: of the user's kernel, or of the catalogue's.
+func (d *device) lower(p *op.Program, s *op.Step, choose wgsl.Chooser) (wgsl.Lowering, error) {
+	in, out := p.Types(s.In), p.Values[s.Out].Type
+	if s.Kernel == nil {
+		return wgsl.Lower(s, in, out, d.caps(), choose)
+	}
+	k, ok := s.Kernel.(*Kernel)
+	if !ok || k.dev.device != d {
+		return wgsl.Lowering{}, fmt.Errorf("kernel %s: %w", s.Kernel.Name(), compute.ErrForeignTensor)
+	}
+	if err := k.Check(in, out, s.Attr); err != nil {
+		return wgsl.Lowering{}, err
+	}
+	return k.lower(len(in), s.Attr.Options.(Launch)), nil
+}
+
+// addStep appends the actions of a step after checking them against the device's limits: what gets past here may not make
+// the library fail, because some of its failures end the process.
+func (d *device) addStep(pl *plan, s *op.Step, l wgsl.Lowering, uniforms map[string]uint32) error {
+	scratch := pl.scratch(l.Scratch)
+	locate := func(b wgsl.Buffer) (region, error) {
+		place := -1
+		switch {
+		case b.Role == wgsl.Operand && b.Index < len(s.In):
+			place = int(s.In[b.Index])
+		case b.Role == wgsl.Result:
+			place = int(s.Out)
+		case b.Role == wgsl.Scratch && b.Index < len(scratch):
+			place = scratch[b.Index]
+		default:
+			return region{}, fmt.Errorf("internal error: no buffer %+v", b)
+		}
+		r := region{place, b.Offset, b.Size}
+		size := pl.sizes[place]
+		if b.Role == wgsl.Scratch {
+			size = l.Scratch[b.Index] // the place may be larger
+		}
+		if r.size == 0 && r.offset < size {
+			r.size = size - r.offset
+		}
+		if r.size == 0 || r.offset > size || r.size > size-r.offset {
+			return region{}, fmt.Errorf("internal error: %+v lies outside its %d bytes", b, size)
+		}
+		return r, nil
+	}
+	for _, x := range l.Actions {
+		var a action
+		var bind []wgsl.Buffer
+		if x.Dispatch != nil {
+			bind = x.Dispatch.Bind
+		} else {
+			bind = []wgsl.Buffer{x.Copy.From, x.Copy.To}
+		}
+		for _, b := range bind {
+			r, err := locate(b)
+			if err != nil {
+				return err
+			}
+			a.bind = append(a.bind, r)
+			a.volatile = a.volatile || !pl.stable[r.place]
+		}
+		if x.Dispatch == nil {
+			if err := checkCopy(a.bind[0], a.bind[1]); err != nil {
+				return err
+			}
+			pl.actions = append(pl.actions, a)
+			continue
+		}
+		if grid := x.Dispatch.Grid; grid[0] == 0 || grid[1] == 0 || grid[2] == 0 {
+			continue // nothing to do, which is legal
+		}
+		if err := d.checkDispatch(x.Dispatch, a.bind); err != nil {
+			return err
+		}
+		p, err := d.pipelines.get(x.Dispatch.Kernel)
+		if err != nil {
+			return err
+		}
+		a.pipeline, a.kernel, a.grid = p, x.Dispatch.Kernel, x.Dispatch.Grid
+		if a.kernel.Uniform > 0 {
+			a.dynamic = pl.params(x.Dispatch.Params, uniforms)
+		}
+		pl.actions = append(pl.actions, a)
+	}
+	return nil
+}
+
+// scratch finds places for the scratch memory of a step. Steps run one after another, so all share the same places.
+// Reusing the memory of values whose last reader has run would be decided here as well.
+func (pl *plan) scratch(sizes []uint64) []int {
+	first := len(pl.prog.Values)
+	places := make([]int, len(sizes))
+	for i, n := range sizes {
+		places[i] = first + i
+		if first+i == len(pl.sizes) {
+			pl.sizes = append(pl.sizes, 0)
+			pl.stable = append(pl.stable, true)
+		}
+		pl.sizes[first+i] = max(pl.sizes[first+i], wgsl.BufferSize(int(n)))
+	}
+	return places
+}
+
+// params returns the offset of a parameter block in the uniform arena.
+func (pl *plan) params(words []uint32, known map[string]uint32) uint32 {
+	var slot [uniformSlot]byte
+	for i, w := range words {
+		slot[4*i], slot[4*i+1], slot[4*i+2], slot[4*i+3] = byte(w), byte(w>>8), byte(w>>16), byte(w>>24)
+	}
+	key := string(slot[:])
+	at, ok := known[key]
+	if !ok {
+		at = uint32(len(pl.uniform))
+		known[key] = at
+		pl.uniform = append(pl.uniform, slot[:]...)
+	}
+	return at
+}
+
+func checkCopy(from, to region) error {
+	switch {
+	case from.size != to.size || from.size%4 != 0 || from.offset%4 != 0 || to.offset%4 != 0:
+		return fmt.Errorf("internal error: copy %+v to %+v", from, to)
+	case from.place == to.place:
+		return fmt.Errorf("internal error: copy within a buffer")
+	}
+	return nil
+}
+
+func (d *device) checkDispatch(x *wgsl.Dispatch, bind []region) error {
+	k, l := x.Kernel, d.caps()
+	if err := checkKernel(k, l); err != nil {
+		return err
+	}
+	if len(bind) != len(k.Bindings) {
+		return fmt.Errorf("kernel %s has %d bindings, got %d: %w", k.Key, len(k.Bindings), len(bind), compute.ErrArgument)
+	}
+	if 4*len(x.Params) > k.Uniform {
+		return fmt.Errorf("kernel %s has a uniform of %d bytes, got %d parameters: %w", k.Key, k.Uniform, len(x.Params),
+			compute.ErrArgument)
+	}
+	for _, n := range x.Grid {
+		if n > l.MaxWorkgroups {
+			return fmt.Errorf("kernel %s: grid %v, the device allows %d workgroups along an axis: %w", k.Key, x.Grid,
+				l.MaxWorkgroups, compute.ErrTooLarge)
+		}
+	}
+	for i, r := range bind {
+		switch {
+		case r.size > l.MaxBinding:
+			return fmt.Errorf("kernel %s: binding %d of %d bytes, the device allows %d: %w", k.Key, i, r.size, l.MaxBinding,
+				compute.ErrTooLarge)
+		case r.offset%uint64(l.StorageAlign) != 0 || r.size%4 != 0:
+			return fmt.Errorf("internal error: kernel %s: binding %d is not aligned: %+v", k.Key, i, r)
+		}
+		for j, q := range bind[:i] {
+			if q.place == r.place && (k.Bindings[i] == wgsl.ReadWrite || k.Bindings[j] == wgsl.ReadWrite) {
+				return fmt.Errorf("internal error: kernel %s: bindings %d and %d share a buffer that one writes", k.Key, j, i)
+			}
+		}
+	}
+	return nil
+}
+
+// checkKernel validates a kernel's declaration against the device's limits.
+func checkKernel(k *wgsl.Kernel, l *wgsl.Caps) error {
+	size := k.Workgroup
+	threads := uint64(size[0]) * uint64(size[1]) * uint64(size[2])
+	switch {
+	case len(k.Bindings) > int(l.MaxStorageBuffers):
+		return fmt.Errorf("kernel %s: %d storage buffers, the device allows %d: %w", k.Key, len(k.Bindings), l.MaxStorageBuffers,
+			compute.ErrTooLarge)
+	case k.Uniform < 0 || k.Uniform > uniformSlot || k.Uniform%16 != 0:
+		return fmt.Errorf("kernel %s: uniform of %d bytes, must be a multiple of 16 up to %d: %w", k.Key, k.Uniform, uniformSlot,
+			compute.ErrArgument)
+	case threads == 0:
+		return fmt.Errorf("kernel %s: workgroup %v is empty: %w", k.Key, size, compute.ErrArgument)
+	case size[0] > l.MaxWorkgroupSize[0] || size[1] > l.MaxWorkgroupSize[1] || size[2] > l.MaxWorkgroupSize[2] ||
+		threads > uint64(l.MaxInvocations):
+		return fmt.Errorf("kernel %s: workgroup %v, the device allows %v and %d threads: %w", k.Key, size, l.MaxWorkgroupSize,
+			l.MaxInvocations, compute.ErrTooLarge)
+	case k.Shared < 0 || uint64(k.Shared) > uint64(l.MaxShared):
+		return fmt.Errorf("kernel %s: %d bytes of workgroup memory, the device allows %d: %w", k.Key, k.Shared, l.MaxShared,
+			compute.ErrTooLarge)
+	}
+	return nil
+}
+
+func placeName(p *op.Program, i int) string {
+	if i < len(p.Values) {
+		return fmt.Sprintf("a value of type %v", p.Values[i].Type)
+	}
+	return "scratch memory"
+}

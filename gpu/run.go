@@ -1,0 +1,498 @@
+package gpu
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
+)
+
+// Executable is a compiled program; see [Device.Compile]. It is safe for concurrent use; runs may overlap.
+type Executable struct {
+	dev *Device
+	*executable
+}
+
+// executable is an Executable as runs in flight see it.
+type executable struct {
+	d *device
+	*plan
+
+	mu      sync.Mutex
+	closed  bool
+	idle    []*instance
+	arena   *buffer // uniforms, the same for all runs
+	filled  bool    // a submission has filled the arena
+	gpuTime time.Duration
+}
+
+// instance is the memory of one run at a time, with the bind groups that name it.
+type instance struct {
+	buffers []*buffer // by place; of unstable places only during a run
+	groups  []group   // by action
+}
+
+type group struct {
+	object
+	ids   []uint64 // of the buffers that it binds
+	arena *buffer
+}
+
+// maxIdle is how many instances an executable keeps between runs.
+const maxIdle = 2
+
+func newExecutable(dev *Device, pl *plan) *Executable {
+	e := &executable{d: dev.device, plan: pl}
+	x := &Executable{dev, e}
+	e.d.mu.Lock()
+	if e.d.executables != nil {
+		e.d.executables[e] = true
+	}
+	e.d.mu.Unlock()
+	runtime.AddCleanup(x, func(e *executable) { e.close() }, e) // a net under a forgotten Close
+	return x
+}
+
+// Close releases the memory that the executable keeps. Runs in flight finish. It is idempotent.
+func (x *Executable) Close() error {
+	x.close()
+	return nil
+}
+
+// GPUTime returns the GPU's time for the last completed run, 0 if none has completed or the device was opened without
+// [WithTimestamps].
+func (x *Executable) GPUTime() time.Duration {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.gpuTime
+}
+
+func (e *executable) close() {
+	e.mu.Lock()
+	e.closed = true
+	arena := e.arena
+	e.arena = nil
+	e.mu.Unlock()
+	if arena != nil {
+		arena.release()
+	}
+	e.d.mu.Lock()
+	delete(e.d.executables, e)
+	e.d.mu.Unlock()
+	if e.d.begin() == nil { // else teardown has freed, or is about to free, what is idle
+		e.dropIdle()
+		e.d.end()
+	}
+}
+
+func (e *executable) dropIdle() {
+	e.mu.Lock()
+	idle := e.idle
+	e.idle = nil
+	e.mu.Unlock()
+	for _, in := range idle {
+		in.free()
+	}
+}
+
+func (in *instance) free() {
+	for i := range in.groups {
+		if g := in.groups[i].object; g != nil {
+			g.free()
+		}
+	}
+	for _, b := range in.buffers {
+		if b != nil {
+			b.release()
+		}
+	}
+}
+
+// acquire returns an instance with memory for every stable place.
+func (e *executable) acquire() (*instance, error) {
+	e.mu.Lock()
+	if n := len(e.idle); n > 0 {
+		in := e.idle[n-1]
+		e.idle = e.idle[:n-1]
+		e.mu.Unlock()
+		return in, nil
+	}
+	e.mu.Unlock()
+	in := &instance{buffers: make([]*buffer, len(e.sizes)), groups: make([]group, len(e.actions))}
+	for i, n := range e.sizes {
+		if !e.stable[i] {
+			continue
+		}
+		b, err := e.d.pool.get(storageBuffer, n)
+		if err != nil {
+			in.free()
+			return nil, err
+		}
+		in.buffers[i] = b
+	}
+	return in, nil
+}
+
+// recycle takes an instance back after a run.
+func (e *executable) recycle(in *instance) {
+	for i, b := range in.buffers {
+		if b != nil && !e.stable[i] {
+			b.release()
+			in.buffers[i] = nil
+		}
+	}
+	e.mu.Lock()
+	if !e.closed && len(e.idle) < maxIdle {
+		e.idle = append(e.idle, in)
+		in = nil
+	}
+	e.mu.Unlock()
+	if in != nil {
+		in.free()
+	}
+}
+
+// run is one execution, from Start to completion.
+type run struct {
+	*executable
+	in       *instance
+	io       *op.IO
+	arena    *buffer
+	uploads  []*buffer
+	readback []*buffer
+	sub      submission
+}
+
+// Start copies the inputs, submits the program as one submission and returns; see [op.Executable]. Slices in io.Host may be
+// reused at once.
+func (x *Executable) Start(io *op.IO) *compute.Future {
+	fut, resolve := compute.NewFuture(nil)
+	if err := x.start(x.dev, io, resolve); err != nil {
+		return compute.Failed(err)
+	}
+	runtime.KeepAlive(x)
+	return fut
+}
+
+func (e *executable) start(dev *Device, io *op.IO, resolve compute.Resolve) (err error) {
+	if err := e.d.begin(); err != nil {
+		return err
+	}
+	r := &run{executable: e, io: io}
+	defer func() {
+		if err != nil {
+			r.release(false) // a failed submit may have unmapped what it was given
+			err = e.d.failed(err)
+			e.d.end()
+		}
+	}()
+	e.mu.Lock()
+	closed := e.closed
+	e.mu.Unlock()
+	if closed {
+		return fmt.Errorf("compiled program: %w", compute.ErrClosed)
+	}
+	if err := e.prog.CheckIO(io); err != nil {
+		return err
+	}
+	if r.in, err = e.acquire(); err != nil {
+		return err
+	}
+	if err := r.bindTensors(); err != nil {
+		return err
+	}
+	if err := r.bindGroups(); err != nil {
+		return err
+	}
+	if err := r.stage(); err != nil {
+		return err
+	}
+	r.record()
+	kept := r.keep(dev)
+	r.sub.done = func(err error) { r.done(err, resolve) }
+	if err := e.d.drv.submit(&r.sub); err != nil {
+		for _, t := range kept {
+			t.Close()
+		}
+		return fmt.Errorf("submit a program of %d steps: %w", len(e.prog.Steps), err)
+	}
+	if r.arena != nil {
+		e.mu.Lock()
+		e.filled = e.filled || r.arena == e.arena
+		e.mu.Unlock()
+	}
+	e.d.mu.Lock()
+	e.d.stats.Runs++
+	e.d.stats.Dispatches += uint64(e.dispatches())
+	e.d.mu.Unlock()
+	if len(kept) > 0 {
+		io.Keep = make([]compute.Tensor, len(kept))
+		for i, t := range kept {
+			io.Keep[i] = t
+		}
+	}
+	return nil
+}
+
+// bindTensors puts the buffers of tensors into their places, and new ones into those of kept results.
+func (r *run) bindTensors() error {
+	for i, s := range r.prog.Tensor {
+		t, ok := r.io.Tensors[i].(*Tensor)
+		if !ok || t.dev.device != r.d {
+			return fmt.Errorf("tensor %d of shape %v: %w", i, r.io.Tensors[i].Shape(), compute.ErrForeignTensor)
+		}
+		b, err := t.acquire()
+		if err != nil {
+			return fmt.Errorf("tensor %d: %w", i, err)
+		}
+		r.in.buffers[s] = b
+	}
+	for _, s := range r.prog.Keep {
+		if r.in.buffers[s] == nil {
+			b, err := r.d.pool.get(storageBuffer, r.sizes[s])
+			if err != nil {
+				return fmt.Errorf("result of shape %v: %w", r.prog.Values[s].Shape, err)
+			}
+			r.in.buffers[s] = b
+		}
+	}
+	return nil
+}
+
+// bindGroups makes the bind groups that the instance does not have already for the buffers it has now.
+func (r *run) bindGroups() error {
+	if len(r.uniform) > 0 {
+		r.executable.mu.Lock()
+		arena := r.executable.arena
+		if arena != nil {
+			arena.retain()
+		}
+		r.executable.mu.Unlock()
+		if arena == nil {
+			var err error
+			if arena, err = r.newArena(); err != nil {
+				return err
+			}
+		}
+		r.arena = arena
+	}
+	for i := range r.actions {
+		a, g := &r.actions[i], &r.in.groups[i]
+		if a.pipeline == nil || g.object != nil && !a.volatile && g.arena == r.arena {
+			continue
+		}
+		var err error
+		if g.object != nil {
+			if r.bound(a, g) {
+				continue
+			}
+			g.free()
+			g.object = nil
+		}
+		g.ids, g.arena = g.ids[:0], r.arena
+		var few [16]binding
+		bind := few[:0]
+		for _, x := range a.bind {
+			b := r.in.buffers[x.place]
+			g.ids = append(g.ids, b.id)
+			bind = append(bind, binding{b.object, x.offset, x.size})
+		}
+		if a.kernel.Uniform > 0 {
+			bind = append(bind, binding{r.arena.object, 0, uint64(a.kernel.Uniform)})
+		}
+		if g.object, err = r.d.drv.newGroup(a.pipeline.object, bind); err != nil {
+			g.object = nil
+			return fmt.Errorf("kernel %s: %w", a.kernel.Key, err)
+		}
+	}
+	return nil
+}
+
+func (r *run) bound(a *action, g *group) bool {
+	for j, x := range a.bind {
+		if g.ids[j] != r.in.buffers[x.place].id {
+			return false
+		}
+	}
+	return g.arena == r.arena
+}
+
+// newArena makes the buffer of the uniforms, which all runs of the executable share: their contents never change.
+func (r *run) newArena() (*buffer, error) {
+	b, err := r.d.pool.get(uniformBuffer, uint64(len(r.uniform)))
+	if err != nil {
+		return nil, err
+	}
+	r.executable.mu.Lock()
+	defer r.executable.mu.Unlock()
+	switch {
+	case r.executable.arena != nil: // another run was faster
+		b.release()
+		return r.executable.arena.retain(), nil
+	case r.closed: // for this run only
+		return b, nil
+	}
+	r.executable.arena = b.retain()
+	return b, nil
+}
+
+// stage copies the inputs into upload buffers and reserves readback buffers.
+func (r *run) stage() error {
+	r.executable.mu.Lock()
+	fill := r.arena != nil && !(r.filled && r.arena == r.executable.arena)
+	r.executable.mu.Unlock()
+	for _, n := range r.plan.uploads.sizes {
+		b, err := r.d.pool.get(uploadBuffer, n)
+		if err != nil {
+			return fmt.Errorf("upload: %w", err)
+		}
+		r.uploads = append(r.uploads, b)
+	}
+	for i, s := range r.prog.Host {
+		if data := op.Bytes(r.io.Host[i]); len(data) > 0 {
+			at := r.plan.uploads.at[i]
+			r.d.drv.write(r.uploads[at.buffer].object, at.offset, data)
+			r.copy(r.uploads[at.buffer], at.offset, r.in.buffers[s], 0, uint64(len(data)))
+		}
+	}
+	if fill {
+		b, err := r.d.pool.get(uploadBuffer, uint64(len(r.uniform)))
+		if err != nil {
+			return fmt.Errorf("upload: %w", err)
+		}
+		r.uploads = append(r.uploads, b)
+		r.d.drv.write(b.object, 0, r.uniform)
+		r.copy(b, 0, r.arena, 0, uint64(len(r.uniform)))
+	}
+	for _, n := range r.reads.sizes {
+		b, err := r.d.pool.get(readbackBuffer, n)
+		if err != nil {
+			return fmt.Errorf("readback: %w", err)
+		}
+		r.readback = append(r.readback, b)
+	}
+	for _, list := range [][]*buffer{r.uploads, r.readback} {
+		for _, b := range list {
+			r.sub.staging = append(r.sub.staging, b.object)
+		}
+	}
+	return nil
+}
+
+// copy records a copy of n bytes, rounded up to what copies can do; buffers are long enough for that.
+func (r *run) copy(from *buffer, fromAt uint64, to *buffer, toAt, n uint64) {
+	r.sub.commands = append(r.sub.commands, command{
+		from: from.object, to: to.object, fromOffset: fromAt, toOffset: toAt, size: (n + 3) &^ 3,
+	})
+}
+
+// record appends the commands of the steps and the copies of results.
+func (r *run) record() {
+	for i := range r.actions {
+		a := &r.actions[i]
+		if a.pipeline == nil {
+			from, to := a.bind[0], a.bind[1]
+			r.copy(r.in.buffers[from.place], from.offset, r.in.buffers[to.place], to.offset, from.size)
+			continue
+		}
+		r.sub.commands = append(r.sub.commands, command{
+			pipeline: a.pipeline.object, group: r.in.groups[i].object, dynamic: a.dynamic, grid: a.grid,
+		})
+	}
+	for i, s := range r.prog.Read {
+		if n := r.prog.Values[s].Bytes(); n > 0 {
+			at := r.reads.at[i]
+			r.copy(r.in.buffers[s], 0, r.readback[at.buffer], at.offset, uint64(n))
+		}
+	}
+	r.sub.timed = r.d.timed
+}
+
+// keep makes the tensors of kept results.
+func (r *run) keep(dev *Device) []*Tensor {
+	var list []*Tensor
+	for _, s := range r.prog.Keep {
+		list = append(list, newTensor(dev, r.prog.Values[s].Type, r.in.buffers[s].retain()))
+	}
+	return list
+}
+
+// inline is up to how many bytes of results are delivered by the goroutine that completes runs; copying more would make
+// other runs wait.
+const inline = 64 << 10
+
+// done ends a run. It is called once by the driver.
+func (r *run) done(err error, resolve compute.Resolve) {
+	finish := func() {
+		if err != nil {
+			err = fmt.Errorf("program of %d steps: %w", len(r.prog.Steps), r.d.failed(err))
+		} else {
+			r.executable.mu.Lock()
+			r.executable.gpuTime = r.sub.gpuTime
+			r.executable.mu.Unlock()
+			r.d.mu.Lock()
+			r.d.stats.GPUTime += r.sub.gpuTime
+			r.d.mu.Unlock()
+		}
+		resolve(err, r.deliver) // before the memory goes back: it holds the results
+		if err == nil {
+			for _, b := range r.readback {
+				err = errors.Join(err, r.d.drv.unmap(b.object))
+			}
+		}
+		r.release(err == nil)
+		r.d.end()
+	}
+	total := uint64(0)
+	for _, n := range r.reads.sizes {
+		total += n
+	}
+	if total > inline {
+		go finish()
+	} else {
+		finish()
+	}
+}
+
+// deliver copies the results to the caller.
+func (r *run) deliver() {
+	for i := range r.prog.Read {
+		if dst := op.Bytes(r.io.Read[i]); len(dst) > 0 {
+			at := r.reads.at[i]
+			r.d.drv.read(r.readback[at.buffer].object, at.offset, dst)
+		}
+	}
+}
+
+// release gives everything back that the run holds. Staging buffers can be used again only if their mappings are in order:
+// after a success, and before a submission.
+func (r *run) release(reusable bool) {
+	if r.in != nil {
+		r.recycle(r.in)
+	}
+	if r.arena != nil {
+		r.arena.release()
+	}
+	for _, list := range [][]*buffer{r.uploads, r.readback} {
+		for _, b := range list {
+			if reusable {
+				b.release()
+			} else {
+				b.discard()
+			}
+		}
+	}
+}
+
+func (pl *plan) dispatches() (n int) {
+	for i := range pl.actions {
+		if pl.actions[i].pipeline != nil {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,102 @@
+package gpu
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
+)
+
+// Tensor is data that stays on a device; see [compute.Tensor].
+type Tensor struct {
+	dev *Device
+	typ op.Type
+
+	mu      sync.Mutex
+	buf     *buffer // nil once closed
+	cleanup runtime.Cleanup
+}
+
+var _ compute.Tensor = (*Tensor)(nil)
+
+// newTensor takes over one reference to b.
+func newTensor(dev *Device, t op.Type, b *buffer) *Tensor {
+	x := &Tensor{dev: dev, typ: op.Type{DType: t.DType, Shape: slices.Clone(t.Shape)}, buf: b}
+	x.cleanup = runtime.AddCleanup(x, func(b *buffer) { b.release() }, b) // a net under a forgotten Close
+	return x
+}
+
+// Shape returns a copy of the shape.
+func (t *Tensor) Shape() []int { return slices.Clone(t.typ.Shape) }
+
+// DType returns the element type.
+func (t *Tensor) DType() compute.DType { return t.typ.DType }
+
+// acquire returns the buffer with one more reference.
+func (t *Tensor) acquire() (*buffer, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.buf == nil {
+		return nil, fmt.Errorf("tensor of shape %v: %w", t.typ.Shape, compute.ErrClosed)
+	}
+	return t.buf.retain(), nil
+}
+
+// Close gives the memory back once the runs that use it have finished. It is idempotent.
+func (t *Tensor) Close() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.buf != nil {
+		t.cleanup.Stop()
+		t.buf.release()
+		t.buf = nil
+	}
+	return nil
+}
+
+// ReadAsync copies the elements to dst; see [compute.Tensor].
+func (t *Tensor) ReadAsync(dst any) *compute.Future {
+	p := &op.Program{}
+	p.Read = []op.Slot{p.Add(t.typ, op.FromTensor)}
+	return t.dev.once(p, &op.IO{Tensors: []compute.Tensor{t}, Read: []any{dst}})
+}
+
+// UploadAsync copies a slice of any type in [compute.Tensor] to the device. Without a shape the tensor is a vector. The
+// tensor can be used at once, in work that will run after the copy; if the future fails, so does that work. The slice may
+// be changed as soon as UploadAsync returns.
+func (d *Device) UploadAsync(data any, shape ...int) (compute.Tensor, *compute.Future) {
+	dt, n, err := op.TypeOf(data)
+	if err != nil {
+		return nil, compute.Failed(fmt.Errorf("upload: %w", err))
+	}
+	if len(shape) == 0 {
+		shape = []int{n}
+	}
+	t := op.Type{DType: dt, Shape: slices.Clone(shape)}
+	if err := t.Check(); err != nil {
+		return nil, compute.Failed(fmt.Errorf("upload: %w", err))
+	}
+	if err := op.CheckSlice(data, t); err != nil {
+		return nil, compute.Failed(fmt.Errorf("upload: %w", err))
+	}
+	p, io := &op.Program{}, &op.IO{Host: []any{data}}
+	p.Keep = []op.Slot{p.Add(t, op.FromHost)}
+	f := d.once(p, io)
+	if io.Keep == nil {
+		return nil, f
+	}
+	return io.Keep[0], f
+}
+
+// once compiles, starts and closes a program.
+func (d *Device) once(p *op.Program, io *op.IO) *compute.Future {
+	x, err := d.Compile(p)
+	if err != nil {
+		return compute.Failed(err)
+	}
+	defer x.Close() // the run in flight finishes
+	return x.Start(io)
+}

@@ -94,22 +94,22 @@ const infBits = 0x7f800000
 func (s *step) elementwiseFlat(wide string) error {
 	e := elementwiseKernel{Entry: s.Entry, Wide: wide, Unit: "vec4<f32>", Workgroup: s.workgroup()}
 	size := BufferSize(4 * s.out.Len())
-	chunk := min(size, s.caps.MaxBinding/s.alignment()*s.alignment())
+	chunk := min(size, s.caps.MaxBinding/uint64(s.align())*uint64(s.align()))
 	if chunk == 0 {
-		return fmt.Errorf("storage bindings of %d bytes: %w", s.caps.MaxBinding, compute.ErrUnsupported)
+		return fmt.Errorf("a storage binding of %d bytes holds no aligned part: %w", s.caps.MaxBinding, compute.ErrTooLarge)
 	}
 	for at := uint64(0); at < size; at += chunk {
-		part := Buffer{Offset: at, Size: min(chunk, size-at)}
+		piece := part{int(at), min(chunk, size-at)}
 		var bind []Buffer
 		for i, w := range wide {
 			if w == 's' {
 				bind = append(bind, operand(i))
-				continue
+			} else {
+				bind = append(bind, piece.of(operand(i)))
 			}
-			bind = append(bind, Buffer{Operand, i, part.Offset, part.Size})
 		}
-		bind = append(bind, Buffer{Result, 0, part.Offset, part.Size})
-		units := int(part.Size / 16)
+		bind = append(bind, piece.of(result))
+		units := int(piece.size / 16)
 		s.dispatch(e.kernel(), s.linear(ceilDiv(units, e.Workgroup*perThread)), s.scalars(units), bind...)
 	}
 	return nil

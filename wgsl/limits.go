@@ -1,5 +1,12 @@
 package wgsl
 
+import (
+	"fmt"
+	"sort"
+
+	"github.com/wavelane/wavelane/compute"
+)
+
 // workgroup returns the number of threads of a one-dimensional workgroup: a power of two, at most 256.
 func (s *step) workgroup() int {
 	n := uint32(256)
@@ -9,5 +16,93 @@ func (s *step) workgroup() int {
 	return int(n)
 }
 
-// alignment is that of a binding's offset where vec4 are read.
-func (s *step) alignment() uint64 { return max(16, uint64(s.caps.StorageAlign)) }
+// lanes returns how many of a workgroup's threads share a task of n elements, width at a time. Powers of four, to keep the
+// number of kernels small.
+func lanes(n, width, workgroup int) int {
+	l := 1
+	for l < workgroup && l*4*width < n {
+		l = min(l*4, workgroup)
+	}
+	return l
+}
+
+// work cuts rows of cols elements into tasks: parts per row, of chunk elements each but the last.
+type work struct {
+	rows, cols, parts, chunk int
+}
+
+// Enough tasks to fill any GPU, each of them worth a workgroup.
+const (
+	manyTasks = 1024
+	smallTask = 4096
+)
+
+// split cuts rows of cols elements of four bytes into tasks of at most most elements: more than one part per row only where
+// rows are few and long, or a row does not fit a task or a binding.
+func (s *step) split(rows, cols, most int) work {
+	most = max(4, min(most, (int(s.caps.MaxBinding)-s.align())/4))
+	parts := max(1, min(ceilDiv(manyTasks, max(rows, 1)), cols/smallTask), ceilDiv(cols, most))
+	chunk := max(1, ceilDiv(cols, 4*parts)) * 4
+	return work{rows, cols, max(1, ceilDiv(cols, chunk)), chunk}
+}
+
+func (w work) tasks() int { return w.rows * w.parts }
+
+// start returns the element at which a task begins and the one before it ends.
+func (w work) start(task int) int {
+	return task/w.parts*w.cols + min(task%w.parts*w.chunk, w.cols)
+}
+
+func (w work) params(first, end int) []uint32 {
+	return []uint32{uint32(first), uint32(end), uint32(w.cols), uint32(w.parts), uint32(w.chunk)}
+}
+
+// align is the alignment of binding offsets where vec4 are read.
+func (s *step) align() int { return max(16, int(s.caps.StorageAlign)) }
+
+// part is what a dispatch binds of a buffer for its tasks: bytes from base on.
+type part struct {
+	base int
+	size uint64
+}
+
+// of returns the part of a buffer as a binding.
+func (p part) of(b Buffer) Buffer {
+	b.Offset, b.Size = uint64(p.base), p.size
+	return b
+}
+
+// part returns the smallest part that may be bound and holds the bytes from … to.
+func (s *step) part(from, to int) part {
+	base := from / s.align() * s.align()
+	return part{base, BufferSize(to - base)}
+}
+
+// ranges cuts n tasks into as few dispatches as storage bindings allow. Each of extents gives the byte of a tensor at which
+// a task begins, for n also the end; emit gets the range of tasks and the part of each tensor that they touch.
+func (s *step) ranges(n int, emit func(first, end int, parts []part), extents ...func(task int) int) error {
+	for first := 0; first < n; {
+		over := func(end int) bool {
+			for _, x := range extents {
+				if s.part(x(first), x(end)).size > s.caps.MaxBinding {
+					return true
+				}
+			}
+			return false
+		}
+		end := n
+		if over(n) {
+			end = first + sort.Search(n-first, func(i int) bool { return over(first + i + 1) })
+		}
+		if end == first {
+			return fmt.Errorf("one of %d parts needs more than the %d bytes of a storage binding: %w", n, s.caps.MaxBinding, compute.ErrTooLarge)
+		}
+		var parts []part
+		for _, x := range extents {
+			parts = append(parts, s.part(x(first), x(end)))
+		}
+		emit(first, end, parts)
+		first = end
+	}
+	return nil
+}

@@ -34,8 +34,9 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
             var rest = i;
             var at = vec3<u32>();
 {{- range $d := $.Axes}}
-            at += (rest % p.axes[{{$d}}].x) * p.axes[{{$d}}].yzw;
-            rest /= p.axes[{{$d}}].x;
+            let q{{$d}} = rest / p.axes[{{$d}}].x;
+            at += (rest - q{{$d}} * p.axes[{{$d}}].x) * p.axes[{{$d}}].yzw;
+            rest = q{{$d}};
 {{- end}}
             at += rest * p.axes[0].yzw;
 {{- end}}

@@ -146,3 +146,14 @@ fn ieee_pow(x: f32, y: f32) -> f32 {
     let number = select(v, nan(), is_nan(x) || is_nan(y));
     return select(number, 1.0, one);
 }
+
+// Maps floats to integers in the same order, NaN above all and −0 equal to 0, so that maxima are exact where WGSL leaves
+// max of NaN open.
+fn order_key(x: f32) -> u32 {
+    let b = select(bitcast<u32>(x), 0u, bitcast<u32>(x) == 0x80000000u);
+    return select(select(b | 0x80000000u, ~b, b >= 0x80000000u), 0xffffffffu, is_nan(x));
+}
+
+fn order_value(key: u32) -> f32 {
+    return bitcast<f32>(select(~key, key ^ 0x80000000u, key >= 0x80000000u));
+}

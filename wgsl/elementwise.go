@@ -94,7 +94,7 @@ const infBits = 0x7f800000
 func (s *step) elementwiseFlat(wide string) error {
 	e := elementwiseKernel{Entry: s.Entry, Wide: wide, Unit: "vec4<f32>", Workgroup: s.workgroup()}
 	size := BufferSize(4 * s.out.Len())
-	chunk := min(size, s.caps.MaxBinding/s.alignment()*s.alignment())
+	chunk := min(size, s.caps.MaxBinding/uint64(s.align())*uint64(s.align()))
 	if chunk == 0 {
 		return fmt.Errorf("a storage binding of %d bytes holds no aligned part: %w", s.caps.MaxBinding, compute.ErrTooLarge)
 	}

@@ -40,7 +40,7 @@ const (
 // split cuts rows of cols elements of four bytes into tasks of at most most elements: more than one part per row only where
 // rows are few and long, or a row does not fit a task or a binding.
 func (s *step) split(rows, cols, most int) work {
-	most = max(4, min(most, (int(s.caps.MaxBinding-min(s.alignment(), s.caps.MaxBinding)))/4))
+	most = max(4, min(most, int(s.caps.MaxBinding)-s.align()/4))
 	parts := max(1, min(ceilDiv(manyTasks, max(rows, 1)), cols/smallTask), ceilDiv(cols, most))
 	chunk := max(1, ceilDiv(cols, 4*parts)) * 4
 	return work{rows, cols, max(1, ceilDiv(cols, chunk)), chunk}
@@ -57,8 +57,8 @@ func (w work) params(first, end int) []uint32 {
 	return []uint32{uint32(first), uint32(end), uint32(w.cols), uint32(w.parts), uint32(w.chunk)}
 }
 
-// alignment is that of binding offsets where vec4 are read.
-func (s *step) alignment() uint64 { return max(16, uint64(s.caps.StorageAlign)) }
+// align is the alignment of binding offsets where vec4 are read.
+func (s *step) align() int { return max(16, int(s.caps.StorageAlign)) }
 
 // part is what a dispatch binds of a buffer for its tasks: bytes from base on.
 type part struct {
@@ -74,7 +74,7 @@ func (p part) of(b Buffer) Buffer {
 
 // part returns the smallest part that may be bound and holds the bytes from … to.
 func (s *step) part(from, to int) part {
-	base := from - from%int(s.alignment())
+	base := from - from%s.align()
 	return part{base, BufferSize(to - base)}
 }
 

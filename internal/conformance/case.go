@@ -1,0 +1,298 @@
+package conformance
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sync"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
+)
+
+// operand is one input of a case.
+type operand struct {
+	op.Type
+	data any
+}
+
+// testCase is one call of an entry. It is the same on every device.
+type testCase struct {
+	entry  *op.Entry
+	number int // among the cases of its entry
+	note   string
+	attr   op.Attr
+	exact  bool    // rounding has no excuse: the inputs are small integers
+	loose  float64 // multiplies the tolerance where inputs leave the entry's domain; 0 means 1
+	same   bool    // all operands are one value
+	large  bool
+	alias  alias
+	inputs func(r *source) []operand
+
+	mu   sync.Mutex
+	want *expectation
+}
+
+// alias says how the destination lies in memory with respect to the operands.
+type alias uint8
+
+const (
+	apart   alias = iota
+	inPlace       // begins where the operands begin
+	shifted       // overlaps them halfway
+)
+
+// keep bounds the size of results whose expectation is kept for the next device.
+const keep = 1 << 16
+
+// expectation computes the reference once for all devices, unless it is large.
+func (c *testCase) expectation(in []operand) (*expectation, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.want != nil {
+		return c.want, nil
+	}
+	out, err := c.entry.Check(types(in), c.attr)
+	if err != nil {
+		return nil, err
+	}
+	x := expect(c.entry, c.attr, in, out)
+	if c.exact {
+		x.tol = op.Tolerance{}
+	}
+	if c.loose > 0 {
+		x.tol.Abs, x.tol.Rel, x.tol.Mag = x.tol.Abs*c.loose, x.tol.Rel*c.loose, x.tol.Mag*c.loose
+	}
+	if len(x.want) <= keep {
+		c.want = x
+	}
+	return x, nil
+}
+
+func (c *testCase) describe(in []operand) string {
+	s := fmt.Sprintf("%s #%d %v", c.entry.Name, c.number, types(in))
+	for i, p := range c.attr.Scalars {
+		s += fmt.Sprintf(" %s=%v", c.entry.Scalars[i].Name, p)
+	}
+	if c.attr.Options != nil {
+		s += fmt.Sprintf(" %+v", c.attr.Options)
+	}
+	if c.note != "" {
+		s += " (" + c.note + ")"
+	}
+	return s
+}
+
+func types(in []operand) []op.Type {
+	ts := make([]op.Type, len(in))
+	for i, o := range in {
+		ts[i] = o.Type
+	}
+	return ts
+}
+
+// source makes the inputs of one case from the seed of the run.
+type source struct{ *rand.Rand }
+
+func newSource(seed uint64, name string, number int) *source {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%s %d", name, number)
+	return &source{rand.New(rand.NewPCG(seed, h.Sum64()))}
+}
+
+// between returns a number in [low, high]; one in four is drawn by magnitude, so that small ones occur.
+func (r *source) between(low, high float64) float32 {
+	v := low + (high-low)*r.Float64()
+	if r.IntN(4) == 0 {
+		v *= math.Exp(-12 * r.Float64())
+	}
+	return float32(min(max(v, low), high))
+}
+
+func (r *source) floats(low, high float64, shape ...int) operand {
+	data := make([]float32, op.Len(shape))
+	const period = 99991 // prime; long enough to look random, short enough to be quick at any size
+	for i := range data {
+		if i >= period {
+			data[i] = data[i-period]
+			continue
+		}
+		data[i] = r.between(low, high)
+	}
+	return operand{op.F32(shape...), data}
+}
+
+// domain draws from the interval for which an entry promises its tolerance.
+func (r *source) domain(e *op.Entry, shape ...int) operand {
+	low, high := domainOf(e)
+	return r.floats(low, high, shape...)
+}
+
+func domainOf(e *op.Entry) (low, high float64) {
+	if e.Domain != [2]float64{} {
+		return e.Domain[0], e.Domain[1]
+	}
+	return -4, 4
+}
+
+// integers returns float32 values without fraction, so that sums and products are exact.
+func (r *source) integers(low, high int, shape ...int) operand {
+	o := r.floats(0, 0, shape...)
+	for i := range o.data.([]float32) {
+		o.data.([]float32)[i] = float32(low + r.IntN(high-low+1))
+	}
+	return o
+}
+
+// words returns arbitrary values of any element type; words that would be NaN as floats are among the integers.
+func (r *source) words(d compute.DType, shape ...int) operand {
+	t := op.Type{DType: d, Shape: shape}
+	data := op.MakeSlice(t)
+	switch s := data.(type) {
+	case []float32:
+		return r.floats(-1e6, 1e6, shape...)
+	case []int32:
+		for i := range s {
+			s[i] = int32(r.word())
+		}
+	case []uint32:
+		for i := range s {
+			s[i] = r.word()
+		}
+	case []uint16:
+		for i := range s {
+			if s[i] = uint16(r.word()); s[i] == poisonHalf {
+				s[i] = 0
+			}
+		}
+	}
+	return operand{t, data}
+}
+
+func (r *source) word() uint32 {
+	edges := []uint32{0, 1, 0x80000000, 0x7fffffff, 0xffffffff, 0x7fc00001, 0xffbfffff, 0x00000123, 0x807fffff, 0x7f800000}
+	if r.IntN(8) == 0 {
+		return edges[r.IntN(len(edges))]
+	}
+	if w := r.Uint32(); w != poison {
+		return w
+	}
+	return 0
+}
+
+func f32s(shape []int, data ...float32) operand { return operand{op.F32(shape...), data} }
+
+func vector(data ...float32) operand { return f32s([]int{len(data)}, data...) }
+
+// set changes single elements, the last axis first to overflow.
+func (o operand) set(value float32, at ...int) operand {
+	for _, i := range at {
+		o.data.([]float32)[i] = value
+	}
+	return o
+}
+
+func (o operand) clone() operand {
+	switch s := o.data.(type) {
+	case []float32:
+		o.data = slices.Clone(s)
+	case []int32:
+		o.data = slices.Clone(s)
+	case []uint32:
+		o.data = slices.Clone(s)
+	case []uint16:
+		o.data = slices.Clone(s)
+	}
+	return o
+}
+
+// builder collects the cases of one entry.
+type builder struct {
+	*op.Entry
+	cases []*testCase
+}
+
+func (b *builder) add(note string, a op.Attr, inputs func(r *source) []operand) *testCase {
+	c := &testCase{entry: b.Entry, number: len(b.cases), note: note, attr: a, inputs: inputs}
+	b.cases = append(b.cases, c)
+	return c
+}
+
+// given adds a case of fixed operands.
+func (b *builder) given(note string, a op.Attr, in ...operand) *testCase {
+	return b.add(note, a, func(*source) []operand { return clones(in) })
+}
+
+func clones(in []operand) []operand {
+	out := make([]operand, len(in))
+	for i := range in {
+		out[i] = in[i].clone()
+	}
+	return out
+}
+
+// random adds a case of float32 operands of these shapes from the entry's domain.
+func (b *builder) random(note string, a op.Attr, shapes ...[]int) *testCase {
+	return b.add(note, a, func(r *source) []operand {
+		in := make([]operand, len(shapes))
+		for i, s := range shapes {
+			in[i] = r.domain(b.Entry, s...)
+		}
+		return in
+	})
+}
+
+// again adds a case of the same operands and attributes with another placement of the destination.
+func (b *builder) again(c *testCase, a alias) {
+	n := b.add(c.note+[]string{"", ", in place", ", overlapping"}[a], c.attr, c.inputs)
+	n.alias, n.exact, n.loose, n.same = a, c.exact, c.loose, c.same
+}
+
+// attrs returns attributes with the scalars that the entry wants tried: the first value of each together, then the next.
+func attrs(e *op.Entry, options any) []op.Attr {
+	variants := 1
+	for _, s := range e.Scalars {
+		variants = max(variants, len(s.Test))
+	}
+	out := make([]op.Attr, variants)
+	for i := range out {
+		out[i].Options = options
+		for _, s := range e.Scalars {
+			out[i].Scalars = append(out[i].Scalars, s.Test[i%len(s.Test)])
+		}
+	}
+	return out
+}
+
+// generators make the cases of an entry, by name or else by class.
+var (
+	byName  = map[string]func(b *builder){}
+	byClass = map[op.Class]func(b *builder){}
+)
+
+// leastCases is the number below which an entry counts as untested.
+const leastCases = 12
+
+// casesOf returns the cases of an entry, shared by all devices so that references are computed once.
+func casesOf(e *op.Entry) ([]*testCase, error) {
+	v, _ := allCases.LoadOrStore(e, sync.OnceValue(func() []*testCase {
+		generate := byName[e.Name]
+		if generate == nil {
+			generate = byClass[e.Class]
+		}
+		b := &builder{Entry: e}
+		if generate != nil {
+			generate(b)
+		}
+		return b.cases
+	}))
+	cases := v.(func() []*testCase)()
+	if len(cases) < leastCases {
+		return nil, fmt.Errorf("%s has %d cases, needs at least %d: say in package conformance how to test it", e.Name, len(cases), leastCases)
+	}
+	return cases, nil
+}
+
+var allCases sync.Map // *op.Entry → func() []*testCase

@@ -1,0 +1,300 @@
+package conformance
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
+)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	fmt.Print(Summary())
+	os.Exit(code)
+}
+
+// recorder collects failures instead of failing a test.
+type recorder struct {
+	failures []string
+	first    bool // stop at the first one
+}
+
+func (r *recorder) Errorf(format string, args ...any) {
+	r.failures = append(r.failures, fmt.Sprintf(format, args...))
+	if r.first {
+		r.FailNow()
+	}
+}
+
+func (r *recorder) FailNow() { runtime.Goexit() }
+
+// failures runs a part of the suite and returns what it complained about.
+func failures(part func(t require.TestingT)) []string { return record(&recorder{}, part) }
+
+// firstFailure is failures up to the first.
+func firstFailure(part func(t require.TestingT)) string {
+	return strings.Join(record(&recorder{first: true}, part), "")
+}
+
+func record(r *recorder, part func(t require.TestingT)) []string {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		part(r)
+	}()
+	<-done
+	return r.failures
+}
+
+func (r *reference) device() *device {
+	n := 0
+	return &device{Executor: r, name: "reference", count: &n}
+}
+
+func TestReferencePasses(t *testing.T) {
+	d := (&reference{}).device()
+	for _, e := range op.All() {
+		require.Empty(t, failures(func(t require.TestingT) { d.entry(t, e) }), e.Name)
+	}
+	for _, p := range programs {
+		require.Empty(t, failures(func(t require.TestingT) { d.program(t, p) }), p.name)
+	}
+	require.Greater(t, *d.count, 3000)
+}
+
+// An entry that nobody says how to test is a failure.
+func TestEntryWithoutCases(t *testing.T) {
+	e := *op.Copy
+	e.Name, e.Class = "unheard_of", op.Matrix
+	got := failures(func(t require.TestingT) { (&reference{}).device().entry(t, &e) })
+	require.Len(t, got, 1)
+	require.Contains(t, got[0], "unheard_of has 0 cases")
+}
+
+// One element of every result moved by ten times the tolerance, or for exact entries to the next number, is noticed.
+func TestPerturbationIsNoticed(t *testing.T) {
+	for _, e := range op.All() {
+		dev := &reference{mutate: func(s op.Step, in []operand, result any) {
+			r, ok := result.([]float32)
+			if !ok || len(r) == 0 {
+				perturbWords(result)
+				return
+			}
+			at := len(r) / 2
+			out, err := s.Entry.Check(types(in), s.Attr)
+			require.NoError(t, err)
+			x := expect(s.Entry, s.Attr, in, out)
+			if v := r[at] + float32(10*x.slack(at)); v != r[at] {
+				r[at] = v
+			} else {
+				r[at] = math.Nextafter32(r[at], float32(math.Inf(1)))
+			}
+		}}
+		got := firstFailure(func(t require.TestingT) { dev.device().entry(t, e) })
+		require.Contains(t, got, e.Name+" #")
+		require.Contains(t, got, "WAVELANE_SEED=")
+	}
+}
+
+func perturbWords(result any) {
+	switch s := result.(type) {
+	case []int32:
+		if len(s) > 0 {
+			s[len(s)-1]++
+		}
+	case []uint32:
+		if len(s) > 0 {
+			s[0] ^= 1
+		}
+	case []uint16:
+		if len(s) > 0 {
+			s[len(s)-1] ^= 1
+		}
+	}
+}
+
+// A destination that the device leaves alone, wholly or in its last element, is noticed even where NaN is right.
+func TestUnwrittenIsNoticed(t *testing.T) {
+	for _, e := range op.All() {
+		got := firstFailure(func(t require.TestingT) { (&reference{skip: true}).device().entry(t, e) })
+		require.Contains(t, got, "never written", e.Name)
+	}
+}
+
+// What devices get wrong in practice.
+func TestKnownMistakesAreNoticed(t *testing.T) {
+	nan := float32(math.NaN())
+	for _, c := range []struct {
+		name  string
+		entry *op.Entry
+		bend  func(s op.Step, in []operand, result any)
+	}{
+		{"the last of equals", op.ArgMax, func(s op.Step, in []operand, result any) {
+			x := in[0].data.([]float32)
+			r := result.([]int32)
+			cols := len(x) / max(len(r), 1)
+			for i := range r {
+				for j, v := range x[i*cols : (i+1)*cols] {
+					if v == x[i*cols+int(r[i])] {
+						r[i] = int32(j)
+					}
+				}
+			}
+		}},
+		{"a maximum that ignores NaN", op.Max, func(s op.Step, in []operand, result any) {
+			for i, v := range result.([]float32) {
+				if v != v {
+					result.([]float32)[i] = 8
+				}
+			}
+		}},
+		{"relu that drops NaN", op.ReLU, func(s op.Step, in []operand, result any) {
+			for i, v := range result.([]float32) {
+				if v != v {
+					result.([]float32)[i] = 0
+				}
+			}
+		}},
+		{"softmax of -Inf as zeros", op.Softmax, func(s op.Step, in []operand, result any) {
+			for i := range result.([]float32) {
+				if math.IsInf(float64(in[0].data.([]float32)[i]), -1) {
+					result.([]float32)[i] = 0
+				}
+			}
+		}},
+		{"a variance of E[x²] − E[x]²", op.LayerNorm, func(s op.Step, in []operand, result any) {
+			x, r := in[0].data.([]float32), result.([]float32)
+			cols := in[0].Shape[len(in[0].Shape)-1]
+			for i := range r {
+				row := x[i/cols*cols : (i/cols+1)*cols]
+				var sum, squares float32
+				for _, v := range row {
+					sum, squares = sum+v, squares+v*v
+				}
+				mean := sum / float32(cols)
+				rstd := 1 / math.Sqrt(float64(squares/float32(cols)-mean*mean+s.Attr.Scalars[0]))
+				r[i] = (x[i]-mean)*float32(rstd)*in[1].data.([]float32)[i%cols] + in[2].data.([]float32)[i%cols]
+			}
+		}},
+		{"K rounded down to a multiple of four", op.MatMul, func(s op.Step, in []operand, result any) {
+			o := s.Attr.Options.(compute.MatMulOptions)
+			if d, _ := op.MatMulShape(in[0].Shape, in[1].Shape, o); d.K%4 != 0 && d.K > 4 && o.Act == 0 && !o.TransA && !o.TransB && d.Batch == 1 {
+				r := result.([]float32)
+				for i := range r {
+					r[i] -= in[0].data.([]float32)[i/d.N*d.K+d.K-1] * in[1].data.([]float32)[(d.K-1)*d.N+i%d.N]
+				}
+			}
+		}},
+		{"a running float32 sum", op.Sum, func(s op.Step, in []operand, result any) {
+			if r := result.([]float32); len(r) == 1 {
+				r[0] = 0
+				for _, v := range in[0].data.([]float32) {
+					r[0] += v
+				}
+				r[0] *= 1 + 1e-5
+			}
+		}},
+		{"padding that wins", op.MaxPool2D, func(s op.Step, in []operand, result any) {
+			for i, v := range result.([]float32) {
+				result.([]float32)[i] = max(v, 0)
+			}
+		}},
+		{"padding that counts", op.AvgPool2D, func(s op.Step, in []operand, result any) {
+			o := s.Attr.Options.(compute.PoolOptions)
+			if r := result.([]float32); o.Pad[0] > 0 && len(r) > 0 {
+				r[0] *= 0.75
+			}
+		}},
+		{"ids clamped", op.Embedding, func(s op.Step, in []operand, result any) {
+			for i, v := range result.([]float32) {
+				if v != v && len(in[0].data.([]float32)) > 0 {
+					result.([]float32)[i] = in[0].data.([]float32)[0]
+				}
+			}
+		}},
+		{"halves rounded away from zero", op.Round, func(s op.Step, in []operand, result any) {
+			for i, v := range in[0].data.([]float32) {
+				result.([]float32)[i] = float32(math.Round(float64(v)))
+			}
+		}},
+		{"halves cut off", op.Cast, func(s op.Step, in []operand, result any) {
+			if r, ok := result.([]uint16); ok && in[0].DType == compute.Float32 {
+				for i, v := range in[0].data.([]float32) {
+					if math.Abs(element(r, i)) > math.Abs(float64(v)) && math.Abs(float64(v)) < 65504 {
+						r[i]--
+					}
+				}
+			}
+		}},
+		{"words moved as floats", op.Copy, func(s op.Step, in []operand, result any) {
+			if r, ok := result.([]uint32); ok {
+				for i, v := range r {
+					if f := math.Float32frombits(v); f != 0 && math.Abs(float64(f)) < smallestNormal {
+						r[i] = 0
+					}
+				}
+			}
+		}},
+		{"NaN for NaN's neighbour", op.Add, func(s op.Step, in []operand, result any) {
+			r := result.([]float32)
+			for i := len(r) - 1; i > 0; i-- {
+				if r[i-1] != r[i-1] {
+					r[i] = nan
+				}
+			}
+		}},
+	} {
+		dev := &reference{mutate: c.bend}
+		require.NotEmpty(t, firstFailure(func(t require.TestingT) { dev.device().entry(t, c.entry) }), c.name)
+	}
+}
+
+// Programs notice a device that gets a step wrong only when it is not the first.
+func TestProgramsNoticeWrongSteps(t *testing.T) {
+	dev := &reference{mutate: func(s op.Step, in []operand, result any) {
+		if r, ok := result.([]float32); ok && s.Out > 12 && len(r) > 0 {
+			r[len(r)-1] += 0.5
+		}
+	}}
+	noticed := 0
+	for _, p := range programs {
+		if firstFailure(func(t require.TestingT) { dev.device().program(t, p) }) != "" {
+			noticed++
+		}
+	}
+	require.GreaterOrEqual(t, noticed, 3)
+}
+
+// Devices may flush subnormals and must do nothing else to small numbers.
+func TestAccepts(t *testing.T) {
+	inf := math.Inf(1)
+	check := func(e *op.Entry, x float32, got float64, want bool) {
+		t.Helper()
+		o := vector(x)
+		require.Equal(t, want, expect(e, attrs(e, nil)[0], []operand{o}, o.Type).accepts(0, got), "%s(%v) = %v", e.Name, x, got)
+	}
+	check(op.Neg, 1e-40, float64(-float32(1e-40)), true)
+	check(op.Neg, 1e-40, 0, true)
+	check(op.Neg, 1e-37, 0, false)
+	check(op.Recip, 1e-40, inf, true)
+	check(op.Recip, 0, inf, true)
+	check(op.Recip, 0, -inf, false)
+	check(op.Sign, 1e-40, 1, true)
+	check(op.Sign, 1e-40, 0, true)
+	check(op.Log, 1e-40, -inf, true)
+	check(op.Exp, 89, inf, true)
+	check(op.Exp, 88, inf, false)
+	check(op.Exp, 1, math.NaN(), false)
+	check(op.Sqrt, -1, math.NaN(), true)
+	check(op.Sqrt, -1, 0, false)
+	check(op.Exp, -104, 0, true)
+	check(op.Neg, 1, -1, true)
+	check(op.Neg, 1, float64(math.Nextafter32(-1, 0)), false)
+}

@@ -1,0 +1,230 @@
+package conformance
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/x448/float16"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
+)
+
+// expectation is what the reference says of one call, and how far a device may be from it.
+type expectation struct {
+	entry *op.Entry
+	out   op.Type
+	tol   op.Tolerance
+	bits  bool // movement of words: not even flushing subnormals is allowed
+	half  bool // conversion from or to Float16
+
+	want []float64
+	// flushed is the reference on inputs whose subnormals are zero; nil where there are none. Devices may flush.
+	flushed []float64
+	mag     []float64 // yardstick of tol.Mag; nil where that is zero
+	finite  bool      // all inputs are
+}
+
+// smallestNormal is the smallest float32 that is not subnormal.
+const smallestNormal = 0x1p-126
+
+func expect(e *op.Entry, a op.Attr, operands []operand, out op.Type) *expectation {
+	in := arrays(operands)
+	x := &expectation{entry: e, out: out, tol: e.ToleranceOf(a), finite: true}
+	x.want = e.Reference(in, a, out).Data
+	if x.tol.Mag > 0 {
+		x.mag = e.Magnitudes(in, a, out)
+	}
+	flushed := make([]op.Array, len(in))
+	subnormal := false
+	for i, v := range in {
+		var s, finite bool
+		flushed[i], s, finite = flush(v)
+		subnormal = subnormal || s
+		x.finite = x.finite && finite
+	}
+	if subnormal {
+		x.flushed = e.Reference(flushed, a, out).Data
+	}
+	if e == op.Cast {
+		x.tol = op.Tolerance{} // rounding to nearest even is promised
+		x.half = out.DType == compute.Float16 || operands[0].DType == compute.Float16
+	}
+	x.bits = e.Class == op.Move && e != op.Cast && (out.DType != compute.Float32)
+	x.bits = x.bits || out.DType == compute.Int32 || out.DType == compute.Uint32
+	return x
+}
+
+func flush(v op.Array) (flushed op.Array, subnormal, finite bool) {
+	finite = true
+	for _, f := range v.Data {
+		subnormal = subnormal || f != 0 && math.Abs(f) < smallestNormal
+		finite = finite && !math.IsInf(f, 0) && f == f
+	}
+	if !subnormal {
+		return v, false, finite
+	}
+	flushed = op.Array{Shape: v.Shape, Data: make([]float64, len(v.Data))}
+	for i, f := range v.Data {
+		if flushed.Data[i] = f; math.Abs(f) < smallestNormal {
+			flushed.Data[i] = math.Copysign(0, f)
+		}
+	}
+	return flushed, true, finite
+}
+
+// accepts reports whether a device may answer got for element i.
+func (x *expectation) accepts(i int, got float64) bool {
+	return x.near(x.want[i], got, i) || x.flushed != nil && x.near(x.flushed[i], got, i)
+}
+
+func (x *expectation) near(want, got float64, i int) bool {
+	if want != want || got != got {
+		return want != want && got != got
+	}
+	if x.bits {
+		return got == want
+	}
+	rounded := round(want, x.out.DType)
+	if got == want || got == rounded {
+		return true
+	}
+	if x.half && got == 0 && math.Abs(want) < 0x1p-14 { // subnormal halves may become 0
+		return true
+	}
+	if got == 0 && math.Abs(want) < smallestNormal {
+		return true
+	}
+	if x.tol == (op.Tolerance{}) {
+		return false
+	}
+	slack := x.slack(i)
+	if x.mag != nil && x.finite && x.mag[i] > math.MaxFloat32 {
+		return true // intermediate overflow: the order of evaluation decides
+	}
+	if math.IsInf(got, 0) { // just below the edge of overflow
+		return math.Copysign(math.Abs(want)+slack, want)*math.Copysign(1, got) > math.MaxFloat32
+	}
+	return math.Abs(got-want) <= slack
+}
+
+// slack is the largest difference allowed at element i; one flushed intermediate is always allowed for.
+func (x *expectation) slack(i int) float64 {
+	s := x.tol.Abs + smallestNormal
+	if w := x.want[i]; !math.IsInf(w, 0) && w == w {
+		s += x.tol.Rel * math.Abs(w)
+	}
+	if x.mag != nil && x.mag[i] <= math.MaxFloat64 { // neither Inf nor NaN
+		s += x.tol.Mag * x.mag[i]
+	}
+	return s
+}
+
+// round converts a reference value to the nearest value of an element type, as float64.
+func round(v float64, d compute.DType) float64 {
+	switch d {
+	case compute.Float32:
+		return float64(float32(v))
+	case compute.Float16:
+		return float64(float16.Fromfloat32(float32(v)).Float32())
+	}
+	return v
+}
+
+// poison fills destinations before a run: a NaN that no computation produces.
+const (
+	poison     = 0x7fc0dead
+	poisonHalf = 0x7cad // a signalling NaN: conversions make quiet ones
+)
+
+// judge compares results with expectations and describes the first difference; at most all elements are wrong, so it counts them.
+func (x *expectation) judge(data any) error {
+	wrong, first, unwritten := 0, -1, 0
+	for i := range x.want {
+		if poisoned(data, i) {
+			unwritten++
+		} else if x.accepts(i, element(data, i)) {
+			continue
+		}
+		if wrong++; first < 0 {
+			first = i
+		}
+	}
+	if wrong == 0 {
+		return nil
+	}
+	text := fmt.Sprintf("%d of %d elements wrong", wrong, len(x.want))
+	if unwritten > 0 {
+		text += fmt.Sprintf(", %d of them never written", unwritten)
+	}
+	return fmt.Errorf("%s; the first at %d %v: %s", text, first, index(x.out.Shape, first), x.explain(first, data))
+}
+
+func (x *expectation) explain(i int, data any) string {
+	s := fmt.Sprintf("got %v, want %v", element(data, i), round(x.want[i], x.out.DType))
+	if x.tol != (op.Tolerance{}) {
+		s += fmt.Sprintf(" ± %.3g", x.slack(i))
+	}
+	return s
+}
+
+func poisoned(data any, i int) bool {
+	switch s := data.(type) {
+	case []float32:
+		return math.Float32bits(s[i]) == poison
+	case []int32:
+		return uint32(s[i]) == poison
+	case []uint32:
+		return s[i] == poison
+	case []uint16:
+		return s[i] == poisonHalf
+	}
+	return false
+}
+
+// element returns an element of a slice of any type as float64.
+func element(data any, i int) float64 {
+	switch s := data.(type) {
+	case []float32:
+		return float64(s[i])
+	case []int32:
+		return float64(s[i])
+	case []uint32:
+		return float64(s[i])
+	case []uint16:
+		return float64(float16.Frombits(s[i]).Float32())
+	}
+	return math.NaN()
+}
+
+func arrays(in []operand) []op.Array {
+	out := make([]op.Array, len(in))
+	for i, o := range in {
+		out[i] = array(o.data, o.Shape)
+	}
+	return out
+}
+
+func array(data any, shape []int) op.Array {
+	_, n, _ := op.TypeOf(data)
+	a := op.Array{Shape: shape, Data: make([]float64, n)}
+	if f, ok := data.([]float32); ok { // by far the most frequent
+		for i, v := range f {
+			a.Data[i] = float64(v)
+		}
+		return a
+	}
+	for i := range a.Data {
+		a.Data[i] = element(data, i)
+	}
+	return a
+}
+
+func index(shape []int, i int) []int {
+	at := make([]int, len(shape))
+	for d := len(shape) - 1; d >= 0; d-- {
+		at[d] = i % shape[d]
+		i /= shape[d]
+	}
+	return at
+}

@@ -1,0 +1,142 @@
+package conformance
+
+import (
+	"sync"
+
+	"github.com/x448/float16"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
+)
+
+// reference is a device that computes by the catalogue's references. It passes the suite by construction, and with a
+// mutation it must not: that shows that the suite can fail.
+type reference struct {
+	// mutate, when set, may change the result of a step before it is stored.
+	mutate func(s op.Step, in []operand, result any)
+	// skip leaves destinations as they are.
+	skip bool
+}
+
+func (r *reference) Compile(p *op.Program) (op.Executable, error) {
+	return &referenceExecutable{device: r, p: p}, nil
+}
+
+type referenceExecutable struct {
+	device *reference
+	p      *op.Program
+	mu     sync.Mutex
+	closed bool
+}
+
+func (x *referenceExecutable) Close() error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.closed = true
+	return nil
+}
+
+func (x *referenceExecutable) Start(io *op.IO) *compute.Future {
+	x.mu.Lock()
+	closed := x.closed
+	x.mu.Unlock()
+	if closed {
+		return compute.Failed(compute.ErrClosed)
+	}
+	if err := x.p.CheckIO(io); err != nil {
+		return compute.Failed(err)
+	}
+	data := make([]any, len(x.p.Values))
+	for i, s := range x.p.Host {
+		data[s] = operand{data: io.Host[i]}.clone().data
+	}
+	for i, s := range x.p.Tensor {
+		t, ok := io.Tensors[i].(*referenceTensor)
+		if !ok {
+			return compute.Failed(compute.ErrForeignTensor)
+		}
+		if t.isClosed() {
+			return compute.Failed(compute.ErrClosed)
+		}
+		data[s] = t.data
+	}
+	for _, s := range x.p.Steps {
+		in := make([]operand, len(s.In))
+		for i, slot := range s.In {
+			in[i] = operand{x.p.Values[slot].Type, data[slot]}
+		}
+		out := x.p.Values[s.Out].Type
+		data[s.Out] = narrow(s.Entry.Reference(arrays(in), s.Attr, out).Data, out)
+		if s.Entry == op.Copy || s.Entry == op.Reshape {
+			data[s.Out] = in[0].clone().data // words that are NaN as floats stay what they are
+		}
+		if x.device.mutate != nil {
+			x.device.mutate(s, in, data[s.Out])
+		}
+	}
+	io.Keep = nil
+	for _, s := range x.p.Keep {
+		io.Keep = append(io.Keep, &referenceTensor{t: x.p.Values[s].Type, data: operand{data: data[s]}.clone().data})
+	}
+	f, resolve := compute.NewFuture(nil)
+	resolve(nil, func() {
+		for i, s := range x.p.Read {
+			if !x.device.skip {
+				copy(op.Bytes(io.Read[i]), op.Bytes(data[s]))
+			}
+		}
+	})
+	return f
+}
+
+func narrow(v []float64, t op.Type) any {
+	out := op.MakeSlice(t)
+	for i, f := range v {
+		switch s := out.(type) {
+		case []float32:
+			s[i] = float32(f)
+		case []int32:
+			s[i] = int32(f)
+		case []uint32:
+			s[i] = uint32(f)
+		case []uint16:
+			s[i] = float16.Fromfloat32(float32(f)).Bits()
+		}
+	}
+	return out
+}
+
+type referenceTensor struct {
+	t      op.Type
+	data   any
+	mu     sync.Mutex
+	closed bool
+}
+
+func (t *referenceTensor) isClosed() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.closed
+}
+
+func (t *referenceTensor) Shape() []int         { return t.t.Shape }
+func (t *referenceTensor) DType() compute.DType { return t.t.DType }
+
+func (t *referenceTensor) Close() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.closed = true
+	return nil
+}
+
+func (t *referenceTensor) ReadAsync(dst any) *compute.Future {
+	if t.isClosed() {
+		return compute.Failed(compute.ErrClosed)
+	}
+	if err := op.CheckSlice(dst, t.t); err != nil {
+		return compute.Failed(err)
+	}
+	f, resolve := compute.NewFuture(nil)
+	resolve(nil, func() { copy(op.Bytes(dst), op.Bytes(t.data)) })
+	return f
+}

@@ -1,0 +1,287 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
+)
+
+// Seed of the random inputs of this process: WAVELANE_SEED, or a fresh one.
+var Seed = sync.OnceValue(func() uint64 {
+	if s := os.Getenv("WAVELANE_SEED"); s != "" {
+		n, err := strconv.ParseUint(s, 10, 64)
+		if err != nil {
+			panic(fmt.Sprintf("WAVELANE_SEED: %v", err))
+		}
+		return n
+	}
+	return rand.Uint64()
+})
+
+// Run runs the whole suite on a device: every entry of the catalogue, programs, errors and, unless testing.Short, the limits.
+// Name tells devices apart in reports, such as "cpu (go, 2 workers)".
+func Run(t *testing.T, name string, dev op.Executor) {
+	d := newDevice(name, dev)
+	t.Cleanup(func() { d.log(t) })
+	for _, e := range op.All() {
+		t.Run(e.Name, func(t *testing.T) { d.entry(t, e) })
+	}
+	for _, p := range programs {
+		t.Run("program/"+p.name, func(t *testing.T) { d.program(t, p) })
+	}
+	if testing.Short() {
+		t.Logf("conformance: testing.Short leaves out the large cases on %s", name)
+		return
+	}
+	for _, e := range op.All() {
+		t.Run("large/"+e.Name, func(t *testing.T) { d.large(t, e) })
+	}
+}
+
+// RunEntries runs the cases of some entries and nothing else: for devices that were already through [Run] and are now forced
+// into other variants, limits or numbers of workers.
+func RunEntries(t *testing.T, name string, dev op.Executor, entries ...*op.Entry) {
+	d := newDevice(name, dev)
+	t.Cleanup(func() { d.log(t) })
+	for _, e := range entries {
+		t.Run(e.Name, func(t *testing.T) { d.entry(t, e) })
+	}
+}
+
+// device is a device under test.
+type device struct {
+	op.Executor
+	name  string
+	count *int // of cases that ran
+}
+
+var (
+	countsMu sync.Mutex
+	counts   []*count
+)
+
+type count struct {
+	name string
+	n    int
+}
+
+func newDevice(name string, dev op.Executor) *device {
+	countsMu.Lock()
+	defer countsMu.Unlock()
+	c := &count{name: name}
+	counts = append(counts, c)
+	return &device{Executor: dev, name: name, count: &c.n}
+}
+
+func (d *device) log(t *testing.T) {
+	t.Logf("conformance: %d cases on %s, seed %d", *d.count, d.name, Seed())
+}
+
+// Summary says in one line per device how many cases ran; for TestMain.
+func Summary() string {
+	s := ""
+	for _, c := range counts {
+		s += fmt.Sprintf("conformance: %d cases on %s\n", c.n, c.name)
+	}
+	return s
+}
+
+// entry runs all cases of an entry. It goes on after failures, but reports only the first few.
+func (d *device) entry(t require.TestingT, e *op.Entry) {
+	cases, err := casesOf(e)
+	if err != nil {
+		t.Errorf("%v", err)
+		return
+	}
+	d.cases(t, cases)
+}
+
+const reported = 8
+
+func (d *device) cases(t require.TestingT, cases []*testCase) {
+	failed := 0
+	for _, c := range cases {
+		if err := d.run(c); err != nil {
+			if failed++; failed <= reported {
+				t.Errorf("%s: %v\nrepeat with WAVELANE_SEED=%d", d.name, err, Seed())
+			}
+			if errors.Is(err, compute.ErrDeviceLost) || errors.Is(err, errHangs) {
+				t.Errorf("%s: giving up", d.name)
+				return
+			}
+		}
+	}
+	if failed > reported {
+		t.Errorf("%s: %s: %d of %d cases fail", d.name, cases[0].entry.Name, failed, len(cases))
+	}
+}
+
+// run executes one case as a program of one step and judges its result.
+func (d *device) run(c *testCase) error {
+	*d.count++
+	in := c.inputs(newSource(Seed(), c.entry.Name, c.number))
+	if c.same {
+		for i := range in {
+			in[i] = in[0]
+		}
+	}
+	x, err := c.expectation(in)
+	if err == nil {
+		err = d.compare(c, in, x)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.describe(in), err)
+	}
+	return nil
+}
+
+func (d *device) compare(c *testCase, in []operand, x *expectation) error {
+	p := &op.Program{}
+	io := &op.IO{}
+	slots := make([]op.Slot, len(in))
+	dst, check := destination(x.out)
+	for i, o := range in {
+		if c.same && i > 0 {
+			slots[i] = slots[0]
+			continue
+		}
+		slots[i] = p.Add(o.Type, op.FromHost)
+		io.Host = append(io.Host, o.clone().data)
+	}
+	aliased := -1
+	if c.alias != apart {
+		if dst, aliased = overlap(io.Host, x.out, c.alias); aliased < 0 {
+			return fmt.Errorf("no operand has the result's element type: no case for aliasing")
+		}
+	}
+	out, err := p.Apply(c.entry, c.attr, slots...)
+	if err != nil {
+		return err
+	}
+	p.Read = []op.Slot{out}
+	io.Read = []any{dst}
+	if err := d.execute(p, io); err != nil {
+		return err
+	}
+	for i, slice := range io.Host {
+		if i != aliased && !sameBits(slice, in[i].data) {
+			return fmt.Errorf("operand %d was written to", i)
+		}
+	}
+	if err := check(); err != nil {
+		return err
+	}
+	return x.judge(dst)
+}
+
+// execute compiles a program and runs it once.
+func (d *device) execute(p *op.Program, io *op.IO) error {
+	ex, err := d.Compile(p)
+	if err != nil {
+		return err
+	}
+	if err := await(ex.Start(io)); err != nil {
+		return err
+	}
+	return ex.Close()
+}
+
+// patience is how long a run may take before it counts as hanging.
+const patience = 3 * time.Minute
+
+var errHangs = errors.New("hangs")
+
+func await(f *compute.Future) error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	err := f.Await(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("no result after %v: %w", patience, errHangs)
+	}
+	return err
+}
+
+// guard is the number of elements on either side of a destination that must stay as they are.
+const guard = 9
+
+// destination returns a poisoned slice for the elements of t, not aligned to anything, and a check of what lies around it.
+func destination(t op.Type) (dst any, check func() error) {
+	n := t.Len()
+	whole := op.MakeSlice(op.Type{DType: t.DType, Shape: []int{n + 2*guard}})
+	poisonAll(whole)
+	return subslice(whole, guard, n), func() error {
+		for i := range guard {
+			if !poisoned(whole, i) || !poisoned(whole, guard+n+i) {
+				return fmt.Errorf("memory beside the destination was written to")
+			}
+		}
+		return nil
+	}
+}
+
+// overlap lays the destination and the first operand of its element type over each other and returns the former.
+func overlap(host []any, out op.Type, a alias) (dst any, operand int) {
+	for i, h := range host {
+		if d, n, _ := op.TypeOf(h); d == out.DType {
+			at := 0
+			if a == shifted {
+				at = out.Len() / 2
+			}
+			whole := op.MakeSlice(op.Type{DType: d, Shape: []int{at + max(n, out.Len())}})
+			poisonAll(whole)
+			copy(op.Bytes(subslice(whole, at, n)), op.Bytes(h))
+			host[i] = subslice(whole, at, n)
+			return subslice(whole, 0, out.Len()), i
+		}
+	}
+	return nil, -1
+}
+
+func subslice(s any, at, n int) any {
+	switch s := s.(type) {
+	case []float32:
+		return s[at : at+n : at+n]
+	case []int32:
+		return s[at : at+n : at+n]
+	case []uint32:
+		return s[at : at+n : at+n]
+	case []uint16:
+		return s[at : at+n : at+n]
+	}
+	return nil
+}
+
+func poisonAll(s any) {
+	switch s := s.(type) {
+	case []float32:
+		for i := range s {
+			s[i] = math.Float32frombits(poison)
+		}
+	case []int32:
+		for i := range s {
+			s[i] = poison
+		}
+	case []uint32:
+		for i := range s {
+			s[i] = poison
+		}
+	case []uint16:
+		for i := range s {
+			s[i] = poisonHalf
+		}
+	}
+}
+
+func sameBits(a, b any) bool { return string(op.Bytes(a)) == string(op.Bytes(b)) }

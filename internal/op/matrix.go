@@ -140,3 +140,20 @@ func activate(y []float64, act compute.Activation) []float64 {
 	}
 	return y
 }
+
+// ToleranceOf returns the tolerance of a call: that of the entry, widened by what its activation adds.
+func (e *Entry) ToleranceOf(a Attr) Tolerance {
+	var act compute.Activation
+	switch o := a.Options.(type) {
+	case compute.MatMulOptions:
+		act = o.Act
+	case compute.Conv2DOptions:
+		act = o.Act
+	}
+	tol := e.Tol
+	if f, err := ActivationEntry(act); err == nil && f != nil {
+		// The steepest activation has slope 1.13: the sum's error grows by as much.
+		tol.Abs, tol.Rel, tol.Mag = tol.Abs+f.Tol.Abs, tol.Rel+f.Tol.Rel, 1.13*tol.Mag
+	}
+	return tol
+}

@@ -1,0 +1,129 @@
+package simd
+
+import "github.com/wavelane/wavelane/internal/op"
+
+// span computes y[i] from the operands at i, which have y's length, and from the scalars p. Operands that the entry does
+// not have are nil. Y may be one of the operands.
+type span func(y, a, b, c, p []float32)
+
+// spanOp is a span with the estimated cost of an element in ns.
+type spanOp struct {
+	f  span
+	ns float64
+}
+
+// repeat is the longest run of copies that stands for an operand which does not vary along the last axis.
+const repeat = 512
+
+// elementwise lowers an entry of one to three operands with broadcasting.
+func elementwise(s spanOp, c *call) work {
+	strides := make([][]int, len(c.in))
+	for k, t := range c.in {
+		strides[k] = op.BroadcastStrides(t.Shape, c.out.Shape)
+	}
+	shape, strides := op.Collapse(c.out.Shape, strides...)
+	contiguous := len(shape) <= 1
+	for _, st := range strides {
+		contiguous = contiguous && (len(st) == 0 || st[0] == 1)
+	}
+	p := c.attr.Scalars
+	if contiguous {
+		return one(c.out.Len(), s.ns, func(a *args, lo, hi int) {
+			var x [3][]float32
+			for k, v := range a.in {
+				x[k] = v.f32()[lo:hi]
+			}
+			s.f(a.out.f32()[lo:hi], x[0], x[1], x[2], p)
+		})
+	}
+	inner := shape[len(shape)-1]
+	return one(c.out.Len(), s.ns+30/float64(inner), func(a *args, lo, hi int) {
+		b := broadcast{f: s.f, p: p, shape: shape, strides: strides}
+		b.run(a, lo, hi)
+	})
+}
+
+// broadcast walks a chunk of a result row by row of the last axis, along which every operand has stride 0 or 1.
+type broadcast struct {
+	f       span
+	p       []float32
+	shape   []int
+	strides [][]int
+	at      [3]int // offset of each operand
+	index   [op.MaxRank]int
+}
+
+func (b *broadcast) run(a *args, lo, hi int) {
+	last := len(b.shape) - 1
+	inner := b.shape[last]
+	for d, rest := last, lo; d >= 0; d-- {
+		b.index[d] = rest % b.shape[d]
+		rest /= b.shape[d]
+		for k := range b.strides {
+			if d < last {
+				b.at[k] += b.index[d] * b.strides[k][d]
+			}
+		}
+	}
+	buffers := borrow(3 * repeat)
+	defer scratch.Put(buffers)
+	y := a.out.f32()
+	for j := b.index[last]; lo < hi; j = 0 {
+		n := min(inner-j, hi-lo)
+		b.row(a, y[lo:lo+n], j, *buffers)
+		lo += n
+		b.next(last)
+	}
+}
+
+// row computes elements of one row from j on.
+func (b *broadcast) row(a *args, y []float32, j int, buffers []float32) {
+	var x [3][]float32
+	varying := true
+	for k, st := range b.strides {
+		v := a.in[k].f32()
+		if st[len(st)-1] != 0 {
+			x[k] = v[b.at[k]+j:][:len(y)]
+			continue
+		}
+		varying = false
+		x[k] = buffers[k*repeat:][:min(len(y), repeat)]
+		value := v[b.at[k]]
+		for i := range x[k] {
+			x[k][i] = value
+		}
+	}
+	if varying {
+		b.f(y, x[0], x[1], x[2], b.p)
+		return
+	}
+	for lo := 0; lo < len(y); lo += repeat {
+		hi := min(lo+repeat, len(y))
+		part := x
+		for k, st := range b.strides {
+			if st[len(st)-1] != 0 {
+				part[k] = x[k][lo:hi]
+			} else {
+				part[k] = x[k][:hi-lo]
+			}
+		}
+		b.f(y[lo:hi], part[0], part[1], part[2], b.p)
+	}
+}
+
+// next moves the operands to the following row.
+func (b *broadcast) next(last int) {
+	for d := last - 1; d >= 0; d-- {
+		b.index[d]++
+		for k := range b.strides {
+			b.at[k] += b.strides[k][d]
+		}
+		if b.index[d] < b.shape[d] {
+			return
+		}
+		for k := range b.strides {
+			b.at[k] -= b.strides[k][d] * b.shape[d]
+		}
+		b.index[d] = 0
+	}
+}

@@ -1,0 +1,77 @@
+package simd
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
+)
+
+// call is one step as the lowerings see it. The result has at least one element.
+type call struct {
+	in   []op.Type
+	out  op.Type
+	attr op.Attr
+}
+
+// work is the code of a step: phases in order, each complete before the next begins.
+type work struct {
+	phases  []phase
+	scratch int // bytes that the phases share; contents undefined at the start
+}
+
+// phase is work in independent units. The cut into chunks depends on the shape alone, never on the number of workers.
+type phase struct {
+	units int
+	ns    float64                   // estimated cost of a unit
+	do    func(a *args, lo, hi int) // computes units lo ≤ u < hi
+	grain int                       // units per chunk; set from the cost
+}
+
+// args is the data of one step of one run.
+type args struct {
+	out     view
+	in      []view
+	scratch view         // 8-byte elements
+	stop    *atomic.Bool // set when nobody wants the result any more; long units look at it
+}
+
+// chunkTime is the time that a chunk should take, in ns: long against the cost of handing it out, short against the wait
+// for the last one and for a cancelled run.
+const chunkTime = 25_000
+
+func (p *phase) cut() { p.grain = max(1, min(p.units, int(chunkTime/max(p.ns, 0.01)))) }
+
+// lowerings are the kernels of the entries that are not elementwise; those are in spans.
+var lowerings = map[string]func(*call) work{
+	"sum": reduction(sumReducer), "mean": reduction(meanReducer), "norm_l1": reduction(l1Reducer), "norm_l2": reduction(l2Reducer),
+	"max": reduction(maxReducer), "min": reduction(minReducer), "norm_linf": reduction(linfReducer), "dot": reduction(dotReducer),
+	"argmax": reduction(argMaxReducer), "argmin": reduction(argMinReducer),
+	"softmax": rowwise(softmax), "log_softmax": rowwise(logSoftmax), "layer_norm": rowwise(layerNorm), "rms_norm": rowwise(rmsNorm),
+	"matmul": matmul, "matvec": matvec,
+	"conv2d": conv2d, "max_pool2d": pool2d(maxWindow), "avg_pool2d": pool2d(meanWindow),
+	"transpose": transpose, "slice": slice, "pad": pad, "concat": concat, "embedding": embedding,
+	"copy": copyAll, "reshape": copyAll, "fill": fill, "cast": cast,
+}
+
+// lower returns the code of a step.
+func lower(e *op.Entry, c *call) (work, error) {
+	var w work
+	if s, ok := spans[e.Name]; ok {
+		w = elementwise(s, c)
+	} else if f := lowerings[e.Name]; f != nil {
+		w = f(c)
+	} else {
+		return w, fmt.Errorf("%s has no CPU kernel: %w", e.Name, compute.ErrUnsupported)
+	}
+	for i := range w.phases {
+		w.phases[i].cut()
+	}
+	return w, nil
+}
+
+// one is the work of a single phase.
+func one(units int, ns float64, do func(a *args, lo, hi int)) work {
+	return work{phases: []phase{{units: units, ns: ns, do: do}}}
+}

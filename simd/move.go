@@ -1,0 +1,194 @@
+package simd
+
+import (
+	"math"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
+)
+
+// Movement works on 4-byte words as integers, which no machine changes on the way.
+
+const moveNS = 0.5 // per word
+
+func transpose(c *call) work {
+	v, _ := op.TransposeView(c.in[0].Shape, c.attr.Options.(compute.TransposeOptions)) // checked
+	return strided(v)
+}
+
+func slice(c *call) work {
+	v, _ := op.SliceView(c.in[0].Shape, c.attr.Options.(compute.SliceOptions)) // checked
+	return strided(v)
+}
+
+// strided lowers the copy of a view to contiguous memory.
+func strided(v op.View) work {
+	shape, strides := op.Collapse(v.Shape, v.Strides)
+	if len(shape) == 0 {
+		shape, strides = []int{1}, [][]int{{1}}
+	}
+	st := strides[0]
+	last := len(shape) - 1
+	if st[last] != 1 {
+		for axis := range last {
+			if st[axis] == 1 {
+				return tiled(shape, st, axis, v.Offset)
+			}
+		}
+	}
+	inner := shape[last]
+	return one(op.Len(shape), moveNS+20/float64(inner), func(a *args, lo, hi int) {
+		x, y := a.in[0].u32(), a.out.u32()
+		for lo < hi {
+			j := lo % inner
+			from := v.Offset + offset(lo/inner, shape[:last], st) + j*st[last]
+			to := y[lo:min(lo+inner-j, hi)]
+			if st[last] == 1 {
+				copy(to, x[from:])
+			} else {
+				for i := range to {
+					to[i] = x[from]
+					from += st[last]
+				}
+			}
+			lo += len(to)
+		}
+	})
+}
+
+// offset is where row-major index i of a shape lies under strides.
+func offset(i int, shape, strides []int) int {
+	at := 0
+	for d := len(shape) - 1; d >= 0; d-- {
+		at += i % shape[d] * strides[d]
+		i /= shape[d]
+	}
+	return at
+}
+
+// tiled copies a view whose memory runs along an axis other than the last, in squares: reading and writing then both stay
+// within few cache lines.
+func tiled(shape, st []int, axis, start int) work {
+	const side = 32
+	last := len(shape) - 1
+	var outer, outerX, outerY []int // the other axes and their strides
+	own := op.Strides(shape)
+	for d := range last {
+		if d != axis {
+			outer, outerX, outerY = append(outer, shape[d]), append(outerX, st[d]), append(outerY, own[d])
+		}
+	}
+	bands := ceilDiv(shape[axis], side)
+	down, across := own[axis], st[last]
+	cost := 1.5 * float64(side*shape[last])
+	return one(op.Len(outer)*bands, cost, func(a *args, lo, hi int) {
+		x, y := a.in[0].u32(), a.out.u32()
+		for u := lo; u < hi; u++ {
+			fromX, fromY := start+offset(u/bands, outer, outerX), offset(u/bands, outer, outerY)
+			i0 := u % bands * side
+			i1 := min(i0+side, shape[axis])
+			for j0 := 0; j0 < shape[last]; j0 += side {
+				j1 := min(j0+side, shape[last])
+				for i := i0; i < i1; i++ {
+					to := y[fromY+i*down:][j0:j1]
+					from := fromX + i + j0*across
+					for j := range to {
+						to[j] = x[from]
+						from += across
+					}
+				}
+			}
+		}
+	})
+}
+
+// pad copies row by row of the last axis; each unit is one row of the result.
+func pad(c *call) work {
+	o := c.attr.Options.(compute.PadOptions)
+	in, out, before := c.in[0].Shape, c.out.Shape, o.Before
+	if len(out) == 0 {
+		in, out, before = []int{1}, []int{1}, []int{0}
+	}
+	last := len(out) - 1
+	rows, width := op.RowsCols(out)
+	inner, left := in[last], before[last]
+	st := op.Strides(in)
+	return one(rows, 20+moveNS*float64(width), func(a *args, lo, hi int) {
+		x, y := a.in[0].f32(), a.out.f32()
+		for r := lo; r < hi; r++ {
+			row := y[r*width : (r+1)*width]
+			from, inside := 0, true
+			for d, rest := last-1, r; d >= 0; d-- {
+				i := rest%out[d] - before[d]
+				rest /= out[d]
+				inside = inside && i >= 0 && i < in[d]
+				from += i * st[d]
+			}
+			if !inside {
+				fillWith(row, o.Value)
+				continue
+			}
+			fillWith(row[:left], o.Value)
+			copy(row[left:left+inner], x[from:from+inner])
+			fillWith(row[left+inner:], o.Value)
+		}
+	})
+}
+
+func fillWith(y []float32, v float32) {
+	for i := range y {
+		y[i] = v
+	}
+}
+
+// concat has a phase for each operand, which puts its rows (from the axis on) into those of the result.
+func concat(c *call) work {
+	axis, _ := op.ConcatAxis(len(c.out.Shape), c.attr.Options.(compute.ConcatOptions)) // checked
+	width := op.Len(c.out.Shape[axis:])
+	var w work
+	at := 0
+	for k, t := range c.in {
+		own, start := op.Len(t.Shape[axis:]), at
+		at += own
+		if own == 0 {
+			continue
+		}
+		w.phases = append(w.phases, phase{units: t.Len(), ns: moveNS + 10/float64(own), do: func(a *args, lo, hi int) {
+			x, y := a.in[k].u32(), a.out.u32()
+			for lo < hi {
+				j := lo % own
+				n := min(own-j, hi-lo)
+				copy(y[lo/own*width+start+j:][:n], x[lo:])
+				lo += n
+			}
+		}})
+	}
+	return w
+}
+
+func embedding(c *call) work {
+	vocabulary, width := c.in[0].Shape[0], c.in[0].Shape[1]
+	return one(c.in[1].Len(), 10+moveNS*float64(width), func(a *args, lo, hi int) {
+		table, y := a.in[0].f32(), a.out.f32()
+		for i, id := range a.in[1].i32()[lo:hi] {
+			row := y[(lo+i)*width:][:width]
+			if id < 0 || int(id) >= vocabulary {
+				fillWith(row, float32(math.NaN()))
+				continue
+			}
+			copy(row, table[int(id)*width:])
+		}
+	})
+}
+
+// copyAll lowers copy and reshape, of any element type.
+func copyAll(c *call) work {
+	return one(c.out.Bytes(), moveNS/4, func(a *args, lo, hi int) {
+		copy(a.out.bytes(c.out.DType)[lo:hi], a.in[0].bytes(c.out.DType)[lo:hi])
+	})
+}
+
+func fill(c *call) work {
+	v := c.attr.Scalars[0]
+	return one(c.out.Len(), moveNS, func(a *args, lo, hi int) { fillWith(a.out.f32()[lo:hi], v) })
+}

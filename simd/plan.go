@@ -1,0 +1,277 @@
+package simd
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
+)
+
+// place says where a value lies during a run.
+type place struct {
+	in     home
+	index  int // of IO.Host, IO.Tensors, IO.Read or IO.Keep
+	offset int // in the arena, in bytes
+}
+
+type home uint8
+
+const (
+	arena    home = iota // the run's block of temporaries
+	atHost               // the caller's input
+	atTensor             // a resident tensor
+	atResult             // the caller's destination
+	atKept               // memory of a new tensor
+)
+
+// step is a compiled step of a program, or a copy that delivers a value which does not lie in its destination already.
+type step struct {
+	phases  []phase
+	kernel  *Kernel // instead of phases
+	attr    op.Attr
+	in      []op.Slot
+	types   []op.Type
+	out     op.Type
+	to      place
+	inPlace bool // may write over an operand of the result's shape
+	rows    bool // only over the first operand
+	reshape bool // computes nothing: its result may be its operand
+	skipped bool // nobody reads its result
+	scratch int  // bytes
+	at      int  // of scratch in the arena
+}
+
+// executable is a compiled program.
+type executable struct {
+	d      *Device
+	p      *op.Program
+	steps  []step
+	places []place // by slot
+	last   []int   // step that reads a slot last, −1 if none does
+	arena  int     // bytes of temporaries of one run
+	copies []int   // results that are delivered from copies, in a detached program
+	ns     float64 // estimated cost
+	user   bool    // has kernels of the user's
+	keeps  bool    // makes tensors: runs to the end whatever happens
+
+	mu     sync.Mutex
+	closed bool
+	idle   []*run
+}
+
+// detached reports whether runs must not touch the caller's slices after Start: they cannot be stopped when their future is
+// abandoned.
+func (x *executable) detached() bool { return x.user || x.keeps }
+
+// Compile prepares a program for this device.
+func (d *Device) Compile(p *op.Program) (op.Executable, error) {
+	if err := d.check(); err != nil {
+		return nil, err
+	}
+	x := &executable{d: d, p: p, steps: make([]step, 0, len(p.Steps)), keeps: len(p.Keep) > 0}
+	defined := make([]bool, len(p.Values))
+	for _, given := range [][]op.Slot{p.Host, p.Tensor} {
+		for _, s := range given {
+			if s < 0 || int(s) >= len(p.Values) {
+				return nil, fmt.Errorf("input in slot %d of %d: %w", s, len(p.Values), compute.ErrArgument)
+			}
+			defined[s] = true
+		}
+	}
+	for i := range p.Steps {
+		if err := x.add(&p.Steps[i], defined); err != nil {
+			return nil, fmt.Errorf("step %d: %w", i, err)
+		}
+	}
+	for _, asked := range [][]op.Slot{p.Read, p.Keep} {
+		for _, s := range asked {
+			if s < 0 || int(s) >= len(p.Values) || !defined[s] {
+				return nil, fmt.Errorf("result in slot %d, which no step computes: %w", s, compute.ErrArgument)
+			}
+		}
+	}
+	x.settle()
+	return x, nil
+}
+
+// add validates and lowers a step.
+func (x *executable) add(s *op.Step, defined []bool) error {
+	p := x.p
+	for _, in := range s.In {
+		if in < 0 || int(in) >= len(p.Values) || !defined[in] {
+			return fmt.Errorf("operand in slot %d is not computed before: %w", in, compute.ErrArgument)
+		}
+	}
+	if s.Entry == nil || s.Out < 0 || int(s.Out) >= len(p.Values) || defined[s.Out] {
+		return fmt.Errorf("no entry, or result in slot %d twice: %w", s.Out, compute.ErrArgument)
+	}
+	defined[s.Out] = true
+	out := p.Values[s.Out].Type
+	c := step{attr: s.Attr, in: s.In, types: p.Types(s.In), out: out}
+	if s.Entry.Class == op.Custom {
+		k, ok := s.Kernel.(*Kernel)
+		if !ok || k.d != x.d {
+			return fmt.Errorf("kernel of another device: %w", compute.ErrForeignTensor)
+		}
+		c.kernel = k
+		x.user = true
+		x.steps = append(x.steps, c)
+		return nil
+	}
+	want, err := s.Entry.Check(c.types, s.Attr)
+	if err != nil {
+		return err
+	}
+	if want.DType != out.DType || !op.EqualShape(want.Shape, out.Shape) {
+		return fmt.Errorf("%s %v gives %v, not %v: %w", s.Entry.Name, c.types, want, out, compute.ErrShape)
+	}
+	c.rows = s.Entry.Class == op.Rows
+	c.inPlace = c.rows || s.Entry.Class.Elementwise()
+	c.reshape = s.Entry == op.Reshape
+	if out.Len() > 0 {
+		w, err := lower(s.Entry, &call{in: c.types, out: out, attr: s.Attr})
+		if err != nil {
+			return err
+		}
+		x.emit(&c, w)
+	}
+	x.steps = append(x.steps, c)
+	return nil
+}
+
+func (x *executable) emit(c *step, w work) {
+	c.phases, c.scratch = w.phases, w.scratch
+	for _, ph := range w.phases {
+		x.ns += ph.ns * float64(ph.units)
+	}
+}
+
+// settle finds a place for every value and adds the copies that results need.
+func (x *executable) settle() {
+	p := x.p
+	x.places = make([]place, len(p.Values))
+	settled := make([]bool, len(p.Values))
+	put := func(s op.Slot, in home, index int) {
+		if !settled[s] {
+			settled[s] = true
+			x.places[s] = place{in: in, index: index}
+		}
+	}
+	for i, s := range p.Host {
+		put(s, atHost, i)
+	}
+	for i, s := range p.Tensor {
+		put(s, atTensor, i)
+	}
+	// A value that stays is computed in its tensor, a value that is read in its destination; every further use is a copy.
+	for i, s := range p.Keep {
+		put(s, atKept, i)
+	}
+	for i, s := range p.Read {
+		if !x.detached() {
+			put(s, atResult, i)
+		}
+	}
+	for i, s := range p.Keep {
+		if at := x.places[s]; at.in == atHost {
+			x.deliver(s, place{in: atKept, index: i})
+		}
+	}
+	for i, s := range p.Read {
+		switch {
+		case x.detached():
+			x.copies = append(x.copies, i)
+		case x.places[s].in != atResult || x.places[s].index != i:
+			x.deliver(s, place{in: atResult, index: i})
+		}
+	}
+	x.skipReshapes()
+	x.last = slices.Repeat([]int{-1}, len(p.Values))
+	for i := range x.steps {
+		for _, s := range x.steps[i].in {
+			x.last[s] = i
+		}
+	}
+	for _, i := range x.copies { // read after all steps
+		x.last[p.Read[i]] = len(x.steps)
+	}
+	x.layOut(settled)
+}
+
+// deliver adds a step that copies a value.
+func (x *executable) deliver(s op.Slot, to place) {
+	t := x.p.Values[s].Type
+	c := step{in: []op.Slot{s}, types: []op.Type{t}, out: t, to: to}
+	if t.Len() > 0 {
+		w, _ := lower(op.Copy, &call{in: c.types, out: t})
+		x.emit(&c, w)
+	}
+	x.steps = append(x.steps, c)
+}
+
+// skipReshapes makes later steps read the operand of a reshape, unless its result is wanted in memory of its own.
+func (x *executable) skipReshapes() {
+	p := x.p
+	if !slices.ContainsFunc(x.steps, func(s step) bool { return s.reshape }) {
+		return
+	}
+	root := make([]op.Slot, len(p.Values))
+	for s := range root {
+		root[s] = op.Slot(s)
+	}
+	for i := range x.steps {
+		c := &x.steps[i]
+		c.in = slices.Clone(c.in)
+		for k, s := range c.in {
+			c.in[k] = root[s]
+		}
+		if !c.reshape {
+			continue
+		}
+		if s := p.Steps[i].Out; !slices.Contains(p.Read, s) && !slices.Contains(p.Keep, s) {
+			root[s] = c.in[0]
+			c.phases, c.skipped = nil, true
+		}
+	}
+}
+
+// layOut gives temporaries offsets in the arena: first fit among those that live at the same time.
+func (x *executable) layOut(settled []bool) {
+	type span struct{ lo, hi, last int }
+	var live []span // by offset
+	fit := func(bytes, last int) int {
+		bytes = (bytes + 63) &^ 63 // whole cache lines
+		at, i := 0, 0
+		for ; i < len(live) && live[i].lo < at+bytes; i++ {
+			at = live[i].hi
+		}
+		live = slices.Insert(live, i, span{at, at + bytes, last})
+		x.arena = max(x.arena, at+bytes)
+		return at
+	}
+	for i := range x.steps {
+		live = slices.DeleteFunc(live, func(s span) bool { return s.last < i })
+		c := &x.steps[i]
+		if i < len(x.p.Steps) {
+			s := x.p.Steps[i].Out
+			if !settled[s] && !c.skipped {
+				x.places[s].offset = fit(c.out.Bytes(), max(i, x.last[s]))
+			}
+			c.to = x.places[s]
+		}
+		if c.scratch > 0 {
+			c.at = fit(c.scratch, i)
+		}
+	}
+}
+
+// Close frees what the executable keeps. It is idempotent; runs in flight finish.
+func (x *executable) Close() error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.closed = true
+	x.idle = nil
+	return nil
+}

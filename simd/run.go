@@ -1,0 +1,351 @@
+package simd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
+)
+
+// run is one execution of a program. Runs are reused: all that belongs to one Start only is in its handle.
+type run struct {
+	x       *executable
+	h       *handle
+	views   []view // by slot
+	results []view // by index of IO.Read
+	args    []args // by step
+	loop    loop
+	arena   *block
+	held    []*block // tensors, kept values and copies of inputs
+	staged  []staged // inputs to copy before anything is written
+	made    *origin  // of the tensors that this run computes
+	next    *run     // in the workers' queue
+	pending atomic.Int32
+
+	mu  sync.Mutex
+	err error // the first one before execution
+}
+
+// staged is an input that a destination overlaps in a way that would change the result.
+type staged struct {
+	slot op.Slot
+	to   view
+}
+
+// handle is what outlives a run: its future's side.
+type handle struct {
+	x       *executable
+	future  *compute.Future
+	resolve compute.Resolve
+	state   atomic.Int32
+	stop    atomic.Bool
+}
+
+// States of a handle.
+const (
+	queued int32 = iota
+	running
+	abandoned // before it began
+)
+
+var errAbandoned = fmt.Errorf("abandoned before the end: %w", context.Canceled)
+
+// abandon is called when the only waiter gives up. On return the run no longer touches the caller's slices.
+func (h *handle) abandon() {
+	if h.x.keeps {
+		return // the tensors may be in use; host slices were copied by Start
+	}
+	if h.state.CompareAndSwap(queued, abandoned) {
+		h.resolve(errAbandoned, nil)
+		return
+	}
+	h.stop.Store(true)
+	if !h.x.detached() {
+		<-h.future.Done()
+	}
+}
+
+// Start begins one run. Small programs are done when it returns.
+func (x *executable) Start(io *op.IO) *compute.Future {
+	r, err := x.prepare(io)
+	if err != nil {
+		return compute.Failed(err)
+	}
+	f := r.h.future
+	r.ready(true)
+	return f
+}
+
+// prepare validates the data of a run and takes everything that it needs.
+func (x *executable) prepare(io *op.IO) (r *run, err error) {
+	if err := x.d.check(); err != nil {
+		return nil, err
+	}
+	for i, t := range io.Tensors {
+		own, ok := t.(*Tensor)
+		switch {
+		case t == nil || ok && own == nil:
+			return nil, fmt.Errorf("tensor %d is nil: %w", i, compute.ErrArgument)
+		case !ok || own.d != x.d:
+			return nil, fmt.Errorf("tensor %d %v: %w", i, t.Shape(), compute.ErrForeignTensor)
+		}
+	}
+	if err := x.p.CheckIO(io); err != nil {
+		return nil, err
+	}
+	if r, err = x.take(); err != nil {
+		return nil, err
+	}
+	r.h = &handle{x: x}
+	r.h.future, r.h.resolve = compute.NewFuture(r.h.abandon)
+	r.err = nil
+	r.pending.Store(1) // Start itself
+	if err = r.bind(io); err == nil && x.keeps {
+		err = r.keep(io)
+	}
+	if err != nil {
+		// A run that a tensor made wait cannot be taken back: it goes on and fails.
+		r.fail(err)
+		r.ready(false)
+		return nil, err
+	}
+	return r, nil
+}
+
+// take returns an idle run or a new one.
+func (x *executable) take() (*run, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.closed {
+		return nil, fmt.Errorf("program: %w", compute.ErrClosed)
+	}
+	if n := len(x.idle); n > 0 {
+		r := x.idle[n-1]
+		x.idle = x.idle[:n-1]
+		return r, nil
+	}
+	r := &run{x: x, views: make([]view, len(x.p.Values)), results: make([]view, len(x.p.Read)), args: make([]args, len(x.steps))}
+	operands := 0
+	for i := range x.steps {
+		operands += len(x.steps[i].in)
+	}
+	in := make([]view, operands)
+	for i := range x.steps {
+		n := len(x.steps[i].in)
+		r.args[i].in, in = in[:n:n], in[n:]
+	}
+	r.loop.left.L = &x.d.workers.mu
+	return r, nil
+}
+
+// bind finds the memory of every value.
+func (r *run) bind(io *op.IO) (err error) {
+	x, p := r.x, r.x.p
+	if r.arena, err = x.d.memory.take(x.arena); err != nil {
+		return fmt.Errorf("temporaries: %w", err)
+	}
+	for i, s := range p.Read {
+		r.results[i] = viewOf(io.Read[i], p.Values[s].Len())
+	}
+	for i, s := range p.Host {
+		r.views[s] = viewOf(io.Host[i], p.Values[s].Len())
+		if err := r.stage(s); err != nil {
+			return err
+		}
+	}
+	for i, s := range p.Tensor {
+		b, err := io.Tensors[i].(*Tensor).acquire(r)
+		if err != nil {
+			return fmt.Errorf("tensor %d: %w", i, err)
+		}
+		r.held = append(r.held, b)
+		r.views[s] = b.view(0, p.Values[s].Len())
+	}
+	for s, at := range x.places {
+		switch n := p.Values[s].Len(); at.in {
+		case arena: // of values that nobody computes there, such as a skipped reshape's, nothing is ever read
+			r.views[s] = r.arena.view(at.offset, n)
+		case atResult:
+			r.views[s] = r.results[at.index]
+		}
+	}
+	return nil
+}
+
+// keep makes the tensors that the program leaves on the device.
+func (r *run) keep(io *op.IO) error {
+	x, p := r.x, r.x.p
+	r.made = &origin{}
+	blocks := make([]*block, len(p.Keep))
+	kept := make([]compute.Tensor, len(p.Keep))
+	for i, s := range p.Keep {
+		at, t := x.places[s], p.Values[s].Type
+		var b *block
+		var err error
+		switch {
+		case at.in == atKept && at.index != i: // kept twice
+			b = blocks[at.index].retain()
+		case at.in == atTensor:
+			b = r.held[len(r.held)-len(p.Tensor)+at.index].retain()
+		default:
+			b, err = x.d.memory.take(t.Bytes())
+		}
+		var own *Tensor
+		if err == nil {
+			own, err = x.d.newTensor(t, b, r.made)
+		}
+		if err != nil {
+			for _, k := range kept[:i] {
+				k.Close()
+			}
+			return fmt.Errorf("kept value %d %v: %w", i, t, err)
+		}
+		blocks[i], kept[i] = b, own
+	}
+	for i, s := range p.Keep {
+		r.held = append(r.held, blocks[i].retain())
+		if x.places[s].in == atKept && x.places[s].index == i {
+			r.views[s] = blocks[i].view(0, p.Values[s].Len())
+		}
+	}
+	io.Keep = append(io.Keep[:0], kept...)
+	return nil
+}
+
+// ready counts one condition of execution as met and executes the run after the last: at once if it is small and its
+// starter waits, else on a worker.
+func (r *run) ready(inline bool) {
+	if r.pending.Add(-1) > 0 {
+		return
+	}
+	switch {
+	case r.x.user:
+		go r.execute() // a user's function may wait for anything, also for the workers
+	case inline && r.x.ns < chunkTime:
+		r.execute()
+	default:
+		r.x.d.workers.submit(r)
+	}
+}
+
+func (r *run) fail(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.err == nil {
+		r.err = err
+	}
+}
+
+// execute runs all steps and finishes the run.
+func (r *run) execute() {
+	if !r.h.state.CompareAndSwap(queued, running) {
+		r.fail(errAbandoned)
+	}
+	err := errExit
+	defer func() { r.finish(err) }() // deferred for a user's function that ends its goroutine
+	r.mu.Lock()
+	failed := r.err
+	r.mu.Unlock()
+	if failed != nil {
+		err = failed
+		return
+	}
+	err = r.steps()
+}
+
+// ErrKernel: a user's kernel panicked or ended its goroutine.
+var ErrKernel = errors.New("kernel did not return")
+
+var errExit = fmt.Errorf("kernel ended its goroutine: %w", ErrKernel)
+
+func (r *run) steps() error {
+	x := r.x
+	for _, s := range r.staged {
+		n := uintptr(s.to.n) * uintptr(x.p.Values[s.slot].DType.Size())
+		copy(unsafe.Slice((*byte)(s.to.p), n), unsafe.Slice((*byte)(r.views[s.slot].p), n))
+		r.views[s.slot] = s.to
+	}
+	for i := range x.steps {
+		s, a := &x.steps[i], &r.args[i]
+		for k, slot := range s.in {
+			a.in[k] = r.views[slot]
+		}
+		a.out = r.target(s, i)
+		a.scratch = r.arena.view(s.at, s.scratch/8)
+		a.stop = &r.h.stop
+		if s.kernel != nil && !a.stop.Load() {
+			if err := s.kernel.run(s, a); err != nil {
+				return err
+			}
+		}
+		for j := range s.phases {
+			ph := &s.phases[j]
+			r.loop.phase, r.loop.args = ph, a
+			r.loop.chunks = int64((ph.units + ph.grain - 1) / ph.grain)
+			r.loop.next.Store(0)
+			x.d.workers.each(&r.loop)
+		}
+		if a.stop.Load() {
+			return errAbandoned
+		}
+	}
+	return nil
+}
+
+// target is where a step writes.
+func (r *run) target(s *step, i int) view {
+	switch {
+	case i < len(r.x.p.Steps):
+		return r.views[r.x.p.Steps[i].Out]
+	case s.to.in == atResult:
+		return r.results[s.to.index]
+	}
+	return r.views[r.x.p.Keep[s.to.index]]
+}
+
+// finish resolves the future, gives back what the run holds and makes it idle.
+func (r *run) finish(err error) {
+	x := r.x
+	if r.made != nil {
+		r.made.resolve(err)
+	}
+	var deliver func()
+	if len(x.copies) > 0 {
+		deliver = r.deliver
+	}
+	r.h.resolve(err, deliver)
+	r.arena.release()
+	for _, b := range r.held {
+		b.release()
+	}
+	r.arena, r.h, r.made = nil, nil, nil
+	clear(r.held)
+	clear(r.views) // the caller's slices are not ours to keep alive
+	clear(r.results)
+	for i := range r.args {
+		a := &r.args[i]
+		clear(a.in)
+		a.out, a.scratch, a.stop = view{}, view{}, nil
+	}
+	r.held, r.staged = r.held[:0], r.staged[:0]
+	const spare = 8 // idle runs; their temporaries are back in the device's memory
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if !x.closed && len(x.idle) < spare {
+		x.idle = append(x.idle, r)
+	}
+}
+
+// deliver copies results to the caller.
+func (r *run) deliver() {
+	for _, i := range r.x.copies {
+		s := r.x.p.Read[i]
+		d := r.x.p.Values[s].DType
+		copy(r.results[i].bytes(d), r.views[s].bytes(d))
+	}
+}

@@ -21,8 +21,10 @@ var sources = template.Must(template.New("").Funcs(template.FuncMap{
 		return s
 	},
 	"add": func(a, b int) int { return a + b },
+	"sub": func(a, b int) int { return a - b },
 	"mul": func(a, b int) int { return a * b },
 	"div": func(a, b int) int { return a / b },
+	"rem": func(a, b int) int { return a % b },
 }).ParseFS(files, "kernels/*.wgsl"))
 
 var kernels sync.Map // key → *Kernel

@@ -1,0 +1,20 @@
+{{template "product_head" .}}
+// One invocation per element, in order: the yardstick of all other variants.
+@compute @workgroup_size({{.Lanes}})
+fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) grid: vec3<u32>,
+        @builtin(local_invocation_id) local: vec3<u32>) {
+    let id = linear_id(workgroup, grid);
+    if id >= p.total { return; }
+    let z = id / p.tiles;
+    let i = id % p.tiles * {{.Lanes}}u + local.x;
+    let row = i / p.cols;
+    let col = i % p.cols;
+    if row >= p.rows { return; }
+    let base_a = p.a0 + z * p.stride_a;
+    let base_b = p.b0 + z * p.stride_b;
+    var sum = 0.0;
+    for (var k = 0u; k < p.depth; k++) {
+        sum += lhs[base_a + {{if .TransA}}k * p.lda + row{{else}}row * p.lda + k{{end}}] * rhs[base_b + {{if .TransB}}col * p.ldb + k{{else}}k * p.ldb + col{{end}}];
+    }
+    res[p.c0 + z * p.stride_c + row * p.ldc + col] = finish(sum, row, col);
+}

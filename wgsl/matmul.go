@@ -1,0 +1,256 @@
+package wgsl
+
+import (
+	"fmt"
+	mathbits "math/bits"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
+)
+
+func init() {
+	lowerings[op.MatMul] = func(s *step) error {
+		o := s.Attr.Options.(compute.MatMulOptions)
+		d, err := op.MatMulShape(s.in[0].Shape, s.in[1].Shape, o)
+		if err != nil {
+			return err
+		}
+		m := matmul{step: s, MatMulDims: d, a: operand(0), b: operand(1), product: product{TransA: o.TransA, TransB: o.TransB, Act: o.Act}}
+		if len(s.in) == 3 {
+			m.Bias, m.bias = "col", operand(2)
+		}
+		return m.lower()
+	}
+	lowerings[op.MatVec] = func(s *step) error {
+		rows, cols := op.RowsCols(s.in[0].Shape)
+		m := matmul{step: s, MatMulDims: op.MatMulDims{Batch: 1, M: rows, K: cols, N: 1}, a: operand(0), b: operand(1)}
+		return m.lower()
+	}
+}
+
+// matmul lowers a batch of products; conv2d with 1×1 filters comes here too.
+type matmul struct {
+	*step
+	op.MatMulDims
+	product
+	a, b, bias Buffer
+}
+
+// variant is one way to compute a part of the problem. Variants are named so that tests and the autotuner can ask for each.
+type variant struct {
+	name  string
+	split int // parts of the depth that are computed side by side and added in a second pass; 1 for one pass
+	emit  func(p piece, split int, dst Buffer, q product)
+}
+
+// tiles are the shapes that matmul.wgsl is tuned over. What wins where: registers alone on GPUs with strong caches and, with
+// large tiles, on software adapters, where the loads dominate; tiles in workgroup memory elsewhere, larger ones for larger
+// matrices on discrete GPUs; more and slimmer invocations where occupancy is short.
+var tiles = []struct {
+	name string
+	tile
+}{
+	{"tile32", tile{8, 8, 4, 4, 32}},
+	{"tile64", tile{16, 16, 4, 4, 16}},
+	{"tile64x8", tile{8, 8, 8, 8, 16}},
+	{"tile32x2", tile{8, 16, 2, 4, 32}},
+	{"reg4x4", tile{8, 8, 4, 4, 0}},
+	{"reg8x8", tile{8, 8, 8, 8, 0}},
+	{"reg16x16", tile{8, 4, 16, 16, 0}},
+}
+
+const (
+	splitDepth  = 256     // least depth of a part when it is split
+	splitMost   = 64      // parts at most
+	enoughTiles = 64      // workgroups from which splitting gains nothing
+	naiveMost   = 1 << 30 // products from which naive is no candidate: it would take seconds
+)
+
+func (m *matmul) lower() error {
+	m.Tail = m.K%4 != 0
+	lda, ldb := m.K, m.N
+	if m.TransA {
+		lda = m.M
+	}
+	if m.TransB {
+		ldb = m.K
+	}
+	m.VecA, m.VecB = lda%4 == 0, ldb%4 == 0
+	parts, deep, err := m.parts(lda, ldb)
+	if err != nil {
+		return err
+	}
+	vs := m.variants(len(parts) == 1)
+	names := make([]string, len(vs))
+	for i, v := range vs {
+		names[i] = v.name
+	}
+	v := vs[m.choose("matmul", m.problem(), names)]
+	// Whose depth is cut gets its bias and activation when the parts are added.
+	bare := m.product
+	bare.Bias, bare.Act = "", compute.NoActivation
+	if deep {
+		partial := m.scratch(4 * len(parts) * m.M * m.N)
+		for _, p := range parts {
+			v.emit(p, 1, partial, bare)
+		}
+		whole := parts[0]
+		whole.offC = 0
+		m.addUp(whole, len(parts), partial)
+		return nil
+	}
+	for _, p := range parts {
+		if v.split == 1 {
+			v.emit(p, 1, p.c, m.product)
+			continue
+		}
+		partial := m.scratch(4 * v.split * p.batch * p.m * p.n)
+		v.emit(p, v.split, partial, bare)
+		m.addUp(p, v.split, partial)
+	}
+	return nil
+}
+
+// problem names the choice of a variant: sizes in powers of two, and what else changes code.
+func (m *matmul) problem() string {
+	b := func(n int) int { return mathbits.Len(uint(n)) }
+	return fmt.Sprintf("b%d-m%d-n%d-k%d-%s", b(m.Batch), b(m.M), b(m.N), b(m.K), product{m.TransA, m.TransB, m.VecA, m.VecB, m.Tail, "", 0}.key())
+}
+
+func (m *matmul) fits(t tile, p product) bool {
+	return uint32(t.Lanes()) <= m.caps.MaxInvocations && uint32(t.WX) <= m.caps.MaxWorkgroupSize[0] &&
+		uint32(t.WY) <= m.caps.MaxWorkgroupSize[1] && uint32(t.shared(p)) <= m.caps.MaxShared && (!t.small() || !p.TransA)
+}
+
+// small: an invocation's rows do not fill a vector, so that they cannot be read as such.
+func (t tile) small() bool { return t.TM < 4 }
+
+// variants lists what can compute this problem, the safe default first.
+func (m *matmul) variants(whole bool) []variant {
+	var preferred, others []variant
+	add := func(good bool, v variant) {
+		if good {
+			preferred = append(preferred, v)
+		} else {
+			others = append(others, v)
+		}
+	}
+	lanes := m.workgroup()
+	addTile := func(name string, t tile, good bool) {
+		if !m.fits(t, m.product) {
+			return
+		}
+		groups := m.Batch * ceilDiv(m.M, t.BM()) * ceilDiv(m.N, t.BN())
+		emit := func(p piece, split int, dst Buffer, q product) { m.emitTiled(t, p, split, dst, q) }
+		if n := m.splits(groups, whole); n > 1 {
+			add(good, variant{name + "/splitk", n, emit})
+		}
+		add(good, variant{name, 1, emit})
+	}
+	if m.rowsForm() != 0 {
+		emit := func(p piece, split int, dst Buffer, q product) { m.emitRows(min(lanes, 64), p, split, dst, q) }
+		if n := m.splits(m.Batch*ceilDiv(max(m.M, m.N), 4), whole); n > 1 {
+			add(true, variant{"rows/splitk", n, emit})
+		}
+		add(true, variant{"rows", 1, emit})
+		if lanes > 64 {
+			add(false, variant{"rows256", 1, func(p piece, split int, dst Buffer, q product) { m.emitRows(lanes, p, split, dst, q) }})
+		}
+	}
+	if m.M <= 8 {
+		t := tile{WX: 64, WY: 1, TM: 1 << mathbits.Len(uint(m.M-1)), TN: 4}
+		if m.TransA {
+			t.TM = max(t.TM, 4)
+		}
+		addTile("skinny", t, true)
+	}
+	for i, t := range tiles {
+		if i > 0 && (2*m.M <= t.BM() || 2*m.N <= t.BN()) { // more than half of every tile would be idle
+			continue
+		}
+		addTile(t.name, t.tile, i == 0)
+	}
+	if m.Batch*m.M*m.N*m.K <= naiveMost || len(preferred)+len(others) == 0 {
+		add(false, variant{"naive", 1, func(p piece, _ int, dst Buffer, q product) { m.emitNaive(lanes, p, dst, q) }})
+	}
+	return append(preferred, others...)
+}
+
+// splits returns into how many parts to cut the depth when a kernel has so many workgroups; 1 for none.
+func (m *matmul) splits(groups int, whole bool) int {
+	if !whole || groups >= enoughTiles || m.K < 2*splitDepth {
+		return 1
+	}
+	n := min(m.K/splitDepth, splitMost, ceilDiv(2*enoughTiles, groups))
+	for n > 1 && BufferSize(4*n*m.Batch*m.M*m.N) > min(m.caps.MaxBinding, m.caps.MaxBuffer) {
+		n--
+	}
+	return n
+}
+
+// rowsForm: whether few vectors meet a matrix and all lie along depth: 1 with the vectors in b, 2 with them in a, 0 if not.
+func (m *matmul) rowsForm() int {
+	const most = 8
+	alongA := !m.TransA || m.M == 1 // a transposed vector lies in memory as the vector does
+	alongB := m.TransB || m.N == 1
+	switch {
+	case !alongA || !alongB:
+		return 0
+	case m.N <= most && m.N <= m.M:
+		return 1
+	case m.M <= most:
+		return 2
+	}
+	return 0
+}
+
+// emit appends a kernel over groups workgroups per product.
+func (m *matmul) emit(k *Kernel, p piece, split, across, tiles int, dst Buffer, bias bool) {
+	depth := p.k
+	if split > 1 {
+		depth = ceilDiv(ceilDiv(p.k, split), 32) * 32 // of every tile's depth
+	}
+	total := p.batch * split * tiles
+	params := []uint32{uint32(p.m), uint32(p.n), uint32(p.k), uint32(total), uint32(p.lda), uint32(p.ldb), uint32(p.ldc), uint32(tiles),
+		uint32(p.offA), uint32(p.offB), uint32(p.offC), uint32(across), uint32(p.strideA), uint32(p.strideB), uint32(p.strideC),
+		uint32(p.bias0), uint32(split), uint32(depth)}
+	bind := []Buffer{p.a, p.b}
+	if bias {
+		bind = append(bind, m.bias)
+	}
+	m.dispatch(k, m.linear(total), params, append(bind, dst)...)
+}
+
+func (m *matmul) emitTiled(t tile, p piece, split int, dst Buffer, q product) {
+	across := ceilDiv(p.n, t.BN())
+	m.emit(q.tiled(t), p, split, across, across*ceilDiv(p.m, t.BM()), dst, q.Bias != "")
+}
+
+func (m *matmul) emitNaive(lanes int, p piece, dst Buffer, q product) {
+	m.emit(q.naive(lanes), p, 1, 1, ceilDiv(p.m*p.n, lanes), dst, q.Bias != "")
+}
+
+func (m *matmul) emitRows(lanes int, p piece, split int, dst Buffer, q product) {
+	// What lies along depth has rows of K, whatever its name for them.
+	p.lda, p.ldb = m.K, m.K
+	q.VecA, q.VecB = m.K%4 == 0, m.K%4 == 0
+	swap := m.rowsForm() == 2
+	if swap {
+		p.a, p.b, p.offA, p.offB, p.strideA, p.strideB = p.b, p.a, p.offB, p.offA, p.strideB, p.strideA
+		p.m, p.n = p.n, p.m
+	}
+	vectors := 1 << mathbits.Len(uint(p.n-1))
+	m.emit(q.rows(lanes, vectors, swap), p, split, 1, ceilDiv(p.m, 4), dst, q.Bias != "")
+}
+
+// addUp appends the second pass of a split depth.
+func (m *matmul) addUp(p piece, split int, partial Buffer) {
+	lanes := m.workgroup()
+	total := p.batch * p.m * p.n
+	params := []uint32{uint32(p.m), uint32(p.n), 0, uint32(total), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, uint32(p.bias0), uint32(split), 0}
+	bind := []Buffer{partial}
+	if m.Bias != "" {
+		bind = append(bind, m.bias)
+	}
+	m.dispatch(m.product.sum(lanes), m.linear(ceilDiv(total, lanes)), params, append(bind, p.c)...)
+}

@@ -1,0 +1,159 @@
+package wgsl
+
+import (
+	"fmt"
+
+	"github.com/wavelane/wavelane/compute"
+)
+
+// product describes one specialisation of the matmul kernels; see product.wgsl for the names.
+type product struct {
+	TransA, TransB bool
+	VecA, VecB     bool   // rows of the operand start at multiples of four elements
+	Tail           bool   // the depth is no multiple of four
+	Bias           string // "row" or "col": along which axis it runs; "" for none
+	Act            compute.Activation
+}
+
+// tile is the shape of a workgroup's work in matmul.wgsl.
+type tile struct {
+	WX, WY int // invocations across and down
+	TM, TN int // rows and columns of one invocation; columns are a multiple of four
+	KT     int // depth of the tiles in workgroup memory; 0 reads operands straight into registers
+}
+
+func (t tile) BM() int    { return t.WY * t.TM }
+func (t tile) BN() int    { return t.WX * t.TN }
+func (t tile) Lanes() int { return t.WX * t.WY }
+
+func (t tile) shared(p product) int {
+	if t.KT == 0 {
+		return 0
+	}
+	d := productText{product: p, tile: t}
+	return 16 * (d.SizeA() + d.SizeB())
+}
+
+// productText is what the templates of the matmul kernels see.
+type productText struct {
+	product
+	tile
+	RHS, Uniform    int // bindings; an RHS of 0 means there is none
+	Functions, Expr string
+	Lanes, Vectors  int  // of the kernels that are not tiled
+	Swap            bool // matmul_rows: lhs is the right operand, so rows of lhs are columns of the result
+}
+
+// Tiles lie in workgroup memory as the operands lie in theirs: WideA vectors of four to a row. One more keeps the rows that
+// neighbouring invocations read in different banks.
+
+func (d productText) wide(alongDepth bool, across int) int {
+	if alongDepth {
+		return d.KT / 4
+	}
+	return across / 4
+}
+
+func (d productText) pitch(alongDepth bool, across int) int {
+	if alongDepth {
+		return d.KT/4 + 1
+	}
+	return across / 4
+}
+
+func (d productText) tall(alongDepth bool, across int) int {
+	if alongDepth {
+		return across
+	}
+	return d.KT
+}
+
+func (d productText) WideA() int  { return d.wide(!d.TransA, d.BM()) }
+func (d productText) WideB() int  { return d.wide(d.TransB, d.BN()) }
+func (d productText) PitchA() int { return d.pitch(!d.TransA, d.BM()) }
+func (d productText) PitchB() int { return d.pitch(d.TransB, d.BN()) }
+func (d productText) VecsA() int  { return d.WideA() * d.tall(!d.TransA, d.BM()) }
+func (d productText) VecsB() int  { return d.WideB() * d.tall(d.TransB, d.BN()) }
+func (d productText) SizeA() int  { return d.PitchA() * d.tall(!d.TransA, d.BM()) }
+func (d productText) SizeB() int  { return d.PitchB() * d.tall(d.TransB, d.BN()) }
+
+// VecC: whether results are stored as vectors of four.
+func (d productText) VecC() bool { return d.KT+d.TM > 0 && d.VecB && !d.TransB }
+
+// Apart is the distance of the columns in a vector of results.
+func (d productText) Apart() int {
+	if d.TransB {
+		return d.WX
+	}
+	return 1
+}
+
+// FragA is the number of vectors that hold an invocation's rows of a transposed lhs.
+func (d productText) FragA() int { return d.TM / 4 }
+
+const productParams = 80 // bytes of struct Params
+
+// kernel finishes a description: text from the template file, made once per key.
+func (d productText) kernel(name, file string, workgroup [3]uint32, shared int) *Kernel {
+	key := fmt.Sprintf("matmul/%s/%s", name, d.product.key())
+	return cached(key, func() *Kernel {
+		var err error
+		if d.Functions, d.Expr, err = activation(d.Act); err != nil {
+			panic(err) // the catalogue's check has admitted it
+		}
+		k := &Kernel{Uniform: productParams, Workgroup: workgroup, Shared: shared}
+		for range d.Uniform - 1 {
+			k.Bindings = append(k.Bindings, Read)
+		}
+		k.Bindings = append(k.Bindings, ReadWrite)
+		k.Source = render(file, d)
+		return k
+	})
+}
+
+func (p product) key() string {
+	flag := func(on bool, name string) string {
+		if on {
+			return name
+		}
+		return "-"
+	}
+	return flag(p.TransA, "t") + flag(p.TransB, "t") + flag(p.VecA, "4") + flag(p.VecB, "4") + flag(p.Tail, "r") +
+		fmt.Sprintf("/%s/%d", p.Bias, p.Act)
+}
+
+// bindings numbers the bindings of a kernel with a number of operands besides the bias.
+func (p product) text(operands int) productText {
+	d := productText{product: p, RHS: operands - 1, Uniform: operands + 1}
+	if p.Bias != "" {
+		d.Uniform++
+	}
+	return d
+}
+
+func (p product) tiled(t tile) *Kernel {
+	d := p.text(2)
+	d.tile, d.Lanes = t, t.Lanes()
+	name := fmt.Sprintf("tile/%dx%d/%dx%d/%d", t.WX, t.WY, t.TM, t.TN, t.KT)
+	return d.kernel(name, "matmul.wgsl", [3]uint32{uint32(t.WX), uint32(t.WY), 1}, t.shared(p))
+}
+
+func (p product) naive(lanes int) *Kernel {
+	p.VecA, p.VecB, p.Tail = false, false, false
+	d := p.text(2)
+	d.Lanes = lanes
+	return d.kernel(fmt.Sprint("naive/", lanes), "matmul_naive.wgsl", [3]uint32{uint32(lanes), 1, 1}, 0)
+}
+
+func (p product) rows(lanes, vectors int, swap bool) *Kernel {
+	p.TransA, p.TransB, p.Tail = false, false, false
+	d := p.text(2)
+	d.Lanes, d.Vectors, d.Swap = lanes, vectors, swap
+	return d.kernel(fmt.Sprintf("rows/%d/%d/%v", lanes, vectors, swap), "matmul_rows.wgsl", [3]uint32{uint32(lanes), 1, 1}, 16*lanes*vectors)
+}
+
+func (p product) sum(lanes int) *Kernel {
+	d := product{Bias: p.Bias, Act: p.Act}.text(1)
+	d.Lanes = lanes
+	return d.kernel(fmt.Sprint("sum/", lanes), "matmul_sum.wgsl", [3]uint32{uint32(lanes), 1, 1}, 0)
+}

@@ -16,12 +16,13 @@ func (s *step) workgroup() int {
 	return int(n)
 }
 
-// lanes returns how many of a workgroup's threads share a task of n elements, width at a time. Powers of four, to keep the
-// number of kernels small.
-func lanes(n, width, workgroup int) int {
+// lanes returns how many of a workgroup's threads share one of so many tasks of n elements, read width at a time: as many as
+// it takes for each to have no more than reads of them, and more where tasks are too few to fill a GPU. Powers of four keep
+// the number of kernels small.
+func lanes(tasks, n, width, reads, workgroup int) int {
 	l := 1
-	for l < workgroup && l*4*width < n {
-		l = min(l*4, workgroup)
+	for l < workgroup && l*width < n && (reads*l*width < n || tasks*l < manyThreads) {
+		l = min(4*l, workgroup)
 	}
 	return l
 }
@@ -31,16 +32,16 @@ type work struct {
 	rows, cols, parts, chunk int
 }
 
-// Enough tasks to fill any GPU, each of them worth a workgroup.
 const (
-	manyTasks = 1024
-	smallTask = 4096
+	manyThreads = 1 << 16 // enough to fill a GPU
+	manyTasks   = 1024    // enough workgroups to fill a GPU
+	smallTask   = 4096    // elements that are worth a workgroup
 )
 
 // split cuts rows of cols elements of four bytes into tasks of at most most elements: more than one part per row only where
 // rows are few and long, or a row does not fit a task or a binding.
 func (s *step) split(rows, cols, most int) work {
-	most = max(4, min(most, int(s.caps.MaxBinding)-s.align()/4))
+	most = max(4, min(most, (int(s.caps.MaxBinding)-s.align())/4))
 	parts := max(1, min(ceilDiv(manyTasks, max(rows, 1)), cols/smallTask), ceilDiv(cols, most))
 	chunk := max(1, ceilDiv(cols, 4*parts)) * 4
 	return work{rows, cols, max(1, ceilDiv(cols, chunk)), chunk}

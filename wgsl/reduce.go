@@ -120,7 +120,7 @@ func reduce(s *step) error {
 
 // reduceStage reduces every task of w from elements of inBytes to values of outBytes.
 func (s *step) reduceStage(k reduceKernel, w work, inBytes, outBytes, count int, in []Buffer, out Buffer) error {
-	k.lanes = lanes(min(w.chunk, w.cols), k.width(), k.workgroup)
+	k.lanes = lanes(w.tasks(), min(w.chunk, w.cols), k.width(), longestRun, k.workgroup)
 	emit := func(first, end int, parts []part) {
 		var bind []Buffer
 		for _, b := range in {

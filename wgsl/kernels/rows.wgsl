@@ -1,0 +1,133 @@
+// Transforms each row by a statistic of it. A row is cut into parts; a task is one part, worked on by Lanes threads, and a
+// workgroup holds as many tasks as fit. Where a row is one part, stage "whole" does everything, reading x once if the row fits
+// the threads' registers. Where it has several, stage "part" leaves the statistics of parts, and stage "write" joins those of
+// its row and transforms its part. Functions empty, take, merge, coefficients and apply belong to the statistic.
+struct Params {
+    first: u32, // task of this dispatch
+    end: u32,   // one past its last task
+    cols: u32,
+    parts: u32, // tasks per row
+    chunk: u32, // elements per part
+    base: u32,  // element at which the bound part of x, and of y, begins
+    part_base: u32, // task at which the bound part of the statistics begins
+    inf: u32,
+    epsilon: f32,
+}
+
+@group(0) @binding(0) var<storage, read> x: array<{{.Unit}}>;
+{{if eq .Stage "part" -}}
+@group(0) @binding(1) var<storage, read_write> statistics: array<{{.Acc}}>;
+@group(0) @binding(2) var<uniform> p: Params;
+{{- else -}}
+{{range $i := seq .Vectors -}}
+@group(0) @binding({{add $i 1}}) var<storage, read> vector{{$i}}: array<{{$.Unit}}>;
+{{end -}}
+@group(0) @binding({{add .Vectors 1}}) var<storage, read_write> y: array<{{.Unit}}>;
+{{if eq .Stage "write" -}}
+@group(0) @binding({{add .Vectors 2}}) var<storage, read> statistics: array<{{.Acc}}>;
+{{end -}}
+@group(0) @binding({{.UniformBinding}}) var<uniform> p: Params;
+{{- end}}
+{{if gt .Lanes 1}}
+var<workgroup> others: array<{{.Acc}}, {{.Workgroup}}>;
+{{end}}
+{{.Functions}}
+{{- .Statistic}}
+{{- if eq .Width 4}}
+// The four elements of block j of a thread's share.
+fn elements(low: u32, lane: u32, j: u32) -> vec4<u32> {
+    return vec4(low + 4u * (lane + {{.Lanes}}u * j)) + vec4(0u, 1u, 2u, 3u);
+}
+
+fn load(e: vec4<u32>, high: u32) -> vec4<f32> {
+    return x[min(e.x, high - 1u) / 4u];
+}
+{{else}}
+// The four elements of block j of a thread's share.
+fn elements(low: u32, lane: u32, j: u32) -> vec4<u32> {
+    return vec4(low + lane + {{mul .Lanes 4}}u * j) + {{.Lanes}}u * vec4(0u, 1u, 2u, 3u);
+}
+
+fn load(e: vec4<u32>, high: u32) -> vec4<f32> {
+    let i = min(e, vec4(high - 1u));
+    return vec4(x[i.x], x[i.y], x[i.z], x[i.w]);
+}
+{{end}}
+{{- if ne .Stage "part"}}
+fn store(e: vec4<u32>, origin: u32, high: u32, v: vec4<f32>, k: vec2<f32>) {
+{{- if eq .Width 4}}
+    if e.x < high {
+        let i = (e.x - origin) / 4u;
+        y[e.x / 4u] = apply(v, k{{range $i := seq .Vectors}}, vector{{$i}}[i]{{end}});
+    }
+{{- else}}
+    let i = min(e, vec4(high - 1u)) - origin;
+    let r = apply(v, k{{range $i := seq .Vectors}}, vec4(vector{{$i}}[i.x], vector{{$i}}[i.y], vector{{$i}}[i.z], vector{{$i}}[i.w]){{end}});
+{{- range $lane := .Components}}
+    if e.{{$lane}} < high {
+        y[e.{{$lane}}] = r.{{$lane}};
+    }
+{{- end}}
+{{- end}}
+}
+{{end}}
+@compute @workgroup_size({{.Workgroup}})
+fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) grid: vec3<u32>,
+        @builtin(local_invocation_index) local: u32) {
+    let lane = local % {{.Lanes}}u;
+    let asked = p.first + linear_id(workgroup, grid) * {{div .Workgroup .Lanes}}u + local / {{.Lanes}}u;
+    let task = min(asked, p.end - 1u); // threads beyond the end repeat the last task without writing
+    let row = task / p.parts;
+    let start = (task - row * p.parts) * p.chunk;
+    let origin = row * p.cols - p.base;
+    let low = origin + start;
+    let high = origin + min(start + p.chunk, p.cols);
+    var acc = empty();
+{{- if eq .Stage "write"}}
+    for (var i = lane; i < p.parts; i += {{.Lanes}}u) {
+        acc = merge(acc, statistics[row * p.parts + i]);
+    }
+{{- else if .Kept}}
+{{- range $j := seq .Blocks}}
+    let e{{$j}} = elements(low, lane, {{$j}}u);
+    let v{{$j}} = load(e{{$j}}, high);
+    acc = take(acc, v{{$j}}, e{{$j}} < vec4(high));
+{{- end}}
+{{- else}}
+    for (var j = 0u; low + j * {{mul .Lanes 4}}u < high; j++) {
+        let e = elements(low, lane, j);
+        acc = take(acc, load(e, high), e < vec4(high));
+    }
+{{- end}}
+{{- if gt .Lanes 1}}
+    others[local] = acc;
+    for (var half = {{div .Lanes 2}}u; half > 0u; half /= 2u) {
+        workgroupBarrier();
+        if lane < half {
+            acc = merge(acc, others[local + half]);
+            others[local] = acc;
+        }
+    }
+    workgroupBarrier();
+    acc = others[local - lane];
+{{- end}}
+    if asked < p.end {
+{{- if eq .Stage "part"}}
+        if lane == 0u {
+            statistics[task - p.part_base] = acc;
+        }
+{{- else}}
+        let k = coefficients(acc);
+{{- if .Kept}}
+{{- range $j := seq .Blocks}}
+        store(e{{$j}}, origin, high, v{{$j}}, k);
+{{- end}}
+{{- else}}
+        for (var j = 0u; low + j * {{mul .Lanes 4}}u < high; j++) {
+            let e = elements(low, lane, j);
+            store(e, origin, high, load(e, high), k);
+        }
+{{- end}}
+{{- end}}
+    }
+}

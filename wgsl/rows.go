@@ -1,0 +1,138 @@
+package wgsl
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/wavelane/wavelane/internal/op"
+)
+
+// statistic says which file of kernels holds the functions of an entry, and the type that they accumulate.
+type statistic struct {
+	file  string
+	log   bool // softmax.wgsl: of its logarithm
+	acc   string
+	bytes int // of acc
+}
+
+var statistics = map[*op.Entry]statistic{
+	op.Softmax:    {"softmax.wgsl", false, "vec2<f32>", 8},
+	op.LogSoftmax: {"softmax.wgsl", true, "vec2<f32>", 8},
+	op.LayerNorm:  {"layer_norm.wgsl", false, "vec4<f32>", 16},
+	op.RMSNorm:    {"rms_norm.wgsl", false, "f32", 4},
+}
+
+func init() {
+	for e := range statistics {
+		lowerings[e] = rowwise
+	}
+}
+
+const (
+	keptBlocks = 2  // blocks of four elements that a thread keeps in registers
+	mostBlocks = 64 // that it takes in one after the other, which bounds rounding errors
+)
+
+// rowsKernel describes one specialisation of rows.wgsl.
+type rowsKernel struct {
+	entry     *op.Entry
+	stage     string // whole, part or write
+	width     int    // elements of a read or write: 4 where rows begin at multiples of 4, else 1
+	kept      bool   // rows fit the registers of their threads
+	lanes     int    // threads per task, a power of two that divides workgroup
+	workgroup int
+}
+
+func (r rowsKernel) kernel() *Kernel {
+	key := fmt.Sprintf("%s/%s/%d/%t/%d/%d", r.entry.Name, r.stage, r.width, r.kept, r.lanes, r.workgroup)
+	return cached(key, func() *Kernel {
+		st := statistics[r.entry]
+		var text strings.Builder
+		if err := sources.ExecuteTemplate(&text, st.file, struct{ Log bool }{st.log}); err != nil {
+			panic(err) // our own text: every kernel is rendered in a test
+		}
+		k := &Kernel{Uniform: 48, Workgroup: [3]uint32{uint32(r.workgroup), 1, 1}}
+		vectors := len(r.entry.Inputs) - 1
+		switch r.stage {
+		case "part":
+			k.Bindings = []Access{Read, ReadWrite}
+		default:
+			k.Bindings = make([]Access, 1+vectors, 3+vectors) // all Read
+			k.Bindings = append(k.Bindings, ReadWrite)
+			if r.stage == "write" {
+				k.Bindings = append(k.Bindings, Read)
+			}
+		}
+		if r.lanes > 1 {
+			k.Shared = st.bytes * r.workgroup
+		}
+		unit := "f32"
+		if r.width == 4 {
+			unit = "vec4<f32>"
+		}
+		k.Source = render("rows.wgsl", struct {
+			Unit, Acc, Stage, Functions, Statistic                   string
+			Width, Lanes, Workgroup, Vectors, Blocks, UniformBinding int
+			Kept                                                     bool
+			Components                                               []string
+		}{unit, st.acc, r.stage, functionsOf(text.String()), text.String(), r.width, r.lanes, r.workgroup, vectors, keptBlocks,
+			len(k.Bindings), r.kept, []string{"x", "y", "z", "w"}})
+		return k
+	})
+}
+
+func rowwise(s *step) error {
+	rows, cols := op.RowsCols(s.in[0].Shape)
+	k := rowsKernel{entry: s.Entry, stage: "whole", width: 1, workgroup: s.workgroup()}
+	if rows == 1 || cols%4 == 0 {
+		k.width = 4
+	}
+	w := s.split(rows, cols, 4*mostBlocks*k.workgroup)
+	k.lanes = lanes(w.tasks(), min(w.chunk, cols), 4, keptBlocks, k.workgroup)
+	k.kept = min(w.chunk, cols) <= 4*keptBlocks*k.lanes
+	if w.parts == 1 {
+		return s.rowsStage(k, w, Buffer{})
+	}
+	k.lanes, k.kept = k.workgroup, false
+	bytes := statistics[s.Entry].bytes
+	partial := s.scratch(w.tasks() * bytes)
+	part := k
+	part.stage = "part"
+	if err := s.rowsStage(part, w, partial); err != nil {
+		return err
+	}
+	k.stage = "write"
+	return s.rowsStage(k, w, partial)
+}
+
+// rowsStage runs one stage over every task of w.
+func (s *step) rowsStage(k rowsKernel, w work, partial Buffer) error {
+	bytes := statistics[s.Entry].bytes
+	element := func(task int) int { return w.start(task) * 4 }
+	extents := []func(int) int{element}
+	if k.stage == "part" {
+		extents = append(extents, func(task int) int { return task * bytes })
+	}
+	return s.ranges(w.tasks(), func(first, end int, parts []part) {
+		bind := []Buffer{parts[0].of(operand(0))}
+		partBase := 0
+		if k.stage == "part" {
+			bind = append(bind, parts[1].of(partial))
+			partBase = parts[1].base / bytes
+		} else {
+			for i := range s.in[1:] {
+				bind = append(bind, operand(1+i))
+			}
+			bind = append(bind, parts[0].of(result))
+			if k.stage == "write" {
+				bind = append(bind, partial)
+			}
+		}
+		var epsilon float32
+		if len(s.Attr.Scalars) > 0 {
+			epsilon = s.Attr.Scalars[0]
+		}
+		params := append(w.params(first, end), uint32(parts[0].base/4), uint32(partBase), infBits, bits(epsilon))
+		s.dispatch(k.kernel(), s.linear(ceilDiv(end-first, k.workgroup/k.lanes)), params, bind...)
+	}, extents...)
+}

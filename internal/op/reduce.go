@@ -70,7 +70,13 @@ var (
 	NormL1 = reduction("norm_l1", "NormL1", "the sum of the absolute values", reduceTol, compute.Float32, true,
 		func(x []float64) float64 { return sum(mapArray(Array{Data: x}, math.Abs).Data) }).special("0 for an empty tensor.")
 	NormL2 = reduction("norm_l2", "NormL2", "the square root of the sum of squares", reduceTol, compute.Float32, true,
-		func(x []float64) float64 { return math.Sqrt(dot(x, x)) }).
+		func(x []float64) float64 {
+			squares := dot(x, x)
+			if squares > math.MaxFloat32 {
+				return math.Inf(1)
+			}
+			return math.Sqrt(squares)
+		}).
 		special("0 for an empty tensor. Squares beyond float32's range give +Inf.")
 	NormLInf = reduction("norm_linf", "NormLInf", "the largest absolute value", exact, compute.Float32, true,
 		func(x []float64) float64 {

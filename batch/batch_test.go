@@ -1,0 +1,201 @@
+package batch_test
+
+import (
+	"context"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wavelane/wavelane/batch"
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/simd"
+)
+
+func open(t *testing.T) *simd.Device {
+	t.Helper()
+	dev, err := simd.Open()
+	require.NoError(t, err)
+	t.Cleanup(func() { dev.Close() })
+	return dev
+}
+
+func TestRunReadsEveryResult(t *testing.T) {
+	b := batch.New(open(t))
+	x := b.Upload([]float32{-1, 2, -3, 4}, 2, 2)
+	y := b.ReLU(x)
+	relu, scaled, index := b.Read(y), b.Read(b.Scale(y, 0.5)), b.Read(b.ArgMax(x))
+	require.Equal(t, 3, b.Len())
+	require.Equal(t, []int{2, 2}, b.Shape(y))
+	_, err := relu.Data()
+	require.ErrorIs(t, err, compute.ErrNotRun)
+	require.Nil(t, relu.Float32s())
+
+	require.NoError(t, b.Run(context.Background()))
+	require.Equal(t, []float32{0, 2, 0, 4}, relu.Float32s())
+	require.Equal(t, []int{2, 2}, relu.Shape())
+	require.Equal(t, []float32{0, 1, 0, 2}, scaled.Float32s())
+	require.Equal(t, []int32{3}, index.Int32s())
+	require.Nil(t, index.Float32s(), "an int32 result has no float32 elements")
+}
+
+func TestFirstErrorSticksAndNamesItsLine(t *testing.T) {
+	b := batch.New(open(t))
+	x := b.Upload([]float32{1, 2, 3})
+	y := b.Upload([]float32{1, 2})
+	z := b.Add(x, y)
+	b.MatMul(z, z)
+	r := b.Read(b.ReLU(z))
+	for _, err := range []error{b.Err(), b.Run(context.Background()), b.Start().Await(context.Background())} {
+		require.ErrorIs(t, err, compute.ErrShape)
+		require.ErrorContains(t, err, "add [[3] [2]]")
+		require.ErrorContains(t, err, "batch_test.go:")
+		require.NotContains(t, err.Error(), "matmul")
+	}
+	require.Nil(t, r.Float32s())
+	require.Nil(t, b.Shape(x))
+}
+
+func TestBadRecordings(t *testing.T) {
+	dev := open(t)
+	other := batch.New(dev)
+	foreign := other.Upload([]float32{1})
+	closed, err := dev.Upload(context.Background(), []float32{1, 2})
+	require.NoError(t, err)
+	require.NoError(t, closed.Close())
+	for _, c := range []struct {
+		name   string
+		record func(b *batch.Batch)
+		want   error
+	}{
+		{"nil data", func(b *batch.Batch) { b.Upload(nil) }, compute.ErrArgument},
+		{"unknown element type", func(b *batch.Batch) { b.Upload([]string{"a"}) }, compute.ErrDType},
+		{"length", func(b *batch.Batch) { b.Upload([]float32{1, 2, 3}, 2, 2) }, compute.ErrShape},
+		{"negative dimension", func(b *batch.Batch) { b.Upload([]float32{1}, -1, -1) }, compute.ErrShape},
+		{"rank", func(b *batch.Batch) { b.Upload([]float32{1}, 1, 1, 1, 1, 1, 1, 1, 1, 1) }, compute.ErrShape},
+		{"huge", func(b *batch.Batch) { b.Fill(0, 1<<20, 1<<20) }, compute.ErrTooLarge},
+		{"zero value", func(b *batch.Batch) { b.ReLU(batch.Value{}) }, compute.ErrArgument},
+		{"foreign value", func(b *batch.Batch) { b.ReLU(foreign) }, compute.ErrForeignTensor},
+		{"element type", func(b *batch.Batch) { b.ReLU(b.Upload([]int32{1})) }, compute.ErrDType},
+		{"nil tensor", func(b *batch.Batch) { b.Import(nil) }, compute.ErrArgument},
+		{"nil kernel", func(b *batch.Batch) { b.Kernel(nil, nil, compute.Float32, []int{1}) }, compute.ErrArgument},
+		{"two options", func(b *batch.Batch) { b.Sum(b.Scalar(1), compute.AllAxes, compute.LastAxis) }, compute.ErrArgument},
+		{"read into nil", func(b *batch.Batch) { b.ReadInto(b.Scalar(1), nil) }, compute.ErrArgument},
+		{"read into wrong length", func(b *batch.Batch) { b.ReadInto(b.Scalar(1), make([]float32, 2)) }, compute.ErrShape},
+		{"closed tensor", func(b *batch.Batch) { b.Read(b.ReLU(b.Import(closed))) }, compute.ErrClosed},
+	} {
+		t.Run(strings.ReplaceAll(c.name, " ", "_"), func(t *testing.T) {
+			b := batch.New(dev)
+			c.record(b)
+			require.ErrorIs(t, b.Run(context.Background()), c.want)
+		})
+	}
+}
+
+func TestPlanReplaysWithNewData(t *testing.T) {
+	dev := open(t)
+	ctx := context.Background()
+	w, err := dev.Upload(ctx, []float32{1, 2, 3, 4}, 2, 2)
+	require.NoError(t, err)
+	data := []float32{1, 1}
+	b := batch.New(dev)
+	x, weights := b.Upload(data, 1, 2), b.Import(w)
+	out := b.Read(b.MatMul(x, weights))
+	plan, err := b.Compile(ctx)
+	require.NoError(t, err)
+	run := func(want ...float32) {
+		t.Helper()
+		require.NoError(t, plan.Run(ctx))
+		require.Equal(t, want, out.Float32s())
+	}
+	run(4, 6)
+	data[0] = 0 // the slice is read again
+	run(3, 4)
+	require.NoError(t, plan.SetInput(x, []float32{2, 0}))
+	run(2, 4)
+	w2, err := dev.Upload(ctx, []float32{1, 0, 0, 1}, 2, 2)
+	require.NoError(t, err)
+	require.NoError(t, plan.SetTensor(weights, w2))
+	run(2, 0)
+
+	require.ErrorIs(t, plan.SetInput(x, []float32{1}), compute.ErrShape)
+	require.ErrorIs(t, plan.SetInput(weights, []float32{1, 2, 3, 4}), compute.ErrArgument)
+	require.ErrorIs(t, plan.SetInput(batch.New(dev).Scalar(1), []float32{1}), compute.ErrForeignTensor)
+	require.ErrorIs(t, plan.SetTensor(weights, nil), compute.ErrArgument)
+	require.NoError(t, plan.Close())
+	require.NoError(t, plan.Close())
+	require.ErrorIs(t, plan.Run(ctx), compute.ErrClosed)
+}
+
+func TestKeepStaysOnTheDevice(t *testing.T) {
+	dev := open(t)
+	ctx := context.Background()
+	b := batch.New(dev)
+	kept := b.Keep(b.Scale(b.Upload([]float32{1, 2}), 3))
+	require.Nil(t, kept.Tensor())
+	require.NoError(t, b.Run(ctx))
+	tensor := kept.Tensor()
+	defer tensor.Close()
+	got := make([]float32, 2)
+	require.NoError(t, compute.Read(ctx, tensor, got))
+	require.Equal(t, []float32{3, 6}, got)
+
+	next := batch.New(dev)
+	sum := next.Read(next.Sum(next.Import(tensor)))
+	require.NoError(t, next.Run(ctx))
+	v, ok := sum.Scalar()
+	require.True(t, ok)
+	require.Equal(t, float32(9), v)
+}
+
+func TestReadIntoAndReadOfInputs(t *testing.T) {
+	b := batch.New(open(t))
+	x := b.Upload([]float32{5, float32(math.Inf(1))})
+	dst := make([]float32, 2)
+	b.ReadInto(b.Neg(x), dst)
+	echo := b.Read(x)
+	require.NoError(t, b.Run(context.Background()))
+	require.Equal(t, []float32{-5, float32(math.Inf(-1))}, dst)
+	require.Equal(t, []float32{5, float32(math.Inf(1))}, echo.Float32s())
+}
+
+func TestCancelledContextLeavesTheDeviceUsable(t *testing.T) {
+	dev := open(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	b := batch.New(dev)
+	out := b.Read(b.ReLU(b.Upload([]float32{1})))
+	require.ErrorIs(t, b.Run(ctx), context.Canceled)
+	require.Nil(t, out.Float32s())
+	require.NoError(t, b.Run(context.Background()))
+	require.Equal(t, []float32{1}, out.Float32s())
+}
+
+// counting passes programs on and counts their steps.
+type counting struct {
+	batch.Device
+	steps int
+}
+
+func (c *counting) Compile(p *op.Program) (op.Executable, error) {
+	c.steps += len(p.Steps)
+	return c.Device.Compile(p)
+}
+
+func TestDeadStepsDoNotRun(t *testing.T) {
+	dev := &counting{Device: open(t)}
+	b := batch.New(dev)
+	x := b.Upload([]float32{1, -1})
+	used := b.ReLU(x)
+	b.Exp(b.Exp(x)) // nobody reads it
+	out := b.Read(used)
+	require.NoError(t, b.Run(context.Background()))
+	require.Equal(t, 1, dev.steps)
+	require.Equal(t, []float32{1, 0}, out.Float32s())
+}
+
+func TestEmptyBatchRuns(t *testing.T) {
+	require.NoError(t, batch.New(open(t)).Run(context.Background()))
+}

@@ -1,0 +1,82 @@
+package batch_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+
+	"github.com/wavelane/wavelane/batch"
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/simd"
+)
+
+func Example() {
+	dev, err := simd.Open() // or any other device
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer dev.Close()
+
+	image := []float32{
+		0, 0, 0, 9,
+		0, 0, 0, 9,
+		0, 0, 0, 9,
+	}
+	edge := []float32{-1, 1}
+	b := batch.New(dev)
+	x := b.Upload(image, 3, 4)
+	y := b.Scale(b.ReLU(b.Conv2D(x, b.Upload(edge, 1, 2))), 0.5)
+	out := b.Read(y)
+	if err := b.Run(context.Background()); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(out.Shape(), out.Float32s())
+	// Output: [3 3] [0 0 4.5 0 0 4.5 0 0 4.5]
+}
+
+// A plan is compiled once; each run reads its inputs anew.
+func ExampleBatch_Compile() {
+	dev, err := simd.Open()
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer dev.Close()
+
+	ctx := context.Background()
+	x := []float32{1, 2, 3}
+	b := batch.New(dev)
+	total := b.Read(b.Sum(b.Mul(b.Upload(x), b.Upload([]float32{1, 10, 100}))))
+	plan, err := b.Compile(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer plan.Close()
+	for range 3 {
+		if err := plan.Run(ctx); err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(total.Float32s())
+		x[0]++
+	}
+	// Output:
+	// [321]
+	// [322]
+	// [323]
+}
+
+// The first mistake is kept, with the line that made it, and everything after it is ignored.
+func ExampleBatch_Err() {
+	dev, err := simd.Open()
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer dev.Close()
+
+	b := batch.New(dev)
+	a := b.Upload(make([]float32, 6), 2, 3)
+	b.Read(b.Softmax(b.MatMul(a, a))) // inner dimensions differ
+	err = b.Run(context.Background())
+	fmt.Println(errors.Is(err, compute.ErrShape))
+	// Output: true
+}

@@ -1,0 +1,120 @@
+package wavelane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
+)
+
+// Option configures [Open].
+type Option func(*config) error
+
+type config struct {
+	kind     string // "" for automatic, "cpu", "gpu"
+	index    int    // of the adapter, −1 for the best
+	software bool
+	log      *slog.Logger
+	wish     string // who asked for kind
+}
+
+// WithDevice asks for one device, and Open fails if it is not to be had: "cpu", "gpu" for the best hardware adapter, or
+// "gpu:<index>" for an adapter of gpu.Adapters, software ones included. It goes before the environment variable
+// WAVELANE_DEVICE, which takes the same values.
+func WithDevice(name string) Option {
+	return func(c *config) error { return c.setDevice(name, "WithDevice asks for it") }
+}
+
+// WithSoftware lets "gpu" and the automatic choice fall to a software adapter before the CPU: for tests.
+func WithSoftware() Option {
+	return func(c *config) error { c.software = true; return nil }
+}
+
+// WithLogger receives the events of choosing and of the device. The default is silence.
+func WithLogger(l *slog.Logger) Option {
+	return func(c *config) error {
+		if l == nil {
+			return fmt.Errorf("nil logger: %w", compute.ErrArgument)
+		}
+		c.log = l
+		return nil
+	}
+}
+
+func (c *config) setDevice(name, wish string) error {
+	kind, index, indexed := strings.Cut(name, ":")
+	c.kind, c.index, c.wish = kind, -1, wish
+	if kind != "cpu" && kind != "gpu" || indexed && kind != "gpu" {
+		return fmt.Errorf(`device %q is none of "cpu", "gpu", "gpu:<index>": %w`, name, compute.ErrArgument)
+	}
+	if indexed {
+		i, err := strconv.Atoi(index)
+		if err != nil || i < 0 {
+			return fmt.Errorf("device %q: %q is no adapter index: %w", name, index, compute.ErrArgument)
+		}
+		c.index = i
+	}
+	return nil
+}
+
+const environment = "WAVELANE_DEVICE"
+
+// candidate is a kind of device that Open may choose.
+type candidate struct {
+	kind string
+	open func(ctx context.Context, c *config) (backend, Info, error)
+}
+
+// candidates are tried in this order.
+var candidates = []candidate{gpuCandidate, cpuCandidate}
+
+// Open opens a device: the one that [WithDevice] or else the environment variable WAVELANE_DEVICE asks for, or the best of
+// the machine. An impossible wish is an error wrapping [ErrUnavailable], never another device.
+func Open(ctx context.Context, opts ...Option) (*Device, error) {
+	c := &config{index: -1, log: slog.New(slog.DiscardHandler)}
+	if name := os.Getenv(environment); name != "" {
+		if err := c.setDevice(name, environment+" asks for it"); err != nil {
+			return nil, fmt.Errorf("wavelane.Open: %s: %w", environment, err)
+		}
+	}
+	for _, o := range opts {
+		if o == nil {
+			return nil, fmt.Errorf("wavelane.Open: nil option: %w", compute.ErrArgument)
+		}
+		if err := o(c); err != nil {
+			return nil, fmt.Errorf("wavelane.Open: %w", err)
+		}
+	}
+	return c.open(ctx)
+}
+
+func (c *config) open(ctx context.Context) (*Device, error) {
+	var passed []string
+	for _, cand := range candidates {
+		if c.kind != "" && c.kind != cand.kind {
+			continue
+		}
+		b, info, err := cand.open(ctx, c)
+		if err == nil {
+			info.Kind = cand.kind
+			info.Reason = strings.Join(append(passed, "chosen as the best device available"), "\n")
+			if c.kind != "" {
+				info.Reason = "chosen because " + c.wish
+			}
+			c.log.Info("device opened", "kind", info.Kind, "name", info.Name, "backend", info.Backend, "reason", info.Reason)
+			return &Device{Ops: op.NewOps(b), backend: b, info: info}, nil
+		}
+		// Only absence lets the next candidate have a try: a device that exists and fails is reported.
+		if c.kind != "" || !errors.Is(err, compute.ErrUnavailable) {
+			return nil, fmt.Errorf("wavelane.Open: %s: %w", cand.kind, err)
+		}
+		passed = append(passed, fmt.Sprintf("not %s: %v", cand.kind, err))
+	}
+	return nil, fmt.Errorf("wavelane.Open: %s: %w", strings.Join(passed, "; "), compute.ErrUnavailable)
+}

@@ -1,0 +1,18 @@
+package wavelane
+
+import (
+	"context"
+
+	"github.com/wavelane/wavelane/simd"
+)
+
+var cpuCandidate = candidate{"cpu", openCPU}
+
+func openCPU(context.Context, *config) (backend, Info, error) {
+	d, err := simd.Open()
+	if err != nil {
+		return nil, Info{}, err
+	}
+	i := d.Info()
+	return d, Info{Name: i.Name, Backend: i.Tier}, nil
+}

@@ -1,0 +1,29 @@
+//go:build !nogpu
+
+package wavelane
+
+import (
+	"context"
+	"errors"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/gpu"
+)
+
+var gpuCandidate = candidate{"gpu", openGPU}
+
+func openGPU(ctx context.Context, c *config) (backend, Info, error) {
+	opts := []gpu.Option{gpu.WithLogger(c.log)}
+	if c.index >= 0 { // naming an adapter is asking for it, software or not
+		opts = append(opts, gpu.WithAdapter(c.index), gpu.WithSoftware())
+	}
+	d, err := gpu.Open(ctx, opts...)
+	if c.software && c.index < 0 && errors.Is(err, compute.ErrUnavailable) {
+		d, err = gpu.Open(ctx, append(opts, gpu.WithSoftware())...)
+	}
+	if err != nil {
+		return nil, Info{}, err
+	}
+	a := d.Info()
+	return d, Info{Name: a.Name, Backend: a.Backend, Software: a.Type == gpu.Software}, nil
+}

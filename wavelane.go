@@ -1,0 +1,84 @@
+package wavelane
+
+import (
+	"context"
+	"strings"
+	"sync"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
+)
+
+// Errors, the same values as in every package of this module; see package compute.
+var (
+	ErrShape         = compute.ErrShape
+	ErrDType         = compute.ErrDType
+	ErrArgument      = compute.ErrArgument
+	ErrUnavailable   = compute.ErrUnavailable
+	ErrUnsupported   = compute.ErrUnsupported
+	ErrDeviceLost    = compute.ErrDeviceLost
+	ErrOutOfMemory   = compute.ErrOutOfMemory
+	ErrTooLarge      = compute.ErrTooLarge
+	ErrClosed        = compute.ErrClosed
+	ErrForeignTensor = compute.ErrForeignTensor
+	ErrNotRun        = compute.ErrNotRun
+)
+
+// Device is an open device. It is safe for concurrent use.
+type Device struct {
+	compute.Ops // every operation of the catalogue on slices
+
+	backend backend
+	info    Info
+	close   sync.Once
+	err     error
+}
+
+// backend is what a device of any kind offers here.
+type backend interface {
+	op.Executor
+	Upload(ctx context.Context, data any, shape ...int) (compute.Tensor, error)
+	Close() error
+}
+
+// Info describes an open device.
+type Info struct {
+	Kind     string `json:"kind"`     // "gpu" or "cpu", as [WithDevice] takes it
+	Name     string `json:"name"`     // of the adapter or processor
+	Backend  string `json:"backend"`  // what drives it: "vulkan", "metal", "dx12", "go", …
+	Software bool   `json:"software"` // a GPU interface computed by the CPU
+	Reason   string `json:"reason"`   // why this one was chosen
+}
+
+// Info returns what the device is.
+func (d *Device) Info() Info { return d.info }
+
+// Explain says in a few lines which device was chosen and why the ones before it in order were not.
+func (d *Device) Explain() string {
+	var b strings.Builder
+	b.WriteString(d.info.Kind + ": " + d.info.Name + " (" + d.info.Backend)
+	if d.info.Software {
+		b.WriteString(", software")
+	}
+	b.WriteString(")\n" + d.info.Reason)
+	return b.String()
+}
+
+// Compile prepares a program; batches call it.
+func (d *Device) Compile(p *op.Program) (op.Executable, error) { return d.backend.Compile(p) }
+
+// Upload copies a slice to the device, where it stays as a tensor until it is closed: []float32, []int32, []uint32, or
+// []uint16 for Float16 bits. Without a shape it is a vector.
+func (d *Device) Upload(ctx context.Context, data any, shape ...int) (compute.Tensor, error) {
+	return d.backend.Upload(ctx, data, shape...)
+}
+
+// Unwrap returns the device behind this one, a *gpu.Device or *simd.Device, for what only that kind offers. Closing either
+// closes both.
+func (d *Device) Unwrap() any { return d.backend }
+
+// Close frees the device and its tensors. It is idempotent; later use is [ErrClosed].
+func (d *Device) Close() error {
+	d.close.Do(func() { d.err = d.backend.Close() })
+	return d.err
+}

@@ -1,7 +1,6 @@
 package wavelane
 
 import (
-	"context"
 	"strings"
 	"sync"
 
@@ -37,7 +36,6 @@ type Device struct {
 // backend is what a device of any kind offers here.
 type backend interface {
 	op.Executor
-	Upload(ctx context.Context, data any, shape ...int) (compute.Tensor, error)
 	Close() error
 }
 
@@ -67,10 +65,11 @@ func (d *Device) Explain() string {
 // Compile prepares a program; batches call it.
 func (d *Device) Compile(p *op.Program) (op.Executable, error) { return d.backend.Compile(p) }
 
-// Upload copies a slice to the device, where it stays as a tensor until it is closed: []float32, []int32, []uint32, or
-// []uint16 for Float16 bits. Without a shape it is a vector.
-func (d *Device) Upload(ctx context.Context, data any, shape ...int) (compute.Tensor, error) {
-	return d.backend.Upload(ctx, data, shape...)
+// UploadAsync copies a slice to the device, where it stays as a tensor until it is closed: []float32, []int32, []uint32, or
+// []uint16 for Float16 bits. Without a shape it is a vector. The tensor can be used at once, in work that will run after the
+// copy; the slice belongs to the upload until the future is done. The tensor is nil if the upload could not begin.
+func (d *Device) UploadAsync(data any, shape ...int) (compute.Tensor, *compute.Future) {
+	return op.Upload(d.backend, data, shape...)
 }
 
 // Unwrap returns the device behind this one, a *gpu.Device or *simd.Device, for what only that kind offers. Closing either

@@ -1,0 +1,46 @@
+package op
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/wavelane/wavelane/compute"
+)
+
+// Upload makes a tensor of a slice on a device: a program without steps whose input is kept. Without a shape the tensor is a
+// vector. It can be used at once, in work that will run after the copy. The tensor is nil if the upload did not begin; the
+// future says why, and when the slice is the caller's again.
+func Upload(d Executor, data any, shape ...int) (compute.Tensor, *compute.Future) {
+	p, err := uploadProgram(data, shape)
+	if err != nil {
+		return nil, compute.Failed(fmt.Errorf("upload: %w", err))
+	}
+	x, err := d.Compile(p)
+	if err != nil {
+		return nil, compute.Failed(fmt.Errorf("upload: %w", err))
+	}
+	io := &IO{Host: []any{data}, Keep: make([]compute.Tensor, 1)}
+	f := x.Start(io)
+	x.Close() // the run in flight finishes
+	return io.Keep[0], f
+}
+
+func uploadProgram(data any, shape []int) (*Program, error) {
+	d, n, err := TypeOf(data)
+	if err != nil {
+		return nil, err
+	}
+	if len(shape) == 0 {
+		shape = []int{n}
+	}
+	t := Type{d, slices.Clone(shape)}
+	if err := t.Check(); err != nil {
+		return nil, err
+	}
+	if err := CheckSlice(data, t); err != nil {
+		return nil, err
+	}
+	p := &Program{}
+	p.Keep = []Slot{p.Add(t, FromHost)}
+	return p, nil
+}

@@ -27,6 +27,16 @@ func lanes(tasks, n, width, reads, workgroup int) int {
 	return l
 }
 
+// strides returns the distances over which tree.wgsl merges: each step leaves a quarter of the lanes, the last maybe half.
+func strides(lanes int) []int {
+	var steps []int
+	for lanes > 1 {
+		lanes = max(lanes/4, 1)
+		steps = append(steps, lanes)
+	}
+	return steps
+}
+
 // work cuts rows of cols elements into tasks: parts per row, of chunk elements each but the last.
 type work struct {
 	rows, cols, parts, chunk int

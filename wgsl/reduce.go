@@ -7,17 +7,17 @@ import (
 	"github.com/wavelane/wavelane/internal/op"
 )
 
-// reduction is the code of an entry: value maps an element a (and b) at index i of its row to an accumulator, combine joins
+// reduction is the code of an entry: value maps an element a (and b) at index i of its row to an accumulator, merge joins
 // accumulators a and b, finish turns the accumulator a of a row into its result.
 type reduction struct {
 	accumulator
 	value, finish, out string
 }
 
-// accumulator is the type that is combined, WGSL text all of it; bytes is its size.
+// accumulator is the type that is merged, WGSL text all of it; bytes is its size.
 type accumulator struct {
-	acc, identity, combine string
-	bytes                  int
+	acc, identity, merge string
+	bytes                int
 }
 
 var (
@@ -70,12 +70,13 @@ func (r reduceKernel) kernel() *Kernel {
 	key := fmt.Sprintf("%s/%s/%d/%d", r.name, r.element, r.lanes, r.workgroup)
 	return cached(key, func() *Kernel {
 		data := struct {
-			Operands, Columns                                                      []string
-			Element, Scalar, Out, Acc, Identity, Value, Combine, Finish, Functions string
-			Lanes, Workgroup, Width, Run                                           int
-		}{Element: r.element, Scalar: r.element, Out: r.out, Acc: r.acc, Identity: r.identity, Value: r.value, Combine: r.combine,
+			Operands, Columns                                                    []string
+			Element, Scalar, Out, Acc, Identity, Value, Merge, Finish, Functions string
+			Lanes, Workgroup, Width, Run                                         int
+			Strides                                                              []int
+		}{Element: r.element, Scalar: r.element, Out: r.out, Acc: r.acc, Identity: r.identity, Value: r.value, Merge: r.merge,
 			Finish: r.finish, Functions: functionsOf(r.value, r.finish), Lanes: r.lanes, Workgroup: r.workgroup, Width: r.width(),
-			Run: longestRun, Columns: []string{""}}
+			Run: longestRun, Columns: []string{""}, Strides: strides(r.lanes)}
 		if r.width() == 4 {
 			data.Scalar = "f32"
 			data.Columns = []string{".x", ".y", ".z", ".w"}

@@ -29,7 +29,7 @@ func init() {
 }
 
 const (
-	keptBlocks = 2  // blocks of four elements that a thread keeps in registers
+	keptBlocks = 4  // blocks of four elements that a thread can keep in registers
 	mostBlocks = 64 // that it takes in one after the other, which bounds rounding errors
 )
 
@@ -38,13 +38,13 @@ type rowsKernel struct {
 	entry     *op.Entry
 	stage     string // whole, part or write
 	width     int    // elements of a read or write: 4 where rows begin at multiples of 4, else 1
-	kept      bool   // rows fit the registers of their threads
+	blocks    int    // of four elements that a thread keeps in registers; 0 where a row does not fit them
 	lanes     int    // threads per task, a power of two that divides workgroup
 	workgroup int
 }
 
 func (r rowsKernel) kernel() *Kernel {
-	key := fmt.Sprintf("%s/%s/%d/%t/%d/%d", r.entry.Name, r.stage, r.width, r.kept, r.lanes, r.workgroup)
+	key := fmt.Sprintf("%s/%s/%d/%d/%d/%d", r.entry.Name, r.stage, r.width, r.blocks, r.lanes, r.workgroup)
 	return cached(key, func() *Kernel {
 		st := statistics[r.entry]
 		var text strings.Builder
@@ -73,10 +73,10 @@ func (r rowsKernel) kernel() *Kernel {
 		k.Source = render("rows.wgsl", struct {
 			Unit, Acc, Stage, Functions, Statistic                   string
 			Width, Lanes, Workgroup, Vectors, Blocks, UniformBinding int
-			Kept                                                     bool
 			Components                                               []string
-		}{unit, st.acc, r.stage, functionsOf(text.String()), text.String(), r.width, r.lanes, r.workgroup, vectors, keptBlocks,
-			len(k.Bindings), r.kept, []string{"x", "y", "z", "w"}})
+			Strides                                                  []int
+		}{unit, st.acc, r.stage, functionsOf(text.String()), text.String(), r.width, r.lanes, r.workgroup, vectors, r.blocks,
+			len(k.Bindings), []string{"x", "y", "z", "w"}, strides(r.lanes)})
 		return k
 	})
 }
@@ -88,12 +88,17 @@ func rowwise(s *step) error {
 		k.width = 4
 	}
 	w := s.split(rows, cols, 4*mostBlocks*k.workgroup)
-	k.lanes = lanes(w.tasks(), min(w.chunk, cols), 4, keptBlocks, k.workgroup)
-	k.kept = min(w.chunk, cols) <= 4*keptBlocks*k.lanes
 	if w.parts == 1 {
+		k.lanes = lanes(rows, cols, 4, keptBlocks, k.workgroup)
+		for k.blocks = 1; cols > 4*k.blocks*k.lanes; {
+			k.blocks *= 2
+		}
+		if k.blocks > keptBlocks {
+			k.blocks = 0
+		}
 		return s.rowsStage(k, w, Buffer{})
 	}
-	k.lanes, k.kept = k.workgroup, false
+	k.lanes = k.workgroup
 	bytes := statistics[s.Entry].bytes
 	partial := s.scratch(w.tasks() * bytes)
 	part := k

@@ -27,8 +27,8 @@ fn value({{range $i, $name := .Operands}}{{$name}}: {{$.Scalar}}, {{end}}i: u32)
     return {{.Value}};
 }
 
-fn combine(a: {{.Acc}}, b: {{.Acc}}) -> {{.Acc}} {
-    return {{.Combine}};
+fn merge(a: {{.Acc}}, b: {{.Acc}}) -> {{.Acc}} {
+    return {{.Merge}};
 }
 
 fn finish(a: {{.Acc}}) -> {{.Out}} {
@@ -57,10 +57,10 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
         let full_low = min((low + 3u) & ~3u, high);
         let full_high = max(high & ~3u, full_low);
         for (var e = low + lane; e < full_low; e += {{.Lanes}}u) {
-            acc0 = combine(acc0, value({{range $o, $name := .Operands}}x{{$o}}[e / 4u][e % 4u], {{end}}e - origin));
+            acc0 = merge(acc0, value({{range $o, $name := .Operands}}x{{$o}}[e / 4u][e % 4u], {{end}}e - origin));
         }
         for (var e = full_high + lane; e < high; e += {{.Lanes}}u) {
-            acc0 = combine(acc0, value({{range $o, $name := .Operands}}x{{$o}}[e / 4u][e % 4u], {{end}}e - origin));
+            acc0 = merge(acc0, value({{range $o, $name := .Operands}}x{{$o}}[e / 4u][e % 4u], {{end}}e - origin));
         }
 {{- end}}
         var unit = full_low / {{.Width}}u + lane;
@@ -74,26 +74,17 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
                 let {{$name}} = x{{$o}}[unit];
 {{- end}}
 {{- range $c, $lane := .Columns}}
-                run{{$c}} = combine(run{{$c}}, value({{range $.Operands}}{{.}}{{$lane}}, {{end}}unit * {{$.Width}}u + {{$c}}u - origin));
+                run{{$c}} = merge(run{{$c}}, value({{range $.Operands}}{{.}}{{$lane}}, {{end}}unit * {{$.Width}}u + {{$c}}u - origin));
 {{- end}}
                 unit += {{.Lanes}}u;
             }
 {{- range $c, $lane := .Columns}}
-            acc{{$c}} = combine(acc{{$c}}, run{{$c}});
+            acc{{$c}} = merge(acc{{$c}}, run{{$c}});
 {{- end}}
         }
     }
-    var acc = {{if gt .Width 1}}combine(combine(acc0, acc1), combine(acc2, acc3)){{else}}acc0{{end}};
-{{- if gt .Lanes 1}}
-    others[local] = acc;
-    for (var half = {{div .Lanes 2}}u; half > 0u; half /= 2u) {
-        workgroupBarrier();
-        if lane < half {
-            acc = combine(acc, others[local + half]);
-            others[local] = acc;
-        }
-    }
-{{- end}}
+    var acc = {{if gt .Width 1}}merge(merge(acc0, acc1), merge(acc2, acc3)){{else}}acc0{{end}};
+{{- template "tree.wgsl" .}}
     if lane == 0u && task < p.end {
         y[task - p.out_base] = finish(acc);
     }

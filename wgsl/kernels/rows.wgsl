@@ -87,7 +87,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
     for (var i = lane; i < p.parts; i += {{.Lanes}}u) {
         acc = merge(acc, statistics[row * p.parts + i]);
     }
-{{- else if .Kept}}
+{{- else if .Blocks}}
 {{- range $j := seq .Blocks}}
     let e{{$j}} = elements(low, lane, {{$j}}u);
     let v{{$j}} = load(e{{$j}}, high);
@@ -99,15 +99,8 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
         acc = take(acc, load(e, high), e < vec4(high));
     }
 {{- end}}
+{{- template "tree.wgsl" .}}
 {{- if gt .Lanes 1}}
-    others[local] = acc;
-    for (var half = {{div .Lanes 2}}u; half > 0u; half /= 2u) {
-        workgroupBarrier();
-        if lane < half {
-            acc = merge(acc, others[local + half]);
-            others[local] = acc;
-        }
-    }
     workgroupBarrier();
     acc = others[local - lane];
 {{- end}}
@@ -118,7 +111,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
         }
 {{- else}}
         let k = coefficients(acc);
-{{- if .Kept}}
+{{- if .Blocks}}
 {{- range $j := seq .Blocks}}
         store(e{{$j}}, origin, high, v{{$j}}, k);
 {{- end}}

@@ -39,7 +39,7 @@ var houses = []house{
 	{name: "batch", floor: 4},
 	{name: ".", floor: 5},
 	{name: "internal/benchmarks", floor: 6},
-	{name: "cmd", floor: 7, deps: []string{"github.com/spf13/cobra", "github.com/schollz/progressbar/v3"}},
+	{name: "cmd", floor: 7, deps: []string{"github.com/spf13/cobra", "github.com/schollz/progressbar/v3", "golang.org/x/term"}},
 	{name: "examples", floor: 7},
 	{name: "wasm", floor: 7},
 }

@@ -1,0 +1,210 @@
+//go:build !js
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"text/tabwriter"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/wavelane/wavelane"
+	"github.com/wavelane/wavelane/internal/benchmarks"
+)
+
+type benchFlags struct {
+	json, software, list bool
+	device, filter       string
+	runs                 int
+	budget               time.Duration
+}
+
+func benchCommand() *cobra.Command {
+	var f benchFlags
+	c := &cobra.Command{
+		Use:   "bench",
+		Short: "Measure this machine's devices",
+		Long: `Measure this machine's devices. Each benchmark does the same work in several ways, in turns; times are
+medians, and each way is compared with the first.
+
+Without --device it measures the default device and the CPU.`,
+		Example: `  wavelane bench
+  wavelane bench --device cpu --filter 'matmul|chain'
+  wavelane bench --software --json > results.json   # no GPU in this machine: measure a software adapter`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return bench(c.Context(), c.OutOrStdout(), c.ErrOrStderr(), f)
+		},
+	}
+	c.Flags().BoolVar(&f.json, "json", false, "write JSON")
+	c.Flags().BoolVar(&f.list, "list", false, "list the benchmarks, run none")
+	c.Flags().StringVar(&f.device, "device", "", "`name` as wavelane info lists them, or gpu for the best adapter")
+	c.Flags().BoolVar(&f.software, "software", false, "take a software adapter where there is no GPU")
+	c.Flags().StringVar(&f.filter, "filter", "", "run only benchmarks whose name matches this `regexp`")
+	c.Flags().IntVar(&f.runs, "runs", 10, "how often to run each way, at most")
+	c.Flags().DurationVar(&f.budget, "time", 10*time.Second, "start no further runs of a benchmark after this `duration`")
+	return c
+}
+
+func bench(ctx context.Context, out, errOut io.Writer, f benchFlags) error {
+	filter, err := regexp.Compile(f.filter)
+	if err != nil {
+		return usagef("--filter: %w", err)
+	}
+	if f.runs < 1 || f.budget <= 0 {
+		return usagef("--runs and --time must be positive")
+	}
+	var chosen []benchmarks.Benchmark
+	for _, b := range benchmarks.All() {
+		if filter.MatchString(b.Name) {
+			chosen = append(chosen, b)
+		}
+	}
+	if len(chosen) == 0 {
+		return usagef("no benchmark matches %q; --list names them", f.filter)
+	}
+	if f.list {
+		return listBenchmarks(out, chosen)
+	}
+	devices, err := openDevices(ctx, f)
+	if err != nil {
+		return err
+	}
+	results := []benchmarks.Result{}
+	turns := 0
+	for _, dev := range devices {
+		defer dev.Close()
+		for _, b := range chosen {
+			if b.For(dev.Info().Kind) {
+				turns += f.runs + 1
+			}
+		}
+	}
+	bar := newBar(errOut, turns)
+	for _, dev := range devices {
+		for _, b := range chosen {
+			if !b.For(dev.Info().Kind) {
+				continue
+			}
+			bar.describe(dev.Info().Kind + " " + b.Name)
+			ticks := 0
+			r, err := b.Measure(ctx, dev, f.runs, f.budget, func() { ticks++; bar.add(1) })
+			if err != nil {
+				bar.clear()
+				return err
+			}
+			bar.add(f.runs + 1 - ticks) // the time was up before
+			results = append(results, r...)
+		}
+	}
+	bar.clear()
+	if f.json {
+		return writeJSON(out, results)
+	}
+	return writeResults(out, results)
+}
+
+// openDevices opens the device asked for, or the default one and the CPU.
+func openDevices(ctx context.Context, f benchFlags) ([]*wavelane.Device, error) {
+	var opts []wavelane.Option
+	if f.software {
+		opts = append(opts, wavelane.WithSoftware())
+	}
+	if f.device != "" {
+		opts = append(opts, wavelane.WithDevice(f.device))
+	}
+	dev, err := wavelane.Open(ctx, opts...)
+	if err != nil {
+		switch {
+		case errors.Is(err, wavelane.ErrArgument):
+			err = usageError{err}
+		case errors.Is(err, wavelane.ErrUnavailable) && !f.software:
+			err = fmt.Errorf("%w; --software takes a software adapter where there is one", err)
+		}
+		return nil, err
+	}
+	devices := []*wavelane.Device{dev}
+	if f.device == "" && dev.Info().Kind != "cpu" {
+		cpu, err := wavelane.Open(ctx, wavelane.WithDevice("cpu"))
+		if err != nil {
+			dev.Close()
+			return nil, err
+		}
+		devices = append(devices, cpu)
+	}
+	return devices, nil
+}
+
+func listBenchmarks(w io.Writer, list []benchmarks.Benchmark) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, b := range list {
+		fmt.Fprintf(table, "%s\t%s\n", b.Name, b.Doc)
+	}
+	return table.Flush()
+}
+
+func writeResults(w io.Writer, results []benchmarks.Result) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	device, previous := "", ""
+	for _, r := range results {
+		if d := title(r); d != device {
+			if device != "" {
+				fmt.Fprintln(table)
+			}
+			device, previous = d, ""
+			fmt.Fprintf(table, "%s\nbenchmark\tway\tmedian\trate\ttime relative to first\truns\n", d)
+		}
+		name, rate := r.Benchmark, ""
+		if name == previous {
+			name = ""
+		}
+		previous = r.Benchmark
+		if r.Unit != "" {
+			rate = fmt.Sprintf("%.3g %s", r.Rate, r.Unit)
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%.2f×\t%d\n", name, r.Way, short(r.Median), rate, r.Relative, r.Runs)
+	}
+	return table.Flush()
+}
+
+func title(r benchmarks.Result) string {
+	if r.Software {
+		return r.Kind + ": " + r.Device + " (software adapter: compare ratios, not times)"
+	}
+	return r.Kind + ": " + r.Device
+}
+
+// short rounds to three or four digits.
+func short(d time.Duration) time.Duration {
+	for unit := time.Second; unit > 1; unit /= 10 {
+		if d >= unit {
+			return d.Round(unit / 1000)
+		}
+	}
+	return d
+}
+
+// bar shows progress on a terminal and nothing elsewhere.
+type bar struct{ *progressbar.ProgressBar }
+
+func newBar(w io.Writer, total int) bar {
+	f, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return bar{progressbar.DefaultSilent(int64(total))}
+	}
+	return bar{progressbar.NewOptions(total, progressbar.OptionSetWriter(w), progressbar.OptionSetWidth(30),
+		progressbar.OptionClearOnFinish(), progressbar.OptionSetPredictTime(true), progressbar.OptionThrottle(50*time.Millisecond))}
+}
+
+// The bar's own errors are those of writing to a terminal.
+func (b bar) add(n int)         { _ = b.Add(n) }
+func (b bar) clear()            { _ = b.Clear() }
+func (b bar) describe(s string) { b.Describe(s) }

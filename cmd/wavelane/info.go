@@ -1,0 +1,134 @@
+//go:build !js
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wavelane/wavelane"
+	"github.com/wavelane/wavelane/gpu"
+	"github.com/wavelane/wavelane/simd"
+)
+
+func infoCommand() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "info",
+		Short: "List the devices of this machine with limits and features",
+		Long: `List the devices of this machine with limits and features, say which one programs get
+when they do not ask for one, and why others are not available.`,
+		Example: `  wavelane info
+  wavelane info --json | jq '.adapters[].name'`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			r, err := gather(c.Context())
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return writeJSON(c.OutOrStdout(), r)
+			}
+			return r.write(c.OutOrStdout())
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "write JSON")
+	return c
+}
+
+// report is what info knows.
+type report struct {
+	Version  string            `json:"version"`
+	Default  *wavelane.Info    `json:"default"` // what Open returns, nil if it fails
+	Failure  string            `json:"default_error,omitempty"`
+	CPU      simd.Info         `json:"cpu"`
+	Adapters []gpu.AdapterInfo `json:"adapters"`
+	// GPU says why there is no hardware adapter, empty if there is one.
+	GPU string `json:"gpu_unavailable,omitempty"`
+}
+
+func gather(ctx context.Context) (*report, error) {
+	r := &report{Version: version(), Adapters: []gpu.AdapterInfo{}}
+	if err := gpu.Available(ctx); err != nil {
+		r.GPU = err.Error()
+	}
+	if list, err := gpu.Adapters(ctx); err == nil { // else the reason stands in GPU
+		r.Adapters = append(r.Adapters, list...)
+	}
+	cpu, err := simd.Open()
+	if err != nil {
+		return nil, err
+	}
+	defer cpu.Close()
+	r.CPU = cpu.Info()
+	dev, err := wavelane.Open(ctx)
+	if err != nil {
+		r.Failure = err.Error()
+		return r, ctx.Err()
+	}
+	defer dev.Close()
+	info := dev.Info()
+	r.Default = &info
+	return r, ctx.Err()
+}
+
+func (r *report) write(w io.Writer) error {
+	fmt.Fprintf(w, "wavelane %s\n\n", r.Version)
+	if r.Default != nil {
+		fmt.Fprintf(w, "Default device: %s, %s\n  %s\n", r.Default.Kind, r.Default.Name, indent(r.Default.Reason))
+	} else {
+		fmt.Fprintf(w, "Default device: none\n  %s\n", indent(r.Failure))
+	}
+	fmt.Fprintf(w, "\ncpu: %s\n", r.CPU.Name)
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(table, "  kernels\t%s\n  workers\t%d on %d processors\n", r.CPU.Tier, r.CPU.Workers, r.CPU.Cores)
+	for _, a := range r.Adapters {
+		l := a.Limits
+		fmt.Fprintf(table, "\ngpu:%d: %s\n", a.Index, a.Name)
+		kind := string(a.Type)
+		if a.Type == gpu.Software {
+			kind += ", opened only when asked for"
+		}
+		features := "none"
+		if len(a.Features) > 0 {
+			features = strings.Join(a.Features, ", ")
+		}
+		fmt.Fprintf(table, "  type\t%s\n  backend\t%s\n", kind, strings.TrimSpace(a.Backend+" "+a.Driver+" "+a.DriverInfo))
+		fmt.Fprintf(table, "  features\t%s\n", features)
+		fmt.Fprintf(table, "  buffer\t%s\n  storage binding\t%s\n  storage buffers\t%d a kernel\n", size(l.MaxBuffer), size(l.MaxBinding), l.MaxStorageBuffers)
+		fmt.Fprintf(table, "  workgroup\t%d invocations, at most %v, %s of memory\n  workgroups\t%d a dimension\n", l.MaxInvocations,
+			l.MaxWorkgroupSize, size(uint64(l.MaxShared)), l.MaxWorkgroups)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	if r.GPU != "" {
+		fmt.Fprintf(w, "\nNo hardware GPU: %s\n", r.GPU)
+	}
+	return nil
+}
+
+func indent(s string) string { return strings.ReplaceAll(s, "\n", "\n  ") }
+
+// size writes bytes in binary units.
+func size(n uint64) string {
+	for i, unit := range []string{"GiB", "MiB", "KiB"} {
+		if one := uint64(1) << (30 - 10*i); n >= one {
+			return strconv.FormatFloat(float64(n)/float64(one), 'g', 4, 64) + " " + unit
+		}
+	}
+	return fmt.Sprintf("%d bytes", n)
+}
+
+func writeJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}

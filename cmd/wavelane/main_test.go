@@ -1,0 +1,135 @@
+//go:build !js
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wavelane/wavelane/gpu"
+	"github.com/wavelane/wavelane/internal/benchmarks"
+)
+
+func call(ctx context.Context, args ...string) (status int, out, errOut string) {
+	var o, e bytes.Buffer
+	status = execute(ctx, args, &o, &e)
+	return status, o.String(), e.String()
+}
+
+func TestWrongUsage(t *testing.T) {
+	t.Setenv("WAVELANE_DEVICE", "")
+	for _, c := range []struct{ args, message string }{
+		{"nonsense", `unknown command "nonsense"`},
+		{"info extra", "extra"},
+		{"info --nonsense", "--nonsense"},
+		{"bench --filter (", "--filter"},
+		{"bench --filter nonsense", `no benchmark matches "nonsense"`},
+		{"bench --runs 0", "--runs"},
+		{"bench --runs many", "many"},
+		{"bench --device toaster", "toaster"},
+		{"bench --device gpu:x", "gpu:x"},
+		{"tune --device cpu", "nothing to tune"},
+		{"tune --shape 5x5", "5x5"},
+		{"tune --shape 0x1x1", "0x1x1"},
+		{"tune --shape 99999x99999x1", "99999"},
+	} {
+		t.Run(c.args, func(t *testing.T) {
+			status, out, errOut := call(t.Context(), strings.Fields(c.args)...)
+			require.Equal(t, 2, status)
+			require.Empty(t, out)
+			require.Contains(t, errOut, c.message)
+			require.Contains(t, errOut, "--help")
+		})
+	}
+}
+
+func TestFailure(t *testing.T) {
+	status, out, errOut := call(t.Context(), "bench", "--device", "gpu:4000")
+	require.Equal(t, 1, status)
+	require.Empty(t, out)
+	require.Contains(t, errOut, "unavailable")
+}
+
+func TestInterrupt(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, args := range [][]string{{"info"}, {"bench", "--device", "cpu", "--filter", "matmul512"}} {
+		status, _, errOut := call(ctx, args...)
+		require.Equal(t, 130, status, "%v", args)
+		require.Equal(t, "wavelane: interrupted\n", errOut)
+	}
+}
+
+func TestHelp(t *testing.T) {
+	for _, args := range [][]string{{}, {"--help"}, {"info", "--help"}, {"bench", "--help"}, {"tune", "--help"}} {
+		status, out, errOut := call(t.Context(), args...)
+		require.Zero(t, status)
+		require.Empty(t, errOut)
+		require.Contains(t, out, "Usage:")
+	}
+}
+
+func TestInfo(t *testing.T) {
+	status, out, errOut := call(t.Context(), "info")
+	require.Zero(t, status, errOut)
+	require.Contains(t, out, "Default device: ")
+	require.Contains(t, out, "\ncpu: ")
+
+	status, out, errOut = call(t.Context(), "info", "--json")
+	require.Zero(t, status, errOut)
+	var r report
+	require.NoError(t, json.Unmarshal([]byte(out), &r))
+	require.NotNil(t, r.Default)
+	require.NotEmpty(t, r.CPU.Name)
+	for i, a := range r.Adapters {
+		require.Equal(t, i, a.Index)
+		require.NotZero(t, a.Limits.MaxBuffer)
+	}
+}
+
+func TestBench(t *testing.T) {
+	args := []string{"bench", "--device", "cpu", "--filter", "^matmul512$", "--runs", "2"}
+	status, out, errOut := call(t.Context(), args...)
+	require.Zero(t, status, errOut)
+	require.Empty(t, errOut, "no progress bar where there is no terminal")
+	require.Contains(t, out, "plain loop")
+
+	status, out, errOut = call(t.Context(), append(args, "--json")...)
+	require.Zero(t, status, errOut)
+	var results []benchmarks.Result
+	require.NoError(t, json.Unmarshal([]byte(out), &results))
+	require.Len(t, results, 2)
+	for _, r := range results {
+		require.Equal(t, "matmul512", r.Benchmark)
+		require.Equal(t, "cpu", r.Kind)
+		require.Equal(t, 2, r.Runs)
+		require.Positive(t, r.Median)
+		require.Positive(t, r.Rate)
+	}
+
+	status, out, _ = call(t.Context(), "bench", "--list")
+	require.Zero(t, status)
+	for _, b := range benchmarks.All() {
+		require.Contains(t, out, b.Name)
+	}
+}
+
+func TestTune(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	status, out, errOut := call(t.Context(), "tune", "--software", "--shape", "16x64x16", "--json")
+	if status == 1 && strings.Contains(errOut, "CGO_ENABLED=0") {
+		return // a build without WebGPU says so
+	}
+	require.Zero(t, status, errOut)
+	var list []gpu.Measurement
+	require.NoError(t, json.Unmarshal([]byte(out), &list))
+	require.NotEmpty(t, list)
+	for _, m := range list {
+		require.Contains(t, m.Variants, m.Winner)
+	}
+}

@@ -1,0 +1,128 @@
+//go:build !js
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/wavelane/wavelane"
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/gpu"
+	"github.com/wavelane/wavelane/internal/op"
+)
+
+// commonShapes of matmul, M×K×N: squares, one row (as in decoding), a few rows, a long inner dimension.
+var commonShapes = []string{"256x256x256", "512x512x512", "1024x1024x1024", "2048x2048x2048",
+	"1x1024x1024", "1x4096x4096", "8x4096x4096", "64x4096x64"}
+
+type tuneFlags struct {
+	json, software bool
+	device         string
+	shapes         []string
+}
+
+func tuneCommand() *cobra.Command {
+	var f tuneFlags
+	c := &cobra.Command{
+		Use:   "tune",
+		Short: "Measure a GPU's kernel variants and remember the fastest",
+		Long: `Measure a GPU's kernel variants on matrix products of common shapes, and remember the fastest of each in the
+user's cache directory, where programs on this machine find them. Shapes of similar size share a choice.`,
+		Example: `  wavelane tune
+  wavelane tune --shape 64x4096x4096 --shape 1x4096x32000
+  wavelane tune --device gpu:1 --json`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return tune(c.Context(), c.OutOrStdout(), c.ErrOrStderr(), f)
+		},
+	}
+	c.Flags().BoolVar(&f.json, "json", false, "write JSON")
+	c.Flags().StringVar(&f.device, "device", "gpu", "adapter `name` as wavelane info lists them, or gpu for the best one")
+	c.Flags().BoolVar(&f.software, "software", false, "take a software adapter where there is no GPU")
+	c.Flags().StringSliceVar(&f.shapes, "shape", commonShapes, "`MxKxN` of a product of [M, K] and [K, N]")
+	return c
+}
+
+func tune(ctx context.Context, out, errOut io.Writer, f tuneFlags) error {
+	var programs []*op.Program
+	for _, s := range f.shapes {
+		p, err := product(s)
+		if err != nil {
+			return usagef("--shape: %w", err)
+		}
+		programs = append(programs, p)
+	}
+	devices, err := openDevices(ctx, benchFlags{device: f.device, software: f.software})
+	if err != nil {
+		return err
+	}
+	defer devices[0].Close()
+	dev, ok := devices[0].Unwrap().(*gpu.Device)
+	if !ok {
+		return usagef("--device %s: the CPU has nothing to tune", f.device)
+	}
+	list := []gpu.Measurement{}
+	bar := newBar(errOut, len(programs))
+	for i, p := range programs {
+		bar.describe(f.shapes[i])
+		m, err := dev.Tune(ctx, p)
+		if err != nil {
+			bar.clear()
+			return err
+		}
+		list = append(list, m...)
+		bar.add(1)
+	}
+	bar.clear()
+	if f.json {
+		return writeJSON(out, list)
+	}
+	return writeMeasurements(out, devices[0].Info(), list)
+}
+
+// product is the program of a matmul on resident tensors.
+func product(shape string) (*op.Program, error) {
+	var dims []int
+	for _, text := range strings.Split(shape, "x") {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			return nil, fmt.Errorf("%q is not of the form 64x4096x4096", shape)
+		}
+		dims = append(dims, n)
+	}
+	if len(dims) != 3 {
+		return nil, fmt.Errorf("%q is not of the form 64x4096x4096", shape)
+	}
+	a, b := op.F32(dims[0], dims[1]), op.F32(dims[1], dims[2])
+	if err := errors.Join(a.Check(), b.Check()); err != nil {
+		return nil, err
+	}
+	p := &op.Program{}
+	out, err := p.Apply(op.MatMul, op.Attr{Options: compute.MatMulOptions{}}, p.Add(a, op.FromTensor), p.Add(b, op.FromTensor))
+	p.Keep = []op.Slot{out}
+	return p, err
+}
+
+func writeMeasurements(w io.Writer, info wavelane.Info, list []gpu.Measurement) error {
+	fmt.Fprintf(w, "%s: %s\n", info.Kind, info.Name)
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "class\tproblem\tfastest\tmedian\tdefault\tmedian")
+	for _, m := range list {
+		fmt.Fprintf(table, "%s\t%s", m.Class, m.Problem)
+		for i, v := range m.Variants {
+			if v == m.Winner {
+				fmt.Fprintf(table, "\t%s\t%s", v, short(m.Median[i]))
+			}
+		}
+		fmt.Fprintf(table, "\t%s\t%s\n", m.Variants[0], short(m.Median[0]))
+	}
+	return table.Flush()
+}

@@ -1,0 +1,81 @@
+//go:build !js
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"github.com/wavelane/wavelane"
+)
+
+// compare runs the pipeline in all three ways, in turns so that a busy moment of the machine hits all alike, checks that they
+// agree and prints their median times.
+func compare(ctx context.Context, w io.Writer, dev, cpu *wavelane.Device, p planes, want []float32, runs int) error {
+	got := make([]float32, len(want))
+	ways := []struct {
+		name  string
+		run   func() error
+		times []time.Duration
+	}{
+		{name: "one batch", run: func() error { return oneBatch(ctx, dev, p, got) }},
+		{name: "one submit per operation", run: func() error { return separately(ctx, dev, p, got) }},
+		{name: "CPU", run: func() error { return oneBatch(ctx, cpu, p, got) }},
+	}
+	worst := 0.0
+	for turn := range runs + 1 {
+		for i := range ways {
+			start := time.Now()
+			if err := ways[i].run(); err != nil {
+				return fmt.Errorf("%s: %w", ways[i].name, err)
+			}
+			took := time.Since(start)
+			if turn > 0 { // the first warms caches up
+				ways[i].times = append(ways[i].times, took)
+				continue
+			}
+			for j, v := range want {
+				worst = max(worst, math.Abs(float64(got[j]-v)))
+			}
+		}
+	}
+
+	table := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	fmt.Fprint(table, "device")
+	for i := range ways {
+		fmt.Fprint(table, "\t", ways[i].name)
+	}
+	fmt.Fprintf(table, "\n%s", title(dev.Info()))
+	first := median(ways[0].times)
+	for i := range ways {
+		m := median(ways[i].times)
+		fmt.Fprintf(table, "\t%s (%.2f×)", m.Round(10*time.Microsecond), float64(m)/float64(first))
+	}
+	fmt.Fprintln(table)
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "\nmedians of %d runs, ratios to one batch; largest difference between results %.1g\n", runs, worst)
+	const tolerance = 1e-3 // a quarter of a grey level
+	if worst > tolerance {
+		return fmt.Errorf("results differ by %g, more than %g", worst, tolerance)
+	}
+	return nil
+}
+
+func title(i wavelane.Info) string {
+	if i.Software {
+		return fmt.Sprintf("%s (%s, software)", i.Name, i.Backend)
+	}
+	return fmt.Sprintf("%s (%s)", i.Name, i.Backend)
+}
+
+func median(times []time.Duration) time.Duration {
+	sorted := slices.Sorted(slices.Values(times))
+	return (sorted[len(sorted)/2] + sorted[(len(sorted)-1)/2]) / 2
+}

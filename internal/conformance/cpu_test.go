@@ -1,0 +1,31 @@
+package conformance
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/simd"
+)
+
+func openCPU(t *testing.T, opts ...simd.Option) (string, *simd.Device) {
+	d, err := simd.Open(opts...)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, d.Close()) })
+	return fmt.Sprintf("cpu (%s, %d workers)", d.Info().Tier, d.Info().Workers), d
+}
+
+func TestCPU(t *testing.T) {
+	name, d := openCPU(t)
+	Run(t, name, d)
+}
+
+// How work is split must not show, even where there are more workers than elements.
+func TestCPUWorkers(t *testing.T) {
+	for _, n := range []int{1, 13} {
+		name, d := openCPU(t, simd.WithWorkers(n))
+		RunEntries(t, name, d, op.All()...)
+	}
+}

@@ -1,0 +1,91 @@
+//go:build cgo && !js
+
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wavelane/wavelane/gpu"
+	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/wgsl"
+)
+
+// openSoftware opens the software adapter, which every machine that runs this suite must have.
+func openSoftware(t *testing.T, note string, opts ...gpu.Option) (string, *gpu.Device) {
+	t.Helper()
+	d, err := gpu.Open(context.Background(), append([]gpu.Option{gpu.WithSoftware(), gpu.WithAutotune(gpu.TuneOff)}, opts...)...)
+	require.NoError(t, err, "no software WebGPU adapter: 'scripts/setup test' installs the Vulkan loader and Mesa's software driver (packages libvulkan1 and mesa-vulkan-drivers)")
+	t.Cleanup(func() { require.NoError(t, d.Close()) })
+	return fmt.Sprintf("webgpu (%s, %s%s)", d.Info().Name, d.Info().Backend, note), d
+}
+
+func TestWebGPU(t *testing.T) {
+	name, d := openSoftware(t, "")
+	Run(t, name, d)
+}
+
+// The limits that every WebGPU grants are enough.
+func TestWebGPUDefaultLimits(t *testing.T) {
+	name, d := openSoftware(t, ", default limits", gpu.WithDefaultLimits())
+	RunEntries(t, name, d, op.All()...)
+}
+
+// Small grids, little workgroup memory, few bindings: what is split on big problems is split here on small ones.
+func TestWebGPUTinyLimits(t *testing.T) {
+	tiny := wgsl.DefaultCaps
+	tiny.MaxWorkgroups = 64
+	tiny.MaxBinding = 1 << 20
+	name, d := openSoftware(t, ", tiny limits", gpu.WithLimits(tiny))
+	RunEntries(t, name, d, op.All()...)
+}
+
+// Every variant that is ever offered, forced, on every case that offers it: none exists that is not tested.
+func TestWebGPUVariants(t *testing.T) {
+	_, probe := openSoftware(t, "")
+	caps := probe.Info().Limits
+	offered := map[[2]string][]*testCase{} // by class and variant
+	for _, e := range op.All() {
+		cases, err := casesOf(e)
+		require.NoError(t, err)
+		for _, c := range cases {
+			for v := range variants(t, c, &caps) {
+				offered[v] = append(offered[v], c)
+			}
+		}
+	}
+	names := map[string]int{}
+	for v := range offered {
+		names[v[0]]++
+	}
+	require.GreaterOrEqual(t, names["matmul"], 3, "matmul has at least three variants: %v", names)
+	for _, v := range slices.SortedFunc(maps.Keys(offered), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
+		t.Run(v[0]+"/"+v[1], func(t *testing.T) {
+			name, dev := openSoftware(t, ", "+v[0]+" by "+v[1], gpu.WithVariant(v[0], v[1]))
+			d := newDevice(name, dev)
+			d.cases(t, offered[v])
+			d.log(t)
+		})
+	}
+}
+
+// variants lists what the lowering of a case may choose from.
+func variants(t *testing.T, c *testCase, caps *wgsl.Caps) map[[2]string]bool {
+	in := types(c.inputs(newSource(Seed(), c.entry.Name, c.number)))
+	out, err := c.entry.Check(in, c.attr)
+	require.NoError(t, err)
+	found := map[[2]string]bool{}
+	_, err = wgsl.Lower(&op.Step{Entry: c.entry, Attr: c.attr}, in, out, caps, func(class, _ string, candidates []string) int {
+		for _, v := range candidates {
+			found[[2]string{class, v}] = true
+		}
+		return 0
+	})
+	require.NoError(t, err, c.entry.Name)
+	return found
+}

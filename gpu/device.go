@@ -30,6 +30,7 @@ type device struct {
 	pipelines pipelines
 	tuner     *tuner
 	timed     bool
+	lowerStep func(*op.Step, []op.Type, op.Type, *wgsl.Caps, wgsl.Chooser) (wgsl.Lowering, error) // wgsl.Lower
 
 	mu          sync.Mutex
 	closed      bool
@@ -51,12 +52,12 @@ type Stats struct {
 
 func newDevice(drv driver, info AdapterInfo, c *config) *Device {
 	d := &device{
-		drv: drv, info: info, log: c.log, timed: c.timestamps, executables: map[*executable]bool{},
+		drv: drv, info: info, log: c.log, timed: c.timestamps, lowerStep: wgsl.Lower, executables: map[*executable]bool{},
 		pipelines: pipelines{drv: drv, byKey: map[string]*pipeline{}},
 	}
 	d.pool = newPool(drv, info.Limits.MaxBuffer, c.memory, d.dropIdle)
-	d.tuner = newTuner(d, c)
 	dev := &Device{device: d}
+	d.tuner = newTuner(d, c)
 	dev.Ops = op.NewOps(dev)
 	runtime.AddCleanup(dev, func(d *device) { d.close() }, d) // a net under a forgotten Close
 	d.log.Debug("gpu: device open", "adapter", info.String())
@@ -71,7 +72,7 @@ func (d *device) Memory() Memory { return d.pool.memory() }
 
 // Trim gives memory that is kept for reuse back to the machine.
 func (d *device) Trim() {
-	if d.begin() != nil {
+	if d.enter() != nil {
 		return // closing has given everything back
 	}
 	defer d.end()
@@ -109,19 +110,34 @@ func (d *device) close() {
 
 // begin reserves the driver for a call or a run; end gives it back.
 func (d *device) begin() error {
+	if err := d.enter(); err != nil {
+		return err
+	}
+	if err := d.lostReason(); err != nil {
+		d.end()
+		return fmt.Errorf("gpu device: %w", err)
+	}
+	return nil
+}
+
+// enter is begin for calls that only free something, which a lost device can do as well.
+func (d *device) enter() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
 		return fmt.Errorf("gpu device: %w", compute.ErrClosed)
 	}
+	d.users++
+	return nil
+}
+
+func (d *device) lostReason() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if d.lost == nil {
 		d.lost = d.drv.lost()
 	}
-	if d.lost != nil {
-		return fmt.Errorf("gpu device: %w", d.lost)
-	}
-	d.users++
-	return nil
+	return d.lost
 }
 
 func (d *device) end() {

@@ -1,2 +1,36 @@
-// Package gpu is the WebGPU device.
+// Package gpu is the WebGPU device: Vulkan, Metal and DX12 through wgpu-native, behind one API with typed errors.
+//
+// [Open] gives a [Device]. Every operation of the catalogue is a method of it, on slices of host memory; each call is a
+// program of one step, submitted once. Programs of many steps are recorded with package batch. [Device.Upload] keeps data on
+// the device, [NewKernel] compiles WGSL of your own.
+//
+// # Concurrency
+//
+// All types are safe for concurrent use. Work is executed in the order of submission; the methods that submit return at
+// once with a future, and runs of several goroutines are in flight at the same time. One goroutine per device completes
+// futures, and exists only while there are some. A context that ends gives up the wait, not the work.
+//
+// # Memory
+//
+// Buffers are pooled by size; [Device.Memory] says how much is in use and how much is kept for reuse, [Device.Trim] gives
+// the latter back, [WithMemoryLimit] bounds both. Tensors are closed by their owner; a tensor that became garbage is closed
+// by the collector, late. What a submission uses stays allocated until the submission has completed, whoever closes it.
+//
+// Out of memory is compute.ErrOutOfMemory, after the pool and idle compiled programs have given back what they can. A
+// buffer or binding beyond what the adapter allows at all is compute.ErrTooLarge, before anything is allocated.
+//
+// # Device loss
+//
+// Once a device is lost everything fails with compute.ErrDeviceLost; close it and open another. This holds for losses that
+// the library reports. The pinned library ends the process when the driver reports a loss, or has no memory left, in the
+// middle of a submission; no error reaches us there. Validation cannot cause that: whatever could fail to validate is
+// checked before it reaches the library.
+//
+// # Platforms
+//
+// Linux (glibc), macOS and Windows on amd64 and arm64, built with cgo. With CGO_ENABLED=0 the package builds and [Open]
+// fails with compute.ErrUnavailable and the reason; likewise for GOOS=js. OpenGL is left out: it is slow, prints to stderr
+// while it probes, and where no GPU driver is installed it turns into a silent software renderer.
+//
+// Software adapters are used only when asked for, [WithSoftware]. Nothing is printed; [WithLogger] receives events.
 package gpu

@@ -31,24 +31,34 @@ var builtin platform = nativePlatform{}
 
 type nativePlatform struct{}
 
-// nativeMu guards the process-wide instance and the environment that enumeration needs.
+// nativeMu serialises enumeration over the process, as it touches the environment.
 var nativeMu sync.Mutex
 
+// listing is the instance that lists adapters. It lives as long as the process, so that drivers stay loaded.
+//
+// Each device has an instance of its own besides: the library numbers devices and their queues in two sequences per
+// instance, takes it for granted that the numbers of a pair are equal, and ends the process at the first submission when
+// they are not. They drift apart when a device is opened while another is being closed.
+var listing C.wl_handle
+
 // enumerate calls f for each adapter, which is released afterwards.
-func enumerate(f func(i int, handle C.wl_handle)) {
-	nativeMu.Lock()
-	defer nativeMu.Unlock()
+func enumerate(instance C.wl_handle, f func(i int, handle C.wl_handle)) {
 	var handles [64]C.wl_handle
-	n := int(C.wl_adapters(&handles[0], C.size_t(len(handles))))
-	for i := range min(n, len(handles)) {
+	n := int(C.wl_adapters(instance, &handles[0], C.size_t(len(handles))))
+	for i := range n {
 		f(i, handles[i])
 		C.wl_adapter_release(handles[i])
 	}
 }
 
 func (nativePlatform) adapters(context.Context) ([]AdapterInfo, error) {
+	nativeMu.Lock()
+	defer nativeMu.Unlock()
+	if listing == 0 {
+		listing = C.wl_instance_new()
+	}
 	var list []AdapterInfo
-	enumerate(func(i int, h C.wl_handle) {
+	enumerate(listing, func(i int, h C.wl_handle) {
 		var info C.wl_adapter_info
 		C.wl_adapter_describe(h, &info)
 		list = append(list, adapterInfo(i, &info))
@@ -100,9 +110,12 @@ func adapterInfo(index int, c *C.wl_adapter_info) AdapterInfo {
 }
 
 func (nativePlatform) open(_ context.Context, want AdapterInfo) (driver, AdapterInfo, error) {
+	nativeMu.Lock()
+	defer nativeMu.Unlock()
+	instance := C.wl_instance_new()
 	var d *native
 	err := fmt.Errorf("the adapter has disappeared: %w", compute.ErrUnavailable)
-	enumerate(func(i int, h C.wl_handle) {
+	enumerate(instance, func(i int, h C.wl_handle) {
 		if i != want.Index {
 			return
 		}
@@ -120,12 +133,13 @@ func (nativePlatform) open(_ context.Context, want AdapterInfo) (driver, Adapter
 		c.max_storage_binding, c.max_buffer = C.uint64_t(l.MaxBinding), C.uint64_t(l.MaxBuffer)
 		c.storage_align = C.uint32_t(l.StorageAlign)
 		var e C.wl_error
-		dev := C.wl_device_open(h, &c, &e)
+		dev := C.wl_device_open(instance, h, &c, &e)
 		if err = callError("open the device", &e); err == nil {
 			d = &native{dev: dev, period: 1}
 		}
 	})
 	if err != nil {
+		C.wl_instance_release(instance)
 		return nil, AdapterInfo{}, err
 	}
 	if want.has(featureTimestamps) {
@@ -170,6 +184,13 @@ func (d *native) lost() error {
 		return nil
 	}
 	return fmt.Errorf("%s: %w", C.GoString(&text[0]), compute.ErrDeviceLost)
+}
+
+// lose makes the device count as lost, as its callback does: the library cannot be made to lose one.
+func (d *native) lose(reason string) {
+	c := C.CString(reason)
+	defer C.free(unsafe.Pointer(c))
+	C.wl_device_lose(d.dev, c)
 }
 
 func (d *native) close() {

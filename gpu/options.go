@@ -21,7 +21,7 @@ type config struct {
 	log        *slog.Logger
 	variants   map[string]string
 	tune       TuneMode
-	tuneDir    string
+	tuneDir    string // empty: the user's cache
 	timestamps bool
 }
 
@@ -129,7 +129,30 @@ func WithVariant(class, name string) Option {
 	}
 }
 
-// WithTimestamps measures the GPU's time of every run, for [Device.Stats]. It fails with compute.ErrUnsupported where the
+// WithAutotune says when kernel variants are measured. The default is [TuneCached].
+func WithAutotune(m TuneMode) Option {
+	return func(c *config) error {
+		if m > TuneFirstUse {
+			return fmt.Errorf("tune mode %d: %w", m, compute.ErrArgument)
+		}
+		c.tune = m
+		return nil
+	}
+}
+
+// WithTuneCache sets the directory in which measured choices are kept; the default is "wavelane" in [os.UserCacheDir].
+func WithTuneCache(dir string) Option {
+	return func(c *config) error {
+		if dir == "" {
+			return fmt.Errorf("empty directory for the tune cache: %w", compute.ErrArgument)
+		}
+		c.tuneDir = dir
+		return nil
+	}
+}
+
+// WithTimestamps measures the GPU's time of every run, for
+// [Device.Stats] and [Executable.GPUTime]. It fails with compute.ErrUnsupported where the
 // adapter has no timestamps.
 func WithTimestamps() Option {
 	return func(c *config) error {

@@ -47,14 +47,15 @@ func (d *Device) Compile(p *op.Program) (op.Executable, error) {
 		return nil, err
 	}
 	defer d.end()
-	pl, err := d.device.plan(p, d.tuner.choose)
+	pl, err := d.tuner.plan(p)
 	if err != nil {
 		return nil, d.failed(err)
 	}
 	return newExecutable(d, pl), nil
 }
 
-func (d *device) plan(p *op.Program, choose func(class, problem string, candidates []string) int) (*plan, error) {
+// plan prepares a program, with choose deciding between variants of kernels.
+func (d *device) plan(p *op.Program, choose wgsl.Chooser) (*plan, error) {
 	pl := &plan{prog: p}
 	for _, v := range p.Values {
 		pl.sizes = append(pl.sizes, wgsl.BufferSize(v.Bytes()))
@@ -123,7 +124,7 @@ func name(s *op.Step) string {
 func (d *device) lower(p *op.Program, s *op.Step, choose wgsl.Chooser) (wgsl.Lowering, error) {
 	in, out := p.Types(s.In), p.Values[s.Out].Type
 	if s.Kernel == nil {
-		return wgsl.Lower(s, in, out, d.caps(), choose)
+		return d.lowerStep(s, in, out, d.caps(), choose)
 	}
 	k, ok := s.Kernel.(*Kernel)
 	if !ok || k.dev.device != d {

@@ -38,6 +38,7 @@ static int end(wl_error *err) {
 }
 
 struct wl_device {
+    WGPUInstance instance;
     WGPUDevice device;
     WGPUQueue queue;
     int32_t lost;
@@ -91,27 +92,31 @@ static WGPUInstanceBackendFlags backends(void) {
     return WGPUInstanceBackend_Vulkan | WGPUInstanceBackend_Metal | WGPUInstanceBackend_DX12; // no GL: see doc.go
 }
 
-static WGPUInstance instance; // guarded by the caller, like the functions that use it
-
-size_t wl_adapters(wl_handle *adapters, size_t capacity) {
+wl_handle wl_instance_new(void) {
+    wgpuSetLogLevel(WGPULogLevel_Off);
+    WGPUInstanceExtras extras = {
+        .chain = {.sType = (WGPUSType)WGPUSType_InstanceExtras},
+        .backends = backends(),
+        .flags = WGPUInstanceFlag_DiscardHalLabels,
+    };
+    WGPUInstanceDescriptor desc = {.nextInChain = &extras.chain};
     quiet();
-    if (!instance) {
-        wgpuSetLogLevel(WGPULogLevel_Off);
-        WGPUInstanceExtras extras = {
-            .chain = {.sType = (WGPUSType)WGPUSType_InstanceExtras},
-            .backends = backends(),
-            .flags = WGPUInstanceFlag_DiscardHalLabels,
-        };
-        WGPUInstanceDescriptor desc = {.nextInChain = &extras.chain};
-        instance = wgpuCreateInstance(&desc);
-    }
+    WGPUInstance instance = wgpuCreateInstance(&desc);
+    restore();
+    return (wl_handle)instance;
+}
+
+size_t wl_adapters(wl_handle instance, wl_handle *adapters, size_t capacity) {
     WGPUInstanceEnumerateAdapterOptions options = {.backends = backends()};
-    size_t n = wgpuInstanceEnumerateAdapters(instance, &options, NULL);
-    if (n > 0 && n <= capacity)
-        n = wgpuInstanceEnumerateAdapters(instance, &options, (WGPUAdapter *)adapters);
+    quiet();
+    size_t n = wgpuInstanceEnumerateAdapters((WGPUInstance)instance, &options, NULL);
+    if (n > capacity) n = 0;
+    if (n > 0) n = wgpuInstanceEnumerateAdapters((WGPUInstance)instance, &options, (WGPUAdapter *)adapters);
     restore();
     return n;
 }
+
+void wl_instance_release(wl_handle instance) { wgpuInstanceRelease((WGPUInstance)instance); }
 
 static void text(char *to, size_t size, const char *from) { snprintf(to, size, "%s", from ? from : ""); }
 
@@ -171,7 +176,7 @@ static void on_device(WGPURequestDeviceStatus status, WGPUDevice device, char co
         fail(WGPUErrorType_Unknown, message);
 }
 
-wl_device *wl_device_open(wl_handle adapter, const wl_adapter_info *want, wl_error *err) {
+wl_device *wl_device_open(wl_handle instance, wl_handle adapter, const wl_adapter_info *want, wl_error *err) {
     begin(err);
     wl_device *d = calloc(1, sizeof *d);
     if (!d) {
@@ -211,12 +216,14 @@ wl_device *wl_device_open(wl_handle adapter, const wl_adapter_info *want, wl_err
         free(d);
         return NULL;
     }
+    d->instance = (WGPUInstance)instance;
     return d;
 }
 
 void wl_device_close(wl_device *d) {
     wgpuQueueRelease(d->queue);
     wgpuDeviceRelease(d->device);
+    wgpuInstanceRelease(d->instance);
     free(d);
 }
 

@@ -64,12 +64,16 @@ typedef struct {
     uint32_t upload; // written by the host: unmapped before the submission
 } wl_staging;
 
-// Adapters. The list belongs to the process: instances are expensive and loading drivers twice gains nothing.
-size_t wl_adapters(wl_handle *adapters, size_t capacity);
+// An instance loads the drivers. Callers serialise these three functions over the process.
+wl_handle wl_instance_new(void);
+size_t wl_adapters(wl_handle instance, wl_handle *adapters, size_t capacity);
+void wl_instance_release(wl_handle instance);
+
 void wl_adapter_describe(wl_handle adapter, wl_adapter_info *info);
 void wl_adapter_release(wl_handle adapter);
 
-wl_device *wl_device_open(wl_handle adapter, const wl_adapter_info *want, wl_error *err);
+// The device takes over the instance; see driver_native.go for why each has its own.
+wl_device *wl_device_open(wl_handle instance, wl_handle adapter, const wl_adapter_info *want, wl_error *err);
 void wl_device_close(wl_device *d);
 void wl_device_abandon(wl_device *d);
 int wl_device_lost(wl_device *d, char *message, size_t capacity);

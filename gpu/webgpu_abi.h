@@ -483,6 +483,7 @@ WGPUBool wgpuDeviceGetLimits(WGPUDevice device, WGPUSupportedLimits * limits);
 WGPUQueue wgpuDeviceGetQueue(WGPUDevice device);
 WGPUBool wgpuDevicePoll(WGPUDevice device, WGPUBool wait, WGPUWrappedSubmissionIndex const * wrappedSubmissionIndex);
 void wgpuDeviceRelease(WGPUDevice device);
+void wgpuInstanceRelease(WGPUInstance instance);
 size_t wgpuInstanceEnumerateAdapters(WGPUInstance instance, WGPUInstanceEnumerateAdapterOptions const * options, WGPUAdapter * adapters);
 void wgpuPipelineLayoutRelease(WGPUPipelineLayout pipelineLayout);
 void wgpuQuerySetRelease(WGPUQuerySet querySet);

@@ -1,0 +1,386 @@
+//go:build cgo && !js
+
+package gpu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/wgsl"
+)
+
+func TestKernelRuns(t *testing.T) {
+	d := open(t)
+	r := random(t)
+	k := affine(t, d)
+	for _, n := range []int{1, 3, 63, 64, 65, 1000, 100_003} {
+		x, y := floats(r, n), make([]float32, n)
+		require.NoError(t, k.Run(ctx, affineLaunch(n, 2, 1), y, x))
+		for i := range x {
+			require.InDelta(t, x[i]*2+1, y[i], 1e-6, "n=%d i=%d", n, i)
+		}
+	}
+	idle(t, d)
+}
+
+// 20,000,000 elements need more workgroups than one grid dimension holds.
+func TestBeyondOneGridDimension(t *testing.T) {
+	d := open(t)
+	const n = 20_000_000
+	x, y := make([]float32, n), make([]float32, n)
+	for i := range x {
+		x[i] = float32(i % 1021)
+	}
+	k := affine(t, d)
+	l := affineLaunch(n, 1, 0.5)
+	require.Greater(t, int(l.Grid[1]), 1)
+	require.NoError(t, k.Run(ctx, l, y, x))
+	for i := range x {
+		if y[i] != x[i]+0.5 {
+			require.Equal(t, x[i]+0.5, y[i], "i=%d", i)
+		}
+	}
+}
+
+func TestTensors(t *testing.T) {
+	d := open(t)
+	r := random(t)
+	for _, n := range []int{0, 1, 2, 3, 5, 1023} {
+		for _, data := range []any{floats(r, n), make([]int32, n), make([]uint32, n), make([]uint16, n)} {
+			switch s := data.(type) {
+			case []int32:
+				for i := range s {
+					s[i] = r.Int32() - 1<<30
+				}
+			case []uint32:
+				for i := range s {
+					s[i] = r.Uint32()
+				}
+			case []uint16:
+				for i := range s {
+					s[i] = uint16(r.Uint32())
+				}
+			}
+			x, err := d.Upload(ctx, data)
+			require.NoError(t, err)
+			dt, _, _ := op.TypeOf(data)
+			require.Equal(t, []int{n}, x.Shape())
+			require.Equal(t, dt, x.DType())
+			got := op.MakeSlice(op.Type{DType: dt, Shape: []int{n}})
+			require.NoError(t, compute.Read(ctx, x, got))
+			require.Equal(t, data, got)
+			require.NoError(t, x.Close())
+			require.NoError(t, x.Close())
+			require.ErrorIs(t, compute.Read(ctx, x, got), compute.ErrClosed)
+		}
+	}
+	idle(t, d)
+}
+
+// A tensor can be used before its upload has completed.
+func TestTensorAtOnce(t *testing.T) {
+	d := open(t)
+	k := affine(t, d)
+	x, f := d.UploadAsync([]float32{1, 2, 3}, 3)
+	y, g := k.ApplyAsync(affineLaunch(3, 10, 0), compute.Float32, []int{3}, x)
+	x.Close() // what runs keeps it alive
+	z := make([]float32, 3)
+	require.NoError(t, k.Run(ctx, affineLaunch(3, 1, 1), z, y))
+	require.Equal(t, []float32{11, 21, 31}, z)
+	require.NoError(t, f.Await(ctx))
+	require.NoError(t, g.Await(ctx))
+	y.Close()
+	idle(t, d)
+}
+
+// The binding's own map calls die of this within a second.
+func TestReadbackUnderGC(t *testing.T) {
+	d := open(t)
+	r := random(t)
+	data := floats(r, 1000)
+	x, err := d.Upload(ctx, data)
+	require.NoError(t, err)
+	defer x.Close()
+	var stop atomic.Bool
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			var keep [][]byte
+			for i := 0; !stop.Load(); i++ {
+				keep = append(keep, make([]byte, 1<<(i%16)))
+				if i%256 == 0 {
+					keep = nil
+					runtime.GC()
+				}
+			}
+		}()
+	}
+	for i := range 2000 {
+		got := make([]float32, len(data))
+		require.NoError(t, compute.Read(ctx, x, got), "readback %d", i)
+		require.Equal(t, data, got, "readback %d", i)
+	}
+	stop.Store(true)
+	wg.Wait()
+}
+
+func TestShared(t *testing.T) {
+	d := open(t)
+	seed := random(t)
+	var wg sync.WaitGroup
+	for g := range 8 {
+		x := floats(seed, 500+g)
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			k, err := NewKernel(d, affineDesc())
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			for i := range 60 {
+				y := make([]float32, len(x))
+				a, f := d.UploadAsync(x)
+				b, h := k.ApplyAsync(affineLaunch(len(x), 2, float32(i)), compute.Float32, []int{len(x)}, a)
+				if err := k.Run(ctx, affineLaunch(len(x), 1, float32(g)), y, b); err != nil {
+					t.Error(err)
+				}
+				a.Close()
+				b.Close()
+				if err := errors.Join(f.Await(ctx), h.Await(ctx)); err != nil {
+					t.Error(err)
+				}
+				for j := range x {
+					if want := x[j]*2 + float32(i) + float32(g); abs(want-y[j]) > 1e-4 {
+						t.Errorf("goroutine %d, run %d: y[%d] = %v, want %v", g, i, j, y[j], want)
+						return
+					}
+				}
+			}
+		}()
+	}
+	wg.Wait()
+	idle(t, d)
+	s := d.Stats()
+	require.EqualValues(t, 1, s.PipelineMisses, "eight goroutines want one pipeline")
+}
+
+func abs(x float32) float32 { return max(x, -x) }
+
+func TestCancelledWait(t *testing.T) {
+	d := open(t)
+	k, l := slow(t, d)
+	y := []float32{-7}
+	short, cancel := context.WithTimeout(ctx, 5*time.Millisecond)
+	defer cancel()
+	err := k.Run(short, l, y, []float32{1})
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.Positive(t, d.Memory().InUse, "what the GPU uses stays alive")
+	y[0] = -8 // ours again
+	idle(t, d)
+	require.Equal(t, float32(-8), y[0], "an abandoned run must not write")
+	require.NoError(t, k.Run(ctx, Launch{Grid: [3]uint32{1, 1, 1}, Params: []uint32{1}}, y, []float32{1}))
+	require.NotEqual(t, float32(-8), y[0])
+	drv := d.drv.(*native)
+	require.Eventually(t, func() bool { drv.mu.Lock(); defer drv.mu.Unlock(); return !drv.polling }, 5*time.Second,
+		time.Millisecond, "nothing polls an idle device")
+}
+
+func TestCloseInFlight(t *testing.T) {
+	d := open(t)
+	k, l := slow(t, d)
+	x, err := d.Upload(ctx, []float32{1, 2})
+	require.NoError(t, err)
+	y := make([]float32, 64)
+	f := k.RunAsync(l, y, x)
+	require.NoError(t, d.Close())
+	require.NoError(t, d.Close())
+	require.NoError(t, f.Await(ctx), "work in flight finishes")
+	require.NotZero(t, y[63])
+
+	_, err = d.Upload(ctx, []float32{1})
+	require.ErrorIs(t, err, compute.ErrClosed)
+	require.ErrorIs(t, k.Run(ctx, l, y, []float32{1}), compute.ErrClosed)
+	require.ErrorIs(t, compute.Read(ctx, x, y[:2]), compute.ErrClosed)
+	_, err = NewKernel(d, affineDesc())
+	require.ErrorIs(t, err, compute.ErrClosed)
+	_, err = d.Tune(ctx)
+	require.ErrorIs(t, err, compute.ErrClosed)
+	require.NoError(t, x.Close())
+	d.Trim()
+	require.Eventually(t, func() bool { m := d.Memory(); return m.InUse+m.Cached == 0 }, 5*time.Second, time.Millisecond)
+}
+
+func TestBadInput(t *testing.T) {
+	d, other := open(t), open(t)
+	k := affine(t, d)
+	foreign, err := other.Upload(ctx, []float32{1, 2, 3})
+	require.NoError(t, err)
+	defer foreign.Close()
+	three, y := []float32{1, 2, 3}, make([]float32, 3)
+	limits := d.Info().Limits
+	kernel := func(change func(*KernelDesc)) error {
+		desc := affineDesc()
+		change(&desc)
+		_, err := NewKernel(d, desc)
+		return err
+	}
+	upload := func(data any, shape ...int) error {
+		_, err := d.Upload(ctx, data, shape...)
+		return err
+	}
+	launch := func(x, y, z uint32) Launch { return Launch{Grid: [3]uint32{x, y, z}, Params: []uint32{3}} }
+	okay := affineLaunch(3, 2, 0)
+	cases := []struct {
+		name string
+		err  error
+		is   error
+		text string
+	}{
+		{"upload nil", upload(nil), compute.ErrArgument, "nil"},
+		{"upload of a wrong type", upload([]float64{1}), compute.ErrDType, "float64"},
+		{"upload of a wrong length", upload(three, 2, 2), compute.ErrShape, "[2 2]"},
+		{"upload of a negative shape", upload(three, -3), compute.ErrShape, "[-3]"},
+		{"upload with too many axes", upload(three, 1, 1, 1, 1, 1, 1, 1, 1, 3), compute.ErrShape, "axes"},
+		{"operand nil", k.Run(ctx, okay, y, nil), compute.ErrArgument, "operand 0"},
+		{"operand missing", k.Run(ctx, okay, y), compute.ErrArgument, "takes 1 operands"},
+		{"operand too many", k.Run(ctx, okay, y, three, three), compute.ErrArgument, "takes 1 operands, got [[3] [3]]"},
+		{"operand of a wrong length", k.Run(ctx, okay, y, compute.Operand{Data: three, Shape: []int{4}}), compute.ErrShape, "[4]"},
+		{"destination nil", k.Run(ctx, okay, nil, three), compute.ErrArgument, "destination"},
+		{"destination of a wrong type", k.Run(ctx, okay, 5, three), compute.ErrDType, "int"},
+		{"tensor of another device", k.Run(ctx, okay, y, foreign), compute.ErrForeignTensor, "[3]"},
+		{"no workgroups", k.Run(ctx, launch(0, 1, 1), y, three), compute.ErrArgument, "affine [[3]]: grid [0 1 1]"},
+		{"too many workgroups", k.Run(ctx, launch(1, limits.MaxWorkgroups+1, 1), y, three), compute.ErrTooLarge, "65535"},
+		{"too many parameters", k.Run(ctx, Launch{Grid: [3]uint32{1, 1, 1}, Params: make([]uint32, 5)}, y, three), compute.ErrArgument, "5 parameters"},
+		{"no WGSL", kernel(func(k *KernelDesc) { k.WGSL = "" }), compute.ErrArgument, "entry point"},
+		{"no bindings", kernel(func(k *KernelDesc) { k.Bindings = nil }), compute.ErrArgument, "0 bindings"},
+		{"too few bindings", kernel(func(k *KernelDesc) { k.Bindings = unary[1:] }), compute.ErrArgument, "binding"},
+		{"result not written", kernel(func(k *KernelDesc) { k.Bindings = []wgsl.Access{wgsl.Read} }), compute.ErrArgument, "ReadWrite"},
+		{"operand written", kernel(func(k *KernelDesc) { k.Bindings = []wgsl.Access{wgsl.ReadWrite, wgsl.ReadWrite} }), compute.ErrArgument, "must be Read"},
+		{"too many bindings", kernel(func(k *KernelDesc) {
+			k.Bindings = append(make([]wgsl.Access, limits.MaxStorageBuffers), wgsl.ReadWrite)
+		}), compute.ErrTooLarge, "storage buffers"},
+		{"uniform missing", kernel(func(k *KernelDesc) { k.Uniform = 0 }), compute.ErrArgument, "binding: 2"},
+		{"uniform not a multiple", kernel(func(k *KernelDesc) { k.Uniform = 20 }), compute.ErrArgument, "multiple of 16"},
+		{"uniform too large", kernel(func(k *KernelDesc) { k.Uniform = 512 }), compute.ErrArgument, "256"},
+		{"workgroup empty", kernel(func(k *KernelDesc) { k.Workgroup = [3]uint32{64, 0, 1} }), compute.ErrArgument, "[64 0 1]"},
+		{"workgroup too large", kernel(func(k *KernelDesc) { k.Workgroup = [3]uint32{1 << 20, 1, 1} }), compute.ErrTooLarge, "1048576"},
+		{"workgroup memory", kernel(func(k *KernelDesc) { k.Shared = 1 << 30 }), compute.ErrTooLarge, "workgroup memory"},
+		{"workgroup too large in the text only", kernel(func(k *KernelDesc) {
+			k.WGSL = "@compute @workgroup_size(65536) fn main() {}"
+		}), compute.ErrArgument, "Workgroup size is out of range"},
+		{"zero byte", kernel(func(k *KernelDesc) { k.WGSL += "\x00" }), compute.ErrArgument, "UTF-8"},
+		{"not UTF-8", kernel(func(k *KernelDesc) { k.Label = "\xff" }), compute.ErrArgument, "UTF-8"},
+		{"nil device", func() error { _, err := NewKernel(nil, affineDesc()); return err }(), compute.ErrArgument, "nil device"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			require.ErrorIs(t, c.err, c.is)
+			require.ErrorContains(t, c.err, c.text)
+			require.NoError(t, k.Run(ctx, okay, y, three), "the device stays usable")
+			require.Equal(t, []float32{2, 4, 6}, y)
+		})
+	}
+	idle(t, d)
+}
+
+func TestTooLarge(t *testing.T) {
+	d := open(t, WithLimits(wgsl.Caps{MaxBuffer: 1 << 20, MaxBinding: 1 << 18}))
+	require.EqualValues(t, 1<<20, d.Info().Limits.MaxBuffer)
+	k := affine(t, d)
+	_, err := d.Upload(ctx, make([]float32, 1<<18+4))
+	require.ErrorIs(t, err, compute.ErrTooLarge)
+	require.ErrorContains(t, err, "[262148]")
+	n := 1<<16 + 4 // a buffer can hold it, a binding cannot
+	err = k.Run(ctx, affineLaunch(n, 1, 0), make([]float32, n), make([]float32, n))
+	require.ErrorIs(t, err, compute.ErrTooLarge)
+	require.ErrorContains(t, err, "affine [[65540]]")
+	n -= 4
+	require.NoError(t, k.Run(ctx, affineLaunch(n, 1, 0), make([]float32, n), make([]float32, n)))
+	idle(t, d)
+}
+
+// More inputs and results than one staging buffer holds.
+func TestStagingSplits(t *testing.T) {
+	d := open(t, WithLimits(wgsl.Caps{MaxBuffer: 1 << 16, MaxBinding: 1 << 16}))
+	r := random(t)
+	p, io := &op.Program{}, &op.IO{}
+	for range 5 {
+		s := p.Add(op.F32(10_000), op.FromHost)
+		p.Read = append(p.Read, s)
+		io.Host = append(io.Host, floats(r, 10_000))
+		io.Read = append(io.Read, make([]float32, 10_000))
+	}
+	x, err := d.Compile(p)
+	require.NoError(t, err)
+	require.NoError(t, x.Start(io).Await(ctx))
+	require.Equal(t, io.Host, io.Read)
+	require.NoError(t, x.Close())
+	idle(t, d)
+}
+
+func TestDefaultLimits(t *testing.T) {
+	d := open(t, WithDefaultLimits())
+	require.Equal(t, wgsl.DefaultCaps, d.Info().Limits)
+	k := affine(t, d)
+	y := make([]float32, 100)
+	require.NoError(t, k.Run(ctx, affineLaunch(100, 0, 3), y, make([]float32, 100)))
+	require.Equal(t, float32(3), y[99])
+}
+
+func TestShaderError(t *testing.T) {
+	d := open(t)
+	for name, c := range map[string]struct {
+		wgsl         string
+		line, column int
+		text         string
+	}{
+		"type":       {"\n  fn f() {\n    let x: i32 = 1.5;\n}", 3, 9, "expected to be `i32`"},
+		"syntax":     {"\n\n  @compute fn main(", 3, 20, "expected identifier"},
+		"name":       {"fn f() { let a = foo(3); }", 1, 18, "no definition in scope for identifier: 'foo'"},
+		"validation": {"@compute @workgroup_size(64) fn main() { var x = 3; x = 3.5f; }", 1, 57, "type"},
+		"entry":      {"@compute @workgroup_size(64) fn other() {}", 0, 0, "Unable to find entry point 'main'"},
+		"binding":    {"@group(0) @binding(7) var<storage, read> x: array<f32>;\n@compute @workgroup_size(1) fn main() { let a = x[0]; }", 0, 0, "binding: 7"},
+		"deep":       {"fn f() -> i32 { return " + repeat("(", 100_000) + "1" + repeat(")", 100_000) + "; }", 0, 0, "deep"},
+		"prefix":     {"fn f() -> i32 { return " + repeat("- ", 100_000) + "1; }", 0, 0, "deep"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := NewKernel(d, KernelDesc{Label: "mine", WGSL: c.wgsl, Bindings: unary, Workgroup: [3]uint32{1, 1, 1}})
+			require.ErrorContains(t, err, c.text)
+			require.ErrorContains(t, err, "mine")
+			if c.text == "deep" {
+				require.ErrorIs(t, err, compute.ErrUnsupported)
+				return
+			}
+			require.ErrorIs(t, err, compute.ErrArgument)
+			var s *ShaderError
+			require.ErrorAs(t, err, &s)
+			require.Equal(t, [2]int{c.line, c.column}, [2]int{s.Line, s.Column}, s.Details)
+			require.NotContains(t, s.Message, "\n")
+			require.Equal(t, "mine", s.Label)
+		})
+	}
+	deepest := fmt.Sprintf("fn f() -> i32 { return %s1%s; }\n", repeat("(", maxNesting-1), repeat(")", maxNesting-1))
+	_, err := NewKernel(d, KernelDesc{WGSL: deepest + affineWGSL, Bindings: unary, Uniform: 16, Workgroup: [3]uint32{64, 1, 1}})
+	require.NoError(t, err, "the deepest text let through must compile")
+}
+
+func repeat(s string, n int) string {
+	b := make([]byte, 0, len(s)*n)
+	for range n {
+		b = append(b, s...)
+	}
+	return string(b)
+}

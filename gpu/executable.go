@@ -1,0 +1,154 @@
+package gpu
+
+import (
+	"runtime"
+	"sync"
+	"time"
+)
+
+// Executable is a compiled program; see [Device.Compile]. It is safe for concurrent use; runs may overlap.
+type Executable struct {
+	dev *Device
+	*executable
+}
+
+// executable is an Executable as runs in flight see it.
+type executable struct {
+	d *device
+	*plan
+	timed bool
+
+	mu      sync.Mutex
+	closed  bool
+	idle    []*instance
+	arena   *buffer // uniforms, the same for all runs
+	filled  bool    // a submission has filled the arena
+	gpuTime time.Duration
+}
+
+// instance is the memory of one run at a time, with the bind groups that name it.
+type instance struct {
+	buffers []*buffer // by place; of unstable places only during a run
+	groups  []group   // by action
+}
+
+type group struct {
+	object
+	ids   []uint64 // of the buffers that it binds
+	arena *buffer
+}
+
+// maxIdle is how many instances an executable keeps between runs.
+const maxIdle = 2
+
+func newExecutable(dev *Device, pl *plan) *Executable {
+	e := &executable{d: dev.device, plan: pl, timed: dev.timed}
+	x := &Executable{dev, e}
+	e.d.mu.Lock()
+	if e.d.executables != nil {
+		e.d.executables[e] = true
+	}
+	e.d.mu.Unlock()
+	runtime.AddCleanup(x, func(e *executable) { e.close() }, e) // a net under a forgotten Close
+	return x
+}
+
+// Close releases the memory that the executable keeps. Runs in flight finish. It is idempotent.
+func (x *Executable) Close() error {
+	x.close()
+	return nil
+}
+
+// GPUTime returns the GPU's time for the last completed run, 0 if none has completed or the device was opened without
+// [WithTimestamps].
+func (x *Executable) GPUTime() time.Duration {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.gpuTime
+}
+
+func (e *executable) close() {
+	e.mu.Lock()
+	e.closed = true
+	arena := e.arena
+	e.arena = nil
+	e.mu.Unlock()
+	if arena != nil {
+		arena.release()
+	}
+	if e.d.enter() != nil {
+		return // teardown has freed the rest, or will
+	}
+	e.d.mu.Lock()
+	delete(e.d.executables, e)
+	e.d.mu.Unlock()
+	e.dropIdle()
+	e.d.end()
+}
+
+func (e *executable) dropIdle() {
+	e.mu.Lock()
+	idle := e.idle
+	e.idle = nil
+	e.mu.Unlock()
+	for _, in := range idle {
+		in.free()
+	}
+}
+
+func (in *instance) free() {
+	for i := range in.groups {
+		if g := in.groups[i].object; g != nil {
+			g.free()
+		}
+	}
+	for _, b := range in.buffers {
+		if b != nil {
+			b.release()
+		}
+	}
+}
+
+// acquire returns an instance with memory for every stable place.
+func (e *executable) acquire() (*instance, error) {
+	e.mu.Lock()
+	if n := len(e.idle); n > 0 {
+		in := e.idle[n-1]
+		e.idle = e.idle[:n-1]
+		e.mu.Unlock()
+		return in, nil
+	}
+	e.mu.Unlock()
+	in := &instance{buffers: make([]*buffer, len(e.sizes)), groups: make([]group, len(e.actions))}
+	for i, n := range e.sizes {
+		if !e.stable[i] {
+			continue
+		}
+		b, err := e.d.pool.get(storageBuffer, n)
+		if err != nil {
+			in.free()
+			return nil, err
+		}
+		in.buffers[i] = b
+	}
+	return in, nil
+}
+
+// recycle takes an instance back after a run.
+func (e *executable) recycle(in *instance) {
+	for i, b := range in.buffers {
+		if b != nil && !e.stable[i] {
+			b.release()
+			in.buffers[i] = nil
+		}
+	}
+	e.mu.Lock()
+	if !e.closed && len(e.idle) < maxIdle {
+		e.idle = append(e.idle, in)
+		in = nil
+	}
+	e.mu.Unlock()
+	if in != nil {
+		in.free()
+	}
+}

@@ -1,0 +1,332 @@
+//go:build cgo && !js
+
+package gpu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/wgsl"
+)
+
+// faulty wraps the real driver. It fails the call that it was told to fail, and checks that objects are used and freed as
+// the seam demands.
+type faulty struct {
+	driver
+	t testing.TB
+
+	mu       sync.Mutex
+	fail     string // name of the call that fails next
+	with     error
+	live     map[*watched]bool
+	inFlight map[*watched]int
+	dead     error
+	closed   bool
+}
+
+type watched struct {
+	object
+	f     *faulty
+	freed bool
+}
+
+func (w *watched) free() {
+	w.f.mu.Lock()
+	defer w.f.mu.Unlock()
+	if w.freed || w.f.closed {
+		w.f.t.Errorf("%T freed twice, or after its driver", w.object)
+		return
+	}
+	if w.f.inFlight[w] > 0 {
+		if _, isGroup := w.object.(*nativeGroup); !isGroup { // submissions hold bind groups themselves
+			w.f.t.Errorf("%T freed while a submission uses it", w.object)
+		}
+	}
+	w.freed = true
+	delete(w.f.live, w)
+	w.object.free()
+}
+
+// openFaulty opens the software device behind a faulty driver.
+func openFaulty(t testing.TB, opts ...Option) (*Device, *faulty) {
+	c, err := newConfig(append([]Option{WithSoftware(), WithTuneCache(t.TempDir())}, opts...))
+	require.NoError(t, err)
+	list, err := Adapters(ctx)
+	require.NoError(t, err)
+	want, err := choose(list, c)
+	require.NoError(t, err, "these tests need a software Vulkan driver; on Debian and Ubuntu: apt-get install mesa-vulkan-drivers")
+	drv, info, err := builtin.open(ctx, want)
+	require.NoError(t, err)
+	f := &faulty{driver: drv, t: t, live: map[*watched]bool{}, inFlight: map[*watched]int{}}
+	d := newDevice(f, info, c)
+	t.Cleanup(func() { d.Close() })
+	return d, f
+}
+
+func (f *faulty) arm(call string, with error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.fail, f.with = call, with
+}
+
+// hit reports whether this call is to fail, once.
+func (f *faulty) hit(call string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		f.t.Errorf("%s after close", call)
+	}
+	if f.fail != call {
+		return nil
+	}
+	f.fail = ""
+	if errors.Is(f.with, compute.ErrDeviceLost) {
+		f.dead = f.with
+	}
+	return fmt.Errorf("injected: %w", f.with)
+}
+
+func (f *faulty) watch(o object) object {
+	w := &watched{object: o, f: f}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.live[w] = true
+	return w
+}
+
+func (f *faulty) unwrap(o object) object {
+	if o == nil {
+		return nil
+	}
+	w := o.(*watched)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if w.freed {
+		f.t.Errorf("%T used after free", w.object)
+	}
+	return w.object
+}
+
+func (f *faulty) newBuffer(kind bufferKind, size uint64) (object, error) {
+	if err := f.hit("newBuffer " + kind.String()); err != nil {
+		return nil, err
+	}
+	o, err := f.driver.newBuffer(kind, size)
+	if err != nil {
+		return nil, err
+	}
+	return f.watch(o), nil
+}
+
+func (f *faulty) newPipeline(k *wgsl.Kernel) (object, error) {
+	if err := f.hit("newPipeline"); err != nil {
+		return nil, err
+	}
+	o, err := f.driver.newPipeline(k)
+	if err != nil {
+		return nil, err
+	}
+	return f.watch(o), nil
+}
+
+func (f *faulty) newGroup(pipeline object, bind []binding) (object, error) {
+	if err := f.hit("newGroup"); err != nil {
+		return nil, err
+	}
+	raw := make([]binding, len(bind))
+	for i, b := range bind {
+		raw[i] = binding{f.unwrap(b.buffer), b.offset, b.size}
+	}
+	o, err := f.driver.newGroup(f.unwrap(pipeline), raw)
+	if err != nil {
+		return nil, err
+	}
+	return f.watch(o), nil
+}
+
+func (f *faulty) write(o object, at uint64, data []byte) { f.driver.write(f.unwrap(o), at, data) }
+func (f *faulty) read(o object, at uint64, dst []byte)   { f.driver.read(f.unwrap(o), at, dst) }
+
+func (f *faulty) unmap(o object) error {
+	if err := f.hit("unmap"); err != nil {
+		return err
+	}
+	return f.driver.unmap(f.unwrap(o))
+}
+
+func (f *faulty) submit(s *submission) error {
+	if err := f.hit("submit"); err != nil {
+		return err
+	}
+	raw := *s
+	raw.commands, raw.staging = nil, nil
+	var used []*watched
+	use := func(o object) object {
+		if o != nil {
+			used = append(used, o.(*watched))
+		}
+		return f.unwrap(o)
+	}
+	for _, c := range s.commands {
+		c.pipeline, c.group, c.from, c.to = use(c.pipeline), use(c.group), use(c.from), use(c.to)
+		raw.commands = append(raw.commands, c)
+	}
+	for _, o := range s.staging {
+		raw.staging = append(raw.staging, use(o))
+	}
+	late := f.hit("complete")
+	raw.done = func(err error) {
+		f.mu.Lock()
+		for _, w := range used {
+			f.inFlight[w]--
+		}
+		f.mu.Unlock()
+		s.gpuTime = raw.gpuTime
+		s.done(errors.Join(err, late))
+	}
+	f.mu.Lock()
+	for _, w := range used {
+		f.inFlight[w]++
+	}
+	f.mu.Unlock()
+	return f.driver.submit(&raw)
+}
+
+func (f *faulty) lost() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return errors.Join(f.dead, f.driver.lost())
+}
+
+func (f *faulty) close() {
+	f.mu.Lock()
+	f.closed = true
+	left := len(f.live)
+	f.mu.Unlock()
+	if left != 0 {
+		f.t.Errorf("driver closed with %d objects alive", left)
+	}
+	f.driver.close()
+}
+
+// Every failure that a driver call can return, at every such call of a program that uses all of them.
+func TestFaults(t *testing.T) {
+	calls := []string{"newBuffer storage", "newBuffer uniform", "newBuffer upload", "newBuffer readback", "newPipeline", "newGroup",
+		"submit", "complete", "unmap"}
+	odd := errors.New("something odd")
+	for _, call := range calls {
+		for _, with := range []error{compute.ErrOutOfMemory, compute.ErrDeviceLost, odd} {
+			t.Run(fmt.Sprintf("%s/%v", call, with), func(t *testing.T) {
+				d, f := openFaulty(t)
+				kernel := func() (*Kernel, error) { return NewKernel(d, affineDesc()) }
+				k := affine(t, d)
+				if call == "newPipeline" {
+					f.arm(call, with)
+					desc := affineDesc()
+					desc.WGSL += "\n"
+					_, err := NewKernel(d, desc)
+					require.ErrorIs(t, err, with)
+				} else {
+					io, err := faultRun(d, k, func() { f.arm(call, with) })
+					switch {
+					case call == "unmap": // the results were delivered before; the buffer is not used again
+						require.NoError(t, err)
+					case with == compute.ErrOutOfMemory && call[:3] == "new" && call != "newGroup":
+						require.NoError(t, err, "after memory was given back the second try succeeds")
+					default:
+						require.ErrorIs(t, err, with)
+						for _, x := range io.Keep {
+							x.Close()
+						}
+					}
+				}
+				idle(t, d)
+				_, err := kernel()
+				if with == compute.ErrDeviceLost {
+					require.ErrorIs(t, err, compute.ErrDeviceLost, "loss is for ever")
+					_, err = d.Upload(ctx, []float32{1})
+					require.ErrorIs(t, err, compute.ErrDeviceLost)
+				} else {
+					require.NoError(t, err)
+					_, err = faultRun(d, k, func() {})
+					require.NoError(t, err, "the device stays usable")
+				}
+				require.NoError(t, d.Close())
+				require.Eventually(t, func() bool { f.mu.Lock(); defer f.mu.Unlock(); return f.closed }, 5*time.Second, time.Millisecond)
+			})
+		}
+	}
+}
+
+// faultRun runs a program that uploads, dispatches with a uniform, keeps a tensor and reads back.
+func faultRun(d *Device, k *Kernel, arm func()) (*op.IO, error) {
+	p := &op.Program{}
+	s := p.Add(op.F32(100), op.FromHost)
+	y, err := p.ApplyKernel(k, op.Attr{Options: affineLaunch(100, 2, 1)}, op.F32(100), s)
+	if err != nil {
+		return nil, err
+	}
+	z, err := p.ApplyKernel(k, op.Attr{Options: affineLaunch(100, 3, 1)}, op.F32(100), y)
+	if err != nil {
+		return nil, err
+	}
+	p.Keep, p.Read = []op.Slot{y}, []op.Slot{z}
+	x, err := d.Compile(p)
+	if err != nil {
+		return nil, err
+	}
+	defer x.Close()
+	arm()
+	got := make([]float32, 100)
+	io := &op.IO{Host: []any{make([]float32, 100)}, Read: []any{got}}
+	if err := x.Start(io).Await(context.Background()); err != nil {
+		return io, err
+	}
+	if got[99] != 4 {
+		return io, fmt.Errorf("got %v, want 4", got[99])
+	}
+	return io, io.Keep[0].Close()
+}
+
+// A device lost before a submission, and with work in flight.
+func TestLost(t *testing.T) {
+	t.Run("before", func(t *testing.T) {
+		d := open(t)
+		k := affine(t, d)
+		x, err := d.Upload(ctx, []float32{1})
+		require.NoError(t, err)
+		d.drv.(*native).lose("unplugged")
+		err = k.Run(ctx, affineLaunch(1, 1, 1), make([]float32, 1), x)
+		require.ErrorIs(t, err, compute.ErrDeviceLost)
+		require.ErrorContains(t, err, "unplugged")
+		require.NoError(t, x.Close())
+		require.Zero(t, d.Memory().InUse)
+		require.NoError(t, d.Close())
+	})
+	t.Run("in flight", func(t *testing.T) {
+		d := open(t)
+		k, l := slow(t, d)
+		y := make([]float32, 64)
+		f := k.RunAsync(l, y, []float32{1})
+		d.drv.(*native).lose("unplugged")
+		err := f.Await(ctx)
+		require.ErrorIs(t, err, compute.ErrDeviceLost)
+		require.Zero(t, y[0])
+		idle(t, d)
+		_, err = d.Upload(ctx, []float32{1})
+		require.ErrorIs(t, err, compute.ErrDeviceLost)
+		require.NoError(t, d.Close())
+		// Another device is not concerned.
+		e := open(t)
+		_, err = e.Upload(ctx, []float32{1})
+		require.NoError(t, err)
+	})
+}

@@ -1,0 +1,230 @@
+//go:build cgo && !js
+
+package gpu
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/wgsl"
+)
+
+func runOnce(x op.Executable, in, out []float32) error {
+	return x.Start(&op.IO{Host: []any{in}, Read: []any{out}}).Await(ctx)
+}
+
+func TestReplay(t *testing.T) {
+	d := open(t)
+	r := random(t)
+	const n = 1000
+	x, err := d.Compile(chain(t, affine(t, d), n, 16))
+	require.NoError(t, err)
+	before := d.Stats()
+	for range 20 {
+		in, out := floats(r, n), make([]float32, n)
+		require.NoError(t, runOnce(x, in, out))
+		for i := range in {
+			require.InDelta(t, in[i]+136, out[i], 1e-3)
+		}
+	}
+	s := d.Stats()
+	require.EqualValues(t, 20, s.Runs-before.Runs, "one submission per run")
+	require.EqualValues(t, 320, s.Dispatches-before.Dispatches)
+	require.Equal(t, before.PipelineMisses, s.PipelineMisses)
+	require.NoError(t, x.Close())
+	idle(t, d)
+}
+
+// Runs of one executable overlap; each has its own memory.
+func TestOverlap(t *testing.T) {
+	d := open(t)
+	k, l := slow(t, d)
+	p := &op.Program{}
+	s := p.Add(op.F32(1), op.FromHost)
+	busy, err := p.ApplyKernel(k, op.Attr{Options: l}, op.F32(64), s)
+	require.NoError(t, err)
+	y, err := p.ApplyKernel(affine(t, d), op.Attr{Options: affineLaunch(1, 1, 1)}, op.F32(1), s)
+	require.NoError(t, err)
+	p.Read = []op.Slot{busy, y}
+	x, err := d.Compile(p)
+	require.NoError(t, err)
+	var futures []*compute.Future
+	var outs []*op.IO
+	for i := range 5 {
+		io := &op.IO{Host: []any{[]float32{float32(i)}}, Read: []any{make([]float32, 64), make([]float32, 1)}}
+		futures, outs = append(futures, x.Start(io)), append(outs, io)
+	}
+	require.NoError(t, x.Close(), "runs in flight finish")
+	for i, f := range futures {
+		require.NoError(t, f.Await(ctx))
+		require.Equal(t, []float32{float32(i) + 1}, outs[i].Read[1])
+	}
+	idle(t, d)
+}
+
+// All origins of values may be read and kept, more than once.
+func TestReadAndKeepAnything(t *testing.T) {
+	d := open(t)
+	k := affine(t, d)
+	res, err := d.Upload(ctx, []float32{1, 2, 3})
+	require.NoError(t, err)
+	p := &op.Program{}
+	host := p.Add(op.F32(3), op.FromHost)
+	tensor := p.Add(op.F32(3), op.FromTensor)
+	empty := p.Add(op.F32(0, 7), op.FromHost)
+	half := p.Add(op.Type{DType: compute.Float16, Shape: []int{3}}, op.FromHost)
+	step, err := p.ApplyKernel(k, op.Attr{Options: affineLaunch(3, 2, 0)}, op.F32(3), tensor)
+	require.NoError(t, err)
+	all := []op.Slot{host, tensor, empty, half, step, step, tensor}
+	p.Read, p.Keep = all, all
+	x, err := d.Compile(p)
+	require.NoError(t, err)
+	for range 2 {
+		io := &op.IO{Host: []any{[]float32{7, 8, 9}, []float32{}, []uint16{1, 2, 3}}, Tensors: []compute.Tensor{res}}
+		for _, s := range all {
+			io.Read = append(io.Read, op.MakeSlice(p.Values[s].Type))
+		}
+		require.NoError(t, x.Start(io).Await(ctx))
+		want := []any{[]float32{7, 8, 9}, []float32{1, 2, 3}, []float32{}, []uint16{1, 2, 3}, []float32{2, 4, 6}, []float32{2, 4, 6},
+			[]float32{1, 2, 3}}
+		require.Equal(t, want, io.Read)
+		for i, kept := range io.Keep {
+			got := op.MakeSlice(p.Values[all[i]].Type)
+			require.NoError(t, compute.Read(ctx, kept, got))
+			require.Equal(t, want[i], got)
+			require.NoError(t, kept.Close())
+		}
+	}
+	require.NoError(t, x.Close())
+	require.NoError(t, res.Close())
+	idle(t, d)
+}
+
+func TestStartErrors(t *testing.T) {
+	d, other := open(t), open(t)
+	k := affine(t, d)
+	p := &op.Program{}
+	s := p.Add(op.F32(3), op.FromTensor)
+	y, err := p.ApplyKernel(k, op.Attr{Options: affineLaunch(3, 1, 1)}, op.F32(3), s)
+	require.NoError(t, err)
+	p.Read = []op.Slot{y}
+	_, err = other.Compile(p)
+	require.ErrorIs(t, err, compute.ErrForeignTensor)
+	require.ErrorContains(t, err, "affine")
+	x, err := d.Compile(p)
+	require.NoError(t, err)
+	defer x.Close()
+	mine, err := d.Upload(ctx, []float32{1, 2, 3})
+	require.NoError(t, err)
+	theirs, err := other.Upload(ctx, []float32{1, 2, 3})
+	require.NoError(t, err)
+	wrong, err := d.Upload(ctx, []float32{1, 2})
+	require.NoError(t, err)
+	closed, err := d.Upload(ctx, []float32{1, 2, 3})
+	require.NoError(t, err)
+	closed.Close()
+	out := make([]float32, 3)
+	for _, c := range []struct {
+		io *op.IO
+		is error
+	}{
+		{&op.IO{}, compute.ErrArgument},
+		{&op.IO{Tensors: []compute.Tensor{nil}, Read: []any{out}}, compute.ErrArgument},
+		{&op.IO{Tensors: []compute.Tensor{theirs}, Read: []any{out}}, compute.ErrForeignTensor},
+		{&op.IO{Tensors: []compute.Tensor{wrong}, Read: []any{out}}, compute.ErrShape},
+		{&op.IO{Tensors: []compute.Tensor{closed}, Read: []any{out}}, compute.ErrClosed},
+		{&op.IO{Tensors: []compute.Tensor{mine}, Read: []any{nil}}, compute.ErrArgument},
+		{&op.IO{Tensors: []compute.Tensor{mine}, Read: []any{out[:2]}}, compute.ErrShape},
+	} {
+		require.ErrorIs(t, x.Start(c.io).Await(ctx), c.is)
+		require.NoError(t, x.Start(&op.IO{Tensors: []compute.Tensor{mine}, Read: []any{out}}).Await(ctx))
+		require.Equal(t, []float32{2, 3, 4}, out)
+	}
+	mine.Close()
+	wrong.Close()
+	x.Close()
+	idle(t, d)
+}
+
+// Lowerings may copy, use scratch memory and bind parts of buffers; whatever is wrong with them is an error, not an abort.
+func TestLowerings(t *testing.T) {
+	d := open(t)
+	e := op.Lookup("relu")
+	require.NotNil(t, e)
+	align := d.Info().Limits.StorageAlign
+	n := int(max(align, 256)) // elements: any part's offset is aligned
+	k := &wgsl.Kernel{Key: "test affine", Source: affineWGSL, Entry: "main", Bindings: unary, Uniform: 16, Workgroup: [3]uint32{64, 1, 1}}
+	half := uint64(2 * n)
+	dispatch := func(change func(*wgsl.Dispatch)) wgsl.Action {
+		x := &wgsl.Dispatch{Kernel: k, Bind: []wgsl.Buffer{{Role: wgsl.Operand}, {Role: wgsl.Scratch, Index: 1}},
+			Params: []uint32{uint32(n), f32bits(2), f32bits(1)}, Grid: [3]uint32{uint32(n+63) / 64, 1, 1}}
+		if change != nil {
+			change(x)
+		}
+		return wgsl.Action{Dispatch: x}
+	}
+	copying := func(from, to wgsl.Buffer) wgsl.Action { return wgsl.Action{Copy: &wgsl.Copy{From: from, To: to}} }
+	scratch := func(i int, offset, size uint64) wgsl.Buffer {
+		return wgsl.Buffer{Role: wgsl.Scratch, Index: i, Offset: offset, Size: size}
+	}
+	result := wgsl.Buffer{Role: wgsl.Result}
+	part := func(offset uint64) wgsl.Buffer { return wgsl.Buffer{Role: wgsl.Result, Offset: offset, Size: half} }
+	compile := func(actions ...wgsl.Action) (op.Executable, error) {
+		d.lowerStep = func(*op.Step, []op.Type, op.Type, *wgsl.Caps, wgsl.Chooser) (wgsl.Lowering, error) {
+			return wgsl.Lowering{Actions: actions, Scratch: []uint64{16, uint64(4 * n)}}, nil
+		}
+		p := &op.Program{}
+		s := p.Add(op.F32(n), op.FromHost)
+		y, err := p.Apply(e, op.Attr{}, s)
+		require.NoError(t, err)
+		p.Read = []op.Slot{y}
+		return d.Compile(p)
+	}
+	// The halves change places on their way.
+	x, err := compile(dispatch(nil), dispatch(func(x *wgsl.Dispatch) { x.Grid[1] = 0 }), copying(scratch(1, 0, half), part(half)),
+		copying(scratch(1, half, half), part(0)))
+	require.NoError(t, err)
+	r := random(t)
+	in, out := floats(r, n), make([]float32, n)
+	require.NoError(t, runOnce(x, in, out))
+	for i := range in {
+		require.InDelta(t, in[(i+n/2)%n]*2+1, out[i], 1e-5)
+	}
+	x.Close()
+	// The second half only.
+	x, err = compile(dispatch(func(x *wgsl.Dispatch) {
+		x.Bind = []wgsl.Buffer{{Role: wgsl.Operand, Offset: half}, {Role: wgsl.Result, Offset: half}}
+		x.Params[0] = uint32(n / 2)
+	}))
+	require.NoError(t, err)
+	require.NoError(t, runOnce(x, in, out))
+	for i := n / 2; i < n; i++ {
+		require.InDelta(t, in[i]*2+1, out[i], 1e-5)
+	}
+	x.Close()
+	idle(t, d)
+
+	for name, a := range map[string]wgsl.Action{
+		"too few buffers":     dispatch(func(x *wgsl.Dispatch) { x.Bind = x.Bind[:1] }),
+		"no such operand":     dispatch(func(x *wgsl.Dispatch) { x.Bind[0].Index = 1 }),
+		"no such scratch":     dispatch(func(x *wgsl.Dispatch) { x.Bind[1].Index = 2 }),
+		"offset too large":    dispatch(func(x *wgsl.Dispatch) { x.Bind[0].Offset = uint64(4 * n) }),
+		"size too large":      dispatch(func(x *wgsl.Dispatch) { x.Bind[0].Size = uint64(4*n + 4) }),
+		"overflowing":         dispatch(func(x *wgsl.Dispatch) { x.Bind[0].Offset, x.Bind[0].Size = half, 1<<64-4 }),
+		"not aligned":         dispatch(func(x *wgsl.Dispatch) { x.Bind[0].Offset = 4 }),
+		"read and written":    dispatch(func(x *wgsl.Dispatch) { x.Bind[0] = x.Bind[1] }),
+		"too many parameters": dispatch(func(x *wgsl.Dispatch) { x.Params = make([]uint32, 5) }),
+		"grid too large":      dispatch(func(x *wgsl.Dispatch) { x.Grid[2] = 1 << 20 }),
+		"copy of other size":  copying(scratch(1, 0, 16), part(0)),
+		"copy of odd size":    copying(scratch(1, 0, 6), wgsl.Buffer{Role: wgsl.Result, Size: 6}),
+		"copy in place":       copying(result, result),
+	} {
+		_, err := compile(a)
+		require.Error(t, err, name)
+		require.ErrorContains(t, err, "relu", name)
+	}
+	idle(t, d)
+}

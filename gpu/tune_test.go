@@ -1,0 +1,157 @@
+//go:build cgo && !js
+
+package gpu
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/wgsl"
+)
+
+// variants makes relu lower to one of three kernels: "plain" and "quick" differ in how much they compute in vain,
+// "broken" does not compile. All copy their input, so that results do not depend on the choice.
+func variants(d *Device) {
+	kernel := func(name string, vain int) *wgsl.Kernel {
+		source := strings.Replace(affineWGSL, "y[i] = x[i] * p.scale + p.add;", `
+      var v = x[i]; for (var j = 0u; j < `+strings.Repeat("1", vain)+`u; j++) { v = sin(v) + 2.0; }
+      y[i] = x[i] + min(v, 0.0);`, 1)
+		if name == "broken" {
+			source = "broken"
+		}
+		return &wgsl.Kernel{Key: "test " + name, Source: source, Entry: "main", Bindings: unary, Uniform: 16, Workgroup: [3]uint32{64, 1, 1}}
+	}
+	kernels := []*wgsl.Kernel{kernel("plain", 4), kernel("broken", 1), kernel("quick", 1)}
+	d.lowerStep = func(s *op.Step, in []op.Type, out op.Type, caps *wgsl.Caps, choose wgsl.Chooser) (wgsl.Lowering, error) {
+		k := kernels[choose("relu", "n1000", []string{"plain", "broken", "quick"})]
+		return wgsl.Lowering{Actions: []wgsl.Action{{Dispatch: &wgsl.Dispatch{
+			Kernel: k, Bind: []wgsl.Buffer{{Role: wgsl.Operand}, {Role: wgsl.Result}}, Params: []uint32{uint32(out.Len())},
+			Grid: [3]uint32{uint32(out.Len()+63) / 64, 1, 1},
+		}}}}, nil
+	}
+}
+
+func reluProgram(t *testing.T) *op.Program {
+	p := &op.Program{}
+	y, err := p.Apply(op.Lookup("relu"), op.Attr{}, p.Add(op.F32(1000), op.FromHost))
+	require.NoError(t, err)
+	p.Read = []op.Slot{y}
+	return p
+}
+
+func compile(t *testing.T, d *Device) {
+	x, err := d.Compile(reluProgram(t))
+	require.NoError(t, err)
+	in, out := make([]float32, 1000), make([]float32, 1000)
+	in[7] = 3
+	require.NoError(t, runOnce(x, in, out))
+	require.Equal(t, in, out)
+	require.NoError(t, x.Close())
+}
+
+func TestTune(t *testing.T) {
+	dir := t.TempDir()
+	d := open(t, WithTuneCache(dir))
+	variants(d)
+	compile(t, d)
+	require.Equal(t, []Choice{{"relu", "n1024", "plain", "default", 1}}, d.Choices(), "nothing is measured unasked")
+
+	list, err := d.Tune(ctx, reluProgram(t))
+	require.NoError(t, err)
+	require.Len(t, list, 1)
+	require.Equal(t, "quick", list[0].Winner)
+	require.Positive(t, list[0].Median[0])
+	require.Zero(t, list[0].Median[1], "the broken one")
+	require.Less(t, list[0].Median[2], list[0].Median[0])
+	compile(t, d)
+	require.Contains(t, d.Choices(), Choice{"relu", "n1024", "quick", "measured", 1})
+	idle(t, d)
+
+	again := open(t, WithTuneCache(dir))
+	variants(again)
+	compile(t, again)
+	compile(t, again)
+	require.Equal(t, []Choice{{"relu", "n1024", "quick", "measured", 2}}, again.Choices(), "another process benefits")
+
+	off := open(t, WithTuneCache(dir), WithAutotune(TuneOff))
+	variants(off)
+	compile(t, off)
+	require.Equal(t, []Choice{{"relu", "n1024", "plain", "default", 1}}, off.Choices())
+
+	files, err := filepath.Glob(filepath.Join(dir, "*"))
+	require.NoError(t, err)
+	require.Len(t, files, 1, "no temporary file is left")
+	for name, text := range map[string]string{"cut": "{", "edited": strings.Replace(read(t, files[0]), "quick", "plain", 1), "empty": ""} {
+		require.NoError(t, os.WriteFile(files[0], []byte(text), 0o644))
+		bad := open(t, WithTuneCache(dir))
+		variants(bad)
+		compile(t, bad)
+		require.Equal(t, []Choice{{"relu", "n1024", "plain", "default", 1}}, bad.Choices(), name)
+		_, err = bad.Tune(ctx, reluProgram(t))
+		require.NoError(t, err)
+		good := open(t, WithTuneCache(dir))
+		variants(good)
+		compile(t, good)
+		require.Equal(t, "quick", good.Choices()[0].Variant, "%s: the file was written anew", name)
+	}
+}
+
+func read(t *testing.T, path string) string {
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return string(text)
+}
+
+func TestTuneFirstUse(t *testing.T) {
+	d := open(t, WithAutotune(TuneFirstUse))
+	variants(d)
+	compile(t, d)
+	runs := d.Stats().Runs
+	compile(t, d)
+	require.Equal(t, runs+1, d.Stats().Runs, "measured once")
+	require.Equal(t, []Choice{{"relu", "n1024", "quick", "measured", 2}}, d.Choices())
+}
+
+func TestForcedVariant(t *testing.T) {
+	d := open(t, WithVariant("relu", "quick"), WithAutotune(TuneFirstUse))
+	variants(d)
+	compile(t, d)
+	require.Equal(t, []Choice{{"relu", "n1024", "quick", "forced", 1}}, d.Choices())
+
+	broken := open(t, WithVariant("relu", "broken"))
+	variants(broken)
+	_, err := broken.Compile(reluProgram(t))
+	var s *ShaderError
+	require.ErrorAs(t, err, &s)
+
+	unknown := open(t, WithVariant("relu", "unknown"))
+	variants(unknown)
+	_, err = unknown.Compile(reluProgram(t))
+	require.ErrorIs(t, err, compute.ErrUnsupported)
+	require.ErrorContains(t, err, `no variant "unknown", only [plain broken quick]`)
+}
+
+func TestTuneCacheUnwritable(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o644))
+	d := open(t, WithTuneCache(filepath.Join(file, "below")))
+	variants(d)
+	_, err := d.Tune(ctx, reluProgram(t))
+	require.NoError(t, err)
+	compile(t, d)
+	require.Equal(t, "quick", d.Choices()[0].Variant, "in memory at least")
+}
+
+func TestRoundSizes(t *testing.T) {
+	require.Equal(t, "1x4096x4096", roundSizes("1x4096x4095"))
+	require.Equal(t, "8x16x16", roundSizes("8x9x23"))
+	require.Equal(t, "32x1024", roundSizes("24x1535"))
+	require.Equal(t, "2048", roundSizes("1536"))
+	require.Equal(t, "f32 t", roundSizes("f32 t"))
+}

@@ -72,6 +72,9 @@ func TestAll(t *testing.T) {
 		names[b.Name] = true
 		require.NotEmpty(t, b.Doc)
 	}
+	full := cube
+	cube = 128
+	t.Cleanup(func() { cube = full })
 	for _, dev := range devices(t) {
 		for _, b := range All() {
 			if !b.For(dev.Info().Kind) {

@@ -45,7 +45,7 @@ func matmulVariants(ctx context.Context, dev *wavelane.Device, c *cleanups) ([]W
 		if err != nil {
 			return nil, err
 		}
-		w, err := resident(ctx, d, c, v.name, 2*cube*cube*cube/1e9,
+		w, err := resident(ctx, d, c, v.name, 2*float64(cube*cube*cube)/1e9,
 			func(rec *batch.Batch, in []batch.Value) batch.Value { return rec.MatMul(in[0], in[1]) }, a, b)
 		if err != nil {
 			return nil, err
@@ -56,7 +56,7 @@ func matmulVariants(ctx context.Context, dev *wavelane.Device, c *cleanups) ([]W
 }
 
 func matmulLoop(_ context.Context, dev *wavelane.Device, _ *cleanups) ([]Way, error) {
-	const n = cube / 2
+	const n = 512
 	a, b, y := random(n*n), random(n*n), make([]float32, n*n)
 	return []Way{
 		{Name: "device", Work: 2 * n * n * n / 1e9, run: func(ctx context.Context) error { return dev.MatMul(ctx, y, a, b, n, n, n) }},

@@ -18,6 +18,7 @@ type run struct {
 	h       *handle
 	views   []view // by slot
 	results []view // by index of IO.Read
+	kept    []view // by index of IO.Keep
 	args    []args // by step
 	loop    loop
 	arena   *block
@@ -129,7 +130,8 @@ func (x *executable) take() (*run, error) {
 		x.idle = x.idle[:n-1]
 		return r, nil
 	}
-	r := &run{x: x, views: make([]view, len(x.p.Values)), results: make([]view, len(x.p.Read)), args: make([]args, len(x.steps))}
+	r := &run{x: x, views: make([]view, len(x.p.Values)), results: make([]view, len(x.p.Read)),
+		kept: make([]view, len(x.p.Keep)), args: make([]args, len(x.steps))}
 	operands := 0
 	for i := range x.steps {
 		operands += len(x.steps[i].in)
@@ -209,8 +211,9 @@ func (r *run) keep(io *op.IO) error {
 	}
 	for i, s := range p.Keep {
 		r.held = append(r.held, blocks[i].retain())
-		if x.places[s].in == atKept && x.places[s].index == i {
-			r.views[s] = blocks[i].view(0, p.Values[s].Len())
+		r.kept[i] = blocks[i].view(0, p.Values[s].Len())
+		if x.places[s].in == atKept {
+			r.views[s] = r.kept[i]
 		}
 	}
 	io.Keep = append(io.Keep[:0], kept...)
@@ -305,7 +308,7 @@ func (r *run) target(s *step, i int) view {
 	case s.to.in == atResult:
 		return r.results[s.to.index]
 	}
-	return r.views[r.x.p.Keep[s.to.index]]
+	return r.kept[s.to.index]
 }
 
 // finish resolves the future, gives back what the run holds and makes it idle.
@@ -327,6 +330,7 @@ func (r *run) finish(err error) {
 	clear(r.held)
 	clear(r.views) // the caller's slices are not ours to keep alive
 	clear(r.results)
+	clear(r.kept)
 	for i := range r.args {
 		a := &r.args[i]
 		clear(a.in)

@@ -13,7 +13,7 @@ var spans = map[string]spanOp{
 	"floor": {floor, 0.8}, "ceil": {ceil, 0.8}, "round": {round, 0.8}, "trunc": {trunc, 0.8}, "sign": {sign, 1},
 	"relu": {relu, 0.8}, "leaky_relu": {leakyReLU, 0.8}, "clip": {clip, 1.5}, "scale": {scale, 0.5}, "hardswish": {hardSwish, 2.5},
 	"add": {add, 0.6}, "sub": {sub, 0.6}, "mul": {mul, 0.6}, "div": {div, 1.5}, "maximum": {maximum, 1.2}, "minimum": {minimum, 1.2},
-	"fma": {fma, 0.8}, "lerp": {lerp, 1},
+	"fma": {fma, 1.5}, "lerp": {lerp, 1.7},
 
 	"exp": {each(expf), 6}, "log": {each(logf), 10}, "log2": {each(log2f), 12}, "sin": {each(sinf), 15}, "cos": {each(cosf), 15},
 	"tanh": {each(tanhf), 8}, "sigmoid": {each(sigmoidf), 8}, "gelu": {each(geluf), 8}, "gelu_erf": {each(geluErff), 20},
@@ -201,17 +201,18 @@ func minimum(y, a, b, _, _ []float32) {
 	}
 }
 
-// fma rounds twice on every machine: the conversion keeps the compiler from fusing.
+// fma: the product is exact in float64, so that it cannot overflow before the sum does, as in a fused instruction.
 func fma(y, a, b, c, _ []float32) {
 	a, b, c = a[:len(y)], b[:len(y)], c[:len(y)]
 	for i := range y {
-		y[i] = float32(a[i]*b[i]) + c[i]
+		y[i] = float32(float64(a[i])*float64(b[i]) + float64(c[i]))
 	}
 }
 
 func lerp(y, a, b, t, _ []float32) {
 	a, b, t = a[:len(y)], b[:len(y)], t[:len(y)]
 	for i := range y {
-		y[i] = a[i] + float32(t[i]*(b[i]-a[i]))
+		from := float64(a[i])
+		y[i] = float32(from + float64(t[i])*(float64(b[i])-from))
 	}
 }

@@ -111,10 +111,9 @@ func (m *matmul) lower() error {
 	return nil
 }
 
-// problem names the choice of a variant: sizes in powers of two, and what else changes code.
+// problem names the choice of a variant: sizes, and what else changes code.
 func (m *matmul) problem() string {
-	b := func(n int) int { return mathbits.Len(uint(n)) }
-	return fmt.Sprintf("b%d-m%d-n%d-k%d-%s", b(m.Batch), b(m.M), b(m.N), b(m.K), product{m.TransA, m.TransB, m.VecA, m.VecB, m.Tail, "", 0}.key())
+	return fmt.Sprintf("%d*%dx%dx%d%s", m.Batch, m.M, m.K, m.N, product{m.TransA, m.TransB, m.VecA, m.VecB, m.Tail, "", 0}.key())
 }
 
 func (m *matmul) fits(t tile, p product) bool {

@@ -1,0 +1,125 @@
+package wgsl
+
+import (
+	"fmt"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
+)
+
+func init() { lowerings[op.Conv2D] = conv2d }
+
+// convolution describes one specialisation of conv2d.wgsl: an invocation computes channels × pixels outputs.
+type convolution struct {
+	Lanes, Channels, Pixels int
+	Padded, Bias            bool
+	Act                     compute.Activation
+}
+
+// Vectors is the number of vectors of four that hold the sums of one channel.
+func (c convolution) Vectors() int { return c.Pixels / 4 }
+
+func (c convolution) kernel() *Kernel {
+	key := fmt.Sprintf("conv2d/%d/%dx%d/%v/%v/%d", c.Lanes, c.Channels, c.Pixels, c.Padded, c.Bias, c.Act)
+	return cached(key, func() *Kernel {
+		functions, expr, err := activation(c.Act)
+		if err != nil {
+			panic(err) // the catalogue's check has admitted it
+		}
+		k := &Kernel{Bindings: []Access{Read, Read, ReadWrite}, Uniform: 80, Workgroup: [3]uint32{uint32(c.Lanes), 1, 1}}
+		if c.Bias {
+			k.Bindings = []Access{Read, Read, Read, ReadWrite}
+		}
+		k.Source = render("conv2d.wgsl", struct {
+			convolution
+			Functions, Expr string
+		}{c, functions, expr})
+		return k
+	})
+}
+
+// convBlocks are the variants: the more channels and pixels an invocation has, the more it does with what it reads.
+var convBlocks = []struct{ channels, pixels int }{{4, 4}, {1, 4}, {1, 8}, {4, 8}, {8, 8}}
+
+func conv2d(s *step) error {
+	o := s.Attr.Options.(compute.Conv2DOptions)
+	d, err := op.ConvShape(s.in[0].Shape, s.in[1].Shape, o)
+	if err != nil {
+		return err
+	}
+	if d.KH == 1 && d.KW == 1 && d.Pad == [2]int{} && d.Stride == [2]int{1, 1} && d.Groups == 1 {
+		return pointwise(s, d, o)
+	}
+	image, result := d.C*d.H*d.W, d.OutC*d.OutH*d.OutW
+	images, err := s.planes(d.N, image, result, "an image", "convolve bands of its rows")
+	if err != nil {
+		return err
+	}
+	if weights := s.in[1].Len(); BufferSize(4*weights) > s.caps.MaxBinding {
+		return s.tooLarge("weights", weights, "convolve groups of output channels")
+	}
+	c := convolution{Lanes: min(s.workgroup(), 64), Padded: d.Pad != [2]int{}, Bias: len(s.in) == 3, Act: o.Act}
+	c.Channels, c.Pixels = s.convBlock(d)
+	tiles, blocks := ceilDiv(d.OutH*d.OutW, c.Lanes*c.Pixels), ceilDiv(d.OutC/d.Groups, c.Channels)
+	for n := 0; n < d.N; n += images {
+		count := min(images, d.N-n)
+		x, x0 := s.window(operand(0), n*image, count*image)
+		y, y0 := s.window(Buffer{Role: Result}, n*result, count*result)
+		bind := []Buffer{x, operand(1)}
+		if c.Bias {
+			bind = append(bind, operand(2))
+		}
+		total := count * d.Groups * blocks * tiles
+		s.dispatch(c.kernel(), s.linear(total), words(d.H, d.W, d.OutH, d.OutW, d.KH, d.KW, d.Stride[0], d.Stride[1], d.Pad[0], d.Pad[1],
+			d.Dilation[0], d.Dilation[1], d.C/d.Groups, d.OutC/d.Groups, d.Groups, total, tiles, blocks, x0, y0), append(bind, y)...)
+	}
+	return nil
+}
+
+// convBlock chooses among the blocks that are not wider than a group has channels.
+func (s *step) convBlock(d op.ConvDims) (channels, pixels int) {
+	var names []string
+	var blocks []struct{ channels, pixels int }
+	for _, b := range convBlocks {
+		if b.channels < 2*d.OutC/d.Groups || b.channels == 1 {
+			blocks = append(blocks, b)
+			names = append(names, fmt.Sprintf("block%dx%d", b.channels, b.pixels))
+		}
+	}
+	problem := fmt.Sprintf("%d*%d of %dx%d, %dx%dx%d, %d groups, padded %v", d.N, d.OutC, d.OutH, d.OutW, d.C, d.KH, d.KW, d.Groups, d.Pad != [2]int{})
+	b := blocks[s.choose("conv2d", problem, names)]
+	return b.channels, b.pixels
+}
+
+// pointwise is a filter of one element: for each image the product of the weights [o c] and the planes [c h·w].
+func pointwise(s *step, d op.ConvDims, o compute.Conv2DOptions) error {
+	size := d.H * d.W
+	m := matmul{step: s, a: operand(1), b: operand(0), product: product{Act: o.Act},
+		MatMulDims: op.MatMulDims{Batch: d.N, M: d.OutC, K: d.C, N: size, StrideB: d.C * size}}
+	if len(s.in) == 3 {
+		m.Bias, m.bias = "row", operand(2)
+	}
+	return m.lower()
+}
+
+// planes returns how many of n successive pieces, each reading and writing so many elements, one dispatch may bind.
+func (s *step) planes(n, read, written int, what, wayOut string) (int, error) {
+	elements := max(read, written, 1)
+	if BufferSize(4*elements*n) <= s.caps.MaxBinding {
+		return n, nil
+	}
+	fit := (int(s.caps.MaxBinding) - s.align()) / 4 / elements
+	if fit == 0 {
+		return 0, s.tooLarge(what+", aligned,", elements+s.align()/4, wayOut)
+	}
+	return fit, nil
+}
+
+// words are integers as the contents of a uniform.
+func words(v ...int) []uint32 {
+	w := make([]uint32, len(v))
+	for i := range v {
+		w[i] = uint32(v[i])
+	}
+	return w
+}

@@ -9,7 +9,7 @@ import (
 // The functions of one element compute in float64 and round once, so that their error is little more than that of the
 // rounding: 0.5 ULP, 0.51 with exp64.
 
-// exp64 is eˣ to about 2⁻³² for |x| up to 200, where every float32 result is 0 or +Inf already; beyond, it is that of ±200.
+// exp64 is eˣ to within 2⁻³¹ for |x| up to 200, where every float32 result is 0 or +Inf already; beyond, it is that of ±200.
 // NaN gives NaN.
 //
 // With k = round(x/ln 2) and r = x − k·ln 2, eˣ = 2ᵏ·eʳ, |r| ≤ 0.347, and the Taylor polynomial of eʳ to degree 8 has an

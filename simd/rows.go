@@ -10,15 +10,15 @@ import (
 // all that reads x comes before.
 type rowOp struct {
 	passes []rowPass
-	write  func(y, x, gamma, beta []float32, r *rowState)
+	write  func(y, x, gamma, beta []float32, r rowState)
 	ns     float64 // per element and pass
 }
 
 type rowPass struct {
-	block func(y, x []float32, r *rowState) float64
+	block func(y, x []float32, r rowState) float64
 	merge func(a, b float64) float64
 	start float64
-	then  func(v float64, r *rowState) float64 // of the whole row; nil for itself
+	then  func(v float64, r rowState) float64 // of the whole row; nil for itself
 }
 
 // rowState is what the passes have found.
@@ -42,14 +42,14 @@ func rowwise(o rowOp) func(*call) work {
 			eps = float64(c.attr.Scalars[0])
 		}
 		fresh := rowState{n: float64(cols), eps: eps}
-		write := func(a *args, row, lo, hi int, r *rowState) {
+		write := func(a *args, row, lo, hi int, r rowState) {
 			var v [2][]float32
 			for i, in := range a.in[1:] {
 				v[i] = in.f32()[lo:hi]
 			}
 			o.write(a.out.f32()[row*cols+lo:row*cols+hi], a.in[0].f32()[row*cols+lo:row*cols+hi], v[0], v[1], r)
 		}
-		block := func(a *args, pass, row, lo, hi int, r *rowState) float64 {
+		block := func(a *args, pass, row, lo, hi int, r rowState) float64 {
 			return o.passes[pass].block(a.out.f32()[row*cols+lo:row*cols+hi], a.in[0].f32()[row*cols+lo:row*cols+hi], r)
 		}
 		perRow := (cols + rowBlock - 1) / rowBlock
@@ -60,11 +60,11 @@ func rowwise(o rowOp) func(*call) work {
 					for p := range o.passes {
 						v := o.passes[p].start
 						for from := 0; from < cols; from += rowBlock {
-							v = o.passes[p].merge(v, block(a, p, row, from, min(from+rowBlock, cols), &r))
+							v = o.passes[p].merge(v, block(a, p, row, from, min(from+rowBlock, cols), r))
 						}
-						r.found[p] = o.passes[p].end(v, &r)
+						r.found[p] = o.passes[p].end(v, r)
 					}
-					write(a, row, 0, cols, &r)
+					write(a, row, 0, cols, r)
 				}
 			})
 		}
@@ -77,7 +77,7 @@ func rowwise(o rowOp) func(*call) work {
 				for _, part := range a.scratch.f64()[p*units+row*perRow:][:perRow] {
 					v = o.passes[p].merge(v, part)
 				}
-				r.found[p] = o.passes[p].end(v, &r)
+				r.found[p] = o.passes[p].end(v, r)
 			}
 			return r
 		}
@@ -92,9 +92,9 @@ func rowwise(o rowOp) func(*call) work {
 					}
 					to := min(from+rowBlock, cols)
 					if p == len(o.passes) {
-						write(a, row, from, to, &r)
+						write(a, row, from, to, r)
 					} else {
-						a.scratch.f64()[p*units+u] = block(a, p, row, from, to, &r)
+						a.scratch.f64()[p*units+u] = block(a, p, row, from, to, r)
 					}
 				}
 			}})
@@ -103,7 +103,7 @@ func rowwise(o rowOp) func(*call) work {
 	}
 }
 
-func (p *rowPass) end(v float64, r *rowState) float64 {
+func (p *rowPass) end(v float64, r rowState) float64 {
 	if p.then == nil {
 		return v
 	}
@@ -113,10 +113,10 @@ func (p *rowPass) end(v float64, r *rowState) float64 {
 func addf(a, b float64) float64 { return a + b }
 
 var maxPass = rowPass{start: math.Inf(-1), merge: func(a, b float64) float64 { return max(a, b) },
-	block: func(_, x []float32, _ *rowState) float64 { return float64(largest(x)) }}
+	block: func(_, x []float32, _ rowState) float64 { return float64(largest(x)) }}
 
 var softmax = rowOp{ns: 3, passes: []rowPass{maxPass, {merge: addf,
-	block: func(y, x []float32, r *rowState) float64 {
+	block: func(y, x []float32, r rowState) float64 {
 		m, s := r.found[0], 0.0
 		for i, v := range x {
 			e := exp64(float64(v) - m)
@@ -125,7 +125,7 @@ var softmax = rowOp{ns: 3, passes: []rowPass{maxPass, {merge: addf,
 		}
 		return s
 	}}},
-	write: func(y, _, _, _ []float32, r *rowState) {
+	write: func(y, _, _, _ []float32, r rowState) {
 		f := 1 / r.found[1]
 		for i, v := range y {
 			y[i] = float32(float64(v) * f)
@@ -133,14 +133,14 @@ var softmax = rowOp{ns: 3, passes: []rowPass{maxPass, {merge: addf,
 	}}
 
 var logSoftmax = rowOp{ns: 3, passes: []rowPass{maxPass, {merge: addf,
-	block: func(_, x []float32, r *rowState) float64 {
+	block: func(_, x []float32, r rowState) float64 {
 		m, s := r.found[0], 0.0
 		for _, v := range x {
 			s += exp64(float64(v) - m)
 		}
 		return s
 	}}},
-	write: func(y, x, _, _ []float32, r *rowState) {
+	write: func(y, x, _, _ []float32, r rowState) {
 		m, l := r.found[0], math.Log(r.found[1])
 		for i, v := range x {
 			y[i] = float32(float64(v) - m - l)
@@ -148,11 +148,11 @@ var logSoftmax = rowOp{ns: 3, passes: []rowPass{maxPass, {merge: addf,
 	}}
 
 var layerNorm = rowOp{ns: 0.8, passes: []rowPass{
-	{merge: addf, block: func(_, x []float32, _ *rowState) float64 { return sum(x) },
-		then: func(s float64, r *rowState) float64 { return s / r.n }},
-	{merge: addf, block: func(_, x []float32, r *rowState) float64 { return squaresAround(x, r.found[0]) },
-		then: func(s float64, r *rowState) float64 { return 1 / math.Sqrt(s/r.n+r.eps) }}},
-	write: func(y, x, gamma, beta []float32, r *rowState) {
+	{merge: addf, block: func(_, x []float32, _ rowState) float64 { return sum(x) },
+		then: func(s float64, r rowState) float64 { return s / r.n }},
+	{merge: addf, block: func(_, x []float32, r rowState) float64 { return squaresAround(x, r.found[0]) },
+		then: func(s float64, r rowState) float64 { return 1 / math.Sqrt(s/r.n+r.eps) }}},
+	write: func(y, x, gamma, beta []float32, r rowState) {
 		mean, rstd := r.found[0], r.found[1]
 		x, gamma, beta = x[:len(y)], gamma[:len(y)], beta[:len(y)]
 		for i := range y {
@@ -161,9 +161,9 @@ var layerNorm = rowOp{ns: 0.8, passes: []rowPass{
 	}}
 
 var rmsNorm = rowOp{ns: 0.8, passes: []rowPass{
-	{merge: addf, block: func(_, x []float32, _ *rowState) float64 { return dot(x, x) },
-		then: func(s float64, r *rowState) float64 { return 1 / math.Sqrt(s/r.n+r.eps) }}},
-	write: func(y, x, gamma, _ []float32, r *rowState) {
+	{merge: addf, block: func(_, x []float32, _ rowState) float64 { return dot(x, x) },
+		then: func(s float64, r rowState) float64 { return 1 / math.Sqrt(s/r.n+r.eps) }}},
+	write: func(y, x, gamma, _ []float32, r rowState) {
 		f := r.found[0]
 		x, gamma = x[:len(y)], gamma[:len(y)]
 		for i := range y {

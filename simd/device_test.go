@@ -1,0 +1,381 @@
+package simd_test
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wavelane/wavelane/batch"
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/simd"
+)
+
+func random(t testing.TB, n int) []float32 {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	x := make([]float32, n)
+	for i := range x {
+		x[i] = 2*r.Float32() - 1
+	}
+	return x
+}
+
+func TestOptions(t *testing.T) {
+	for _, o := range []simd.Option{nil, simd.WithWorkers(0), simd.WithWorkers(-1), simd.WithWorkers(1 << 20), simd.WithMemoryLimit(0), simd.WithLogger(nil)} {
+		_, err := simd.Open(o)
+		require.ErrorIs(t, err, compute.ErrArgument)
+	}
+	d := open(t, simd.WithWorkers(3))
+	require.Equal(t, simd.Info{Name: runtime.GOOS + "/" + runtime.GOARCH, Tier: "go", Workers: 3, Cores: runtime.NumCPU()}, d.Info())
+}
+
+func TestClosed(t *testing.T) {
+	ctx := context.Background()
+	d := open(t)
+	x, err := d.Upload(ctx, []float32{1, 2})
+	require.NoError(t, err)
+	y, err := d.Upload(ctx, []float32{1, 2})
+	require.NoError(t, err)
+	k, err := simd.NewKernel(d, "nothing", func(compute.Operand, []compute.Operand, any) error { return nil })
+	require.NoError(t, err)
+	require.NotNil(t, k)
+
+	require.NoError(t, y.Close())
+	require.NoError(t, y.Close())
+	require.ErrorIs(t, wait(y.ReadAsync(make([]float32, 2))), compute.ErrClosed)
+	b := batch.New(d)
+	b.Read(b.ReLU(b.Import(y)))
+	require.ErrorIs(t, wait(b.Start()), compute.ErrClosed)
+
+	b = batch.New(d)
+	b.Read(b.ReLU(b.Import(x)))
+	plan, err := b.Compile(ctx)
+	require.NoError(t, err)
+	require.NoError(t, wait(plan.Start()))
+
+	require.NoError(t, d.Close())
+	require.NoError(t, d.Close())
+	require.Zero(t, d.Memory().InUse+d.Memory().Cached)
+	require.ErrorIs(t, wait(plan.Start()), compute.ErrClosed)
+	require.NoError(t, plan.Close())
+	require.ErrorIs(t, wait(d.ReLUAsync(make([]float32, 2), []float32{1, 2})), compute.ErrClosed)
+	require.ErrorIs(t, wait(x.ReadAsync(make([]float32, 2))), compute.ErrClosed)
+	_, err = d.Upload(ctx, []float32{1})
+	require.ErrorIs(t, err, compute.ErrClosed)
+	_, err = simd.NewKernel(d, "late", func(compute.Operand, []compute.Operand, any) error { return nil })
+	require.ErrorIs(t, err, compute.ErrClosed)
+}
+
+// wait awaits without a limit; blocking methods do not exist on every platform.
+func wait(f *compute.Future) error { return f.Await(context.Background()) }
+
+// foreign is a tensor of no device.
+type foreign struct{ compute.Tensor }
+
+func (foreign) Shape() []int         { return []int{2} }
+func (foreign) DType() compute.DType { return compute.Float32 }
+
+func TestForeignTensors(t *testing.T) {
+	d, other := open(t), open(t)
+	x, err := other.Upload(context.Background(), []float32{1, 2})
+	require.NoError(t, err)
+	for _, c := range []struct {
+		tensor compute.Tensor
+		want   error
+	}{{x, compute.ErrForeignTensor}, {foreign{}, compute.ErrForeignTensor}, {nil, compute.ErrArgument}, {(*simd.Tensor)(nil), compute.ErrArgument}} {
+		p := &op.Program{}
+		y, err := p.Apply(op.ReLU, op.Attr{}, p.Add(op.F32(2), op.FromTensor))
+		require.NoError(t, err)
+		p.Read = []op.Slot{y}
+		e, err := d.Compile(p)
+		require.NoError(t, err)
+		require.ErrorIs(t, wait(e.Start(&op.IO{Tensors: []compute.Tensor{c.tensor}, Read: []any{make([]float32, 2)}})), c.want)
+	}
+	require.NoError(t, wait(d.ReLUAsync(make([]float32, 2), []float32{1, 2})))
+}
+
+func TestUploadErrors(t *testing.T) {
+	ctx := context.Background()
+	d := open(t, simd.WithMemoryLimit(1<<20))
+	for _, c := range []struct {
+		data  any
+		shape []int
+		want  error
+	}{
+		{nil, nil, compute.ErrArgument}, {[]float64{1}, nil, compute.ErrDType}, {[]float32{1, 2}, []int{3}, compute.ErrShape},
+		{[]float32{}, []int{-1}, compute.ErrShape}, {make([]float32, 1<<19), nil, compute.ErrOutOfMemory},
+	} {
+		_, err := d.Upload(ctx, c.data, c.shape...)
+		require.ErrorIs(t, err, c.want, "%T %v", c.data, c.shape)
+	}
+	done, cancel := context.WithCancel(ctx)
+	cancel()
+	_, err := d.Upload(done, []float32{1})
+	require.ErrorIs(t, err, context.Canceled)
+	x, err := d.Upload(ctx, []float32{1, 2, 3, 4}, 2, 2)
+	require.NoError(t, err)
+	require.Equal(t, []int{2, 2}, x.Shape())
+	require.ErrorIs(t, wait(x.ReadAsync(make([]float32, 3))), compute.ErrShape)
+}
+
+// A program that nobody built with Apply is refused, not executed.
+func TestInvalidPrograms(t *testing.T) {
+	d := open(t)
+	f := op.F32(2)
+	values := []op.Value{{Type: f, Source: op.FromHost}, {Type: f, Source: op.FromStep}}
+	relu := func(in, out op.Slot) op.Step { return op.Step{Entry: op.ReLU, In: []op.Slot{in}, Out: out} }
+	for name, p := range map[string]*op.Program{
+		"operand out of range":    {Values: values, Host: []op.Slot{0}, Steps: []op.Step{relu(7, 1)}},
+		"operand before its step": {Values: values, Host: []op.Slot{0}, Steps: []op.Step{relu(1, 1)}},
+		"result out of range":     {Values: values, Host: []op.Slot{0}, Steps: []op.Step{relu(0, -1)}},
+		"result twice":            {Values: values, Host: []op.Slot{0}, Steps: []op.Step{relu(0, 1), relu(0, 1)}},
+		"result never":            {Values: values, Host: []op.Slot{0}, Read: []op.Slot{1}},
+		"input out of range":      {Values: values, Host: []op.Slot{9}},
+		"no entry":                {Values: values, Host: []op.Slot{0}, Steps: []op.Step{{In: []op.Slot{0}, Out: 1}}},
+	} {
+		_, err := d.Compile(p)
+		require.ErrorIs(t, err, compute.ErrArgument, name)
+	}
+	wrong := []op.Value{{Type: f, Source: op.FromHost}, {Type: op.F32(3), Source: op.FromStep}}
+	_, err := d.Compile(&op.Program{Values: wrong, Host: []op.Slot{0}, Steps: []op.Step{relu(0, 1)}})
+	require.ErrorIs(t, err, compute.ErrShape)
+}
+
+// A program of every kind of kernel gives the same bits whatever the number of workers.
+func TestWorkersDoNotShow(t *testing.T) {
+	const m, k, n = 150, 3000, 170
+	x, y, z := random(t, m*k), random(t, k*n), random(t, 40*3*3*16)
+	var want []*batch.Result
+	for _, workers := range []int{1, 2, 7} {
+		b := batch.New(open(t, simd.WithWorkers(workers)))
+		a, w := b.Upload(x, m, k), b.Upload(y, k, n)
+		product := b.MatMul(a, w, compute.MatMulOptions{Act: compute.GELU})
+		long := b.Reshape(a, 1, m*k)
+		images := b.Slice(b.Reshape(a, 1, 18, 100, 250), compute.SliceOptions{Start: []int{0, 0, 0, 0}, Size: []int{1, 16, 90, 250}})
+		var got []*batch.Result
+		for _, v := range []batch.Value{
+			product, b.Softmax(product), b.Softmax(long), b.LogSoftmax(long), b.Sum(a, compute.AllAxes), b.Sum(a, compute.LastAxis),
+			b.NormL2(long, compute.AllAxes), b.Dot(a, b.Tanh(a), compute.AllAxes), b.Add(a, b.Sum(w, compute.AllAxes)),
+			b.MatVec(a, b.Reshape(b.Slice(w, compute.SliceOptions{Start: []int{0, 3}, Size: []int{k, 1}}), k)),
+			b.Conv2D(images, b.Upload(z, 40, 16, 3, 3), compute.Conv2DOptions{Pad: [2]int{1, 1}}), b.Transpose(a, compute.TransposeOptions{}),
+			b.MatMul(long, b.Transpose(long, compute.TransposeOptions{}), compute.MatMulOptions{}),
+		} {
+			got = append(got, b.Read(v))
+		}
+		require.NoError(t, wait(b.Start()))
+		for i := range got {
+			g := got[i].Float32s()
+			require.NotEmpty(t, g)
+			if want != nil {
+				require.Equal(t, want[i].Float32s(), g, "result %d with %d workers", i, workers)
+			}
+		}
+		if want == nil {
+			want = got
+		}
+	}
+}
+
+// Destinations that overlap operands in all sorts of ways give what copies would have given.
+func TestOverlap(t *testing.T) {
+	const n = 40_000
+	d := open(t)
+	source := random(t, 3*n)
+	for _, shift := range []int{0, 1, -1, 7, n / 2, -n / 2, n} {
+		memory := append([]float32{}, source...)
+		x, y := memory[n:2*n], memory[n+shift:2*n+shift]
+		require.NoError(t, wait(d.ScaleAsync(y, x, 3)))
+		for i := range n {
+			require.Equal(t, 3*source[n+i], y[i], "shift %d, element %d", shift, i)
+		}
+	}
+	// The result of the first step lies on the operand of the second.
+	memory := append([]float32{}, source...)
+	x, w := memory[:n], memory[n:2*n]
+	b := batch.New(d)
+	a, c := b.Upload(x), b.Upload(w)
+	double := b.Scale(a, 2)
+	b.ReadInto(double, w)
+	b.ReadInto(b.Add(double, c), x)
+	require.NoError(t, wait(b.Start()))
+	for i := range n {
+		require.Equal(t, 2*source[i], w[i])
+		require.Equal(t, 2*source[i]+source[n+i], x[i])
+	}
+	// Two inputs change places.
+	b = batch.New(d)
+	a, c = b.Upload(x), b.Upload(w)
+	b.ReadInto(a, w)
+	b.ReadInto(c, x)
+	require.NoError(t, wait(b.Start()))
+	for i := range n {
+		require.Equal(t, 2*source[i], x[i])
+		require.Equal(t, 2*source[i]+source[n+i], w[i])
+	}
+}
+
+// A call that its context ends returns soon, and from then on its slices are left alone.
+func TestCancel(t *testing.T) {
+	const n = 1200
+	d := open(t)
+	a, b := random(t, n*n), random(t, n*n)
+	c := make([]float32, n*n)
+	for _, after := range []time.Duration{0, time.Millisecond, 20 * time.Millisecond} {
+		ctx, cancel := context.WithTimeout(context.Background(), after)
+		f := d.MatMulAsync(c, a, b, n, n, n)
+		err := f.AwaitOrAbandon(ctx)
+		cancel()
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		before := append([]float32{}, c...)
+		for i := range a { // the race detector sees any later reading, too
+			a[i] = -a[i]
+		}
+		time.Sleep(20 * time.Millisecond)
+		require.Equal(t, before, c)
+	}
+	require.NoError(t, wait(d.ReLUAsync(c, a)), "the device is still usable")
+}
+
+// A run that waits behind another one is given up without waiting for it.
+func TestCancelInQueue(t *testing.T) {
+	d := open(t, simd.WithWorkers(1))
+	const n = 900
+	a := random(t, n*n)
+	busy := d.MatMulAsync(make([]float32, n*n), a, a, n, n, n)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	y := make([]float32, n*n)
+	require.ErrorIs(t, d.ExpAsync(y, a).AwaitOrAbandon(ctx), context.Canceled)
+	require.NoError(t, busy.Err(), "still running")
+	select {
+	case <-busy.Done():
+		t.Fatal("the wait was for the run before")
+	default:
+	}
+	require.NoError(t, wait(busy))
+	require.Equal(t, make([]float32, n*n), y)
+}
+
+// Tensors that a program keeps are there even when nobody waits for the program.
+func TestKeptTensorsSurviveCancel(t *testing.T) {
+	d := open(t)
+	x := random(t, 500*500)
+	b := batch.New(d)
+	v := b.Upload(x, 500, 500)
+	kept := b.Keep(b.MatMul(v, v, compute.MatMulOptions{}))
+	result := make([]float32, len(x))
+	b.ReadInto(v, result)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	f := b.Start()
+	require.ErrorIs(t, f.AwaitOrAbandon(ctx), context.Canceled)
+	source := append([]float32{}, x...)
+	clear(x)
+	tensor := kept.Tensor()
+	got, want := make([]float32, len(x)), make([]float32, len(x))
+	require.NoError(t, wait(tensor.ReadAsync(got)))
+	require.NoError(t, wait(d.MatMulAsync(want, source, source, 500, 500, 500)))
+	require.Equal(t, want, got)
+	require.Equal(t, make([]float32, len(x)), result)
+	require.NoError(t, tensor.Close())
+}
+
+func TestManyGoroutinesShareADevice(t *testing.T) {
+	d := open(t, simd.WithWorkers(4))
+	x := random(t, 50_000)
+	b := batch.New(d)
+	v := b.Upload(x)
+	b.Read(b.Sum(b.Mul(v, v), compute.AllAxes))
+	p := &op.Program{}
+	in := p.Add(op.F32(len(x)), op.FromHost)
+	square, err := p.Apply(op.Mul, op.Attr{}, in, in)
+	require.NoError(t, err)
+	sum, err := p.Apply(op.Sum, op.Attr{Options: compute.AllAxes}, square)
+	require.NoError(t, err)
+	p.Read, p.Keep = []op.Slot{sum}, []op.Slot{square}
+	e, err := d.Compile(p)
+	require.NoError(t, err)
+	want := 0.0
+	for _, v := range x {
+		want += float64(v * v)
+	}
+	var wg sync.WaitGroup
+	for g := range 8 {
+		wg.Go(func() {
+			got, y := make([]float32, 1), make([]float32, len(x))
+			for i := range 30 {
+				io := &op.IO{Host: []any{x}, Read: []any{got}}
+				f := e.Start(io)
+				kept := io.Keep[0]
+				if (g+i)%2 == 0 { // used before it is computed
+					if !(wait(kept.ReadAsync(y)) == nil && y[i] == x[i]*x[i]) {
+						t.Errorf("kept value of goroutine %d", g)
+					}
+				}
+				if err := wait(f); err != nil || math.Abs(float64(got[0])-want) > 1e-6*want {
+					t.Errorf("goroutine %d got %v, %v; want %v", g, got[0], err, want)
+				}
+				kept.Close()
+				if err := wait(d.ExpAsync(y, x)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	require.NoError(t, e.Close())
+	require.ErrorIs(t, wait(e.Start(&op.IO{Host: []any{x}, Read: []any{make([]float32, 1)}})), compute.ErrClosed)
+	require.Eventually(t, func() bool { return d.Memory().InUse == 0 }, 5*time.Second, time.Millisecond)
+}
+
+// Forgotten tensors give their memory back.
+func TestForgottenTensor(t *testing.T) {
+	d := open(t)
+	func() {
+		x, err := d.Upload(context.Background(), make([]float32, 1000))
+		require.NoError(t, err)
+		require.NotZero(t, d.Memory().InUse)
+		require.NotNil(t, x)
+	}()
+	require.Eventually(t, func() bool { runtime.GC(); return d.Memory().InUse == 0 }, 5*time.Second, time.Millisecond)
+	d.Trim()
+	require.Zero(t, d.Memory().Cached)
+}
+
+// Replay allocates the future and what belongs to it, and nothing for data.
+func TestReplayAllocations(t *testing.T) {
+	d := open(t)
+	for _, n := range []int{100, 300_000} {
+		p := &op.Program{}
+		v := p.Add(op.F32(n), op.FromHost)
+		for range 10 {
+			var err error
+			v, err = p.Apply(op.Scale, op.Attr{Scalars: []float32{1.5}}, v)
+			require.NoError(t, err)
+		}
+		s, err := p.Apply(op.Softmax, op.Attr{}, v)
+		require.NoError(t, err)
+		p.Read = []op.Slot{s}
+		e, err := d.Compile(p)
+		require.NoError(t, err)
+		io := &op.IO{Host: []any{make([]float32, n)}, Read: []any{make([]float32, n)}}
+		run := func() { require.NoError(t, wait(e.Start(io))) }
+		run()
+		require.LessOrEqual(t, testing.AllocsPerRun(50, run), 8.0)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for range 50 {
+			run()
+		}
+		runtime.ReadMemStats(&after)
+		require.Less(t, (after.TotalAlloc-before.TotalAlloc)/50, uint64(4096), "bytes per run of %d elements", n)
+	}
+}

@@ -9,18 +9,20 @@ import (
 
 func init() { lowerings[op.Conv2D] = conv2d }
 
-// convolution describes one specialisation of conv2d.wgsl: an invocation computes channels × pixels outputs.
+// convolution describes one specialisation of conv2d.wgsl or, sliding, conv2d_slide.wgsl: an invocation computes channels ×
+// pixels outputs.
 type convolution struct {
-	Lanes, Channels, Pixels int
-	Padded, Bias            bool
-	Act                     compute.Activation
+	convBlock
+	Lanes        int
+	Padded, Bias bool
+	Act          compute.Activation
 }
 
 // Vectors is the number of vectors of four that hold the sums of one channel.
 func (c convolution) Vectors() int { return c.Pixels / 4 }
 
 func (c convolution) kernel() *Kernel {
-	key := fmt.Sprintf("conv2d/%d/%dx%d/%v/%v/%d", c.Lanes, c.Channels, c.Pixels, c.Padded, c.Bias, c.Act)
+	key := fmt.Sprintf("conv2d/%s/%d/%v/%v/%d", c.convBlock, c.Lanes, c.Padded, c.Bias, c.Act)
 	return cached(key, func() *Kernel {
 		functions, expr, err := activation(c.Act)
 		if err != nil {
@@ -30,7 +32,11 @@ func (c convolution) kernel() *Kernel {
 		if c.Bias {
 			k.Bindings = []Access{Read, Read, Read, ReadWrite}
 		}
-		k.Source = render("conv2d.wgsl", struct {
+		file := "conv2d.wgsl"
+		if c.Slide {
+			file = "conv2d_slide.wgsl"
+		}
+		k.Source = render(file, struct {
 			convolution
 			Functions, Expr string
 		}{c, functions, expr})
@@ -38,8 +44,21 @@ func (c convolution) kernel() *Kernel {
 	})
 }
 
-// convBlocks are the variants: the more channels and pixels an invocation has, the more it does with what it reads.
-var convBlocks = []struct{ channels, pixels int }{{4, 4}, {1, 4}, {1, 8}, {4, 8}, {8, 8}}
+// convBlock is a variant: the more channels and pixels an invocation has, the more it does with what it reads. Sliding reads
+// less, but neighbouring invocations do not read side by side. The first that fits a problem is its default.
+type convBlock struct {
+	Slide            bool
+	Channels, Pixels int
+}
+
+func (b convBlock) String() string {
+	if b.Slide {
+		return fmt.Sprintf("slide%dx%d", b.Channels, b.Pixels)
+	}
+	return fmt.Sprintf("block%dx%d", b.Channels, b.Pixels)
+}
+
+var convBlocks = []convBlock{{false, 4, 4}, {true, 1, 8}, {false, 1, 4}, {false, 1, 8}, {false, 4, 8}, {false, 8, 8}, {true, 4, 8}, {true, 8, 8}}
 
 func conv2d(s *step) error {
 	o := s.Attr.Options.(compute.Conv2DOptions)
@@ -58,9 +77,11 @@ func conv2d(s *step) error {
 	if weights := s.in[1].Len(); BufferSize(4*weights) > s.caps.MaxBinding {
 		return s.tooLarge("weights", weights, "convolve groups of output channels")
 	}
-	c := convolution{Lanes: min(s.workgroup(), 64), Padded: d.Pad != [2]int{}, Bias: len(s.in) == 3, Act: o.Act}
-	c.Channels, c.Pixels = s.convBlock(d)
+	c := convolution{convBlock: s.convBlock(d), Lanes: min(s.workgroup(), 64), Padded: d.Pad != [2]int{}, Bias: len(s.in) == 3, Act: o.Act}
 	tiles, blocks := ceilDiv(d.OutH*d.OutW, c.Lanes*c.Pixels), ceilDiv(d.OutC/d.Groups, c.Channels)
+	if c.Slide {
+		tiles = ceilDiv(d.OutH*ceilDiv(d.OutW, c.Pixels), c.Lanes)
+	}
 	for n := 0; n < d.N; n += images {
 		count := min(images, d.N-n)
 		x, x0 := s.window(operand(0), n*image, count*image)
@@ -77,18 +98,19 @@ func conv2d(s *step) error {
 }
 
 // convBlock chooses among the blocks that are not wider than a group has channels.
-func (s *step) convBlock(d op.ConvDims) (channels, pixels int) {
+func (s *step) convBlock(d op.ConvDims) convBlock {
 	var names []string
-	var blocks []struct{ channels, pixels int }
+	var blocks []convBlock
 	for _, b := range convBlocks {
-		if b.channels < 2*d.OutC/d.Groups || b.channels == 1 {
+		wide := b.Channels >= 2*d.OutC/d.Groups && b.Channels > 1
+		if !wide && (!b.Slide || d.Stride[1] == 1 && d.Dilation[1] == 1) {
 			blocks = append(blocks, b)
-			names = append(names, fmt.Sprintf("block%dx%d", b.channels, b.pixels))
+			names = append(names, b.String())
 		}
 	}
-	problem := fmt.Sprintf("%d*%d of %dx%d, %dx%dx%d, %d groups, padded %v", d.N, d.OutC, d.OutH, d.OutW, d.C, d.KH, d.KW, d.Groups, d.Pad != [2]int{})
-	b := blocks[s.choose("conv2d", problem, names)]
-	return b.channels, b.pixels
+	problem := fmt.Sprintf("%d*%d of %dx%d, %dx%dx%d, %d groups, stride %d, padded %v", d.N, d.OutC, d.OutH, d.OutW, d.C, d.KH, d.KW, d.Groups,
+		d.Stride, d.Pad != [2]int{})
+	return blocks[s.choose("conv2d", problem, names)]
 }
 
 // pointwise is a filter of one element: for each image the product of the weights [o c] and the planes [c h·w].

@@ -1,4 +1,4 @@
-// Cross-correlation over NCHW planes. Sizes count elements; index 0 is down, 1 across.
+{{define "conv_head"}}// Cross-correlation over NCHW planes. Sizes count elements; index 0 is down, 1 across.
 struct Params {
     height: u32, width: u32, out_height: u32, out_width: u32,
     kernel_height: u32, kernel_width: u32, stride_y: u32, stride_x: u32,
@@ -24,6 +24,8 @@ struct Params {
 fn act(a: f32) -> f32 {
     return {{.Expr}};
 }
+{{end}}
+{{template "conv_head" .}}
 {{$k := .}}
 // An invocation computes {{.Channels}} output channels at {{.Pixels}} places of the plane, {{.Lanes}} apart, so that neighbouring
 // invocations read and write side by side.

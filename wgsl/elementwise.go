@@ -2,6 +2,7 @@ package wgsl
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/wavelane/wavelane/compute"
@@ -44,7 +45,10 @@ func (e elementwiseKernel) kernel() *Kernel {
 		for d := e.Rank - 1; d > 0; d-- {
 			data.Axes = append(data.Axes, d)
 		}
-		k := &Kernel{Uniform: 16 + 16*e.Rank, Workgroup: [3]uint32{uint32(e.Workgroup), 1, 1}}
+		k := &Kernel{Uniform: 16, Workgroup: [3]uint32{uint32(e.Workgroup), 1, 1}}
+		if e.Rank > 0 {
+			k.Uniform += 16 + 16*e.Rank
+		}
 		for i, w := range e.Wide {
 			data.Operands = append(data.Operands, string("abc"[i]))
 			data.Wide = append(data.Wide, w == 'v')
@@ -115,14 +119,9 @@ func (s *step) elementwiseFlat(wide string) error {
 	return nil
 }
 
+// elementwiseStrided cuts the outermost axis where tensors exceed a binding.
 func (s *step) elementwiseStrided() error {
-	for i, t := range append(s.in[:len(s.in):len(s.in)], s.out) {
-		if n := BufferSize(t.Bytes()); n > s.caps.MaxBinding {
-			return fmt.Errorf("broadcasting binds each tensor as a whole and tensor %d has %d bytes, a storage binding at most %d; "+
-				"slice it first: %w", i, n, s.caps.MaxBinding, compute.ErrTooLarge)
-		}
-	}
-	strides := make([][]int, len(s.in))
+	strides := make([][]int, len(s.in), len(s.in)+1)
 	for i, t := range s.in {
 		strides[i] = op.BroadcastStrides(t.Shape, s.out.Shape)
 	}
@@ -133,29 +132,49 @@ func (s *step) elementwiseStrided() error {
 	if vector {
 		e.Unit, unit = "vec4<f32>", 4
 	}
-	units := s.out.Len() / unit
-	params := s.scalars(units)
-	last := len(shape) - 1
-	for d, size := range shape {
-		axis := [4]uint32{uint32(size)}
-		if d == last {
-			axis[0] /= uint32(unit)
+	strides = append(strides, op.Strides(shape))
+	wide += "v" // the result's
+	extents := make([]extent, len(strides))
+	for k, st := range strides {
+		slice := 1 // elements from the first to the last of one index of the outermost axis
+		for d := 1; d < len(shape); d++ {
+			slice += (shape[d] - 1) * st[d]
 		}
-		for k := range strides {
-			st := strides[k][d]
-			if wide[k] == 'v' && d != last {
-				st /= unit
+		extents[k] = func(first, end int) (from, to int) { return 4 * first * st[0], 4 * ((end-1)*st[0] + slice) }
+	}
+	read := func(k int) int { // elements per element of the operand's array
+		if wide[k] == 'v' {
+			return unit
+		}
+		return 1
+	}
+	return s.ranges(shape[0], func(first, end int, parts []part) {
+		units := (end - first) * (s.out.Len() / shape[0] / unit)
+		base, axes := make([]uint32, 4), make([]uint32, 4*len(shape))
+		bind := make([]Buffer, len(strides))
+		for k, st := range strides {
+			buffer, at := result, 3
+			if k < len(s.in) {
+				buffer, at = operand(k), k
 			}
-			axis[1+k] = uint32(st)
+			bind[k] = parts[k].of(buffer)
+			base[at] = uint32((first*st[0] - parts[k].base/4) / read(k))
 		}
-		params = append(params, axis[:]...)
-	}
-	bind := []Buffer{}
-	for i := range s.in {
-		bind = append(bind, operand(i))
-	}
-	s.dispatch(e.kernel(), s.linear(ceilDiv(units, e.Workgroup)), params, append(bind, result)...)
-	return nil
+		for d, size := range shape {
+			axes[4*d] = uint32(size)
+			for k := range s.in {
+				axes[4*d+1+k] = uint32(strides[k][d] / read(k))
+			}
+		}
+		if last := len(shape) - 1; vector {
+			axes[4*last] /= 4
+			for k := range s.in {
+				axes[4*last+1+k] = uint32(strides[k][last]) // 1 or 0: by whole units or not at all
+			}
+		}
+		params := slices.Concat(s.scalars(units), base, axes)
+		s.dispatch(e.kernel(), s.linear(ceilDiv(units, e.Workgroup)), params, bind...)
+	}, extents...)
 }
 
 // byUnits says whether the innermost axis can be walked four elements at a time, and how each operand is then read: wide

@@ -64,6 +64,16 @@ func (w work) start(task int) int {
 	return task/w.parts*w.cols + min(task%w.parts*w.chunk, w.cols)
 }
 
+// extent is that of the tasks' elements of so many bytes each.
+func (w work) extent(bytes int) extent {
+	return func(first, end int) (from, to int) { return w.start(first) * bytes, w.start(end) * bytes }
+}
+
+// perTask is the extent of a tensor of one element per task.
+func perTask(bytes int) extent {
+	return func(first, end int) (from, to int) { return first * bytes, end * bytes }
+}
+
 func (w work) params(first, end int) []uint32 {
 	return []uint32{uint32(first), uint32(end), uint32(w.cols), uint32(w.parts), uint32(w.chunk)}
 }
@@ -89,28 +99,29 @@ func (s *step) part(from, to int) part {
 	return part{base, BufferSize(to - base)}
 }
 
-// ranges cuts n tasks into as few dispatches as storage bindings allow. Each of extents gives the byte of a tensor at which
-// a task begins, for n also the end; emit gets the range of tasks and the part of each tensor that they touch.
-func (s *step) ranges(n int, emit func(first, end int, parts []part), extents ...func(task int) int) error {
+// extent returns the bytes of a tensor that a range of tasks touches. Longer ranges touch no less.
+type extent func(first, end int) (from, to int)
+
+// ranges cuts n tasks into as few dispatches as storage bindings allow. It calls emit for each with the range of tasks and, for
+// each of extents, the part to bind.
+func (s *step) ranges(n int, emit func(first, end int, parts []part), extents ...extent) error {
 	for first := 0; first < n; {
-		over := func(end int) bool {
-			for _, x := range extents {
-				if s.part(x(first), x(end)).size > s.caps.MaxBinding {
-					return true
+		parts := make([]part, len(extents))
+		fit := func(end int) bool {
+			for i, x := range extents {
+				if parts[i] = s.part(x(first, end)); parts[i].size > s.caps.MaxBinding {
+					return false
 				}
 			}
-			return false
+			return true
 		}
 		end := n
-		if over(n) {
-			end = first + sort.Search(n-first, func(i int) bool { return over(first + i + 1) })
+		if !fit(n) {
+			end = first + sort.Search(n-first, func(i int) bool { return !fit(first + i + 1) })
 		}
-		if end == first {
-			return fmt.Errorf("one of %d parts needs more than the %d bytes of a storage binding: %w", n, s.caps.MaxBinding, compute.ErrTooLarge)
-		}
-		var parts []part
-		for _, x := range extents {
-			parts = append(parts, s.part(x(first), x(end)))
+		if !fit(end) || end == first {
+			return fmt.Errorf("one of %d parts that are computed by themselves needs more than the %d bytes of a storage binding, slice it: %w",
+				n, s.caps.MaxBinding, compute.ErrTooLarge)
 		}
 		emit(first, end, parts)
 		first = end

@@ -131,7 +131,5 @@ func (s *step) reduceStage(k reduceKernel, w work, inBytes, outBytes, count int,
 			bits(float32(count)))
 		s.dispatch(k.kernel(), s.linear(ceilDiv(end-first, k.workgroup/k.lanes)), params, append(bind, parts[1].of(out))...)
 	}
-	return s.ranges(w.tasks(), emit,
-		func(task int) int { return w.start(task) * inBytes },
-		func(task int) int { return task * outBytes })
+	return s.ranges(w.tasks(), emit, w.extent(inBytes), perTask(outBytes))
 }

@@ -113,31 +113,45 @@ func rowwise(s *step) error {
 // rowsStage runs one stage over every task of w.
 func (s *step) rowsStage(k rowsKernel, w work, partial Buffer) error {
 	bytes := statistics[s.Entry].bytes
-	element := func(task int) int { return w.start(task) * 4 }
-	extents := []func(int) int{element}
-	if k.stage == "part" {
-		extents = append(extents, func(task int) int { return task * bytes })
+	var epsilon float32
+	if len(s.Attr.Scalars) > 0 {
+		epsilon = s.Attr.Scalars[0]
 	}
-	return s.ranges(w.tasks(), func(first, end int, parts []part) {
-		bind := []Buffer{parts[0].of(operand(0))}
-		partBase := 0
+	emit := func(first, end int, parts []part) {
+		x, vector, statistic := parts[0], parts[1], parts[2]
+		bind := []Buffer{x.of(operand(0))}
 		if k.stage == "part" {
-			bind = append(bind, parts[1].of(partial))
-			partBase = parts[1].base / bytes
+			bind = append(bind, statistic.of(partial))
 		} else {
 			for i := range s.in[1:] {
-				bind = append(bind, operand(1+i))
+				bind = append(bind, vector.of(operand(1+i)))
 			}
-			bind = append(bind, parts[0].of(result))
-			if k.stage == "write" {
-				bind = append(bind, partial)
-			}
+			bind = append(bind, x.of(result))
 		}
-		var epsilon float32
-		if len(s.Attr.Scalars) > 0 {
-			epsilon = s.Attr.Scalars[0]
+		if k.stage == "write" {
+			bind = append(bind, statistic.of(partial))
 		}
-		params := append(w.params(first, end), uint32(parts[0].base/4), uint32(partBase), infBits, bits(epsilon))
+		params := append(w.params(first, end), uint32(x.base/4), uint32(statistic.base/bytes), infBits, bits(epsilon), uint32(vector.base/4))
 		s.dispatch(k.kernel(), s.linear(ceilDiv(end-first, k.workgroup/k.lanes)), params, bind...)
-	}, extents...)
+	}
+	none := func(int, int) (from, to int) { return 0, 0 }
+	vector, statistic := extent(none), extent(none)
+	if len(s.in) > 1 && k.stage != "part" {
+		vector = func(first, end int) (from, to int) {
+			row := first / w.parts
+			if (end-1)/w.parts > row {
+				return 0, 4 * w.cols
+			}
+			return 4 * (w.start(first) - row*w.cols), 4 * (w.start(end) - row*w.cols)
+		}
+	}
+	switch k.stage {
+	case "part":
+		statistic = perTask(bytes)
+	case "write": // of whole rows
+		statistic = func(first, end int) (from, to int) {
+			return bytes * (first / w.parts * w.parts), bytes * ceilDiv(end, w.parts) * w.parts
+		}
+	}
+	return s.ranges(w.tasks(), emit, w.extent(4), vector, statistic)
 }

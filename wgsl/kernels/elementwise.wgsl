@@ -7,6 +7,7 @@ struct Params {
     s0: f32,
     s1: f32,
 {{- if .Rank}}
+    base: vec4<u32>, // where this dispatch begins in the bound part of each operand and, last, of the result
     axes: array<vec4<u32>, {{.Rank}}>, // size, then the stride of each operand; innermost axis last
 {{- end}}
 }
@@ -32,7 +33,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
         if i < p.units {
 {{- if $.Rank}}
             var rest = i;
-            var at = vec3<u32>();
+            var at = p.base.xyz;
 {{- range $d := $.Axes}}
             let q{{$d}} = rest / p.axes[{{$d}}].x;
             at += (rest - q{{$d}} * p.axes[{{$d}}].x) * p.axes[{{$d}}].yzw;
@@ -44,9 +45,9 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
             let {{$name}} = x{{$k}}[{{if $.Rank}}at[{{$k}}]{{else if index $.Wide $k}}i{{else}}0{{end}}];
 {{- end}}
 {{- if eq $.Unit "f32"}}
-            y[i] = f({{range $k, $name := $.Operands}}{{if $k}}, {{end}}{{$name}}{{end}});
+            y[i{{if $.Rank}} + p.base.w{{end}}] = f({{range $k, $name := $.Operands}}{{if $k}}, {{end}}{{$name}}{{end}});
 {{- else}}
-            y[i] = vec4(
+            y[i{{if $.Rank}} + p.base.w{{end}}] = vec4(
 {{- range $c, $lane := $.Lanes}}{{if $c}}, {{end}}f({{range $k, $name := $.Operands}}{{if $k}}, {{end}}{{$name}}{{if index $.Wide $k}}.{{$lane}}{{end}}{{end}}){{end}});
 {{- end}}
         }

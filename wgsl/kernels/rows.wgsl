@@ -12,6 +12,7 @@ struct Params {
     part_base: u32, // task at which the bound part of the statistics begins
     inf: u32,
     epsilon: f32,
+    vector_base: u32, // element at which the bound part of vectors begins
 }
 
 @group(0) @binding(0) var<storage, read> x: array<{{.Unit}}>;
@@ -57,11 +58,11 @@ fn load(e: vec4<u32>, high: u32) -> vec4<f32> {
 fn store(e: vec4<u32>, origin: u32, high: u32, v: vec4<f32>, k: vec2<f32>) {
 {{- if eq .Width 4}}
     if e.x < high {
-        let i = (e.x - origin) / 4u;
+        let i = (e.x - origin - p.vector_base) / 4u;
         y[e.x / 4u] = apply(v, k{{range $i := seq .Vectors}}, vector{{$i}}[i]{{end}});
     }
 {{- else}}
-    let i = min(e, vec4(high - 1u)) - origin;
+    let i = min(e, vec4(high - 1u)) - (origin + p.vector_base);
     let r = apply(v, k{{range $i := seq .Vectors}}, vec4(vector{{$i}}[i.x], vector{{$i}}[i.y], vector{{$i}}[i.z], vector{{$i}}[i.w]){{end}});
 {{- range $lane := .Components}}
     if e.{{$lane}} < high {
@@ -85,7 +86,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
     var acc = empty();
 {{- if eq .Stage "write"}}
     for (var i = lane; i < p.parts; i += {{.Lanes}}u) {
-        acc = merge(acc, statistics[row * p.parts + i]);
+        acc = merge(acc, statistics[row * p.parts + i - p.part_base]);
     }
 {{- else if .Blocks}}
 {{- range $j := seq .Blocks}}

@@ -120,7 +120,7 @@ func (s *step) ranges(n int, emit func(first, end int, parts []part), extents ..
 			end = first + sort.Search(n-first, func(i int) bool { return !fit(first + i + 1) })
 		}
 		if !fit(end) || end == first {
-			return fmt.Errorf("one of %d parts that are computed by themselves needs more than the %d bytes of a storage binding, slice it: %w",
+			return fmt.Errorf("the smallest piece of the work, 1 of %d, needs more than the %d bytes of a storage binding; slice the operands: %w",
 				n, s.caps.MaxBinding, compute.ErrTooLarge)
 		}
 		emit(first, end, parts)

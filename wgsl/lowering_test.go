@@ -1,0 +1,280 @@
+package wgsl
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
+)
+
+// narrow is a device with room for next to nothing, so that small tensors take the ways of large ones.
+func narrow() *Caps {
+	c := DefaultCaps
+	c.MaxWorkgroups, c.MaxInvocations, c.MaxBinding = 300, 64, 4096
+	return &c
+}
+
+// someCaps are those under which code selection is tested.
+func someCaps() map[string]*Caps {
+	usual, compatible := DefaultCaps, DefaultCaps
+	compatible.MaxInvocations, compatible.MaxWorkgroupSize = 128, [3]uint32{128, 128, 64}
+	return map[string]*Caps{"usual": &usual, "compatible": &compatible, "narrow": narrow()}
+}
+
+// texts remembers the text of every kernel that any test saw, by key.
+type texts map[string]string
+
+// lower lowers a call with nothing cached, and checks all that can be known without a GPU.
+func (seen texts) lower(t *testing.T, e *op.Entry, a op.Attr, caps *Caps, in ...op.Type) Lowering {
+	t.Helper()
+	if a.Options == nil {
+		a.Options = e.Options
+	}
+	if a.Scalars == nil {
+		a.Scalars = make([]float32, len(e.Scalars))
+	}
+	out, err := e.Check(in, a)
+	require.NoError(t, err)
+	kernels.Clear()
+	l, err := Lower(&op.Step{Entry: e, Attr: a}, in, out, caps, nil)
+	require.NoError(t, err)
+	for _, action := range l.Actions {
+		d := action.Dispatch
+		require.NotNil(t, d)
+		seen.kernel(t, d.Kernel, caps)
+		for _, n := range d.Grid {
+			require.True(t, n > 0 && n <= caps.MaxWorkgroups, "%s: grid %v", d.Kernel.Key, d.Grid)
+		}
+		require.Len(t, d.Bind, len(d.Kernel.Bindings))
+		require.LessOrEqual(t, 4*len(d.Params), d.Kernel.Uniform)
+		for i, b := range d.Bind {
+			var size uint64
+			switch b.Role {
+			case Operand:
+				size = BufferSize(in[b.Index].Bytes())
+				require.Equal(t, Read, d.Kernel.Bindings[i])
+			case Result:
+				size = BufferSize(out.Bytes())
+				require.Equal(t, ReadWrite, d.Kernel.Bindings[i])
+			case Scratch:
+				size = l.Scratch[b.Index]
+			}
+			if b.Size != 0 {
+				require.LessOrEqual(t, b.Offset+b.Size, size, "%s binds beyond a buffer", d.Kernel.Key)
+				size = b.Offset + b.Size
+			}
+			require.LessOrEqual(t, size-b.Offset, caps.MaxBinding, "%s: binding %d", d.Kernel.Key, i)
+			require.Zero(t, b.Offset%uint64(caps.StorageAlign))
+			require.Zero(t, b.Offset%16)
+		}
+	}
+	requireCovered(t, l, BufferSize(out.Bytes()))
+	return l
+}
+
+// kernel checks one kernel against its own text and the limits.
+func (seen texts) kernel(t *testing.T, k *Kernel, caps *Caps) {
+	t.Helper()
+	if text, ok := seen[k.Key]; ok {
+		require.Equal(t, text, k.Source, "two texts under the key %s", k.Key)
+	}
+	seen[k.Key] = k.Source
+	require.Contains(t, k.Source, fmt.Sprintf("fn %s(", k.Entry))
+	require.LessOrEqual(t, k.Workgroup[0]*k.Workgroup[1]*k.Workgroup[2], caps.MaxInvocations)
+	require.LessOrEqual(t, k.Workgroup[0], caps.MaxWorkgroupSize[0])
+	require.LessOrEqual(t, uint32(k.Shared), caps.MaxShared)
+	require.LessOrEqual(t, len(k.Bindings), int(caps.MaxStorageBuffers))
+	require.True(t, k.Uniform <= 256 && k.Uniform%16 == 0, "uniform of %d bytes", k.Uniform)
+	require.Contains(t, k.Source, fmt.Sprintf("@workgroup_size(%d)", k.Workgroup[0]))
+	for i, access := range k.Bindings {
+		require.Contains(t, k.Source, fmt.Sprintf("@binding(%d) var<storage, %s>", i, []string{"read", "read_write"}[access]))
+	}
+	require.Contains(t, k.Source, fmt.Sprintf("@binding(%d) var<uniform>", len(k.Bindings)))
+	require.Equal(t, len(k.Bindings)+1, strings.Count(k.Source, "@binding("))
+	require.Equal(t, k.Uniform, structSize(t, k.Source), k.Key)
+	require.NotContains(t, k.Source, "<no value>")
+	require.Equal(t, strings.Count(k.Source, "{"), strings.Count(k.Source, "}"))
+}
+
+var (
+	paramsStruct = regexp.MustCompile(`(?s)struct Params \{(.*?)\n\}`)
+	field        = regexp.MustCompile(`(?m)^\s*\w+: ([^/\n]+),`)
+	axesArray    = regexp.MustCompile(`^array<vec4<u32>, (\d+)>$`)
+)
+
+// structSize returns the bytes of the struct Params of a text as a uniform binding has them.
+func structSize(t *testing.T, text string) int {
+	body := paramsStruct.FindStringSubmatch(text)
+	require.NotNil(t, body)
+	n := 0
+	for _, f := range field.FindAllStringSubmatch(body[1], -1) {
+		align, size := 4, 4
+		switch m := axesArray.FindStringSubmatch(f[1]); {
+		case m != nil:
+			count, err := strconv.Atoi(m[1])
+			require.NoError(t, err)
+			align, size = 16, 16*count
+		case f[1] == "vec4<u32>":
+			align, size = 16, 16
+		default:
+			require.Contains(t, []string{"u32", "f32"}, f[1])
+		}
+		n = (n+align-1)/align*align + size
+	}
+	return (n + 15) &^ 15
+}
+
+// requireCovered checks that dispatches bind every byte of the result for writing.
+func requireCovered(t *testing.T, l Lowering, size uint64) {
+	t.Helper()
+	covered := uint64(0)
+	for _, a := range l.Actions { // in ascending order
+		for _, b := range a.Dispatch.Bind {
+			if b.Role != Result {
+				continue
+			}
+			require.LessOrEqual(t, b.Offset, covered, "a gap in the result")
+			if covered = b.Offset + b.Size; b.Size == 0 {
+				covered = size
+			}
+		}
+	}
+	require.Equal(t, size, covered)
+}
+
+func TestEveryEntryHasItsKernel(t *testing.T) {
+	for _, e := range op.All() {
+		if e.Class <= op.Rows {
+			require.Contains(t, lowerings, e, e.Name)
+		}
+	}
+}
+
+func TestElementwiseLowering(t *testing.T) {
+	seen := texts{}
+	for name, caps := range someCaps() {
+		t.Run(name, func(t *testing.T) {
+			for e := range expressions {
+				operands := func(shapes ...[]int) (in []op.Type) {
+					for i := range e.Inputs {
+						in = append(in, op.F32(shapes[i%len(shapes)]...))
+					}
+					return in
+				}
+				for _, n := range []int{1, 3, 1000, 1024, 1025, 20000} {
+					l := seen.lower(t, e, op.Attr{}, caps, operands([]int{n})...)
+					require.Len(t, l.Actions, ceilDiv(4*n, int(caps.MaxBinding)))
+				}
+				if len(e.Inputs) == 1 {
+					continue
+				}
+				for _, s := range [][][]int{{{7}, {}}, {{}, {7}}, {{30, 8}, {8}}, {{30, 8}, {30, 1}}, {{30, 7}, {7}}, {{7, 1}, {1, 9}},
+					{{400, 1, 8}, {3, 1}}, {{2, 1, 2, 1, 2, 1, 2, 1}, {1, 3, 1, 3, 1, 3, 1, 3}}, {{2, 1, 2, 1, 2, 1, 2, 4}, {1, 3, 1, 3, 1, 3, 1, 4}}} {
+					seen.lower(t, e, op.Attr{}, caps, operands(s...)...)
+				}
+			}
+		})
+	}
+}
+
+func TestReduceLowering(t *testing.T) {
+	seen := texts{}
+	for name, caps := range someCaps() {
+		t.Run(name, func(t *testing.T) {
+			for e := range reductions {
+				for _, s := range [][]int{{1}, {3}, {300}, {70000, 3}, {7, 4}, {30, 1000}, {3, 5000}, {500009}, {2, 65537}} {
+					for _, axis := range []compute.Axis{compute.AllAxes, compute.LastAxis} {
+						in := []op.Type{op.F32(s...), op.F32(s...)}[:len(e.Inputs)]
+						seen.lower(t, e, op.Attr{Options: axis}, caps, in...)
+					}
+				}
+			}
+			for _, e := range []*op.Entry{op.Sum, op.Mean, op.NormL1, op.NormL2, op.NormLInf} {
+				seen.lower(t, e, op.Attr{Options: compute.LastAxis}, caps, op.F32(3, 0))
+			}
+		})
+	}
+}
+
+func TestRowsLowering(t *testing.T) {
+	seen := texts{}
+	for name, caps := range someCaps() {
+		t.Run(name, func(t *testing.T) {
+			for e := range statistics {
+				for _, s := range [][]int{{1}, {3}, {4}, {9, 64}, {70000, 3}, {30, 1000}, {5, 1023}, {3, 5000}, {2, 8191}, {500009}} {
+					in := []op.Type{op.F32(s...)}
+					for range e.Inputs[1:] {
+						in = append(in, op.F32(s[len(s)-1]))
+					}
+					seen.lower(t, e, op.Attr{}, caps, in...)
+				}
+			}
+		})
+	}
+}
+
+func TestLargestTensors(t *testing.T) {
+	seen := texts{}
+	caps := DefaultCaps
+	all, last := op.Attr{Options: compute.AllAxes}, op.Attr{Options: compute.LastAxis}
+	n := op.MaxElements
+	seen.lower(t, op.ReLU, op.Attr{}, &caps, op.F32(n))
+	seen.lower(t, op.Add, op.Attr{}, &caps, op.F32(n), op.F32(1))
+	seen.lower(t, op.Add, op.Attr{}, &caps, op.F32(46340, 46340), op.F32(46340))
+	seen.lower(t, op.Add, op.Attr{}, &caps, op.F32(46337, 46337), op.F32(46337, 1))
+	for e := range reductions {
+		in := func(s ...int) []op.Type { return []op.Type{op.F32(s...), op.F32(s...)}[:len(e.Inputs)] }
+		seen.lower(t, e, all, &caps, in(n)...)
+		seen.lower(t, e, last, &caps, in(n, 1)...)
+		seen.lower(t, e, last, &caps, in(2, n/2)...)
+		seen.lower(t, e, last, &caps, in(46340, 46340)...)
+	}
+	for e := range statistics {
+		for _, s := range [][]int{{n}, {n, 1}, {2, n / 2}, {46340, 46340}, {4096, 50257}} {
+			in := []op.Type{op.F32(s...), op.F32(s[len(s)-1]), op.F32(s[len(s)-1])}[:len(e.Inputs)]
+			seen.lower(t, e, op.Attr{}, &caps, in...)
+		}
+	}
+}
+
+func TestTooLargeForOneBinding(t *testing.T) {
+	in := []op.Type{op.F32(1, 5000), op.F32(4, 1)} // one row of the result is more than a binding, and the operand repeats
+	in[0].Shape = []int{3, 1, 5000}
+	out, err := op.Add.Check(in, op.Attr{})
+	require.NoError(t, err)
+	_, err = Lower(&op.Step{Entry: op.Add}, in, out, narrow(), nil)
+	require.ErrorIs(t, err, compute.ErrTooLarge)
+	require.ErrorContains(t, err, "4096 bytes")
+	require.ErrorContains(t, err, "add [[3 1 5000] [4 1]]")
+}
+
+// Matmul and convolution take activations into kernels whose uniform is another.
+func TestActivationsStandAlone(t *testing.T) {
+	for act := compute.NoActivation; act <= compute.Tanh; act++ {
+		functions, expr, err := activation(act)
+		require.NoError(t, err)
+		require.NotContains(t, functions+expr, "p.")
+		for name := range library() {
+			if regexp.MustCompile(`\b` + name + `\(`).MatchString(expr) {
+				require.Contains(t, functions, "fn "+name+"(")
+			}
+		}
+	}
+	_, _, err := activation(99)
+	require.ErrorIs(t, err, compute.ErrArgument)
+}
+
+func TestFunctionsOf(t *testing.T) {
+	require.Empty(t, functionsOf("a + b"))
+	text := functionsOf("ieee_log2(a)")
+	for _, name := range []string{"ieee_log2", "split_exponent", "log1p_rest", "log_limits", "inf", "nan"} {
+		require.Equal(t, 1, strings.Count(text, "fn "+name+"("), name)
+	}
+	require.NotContains(t, text, "fn ieee_pow")
+}

@@ -188,7 +188,7 @@ func TestReduceLowering(t *testing.T) {
 	for name, caps := range someCaps() {
 		t.Run(name, func(t *testing.T) {
 			for e := range reductions {
-				for _, s := range [][]int{{1}, {3}, {300}, {70000, 3}, {7, 4}, {30, 1000}, {3, 5000}, {500009}, {2, 65537}} {
+				for _, s := range [][]int{{1}, {3}, {300}, {70000, 3}, {7, 4}, {30, 1000}, {3, 5000}, {200003}, {2, 65537}} {
 					for _, axis := range []compute.Axis{compute.AllAxes, compute.LastAxis} {
 						in := []op.Type{op.F32(s...), op.F32(s...)}[:len(e.Inputs)]
 						seen.lower(t, e, op.Attr{Options: axis}, caps, in...)
@@ -207,7 +207,7 @@ func TestRowsLowering(t *testing.T) {
 	for name, caps := range someCaps() {
 		t.Run(name, func(t *testing.T) {
 			for e := range statistics {
-				for _, s := range [][]int{{1}, {3}, {4}, {9, 64}, {70000, 3}, {30, 1000}, {5, 1023}, {3, 5000}, {2, 8191}, {500009}} {
+				for _, s := range [][]int{{1}, {3}, {4}, {9, 64}, {70000, 3}, {30, 1000}, {5, 1023}, {3, 5000}, {2, 8191}, {200003}} {
 					in := []op.Type{op.F32(s...)}
 					for range e.Inputs[1:] {
 						in = append(in, op.F32(s[len(s)-1]))

@@ -135,18 +135,13 @@ func (nativePlatform) open(_ context.Context, want AdapterInfo) (driver, Adapter
 		var e C.wl_error
 		dev := C.wl_device_open(instance, h, &c, &e)
 		if err = callError("open the device", &e); err == nil {
-			d = &native{dev: dev, period: 1}
+			d = &native{dev: dev}
+			d.calibrated = sync.OnceValue(d.calibrate)
 		}
 	})
 	if err != nil {
 		C.wl_instance_release(instance)
 		return nil, AdapterInfo{}, err
-	}
-	if want.has(featureTimestamps) {
-		if err := d.calibrate(); err != nil {
-			d.close()
-			return nil, AdapterInfo{}, err
-		}
 	}
 	return d, want, nil
 }
@@ -169,8 +164,9 @@ func callError(what string, e *C.wl_error) error {
 
 // native is the driver over wgpu-native. See shim.c for how errors and completions travel.
 type native struct {
-	dev    *C.wl_device
-	period float64 // nanoseconds of one timestamp tick
+	dev        *C.wl_device
+	calibrated func() error // finds period, once
+	period     float64      // nanoseconds of one timestamp tick
 
 	mu       sync.Mutex
 	inFlight []*flight

@@ -4,7 +4,6 @@ package gpu
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -130,18 +129,4 @@ func chain(t testing.TB, k *Kernel, n, steps int) *op.Program {
 	}
 	p.Read = []op.Slot{s}
 	return p
-}
-
-func ExampleAdapters() {
-	list, err := Adapters(context.Background())
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	for _, a := range list {
-		if a.Limits.MaxInvocations < 128 {
-			fmt.Println(a, "is below what WebGPU promises")
-		}
-	}
-	// Output:
 }

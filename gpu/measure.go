@@ -187,7 +187,12 @@ func (t *tuner) contender(ctx context.Context, dev *Device, p *op.Program, io *o
 	c := &contender{x: newExecutable(dev, pl)}
 	c.x.timed = t.d.info.has(featureTimestamps)
 	for range warmups {
-		if err := c.sample(ctx, io); err != nil {
+		err := c.sample(ctx, io)
+		if errors.Is(err, compute.ErrUnsupported) && c.x.timed { // the GPU's clock does not work: use ours
+			c.x.timed = false
+			err = c.sample(ctx, io)
+		}
+		if err != nil {
 			c.x.Close()
 			return nil, err
 		}

@@ -65,7 +65,10 @@ func (d *native) submit(s *submission) error {
 	}
 	f := &flight{s: s}
 	if s.timed {
-		var err error
+		err := d.calibrated()
+		if err != nil {
+			return fmt.Errorf("%w: %w", err, compute.ErrUnsupported)
+		}
 		if f.stamps, err = d.takeStamps(); err != nil {
 			return err
 		}
@@ -246,7 +249,7 @@ func (d *native) calibrate() error {
 	if err != nil {
 		return err
 	}
-	if ticks1 > ticks0 {
+	if d.period = 1; ticks1 > ticks0 {
 		d.period = float64(t1.Sub(t0)) / float64(ticks1-ticks0)
 	}
 	if d.period > 0.97 && d.period < 1.03 { // most clocks tick in nanoseconds; the measurement is good to a percent or two

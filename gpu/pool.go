@@ -152,43 +152,43 @@ func (p *pool) take(size uint64) {
 
 func (p *pool) put(b *buffer, reusable bool) {
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	if p.closed { // close has freed it
-		p.mu.Unlock()
 		return
 	}
 	p.use.InUse -= b.size
 	if !reusable {
-		p.use.Buffers--
-		delete(p.live, b)
-		p.mu.Unlock()
-		b.free()
+		p.drop(b)
 		return
 	}
 	p.free[b.kind][b.size] = append(p.free[b.kind][b.size], b)
 	p.use.Cached += b.size
 	b.idle = p.lru.PushBack(b)
-	bound := max(keep, p.use.Peak)
-	p.mu.Unlock()
-	p.trim(bound)
+	p.shrink(max(keep, p.use.Peak))
+}
+
+// drop frees a buffer under the lock: once close has had it, the driver may be gone.
+func (p *pool) drop(b *buffer) {
+	p.use.Buffers--
+	delete(p.live, b)
+	b.free()
 }
 
 // trim frees the least recently used free buffers until at most bound bytes of them are left.
 func (p *pool) trim(bound uint64) {
-	var drop []*buffer
 	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.shrink(bound)
+}
+
+func (p *pool) shrink(bound uint64) {
 	for p.use.Cached > bound && p.lru.Len() > 0 {
 		b := p.lru.Remove(p.lru.Front()).(*buffer)
 		same := p.free[b.kind][b.size]
 		i := slices.Index(same, b)
 		p.free[b.kind][b.size] = slices.Delete(same, i, i+1)
 		p.use.Cached -= b.size
-		p.use.Buffers--
-		delete(p.live, b)
-		drop = append(drop, b)
-	}
-	p.mu.Unlock()
-	for _, b := range drop {
-		b.free()
+		p.drop(b)
 	}
 }
 
@@ -203,12 +203,11 @@ func (p *pool) memory() Memory {
 // close frees all buffers, whoever holds them; later releases do nothing.
 func (p *pool) close() {
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.closed = true
-	live := p.live
-	p.live, p.use = nil, Memory{Peak: p.use.Peak}
-	p.lru.Init()
-	p.mu.Unlock()
-	for b := range live {
+	for b := range p.live {
 		b.free()
 	}
+	p.live, p.use = nil, Memory{Peak: p.use.Peak}
+	p.lru.Init()
 }

@@ -1,0 +1,121 @@
+//go:build cgo && !js
+
+package gpu
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
+)
+
+func BenchmarkOpen(b *testing.B) {
+	open(b)
+	for b.Loop() {
+		d, err := Open(ctx, WithSoftware(), WithAutotune(TuneOff))
+		require.NoError(b, err)
+		d.Close()
+	}
+}
+
+// A pipeline that is in the cache against one that has to be compiled.
+func BenchmarkPipeline(b *testing.B) {
+	d := open(b)
+	desc := affineDesc()
+	b.Run("case=hit", func(b *testing.B) {
+		affine(b, d)
+		for b.Loop() {
+			_, err := NewKernel(d, desc)
+			require.NoError(b, err)
+		}
+	})
+	b.Run("case=miss", func(b *testing.B) {
+		i := 0
+		for b.Loop() {
+			i++
+			desc.WGSL = fmt.Sprintf("const run_%d_%d = 1;\n%s", time.Now().UnixNano(), i, affineWGSL)
+			_, err := NewKernel(d, desc)
+			require.NoError(b, err)
+		}
+	})
+}
+
+// Upload, one dispatch, readback.
+func BenchmarkRoundTrip(b *testing.B) {
+	for _, n := range []int{1 << 10, 1 << 16, 1 << 20} {
+		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
+			d := open(b)
+			k := affine(b, d)
+			x, y := make([]float32, n), make([]float32, n)
+			l := affineLaunch(n, 2, 1)
+			b.SetBytes(int64(8 * n))
+			for b.Loop() {
+				require.NoError(b, k.Run(ctx, l, y, x))
+			}
+		})
+	}
+}
+
+// Starting a compiled program of 1,000 dispatches: what recording one costs.
+func BenchmarkRecord(b *testing.B) {
+	d := open(b)
+	const steps = 1000
+	x, err := d.Compile(chain(b, affine(b, d), 64, steps))
+	require.NoError(b, err)
+	defer x.Close()
+	in, out := make([]float32, 64), make([]float32, 64)
+	require.NoError(b, runOnce(x, in, out))
+	var start time.Duration
+	runs := 0
+	for b.Loop() {
+		t := time.Now()
+		f := x.Start(&op.IO{Host: []any{in}, Read: []any{out}})
+		start += time.Since(t)
+		runs++
+		require.NoError(b, f.Await(ctx))
+	}
+	b.ReportMetric(float64(start.Nanoseconds())/float64(runs*steps), "ns/dispatch")
+}
+
+// 16 operations on 1M elements: one submission against sixteen.
+func BenchmarkChain(b *testing.B) {
+	const n, steps = 1 << 20, 16
+	d := open(b)
+	k := affine(b, d)
+	in, out := make([]float32, n), make([]float32, n)
+	b.Run("submits=1", func(b *testing.B) {
+		x, err := d.Compile(chain(b, k, n, steps))
+		require.NoError(b, err)
+		defer x.Close()
+		for b.Loop() {
+			require.NoError(b, runOnce(x, in, out))
+		}
+	})
+	b.Run("submits=16", func(b *testing.B) {
+		for b.Loop() {
+			copy(out, in)
+			for i := range steps {
+				require.NoError(b, k.Run(ctx, affineLaunch(n, 1, float32(i+1)), out, out))
+			}
+		}
+	})
+}
+
+func BenchmarkReadback(b *testing.B) {
+	for _, n := range []int{1, 1 << 20} {
+		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
+			d := open(b)
+			x, err := d.Upload(ctx, make([]float32, n))
+			require.NoError(b, err)
+			y := make([]float32, n)
+			b.SetBytes(int64(4 * n))
+			for b.Loop() {
+				require.NoError(b, compute.Read(ctx, x, y))
+			}
+		})
+	}
+}

@@ -1,0 +1,118 @@
+//go:build cgo && !js
+
+package gpu_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"math"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/gpu"
+	"github.com/wavelane/wavelane/wgsl"
+)
+
+// Open the best hardware adapter, or explain why there is none.
+func ExampleOpen() {
+	dev, err := gpu.Open(context.Background())
+	if errors.Is(err, compute.ErrUnavailable) {
+		dev, err = gpu.Open(context.Background(), gpu.WithSoftware()) // slow, but it runs anywhere
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer dev.Close()
+	fmt.Println(dev.Info().Limits.MaxInvocations >= 128)
+	// Output: true
+}
+
+func ExampleAdapters() {
+	list, err := gpu.Adapters(context.Background())
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, a := range list {
+		fmt.Println(a.Backend != "", a.Name != "")
+	}
+}
+
+// Data stays on the device between kernels.
+func ExampleDevice_Upload() {
+	ctx := context.Background()
+	dev, err := gpu.Open(ctx, gpu.WithSoftware())
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer dev.Close()
+	t, err := dev.Upload(ctx, []float32{1, 2, 3, 4, 5, 6}, 2, 3)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer t.Close()
+	back := make([]float32, 6)
+	if err := compute.Read(ctx, t, back); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(t.Shape(), t.DType(), back)
+	// Output: [2 3] f32 [1 2 3 4 5 6]
+}
+
+// A kernel of your own: operands are bindings 0, 1, …, the result follows, then the uniform.
+func ExampleNewKernel() {
+	ctx := context.Background()
+	dev, err := gpu.Open(ctx, gpu.WithSoftware())
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer dev.Close()
+	axpy, err := gpu.NewKernel(dev, gpu.KernelDesc{
+		Label: "axpy",
+		WGSL: `
+			struct Params { n: u32, a: f32 }
+			@group(0) @binding(0) var<storage, read> x: array<f32>;
+			@group(0) @binding(1) var<storage, read> y: array<f32>;
+			@group(0) @binding(2) var<storage, read_write> z: array<f32>;
+			@group(0) @binding(3) var<uniform> p: Params;
+			@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+				if (id.x < p.n) { z[id.x] = p.a * x[id.x] + y[id.x]; }
+			}`,
+		Bindings:  []wgsl.Access{wgsl.Read, wgsl.Read, wgsl.ReadWrite},
+		Uniform:   16,
+		Workgroup: [3]uint32{64, 1, 1},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	z := make([]float32, 3)
+	launch := gpu.Launch{Grid: [3]uint32{1, 1, 1}, Params: []uint32{3, math.Float32bits(10)}}
+	if err := axpy.Run(ctx, launch, z, []float32{1, 2, 3}, []float32{4, 5, 6}); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(z)
+	// Output: [14 25 36]
+}
+
+// What the compiler says about WGSL has a line and a column.
+func ExampleShaderError() {
+	dev, err := gpu.Open(context.Background(), gpu.WithSoftware())
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer dev.Close()
+	_, err = gpu.NewKernel(dev, gpu.KernelDesc{
+		Label:     "typo",
+		WGSL:      "@compute @workgroup_size(64)\nfn main() { let x: i32 = 1.5; }",
+		Bindings:  []wgsl.Access{wgsl.ReadWrite},
+		Workgroup: [3]uint32{64, 1, 1},
+	})
+	var s *gpu.ShaderError
+	if errors.As(err, &s) {
+		fmt.Println(s.Line, s.Column)
+	}
+	fmt.Println(err)
+	// Output:
+	// 2 17
+	// kernel typo: 2:17: the type of `x` is expected to be `i32`, but got `f32`
+}

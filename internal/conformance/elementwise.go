@@ -11,7 +11,10 @@ func init() {
 	byClass[op.Binary] = func(b *builder) { broadcastCases(b, binaryShapes, specials(b.Entry)) }
 	byClass[op.Ternary] = func(b *builder) {
 		inf := float32(math.Inf(1))
-		broadcastCases(b, ternaryShapes, []float32{float32(math.NaN()), inf, -inf, 0, 1, -1, 0.5, 3, math.MaxFloat32, -math.MaxFloat32, 1e-40, 0x1p-126})
+		// Nothing here overflows on the way to a finite result or to an infinity of the other sign.
+		broadcastCases(b, ternaryShapes, []float32{float32(math.NaN()), inf, -inf, 0, 1, -1, 0.5, 3, 1e19, -1e19, 1e-40, 0x1p-126})
+		const largest = math.MaxFloat32
+		b.given("FLT_MAX", op.Attr{}, vector(largest, -largest, largest, 1, largest), vector(1, 1, largest, largest, 0), vector(0, 1, 0.5, 0, 1)).loose = 16
 	}
 }
 

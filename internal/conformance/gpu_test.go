@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/gpu"
 	"github.com/wavelane/wavelane/internal/op"
 	"github.com/wavelane/wavelane/wgsl"
@@ -45,31 +46,36 @@ func TestWebGPUTinyLimits(t *testing.T) {
 	RunEntries(t, name, d, op.All()...)
 }
 
-// Every variant that is ever offered, forced, on every case that offers it: none exists that is not tested.
+// Every variant that is ever offered, forced, on every case that offers it: none exists that is not tested. Of activations
+// there is one: the others are the same text in another place, and compiling takes most of the time.
 func TestWebGPUVariants(t *testing.T) {
 	_, probe := openSoftware(t, "")
 	caps := probe.Info().Limits
 	offered := map[[2]string][]*testCase{} // by class and variant
+	classes := map[string]int{}
 	for _, e := range op.All() {
 		cases, err := casesOf(e)
 		require.NoError(t, err)
 		for _, c := range cases {
+			if act := c.attr.Activation(); act != compute.NoActivation && act != compute.ReLU {
+				continue
+			}
 			for v := range variants(t, c, &caps) {
+				if offered[v] == nil {
+					classes[v[0]]++
+				}
 				offered[v] = append(offered[v], c)
 			}
 		}
 	}
-	names := map[string]int{}
-	for v := range offered {
-		names[v[0]]++
-	}
-	require.GreaterOrEqual(t, names["matmul"], 3, "matmul has at least three variants: %v", names)
+	require.GreaterOrEqual(t, classes["matmul"], 3, "matmul has at least three variants: %v", classes)
+	all := newDevice(fmt.Sprintf("webgpu (%s, %s, each of %d variants forced)", probe.Info().Name, probe.Info().Backend, len(offered)), nil)
 	for _, v := range slices.SortedFunc(maps.Keys(offered), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
 		t.Run(v[0]+"/"+v[1], func(t *testing.T) {
+			t.Parallel()
 			name, dev := openSoftware(t, ", "+v[0]+" by "+v[1], gpu.WithVariant(v[0], v[1]))
-			d := newDevice(name, dev)
+			d := &device{Executor: dev, name: name, count: all.count}
 			d.cases(t, offered[v])
-			d.log(t)
 		})
 	}
 }

@@ -84,7 +84,7 @@ func (g *graph) run(tensors ...compute.Tensor) *op.IO {
 // verify judges every step whose operands and result are known, from the values that the device itself gave for the
 // operands: errors do not add up, and the first wrong step is named.
 func (g *graph) verify(io *op.IO) {
-	*g.d.count++
+	g.d.count.Add(1)
 	for i, s := range g.Read {
 		o := operand{g.Values[s].Type, io.Read[i]}
 		if was, ok := g.data[s]; ok {

@@ -46,7 +46,7 @@ func (d *device) large(t require.TestingT, e *op.Entry) {
 const period = 65521
 
 func (d *device) largeElementwise(t require.TestingT, e *op.Entry) {
-	*d.count++
+	d.count.Add(1)
 	r := newSource(Seed(), e.Name, -1)
 	a := attrs(e, nil)[0]
 	g := d.graph(t, e.Name)

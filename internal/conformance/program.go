@@ -18,7 +18,7 @@ type program struct {
 }
 
 func (d *device) program(t require.TestingT, p program) {
-	*d.count++
+	d.count.Add(1)
 	p.run(d.graph(t, p.name))
 }
 

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -64,7 +65,7 @@ func RunEntries(t *testing.T, name string, dev op.Executor, entries ...*op.Entry
 type device struct {
 	op.Executor
 	name  string
-	count *int // of cases that ran
+	count *atomic.Int64 // of cases that ran
 }
 
 var (
@@ -74,7 +75,7 @@ var (
 
 type count struct {
 	name string
-	n    int
+	n    atomic.Int64
 }
 
 func newDevice(name string, dev op.Executor) *device {
@@ -86,14 +87,14 @@ func newDevice(name string, dev op.Executor) *device {
 }
 
 func (d *device) log(t *testing.T) {
-	t.Logf("conformance: %d cases on %s, seed %d", *d.count, d.name, Seed())
+	t.Logf("conformance: %d cases on %s, seed %d", d.count.Load(), d.name, Seed())
 }
 
 // Summary says in one line per device how many cases ran; for TestMain.
 func Summary() string {
 	s := ""
 	for _, c := range counts {
-		s += fmt.Sprintf("conformance: %d cases on %s\n", c.n, c.name)
+		s += fmt.Sprintf("conformance: %d cases on %s\n", c.n.Load(), c.name)
 	}
 	return s
 }
@@ -130,7 +131,7 @@ func (d *device) cases(t require.TestingT, cases []*testCase) {
 
 // run executes one case as a program of one step and judges its result.
 func (d *device) run(c *testCase) error {
-	*d.count++
+	d.count.Add(1)
 	in := c.inputs(newSource(Seed(), c.entry.Name, c.number))
 	if c.same {
 		for i := range in {

@@ -141,17 +141,21 @@ func activate(y []float64, act compute.Activation) []float64 {
 	return y
 }
 
-// ToleranceOf returns the tolerance of a call: that of the entry, widened by what its activation adds.
-func (e *Entry) ToleranceOf(a Attr) Tolerance {
-	var act compute.Activation
+// Activation returns the activation that the options ask for.
+func (a Attr) Activation() compute.Activation {
 	switch o := a.Options.(type) {
 	case compute.MatMulOptions:
-		act = o.Act
+		return o.Act
 	case compute.Conv2DOptions:
-		act = o.Act
+		return o.Act
 	}
+	return compute.NoActivation
+}
+
+// ToleranceOf returns the tolerance of a call: that of the entry, widened by what its activation adds.
+func (e *Entry) ToleranceOf(a Attr) Tolerance {
 	tol := e.Tol
-	if f, err := ActivationEntry(act); err == nil && f != nil {
+	if f, err := ActivationEntry(a.Activation()); err == nil && f != nil {
 		// The steepest activation has slope 1.13: the sum's error grows by as much.
 		tol.Abs, tol.Rel, tol.Mag = tol.Abs+f.Tol.Abs, tol.Rel+f.Tol.Rel, 1.13*tol.Mag
 	}

@@ -27,7 +27,7 @@ fn f({{range $i, $name := .Operands}}{{if $i}}, {{end}}{{$name}}: f32{{end}}) ->
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) grid: vec3<u32>,
         @builtin(local_invocation_index) lane: u32) {
     let first = linear_id(workgroup, grid) * {{mul .Workgroup .PerThread}}u + lane;
-{{range $j := seq .PerThread -}}
+{{- range $j := seq .PerThread}}
     {
         let i = first + {{mul $j $.Workgroup}}u;
         if i < p.units {
@@ -52,5 +52,5 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
 {{- end}}
         }
     }
-{{end -}}
+{{- end}}
 }

@@ -9,7 +9,7 @@ fn take(a: vec4<f32>, v: vec4<f32>, valid: vec4<bool>) -> vec4<f32> {
     let mean = dot(select(vec4<f32>(), v, valid), ones) / max(n, 1.0);
     let d = select(vec4<f32>(), v - mean, valid);
     let rest = dot(d, ones) / max(n, 1.0); // what rounding left out of the mean
-    return merge(a, vec4(n, mean + rest, dot(d, d) - n * rest * rest, 0.0));
+    return merge(a, vec4(n, mean + rest, abs(dot(d, d) - n * rest * rest), 0.0));
 }
 
 fn merge(a: vec4<f32>, b: vec4<f32>) -> vec4<f32> {

@@ -84,8 +84,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
         }
     }
     var acc = {{if gt .Width 1}}merge(merge(acc0, acc1), merge(acc2, acc3)){{else}}acc0{{end}};
-{{- template "tree.wgsl" .}}
-    if lane == 0u && task < p.end {
+{{- template "tree.wgsl" .}}    if lane == 0u && task < p.end {
         y[task - p.out_base] = finish(acc);
     }
 }

@@ -100,8 +100,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
         acc = take(acc, load(e, high), e < vec4(high));
     }
 {{- end}}
-{{- template "tree.wgsl" .}}
-{{- if gt .Lanes 1}}
+{{- template "tree.wgsl" .}}{{if gt .Lanes 1}}
     workgroupBarrier();
     acc = others[local - lane];
 {{- end}}

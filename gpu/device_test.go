@@ -384,3 +384,19 @@ func repeat(s string, n int) string {
 	}
 	return string(b)
 }
+
+// The catalogue's operations reach the device through the embedded methods.
+func TestOps(t *testing.T) {
+	d := open(t)
+	r := random(t)
+	x := floats(r, 1000)
+	y := make([]float32, len(x))
+	require.NoError(t, d.ReLU(ctx, y, x))
+	for i := range x {
+		require.Equal(t, max(x[i], 0), y[i])
+	}
+	require.ErrorIs(t, d.ReLU(ctx, y[:5], x), compute.ErrShape)
+	require.NoError(t, d.ReLU(ctx, []float32{}, []float32{}), "empty tensors are fine")
+	require.NoError(t, d.Close())
+	require.ErrorIs(t, d.ReLU(ctx, y, x), compute.ErrClosed)
+}

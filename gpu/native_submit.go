@@ -34,6 +34,9 @@ func (d *native) submit(s *submission) error {
 	list := commandBuffers.Get().(*[]C.wl_command)
 	defer commandBuffers.Put(list)
 	cs := (*list)[:0]
+	if err := checkMapped(s); err != nil {
+		return err
+	}
 	for i := range s.commands {
 		c := &s.commands[i]
 		if c.pipeline == nil {
@@ -73,6 +76,9 @@ func (d *native) submit(s *submission) error {
 			return err
 		}
 	}
+	for _, o := range s.staging {
+		o.(*nativeBuffer).at = nil // until land
+	}
 	if err := d.launch(f, cs, staging); err != nil {
 		d.giveStamps(f.stamps)
 		return err
@@ -84,6 +90,25 @@ func (d *native) submit(s *submission) error {
 	d.mu.Unlock()
 	if start {
 		go d.poll()
+	}
+	return nil
+}
+
+// checkMapped refuses buffers that would be mapped when they reach the queue, which ends the process: upload buffers that
+// are not handed over with the submission, and readback buffers that nobody has unmapped.
+func checkMapped(s *submission) error {
+	for _, o := range s.staging {
+		if b := o.(*nativeBuffer); (b.kind == uploadBuffer) != (b.at != nil) {
+			return fmt.Errorf("internal error: %v buffer with mapping %v submitted", b.kind, b.at)
+		}
+	}
+	for i := range s.commands {
+		for _, o := range []object{s.commands[i].from, s.commands[i].to} {
+			b, _ := o.(*nativeBuffer)
+			if b != nil && (b.kind == uploadBuffer || b.kind == readbackBuffer) && !slices.Contains(s.staging, o) {
+				return fmt.Errorf("internal error: %v buffer used without being handed over", b.kind)
+			}
+		}
 	}
 	return nil
 }

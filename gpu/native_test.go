@@ -117,12 +117,16 @@ func TestDriverErrors(t *testing.T) {
 	require.NoError(t, err)
 	b, err := d.newBuffer(readbackBuffer, 256)
 	require.NoError(t, err)
+	up, err := d.newBuffer(uploadBuffer, 256)
+	require.NoError(t, err)
 	never := func(error) { t.Error("done was called for work that was not submitted") }
 	for name, s := range map[string]*submission{
-		"out of range": {commands: []command{{from: a, to: b, fromOffset: 128, size: 256}}},
-		"unaligned":    {commands: []command{{from: a, to: b, size: 3}}},
-		"wrong usage":  {commands: []command{{from: b, to: a, size: 16}}},
-		"same buffer":  {commands: []command{{from: a, to: a, size: 16}}},
+		"out of range":            {commands: []command{{from: a, to: b, fromOffset: 128, size: 256}}, staging: []object{b}},
+		"unaligned":               {commands: []command{{from: a, to: b, size: 3}}, staging: []object{b}},
+		"wrong usage":             {commands: []command{{from: b, to: a, size: 16}}, staging: []object{b}},
+		"mapped, not handed over": {commands: []command{{from: up, to: a, size: 16}}},
+		"result not handed over":  {commands: []command{{from: a, to: b, size: 16}}},
+		"same buffer":             {commands: []command{{from: a, to: a, size: 16}}},
 	} {
 		s.done = never
 		require.Error(t, d.submit(s), name)
@@ -131,7 +135,10 @@ func TestDriverErrors(t *testing.T) {
 	done := make(chan error)
 	require.NoError(t, d.submit(&submission{commands: []command{{from: a, to: b, size: 256}}, staging: []object{b}, done: func(err error) { done <- err }}))
 	require.NoError(t, <-done)
+	again := &submission{commands: []command{{from: a, to: b, size: 256}}, staging: []object{b}, done: never}
+	require.Error(t, d.submit(again), "still mapped")
 	require.NoError(t, d.unmap(b))
+	up.free()
 	a.free()
 	b.free()
 }

@@ -233,8 +233,7 @@ void wl_device_abandon(wl_device *d) { (void)d; }
 // Go's timers are good to a millisecond only when nothing else runs: short pauses have to be made here.
 void wl_device_poll(wl_device *d, int64_t pause, wl_error *err) {
 #ifdef _WIN32
-    (void)pause; // the system's shortest pause is longer than any of ours
-    Sleep(0);
+    Sleep((DWORD)(pause / 1000000)); // whole milliseconds are all there is; 0 yields
 #else
     struct timespec t = {.tv_nsec = pause};
     if (pause > 0) nanosleep(&t, NULL);

@@ -5,7 +5,7 @@ PLATFORMS := linux/amd64 linux/arm64 windows/amd64 darwin/arm64 js/wasm
 # Packages with a promise about goroutines; the race detector needs cgo.
 RACE      := ./compute ./batch ./simd ./gpu .
 # Packages whose tests run on other processors too: in emulation (arm64) and under Node.js (js/wasm).
-PORTABLE  := ./compute ./internal/op ./batch ./simd
+PORTABLE  := ./compute ./internal/op ./batch ./simd .
 HOSTARCH  := $(shell $(GO) env GOHOSTARCH)
 QEMU      := $(shell command -v qemu-aarch64-static || command -v qemu-aarch64)
 WASM_EXEC := $(shell $(GO) env GOROOT)/lib/wasm/go_js_wasm_exec
@@ -50,20 +50,21 @@ cross: ## build and vet without cgo for every platform
 		CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) vet ./...; \
 	done
 
+# The CPU's conformance run in ./simd is that of ./internal/conformance again.
 unit: # all but the conformance suite
-	$(GO) test $$($(GO) list ./... | grep -v /internal/conformance)
+	$(GO) test -timeout 20m -skip '^TestConformance$$' $$($(GO) list ./... | grep -v /internal/conformance)
 
-conformance: # the catalogue on every device; prints how many cases ran where
-	$(GO) test -v ./internal/conformance
+conformance: # the catalogue on every device; in its own folder, go test shows how many cases ran where
+	cd internal/conformance && $(GO) test -timeout 20m
 
 race: # with the race detector
-	CGO_ENABLED=1 $(GO) test -race -short $(RACE)
+	CGO_ENABLED=1 $(GO) test -timeout 20m -race -short -skip '^TestConformance$$' $(RACE)
 
 portable: # the CPU device elsewhere
 ifneq ($(HOSTARCH),arm64)
-	CGO_ENABLED=0 GOARCH=arm64 $(GO) test -exec "$(QEMU)" $(PORTABLE)
+	CGO_ENABLED=0 GOARCH=arm64 $(GO) test -timeout 20m -short -exec "$(QEMU)" $(PORTABLE)
 endif
-	CGO_ENABLED=0 GOOS=js GOARCH=wasm $(GO) test -exec "$(WASM_EXEC)" $(PORTABLE)
+	CGO_ENABLED=0 GOOS=js GOARCH=wasm $(GO) test -timeout 20m -short -exec "$(WASM_EXEC)" $(PORTABLE)
 
 generate: ## write what is generated from the catalogue; a test fails when it is stale
 	$(GO) generate ./...

@@ -256,6 +256,27 @@ func TestKnownMistakesAreNoticed(t *testing.T) {
 	}
 }
 
+// A grid cut off at 65,535 workgroups is noticed, in one element of twenty million.
+func TestLimitsAreNoticed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("large cases run without -short")
+	}
+	dev := &reference{mutate: func(s op.Step, in []operand, result any) {
+		if r := result.([]float32); len(r) > 65535*256 {
+			r[65535*256] = 0
+		} else if len(r) == 1 {
+			for _, v := range in[0].data.([]float32)[65535*256:] {
+				r[0] -= v
+			}
+		}
+	}}
+	for _, e := range []*op.Entry{op.Exp, op.Sum} {
+		got := firstFailure(func(t require.TestingT) { dev.device().large(t, e) })
+		require.Contains(t, got, e.Name)
+		require.Contains(t, got, "elements wrong")
+	}
+}
+
 // Programs notice a device that gets a step wrong only when it is not the first.
 func TestProgramsNoticeWrongSteps(t *testing.T) {
 	dev := &reference{mutate: func(s op.Step, in []operand, result any) {

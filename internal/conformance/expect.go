@@ -58,8 +58,13 @@ func expect(e *op.Entry, a op.Attr, operands []operand, out op.Type) *expectatio
 func flush(v op.Array) (flushed op.Array, subnormal, finite bool) {
 	finite = true
 	for _, f := range v.Data {
-		subnormal = subnormal || f != 0 && math.Abs(f) < smallestNormal
-		finite = finite && !math.IsInf(f, 0) && f == f
+		switch a := math.Abs(f); {
+		case a >= smallestNormal && a <= math.MaxFloat64 || a == 0: // nearly always
+		case a < smallestNormal:
+			subnormal = true
+		default:
+			finite = false
+		}
 	}
 	if !subnormal {
 		return v, false, finite

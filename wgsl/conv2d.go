@@ -15,6 +15,7 @@ type convolution struct {
 	convBlock
 	Lanes        int
 	Padded, Bias bool
+	Resume       bool // add to what an earlier dispatch has left in the result
 	Act          compute.Activation
 }
 
@@ -22,13 +23,13 @@ type convolution struct {
 func (c convolution) Vectors() int { return c.Pixels / 4 }
 
 func (c convolution) kernel() *Kernel {
-	key := fmt.Sprintf("conv2d/%s/%d/%v/%v/%d", c.convBlock, c.Lanes, c.Padded, c.Bias, c.Act)
+	key := fmt.Sprintf("conv2d/%s/%d/%v/%v/%v/%d", c.convBlock, c.Lanes, c.Padded, c.Resume, c.Bias, c.Act)
 	return cached(key, func() *Kernel {
 		functions, expr, err := activation(c.Act)
 		if err != nil {
 			panic(err) // the catalogue's check has admitted it
 		}
-		k := &Kernel{Bindings: []Access{Read, Read, ReadWrite}, Uniform: 80, Workgroup: [3]uint32{uint32(c.Lanes), 1, 1}}
+		k := &Kernel{Bindings: []Access{Read, Read, ReadWrite}, Uniform: 96, Workgroup: [3]uint32{uint32(c.Lanes), 1, 1}}
 		if c.Bias {
 			k.Bindings = []Access{Read, Read, Read, ReadWrite}
 		}
@@ -69,30 +70,43 @@ func conv2d(s *step) error {
 	if d.KH == 1 && d.KW == 1 && d.Pad == [2]int{} && d.Stride == [2]int{1, 1} && d.Groups == 1 {
 		return pointwise(s, d, o)
 	}
-	image, result := d.C*d.H*d.W, d.OutC*d.OutH*d.OutW
-	images, err := s.planes(d.N, image, result, "an image", "convolve bands of its rows")
+	image, produced := d.C*d.H*d.W, d.OutC*d.OutH*d.OutW
+	images, err := s.planes(d.N, image, produced, "an image", "convolve bands of its rows")
 	if err != nil {
 		return err
 	}
 	if weights := s.in[1].Len(); BufferSize(4*weights) > s.caps.MaxBinding {
 		return s.tooLarge("weights", weights, "convolve groups of output channels")
 	}
-	c := convolution{convBlock: s.convBlock(d), Lanes: min(s.workgroup(), 64), Padded: d.Pad != [2]int{}, Bias: len(s.in) == 3, Act: o.Act}
+	c := convolution{convBlock: s.convBlock(d), Lanes: min(s.workgroup(), 64), Padded: d.Pad != [2]int{}}
 	tiles, blocks := ceilDiv(d.OutH*d.OutW, c.Lanes*c.Pixels), ceilDiv(d.OutC/d.Groups, c.Channels)
 	if c.Slide {
 		tiles = ceilDiv(d.OutH*ceilDiv(d.OutW, c.Pixels), c.Lanes)
 	}
+	rows := d.C / d.Groups * d.KH // of a filter, all its channels together
+	some := loopBudget / (d.KW + 2)
+	if some == 0 {
+		return s.tooLarge("a row of the filter", d.KW, fmt.Sprintf("convolve with parts of at most %d elements and add the results", loopBudget-2))
+	}
 	for n := 0; n < d.N; n += images {
 		count := min(images, d.N-n)
 		x, x0 := s.window(operand(0), n*image, count*image)
-		y, y0 := s.window(Buffer{Role: Result}, n*result, count*result)
-		bind := []Buffer{x, operand(1)}
-		if c.Bias {
-			bind = append(bind, operand(2))
-		}
+		y, y0 := s.window(result, n*produced, count*produced)
 		total := count * d.Groups * blocks * tiles
-		s.dispatch(c.kernel(), s.linear(total), words(d.H, d.W, d.OutH, d.OutW, d.KH, d.KW, d.Stride[0], d.Stride[1], d.Pad[0], d.Pad[1],
-			d.Dilation[0], d.Dilation[1], d.C/d.Groups, d.OutC/d.Groups, d.Groups, total, tiles, blocks, x0, y0), append(bind, y)...)
+		for first := 0; first == 0 || first < rows; first += some {
+			last := min(first+some, rows)
+			bind := []Buffer{x, operand(1)}
+			c.Resume = first > 0
+			if last == rows {
+				c.Bias, c.Act = len(s.in) == 3, o.Act
+			}
+			if c.Bias {
+				bind = append(bind, operand(2))
+			}
+			s.dispatch(c.kernel(), s.linear(total), words(d.H, d.W, d.OutH, d.OutW, d.KH, d.KW, d.Stride[0], d.Stride[1], d.Pad[0], d.Pad[1],
+				d.Dilation[0], d.Dilation[1], d.C/d.Groups, d.OutC/d.Groups, d.Groups, total, tiles, blocks, x0, y0, first, last), append(bind, y)...)
+		}
+		c.Bias, c.Act = false, compute.NoActivation
 	}
 	return nil
 }

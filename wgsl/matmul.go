@@ -39,7 +39,7 @@ type matmul struct {
 // variant is one way to compute a part of the problem. Variants are named so that tests and the autotuner can ask for each.
 type variant struct {
 	name  string
-	split int // parts of the depth that are computed side by side and added in a second pass; 1 for one pass
+	split int // parts of the depth that are computed side by side and then added up
 	emit  func(p piece, split int, dst Buffer, q product)
 }
 
@@ -59,7 +59,12 @@ var tiles = []struct {
 	{"reg16x16", tile{8, 4, 16, 16, 0}},
 }
 
+// loopBudget bounds how often the loops of one invocation go round, all together: llvmpipe ends them silently after 65,535. Other
+// devices have watchdogs for what takes long.
+const loopBudget = 60000
+
 const (
+	mostDepth   = 1 << 15 // of one invocation's sums; less than loopBudget, for any tile
 	splitDepth  = 256     // least depth of a part when it is split
 	splitMost   = 64      // parts at most
 	enoughTiles = 64      // workgroups from which splitting gains nothing
@@ -99,13 +104,18 @@ func (m *matmul) lower() error {
 		m.addUp(whole, len(parts), partial)
 		return nil
 	}
+	var partial Buffer
+	if v.split > 1 {
+		partial = m.scratch(4 * v.split * parts[0].batch * parts[0].m * parts[0].n) // the first is the largest
+	}
 	for _, p := range parts {
 		if v.split == 1 {
 			v.emit(p, 1, p.c, m.product)
 			continue
 		}
-		partial := m.scratch(4 * v.split * p.batch * p.m * p.n)
-		v.emit(p, v.split, partial, bare)
+		q := p
+		q.offC, q.strideC, q.ldc = 0, p.m*p.n, p.n
+		v.emit(q, v.split, partial, bare)
 		m.addUp(p, v.split, partial)
 	}
 	return nil
@@ -141,19 +151,19 @@ func (m *matmul) variants(whole bool) []variant {
 		}
 		groups := m.Batch * ceilDiv(m.M, t.BM()) * ceilDiv(m.N, t.BN())
 		emit := func(p piece, split int, dst Buffer, q product) { m.emitTiled(t, p, split, dst, q) }
-		if n := m.splits(groups, whole); n > 1 {
+		if n := m.splits(groups, whole); n > m.sums() {
 			add(good, variant{name + "/splitk", n, emit})
 		}
-		add(good, variant{name, 1, emit})
+		add(good, variant{name, m.sums(), emit})
 	}
 	if m.rowsForm() != 0 {
 		emit := func(p piece, split int, dst Buffer, q product) { m.emitRows(min(lanes, 64), p, split, dst, q) }
-		if n := m.splits(m.Batch*ceilDiv(max(m.M, m.N), 4), whole); n > 1 {
+		if n := m.splits(m.Batch*ceilDiv(max(m.M, m.N), 4), whole); n > m.sums() {
 			add(true, variant{"rows/splitk", n, emit})
 		}
-		add(true, variant{"rows", 1, emit})
+		add(true, variant{"rows", m.sums(), emit})
 		if lanes > 64 {
-			add(false, variant{"rows256", 1, func(p piece, split int, dst Buffer, q product) { m.emitRows(lanes, p, split, dst, q) }})
+			add(false, variant{"rows256", m.sums(), func(p piece, split int, dst Buffer, q product) { m.emitRows(lanes, p, split, dst, q) }})
 		}
 	}
 	if m.M <= 8 {
@@ -170,10 +180,13 @@ func (m *matmul) variants(whole bool) []variant {
 		addTile(t.name, t.tile, i == 0)
 	}
 	if m.Batch*m.M*m.N*m.K <= naiveMost || len(preferred)+len(others) == 0 {
-		add(false, variant{"naive", 1, func(p piece, _ int, dst Buffer, q product) { m.emitNaive(lanes, p, dst, q) }})
+		add(false, variant{"naive", m.sums(), func(p piece, split int, dst Buffer, q product) { m.emitNaive(lanes, p, split, dst, q) }})
 	}
 	return append(preferred, others...)
 }
+
+// sums returns into how many parts every variant cuts the depth.
+func (m *matmul) sums() int { return max(1, ceilDiv(m.K, mostDepth)) }
 
 // splits returns into how many parts to cut the depth when a kernel has so many workgroups; 1 for none.
 func (m *matmul) splits(groups int, whole bool) int {
@@ -225,8 +238,8 @@ func (m *matmul) emitTiled(t tile, p piece, split int, dst Buffer, q product) {
 	m.emit(q.tiled(t), p, split, across, across*ceilDiv(p.m, t.BM()), dst, q.Bias != "")
 }
 
-func (m *matmul) emitNaive(lanes int, p piece, dst Buffer, q product) {
-	m.emit(q.naive(lanes), p, 1, 1, ceilDiv(p.m*p.n, lanes), dst, q.Bias != "")
+func (m *matmul) emitNaive(lanes int, p piece, split int, dst Buffer, q product) {
+	m.emit(q.naive(lanes), p, split, 1, ceilDiv(p.m*p.n, lanes), dst, q.Bias != "")
 }
 
 func (m *matmul) emitRows(lanes int, p piece, split int, dst Buffer, q product) {

@@ -23,23 +23,24 @@ type piece struct {
 func (m *matmul) parts(lda, ldb int) (pieces []piece, deep bool, err error) {
 	limit := int(min(m.caps.MaxBinding, 1<<62)) / 4
 	sizeA, sizeB, sizeC := m.M*m.K, m.K*m.N, m.M*m.N
+	sums := m.sums() // of which each has its place in scratch memory
 	all := func(size, stride int) int { return size + (m.Batch-1)*stride }
 	base := piece{batch: m.Batch, m: m.M, n: m.N, k: m.K, lda: lda, ldb: ldb, ldc: m.N, strideA: m.StrideA, strideB: m.StrideB, strideC: sizeC,
 		a: m.a, b: m.b, c: result}
 	padded := func(n int) int { return int(BufferSize(4*n)) / 4 }
-	if padded(all(sizeA, m.StrideA)) <= limit && padded(all(sizeB, m.StrideB)) <= limit && padded(all(sizeC, sizeC)) <= limit {
+	if padded(all(sizeA, m.StrideA)) <= limit && padded(all(sizeB, m.StrideB)) <= limit && padded(sums*m.Batch*sizeC) <= limit {
 		return []piece{base}, false, nil
 	}
 	limit -= m.align() / 2 // room for the alignment at both ends
 	rows, cols, group := m.M, m.N, 1
-	if max(sizeA, sizeB, sizeC) <= limit {
-		group = limit / max(sizeA, sizeB, sizeC, 1)
+	if most := max(sizeA, sizeB, sums*sizeC); most <= limit {
+		group = limit / most
 	} else {
 		if m.TransA && sizeA > limit || !m.TransB && sizeB > limit {
 			pieces, err := m.deepParts(base, limit)
 			return pieces, true, err
 		}
-		rows = min(rows, limit/m.N)
+		rows = min(rows, limit/(sums*m.N))
 		if m.TransA {
 			rows = multipleOf4(rows, m.M) // where vectors of a row start
 		} else {
@@ -86,7 +87,7 @@ func (m *matmul) parts(lda, ldb int) (pieces []piece, deep bool, err error) {
 
 // deepParts cuts along the inner dimension.
 func (m *matmul) deepParts(base piece, limit int) ([]piece, error) {
-	depth := m.K
+	depth := min(m.K, mostDepth)
 	if m.TransA {
 		depth = min(depth, limit/m.M)
 	} else if m.M*m.K > limit {

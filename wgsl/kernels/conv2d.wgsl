@@ -7,6 +7,7 @@ struct Params {
     groups: u32, total: u32,
     tiles: u32, blocks: u32, // workgroups per plane, blocks of channels per group
     x0: u32, y0: u32,
+    first: u32, last: u32, // rows of a filter, counted through all channels
 }
 
 @group(0) @binding(0) var<storage, read> x: array<f32>;
@@ -47,47 +48,45 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
     let left{{$j}} = p{{$j}} % p.out_width * p.stride_x - p.pad_x;
 {{- end}}
 {{- range $i := seq .Channels}}
-    var w{{$i}} = (group * p.out_channels + min(block + {{$i}}u, p.out_channels - 1u)) * depth;
+    var w{{$i}} = (group * p.out_channels + min(block + {{$i}}u, p.out_channels - 1u)) * depth + p.first * p.kernel_width;
     {{- range $v := seq $k.Vectors}}
     var s{{$i}}_{{$v}} = vec4<f32>();
     {{- end}}
 {{- end}}
-    var plane = p.x0 + z * p.channels * p.height * p.width;
-    for (var c = 0u; c < p.channels; c++) {
-        for (var ky = 0u; ky < p.kernel_height; ky++) {
+    for (var row = p.first; row < p.last; row++) {
+        let ky = row % p.kernel_height;
+        let plane = p.x0 + (z * p.channels + row / p.kernel_height) * p.height * p.width;
         {{- range $j := seq .Pixels}}
-            let iy{{$j}} = top{{$j}} + ky * p.dilation_y;
-            let line{{$j}} = plane + iy{{$j}} * p.width;
+        let iy{{$j}} = top{{$j}} + ky * p.dilation_y;
+        let line{{$j}} = plane + iy{{$j}} * p.width;
         {{- end}}
-            for (var kx = 0u; kx < p.kernel_width; kx++) {
-            {{- range $j := seq .Pixels}}
-                let ix{{$j}} = left{{$j}} + kx * p.dilation_x;
-                {{- if $k.Padded}}
-                let in{{$j}} = iy{{$j}} < p.height && ix{{$j}} < p.width;
-                {{- end}}
+        for (var kx = 0u; kx < p.kernel_width; kx++) {
+        {{- range $j := seq .Pixels}}
+            let ix{{$j}} = left{{$j}} + kx * p.dilation_x;
+            {{- if $k.Padded}}
+            let in{{$j}} = iy{{$j}} < p.height && ix{{$j}} < p.width;
             {{- end}}
-            {{- range $v := seq .Vectors}}
-                let x{{$v}} = vec4<f32>(
-                {{- range $l := seq 4}}{{$j := add (mul 4 $v) $l}}{{if $l}}, {{end}}x[{{if $k.Padded}}select(0u, line{{$j}} + ix{{$j}}, in{{$j}}){{else}}line{{$j}} + ix{{$j}}{{end}}]{{end -}}
-                );
-                {{- if $k.Padded}}
-                let m{{$v}} = vec4<bool>({{range $l := seq 4}}{{if $l}}, {{end}}in{{add (mul 4 $v) $l}}{{end}});
-                {{- end}}
+        {{- end}}
+        {{- range $v := seq .Vectors}}
+            let x{{$v}} = vec4<f32>(
+            {{- range $l := seq 4}}{{$j := add (mul 4 $v) $l}}{{if $l}}, {{end}}x[{{if $k.Padded}}select(0u, line{{$j}} + ix{{$j}}, in{{$j}}){{else}}line{{$j}} + ix{{$j}}{{end}}]{{end -}}
+            );
+            {{- if $k.Padded}}
+            let m{{$v}} = vec4<bool>({{range $l := seq 4}}{{if $l}}, {{end}}in{{add (mul 4 $v) $l}}{{end}});
             {{- end}}
-            {{- range $i := seq .Channels}}
-                let f{{$i}} = weights[w{{$i}}];
-                {{- range $v := seq $k.Vectors}}
-                {{- if $k.Padded}}
-                s{{$i}}_{{$v}} += select(vec4<f32>(), f{{$i}} * x{{$v}}, m{{$v}}); // an infinite weight over padding is no NaN
-                {{- else}}
-                s{{$i}}_{{$v}} += f{{$i}} * x{{$v}};
-                {{- end}}
-                {{- end}}
-                w{{$i}}++;
+        {{- end}}
+        {{- range $i := seq .Channels}}
+            let f{{$i}} = weights[w{{$i}}];
+            {{- range $v := seq $k.Vectors}}
+            {{- if $k.Padded}}
+            s{{$i}}_{{$v}} += select(vec4<f32>(), f{{$i}} * x{{$v}}, m{{$v}}); // an infinite weight over padding is no NaN
+            {{- else}}
+            s{{$i}}_{{$v}} += f{{$i}} * x{{$v}};
             {{- end}}
-            }
+            {{- end}}
+            w{{$i}}++;
+        {{- end}}
         }
-        plane += p.height * p.width;
     }
 {{- range $i := seq .Channels}}
     if block + {{$i}}u < p.out_channels {
@@ -96,7 +95,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
         let shift = bias[group * p.out_channels + block + {{$i}}u];
     {{- end}}
     {{- range $j := seq $k.Pixels}}
-        if place + {{mul $j $k.Lanes}}u < size { y[at + {{mul $j $k.Lanes}}u] = act(s{{$i}}_{{div $j 4}}[{{rem $j 4}}]{{if $k.Bias}} + shift{{end}}); }
+        if place + {{mul $j $k.Lanes}}u < size { y[at + {{mul $j $k.Lanes}}u] = act(s{{$i}}_{{div $j 4}}[{{rem $j 4}}]{{if $k.Resume}} + y[at + {{mul $j $k.Lanes}}u]{{end}}{{if $k.Bias}} + shift{{end}}); }
     {{- end}}
     }
 {{- end}}

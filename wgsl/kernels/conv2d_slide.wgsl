@@ -23,53 +23,51 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
     let top = oy * p.stride_y - p.pad_y; // may wrap below zero, and back again
     let left = ox - p.pad_x;
 {{- range $i := seq .Channels}}
-    var w{{$i}} = (group * p.out_channels + min(block + {{$i}}u, p.out_channels - 1u)) * depth;
+    var w{{$i}} = (group * p.out_channels + min(block + {{$i}}u, p.out_channels - 1u)) * depth + p.first * p.kernel_width;
     {{- range $v := seq $k.Vectors}}
     var s{{$i}}_{{$v}} = vec4<f32>();
     {{- end}}
 {{- end}}
-    var plane = p.x0 + z * p.channels * p.height * p.width;
-    for (var c = 0u; c < p.channels; c++) {
-        for (var ky = 0u; ky < p.kernel_height; ky++) {
-            let iy = top + ky * p.dilation_y;
-            let line = plane + iy * p.width;
+    for (var row = p.first; row < p.last; row++) {
+        let ky = row % p.kernel_height;
+        let plane = p.x0 + (z * p.channels + row / p.kernel_height) * p.height * p.width;
+        let iy = top + ky * p.dilation_y;
+        let line = plane + iy * p.width;
         {{- range $v := seq .Vectors}}
-            var x{{$v}} = vec4<f32>();
-            {{- if $k.Padded}}
-            var m{{$v}} = vec4<bool>();
-            {{- end}}
-            {{- range $l := seq 4}}{{$j := add (mul 4 $v) $l}}{{if $j}}
-            {{- if $k.Padded}}
-            m{{$v}}[{{$l}}] = iy < p.height && left + {{sub $j 1}}u < p.width;
-            {{- end}}
-            x{{$v}}[{{$l}}] = load(line, left + {{sub $j 1}}u{{if $k.Padded}}, m{{$v}}[{{$l}}]{{end}});
-            {{- end}}{{end}}
+        var x{{$v}} = vec4<f32>();
+        {{- if $k.Padded}}
+        var m{{$v}} = vec4<bool>();
         {{- end}}
-            for (var kx = 0u; kx < p.kernel_width; kx++) {
-                let ix = left + kx + {{sub .Pixels 1}}u;
-            {{- if .Padded}}
-                let inside = iy < p.height && ix < p.width;
+        {{- range $l := seq 4}}{{$j := add (mul 4 $v) $l}}{{if $j}}
+        {{- if $k.Padded}}
+        m{{$v}}[{{$l}}] = iy < p.height && left + {{sub $j 1}}u < p.width;
+        {{- end}}
+        x{{$v}}[{{$l}}] = load(line, left + {{sub $j 1}}u{{if $k.Padded}}, m{{$v}}[{{$l}}]{{end}});
+        {{- end}}{{end}}
+        {{- end}}
+        for (var kx = 0u; kx < p.kernel_width; kx++) {
+            let ix = left + kx + {{sub .Pixels 1}}u;
+        {{- if .Padded}}
+            let inside = iy < p.height && ix < p.width;
+        {{- end}}
+        {{- range $v := seq .Vectors}}{{$last := eq (add $v 1) $k.Vectors}}
+            x{{$v}} = vec4<f32>(x{{$v}}.yzw, {{if $last}}load(line, ix{{if $k.Padded}}, inside{{end}}){{else}}x{{add $v 1}}.x{{end}});
+            {{- if $k.Padded}}
+            m{{$v}} = vec4<bool>(m{{$v}}.yzw, {{if $last}}inside{{else}}m{{add $v 1}}.x{{end}});
             {{- end}}
-            {{- range $v := seq .Vectors}}{{$last := eq (add $v 1) $k.Vectors}}
-                x{{$v}} = vec4<f32>(x{{$v}}.yzw, {{if $last}}load(line, ix{{if $k.Padded}}, inside{{end}}){{else}}x{{add $v 1}}.x{{end}});
-                {{- if $k.Padded}}
-                m{{$v}} = vec4<bool>(m{{$v}}.yzw, {{if $last}}inside{{else}}m{{add $v 1}}.x{{end}});
-                {{- end}}
+        {{- end}}
+        {{- range $i := seq .Channels}}
+            let f{{$i}} = weights[w{{$i}}];
+            {{- range $v := seq $k.Vectors}}
+            {{- if $k.Padded}}
+            s{{$i}}_{{$v}} += select(vec4<f32>(), f{{$i}} * x{{$v}}, m{{$v}}); // an infinite weight over padding is no NaN
+            {{- else}}
+            s{{$i}}_{{$v}} += f{{$i}} * x{{$v}};
             {{- end}}
-            {{- range $i := seq .Channels}}
-                let f{{$i}} = weights[w{{$i}}];
-                {{- range $v := seq $k.Vectors}}
-                {{- if $k.Padded}}
-                s{{$i}}_{{$v}} += select(vec4<f32>(), f{{$i}} * x{{$v}}, m{{$v}}); // an infinite weight over padding is no NaN
-                {{- else}}
-                s{{$i}}_{{$v}} += f{{$i}} * x{{$v}};
-                {{- end}}
-                {{- end}}
-                w{{$i}}++;
             {{- end}}
-            }
+            w{{$i}}++;
+        {{- end}}
         }
-        plane += p.height * p.width;
     }
 {{- range $i := seq .Channels}}
     if block + {{$i}}u < p.out_channels {
@@ -78,7 +76,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
         let shift = bias[group * p.out_channels + block + {{$i}}u];
     {{- end}}
     {{- range $j := seq $k.Pixels}}
-        if ox + {{$j}}u < p.out_width { y[at + {{$j}}u] = act(s{{$i}}_{{div $j 4}}[{{rem $j 4}}]{{if $k.Bias}} + shift{{end}}); }
+        if ox + {{$j}}u < p.out_width { y[at + {{$j}}u] = act(s{{$i}}_{{div $j 4}}[{{rem $j 4}}]{{if $k.Resume}} + y[at + {{$j}}u]{{end}}{{if $k.Bias}} + shift{{end}}); }
     {{- end}}
     }
 {{- end}}

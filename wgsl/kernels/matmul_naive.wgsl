@@ -10,10 +10,12 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
     let row = i / p.cols;
     let col = i % p.cols;
     if row >= p.rows { return; }
-    let base_a = p.a0 + z * p.stride_a;
-    let base_b = p.b0 + z * p.stride_b;
+    let base_a = p.a0 + z / p.splits * p.stride_a;
+    let base_b = p.b0 + z / p.splits * p.stride_b;
+    let first = z % p.splits * p.split;
+    let end = min(first + p.split, p.depth);
     var sum = 0.0;
-    for (var k = 0u; k < p.depth; k++) {
+    for (var k = first; k < end; k++) {
         sum += lhs[base_a + {{if .TransA}}k * p.lda + row{{else}}row * p.lda + k{{end}}] * rhs[base_b + {{if .TransB}}col * p.ldb + k{{else}}k * p.ldb + col{{end}}];
     }
     res[p.c0 + z * p.stride_c + row * p.ldc + col] = finish(sum, row, col);

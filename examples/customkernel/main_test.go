@@ -24,7 +24,7 @@ func TestPicture(t *testing.T) {
 		require.Equal(t, picture[row], picture[height-1-row])
 	}
 	require.Equal(t, byte('@'), picture[height/2][57], "the origin belongs to the set")
-	require.Equal(t, byte(' '), picture[0][0], "the corner is far outside")
+	require.Equal(t, byte('.'), picture[0][0], "the corner is far outside")
 
 	area := regexp.MustCompile(`: ([\d.]+) \(known`).FindStringSubmatch(out.String())
 	require.NotNil(t, area)

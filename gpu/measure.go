@@ -22,10 +22,11 @@ type Measurement struct {
 }
 
 const (
-	warmups   = 2
 	rounds    = 7
-	patience  = 500 * time.Millisecond // for one problem, after the first few rounds
-	hopeless  = 1.5                    // a variant that much slower than the best is dropped
+	atLeast   = 3                      // rounds before impatience counts
+	patience  = 500 * time.Millisecond // for one problem
+	cold      = 3.0                    // a variant that much slower than the best in the warm-up is dropped
+	hopeless  = 1.5                    // a variant that much slower than the best later on is dropped
 	advantage = 0.97                   // the default stays unless another is this much faster
 )
 
@@ -126,6 +127,17 @@ func (t *tuner) measure(ctx context.Context, p *op.Program, s *op.Step, q *quest
 		}
 		list = append(list, c)
 	}
+	for i, c := range list { // the warm-up counts only for those that it ends for
+		if c != nil {
+			m.Median[i] = time.Duration(c.median() * 1e9)
+		}
+	}
+	drop(list, cold)
+	for _, c := range list {
+		if c != nil {
+			c.samples = nil
+		}
+	}
 	start := time.Now()
 	for round := range rounds {
 		for i, c := range list {
@@ -137,16 +149,11 @@ func (t *tuner) measure(ctx context.Context, p *op.Program, s *op.Step, q *quest
 			}
 			m.Median[i] = time.Duration(c.median() * 1e9)
 		}
-		if round >= 2 {
-			best := fastest(list)
-			for i, c := range list {
-				if i > 0 && c != nil && c.median() > hopeless*list[best].median() {
-					list[i] = nil
-				}
-			}
-			if time.Since(start) > patience {
-				break
-			}
+		if round > 0 {
+			drop(list, hopeless)
+		}
+		if round+1 >= atLeast && time.Since(start) > patience {
+			break
 		}
 	}
 	best := fastest(list)
@@ -161,6 +168,17 @@ func (t *tuner) measure(ctx context.Context, p *op.Program, s *op.Step, q *quest
 	return m, nil
 }
 
+// drop ends the contest for variants slower than the best by a factor; the default, the first, stays to compare with, unless
+// it is out of the question.
+func drop(list []*contender, factor float64) {
+	best := fastest(list)
+	for i, c := range list {
+		if c != nil && (i > 0 || factor >= cold) && c.median() > factor*list[best].median() {
+			list[i] = nil
+		}
+	}
+}
+
 func fastest(list []*contender) int {
 	best := -1
 	for i, c := range list {
@@ -171,7 +189,7 @@ func fastest(list []*contender) int {
 	return best
 }
 
-// contender compiles variant i and warms it up.
+// contender compiles variant i and runs it once.
 func (t *tuner) contender(ctx context.Context, dev *Device, p *op.Program, io *op.IO, q *question, i int) (*contender, error) {
 	key := t.key(q.class, q.problem, q.candidates)
 	pl, err := t.d.plan(p, func(class, problem string, candidates []string) int {
@@ -186,18 +204,15 @@ func (t *tuner) contender(ctx context.Context, dev *Device, p *op.Program, io *o
 	}
 	c := &contender{x: newExecutable(dev, pl)}
 	c.x.timed = t.d.info.has(featureTimestamps)
-	for range warmups {
-		err := c.sample(ctx, io)
-		if errors.Is(err, compute.ErrUnsupported) && c.x.timed { // the GPU's clock does not work: use ours
-			c.x.timed = false
-			err = c.sample(ctx, io)
-		}
-		if err != nil {
-			c.x.Close()
-			return nil, err
-		}
+	err = c.sample(ctx, io)
+	if errors.Is(err, compute.ErrUnsupported) && c.x.timed { // the GPU's clock does not work: use ours
+		c.x.timed = false
+		err = c.sample(ctx, io)
 	}
-	c.samples = nil
+	if err != nil {
+		c.x.Close()
+		return nil, err
+	}
 	return c, nil
 }
 

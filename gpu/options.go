@@ -151,9 +151,9 @@ func WithTuneCache(dir string) Option {
 	}
 }
 
-// WithTimestamps measures the GPU's time of every run, for
-// [Device.Stats] and [Executable.GPUTime]. It fails with compute.ErrUnsupported where the
-// adapter has no timestamps. The first run takes some 20 ms longer, to find the length of a tick.
+// WithTimestamps measures the GPU's time of every run, for [Device.Stats] and [Executable.GPUTime]. It fails with
+// compute.ErrUnsupported where the adapter has no timestamps. The first run takes some 20 ms longer, to find the length of
+// a tick.
 func WithTimestamps() Option {
 	return func(c *config) error {
 		c.timestamps = true

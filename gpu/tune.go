@@ -21,8 +21,8 @@ const (
 	TuneCached TuneMode = iota
 	// TuneOff always takes the default variant.
 	TuneOff
-	// TuneFirstUse measures when an operation meets a problem size for the first time, which then takes up to about a
-	// second longer. Natively only.
+	// TuneFirstUse measures when an operation meets a problem of a new magnitude, before it runs: once with each variant and
+	// some more with the fast ones. Natively only.
 	TuneFirstUse
 )
 
@@ -141,20 +141,21 @@ func (t *tuner) key(class, problem string, candidates []string) string {
 	return rounded + " of " + strings.Join(candidates, ",")
 }
 
-var number = regexp.MustCompile(`\d+`)
+var number = regexp.MustCompile(`-?\d+`)
 
 // roundSizes rounds the numbers in a problem above 8 to powers of two: sizes of the same magnitude share a choice.
+// No size follows a minus sign: such numbers are flags, and stay.
 func roundSizes(problem string) string {
 	return number.ReplaceAllStringFunc(problem, func(s string) string {
-		n, err := strconv.ParseUint(s, 10, 62)
+		n, err := strconv.ParseInt(s, 10, 62)
 		if err != nil || n <= 8 {
 			return s
 		}
-		power := uint64(16)
+		power := int64(16)
 		for n >= power*3/2 {
 			power *= 2
 		}
-		return strconv.FormatUint(power, 10)
+		return strconv.FormatInt(power, 10)
 	})
 }
 

@@ -153,5 +153,5 @@ func TestRoundSizes(t *testing.T) {
 	require.Equal(t, "8x16x16", roundSizes("8x9x23"))
 	require.Equal(t, "32x1024", roundSizes("24x1535"))
 	require.Equal(t, "2048", roundSizes("1536"))
-	require.Equal(t, "f32 t", roundSizes("f32 t"))
+	require.Equal(t, "1*512x512x64--44-//0", roundSizes("1*500x512x64--44-//0"))
 }

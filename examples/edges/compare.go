@@ -62,7 +62,7 @@ func compare(ctx context.Context, w io.Writer, dev, cpu *wavelane.Device, p plan
 		return err
 	}
 	fmt.Fprintf(w, "\nmedians of %d runs, ratios to one batch; largest difference between results %.1g\n", runs, worst)
-	const tolerance = 1e-3 // a quarter of a grey level
+	const tolerance = 1e-3     // a quarter of a grey level
 	if !(worst <= tolerance) { // NaN fails too
 		return fmt.Errorf("results differ by %g, more than %g", worst, tolerance)
 	}

@@ -115,7 +115,7 @@ func (v *convolution) implicit() work {
 	}
 	across := ceilDiv(v.pixels, tile)
 
-	packing := phase{units: units, ns: kc * float64(high), do: func(a *args, lo, hi int) {
+	packing := phase{units: units, ns: float64(min(kc, v.taps) * high), do: func(a *args, lo, hi int) {
 		to := words32(a)
 		for u := lo; u < hi; u++ {
 			group, k := u/blocks, u%blocks*kc

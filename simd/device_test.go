@@ -247,7 +247,7 @@ func TestCancel(t *testing.T) {
 // A run that waits behind another one is given up without waiting for it.
 func TestCancelInQueue(t *testing.T) {
 	d := open(t, simd.WithWorkers(1))
-	const n = 900
+	const n = 600
 	a := random(t, n*n)
 	busy := d.MatMulAsync(make([]float32, n*n), a, a, n, n, n)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -353,7 +353,7 @@ func TestForgottenTensor(t *testing.T) {
 // Replay allocates the future and what belongs to it, and nothing for data.
 func TestReplayAllocations(t *testing.T) {
 	d := open(t)
-	for _, n := range []int{100, 300_000} {
+	for _, n := range []int{100, 150_000} {
 		p := &op.Program{}
 		v := p.Add(op.F32(n), op.FromHost)
 		for range 10 {

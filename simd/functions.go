@@ -9,12 +9,19 @@ import (
 // The functions of one element compute in float64 and round once, so that their error is little more than that of the
 // rounding: 0.5 ULP, 0.51 with exp64.
 
-// exp64 is eˣ to within 2⁻³¹ for |x| up to 200, where every float32 result is 0 or +Inf already; beyond, it is that of ±200.
+// exp64 is eˣ within 2⁻³¹ for |x| up to 200, where every float32 result is 0 or +Inf already; beyond, it is that of ±200.
 // NaN gives NaN.
 //
-// With k = round(x/ln 2) and r = x − k·ln 2, eˣ = 2ᵏ·eʳ, |r| ≤ 0.347, and the Taylor polynomial of eʳ to degree 8 has an
-// error below 2.5e-10.
+// With k = round(x/ln 2) and r = x − k·ln 2, eˣ = 2ᵏ·eʳ. The two halves are functions of their own so that the compiler
+// inlines them into loops: there, unlike in a call, the conversion of the next element to float64 does not wait for the
+// register that holds this one's result.
 func exp64(x float64) float64 {
+	r, scale := reduceExp(x)
+	return taylorExp(r) * scale
+}
+
+// reduceExp returns r, |r| ≤ 0.347, and 2ᵏ.
+func reduceExp(x float64) (r, scale float64) {
 	const magic = 0x1.8p52 // adding it rounds to an integer, which the low bits of the sum then hold
 	if x > 200 {
 		x = 200
@@ -22,11 +29,15 @@ func exp64(x float64) float64 {
 		x = -200
 	}
 	t := x*math.Log2E + magic
-	r := x - (t-magic)*math.Ln2
+	return x - (t-magic)*math.Ln2, math.Float64frombits((math.Float64bits(t) + 1023) << 52)
+}
+
+// taylorExp is eʳ by its series to degree 8, whose rest is below 2.5e-10.
+func taylorExp(r float64) float64 {
 	r2 := r * r
 	low := 1 + r + r2*(1./2+r*(1./6))
 	high := 1./24 + r*(1./120) + r2*(1./720+r*(1./5040)+r2*(1./40320))
-	return (low + r2*r2*high) * math.Float64frombits((math.Float64bits(t)+1023)<<52)
+	return low + r2*r2*high
 }
 
 func expf(x float32) float32  { return float32(exp64(float64(x))) }
@@ -35,15 +46,26 @@ func log2f(x float32) float32 { return float32(math.Log2(float64(x))) }
 func sinf(x float32) float32  { return float32(math.Sin(float64(x))) }
 func cosf(x float32) float32  { return float32(math.Cos(float64(x))) }
 
-// tanhf takes the Taylor series near 0, where 1 − 2/(e²ˣ+1) cancels.
-func tanhf(x float32) float32 {
-	v := float64(x)
-	a := math.Abs(v)
+func tanhf(x float32) float32     { return float32(tanh64(float64(x))) }
+func softplusf(x float32) float32 { return float32(softplus64(float64(x))) }
+
+// tanh64 takes the Taylor series near 0, where 1 − 2/(e²ˣ+1) cancels.
+func tanh64(x float64) float64 {
+	a := math.Abs(x)
 	if a < 0.3 {
-		s := v * v
-		return float32(v * (1 + s*(-1./3+s*(2./15+s*(-17./315+s*(62./2835+s*(-1382./155925+s*(21844./6081075))))))))
+		s := x * x
+		return x * (1 + s*(-1./3+s*(2./15+s*(-17./315+s*(62./2835+s*(-1382./155925+s*(21844./6081075)))))))
 	}
-	return float32(math.Copysign(1-2/(exp64(2*a)+1), v))
+	return math.Copysign(1-2/(exp64(2*a)+1), x)
+}
+
+// softplus64 is max(x, 0) + log(1+e⁻ˡˣˡ); the sum in the logarithm would lose a small addend.
+func softplus64(x float64) float64 {
+	e := exp64(-math.Abs(x))
+	if e < 1e-6 {
+		return max(x, 0) + e*(1-e/2)
+	}
+	return max(x, 0) + math.Log(1+e)
 }
 
 func sigmoidf(x float32) float32 { return float32(1 / (1 + exp64(-float64(x)))) }
@@ -87,11 +109,6 @@ func mishf(x float32) float32 {
 	return float32(float64(x) * (n / (n + 2)))
 }
 
-func softplusf(x float32) float32 {
-	v := float64(x)
-	return float32(max(v, 0) + math.Log1p(exp64(-math.Abs(v))))
-}
-
 func seluf(x float32) float32 {
 	if x > 0 {
 		return float32(op.SELUScale * float64(x))
@@ -101,13 +118,17 @@ func seluf(x float32) float32 {
 
 func elu(y, a, _, _, p []float32) {
 	a = a[:len(y)]
-	alpha := float64(p[0])
 	for i, v := range a {
-		if !(v > 0) {
-			v = float32(alpha * math.Expm1(float64(v)))
-		}
-		y[i] = v
+		y[i] = eluf(v, p[0])
 	}
+}
+
+//go:noinline // as with exp64, the conversion must not wait for the element before
+func eluf(x, alpha float32) float32 {
+	if x > 0 {
+		return x
+	}
+	return float32(float64(alpha) * math.Expm1(float64(x)))
 }
 
 // powScalar has the exponents that people use without a call of pow; products of float64 have room for them.

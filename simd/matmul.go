@@ -133,7 +133,7 @@ func (p *product) packed() work {
 	groups := ceilDiv(wide, tileCols)
 
 	w := work{scratch: (words + 1) / 2 * 8}
-	w.phases = append(w.phases, phase{units: batchB * blocks * groups, ns: kc * float64(min(wide, tileCols)), do: func(a *args, lo, hi int) {
+	w.phases = append(w.phases, phase{units: batchB * blocks * groups, ns: float64(min(kc, p.K) * min(wide, tileCols)), do: func(a *args, lo, hi int) {
 		for u := lo; u < hi; u++ {
 			item, block, j := u/(blocks*groups), u/groups%blocks, u%groups*tileCols
 			k := block * kc
@@ -142,7 +142,7 @@ func (p *product) packed() work {
 			pack(words32(a)[item*sizeB+k*wide+j*steps:], y[k*p.bk+j*p.bn:], p.bn, p.bk, lanes, steps, nr)
 		}
 	}})
-	w.phases = append(w.phases, phase{units: tiles * splits, ns: 0.25 * float64(rows*cols) * float64(perSplit*kc), do: func(a *args, lo, hi int) {
+	w.phases = append(w.phases, phase{units: tiles * splits, ns: 0.25 * float64(rows*cols) * float64(min(perSplit*kc, p.K)), do: func(a *args, lo, hi int) {
 		left := borrow(rows * kc)
 		defer scratch.Put(left)
 		for u := lo; u < hi; u++ {

@@ -115,11 +115,12 @@ func addf(a, b float64) float64 { return a + b }
 var maxPass = rowPass{start: math.Inf(-1), merge: func(a, b float64) float64 { return max(a, b) },
 	block: func(_, x []float32, _ rowState) float64 { return float64(largest(x)) }}
 
-var softmax = rowOp{ns: 3, passes: []rowPass{maxPass, {merge: addf,
+var softmax = rowOp{ns: 2, passes: []rowPass{maxPass, {merge: addf,
 	block: func(y, x []float32, r rowState) float64 {
 		m, s := r.found[0], 0.0
 		for i, v := range x {
-			e := exp64(float64(v) - m)
+			t, scale := reduceExp(float64(v) - m)
+			e := taylorExp(t) * scale
 			y[i] = float32(e)
 			s += e
 		}
@@ -132,11 +133,12 @@ var softmax = rowOp{ns: 3, passes: []rowPass{maxPass, {merge: addf,
 		}
 	}}
 
-var logSoftmax = rowOp{ns: 3, passes: []rowPass{maxPass, {merge: addf,
+var logSoftmax = rowOp{ns: 2, passes: []rowPass{maxPass, {merge: addf,
 	block: func(_, x []float32, r rowState) float64 {
 		m, s := r.found[0], 0.0
 		for _, v := range x {
-			s += exp64(float64(v) - m)
+			t, scale := reduceExp(float64(v) - m)
+			s += taylorExp(t) * scale
 		}
 		return s
 	}}},

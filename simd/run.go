@@ -311,24 +311,30 @@ func (r *run) target(s *step, i int) view {
 	return r.kept[s.to.index]
 }
 
-// finish resolves the future, gives back what the run holds and makes it idle.
+// finish gives back what the run holds, makes it idle and resolves the future, in this order: whoever waits for the future
+// to start the next run finds the memory free. Results that are delivered from copies need it until they are delivered.
 func (r *run) finish(err error) {
-	x := r.x
+	x, h := r.x, r.h
 	if r.made != nil {
 		r.made.resolve(err)
 	}
-	var deliver func()
 	if len(x.copies) > 0 {
-		deliver = r.deliver
+		h.resolve(err, r.deliver)
 	}
-	r.h.resolve(err, deliver)
+	r.reset()
+	x.recycle(r)
+	h.resolve(err, nil)
+}
+
+// reset lets go of all memory: the caller's slices are not ours to keep alive.
+func (r *run) reset() {
 	r.arena.release()
 	for _, b := range r.held {
 		b.release()
 	}
 	r.arena, r.h, r.made = nil, nil, nil
 	clear(r.held)
-	clear(r.views) // the caller's slices are not ours to keep alive
+	clear(r.views)
 	clear(r.results)
 	clear(r.kept)
 	for i := range r.args {
@@ -337,7 +343,10 @@ func (r *run) finish(err error) {
 		a.out, a.scratch, a.stop = view{}, view{}, nil
 	}
 	r.held, r.staged = r.held[:0], r.staged[:0]
-	const spare = 8 // idle runs; their temporaries are back in the device's memory
+}
+
+func (x *executable) recycle(r *run) {
+	const spare = 8 // idle runs
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if !x.closed && len(x.idle) < spare {

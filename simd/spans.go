@@ -9,16 +9,16 @@ import (
 
 // spans are the elementwise kernels, by entry.
 var spans = map[string]spanOp{
-	"neg": {neg, 0.5}, "abs": {abs, 0.5}, "sqrt": {sqrt, 1.5}, "recip": {recip, 1.5},
-	"floor": {floor, 0.8}, "ceil": {ceil, 0.8}, "round": {round, 0.8}, "trunc": {trunc, 0.8}, "sign": {sign, 1},
-	"relu": {relu, 0.8}, "leaky_relu": {leakyReLU, 0.8}, "clip": {clip, 1.5}, "scale": {scale, 0.5}, "hardswish": {hardSwish, 2.5},
-	"add": {add, 0.6}, "sub": {sub, 0.6}, "mul": {mul, 0.6}, "div": {div, 1.5}, "maximum": {maximum, 1.2}, "minimum": {minimum, 1.2},
-	"fma": {fma, 1.5}, "lerp": {lerp, 1.7},
+	"neg": {neg, 0.3}, "abs": {abs, 0.3}, "sqrt": {sqrt, 0.6}, "recip": {recip, 0.8},
+	"floor": {floor, 1.1}, "ceil": {ceil, 1.2}, "round": {round, 1.2}, "trunc": {trunc, 1.1}, "sign": {sign, 0.8},
+	"relu": {relu, 0.6}, "leaky_relu": {leakyReLU, 0.6}, "clip": {clip, 0.8}, "scale": {scale, 0.3}, "hardswish": {hardSwish, 1.8},
+	"add": {add, 0.3}, "sub": {sub, 0.3}, "mul": {mul, 0.3}, "div": {div, 0.8}, "maximum": {maximum, 0.5}, "minimum": {minimum, 0.5},
+	"fma": {fma, 0.8}, "lerp": {lerp, 1},
 
-	"exp": {each(expf), 6}, "log": {each(logf), 10}, "log2": {each(log2f), 12}, "sin": {each(sinf), 15}, "cos": {each(cosf), 15},
-	"tanh": {each(tanhf), 8}, "sigmoid": {each(sigmoidf), 8}, "gelu": {each(geluf), 8}, "gelu_erf": {each(geluErff), 20},
-	"swish": {each(swishf), 8}, "mish": {each(mishf), 9}, "softplus": {each(softplusf), 18}, "selu": {each(seluf), 12},
-	"elu": {elu, 12}, "pow_scalar": {powScalar, 40}, "pow": {pow, 40},
+	"exp": {each(expf), 3.5}, "log": {each(logf), 5}, "log2": {each(log2f), 6.5}, "sin": {each(sinf), 6}, "cos": {each(cosf), 6},
+	"tanh": {each(tanhf), 5.5}, "sigmoid": {each(sigmoidf), 4}, "gelu": {each(geluf), 5}, "gelu_erf": {each(geluErff), 7},
+	"swish": {each(swishf), 4.5}, "mish": {each(mishf), 5}, "softplus": {each(softplusf), 12}, "selu": {each(seluf), 6},
+	"elu": {elu, 6}, "pow_scalar": {powScalar, 30}, "pow": {pow, 32},
 }
 
 // activation returns the span of an epilogue; nil for none.

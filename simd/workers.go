@@ -7,10 +7,11 @@ import (
 )
 
 // workers are the goroutines that compute. A worker takes a run and executes it from end to end; where a phase of the run
-// has many parts it publishes them as a loop, and idle workers help. Since whoever publishes a loop works on it too, no
+// has many parts it publishes them as a loop, and workers help while no other run waits. Since whoever publishes a loop works on it too, no
 // run ever depends on a second worker being free.
 type workers struct {
-	count int
+	count   int
+	waiting atomic.Int32 // runs in the queue; read without the mutex
 
 	mu     sync.Mutex
 	wake   sync.Cond
@@ -33,22 +34,23 @@ func (w *workers) work() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for {
-		// Loops go first: finishing what has begun frees its memory.
+		// Runs go first: a worker to each is the least to coordinate, and short runs do not wait for long loops.
+		if r := w.first; r != nil {
+			w.first, r.next = r.next, nil
+			w.waiting.Add(-1)
+			w.mu.Unlock()
+			r.execute()
+			w.mu.Lock()
+			continue
+		}
 		if l := w.open(); l != nil {
 			l.helpers++
 			w.mu.Unlock()
-			l.work()
+			l.work(&w.waiting)
 			w.mu.Lock()
 			if l.helpers--; l.helpers == 0 {
 				l.left.Signal()
 			}
-			continue
-		}
-		if r := w.first; r != nil {
-			w.first, r.next = r.next, nil
-			w.mu.Unlock()
-			r.execute()
-			w.mu.Lock()
 			continue
 		}
 		if w.closed {
@@ -81,6 +83,7 @@ func (w *workers) submit(r *run) {
 		w.last.next = r
 	}
 	w.last = r
+	w.waiting.Add(1)
 	w.wake.Signal()
 }
 
@@ -95,7 +98,7 @@ func (w *workers) close() {
 // each runs all chunks of a loop and returns when they are done.
 func (w *workers) each(l *loop) {
 	if l.chunks < 2 || w.count < 2 {
-		l.work()
+		l.work(nil)
 		return
 	}
 	w.mu.Lock()
@@ -104,7 +107,7 @@ func (w *workers) each(l *loop) {
 		w.wake.Signal()
 	}
 	w.mu.Unlock()
-	l.work()
+	l.work(nil)
 	w.mu.Lock()
 	for i, x := range w.loops {
 		if x == l {
@@ -131,8 +134,9 @@ type loop struct {
 	left    sync.Cond // signalled when the last helper leaves
 }
 
-func (l *loop) work() {
-	for !l.args.stop.Load() {
+// work does chunks until none is left, or for a helper until there is a run in the queue.
+func (l *loop) work(queue *atomic.Int32) {
+	for !l.args.stop.Load() && (queue == nil || queue.Load() == 0) {
 		c := l.next.Add(1) - 1
 		if c >= l.chunks {
 			return

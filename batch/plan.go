@@ -36,15 +36,12 @@ var passes = []struct {
 
 // Compile prepares the batch to be run again and again. The batch may be recorded further afterwards; the plan does not change.
 func (b *Batch) Compile(ctx context.Context) (*Plan, error) {
-	if b.err != nil {
-		return nil, b.err
-	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	p := b.snapshot()
-	for _, pass := range passes {
-		p = pass.run(p)
+	p, err := b.Program()
+	if err != nil {
+		return nil, err
 	}
 	exec, err := b.device.Compile(p)
 	if err != nil {
@@ -57,6 +54,19 @@ func (b *Batch) Compile(ctx context.Context) (*Plan, error) {
 	}
 	return &Plan{exec: exec, program: p, batch: b, host: slices.Clone(b.host),
 		tensors: slices.Clone(b.tensors), results: slices.Clone(b.results), kept: slices.Clone(b.kept)}, nil
+}
+
+// Program returns what a device would be given to compile, for devices that look at programs in other ways, such as
+// gpu.Device.Tune.
+func (b *Batch) Program() (*op.Program, error) {
+	if b.err != nil {
+		return nil, b.err
+	}
+	p := b.snapshot()
+	for _, pass := range passes {
+		p = pass.run(p)
+	}
+	return p, nil
 }
 
 func (b *Batch) snapshot() *op.Program {

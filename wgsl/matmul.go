@@ -157,13 +157,19 @@ func (m *matmul) variants(whole bool) []variant {
 		add(good, variant{name, m.sums(), emit})
 	}
 	if m.rowsForm() != 0 {
-		emit := func(p piece, split int, dst Buffer, q product) { m.emitRows(min(lanes, 64), p, split, dst, q) }
-		if n := m.splits(m.Batch*ceilDiv(max(m.M, m.N), 4), whole); n > m.sums() {
-			add(true, variant{"rows/splitk", n, emit})
+		addRows := func(name string, lanes int, good bool) {
+			if 16*lanes*m.vectors() > int(m.caps.MaxShared) {
+				return
+			}
+			emit := func(p piece, split int, dst Buffer, q product) { m.emitRows(lanes, p, split, dst, q) }
+			if n := m.splits(m.Batch*ceilDiv(max(m.M, m.N), 4), whole); good && n > m.sums() {
+				add(good, variant{name + "/splitk", n, emit})
+			}
+			add(good, variant{name, m.sums(), emit})
 		}
-		add(true, variant{"rows", m.sums(), emit})
+		addRows("rows", min(lanes, 64), true)
 		if lanes > 64 {
-			add(false, variant{"rows256", m.sums(), func(p piece, split int, dst Buffer, q product) { m.emitRows(lanes, p, split, dst, q) }})
+			addRows(fmt.Sprint("rows", lanes), lanes, false)
 		}
 	}
 	if m.M <= 8 {
@@ -216,6 +222,9 @@ func (m *matmul) rowsForm() int {
 	return 0
 }
 
+// vectors is the number of vectors that the rows kernel has room for.
+func (m *matmul) vectors() int { return 1 << mathbits.Len(uint(min(m.M, m.N)-1)) }
+
 // emit appends a kernel over groups workgroups per product.
 func (m *matmul) emit(k *Kernel, p piece, split, across, tiles int, dst Buffer, bias bool) {
 	depth := p.k
@@ -251,8 +260,7 @@ func (m *matmul) emitRows(lanes int, p piece, split int, dst Buffer, q product) 
 		p.a, p.b, p.offA, p.offB, p.strideA, p.strideB = p.b, p.a, p.offB, p.offA, p.strideB, p.strideA
 		p.m, p.n = p.n, p.m
 	}
-	vectors := 1 << mathbits.Len(uint(p.n-1))
-	m.emit(q.rows(lanes, vectors, swap), p, split, 1, ceilDiv(p.m, 4), dst, q.Bias != "")
+	m.emit(q.rows(lanes, m.vectors(), swap), p, split, 1, ceilDiv(p.m, 4), dst, q.Bias != "")
 }
 
 // addUp appends the second pass of a split depth.

@@ -128,33 +128,34 @@ func (v *convolution) implicit() work {
 			}
 		}
 	}}
-	product := phase{units: v.N * v.Groups * across, ns: float64(tile) * float64(v.taps) * (0.25*float64(v.outs) + 1), do: func(a *args, lo, hi int) {
-		packed := words32(a)
-		var windows []float32
-		if largest(packed[odd:odd+units]) == 0 {
-			b := borrow(kc * tile)
-			defer scratch.Put(b)
-			windows = *b
-		}
-		for u := lo; u < hi; u++ {
-			n, group, p := u/across/v.Groups, u/across%v.Groups, u%across*tile
-			count := min(tile, v.pixels-p)
-			y := a.out.f32()[(n*v.OutC+group*v.outs)*v.pixels+p:]
-			for k := 0; k < v.taps && windows != nil && !a.stop.Load(); k += kc {
-				steps := min(kc, v.taps-k)
-				v.windows(a, windows, n*v.C+group*v.perGroup, k, steps, p, count)
-				gemmTile(y, v.pixels, v.outs, count, steps, packed[group*sizeA+k*high:], windows, k > 0)
+	product := phase{units: v.N * v.Groups * across, ns: float64(tile) * float64(v.taps) * (0.25*float64(v.outs) + 1),
+		do: func(a *args, lo, hi int) {
+			packed := words32(a)
+			var windows []float32
+			if largest(packed[odd:odd+units]) == 0 {
+				b := borrow(kc * tile)
+				defer scratch.Put(b)
+				windows = *b
 			}
-			for c := range v.outs {
-				channel := group*v.outs + c
-				to := y[c*v.pixels:][:count]
-				if windows == nil {
-					v.segments(p, count, func(at, n2, oy, ox int) { v.row(a, to[at:at+n2], n, channel, oy, ox) })
+			for u := lo; u < hi; u++ {
+				n, group, p := u/across/v.Groups, u/across%v.Groups, u%across*tile
+				count := min(tile, v.pixels-p)
+				y := a.out.f32()[(n*v.OutC+group*v.outs)*v.pixels+p:]
+				for k := 0; k < v.taps && windows != nil && !a.stop.Load(); k += kc {
+					steps := min(kc, v.taps-k)
+					v.windows(a, windows, n*v.C+group*v.perGroup, k, steps, p, count)
+					gemmTile(y, v.pixels, v.outs, count, steps, packed[group*sizeA+k*high:], windows, k > 0)
 				}
-				v.apply(to, v.biasAt(a, channel))
+				for c := range v.outs {
+					channel := group*v.outs + c
+					to := y[c*v.pixels:][:count]
+					if windows == nil {
+						v.segments(p, count, func(at, n2, oy, ox int) { v.row(a, to[at:at+n2], n, channel, oy, ox) })
+					}
+					v.apply(to, v.biasAt(a, channel))
+				}
 			}
-		}
-	}}
+		}}
 	return work{scratch: (odd + units + 1) / 2 * 8, phases: []phase{packing, product}}
 }
 

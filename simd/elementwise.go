@@ -1,6 +1,10 @@
 package simd
 
-import "github.com/wavelane/wavelane/internal/op"
+import (
+	"slices"
+
+	"github.com/wavelane/wavelane/internal/op"
+)
 
 // span computes y[i] from the operands at i, which have y's length, and from the scalars p. Operands that the entry does
 // not have are nil. Y may be one of the operands.
@@ -17,17 +21,9 @@ const repeat = 512
 
 // elementwise lowers an entry of one to three operands with broadcasting.
 func elementwise(s spanOp, c *call) work {
-	strides := make([][]int, len(c.in))
-	for k, t := range c.in {
-		strides[k] = op.BroadcastStrides(t.Shape, c.out.Shape)
-	}
-	shape, strides := op.Collapse(c.out.Shape, strides...)
-	contiguous := len(shape) <= 1
-	for _, st := range strides {
-		contiguous = contiguous && (len(st) == 0 || st[0] == 1)
-	}
 	p := c.attr.Scalars
-	if contiguous {
+	// As many elements as the result has, which no operand exceeds, are in the result's order.
+	if !slices.ContainsFunc(c.in, func(t op.Type) bool { return t.Len() != c.out.Len() }) {
 		return one(c.out.Len(), s.ns, func(a *args, lo, hi int) {
 			var x [3][]float32
 			for k, v := range a.in {
@@ -36,6 +32,11 @@ func elementwise(s spanOp, c *call) work {
 			s.f(a.out.f32()[lo:hi], x[0], x[1], x[2], p)
 		})
 	}
+	strides := make([][]int, len(c.in))
+	for k, t := range c.in {
+		strides[k] = op.BroadcastStrides(t.Shape, c.out.Shape)
+	}
+	shape, strides := op.Collapse(c.out.Shape, strides...)
 	inner := shape[len(shape)-1]
 	return one(c.out.Len(), s.ns+30/float64(inner), func(a *args, lo, hi int) {
 		b := broadcast{f: s.f, p: p, shape: shape, strides: strides}

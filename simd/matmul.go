@@ -133,43 +133,45 @@ func (p *product) packed() work {
 	groups := ceilDiv(wide, tileCols)
 
 	w := work{scratch: (words + 1) / 2 * 8}
-	w.phases = append(w.phases, phase{units: batchB * blocks * groups, ns: float64(min(kc, p.K) * min(wide, tileCols)), do: func(a *args, lo, hi int) {
-		for u := lo; u < hi; u++ {
-			item, block, j := u/(blocks*groups), u/groups%blocks, u%groups*tileCols
-			k := block * kc
-			steps, lanes := min(kc, p.K-k), min(tileCols, p.N-j)
-			_, y, _ := p.operands(a, item)
-			pack(words32(a)[item*sizeB+k*wide+j*steps:], y[k*p.bk+j*p.bn:], p.bn, p.bk, lanes, steps, nr)
-		}
-	}})
-	w.phases = append(w.phases, phase{units: tiles * splits, ns: 0.25 * float64(rows*cols) * float64(min(perSplit*kc, p.K)), do: func(a *args, lo, hi int) {
-		left := borrow(rows * kc)
-		defer scratch.Put(left)
-		for u := lo; u < hi; u++ {
-			split, tile := u%splits, u/splits
-			item, i, j := tile/(down*across), tile/across%down*rows, tile%across*cols
-			m, n := min(rows, p.M-i), min(cols, p.N-j)
-			x, _, out := p.operands(a, item)
-			if splits > 1 {
-				out = words32(a)[partials+split*size+item*p.M*p.N:]
-			}
-			b := words32(a)
-			if p.StrideB > 0 {
-				b = b[item*sizeB:]
-			}
-			for block := split * perSplit; block < min(blocks, (split+1)*perSplit) && !a.stop.Load(); block++ {
+	w.phases = append(w.phases, phase{units: batchB * blocks * groups, ns: float64(min(kc, p.K) * min(wide, tileCols)),
+		do: func(a *args, lo, hi int) {
+			for u := lo; u < hi; u++ {
+				item, block, j := u/(blocks*groups), u/groups%blocks, u%groups*tileCols
 				k := block * kc
-				steps := min(kc, p.K-k)
-				pack(*left, x[i*p.am+k*p.ak:], p.am, p.ak, m, steps, mr)
-				gemmTile(out[i*p.N+j:], p.N, m, n, steps, *left, b[k*wide+j*steps:], block > split*perSplit)
+				steps, lanes := min(kc, p.K-k), min(tileCols, p.N-j)
+				_, y, _ := p.operands(a, item)
+				pack(words32(a)[item*sizeB+k*wide+j*steps:], y[k*p.bk+j*p.bn:], p.bn, p.bk, lanes, steps, nr)
 			}
-			if splits == 1 {
-				for r := range m {
-					p.apply(out[(i+r)*p.N+j:][:n], p.biasAt(a, j, j+n))
+		}})
+	w.phases = append(w.phases, phase{units: tiles * splits, ns: 0.25 * float64(rows*cols) * float64(min(perSplit*kc, p.K)),
+		do: func(a *args, lo, hi int) {
+			left := borrow(rows * kc)
+			defer scratch.Put(left)
+			for u := lo; u < hi; u++ {
+				split, tile := u%splits, u/splits
+				item, i, j := tile/(down*across), tile/across%down*rows, tile%across*cols
+				m, n := min(rows, p.M-i), min(cols, p.N-j)
+				x, _, out := p.operands(a, item)
+				if splits > 1 {
+					out = words32(a)[partials+split*size+item*p.M*p.N:]
+				}
+				b := words32(a)
+				if p.StrideB > 0 {
+					b = b[item*sizeB:]
+				}
+				for block := split * perSplit; block < min(blocks, (split+1)*perSplit) && !a.stop.Load(); block++ {
+					k := block * kc
+					steps := min(kc, p.K-k)
+					pack(*left, x[i*p.am+k*p.ak:], p.am, p.ak, m, steps, mr)
+					gemmTile(out[i*p.N+j:], p.N, m, n, steps, *left, b[k*wide+j*steps:], block > split*perSplit)
+				}
+				if splits == 1 {
+					for r := range m {
+						p.apply(out[(i+r)*p.N+j:][:n], p.biasAt(a, j, j+n))
+					}
 				}
 			}
-		}
-	}})
+		}})
 	if splits > 1 {
 		w.phases = append(w.phases, p.gather(splits, partials))
 	}

@@ -54,35 +54,37 @@ func (p *product) vector() work {
 			p.apply(y, p.biasAt(a, j, j+len(y)))
 		}
 	}
-	w := work{phases: []phase{{units: p.Batch * cols * splits, ns: 5 + float64(min(perUnit, n))*(0.4*float64(length)+p.actNS), do: func(a *args, lo, hi int) {
-		for u := lo; u < hi; u++ {
-			split, item, j := u%splits, u/splits/cols, u/splits%cols*perUnit
-			y := a.out.f32()
-			if splits > 1 {
-				y = words32(a)[split*size:]
+	w := work{phases: []phase{{units: p.Batch * cols * splits, ns: 5 + float64(min(perUnit, n))*(0.4*float64(length)+p.actNS),
+		do: func(a *args, lo, hi int) {
+			for u := lo; u < hi; u++ {
+				split, item, j := u%splits, u/splits/cols, u/splits%cols*perUnit
+				y := a.out.f32()
+				if splits > 1 {
+					y = words32(a)[split*size:]
+				}
+				y = y[item*n+j:][:min(perUnit, n-j)]
+				part(a, item, j, split, y)
+				if splits == 1 {
+					finish(a, item, j, y)
+				}
 			}
-			y = y[item*n+j:][:min(perUnit, n-j)]
-			part(a, item, j, split, y)
-			if splits == 1 {
-				finish(a, item, j, y)
-			}
-		}
-	}}}}
+		}}}}
 	if splits > 1 {
 		w.scratch = (splits*size + 1) / 2 * 8
-		w.phases = append(w.phases, phase{units: p.Batch, ns: float64(n*splits) + p.actNS*float64(n), do: func(a *args, lo, hi int) {
-			for item := lo; item < hi; item++ {
-				y := a.out.f32()[item*n : (item+1)*n]
-				for i := range y {
-					s := 0.0
-					for k := range splits {
-						s += float64(words32(a)[k*size+item*n+i])
+		w.phases = append(w.phases, phase{units: p.Batch, ns: float64(n*splits) + p.actNS*float64(n),
+			do: func(a *args, lo, hi int) {
+				for item := lo; item < hi; item++ {
+					y := a.out.f32()[item*n : (item+1)*n]
+					for i := range y {
+						s := 0.0
+						for k := range splits {
+							s += float64(words32(a)[k*size+item*n+i])
+						}
+						y[i] = float32(s)
 					}
-					y[i] = float32(s)
+					finish(a, item, 0, y)
 				}
-				finish(a, item, 0, y)
-			}
-		}})
+			}})
 	}
 	return w
 }

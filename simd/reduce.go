@@ -107,8 +107,10 @@ var (
 		merge: func(x, y part) part { return part{value: min(x.value, y.value)} }}
 	linfReducer = reducer{block: func(a, _ []float32) part { return part{value: float64(largestAbs(a))} }, finish: itself, ns: 0.6,
 		merge: maxReducer.merge}
-	argMaxReducer = reducer{block: argMax, merge: prefer(func(x, y float64) bool { return x >= y }), finish: itself, index: true, ns: 0.5}
-	argMinReducer = reducer{block: argMin, merge: prefer(func(x, y float64) bool { return x <= y }), finish: itself, index: true, ns: 0.5}
+	argMaxReducer = reducer{block: argMax, finish: itself, index: true, ns: 0.6,
+		merge: prefer(func(x, y float64) bool { return x >= y })}
+	argMinReducer = reducer{block: argMin, finish: itself, index: true, ns: 0.6,
+		merge: prefer(func(x, y float64) bool { return x <= y })}
 )
 
 // prefer keeps the earlier part where it is at least as good or NaN.

@@ -7,8 +7,8 @@ import (
 )
 
 // workers are the goroutines that compute. A worker takes a run and executes it from end to end; where a phase of the run
-// has many parts it publishes them as a loop, and workers help while no other run waits. Since whoever publishes a loop works on it too, no
-// run ever depends on a second worker being free.
+// has many parts it publishes them as a loop, and other workers help while no run waits. Since whoever publishes a loop works
+// on it too, no run ever depends on a second worker being free.
 type workers struct {
 	count   int
 	waiting atomic.Int32 // runs in the queue; read without the mutex
@@ -60,9 +60,10 @@ func (w *workers) work() {
 	}
 }
 
+// open returns a loop that has chunks left.
 func (w *workers) open() *loop {
 	for _, l := range w.loops {
-		if l.next.Load() < l.chunks {
+		if l.next.Load() < l.chunks && !l.args.stop.Load() {
 			return l
 		}
 	}

@@ -113,10 +113,10 @@ func (r *source) between(low, high float64) float32 {
 
 func (r *source) floats(low, high float64, shape ...int) operand {
 	data := make([]float32, op.Len(shape))
-	const period = 99991 // prime; long enough to look random, short enough to be quick at any size
+	const cycle = 99991 // prime; long enough to look random, short enough to be quick at any size
 	for i := range data {
-		if i >= period {
-			data[i] = data[i-period]
+		if i >= cycle {
+			data[i] = data[i-cycle]
 			continue
 		}
 		data[i] = r.between(low, high)
@@ -186,7 +186,7 @@ func f32s(shape []int, data ...float32) operand { return operand{op.F32(shape...
 
 func vector(data ...float32) operand { return f32s([]int{len(data)}, data...) }
 
-// set changes single elements, the last axis first to overflow.
+// set changes single elements, counted in row-major order.
 func (o operand) set(value float32, at ...int) operand {
 	for _, i := range at {
 		o.data.([]float32)[i] = value

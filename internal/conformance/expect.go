@@ -55,6 +55,7 @@ func expect(e *op.Entry, a op.Attr, operands []operand, out op.Type) *expectatio
 	return x
 }
 
+// flush returns v with zeros for subnormals, and whether there are any and all is finite.
 func flush(v op.Array) (flushed op.Array, subnormal, finite bool) {
 	finite = true
 	for _, f := range v.Data {
@@ -142,7 +143,7 @@ const (
 	poisonHalf = 0x7cad // a signalling NaN: conversions make quiet ones
 )
 
-// judge compares results with expectations and describes the first difference; at most all elements are wrong, so it counts them.
+// judge compares a result with the expectation. Its error counts the wrong elements and shows the first.
 func (x *expectation) judge(data any) error {
 	wrong, first, unwritten := 0, -1, 0
 	for i := range x.want {

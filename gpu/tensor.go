@@ -68,27 +68,7 @@ func (t *Tensor) ReadAsync(dst any) *compute.Future {
 // tensor can be used at once, in work that will run after the copy; if the future fails, so does that work. The slice may
 // be changed as soon as UploadAsync returns.
 func (d *Device) UploadAsync(data any, shape ...int) (compute.Tensor, *compute.Future) {
-	dt, n, err := op.TypeOf(data)
-	if err != nil {
-		return nil, compute.Failed(fmt.Errorf("upload: %w", err))
-	}
-	if len(shape) == 0 {
-		shape = []int{n}
-	}
-	t := op.Type{DType: dt, Shape: slices.Clone(shape)}
-	if err := t.Check(); err != nil {
-		return nil, compute.Failed(fmt.Errorf("upload: %w", err))
-	}
-	if err := op.CheckSlice(data, t); err != nil {
-		return nil, compute.Failed(fmt.Errorf("upload: %w", err))
-	}
-	p, io := &op.Program{}, &op.IO{Host: []any{data}}
-	p.Keep = []op.Slot{p.Add(t, op.FromHost)}
-	f := d.once(p, io)
-	if io.Keep == nil {
-		return nil, f
-	}
-	return io.Keep[0], f
+	return op.Upload(d, data, shape...)
 }
 
 // once compiles, starts and closes a program.

@@ -189,12 +189,12 @@ func (rec *Batch) Pow(a, b Value) Value {
 	return rec.apply(op.Lookup("pow"), nil, nil, a, b)
 }
 
-// FMA computes a·b + c, fused or not.
+// FMA computes a·b + c, fused or not. Where a·b overflows, so may the result, to ±Inf or NaN.
 func (rec *Batch) FMA(a, b, c Value) Value {
 	return rec.apply(op.Lookup("fma"), nil, nil, a, b, c)
 }
 
-// Lerp computes a + t·(b − a).
+// Lerp computes a + t·(b − a). Where t·(b − a) overflows, so may the result, to ±Inf or NaN.
 func (rec *Batch) Lerp(a, b, t Value) Value {
 	return rec.apply(op.Lookup("lerp"), nil, nil, a, b, t)
 }

@@ -187,12 +187,13 @@ func (o Ops) PowAsync(y, a, b []float32) *Future {
 }
 
 // FMAAsync computes a·b + c, fused or not. Operands of one element are repeated; for other shapes see
-// [Ops.ApplyAsync].
+// [Ops.ApplyAsync]. Where a·b overflows, so may the result, to ±Inf or NaN.
 func (o Ops) FMAAsync(y, a, b, c []float32) *Future {
 	return o.run.Run("fma", Of(y), []Operand{Of(a), Of(b), Of(c)}, nil, nil)
 }
 
 // LerpAsync computes a + t·(b − a). Operands of one element are repeated; for other shapes see [Ops.ApplyAsync].
+// Where t·(b − a) overflows, so may the result, to ±Inf or NaN.
 func (o Ops) LerpAsync(y, a, b, t []float32) *Future {
 	return o.run.Run("lerp", Of(y), []Operand{Of(a), Of(b), Of(t)}, nil, nil)
 }

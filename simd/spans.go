@@ -201,18 +201,16 @@ func minimum(y, a, b, _, _ []float32) {
 	}
 }
 
-// fma: the product is exact in float64, so that it cannot overflow before the sum does, as in a fused instruction.
 func fma(y, a, b, c, _ []float32) {
 	a, b, c = a[:len(y)], b[:len(y)], c[:len(y)]
 	for i := range y {
-		y[i] = float32(float64(a[i])*float64(b[i]) + float64(c[i]))
+		y[i] = a[i]*b[i] + c[i]
 	}
 }
 
 func lerp(y, a, b, t, _ []float32) {
 	a, b, t = a[:len(y)], b[:len(y)], t[:len(y)]
 	for i := range y {
-		from := float64(a[i])
-		y[i] = float32(from + float64(t[i])*(float64(b[i])-from))
+		y[i] = a[i] + t[i]*(b[i]-a[i])
 	}
 }

@@ -54,8 +54,8 @@ var expressions = map[*op.Entry]string{
 	op.Minimum: "nan_min(a, b)",
 	op.Pow:     "ieee_pow(a, b)",
 
-	op.FMA:  "multiply_add(a, b, c)",
-	op.Lerp: "2.0 * (0.5 * a + c * (0.5 * b - 0.5 * a))", // halves, so that the difference does not overflow
+	op.FMA:  "fma(a, b, c)",
+	op.Lerp: "fma(c, b - a, a)",
 }
 
 // activation returns the WGSL expression over a that an activation stands for, and the functions it needs. They use

@@ -177,9 +177,11 @@ var (
 // Ternary entries.
 var (
 	FMA = broadcasting(Ternary, "fma", "FMA", "a·b + c, fused or not", Tolerance{Mag: 2e-7},
-		[]Input{{Name: "a"}, {Name: "b"}, {Name: "c"}}, func(x, _ []float64) float64 { return x[0]*x[1] + x[2] })
+		[]Input{{Name: "a"}, {Name: "b"}, {Name: "c"}}, func(x, _ []float64) float64 { return x[0]*x[1] + x[2] }).
+		special("Where a·b overflows, so may the result, to ±Inf or NaN.")
 	Lerp = broadcasting(Ternary, "lerp", "Lerp", "a + t·(b − a)", Tolerance{Mag: 4e-7},
-		[]Input{{Name: "a"}, {Name: "b"}, {Name: "t"}}, func(x, _ []float64) float64 { return x[0] + x[2]*(x[1]-x[0]) })
+		[]Input{{Name: "a"}, {Name: "b"}, {Name: "t"}}, func(x, _ []float64) float64 { return x[0] + x[2]*(x[1]-x[0]) }).
+		special("Where t·(b − a) overflows, so may the result, to ±Inf or NaN.")
 )
 
 func init() {

@@ -157,8 +157,3 @@ fn order_key(x: f32) -> u32 {
 fn order_value(key: u32) -> f32 {
     return bitcast<f32>(select(~key, key ^ 0x80000000u, key >= 0x80000000u));
 }
-
-// A product that is not fused may overflow to the infinity opposite to c.
-fn multiply_add(a: f32, b: f32, c: f32) -> f32 {
-    return select(a * b + c, c, is_inf(c) && !is_inf(a) && !is_inf(b) && !is_nan(a) && !is_nan(b));
-}

@@ -81,11 +81,16 @@ func (m *matmul) lower() error {
 		ldb = m.K
 	}
 	m.VecA, m.VecB = lda%4 == 0, ldb%4 == 0
-	parts, deep, err := m.parts(lda, ldb)
+	groups, err := m.pieces(lda, ldb)
 	if err != nil {
 		return err
 	}
-	vs := m.variants(len(parts) == 1)
+	first := groups[0][0] // no other is larger
+	least := 1
+	if len(groups[0]) == 1 {
+		least = m.sums()
+	}
+	vs := m.variants(len(groups) == 1 && len(groups[0]) == 1, least)
 	names := make([]string, len(vs))
 	for i, v := range vs {
 		names[i] = v.name
@@ -94,29 +99,21 @@ func (m *matmul) lower() error {
 	// Whose depth is cut gets its bias and activation when the parts are added.
 	bare := m.product
 	bare.Bias, bare.Act = "", compute.NoActivation
-	if deep {
-		partial := m.scratch(4 * len(parts) * m.M * m.N)
-		for _, p := range parts {
-			v.emit(p, 1, partial, bare)
-		}
-		whole := parts[0]
-		whole.offC = 0
-		m.addUp(whole, len(parts), partial)
-		return nil
-	}
+	sums := max(v.split, len(groups[0]))
 	var partial Buffer
-	if v.split > 1 {
-		partial = m.scratch(4 * v.split * parts[0].batch * parts[0].m * parts[0].n) // the first is the largest
+	if sums > 1 {
+		partial = m.scratch(4 * sums * first.batch * first.m * first.n)
 	}
-	for _, p := range parts {
-		if v.split == 1 {
-			v.emit(p, 1, p.c, m.product)
+	for _, group := range groups {
+		if sums == 1 {
+			v.emit(group[0], 1, group[0].c, m.product)
 			continue
 		}
-		q := p
-		q.offC, q.strideC, q.ldc = 0, p.m*p.n, p.n
-		v.emit(q, v.split, partial, bare)
-		m.addUp(p, v.split, partial)
+		for i, p := range group {
+			p.offC, p.strideC, p.ldc = i*p.m*p.n, p.m*p.n, p.n
+			v.emit(p, sums/len(group), partial, bare)
+		}
+		m.addUp(group[0], sums, partial)
 	}
 	return nil
 }
@@ -134,8 +131,9 @@ func (m *matmul) fits(t tile, p product) bool {
 // small: an invocation's rows do not fill a vector, so that they cannot be read as such.
 func (t tile) small() bool { return t.TM < 4 }
 
-// variants lists what can compute this problem, the safe default first.
-func (m *matmul) variants(whole bool) []variant {
+// variants lists what can compute this problem in so many sums at least, the safe default first. More than that many are for
+// problems that are bound whole.
+func (m *matmul) variants(whole bool, sums int) []variant {
 	var preferred, others []variant
 	add := func(good bool, v variant) {
 		if good {
@@ -151,10 +149,10 @@ func (m *matmul) variants(whole bool) []variant {
 		}
 		groups := m.Batch * ceilDiv(m.M, t.BM()) * ceilDiv(m.N, t.BN())
 		emit := func(p piece, split int, dst Buffer, q product) { m.emitTiled(t, p, split, dst, q) }
-		if n := m.splits(groups, whole); n > m.sums() {
+		if n := m.splits(groups, whole); n > sums {
 			add(good, variant{name + "/splitk", n, emit})
 		}
-		add(good, variant{name, m.sums(), emit})
+		add(good, variant{name, sums, emit})
 	}
 	if m.rowsForm() != 0 {
 		addRows := func(name string, lanes int, good bool) {
@@ -162,10 +160,10 @@ func (m *matmul) variants(whole bool) []variant {
 				return
 			}
 			emit := func(p piece, split int, dst Buffer, q product) { m.emitRows(lanes, p, split, dst, q) }
-			if n := m.splits(m.Batch*ceilDiv(max(m.M, m.N), 4), whole); good && n > m.sums() {
+			if n := m.splits(m.Batch*ceilDiv(max(m.M, m.N), 4), whole); good && n > sums {
 				add(good, variant{name + "/splitk", n, emit})
 			}
-			add(good, variant{name, m.sums(), emit})
+			add(good, variant{name, sums, emit})
 		}
 		addRows("rows", min(lanes, 64), true)
 		if lanes > 64 {
@@ -186,12 +184,12 @@ func (m *matmul) variants(whole bool) []variant {
 		addTile(t.name, t.tile, i == 0)
 	}
 	if m.Batch*m.M*m.N*m.K <= naiveMost || len(preferred)+len(others) == 0 {
-		add(false, variant{"naive", m.sums(), func(p piece, split int, dst Buffer, q product) { m.emitNaive(lanes, p, split, dst, q) }})
+		add(false, variant{"naive", sums, func(p piece, split int, dst Buffer, q product) { m.emitNaive(lanes, p, split, dst, q) }})
 	}
 	return append(preferred, others...)
 }
 
-// sums returns into how many parts every variant cuts the depth.
+// sums returns into how many parts every variant cuts a depth that is bound whole.
 func (m *matmul) sums() int { return max(1, ceilDiv(m.K, mostDepth)) }
 
 // splits returns into how many parts to cut the depth when a kernel has so many workgroups; 1 for none.
@@ -232,9 +230,8 @@ func (m *matmul) emit(k *Kernel, p piece, split, across, tiles int, dst Buffer, 
 		depth = ceilDiv(ceilDiv(p.k, split), 32) * 32 // of every tile's depth
 	}
 	total := p.batch * split * tiles
-	params := []uint32{uint32(p.m), uint32(p.n), uint32(p.k), uint32(total), uint32(p.lda), uint32(p.ldb), uint32(p.ldc), uint32(tiles),
-		uint32(p.offA), uint32(p.offB), uint32(p.offC), uint32(across), uint32(p.strideA), uint32(p.strideB), uint32(p.strideC),
-		uint32(p.bias0), uint32(split), uint32(depth)}
+	params := words(p.m, p.n, p.k, total, p.lda, p.ldb, p.ldc, tiles, p.offA, p.offB, p.offC, across, p.strideA, p.strideB, p.strideC,
+		p.bias0, split, depth)
 	bind := []Buffer{p.a, p.b}
 	if bias {
 		bind = append(bind, m.bias)
@@ -267,7 +264,7 @@ func (m *matmul) emitRows(lanes int, p piece, split int, dst Buffer, q product) 
 func (m *matmul) addUp(p piece, split int, partial Buffer) {
 	lanes := m.workgroup()
 	total := p.batch * p.m * p.n
-	params := []uint32{uint32(p.m), uint32(p.n), 0, uint32(total), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, uint32(p.bias0), uint32(split), 0}
+	params := words(p.m, p.n, 0, total, 0, 0, p.ldc, 0, 0, 0, p.offC, 0, 0, 0, p.strideC, p.bias0, split, 0)
 	bind := []Buffer{partial}
 	if m.Bias != "" {
 		bind = append(bind, m.bias)

@@ -45,6 +45,9 @@ func TestWebGPUPieces(t *testing.T) {
 			matmul(tt, bias, []int{20, 150}, []int{300, 20})                           // a transposed fits
 			matmul(compute.MatMulOptions{}, bias, []int{5, 700}, []int{700, 36})       // depth of b
 			matmul(compute.MatMulOptions{}, bias, []int{6, 601}, []int{601, 37})       //
+			matmul(compute.MatMulOptions{}, bias, []int{70, 90}, []int{90, 70})        // rows of a, depth of b
+			matmul(compute.MatMulOptions{}, bias, []int{3, 70, 91}, []int{3, 91, 71})  // in each matrix of a batch
+			matmul(tt, bias, []int{91, 71}, []int{71, 91})                             // depth of a, columns of b
 			matmul(tn, bias, []int{400, 33}, []int{400, 30})                           // depth of both
 			matmul(tt, bias, []int{701, 33}, []int{5, 701})                            // depth of a
 			matmul(compute.MatMulOptions{}, bias, []int{40, 20, 31}, []int{40, 31, 9}) // matrices of a batch
@@ -92,4 +95,21 @@ func TestWebGPUPieces(t *testing.T) {
 		b.shaped("", 1000, 9, []int{12}, 0, 999, -1, 500, 1000, 455, 456, 910, 911, 3, 2147483647, -2147483648)
 		b.shaped("", 999, 8, []int{5}, 998, 0, 512, 511, 999)
 	})
+}
+
+// Pieces of rows whose depth is cut as well.
+func TestWebGPUDeepPieces(t *testing.T) {
+	caps := wgsl.DefaultCaps
+	caps.MaxBinding = 1 << 20
+	name, dev := openSoftware(t, ", bindings of 1 MiB", gpu.WithLimits(caps))
+	d := newDevice(name, dev)
+	defer d.log(t)
+	b := &builder{Entry: op.MatMul}
+	for _, bias := range [][][]int{nil, {{5}}} {
+		b.integers(op.Attr{Options: compute.MatMulOptions{TransB: true}}, append([][]int{{21, 40000}, {5, 40000}}, bias...)...)
+		b.integers(op.Attr{Options: compute.MatMulOptions{TransB: true}}, append([][]int{{21, 40001}, {5, 40001}}, bias...)...)
+		b.integers(op.Attr{Options: compute.MatMulOptions{}}, append([][]int{{9, 70003}, {70003, 5}}, bias...)...)
+	}
+	b.integers(op.Attr{Options: compute.MatMulOptions{TransB: true}}, []int{19, 40000}, []int{17, 40000}, []int{17})
+	d.cases(t, b.cases)
 }

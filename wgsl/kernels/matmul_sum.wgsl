@@ -13,5 +13,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
         sum += lhs[at];
         at += part;
     }
-    res[i] = finish(sum, e / p.cols, e % p.cols);
+    let row = e / p.cols;
+    let col = e % p.cols;
+    res[p.c0 + i / part * p.stride_c + row * p.ldc + col] = finish(sum, row, col);
 }

@@ -59,7 +59,9 @@ func (b convBlock) String() string {
 	return fmt.Sprintf("block%dx%d", b.Channels, b.Pixels)
 }
 
-var convBlocks = []convBlock{{false, 4, 4}, {true, 1, 8}, {false, 1, 4}, {false, 1, 8}, {false, 4, 8}, {false, 8, 8}, {true, 4, 8}, {true, 8, 8}}
+var convBlocks = []convBlock{
+	{false, 4, 4}, {true, 1, 8}, {false, 1, 4}, {false, 1, 8}, {false, 4, 8}, {false, 8, 8}, {true, 4, 8}, {true, 8, 8},
+}
 
 func conv2d(s *step) error {
 	o := s.Attr.Options.(compute.Conv2DOptions)
@@ -86,7 +88,8 @@ func conv2d(s *step) error {
 	rows := d.C / d.Groups * d.KH // of a filter, all its channels together
 	some := loopBudget / (d.KW + 2)
 	if some == 0 {
-		return s.tooLarge("a row of the filter", d.KW, fmt.Sprintf("convolve with parts of at most %d elements and add the results", loopBudget-2))
+		wayOut := fmt.Sprintf("convolve with parts of at most %d elements and add the results", loopBudget-2)
+		return s.tooLarge("a row of the filter", d.KW, wayOut)
 	}
 	for n := 0; n < d.N; n += images {
 		count := min(images, d.N-n)
@@ -103,8 +106,9 @@ func conv2d(s *step) error {
 			if c.Bias {
 				bind = append(bind, operand(2))
 			}
-			s.dispatch(c.kernel(), s.linear(total), words(d.H, d.W, d.OutH, d.OutW, d.KH, d.KW, d.Stride[0], d.Stride[1], d.Pad[0], d.Pad[1],
-				d.Dilation[0], d.Dilation[1], d.C/d.Groups, d.OutC/d.Groups, d.Groups, total, tiles, blocks, x0, y0, first, last), append(bind, y)...)
+			params := words(d.H, d.W, d.OutH, d.OutW, d.KH, d.KW, d.Stride[0], d.Stride[1], d.Pad[0], d.Pad[1], d.Dilation[0],
+				d.Dilation[1], d.C/d.Groups, d.OutC/d.Groups, d.Groups, total, tiles, blocks, x0, y0, first, last)
+			s.dispatch(c.kernel(), s.linear(total), params, append(bind, y)...)
 		}
 		c.Bias, c.Act = false, compute.NoActivation
 	}
@@ -122,8 +126,8 @@ func (s *step) convBlock(d op.ConvDims) convBlock {
 			names = append(names, b.String())
 		}
 	}
-	problem := fmt.Sprintf("%d*%d of %dx%d, %dx%dx%d, %d groups, stride %d, padded %v", d.N, d.OutC, d.OutH, d.OutW, d.C, d.KH, d.KW, d.Groups,
-		d.Stride, d.Pad != [2]int{})
+	problem := fmt.Sprintf("%d*%d of %dx%d, %dx%dx%d, %d groups, stride %d, padded %v", d.N, d.OutC, d.OutH, d.OutW,
+		d.C, d.KH, d.KW, d.Groups, d.Stride, d.Pad != [2]int{})
 	return blocks[s.choose("conv2d", problem, names)]
 }
 

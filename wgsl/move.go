@@ -87,7 +87,8 @@ func (s *step) fill(value uint32) {
 	chunk := s.chunk()
 	for first := 0; first < n; first += chunk {
 		vecs := ceilDiv(min(chunk, n-first), 4)
-		s.dispatch(k, s.linear(ceilDiv(vecs, lanes)), []uint32{uint32(vecs), value}, Buffer{Role: Result, Offset: 4 * uint64(first), Size: 16 * uint64(vecs)})
+		y := Buffer{Role: Result, Offset: 4 * uint64(first), Size: 16 * uint64(vecs)}
+		s.dispatch(k, s.linear(ceilDiv(vecs, lanes)), []uint32{uint32(vecs), value}, y)
 	}
 }
 
@@ -224,5 +225,6 @@ func (s *step) transposeBox(b box, x, y Buffer, x0, y0 int) {
 	rows, cols := b.shape[r-2], b.shape[r-1]
 	across := ceilDiv(cols, 16)
 	tiles := across * ceilDiv(rows, 16)
-	s.dispatch(k, s.linear(matrices*tiles), words(rows, cols, matrices*tiles, across, tiles, x0, y0, b.from[r-1], b.to[r-2], xMatrix, yMatrix), x, y)
+	params := words(rows, cols, matrices*tiles, across, tiles, x0, y0, b.from[r-1], b.to[r-2], xMatrix, yMatrix)
+	s.dispatch(k, s.linear(matrices*tiles), params, x, y)
 }

@@ -1,5 +1,6 @@
-// Copies the rows of a table that ids name, in units of {{if .Vec}}four words{{else}}a word{{end}}; other ids give rows of not_a_number. The bound part of the
-// table begins with row low: ids below low or from high on, but inside the vocabulary, belong to another dispatch.
+// Copies the rows of a table that ids name, in units of {{if .Vec}}four words{{else}}a word{{end}}; other ids give
+// rows of not_a_number. The bound part of the table begins with row low: ids below low or from high on, but inside the
+// vocabulary, belong to another dispatch.
 struct Params {
     total: u32, width: u32, low: u32, high: u32,
     vocabulary: u32, not_a_number: u32,

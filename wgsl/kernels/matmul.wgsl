@@ -4,7 +4,8 @@
 {{- $nv := div .TN 4}}
 // A workgroup of {{.WX}}×{{.WY}} invocations computes a tile of {{.BM}} rows and {{.BN}} columns; each invocation {{.TM}} neighbouring rows
 // and {{.TN}} columns that lie so that neighbouring invocations read and write side by side.
-// Operands are read as vectors of four along the axis in which they lie in memory: lhs along {{if .TransA}}rows{{else}}depth{{end}}, rhs along {{if .TransB}}depth{{else}}columns{{end}}.
+// Operands are read as vectors of four along the axis in which they lie in memory:
+// lhs along {{if .TransA}}rows{{else}}depth{{end}}, rhs along {{if .TransB}}depth{{else}}columns{{end}}.
 {{- if .KT}}
 var<workgroup> tile_a: array<vec4<f32>, {{.SizeA}}>;
 var<workgroup> tile_b: array<vec4<f32>, {{.SizeB}}>;
@@ -13,7 +14,8 @@ var<workgroup> tile_b: array<vec4<f32>, {{.SizeB}}>;
 fn store(row: u32, col: u32, at: u32, v: vec4<f32>) {
 {{- if .VecC}}
     if row < p.rows && col < p.cols {
-        res[(at + row * p.ldc + col) >> 2u] = vec4<f32>(finish(v.x, row, col), finish(v.y, row, col + 1u), finish(v.z, row, col + 2u), finish(v.w, row, col + 3u));
+        res[(at + row * p.ldc + col) >> 2u] = vec4<f32>(finish(v.x, row, col), finish(v.y, row, col + 1u),
+            finish(v.z, row, col + 2u), finish(v.w, row, col + 3u));
     }
 {{- else}}
     if row < p.rows {

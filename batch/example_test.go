@@ -67,6 +67,63 @@ func ExampleBatch_Compile() {
 	// [323]
 }
 
+// A kept value stays on the device as a tensor, for other batches to import.
+func ExampleBatch_Keep() {
+	dev, err := simd.Open()
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer dev.Close()
+
+	ctx := context.Background()
+	first := batch.New(dev)
+	kept := first.Keep(first.Exp(first.Upload([]float32{0, 0, 0})))
+	if err := first.Run(ctx); err != nil {
+		log.Fatal(err)
+	}
+	ones := kept.Tensor()
+	defer ones.Close()
+
+	second := batch.New(dev)
+	total := second.Read(second.Sum(second.Import(ones)))
+	if err := second.Run(ctx); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(total.Float32s())
+	// Output: [3]
+}
+
+// A plan may be given other slices and tensors than it was recorded with.
+func ExamplePlan_SetInput() {
+	dev, err := simd.Open()
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer dev.Close()
+
+	ctx := context.Background()
+	b := batch.New(dev)
+	x := b.Upload([]float32{1, 2, 3})
+	largest := b.Read(b.ArgMax(x))
+	plan, err := b.Compile(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer plan.Close()
+	for _, data := range [][]float32{{5, 1, 1}, {1, 7, 7}} {
+		if err := plan.SetInput(x, data); err != nil {
+			log.Fatal(err)
+		}
+		if err := plan.Run(ctx); err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(largest.Int32s())
+	}
+	// Output:
+	// [0]
+	// [1]
+}
+
 // The first mistake is kept, with the line that made it, and everything after it is ignored.
 func ExampleBatch_Err() {
 	dev, err := simd.Open()

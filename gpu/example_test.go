@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"log"
 	"math"
+	"os"
 
+	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/gpu"
 	"github.com/wavelane/wavelane/wgsl"
@@ -115,4 +117,90 @@ func ExampleShaderError() {
 	// Output:
 	// 2 17
 	// kernel typo: 2:17: the type of `x` is expected to be `i32`, but got `f32`
+}
+
+// A kernel of your own is a step of a batch like any other.
+func ExampleLaunch() {
+	ctx := context.Background()
+	dev, err := gpu.Open(ctx, gpu.WithSoftware())
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer dev.Close()
+	square, err := gpu.NewKernel(dev, gpu.KernelDesc{
+		Label: "square",
+		WGSL: `
+			@group(0) @binding(0) var<storage, read> x: array<f32>;
+			@group(0) @binding(1) var<storage, read_write> y: array<f32>;
+			@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+				if (id.x < arrayLength(&y)) { y[id.x] = x[id.x] * x[id.x]; }
+			}`,
+		Bindings:  []wgsl.Access{wgsl.Read, wgsl.ReadWrite},
+		Workgroup: [3]uint32{64, 1, 1},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	b := batch.New(dev)
+	x := b.Scale(b.Upload([]float32{1, 2, 3}), 2)
+	y := b.Kernel(square, gpu.Launch{Grid: [3]uint32{1, 1, 1}}, compute.Float32, []int{3}, x)
+	sum := b.Read(b.Sum(y))
+	if err := b.Run(ctx); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(sum.Float32s())
+	// Output: [56]
+}
+
+// Tune measures the variants of the kernels that a program would use, and remembers the fastest for this adapter.
+func ExampleDevice_Tune() {
+	ctx := context.Background()
+	dir, err := os.MkdirTemp("", "tune")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	dev, err := gpu.Open(ctx, gpu.WithSoftware(), gpu.WithTuneCache(dir)) // without a directory: the user's cache
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer dev.Close()
+
+	b := batch.New(dev)
+	x := b.Upload(make([]float32, 64*64), 64, 64)
+	b.Read(b.MatMul(x, x))
+	p, err := b.Program()
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := dev.Tune(ctx, p); err != nil {
+		log.Fatal(err)
+	}
+	if err := b.Run(ctx); err != nil { // takes the fastest
+		log.Fatal(err)
+	}
+	for _, c := range dev.Choices() {
+		fmt.Println(c.Class, c.Why)
+	}
+	// Output: matmul measured
+}
+
+func ExampleDevice_Memory() {
+	ctx := context.Background()
+	dev, err := gpu.Open(ctx, gpu.WithSoftware(), gpu.WithMemoryLimit(1<<20))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer dev.Close()
+	t, err := dev.Upload(ctx, make([]float32, 1000))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(dev.Memory().InUse >= 4000)
+	t.Close()
+	_, err = dev.Upload(ctx, make([]float32, 1<<20))
+	fmt.Println(errors.Is(err, compute.ErrOutOfMemory))
+	// Output:
+	// true
+	// true
 }

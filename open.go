@@ -112,9 +112,9 @@ func (c *config) open(ctx context.Context) (*Device, error) {
 		}
 		// Only absence lets the next candidate have a try: a device that exists and fails is reported.
 		if c.kind != "" || !errors.Is(err, compute.ErrUnavailable) {
-			return nil, fmt.Errorf("wavelane.Open: %s: %w", cand.kind, err)
+			return nil, fmt.Errorf("wavelane.Open: %w", err)
 		}
-		passed = append(passed, fmt.Sprintf("not %s: %v", cand.kind, err))
+		passed = append(passed, "not "+cand.kind+": "+strings.TrimPrefix(err.Error(), cand.kind+": "))
 	}
 	return nil, fmt.Errorf("wavelane.Open: %s: %w", strings.Join(passed, "; "), compute.ErrUnavailable)
 }

@@ -24,8 +24,8 @@ type AdapterInfo struct {
 	Name       string      `json:"name"`
 	Vendor     uint32      `json:"vendor"` // PCI vendor, or Vulkan's number for software
 	Device     uint32      `json:"device"`
-	Driver     string      `json:"driver"`
-	DriverInfo string      `json:"driver_info"`
+	Driver     string      `json:"driver,omitempty"`
+	DriverInfo string      `json:"driver_info,omitempty"`
 	Type       AdapterType `json:"type"`
 	Backend    string      `json:"backend"` // "vulkan", "metal" or "dx12"
 	Limits     wgsl.Caps   `json:"limits"`
@@ -42,7 +42,11 @@ func (a AdapterInfo) has(feature string) bool {
 }
 
 func (a AdapterInfo) String() string {
-	return fmt.Sprintf("%d: %s (%s, %s, %s)", a.Index, a.Name, a.Type, a.Backend, strings.TrimSpace(a.Driver+" "+a.DriverInfo))
+	s := fmt.Sprintf("%d: %s (%s, %s", a.Index, a.Name, a.Type, a.Backend)
+	if driver := strings.TrimSpace(a.Driver + " " + a.DriverInfo); driver != "" {
+		s += ", " + driver
+	}
+	return s + ")"
 }
 
 // Vendors of software rasterisers: Mesa (Vulkan's vendor number), Google, Microsoft.

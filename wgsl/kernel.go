@@ -68,14 +68,14 @@ type Lowering struct {
 
 // Caps is what code selection depends on: the granted limits and features of a device.
 type Caps struct {
-	MaxWorkgroups     uint32 // per grid dimension
-	MaxInvocations    uint32 // per workgroup
-	MaxWorkgroupSize  [3]uint32
-	MaxShared         uint32 // bytes of workgroup memory
-	MaxStorageBuffers uint32 // per stage
-	MaxBinding        uint64 // bytes of one storage binding
-	MaxBuffer         uint64 // bytes of one buffer
-	StorageAlign      uint32 // of binding offsets
+	MaxWorkgroups     uint32    `json:"max_workgroups"`  // per grid dimension
+	MaxInvocations    uint32    `json:"max_invocations"` // per workgroup
+	MaxWorkgroupSize  [3]uint32 `json:"max_workgroup_size"`
+	MaxShared         uint32    `json:"max_shared"`          // bytes of workgroup memory
+	MaxStorageBuffers uint32    `json:"max_storage_buffers"` // per stage
+	MaxBinding        uint64    `json:"max_binding"`         // bytes of one storage binding
+	MaxBuffer         uint64    `json:"max_buffer"`          // bytes of one buffer
+	StorageAlign      uint32    `json:"storage_align"`       // of binding offsets
 }
 
 // DefaultCaps are the limits that every WebGPU implementation grants.

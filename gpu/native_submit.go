@@ -11,6 +11,7 @@ import "C"
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -250,60 +251,89 @@ func (d *native) giveStamps(s C.wl_stamps) {
 	d.stamps = append(d.stamps, s)
 }
 
-// calibrate finds the length of a timestamp tick, which this version of the library does not tell: it reads the GPU's clock
-// twice, some milliseconds apart.
-func (d *native) calibrate() error {
-	const apart = 20 * time.Millisecond
-	read := func() (uint64, time.Time, error) {
-		stamps, err := d.takeStamps()
-		if err != nil {
-			return 0, time.Time{}, err
-		}
-		defer d.giveStamps(stamps)
-		return d.readClock(stamps)
-	}
-	if _, _, err := read(); err != nil { // the first submission of a device is slow
-		return err
-	}
-	ticks0, t0, err := read()
-	if err != nil {
-		return err
-	}
-	time.Sleep(apart)
-	ticks1, t1, err := read()
-	if err != nil {
-		return err
-	}
-	if d.period = 1; ticks1 > ticks0 {
-		d.period = float64(t1.Sub(t0)) / float64(ticks1-ticks0)
-	}
-	if d.period > 0.97 && d.period < 1.03 { // most clocks tick in nanoseconds; the measurement is good to a percent or two
-		d.period = 1
-	}
-	return nil
+// clock is a reading of the GPU's clock: it showed ticks at some moment within spread of at.
+type clock struct {
+	ticks  uint64
+	at     time.Time
+	spread time.Duration
 }
 
-// readClock returns the GPU's clock and the middle of the time during which it was read.
-func (d *native) readClock(stamps C.wl_stamps) (uint64, time.Time, error) {
+// calibrate finds the length of a timestamp tick, which this version of the library does not tell: it reads the GPU's clock
+// twice, so far apart that when exactly matters to no more than a percent.
+func (d *native) calibrate() error {
+	const (
+		percent  = 100
+		patience = time.Second // on a machine too busy for good readings the last one has to do
+	)
+	stamps, err := d.takeStamps()
+	if err != nil {
+		return err
+	}
+	defer d.giveStamps(stamps)
+	if _, err := d.readClock(stamps); err != nil { // the first submission of a device is slow
+		return err
+	}
+	from, err := d.bestClock(stamps)
+	if err != nil {
+		return err
+	}
+	for apart := 20 * time.Millisecond; ; apart *= 2 {
+		time.Sleep(apart)
+		to, err := d.bestClock(stamps)
+		if err != nil {
+			return err
+		}
+		passed := to.at.Sub(from.at)
+		if (from.spread+to.spread)*percent > passed && passed < patience {
+			continue
+		}
+		if d.period = 1; to.ticks > from.ticks {
+			d.period = float64(passed) / float64(to.ticks-from.ticks)
+		}
+		if d.period > 0.97 && d.period < 1.03 { // most clocks tick in nanoseconds
+			d.period = 1
+		}
+		return nil
+	}
+}
+
+// bestClock returns the most exact of a few readings.
+func (d *native) bestClock(stamps C.wl_stamps) (clock, error) {
+	best := clock{spread: math.MaxInt64}
+	for range 5 {
+		c, err := d.readClock(stamps)
+		if err != nil {
+			return clock{}, err
+		}
+		if c.spread < best.spread {
+			best = c
+		}
+	}
+	return best, nil
+}
+
+// readClock reads the GPU's clock once.
+func (d *native) readClock(stamps C.wl_stamps) (clock, error) {
 	f := &flight{stamps: stamps}
 	before := time.Now()
 	if err := d.launch(f, nil, nil); err != nil {
-		return 0, time.Time{}, err
+		return clock{}, err
 	}
 	for !f.landed() {
 		var e C.wl_error
 		C.wl_device_poll(d.dev, 0, &e)
 		if err := callError("read the GPU's clock", &e); err != nil {
-			return 0, time.Time{}, err
+			return clock{}, err
 		}
 	}
 	after := time.Now()
 	defer f.freeWords()
 	if f.words[C.WL_STAMPS] != C.WL_DONE {
-		return 0, time.Time{}, errors.New("read the GPU's clock: the timestamps cannot be mapped")
+		return clock{}, errors.New("read the GPU's clock: the timestamps cannot be mapped")
 	}
 	ticks := *(*uint64)(C.wl_buffer_mapped(stamps.staging, 16, 0))
 	var e C.wl_error
 	C.wl_buffer_unmap(d.dev, stamps.staging, &e)
-	return ticks, before.Add(after.Sub(before) / 2), callError("read the GPU's clock", &e)
+	half := after.Sub(before) / 2
+	return clock{ticks, before.Add(half), half}, callError("read the GPU's clock", &e)
 }

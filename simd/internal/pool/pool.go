@@ -1,0 +1,139 @@
+// Package pool runs work on persistent goroutines: parts of a loop, which its caller shares with idle workers, and jobs,
+// which a worker does from end to end.
+//
+// Whoever publishes a loop works on it too, so no loop ever depends on a worker being free, and loops may be nested. Workers
+// prefer jobs: a worker to each is the least to coordinate, and short jobs do not wait for long loops.
+//
+// Goroutines start when there is work for them and stay. A pool is safe for concurrent use.
+package pool
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
+
+// Task is a loop's body. Do may run for several parts at the same time.
+type Task interface{ Do(part int) }
+
+// Job is work for one worker. Only the pool uses a job between Submit and the start of Do.
+type Job struct {
+	Do   func()
+	next *Job
+}
+
+// Pool is a set of workers.
+type Pool struct {
+	size    int          // workers; 0 for as many as loops ask for
+	waiting atomic.Int32 // jobs in the queue; read without the mutex
+
+	mu      sync.Mutex
+	wake    sync.Cond
+	started int     // goroutines
+	idle    int     // of them, waiting and not yet signalled
+	loops   []*loop // being worked on
+	free    *loop   // for reuse
+	first   *Job    // of the queue, in order of submission
+	last    *Job
+	closed  bool
+}
+
+// New makes a pool of n ≥ 1 workers.
+func New(n int) *Pool {
+	p := &Pool{size: n}
+	p.wake.L = &p.mu
+	return p
+}
+
+var shared = New(0)
+
+// Shared is the process's pool for work on behalf of goroutines that wait for it. It has as many workers as GOMAXPROCS, or
+// as the widest EachN asked for.
+func Shared() *Pool { return shared }
+
+// Workers is the number of threads that a loop may have.
+func (p *Pool) Workers() int {
+	if p.size > 0 {
+		return p.size
+	}
+	return runtime.GOMAXPROCS(0)
+}
+
+// Submit queues a job. After Close it runs on a goroutine of its own.
+func (p *Pool) Submit(j *Job) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		go j.Do()
+		return
+	}
+	if p.first == nil {
+		p.first = j
+	} else {
+		p.last.next = j
+	}
+	p.last = j
+	p.waiting.Add(1)
+	p.call(p.Workers())
+}
+
+// call gets one more worker to look for work, if there may be that many.
+func (p *Pool) call(workers int) {
+	switch {
+	case p.idle > 0:
+		p.idle--
+		p.wake.Signal()
+	case p.started < workers && !p.closed:
+		p.started++
+		go p.work()
+	}
+}
+
+// Close lets the workers end when the queue is empty. Loops go on, on their callers.
+func (p *Pool) Close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	p.idle = 0
+	p.wake.Broadcast()
+}
+
+func (p *Pool) work() {
+	p.mu.Lock()
+	for {
+		if j := p.first; j != nil {
+			p.first, j.next = j.next, nil
+			p.waiting.Add(-1)
+			p.mu.Unlock()
+			j.Do()
+			p.mu.Lock()
+			continue
+		}
+		if l := p.open(); l != nil {
+			l.helpers++
+			p.mu.Unlock()
+			l.help(p)
+			p.mu.Lock()
+			if l.helpers--; l.helpers == 0 {
+				l.left.Signal()
+			}
+			continue
+		}
+		if p.closed {
+			p.mu.Unlock()
+			return
+		}
+		p.idle++
+		p.wake.Wait()
+	}
+}
+
+// open returns a loop that has parts left and room for a helper.
+func (p *Pool) open() *loop {
+	for _, l := range p.loops {
+		if l.helpers+1 < l.threads && l.next.Load() < l.parts {
+			return l
+		}
+	}
+	return nil
+}

@@ -1,0 +1,248 @@
+package kernels
+
+import "math"
+
+// The twins of functions compute in float64 and round once, so that their error is little more than that of the rounding:
+// 0.5 ULP, 0.51 with exp64. A fast variant's twin is that of the accurate function.
+
+func expGo(y, x []float32) {
+	x = x[:len(y)]
+	for i, v := range x {
+		r, scale := reduceExp(float64(v))
+		y[i] = float32(taylorExp(r) * scale)
+	}
+}
+
+func expm1Go(y, x []float32) {
+	x = x[:len(y)]
+	for i, v := range x {
+		y[i] = float32(math.Expm1(float64(v)))
+	}
+}
+
+func logGo(y, x []float32) {
+	x = x[:len(y)]
+	for i, v := range x {
+		y[i] = float32(math.Log(float64(v)))
+	}
+}
+
+func log2Go(y, x []float32) {
+	x = x[:len(y)]
+	for i, v := range x {
+		y[i] = float32(math.Log2(float64(v)))
+	}
+}
+
+func log10Go(y, x []float32) {
+	x = x[:len(y)]
+	for i, v := range x {
+		y[i] = float32(math.Log10(float64(v)))
+	}
+}
+
+func sinGo(y, x []float32) {
+	x = x[:len(y)]
+	for i, v := range x {
+		y[i] = float32(math.Sin(float64(v)))
+	}
+}
+
+func cosGo(y, x []float32) {
+	x = x[:len(y)]
+	for i, v := range x {
+		y[i] = float32(math.Cos(float64(v)))
+	}
+}
+
+func tanGo(y, x []float32) {
+	x = x[:len(y)]
+	for i, v := range x {
+		y[i] = float32(math.Tan(float64(v)))
+	}
+}
+
+func asinGo(y, x []float32) {
+	x = x[:len(y)]
+	for i, v := range x {
+		y[i] = float32(math.Asin(float64(v)))
+	}
+}
+
+func acosGo(y, x []float32) {
+	x = x[:len(y)]
+	for i, v := range x {
+		y[i] = float32(math.Acos(float64(v)))
+	}
+}
+
+func atanGo(y, x []float32) {
+	x = x[:len(y)]
+	for i, v := range x {
+		y[i] = float32(math.Atan(float64(v)))
+	}
+}
+
+func sinhGo(y, x []float32) {
+	x = x[:len(y)]
+	for i, v := range x {
+		y[i] = float32(math.Sinh(float64(v)))
+	}
+}
+
+func coshGo(y, x []float32) {
+	x = x[:len(y)]
+	for i, v := range x {
+		y[i] = float32(math.Cosh(float64(v)))
+	}
+}
+
+func tanhGo(y, x []float32) {
+	x = x[:len(y)]
+	for i, v := range x {
+		y[i] = float32(tanh64(float64(v)))
+	}
+}
+
+func asinhGo(y, x []float32) {
+	x = x[:len(y)]
+	for i, v := range x {
+		y[i] = float32(math.Asinh(float64(v)))
+	}
+}
+
+func acoshGo(y, x []float32) {
+	x = x[:len(y)]
+	for i, v := range x {
+		y[i] = float32(math.Acosh(float64(v)))
+	}
+}
+
+func atanhGo(y, x []float32) {
+	x = x[:len(y)]
+	for i, v := range x {
+		y[i] = float32(math.Atanh(float64(v)))
+	}
+}
+
+func sigmoidGo(y, x []float32) {
+	x = x[:len(y)]
+	for i, v := range x {
+		y[i] = float32(sigmoid64(float64(v)))
+	}
+}
+
+func geluGo(y, x []float32) {
+	x = x[:len(y)]
+	for i, v := range x {
+		y[i] = float32(gelu64(float64(v)))
+	}
+}
+
+func geluErfGo(y, x []float32) {
+	x = x[:len(y)]
+	for i, v := range x {
+		y[i] = float32(geluErf64(float64(v)))
+	}
+}
+
+func erfGo(y, x []float32) {
+	x = x[:len(y)]
+	for i, v := range x {
+		y[i] = float32(math.Erf(float64(v)))
+	}
+}
+
+func swishGo(y, x []float32) {
+	x = x[:len(y)]
+	for i, v := range x {
+		y[i] = float32(swish64(float64(v)))
+	}
+}
+
+func mishGo(y, x []float32) {
+	x = x[:len(y)]
+	for i, v := range x {
+		y[i] = float32(mish64(float64(v)))
+	}
+}
+
+func softplusGo(y, x []float32) {
+	x = x[:len(y)]
+	for i, v := range x {
+		y[i] = float32(softplus64(float64(v)))
+	}
+}
+
+func seluGo(y, x []float32) {
+	x = x[:len(y)]
+	for i, v := range x {
+		y[i] = float32(selu64(float64(v)))
+	}
+}
+
+func eluGo(y, x []float32, alpha float32) {
+	x = x[:len(y)]
+	for i, v := range x {
+		if !(v > 0) {
+			v = float32(float64(alpha) * math.Expm1(float64(v)))
+		}
+		y[i] = v
+	}
+}
+
+func powGo(y, a, b []float32) {
+	a, b = a[:len(y)], b[:len(y)]
+	for i := range y {
+		y[i] = float32(math.Pow(float64(a[i]), float64(b[i])))
+	}
+}
+
+// powScalarGo has the exponents that people use without a call of pow; products of float64 have room for them.
+func powScalarGo(y, a []float32, e float32) {
+	a = a[:len(y)]
+	switch e {
+	case 1:
+		copy(y, a)
+	case 2:
+		mulGo(y, a, a)
+	case 3:
+		for i, v := range a {
+			x := float64(v)
+			y[i] = float32(x * x * x)
+		}
+	case -1:
+		recipGo(y, a)
+	default:
+		for i, v := range a {
+			y[i] = float32(math.Pow(float64(v), float64(e)))
+		}
+	}
+}
+
+func fastExpGo(y, x []float32)     { expGo(y, x) }
+func fastTanhGo(y, x []float32)    { tanhGo(y, x) }
+func fastSigmoidGo(y, x []float32) { sigmoidGo(y, x) }
+func fastGELUGo(y, x []float32)    { geluGo(y, x) }
+
+// expSubGo returns the sum of what it stores.
+func expSubGo(y, x []float32, m float32) float32 {
+	x = x[:len(y)]
+	s := 0.0
+	for i, v := range x {
+		r, scale := reduceExp(float64(v) - float64(m))
+		e := taylorExp(r) * scale
+		y[i] = float32(e)
+		s += e
+	}
+	return float32(s)
+}
+
+func sumExpSubGo(x []float32, m float32) float32 {
+	s := 0.0
+	for _, v := range x {
+		r, scale := reduceExp(float64(v) - float64(m))
+		s += taylorExp(r) * scale
+	}
+	return float32(s)
+}

@@ -12,8 +12,9 @@ type loop struct {
 	threads int
 	next    atomic.Int64 // first part that nobody has taken
 
+	helpers atomic.Int32 // workers in help, beside the caller; changes under Pool.mu
+
 	// Guarded by Pool.mu.
-	helpers int       // workers in help, beside the caller
 	left    sync.Cond // signalled when the last helper leaves
 	failure any       // what a helper's task panicked with
 	spare   *loop     // next in Pool.free
@@ -56,9 +57,7 @@ func (p *Pool) publish(t Task, parts, threads int) *loop {
 	l.task, l.parts, l.threads = t, int64(parts), threads
 	l.next.Store(0)
 	p.loops = append(p.loops, l)
-	for range threads - 1 {
-		p.call(max(p.size, threads))
-	}
+	p.call(threads-1, max(p.size, threads))
 	return l
 }
 
@@ -74,7 +73,12 @@ func (p *Pool) retire(l *loop) {
 			break
 		}
 	}
-	for l.helpers > 0 {
+	if l.helpers.Load() > 0 {
+		p.mu.Unlock()
+		until(func() bool { return l.helpers.Load() == 0 })
+		p.mu.Lock()
+	}
+	for l.helpers.Load() > 0 {
 		l.left.Wait()
 	}
 	failure := l.failure

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // Task is a loop's body. Do may run for several parts at the same time.
@@ -26,11 +27,13 @@ type Job struct {
 type Pool struct {
 	size    int          // workers; 0 for as many as loops ask for
 	waiting atomic.Int32 // jobs in the queue; read without the mutex
+	posts   atomic.Int32 // changes when there is new work; likewise
 
 	mu      sync.Mutex
 	wake    sync.Cond
 	started int     // goroutines
-	idle    int     // of them, waiting and not yet signalled
+	watch   int     // of them, watching posts since its last change
+	idle    int     // waiting and not yet signalled
 	loops   []*loop // being worked on
 	free    *loop   // for reuse
 	first   *Job    // of the queue, in order of submission
@@ -74,18 +77,23 @@ func (p *Pool) Submit(j *Job) {
 	}
 	p.last = j
 	p.waiting.Add(1)
-	p.call(p.Workers())
+	p.call(1, p.Workers())
 }
 
-// call gets one more worker to look for work, if there may be that many.
-func (p *Pool) call(workers int) {
-	switch {
-	case p.idle > 0:
-		p.idle--
-		p.wake.Signal()
-	case p.started < workers && !p.closed:
-		p.started++
-		go p.work()
+// call gets n more workers to look for work, as far as there may be that many. Those that watch all come.
+func (p *Pool) call(n, workers int) {
+	p.posts.Add(1)
+	n -= p.watch
+	p.watch = 0
+	for ; n > 0; n-- {
+		switch {
+		case p.idle > 0:
+			p.idle--
+			p.wake.Signal()
+		case p.started < workers && !p.closed:
+			p.started++
+			go p.work()
+		}
 	}
 }
 
@@ -94,35 +102,71 @@ func (p *Pool) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.closed = true
-	p.idle = 0
+	p.posts.Add(1)
+	p.watch, p.idle = 0, 0
 	p.wake.Broadcast()
+}
+
+// linger is how long a worker that has nothing to do, or a caller whose helpers are not done, looks for news before it
+// sleeps: about the time that waking a thread takes. Loops that follow each other find the workers awake.
+const linger = 100 * time.Microsecond
+
+// until reports whether a condition becomes true while it is worth waiting awake. Other goroutines go first.
+func until(done func() bool) bool {
+	if runtime.GOOS == "js" { // one thread
+		return done()
+	}
+	for start := time.Now(); ; runtime.Gosched() {
+		for range 64 {
+			if done() {
+				return true
+			}
+		}
+		if time.Since(start) > linger {
+			return false
+		}
+	}
 }
 
 func (p *Pool) work() {
 	p.mu.Lock()
-	for {
+	for rested := false; ; {
 		if j := p.first; j != nil {
 			p.first, j.next = j.next, nil
 			p.waiting.Add(-1)
 			p.mu.Unlock()
 			j.Do()
 			p.mu.Lock()
+			rested = false
 			continue
 		}
 		if l := p.open(); l != nil {
-			l.helpers++
+			l.helpers.Add(1)
 			p.mu.Unlock()
 			l.help(p)
 			p.mu.Lock()
-			if l.helpers--; l.helpers == 0 {
+			if l.helpers.Add(-1) == 0 {
 				l.left.Signal()
 			}
+			rested = false
 			continue
 		}
 		if p.closed {
 			p.mu.Unlock()
 			return
 		}
+		if !rested {
+			seen := p.posts.Load()
+			p.watch++
+			p.mu.Unlock()
+			until(func() bool { return p.posts.Load() != seen })
+			p.mu.Lock()
+			if p.posts.Load() != seen {
+				continue
+			}
+			p.watch--
+		}
+		rested = true
 		p.idle++
 		p.wake.Wait()
 	}
@@ -131,7 +175,7 @@ func (p *Pool) work() {
 // open returns a loop that has parts left and room for a helper.
 func (p *Pool) open() *loop {
 	for _, l := range p.loops {
-		if l.helpers+1 < l.threads && l.next.Load() < l.parts {
+		if int(l.helpers.Load())+1 < l.threads && l.next.Load() < l.parts {
 			return l
 		}
 	}

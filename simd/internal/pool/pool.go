@@ -111,19 +111,19 @@ func (p *Pool) Close() {
 // sleeps: about the time that waking a thread takes. Loops that follow each other find the workers awake.
 const linger = 100 * time.Microsecond
 
-// until reports whether a condition becomes true while it is worth waiting awake. Other goroutines go first.
-func until(done func() bool) bool {
+// until waits awake for a condition while that is worth it. Other goroutines go first.
+func until(done func() bool) {
 	if runtime.GOOS == "js" { // one thread
-		return done()
+		return
 	}
 	for start := time.Now(); ; runtime.Gosched() {
 		for range 64 {
 			if done() {
-				return true
+				return
 			}
 		}
 		if time.Since(start) > linger {
-			return false
+			return
 		}
 	}
 }

@@ -1,0 +1,194 @@
+package wasm
+
+import (
+	"bytes"
+	"encoding/binary"
+)
+
+// Instructions that this package uses.
+const (
+	opBlock        = 0x02
+	opLoop         = 0x03
+	opIf           = 0x04
+	opElse         = 0x05
+	opEnd          = 0x0b
+	opBr           = 0x0c
+	opBrIf         = 0x0d
+	opReturn       = 0x0f
+	opCall         = 0x10
+	opCallIndirect = 0x11
+	opSelect       = 0x1b
+	opLocalGet     = 0x20
+	opLocalSet     = 0x21
+	opLocalTee     = 0x22
+	opGlobalGet    = 0x23
+	opI32Load      = 0x28
+	opF32Store     = 0x38
+	opI32Const     = 0x41
+	opI32Eqz       = 0x45
+	opI32Eq        = 0x46
+	opI32LtU       = 0x49
+	opI32GtU       = 0x4b
+	opI32GeU       = 0x4f
+	opI32Add       = 0x6a
+	opI32Sub       = 0x6b
+	opI32Mul       = 0x6c
+	opI32And       = 0x71
+	opI32Shl       = 0x74
+	opF32Add       = 0x92
+	opF32Min       = 0x96
+	opF32Max       = 0x97
+
+	prefixSIMD = 0xfd // before those below
+)
+
+// SIMD instructions; those with a memory argument or a lane have their own methods.
+const (
+	vLoad        = 0x00
+	vLoad32Splat = 0x09
+	vStore       = 0x0b
+	vConst       = 0x0c
+	i32x4Splat   = 0x11
+	f32x4Splat   = 0x13
+	f32x4Extract = 0x1f
+	i32x4Eq      = 0x37
+	i32x4GtS     = 0x3b
+	f32x4Eq      = 0x41
+	f32x4Ne      = 0x42
+	f32x4Lt      = 0x43
+	f32x4Le      = 0x45
+	vNot         = 0x4d
+	vAnd         = 0x4e
+	vAndNot      = 0x4f
+	vOr          = 0x50
+	vXor         = 0x51
+	vBitselect   = 0x52
+	vAnyTrue     = 0x53
+	vLoad32Lane  = 0x56
+	vStore32Lane = 0x5a
+	vStore64Lane = 0x5b
+	vLoad32Zero  = 0x5c
+	vLoad64Zero  = 0x5d
+	f32x4Ceil    = 0x67
+	f32x4Floor   = 0x68
+	f32x4Trunc   = 0x69
+	f32x4Nearest = 0x6a
+	i32x4Shl     = 0xab
+	i32x4ShrS    = 0xac
+	i32x4ShrU    = 0xad
+	i32x4Add     = 0xae
+	i32x4Sub     = 0xb1
+	f32x4Sqrt    = 0xe3
+	f32x4Add     = 0xe4
+	f32x4Sub     = 0xe5
+	f32x4Mul     = 0xe6
+	f32x4Div     = 0xe7
+	f32x4Min     = 0xe8
+	f32x4Max     = 0xe9
+	f32x4PMin    = 0xea
+	f32x4PMax    = 0xeb
+	i32x4Trunc   = 0xf8 // i32x4.trunc_sat_f32x4_s
+	f32x4Convert = 0xfa // f32x4.convert_i32x4_s
+)
+
+// local is a local variable of a function.
+type local int
+
+// assembler writes the code of a function.
+type assembler struct {
+	params int // that come before the locals
+	locals []byte
+	buf    bytes.Buffer
+	depth  int // of open blocks
+}
+
+// local adds a variable.
+func (a *assembler) local(typ byte) local {
+	a.locals = append(a.locals, typ)
+	return local(a.params + len(a.locals) - 1)
+}
+
+func (a *assembler) function(typ int) function { return function{typ, a.locals, a.buf.Bytes()} }
+
+// op writes instructions without immediate arguments.
+func (a *assembler) op(ops ...byte) { a.buf.Write(ops) }
+
+// simd writes SIMD instructions without immediate arguments.
+func (a *assembler) simd(ops ...int) {
+	for _, op := range ops {
+		a.buf.WriteByte(prefixSIMD)
+		writeUint(&a.buf, uint64(op))
+	}
+}
+
+func (a *assembler) index(op byte, i int) {
+	a.buf.WriteByte(op)
+	writeUint(&a.buf, uint64(i))
+}
+
+func (a *assembler) get(l ...local) {
+	for _, l := range l {
+		a.index(opLocalGet, int(l))
+	}
+}
+
+func (a *assembler) set(l local)    { a.index(opLocalSet, int(l)) }
+func (a *assembler) tee(l local)    { a.index(opLocalTee, int(l)) }
+func (a *assembler) call(f int)     { a.index(opCall, f) }
+func (a *assembler) constant(v int) { a.op(opI32Const); writeInt(&a.buf, int64(v)) }
+
+// vector writes a constant of four lanes.
+func (a *assembler) vector(lanes [4]uint32) {
+	a.simd(vConst)
+	for _, v := range lanes {
+		a.buf.Write(binary.LittleEndian.AppendUint32(nil, v))
+	}
+}
+
+// memory writes a scalar load or store of 32 bits.
+func (a *assembler) memory(op byte, offset int) {
+	a.op(op, 2) // aligned to 2² bytes
+	writeUint(&a.buf, uint64(offset))
+}
+
+// vmemory writes a vector load or store. float32 are aligned to 2² bytes, vectors of them no further.
+func (a *assembler) vmemory(op, offset int) {
+	a.simd(op)
+	a.op(2)
+	writeUint(&a.buf, uint64(offset))
+}
+
+func (a *assembler) laneMemory(op, offset, lane int) {
+	a.vmemory(op, offset)
+	a.op(byte(lane))
+}
+
+func (a *assembler) extract(lane int) {
+	a.simd(f32x4Extract)
+	a.op(byte(lane))
+}
+
+// add adds a number to a variable.
+func (a *assembler) add(l local, v int) {
+	a.get(l)
+	a.constant(v)
+	a.op(opI32Add)
+	a.set(l)
+}
+
+// label is an open block, to branch to.
+type label int
+
+// open opens a block, loop or if without a result.
+func (a *assembler) open(op byte) label {
+	a.op(op, 0x40)
+	a.depth++
+	return label(a.depth)
+}
+
+func (a *assembler) end() {
+	a.op(opEnd)
+	a.depth--
+}
+
+func (a *assembler) branch(op byte, to label) { a.index(op, a.depth-int(to)) }

@@ -1,0 +1,24 @@
+package wasm
+
+// A call passes its operands in a mailbox, a structure in the memory of the Go program whose address the module imports, so
+// that the call itself has no arguments to box. These are the offsets of its fields, as kernels/module_js.go declares them:
+//
+//	type mailbox struct {
+//		op, n    uint32            // operation and number of elements
+//		pointers [5]unsafe.Pointer // lanes, y, inputs: those that the kernel has
+//		params   [4]float32
+//		results  [4]float32        // merged accumulators
+//	}
+//
+// Addresses are of 32 bits, the lower half of a Go pointer.
+const (
+	boxOp       = 0
+	boxN        = 4
+	boxPointers = 8
+	boxParams   = boxPointers + 8*maxPointers
+	boxResults  = boxParams + 4*maxParams
+
+	maxPointers = 5
+	maxParams   = 4
+	maxResults  = 4
+)

@@ -1,0 +1,122 @@
+package wasm
+
+import "bytes"
+
+// The binary format is that of the WebAssembly specification, release 2.0, chapter 5.
+
+// Value types.
+const (
+	i32  = 0x7f
+	f32  = 0x7d
+	v128 = 0x7b
+)
+
+// Indices of what the module imports, and of the types of its functions.
+const (
+	globalBox = 0 // address of the mailbox
+
+	typeRun   = 0 // () → i32
+	typeLoad  = 1 // (i32, i32) → v128
+	typeStore = 2 // (i32, i32, v128)
+)
+
+// signature is the type of a function.
+type signature struct{ params, results []byte }
+
+// function is a function of the module.
+type function struct {
+	typ    int
+	locals []byte // types
+	code   []byte // without the final end
+}
+
+// module is a module that imports a memory and the address of the mailbox, and exports run.
+type module struct {
+	types     []signature
+	functions []function
+	table     []int // function by operation
+	run       int
+}
+
+// encode writes the module in the binary format.
+func (m *module) encode() []byte {
+	w := bytes.NewBufferString("\x00asm\x01\x00\x00\x00")
+	section := func(id byte, items int, content func(w *bytes.Buffer)) {
+		var b bytes.Buffer
+		writeUint(&b, uint64(items))
+		content(&b)
+		w.WriteByte(id)
+		writeBytes(w, b.Bytes())
+	}
+	section(1, len(m.types), func(w *bytes.Buffer) {
+		for _, t := range m.types {
+			w.WriteByte(0x60)
+			writeBytes(w, t.params)
+			writeBytes(w, t.results)
+		}
+	})
+	section(2, 2, func(w *bytes.Buffer) {
+		writeBytes(w, []byte("go"))
+		writeBytes(w, []byte("mem"))
+		w.Write([]byte{0x02, 0x00, 0}) // a memory without an upper limit, at least 0 pages
+		writeBytes(w, []byte("go"))
+		writeBytes(w, []byte("box"))
+		w.Write([]byte{0x03, i32, 0}) // a constant
+	})
+	section(3, len(m.functions), func(w *bytes.Buffer) {
+		for _, f := range m.functions {
+			writeUint(w, uint64(f.typ))
+		}
+	})
+	section(4, 1, func(w *bytes.Buffer) {
+		w.Write([]byte{0x70, 0x00}) // functions, no upper limit
+		writeUint(w, uint64(len(m.table)))
+	})
+	section(7, 1, func(w *bytes.Buffer) {
+		writeBytes(w, []byte("run"))
+		w.WriteByte(0x00)
+		writeUint(w, uint64(m.run))
+	})
+	section(9, 1, func(w *bytes.Buffer) {
+		w.Write([]byte{0x00, opI32Const, 0, opEnd}) // from 0 in the table
+		writeUint(w, uint64(len(m.table)))
+		for _, f := range m.table {
+			writeUint(w, uint64(f))
+		}
+	})
+	section(10, len(m.functions), func(w *bytes.Buffer) {
+		for _, f := range m.functions {
+			var b bytes.Buffer
+			writeUint(&b, uint64(len(f.locals)))
+			for _, t := range f.locals {
+				b.Write([]byte{1, t})
+			}
+			b.Write(f.code)
+			b.WriteByte(opEnd)
+			writeBytes(w, b.Bytes())
+		}
+	})
+	return w.Bytes()
+}
+
+// writeUint writes LEB128.
+func writeUint(w *bytes.Buffer, v uint64) {
+	for v >= 0x80 {
+		w.WriteByte(byte(v) | 0x80)
+		v >>= 7
+	}
+	w.WriteByte(byte(v))
+}
+
+func writeInt(w *bytes.Buffer, v int64) {
+	for v < -64 || v > 63 {
+		w.WriteByte(byte(v)&0x7f | 0x80)
+		v >>= 7
+	}
+	w.WriteByte(byte(v) & 0x7f)
+}
+
+func writeBytes(w *bytes.Buffer, b []byte) {
+	writeUint(w, uint64(len(b)))
+	w.Write(b)
+}

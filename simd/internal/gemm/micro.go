@@ -6,6 +6,8 @@
 // products run the same micro-kernels on the operands as they lie.
 package gemm
 
+import "github.com/wavelane/wavelane/simd/internal/kernels"
+
 // Tile is the argument of a micro-kernel: a tile of C and what is multiplied for it. Strides are in elements.
 //
 //	for i := range Rows {
@@ -55,6 +57,7 @@ type Block struct {
 
 // shape is what the driver must know of a tier's micro-kernel.
 type shape struct {
+	tier   kernels.Tier
 	mr, nr int
 	lanes  int  // float32 in a vector; divides nr
 	masked bool // the kernel takes any number of columns

@@ -1,0 +1,104 @@
+package x86
+
+import (
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// transpose writes the packing of lanes whose steps are contiguous: k steps of as many lanes as a vector has, lane i from
+// rows[i] on, step p to dst[p*width:]. Each step writes a whole vector.
+//
+// Four steps of all lanes are loaded so that each 128-bit part of a register holds four steps of one lane; transposing 4×4
+// within the parts then gives the vectors.
+func (g *gemmGen) transpose() {
+	g.begin("transpose", "func(dst *float32, rows **float32, width int, k int)",
+		"packs lanes whose steps are contiguous; see transposeGo.")
+	dst, rows, width, width3, k, p := reg.RDI, reg.RSI, reg.RDX, reg.R8, reg.RCX, reg.RAX
+	g.Load(g.Param("dst"), dst)
+	g.Load(g.Param("rows"), rows)
+	g.Load(g.Param("width"), width)
+	g.Load(g.Param("k"), k)
+	g.SHLQ(operand.U8(2), width)
+	g.LEAQ(operand.Mem{Base: width, Index: width, Scale: 2}, width3)
+	g.XORQ(p, p)
+	ptrs := []reg.GPPhysical{reg.RBX, reg.R9, reg.R10, reg.R11}
+	row := func(i int) operand.Mem {
+		r := ptrs[i%4]
+		g.MOVQ(at(rows, 8*i), r)
+		return operand.Mem{Base: r, Index: p, Scale: 4}
+	}
+
+	four, tail, done := g.label("four"), g.label("tail"), g.label("done")
+	g.Label(four)
+	g.SUBQ(operand.U8(4), k)
+	g.JL(operand.LabelRef(tail))
+	for i := range 4 {
+		switch g.lanes {
+		case 4:
+			g.MOVUPS(row(i), g.v[i])
+		case 8:
+			g.VMOVUPS(row(i), xmm[i])
+			g.VINSERTF128(operand.U8(1), row(i+4), g.v[i], g.v[i])
+		default:
+			g.VMOVUPS(row(i), xmm[i])
+			for part := 1; part < 4; part++ {
+				g.VINSERTF32X4(operand.U8(part), row(i+4*part), g.v[i], g.v[i])
+			}
+		}
+	}
+	if g.lanes == 4 {
+		// a0 b0 a1 b1, a2 b2 a3 b3, c0 d0 c1 d1, c2 d2 c3 d3
+		g.MOVAPS(g.v[0], g.v[4])
+		g.UNPCKLPS(g.v[1], g.v[4])
+		g.UNPCKHPS(g.v[1], g.v[0])
+		g.MOVAPS(g.v[2], g.v[5])
+		g.UNPCKLPS(g.v[3], g.v[5])
+		g.UNPCKHPS(g.v[3], g.v[2])
+		g.MOVAPS(g.v[4], g.v[6])
+		g.MOVLHPS(g.v[5], g.v[6])
+		g.MOVHLPS(g.v[4], g.v[5])
+		g.MOVAPS(g.v[0], g.v[7])
+		g.MOVLHPS(g.v[2], g.v[7])
+		g.MOVHLPS(g.v[0], g.v[2])
+	} else {
+		g.VUNPCKLPS(g.v[1], g.v[0], g.v[4])
+		g.VUNPCKHPS(g.v[1], g.v[0], g.v[5])
+		g.VUNPCKLPS(g.v[3], g.v[2], g.v[6])
+		g.VUNPCKHPS(g.v[3], g.v[2], g.v[7])
+		g.VUNPCKLPD(g.v[6], g.v[4], g.v[0])
+		g.VUNPCKHPD(g.v[6], g.v[4], g.v[1])
+		g.VUNPCKLPD(g.v[7], g.v[5], g.v[2])
+		g.VUNPCKHPD(g.v[7], g.v[5], g.v[3])
+	}
+	from := g.v[:4]
+	if g.lanes == 4 {
+		from = []reg.VecPhysical{g.v[6], g.v[5], g.v[7], g.v[2]}
+	}
+	g.store(from[0], at(dst, 0))
+	g.store(from[1], operand.Mem{Base: dst, Index: width, Scale: 1})
+	g.store(from[2], operand.Mem{Base: dst, Index: width, Scale: 2})
+	g.store(from[3], operand.Mem{Base: dst, Index: width3, Scale: 1})
+	g.LEAQ(operand.Mem{Base: dst, Index: width, Scale: 4}, dst)
+	g.ADDQ(operand.U8(4), p)
+	g.JMP(operand.LabelRef(four))
+
+	g.Label(tail)
+	g.ADDQ(operand.U8(4), k)
+	g.JEQ(operand.LabelRef(done))
+	step := g.label("step")
+	g.Label(step)
+	for i := range g.lanes {
+		r := ptrs[i%4]
+		g.MOVQ(at(rows, 8*i), r)
+		g.MOVL(operand.Mem{Base: r, Index: p, Scale: 4}, r.As32())
+		g.MOVL(r.As32(), at(dst, 4*i))
+	}
+	g.ADDQ(width, dst)
+	g.INCQ(p)
+	g.DECQ(k)
+	g.JNE(operand.LabelRef(step))
+	g.Label(done)
+	g.end()
+}
+
+var xmm = []reg.VecPhysical{reg.X0, reg.X1, reg.X2, reg.X3}

@@ -203,10 +203,10 @@ func hardSwishGo(y, a []float32) {
 	}
 }
 
-// fractGo is a − ⌊a⌋.
+// fractGo keeps the sign: the fraction of −1.5 is −0.5.
 func fractGo(y, a []float32) {
 	a = a[:len(y)]
 	for i, v := range a {
-		y[i] = v - float32(math.Floor(float64(v)))
+		y[i] = v - float32(math.Trunc(float64(v)))
 	}
 }

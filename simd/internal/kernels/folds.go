@@ -126,15 +126,27 @@ func sumProdDiffGo(a, b []float32, ma, mb float32) float32 {
 	return float32(s)
 }
 
-// sumKahanGo adds with the compensation of Kahan, "Further remarks on reducing truncation errors", 1965: the sum in lane 0
-// of accumulator 0, what the sum has too much in that of accumulator 1.
+// sumKahanGo is Neumaier's form of Kahan's sum, with Knuth's exact addition, all in lane 0.
 func sumKahanGo(lanes *[2 * Lanes]float32, a []float32) {
 	var s, c float32
 	for _, v := range a {
-		y := v - c
-		t := s + y
-		c = t - s - y
+		t := s + v
+		d := t - s
+		c += (s - (t - d)) + (v - d)
 		s = t
 	}
 	lanes[0], lanes[Lanes] = s, c
+}
+
+// KahanTotal is the sum that SumKahan left in lanes. Lanes must have been zero before.
+func KahanTotal(lanes *[2 * Lanes]float32) float64 {
+	var s, c float64
+	for i := range Lanes {
+		s += float64(lanes[i])
+		c += float64(lanes[Lanes+i])
+	}
+	if math.IsInf(s, 0) || math.IsNaN(s) {
+		return s
+	}
+	return s + c
 }

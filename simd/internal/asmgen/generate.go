@@ -1,0 +1,32 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+
+	"github.com/wavelane/wavelane/simd/internal/asmgen/dispatch"
+	"github.com/wavelane/wavelane/simd/internal/asmgen/kernels"
+)
+
+// generators are what writes files, each by its path in simd/internal.
+var generators = []func() (map[string][]byte, error){
+	func() (map[string][]byte, error) { return dispatch.Files(kernels.All) },
+}
+
+// Generate returns the contents of all generated files by their path in simd/internal.
+func Generate() (map[string][]byte, error) {
+	all := map[string][]byte{}
+	for _, generate := range generators {
+		files, err := generate()
+		if err != nil {
+			return nil, err
+		}
+		for name := range files {
+			if _, twice := all[name]; twice {
+				return nil, fmt.Errorf("two generators write %s", name)
+			}
+		}
+		maps.Copy(all, files)
+	}
+	return all, nil
+}

@@ -1,0 +1,200 @@
+package kernels
+
+import (
+	"math"
+	"math/rand/v2"
+)
+
+// spec is what a kernel promises and how to try it.
+type spec struct {
+	// ref is the kernel in float64: the element stored, or what is added to the sum. nil for searches.
+	ref func(x [3]float64, p [2]float64) float64
+	// ulp is the most that a stored element may differ from ref in units of its last place: of float32 rounding ½. A kernel may
+	// be off from its twin by as much and the twin's own error.
+	ulp float64
+	// magnitude makes ulp one of this instead: terms of a sum may cancel.
+	magnitude func(x [3]float64, p [2]float64) float64
+	// looseZero: of two zeros the result may be either.
+	looseZero bool
+	// rel and abs are the errors of fast variants instead of ulp.
+	rel, abs float64
+	// low and high bound ordinary inputs; -10 and 10 where both are 0.
+	low, high float32
+	params    func(r *rand.Rand) [2]float32
+}
+
+func unaryRef(f func(x float64) float64) func([3]float64, [2]float64) float64 {
+	return func(x [3]float64, _ [2]float64) float64 { return f(x[0]) }
+}
+
+func binaryRef(f func(x, y float64) float64) func([3]float64, [2]float64) float64 {
+	return func(x [3]float64, _ [2]float64) float64 { return f(x[0], x[1]) }
+}
+
+// exact results are those of one rounding, which float64 makes right where it does not round itself.
+func exact(f func(x float64) float64) spec { return spec{ref: unaryRef(f), ulp: 0.5} }
+
+// function promises 2 ULP.
+func function(f func(x float64) float64, low, high float32) spec {
+	return spec{ref: unaryRef(f), ulp: 2, low: low, high: high}
+}
+
+func params(values ...float32) func(r *rand.Rand) [2]float32 {
+	return func(r *rand.Rand) [2]float32 {
+		return [2]float32{values[r.IntN(len(values))], values[r.IntN(len(values))]}
+	}
+}
+
+func gaussian(r *rand.Rand) [2]float32 {
+	return [2]float32{float32(r.NormFloat64()), float32(r.NormFloat64())}
+}
+
+var specs = map[string]spec{
+	"Add":      {ref: binaryRef(func(a, b float64) float64 { return a + b }), ulp: 0.5},
+	"Sub":      {ref: binaryRef(func(a, b float64) float64 { return a - b }), ulp: 0.5},
+	"Mul":      {ref: binaryRef(func(a, b float64) float64 { return a * b }), ulp: 0.5},
+	"Div":      {ref: binaryRef(func(a, b float64) float64 { return a / b }), ulp: 0.5},
+	"Maximum":  {ref: binaryRef(func(a, b float64) float64 { return max(a, b) }), ulp: 0.5, looseZero: true},
+	"Minimum":  {ref: binaryRef(func(a, b float64) float64 { return min(a, b) }), ulp: 0.5, looseZero: true},
+	"CopySign": {ref: binaryRef(math.Copysign), ulp: 0.5},
+
+	"AddScalar": {ref: func(x [3]float64, p [2]float64) float64 { return x[0] + p[0] }, ulp: 0.5, params: gaussian},
+	"Scale":     {ref: func(x [3]float64, p [2]float64) float64 { return x[0] * p[0] }, ulp: 0.5, params: gaussian},
+	"ScaleAdd": {ref: func(x [3]float64, p [2]float64) float64 { return x[0]*p[0] + p[1] }, ulp: 1, params: gaussian,
+		magnitude: func(x [3]float64, p [2]float64) float64 { return math.Abs(x[0]*p[0]) + math.Abs(p[1]) }},
+	"Axpy": {ref: func(x [3]float64, p [2]float64) float64 { return x[0] + p[0]*x[1] }, ulp: 1, params: gaussian,
+		magnitude: func(x [3]float64, p [2]float64) float64 { return math.Abs(x[0]) + math.Abs(p[0]*x[1]) }},
+	"MulAdd": {ref: func(x [3]float64, _ [2]float64) float64 { return x[0]*x[1] + x[2] }, ulp: 1,
+		magnitude: func(x [3]float64, _ [2]float64) float64 { return math.Abs(x[0]*x[1]) + math.Abs(x[2]) }},
+	"Lerp": {ref: func(x [3]float64, _ [2]float64) float64 { return x[0] + x[2]*(x[1]-x[0]) }, ulp: 2,
+		magnitude: func(x [3]float64, _ [2]float64) float64 {
+			return math.Abs(x[0]) + math.Abs(x[2])*(math.Abs(x[1])+math.Abs(x[0]))
+		}},
+
+	"Neg": exact(func(x float64) float64 { return -x }), "Abs": exact(math.Abs), "Sqrt": exact(math.Sqrt),
+	"Recip": exact(func(x float64) float64 { return 1 / x }),
+	"Floor": exact(math.Floor), "Ceil": exact(math.Ceil), "Round": exact(math.RoundToEven), "Trunc": exact(math.Trunc),
+	"Fract": {ref: unaryRef(func(x float64) float64 { return x - math.Trunc(x) }), ulp: 0.5, looseZero: true},
+	"Sign": exact(func(x float64) float64 {
+		if x == 0 || x != x {
+			return x
+		}
+		return math.Copysign(1, x)
+	}),
+	"Clip": {ref: func(x [3]float64, p [2]float64) float64 { return min(max(x[0], p[0]), p[1]) }, ulp: 0.5, looseZero: true,
+		params: func(r *rand.Rand) [2]float32 {
+			a, b := 20*r.Float32()-10, 20*r.Float32()-10
+			return [][2]float32{{min(a, b), max(a, b)}, {0, inf}, {-inf, 0}, {-1, 1}, {2, 2}}[r.IntN(5)]
+		}},
+	"ReLU": {ref: unaryRef(func(x float64) float64 { return max(x, 0) }), ulp: 0.5, looseZero: true},
+	"LeakyReLU": {ulp: 0.5, params: params(0.01, 0, 2, -0.5), ref: func(x [3]float64, p [2]float64) float64 {
+		if x[0] < 0 {
+			return p[0] * x[0]
+		}
+		return x[0]
+	}},
+	"HardSwish": {ulp: 2, looseZero: true, ref: unaryRef(func(x float64) float64 {
+		if math.IsInf(x, -1) {
+			return 0
+		}
+		return x * (min(max(x+3, 0), 6) / 6)
+	})},
+
+	"Exp": function(math.Exp, -105, 90), "Expm1": function(math.Expm1, -20, 90), "Log": function(math.Log, 0, 10),
+	"Log2": function(log2, 0, 10), "Log10": function(math.Log10, 0, 10),
+	"Sin": function(math.Sin, -100, 100), "Cos": function(math.Cos, -100, 100), "Tan": function(math.Tan, -100, 100),
+	"Asin": function(math.Asin, -1, 1), "Acos": function(math.Acos, -1, 1), "Atan": function(math.Atan, -10, 10),
+	"Sinh": function(math.Sinh, -90, 90), "Cosh": function(math.Cosh, -90, 90), "Tanh": function(math.Tanh, -12, 12),
+	"Asinh": function(math.Asinh, -100, 100), "Acosh": function(math.Acosh, 1, 100), "Atanh": function(math.Atanh, -1, 1),
+	"Sigmoid": function(sigmoidRef, -105, 20), "GELU": function(geluRef, -15, 10), "GELUErf": function(geluErfRef, -15, 10),
+	"Erf": function(math.Erf, -5, 5), "Swish": function(swishRef, -105, 20), "Mish": function(mishRef, -105, 20),
+	"Softplus": function(softplusRef, -105, 20), "SELU": function(func(x float64) float64 { return seluRef(x) }, -20, 20),
+	"ELU": {ulp: 2, low: -20, high: 20, params: params(1, 0.5, 1.7), ref: func(x [3]float64, p [2]float64) float64 {
+		if x[0] > 0 {
+			return x[0]
+		}
+		return p[0] * math.Expm1(x[0])
+	}},
+	"Pow": {ref: binaryRef(math.Pow), ulp: 2, low: -5, high: 20},
+	"PowScalar": {ref: func(x [3]float64, p [2]float64) float64 { return math.Pow(x[0], p[0]) }, ulp: 2, low: -1, high: 20,
+		params: params(2, 0.5, -1, 3, 0, 1, 2.7, -0.5, 1./3, -2, 17, 100.25)},
+	"FastExp":     {ref: unaryRef(math.Exp), rel: 1e-5, low: -80, high: 80},
+	"FastTanh":    {ref: unaryRef(math.Tanh), rel: 1e-5, low: -12, high: 12},
+	"FastSigmoid": {ref: unaryRef(sigmoidRef), rel: 1e-5, low: -80, high: 20},
+	"FastGELU":    {ref: unaryRef(geluRef), rel: 1e-5, low: -10, high: 10},
+
+	// Sums: ref is what is added, magnitude its absolute value.
+	"Sum":         sum(func(x [3]float64, _ [2]float64) float64 { return x[0] }),
+	"SumKahan":    sum(func(x [3]float64, _ [2]float64) float64 { return x[0] }),
+	"SumAbs":      sum(func(x [3]float64, _ [2]float64) float64 { return math.Abs(x[0]) }),
+	"SumSquares":  sum(func(x [3]float64, _ [2]float64) float64 { return x[0] * x[0] }),
+	"Dot":         sum(func(x [3]float64, _ [2]float64) float64 { return x[0] * x[1] }),
+	"SumSqDiff":   sum(func(x [3]float64, p [2]float64) float64 { return (x[0] - p[0]) * (x[0] - p[0]) }),
+	"SumProdDiff": sum(func(x [3]float64, p [2]float64) float64 { return (x[0] - p[0]) * (x[1] - p[1]) }),
+	"ExpSub":      expSub, "SumExpSub": expSub,
+
+	"Max": {looseZero: true}, "Min": {looseZero: true}, "MaxAbs": {},
+	"Find": {low: -2, high: 2, params: params(0, 1, -1.5, 2)}, "FindNaN": {},
+
+	"Normalize": {ref: func(x [3]float64, p [2]float64) float64 { return float64(float32(x[0]-p[0])) * p[1] }, ulp: 0.5,
+		params: gaussian},
+	"NormAffine": {params: gaussian, ulp: 2, ref: func(x [3]float64, p [2]float64) float64 {
+		return (x[0]-p[0])*p[1]*x[1] + x[2]
+	}, magnitude: func(x [3]float64, p [2]float64) float64 { return math.Abs((x[0]-p[0])*p[1]*x[1]) + math.Abs(x[2]) }},
+	"NormScale": {params: gaussian, ulp: 0.5, ref: func(x [3]float64, p [2]float64) float64 {
+		return float64(float32(x[0]*p[0])) * x[1]
+	}},
+}
+
+func sum(term func(x [3]float64, p [2]float64) float64) spec {
+	return spec{ref: term, params: gaussian,
+		magnitude: func(x [3]float64, p [2]float64) float64 { return math.Abs(term(x, p)) }}
+}
+
+// expSub: x − m is rounded to float32 first, which the exponential makes a relative error of |x − m|·2⁻²⁴.
+var expSub = spec{ulp: 2, low: -30, high: 3,
+	params: func(r *rand.Rand) [2]float32 { return [2]float32{3 * r.Float32()} },
+	ref:    func(x [3]float64, p [2]float64) float64 { return math.Exp(float64(float32(x[0] - p[0]))) },
+	magnitude: func(x [3]float64, p [2]float64) float64 {
+		return math.Exp(x[0]-p[0]) * (1 + min(math.Abs(x[0]-p[0]), 200))
+	}}
+
+func log2(x float64) float64 { return math.Log(x) * math.Log2E } // math.Log2 cancels near 1
+
+func sigmoidRef(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
+
+// atMinusInf makes the limit at −Inf the value there.
+func atMinusInf(x, f float64) float64 {
+	if math.IsInf(x, -1) {
+		return 0
+	}
+	return f
+}
+
+func geluRef(x float64) float64 {
+	u := math.Sqrt(2/math.Pi) * (x + 0.044715*x*x*x)
+	return atMinusInf(x, x/(1+math.Exp(-2*u)))
+}
+func geluErfRef(x float64) float64 { return atMinusInf(x, 0.5*x*math.Erfc(-x/math.Sqrt2)) }
+func swishRef(x float64) float64   { return atMinusInf(x, x*sigmoidRef(x)) }
+func softplusRef(x float64) float64 {
+	return max(x, 0) + math.Log1p(math.Exp(-math.Abs(x)))
+}
+
+// mishRef: tanh(log(1+e)) = n/(n+2) with n = e(e+2), which overflows where the ratio is 1.
+func mishRef(x float64) float64 {
+	if x > 40 {
+		return x
+	}
+	e := math.Exp(x)
+	n := e * (e + 2)
+	return atMinusInf(x, x*(n/(n+2)))
+}
+
+func seluRef(x float64) float64 {
+	const alpha, scale = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
+	if x > 0 {
+		return scale * x
+	}
+	return scale * alpha * math.Expm1(x)
+}

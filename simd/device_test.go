@@ -34,7 +34,7 @@ func TestOptions(t *testing.T) {
 		require.ErrorIs(t, err, compute.ErrArgument)
 	}
 	d := open(t, simd.WithWorkers(3))
-	require.Equal(t, simd.Info{Name: runtime.GOOS + "/" + runtime.GOARCH, Tier: "go", Workers: 3, Cores: runtime.NumCPU()}, d.Info())
+	require.Equal(t, simd.Info{Name: runtime.GOOS + "/" + runtime.GOARCH, Tier: simd.Tier(), Workers: 3, Cores: runtime.NumCPU()}, d.Info())
 }
 
 func TestClosed(t *testing.T) {

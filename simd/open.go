@@ -9,6 +9,8 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/simd/internal/kernels"
+	"github.com/wavelane/wavelane/simd/internal/pool"
 )
 
 // Option configures [Open].
@@ -59,7 +61,7 @@ func WithLogger(l *slog.Logger) Option {
 // Info describes a CPU device.
 type Info struct {
 	Name    string `json:"name"`    // operating system and architecture
-	Tier    string `json:"tier"`    // instruction set of the kernels; "go" is portable Go
+	Tier    string `json:"tier"`    // instruction set of the kernels; "scalar" is portable Go
 	Workers int    `json:"workers"` // goroutines that compute
 	Cores   int    `json:"cores"`   // logical processors that the process may use
 }
@@ -70,7 +72,7 @@ type Device struct {
 
 	info    Info
 	log     *slog.Logger
-	workers *workers
+	workers *pool.Pool
 	memory  *memory
 
 	mu      sync.Mutex
@@ -78,7 +80,8 @@ type Device struct {
 	tensors map[weak.Pointer[Tensor]]struct{} // open ones; weak, so that forgotten tensors are collected
 }
 
-// Open opens the CPU as a device. It fails only on an invalid option.
+// Open opens the CPU as a device. It fails only on an invalid option or an instruction set in WAVELANE_SIMD that there is not
+// (compute.ErrArgument) or that this machine does not have (compute.ErrUnavailable).
 func Open(opts ...Option) (*Device, error) {
 	c := &config{workers: runtime.GOMAXPROCS(0), log: slog.New(slog.DiscardHandler)}
 	for _, o := range opts {
@@ -89,13 +92,16 @@ func Open(opts ...Option) (*Device, error) {
 			return nil, fmt.Errorf("simd.Open: %w", err)
 		}
 	}
+	if err := kernels.Err(); err != nil {
+		return nil, fmt.Errorf("simd.Open: %w", err)
+	}
 	d := &Device{
-		info: Info{Name: runtime.GOOS + "/" + runtime.GOARCH, Tier: "go", Workers: c.workers, Cores: runtime.NumCPU()},
-		log:  c.log, workers: startWorkers(c.workers), memory: newMemory(c.memory),
+		info: Info{Name: runtime.GOOS + "/" + runtime.GOARCH, Tier: Tier(), Workers: c.workers, Cores: runtime.NumCPU()},
+		log:  c.log, workers: pool.New(c.workers), memory: newMemory(c.memory),
 		tensors: map[weak.Pointer[Tensor]]struct{}{},
 	}
 	d.Ops = op.NewOps(d)
-	runtime.AddCleanup(d, func(w *workers) { w.close() }, d.workers) // a net under a forgotten Close
+	runtime.AddCleanup(d, func(p *pool.Pool) { p.Close() }, d.workers) // a net under a forgotten Close
 	d.log.Debug("simd: device open", "name", d.info.Name, "tier", d.info.Tier, "workers", d.info.Workers)
 	return d, nil
 }
@@ -126,7 +132,7 @@ func (d *Device) Close() error {
 			t.Close()
 		}
 	}
-	d.workers.close()
+	d.workers.Close()
 	d.memory.close()
 	d.log.Debug("simd: device closed")
 	return nil

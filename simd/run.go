@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"unsafe"
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/simd/internal/pool"
 )
 
 // run is one execution of a program. Runs are reused: all that belongs to one Start only is in its handle.
@@ -25,11 +27,29 @@ type run struct {
 	held    []*block // tensors, kept values and copies of inputs
 	staged  []staged // inputs to copy before anything is written
 	made    *origin  // of the tensors that this run computes
-	next    *run     // in the workers' queue
+	job     pool.Job // execute
 	pending atomic.Int32
 
 	mu  sync.Mutex
 	err error // the first one before execution
+}
+
+// loop is the chunks of one phase of a run.
+type loop struct {
+	phase *phase
+	args  *args
+}
+
+// Do computes a chunk, unless nobody wants it any more.
+func (l *loop) Do(chunk int) {
+	if l.args.stop.Load() {
+		return
+	}
+	lo := chunk * l.phase.grain
+	l.phase.do(l.args, lo, min(lo+l.phase.grain, l.phase.units))
+	if runtime.GOOS == "js" { // one thread without preemption: let timers and other goroutines have a turn
+		runtime.Gosched()
+	}
 }
 
 // staged is an input that a destination overlaps in a way that would change the result.
@@ -141,7 +161,7 @@ func (x *executable) take() (*run, error) {
 		n := len(x.steps[i].in)
 		r.args[i].in, in = in[:n:n], in[n:]
 	}
-	r.loop.left.L = &x.d.workers.mu
+	r.job.Do = r.execute
 	return r, nil
 }
 
@@ -232,7 +252,7 @@ func (r *run) ready(inline bool) {
 	case inline && r.x.ns < chunkTime:
 		r.execute()
 	default:
-		r.x.d.workers.submit(r)
+		r.x.d.workers.Submit(&r.job)
 	}
 }
 
@@ -288,10 +308,8 @@ func (r *run) steps() error {
 		}
 		for j := range s.phases {
 			ph := &s.phases[j]
-			r.loop.phase, r.loop.args = ph, a
-			r.loop.chunks = int64((ph.units + ph.grain - 1) / ph.grain)
-			r.loop.next.Store(0)
-			x.d.workers.each(&r.loop)
+			r.loop = loop{ph, a}
+			x.d.workers.Each(&r.loop, ceilDiv(ph.units, ph.grain))
 		}
 		if a.stop.Load() {
 			return errAbandoned

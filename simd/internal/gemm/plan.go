@@ -1,0 +1,195 @@
+package gemm
+
+import "sync/atomic"
+
+// Plan is the work of a product: phases in order, each complete before the next begins, of units that may run in any order
+// and at the same time. Phases, units and results depend on the product and the machine, not on the number of workers: every
+// element of C is a chain of sums over blocks of the inner dimension that only the shape determines.
+//
+// A plan is read-only and may be used for many products of its shape at the same time.
+type Plan struct {
+	Product
+	s    *shape
+	kind kind
+	kc   int // steps of the inner dimension in a block
+
+	rows, cols   int // of C in a unit of the main phase
+	down, across int // units over C, or over a slab of it
+
+	splits, perSplit int // parts of the inner dimension that are added at the end, and the blocks in one
+
+	// A slab is what of B is packed at a time: matrices, steps and columns; and the number of slabs along each.
+	items, steps, wide    int
+	byItem, byStep, byCol int
+}
+
+type kind uint8
+
+const (
+	scaled kind = iota // no summands
+	direct             // few rows: units pack for themselves what needs packing
+	packed             // a phase packs a slab of B, the next multiplies it
+)
+
+// Limits of blocks.
+const (
+	slabBytes = 24 << 20 // of packed B
+	unitNS    = 40_000   // least work in a unit if there is enough of it
+	manyUnits = 256      // more are of no use
+)
+
+// NewPlan plans a product. C has at least one element.
+func NewPlan(p *Product) (pl Plan) {
+	s := active()
+	pl.Product, pl.s, pl.splits = *p, s, 1
+	pl.kc = s.depth(p.K)
+	switch {
+	case p.K == 0 || p.Alpha == 0:
+		pl.kind, pl.rows, pl.down, pl.across = scaled, 1, p.M, 1
+	case p.M <= 8*s.mr && (p.AM == 1 || p.AK == 1):
+		pl.planDirect()
+	default:
+		pl.planPacked()
+	}
+	return pl
+}
+
+// depth is the number of steps in a block: blocks of equal length whose panel of B takes about two thirds of the first cache.
+func (s *shape) depth(k int) int {
+	most := max(64, machine.l1*2/3/(4*s.nr))
+	return max(1, ceilDiv(k, max(1, ceilDiv(k, most))))
+}
+
+// rate is what a multiplication and addition takes, in ns.
+func (s *shape) rate() float64 { return 0.25 / float64(s.lanes) }
+
+func (pl *Plan) planDirect() {
+	pl.kind = direct
+	pl.rows, pl.down = pl.M, 1
+	perPanel := pl.s.rate() * float64(pl.M) * float64(pl.s.nr) * float64(pl.K)
+	pl.cols = pl.s.nr * max(1, int(unitNS/perPanel))
+	pl.cols = max(pl.cols, roundUp(ceilDiv(pl.N, max(1, manyUnits/pl.Batch)), pl.s.nr))
+	pl.across = ceilDiv(pl.N, pl.cols)
+	if blocks := ceilDiv(pl.K, pl.kc); pl.Batch*pl.across < 16 && blocks > 8 {
+		pl.perSplit = max(4, ceilDiv(blocks*pl.Batch*pl.across, 32))
+		pl.splits = ceilDiv(blocks, pl.perSplit)
+	} else {
+		pl.perSplit = blocks
+	}
+}
+
+func (pl *Plan) planPacked() {
+	pl.kind = packed
+	p, s := &pl.Product, pl.s
+	const most = slabBytes / 4
+	pl.items, pl.steps, pl.wide = p.Batch, p.K, p.N
+	if p.StrideB == 0 {
+		pl.items = 1
+	}
+	if size := roundUp(p.N, s.lanes); pl.items*pl.steps*size > most {
+		if pl.items = max(1, most/(pl.steps*size)); pl.items == 1 {
+			if pl.steps = max(1, most/(size*pl.kc)) * pl.kc; pl.steps >= p.K {
+				pl.steps = p.K
+			}
+			if pl.steps*size > most {
+				pl.wide = most / pl.steps / s.nr * s.nr
+			}
+		}
+	}
+	if p.StrideB == 0 { // all matrices meet the same B
+		pl.items = p.Batch
+	}
+	pl.byItem, pl.byStep, pl.byCol = ceilDiv(p.Batch, pl.items), ceilDiv(p.K, pl.steps), ceilDiv(p.N, pl.wide)
+
+	// Units of few rows read B often, those of few columns pack A often.
+	pl.rows, pl.cols = min(8*s.mr, p.M), min(roundUp(1024, s.nr), roundUp(pl.wide, s.nr))
+	pl.down = ceilDiv(p.M, pl.rows)
+	pl.rows = ceilDiv(p.M, pl.down)
+	work := s.rate() * float64(p.M) * float64(pl.wide) * float64(pl.steps) * float64(pl.items)
+	want := min(manyUnits, int(work/unitNS))
+	for pl.items*pl.down*ceilDiv(pl.wide, pl.cols) < want && pl.cols > 8*s.nr {
+		pl.cols = roundUp(pl.cols/2, s.nr)
+	}
+	for pl.items*pl.down*ceilDiv(pl.wide, pl.cols) < want && pl.rows > 2*s.mr {
+		pl.down *= 2
+		pl.rows = ceilDiv(p.M, pl.down)
+		pl.down = ceilDiv(p.M, pl.rows)
+	}
+	pl.across = ceilDiv(pl.wide, pl.cols)
+}
+
+// Scratch is the number of float32 that the phases share. Their contents are undefined at the start.
+func (pl *Plan) Scratch() int {
+	switch {
+	case pl.kind == packed:
+		return pl.packedItems() * pl.slabSize()
+	case pl.splits > 1:
+		return pl.splits * pl.Batch * pl.M * pl.N
+	}
+	return 0
+}
+
+// packedItems is the number of matrices in a slab of packed B.
+func (pl *Plan) packedItems() int {
+	if pl.StrideB == 0 {
+		return 1
+	}
+	return pl.items
+}
+
+// slabSize is the number of elements of a packed matrix of a slab.
+func (pl *Plan) slabSize() int { return pl.steps * roundUp(pl.wide, pl.s.lanes) }
+
+// Phases is the number of phases.
+func (pl *Plan) Phases() int {
+	switch {
+	case pl.kind == packed:
+		return 2 * pl.byItem * pl.byCol * pl.byStep
+	case pl.splits > 1:
+		return 2
+	}
+	return 1
+}
+
+// Phase returns the number of units of a phase and the estimated cost of one, in ns on one core.
+func (pl *Plan) Phase(i int) (units int, ns float64) {
+	area := float64(pl.rows * pl.cols)
+	switch {
+	case pl.kind == scaled:
+		return pl.Batch * pl.M, 10 + float64(pl.N)*(0.2+pl.ActNS)
+	case pl.kind == direct && i == 0:
+		return pl.Batch * pl.across * pl.splits, 20 + area*(pl.s.rate()*float64(min(pl.K, pl.perSplit*pl.kc))+pl.ActNS)
+	case pl.kind == direct:
+		return pl.Batch * pl.M, 10 + float64(pl.N)*(0.2*float64(pl.splits)+pl.ActNS)
+	case i%2 == 0:
+		b := pl.slab(i / 2)
+		items := b.items
+		if pl.StrideB == 0 {
+			items = 1
+		}
+		return items * ceilDiv(b.steps, pl.kc) * ceilDiv(b.cols, packGroup*pl.s.nr), 0.3 * float64(pl.kc*packGroup*pl.s.nr)
+	}
+	b := pl.slab(i / 2)
+	return b.items * pl.down * ceilDiv(b.cols, pl.cols), area * (pl.s.rate()*float64(b.steps) + pl.ActNS)
+}
+
+// Do computes units lo ≤ u < hi of a phase. Scratch is as long as Scratch says and the same for all phases of a run. When stop,
+// which may be nil, becomes true, it may return early.
+func (pl *Plan) Do(i, lo, hi int, o *Operands, scratch []float32, stop *atomic.Bool) {
+	switch {
+	case pl.kind == scaled:
+		for u := lo; u < hi; u++ {
+			pl.scale(o, u/pl.M, u%pl.M, u%pl.M+1)
+		}
+	case pl.kind == direct && i == 0:
+		pl.doDirect(lo, hi, o, scratch, stop)
+	case pl.kind == direct:
+		pl.gather(lo, hi, o, scratch)
+	case i%2 == 0:
+		pl.packB(i/2, lo, hi, o, scratch)
+	default:
+		pl.multiply(i/2, lo, hi, o, scratch, stop)
+	}
+}
+
+func stopped(stop *atomic.Bool) bool { return stop != nil && stop.Load() }

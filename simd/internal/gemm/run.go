@@ -1,0 +1,65 @@
+package gemm
+
+import (
+	"sync"
+
+	"github.com/wavelane/wavelane/simd/internal/pool"
+)
+
+// Run computes a product on the shared pool, on at most so many threads.
+func Run(p *Product, o *Operands, threads int) {
+	if p.M == 0 || p.N == 0 || p.Batch == 0 {
+		return
+	}
+	pl := NewPlan(p)
+	n := pl.Scratch()
+	if threads < 2 {
+		var scratch []float32
+		if n > 0 {
+			r := runs.Get().(*run)
+			defer runs.Put(r)
+			scratch = r.memory(n)
+		}
+		for i := range pl.Phases() {
+			units, _ := pl.Phase(i)
+			pl.Do(i, 0, units, o, scratch, nil)
+		}
+		return
+	}
+	r := runs.Get().(*run)
+	defer runs.Put(r)
+	r.plan, r.operands, r.scratch = pl, *o, r.memory(n)
+	for i := range pl.Phases() {
+		units, ns := pl.Phase(i)
+		r.phase, r.units = i, units
+		r.grain = max(1, min(units, int(grainNS/ns)))
+		pool.Shared().EachN(r, ceilDiv(units, r.grain), threads)
+	}
+	r.operands = Operands{}
+}
+
+// grainNS is the least time of a part: long against the cost of handing it out.
+const grainNS = 5000
+
+// run is a plan in execution, a task of the pool.
+type run struct {
+	plan                Plan
+	operands            Operands
+	scratch             []float32
+	phase, units, grain int
+}
+
+func (r *run) memory(n int) []float32 {
+	if cap(r.scratch) < n {
+		r.scratch = make([]float32, n)
+	}
+	return r.scratch[:n]
+}
+
+// Do computes a part of the phase's units.
+func (r *run) Do(part int) {
+	lo := part * r.grain
+	r.plan.Do(r.phase, lo, min(lo+r.grain, r.units), &r.operands, r.scratch, nil)
+}
+
+var runs = sync.Pool{New: func() any { return new(run) }}

@@ -1,0 +1,141 @@
+package arm64
+
+import "fmt"
+
+// shape says which operands an instruction has and where its word holds them.
+type shape uint8
+
+const (
+	dnm     shape = iota // d, n, m
+	dn                   // d, n
+	dnn                  // d, n, with n in the field of m too
+	dOnly                // d
+	left                 // d, n, shift to the left by the immediate
+	right                // d, n, shift to the right by the immediate
+	element              // d, n, lane of m that the immediate names
+)
+
+// instruction is a row of the encoder's table. The text is GNU syntax.
+type instruction struct {
+	word  uint32
+	shape shape
+	text  string
+}
+
+const (
+	floats2 = "v%d.4s, v%d.4s"
+	floats3 = "v%d.4s, v%d.4s, v%d.4s"
+	bytes2  = "v%d.16b, v%d.16b"
+	bytes3  = "v%d.16b, v%d.16b, v%d.16b"
+	shifted = "v%d.4s, v%d.4s, #%d"
+	reduced = "s%d, v%d.4s"
+)
+
+// instructions are all vector instructions of the kernels, by mnemonic. Go's assembler knows few of them, so that all are
+// written as words. Source: Arm Architecture Reference Manual, C7.2.
+var instructions = map[string]instruction{
+	"fadd":   {0x4e20d400, dnm, floats3},
+	"fsub":   {0x4ea0d400, dnm, floats3},
+	"fmul":   {0x6e20dc00, dnm, floats3},
+	"fdiv":   {0x6e20fc00, dnm, floats3},
+	"fsqrt":  {0x6ea1f800, dn, floats2},
+	"fmla":   {0x4e20cc00, dnm, floats3}, // d += n·m
+	"fmls":   {0x4ea0cc00, dnm, floats3}, // d -= n·m
+	"fmin":   {0x4ea0f400, dnm, floats3}, // NaN if either operand is
+	"fmax":   {0x4e20f400, dnm, floats3},
+	"fabs":   {0x4ea0f800, dn, floats2},
+	"fneg":   {0x6ea0f800, dn, floats2},
+	"frintm": {0x4e219800, dn, floats2}, // floor
+	"frintp": {0x4ea18800, dn, floats2}, // ceil
+	"frintz": {0x4ea19800, dn, floats2}, // trunc
+	"frintn": {0x4e218800, dn, floats2}, // nearest, halves to even
+	"fcmgt":  {0x6ea0e400, dnm, floats3},
+	"fcmge":  {0x6e20e400, dnm, floats3},
+	"fcmeq":  {0x4e20e400, dnm, floats3},
+	"fcvtns": {0x4e21a800, dn, floats2},
+	"fcvtzs": {0x4ea1b800, dn, floats2},
+	"scvtf":  {0x4e21d800, dn, floats2},
+
+	"and": {0x4e201c00, dnm, bytes3},
+	"bic": {0x4e601c00, dnm, bytes3}, // n &^ m
+	"orr": {0x4ea01c00, dnm, bytes3},
+	"orn": {0x4ee01c00, dnm, bytes3}, // n | ^m
+	"eor": {0x6e201c00, dnm, bytes3},
+	"bsl": {0x6e601c00, dnm, bytes3}, // d = d ? n : m
+	"bit": {0x6ea01c00, dnm, bytes3}, // d = m ? n : d
+	"bif": {0x6ee01c00, dnm, bytes3}, // d = m ? d : n
+	"mvn": {0x6e205800, dn, bytes2},
+	"mov": {0x4ea01c00, dnn, bytes2},
+
+	"add":  {0x4ea08400, dnm, floats3},
+	"sub":  {0x6ea08400, dnm, floats3},
+	"cmgt": {0x4ea03400, dnm, floats3}, // signed
+	"cmeq": {0x6ea08c00, dnm, floats3},
+	"shl":  {0x4f005400, left, shifted},
+	"ushr": {0x6f000400, right, shifted},
+	"sshr": {0x4f000400, right, shifted},
+
+	"faddp":   {0x6e20d400, dnm, floats3},      // sums of neighbours, of n and then of m
+	"faddp.s": {0x7e30d800, dn, "s%d, v%d.2s"}, // the sum of two lanes
+	"fmaxv":   {0x6e30f800, dn, reduced},       // the largest lane
+	"fminv":   {0x6eb0f800, dn, reduced},       // the smallest lane
+	"umaxp":   {0x6ea0a400, dnm, floats3},      // larger ones of neighbours
+	"dup":     {0x4e040400, dn, "v%d.4s, v%d.s[0]"},
+	"zero":    {0x4f000400, dOnly, "v%d.4s, #0x0"},
+
+	"fmla.e": {0x4f801000, element, "v%d.4s, v%d.4s, v%d.s[%d]"},
+}
+
+// mnemonics are those that differ from their names in the table.
+var mnemonics = map[string]string{"faddp.s": "faddp", "zero": "movi", "fmla.e": "fmla"}
+
+// encode gives an instruction's word and its text in GNU syntax. Operands are those of its shape: register numbers, then the
+// immediate.
+func encode(name string, operands ...int) (word uint32, text string) {
+	if name == "orr" && len(operands) == 3 && operands[1] == operands[2] {
+		name, operands = "mov", operands[:2] // what disassemblers call it
+	}
+	in, ok := instructions[name]
+	if !ok {
+		panic("no instruction " + name)
+	}
+	want := [...]int{dnm: 3, dn: 2, dnn: 2, dOnly: 1, left: 3, right: 3, element: 4}[in.shape]
+	if len(operands) != want {
+		panic(fmt.Sprintf("%s has %d operands, not %d", name, want, len(operands)))
+	}
+	word = in.word
+	field := func(k, at, limit int) {
+		if operands[k] < 0 || operands[k] >= limit {
+			panic(fmt.Sprintf("%s: operand %d is %d", name, k, operands[k]))
+		}
+		word |= uint32(operands[k]) << at
+	}
+	field(0, 0, 32)
+	if in.shape != dOnly {
+		field(1, 5, 32)
+	}
+	switch in.shape {
+	case dnm:
+		field(2, 16, 32)
+	case dnn:
+		field(1, 16, 32)
+	case left:
+		field(2, 16, 32)
+		word |= 32 << 16
+	case right:
+		word |= uint32(64-operands[2]) << 16
+	case element:
+		field(2, 16, 32)
+		lane := uint32(operands[3])
+		word |= lane&1<<21 | lane>>1<<11
+	}
+	args := make([]any, len(operands))
+	for i, o := range operands {
+		args[i] = o
+	}
+	mnemonic := mnemonics[name]
+	if mnemonic == "" {
+		mnemonic = name
+	}
+	return word, mnemonic + " " + fmt.Sprintf(in.text, args...)
+}

@@ -1,0 +1,68 @@
+package arm64
+
+import (
+	"encoding/binary"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/arch/arm64/arm64asm"
+)
+
+func disassemble(t *testing.T, word uint32) string {
+	in, err := arm64asm.Decode(binary.LittleEndian.AppendUint32(nil, word))
+	require.NoError(t, err, "%#08x", word)
+	return arm64asm.GNUSyntax(in)
+}
+
+// TestEncode lets a disassembler that shares nothing with the table read every instruction.
+func TestEncode(t *testing.T) {
+	for name, in := range instructions {
+		for _, r := range [][3]int{{0, 0, 0}, {1, 2, 3}, {31, 30, 29}, {17, 8, 20}} {
+			var operands [][]int
+			switch in.shape {
+			case dnm:
+				operands = append(operands, r[:])
+			case dn, dnn:
+				operands = append(operands, r[:2])
+			case dOnly:
+				operands = append(operands, r[:1])
+			case left, right:
+				for s := 1; s < 32; s++ {
+					operands = append(operands, []int{r[0], r[1], s})
+				}
+			case element:
+				for lane := range 4 {
+					operands = append(operands, append(slices.Clone(r[:]), lane))
+				}
+			}
+			for _, o := range operands {
+				word, text := encode(name, o...)
+				require.Equal(t, text, disassemble(t, word))
+			}
+		}
+	}
+	require.Panics(t, func() { encode("fadd", 0, 1, 32) })
+	require.Panics(t, func() { encode("fadd", 0, 1) })
+	require.Panics(t, func() { encode("fsin", 0, 1) })
+}
+
+var words = regexp.MustCompile(`WORD \$(0x[0-9a-f]{8}) // (.*)`)
+
+// checkWords disassembles all words of files and compares with their comments.
+func checkWords(t *testing.T, files map[string][]byte) {
+	n := 0
+	for _, b := range files {
+		for _, m := range words.FindAllStringSubmatch(string(b), -1) {
+			word, err := strconv.ParseUint(m[1], 0, 32)
+			require.NoError(t, err)
+			require.Equal(t, m[2], disassemble(t, uint32(word)))
+			n++
+		}
+		require.NotContains(t, strings.ReplaceAll(words.ReplaceAllString(string(b), ""), "// ", ""), "WORD")
+	}
+	require.NotZero(t, n)
+}

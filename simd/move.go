@@ -5,6 +5,7 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/simd/internal/kernels"
 )
 
 // Movement works on 4-byte words as integers, which no machine changes on the way.
@@ -29,10 +30,10 @@ func strided(v op.View) work {
 	}
 	st := strides[0]
 	last := len(shape) - 1
-	if st[last] != 1 {
+	if st[last] > 1 {
 		for axis := range last {
 			if st[axis] == 1 {
-				return tiled(shape, st, axis, v.Offset)
+				return exchanged(shape, st, axis, v.Offset)
 			}
 		}
 	}
@@ -66,10 +67,10 @@ func offset(i int, shape, strides []int) int {
 	return at
 }
 
-// tiled copies a view whose memory runs along an axis other than the last, in squares: reading and writing then both stay
-// within few cache lines.
-func tiled(shape, st []int, axis, start int) work {
-	const side = 32
+// exchanged copies a view whose memory runs along an axis other than the last: transpositions of matrices, one for each index
+// of the other axes. Each unit is a band of one of them.
+func exchanged(shape, st []int, axis, start int) work {
+	const band = 64
 	last := len(shape) - 1
 	var outer, outerX, outerY []int // the other axes and their strides
 	own := op.Strides(shape)
@@ -78,26 +79,15 @@ func tiled(shape, st []int, axis, start int) work {
 			outer, outerX, outerY = append(outer, shape[d]), append(outerX, st[d]), append(outerY, own[d])
 		}
 	}
-	bands := ceilDiv(shape[axis], side)
+	bands := ceilDiv(shape[axis], band)
 	down, across := own[axis], st[last]
-	cost := 1.5 * float64(side*shape[last])
+	cost := 0.5 * float64(min(band, shape[axis])*shape[last])
 	return one(op.Len(outer)*bands, cost, func(a *args, lo, hi int) {
 		x, y := a.in[0].u32(), a.out.u32()
 		for u := lo; u < hi; u++ {
-			fromX, fromY := start+offset(u/bands, outer, outerX), offset(u/bands, outer, outerY)
-			i0 := u % bands * side
-			i1 := min(i0+side, shape[axis])
-			for j0 := 0; j0 < shape[last]; j0 += side {
-				j1 := min(j0+side, shape[last])
-				for i := i0; i < i1; i++ {
-					to := y[fromY+i*down:][j0:j1]
-					from := fromX + i + j0*across
-					for j := range to {
-						to[j] = x[from]
-						from += across
-					}
-				}
-			}
+			i := u % bands * band
+			fromX, fromY := start+offset(u/bands, outer, outerX)+i, offset(u/bands, outer, outerY)+i*down
+			kernels.Transpose(y[fromY:], down, x[fromX:], across, shape[last], min(band, shape[axis]-i))
 		}
 	})
 }

@@ -33,7 +33,7 @@ var houses = []house{
 	{name: "internal/op", floor: 1, deps: []string{"github.com/x448/float16"}},
 	{name: "wgsl", floor: 2},
 	{name: "ptx", floor: 2},
-	{name: "simd", floor: 2, deps: []string{"golang.org/x/sys/cpu", "github.com/x448/float16"}},
+	{name: "simd", floor: 2, deps: []string{"golang.org/x/sys/cpu", "github.com/x448/float16", "github.com/cespare/xxhash/v2"}},
 	{name: "gpu", floor: 3, deps: []string{"github.com/cogentcore/webgpu"}},
 	{name: "cuda", floor: 3, deps: []string{"github.com/ebitengine/purego"}},
 	{name: "batch", floor: 4},

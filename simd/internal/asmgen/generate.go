@@ -4,13 +4,17 @@ import (
 	"fmt"
 	"maps"
 
+	"github.com/wavelane/wavelane/simd/internal/asmgen/arm64"
 	"github.com/wavelane/wavelane/simd/internal/asmgen/dispatch"
 	"github.com/wavelane/wavelane/simd/internal/asmgen/kernels"
+	"github.com/wavelane/wavelane/simd/internal/asmgen/wasm"
 )
 
 // generators are what writes files, each by its path in simd/internal.
 var generators = []func() (map[string][]byte, error){
 	func() (map[string][]byte, error) { return dispatch.Files(kernels.All) },
+	arm64.Files,
+	wasm.Files,
 }
 
 // Generate returns the contents of all generated files by their path in simd/internal.

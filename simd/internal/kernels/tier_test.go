@@ -23,6 +23,10 @@ func expected() Tier {
 		return SSE
 	case "arm64":
 		return NEON
+	case "wasm":
+		if runtime.GOOS == "js" {
+			return SIMD128
+		}
 	}
 	return Scalar
 }

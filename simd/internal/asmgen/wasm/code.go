@@ -3,6 +3,7 @@ package wasm
 import (
 	"bytes"
 	"encoding/binary"
+	"math"
 )
 
 // Instructions that this package uses.
@@ -23,17 +24,21 @@ const (
 	opLocalTee     = 0x22
 	opGlobalGet    = 0x23
 	opI32Load      = 0x28
+	opF32Load      = 0x2a
 	opF32Store     = 0x38
 	opI32Const     = 0x41
+	opF32Const     = 0x43
 	opI32Eqz       = 0x45
 	opI32Eq        = 0x46
 	opI32LtU       = 0x49
 	opI32GtU       = 0x4b
 	opI32GeU       = 0x4f
+	opF32Ne        = 0x5c
 	opI32Add       = 0x6a
 	opI32Sub       = 0x6b
 	opI32Mul       = 0x6c
-	opI32And       = 0x71
+	opI32DivU      = 0x6e
+	opI32RemU      = 0x70
 	opI32Shl       = 0x74
 	opF32Add       = 0x92
 	opF32Min       = 0x96
@@ -137,6 +142,11 @@ func (a *assembler) tee(l local)    { a.index(opLocalTee, int(l)) }
 func (a *assembler) call(f int)     { a.index(opCall, f) }
 func (a *assembler) constant(v int) { a.op(opI32Const); writeInt(&a.buf, int64(v)) }
 
+func (a *assembler) f32(v float32) {
+	a.op(opF32Const)
+	a.buf.Write(binary.LittleEndian.AppendUint32(nil, math.Float32bits(v)))
+}
+
 // vector writes a constant of four lanes.
 func (a *assembler) vector(lanes [4]uint32) {
 	a.simd(vConst)
@@ -185,6 +195,8 @@ func (a *assembler) open(op byte) label {
 	a.depth++
 	return label(a.depth)
 }
+
+func (a *assembler) otherwise() { a.op(opElse) }
 
 func (a *assembler) end() {
 	a.op(opEnd)

@@ -1,7 +1,7 @@
 package wasm
 
 // A call passes its operands in a mailbox, a structure in the memory of the Go program whose address the module imports, so
-// that the call itself has no arguments to box. These are the offsets of its fields, as kernels/module_js.go declares them:
+// that the call itself has no arguments to box. These are the offsets of its fields, as kernels/mailbox_js.go declares them:
 //
 //	type mailbox struct {
 //		op, n    uint32            // operation and number of elements

@@ -18,6 +18,7 @@ const (
 	typeRun   = 0 // () → i32
 	typeLoad  = 1 // (i32, i32) → v128
 	typeStore = 2 // (i32, i32, v128)
+	typeTile  = 3 // see tileFunction
 )
 
 // signature is the type of a function.

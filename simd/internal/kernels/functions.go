@@ -225,12 +225,12 @@ func fastTanhGo(y, x []float32)    { tanhGo(y, x) }
 func fastSigmoidGo(y, x []float32) { sigmoidGo(y, x) }
 func fastGELUGo(y, x []float32)    { geluGo(y, x) }
 
-// expSubGo returns the sum of what it stores.
+// expSubGo returns the sum of what it stores. The difference is rounded to float32, as in all tiers.
 func expSubGo(y, x []float32, m float32) float32 {
 	x = x[:len(y)]
 	s := 0.0
 	for i, v := range x {
-		r, scale := reduceExp(float64(v) - float64(m))
+		r, scale := reduceExp(float64(v - m))
 		e := taylorExp(r) * scale
 		y[i] = float32(e)
 		s += e
@@ -241,7 +241,7 @@ func expSubGo(y, x []float32, m float32) float32 {
 func sumExpSubGo(x []float32, m float32) float32 {
 	s := 0.0
 	for _, v := range x {
-		r, scale := reduceExp(float64(v) - float64(m))
+		r, scale := reduceExp(float64(v - m))
 		s += taylorExp(r) * scale
 	}
 	return float32(s)

@@ -1,0 +1,55 @@
+package kernels
+
+import (
+	"os"
+	"syscall"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+)
+
+// pages returns memory between two pages that fault when touched.
+func pages(t *testing.T, floats int) []float32 {
+	page := os.Getpagesize()
+	size := (4*floats + page - 1) / page * page
+	m, err := syscall.Mmap(-1, 0, size+2*page, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, syscall.Munmap(m)) })
+	require.NoError(t, syscall.Mprotect(m[:page], syscall.PROT_NONE))
+	require.NoError(t, syscall.Mprotect(m[page+size:], syscall.PROT_NONE))
+	return unsafe.Slice((*float32)(unsafe.Pointer(&m[page])), size/4)
+}
+
+// Operands at the very beginning and end of memory: nothing before or behind them is touched.
+func TestGuardPages(t *testing.T) {
+	const most = 257
+	eachKernel(t, func(t *testing.T, k *kernel) {
+		r := random(t)
+		var memory [4][]float32
+		for i := range memory {
+			memory[i] = pages(t, most)
+		}
+		for n := range most + 1 {
+			tr := newTrial(t, k, r, n, mix(n)%mixes)
+			for _, atEnd := range []bool{false, true} {
+				slice := func(i int) []float32 {
+					if atEnd {
+						return memory[i][len(memory[i])-n:]
+					}
+					return memory[i][:n:n]
+				}
+				c := call{p: tr.p}
+				for j := range k.inputs {
+					c.in[j] = slice(1 + j)
+					copy(c.in[j], tr.x[j])
+				}
+				if k.store {
+					c.y = slice(0)
+				}
+				k.run(&c)
+				tr.check(t, &c, "beside guard pages")
+			}
+		}
+	})
+}

@@ -1,0 +1,6 @@
+//go:build !js && !arm64
+
+package kernels
+
+// stops: see the generated one of processors with assembly.
+var stops map[string]func(c *call) (done int)

@@ -1,0 +1,188 @@
+package kernels
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+)
+
+// trial is operands and what the kernel must make of them, which the twin says.
+type trial struct {
+	k     *kernel
+	s     *spec
+	n     int
+	x     [3][]float32
+	p     [2]float32
+	want  call
+	total float64 // of a sum, in float64
+	sizes float64 // the sum of its finite terms' absolute values
+}
+
+func specOf(t testing.TB, k *kernel) *spec {
+	s, ok := specs[k.name]
+	require.True(t, ok, "%s has no specification in this test", k.name)
+	if s.low == 0 && s.high == 0 {
+		s.low, s.high = -10, 10
+	}
+	return &s
+}
+
+// newTrial draws n elements of each input, and parameters.
+func newTrial(t testing.TB, k *kernel, r *rand.Rand, n int, m mix) *trial {
+	s := specOf(t, k)
+	tr := &trial{k: k, s: s, n: n}
+	for j := range k.inputs {
+		tr.x[j] = make([]float32, n)
+		fill(r, tr.x[j], m, s.low, s.high)
+	}
+	if s.params != nil {
+		tr.p = s.params(r)
+	}
+	tr.expect()
+	return tr
+}
+
+// expect runs the twin.
+func (tr *trial) expect() {
+	c := &tr.want
+	*c = call{p: tr.p, in: tr.x}
+	if tr.k.store {
+		c.y = make([]float32, tr.n)
+	}
+	tr.k.twin(c)
+	tr.total, tr.sizes = 0, 0
+	if tr.s.term != nil {
+		for i := range tr.n {
+			x, p := tr.at(i)
+			v := tr.s.term(x, p)
+			tr.total += v
+			if v-v == 0 {
+				tr.sizes += math.Abs(v)
+			}
+		}
+	}
+}
+
+func (tr *trial) at(i int) (x [3]float64, p [2]float64) {
+	for j := range tr.k.inputs {
+		x[j] = float64(tr.x[j][i])
+	}
+	return x, [2]float64{float64(tr.p[0]), float64(tr.p[1])}
+}
+
+// place is where operands lie.
+type place struct {
+	offsets [4]int // elements behind a multiple of 64 bytes: of y, of inputs
+	over    int    // 1 + the input that y overlaps; 0 for none
+	by      int    // elements that y begins before that input
+	same    bool   // all inputs are one slice
+}
+
+// String shows it.
+func (p place) String() string {
+	s := fmt.Sprintf("offsets %v", p.offsets)
+	if p.over > 0 {
+		s += fmt.Sprintf(", y begins %d before input %d", p.by, p.over-1)
+	}
+	if p.same {
+		s += ", inputs are one slice"
+	}
+	return s
+}
+
+const margin = 256 // elements around operands that must stay
+
+var canary = math.Float32frombits(0x7fc0dead)
+
+// newField returns canaries with a margin, 16 offsets and n elements of room; element margin is at a multiple of 64 bytes.
+func newField(n int) []float32 {
+	f := make([]float32, n+2*margin+32)
+	skip := -int(uintptr(unsafe.Pointer(&f[margin]))/4) & 15
+	f = f[skip : skip+n+2*margin+16]
+	for i := range f {
+		f[i] = canary
+	}
+	return f
+}
+
+// run runs the kernel on operands in a place and fails the test if a result is wrong or anything around them has changed.
+func (tr *trial) run(t testing.TB, p place) {
+	var c call
+	c.p = tr.p
+	var fields [4][]float32 // of y, of inputs
+	start := margin + p.offsets[0]
+	for j := range tr.k.inputs {
+		at := margin + p.offsets[1+j]
+		if p.same && j > 0 {
+			c.in[j] = c.in[0]
+			continue
+		}
+		fields[1+j] = newField(tr.n)
+		c.in[j] = fields[1+j][at : at+tr.n : at+tr.n]
+		copy(c.in[j], tr.x[j])
+	}
+	if tr.k.store {
+		if p.over > 0 {
+			fields[0], start = fields[p.over], margin+p.offsets[p.over]-p.by
+		} else {
+			fields[0] = newField(tr.n)
+		}
+		c.y = fields[0][start : start+tr.n : start+tr.n]
+	}
+	tr.k.run(&c)
+	tr.check(t, &c, p)
+	for f, field := range fields {
+		for i, v := range field {
+			if tr.k.store && (f == 0 || f == p.over) && i >= start && i < start+tr.n {
+				continue // the result
+			}
+			want := canary
+			in := f
+			if f == 0 {
+				in = p.over
+			}
+			if at := i - margin - p.offsets[in]; in > 0 && at >= 0 && at < tr.n {
+				want = tr.x[in-1][at]
+			}
+			if math.Float32bits(v) != math.Float32bits(want) {
+				t.Fatalf("%s, %d elements, %v: element %d of operand %d was overwritten with %g", tr.k.name, tr.n, p,
+					i-margin-p.offsets[in], f, v)
+			}
+		}
+	}
+}
+
+// check compares the results of a call.
+func (tr *trial) check(t testing.TB, c *call, where any) {
+	fail := func(what string, got, want any) {
+		t.Helper()
+		t.Fatalf("%s on %s, %d elements, %v, parameters %v: %s is %v, want %v", tr.k.name, Active(), tr.n, where, tr.p, what, got, want)
+	}
+	for i, got := range c.y {
+		want := tr.want.y[i]
+		if math.Float32bits(got) == math.Float32bits(want) {
+			continue
+		}
+		if x, p := tr.at(i); math.Float32bits(got) == math.Float32bits(canary) || !tr.s.accepts(got, want, x, p) {
+			fail(fmt.Sprintf("element %d, of %v,", i, x[:tr.k.inputs]), got, want)
+		}
+	}
+	switch {
+	case c.n != tr.want.n:
+		fail("index", c.n, tr.want.n)
+	case tr.k.lanes:
+		if got := KahanTotal(&c.lanes); !acceptsSum(got, tr.total, tr.sizes, 1) {
+			fail("sum", got, tr.total)
+		}
+	case tr.s.term != nil:
+		if got := float64(c.out[0]); !acceptsSum(got, float64(float32(tr.total)), tr.sizes, tr.n) {
+			fail("sum", got, tr.total)
+		}
+	case !tr.s.accepts(c.out[0], tr.want.out[0], [3]float64{}, [2]float64{}):
+		fail("result", c.out[0], tr.want.out[0])
+	}
+}

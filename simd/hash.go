@@ -13,7 +13,7 @@ func HashKey(key string) uint64 { return xxhash.Sum64String(key) }
 
 // HashKeys sets dst[i] to the hash of keys[i]. Lengths must agree.
 func HashKeys(dst []uint64, keys []string) {
-	mustLen("HashKeys", len(dst), len(keys))
+	mustLen("HashKeys", len(keys), len(dst))
 	for i, k := range keys {
 		dst[i] = xxhash.Sum64String(k)
 	}

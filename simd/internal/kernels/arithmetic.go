@@ -195,11 +195,12 @@ func leakyReLUGo(y, a []float32, alpha float32) {
 	}
 }
 
-// hardSwishGo: the outer max keeps −Inf from meeting 0. The gate is divided first, lest the product overflow.
+// hardSwishGo: the outer max keeps −Inf from meeting 0.
 func hardSwishGo(y, a []float32) {
 	a = a[:len(y)]
 	for i, v := range a {
-		y[i] = max(v, -4) * (min(max(v+3, 0), 6) / 6)
+		x := float64(v)
+		y[i] = float32(max(x, -4) * min(max(x+3, 0), 6) / 6)
 	}
 }
 

@@ -95,7 +95,7 @@ var specs = map[string]spec{
 		}
 		return x[0]
 	}},
-	"HardSwish": {ulp: 2, looseZero: true, ref: unaryRef(func(x float64) float64 {
+	"HardSwish": {ulp: 2.5, looseZero: true, ref: unaryRef(func(x float64) float64 {
 		if math.IsInf(x, -1) {
 			return 0
 		}

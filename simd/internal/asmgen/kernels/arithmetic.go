@@ -63,5 +63,5 @@ var clamps = []*ir.Kernel{
 		gate := b.MinNaN(b.MaxNaN(b.Add(x, b.Const(3)), b.Const(0)), b.Const(6))
 		// 6·(1/6) rounds to 1, so that large x stay what they are; −Inf must not meet the gate's 0.
 		return b.Mul(b.MaxNaN(x, b.Const(-4)), b.Mul(gate, b.Const(1./6)))
-	}, "Within 2 ULP. −Inf gives 0, its limit."),
+	}, "Within 2.5 ULP. −Inf gives 0, its limit."),
 }

@@ -34,8 +34,8 @@ var forms = []*ir.Kernel{
 		b.Accumulate(0, ir.MergeAdd, func(acc ir.F) ir.F { return b.MulAdd(small(b, b.Input(0)), small(b, b.Input(1)), acc) })
 	}},
 	{Name: "Range", Inputs: []string{"a"}, Unroll: 4, Body: func(b *ir.Builder) {
-		b.Accumulate(math.Inf(1), ir.MergeMin, func(acc ir.F) ir.F { return b.MinNaN(acc, b.Input(0)) })
-		b.Accumulate(math.Inf(-1), ir.MergeMax, func(acc ir.F) ir.F { return b.MaxNaN(acc, b.Input(0)) })
+		b.Accumulate(math.Inf(1), ir.MergeMin, func(acc ir.F) ir.F { return b.MinNaN(acc, plus(b, b.Input(0))) })
+		b.Accumulate(math.Inf(-1), ir.MergeMax, func(acc ir.F) ir.F { return b.MaxNaN(acc, plus(b, b.Input(0))) })
 	}},
 	{Name: "Kahan", Inputs: []string{"a"}, Unroll: 4, Body: func(b *ir.Builder) {
 		x := small(b, b.Input(0))
@@ -77,6 +77,9 @@ var forms = []*ir.Kernel{
 
 // known is x, or 5 for NaN, whose bits are not the same everywhere.
 func known(b *ir.Builder, x ir.F) ir.F { return b.Select(b.IsNaN(x), b.Const(5), x) }
+
+// plus is x, with +0 for −0: which zero is the larger one is open.
+func plus(b *ir.Builder, x ir.F) ir.F { return b.Add(x, b.Const(0)) }
 
 // within is x where it can become an integer, else 3.
 func within(b *ir.Builder, x ir.F) ir.F {
@@ -120,11 +123,11 @@ func randomBody(b *ir.Builder, r *rand.Rand, k *ir.Kernel, size, folds int, stor
 	float := []func() ir.F{
 		func() ir.F { return b.Add(f(), f()) }, func() ir.F { return b.Sub(f(), f()) },
 		func() ir.F { return b.Mul(f(), f()) }, func() ir.F { return b.Div(f(), f()) },
-		func() ir.F { return b.Sqrt(f()) }, func() ir.F { return b.FMA(f(), f(), f()) },
-		func() ir.F { return b.FNMA(f(), f(), f()) }, func() ir.F { return b.FMA(f(), f(), b.Const(float64(r.IntN(9)))) },
+		func() ir.F { return b.Sqrt(f()) }, func() ir.F { return b.MulAdd(f(), f(), f()) },
+		func() ir.F { return b.NegMulAdd(f(), f(), f()) }, func() ir.F { return b.MulAdd(f(), f(), b.Const(float64(r.IntN(9)))) },
 		func() ir.F { return b.Min(b.Abs(known(b, f())), b.Abs(known(b, f()))) },
 		func() ir.F { return b.Max(b.Abs(known(b, f())), b.Abs(known(b, f()))) },
-		func() ir.F { return b.MinNaN(f(), f()) }, func() ir.F { return b.MaxNaN(f(), f()) },
+		func() ir.F { return b.MinNaN(plus(b, f()), plus(b, f())) }, func() ir.F { return b.MaxNaN(plus(b, f()), plus(b, f())) },
 		func() ir.F { return b.Floor(f()) }, func() ir.F { return b.Ceil(f()) },
 		func() ir.F { return b.Trunc(f()) }, func() ir.F { return b.Nearest(f()) },
 		func() ir.F { return b.Select(m(), f(), f()) }, func() ir.F { return b.Select(m(), f(), b.Const(0)) },
@@ -169,9 +172,9 @@ func randomBody(b *ir.Builder, r *rand.Rand, k *ir.Kernel, size, folds int, stor
 	for range folds {
 		switch r.IntN(4) {
 		case 0:
-			b.Accumulate(math.Inf(-1), ir.MergeMax, func(acc ir.F) ir.F { return b.MaxNaN(f(), acc) })
+			b.Accumulate(math.Inf(-1), ir.MergeMax, func(acc ir.F) ir.F { return b.MaxNaN(plus(b, f()), acc) })
 		case 1:
-			b.Accumulate(math.Inf(1), ir.MergeMin, func(acc ir.F) ir.F { return b.Select(m(), b.MinNaN(acc, f()), acc) })
+			b.Accumulate(math.Inf(1), ir.MergeMin, func(acc ir.F) ir.F { return b.Select(m(), b.MinNaN(acc, plus(b, f())), acc) })
 		case 2:
 			b.Accumulate(0, ir.MergeAdd, func(acc ir.F) ir.F { return b.Add(small(b, f()), acc) })
 		case 3:

@@ -76,12 +76,14 @@ func TestKernels(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := rand.New(rand.NewPCG(seed, 2))
+	have := os.Getenv("TRIAL_FEATURES") != "none"
+	features := ir.Features{FMA: have, Round: have}
 	for _, k := range Kernels(seed) {
 		f, ok := functions[k.Name]
 		if !ok {
 			t.Fatal(k.Name, "has no function")
 		}
-		tr := &trial{r: r, k: k, body: k.Build(ir.Features{FMA: true, Round: true}), f: reflect.ValueOf(f)}
+		tr := &trial{r: r, k: k, body: k.Build(features), f: reflect.ValueOf(f)}
 		for range 5 {
 			tr.memory = append(tr.memory, newFenced(t))
 		}

@@ -1,0 +1,467 @@
+package x86
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/mmcloughlin/avo/attr"
+	"github.com/mmcloughlin/avo/operand"
+
+	"github.com/wavelane/wavelane/simd/internal/asmgen/ir"
+)
+
+// function is a kernel's function for a set.
+type function struct {
+	*lowering
+	kernel *ir.Kernel
+	homes  []*value // of accumulators, all of a copy together
+	pins   map[*value]int
+	frame  frame
+	copies int // of the body in a step of the main loop
+	group  int // that advance in lockstep
+	hoist  []*value
+}
+
+// plan chooses how to unroll the main loop, what to keep in registers, and what in memory, by trying.
+func plan(s *set, k *ir.Kernel) *function {
+	body := k.Build(s.Features)
+	want := s.unroll(k, body)
+	for copies := want; ; copies /= 2 {
+		for _, pinned := range []bool{true, false} {
+			for group := copies; group >= 1; group /= 2 {
+				f := newFunction(s, k, body, copies, group, pinned)
+				if f == nil {
+					continue
+				}
+				last := copies == 1 && group == 1 && !pinned
+				if a := f.try(f.pins); a != nil && (a.spills == 0 || last) {
+					f.hoistConstants()
+					return f
+				} else if a == nil && last {
+					panic(fmt.Sprintf("x86 %s: too few registers for %s", s.name, k.Name))
+				}
+			}
+		}
+	}
+}
+
+// unroll is the number of vectors in a step of the main loop. Sums gain from more chains than other loops.
+func (s *set) unroll(k *ir.Kernel, body *ir.Body) int {
+	n := max(k.Unroll, 1)
+	for n*s.lanes > ir.Lanes {
+		n /= 2
+	}
+	return n
+}
+
+// newFunction returns nil if values for the whole function leave no registers.
+func newFunction(s *set, k *ir.Kernel, body *ir.Body, copies, group int, pinned bool) *function {
+	f := &function{lowering: lower(s, body), kernel: k, pins: map[*value]int{}, copies: copies, group: group}
+	f.frame.fixed = map[*value]int{}
+	next := [2]int{s.regs - 1, 6} // K7 is the tail's mask
+	pin := func(v *value) {
+		f.pins[v] = next[class(v)]
+		next[class(v)]--
+	}
+	for range copies * len(body.Accumulators) {
+		v := f.new(home, false)
+		f.homes = append(f.homes, v)
+		pin(v)
+	}
+	const least = 4 // registers for the rest
+	for _, n := range body.Nodes {
+		if n.Op == ir.OpParam && f.isUsed(n) && pinned {
+			pin(f.param(int(n.Imm)))
+		}
+	}
+	for _, n := range body.Nodes {
+		v := f.once[n]
+		switch {
+		case v == nil:
+		case pinned && next[class(v)] >= least:
+			pin(v)
+		default:
+			f.frame.fixed[v] = len(f.frame.fixed)
+		}
+	}
+	f.frame.slots = len(f.frame.fixed)
+	if next[0] < least {
+		return nil
+	}
+	return f
+}
+
+// isUsed says whether a parameter is used in loops rather than only before them.
+func (f *function) isUsed(n *ir.Node) bool {
+	if f.isRoot(n) {
+		return true
+	}
+	for _, u := range f.users[n] {
+		if !f.invariant[u] || (u.Op == ir.OpBits || u.Op == ir.OpFloat) && f.isUsed(u) {
+			return true
+		}
+	}
+	return false
+}
+
+// try counts what the main loop needs with these values pinned; nil if it cannot be done.
+func (f *function) try(pins map[*value]int) (a *allocator) {
+	defer func() {
+		if e := recover(); e == tooFew {
+			a = nil
+		} else if e != nil {
+			panic(e)
+		}
+	}()
+	frame := f.frame
+	a = newAllocator(f.lowering, f.section(f.copies, f.group, f.homes, nil), pins, &frame, nil)
+	a.run()
+	return a
+}
+
+// hoistConstants keeps as many constants in registers as the main loop leaves, those first that are needed in a register.
+func (f *function) hoistConstants() {
+	base := f.try(f.pins)
+	uses := map[*value]int{}
+	var list []*value
+	for _, in := range base.sec.code {
+		for i, v := range in.args {
+			if v.kind == constant {
+				if uses[v] == 0 {
+					list = append(list, v)
+				}
+				uses[v]++
+				_, form := f.form(in.op)
+				if in.op != opFMA && in.op != opFNMA && form.mem != i && !in.commutes {
+					uses[v] += 100
+				}
+			}
+		}
+	}
+	sortBy(list, func(v *value) int { return -uses[v] })
+	taken := map[int]bool{}
+	for v, r := range f.pins {
+		if !v.mask {
+			taken[r] = true
+		}
+	}
+	var room []int
+	for r := f.regs - 1; r >= 0; r-- {
+		if !taken[r] {
+			room = append(room, r)
+		}
+	}
+	best := base.loads
+	for n := 1; n <= len(list) && n <= len(room)-1; n++ {
+		pins := clonePins(f.pins)
+		for i, v := range list[:n] {
+			pins[v] = room[i]
+		}
+		if a := f.try(pins); a != nil && a.spills <= base.spills && a.loads <= best {
+			best = a.loads
+			f.hoist = list[:n]
+		}
+	}
+}
+
+func clonePins(pins map[*value]int) map[*value]int {
+	c := map[*value]int{}
+	for v, r := range pins {
+		c[v] = r
+	}
+	return c
+}
+
+// sortBy sorts stably.
+func sortBy(list []*value, key func(*value) int) {
+	for i := 1; i < len(list); i++ {
+		for j := i; j > 0 && key(list[j]) < key(list[j-1]); j-- {
+			list[j], list[j-1] = list[j-1], list[j]
+		}
+	}
+}
+
+// signature is that of the Go function.
+func (f *function) signature() string {
+	var args, results []string
+	if f.lanesOut() {
+		args = append(args, fmt.Sprintf("lanes *[%d]float32", len(f.body.Accumulators)*ir.Lanes))
+	}
+	if f.body.Store != nil {
+		args = append(args, "y *float32")
+	}
+	for _, name := range f.kernel.Inputs {
+		args = append(args, name+" *float32")
+	}
+	args = append(args, "n int")
+	for _, name := range f.kernel.Params {
+		args = append(args, name+" float32")
+	}
+	if f.body.Guard != nil {
+		results = append(results, "done int")
+	}
+	if !f.lanesOut() {
+		for k := range f.body.Accumulators {
+			results = append(results, fmt.Sprintf("r%d float32", k))
+		}
+	}
+	return fmt.Sprintf("func(%s) (%s)", strings.Join(args, ", "), strings.Join(results, ", "))
+}
+
+func (f *function) lanesOut() bool {
+	return len(f.body.Accumulators) > 0 && f.body.Accumulators[0].Merge == ir.MergeNone
+}
+
+// write writes the function.
+//
+// A main loop takes several vectors a step, another single ones; a masked step takes what is left. Where a guard holds, the
+// number of elements becomes that of those done, and the function ends as if there were no more.
+func (f *function) write(w *writer) {
+	k := f.kernel
+	w.Function(k.Func(f.name))
+	w.Doc(k.Func(f.name) + ": see " + k.Func("Go") + ".")
+	w.Pragma("noescape")
+	w.SignatureExpr(f.signature())
+	w.params = nil
+	for _, name := range k.Params {
+		m, err := w.Param(name).Resolve()
+		if err != nil {
+			panic(err)
+		}
+		w.params = append(w.params, m.Addr)
+	}
+	// A trial writing finds out how many slots the frame needs.
+	w.frame = operand.NewStackAddr(0)
+	sections := f.sections()
+	slots := f.frame.slots
+	for _, s := range sections {
+		fr := f.frame
+		newAllocatorRun(f.lowering, s.section, s.pins, &fr, nil)
+		slots = max(slots, fr.slots)
+	}
+	if slots > 0 {
+		w.AllocLocal(slots * f.bytes())
+	}
+	if slots*f.bytes() <= 256 {
+		w.Attributes(attr.NOSPLIT)
+	}
+	if f.body.Store != nil {
+		w.Load(w.Param("y"), gpY)
+	}
+	for i, name := range k.Inputs {
+		w.Load(w.Param(name), gpIn[i])
+	}
+	w.Load(w.Param("n"), gpN)
+	w.XORL(gpIndex.As32(), gpIndex.As32())
+	main, single, tail, prologue := sections[0], sections[1], sections[2], sections[3]
+	for _, v := range f.values {
+		if r, ok := f.pins[v]; ok && v.kind == parameter {
+			w.broadcast(w.params[v.index], r)
+		}
+	}
+	f.allocate(w, prologue)
+	count := len(f.body.Accumulators)
+	f.start(w, f.homes[:min(count, len(f.homes))])
+	f.loop(w, main, f.copies)
+	if f.copies > 1 {
+		f.mergeCopies(w)
+		w.Label("single")
+		f.loop(w, single, 1)
+	}
+	w.Label("tail")
+	w.MOVQ(gpN, gpLimit)
+	w.SUBQ(gpIndex, gpLimit)
+	w.JLE(operand.LabelRef("done"))
+	w.stop = "tailStop"
+	needMask := f.vex || f.body.Guard != nil || count > 0
+	if needMask {
+		w.leftMask(7)
+	}
+	f.allocate(w, tail)
+	w.Label("done")
+	f.finish(w)
+	w.RET()
+	if f.body.Guard != nil {
+		stops := []string{"mainStop", "singleStop", "tailStop"}
+		ends := []string{"mainEnd", "tail", "done"}
+		for i := range stops {
+			if i == 1 && f.copies == 1 {
+				continue
+			}
+			w.Label(stops[i])
+			w.MOVQ(gpIndex, gpN)
+			w.JMP(operand.LabelRef(ends[i]))
+		}
+	}
+}
+
+func newAllocatorRun(l *lowering, s *section, pins map[*value]int, fr *frame, w *writer) *allocator {
+	a := newAllocator(l, s, pins, fr, w)
+	a.run()
+	return a
+}
+
+// placed is a section with what is pinned in it.
+type placed struct {
+	*section
+	pins map[*value]int
+}
+
+// sections are the steps of the main loop, of the loop of single vectors, and of the tail; and what comes before them.
+func (f *function) sections() [4]placed {
+	main := clonePins(f.pins)
+	taken := map[int]bool{}
+	for v, r := range f.pins {
+		if !v.mask {
+			taken[r] = true
+		}
+	}
+	r := f.regs - 1
+	for _, v := range f.hoist {
+		for taken[r] {
+			r--
+		}
+		main[v] = r
+		taken[r] = true
+	}
+	mask := f.new(tailMask, true)
+	tail := clonePins(f.pins)
+	if f.masks {
+		tail[mask] = 7
+	}
+	count := len(f.body.Accumulators)
+	return [4]placed{
+		{f.section(f.copies, f.group, f.homes, nil), main},
+		{f.section(1, 1, f.homes[:count], nil), f.pins},
+		{f.section(1, 1, f.homes[:count], mask), tail},
+		{&section{code: f.prologue, guard: -1}, f.pins},
+	}
+}
+
+func (f *function) allocate(w *writer, s placed) {
+	fr := f.frame
+	newAllocatorRun(f.lowering, s.section, s.pins, &fr, w)
+}
+
+// start sets accumulators to their start.
+func (f *function) start(w *writer, homes []*value) {
+	for i, v := range homes {
+		w.constant(f.body.Accumulators[i%len(f.body.Accumulators)].Init, f.pins[v])
+	}
+}
+
+// loop writes a loop over steps of that many copies.
+func (f *function) loop(w *writer, s placed, copies int) {
+	name, end := "main", "single"
+	if copies == 1 {
+		name, end = "single", "tail"
+	}
+	if f.copies == 1 {
+		name = "main"
+	}
+	w.stop = name + "Stop"
+	step := copies * f.lanes
+	w.LEAQ(operand.Mem{Base: gpN, Disp: -step}, gpLimit)
+	w.CMPQ(gpIndex, gpLimit)
+	w.JGT(operand.LabelRef(end))
+	if name == "main" {
+		for _, v := range f.hoist {
+			w.constant(v.bits, s.pins[v])
+		}
+		f.start(w, f.homes[min(len(f.homes), len(f.body.Accumulators)):])
+	}
+	w.align()
+	w.Label(name + "Loop")
+	f.allocate(w, s)
+	w.ADDQ(operand.Imm(uint64(step)), gpIndex)
+	w.CMPQ(gpIndex, gpLimit)
+	w.JLE(operand.LabelRef(name + "Loop"))
+	if name == "main" && f.body.Guard != nil {
+		w.Label("mainEnd")
+	}
+}
+
+// mergeCopies folds the accumulators of all copies into those of the first, or hands them out.
+func (f *function) mergeCopies(w *writer) {
+	count := len(f.body.Accumulators)
+	if count == 0 {
+		return
+	}
+	if f.lanesOut() {
+		w.Load(w.Param("lanes"), gpTmp)
+		for c := 1; c < f.copies; c++ {
+			f.handOut(w, c)
+		}
+		return
+	}
+	for k, a := range f.body.Accumulators {
+		for half := f.copies / 2; half > 0; half /= 2 {
+			for c := range half {
+				w.merge(mergeName(a.Merge), w.vec, f.pins[f.homes[(c+half)*count+k]], f.pins[f.homes[c*count+k]], 0)
+			}
+		}
+	}
+}
+
+// handOut stores the accumulators of a copy where gpTmp points to.
+func (f *function) handOut(w *writer, c int) {
+	count := len(f.body.Accumulators)
+	for k := range count {
+		m := operand.Mem{Base: gpTmp, Disp: 4*k*ir.Lanes + c*f.bytes()}
+		w.do(w.v("MOVUPS"), w.vec(f.pins[f.homes[c*count+k]]), m)
+	}
+}
+
+func mergeName(m ir.Merge) mergeOp {
+	return mergeOp{map[ir.Merge]string{ir.MergeAdd: "ADDPS", ir.MergeMax: "MAXPS", ir.MergeMin: "MINPS"}[m]}
+}
+
+// finish writes the results.
+func (f *function) finish(w *writer) {
+	if f.lanesOut() {
+		w.Load(w.Param("lanes"), gpTmp)
+		f.handOut(w, 0)
+	}
+	var sums []int
+	if !f.lanesOut() {
+		for k := range f.body.Accumulators {
+			// Registers 0 to 2 are spare here; accumulators lie at the upper end.
+			f.horizontal(w, mergeName(f.body.Accumulators[k].Merge), f.pins[f.homes[k]])
+			m, err := w.Return(fmt.Sprintf("r%d", k)).Resolve()
+			if err != nil {
+				panic(err)
+			}
+			w.do(w.v("MOVSS"), xreg(0), m.Addr)
+			sums = append(sums, k)
+		}
+	}
+	if f.body.Guard != nil {
+		w.Store(gpN, w.Return("done"))
+	}
+	if f.vex {
+		w.VZEROUPPER()
+	}
+}
+
+// horizontal folds the lanes of a register into lane 0 of register 0.
+func (f *function) horizontal(w *writer, how mergeOp, r int) {
+	half := operand.Imm(1)
+	w.move(false, r, 0)
+	if f.masks {
+		w.VEXTRACTF64X4(half, w.vec(0), yreg(1))
+		w.merge(how, yreg, 1, 0, 2)
+	}
+	if f.vex {
+		w.VEXTRACTF128(half, yreg(0), xreg(1))
+		w.merge(how, xreg, 1, 0, 2)
+	}
+	for _, shuffle := range []uint64{0b01001110, 0b10110001} { // halves, then neighbours
+		if f.vex {
+			w.VPERMILPS(operand.Imm(shuffle), xreg(0), xreg(1))
+		} else {
+			w.MOVAPS(xreg(0), xreg(1))
+			w.SHUFPS(operand.Imm(shuffle), xreg(1), xreg(1))
+		}
+		w.merge(how, xreg, 1, 0, 2)
+	}
+}

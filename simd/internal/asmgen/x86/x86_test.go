@@ -1,0 +1,84 @@
+package x86
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/cpu"
+
+	"github.com/wavelane/wavelane/simd/internal/asmgen/arm64/testdata/trial"
+)
+
+// TestExecution executes kernels made at random, in each set that the machine has. WAVELANE_SEED repeats a run.
+func TestExecution(t *testing.T) {
+	seed := rand.Uint64()
+	if s := os.Getenv("WAVELANE_SEED"); s != "" {
+		var err error
+		seed, err = strconv.ParseUint(s, 10, 64)
+		require.NoError(t, err)
+	}
+	t.Logf("WAVELANE_SEED=%d", seed)
+	kernels := trial.Kernels(seed)
+	files, err := kernelFiles(kernels)
+	require.NoError(t, err)
+	again, err := kernelFiles(kernels)
+	require.NoError(t, err)
+	require.Equal(t, files, again)
+	if runtime.GOARCH != "amd64" {
+		t.Skip("no amd64 to execute it on")
+	}
+	for _, s := range sets {
+		t.Run(s.name, func(t *testing.T) {
+			if s.vex && !(cpu.X86.HasAVX2 && cpu.X86.HasFMA) || s.masks && !cpu.X86.HasAVX512DQ {
+				t.Skip("not on this machine")
+			}
+			functions := "package trial\n\nvar functions = map[string]any{\n"
+			for _, k := range kernels {
+				functions += fmt.Sprintf("%q: %s,\n", k.Name, k.Func(s.name))
+			}
+			overlaid := map[string][]byte{"zz_functions.go": []byte(functions + "}\n")}
+			for name, text := range files {
+				overlaid[filepath.Base(name)] = bytes.Replace(text, []byte("package kernels"), []byte("package trial"), 1)
+			}
+			features := "all"
+			if !s.FMA {
+				features = "none"
+			}
+			runTrial(t, overlaid, fmt.Sprintf("TRIAL_SEED=%d", seed), "TRIAL_FEATURES="+features)
+		})
+	}
+}
+
+// runTrial runs the tests of package trial with these files laid over it.
+func runTrial(t *testing.T, files map[string][]byte, env ...string) {
+	dir := t.TempDir()
+	here, err := filepath.Abs("../arm64/testdata/trial")
+	require.NoError(t, err)
+	overlay := map[string]string{}
+	for name, text := range files {
+		overlay[filepath.Join(here, name)] = filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), text, 0o600))
+	}
+	replace, err := json.Marshal(map[string]any{"Replace": overlay})
+	require.NoError(t, err)
+	list := filepath.Join(dir, "overlay.json")
+	require.NoError(t, os.WriteFile(list, replace, 0o600))
+	// Vet compares the declarations with the assembly.
+	for _, args := range []string{"vet", "test -count=1"} {
+		args := append(strings.Fields(args), "-overlay="+list, "../arm64/testdata/trial")
+		cmd := exec.Command("go", args...)
+		cmd.Env = append(os.Environ(), env...)
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+	}
+}

@@ -3,15 +3,17 @@
 GO        ?= go
 PLATFORMS := linux/amd64 linux/arm64 windows/amd64 darwin/arm64 js/wasm
 # Packages with a promise about goroutines; the race detector needs cgo.
-RACE      := ./compute ./batch ./simd ./gpu .
+RACE      := ./compute ./batch ./simd/... ./gpu .
 # Packages whose tests run on other processors too: in emulation (arm64) and under Node.js (js/wasm).
-PORTABLE  := ./compute ./internal/op ./batch ./simd .
+PORTABLE  := ./compute ./internal/op ./batch ./simd/... .
+# Modules of their own, so that what they depend on stays out of the main one.
+MODULES   := simd/internal/asmgen $(patsubst %/go.mod,%,$(wildcard simd/blas/go.mod bench/go.mod))
 HOSTARCH  := $(shell $(GO) env GOHOSTARCH)
 QEMU      := $(shell command -v qemu-aarch64-static || command -v qemu-aarch64)
 WASM_EXEC := $(shell $(GO) env GOROOT)/lib/wasm/go_js_wasm_exec
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo bench test lint cross unit conformance race portable generate
+.PHONY: help setup demo bench test lint cross unit modules conformance race portable generate
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,6 +36,7 @@ test: ## run every test: format, vet, all platforms, conformance on every device
 	$(MAKE) lint
 	$(MAKE) cross
 	$(MAKE) unit
+	$(MAKE) modules
 	$(MAKE) conformance
 	$(MAKE) race
 	$(MAKE) portable
@@ -42,6 +45,7 @@ test: ## run every test: format, vet, all platforms, conformance on every device
 lint: ## gofmt and go vet
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "not formatted, run gofmt -w:" $$unformatted; exit 1; fi
 	$(GO) vet ./...
+	@set -e; for m in $(MODULES); do echo "go vet in $$m"; (cd $$m && $(GO) vet ./...); done
 
 cross: ## build and vet without cgo for every platform
 	@set -e; for p in $(PLATFORMS); do \
@@ -54,17 +58,20 @@ cross: ## build and vet without cgo for every platform
 unit: # all but the conformance suite
 	$(GO) test -timeout 20m -skip '^TestConformance$$' $$($(GO) list ./... | grep -v /internal/conformance)
 
+modules: # what generates the assembly, with a test that fails when committed files are stale, and the other modules
+	@set -e; for m in $(MODULES); do echo "go test in $$m"; (cd $$m && $(GO) test -timeout 20m ./...); done
+
 conformance: # the catalogue on every device; in its own folder, go test shows how many cases ran where
 	cd internal/conformance && $(GO) test -timeout 20m
 
 race: # with the race detector
 	CGO_ENABLED=1 $(GO) test -timeout 20m -race -short -skip '^TestConformance$$' $(RACE)
 
-portable: # the CPU device elsewhere
+portable: # the CPU device and its kernels elsewhere
 ifneq ($(HOSTARCH),arm64)
 	CGO_ENABLED=0 GOARCH=arm64 $(GO) test -timeout 20m -short -exec "$(QEMU)" $(PORTABLE)
 endif
 	CGO_ENABLED=0 GOOS=js GOARCH=wasm $(GO) test -timeout 20m -short -exec "$(WASM_EXEC)" $(PORTABLE)
 
-generate: ## write what is generated from the catalogue; a test fails when it is stale
+generate: ## write what is generated from the catalogue and the kernels; tests fail when it is stale
 	$(GO) generate ./...

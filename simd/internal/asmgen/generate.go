@@ -8,11 +8,13 @@ import (
 	"github.com/wavelane/wavelane/simd/internal/asmgen/dispatch"
 	"github.com/wavelane/wavelane/simd/internal/asmgen/kernels"
 	"github.com/wavelane/wavelane/simd/internal/asmgen/wasm"
+	"github.com/wavelane/wavelane/simd/internal/asmgen/x86"
 )
 
 // generators are what writes files, each by its path in simd/internal.
 var generators = []func() (map[string][]byte, error){
 	func() (map[string][]byte, error) { return dispatch.Files(kernels.All) },
+	x86.Files,
 	arm64.Files,
 	wasm.Files,
 }

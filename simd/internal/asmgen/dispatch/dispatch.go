@@ -28,7 +28,7 @@ type Tier struct {
 
 // Archs are the processors with assembly.
 var Archs = []Arch{
-	{"amd64", false, []Tier{
+	{"amd64", true, []Tier{
 		{"AVX512", ir.Features{FMA: true, Round: true}},
 		{"AVX2", ir.Features{FMA: true, Round: true}},
 		{"SSE", ir.Features{}},

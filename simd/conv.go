@@ -5,6 +5,7 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/simd/internal/kernels"
 )
 
 // convolution is a conv2d as its kernels see it.
@@ -132,7 +133,7 @@ func (v *convolution) implicit() work {
 		do: func(a *args, lo, hi int) {
 			packed := words32(a)
 			var windows []float32
-			if largest(packed[odd:odd+units]) == 0 {
+			if kernels.Max(packed[odd:odd+units]) == 0 {
 				b := borrow(kc * tile)
 				defer scratch.Put(b)
 				windows = *b

@@ -6,25 +6,17 @@ import (
 	"github.com/wavelane/wavelane/internal/op"
 )
 
-// span computes y[i] from the operands at i, which have y's length, and from the scalars p. Operands that the entry does
-// not have are nil. Y may be one of the operands.
-type span func(y, a, b, c, p []float32)
-
-// spanOp is a span with the estimated cost of an element in ns.
-type spanOp struct {
-	f  span
-	ns float64
-}
-
 // repeat is the longest run of copies that stands for an operand which does not vary along the last axis.
 const repeat = 512
 
 // elementwise lowers an entry of one to three operands with broadcasting.
-func elementwise(s spanOp, c *call) work {
-	p := c.attr.Scalars
+func elementwise(s *spanOp, c *call) work {
+	var p numbers
+	copy(p[:], c.attr.Scalars)
+	ns := s.cost.ns()
 	// As many elements as the result has, which no operand exceeds, are in the result's order.
 	if !slices.ContainsFunc(c.in, func(t op.Type) bool { return t.Len() != c.out.Len() }) {
-		return one(c.out.Len(), s.ns, func(a *args, lo, hi int) {
+		return one(c.out.Len(), ns, func(a *args, lo, hi int) {
 			var x [3][]float32
 			for k, v := range a.in {
 				x[k] = v.f32()[lo:hi]
@@ -38,16 +30,16 @@ func elementwise(s spanOp, c *call) work {
 	}
 	shape, strides := op.Collapse(c.out.Shape, strides...)
 	inner := shape[len(shape)-1]
-	return one(c.out.Len(), s.ns+30/float64(inner), func(a *args, lo, hi int) {
-		b := broadcast{f: s.f, p: p, shape: shape, strides: strides}
+	return one(c.out.Len(), ns+30/float64(inner), func(a *args, lo, hi int) {
+		b := broadcast{spanOp: s, p: p, shape: shape, strides: strides}
 		b.run(a, lo, hi)
 	})
 }
 
 // broadcast walks a chunk of a result row by row of the last axis, along which every operand has stride 0 or 1.
 type broadcast struct {
-	f       span
-	p       []float32
+	*spanOp
+	p       numbers
 	shape   []int
 	strides [][]int
 	at      [3]int // offset of each operand
@@ -80,23 +72,29 @@ func (b *broadcast) run(a *args, lo, hi int) {
 // row computes elements of one row from j on.
 func (b *broadcast) row(a *args, y []float32, j int, buffers []float32) {
 	var x [3][]float32
-	varying := true
+	constant, which := 0, 0 // operands that do not vary along the row, the last of them
 	for k, st := range b.strides {
 		v := a.in[k].f32()
 		if st[len(st)-1] != 0 {
 			x[k] = v[b.at[k]+j:][:len(y)]
 			continue
 		}
-		varying = false
-		x[k] = buffers[k*repeat:][:min(len(y), repeat)]
-		value := v[b.at[k]]
-		for i := range x[k] {
-			x[k][i] = value
-		}
+		constant++
+		which = k
 	}
-	if varying {
+	switch {
+	case constant == 0:
 		b.f(y, x[0], x[1], x[2], b.p)
 		return
+	case constant == 1 && b.fixed[which] != nil:
+		b.fixed[which](y, x[0], x[1], x[2], numbers{a.in[which].f32()[b.at[which]]})
+		return
+	}
+	for k, st := range b.strides {
+		if st[len(st)-1] == 0 {
+			x[k] = buffers[k*repeat:][:min(len(y), repeat)]
+			fillWith(x[k], a.in[k].f32()[b.at[k]])
+		}
 	}
 	for lo := 0; lo < len(y); lo += repeat {
 		hi := min(lo+repeat, len(y))

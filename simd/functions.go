@@ -116,10 +116,20 @@ func seluf(x float32) float32 {
 	return float32(op.SELUScale * op.SELUAlpha * math.Expm1(float64(x)))
 }
 
-func elu(y, a, _, _, p []float32) {
+// each makes a loop of a function of one element.
+func each(f func(float32) float32) func(y, a []float32) {
+	return func(y, a []float32) {
+		a = a[:len(y)]
+		for i, v := range a {
+			y[i] = f(v)
+		}
+	}
+}
+
+func elu(y, a []float32, alpha float32) {
 	a = a[:len(y)]
 	for i, v := range a {
-		y[i] = eluf(v, p[0])
+		y[i] = eluf(v, alpha)
 	}
 }
 
@@ -132,9 +142,9 @@ func eluf(x, alpha float32) float32 {
 }
 
 // powScalar has the exponents that people use without a call of pow; products of float64 have room for them.
-func powScalar(y, a, _, _, p []float32) {
+func powScalar(y, a []float32, exponent float32) {
 	a = a[:len(y)]
-	e := float64(p[0])
+	e := float64(exponent)
 	for i, v := range a {
 		x := float64(v)
 		switch e {
@@ -152,7 +162,7 @@ func powScalar(y, a, _, _, p []float32) {
 	}
 }
 
-func pow(y, a, b, _, _ []float32) {
+func pow(y, a, b []float32) {
 	a, b = a[:len(y)], b[:len(y)]
 	for i := range y {
 		y[i] = float32(math.Pow(float64(a[i]), float64(b[i])))

@@ -134,6 +134,6 @@ func (e *epilogue) apply(y, bias []float32) {
 		}
 	}
 	if e.act != nil {
-		e.act(y, y, nil, nil, nil)
+		e.act(y, y, nil, nil, numbers{})
 	}
 }

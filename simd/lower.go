@@ -45,10 +45,12 @@ func (p *phase) cut() { p.grain = max(1, min(p.units, int(chunkTime/max(p.ns, 0.
 
 // lowerings are the kernels of the entries that are not elementwise; those are in spans.
 var lowerings = map[string]func(*call) work{
-	"sum": reduction(sumReducer), "mean": reduction(meanReducer), "norm_l1": reduction(l1Reducer), "norm_l2": reduction(l2Reducer),
-	"max": reduction(maxReducer), "min": reduction(minReducer), "norm_linf": reduction(linfReducer), "dot": reduction(dotReducer),
-	"argmax": reduction(argMaxReducer), "argmin": reduction(argMinReducer),
-	"softmax": rowwise(softmax), "log_softmax": rowwise(logSoftmax), "layer_norm": rowwise(layerNorm), "rms_norm": rowwise(rmsNorm),
+	"sum": reduction(&sumFold, rounded), "mean": reduction(&sumFold, meanOf), "norm_l1": reduction(&sumAbsFold, rounded),
+	"norm_l2": reduction(&squaresFold, norm2), "norm_linf": reduction(&maxAbsFold, itself), "dot": reduction(&dotFold, rounded),
+	"max": reduction(&maxFold, first.in), "min": reduction(&minFold, first.in),
+	"argmax": reduction(&maxFold, indexOf), "argmin": reduction(&minFold, indexOf),
+	"softmax": rowwise(&softmaxRow), "log_softmax": rowwise(&logSoftmaxRow),
+	"layer_norm": rowwise(&layerNormRow), "rms_norm": rowwise(&rmsNormRow),
 	"matmul": matmul, "matvec": matvec,
 	"conv2d": conv2d, "max_pool2d": pool2d(maxWindow), "avg_pool2d": pool2d(meanWindow),
 	"transpose": transpose, "slice": slice, "pad": pad, "concat": concat, "embedding": embedding,

@@ -1,7 +1,6 @@
 package simd
 
 import (
-	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -31,49 +30,6 @@ func seeded(t *testing.T) *rand.Rand {
 	a, b := rand.Uint64(), rand.Uint64()
 	t.Logf("seed %d, %d", a, b)
 	return rand.New(rand.NewPCG(a, b))
-}
-
-// exp64 promises 2⁻³¹, and the float32 functions made of it little more than their rounding.
-func TestFunctionsAreNearlyRounded(t *testing.T) {
-	r := seeded(t)
-	for range 200_000 {
-		x := r.Float64()*400 - 200
-		require.InEpsilon(t, math.Exp(x), exp64(x), 0x1p-31, "exp64(%v)", x)
-	}
-	for _, c := range []struct {
-		name string
-		got  func(float32) float32
-		want func(float64) float64
-		low  float64
-		high float64
-	}{
-		{"exp", expf, math.Exp, -87, 88},
-		{"tanh", tanhf, math.Tanh, -10, 10},
-		{"tanh near 0", tanhf, math.Tanh, -1e-3, 1e-3},
-		{"sigmoid", sigmoidf, func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }, -80, 80},
-		{"swish", swishf, func(x float64) float64 { return x / (1 + math.Exp(-x)) }, -80, 80},
-		{"gelu", geluf, func(x float64) float64 {
-			return x / (1 + math.Exp(-2*math.Sqrt(2/math.Pi)*(x+0.044715*x*x*x)))
-		}, -8, 8},
-		{"mish", mishf, func(x float64) float64 { return x * math.Tanh(math.Log1p(math.Exp(x))) }, -60, 60},
-		{"softplus", softplusf, func(x float64) float64 { return math.Max(x, 0) + math.Log1p(math.Exp(-math.Abs(x))) }, -60, 60},
-	} {
-		for range 20_000 {
-			x := float32(c.low + r.Float64()*(c.high-c.low))
-			want := c.want(float64(x))
-			ulp := float64(math.Nextafter32(abs32(float32(want)), math.MaxFloat32) - abs32(float32(want)))
-			require.InDelta(t, want, c.got(x), 0.6*ulp+1e-45, "%s(%v)", c.name, x)
-		}
-	}
-}
-
-func TestExp64AtTheEdges(t *testing.T) {
-	require.Equal(t, 1.0, exp64(0))
-	require.True(t, math.IsNaN(exp64(math.NaN())))
-	require.Equal(t, float32(math.Inf(1)), expf(float32(math.Inf(1))))
-	require.Zero(t, expf(float32(math.Inf(-1))))
-	require.Equal(t, float32(math.Inf(1)), expf(88.8))
-	require.Equal(t, float32(math.Exp(-100)), expf(-100)) // subnormal
 }
 
 // The packed product is the loop of its doc comment, for every rest of every blocking.

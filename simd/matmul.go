@@ -3,6 +3,7 @@ package simd
 import (
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/simd/internal/kernels"
 )
 
 // product is a matrix product as all its kernels see it. Element (i, k) of a is at i*am + k*ak, (k, j) of b at k*bk + j*bn.
@@ -190,7 +191,7 @@ func (p *product) gather(splits, partials int) phase {
 				if s == 0 {
 					copy(y, from)
 				} else {
-					add(y, y, from, nil, nil)
+					kernels.Add(y, y, from)
 				}
 			}
 			p.apply(y, p.biasAt(a, 0, p.N))

@@ -1,5 +1,7 @@
 package simd
 
+import "github.com/wavelane/wavelane/simd/internal/kernels"
+
 // A product of which one side is a vector reads its matrix once and needs no packing. The vector is contiguous either way:
 // one axis of its matrix has size 1.
 
@@ -106,7 +108,7 @@ func columns(y, v, m []float32, ld int, a *args) {
 		for i, f := range part {
 			axpy(t, rows[i*ld:], f)
 		}
-		add(y, y, t, nil, nil)
+		kernels.Add(y, y, t)
 	}
 }
 

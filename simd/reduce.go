@@ -2,250 +2,228 @@ package simd
 
 import (
 	"math"
+	"sync"
+	"unsafe"
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/simd/internal/kernels"
+	"github.com/wavelane/wavelane/simd/internal/pool"
 )
 
-// reducer says how a reduction treats a run of elements and puts the parts together. Sums are kept in float64, so that
-// neither the number of elements nor the cut into blocks shows in a float32 result.
-type reducer struct {
-	block  func(a, b []float32) part // b is nil unless there are two operands; a is not empty
-	merge  func(x, y part) part      // x comes before y
-	empty  part
-	finish func(p part, n int) float64
-	index  bool // the result is part.at
-	ns     float64
+// fold computes a P from all elements of one slice or two of one length: from each block, then from the blocks in order.
+// Neither the number of threads nor the number of elements shows in the error of a sum: blocks are short and added in float64.
+// P is free of pointers.
+type fold[P any] struct {
+	block func(a, b []float32, at int) P // at is the index of the block's first element; b is nil unless there are two slices
+	merge func(x, y P) P                 // x comes before y
+	cost  cost
+	tasks sync.Pool // of *folding[P]
 }
 
-// part is what is known of a run of elements.
-type part struct {
-	value float64
-	at    float64 // index of the value, for argmax and argmin
+// blockLen is the number of elements of a block. A kernel that adds up float32 numbers has an error of at most 2⁻²⁷ of the sum
+// of the absolute values for each addition to a lane: 128 of them keep within the catalogue's tolerance.
+func blockLen() int {
+	const additions = 128
+	switch kernels.Active() {
+	case kernels.AVX512:
+		return additions * 64
+	case kernels.AVX2:
+		return additions * 32
+	case kernels.SSE, kernels.NEON, kernels.SIMD128:
+		return additions * 16
+	}
+	return 8192 // sums in float64
 }
 
-const reduceBlock = 1 << 14
+// cut is the elements lo to hi of a slice; a nil one stays nil.
+func cut(x []float32, lo, hi int) []float32 {
+	if x == nil {
+		return nil
+	}
+	return x[lo:hi]
+}
 
-// reduction lowers a reduction. Rows longer than a block are reduced block by block first.
-func reduction(r reducer) func(*call) work {
+// of folds slices, on several threads if they are long.
+func (f *fold[P]) of(a, b []float32) P {
+	size := blockLen()
+	if len(a) <= size {
+		return f.block(a, b, 0)
+	}
+	if n := f.cost.threads(len(a)); n > 1 {
+		return f.spread(a, b, size, n)
+	}
+	p := f.block(a[:size], cut(b, 0, size), 0)
+	for lo := size; lo < len(a); lo += size {
+		hi := min(lo+size, len(a))
+		p = f.merge(p, f.block(a[lo:hi], cut(b, lo, hi), lo))
+	}
+	return p
+}
+
+// folding is a fold on several threads. A part of it is a run of blocks.
+type folding[P any] struct {
+	f      *fold[P]
+	a, b   []float32
+	size   int // of a block
+	run    int // blocks
+	blocks []P
+}
+
+func (t *folding[P]) Do(part int) {
+	for i := part * t.run; i < min((part+1)*t.run, len(t.blocks)); i++ {
+		lo := i * t.size
+		hi := min(lo+t.size, len(t.a))
+		t.blocks[i] = t.f.block(t.a[lo:hi], cut(t.b, lo, hi), lo)
+	}
+}
+
+func (f *fold[P]) spread(a, b []float32, size, threads int) P {
+	t, _ := f.tasks.Get().(*folding[P])
+	if t == nil {
+		t = &folding[P]{f: f}
+	}
+	defer f.tasks.Put(t)
+	n := ceilDiv(len(a), size)
+	t.a, t.b, t.size, t.run, t.blocks = a, b, size, max(1, f.cost.part()/size), resized(t.blocks, n)
+	pool.Shared().EachN(t, ceilDiv(n, t.run), threads)
+	t.a, t.b = nil, nil
+	return f.merged(t.blocks)
+}
+
+func resized[P any](s []P, n int) []P {
+	if cap(s) < n {
+		return make([]P, n)
+	}
+	return s[:n]
+}
+
+func (f *fold[P]) merged(blocks []P) P {
+	p := blocks[0]
+	for _, q := range blocks[1:] {
+		p = f.merge(p, q)
+	}
+	return p
+}
+
+// cells is scratch memory as values of a type.
+func cells[P any](v view, n int) []P { return unsafe.Slice((*P)(v.p), n) }
+
+// reduction lowers a reduction. Rows longer than a block are folded block by block first. Finish makes the result of a row, a,
+// and its fold.
+func reduction[P any, R float32 | int32](f *fold[P], finish func(p P, a []float32) R) func(*call) work {
 	return func(c *call) work {
 		rows, cols := op.ReduceRows(c.in[0].Shape, c.attr.Options.(compute.Axis))
-		perRow := max(1, (cols+reduceBlock-1)/reduceBlock)
-		read := func(a *args, row, lo, hi int) part {
-			if lo == hi {
-				return r.empty
-			}
-			x := a.in[0].f32()[row*cols:]
-			var y []float32
+		size := blockLen()
+		perRow := max(1, ceilDiv(cols, size))
+		ns := f.cost.ns()
+		read := func(a *args, row, lo, hi int) P {
+			x := a.in[0].f32()[row*cols:][lo:hi]
 			if len(a.in) == 2 {
-				y = a.in[1].f32()[row*cols:][lo:hi]
+				return f.block(x, a.in[1].f32()[row*cols:][lo:hi], lo)
 			}
-			p := r.block(x[lo:hi], y)
-			p.at += float64(lo)
-			return p
+			return f.block(x, nil, lo)
 		}
-		write := func(a *args, row int, p part) {
-			switch v := r.finish(p, cols); {
-			case r.index:
-				a.out.i32()[row] = int32(p.at)
-			default:
-				a.out.f32()[row] = float32(v)
-			}
+		write := func(a *args, row int, p P) {
+			cells[R](a.out, rows)[row] = finish(p, a.in[0].f32()[row*cols:][:cols])
 		}
 		if perRow == 1 {
-			return one(rows, 10+r.ns*float64(cols), func(a *args, lo, hi int) {
+			return one(rows, 15+ns*float64(cols), func(a *args, lo, hi int) {
 				for row := lo; row < hi; row++ {
 					write(a, row, read(a, row, 0, cols))
 				}
 			})
 		}
-		return work{scratch: rows * perRow * 16, phases: []phase{
-			{units: rows * perRow, ns: r.ns * reduceBlock, do: func(a *args, lo, hi int) {
-				parts := a.scratch.f64()
+		units := rows * perRow
+		return work{scratch: units * int(unsafe.Sizeof(*new(P))), phases: []phase{
+			{units: units, ns: ns * float64(size), do: func(a *args, lo, hi int) {
+				blocks := cells[P](a.scratch, units)
 				for u := lo; u < hi; u++ {
-					from := u % perRow * reduceBlock
-					p := read(a, u/perRow, from, min(from+reduceBlock, cols))
-					parts[2*u], parts[2*u+1] = p.value, p.at
+					from := u % perRow * size
+					blocks[u] = read(a, u/perRow, from, min(from+size, cols))
 				}
 			}},
-			{units: rows, ns: 3 * float64(perRow), do: func(a *args, lo, hi int) {
-				parts := a.scratch.f64()
+			{units: rows, ns: 3*float64(perRow) + f.cost.ns()*float64(size), do: func(a *args, lo, hi int) {
 				for row := lo; row < hi; row++ {
-					p := r.empty
-					for u := row * perRow; u < (row+1)*perRow; u++ {
-						next := part{parts[2*u], parts[2*u+1]}
-						if u == row*perRow {
-							p = next
-						} else {
-							p = r.merge(p, next)
-						}
-					}
-					write(a, row, p)
+					write(a, row, f.merged(cells[P](a.scratch, units)[row*perRow:][:perRow]))
 				}
 			}},
 		}}
 	}
 }
 
-func plus(x, y part) part { return part{value: x.value + y.value} }
+// Folds to one number.
 
-func itself(p part, _ int) float64 { return p.value }
+func add64(x, y float64) float64 { return x + y }
 
 var (
-	sumReducer  = reducer{block: func(a, _ []float32) part { return part{value: sum(a)} }, merge: plus, finish: itself, ns: 0.4}
-	meanReducer = reducer{block: sumReducer.block, merge: plus, ns: 0.4,
-		finish: func(p part, n int) float64 { return p.value / float64(n) }}
-	l1Reducer = reducer{block: func(a, _ []float32) part { return part{value: sumAbs(a)} }, merge: plus, finish: itself, ns: 0.5}
-	// The catalogue makes squares beyond float32's range infinite.
-	l2Reducer = reducer{block: func(a, _ []float32) part { return part{value: dot(a, a)} }, merge: plus, ns: 0.6,
-		finish: func(p part, _ int) float64 { return math.Sqrt(float64(float32(p.value))) }}
-	dotReducer = reducer{block: func(a, b []float32) part { return part{value: dot(a, b)} }, merge: plus, finish: itself, ns: 0.8}
-
-	maxReducer = reducer{block: func(a, _ []float32) part { return part{value: float64(largest(a))} }, finish: itself, ns: 0.6,
-		merge: func(x, y part) part { return part{value: max(x.value, y.value)} }}
-	minReducer = reducer{block: func(a, _ []float32) part { return part{value: float64(smallest(a))} }, finish: itself, ns: 0.6,
-		merge: func(x, y part) part { return part{value: min(x.value, y.value)} }}
-	linfReducer = reducer{block: func(a, _ []float32) part { return part{value: float64(largestAbs(a))} }, finish: itself, ns: 0.6,
-		merge: maxReducer.merge}
-	argMaxReducer = reducer{block: argMax, finish: itself, index: true, ns: 0.6,
-		merge: prefer(func(x, y float64) bool { return x >= y })}
-	argMinReducer = reducer{block: argMin, finish: itself, index: true, ns: 0.6,
-		merge: prefer(func(x, y float64) bool { return x <= y })}
+	sumFold = fold[float64]{cost: cost{0.3, 0.05}, merge: add64,
+		block: func(a, _ []float32, _ int) float64 { return float64(kernels.Sum(a)) }}
+	sumAbsFold = fold[float64]{cost: cost{0.4, 0.05}, merge: add64,
+		block: func(a, _ []float32, _ int) float64 { return float64(kernels.SumAbs(a)) }}
+	squaresFold = fold[float64]{cost: cost{0.5, 0.05}, merge: add64,
+		block: func(a, _ []float32, _ int) float64 { return float64(kernels.SumSquares(a)) }}
+	dotFold = fold[float64]{cost: cost{0.6, 0.08}, merge: add64,
+		block: func(a, b []float32, _ int) float64 { return float64(kernels.Dot(a, b)) }}
+	kahanFold = fold[float64]{cost: cost{3, 0.15}, merge: add64,
+		block: func(a, _ []float32, _ int) float64 {
+			var lanes [2 * kernels.Lanes]float32
+			kernels.SumKahan(&lanes, a)
+			s := 0.0
+			for i, v := range lanes[:kernels.Lanes] {
+				s += float64(v) - float64(lanes[kernels.Lanes+i])
+			}
+			if math.IsNaN(s) || math.IsInf(s, 0) { // Inf − Inf in the compensation
+				return float64(kernels.Sum(a))
+			}
+			return s
+		}}
+	maxAbsFold = fold[float32]{cost: cost{0.6, 0.05}, merge: func(x, y float32) float32 { return max(x, y) },
+		block: func(a, _ []float32, _ int) float32 { return kernels.MaxAbs(a) }}
 )
 
-// prefer keeps the earlier part where it is at least as good or NaN.
-func prefer(good func(x, y float64) bool) func(x, y part) part {
-	return func(x, y part) part {
-		if x.value != x.value || good(x.value, y.value) {
+// first is an extreme value and the index where the first block of that extreme begins.
+type first struct {
+	value float32
+	at    int
+}
+
+// The first NaN stays, as does the first of equals.
+var (
+	maxFold = fold[first]{cost: cost{0.6, 0.05},
+		block: func(a, _ []float32, at int) first { return first{kernels.Max(a), at} },
+		merge: func(x, y first) first {
+			if y.value > x.value || y.value != y.value && x.value == x.value {
+				return y
+			}
 			return x
-		}
-		return y
-	}
-}
-
-// sum adds in four lanes, as float64.
-func sum(a []float32) float64 {
-	var s0, s1, s2, s3 float64
-	for len(a) >= 4 {
-		s0 += float64(a[0])
-		s1 += float64(a[1])
-		s2 += float64(a[2])
-		s3 += float64(a[3])
-		a = a[4:]
-	}
-	for _, v := range a {
-		s0 += float64(v)
-	}
-	return (s0 + s1) + (s2 + s3)
-}
-
-func sumAbs(a []float32) float64 {
-	var s0, s1, s2, s3 float64
-	for len(a) >= 4 {
-		s0 += math.Abs(float64(a[0]))
-		s1 += math.Abs(float64(a[1]))
-		s2 += math.Abs(float64(a[2]))
-		s3 += math.Abs(float64(a[3]))
-		a = a[4:]
-	}
-	for _, v := range a {
-		s0 += math.Abs(float64(v))
-	}
-	return (s0 + s1) + (s2 + s3)
-}
-
-// dot adds products, which are exact in float64, in four lanes.
-func dot(a, b []float32) float64 {
-	var s0, s1, s2, s3 float64
-	for len(a) >= 4 && len(b) >= 4 {
-		s0 += float64(a[0]) * float64(b[0])
-		s1 += float64(a[1]) * float64(b[1])
-		s2 += float64(a[2]) * float64(b[2])
-		s3 += float64(a[3]) * float64(b[3])
-		a, b = a[4:], b[4:]
-	}
-	for i, v := range a {
-		s0 += float64(v) * float64(b[i])
-	}
-	return (s0 + s1) + (s2 + s3)
-}
-
-// largest returns NaN if any element is; a is not empty.
-func largest(a []float32) float32 {
-	m0 := a[0]
-	m1, m2, m3 := m0, m0, m0
-	for len(a) >= 4 {
-		m0 = max(m0, a[0])
-		m1 = max(m1, a[1])
-		m2 = max(m2, a[2])
-		m3 = max(m3, a[3])
-		a = a[4:]
-	}
-	for _, v := range a {
-		m0 = max(m0, v)
-	}
-	return max(m0, m1, m2, m3)
-}
-
-func smallest(a []float32) float32 {
-	m0 := a[0]
-	m1, m2, m3 := m0, m0, m0
-	for len(a) >= 4 {
-		m0 = min(m0, a[0])
-		m1 = min(m1, a[1])
-		m2 = min(m2, a[2])
-		m3 = min(m3, a[3])
-		a = a[4:]
-	}
-	for _, v := range a {
-		m0 = min(m0, v)
-	}
-	return min(m0, m1, m2, m3)
-}
-
-// largestAbs compares bit patterns, whose order among non-negative floats is that of the numbers, NaN being the largest.
-func largestAbs(a []float32) float32 {
-	var m0, m1 uint32
-	for len(a) >= 2 {
-		m0 = max(m0, math.Float32bits(a[0])&^signBit)
-		m1 = max(m1, math.Float32bits(a[1])&^signBit)
-		a = a[2:]
-	}
-	for _, v := range a {
-		m0 = max(m0, math.Float32bits(v)&^signBit)
-	}
-	return math.Float32frombits(max(m0, m1))
-}
-
-// argMax finds the first of the largest elements, or the first NaN; a is not empty.
-func argMax(a, _ []float32) part {
-	best, at := a[0], 0
-	if best == best {
-		for i, v := range a {
-			if v <= best {
-				continue
+		}}
+	minFold = fold[first]{cost: cost{0.6, 0.05},
+		block: func(a, _ []float32, at int) first { return first{kernels.Min(a), at} },
+		merge: func(x, y first) first {
+			if y.value < x.value || y.value != y.value && x.value == x.value {
+				return y
 			}
-			best, at = v, i
-			if v != v {
-				break
-			}
-		}
+			return x
+		}}
+)
+
+func (p first) in([]float32) float32 { return p.value }
+
+// index is the position of the value in a, which holds it.
+func (p first) index(a []float32) int {
+	if p.value != p.value {
+		return p.at + kernels.FindNaN(a[p.at:])
 	}
-	return part{float64(best), float64(at)}
+	return p.at + kernels.Find(a[p.at:], p.value)
 }
 
-func argMin(a, _ []float32) part {
-	best, at := a[0], 0
-	if best == best {
-		for i, v := range a {
-			if v >= best {
-				continue
-			}
-			best, at = v, i
-			if v != v {
-				break
-			}
-		}
-	}
-	return part{float64(best), float64(at)}
+// norm2 makes squares beyond float32's range infinite, as the catalogue does.
+func norm2(squares float64, _ []float32) float32 {
+	return float32(math.Sqrt(float64(float32(squares))))
 }
+
+func rounded(s float64, _ []float32) float32 { return float32(s) }
+func meanOf(s float64, a []float32) float32  { return float32(s / float64(len(a))) }
+func indexOf(p first, a []float32) int32     { return int32(p.index(a)) }
+func itself(v float32, _ []float32) float32  { return v }

@@ -2,189 +2,235 @@ package simd
 
 import (
 	"math"
+	"sync"
+	"unsafe"
 
 	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/simd/internal/kernels"
+	"github.com/wavelane/wavelane/simd/internal/pool"
 )
 
-// rowOp is a row operation as passes that each find one number of the row, followed by writing. A pass may write to y if
-// all that reads x comes before.
-type rowOp struct {
-	passes []rowPass
-	write  func(y, x, gamma, beta []float32, r rowState)
-	ns     float64 // per element and pass
+// rowOp is an operation on a row: a fold of it, then writing the result with what the fold found.
+type rowOp[S any] struct {
+	block func(y, x []float32) S // may write to y, which may be x
+	merge func(a, b S) S
+	// write computes a block's result. Own is what block found there, row what the whole row's is. Gamma and beta are nil if
+	// the operation does not have them.
+	write func(y, x, gamma, beta []float32, own, row S, eps float64)
+	cost  cost      // of block and of write
+	tasks sync.Pool // of *rowTask[S]
 }
 
-type rowPass struct {
-	block func(y, x []float32, r rowState) float64
-	merge func(a, b float64) float64
-	start float64
-	then  func(v float64, r rowState) float64 // of the whole row; nil for itself
+// vectors are the operands of one row beside x.
+type vectors struct {
+	gamma, beta []float32
+	eps         float64
 }
 
-// rowState is what the passes have found.
-type rowState struct {
-	found [2]float64
-	n     float64 // elements of the row
-	eps   float64
+func (o *rowOp[S]) fold(y, x []float32, states []S, lo, hi int) {
+	size := blockLen()
+	for i := lo; i < hi; i++ {
+		from, to := i*size, min((i+1)*size, len(y))
+		states[i] = o.block(y[from:to], x[from:to])
+	}
 }
 
-const (
-	rowBlock = 1 << 13
-	longRow  = 4 * rowBlock // rows from this length on are spread over the workers
-)
+func (o *rowOp[S]) merged(states []S) S {
+	s := states[0]
+	for _, t := range states[1:] {
+		s = o.merge(s, t)
+	}
+	return s
+}
+
+func (o *rowOp[S]) finish(y, x []float32, v vectors, states []S, row S, lo, hi int) {
+	size := blockLen()
+	for i := lo; i < hi; i++ {
+		from, to := i*size, min((i+1)*size, len(y))
+		o.write(y[from:to], x[from:to], cut(v.gamma, from, to), cut(v.beta, from, to), states[i], row, v.eps)
+	}
+}
+
+// fewBlocks is the most blocks of a row that is not spread over workers.
+const fewBlocks = 4
+
+// short does a row of few blocks.
+func (o *rowOp[S]) short(y, x []float32, v vectors) {
+	if len(y) <= blockLen() {
+		s := o.block(y, x)
+		o.write(y, x, v.gamma, v.beta, s, s, v.eps)
+		return
+	}
+	var states [fewBlocks]S
+	n := ceilDiv(len(y), blockLen())
+	o.fold(y, x, states[:n], 0, n)
+	o.finish(y, x, v, states[:n], o.merged(states[:n]), 0, n)
+}
+
+// apply does a row of any length for a slice function.
+func (o *rowOp[S]) apply(y, x []float32, v vectors) {
+	n := ceilDiv(len(y), blockLen())
+	if n == 0 {
+		return
+	}
+	if n <= fewBlocks {
+		o.short(y, x, v)
+		return
+	}
+	t, _ := o.tasks.Get().(*rowTask[S])
+	if t == nil {
+		t = &rowTask[S]{o: o}
+	}
+	defer o.tasks.Put(t)
+	threads := o.cost.threads(len(y))
+	if shifted(y, x) || shifted(y, v.gamma) || shifted(y, v.beta) {
+		threads = 1
+	}
+	t.y, t.x, t.vectors, t.run, t.states = y, x, v, max(1, o.cost.part()/blockLen()), resized(t.states, n)
+	parts := ceilDiv(n, t.run)
+	t.write = false
+	pool.Shared().EachN(t, parts, threads)
+	t.write, t.row = true, o.merged(t.states)
+	pool.Shared().EachN(t, parts, threads)
+	t.y, t.x, t.vectors = nil, nil, vectors{}
+}
+
+// rowTask is a long row in parts, runs of blocks, on several threads.
+type rowTask[S any] struct {
+	o    *rowOp[S]
+	y, x []float32
+	vectors
+	run    int // blocks
+	states []S
+	write  bool // the second time
+	row    S
+}
+
+func (t *rowTask[S]) Do(part int) {
+	lo, hi := part*t.run, min((part+1)*t.run, len(t.states))
+	if t.write {
+		t.o.finish(t.y, t.x, t.vectors, t.states, t.row, lo, hi)
+	} else {
+		t.o.fold(t.y, t.x, t.states, lo, hi)
+	}
+}
 
 // rowwise lowers a row operation.
-func rowwise(o rowOp) func(*call) work {
+func rowwise[S any](o *rowOp[S]) func(*call) work {
 	return func(c *call) work {
 		rows, cols := op.RowsCols(c.in[0].Shape)
 		var eps float64
 		if len(c.attr.Scalars) > 0 {
 			eps = float64(c.attr.Scalars[0])
 		}
-		fresh := rowState{n: float64(cols), eps: eps}
-		write := func(a *args, row, lo, hi int, r rowState) {
-			var v [2][]float32
-			for i, in := range a.in[1:] {
-				v[i] = in.f32()[lo:hi]
+		operands := func(a *args, row int) (y, x []float32, v vectors) {
+			v.eps = eps
+			if len(a.in) > 1 {
+				v.gamma = a.in[1].f32()
 			}
-			o.write(a.out.f32()[row*cols+lo:row*cols+hi], a.in[0].f32()[row*cols+lo:row*cols+hi], v[0], v[1], r)
+			if len(a.in) > 2 {
+				v.beta = a.in[2].f32()
+			}
+			return a.out.f32()[row*cols : (row+1)*cols], a.in[0].f32()[row*cols : (row+1)*cols], v
 		}
-		block := func(a *args, pass, row, lo, hi int, r rowState) float64 {
-			return o.passes[pass].block(a.out.f32()[row*cols+lo:row*cols+hi], a.in[0].f32()[row*cols+lo:row*cols+hi], r)
-		}
-		perRow := (cols + rowBlock - 1) / rowBlock
-		if cols < longRow {
-			return one(rows, 20+o.ns*float64(cols*(1+len(o.passes))), func(a *args, lo, hi int) {
+		size, ns := blockLen(), o.cost.ns()
+		perRow := ceilDiv(cols, size)
+		if perRow <= fewBlocks {
+			return one(rows, 20+2*ns*float64(cols), func(a *args, lo, hi int) {
 				for row := lo; row < hi; row++ {
-					r := fresh
-					for p := range o.passes {
-						v := o.passes[p].start
-						for from := 0; from < cols; from += rowBlock {
-							v = o.passes[p].merge(v, block(a, p, row, from, min(from+rowBlock, cols), r))
-						}
-						r.found[p] = o.passes[p].end(v, r)
-					}
-					write(a, row, 0, cols, r)
+					y, x, v := operands(a, row)
+					o.short(y, x, v)
 				}
 			})
 		}
-		// Every phase puts the parts of the earlier ones together again, which is cheap and needs no phase of its own.
+		// Scratch memory holds the states of all blocks, then those of the rows.
 		units := rows * perRow
-		state := func(a *args, row, passes int) rowState {
-			r := fresh
-			for p := range passes {
-				v := o.passes[p].start
-				for _, part := range a.scratch.f64()[p*units+row*perRow:][:perRow] {
-					v = o.passes[p].merge(v, part)
-				}
-				r.found[p] = o.passes[p].end(v, r)
-			}
-			return r
-		}
-		w := work{scratch: len(o.passes) * units * 8}
-		for p := range len(o.passes) + 1 {
-			w.phases = append(w.phases, phase{units: units, ns: o.ns*rowBlock + float64(p*perRow), do: func(a *args, lo, hi int) {
-				var r rowState
+		states := func(a *args) []S { return cells[S](a.scratch, units+rows) }
+		return work{scratch: (units + rows) * int(unsafe.Sizeof(*new(S))), phases: []phase{
+			{units: units, ns: ns * float64(size), do: func(a *args, lo, hi int) {
 				for u := lo; u < hi; u++ {
-					row, from := u/perRow, u%perRow*rowBlock
-					if u == lo || from == 0 {
-						r = state(a, row, p)
-					}
-					to := min(from+rowBlock, cols)
-					if p == len(o.passes) {
-						write(a, row, from, to, r)
-					} else {
-						a.scratch.f64()[p*units+u] = block(a, p, row, from, to, r)
-					}
+					y, x, _ := operands(a, u/perRow)
+					o.fold(y, x, states(a)[u/perRow*perRow:], u%perRow, u%perRow+1)
 				}
-			}})
-		}
-		return w
+			}},
+			{units: rows, ns: 20 * float64(perRow), do: func(a *args, lo, hi int) {
+				s := states(a)
+				for row := lo; row < hi; row++ {
+					s[units+row] = o.merged(s[row*perRow:][:perRow])
+				}
+			}},
+			{units: units, ns: ns * float64(size), do: func(a *args, lo, hi int) {
+				for u := lo; u < hi; u++ {
+					y, x, v := operands(a, u/perRow)
+					s := states(a)
+					o.finish(y, x, v, s[u/perRow*perRow:], s[units+u/perRow], u%perRow, u%perRow+1)
+				}
+			}},
+		}}
 	}
 }
 
-func (p *rowPass) end(v float64, r rowState) float64 {
-	if p.then == nil {
-		return v
-	}
-	return p.then(v, r)
+// shiftedSum is the largest element m of a block or row and Σ exp(x − m).
+type shiftedSum struct{ max, sum float64 }
+
+// plus is the shifted sum of two runs: Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018. A run of
+// nothing but −Inf, whose differences are NaN, has sum 0.
+func (a shiftedSum) plus(b shiftedSum) shiftedSum {
+	m := max(a.max, b.max)
+	return shiftedSum{m, a.sum*a.weight(m) + b.sum*b.weight(m)}
 }
 
-func addf(a, b float64) float64 { return a + b }
-
-var maxPass = rowPass{start: math.Inf(-1), merge: func(a, b float64) float64 { return max(a, b) },
-	block: func(_, x []float32, _ rowState) float64 { return float64(largest(x)) }}
-
-var softmax = rowOp{ns: 2, passes: []rowPass{maxPass, {merge: addf,
-	block: func(y, x []float32, r rowState) float64 {
-		m, s := r.found[0], 0.0
-		for i, v := range x {
-			t, scale := reduceExp(float64(v) - m)
-			e := taylorExp(t) * scale
-			y[i] = float32(e)
-			s += e
-		}
-		return s
-	}}},
-	write: func(y, _, _, _ []float32, r rowState) {
-		f := 1 / r.found[1]
-		for i, v := range y {
-			y[i] = float32(float64(v) * f)
-		}
-	}}
-
-var logSoftmax = rowOp{ns: 2, passes: []rowPass{maxPass, {merge: addf,
-	block: func(_, x []float32, r rowState) float64 {
-		m, s := r.found[0], 0.0
-		for _, v := range x {
-			t, scale := reduceExp(float64(v) - m)
-			s += taylorExp(t) * scale
-		}
-		return s
-	}}},
-	write: func(y, x, _, _ []float32, r rowState) {
-		m, l := r.found[0], math.Log(r.found[1])
-		for i, v := range x {
-			y[i] = float32(float64(v) - m - l)
-		}
-	}}
-
-var layerNorm = rowOp{ns: 0.8, passes: []rowPass{
-	{merge: addf, block: func(_, x []float32, _ rowState) float64 { return sum(x) },
-		then: func(s float64, r rowState) float64 { return s / r.n }},
-	{merge: addf, block: func(_, x []float32, r rowState) float64 { return squaresAround(x, r.found[0]) },
-		then: func(s float64, r rowState) float64 { return 1 / math.Sqrt(s/r.n+r.eps) }}},
-	write: func(y, x, gamma, beta []float32, r rowState) {
-		mean, rstd := r.found[0], r.found[1]
-		x, gamma, beta = x[:len(y)], gamma[:len(y)], beta[:len(y)]
-		for i := range y {
-			y[i] = float32((float64(x[i])-mean)*rstd*float64(gamma[i]) + float64(beta[i]))
-		}
-	}}
-
-var rmsNorm = rowOp{ns: 0.8, passes: []rowPass{
-	{merge: addf, block: func(_, x []float32, _ rowState) float64 { return dot(x, x) },
-		then: func(s float64, r rowState) float64 { return 1 / math.Sqrt(s/r.n+r.eps) }}},
-	write: func(y, x, gamma, _ []float32, r rowState) {
-		f := r.found[0]
-		x, gamma = x[:len(y)], gamma[:len(y)]
-		for i := range y {
-			y[i] = float32(float64(x[i]) * f * float64(gamma[i]))
-		}
-	}}
-
-// squaresAround is Σ(x−mean)² in two lanes.
-func squaresAround(x []float32, mean float64) float64 {
-	var s0, s1 float64
-	for len(x) >= 2 {
-		d0, d1 := float64(x[0])-mean, float64(x[1])-mean
-		s0 += d0 * d0
-		s1 += d1 * d1
-		x = x[2:]
+// weight is exp(max − m).
+func (a shiftedSum) weight(m float64) float64 {
+	if a.max == m && a.sum != 0 {
+		return 1
 	}
-	for _, v := range x {
-		d := float64(v) - mean
-		s0 += d * d
-	}
-	return s0 + s1
+	return math.Exp(a.max - m)
 }
+
+var softmaxRow = rowOp[shiftedSum]{cost: cost{3, 0.25}, merge: shiftedSum.plus,
+	block: func(y, x []float32) shiftedSum {
+		m := kernels.Max(x)
+		if math.IsInf(float64(m), -1) {
+			clear(y)
+			return shiftedSum{max: math.Inf(-1)}
+		}
+		return shiftedSum{float64(m), float64(kernels.ExpSub(y, x, m))}
+	},
+	write: func(y, _, _, _ []float32, own, row shiftedSum, _ float64) {
+		kernels.Scale(y, y, float32(own.weight(row.max)/row.sum))
+	}}
+
+var logSoftmaxRow = rowOp[shiftedSum]{cost: cost{3, 0.25}, merge: shiftedSum.plus,
+	block: func(_, x []float32) shiftedSum {
+		m := kernels.Max(x)
+		if math.IsInf(float64(m), -1) {
+			return shiftedSum{max: math.Inf(-1)}
+		}
+		return shiftedSum{float64(m), float64(kernels.SumExpSub(x, m))}
+	},
+	// The maximum first: beside it the logarithm would lose digits.
+	write: func(y, x, _, _ []float32, _, row shiftedSum, _ float64) {
+		kernels.AddScalar(y, x, float32(-row.max))
+		kernels.AddScalar(y, y, float32(-math.Log(row.sum)))
+	}}
+
+var layerNormRow = rowOp[moments]{cost: cost{1.5, 0.1}, merge: moments.plus,
+	block: func(_, x []float32) moments { return momentsOf(x) },
+	write: func(y, x, gamma, beta []float32, _, row moments, eps float64) {
+		kernels.NormAffine(y, x, gamma, beta, float32(row.mean), float32(1/math.Sqrt(row.variance()+eps)))
+	}}
+
+// squares is the sum of squares of so many elements.
+type squares struct{ n, sum float64 }
+
+func (a squares) plus(b squares) squares { return squares{a.n + b.n, a.sum + b.sum} }
+
+func squaresOf(_, x []float32) squares {
+	return squares{float64(len(x)), float64(kernels.SumSquares(x))}
+}
+
+var rmsNormRow = rowOp[squares]{cost: cost{0.8, 0.08}, merge: squares.plus, block: squaresOf,
+	write: func(y, x, gamma, _ []float32, _, row squares, eps float64) {
+		kernels.NormScale(y, x, gamma, float32(1/math.Sqrt(row.sum/row.n+eps)))
+	}}

@@ -1,216 +1,182 @@
 package simd
 
 import (
-	"math"
+	"sync"
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/simd/internal/kernels"
+	"github.com/wavelane/wavelane/simd/internal/pool"
 )
 
-// spans are the elementwise kernels, by entry.
-var spans = map[string]spanOp{
-	"neg": {neg, 0.3}, "abs": {abs, 0.3}, "sqrt": {sqrt, 0.6}, "recip": {recip, 0.8},
-	"floor": {floor, 1.1}, "ceil": {ceil, 1.2}, "round": {round, 1.2}, "trunc": {trunc, 1.1}, "sign": {sign, 0.8},
-	"relu": {relu, 0.6}, "leaky_relu": {leakyReLU, 0.6}, "clip": {clip, 0.8}, "scale": {scale, 0.3}, "hardswish": {hardSwish, 1.8},
-	"add": {add, 0.3}, "sub": {sub, 0.3}, "mul": {mul, 0.3}, "div": {div, 0.8}, "maximum": {maximum, 0.5}, "minimum": {minimum, 0.5},
-	"fma": {fma, 0.8}, "lerp": {lerp, 1},
+// span computes y[i] from the operands at i, which have y's length, and from numbers. Operands that the operation does not have
+// are nil. Y may be one of the operands, or begin before it and overlap it.
+type span func(y, a, b, c []float32, p numbers)
 
-	"exp": {each(expf), 3.5}, "log": {each(logf), 5}, "log2": {each(log2f), 6.5}, "sin": {each(sinf), 6}, "cos": {each(cosf), 6},
-	"tanh": {each(tanhf), 5.5}, "sigmoid": {each(sigmoidf), 4}, "gelu": {each(geluf), 5}, "gelu_erf": {each(geluErff), 7},
-	"swish": {each(swishf), 4.5}, "mish": {each(mishf), 5}, "softplus": {each(softplusf), 12}, "selu": {each(seluf), 6},
-	"elu": {elu, 6}, "pow_scalar": {powScalar, 30}, "pow": {pow, 32},
+type numbers [2]float32
+
+// spanOp is an elementwise operation.
+type spanOp struct {
+	name string // of the slice function
+	f    span
+	cost cost
+	// fixed are the forms in which one operand, a, b or c, is the same number throughout: p[0].
+	fixed [3]span
 }
 
-// activation returns the span of an epilogue; nil for none.
+func (s *spanOp) unary(y, a []float32, p numbers) {
+	mustFit(s.name, y, a)
+	if n := s.cost.threads(len(y)); n > 1 && !shifted(y, a) {
+		s.spread(y, a, nil, nil, p, n)
+		return
+	}
+	s.f(y, a, nil, nil, p)
+}
+
+func (s *spanOp) binary(y, a, b []float32) {
+	mustFit(s.name, y, a)
+	mustFit(s.name, y, b)
+	if n := s.cost.threads(len(y)); n > 1 && !shifted(y, a) && !shifted(y, b) {
+		s.spread(y, a, b, nil, numbers{}, n)
+		return
+	}
+	s.f(y, a, b, nil, numbers{})
+}
+
+func (s *spanOp) ternary(y, a, b, c []float32) {
+	mustFit(s.name, y, a)
+	mustFit(s.name, y, b)
+	mustFit(s.name, y, c)
+	if n := s.cost.threads(len(y)); n > 1 && !shifted(y, a) && !shifted(y, b) && !shifted(y, c) {
+		s.spread(y, a, b, c, numbers{}, n)
+		return
+	}
+	s.f(y, a, b, c, numbers{})
+}
+
+// shifted reports whether x and y share elements but do not begin together: parts of such slices depend on each other.
+func shifted(y, x []float32) bool { return address(x) != address(y) && overlaps(x, y) }
+
+// spreading is an elementwise operation on several threads.
+type spreading struct {
+	f          span
+	y, a, b, c []float32
+	p          numbers
+	part       int // elements
+}
+
+func (t *spreading) Do(part int) {
+	lo := part * t.part
+	hi := min(lo+t.part, len(t.y))
+	t.f(t.y[lo:hi], cut(t.a, lo, hi), cut(t.b, lo, hi), cut(t.c, lo, hi), t.p)
+}
+
+var spreadings = sync.Pool{New: func() any { return new(spreading) }}
+
+func (s *spanOp) spread(y, a, b, c []float32, p numbers, threads int) {
+	t := spreadings.Get().(*spreading)
+	defer spreadings.Put(t)
+	*t = spreading{s.f, y, a, b, c, p, s.cost.part()}
+	pool.Shared().EachN(t, ceilDiv(len(y), t.part), threads)
+	*t = spreading{}
+}
+
+func unaryOp(name string, c cost, f func(y, a []float32)) spanOp {
+	return spanOp{name: name, cost: c, f: func(y, a, _, _ []float32, _ numbers) { f(y, a) }}
+}
+
+func scalarOp(name string, c cost, f func(y, a []float32, s float32)) spanOp {
+	return spanOp{name: name, cost: c, f: func(y, a, _, _ []float32, p numbers) { f(y, a, p[0]) }}
+}
+
+func binaryOp(name string, c cost, f func(y, a, b []float32)) spanOp {
+	return spanOp{name: name, cost: c, f: func(y, a, b, _ []float32, _ numbers) { f(y, a, b) }}
+}
+
+// Costs of kinds of functions.
+var (
+	cheap    = cost{0.4, 0.08}
+	rounding = cost{1.2, 0.08}
+	dividing = cost{0.8, 0.2}
+)
+
+// Elementwise operations.
+var (
+	negOp       = unaryOp("Neg", cheap, kernels.Neg)
+	absOp       = unaryOp("Abs", cheap, kernels.Abs)
+	sqrtOp      = unaryOp("Sqrt", dividing, kernels.Sqrt)
+	recipOp     = unaryOp("Recip", dividing, kernels.Recip)
+	floorOp     = unaryOp("Floor", rounding, kernels.Floor)
+	ceilOp      = unaryOp("Ceil", rounding, kernels.Ceil)
+	roundOp     = unaryOp("Round", rounding, kernels.Round)
+	truncOp     = unaryOp("Trunc", rounding, kernels.Trunc)
+	fractOp     = unaryOp("Fract", rounding, kernels.Fract)
+	signOp      = unaryOp("Sign", rounding, kernels.Sign)
+	reluOp      = unaryOp("ReLU", cheap, kernels.ReLU)
+	leakyOp     = scalarOp("LeakyReLU", cheap, kernels.LeakyReLU)
+	clipOp      = spanOp{name: "Clip", cost: cheap, f: func(y, a, _, _ []float32, p numbers) { kernels.Clip(y, a, p[0], p[1]) }}
+	scaleOp     = scalarOp("Scale", cheap, kernels.Scale)
+	addScalarOp = scalarOp("AddScalar", cheap, kernels.AddScalar)
+	scaleAddOp  = spanOp{name: "ScaleAdd", cost: cheap,
+		f: func(y, a, _, _ []float32, p numbers) { kernels.ScaleAdd(y, a, p[0], p[1]) }}
+	hardSwishOp = unaryOp("HardSwish", cost{1.8, 0.15}, kernels.HardSwish)
+
+	addOp = spanOp{name: "Add", cost: cheap, f: func(y, a, b, _ []float32, _ numbers) { kernels.Add(y, a, b) },
+		fixed: [3]span{
+			func(y, _, b, _ []float32, p numbers) { kernels.AddScalar(y, b, p[0]) },
+			func(y, a, _, _ []float32, p numbers) { kernels.AddScalar(y, a, p[0]) }}}
+	subOp = spanOp{name: "Sub", cost: cheap, f: func(y, a, b, _ []float32, _ numbers) { kernels.Sub(y, a, b) },
+		fixed: [3]span{1: func(y, a, _, _ []float32, p numbers) { kernels.AddScalar(y, a, -p[0]) }}}
+	mulOp = spanOp{name: "Mul", cost: cheap, f: func(y, a, b, _ []float32, _ numbers) { kernels.Mul(y, a, b) },
+		fixed: [3]span{
+			func(y, _, b, _ []float32, p numbers) { kernels.Scale(y, b, p[0]) },
+			func(y, a, _, _ []float32, p numbers) { kernels.Scale(y, a, p[0]) }}}
+	divOp      = binaryOp("Div", dividing, kernels.Div)
+	maximumOp  = binaryOp("Maximum", cheap, kernels.Maximum)
+	minimumOp  = binaryOp("Minimum", cheap, kernels.Minimum)
+	copySignOp = binaryOp("CopySign", cheap, kernels.CopySign)
+	axpyOp     = spanOp{name: "Axpy", cost: cheap, f: func(y, a, _, _ []float32, p numbers) { kernels.Axpy(y, y, a, p[0]) }}
+	fmaOp      = spanOp{name: "FMA", cost: cost{0.8, 0.1}, f: func(y, a, b, c []float32, _ numbers) { kernels.MulAdd(y, a, b, c) },
+		fixed: [3]span{
+			func(y, _, b, c []float32, p numbers) { kernels.Axpy(y, c, b, p[0]) },
+			func(y, a, _, c []float32, p numbers) { kernels.Axpy(y, c, a, p[0]) }}}
+	lerpOp = spanOp{name: "Lerp", cost: cost{1, 0.1}, f: func(y, a, b, t []float32, _ numbers) { kernels.Lerp(y, a, b, t) }}
+
+	expOp      = unaryOp("Exp", cost{3.5, 0.3}, kernels.Exp)
+	logOp      = unaryOp("Log", cost{5, 0.4}, each(logf))
+	log2Op     = unaryOp("Log2", cost{6.5, 0.4}, each(log2f))
+	sinOp      = unaryOp("Sin", cost{6, 0.5}, each(sinf))
+	cosOp      = unaryOp("Cos", cost{6, 0.5}, each(cosf))
+	tanhOp     = unaryOp("Tanh", cost{5.5, 0.5}, each(tanhf))
+	sigmoidOp  = unaryOp("Sigmoid", cost{4, 0.45}, each(sigmoidf))
+	geluOp     = unaryOp("GELU", cost{5, 0.5}, each(geluf))
+	geluErfOp  = unaryOp("GELUErf", cost{8, 0.8}, each(geluErff))
+	swishOp    = unaryOp("Swish", cost{4.5, 0.45}, each(swishf))
+	mishOp     = unaryOp("Mish", cost{5, 0.5}, each(mishf))
+	softplusOp = unaryOp("Softplus", cost{12, 0.8}, each(softplusf))
+	seluOp     = unaryOp("SELU", cost{6, 0.4}, each(seluf))
+	eluOp      = scalarOp("ELU", cost{6, 0.4}, elu)
+	powOp      = spanOp{name: "Pow", cost: cost{32, 1.5}, f: func(y, a, b, _ []float32, _ numbers) { pow(y, a, b) },
+		fixed: [3]span{1: func(y, a, _, _ []float32, p numbers) { powScalar(y, a, p[0]) }}}
+	powScalarOp = scalarOp("PowScalar", cost{30, 1.5}, powScalar)
+)
+
+// spans are the elementwise operations of the catalogue, by entry.
+var spans = map[string]*spanOp{
+	"neg": &negOp, "abs": &absOp, "sqrt": &sqrtOp, "recip": &recipOp, "floor": &floorOp, "ceil": &ceilOp, "round": &roundOp,
+	"trunc": &truncOp, "sign": &signOp, "relu": &reluOp, "leaky_relu": &leakyOp, "clip": &clipOp, "scale": &scaleOp,
+	"hardswish": &hardSwishOp, "add": &addOp, "sub": &subOp, "mul": &mulOp, "div": &divOp, "maximum": &maximumOp,
+	"minimum": &minimumOp, "fma": &fmaOp, "lerp": &lerpOp, "exp": &expOp, "log": &logOp, "log2": &log2Op, "sin": &sinOp,
+	"cos": &cosOp, "tanh": &tanhOp, "sigmoid": &sigmoidOp, "gelu": &geluOp, "gelu_erf": &geluErfOp, "swish": &swishOp,
+	"mish": &mishOp, "softplus": &softplusOp, "selu": &seluOp, "elu": &eluOp, "pow_scalar": &powScalarOp, "pow": &powOp,
+}
+
+// activation returns the span of an epilogue and its cost; nil for none.
 func activation(a compute.Activation) (span, float64) {
 	e, err := op.ActivationEntry(a)
 	if err != nil || e == nil { // errors were found when the call was checked
 		return nil, 0
 	}
 	s := spans[e.Name]
-	return s.f, s.ns
-}
-
-// each makes a span of a function of one element.
-func each(f func(float32) float32) span {
-	return func(y, a, _, _, _ []float32) {
-		a = a[:len(y)]
-		for i, v := range a {
-			y[i] = f(v)
-		}
-	}
-}
-
-const signBit = 1 << 31
-
-func neg(y, a, _, _, _ []float32) {
-	a = a[:len(y)]
-	for i, v := range a {
-		y[i] = -v
-	}
-}
-
-func abs(y, a, _, _, _ []float32) {
-	a = a[:len(y)]
-	for i, v := range a {
-		y[i] = abs32(v)
-	}
-}
-
-func abs32(v float32) float32 { return math.Float32frombits(math.Float32bits(v) &^ signBit) }
-
-func sqrt(y, a, _, _, _ []float32) {
-	a = a[:len(y)]
-	for i, v := range a {
-		y[i] = float32(math.Sqrt(float64(v)))
-	}
-}
-
-func recip(y, a, _, _, _ []float32) {
-	a = a[:len(y)]
-	for i, v := range a {
-		y[i] = 1 / v
-	}
-}
-
-func floor(y, a, _, _, _ []float32) {
-	a = a[:len(y)]
-	for i, v := range a {
-		y[i] = float32(math.Floor(float64(v)))
-	}
-}
-
-func ceil(y, a, _, _, _ []float32) {
-	a = a[:len(y)]
-	for i, v := range a {
-		y[i] = float32(math.Ceil(float64(v)))
-	}
-}
-
-func round(y, a, _, _, _ []float32) {
-	a = a[:len(y)]
-	for i, v := range a {
-		y[i] = float32(math.RoundToEven(float64(v)))
-	}
-}
-
-func trunc(y, a, _, _, _ []float32) {
-	a = a[:len(y)]
-	for i, v := range a {
-		y[i] = float32(math.Trunc(float64(v)))
-	}
-}
-
-func sign(y, a, _, _, _ []float32) {
-	a = a[:len(y)]
-	for i, v := range a {
-		switch {
-		case v > 0:
-			v = 1
-		case v < 0:
-			v = -1
-		}
-		y[i] = v
-	}
-}
-
-// relu: the builtin max gives NaN for NaN.
-func relu(y, a, _, _, _ []float32) {
-	a = a[:len(y)]
-	for i, v := range a {
-		y[i] = max(v, 0)
-	}
-}
-
-// leakyReLU chooses between bit patterns, which compiles to a conditional move: signs are hard to predict.
-func leakyReLU(y, a, _, _, p []float32) {
-	a = a[:len(y)]
-	alpha := p[0]
-	for i, v := range a {
-		bits, scaled := math.Float32bits(v), math.Float32bits(alpha*v)
-		if v < 0 {
-			bits = scaled
-		}
-		y[i] = math.Float32frombits(bits)
-	}
-}
-
-func clip(y, a, _, _, p []float32) {
-	a = a[:len(y)]
-	low, high := p[0], p[1]
-	for i, v := range a {
-		y[i] = min(max(v, low), high)
-	}
-}
-
-func scale(y, a, _, _, p []float32) {
-	a = a[:len(y)]
-	f := p[0]
-	for i, v := range a {
-		y[i] = f * v
-	}
-}
-
-// hardSwish: the outer max keeps −Inf from meeting 0.
-func hardSwish(y, a, _, _, _ []float32) {
-	a = a[:len(y)]
-	for i, v := range a {
-		y[i] = max(v, -3) * min(max(v+3, 0), 6) / 6
-	}
-}
-
-func add(y, a, b, _, _ []float32) {
-	a, b = a[:len(y)], b[:len(y)]
-	for i := range y {
-		y[i] = a[i] + b[i]
-	}
-}
-
-func sub(y, a, b, _, _ []float32) {
-	a, b = a[:len(y)], b[:len(y)]
-	for i := range y {
-		y[i] = a[i] - b[i]
-	}
-}
-
-func mul(y, a, b, _, _ []float32) {
-	a, b = a[:len(y)], b[:len(y)]
-	for i := range y {
-		y[i] = a[i] * b[i]
-	}
-}
-
-func div(y, a, b, _, _ []float32) {
-	a, b = a[:len(y)], b[:len(y)]
-	for i := range y {
-		y[i] = a[i] / b[i]
-	}
-}
-
-func maximum(y, a, b, _, _ []float32) {
-	a, b = a[:len(y)], b[:len(y)]
-	for i := range y {
-		y[i] = max(a[i], b[i])
-	}
-}
-
-func minimum(y, a, b, _, _ []float32) {
-	a, b = a[:len(y)], b[:len(y)]
-	for i := range y {
-		y[i] = min(a[i], b[i])
-	}
-}
-
-func fma(y, a, b, c, _ []float32) {
-	a, b, c = a[:len(y)], b[:len(y)], c[:len(y)]
-	for i := range y {
-		y[i] = a[i]*b[i] + c[i]
-	}
-}
-
-func lerp(y, a, b, t, _ []float32) {
-	a, b, t = a[:len(y)], b[:len(y)], t[:len(y)]
-	for i := range y {
-		y[i] = a[i] + t[i]*(b[i]-a[i])
-	}
+	return s.f, s.cost.ns()
 }

@@ -10,7 +10,7 @@ import (
 const magic = 0x1.8p23
 
 var exponentials = []*ir.Kernel{
-	unary("Exp", "float32(math.Exp(float64(x[i])))", 2, exp, "Within 1.5 ULP."),
+	unary("Exp", "float32(math.Exp(float64(x[i])))", 2, exp, "Within 1.8 ULP."),
 	{
 		Name: "ExpSub", Inputs: []string{"x"}, Params: []string{"m"}, Unroll: 2,
 		Doc: doc("ExpSub", "y[i] = float32(math.Exp(float64(x[i] - m))); r += y[i]", []string{"and returns r. As Exp."}),
@@ -23,21 +23,63 @@ var exponentials = []*ir.Kernel{
 	fold("SumExpSub", "x; m", "r += float32(math.Exp(float64(x[i] - m)))", 0, ir.MergeAdd, func(b *builder, acc f) f {
 		return b.Add(acc, exp(b, b.Sub(b.Input(0), b.Param(0))))
 	}),
+	unary("Expm1", "float32(math.Expm1(float64(x[i])))", 2, expm1, "Within 1.8 ULP."),
 }
 
 func exp(b *builder, x f) f {
-	p, s := expParts(b, b.MaxNaN(b.MinNaN(x, b.Const(90)), b.Const(-105)))
+	p, s := expParts(b, clamp(b, x, -105, 90), nil)
 	return b.Mul(b.Mul(p, s), s)
 }
 
-// expParts returns p and s with eˣ = p·s², ½ < p < 2, for |x| ≤ 110. Two factors of s reach denormal results with one rounding
-// and +Inf without an early overflow. With n = round(x/(2·ln 2)) and r = x − 2n·ln 2, s is 2ⁿ and p = eʳ.
-func expParts(b *builder, x f) (p, s f) {
+// clamp is x limited to [low, high]; NaN stays.
+func clamp(b *builder, x f, low, high float64) f {
+	return b.MaxNaN(b.MinNaN(x, b.Const(high)), b.Const(low))
+}
+
+// expParts returns p and s with eˣ = p·s², ½ < p < 2, for |x| ≤ 160; lo, unless nil, is a small number to be added to x.
+//
+// Two factors of s reach denormal results with one rounding, and +Inf without an early overflow. With n = round(x/(2·ln 2))
+// and r = x − 2n·ln 2 (Cody and Waite, in two parts), s is 2ⁿ and p = eʳ.
+func expParts(b *builder, x f, lo *f) (p, s f) {
 	t := b.MulAdd(x, b.Const(0.5*math.Log2E), b.Const(magic+127))
 	n := b.Sub(t, b.Const(magic+127))
-	s = b.Float(b.Shl(b.Bits(t), 23))
 	const high = 0x1.62e4p0 // 2·ln 2 in 15 bits
 	r := b.NegMulAdd(n, b.Const(high), x)
 	r = b.NegMulAdd(n, b.Const(2*math.Ln2-high), r)
-	return b.Poly(r, 1, 1, 1./2, 1./6, 1./24, 1./120, 1./720, 1./5040), s
+	if lo != nil {
+		r = b.Add(r, *lo)
+	}
+	return b.Poly(r, expPoly...), b.Float(b.Shl(b.Bits(t), 23))
+}
+
+// expPoly is eʳ for |r| ≤ 0.6935 within 2⁻²⁶.
+var expPoly = []float64{
+	1, 1, 0x1.00000cp-1, 0x1.555512p-3, 0x1.5549d2p-5, 0x1.1126c6p-7, 0x1.71c6d8p-10, 0x1.9bdc90p-13,
+}
+
+// expm1Poly is (eʳ − 1 − r)/r² for |r| ≤ 0.347; eʳ − 1 is then right within 2⁻²⁶.
+var expm1Poly = []float64{0x1.fffffep-2, 0x1.5554aap-3, 0x1.555796p-5, 0x1.122beap-7, 0x1.6acf9ap-10}
+
+// expm1Parts returns q and s with eˣ = s·(1 + q), |q| < 0.42, times 2^shift in s.
+func expm1Parts(b *builder, x f, shift float64) (q, s f) {
+	t := b.MulAdd(x, b.Const(math.Log2E), b.Const(magic+127+shift))
+	n := b.Sub(t, b.Const(magic+127+shift))
+	const high = 0x1.62e4p-1 // ln 2 in 15 bits
+	r := b.NegMulAdd(n, b.Const(high), x)
+	r = b.NegMulAdd(n, b.Const(math.Ln2-high), r)
+	return b.MulAdd(b.Mul(r, r), b.Poly(r, expm1Poly...), r), b.Float(b.Shl(b.Bits(t), 23))
+}
+
+// expm1 is 2·(½s·q + (½s − ½): s itself would overflow before the result does.
+func expm1(b *builder, x f) f {
+	q, s := expm1Parts(b, clamp(b, x, -20, 89), -1)
+	h := b.MulAdd(s, q, b.Sub(s, b.Const(0.5)))
+	// Half of a denormal number may not be one; and −0 stays.
+	return b.Select(b.LT(b.Abs(x), b.Const(0x1p-25)), x, b.Add(h, h))
+}
+
+// expm1Negative is eˣ − 1 for x ≤ 0, anything for x > 0.
+func expm1Negative(b *builder, x f) f {
+	q, s := expm1Parts(b, b.MaxNaN(x, b.Const(-20)), 0)
+	return b.MulAdd(s, q, b.Sub(s, b.Const(1)))
 }

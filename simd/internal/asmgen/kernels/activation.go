@@ -1,0 +1,86 @@
+package kernels
+
+import (
+	"math"
+
+	"github.com/wavelane/wavelane/simd/internal/asmgen/ir"
+)
+
+var activations = []*ir.Kernel{
+	unary("Sigmoid", "float32(1 / (1 + math.Exp(-float64(x[i]))))", 2, func(b *builder, x f) f {
+		n, d := gate(b, b.Neg(clamp(b, x, -110, 30)), nil)
+		return b.Div(n, d)
+	}, "Within 1.8 ULP."),
+	unary("Swish", "float32(float64(x[i]) / (1 + math.Exp(-float64(x[i]))))", 2, func(b *builder, x f) f {
+		c := b.MaxNaN(x, b.Const(-110))
+		n, d := gate(b, b.Neg(b.MinNaN(c, b.Const(30))), nil)
+		return b.Div(b.Mul(n, c), d)
+	}, "Within 1.8 ULP. −Inf gives 0, its limit."),
+	unary("GELU", "gelu(x[i])", 1, gelu, "gelu is ½x·(1 + tanh(√(2/π)·(x + 0.044715x³))).", "Within 1.8 ULP. −Inf gives 0, its limit."),
+	unary("Softplus", "float32(math.Log1p(math.Exp(float64(x[i]))))", 1, softplus, "Within 1.8 ULP."),
+	elementwise("ELU", "x; alpha", "elu(x[i])", 2, func(b *builder) f {
+		x := b.Input(0)
+		return b.Select(b.LT(b.Const(0), x), x, b.Mul(b.Param(0), expm1Negative(b, x)))
+	}, "elu(x) is x where x > 0, else alpha·(eˣ − 1). Within 1.8 ULP."),
+	unary("SELU", "selu(x[i])", 2, func(b *builder, x f) f {
+		y := b.Mul(b.Const(seluScale*seluAlpha), expm1Negative(b, x))
+		return b.Select(b.LT(b.Const(0), x), b.Mul(b.Const(seluScale), x), y)
+	}, "selu(x) is scale·x where x > 0, else scale·alpha·(eˣ − 1), with the constants of Klambauer et al. (2017).",
+		"Within 1.8 ULP."),
+}
+
+// Constants of SELU: Klambauer et al., "Self-Normalizing Neural Networks", 2017.
+const (
+	seluAlpha = 1.6732632423543772848170429916717
+	seluScale = 1.0507009873554804934193349852946
+)
+
+// gate returns n and d with n/d = 1/(1 + e^(x+lo)), n ≤ 1 a power of two, for −60 ≤ x ≤ 150. As e^x is p·s², it is the quotient of
+// 1/s and 1/s + p·s, where nothing overflows and only the division rounds to a denormal result. For s < 1 both are multiplied
+// by s, so that n times a large number does not overflow either.
+func gate(b *builder, x f, lo *f) (n, d f) {
+	p, s := expParts(b, x, lo)
+	one := b.Const(1)
+	inverse := b.Float(b.SubI(b.ConstInt(254<<23), b.Bits(s)))
+	n = b.Min(inverse, one)
+	return n, b.MulAdd(b.Mul(p, s), b.Min(s, one), n)
+}
+
+// gelu is x/(1 + e⁻²ᵘ) with u = √(2/π)·(x + 0.044715x³). An error of 2u is one of the result, relatively, so it is taken in double
+// precision: 2u = x·(c + d·x²).
+func gelu(b *builder, x f) f {
+	const c, d = -2 * math.Sqrt2 / math.SqrtPi, -2 * math.Sqrt2 / math.SqrtPi * 0.044715
+	c1, d1 := truncated(c, 16), truncated(d, 12)
+	c2, d2 := b.Const(c-c1), b.Const(d-d1)
+	a := b.MaxNaN(x, b.Const(-11))
+	v := b.MinNaN(a, b.Const(6))
+	z, zl := twoProd(b, v, v)
+	var w, wl f // c + d·z
+	if b.Features.FMA {
+		w = b.FMA(b.Const(d1), z, b.Const(c1))
+		wl = b.FMA(b.Const(d1), z, b.Sub(b.Const(c1), w)) // the difference is exact, as c1 is short
+	} else {
+		var h, hl f
+		h, hl = twoProd(b, z, b.Const(d1))
+		w, wl = twoSum(b, h, b.Const(c1))
+		wl = b.Add(wl, hl)
+	}
+	wl = b.Add(wl, b.MulAdd(b.Const(d1), zl, b.MulAdd(d2, z, c2)))
+	u, ul := twoProd(b, v, w)
+	ul = b.MulAdd(v, wl, ul)
+	n, den := gate(b, u, &ul)
+	return b.Div(b.Mul(n, a), den)
+}
+
+// softplus is max(x, 0) + log(1 + e), e = e⁻ˡˣˡ, the logarithm a polynomial times e.
+func softplus(b *builder, x f) f {
+	p, s := expParts(b, b.MaxNaN(b.Float(b.OrI(b.Bits(x), b.ConstInt(math.MinInt32))), b.Const(-105)), nil)
+	e := b.Mul(b.Mul(p, s), s)
+	return b.MulAdd(e, b.Poly(e, log1pPoly...), b.MaxNaN(x, b.Const(0)))
+}
+
+// log1pPoly is log(1 + e)/e for 0 ≤ e ≤ 1 within 2⁻²⁷.
+var log1pPoly = []float64{
+	1, -0x1.ffffd2p-2, 0x1.554dd0p-2, -0x1.ff23e6p-3, 0x1.934b54p-3, -0x1.3a435ep-3, 0x1.b4ae08p-4, -0x1.d6b08cp-5,
+	0x1.4917cep-6, -0x1.af49cep-9,
+}

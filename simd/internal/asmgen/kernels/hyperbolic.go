@@ -1,0 +1,83 @@
+package kernels
+
+import (
+	"math"
+
+	"github.com/wavelane/wavelane/simd/internal/asmgen/ir"
+)
+
+var hyperbolics = []*ir.Kernel{
+	unary("Tanh", "float32(math.Tanh(float64(x[i])))", 2, tanh, "Within 1.8 ULP."),
+	unary("Sinh", "float32(math.Sinh(float64(x[i])))", 1, sinh, "Within 1.8 ULP."),
+	unary("Cosh", "float32(math.Cosh(float64(x[i])))", 1, func(b *builder, x f) f {
+		h := halfExp(b, b.Abs(x))
+		return b.Add(h, b.Div(b.Const(0.25), h))
+	}, "Within 1.8 ULP."),
+	unary("Asinh", "float32(math.Asinh(float64(x[i])))", 1, asinh, "Within 1.8 ULP."),
+	unary("Acosh", "float32(math.Acosh(float64(x[i])))", 1, acosh, "Within 1.8 ULP."),
+	unary("Atanh", "float32(math.Atanh(float64(x[i])))", 1, atanh, "Within 1.8 ULP."),
+}
+
+// sign is the sign bit of x.
+func sign(b *builder, x f) ir.I { return b.AndI(b.Bits(x), b.ConstInt(math.MinInt32)) }
+
+// flip changes the sign of x where the sign bit s is set.
+func flip(b *builder, x f, s ir.I) f { return b.Float(b.XorI(b.Bits(x), s)) }
+
+// tanh |x| = −t/(t + 2) with t = e⁻²ˡˣˡ − 1, which cancels nowhere.
+func tanh(b *builder, x f) f {
+	a := b.Float(b.OrI(b.Bits(x), b.ConstInt(math.MinInt32)))
+	a = b.MaxNaN(a, b.Const(-10))
+	t := expm1Negative(b, b.Add(a, a))
+	return b.CopySign(b.Div(t, b.Add(t, b.Const(2))), x)
+}
+
+// halfExp is eˣ/2 for x ≥ 0.
+func halfExp(b *builder, x f) f {
+	p, s := expParts(b, b.MinNaN(x, b.Const(91)), nil)
+	return b.Mul(b.Mul(p, s), b.Mul(s, b.Const(0.5)))
+}
+
+// sinh |x| is eˡˣˡ/2 − e⁻ˡˣˡ/2 above 1 and a polynomial below.
+func sinh(b *builder, x f) f {
+	a := b.Abs(x)
+	h := halfExp(b, a)
+	large := b.Sub(h, b.Div(b.Const(0.25), h))
+	z := b.Mul(a, a)
+	small := b.MulAdd(b.Mul(a, z), b.Poly(z, 0x1.555556p-3, 0x1.1110e0p-7, 0x1.a022bcp-13, 0x1.756c1ep-19), a)
+	return flip(b, b.Select(b.LT(a, b.Const(1)), small, large), sign(b, x))
+}
+
+// large is where functions whose formulas overflow leave the argument to the Go twin; so they do with NaN.
+const large = 0x1p60
+
+// beyond reports |x| > limit or NaN, for a that is |x|.
+func beyond(b *builder, a f, limit float64) ir.M {
+	return b.GTI(b.Bits(a), b.ConstInt(int32(math.Float32bits(float32(limit)))))
+}
+
+// asinh |x| = log(1 + w) with w = |x| + x²/(1 + √(1+x²)).
+func asinh(b *builder, x f) f {
+	a := b.Abs(x)
+	b.Guard(beyond(b, a, large))
+	z := b.Mul(a, a)
+	one := b.Const(1)
+	w := b.Add(a, b.Div(z, b.Add(b.Sqrt(b.Add(z, one)), one)))
+	return flip(b, log1p(b, w), sign(b, x))
+}
+
+// acosh x = log(1 + w) with w = (x−1) + √((x−1)(x+1)).
+func acosh(b *builder, x f) f {
+	one := b.Bits(b.Const(1))
+	b.Guard(b.Or(b.GTI(one, b.Bits(x)), beyond(b, x, large)))
+	t := b.Sub(x, b.Const(1))
+	return log1p(b, b.Add(t, b.Sqrt(b.MulAdd(t, t, b.Add(t, t)))))
+}
+
+// atanh |x| = ½·log(1 + w) with w = 2|x|/(1−|x|).
+func atanh(b *builder, x f) f {
+	a := b.Abs(x)
+	b.Guard(beyond(b, a, 1-0x1p-24))
+	w := b.Div(b.Add(a, a), b.Sub(b.Const(1), a))
+	return flip(b, b.Mul(log1p(b, w), b.Const(0.5)), sign(b, x))
+}

@@ -1,0 +1,130 @@
+package kernels
+
+import (
+	"math"
+
+	"github.com/wavelane/wavelane/simd/internal/asmgen/ir"
+)
+
+var trigonometrics = []*ir.Kernel{
+	unary("Sin", "float32(math.Sin(float64(x[i])))", 1, sin, "Within 1.8 ULP."),
+	unary("Cos", "float32(math.Cos(float64(x[i])))", 1, cos, "Within 1.8 ULP."),
+	unary("Tan", "float32(math.Tan(float64(x[i])))", 1, tan, "Within 1.8 ULP."),
+	unary("Asin", "float32(math.Asin(float64(x[i])))", 1, asin, "Within 1.8 ULP."),
+	unary("Acos", "float32(math.Acos(float64(x[i])))", 1, acos, "Within 1.8 ULP."),
+	unary("Atan", "float32(math.Atan(float64(x[i])))", 1, atan, "Within 1.8 ULP."),
+}
+
+// trigLimit is the largest argument of the trigonometric kernels. The reduction is right in all bits of float32 up to there;
+// larger ones are the twin's.
+const trigLimit = 0x1p14
+
+// piParts are π in parts; n times a part is exact for the n that occur up to trigLimit, but for the last.
+func piParts(b *builder) []float64 {
+	if b.Features.FMA { // which is exact by itself
+		const p1, p2 = 0x1.921fb6p+1, -0x1.777a5cp-24
+		return []float64{p1, p2, -0x1.ee59dap-49}
+	}
+	const bits = 10
+	rest := math.Pi
+	var p []float64
+	for range 4 {
+		p = append(p, truncated(rest, bits))
+		rest -= p[len(p)-1]
+	}
+	return append(p, rest+1.2246467991473532e-16) // π − float64(π)
+}
+
+// piReduce is x − n·unit·π.
+func piReduce(b *builder, x, n f, unit float64) f {
+	for _, p := range piParts(b) {
+		x = b.NegMulAdd(n, b.Const(unit*p), x)
+	}
+	return x
+}
+
+// sinPoly is (sin r − r)/r³ of r² for |r| ≤ π/2; sin r is then right within 2⁻²⁷.
+var sinPoly = []float64{-0x1.55554cp-3, 0x1.110edap-7, -0x1.9f70eep-13, 0x1.5dc8c4p-19}
+
+func sinReduced(b *builder, r f) f {
+	z := b.Mul(r, r)
+	return b.MulAdd(b.Mul(r, z), b.Poly(z, sinPoly...), r)
+}
+
+// sin x = (−1)ⁿ·sin(x − nπ).
+func sin(b *builder, x f) f {
+	b.Guard(beyond(b, b.Abs(x), trigLimit))
+	t := b.MulAdd(x, b.Const(1/math.Pi), b.Const(magic))
+	y := sinReduced(b, piReduce(b, x, b.Sub(t, b.Const(magic)), 1))
+	return flip(b, b.Select(b.EQ(x, b.Const(0)), x, y), b.Shl(b.Bits(t), 31))
+}
+
+// cos x = −(−1)ⁿ·sin(x − (n+½)π).
+func cos(b *builder, x f) f {
+	a := b.Abs(x)
+	b.Guard(beyond(b, a, trigLimit))
+	t := b.Add(b.MulAdd(a, b.Const(1/math.Pi), b.Const(-0.5)), b.Const(magic+1))
+	y := sinReduced(b, piReduce(b, a, b.Sub(t, b.Const(magic+0.5)), 1))
+	return flip(b, y, b.Shl(b.Bits(t), 31))
+}
+
+// tan x is tan r or, for odd n, −1/tan r, with r = x − n·π/2.
+func tan(b *builder, x f) f {
+	b.Guard(beyond(b, b.Abs(x), trigLimit))
+	t := b.MulAdd(x, b.Const(2/math.Pi), b.Const(magic))
+	r := piReduce(b, x, b.Sub(t, b.Const(magic)), 0.5)
+	z := b.Mul(r, r)
+	y := b.MulAdd(b.Mul(r, z), b.Poly(z, tanPoly...), r)
+	odd := b.EQI(b.AndI(b.Bits(t), b.ConstInt(1)), b.ConstInt(1))
+	y = b.Div(b.Select(odd, b.Const(-1), y), b.Select(odd, y, b.Const(1)))
+	return b.Select(b.EQ(x, b.Const(0)), x, y)
+}
+
+// tanPoly is (tan r − r)/r³ of r² for |r| ≤ π/4; tan r is then right within 2⁻²⁹.
+var tanPoly = []float64{
+	0x1.555560p-2, 0x1.110d9ep-3, 0x1.bad9c2p-5, 0x1.5cc0d4p-6, 0x1.62cb2ep-7, 0x1.9c138cp-14, 0x1.1e91aap-8,
+}
+
+// asinPoly is (asin r − r)/r³ of r² for |r| ≤ ½; asin r is then right within 2⁻²⁷.
+var asinPoly = []float64{0x1.5555c8p-3, 0x1.330204p-4, 0x1.747bb8p-5, 0x1.8c3e46p-6, 0x1.595c74p-5}
+
+// asinParts returns p, which is asin a up to ½ and asin √((1−a)/2) above, as the mask tells.
+func asinParts(b *builder, a f) (p f, above ir.M) {
+	half := b.Const(0.5)
+	above = b.LT(half, a)
+	z := b.Select(above, b.Mul(b.Sub(b.Const(1), a), half), b.Mul(a, a))
+	s := b.Select(above, b.Sqrt(z), a)
+	return b.MulAdd(b.Mul(s, z), b.Poly(z, asinPoly...), s), above
+}
+
+// asin a = π/2 − 2·asin √((1−a)/2).
+func asin(b *builder, x f) f {
+	p, above := asinParts(b, b.Abs(x))
+	return flip(b, b.Select(above, b.NegMulAdd(p, b.Const(2), b.Const(math.Pi/2)), p), sign(b, x))
+}
+
+// acos x is 2·asin √((1−x)/2) above ½, π minus that of −x below −½, and π/2 − asin x between.
+func acos(b *builder, x f) f {
+	p, above := asinParts(b, b.Abs(x))
+	negative := b.LT(x, b.Const(0))
+	p2 := b.Add(p, p)
+	outer := b.Select(negative, b.Sub(b.Const(math.Pi), p2), p2)
+	// π/2 in two parts; asin is odd.
+	inner := b.Sub(b.Const(math.Pi/2), b.Sub(flip(b, p, sign(b, x)), b.Const(math.Pi/2-rounded32(math.Pi/2))))
+	return b.Select(above, outer, inner)
+}
+
+// atanPoly is (atan r − r)/r³ of r² for |r| ≤ 1; atan r is then right within 2⁻²⁸.
+var atanPoly = []float64{
+	-0x1.55553ep-2, 0x1.9991e4p-3, -0x1.242086p-3, 0x1.c08c50p-4, -0x1.580930p-4, 0x1.da2aa0p-5, -0x1.fd8004p-6,
+	0x1.6427e0p-7, -0x1.d3614ep-10,
+}
+
+// atan a = π/2 − atan 1/a.
+func atan(b *builder, x f) f {
+	a, one := b.Abs(x), b.Const(1)
+	r := b.Div(b.MinNaN(a, one), b.MaxNaN(a, one))
+	z := b.Mul(r, r)
+	p := b.MulAdd(b.Mul(r, z), b.Poly(z, atanPoly...), r)
+	return flip(b, b.Select(b.LT(one, a), b.Sub(b.Const(math.Pi/2), p), p), sign(b, x))
+}

@@ -7,6 +7,7 @@ package arm64
 import (
 	"fmt"
 	"go/format"
+	"maps"
 	"strings"
 
 	"github.com/wavelane/wavelane/simd/internal/asmgen/ir"
@@ -22,7 +23,14 @@ const (
 )
 
 // Files gives the generated files by their paths in simd/internal.
-func Files() (map[string][]byte, error) { return Translate(kernels.All) }
+func Files() (map[string][]byte, error) {
+	files, err := Translate(kernels.All)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(files, gemmFiles())
+	return files, nil
+}
 
 // Translate gives the files of package kernels.
 func Translate(ks []*ir.Kernel) (map[string][]byte, error) {

@@ -83,11 +83,15 @@ var instructions = map[string]instruction{
 	"dup":     {0x4e040400, dn, "v%d.4s, v%d.s[0]"},
 	"zero":    {0x4f000400, dOnly, "v%d.4s, #0x0"},
 
+	"zip1": {0x4e803800, dnm, floats3}, // lanes 0 and 1 of n and m by turns
+	"zip2": {0x4e807800, dnm, floats3}, // lanes 2 and 3
+
 	"fmla.e": {0x4f801000, element, "v%d.4s, v%d.4s, v%d.s[%d]"},
+	"fmul.e": {0x4f809000, element, "v%d.4s, v%d.4s, v%d.s[%d]"},
 }
 
 // mnemonics are those that differ from their names in the table.
-var mnemonics = map[string]string{"faddp.s": "faddp", "zero": "movi", "fmla.e": "fmla"}
+var mnemonics = map[string]string{"faddp.s": "faddp", "zero": "movi", "fmla.e": "fmla", "fmul.e": "fmul"}
 
 // encode gives an instruction's word and its text in GNU syntax. Operands are those of its shape: register numbers, then the
 // immediate.

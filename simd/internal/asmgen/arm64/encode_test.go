@@ -66,3 +66,10 @@ func checkWords(t *testing.T, files map[string][]byte) {
 	}
 	require.NotZero(t, n)
 }
+
+func TestFiles(t *testing.T) {
+	files, err := Files()
+	require.NoError(t, err)
+	require.Len(t, files, 3)
+	checkWords(t, files)
+}

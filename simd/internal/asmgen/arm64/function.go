@@ -29,13 +29,13 @@ type function struct {
 
 // arguments are the offsets in the argument frame.
 type arguments struct {
-	lanes, y      int // -1: not there
-	inputs        []int
-	n             int
-	params        []int
-	done          int
-	accs          []int
-	size, results int
+	lanes, y int // -1: not there
+	inputs   []int
+	n        int
+	params   []int
+	done     int
+	accs     []int
+	size     int
 }
 
 func unmerged(b *ir.Body) bool {
@@ -59,8 +59,9 @@ func layout(k *ir.Kernel, b *ir.Body) arguments {
 	for range k.Params {
 		a.params = append(a.params, float())
 	}
-	a.size = (a.size + 7) &^ 7
-	a.results = a.size
+	if b.Guard != nil || len(b.Accumulators) > 0 && !unmerged(b) { // results begin at a word
+		a.size = (a.size + 7) &^ 7
+	}
 	if b.Guard != nil {
 		a.done = word()
 	}

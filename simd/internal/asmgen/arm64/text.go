@@ -54,23 +54,27 @@ func (m *memory) move(t *text, load bool, k int, regs ...int) {
 		suffix, at = ".P", m.step
 	}
 	m.touched = true
-	address := fmt.Sprintf("%d(R%d)", at, m.reg)
+	moveVectors(t, load, suffix, m.reg, at, regs...)
+}
+
+// moveVectors loads or stores one or two vectors. With the suffix .P the pointer moves on by the offset.
+func moveVectors(t *text, load bool, suffix string, pointer, offset int, regs ...int) {
 	op, vectors := "FMOVQ", fmt.Sprintf("F%d", regs[0])
-	switch len(regs) {
-	case 1:
-	case 2:
-		vectors = fmt.Sprintf("(F%d, F%d)", regs[0], regs[1])
-		op = "FSTPQ"
-		if load {
-			op = "FLDPQ"
-		}
-	default:
+	switch {
+	case len(regs) > 2:
 		panic("more than two registers")
+	case len(regs) == 2 && load:
+		op = "FLDPQ"
+	case len(regs) == 2:
+		op = "FSTPQ"
+	}
+	if len(regs) == 2 {
+		vectors = fmt.Sprintf("(F%d, F%d)", regs[0], regs[1])
 	}
 	if load {
-		t.ins("%s%s %s, %s", op, suffix, address, vectors)
+		t.ins("%s%s %d(R%d), %s", op, suffix, offset, pointer, vectors)
 	} else {
-		t.ins("%s%s %s, %s", op, suffix, vectors, address)
+		t.ins("%s%s %s, %d(R%d)", op, suffix, vectors, offset, pointer)
 	}
 }
 

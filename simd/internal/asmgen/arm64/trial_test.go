@@ -54,9 +54,9 @@ func TestExecution(t *testing.T) {
 
 	args := []string{"test", "-count=1", "-overlay=" + filepath.Join(dir, "overlay.json")}
 	if runtime.GOARCH != "arm64" {
-		qemu, err := exec.LookPath("qemu-aarch64-static")
+		qemu, err := exec.LookPath("qemu-aarch64")
 		if err != nil {
-			qemu, err = exec.LookPath("qemu-aarch64")
+			qemu, err = exec.LookPath("qemu-aarch64-static")
 		}
 		require.NoError(t, err, "scripts/setup test installs it")
 		args = append(args, "-exec="+qemu)

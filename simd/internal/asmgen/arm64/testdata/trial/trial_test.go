@@ -23,6 +23,7 @@ func lengths(r *rand.Rand) []int {
 	for range 6 {
 		ns = append(ns, 36+r.IntN(100))
 	}
+	ns = append(ns, 256+r.IntN(300))
 	return ns
 }
 

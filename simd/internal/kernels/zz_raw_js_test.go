@@ -6,6 +6,69 @@ import "unsafe"
 
 // stops are the guarded kernels of the active tier without what their twins add.
 var stops = map[string]func(c *call) (done int){
+	"Log": func(c *call) (done int) {
+		switch active {
+		case SIMD128:
+			done = logSIMD128(unsafe.SliceData(c.y), unsafe.SliceData(c.in[0]), len(c.in[0]))
+		}
+		return done
+	},
+	"Log2": func(c *call) (done int) {
+		switch active {
+		case SIMD128:
+			done = log2SIMD128(unsafe.SliceData(c.y), unsafe.SliceData(c.in[0]), len(c.in[0]))
+		}
+		return done
+	},
+	"Log10": func(c *call) (done int) {
+		switch active {
+		case SIMD128:
+			done = log10SIMD128(unsafe.SliceData(c.y), unsafe.SliceData(c.in[0]), len(c.in[0]))
+		}
+		return done
+	},
+	"Sin": func(c *call) (done int) {
+		switch active {
+		case SIMD128:
+			done = sinSIMD128(unsafe.SliceData(c.y), unsafe.SliceData(c.in[0]), len(c.in[0]))
+		}
+		return done
+	},
+	"Cos": func(c *call) (done int) {
+		switch active {
+		case SIMD128:
+			done = cosSIMD128(unsafe.SliceData(c.y), unsafe.SliceData(c.in[0]), len(c.in[0]))
+		}
+		return done
+	},
+	"Tan": func(c *call) (done int) {
+		switch active {
+		case SIMD128:
+			done = tanSIMD128(unsafe.SliceData(c.y), unsafe.SliceData(c.in[0]), len(c.in[0]))
+		}
+		return done
+	},
+	"Asinh": func(c *call) (done int) {
+		switch active {
+		case SIMD128:
+			done = asinhSIMD128(unsafe.SliceData(c.y), unsafe.SliceData(c.in[0]), len(c.in[0]))
+		}
+		return done
+	},
+	"Acosh": func(c *call) (done int) {
+		switch active {
+		case SIMD128:
+			done = acoshSIMD128(unsafe.SliceData(c.y), unsafe.SliceData(c.in[0]), len(c.in[0]))
+		}
+		return done
+	},
+	"Atanh": func(c *call) (done int) {
+		switch active {
+		case SIMD128:
+			done = atanhSIMD128(unsafe.SliceData(c.y), unsafe.SliceData(c.in[0]), len(c.in[0]))
+		}
+		return done
+	},
 	"Find": func(c *call) (done int) {
 		switch active {
 		case SIMD128:

@@ -36,22 +36,46 @@ const (
 	expOp         = 27
 	expSubOp      = 28
 	sumExpSubOp   = 29
-	sumOp         = 30
-	sumAbsOp      = 31
-	sumSquaresOp  = 32
-	dotOp         = 33
-	sumSqDiffOp   = 34
-	sumProdDiffOp = 35
-	maxOp         = 36
-	minOp         = 37
-	maxAbsOp      = 38
-	sumKahanOp    = 39
-	findOp        = 40
-	findNaNOp     = 41
-	normalizeOp   = 42
-	normAffineOp  = 43
-	normScaleOp   = 44
-	opBlock       = 45
+	expm1Op       = 30
+	logOp         = 31
+	log2Op        = 32
+	log10Op       = 33
+	sinOp         = 34
+	cosOp         = 35
+	tanOp         = 36
+	asinOp        = 37
+	acosOp        = 38
+	atanOp        = 39
+	tanhOp        = 40
+	sinhOp        = 41
+	coshOp        = 42
+	asinhOp       = 43
+	acoshOp       = 44
+	atanhOp       = 45
+	sigmoidOp     = 46
+	swishOp       = 47
+	geluOp        = 48
+	softplusOp    = 49
+	eluOp         = 50
+	seluOp        = 51
+	sumOp         = 52
+	sumAbsOp      = 53
+	sumSquaresOp  = 54
+	dotOp         = 55
+	sumSqDiffOp   = 56
+	sumProdDiffOp = 57
+	maxOp         = 58
+	minOp         = 59
+	maxAbsOp      = 60
+	sumKahanOp    = 61
+	findOp        = 62
+	findNaNOp     = 63
+	normalizeOp   = 64
+	normAffineOp  = 65
+	normScaleOp   = 66
+	opBlock       = 67
+	opTile        = 68
+	opPack        = 69
 )
 
 func addSIMD128(y, a, b *float32, n int) {
@@ -317,6 +341,192 @@ func sumExpSubSIMD128(x *float32, n int, m float32) (r0 float32) {
 	r0 = box.results[0]
 	closeBox()
 	return
+}
+
+func expm1SIMD128(y, x *float32, n int) {
+	openBox(expm1Op, n)
+	box.pointers[0] = unsafe.Pointer(y)
+	box.pointers[1] = unsafe.Pointer(x)
+	runBox()
+	closeBox()
+}
+
+func logSIMD128(y, x *float32, n int) (done int) {
+	openBox(logOp, n)
+	box.pointers[0] = unsafe.Pointer(y)
+	box.pointers[1] = unsafe.Pointer(x)
+	done = runBox()
+	closeBox()
+	return
+}
+
+func log2SIMD128(y, x *float32, n int) (done int) {
+	openBox(log2Op, n)
+	box.pointers[0] = unsafe.Pointer(y)
+	box.pointers[1] = unsafe.Pointer(x)
+	done = runBox()
+	closeBox()
+	return
+}
+
+func log10SIMD128(y, x *float32, n int) (done int) {
+	openBox(log10Op, n)
+	box.pointers[0] = unsafe.Pointer(y)
+	box.pointers[1] = unsafe.Pointer(x)
+	done = runBox()
+	closeBox()
+	return
+}
+
+func sinSIMD128(y, x *float32, n int) (done int) {
+	openBox(sinOp, n)
+	box.pointers[0] = unsafe.Pointer(y)
+	box.pointers[1] = unsafe.Pointer(x)
+	done = runBox()
+	closeBox()
+	return
+}
+
+func cosSIMD128(y, x *float32, n int) (done int) {
+	openBox(cosOp, n)
+	box.pointers[0] = unsafe.Pointer(y)
+	box.pointers[1] = unsafe.Pointer(x)
+	done = runBox()
+	closeBox()
+	return
+}
+
+func tanSIMD128(y, x *float32, n int) (done int) {
+	openBox(tanOp, n)
+	box.pointers[0] = unsafe.Pointer(y)
+	box.pointers[1] = unsafe.Pointer(x)
+	done = runBox()
+	closeBox()
+	return
+}
+
+func asinSIMD128(y, x *float32, n int) {
+	openBox(asinOp, n)
+	box.pointers[0] = unsafe.Pointer(y)
+	box.pointers[1] = unsafe.Pointer(x)
+	runBox()
+	closeBox()
+}
+
+func acosSIMD128(y, x *float32, n int) {
+	openBox(acosOp, n)
+	box.pointers[0] = unsafe.Pointer(y)
+	box.pointers[1] = unsafe.Pointer(x)
+	runBox()
+	closeBox()
+}
+
+func atanSIMD128(y, x *float32, n int) {
+	openBox(atanOp, n)
+	box.pointers[0] = unsafe.Pointer(y)
+	box.pointers[1] = unsafe.Pointer(x)
+	runBox()
+	closeBox()
+}
+
+func tanhSIMD128(y, x *float32, n int) {
+	openBox(tanhOp, n)
+	box.pointers[0] = unsafe.Pointer(y)
+	box.pointers[1] = unsafe.Pointer(x)
+	runBox()
+	closeBox()
+}
+
+func sinhSIMD128(y, x *float32, n int) {
+	openBox(sinhOp, n)
+	box.pointers[0] = unsafe.Pointer(y)
+	box.pointers[1] = unsafe.Pointer(x)
+	runBox()
+	closeBox()
+}
+
+func coshSIMD128(y, x *float32, n int) {
+	openBox(coshOp, n)
+	box.pointers[0] = unsafe.Pointer(y)
+	box.pointers[1] = unsafe.Pointer(x)
+	runBox()
+	closeBox()
+}
+
+func asinhSIMD128(y, x *float32, n int) (done int) {
+	openBox(asinhOp, n)
+	box.pointers[0] = unsafe.Pointer(y)
+	box.pointers[1] = unsafe.Pointer(x)
+	done = runBox()
+	closeBox()
+	return
+}
+
+func acoshSIMD128(y, x *float32, n int) (done int) {
+	openBox(acoshOp, n)
+	box.pointers[0] = unsafe.Pointer(y)
+	box.pointers[1] = unsafe.Pointer(x)
+	done = runBox()
+	closeBox()
+	return
+}
+
+func atanhSIMD128(y, x *float32, n int) (done int) {
+	openBox(atanhOp, n)
+	box.pointers[0] = unsafe.Pointer(y)
+	box.pointers[1] = unsafe.Pointer(x)
+	done = runBox()
+	closeBox()
+	return
+}
+
+func sigmoidSIMD128(y, x *float32, n int) {
+	openBox(sigmoidOp, n)
+	box.pointers[0] = unsafe.Pointer(y)
+	box.pointers[1] = unsafe.Pointer(x)
+	runBox()
+	closeBox()
+}
+
+func swishSIMD128(y, x *float32, n int) {
+	openBox(swishOp, n)
+	box.pointers[0] = unsafe.Pointer(y)
+	box.pointers[1] = unsafe.Pointer(x)
+	runBox()
+	closeBox()
+}
+
+func geluSIMD128(y, x *float32, n int) {
+	openBox(geluOp, n)
+	box.pointers[0] = unsafe.Pointer(y)
+	box.pointers[1] = unsafe.Pointer(x)
+	runBox()
+	closeBox()
+}
+
+func softplusSIMD128(y, x *float32, n int) {
+	openBox(softplusOp, n)
+	box.pointers[0] = unsafe.Pointer(y)
+	box.pointers[1] = unsafe.Pointer(x)
+	runBox()
+	closeBox()
+}
+
+func eluSIMD128(y, x *float32, n int, alpha float32) {
+	openBox(eluOp, n)
+	box.pointers[0] = unsafe.Pointer(y)
+	box.pointers[1] = unsafe.Pointer(x)
+	box.params[0] = alpha
+	runBox()
+	closeBox()
+}
+
+func seluSIMD128(y, x *float32, n int) {
+	openBox(seluOp, n)
+	box.pointers[0] = unsafe.Pointer(y)
+	box.pointers[1] = unsafe.Pointer(x)
+	runBox()
+	closeBox()
 }
 
 func sumSIMD128(x *float32, n int) (r0 float32) {

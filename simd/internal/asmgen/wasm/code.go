@@ -53,6 +53,7 @@ const (
 	vLoad32Splat = 0x09
 	vStore       = 0x0b
 	vConst       = 0x0c
+	i8x16Shuffle = 0x0d
 	i32x4Splat   = 0x11
 	f32x4Splat   = 0x13
 	f32x4Extract = 0x1f
@@ -171,6 +172,14 @@ func (a *assembler) vmemory(op, offset int) {
 func (a *assembler) laneMemory(op, offset, lane int) {
 	a.vmemory(op, offset)
 	a.op(byte(lane))
+}
+
+// shuffle takes lanes of 32 bits out of two vectors; those of the second are from 4 on.
+func (a *assembler) shuffle(from ...int) {
+	a.simd(i8x16Shuffle)
+	for _, lane := range from {
+		a.op(byte(4*lane), byte(4*lane+1), byte(4*lane+2), byte(4*lane+3))
+	}
 }
 
 func (a *assembler) extract(lane int) {

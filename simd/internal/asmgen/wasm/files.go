@@ -31,7 +31,10 @@ func stubs(list []*ir.Kernel) []byte {
 	for i, k := range list {
 		fmt.Fprintf(&w, "%s = %d\n", k.Func("Op"), i)
 	}
-	fmt.Fprintf(&w, "%s = %d\n)\n", blockOp, len(list))
+	for i, name := range operationNames {
+		fmt.Fprintf(&w, "%s = %d\n", name, len(list)+i)
+	}
+	w.WriteString(")\n")
 	for _, k := range list {
 		stub(&w, k)
 	}

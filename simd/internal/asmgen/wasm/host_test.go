@@ -92,7 +92,7 @@ func (m *machine) fill() {
 }
 
 // call runs an operation on operands at addresses, and returns the number of elements done.
-func (m *machine) call(op, n int, pointers []int, params []float32) int {
+func (m *machine) call(op, n int, pointers []int, params []float32, words ...int) int {
 	m.put(boxAt+boxOp, uint32(op))
 	m.put(boxAt+boxN, uint32(n))
 	for i, p := range pointers {
@@ -100,6 +100,9 @@ func (m *machine) call(op, n int, pointers []int, params []float32) int {
 	}
 	for i, p := range params {
 		m.put(boxAt+boxParams+4*i, math.Float32bits(p))
+	}
+	for i, w := range words {
+		m.put(boxAt+boxWords+4*i, uint32(w))
 	}
 	done, err := m.run.Call(context.Background())
 	require.NoError(m.t, err)
@@ -259,7 +262,7 @@ func check(t *testing.T, m *machine, r *rand.Rand, op int, k *ir.Kernel, n int) 
 			requireSame(t, want.store[:done], m.read(y, done), "%s of %d, last operand %d", k.Name, n, last)
 			copy(before[y:y+4*done], m.slice(y, 4*done))
 		}
-		const box = boxAt + boxResults + 4*maxResults
+		const box = boxAt + boxSize
 		require.Equal(t, before[box:], m.slice(box, len(before)-box), "%s of %d writes elsewhere", k.Name, n)
 	}
 }

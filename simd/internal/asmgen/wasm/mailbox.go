@@ -8,6 +8,7 @@ package wasm
 //		pointers [5]unsafe.Pointer // lanes, y, inputs: those that the kernel has
 //		params   [4]float32
 //		results  [4]float32        // merged accumulators
+//		words    [8]uint32         // dimensions and strides, of matrix products
 //	}
 //
 // Addresses are of 32 bits, the lower half of a Go pointer.
@@ -17,8 +18,11 @@ const (
 	boxPointers = 8
 	boxParams   = boxPointers + 8*maxPointers
 	boxResults  = boxParams + 4*maxParams
+	boxWords    = boxResults + 4*maxResults
+	boxSize     = boxWords + 4*maxWords
 
 	maxPointers = 5
 	maxParams   = 4
 	maxResults  = 4
+	maxWords    = 8
 )

@@ -15,10 +15,11 @@ const (
 const (
 	globalBox = 0 // address of the mailbox
 
-	typeRun   = 0 // () → i32
-	typeLoad  = 1 // (i32, i32) → v128
-	typeStore = 2 // (i32, i32, v128)
-	typeTile  = 3 // see tileFunction
+	typeRun     = 0 // () → i32
+	typeLoad    = 1 // (i32, i32) → v128
+	typeStore   = 2 // (i32, i32, v128)
+	typePacked  = 3 // see packedTile
+	typeStrided = 4 // see stridedTile
 )
 
 // signature is the type of a function.

@@ -5,11 +5,20 @@
 // func addAVX2(y *float32, a *float32, b *float32, n int)
 // Requires: AVX
 TEXT ·addAVX2(SB), NOSPLIT, $0-32
-	MOVQ    y+0(FP), DI
-	MOVQ    a+8(FP), SI
-	MOVQ    b+16(FP), DX
-	MOVQ    n+24(FP), CX
-	XORL    AX, AX
+	MOVQ y+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), CX
+	XORL AX, AX
+	CMPQ CX, $0x00000100
+	JLT  loops
+	MOVQ DI, R8
+	NEGQ R8
+	SHRQ $0x02, R8
+	ANDQ $0x07, R8
+	JNE  masked
+
+loops:
 	LEAQ    -32(CX), R8
 	CMPQ    AX, R8
 	JGT     single
@@ -52,9 +61,11 @@ singleLoop:
 	JLE     singleLoop
 
 tail:
-	MOVQ       CX, R8
-	SUBQ       AX, R8
-	JLE        done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	LEAQ       constants<>+32(SB), R10
 	MOVQ       R8, R9
 	NEGQ       R9
@@ -64,6 +75,9 @@ tail:
 	VMASKMOVPS (DX)(AX*4), Y0, Y2
 	VADDPS     Y2, Y1, Y1
 	VMASKMOVPS Y1, Y0, (DI)(AX*4)
+	ADDQ       R8, AX
+	CMPQ       AX, CX
+	JLT        loops
 
 done:
 	VZEROUPPER
@@ -72,11 +86,20 @@ done:
 // func subAVX2(y *float32, a *float32, b *float32, n int)
 // Requires: AVX
 TEXT ·subAVX2(SB), NOSPLIT, $0-32
-	MOVQ    y+0(FP), DI
-	MOVQ    a+8(FP), SI
-	MOVQ    b+16(FP), DX
-	MOVQ    n+24(FP), CX
-	XORL    AX, AX
+	MOVQ y+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), CX
+	XORL AX, AX
+	CMPQ CX, $0x00000100
+	JLT  loops
+	MOVQ DI, R8
+	NEGQ R8
+	SHRQ $0x02, R8
+	ANDQ $0x07, R8
+	JNE  masked
+
+loops:
 	LEAQ    -32(CX), R8
 	CMPQ    AX, R8
 	JGT     single
@@ -119,9 +142,11 @@ singleLoop:
 	JLE     singleLoop
 
 tail:
-	MOVQ       CX, R8
-	SUBQ       AX, R8
-	JLE        done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	LEAQ       constants<>+32(SB), R10
 	MOVQ       R8, R9
 	NEGQ       R9
@@ -131,6 +156,9 @@ tail:
 	VMASKMOVPS (DX)(AX*4), Y0, Y2
 	VSUBPS     Y2, Y1, Y1
 	VMASKMOVPS Y1, Y0, (DI)(AX*4)
+	ADDQ       R8, AX
+	CMPQ       AX, CX
+	JLT        loops
 
 done:
 	VZEROUPPER
@@ -139,11 +167,20 @@ done:
 // func mulAVX2(y *float32, a *float32, b *float32, n int)
 // Requires: AVX
 TEXT ·mulAVX2(SB), NOSPLIT, $0-32
-	MOVQ    y+0(FP), DI
-	MOVQ    a+8(FP), SI
-	MOVQ    b+16(FP), DX
-	MOVQ    n+24(FP), CX
-	XORL    AX, AX
+	MOVQ y+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), CX
+	XORL AX, AX
+	CMPQ CX, $0x00000100
+	JLT  loops
+	MOVQ DI, R8
+	NEGQ R8
+	SHRQ $0x02, R8
+	ANDQ $0x07, R8
+	JNE  masked
+
+loops:
 	LEAQ    -32(CX), R8
 	CMPQ    AX, R8
 	JGT     single
@@ -186,9 +223,11 @@ singleLoop:
 	JLE     singleLoop
 
 tail:
-	MOVQ       CX, R8
-	SUBQ       AX, R8
-	JLE        done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	LEAQ       constants<>+32(SB), R10
 	MOVQ       R8, R9
 	NEGQ       R9
@@ -198,6 +237,9 @@ tail:
 	VMASKMOVPS (DX)(AX*4), Y0, Y2
 	VMULPS     Y2, Y1, Y1
 	VMASKMOVPS Y1, Y0, (DI)(AX*4)
+	ADDQ       R8, AX
+	CMPQ       AX, CX
+	JLT        loops
 
 done:
 	VZEROUPPER
@@ -206,11 +248,20 @@ done:
 // func divAVX2(y *float32, a *float32, b *float32, n int)
 // Requires: AVX
 TEXT ·divAVX2(SB), NOSPLIT, $0-32
-	MOVQ    y+0(FP), DI
-	MOVQ    a+8(FP), SI
-	MOVQ    b+16(FP), DX
-	MOVQ    n+24(FP), CX
-	XORL    AX, AX
+	MOVQ y+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), CX
+	XORL AX, AX
+	CMPQ CX, $0x00000100
+	JLT  loops
+	MOVQ DI, R8
+	NEGQ R8
+	SHRQ $0x02, R8
+	ANDQ $0x07, R8
+	JNE  masked
+
+loops:
 	LEAQ    -32(CX), R8
 	CMPQ    AX, R8
 	JGT     single
@@ -253,9 +304,11 @@ singleLoop:
 	JLE     singleLoop
 
 tail:
-	MOVQ       CX, R8
-	SUBQ       AX, R8
-	JLE        done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	LEAQ       constants<>+32(SB), R10
 	MOVQ       R8, R9
 	NEGQ       R9
@@ -265,6 +318,9 @@ tail:
 	VMASKMOVPS (DX)(AX*4), Y0, Y2
 	VDIVPS     Y2, Y1, Y1
 	VMASKMOVPS Y1, Y0, (DI)(AX*4)
+	ADDQ       R8, AX
+	CMPQ       AX, CX
+	JLT        loops
 
 done:
 	VZEROUPPER
@@ -273,11 +329,20 @@ done:
 // func maximumAVX2(y *float32, a *float32, b *float32, n int)
 // Requires: AVX
 TEXT ·maximumAVX2(SB), NOSPLIT, $0-32
-	MOVQ    y+0(FP), DI
-	MOVQ    a+8(FP), SI
-	MOVQ    b+16(FP), DX
-	MOVQ    n+24(FP), CX
-	XORL    AX, AX
+	MOVQ y+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), CX
+	XORL AX, AX
+	CMPQ CX, $0x00000100
+	JLT  loops
+	MOVQ DI, R8
+	NEGQ R8
+	SHRQ $0x02, R8
+	ANDQ $0x07, R8
+	JNE  masked
+
+loops:
 	LEAQ    -32(CX), R8
 	CMPQ    AX, R8
 	JGT     single
@@ -330,9 +395,11 @@ singleLoop:
 	JLE     singleLoop
 
 tail:
-	MOVQ       CX, R8
-	SUBQ       AX, R8
-	JLE        done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	LEAQ       constants<>+32(SB), R10
 	MOVQ       R8, R9
 	NEGQ       R9
@@ -344,6 +411,9 @@ tail:
 	VMAXPS     Y2, Y1, Y1
 	VORPS      Y3, Y1, Y1
 	VMASKMOVPS Y1, Y0, (DI)(AX*4)
+	ADDQ       R8, AX
+	CMPQ       AX, CX
+	JLT        loops
 
 done:
 	VZEROUPPER
@@ -352,11 +422,20 @@ done:
 // func minimumAVX2(y *float32, a *float32, b *float32, n int)
 // Requires: AVX
 TEXT ·minimumAVX2(SB), NOSPLIT, $0-32
-	MOVQ    y+0(FP), DI
-	MOVQ    a+8(FP), SI
-	MOVQ    b+16(FP), DX
-	MOVQ    n+24(FP), CX
-	XORL    AX, AX
+	MOVQ y+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), CX
+	XORL AX, AX
+	CMPQ CX, $0x00000100
+	JLT  loops
+	MOVQ DI, R8
+	NEGQ R8
+	SHRQ $0x02, R8
+	ANDQ $0x07, R8
+	JNE  masked
+
+loops:
 	LEAQ    -32(CX), R8
 	CMPQ    AX, R8
 	JGT     single
@@ -409,9 +488,11 @@ singleLoop:
 	JLE     singleLoop
 
 tail:
-	MOVQ       CX, R8
-	SUBQ       AX, R8
-	JLE        done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	LEAQ       constants<>+32(SB), R10
 	MOVQ       R8, R9
 	NEGQ       R9
@@ -423,6 +504,9 @@ tail:
 	VMINPS     Y2, Y1, Y1
 	VORPS      Y3, Y1, Y1
 	VMASKMOVPS Y1, Y0, (DI)(AX*4)
+	ADDQ       R8, AX
+	CMPQ       AX, CX
+	JLT        loops
 
 done:
 	VZEROUPPER
@@ -431,11 +515,20 @@ done:
 // func copySignAVX2(y *float32, a *float32, b *float32, n int)
 // Requires: AVX, AVX2
 TEXT ·copySignAVX2(SB), NOSPLIT, $0-32
-	MOVQ    y+0(FP), DI
-	MOVQ    a+8(FP), SI
-	MOVQ    b+16(FP), DX
-	MOVQ    n+24(FP), CX
-	XORL    AX, AX
+	MOVQ y+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), CX
+	XORL AX, AX
+	CMPQ CX, $0x00000100
+	JLT  loops
+	MOVQ DI, R8
+	NEGQ R8
+	SHRQ $0x02, R8
+	ANDQ $0x07, R8
+	JNE  masked
+
+loops:
 	LEAQ    -32(CX), R8
 	CMPQ    AX, R8
 	JGT     single
@@ -490,9 +583,11 @@ singleLoop:
 	JLE     singleLoop
 
 tail:
-	MOVQ       CX, R8
-	SUBQ       AX, R8
-	JLE        done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	LEAQ       constants<>+32(SB), R10
 	MOVQ       R8, R9
 	NEGQ       R9
@@ -504,6 +599,9 @@ tail:
 	VPAND      constants<>+96(SB), Y2, Y2
 	VORPS      Y2, Y1, Y1
 	VMASKMOVPS Y1, Y0, (DI)(AX*4)
+	ADDQ       R8, AX
+	CMPQ       AX, CX
+	JLT        loops
 
 done:
 	VZEROUPPER
@@ -517,10 +615,19 @@ TEXT ·addScalarAVX2(SB), NOSPLIT, $0-28
 	MOVQ         n+16(FP), CX
 	XORL         AX, AX
 	VBROADCASTSS s+24(FP), Y15
-	LEAQ         -32(CX), R8
-	CMPQ         AX, R8
-	JGT          single
-	PCALIGN      $0x20
+	CMPQ         CX, $0x00000100
+	JLT          loops
+	MOVQ         DI, R8
+	NEGQ         R8
+	SHRQ         $0x02, R8
+	ANDQ         $0x07, R8
+	JNE          masked
+
+loops:
+	LEAQ    -32(CX), R8
+	CMPQ    AX, R8
+	JGT     single
+	PCALIGN $0x20
 
 mainLoop:
 	VMOVUPS (SI)(AX*4), Y0
@@ -554,9 +661,11 @@ singleLoop:
 	JLE     singleLoop
 
 tail:
-	MOVQ       CX, R8
-	SUBQ       AX, R8
-	JLE        done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	LEAQ       constants<>+32(SB), R10
 	MOVQ       R8, R9
 	NEGQ       R9
@@ -565,6 +674,9 @@ tail:
 	VMASKMOVPS (SI)(AX*4), Y0, Y1
 	VADDPS     Y15, Y1, Y1
 	VMASKMOVPS Y1, Y0, (DI)(AX*4)
+	ADDQ       R8, AX
+	CMPQ       AX, CX
+	JLT        loops
 
 done:
 	VZEROUPPER
@@ -578,10 +690,19 @@ TEXT ·scaleAVX2(SB), NOSPLIT, $0-28
 	MOVQ         n+16(FP), CX
 	XORL         AX, AX
 	VBROADCASTSS f+24(FP), Y15
-	LEAQ         -32(CX), R8
-	CMPQ         AX, R8
-	JGT          single
-	PCALIGN      $0x20
+	CMPQ         CX, $0x00000100
+	JLT          loops
+	MOVQ         DI, R8
+	NEGQ         R8
+	SHRQ         $0x02, R8
+	ANDQ         $0x07, R8
+	JNE          masked
+
+loops:
+	LEAQ    -32(CX), R8
+	CMPQ    AX, R8
+	JGT     single
+	PCALIGN $0x20
 
 mainLoop:
 	VMOVUPS (SI)(AX*4), Y0
@@ -615,9 +736,11 @@ singleLoop:
 	JLE     singleLoop
 
 tail:
-	MOVQ       CX, R8
-	SUBQ       AX, R8
-	JLE        done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	LEAQ       constants<>+32(SB), R10
 	MOVQ       R8, R9
 	NEGQ       R9
@@ -626,6 +749,9 @@ tail:
 	VMASKMOVPS (SI)(AX*4), Y0, Y1
 	VMULPS     Y15, Y1, Y1
 	VMASKMOVPS Y1, Y0, (DI)(AX*4)
+	ADDQ       R8, AX
+	CMPQ       AX, CX
+	JLT        loops
 
 done:
 	VZEROUPPER
@@ -640,10 +766,19 @@ TEXT ·scaleAddAVX2(SB), NOSPLIT, $0-32
 	XORL         AX, AX
 	VBROADCASTSS f+24(FP), Y15
 	VBROADCASTSS s+28(FP), Y14
-	LEAQ         -32(CX), R8
-	CMPQ         AX, R8
-	JGT          single
-	PCALIGN      $0x20
+	CMPQ         CX, $0x00000100
+	JLT          loops
+	MOVQ         DI, R8
+	NEGQ         R8
+	SHRQ         $0x02, R8
+	ANDQ         $0x07, R8
+	JNE          masked
+
+loops:
+	LEAQ    -32(CX), R8
+	CMPQ    AX, R8
+	JGT     single
+	PCALIGN $0x20
 
 mainLoop:
 	VMOVUPS     (SI)(AX*4), Y0
@@ -677,9 +812,11 @@ singleLoop:
 	JLE         singleLoop
 
 tail:
-	MOVQ        CX, R8
-	SUBQ        AX, R8
-	JLE         done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	LEAQ        constants<>+32(SB), R10
 	MOVQ        R8, R9
 	NEGQ        R9
@@ -688,6 +825,9 @@ tail:
 	VMASKMOVPS  (SI)(AX*4), Y0, Y1
 	VFMADD213PS Y14, Y15, Y1
 	VMASKMOVPS  Y1, Y0, (DI)(AX*4)
+	ADDQ        R8, AX
+	CMPQ        AX, CX
+	JLT         loops
 
 done:
 	VZEROUPPER
@@ -702,10 +842,19 @@ TEXT ·axpyAVX2(SB), NOSPLIT, $0-36
 	MOVQ         n+24(FP), CX
 	XORL         AX, AX
 	VBROADCASTSS f+32(FP), Y15
-	LEAQ         -32(CX), R8
-	CMPQ         AX, R8
-	JGT          single
-	PCALIGN      $0x20
+	CMPQ         CX, $0x00000100
+	JLT          loops
+	MOVQ         DI, R8
+	NEGQ         R8
+	SHRQ         $0x02, R8
+	ANDQ         $0x07, R8
+	JNE          masked
+
+loops:
+	LEAQ    -32(CX), R8
+	CMPQ    AX, R8
+	JGT     single
+	PCALIGN $0x20
 
 mainLoop:
 	VMOVUPS     (DX)(AX*4), Y0
@@ -744,9 +893,11 @@ singleLoop:
 	JLE         singleLoop
 
 tail:
-	MOVQ        CX, R8
-	SUBQ        AX, R8
-	JLE         done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	LEAQ        constants<>+32(SB), R10
 	MOVQ        R8, R9
 	NEGQ        R9
@@ -756,6 +907,9 @@ tail:
 	VMASKMOVPS  (SI)(AX*4), Y0, Y2
 	VFMADD231PS Y15, Y1, Y2
 	VMASKMOVPS  Y2, Y0, (DI)(AX*4)
+	ADDQ        R8, AX
+	CMPQ        AX, CX
+	JLT         loops
 
 done:
 	VZEROUPPER
@@ -764,12 +918,21 @@ done:
 // func mulAddAVX2(y *float32, a *float32, b *float32, c *float32, n int)
 // Requires: AVX, FMA3
 TEXT ·mulAddAVX2(SB), NOSPLIT, $0-40
-	MOVQ    y+0(FP), DI
-	MOVQ    a+8(FP), SI
-	MOVQ    b+16(FP), DX
-	MOVQ    c+24(FP), BX
-	MOVQ    n+32(FP), CX
-	XORL    AX, AX
+	MOVQ y+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ c+24(FP), BX
+	MOVQ n+32(FP), CX
+	XORL AX, AX
+	CMPQ CX, $0x00000100
+	JLT  loops
+	MOVQ DI, R8
+	NEGQ R8
+	SHRQ $0x02, R8
+	ANDQ $0x07, R8
+	JNE  masked
+
+loops:
 	LEAQ    -32(CX), R8
 	CMPQ    AX, R8
 	JGT     single
@@ -817,9 +980,11 @@ singleLoop:
 	JLE         singleLoop
 
 tail:
-	MOVQ        CX, R8
-	SUBQ        AX, R8
-	JLE         done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	LEAQ        constants<>+32(SB), R10
 	MOVQ        R8, R9
 	NEGQ        R9
@@ -830,6 +995,9 @@ tail:
 	VMASKMOVPS  (BX)(AX*4), Y0, Y3
 	VFMADD231PS Y2, Y1, Y3
 	VMASKMOVPS  Y3, Y0, (DI)(AX*4)
+	ADDQ        R8, AX
+	CMPQ        AX, CX
+	JLT         loops
 
 done:
 	VZEROUPPER
@@ -838,12 +1006,21 @@ done:
 // func lerpAVX2(y *float32, a *float32, b *float32, t *float32, n int)
 // Requires: AVX, FMA3
 TEXT ·lerpAVX2(SB), NOSPLIT, $0-40
-	MOVQ    y+0(FP), DI
-	MOVQ    a+8(FP), SI
-	MOVQ    b+16(FP), DX
-	MOVQ    t+24(FP), BX
-	MOVQ    n+32(FP), CX
-	XORL    AX, AX
+	MOVQ y+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ t+24(FP), BX
+	MOVQ n+32(FP), CX
+	XORL AX, AX
+	CMPQ CX, $0x00000100
+	JLT  loops
+	MOVQ DI, R8
+	NEGQ R8
+	SHRQ $0x02, R8
+	ANDQ $0x07, R8
+	JNE  masked
+
+loops:
 	LEAQ    -32(CX), R8
 	CMPQ    AX, R8
 	JGT     single
@@ -896,9 +1073,11 @@ singleLoop:
 	JLE         singleLoop
 
 tail:
-	MOVQ        CX, R8
-	SUBQ        AX, R8
-	JLE         done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	LEAQ        constants<>+32(SB), R10
 	MOVQ        R8, R9
 	NEGQ        R9
@@ -910,6 +1089,9 @@ tail:
 	VMASKMOVPS  (BX)(AX*4), Y0, Y3
 	VFMADD231PS Y1, Y3, Y2
 	VMASKMOVPS  Y2, Y0, (DI)(AX*4)
+	ADDQ        R8, AX
+	CMPQ        AX, CX
+	JLT         loops
 
 done:
 	VZEROUPPER
@@ -918,10 +1100,19 @@ done:
 // func negAVX2(y *float32, x *float32, n int)
 // Requires: AVX
 TEXT ·negAVX2(SB), NOSPLIT, $0-24
-	MOVQ    y+0(FP), DI
-	MOVQ    x+8(FP), SI
-	MOVQ    n+16(FP), CX
-	XORL    AX, AX
+	MOVQ y+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ n+16(FP), CX
+	XORL AX, AX
+	CMPQ CX, $0x00000100
+	JLT  loops
+	MOVQ DI, R8
+	NEGQ R8
+	SHRQ $0x02, R8
+	ANDQ $0x07, R8
+	JNE  masked
+
+loops:
 	LEAQ    -32(CX), R8
 	CMPQ    AX, R8
 	JGT     single
@@ -960,9 +1151,11 @@ singleLoop:
 	JLE     singleLoop
 
 tail:
-	MOVQ       CX, R8
-	SUBQ       AX, R8
-	JLE        done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	LEAQ       constants<>+32(SB), R10
 	MOVQ       R8, R9
 	NEGQ       R9
@@ -971,6 +1164,9 @@ tail:
 	VMASKMOVPS (SI)(AX*4), Y0, Y1
 	VXORPS     constants<>+96(SB), Y1, Y1
 	VMASKMOVPS Y1, Y0, (DI)(AX*4)
+	ADDQ       R8, AX
+	CMPQ       AX, CX
+	JLT        loops
 
 done:
 	VZEROUPPER
@@ -979,10 +1175,19 @@ done:
 // func absAVX2(y *float32, x *float32, n int)
 // Requires: AVX
 TEXT ·absAVX2(SB), NOSPLIT, $0-24
-	MOVQ    y+0(FP), DI
-	MOVQ    x+8(FP), SI
-	MOVQ    n+16(FP), CX
-	XORL    AX, AX
+	MOVQ y+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ n+16(FP), CX
+	XORL AX, AX
+	CMPQ CX, $0x00000100
+	JLT  loops
+	MOVQ DI, R8
+	NEGQ R8
+	SHRQ $0x02, R8
+	ANDQ $0x07, R8
+	JNE  masked
+
+loops:
 	LEAQ    -32(CX), R8
 	CMPQ    AX, R8
 	JGT     single
@@ -1021,9 +1226,11 @@ singleLoop:
 	JLE     singleLoop
 
 tail:
-	MOVQ       CX, R8
-	SUBQ       AX, R8
-	JLE        done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	LEAQ       constants<>+32(SB), R10
 	MOVQ       R8, R9
 	NEGQ       R9
@@ -1032,6 +1239,9 @@ tail:
 	VMASKMOVPS (SI)(AX*4), Y0, Y1
 	VANDPS     constants<>+64(SB), Y1, Y1
 	VMASKMOVPS Y1, Y0, (DI)(AX*4)
+	ADDQ       R8, AX
+	CMPQ       AX, CX
+	JLT        loops
 
 done:
 	VZEROUPPER
@@ -1040,10 +1250,19 @@ done:
 // func sqrtAVX2(y *float32, x *float32, n int)
 // Requires: AVX
 TEXT ·sqrtAVX2(SB), NOSPLIT, $0-24
-	MOVQ    y+0(FP), DI
-	MOVQ    x+8(FP), SI
-	MOVQ    n+16(FP), CX
-	XORL    AX, AX
+	MOVQ y+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ n+16(FP), CX
+	XORL AX, AX
+	CMPQ CX, $0x00000100
+	JLT  loops
+	MOVQ DI, R8
+	NEGQ R8
+	SHRQ $0x02, R8
+	ANDQ $0x07, R8
+	JNE  masked
+
+loops:
 	LEAQ    -32(CX), R8
 	CMPQ    AX, R8
 	JGT     single
@@ -1081,9 +1300,11 @@ singleLoop:
 	JLE     singleLoop
 
 tail:
-	MOVQ       CX, R8
-	SUBQ       AX, R8
-	JLE        done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	LEAQ       constants<>+32(SB), R10
 	MOVQ       R8, R9
 	NEGQ       R9
@@ -1092,6 +1313,9 @@ tail:
 	VMASKMOVPS (SI)(AX*4), Y0, Y1
 	VSQRTPS    Y1, Y1
 	VMASKMOVPS Y1, Y0, (DI)(AX*4)
+	ADDQ       R8, AX
+	CMPQ       AX, CX
+	JLT        loops
 
 done:
 	VZEROUPPER
@@ -1100,10 +1324,19 @@ done:
 // func recipAVX2(y *float32, x *float32, n int)
 // Requires: AVX
 TEXT ·recipAVX2(SB), NOSPLIT, $0-24
-	MOVQ    y+0(FP), DI
-	MOVQ    x+8(FP), SI
-	MOVQ    n+16(FP), CX
-	XORL    AX, AX
+	MOVQ y+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ n+16(FP), CX
+	XORL AX, AX
+	CMPQ CX, $0x00000100
+	JLT  loops
+	MOVQ DI, R8
+	NEGQ R8
+	SHRQ $0x02, R8
+	ANDQ $0x07, R8
+	JNE  masked
+
+loops:
 	LEAQ    -32(CX), R8
 	CMPQ    AX, R8
 	JGT     single
@@ -1143,9 +1376,11 @@ singleLoop:
 	JLE     singleLoop
 
 tail:
-	MOVQ       CX, R8
-	SUBQ       AX, R8
-	JLE        done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	LEAQ       constants<>+32(SB), R10
 	MOVQ       R8, R9
 	NEGQ       R9
@@ -1155,6 +1390,9 @@ tail:
 	VMOVAPS    constants<>+128(SB), Y2
 	VDIVPS     Y1, Y2, Y1
 	VMASKMOVPS Y1, Y0, (DI)(AX*4)
+	ADDQ       R8, AX
+	CMPQ       AX, CX
+	JLT        loops
 
 done:
 	VZEROUPPER
@@ -1163,10 +1401,19 @@ done:
 // func floorAVX2(y *float32, x *float32, n int)
 // Requires: AVX
 TEXT ·floorAVX2(SB), NOSPLIT, $0-24
-	MOVQ    y+0(FP), DI
-	MOVQ    x+8(FP), SI
-	MOVQ    n+16(FP), CX
-	XORL    AX, AX
+	MOVQ y+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ n+16(FP), CX
+	XORL AX, AX
+	CMPQ CX, $0x00000100
+	JLT  loops
+	MOVQ DI, R8
+	NEGQ R8
+	SHRQ $0x02, R8
+	ANDQ $0x07, R8
+	JNE  masked
+
+loops:
 	LEAQ    -32(CX), R8
 	CMPQ    AX, R8
 	JGT     single
@@ -1204,9 +1451,11 @@ singleLoop:
 	JLE      singleLoop
 
 tail:
-	MOVQ       CX, R8
-	SUBQ       AX, R8
-	JLE        done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	LEAQ       constants<>+32(SB), R10
 	MOVQ       R8, R9
 	NEGQ       R9
@@ -1215,6 +1464,9 @@ tail:
 	VMASKMOVPS (SI)(AX*4), Y0, Y1
 	VROUNDPS   $0x09, Y1, Y1
 	VMASKMOVPS Y1, Y0, (DI)(AX*4)
+	ADDQ       R8, AX
+	CMPQ       AX, CX
+	JLT        loops
 
 done:
 	VZEROUPPER
@@ -1223,10 +1475,19 @@ done:
 // func ceilAVX2(y *float32, x *float32, n int)
 // Requires: AVX
 TEXT ·ceilAVX2(SB), NOSPLIT, $0-24
-	MOVQ    y+0(FP), DI
-	MOVQ    x+8(FP), SI
-	MOVQ    n+16(FP), CX
-	XORL    AX, AX
+	MOVQ y+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ n+16(FP), CX
+	XORL AX, AX
+	CMPQ CX, $0x00000100
+	JLT  loops
+	MOVQ DI, R8
+	NEGQ R8
+	SHRQ $0x02, R8
+	ANDQ $0x07, R8
+	JNE  masked
+
+loops:
 	LEAQ    -32(CX), R8
 	CMPQ    AX, R8
 	JGT     single
@@ -1264,9 +1525,11 @@ singleLoop:
 	JLE      singleLoop
 
 tail:
-	MOVQ       CX, R8
-	SUBQ       AX, R8
-	JLE        done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	LEAQ       constants<>+32(SB), R10
 	MOVQ       R8, R9
 	NEGQ       R9
@@ -1275,6 +1538,9 @@ tail:
 	VMASKMOVPS (SI)(AX*4), Y0, Y1
 	VROUNDPS   $0x0a, Y1, Y1
 	VMASKMOVPS Y1, Y0, (DI)(AX*4)
+	ADDQ       R8, AX
+	CMPQ       AX, CX
+	JLT        loops
 
 done:
 	VZEROUPPER
@@ -1283,10 +1549,19 @@ done:
 // func roundAVX2(y *float32, x *float32, n int)
 // Requires: AVX
 TEXT ·roundAVX2(SB), NOSPLIT, $0-24
-	MOVQ    y+0(FP), DI
-	MOVQ    x+8(FP), SI
-	MOVQ    n+16(FP), CX
-	XORL    AX, AX
+	MOVQ y+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ n+16(FP), CX
+	XORL AX, AX
+	CMPQ CX, $0x00000100
+	JLT  loops
+	MOVQ DI, R8
+	NEGQ R8
+	SHRQ $0x02, R8
+	ANDQ $0x07, R8
+	JNE  masked
+
+loops:
 	LEAQ    -32(CX), R8
 	CMPQ    AX, R8
 	JGT     single
@@ -1324,9 +1599,11 @@ singleLoop:
 	JLE      singleLoop
 
 tail:
-	MOVQ       CX, R8
-	SUBQ       AX, R8
-	JLE        done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	LEAQ       constants<>+32(SB), R10
 	MOVQ       R8, R9
 	NEGQ       R9
@@ -1335,6 +1612,9 @@ tail:
 	VMASKMOVPS (SI)(AX*4), Y0, Y1
 	VROUNDPS   $0x08, Y1, Y1
 	VMASKMOVPS Y1, Y0, (DI)(AX*4)
+	ADDQ       R8, AX
+	CMPQ       AX, CX
+	JLT        loops
 
 done:
 	VZEROUPPER
@@ -1343,10 +1623,19 @@ done:
 // func truncAVX2(y *float32, x *float32, n int)
 // Requires: AVX
 TEXT ·truncAVX2(SB), NOSPLIT, $0-24
-	MOVQ    y+0(FP), DI
-	MOVQ    x+8(FP), SI
-	MOVQ    n+16(FP), CX
-	XORL    AX, AX
+	MOVQ y+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ n+16(FP), CX
+	XORL AX, AX
+	CMPQ CX, $0x00000100
+	JLT  loops
+	MOVQ DI, R8
+	NEGQ R8
+	SHRQ $0x02, R8
+	ANDQ $0x07, R8
+	JNE  masked
+
+loops:
 	LEAQ    -32(CX), R8
 	CMPQ    AX, R8
 	JGT     single
@@ -1384,9 +1673,11 @@ singleLoop:
 	JLE      singleLoop
 
 tail:
-	MOVQ       CX, R8
-	SUBQ       AX, R8
-	JLE        done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	LEAQ       constants<>+32(SB), R10
 	MOVQ       R8, R9
 	NEGQ       R9
@@ -1395,6 +1686,9 @@ tail:
 	VMASKMOVPS (SI)(AX*4), Y0, Y1
 	VROUNDPS   $0x0b, Y1, Y1
 	VMASKMOVPS Y1, Y0, (DI)(AX*4)
+	ADDQ       R8, AX
+	CMPQ       AX, CX
+	JLT        loops
 
 done:
 	VZEROUPPER
@@ -1403,10 +1697,19 @@ done:
 // func fractAVX2(y *float32, x *float32, n int)
 // Requires: AVX
 TEXT ·fractAVX2(SB), NOSPLIT, $0-24
-	MOVQ    y+0(FP), DI
-	MOVQ    x+8(FP), SI
-	MOVQ    n+16(FP), CX
-	XORL    AX, AX
+	MOVQ y+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ n+16(FP), CX
+	XORL AX, AX
+	CMPQ CX, $0x00000100
+	JLT  loops
+	MOVQ DI, R8
+	NEGQ R8
+	SHRQ $0x02, R8
+	ANDQ $0x07, R8
+	JNE  masked
+
+loops:
 	LEAQ    -32(CX), R8
 	CMPQ    AX, R8
 	JGT     single
@@ -1449,9 +1752,11 @@ singleLoop:
 	JLE      singleLoop
 
 tail:
-	MOVQ       CX, R8
-	SUBQ       AX, R8
-	JLE        done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	LEAQ       constants<>+32(SB), R10
 	MOVQ       R8, R9
 	NEGQ       R9
@@ -1461,6 +1766,9 @@ tail:
 	VROUNDPS   $0x0b, Y1, Y2
 	VSUBPS     Y2, Y1, Y1
 	VMASKMOVPS Y1, Y0, (DI)(AX*4)
+	ADDQ       R8, AX
+	CMPQ       AX, CX
+	JLT        loops
 
 done:
 	VZEROUPPER
@@ -1469,10 +1777,19 @@ done:
 // func signAVX2(y *float32, x *float32, n int)
 // Requires: AVX
 TEXT ·signAVX2(SB), NOSPLIT, $0-24
-	MOVQ    y+0(FP), DI
-	MOVQ    x+8(FP), SI
-	MOVQ    n+16(FP), CX
-	XORL    AX, AX
+	MOVQ y+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ n+16(FP), CX
+	XORL AX, AX
+	CMPQ CX, $0x00000100
+	JLT  loops
+	MOVQ DI, R8
+	NEGQ R8
+	SHRQ $0x02, R8
+	ANDQ $0x07, R8
+	JNE  masked
+
+loops:
 	LEAQ    -32(CX), R8
 	CMPQ    AX, R8
 	JGT     single
@@ -1528,9 +1845,11 @@ singleLoop:
 	JLE       singleLoop
 
 tail:
-	MOVQ       CX, R8
-	SUBQ       AX, R8
-	JLE        done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	LEAQ       constants<>+32(SB), R10
 	MOVQ       R8, R9
 	NEGQ       R9
@@ -1542,6 +1861,9 @@ tail:
 	VBLENDVPS  Y3, constants<>+160(SB), Y1, Y1
 	VBLENDVPS  Y2, constants<>+128(SB), Y1, Y1
 	VMASKMOVPS Y1, Y0, (DI)(AX*4)
+	ADDQ       R8, AX
+	CMPQ       AX, CX
+	JLT        loops
 
 done:
 	VZEROUPPER
@@ -1556,10 +1878,19 @@ TEXT ·clipAVX2(SB), NOSPLIT, $0-32
 	XORL         AX, AX
 	VBROADCASTSS low+24(FP), Y15
 	VBROADCASTSS high+28(FP), Y14
-	LEAQ         -32(CX), R8
-	CMPQ         AX, R8
-	JGT          single
-	PCALIGN      $0x20
+	CMPQ         CX, $0x00000100
+	JLT          loops
+	MOVQ         DI, R8
+	NEGQ         R8
+	SHRQ         $0x02, R8
+	ANDQ         $0x07, R8
+	JNE          masked
+
+loops:
+	LEAQ    -32(CX), R8
+	CMPQ    AX, R8
+	JGT     single
+	PCALIGN $0x20
 
 mainLoop:
 	VMOVUPS (SI)(AX*4), Y0
@@ -1618,9 +1949,11 @@ singleLoop:
 	JLE     singleLoop
 
 tail:
-	MOVQ       CX, R8
-	SUBQ       AX, R8
-	JLE        done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	LEAQ       constants<>+32(SB), R10
 	MOVQ       R8, R9
 	NEGQ       R9
@@ -1634,6 +1967,9 @@ tail:
 	VMINPS     Y14, Y1, Y1
 	VORPS      Y2, Y1, Y1
 	VMASKMOVPS Y1, Y0, (DI)(AX*4)
+	ADDQ       R8, AX
+	CMPQ       AX, CX
+	JLT        loops
 
 done:
 	VZEROUPPER
@@ -1642,10 +1978,19 @@ done:
 // func reLUAVX2(y *float32, x *float32, n int)
 // Requires: AVX
 TEXT ·reLUAVX2(SB), NOSPLIT, $0-24
-	MOVQ    y+0(FP), DI
-	MOVQ    x+8(FP), SI
-	MOVQ    n+16(FP), CX
-	XORL    AX, AX
+	MOVQ y+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ n+16(FP), CX
+	XORL AX, AX
+	CMPQ CX, $0x00000100
+	JLT  loops
+	MOVQ DI, R8
+	NEGQ R8
+	SHRQ $0x02, R8
+	ANDQ $0x07, R8
+	JNE  masked
+
+loops:
 	LEAQ    -32(CX), R8
 	CMPQ    AX, R8
 	JGT     single
@@ -1685,9 +2030,11 @@ singleLoop:
 	JLE     singleLoop
 
 tail:
-	MOVQ       CX, R8
-	SUBQ       AX, R8
-	JLE        done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	LEAQ       constants<>+32(SB), R10
 	MOVQ       R8, R9
 	NEGQ       R9
@@ -1697,6 +2044,9 @@ tail:
 	VXORPS     X2, X2, X2
 	VMAXPS     Y1, Y2, Y1
 	VMASKMOVPS Y1, Y0, (DI)(AX*4)
+	ADDQ       R8, AX
+	CMPQ       AX, CX
+	JLT        loops
 
 done:
 	VZEROUPPER
@@ -1710,11 +2060,20 @@ TEXT ·leakyReLUAVX2(SB), NOSPLIT, $0-28
 	MOVQ         n+16(FP), CX
 	XORL         AX, AX
 	VBROADCASTSS alpha+24(FP), Y15
-	LEAQ         -32(CX), R8
-	CMPQ         AX, R8
-	JGT          single
-	VXORPS       X14, X14, X14
-	PCALIGN      $0x20
+	CMPQ         CX, $0x00000100
+	JLT          loops
+	MOVQ         DI, R8
+	NEGQ         R8
+	SHRQ         $0x02, R8
+	ANDQ         $0x07, R8
+	JNE          masked
+
+loops:
+	LEAQ    -32(CX), R8
+	CMPQ    AX, R8
+	JGT     single
+	VXORPS  X14, X14, X14
+	PCALIGN $0x20
 
 mainLoop:
 	VMOVUPS   (SI)(AX*4), Y0
@@ -1758,9 +2117,11 @@ singleLoop:
 	JLE       singleLoop
 
 tail:
-	MOVQ       CX, R8
-	SUBQ       AX, R8
-	JLE        done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	LEAQ       constants<>+32(SB), R10
 	MOVQ       R8, R9
 	NEGQ       R9
@@ -1771,6 +2132,9 @@ tail:
 	VMULPS     Y15, Y1, Y3
 	VBLENDVPS  Y2, Y3, Y1, Y1
 	VMASKMOVPS Y1, Y0, (DI)(AX*4)
+	ADDQ       R8, AX
+	CMPQ       AX, CX
+	JLT        loops
 
 done:
 	VZEROUPPER
@@ -1779,10 +2143,19 @@ done:
 // func hardSwishAVX2(y *float32, x *float32, n int)
 // Requires: AVX
 TEXT ·hardSwishAVX2(SB), NOSPLIT, $0-24
-	MOVQ    y+0(FP), DI
-	MOVQ    x+8(FP), SI
-	MOVQ    n+16(FP), CX
-	XORL    AX, AX
+	MOVQ y+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ n+16(FP), CX
+	XORL AX, AX
+	CMPQ CX, $0x00000100
+	JLT  loops
+	MOVQ DI, R8
+	NEGQ R8
+	SHRQ $0x02, R8
+	ANDQ $0x07, R8
+	JNE  masked
+
+loops:
 	LEAQ    -32(CX), R8
 	CMPQ    AX, R8
 	JGT     single
@@ -1853,9 +2226,11 @@ singleLoop:
 	JLE     singleLoop
 
 tail:
-	MOVQ       CX, R8
-	SUBQ       AX, R8
-	JLE        done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	LEAQ       constants<>+32(SB), R10
 	MOVQ       R8, R9
 	NEGQ       R9
@@ -1872,6 +2247,9 @@ tail:
 	VMULPS     constants<>+320(SB), Y2, Y2
 	VMULPS     Y2, Y1, Y1
 	VMASKMOVPS Y1, Y0, (DI)(AX*4)
+	ADDQ       R8, AX
+	CMPQ       AX, CX
+	JLT        loops
 
 done:
 	VZEROUPPER
@@ -1890,13 +2268,11 @@ TEXT ·expAVX2(SB), NOSPLIT, $0-24
 	VMOVAPS constants<>+352(SB), Y15
 	VMOVAPS constants<>+384(SB), Y14
 	VMOVAPS constants<>+416(SB), Y13
-	VMOVAPS constants<>+128(SB), Y12
-	VMOVAPS constants<>+448(SB), Y11
-	VMOVAPS constants<>+480(SB), Y10
-	VMOVAPS constants<>+512(SB), Y9
-	VMOVAPS constants<>+544(SB), Y8
-	VMOVAPS constants<>+576(SB), Y7
-	VMOVAPS constants<>+608(SB), Y6
+	VMOVAPS constants<>+448(SB), Y12
+	VMOVAPS constants<>+480(SB), Y11
+	VMOVAPS constants<>+512(SB), Y10
+	VMOVAPS constants<>+544(SB), Y9
+	VMOVAPS constants<>+576(SB), Y8
 	PCALIGN $0x20
 
 mainLoop:
@@ -1907,35 +2283,35 @@ mainLoop:
 	VMAXPS       Y0, Y14, Y0
 	VMAXPS       Y1, Y14, Y1
 	VMOVAPS      Y0, Y2
-	VFMADD213PS  Y13, Y11, Y2
+	VFMADD213PS  Y13, Y12, Y2
 	VMOVAPS      Y1, Y3
-	VFMADD213PS  Y13, Y11, Y3
+	VFMADD213PS  Y13, Y12, Y3
 	VSUBPS       Y13, Y2, Y4
 	VSUBPS       Y13, Y3, Y5
-	VPSLLD       $0x17, Y2, Y2
-	VPSLLD       $0x17, Y3, Y3
+	VFNMADD231PS Y11, Y4, Y0
+	VFNMADD231PS Y11, Y5, Y1
 	VFNMADD231PS Y10, Y4, Y0
 	VFNMADD231PS Y10, Y5, Y1
-	VFNMADD231PS Y9, Y4, Y0
-	VFNMADD231PS Y9, Y5, Y1
-	VMOVAPS      Y8, Y4
-	VFMADD213PS  Y7, Y0, Y4
-	VMOVAPS      Y8, Y5
-	VFMADD213PS  Y7, Y1, Y5
-	VFMADD213PS  Y6, Y0, Y4
-	VFMADD213PS  Y6, Y1, Y5
-	VFMADD213PS  constants<>+640(SB), Y0, Y4
-	VFMADD213PS  constants<>+640(SB), Y1, Y5
-	VFMADD213PS  constants<>+320(SB), Y0, Y4
-	VFMADD213PS  constants<>+320(SB), Y1, Y5
-	VFMADD213PS  constants<>+672(SB), Y0, Y4
-	VFMADD213PS  constants<>+672(SB), Y1, Y5
-	VFMADD213PS  Y12, Y0, Y4
-	VFMADD213PS  Y12, Y1, Y5
-	VFMADD213PS  Y12, Y0, Y4
-	VFMADD213PS  Y12, Y1, Y5
-	VMULPS       Y2, Y4, Y0
-	VMULPS       Y3, Y5, Y1
+	VMULPS       Y0, Y0, Y4
+	VMULPS       Y1, Y1, Y5
+	VMOVAPS      Y9, Y6
+	VFMADD213PS  Y8, Y0, Y6
+	VMOVAPS      Y9, Y7
+	VFMADD213PS  Y8, Y1, Y7
+	VFMADD213PS  constants<>+608(SB), Y0, Y6
+	VFMADD213PS  constants<>+608(SB), Y1, Y7
+	VFMADD213PS  constants<>+640(SB), Y0, Y6
+	VFMADD213PS  constants<>+640(SB), Y1, Y7
+	VFMADD213PS  constants<>+672(SB), Y0, Y6
+	VFMADD213PS  constants<>+672(SB), Y1, Y7
+	VFMADD213PS  constants<>+704(SB), Y0, Y6
+	VFMADD213PS  constants<>+704(SB), Y1, Y7
+	VFMADD231PS  Y6, Y4, Y0
+	VFMADD231PS  Y7, Y5, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VFMADD213PS  Y2, Y2, Y0
+	VFMADD213PS  Y3, Y3, Y1
 	VMULPS       Y2, Y0, Y0
 	VMULPS       Y3, Y1, Y1
 	VMOVUPS      Y0, (DI)(AX*4)
@@ -1959,18 +2335,18 @@ singleLoop:
 	VMOVAPS      constants<>+416(SB), Y1
 	VFMADD231PS  constants<>+448(SB), Y0, Y1
 	VSUBPS       constants<>+416(SB), Y1, Y2
-	VPSLLD       $0x17, Y1, Y1
 	VFNMADD231PS constants<>+480(SB), Y2, Y0
 	VFNMADD231PS constants<>+512(SB), Y2, Y0
-	VMOVAPS      constants<>+576(SB), Y2
-	VFMADD231PS  constants<>+544(SB), Y0, Y2
-	VFMADD213PS  constants<>+608(SB), Y0, Y2
-	VFMADD213PS  constants<>+640(SB), Y0, Y2
-	VFMADD213PS  constants<>+320(SB), Y0, Y2
-	VFMADD213PS  constants<>+672(SB), Y0, Y2
-	VFMADD213PS  constants<>+128(SB), Y0, Y2
-	VFMADD213PS  constants<>+128(SB), Y0, Y2
-	VMULPS       Y1, Y2, Y0
+	VMULPS       Y0, Y0, Y2
+	VMOVAPS      constants<>+576(SB), Y3
+	VFMADD231PS  constants<>+544(SB), Y0, Y3
+	VFMADD213PS  constants<>+608(SB), Y0, Y3
+	VFMADD213PS  constants<>+640(SB), Y0, Y3
+	VFMADD213PS  constants<>+672(SB), Y0, Y3
+	VFMADD213PS  constants<>+704(SB), Y0, Y3
+	VFMADD231PS  Y3, Y2, Y0
+	VPSLLD       $0x17, Y1, Y1
+	VFMADD213PS  Y1, Y1, Y0
 	VMULPS       Y1, Y0, Y0
 	VMOVUPS      Y0, (DI)(AX*4)
 	ADDQ         $0x08, AX
@@ -1994,18 +2370,18 @@ tail:
 	VMOVAPS      constants<>+416(SB), Y2
 	VFMADD231PS  constants<>+448(SB), Y1, Y2
 	VSUBPS       constants<>+416(SB), Y2, Y3
-	VPSLLD       $0x17, Y2, Y2
 	VFNMADD231PS constants<>+480(SB), Y3, Y1
 	VFNMADD231PS constants<>+512(SB), Y3, Y1
-	VMOVAPS      constants<>+576(SB), Y3
-	VFMADD231PS  constants<>+544(SB), Y1, Y3
-	VFMADD213PS  constants<>+608(SB), Y1, Y3
-	VFMADD213PS  constants<>+640(SB), Y1, Y3
-	VFMADD213PS  constants<>+320(SB), Y1, Y3
-	VFMADD213PS  constants<>+672(SB), Y1, Y3
-	VFMADD213PS  constants<>+128(SB), Y1, Y3
-	VFMADD213PS  constants<>+128(SB), Y1, Y3
-	VMULPS       Y2, Y3, Y1
+	VMULPS       Y1, Y1, Y3
+	VMOVAPS      constants<>+576(SB), Y4
+	VFMADD231PS  constants<>+544(SB), Y1, Y4
+	VFMADD213PS  constants<>+608(SB), Y1, Y4
+	VFMADD213PS  constants<>+640(SB), Y1, Y4
+	VFMADD213PS  constants<>+672(SB), Y1, Y4
+	VFMADD213PS  constants<>+704(SB), Y1, Y4
+	VFMADD231PS  Y4, Y3, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VFMADD213PS  Y2, Y2, Y1
 	VMULPS       Y2, Y1, Y1
 	VMASKMOVPS   Y1, Y0, (DI)(AX*4)
 
@@ -2028,10 +2404,8 @@ TEXT ·expSubAVX2(SB), NOSPLIT, $0-36
 	VMOVAPS      constants<>+352(SB), Y12
 	VMOVAPS      constants<>+384(SB), Y11
 	VMOVAPS      constants<>+416(SB), Y10
-	VMOVAPS      constants<>+128(SB), Y9
-	VMOVAPS      constants<>+448(SB), Y8
-	VMOVAPS      constants<>+480(SB), Y7
-	VMOVAPS      constants<>+512(SB), Y6
+	VMOVAPS      constants<>+448(SB), Y9
+	VMOVAPS      constants<>+480(SB), Y8
 	VXORPS       X14, X14, X14
 	PCALIGN      $0x20
 
@@ -2045,35 +2419,35 @@ mainLoop:
 	VMAXPS       Y0, Y11, Y0
 	VMAXPS       Y1, Y11, Y1
 	VMOVAPS      Y0, Y2
-	VFMADD213PS  Y10, Y8, Y2
+	VFMADD213PS  Y10, Y9, Y2
 	VMOVAPS      Y1, Y3
-	VFMADD213PS  Y10, Y8, Y3
+	VFMADD213PS  Y10, Y9, Y3
 	VSUBPS       Y10, Y2, Y4
 	VSUBPS       Y10, Y3, Y5
+	VFNMADD231PS Y8, Y4, Y0
+	VFNMADD231PS Y8, Y5, Y1
+	VFNMADD231PS constants<>+512(SB), Y4, Y0
+	VFNMADD231PS constants<>+512(SB), Y5, Y1
+	VMULPS       Y0, Y0, Y4
+	VMULPS       Y1, Y1, Y5
+	VMOVAPS      constants<>+576(SB), Y6
+	VFMADD231PS  constants<>+544(SB), Y0, Y6
+	VMOVAPS      constants<>+576(SB), Y7
+	VFMADD231PS  constants<>+544(SB), Y1, Y7
+	VFMADD213PS  constants<>+608(SB), Y0, Y6
+	VFMADD213PS  constants<>+608(SB), Y1, Y7
+	VFMADD213PS  constants<>+640(SB), Y0, Y6
+	VFMADD213PS  constants<>+640(SB), Y1, Y7
+	VFMADD213PS  constants<>+672(SB), Y0, Y6
+	VFMADD213PS  constants<>+672(SB), Y1, Y7
+	VFMADD213PS  constants<>+704(SB), Y0, Y6
+	VFMADD213PS  constants<>+704(SB), Y1, Y7
+	VFMADD231PS  Y6, Y4, Y0
+	VFMADD231PS  Y7, Y5, Y1
 	VPSLLD       $0x17, Y2, Y2
 	VPSLLD       $0x17, Y3, Y3
-	VFNMADD231PS Y7, Y4, Y0
-	VFNMADD231PS Y7, Y5, Y1
-	VFNMADD231PS Y6, Y4, Y0
-	VFNMADD231PS Y6, Y5, Y1
-	VMOVAPS      constants<>+576(SB), Y4
-	VFMADD231PS  constants<>+544(SB), Y0, Y4
-	VMOVAPS      constants<>+576(SB), Y5
-	VFMADD231PS  constants<>+544(SB), Y1, Y5
-	VFMADD213PS  constants<>+608(SB), Y0, Y4
-	VFMADD213PS  constants<>+608(SB), Y1, Y5
-	VFMADD213PS  constants<>+640(SB), Y0, Y4
-	VFMADD213PS  constants<>+640(SB), Y1, Y5
-	VFMADD213PS  constants<>+320(SB), Y0, Y4
-	VFMADD213PS  constants<>+320(SB), Y1, Y5
-	VFMADD213PS  constants<>+672(SB), Y0, Y4
-	VFMADD213PS  constants<>+672(SB), Y1, Y5
-	VFMADD213PS  Y9, Y0, Y4
-	VFMADD213PS  Y9, Y1, Y5
-	VFMADD213PS  Y9, Y0, Y4
-	VFMADD213PS  Y9, Y1, Y5
-	VMULPS       Y2, Y4, Y0
-	VMULPS       Y3, Y5, Y1
+	VFMADD213PS  Y2, Y2, Y0
+	VFMADD213PS  Y3, Y3, Y1
 	VMULPS       Y2, Y0, Y0
 	VMULPS       Y3, Y1, Y1
 	VADDPS       Y0, Y15, Y15
@@ -2101,18 +2475,18 @@ singleLoop:
 	VMOVAPS      constants<>+416(SB), Y1
 	VFMADD231PS  constants<>+448(SB), Y0, Y1
 	VSUBPS       constants<>+416(SB), Y1, Y2
-	VPSLLD       $0x17, Y1, Y1
 	VFNMADD231PS constants<>+480(SB), Y2, Y0
 	VFNMADD231PS constants<>+512(SB), Y2, Y0
-	VMOVAPS      constants<>+576(SB), Y2
-	VFMADD231PS  constants<>+544(SB), Y0, Y2
-	VFMADD213PS  constants<>+608(SB), Y0, Y2
-	VFMADD213PS  constants<>+640(SB), Y0, Y2
-	VFMADD213PS  constants<>+320(SB), Y0, Y2
-	VFMADD213PS  constants<>+672(SB), Y0, Y2
-	VFMADD213PS  constants<>+128(SB), Y0, Y2
-	VFMADD213PS  constants<>+128(SB), Y0, Y2
-	VMULPS       Y1, Y2, Y0
+	VMULPS       Y0, Y0, Y2
+	VMOVAPS      constants<>+576(SB), Y3
+	VFMADD231PS  constants<>+544(SB), Y0, Y3
+	VFMADD213PS  constants<>+608(SB), Y0, Y3
+	VFMADD213PS  constants<>+640(SB), Y0, Y3
+	VFMADD213PS  constants<>+672(SB), Y0, Y3
+	VFMADD213PS  constants<>+704(SB), Y0, Y3
+	VFMADD231PS  Y3, Y2, Y0
+	VPSLLD       $0x17, Y1, Y1
+	VFMADD213PS  Y1, Y1, Y0
 	VMULPS       Y1, Y0, Y0
 	VADDPS       Y0, Y15, Y15
 	VMOVUPS      Y0, (DI)(AX*4)
@@ -2138,18 +2512,18 @@ tail:
 	VMOVAPS      constants<>+416(SB), Y2
 	VFMADD231PS  constants<>+448(SB), Y1, Y2
 	VSUBPS       constants<>+416(SB), Y2, Y3
-	VPSLLD       $0x17, Y2, Y2
 	VFNMADD231PS constants<>+480(SB), Y3, Y1
 	VFNMADD231PS constants<>+512(SB), Y3, Y1
-	VMOVAPS      constants<>+576(SB), Y3
-	VFMADD231PS  constants<>+544(SB), Y1, Y3
-	VFMADD213PS  constants<>+608(SB), Y1, Y3
-	VFMADD213PS  constants<>+640(SB), Y1, Y3
-	VFMADD213PS  constants<>+320(SB), Y1, Y3
-	VFMADD213PS  constants<>+672(SB), Y1, Y3
-	VFMADD213PS  constants<>+128(SB), Y1, Y3
-	VFMADD213PS  constants<>+128(SB), Y1, Y3
-	VMULPS       Y2, Y3, Y1
+	VMULPS       Y1, Y1, Y3
+	VMOVAPS      constants<>+576(SB), Y4
+	VFMADD231PS  constants<>+544(SB), Y1, Y4
+	VFMADD213PS  constants<>+608(SB), Y1, Y4
+	VFMADD213PS  constants<>+640(SB), Y1, Y4
+	VFMADD213PS  constants<>+672(SB), Y1, Y4
+	VFMADD213PS  constants<>+704(SB), Y1, Y4
+	VFMADD231PS  Y4, Y3, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VFMADD213PS  Y2, Y2, Y1
 	VMULPS       Y2, Y1, Y1
 	VADDPS       Y1, Y15, Y2
 	VMASKMOVPS   Y1, Y0, (DI)(AX*4)
@@ -2173,109 +2547,199 @@ TEXT ·sumExpSubAVX2(SB), NOSPLIT, $0-28
 	MOVQ         x+0(FP), SI
 	MOVQ         n+8(FP), CX
 	XORL         AX, AX
-	VBROADCASTSS m+16(FP), Y11
+	VBROADCASTSS m+16(FP), Y7
 	VXORPS       X15, X15, X15
-	LEAQ         -32(CX), R8
+	LEAQ         -64(CX), R8
 	CMPQ         AX, R8
 	JGT          single
-	VMOVAPS      constants<>+352(SB), Y10
-	VMOVAPS      constants<>+384(SB), Y9
-	VMOVAPS      constants<>+416(SB), Y8
-	VMOVAPS      constants<>+128(SB), Y7
-	VMOVAPS      constants<>+448(SB), Y6
+	VMOVAPS      constants<>+352(SB), Y6
+	VMOVAPS      constants<>+384(SB), Y5
+	VMOVAPS      constants<>+416(SB), Y4
 	VXORPS       X14, X14, X14
 	VXORPS       X13, X13, X13
 	VXORPS       X12, X12, X12
+	VXORPS       X11, X11, X11
+	VXORPS       X10, X10, X10
+	VXORPS       X9, X9, X9
+	VXORPS       X8, X8, X8
 	PCALIGN      $0x20
 
 mainLoop:
 	VMOVUPS      (SI)(AX*4), Y0
-	VMOVUPS      32(SI)(AX*4), Y1
-	VSUBPS       Y11, Y0, Y0
-	VSUBPS       Y11, Y1, Y1
-	VMINPS       Y0, Y10, Y0
-	VMINPS       Y1, Y10, Y1
-	VMAXPS       Y0, Y9, Y0
-	VMAXPS       Y1, Y9, Y1
-	VMOVAPS      Y0, Y2
-	VFMADD213PS  Y8, Y6, Y2
-	VMOVAPS      Y1, Y3
-	VFMADD213PS  Y8, Y6, Y3
-	VSUBPS       Y8, Y2, Y4
-	VSUBPS       Y8, Y3, Y5
-	VPSLLD       $0x17, Y2, Y2
-	VPSLLD       $0x17, Y3, Y3
-	VFNMADD231PS constants<>+480(SB), Y4, Y0
-	VFNMADD231PS constants<>+480(SB), Y5, Y1
-	VFNMADD231PS constants<>+512(SB), Y4, Y0
-	VFNMADD231PS constants<>+512(SB), Y5, Y1
-	VMOVAPS      constants<>+576(SB), Y4
-	VFMADD231PS  constants<>+544(SB), Y0, Y4
-	VMOVAPS      constants<>+576(SB), Y5
-	VFMADD231PS  constants<>+544(SB), Y1, Y5
-	VFMADD213PS  constants<>+608(SB), Y0, Y4
-	VFMADD213PS  constants<>+608(SB), Y1, Y5
-	VFMADD213PS  constants<>+640(SB), Y0, Y4
-	VFMADD213PS  constants<>+640(SB), Y1, Y5
-	VFMADD213PS  constants<>+320(SB), Y0, Y4
-	VFMADD213PS  constants<>+320(SB), Y1, Y5
-	VFMADD213PS  constants<>+672(SB), Y0, Y4
-	VFMADD213PS  constants<>+672(SB), Y1, Y5
-	VFMADD213PS  Y7, Y0, Y4
-	VFMADD213PS  Y7, Y1, Y5
-	VFMADD213PS  Y7, Y0, Y4
-	VFMADD213PS  Y7, Y1, Y5
-	VMULPS       Y2, Y4, Y0
-	VMULPS       Y3, Y5, Y1
-	VMULPS       Y2, Y0, Y0
-	VMULPS       Y3, Y1, Y1
+	VSUBPS       Y7, Y0, Y0
+	VMINPS       Y0, Y6, Y0
+	VMAXPS       Y0, Y5, Y0
+	VMOVAPS      constants<>+448(SB), Y1
+	VFMADD213PS  Y4, Y0, Y1
+	VSUBPS       Y4, Y1, Y2
+	VFNMADD231PS constants<>+480(SB), Y2, Y0
+	VFNMADD231PS constants<>+512(SB), Y2, Y0
+	VMULPS       Y0, Y0, Y2
+	VMOVAPS      constants<>+576(SB), Y3
+	VFMADD231PS  constants<>+544(SB), Y0, Y3
+	VFMADD213PS  constants<>+608(SB), Y0, Y3
+	VFMADD213PS  constants<>+640(SB), Y0, Y3
+	VFMADD213PS  constants<>+672(SB), Y0, Y3
+	VFMADD213PS  constants<>+704(SB), Y0, Y3
+	VFMADD231PS  Y3, Y2, Y0
+	VPSLLD       $0x17, Y1, Y1
+	VFMADD213PS  Y1, Y1, Y0
+	VMULPS       Y1, Y0, Y0
 	VADDPS       Y0, Y15, Y15
-	VADDPS       Y1, Y14, Y14
+	VMOVUPS      32(SI)(AX*4), Y0
+	VSUBPS       Y7, Y0, Y0
+	VMINPS       Y0, Y6, Y0
+	VMAXPS       Y0, Y5, Y0
+	VMOVAPS      constants<>+448(SB), Y1
+	VFMADD213PS  Y4, Y0, Y1
+	VSUBPS       Y4, Y1, Y2
+	VFNMADD231PS constants<>+480(SB), Y2, Y0
+	VFNMADD231PS constants<>+512(SB), Y2, Y0
+	VMULPS       Y0, Y0, Y2
+	VMOVAPS      constants<>+576(SB), Y3
+	VFMADD231PS  constants<>+544(SB), Y0, Y3
+	VFMADD213PS  constants<>+608(SB), Y0, Y3
+	VFMADD213PS  constants<>+640(SB), Y0, Y3
+	VFMADD213PS  constants<>+672(SB), Y0, Y3
+	VFMADD213PS  constants<>+704(SB), Y0, Y3
+	VFMADD231PS  Y3, Y2, Y0
+	VPSLLD       $0x17, Y1, Y1
+	VFMADD213PS  Y1, Y1, Y0
+	VMULPS       Y1, Y0, Y0
+	VADDPS       Y0, Y14, Y14
 	VMOVUPS      64(SI)(AX*4), Y0
-	VMOVUPS      96(SI)(AX*4), Y1
-	VSUBPS       Y11, Y0, Y0
-	VSUBPS       Y11, Y1, Y1
-	VMINPS       Y0, Y10, Y0
-	VMINPS       Y1, Y10, Y1
-	VMAXPS       Y0, Y9, Y0
-	VMAXPS       Y1, Y9, Y1
-	VMOVAPS      Y0, Y2
-	VFMADD213PS  Y8, Y6, Y2
-	VMOVAPS      Y1, Y3
-	VFMADD213PS  Y8, Y6, Y3
-	VSUBPS       Y8, Y2, Y4
-	VSUBPS       Y8, Y3, Y5
-	VPSLLD       $0x17, Y2, Y2
-	VPSLLD       $0x17, Y3, Y3
-	VFNMADD231PS constants<>+480(SB), Y4, Y0
-	VFNMADD231PS constants<>+480(SB), Y5, Y1
-	VFNMADD231PS constants<>+512(SB), Y4, Y0
-	VFNMADD231PS constants<>+512(SB), Y5, Y1
-	VMOVAPS      constants<>+576(SB), Y4
-	VFMADD231PS  constants<>+544(SB), Y0, Y4
-	VMOVAPS      constants<>+576(SB), Y5
-	VFMADD231PS  constants<>+544(SB), Y1, Y5
-	VFMADD213PS  constants<>+608(SB), Y0, Y4
-	VFMADD213PS  constants<>+608(SB), Y1, Y5
-	VFMADD213PS  constants<>+640(SB), Y0, Y4
-	VFMADD213PS  constants<>+640(SB), Y1, Y5
-	VFMADD213PS  constants<>+320(SB), Y0, Y4
-	VFMADD213PS  constants<>+320(SB), Y1, Y5
-	VFMADD213PS  constants<>+672(SB), Y0, Y4
-	VFMADD213PS  constants<>+672(SB), Y1, Y5
-	VFMADD213PS  Y7, Y0, Y4
-	VFMADD213PS  Y7, Y1, Y5
-	VFMADD213PS  Y7, Y0, Y4
-	VFMADD213PS  Y7, Y1, Y5
-	VMULPS       Y2, Y4, Y0
-	VMULPS       Y3, Y5, Y1
-	VMULPS       Y2, Y0, Y0
-	VMULPS       Y3, Y1, Y1
+	VSUBPS       Y7, Y0, Y0
+	VMINPS       Y0, Y6, Y0
+	VMAXPS       Y0, Y5, Y0
+	VMOVAPS      constants<>+448(SB), Y1
+	VFMADD213PS  Y4, Y0, Y1
+	VSUBPS       Y4, Y1, Y2
+	VFNMADD231PS constants<>+480(SB), Y2, Y0
+	VFNMADD231PS constants<>+512(SB), Y2, Y0
+	VMULPS       Y0, Y0, Y2
+	VMOVAPS      constants<>+576(SB), Y3
+	VFMADD231PS  constants<>+544(SB), Y0, Y3
+	VFMADD213PS  constants<>+608(SB), Y0, Y3
+	VFMADD213PS  constants<>+640(SB), Y0, Y3
+	VFMADD213PS  constants<>+672(SB), Y0, Y3
+	VFMADD213PS  constants<>+704(SB), Y0, Y3
+	VFMADD231PS  Y3, Y2, Y0
+	VPSLLD       $0x17, Y1, Y1
+	VFMADD213PS  Y1, Y1, Y0
+	VMULPS       Y1, Y0, Y0
 	VADDPS       Y0, Y13, Y13
-	VADDPS       Y1, Y12, Y12
-	ADDQ         $0x20, AX
+	VMOVUPS      96(SI)(AX*4), Y0
+	VSUBPS       Y7, Y0, Y0
+	VMINPS       Y0, Y6, Y0
+	VMAXPS       Y0, Y5, Y0
+	VMOVAPS      constants<>+448(SB), Y1
+	VFMADD213PS  Y4, Y0, Y1
+	VSUBPS       Y4, Y1, Y2
+	VFNMADD231PS constants<>+480(SB), Y2, Y0
+	VFNMADD231PS constants<>+512(SB), Y2, Y0
+	VMULPS       Y0, Y0, Y2
+	VMOVAPS      constants<>+576(SB), Y3
+	VFMADD231PS  constants<>+544(SB), Y0, Y3
+	VFMADD213PS  constants<>+608(SB), Y0, Y3
+	VFMADD213PS  constants<>+640(SB), Y0, Y3
+	VFMADD213PS  constants<>+672(SB), Y0, Y3
+	VFMADD213PS  constants<>+704(SB), Y0, Y3
+	VFMADD231PS  Y3, Y2, Y0
+	VPSLLD       $0x17, Y1, Y1
+	VFMADD213PS  Y1, Y1, Y0
+	VMULPS       Y1, Y0, Y0
+	VADDPS       Y0, Y12, Y12
+	VMOVUPS      128(SI)(AX*4), Y0
+	VSUBPS       Y7, Y0, Y0
+	VMINPS       Y0, Y6, Y0
+	VMAXPS       Y0, Y5, Y0
+	VMOVAPS      constants<>+448(SB), Y1
+	VFMADD213PS  Y4, Y0, Y1
+	VSUBPS       Y4, Y1, Y2
+	VFNMADD231PS constants<>+480(SB), Y2, Y0
+	VFNMADD231PS constants<>+512(SB), Y2, Y0
+	VMULPS       Y0, Y0, Y2
+	VMOVAPS      constants<>+576(SB), Y3
+	VFMADD231PS  constants<>+544(SB), Y0, Y3
+	VFMADD213PS  constants<>+608(SB), Y0, Y3
+	VFMADD213PS  constants<>+640(SB), Y0, Y3
+	VFMADD213PS  constants<>+672(SB), Y0, Y3
+	VFMADD213PS  constants<>+704(SB), Y0, Y3
+	VFMADD231PS  Y3, Y2, Y0
+	VPSLLD       $0x17, Y1, Y1
+	VFMADD213PS  Y1, Y1, Y0
+	VMULPS       Y1, Y0, Y0
+	VADDPS       Y0, Y11, Y11
+	VMOVUPS      160(SI)(AX*4), Y0
+	VSUBPS       Y7, Y0, Y0
+	VMINPS       Y0, Y6, Y0
+	VMAXPS       Y0, Y5, Y0
+	VMOVAPS      constants<>+448(SB), Y1
+	VFMADD213PS  Y4, Y0, Y1
+	VSUBPS       Y4, Y1, Y2
+	VFNMADD231PS constants<>+480(SB), Y2, Y0
+	VFNMADD231PS constants<>+512(SB), Y2, Y0
+	VMULPS       Y0, Y0, Y2
+	VMOVAPS      constants<>+576(SB), Y3
+	VFMADD231PS  constants<>+544(SB), Y0, Y3
+	VFMADD213PS  constants<>+608(SB), Y0, Y3
+	VFMADD213PS  constants<>+640(SB), Y0, Y3
+	VFMADD213PS  constants<>+672(SB), Y0, Y3
+	VFMADD213PS  constants<>+704(SB), Y0, Y3
+	VFMADD231PS  Y3, Y2, Y0
+	VPSLLD       $0x17, Y1, Y1
+	VFMADD213PS  Y1, Y1, Y0
+	VMULPS       Y1, Y0, Y0
+	VADDPS       Y0, Y10, Y10
+	VMOVUPS      192(SI)(AX*4), Y0
+	VSUBPS       Y7, Y0, Y0
+	VMINPS       Y0, Y6, Y0
+	VMAXPS       Y0, Y5, Y0
+	VMOVAPS      constants<>+448(SB), Y1
+	VFMADD213PS  Y4, Y0, Y1
+	VSUBPS       Y4, Y1, Y2
+	VFNMADD231PS constants<>+480(SB), Y2, Y0
+	VFNMADD231PS constants<>+512(SB), Y2, Y0
+	VMULPS       Y0, Y0, Y2
+	VMOVAPS      constants<>+576(SB), Y3
+	VFMADD231PS  constants<>+544(SB), Y0, Y3
+	VFMADD213PS  constants<>+608(SB), Y0, Y3
+	VFMADD213PS  constants<>+640(SB), Y0, Y3
+	VFMADD213PS  constants<>+672(SB), Y0, Y3
+	VFMADD213PS  constants<>+704(SB), Y0, Y3
+	VFMADD231PS  Y3, Y2, Y0
+	VPSLLD       $0x17, Y1, Y1
+	VFMADD213PS  Y1, Y1, Y0
+	VMULPS       Y1, Y0, Y0
+	VADDPS       Y0, Y9, Y9
+	VMOVUPS      224(SI)(AX*4), Y0
+	VSUBPS       Y7, Y0, Y0
+	VMINPS       Y0, Y6, Y0
+	VMAXPS       Y0, Y5, Y0
+	VMOVAPS      constants<>+448(SB), Y1
+	VFMADD213PS  Y4, Y0, Y1
+	VSUBPS       Y4, Y1, Y2
+	VFNMADD231PS constants<>+480(SB), Y2, Y0
+	VFNMADD231PS constants<>+512(SB), Y2, Y0
+	VMULPS       Y0, Y0, Y2
+	VMOVAPS      constants<>+576(SB), Y3
+	VFMADD231PS  constants<>+544(SB), Y0, Y3
+	VFMADD213PS  constants<>+608(SB), Y0, Y3
+	VFMADD213PS  constants<>+640(SB), Y0, Y3
+	VFMADD213PS  constants<>+672(SB), Y0, Y3
+	VFMADD213PS  constants<>+704(SB), Y0, Y3
+	VFMADD231PS  Y3, Y2, Y0
+	VPSLLD       $0x17, Y1, Y1
+	VFMADD213PS  Y1, Y1, Y0
+	VMULPS       Y1, Y0, Y0
+	VADDPS       Y0, Y8, Y8
+	ADDQ         $0x40, AX
 	CMPQ         AX, R8
 	JLE          mainLoop
+	VADDPS       Y11, Y15, Y15
+	VADDPS       Y10, Y14, Y14
+	VADDPS       Y9, Y13, Y13
+	VADDPS       Y8, Y12, Y12
 	VADDPS       Y13, Y15, Y15
 	VADDPS       Y12, Y14, Y14
 	VADDPS       Y14, Y15, Y15
@@ -2288,7 +2752,7 @@ single:
 
 singleLoop:
 	VMOVUPS      (SI)(AX*4), Y0
-	VSUBPS       Y11, Y0, Y0
+	VSUBPS       Y7, Y0, Y0
 	VMOVAPS      constants<>+352(SB), Y1
 	VMINPS       Y0, Y1, Y0
 	VMOVAPS      constants<>+384(SB), Y1
@@ -2296,18 +2760,18 @@ singleLoop:
 	VMOVAPS      constants<>+416(SB), Y1
 	VFMADD231PS  constants<>+448(SB), Y0, Y1
 	VSUBPS       constants<>+416(SB), Y1, Y2
-	VPSLLD       $0x17, Y1, Y1
 	VFNMADD231PS constants<>+480(SB), Y2, Y0
 	VFNMADD231PS constants<>+512(SB), Y2, Y0
-	VMOVAPS      constants<>+576(SB), Y2
-	VFMADD231PS  constants<>+544(SB), Y0, Y2
-	VFMADD213PS  constants<>+608(SB), Y0, Y2
-	VFMADD213PS  constants<>+640(SB), Y0, Y2
-	VFMADD213PS  constants<>+320(SB), Y0, Y2
-	VFMADD213PS  constants<>+672(SB), Y0, Y2
-	VFMADD213PS  constants<>+128(SB), Y0, Y2
-	VFMADD213PS  constants<>+128(SB), Y0, Y2
-	VMULPS       Y1, Y2, Y0
+	VMULPS       Y0, Y0, Y2
+	VMOVAPS      constants<>+576(SB), Y3
+	VFMADD231PS  constants<>+544(SB), Y0, Y3
+	VFMADD213PS  constants<>+608(SB), Y0, Y3
+	VFMADD213PS  constants<>+640(SB), Y0, Y3
+	VFMADD213PS  constants<>+672(SB), Y0, Y3
+	VFMADD213PS  constants<>+704(SB), Y0, Y3
+	VFMADD231PS  Y3, Y2, Y0
+	VPSLLD       $0x17, Y1, Y1
+	VFMADD213PS  Y1, Y1, Y0
 	VMULPS       Y1, Y0, Y0
 	VADDPS       Y0, Y15, Y15
 	ADDQ         $0x08, AX
@@ -2324,7 +2788,7 @@ tail:
 	LEAQ         (R10)(R9*4), R10
 	VMOVUPS      (R10), Y0
 	VMASKMOVPS   (SI)(AX*4), Y0, Y1
-	VSUBPS       Y11, Y1, Y1
+	VSUBPS       Y7, Y1, Y1
 	VMOVAPS      constants<>+352(SB), Y2
 	VMINPS       Y1, Y2, Y1
 	VMOVAPS      constants<>+384(SB), Y2
@@ -2332,18 +2796,18 @@ tail:
 	VMOVAPS      constants<>+416(SB), Y2
 	VFMADD231PS  constants<>+448(SB), Y1, Y2
 	VSUBPS       constants<>+416(SB), Y2, Y3
-	VPSLLD       $0x17, Y2, Y2
 	VFNMADD231PS constants<>+480(SB), Y3, Y1
 	VFNMADD231PS constants<>+512(SB), Y3, Y1
-	VMOVAPS      constants<>+576(SB), Y3
-	VFMADD231PS  constants<>+544(SB), Y1, Y3
-	VFMADD213PS  constants<>+608(SB), Y1, Y3
-	VFMADD213PS  constants<>+640(SB), Y1, Y3
-	VFMADD213PS  constants<>+320(SB), Y1, Y3
-	VFMADD213PS  constants<>+672(SB), Y1, Y3
-	VFMADD213PS  constants<>+128(SB), Y1, Y3
-	VFMADD213PS  constants<>+128(SB), Y1, Y3
-	VMULPS       Y2, Y3, Y1
+	VMULPS       Y1, Y1, Y3
+	VMOVAPS      constants<>+576(SB), Y4
+	VFMADD231PS  constants<>+544(SB), Y1, Y4
+	VFMADD213PS  constants<>+608(SB), Y1, Y4
+	VFMADD213PS  constants<>+640(SB), Y1, Y4
+	VFMADD213PS  constants<>+672(SB), Y1, Y4
+	VFMADD213PS  constants<>+704(SB), Y1, Y4
+	VFMADD231PS  Y4, Y3, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VFMADD213PS  Y2, Y2, Y1
 	VMULPS       Y2, Y1, Y1
 	VADDPS       Y1, Y15, Y1
 	VBLENDVPS    Y0, Y1, Y15, Y15
@@ -2360,19 +2824,2740 @@ done:
 	VZEROUPPER
 	RET
 
+// func expm1AVX2(y *float32, x *float32, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·expm1AVX2(SB), NOSPLIT, $0-24
+	MOVQ    y+0(FP), DI
+	MOVQ    x+8(FP), SI
+	MOVQ    n+16(FP), CX
+	XORL    AX, AX
+	LEAQ    -16(CX), R8
+	CMPQ    AX, R8
+	JGT     single
+	VMOVAPS constants<>+736(SB), Y15
+	VMOVAPS constants<>+768(SB), Y14
+	VMOVAPS constants<>+800(SB), Y13
+	VMOVAPS constants<>+832(SB), Y12
+	VMOVAPS constants<>+864(SB), Y11
+	VMOVAPS constants<>+896(SB), Y10
+	PCALIGN $0x20
+
+mainLoop:
+	VMOVUPS      (SI)(AX*4), Y0
+	VMOVUPS      32(SI)(AX*4), Y1
+	VMINPS       Y0, Y15, Y2
+	VMINPS       Y1, Y15, Y3
+	VMAXPS       Y2, Y14, Y2
+	VMAXPS       Y3, Y14, Y3
+	VMOVAPS      Y2, Y4
+	VFMADD213PS  Y13, Y12, Y4
+	VMOVAPS      Y3, Y5
+	VFMADD213PS  Y13, Y12, Y5
+	VSUBPS       Y13, Y4, Y6
+	VSUBPS       Y13, Y5, Y7
+	VFNMADD231PS Y11, Y6, Y2
+	VFNMADD231PS Y11, Y7, Y3
+	VFNMADD231PS Y10, Y6, Y2
+	VFNMADD231PS Y10, Y7, Y3
+	VMULPS       Y2, Y2, Y6
+	VMULPS       Y3, Y3, Y7
+	VMOVAPS      constants<>+928(SB), Y8
+	VFMADD231PS  constants<>+960(SB), Y2, Y8
+	VMOVAPS      constants<>+928(SB), Y9
+	VFMADD231PS  constants<>+960(SB), Y3, Y9
+	VFMADD213PS  constants<>+992(SB), Y2, Y8
+	VFMADD213PS  constants<>+992(SB), Y3, Y9
+	VFMADD213PS  constants<>+1024(SB), Y2, Y8
+	VFMADD213PS  constants<>+1024(SB), Y3, Y9
+	VFMADD213PS  constants<>+1056(SB), Y2, Y8
+	VFMADD213PS  constants<>+1056(SB), Y3, Y9
+	VFMADD231PS  Y8, Y6, Y2
+	VFMADD231PS  Y9, Y7, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPSLLD       $0x17, Y5, Y5
+	VSUBPS       constants<>+1088(SB), Y4, Y6
+	VSUBPS       constants<>+1088(SB), Y5, Y7
+	VFMADD231PS  Y2, Y4, Y6
+	VFMADD231PS  Y3, Y5, Y7
+	VANDPS       constants<>+64(SB), Y0, Y2
+	VANDPS       constants<>+64(SB), Y1, Y3
+	VCMPPS       $0x01, constants<>+1120(SB), Y2, Y2
+	VCMPPS       $0x01, constants<>+1120(SB), Y3, Y3
+	VADDPS       Y6, Y6, Y4
+	VADDPS       Y7, Y7, Y5
+	VBLENDVPS    Y2, Y0, Y4, Y0
+	VBLENDVPS    Y3, Y1, Y5, Y1
+	VMOVUPS      Y0, (DI)(AX*4)
+	VMOVUPS      Y1, 32(DI)(AX*4)
+	ADDQ         $0x10, AX
+	CMPQ         AX, R8
+	JLE          mainLoop
+
+single:
+	LEAQ    -8(CX), R8
+	CMPQ    AX, R8
+	JGT     tail
+	PCALIGN $0x20
+
+singleLoop:
+	VMOVUPS      (SI)(AX*4), Y0
+	VMOVAPS      constants<>+736(SB), Y1
+	VMINPS       Y0, Y1, Y1
+	VMOVAPS      constants<>+768(SB), Y2
+	VMAXPS       Y1, Y2, Y1
+	VMOVAPS      constants<>+800(SB), Y2
+	VFMADD231PS  constants<>+832(SB), Y1, Y2
+	VSUBPS       constants<>+800(SB), Y2, Y3
+	VFNMADD231PS constants<>+864(SB), Y3, Y1
+	VFNMADD231PS constants<>+896(SB), Y3, Y1
+	VMULPS       Y1, Y1, Y3
+	VMOVAPS      constants<>+928(SB), Y4
+	VFMADD231PS  constants<>+960(SB), Y1, Y4
+	VFMADD213PS  constants<>+992(SB), Y1, Y4
+	VFMADD213PS  constants<>+1024(SB), Y1, Y4
+	VFMADD213PS  constants<>+1056(SB), Y1, Y4
+	VFMADD231PS  Y4, Y3, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VSUBPS       constants<>+1088(SB), Y2, Y3
+	VFMADD231PS  Y1, Y2, Y3
+	VANDPS       constants<>+64(SB), Y0, Y1
+	VCMPPS       $0x01, constants<>+1120(SB), Y1, Y1
+	VADDPS       Y3, Y3, Y2
+	VBLENDVPS    Y1, Y0, Y2, Y0
+	VMOVUPS      Y0, (DI)(AX*4)
+	ADDQ         $0x08, AX
+	CMPQ         AX, R8
+	JLE          singleLoop
+
+tail:
+	MOVQ         CX, R8
+	SUBQ         AX, R8
+	JLE          done
+	LEAQ         constants<>+32(SB), R10
+	MOVQ         R8, R9
+	NEGQ         R9
+	LEAQ         (R10)(R9*4), R10
+	VMOVUPS      (R10), Y0
+	VMASKMOVPS   (SI)(AX*4), Y0, Y1
+	VMOVAPS      constants<>+736(SB), Y2
+	VMINPS       Y1, Y2, Y2
+	VMOVAPS      constants<>+768(SB), Y3
+	VMAXPS       Y2, Y3, Y2
+	VMOVAPS      constants<>+800(SB), Y3
+	VFMADD231PS  constants<>+832(SB), Y2, Y3
+	VSUBPS       constants<>+800(SB), Y3, Y4
+	VFNMADD231PS constants<>+864(SB), Y4, Y2
+	VFNMADD231PS constants<>+896(SB), Y4, Y2
+	VMULPS       Y2, Y2, Y4
+	VMOVAPS      constants<>+928(SB), Y5
+	VFMADD231PS  constants<>+960(SB), Y2, Y5
+	VFMADD213PS  constants<>+992(SB), Y2, Y5
+	VFMADD213PS  constants<>+1024(SB), Y2, Y5
+	VFMADD213PS  constants<>+1056(SB), Y2, Y5
+	VFMADD231PS  Y5, Y4, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VSUBPS       constants<>+1088(SB), Y3, Y4
+	VFMADD231PS  Y2, Y3, Y4
+	VANDPS       constants<>+64(SB), Y1, Y2
+	VCMPPS       $0x01, constants<>+1120(SB), Y2, Y2
+	VADDPS       Y4, Y4, Y3
+	VBLENDVPS    Y2, Y1, Y3, Y1
+	VMASKMOVPS   Y1, Y0, (DI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func logAVX2(y *float32, x *float32, n int) (done int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·logAVX2(SB), NOSPLIT, $0-32
+	MOVQ    y+0(FP), DI
+	MOVQ    x+8(FP), SI
+	MOVQ    n+16(FP), CX
+	XORL    AX, AX
+	LEAQ    -8(CX), R8
+	CMPQ    AX, R8
+	JGT     tail
+	VXORPS  X15, X15, X15
+	VMOVAPS constants<>+1152(SB), Y14
+	VMOVAPS constants<>+1184(SB), Y13
+	VMOVAPS constants<>+1216(SB), Y12
+	VMOVAPS constants<>+128(SB), Y11
+	VMOVAPS constants<>+1248(SB), Y10
+	VMOVAPS constants<>+1280(SB), Y9
+	VMOVAPS constants<>+1312(SB), Y8
+	VMOVAPS constants<>+1344(SB), Y7
+	VMOVAPS constants<>+1376(SB), Y6
+	VMOVAPS constants<>+1408(SB), Y5
+	PCALIGN $0x20
+
+mainLoop:
+	VMOVUPS     (SI)(AX*4), Y0
+	VPADDD      Y14, Y0, Y1
+	VPCMPGTD    Y13, Y1, Y1
+	VCMPPS      $0x04, Y15, Y0, Y2
+	VANDPS      Y2, Y1, Y1
+	VMOVMSKPS   Y1, R9
+	TESTL       R9, R9
+	JNE         mainStop
+	VPSUBD      Y12, Y0, Y1
+	VPSRAD      $0x17, Y1, Y1
+	VPSLLD      $0x17, Y1, Y2
+	VPSUBD      Y2, Y0, Y2
+	VCVTDQ2PS   Y1, Y1
+	VSUBPS      Y11, Y2, Y2
+	VMULPS      Y2, Y2, Y3
+	VMOVAPS     Y10, Y4
+	VFMADD213PS Y9, Y2, Y4
+	VFMADD213PS Y8, Y2, Y4
+	VFMADD213PS Y7, Y2, Y4
+	VFMADD213PS Y6, Y2, Y4
+	VFMADD213PS Y5, Y2, Y4
+	VFMADD213PS constants<>+1440(SB), Y2, Y4
+	VFMADD213PS constants<>+1472(SB), Y2, Y4
+	VFMADD213PS constants<>+1504(SB), Y2, Y4
+	VMULPS      Y4, Y3, Y3
+	VFMADD231PS constants<>+896(SB), Y1, Y3
+	VADDPS      Y2, Y3, Y2
+	VFMADD231PS constants<>+864(SB), Y1, Y2
+	VCMPPS      $0x00, Y15, Y0, Y0
+	VBLENDVPS   Y0, constants<>+1536(SB), Y2, Y0
+	VMOVUPS     Y0, (DI)(AX*4)
+	ADDQ        $0x08, AX
+	CMPQ        AX, R8
+	JLE         mainLoop
+
+mainEnd:
+tail:
+	MOVQ        CX, R8
+	SUBQ        AX, R8
+	JLE         done
+	LEAQ        constants<>+32(SB), R10
+	MOVQ        R8, R9
+	NEGQ        R9
+	LEAQ        (R10)(R9*4), R10
+	VMOVUPS     (R10), Y0
+	VMASKMOVPS  (SI)(AX*4), Y0, Y1
+	VPADDD      constants<>+1152(SB), Y1, Y2
+	VPCMPGTD    constants<>+1184(SB), Y2, Y2
+	VCMPPS      $0x04, constants<>+192(SB), Y1, Y3
+	VANDPS      Y3, Y2, Y2
+	VANDPS      Y0, Y2, Y2
+	VMOVMSKPS   Y2, R9
+	TESTL       R9, R9
+	JNE         tailStop
+	VPSUBD      constants<>+1216(SB), Y1, Y2
+	VPSRAD      $0x17, Y2, Y2
+	VPSLLD      $0x17, Y2, Y3
+	VPSUBD      Y3, Y1, Y3
+	VCVTDQ2PS   Y2, Y2
+	VSUBPS      constants<>+128(SB), Y3, Y3
+	VMULPS      Y3, Y3, Y4
+	VMOVAPS     constants<>+1280(SB), Y5
+	VFMADD231PS constants<>+1248(SB), Y3, Y5
+	VFMADD213PS constants<>+1312(SB), Y3, Y5
+	VFMADD213PS constants<>+1344(SB), Y3, Y5
+	VFMADD213PS constants<>+1376(SB), Y3, Y5
+	VFMADD213PS constants<>+1408(SB), Y3, Y5
+	VFMADD213PS constants<>+1440(SB), Y3, Y5
+	VFMADD213PS constants<>+1472(SB), Y3, Y5
+	VFMADD213PS constants<>+1504(SB), Y3, Y5
+	VMULPS      Y5, Y4, Y4
+	VFMADD231PS constants<>+896(SB), Y2, Y4
+	VADDPS      Y3, Y4, Y3
+	VFMADD231PS constants<>+864(SB), Y2, Y3
+	VCMPPS      $0x00, constants<>+192(SB), Y1, Y1
+	VBLENDVPS   Y1, constants<>+1536(SB), Y3, Y1
+	VMASKMOVPS  Y1, Y0, (DI)(AX*4)
+
+done:
+	MOVQ CX, done+24(FP)
+	VZEROUPPER
+	RET
+
+mainStop:
+	MOVQ AX, CX
+	JMP  mainEnd
+
+tailStop:
+	MOVQ AX, CX
+	JMP  done
+
+// func log2AVX2(y *float32, x *float32, n int) (done int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·log2AVX2(SB), NOSPLIT, $0-32
+	MOVQ    y+0(FP), DI
+	MOVQ    x+8(FP), SI
+	MOVQ    n+16(FP), CX
+	XORL    AX, AX
+	LEAQ    -8(CX), R8
+	CMPQ    AX, R8
+	JGT     tail
+	VXORPS  X15, X15, X15
+	VMOVAPS constants<>+1152(SB), Y14
+	VMOVAPS constants<>+1184(SB), Y13
+	VMOVAPS constants<>+1216(SB), Y12
+	VMOVAPS constants<>+128(SB), Y11
+	VMOVAPS constants<>+1568(SB), Y10
+	VMOVAPS constants<>+1600(SB), Y9
+	VMOVAPS constants<>+1632(SB), Y8
+	VMOVAPS constants<>+1664(SB), Y7
+	VMOVAPS constants<>+1696(SB), Y6
+	VMOVAPS constants<>+1728(SB), Y5
+	PCALIGN $0x20
+
+mainLoop:
+	VMOVUPS     (SI)(AX*4), Y0
+	VPADDD      Y14, Y0, Y1
+	VPCMPGTD    Y13, Y1, Y1
+	VCMPPS      $0x04, Y15, Y0, Y2
+	VANDPS      Y2, Y1, Y1
+	VMOVMSKPS   Y1, R9
+	TESTL       R9, R9
+	JNE         mainStop
+	VPSUBD      Y12, Y0, Y1
+	VPSRAD      $0x17, Y1, Y1
+	VPSLLD      $0x17, Y1, Y2
+	VPSUBD      Y2, Y0, Y2
+	VCVTDQ2PS   Y1, Y1
+	VSUBPS      Y11, Y2, Y2
+	VMULPS      Y2, Y2, Y3
+	VMOVAPS     Y10, Y4
+	VFMADD213PS Y9, Y2, Y4
+	VFMADD213PS Y8, Y2, Y4
+	VFMADD213PS Y7, Y2, Y4
+	VFMADD213PS Y6, Y2, Y4
+	VFMADD213PS Y5, Y2, Y4
+	VFMADD213PS constants<>+1760(SB), Y2, Y4
+	VFMADD213PS constants<>+1792(SB), Y2, Y4
+	VFMADD213PS constants<>+1824(SB), Y2, Y4
+	VMULPS      Y4, Y3, Y3
+	VFMADD231PS constants<>+1856(SB), Y2, Y3
+	VFMADD231PS constants<>+832(SB), Y2, Y3
+	VADDPS      Y3, Y1, Y1
+	VCMPPS      $0x00, Y15, Y0, Y0
+	VBLENDVPS   Y0, constants<>+1536(SB), Y1, Y0
+	VMOVUPS     Y0, (DI)(AX*4)
+	ADDQ        $0x08, AX
+	CMPQ        AX, R8
+	JLE         mainLoop
+
+mainEnd:
+tail:
+	MOVQ        CX, R8
+	SUBQ        AX, R8
+	JLE         done
+	LEAQ        constants<>+32(SB), R10
+	MOVQ        R8, R9
+	NEGQ        R9
+	LEAQ        (R10)(R9*4), R10
+	VMOVUPS     (R10), Y0
+	VMASKMOVPS  (SI)(AX*4), Y0, Y1
+	VPADDD      constants<>+1152(SB), Y1, Y2
+	VPCMPGTD    constants<>+1184(SB), Y2, Y2
+	VCMPPS      $0x04, constants<>+192(SB), Y1, Y3
+	VANDPS      Y3, Y2, Y2
+	VANDPS      Y0, Y2, Y2
+	VMOVMSKPS   Y2, R9
+	TESTL       R9, R9
+	JNE         tailStop
+	VPSUBD      constants<>+1216(SB), Y1, Y2
+	VPSRAD      $0x17, Y2, Y2
+	VPSLLD      $0x17, Y2, Y3
+	VPSUBD      Y3, Y1, Y3
+	VCVTDQ2PS   Y2, Y2
+	VSUBPS      constants<>+128(SB), Y3, Y3
+	VMULPS      Y3, Y3, Y4
+	VMOVAPS     constants<>+1600(SB), Y5
+	VFMADD231PS constants<>+1568(SB), Y3, Y5
+	VFMADD213PS constants<>+1632(SB), Y3, Y5
+	VFMADD213PS constants<>+1664(SB), Y3, Y5
+	VFMADD213PS constants<>+1696(SB), Y3, Y5
+	VFMADD213PS constants<>+1728(SB), Y3, Y5
+	VFMADD213PS constants<>+1760(SB), Y3, Y5
+	VFMADD213PS constants<>+1792(SB), Y3, Y5
+	VFMADD213PS constants<>+1824(SB), Y3, Y5
+	VMULPS      Y5, Y4, Y4
+	VFMADD231PS constants<>+1856(SB), Y3, Y4
+	VFMADD231PS constants<>+832(SB), Y3, Y4
+	VADDPS      Y4, Y2, Y2
+	VCMPPS      $0x00, constants<>+192(SB), Y1, Y1
+	VBLENDVPS   Y1, constants<>+1536(SB), Y2, Y1
+	VMASKMOVPS  Y1, Y0, (DI)(AX*4)
+
+done:
+	MOVQ CX, done+24(FP)
+	VZEROUPPER
+	RET
+
+mainStop:
+	MOVQ AX, CX
+	JMP  mainEnd
+
+tailStop:
+	MOVQ AX, CX
+	JMP  done
+
+// func log10AVX2(y *float32, x *float32, n int) (done int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·log10AVX2(SB), NOSPLIT, $0-32
+	MOVQ    y+0(FP), DI
+	MOVQ    x+8(FP), SI
+	MOVQ    n+16(FP), CX
+	XORL    AX, AX
+	LEAQ    -8(CX), R8
+	CMPQ    AX, R8
+	JGT     tail
+	VXORPS  X15, X15, X15
+	VMOVAPS constants<>+1152(SB), Y14
+	VMOVAPS constants<>+1184(SB), Y13
+	VMOVAPS constants<>+1216(SB), Y12
+	VMOVAPS constants<>+128(SB), Y11
+	VMOVAPS constants<>+1888(SB), Y10
+	VMOVAPS constants<>+1920(SB), Y9
+	VMOVAPS constants<>+1952(SB), Y8
+	VMOVAPS constants<>+1984(SB), Y7
+	VMOVAPS constants<>+2016(SB), Y6
+	VMOVAPS constants<>+2048(SB), Y5
+	PCALIGN $0x20
+
+mainLoop:
+	VMOVUPS     (SI)(AX*4), Y0
+	VPADDD      Y14, Y0, Y1
+	VPCMPGTD    Y13, Y1, Y1
+	VCMPPS      $0x04, Y15, Y0, Y2
+	VANDPS      Y2, Y1, Y1
+	VMOVMSKPS   Y1, R9
+	TESTL       R9, R9
+	JNE         mainStop
+	VPSUBD      Y12, Y0, Y1
+	VPSRAD      $0x17, Y1, Y1
+	VPSLLD      $0x17, Y1, Y2
+	VPSUBD      Y2, Y0, Y2
+	VCVTDQ2PS   Y1, Y1
+	VSUBPS      Y11, Y2, Y2
+	VMULPS      Y2, Y2, Y3
+	VMOVAPS     Y10, Y4
+	VFMADD213PS Y9, Y2, Y4
+	VFMADD213PS Y8, Y2, Y4
+	VFMADD213PS Y7, Y2, Y4
+	VFMADD213PS Y6, Y2, Y4
+	VFMADD213PS Y5, Y2, Y4
+	VFMADD213PS constants<>+2080(SB), Y2, Y4
+	VFMADD213PS constants<>+2112(SB), Y2, Y4
+	VFMADD213PS constants<>+2144(SB), Y2, Y4
+	VMULPS      Y4, Y3, Y3
+	VFMADD231PS constants<>+2176(SB), Y1, Y3
+	VFMADD231PS constants<>+2208(SB), Y2, Y3
+	VFMADD231PS constants<>+2240(SB), Y2, Y3
+	VFMADD231PS constants<>+2272(SB), Y1, Y3
+	VCMPPS      $0x00, Y15, Y0, Y0
+	VBLENDVPS   Y0, constants<>+1536(SB), Y3, Y0
+	VMOVUPS     Y0, (DI)(AX*4)
+	ADDQ        $0x08, AX
+	CMPQ        AX, R8
+	JLE         mainLoop
+
+mainEnd:
+tail:
+	MOVQ        CX, R8
+	SUBQ        AX, R8
+	JLE         done
+	LEAQ        constants<>+32(SB), R10
+	MOVQ        R8, R9
+	NEGQ        R9
+	LEAQ        (R10)(R9*4), R10
+	VMOVUPS     (R10), Y0
+	VMASKMOVPS  (SI)(AX*4), Y0, Y1
+	VPADDD      constants<>+1152(SB), Y1, Y2
+	VPCMPGTD    constants<>+1184(SB), Y2, Y2
+	VCMPPS      $0x04, constants<>+192(SB), Y1, Y3
+	VANDPS      Y3, Y2, Y2
+	VANDPS      Y0, Y2, Y2
+	VMOVMSKPS   Y2, R9
+	TESTL       R9, R9
+	JNE         tailStop
+	VPSUBD      constants<>+1216(SB), Y1, Y2
+	VPSRAD      $0x17, Y2, Y2
+	VPSLLD      $0x17, Y2, Y3
+	VPSUBD      Y3, Y1, Y3
+	VCVTDQ2PS   Y2, Y2
+	VSUBPS      constants<>+128(SB), Y3, Y3
+	VMULPS      Y3, Y3, Y4
+	VMOVAPS     constants<>+1920(SB), Y5
+	VFMADD231PS constants<>+1888(SB), Y3, Y5
+	VFMADD213PS constants<>+1952(SB), Y3, Y5
+	VFMADD213PS constants<>+1984(SB), Y3, Y5
+	VFMADD213PS constants<>+2016(SB), Y3, Y5
+	VFMADD213PS constants<>+2048(SB), Y3, Y5
+	VFMADD213PS constants<>+2080(SB), Y3, Y5
+	VFMADD213PS constants<>+2112(SB), Y3, Y5
+	VFMADD213PS constants<>+2144(SB), Y3, Y5
+	VMULPS      Y5, Y4, Y4
+	VFMADD231PS constants<>+2176(SB), Y2, Y4
+	VFMADD231PS constants<>+2208(SB), Y3, Y4
+	VFMADD231PS constants<>+2240(SB), Y3, Y4
+	VFMADD231PS constants<>+2272(SB), Y2, Y4
+	VCMPPS      $0x00, constants<>+192(SB), Y1, Y1
+	VBLENDVPS   Y1, constants<>+1536(SB), Y4, Y1
+	VMASKMOVPS  Y1, Y0, (DI)(AX*4)
+
+done:
+	MOVQ CX, done+24(FP)
+	VZEROUPPER
+	RET
+
+mainStop:
+	MOVQ AX, CX
+	JMP  mainEnd
+
+tailStop:
+	MOVQ AX, CX
+	JMP  done
+
+// func sinAVX2(y *float32, x *float32, n int) (done int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·sinAVX2(SB), NOSPLIT, $0-32
+	MOVQ    y+0(FP), DI
+	MOVQ    x+8(FP), SI
+	MOVQ    n+16(FP), CX
+	XORL    AX, AX
+	LEAQ    -8(CX), R8
+	CMPQ    AX, R8
+	JGT     tail
+	VMOVAPS constants<>+2304(SB), Y15
+	VMOVAPS constants<>+64(SB), Y14
+	VMOVAPS constants<>+2336(SB), Y13
+	VMOVAPS constants<>+2368(SB), Y12
+	VMOVAPS constants<>+2400(SB), Y11
+	VMOVAPS constants<>+2432(SB), Y10
+	VMOVAPS constants<>+2464(SB), Y9
+	VMOVAPS constants<>+2496(SB), Y8
+	VMOVAPS constants<>+2528(SB), Y7
+	VMOVAPS constants<>+2560(SB), Y6
+	PCALIGN $0x20
+
+mainLoop:
+	VMOVUPS      (SI)(AX*4), Y0
+	VANDPS       Y14, Y0, Y1
+	VPCMPGTD     Y13, Y1, Y1
+	VMOVMSKPS    Y1, R9
+	TESTL        R9, R9
+	JNE          mainStop
+	VMOVAPS      Y0, Y1
+	VFMADD213PS  Y15, Y12, Y1
+	VSUBPS       Y15, Y1, Y2
+	VMOVAPS      Y2, Y3
+	VFNMADD213PS Y0, Y11, Y3
+	VFNMADD231PS Y10, Y2, Y3
+	VFNMADD231PS Y9, Y2, Y3
+	VMULPS       Y3, Y3, Y2
+	VMULPS       Y2, Y2, Y4
+	VMOVAPS      Y8, Y5
+	VFMADD213PS  Y7, Y2, Y5
+	VFMADD213PS  Y6, Y2, Y5
+	VMULPS       Y5, Y4, Y4
+	VFMADD231PS  constants<>+2592(SB), Y2, Y4
+	VFMADD231PS  Y4, Y3, Y3
+	VCMPPS       $0x00, constants<>+192(SB), Y0, Y2
+	VBLENDVPS    Y2, Y0, Y3, Y0
+	VPSLLD       $0x1f, Y1, Y1
+	VXORPS       Y1, Y0, Y0
+	VMOVUPS      Y0, (DI)(AX*4)
+	ADDQ         $0x08, AX
+	CMPQ         AX, R8
+	JLE          mainLoop
+
+mainEnd:
+tail:
+	MOVQ         CX, R8
+	SUBQ         AX, R8
+	JLE          done
+	LEAQ         constants<>+32(SB), R10
+	MOVQ         R8, R9
+	NEGQ         R9
+	LEAQ         (R10)(R9*4), R10
+	VMOVUPS      (R10), Y0
+	VMASKMOVPS   (SI)(AX*4), Y0, Y1
+	VANDPS       constants<>+64(SB), Y1, Y2
+	VPCMPGTD     constants<>+2336(SB), Y2, Y2
+	VANDPS       Y0, Y2, Y2
+	VMOVMSKPS    Y2, R9
+	TESTL        R9, R9
+	JNE          tailStop
+	VMOVAPS      constants<>+2304(SB), Y2
+	VFMADD231PS  constants<>+2368(SB), Y1, Y2
+	VSUBPS       constants<>+2304(SB), Y2, Y3
+	VMOVAPS      constants<>+2400(SB), Y4
+	VFNMADD213PS Y1, Y3, Y4
+	VFNMADD231PS constants<>+2432(SB), Y3, Y4
+	VFNMADD231PS constants<>+2464(SB), Y3, Y4
+	VMULPS       Y4, Y4, Y3
+	VMULPS       Y3, Y3, Y5
+	VMOVAPS      constants<>+2528(SB), Y6
+	VFMADD231PS  constants<>+2496(SB), Y3, Y6
+	VFMADD213PS  constants<>+2560(SB), Y3, Y6
+	VMULPS       Y6, Y5, Y5
+	VFMADD231PS  constants<>+2592(SB), Y3, Y5
+	VFMADD231PS  Y5, Y4, Y4
+	VCMPPS       $0x00, constants<>+192(SB), Y1, Y3
+	VBLENDVPS    Y3, Y1, Y4, Y1
+	VPSLLD       $0x1f, Y2, Y2
+	VXORPS       Y2, Y1, Y1
+	VMASKMOVPS   Y1, Y0, (DI)(AX*4)
+
+done:
+	MOVQ CX, done+24(FP)
+	VZEROUPPER
+	RET
+
+mainStop:
+	MOVQ AX, CX
+	JMP  mainEnd
+
+tailStop:
+	MOVQ AX, CX
+	JMP  done
+
+// func cosAVX2(y *float32, x *float32, n int) (done int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·cosAVX2(SB), NOSPLIT, $0-32
+	MOVQ    y+0(FP), DI
+	MOVQ    x+8(FP), SI
+	MOVQ    n+16(FP), CX
+	XORL    AX, AX
+	LEAQ    -8(CX), R8
+	CMPQ    AX, R8
+	JGT     tail
+	VMOVAPS constants<>+2624(SB), Y15
+	VMOVAPS constants<>+64(SB), Y14
+	VMOVAPS constants<>+2336(SB), Y13
+	VMOVAPS constants<>+2368(SB), Y12
+	VMOVAPS constants<>+2656(SB), Y11
+	VMOVAPS constants<>+1088(SB), Y10
+	VMOVAPS constants<>+2400(SB), Y9
+	VMOVAPS constants<>+2432(SB), Y8
+	VMOVAPS constants<>+2464(SB), Y7
+	VMOVAPS constants<>+2496(SB), Y6
+	VMOVAPS constants<>+2528(SB), Y5
+	PCALIGN $0x20
+
+mainLoop:
+	VMOVUPS      (SI)(AX*4), Y0
+	VANDPS       Y14, Y0, Y0
+	VPCMPGTD     Y13, Y0, Y1
+	VMOVMSKPS    Y1, R9
+	TESTL        R9, R9
+	JNE          mainStop
+	VMOVAPS      Y0, Y1
+	VFMADD213PS  Y11, Y12, Y1
+	VADDPS       Y15, Y1, Y1
+	VSUBPS       Y15, Y1, Y2
+	VADDPS       Y10, Y2, Y2
+	VFNMADD231PS Y9, Y2, Y0
+	VFNMADD231PS Y8, Y2, Y0
+	VFNMADD231PS Y7, Y2, Y0
+	VMULPS       Y0, Y0, Y2
+	VMULPS       Y2, Y2, Y3
+	VMOVAPS      Y6, Y4
+	VFMADD213PS  Y5, Y2, Y4
+	VFMADD213PS  constants<>+2560(SB), Y2, Y4
+	VMULPS       Y4, Y3, Y3
+	VFMADD231PS  constants<>+2592(SB), Y2, Y3
+	VFMADD231PS  Y3, Y0, Y0
+	VPSLLD       $0x1f, Y1, Y1
+	VXORPS       Y1, Y0, Y0
+	VMOVUPS      Y0, (DI)(AX*4)
+	ADDQ         $0x08, AX
+	CMPQ         AX, R8
+	JLE          mainLoop
+
+mainEnd:
+tail:
+	MOVQ         CX, R8
+	SUBQ         AX, R8
+	JLE          done
+	LEAQ         constants<>+32(SB), R10
+	MOVQ         R8, R9
+	NEGQ         R9
+	LEAQ         (R10)(R9*4), R10
+	VMOVUPS      (R10), Y0
+	VMASKMOVPS   (SI)(AX*4), Y0, Y1
+	VANDPS       constants<>+64(SB), Y1, Y1
+	VPCMPGTD     constants<>+2336(SB), Y1, Y2
+	VANDPS       Y0, Y2, Y2
+	VMOVMSKPS    Y2, R9
+	TESTL        R9, R9
+	JNE          tailStop
+	VMOVAPS      constants<>+2656(SB), Y2
+	VFMADD231PS  constants<>+2368(SB), Y1, Y2
+	VADDPS       constants<>+2624(SB), Y2, Y2
+	VSUBPS       constants<>+2624(SB), Y2, Y3
+	VADDPS       constants<>+1088(SB), Y3, Y3
+	VFNMADD231PS constants<>+2400(SB), Y3, Y1
+	VFNMADD231PS constants<>+2432(SB), Y3, Y1
+	VFNMADD231PS constants<>+2464(SB), Y3, Y1
+	VMULPS       Y1, Y1, Y3
+	VMULPS       Y3, Y3, Y4
+	VMOVAPS      constants<>+2528(SB), Y5
+	VFMADD231PS  constants<>+2496(SB), Y3, Y5
+	VFMADD213PS  constants<>+2560(SB), Y3, Y5
+	VMULPS       Y5, Y4, Y4
+	VFMADD231PS  constants<>+2592(SB), Y3, Y4
+	VFMADD231PS  Y4, Y1, Y1
+	VPSLLD       $0x1f, Y2, Y2
+	VXORPS       Y2, Y1, Y1
+	VMASKMOVPS   Y1, Y0, (DI)(AX*4)
+
+done:
+	MOVQ CX, done+24(FP)
+	VZEROUPPER
+	RET
+
+mainStop:
+	MOVQ AX, CX
+	JMP  mainEnd
+
+tailStop:
+	MOVQ AX, CX
+	JMP  done
+
+// func tanAVX2(y *float32, x *float32, n int) (done int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·tanAVX2(SB), NOSPLIT, $0-32
+	MOVQ    y+0(FP), DI
+	MOVQ    x+8(FP), SI
+	MOVQ    n+16(FP), CX
+	XORL    AX, AX
+	LEAQ    -8(CX), R8
+	CMPQ    AX, R8
+	JGT     tail
+	VMOVAPS constants<>+128(SB), Y15
+	VMOVAPS constants<>+2304(SB), Y14
+	VMOVAPS constants<>+2688(SB), Y13
+	VMOVAPS constants<>+2720(SB), Y12
+	VMOVAPS constants<>+64(SB), Y11
+	VMOVAPS constants<>+2336(SB), Y10
+	VMOVAPS constants<>+2752(SB), Y9
+	VMOVAPS constants<>+2784(SB), Y8
+	VMOVAPS constants<>+2816(SB), Y7
+	PCALIGN $0x20
+
+mainLoop:
+	VMOVUPS      (SI)(AX*4), Y0
+	VANDPS       Y11, Y0, Y1
+	VPCMPGTD     Y10, Y1, Y1
+	VMOVMSKPS    Y1, R9
+	TESTL        R9, R9
+	JNE          mainStop
+	VMOVAPS      Y0, Y1
+	VFMADD213PS  Y14, Y9, Y1
+	VSUBPS       Y14, Y1, Y2
+	VMOVAPS      Y2, Y3
+	VFNMADD213PS Y0, Y8, Y3
+	VMOVAPS      Y2, Y4
+	VFNMADD213PS Y3, Y13, Y4
+	VSUBPS       Y4, Y3, Y3
+	VFNMADD231PS Y13, Y2, Y3
+	VFNMADD231PS Y7, Y2, Y3
+	VMULPS       Y4, Y4, Y2
+	VFMADD231PS  Y2, Y3, Y3
+	VMULPS       Y2, Y4, Y5
+	VMOVAPS      constants<>+2848(SB), Y6
+	VFMADD231PS  constants<>+2880(SB), Y2, Y6
+	VFMADD213PS  constants<>+2912(SB), Y2, Y6
+	VFMADD213PS  constants<>+2944(SB), Y2, Y6
+	VFMADD213PS  constants<>+2976(SB), Y2, Y6
+	VFMADD213PS  constants<>+3008(SB), Y2, Y6
+	VFMADD213PS  constants<>+3040(SB), Y2, Y6
+	VFMADD231PS  Y6, Y5, Y3
+	VADDPS       Y4, Y3, Y2
+	VPAND        Y12, Y1, Y1
+	VPCMPEQD     Y12, Y1, Y1
+	VBLENDVPS    Y1, constants<>+160(SB), Y2, Y3
+	VBLENDVPS    Y1, Y2, Y15, Y1
+	VDIVPS       Y1, Y3, Y1
+	VCMPPS       $0x00, constants<>+192(SB), Y0, Y2
+	VBLENDVPS    Y2, Y0, Y1, Y0
+	VMOVUPS      Y0, (DI)(AX*4)
+	ADDQ         $0x08, AX
+	CMPQ         AX, R8
+	JLE          mainLoop
+
+mainEnd:
+tail:
+	MOVQ         CX, R8
+	SUBQ         AX, R8
+	JLE          done
+	LEAQ         constants<>+32(SB), R10
+	MOVQ         R8, R9
+	NEGQ         R9
+	LEAQ         (R10)(R9*4), R10
+	VMOVUPS      (R10), Y0
+	VMASKMOVPS   (SI)(AX*4), Y0, Y1
+	VANDPS       constants<>+64(SB), Y1, Y2
+	VPCMPGTD     constants<>+2336(SB), Y2, Y2
+	VANDPS       Y0, Y2, Y2
+	VMOVMSKPS    Y2, R9
+	TESTL        R9, R9
+	JNE          tailStop
+	VMOVAPS      constants<>+2304(SB), Y2
+	VFMADD231PS  constants<>+2752(SB), Y1, Y2
+	VSUBPS       constants<>+2304(SB), Y2, Y3
+	VMOVAPS      constants<>+2784(SB), Y4
+	VFNMADD213PS Y1, Y3, Y4
+	VMOVAPS      constants<>+2688(SB), Y5
+	VFNMADD213PS Y4, Y3, Y5
+	VSUBPS       Y5, Y4, Y4
+	VFNMADD231PS constants<>+2688(SB), Y3, Y4
+	VFNMADD231PS constants<>+2816(SB), Y3, Y4
+	VMULPS       Y5, Y5, Y3
+	VFMADD231PS  Y3, Y4, Y4
+	VMULPS       Y3, Y5, Y6
+	VMOVAPS      constants<>+2848(SB), Y7
+	VFMADD231PS  constants<>+2880(SB), Y3, Y7
+	VFMADD213PS  constants<>+2912(SB), Y3, Y7
+	VFMADD213PS  constants<>+2944(SB), Y3, Y7
+	VFMADD213PS  constants<>+2976(SB), Y3, Y7
+	VFMADD213PS  constants<>+3008(SB), Y3, Y7
+	VFMADD213PS  constants<>+3040(SB), Y3, Y7
+	VFMADD231PS  Y7, Y6, Y4
+	VADDPS       Y5, Y4, Y3
+	VPAND        constants<>+2720(SB), Y2, Y2
+	VPCMPEQD     constants<>+2720(SB), Y2, Y2
+	VBLENDVPS    Y2, constants<>+160(SB), Y3, Y4
+	VMOVAPS      constants<>+128(SB), Y5
+	VBLENDVPS    Y2, Y3, Y5, Y2
+	VDIVPS       Y2, Y4, Y2
+	VCMPPS       $0x00, constants<>+192(SB), Y1, Y3
+	VBLENDVPS    Y3, Y1, Y2, Y1
+	VMASKMOVPS   Y1, Y0, (DI)(AX*4)
+
+done:
+	MOVQ CX, done+24(FP)
+	VZEROUPPER
+	RET
+
+mainStop:
+	MOVQ AX, CX
+	JMP  mainEnd
+
+tailStop:
+	MOVQ AX, CX
+	JMP  done
+
+// func asinAVX2(y *float32, x *float32, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·asinAVX2(SB), NOSPLIT, $0-24
+	MOVQ    y+0(FP), DI
+	MOVQ    x+8(FP), SI
+	MOVQ    n+16(FP), CX
+	XORL    AX, AX
+	LEAQ    -8(CX), R8
+	CMPQ    AX, R8
+	JGT     tail
+	VMOVAPS constants<>+128(SB), Y15
+	VMOVAPS constants<>+64(SB), Y14
+	VMOVAPS constants<>+3072(SB), Y13
+	VMOVAPS constants<>+1088(SB), Y12
+	VMOVAPS constants<>+3104(SB), Y11
+	VMOVAPS constants<>+3136(SB), Y10
+	VMOVAPS constants<>+3168(SB), Y9
+	VMOVAPS constants<>+3200(SB), Y8
+	VMOVAPS constants<>+3232(SB), Y7
+	VMOVAPS constants<>+3264(SB), Y6
+	PCALIGN $0x20
+
+mainLoop:
+	VMOVUPS      (SI)(AX*4), Y0
+	VANDPS       Y14, Y0, Y1
+	VCMPPS       $0x01, Y1, Y13, Y2
+	VSUBPS       Y1, Y15, Y3
+	VMULPS       Y12, Y3, Y3
+	VMULPS       Y1, Y1, Y4
+	VBLENDVPS    Y2, Y3, Y4, Y3
+	VSQRTPS      Y3, Y4
+	VBLENDVPS    Y2, Y4, Y1, Y1
+	VMULPS       Y3, Y1, Y4
+	VMOVAPS      Y11, Y5
+	VFMADD213PS  Y10, Y3, Y5
+	VFMADD213PS  Y9, Y3, Y5
+	VFMADD213PS  Y8, Y3, Y5
+	VFMADD213PS  Y7, Y3, Y5
+	VFMADD213PS  Y6, Y3, Y5
+	VFMADD231PS  Y5, Y4, Y1
+	VMOVAPS      constants<>+2784(SB), Y3
+	VFNMADD231PS constants<>+3296(SB), Y1, Y3
+	VADDPS       constants<>+2688(SB), Y3, Y3
+	VBLENDVPS    Y2, Y3, Y1, Y1
+	VPAND        Y14, Y1, Y1
+	VPAND        constants<>+96(SB), Y0, Y0
+	VORPS        Y0, Y1, Y0
+	VMOVUPS      Y0, (DI)(AX*4)
+	ADDQ         $0x08, AX
+	CMPQ         AX, R8
+	JLE          mainLoop
+
+tail:
+	MOVQ         CX, R8
+	SUBQ         AX, R8
+	JLE          done
+	LEAQ         constants<>+32(SB), R10
+	MOVQ         R8, R9
+	NEGQ         R9
+	LEAQ         (R10)(R9*4), R10
+	VMOVUPS      (R10), Y0
+	VMASKMOVPS   (SI)(AX*4), Y0, Y1
+	VANDPS       constants<>+64(SB), Y1, Y2
+	VCMPPS       $0x0e, constants<>+3072(SB), Y2, Y3
+	VMOVAPS      constants<>+128(SB), Y4
+	VSUBPS       Y2, Y4, Y4
+	VMULPS       constants<>+1088(SB), Y4, Y4
+	VMULPS       Y2, Y2, Y5
+	VBLENDVPS    Y3, Y4, Y5, Y4
+	VSQRTPS      Y4, Y5
+	VBLENDVPS    Y3, Y5, Y2, Y2
+	VMULPS       Y4, Y2, Y5
+	VMOVAPS      constants<>+3136(SB), Y6
+	VFMADD231PS  constants<>+3104(SB), Y4, Y6
+	VFMADD213PS  constants<>+3168(SB), Y4, Y6
+	VFMADD213PS  constants<>+3200(SB), Y4, Y6
+	VFMADD213PS  constants<>+3232(SB), Y4, Y6
+	VFMADD213PS  constants<>+3264(SB), Y4, Y6
+	VFMADD231PS  Y6, Y5, Y2
+	VMOVAPS      constants<>+2784(SB), Y4
+	VFNMADD231PS constants<>+3296(SB), Y2, Y4
+	VADDPS       constants<>+2688(SB), Y4, Y4
+	VBLENDVPS    Y3, Y4, Y2, Y2
+	VPAND        constants<>+64(SB), Y2, Y2
+	VPAND        constants<>+96(SB), Y1, Y1
+	VORPS        Y1, Y2, Y1
+	VMASKMOVPS   Y1, Y0, (DI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func acosAVX2(y *float32, x *float32, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·acosAVX2(SB), NOSPLIT, $0-24
+	MOVQ    y+0(FP), DI
+	MOVQ    x+8(FP), SI
+	MOVQ    n+16(FP), CX
+	XORL    AX, AX
+	LEAQ    -8(CX), R8
+	CMPQ    AX, R8
+	JGT     tail
+	VMOVAPS constants<>+128(SB), Y15
+	VMOVAPS constants<>+2400(SB), Y14
+	VMOVAPS constants<>+2784(SB), Y13
+	VMOVAPS constants<>+64(SB), Y12
+	VMOVAPS constants<>+3072(SB), Y11
+	VMOVAPS constants<>+1088(SB), Y10
+	VMOVAPS constants<>+3104(SB), Y9
+	VMOVAPS constants<>+3136(SB), Y8
+	VMOVAPS constants<>+3168(SB), Y7
+	VMOVAPS constants<>+3200(SB), Y6
+	PCALIGN $0x20
+
+mainLoop:
+	VMOVUPS     (SI)(AX*4), Y0
+	VANDPS      Y12, Y0, Y1
+	VCMPPS      $0x01, Y1, Y11, Y2
+	VSUBPS      Y1, Y15, Y3
+	VMULPS      Y10, Y3, Y3
+	VMULPS      Y1, Y1, Y4
+	VBLENDVPS   Y2, Y3, Y4, Y3
+	VSQRTPS     Y3, Y4
+	VBLENDVPS   Y2, Y4, Y1, Y1
+	VMULPS      Y3, Y1, Y4
+	VMOVAPS     Y9, Y5
+	VFMADD213PS Y8, Y3, Y5
+	VFMADD213PS Y7, Y3, Y5
+	VFMADD213PS Y6, Y3, Y5
+	VFMADD213PS constants<>+3232(SB), Y3, Y5
+	VFMADD213PS constants<>+3264(SB), Y3, Y5
+	VFMADD231PS Y5, Y4, Y1
+	VCMPPS      $0x01, constants<>+192(SB), Y0, Y3
+	VADDPS      Y1, Y1, Y4
+	VSUBPS      Y4, Y14, Y5
+	VBLENDVPS   Y3, Y5, Y4, Y3
+	VPAND       constants<>+96(SB), Y0, Y0
+	VXORPS      Y0, Y1, Y0
+	VSUBPS      constants<>+2688(SB), Y0, Y0
+	VSUBPS      Y0, Y13, Y0
+	VBLENDVPS   Y2, Y3, Y0, Y0
+	VMOVUPS     Y0, (DI)(AX*4)
+	ADDQ        $0x08, AX
+	CMPQ        AX, R8
+	JLE         mainLoop
+
+tail:
+	MOVQ        CX, R8
+	SUBQ        AX, R8
+	JLE         done
+	LEAQ        constants<>+32(SB), R10
+	MOVQ        R8, R9
+	NEGQ        R9
+	LEAQ        (R10)(R9*4), R10
+	VMOVUPS     (R10), Y0
+	VMASKMOVPS  (SI)(AX*4), Y0, Y1
+	VANDPS      constants<>+64(SB), Y1, Y2
+	VCMPPS      $0x0e, constants<>+3072(SB), Y2, Y3
+	VMOVAPS     constants<>+128(SB), Y4
+	VSUBPS      Y2, Y4, Y4
+	VMULPS      constants<>+1088(SB), Y4, Y4
+	VMULPS      Y2, Y2, Y5
+	VBLENDVPS   Y3, Y4, Y5, Y4
+	VSQRTPS     Y4, Y5
+	VBLENDVPS   Y3, Y5, Y2, Y2
+	VMULPS      Y4, Y2, Y5
+	VMOVAPS     constants<>+3136(SB), Y6
+	VFMADD231PS constants<>+3104(SB), Y4, Y6
+	VFMADD213PS constants<>+3168(SB), Y4, Y6
+	VFMADD213PS constants<>+3200(SB), Y4, Y6
+	VFMADD213PS constants<>+3232(SB), Y4, Y6
+	VFMADD213PS constants<>+3264(SB), Y4, Y6
+	VFMADD231PS Y6, Y5, Y2
+	VCMPPS      $0x01, constants<>+192(SB), Y1, Y4
+	VADDPS      Y2, Y2, Y5
+	VMOVAPS     constants<>+2400(SB), Y6
+	VSUBPS      Y5, Y6, Y6
+	VBLENDVPS   Y4, Y6, Y5, Y4
+	VPAND       constants<>+96(SB), Y1, Y1
+	VXORPS      Y1, Y2, Y1
+	VSUBPS      constants<>+2688(SB), Y1, Y1
+	VMOVAPS     constants<>+2784(SB), Y2
+	VSUBPS      Y1, Y2, Y1
+	VBLENDVPS   Y3, Y4, Y1, Y1
+	VMASKMOVPS  Y1, Y0, (DI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func atanAVX2(y *float32, x *float32, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·atanAVX2(SB), NOSPLIT, $0-24
+	MOVQ    y+0(FP), DI
+	MOVQ    x+8(FP), SI
+	MOVQ    n+16(FP), CX
+	XORL    AX, AX
+	LEAQ    -8(CX), R8
+	CMPQ    AX, R8
+	JGT     tail
+	VMOVAPS constants<>+128(SB), Y15
+	VMOVAPS constants<>+2784(SB), Y14
+	VMOVAPS constants<>+64(SB), Y13
+	VMOVAPS constants<>+3328(SB), Y12
+	VMOVAPS constants<>+3360(SB), Y11
+	VMOVAPS constants<>+3392(SB), Y10
+	VMOVAPS constants<>+3424(SB), Y9
+	VMOVAPS constants<>+3456(SB), Y8
+	VMOVAPS constants<>+3488(SB), Y7
+	VMOVAPS constants<>+3520(SB), Y6
+	PCALIGN $0x20
+
+mainLoop:
+	VMOVUPS     (SI)(AX*4), Y0
+	VANDPS      Y13, Y0, Y1
+	VMINPS      Y1, Y15, Y2
+	VMAXPS      Y1, Y15, Y3
+	VDIVPS      Y3, Y2, Y2
+	VMULPS      Y2, Y2, Y3
+	VMULPS      Y3, Y2, Y4
+	VMOVAPS     Y12, Y5
+	VFMADD213PS Y11, Y3, Y5
+	VFMADD213PS Y10, Y3, Y5
+	VFMADD213PS Y9, Y3, Y5
+	VFMADD213PS Y8, Y3, Y5
+	VFMADD213PS Y7, Y3, Y5
+	VFMADD213PS Y6, Y3, Y5
+	VFMADD213PS constants<>+3552(SB), Y3, Y5
+	VFMADD213PS constants<>+3584(SB), Y3, Y5
+	VFMADD231PS Y5, Y4, Y2
+	VCMPPS      $0x01, Y1, Y15, Y1
+	VSUBPS      constants<>+2688(SB), Y2, Y3
+	VSUBPS      Y3, Y14, Y3
+	VBLENDVPS   Y1, Y3, Y2, Y1
+	VPAND       constants<>+96(SB), Y0, Y0
+	VXORPS      Y0, Y1, Y0
+	VMOVUPS     Y0, (DI)(AX*4)
+	ADDQ        $0x08, AX
+	CMPQ        AX, R8
+	JLE         mainLoop
+
+tail:
+	MOVQ        CX, R8
+	SUBQ        AX, R8
+	JLE         done
+	LEAQ        constants<>+32(SB), R10
+	MOVQ        R8, R9
+	NEGQ        R9
+	LEAQ        (R10)(R9*4), R10
+	VMOVUPS     (R10), Y0
+	VMASKMOVPS  (SI)(AX*4), Y0, Y1
+	VANDPS      constants<>+64(SB), Y1, Y2
+	VMOVAPS     constants<>+128(SB), Y3
+	VMINPS      Y2, Y3, Y4
+	VMAXPS      Y2, Y3, Y5
+	VDIVPS      Y5, Y4, Y4
+	VMULPS      Y4, Y4, Y5
+	VMULPS      Y5, Y4, Y6
+	VMOVAPS     constants<>+3360(SB), Y7
+	VFMADD231PS constants<>+3328(SB), Y5, Y7
+	VFMADD213PS constants<>+3392(SB), Y5, Y7
+	VFMADD213PS constants<>+3424(SB), Y5, Y7
+	VFMADD213PS constants<>+3456(SB), Y5, Y7
+	VFMADD213PS constants<>+3488(SB), Y5, Y7
+	VFMADD213PS constants<>+3520(SB), Y5, Y7
+	VFMADD213PS constants<>+3552(SB), Y5, Y7
+	VFMADD213PS constants<>+3584(SB), Y5, Y7
+	VFMADD231PS Y7, Y6, Y4
+	VCMPPS      $0x01, Y2, Y3, Y2
+	VSUBPS      constants<>+2688(SB), Y4, Y3
+	VMOVAPS     constants<>+2784(SB), Y5
+	VSUBPS      Y3, Y5, Y3
+	VBLENDVPS   Y2, Y3, Y4, Y2
+	VPAND       constants<>+96(SB), Y1, Y1
+	VXORPS      Y1, Y2, Y1
+	VMASKMOVPS  Y1, Y0, (DI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func tanhAVX2(y *float32, x *float32, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·tanhAVX2(SB), NOSPLIT, $0-24
+	MOVQ    y+0(FP), DI
+	MOVQ    x+8(FP), SI
+	MOVQ    n+16(FP), CX
+	XORL    AX, AX
+	LEAQ    -16(CX), R8
+	CMPQ    AX, R8
+	JGT     single
+	VMOVAPS constants<>+3616(SB), Y15
+	VMOVAPS constants<>+768(SB), Y14
+	VMOVAPS constants<>+96(SB), Y13
+	VMOVAPS constants<>+416(SB), Y12
+	PCALIGN $0x20
+
+mainLoop:
+	VMOVUPS      (SI)(AX*4), Y0
+	VMOVUPS      32(SI)(AX*4), Y1
+	VORPS        Y13, Y0, Y2
+	VORPS        Y13, Y1, Y3
+	VMAXPS       Y2, Y15, Y2
+	VMAXPS       Y3, Y15, Y3
+	VADDPS       Y2, Y2, Y4
+	VADDPS       Y3, Y3, Y5
+	VMAXPS       Y4, Y14, Y4
+	VMAXPS       Y5, Y14, Y5
+	VMOVAPS      constants<>+832(SB), Y6
+	VFMADD213PS  Y12, Y4, Y6
+	VMOVAPS      constants<>+832(SB), Y7
+	VFMADD213PS  Y12, Y5, Y7
+	VSUBPS       Y12, Y6, Y8
+	VSUBPS       Y12, Y7, Y9
+	VFNMADD231PS constants<>+864(SB), Y8, Y4
+	VFNMADD231PS constants<>+864(SB), Y9, Y5
+	VFNMADD231PS constants<>+896(SB), Y8, Y4
+	VFNMADD231PS constants<>+896(SB), Y9, Y5
+	VMULPS       Y4, Y4, Y8
+	VMULPS       Y5, Y5, Y9
+	VMOVAPS      constants<>+928(SB), Y10
+	VFMADD231PS  constants<>+960(SB), Y4, Y10
+	VMOVAPS      constants<>+928(SB), Y11
+	VFMADD231PS  constants<>+960(SB), Y5, Y11
+	VFMADD213PS  constants<>+992(SB), Y4, Y10
+	VFMADD213PS  constants<>+992(SB), Y5, Y11
+	VFMADD213PS  constants<>+1024(SB), Y4, Y10
+	VFMADD213PS  constants<>+1024(SB), Y5, Y11
+	VFMADD213PS  constants<>+1056(SB), Y4, Y10
+	VFMADD213PS  constants<>+1056(SB), Y5, Y11
+	VFMADD231PS  Y10, Y8, Y4
+	VFMADD231PS  Y11, Y9, Y5
+	VPSLLD       $0x17, Y6, Y6
+	VPSLLD       $0x17, Y7, Y7
+	VSUBPS       constants<>+128(SB), Y6, Y8
+	VSUBPS       constants<>+128(SB), Y7, Y9
+	VFMADD231PS  Y4, Y6, Y8
+	VFMADD231PS  Y5, Y7, Y9
+	VADDPS       constants<>+3296(SB), Y8, Y4
+	VADDPS       constants<>+3296(SB), Y9, Y5
+	VCMPPS       $0x01, constants<>+3648(SB), Y2, Y2
+	VCMPPS       $0x01, constants<>+3648(SB), Y3, Y3
+	VANDPS       constants<>+128(SB), Y2, Y2
+	VANDPS       constants<>+128(SB), Y3, Y3
+	VFMADD231PS  Y4, Y2, Y8
+	VFMADD231PS  Y5, Y3, Y9
+	VDIVPS       Y4, Y8, Y4
+	VDIVPS       Y5, Y9, Y5
+	VSUBPS       Y4, Y2, Y2
+	VSUBPS       Y5, Y3, Y3
+	VPAND        constants<>+64(SB), Y2, Y2
+	VPAND        constants<>+64(SB), Y3, Y3
+	VPAND        Y13, Y0, Y0
+	VPAND        Y13, Y1, Y1
+	VORPS        Y0, Y2, Y0
+	VORPS        Y1, Y3, Y1
+	VMOVUPS      Y0, (DI)(AX*4)
+	VMOVUPS      Y1, 32(DI)(AX*4)
+	ADDQ         $0x10, AX
+	CMPQ         AX, R8
+	JLE          mainLoop
+
+single:
+	LEAQ    -8(CX), R8
+	CMPQ    AX, R8
+	JGT     tail
+	PCALIGN $0x20
+
+singleLoop:
+	VMOVUPS      (SI)(AX*4), Y0
+	VORPS        constants<>+96(SB), Y0, Y1
+	VMOVAPS      constants<>+3616(SB), Y2
+	VMAXPS       Y1, Y2, Y1
+	VADDPS       Y1, Y1, Y2
+	VMOVAPS      constants<>+768(SB), Y3
+	VMAXPS       Y2, Y3, Y2
+	VMOVAPS      constants<>+416(SB), Y3
+	VFMADD231PS  constants<>+832(SB), Y2, Y3
+	VSUBPS       constants<>+416(SB), Y3, Y4
+	VFNMADD231PS constants<>+864(SB), Y4, Y2
+	VFNMADD231PS constants<>+896(SB), Y4, Y2
+	VMULPS       Y2, Y2, Y4
+	VMOVAPS      constants<>+928(SB), Y5
+	VFMADD231PS  constants<>+960(SB), Y2, Y5
+	VFMADD213PS  constants<>+992(SB), Y2, Y5
+	VFMADD213PS  constants<>+1024(SB), Y2, Y5
+	VFMADD213PS  constants<>+1056(SB), Y2, Y5
+	VFMADD231PS  Y5, Y4, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VSUBPS       constants<>+128(SB), Y3, Y4
+	VFMADD231PS  Y2, Y3, Y4
+	VADDPS       constants<>+3296(SB), Y4, Y2
+	VCMPPS       $0x01, constants<>+3648(SB), Y1, Y1
+	VANDPS       constants<>+128(SB), Y1, Y1
+	VFMADD231PS  Y2, Y1, Y4
+	VDIVPS       Y2, Y4, Y2
+	VSUBPS       Y2, Y1, Y1
+	VPAND        constants<>+64(SB), Y1, Y1
+	VPAND        constants<>+96(SB), Y0, Y0
+	VORPS        Y0, Y1, Y0
+	VMOVUPS      Y0, (DI)(AX*4)
+	ADDQ         $0x08, AX
+	CMPQ         AX, R8
+	JLE          singleLoop
+
+tail:
+	MOVQ         CX, R8
+	SUBQ         AX, R8
+	JLE          done
+	LEAQ         constants<>+32(SB), R10
+	MOVQ         R8, R9
+	NEGQ         R9
+	LEAQ         (R10)(R9*4), R10
+	VMOVUPS      (R10), Y0
+	VMASKMOVPS   (SI)(AX*4), Y0, Y1
+	VORPS        constants<>+96(SB), Y1, Y2
+	VMOVAPS      constants<>+3616(SB), Y3
+	VMAXPS       Y2, Y3, Y2
+	VADDPS       Y2, Y2, Y3
+	VMOVAPS      constants<>+768(SB), Y4
+	VMAXPS       Y3, Y4, Y3
+	VMOVAPS      constants<>+416(SB), Y4
+	VFMADD231PS  constants<>+832(SB), Y3, Y4
+	VSUBPS       constants<>+416(SB), Y4, Y5
+	VFNMADD231PS constants<>+864(SB), Y5, Y3
+	VFNMADD231PS constants<>+896(SB), Y5, Y3
+	VMULPS       Y3, Y3, Y5
+	VMOVAPS      constants<>+928(SB), Y6
+	VFMADD231PS  constants<>+960(SB), Y3, Y6
+	VFMADD213PS  constants<>+992(SB), Y3, Y6
+	VFMADD213PS  constants<>+1024(SB), Y3, Y6
+	VFMADD213PS  constants<>+1056(SB), Y3, Y6
+	VFMADD231PS  Y6, Y5, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VSUBPS       constants<>+128(SB), Y4, Y5
+	VFMADD231PS  Y3, Y4, Y5
+	VADDPS       constants<>+3296(SB), Y5, Y3
+	VCMPPS       $0x01, constants<>+3648(SB), Y2, Y2
+	VANDPS       constants<>+128(SB), Y2, Y2
+	VFMADD231PS  Y3, Y2, Y5
+	VDIVPS       Y3, Y5, Y3
+	VSUBPS       Y3, Y2, Y2
+	VPAND        constants<>+64(SB), Y2, Y2
+	VPAND        constants<>+96(SB), Y1, Y1
+	VORPS        Y1, Y2, Y1
+	VMASKMOVPS   Y1, Y0, (DI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func sinhAVX2(y *float32, x *float32, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·sinhAVX2(SB), NOSPLIT, $0-24
+	MOVQ    y+0(FP), DI
+	MOVQ    x+8(FP), SI
+	MOVQ    n+16(FP), CX
+	XORL    AX, AX
+	LEAQ    -8(CX), R8
+	CMPQ    AX, R8
+	JGT     tail
+	VMOVAPS constants<>+3680(SB), Y15
+	VMOVAPS constants<>+3712(SB), Y14
+	VMOVAPS constants<>+416(SB), Y13
+	VMOVAPS constants<>+64(SB), Y12
+	VMOVAPS constants<>+448(SB), Y11
+	VMOVAPS constants<>+480(SB), Y10
+	VMOVAPS constants<>+512(SB), Y9
+	VMOVAPS constants<>+544(SB), Y8
+	VMOVAPS constants<>+576(SB), Y7
+	VMOVAPS constants<>+608(SB), Y6
+	PCALIGN $0x20
+
+mainLoop:
+	VMOVUPS      (SI)(AX*4), Y0
+	VANDPS       Y12, Y0, Y1
+	VMINPS       Y1, Y15, Y2
+	VMOVAPS      Y2, Y3
+	VFMADD213PS  Y13, Y11, Y3
+	VSUBPS       Y13, Y3, Y4
+	VFNMADD231PS Y10, Y4, Y2
+	VFNMADD231PS Y9, Y4, Y2
+	VMULPS       Y2, Y2, Y4
+	VMOVAPS      Y8, Y5
+	VFMADD213PS  Y7, Y2, Y5
+	VFMADD213PS  Y6, Y2, Y5
+	VFMADD213PS  constants<>+640(SB), Y2, Y5
+	VFMADD213PS  constants<>+672(SB), Y2, Y5
+	VFMADD213PS  constants<>+704(SB), Y2, Y5
+	VFMADD231PS  Y5, Y4, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VFMADD213PS  Y3, Y3, Y2
+	VMULPS       constants<>+1088(SB), Y3, Y3
+	VMULPS       Y3, Y2, Y2
+	VDIVPS       Y2, Y14, Y3
+	VSUBPS       Y3, Y2, Y2
+	VMULPS       Y1, Y1, Y3
+	VMULPS       Y3, Y1, Y4
+	VMOVAPS      constants<>+3744(SB), Y5
+	VFMADD231PS  constants<>+3776(SB), Y3, Y5
+	VFMADD213PS  constants<>+3808(SB), Y3, Y5
+	VFMADD213PS  constants<>+320(SB), Y3, Y5
+	VFMADD213PS  Y1, Y5, Y4
+	VCMPPS       $0x01, constants<>+128(SB), Y1, Y1
+	VBLENDVPS    Y1, Y4, Y2, Y1
+	VPAND        constants<>+96(SB), Y0, Y0
+	VXORPS       Y0, Y1, Y0
+	VMOVUPS      Y0, (DI)(AX*4)
+	ADDQ         $0x08, AX
+	CMPQ         AX, R8
+	JLE          mainLoop
+
+tail:
+	MOVQ         CX, R8
+	SUBQ         AX, R8
+	JLE          done
+	LEAQ         constants<>+32(SB), R10
+	MOVQ         R8, R9
+	NEGQ         R9
+	LEAQ         (R10)(R9*4), R10
+	VMOVUPS      (R10), Y0
+	VMASKMOVPS   (SI)(AX*4), Y0, Y1
+	VANDPS       constants<>+64(SB), Y1, Y2
+	VMOVAPS      constants<>+3680(SB), Y3
+	VMINPS       Y2, Y3, Y3
+	VMOVAPS      constants<>+416(SB), Y4
+	VFMADD231PS  constants<>+448(SB), Y3, Y4
+	VSUBPS       constants<>+416(SB), Y4, Y5
+	VFNMADD231PS constants<>+480(SB), Y5, Y3
+	VFNMADD231PS constants<>+512(SB), Y5, Y3
+	VMULPS       Y3, Y3, Y5
+	VMOVAPS      constants<>+576(SB), Y6
+	VFMADD231PS  constants<>+544(SB), Y3, Y6
+	VFMADD213PS  constants<>+608(SB), Y3, Y6
+	VFMADD213PS  constants<>+640(SB), Y3, Y6
+	VFMADD213PS  constants<>+672(SB), Y3, Y6
+	VFMADD213PS  constants<>+704(SB), Y3, Y6
+	VFMADD231PS  Y6, Y5, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VFMADD213PS  Y4, Y4, Y3
+	VMULPS       constants<>+1088(SB), Y4, Y4
+	VMULPS       Y4, Y3, Y3
+	VMOVAPS      constants<>+3712(SB), Y4
+	VDIVPS       Y3, Y4, Y4
+	VSUBPS       Y4, Y3, Y3
+	VMULPS       Y2, Y2, Y4
+	VMULPS       Y4, Y2, Y5
+	VMOVAPS      constants<>+3744(SB), Y6
+	VFMADD231PS  constants<>+3776(SB), Y4, Y6
+	VFMADD213PS  constants<>+3808(SB), Y4, Y6
+	VFMADD213PS  constants<>+320(SB), Y4, Y6
+	VFMADD213PS  Y2, Y6, Y5
+	VCMPPS       $0x01, constants<>+128(SB), Y2, Y2
+	VBLENDVPS    Y2, Y5, Y3, Y2
+	VPAND        constants<>+96(SB), Y1, Y1
+	VXORPS       Y1, Y2, Y1
+	VMASKMOVPS   Y1, Y0, (DI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func coshAVX2(y *float32, x *float32, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·coshAVX2(SB), NOSPLIT, $0-24
+	MOVQ    y+0(FP), DI
+	MOVQ    x+8(FP), SI
+	MOVQ    n+16(FP), CX
+	XORL    AX, AX
+	LEAQ    -8(CX), R8
+	CMPQ    AX, R8
+	JGT     tail
+	VMOVAPS constants<>+3680(SB), Y15
+	VMOVAPS constants<>+3712(SB), Y14
+	VMOVAPS constants<>+416(SB), Y13
+	VMOVAPS constants<>+64(SB), Y12
+	VMOVAPS constants<>+448(SB), Y11
+	VMOVAPS constants<>+480(SB), Y10
+	VMOVAPS constants<>+512(SB), Y9
+	VMOVAPS constants<>+544(SB), Y8
+	VMOVAPS constants<>+576(SB), Y7
+	VMOVAPS constants<>+608(SB), Y6
+	VMOVAPS constants<>+640(SB), Y5
+	VMOVAPS constants<>+672(SB), Y4
+	PCALIGN $0x20
+
+mainLoop:
+	VMOVUPS      (SI)(AX*4), Y0
+	VANDPS       Y12, Y0, Y0
+	VMINPS       Y0, Y15, Y0
+	VMOVAPS      Y0, Y1
+	VFMADD213PS  Y13, Y11, Y1
+	VSUBPS       Y13, Y1, Y2
+	VFNMADD231PS Y10, Y2, Y0
+	VFNMADD231PS Y9, Y2, Y0
+	VMULPS       Y0, Y0, Y2
+	VMOVAPS      Y8, Y3
+	VFMADD213PS  Y7, Y0, Y3
+	VFMADD213PS  Y6, Y0, Y3
+	VFMADD213PS  Y5, Y0, Y3
+	VFMADD213PS  Y4, Y0, Y3
+	VFMADD213PS  constants<>+704(SB), Y0, Y3
+	VFMADD231PS  Y3, Y2, Y0
+	VPSLLD       $0x17, Y1, Y1
+	VFMADD213PS  Y1, Y1, Y0
+	VMULPS       constants<>+1088(SB), Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	VDIVPS       Y0, Y14, Y1
+	VADDPS       Y1, Y0, Y0
+	VMOVUPS      Y0, (DI)(AX*4)
+	ADDQ         $0x08, AX
+	CMPQ         AX, R8
+	JLE          mainLoop
+
+tail:
+	MOVQ         CX, R8
+	SUBQ         AX, R8
+	JLE          done
+	LEAQ         constants<>+32(SB), R10
+	MOVQ         R8, R9
+	NEGQ         R9
+	LEAQ         (R10)(R9*4), R10
+	VMOVUPS      (R10), Y0
+	VMASKMOVPS   (SI)(AX*4), Y0, Y1
+	VANDPS       constants<>+64(SB), Y1, Y1
+	VMOVAPS      constants<>+3680(SB), Y2
+	VMINPS       Y1, Y2, Y1
+	VMOVAPS      constants<>+416(SB), Y2
+	VFMADD231PS  constants<>+448(SB), Y1, Y2
+	VSUBPS       constants<>+416(SB), Y2, Y3
+	VFNMADD231PS constants<>+480(SB), Y3, Y1
+	VFNMADD231PS constants<>+512(SB), Y3, Y1
+	VMULPS       Y1, Y1, Y3
+	VMOVAPS      constants<>+576(SB), Y4
+	VFMADD231PS  constants<>+544(SB), Y1, Y4
+	VFMADD213PS  constants<>+608(SB), Y1, Y4
+	VFMADD213PS  constants<>+640(SB), Y1, Y4
+	VFMADD213PS  constants<>+672(SB), Y1, Y4
+	VFMADD213PS  constants<>+704(SB), Y1, Y4
+	VFMADD231PS  Y4, Y3, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VFMADD213PS  Y2, Y2, Y1
+	VMULPS       constants<>+1088(SB), Y2, Y2
+	VMULPS       Y2, Y1, Y1
+	VMOVAPS      constants<>+3712(SB), Y2
+	VDIVPS       Y1, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VMASKMOVPS   Y1, Y0, (DI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func asinhAVX2(y *float32, x *float32, n int) (done int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·asinhAVX2(SB), NOSPLIT, $0-32
+	MOVQ    y+0(FP), DI
+	MOVQ    x+8(FP), SI
+	MOVQ    n+16(FP), CX
+	XORL    AX, AX
+	LEAQ    -8(CX), R8
+	CMPQ    AX, R8
+	JGT     tail
+	VMOVAPS constants<>+128(SB), Y15
+	VMOVAPS constants<>+64(SB), Y14
+	VMOVAPS constants<>+3840(SB), Y13
+	VMOVAPS constants<>+1216(SB), Y12
+	VMOVAPS constants<>+1248(SB), Y11
+	VMOVAPS constants<>+1280(SB), Y10
+	VMOVAPS constants<>+1312(SB), Y9
+	VMOVAPS constants<>+1344(SB), Y8
+	VMOVAPS constants<>+1376(SB), Y7
+	VMOVAPS constants<>+1408(SB), Y6
+	VMOVAPS constants<>+1440(SB), Y5
+	PCALIGN $0x20
+
+mainLoop:
+	VMOVUPS     (SI)(AX*4), Y0
+	VANDPS      Y14, Y0, Y1
+	VPCMPGTD    Y13, Y1, Y2
+	VMOVMSKPS   Y2, R9
+	TESTL       R9, R9
+	JNE         mainStop
+	VMULPS      Y1, Y1, Y2
+	VADDPS      Y15, Y2, Y3
+	VSQRTPS     Y3, Y3
+	VADDPS      Y15, Y3, Y3
+	VDIVPS      Y3, Y2, Y2
+	VADDPS      Y2, Y1, Y1
+	VADDPS      Y15, Y1, Y2
+	VSUBPS      Y15, Y2, Y3
+	VSUBPS      Y3, Y1, Y1
+	VPSUBD      Y12, Y2, Y3
+	VPSRAD      $0x17, Y3, Y3
+	VPSLLD      $0x17, Y3, Y4
+	VPSUBD      Y4, Y2, Y2
+	VPSUBD      Y4, Y15, Y4
+	VSUBPS      Y15, Y2, Y2
+	VFMADD231PS Y4, Y1, Y2
+	VCVTDQ2PS   Y3, Y1
+	VMULPS      Y2, Y2, Y3
+	VMOVAPS     Y11, Y4
+	VFMADD213PS Y10, Y2, Y4
+	VFMADD213PS Y9, Y2, Y4
+	VFMADD213PS Y8, Y2, Y4
+	VFMADD213PS Y7, Y2, Y4
+	VFMADD213PS Y6, Y2, Y4
+	VFMADD213PS Y5, Y2, Y4
+	VFMADD213PS constants<>+1472(SB), Y2, Y4
+	VFMADD213PS constants<>+1504(SB), Y2, Y4
+	VMULPS      Y4, Y3, Y3
+	VFMADD231PS constants<>+896(SB), Y1, Y3
+	VADDPS      Y2, Y3, Y2
+	VFMADD231PS constants<>+864(SB), Y1, Y2
+	VPAND       constants<>+96(SB), Y0, Y0
+	VXORPS      Y0, Y2, Y0
+	VMOVUPS     Y0, (DI)(AX*4)
+	ADDQ        $0x08, AX
+	CMPQ        AX, R8
+	JLE         mainLoop
+
+mainEnd:
+tail:
+	MOVQ        CX, R8
+	SUBQ        AX, R8
+	JLE         done
+	LEAQ        constants<>+32(SB), R10
+	MOVQ        R8, R9
+	NEGQ        R9
+	LEAQ        (R10)(R9*4), R10
+	VMOVUPS     (R10), Y0
+	VMASKMOVPS  (SI)(AX*4), Y0, Y1
+	VANDPS      constants<>+64(SB), Y1, Y2
+	VPCMPGTD    constants<>+3840(SB), Y2, Y3
+	VANDPS      Y0, Y3, Y3
+	VMOVMSKPS   Y3, R9
+	TESTL       R9, R9
+	JNE         tailStop
+	VMULPS      Y2, Y2, Y3
+	VADDPS      constants<>+128(SB), Y3, Y4
+	VSQRTPS     Y4, Y4
+	VADDPS      constants<>+128(SB), Y4, Y4
+	VDIVPS      Y4, Y3, Y3
+	VADDPS      Y3, Y2, Y2
+	VADDPS      constants<>+128(SB), Y2, Y3
+	VSUBPS      constants<>+128(SB), Y3, Y4
+	VSUBPS      Y4, Y2, Y2
+	VPSUBD      constants<>+1216(SB), Y3, Y4
+	VPSRAD      $0x17, Y4, Y4
+	VPSLLD      $0x17, Y4, Y5
+	VPSUBD      Y5, Y3, Y3
+	VMOVAPS     constants<>+128(SB), Y6
+	VPSUBD      Y5, Y6, Y5
+	VSUBPS      Y6, Y3, Y3
+	VFMADD231PS Y5, Y2, Y3
+	VCVTDQ2PS   Y4, Y2
+	VMULPS      Y3, Y3, Y4
+	VMOVAPS     constants<>+1280(SB), Y5
+	VFMADD231PS constants<>+1248(SB), Y3, Y5
+	VFMADD213PS constants<>+1312(SB), Y3, Y5
+	VFMADD213PS constants<>+1344(SB), Y3, Y5
+	VFMADD213PS constants<>+1376(SB), Y3, Y5
+	VFMADD213PS constants<>+1408(SB), Y3, Y5
+	VFMADD213PS constants<>+1440(SB), Y3, Y5
+	VFMADD213PS constants<>+1472(SB), Y3, Y5
+	VFMADD213PS constants<>+1504(SB), Y3, Y5
+	VMULPS      Y5, Y4, Y4
+	VFMADD231PS constants<>+896(SB), Y2, Y4
+	VADDPS      Y3, Y4, Y3
+	VFMADD231PS constants<>+864(SB), Y2, Y3
+	VPAND       constants<>+96(SB), Y1, Y1
+	VXORPS      Y1, Y3, Y1
+	VMASKMOVPS  Y1, Y0, (DI)(AX*4)
+
+done:
+	MOVQ CX, done+24(FP)
+	VZEROUPPER
+	RET
+
+mainStop:
+	MOVQ AX, CX
+	JMP  mainEnd
+
+tailStop:
+	MOVQ AX, CX
+	JMP  done
+
+// func acoshAVX2(y *float32, x *float32, n int) (done int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·acoshAVX2(SB), NOSPLIT, $0-32
+	MOVQ    y+0(FP), DI
+	MOVQ    x+8(FP), SI
+	MOVQ    n+16(FP), CX
+	XORL    AX, AX
+	LEAQ    -8(CX), R8
+	CMPQ    AX, R8
+	JGT     tail
+	VMOVAPS constants<>+128(SB), Y15
+	VMOVAPS constants<>+3840(SB), Y14
+	VMOVAPS constants<>+1216(SB), Y13
+	VMOVAPS constants<>+1248(SB), Y12
+	VMOVAPS constants<>+1280(SB), Y11
+	VMOVAPS constants<>+1312(SB), Y10
+	VMOVAPS constants<>+1344(SB), Y9
+	VMOVAPS constants<>+1376(SB), Y8
+	VMOVAPS constants<>+1408(SB), Y7
+	VMOVAPS constants<>+1440(SB), Y6
+	VMOVAPS constants<>+1472(SB), Y5
+	VMOVAPS constants<>+1504(SB), Y4
+	PCALIGN $0x20
+
+mainLoop:
+	VMOVUPS     (SI)(AX*4), Y0
+	VPCMPGTD    Y0, Y15, Y1
+	VPCMPGTD    Y14, Y0, Y2
+	VORPS       Y2, Y1, Y1
+	VMOVMSKPS   Y1, R9
+	TESTL       R9, R9
+	JNE         mainStop
+	VSUBPS      Y15, Y0, Y0
+	VADDPS      Y0, Y0, Y1
+	VFMADD231PS Y0, Y0, Y1
+	VSQRTPS     Y1, Y1
+	VADDPS      Y1, Y0, Y0
+	VADDPS      Y15, Y0, Y1
+	VSUBPS      Y15, Y1, Y2
+	VSUBPS      Y2, Y0, Y0
+	VPSUBD      Y13, Y1, Y2
+	VPSRAD      $0x17, Y2, Y2
+	VPSLLD      $0x17, Y2, Y3
+	VPSUBD      Y3, Y1, Y1
+	VPSUBD      Y3, Y15, Y3
+	VSUBPS      Y15, Y1, Y1
+	VFMADD231PS Y3, Y0, Y1
+	VCVTDQ2PS   Y2, Y0
+	VMULPS      Y1, Y1, Y2
+	VMOVAPS     Y12, Y3
+	VFMADD213PS Y11, Y1, Y3
+	VFMADD213PS Y10, Y1, Y3
+	VFMADD213PS Y9, Y1, Y3
+	VFMADD213PS Y8, Y1, Y3
+	VFMADD213PS Y7, Y1, Y3
+	VFMADD213PS Y6, Y1, Y3
+	VFMADD213PS Y5, Y1, Y3
+	VFMADD213PS Y4, Y1, Y3
+	VMULPS      Y3, Y2, Y2
+	VFMADD231PS constants<>+896(SB), Y0, Y2
+	VADDPS      Y1, Y2, Y1
+	VFMADD231PS constants<>+864(SB), Y0, Y1
+	VMOVUPS     Y1, (DI)(AX*4)
+	ADDQ        $0x08, AX
+	CMPQ        AX, R8
+	JLE         mainLoop
+
+mainEnd:
+tail:
+	MOVQ        CX, R8
+	SUBQ        AX, R8
+	JLE         done
+	LEAQ        constants<>+32(SB), R10
+	MOVQ        R8, R9
+	NEGQ        R9
+	LEAQ        (R10)(R9*4), R10
+	VMOVUPS     (R10), Y0
+	VMASKMOVPS  (SI)(AX*4), Y0, Y1
+	VMOVAPS     constants<>+128(SB), Y2
+	VPCMPGTD    Y1, Y2, Y3
+	VPCMPGTD    constants<>+3840(SB), Y1, Y4
+	VORPS       Y4, Y3, Y3
+	VANDPS      Y0, Y3, Y3
+	VMOVMSKPS   Y3, R9
+	TESTL       R9, R9
+	JNE         tailStop
+	VSUBPS      Y2, Y1, Y1
+	VADDPS      Y1, Y1, Y3
+	VFMADD231PS Y1, Y1, Y3
+	VSQRTPS     Y3, Y3
+	VADDPS      Y3, Y1, Y1
+	VADDPS      Y2, Y1, Y3
+	VSUBPS      Y2, Y3, Y4
+	VSUBPS      Y4, Y1, Y1
+	VPSUBD      constants<>+1216(SB), Y3, Y4
+	VPSRAD      $0x17, Y4, Y4
+	VPSLLD      $0x17, Y4, Y5
+	VPSUBD      Y5, Y3, Y3
+	VPSUBD      Y5, Y2, Y5
+	VSUBPS      Y2, Y3, Y2
+	VFMADD231PS Y5, Y1, Y2
+	VCVTDQ2PS   Y4, Y1
+	VMULPS      Y2, Y2, Y3
+	VMOVAPS     constants<>+1280(SB), Y4
+	VFMADD231PS constants<>+1248(SB), Y2, Y4
+	VFMADD213PS constants<>+1312(SB), Y2, Y4
+	VFMADD213PS constants<>+1344(SB), Y2, Y4
+	VFMADD213PS constants<>+1376(SB), Y2, Y4
+	VFMADD213PS constants<>+1408(SB), Y2, Y4
+	VFMADD213PS constants<>+1440(SB), Y2, Y4
+	VFMADD213PS constants<>+1472(SB), Y2, Y4
+	VFMADD213PS constants<>+1504(SB), Y2, Y4
+	VMULPS      Y4, Y3, Y3
+	VFMADD231PS constants<>+896(SB), Y1, Y3
+	VADDPS      Y2, Y3, Y2
+	VFMADD231PS constants<>+864(SB), Y1, Y2
+	VMASKMOVPS  Y2, Y0, (DI)(AX*4)
+
+done:
+	MOVQ CX, done+24(FP)
+	VZEROUPPER
+	RET
+
+mainStop:
+	MOVQ AX, CX
+	JMP  mainEnd
+
+tailStop:
+	MOVQ AX, CX
+	JMP  done
+
+// func atanhAVX2(y *float32, x *float32, n int) (done int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·atanhAVX2(SB), NOSPLIT, $0-32
+	MOVQ    y+0(FP), DI
+	MOVQ    x+8(FP), SI
+	MOVQ    n+16(FP), CX
+	XORL    AX, AX
+	LEAQ    -8(CX), R8
+	CMPQ    AX, R8
+	JGT     tail
+	VMOVAPS constants<>+128(SB), Y15
+	VMOVAPS constants<>+64(SB), Y14
+	VMOVAPS constants<>+3872(SB), Y13
+	VMOVAPS constants<>+1216(SB), Y12
+	VMOVAPS constants<>+1248(SB), Y11
+	VMOVAPS constants<>+1280(SB), Y10
+	VMOVAPS constants<>+1312(SB), Y9
+	VMOVAPS constants<>+1344(SB), Y8
+	VMOVAPS constants<>+1376(SB), Y7
+	VMOVAPS constants<>+1408(SB), Y6
+	VMOVAPS constants<>+1440(SB), Y5
+	PCALIGN $0x20
+
+mainLoop:
+	VMOVUPS     (SI)(AX*4), Y0
+	VANDPS      Y14, Y0, Y1
+	VPCMPGTD    Y13, Y1, Y2
+	VMOVMSKPS   Y2, R9
+	TESTL       R9, R9
+	JNE         mainStop
+	VMULPS      Y1, Y1, Y2
+	VSUBPS      Y1, Y15, Y3
+	VDIVPS      Y3, Y2, Y2
+	VADDPS      Y2, Y1, Y1
+	VADDPS      Y1, Y1, Y1
+	VADDPS      Y15, Y1, Y2
+	VSUBPS      Y15, Y2, Y3
+	VSUBPS      Y3, Y1, Y1
+	VPSUBD      Y12, Y2, Y3
+	VPSRAD      $0x17, Y3, Y3
+	VPSLLD      $0x17, Y3, Y4
+	VPSUBD      Y4, Y2, Y2
+	VPSUBD      Y4, Y15, Y4
+	VSUBPS      Y15, Y2, Y2
+	VFMADD231PS Y4, Y1, Y2
+	VCVTDQ2PS   Y3, Y1
+	VMULPS      Y2, Y2, Y3
+	VMOVAPS     Y11, Y4
+	VFMADD213PS Y10, Y2, Y4
+	VFMADD213PS Y9, Y2, Y4
+	VFMADD213PS Y8, Y2, Y4
+	VFMADD213PS Y7, Y2, Y4
+	VFMADD213PS Y6, Y2, Y4
+	VFMADD213PS Y5, Y2, Y4
+	VFMADD213PS constants<>+1472(SB), Y2, Y4
+	VFMADD213PS constants<>+1504(SB), Y2, Y4
+	VMULPS      Y4, Y3, Y3
+	VFMADD231PS constants<>+896(SB), Y1, Y3
+	VADDPS      Y2, Y3, Y2
+	VFMADD231PS constants<>+864(SB), Y1, Y2
+	VMULPS      constants<>+1088(SB), Y2, Y1
+	VPAND       constants<>+96(SB), Y0, Y0
+	VXORPS      Y0, Y1, Y0
+	VMOVUPS     Y0, (DI)(AX*4)
+	ADDQ        $0x08, AX
+	CMPQ        AX, R8
+	JLE         mainLoop
+
+mainEnd:
+tail:
+	MOVQ        CX, R8
+	SUBQ        AX, R8
+	JLE         done
+	LEAQ        constants<>+32(SB), R10
+	MOVQ        R8, R9
+	NEGQ        R9
+	LEAQ        (R10)(R9*4), R10
+	VMOVUPS     (R10), Y0
+	VMASKMOVPS  (SI)(AX*4), Y0, Y1
+	VANDPS      constants<>+64(SB), Y1, Y2
+	VPCMPGTD    constants<>+3872(SB), Y2, Y3
+	VANDPS      Y0, Y3, Y3
+	VMOVMSKPS   Y3, R9
+	TESTL       R9, R9
+	JNE         tailStop
+	VMULPS      Y2, Y2, Y3
+	VMOVAPS     constants<>+128(SB), Y4
+	VSUBPS      Y2, Y4, Y5
+	VDIVPS      Y5, Y3, Y3
+	VADDPS      Y3, Y2, Y2
+	VADDPS      Y2, Y2, Y2
+	VADDPS      Y4, Y2, Y3
+	VSUBPS      Y4, Y3, Y5
+	VSUBPS      Y5, Y2, Y2
+	VPSUBD      constants<>+1216(SB), Y3, Y5
+	VPSRAD      $0x17, Y5, Y5
+	VPSLLD      $0x17, Y5, Y6
+	VPSUBD      Y6, Y3, Y3
+	VPSUBD      Y6, Y4, Y6
+	VSUBPS      Y4, Y3, Y3
+	VFMADD231PS Y6, Y2, Y3
+	VCVTDQ2PS   Y5, Y2
+	VMULPS      Y3, Y3, Y4
+	VMOVAPS     constants<>+1280(SB), Y5
+	VFMADD231PS constants<>+1248(SB), Y3, Y5
+	VFMADD213PS constants<>+1312(SB), Y3, Y5
+	VFMADD213PS constants<>+1344(SB), Y3, Y5
+	VFMADD213PS constants<>+1376(SB), Y3, Y5
+	VFMADD213PS constants<>+1408(SB), Y3, Y5
+	VFMADD213PS constants<>+1440(SB), Y3, Y5
+	VFMADD213PS constants<>+1472(SB), Y3, Y5
+	VFMADD213PS constants<>+1504(SB), Y3, Y5
+	VMULPS      Y5, Y4, Y4
+	VFMADD231PS constants<>+896(SB), Y2, Y4
+	VADDPS      Y3, Y4, Y3
+	VFMADD231PS constants<>+864(SB), Y2, Y3
+	VMULPS      constants<>+1088(SB), Y3, Y2
+	VPAND       constants<>+96(SB), Y1, Y1
+	VXORPS      Y1, Y2, Y1
+	VMASKMOVPS  Y1, Y0, (DI)(AX*4)
+
+done:
+	MOVQ CX, done+24(FP)
+	VZEROUPPER
+	RET
+
+mainStop:
+	MOVQ AX, CX
+	JMP  mainEnd
+
+tailStop:
+	MOVQ AX, CX
+	JMP  done
+
+// func sigmoidAVX2(y *float32, x *float32, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·sigmoidAVX2(SB), NOSPLIT, $0-24
+	MOVQ    y+0(FP), DI
+	MOVQ    x+8(FP), SI
+	MOVQ    n+16(FP), CX
+	XORL    AX, AX
+	LEAQ    -16(CX), R8
+	CMPQ    AX, R8
+	JGT     single
+	VMOVAPS constants<>+3904(SB), Y15
+	VMOVAPS constants<>+3936(SB), Y14
+	VMOVAPS constants<>+3968(SB), Y13
+	VMOVAPS constants<>+416(SB), Y12
+	VMOVAPS constants<>+128(SB), Y11
+	VMOVAPS constants<>+96(SB), Y10
+	VMOVAPS constants<>+448(SB), Y9
+	VMOVAPS constants<>+480(SB), Y8
+	PCALIGN $0x20
+
+mainLoop:
+	VMOVUPS      (SI)(AX*4), Y0
+	VMOVUPS      32(SI)(AX*4), Y1
+	VMINPS       Y0, Y15, Y0
+	VMINPS       Y1, Y15, Y1
+	VMAXPS       Y0, Y14, Y0
+	VMAXPS       Y1, Y14, Y1
+	VXORPS       Y10, Y0, Y0
+	VXORPS       Y10, Y1, Y1
+	VMOVAPS      Y0, Y2
+	VFMADD213PS  Y12, Y9, Y2
+	VMOVAPS      Y1, Y3
+	VFMADD213PS  Y12, Y9, Y3
+	VSUBPS       Y12, Y2, Y4
+	VSUBPS       Y12, Y3, Y5
+	VFNMADD231PS Y8, Y4, Y0
+	VFNMADD231PS Y8, Y5, Y1
+	VFNMADD231PS constants<>+512(SB), Y4, Y0
+	VFNMADD231PS constants<>+512(SB), Y5, Y1
+	VMULPS       Y0, Y0, Y4
+	VMULPS       Y1, Y1, Y5
+	VMOVAPS      constants<>+576(SB), Y6
+	VFMADD231PS  constants<>+544(SB), Y0, Y6
+	VMOVAPS      constants<>+576(SB), Y7
+	VFMADD231PS  constants<>+544(SB), Y1, Y7
+	VFMADD213PS  constants<>+608(SB), Y0, Y6
+	VFMADD213PS  constants<>+608(SB), Y1, Y7
+	VFMADD213PS  constants<>+640(SB), Y0, Y6
+	VFMADD213PS  constants<>+640(SB), Y1, Y7
+	VFMADD213PS  constants<>+672(SB), Y0, Y6
+	VFMADD213PS  constants<>+672(SB), Y1, Y7
+	VFMADD213PS  constants<>+704(SB), Y0, Y6
+	VFMADD213PS  constants<>+704(SB), Y1, Y7
+	VFMADD231PS  Y6, Y4, Y0
+	VFMADD231PS  Y7, Y5, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPSUBD       Y2, Y13, Y4
+	VPSUBD       Y3, Y13, Y5
+	VMINPS       Y11, Y4, Y4
+	VMINPS       Y11, Y5, Y5
+	VMINPS       Y11, Y2, Y6
+	VMINPS       Y11, Y3, Y7
+	VMULPS       Y6, Y2, Y2
+	VMULPS       Y7, Y3, Y3
+	VADDPS       Y4, Y2, Y6
+	VADDPS       Y5, Y3, Y7
+	VFMADD231PS  Y0, Y2, Y6
+	VFMADD231PS  Y1, Y3, Y7
+	VDIVPS       Y6, Y4, Y0
+	VDIVPS       Y7, Y5, Y1
+	VMOVUPS      Y0, (DI)(AX*4)
+	VMOVUPS      Y1, 32(DI)(AX*4)
+	ADDQ         $0x10, AX
+	CMPQ         AX, R8
+	JLE          mainLoop
+
+single:
+	LEAQ    -8(CX), R8
+	CMPQ    AX, R8
+	JGT     tail
+	PCALIGN $0x20
+
+singleLoop:
+	VMOVUPS      (SI)(AX*4), Y0
+	VMOVAPS      constants<>+3904(SB), Y1
+	VMINPS       Y0, Y1, Y0
+	VMOVAPS      constants<>+3936(SB), Y1
+	VMAXPS       Y0, Y1, Y0
+	VXORPS       constants<>+96(SB), Y0, Y0
+	VMOVAPS      constants<>+416(SB), Y1
+	VFMADD231PS  constants<>+448(SB), Y0, Y1
+	VSUBPS       constants<>+416(SB), Y1, Y2
+	VFNMADD231PS constants<>+480(SB), Y2, Y0
+	VFNMADD231PS constants<>+512(SB), Y2, Y0
+	VMULPS       Y0, Y0, Y2
+	VMOVAPS      constants<>+576(SB), Y3
+	VFMADD231PS  constants<>+544(SB), Y0, Y3
+	VFMADD213PS  constants<>+608(SB), Y0, Y3
+	VFMADD213PS  constants<>+640(SB), Y0, Y3
+	VFMADD213PS  constants<>+672(SB), Y0, Y3
+	VFMADD213PS  constants<>+704(SB), Y0, Y3
+	VFMADD231PS  Y3, Y2, Y0
+	VPSLLD       $0x17, Y1, Y1
+	VMOVAPS      constants<>+3968(SB), Y2
+	VPSUBD       Y1, Y2, Y2
+	VMINPS       constants<>+128(SB), Y2, Y2
+	VMINPS       constants<>+128(SB), Y1, Y3
+	VMULPS       Y3, Y1, Y1
+	VADDPS       Y2, Y1, Y3
+	VFMADD231PS  Y0, Y1, Y3
+	VDIVPS       Y3, Y2, Y0
+	VMOVUPS      Y0, (DI)(AX*4)
+	ADDQ         $0x08, AX
+	CMPQ         AX, R8
+	JLE          singleLoop
+
+tail:
+	MOVQ         CX, R8
+	SUBQ         AX, R8
+	JLE          done
+	LEAQ         constants<>+32(SB), R10
+	MOVQ         R8, R9
+	NEGQ         R9
+	LEAQ         (R10)(R9*4), R10
+	VMOVUPS      (R10), Y0
+	VMASKMOVPS   (SI)(AX*4), Y0, Y1
+	VMOVAPS      constants<>+3904(SB), Y2
+	VMINPS       Y1, Y2, Y1
+	VMOVAPS      constants<>+3936(SB), Y2
+	VMAXPS       Y1, Y2, Y1
+	VXORPS       constants<>+96(SB), Y1, Y1
+	VMOVAPS      constants<>+416(SB), Y2
+	VFMADD231PS  constants<>+448(SB), Y1, Y2
+	VSUBPS       constants<>+416(SB), Y2, Y3
+	VFNMADD231PS constants<>+480(SB), Y3, Y1
+	VFNMADD231PS constants<>+512(SB), Y3, Y1
+	VMULPS       Y1, Y1, Y3
+	VMOVAPS      constants<>+576(SB), Y4
+	VFMADD231PS  constants<>+544(SB), Y1, Y4
+	VFMADD213PS  constants<>+608(SB), Y1, Y4
+	VFMADD213PS  constants<>+640(SB), Y1, Y4
+	VFMADD213PS  constants<>+672(SB), Y1, Y4
+	VFMADD213PS  constants<>+704(SB), Y1, Y4
+	VFMADD231PS  Y4, Y3, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VMOVAPS      constants<>+3968(SB), Y3
+	VPSUBD       Y2, Y3, Y3
+	VMINPS       constants<>+128(SB), Y3, Y3
+	VMINPS       constants<>+128(SB), Y2, Y4
+	VMULPS       Y4, Y2, Y2
+	VADDPS       Y3, Y2, Y4
+	VFMADD231PS  Y1, Y2, Y4
+	VDIVPS       Y4, Y3, Y1
+	VMASKMOVPS   Y1, Y0, (DI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func swishAVX2(y *float32, x *float32, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·swishAVX2(SB), NOSPLIT, $0-24
+	MOVQ    y+0(FP), DI
+	MOVQ    x+8(FP), SI
+	MOVQ    n+16(FP), CX
+	XORL    AX, AX
+	LEAQ    -16(CX), R8
+	CMPQ    AX, R8
+	JGT     single
+	VMOVAPS constants<>+3936(SB), Y15
+	VMOVAPS constants<>+3904(SB), Y14
+	VMOVAPS constants<>+3968(SB), Y13
+	VMOVAPS constants<>+416(SB), Y12
+	VMOVAPS constants<>+128(SB), Y11
+	VMOVAPS constants<>+96(SB), Y10
+	PCALIGN $0x20
+
+mainLoop:
+	VMOVUPS      (SI)(AX*4), Y0
+	VMOVUPS      32(SI)(AX*4), Y1
+	VMAXPS       Y0, Y15, Y0
+	VMAXPS       Y1, Y15, Y1
+	VMINPS       Y0, Y14, Y2
+	VMINPS       Y1, Y14, Y3
+	VXORPS       Y10, Y2, Y2
+	VXORPS       Y10, Y3, Y3
+	VMOVAPS      constants<>+448(SB), Y4
+	VFMADD213PS  Y12, Y2, Y4
+	VMOVAPS      constants<>+448(SB), Y5
+	VFMADD213PS  Y12, Y3, Y5
+	VSUBPS       Y12, Y4, Y6
+	VSUBPS       Y12, Y5, Y7
+	VFNMADD231PS constants<>+480(SB), Y6, Y2
+	VFNMADD231PS constants<>+480(SB), Y7, Y3
+	VFNMADD231PS constants<>+512(SB), Y6, Y2
+	VFNMADD231PS constants<>+512(SB), Y7, Y3
+	VMULPS       Y2, Y2, Y6
+	VMULPS       Y3, Y3, Y7
+	VMOVAPS      constants<>+576(SB), Y8
+	VFMADD231PS  constants<>+544(SB), Y2, Y8
+	VMOVAPS      constants<>+576(SB), Y9
+	VFMADD231PS  constants<>+544(SB), Y3, Y9
+	VFMADD213PS  constants<>+608(SB), Y2, Y8
+	VFMADD213PS  constants<>+608(SB), Y3, Y9
+	VFMADD213PS  constants<>+640(SB), Y2, Y8
+	VFMADD213PS  constants<>+640(SB), Y3, Y9
+	VFMADD213PS  constants<>+672(SB), Y2, Y8
+	VFMADD213PS  constants<>+672(SB), Y3, Y9
+	VFMADD213PS  constants<>+704(SB), Y2, Y8
+	VFMADD213PS  constants<>+704(SB), Y3, Y9
+	VFMADD231PS  Y8, Y6, Y2
+	VFMADD231PS  Y9, Y7, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPSLLD       $0x17, Y5, Y5
+	VPSUBD       Y4, Y13, Y6
+	VPSUBD       Y5, Y13, Y7
+	VMINPS       Y11, Y6, Y6
+	VMINPS       Y11, Y7, Y7
+	VMINPS       Y11, Y4, Y8
+	VMINPS       Y11, Y5, Y9
+	VMULPS       Y8, Y4, Y4
+	VMULPS       Y9, Y5, Y5
+	VADDPS       Y6, Y4, Y8
+	VADDPS       Y7, Y5, Y9
+	VFMADD231PS  Y2, Y4, Y8
+	VFMADD231PS  Y3, Y5, Y9
+	VMULPS       Y0, Y6, Y0
+	VMULPS       Y1, Y7, Y1
+	VDIVPS       Y8, Y0, Y0
+	VDIVPS       Y9, Y1, Y1
+	VMOVUPS      Y0, (DI)(AX*4)
+	VMOVUPS      Y1, 32(DI)(AX*4)
+	ADDQ         $0x10, AX
+	CMPQ         AX, R8
+	JLE          mainLoop
+
+single:
+	LEAQ    -8(CX), R8
+	CMPQ    AX, R8
+	JGT     tail
+	PCALIGN $0x20
+
+singleLoop:
+	VMOVUPS      (SI)(AX*4), Y0
+	VMOVAPS      constants<>+3936(SB), Y1
+	VMAXPS       Y0, Y1, Y0
+	VMOVAPS      constants<>+3904(SB), Y1
+	VMINPS       Y0, Y1, Y1
+	VXORPS       constants<>+96(SB), Y1, Y1
+	VMOVAPS      constants<>+416(SB), Y2
+	VFMADD231PS  constants<>+448(SB), Y1, Y2
+	VSUBPS       constants<>+416(SB), Y2, Y3
+	VFNMADD231PS constants<>+480(SB), Y3, Y1
+	VFNMADD231PS constants<>+512(SB), Y3, Y1
+	VMULPS       Y1, Y1, Y3
+	VMOVAPS      constants<>+576(SB), Y4
+	VFMADD231PS  constants<>+544(SB), Y1, Y4
+	VFMADD213PS  constants<>+608(SB), Y1, Y4
+	VFMADD213PS  constants<>+640(SB), Y1, Y4
+	VFMADD213PS  constants<>+672(SB), Y1, Y4
+	VFMADD213PS  constants<>+704(SB), Y1, Y4
+	VFMADD231PS  Y4, Y3, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VMOVAPS      constants<>+3968(SB), Y3
+	VPSUBD       Y2, Y3, Y3
+	VMINPS       constants<>+128(SB), Y3, Y3
+	VMINPS       constants<>+128(SB), Y2, Y4
+	VMULPS       Y4, Y2, Y2
+	VADDPS       Y3, Y2, Y4
+	VFMADD231PS  Y1, Y2, Y4
+	VMULPS       Y0, Y3, Y0
+	VDIVPS       Y4, Y0, Y0
+	VMOVUPS      Y0, (DI)(AX*4)
+	ADDQ         $0x08, AX
+	CMPQ         AX, R8
+	JLE          singleLoop
+
+tail:
+	MOVQ         CX, R8
+	SUBQ         AX, R8
+	JLE          done
+	LEAQ         constants<>+32(SB), R10
+	MOVQ         R8, R9
+	NEGQ         R9
+	LEAQ         (R10)(R9*4), R10
+	VMOVUPS      (R10), Y0
+	VMASKMOVPS   (SI)(AX*4), Y0, Y1
+	VMOVAPS      constants<>+3936(SB), Y2
+	VMAXPS       Y1, Y2, Y1
+	VMOVAPS      constants<>+3904(SB), Y2
+	VMINPS       Y1, Y2, Y2
+	VXORPS       constants<>+96(SB), Y2, Y2
+	VMOVAPS      constants<>+416(SB), Y3
+	VFMADD231PS  constants<>+448(SB), Y2, Y3
+	VSUBPS       constants<>+416(SB), Y3, Y4
+	VFNMADD231PS constants<>+480(SB), Y4, Y2
+	VFNMADD231PS constants<>+512(SB), Y4, Y2
+	VMULPS       Y2, Y2, Y4
+	VMOVAPS      constants<>+576(SB), Y5
+	VFMADD231PS  constants<>+544(SB), Y2, Y5
+	VFMADD213PS  constants<>+608(SB), Y2, Y5
+	VFMADD213PS  constants<>+640(SB), Y2, Y5
+	VFMADD213PS  constants<>+672(SB), Y2, Y5
+	VFMADD213PS  constants<>+704(SB), Y2, Y5
+	VFMADD231PS  Y5, Y4, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VMOVAPS      constants<>+3968(SB), Y4
+	VPSUBD       Y3, Y4, Y4
+	VMINPS       constants<>+128(SB), Y4, Y4
+	VMINPS       constants<>+128(SB), Y3, Y5
+	VMULPS       Y5, Y3, Y3
+	VADDPS       Y4, Y3, Y5
+	VFMADD231PS  Y2, Y3, Y5
+	VMULPS       Y1, Y4, Y1
+	VDIVPS       Y5, Y1, Y1
+	VMASKMOVPS   Y1, Y0, (DI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func geluAVX2(y *float32, x *float32, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·geluAVX2(SB), NOSPLIT, $0-24
+	MOVQ    y+0(FP), DI
+	MOVQ    x+8(FP), SI
+	MOVQ    n+16(FP), CX
+	XORL    AX, AX
+	LEAQ    -8(CX), R8
+	CMPQ    AX, R8
+	JGT     tail
+	VMOVAPS constants<>+4000(SB), Y15
+	VMOVAPS constants<>+4032(SB), Y14
+	VMOVAPS constants<>+224(SB), Y13
+	VMOVAPS constants<>+3968(SB), Y12
+	VMOVAPS constants<>+4064(SB), Y11
+	VMOVAPS constants<>+96(SB), Y10
+	VMOVAPS constants<>+416(SB), Y9
+	VMOVAPS constants<>+128(SB), Y8
+	VMOVAPS constants<>+4096(SB), Y7
+	VMOVAPS constants<>+4128(SB), Y6
+	PCALIGN $0x20
+
+mainLoop:
+	VMOVUPS      (SI)(AX*4), Y0
+	VMAXPS       Y0, Y14, Y0
+	VMINPS       Y0, Y13, Y1
+	VMULPS       Y1, Y1, Y2
+	VXORPS       Y10, Y2, Y3
+	VFMADD231PS  Y1, Y1, Y3
+	VMOVAPS      Y11, Y4
+	VFMADD213PS  Y15, Y2, Y4
+	VSUBPS       Y4, Y15, Y5
+	VFMADD231PS  Y2, Y11, Y5
+	VFMADD213PS  Y6, Y7, Y2
+	VFMADD231PS  Y3, Y11, Y2
+	VADDPS       Y2, Y5, Y2
+	VMULPS       Y4, Y1, Y3
+	VXORPS       Y10, Y3, Y5
+	VFMADD231PS  Y4, Y1, Y5
+	VFMADD231PS  Y2, Y1, Y5
+	VMOVAPS      constants<>+448(SB), Y1
+	VFMADD213PS  Y9, Y3, Y1
+	VSUBPS       Y9, Y1, Y2
+	VFNMADD231PS constants<>+480(SB), Y2, Y3
+	VFNMADD231PS constants<>+512(SB), Y2, Y5
+	VADDPS       Y5, Y3, Y2
+	VMULPS       Y2, Y2, Y3
+	VMOVAPS      constants<>+576(SB), Y4
+	VFMADD231PS  constants<>+544(SB), Y2, Y4
+	VFMADD213PS  constants<>+608(SB), Y2, Y4
+	VFMADD213PS  constants<>+640(SB), Y2, Y4
+	VFMADD213PS  constants<>+672(SB), Y2, Y4
+	VFMADD213PS  constants<>+704(SB), Y2, Y4
+	VFMADD231PS  Y4, Y3, Y2
+	VPSLLD       $0x17, Y1, Y1
+	VPSUBD       Y1, Y12, Y3
+	VMINPS       Y8, Y3, Y3
+	VMINPS       Y8, Y1, Y4
+	VMULPS       Y4, Y1, Y1
+	VADDPS       Y3, Y1, Y4
+	VFMADD231PS  Y2, Y1, Y4
+	VMULPS       Y0, Y3, Y0
+	VDIVPS       Y4, Y0, Y0
+	VMOVUPS      Y0, (DI)(AX*4)
+	ADDQ         $0x08, AX
+	CMPQ         AX, R8
+	JLE          mainLoop
+
+tail:
+	MOVQ         CX, R8
+	SUBQ         AX, R8
+	JLE          done
+	LEAQ         constants<>+32(SB), R10
+	MOVQ         R8, R9
+	NEGQ         R9
+	LEAQ         (R10)(R9*4), R10
+	VMOVUPS      (R10), Y0
+	VMASKMOVPS   (SI)(AX*4), Y0, Y1
+	VMOVAPS      constants<>+4032(SB), Y2
+	VMAXPS       Y1, Y2, Y1
+	VMOVAPS      constants<>+224(SB), Y2
+	VMINPS       Y1, Y2, Y2
+	VMULPS       Y2, Y2, Y3
+	VXORPS       constants<>+96(SB), Y3, Y4
+	VFMADD231PS  Y2, Y2, Y4
+	VMOVAPS      constants<>+4000(SB), Y5
+	VFMADD231PS  constants<>+4064(SB), Y3, Y5
+	VMOVAPS      constants<>+4000(SB), Y6
+	VSUBPS       Y5, Y6, Y6
+	VFMADD231PS  constants<>+4064(SB), Y3, Y6
+	VMOVAPS      constants<>+4096(SB), Y7
+	VFMADD213PS  constants<>+4128(SB), Y7, Y3
+	VFMADD231PS  constants<>+4064(SB), Y4, Y3
+	VADDPS       Y3, Y6, Y3
+	VMULPS       Y5, Y2, Y4
+	VXORPS       constants<>+96(SB), Y4, Y6
+	VFMADD231PS  Y5, Y2, Y6
+	VFMADD231PS  Y3, Y2, Y6
+	VMOVAPS      constants<>+416(SB), Y2
+	VFMADD231PS  constants<>+448(SB), Y4, Y2
+	VSUBPS       constants<>+416(SB), Y2, Y3
+	VFNMADD231PS constants<>+480(SB), Y3, Y4
+	VFNMADD231PS constants<>+512(SB), Y3, Y6
+	VADDPS       Y6, Y4, Y3
+	VMULPS       Y3, Y3, Y4
+	VMOVAPS      constants<>+576(SB), Y5
+	VFMADD231PS  constants<>+544(SB), Y3, Y5
+	VFMADD213PS  constants<>+608(SB), Y3, Y5
+	VFMADD213PS  constants<>+640(SB), Y3, Y5
+	VFMADD213PS  constants<>+672(SB), Y3, Y5
+	VFMADD213PS  constants<>+704(SB), Y3, Y5
+	VFMADD231PS  Y5, Y4, Y3
+	VPSLLD       $0x17, Y2, Y2
+	VMOVAPS      constants<>+3968(SB), Y4
+	VPSUBD       Y2, Y4, Y4
+	VMINPS       constants<>+128(SB), Y4, Y4
+	VMINPS       constants<>+128(SB), Y2, Y5
+	VMULPS       Y5, Y2, Y2
+	VADDPS       Y4, Y2, Y5
+	VFMADD231PS  Y3, Y2, Y5
+	VMULPS       Y1, Y4, Y1
+	VDIVPS       Y5, Y1, Y1
+	VMASKMOVPS   Y1, Y0, (DI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func softplusAVX2(y *float32, x *float32, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·softplusAVX2(SB), NOSPLIT, $0-24
+	MOVQ    y+0(FP), DI
+	MOVQ    x+8(FP), SI
+	MOVQ    n+16(FP), CX
+	XORL    AX, AX
+	LEAQ    -8(CX), R8
+	CMPQ    AX, R8
+	JGT     tail
+	VMOVAPS constants<>+384(SB), Y15
+	VXORPS  X14, X14, X14
+	VMOVAPS constants<>+416(SB), Y13
+	VMOVAPS constants<>+96(SB), Y12
+	VMOVAPS constants<>+448(SB), Y11
+	VMOVAPS constants<>+480(SB), Y10
+	VMOVAPS constants<>+512(SB), Y9
+	VMOVAPS constants<>+544(SB), Y8
+	VMOVAPS constants<>+576(SB), Y7
+	VMOVAPS constants<>+608(SB), Y6
+	VMOVAPS constants<>+640(SB), Y5
+	PCALIGN $0x20
+
+mainLoop:
+	VMOVUPS      (SI)(AX*4), Y0
+	VORPS        Y12, Y0, Y1
+	VMAXPS       Y1, Y15, Y1
+	VMOVAPS      Y1, Y2
+	VFMADD213PS  Y13, Y11, Y2
+	VSUBPS       Y13, Y2, Y3
+	VFNMADD231PS Y10, Y3, Y1
+	VFNMADD231PS Y9, Y3, Y1
+	VMULPS       Y1, Y1, Y3
+	VMOVAPS      Y8, Y4
+	VFMADD213PS  Y7, Y1, Y4
+	VFMADD213PS  Y6, Y1, Y4
+	VFMADD213PS  Y5, Y1, Y4
+	VFMADD213PS  constants<>+672(SB), Y1, Y4
+	VFMADD213PS  constants<>+704(SB), Y1, Y4
+	VFMADD231PS  Y4, Y3, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VMOVAPS      Y2, Y3
+	VFMADD213PS  Y2, Y1, Y3
+	VMULPS       Y2, Y3, Y3
+	VMOVAPS      constants<>+4160(SB), Y4
+	VFMADD231PS  constants<>+4192(SB), Y3, Y4
+	VFMADD213PS  constants<>+4224(SB), Y3, Y4
+	VFMADD213PS  constants<>+4256(SB), Y3, Y4
+	VFMADD213PS  constants<>+4288(SB), Y3, Y4
+	VFMADD213PS  constants<>+4320(SB), Y3, Y4
+	VFMADD213PS  constants<>+4352(SB), Y3, Y4
+	VFMADD213PS  constants<>+4384(SB), Y3, Y4
+	VFMADD213PS  constants<>+4416(SB), Y3, Y4
+	VFMADD213PS  constants<>+128(SB), Y3, Y4
+	VMULPS       Y4, Y2, Y3
+	VFMADD231PS  Y1, Y3, Y3
+	VMAXPS       Y0, Y14, Y0
+	VFMADD231PS  Y2, Y3, Y0
+	VMOVUPS      Y0, (DI)(AX*4)
+	ADDQ         $0x08, AX
+	CMPQ         AX, R8
+	JLE          mainLoop
+
+tail:
+	MOVQ         CX, R8
+	SUBQ         AX, R8
+	JLE          done
+	LEAQ         constants<>+32(SB), R10
+	MOVQ         R8, R9
+	NEGQ         R9
+	LEAQ         (R10)(R9*4), R10
+	VMOVUPS      (R10), Y0
+	VMASKMOVPS   (SI)(AX*4), Y0, Y1
+	VORPS        constants<>+96(SB), Y1, Y2
+	VMOVAPS      constants<>+384(SB), Y3
+	VMAXPS       Y2, Y3, Y2
+	VMOVAPS      constants<>+416(SB), Y3
+	VFMADD231PS  constants<>+448(SB), Y2, Y3
+	VSUBPS       constants<>+416(SB), Y3, Y4
+	VFNMADD231PS constants<>+480(SB), Y4, Y2
+	VFNMADD231PS constants<>+512(SB), Y4, Y2
+	VMULPS       Y2, Y2, Y4
+	VMOVAPS      constants<>+576(SB), Y5
+	VFMADD231PS  constants<>+544(SB), Y2, Y5
+	VFMADD213PS  constants<>+608(SB), Y2, Y5
+	VFMADD213PS  constants<>+640(SB), Y2, Y5
+	VFMADD213PS  constants<>+672(SB), Y2, Y5
+	VFMADD213PS  constants<>+704(SB), Y2, Y5
+	VFMADD231PS  Y5, Y4, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VMOVAPS      Y3, Y4
+	VFMADD213PS  Y3, Y2, Y4
+	VMULPS       Y3, Y4, Y4
+	VMOVAPS      constants<>+4160(SB), Y5
+	VFMADD231PS  constants<>+4192(SB), Y4, Y5
+	VFMADD213PS  constants<>+4224(SB), Y4, Y5
+	VFMADD213PS  constants<>+4256(SB), Y4, Y5
+	VFMADD213PS  constants<>+4288(SB), Y4, Y5
+	VFMADD213PS  constants<>+4320(SB), Y4, Y5
+	VFMADD213PS  constants<>+4352(SB), Y4, Y5
+	VFMADD213PS  constants<>+4384(SB), Y4, Y5
+	VFMADD213PS  constants<>+4416(SB), Y4, Y5
+	VFMADD213PS  constants<>+128(SB), Y4, Y5
+	VMULPS       Y5, Y3, Y4
+	VFMADD231PS  Y2, Y4, Y4
+	VXORPS       X2, X2, X2
+	VMAXPS       Y1, Y2, Y1
+	VFMADD231PS  Y3, Y4, Y1
+	VMASKMOVPS   Y1, Y0, (DI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func eluAVX2(y *float32, x *float32, n int, alpha float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·eluAVX2(SB), NOSPLIT, $0-28
+	MOVQ         y+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         n+16(FP), CX
+	XORL         AX, AX
+	VBROADCASTSS alpha+24(FP), Y15
+	LEAQ         -16(CX), R8
+	CMPQ         AX, R8
+	JGT          single
+	VMOVAPS      constants<>+768(SB), Y14
+	VMOVAPS      constants<>+416(SB), Y13
+	VXORPS       X12, X12, X12
+	PCALIGN      $0x20
+
+mainLoop:
+	VMOVUPS      (SI)(AX*4), Y0
+	VMOVUPS      32(SI)(AX*4), Y1
+	VCMPPS       $0x01, Y0, Y12, Y2
+	VCMPPS       $0x01, Y1, Y12, Y3
+	VMAXPS       Y0, Y14, Y4
+	VMAXPS       Y1, Y14, Y5
+	VMOVAPS      constants<>+832(SB), Y6
+	VFMADD213PS  Y13, Y4, Y6
+	VMOVAPS      constants<>+832(SB), Y7
+	VFMADD213PS  Y13, Y5, Y7
+	VSUBPS       Y13, Y6, Y8
+	VSUBPS       Y13, Y7, Y9
+	VFNMADD231PS constants<>+864(SB), Y8, Y4
+	VFNMADD231PS constants<>+864(SB), Y9, Y5
+	VFNMADD231PS constants<>+896(SB), Y8, Y4
+	VFNMADD231PS constants<>+896(SB), Y9, Y5
+	VMULPS       Y4, Y4, Y8
+	VMULPS       Y5, Y5, Y9
+	VMOVAPS      constants<>+928(SB), Y10
+	VFMADD231PS  constants<>+960(SB), Y4, Y10
+	VMOVAPS      constants<>+928(SB), Y11
+	VFMADD231PS  constants<>+960(SB), Y5, Y11
+	VFMADD213PS  constants<>+992(SB), Y4, Y10
+	VFMADD213PS  constants<>+992(SB), Y5, Y11
+	VFMADD213PS  constants<>+1024(SB), Y4, Y10
+	VFMADD213PS  constants<>+1024(SB), Y5, Y11
+	VFMADD213PS  constants<>+1056(SB), Y4, Y10
+	VFMADD213PS  constants<>+1056(SB), Y5, Y11
+	VFMADD231PS  Y10, Y8, Y4
+	VFMADD231PS  Y11, Y9, Y5
+	VPSLLD       $0x17, Y6, Y6
+	VPSLLD       $0x17, Y7, Y7
+	VSUBPS       constants<>+128(SB), Y6, Y8
+	VSUBPS       constants<>+128(SB), Y7, Y9
+	VFMADD231PS  Y4, Y6, Y8
+	VFMADD231PS  Y5, Y7, Y9
+	VMULPS       Y8, Y15, Y4
+	VMULPS       Y9, Y15, Y5
+	VBLENDVPS    Y2, Y0, Y4, Y0
+	VBLENDVPS    Y3, Y1, Y5, Y1
+	VMOVUPS      Y0, (DI)(AX*4)
+	VMOVUPS      Y1, 32(DI)(AX*4)
+	ADDQ         $0x10, AX
+	CMPQ         AX, R8
+	JLE          mainLoop
+
+single:
+	LEAQ    -8(CX), R8
+	CMPQ    AX, R8
+	JGT     tail
+	PCALIGN $0x20
+
+singleLoop:
+	VMOVUPS      (SI)(AX*4), Y0
+	VCMPPS       $0x0e, constants<>+192(SB), Y0, Y1
+	VMOVAPS      constants<>+768(SB), Y2
+	VMAXPS       Y0, Y2, Y2
+	VMOVAPS      constants<>+416(SB), Y3
+	VFMADD231PS  constants<>+832(SB), Y2, Y3
+	VSUBPS       constants<>+416(SB), Y3, Y4
+	VFNMADD231PS constants<>+864(SB), Y4, Y2
+	VFNMADD231PS constants<>+896(SB), Y4, Y2
+	VMULPS       Y2, Y2, Y4
+	VMOVAPS      constants<>+928(SB), Y5
+	VFMADD231PS  constants<>+960(SB), Y2, Y5
+	VFMADD213PS  constants<>+992(SB), Y2, Y5
+	VFMADD213PS  constants<>+1024(SB), Y2, Y5
+	VFMADD213PS  constants<>+1056(SB), Y2, Y5
+	VFMADD231PS  Y5, Y4, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VSUBPS       constants<>+128(SB), Y3, Y4
+	VFMADD231PS  Y2, Y3, Y4
+	VMULPS       Y4, Y15, Y2
+	VBLENDVPS    Y1, Y0, Y2, Y0
+	VMOVUPS      Y0, (DI)(AX*4)
+	ADDQ         $0x08, AX
+	CMPQ         AX, R8
+	JLE          singleLoop
+
+tail:
+	MOVQ         CX, R8
+	SUBQ         AX, R8
+	JLE          done
+	LEAQ         constants<>+32(SB), R10
+	MOVQ         R8, R9
+	NEGQ         R9
+	LEAQ         (R10)(R9*4), R10
+	VMOVUPS      (R10), Y0
+	VMASKMOVPS   (SI)(AX*4), Y0, Y1
+	VCMPPS       $0x0e, constants<>+192(SB), Y1, Y2
+	VMOVAPS      constants<>+768(SB), Y3
+	VMAXPS       Y1, Y3, Y3
+	VMOVAPS      constants<>+416(SB), Y4
+	VFMADD231PS  constants<>+832(SB), Y3, Y4
+	VSUBPS       constants<>+416(SB), Y4, Y5
+	VFNMADD231PS constants<>+864(SB), Y5, Y3
+	VFNMADD231PS constants<>+896(SB), Y5, Y3
+	VMULPS       Y3, Y3, Y5
+	VMOVAPS      constants<>+928(SB), Y6
+	VFMADD231PS  constants<>+960(SB), Y3, Y6
+	VFMADD213PS  constants<>+992(SB), Y3, Y6
+	VFMADD213PS  constants<>+1024(SB), Y3, Y6
+	VFMADD213PS  constants<>+1056(SB), Y3, Y6
+	VFMADD231PS  Y6, Y5, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VSUBPS       constants<>+128(SB), Y4, Y5
+	VFMADD231PS  Y3, Y4, Y5
+	VMULPS       Y5, Y15, Y3
+	VBLENDVPS    Y2, Y1, Y3, Y1
+	VMASKMOVPS   Y1, Y0, (DI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func seluAVX2(y *float32, x *float32, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·seluAVX2(SB), NOSPLIT, $0-24
+	MOVQ    y+0(FP), DI
+	MOVQ    x+8(FP), SI
+	MOVQ    n+16(FP), CX
+	XORL    AX, AX
+	LEAQ    -16(CX), R8
+	CMPQ    AX, R8
+	JGT     single
+	VMOVAPS constants<>+768(SB), Y15
+	VMOVAPS constants<>+416(SB), Y14
+	VMOVAPS constants<>+832(SB), Y13
+	VMOVAPS constants<>+864(SB), Y12
+	VMOVAPS constants<>+896(SB), Y11
+	VMOVAPS constants<>+960(SB), Y10
+	PCALIGN $0x20
+
+mainLoop:
+	VMOVUPS      (SI)(AX*4), Y0
+	VMOVUPS      32(SI)(AX*4), Y1
+	VMAXPS       Y0, Y15, Y2
+	VMAXPS       Y1, Y15, Y3
+	VMOVAPS      Y2, Y4
+	VFMADD213PS  Y14, Y13, Y4
+	VMOVAPS      Y3, Y5
+	VFMADD213PS  Y14, Y13, Y5
+	VSUBPS       Y14, Y4, Y6
+	VSUBPS       Y14, Y5, Y7
+	VFNMADD231PS Y12, Y6, Y2
+	VFNMADD231PS Y12, Y7, Y3
+	VFNMADD231PS Y11, Y6, Y2
+	VFNMADD231PS Y11, Y7, Y3
+	VMULPS       Y2, Y2, Y6
+	VMULPS       Y3, Y3, Y7
+	VMOVAPS      constants<>+928(SB), Y8
+	VFMADD231PS  Y2, Y10, Y8
+	VMOVAPS      constants<>+928(SB), Y9
+	VFMADD231PS  Y3, Y10, Y9
+	VFMADD213PS  constants<>+992(SB), Y2, Y8
+	VFMADD213PS  constants<>+992(SB), Y3, Y9
+	VFMADD213PS  constants<>+1024(SB), Y2, Y8
+	VFMADD213PS  constants<>+1024(SB), Y3, Y9
+	VFMADD213PS  constants<>+1056(SB), Y2, Y8
+	VFMADD213PS  constants<>+1056(SB), Y3, Y9
+	VFMADD231PS  Y8, Y6, Y2
+	VFMADD231PS  Y9, Y7, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPSLLD       $0x17, Y5, Y5
+	VSUBPS       constants<>+128(SB), Y4, Y6
+	VSUBPS       constants<>+128(SB), Y5, Y7
+	VFMADD231PS  Y2, Y4, Y6
+	VFMADD231PS  Y3, Y5, Y7
+	VMULPS       constants<>+4448(SB), Y6, Y2
+	VMULPS       constants<>+4448(SB), Y7, Y3
+	VCMPPS       $0x0e, constants<>+192(SB), Y0, Y4
+	VCMPPS       $0x0e, constants<>+192(SB), Y1, Y5
+	VMULPS       constants<>+4480(SB), Y0, Y0
+	VMULPS       constants<>+4480(SB), Y1, Y1
+	VBLENDVPS    Y4, Y0, Y2, Y0
+	VBLENDVPS    Y5, Y1, Y3, Y1
+	VMOVUPS      Y0, (DI)(AX*4)
+	VMOVUPS      Y1, 32(DI)(AX*4)
+	ADDQ         $0x10, AX
+	CMPQ         AX, R8
+	JLE          mainLoop
+
+single:
+	LEAQ    -8(CX), R8
+	CMPQ    AX, R8
+	JGT     tail
+	PCALIGN $0x20
+
+singleLoop:
+	VMOVUPS      (SI)(AX*4), Y0
+	VMOVAPS      constants<>+768(SB), Y1
+	VMAXPS       Y0, Y1, Y1
+	VMOVAPS      constants<>+416(SB), Y2
+	VFMADD231PS  constants<>+832(SB), Y1, Y2
+	VSUBPS       constants<>+416(SB), Y2, Y3
+	VFNMADD231PS constants<>+864(SB), Y3, Y1
+	VFNMADD231PS constants<>+896(SB), Y3, Y1
+	VMULPS       Y1, Y1, Y3
+	VMOVAPS      constants<>+928(SB), Y4
+	VFMADD231PS  constants<>+960(SB), Y1, Y4
+	VFMADD213PS  constants<>+992(SB), Y1, Y4
+	VFMADD213PS  constants<>+1024(SB), Y1, Y4
+	VFMADD213PS  constants<>+1056(SB), Y1, Y4
+	VFMADD231PS  Y4, Y3, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VSUBPS       constants<>+128(SB), Y2, Y3
+	VFMADD231PS  Y1, Y2, Y3
+	VMULPS       constants<>+4448(SB), Y3, Y1
+	VCMPPS       $0x0e, constants<>+192(SB), Y0, Y2
+	VMULPS       constants<>+4480(SB), Y0, Y0
+	VBLENDVPS    Y2, Y0, Y1, Y0
+	VMOVUPS      Y0, (DI)(AX*4)
+	ADDQ         $0x08, AX
+	CMPQ         AX, R8
+	JLE          singleLoop
+
+tail:
+	MOVQ         CX, R8
+	SUBQ         AX, R8
+	JLE          done
+	LEAQ         constants<>+32(SB), R10
+	MOVQ         R8, R9
+	NEGQ         R9
+	LEAQ         (R10)(R9*4), R10
+	VMOVUPS      (R10), Y0
+	VMASKMOVPS   (SI)(AX*4), Y0, Y1
+	VMOVAPS      constants<>+768(SB), Y2
+	VMAXPS       Y1, Y2, Y2
+	VMOVAPS      constants<>+416(SB), Y3
+	VFMADD231PS  constants<>+832(SB), Y2, Y3
+	VSUBPS       constants<>+416(SB), Y3, Y4
+	VFNMADD231PS constants<>+864(SB), Y4, Y2
+	VFNMADD231PS constants<>+896(SB), Y4, Y2
+	VMULPS       Y2, Y2, Y4
+	VMOVAPS      constants<>+928(SB), Y5
+	VFMADD231PS  constants<>+960(SB), Y2, Y5
+	VFMADD213PS  constants<>+992(SB), Y2, Y5
+	VFMADD213PS  constants<>+1024(SB), Y2, Y5
+	VFMADD213PS  constants<>+1056(SB), Y2, Y5
+	VFMADD231PS  Y5, Y4, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VSUBPS       constants<>+128(SB), Y3, Y4
+	VFMADD231PS  Y2, Y3, Y4
+	VMULPS       constants<>+4448(SB), Y4, Y2
+	VCMPPS       $0x0e, constants<>+192(SB), Y1, Y3
+	VMULPS       constants<>+4480(SB), Y1, Y1
+	VBLENDVPS    Y3, Y1, Y2, Y1
+	VMASKMOVPS   Y1, Y0, (DI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
 // func sumAVX2(x *float32, n int) (r0 float32)
 // Requires: AVX
 TEXT ·sumAVX2(SB), NOSPLIT, $0-20
-	MOVQ    x+0(FP), SI
-	MOVQ    n+8(FP), CX
-	XORL    AX, AX
-	VXORPS  X15, X15, X15
-	LEAQ    -32(CX), R8
+	MOVQ   x+0(FP), SI
+	MOVQ   n+8(FP), CX
+	XORL   AX, AX
+	VXORPS X15, X15, X15
+	CMPQ   CX, $0x00000100
+	JLT    loops
+	MOVQ   SI, R8
+	NEGQ   R8
+	SHRQ   $0x02, R8
+	ANDQ   $0x07, R8
+	JNE    masked
+
+loops:
+	LEAQ    -64(CX), R8
 	CMPQ    AX, R8
 	JGT     single
 	VXORPS  X14, X14, X14
 	VXORPS  X13, X13, X13
 	VXORPS  X12, X12, X12
+	VXORPS  X11, X11, X11
+	VXORPS  X10, X10, X10
+	VXORPS  X9, X9, X9
+	VXORPS  X8, X8, X8
 	PCALIGN $0x20
 
 mainLoop:
@@ -2380,13 +5565,25 @@ mainLoop:
 	VMOVUPS 32(SI)(AX*4), Y1
 	VMOVUPS 64(SI)(AX*4), Y2
 	VMOVUPS 96(SI)(AX*4), Y3
+	VMOVUPS 128(SI)(AX*4), Y4
+	VMOVUPS 160(SI)(AX*4), Y5
+	VMOVUPS 192(SI)(AX*4), Y6
+	VMOVUPS 224(SI)(AX*4), Y7
 	VADDPS  Y0, Y15, Y15
 	VADDPS  Y1, Y14, Y14
 	VADDPS  Y2, Y13, Y13
 	VADDPS  Y3, Y12, Y12
-	ADDQ    $0x20, AX
+	VADDPS  Y4, Y11, Y11
+	VADDPS  Y5, Y10, Y10
+	VADDPS  Y6, Y9, Y9
+	VADDPS  Y7, Y8, Y8
+	ADDQ    $0x40, AX
 	CMPQ    AX, R8
 	JLE     mainLoop
+	VADDPS  Y11, Y15, Y15
+	VADDPS  Y10, Y14, Y14
+	VADDPS  Y9, Y13, Y13
+	VADDPS  Y8, Y12, Y12
 	VADDPS  Y13, Y15, Y15
 	VADDPS  Y12, Y14, Y14
 	VADDPS  Y14, Y15, Y15
@@ -2405,9 +5602,11 @@ singleLoop:
 	JLE     singleLoop
 
 tail:
-	MOVQ       CX, R8
-	SUBQ       AX, R8
-	JLE        done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	LEAQ       constants<>+32(SB), R10
 	MOVQ       R8, R9
 	NEGQ       R9
@@ -2416,6 +5615,9 @@ tail:
 	VMASKMOVPS (SI)(AX*4), Y0, Y1
 	VADDPS     Y1, Y15, Y1
 	VBLENDVPS  Y0, Y1, Y15, Y15
+	ADDQ       R8, AX
+	CMPQ       AX, CX
+	JLT        loops
 
 done:
 	VMOVAPS      Y15, Y0
@@ -2432,17 +5634,29 @@ done:
 // func sumAbsAVX2(x *float32, n int) (r0 float32)
 // Requires: AVX
 TEXT ·sumAbsAVX2(SB), NOSPLIT, $0-20
-	MOVQ    x+0(FP), SI
-	MOVQ    n+8(FP), CX
-	XORL    AX, AX
-	VXORPS  X15, X15, X15
-	LEAQ    -32(CX), R8
+	MOVQ   x+0(FP), SI
+	MOVQ   n+8(FP), CX
+	XORL   AX, AX
+	VXORPS X15, X15, X15
+	CMPQ   CX, $0x00000100
+	JLT    loops
+	MOVQ   SI, R8
+	NEGQ   R8
+	SHRQ   $0x02, R8
+	ANDQ   $0x07, R8
+	JNE    masked
+
+loops:
+	LEAQ    -64(CX), R8
 	CMPQ    AX, R8
 	JGT     single
-	VMOVAPS constants<>+64(SB), Y11
 	VXORPS  X14, X14, X14
 	VXORPS  X13, X13, X13
 	VXORPS  X12, X12, X12
+	VXORPS  X11, X11, X11
+	VXORPS  X10, X10, X10
+	VXORPS  X9, X9, X9
+	VXORPS  X8, X8, X8
 	PCALIGN $0x20
 
 mainLoop:
@@ -2450,17 +5664,33 @@ mainLoop:
 	VMOVUPS 32(SI)(AX*4), Y1
 	VMOVUPS 64(SI)(AX*4), Y2
 	VMOVUPS 96(SI)(AX*4), Y3
-	VANDPS  Y11, Y0, Y0
-	VANDPS  Y11, Y1, Y1
-	VANDPS  Y11, Y2, Y2
-	VANDPS  Y11, Y3, Y3
+	VMOVUPS 128(SI)(AX*4), Y4
+	VMOVUPS 160(SI)(AX*4), Y5
+	VMOVUPS 192(SI)(AX*4), Y6
+	VMOVUPS 224(SI)(AX*4), Y7
+	VANDPS  constants<>+64(SB), Y0, Y0
+	VANDPS  constants<>+64(SB), Y1, Y1
+	VANDPS  constants<>+64(SB), Y2, Y2
+	VANDPS  constants<>+64(SB), Y3, Y3
+	VANDPS  constants<>+64(SB), Y4, Y4
+	VANDPS  constants<>+64(SB), Y5, Y5
+	VANDPS  constants<>+64(SB), Y6, Y6
+	VANDPS  constants<>+64(SB), Y7, Y7
 	VADDPS  Y0, Y15, Y15
 	VADDPS  Y1, Y14, Y14
 	VADDPS  Y2, Y13, Y13
 	VADDPS  Y3, Y12, Y12
-	ADDQ    $0x20, AX
+	VADDPS  Y4, Y11, Y11
+	VADDPS  Y5, Y10, Y10
+	VADDPS  Y6, Y9, Y9
+	VADDPS  Y7, Y8, Y8
+	ADDQ    $0x40, AX
 	CMPQ    AX, R8
 	JLE     mainLoop
+	VADDPS  Y11, Y15, Y15
+	VADDPS  Y10, Y14, Y14
+	VADDPS  Y9, Y13, Y13
+	VADDPS  Y8, Y12, Y12
 	VADDPS  Y13, Y15, Y15
 	VADDPS  Y12, Y14, Y14
 	VADDPS  Y14, Y15, Y15
@@ -2480,9 +5710,11 @@ singleLoop:
 	JLE     singleLoop
 
 tail:
-	MOVQ       CX, R8
-	SUBQ       AX, R8
-	JLE        done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	LEAQ       constants<>+32(SB), R10
 	MOVQ       R8, R9
 	NEGQ       R9
@@ -2492,6 +5724,9 @@ tail:
 	VANDPS     constants<>+64(SB), Y1, Y1
 	VADDPS     Y1, Y15, Y1
 	VBLENDVPS  Y0, Y1, Y15, Y15
+	ADDQ       R8, AX
+	CMPQ       AX, CX
+	JLT        loops
 
 done:
 	VMOVAPS      Y15, Y0
@@ -2508,16 +5743,29 @@ done:
 // func sumSquaresAVX2(x *float32, n int) (r0 float32)
 // Requires: AVX, FMA3
 TEXT ·sumSquaresAVX2(SB), NOSPLIT, $0-20
-	MOVQ    x+0(FP), SI
-	MOVQ    n+8(FP), CX
-	XORL    AX, AX
-	VXORPS  X15, X15, X15
-	LEAQ    -32(CX), R8
+	MOVQ   x+0(FP), SI
+	MOVQ   n+8(FP), CX
+	XORL   AX, AX
+	VXORPS X15, X15, X15
+	CMPQ   CX, $0x00000100
+	JLT    loops
+	MOVQ   SI, R8
+	NEGQ   R8
+	SHRQ   $0x02, R8
+	ANDQ   $0x07, R8
+	JNE    masked
+
+loops:
+	LEAQ    -64(CX), R8
 	CMPQ    AX, R8
 	JGT     single
 	VXORPS  X14, X14, X14
 	VXORPS  X13, X13, X13
 	VXORPS  X12, X12, X12
+	VXORPS  X11, X11, X11
+	VXORPS  X10, X10, X10
+	VXORPS  X9, X9, X9
+	VXORPS  X8, X8, X8
 	PCALIGN $0x20
 
 mainLoop:
@@ -2525,13 +5773,25 @@ mainLoop:
 	VMOVUPS     32(SI)(AX*4), Y1
 	VMOVUPS     64(SI)(AX*4), Y2
 	VMOVUPS     96(SI)(AX*4), Y3
+	VMOVUPS     128(SI)(AX*4), Y4
+	VMOVUPS     160(SI)(AX*4), Y5
+	VMOVUPS     192(SI)(AX*4), Y6
+	VMOVUPS     224(SI)(AX*4), Y7
 	VFMADD231PS Y0, Y0, Y15
 	VFMADD231PS Y1, Y1, Y14
 	VFMADD231PS Y2, Y2, Y13
 	VFMADD231PS Y3, Y3, Y12
-	ADDQ        $0x20, AX
+	VFMADD231PS Y4, Y4, Y11
+	VFMADD231PS Y5, Y5, Y10
+	VFMADD231PS Y6, Y6, Y9
+	VFMADD231PS Y7, Y7, Y8
+	ADDQ        $0x40, AX
 	CMPQ        AX, R8
 	JLE         mainLoop
+	VADDPS      Y11, Y15, Y15
+	VADDPS      Y10, Y14, Y14
+	VADDPS      Y9, Y13, Y13
+	VADDPS      Y8, Y12, Y12
 	VADDPS      Y13, Y15, Y15
 	VADDPS      Y12, Y14, Y14
 	VADDPS      Y14, Y15, Y15
@@ -2550,9 +5810,11 @@ singleLoop:
 	JLE         singleLoop
 
 tail:
-	MOVQ        CX, R8
-	SUBQ        AX, R8
-	JLE         done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	LEAQ        constants<>+32(SB), R10
 	MOVQ        R8, R9
 	NEGQ        R9
@@ -2561,6 +5823,9 @@ tail:
 	VMASKMOVPS  (SI)(AX*4), Y0, Y1
 	VFMADD213PS Y15, Y1, Y1
 	VBLENDVPS   Y0, Y1, Y15, Y15
+	ADDQ        R8, AX
+	CMPQ        AX, CX
+	JLT         loops
 
 done:
 	VMOVAPS      Y15, Y0
@@ -2577,17 +5842,30 @@ done:
 // func dotAVX2(a *float32, b *float32, n int) (r0 float32)
 // Requires: AVX, FMA3
 TEXT ·dotAVX2(SB), NOSPLIT, $0-28
-	MOVQ    a+0(FP), SI
-	MOVQ    b+8(FP), DX
-	MOVQ    n+16(FP), CX
-	XORL    AX, AX
-	VXORPS  X15, X15, X15
-	LEAQ    -32(CX), R8
+	MOVQ   a+0(FP), SI
+	MOVQ   b+8(FP), DX
+	MOVQ   n+16(FP), CX
+	XORL   AX, AX
+	VXORPS X15, X15, X15
+	CMPQ   CX, $0x00000100
+	JLT    loops
+	MOVQ   SI, R8
+	NEGQ   R8
+	SHRQ   $0x02, R8
+	ANDQ   $0x07, R8
+	JNE    masked
+
+loops:
+	LEAQ    -64(CX), R8
 	CMPQ    AX, R8
 	JGT     single
 	VXORPS  X14, X14, X14
 	VXORPS  X13, X13, X13
 	VXORPS  X12, X12, X12
+	VXORPS  X11, X11, X11
+	VXORPS  X10, X10, X10
+	VXORPS  X9, X9, X9
+	VXORPS  X8, X8, X8
 	PCALIGN $0x20
 
 mainLoop:
@@ -2603,9 +5881,25 @@ mainLoop:
 	VFMADD231PS Y5, Y1, Y14
 	VFMADD231PS Y6, Y2, Y13
 	VFMADD231PS Y7, Y3, Y12
-	ADDQ        $0x20, AX
+	VMOVUPS     128(SI)(AX*4), Y0
+	VMOVUPS     160(SI)(AX*4), Y1
+	VMOVUPS     192(SI)(AX*4), Y2
+	VMOVUPS     224(SI)(AX*4), Y3
+	VMOVUPS     128(DX)(AX*4), Y4
+	VMOVUPS     160(DX)(AX*4), Y5
+	VMOVUPS     192(DX)(AX*4), Y6
+	VMOVUPS     224(DX)(AX*4), Y7
+	VFMADD231PS Y4, Y0, Y11
+	VFMADD231PS Y5, Y1, Y10
+	VFMADD231PS Y6, Y2, Y9
+	VFMADD231PS Y7, Y3, Y8
+	ADDQ        $0x40, AX
 	CMPQ        AX, R8
 	JLE         mainLoop
+	VADDPS      Y11, Y15, Y15
+	VADDPS      Y10, Y14, Y14
+	VADDPS      Y9, Y13, Y13
+	VADDPS      Y8, Y12, Y12
 	VADDPS      Y13, Y15, Y15
 	VADDPS      Y12, Y14, Y14
 	VADDPS      Y14, Y15, Y15
@@ -2625,9 +5919,11 @@ singleLoop:
 	JLE         singleLoop
 
 tail:
-	MOVQ        CX, R8
-	SUBQ        AX, R8
-	JLE         done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	LEAQ        constants<>+32(SB), R10
 	MOVQ        R8, R9
 	NEGQ        R9
@@ -2637,6 +5933,9 @@ tail:
 	VMASKMOVPS  (DX)(AX*4), Y0, Y2
 	VFMADD213PS Y15, Y2, Y1
 	VBLENDVPS   Y0, Y1, Y15, Y15
+	ADDQ        R8, AX
+	CMPQ        AX, CX
+	JLT         loops
 
 done:
 	VMOVAPS      Y15, Y0
@@ -2656,32 +5955,61 @@ TEXT ·sumSqDiffAVX2(SB), NOSPLIT, $0-28
 	MOVQ         x+0(FP), SI
 	MOVQ         n+8(FP), CX
 	XORL         AX, AX
-	VBROADCASTSS mean+16(FP), Y11
+	VBROADCASTSS mean+16(FP), Y7
 	VXORPS       X15, X15, X15
-	LEAQ         -32(CX), R8
-	CMPQ         AX, R8
-	JGT          single
-	VXORPS       X14, X14, X14
-	VXORPS       X13, X13, X13
-	VXORPS       X12, X12, X12
-	PCALIGN      $0x20
+	CMPQ         CX, $0x00000100
+	JLT          loops
+	MOVQ         SI, R8
+	NEGQ         R8
+	SHRQ         $0x02, R8
+	ANDQ         $0x07, R8
+	JNE          masked
+
+loops:
+	LEAQ    -64(CX), R8
+	CMPQ    AX, R8
+	JGT     single
+	VXORPS  X14, X14, X14
+	VXORPS  X13, X13, X13
+	VXORPS  X12, X12, X12
+	VXORPS  X11, X11, X11
+	VXORPS  X10, X10, X10
+	VXORPS  X9, X9, X9
+	VXORPS  X8, X8, X8
+	PCALIGN $0x20
 
 mainLoop:
 	VMOVUPS     (SI)(AX*4), Y0
 	VMOVUPS     32(SI)(AX*4), Y1
 	VMOVUPS     64(SI)(AX*4), Y2
 	VMOVUPS     96(SI)(AX*4), Y3
-	VSUBPS      Y11, Y0, Y0
-	VSUBPS      Y11, Y1, Y1
-	VSUBPS      Y11, Y2, Y2
-	VSUBPS      Y11, Y3, Y3
+	VSUBPS      Y7, Y0, Y0
+	VSUBPS      Y7, Y1, Y1
+	VSUBPS      Y7, Y2, Y2
+	VSUBPS      Y7, Y3, Y3
 	VFMADD231PS Y0, Y0, Y15
 	VFMADD231PS Y1, Y1, Y14
 	VFMADD231PS Y2, Y2, Y13
 	VFMADD231PS Y3, Y3, Y12
-	ADDQ        $0x20, AX
+	VMOVUPS     128(SI)(AX*4), Y0
+	VMOVUPS     160(SI)(AX*4), Y1
+	VMOVUPS     192(SI)(AX*4), Y2
+	VMOVUPS     224(SI)(AX*4), Y3
+	VSUBPS      Y7, Y0, Y0
+	VSUBPS      Y7, Y1, Y1
+	VSUBPS      Y7, Y2, Y2
+	VSUBPS      Y7, Y3, Y3
+	VFMADD231PS Y0, Y0, Y11
+	VFMADD231PS Y1, Y1, Y10
+	VFMADD231PS Y2, Y2, Y9
+	VFMADD231PS Y3, Y3, Y8
+	ADDQ        $0x40, AX
 	CMPQ        AX, R8
 	JLE         mainLoop
+	VADDPS      Y11, Y15, Y15
+	VADDPS      Y10, Y14, Y14
+	VADDPS      Y9, Y13, Y13
+	VADDPS      Y8, Y12, Y12
 	VADDPS      Y13, Y15, Y15
 	VADDPS      Y12, Y14, Y14
 	VADDPS      Y14, Y15, Y15
@@ -2694,25 +6022,30 @@ single:
 
 singleLoop:
 	VMOVUPS     (SI)(AX*4), Y0
-	VSUBPS      Y11, Y0, Y0
+	VSUBPS      Y7, Y0, Y0
 	VFMADD231PS Y0, Y0, Y15
 	ADDQ        $0x08, AX
 	CMPQ        AX, R8
 	JLE         singleLoop
 
 tail:
-	MOVQ        CX, R8
-	SUBQ        AX, R8
-	JLE         done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	LEAQ        constants<>+32(SB), R10
 	MOVQ        R8, R9
 	NEGQ        R9
 	LEAQ        (R10)(R9*4), R10
 	VMOVUPS     (R10), Y0
 	VMASKMOVPS  (SI)(AX*4), Y0, Y1
-	VSUBPS      Y11, Y1, Y1
+	VSUBPS      Y7, Y1, Y1
 	VFMADD213PS Y15, Y1, Y1
 	VBLENDVPS   Y0, Y1, Y15, Y15
+	ADDQ        R8, AX
+	CMPQ        AX, CX
+	JLT         loops
 
 done:
 	VMOVAPS      Y15, Y0
@@ -2733,41 +6066,78 @@ TEXT ·sumProdDiffAVX2(SB), NOSPLIT, $0-36
 	MOVQ         b+8(FP), DX
 	MOVQ         n+16(FP), CX
 	XORL         AX, AX
-	VBROADCASTSS ma+24(FP), Y11
-	VBROADCASTSS mb+28(FP), Y10
+	VBROADCASTSS ma+24(FP), Y7
+	VBROADCASTSS mb+28(FP), Y6
 	VXORPS       X15, X15, X15
-	LEAQ         -32(CX), R8
-	CMPQ         AX, R8
-	JGT          single
-	VXORPS       X14, X14, X14
-	VXORPS       X13, X13, X13
-	VXORPS       X12, X12, X12
-	PCALIGN      $0x20
+	CMPQ         CX, $0x00000100
+	JLT          loops
+	MOVQ         SI, R8
+	NEGQ         R8
+	SHRQ         $0x02, R8
+	ANDQ         $0x07, R8
+	JNE          masked
+
+loops:
+	LEAQ    -64(CX), R8
+	CMPQ    AX, R8
+	JGT     single
+	VXORPS  X14, X14, X14
+	VXORPS  X13, X13, X13
+	VXORPS  X12, X12, X12
+	VXORPS  X11, X11, X11
+	VXORPS  X10, X10, X10
+	VXORPS  X9, X9, X9
+	VXORPS  X8, X8, X8
+	PCALIGN $0x20
 
 mainLoop:
 	VMOVUPS     (SI)(AX*4), Y0
 	VMOVUPS     32(SI)(AX*4), Y1
-	VMOVUPS     64(SI)(AX*4), Y2
-	VMOVUPS     96(SI)(AX*4), Y3
-	VSUBPS      Y11, Y0, Y0
-	VSUBPS      Y11, Y1, Y1
-	VSUBPS      Y11, Y2, Y2
-	VSUBPS      Y11, Y3, Y3
-	VMOVUPS     (DX)(AX*4), Y4
-	VMOVUPS     32(DX)(AX*4), Y5
-	VMOVUPS     64(DX)(AX*4), Y6
-	VMOVUPS     96(DX)(AX*4), Y7
-	VSUBPS      Y10, Y4, Y4
-	VSUBPS      Y10, Y5, Y5
-	VSUBPS      Y10, Y6, Y6
-	VSUBPS      Y10, Y7, Y7
-	VFMADD231PS Y4, Y0, Y15
-	VFMADD231PS Y5, Y1, Y14
-	VFMADD231PS Y6, Y2, Y13
-	VFMADD231PS Y7, Y3, Y12
-	ADDQ        $0x20, AX
+	VSUBPS      Y7, Y0, Y0
+	VSUBPS      Y7, Y1, Y1
+	VMOVUPS     (DX)(AX*4), Y2
+	VMOVUPS     32(DX)(AX*4), Y3
+	VSUBPS      Y6, Y2, Y2
+	VSUBPS      Y6, Y3, Y3
+	VFMADD231PS Y2, Y0, Y15
+	VFMADD231PS Y3, Y1, Y14
+	VMOVUPS     64(SI)(AX*4), Y0
+	VMOVUPS     96(SI)(AX*4), Y1
+	VSUBPS      Y7, Y0, Y0
+	VSUBPS      Y7, Y1, Y1
+	VMOVUPS     64(DX)(AX*4), Y2
+	VMOVUPS     96(DX)(AX*4), Y3
+	VSUBPS      Y6, Y2, Y2
+	VSUBPS      Y6, Y3, Y3
+	VFMADD231PS Y2, Y0, Y13
+	VFMADD231PS Y3, Y1, Y12
+	VMOVUPS     128(SI)(AX*4), Y0
+	VMOVUPS     160(SI)(AX*4), Y1
+	VSUBPS      Y7, Y0, Y0
+	VSUBPS      Y7, Y1, Y1
+	VMOVUPS     128(DX)(AX*4), Y2
+	VMOVUPS     160(DX)(AX*4), Y3
+	VSUBPS      Y6, Y2, Y2
+	VSUBPS      Y6, Y3, Y3
+	VFMADD231PS Y2, Y0, Y11
+	VFMADD231PS Y3, Y1, Y10
+	VMOVUPS     192(SI)(AX*4), Y0
+	VMOVUPS     224(SI)(AX*4), Y1
+	VSUBPS      Y7, Y0, Y0
+	VSUBPS      Y7, Y1, Y1
+	VMOVUPS     192(DX)(AX*4), Y2
+	VMOVUPS     224(DX)(AX*4), Y3
+	VSUBPS      Y6, Y2, Y2
+	VSUBPS      Y6, Y3, Y3
+	VFMADD231PS Y2, Y0, Y9
+	VFMADD231PS Y3, Y1, Y8
+	ADDQ        $0x40, AX
 	CMPQ        AX, R8
 	JLE         mainLoop
+	VADDPS      Y11, Y15, Y15
+	VADDPS      Y10, Y14, Y14
+	VADDPS      Y9, Y13, Y13
+	VADDPS      Y8, Y12, Y12
 	VADDPS      Y13, Y15, Y15
 	VADDPS      Y12, Y14, Y14
 	VADDPS      Y14, Y15, Y15
@@ -2780,29 +6150,34 @@ single:
 
 singleLoop:
 	VMOVUPS     (SI)(AX*4), Y0
-	VSUBPS      Y11, Y0, Y0
+	VSUBPS      Y7, Y0, Y0
 	VMOVUPS     (DX)(AX*4), Y1
-	VSUBPS      Y10, Y1, Y1
+	VSUBPS      Y6, Y1, Y1
 	VFMADD231PS Y1, Y0, Y15
 	ADDQ        $0x08, AX
 	CMPQ        AX, R8
 	JLE         singleLoop
 
 tail:
-	MOVQ        CX, R8
-	SUBQ        AX, R8
-	JLE         done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	LEAQ        constants<>+32(SB), R10
 	MOVQ        R8, R9
 	NEGQ        R9
 	LEAQ        (R10)(R9*4), R10
 	VMOVUPS     (R10), Y0
 	VMASKMOVPS  (SI)(AX*4), Y0, Y1
-	VSUBPS      Y11, Y1, Y1
+	VSUBPS      Y7, Y1, Y1
 	VMASKMOVPS  (DX)(AX*4), Y0, Y2
-	VSUBPS      Y10, Y2, Y2
+	VSUBPS      Y6, Y2, Y2
 	VFMADD213PS Y15, Y2, Y1
 	VBLENDVPS   Y0, Y1, Y15, Y15
+	ADDQ        R8, AX
+	CMPQ        AX, CX
+	JLT         loops
 
 done:
 	VMOVAPS      Y15, Y0
@@ -2822,13 +6197,26 @@ TEXT ·maxAVX2(SB), NOSPLIT, $0-20
 	MOVQ    x+0(FP), SI
 	MOVQ    n+8(FP), CX
 	XORL    AX, AX
-	VMOVAPS constants<>+704(SB), Y15
-	LEAQ    -32(CX), R8
+	VMOVAPS constants<>+1536(SB), Y15
+	CMPQ    CX, $0x00000100
+	JLT     loops
+	MOVQ    SI, R8
+	NEGQ    R8
+	SHRQ    $0x02, R8
+	ANDQ    $0x07, R8
+	JNE     masked
+
+loops:
+	LEAQ    -64(CX), R8
 	CMPQ    AX, R8
 	JGT     single
-	VMOVAPS constants<>+704(SB), Y14
-	VMOVAPS constants<>+704(SB), Y13
-	VMOVAPS constants<>+704(SB), Y12
+	VMOVAPS constants<>+1536(SB), Y14
+	VMOVAPS constants<>+1536(SB), Y13
+	VMOVAPS constants<>+1536(SB), Y12
+	VMOVAPS constants<>+1536(SB), Y11
+	VMOVAPS constants<>+1536(SB), Y10
+	VMOVAPS constants<>+1536(SB), Y9
+	VMOVAPS constants<>+1536(SB), Y8
 	PCALIGN $0x20
 
 mainLoop:
@@ -2848,9 +6236,37 @@ mainLoop:
 	VORPS   Y5, Y1, Y14
 	VORPS   Y6, Y2, Y13
 	VORPS   Y7, Y3, Y12
-	ADDQ    $0x20, AX
+	VMOVUPS 128(SI)(AX*4), Y0
+	VMOVUPS 160(SI)(AX*4), Y1
+	VMOVUPS 192(SI)(AX*4), Y2
+	VMOVUPS 224(SI)(AX*4), Y3
+	VCMPPS  $0x03, Y0, Y0, Y4
+	VCMPPS  $0x03, Y1, Y1, Y5
+	VCMPPS  $0x03, Y2, Y2, Y6
+	VCMPPS  $0x03, Y3, Y3, Y7
+	VMAXPS  Y11, Y0, Y0
+	VMAXPS  Y10, Y1, Y1
+	VMAXPS  Y9, Y2, Y2
+	VMAXPS  Y8, Y3, Y3
+	VORPS   Y4, Y0, Y11
+	VORPS   Y5, Y1, Y10
+	VORPS   Y6, Y2, Y9
+	VORPS   Y7, Y3, Y8
+	ADDQ    $0x40, AX
 	CMPQ    AX, R8
 	JLE     mainLoop
+	VCMPPS  $0x03, Y15, Y15, Y0
+	VMAXPS  Y11, Y15, Y15
+	VORPS   Y0, Y15, Y15
+	VCMPPS  $0x03, Y14, Y14, Y0
+	VMAXPS  Y10, Y14, Y14
+	VORPS   Y0, Y14, Y14
+	VCMPPS  $0x03, Y13, Y13, Y0
+	VMAXPS  Y9, Y13, Y13
+	VORPS   Y0, Y13, Y13
+	VCMPPS  $0x03, Y12, Y12, Y0
+	VMAXPS  Y8, Y12, Y12
+	VORPS   Y0, Y12, Y12
 	VCMPPS  $0x03, Y15, Y15, Y0
 	VMAXPS  Y13, Y15, Y15
 	VORPS   Y0, Y15, Y15
@@ -2877,9 +6293,11 @@ singleLoop:
 	JLE     singleLoop
 
 tail:
-	MOVQ       CX, R8
-	SUBQ       AX, R8
-	JLE        done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	LEAQ       constants<>+32(SB), R10
 	MOVQ       R8, R9
 	NEGQ       R9
@@ -2890,6 +6308,9 @@ tail:
 	VMAXPS     Y15, Y1, Y1
 	VORPS      Y2, Y1, Y1
 	VBLENDVPS  Y0, Y1, Y15, Y15
+	ADDQ       R8, AX
+	CMPQ       AX, CX
+	JLT        loops
 
 done:
 	VMOVAPS      Y15, Y0
@@ -2915,13 +6336,26 @@ TEXT ·minAVX2(SB), NOSPLIT, $0-20
 	MOVQ    x+0(FP), SI
 	MOVQ    n+8(FP), CX
 	XORL    AX, AX
-	VMOVAPS constants<>+736(SB), Y15
-	LEAQ    -32(CX), R8
+	VMOVAPS constants<>+1152(SB), Y15
+	CMPQ    CX, $0x00000100
+	JLT     loops
+	MOVQ    SI, R8
+	NEGQ    R8
+	SHRQ    $0x02, R8
+	ANDQ    $0x07, R8
+	JNE     masked
+
+loops:
+	LEAQ    -64(CX), R8
 	CMPQ    AX, R8
 	JGT     single
-	VMOVAPS constants<>+736(SB), Y14
-	VMOVAPS constants<>+736(SB), Y13
-	VMOVAPS constants<>+736(SB), Y12
+	VMOVAPS constants<>+1152(SB), Y14
+	VMOVAPS constants<>+1152(SB), Y13
+	VMOVAPS constants<>+1152(SB), Y12
+	VMOVAPS constants<>+1152(SB), Y11
+	VMOVAPS constants<>+1152(SB), Y10
+	VMOVAPS constants<>+1152(SB), Y9
+	VMOVAPS constants<>+1152(SB), Y8
 	PCALIGN $0x20
 
 mainLoop:
@@ -2941,9 +6375,37 @@ mainLoop:
 	VORPS   Y5, Y1, Y14
 	VORPS   Y6, Y2, Y13
 	VORPS   Y7, Y3, Y12
-	ADDQ    $0x20, AX
+	VMOVUPS 128(SI)(AX*4), Y0
+	VMOVUPS 160(SI)(AX*4), Y1
+	VMOVUPS 192(SI)(AX*4), Y2
+	VMOVUPS 224(SI)(AX*4), Y3
+	VCMPPS  $0x03, Y0, Y0, Y4
+	VCMPPS  $0x03, Y1, Y1, Y5
+	VCMPPS  $0x03, Y2, Y2, Y6
+	VCMPPS  $0x03, Y3, Y3, Y7
+	VMINPS  Y11, Y0, Y0
+	VMINPS  Y10, Y1, Y1
+	VMINPS  Y9, Y2, Y2
+	VMINPS  Y8, Y3, Y3
+	VORPS   Y4, Y0, Y11
+	VORPS   Y5, Y1, Y10
+	VORPS   Y6, Y2, Y9
+	VORPS   Y7, Y3, Y8
+	ADDQ    $0x40, AX
 	CMPQ    AX, R8
 	JLE     mainLoop
+	VCMPPS  $0x03, Y15, Y15, Y0
+	VMINPS  Y11, Y15, Y15
+	VORPS   Y0, Y15, Y15
+	VCMPPS  $0x03, Y14, Y14, Y0
+	VMINPS  Y10, Y14, Y14
+	VORPS   Y0, Y14, Y14
+	VCMPPS  $0x03, Y13, Y13, Y0
+	VMINPS  Y9, Y13, Y13
+	VORPS   Y0, Y13, Y13
+	VCMPPS  $0x03, Y12, Y12, Y0
+	VMINPS  Y8, Y12, Y12
+	VORPS   Y0, Y12, Y12
 	VCMPPS  $0x03, Y15, Y15, Y0
 	VMINPS  Y13, Y15, Y15
 	VORPS   Y0, Y15, Y15
@@ -2970,9 +6432,11 @@ singleLoop:
 	JLE     singleLoop
 
 tail:
-	MOVQ       CX, R8
-	SUBQ       AX, R8
-	JLE        done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	LEAQ       constants<>+32(SB), R10
 	MOVQ       R8, R9
 	NEGQ       R9
@@ -2983,6 +6447,9 @@ tail:
 	VMINPS     Y15, Y1, Y1
 	VORPS      Y2, Y1, Y1
 	VBLENDVPS  Y0, Y1, Y15, Y15
+	ADDQ       R8, AX
+	CMPQ       AX, CX
+	JLT        loops
 
 done:
 	VMOVAPS      Y15, Y0
@@ -3005,17 +6472,29 @@ done:
 // func maxAbsAVX2(x *float32, n int) (r0 float32)
 // Requires: AVX
 TEXT ·maxAbsAVX2(SB), NOSPLIT, $0-20
-	MOVQ    x+0(FP), SI
-	MOVQ    n+8(FP), CX
-	XORL    AX, AX
-	VXORPS  X15, X15, X15
-	LEAQ    -32(CX), R8
+	MOVQ   x+0(FP), SI
+	MOVQ   n+8(FP), CX
+	XORL   AX, AX
+	VXORPS X15, X15, X15
+	CMPQ   CX, $0x00000100
+	JLT    loops
+	MOVQ   SI, R8
+	NEGQ   R8
+	SHRQ   $0x02, R8
+	ANDQ   $0x07, R8
+	JNE    masked
+
+loops:
+	LEAQ    -64(CX), R8
 	CMPQ    AX, R8
 	JGT     single
-	VMOVAPS constants<>+64(SB), Y11
 	VXORPS  X14, X14, X14
 	VXORPS  X13, X13, X13
 	VXORPS  X12, X12, X12
+	VXORPS  X11, X11, X11
+	VXORPS  X10, X10, X10
+	VXORPS  X9, X9, X9
+	VXORPS  X8, X8, X8
 	PCALIGN $0x20
 
 mainLoop:
@@ -3023,10 +6502,10 @@ mainLoop:
 	VMOVUPS 32(SI)(AX*4), Y1
 	VMOVUPS 64(SI)(AX*4), Y2
 	VMOVUPS 96(SI)(AX*4), Y3
-	VANDPS  Y11, Y0, Y0
-	VANDPS  Y11, Y1, Y1
-	VANDPS  Y11, Y2, Y2
-	VANDPS  Y11, Y3, Y3
+	VANDPS  constants<>+64(SB), Y0, Y0
+	VANDPS  constants<>+64(SB), Y1, Y1
+	VANDPS  constants<>+64(SB), Y2, Y2
+	VANDPS  constants<>+64(SB), Y3, Y3
 	VCMPPS  $0x03, Y0, Y0, Y4
 	VCMPPS  $0x03, Y1, Y1, Y5
 	VCMPPS  $0x03, Y2, Y2, Y6
@@ -3039,9 +6518,41 @@ mainLoop:
 	VORPS   Y5, Y1, Y14
 	VORPS   Y6, Y2, Y13
 	VORPS   Y7, Y3, Y12
-	ADDQ    $0x20, AX
+	VMOVUPS 128(SI)(AX*4), Y0
+	VMOVUPS 160(SI)(AX*4), Y1
+	VMOVUPS 192(SI)(AX*4), Y2
+	VMOVUPS 224(SI)(AX*4), Y3
+	VANDPS  constants<>+64(SB), Y0, Y0
+	VANDPS  constants<>+64(SB), Y1, Y1
+	VANDPS  constants<>+64(SB), Y2, Y2
+	VANDPS  constants<>+64(SB), Y3, Y3
+	VCMPPS  $0x03, Y0, Y0, Y4
+	VCMPPS  $0x03, Y1, Y1, Y5
+	VCMPPS  $0x03, Y2, Y2, Y6
+	VCMPPS  $0x03, Y3, Y3, Y7
+	VMAXPS  Y11, Y0, Y0
+	VMAXPS  Y10, Y1, Y1
+	VMAXPS  Y9, Y2, Y2
+	VMAXPS  Y8, Y3, Y3
+	VORPS   Y4, Y0, Y11
+	VORPS   Y5, Y1, Y10
+	VORPS   Y6, Y2, Y9
+	VORPS   Y7, Y3, Y8
+	ADDQ    $0x40, AX
 	CMPQ    AX, R8
 	JLE     mainLoop
+	VCMPPS  $0x03, Y15, Y15, Y0
+	VMAXPS  Y11, Y15, Y15
+	VORPS   Y0, Y15, Y15
+	VCMPPS  $0x03, Y14, Y14, Y0
+	VMAXPS  Y10, Y14, Y14
+	VORPS   Y0, Y14, Y14
+	VCMPPS  $0x03, Y13, Y13, Y0
+	VMAXPS  Y9, Y13, Y13
+	VORPS   Y0, Y13, Y13
+	VCMPPS  $0x03, Y12, Y12, Y0
+	VMAXPS  Y8, Y12, Y12
+	VORPS   Y0, Y12, Y12
 	VCMPPS  $0x03, Y15, Y15, Y0
 	VMAXPS  Y13, Y15, Y15
 	VORPS   Y0, Y15, Y15
@@ -3069,9 +6580,11 @@ singleLoop:
 	JLE     singleLoop
 
 tail:
-	MOVQ       CX, R8
-	SUBQ       AX, R8
-	JLE        done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	LEAQ       constants<>+32(SB), R10
 	MOVQ       R8, R9
 	NEGQ       R9
@@ -3083,6 +6596,9 @@ tail:
 	VMAXPS     Y15, Y1, Y1
 	VORPS      Y2, Y1, Y1
 	VBLENDVPS  Y0, Y1, Y15, Y15
+	ADDQ       R8, AX
+	CMPQ       AX, CX
+	JLT        loops
 
 done:
 	VMOVAPS      Y15, Y0
@@ -3105,11 +6621,20 @@ done:
 // func sumKahanAVX2(lanes *[128]float32, x *float32, n int)
 // Requires: AVX
 TEXT ·sumKahanAVX2(SB), NOSPLIT, $0-24
-	MOVQ    x+8(FP), SI
-	MOVQ    n+16(FP), CX
-	XORL    AX, AX
-	VXORPS  X15, X15, X15
-	VXORPS  X14, X14, X14
+	MOVQ   x+8(FP), SI
+	MOVQ   n+16(FP), CX
+	XORL   AX, AX
+	VXORPS X15, X15, X15
+	VXORPS X14, X14, X14
+	CMPQ   CX, $0x00000100
+	JLT    loops
+	MOVQ   SI, R8
+	NEGQ   R8
+	SHRQ   $0x02, R8
+	ANDQ   $0x07, R8
+	JNE    masked
+
+loops:
 	LEAQ    -32(CX), R8
 	CMPQ    AX, R8
 	JGT     single
@@ -3190,9 +6715,11 @@ singleLoop:
 	JLE     singleLoop
 
 tail:
-	MOVQ       CX, R8
-	SUBQ       AX, R8
-	JLE        done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	LEAQ       constants<>+32(SB), R10
 	MOVQ       R8, R9
 	NEGQ       R9
@@ -3208,6 +6735,9 @@ tail:
 	VADDPS     Y1, Y14, Y1
 	VBLENDVPS  Y0, Y2, Y15, Y15
 	VBLENDVPS  Y0, Y1, Y14, Y14
+	ADDQ       R8, AX
+	CMPQ       AX, CX
+	JLT        loops
 
 done:
 	MOVQ    lanes+0(FP), R9
@@ -3223,10 +6753,19 @@ TEXT ·findAVX2(SB), NOSPLIT, $0-32
 	MOVQ         n+8(FP), CX
 	XORL         AX, AX
 	VBROADCASTSS v+16(FP), Y15
-	LEAQ         -32(CX), R8
-	CMPQ         AX, R8
-	JGT          single
-	PCALIGN      $0x20
+	CMPQ         CX, $0x00000100
+	JLT          loops
+	MOVQ         SI, R8
+	NEGQ         R8
+	SHRQ         $0x02, R8
+	ANDQ         $0x07, R8
+	JNE          masked
+
+loops:
+	LEAQ    -32(CX), R8
+	CMPQ    AX, R8
+	JGT     single
+	PCALIGN $0x20
 
 mainLoop:
 	VMOVUPS   (SI)(AX*4), Y0
@@ -3265,9 +6804,11 @@ singleLoop:
 	JLE       singleLoop
 
 tail:
-	MOVQ       CX, R8
-	SUBQ       AX, R8
-	JLE        done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	LEAQ       constants<>+32(SB), R10
 	MOVQ       R8, R9
 	NEGQ       R9
@@ -3279,6 +6820,9 @@ tail:
 	VMOVMSKPS  Y0, R9
 	TESTL      R9, R9
 	JNE        tailStop
+	ADDQ       R8, AX
+	CMPQ       AX, CX
+	JLT        loops
 
 done:
 	MOVQ CX, done+24(FP)
@@ -3300,9 +6844,18 @@ tailStop:
 // func findNaNAVX2(x *float32, n int) (done int)
 // Requires: AVX
 TEXT ·findNaNAVX2(SB), NOSPLIT, $0-24
-	MOVQ    x+0(FP), SI
-	MOVQ    n+8(FP), CX
-	XORL    AX, AX
+	MOVQ x+0(FP), SI
+	MOVQ n+8(FP), CX
+	XORL AX, AX
+	CMPQ CX, $0x00000100
+	JLT  loops
+	MOVQ SI, R8
+	NEGQ R8
+	SHRQ $0x02, R8
+	ANDQ $0x07, R8
+	JNE  masked
+
+loops:
 	LEAQ    -32(CX), R8
 	CMPQ    AX, R8
 	JGT     single
@@ -3345,9 +6898,11 @@ singleLoop:
 	JLE       singleLoop
 
 tail:
-	MOVQ       CX, R8
-	SUBQ       AX, R8
-	JLE        done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	LEAQ       constants<>+32(SB), R10
 	MOVQ       R8, R9
 	NEGQ       R9
@@ -3359,6 +6914,9 @@ tail:
 	VMOVMSKPS  Y0, R9
 	TESTL      R9, R9
 	JNE        tailStop
+	ADDQ       R8, AX
+	CMPQ       AX, CX
+	JLT        loops
 
 done:
 	MOVQ CX, done+16(FP)
@@ -3386,10 +6944,19 @@ TEXT ·normalizeAVX2(SB), NOSPLIT, $0-32
 	XORL         AX, AX
 	VBROADCASTSS mean+24(FP), Y15
 	VBROADCASTSS rstd+28(FP), Y14
-	LEAQ         -32(CX), R8
-	CMPQ         AX, R8
-	JGT          single
-	PCALIGN      $0x20
+	CMPQ         CX, $0x00000100
+	JLT          loops
+	MOVQ         DI, R8
+	NEGQ         R8
+	SHRQ         $0x02, R8
+	ANDQ         $0x07, R8
+	JNE          masked
+
+loops:
+	LEAQ    -32(CX), R8
+	CMPQ    AX, R8
+	JGT     single
+	PCALIGN $0x20
 
 mainLoop:
 	VMOVUPS (SI)(AX*4), Y0
@@ -3428,9 +6995,11 @@ singleLoop:
 	JLE     singleLoop
 
 tail:
-	MOVQ       CX, R8
-	SUBQ       AX, R8
-	JLE        done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	LEAQ       constants<>+32(SB), R10
 	MOVQ       R8, R9
 	NEGQ       R9
@@ -3440,6 +7009,9 @@ tail:
 	VSUBPS     Y15, Y1, Y1
 	VMULPS     Y14, Y1, Y1
 	VMASKMOVPS Y1, Y0, (DI)(AX*4)
+	ADDQ       R8, AX
+	CMPQ       AX, CX
+	JLT        loops
 
 done:
 	VZEROUPPER
@@ -3456,10 +7028,19 @@ TEXT ·normAffineAVX2(SB), NOSPLIT, $0-48
 	XORL         AX, AX
 	VBROADCASTSS mean+40(FP), Y15
 	VBROADCASTSS rstd+44(FP), Y14
-	LEAQ         -32(CX), R8
-	CMPQ         AX, R8
-	JGT          single
-	PCALIGN      $0x20
+	CMPQ         CX, $0x00000100
+	JLT          loops
+	MOVQ         DI, R8
+	NEGQ         R8
+	SHRQ         $0x02, R8
+	ANDQ         $0x07, R8
+	JNE          masked
+
+loops:
+	LEAQ    -32(CX), R8
+	CMPQ    AX, R8
+	JGT     single
+	PCALIGN $0x20
 
 mainLoop:
 	VMOVUPS     (SI)(AX*4), Y0
@@ -3513,9 +7094,11 @@ singleLoop:
 	JLE         singleLoop
 
 tail:
-	MOVQ        CX, R8
-	SUBQ        AX, R8
-	JLE         done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	LEAQ        constants<>+32(SB), R10
 	MOVQ        R8, R9
 	NEGQ        R9
@@ -3528,6 +7111,9 @@ tail:
 	VMASKMOVPS  (BX)(AX*4), Y0, Y3
 	VFMADD231PS Y2, Y1, Y3
 	VMASKMOVPS  Y3, Y0, (DI)(AX*4)
+	ADDQ        R8, AX
+	CMPQ        AX, CX
+	JLT         loops
 
 done:
 	VZEROUPPER
@@ -3542,10 +7128,19 @@ TEXT ·normScaleAVX2(SB), NOSPLIT, $0-36
 	MOVQ         n+24(FP), CX
 	XORL         AX, AX
 	VBROADCASTSS f+32(FP), Y15
-	LEAQ         -32(CX), R8
-	CMPQ         AX, R8
-	JGT          single
-	PCALIGN      $0x20
+	CMPQ         CX, $0x00000100
+	JLT          loops
+	MOVQ         DI, R8
+	NEGQ         R8
+	SHRQ         $0x02, R8
+	ANDQ         $0x07, R8
+	JNE          masked
+
+loops:
+	LEAQ    -32(CX), R8
+	CMPQ    AX, R8
+	JGT     single
+	PCALIGN $0x20
 
 mainLoop:
 	VMOVUPS (SI)(AX*4), Y0
@@ -3589,9 +7184,11 @@ singleLoop:
 	JLE     singleLoop
 
 tail:
-	MOVQ       CX, R8
-	SUBQ       AX, R8
-	JLE        done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	LEAQ       constants<>+32(SB), R10
 	MOVQ       R8, R9
 	NEGQ       R9
@@ -3602,6 +7199,9 @@ tail:
 	VMASKMOVPS (DX)(AX*4), Y0, Y2
 	VMULPS     Y2, Y1, Y1
 	VMASKMOVPS Y1, Y0, (DI)(AX*4)
+	ADDQ       R8, AX
+	CMPQ       AX, CX
+	JLT        loops
 
 done:
 	VZEROUPPER
@@ -3675,32 +7275,500 @@ DATA constants<>+512(SB)/8, $0x363fbe8e363fbe8e
 DATA constants<>+520(SB)/8, $0x363fbe8e363fbe8e
 DATA constants<>+528(SB)/8, $0x363fbe8e363fbe8e
 DATA constants<>+536(SB)/8, $0x363fbe8e363fbe8e
-DATA constants<>+544(SB)/8, $0x39500d0139500d01
-DATA constants<>+552(SB)/8, $0x39500d0139500d01
-DATA constants<>+560(SB)/8, $0x39500d0139500d01
-DATA constants<>+568(SB)/8, $0x39500d0139500d01
-DATA constants<>+576(SB)/8, $0x3ab60b613ab60b61
-DATA constants<>+584(SB)/8, $0x3ab60b613ab60b61
-DATA constants<>+592(SB)/8, $0x3ab60b613ab60b61
-DATA constants<>+600(SB)/8, $0x3ab60b613ab60b61
-DATA constants<>+608(SB)/8, $0x3c0888893c088889
-DATA constants<>+616(SB)/8, $0x3c0888893c088889
-DATA constants<>+624(SB)/8, $0x3c0888893c088889
-DATA constants<>+632(SB)/8, $0x3c0888893c088889
-DATA constants<>+640(SB)/8, $0x3d2aaaab3d2aaaab
-DATA constants<>+648(SB)/8, $0x3d2aaaab3d2aaaab
-DATA constants<>+656(SB)/8, $0x3d2aaaab3d2aaaab
-DATA constants<>+664(SB)/8, $0x3d2aaaab3d2aaaab
-DATA constants<>+672(SB)/8, $0x3f0000003f000000
-DATA constants<>+680(SB)/8, $0x3f0000003f000000
-DATA constants<>+688(SB)/8, $0x3f0000003f000000
-DATA constants<>+696(SB)/8, $0x3f0000003f000000
-DATA constants<>+704(SB)/8, $0xff800000ff800000
-DATA constants<>+712(SB)/8, $0xff800000ff800000
-DATA constants<>+720(SB)/8, $0xff800000ff800000
-DATA constants<>+728(SB)/8, $0xff800000ff800000
-DATA constants<>+736(SB)/8, $0x7f8000007f800000
-DATA constants<>+744(SB)/8, $0x7f8000007f800000
-DATA constants<>+752(SB)/8, $0x7f8000007f800000
-DATA constants<>+760(SB)/8, $0x7f8000007f800000
-GLOBL constants<>(SB), RODATA|NOPTR, $768
+DATA constants<>+544(SB)/8, $0x394dee48394dee48
+DATA constants<>+552(SB)/8, $0x394dee48394dee48
+DATA constants<>+560(SB)/8, $0x394dee48394dee48
+DATA constants<>+568(SB)/8, $0x394dee48394dee48
+DATA constants<>+576(SB)/8, $0x3ab8e36c3ab8e36c
+DATA constants<>+584(SB)/8, $0x3ab8e36c3ab8e36c
+DATA constants<>+592(SB)/8, $0x3ab8e36c3ab8e36c
+DATA constants<>+600(SB)/8, $0x3ab8e36c3ab8e36c
+DATA constants<>+608(SB)/8, $0x3c0893633c089363
+DATA constants<>+616(SB)/8, $0x3c0893633c089363
+DATA constants<>+624(SB)/8, $0x3c0893633c089363
+DATA constants<>+632(SB)/8, $0x3c0893633c089363
+DATA constants<>+640(SB)/8, $0x3d2aa4e93d2aa4e9
+DATA constants<>+648(SB)/8, $0x3d2aa4e93d2aa4e9
+DATA constants<>+656(SB)/8, $0x3d2aa4e93d2aa4e9
+DATA constants<>+664(SB)/8, $0x3d2aa4e93d2aa4e9
+DATA constants<>+672(SB)/8, $0x3e2aaa893e2aaa89
+DATA constants<>+680(SB)/8, $0x3e2aaa893e2aaa89
+DATA constants<>+688(SB)/8, $0x3e2aaa893e2aaa89
+DATA constants<>+696(SB)/8, $0x3e2aaa893e2aaa89
+DATA constants<>+704(SB)/8, $0x3f0000063f000006
+DATA constants<>+712(SB)/8, $0x3f0000063f000006
+DATA constants<>+720(SB)/8, $0x3f0000063f000006
+DATA constants<>+728(SB)/8, $0x3f0000063f000006
+DATA constants<>+736(SB)/8, $0x42b2000042b20000
+DATA constants<>+744(SB)/8, $0x42b2000042b20000
+DATA constants<>+752(SB)/8, $0x42b2000042b20000
+DATA constants<>+760(SB)/8, $0x42b2000042b20000
+DATA constants<>+768(SB)/8, $0xc1a00000c1a00000
+DATA constants<>+776(SB)/8, $0xc1a00000c1a00000
+DATA constants<>+784(SB)/8, $0xc1a00000c1a00000
+DATA constants<>+792(SB)/8, $0xc1a00000c1a00000
+DATA constants<>+800(SB)/8, $0x4b40007e4b40007e
+DATA constants<>+808(SB)/8, $0x4b40007e4b40007e
+DATA constants<>+816(SB)/8, $0x4b40007e4b40007e
+DATA constants<>+824(SB)/8, $0x4b40007e4b40007e
+DATA constants<>+832(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA constants<>+840(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA constants<>+848(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA constants<>+856(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA constants<>+864(SB)/8, $0x3f3172003f317200
+DATA constants<>+872(SB)/8, $0x3f3172003f317200
+DATA constants<>+880(SB)/8, $0x3f3172003f317200
+DATA constants<>+888(SB)/8, $0x3f3172003f317200
+DATA constants<>+896(SB)/8, $0x35bfbe8e35bfbe8e
+DATA constants<>+904(SB)/8, $0x35bfbe8e35bfbe8e
+DATA constants<>+912(SB)/8, $0x35bfbe8e35bfbe8e
+DATA constants<>+920(SB)/8, $0x35bfbe8e35bfbe8e
+DATA constants<>+928(SB)/8, $0x3c0915f53c0915f5
+DATA constants<>+936(SB)/8, $0x3c0915f53c0915f5
+DATA constants<>+944(SB)/8, $0x3c0915f53c0915f5
+DATA constants<>+952(SB)/8, $0x3c0915f53c0915f5
+DATA constants<>+960(SB)/8, $0x3ab567cd3ab567cd
+DATA constants<>+968(SB)/8, $0x3ab567cd3ab567cd
+DATA constants<>+976(SB)/8, $0x3ab567cd3ab567cd
+DATA constants<>+984(SB)/8, $0x3ab567cd3ab567cd
+DATA constants<>+992(SB)/8, $0x3d2aabcb3d2aabcb
+DATA constants<>+1000(SB)/8, $0x3d2aabcb3d2aabcb
+DATA constants<>+1008(SB)/8, $0x3d2aabcb3d2aabcb
+DATA constants<>+1016(SB)/8, $0x3d2aabcb3d2aabcb
+DATA constants<>+1024(SB)/8, $0x3e2aaa553e2aaa55
+DATA constants<>+1032(SB)/8, $0x3e2aaa553e2aaa55
+DATA constants<>+1040(SB)/8, $0x3e2aaa553e2aaa55
+DATA constants<>+1048(SB)/8, $0x3e2aaa553e2aaa55
+DATA constants<>+1056(SB)/8, $0x3effffff3effffff
+DATA constants<>+1064(SB)/8, $0x3effffff3effffff
+DATA constants<>+1072(SB)/8, $0x3effffff3effffff
+DATA constants<>+1080(SB)/8, $0x3effffff3effffff
+DATA constants<>+1088(SB)/8, $0x3f0000003f000000
+DATA constants<>+1096(SB)/8, $0x3f0000003f000000
+DATA constants<>+1104(SB)/8, $0x3f0000003f000000
+DATA constants<>+1112(SB)/8, $0x3f0000003f000000
+DATA constants<>+1120(SB)/8, $0x3300000033000000
+DATA constants<>+1128(SB)/8, $0x3300000033000000
+DATA constants<>+1136(SB)/8, $0x3300000033000000
+DATA constants<>+1144(SB)/8, $0x3300000033000000
+DATA constants<>+1152(SB)/8, $0x7f8000007f800000
+DATA constants<>+1160(SB)/8, $0x7f8000007f800000
+DATA constants<>+1168(SB)/8, $0x7f8000007f800000
+DATA constants<>+1176(SB)/8, $0x7f8000007f800000
+DATA constants<>+1184(SB)/8, $0xfefffffffeffffff
+DATA constants<>+1192(SB)/8, $0xfefffffffeffffff
+DATA constants<>+1200(SB)/8, $0xfefffffffeffffff
+DATA constants<>+1208(SB)/8, $0xfefffffffeffffff
+DATA constants<>+1216(SB)/8, $0x3f3504f33f3504f3
+DATA constants<>+1224(SB)/8, $0x3f3504f33f3504f3
+DATA constants<>+1232(SB)/8, $0x3f3504f33f3504f3
+DATA constants<>+1240(SB)/8, $0x3f3504f33f3504f3
+DATA constants<>+1248(SB)/8, $0xbd97f3bdbd97f3bd
+DATA constants<>+1256(SB)/8, $0xbd97f3bdbd97f3bd
+DATA constants<>+1264(SB)/8, $0xbd97f3bdbd97f3bd
+DATA constants<>+1272(SB)/8, $0xbd97f3bdbd97f3bd
+DATA constants<>+1280(SB)/8, $0x3e034d573e034d57
+DATA constants<>+1288(SB)/8, $0x3e034d573e034d57
+DATA constants<>+1296(SB)/8, $0x3e034d573e034d57
+DATA constants<>+1304(SB)/8, $0x3e034d573e034d57
+DATA constants<>+1312(SB)/8, $0xbe07fe3fbe07fe3f
+DATA constants<>+1320(SB)/8, $0xbe07fe3fbe07fe3f
+DATA constants<>+1328(SB)/8, $0xbe07fe3fbe07fe3f
+DATA constants<>+1336(SB)/8, $0xbe07fe3fbe07fe3f
+DATA constants<>+1344(SB)/8, $0x3e115ebf3e115ebf
+DATA constants<>+1352(SB)/8, $0x3e115ebf3e115ebf
+DATA constants<>+1360(SB)/8, $0x3e115ebf3e115ebf
+DATA constants<>+1368(SB)/8, $0x3e115ebf3e115ebf
+DATA constants<>+1376(SB)/8, $0xbe2a0d77be2a0d77
+DATA constants<>+1384(SB)/8, $0xbe2a0d77be2a0d77
+DATA constants<>+1392(SB)/8, $0xbe2a0d77be2a0d77
+DATA constants<>+1400(SB)/8, $0xbe2a0d77be2a0d77
+DATA constants<>+1408(SB)/8, $0x3e4ccff43e4ccff4
+DATA constants<>+1416(SB)/8, $0x3e4ccff43e4ccff4
+DATA constants<>+1424(SB)/8, $0x3e4ccff43e4ccff4
+DATA constants<>+1432(SB)/8, $0x3e4ccff43e4ccff4
+DATA constants<>+1440(SB)/8, $0xbe800226be800226
+DATA constants<>+1448(SB)/8, $0xbe800226be800226
+DATA constants<>+1456(SB)/8, $0xbe800226be800226
+DATA constants<>+1464(SB)/8, $0xbe800226be800226
+DATA constants<>+1472(SB)/8, $0x3eaaaaac3eaaaaac
+DATA constants<>+1480(SB)/8, $0x3eaaaaac3eaaaaac
+DATA constants<>+1488(SB)/8, $0x3eaaaaac3eaaaaac
+DATA constants<>+1496(SB)/8, $0x3eaaaaac3eaaaaac
+DATA constants<>+1504(SB)/8, $0xbefffffcbefffffc
+DATA constants<>+1512(SB)/8, $0xbefffffcbefffffc
+DATA constants<>+1520(SB)/8, $0xbefffffcbefffffc
+DATA constants<>+1528(SB)/8, $0xbefffffcbefffffc
+DATA constants<>+1536(SB)/8, $0xff800000ff800000
+DATA constants<>+1544(SB)/8, $0xff800000ff800000
+DATA constants<>+1552(SB)/8, $0xff800000ff800000
+DATA constants<>+1560(SB)/8, $0xff800000ff800000
+DATA constants<>+1568(SB)/8, $0xbe054894be054894
+DATA constants<>+1576(SB)/8, $0xbe054894be054894
+DATA constants<>+1584(SB)/8, $0xbe054894be054894
+DATA constants<>+1592(SB)/8, $0xbe054894be054894
+DATA constants<>+1600(SB)/8, $0x3e4b0c483e4b0c48
+DATA constants<>+1608(SB)/8, $0x3e4b0c483e4b0c48
+DATA constants<>+1616(SB)/8, $0x3e4b0c483e4b0c48
+DATA constants<>+1624(SB)/8, $0x3e4b0c483e4b0c48
+DATA constants<>+1632(SB)/8, $0xbe420eeabe420eea
+DATA constants<>+1640(SB)/8, $0xbe420eeabe420eea
+DATA constants<>+1648(SB)/8, $0xbe420eeabe420eea
+DATA constants<>+1656(SB)/8, $0xbe420eeabe420eea
+DATA constants<>+1664(SB)/8, $0x3e4fd6793e4fd679
+DATA constants<>+1672(SB)/8, $0x3e4fd6793e4fd679
+DATA constants<>+1680(SB)/8, $0x3e4fd6793e4fd679
+DATA constants<>+1688(SB)/8, $0x3e4fd6793e4fd679
+DATA constants<>+1696(SB)/8, $0xbe755575be755575
+DATA constants<>+1704(SB)/8, $0xbe755575be755575
+DATA constants<>+1712(SB)/8, $0xbe755575be755575
+DATA constants<>+1720(SB)/8, $0xbe755575be755575
+DATA constants<>+1728(SB)/8, $0x3e93c5c53e93c5c5
+DATA constants<>+1736(SB)/8, $0x3e93c5c53e93c5c5
+DATA constants<>+1744(SB)/8, $0x3e93c5c53e93c5c5
+DATA constants<>+1752(SB)/8, $0x3e93c5c53e93c5c5
+DATA constants<>+1760(SB)/8, $0xbeb8ad8fbeb8ad8f
+DATA constants<>+1768(SB)/8, $0xbeb8ad8fbeb8ad8f
+DATA constants<>+1776(SB)/8, $0xbeb8ad8fbeb8ad8f
+DATA constants<>+1784(SB)/8, $0xbeb8ad8fbeb8ad8f
+DATA constants<>+1792(SB)/8, $0x3ef638513ef63851
+DATA constants<>+1800(SB)/8, $0x3ef638513ef63851
+DATA constants<>+1808(SB)/8, $0x3ef638513ef63851
+DATA constants<>+1816(SB)/8, $0x3ef638513ef63851
+DATA constants<>+1824(SB)/8, $0xbf38aa38bf38aa38
+DATA constants<>+1832(SB)/8, $0xbf38aa38bf38aa38
+DATA constants<>+1840(SB)/8, $0xbf38aa38bf38aa38
+DATA constants<>+1848(SB)/8, $0xbf38aa38bf38aa38
+DATA constants<>+1856(SB)/8, $0x32a5706032a57060
+DATA constants<>+1864(SB)/8, $0x32a5706032a57060
+DATA constants<>+1872(SB)/8, $0x32a5706032a57060
+DATA constants<>+1880(SB)/8, $0x32a5706032a57060
+DATA constants<>+1888(SB)/8, $0xbd1f08e1bd1f08e1
+DATA constants<>+1896(SB)/8, $0xbd1f08e1bd1f08e1
+DATA constants<>+1904(SB)/8, $0xbd1f08e1bd1f08e1
+DATA constants<>+1912(SB)/8, $0xbd1f08e1bd1f08e1
+DATA constants<>+1920(SB)/8, $0x3d73f55c3d73f55c
+DATA constants<>+1928(SB)/8, $0x3d73f55c3d73f55c
+DATA constants<>+1936(SB)/8, $0x3d73f55c3d73f55c
+DATA constants<>+1944(SB)/8, $0x3d73f55c3d73f55c
+DATA constants<>+1952(SB)/8, $0xbd6a12f6bd6a12f6
+DATA constants<>+1960(SB)/8, $0xbd6a12f6bd6a12f6
+DATA constants<>+1968(SB)/8, $0xbd6a12f6bd6a12f6
+DATA constants<>+1976(SB)/8, $0xbd6a12f6bd6a12f6
+DATA constants<>+1984(SB)/8, $0x3d7a72673d7a7267
+DATA constants<>+1992(SB)/8, $0x3d7a72673d7a7267
+DATA constants<>+2000(SB)/8, $0x3d7a72673d7a7267
+DATA constants<>+2008(SB)/8, $0x3d7a72673d7a7267
+DATA constants<>+2016(SB)/8, $0xbd93b1a7bd93b1a7
+DATA constants<>+2024(SB)/8, $0xbd93b1a7bd93b1a7
+DATA constants<>+2032(SB)/8, $0xbd93b1a7bd93b1a7
+DATA constants<>+2040(SB)/8, $0xbd93b1a7bd93b1a7
+DATA constants<>+2048(SB)/8, $0x3db1ed633db1ed63
+DATA constants<>+2056(SB)/8, $0x3db1ed633db1ed63
+DATA constants<>+2064(SB)/8, $0x3db1ed633db1ed63
+DATA constants<>+2072(SB)/8, $0x3db1ed633db1ed63
+DATA constants<>+2080(SB)/8, $0xbdde5fd8bdde5fd8
+DATA constants<>+2088(SB)/8, $0xbdde5fd8bdde5fd8
+DATA constants<>+2096(SB)/8, $0xbdde5fd8bdde5fd8
+DATA constants<>+2104(SB)/8, $0xbdde5fd8bdde5fd8
+DATA constants<>+2112(SB)/8, $0x3e143d443e143d44
+DATA constants<>+2120(SB)/8, $0x3e143d443e143d44
+DATA constants<>+2128(SB)/8, $0x3e143d443e143d44
+DATA constants<>+2136(SB)/8, $0x3e143d443e143d44
+DATA constants<>+2144(SB)/8, $0xbe5e5bd5be5e5bd5
+DATA constants<>+2152(SB)/8, $0xbe5e5bd5be5e5bd5
+DATA constants<>+2160(SB)/8, $0xbe5e5bd5be5e5bd5
+DATA constants<>+2168(SB)/8, $0xbe5e5bd5be5e5bd5
+DATA constants<>+2176(SB)/8, $0x369a84fc369a84fc
+DATA constants<>+2184(SB)/8, $0x369a84fc369a84fc
+DATA constants<>+2192(SB)/8, $0x369a84fc369a84fc
+DATA constants<>+2200(SB)/8, $0x369a84fc369a84fc
+DATA constants<>+2208(SB)/8, $0xb22d91afb22d91af
+DATA constants<>+2216(SB)/8, $0xb22d91afb22d91af
+DATA constants<>+2224(SB)/8, $0xb22d91afb22d91af
+DATA constants<>+2232(SB)/8, $0xb22d91afb22d91af
+DATA constants<>+2240(SB)/8, $0x3ede5bd93ede5bd9
+DATA constants<>+2248(SB)/8, $0x3ede5bd93ede5bd9
+DATA constants<>+2256(SB)/8, $0x3ede5bd93ede5bd9
+DATA constants<>+2264(SB)/8, $0x3ede5bd93ede5bd9
+DATA constants<>+2272(SB)/8, $0x3e9a20003e9a2000
+DATA constants<>+2280(SB)/8, $0x3e9a20003e9a2000
+DATA constants<>+2288(SB)/8, $0x3e9a20003e9a2000
+DATA constants<>+2296(SB)/8, $0x3e9a20003e9a2000
+DATA constants<>+2304(SB)/8, $0x4b4000004b400000
+DATA constants<>+2312(SB)/8, $0x4b4000004b400000
+DATA constants<>+2320(SB)/8, $0x4b4000004b400000
+DATA constants<>+2328(SB)/8, $0x4b4000004b400000
+DATA constants<>+2336(SB)/8, $0x4680000046800000
+DATA constants<>+2344(SB)/8, $0x4680000046800000
+DATA constants<>+2352(SB)/8, $0x4680000046800000
+DATA constants<>+2360(SB)/8, $0x4680000046800000
+DATA constants<>+2368(SB)/8, $0x3ea2f9833ea2f983
+DATA constants<>+2376(SB)/8, $0x3ea2f9833ea2f983
+DATA constants<>+2384(SB)/8, $0x3ea2f9833ea2f983
+DATA constants<>+2392(SB)/8, $0x3ea2f9833ea2f983
+DATA constants<>+2400(SB)/8, $0x40490fdb40490fdb
+DATA constants<>+2408(SB)/8, $0x40490fdb40490fdb
+DATA constants<>+2416(SB)/8, $0x40490fdb40490fdb
+DATA constants<>+2424(SB)/8, $0x40490fdb40490fdb
+DATA constants<>+2432(SB)/8, $0xb3bbbd2eb3bbbd2e
+DATA constants<>+2440(SB)/8, $0xb3bbbd2eb3bbbd2e
+DATA constants<>+2448(SB)/8, $0xb3bbbd2eb3bbbd2e
+DATA constants<>+2456(SB)/8, $0xb3bbbd2eb3bbbd2e
+DATA constants<>+2464(SB)/8, $0xa7772ceda7772ced
+DATA constants<>+2472(SB)/8, $0xa7772ceda7772ced
+DATA constants<>+2480(SB)/8, $0xa7772ceda7772ced
+DATA constants<>+2488(SB)/8, $0xa7772ceda7772ced
+DATA constants<>+2496(SB)/8, $0x362ee462362ee462
+DATA constants<>+2504(SB)/8, $0x362ee462362ee462
+DATA constants<>+2512(SB)/8, $0x362ee462362ee462
+DATA constants<>+2520(SB)/8, $0x362ee462362ee462
+DATA constants<>+2528(SB)/8, $0xb94fb877b94fb877
+DATA constants<>+2536(SB)/8, $0xb94fb877b94fb877
+DATA constants<>+2544(SB)/8, $0xb94fb877b94fb877
+DATA constants<>+2552(SB)/8, $0xb94fb877b94fb877
+DATA constants<>+2560(SB)/8, $0x3c08876d3c08876d
+DATA constants<>+2568(SB)/8, $0x3c08876d3c08876d
+DATA constants<>+2576(SB)/8, $0x3c08876d3c08876d
+DATA constants<>+2584(SB)/8, $0x3c08876d3c08876d
+DATA constants<>+2592(SB)/8, $0xbe2aaaa6be2aaaa6
+DATA constants<>+2600(SB)/8, $0xbe2aaaa6be2aaaa6
+DATA constants<>+2608(SB)/8, $0xbe2aaaa6be2aaaa6
+DATA constants<>+2616(SB)/8, $0xbe2aaaa6be2aaaa6
+DATA constants<>+2624(SB)/8, $0x4b4000014b400001
+DATA constants<>+2632(SB)/8, $0x4b4000014b400001
+DATA constants<>+2640(SB)/8, $0x4b4000014b400001
+DATA constants<>+2648(SB)/8, $0x4b4000014b400001
+DATA constants<>+2656(SB)/8, $0xbf000000bf000000
+DATA constants<>+2664(SB)/8, $0xbf000000bf000000
+DATA constants<>+2672(SB)/8, $0xbf000000bf000000
+DATA constants<>+2680(SB)/8, $0xbf000000bf000000
+DATA constants<>+2688(SB)/8, $0xb33bbd2eb33bbd2e
+DATA constants<>+2696(SB)/8, $0xb33bbd2eb33bbd2e
+DATA constants<>+2704(SB)/8, $0xb33bbd2eb33bbd2e
+DATA constants<>+2712(SB)/8, $0xb33bbd2eb33bbd2e
+DATA constants<>+2720(SB)/8, $0x0000000100000001
+DATA constants<>+2728(SB)/8, $0x0000000100000001
+DATA constants<>+2736(SB)/8, $0x0000000100000001
+DATA constants<>+2744(SB)/8, $0x0000000100000001
+DATA constants<>+2752(SB)/8, $0x3f22f9833f22f983
+DATA constants<>+2760(SB)/8, $0x3f22f9833f22f983
+DATA constants<>+2768(SB)/8, $0x3f22f9833f22f983
+DATA constants<>+2776(SB)/8, $0x3f22f9833f22f983
+DATA constants<>+2784(SB)/8, $0x3fc90fdb3fc90fdb
+DATA constants<>+2792(SB)/8, $0x3fc90fdb3fc90fdb
+DATA constants<>+2800(SB)/8, $0x3fc90fdb3fc90fdb
+DATA constants<>+2808(SB)/8, $0x3fc90fdb3fc90fdb
+DATA constants<>+2816(SB)/8, $0xa6f72ceda6f72ced
+DATA constants<>+2824(SB)/8, $0xa6f72ceda6f72ced
+DATA constants<>+2832(SB)/8, $0xa6f72ceda6f72ced
+DATA constants<>+2840(SB)/8, $0xa6f72ceda6f72ced
+DATA constants<>+2848(SB)/8, $0x38ce09c638ce09c6
+DATA constants<>+2856(SB)/8, $0x38ce09c638ce09c6
+DATA constants<>+2864(SB)/8, $0x38ce09c638ce09c6
+DATA constants<>+2872(SB)/8, $0x38ce09c638ce09c6
+DATA constants<>+2880(SB)/8, $0x3b8f48d53b8f48d5
+DATA constants<>+2888(SB)/8, $0x3b8f48d53b8f48d5
+DATA constants<>+2896(SB)/8, $0x3b8f48d53b8f48d5
+DATA constants<>+2904(SB)/8, $0x3b8f48d53b8f48d5
+DATA constants<>+2912(SB)/8, $0x3c3165973c316597
+DATA constants<>+2920(SB)/8, $0x3c3165973c316597
+DATA constants<>+2928(SB)/8, $0x3c3165973c316597
+DATA constants<>+2936(SB)/8, $0x3c3165973c316597
+DATA constants<>+2944(SB)/8, $0x3cae606a3cae606a
+DATA constants<>+2952(SB)/8, $0x3cae606a3cae606a
+DATA constants<>+2960(SB)/8, $0x3cae606a3cae606a
+DATA constants<>+2968(SB)/8, $0x3cae606a3cae606a
+DATA constants<>+2976(SB)/8, $0x3d5d6ce13d5d6ce1
+DATA constants<>+2984(SB)/8, $0x3d5d6ce13d5d6ce1
+DATA constants<>+2992(SB)/8, $0x3d5d6ce13d5d6ce1
+DATA constants<>+3000(SB)/8, $0x3d5d6ce13d5d6ce1
+DATA constants<>+3008(SB)/8, $0x3e0886cf3e0886cf
+DATA constants<>+3016(SB)/8, $0x3e0886cf3e0886cf
+DATA constants<>+3024(SB)/8, $0x3e0886cf3e0886cf
+DATA constants<>+3032(SB)/8, $0x3e0886cf3e0886cf
+DATA constants<>+3040(SB)/8, $0x3eaaaab03eaaaab0
+DATA constants<>+3048(SB)/8, $0x3eaaaab03eaaaab0
+DATA constants<>+3056(SB)/8, $0x3eaaaab03eaaaab0
+DATA constants<>+3064(SB)/8, $0x3eaaaab03eaaaab0
+DATA constants<>+3072(SB)/8, $0x3f1000003f100000
+DATA constants<>+3080(SB)/8, $0x3f1000003f100000
+DATA constants<>+3088(SB)/8, $0x3f1000003f100000
+DATA constants<>+3096(SB)/8, $0x3f1000003f100000
+DATA constants<>+3104(SB)/8, $0x3d427df53d427df5
+DATA constants<>+3112(SB)/8, $0x3d427df53d427df5
+DATA constants<>+3120(SB)/8, $0x3d427df53d427df5
+DATA constants<>+3128(SB)/8, $0x3d427df53d427df5
+DATA constants<>+3136(SB)/8, $0x3bdcf3a53bdcf3a5
+DATA constants<>+3144(SB)/8, $0x3bdcf3a53bdcf3a5
+DATA constants<>+3152(SB)/8, $0x3bdcf3a53bdcf3a5
+DATA constants<>+3160(SB)/8, $0x3bdcf3a53bdcf3a5
+DATA constants<>+3168(SB)/8, $0x3d0b4eca3d0b4eca
+DATA constants<>+3176(SB)/8, $0x3d0b4eca3d0b4eca
+DATA constants<>+3184(SB)/8, $0x3d0b4eca3d0b4eca
+DATA constants<>+3192(SB)/8, $0x3d0b4eca3d0b4eca
+DATA constants<>+3200(SB)/8, $0x3d352cd33d352cd3
+DATA constants<>+3208(SB)/8, $0x3d352cd33d352cd3
+DATA constants<>+3216(SB)/8, $0x3d352cd33d352cd3
+DATA constants<>+3224(SB)/8, $0x3d352cd33d352cd3
+DATA constants<>+3232(SB)/8, $0x3d99a4993d99a499
+DATA constants<>+3240(SB)/8, $0x3d99a4993d99a499
+DATA constants<>+3248(SB)/8, $0x3d99a4993d99a499
+DATA constants<>+3256(SB)/8, $0x3d99a4993d99a499
+DATA constants<>+3264(SB)/8, $0x3e2aaa933e2aaa93
+DATA constants<>+3272(SB)/8, $0x3e2aaa933e2aaa93
+DATA constants<>+3280(SB)/8, $0x3e2aaa933e2aaa93
+DATA constants<>+3288(SB)/8, $0x3e2aaa933e2aaa93
+DATA constants<>+3296(SB)/8, $0x4000000040000000
+DATA constants<>+3304(SB)/8, $0x4000000040000000
+DATA constants<>+3312(SB)/8, $0x4000000040000000
+DATA constants<>+3320(SB)/8, $0x4000000040000000
+DATA constants<>+3328(SB)/8, $0xbae9b0a7bae9b0a7
+DATA constants<>+3336(SB)/8, $0xbae9b0a7bae9b0a7
+DATA constants<>+3344(SB)/8, $0xbae9b0a7bae9b0a7
+DATA constants<>+3352(SB)/8, $0xbae9b0a7bae9b0a7
+DATA constants<>+3360(SB)/8, $0x3c3213f03c3213f0
+DATA constants<>+3368(SB)/8, $0x3c3213f03c3213f0
+DATA constants<>+3376(SB)/8, $0x3c3213f03c3213f0
+DATA constants<>+3384(SB)/8, $0x3c3213f03c3213f0
+DATA constants<>+3392(SB)/8, $0xbcfec002bcfec002
+DATA constants<>+3400(SB)/8, $0xbcfec002bcfec002
+DATA constants<>+3408(SB)/8, $0xbcfec002bcfec002
+DATA constants<>+3416(SB)/8, $0xbcfec002bcfec002
+DATA constants<>+3424(SB)/8, $0x3d6d15503d6d1550
+DATA constants<>+3432(SB)/8, $0x3d6d15503d6d1550
+DATA constants<>+3440(SB)/8, $0x3d6d15503d6d1550
+DATA constants<>+3448(SB)/8, $0x3d6d15503d6d1550
+DATA constants<>+3456(SB)/8, $0xbdac0498bdac0498
+DATA constants<>+3464(SB)/8, $0xbdac0498bdac0498
+DATA constants<>+3472(SB)/8, $0xbdac0498bdac0498
+DATA constants<>+3480(SB)/8, $0xbdac0498bdac0498
+DATA constants<>+3488(SB)/8, $0x3de046283de04628
+DATA constants<>+3496(SB)/8, $0x3de046283de04628
+DATA constants<>+3504(SB)/8, $0x3de046283de04628
+DATA constants<>+3512(SB)/8, $0x3de046283de04628
+DATA constants<>+3520(SB)/8, $0xbe121043be121043
+DATA constants<>+3528(SB)/8, $0xbe121043be121043
+DATA constants<>+3536(SB)/8, $0xbe121043be121043
+DATA constants<>+3544(SB)/8, $0xbe121043be121043
+DATA constants<>+3552(SB)/8, $0x3e4cc8f23e4cc8f2
+DATA constants<>+3560(SB)/8, $0x3e4cc8f23e4cc8f2
+DATA constants<>+3568(SB)/8, $0x3e4cc8f23e4cc8f2
+DATA constants<>+3576(SB)/8, $0x3e4cc8f23e4cc8f2
+DATA constants<>+3584(SB)/8, $0xbeaaaa9fbeaaaa9f
+DATA constants<>+3592(SB)/8, $0xbeaaaa9fbeaaaa9f
+DATA constants<>+3600(SB)/8, $0xbeaaaa9fbeaaaa9f
+DATA constants<>+3608(SB)/8, $0xbeaaaa9fbeaaaa9f
+DATA constants<>+3616(SB)/8, $0xc1200000c1200000
+DATA constants<>+3624(SB)/8, $0xc1200000c1200000
+DATA constants<>+3632(SB)/8, $0xc1200000c1200000
+DATA constants<>+3640(SB)/8, $0xc1200000c1200000
+DATA constants<>+3648(SB)/8, $0xbf0ccccdbf0ccccd
+DATA constants<>+3656(SB)/8, $0xbf0ccccdbf0ccccd
+DATA constants<>+3664(SB)/8, $0xbf0ccccdbf0ccccd
+DATA constants<>+3672(SB)/8, $0xbf0ccccdbf0ccccd
+DATA constants<>+3680(SB)/8, $0x42b6000042b60000
+DATA constants<>+3688(SB)/8, $0x42b6000042b60000
+DATA constants<>+3696(SB)/8, $0x42b6000042b60000
+DATA constants<>+3704(SB)/8, $0x42b6000042b60000
+DATA constants<>+3712(SB)/8, $0x3e8000003e800000
+DATA constants<>+3720(SB)/8, $0x3e8000003e800000
+DATA constants<>+3728(SB)/8, $0x3e8000003e800000
+DATA constants<>+3736(SB)/8, $0x3e8000003e800000
+DATA constants<>+3744(SB)/8, $0x3950115e3950115e
+DATA constants<>+3752(SB)/8, $0x3950115e3950115e
+DATA constants<>+3760(SB)/8, $0x3950115e3950115e
+DATA constants<>+3768(SB)/8, $0x3950115e3950115e
+DATA constants<>+3776(SB)/8, $0x363ab60f363ab60f
+DATA constants<>+3784(SB)/8, $0x363ab60f363ab60f
+DATA constants<>+3792(SB)/8, $0x363ab60f363ab60f
+DATA constants<>+3800(SB)/8, $0x363ab60f363ab60f
+DATA constants<>+3808(SB)/8, $0x3c0888703c088870
+DATA constants<>+3816(SB)/8, $0x3c0888703c088870
+DATA constants<>+3824(SB)/8, $0x3c0888703c088870
+DATA constants<>+3832(SB)/8, $0x3c0888703c088870
+DATA constants<>+3840(SB)/8, $0x5d8000005d800000
+DATA constants<>+3848(SB)/8, $0x5d8000005d800000
+DATA constants<>+3856(SB)/8, $0x5d8000005d800000
+DATA constants<>+3864(SB)/8, $0x5d8000005d800000
+DATA constants<>+3872(SB)/8, $0x3f7fffff3f7fffff
+DATA constants<>+3880(SB)/8, $0x3f7fffff3f7fffff
+DATA constants<>+3888(SB)/8, $0x3f7fffff3f7fffff
+DATA constants<>+3896(SB)/8, $0x3f7fffff3f7fffff
+DATA constants<>+3904(SB)/8, $0x41f0000041f00000
+DATA constants<>+3912(SB)/8, $0x41f0000041f00000
+DATA constants<>+3920(SB)/8, $0x41f0000041f00000
+DATA constants<>+3928(SB)/8, $0x41f0000041f00000
+DATA constants<>+3936(SB)/8, $0xc2dc0000c2dc0000
+DATA constants<>+3944(SB)/8, $0xc2dc0000c2dc0000
+DATA constants<>+3952(SB)/8, $0xc2dc0000c2dc0000
+DATA constants<>+3960(SB)/8, $0xc2dc0000c2dc0000
+DATA constants<>+3968(SB)/8, $0x7f0000007f000000
+DATA constants<>+3976(SB)/8, $0x7f0000007f000000
+DATA constants<>+3984(SB)/8, $0x7f0000007f000000
+DATA constants<>+3992(SB)/8, $0x7f0000007f000000
+DATA constants<>+4000(SB)/8, $0xbfcc4200bfcc4200
+DATA constants<>+4008(SB)/8, $0xbfcc4200bfcc4200
+DATA constants<>+4016(SB)/8, $0xbfcc4200bfcc4200
+DATA constants<>+4024(SB)/8, $0xbfcc4200bfcc4200
+DATA constants<>+4032(SB)/8, $0xc1300000c1300000
+DATA constants<>+4040(SB)/8, $0xc1300000c1300000
+DATA constants<>+4048(SB)/8, $0xc1300000c1300000
+DATA constants<>+4056(SB)/8, $0xc1300000c1300000
+DATA constants<>+4064(SB)/8, $0xbd922000bd922000
+DATA constants<>+4072(SB)/8, $0xbd922000bd922000
+DATA constants<>+4080(SB)/8, $0xbd922000bd922000
+DATA constants<>+4088(SB)/8, $0xbd922000bd922000
+DATA constants<>+4096(SB)/8, $0xb69e549bb69e549b
+DATA constants<>+4104(SB)/8, $0xb69e549bb69e549b
+DATA constants<>+4112(SB)/8, $0xb69e549bb69e549b
+DATA constants<>+4120(SB)/8, $0xb69e549bb69e549b
+DATA constants<>+4128(SB)/8, $0xb6a67a87b6a67a87
+DATA constants<>+4136(SB)/8, $0xb6a67a87b6a67a87
+DATA constants<>+4144(SB)/8, $0xb6a67a87b6a67a87
+DATA constants<>+4152(SB)/8, $0xb6a67a87b6a67a87
+DATA constants<>+4160(SB)/8, $0x3ca48be73ca48be7
+DATA constants<>+4168(SB)/8, $0x3ca48be73ca48be7
+DATA constants<>+4176(SB)/8, $0x3ca48be73ca48be7
+DATA constants<>+4184(SB)/8, $0x3ca48be73ca48be7
+DATA constants<>+4192(SB)/8, $0xbb57a4e7bb57a4e7
+DATA constants<>+4200(SB)/8, $0xbb57a4e7bb57a4e7
+DATA constants<>+4208(SB)/8, $0xbb57a4e7bb57a4e7
+DATA constants<>+4216(SB)/8, $0xbb57a4e7bb57a4e7
+DATA constants<>+4224(SB)/8, $0xbd6b5846bd6b5846
+DATA constants<>+4232(SB)/8, $0xbd6b5846bd6b5846
+DATA constants<>+4240(SB)/8, $0xbd6b5846bd6b5846
+DATA constants<>+4248(SB)/8, $0xbd6b5846bd6b5846
+DATA constants<>+4256(SB)/8, $0x3dda57043dda5704
+DATA constants<>+4264(SB)/8, $0x3dda57043dda5704
+DATA constants<>+4272(SB)/8, $0x3dda57043dda5704
+DATA constants<>+4280(SB)/8, $0x3dda57043dda5704
+DATA constants<>+4288(SB)/8, $0xbe1d21afbe1d21af
+DATA constants<>+4296(SB)/8, $0xbe1d21afbe1d21af
+DATA constants<>+4304(SB)/8, $0xbe1d21afbe1d21af
+DATA constants<>+4312(SB)/8, $0xbe1d21afbe1d21af
+DATA constants<>+4320(SB)/8, $0x3e49a5aa3e49a5aa
+DATA constants<>+4328(SB)/8, $0x3e49a5aa3e49a5aa
+DATA constants<>+4336(SB)/8, $0x3e49a5aa3e49a5aa
+DATA constants<>+4344(SB)/8, $0x3e49a5aa3e49a5aa
+DATA constants<>+4352(SB)/8, $0xbe7f91f3be7f91f3
+DATA constants<>+4360(SB)/8, $0xbe7f91f3be7f91f3
+DATA constants<>+4368(SB)/8, $0xbe7f91f3be7f91f3
+DATA constants<>+4376(SB)/8, $0xbe7f91f3be7f91f3
+DATA constants<>+4384(SB)/8, $0x3eaaa6e83eaaa6e8
+DATA constants<>+4392(SB)/8, $0x3eaaa6e83eaaa6e8
+DATA constants<>+4400(SB)/8, $0x3eaaa6e83eaaa6e8
+DATA constants<>+4408(SB)/8, $0x3eaaa6e83eaaa6e8
+DATA constants<>+4416(SB)/8, $0xbeffffe9beffffe9
+DATA constants<>+4424(SB)/8, $0xbeffffe9beffffe9
+DATA constants<>+4432(SB)/8, $0xbeffffe9beffffe9
+DATA constants<>+4440(SB)/8, $0xbeffffe9beffffe9
+DATA constants<>+4448(SB)/8, $0x3fe109663fe10966
+DATA constants<>+4456(SB)/8, $0x3fe109663fe10966
+DATA constants<>+4464(SB)/8, $0x3fe109663fe10966
+DATA constants<>+4472(SB)/8, $0x3fe109663fe10966
+DATA constants<>+4480(SB)/8, $0x3f867d5f3f867d5f
+DATA constants<>+4488(SB)/8, $0x3f867d5f3f867d5f
+DATA constants<>+4496(SB)/8, $0x3f867d5f3f867d5f
+DATA constants<>+4504(SB)/8, $0x3f867d5f3f867d5f
+GLOBL constants<>(SB), RODATA|NOPTR, $4512

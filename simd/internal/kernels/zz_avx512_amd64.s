@@ -5,11 +5,20 @@
 // func addAVX512(y *float32, a *float32, b *float32, n int)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·addAVX512(SB), NOSPLIT, $0-32
-	MOVQ    y+0(FP), DI
-	MOVQ    a+8(FP), SI
-	MOVQ    b+16(FP), DX
-	MOVQ    n+24(FP), CX
-	XORL    AX, AX
+	MOVQ y+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), CX
+	XORL AX, AX
+	CMPQ CX, $0x00000100
+	JLT  loops
+	MOVQ DI, R8
+	NEGQ R8
+	SHRQ $0x02, R8
+	ANDQ $0x0f, R8
+	JNE  masked
+
+loops:
 	LEAQ    -64(CX), R8
 	CMPQ    AX, R8
 	JGT     single
@@ -52,9 +61,11 @@ singleLoop:
 	JLE     singleLoop
 
 tail:
-	MOVQ      CX, R8
-	SUBQ      AX, R8
-	JLE       done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	MOVL      $0xffffffff, R9
 	BZHIL     R8, R9, R9
 	KMOVW     R9, K7
@@ -62,6 +73,9 @@ tail:
 	VMOVUPS.Z (DX)(AX*4), K7, Z1
 	VADDPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K7, (DI)(AX*4)
+	ADDQ      R8, AX
+	CMPQ      AX, CX
+	JLT       loops
 
 done:
 	VZEROUPPER
@@ -70,11 +84,20 @@ done:
 // func subAVX512(y *float32, a *float32, b *float32, n int)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·subAVX512(SB), NOSPLIT, $0-32
-	MOVQ    y+0(FP), DI
-	MOVQ    a+8(FP), SI
-	MOVQ    b+16(FP), DX
-	MOVQ    n+24(FP), CX
-	XORL    AX, AX
+	MOVQ y+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), CX
+	XORL AX, AX
+	CMPQ CX, $0x00000100
+	JLT  loops
+	MOVQ DI, R8
+	NEGQ R8
+	SHRQ $0x02, R8
+	ANDQ $0x0f, R8
+	JNE  masked
+
+loops:
 	LEAQ    -64(CX), R8
 	CMPQ    AX, R8
 	JGT     single
@@ -117,9 +140,11 @@ singleLoop:
 	JLE     singleLoop
 
 tail:
-	MOVQ      CX, R8
-	SUBQ      AX, R8
-	JLE       done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	MOVL      $0xffffffff, R9
 	BZHIL     R8, R9, R9
 	KMOVW     R9, K7
@@ -127,6 +152,9 @@ tail:
 	VMOVUPS.Z (DX)(AX*4), K7, Z1
 	VSUBPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K7, (DI)(AX*4)
+	ADDQ      R8, AX
+	CMPQ      AX, CX
+	JLT       loops
 
 done:
 	VZEROUPPER
@@ -135,11 +163,20 @@ done:
 // func mulAVX512(y *float32, a *float32, b *float32, n int)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·mulAVX512(SB), NOSPLIT, $0-32
-	MOVQ    y+0(FP), DI
-	MOVQ    a+8(FP), SI
-	MOVQ    b+16(FP), DX
-	MOVQ    n+24(FP), CX
-	XORL    AX, AX
+	MOVQ y+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), CX
+	XORL AX, AX
+	CMPQ CX, $0x00000100
+	JLT  loops
+	MOVQ DI, R8
+	NEGQ R8
+	SHRQ $0x02, R8
+	ANDQ $0x0f, R8
+	JNE  masked
+
+loops:
 	LEAQ    -64(CX), R8
 	CMPQ    AX, R8
 	JGT     single
@@ -182,9 +219,11 @@ singleLoop:
 	JLE     singleLoop
 
 tail:
-	MOVQ      CX, R8
-	SUBQ      AX, R8
-	JLE       done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	MOVL      $0xffffffff, R9
 	BZHIL     R8, R9, R9
 	KMOVW     R9, K7
@@ -192,6 +231,9 @@ tail:
 	VMOVUPS.Z (DX)(AX*4), K7, Z1
 	VMULPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K7, (DI)(AX*4)
+	ADDQ      R8, AX
+	CMPQ      AX, CX
+	JLT       loops
 
 done:
 	VZEROUPPER
@@ -200,11 +242,20 @@ done:
 // func divAVX512(y *float32, a *float32, b *float32, n int)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·divAVX512(SB), NOSPLIT, $0-32
-	MOVQ    y+0(FP), DI
-	MOVQ    a+8(FP), SI
-	MOVQ    b+16(FP), DX
-	MOVQ    n+24(FP), CX
-	XORL    AX, AX
+	MOVQ y+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), CX
+	XORL AX, AX
+	CMPQ CX, $0x00000100
+	JLT  loops
+	MOVQ DI, R8
+	NEGQ R8
+	SHRQ $0x02, R8
+	ANDQ $0x0f, R8
+	JNE  masked
+
+loops:
 	LEAQ    -64(CX), R8
 	CMPQ    AX, R8
 	JGT     single
@@ -247,9 +298,11 @@ singleLoop:
 	JLE     singleLoop
 
 tail:
-	MOVQ      CX, R8
-	SUBQ      AX, R8
-	JLE       done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	MOVL      $0xffffffff, R9
 	BZHIL     R8, R9, R9
 	KMOVW     R9, K7
@@ -257,6 +310,9 @@ tail:
 	VMOVUPS.Z (DX)(AX*4), K7, Z1
 	VDIVPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K7, (DI)(AX*4)
+	ADDQ      R8, AX
+	CMPQ      AX, CX
+	JLT       loops
 
 done:
 	VZEROUPPER
@@ -265,11 +321,20 @@ done:
 // func maximumAVX512(y *float32, a *float32, b *float32, n int)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·maximumAVX512(SB), NOSPLIT, $0-32
-	MOVQ    y+0(FP), DI
-	MOVQ    a+8(FP), SI
-	MOVQ    b+16(FP), DX
-	MOVQ    n+24(FP), CX
-	XORL    AX, AX
+	MOVQ y+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), CX
+	XORL AX, AX
+	CMPQ CX, $0x00000100
+	JLT  loops
+	MOVQ DI, R8
+	NEGQ R8
+	SHRQ $0x02, R8
+	ANDQ $0x0f, R8
+	JNE  masked
+
+loops:
 	LEAQ    -64(CX), R8
 	CMPQ    AX, R8
 	JGT     single
@@ -317,9 +382,11 @@ singleLoop:
 	JLE     singleLoop
 
 tail:
-	MOVQ      CX, R8
-	SUBQ      AX, R8
-	JLE       done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	MOVL      $0xffffffff, R9
 	BZHIL     R8, R9, R9
 	KMOVW     R9, K7
@@ -328,6 +395,9 @@ tail:
 	VCMPPS    $0x07, Z0, Z0, K1
 	VMAXPS    Z1, Z0, K1, Z0
 	VMOVUPS   Z0, K7, (DI)(AX*4)
+	ADDQ      R8, AX
+	CMPQ      AX, CX
+	JLT       loops
 
 done:
 	VZEROUPPER
@@ -336,11 +406,20 @@ done:
 // func minimumAVX512(y *float32, a *float32, b *float32, n int)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·minimumAVX512(SB), NOSPLIT, $0-32
-	MOVQ    y+0(FP), DI
-	MOVQ    a+8(FP), SI
-	MOVQ    b+16(FP), DX
-	MOVQ    n+24(FP), CX
-	XORL    AX, AX
+	MOVQ y+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), CX
+	XORL AX, AX
+	CMPQ CX, $0x00000100
+	JLT  loops
+	MOVQ DI, R8
+	NEGQ R8
+	SHRQ $0x02, R8
+	ANDQ $0x0f, R8
+	JNE  masked
+
+loops:
 	LEAQ    -64(CX), R8
 	CMPQ    AX, R8
 	JGT     single
@@ -388,9 +467,11 @@ singleLoop:
 	JLE     singleLoop
 
 tail:
-	MOVQ      CX, R8
-	SUBQ      AX, R8
-	JLE       done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	MOVL      $0xffffffff, R9
 	BZHIL     R8, R9, R9
 	KMOVW     R9, K7
@@ -399,6 +480,9 @@ tail:
 	VCMPPS    $0x07, Z0, Z0, K1
 	VMINPS    Z1, Z0, K1, Z0
 	VMOVUPS   Z0, K7, (DI)(AX*4)
+	ADDQ      R8, AX
+	CMPQ      AX, CX
+	JLT       loops
 
 done:
 	VZEROUPPER
@@ -407,11 +491,20 @@ done:
 // func copySignAVX512(y *float32, a *float32, b *float32, n int)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·copySignAVX512(SB), NOSPLIT, $0-32
-	MOVQ         y+0(FP), DI
-	MOVQ         a+8(FP), SI
-	MOVQ         b+16(FP), DX
-	MOVQ         n+24(FP), CX
-	XORL         AX, AX
+	MOVQ y+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), CX
+	XORL AX, AX
+	CMPQ CX, $0x00000100
+	JLT  loops
+	MOVQ DI, R8
+	NEGQ R8
+	SHRQ $0x02, R8
+	ANDQ $0x0f, R8
+	JNE  masked
+
+loops:
 	LEAQ         -64(CX), R8
 	CMPQ         AX, R8
 	JGT          single
@@ -455,9 +548,11 @@ singleLoop:
 	JLE             singleLoop
 
 tail:
-	MOVQ            CX, R8
-	SUBQ            AX, R8
-	JLE             done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	MOVL            $0xffffffff, R9
 	BZHIL           R8, R9, R9
 	KMOVW           R9, K7
@@ -465,6 +560,9 @@ tail:
 	VMOVUPS.Z       (DX)(AX*4), K7, Z1
 	VPTERNLOGD.BCST $0xd8, constants<>+0(SB), Z1, Z0
 	VMOVUPS         Z0, K7, (DI)(AX*4)
+	ADDQ            R8, AX
+	CMPQ            AX, CX
+	JLT             loops
 
 done:
 	VZEROUPPER
@@ -478,10 +576,19 @@ TEXT ·addScalarAVX512(SB), NOSPLIT, $0-28
 	MOVQ         n+16(FP), CX
 	XORL         AX, AX
 	VBROADCASTSS s+24(FP), Z31
-	LEAQ         -64(CX), R8
-	CMPQ         AX, R8
-	JGT          single
-	PCALIGN      $0x20
+	CMPQ         CX, $0x00000100
+	JLT          loops
+	MOVQ         DI, R8
+	NEGQ         R8
+	SHRQ         $0x02, R8
+	ANDQ         $0x0f, R8
+	JNE          masked
+
+loops:
+	LEAQ    -64(CX), R8
+	CMPQ    AX, R8
+	JGT     single
+	PCALIGN $0x20
 
 mainLoop:
 	VMOVUPS (SI)(AX*4), Z0
@@ -515,15 +622,20 @@ singleLoop:
 	JLE     singleLoop
 
 tail:
-	MOVQ      CX, R8
-	SUBQ      AX, R8
-	JLE       done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	MOVL      $0xffffffff, R9
 	BZHIL     R8, R9, R9
 	KMOVW     R9, K7
 	VMOVUPS.Z (SI)(AX*4), K7, Z0
 	VADDPS    Z31, Z0, Z0
 	VMOVUPS   Z0, K7, (DI)(AX*4)
+	ADDQ      R8, AX
+	CMPQ      AX, CX
+	JLT       loops
 
 done:
 	VZEROUPPER
@@ -537,10 +649,19 @@ TEXT ·scaleAVX512(SB), NOSPLIT, $0-28
 	MOVQ         n+16(FP), CX
 	XORL         AX, AX
 	VBROADCASTSS f+24(FP), Z31
-	LEAQ         -64(CX), R8
-	CMPQ         AX, R8
-	JGT          single
-	PCALIGN      $0x20
+	CMPQ         CX, $0x00000100
+	JLT          loops
+	MOVQ         DI, R8
+	NEGQ         R8
+	SHRQ         $0x02, R8
+	ANDQ         $0x0f, R8
+	JNE          masked
+
+loops:
+	LEAQ    -64(CX), R8
+	CMPQ    AX, R8
+	JGT     single
+	PCALIGN $0x20
 
 mainLoop:
 	VMOVUPS (SI)(AX*4), Z0
@@ -574,15 +695,20 @@ singleLoop:
 	JLE     singleLoop
 
 tail:
-	MOVQ      CX, R8
-	SUBQ      AX, R8
-	JLE       done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	MOVL      $0xffffffff, R9
 	BZHIL     R8, R9, R9
 	KMOVW     R9, K7
 	VMOVUPS.Z (SI)(AX*4), K7, Z0
 	VMULPS    Z31, Z0, Z0
 	VMOVUPS   Z0, K7, (DI)(AX*4)
+	ADDQ      R8, AX
+	CMPQ      AX, CX
+	JLT       loops
 
 done:
 	VZEROUPPER
@@ -597,10 +723,19 @@ TEXT ·scaleAddAVX512(SB), NOSPLIT, $0-32
 	XORL         AX, AX
 	VBROADCASTSS f+24(FP), Z31
 	VBROADCASTSS s+28(FP), Z30
-	LEAQ         -64(CX), R8
-	CMPQ         AX, R8
-	JGT          single
-	PCALIGN      $0x20
+	CMPQ         CX, $0x00000100
+	JLT          loops
+	MOVQ         DI, R8
+	NEGQ         R8
+	SHRQ         $0x02, R8
+	ANDQ         $0x0f, R8
+	JNE          masked
+
+loops:
+	LEAQ    -64(CX), R8
+	CMPQ    AX, R8
+	JGT     single
+	PCALIGN $0x20
 
 mainLoop:
 	VMOVUPS     (SI)(AX*4), Z0
@@ -634,15 +769,20 @@ singleLoop:
 	JLE         singleLoop
 
 tail:
-	MOVQ        CX, R8
-	SUBQ        AX, R8
-	JLE         done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	MOVL        $0xffffffff, R9
 	BZHIL       R8, R9, R9
 	KMOVW       R9, K7
 	VMOVUPS.Z   (SI)(AX*4), K7, Z0
 	VFMADD213PS Z30, Z31, Z0
 	VMOVUPS     Z0, K7, (DI)(AX*4)
+	ADDQ        R8, AX
+	CMPQ        AX, CX
+	JLT         loops
 
 done:
 	VZEROUPPER
@@ -657,10 +797,19 @@ TEXT ·axpyAVX512(SB), NOSPLIT, $0-36
 	MOVQ         n+24(FP), CX
 	XORL         AX, AX
 	VBROADCASTSS f+32(FP), Z31
-	LEAQ         -64(CX), R8
-	CMPQ         AX, R8
-	JGT          single
-	PCALIGN      $0x20
+	CMPQ         CX, $0x00000100
+	JLT          loops
+	MOVQ         DI, R8
+	NEGQ         R8
+	SHRQ         $0x02, R8
+	ANDQ         $0x0f, R8
+	JNE          masked
+
+loops:
+	LEAQ    -64(CX), R8
+	CMPQ    AX, R8
+	JGT     single
+	PCALIGN $0x20
 
 mainLoop:
 	VMOVUPS     (DX)(AX*4), Z0
@@ -699,9 +848,11 @@ singleLoop:
 	JLE         singleLoop
 
 tail:
-	MOVQ        CX, R8
-	SUBQ        AX, R8
-	JLE         done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	MOVL        $0xffffffff, R9
 	BZHIL       R8, R9, R9
 	KMOVW       R9, K7
@@ -709,6 +860,9 @@ tail:
 	VMOVUPS.Z   (SI)(AX*4), K7, Z1
 	VFMADD231PS Z31, Z0, Z1
 	VMOVUPS     Z1, K7, (DI)(AX*4)
+	ADDQ        R8, AX
+	CMPQ        AX, CX
+	JLT         loops
 
 done:
 	VZEROUPPER
@@ -717,12 +871,21 @@ done:
 // func mulAddAVX512(y *float32, a *float32, b *float32, c *float32, n int)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·mulAddAVX512(SB), NOSPLIT, $0-40
-	MOVQ    y+0(FP), DI
-	MOVQ    a+8(FP), SI
-	MOVQ    b+16(FP), DX
-	MOVQ    c+24(FP), BX
-	MOVQ    n+32(FP), CX
-	XORL    AX, AX
+	MOVQ y+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ c+24(FP), BX
+	MOVQ n+32(FP), CX
+	XORL AX, AX
+	CMPQ CX, $0x00000100
+	JLT  loops
+	MOVQ DI, R8
+	NEGQ R8
+	SHRQ $0x02, R8
+	ANDQ $0x0f, R8
+	JNE  masked
+
+loops:
 	LEAQ    -64(CX), R8
 	CMPQ    AX, R8
 	JGT     single
@@ -770,9 +933,11 @@ singleLoop:
 	JLE         singleLoop
 
 tail:
-	MOVQ        CX, R8
-	SUBQ        AX, R8
-	JLE         done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	MOVL        $0xffffffff, R9
 	BZHIL       R8, R9, R9
 	KMOVW       R9, K7
@@ -781,6 +946,9 @@ tail:
 	VMOVUPS.Z   (BX)(AX*4), K7, Z2
 	VFMADD231PS Z1, Z0, Z2
 	VMOVUPS     Z2, K7, (DI)(AX*4)
+	ADDQ        R8, AX
+	CMPQ        AX, CX
+	JLT         loops
 
 done:
 	VZEROUPPER
@@ -789,12 +957,21 @@ done:
 // func lerpAVX512(y *float32, a *float32, b *float32, t *float32, n int)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·lerpAVX512(SB), NOSPLIT, $0-40
-	MOVQ    y+0(FP), DI
-	MOVQ    a+8(FP), SI
-	MOVQ    b+16(FP), DX
-	MOVQ    t+24(FP), BX
-	MOVQ    n+32(FP), CX
-	XORL    AX, AX
+	MOVQ y+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ t+24(FP), BX
+	MOVQ n+32(FP), CX
+	XORL AX, AX
+	CMPQ CX, $0x00000100
+	JLT  loops
+	MOVQ DI, R8
+	NEGQ R8
+	SHRQ $0x02, R8
+	ANDQ $0x0f, R8
+	JNE  masked
+
+loops:
 	LEAQ    -64(CX), R8
 	CMPQ    AX, R8
 	JGT     single
@@ -847,9 +1024,11 @@ singleLoop:
 	JLE         singleLoop
 
 tail:
-	MOVQ        CX, R8
-	SUBQ        AX, R8
-	JLE         done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	MOVL        $0xffffffff, R9
 	BZHIL       R8, R9, R9
 	KMOVW       R9, K7
@@ -859,6 +1038,9 @@ tail:
 	VMOVUPS.Z   (BX)(AX*4), K7, Z2
 	VFMADD231PS Z0, Z2, Z1
 	VMOVUPS     Z1, K7, (DI)(AX*4)
+	ADDQ        R8, AX
+	CMPQ        AX, CX
+	JLT         loops
 
 done:
 	VZEROUPPER
@@ -867,10 +1049,19 @@ done:
 // func negAVX512(y *float32, x *float32, n int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2
 TEXT ·negAVX512(SB), NOSPLIT, $0-24
-	MOVQ         y+0(FP), DI
-	MOVQ         x+8(FP), SI
-	MOVQ         n+16(FP), CX
-	XORL         AX, AX
+	MOVQ y+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ n+16(FP), CX
+	XORL AX, AX
+	CMPQ CX, $0x00000100
+	JLT  loops
+	MOVQ DI, R8
+	NEGQ R8
+	SHRQ $0x02, R8
+	ANDQ $0x0f, R8
+	JNE  masked
+
+loops:
 	LEAQ         -64(CX), R8
 	CMPQ         AX, R8
 	JGT          single
@@ -909,15 +1100,20 @@ singleLoop:
 	JLE         singleLoop
 
 tail:
-	MOVQ        CX, R8
-	SUBQ        AX, R8
-	JLE         done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	MOVL        $0xffffffff, R9
 	BZHIL       R8, R9, R9
 	KMOVW       R9, K7
 	VMOVUPS.Z   (SI)(AX*4), K7, Z0
 	VXORPS.BCST constants<>+0(SB), Z0, Z0
 	VMOVUPS     Z0, K7, (DI)(AX*4)
+	ADDQ        R8, AX
+	CMPQ        AX, CX
+	JLT         loops
 
 done:
 	VZEROUPPER
@@ -926,10 +1122,19 @@ done:
 // func absAVX512(y *float32, x *float32, n int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2
 TEXT ·absAVX512(SB), NOSPLIT, $0-24
-	MOVQ         y+0(FP), DI
-	MOVQ         x+8(FP), SI
-	MOVQ         n+16(FP), CX
-	XORL         AX, AX
+	MOVQ y+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ n+16(FP), CX
+	XORL AX, AX
+	CMPQ CX, $0x00000100
+	JLT  loops
+	MOVQ DI, R8
+	NEGQ R8
+	SHRQ $0x02, R8
+	ANDQ $0x0f, R8
+	JNE  masked
+
+loops:
 	LEAQ         -64(CX), R8
 	CMPQ         AX, R8
 	JGT          single
@@ -968,15 +1173,20 @@ singleLoop:
 	JLE         singleLoop
 
 tail:
-	MOVQ        CX, R8
-	SUBQ        AX, R8
-	JLE         done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	MOVL        $0xffffffff, R9
 	BZHIL       R8, R9, R9
 	KMOVW       R9, K7
 	VMOVUPS.Z   (SI)(AX*4), K7, Z0
 	VANDPS.BCST constants<>+4(SB), Z0, Z0
 	VMOVUPS     Z0, K7, (DI)(AX*4)
+	ADDQ        R8, AX
+	CMPQ        AX, CX
+	JLT         loops
 
 done:
 	VZEROUPPER
@@ -985,10 +1195,19 @@ done:
 // func sqrtAVX512(y *float32, x *float32, n int)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·sqrtAVX512(SB), NOSPLIT, $0-24
-	MOVQ    y+0(FP), DI
-	MOVQ    x+8(FP), SI
-	MOVQ    n+16(FP), CX
-	XORL    AX, AX
+	MOVQ y+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ n+16(FP), CX
+	XORL AX, AX
+	CMPQ CX, $0x00000100
+	JLT  loops
+	MOVQ DI, R8
+	NEGQ R8
+	SHRQ $0x02, R8
+	ANDQ $0x0f, R8
+	JNE  masked
+
+loops:
 	LEAQ    -64(CX), R8
 	CMPQ    AX, R8
 	JGT     single
@@ -1026,15 +1245,20 @@ singleLoop:
 	JLE     singleLoop
 
 tail:
-	MOVQ      CX, R8
-	SUBQ      AX, R8
-	JLE       done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	MOVL      $0xffffffff, R9
 	BZHIL     R8, R9, R9
 	KMOVW     R9, K7
 	VMOVUPS.Z (SI)(AX*4), K7, Z0
 	VSQRTPS   Z0, Z0
 	VMOVUPS   Z0, K7, (DI)(AX*4)
+	ADDQ      R8, AX
+	CMPQ      AX, CX
+	JLT       loops
 
 done:
 	VZEROUPPER
@@ -1043,10 +1267,19 @@ done:
 // func recipAVX512(y *float32, x *float32, n int)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·recipAVX512(SB), NOSPLIT, $0-24
-	MOVQ         y+0(FP), DI
-	MOVQ         x+8(FP), SI
-	MOVQ         n+16(FP), CX
-	XORL         AX, AX
+	MOVQ y+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ n+16(FP), CX
+	XORL AX, AX
+	CMPQ CX, $0x00000100
+	JLT  loops
+	MOVQ DI, R8
+	NEGQ R8
+	SHRQ $0x02, R8
+	ANDQ $0x0f, R8
+	JNE  masked
+
+loops:
 	LEAQ         -64(CX), R8
 	CMPQ         AX, R8
 	JGT          single
@@ -1086,9 +1319,11 @@ singleLoop:
 	JLE          singleLoop
 
 tail:
-	MOVQ         CX, R8
-	SUBQ         AX, R8
-	JLE          done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	MOVL         $0xffffffff, R9
 	BZHIL        R8, R9, R9
 	KMOVW        R9, K7
@@ -1096,6 +1331,9 @@ tail:
 	VBROADCASTSS constants<>+8(SB), Z1
 	VDIVPS       Z0, Z1, Z0
 	VMOVUPS      Z0, K7, (DI)(AX*4)
+	ADDQ         R8, AX
+	CMPQ         AX, CX
+	JLT          loops
 
 done:
 	VZEROUPPER
@@ -1104,10 +1342,19 @@ done:
 // func floorAVX512(y *float32, x *float32, n int)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·floorAVX512(SB), NOSPLIT, $0-24
-	MOVQ    y+0(FP), DI
-	MOVQ    x+8(FP), SI
-	MOVQ    n+16(FP), CX
-	XORL    AX, AX
+	MOVQ y+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ n+16(FP), CX
+	XORL AX, AX
+	CMPQ CX, $0x00000100
+	JLT  loops
+	MOVQ DI, R8
+	NEGQ R8
+	SHRQ $0x02, R8
+	ANDQ $0x0f, R8
+	JNE  masked
+
+loops:
 	LEAQ    -64(CX), R8
 	CMPQ    AX, R8
 	JGT     single
@@ -1145,15 +1392,20 @@ singleLoop:
 	JLE         singleLoop
 
 tail:
-	MOVQ        CX, R8
-	SUBQ        AX, R8
-	JLE         done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	MOVL        $0xffffffff, R9
 	BZHIL       R8, R9, R9
 	KMOVW       R9, K7
 	VMOVUPS.Z   (SI)(AX*4), K7, Z0
 	VRNDSCALEPS $0x09, Z0, Z0
 	VMOVUPS     Z0, K7, (DI)(AX*4)
+	ADDQ        R8, AX
+	CMPQ        AX, CX
+	JLT         loops
 
 done:
 	VZEROUPPER
@@ -1162,10 +1414,19 @@ done:
 // func ceilAVX512(y *float32, x *float32, n int)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·ceilAVX512(SB), NOSPLIT, $0-24
-	MOVQ    y+0(FP), DI
-	MOVQ    x+8(FP), SI
-	MOVQ    n+16(FP), CX
-	XORL    AX, AX
+	MOVQ y+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ n+16(FP), CX
+	XORL AX, AX
+	CMPQ CX, $0x00000100
+	JLT  loops
+	MOVQ DI, R8
+	NEGQ R8
+	SHRQ $0x02, R8
+	ANDQ $0x0f, R8
+	JNE  masked
+
+loops:
 	LEAQ    -64(CX), R8
 	CMPQ    AX, R8
 	JGT     single
@@ -1203,15 +1464,20 @@ singleLoop:
 	JLE         singleLoop
 
 tail:
-	MOVQ        CX, R8
-	SUBQ        AX, R8
-	JLE         done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	MOVL        $0xffffffff, R9
 	BZHIL       R8, R9, R9
 	KMOVW       R9, K7
 	VMOVUPS.Z   (SI)(AX*4), K7, Z0
 	VRNDSCALEPS $0x0a, Z0, Z0
 	VMOVUPS     Z0, K7, (DI)(AX*4)
+	ADDQ        R8, AX
+	CMPQ        AX, CX
+	JLT         loops
 
 done:
 	VZEROUPPER
@@ -1220,10 +1486,19 @@ done:
 // func roundAVX512(y *float32, x *float32, n int)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·roundAVX512(SB), NOSPLIT, $0-24
-	MOVQ    y+0(FP), DI
-	MOVQ    x+8(FP), SI
-	MOVQ    n+16(FP), CX
-	XORL    AX, AX
+	MOVQ y+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ n+16(FP), CX
+	XORL AX, AX
+	CMPQ CX, $0x00000100
+	JLT  loops
+	MOVQ DI, R8
+	NEGQ R8
+	SHRQ $0x02, R8
+	ANDQ $0x0f, R8
+	JNE  masked
+
+loops:
 	LEAQ    -64(CX), R8
 	CMPQ    AX, R8
 	JGT     single
@@ -1261,15 +1536,20 @@ singleLoop:
 	JLE         singleLoop
 
 tail:
-	MOVQ        CX, R8
-	SUBQ        AX, R8
-	JLE         done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	MOVL        $0xffffffff, R9
 	BZHIL       R8, R9, R9
 	KMOVW       R9, K7
 	VMOVUPS.Z   (SI)(AX*4), K7, Z0
 	VRNDSCALEPS $0x08, Z0, Z0
 	VMOVUPS     Z0, K7, (DI)(AX*4)
+	ADDQ        R8, AX
+	CMPQ        AX, CX
+	JLT         loops
 
 done:
 	VZEROUPPER
@@ -1278,10 +1558,19 @@ done:
 // func truncAVX512(y *float32, x *float32, n int)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·truncAVX512(SB), NOSPLIT, $0-24
-	MOVQ    y+0(FP), DI
-	MOVQ    x+8(FP), SI
-	MOVQ    n+16(FP), CX
-	XORL    AX, AX
+	MOVQ y+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ n+16(FP), CX
+	XORL AX, AX
+	CMPQ CX, $0x00000100
+	JLT  loops
+	MOVQ DI, R8
+	NEGQ R8
+	SHRQ $0x02, R8
+	ANDQ $0x0f, R8
+	JNE  masked
+
+loops:
 	LEAQ    -64(CX), R8
 	CMPQ    AX, R8
 	JGT     single
@@ -1319,15 +1608,20 @@ singleLoop:
 	JLE         singleLoop
 
 tail:
-	MOVQ        CX, R8
-	SUBQ        AX, R8
-	JLE         done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	MOVL        $0xffffffff, R9
 	BZHIL       R8, R9, R9
 	KMOVW       R9, K7
 	VMOVUPS.Z   (SI)(AX*4), K7, Z0
 	VRNDSCALEPS $0x0b, Z0, Z0
 	VMOVUPS     Z0, K7, (DI)(AX*4)
+	ADDQ        R8, AX
+	CMPQ        AX, CX
+	JLT         loops
 
 done:
 	VZEROUPPER
@@ -1336,10 +1630,19 @@ done:
 // func fractAVX512(y *float32, x *float32, n int)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·fractAVX512(SB), NOSPLIT, $0-24
-	MOVQ    y+0(FP), DI
-	MOVQ    x+8(FP), SI
-	MOVQ    n+16(FP), CX
-	XORL    AX, AX
+	MOVQ y+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ n+16(FP), CX
+	XORL AX, AX
+	CMPQ CX, $0x00000100
+	JLT  loops
+	MOVQ DI, R8
+	NEGQ R8
+	SHRQ $0x02, R8
+	ANDQ $0x0f, R8
+	JNE  masked
+
+loops:
 	LEAQ    -64(CX), R8
 	CMPQ    AX, R8
 	JGT     single
@@ -1382,9 +1685,11 @@ singleLoop:
 	JLE         singleLoop
 
 tail:
-	MOVQ        CX, R8
-	SUBQ        AX, R8
-	JLE         done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	MOVL        $0xffffffff, R9
 	BZHIL       R8, R9, R9
 	KMOVW       R9, K7
@@ -1392,6 +1697,9 @@ tail:
 	VRNDSCALEPS $0x0b, Z0, Z1
 	VSUBPS      Z1, Z0, Z0
 	VMOVUPS     Z0, K7, (DI)(AX*4)
+	ADDQ        R8, AX
+	CMPQ        AX, CX
+	JLT         loops
 
 done:
 	VZEROUPPER
@@ -1400,10 +1708,19 @@ done:
 // func signAVX512(y *float32, x *float32, n int)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·signAVX512(SB), NOSPLIT, $0-24
-	MOVQ         y+0(FP), DI
-	MOVQ         x+8(FP), SI
-	MOVQ         n+16(FP), CX
-	XORL         AX, AX
+	MOVQ y+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ n+16(FP), CX
+	XORL AX, AX
+	CMPQ CX, $0x00000100
+	JLT  loops
+	MOVQ DI, R8
+	NEGQ R8
+	SHRQ $0x02, R8
+	ANDQ $0x0f, R8
+	JNE  masked
+
+loops:
 	LEAQ         -64(CX), R8
 	CMPQ         AX, R8
 	JGT          single
@@ -1459,9 +1776,11 @@ singleLoop:
 	JLE            singleLoop
 
 tail:
-	MOVQ           CX, R8
-	SUBQ           AX, R8
-	JLE            done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	MOVL           $0xffffffff, R9
 	BZHIL          R8, R9, R9
 	KMOVW          R9, K7
@@ -1471,6 +1790,9 @@ tail:
 	VBLENDMPS.BCST constants<>+12(SB), Z0, K2, Z0
 	VBLENDMPS.BCST constants<>+8(SB), Z0, K1, Z0
 	VMOVUPS        Z0, K7, (DI)(AX*4)
+	ADDQ           R8, AX
+	CMPQ           AX, CX
+	JLT            loops
 
 done:
 	VZEROUPPER
@@ -1485,10 +1807,19 @@ TEXT ·clipAVX512(SB), NOSPLIT, $0-32
 	XORL         AX, AX
 	VBROADCASTSS low+24(FP), Z31
 	VBROADCASTSS high+28(FP), Z30
-	LEAQ         -64(CX), R8
-	CMPQ         AX, R8
-	JGT          single
-	PCALIGN      $0x20
+	CMPQ         CX, $0x00000100
+	JLT          loops
+	MOVQ         DI, R8
+	NEGQ         R8
+	SHRQ         $0x02, R8
+	ANDQ         $0x0f, R8
+	JNE          masked
+
+loops:
+	LEAQ    -64(CX), R8
+	CMPQ    AX, R8
+	JGT     single
+	PCALIGN $0x20
 
 mainLoop:
 	VMOVUPS (SI)(AX*4), Z0
@@ -1537,9 +1868,11 @@ singleLoop:
 	JLE     singleLoop
 
 tail:
-	MOVQ      CX, R8
-	SUBQ      AX, R8
-	JLE       done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	MOVL      $0xffffffff, R9
 	BZHIL     R8, R9, R9
 	KMOVW     R9, K7
@@ -1549,6 +1882,9 @@ tail:
 	VCMPPS    $0x07, Z0, Z0, K1
 	VMINPS    Z30, Z0, K1, Z0
 	VMOVUPS   Z0, K7, (DI)(AX*4)
+	ADDQ      R8, AX
+	CMPQ      AX, CX
+	JLT       loops
 
 done:
 	VZEROUPPER
@@ -1557,10 +1893,19 @@ done:
 // func reLUAVX512(y *float32, x *float32, n int)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·reLUAVX512(SB), NOSPLIT, $0-24
-	MOVQ    y+0(FP), DI
-	MOVQ    x+8(FP), SI
-	MOVQ    n+16(FP), CX
-	XORL    AX, AX
+	MOVQ y+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ n+16(FP), CX
+	XORL AX, AX
+	CMPQ CX, $0x00000100
+	JLT  loops
+	MOVQ DI, R8
+	NEGQ R8
+	SHRQ $0x02, R8
+	ANDQ $0x0f, R8
+	JNE  masked
+
+loops:
 	LEAQ    -64(CX), R8
 	CMPQ    AX, R8
 	JGT     single
@@ -1600,9 +1945,11 @@ singleLoop:
 	JLE     singleLoop
 
 tail:
-	MOVQ      CX, R8
-	SUBQ      AX, R8
-	JLE       done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	MOVL      $0xffffffff, R9
 	BZHIL     R8, R9, R9
 	KMOVW     R9, K7
@@ -1610,6 +1957,9 @@ tail:
 	VPXORD    Z1, Z1, Z1
 	VMAXPS    Z0, Z1, Z0
 	VMOVUPS   Z0, K7, (DI)(AX*4)
+	ADDQ      R8, AX
+	CMPQ      AX, CX
+	JLT       loops
 
 done:
 	VZEROUPPER
@@ -1623,11 +1973,20 @@ TEXT ·leakyReLUAVX512(SB), NOSPLIT, $0-28
 	MOVQ         n+16(FP), CX
 	XORL         AX, AX
 	VBROADCASTSS alpha+24(FP), Z31
-	LEAQ         -64(CX), R8
-	CMPQ         AX, R8
-	JGT          single
-	VPXORD       Z30, Z30, Z30
-	PCALIGN      $0x20
+	CMPQ         CX, $0x00000100
+	JLT          loops
+	MOVQ         DI, R8
+	NEGQ         R8
+	SHRQ         $0x02, R8
+	ANDQ         $0x0f, R8
+	JNE          masked
+
+loops:
+	LEAQ    -64(CX), R8
+	CMPQ    AX, R8
+	JGT     single
+	VPXORD  Z30, Z30, Z30
+	PCALIGN $0x20
 
 mainLoop:
 	VMOVUPS   (SI)(AX*4), Z0
@@ -1671,9 +2030,11 @@ singleLoop:
 	JLE         singleLoop
 
 tail:
-	MOVQ        CX, R8
-	SUBQ        AX, R8
-	JLE         done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	MOVL        $0xffffffff, R9
 	BZHIL       R8, R9, R9
 	KMOVW       R9, K7
@@ -1682,6 +2043,9 @@ tail:
 	VMULPS      Z31, Z0, Z1
 	VBLENDMPS   Z1, Z0, K1, Z0
 	VMOVUPS     Z0, K7, (DI)(AX*4)
+	ADDQ        R8, AX
+	CMPQ        AX, CX
+	JLT         loops
 
 done:
 	VZEROUPPER
@@ -1690,10 +2054,19 @@ done:
 // func hardSwishAVX512(y *float32, x *float32, n int)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·hardSwishAVX512(SB), NOSPLIT, $0-24
-	MOVQ         y+0(FP), DI
-	MOVQ         x+8(FP), SI
-	MOVQ         n+16(FP), CX
-	XORL         AX, AX
+	MOVQ y+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ n+16(FP), CX
+	XORL AX, AX
+	CMPQ CX, $0x00000100
+	JLT  loops
+	MOVQ DI, R8
+	NEGQ R8
+	SHRQ $0x02, R8
+	ANDQ $0x0f, R8
+	JNE  masked
+
+loops:
 	LEAQ         -64(CX), R8
 	CMPQ         AX, R8
 	JGT          single
@@ -1764,9 +2137,11 @@ singleLoop:
 	JLE          singleLoop
 
 tail:
-	MOVQ         CX, R8
-	SUBQ         AX, R8
-	JLE          done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	MOVL         $0xffffffff, R9
 	BZHIL        R8, R9, R9
 	KMOVW        R9, K7
@@ -1781,6 +2156,9 @@ tail:
 	VMULPS.BCST  constants<>+32(SB), Z1, Z1
 	VMULPS       Z1, Z0, Z0
 	VMOVUPS      Z0, K7, (DI)(AX*4)
+	ADDQ         R8, AX
+	CMPQ         AX, CX
+	JLT          loops
 
 done:
 	VZEROUPPER
@@ -1799,16 +2177,15 @@ TEXT ·expAVX512(SB), NOSPLIT, $0-24
 	VBROADCASTSS constants<>+36(SB), Z31
 	VBROADCASTSS constants<>+40(SB), Z30
 	VBROADCASTSS constants<>+44(SB), Z29
-	VBROADCASTSS constants<>+8(SB), Z28
-	VBROADCASTSS constants<>+48(SB), Z27
-	VBROADCASTSS constants<>+52(SB), Z26
-	VBROADCASTSS constants<>+56(SB), Z25
-	VBROADCASTSS constants<>+60(SB), Z24
-	VBROADCASTSS constants<>+64(SB), Z23
-	VBROADCASTSS constants<>+68(SB), Z22
-	VBROADCASTSS constants<>+72(SB), Z21
-	VBROADCASTSS constants<>+32(SB), Z20
-	VBROADCASTSS constants<>+76(SB), Z19
+	VBROADCASTSS constants<>+48(SB), Z28
+	VBROADCASTSS constants<>+52(SB), Z27
+	VBROADCASTSS constants<>+56(SB), Z26
+	VBROADCASTSS constants<>+60(SB), Z25
+	VBROADCASTSS constants<>+64(SB), Z24
+	VBROADCASTSS constants<>+68(SB), Z23
+	VBROADCASTSS constants<>+72(SB), Z22
+	VBROADCASTSS constants<>+76(SB), Z21
+	VBROADCASTSS constants<>+80(SB), Z20
 	PCALIGN      $0x20
 
 mainLoop:
@@ -1819,35 +2196,35 @@ mainLoop:
 	VMAXPS       Z0, Z30, Z0
 	VMAXPS       Z1, Z30, Z1
 	VMOVAPS      Z0, Z2
-	VFMADD213PS  Z29, Z27, Z2
+	VFMADD213PS  Z29, Z28, Z2
 	VMOVAPS      Z1, Z3
-	VFMADD213PS  Z29, Z27, Z3
+	VFMADD213PS  Z29, Z28, Z3
 	VSUBPS       Z29, Z2, Z4
 	VSUBPS       Z29, Z3, Z5
-	VPSLLD       $0x17, Z2, Z2
-	VPSLLD       $0x17, Z3, Z3
+	VFNMADD231PS Z27, Z4, Z0
+	VFNMADD231PS Z27, Z5, Z1
 	VFNMADD231PS Z26, Z4, Z0
 	VFNMADD231PS Z26, Z5, Z1
-	VFNMADD231PS Z25, Z4, Z0
-	VFNMADD231PS Z25, Z5, Z1
-	VMOVAPS      Z24, Z4
-	VFMADD213PS  Z23, Z0, Z4
-	VMOVAPS      Z24, Z5
-	VFMADD213PS  Z23, Z1, Z5
-	VFMADD213PS  Z22, Z0, Z4
-	VFMADD213PS  Z22, Z1, Z5
-	VFMADD213PS  Z21, Z0, Z4
-	VFMADD213PS  Z21, Z1, Z5
-	VFMADD213PS  Z20, Z0, Z4
-	VFMADD213PS  Z20, Z1, Z5
-	VFMADD213PS  Z19, Z0, Z4
-	VFMADD213PS  Z19, Z1, Z5
-	VFMADD213PS  Z28, Z0, Z4
-	VFMADD213PS  Z28, Z1, Z5
-	VFMADD213PS  Z28, Z0, Z4
-	VFMADD213PS  Z28, Z1, Z5
-	VMULPS       Z2, Z4, Z0
-	VMULPS       Z3, Z5, Z1
+	VMULPS       Z0, Z0, Z4
+	VMULPS       Z1, Z1, Z5
+	VMOVAPS      Z25, Z6
+	VFMADD213PS  Z24, Z0, Z6
+	VMOVAPS      Z25, Z7
+	VFMADD213PS  Z24, Z1, Z7
+	VFMADD213PS  Z23, Z0, Z6
+	VFMADD213PS  Z23, Z1, Z7
+	VFMADD213PS  Z22, Z0, Z6
+	VFMADD213PS  Z22, Z1, Z7
+	VFMADD213PS  Z21, Z0, Z6
+	VFMADD213PS  Z21, Z1, Z7
+	VFMADD213PS  Z20, Z0, Z6
+	VFMADD213PS  Z20, Z1, Z7
+	VFMADD231PS  Z6, Z4, Z0
+	VFMADD231PS  Z7, Z5, Z1
+	VPSLLD       $0x17, Z2, Z2
+	VPSLLD       $0x17, Z3, Z3
+	VFMADD213PS  Z2, Z2, Z0
+	VFMADD213PS  Z3, Z3, Z1
 	VMULPS       Z2, Z0, Z0
 	VMULPS       Z3, Z1, Z1
 	VMOVUPS      Z0, (DI)(AX*4)
@@ -1871,18 +2248,18 @@ singleLoop:
 	VBROADCASTSS      constants<>+44(SB), Z1
 	VFMADD231PS.BCST  constants<>+48(SB), Z0, Z1
 	VSUBPS.BCST       constants<>+44(SB), Z1, Z2
-	VPSLLD            $0x17, Z1, Z1
 	VFNMADD231PS.BCST constants<>+52(SB), Z2, Z0
 	VFNMADD231PS.BCST constants<>+56(SB), Z2, Z0
-	VBROADCASTSS      constants<>+64(SB), Z2
-	VFMADD231PS.BCST  constants<>+60(SB), Z0, Z2
-	VFMADD213PS.BCST  constants<>+68(SB), Z0, Z2
-	VFMADD213PS.BCST  constants<>+72(SB), Z0, Z2
-	VFMADD213PS.BCST  constants<>+32(SB), Z0, Z2
-	VFMADD213PS.BCST  constants<>+76(SB), Z0, Z2
-	VFMADD213PS.BCST  constants<>+8(SB), Z0, Z2
-	VFMADD213PS.BCST  constants<>+8(SB), Z0, Z2
-	VMULPS            Z1, Z2, Z0
+	VMULPS            Z0, Z0, Z2
+	VBROADCASTSS      constants<>+64(SB), Z3
+	VFMADD231PS.BCST  constants<>+60(SB), Z0, Z3
+	VFMADD213PS.BCST  constants<>+68(SB), Z0, Z3
+	VFMADD213PS.BCST  constants<>+72(SB), Z0, Z3
+	VFMADD213PS.BCST  constants<>+76(SB), Z0, Z3
+	VFMADD213PS.BCST  constants<>+80(SB), Z0, Z3
+	VFMADD231PS       Z3, Z2, Z0
+	VPSLLD            $0x17, Z1, Z1
+	VFMADD213PS       Z1, Z1, Z0
 	VMULPS            Z1, Z0, Z0
 	VMOVUPS           Z0, (DI)(AX*4)
 	ADDQ              $0x10, AX
@@ -1904,18 +2281,18 @@ tail:
 	VBROADCASTSS      constants<>+44(SB), Z1
 	VFMADD231PS.BCST  constants<>+48(SB), Z0, Z1
 	VSUBPS.BCST       constants<>+44(SB), Z1, Z2
-	VPSLLD            $0x17, Z1, Z1
 	VFNMADD231PS.BCST constants<>+52(SB), Z2, Z0
 	VFNMADD231PS.BCST constants<>+56(SB), Z2, Z0
-	VBROADCASTSS      constants<>+64(SB), Z2
-	VFMADD231PS.BCST  constants<>+60(SB), Z0, Z2
-	VFMADD213PS.BCST  constants<>+68(SB), Z0, Z2
-	VFMADD213PS.BCST  constants<>+72(SB), Z0, Z2
-	VFMADD213PS.BCST  constants<>+32(SB), Z0, Z2
-	VFMADD213PS.BCST  constants<>+76(SB), Z0, Z2
-	VFMADD213PS.BCST  constants<>+8(SB), Z0, Z2
-	VFMADD213PS.BCST  constants<>+8(SB), Z0, Z2
-	VMULPS            Z1, Z2, Z0
+	VMULPS            Z0, Z0, Z2
+	VBROADCASTSS      constants<>+64(SB), Z3
+	VFMADD231PS.BCST  constants<>+60(SB), Z0, Z3
+	VFMADD213PS.BCST  constants<>+68(SB), Z0, Z3
+	VFMADD213PS.BCST  constants<>+72(SB), Z0, Z3
+	VFMADD213PS.BCST  constants<>+76(SB), Z0, Z3
+	VFMADD213PS.BCST  constants<>+80(SB), Z0, Z3
+	VFMADD231PS       Z3, Z2, Z0
+	VPSLLD            $0x17, Z1, Z1
+	VFMADD213PS       Z1, Z1, Z0
 	VMULPS            Z1, Z0, Z0
 	VMOVUPS           Z0, K7, (DI)(AX*4)
 
@@ -1938,16 +2315,15 @@ TEXT ·expSubAVX512(SB), NOSPLIT, $0-36
 	VBROADCASTSS constants<>+36(SB), Z28
 	VBROADCASTSS constants<>+40(SB), Z27
 	VBROADCASTSS constants<>+44(SB), Z26
-	VBROADCASTSS constants<>+8(SB), Z25
-	VBROADCASTSS constants<>+48(SB), Z24
-	VBROADCASTSS constants<>+52(SB), Z23
-	VBROADCASTSS constants<>+56(SB), Z22
-	VBROADCASTSS constants<>+60(SB), Z21
-	VBROADCASTSS constants<>+64(SB), Z20
-	VBROADCASTSS constants<>+68(SB), Z19
-	VBROADCASTSS constants<>+72(SB), Z18
-	VBROADCASTSS constants<>+32(SB), Z17
-	VBROADCASTSS constants<>+76(SB), Z16
+	VBROADCASTSS constants<>+48(SB), Z25
+	VBROADCASTSS constants<>+52(SB), Z24
+	VBROADCASTSS constants<>+56(SB), Z23
+	VBROADCASTSS constants<>+60(SB), Z22
+	VBROADCASTSS constants<>+64(SB), Z21
+	VBROADCASTSS constants<>+68(SB), Z20
+	VBROADCASTSS constants<>+72(SB), Z19
+	VBROADCASTSS constants<>+76(SB), Z18
+	VBROADCASTSS constants<>+80(SB), Z17
 	VPXORD       Z30, Z30, Z30
 	PCALIGN      $0x20
 
@@ -1961,35 +2337,35 @@ mainLoop:
 	VMAXPS       Z0, Z27, Z0
 	VMAXPS       Z1, Z27, Z1
 	VMOVAPS      Z0, Z2
-	VFMADD213PS  Z26, Z24, Z2
+	VFMADD213PS  Z26, Z25, Z2
 	VMOVAPS      Z1, Z3
-	VFMADD213PS  Z26, Z24, Z3
+	VFMADD213PS  Z26, Z25, Z3
 	VSUBPS       Z26, Z2, Z4
 	VSUBPS       Z26, Z3, Z5
-	VPSLLD       $0x17, Z2, Z2
-	VPSLLD       $0x17, Z3, Z3
+	VFNMADD231PS Z24, Z4, Z0
+	VFNMADD231PS Z24, Z5, Z1
 	VFNMADD231PS Z23, Z4, Z0
 	VFNMADD231PS Z23, Z5, Z1
-	VFNMADD231PS Z22, Z4, Z0
-	VFNMADD231PS Z22, Z5, Z1
-	VMOVAPS      Z21, Z4
-	VFMADD213PS  Z20, Z0, Z4
-	VMOVAPS      Z21, Z5
-	VFMADD213PS  Z20, Z1, Z5
-	VFMADD213PS  Z19, Z0, Z4
-	VFMADD213PS  Z19, Z1, Z5
-	VFMADD213PS  Z18, Z0, Z4
-	VFMADD213PS  Z18, Z1, Z5
-	VFMADD213PS  Z17, Z0, Z4
-	VFMADD213PS  Z17, Z1, Z5
-	VFMADD213PS  Z16, Z0, Z4
-	VFMADD213PS  Z16, Z1, Z5
-	VFMADD213PS  Z25, Z0, Z4
-	VFMADD213PS  Z25, Z1, Z5
-	VFMADD213PS  Z25, Z0, Z4
-	VFMADD213PS  Z25, Z1, Z5
-	VMULPS       Z2, Z4, Z0
-	VMULPS       Z3, Z5, Z1
+	VMULPS       Z0, Z0, Z4
+	VMULPS       Z1, Z1, Z5
+	VMOVAPS      Z22, Z6
+	VFMADD213PS  Z21, Z0, Z6
+	VMOVAPS      Z22, Z7
+	VFMADD213PS  Z21, Z1, Z7
+	VFMADD213PS  Z20, Z0, Z6
+	VFMADD213PS  Z20, Z1, Z7
+	VFMADD213PS  Z19, Z0, Z6
+	VFMADD213PS  Z19, Z1, Z7
+	VFMADD213PS  Z18, Z0, Z6
+	VFMADD213PS  Z18, Z1, Z7
+	VFMADD213PS  Z17, Z0, Z6
+	VFMADD213PS  Z17, Z1, Z7
+	VFMADD231PS  Z6, Z4, Z0
+	VFMADD231PS  Z7, Z5, Z1
+	VPSLLD       $0x17, Z2, Z2
+	VPSLLD       $0x17, Z3, Z3
+	VFMADD213PS  Z2, Z2, Z0
+	VFMADD213PS  Z3, Z3, Z1
 	VMULPS       Z2, Z0, Z0
 	VMULPS       Z3, Z1, Z1
 	VADDPS       Z0, Z31, Z31
@@ -2017,18 +2393,18 @@ singleLoop:
 	VBROADCASTSS      constants<>+44(SB), Z1
 	VFMADD231PS.BCST  constants<>+48(SB), Z0, Z1
 	VSUBPS.BCST       constants<>+44(SB), Z1, Z2
-	VPSLLD            $0x17, Z1, Z1
 	VFNMADD231PS.BCST constants<>+52(SB), Z2, Z0
 	VFNMADD231PS.BCST constants<>+56(SB), Z2, Z0
-	VBROADCASTSS      constants<>+64(SB), Z2
-	VFMADD231PS.BCST  constants<>+60(SB), Z0, Z2
-	VFMADD213PS.BCST  constants<>+68(SB), Z0, Z2
-	VFMADD213PS.BCST  constants<>+72(SB), Z0, Z2
-	VFMADD213PS.BCST  constants<>+32(SB), Z0, Z2
-	VFMADD213PS.BCST  constants<>+76(SB), Z0, Z2
-	VFMADD213PS.BCST  constants<>+8(SB), Z0, Z2
-	VFMADD213PS.BCST  constants<>+8(SB), Z0, Z2
-	VMULPS            Z1, Z2, Z0
+	VMULPS            Z0, Z0, Z2
+	VBROADCASTSS      constants<>+64(SB), Z3
+	VFMADD231PS.BCST  constants<>+60(SB), Z0, Z3
+	VFMADD213PS.BCST  constants<>+68(SB), Z0, Z3
+	VFMADD213PS.BCST  constants<>+72(SB), Z0, Z3
+	VFMADD213PS.BCST  constants<>+76(SB), Z0, Z3
+	VFMADD213PS.BCST  constants<>+80(SB), Z0, Z3
+	VFMADD231PS       Z3, Z2, Z0
+	VPSLLD            $0x17, Z1, Z1
+	VFMADD213PS       Z1, Z1, Z0
 	VMULPS            Z1, Z0, Z0
 	VADDPS            Z0, Z31, Z31
 	VMOVUPS           Z0, (DI)(AX*4)
@@ -2052,18 +2428,18 @@ tail:
 	VBROADCASTSS      constants<>+44(SB), Z1
 	VFMADD231PS.BCST  constants<>+48(SB), Z0, Z1
 	VSUBPS.BCST       constants<>+44(SB), Z1, Z2
-	VPSLLD            $0x17, Z1, Z1
 	VFNMADD231PS.BCST constants<>+52(SB), Z2, Z0
 	VFNMADD231PS.BCST constants<>+56(SB), Z2, Z0
-	VBROADCASTSS      constants<>+64(SB), Z2
-	VFMADD231PS.BCST  constants<>+60(SB), Z0, Z2
-	VFMADD213PS.BCST  constants<>+68(SB), Z0, Z2
-	VFMADD213PS.BCST  constants<>+72(SB), Z0, Z2
-	VFMADD213PS.BCST  constants<>+32(SB), Z0, Z2
-	VFMADD213PS.BCST  constants<>+76(SB), Z0, Z2
-	VFMADD213PS.BCST  constants<>+8(SB), Z0, Z2
-	VFMADD213PS.BCST  constants<>+8(SB), Z0, Z2
-	VMULPS            Z1, Z2, Z0
+	VMULPS            Z0, Z0, Z2
+	VBROADCASTSS      constants<>+64(SB), Z3
+	VFMADD231PS.BCST  constants<>+60(SB), Z0, Z3
+	VFMADD213PS.BCST  constants<>+68(SB), Z0, Z3
+	VFMADD213PS.BCST  constants<>+72(SB), Z0, Z3
+	VFMADD213PS.BCST  constants<>+76(SB), Z0, Z3
+	VFMADD213PS.BCST  constants<>+80(SB), Z0, Z3
+	VFMADD231PS       Z3, Z2, Z0
+	VPSLLD            $0x17, Z1, Z1
+	VFMADD213PS       Z1, Z1, Z0
 	VMULPS            Z1, Z0, Z0
 	VADDPS            Z0, Z31, Z1
 	VMOVUPS           Z0, K7, (DI)(AX*4)
@@ -2089,120 +2465,206 @@ TEXT ·sumExpSubAVX512(SB), NOSPLIT, $0-28
 	MOVQ         x+0(FP), SI
 	MOVQ         n+8(FP), CX
 	XORL         AX, AX
-	VBROADCASTSS m+16(FP), Z27
+	VBROADCASTSS m+16(FP), Z23
 	VPXORD       Z31, Z31, Z31
-	LEAQ         -64(CX), R8
+	LEAQ         -128(CX), R8
 	CMPQ         AX, R8
 	JGT          single
-	VBROADCASTSS constants<>+36(SB), Z26
-	VBROADCASTSS constants<>+40(SB), Z25
-	VBROADCASTSS constants<>+44(SB), Z24
-	VBROADCASTSS constants<>+8(SB), Z23
-	VBROADCASTSS constants<>+48(SB), Z22
-	VBROADCASTSS constants<>+52(SB), Z21
-	VBROADCASTSS constants<>+56(SB), Z20
-	VBROADCASTSS constants<>+60(SB), Z19
-	VBROADCASTSS constants<>+64(SB), Z18
-	VBROADCASTSS constants<>+68(SB), Z17
-	VBROADCASTSS constants<>+72(SB), Z16
-	VBROADCASTSS constants<>+32(SB), Z15
-	VBROADCASTSS constants<>+76(SB), Z14
+	VBROADCASTSS constants<>+36(SB), Z22
+	VBROADCASTSS constants<>+40(SB), Z21
+	VBROADCASTSS constants<>+44(SB), Z20
+	VBROADCASTSS constants<>+48(SB), Z19
+	VBROADCASTSS constants<>+52(SB), Z18
+	VBROADCASTSS constants<>+56(SB), Z17
+	VBROADCASTSS constants<>+60(SB), Z16
 	VPXORD       Z30, Z30, Z30
 	VPXORD       Z29, Z29, Z29
 	VPXORD       Z28, Z28, Z28
+	VPXORD       Z27, Z27, Z27
+	VPXORD       Z26, Z26, Z26
+	VPXORD       Z25, Z25, Z25
+	VPXORD       Z24, Z24, Z24
 	PCALIGN      $0x20
 
 mainLoop:
-	VMOVUPS      (SI)(AX*4), Z0
-	VMOVUPS      64(SI)(AX*4), Z1
-	VMOVUPS      128(SI)(AX*4), Z2
-	VMOVUPS      192(SI)(AX*4), Z3
-	VSUBPS       Z27, Z0, Z0
-	VSUBPS       Z27, Z1, Z1
-	VSUBPS       Z27, Z2, Z2
-	VSUBPS       Z27, Z3, Z3
-	VMINPS       Z0, Z26, Z0
-	VMINPS       Z1, Z26, Z1
-	VMINPS       Z2, Z26, Z2
-	VMINPS       Z3, Z26, Z3
-	VMAXPS       Z0, Z25, Z0
-	VMAXPS       Z1, Z25, Z1
-	VMAXPS       Z2, Z25, Z2
-	VMAXPS       Z3, Z25, Z3
-	VMOVAPS      Z0, Z4
-	VFMADD213PS  Z24, Z22, Z4
-	VMOVAPS      Z1, Z5
-	VFMADD213PS  Z24, Z22, Z5
-	VMOVAPS      Z2, Z6
-	VFMADD213PS  Z24, Z22, Z6
-	VMOVAPS      Z3, Z7
-	VFMADD213PS  Z24, Z22, Z7
-	VSUBPS       Z24, Z4, Z8
-	VSUBPS       Z24, Z5, Z9
-	VSUBPS       Z24, Z6, Z10
-	VSUBPS       Z24, Z7, Z11
-	VPSLLD       $0x17, Z4, Z4
-	VPSLLD       $0x17, Z5, Z5
-	VPSLLD       $0x17, Z6, Z6
-	VPSLLD       $0x17, Z7, Z7
-	VFNMADD231PS Z21, Z8, Z0
-	VFNMADD231PS Z21, Z9, Z1
-	VFNMADD231PS Z21, Z10, Z2
-	VFNMADD231PS Z21, Z11, Z3
-	VFNMADD231PS Z20, Z8, Z0
-	VFNMADD231PS Z20, Z9, Z1
-	VFNMADD231PS Z20, Z10, Z2
-	VFNMADD231PS Z20, Z11, Z3
-	VMOVAPS      Z19, Z8
-	VFMADD213PS  Z18, Z0, Z8
-	VMOVAPS      Z19, Z9
-	VFMADD213PS  Z18, Z1, Z9
-	VMOVAPS      Z19, Z10
-	VFMADD213PS  Z18, Z2, Z10
-	VMOVAPS      Z19, Z11
-	VFMADD213PS  Z18, Z3, Z11
-	VFMADD213PS  Z17, Z0, Z8
-	VFMADD213PS  Z17, Z1, Z9
-	VFMADD213PS  Z17, Z2, Z10
-	VFMADD213PS  Z17, Z3, Z11
-	VFMADD213PS  Z16, Z0, Z8
-	VFMADD213PS  Z16, Z1, Z9
-	VFMADD213PS  Z16, Z2, Z10
-	VFMADD213PS  Z16, Z3, Z11
-	VFMADD213PS  Z15, Z0, Z8
-	VFMADD213PS  Z15, Z1, Z9
-	VFMADD213PS  Z15, Z2, Z10
-	VFMADD213PS  Z15, Z3, Z11
-	VFMADD213PS  Z14, Z0, Z8
-	VFMADD213PS  Z14, Z1, Z9
-	VFMADD213PS  Z14, Z2, Z10
-	VFMADD213PS  Z14, Z3, Z11
-	VFMADD213PS  Z23, Z0, Z8
-	VFMADD213PS  Z23, Z1, Z9
-	VFMADD213PS  Z23, Z2, Z10
-	VFMADD213PS  Z23, Z3, Z11
-	VFMADD213PS  Z23, Z0, Z8
-	VFMADD213PS  Z23, Z1, Z9
-	VFMADD213PS  Z23, Z2, Z10
-	VFMADD213PS  Z23, Z3, Z11
-	VMULPS       Z4, Z8, Z0
-	VMULPS       Z5, Z9, Z1
-	VMULPS       Z6, Z10, Z2
-	VMULPS       Z7, Z11, Z3
-	VMULPS       Z4, Z0, Z0
-	VMULPS       Z5, Z1, Z1
-	VMULPS       Z6, Z2, Z2
-	VMULPS       Z7, Z3, Z3
-	VADDPS       Z0, Z31, Z31
-	VADDPS       Z1, Z30, Z30
-	VADDPS       Z2, Z29, Z29
-	VADDPS       Z3, Z28, Z28
-	ADDQ         $0x40, AX
-	CMPQ         AX, R8
-	JLE          mainLoop
-	VADDPS       Z29, Z31, Z31
-	VADDPS       Z28, Z30, Z30
-	VADDPS       Z30, Z31, Z31
+	VMOVUPS          (SI)(AX*4), Z0
+	VMOVUPS          64(SI)(AX*4), Z1
+	VMOVUPS          128(SI)(AX*4), Z2
+	VMOVUPS          192(SI)(AX*4), Z3
+	VSUBPS           Z23, Z0, Z0
+	VSUBPS           Z23, Z1, Z1
+	VSUBPS           Z23, Z2, Z2
+	VSUBPS           Z23, Z3, Z3
+	VMINPS           Z0, Z22, Z0
+	VMINPS           Z1, Z22, Z1
+	VMINPS           Z2, Z22, Z2
+	VMINPS           Z3, Z22, Z3
+	VMAXPS           Z0, Z21, Z0
+	VMAXPS           Z1, Z21, Z1
+	VMAXPS           Z2, Z21, Z2
+	VMAXPS           Z3, Z21, Z3
+	VMOVAPS          Z0, Z4
+	VFMADD213PS      Z20, Z19, Z4
+	VMOVAPS          Z1, Z5
+	VFMADD213PS      Z20, Z19, Z5
+	VMOVAPS          Z2, Z6
+	VFMADD213PS      Z20, Z19, Z6
+	VMOVAPS          Z3, Z7
+	VFMADD213PS      Z20, Z19, Z7
+	VSUBPS           Z20, Z4, Z8
+	VSUBPS           Z20, Z5, Z9
+	VSUBPS           Z20, Z6, Z10
+	VSUBPS           Z20, Z7, Z11
+	VFNMADD231PS     Z18, Z8, Z0
+	VFNMADD231PS     Z18, Z9, Z1
+	VFNMADD231PS     Z18, Z10, Z2
+	VFNMADD231PS     Z18, Z11, Z3
+	VFNMADD231PS     Z17, Z8, Z0
+	VFNMADD231PS     Z17, Z9, Z1
+	VFNMADD231PS     Z17, Z10, Z2
+	VFNMADD231PS     Z17, Z11, Z3
+	VMULPS           Z0, Z0, Z8
+	VMULPS           Z1, Z1, Z9
+	VMULPS           Z2, Z2, Z10
+	VMULPS           Z3, Z3, Z11
+	VBROADCASTSS     constants<>+64(SB), Z12
+	VFMADD231PS      Z0, Z16, Z12
+	VBROADCASTSS     constants<>+64(SB), Z13
+	VFMADD231PS      Z1, Z16, Z13
+	VBROADCASTSS     constants<>+64(SB), Z14
+	VFMADD231PS      Z2, Z16, Z14
+	VBROADCASTSS     constants<>+64(SB), Z15
+	VFMADD231PS      Z3, Z16, Z15
+	VFMADD213PS.BCST constants<>+68(SB), Z0, Z12
+	VFMADD213PS.BCST constants<>+68(SB), Z1, Z13
+	VFMADD213PS.BCST constants<>+68(SB), Z2, Z14
+	VFMADD213PS.BCST constants<>+68(SB), Z3, Z15
+	VFMADD213PS.BCST constants<>+72(SB), Z0, Z12
+	VFMADD213PS.BCST constants<>+72(SB), Z1, Z13
+	VFMADD213PS.BCST constants<>+72(SB), Z2, Z14
+	VFMADD213PS.BCST constants<>+72(SB), Z3, Z15
+	VFMADD213PS.BCST constants<>+76(SB), Z0, Z12
+	VFMADD213PS.BCST constants<>+76(SB), Z1, Z13
+	VFMADD213PS.BCST constants<>+76(SB), Z2, Z14
+	VFMADD213PS.BCST constants<>+76(SB), Z3, Z15
+	VFMADD213PS.BCST constants<>+80(SB), Z0, Z12
+	VFMADD213PS.BCST constants<>+80(SB), Z1, Z13
+	VFMADD213PS.BCST constants<>+80(SB), Z2, Z14
+	VFMADD213PS.BCST constants<>+80(SB), Z3, Z15
+	VFMADD231PS      Z12, Z8, Z0
+	VFMADD231PS      Z13, Z9, Z1
+	VFMADD231PS      Z14, Z10, Z2
+	VFMADD231PS      Z15, Z11, Z3
+	VPSLLD           $0x17, Z4, Z4
+	VPSLLD           $0x17, Z5, Z5
+	VPSLLD           $0x17, Z6, Z6
+	VPSLLD           $0x17, Z7, Z7
+	VFMADD213PS      Z4, Z4, Z0
+	VFMADD213PS      Z5, Z5, Z1
+	VFMADD213PS      Z6, Z6, Z2
+	VFMADD213PS      Z7, Z7, Z3
+	VMULPS           Z4, Z0, Z0
+	VMULPS           Z5, Z1, Z1
+	VMULPS           Z6, Z2, Z2
+	VMULPS           Z7, Z3, Z3
+	VADDPS           Z0, Z31, Z31
+	VADDPS           Z1, Z30, Z30
+	VADDPS           Z2, Z29, Z29
+	VADDPS           Z3, Z28, Z28
+	VMOVUPS          256(SI)(AX*4), Z0
+	VMOVUPS          320(SI)(AX*4), Z1
+	VMOVUPS          384(SI)(AX*4), Z2
+	VMOVUPS          448(SI)(AX*4), Z3
+	VSUBPS           Z23, Z0, Z0
+	VSUBPS           Z23, Z1, Z1
+	VSUBPS           Z23, Z2, Z2
+	VSUBPS           Z23, Z3, Z3
+	VMINPS           Z0, Z22, Z0
+	VMINPS           Z1, Z22, Z1
+	VMINPS           Z2, Z22, Z2
+	VMINPS           Z3, Z22, Z3
+	VMAXPS           Z0, Z21, Z0
+	VMAXPS           Z1, Z21, Z1
+	VMAXPS           Z2, Z21, Z2
+	VMAXPS           Z3, Z21, Z3
+	VMOVAPS          Z0, Z4
+	VFMADD213PS      Z20, Z19, Z4
+	VMOVAPS          Z1, Z5
+	VFMADD213PS      Z20, Z19, Z5
+	VMOVAPS          Z2, Z6
+	VFMADD213PS      Z20, Z19, Z6
+	VMOVAPS          Z3, Z7
+	VFMADD213PS      Z20, Z19, Z7
+	VSUBPS           Z20, Z4, Z8
+	VSUBPS           Z20, Z5, Z9
+	VSUBPS           Z20, Z6, Z10
+	VSUBPS           Z20, Z7, Z11
+	VFNMADD231PS     Z18, Z8, Z0
+	VFNMADD231PS     Z18, Z9, Z1
+	VFNMADD231PS     Z18, Z10, Z2
+	VFNMADD231PS     Z18, Z11, Z3
+	VFNMADD231PS     Z17, Z8, Z0
+	VFNMADD231PS     Z17, Z9, Z1
+	VFNMADD231PS     Z17, Z10, Z2
+	VFNMADD231PS     Z17, Z11, Z3
+	VMULPS           Z0, Z0, Z8
+	VMULPS           Z1, Z1, Z9
+	VMULPS           Z2, Z2, Z10
+	VMULPS           Z3, Z3, Z11
+	VBROADCASTSS     constants<>+64(SB), Z12
+	VFMADD231PS      Z0, Z16, Z12
+	VBROADCASTSS     constants<>+64(SB), Z13
+	VFMADD231PS      Z1, Z16, Z13
+	VBROADCASTSS     constants<>+64(SB), Z14
+	VFMADD231PS      Z2, Z16, Z14
+	VBROADCASTSS     constants<>+64(SB), Z15
+	VFMADD231PS      Z3, Z16, Z15
+	VFMADD213PS.BCST constants<>+68(SB), Z0, Z12
+	VFMADD213PS.BCST constants<>+68(SB), Z1, Z13
+	VFMADD213PS.BCST constants<>+68(SB), Z2, Z14
+	VFMADD213PS.BCST constants<>+68(SB), Z3, Z15
+	VFMADD213PS.BCST constants<>+72(SB), Z0, Z12
+	VFMADD213PS.BCST constants<>+72(SB), Z1, Z13
+	VFMADD213PS.BCST constants<>+72(SB), Z2, Z14
+	VFMADD213PS.BCST constants<>+72(SB), Z3, Z15
+	VFMADD213PS.BCST constants<>+76(SB), Z0, Z12
+	VFMADD213PS.BCST constants<>+76(SB), Z1, Z13
+	VFMADD213PS.BCST constants<>+76(SB), Z2, Z14
+	VFMADD213PS.BCST constants<>+76(SB), Z3, Z15
+	VFMADD213PS.BCST constants<>+80(SB), Z0, Z12
+	VFMADD213PS.BCST constants<>+80(SB), Z1, Z13
+	VFMADD213PS.BCST constants<>+80(SB), Z2, Z14
+	VFMADD213PS.BCST constants<>+80(SB), Z3, Z15
+	VFMADD231PS      Z12, Z8, Z0
+	VFMADD231PS      Z13, Z9, Z1
+	VFMADD231PS      Z14, Z10, Z2
+	VFMADD231PS      Z15, Z11, Z3
+	VPSLLD           $0x17, Z4, Z4
+	VPSLLD           $0x17, Z5, Z5
+	VPSLLD           $0x17, Z6, Z6
+	VPSLLD           $0x17, Z7, Z7
+	VFMADD213PS      Z4, Z4, Z0
+	VFMADD213PS      Z5, Z5, Z1
+	VFMADD213PS      Z6, Z6, Z2
+	VFMADD213PS      Z7, Z7, Z3
+	VMULPS           Z4, Z0, Z0
+	VMULPS           Z5, Z1, Z1
+	VMULPS           Z6, Z2, Z2
+	VMULPS           Z7, Z3, Z3
+	VADDPS           Z0, Z27, Z27
+	VADDPS           Z1, Z26, Z26
+	VADDPS           Z2, Z25, Z25
+	VADDPS           Z3, Z24, Z24
+	ADDQ             $0x80, AX
+	CMPQ             AX, R8
+	JLE              mainLoop
+	VADDPS           Z27, Z31, Z31
+	VADDPS           Z26, Z30, Z30
+	VADDPS           Z25, Z29, Z29
+	VADDPS           Z24, Z28, Z28
+	VADDPS           Z29, Z31, Z31
+	VADDPS           Z28, Z30, Z30
+	VADDPS           Z30, Z31, Z31
 
 single:
 	LEAQ    -16(CX), R8
@@ -2212,7 +2674,7 @@ single:
 
 singleLoop:
 	VMOVUPS           (SI)(AX*4), Z0
-	VSUBPS            Z27, Z0, Z0
+	VSUBPS            Z23, Z0, Z0
 	VBROADCASTSS      constants<>+36(SB), Z1
 	VMINPS            Z0, Z1, Z0
 	VBROADCASTSS      constants<>+40(SB), Z1
@@ -2220,18 +2682,18 @@ singleLoop:
 	VBROADCASTSS      constants<>+44(SB), Z1
 	VFMADD231PS.BCST  constants<>+48(SB), Z0, Z1
 	VSUBPS.BCST       constants<>+44(SB), Z1, Z2
-	VPSLLD            $0x17, Z1, Z1
 	VFNMADD231PS.BCST constants<>+52(SB), Z2, Z0
 	VFNMADD231PS.BCST constants<>+56(SB), Z2, Z0
-	VBROADCASTSS      constants<>+64(SB), Z2
-	VFMADD231PS.BCST  constants<>+60(SB), Z0, Z2
-	VFMADD213PS.BCST  constants<>+68(SB), Z0, Z2
-	VFMADD213PS.BCST  constants<>+72(SB), Z0, Z2
-	VFMADD213PS.BCST  constants<>+32(SB), Z0, Z2
-	VFMADD213PS.BCST  constants<>+76(SB), Z0, Z2
-	VFMADD213PS.BCST  constants<>+8(SB), Z0, Z2
-	VFMADD213PS.BCST  constants<>+8(SB), Z0, Z2
-	VMULPS            Z1, Z2, Z0
+	VMULPS            Z0, Z0, Z2
+	VBROADCASTSS      constants<>+64(SB), Z3
+	VFMADD231PS.BCST  constants<>+60(SB), Z0, Z3
+	VFMADD213PS.BCST  constants<>+68(SB), Z0, Z3
+	VFMADD213PS.BCST  constants<>+72(SB), Z0, Z3
+	VFMADD213PS.BCST  constants<>+76(SB), Z0, Z3
+	VFMADD213PS.BCST  constants<>+80(SB), Z0, Z3
+	VFMADD231PS       Z3, Z2, Z0
+	VPSLLD            $0x17, Z1, Z1
+	VFMADD213PS       Z1, Z1, Z0
 	VMULPS            Z1, Z0, Z0
 	VADDPS            Z0, Z31, Z31
 	ADDQ              $0x10, AX
@@ -2246,7 +2708,7 @@ tail:
 	BZHIL             R8, R9, R9
 	KMOVW             R9, K7
 	VMOVUPS.Z         (SI)(AX*4), K7, Z0
-	VSUBPS            Z27, Z0, Z0
+	VSUBPS            Z23, Z0, Z0
 	VBROADCASTSS      constants<>+36(SB), Z1
 	VMINPS            Z0, Z1, Z0
 	VBROADCASTSS      constants<>+40(SB), Z1
@@ -2254,18 +2716,18 @@ tail:
 	VBROADCASTSS      constants<>+44(SB), Z1
 	VFMADD231PS.BCST  constants<>+48(SB), Z0, Z1
 	VSUBPS.BCST       constants<>+44(SB), Z1, Z2
-	VPSLLD            $0x17, Z1, Z1
 	VFNMADD231PS.BCST constants<>+52(SB), Z2, Z0
 	VFNMADD231PS.BCST constants<>+56(SB), Z2, Z0
-	VBROADCASTSS      constants<>+64(SB), Z2
-	VFMADD231PS.BCST  constants<>+60(SB), Z0, Z2
-	VFMADD213PS.BCST  constants<>+68(SB), Z0, Z2
-	VFMADD213PS.BCST  constants<>+72(SB), Z0, Z2
-	VFMADD213PS.BCST  constants<>+32(SB), Z0, Z2
-	VFMADD213PS.BCST  constants<>+76(SB), Z0, Z2
-	VFMADD213PS.BCST  constants<>+8(SB), Z0, Z2
-	VFMADD213PS.BCST  constants<>+8(SB), Z0, Z2
-	VMULPS            Z1, Z2, Z0
+	VMULPS            Z0, Z0, Z2
+	VBROADCASTSS      constants<>+64(SB), Z3
+	VFMADD231PS.BCST  constants<>+60(SB), Z0, Z3
+	VFMADD213PS.BCST  constants<>+68(SB), Z0, Z3
+	VFMADD213PS.BCST  constants<>+72(SB), Z0, Z3
+	VFMADD213PS.BCST  constants<>+76(SB), Z0, Z3
+	VFMADD213PS.BCST  constants<>+80(SB), Z0, Z3
+	VFMADD231PS       Z3, Z2, Z0
+	VPSLLD            $0x17, Z1, Z1
+	VFMADD213PS       Z1, Z1, Z0
 	VMULPS            Z1, Z0, Z0
 	VADDPS            Z0, Z31, Z0
 	VBLENDMPS         Z0, Z31, K7, Z31
@@ -2284,19 +2746,2803 @@ done:
 	VZEROUPPER
 	RET
 
+// func expm1AVX512(y *float32, x *float32, n int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
+TEXT ·expm1AVX512(SB), NOSPLIT, $0-24
+	MOVQ         y+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         n+16(FP), CX
+	XORL         AX, AX
+	LEAQ         -32(CX), R8
+	CMPQ         AX, R8
+	JGT          single
+	VBROADCASTSS constants<>+84(SB), Z31
+	VBROADCASTSS constants<>+88(SB), Z30
+	VBROADCASTSS constants<>+92(SB), Z29
+	VBROADCASTSS constants<>+96(SB), Z28
+	VBROADCASTSS constants<>+100(SB), Z27
+	VBROADCASTSS constants<>+104(SB), Z26
+	VBROADCASTSS constants<>+108(SB), Z25
+	VBROADCASTSS constants<>+112(SB), Z24
+	VBROADCASTSS constants<>+116(SB), Z23
+	VBROADCASTSS constants<>+120(SB), Z22
+	VBROADCASTSS constants<>+124(SB), Z21
+	VBROADCASTSS constants<>+128(SB), Z20
+	VBROADCASTSS constants<>+4(SB), Z19
+	VBROADCASTSS constants<>+132(SB), Z18
+	PCALIGN      $0x20
+
+mainLoop:
+	VMOVUPS      (SI)(AX*4), Z0
+	VMOVUPS      64(SI)(AX*4), Z1
+	VMINPS       Z0, Z31, Z2
+	VMINPS       Z1, Z31, Z3
+	VMAXPS       Z2, Z30, Z2
+	VMAXPS       Z3, Z30, Z3
+	VMOVAPS      Z2, Z4
+	VFMADD213PS  Z29, Z28, Z4
+	VMOVAPS      Z3, Z5
+	VFMADD213PS  Z29, Z28, Z5
+	VSUBPS       Z29, Z4, Z6
+	VSUBPS       Z29, Z5, Z7
+	VFNMADD231PS Z27, Z6, Z2
+	VFNMADD231PS Z27, Z7, Z3
+	VFNMADD231PS Z26, Z6, Z2
+	VFNMADD231PS Z26, Z7, Z3
+	VMULPS       Z2, Z2, Z6
+	VMULPS       Z3, Z3, Z7
+	VMOVAPS      Z25, Z8
+	VFMADD213PS  Z24, Z2, Z8
+	VMOVAPS      Z25, Z9
+	VFMADD213PS  Z24, Z3, Z9
+	VFMADD213PS  Z23, Z2, Z8
+	VFMADD213PS  Z23, Z3, Z9
+	VFMADD213PS  Z22, Z2, Z8
+	VFMADD213PS  Z22, Z3, Z9
+	VFMADD213PS  Z21, Z2, Z8
+	VFMADD213PS  Z21, Z3, Z9
+	VFMADD231PS  Z8, Z6, Z2
+	VFMADD231PS  Z9, Z7, Z3
+	VPSLLD       $0x17, Z4, Z4
+	VPSLLD       $0x17, Z5, Z5
+	VSUBPS       Z20, Z4, Z6
+	VSUBPS       Z20, Z5, Z7
+	VFMADD231PS  Z2, Z4, Z6
+	VFMADD231PS  Z3, Z5, Z7
+	VANDPS       Z19, Z0, Z2
+	VANDPS       Z19, Z1, Z3
+	VCMPPS       $0x01, Z18, Z2, K1
+	VCMPPS       $0x01, Z18, Z3, K2
+	VADDPS       Z6, Z6, Z2
+	VADDPS       Z7, Z7, Z3
+	VBLENDMPS    Z0, Z2, K1, Z0
+	VBLENDMPS    Z1, Z3, K2, Z1
+	VMOVUPS      Z0, (DI)(AX*4)
+	VMOVUPS      Z1, 64(DI)(AX*4)
+	ADDQ         $0x20, AX
+	CMPQ         AX, R8
+	JLE          mainLoop
+
+single:
+	LEAQ    -16(CX), R8
+	CMPQ    AX, R8
+	JGT     tail
+	PCALIGN $0x20
+
+singleLoop:
+	VMOVUPS           (SI)(AX*4), Z0
+	VBROADCASTSS      constants<>+84(SB), Z1
+	VMINPS            Z0, Z1, Z1
+	VBROADCASTSS      constants<>+88(SB), Z2
+	VMAXPS            Z1, Z2, Z1
+	VBROADCASTSS      constants<>+92(SB), Z2
+	VFMADD231PS.BCST  constants<>+96(SB), Z1, Z2
+	VSUBPS.BCST       constants<>+92(SB), Z2, Z3
+	VFNMADD231PS.BCST constants<>+100(SB), Z3, Z1
+	VFNMADD231PS.BCST constants<>+104(SB), Z3, Z1
+	VMULPS            Z1, Z1, Z3
+	VBROADCASTSS      constants<>+112(SB), Z4
+	VFMADD231PS.BCST  constants<>+108(SB), Z1, Z4
+	VFMADD213PS.BCST  constants<>+116(SB), Z1, Z4
+	VFMADD213PS.BCST  constants<>+120(SB), Z1, Z4
+	VFMADD213PS.BCST  constants<>+124(SB), Z1, Z4
+	VFMADD231PS       Z4, Z3, Z1
+	VPSLLD            $0x17, Z2, Z2
+	VSUBPS.BCST       constants<>+128(SB), Z2, Z3
+	VFMADD231PS       Z1, Z2, Z3
+	VANDPS.BCST       constants<>+4(SB), Z0, Z1
+	VCMPPS.BCST       $0x01, constants<>+132(SB), Z1, K1
+	VADDPS            Z3, Z3, Z1
+	VBLENDMPS         Z0, Z1, K1, Z0
+	VMOVUPS           Z0, (DI)(AX*4)
+	ADDQ              $0x10, AX
+	CMPQ              AX, R8
+	JLE               singleLoop
+
+tail:
+	MOVQ              CX, R8
+	SUBQ              AX, R8
+	JLE               done
+	MOVL              $0xffffffff, R9
+	BZHIL             R8, R9, R9
+	KMOVW             R9, K7
+	VMOVUPS.Z         (SI)(AX*4), K7, Z0
+	VBROADCASTSS      constants<>+84(SB), Z1
+	VMINPS            Z0, Z1, Z1
+	VBROADCASTSS      constants<>+88(SB), Z2
+	VMAXPS            Z1, Z2, Z1
+	VBROADCASTSS      constants<>+92(SB), Z2
+	VFMADD231PS.BCST  constants<>+96(SB), Z1, Z2
+	VSUBPS.BCST       constants<>+92(SB), Z2, Z3
+	VFNMADD231PS.BCST constants<>+100(SB), Z3, Z1
+	VFNMADD231PS.BCST constants<>+104(SB), Z3, Z1
+	VMULPS            Z1, Z1, Z3
+	VBROADCASTSS      constants<>+112(SB), Z4
+	VFMADD231PS.BCST  constants<>+108(SB), Z1, Z4
+	VFMADD213PS.BCST  constants<>+116(SB), Z1, Z4
+	VFMADD213PS.BCST  constants<>+120(SB), Z1, Z4
+	VFMADD213PS.BCST  constants<>+124(SB), Z1, Z4
+	VFMADD231PS       Z4, Z3, Z1
+	VPSLLD            $0x17, Z2, Z2
+	VSUBPS.BCST       constants<>+128(SB), Z2, Z3
+	VFMADD231PS       Z1, Z2, Z3
+	VANDPS.BCST       constants<>+4(SB), Z0, Z1
+	VCMPPS.BCST       $0x01, constants<>+132(SB), Z1, K1
+	VADDPS            Z3, Z3, Z1
+	VBLENDMPS         Z0, Z1, K1, Z0
+	VMOVUPS           Z0, K7, (DI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func logAVX512(y *float32, x *float32, n int) (done int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·logAVX512(SB), NOSPLIT, $0-32
+	MOVQ         y+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         n+16(FP), CX
+	XORL         AX, AX
+	LEAQ         -16(CX), R8
+	CMPQ         AX, R8
+	JGT          tail
+	VPXORD       Z31, Z31, Z31
+	VBROADCASTSS constants<>+136(SB), Z30
+	VBROADCASTSS constants<>+140(SB), Z29
+	VBROADCASTSS constants<>+144(SB), Z28
+	VBROADCASTSS constants<>+8(SB), Z27
+	VBROADCASTSS constants<>+148(SB), Z26
+	VBROADCASTSS constants<>+152(SB), Z25
+	VBROADCASTSS constants<>+156(SB), Z24
+	VBROADCASTSS constants<>+160(SB), Z23
+	VBROADCASTSS constants<>+164(SB), Z22
+	VBROADCASTSS constants<>+168(SB), Z21
+	VBROADCASTSS constants<>+172(SB), Z20
+	VBROADCASTSS constants<>+176(SB), Z19
+	VBROADCASTSS constants<>+180(SB), Z18
+	VBROADCASTSS constants<>+104(SB), Z17
+	VBROADCASTSS constants<>+100(SB), Z16
+	VBROADCASTSS constants<>+184(SB), Z15
+	PCALIGN      $0x20
+
+mainLoop:
+	VMOVUPS     (SI)(AX*4), Z0
+	VPADDD      Z30, Z0, Z1
+	VPCMPD      $0x06, Z29, Z1, K1
+	VCMPPS      $0x04, Z31, Z0, K2
+	KANDW       K2, K1, K1
+	KORTESTW    K1, K1
+	JNE         mainStop
+	VPSUBD      Z28, Z0, Z1
+	VPSRAD      $0x17, Z1, Z1
+	VPSLLD      $0x17, Z1, Z2
+	VPSUBD      Z2, Z0, Z2
+	VCVTDQ2PS   Z1, Z1
+	VSUBPS      Z27, Z2, Z2
+	VMULPS      Z2, Z2, Z3
+	VMOVAPS     Z26, Z4
+	VFMADD213PS Z25, Z2, Z4
+	VFMADD213PS Z24, Z2, Z4
+	VFMADD213PS Z23, Z2, Z4
+	VFMADD213PS Z22, Z2, Z4
+	VFMADD213PS Z21, Z2, Z4
+	VFMADD213PS Z20, Z2, Z4
+	VFMADD213PS Z19, Z2, Z4
+	VFMADD213PS Z18, Z2, Z4
+	VMULPS      Z4, Z3, Z3
+	VFMADD231PS Z17, Z1, Z3
+	VADDPS      Z2, Z3, Z2
+	VFMADD231PS Z16, Z1, Z2
+	VCMPPS      $0x00, Z31, Z0, K1
+	VBLENDMPS   Z15, Z2, K1, Z0
+	VMOVUPS     Z0, (DI)(AX*4)
+	ADDQ        $0x10, AX
+	CMPQ        AX, R8
+	JLE         mainLoop
+
+mainEnd:
+tail:
+	MOVQ             CX, R8
+	SUBQ             AX, R8
+	JLE              done
+	MOVL             $0xffffffff, R9
+	BZHIL            R8, R9, R9
+	KMOVW            R9, K7
+	VMOVUPS.Z        (SI)(AX*4), K7, Z0
+	VPADDD.BCST      constants<>+136(SB), Z0, Z1
+	VPCMPD.BCST      $0x06, constants<>+140(SB), Z1, K1
+	VCMPPS.BCST      $0x04, constants<>+16(SB), Z0, K2
+	KANDW            K2, K1, K1
+	KANDW            K7, K1, K1
+	KORTESTW         K1, K1
+	JNE              tailStop
+	VPSUBD.BCST      constants<>+144(SB), Z0, Z1
+	VPSRAD           $0x17, Z1, Z1
+	VPSLLD           $0x17, Z1, Z2
+	VPSUBD           Z2, Z0, Z2
+	VCVTDQ2PS        Z1, Z1
+	VSUBPS.BCST      constants<>+8(SB), Z2, Z2
+	VMULPS           Z2, Z2, Z3
+	VBROADCASTSS     constants<>+152(SB), Z4
+	VFMADD231PS.BCST constants<>+148(SB), Z2, Z4
+	VFMADD213PS.BCST constants<>+156(SB), Z2, Z4
+	VFMADD213PS.BCST constants<>+160(SB), Z2, Z4
+	VFMADD213PS.BCST constants<>+164(SB), Z2, Z4
+	VFMADD213PS.BCST constants<>+168(SB), Z2, Z4
+	VFMADD213PS.BCST constants<>+172(SB), Z2, Z4
+	VFMADD213PS.BCST constants<>+176(SB), Z2, Z4
+	VFMADD213PS.BCST constants<>+180(SB), Z2, Z4
+	VMULPS           Z4, Z3, Z3
+	VFMADD231PS.BCST constants<>+104(SB), Z1, Z3
+	VADDPS           Z2, Z3, Z2
+	VFMADD231PS.BCST constants<>+100(SB), Z1, Z2
+	VCMPPS.BCST      $0x00, constants<>+16(SB), Z0, K1
+	VBLENDMPS.BCST   constants<>+184(SB), Z2, K1, Z0
+	VMOVUPS          Z0, K7, (DI)(AX*4)
+
+done:
+	MOVQ CX, done+24(FP)
+	VZEROUPPER
+	RET
+
+mainStop:
+	MOVQ AX, CX
+	JMP  mainEnd
+
+tailStop:
+	MOVQ AX, CX
+	JMP  done
+
+// func log2AVX512(y *float32, x *float32, n int) (done int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·log2AVX512(SB), NOSPLIT, $0-32
+	MOVQ         y+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         n+16(FP), CX
+	XORL         AX, AX
+	LEAQ         -16(CX), R8
+	CMPQ         AX, R8
+	JGT          tail
+	VPXORD       Z31, Z31, Z31
+	VBROADCASTSS constants<>+136(SB), Z30
+	VBROADCASTSS constants<>+140(SB), Z29
+	VBROADCASTSS constants<>+144(SB), Z28
+	VBROADCASTSS constants<>+8(SB), Z27
+	VBROADCASTSS constants<>+188(SB), Z26
+	VBROADCASTSS constants<>+192(SB), Z25
+	VBROADCASTSS constants<>+196(SB), Z24
+	VBROADCASTSS constants<>+200(SB), Z23
+	VBROADCASTSS constants<>+204(SB), Z22
+	VBROADCASTSS constants<>+208(SB), Z21
+	VBROADCASTSS constants<>+212(SB), Z20
+	VBROADCASTSS constants<>+216(SB), Z19
+	VBROADCASTSS constants<>+220(SB), Z18
+	VBROADCASTSS constants<>+224(SB), Z17
+	VBROADCASTSS constants<>+96(SB), Z16
+	VBROADCASTSS constants<>+184(SB), Z15
+	PCALIGN      $0x20
+
+mainLoop:
+	VMOVUPS     (SI)(AX*4), Z0
+	VPADDD      Z30, Z0, Z1
+	VPCMPD      $0x06, Z29, Z1, K1
+	VCMPPS      $0x04, Z31, Z0, K2
+	KANDW       K2, K1, K1
+	KORTESTW    K1, K1
+	JNE         mainStop
+	VPSUBD      Z28, Z0, Z1
+	VPSRAD      $0x17, Z1, Z1
+	VPSLLD      $0x17, Z1, Z2
+	VPSUBD      Z2, Z0, Z2
+	VCVTDQ2PS   Z1, Z1
+	VSUBPS      Z27, Z2, Z2
+	VMULPS      Z2, Z2, Z3
+	VMOVAPS     Z26, Z4
+	VFMADD213PS Z25, Z2, Z4
+	VFMADD213PS Z24, Z2, Z4
+	VFMADD213PS Z23, Z2, Z4
+	VFMADD213PS Z22, Z2, Z4
+	VFMADD213PS Z21, Z2, Z4
+	VFMADD213PS Z20, Z2, Z4
+	VFMADD213PS Z19, Z2, Z4
+	VFMADD213PS Z18, Z2, Z4
+	VMULPS      Z4, Z3, Z3
+	VFMADD231PS Z17, Z2, Z3
+	VFMADD231PS Z16, Z2, Z3
+	VADDPS      Z3, Z1, Z1
+	VCMPPS      $0x00, Z31, Z0, K1
+	VBLENDMPS   Z15, Z1, K1, Z0
+	VMOVUPS     Z0, (DI)(AX*4)
+	ADDQ        $0x10, AX
+	CMPQ        AX, R8
+	JLE         mainLoop
+
+mainEnd:
+tail:
+	MOVQ             CX, R8
+	SUBQ             AX, R8
+	JLE              done
+	MOVL             $0xffffffff, R9
+	BZHIL            R8, R9, R9
+	KMOVW            R9, K7
+	VMOVUPS.Z        (SI)(AX*4), K7, Z0
+	VPADDD.BCST      constants<>+136(SB), Z0, Z1
+	VPCMPD.BCST      $0x06, constants<>+140(SB), Z1, K1
+	VCMPPS.BCST      $0x04, constants<>+16(SB), Z0, K2
+	KANDW            K2, K1, K1
+	KANDW            K7, K1, K1
+	KORTESTW         K1, K1
+	JNE              tailStop
+	VPSUBD.BCST      constants<>+144(SB), Z0, Z1
+	VPSRAD           $0x17, Z1, Z1
+	VPSLLD           $0x17, Z1, Z2
+	VPSUBD           Z2, Z0, Z2
+	VCVTDQ2PS        Z1, Z1
+	VSUBPS.BCST      constants<>+8(SB), Z2, Z2
+	VMULPS           Z2, Z2, Z3
+	VBROADCASTSS     constants<>+192(SB), Z4
+	VFMADD231PS.BCST constants<>+188(SB), Z2, Z4
+	VFMADD213PS.BCST constants<>+196(SB), Z2, Z4
+	VFMADD213PS.BCST constants<>+200(SB), Z2, Z4
+	VFMADD213PS.BCST constants<>+204(SB), Z2, Z4
+	VFMADD213PS.BCST constants<>+208(SB), Z2, Z4
+	VFMADD213PS.BCST constants<>+212(SB), Z2, Z4
+	VFMADD213PS.BCST constants<>+216(SB), Z2, Z4
+	VFMADD213PS.BCST constants<>+220(SB), Z2, Z4
+	VMULPS           Z4, Z3, Z3
+	VFMADD231PS.BCST constants<>+224(SB), Z2, Z3
+	VFMADD231PS.BCST constants<>+96(SB), Z2, Z3
+	VADDPS           Z3, Z1, Z1
+	VCMPPS.BCST      $0x00, constants<>+16(SB), Z0, K1
+	VBLENDMPS.BCST   constants<>+184(SB), Z1, K1, Z0
+	VMOVUPS          Z0, K7, (DI)(AX*4)
+
+done:
+	MOVQ CX, done+24(FP)
+	VZEROUPPER
+	RET
+
+mainStop:
+	MOVQ AX, CX
+	JMP  mainEnd
+
+tailStop:
+	MOVQ AX, CX
+	JMP  done
+
+// func log10AVX512(y *float32, x *float32, n int) (done int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·log10AVX512(SB), NOSPLIT, $0-32
+	MOVQ         y+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         n+16(FP), CX
+	XORL         AX, AX
+	LEAQ         -16(CX), R8
+	CMPQ         AX, R8
+	JGT          tail
+	VPXORD       Z31, Z31, Z31
+	VBROADCASTSS constants<>+136(SB), Z30
+	VBROADCASTSS constants<>+140(SB), Z29
+	VBROADCASTSS constants<>+144(SB), Z28
+	VBROADCASTSS constants<>+8(SB), Z27
+	VBROADCASTSS constants<>+228(SB), Z26
+	VBROADCASTSS constants<>+232(SB), Z25
+	VBROADCASTSS constants<>+236(SB), Z24
+	VBROADCASTSS constants<>+240(SB), Z23
+	VBROADCASTSS constants<>+244(SB), Z22
+	VBROADCASTSS constants<>+248(SB), Z21
+	VBROADCASTSS constants<>+252(SB), Z20
+	VBROADCASTSS constants<>+256(SB), Z19
+	VBROADCASTSS constants<>+260(SB), Z18
+	VBROADCASTSS constants<>+264(SB), Z17
+	VBROADCASTSS constants<>+268(SB), Z16
+	VBROADCASTSS constants<>+272(SB), Z15
+	VBROADCASTSS constants<>+276(SB), Z14
+	VBROADCASTSS constants<>+184(SB), Z13
+	PCALIGN      $0x20
+
+mainLoop:
+	VMOVUPS     (SI)(AX*4), Z0
+	VPADDD      Z30, Z0, Z1
+	VPCMPD      $0x06, Z29, Z1, K1
+	VCMPPS      $0x04, Z31, Z0, K2
+	KANDW       K2, K1, K1
+	KORTESTW    K1, K1
+	JNE         mainStop
+	VPSUBD      Z28, Z0, Z1
+	VPSRAD      $0x17, Z1, Z1
+	VPSLLD      $0x17, Z1, Z2
+	VPSUBD      Z2, Z0, Z2
+	VCVTDQ2PS   Z1, Z1
+	VSUBPS      Z27, Z2, Z2
+	VMULPS      Z2, Z2, Z3
+	VMOVAPS     Z26, Z4
+	VFMADD213PS Z25, Z2, Z4
+	VFMADD213PS Z24, Z2, Z4
+	VFMADD213PS Z23, Z2, Z4
+	VFMADD213PS Z22, Z2, Z4
+	VFMADD213PS Z21, Z2, Z4
+	VFMADD213PS Z20, Z2, Z4
+	VFMADD213PS Z19, Z2, Z4
+	VFMADD213PS Z18, Z2, Z4
+	VMULPS      Z4, Z3, Z3
+	VFMADD231PS Z17, Z1, Z3
+	VFMADD231PS Z16, Z2, Z3
+	VFMADD231PS Z15, Z2, Z3
+	VFMADD231PS Z14, Z1, Z3
+	VCMPPS      $0x00, Z31, Z0, K1
+	VBLENDMPS   Z13, Z3, K1, Z0
+	VMOVUPS     Z0, (DI)(AX*4)
+	ADDQ        $0x10, AX
+	CMPQ        AX, R8
+	JLE         mainLoop
+
+mainEnd:
+tail:
+	MOVQ             CX, R8
+	SUBQ             AX, R8
+	JLE              done
+	MOVL             $0xffffffff, R9
+	BZHIL            R8, R9, R9
+	KMOVW            R9, K7
+	VMOVUPS.Z        (SI)(AX*4), K7, Z0
+	VPADDD.BCST      constants<>+136(SB), Z0, Z1
+	VPCMPD.BCST      $0x06, constants<>+140(SB), Z1, K1
+	VCMPPS.BCST      $0x04, constants<>+16(SB), Z0, K2
+	KANDW            K2, K1, K1
+	KANDW            K7, K1, K1
+	KORTESTW         K1, K1
+	JNE              tailStop
+	VPSUBD.BCST      constants<>+144(SB), Z0, Z1
+	VPSRAD           $0x17, Z1, Z1
+	VPSLLD           $0x17, Z1, Z2
+	VPSUBD           Z2, Z0, Z2
+	VCVTDQ2PS        Z1, Z1
+	VSUBPS.BCST      constants<>+8(SB), Z2, Z2
+	VMULPS           Z2, Z2, Z3
+	VBROADCASTSS     constants<>+232(SB), Z4
+	VFMADD231PS.BCST constants<>+228(SB), Z2, Z4
+	VFMADD213PS.BCST constants<>+236(SB), Z2, Z4
+	VFMADD213PS.BCST constants<>+240(SB), Z2, Z4
+	VFMADD213PS.BCST constants<>+244(SB), Z2, Z4
+	VFMADD213PS.BCST constants<>+248(SB), Z2, Z4
+	VFMADD213PS.BCST constants<>+252(SB), Z2, Z4
+	VFMADD213PS.BCST constants<>+256(SB), Z2, Z4
+	VFMADD213PS.BCST constants<>+260(SB), Z2, Z4
+	VMULPS           Z4, Z3, Z3
+	VFMADD231PS.BCST constants<>+264(SB), Z1, Z3
+	VFMADD231PS.BCST constants<>+268(SB), Z2, Z3
+	VFMADD231PS.BCST constants<>+272(SB), Z2, Z3
+	VFMADD231PS.BCST constants<>+276(SB), Z1, Z3
+	VCMPPS.BCST      $0x00, constants<>+16(SB), Z0, K1
+	VBLENDMPS.BCST   constants<>+184(SB), Z3, K1, Z0
+	VMOVUPS          Z0, K7, (DI)(AX*4)
+
+done:
+	MOVQ CX, done+24(FP)
+	VZEROUPPER
+	RET
+
+mainStop:
+	MOVQ AX, CX
+	JMP  mainEnd
+
+tailStop:
+	MOVQ AX, CX
+	JMP  done
+
+// func sinAVX512(y *float32, x *float32, n int) (done int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
+TEXT ·sinAVX512(SB), NOSPLIT, $0-32
+	MOVQ         y+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         n+16(FP), CX
+	XORL         AX, AX
+	LEAQ         -16(CX), R8
+	CMPQ         AX, R8
+	JGT          tail
+	VBROADCASTSS constants<>+280(SB), Z31
+	VBROADCASTSS constants<>+4(SB), Z30
+	VBROADCASTSS constants<>+284(SB), Z29
+	VBROADCASTSS constants<>+288(SB), Z28
+	VBROADCASTSS constants<>+292(SB), Z27
+	VBROADCASTSS constants<>+296(SB), Z26
+	VBROADCASTSS constants<>+300(SB), Z25
+	VBROADCASTSS constants<>+304(SB), Z24
+	VBROADCASTSS constants<>+308(SB), Z23
+	VBROADCASTSS constants<>+312(SB), Z22
+	VBROADCASTSS constants<>+316(SB), Z21
+	VPXORD       Z20, Z20, Z20
+	PCALIGN      $0x20
+
+mainLoop:
+	VMOVUPS      (SI)(AX*4), Z0
+	VANDPS       Z30, Z0, Z1
+	VPCMPD       $0x06, Z29, Z1, K1
+	KORTESTW     K1, K1
+	JNE          mainStop
+	VMOVAPS      Z0, Z1
+	VFMADD213PS  Z31, Z28, Z1
+	VSUBPS       Z31, Z1, Z2
+	VMOVAPS      Z2, Z3
+	VFNMADD213PS Z0, Z27, Z3
+	VFNMADD231PS Z26, Z2, Z3
+	VFNMADD231PS Z25, Z2, Z3
+	VMULPS       Z3, Z3, Z2
+	VMULPS       Z2, Z2, Z4
+	VMOVAPS      Z24, Z5
+	VFMADD213PS  Z23, Z2, Z5
+	VFMADD213PS  Z22, Z2, Z5
+	VMULPS       Z5, Z4, Z4
+	VFMADD231PS  Z21, Z2, Z4
+	VFMADD231PS  Z4, Z3, Z3
+	VCMPPS       $0x00, Z20, Z0, K1
+	VBLENDMPS    Z0, Z3, K1, Z0
+	VPSLLD       $0x1f, Z1, Z1
+	VXORPS       Z1, Z0, Z0
+	VMOVUPS      Z0, (DI)(AX*4)
+	ADDQ         $0x10, AX
+	CMPQ         AX, R8
+	JLE          mainLoop
+
+mainEnd:
+tail:
+	MOVQ              CX, R8
+	SUBQ              AX, R8
+	JLE               done
+	MOVL              $0xffffffff, R9
+	BZHIL             R8, R9, R9
+	KMOVW             R9, K7
+	VMOVUPS.Z         (SI)(AX*4), K7, Z0
+	VANDPS.BCST       constants<>+4(SB), Z0, Z1
+	VPCMPD.BCST       $0x06, constants<>+284(SB), Z1, K1
+	KANDW             K7, K1, K1
+	KORTESTW          K1, K1
+	JNE               tailStop
+	VBROADCASTSS      constants<>+280(SB), Z1
+	VFMADD231PS.BCST  constants<>+288(SB), Z0, Z1
+	VSUBPS.BCST       constants<>+280(SB), Z1, Z2
+	VBROADCASTSS      constants<>+292(SB), Z3
+	VFNMADD213PS      Z0, Z2, Z3
+	VFNMADD231PS.BCST constants<>+296(SB), Z2, Z3
+	VFNMADD231PS.BCST constants<>+300(SB), Z2, Z3
+	VMULPS            Z3, Z3, Z2
+	VMULPS            Z2, Z2, Z4
+	VBROADCASTSS      constants<>+308(SB), Z5
+	VFMADD231PS.BCST  constants<>+304(SB), Z2, Z5
+	VFMADD213PS.BCST  constants<>+312(SB), Z2, Z5
+	VMULPS            Z5, Z4, Z4
+	VFMADD231PS.BCST  constants<>+316(SB), Z2, Z4
+	VFMADD231PS       Z4, Z3, Z3
+	VCMPPS.BCST       $0x00, constants<>+16(SB), Z0, K1
+	VBLENDMPS         Z0, Z3, K1, Z0
+	VPSLLD            $0x1f, Z1, Z1
+	VXORPS            Z1, Z0, Z0
+	VMOVUPS           Z0, K7, (DI)(AX*4)
+
+done:
+	MOVQ CX, done+24(FP)
+	VZEROUPPER
+	RET
+
+mainStop:
+	MOVQ AX, CX
+	JMP  mainEnd
+
+tailStop:
+	MOVQ AX, CX
+	JMP  done
+
+// func cosAVX512(y *float32, x *float32, n int) (done int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
+TEXT ·cosAVX512(SB), NOSPLIT, $0-32
+	MOVQ         y+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         n+16(FP), CX
+	XORL         AX, AX
+	LEAQ         -16(CX), R8
+	CMPQ         AX, R8
+	JGT          tail
+	VBROADCASTSS constants<>+320(SB), Z31
+	VBROADCASTSS constants<>+4(SB), Z30
+	VBROADCASTSS constants<>+284(SB), Z29
+	VBROADCASTSS constants<>+288(SB), Z28
+	VBROADCASTSS constants<>+324(SB), Z27
+	VBROADCASTSS constants<>+128(SB), Z26
+	VBROADCASTSS constants<>+292(SB), Z25
+	VBROADCASTSS constants<>+296(SB), Z24
+	VBROADCASTSS constants<>+300(SB), Z23
+	VBROADCASTSS constants<>+304(SB), Z22
+	VBROADCASTSS constants<>+308(SB), Z21
+	VBROADCASTSS constants<>+312(SB), Z20
+	VBROADCASTSS constants<>+316(SB), Z19
+	PCALIGN      $0x20
+
+mainLoop:
+	VMOVUPS      (SI)(AX*4), Z0
+	VANDPS       Z30, Z0, Z0
+	VPCMPD       $0x06, Z29, Z0, K1
+	KORTESTW     K1, K1
+	JNE          mainStop
+	VMOVAPS      Z0, Z1
+	VFMADD213PS  Z27, Z28, Z1
+	VADDPS       Z31, Z1, Z1
+	VSUBPS       Z31, Z1, Z2
+	VADDPS       Z26, Z2, Z2
+	VFNMADD231PS Z25, Z2, Z0
+	VFNMADD231PS Z24, Z2, Z0
+	VFNMADD231PS Z23, Z2, Z0
+	VMULPS       Z0, Z0, Z2
+	VMULPS       Z2, Z2, Z3
+	VMOVAPS      Z22, Z4
+	VFMADD213PS  Z21, Z2, Z4
+	VFMADD213PS  Z20, Z2, Z4
+	VMULPS       Z4, Z3, Z3
+	VFMADD231PS  Z19, Z2, Z3
+	VFMADD231PS  Z3, Z0, Z0
+	VPSLLD       $0x1f, Z1, Z1
+	VXORPS       Z1, Z0, Z0
+	VMOVUPS      Z0, (DI)(AX*4)
+	ADDQ         $0x10, AX
+	CMPQ         AX, R8
+	JLE          mainLoop
+
+mainEnd:
+tail:
+	MOVQ              CX, R8
+	SUBQ              AX, R8
+	JLE               done
+	MOVL              $0xffffffff, R9
+	BZHIL             R8, R9, R9
+	KMOVW             R9, K7
+	VMOVUPS.Z         (SI)(AX*4), K7, Z0
+	VANDPS.BCST       constants<>+4(SB), Z0, Z0
+	VPCMPD.BCST       $0x06, constants<>+284(SB), Z0, K1
+	KANDW             K7, K1, K1
+	KORTESTW          K1, K1
+	JNE               tailStop
+	VBROADCASTSS      constants<>+324(SB), Z1
+	VFMADD231PS.BCST  constants<>+288(SB), Z0, Z1
+	VADDPS.BCST       constants<>+320(SB), Z1, Z1
+	VSUBPS.BCST       constants<>+320(SB), Z1, Z2
+	VADDPS.BCST       constants<>+128(SB), Z2, Z2
+	VFNMADD231PS.BCST constants<>+292(SB), Z2, Z0
+	VFNMADD231PS.BCST constants<>+296(SB), Z2, Z0
+	VFNMADD231PS.BCST constants<>+300(SB), Z2, Z0
+	VMULPS            Z0, Z0, Z2
+	VMULPS            Z2, Z2, Z3
+	VBROADCASTSS      constants<>+308(SB), Z4
+	VFMADD231PS.BCST  constants<>+304(SB), Z2, Z4
+	VFMADD213PS.BCST  constants<>+312(SB), Z2, Z4
+	VMULPS            Z4, Z3, Z3
+	VFMADD231PS.BCST  constants<>+316(SB), Z2, Z3
+	VFMADD231PS       Z3, Z0, Z0
+	VPSLLD            $0x1f, Z1, Z1
+	VXORPS            Z1, Z0, Z0
+	VMOVUPS           Z0, K7, (DI)(AX*4)
+
+done:
+	MOVQ CX, done+24(FP)
+	VZEROUPPER
+	RET
+
+mainStop:
+	MOVQ AX, CX
+	JMP  mainEnd
+
+tailStop:
+	MOVQ AX, CX
+	JMP  done
+
+// func tanAVX512(y *float32, x *float32, n int) (done int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
+TEXT ·tanAVX512(SB), NOSPLIT, $0-32
+	MOVQ         y+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         n+16(FP), CX
+	XORL         AX, AX
+	LEAQ         -16(CX), R8
+	CMPQ         AX, R8
+	JGT          tail
+	VBROADCASTSS constants<>+8(SB), Z31
+	VBROADCASTSS constants<>+280(SB), Z30
+	VBROADCASTSS constants<>+328(SB), Z29
+	VBROADCASTSS constants<>+332(SB), Z28
+	VBROADCASTSS constants<>+4(SB), Z27
+	VBROADCASTSS constants<>+284(SB), Z26
+	VBROADCASTSS constants<>+336(SB), Z25
+	VBROADCASTSS constants<>+340(SB), Z24
+	VBROADCASTSS constants<>+344(SB), Z23
+	VBROADCASTSS constants<>+348(SB), Z22
+	VBROADCASTSS constants<>+352(SB), Z21
+	VBROADCASTSS constants<>+356(SB), Z20
+	VBROADCASTSS constants<>+360(SB), Z19
+	VBROADCASTSS constants<>+364(SB), Z18
+	VBROADCASTSS constants<>+368(SB), Z17
+	VBROADCASTSS constants<>+372(SB), Z16
+	VBROADCASTSS constants<>+12(SB), Z15
+	VPXORD       Z14, Z14, Z14
+	PCALIGN      $0x20
+
+mainLoop:
+	VMOVUPS      (SI)(AX*4), Z0
+	VANDPS       Z27, Z0, Z1
+	VPCMPD       $0x06, Z26, Z1, K1
+	KORTESTW     K1, K1
+	JNE          mainStop
+	VMOVAPS      Z0, Z1
+	VFMADD213PS  Z30, Z25, Z1
+	VSUBPS       Z30, Z1, Z2
+	VMOVAPS      Z2, Z3
+	VFNMADD213PS Z0, Z24, Z3
+	VMOVAPS      Z2, Z4
+	VFNMADD213PS Z3, Z29, Z4
+	VSUBPS       Z4, Z3, Z3
+	VFNMADD231PS Z29, Z2, Z3
+	VFNMADD231PS Z23, Z2, Z3
+	VMULPS       Z4, Z4, Z2
+	VFMADD231PS  Z2, Z3, Z3
+	VMULPS       Z2, Z4, Z5
+	VMOVAPS      Z22, Z6
+	VFMADD213PS  Z21, Z2, Z6
+	VFMADD213PS  Z20, Z2, Z6
+	VFMADD213PS  Z19, Z2, Z6
+	VFMADD213PS  Z18, Z2, Z6
+	VFMADD213PS  Z17, Z2, Z6
+	VFMADD213PS  Z16, Z2, Z6
+	VFMADD231PS  Z6, Z5, Z3
+	VADDPS       Z4, Z3, Z2
+	VPANDD       Z28, Z1, Z1
+	VPCMPD       $0x00, Z28, Z1, K1
+	VBLENDMPS    Z15, Z2, K1, Z1
+	VBLENDMPS    Z2, Z31, K1, Z2
+	VDIVPS       Z2, Z1, Z1
+	VCMPPS       $0x00, Z14, Z0, K1
+	VBLENDMPS    Z0, Z1, K1, Z0
+	VMOVUPS      Z0, (DI)(AX*4)
+	ADDQ         $0x10, AX
+	CMPQ         AX, R8
+	JLE          mainLoop
+
+mainEnd:
+tail:
+	MOVQ              CX, R8
+	SUBQ              AX, R8
+	JLE               done
+	MOVL              $0xffffffff, R9
+	BZHIL             R8, R9, R9
+	KMOVW             R9, K7
+	VMOVUPS.Z         (SI)(AX*4), K7, Z0
+	VANDPS.BCST       constants<>+4(SB), Z0, Z1
+	VPCMPD.BCST       $0x06, constants<>+284(SB), Z1, K1
+	KANDW             K7, K1, K1
+	KORTESTW          K1, K1
+	JNE               tailStop
+	VBROADCASTSS      constants<>+280(SB), Z1
+	VFMADD231PS.BCST  constants<>+336(SB), Z0, Z1
+	VSUBPS.BCST       constants<>+280(SB), Z1, Z2
+	VBROADCASTSS      constants<>+340(SB), Z3
+	VFNMADD213PS      Z0, Z2, Z3
+	VBROADCASTSS      constants<>+328(SB), Z4
+	VFNMADD213PS      Z3, Z2, Z4
+	VSUBPS            Z4, Z3, Z3
+	VFNMADD231PS.BCST constants<>+328(SB), Z2, Z3
+	VFNMADD231PS.BCST constants<>+344(SB), Z2, Z3
+	VMULPS            Z4, Z4, Z2
+	VFMADD231PS       Z2, Z3, Z3
+	VMULPS            Z2, Z4, Z5
+	VBROADCASTSS      constants<>+352(SB), Z6
+	VFMADD231PS.BCST  constants<>+348(SB), Z2, Z6
+	VFMADD213PS.BCST  constants<>+356(SB), Z2, Z6
+	VFMADD213PS.BCST  constants<>+360(SB), Z2, Z6
+	VFMADD213PS.BCST  constants<>+364(SB), Z2, Z6
+	VFMADD213PS.BCST  constants<>+368(SB), Z2, Z6
+	VFMADD213PS.BCST  constants<>+372(SB), Z2, Z6
+	VFMADD231PS       Z6, Z5, Z3
+	VADDPS            Z4, Z3, Z2
+	VPANDD.BCST       constants<>+332(SB), Z1, Z1
+	VPCMPD.BCST       $0x00, constants<>+332(SB), Z1, K1
+	VBLENDMPS.BCST    constants<>+12(SB), Z2, K1, Z1
+	VBROADCASTSS      constants<>+8(SB), Z3
+	VBLENDMPS         Z2, Z3, K1, Z2
+	VDIVPS            Z2, Z1, Z1
+	VCMPPS.BCST       $0x00, constants<>+16(SB), Z0, K1
+	VBLENDMPS         Z0, Z1, K1, Z0
+	VMOVUPS           Z0, K7, (DI)(AX*4)
+
+done:
+	MOVQ CX, done+24(FP)
+	VZEROUPPER
+	RET
+
+mainStop:
+	MOVQ AX, CX
+	JMP  mainEnd
+
+tailStop:
+	MOVQ AX, CX
+	JMP  done
+
+// func asinAVX512(y *float32, x *float32, n int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
+TEXT ·asinAVX512(SB), NOSPLIT, $0-24
+	MOVQ         y+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         n+16(FP), CX
+	XORL         AX, AX
+	LEAQ         -16(CX), R8
+	CMPQ         AX, R8
+	JGT          tail
+	VBROADCASTSS constants<>+8(SB), Z31
+	VBROADCASTSS constants<>+4(SB), Z30
+	VBROADCASTSS constants<>+376(SB), Z29
+	VBROADCASTSS constants<>+128(SB), Z28
+	VBROADCASTSS constants<>+380(SB), Z27
+	VBROADCASTSS constants<>+384(SB), Z26
+	VBROADCASTSS constants<>+388(SB), Z25
+	VBROADCASTSS constants<>+392(SB), Z24
+	VBROADCASTSS constants<>+396(SB), Z23
+	VBROADCASTSS constants<>+400(SB), Z22
+	VBROADCASTSS constants<>+404(SB), Z21
+	VBROADCASTSS constants<>+340(SB), Z20
+	VBROADCASTSS constants<>+328(SB), Z19
+	VBROADCASTSS constants<>+0(SB), Z18
+	PCALIGN      $0x20
+
+mainLoop:
+	VMOVUPS      (SI)(AX*4), Z0
+	VANDPS       Z30, Z0, Z1
+	VCMPPS       $0x01, Z1, Z29, K1
+	VSUBPS       Z1, Z31, Z2
+	VMULPS       Z28, Z2, Z2
+	VMULPS       Z1, Z1, Z3
+	VBLENDMPS    Z2, Z3, K1, Z2
+	VSQRTPS      Z2, Z3
+	VBLENDMPS    Z3, Z1, K1, Z1
+	VMULPS       Z2, Z1, Z3
+	VMOVAPS      Z27, Z4
+	VFMADD213PS  Z26, Z2, Z4
+	VFMADD213PS  Z25, Z2, Z4
+	VFMADD213PS  Z24, Z2, Z4
+	VFMADD213PS  Z23, Z2, Z4
+	VFMADD213PS  Z22, Z2, Z4
+	VFMADD231PS  Z4, Z3, Z1
+	VMOVAPS      Z1, Z2
+	VFNMADD213PS Z20, Z21, Z2
+	VADDPS       Z19, Z2, Z2
+	VBLENDMPS    Z2, Z1, K1, Z1
+	VPTERNLOGD   $0xd8, Z18, Z0, Z1
+	VMOVUPS      Z1, (DI)(AX*4)
+	ADDQ         $0x10, AX
+	CMPQ         AX, R8
+	JLE          mainLoop
+
+tail:
+	MOVQ              CX, R8
+	SUBQ              AX, R8
+	JLE               done
+	MOVL              $0xffffffff, R9
+	BZHIL             R8, R9, R9
+	KMOVW             R9, K7
+	VMOVUPS.Z         (SI)(AX*4), K7, Z0
+	VANDPS.BCST       constants<>+4(SB), Z0, Z1
+	VCMPPS.BCST       $0x0e, constants<>+376(SB), Z1, K1
+	VBROADCASTSS      constants<>+8(SB), Z2
+	VSUBPS            Z1, Z2, Z2
+	VMULPS.BCST       constants<>+128(SB), Z2, Z2
+	VMULPS            Z1, Z1, Z3
+	VBLENDMPS         Z2, Z3, K1, Z2
+	VSQRTPS           Z2, Z3
+	VBLENDMPS         Z3, Z1, K1, Z1
+	VMULPS            Z2, Z1, Z3
+	VBROADCASTSS      constants<>+384(SB), Z4
+	VFMADD231PS.BCST  constants<>+380(SB), Z2, Z4
+	VFMADD213PS.BCST  constants<>+388(SB), Z2, Z4
+	VFMADD213PS.BCST  constants<>+392(SB), Z2, Z4
+	VFMADD213PS.BCST  constants<>+396(SB), Z2, Z4
+	VFMADD213PS.BCST  constants<>+400(SB), Z2, Z4
+	VFMADD231PS       Z4, Z3, Z1
+	VBROADCASTSS      constants<>+340(SB), Z2
+	VFNMADD231PS.BCST constants<>+404(SB), Z1, Z2
+	VADDPS.BCST       constants<>+328(SB), Z2, Z2
+	VBLENDMPS         Z2, Z1, K1, Z1
+	VPTERNLOGD.BCST   $0xd8, constants<>+0(SB), Z0, Z1
+	VMOVUPS           Z1, K7, (DI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func acosAVX512(y *float32, x *float32, n int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
+TEXT ·acosAVX512(SB), NOSPLIT, $0-24
+	MOVQ         y+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         n+16(FP), CX
+	XORL         AX, AX
+	LEAQ         -16(CX), R8
+	CMPQ         AX, R8
+	JGT          tail
+	VBROADCASTSS constants<>+8(SB), Z31
+	VBROADCASTSS constants<>+292(SB), Z30
+	VBROADCASTSS constants<>+340(SB), Z29
+	VBROADCASTSS constants<>+4(SB), Z28
+	VBROADCASTSS constants<>+376(SB), Z27
+	VBROADCASTSS constants<>+128(SB), Z26
+	VBROADCASTSS constants<>+380(SB), Z25
+	VBROADCASTSS constants<>+384(SB), Z24
+	VBROADCASTSS constants<>+388(SB), Z23
+	VBROADCASTSS constants<>+392(SB), Z22
+	VBROADCASTSS constants<>+396(SB), Z21
+	VBROADCASTSS constants<>+400(SB), Z20
+	VPXORD       Z19, Z19, Z19
+	VBROADCASTSS constants<>+0(SB), Z18
+	VBROADCASTSS constants<>+328(SB), Z17
+	PCALIGN      $0x20
+
+mainLoop:
+	VMOVUPS     (SI)(AX*4), Z0
+	VANDPS      Z28, Z0, Z1
+	VCMPPS      $0x01, Z1, Z27, K1
+	VSUBPS      Z1, Z31, Z2
+	VMULPS      Z26, Z2, Z2
+	VMULPS      Z1, Z1, Z3
+	VBLENDMPS   Z2, Z3, K1, Z2
+	VSQRTPS     Z2, Z3
+	VBLENDMPS   Z3, Z1, K1, Z1
+	VMULPS      Z2, Z1, Z3
+	VMOVAPS     Z25, Z4
+	VFMADD213PS Z24, Z2, Z4
+	VFMADD213PS Z23, Z2, Z4
+	VFMADD213PS Z22, Z2, Z4
+	VFMADD213PS Z21, Z2, Z4
+	VFMADD213PS Z20, Z2, Z4
+	VFMADD231PS Z4, Z3, Z1
+	VCMPPS      $0x01, Z19, Z0, K2
+	VADDPS      Z1, Z1, Z2
+	VSUBPS      Z2, Z30, Z3
+	VBLENDMPS   Z3, Z2, K2, Z2
+	VPTERNLOGD  $0x78, Z18, Z0, Z1
+	VSUBPS      Z17, Z1, Z0
+	VSUBPS      Z0, Z29, Z0
+	VBLENDMPS   Z2, Z0, K1, Z0
+	VMOVUPS     Z0, (DI)(AX*4)
+	ADDQ        $0x10, AX
+	CMPQ        AX, R8
+	JLE         mainLoop
+
+tail:
+	MOVQ             CX, R8
+	SUBQ             AX, R8
+	JLE              done
+	MOVL             $0xffffffff, R9
+	BZHIL            R8, R9, R9
+	KMOVW            R9, K7
+	VMOVUPS.Z        (SI)(AX*4), K7, Z0
+	VANDPS.BCST      constants<>+4(SB), Z0, Z1
+	VCMPPS.BCST      $0x0e, constants<>+376(SB), Z1, K1
+	VBROADCASTSS     constants<>+8(SB), Z2
+	VSUBPS           Z1, Z2, Z2
+	VMULPS.BCST      constants<>+128(SB), Z2, Z2
+	VMULPS           Z1, Z1, Z3
+	VBLENDMPS        Z2, Z3, K1, Z2
+	VSQRTPS          Z2, Z3
+	VBLENDMPS        Z3, Z1, K1, Z1
+	VMULPS           Z2, Z1, Z3
+	VBROADCASTSS     constants<>+384(SB), Z4
+	VFMADD231PS.BCST constants<>+380(SB), Z2, Z4
+	VFMADD213PS.BCST constants<>+388(SB), Z2, Z4
+	VFMADD213PS.BCST constants<>+392(SB), Z2, Z4
+	VFMADD213PS.BCST constants<>+396(SB), Z2, Z4
+	VFMADD213PS.BCST constants<>+400(SB), Z2, Z4
+	VFMADD231PS      Z4, Z3, Z1
+	VCMPPS.BCST      $0x01, constants<>+16(SB), Z0, K2
+	VADDPS           Z1, Z1, Z2
+	VBROADCASTSS     constants<>+292(SB), Z3
+	VSUBPS           Z2, Z3, Z3
+	VBLENDMPS        Z3, Z2, K2, Z2
+	VPTERNLOGD.BCST  $0x78, constants<>+0(SB), Z0, Z1
+	VSUBPS.BCST      constants<>+328(SB), Z1, Z0
+	VBROADCASTSS     constants<>+340(SB), Z1
+	VSUBPS           Z0, Z1, Z0
+	VBLENDMPS        Z2, Z0, K1, Z0
+	VMOVUPS          Z0, K7, (DI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func atanAVX512(y *float32, x *float32, n int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
+TEXT ·atanAVX512(SB), NOSPLIT, $0-24
+	MOVQ         y+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         n+16(FP), CX
+	XORL         AX, AX
+	LEAQ         -16(CX), R8
+	CMPQ         AX, R8
+	JGT          tail
+	VBROADCASTSS constants<>+8(SB), Z31
+	VBROADCASTSS constants<>+340(SB), Z30
+	VBROADCASTSS constants<>+4(SB), Z29
+	VBROADCASTSS constants<>+408(SB), Z28
+	VBROADCASTSS constants<>+412(SB), Z27
+	VBROADCASTSS constants<>+416(SB), Z26
+	VBROADCASTSS constants<>+420(SB), Z25
+	VBROADCASTSS constants<>+424(SB), Z24
+	VBROADCASTSS constants<>+428(SB), Z23
+	VBROADCASTSS constants<>+432(SB), Z22
+	VBROADCASTSS constants<>+436(SB), Z21
+	VBROADCASTSS constants<>+440(SB), Z20
+	VBROADCASTSS constants<>+328(SB), Z19
+	VBROADCASTSS constants<>+0(SB), Z18
+	PCALIGN      $0x20
+
+mainLoop:
+	VMOVUPS     (SI)(AX*4), Z0
+	VANDPS      Z29, Z0, Z1
+	VMINPS      Z1, Z31, Z2
+	VMAXPS      Z1, Z31, Z3
+	VDIVPS      Z3, Z2, Z2
+	VMULPS      Z2, Z2, Z3
+	VMULPS      Z3, Z2, Z4
+	VMOVAPS     Z28, Z5
+	VFMADD213PS Z27, Z3, Z5
+	VFMADD213PS Z26, Z3, Z5
+	VFMADD213PS Z25, Z3, Z5
+	VFMADD213PS Z24, Z3, Z5
+	VFMADD213PS Z23, Z3, Z5
+	VFMADD213PS Z22, Z3, Z5
+	VFMADD213PS Z21, Z3, Z5
+	VFMADD213PS Z20, Z3, Z5
+	VFMADD231PS Z5, Z4, Z2
+	VCMPPS      $0x01, Z1, Z31, K1
+	VSUBPS      Z19, Z2, Z1
+	VSUBPS      Z1, Z30, Z1
+	VBLENDMPS   Z1, Z2, K1, Z1
+	VPTERNLOGD  $0x78, Z18, Z0, Z1
+	VMOVUPS     Z1, (DI)(AX*4)
+	ADDQ        $0x10, AX
+	CMPQ        AX, R8
+	JLE         mainLoop
+
+tail:
+	MOVQ             CX, R8
+	SUBQ             AX, R8
+	JLE              done
+	MOVL             $0xffffffff, R9
+	BZHIL            R8, R9, R9
+	KMOVW            R9, K7
+	VMOVUPS.Z        (SI)(AX*4), K7, Z0
+	VANDPS.BCST      constants<>+4(SB), Z0, Z1
+	VBROADCASTSS     constants<>+8(SB), Z2
+	VMINPS           Z1, Z2, Z3
+	VMAXPS           Z1, Z2, Z4
+	VDIVPS           Z4, Z3, Z3
+	VMULPS           Z3, Z3, Z4
+	VMULPS           Z4, Z3, Z5
+	VBROADCASTSS     constants<>+412(SB), Z6
+	VFMADD231PS.BCST constants<>+408(SB), Z4, Z6
+	VFMADD213PS.BCST constants<>+416(SB), Z4, Z6
+	VFMADD213PS.BCST constants<>+420(SB), Z4, Z6
+	VFMADD213PS.BCST constants<>+424(SB), Z4, Z6
+	VFMADD213PS.BCST constants<>+428(SB), Z4, Z6
+	VFMADD213PS.BCST constants<>+432(SB), Z4, Z6
+	VFMADD213PS.BCST constants<>+436(SB), Z4, Z6
+	VFMADD213PS.BCST constants<>+440(SB), Z4, Z6
+	VFMADD231PS      Z6, Z5, Z3
+	VCMPPS           $0x01, Z1, Z2, K1
+	VSUBPS.BCST      constants<>+328(SB), Z3, Z1
+	VBROADCASTSS     constants<>+340(SB), Z2
+	VSUBPS           Z1, Z2, Z1
+	VBLENDMPS        Z1, Z3, K1, Z1
+	VPTERNLOGD.BCST  $0x78, constants<>+0(SB), Z0, Z1
+	VMOVUPS          Z1, K7, (DI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func tanhAVX512(y *float32, x *float32, n int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
+TEXT ·tanhAVX512(SB), NOSPLIT, $0-24
+	MOVQ         y+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         n+16(FP), CX
+	XORL         AX, AX
+	LEAQ         -32(CX), R8
+	CMPQ         AX, R8
+	JGT          single
+	VBROADCASTSS constants<>+444(SB), Z31
+	VBROADCASTSS constants<>+88(SB), Z30
+	VPXORD       Z29, Z29, Z29
+	VBROADCASTSS constants<>+0(SB), Z28
+	VBROADCASTSS constants<>+44(SB), Z27
+	VBROADCASTSS constants<>+8(SB), Z26
+	VBROADCASTSS constants<>+96(SB), Z25
+	VBROADCASTSS constants<>+100(SB), Z24
+	VBROADCASTSS constants<>+104(SB), Z23
+	VBROADCASTSS constants<>+108(SB), Z22
+	VBROADCASTSS constants<>+112(SB), Z21
+	VBROADCASTSS constants<>+116(SB), Z20
+	VBROADCASTSS constants<>+120(SB), Z19
+	VBROADCASTSS constants<>+124(SB), Z18
+	VBROADCASTSS constants<>+404(SB), Z17
+	VBROADCASTSS constants<>+448(SB), Z16
+	PCALIGN      $0x20
+
+mainLoop:
+	VMOVUPS      (SI)(AX*4), Z0
+	VMOVUPS      64(SI)(AX*4), Z1
+	VORPS        Z28, Z0, Z2
+	VORPS        Z28, Z1, Z3
+	VMAXPS       Z2, Z31, Z2
+	VMAXPS       Z3, Z31, Z3
+	VADDPS       Z2, Z2, Z4
+	VADDPS       Z3, Z3, Z5
+	VMAXPS       Z4, Z30, Z4
+	VMAXPS       Z5, Z30, Z5
+	VMOVAPS      Z4, Z6
+	VFMADD213PS  Z27, Z25, Z6
+	VMOVAPS      Z5, Z7
+	VFMADD213PS  Z27, Z25, Z7
+	VSUBPS       Z27, Z6, Z8
+	VSUBPS       Z27, Z7, Z9
+	VFNMADD231PS Z24, Z8, Z4
+	VFNMADD231PS Z24, Z9, Z5
+	VFNMADD231PS Z23, Z8, Z4
+	VFNMADD231PS Z23, Z9, Z5
+	VMULPS       Z4, Z4, Z8
+	VMULPS       Z5, Z5, Z9
+	VMOVAPS      Z22, Z10
+	VFMADD213PS  Z21, Z4, Z10
+	VMOVAPS      Z22, Z11
+	VFMADD213PS  Z21, Z5, Z11
+	VFMADD213PS  Z20, Z4, Z10
+	VFMADD213PS  Z20, Z5, Z11
+	VFMADD213PS  Z19, Z4, Z10
+	VFMADD213PS  Z19, Z5, Z11
+	VFMADD213PS  Z18, Z4, Z10
+	VFMADD213PS  Z18, Z5, Z11
+	VFMADD231PS  Z10, Z8, Z4
+	VFMADD231PS  Z11, Z9, Z5
+	VPSLLD       $0x17, Z6, Z6
+	VPSLLD       $0x17, Z7, Z7
+	VSUBPS       Z26, Z6, Z8
+	VSUBPS       Z26, Z7, Z9
+	VFMADD231PS  Z4, Z6, Z8
+	VFMADD231PS  Z5, Z7, Z9
+	VADDPS       Z17, Z8, Z4
+	VADDPS       Z17, Z9, Z5
+	VCMPPS       $0x01, Z16, Z2, K1
+	VCMPPS       $0x01, Z16, Z3, K2
+	VBLENDMPS    Z26, Z29, K1, Z2
+	VBLENDMPS    Z26, Z29, K2, Z3
+	VFMADD231PS  Z4, Z2, Z8
+	VFMADD231PS  Z5, Z3, Z9
+	VDIVPS       Z4, Z8, Z4
+	VDIVPS       Z5, Z9, Z5
+	VSUBPS       Z4, Z2, Z2
+	VSUBPS       Z5, Z3, Z3
+	VPTERNLOGD   $0xd8, Z28, Z0, Z2
+	VPTERNLOGD   $0xd8, Z28, Z1, Z3
+	VMOVUPS      Z2, (DI)(AX*4)
+	VMOVUPS      Z3, 64(DI)(AX*4)
+	ADDQ         $0x20, AX
+	CMPQ         AX, R8
+	JLE          mainLoop
+
+single:
+	LEAQ    -16(CX), R8
+	CMPQ    AX, R8
+	JGT     tail
+	PCALIGN $0x20
+
+singleLoop:
+	VMOVUPS           (SI)(AX*4), Z0
+	VORPS.BCST        constants<>+0(SB), Z0, Z1
+	VBROADCASTSS      constants<>+444(SB), Z2
+	VMAXPS            Z1, Z2, Z1
+	VADDPS            Z1, Z1, Z2
+	VBROADCASTSS      constants<>+88(SB), Z3
+	VMAXPS            Z2, Z3, Z2
+	VBROADCASTSS      constants<>+44(SB), Z3
+	VFMADD231PS.BCST  constants<>+96(SB), Z2, Z3
+	VSUBPS.BCST       constants<>+44(SB), Z3, Z4
+	VFNMADD231PS.BCST constants<>+100(SB), Z4, Z2
+	VFNMADD231PS.BCST constants<>+104(SB), Z4, Z2
+	VMULPS            Z2, Z2, Z4
+	VBROADCASTSS      constants<>+112(SB), Z5
+	VFMADD231PS.BCST  constants<>+108(SB), Z2, Z5
+	VFMADD213PS.BCST  constants<>+116(SB), Z2, Z5
+	VFMADD213PS.BCST  constants<>+120(SB), Z2, Z5
+	VFMADD213PS.BCST  constants<>+124(SB), Z2, Z5
+	VFMADD231PS       Z5, Z4, Z2
+	VPSLLD            $0x17, Z3, Z3
+	VSUBPS.BCST       constants<>+8(SB), Z3, Z4
+	VFMADD231PS       Z2, Z3, Z4
+	VADDPS.BCST       constants<>+404(SB), Z4, Z2
+	VCMPPS.BCST       $0x01, constants<>+448(SB), Z1, K1
+	VPXORD            Z1, Z1, Z1
+	VBLENDMPS.BCST    constants<>+8(SB), Z1, K1, Z1
+	VFMADD231PS       Z2, Z1, Z4
+	VDIVPS            Z2, Z4, Z2
+	VSUBPS            Z2, Z1, Z1
+	VPTERNLOGD.BCST   $0xd8, constants<>+0(SB), Z0, Z1
+	VMOVUPS           Z1, (DI)(AX*4)
+	ADDQ              $0x10, AX
+	CMPQ              AX, R8
+	JLE               singleLoop
+
+tail:
+	MOVQ              CX, R8
+	SUBQ              AX, R8
+	JLE               done
+	MOVL              $0xffffffff, R9
+	BZHIL             R8, R9, R9
+	KMOVW             R9, K7
+	VMOVUPS.Z         (SI)(AX*4), K7, Z0
+	VORPS.BCST        constants<>+0(SB), Z0, Z1
+	VBROADCASTSS      constants<>+444(SB), Z2
+	VMAXPS            Z1, Z2, Z1
+	VADDPS            Z1, Z1, Z2
+	VBROADCASTSS      constants<>+88(SB), Z3
+	VMAXPS            Z2, Z3, Z2
+	VBROADCASTSS      constants<>+44(SB), Z3
+	VFMADD231PS.BCST  constants<>+96(SB), Z2, Z3
+	VSUBPS.BCST       constants<>+44(SB), Z3, Z4
+	VFNMADD231PS.BCST constants<>+100(SB), Z4, Z2
+	VFNMADD231PS.BCST constants<>+104(SB), Z4, Z2
+	VMULPS            Z2, Z2, Z4
+	VBROADCASTSS      constants<>+112(SB), Z5
+	VFMADD231PS.BCST  constants<>+108(SB), Z2, Z5
+	VFMADD213PS.BCST  constants<>+116(SB), Z2, Z5
+	VFMADD213PS.BCST  constants<>+120(SB), Z2, Z5
+	VFMADD213PS.BCST  constants<>+124(SB), Z2, Z5
+	VFMADD231PS       Z5, Z4, Z2
+	VPSLLD            $0x17, Z3, Z3
+	VSUBPS.BCST       constants<>+8(SB), Z3, Z4
+	VFMADD231PS       Z2, Z3, Z4
+	VADDPS.BCST       constants<>+404(SB), Z4, Z2
+	VCMPPS.BCST       $0x01, constants<>+448(SB), Z1, K1
+	VPXORD            Z1, Z1, Z1
+	VBLENDMPS.BCST    constants<>+8(SB), Z1, K1, Z1
+	VFMADD231PS       Z2, Z1, Z4
+	VDIVPS            Z2, Z4, Z2
+	VSUBPS            Z2, Z1, Z1
+	VPTERNLOGD.BCST   $0xd8, constants<>+0(SB), Z0, Z1
+	VMOVUPS           Z1, K7, (DI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func sinhAVX512(y *float32, x *float32, n int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
+TEXT ·sinhAVX512(SB), NOSPLIT, $0-24
+	MOVQ         y+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         n+16(FP), CX
+	XORL         AX, AX
+	LEAQ         -16(CX), R8
+	CMPQ         AX, R8
+	JGT          tail
+	VBROADCASTSS constants<>+452(SB), Z31
+	VBROADCASTSS constants<>+456(SB), Z30
+	VBROADCASTSS constants<>+44(SB), Z29
+	VBROADCASTSS constants<>+4(SB), Z28
+	VBROADCASTSS constants<>+48(SB), Z27
+	VBROADCASTSS constants<>+52(SB), Z26
+	VBROADCASTSS constants<>+56(SB), Z25
+	VBROADCASTSS constants<>+60(SB), Z24
+	VBROADCASTSS constants<>+64(SB), Z23
+	VBROADCASTSS constants<>+68(SB), Z22
+	VBROADCASTSS constants<>+72(SB), Z21
+	VBROADCASTSS constants<>+76(SB), Z20
+	VBROADCASTSS constants<>+80(SB), Z19
+	VBROADCASTSS constants<>+128(SB), Z18
+	VBROADCASTSS constants<>+460(SB), Z17
+	VBROADCASTSS constants<>+464(SB), Z16
+	VBROADCASTSS constants<>+468(SB), Z15
+	VBROADCASTSS constants<>+32(SB), Z14
+	VBROADCASTSS constants<>+8(SB), Z13
+	VBROADCASTSS constants<>+0(SB), Z12
+	PCALIGN      $0x20
+
+mainLoop:
+	VMOVUPS      (SI)(AX*4), Z0
+	VANDPS       Z28, Z0, Z1
+	VMINPS       Z1, Z31, Z2
+	VMOVAPS      Z2, Z3
+	VFMADD213PS  Z29, Z27, Z3
+	VSUBPS       Z29, Z3, Z4
+	VFNMADD231PS Z26, Z4, Z2
+	VFNMADD231PS Z25, Z4, Z2
+	VMULPS       Z2, Z2, Z4
+	VMOVAPS      Z24, Z5
+	VFMADD213PS  Z23, Z2, Z5
+	VFMADD213PS  Z22, Z2, Z5
+	VFMADD213PS  Z21, Z2, Z5
+	VFMADD213PS  Z20, Z2, Z5
+	VFMADD213PS  Z19, Z2, Z5
+	VFMADD231PS  Z5, Z4, Z2
+	VPSLLD       $0x17, Z3, Z3
+	VFMADD213PS  Z3, Z3, Z2
+	VMULPS       Z18, Z3, Z3
+	VMULPS       Z3, Z2, Z2
+	VDIVPS       Z2, Z30, Z3
+	VSUBPS       Z3, Z2, Z2
+	VMULPS       Z1, Z1, Z3
+	VMULPS       Z3, Z1, Z4
+	VMOVAPS      Z17, Z5
+	VFMADD213PS  Z16, Z3, Z5
+	VFMADD213PS  Z15, Z3, Z5
+	VFMADD213PS  Z14, Z3, Z5
+	VFMADD213PS  Z1, Z5, Z4
+	VCMPPS       $0x01, Z13, Z1, K1
+	VBLENDMPS    Z4, Z2, K1, Z1
+	VPTERNLOGD   $0x78, Z12, Z0, Z1
+	VMOVUPS      Z1, (DI)(AX*4)
+	ADDQ         $0x10, AX
+	CMPQ         AX, R8
+	JLE          mainLoop
+
+tail:
+	MOVQ              CX, R8
+	SUBQ              AX, R8
+	JLE               done
+	MOVL              $0xffffffff, R9
+	BZHIL             R8, R9, R9
+	KMOVW             R9, K7
+	VMOVUPS.Z         (SI)(AX*4), K7, Z0
+	VANDPS.BCST       constants<>+4(SB), Z0, Z1
+	VBROADCASTSS      constants<>+452(SB), Z2
+	VMINPS            Z1, Z2, Z2
+	VBROADCASTSS      constants<>+44(SB), Z3
+	VFMADD231PS.BCST  constants<>+48(SB), Z2, Z3
+	VSUBPS.BCST       constants<>+44(SB), Z3, Z4
+	VFNMADD231PS.BCST constants<>+52(SB), Z4, Z2
+	VFNMADD231PS.BCST constants<>+56(SB), Z4, Z2
+	VMULPS            Z2, Z2, Z4
+	VBROADCASTSS      constants<>+64(SB), Z5
+	VFMADD231PS.BCST  constants<>+60(SB), Z2, Z5
+	VFMADD213PS.BCST  constants<>+68(SB), Z2, Z5
+	VFMADD213PS.BCST  constants<>+72(SB), Z2, Z5
+	VFMADD213PS.BCST  constants<>+76(SB), Z2, Z5
+	VFMADD213PS.BCST  constants<>+80(SB), Z2, Z5
+	VFMADD231PS       Z5, Z4, Z2
+	VPSLLD            $0x17, Z3, Z3
+	VFMADD213PS       Z3, Z3, Z2
+	VMULPS.BCST       constants<>+128(SB), Z3, Z3
+	VMULPS            Z3, Z2, Z2
+	VBROADCASTSS      constants<>+456(SB), Z3
+	VDIVPS            Z2, Z3, Z3
+	VSUBPS            Z3, Z2, Z2
+	VMULPS            Z1, Z1, Z3
+	VMULPS            Z3, Z1, Z4
+	VBROADCASTSS      constants<>+464(SB), Z5
+	VFMADD231PS.BCST  constants<>+460(SB), Z3, Z5
+	VFMADD213PS.BCST  constants<>+468(SB), Z3, Z5
+	VFMADD213PS.BCST  constants<>+32(SB), Z3, Z5
+	VFMADD213PS       Z1, Z5, Z4
+	VCMPPS.BCST       $0x01, constants<>+8(SB), Z1, K1
+	VBLENDMPS         Z4, Z2, K1, Z1
+	VPTERNLOGD.BCST   $0x78, constants<>+0(SB), Z0, Z1
+	VMOVUPS           Z1, K7, (DI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func coshAVX512(y *float32, x *float32, n int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
+TEXT ·coshAVX512(SB), NOSPLIT, $0-24
+	MOVQ         y+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         n+16(FP), CX
+	XORL         AX, AX
+	LEAQ         -16(CX), R8
+	CMPQ         AX, R8
+	JGT          tail
+	VBROADCASTSS constants<>+452(SB), Z31
+	VBROADCASTSS constants<>+456(SB), Z30
+	VBROADCASTSS constants<>+44(SB), Z29
+	VBROADCASTSS constants<>+4(SB), Z28
+	VBROADCASTSS constants<>+48(SB), Z27
+	VBROADCASTSS constants<>+52(SB), Z26
+	VBROADCASTSS constants<>+56(SB), Z25
+	VBROADCASTSS constants<>+60(SB), Z24
+	VBROADCASTSS constants<>+64(SB), Z23
+	VBROADCASTSS constants<>+68(SB), Z22
+	VBROADCASTSS constants<>+72(SB), Z21
+	VBROADCASTSS constants<>+76(SB), Z20
+	VBROADCASTSS constants<>+80(SB), Z19
+	VBROADCASTSS constants<>+128(SB), Z18
+	PCALIGN      $0x20
+
+mainLoop:
+	VMOVUPS      (SI)(AX*4), Z0
+	VANDPS       Z28, Z0, Z0
+	VMINPS       Z0, Z31, Z0
+	VMOVAPS      Z0, Z1
+	VFMADD213PS  Z29, Z27, Z1
+	VSUBPS       Z29, Z1, Z2
+	VFNMADD231PS Z26, Z2, Z0
+	VFNMADD231PS Z25, Z2, Z0
+	VMULPS       Z0, Z0, Z2
+	VMOVAPS      Z24, Z3
+	VFMADD213PS  Z23, Z0, Z3
+	VFMADD213PS  Z22, Z0, Z3
+	VFMADD213PS  Z21, Z0, Z3
+	VFMADD213PS  Z20, Z0, Z3
+	VFMADD213PS  Z19, Z0, Z3
+	VFMADD231PS  Z3, Z2, Z0
+	VPSLLD       $0x17, Z1, Z1
+	VFMADD213PS  Z1, Z1, Z0
+	VMULPS       Z18, Z1, Z1
+	VMULPS       Z1, Z0, Z0
+	VDIVPS       Z0, Z30, Z1
+	VADDPS       Z1, Z0, Z0
+	VMOVUPS      Z0, (DI)(AX*4)
+	ADDQ         $0x10, AX
+	CMPQ         AX, R8
+	JLE          mainLoop
+
+tail:
+	MOVQ              CX, R8
+	SUBQ              AX, R8
+	JLE               done
+	MOVL              $0xffffffff, R9
+	BZHIL             R8, R9, R9
+	KMOVW             R9, K7
+	VMOVUPS.Z         (SI)(AX*4), K7, Z0
+	VANDPS.BCST       constants<>+4(SB), Z0, Z0
+	VBROADCASTSS      constants<>+452(SB), Z1
+	VMINPS            Z0, Z1, Z0
+	VBROADCASTSS      constants<>+44(SB), Z1
+	VFMADD231PS.BCST  constants<>+48(SB), Z0, Z1
+	VSUBPS.BCST       constants<>+44(SB), Z1, Z2
+	VFNMADD231PS.BCST constants<>+52(SB), Z2, Z0
+	VFNMADD231PS.BCST constants<>+56(SB), Z2, Z0
+	VMULPS            Z0, Z0, Z2
+	VBROADCASTSS      constants<>+64(SB), Z3
+	VFMADD231PS.BCST  constants<>+60(SB), Z0, Z3
+	VFMADD213PS.BCST  constants<>+68(SB), Z0, Z3
+	VFMADD213PS.BCST  constants<>+72(SB), Z0, Z3
+	VFMADD213PS.BCST  constants<>+76(SB), Z0, Z3
+	VFMADD213PS.BCST  constants<>+80(SB), Z0, Z3
+	VFMADD231PS       Z3, Z2, Z0
+	VPSLLD            $0x17, Z1, Z1
+	VFMADD213PS       Z1, Z1, Z0
+	VMULPS.BCST       constants<>+128(SB), Z1, Z1
+	VMULPS            Z1, Z0, Z0
+	VBROADCASTSS      constants<>+456(SB), Z1
+	VDIVPS            Z0, Z1, Z1
+	VADDPS            Z1, Z0, Z0
+	VMOVUPS           Z0, K7, (DI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func asinhAVX512(y *float32, x *float32, n int) (done int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
+TEXT ·asinhAVX512(SB), NOSPLIT, $0-32
+	MOVQ         y+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         n+16(FP), CX
+	XORL         AX, AX
+	LEAQ         -16(CX), R8
+	CMPQ         AX, R8
+	JGT          tail
+	VBROADCASTSS constants<>+8(SB), Z31
+	VBROADCASTSS constants<>+4(SB), Z30
+	VBROADCASTSS constants<>+472(SB), Z29
+	VBROADCASTSS constants<>+144(SB), Z28
+	VBROADCASTSS constants<>+148(SB), Z27
+	VBROADCASTSS constants<>+152(SB), Z26
+	VBROADCASTSS constants<>+156(SB), Z25
+	VBROADCASTSS constants<>+160(SB), Z24
+	VBROADCASTSS constants<>+164(SB), Z23
+	VBROADCASTSS constants<>+168(SB), Z22
+	VBROADCASTSS constants<>+172(SB), Z21
+	VBROADCASTSS constants<>+176(SB), Z20
+	VBROADCASTSS constants<>+180(SB), Z19
+	VBROADCASTSS constants<>+104(SB), Z18
+	VBROADCASTSS constants<>+100(SB), Z17
+	VBROADCASTSS constants<>+0(SB), Z16
+	PCALIGN      $0x20
+
+mainLoop:
+	VMOVUPS     (SI)(AX*4), Z0
+	VANDPS      Z30, Z0, Z1
+	VPCMPD      $0x06, Z29, Z1, K1
+	KORTESTW    K1, K1
+	JNE         mainStop
+	VMULPS      Z1, Z1, Z2
+	VADDPS      Z31, Z2, Z3
+	VSQRTPS     Z3, Z3
+	VADDPS      Z31, Z3, Z3
+	VDIVPS      Z3, Z2, Z2
+	VADDPS      Z2, Z1, Z1
+	VADDPS      Z31, Z1, Z2
+	VSUBPS      Z31, Z2, Z3
+	VSUBPS      Z3, Z1, Z1
+	VPSUBD      Z28, Z2, Z3
+	VPSRAD      $0x17, Z3, Z3
+	VPSLLD      $0x17, Z3, Z4
+	VPSUBD      Z4, Z2, Z2
+	VPSUBD      Z4, Z31, Z4
+	VSUBPS      Z31, Z2, Z2
+	VFMADD231PS Z4, Z1, Z2
+	VCVTDQ2PS   Z3, Z1
+	VMULPS      Z2, Z2, Z3
+	VMOVAPS     Z27, Z4
+	VFMADD213PS Z26, Z2, Z4
+	VFMADD213PS Z25, Z2, Z4
+	VFMADD213PS Z24, Z2, Z4
+	VFMADD213PS Z23, Z2, Z4
+	VFMADD213PS Z22, Z2, Z4
+	VFMADD213PS Z21, Z2, Z4
+	VFMADD213PS Z20, Z2, Z4
+	VFMADD213PS Z19, Z2, Z4
+	VMULPS      Z4, Z3, Z3
+	VFMADD231PS Z18, Z1, Z3
+	VADDPS      Z2, Z3, Z2
+	VFMADD231PS Z17, Z1, Z2
+	VPTERNLOGD  $0x78, Z16, Z0, Z2
+	VMOVUPS     Z2, (DI)(AX*4)
+	ADDQ        $0x10, AX
+	CMPQ        AX, R8
+	JLE         mainLoop
+
+mainEnd:
+tail:
+	MOVQ             CX, R8
+	SUBQ             AX, R8
+	JLE              done
+	MOVL             $0xffffffff, R9
+	BZHIL            R8, R9, R9
+	KMOVW            R9, K7
+	VMOVUPS.Z        (SI)(AX*4), K7, Z0
+	VANDPS.BCST      constants<>+4(SB), Z0, Z1
+	VPCMPD.BCST      $0x06, constants<>+472(SB), Z1, K1
+	KANDW            K7, K1, K1
+	KORTESTW         K1, K1
+	JNE              tailStop
+	VMULPS           Z1, Z1, Z2
+	VADDPS.BCST      constants<>+8(SB), Z2, Z3
+	VSQRTPS          Z3, Z3
+	VADDPS.BCST      constants<>+8(SB), Z3, Z3
+	VDIVPS           Z3, Z2, Z2
+	VADDPS           Z2, Z1, Z1
+	VADDPS.BCST      constants<>+8(SB), Z1, Z2
+	VSUBPS.BCST      constants<>+8(SB), Z2, Z3
+	VSUBPS           Z3, Z1, Z1
+	VPSUBD.BCST      constants<>+144(SB), Z2, Z3
+	VPSRAD           $0x17, Z3, Z3
+	VPSLLD           $0x17, Z3, Z4
+	VPSUBD           Z4, Z2, Z2
+	VBROADCASTSS     constants<>+8(SB), Z5
+	VPSUBD           Z4, Z5, Z4
+	VSUBPS           Z5, Z2, Z2
+	VFMADD231PS      Z4, Z1, Z2
+	VCVTDQ2PS        Z3, Z1
+	VMULPS           Z2, Z2, Z3
+	VBROADCASTSS     constants<>+152(SB), Z4
+	VFMADD231PS.BCST constants<>+148(SB), Z2, Z4
+	VFMADD213PS.BCST constants<>+156(SB), Z2, Z4
+	VFMADD213PS.BCST constants<>+160(SB), Z2, Z4
+	VFMADD213PS.BCST constants<>+164(SB), Z2, Z4
+	VFMADD213PS.BCST constants<>+168(SB), Z2, Z4
+	VFMADD213PS.BCST constants<>+172(SB), Z2, Z4
+	VFMADD213PS.BCST constants<>+176(SB), Z2, Z4
+	VFMADD213PS.BCST constants<>+180(SB), Z2, Z4
+	VMULPS           Z4, Z3, Z3
+	VFMADD231PS.BCST constants<>+104(SB), Z1, Z3
+	VADDPS           Z2, Z3, Z2
+	VFMADD231PS.BCST constants<>+100(SB), Z1, Z2
+	VPTERNLOGD.BCST  $0x78, constants<>+0(SB), Z0, Z2
+	VMOVUPS          Z2, K7, (DI)(AX*4)
+
+done:
+	MOVQ CX, done+24(FP)
+	VZEROUPPER
+	RET
+
+mainStop:
+	MOVQ AX, CX
+	JMP  mainEnd
+
+tailStop:
+	MOVQ AX, CX
+	JMP  done
+
+// func acoshAVX512(y *float32, x *float32, n int) (done int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·acoshAVX512(SB), NOSPLIT, $0-32
+	MOVQ         y+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         n+16(FP), CX
+	XORL         AX, AX
+	LEAQ         -16(CX), R8
+	CMPQ         AX, R8
+	JGT          tail
+	VBROADCASTSS constants<>+8(SB), Z31
+	VBROADCASTSS constants<>+472(SB), Z30
+	VBROADCASTSS constants<>+144(SB), Z29
+	VBROADCASTSS constants<>+148(SB), Z28
+	VBROADCASTSS constants<>+152(SB), Z27
+	VBROADCASTSS constants<>+156(SB), Z26
+	VBROADCASTSS constants<>+160(SB), Z25
+	VBROADCASTSS constants<>+164(SB), Z24
+	VBROADCASTSS constants<>+168(SB), Z23
+	VBROADCASTSS constants<>+172(SB), Z22
+	VBROADCASTSS constants<>+176(SB), Z21
+	VBROADCASTSS constants<>+180(SB), Z20
+	VBROADCASTSS constants<>+104(SB), Z19
+	VBROADCASTSS constants<>+100(SB), Z18
+	PCALIGN      $0x20
+
+mainLoop:
+	VMOVUPS     (SI)(AX*4), Z0
+	VPCMPD      $0x06, Z0, Z31, K1
+	VPCMPD      $0x06, Z30, Z0, K2
+	KORW        K2, K1, K1
+	KORTESTW    K1, K1
+	JNE         mainStop
+	VSUBPS      Z31, Z0, Z0
+	VADDPS      Z0, Z0, Z1
+	VFMADD231PS Z0, Z0, Z1
+	VSQRTPS     Z1, Z1
+	VADDPS      Z1, Z0, Z0
+	VADDPS      Z31, Z0, Z1
+	VSUBPS      Z31, Z1, Z2
+	VSUBPS      Z2, Z0, Z0
+	VPSUBD      Z29, Z1, Z2
+	VPSRAD      $0x17, Z2, Z2
+	VPSLLD      $0x17, Z2, Z3
+	VPSUBD      Z3, Z1, Z1
+	VPSUBD      Z3, Z31, Z3
+	VSUBPS      Z31, Z1, Z1
+	VFMADD231PS Z3, Z0, Z1
+	VCVTDQ2PS   Z2, Z0
+	VMULPS      Z1, Z1, Z2
+	VMOVAPS     Z28, Z3
+	VFMADD213PS Z27, Z1, Z3
+	VFMADD213PS Z26, Z1, Z3
+	VFMADD213PS Z25, Z1, Z3
+	VFMADD213PS Z24, Z1, Z3
+	VFMADD213PS Z23, Z1, Z3
+	VFMADD213PS Z22, Z1, Z3
+	VFMADD213PS Z21, Z1, Z3
+	VFMADD213PS Z20, Z1, Z3
+	VMULPS      Z3, Z2, Z2
+	VFMADD231PS Z19, Z0, Z2
+	VADDPS      Z1, Z2, Z1
+	VFMADD231PS Z18, Z0, Z1
+	VMOVUPS     Z1, (DI)(AX*4)
+	ADDQ        $0x10, AX
+	CMPQ        AX, R8
+	JLE         mainLoop
+
+mainEnd:
+tail:
+	MOVQ             CX, R8
+	SUBQ             AX, R8
+	JLE              done
+	MOVL             $0xffffffff, R9
+	BZHIL            R8, R9, R9
+	KMOVW            R9, K7
+	VMOVUPS.Z        (SI)(AX*4), K7, Z0
+	VPCMPD.BCST      $0x01, constants<>+8(SB), Z0, K1
+	VPCMPD.BCST      $0x06, constants<>+472(SB), Z0, K2
+	KORW             K2, K1, K1
+	KANDW            K7, K1, K1
+	KORTESTW         K1, K1
+	JNE              tailStop
+	VSUBPS.BCST      constants<>+8(SB), Z0, Z0
+	VADDPS           Z0, Z0, Z1
+	VFMADD231PS      Z0, Z0, Z1
+	VSQRTPS          Z1, Z1
+	VADDPS           Z1, Z0, Z0
+	VADDPS.BCST      constants<>+8(SB), Z0, Z1
+	VSUBPS.BCST      constants<>+8(SB), Z1, Z2
+	VSUBPS           Z2, Z0, Z0
+	VPSUBD.BCST      constants<>+144(SB), Z1, Z2
+	VPSRAD           $0x17, Z2, Z2
+	VPSLLD           $0x17, Z2, Z3
+	VPSUBD           Z3, Z1, Z1
+	VBROADCASTSS     constants<>+8(SB), Z4
+	VPSUBD           Z3, Z4, Z3
+	VSUBPS           Z4, Z1, Z1
+	VFMADD231PS      Z3, Z0, Z1
+	VCVTDQ2PS        Z2, Z0
+	VMULPS           Z1, Z1, Z2
+	VBROADCASTSS     constants<>+152(SB), Z3
+	VFMADD231PS.BCST constants<>+148(SB), Z1, Z3
+	VFMADD213PS.BCST constants<>+156(SB), Z1, Z3
+	VFMADD213PS.BCST constants<>+160(SB), Z1, Z3
+	VFMADD213PS.BCST constants<>+164(SB), Z1, Z3
+	VFMADD213PS.BCST constants<>+168(SB), Z1, Z3
+	VFMADD213PS.BCST constants<>+172(SB), Z1, Z3
+	VFMADD213PS.BCST constants<>+176(SB), Z1, Z3
+	VFMADD213PS.BCST constants<>+180(SB), Z1, Z3
+	VMULPS           Z3, Z2, Z2
+	VFMADD231PS.BCST constants<>+104(SB), Z0, Z2
+	VADDPS           Z1, Z2, Z1
+	VFMADD231PS.BCST constants<>+100(SB), Z0, Z1
+	VMOVUPS          Z1, K7, (DI)(AX*4)
+
+done:
+	MOVQ CX, done+24(FP)
+	VZEROUPPER
+	RET
+
+mainStop:
+	MOVQ AX, CX
+	JMP  mainEnd
+
+tailStop:
+	MOVQ AX, CX
+	JMP  done
+
+// func atanhAVX512(y *float32, x *float32, n int) (done int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
+TEXT ·atanhAVX512(SB), NOSPLIT, $0-32
+	MOVQ         y+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         n+16(FP), CX
+	XORL         AX, AX
+	LEAQ         -16(CX), R8
+	CMPQ         AX, R8
+	JGT          tail
+	VBROADCASTSS constants<>+8(SB), Z31
+	VBROADCASTSS constants<>+4(SB), Z30
+	VBROADCASTSS constants<>+476(SB), Z29
+	VBROADCASTSS constants<>+144(SB), Z28
+	VBROADCASTSS constants<>+148(SB), Z27
+	VBROADCASTSS constants<>+152(SB), Z26
+	VBROADCASTSS constants<>+156(SB), Z25
+	VBROADCASTSS constants<>+160(SB), Z24
+	VBROADCASTSS constants<>+164(SB), Z23
+	VBROADCASTSS constants<>+168(SB), Z22
+	VBROADCASTSS constants<>+172(SB), Z21
+	VBROADCASTSS constants<>+176(SB), Z20
+	VBROADCASTSS constants<>+180(SB), Z19
+	VBROADCASTSS constants<>+104(SB), Z18
+	VBROADCASTSS constants<>+100(SB), Z17
+	VBROADCASTSS constants<>+128(SB), Z16
+	VBROADCASTSS constants<>+0(SB), Z15
+	PCALIGN      $0x20
+
+mainLoop:
+	VMOVUPS     (SI)(AX*4), Z0
+	VANDPS      Z30, Z0, Z1
+	VPCMPD      $0x06, Z29, Z1, K1
+	KORTESTW    K1, K1
+	JNE         mainStop
+	VMULPS      Z1, Z1, Z2
+	VSUBPS      Z1, Z31, Z3
+	VDIVPS      Z3, Z2, Z2
+	VADDPS      Z2, Z1, Z1
+	VADDPS      Z1, Z1, Z1
+	VADDPS      Z31, Z1, Z2
+	VSUBPS      Z31, Z2, Z3
+	VSUBPS      Z3, Z1, Z1
+	VPSUBD      Z28, Z2, Z3
+	VPSRAD      $0x17, Z3, Z3
+	VPSLLD      $0x17, Z3, Z4
+	VPSUBD      Z4, Z2, Z2
+	VPSUBD      Z4, Z31, Z4
+	VSUBPS      Z31, Z2, Z2
+	VFMADD231PS Z4, Z1, Z2
+	VCVTDQ2PS   Z3, Z1
+	VMULPS      Z2, Z2, Z3
+	VMOVAPS     Z27, Z4
+	VFMADD213PS Z26, Z2, Z4
+	VFMADD213PS Z25, Z2, Z4
+	VFMADD213PS Z24, Z2, Z4
+	VFMADD213PS Z23, Z2, Z4
+	VFMADD213PS Z22, Z2, Z4
+	VFMADD213PS Z21, Z2, Z4
+	VFMADD213PS Z20, Z2, Z4
+	VFMADD213PS Z19, Z2, Z4
+	VMULPS      Z4, Z3, Z3
+	VFMADD231PS Z18, Z1, Z3
+	VADDPS      Z2, Z3, Z2
+	VFMADD231PS Z17, Z1, Z2
+	VMULPS      Z16, Z2, Z1
+	VPTERNLOGD  $0x78, Z15, Z0, Z1
+	VMOVUPS     Z1, (DI)(AX*4)
+	ADDQ        $0x10, AX
+	CMPQ        AX, R8
+	JLE         mainLoop
+
+mainEnd:
+tail:
+	MOVQ             CX, R8
+	SUBQ             AX, R8
+	JLE              done
+	MOVL             $0xffffffff, R9
+	BZHIL            R8, R9, R9
+	KMOVW            R9, K7
+	VMOVUPS.Z        (SI)(AX*4), K7, Z0
+	VANDPS.BCST      constants<>+4(SB), Z0, Z1
+	VPCMPD.BCST      $0x06, constants<>+476(SB), Z1, K1
+	KANDW            K7, K1, K1
+	KORTESTW         K1, K1
+	JNE              tailStop
+	VMULPS           Z1, Z1, Z2
+	VBROADCASTSS     constants<>+8(SB), Z3
+	VSUBPS           Z1, Z3, Z4
+	VDIVPS           Z4, Z2, Z2
+	VADDPS           Z2, Z1, Z1
+	VADDPS           Z1, Z1, Z1
+	VADDPS           Z3, Z1, Z2
+	VSUBPS           Z3, Z2, Z4
+	VSUBPS           Z4, Z1, Z1
+	VPSUBD.BCST      constants<>+144(SB), Z2, Z4
+	VPSRAD           $0x17, Z4, Z4
+	VPSLLD           $0x17, Z4, Z5
+	VPSUBD           Z5, Z2, Z2
+	VPSUBD           Z5, Z3, Z5
+	VSUBPS           Z3, Z2, Z2
+	VFMADD231PS      Z5, Z1, Z2
+	VCVTDQ2PS        Z4, Z1
+	VMULPS           Z2, Z2, Z3
+	VBROADCASTSS     constants<>+152(SB), Z4
+	VFMADD231PS.BCST constants<>+148(SB), Z2, Z4
+	VFMADD213PS.BCST constants<>+156(SB), Z2, Z4
+	VFMADD213PS.BCST constants<>+160(SB), Z2, Z4
+	VFMADD213PS.BCST constants<>+164(SB), Z2, Z4
+	VFMADD213PS.BCST constants<>+168(SB), Z2, Z4
+	VFMADD213PS.BCST constants<>+172(SB), Z2, Z4
+	VFMADD213PS.BCST constants<>+176(SB), Z2, Z4
+	VFMADD213PS.BCST constants<>+180(SB), Z2, Z4
+	VMULPS           Z4, Z3, Z3
+	VFMADD231PS.BCST constants<>+104(SB), Z1, Z3
+	VADDPS           Z2, Z3, Z2
+	VFMADD231PS.BCST constants<>+100(SB), Z1, Z2
+	VMULPS.BCST      constants<>+128(SB), Z2, Z1
+	VPTERNLOGD.BCST  $0x78, constants<>+0(SB), Z0, Z1
+	VMOVUPS          Z1, K7, (DI)(AX*4)
+
+done:
+	MOVQ CX, done+24(FP)
+	VZEROUPPER
+	RET
+
+mainStop:
+	MOVQ AX, CX
+	JMP  mainEnd
+
+tailStop:
+	MOVQ AX, CX
+	JMP  done
+
+// func sigmoidAVX512(y *float32, x *float32, n int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
+TEXT ·sigmoidAVX512(SB), NOSPLIT, $0-24
+	MOVQ         y+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         n+16(FP), CX
+	XORL         AX, AX
+	LEAQ         -32(CX), R8
+	CMPQ         AX, R8
+	JGT          single
+	VBROADCASTSS constants<>+480(SB), Z31
+	VBROADCASTSS constants<>+484(SB), Z30
+	VBROADCASTSS constants<>+488(SB), Z29
+	VBROADCASTSS constants<>+44(SB), Z28
+	VBROADCASTSS constants<>+8(SB), Z27
+	VBROADCASTSS constants<>+0(SB), Z26
+	VBROADCASTSS constants<>+48(SB), Z25
+	VBROADCASTSS constants<>+52(SB), Z24
+	VBROADCASTSS constants<>+56(SB), Z23
+	VBROADCASTSS constants<>+60(SB), Z22
+	VBROADCASTSS constants<>+64(SB), Z21
+	VBROADCASTSS constants<>+68(SB), Z20
+	VBROADCASTSS constants<>+72(SB), Z19
+	VBROADCASTSS constants<>+76(SB), Z18
+	VBROADCASTSS constants<>+80(SB), Z17
+	PCALIGN      $0x20
+
+mainLoop:
+	VMOVUPS      (SI)(AX*4), Z0
+	VMOVUPS      64(SI)(AX*4), Z1
+	VMINPS       Z0, Z31, Z0
+	VMINPS       Z1, Z31, Z1
+	VMAXPS       Z0, Z30, Z0
+	VMAXPS       Z1, Z30, Z1
+	VXORPS       Z26, Z0, Z0
+	VXORPS       Z26, Z1, Z1
+	VMOVAPS      Z0, Z2
+	VFMADD213PS  Z28, Z25, Z2
+	VMOVAPS      Z1, Z3
+	VFMADD213PS  Z28, Z25, Z3
+	VSUBPS       Z28, Z2, Z4
+	VSUBPS       Z28, Z3, Z5
+	VFNMADD231PS Z24, Z4, Z0
+	VFNMADD231PS Z24, Z5, Z1
+	VFNMADD231PS Z23, Z4, Z0
+	VFNMADD231PS Z23, Z5, Z1
+	VMULPS       Z0, Z0, Z4
+	VMULPS       Z1, Z1, Z5
+	VMOVAPS      Z22, Z6
+	VFMADD213PS  Z21, Z0, Z6
+	VMOVAPS      Z22, Z7
+	VFMADD213PS  Z21, Z1, Z7
+	VFMADD213PS  Z20, Z0, Z6
+	VFMADD213PS  Z20, Z1, Z7
+	VFMADD213PS  Z19, Z0, Z6
+	VFMADD213PS  Z19, Z1, Z7
+	VFMADD213PS  Z18, Z0, Z6
+	VFMADD213PS  Z18, Z1, Z7
+	VFMADD213PS  Z17, Z0, Z6
+	VFMADD213PS  Z17, Z1, Z7
+	VFMADD231PS  Z6, Z4, Z0
+	VFMADD231PS  Z7, Z5, Z1
+	VPSLLD       $0x17, Z2, Z2
+	VPSLLD       $0x17, Z3, Z3
+	VPSUBD       Z2, Z29, Z4
+	VPSUBD       Z3, Z29, Z5
+	VMINPS       Z27, Z4, Z4
+	VMINPS       Z27, Z5, Z5
+	VMINPS       Z27, Z2, Z6
+	VMINPS       Z27, Z3, Z7
+	VMULPS       Z6, Z2, Z2
+	VMULPS       Z7, Z3, Z3
+	VADDPS       Z4, Z2, Z6
+	VADDPS       Z5, Z3, Z7
+	VFMADD231PS  Z0, Z2, Z6
+	VFMADD231PS  Z1, Z3, Z7
+	VDIVPS       Z6, Z4, Z0
+	VDIVPS       Z7, Z5, Z1
+	VMOVUPS      Z0, (DI)(AX*4)
+	VMOVUPS      Z1, 64(DI)(AX*4)
+	ADDQ         $0x20, AX
+	CMPQ         AX, R8
+	JLE          mainLoop
+
+single:
+	LEAQ    -16(CX), R8
+	CMPQ    AX, R8
+	JGT     tail
+	PCALIGN $0x20
+
+singleLoop:
+	VMOVUPS           (SI)(AX*4), Z0
+	VBROADCASTSS      constants<>+480(SB), Z1
+	VMINPS            Z0, Z1, Z0
+	VBROADCASTSS      constants<>+484(SB), Z1
+	VMAXPS            Z0, Z1, Z0
+	VXORPS.BCST       constants<>+0(SB), Z0, Z0
+	VBROADCASTSS      constants<>+44(SB), Z1
+	VFMADD231PS.BCST  constants<>+48(SB), Z0, Z1
+	VSUBPS.BCST       constants<>+44(SB), Z1, Z2
+	VFNMADD231PS.BCST constants<>+52(SB), Z2, Z0
+	VFNMADD231PS.BCST constants<>+56(SB), Z2, Z0
+	VMULPS            Z0, Z0, Z2
+	VBROADCASTSS      constants<>+64(SB), Z3
+	VFMADD231PS.BCST  constants<>+60(SB), Z0, Z3
+	VFMADD213PS.BCST  constants<>+68(SB), Z0, Z3
+	VFMADD213PS.BCST  constants<>+72(SB), Z0, Z3
+	VFMADD213PS.BCST  constants<>+76(SB), Z0, Z3
+	VFMADD213PS.BCST  constants<>+80(SB), Z0, Z3
+	VFMADD231PS       Z3, Z2, Z0
+	VPSLLD            $0x17, Z1, Z1
+	VBROADCASTSS      constants<>+488(SB), Z2
+	VPSUBD            Z1, Z2, Z2
+	VMINPS.BCST       constants<>+8(SB), Z2, Z2
+	VMINPS.BCST       constants<>+8(SB), Z1, Z3
+	VMULPS            Z3, Z1, Z1
+	VADDPS            Z2, Z1, Z3
+	VFMADD231PS       Z0, Z1, Z3
+	VDIVPS            Z3, Z2, Z0
+	VMOVUPS           Z0, (DI)(AX*4)
+	ADDQ              $0x10, AX
+	CMPQ              AX, R8
+	JLE               singleLoop
+
+tail:
+	MOVQ              CX, R8
+	SUBQ              AX, R8
+	JLE               done
+	MOVL              $0xffffffff, R9
+	BZHIL             R8, R9, R9
+	KMOVW             R9, K7
+	VMOVUPS.Z         (SI)(AX*4), K7, Z0
+	VBROADCASTSS      constants<>+480(SB), Z1
+	VMINPS            Z0, Z1, Z0
+	VBROADCASTSS      constants<>+484(SB), Z1
+	VMAXPS            Z0, Z1, Z0
+	VXORPS.BCST       constants<>+0(SB), Z0, Z0
+	VBROADCASTSS      constants<>+44(SB), Z1
+	VFMADD231PS.BCST  constants<>+48(SB), Z0, Z1
+	VSUBPS.BCST       constants<>+44(SB), Z1, Z2
+	VFNMADD231PS.BCST constants<>+52(SB), Z2, Z0
+	VFNMADD231PS.BCST constants<>+56(SB), Z2, Z0
+	VMULPS            Z0, Z0, Z2
+	VBROADCASTSS      constants<>+64(SB), Z3
+	VFMADD231PS.BCST  constants<>+60(SB), Z0, Z3
+	VFMADD213PS.BCST  constants<>+68(SB), Z0, Z3
+	VFMADD213PS.BCST  constants<>+72(SB), Z0, Z3
+	VFMADD213PS.BCST  constants<>+76(SB), Z0, Z3
+	VFMADD213PS.BCST  constants<>+80(SB), Z0, Z3
+	VFMADD231PS       Z3, Z2, Z0
+	VPSLLD            $0x17, Z1, Z1
+	VBROADCASTSS      constants<>+488(SB), Z2
+	VPSUBD            Z1, Z2, Z2
+	VMINPS.BCST       constants<>+8(SB), Z2, Z2
+	VMINPS.BCST       constants<>+8(SB), Z1, Z3
+	VMULPS            Z3, Z1, Z1
+	VADDPS            Z2, Z1, Z3
+	VFMADD231PS       Z0, Z1, Z3
+	VDIVPS            Z3, Z2, Z0
+	VMOVUPS           Z0, K7, (DI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func swishAVX512(y *float32, x *float32, n int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
+TEXT ·swishAVX512(SB), NOSPLIT, $0-24
+	MOVQ         y+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         n+16(FP), CX
+	XORL         AX, AX
+	LEAQ         -32(CX), R8
+	CMPQ         AX, R8
+	JGT          single
+	VBROADCASTSS constants<>+484(SB), Z31
+	VBROADCASTSS constants<>+480(SB), Z30
+	VBROADCASTSS constants<>+488(SB), Z29
+	VBROADCASTSS constants<>+44(SB), Z28
+	VBROADCASTSS constants<>+8(SB), Z27
+	VBROADCASTSS constants<>+0(SB), Z26
+	VBROADCASTSS constants<>+48(SB), Z25
+	VBROADCASTSS constants<>+52(SB), Z24
+	VBROADCASTSS constants<>+56(SB), Z23
+	VBROADCASTSS constants<>+60(SB), Z22
+	VBROADCASTSS constants<>+64(SB), Z21
+	VBROADCASTSS constants<>+68(SB), Z20
+	VBROADCASTSS constants<>+72(SB), Z19
+	VBROADCASTSS constants<>+76(SB), Z18
+	VBROADCASTSS constants<>+80(SB), Z17
+	PCALIGN      $0x20
+
+mainLoop:
+	VMOVUPS      (SI)(AX*4), Z0
+	VMOVUPS      64(SI)(AX*4), Z1
+	VMAXPS       Z0, Z31, Z0
+	VMAXPS       Z1, Z31, Z1
+	VMINPS       Z0, Z30, Z2
+	VMINPS       Z1, Z30, Z3
+	VXORPS       Z26, Z2, Z2
+	VXORPS       Z26, Z3, Z3
+	VMOVAPS      Z2, Z4
+	VFMADD213PS  Z28, Z25, Z4
+	VMOVAPS      Z3, Z5
+	VFMADD213PS  Z28, Z25, Z5
+	VSUBPS       Z28, Z4, Z6
+	VSUBPS       Z28, Z5, Z7
+	VFNMADD231PS Z24, Z6, Z2
+	VFNMADD231PS Z24, Z7, Z3
+	VFNMADD231PS Z23, Z6, Z2
+	VFNMADD231PS Z23, Z7, Z3
+	VMULPS       Z2, Z2, Z6
+	VMULPS       Z3, Z3, Z7
+	VMOVAPS      Z22, Z8
+	VFMADD213PS  Z21, Z2, Z8
+	VMOVAPS      Z22, Z9
+	VFMADD213PS  Z21, Z3, Z9
+	VFMADD213PS  Z20, Z2, Z8
+	VFMADD213PS  Z20, Z3, Z9
+	VFMADD213PS  Z19, Z2, Z8
+	VFMADD213PS  Z19, Z3, Z9
+	VFMADD213PS  Z18, Z2, Z8
+	VFMADD213PS  Z18, Z3, Z9
+	VFMADD213PS  Z17, Z2, Z8
+	VFMADD213PS  Z17, Z3, Z9
+	VFMADD231PS  Z8, Z6, Z2
+	VFMADD231PS  Z9, Z7, Z3
+	VPSLLD       $0x17, Z4, Z4
+	VPSLLD       $0x17, Z5, Z5
+	VPSUBD       Z4, Z29, Z6
+	VPSUBD       Z5, Z29, Z7
+	VMINPS       Z27, Z6, Z6
+	VMINPS       Z27, Z7, Z7
+	VMINPS       Z27, Z4, Z8
+	VMINPS       Z27, Z5, Z9
+	VMULPS       Z8, Z4, Z4
+	VMULPS       Z9, Z5, Z5
+	VADDPS       Z6, Z4, Z8
+	VADDPS       Z7, Z5, Z9
+	VFMADD231PS  Z2, Z4, Z8
+	VFMADD231PS  Z3, Z5, Z9
+	VMULPS       Z0, Z6, Z0
+	VMULPS       Z1, Z7, Z1
+	VDIVPS       Z8, Z0, Z0
+	VDIVPS       Z9, Z1, Z1
+	VMOVUPS      Z0, (DI)(AX*4)
+	VMOVUPS      Z1, 64(DI)(AX*4)
+	ADDQ         $0x20, AX
+	CMPQ         AX, R8
+	JLE          mainLoop
+
+single:
+	LEAQ    -16(CX), R8
+	CMPQ    AX, R8
+	JGT     tail
+	PCALIGN $0x20
+
+singleLoop:
+	VMOVUPS           (SI)(AX*4), Z0
+	VBROADCASTSS      constants<>+484(SB), Z1
+	VMAXPS            Z0, Z1, Z0
+	VBROADCASTSS      constants<>+480(SB), Z1
+	VMINPS            Z0, Z1, Z1
+	VXORPS.BCST       constants<>+0(SB), Z1, Z1
+	VBROADCASTSS      constants<>+44(SB), Z2
+	VFMADD231PS.BCST  constants<>+48(SB), Z1, Z2
+	VSUBPS.BCST       constants<>+44(SB), Z2, Z3
+	VFNMADD231PS.BCST constants<>+52(SB), Z3, Z1
+	VFNMADD231PS.BCST constants<>+56(SB), Z3, Z1
+	VMULPS            Z1, Z1, Z3
+	VBROADCASTSS      constants<>+64(SB), Z4
+	VFMADD231PS.BCST  constants<>+60(SB), Z1, Z4
+	VFMADD213PS.BCST  constants<>+68(SB), Z1, Z4
+	VFMADD213PS.BCST  constants<>+72(SB), Z1, Z4
+	VFMADD213PS.BCST  constants<>+76(SB), Z1, Z4
+	VFMADD213PS.BCST  constants<>+80(SB), Z1, Z4
+	VFMADD231PS       Z4, Z3, Z1
+	VPSLLD            $0x17, Z2, Z2
+	VBROADCASTSS      constants<>+488(SB), Z3
+	VPSUBD            Z2, Z3, Z3
+	VMINPS.BCST       constants<>+8(SB), Z3, Z3
+	VMINPS.BCST       constants<>+8(SB), Z2, Z4
+	VMULPS            Z4, Z2, Z2
+	VADDPS            Z3, Z2, Z4
+	VFMADD231PS       Z1, Z2, Z4
+	VMULPS            Z0, Z3, Z0
+	VDIVPS            Z4, Z0, Z0
+	VMOVUPS           Z0, (DI)(AX*4)
+	ADDQ              $0x10, AX
+	CMPQ              AX, R8
+	JLE               singleLoop
+
+tail:
+	MOVQ              CX, R8
+	SUBQ              AX, R8
+	JLE               done
+	MOVL              $0xffffffff, R9
+	BZHIL             R8, R9, R9
+	KMOVW             R9, K7
+	VMOVUPS.Z         (SI)(AX*4), K7, Z0
+	VBROADCASTSS      constants<>+484(SB), Z1
+	VMAXPS            Z0, Z1, Z0
+	VBROADCASTSS      constants<>+480(SB), Z1
+	VMINPS            Z0, Z1, Z1
+	VXORPS.BCST       constants<>+0(SB), Z1, Z1
+	VBROADCASTSS      constants<>+44(SB), Z2
+	VFMADD231PS.BCST  constants<>+48(SB), Z1, Z2
+	VSUBPS.BCST       constants<>+44(SB), Z2, Z3
+	VFNMADD231PS.BCST constants<>+52(SB), Z3, Z1
+	VFNMADD231PS.BCST constants<>+56(SB), Z3, Z1
+	VMULPS            Z1, Z1, Z3
+	VBROADCASTSS      constants<>+64(SB), Z4
+	VFMADD231PS.BCST  constants<>+60(SB), Z1, Z4
+	VFMADD213PS.BCST  constants<>+68(SB), Z1, Z4
+	VFMADD213PS.BCST  constants<>+72(SB), Z1, Z4
+	VFMADD213PS.BCST  constants<>+76(SB), Z1, Z4
+	VFMADD213PS.BCST  constants<>+80(SB), Z1, Z4
+	VFMADD231PS       Z4, Z3, Z1
+	VPSLLD            $0x17, Z2, Z2
+	VBROADCASTSS      constants<>+488(SB), Z3
+	VPSUBD            Z2, Z3, Z3
+	VMINPS.BCST       constants<>+8(SB), Z3, Z3
+	VMINPS.BCST       constants<>+8(SB), Z2, Z4
+	VMULPS            Z4, Z2, Z2
+	VADDPS            Z3, Z2, Z4
+	VFMADD231PS       Z1, Z2, Z4
+	VMULPS            Z0, Z3, Z0
+	VDIVPS            Z4, Z0, Z0
+	VMOVUPS           Z0, K7, (DI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func geluAVX512(y *float32, x *float32, n int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
+TEXT ·geluAVX512(SB), NOSPLIT, $0-24
+	MOVQ         y+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         n+16(FP), CX
+	XORL         AX, AX
+	LEAQ         -16(CX), R8
+	CMPQ         AX, R8
+	JGT          tail
+	VBROADCASTSS constants<>+492(SB), Z31
+	VBROADCASTSS constants<>+496(SB), Z30
+	VBROADCASTSS constants<>+20(SB), Z29
+	VBROADCASTSS constants<>+488(SB), Z28
+	VBROADCASTSS constants<>+500(SB), Z27
+	VBROADCASTSS constants<>+0(SB), Z26
+	VBROADCASTSS constants<>+44(SB), Z25
+	VBROADCASTSS constants<>+8(SB), Z24
+	VBROADCASTSS constants<>+504(SB), Z23
+	VBROADCASTSS constants<>+508(SB), Z22
+	VBROADCASTSS constants<>+48(SB), Z21
+	VBROADCASTSS constants<>+52(SB), Z20
+	VBROADCASTSS constants<>+56(SB), Z19
+	VBROADCASTSS constants<>+60(SB), Z18
+	VBROADCASTSS constants<>+64(SB), Z17
+	VBROADCASTSS constants<>+68(SB), Z16
+	VBROADCASTSS constants<>+72(SB), Z15
+	VBROADCASTSS constants<>+76(SB), Z14
+	VBROADCASTSS constants<>+80(SB), Z13
+	PCALIGN      $0x20
+
+mainLoop:
+	VMOVUPS      (SI)(AX*4), Z0
+	VMAXPS       Z0, Z30, Z0
+	VMINPS       Z0, Z29, Z1
+	VMULPS       Z1, Z1, Z2
+	VXORPS       Z26, Z2, Z3
+	VFMADD231PS  Z1, Z1, Z3
+	VMOVAPS      Z27, Z4
+	VFMADD213PS  Z31, Z2, Z4
+	VSUBPS       Z4, Z31, Z5
+	VFMADD231PS  Z2, Z27, Z5
+	VFMADD213PS  Z22, Z23, Z2
+	VFMADD231PS  Z3, Z27, Z2
+	VADDPS       Z2, Z5, Z2
+	VMULPS       Z4, Z1, Z3
+	VXORPS       Z26, Z3, Z5
+	VFMADD231PS  Z4, Z1, Z5
+	VFMADD231PS  Z2, Z1, Z5
+	VMOVAPS      Z3, Z1
+	VFMADD213PS  Z25, Z21, Z1
+	VSUBPS       Z25, Z1, Z2
+	VFNMADD231PS Z20, Z2, Z3
+	VFNMADD231PS Z19, Z2, Z5
+	VADDPS       Z5, Z3, Z2
+	VMULPS       Z2, Z2, Z3
+	VMOVAPS      Z18, Z4
+	VFMADD213PS  Z17, Z2, Z4
+	VFMADD213PS  Z16, Z2, Z4
+	VFMADD213PS  Z15, Z2, Z4
+	VFMADD213PS  Z14, Z2, Z4
+	VFMADD213PS  Z13, Z2, Z4
+	VFMADD231PS  Z4, Z3, Z2
+	VPSLLD       $0x17, Z1, Z1
+	VPSUBD       Z1, Z28, Z3
+	VMINPS       Z24, Z3, Z3
+	VMINPS       Z24, Z1, Z4
+	VMULPS       Z4, Z1, Z1
+	VADDPS       Z3, Z1, Z4
+	VFMADD231PS  Z2, Z1, Z4
+	VMULPS       Z0, Z3, Z0
+	VDIVPS       Z4, Z0, Z0
+	VMOVUPS      Z0, (DI)(AX*4)
+	ADDQ         $0x10, AX
+	CMPQ         AX, R8
+	JLE          mainLoop
+
+tail:
+	MOVQ              CX, R8
+	SUBQ              AX, R8
+	JLE               done
+	MOVL              $0xffffffff, R9
+	BZHIL             R8, R9, R9
+	KMOVW             R9, K7
+	VMOVUPS.Z         (SI)(AX*4), K7, Z0
+	VBROADCASTSS      constants<>+496(SB), Z1
+	VMAXPS            Z0, Z1, Z0
+	VBROADCASTSS      constants<>+20(SB), Z1
+	VMINPS            Z0, Z1, Z1
+	VMULPS            Z1, Z1, Z2
+	VXORPS.BCST       constants<>+0(SB), Z2, Z3
+	VFMADD231PS       Z1, Z1, Z3
+	VBROADCASTSS      constants<>+492(SB), Z4
+	VFMADD231PS.BCST  constants<>+500(SB), Z2, Z4
+	VBROADCASTSS      constants<>+492(SB), Z5
+	VSUBPS            Z4, Z5, Z5
+	VFMADD231PS.BCST  constants<>+500(SB), Z2, Z5
+	VBROADCASTSS      constants<>+504(SB), Z6
+	VFMADD213PS.BCST  constants<>+508(SB), Z6, Z2
+	VFMADD231PS.BCST  constants<>+500(SB), Z3, Z2
+	VADDPS            Z2, Z5, Z2
+	VMULPS            Z4, Z1, Z3
+	VXORPS.BCST       constants<>+0(SB), Z3, Z5
+	VFMADD231PS       Z4, Z1, Z5
+	VFMADD231PS       Z2, Z1, Z5
+	VBROADCASTSS      constants<>+44(SB), Z1
+	VFMADD231PS.BCST  constants<>+48(SB), Z3, Z1
+	VSUBPS.BCST       constants<>+44(SB), Z1, Z2
+	VFNMADD231PS.BCST constants<>+52(SB), Z2, Z3
+	VFNMADD231PS.BCST constants<>+56(SB), Z2, Z5
+	VADDPS            Z5, Z3, Z2
+	VMULPS            Z2, Z2, Z3
+	VBROADCASTSS      constants<>+64(SB), Z4
+	VFMADD231PS.BCST  constants<>+60(SB), Z2, Z4
+	VFMADD213PS.BCST  constants<>+68(SB), Z2, Z4
+	VFMADD213PS.BCST  constants<>+72(SB), Z2, Z4
+	VFMADD213PS.BCST  constants<>+76(SB), Z2, Z4
+	VFMADD213PS.BCST  constants<>+80(SB), Z2, Z4
+	VFMADD231PS       Z4, Z3, Z2
+	VPSLLD            $0x17, Z1, Z1
+	VBROADCASTSS      constants<>+488(SB), Z3
+	VPSUBD            Z1, Z3, Z3
+	VMINPS.BCST       constants<>+8(SB), Z3, Z3
+	VMINPS.BCST       constants<>+8(SB), Z1, Z4
+	VMULPS            Z4, Z1, Z1
+	VADDPS            Z3, Z1, Z4
+	VFMADD231PS       Z2, Z1, Z4
+	VMULPS            Z0, Z3, Z0
+	VDIVPS            Z4, Z0, Z0
+	VMOVUPS           Z0, K7, (DI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func softplusAVX512(y *float32, x *float32, n int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
+TEXT ·softplusAVX512(SB), NOSPLIT, $0-24
+	MOVQ         y+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         n+16(FP), CX
+	XORL         AX, AX
+	LEAQ         -16(CX), R8
+	CMPQ         AX, R8
+	JGT          tail
+	VBROADCASTSS constants<>+40(SB), Z31
+	VPXORD       Z30, Z30, Z30
+	VBROADCASTSS constants<>+44(SB), Z29
+	VBROADCASTSS constants<>+0(SB), Z28
+	VBROADCASTSS constants<>+48(SB), Z27
+	VBROADCASTSS constants<>+52(SB), Z26
+	VBROADCASTSS constants<>+56(SB), Z25
+	VBROADCASTSS constants<>+60(SB), Z24
+	VBROADCASTSS constants<>+64(SB), Z23
+	VBROADCASTSS constants<>+68(SB), Z22
+	VBROADCASTSS constants<>+72(SB), Z21
+	VBROADCASTSS constants<>+76(SB), Z20
+	VBROADCASTSS constants<>+80(SB), Z19
+	VBROADCASTSS constants<>+512(SB), Z18
+	VBROADCASTSS constants<>+516(SB), Z17
+	VBROADCASTSS constants<>+520(SB), Z16
+	VBROADCASTSS constants<>+524(SB), Z15
+	VBROADCASTSS constants<>+528(SB), Z14
+	VBROADCASTSS constants<>+532(SB), Z13
+	VBROADCASTSS constants<>+536(SB), Z12
+	VBROADCASTSS constants<>+540(SB), Z11
+	VBROADCASTSS constants<>+544(SB), Z10
+	VBROADCASTSS constants<>+8(SB), Z9
+	PCALIGN      $0x20
+
+mainLoop:
+	VMOVUPS      (SI)(AX*4), Z0
+	VORPS        Z28, Z0, Z1
+	VMAXPS       Z1, Z31, Z1
+	VMOVAPS      Z1, Z2
+	VFMADD213PS  Z29, Z27, Z2
+	VSUBPS       Z29, Z2, Z3
+	VFNMADD231PS Z26, Z3, Z1
+	VFNMADD231PS Z25, Z3, Z1
+	VMULPS       Z1, Z1, Z3
+	VMOVAPS      Z24, Z4
+	VFMADD213PS  Z23, Z1, Z4
+	VFMADD213PS  Z22, Z1, Z4
+	VFMADD213PS  Z21, Z1, Z4
+	VFMADD213PS  Z20, Z1, Z4
+	VFMADD213PS  Z19, Z1, Z4
+	VFMADD231PS  Z4, Z3, Z1
+	VPSLLD       $0x17, Z2, Z2
+	VMOVAPS      Z2, Z3
+	VFMADD213PS  Z2, Z1, Z3
+	VMULPS       Z2, Z3, Z3
+	VMOVAPS      Z18, Z4
+	VFMADD213PS  Z17, Z3, Z4
+	VFMADD213PS  Z16, Z3, Z4
+	VFMADD213PS  Z15, Z3, Z4
+	VFMADD213PS  Z14, Z3, Z4
+	VFMADD213PS  Z13, Z3, Z4
+	VFMADD213PS  Z12, Z3, Z4
+	VFMADD213PS  Z11, Z3, Z4
+	VFMADD213PS  Z10, Z3, Z4
+	VFMADD213PS  Z9, Z3, Z4
+	VMULPS       Z4, Z2, Z3
+	VFMADD231PS  Z1, Z3, Z3
+	VMAXPS       Z0, Z30, Z0
+	VFMADD231PS  Z2, Z3, Z0
+	VMOVUPS      Z0, (DI)(AX*4)
+	ADDQ         $0x10, AX
+	CMPQ         AX, R8
+	JLE          mainLoop
+
+tail:
+	MOVQ              CX, R8
+	SUBQ              AX, R8
+	JLE               done
+	MOVL              $0xffffffff, R9
+	BZHIL             R8, R9, R9
+	KMOVW             R9, K7
+	VMOVUPS.Z         (SI)(AX*4), K7, Z0
+	VORPS.BCST        constants<>+0(SB), Z0, Z1
+	VBROADCASTSS      constants<>+40(SB), Z2
+	VMAXPS            Z1, Z2, Z1
+	VBROADCASTSS      constants<>+44(SB), Z2
+	VFMADD231PS.BCST  constants<>+48(SB), Z1, Z2
+	VSUBPS.BCST       constants<>+44(SB), Z2, Z3
+	VFNMADD231PS.BCST constants<>+52(SB), Z3, Z1
+	VFNMADD231PS.BCST constants<>+56(SB), Z3, Z1
+	VMULPS            Z1, Z1, Z3
+	VBROADCASTSS      constants<>+64(SB), Z4
+	VFMADD231PS.BCST  constants<>+60(SB), Z1, Z4
+	VFMADD213PS.BCST  constants<>+68(SB), Z1, Z4
+	VFMADD213PS.BCST  constants<>+72(SB), Z1, Z4
+	VFMADD213PS.BCST  constants<>+76(SB), Z1, Z4
+	VFMADD213PS.BCST  constants<>+80(SB), Z1, Z4
+	VFMADD231PS       Z4, Z3, Z1
+	VPSLLD            $0x17, Z2, Z2
+	VMOVAPS           Z2, Z3
+	VFMADD213PS       Z2, Z1, Z3
+	VMULPS            Z2, Z3, Z3
+	VBROADCASTSS      constants<>+516(SB), Z4
+	VFMADD231PS.BCST  constants<>+512(SB), Z3, Z4
+	VFMADD213PS.BCST  constants<>+520(SB), Z3, Z4
+	VFMADD213PS.BCST  constants<>+524(SB), Z3, Z4
+	VFMADD213PS.BCST  constants<>+528(SB), Z3, Z4
+	VFMADD213PS.BCST  constants<>+532(SB), Z3, Z4
+	VFMADD213PS.BCST  constants<>+536(SB), Z3, Z4
+	VFMADD213PS.BCST  constants<>+540(SB), Z3, Z4
+	VFMADD213PS.BCST  constants<>+544(SB), Z3, Z4
+	VFMADD213PS.BCST  constants<>+8(SB), Z3, Z4
+	VMULPS            Z4, Z2, Z3
+	VFMADD231PS       Z1, Z3, Z3
+	VPXORD            Z1, Z1, Z1
+	VMAXPS            Z0, Z1, Z0
+	VFMADD231PS       Z2, Z3, Z0
+	VMOVUPS           Z0, K7, (DI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func eluAVX512(y *float32, x *float32, n int, alpha float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·eluAVX512(SB), NOSPLIT, $0-28
+	MOVQ         y+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         n+16(FP), CX
+	XORL         AX, AX
+	VBROADCASTSS alpha+24(FP), Z31
+	LEAQ         -32(CX), R8
+	CMPQ         AX, R8
+	JGT          single
+	VBROADCASTSS constants<>+88(SB), Z30
+	VBROADCASTSS constants<>+44(SB), Z29
+	VPXORD       Z28, Z28, Z28
+	VBROADCASTSS constants<>+96(SB), Z27
+	VBROADCASTSS constants<>+100(SB), Z26
+	VBROADCASTSS constants<>+104(SB), Z25
+	VBROADCASTSS constants<>+108(SB), Z24
+	VBROADCASTSS constants<>+112(SB), Z23
+	VBROADCASTSS constants<>+116(SB), Z22
+	VBROADCASTSS constants<>+120(SB), Z21
+	VBROADCASTSS constants<>+124(SB), Z20
+	VBROADCASTSS constants<>+8(SB), Z19
+	PCALIGN      $0x20
+
+mainLoop:
+	VMOVUPS      (SI)(AX*4), Z0
+	VMOVUPS      64(SI)(AX*4), Z1
+	VCMPPS       $0x01, Z0, Z28, K1
+	VCMPPS       $0x01, Z1, Z28, K2
+	VMAXPS       Z0, Z30, Z2
+	VMAXPS       Z1, Z30, Z3
+	VMOVAPS      Z2, Z4
+	VFMADD213PS  Z29, Z27, Z4
+	VMOVAPS      Z3, Z5
+	VFMADD213PS  Z29, Z27, Z5
+	VSUBPS       Z29, Z4, Z6
+	VSUBPS       Z29, Z5, Z7
+	VFNMADD231PS Z26, Z6, Z2
+	VFNMADD231PS Z26, Z7, Z3
+	VFNMADD231PS Z25, Z6, Z2
+	VFNMADD231PS Z25, Z7, Z3
+	VMULPS       Z2, Z2, Z6
+	VMULPS       Z3, Z3, Z7
+	VMOVAPS      Z24, Z8
+	VFMADD213PS  Z23, Z2, Z8
+	VMOVAPS      Z24, Z9
+	VFMADD213PS  Z23, Z3, Z9
+	VFMADD213PS  Z22, Z2, Z8
+	VFMADD213PS  Z22, Z3, Z9
+	VFMADD213PS  Z21, Z2, Z8
+	VFMADD213PS  Z21, Z3, Z9
+	VFMADD213PS  Z20, Z2, Z8
+	VFMADD213PS  Z20, Z3, Z9
+	VFMADD231PS  Z8, Z6, Z2
+	VFMADD231PS  Z9, Z7, Z3
+	VPSLLD       $0x17, Z4, Z4
+	VPSLLD       $0x17, Z5, Z5
+	VSUBPS       Z19, Z4, Z6
+	VSUBPS       Z19, Z5, Z7
+	VFMADD231PS  Z2, Z4, Z6
+	VFMADD231PS  Z3, Z5, Z7
+	VMULPS       Z6, Z31, Z2
+	VMULPS       Z7, Z31, Z3
+	VBLENDMPS    Z0, Z2, K1, Z0
+	VBLENDMPS    Z1, Z3, K2, Z1
+	VMOVUPS      Z0, (DI)(AX*4)
+	VMOVUPS      Z1, 64(DI)(AX*4)
+	ADDQ         $0x20, AX
+	CMPQ         AX, R8
+	JLE          mainLoop
+
+single:
+	LEAQ    -16(CX), R8
+	CMPQ    AX, R8
+	JGT     tail
+	PCALIGN $0x20
+
+singleLoop:
+	VMOVUPS           (SI)(AX*4), Z0
+	VCMPPS.BCST       $0x0e, constants<>+16(SB), Z0, K1
+	VBROADCASTSS      constants<>+88(SB), Z1
+	VMAXPS            Z0, Z1, Z1
+	VBROADCASTSS      constants<>+44(SB), Z2
+	VFMADD231PS.BCST  constants<>+96(SB), Z1, Z2
+	VSUBPS.BCST       constants<>+44(SB), Z2, Z3
+	VFNMADD231PS.BCST constants<>+100(SB), Z3, Z1
+	VFNMADD231PS.BCST constants<>+104(SB), Z3, Z1
+	VMULPS            Z1, Z1, Z3
+	VBROADCASTSS      constants<>+112(SB), Z4
+	VFMADD231PS.BCST  constants<>+108(SB), Z1, Z4
+	VFMADD213PS.BCST  constants<>+116(SB), Z1, Z4
+	VFMADD213PS.BCST  constants<>+120(SB), Z1, Z4
+	VFMADD213PS.BCST  constants<>+124(SB), Z1, Z4
+	VFMADD231PS       Z4, Z3, Z1
+	VPSLLD            $0x17, Z2, Z2
+	VSUBPS.BCST       constants<>+8(SB), Z2, Z3
+	VFMADD231PS       Z1, Z2, Z3
+	VMULPS            Z3, Z31, Z1
+	VBLENDMPS         Z0, Z1, K1, Z0
+	VMOVUPS           Z0, (DI)(AX*4)
+	ADDQ              $0x10, AX
+	CMPQ              AX, R8
+	JLE               singleLoop
+
+tail:
+	MOVQ              CX, R8
+	SUBQ              AX, R8
+	JLE               done
+	MOVL              $0xffffffff, R9
+	BZHIL             R8, R9, R9
+	KMOVW             R9, K7
+	VMOVUPS.Z         (SI)(AX*4), K7, Z0
+	VCMPPS.BCST       $0x0e, constants<>+16(SB), Z0, K1
+	VBROADCASTSS      constants<>+88(SB), Z1
+	VMAXPS            Z0, Z1, Z1
+	VBROADCASTSS      constants<>+44(SB), Z2
+	VFMADD231PS.BCST  constants<>+96(SB), Z1, Z2
+	VSUBPS.BCST       constants<>+44(SB), Z2, Z3
+	VFNMADD231PS.BCST constants<>+100(SB), Z3, Z1
+	VFNMADD231PS.BCST constants<>+104(SB), Z3, Z1
+	VMULPS            Z1, Z1, Z3
+	VBROADCASTSS      constants<>+112(SB), Z4
+	VFMADD231PS.BCST  constants<>+108(SB), Z1, Z4
+	VFMADD213PS.BCST  constants<>+116(SB), Z1, Z4
+	VFMADD213PS.BCST  constants<>+120(SB), Z1, Z4
+	VFMADD213PS.BCST  constants<>+124(SB), Z1, Z4
+	VFMADD231PS       Z4, Z3, Z1
+	VPSLLD            $0x17, Z2, Z2
+	VSUBPS.BCST       constants<>+8(SB), Z2, Z3
+	VFMADD231PS       Z1, Z2, Z3
+	VMULPS            Z3, Z31, Z1
+	VBLENDMPS         Z0, Z1, K1, Z0
+	VMOVUPS           Z0, K7, (DI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func seluAVX512(y *float32, x *float32, n int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·seluAVX512(SB), NOSPLIT, $0-24
+	MOVQ         y+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         n+16(FP), CX
+	XORL         AX, AX
+	LEAQ         -32(CX), R8
+	CMPQ         AX, R8
+	JGT          single
+	VBROADCASTSS constants<>+88(SB), Z31
+	VBROADCASTSS constants<>+44(SB), Z30
+	VBROADCASTSS constants<>+96(SB), Z29
+	VBROADCASTSS constants<>+100(SB), Z28
+	VBROADCASTSS constants<>+104(SB), Z27
+	VBROADCASTSS constants<>+108(SB), Z26
+	VBROADCASTSS constants<>+112(SB), Z25
+	VBROADCASTSS constants<>+116(SB), Z24
+	VBROADCASTSS constants<>+120(SB), Z23
+	VBROADCASTSS constants<>+124(SB), Z22
+	VBROADCASTSS constants<>+8(SB), Z21
+	VBROADCASTSS constants<>+548(SB), Z20
+	VPXORD       Z19, Z19, Z19
+	VBROADCASTSS constants<>+552(SB), Z18
+	PCALIGN      $0x20
+
+mainLoop:
+	VMOVUPS      (SI)(AX*4), Z0
+	VMOVUPS      64(SI)(AX*4), Z1
+	VMAXPS       Z0, Z31, Z2
+	VMAXPS       Z1, Z31, Z3
+	VMOVAPS      Z2, Z4
+	VFMADD213PS  Z30, Z29, Z4
+	VMOVAPS      Z3, Z5
+	VFMADD213PS  Z30, Z29, Z5
+	VSUBPS       Z30, Z4, Z6
+	VSUBPS       Z30, Z5, Z7
+	VFNMADD231PS Z28, Z6, Z2
+	VFNMADD231PS Z28, Z7, Z3
+	VFNMADD231PS Z27, Z6, Z2
+	VFNMADD231PS Z27, Z7, Z3
+	VMULPS       Z2, Z2, Z6
+	VMULPS       Z3, Z3, Z7
+	VMOVAPS      Z26, Z8
+	VFMADD213PS  Z25, Z2, Z8
+	VMOVAPS      Z26, Z9
+	VFMADD213PS  Z25, Z3, Z9
+	VFMADD213PS  Z24, Z2, Z8
+	VFMADD213PS  Z24, Z3, Z9
+	VFMADD213PS  Z23, Z2, Z8
+	VFMADD213PS  Z23, Z3, Z9
+	VFMADD213PS  Z22, Z2, Z8
+	VFMADD213PS  Z22, Z3, Z9
+	VFMADD231PS  Z8, Z6, Z2
+	VFMADD231PS  Z9, Z7, Z3
+	VPSLLD       $0x17, Z4, Z4
+	VPSLLD       $0x17, Z5, Z5
+	VSUBPS       Z21, Z4, Z6
+	VSUBPS       Z21, Z5, Z7
+	VFMADD231PS  Z2, Z4, Z6
+	VFMADD231PS  Z3, Z5, Z7
+	VMULPS       Z6, Z20, Z2
+	VMULPS       Z7, Z20, Z3
+	VCMPPS       $0x01, Z0, Z19, K1
+	VCMPPS       $0x01, Z1, Z19, K2
+	VMULPS       Z0, Z18, Z0
+	VMULPS       Z1, Z18, Z1
+	VBLENDMPS    Z0, Z2, K1, Z0
+	VBLENDMPS    Z1, Z3, K2, Z1
+	VMOVUPS      Z0, (DI)(AX*4)
+	VMOVUPS      Z1, 64(DI)(AX*4)
+	ADDQ         $0x20, AX
+	CMPQ         AX, R8
+	JLE          mainLoop
+
+single:
+	LEAQ    -16(CX), R8
+	CMPQ    AX, R8
+	JGT     tail
+	PCALIGN $0x20
+
+singleLoop:
+	VMOVUPS           (SI)(AX*4), Z0
+	VBROADCASTSS      constants<>+88(SB), Z1
+	VMAXPS            Z0, Z1, Z1
+	VBROADCASTSS      constants<>+44(SB), Z2
+	VFMADD231PS.BCST  constants<>+96(SB), Z1, Z2
+	VSUBPS.BCST       constants<>+44(SB), Z2, Z3
+	VFNMADD231PS.BCST constants<>+100(SB), Z3, Z1
+	VFNMADD231PS.BCST constants<>+104(SB), Z3, Z1
+	VMULPS            Z1, Z1, Z3
+	VBROADCASTSS      constants<>+112(SB), Z4
+	VFMADD231PS.BCST  constants<>+108(SB), Z1, Z4
+	VFMADD213PS.BCST  constants<>+116(SB), Z1, Z4
+	VFMADD213PS.BCST  constants<>+120(SB), Z1, Z4
+	VFMADD213PS.BCST  constants<>+124(SB), Z1, Z4
+	VFMADD231PS       Z4, Z3, Z1
+	VPSLLD            $0x17, Z2, Z2
+	VSUBPS.BCST       constants<>+8(SB), Z2, Z3
+	VFMADD231PS       Z1, Z2, Z3
+	VMULPS.BCST       constants<>+548(SB), Z3, Z1
+	VCMPPS.BCST       $0x0e, constants<>+16(SB), Z0, K1
+	VMULPS.BCST       constants<>+552(SB), Z0, Z0
+	VBLENDMPS         Z0, Z1, K1, Z0
+	VMOVUPS           Z0, (DI)(AX*4)
+	ADDQ              $0x10, AX
+	CMPQ              AX, R8
+	JLE               singleLoop
+
+tail:
+	MOVQ              CX, R8
+	SUBQ              AX, R8
+	JLE               done
+	MOVL              $0xffffffff, R9
+	BZHIL             R8, R9, R9
+	KMOVW             R9, K7
+	VMOVUPS.Z         (SI)(AX*4), K7, Z0
+	VBROADCASTSS      constants<>+88(SB), Z1
+	VMAXPS            Z0, Z1, Z1
+	VBROADCASTSS      constants<>+44(SB), Z2
+	VFMADD231PS.BCST  constants<>+96(SB), Z1, Z2
+	VSUBPS.BCST       constants<>+44(SB), Z2, Z3
+	VFNMADD231PS.BCST constants<>+100(SB), Z3, Z1
+	VFNMADD231PS.BCST constants<>+104(SB), Z3, Z1
+	VMULPS            Z1, Z1, Z3
+	VBROADCASTSS      constants<>+112(SB), Z4
+	VFMADD231PS.BCST  constants<>+108(SB), Z1, Z4
+	VFMADD213PS.BCST  constants<>+116(SB), Z1, Z4
+	VFMADD213PS.BCST  constants<>+120(SB), Z1, Z4
+	VFMADD213PS.BCST  constants<>+124(SB), Z1, Z4
+	VFMADD231PS       Z4, Z3, Z1
+	VPSLLD            $0x17, Z2, Z2
+	VSUBPS.BCST       constants<>+8(SB), Z2, Z3
+	VFMADD231PS       Z1, Z2, Z3
+	VMULPS.BCST       constants<>+548(SB), Z3, Z1
+	VCMPPS.BCST       $0x0e, constants<>+16(SB), Z0, K1
+	VMULPS.BCST       constants<>+552(SB), Z0, Z0
+	VBLENDMPS         Z0, Z1, K1, Z0
+	VMOVUPS           Z0, K7, (DI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
 // func sumAVX512(x *float32, n int) (r0 float32)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·sumAVX512(SB), NOSPLIT, $0-20
-	MOVQ    x+0(FP), SI
-	MOVQ    n+8(FP), CX
-	XORL    AX, AX
-	VPXORD  Z31, Z31, Z31
-	LEAQ    -64(CX), R8
+	MOVQ   x+0(FP), SI
+	MOVQ   n+8(FP), CX
+	XORL   AX, AX
+	VPXORD Z31, Z31, Z31
+	CMPQ   CX, $0x00000100
+	JLT    loops
+	MOVQ   SI, R8
+	NEGQ   R8
+	SHRQ   $0x02, R8
+	ANDQ   $0x0f, R8
+	JNE    masked
+
+loops:
+	LEAQ    -128(CX), R8
 	CMPQ    AX, R8
 	JGT     single
 	VPXORD  Z30, Z30, Z30
 	VPXORD  Z29, Z29, Z29
 	VPXORD  Z28, Z28, Z28
+	VPXORD  Z27, Z27, Z27
+	VPXORD  Z26, Z26, Z26
+	VPXORD  Z25, Z25, Z25
+	VPXORD  Z24, Z24, Z24
 	PCALIGN $0x20
 
 mainLoop:
@@ -2304,13 +5550,25 @@ mainLoop:
 	VMOVUPS 64(SI)(AX*4), Z1
 	VMOVUPS 128(SI)(AX*4), Z2
 	VMOVUPS 192(SI)(AX*4), Z3
+	VMOVUPS 256(SI)(AX*4), Z4
+	VMOVUPS 320(SI)(AX*4), Z5
+	VMOVUPS 384(SI)(AX*4), Z6
+	VMOVUPS 448(SI)(AX*4), Z7
 	VADDPS  Z0, Z31, Z31
 	VADDPS  Z1, Z30, Z30
 	VADDPS  Z2, Z29, Z29
 	VADDPS  Z3, Z28, Z28
-	ADDQ    $0x40, AX
+	VADDPS  Z4, Z27, Z27
+	VADDPS  Z5, Z26, Z26
+	VADDPS  Z6, Z25, Z25
+	VADDPS  Z7, Z24, Z24
+	ADDQ    $0x80, AX
 	CMPQ    AX, R8
 	JLE     mainLoop
+	VADDPS  Z27, Z31, Z31
+	VADDPS  Z26, Z30, Z30
+	VADDPS  Z25, Z29, Z29
+	VADDPS  Z24, Z28, Z28
 	VADDPS  Z29, Z31, Z31
 	VADDPS  Z28, Z30, Z30
 	VADDPS  Z30, Z31, Z31
@@ -2329,15 +5587,20 @@ singleLoop:
 	JLE     singleLoop
 
 tail:
-	MOVQ      CX, R8
-	SUBQ      AX, R8
-	JLE       done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	MOVL      $0xffffffff, R9
 	BZHIL     R8, R9, R9
 	KMOVW     R9, K7
 	VMOVUPS.Z (SI)(AX*4), K7, Z0
 	VADDPS    Z0, Z31, Z0
 	VBLENDMPS Z0, Z31, K7, Z31
+	ADDQ      R8, AX
+	CMPQ      AX, CX
+	JLT       loops
 
 done:
 	VMOVAPS       Z31, Z0
@@ -2356,17 +5619,30 @@ done:
 // func sumAbsAVX512(x *float32, n int) (r0 float32)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2
 TEXT ·sumAbsAVX512(SB), NOSPLIT, $0-20
-	MOVQ         x+0(FP), SI
-	MOVQ         n+8(FP), CX
-	XORL         AX, AX
-	VPXORD       Z31, Z31, Z31
-	LEAQ         -64(CX), R8
+	MOVQ   x+0(FP), SI
+	MOVQ   n+8(FP), CX
+	XORL   AX, AX
+	VPXORD Z31, Z31, Z31
+	CMPQ   CX, $0x00000100
+	JLT    loops
+	MOVQ   SI, R8
+	NEGQ   R8
+	SHRQ   $0x02, R8
+	ANDQ   $0x0f, R8
+	JNE    masked
+
+loops:
+	LEAQ         -128(CX), R8
 	CMPQ         AX, R8
 	JGT          single
-	VBROADCASTSS constants<>+4(SB), Z27
+	VBROADCASTSS constants<>+4(SB), Z23
 	VPXORD       Z30, Z30, Z30
 	VPXORD       Z29, Z29, Z29
 	VPXORD       Z28, Z28, Z28
+	VPXORD       Z27, Z27, Z27
+	VPXORD       Z26, Z26, Z26
+	VPXORD       Z25, Z25, Z25
+	VPXORD       Z24, Z24, Z24
 	PCALIGN      $0x20
 
 mainLoop:
@@ -2374,17 +5650,33 @@ mainLoop:
 	VMOVUPS 64(SI)(AX*4), Z1
 	VMOVUPS 128(SI)(AX*4), Z2
 	VMOVUPS 192(SI)(AX*4), Z3
-	VANDPS  Z27, Z0, Z0
-	VANDPS  Z27, Z1, Z1
-	VANDPS  Z27, Z2, Z2
-	VANDPS  Z27, Z3, Z3
+	VMOVUPS 256(SI)(AX*4), Z4
+	VMOVUPS 320(SI)(AX*4), Z5
+	VMOVUPS 384(SI)(AX*4), Z6
+	VMOVUPS 448(SI)(AX*4), Z7
+	VANDPS  Z23, Z0, Z0
+	VANDPS  Z23, Z1, Z1
+	VANDPS  Z23, Z2, Z2
+	VANDPS  Z23, Z3, Z3
+	VANDPS  Z23, Z4, Z4
+	VANDPS  Z23, Z5, Z5
+	VANDPS  Z23, Z6, Z6
+	VANDPS  Z23, Z7, Z7
 	VADDPS  Z0, Z31, Z31
 	VADDPS  Z1, Z30, Z30
 	VADDPS  Z2, Z29, Z29
 	VADDPS  Z3, Z28, Z28
-	ADDQ    $0x40, AX
+	VADDPS  Z4, Z27, Z27
+	VADDPS  Z5, Z26, Z26
+	VADDPS  Z6, Z25, Z25
+	VADDPS  Z7, Z24, Z24
+	ADDQ    $0x80, AX
 	CMPQ    AX, R8
 	JLE     mainLoop
+	VADDPS  Z27, Z31, Z31
+	VADDPS  Z26, Z30, Z30
+	VADDPS  Z25, Z29, Z29
+	VADDPS  Z24, Z28, Z28
 	VADDPS  Z29, Z31, Z31
 	VADDPS  Z28, Z30, Z30
 	VADDPS  Z30, Z31, Z31
@@ -2404,9 +5696,11 @@ singleLoop:
 	JLE         singleLoop
 
 tail:
-	MOVQ        CX, R8
-	SUBQ        AX, R8
-	JLE         done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	MOVL        $0xffffffff, R9
 	BZHIL       R8, R9, R9
 	KMOVW       R9, K7
@@ -2414,6 +5708,9 @@ tail:
 	VANDPS.BCST constants<>+4(SB), Z0, Z0
 	VADDPS      Z0, Z31, Z0
 	VBLENDMPS   Z0, Z31, K7, Z31
+	ADDQ        R8, AX
+	CMPQ        AX, CX
+	JLT         loops
 
 done:
 	VMOVAPS       Z31, Z0
@@ -2432,16 +5729,29 @@ done:
 // func sumSquaresAVX512(x *float32, n int) (r0 float32)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·sumSquaresAVX512(SB), NOSPLIT, $0-20
-	MOVQ    x+0(FP), SI
-	MOVQ    n+8(FP), CX
-	XORL    AX, AX
-	VPXORD  Z31, Z31, Z31
-	LEAQ    -64(CX), R8
+	MOVQ   x+0(FP), SI
+	MOVQ   n+8(FP), CX
+	XORL   AX, AX
+	VPXORD Z31, Z31, Z31
+	CMPQ   CX, $0x00000100
+	JLT    loops
+	MOVQ   SI, R8
+	NEGQ   R8
+	SHRQ   $0x02, R8
+	ANDQ   $0x0f, R8
+	JNE    masked
+
+loops:
+	LEAQ    -128(CX), R8
 	CMPQ    AX, R8
 	JGT     single
 	VPXORD  Z30, Z30, Z30
 	VPXORD  Z29, Z29, Z29
 	VPXORD  Z28, Z28, Z28
+	VPXORD  Z27, Z27, Z27
+	VPXORD  Z26, Z26, Z26
+	VPXORD  Z25, Z25, Z25
+	VPXORD  Z24, Z24, Z24
 	PCALIGN $0x20
 
 mainLoop:
@@ -2449,13 +5759,25 @@ mainLoop:
 	VMOVUPS     64(SI)(AX*4), Z1
 	VMOVUPS     128(SI)(AX*4), Z2
 	VMOVUPS     192(SI)(AX*4), Z3
+	VMOVUPS     256(SI)(AX*4), Z4
+	VMOVUPS     320(SI)(AX*4), Z5
+	VMOVUPS     384(SI)(AX*4), Z6
+	VMOVUPS     448(SI)(AX*4), Z7
 	VFMADD231PS Z0, Z0, Z31
 	VFMADD231PS Z1, Z1, Z30
 	VFMADD231PS Z2, Z2, Z29
 	VFMADD231PS Z3, Z3, Z28
-	ADDQ        $0x40, AX
+	VFMADD231PS Z4, Z4, Z27
+	VFMADD231PS Z5, Z5, Z26
+	VFMADD231PS Z6, Z6, Z25
+	VFMADD231PS Z7, Z7, Z24
+	ADDQ        $0x80, AX
 	CMPQ        AX, R8
 	JLE         mainLoop
+	VADDPS      Z27, Z31, Z31
+	VADDPS      Z26, Z30, Z30
+	VADDPS      Z25, Z29, Z29
+	VADDPS      Z24, Z28, Z28
 	VADDPS      Z29, Z31, Z31
 	VADDPS      Z28, Z30, Z30
 	VADDPS      Z30, Z31, Z31
@@ -2474,15 +5796,20 @@ singleLoop:
 	JLE         singleLoop
 
 tail:
-	MOVQ        CX, R8
-	SUBQ        AX, R8
-	JLE         done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	MOVL        $0xffffffff, R9
 	BZHIL       R8, R9, R9
 	KMOVW       R9, K7
 	VMOVUPS.Z   (SI)(AX*4), K7, Z0
 	VFMADD213PS Z31, Z0, Z0
 	VBLENDMPS   Z0, Z31, K7, Z31
+	ADDQ        R8, AX
+	CMPQ        AX, CX
+	JLT         loops
 
 done:
 	VMOVAPS       Z31, Z0
@@ -2501,17 +5828,30 @@ done:
 // func dotAVX512(a *float32, b *float32, n int) (r0 float32)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·dotAVX512(SB), NOSPLIT, $0-28
-	MOVQ    a+0(FP), SI
-	MOVQ    b+8(FP), DX
-	MOVQ    n+16(FP), CX
-	XORL    AX, AX
-	VPXORD  Z31, Z31, Z31
-	LEAQ    -64(CX), R8
+	MOVQ   a+0(FP), SI
+	MOVQ   b+8(FP), DX
+	MOVQ   n+16(FP), CX
+	XORL   AX, AX
+	VPXORD Z31, Z31, Z31
+	CMPQ   CX, $0x00000100
+	JLT    loops
+	MOVQ   SI, R8
+	NEGQ   R8
+	SHRQ   $0x02, R8
+	ANDQ   $0x0f, R8
+	JNE    masked
+
+loops:
+	LEAQ    -128(CX), R8
 	CMPQ    AX, R8
 	JGT     single
 	VPXORD  Z30, Z30, Z30
 	VPXORD  Z29, Z29, Z29
 	VPXORD  Z28, Z28, Z28
+	VPXORD  Z27, Z27, Z27
+	VPXORD  Z26, Z26, Z26
+	VPXORD  Z25, Z25, Z25
+	VPXORD  Z24, Z24, Z24
 	PCALIGN $0x20
 
 mainLoop:
@@ -2519,17 +5859,33 @@ mainLoop:
 	VMOVUPS     64(SI)(AX*4), Z1
 	VMOVUPS     128(SI)(AX*4), Z2
 	VMOVUPS     192(SI)(AX*4), Z3
-	VMOVUPS     (DX)(AX*4), Z4
-	VMOVUPS     64(DX)(AX*4), Z5
-	VMOVUPS     128(DX)(AX*4), Z6
-	VMOVUPS     192(DX)(AX*4), Z7
-	VFMADD231PS Z4, Z0, Z31
-	VFMADD231PS Z5, Z1, Z30
-	VFMADD231PS Z6, Z2, Z29
-	VFMADD231PS Z7, Z3, Z28
-	ADDQ        $0x40, AX
+	VMOVUPS     256(SI)(AX*4), Z4
+	VMOVUPS     320(SI)(AX*4), Z5
+	VMOVUPS     384(SI)(AX*4), Z6
+	VMOVUPS     448(SI)(AX*4), Z7
+	VMOVUPS     (DX)(AX*4), Z8
+	VMOVUPS     64(DX)(AX*4), Z9
+	VMOVUPS     128(DX)(AX*4), Z10
+	VMOVUPS     192(DX)(AX*4), Z11
+	VMOVUPS     256(DX)(AX*4), Z12
+	VMOVUPS     320(DX)(AX*4), Z13
+	VMOVUPS     384(DX)(AX*4), Z14
+	VMOVUPS     448(DX)(AX*4), Z15
+	VFMADD231PS Z8, Z0, Z31
+	VFMADD231PS Z9, Z1, Z30
+	VFMADD231PS Z10, Z2, Z29
+	VFMADD231PS Z11, Z3, Z28
+	VFMADD231PS Z12, Z4, Z27
+	VFMADD231PS Z13, Z5, Z26
+	VFMADD231PS Z14, Z6, Z25
+	VFMADD231PS Z15, Z7, Z24
+	ADDQ        $0x80, AX
 	CMPQ        AX, R8
 	JLE         mainLoop
+	VADDPS      Z27, Z31, Z31
+	VADDPS      Z26, Z30, Z30
+	VADDPS      Z25, Z29, Z29
+	VADDPS      Z24, Z28, Z28
 	VADDPS      Z29, Z31, Z31
 	VADDPS      Z28, Z30, Z30
 	VADDPS      Z30, Z31, Z31
@@ -2549,9 +5905,11 @@ singleLoop:
 	JLE         singleLoop
 
 tail:
-	MOVQ        CX, R8
-	SUBQ        AX, R8
-	JLE         done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	MOVL        $0xffffffff, R9
 	BZHIL       R8, R9, R9
 	KMOVW       R9, K7
@@ -2559,6 +5917,9 @@ tail:
 	VMOVUPS.Z   (DX)(AX*4), K7, Z1
 	VFMADD213PS Z31, Z1, Z0
 	VBLENDMPS   Z0, Z31, K7, Z31
+	ADDQ        R8, AX
+	CMPQ        AX, CX
+	JLT         loops
 
 done:
 	VMOVAPS       Z31, Z0
@@ -2580,32 +5941,61 @@ TEXT ·sumSqDiffAVX512(SB), NOSPLIT, $0-28
 	MOVQ         x+0(FP), SI
 	MOVQ         n+8(FP), CX
 	XORL         AX, AX
-	VBROADCASTSS mean+16(FP), Z27
+	VBROADCASTSS mean+16(FP), Z23
 	VPXORD       Z31, Z31, Z31
-	LEAQ         -64(CX), R8
-	CMPQ         AX, R8
-	JGT          single
-	VPXORD       Z30, Z30, Z30
-	VPXORD       Z29, Z29, Z29
-	VPXORD       Z28, Z28, Z28
-	PCALIGN      $0x20
+	CMPQ         CX, $0x00000100
+	JLT          loops
+	MOVQ         SI, R8
+	NEGQ         R8
+	SHRQ         $0x02, R8
+	ANDQ         $0x0f, R8
+	JNE          masked
+
+loops:
+	LEAQ    -128(CX), R8
+	CMPQ    AX, R8
+	JGT     single
+	VPXORD  Z30, Z30, Z30
+	VPXORD  Z29, Z29, Z29
+	VPXORD  Z28, Z28, Z28
+	VPXORD  Z27, Z27, Z27
+	VPXORD  Z26, Z26, Z26
+	VPXORD  Z25, Z25, Z25
+	VPXORD  Z24, Z24, Z24
+	PCALIGN $0x20
 
 mainLoop:
 	VMOVUPS     (SI)(AX*4), Z0
 	VMOVUPS     64(SI)(AX*4), Z1
 	VMOVUPS     128(SI)(AX*4), Z2
 	VMOVUPS     192(SI)(AX*4), Z3
-	VSUBPS      Z27, Z0, Z0
-	VSUBPS      Z27, Z1, Z1
-	VSUBPS      Z27, Z2, Z2
-	VSUBPS      Z27, Z3, Z3
+	VMOVUPS     256(SI)(AX*4), Z4
+	VMOVUPS     320(SI)(AX*4), Z5
+	VMOVUPS     384(SI)(AX*4), Z6
+	VMOVUPS     448(SI)(AX*4), Z7
+	VSUBPS      Z23, Z0, Z0
+	VSUBPS      Z23, Z1, Z1
+	VSUBPS      Z23, Z2, Z2
+	VSUBPS      Z23, Z3, Z3
+	VSUBPS      Z23, Z4, Z4
+	VSUBPS      Z23, Z5, Z5
+	VSUBPS      Z23, Z6, Z6
+	VSUBPS      Z23, Z7, Z7
 	VFMADD231PS Z0, Z0, Z31
 	VFMADD231PS Z1, Z1, Z30
 	VFMADD231PS Z2, Z2, Z29
 	VFMADD231PS Z3, Z3, Z28
-	ADDQ        $0x40, AX
+	VFMADD231PS Z4, Z4, Z27
+	VFMADD231PS Z5, Z5, Z26
+	VFMADD231PS Z6, Z6, Z25
+	VFMADD231PS Z7, Z7, Z24
+	ADDQ        $0x80, AX
 	CMPQ        AX, R8
 	JLE         mainLoop
+	VADDPS      Z27, Z31, Z31
+	VADDPS      Z26, Z30, Z30
+	VADDPS      Z25, Z29, Z29
+	VADDPS      Z24, Z28, Z28
 	VADDPS      Z29, Z31, Z31
 	VADDPS      Z28, Z30, Z30
 	VADDPS      Z30, Z31, Z31
@@ -2618,23 +6008,28 @@ single:
 
 singleLoop:
 	VMOVUPS     (SI)(AX*4), Z0
-	VSUBPS      Z27, Z0, Z0
+	VSUBPS      Z23, Z0, Z0
 	VFMADD231PS Z0, Z0, Z31
 	ADDQ        $0x10, AX
 	CMPQ        AX, R8
 	JLE         singleLoop
 
 tail:
-	MOVQ        CX, R8
-	SUBQ        AX, R8
-	JLE         done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	MOVL        $0xffffffff, R9
 	BZHIL       R8, R9, R9
 	KMOVW       R9, K7
 	VMOVUPS.Z   (SI)(AX*4), K7, Z0
-	VSUBPS      Z27, Z0, Z0
+	VSUBPS      Z23, Z0, Z0
 	VFMADD213PS Z31, Z0, Z0
 	VBLENDMPS   Z0, Z31, K7, Z31
+	ADDQ        R8, AX
+	CMPQ        AX, CX
+	JLT         loops
 
 done:
 	VMOVAPS       Z31, Z0
@@ -2657,41 +6052,78 @@ TEXT ·sumProdDiffAVX512(SB), NOSPLIT, $0-36
 	MOVQ         b+8(FP), DX
 	MOVQ         n+16(FP), CX
 	XORL         AX, AX
-	VBROADCASTSS ma+24(FP), Z27
-	VBROADCASTSS mb+28(FP), Z26
+	VBROADCASTSS ma+24(FP), Z23
+	VBROADCASTSS mb+28(FP), Z22
 	VPXORD       Z31, Z31, Z31
-	LEAQ         -64(CX), R8
-	CMPQ         AX, R8
-	JGT          single
-	VPXORD       Z30, Z30, Z30
-	VPXORD       Z29, Z29, Z29
-	VPXORD       Z28, Z28, Z28
-	PCALIGN      $0x20
+	CMPQ         CX, $0x00000100
+	JLT          loops
+	MOVQ         SI, R8
+	NEGQ         R8
+	SHRQ         $0x02, R8
+	ANDQ         $0x0f, R8
+	JNE          masked
+
+loops:
+	LEAQ    -128(CX), R8
+	CMPQ    AX, R8
+	JGT     single
+	VPXORD  Z30, Z30, Z30
+	VPXORD  Z29, Z29, Z29
+	VPXORD  Z28, Z28, Z28
+	VPXORD  Z27, Z27, Z27
+	VPXORD  Z26, Z26, Z26
+	VPXORD  Z25, Z25, Z25
+	VPXORD  Z24, Z24, Z24
+	PCALIGN $0x20
 
 mainLoop:
 	VMOVUPS     (SI)(AX*4), Z0
 	VMOVUPS     64(SI)(AX*4), Z1
 	VMOVUPS     128(SI)(AX*4), Z2
 	VMOVUPS     192(SI)(AX*4), Z3
-	VSUBPS      Z27, Z0, Z0
-	VSUBPS      Z27, Z1, Z1
-	VSUBPS      Z27, Z2, Z2
-	VSUBPS      Z27, Z3, Z3
-	VMOVUPS     (DX)(AX*4), Z4
-	VMOVUPS     64(DX)(AX*4), Z5
-	VMOVUPS     128(DX)(AX*4), Z6
-	VMOVUPS     192(DX)(AX*4), Z7
-	VSUBPS      Z26, Z4, Z4
-	VSUBPS      Z26, Z5, Z5
-	VSUBPS      Z26, Z6, Z6
-	VSUBPS      Z26, Z7, Z7
-	VFMADD231PS Z4, Z0, Z31
-	VFMADD231PS Z5, Z1, Z30
-	VFMADD231PS Z6, Z2, Z29
-	VFMADD231PS Z7, Z3, Z28
-	ADDQ        $0x40, AX
+	VMOVUPS     256(SI)(AX*4), Z4
+	VMOVUPS     320(SI)(AX*4), Z5
+	VMOVUPS     384(SI)(AX*4), Z6
+	VMOVUPS     448(SI)(AX*4), Z7
+	VSUBPS      Z23, Z0, Z0
+	VSUBPS      Z23, Z1, Z1
+	VSUBPS      Z23, Z2, Z2
+	VSUBPS      Z23, Z3, Z3
+	VSUBPS      Z23, Z4, Z4
+	VSUBPS      Z23, Z5, Z5
+	VSUBPS      Z23, Z6, Z6
+	VSUBPS      Z23, Z7, Z7
+	VMOVUPS     (DX)(AX*4), Z8
+	VMOVUPS     64(DX)(AX*4), Z9
+	VMOVUPS     128(DX)(AX*4), Z10
+	VMOVUPS     192(DX)(AX*4), Z11
+	VMOVUPS     256(DX)(AX*4), Z12
+	VMOVUPS     320(DX)(AX*4), Z13
+	VMOVUPS     384(DX)(AX*4), Z14
+	VMOVUPS     448(DX)(AX*4), Z15
+	VSUBPS      Z22, Z8, Z8
+	VSUBPS      Z22, Z9, Z9
+	VSUBPS      Z22, Z10, Z10
+	VSUBPS      Z22, Z11, Z11
+	VSUBPS      Z22, Z12, Z12
+	VSUBPS      Z22, Z13, Z13
+	VSUBPS      Z22, Z14, Z14
+	VSUBPS      Z22, Z15, Z15
+	VFMADD231PS Z8, Z0, Z31
+	VFMADD231PS Z9, Z1, Z30
+	VFMADD231PS Z10, Z2, Z29
+	VFMADD231PS Z11, Z3, Z28
+	VFMADD231PS Z12, Z4, Z27
+	VFMADD231PS Z13, Z5, Z26
+	VFMADD231PS Z14, Z6, Z25
+	VFMADD231PS Z15, Z7, Z24
+	ADDQ        $0x80, AX
 	CMPQ        AX, R8
 	JLE         mainLoop
+	VADDPS      Z27, Z31, Z31
+	VADDPS      Z26, Z30, Z30
+	VADDPS      Z25, Z29, Z29
+	VADDPS      Z24, Z28, Z28
 	VADDPS      Z29, Z31, Z31
 	VADDPS      Z28, Z30, Z30
 	VADDPS      Z30, Z31, Z31
@@ -2704,27 +6136,32 @@ single:
 
 singleLoop:
 	VMOVUPS     (SI)(AX*4), Z0
-	VSUBPS      Z27, Z0, Z0
+	VSUBPS      Z23, Z0, Z0
 	VMOVUPS     (DX)(AX*4), Z1
-	VSUBPS      Z26, Z1, Z1
+	VSUBPS      Z22, Z1, Z1
 	VFMADD231PS Z1, Z0, Z31
 	ADDQ        $0x10, AX
 	CMPQ        AX, R8
 	JLE         singleLoop
 
 tail:
-	MOVQ        CX, R8
-	SUBQ        AX, R8
-	JLE         done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	MOVL        $0xffffffff, R9
 	BZHIL       R8, R9, R9
 	KMOVW       R9, K7
 	VMOVUPS.Z   (SI)(AX*4), K7, Z0
-	VSUBPS      Z27, Z0, Z0
+	VSUBPS      Z23, Z0, Z0
 	VMOVUPS.Z   (DX)(AX*4), K7, Z1
-	VSUBPS      Z26, Z1, Z1
+	VSUBPS      Z22, Z1, Z1
 	VFMADD213PS Z31, Z1, Z0
 	VBLENDMPS   Z0, Z31, K7, Z31
+	ADDQ        R8, AX
+	CMPQ        AX, CX
+	JLT         loops
 
 done:
 	VMOVAPS       Z31, Z0
@@ -2746,13 +6183,26 @@ TEXT ·maxAVX512(SB), NOSPLIT, $0-20
 	MOVQ         x+0(FP), SI
 	MOVQ         n+8(FP), CX
 	XORL         AX, AX
-	VBROADCASTSS constants<>+80(SB), Z31
-	LEAQ         -64(CX), R8
+	VBROADCASTSS constants<>+184(SB), Z31
+	CMPQ         CX, $0x00000100
+	JLT          loops
+	MOVQ         SI, R8
+	NEGQ         R8
+	SHRQ         $0x02, R8
+	ANDQ         $0x0f, R8
+	JNE          masked
+
+loops:
+	LEAQ         -128(CX), R8
 	CMPQ         AX, R8
 	JGT          single
-	VBROADCASTSS constants<>+80(SB), Z30
-	VBROADCASTSS constants<>+80(SB), Z29
-	VBROADCASTSS constants<>+80(SB), Z28
+	VBROADCASTSS constants<>+184(SB), Z30
+	VBROADCASTSS constants<>+184(SB), Z29
+	VBROADCASTSS constants<>+184(SB), Z28
+	VBROADCASTSS constants<>+184(SB), Z27
+	VBROADCASTSS constants<>+184(SB), Z26
+	VBROADCASTSS constants<>+184(SB), Z25
+	VBROADCASTSS constants<>+184(SB), Z24
 	PCALIGN      $0x20
 
 mainLoop:
@@ -2768,13 +6218,45 @@ mainLoop:
 	VMAXPS  Z30, Z1, K2, Z1
 	VMAXPS  Z29, Z2, K3, Z2
 	VMAXPS  Z28, Z3, K4, Z3
+	VMOVUPS 256(SI)(AX*4), Z4
+	VMOVUPS 320(SI)(AX*4), Z5
+	VMOVUPS 384(SI)(AX*4), Z6
+	VMOVUPS 448(SI)(AX*4), Z7
+	VCMPPS  $0x07, Z4, Z4, K1
+	VCMPPS  $0x07, Z5, Z5, K2
+	VCMPPS  $0x07, Z6, Z6, K3
+	VCMPPS  $0x07, Z7, Z7, K4
+	VMAXPS  Z27, Z4, K1, Z4
+	VMAXPS  Z26, Z5, K2, Z5
+	VMAXPS  Z25, Z6, K3, Z6
+	VMAXPS  Z24, Z7, K4, Z7
 	VMOVAPS Z0, Z31
 	VMOVAPS Z1, Z30
 	VMOVAPS Z2, Z29
 	VMOVAPS Z3, Z28
-	ADDQ    $0x40, AX
+	VMOVAPS Z4, Z27
+	VMOVAPS Z5, Z26
+	VMOVAPS Z6, Z25
+	VMOVAPS Z7, Z24
+	ADDQ    $0x80, AX
 	CMPQ    AX, R8
 	JLE     mainLoop
+	VCMPPS  $0x03, Z31, Z31, K1
+	VMOVAPS Z31, Z0
+	VMAXPS  Z27, Z31, Z31
+	VMOVAPS Z0, K1, Z31
+	VCMPPS  $0x03, Z30, Z30, K1
+	VMOVAPS Z30, Z0
+	VMAXPS  Z26, Z30, Z30
+	VMOVAPS Z0, K1, Z30
+	VCMPPS  $0x03, Z29, Z29, K1
+	VMOVAPS Z29, Z0
+	VMAXPS  Z25, Z29, Z29
+	VMOVAPS Z0, K1, Z29
+	VCMPPS  $0x03, Z28, Z28, K1
+	VMOVAPS Z28, Z0
+	VMAXPS  Z24, Z28, Z28
+	VMOVAPS Z0, K1, Z28
 	VCMPPS  $0x03, Z31, Z31, K1
 	VMOVAPS Z31, Z0
 	VMAXPS  Z29, Z31, Z31
@@ -2804,9 +6286,11 @@ singleLoop:
 	JLE     singleLoop
 
 tail:
-	MOVQ      CX, R8
-	SUBQ      AX, R8
-	JLE       done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	MOVL      $0xffffffff, R9
 	BZHIL     R8, R9, R9
 	KMOVW     R9, K7
@@ -2814,6 +6298,9 @@ tail:
 	VCMPPS    $0x07, Z0, Z0, K1
 	VMAXPS    Z31, Z0, K1, Z0
 	VBLENDMPS Z0, Z31, K7, Z31
+	ADDQ      R8, AX
+	CMPQ      AX, CX
+	JLT       loops
 
 done:
 	VMOVAPS       Z31, Z0
@@ -2843,13 +6330,26 @@ TEXT ·minAVX512(SB), NOSPLIT, $0-20
 	MOVQ         x+0(FP), SI
 	MOVQ         n+8(FP), CX
 	XORL         AX, AX
-	VBROADCASTSS constants<>+84(SB), Z31
-	LEAQ         -64(CX), R8
+	VBROADCASTSS constants<>+136(SB), Z31
+	CMPQ         CX, $0x00000100
+	JLT          loops
+	MOVQ         SI, R8
+	NEGQ         R8
+	SHRQ         $0x02, R8
+	ANDQ         $0x0f, R8
+	JNE          masked
+
+loops:
+	LEAQ         -128(CX), R8
 	CMPQ         AX, R8
 	JGT          single
-	VBROADCASTSS constants<>+84(SB), Z30
-	VBROADCASTSS constants<>+84(SB), Z29
-	VBROADCASTSS constants<>+84(SB), Z28
+	VBROADCASTSS constants<>+136(SB), Z30
+	VBROADCASTSS constants<>+136(SB), Z29
+	VBROADCASTSS constants<>+136(SB), Z28
+	VBROADCASTSS constants<>+136(SB), Z27
+	VBROADCASTSS constants<>+136(SB), Z26
+	VBROADCASTSS constants<>+136(SB), Z25
+	VBROADCASTSS constants<>+136(SB), Z24
 	PCALIGN      $0x20
 
 mainLoop:
@@ -2865,13 +6365,45 @@ mainLoop:
 	VMINPS  Z30, Z1, K2, Z1
 	VMINPS  Z29, Z2, K3, Z2
 	VMINPS  Z28, Z3, K4, Z3
+	VMOVUPS 256(SI)(AX*4), Z4
+	VMOVUPS 320(SI)(AX*4), Z5
+	VMOVUPS 384(SI)(AX*4), Z6
+	VMOVUPS 448(SI)(AX*4), Z7
+	VCMPPS  $0x07, Z4, Z4, K1
+	VCMPPS  $0x07, Z5, Z5, K2
+	VCMPPS  $0x07, Z6, Z6, K3
+	VCMPPS  $0x07, Z7, Z7, K4
+	VMINPS  Z27, Z4, K1, Z4
+	VMINPS  Z26, Z5, K2, Z5
+	VMINPS  Z25, Z6, K3, Z6
+	VMINPS  Z24, Z7, K4, Z7
 	VMOVAPS Z0, Z31
 	VMOVAPS Z1, Z30
 	VMOVAPS Z2, Z29
 	VMOVAPS Z3, Z28
-	ADDQ    $0x40, AX
+	VMOVAPS Z4, Z27
+	VMOVAPS Z5, Z26
+	VMOVAPS Z6, Z25
+	VMOVAPS Z7, Z24
+	ADDQ    $0x80, AX
 	CMPQ    AX, R8
 	JLE     mainLoop
+	VCMPPS  $0x03, Z31, Z31, K1
+	VMOVAPS Z31, Z0
+	VMINPS  Z27, Z31, Z31
+	VMOVAPS Z0, K1, Z31
+	VCMPPS  $0x03, Z30, Z30, K1
+	VMOVAPS Z30, Z0
+	VMINPS  Z26, Z30, Z30
+	VMOVAPS Z0, K1, Z30
+	VCMPPS  $0x03, Z29, Z29, K1
+	VMOVAPS Z29, Z0
+	VMINPS  Z25, Z29, Z29
+	VMOVAPS Z0, K1, Z29
+	VCMPPS  $0x03, Z28, Z28, K1
+	VMOVAPS Z28, Z0
+	VMINPS  Z24, Z28, Z28
+	VMOVAPS Z0, K1, Z28
 	VCMPPS  $0x03, Z31, Z31, K1
 	VMOVAPS Z31, Z0
 	VMINPS  Z29, Z31, Z31
@@ -2901,9 +6433,11 @@ singleLoop:
 	JLE     singleLoop
 
 tail:
-	MOVQ      CX, R8
-	SUBQ      AX, R8
-	JLE       done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	MOVL      $0xffffffff, R9
 	BZHIL     R8, R9, R9
 	KMOVW     R9, K7
@@ -2911,6 +6445,9 @@ tail:
 	VCMPPS    $0x07, Z0, Z0, K1
 	VMINPS    Z31, Z0, K1, Z0
 	VBLENDMPS Z0, Z31, K7, Z31
+	ADDQ      R8, AX
+	CMPQ      AX, CX
+	JLT       loops
 
 done:
 	VMOVAPS       Z31, Z0
@@ -2937,17 +6474,30 @@ done:
 // func maxAbsAVX512(x *float32, n int) (r0 float32)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2
 TEXT ·maxAbsAVX512(SB), NOSPLIT, $0-20
-	MOVQ         x+0(FP), SI
-	MOVQ         n+8(FP), CX
-	XORL         AX, AX
-	VPXORD       Z31, Z31, Z31
-	LEAQ         -64(CX), R8
+	MOVQ   x+0(FP), SI
+	MOVQ   n+8(FP), CX
+	XORL   AX, AX
+	VPXORD Z31, Z31, Z31
+	CMPQ   CX, $0x00000100
+	JLT    loops
+	MOVQ   SI, R8
+	NEGQ   R8
+	SHRQ   $0x02, R8
+	ANDQ   $0x0f, R8
+	JNE    masked
+
+loops:
+	LEAQ         -128(CX), R8
 	CMPQ         AX, R8
 	JGT          single
-	VBROADCASTSS constants<>+4(SB), Z27
+	VBROADCASTSS constants<>+4(SB), Z23
 	VPXORD       Z30, Z30, Z30
 	VPXORD       Z29, Z29, Z29
 	VPXORD       Z28, Z28, Z28
+	VPXORD       Z27, Z27, Z27
+	VPXORD       Z26, Z26, Z26
+	VPXORD       Z25, Z25, Z25
+	VPXORD       Z24, Z24, Z24
 	PCALIGN      $0x20
 
 mainLoop:
@@ -2955,10 +6505,10 @@ mainLoop:
 	VMOVUPS 64(SI)(AX*4), Z1
 	VMOVUPS 128(SI)(AX*4), Z2
 	VMOVUPS 192(SI)(AX*4), Z3
-	VANDPS  Z27, Z0, Z0
-	VANDPS  Z27, Z1, Z1
-	VANDPS  Z27, Z2, Z2
-	VANDPS  Z27, Z3, Z3
+	VANDPS  Z23, Z0, Z0
+	VANDPS  Z23, Z1, Z1
+	VANDPS  Z23, Z2, Z2
+	VANDPS  Z23, Z3, Z3
 	VCMPPS  $0x07, Z0, Z0, K1
 	VCMPPS  $0x07, Z1, Z1, K2
 	VCMPPS  $0x07, Z2, Z2, K3
@@ -2967,13 +6517,49 @@ mainLoop:
 	VMAXPS  Z30, Z1, K2, Z1
 	VMAXPS  Z29, Z2, K3, Z2
 	VMAXPS  Z28, Z3, K4, Z3
+	VMOVUPS 256(SI)(AX*4), Z4
+	VMOVUPS 320(SI)(AX*4), Z5
+	VMOVUPS 384(SI)(AX*4), Z6
+	VMOVUPS 448(SI)(AX*4), Z7
+	VANDPS  Z23, Z4, Z4
+	VANDPS  Z23, Z5, Z5
+	VANDPS  Z23, Z6, Z6
+	VANDPS  Z23, Z7, Z7
+	VCMPPS  $0x07, Z4, Z4, K1
+	VCMPPS  $0x07, Z5, Z5, K2
+	VCMPPS  $0x07, Z6, Z6, K3
+	VCMPPS  $0x07, Z7, Z7, K4
+	VMAXPS  Z27, Z4, K1, Z4
+	VMAXPS  Z26, Z5, K2, Z5
+	VMAXPS  Z25, Z6, K3, Z6
+	VMAXPS  Z24, Z7, K4, Z7
 	VMOVAPS Z0, Z31
 	VMOVAPS Z1, Z30
 	VMOVAPS Z2, Z29
 	VMOVAPS Z3, Z28
-	ADDQ    $0x40, AX
+	VMOVAPS Z4, Z27
+	VMOVAPS Z5, Z26
+	VMOVAPS Z6, Z25
+	VMOVAPS Z7, Z24
+	ADDQ    $0x80, AX
 	CMPQ    AX, R8
 	JLE     mainLoop
+	VCMPPS  $0x03, Z31, Z31, K1
+	VMOVAPS Z31, Z0
+	VMAXPS  Z27, Z31, Z31
+	VMOVAPS Z0, K1, Z31
+	VCMPPS  $0x03, Z30, Z30, K1
+	VMOVAPS Z30, Z0
+	VMAXPS  Z26, Z30, Z30
+	VMOVAPS Z0, K1, Z30
+	VCMPPS  $0x03, Z29, Z29, K1
+	VMOVAPS Z29, Z0
+	VMAXPS  Z25, Z29, Z29
+	VMOVAPS Z0, K1, Z29
+	VCMPPS  $0x03, Z28, Z28, K1
+	VMOVAPS Z28, Z0
+	VMAXPS  Z24, Z28, Z28
+	VMOVAPS Z0, K1, Z28
 	VCMPPS  $0x03, Z31, Z31, K1
 	VMOVAPS Z31, Z0
 	VMAXPS  Z29, Z31, Z31
@@ -3004,9 +6590,11 @@ singleLoop:
 	JLE         singleLoop
 
 tail:
-	MOVQ        CX, R8
-	SUBQ        AX, R8
-	JLE         done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	MOVL        $0xffffffff, R9
 	BZHIL       R8, R9, R9
 	KMOVW       R9, K7
@@ -3015,6 +6603,9 @@ tail:
 	VCMPPS      $0x07, Z0, Z0, K1
 	VMAXPS      Z31, Z0, K1, Z0
 	VBLENDMPS   Z0, Z31, K7, Z31
+	ADDQ        R8, AX
+	CMPQ        AX, CX
+	JLT         loops
 
 done:
 	VMOVAPS       Z31, Z0
@@ -3041,11 +6632,20 @@ done:
 // func sumKahanAVX512(lanes *[128]float32, x *float32, n int)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·sumKahanAVX512(SB), NOSPLIT, $0-24
-	MOVQ    x+8(FP), SI
-	MOVQ    n+16(FP), CX
-	XORL    AX, AX
-	VPXORD  Z31, Z31, Z31
-	VPXORD  Z30, Z30, Z30
+	MOVQ   x+8(FP), SI
+	MOVQ   n+16(FP), CX
+	XORL   AX, AX
+	VPXORD Z31, Z31, Z31
+	VPXORD Z30, Z30, Z30
+	CMPQ   CX, $0x00000100
+	JLT    loops
+	MOVQ   SI, R8
+	NEGQ   R8
+	SHRQ   $0x02, R8
+	ANDQ   $0x0f, R8
+	JNE    masked
+
+loops:
 	LEAQ    -64(CX), R8
 	CMPQ    AX, R8
 	JGT     single
@@ -3126,9 +6726,11 @@ singleLoop:
 	JLE     singleLoop
 
 tail:
-	MOVQ      CX, R8
-	SUBQ      AX, R8
-	JLE       done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	MOVL      $0xffffffff, R9
 	BZHIL     R8, R9, R9
 	KMOVW     R9, K7
@@ -3142,6 +6744,9 @@ tail:
 	VADDPS    Z0, Z30, Z0
 	VBLENDMPS Z1, Z31, K7, Z31
 	VBLENDMPS Z0, Z30, K7, Z30
+	ADDQ      R8, AX
+	CMPQ      AX, CX
+	JLT       loops
 
 done:
 	MOVQ    lanes+0(FP), R9
@@ -3157,10 +6762,19 @@ TEXT ·findAVX512(SB), NOSPLIT, $0-32
 	MOVQ         n+8(FP), CX
 	XORL         AX, AX
 	VBROADCASTSS v+16(FP), Z31
-	LEAQ         -64(CX), R8
-	CMPQ         AX, R8
-	JGT          single
-	PCALIGN      $0x20
+	CMPQ         CX, $0x00000100
+	JLT          loops
+	MOVQ         SI, R8
+	NEGQ         R8
+	SHRQ         $0x02, R8
+	ANDQ         $0x0f, R8
+	JNE          masked
+
+loops:
+	LEAQ    -64(CX), R8
+	CMPQ    AX, R8
+	JGT     single
+	PCALIGN $0x20
 
 mainLoop:
 	VMOVUPS  (SI)(AX*4), Z0
@@ -3197,9 +6811,11 @@ singleLoop:
 	JLE      singleLoop
 
 tail:
-	MOVQ      CX, R8
-	SUBQ      AX, R8
-	JLE       done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	MOVL      $0xffffffff, R9
 	BZHIL     R8, R9, R9
 	KMOVW     R9, K7
@@ -3208,6 +6824,9 @@ tail:
 	KANDW     K7, K1, K1
 	KORTESTW  K1, K1
 	JNE       tailStop
+	ADDQ      R8, AX
+	CMPQ      AX, CX
+	JLT       loops
 
 done:
 	MOVQ CX, done+24(FP)
@@ -3229,9 +6848,18 @@ tailStop:
 // func findNaNAVX512(x *float32, n int) (done int)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·findNaNAVX512(SB), NOSPLIT, $0-24
-	MOVQ    x+0(FP), SI
-	MOVQ    n+8(FP), CX
-	XORL    AX, AX
+	MOVQ x+0(FP), SI
+	MOVQ n+8(FP), CX
+	XORL AX, AX
+	CMPQ CX, $0x00000100
+	JLT  loops
+	MOVQ SI, R8
+	NEGQ R8
+	SHRQ $0x02, R8
+	ANDQ $0x0f, R8
+	JNE  masked
+
+loops:
 	LEAQ    -64(CX), R8
 	CMPQ    AX, R8
 	JGT     single
@@ -3272,9 +6900,11 @@ singleLoop:
 	JLE      singleLoop
 
 tail:
-	MOVQ      CX, R8
-	SUBQ      AX, R8
-	JLE       done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	MOVL      $0xffffffff, R9
 	BZHIL     R8, R9, R9
 	KMOVW     R9, K7
@@ -3283,6 +6913,9 @@ tail:
 	KANDW     K7, K1, K1
 	KORTESTW  K1, K1
 	JNE       tailStop
+	ADDQ      R8, AX
+	CMPQ      AX, CX
+	JLT       loops
 
 done:
 	MOVQ CX, done+16(FP)
@@ -3310,10 +6943,19 @@ TEXT ·normalizeAVX512(SB), NOSPLIT, $0-32
 	XORL         AX, AX
 	VBROADCASTSS mean+24(FP), Z31
 	VBROADCASTSS rstd+28(FP), Z30
-	LEAQ         -64(CX), R8
-	CMPQ         AX, R8
-	JGT          single
-	PCALIGN      $0x20
+	CMPQ         CX, $0x00000100
+	JLT          loops
+	MOVQ         DI, R8
+	NEGQ         R8
+	SHRQ         $0x02, R8
+	ANDQ         $0x0f, R8
+	JNE          masked
+
+loops:
+	LEAQ    -64(CX), R8
+	CMPQ    AX, R8
+	JGT     single
+	PCALIGN $0x20
 
 mainLoop:
 	VMOVUPS (SI)(AX*4), Z0
@@ -3352,9 +6994,11 @@ singleLoop:
 	JLE     singleLoop
 
 tail:
-	MOVQ      CX, R8
-	SUBQ      AX, R8
-	JLE       done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	MOVL      $0xffffffff, R9
 	BZHIL     R8, R9, R9
 	KMOVW     R9, K7
@@ -3362,6 +7006,9 @@ tail:
 	VSUBPS    Z31, Z0, Z0
 	VMULPS    Z30, Z0, Z0
 	VMOVUPS   Z0, K7, (DI)(AX*4)
+	ADDQ      R8, AX
+	CMPQ      AX, CX
+	JLT       loops
 
 done:
 	VZEROUPPER
@@ -3378,10 +7025,19 @@ TEXT ·normAffineAVX512(SB), NOSPLIT, $0-48
 	XORL         AX, AX
 	VBROADCASTSS mean+40(FP), Z31
 	VBROADCASTSS rstd+44(FP), Z30
-	LEAQ         -64(CX), R8
-	CMPQ         AX, R8
-	JGT          single
-	PCALIGN      $0x20
+	CMPQ         CX, $0x00000100
+	JLT          loops
+	MOVQ         DI, R8
+	NEGQ         R8
+	SHRQ         $0x02, R8
+	ANDQ         $0x0f, R8
+	JNE          masked
+
+loops:
+	LEAQ    -64(CX), R8
+	CMPQ    AX, R8
+	JGT     single
+	PCALIGN $0x20
 
 mainLoop:
 	VMOVUPS     (SI)(AX*4), Z0
@@ -3435,9 +7091,11 @@ singleLoop:
 	JLE         singleLoop
 
 tail:
-	MOVQ        CX, R8
-	SUBQ        AX, R8
-	JLE         done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	MOVL        $0xffffffff, R9
 	BZHIL       R8, R9, R9
 	KMOVW       R9, K7
@@ -3448,6 +7106,9 @@ tail:
 	VMOVUPS.Z   (BX)(AX*4), K7, Z2
 	VFMADD231PS Z1, Z0, Z2
 	VMOVUPS     Z2, K7, (DI)(AX*4)
+	ADDQ        R8, AX
+	CMPQ        AX, CX
+	JLT         loops
 
 done:
 	VZEROUPPER
@@ -3462,10 +7123,19 @@ TEXT ·normScaleAVX512(SB), NOSPLIT, $0-36
 	MOVQ         n+24(FP), CX
 	XORL         AX, AX
 	VBROADCASTSS f+32(FP), Z31
-	LEAQ         -64(CX), R8
-	CMPQ         AX, R8
-	JGT          single
-	PCALIGN      $0x20
+	CMPQ         CX, $0x00000100
+	JLT          loops
+	MOVQ         DI, R8
+	NEGQ         R8
+	SHRQ         $0x02, R8
+	ANDQ         $0x0f, R8
+	JNE          masked
+
+loops:
+	LEAQ    -64(CX), R8
+	CMPQ    AX, R8
+	JGT     single
+	PCALIGN $0x20
 
 mainLoop:
 	VMOVUPS (SI)(AX*4), Z0
@@ -3509,9 +7179,11 @@ singleLoop:
 	JLE     singleLoop
 
 tail:
-	MOVQ      CX, R8
-	SUBQ      AX, R8
-	JLE       done
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
 	MOVL      $0xffffffff, R9
 	BZHIL     R8, R9, R9
 	KMOVW     R9, K7
@@ -3520,6 +7192,9 @@ tail:
 	VMOVUPS.Z (DX)(AX*4), K7, Z1
 	VMULPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K7, (DI)(AX*4)
+	ADDQ      R8, AX
+	CMPQ      AX, CX
+	JLT       loops
 
 done:
 	VZEROUPPER
@@ -3540,11 +7215,128 @@ DATA constants<>+44(SB)/4, $0x4b40007f
 DATA constants<>+48(SB)/4, $0x3f38aa3b
 DATA constants<>+52(SB)/4, $0x3fb17200
 DATA constants<>+56(SB)/4, $0x363fbe8e
-DATA constants<>+60(SB)/4, $0x39500d01
-DATA constants<>+64(SB)/4, $0x3ab60b61
-DATA constants<>+68(SB)/4, $0x3c088889
-DATA constants<>+72(SB)/4, $0x3d2aaaab
-DATA constants<>+76(SB)/4, $0x3f000000
-DATA constants<>+80(SB)/4, $0xff800000
-DATA constants<>+84(SB)/4, $0x7f800000
-GLOBL constants<>(SB), RODATA|NOPTR, $88
+DATA constants<>+60(SB)/4, $0x394dee48
+DATA constants<>+64(SB)/4, $0x3ab8e36c
+DATA constants<>+68(SB)/4, $0x3c089363
+DATA constants<>+72(SB)/4, $0x3d2aa4e9
+DATA constants<>+76(SB)/4, $0x3e2aaa89
+DATA constants<>+80(SB)/4, $0x3f000006
+DATA constants<>+84(SB)/4, $0x42b20000
+DATA constants<>+88(SB)/4, $0xc1a00000
+DATA constants<>+92(SB)/4, $0x4b40007e
+DATA constants<>+96(SB)/4, $0x3fb8aa3b
+DATA constants<>+100(SB)/4, $0x3f317200
+DATA constants<>+104(SB)/4, $0x35bfbe8e
+DATA constants<>+108(SB)/4, $0x3ab567cd
+DATA constants<>+112(SB)/4, $0x3c0915f5
+DATA constants<>+116(SB)/4, $0x3d2aabcb
+DATA constants<>+120(SB)/4, $0x3e2aaa55
+DATA constants<>+124(SB)/4, $0x3effffff
+DATA constants<>+128(SB)/4, $0x3f000000
+DATA constants<>+132(SB)/4, $0x33000000
+DATA constants<>+136(SB)/4, $0x7f800000
+DATA constants<>+140(SB)/4, $0xfeffffff
+DATA constants<>+144(SB)/4, $0x3f3504f3
+DATA constants<>+148(SB)/4, $0xbd97f3bd
+DATA constants<>+152(SB)/4, $0x3e034d57
+DATA constants<>+156(SB)/4, $0xbe07fe3f
+DATA constants<>+160(SB)/4, $0x3e115ebf
+DATA constants<>+164(SB)/4, $0xbe2a0d77
+DATA constants<>+168(SB)/4, $0x3e4ccff4
+DATA constants<>+172(SB)/4, $0xbe800226
+DATA constants<>+176(SB)/4, $0x3eaaaaac
+DATA constants<>+180(SB)/4, $0xbefffffc
+DATA constants<>+184(SB)/4, $0xff800000
+DATA constants<>+188(SB)/4, $0xbe054894
+DATA constants<>+192(SB)/4, $0x3e4b0c48
+DATA constants<>+196(SB)/4, $0xbe420eea
+DATA constants<>+200(SB)/4, $0x3e4fd679
+DATA constants<>+204(SB)/4, $0xbe755575
+DATA constants<>+208(SB)/4, $0x3e93c5c5
+DATA constants<>+212(SB)/4, $0xbeb8ad8f
+DATA constants<>+216(SB)/4, $0x3ef63851
+DATA constants<>+220(SB)/4, $0xbf38aa38
+DATA constants<>+224(SB)/4, $0x32a57060
+DATA constants<>+228(SB)/4, $0xbd1f08e1
+DATA constants<>+232(SB)/4, $0x3d73f55c
+DATA constants<>+236(SB)/4, $0xbd6a12f6
+DATA constants<>+240(SB)/4, $0x3d7a7267
+DATA constants<>+244(SB)/4, $0xbd93b1a7
+DATA constants<>+248(SB)/4, $0x3db1ed63
+DATA constants<>+252(SB)/4, $0xbdde5fd8
+DATA constants<>+256(SB)/4, $0x3e143d44
+DATA constants<>+260(SB)/4, $0xbe5e5bd5
+DATA constants<>+264(SB)/4, $0x369a84fc
+DATA constants<>+268(SB)/4, $0xb22d91af
+DATA constants<>+272(SB)/4, $0x3ede5bd9
+DATA constants<>+276(SB)/4, $0x3e9a2000
+DATA constants<>+280(SB)/4, $0x4b400000
+DATA constants<>+284(SB)/4, $0x46800000
+DATA constants<>+288(SB)/4, $0x3ea2f983
+DATA constants<>+292(SB)/4, $0x40490fdb
+DATA constants<>+296(SB)/4, $0xb3bbbd2e
+DATA constants<>+300(SB)/4, $0xa7772ced
+DATA constants<>+304(SB)/4, $0x362ee462
+DATA constants<>+308(SB)/4, $0xb94fb877
+DATA constants<>+312(SB)/4, $0x3c08876d
+DATA constants<>+316(SB)/4, $0xbe2aaaa6
+DATA constants<>+320(SB)/4, $0x4b400001
+DATA constants<>+324(SB)/4, $0xbf000000
+DATA constants<>+328(SB)/4, $0xb33bbd2e
+DATA constants<>+332(SB)/4, $0x00000001
+DATA constants<>+336(SB)/4, $0x3f22f983
+DATA constants<>+340(SB)/4, $0x3fc90fdb
+DATA constants<>+344(SB)/4, $0xa6f72ced
+DATA constants<>+348(SB)/4, $0x3b8f48d5
+DATA constants<>+352(SB)/4, $0x38ce09c6
+DATA constants<>+356(SB)/4, $0x3c316597
+DATA constants<>+360(SB)/4, $0x3cae606a
+DATA constants<>+364(SB)/4, $0x3d5d6ce1
+DATA constants<>+368(SB)/4, $0x3e0886cf
+DATA constants<>+372(SB)/4, $0x3eaaaab0
+DATA constants<>+376(SB)/4, $0x3f100000
+DATA constants<>+380(SB)/4, $0x3d427df5
+DATA constants<>+384(SB)/4, $0x3bdcf3a5
+DATA constants<>+388(SB)/4, $0x3d0b4eca
+DATA constants<>+392(SB)/4, $0x3d352cd3
+DATA constants<>+396(SB)/4, $0x3d99a499
+DATA constants<>+400(SB)/4, $0x3e2aaa93
+DATA constants<>+404(SB)/4, $0x40000000
+DATA constants<>+408(SB)/4, $0xbae9b0a7
+DATA constants<>+412(SB)/4, $0x3c3213f0
+DATA constants<>+416(SB)/4, $0xbcfec002
+DATA constants<>+420(SB)/4, $0x3d6d1550
+DATA constants<>+424(SB)/4, $0xbdac0498
+DATA constants<>+428(SB)/4, $0x3de04628
+DATA constants<>+432(SB)/4, $0xbe121043
+DATA constants<>+436(SB)/4, $0x3e4cc8f2
+DATA constants<>+440(SB)/4, $0xbeaaaa9f
+DATA constants<>+444(SB)/4, $0xc1200000
+DATA constants<>+448(SB)/4, $0xbf0ccccd
+DATA constants<>+452(SB)/4, $0x42b60000
+DATA constants<>+456(SB)/4, $0x3e800000
+DATA constants<>+460(SB)/4, $0x363ab60f
+DATA constants<>+464(SB)/4, $0x3950115e
+DATA constants<>+468(SB)/4, $0x3c088870
+DATA constants<>+472(SB)/4, $0x5d800000
+DATA constants<>+476(SB)/4, $0x3f7fffff
+DATA constants<>+480(SB)/4, $0x41f00000
+DATA constants<>+484(SB)/4, $0xc2dc0000
+DATA constants<>+488(SB)/4, $0x7f000000
+DATA constants<>+492(SB)/4, $0xbfcc4200
+DATA constants<>+496(SB)/4, $0xc1300000
+DATA constants<>+500(SB)/4, $0xbd922000
+DATA constants<>+504(SB)/4, $0xb69e549b
+DATA constants<>+508(SB)/4, $0xb6a67a87
+DATA constants<>+512(SB)/4, $0xbb57a4e7
+DATA constants<>+516(SB)/4, $0x3ca48be7
+DATA constants<>+520(SB)/4, $0xbd6b5846
+DATA constants<>+524(SB)/4, $0x3dda5704
+DATA constants<>+528(SB)/4, $0xbe1d21af
+DATA constants<>+532(SB)/4, $0x3e49a5aa
+DATA constants<>+536(SB)/4, $0xbe7f91f3
+DATA constants<>+540(SB)/4, $0x3eaaa6e8
+DATA constants<>+544(SB)/4, $0xbeffffe9
+DATA constants<>+548(SB)/4, $0x3fe10966
+DATA constants<>+552(SB)/4, $0x3f867d5f
+GLOBL constants<>(SB), RODATA|NOPTR, $556

@@ -396,7 +396,7 @@ func LeakyReLU(y, x []float32, alpha float32) {
 //		y[i] = x[i] * min(max(x[i]+3, 0), 6) / 6
 //	}
 //
-// Within 2 ULP. −Inf gives 0, its limit.
+// Within 2.5 ULP. −Inf gives 0, its limit.
 func HardSwish(y, x []float32) {
 	switch active {
 	case NEON:
@@ -412,7 +412,7 @@ func HardSwish(y, x []float32) {
 //		y[i] = float32(math.Exp(float64(x[i])))
 //	}
 //
-// Within 1.5 ULP.
+// Within 1.8 ULP.
 func Exp(y, x []float32) {
 	switch active {
 	case NEON:
@@ -449,6 +449,459 @@ func SumExpSub(x []float32, m float32) float32 {
 		return sumExpSubNEON(unsafe.SliceData(x), len(x), m)
 	default:
 		return sumExpSubGo(x, m)
+	}
+}
+
+// Expm1 computes
+//
+//	for i := range y {
+//		y[i] = float32(math.Expm1(float64(x[i])))
+//	}
+//
+// Within 1.8 ULP.
+func Expm1(y, x []float32) {
+	switch active {
+	case NEON:
+		expm1NEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
+	default:
+		expm1Go(y, x)
+	}
+}
+
+// Log computes
+//
+//	for i := range y {
+//		y[i] = float32(math.Log(float64(x[i])))
+//	}
+//
+// Within 1.8 ULP.
+func Log(y, x []float32) {
+	if active == Scalar {
+		logGo(y, x)
+		return
+	}
+	for i := 0; i < len(y); {
+		var done int
+		switch active {
+		case NEON:
+			done = logNEON(&y[i], &x[i], len(y)-i)
+		}
+		i += done
+		if i < len(y) {
+			end := min(i+Lanes, len(y))
+			logGo(y[i:end], x[i:end])
+			i = end
+		}
+	}
+}
+
+// Log2 computes
+//
+//	for i := range y {
+//		y[i] = float32(math.Log2(float64(x[i])))
+//	}
+//
+// Within 1.8 ULP.
+func Log2(y, x []float32) {
+	if active == Scalar {
+		log2Go(y, x)
+		return
+	}
+	for i := 0; i < len(y); {
+		var done int
+		switch active {
+		case NEON:
+			done = log2NEON(&y[i], &x[i], len(y)-i)
+		}
+		i += done
+		if i < len(y) {
+			end := min(i+Lanes, len(y))
+			log2Go(y[i:end], x[i:end])
+			i = end
+		}
+	}
+}
+
+// Log10 computes
+//
+//	for i := range y {
+//		y[i] = float32(math.Log10(float64(x[i])))
+//	}
+//
+// Within 1.8 ULP.
+func Log10(y, x []float32) {
+	if active == Scalar {
+		log10Go(y, x)
+		return
+	}
+	for i := 0; i < len(y); {
+		var done int
+		switch active {
+		case NEON:
+			done = log10NEON(&y[i], &x[i], len(y)-i)
+		}
+		i += done
+		if i < len(y) {
+			end := min(i+Lanes, len(y))
+			log10Go(y[i:end], x[i:end])
+			i = end
+		}
+	}
+}
+
+// Sin computes
+//
+//	for i := range y {
+//		y[i] = float32(math.Sin(float64(x[i])))
+//	}
+//
+// Within 1.8 ULP.
+func Sin(y, x []float32) {
+	if active == Scalar {
+		sinGo(y, x)
+		return
+	}
+	for i := 0; i < len(y); {
+		var done int
+		switch active {
+		case NEON:
+			done = sinNEON(&y[i], &x[i], len(y)-i)
+		}
+		i += done
+		if i < len(y) {
+			end := min(i+Lanes, len(y))
+			sinGo(y[i:end], x[i:end])
+			i = end
+		}
+	}
+}
+
+// Cos computes
+//
+//	for i := range y {
+//		y[i] = float32(math.Cos(float64(x[i])))
+//	}
+//
+// Within 1.8 ULP.
+func Cos(y, x []float32) {
+	if active == Scalar {
+		cosGo(y, x)
+		return
+	}
+	for i := 0; i < len(y); {
+		var done int
+		switch active {
+		case NEON:
+			done = cosNEON(&y[i], &x[i], len(y)-i)
+		}
+		i += done
+		if i < len(y) {
+			end := min(i+Lanes, len(y))
+			cosGo(y[i:end], x[i:end])
+			i = end
+		}
+	}
+}
+
+// Tan computes
+//
+//	for i := range y {
+//		y[i] = float32(math.Tan(float64(x[i])))
+//	}
+//
+// Within 1.8 ULP.
+func Tan(y, x []float32) {
+	if active == Scalar {
+		tanGo(y, x)
+		return
+	}
+	for i := 0; i < len(y); {
+		var done int
+		switch active {
+		case NEON:
+			done = tanNEON(&y[i], &x[i], len(y)-i)
+		}
+		i += done
+		if i < len(y) {
+			end := min(i+Lanes, len(y))
+			tanGo(y[i:end], x[i:end])
+			i = end
+		}
+	}
+}
+
+// Asin computes
+//
+//	for i := range y {
+//		y[i] = float32(math.Asin(float64(x[i])))
+//	}
+//
+// Within 1.8 ULP.
+func Asin(y, x []float32) {
+	switch active {
+	case NEON:
+		asinNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
+	default:
+		asinGo(y, x)
+	}
+}
+
+// Acos computes
+//
+//	for i := range y {
+//		y[i] = float32(math.Acos(float64(x[i])))
+//	}
+//
+// Within 1.8 ULP.
+func Acos(y, x []float32) {
+	switch active {
+	case NEON:
+		acosNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
+	default:
+		acosGo(y, x)
+	}
+}
+
+// Atan computes
+//
+//	for i := range y {
+//		y[i] = float32(math.Atan(float64(x[i])))
+//	}
+//
+// Within 1.8 ULP.
+func Atan(y, x []float32) {
+	switch active {
+	case NEON:
+		atanNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
+	default:
+		atanGo(y, x)
+	}
+}
+
+// Tanh computes
+//
+//	for i := range y {
+//		y[i] = float32(math.Tanh(float64(x[i])))
+//	}
+//
+// Within 1.8 ULP.
+func Tanh(y, x []float32) {
+	switch active {
+	case NEON:
+		tanhNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
+	default:
+		tanhGo(y, x)
+	}
+}
+
+// Sinh computes
+//
+//	for i := range y {
+//		y[i] = float32(math.Sinh(float64(x[i])))
+//	}
+//
+// Within 1.8 ULP.
+func Sinh(y, x []float32) {
+	switch active {
+	case NEON:
+		sinhNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
+	default:
+		sinhGo(y, x)
+	}
+}
+
+// Cosh computes
+//
+//	for i := range y {
+//		y[i] = float32(math.Cosh(float64(x[i])))
+//	}
+//
+// Within 1.8 ULP.
+func Cosh(y, x []float32) {
+	switch active {
+	case NEON:
+		coshNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
+	default:
+		coshGo(y, x)
+	}
+}
+
+// Asinh computes
+//
+//	for i := range y {
+//		y[i] = float32(math.Asinh(float64(x[i])))
+//	}
+//
+// Within 1.8 ULP.
+func Asinh(y, x []float32) {
+	if active == Scalar {
+		asinhGo(y, x)
+		return
+	}
+	for i := 0; i < len(y); {
+		var done int
+		switch active {
+		case NEON:
+			done = asinhNEON(&y[i], &x[i], len(y)-i)
+		}
+		i += done
+		if i < len(y) {
+			end := min(i+Lanes, len(y))
+			asinhGo(y[i:end], x[i:end])
+			i = end
+		}
+	}
+}
+
+// Acosh computes
+//
+//	for i := range y {
+//		y[i] = float32(math.Acosh(float64(x[i])))
+//	}
+//
+// Within 1.8 ULP.
+func Acosh(y, x []float32) {
+	if active == Scalar {
+		acoshGo(y, x)
+		return
+	}
+	for i := 0; i < len(y); {
+		var done int
+		switch active {
+		case NEON:
+			done = acoshNEON(&y[i], &x[i], len(y)-i)
+		}
+		i += done
+		if i < len(y) {
+			end := min(i+Lanes, len(y))
+			acoshGo(y[i:end], x[i:end])
+			i = end
+		}
+	}
+}
+
+// Atanh computes
+//
+//	for i := range y {
+//		y[i] = float32(math.Atanh(float64(x[i])))
+//	}
+//
+// Within 1.8 ULP.
+func Atanh(y, x []float32) {
+	if active == Scalar {
+		atanhGo(y, x)
+		return
+	}
+	for i := 0; i < len(y); {
+		var done int
+		switch active {
+		case NEON:
+			done = atanhNEON(&y[i], &x[i], len(y)-i)
+		}
+		i += done
+		if i < len(y) {
+			end := min(i+Lanes, len(y))
+			atanhGo(y[i:end], x[i:end])
+			i = end
+		}
+	}
+}
+
+// Sigmoid computes
+//
+//	for i := range y {
+//		y[i] = float32(1 / (1 + math.Exp(-float64(x[i]))))
+//	}
+//
+// Within 1.8 ULP.
+func Sigmoid(y, x []float32) {
+	switch active {
+	case NEON:
+		sigmoidNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
+	default:
+		sigmoidGo(y, x)
+	}
+}
+
+// Swish computes
+//
+//	for i := range y {
+//		y[i] = float32(float64(x[i]) / (1 + math.Exp(-float64(x[i]))))
+//	}
+//
+// Within 1.8 ULP. −Inf gives 0, its limit.
+func Swish(y, x []float32) {
+	switch active {
+	case NEON:
+		swishNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
+	default:
+		swishGo(y, x)
+	}
+}
+
+// GELU computes
+//
+//	for i := range y {
+//		y[i] = gelu(x[i])
+//	}
+//
+// gelu is ½x·(1 + tanh(√(2/π)·(x + 0.044715x³))).
+// Within 1.8 ULP. −Inf gives 0, its limit.
+func GELU(y, x []float32) {
+	switch active {
+	case NEON:
+		geluNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
+	default:
+		geluGo(y, x)
+	}
+}
+
+// Softplus computes
+//
+//	for i := range y {
+//		y[i] = float32(math.Log1p(math.Exp(float64(x[i]))))
+//	}
+//
+// Within 1.8 ULP.
+func Softplus(y, x []float32) {
+	switch active {
+	case NEON:
+		softplusNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
+	default:
+		softplusGo(y, x)
+	}
+}
+
+// ELU computes
+//
+//	for i := range y {
+//		y[i] = elu(x[i])
+//	}
+//
+// elu(x) is x where x > 0, else alpha·(eˣ − 1). Within 1.8 ULP.
+func ELU(y, x []float32, alpha float32) {
+	switch active {
+	case NEON:
+		eluNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y), alpha)
+	default:
+		eluGo(y, x, alpha)
+	}
+}
+
+// SELU computes
+//
+//	for i := range y {
+//		y[i] = selu(x[i])
+//	}
+//
+// selu(x) is scale·x where x > 0, else scale·alpha·(eˣ − 1), with the constants of Klambauer et al. (2017).
+// Within 1.8 ULP.
+func SELU(y, x []float32) {
+	switch active {
+	case NEON:
+		seluNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
+	default:
+		seluGo(y, x)
 	}
 }
 
@@ -617,6 +1070,8 @@ func SumKahan(lanes *[2 * Lanes]float32, x []float32) {
 }
 
 // Find stops at the step in which an x[i] equals v, else at len(x).
+//
+// Find returns the index of that element itself.
 func Find(x []float32, v float32) int {
 	i := 0
 	switch active {
@@ -627,6 +1082,8 @@ func Find(x []float32, v float32) int {
 }
 
 // FindNaN stops at the step in which an x[i] is NaN, else at len(x).
+//
+// FindNaN returns the index of that element itself.
 func FindNaN(x []float32) int {
 	i := 0
 	switch active {

@@ -277,7 +277,7 @@ func HardSwish(y, x []float32) {
 //		y[i] = float32(math.Exp(float64(x[i])))
 //	}
 //
-// Within 1.5 ULP.
+// Within 1.8 ULP.
 func Exp(y, x []float32) {
 	expGo(y, x)
 }
@@ -300,6 +300,250 @@ func ExpSub(y, x []float32, m float32) float32 {
 //	}
 func SumExpSub(x []float32, m float32) float32 {
 	return sumExpSubGo(x, m)
+}
+
+// Expm1 computes
+//
+//	for i := range y {
+//		y[i] = float32(math.Expm1(float64(x[i])))
+//	}
+//
+// Within 1.8 ULP.
+func Expm1(y, x []float32) {
+	expm1Go(y, x)
+}
+
+// Log computes
+//
+//	for i := range y {
+//		y[i] = float32(math.Log(float64(x[i])))
+//	}
+//
+// Within 1.8 ULP.
+func Log(y, x []float32) {
+	logGo(y, x)
+}
+
+// Log2 computes
+//
+//	for i := range y {
+//		y[i] = float32(math.Log2(float64(x[i])))
+//	}
+//
+// Within 1.8 ULP.
+func Log2(y, x []float32) {
+	log2Go(y, x)
+}
+
+// Log10 computes
+//
+//	for i := range y {
+//		y[i] = float32(math.Log10(float64(x[i])))
+//	}
+//
+// Within 1.8 ULP.
+func Log10(y, x []float32) {
+	log10Go(y, x)
+}
+
+// Sin computes
+//
+//	for i := range y {
+//		y[i] = float32(math.Sin(float64(x[i])))
+//	}
+//
+// Within 1.8 ULP.
+func Sin(y, x []float32) {
+	sinGo(y, x)
+}
+
+// Cos computes
+//
+//	for i := range y {
+//		y[i] = float32(math.Cos(float64(x[i])))
+//	}
+//
+// Within 1.8 ULP.
+func Cos(y, x []float32) {
+	cosGo(y, x)
+}
+
+// Tan computes
+//
+//	for i := range y {
+//		y[i] = float32(math.Tan(float64(x[i])))
+//	}
+//
+// Within 1.8 ULP.
+func Tan(y, x []float32) {
+	tanGo(y, x)
+}
+
+// Asin computes
+//
+//	for i := range y {
+//		y[i] = float32(math.Asin(float64(x[i])))
+//	}
+//
+// Within 1.8 ULP.
+func Asin(y, x []float32) {
+	asinGo(y, x)
+}
+
+// Acos computes
+//
+//	for i := range y {
+//		y[i] = float32(math.Acos(float64(x[i])))
+//	}
+//
+// Within 1.8 ULP.
+func Acos(y, x []float32) {
+	acosGo(y, x)
+}
+
+// Atan computes
+//
+//	for i := range y {
+//		y[i] = float32(math.Atan(float64(x[i])))
+//	}
+//
+// Within 1.8 ULP.
+func Atan(y, x []float32) {
+	atanGo(y, x)
+}
+
+// Tanh computes
+//
+//	for i := range y {
+//		y[i] = float32(math.Tanh(float64(x[i])))
+//	}
+//
+// Within 1.8 ULP.
+func Tanh(y, x []float32) {
+	tanhGo(y, x)
+}
+
+// Sinh computes
+//
+//	for i := range y {
+//		y[i] = float32(math.Sinh(float64(x[i])))
+//	}
+//
+// Within 1.8 ULP.
+func Sinh(y, x []float32) {
+	sinhGo(y, x)
+}
+
+// Cosh computes
+//
+//	for i := range y {
+//		y[i] = float32(math.Cosh(float64(x[i])))
+//	}
+//
+// Within 1.8 ULP.
+func Cosh(y, x []float32) {
+	coshGo(y, x)
+}
+
+// Asinh computes
+//
+//	for i := range y {
+//		y[i] = float32(math.Asinh(float64(x[i])))
+//	}
+//
+// Within 1.8 ULP.
+func Asinh(y, x []float32) {
+	asinhGo(y, x)
+}
+
+// Acosh computes
+//
+//	for i := range y {
+//		y[i] = float32(math.Acosh(float64(x[i])))
+//	}
+//
+// Within 1.8 ULP.
+func Acosh(y, x []float32) {
+	acoshGo(y, x)
+}
+
+// Atanh computes
+//
+//	for i := range y {
+//		y[i] = float32(math.Atanh(float64(x[i])))
+//	}
+//
+// Within 1.8 ULP.
+func Atanh(y, x []float32) {
+	atanhGo(y, x)
+}
+
+// Sigmoid computes
+//
+//	for i := range y {
+//		y[i] = float32(1 / (1 + math.Exp(-float64(x[i]))))
+//	}
+//
+// Within 1.8 ULP.
+func Sigmoid(y, x []float32) {
+	sigmoidGo(y, x)
+}
+
+// Swish computes
+//
+//	for i := range y {
+//		y[i] = float32(float64(x[i]) / (1 + math.Exp(-float64(x[i]))))
+//	}
+//
+// Within 1.8 ULP. −Inf gives 0, its limit.
+func Swish(y, x []float32) {
+	swishGo(y, x)
+}
+
+// GELU computes
+//
+//	for i := range y {
+//		y[i] = gelu(x[i])
+//	}
+//
+// gelu is ½x·(1 + tanh(√(2/π)·(x + 0.044715x³))).
+// Within 1.8 ULP. −Inf gives 0, its limit.
+func GELU(y, x []float32) {
+	geluGo(y, x)
+}
+
+// Softplus computes
+//
+//	for i := range y {
+//		y[i] = float32(math.Log1p(math.Exp(float64(x[i]))))
+//	}
+//
+// Within 1.8 ULP.
+func Softplus(y, x []float32) {
+	softplusGo(y, x)
+}
+
+// ELU computes
+//
+//	for i := range y {
+//		y[i] = elu(x[i])
+//	}
+//
+// elu(x) is x where x > 0, else alpha·(eˣ − 1). Within 1.8 ULP.
+func ELU(y, x []float32, alpha float32) {
+	eluGo(y, x, alpha)
+}
+
+// SELU computes
+//
+//	for i := range y {
+//		y[i] = selu(x[i])
+//	}
+//
+// selu(x) is scale·x where x > 0, else scale·alpha·(eˣ − 1), with the constants of Klambauer et al. (2017).
+// Within 1.8 ULP.
+func SELU(y, x []float32) {
+	seluGo(y, x)
 }
 
 // Sum returns r of
@@ -417,11 +661,15 @@ func SumKahan(lanes *[2 * Lanes]float32, x []float32) {
 }
 
 // Find stops at the step in which an x[i] equals v, else at len(x).
+//
+// Find returns the index of that element itself.
 func Find(x []float32, v float32) int {
 	return findGo(x, v)
 }
 
 // FindNaN stops at the step in which an x[i] is NaN, else at len(x).
+//
+// FindNaN returns the index of that element itself.
 func FindNaN(x []float32) int {
 	return findNaNGo(x)
 }

@@ -42,11 +42,243 @@ DATA constants<>+288(SB)/8, $0x3e2aaa893e2aaa89
 DATA constants<>+296(SB)/8, $0x3e2aaa893e2aaa89
 DATA constants<>+304(SB)/8, $0x3f0000063f000006
 DATA constants<>+312(SB)/8, $0x3f0000063f000006
-DATA constants<>+320(SB)/8, $0xff800000ff800000
-DATA constants<>+328(SB)/8, $0xff800000ff800000
-DATA constants<>+336(SB)/8, $0x7f8000007f800000
-DATA constants<>+344(SB)/8, $0x7f8000007f800000
-GLOBL constants<>(SB), RODATA|NOPTR, $352
+DATA constants<>+320(SB)/8, $0x42b2000042b20000
+DATA constants<>+328(SB)/8, $0x42b2000042b20000
+DATA constants<>+336(SB)/8, $0xc1a00000c1a00000
+DATA constants<>+344(SB)/8, $0xc1a00000c1a00000
+DATA constants<>+352(SB)/8, $0x4b40007e4b40007e
+DATA constants<>+360(SB)/8, $0x4b40007e4b40007e
+DATA constants<>+368(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA constants<>+376(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA constants<>+384(SB)/8, $0x3f3172003f317200
+DATA constants<>+392(SB)/8, $0x3f3172003f317200
+DATA constants<>+400(SB)/8, $0x35bfbe8e35bfbe8e
+DATA constants<>+408(SB)/8, $0x35bfbe8e35bfbe8e
+DATA constants<>+416(SB)/8, $0x3ab567cd3ab567cd
+DATA constants<>+424(SB)/8, $0x3ab567cd3ab567cd
+DATA constants<>+432(SB)/8, $0x3f0000003f000000
+DATA constants<>+440(SB)/8, $0x3f0000003f000000
+DATA constants<>+448(SB)/8, $0x3300000033000000
+DATA constants<>+456(SB)/8, $0x3300000033000000
+DATA constants<>+464(SB)/8, $0x3c0915f53c0915f5
+DATA constants<>+472(SB)/8, $0x3c0915f53c0915f5
+DATA constants<>+480(SB)/8, $0x3d2aabcb3d2aabcb
+DATA constants<>+488(SB)/8, $0x3d2aabcb3d2aabcb
+DATA constants<>+496(SB)/8, $0x3e2aaa553e2aaa55
+DATA constants<>+504(SB)/8, $0x3e2aaa553e2aaa55
+DATA constants<>+512(SB)/8, $0x3effffff3effffff
+DATA constants<>+520(SB)/8, $0x3effffff3effffff
+DATA constants<>+528(SB)/8, $0x7f8000007f800000
+DATA constants<>+536(SB)/8, $0x7f8000007f800000
+DATA constants<>+544(SB)/8, $0xfefffffffeffffff
+DATA constants<>+552(SB)/8, $0xfefffffffeffffff
+DATA constants<>+560(SB)/8, $0x3f3504f33f3504f3
+DATA constants<>+568(SB)/8, $0x3f3504f33f3504f3
+DATA constants<>+576(SB)/8, $0xbd97f3bdbd97f3bd
+DATA constants<>+584(SB)/8, $0xbd97f3bdbd97f3bd
+DATA constants<>+592(SB)/8, $0xff800000ff800000
+DATA constants<>+600(SB)/8, $0xff800000ff800000
+DATA constants<>+608(SB)/8, $0x3e034d573e034d57
+DATA constants<>+616(SB)/8, $0x3e034d573e034d57
+DATA constants<>+624(SB)/8, $0xbe07fe3fbe07fe3f
+DATA constants<>+632(SB)/8, $0xbe07fe3fbe07fe3f
+DATA constants<>+640(SB)/8, $0x3e115ebf3e115ebf
+DATA constants<>+648(SB)/8, $0x3e115ebf3e115ebf
+DATA constants<>+656(SB)/8, $0xbe2a0d77be2a0d77
+DATA constants<>+664(SB)/8, $0xbe2a0d77be2a0d77
+DATA constants<>+672(SB)/8, $0x3e4ccff43e4ccff4
+DATA constants<>+680(SB)/8, $0x3e4ccff43e4ccff4
+DATA constants<>+688(SB)/8, $0xbe800226be800226
+DATA constants<>+696(SB)/8, $0xbe800226be800226
+DATA constants<>+704(SB)/8, $0x3eaaaaac3eaaaaac
+DATA constants<>+712(SB)/8, $0x3eaaaaac3eaaaaac
+DATA constants<>+720(SB)/8, $0xbefffffcbefffffc
+DATA constants<>+728(SB)/8, $0xbefffffcbefffffc
+DATA constants<>+736(SB)/8, $0xbe054894be054894
+DATA constants<>+744(SB)/8, $0xbe054894be054894
+DATA constants<>+752(SB)/8, $0x32a5706032a57060
+DATA constants<>+760(SB)/8, $0x32a5706032a57060
+DATA constants<>+768(SB)/8, $0x3e4b0c483e4b0c48
+DATA constants<>+776(SB)/8, $0x3e4b0c483e4b0c48
+DATA constants<>+784(SB)/8, $0xbe420eeabe420eea
+DATA constants<>+792(SB)/8, $0xbe420eeabe420eea
+DATA constants<>+800(SB)/8, $0x3e4fd6793e4fd679
+DATA constants<>+808(SB)/8, $0x3e4fd6793e4fd679
+DATA constants<>+816(SB)/8, $0xbe755575be755575
+DATA constants<>+824(SB)/8, $0xbe755575be755575
+DATA constants<>+832(SB)/8, $0x3e93c5c53e93c5c5
+DATA constants<>+840(SB)/8, $0x3e93c5c53e93c5c5
+DATA constants<>+848(SB)/8, $0xbeb8ad8fbeb8ad8f
+DATA constants<>+856(SB)/8, $0xbeb8ad8fbeb8ad8f
+DATA constants<>+864(SB)/8, $0x3ef638513ef63851
+DATA constants<>+872(SB)/8, $0x3ef638513ef63851
+DATA constants<>+880(SB)/8, $0xbf38aa38bf38aa38
+DATA constants<>+888(SB)/8, $0xbf38aa38bf38aa38
+DATA constants<>+896(SB)/8, $0xbd1f08e1bd1f08e1
+DATA constants<>+904(SB)/8, $0xbd1f08e1bd1f08e1
+DATA constants<>+912(SB)/8, $0x369a84fc369a84fc
+DATA constants<>+920(SB)/8, $0x369a84fc369a84fc
+DATA constants<>+928(SB)/8, $0xb22d91afb22d91af
+DATA constants<>+936(SB)/8, $0xb22d91afb22d91af
+DATA constants<>+944(SB)/8, $0x3ede5bd93ede5bd9
+DATA constants<>+952(SB)/8, $0x3ede5bd93ede5bd9
+DATA constants<>+960(SB)/8, $0x3e9a20003e9a2000
+DATA constants<>+968(SB)/8, $0x3e9a20003e9a2000
+DATA constants<>+976(SB)/8, $0x3d73f55c3d73f55c
+DATA constants<>+984(SB)/8, $0x3d73f55c3d73f55c
+DATA constants<>+992(SB)/8, $0xbd6a12f6bd6a12f6
+DATA constants<>+1000(SB)/8, $0xbd6a12f6bd6a12f6
+DATA constants<>+1008(SB)/8, $0x3d7a72673d7a7267
+DATA constants<>+1016(SB)/8, $0x3d7a72673d7a7267
+DATA constants<>+1024(SB)/8, $0xbd93b1a7bd93b1a7
+DATA constants<>+1032(SB)/8, $0xbd93b1a7bd93b1a7
+DATA constants<>+1040(SB)/8, $0x3db1ed633db1ed63
+DATA constants<>+1048(SB)/8, $0x3db1ed633db1ed63
+DATA constants<>+1056(SB)/8, $0xbdde5fd8bdde5fd8
+DATA constants<>+1064(SB)/8, $0xbdde5fd8bdde5fd8
+DATA constants<>+1072(SB)/8, $0x3e143d443e143d44
+DATA constants<>+1080(SB)/8, $0x3e143d443e143d44
+DATA constants<>+1088(SB)/8, $0xbe5e5bd5be5e5bd5
+DATA constants<>+1096(SB)/8, $0xbe5e5bd5be5e5bd5
+DATA constants<>+1104(SB)/8, $0x4680000046800000
+DATA constants<>+1112(SB)/8, $0x4680000046800000
+DATA constants<>+1120(SB)/8, $0x4b4000004b400000
+DATA constants<>+1128(SB)/8, $0x4b4000004b400000
+DATA constants<>+1136(SB)/8, $0x3ea2f9833ea2f983
+DATA constants<>+1144(SB)/8, $0x3ea2f9833ea2f983
+DATA constants<>+1152(SB)/8, $0x40490fdb40490fdb
+DATA constants<>+1160(SB)/8, $0x40490fdb40490fdb
+DATA constants<>+1168(SB)/8, $0xb3bbbd2eb3bbbd2e
+DATA constants<>+1176(SB)/8, $0xb3bbbd2eb3bbbd2e
+DATA constants<>+1184(SB)/8, $0xa7772ceda7772ced
+DATA constants<>+1192(SB)/8, $0xa7772ceda7772ced
+DATA constants<>+1200(SB)/8, $0x362ee462362ee462
+DATA constants<>+1208(SB)/8, $0x362ee462362ee462
+DATA constants<>+1216(SB)/8, $0xbe2aaaa6be2aaaa6
+DATA constants<>+1224(SB)/8, $0xbe2aaaa6be2aaaa6
+DATA constants<>+1232(SB)/8, $0xb94fb877b94fb877
+DATA constants<>+1240(SB)/8, $0xb94fb877b94fb877
+DATA constants<>+1248(SB)/8, $0x3c08876d3c08876d
+DATA constants<>+1256(SB)/8, $0x3c08876d3c08876d
+DATA constants<>+1264(SB)/8, $0x4b4000014b400001
+DATA constants<>+1272(SB)/8, $0x4b4000014b400001
+DATA constants<>+1280(SB)/8, $0xbf000000bf000000
+DATA constants<>+1288(SB)/8, $0xbf000000bf000000
+DATA constants<>+1296(SB)/8, $0xb33bbd2eb33bbd2e
+DATA constants<>+1304(SB)/8, $0xb33bbd2eb33bbd2e
+DATA constants<>+1312(SB)/8, $0x0000000100000001
+DATA constants<>+1320(SB)/8, $0x0000000100000001
+DATA constants<>+1328(SB)/8, $0x3f22f9833f22f983
+DATA constants<>+1336(SB)/8, $0x3f22f9833f22f983
+DATA constants<>+1344(SB)/8, $0x3fc90fdb3fc90fdb
+DATA constants<>+1352(SB)/8, $0x3fc90fdb3fc90fdb
+DATA constants<>+1360(SB)/8, $0xa6f72ceda6f72ced
+DATA constants<>+1368(SB)/8, $0xa6f72ceda6f72ced
+DATA constants<>+1376(SB)/8, $0x3b8f48d53b8f48d5
+DATA constants<>+1384(SB)/8, $0x3b8f48d53b8f48d5
+DATA constants<>+1392(SB)/8, $0x38ce09c638ce09c6
+DATA constants<>+1400(SB)/8, $0x38ce09c638ce09c6
+DATA constants<>+1408(SB)/8, $0x3c3165973c316597
+DATA constants<>+1416(SB)/8, $0x3c3165973c316597
+DATA constants<>+1424(SB)/8, $0x3cae606a3cae606a
+DATA constants<>+1432(SB)/8, $0x3cae606a3cae606a
+DATA constants<>+1440(SB)/8, $0x3d5d6ce13d5d6ce1
+DATA constants<>+1448(SB)/8, $0x3d5d6ce13d5d6ce1
+DATA constants<>+1456(SB)/8, $0x3e0886cf3e0886cf
+DATA constants<>+1464(SB)/8, $0x3e0886cf3e0886cf
+DATA constants<>+1472(SB)/8, $0x3eaaaab03eaaaab0
+DATA constants<>+1480(SB)/8, $0x3eaaaab03eaaaab0
+DATA constants<>+1488(SB)/8, $0x3f1000003f100000
+DATA constants<>+1496(SB)/8, $0x3f1000003f100000
+DATA constants<>+1504(SB)/8, $0x3d427df53d427df5
+DATA constants<>+1512(SB)/8, $0x3d427df53d427df5
+DATA constants<>+1520(SB)/8, $0x4000000040000000
+DATA constants<>+1528(SB)/8, $0x4000000040000000
+DATA constants<>+1536(SB)/8, $0x3bdcf3a53bdcf3a5
+DATA constants<>+1544(SB)/8, $0x3bdcf3a53bdcf3a5
+DATA constants<>+1552(SB)/8, $0x3d0b4eca3d0b4eca
+DATA constants<>+1560(SB)/8, $0x3d0b4eca3d0b4eca
+DATA constants<>+1568(SB)/8, $0x3d352cd33d352cd3
+DATA constants<>+1576(SB)/8, $0x3d352cd33d352cd3
+DATA constants<>+1584(SB)/8, $0x3d99a4993d99a499
+DATA constants<>+1592(SB)/8, $0x3d99a4993d99a499
+DATA constants<>+1600(SB)/8, $0x3e2aaa933e2aaa93
+DATA constants<>+1608(SB)/8, $0x3e2aaa933e2aaa93
+DATA constants<>+1616(SB)/8, $0xbae9b0a7bae9b0a7
+DATA constants<>+1624(SB)/8, $0xbae9b0a7bae9b0a7
+DATA constants<>+1632(SB)/8, $0x3c3213f03c3213f0
+DATA constants<>+1640(SB)/8, $0x3c3213f03c3213f0
+DATA constants<>+1648(SB)/8, $0xbcfec002bcfec002
+DATA constants<>+1656(SB)/8, $0xbcfec002bcfec002
+DATA constants<>+1664(SB)/8, $0x3d6d15503d6d1550
+DATA constants<>+1672(SB)/8, $0x3d6d15503d6d1550
+DATA constants<>+1680(SB)/8, $0xbdac0498bdac0498
+DATA constants<>+1688(SB)/8, $0xbdac0498bdac0498
+DATA constants<>+1696(SB)/8, $0x3de046283de04628
+DATA constants<>+1704(SB)/8, $0x3de046283de04628
+DATA constants<>+1712(SB)/8, $0xbe121043be121043
+DATA constants<>+1720(SB)/8, $0xbe121043be121043
+DATA constants<>+1728(SB)/8, $0x3e4cc8f23e4cc8f2
+DATA constants<>+1736(SB)/8, $0x3e4cc8f23e4cc8f2
+DATA constants<>+1744(SB)/8, $0xbeaaaa9fbeaaaa9f
+DATA constants<>+1752(SB)/8, $0xbeaaaa9fbeaaaa9f
+DATA constants<>+1760(SB)/8, $0xc1200000c1200000
+DATA constants<>+1768(SB)/8, $0xc1200000c1200000
+DATA constants<>+1776(SB)/8, $0xbf0ccccdbf0ccccd
+DATA constants<>+1784(SB)/8, $0xbf0ccccdbf0ccccd
+DATA constants<>+1792(SB)/8, $0x42b6000042b60000
+DATA constants<>+1800(SB)/8, $0x42b6000042b60000
+DATA constants<>+1808(SB)/8, $0x3e8000003e800000
+DATA constants<>+1816(SB)/8, $0x3e8000003e800000
+DATA constants<>+1824(SB)/8, $0x363ab60f363ab60f
+DATA constants<>+1832(SB)/8, $0x363ab60f363ab60f
+DATA constants<>+1840(SB)/8, $0x3950115e3950115e
+DATA constants<>+1848(SB)/8, $0x3950115e3950115e
+DATA constants<>+1856(SB)/8, $0x3c0888703c088870
+DATA constants<>+1864(SB)/8, $0x3c0888703c088870
+DATA constants<>+1872(SB)/8, $0x5d8000005d800000
+DATA constants<>+1880(SB)/8, $0x5d8000005d800000
+DATA constants<>+1888(SB)/8, $0x3f7fffff3f7fffff
+DATA constants<>+1896(SB)/8, $0x3f7fffff3f7fffff
+DATA constants<>+1904(SB)/8, $0x41f0000041f00000
+DATA constants<>+1912(SB)/8, $0x41f0000041f00000
+DATA constants<>+1920(SB)/8, $0xc2dc0000c2dc0000
+DATA constants<>+1928(SB)/8, $0xc2dc0000c2dc0000
+DATA constants<>+1936(SB)/8, $0x7f0000007f000000
+DATA constants<>+1944(SB)/8, $0x7f0000007f000000
+DATA constants<>+1952(SB)/8, $0xbd922000bd922000
+DATA constants<>+1960(SB)/8, $0xbd922000bd922000
+DATA constants<>+1968(SB)/8, $0xc1300000c1300000
+DATA constants<>+1976(SB)/8, $0xc1300000c1300000
+DATA constants<>+1984(SB)/8, $0xbfcc4200bfcc4200
+DATA constants<>+1992(SB)/8, $0xbfcc4200bfcc4200
+DATA constants<>+2000(SB)/8, $0xb69e549bb69e549b
+DATA constants<>+2008(SB)/8, $0xb69e549bb69e549b
+DATA constants<>+2016(SB)/8, $0xb6a67a87b6a67a87
+DATA constants<>+2024(SB)/8, $0xb6a67a87b6a67a87
+DATA constants<>+2032(SB)/8, $0xbb57a4e7bb57a4e7
+DATA constants<>+2040(SB)/8, $0xbb57a4e7bb57a4e7
+DATA constants<>+2048(SB)/8, $0x3ca48be73ca48be7
+DATA constants<>+2056(SB)/8, $0x3ca48be73ca48be7
+DATA constants<>+2064(SB)/8, $0xbd6b5846bd6b5846
+DATA constants<>+2072(SB)/8, $0xbd6b5846bd6b5846
+DATA constants<>+2080(SB)/8, $0x3dda57043dda5704
+DATA constants<>+2088(SB)/8, $0x3dda57043dda5704
+DATA constants<>+2096(SB)/8, $0xbe1d21afbe1d21af
+DATA constants<>+2104(SB)/8, $0xbe1d21afbe1d21af
+DATA constants<>+2112(SB)/8, $0x3e49a5aa3e49a5aa
+DATA constants<>+2120(SB)/8, $0x3e49a5aa3e49a5aa
+DATA constants<>+2128(SB)/8, $0xbe7f91f3be7f91f3
+DATA constants<>+2136(SB)/8, $0xbe7f91f3be7f91f3
+DATA constants<>+2144(SB)/8, $0x3eaaa6e83eaaa6e8
+DATA constants<>+2152(SB)/8, $0x3eaaa6e83eaaa6e8
+DATA constants<>+2160(SB)/8, $0xbeffffe9beffffe9
+DATA constants<>+2168(SB)/8, $0xbeffffe9beffffe9
+DATA constants<>+2176(SB)/8, $0x3fe109663fe10966
+DATA constants<>+2184(SB)/8, $0x3fe109663fe10966
+DATA constants<>+2192(SB)/8, $0x3f867d5f3f867d5f
+DATA constants<>+2200(SB)/8, $0x3f867d5f3f867d5f
+GLOBL constants<>(SB), RODATA|NOPTR, $2208
 
 DATA tailMasks<>+0(SB)/8, $0x00000000ffffffff
 DATA tailMasks<>+8(SB)/8, $0x0000000000000000
@@ -1896,39 +2128,37 @@ unrolled:
 	WORD $0x4ea4cd88 // fmls v8.4s, v12.4s, v4.4s
 	WORD $0x4ea5cd67 // fmls v7.4s, v11.4s, v5.4s
 	WORD $0x4ea5cd88 // fmls v8.4s, v12.4s, v5.4s
+	WORD $0x6e27dceb // fmul v11.4s, v7.4s, v7.4s
+	WORD $0x6e28dd0c // fmul v12.4s, v8.4s, v8.4s
+	FMOVQ 240(R9), F13
+	WORD $0x4e27cccd // fmla v13.4s, v6.4s, v7.4s
+	FMOVQ 240(R9), F14
+	WORD $0x4e28ccce // fmla v14.4s, v6.4s, v8.4s
+	FMOVQ 256(R9), F15
+	WORD $0x4e27cdaf // fmla v15.4s, v13.4s, v7.4s
+	FMOVQ 256(R9), F13
+	WORD $0x4e28cdcd // fmla v13.4s, v14.4s, v8.4s
+	FMOVQ 272(R9), F14
+	WORD $0x4e27cdee // fmla v14.4s, v15.4s, v7.4s
+	FMOVQ 272(R9), F15
+	WORD $0x4e28cdaf // fmla v15.4s, v13.4s, v8.4s
+	FMOVQ 288(R9), F13
+	WORD $0x4e27cdcd // fmla v13.4s, v14.4s, v7.4s
+	FMOVQ 288(R9), F14
+	WORD $0x4e28cdee // fmla v14.4s, v15.4s, v8.4s
+	FMOVQ 304(R9), F15
+	WORD $0x4e27cdaf // fmla v15.4s, v13.4s, v7.4s
+	FMOVQ 304(R9), F13
+	WORD $0x4e28cdcd // fmla v13.4s, v14.4s, v8.4s
+	WORD $0x4e2fcd67 // fmla v7.4s, v11.4s, v15.4s
+	WORD $0x4e2dcd88 // fmla v8.4s, v12.4s, v13.4s
 	WORD $0x4f375529 // shl v9.4s, v9.4s, #23
 	WORD $0x4f37554a // shl v10.4s, v10.4s, #23
-	FMOVQ 240(R9), F11
-	WORD $0x4e27cccb // fmla v11.4s, v6.4s, v7.4s
-	FMOVQ 240(R9), F12
-	WORD $0x4e28cccc // fmla v12.4s, v6.4s, v8.4s
-	FMOVQ 256(R9), F13
-	WORD $0x4e27cd6d // fmla v13.4s, v11.4s, v7.4s
-	FMOVQ 256(R9), F11
-	WORD $0x4e28cd8b // fmla v11.4s, v12.4s, v8.4s
-	FMOVQ 272(R9), F12
-	WORD $0x4e27cdac // fmla v12.4s, v13.4s, v7.4s
-	FMOVQ 272(R9), F13
-	WORD $0x4e28cd6d // fmla v13.4s, v11.4s, v8.4s
-	FMOVQ 288(R9), F11
-	WORD $0x4e27cd8b // fmla v11.4s, v12.4s, v7.4s
-	FMOVQ 288(R9), F12
-	WORD $0x4e28cdac // fmla v12.4s, v13.4s, v8.4s
-	FMOVQ 304(R9), F13
-	WORD $0x4e27cd6d // fmla v13.4s, v11.4s, v7.4s
-	FMOVQ 304(R9), F11
-	WORD $0x4e28cd8b // fmla v11.4s, v12.4s, v8.4s
-	FMOVQ 16(R9), F12
-	WORD $0x4e27cdac // fmla v12.4s, v13.4s, v7.4s
-	FMOVQ 16(R9), F13
-	WORD $0x4e28cd6d // fmla v13.4s, v11.4s, v8.4s
-	FMOVQ 16(R9), F11
-	WORD $0x4e27cd8b // fmla v11.4s, v12.4s, v7.4s
-	FMOVQ 16(R9), F7
-	WORD $0x4e28cda7 // fmla v7.4s, v13.4s, v8.4s
+	WORD $0x4ea91d2b // mov v11.16b, v9.16b
+	WORD $0x4e27cd2b // fmla v11.4s, v9.4s, v7.4s
+	WORD $0x4eaa1d47 // mov v7.16b, v10.16b
+	WORD $0x4e28cd47 // fmla v7.4s, v10.4s, v8.4s
 	WORD $0x6e29dd68 // fmul v8.4s, v11.4s, v9.4s
-	WORD $0x6e2adce7 // fmul v7.4s, v7.4s, v10.4s
-	WORD $0x6e29dd08 // fmul v8.4s, v8.4s, v9.4s
 	WORD $0x6e2adce7 // fmul v7.4s, v7.4s, v10.4s
 	FSTPQ.P (F8, F7), 32(R0)
 	SUBS $8, R8, R8
@@ -1948,23 +2178,22 @@ vector:
 	WORD $0x4ea2d509 // fsub v9.4s, v8.4s, v2.4s
 	WORD $0x4ea4cd27 // fmls v7.4s, v9.4s, v4.4s
 	WORD $0x4ea5cd27 // fmls v7.4s, v9.4s, v5.4s
+	WORD $0x6e27dce9 // fmul v9.4s, v7.4s, v7.4s
+	FMOVQ 240(R9), F10
+	WORD $0x4e27ccca // fmla v10.4s, v6.4s, v7.4s
+	FMOVQ 256(R9), F11
+	WORD $0x4e27cd4b // fmla v11.4s, v10.4s, v7.4s
+	FMOVQ 272(R9), F10
+	WORD $0x4e27cd6a // fmla v10.4s, v11.4s, v7.4s
+	FMOVQ 288(R9), F11
+	WORD $0x4e27cd4b // fmla v11.4s, v10.4s, v7.4s
+	FMOVQ 304(R9), F10
+	WORD $0x4e27cd6a // fmla v10.4s, v11.4s, v7.4s
+	WORD $0x4e2acd27 // fmla v7.4s, v9.4s, v10.4s
 	WORD $0x4f375508 // shl v8.4s, v8.4s, #23
-	FMOVQ 240(R9), F9
-	WORD $0x4e27ccc9 // fmla v9.4s, v6.4s, v7.4s
-	FMOVQ 256(R9), F10
-	WORD $0x4e27cd2a // fmla v10.4s, v9.4s, v7.4s
-	FMOVQ 272(R9), F9
-	WORD $0x4e27cd49 // fmla v9.4s, v10.4s, v7.4s
-	FMOVQ 288(R9), F10
-	WORD $0x4e27cd2a // fmla v10.4s, v9.4s, v7.4s
-	FMOVQ 304(R9), F9
-	WORD $0x4e27cd49 // fmla v9.4s, v10.4s, v7.4s
-	FMOVQ 16(R9), F10
-	WORD $0x4e27cd2a // fmla v10.4s, v9.4s, v7.4s
-	FMOVQ 16(R9), F9
-	WORD $0x4e27cd49 // fmla v9.4s, v10.4s, v7.4s
+	WORD $0x4ea81d09 // mov v9.16b, v8.16b
+	WORD $0x4e27cd09 // fmla v9.4s, v8.4s, v7.4s
 	WORD $0x6e28dd27 // fmul v7.4s, v9.4s, v8.4s
-	WORD $0x6e28dce7 // fmul v7.4s, v7.4s, v8.4s
 	FMOVQ.P F7, 16(R0)
 	SUBS $4, R8, R8
 	BGE vector
@@ -1988,23 +2217,22 @@ loaded:
 	WORD $0x4ea2d509 // fsub v9.4s, v8.4s, v2.4s
 	WORD $0x4ea4cd27 // fmls v7.4s, v9.4s, v4.4s
 	WORD $0x4ea5cd27 // fmls v7.4s, v9.4s, v5.4s
+	WORD $0x6e27dce9 // fmul v9.4s, v7.4s, v7.4s
+	FMOVQ 240(R9), F10
+	WORD $0x4e27ccca // fmla v10.4s, v6.4s, v7.4s
+	FMOVQ 256(R9), F11
+	WORD $0x4e27cd4b // fmla v11.4s, v10.4s, v7.4s
+	FMOVQ 272(R9), F10
+	WORD $0x4e27cd6a // fmla v10.4s, v11.4s, v7.4s
+	FMOVQ 288(R9), F11
+	WORD $0x4e27cd4b // fmla v11.4s, v10.4s, v7.4s
+	FMOVQ 304(R9), F10
+	WORD $0x4e27cd6a // fmla v10.4s, v11.4s, v7.4s
+	WORD $0x4e2acd27 // fmla v7.4s, v9.4s, v10.4s
 	WORD $0x4f375508 // shl v8.4s, v8.4s, #23
-	FMOVQ 240(R9), F9
-	WORD $0x4e27ccc9 // fmla v9.4s, v6.4s, v7.4s
-	FMOVQ 256(R9), F10
-	WORD $0x4e27cd2a // fmla v10.4s, v9.4s, v7.4s
-	FMOVQ 272(R9), F9
-	WORD $0x4e27cd49 // fmla v9.4s, v10.4s, v7.4s
-	FMOVQ 288(R9), F10
-	WORD $0x4e27cd2a // fmla v10.4s, v9.4s, v7.4s
-	FMOVQ 304(R9), F9
-	WORD $0x4e27cd49 // fmla v9.4s, v10.4s, v7.4s
-	FMOVQ 16(R9), F10
-	WORD $0x4e27cd2a // fmla v10.4s, v9.4s, v7.4s
-	FMOVQ 16(R9), F9
-	WORD $0x4e27cd49 // fmla v9.4s, v10.4s, v7.4s
+	WORD $0x4ea81d09 // mov v9.16b, v8.16b
+	WORD $0x4e27cd09 // fmla v9.4s, v8.4s, v7.4s
 	WORD $0x6e28dd27 // fmul v7.4s, v9.4s, v8.4s
-	WORD $0x6e28dce7 // fmul v7.4s, v7.4s, v8.4s
 	TBZ $1, R8, store1
 	FMOVD F7, (R0)
 	TBZ $0, R8, stored
@@ -2057,39 +2285,37 @@ unrolled:
 	WORD $0x4ea7cdeb // fmls v11.4s, v15.4s, v7.4s
 	WORD $0x4ea8cdca // fmls v10.4s, v14.4s, v8.4s
 	WORD $0x4ea8cdeb // fmls v11.4s, v15.4s, v8.4s
+	WORD $0x6e2add4e // fmul v14.4s, v10.4s, v10.4s
+	WORD $0x6e2bdd6f // fmul v15.4s, v11.4s, v11.4s
+	FMOVQ 240(R9), F16
+	WORD $0x4e2acd30 // fmla v16.4s, v9.4s, v10.4s
+	FMOVQ 240(R9), F17
+	WORD $0x4e2bcd31 // fmla v17.4s, v9.4s, v11.4s
+	FMOVQ 256(R9), F18
+	WORD $0x4e2ace12 // fmla v18.4s, v16.4s, v10.4s
+	FMOVQ 256(R9), F16
+	WORD $0x4e2bce30 // fmla v16.4s, v17.4s, v11.4s
+	FMOVQ 272(R9), F17
+	WORD $0x4e2ace51 // fmla v17.4s, v18.4s, v10.4s
+	FMOVQ 272(R9), F18
+	WORD $0x4e2bce12 // fmla v18.4s, v16.4s, v11.4s
+	FMOVQ 288(R9), F16
+	WORD $0x4e2ace30 // fmla v16.4s, v17.4s, v10.4s
+	FMOVQ 288(R9), F17
+	WORD $0x4e2bce51 // fmla v17.4s, v18.4s, v11.4s
+	FMOVQ 304(R9), F18
+	WORD $0x4e2ace12 // fmla v18.4s, v16.4s, v10.4s
+	FMOVQ 304(R9), F16
+	WORD $0x4e2bce30 // fmla v16.4s, v17.4s, v11.4s
+	WORD $0x4e32cdca // fmla v10.4s, v14.4s, v18.4s
+	WORD $0x4e30cdeb // fmla v11.4s, v15.4s, v16.4s
 	WORD $0x4f37558c // shl v12.4s, v12.4s, #23
 	WORD $0x4f3755ad // shl v13.4s, v13.4s, #23
-	FMOVQ 240(R9), F14
-	WORD $0x4e2acd2e // fmla v14.4s, v9.4s, v10.4s
-	FMOVQ 240(R9), F15
-	WORD $0x4e2bcd2f // fmla v15.4s, v9.4s, v11.4s
-	FMOVQ 256(R9), F16
-	WORD $0x4e2acdd0 // fmla v16.4s, v14.4s, v10.4s
-	FMOVQ 256(R9), F14
-	WORD $0x4e2bcdee // fmla v14.4s, v15.4s, v11.4s
-	FMOVQ 272(R9), F15
-	WORD $0x4e2ace0f // fmla v15.4s, v16.4s, v10.4s
-	FMOVQ 272(R9), F16
-	WORD $0x4e2bcdd0 // fmla v16.4s, v14.4s, v11.4s
-	FMOVQ 288(R9), F14
-	WORD $0x4e2acdee // fmla v14.4s, v15.4s, v10.4s
-	FMOVQ 288(R9), F15
-	WORD $0x4e2bce0f // fmla v15.4s, v16.4s, v11.4s
-	FMOVQ 304(R9), F16
-	WORD $0x4e2acdd0 // fmla v16.4s, v14.4s, v10.4s
-	FMOVQ 304(R9), F14
-	WORD $0x4e2bcdee // fmla v14.4s, v15.4s, v11.4s
-	FMOVQ 16(R9), F15
-	WORD $0x4e2ace0f // fmla v15.4s, v16.4s, v10.4s
-	FMOVQ 16(R9), F16
-	WORD $0x4e2bcdd0 // fmla v16.4s, v14.4s, v11.4s
-	FMOVQ 16(R9), F14
-	WORD $0x4e2acdee // fmla v14.4s, v15.4s, v10.4s
-	FMOVQ 16(R9), F10
-	WORD $0x4e2bce0a // fmla v10.4s, v16.4s, v11.4s
+	WORD $0x4eac1d8e // mov v14.16b, v12.16b
+	WORD $0x4e2acd8e // fmla v14.4s, v12.4s, v10.4s
+	WORD $0x4ead1daa // mov v10.16b, v13.16b
+	WORD $0x4e2bcdaa // fmla v10.4s, v13.4s, v11.4s
 	WORD $0x6e2cddcb // fmul v11.4s, v14.4s, v12.4s
-	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
-	WORD $0x6e2cdd6b // fmul v11.4s, v11.4s, v12.4s
 	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
 	FSTPQ.P (F11, F10), 32(R0)
 	WORD $0x4e2bd400 // fadd v0.4s, v0.4s, v11.4s
@@ -2112,23 +2338,22 @@ vector:
 	WORD $0x4ea5d56c // fsub v12.4s, v11.4s, v5.4s
 	WORD $0x4ea7cd8a // fmls v10.4s, v12.4s, v7.4s
 	WORD $0x4ea8cd8a // fmls v10.4s, v12.4s, v8.4s
+	WORD $0x6e2add4c // fmul v12.4s, v10.4s, v10.4s
+	FMOVQ 240(R9), F13
+	WORD $0x4e2acd2d // fmla v13.4s, v9.4s, v10.4s
+	FMOVQ 256(R9), F14
+	WORD $0x4e2acdae // fmla v14.4s, v13.4s, v10.4s
+	FMOVQ 272(R9), F13
+	WORD $0x4e2acdcd // fmla v13.4s, v14.4s, v10.4s
+	FMOVQ 288(R9), F14
+	WORD $0x4e2acdae // fmla v14.4s, v13.4s, v10.4s
+	FMOVQ 304(R9), F13
+	WORD $0x4e2acdcd // fmla v13.4s, v14.4s, v10.4s
+	WORD $0x4e2dcd8a // fmla v10.4s, v12.4s, v13.4s
 	WORD $0x4f37556b // shl v11.4s, v11.4s, #23
-	FMOVQ 240(R9), F12
-	WORD $0x4e2acd2c // fmla v12.4s, v9.4s, v10.4s
-	FMOVQ 256(R9), F13
-	WORD $0x4e2acd8d // fmla v13.4s, v12.4s, v10.4s
-	FMOVQ 272(R9), F12
-	WORD $0x4e2acdac // fmla v12.4s, v13.4s, v10.4s
-	FMOVQ 288(R9), F13
-	WORD $0x4e2acd8d // fmla v13.4s, v12.4s, v10.4s
-	FMOVQ 304(R9), F12
-	WORD $0x4e2acdac // fmla v12.4s, v13.4s, v10.4s
-	FMOVQ 16(R9), F13
-	WORD $0x4e2acd8d // fmla v13.4s, v12.4s, v10.4s
-	FMOVQ 16(R9), F12
-	WORD $0x4e2acdac // fmla v12.4s, v13.4s, v10.4s
+	WORD $0x4eab1d6c // mov v12.16b, v11.16b
+	WORD $0x4e2acd6c // fmla v12.4s, v11.4s, v10.4s
 	WORD $0x6e2bdd8a // fmul v10.4s, v12.4s, v11.4s
-	WORD $0x6e2bdd4a // fmul v10.4s, v10.4s, v11.4s
 	FMOVQ.P F10, 16(R0)
 	WORD $0x4e2ad400 // fadd v0.4s, v0.4s, v10.4s
 	SUBS $4, R8, R8
@@ -2157,23 +2382,22 @@ loaded:
 	WORD $0x4ea5d56c // fsub v12.4s, v11.4s, v5.4s
 	WORD $0x4ea7cd8a // fmls v10.4s, v12.4s, v7.4s
 	WORD $0x4ea8cd8a // fmls v10.4s, v12.4s, v8.4s
+	WORD $0x6e2add4c // fmul v12.4s, v10.4s, v10.4s
+	FMOVQ 240(R9), F13
+	WORD $0x4e2acd2d // fmla v13.4s, v9.4s, v10.4s
+	FMOVQ 256(R9), F14
+	WORD $0x4e2acdae // fmla v14.4s, v13.4s, v10.4s
+	FMOVQ 272(R9), F13
+	WORD $0x4e2acdcd // fmla v13.4s, v14.4s, v10.4s
+	FMOVQ 288(R9), F14
+	WORD $0x4e2acdae // fmla v14.4s, v13.4s, v10.4s
+	FMOVQ 304(R9), F13
+	WORD $0x4e2acdcd // fmla v13.4s, v14.4s, v10.4s
+	WORD $0x4e2dcd8a // fmla v10.4s, v12.4s, v13.4s
 	WORD $0x4f37556b // shl v11.4s, v11.4s, #23
-	FMOVQ 240(R9), F12
-	WORD $0x4e2acd2c // fmla v12.4s, v9.4s, v10.4s
-	FMOVQ 256(R9), F13
-	WORD $0x4e2acd8d // fmla v13.4s, v12.4s, v10.4s
-	FMOVQ 272(R9), F12
-	WORD $0x4e2acdac // fmla v12.4s, v13.4s, v10.4s
-	FMOVQ 288(R9), F13
-	WORD $0x4e2acd8d // fmla v13.4s, v12.4s, v10.4s
-	FMOVQ 304(R9), F12
-	WORD $0x4e2acdac // fmla v12.4s, v13.4s, v10.4s
-	FMOVQ 16(R9), F13
-	WORD $0x4e2acd8d // fmla v13.4s, v12.4s, v10.4s
-	FMOVQ 16(R9), F12
-	WORD $0x4e2acdac // fmla v12.4s, v13.4s, v10.4s
+	WORD $0x4eab1d6c // mov v12.16b, v11.16b
+	WORD $0x4e2acd6c // fmla v12.4s, v11.4s, v10.4s
 	WORD $0x6e2bdd8a // fmul v10.4s, v12.4s, v11.4s
-	WORD $0x6e2bdd4a // fmul v10.4s, v10.4s, v11.4s
 	WORD $0x4e2ad40b // fadd v11.4s, v0.4s, v10.4s
 	WORD $0x6ebe1d60 // bit v0.16b, v11.16b, v30.16b
 	TBZ $1, R8, store1
@@ -2250,71 +2474,67 @@ unrolled:
 	WORD $0x4eaacead // fmls v13.4s, v21.4s, v10.4s
 	WORD $0x4eaacece // fmls v14.4s, v22.4s, v10.4s
 	WORD $0x4eaaceef // fmls v15.4s, v23.4s, v10.4s
+	WORD $0x6e2cdd94 // fmul v20.4s, v12.4s, v12.4s
+	WORD $0x6e2dddb5 // fmul v21.4s, v13.4s, v13.4s
+	WORD $0x6e2eddd6 // fmul v22.4s, v14.4s, v14.4s
+	WORD $0x6e2fddf7 // fmul v23.4s, v15.4s, v15.4s
+	FMOVQ 240(R9), F24
+	WORD $0x4e2ccd78 // fmla v24.4s, v11.4s, v12.4s
+	FMOVQ 240(R9), F25
+	WORD $0x4e2dcd79 // fmla v25.4s, v11.4s, v13.4s
+	FMOVQ 240(R9), F26
+	WORD $0x4e2ecd7a // fmla v26.4s, v11.4s, v14.4s
+	FMOVQ 240(R9), F27
+	WORD $0x4e2fcd7b // fmla v27.4s, v11.4s, v15.4s
+	FMOVQ 256(R9), F28
+	WORD $0x4e2ccf1c // fmla v28.4s, v24.4s, v12.4s
+	FMOVQ 256(R9), F24
+	WORD $0x4e2dcf38 // fmla v24.4s, v25.4s, v13.4s
+	FMOVQ 256(R9), F25
+	WORD $0x4e2ecf59 // fmla v25.4s, v26.4s, v14.4s
+	FMOVQ 256(R9), F26
+	WORD $0x4e2fcf7a // fmla v26.4s, v27.4s, v15.4s
+	FMOVQ 272(R9), F27
+	WORD $0x4e2ccf9b // fmla v27.4s, v28.4s, v12.4s
+	FMOVQ 272(R9), F28
+	WORD $0x4e2dcf1c // fmla v28.4s, v24.4s, v13.4s
+	FMOVQ 272(R9), F24
+	WORD $0x4e2ecf38 // fmla v24.4s, v25.4s, v14.4s
+	FMOVQ 272(R9), F25
+	WORD $0x4e2fcf59 // fmla v25.4s, v26.4s, v15.4s
+	FMOVQ 288(R9), F26
+	WORD $0x4e2ccf7a // fmla v26.4s, v27.4s, v12.4s
+	FMOVQ 288(R9), F27
+	WORD $0x4e2dcf9b // fmla v27.4s, v28.4s, v13.4s
+	FMOVQ 288(R9), F28
+	WORD $0x4e2ecf1c // fmla v28.4s, v24.4s, v14.4s
+	FMOVQ 288(R9), F24
+	WORD $0x4e2fcf38 // fmla v24.4s, v25.4s, v15.4s
+	FMOVQ 304(R9), F25
+	WORD $0x4e2ccf59 // fmla v25.4s, v26.4s, v12.4s
+	FMOVQ 304(R9), F26
+	WORD $0x4e2dcf7a // fmla v26.4s, v27.4s, v13.4s
+	FMOVQ 304(R9), F27
+	WORD $0x4e2ecf9b // fmla v27.4s, v28.4s, v14.4s
+	FMOVQ 304(R9), F28
+	WORD $0x4e2fcf1c // fmla v28.4s, v24.4s, v15.4s
+	WORD $0x4e39ce8c // fmla v12.4s, v20.4s, v25.4s
+	WORD $0x4e3acead // fmla v13.4s, v21.4s, v26.4s
+	WORD $0x4e3bcece // fmla v14.4s, v22.4s, v27.4s
+	WORD $0x4e3cceef // fmla v15.4s, v23.4s, v28.4s
 	WORD $0x4f375610 // shl v16.4s, v16.4s, #23
 	WORD $0x4f375631 // shl v17.4s, v17.4s, #23
 	WORD $0x4f375652 // shl v18.4s, v18.4s, #23
 	WORD $0x4f375673 // shl v19.4s, v19.4s, #23
-	FMOVQ 240(R9), F20
-	WORD $0x4e2ccd74 // fmla v20.4s, v11.4s, v12.4s
-	FMOVQ 240(R9), F21
-	WORD $0x4e2dcd75 // fmla v21.4s, v11.4s, v13.4s
-	FMOVQ 240(R9), F22
-	WORD $0x4e2ecd76 // fmla v22.4s, v11.4s, v14.4s
-	FMOVQ 240(R9), F23
-	WORD $0x4e2fcd77 // fmla v23.4s, v11.4s, v15.4s
-	FMOVQ 256(R9), F24
-	WORD $0x4e2cce98 // fmla v24.4s, v20.4s, v12.4s
-	FMOVQ 256(R9), F20
-	WORD $0x4e2dceb4 // fmla v20.4s, v21.4s, v13.4s
-	FMOVQ 256(R9), F21
-	WORD $0x4e2eced5 // fmla v21.4s, v22.4s, v14.4s
-	FMOVQ 256(R9), F22
-	WORD $0x4e2fcef6 // fmla v22.4s, v23.4s, v15.4s
-	FMOVQ 272(R9), F23
-	WORD $0x4e2ccf17 // fmla v23.4s, v24.4s, v12.4s
-	FMOVQ 272(R9), F24
-	WORD $0x4e2dce98 // fmla v24.4s, v20.4s, v13.4s
-	FMOVQ 272(R9), F20
-	WORD $0x4e2eceb4 // fmla v20.4s, v21.4s, v14.4s
-	FMOVQ 272(R9), F21
-	WORD $0x4e2fced5 // fmla v21.4s, v22.4s, v15.4s
-	FMOVQ 288(R9), F22
-	WORD $0x4e2ccef6 // fmla v22.4s, v23.4s, v12.4s
-	FMOVQ 288(R9), F23
-	WORD $0x4e2dcf17 // fmla v23.4s, v24.4s, v13.4s
-	FMOVQ 288(R9), F24
-	WORD $0x4e2ece98 // fmla v24.4s, v20.4s, v14.4s
-	FMOVQ 288(R9), F20
-	WORD $0x4e2fceb4 // fmla v20.4s, v21.4s, v15.4s
-	FMOVQ 304(R9), F21
-	WORD $0x4e2cced5 // fmla v21.4s, v22.4s, v12.4s
-	FMOVQ 304(R9), F22
-	WORD $0x4e2dcef6 // fmla v22.4s, v23.4s, v13.4s
-	FMOVQ 304(R9), F23
-	WORD $0x4e2ecf17 // fmla v23.4s, v24.4s, v14.4s
-	FMOVQ 304(R9), F24
-	WORD $0x4e2fce98 // fmla v24.4s, v20.4s, v15.4s
-	FMOVQ 16(R9), F20
-	WORD $0x4e2cceb4 // fmla v20.4s, v21.4s, v12.4s
-	FMOVQ 16(R9), F21
-	WORD $0x4e2dced5 // fmla v21.4s, v22.4s, v13.4s
-	FMOVQ 16(R9), F22
-	WORD $0x4e2ecef6 // fmla v22.4s, v23.4s, v14.4s
-	FMOVQ 16(R9), F23
-	WORD $0x4e2fcf17 // fmla v23.4s, v24.4s, v15.4s
-	FMOVQ 16(R9), F24
-	WORD $0x4e2cce98 // fmla v24.4s, v20.4s, v12.4s
-	FMOVQ 16(R9), F12
-	WORD $0x4e2dceac // fmla v12.4s, v21.4s, v13.4s
-	FMOVQ 16(R9), F13
-	WORD $0x4e2ececd // fmla v13.4s, v22.4s, v14.4s
-	FMOVQ 16(R9), F14
-	WORD $0x4e2fceee // fmla v14.4s, v23.4s, v15.4s
-	WORD $0x6e30df0f // fmul v15.4s, v24.4s, v16.4s
-	WORD $0x6e31dd8c // fmul v12.4s, v12.4s, v17.4s
-	WORD $0x6e32ddad // fmul v13.4s, v13.4s, v18.4s
-	WORD $0x6e33ddce // fmul v14.4s, v14.4s, v19.4s
-	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+	WORD $0x4eb01e14 // mov v20.16b, v16.16b
+	WORD $0x4e2cce14 // fmla v20.4s, v16.4s, v12.4s
+	WORD $0x4eb11e2c // mov v12.16b, v17.16b
+	WORD $0x4e2dce2c // fmla v12.4s, v17.4s, v13.4s
+	WORD $0x4eb21e4d // mov v13.16b, v18.16b
+	WORD $0x4e2ece4d // fmla v13.4s, v18.4s, v14.4s
+	WORD $0x4eb31e6e // mov v14.16b, v19.16b
+	WORD $0x4e2fce6e // fmla v14.4s, v19.4s, v15.4s
+	WORD $0x6e30de8f // fmul v15.4s, v20.4s, v16.4s
 	WORD $0x6e31dd8c // fmul v12.4s, v12.4s, v17.4s
 	WORD $0x6e32ddad // fmul v13.4s, v13.4s, v18.4s
 	WORD $0x6e33ddce // fmul v14.4s, v14.4s, v19.4s
@@ -2340,23 +2560,22 @@ vector:
 	WORD $0x4ea7d5ae // fsub v14.4s, v13.4s, v7.4s
 	WORD $0x4ea9cdcc // fmls v12.4s, v14.4s, v9.4s
 	WORD $0x4eaacdcc // fmls v12.4s, v14.4s, v10.4s
+	WORD $0x6e2cdd8e // fmul v14.4s, v12.4s, v12.4s
+	FMOVQ 240(R9), F15
+	WORD $0x4e2ccd6f // fmla v15.4s, v11.4s, v12.4s
+	FMOVQ 256(R9), F16
+	WORD $0x4e2ccdf0 // fmla v16.4s, v15.4s, v12.4s
+	FMOVQ 272(R9), F15
+	WORD $0x4e2cce0f // fmla v15.4s, v16.4s, v12.4s
+	FMOVQ 288(R9), F16
+	WORD $0x4e2ccdf0 // fmla v16.4s, v15.4s, v12.4s
+	FMOVQ 304(R9), F15
+	WORD $0x4e2cce0f // fmla v15.4s, v16.4s, v12.4s
+	WORD $0x4e2fcdcc // fmla v12.4s, v14.4s, v15.4s
 	WORD $0x4f3755ad // shl v13.4s, v13.4s, #23
-	FMOVQ 240(R9), F14
-	WORD $0x4e2ccd6e // fmla v14.4s, v11.4s, v12.4s
-	FMOVQ 256(R9), F15
-	WORD $0x4e2ccdcf // fmla v15.4s, v14.4s, v12.4s
-	FMOVQ 272(R9), F14
-	WORD $0x4e2ccdee // fmla v14.4s, v15.4s, v12.4s
-	FMOVQ 288(R9), F15
-	WORD $0x4e2ccdcf // fmla v15.4s, v14.4s, v12.4s
-	FMOVQ 304(R9), F14
-	WORD $0x4e2ccdee // fmla v14.4s, v15.4s, v12.4s
-	FMOVQ 16(R9), F15
-	WORD $0x4e2ccdcf // fmla v15.4s, v14.4s, v12.4s
-	FMOVQ 16(R9), F14
-	WORD $0x4e2ccdee // fmla v14.4s, v15.4s, v12.4s
+	WORD $0x4ead1dae // mov v14.16b, v13.16b
+	WORD $0x4e2ccdae // fmla v14.4s, v13.4s, v12.4s
 	WORD $0x6e2dddcc // fmul v12.4s, v14.4s, v13.4s
-	WORD $0x6e2ddd8c // fmul v12.4s, v12.4s, v13.4s
 	WORD $0x4e2cd400 // fadd v0.4s, v0.4s, v12.4s
 	SUBS $4, R8, R8
 	BGE vector
@@ -2384,23 +2603,22 @@ loaded:
 	WORD $0x4ea7d5ae // fsub v14.4s, v13.4s, v7.4s
 	WORD $0x4ea9cdcc // fmls v12.4s, v14.4s, v9.4s
 	WORD $0x4eaacdcc // fmls v12.4s, v14.4s, v10.4s
+	WORD $0x6e2cdd8e // fmul v14.4s, v12.4s, v12.4s
+	FMOVQ 240(R9), F15
+	WORD $0x4e2ccd6f // fmla v15.4s, v11.4s, v12.4s
+	FMOVQ 256(R9), F16
+	WORD $0x4e2ccdf0 // fmla v16.4s, v15.4s, v12.4s
+	FMOVQ 272(R9), F15
+	WORD $0x4e2cce0f // fmla v15.4s, v16.4s, v12.4s
+	FMOVQ 288(R9), F16
+	WORD $0x4e2ccdf0 // fmla v16.4s, v15.4s, v12.4s
+	FMOVQ 304(R9), F15
+	WORD $0x4e2cce0f // fmla v15.4s, v16.4s, v12.4s
+	WORD $0x4e2fcdcc // fmla v12.4s, v14.4s, v15.4s
 	WORD $0x4f3755ad // shl v13.4s, v13.4s, #23
-	FMOVQ 240(R9), F14
-	WORD $0x4e2ccd6e // fmla v14.4s, v11.4s, v12.4s
-	FMOVQ 256(R9), F15
-	WORD $0x4e2ccdcf // fmla v15.4s, v14.4s, v12.4s
-	FMOVQ 272(R9), F14
-	WORD $0x4e2ccdee // fmla v14.4s, v15.4s, v12.4s
-	FMOVQ 288(R9), F15
-	WORD $0x4e2ccdcf // fmla v15.4s, v14.4s, v12.4s
-	FMOVQ 304(R9), F14
-	WORD $0x4e2ccdee // fmla v14.4s, v15.4s, v12.4s
-	FMOVQ 16(R9), F15
-	WORD $0x4e2ccdcf // fmla v15.4s, v14.4s, v12.4s
-	FMOVQ 16(R9), F14
-	WORD $0x4e2ccdee // fmla v14.4s, v15.4s, v12.4s
+	WORD $0x4ead1dae // mov v14.16b, v13.16b
+	WORD $0x4e2ccdae // fmla v14.4s, v13.4s, v12.4s
 	WORD $0x6e2dddcc // fmul v12.4s, v14.4s, v13.4s
-	WORD $0x6e2ddd8c // fmul v12.4s, v12.4s, v13.4s
 	WORD $0x4e2cd40c // fadd v12.4s, v0.4s, v12.4s
 	WORD $0x6ebe1d80 // bit v0.16b, v12.16b, v30.16b
 
@@ -2411,6 +2629,3032 @@ done:
 	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD $0x7e30d800 // faddp s0, v0.2s
 	FMOVS F0, acc0+24(FP)
+	RET
+
+// func expm1NEON(y, x *float32, n int)
+TEXT ·expm1NEON(SB), NOSPLIT, $0-24
+	MOVD $constants<>(SB), R9
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R8
+	FMOVQ 320(R9), F0
+	FMOVQ 336(R9), F1
+	FMOVQ 352(R9), F2
+	FMOVQ 368(R9), F3
+	FMOVQ 384(R9), F4
+	FMOVQ 400(R9), F5
+	FMOVQ 416(R9), F6
+	FMOVQ 432(R9), F7
+	FMOVQ 448(R9), F8
+	SUBS $8, R8, R8
+	BLT single
+
+	PCALIGN $16
+unrolled:
+	FLDPQ.P 32(R1), (F9, F10)
+	WORD $0x4ea0f52b // fmin v11.4s, v9.4s, v0.4s
+	WORD $0x4ea0f54c // fmin v12.4s, v10.4s, v0.4s
+	WORD $0x4e21f56b // fmax v11.4s, v11.4s, v1.4s
+	WORD $0x4e21f58c // fmax v12.4s, v12.4s, v1.4s
+	WORD $0x4ea21c4d // mov v13.16b, v2.16b
+	WORD $0x4e23cd6d // fmla v13.4s, v11.4s, v3.4s
+	WORD $0x4ea21c4e // mov v14.16b, v2.16b
+	WORD $0x4e23cd8e // fmla v14.4s, v12.4s, v3.4s
+	WORD $0x4ea2d5af // fsub v15.4s, v13.4s, v2.4s
+	WORD $0x4ea2d5d0 // fsub v16.4s, v14.4s, v2.4s
+	WORD $0x4ea4cdeb // fmls v11.4s, v15.4s, v4.4s
+	WORD $0x4ea4ce0c // fmls v12.4s, v16.4s, v4.4s
+	WORD $0x4ea5cdeb // fmls v11.4s, v15.4s, v5.4s
+	WORD $0x4ea5ce0c // fmls v12.4s, v16.4s, v5.4s
+	WORD $0x6e2bdd6f // fmul v15.4s, v11.4s, v11.4s
+	WORD $0x6e2cdd90 // fmul v16.4s, v12.4s, v12.4s
+	FMOVQ 464(R9), F17
+	WORD $0x4e2bccd1 // fmla v17.4s, v6.4s, v11.4s
+	FMOVQ 464(R9), F18
+	WORD $0x4e2cccd2 // fmla v18.4s, v6.4s, v12.4s
+	FMOVQ 480(R9), F19
+	WORD $0x4e2bce33 // fmla v19.4s, v17.4s, v11.4s
+	FMOVQ 480(R9), F17
+	WORD $0x4e2cce51 // fmla v17.4s, v18.4s, v12.4s
+	FMOVQ 496(R9), F18
+	WORD $0x4e2bce72 // fmla v18.4s, v19.4s, v11.4s
+	FMOVQ 496(R9), F19
+	WORD $0x4e2cce33 // fmla v19.4s, v17.4s, v12.4s
+	FMOVQ 512(R9), F17
+	WORD $0x4e2bce51 // fmla v17.4s, v18.4s, v11.4s
+	FMOVQ 512(R9), F18
+	WORD $0x4e2cce72 // fmla v18.4s, v19.4s, v12.4s
+	WORD $0x4e31cdeb // fmla v11.4s, v15.4s, v17.4s
+	WORD $0x4e32ce0c // fmla v12.4s, v16.4s, v18.4s
+	WORD $0x4f3755ad // shl v13.4s, v13.4s, #23
+	WORD $0x4f3755ce // shl v14.4s, v14.4s, #23
+	WORD $0x4ea7d5af // fsub v15.4s, v13.4s, v7.4s
+	WORD $0x4ea7d5d0 // fsub v16.4s, v14.4s, v7.4s
+	WORD $0x4e2bcdaf // fmla v15.4s, v13.4s, v11.4s
+	WORD $0x4e2ccdd0 // fmla v16.4s, v14.4s, v12.4s
+	WORD $0x4ea0f92b // fabs v11.4s, v9.4s
+	WORD $0x4ea0f94c // fabs v12.4s, v10.4s
+	WORD $0x6eabe50b // fcmgt v11.4s, v8.4s, v11.4s
+	WORD $0x6eace50c // fcmgt v12.4s, v8.4s, v12.4s
+	WORD $0x4e2fd5ed // fadd v13.4s, v15.4s, v15.4s
+	WORD $0x4e30d60e // fadd v14.4s, v16.4s, v16.4s
+	WORD $0x6eab1d2d // bit v13.16b, v9.16b, v11.16b
+	WORD $0x6eac1d4e // bit v14.16b, v10.16b, v12.16b
+	FSTPQ.P (F13, F14), 32(R0)
+	SUBS $8, R8, R8
+	BGE unrolled
+
+single:
+	ADDS $4, R8, R8
+	BLT few
+
+	PCALIGN $16
+vector:
+	FMOVQ.P 16(R1), F9
+	WORD $0x4ea0f52a // fmin v10.4s, v9.4s, v0.4s
+	WORD $0x4e21f54a // fmax v10.4s, v10.4s, v1.4s
+	WORD $0x4ea21c4b // mov v11.16b, v2.16b
+	WORD $0x4e23cd4b // fmla v11.4s, v10.4s, v3.4s
+	WORD $0x4ea2d56c // fsub v12.4s, v11.4s, v2.4s
+	WORD $0x4ea4cd8a // fmls v10.4s, v12.4s, v4.4s
+	WORD $0x4ea5cd8a // fmls v10.4s, v12.4s, v5.4s
+	WORD $0x6e2add4c // fmul v12.4s, v10.4s, v10.4s
+	FMOVQ 464(R9), F13
+	WORD $0x4e2acccd // fmla v13.4s, v6.4s, v10.4s
+	FMOVQ 480(R9), F14
+	WORD $0x4e2acdae // fmla v14.4s, v13.4s, v10.4s
+	FMOVQ 496(R9), F13
+	WORD $0x4e2acdcd // fmla v13.4s, v14.4s, v10.4s
+	FMOVQ 512(R9), F14
+	WORD $0x4e2acdae // fmla v14.4s, v13.4s, v10.4s
+	WORD $0x4e2ecd8a // fmla v10.4s, v12.4s, v14.4s
+	WORD $0x4f37556b // shl v11.4s, v11.4s, #23
+	WORD $0x4ea7d56c // fsub v12.4s, v11.4s, v7.4s
+	WORD $0x4e2acd6c // fmla v12.4s, v11.4s, v10.4s
+	WORD $0x4ea0f92a // fabs v10.4s, v9.4s
+	WORD $0x6eaae50a // fcmgt v10.4s, v8.4s, v10.4s
+	WORD $0x4e2cd58b // fadd v11.4s, v12.4s, v12.4s
+	WORD $0x6eaa1d2b // bit v11.16b, v9.16b, v10.16b
+	FMOVQ.P F11, 16(R0)
+	SUBS $4, R8, R8
+	BGE vector
+
+few:
+	ADDS $4, R8, R8
+	BEQ done
+	TBZ $1, R8, load1
+	FMOVD (R1), F9
+	TBZ $0, R8, loaded
+	ADD $8, R1, R10
+	VLD1 (R10), V9.S[2]
+	B loaded
+load1:
+	FMOVS (R1), F9
+loaded:
+	WORD $0x4ea0f52a // fmin v10.4s, v9.4s, v0.4s
+	WORD $0x4e21f54a // fmax v10.4s, v10.4s, v1.4s
+	WORD $0x4ea21c4b // mov v11.16b, v2.16b
+	WORD $0x4e23cd4b // fmla v11.4s, v10.4s, v3.4s
+	WORD $0x4ea2d56c // fsub v12.4s, v11.4s, v2.4s
+	WORD $0x4ea4cd8a // fmls v10.4s, v12.4s, v4.4s
+	WORD $0x4ea5cd8a // fmls v10.4s, v12.4s, v5.4s
+	WORD $0x6e2add4c // fmul v12.4s, v10.4s, v10.4s
+	FMOVQ 464(R9), F13
+	WORD $0x4e2acccd // fmla v13.4s, v6.4s, v10.4s
+	FMOVQ 480(R9), F14
+	WORD $0x4e2acdae // fmla v14.4s, v13.4s, v10.4s
+	FMOVQ 496(R9), F13
+	WORD $0x4e2acdcd // fmla v13.4s, v14.4s, v10.4s
+	FMOVQ 512(R9), F14
+	WORD $0x4e2acdae // fmla v14.4s, v13.4s, v10.4s
+	WORD $0x4e2ecd8a // fmla v10.4s, v12.4s, v14.4s
+	WORD $0x4f37556b // shl v11.4s, v11.4s, #23
+	WORD $0x4ea7d56c // fsub v12.4s, v11.4s, v7.4s
+	WORD $0x4e2acd6c // fmla v12.4s, v11.4s, v10.4s
+	WORD $0x4ea0f92a // fabs v10.4s, v9.4s
+	WORD $0x6eaae50a // fcmgt v10.4s, v8.4s, v10.4s
+	WORD $0x4e2cd58b // fadd v11.4s, v12.4s, v12.4s
+	WORD $0x6eaa1d2b // bit v11.16b, v9.16b, v10.16b
+	TBZ $1, R8, store1
+	FMOVD F11, (R0)
+	TBZ $0, R8, stored
+	ADD $8, R0, R10
+	VST1 V11.S[2], (R10)
+	B stored
+store1:
+	FMOVS F11, (R0)
+stored:
+
+done:
+	RET
+
+// func logNEON(y, x *float32, n int) (done int)
+TEXT ·logNEON(SB), NOSPLIT, $0-32
+	MOVD $constants<>(SB), R9
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R8
+	FMOVQ 528(R9), F0
+	FMOVQ 544(R9), F1
+	FMOVQ 32(R9), F2
+	FMOVQ 560(R9), F3
+	FMOVQ 16(R9), F4
+	FMOVQ 576(R9), F5
+	FMOVQ 400(R9), F6
+	FMOVQ 384(R9), F7
+	FMOVQ 592(R9), F8
+	SUBS $4, R8, R8
+	BLT few
+
+	PCALIGN $16
+vector:
+	FMOVQ.P 16(R1), F9
+	WORD $0x4ea0852a // add v10.4s, v9.4s, v0.4s
+	WORD $0x4ea1354a // cmgt v10.4s, v10.4s, v1.4s
+	WORD $0x4e22e52b // fcmeq v11.4s, v9.4s, v2.4s
+	WORD $0x4e6b1d4a // bic v10.16b, v10.16b, v11.16b
+	WORD $0x6eaaa55f // umaxp v31.4s, v10.4s, v10.4s
+	FMOVD F31, R10
+	CBNZ R10, stopVector
+	WORD $0x6ea3852a // sub v10.4s, v9.4s, v3.4s
+	WORD $0x4f29054a // sshr v10.4s, v10.4s, #23
+	WORD $0x4f37554c // shl v12.4s, v10.4s, #23
+	WORD $0x6eac8529 // sub v9.4s, v9.4s, v12.4s
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x4ea4d529 // fsub v9.4s, v9.4s, v4.4s
+	WORD $0x6e29dd2c // fmul v12.4s, v9.4s, v9.4s
+	FMOVQ 608(R9), F13
+	WORD $0x4e29ccad // fmla v13.4s, v5.4s, v9.4s
+	FMOVQ 624(R9), F14
+	WORD $0x4e29cdae // fmla v14.4s, v13.4s, v9.4s
+	FMOVQ 640(R9), F13
+	WORD $0x4e29cdcd // fmla v13.4s, v14.4s, v9.4s
+	FMOVQ 656(R9), F14
+	WORD $0x4e29cdae // fmla v14.4s, v13.4s, v9.4s
+	FMOVQ 672(R9), F13
+	WORD $0x4e29cdcd // fmla v13.4s, v14.4s, v9.4s
+	FMOVQ 688(R9), F14
+	WORD $0x4e29cdae // fmla v14.4s, v13.4s, v9.4s
+	FMOVQ 704(R9), F13
+	WORD $0x4e29cdcd // fmla v13.4s, v14.4s, v9.4s
+	FMOVQ 720(R9), F14
+	WORD $0x4e29cdae // fmla v14.4s, v13.4s, v9.4s
+	WORD $0x6e2edd8c // fmul v12.4s, v12.4s, v14.4s
+	WORD $0x4e26cd4c // fmla v12.4s, v10.4s, v6.4s
+	WORD $0x4e29d589 // fadd v9.4s, v12.4s, v9.4s
+	WORD $0x4e27cd49 // fmla v9.4s, v10.4s, v7.4s
+	WORD $0x6eab1d09 // bit v9.16b, v8.16b, v11.16b
+	FMOVQ.P F9, 16(R0)
+	SUBS $4, R8, R8
+	BGE vector
+
+few:
+	ADDS $4, R8, R8
+	BEQ done
+	MOVD $tailMasks<>(SB), R10
+	ADD R8<<4, R10, R10
+	FMOVQ -16(R10), F30
+	TBZ $1, R8, load1
+	FMOVD (R1), F9
+	TBZ $0, R8, loaded
+	ADD $8, R1, R10
+	VLD1 (R10), V9.S[2]
+	B loaded
+load1:
+	FMOVS (R1), F9
+loaded:
+	WORD $0x4ea0852a // add v10.4s, v9.4s, v0.4s
+	WORD $0x4ea1354a // cmgt v10.4s, v10.4s, v1.4s
+	WORD $0x4e22e52b // fcmeq v11.4s, v9.4s, v2.4s
+	WORD $0x4e6b1d4a // bic v10.16b, v10.16b, v11.16b
+	WORD $0x4e3e1d5f // and v31.16b, v10.16b, v30.16b
+	WORD $0x6ebfa7ff // umaxp v31.4s, v31.4s, v31.4s
+	FMOVD F31, R10
+	CBNZ R10, stopped
+	WORD $0x6ea3852a // sub v10.4s, v9.4s, v3.4s
+	WORD $0x4f29054a // sshr v10.4s, v10.4s, #23
+	WORD $0x4f37554c // shl v12.4s, v10.4s, #23
+	WORD $0x6eac8529 // sub v9.4s, v9.4s, v12.4s
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x4ea4d529 // fsub v9.4s, v9.4s, v4.4s
+	WORD $0x6e29dd2c // fmul v12.4s, v9.4s, v9.4s
+	FMOVQ 608(R9), F13
+	WORD $0x4e29ccad // fmla v13.4s, v5.4s, v9.4s
+	FMOVQ 624(R9), F14
+	WORD $0x4e29cdae // fmla v14.4s, v13.4s, v9.4s
+	FMOVQ 640(R9), F13
+	WORD $0x4e29cdcd // fmla v13.4s, v14.4s, v9.4s
+	FMOVQ 656(R9), F14
+	WORD $0x4e29cdae // fmla v14.4s, v13.4s, v9.4s
+	FMOVQ 672(R9), F13
+	WORD $0x4e29cdcd // fmla v13.4s, v14.4s, v9.4s
+	FMOVQ 688(R9), F14
+	WORD $0x4e29cdae // fmla v14.4s, v13.4s, v9.4s
+	FMOVQ 704(R9), F13
+	WORD $0x4e29cdcd // fmla v13.4s, v14.4s, v9.4s
+	FMOVQ 720(R9), F14
+	WORD $0x4e29cdae // fmla v14.4s, v13.4s, v9.4s
+	WORD $0x6e2edd8c // fmul v12.4s, v12.4s, v14.4s
+	WORD $0x4e26cd4c // fmla v12.4s, v10.4s, v6.4s
+	WORD $0x4e29d589 // fadd v9.4s, v12.4s, v9.4s
+	WORD $0x4e27cd49 // fmla v9.4s, v10.4s, v7.4s
+	WORD $0x6eab1d09 // bit v9.16b, v8.16b, v11.16b
+	TBZ $1, R8, store1
+	FMOVD F9, (R0)
+	TBZ $0, R8, stored
+	ADD $8, R0, R10
+	VST1 V9.S[2], (R10)
+	B stored
+store1:
+	FMOVS F9, (R0)
+stored:
+	MOVD $0, R8
+	B done
+stopVector:
+	ADD $4, R8, R8
+stopped:
+
+done:
+	MOVD n+16(FP), R10
+	SUB R8, R10, R10
+	MOVD R10, done+24(FP)
+	RET
+
+// func log2NEON(y, x *float32, n int) (done int)
+TEXT ·log2NEON(SB), NOSPLIT, $0-32
+	MOVD $constants<>(SB), R9
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R8
+	FMOVQ 528(R9), F0
+	FMOVQ 544(R9), F1
+	FMOVQ 32(R9), F2
+	FMOVQ 560(R9), F3
+	FMOVQ 16(R9), F4
+	FMOVQ 736(R9), F5
+	FMOVQ 752(R9), F6
+	FMOVQ 368(R9), F7
+	FMOVQ 592(R9), F8
+	SUBS $4, R8, R8
+	BLT few
+
+	PCALIGN $16
+vector:
+	FMOVQ.P 16(R1), F9
+	WORD $0x4ea0852a // add v10.4s, v9.4s, v0.4s
+	WORD $0x4ea1354a // cmgt v10.4s, v10.4s, v1.4s
+	WORD $0x4e22e52b // fcmeq v11.4s, v9.4s, v2.4s
+	WORD $0x4e6b1d4a // bic v10.16b, v10.16b, v11.16b
+	WORD $0x6eaaa55f // umaxp v31.4s, v10.4s, v10.4s
+	FMOVD F31, R10
+	CBNZ R10, stopVector
+	WORD $0x6ea3852a // sub v10.4s, v9.4s, v3.4s
+	WORD $0x4f29054a // sshr v10.4s, v10.4s, #23
+	WORD $0x4f37554c // shl v12.4s, v10.4s, #23
+	WORD $0x6eac8529 // sub v9.4s, v9.4s, v12.4s
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x4ea4d529 // fsub v9.4s, v9.4s, v4.4s
+	WORD $0x6e29dd2c // fmul v12.4s, v9.4s, v9.4s
+	FMOVQ 768(R9), F13
+	WORD $0x4e29ccad // fmla v13.4s, v5.4s, v9.4s
+	FMOVQ 784(R9), F14
+	WORD $0x4e29cdae // fmla v14.4s, v13.4s, v9.4s
+	FMOVQ 800(R9), F13
+	WORD $0x4e29cdcd // fmla v13.4s, v14.4s, v9.4s
+	FMOVQ 816(R9), F14
+	WORD $0x4e29cdae // fmla v14.4s, v13.4s, v9.4s
+	FMOVQ 832(R9), F13
+	WORD $0x4e29cdcd // fmla v13.4s, v14.4s, v9.4s
+	FMOVQ 848(R9), F14
+	WORD $0x4e29cdae // fmla v14.4s, v13.4s, v9.4s
+	FMOVQ 864(R9), F13
+	WORD $0x4e29cdcd // fmla v13.4s, v14.4s, v9.4s
+	FMOVQ 880(R9), F14
+	WORD $0x4e29cdae // fmla v14.4s, v13.4s, v9.4s
+	WORD $0x6e2edd8c // fmul v12.4s, v12.4s, v14.4s
+	WORD $0x4e26cd2c // fmla v12.4s, v9.4s, v6.4s
+	WORD $0x4e27cd2c // fmla v12.4s, v9.4s, v7.4s
+	WORD $0x4e2cd549 // fadd v9.4s, v10.4s, v12.4s
+	WORD $0x6eab1d09 // bit v9.16b, v8.16b, v11.16b
+	FMOVQ.P F9, 16(R0)
+	SUBS $4, R8, R8
+	BGE vector
+
+few:
+	ADDS $4, R8, R8
+	BEQ done
+	MOVD $tailMasks<>(SB), R10
+	ADD R8<<4, R10, R10
+	FMOVQ -16(R10), F30
+	TBZ $1, R8, load1
+	FMOVD (R1), F9
+	TBZ $0, R8, loaded
+	ADD $8, R1, R10
+	VLD1 (R10), V9.S[2]
+	B loaded
+load1:
+	FMOVS (R1), F9
+loaded:
+	WORD $0x4ea0852a // add v10.4s, v9.4s, v0.4s
+	WORD $0x4ea1354a // cmgt v10.4s, v10.4s, v1.4s
+	WORD $0x4e22e52b // fcmeq v11.4s, v9.4s, v2.4s
+	WORD $0x4e6b1d4a // bic v10.16b, v10.16b, v11.16b
+	WORD $0x4e3e1d5f // and v31.16b, v10.16b, v30.16b
+	WORD $0x6ebfa7ff // umaxp v31.4s, v31.4s, v31.4s
+	FMOVD F31, R10
+	CBNZ R10, stopped
+	WORD $0x6ea3852a // sub v10.4s, v9.4s, v3.4s
+	WORD $0x4f29054a // sshr v10.4s, v10.4s, #23
+	WORD $0x4f37554c // shl v12.4s, v10.4s, #23
+	WORD $0x6eac8529 // sub v9.4s, v9.4s, v12.4s
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x4ea4d529 // fsub v9.4s, v9.4s, v4.4s
+	WORD $0x6e29dd2c // fmul v12.4s, v9.4s, v9.4s
+	FMOVQ 768(R9), F13
+	WORD $0x4e29ccad // fmla v13.4s, v5.4s, v9.4s
+	FMOVQ 784(R9), F14
+	WORD $0x4e29cdae // fmla v14.4s, v13.4s, v9.4s
+	FMOVQ 800(R9), F13
+	WORD $0x4e29cdcd // fmla v13.4s, v14.4s, v9.4s
+	FMOVQ 816(R9), F14
+	WORD $0x4e29cdae // fmla v14.4s, v13.4s, v9.4s
+	FMOVQ 832(R9), F13
+	WORD $0x4e29cdcd // fmla v13.4s, v14.4s, v9.4s
+	FMOVQ 848(R9), F14
+	WORD $0x4e29cdae // fmla v14.4s, v13.4s, v9.4s
+	FMOVQ 864(R9), F13
+	WORD $0x4e29cdcd // fmla v13.4s, v14.4s, v9.4s
+	FMOVQ 880(R9), F14
+	WORD $0x4e29cdae // fmla v14.4s, v13.4s, v9.4s
+	WORD $0x6e2edd8c // fmul v12.4s, v12.4s, v14.4s
+	WORD $0x4e26cd2c // fmla v12.4s, v9.4s, v6.4s
+	WORD $0x4e27cd2c // fmla v12.4s, v9.4s, v7.4s
+	WORD $0x4e2cd549 // fadd v9.4s, v10.4s, v12.4s
+	WORD $0x6eab1d09 // bit v9.16b, v8.16b, v11.16b
+	TBZ $1, R8, store1
+	FMOVD F9, (R0)
+	TBZ $0, R8, stored
+	ADD $8, R0, R10
+	VST1 V9.S[2], (R10)
+	B stored
+store1:
+	FMOVS F9, (R0)
+stored:
+	MOVD $0, R8
+	B done
+stopVector:
+	ADD $4, R8, R8
+stopped:
+
+done:
+	MOVD n+16(FP), R10
+	SUB R8, R10, R10
+	MOVD R10, done+24(FP)
+	RET
+
+// func log10NEON(y, x *float32, n int) (done int)
+TEXT ·log10NEON(SB), NOSPLIT, $0-32
+	MOVD $constants<>(SB), R9
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R8
+	FMOVQ 528(R9), F0
+	FMOVQ 544(R9), F1
+	FMOVQ 32(R9), F2
+	FMOVQ 560(R9), F3
+	FMOVQ 16(R9), F4
+	FMOVQ 896(R9), F5
+	FMOVQ 912(R9), F6
+	FMOVQ 928(R9), F7
+	FMOVQ 944(R9), F8
+	FMOVQ 960(R9), F9
+	FMOVQ 592(R9), F10
+	SUBS $4, R8, R8
+	BLT few
+
+	PCALIGN $16
+vector:
+	FMOVQ.P 16(R1), F11
+	WORD $0x4ea0856c // add v12.4s, v11.4s, v0.4s
+	WORD $0x4ea1358c // cmgt v12.4s, v12.4s, v1.4s
+	WORD $0x4e22e56d // fcmeq v13.4s, v11.4s, v2.4s
+	WORD $0x4e6d1d8c // bic v12.16b, v12.16b, v13.16b
+	WORD $0x6eaca59f // umaxp v31.4s, v12.4s, v12.4s
+	FMOVD F31, R10
+	CBNZ R10, stopVector
+	WORD $0x6ea3856c // sub v12.4s, v11.4s, v3.4s
+	WORD $0x4f29058c // sshr v12.4s, v12.4s, #23
+	WORD $0x4f37558e // shl v14.4s, v12.4s, #23
+	WORD $0x6eae856b // sub v11.4s, v11.4s, v14.4s
+	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD $0x4ea4d56b // fsub v11.4s, v11.4s, v4.4s
+	WORD $0x6e2bdd6e // fmul v14.4s, v11.4s, v11.4s
+	FMOVQ 976(R9), F15
+	WORD $0x4e2bccaf // fmla v15.4s, v5.4s, v11.4s
+	FMOVQ 992(R9), F16
+	WORD $0x4e2bcdf0 // fmla v16.4s, v15.4s, v11.4s
+	FMOVQ 1008(R9), F15
+	WORD $0x4e2bce0f // fmla v15.4s, v16.4s, v11.4s
+	FMOVQ 1024(R9), F16
+	WORD $0x4e2bcdf0 // fmla v16.4s, v15.4s, v11.4s
+	FMOVQ 1040(R9), F15
+	WORD $0x4e2bce0f // fmla v15.4s, v16.4s, v11.4s
+	FMOVQ 1056(R9), F16
+	WORD $0x4e2bcdf0 // fmla v16.4s, v15.4s, v11.4s
+	FMOVQ 1072(R9), F15
+	WORD $0x4e2bce0f // fmla v15.4s, v16.4s, v11.4s
+	FMOVQ 1088(R9), F16
+	WORD $0x4e2bcdf0 // fmla v16.4s, v15.4s, v11.4s
+	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
+	WORD $0x4e26cd8e // fmla v14.4s, v12.4s, v6.4s
+	WORD $0x4e27cd6e // fmla v14.4s, v11.4s, v7.4s
+	WORD $0x4e28cd6e // fmla v14.4s, v11.4s, v8.4s
+	WORD $0x4e29cd8e // fmla v14.4s, v12.4s, v9.4s
+	WORD $0x6ead1d4e // bit v14.16b, v10.16b, v13.16b
+	FMOVQ.P F14, 16(R0)
+	SUBS $4, R8, R8
+	BGE vector
+
+few:
+	ADDS $4, R8, R8
+	BEQ done
+	MOVD $tailMasks<>(SB), R10
+	ADD R8<<4, R10, R10
+	FMOVQ -16(R10), F30
+	TBZ $1, R8, load1
+	FMOVD (R1), F11
+	TBZ $0, R8, loaded
+	ADD $8, R1, R10
+	VLD1 (R10), V11.S[2]
+	B loaded
+load1:
+	FMOVS (R1), F11
+loaded:
+	WORD $0x4ea0856c // add v12.4s, v11.4s, v0.4s
+	WORD $0x4ea1358c // cmgt v12.4s, v12.4s, v1.4s
+	WORD $0x4e22e56d // fcmeq v13.4s, v11.4s, v2.4s
+	WORD $0x4e6d1d8c // bic v12.16b, v12.16b, v13.16b
+	WORD $0x4e3e1d9f // and v31.16b, v12.16b, v30.16b
+	WORD $0x6ebfa7ff // umaxp v31.4s, v31.4s, v31.4s
+	FMOVD F31, R10
+	CBNZ R10, stopped
+	WORD $0x6ea3856c // sub v12.4s, v11.4s, v3.4s
+	WORD $0x4f29058c // sshr v12.4s, v12.4s, #23
+	WORD $0x4f37558e // shl v14.4s, v12.4s, #23
+	WORD $0x6eae856b // sub v11.4s, v11.4s, v14.4s
+	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD $0x4ea4d56b // fsub v11.4s, v11.4s, v4.4s
+	WORD $0x6e2bdd6e // fmul v14.4s, v11.4s, v11.4s
+	FMOVQ 976(R9), F15
+	WORD $0x4e2bccaf // fmla v15.4s, v5.4s, v11.4s
+	FMOVQ 992(R9), F16
+	WORD $0x4e2bcdf0 // fmla v16.4s, v15.4s, v11.4s
+	FMOVQ 1008(R9), F15
+	WORD $0x4e2bce0f // fmla v15.4s, v16.4s, v11.4s
+	FMOVQ 1024(R9), F16
+	WORD $0x4e2bcdf0 // fmla v16.4s, v15.4s, v11.4s
+	FMOVQ 1040(R9), F15
+	WORD $0x4e2bce0f // fmla v15.4s, v16.4s, v11.4s
+	FMOVQ 1056(R9), F16
+	WORD $0x4e2bcdf0 // fmla v16.4s, v15.4s, v11.4s
+	FMOVQ 1072(R9), F15
+	WORD $0x4e2bce0f // fmla v15.4s, v16.4s, v11.4s
+	FMOVQ 1088(R9), F16
+	WORD $0x4e2bcdf0 // fmla v16.4s, v15.4s, v11.4s
+	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
+	WORD $0x4e26cd8e // fmla v14.4s, v12.4s, v6.4s
+	WORD $0x4e27cd6e // fmla v14.4s, v11.4s, v7.4s
+	WORD $0x4e28cd6e // fmla v14.4s, v11.4s, v8.4s
+	WORD $0x4e29cd8e // fmla v14.4s, v12.4s, v9.4s
+	WORD $0x6ead1d4e // bit v14.16b, v10.16b, v13.16b
+	TBZ $1, R8, store1
+	FMOVD F14, (R0)
+	TBZ $0, R8, stored
+	ADD $8, R0, R10
+	VST1 V14.S[2], (R10)
+	B stored
+store1:
+	FMOVS F14, (R0)
+stored:
+	MOVD $0, R8
+	B done
+stopVector:
+	ADD $4, R8, R8
+stopped:
+
+done:
+	MOVD n+16(FP), R10
+	SUB R8, R10, R10
+	MOVD R10, done+24(FP)
+	RET
+
+// func sinNEON(y, x *float32, n int) (done int)
+TEXT ·sinNEON(SB), NOSPLIT, $0-32
+	MOVD $constants<>(SB), R9
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R8
+	FMOVQ 1104(R9), F0
+	FMOVQ 1120(R9), F1
+	FMOVQ 1136(R9), F2
+	FMOVQ 1152(R9), F3
+	FMOVQ 1168(R9), F4
+	FMOVQ 1184(R9), F5
+	FMOVQ 1200(R9), F6
+	FMOVQ 1216(R9), F7
+	FMOVQ 32(R9), F8
+	SUBS $4, R8, R8
+	BLT few
+
+	PCALIGN $16
+vector:
+	FMOVQ.P 16(R1), F9
+	WORD $0x4ea0f92a // fabs v10.4s, v9.4s
+	WORD $0x4ea0354a // cmgt v10.4s, v10.4s, v0.4s
+	WORD $0x6eaaa55f // umaxp v31.4s, v10.4s, v10.4s
+	FMOVD F31, R10
+	CBNZ R10, stopVector
+	WORD $0x4ea11c2a // mov v10.16b, v1.16b
+	WORD $0x4e22cd2a // fmla v10.4s, v9.4s, v2.4s
+	WORD $0x4ea1d54b // fsub v11.4s, v10.4s, v1.4s
+	WORD $0x4ea91d2c // mov v12.16b, v9.16b
+	WORD $0x4ea3cd6c // fmls v12.4s, v11.4s, v3.4s
+	WORD $0x4ea4cd6c // fmls v12.4s, v11.4s, v4.4s
+	WORD $0x4ea5cd6c // fmls v12.4s, v11.4s, v5.4s
+	WORD $0x6e2cdd8b // fmul v11.4s, v12.4s, v12.4s
+	WORD $0x6e2bdd6d // fmul v13.4s, v11.4s, v11.4s
+	FMOVQ 1232(R9), F14
+	WORD $0x4e2bccce // fmla v14.4s, v6.4s, v11.4s
+	FMOVQ 1248(R9), F15
+	WORD $0x4e2bcdcf // fmla v15.4s, v14.4s, v11.4s
+	WORD $0x6e2fddad // fmul v13.4s, v13.4s, v15.4s
+	WORD $0x4e27cd6d // fmla v13.4s, v11.4s, v7.4s
+	WORD $0x4e2dcd8c // fmla v12.4s, v12.4s, v13.4s
+	WORD $0x4e28e52b // fcmeq v11.4s, v9.4s, v8.4s
+	WORD $0x6eab1d2c // bit v12.16b, v9.16b, v11.16b
+	WORD $0x4f3f5549 // shl v9.4s, v10.4s, #31
+	WORD $0x6e291d89 // eor v9.16b, v12.16b, v9.16b
+	FMOVQ.P F9, 16(R0)
+	SUBS $4, R8, R8
+	BGE vector
+
+few:
+	ADDS $4, R8, R8
+	BEQ done
+	MOVD $tailMasks<>(SB), R10
+	ADD R8<<4, R10, R10
+	FMOVQ -16(R10), F30
+	TBZ $1, R8, load1
+	FMOVD (R1), F9
+	TBZ $0, R8, loaded
+	ADD $8, R1, R10
+	VLD1 (R10), V9.S[2]
+	B loaded
+load1:
+	FMOVS (R1), F9
+loaded:
+	WORD $0x4ea0f92a // fabs v10.4s, v9.4s
+	WORD $0x4ea0354a // cmgt v10.4s, v10.4s, v0.4s
+	WORD $0x4e3e1d5f // and v31.16b, v10.16b, v30.16b
+	WORD $0x6ebfa7ff // umaxp v31.4s, v31.4s, v31.4s
+	FMOVD F31, R10
+	CBNZ R10, stopped
+	WORD $0x4ea11c2a // mov v10.16b, v1.16b
+	WORD $0x4e22cd2a // fmla v10.4s, v9.4s, v2.4s
+	WORD $0x4ea1d54b // fsub v11.4s, v10.4s, v1.4s
+	WORD $0x4ea91d2c // mov v12.16b, v9.16b
+	WORD $0x4ea3cd6c // fmls v12.4s, v11.4s, v3.4s
+	WORD $0x4ea4cd6c // fmls v12.4s, v11.4s, v4.4s
+	WORD $0x4ea5cd6c // fmls v12.4s, v11.4s, v5.4s
+	WORD $0x6e2cdd8b // fmul v11.4s, v12.4s, v12.4s
+	WORD $0x6e2bdd6d // fmul v13.4s, v11.4s, v11.4s
+	FMOVQ 1232(R9), F14
+	WORD $0x4e2bccce // fmla v14.4s, v6.4s, v11.4s
+	FMOVQ 1248(R9), F15
+	WORD $0x4e2bcdcf // fmla v15.4s, v14.4s, v11.4s
+	WORD $0x6e2fddad // fmul v13.4s, v13.4s, v15.4s
+	WORD $0x4e27cd6d // fmla v13.4s, v11.4s, v7.4s
+	WORD $0x4e2dcd8c // fmla v12.4s, v12.4s, v13.4s
+	WORD $0x4e28e52b // fcmeq v11.4s, v9.4s, v8.4s
+	WORD $0x6eab1d2c // bit v12.16b, v9.16b, v11.16b
+	WORD $0x4f3f5549 // shl v9.4s, v10.4s, #31
+	WORD $0x6e291d89 // eor v9.16b, v12.16b, v9.16b
+	TBZ $1, R8, store1
+	FMOVD F9, (R0)
+	TBZ $0, R8, stored
+	ADD $8, R0, R10
+	VST1 V9.S[2], (R10)
+	B stored
+store1:
+	FMOVS F9, (R0)
+stored:
+	MOVD $0, R8
+	B done
+stopVector:
+	ADD $4, R8, R8
+stopped:
+
+done:
+	MOVD n+16(FP), R10
+	SUB R8, R10, R10
+	MOVD R10, done+24(FP)
+	RET
+
+// func cosNEON(y, x *float32, n int) (done int)
+TEXT ·cosNEON(SB), NOSPLIT, $0-32
+	MOVD $constants<>(SB), R9
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R8
+	FMOVQ 1264(R9), F0
+	FMOVQ 1104(R9), F1
+	FMOVQ 1136(R9), F2
+	FMOVQ 432(R9), F3
+	FMOVQ 1152(R9), F4
+	FMOVQ 1168(R9), F5
+	FMOVQ 1184(R9), F6
+	FMOVQ 1200(R9), F7
+	FMOVQ 1216(R9), F8
+	SUBS $4, R8, R8
+	BLT few
+
+	PCALIGN $16
+vector:
+	FMOVQ.P 16(R1), F9
+	WORD $0x4ea0f929 // fabs v9.4s, v9.4s
+	WORD $0x4ea1352a // cmgt v10.4s, v9.4s, v1.4s
+	WORD $0x6eaaa55f // umaxp v31.4s, v10.4s, v10.4s
+	FMOVD F31, R10
+	CBNZ R10, stopVector
+	FMOVQ 1280(R9), F10
+	WORD $0x4e22cd2a // fmla v10.4s, v9.4s, v2.4s
+	WORD $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	WORD $0x4ea0d54b // fsub v11.4s, v10.4s, v0.4s
+	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
+	WORD $0x4ea4cd69 // fmls v9.4s, v11.4s, v4.4s
+	WORD $0x4ea5cd69 // fmls v9.4s, v11.4s, v5.4s
+	WORD $0x4ea6cd69 // fmls v9.4s, v11.4s, v6.4s
+	WORD $0x6e29dd2b // fmul v11.4s, v9.4s, v9.4s
+	WORD $0x6e2bdd6c // fmul v12.4s, v11.4s, v11.4s
+	FMOVQ 1232(R9), F13
+	WORD $0x4e2bcced // fmla v13.4s, v7.4s, v11.4s
+	FMOVQ 1248(R9), F14
+	WORD $0x4e2bcdae // fmla v14.4s, v13.4s, v11.4s
+	WORD $0x6e2edd8c // fmul v12.4s, v12.4s, v14.4s
+	WORD $0x4e28cd6c // fmla v12.4s, v11.4s, v8.4s
+	WORD $0x4e2ccd29 // fmla v9.4s, v9.4s, v12.4s
+	WORD $0x4f3f554a // shl v10.4s, v10.4s, #31
+	WORD $0x6e2a1d29 // eor v9.16b, v9.16b, v10.16b
+	FMOVQ.P F9, 16(R0)
+	SUBS $4, R8, R8
+	BGE vector
+
+few:
+	ADDS $4, R8, R8
+	BEQ done
+	MOVD $tailMasks<>(SB), R10
+	ADD R8<<4, R10, R10
+	FMOVQ -16(R10), F30
+	TBZ $1, R8, load1
+	FMOVD (R1), F9
+	TBZ $0, R8, loaded
+	ADD $8, R1, R10
+	VLD1 (R10), V9.S[2]
+	B loaded
+load1:
+	FMOVS (R1), F9
+loaded:
+	WORD $0x4ea0f929 // fabs v9.4s, v9.4s
+	WORD $0x4ea1352a // cmgt v10.4s, v9.4s, v1.4s
+	WORD $0x4e3e1d5f // and v31.16b, v10.16b, v30.16b
+	WORD $0x6ebfa7ff // umaxp v31.4s, v31.4s, v31.4s
+	FMOVD F31, R10
+	CBNZ R10, stopped
+	FMOVQ 1280(R9), F10
+	WORD $0x4e22cd2a // fmla v10.4s, v9.4s, v2.4s
+	WORD $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	WORD $0x4ea0d54b // fsub v11.4s, v10.4s, v0.4s
+	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
+	WORD $0x4ea4cd69 // fmls v9.4s, v11.4s, v4.4s
+	WORD $0x4ea5cd69 // fmls v9.4s, v11.4s, v5.4s
+	WORD $0x4ea6cd69 // fmls v9.4s, v11.4s, v6.4s
+	WORD $0x6e29dd2b // fmul v11.4s, v9.4s, v9.4s
+	WORD $0x6e2bdd6c // fmul v12.4s, v11.4s, v11.4s
+	FMOVQ 1232(R9), F13
+	WORD $0x4e2bcced // fmla v13.4s, v7.4s, v11.4s
+	FMOVQ 1248(R9), F14
+	WORD $0x4e2bcdae // fmla v14.4s, v13.4s, v11.4s
+	WORD $0x6e2edd8c // fmul v12.4s, v12.4s, v14.4s
+	WORD $0x4e28cd6c // fmla v12.4s, v11.4s, v8.4s
+	WORD $0x4e2ccd29 // fmla v9.4s, v9.4s, v12.4s
+	WORD $0x4f3f554a // shl v10.4s, v10.4s, #31
+	WORD $0x6e2a1d29 // eor v9.16b, v9.16b, v10.16b
+	TBZ $1, R8, store1
+	FMOVD F9, (R0)
+	TBZ $0, R8, stored
+	ADD $8, R0, R10
+	VST1 V9.S[2], (R10)
+	B stored
+store1:
+	FMOVS F9, (R0)
+stored:
+	MOVD $0, R8
+	B done
+stopVector:
+	ADD $4, R8, R8
+stopped:
+
+done:
+	MOVD n+16(FP), R10
+	SUB R8, R10, R10
+	MOVD R10, done+24(FP)
+	RET
+
+// func tanNEON(y, x *float32, n int) (done int)
+TEXT ·tanNEON(SB), NOSPLIT, $0-32
+	MOVD $constants<>(SB), R9
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R8
+	FMOVQ 1296(R9), F0
+	FMOVQ 1312(R9), F1
+	FMOVQ 1104(R9), F2
+	FMOVQ 1120(R9), F3
+	FMOVQ 1328(R9), F4
+	FMOVQ 1344(R9), F5
+	FMOVQ 1360(R9), F6
+	FMOVQ 1376(R9), F7
+	FMOVQ 48(R9), F8
+	FMOVQ 16(R9), F9
+	FMOVQ 32(R9), F10
+	SUBS $4, R8, R8
+	BLT few
+
+	PCALIGN $16
+vector:
+	FMOVQ.P 16(R1), F11
+	WORD $0x4ea0f96c // fabs v12.4s, v11.4s
+	WORD $0x4ea2358c // cmgt v12.4s, v12.4s, v2.4s
+	WORD $0x6eaca59f // umaxp v31.4s, v12.4s, v12.4s
+	FMOVD F31, R10
+	CBNZ R10, stopVector
+	WORD $0x4ea31c6c // mov v12.16b, v3.16b
+	WORD $0x4e24cd6c // fmla v12.4s, v11.4s, v4.4s
+	WORD $0x4ea3d58d // fsub v13.4s, v12.4s, v3.4s
+	WORD $0x4eab1d6e // mov v14.16b, v11.16b
+	WORD $0x4ea5cdae // fmls v14.4s, v13.4s, v5.4s
+	WORD $0x4eae1dcf // mov v15.16b, v14.16b
+	WORD $0x4ea0cdaf // fmls v15.4s, v13.4s, v0.4s
+	WORD $0x4eafd5ce // fsub v14.4s, v14.4s, v15.4s
+	WORD $0x4ea0cdae // fmls v14.4s, v13.4s, v0.4s
+	WORD $0x4ea6cdae // fmls v14.4s, v13.4s, v6.4s
+	WORD $0x6e2fdded // fmul v13.4s, v15.4s, v15.4s
+	WORD $0x4e2dcdce // fmla v14.4s, v14.4s, v13.4s
+	WORD $0x6e2dddf0 // fmul v16.4s, v15.4s, v13.4s
+	FMOVQ 1392(R9), F17
+	WORD $0x4e2dccf1 // fmla v17.4s, v7.4s, v13.4s
+	FMOVQ 1408(R9), F18
+	WORD $0x4e2dce32 // fmla v18.4s, v17.4s, v13.4s
+	FMOVQ 1424(R9), F17
+	WORD $0x4e2dce51 // fmla v17.4s, v18.4s, v13.4s
+	FMOVQ 1440(R9), F18
+	WORD $0x4e2dce32 // fmla v18.4s, v17.4s, v13.4s
+	FMOVQ 1456(R9), F17
+	WORD $0x4e2dce51 // fmla v17.4s, v18.4s, v13.4s
+	FMOVQ 1472(R9), F18
+	WORD $0x4e2dce32 // fmla v18.4s, v17.4s, v13.4s
+	WORD $0x4e32ce0e // fmla v14.4s, v16.4s, v18.4s
+	WORD $0x4e2fd5cd // fadd v13.4s, v14.4s, v15.4s
+	WORD $0x4e211d8c // and v12.16b, v12.16b, v1.16b
+	WORD $0x6ea18d8c // cmeq v12.4s, v12.4s, v1.4s
+	WORD $0x4eac1d8e // mov v14.16b, v12.16b
+	WORD $0x6e6d1d0e // bsl v14.16b, v8.16b, v13.16b
+	WORD $0x6eec1d2d // bif v13.16b, v9.16b, v12.16b
+	WORD $0x6e2dfdcc // fdiv v12.4s, v14.4s, v13.4s
+	WORD $0x4e2ae56d // fcmeq v13.4s, v11.4s, v10.4s
+	WORD $0x6ead1d6c // bit v12.16b, v11.16b, v13.16b
+	FMOVQ.P F12, 16(R0)
+	SUBS $4, R8, R8
+	BGE vector
+
+few:
+	ADDS $4, R8, R8
+	BEQ done
+	MOVD $tailMasks<>(SB), R10
+	ADD R8<<4, R10, R10
+	FMOVQ -16(R10), F30
+	TBZ $1, R8, load1
+	FMOVD (R1), F11
+	TBZ $0, R8, loaded
+	ADD $8, R1, R10
+	VLD1 (R10), V11.S[2]
+	B loaded
+load1:
+	FMOVS (R1), F11
+loaded:
+	WORD $0x4ea0f96c // fabs v12.4s, v11.4s
+	WORD $0x4ea2358c // cmgt v12.4s, v12.4s, v2.4s
+	WORD $0x4e3e1d9f // and v31.16b, v12.16b, v30.16b
+	WORD $0x6ebfa7ff // umaxp v31.4s, v31.4s, v31.4s
+	FMOVD F31, R10
+	CBNZ R10, stopped
+	WORD $0x4ea31c6c // mov v12.16b, v3.16b
+	WORD $0x4e24cd6c // fmla v12.4s, v11.4s, v4.4s
+	WORD $0x4ea3d58d // fsub v13.4s, v12.4s, v3.4s
+	WORD $0x4eab1d6e // mov v14.16b, v11.16b
+	WORD $0x4ea5cdae // fmls v14.4s, v13.4s, v5.4s
+	WORD $0x4eae1dcf // mov v15.16b, v14.16b
+	WORD $0x4ea0cdaf // fmls v15.4s, v13.4s, v0.4s
+	WORD $0x4eafd5ce // fsub v14.4s, v14.4s, v15.4s
+	WORD $0x4ea0cdae // fmls v14.4s, v13.4s, v0.4s
+	WORD $0x4ea6cdae // fmls v14.4s, v13.4s, v6.4s
+	WORD $0x6e2fdded // fmul v13.4s, v15.4s, v15.4s
+	WORD $0x4e2dcdce // fmla v14.4s, v14.4s, v13.4s
+	WORD $0x6e2dddf0 // fmul v16.4s, v15.4s, v13.4s
+	FMOVQ 1392(R9), F17
+	WORD $0x4e2dccf1 // fmla v17.4s, v7.4s, v13.4s
+	FMOVQ 1408(R9), F18
+	WORD $0x4e2dce32 // fmla v18.4s, v17.4s, v13.4s
+	FMOVQ 1424(R9), F17
+	WORD $0x4e2dce51 // fmla v17.4s, v18.4s, v13.4s
+	FMOVQ 1440(R9), F18
+	WORD $0x4e2dce32 // fmla v18.4s, v17.4s, v13.4s
+	FMOVQ 1456(R9), F17
+	WORD $0x4e2dce51 // fmla v17.4s, v18.4s, v13.4s
+	FMOVQ 1472(R9), F18
+	WORD $0x4e2dce32 // fmla v18.4s, v17.4s, v13.4s
+	WORD $0x4e32ce0e // fmla v14.4s, v16.4s, v18.4s
+	WORD $0x4e2fd5cd // fadd v13.4s, v14.4s, v15.4s
+	WORD $0x4e211d8c // and v12.16b, v12.16b, v1.16b
+	WORD $0x6ea18d8c // cmeq v12.4s, v12.4s, v1.4s
+	WORD $0x4eac1d8e // mov v14.16b, v12.16b
+	WORD $0x6e6d1d0e // bsl v14.16b, v8.16b, v13.16b
+	WORD $0x6eec1d2d // bif v13.16b, v9.16b, v12.16b
+	WORD $0x6e2dfdcc // fdiv v12.4s, v14.4s, v13.4s
+	WORD $0x4e2ae56d // fcmeq v13.4s, v11.4s, v10.4s
+	WORD $0x6ead1d6c // bit v12.16b, v11.16b, v13.16b
+	TBZ $1, R8, store1
+	FMOVD F12, (R0)
+	TBZ $0, R8, stored
+	ADD $8, R0, R10
+	VST1 V12.S[2], (R10)
+	B stored
+store1:
+	FMOVS F12, (R0)
+stored:
+	MOVD $0, R8
+	B done
+stopVector:
+	ADD $4, R8, R8
+stopped:
+
+done:
+	MOVD n+16(FP), R10
+	SUB R8, R10, R10
+	MOVD R10, done+24(FP)
+	RET
+
+// func asinNEON(y, x *float32, n int)
+TEXT ·asinNEON(SB), NOSPLIT, $0-24
+	MOVD $constants<>(SB), R9
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R8
+	FMOVQ 1488(R9), F0
+	FMOVQ 16(R9), F1
+	FMOVQ 432(R9), F2
+	FMOVQ 1504(R9), F3
+	FMOVQ 1520(R9), F4
+	FMOVQ 1296(R9), F5
+	FMOVQ 0(R9), F6
+	SUBS $4, R8, R8
+	BLT few
+
+	PCALIGN $16
+vector:
+	FMOVQ.P 16(R1), F7
+	WORD $0x4ea0f8e8 // fabs v8.4s, v7.4s
+	WORD $0x6ea0e509 // fcmgt v9.4s, v8.4s, v0.4s
+	WORD $0x4ea8d42a // fsub v10.4s, v1.4s, v8.4s
+	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
+	WORD $0x6e28dd0b // fmul v11.4s, v8.4s, v8.4s
+	WORD $0x6ea91d4b // bit v11.16b, v10.16b, v9.16b
+	WORD $0x6ea1f96a // fsqrt v10.4s, v11.4s
+	WORD $0x6ea91d48 // bit v8.16b, v10.16b, v9.16b
+	WORD $0x6e2bdd0a // fmul v10.4s, v8.4s, v11.4s
+	FMOVQ 1536(R9), F12
+	WORD $0x4e2bcc6c // fmla v12.4s, v3.4s, v11.4s
+	FMOVQ 1552(R9), F13
+	WORD $0x4e2bcd8d // fmla v13.4s, v12.4s, v11.4s
+	FMOVQ 1568(R9), F12
+	WORD $0x4e2bcdac // fmla v12.4s, v13.4s, v11.4s
+	FMOVQ 1584(R9), F13
+	WORD $0x4e2bcd8d // fmla v13.4s, v12.4s, v11.4s
+	FMOVQ 1600(R9), F12
+	WORD $0x4e2bcdac // fmla v12.4s, v13.4s, v11.4s
+	WORD $0x4e2ccd48 // fmla v8.4s, v10.4s, v12.4s
+	FMOVQ 1344(R9), F10
+	WORD $0x4ea4cd0a // fmls v10.4s, v8.4s, v4.4s
+	WORD $0x4e25d54a // fadd v10.4s, v10.4s, v5.4s
+	WORD $0x6ea91d48 // bit v8.16b, v10.16b, v9.16b
+	WORD $0x6ea61ce8 // bit v8.16b, v7.16b, v6.16b
+	FMOVQ.P F8, 16(R0)
+	SUBS $4, R8, R8
+	BGE vector
+
+few:
+	ADDS $4, R8, R8
+	BEQ done
+	TBZ $1, R8, load1
+	FMOVD (R1), F7
+	TBZ $0, R8, loaded
+	ADD $8, R1, R10
+	VLD1 (R10), V7.S[2]
+	B loaded
+load1:
+	FMOVS (R1), F7
+loaded:
+	WORD $0x4ea0f8e8 // fabs v8.4s, v7.4s
+	WORD $0x6ea0e509 // fcmgt v9.4s, v8.4s, v0.4s
+	WORD $0x4ea8d42a // fsub v10.4s, v1.4s, v8.4s
+	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
+	WORD $0x6e28dd0b // fmul v11.4s, v8.4s, v8.4s
+	WORD $0x6ea91d4b // bit v11.16b, v10.16b, v9.16b
+	WORD $0x6ea1f96a // fsqrt v10.4s, v11.4s
+	WORD $0x6ea91d48 // bit v8.16b, v10.16b, v9.16b
+	WORD $0x6e2bdd0a // fmul v10.4s, v8.4s, v11.4s
+	FMOVQ 1536(R9), F12
+	WORD $0x4e2bcc6c // fmla v12.4s, v3.4s, v11.4s
+	FMOVQ 1552(R9), F13
+	WORD $0x4e2bcd8d // fmla v13.4s, v12.4s, v11.4s
+	FMOVQ 1568(R9), F12
+	WORD $0x4e2bcdac // fmla v12.4s, v13.4s, v11.4s
+	FMOVQ 1584(R9), F13
+	WORD $0x4e2bcd8d // fmla v13.4s, v12.4s, v11.4s
+	FMOVQ 1600(R9), F12
+	WORD $0x4e2bcdac // fmla v12.4s, v13.4s, v11.4s
+	WORD $0x4e2ccd48 // fmla v8.4s, v10.4s, v12.4s
+	FMOVQ 1344(R9), F10
+	WORD $0x4ea4cd0a // fmls v10.4s, v8.4s, v4.4s
+	WORD $0x4e25d54a // fadd v10.4s, v10.4s, v5.4s
+	WORD $0x6ea91d48 // bit v8.16b, v10.16b, v9.16b
+	WORD $0x6ea61ce8 // bit v8.16b, v7.16b, v6.16b
+	TBZ $1, R8, store1
+	FMOVD F8, (R0)
+	TBZ $0, R8, stored
+	ADD $8, R0, R10
+	VST1 V8.S[2], (R10)
+	B stored
+store1:
+	FMOVS F8, (R0)
+stored:
+
+done:
+	RET
+
+// func acosNEON(y, x *float32, n int)
+TEXT ·acosNEON(SB), NOSPLIT, $0-24
+	MOVD $constants<>(SB), R9
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R8
+	FMOVQ 1488(R9), F0
+	FMOVQ 16(R9), F1
+	FMOVQ 432(R9), F2
+	FMOVQ 1504(R9), F3
+	FMOVQ 32(R9), F4
+	FMOVQ 1152(R9), F5
+	FMOVQ 0(R9), F6
+	FMOVQ 1296(R9), F7
+	FMOVQ 1344(R9), F8
+	SUBS $4, R8, R8
+	BLT few
+
+	PCALIGN $16
+vector:
+	FMOVQ.P 16(R1), F9
+	WORD $0x4ea0f92a // fabs v10.4s, v9.4s
+	WORD $0x6ea0e54b // fcmgt v11.4s, v10.4s, v0.4s
+	WORD $0x4eaad42c // fsub v12.4s, v1.4s, v10.4s
+	WORD $0x6e22dd8c // fmul v12.4s, v12.4s, v2.4s
+	WORD $0x6e2add4d // fmul v13.4s, v10.4s, v10.4s
+	WORD $0x6eab1d8d // bit v13.16b, v12.16b, v11.16b
+	WORD $0x6ea1f9ac // fsqrt v12.4s, v13.4s
+	WORD $0x6eab1d8a // bit v10.16b, v12.16b, v11.16b
+	WORD $0x6e2ddd4c // fmul v12.4s, v10.4s, v13.4s
+	FMOVQ 1536(R9), F14
+	WORD $0x4e2dcc6e // fmla v14.4s, v3.4s, v13.4s
+	FMOVQ 1552(R9), F15
+	WORD $0x4e2dcdcf // fmla v15.4s, v14.4s, v13.4s
+	FMOVQ 1568(R9), F14
+	WORD $0x4e2dcdee // fmla v14.4s, v15.4s, v13.4s
+	FMOVQ 1584(R9), F15
+	WORD $0x4e2dcdcf // fmla v15.4s, v14.4s, v13.4s
+	FMOVQ 1600(R9), F14
+	WORD $0x4e2dcdee // fmla v14.4s, v15.4s, v13.4s
+	WORD $0x4e2ecd8a // fmla v10.4s, v12.4s, v14.4s
+	WORD $0x6ea9e48c // fcmgt v12.4s, v4.4s, v9.4s
+	WORD $0x4e2ad54d // fadd v13.4s, v10.4s, v10.4s
+	WORD $0x4eadd4ae // fsub v14.4s, v5.4s, v13.4s
+	WORD $0x6eac1dcd // bit v13.16b, v14.16b, v12.16b
+	WORD $0x4e261d29 // and v9.16b, v9.16b, v6.16b
+	WORD $0x6e291d49 // eor v9.16b, v10.16b, v9.16b
+	WORD $0x4ea7d529 // fsub v9.4s, v9.4s, v7.4s
+	WORD $0x4ea9d509 // fsub v9.4s, v8.4s, v9.4s
+	WORD $0x6eab1da9 // bit v9.16b, v13.16b, v11.16b
+	FMOVQ.P F9, 16(R0)
+	SUBS $4, R8, R8
+	BGE vector
+
+few:
+	ADDS $4, R8, R8
+	BEQ done
+	TBZ $1, R8, load1
+	FMOVD (R1), F9
+	TBZ $0, R8, loaded
+	ADD $8, R1, R10
+	VLD1 (R10), V9.S[2]
+	B loaded
+load1:
+	FMOVS (R1), F9
+loaded:
+	WORD $0x4ea0f92a // fabs v10.4s, v9.4s
+	WORD $0x6ea0e54b // fcmgt v11.4s, v10.4s, v0.4s
+	WORD $0x4eaad42c // fsub v12.4s, v1.4s, v10.4s
+	WORD $0x6e22dd8c // fmul v12.4s, v12.4s, v2.4s
+	WORD $0x6e2add4d // fmul v13.4s, v10.4s, v10.4s
+	WORD $0x6eab1d8d // bit v13.16b, v12.16b, v11.16b
+	WORD $0x6ea1f9ac // fsqrt v12.4s, v13.4s
+	WORD $0x6eab1d8a // bit v10.16b, v12.16b, v11.16b
+	WORD $0x6e2ddd4c // fmul v12.4s, v10.4s, v13.4s
+	FMOVQ 1536(R9), F14
+	WORD $0x4e2dcc6e // fmla v14.4s, v3.4s, v13.4s
+	FMOVQ 1552(R9), F15
+	WORD $0x4e2dcdcf // fmla v15.4s, v14.4s, v13.4s
+	FMOVQ 1568(R9), F14
+	WORD $0x4e2dcdee // fmla v14.4s, v15.4s, v13.4s
+	FMOVQ 1584(R9), F15
+	WORD $0x4e2dcdcf // fmla v15.4s, v14.4s, v13.4s
+	FMOVQ 1600(R9), F14
+	WORD $0x4e2dcdee // fmla v14.4s, v15.4s, v13.4s
+	WORD $0x4e2ecd8a // fmla v10.4s, v12.4s, v14.4s
+	WORD $0x6ea9e48c // fcmgt v12.4s, v4.4s, v9.4s
+	WORD $0x4e2ad54d // fadd v13.4s, v10.4s, v10.4s
+	WORD $0x4eadd4ae // fsub v14.4s, v5.4s, v13.4s
+	WORD $0x6eac1dcd // bit v13.16b, v14.16b, v12.16b
+	WORD $0x4e261d29 // and v9.16b, v9.16b, v6.16b
+	WORD $0x6e291d49 // eor v9.16b, v10.16b, v9.16b
+	WORD $0x4ea7d529 // fsub v9.4s, v9.4s, v7.4s
+	WORD $0x4ea9d509 // fsub v9.4s, v8.4s, v9.4s
+	WORD $0x6eab1da9 // bit v9.16b, v13.16b, v11.16b
+	TBZ $1, R8, store1
+	FMOVD F9, (R0)
+	TBZ $0, R8, stored
+	ADD $8, R0, R10
+	VST1 V9.S[2], (R10)
+	B stored
+store1:
+	FMOVS F9, (R0)
+stored:
+
+done:
+	RET
+
+// func atanNEON(y, x *float32, n int)
+TEXT ·atanNEON(SB), NOSPLIT, $0-24
+	MOVD $constants<>(SB), R9
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R8
+	FMOVQ 16(R9), F0
+	FMOVQ 1616(R9), F1
+	FMOVQ 1296(R9), F2
+	FMOVQ 1344(R9), F3
+	FMOVQ 0(R9), F4
+	SUBS $4, R8, R8
+	BLT few
+
+	PCALIGN $16
+vector:
+	FMOVQ.P 16(R1), F5
+	WORD $0x4ea0f8a6 // fabs v6.4s, v5.4s
+	WORD $0x4ea0f4c7 // fmin v7.4s, v6.4s, v0.4s
+	WORD $0x4e20f4c8 // fmax v8.4s, v6.4s, v0.4s
+	WORD $0x6e28fce7 // fdiv v7.4s, v7.4s, v8.4s
+	WORD $0x6e27dce8 // fmul v8.4s, v7.4s, v7.4s
+	WORD $0x6e28dce9 // fmul v9.4s, v7.4s, v8.4s
+	FMOVQ 1632(R9), F10
+	WORD $0x4e28cc2a // fmla v10.4s, v1.4s, v8.4s
+	FMOVQ 1648(R9), F11
+	WORD $0x4e28cd4b // fmla v11.4s, v10.4s, v8.4s
+	FMOVQ 1664(R9), F10
+	WORD $0x4e28cd6a // fmla v10.4s, v11.4s, v8.4s
+	FMOVQ 1680(R9), F11
+	WORD $0x4e28cd4b // fmla v11.4s, v10.4s, v8.4s
+	FMOVQ 1696(R9), F10
+	WORD $0x4e28cd6a // fmla v10.4s, v11.4s, v8.4s
+	FMOVQ 1712(R9), F11
+	WORD $0x4e28cd4b // fmla v11.4s, v10.4s, v8.4s
+	FMOVQ 1728(R9), F10
+	WORD $0x4e28cd6a // fmla v10.4s, v11.4s, v8.4s
+	FMOVQ 1744(R9), F11
+	WORD $0x4e28cd4b // fmla v11.4s, v10.4s, v8.4s
+	WORD $0x4e2bcd27 // fmla v7.4s, v9.4s, v11.4s
+	WORD $0x6ea0e4c6 // fcmgt v6.4s, v6.4s, v0.4s
+	WORD $0x4ea2d4e8 // fsub v8.4s, v7.4s, v2.4s
+	WORD $0x4ea8d468 // fsub v8.4s, v3.4s, v8.4s
+	WORD $0x6ea61d07 // bit v7.16b, v8.16b, v6.16b
+	WORD $0x4e241ca5 // and v5.16b, v5.16b, v4.16b
+	WORD $0x6e251ce5 // eor v5.16b, v7.16b, v5.16b
+	FMOVQ.P F5, 16(R0)
+	SUBS $4, R8, R8
+	BGE vector
+
+few:
+	ADDS $4, R8, R8
+	BEQ done
+	TBZ $1, R8, load1
+	FMOVD (R1), F5
+	TBZ $0, R8, loaded
+	ADD $8, R1, R10
+	VLD1 (R10), V5.S[2]
+	B loaded
+load1:
+	FMOVS (R1), F5
+loaded:
+	WORD $0x4ea0f8a6 // fabs v6.4s, v5.4s
+	WORD $0x4ea0f4c7 // fmin v7.4s, v6.4s, v0.4s
+	WORD $0x4e20f4c8 // fmax v8.4s, v6.4s, v0.4s
+	WORD $0x6e28fce7 // fdiv v7.4s, v7.4s, v8.4s
+	WORD $0x6e27dce8 // fmul v8.4s, v7.4s, v7.4s
+	WORD $0x6e28dce9 // fmul v9.4s, v7.4s, v8.4s
+	FMOVQ 1632(R9), F10
+	WORD $0x4e28cc2a // fmla v10.4s, v1.4s, v8.4s
+	FMOVQ 1648(R9), F11
+	WORD $0x4e28cd4b // fmla v11.4s, v10.4s, v8.4s
+	FMOVQ 1664(R9), F10
+	WORD $0x4e28cd6a // fmla v10.4s, v11.4s, v8.4s
+	FMOVQ 1680(R9), F11
+	WORD $0x4e28cd4b // fmla v11.4s, v10.4s, v8.4s
+	FMOVQ 1696(R9), F10
+	WORD $0x4e28cd6a // fmla v10.4s, v11.4s, v8.4s
+	FMOVQ 1712(R9), F11
+	WORD $0x4e28cd4b // fmla v11.4s, v10.4s, v8.4s
+	FMOVQ 1728(R9), F10
+	WORD $0x4e28cd6a // fmla v10.4s, v11.4s, v8.4s
+	FMOVQ 1744(R9), F11
+	WORD $0x4e28cd4b // fmla v11.4s, v10.4s, v8.4s
+	WORD $0x4e2bcd27 // fmla v7.4s, v9.4s, v11.4s
+	WORD $0x6ea0e4c6 // fcmgt v6.4s, v6.4s, v0.4s
+	WORD $0x4ea2d4e8 // fsub v8.4s, v7.4s, v2.4s
+	WORD $0x4ea8d468 // fsub v8.4s, v3.4s, v8.4s
+	WORD $0x6ea61d07 // bit v7.16b, v8.16b, v6.16b
+	WORD $0x4e241ca5 // and v5.16b, v5.16b, v4.16b
+	WORD $0x6e251ce5 // eor v5.16b, v7.16b, v5.16b
+	TBZ $1, R8, store1
+	FMOVD F5, (R0)
+	TBZ $0, R8, stored
+	ADD $8, R0, R10
+	VST1 V5.S[2], (R10)
+	B stored
+store1:
+	FMOVS F5, (R0)
+stored:
+
+done:
+	RET
+
+// func tanhNEON(y, x *float32, n int)
+TEXT ·tanhNEON(SB), NOSPLIT, $0-24
+	MOVD $constants<>(SB), R9
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R8
+	FMOVQ 0(R9), F0
+	FMOVQ 16(R9), F1
+	FMOVQ 1760(R9), F2
+	FMOVQ 336(R9), F3
+	FMOVQ 160(R9), F4
+	FMOVQ 368(R9), F5
+	FMOVQ 384(R9), F6
+	FMOVQ 400(R9), F7
+	FMOVQ 416(R9), F8
+	FMOVQ 1520(R9), F9
+	FMOVQ 1776(R9), F10
+	SUBS $8, R8, R8
+	BLT single
+
+	PCALIGN $16
+unrolled:
+	FLDPQ.P 32(R1), (F11, F12)
+	WORD $0x4ea01d6d // orr v13.16b, v11.16b, v0.16b
+	WORD $0x4ea01d8e // orr v14.16b, v12.16b, v0.16b
+	WORD $0x4e22f5ad // fmax v13.4s, v13.4s, v2.4s
+	WORD $0x4e22f5ce // fmax v14.4s, v14.4s, v2.4s
+	WORD $0x4e2dd5af // fadd v15.4s, v13.4s, v13.4s
+	WORD $0x4e2ed5d0 // fadd v16.4s, v14.4s, v14.4s
+	WORD $0x4e23f5ef // fmax v15.4s, v15.4s, v3.4s
+	WORD $0x4e23f610 // fmax v16.4s, v16.4s, v3.4s
+	WORD $0x4ea41c91 // mov v17.16b, v4.16b
+	WORD $0x4e25cdf1 // fmla v17.4s, v15.4s, v5.4s
+	WORD $0x4ea41c92 // mov v18.16b, v4.16b
+	WORD $0x4e25ce12 // fmla v18.4s, v16.4s, v5.4s
+	WORD $0x4ea4d633 // fsub v19.4s, v17.4s, v4.4s
+	WORD $0x4ea4d654 // fsub v20.4s, v18.4s, v4.4s
+	WORD $0x4ea6ce6f // fmls v15.4s, v19.4s, v6.4s
+	WORD $0x4ea6ce90 // fmls v16.4s, v20.4s, v6.4s
+	WORD $0x4ea7ce6f // fmls v15.4s, v19.4s, v7.4s
+	WORD $0x4ea7ce90 // fmls v16.4s, v20.4s, v7.4s
+	WORD $0x6e2fddf3 // fmul v19.4s, v15.4s, v15.4s
+	WORD $0x6e30de14 // fmul v20.4s, v16.4s, v16.4s
+	FMOVQ 464(R9), F21
+	WORD $0x4e2fcd15 // fmla v21.4s, v8.4s, v15.4s
+	FMOVQ 464(R9), F22
+	WORD $0x4e30cd16 // fmla v22.4s, v8.4s, v16.4s
+	FMOVQ 480(R9), F23
+	WORD $0x4e2fceb7 // fmla v23.4s, v21.4s, v15.4s
+	FMOVQ 480(R9), F21
+	WORD $0x4e30ced5 // fmla v21.4s, v22.4s, v16.4s
+	FMOVQ 496(R9), F22
+	WORD $0x4e2fcef6 // fmla v22.4s, v23.4s, v15.4s
+	FMOVQ 496(R9), F23
+	WORD $0x4e30ceb7 // fmla v23.4s, v21.4s, v16.4s
+	FMOVQ 512(R9), F21
+	WORD $0x4e2fced5 // fmla v21.4s, v22.4s, v15.4s
+	FMOVQ 512(R9), F22
+	WORD $0x4e30cef6 // fmla v22.4s, v23.4s, v16.4s
+	WORD $0x4e35ce6f // fmla v15.4s, v19.4s, v21.4s
+	WORD $0x4e36ce90 // fmla v16.4s, v20.4s, v22.4s
+	WORD $0x4f375631 // shl v17.4s, v17.4s, #23
+	WORD $0x4f375652 // shl v18.4s, v18.4s, #23
+	WORD $0x4ea1d633 // fsub v19.4s, v17.4s, v1.4s
+	WORD $0x4ea1d654 // fsub v20.4s, v18.4s, v1.4s
+	WORD $0x4e2fce33 // fmla v19.4s, v17.4s, v15.4s
+	WORD $0x4e30ce54 // fmla v20.4s, v18.4s, v16.4s
+	WORD $0x4e29d66f // fadd v15.4s, v19.4s, v9.4s
+	WORD $0x4e29d690 // fadd v16.4s, v20.4s, v9.4s
+	WORD $0x6eade54d // fcmgt v13.4s, v10.4s, v13.4s
+	WORD $0x6eaee54e // fcmgt v14.4s, v10.4s, v14.4s
+	WORD $0x4e211dad // and v13.16b, v13.16b, v1.16b
+	WORD $0x4e211dce // and v14.16b, v14.16b, v1.16b
+	WORD $0x4e2fcdb3 // fmla v19.4s, v13.4s, v15.4s
+	WORD $0x4e30cdd4 // fmla v20.4s, v14.4s, v16.4s
+	WORD $0x6e2ffe6f // fdiv v15.4s, v19.4s, v15.4s
+	WORD $0x6e30fe90 // fdiv v16.4s, v20.4s, v16.4s
+	WORD $0x4eafd5ad // fsub v13.4s, v13.4s, v15.4s
+	WORD $0x4eb0d5ce // fsub v14.4s, v14.4s, v16.4s
+	WORD $0x6ea01d6d // bit v13.16b, v11.16b, v0.16b
+	WORD $0x6ea01d8e // bit v14.16b, v12.16b, v0.16b
+	FSTPQ.P (F13, F14), 32(R0)
+	SUBS $8, R8, R8
+	BGE unrolled
+
+single:
+	ADDS $4, R8, R8
+	BLT few
+
+	PCALIGN $16
+vector:
+	FMOVQ.P 16(R1), F11
+	WORD $0x4ea01d6c // orr v12.16b, v11.16b, v0.16b
+	WORD $0x4e22f58c // fmax v12.4s, v12.4s, v2.4s
+	WORD $0x4e2cd58d // fadd v13.4s, v12.4s, v12.4s
+	WORD $0x4e23f5ad // fmax v13.4s, v13.4s, v3.4s
+	WORD $0x4ea41c8e // mov v14.16b, v4.16b
+	WORD $0x4e25cdae // fmla v14.4s, v13.4s, v5.4s
+	WORD $0x4ea4d5cf // fsub v15.4s, v14.4s, v4.4s
+	WORD $0x4ea6cded // fmls v13.4s, v15.4s, v6.4s
+	WORD $0x4ea7cded // fmls v13.4s, v15.4s, v7.4s
+	WORD $0x6e2dddaf // fmul v15.4s, v13.4s, v13.4s
+	FMOVQ 464(R9), F16
+	WORD $0x4e2dcd10 // fmla v16.4s, v8.4s, v13.4s
+	FMOVQ 480(R9), F17
+	WORD $0x4e2dce11 // fmla v17.4s, v16.4s, v13.4s
+	FMOVQ 496(R9), F16
+	WORD $0x4e2dce30 // fmla v16.4s, v17.4s, v13.4s
+	FMOVQ 512(R9), F17
+	WORD $0x4e2dce11 // fmla v17.4s, v16.4s, v13.4s
+	WORD $0x4e31cded // fmla v13.4s, v15.4s, v17.4s
+	WORD $0x4f3755ce // shl v14.4s, v14.4s, #23
+	WORD $0x4ea1d5cf // fsub v15.4s, v14.4s, v1.4s
+	WORD $0x4e2dcdcf // fmla v15.4s, v14.4s, v13.4s
+	WORD $0x4e29d5ed // fadd v13.4s, v15.4s, v9.4s
+	WORD $0x6eace54c // fcmgt v12.4s, v10.4s, v12.4s
+	WORD $0x4e211d8c // and v12.16b, v12.16b, v1.16b
+	WORD $0x4e2dcd8f // fmla v15.4s, v12.4s, v13.4s
+	WORD $0x6e2dfded // fdiv v13.4s, v15.4s, v13.4s
+	WORD $0x4eadd58c // fsub v12.4s, v12.4s, v13.4s
+	WORD $0x6ea01d6c // bit v12.16b, v11.16b, v0.16b
+	FMOVQ.P F12, 16(R0)
+	SUBS $4, R8, R8
+	BGE vector
+
+few:
+	ADDS $4, R8, R8
+	BEQ done
+	TBZ $1, R8, load1
+	FMOVD (R1), F11
+	TBZ $0, R8, loaded
+	ADD $8, R1, R10
+	VLD1 (R10), V11.S[2]
+	B loaded
+load1:
+	FMOVS (R1), F11
+loaded:
+	WORD $0x4ea01d6c // orr v12.16b, v11.16b, v0.16b
+	WORD $0x4e22f58c // fmax v12.4s, v12.4s, v2.4s
+	WORD $0x4e2cd58d // fadd v13.4s, v12.4s, v12.4s
+	WORD $0x4e23f5ad // fmax v13.4s, v13.4s, v3.4s
+	WORD $0x4ea41c8e // mov v14.16b, v4.16b
+	WORD $0x4e25cdae // fmla v14.4s, v13.4s, v5.4s
+	WORD $0x4ea4d5cf // fsub v15.4s, v14.4s, v4.4s
+	WORD $0x4ea6cded // fmls v13.4s, v15.4s, v6.4s
+	WORD $0x4ea7cded // fmls v13.4s, v15.4s, v7.4s
+	WORD $0x6e2dddaf // fmul v15.4s, v13.4s, v13.4s
+	FMOVQ 464(R9), F16
+	WORD $0x4e2dcd10 // fmla v16.4s, v8.4s, v13.4s
+	FMOVQ 480(R9), F17
+	WORD $0x4e2dce11 // fmla v17.4s, v16.4s, v13.4s
+	FMOVQ 496(R9), F16
+	WORD $0x4e2dce30 // fmla v16.4s, v17.4s, v13.4s
+	FMOVQ 512(R9), F17
+	WORD $0x4e2dce11 // fmla v17.4s, v16.4s, v13.4s
+	WORD $0x4e31cded // fmla v13.4s, v15.4s, v17.4s
+	WORD $0x4f3755ce // shl v14.4s, v14.4s, #23
+	WORD $0x4ea1d5cf // fsub v15.4s, v14.4s, v1.4s
+	WORD $0x4e2dcdcf // fmla v15.4s, v14.4s, v13.4s
+	WORD $0x4e29d5ed // fadd v13.4s, v15.4s, v9.4s
+	WORD $0x6eace54c // fcmgt v12.4s, v10.4s, v12.4s
+	WORD $0x4e211d8c // and v12.16b, v12.16b, v1.16b
+	WORD $0x4e2dcd8f // fmla v15.4s, v12.4s, v13.4s
+	WORD $0x6e2dfded // fdiv v13.4s, v15.4s, v13.4s
+	WORD $0x4eadd58c // fsub v12.4s, v12.4s, v13.4s
+	WORD $0x6ea01d6c // bit v12.16b, v11.16b, v0.16b
+	TBZ $1, R8, store1
+	FMOVD F12, (R0)
+	TBZ $0, R8, stored
+	ADD $8, R0, R10
+	VST1 V12.S[2], (R10)
+	B stored
+store1:
+	FMOVS F12, (R0)
+stored:
+
+done:
+	RET
+
+// func sinhNEON(y, x *float32, n int)
+TEXT ·sinhNEON(SB), NOSPLIT, $0-24
+	MOVD $constants<>(SB), R9
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R8
+	FMOVQ 1792(R9), F0
+	FMOVQ 160(R9), F1
+	FMOVQ 176(R9), F2
+	FMOVQ 192(R9), F3
+	FMOVQ 208(R9), F4
+	FMOVQ 224(R9), F5
+	FMOVQ 432(R9), F6
+	FMOVQ 1808(R9), F7
+	FMOVQ 1824(R9), F8
+	FMOVQ 16(R9), F9
+	FMOVQ 0(R9), F10
+	SUBS $4, R8, R8
+	BLT few
+
+	PCALIGN $16
+vector:
+	FMOVQ.P 16(R1), F11
+	WORD $0x4ea0f96c // fabs v12.4s, v11.4s
+	WORD $0x4ea0f58d // fmin v13.4s, v12.4s, v0.4s
+	WORD $0x4ea11c2e // mov v14.16b, v1.16b
+	WORD $0x4e22cdae // fmla v14.4s, v13.4s, v2.4s
+	WORD $0x4ea1d5cf // fsub v15.4s, v14.4s, v1.4s
+	WORD $0x4ea3cded // fmls v13.4s, v15.4s, v3.4s
+	WORD $0x4ea4cded // fmls v13.4s, v15.4s, v4.4s
+	WORD $0x6e2dddaf // fmul v15.4s, v13.4s, v13.4s
+	FMOVQ 240(R9), F16
+	WORD $0x4e2dccb0 // fmla v16.4s, v5.4s, v13.4s
+	FMOVQ 256(R9), F17
+	WORD $0x4e2dce11 // fmla v17.4s, v16.4s, v13.4s
+	FMOVQ 272(R9), F16
+	WORD $0x4e2dce30 // fmla v16.4s, v17.4s, v13.4s
+	FMOVQ 288(R9), F17
+	WORD $0x4e2dce11 // fmla v17.4s, v16.4s, v13.4s
+	FMOVQ 304(R9), F16
+	WORD $0x4e2dce30 // fmla v16.4s, v17.4s, v13.4s
+	WORD $0x4e30cded // fmla v13.4s, v15.4s, v16.4s
+	WORD $0x4f3755ce // shl v14.4s, v14.4s, #23
+	WORD $0x4eae1dcf // mov v15.16b, v14.16b
+	WORD $0x4e2dcdcf // fmla v15.4s, v14.4s, v13.4s
+	WORD $0x6e26ddcd // fmul v13.4s, v14.4s, v6.4s
+	WORD $0x6e2ddded // fmul v13.4s, v15.4s, v13.4s
+	WORD $0x6e2dfcee // fdiv v14.4s, v7.4s, v13.4s
+	WORD $0x4eaed5ad // fsub v13.4s, v13.4s, v14.4s
+	WORD $0x6e2cdd8e // fmul v14.4s, v12.4s, v12.4s
+	WORD $0x6e2edd8f // fmul v15.4s, v12.4s, v14.4s
+	FMOVQ 1840(R9), F16
+	WORD $0x4e2ecd10 // fmla v16.4s, v8.4s, v14.4s
+	FMOVQ 1856(R9), F17
+	WORD $0x4e2ece11 // fmla v17.4s, v16.4s, v14.4s
+	FMOVQ 112(R9), F16
+	WORD $0x4e2ece30 // fmla v16.4s, v17.4s, v14.4s
+	WORD $0x4eac1d8e // mov v14.16b, v12.16b
+	WORD $0x4e30cdee // fmla v14.4s, v15.4s, v16.4s
+	WORD $0x6eace52c // fcmgt v12.4s, v9.4s, v12.4s
+	WORD $0x6eac1dcd // bit v13.16b, v14.16b, v12.16b
+	WORD $0x4e2a1d6b // and v11.16b, v11.16b, v10.16b
+	WORD $0x6e2b1dab // eor v11.16b, v13.16b, v11.16b
+	FMOVQ.P F11, 16(R0)
+	SUBS $4, R8, R8
+	BGE vector
+
+few:
+	ADDS $4, R8, R8
+	BEQ done
+	TBZ $1, R8, load1
+	FMOVD (R1), F11
+	TBZ $0, R8, loaded
+	ADD $8, R1, R10
+	VLD1 (R10), V11.S[2]
+	B loaded
+load1:
+	FMOVS (R1), F11
+loaded:
+	WORD $0x4ea0f96c // fabs v12.4s, v11.4s
+	WORD $0x4ea0f58d // fmin v13.4s, v12.4s, v0.4s
+	WORD $0x4ea11c2e // mov v14.16b, v1.16b
+	WORD $0x4e22cdae // fmla v14.4s, v13.4s, v2.4s
+	WORD $0x4ea1d5cf // fsub v15.4s, v14.4s, v1.4s
+	WORD $0x4ea3cded // fmls v13.4s, v15.4s, v3.4s
+	WORD $0x4ea4cded // fmls v13.4s, v15.4s, v4.4s
+	WORD $0x6e2dddaf // fmul v15.4s, v13.4s, v13.4s
+	FMOVQ 240(R9), F16
+	WORD $0x4e2dccb0 // fmla v16.4s, v5.4s, v13.4s
+	FMOVQ 256(R9), F17
+	WORD $0x4e2dce11 // fmla v17.4s, v16.4s, v13.4s
+	FMOVQ 272(R9), F16
+	WORD $0x4e2dce30 // fmla v16.4s, v17.4s, v13.4s
+	FMOVQ 288(R9), F17
+	WORD $0x4e2dce11 // fmla v17.4s, v16.4s, v13.4s
+	FMOVQ 304(R9), F16
+	WORD $0x4e2dce30 // fmla v16.4s, v17.4s, v13.4s
+	WORD $0x4e30cded // fmla v13.4s, v15.4s, v16.4s
+	WORD $0x4f3755ce // shl v14.4s, v14.4s, #23
+	WORD $0x4eae1dcf // mov v15.16b, v14.16b
+	WORD $0x4e2dcdcf // fmla v15.4s, v14.4s, v13.4s
+	WORD $0x6e26ddcd // fmul v13.4s, v14.4s, v6.4s
+	WORD $0x6e2ddded // fmul v13.4s, v15.4s, v13.4s
+	WORD $0x6e2dfcee // fdiv v14.4s, v7.4s, v13.4s
+	WORD $0x4eaed5ad // fsub v13.4s, v13.4s, v14.4s
+	WORD $0x6e2cdd8e // fmul v14.4s, v12.4s, v12.4s
+	WORD $0x6e2edd8f // fmul v15.4s, v12.4s, v14.4s
+	FMOVQ 1840(R9), F16
+	WORD $0x4e2ecd10 // fmla v16.4s, v8.4s, v14.4s
+	FMOVQ 1856(R9), F17
+	WORD $0x4e2ece11 // fmla v17.4s, v16.4s, v14.4s
+	FMOVQ 112(R9), F16
+	WORD $0x4e2ece30 // fmla v16.4s, v17.4s, v14.4s
+	WORD $0x4eac1d8e // mov v14.16b, v12.16b
+	WORD $0x4e30cdee // fmla v14.4s, v15.4s, v16.4s
+	WORD $0x6eace52c // fcmgt v12.4s, v9.4s, v12.4s
+	WORD $0x6eac1dcd // bit v13.16b, v14.16b, v12.16b
+	WORD $0x4e2a1d6b // and v11.16b, v11.16b, v10.16b
+	WORD $0x6e2b1dab // eor v11.16b, v13.16b, v11.16b
+	TBZ $1, R8, store1
+	FMOVD F11, (R0)
+	TBZ $0, R8, stored
+	ADD $8, R0, R10
+	VST1 V11.S[2], (R10)
+	B stored
+store1:
+	FMOVS F11, (R0)
+stored:
+
+done:
+	RET
+
+// func coshNEON(y, x *float32, n int)
+TEXT ·coshNEON(SB), NOSPLIT, $0-24
+	MOVD $constants<>(SB), R9
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R8
+	FMOVQ 1792(R9), F0
+	FMOVQ 160(R9), F1
+	FMOVQ 176(R9), F2
+	FMOVQ 192(R9), F3
+	FMOVQ 208(R9), F4
+	FMOVQ 224(R9), F5
+	FMOVQ 432(R9), F6
+	FMOVQ 1808(R9), F7
+	SUBS $4, R8, R8
+	BLT few
+
+	PCALIGN $16
+vector:
+	FMOVQ.P 16(R1), F8
+	WORD $0x4ea0f908 // fabs v8.4s, v8.4s
+	WORD $0x4ea0f508 // fmin v8.4s, v8.4s, v0.4s
+	WORD $0x4ea11c29 // mov v9.16b, v1.16b
+	WORD $0x4e22cd09 // fmla v9.4s, v8.4s, v2.4s
+	WORD $0x4ea1d52a // fsub v10.4s, v9.4s, v1.4s
+	WORD $0x4ea3cd48 // fmls v8.4s, v10.4s, v3.4s
+	WORD $0x4ea4cd48 // fmls v8.4s, v10.4s, v4.4s
+	WORD $0x6e28dd0a // fmul v10.4s, v8.4s, v8.4s
+	FMOVQ 240(R9), F11
+	WORD $0x4e28ccab // fmla v11.4s, v5.4s, v8.4s
+	FMOVQ 256(R9), F12
+	WORD $0x4e28cd6c // fmla v12.4s, v11.4s, v8.4s
+	FMOVQ 272(R9), F11
+	WORD $0x4e28cd8b // fmla v11.4s, v12.4s, v8.4s
+	FMOVQ 288(R9), F12
+	WORD $0x4e28cd6c // fmla v12.4s, v11.4s, v8.4s
+	FMOVQ 304(R9), F11
+	WORD $0x4e28cd8b // fmla v11.4s, v12.4s, v8.4s
+	WORD $0x4e2bcd48 // fmla v8.4s, v10.4s, v11.4s
+	WORD $0x4f375529 // shl v9.4s, v9.4s, #23
+	WORD $0x4ea91d2a // mov v10.16b, v9.16b
+	WORD $0x4e28cd2a // fmla v10.4s, v9.4s, v8.4s
+	WORD $0x6e26dd28 // fmul v8.4s, v9.4s, v6.4s
+	WORD $0x6e28dd48 // fmul v8.4s, v10.4s, v8.4s
+	WORD $0x6e28fce9 // fdiv v9.4s, v7.4s, v8.4s
+	WORD $0x4e29d508 // fadd v8.4s, v8.4s, v9.4s
+	FMOVQ.P F8, 16(R0)
+	SUBS $4, R8, R8
+	BGE vector
+
+few:
+	ADDS $4, R8, R8
+	BEQ done
+	TBZ $1, R8, load1
+	FMOVD (R1), F8
+	TBZ $0, R8, loaded
+	ADD $8, R1, R10
+	VLD1 (R10), V8.S[2]
+	B loaded
+load1:
+	FMOVS (R1), F8
+loaded:
+	WORD $0x4ea0f908 // fabs v8.4s, v8.4s
+	WORD $0x4ea0f508 // fmin v8.4s, v8.4s, v0.4s
+	WORD $0x4ea11c29 // mov v9.16b, v1.16b
+	WORD $0x4e22cd09 // fmla v9.4s, v8.4s, v2.4s
+	WORD $0x4ea1d52a // fsub v10.4s, v9.4s, v1.4s
+	WORD $0x4ea3cd48 // fmls v8.4s, v10.4s, v3.4s
+	WORD $0x4ea4cd48 // fmls v8.4s, v10.4s, v4.4s
+	WORD $0x6e28dd0a // fmul v10.4s, v8.4s, v8.4s
+	FMOVQ 240(R9), F11
+	WORD $0x4e28ccab // fmla v11.4s, v5.4s, v8.4s
+	FMOVQ 256(R9), F12
+	WORD $0x4e28cd6c // fmla v12.4s, v11.4s, v8.4s
+	FMOVQ 272(R9), F11
+	WORD $0x4e28cd8b // fmla v11.4s, v12.4s, v8.4s
+	FMOVQ 288(R9), F12
+	WORD $0x4e28cd6c // fmla v12.4s, v11.4s, v8.4s
+	FMOVQ 304(R9), F11
+	WORD $0x4e28cd8b // fmla v11.4s, v12.4s, v8.4s
+	WORD $0x4e2bcd48 // fmla v8.4s, v10.4s, v11.4s
+	WORD $0x4f375529 // shl v9.4s, v9.4s, #23
+	WORD $0x4ea91d2a // mov v10.16b, v9.16b
+	WORD $0x4e28cd2a // fmla v10.4s, v9.4s, v8.4s
+	WORD $0x6e26dd28 // fmul v8.4s, v9.4s, v6.4s
+	WORD $0x6e28dd48 // fmul v8.4s, v10.4s, v8.4s
+	WORD $0x6e28fce9 // fdiv v9.4s, v7.4s, v8.4s
+	WORD $0x4e29d508 // fadd v8.4s, v8.4s, v9.4s
+	TBZ $1, R8, store1
+	FMOVD F8, (R0)
+	TBZ $0, R8, stored
+	ADD $8, R0, R10
+	VST1 V8.S[2], (R10)
+	B stored
+store1:
+	FMOVS F8, (R0)
+stored:
+
+done:
+	RET
+
+// func asinhNEON(y, x *float32, n int) (done int)
+TEXT ·asinhNEON(SB), NOSPLIT, $0-32
+	MOVD $constants<>(SB), R9
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R8
+	FMOVQ 16(R9), F0
+	FMOVQ 1872(R9), F1
+	FMOVQ 560(R9), F2
+	FMOVQ 576(R9), F3
+	FMOVQ 400(R9), F4
+	FMOVQ 384(R9), F5
+	FMOVQ 0(R9), F6
+	SUBS $4, R8, R8
+	BLT few
+
+	PCALIGN $16
+vector:
+	FMOVQ.P 16(R1), F7
+	WORD $0x4ea0f8e8 // fabs v8.4s, v7.4s
+	WORD $0x4ea13509 // cmgt v9.4s, v8.4s, v1.4s
+	WORD $0x6ea9a53f // umaxp v31.4s, v9.4s, v9.4s
+	FMOVD F31, R10
+	CBNZ R10, stopVector
+	WORD $0x6e28dd09 // fmul v9.4s, v8.4s, v8.4s
+	WORD $0x4e20d52a // fadd v10.4s, v9.4s, v0.4s
+	WORD $0x6ea1f94a // fsqrt v10.4s, v10.4s
+	WORD $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	WORD $0x6e2afd29 // fdiv v9.4s, v9.4s, v10.4s
+	WORD $0x4e29d508 // fadd v8.4s, v8.4s, v9.4s
+	WORD $0x4e20d509 // fadd v9.4s, v8.4s, v0.4s
+	WORD $0x4ea0d52a // fsub v10.4s, v9.4s, v0.4s
+	WORD $0x4eaad508 // fsub v8.4s, v8.4s, v10.4s
+	WORD $0x6ea2852a // sub v10.4s, v9.4s, v2.4s
+	WORD $0x4f29054a // sshr v10.4s, v10.4s, #23
+	WORD $0x4f37554b // shl v11.4s, v10.4s, #23
+	WORD $0x6eab8529 // sub v9.4s, v9.4s, v11.4s
+	WORD $0x6eab840b // sub v11.4s, v0.4s, v11.4s
+	WORD $0x4ea0d529 // fsub v9.4s, v9.4s, v0.4s
+	WORD $0x4e2bcd09 // fmla v9.4s, v8.4s, v11.4s
+	WORD $0x4e21d948 // scvtf v8.4s, v10.4s
+	WORD $0x6e29dd2a // fmul v10.4s, v9.4s, v9.4s
+	FMOVQ 608(R9), F11
+	WORD $0x4e29cc6b // fmla v11.4s, v3.4s, v9.4s
+	FMOVQ 624(R9), F12
+	WORD $0x4e29cd6c // fmla v12.4s, v11.4s, v9.4s
+	FMOVQ 640(R9), F11
+	WORD $0x4e29cd8b // fmla v11.4s, v12.4s, v9.4s
+	FMOVQ 656(R9), F12
+	WORD $0x4e29cd6c // fmla v12.4s, v11.4s, v9.4s
+	FMOVQ 672(R9), F11
+	WORD $0x4e29cd8b // fmla v11.4s, v12.4s, v9.4s
+	FMOVQ 688(R9), F12
+	WORD $0x4e29cd6c // fmla v12.4s, v11.4s, v9.4s
+	FMOVQ 704(R9), F11
+	WORD $0x4e29cd8b // fmla v11.4s, v12.4s, v9.4s
+	FMOVQ 720(R9), F12
+	WORD $0x4e29cd6c // fmla v12.4s, v11.4s, v9.4s
+	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
+	WORD $0x4e24cd0a // fmla v10.4s, v8.4s, v4.4s
+	WORD $0x4e29d549 // fadd v9.4s, v10.4s, v9.4s
+	WORD $0x4e25cd09 // fmla v9.4s, v8.4s, v5.4s
+	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
+	WORD $0x6e271d27 // eor v7.16b, v9.16b, v7.16b
+	FMOVQ.P F7, 16(R0)
+	SUBS $4, R8, R8
+	BGE vector
+
+few:
+	ADDS $4, R8, R8
+	BEQ done
+	MOVD $tailMasks<>(SB), R10
+	ADD R8<<4, R10, R10
+	FMOVQ -16(R10), F30
+	TBZ $1, R8, load1
+	FMOVD (R1), F7
+	TBZ $0, R8, loaded
+	ADD $8, R1, R10
+	VLD1 (R10), V7.S[2]
+	B loaded
+load1:
+	FMOVS (R1), F7
+loaded:
+	WORD $0x4ea0f8e8 // fabs v8.4s, v7.4s
+	WORD $0x4ea13509 // cmgt v9.4s, v8.4s, v1.4s
+	WORD $0x4e3e1d3f // and v31.16b, v9.16b, v30.16b
+	WORD $0x6ebfa7ff // umaxp v31.4s, v31.4s, v31.4s
+	FMOVD F31, R10
+	CBNZ R10, stopped
+	WORD $0x6e28dd09 // fmul v9.4s, v8.4s, v8.4s
+	WORD $0x4e20d52a // fadd v10.4s, v9.4s, v0.4s
+	WORD $0x6ea1f94a // fsqrt v10.4s, v10.4s
+	WORD $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	WORD $0x6e2afd29 // fdiv v9.4s, v9.4s, v10.4s
+	WORD $0x4e29d508 // fadd v8.4s, v8.4s, v9.4s
+	WORD $0x4e20d509 // fadd v9.4s, v8.4s, v0.4s
+	WORD $0x4ea0d52a // fsub v10.4s, v9.4s, v0.4s
+	WORD $0x4eaad508 // fsub v8.4s, v8.4s, v10.4s
+	WORD $0x6ea2852a // sub v10.4s, v9.4s, v2.4s
+	WORD $0x4f29054a // sshr v10.4s, v10.4s, #23
+	WORD $0x4f37554b // shl v11.4s, v10.4s, #23
+	WORD $0x6eab8529 // sub v9.4s, v9.4s, v11.4s
+	WORD $0x6eab840b // sub v11.4s, v0.4s, v11.4s
+	WORD $0x4ea0d529 // fsub v9.4s, v9.4s, v0.4s
+	WORD $0x4e2bcd09 // fmla v9.4s, v8.4s, v11.4s
+	WORD $0x4e21d948 // scvtf v8.4s, v10.4s
+	WORD $0x6e29dd2a // fmul v10.4s, v9.4s, v9.4s
+	FMOVQ 608(R9), F11
+	WORD $0x4e29cc6b // fmla v11.4s, v3.4s, v9.4s
+	FMOVQ 624(R9), F12
+	WORD $0x4e29cd6c // fmla v12.4s, v11.4s, v9.4s
+	FMOVQ 640(R9), F11
+	WORD $0x4e29cd8b // fmla v11.4s, v12.4s, v9.4s
+	FMOVQ 656(R9), F12
+	WORD $0x4e29cd6c // fmla v12.4s, v11.4s, v9.4s
+	FMOVQ 672(R9), F11
+	WORD $0x4e29cd8b // fmla v11.4s, v12.4s, v9.4s
+	FMOVQ 688(R9), F12
+	WORD $0x4e29cd6c // fmla v12.4s, v11.4s, v9.4s
+	FMOVQ 704(R9), F11
+	WORD $0x4e29cd8b // fmla v11.4s, v12.4s, v9.4s
+	FMOVQ 720(R9), F12
+	WORD $0x4e29cd6c // fmla v12.4s, v11.4s, v9.4s
+	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
+	WORD $0x4e24cd0a // fmla v10.4s, v8.4s, v4.4s
+	WORD $0x4e29d549 // fadd v9.4s, v10.4s, v9.4s
+	WORD $0x4e25cd09 // fmla v9.4s, v8.4s, v5.4s
+	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
+	WORD $0x6e271d27 // eor v7.16b, v9.16b, v7.16b
+	TBZ $1, R8, store1
+	FMOVD F7, (R0)
+	TBZ $0, R8, stored
+	ADD $8, R0, R10
+	VST1 V7.S[2], (R10)
+	B stored
+store1:
+	FMOVS F7, (R0)
+stored:
+	MOVD $0, R8
+	B done
+stopVector:
+	ADD $4, R8, R8
+stopped:
+
+done:
+	MOVD n+16(FP), R10
+	SUB R8, R10, R10
+	MOVD R10, done+24(FP)
+	RET
+
+// func acoshNEON(y, x *float32, n int) (done int)
+TEXT ·acoshNEON(SB), NOSPLIT, $0-32
+	MOVD $constants<>(SB), R9
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R8
+	FMOVQ 16(R9), F0
+	FMOVQ 1872(R9), F1
+	FMOVQ 560(R9), F2
+	FMOVQ 576(R9), F3
+	FMOVQ 400(R9), F4
+	FMOVQ 384(R9), F5
+	SUBS $4, R8, R8
+	BLT few
+
+	PCALIGN $16
+vector:
+	FMOVQ.P 16(R1), F6
+	WORD $0x4ea63407 // cmgt v7.4s, v0.4s, v6.4s
+	WORD $0x4ea134c8 // cmgt v8.4s, v6.4s, v1.4s
+	WORD $0x4ea81ce7 // orr v7.16b, v7.16b, v8.16b
+	WORD $0x6ea7a4ff // umaxp v31.4s, v7.4s, v7.4s
+	FMOVD F31, R10
+	CBNZ R10, stopVector
+	WORD $0x4ea0d4c6 // fsub v6.4s, v6.4s, v0.4s
+	WORD $0x4e26d4c7 // fadd v7.4s, v6.4s, v6.4s
+	WORD $0x4e26ccc7 // fmla v7.4s, v6.4s, v6.4s
+	WORD $0x6ea1f8e7 // fsqrt v7.4s, v7.4s
+	WORD $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
+	WORD $0x4e20d4c7 // fadd v7.4s, v6.4s, v0.4s
+	WORD $0x4ea0d4e8 // fsub v8.4s, v7.4s, v0.4s
+	WORD $0x4ea8d4c6 // fsub v6.4s, v6.4s, v8.4s
+	WORD $0x6ea284e8 // sub v8.4s, v7.4s, v2.4s
+	WORD $0x4f290508 // sshr v8.4s, v8.4s, #23
+	WORD $0x4f375509 // shl v9.4s, v8.4s, #23
+	WORD $0x6ea984e7 // sub v7.4s, v7.4s, v9.4s
+	WORD $0x6ea98409 // sub v9.4s, v0.4s, v9.4s
+	WORD $0x4ea0d4e7 // fsub v7.4s, v7.4s, v0.4s
+	WORD $0x4e29ccc7 // fmla v7.4s, v6.4s, v9.4s
+	WORD $0x4e21d906 // scvtf v6.4s, v8.4s
+	WORD $0x6e27dce8 // fmul v8.4s, v7.4s, v7.4s
+	FMOVQ 608(R9), F9
+	WORD $0x4e27cc69 // fmla v9.4s, v3.4s, v7.4s
+	FMOVQ 624(R9), F10
+	WORD $0x4e27cd2a // fmla v10.4s, v9.4s, v7.4s
+	FMOVQ 640(R9), F9
+	WORD $0x4e27cd49 // fmla v9.4s, v10.4s, v7.4s
+	FMOVQ 656(R9), F10
+	WORD $0x4e27cd2a // fmla v10.4s, v9.4s, v7.4s
+	FMOVQ 672(R9), F9
+	WORD $0x4e27cd49 // fmla v9.4s, v10.4s, v7.4s
+	FMOVQ 688(R9), F10
+	WORD $0x4e27cd2a // fmla v10.4s, v9.4s, v7.4s
+	FMOVQ 704(R9), F9
+	WORD $0x4e27cd49 // fmla v9.4s, v10.4s, v7.4s
+	FMOVQ 720(R9), F10
+	WORD $0x4e27cd2a // fmla v10.4s, v9.4s, v7.4s
+	WORD $0x6e2add08 // fmul v8.4s, v8.4s, v10.4s
+	WORD $0x4e24ccc8 // fmla v8.4s, v6.4s, v4.4s
+	WORD $0x4e27d507 // fadd v7.4s, v8.4s, v7.4s
+	WORD $0x4e25ccc7 // fmla v7.4s, v6.4s, v5.4s
+	FMOVQ.P F7, 16(R0)
+	SUBS $4, R8, R8
+	BGE vector
+
+few:
+	ADDS $4, R8, R8
+	BEQ done
+	MOVD $tailMasks<>(SB), R10
+	ADD R8<<4, R10, R10
+	FMOVQ -16(R10), F30
+	TBZ $1, R8, load1
+	FMOVD (R1), F6
+	TBZ $0, R8, loaded
+	ADD $8, R1, R10
+	VLD1 (R10), V6.S[2]
+	B loaded
+load1:
+	FMOVS (R1), F6
+loaded:
+	WORD $0x4ea63407 // cmgt v7.4s, v0.4s, v6.4s
+	WORD $0x4ea134c8 // cmgt v8.4s, v6.4s, v1.4s
+	WORD $0x4ea81ce7 // orr v7.16b, v7.16b, v8.16b
+	WORD $0x4e3e1cff // and v31.16b, v7.16b, v30.16b
+	WORD $0x6ebfa7ff // umaxp v31.4s, v31.4s, v31.4s
+	FMOVD F31, R10
+	CBNZ R10, stopped
+	WORD $0x4ea0d4c6 // fsub v6.4s, v6.4s, v0.4s
+	WORD $0x4e26d4c7 // fadd v7.4s, v6.4s, v6.4s
+	WORD $0x4e26ccc7 // fmla v7.4s, v6.4s, v6.4s
+	WORD $0x6ea1f8e7 // fsqrt v7.4s, v7.4s
+	WORD $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
+	WORD $0x4e20d4c7 // fadd v7.4s, v6.4s, v0.4s
+	WORD $0x4ea0d4e8 // fsub v8.4s, v7.4s, v0.4s
+	WORD $0x4ea8d4c6 // fsub v6.4s, v6.4s, v8.4s
+	WORD $0x6ea284e8 // sub v8.4s, v7.4s, v2.4s
+	WORD $0x4f290508 // sshr v8.4s, v8.4s, #23
+	WORD $0x4f375509 // shl v9.4s, v8.4s, #23
+	WORD $0x6ea984e7 // sub v7.4s, v7.4s, v9.4s
+	WORD $0x6ea98409 // sub v9.4s, v0.4s, v9.4s
+	WORD $0x4ea0d4e7 // fsub v7.4s, v7.4s, v0.4s
+	WORD $0x4e29ccc7 // fmla v7.4s, v6.4s, v9.4s
+	WORD $0x4e21d906 // scvtf v6.4s, v8.4s
+	WORD $0x6e27dce8 // fmul v8.4s, v7.4s, v7.4s
+	FMOVQ 608(R9), F9
+	WORD $0x4e27cc69 // fmla v9.4s, v3.4s, v7.4s
+	FMOVQ 624(R9), F10
+	WORD $0x4e27cd2a // fmla v10.4s, v9.4s, v7.4s
+	FMOVQ 640(R9), F9
+	WORD $0x4e27cd49 // fmla v9.4s, v10.4s, v7.4s
+	FMOVQ 656(R9), F10
+	WORD $0x4e27cd2a // fmla v10.4s, v9.4s, v7.4s
+	FMOVQ 672(R9), F9
+	WORD $0x4e27cd49 // fmla v9.4s, v10.4s, v7.4s
+	FMOVQ 688(R9), F10
+	WORD $0x4e27cd2a // fmla v10.4s, v9.4s, v7.4s
+	FMOVQ 704(R9), F9
+	WORD $0x4e27cd49 // fmla v9.4s, v10.4s, v7.4s
+	FMOVQ 720(R9), F10
+	WORD $0x4e27cd2a // fmla v10.4s, v9.4s, v7.4s
+	WORD $0x6e2add08 // fmul v8.4s, v8.4s, v10.4s
+	WORD $0x4e24ccc8 // fmla v8.4s, v6.4s, v4.4s
+	WORD $0x4e27d507 // fadd v7.4s, v8.4s, v7.4s
+	WORD $0x4e25ccc7 // fmla v7.4s, v6.4s, v5.4s
+	TBZ $1, R8, store1
+	FMOVD F7, (R0)
+	TBZ $0, R8, stored
+	ADD $8, R0, R10
+	VST1 V7.S[2], (R10)
+	B stored
+store1:
+	FMOVS F7, (R0)
+stored:
+	MOVD $0, R8
+	B done
+stopVector:
+	ADD $4, R8, R8
+stopped:
+
+done:
+	MOVD n+16(FP), R10
+	SUB R8, R10, R10
+	MOVD R10, done+24(FP)
+	RET
+
+// func atanhNEON(y, x *float32, n int) (done int)
+TEXT ·atanhNEON(SB), NOSPLIT, $0-32
+	MOVD $constants<>(SB), R9
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R8
+	FMOVQ 16(R9), F0
+	FMOVQ 1888(R9), F1
+	FMOVQ 560(R9), F2
+	FMOVQ 576(R9), F3
+	FMOVQ 400(R9), F4
+	FMOVQ 384(R9), F5
+	FMOVQ 432(R9), F6
+	FMOVQ 0(R9), F7
+	SUBS $4, R8, R8
+	BLT few
+
+	PCALIGN $16
+vector:
+	FMOVQ.P 16(R1), F8
+	WORD $0x4ea0f909 // fabs v9.4s, v8.4s
+	WORD $0x4ea1352a // cmgt v10.4s, v9.4s, v1.4s
+	WORD $0x6eaaa55f // umaxp v31.4s, v10.4s, v10.4s
+	FMOVD F31, R10
+	CBNZ R10, stopVector
+	WORD $0x6e29dd2a // fmul v10.4s, v9.4s, v9.4s
+	WORD $0x4ea9d40b // fsub v11.4s, v0.4s, v9.4s
+	WORD $0x6e2bfd4a // fdiv v10.4s, v10.4s, v11.4s
+	WORD $0x4e2ad529 // fadd v9.4s, v9.4s, v10.4s
+	WORD $0x4e29d529 // fadd v9.4s, v9.4s, v9.4s
+	WORD $0x4e20d52a // fadd v10.4s, v9.4s, v0.4s
+	WORD $0x4ea0d54b // fsub v11.4s, v10.4s, v0.4s
+	WORD $0x4eabd529 // fsub v9.4s, v9.4s, v11.4s
+	WORD $0x6ea2854b // sub v11.4s, v10.4s, v2.4s
+	WORD $0x4f29056b // sshr v11.4s, v11.4s, #23
+	WORD $0x4f37556c // shl v12.4s, v11.4s, #23
+	WORD $0x6eac854a // sub v10.4s, v10.4s, v12.4s
+	WORD $0x6eac840c // sub v12.4s, v0.4s, v12.4s
+	WORD $0x4ea0d54a // fsub v10.4s, v10.4s, v0.4s
+	WORD $0x4e2ccd2a // fmla v10.4s, v9.4s, v12.4s
+	WORD $0x4e21d969 // scvtf v9.4s, v11.4s
+	WORD $0x6e2add4b // fmul v11.4s, v10.4s, v10.4s
+	FMOVQ 608(R9), F12
+	WORD $0x4e2acc6c // fmla v12.4s, v3.4s, v10.4s
+	FMOVQ 624(R9), F13
+	WORD $0x4e2acd8d // fmla v13.4s, v12.4s, v10.4s
+	FMOVQ 640(R9), F12
+	WORD $0x4e2acdac // fmla v12.4s, v13.4s, v10.4s
+	FMOVQ 656(R9), F13
+	WORD $0x4e2acd8d // fmla v13.4s, v12.4s, v10.4s
+	FMOVQ 672(R9), F12
+	WORD $0x4e2acdac // fmla v12.4s, v13.4s, v10.4s
+	FMOVQ 688(R9), F13
+	WORD $0x4e2acd8d // fmla v13.4s, v12.4s, v10.4s
+	FMOVQ 704(R9), F12
+	WORD $0x4e2acdac // fmla v12.4s, v13.4s, v10.4s
+	FMOVQ 720(R9), F13
+	WORD $0x4e2acd8d // fmla v13.4s, v12.4s, v10.4s
+	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
+	WORD $0x4e24cd2b // fmla v11.4s, v9.4s, v4.4s
+	WORD $0x4e2ad56a // fadd v10.4s, v11.4s, v10.4s
+	WORD $0x4e25cd2a // fmla v10.4s, v9.4s, v5.4s
+	WORD $0x6e26dd49 // fmul v9.4s, v10.4s, v6.4s
+	WORD $0x4e271d08 // and v8.16b, v8.16b, v7.16b
+	WORD $0x6e281d28 // eor v8.16b, v9.16b, v8.16b
+	FMOVQ.P F8, 16(R0)
+	SUBS $4, R8, R8
+	BGE vector
+
+few:
+	ADDS $4, R8, R8
+	BEQ done
+	MOVD $tailMasks<>(SB), R10
+	ADD R8<<4, R10, R10
+	FMOVQ -16(R10), F30
+	TBZ $1, R8, load1
+	FMOVD (R1), F8
+	TBZ $0, R8, loaded
+	ADD $8, R1, R10
+	VLD1 (R10), V8.S[2]
+	B loaded
+load1:
+	FMOVS (R1), F8
+loaded:
+	WORD $0x4ea0f909 // fabs v9.4s, v8.4s
+	WORD $0x4ea1352a // cmgt v10.4s, v9.4s, v1.4s
+	WORD $0x4e3e1d5f // and v31.16b, v10.16b, v30.16b
+	WORD $0x6ebfa7ff // umaxp v31.4s, v31.4s, v31.4s
+	FMOVD F31, R10
+	CBNZ R10, stopped
+	WORD $0x6e29dd2a // fmul v10.4s, v9.4s, v9.4s
+	WORD $0x4ea9d40b // fsub v11.4s, v0.4s, v9.4s
+	WORD $0x6e2bfd4a // fdiv v10.4s, v10.4s, v11.4s
+	WORD $0x4e2ad529 // fadd v9.4s, v9.4s, v10.4s
+	WORD $0x4e29d529 // fadd v9.4s, v9.4s, v9.4s
+	WORD $0x4e20d52a // fadd v10.4s, v9.4s, v0.4s
+	WORD $0x4ea0d54b // fsub v11.4s, v10.4s, v0.4s
+	WORD $0x4eabd529 // fsub v9.4s, v9.4s, v11.4s
+	WORD $0x6ea2854b // sub v11.4s, v10.4s, v2.4s
+	WORD $0x4f29056b // sshr v11.4s, v11.4s, #23
+	WORD $0x4f37556c // shl v12.4s, v11.4s, #23
+	WORD $0x6eac854a // sub v10.4s, v10.4s, v12.4s
+	WORD $0x6eac840c // sub v12.4s, v0.4s, v12.4s
+	WORD $0x4ea0d54a // fsub v10.4s, v10.4s, v0.4s
+	WORD $0x4e2ccd2a // fmla v10.4s, v9.4s, v12.4s
+	WORD $0x4e21d969 // scvtf v9.4s, v11.4s
+	WORD $0x6e2add4b // fmul v11.4s, v10.4s, v10.4s
+	FMOVQ 608(R9), F12
+	WORD $0x4e2acc6c // fmla v12.4s, v3.4s, v10.4s
+	FMOVQ 624(R9), F13
+	WORD $0x4e2acd8d // fmla v13.4s, v12.4s, v10.4s
+	FMOVQ 640(R9), F12
+	WORD $0x4e2acdac // fmla v12.4s, v13.4s, v10.4s
+	FMOVQ 656(R9), F13
+	WORD $0x4e2acd8d // fmla v13.4s, v12.4s, v10.4s
+	FMOVQ 672(R9), F12
+	WORD $0x4e2acdac // fmla v12.4s, v13.4s, v10.4s
+	FMOVQ 688(R9), F13
+	WORD $0x4e2acd8d // fmla v13.4s, v12.4s, v10.4s
+	FMOVQ 704(R9), F12
+	WORD $0x4e2acdac // fmla v12.4s, v13.4s, v10.4s
+	FMOVQ 720(R9), F13
+	WORD $0x4e2acd8d // fmla v13.4s, v12.4s, v10.4s
+	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
+	WORD $0x4e24cd2b // fmla v11.4s, v9.4s, v4.4s
+	WORD $0x4e2ad56a // fadd v10.4s, v11.4s, v10.4s
+	WORD $0x4e25cd2a // fmla v10.4s, v9.4s, v5.4s
+	WORD $0x6e26dd49 // fmul v9.4s, v10.4s, v6.4s
+	WORD $0x4e271d08 // and v8.16b, v8.16b, v7.16b
+	WORD $0x6e281d28 // eor v8.16b, v9.16b, v8.16b
+	TBZ $1, R8, store1
+	FMOVD F8, (R0)
+	TBZ $0, R8, stored
+	ADD $8, R0, R10
+	VST1 V8.S[2], (R10)
+	B stored
+store1:
+	FMOVS F8, (R0)
+stored:
+	MOVD $0, R8
+	B done
+stopVector:
+	ADD $4, R8, R8
+stopped:
+
+done:
+	MOVD n+16(FP), R10
+	SUB R8, R10, R10
+	MOVD R10, done+24(FP)
+	RET
+
+// func sigmoidNEON(y, x *float32, n int)
+TEXT ·sigmoidNEON(SB), NOSPLIT, $0-24
+	MOVD $constants<>(SB), R9
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R8
+	FMOVQ 16(R9), F0
+	FMOVQ 1904(R9), F1
+	FMOVQ 1920(R9), F2
+	FMOVQ 160(R9), F3
+	FMOVQ 176(R9), F4
+	FMOVQ 192(R9), F5
+	FMOVQ 208(R9), F6
+	FMOVQ 224(R9), F7
+	FMOVQ 1936(R9), F8
+	SUBS $8, R8, R8
+	BLT single
+
+	PCALIGN $16
+unrolled:
+	FLDPQ.P 32(R1), (F9, F10)
+	WORD $0x4ea1f529 // fmin v9.4s, v9.4s, v1.4s
+	WORD $0x4ea1f54a // fmin v10.4s, v10.4s, v1.4s
+	WORD $0x4e22f529 // fmax v9.4s, v9.4s, v2.4s
+	WORD $0x4e22f54a // fmax v10.4s, v10.4s, v2.4s
+	WORD $0x6ea0f929 // fneg v9.4s, v9.4s
+	WORD $0x6ea0f94a // fneg v10.4s, v10.4s
+	WORD $0x4ea31c6b // mov v11.16b, v3.16b
+	WORD $0x4e24cd2b // fmla v11.4s, v9.4s, v4.4s
+	WORD $0x4ea31c6c // mov v12.16b, v3.16b
+	WORD $0x4e24cd4c // fmla v12.4s, v10.4s, v4.4s
+	WORD $0x4ea3d56d // fsub v13.4s, v11.4s, v3.4s
+	WORD $0x4ea3d58e // fsub v14.4s, v12.4s, v3.4s
+	WORD $0x4ea5cda9 // fmls v9.4s, v13.4s, v5.4s
+	WORD $0x4ea5cdca // fmls v10.4s, v14.4s, v5.4s
+	WORD $0x4ea6cda9 // fmls v9.4s, v13.4s, v6.4s
+	WORD $0x4ea6cdca // fmls v10.4s, v14.4s, v6.4s
+	WORD $0x6e29dd2d // fmul v13.4s, v9.4s, v9.4s
+	WORD $0x6e2add4e // fmul v14.4s, v10.4s, v10.4s
+	FMOVQ 240(R9), F15
+	WORD $0x4e29ccef // fmla v15.4s, v7.4s, v9.4s
+	FMOVQ 240(R9), F16
+	WORD $0x4e2accf0 // fmla v16.4s, v7.4s, v10.4s
+	FMOVQ 256(R9), F17
+	WORD $0x4e29cdf1 // fmla v17.4s, v15.4s, v9.4s
+	FMOVQ 256(R9), F15
+	WORD $0x4e2ace0f // fmla v15.4s, v16.4s, v10.4s
+	FMOVQ 272(R9), F16
+	WORD $0x4e29ce30 // fmla v16.4s, v17.4s, v9.4s
+	FMOVQ 272(R9), F17
+	WORD $0x4e2acdf1 // fmla v17.4s, v15.4s, v10.4s
+	FMOVQ 288(R9), F15
+	WORD $0x4e29ce0f // fmla v15.4s, v16.4s, v9.4s
+	FMOVQ 288(R9), F16
+	WORD $0x4e2ace30 // fmla v16.4s, v17.4s, v10.4s
+	FMOVQ 304(R9), F17
+	WORD $0x4e29cdf1 // fmla v17.4s, v15.4s, v9.4s
+	FMOVQ 304(R9), F15
+	WORD $0x4e2ace0f // fmla v15.4s, v16.4s, v10.4s
+	WORD $0x4e31cda9 // fmla v9.4s, v13.4s, v17.4s
+	WORD $0x4e2fcdca // fmla v10.4s, v14.4s, v15.4s
+	WORD $0x4f37556b // shl v11.4s, v11.4s, #23
+	WORD $0x4f37558c // shl v12.4s, v12.4s, #23
+	WORD $0x6eab850d // sub v13.4s, v8.4s, v11.4s
+	WORD $0x6eac850e // sub v14.4s, v8.4s, v12.4s
+	WORD $0x4ea0f5ad // fmin v13.4s, v13.4s, v0.4s
+	WORD $0x4ea0f5ce // fmin v14.4s, v14.4s, v0.4s
+	WORD $0x4ea0f56f // fmin v15.4s, v11.4s, v0.4s
+	WORD $0x4ea0f590 // fmin v16.4s, v12.4s, v0.4s
+	WORD $0x6e2fdd6b // fmul v11.4s, v11.4s, v15.4s
+	WORD $0x6e30dd8c // fmul v12.4s, v12.4s, v16.4s
+	WORD $0x4e2dd56f // fadd v15.4s, v11.4s, v13.4s
+	WORD $0x4e2ed590 // fadd v16.4s, v12.4s, v14.4s
+	WORD $0x4e29cd6f // fmla v15.4s, v11.4s, v9.4s
+	WORD $0x4e2acd90 // fmla v16.4s, v12.4s, v10.4s
+	WORD $0x6e2ffda9 // fdiv v9.4s, v13.4s, v15.4s
+	WORD $0x6e30fdca // fdiv v10.4s, v14.4s, v16.4s
+	FSTPQ.P (F9, F10), 32(R0)
+	SUBS $8, R8, R8
+	BGE unrolled
+
+single:
+	ADDS $4, R8, R8
+	BLT few
+
+	PCALIGN $16
+vector:
+	FMOVQ.P 16(R1), F9
+	WORD $0x4ea1f529 // fmin v9.4s, v9.4s, v1.4s
+	WORD $0x4e22f529 // fmax v9.4s, v9.4s, v2.4s
+	WORD $0x6ea0f929 // fneg v9.4s, v9.4s
+	WORD $0x4ea31c6a // mov v10.16b, v3.16b
+	WORD $0x4e24cd2a // fmla v10.4s, v9.4s, v4.4s
+	WORD $0x4ea3d54b // fsub v11.4s, v10.4s, v3.4s
+	WORD $0x4ea5cd69 // fmls v9.4s, v11.4s, v5.4s
+	WORD $0x4ea6cd69 // fmls v9.4s, v11.4s, v6.4s
+	WORD $0x6e29dd2b // fmul v11.4s, v9.4s, v9.4s
+	FMOVQ 240(R9), F12
+	WORD $0x4e29ccec // fmla v12.4s, v7.4s, v9.4s
+	FMOVQ 256(R9), F13
+	WORD $0x4e29cd8d // fmla v13.4s, v12.4s, v9.4s
+	FMOVQ 272(R9), F12
+	WORD $0x4e29cdac // fmla v12.4s, v13.4s, v9.4s
+	FMOVQ 288(R9), F13
+	WORD $0x4e29cd8d // fmla v13.4s, v12.4s, v9.4s
+	FMOVQ 304(R9), F12
+	WORD $0x4e29cdac // fmla v12.4s, v13.4s, v9.4s
+	WORD $0x4e2ccd69 // fmla v9.4s, v11.4s, v12.4s
+	WORD $0x4f37554a // shl v10.4s, v10.4s, #23
+	WORD $0x6eaa850b // sub v11.4s, v8.4s, v10.4s
+	WORD $0x4ea0f56b // fmin v11.4s, v11.4s, v0.4s
+	WORD $0x4ea0f54c // fmin v12.4s, v10.4s, v0.4s
+	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
+	WORD $0x4e2bd54c // fadd v12.4s, v10.4s, v11.4s
+	WORD $0x4e29cd4c // fmla v12.4s, v10.4s, v9.4s
+	WORD $0x6e2cfd69 // fdiv v9.4s, v11.4s, v12.4s
+	FMOVQ.P F9, 16(R0)
+	SUBS $4, R8, R8
+	BGE vector
+
+few:
+	ADDS $4, R8, R8
+	BEQ done
+	TBZ $1, R8, load1
+	FMOVD (R1), F9
+	TBZ $0, R8, loaded
+	ADD $8, R1, R10
+	VLD1 (R10), V9.S[2]
+	B loaded
+load1:
+	FMOVS (R1), F9
+loaded:
+	WORD $0x4ea1f529 // fmin v9.4s, v9.4s, v1.4s
+	WORD $0x4e22f529 // fmax v9.4s, v9.4s, v2.4s
+	WORD $0x6ea0f929 // fneg v9.4s, v9.4s
+	WORD $0x4ea31c6a // mov v10.16b, v3.16b
+	WORD $0x4e24cd2a // fmla v10.4s, v9.4s, v4.4s
+	WORD $0x4ea3d54b // fsub v11.4s, v10.4s, v3.4s
+	WORD $0x4ea5cd69 // fmls v9.4s, v11.4s, v5.4s
+	WORD $0x4ea6cd69 // fmls v9.4s, v11.4s, v6.4s
+	WORD $0x6e29dd2b // fmul v11.4s, v9.4s, v9.4s
+	FMOVQ 240(R9), F12
+	WORD $0x4e29ccec // fmla v12.4s, v7.4s, v9.4s
+	FMOVQ 256(R9), F13
+	WORD $0x4e29cd8d // fmla v13.4s, v12.4s, v9.4s
+	FMOVQ 272(R9), F12
+	WORD $0x4e29cdac // fmla v12.4s, v13.4s, v9.4s
+	FMOVQ 288(R9), F13
+	WORD $0x4e29cd8d // fmla v13.4s, v12.4s, v9.4s
+	FMOVQ 304(R9), F12
+	WORD $0x4e29cdac // fmla v12.4s, v13.4s, v9.4s
+	WORD $0x4e2ccd69 // fmla v9.4s, v11.4s, v12.4s
+	WORD $0x4f37554a // shl v10.4s, v10.4s, #23
+	WORD $0x6eaa850b // sub v11.4s, v8.4s, v10.4s
+	WORD $0x4ea0f56b // fmin v11.4s, v11.4s, v0.4s
+	WORD $0x4ea0f54c // fmin v12.4s, v10.4s, v0.4s
+	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
+	WORD $0x4e2bd54c // fadd v12.4s, v10.4s, v11.4s
+	WORD $0x4e29cd4c // fmla v12.4s, v10.4s, v9.4s
+	WORD $0x6e2cfd69 // fdiv v9.4s, v11.4s, v12.4s
+	TBZ $1, R8, store1
+	FMOVD F9, (R0)
+	TBZ $0, R8, stored
+	ADD $8, R0, R10
+	VST1 V9.S[2], (R10)
+	B stored
+store1:
+	FMOVS F9, (R0)
+stored:
+
+done:
+	RET
+
+// func swishNEON(y, x *float32, n int)
+TEXT ·swishNEON(SB), NOSPLIT, $0-24
+	MOVD $constants<>(SB), R9
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R8
+	FMOVQ 16(R9), F0
+	FMOVQ 1920(R9), F1
+	FMOVQ 1904(R9), F2
+	FMOVQ 160(R9), F3
+	FMOVQ 176(R9), F4
+	FMOVQ 192(R9), F5
+	FMOVQ 208(R9), F6
+	FMOVQ 224(R9), F7
+	FMOVQ 1936(R9), F8
+	SUBS $8, R8, R8
+	BLT single
+
+	PCALIGN $16
+unrolled:
+	FLDPQ.P 32(R1), (F9, F10)
+	WORD $0x4e21f529 // fmax v9.4s, v9.4s, v1.4s
+	WORD $0x4e21f54a // fmax v10.4s, v10.4s, v1.4s
+	WORD $0x4ea2f52b // fmin v11.4s, v9.4s, v2.4s
+	WORD $0x4ea2f54c // fmin v12.4s, v10.4s, v2.4s
+	WORD $0x6ea0f96b // fneg v11.4s, v11.4s
+	WORD $0x6ea0f98c // fneg v12.4s, v12.4s
+	WORD $0x4ea31c6d // mov v13.16b, v3.16b
+	WORD $0x4e24cd6d // fmla v13.4s, v11.4s, v4.4s
+	WORD $0x4ea31c6e // mov v14.16b, v3.16b
+	WORD $0x4e24cd8e // fmla v14.4s, v12.4s, v4.4s
+	WORD $0x4ea3d5af // fsub v15.4s, v13.4s, v3.4s
+	WORD $0x4ea3d5d0 // fsub v16.4s, v14.4s, v3.4s
+	WORD $0x4ea5cdeb // fmls v11.4s, v15.4s, v5.4s
+	WORD $0x4ea5ce0c // fmls v12.4s, v16.4s, v5.4s
+	WORD $0x4ea6cdeb // fmls v11.4s, v15.4s, v6.4s
+	WORD $0x4ea6ce0c // fmls v12.4s, v16.4s, v6.4s
+	WORD $0x6e2bdd6f // fmul v15.4s, v11.4s, v11.4s
+	WORD $0x6e2cdd90 // fmul v16.4s, v12.4s, v12.4s
+	FMOVQ 240(R9), F17
+	WORD $0x4e2bccf1 // fmla v17.4s, v7.4s, v11.4s
+	FMOVQ 240(R9), F18
+	WORD $0x4e2cccf2 // fmla v18.4s, v7.4s, v12.4s
+	FMOVQ 256(R9), F19
+	WORD $0x4e2bce33 // fmla v19.4s, v17.4s, v11.4s
+	FMOVQ 256(R9), F17
+	WORD $0x4e2cce51 // fmla v17.4s, v18.4s, v12.4s
+	FMOVQ 272(R9), F18
+	WORD $0x4e2bce72 // fmla v18.4s, v19.4s, v11.4s
+	FMOVQ 272(R9), F19
+	WORD $0x4e2cce33 // fmla v19.4s, v17.4s, v12.4s
+	FMOVQ 288(R9), F17
+	WORD $0x4e2bce51 // fmla v17.4s, v18.4s, v11.4s
+	FMOVQ 288(R9), F18
+	WORD $0x4e2cce72 // fmla v18.4s, v19.4s, v12.4s
+	FMOVQ 304(R9), F19
+	WORD $0x4e2bce33 // fmla v19.4s, v17.4s, v11.4s
+	FMOVQ 304(R9), F17
+	WORD $0x4e2cce51 // fmla v17.4s, v18.4s, v12.4s
+	WORD $0x4e33cdeb // fmla v11.4s, v15.4s, v19.4s
+	WORD $0x4e31ce0c // fmla v12.4s, v16.4s, v17.4s
+	WORD $0x4f3755ad // shl v13.4s, v13.4s, #23
+	WORD $0x4f3755ce // shl v14.4s, v14.4s, #23
+	WORD $0x6ead850f // sub v15.4s, v8.4s, v13.4s
+	WORD $0x6eae8510 // sub v16.4s, v8.4s, v14.4s
+	WORD $0x4ea0f5ef // fmin v15.4s, v15.4s, v0.4s
+	WORD $0x4ea0f610 // fmin v16.4s, v16.4s, v0.4s
+	WORD $0x4ea0f5b1 // fmin v17.4s, v13.4s, v0.4s
+	WORD $0x4ea0f5d2 // fmin v18.4s, v14.4s, v0.4s
+	WORD $0x6e31ddad // fmul v13.4s, v13.4s, v17.4s
+	WORD $0x6e32ddce // fmul v14.4s, v14.4s, v18.4s
+	WORD $0x4e2fd5b1 // fadd v17.4s, v13.4s, v15.4s
+	WORD $0x4e30d5d2 // fadd v18.4s, v14.4s, v16.4s
+	WORD $0x4e2bcdb1 // fmla v17.4s, v13.4s, v11.4s
+	WORD $0x4e2ccdd2 // fmla v18.4s, v14.4s, v12.4s
+	WORD $0x6e29dde9 // fmul v9.4s, v15.4s, v9.4s
+	WORD $0x6e2ade0a // fmul v10.4s, v16.4s, v10.4s
+	WORD $0x6e31fd29 // fdiv v9.4s, v9.4s, v17.4s
+	WORD $0x6e32fd4a // fdiv v10.4s, v10.4s, v18.4s
+	FSTPQ.P (F9, F10), 32(R0)
+	SUBS $8, R8, R8
+	BGE unrolled
+
+single:
+	ADDS $4, R8, R8
+	BLT few
+
+	PCALIGN $16
+vector:
+	FMOVQ.P 16(R1), F9
+	WORD $0x4e21f529 // fmax v9.4s, v9.4s, v1.4s
+	WORD $0x4ea2f52a // fmin v10.4s, v9.4s, v2.4s
+	WORD $0x6ea0f94a // fneg v10.4s, v10.4s
+	WORD $0x4ea31c6b // mov v11.16b, v3.16b
+	WORD $0x4e24cd4b // fmla v11.4s, v10.4s, v4.4s
+	WORD $0x4ea3d56c // fsub v12.4s, v11.4s, v3.4s
+	WORD $0x4ea5cd8a // fmls v10.4s, v12.4s, v5.4s
+	WORD $0x4ea6cd8a // fmls v10.4s, v12.4s, v6.4s
+	WORD $0x6e2add4c // fmul v12.4s, v10.4s, v10.4s
+	FMOVQ 240(R9), F13
+	WORD $0x4e2acced // fmla v13.4s, v7.4s, v10.4s
+	FMOVQ 256(R9), F14
+	WORD $0x4e2acdae // fmla v14.4s, v13.4s, v10.4s
+	FMOVQ 272(R9), F13
+	WORD $0x4e2acdcd // fmla v13.4s, v14.4s, v10.4s
+	FMOVQ 288(R9), F14
+	WORD $0x4e2acdae // fmla v14.4s, v13.4s, v10.4s
+	FMOVQ 304(R9), F13
+	WORD $0x4e2acdcd // fmla v13.4s, v14.4s, v10.4s
+	WORD $0x4e2dcd8a // fmla v10.4s, v12.4s, v13.4s
+	WORD $0x4f37556b // shl v11.4s, v11.4s, #23
+	WORD $0x6eab850c // sub v12.4s, v8.4s, v11.4s
+	WORD $0x4ea0f58c // fmin v12.4s, v12.4s, v0.4s
+	WORD $0x4ea0f56d // fmin v13.4s, v11.4s, v0.4s
+	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
+	WORD $0x4e2cd56d // fadd v13.4s, v11.4s, v12.4s
+	WORD $0x4e2acd6d // fmla v13.4s, v11.4s, v10.4s
+	WORD $0x6e29dd89 // fmul v9.4s, v12.4s, v9.4s
+	WORD $0x6e2dfd29 // fdiv v9.4s, v9.4s, v13.4s
+	FMOVQ.P F9, 16(R0)
+	SUBS $4, R8, R8
+	BGE vector
+
+few:
+	ADDS $4, R8, R8
+	BEQ done
+	TBZ $1, R8, load1
+	FMOVD (R1), F9
+	TBZ $0, R8, loaded
+	ADD $8, R1, R10
+	VLD1 (R10), V9.S[2]
+	B loaded
+load1:
+	FMOVS (R1), F9
+loaded:
+	WORD $0x4e21f529 // fmax v9.4s, v9.4s, v1.4s
+	WORD $0x4ea2f52a // fmin v10.4s, v9.4s, v2.4s
+	WORD $0x6ea0f94a // fneg v10.4s, v10.4s
+	WORD $0x4ea31c6b // mov v11.16b, v3.16b
+	WORD $0x4e24cd4b // fmla v11.4s, v10.4s, v4.4s
+	WORD $0x4ea3d56c // fsub v12.4s, v11.4s, v3.4s
+	WORD $0x4ea5cd8a // fmls v10.4s, v12.4s, v5.4s
+	WORD $0x4ea6cd8a // fmls v10.4s, v12.4s, v6.4s
+	WORD $0x6e2add4c // fmul v12.4s, v10.4s, v10.4s
+	FMOVQ 240(R9), F13
+	WORD $0x4e2acced // fmla v13.4s, v7.4s, v10.4s
+	FMOVQ 256(R9), F14
+	WORD $0x4e2acdae // fmla v14.4s, v13.4s, v10.4s
+	FMOVQ 272(R9), F13
+	WORD $0x4e2acdcd // fmla v13.4s, v14.4s, v10.4s
+	FMOVQ 288(R9), F14
+	WORD $0x4e2acdae // fmla v14.4s, v13.4s, v10.4s
+	FMOVQ 304(R9), F13
+	WORD $0x4e2acdcd // fmla v13.4s, v14.4s, v10.4s
+	WORD $0x4e2dcd8a // fmla v10.4s, v12.4s, v13.4s
+	WORD $0x4f37556b // shl v11.4s, v11.4s, #23
+	WORD $0x6eab850c // sub v12.4s, v8.4s, v11.4s
+	WORD $0x4ea0f58c // fmin v12.4s, v12.4s, v0.4s
+	WORD $0x4ea0f56d // fmin v13.4s, v11.4s, v0.4s
+	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
+	WORD $0x4e2cd56d // fadd v13.4s, v11.4s, v12.4s
+	WORD $0x4e2acd6d // fmla v13.4s, v11.4s, v10.4s
+	WORD $0x6e29dd89 // fmul v9.4s, v12.4s, v9.4s
+	WORD $0x6e2dfd29 // fdiv v9.4s, v9.4s, v13.4s
+	TBZ $1, R8, store1
+	FMOVD F9, (R0)
+	TBZ $0, R8, stored
+	ADD $8, R0, R10
+	VST1 V9.S[2], (R10)
+	B stored
+store1:
+	FMOVS F9, (R0)
+stored:
+
+done:
+	RET
+
+// func geluNEON(y, x *float32, n int)
+TEXT ·geluNEON(SB), NOSPLIT, $0-24
+	MOVD $constants<>(SB), R9
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R8
+	FMOVQ 1952(R9), F0
+	FMOVQ 16(R9), F1
+	FMOVQ 1968(R9), F2
+	FMOVQ 80(R9), F3
+	FMOVQ 1984(R9), F4
+	FMOVQ 2000(R9), F5
+	FMOVQ 160(R9), F6
+	FMOVQ 176(R9), F7
+	FMOVQ 192(R9), F8
+	FMOVQ 208(R9), F9
+	FMOVQ 224(R9), F10
+	FMOVQ 1936(R9), F11
+	SUBS $4, R8, R8
+	BLT few
+
+	PCALIGN $16
+vector:
+	FMOVQ.P 16(R1), F12
+	WORD $0x4e22f58c // fmax v12.4s, v12.4s, v2.4s
+	WORD $0x4ea3f58d // fmin v13.4s, v12.4s, v3.4s
+	WORD $0x6e2dddae // fmul v14.4s, v13.4s, v13.4s
+	WORD $0x6ea0f9cf // fneg v15.4s, v14.4s
+	WORD $0x4e2dcdaf // fmla v15.4s, v13.4s, v13.4s
+	WORD $0x4ea41c90 // mov v16.16b, v4.16b
+	WORD $0x4e2ecc10 // fmla v16.4s, v0.4s, v14.4s
+	WORD $0x4eb0d491 // fsub v17.4s, v4.4s, v16.4s
+	WORD $0x4e2ecc11 // fmla v17.4s, v0.4s, v14.4s
+	FMOVQ 2016(R9), F18
+	WORD $0x4e2eccb2 // fmla v18.4s, v5.4s, v14.4s
+	WORD $0x4e2fcc12 // fmla v18.4s, v0.4s, v15.4s
+	WORD $0x4e32d62e // fadd v14.4s, v17.4s, v18.4s
+	WORD $0x6e30ddaf // fmul v15.4s, v13.4s, v16.4s
+	WORD $0x6ea0f9f1 // fneg v17.4s, v15.4s
+	WORD $0x4e30cdb1 // fmla v17.4s, v13.4s, v16.4s
+	WORD $0x4e2ecdb1 // fmla v17.4s, v13.4s, v14.4s
+	WORD $0x4ea61ccd // mov v13.16b, v6.16b
+	WORD $0x4e27cded // fmla v13.4s, v15.4s, v7.4s
+	WORD $0x4ea6d5ae // fsub v14.4s, v13.4s, v6.4s
+	WORD $0x4ea8cdcf // fmls v15.4s, v14.4s, v8.4s
+	WORD $0x4ea9cdd1 // fmls v17.4s, v14.4s, v9.4s
+	WORD $0x4e31d5ee // fadd v14.4s, v15.4s, v17.4s
+	WORD $0x6e2eddcf // fmul v15.4s, v14.4s, v14.4s
+	FMOVQ 240(R9), F16
+	WORD $0x4e2ecd50 // fmla v16.4s, v10.4s, v14.4s
+	FMOVQ 256(R9), F17
+	WORD $0x4e2ece11 // fmla v17.4s, v16.4s, v14.4s
+	FMOVQ 272(R9), F16
+	WORD $0x4e2ece30 // fmla v16.4s, v17.4s, v14.4s
+	FMOVQ 288(R9), F17
+	WORD $0x4e2ece11 // fmla v17.4s, v16.4s, v14.4s
+	FMOVQ 304(R9), F16
+	WORD $0x4e2ece30 // fmla v16.4s, v17.4s, v14.4s
+	WORD $0x4e30cdee // fmla v14.4s, v15.4s, v16.4s
+	WORD $0x4f3755ad // shl v13.4s, v13.4s, #23
+	WORD $0x6ead856f // sub v15.4s, v11.4s, v13.4s
+	WORD $0x4ea1f5ef // fmin v15.4s, v15.4s, v1.4s
+	WORD $0x4ea1f5b0 // fmin v16.4s, v13.4s, v1.4s
+	WORD $0x6e30ddad // fmul v13.4s, v13.4s, v16.4s
+	WORD $0x4e2fd5b0 // fadd v16.4s, v13.4s, v15.4s
+	WORD $0x4e2ecdb0 // fmla v16.4s, v13.4s, v14.4s
+	WORD $0x6e2cddec // fmul v12.4s, v15.4s, v12.4s
+	WORD $0x6e30fd8c // fdiv v12.4s, v12.4s, v16.4s
+	FMOVQ.P F12, 16(R0)
+	SUBS $4, R8, R8
+	BGE vector
+
+few:
+	ADDS $4, R8, R8
+	BEQ done
+	TBZ $1, R8, load1
+	FMOVD (R1), F12
+	TBZ $0, R8, loaded
+	ADD $8, R1, R10
+	VLD1 (R10), V12.S[2]
+	B loaded
+load1:
+	FMOVS (R1), F12
+loaded:
+	WORD $0x4e22f58c // fmax v12.4s, v12.4s, v2.4s
+	WORD $0x4ea3f58d // fmin v13.4s, v12.4s, v3.4s
+	WORD $0x6e2dddae // fmul v14.4s, v13.4s, v13.4s
+	WORD $0x6ea0f9cf // fneg v15.4s, v14.4s
+	WORD $0x4e2dcdaf // fmla v15.4s, v13.4s, v13.4s
+	WORD $0x4ea41c90 // mov v16.16b, v4.16b
+	WORD $0x4e2ecc10 // fmla v16.4s, v0.4s, v14.4s
+	WORD $0x4eb0d491 // fsub v17.4s, v4.4s, v16.4s
+	WORD $0x4e2ecc11 // fmla v17.4s, v0.4s, v14.4s
+	FMOVQ 2016(R9), F18
+	WORD $0x4e2eccb2 // fmla v18.4s, v5.4s, v14.4s
+	WORD $0x4e2fcc12 // fmla v18.4s, v0.4s, v15.4s
+	WORD $0x4e32d62e // fadd v14.4s, v17.4s, v18.4s
+	WORD $0x6e30ddaf // fmul v15.4s, v13.4s, v16.4s
+	WORD $0x6ea0f9f1 // fneg v17.4s, v15.4s
+	WORD $0x4e30cdb1 // fmla v17.4s, v13.4s, v16.4s
+	WORD $0x4e2ecdb1 // fmla v17.4s, v13.4s, v14.4s
+	WORD $0x4ea61ccd // mov v13.16b, v6.16b
+	WORD $0x4e27cded // fmla v13.4s, v15.4s, v7.4s
+	WORD $0x4ea6d5ae // fsub v14.4s, v13.4s, v6.4s
+	WORD $0x4ea8cdcf // fmls v15.4s, v14.4s, v8.4s
+	WORD $0x4ea9cdd1 // fmls v17.4s, v14.4s, v9.4s
+	WORD $0x4e31d5ee // fadd v14.4s, v15.4s, v17.4s
+	WORD $0x6e2eddcf // fmul v15.4s, v14.4s, v14.4s
+	FMOVQ 240(R9), F16
+	WORD $0x4e2ecd50 // fmla v16.4s, v10.4s, v14.4s
+	FMOVQ 256(R9), F17
+	WORD $0x4e2ece11 // fmla v17.4s, v16.4s, v14.4s
+	FMOVQ 272(R9), F16
+	WORD $0x4e2ece30 // fmla v16.4s, v17.4s, v14.4s
+	FMOVQ 288(R9), F17
+	WORD $0x4e2ece11 // fmla v17.4s, v16.4s, v14.4s
+	FMOVQ 304(R9), F16
+	WORD $0x4e2ece30 // fmla v16.4s, v17.4s, v14.4s
+	WORD $0x4e30cdee // fmla v14.4s, v15.4s, v16.4s
+	WORD $0x4f3755ad // shl v13.4s, v13.4s, #23
+	WORD $0x6ead856f // sub v15.4s, v11.4s, v13.4s
+	WORD $0x4ea1f5ef // fmin v15.4s, v15.4s, v1.4s
+	WORD $0x4ea1f5b0 // fmin v16.4s, v13.4s, v1.4s
+	WORD $0x6e30ddad // fmul v13.4s, v13.4s, v16.4s
+	WORD $0x4e2fd5b0 // fadd v16.4s, v13.4s, v15.4s
+	WORD $0x4e2ecdb0 // fmla v16.4s, v13.4s, v14.4s
+	WORD $0x6e2cddec // fmul v12.4s, v15.4s, v12.4s
+	WORD $0x6e30fd8c // fdiv v12.4s, v12.4s, v16.4s
+	TBZ $1, R8, store1
+	FMOVD F12, (R0)
+	TBZ $0, R8, stored
+	ADD $8, R0, R10
+	VST1 V12.S[2], (R10)
+	B stored
+store1:
+	FMOVS F12, (R0)
+stored:
+
+done:
+	RET
+
+// func softplusNEON(y, x *float32, n int)
+TEXT ·softplusNEON(SB), NOSPLIT, $0-24
+	MOVD $constants<>(SB), R9
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R8
+	FMOVQ 0(R9), F0
+	FMOVQ 144(R9), F1
+	FMOVQ 160(R9), F2
+	FMOVQ 176(R9), F3
+	FMOVQ 192(R9), F4
+	FMOVQ 208(R9), F5
+	FMOVQ 224(R9), F6
+	FMOVQ 2032(R9), F7
+	FMOVQ 32(R9), F8
+	SUBS $4, R8, R8
+	BLT few
+
+	PCALIGN $16
+vector:
+	FMOVQ.P 16(R1), F9
+	WORD $0x4ea01d2a // orr v10.16b, v9.16b, v0.16b
+	WORD $0x4e21f54a // fmax v10.4s, v10.4s, v1.4s
+	WORD $0x4ea21c4b // mov v11.16b, v2.16b
+	WORD $0x4e23cd4b // fmla v11.4s, v10.4s, v3.4s
+	WORD $0x4ea2d56c // fsub v12.4s, v11.4s, v2.4s
+	WORD $0x4ea4cd8a // fmls v10.4s, v12.4s, v4.4s
+	WORD $0x4ea5cd8a // fmls v10.4s, v12.4s, v5.4s
+	WORD $0x6e2add4c // fmul v12.4s, v10.4s, v10.4s
+	FMOVQ 240(R9), F13
+	WORD $0x4e2acccd // fmla v13.4s, v6.4s, v10.4s
+	FMOVQ 256(R9), F14
+	WORD $0x4e2acdae // fmla v14.4s, v13.4s, v10.4s
+	FMOVQ 272(R9), F13
+	WORD $0x4e2acdcd // fmla v13.4s, v14.4s, v10.4s
+	FMOVQ 288(R9), F14
+	WORD $0x4e2acdae // fmla v14.4s, v13.4s, v10.4s
+	FMOVQ 304(R9), F13
+	WORD $0x4e2acdcd // fmla v13.4s, v14.4s, v10.4s
+	WORD $0x4e2dcd8a // fmla v10.4s, v12.4s, v13.4s
+	WORD $0x4f37556b // shl v11.4s, v11.4s, #23
+	WORD $0x4eab1d6c // mov v12.16b, v11.16b
+	WORD $0x4e2acd6c // fmla v12.4s, v11.4s, v10.4s
+	WORD $0x6e2bdd8c // fmul v12.4s, v12.4s, v11.4s
+	FMOVQ 2048(R9), F13
+	WORD $0x4e2ccced // fmla v13.4s, v7.4s, v12.4s
+	FMOVQ 2064(R9), F14
+	WORD $0x4e2ccdae // fmla v14.4s, v13.4s, v12.4s
+	FMOVQ 2080(R9), F13
+	WORD $0x4e2ccdcd // fmla v13.4s, v14.4s, v12.4s
+	FMOVQ 2096(R9), F14
+	WORD $0x4e2ccdae // fmla v14.4s, v13.4s, v12.4s
+	FMOVQ 2112(R9), F13
+	WORD $0x4e2ccdcd // fmla v13.4s, v14.4s, v12.4s
+	FMOVQ 2128(R9), F14
+	WORD $0x4e2ccdae // fmla v14.4s, v13.4s, v12.4s
+	FMOVQ 2144(R9), F13
+	WORD $0x4e2ccdcd // fmla v13.4s, v14.4s, v12.4s
+	FMOVQ 2160(R9), F14
+	WORD $0x4e2ccdae // fmla v14.4s, v13.4s, v12.4s
+	FMOVQ 16(R9), F13
+	WORD $0x4e2ccdcd // fmla v13.4s, v14.4s, v12.4s
+	WORD $0x6e2ddd6c // fmul v12.4s, v11.4s, v13.4s
+	WORD $0x4e2acd8c // fmla v12.4s, v12.4s, v10.4s
+	WORD $0x4e28f529 // fmax v9.4s, v9.4s, v8.4s
+	WORD $0x4e2bcd89 // fmla v9.4s, v12.4s, v11.4s
+	FMOVQ.P F9, 16(R0)
+	SUBS $4, R8, R8
+	BGE vector
+
+few:
+	ADDS $4, R8, R8
+	BEQ done
+	TBZ $1, R8, load1
+	FMOVD (R1), F9
+	TBZ $0, R8, loaded
+	ADD $8, R1, R10
+	VLD1 (R10), V9.S[2]
+	B loaded
+load1:
+	FMOVS (R1), F9
+loaded:
+	WORD $0x4ea01d2a // orr v10.16b, v9.16b, v0.16b
+	WORD $0x4e21f54a // fmax v10.4s, v10.4s, v1.4s
+	WORD $0x4ea21c4b // mov v11.16b, v2.16b
+	WORD $0x4e23cd4b // fmla v11.4s, v10.4s, v3.4s
+	WORD $0x4ea2d56c // fsub v12.4s, v11.4s, v2.4s
+	WORD $0x4ea4cd8a // fmls v10.4s, v12.4s, v4.4s
+	WORD $0x4ea5cd8a // fmls v10.4s, v12.4s, v5.4s
+	WORD $0x6e2add4c // fmul v12.4s, v10.4s, v10.4s
+	FMOVQ 240(R9), F13
+	WORD $0x4e2acccd // fmla v13.4s, v6.4s, v10.4s
+	FMOVQ 256(R9), F14
+	WORD $0x4e2acdae // fmla v14.4s, v13.4s, v10.4s
+	FMOVQ 272(R9), F13
+	WORD $0x4e2acdcd // fmla v13.4s, v14.4s, v10.4s
+	FMOVQ 288(R9), F14
+	WORD $0x4e2acdae // fmla v14.4s, v13.4s, v10.4s
+	FMOVQ 304(R9), F13
+	WORD $0x4e2acdcd // fmla v13.4s, v14.4s, v10.4s
+	WORD $0x4e2dcd8a // fmla v10.4s, v12.4s, v13.4s
+	WORD $0x4f37556b // shl v11.4s, v11.4s, #23
+	WORD $0x4eab1d6c // mov v12.16b, v11.16b
+	WORD $0x4e2acd6c // fmla v12.4s, v11.4s, v10.4s
+	WORD $0x6e2bdd8c // fmul v12.4s, v12.4s, v11.4s
+	FMOVQ 2048(R9), F13
+	WORD $0x4e2ccced // fmla v13.4s, v7.4s, v12.4s
+	FMOVQ 2064(R9), F14
+	WORD $0x4e2ccdae // fmla v14.4s, v13.4s, v12.4s
+	FMOVQ 2080(R9), F13
+	WORD $0x4e2ccdcd // fmla v13.4s, v14.4s, v12.4s
+	FMOVQ 2096(R9), F14
+	WORD $0x4e2ccdae // fmla v14.4s, v13.4s, v12.4s
+	FMOVQ 2112(R9), F13
+	WORD $0x4e2ccdcd // fmla v13.4s, v14.4s, v12.4s
+	FMOVQ 2128(R9), F14
+	WORD $0x4e2ccdae // fmla v14.4s, v13.4s, v12.4s
+	FMOVQ 2144(R9), F13
+	WORD $0x4e2ccdcd // fmla v13.4s, v14.4s, v12.4s
+	FMOVQ 2160(R9), F14
+	WORD $0x4e2ccdae // fmla v14.4s, v13.4s, v12.4s
+	FMOVQ 16(R9), F13
+	WORD $0x4e2ccdcd // fmla v13.4s, v14.4s, v12.4s
+	WORD $0x6e2ddd6c // fmul v12.4s, v11.4s, v13.4s
+	WORD $0x4e2acd8c // fmla v12.4s, v12.4s, v10.4s
+	WORD $0x4e28f529 // fmax v9.4s, v9.4s, v8.4s
+	WORD $0x4e2bcd89 // fmla v9.4s, v12.4s, v11.4s
+	TBZ $1, R8, store1
+	FMOVD F9, (R0)
+	TBZ $0, R8, stored
+	ADD $8, R0, R10
+	VST1 V9.S[2], (R10)
+	B stored
+store1:
+	FMOVS F9, (R0)
+stored:
+
+done:
+	RET
+
+// func eluNEON(y, x *float32, n int, alpha float32)
+TEXT ·eluNEON(SB), NOSPLIT, $0-28
+	MOVD $constants<>(SB), R9
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R8
+	FMOVS alpha+24(FP), F0
+	WORD $0x4e040400 // dup v0.4s, v0.s[0]
+	FMOVQ 32(R9), F1
+	FMOVQ 336(R9), F2
+	FMOVQ 160(R9), F3
+	FMOVQ 368(R9), F4
+	FMOVQ 384(R9), F5
+	FMOVQ 400(R9), F6
+	FMOVQ 416(R9), F7
+	FMOVQ 16(R9), F8
+	SUBS $8, R8, R8
+	BLT single
+
+	PCALIGN $16
+unrolled:
+	FLDPQ.P 32(R1), (F9, F10)
+	WORD $0x6ea1e52b // fcmgt v11.4s, v9.4s, v1.4s
+	WORD $0x6ea1e54c // fcmgt v12.4s, v10.4s, v1.4s
+	WORD $0x4e22f52d // fmax v13.4s, v9.4s, v2.4s
+	WORD $0x4e22f54e // fmax v14.4s, v10.4s, v2.4s
+	WORD $0x4ea31c6f // mov v15.16b, v3.16b
+	WORD $0x4e24cdaf // fmla v15.4s, v13.4s, v4.4s
+	WORD $0x4ea31c70 // mov v16.16b, v3.16b
+	WORD $0x4e24cdd0 // fmla v16.4s, v14.4s, v4.4s
+	WORD $0x4ea3d5f1 // fsub v17.4s, v15.4s, v3.4s
+	WORD $0x4ea3d612 // fsub v18.4s, v16.4s, v3.4s
+	WORD $0x4ea5ce2d // fmls v13.4s, v17.4s, v5.4s
+	WORD $0x4ea5ce4e // fmls v14.4s, v18.4s, v5.4s
+	WORD $0x4ea6ce2d // fmls v13.4s, v17.4s, v6.4s
+	WORD $0x4ea6ce4e // fmls v14.4s, v18.4s, v6.4s
+	WORD $0x6e2dddb1 // fmul v17.4s, v13.4s, v13.4s
+	WORD $0x6e2eddd2 // fmul v18.4s, v14.4s, v14.4s
+	FMOVQ 464(R9), F19
+	WORD $0x4e2dccf3 // fmla v19.4s, v7.4s, v13.4s
+	FMOVQ 464(R9), F20
+	WORD $0x4e2eccf4 // fmla v20.4s, v7.4s, v14.4s
+	FMOVQ 480(R9), F21
+	WORD $0x4e2dce75 // fmla v21.4s, v19.4s, v13.4s
+	FMOVQ 480(R9), F19
+	WORD $0x4e2ece93 // fmla v19.4s, v20.4s, v14.4s
+	FMOVQ 496(R9), F20
+	WORD $0x4e2dceb4 // fmla v20.4s, v21.4s, v13.4s
+	FMOVQ 496(R9), F21
+	WORD $0x4e2ece75 // fmla v21.4s, v19.4s, v14.4s
+	FMOVQ 512(R9), F19
+	WORD $0x4e2dce93 // fmla v19.4s, v20.4s, v13.4s
+	FMOVQ 512(R9), F20
+	WORD $0x4e2eceb4 // fmla v20.4s, v21.4s, v14.4s
+	WORD $0x4e33ce2d // fmla v13.4s, v17.4s, v19.4s
+	WORD $0x4e34ce4e // fmla v14.4s, v18.4s, v20.4s
+	WORD $0x4f3755ef // shl v15.4s, v15.4s, #23
+	WORD $0x4f375610 // shl v16.4s, v16.4s, #23
+	WORD $0x4ea8d5f1 // fsub v17.4s, v15.4s, v8.4s
+	WORD $0x4ea8d612 // fsub v18.4s, v16.4s, v8.4s
+	WORD $0x4e2dcdf1 // fmla v17.4s, v15.4s, v13.4s
+	WORD $0x4e2ece12 // fmla v18.4s, v16.4s, v14.4s
+	WORD $0x6e31dc0d // fmul v13.4s, v0.4s, v17.4s
+	WORD $0x6e32dc0e // fmul v14.4s, v0.4s, v18.4s
+	WORD $0x6eab1d2d // bit v13.16b, v9.16b, v11.16b
+	WORD $0x6eac1d4e // bit v14.16b, v10.16b, v12.16b
+	FSTPQ.P (F13, F14), 32(R0)
+	SUBS $8, R8, R8
+	BGE unrolled
+
+single:
+	ADDS $4, R8, R8
+	BLT few
+
+	PCALIGN $16
+vector:
+	FMOVQ.P 16(R1), F9
+	WORD $0x6ea1e52a // fcmgt v10.4s, v9.4s, v1.4s
+	WORD $0x4e22f52b // fmax v11.4s, v9.4s, v2.4s
+	WORD $0x4ea31c6c // mov v12.16b, v3.16b
+	WORD $0x4e24cd6c // fmla v12.4s, v11.4s, v4.4s
+	WORD $0x4ea3d58d // fsub v13.4s, v12.4s, v3.4s
+	WORD $0x4ea5cdab // fmls v11.4s, v13.4s, v5.4s
+	WORD $0x4ea6cdab // fmls v11.4s, v13.4s, v6.4s
+	WORD $0x6e2bdd6d // fmul v13.4s, v11.4s, v11.4s
+	FMOVQ 464(R9), F14
+	WORD $0x4e2bccee // fmla v14.4s, v7.4s, v11.4s
+	FMOVQ 480(R9), F15
+	WORD $0x4e2bcdcf // fmla v15.4s, v14.4s, v11.4s
+	FMOVQ 496(R9), F14
+	WORD $0x4e2bcdee // fmla v14.4s, v15.4s, v11.4s
+	FMOVQ 512(R9), F15
+	WORD $0x4e2bcdcf // fmla v15.4s, v14.4s, v11.4s
+	WORD $0x4e2fcdab // fmla v11.4s, v13.4s, v15.4s
+	WORD $0x4f37558c // shl v12.4s, v12.4s, #23
+	WORD $0x4ea8d58d // fsub v13.4s, v12.4s, v8.4s
+	WORD $0x4e2bcd8d // fmla v13.4s, v12.4s, v11.4s
+	WORD $0x6e2ddc0b // fmul v11.4s, v0.4s, v13.4s
+	WORD $0x6eaa1d2b // bit v11.16b, v9.16b, v10.16b
+	FMOVQ.P F11, 16(R0)
+	SUBS $4, R8, R8
+	BGE vector
+
+few:
+	ADDS $4, R8, R8
+	BEQ done
+	TBZ $1, R8, load1
+	FMOVD (R1), F9
+	TBZ $0, R8, loaded
+	ADD $8, R1, R10
+	VLD1 (R10), V9.S[2]
+	B loaded
+load1:
+	FMOVS (R1), F9
+loaded:
+	WORD $0x6ea1e52a // fcmgt v10.4s, v9.4s, v1.4s
+	WORD $0x4e22f52b // fmax v11.4s, v9.4s, v2.4s
+	WORD $0x4ea31c6c // mov v12.16b, v3.16b
+	WORD $0x4e24cd6c // fmla v12.4s, v11.4s, v4.4s
+	WORD $0x4ea3d58d // fsub v13.4s, v12.4s, v3.4s
+	WORD $0x4ea5cdab // fmls v11.4s, v13.4s, v5.4s
+	WORD $0x4ea6cdab // fmls v11.4s, v13.4s, v6.4s
+	WORD $0x6e2bdd6d // fmul v13.4s, v11.4s, v11.4s
+	FMOVQ 464(R9), F14
+	WORD $0x4e2bccee // fmla v14.4s, v7.4s, v11.4s
+	FMOVQ 480(R9), F15
+	WORD $0x4e2bcdcf // fmla v15.4s, v14.4s, v11.4s
+	FMOVQ 496(R9), F14
+	WORD $0x4e2bcdee // fmla v14.4s, v15.4s, v11.4s
+	FMOVQ 512(R9), F15
+	WORD $0x4e2bcdcf // fmla v15.4s, v14.4s, v11.4s
+	WORD $0x4e2fcdab // fmla v11.4s, v13.4s, v15.4s
+	WORD $0x4f37558c // shl v12.4s, v12.4s, #23
+	WORD $0x4ea8d58d // fsub v13.4s, v12.4s, v8.4s
+	WORD $0x4e2bcd8d // fmla v13.4s, v12.4s, v11.4s
+	WORD $0x6e2ddc0b // fmul v11.4s, v0.4s, v13.4s
+	WORD $0x6eaa1d2b // bit v11.16b, v9.16b, v10.16b
+	TBZ $1, R8, store1
+	FMOVD F11, (R0)
+	TBZ $0, R8, stored
+	ADD $8, R0, R10
+	VST1 V11.S[2], (R10)
+	B stored
+store1:
+	FMOVS F11, (R0)
+stored:
+
+done:
+	RET
+
+// func seluNEON(y, x *float32, n int)
+TEXT ·seluNEON(SB), NOSPLIT, $0-24
+	MOVD $constants<>(SB), R9
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R8
+	FMOVQ 336(R9), F0
+	FMOVQ 160(R9), F1
+	FMOVQ 368(R9), F2
+	FMOVQ 384(R9), F3
+	FMOVQ 400(R9), F4
+	FMOVQ 416(R9), F5
+	FMOVQ 16(R9), F6
+	FMOVQ 2176(R9), F7
+	FMOVQ 32(R9), F8
+	FMOVQ 2192(R9), F9
+	SUBS $8, R8, R8
+	BLT single
+
+	PCALIGN $16
+unrolled:
+	FLDPQ.P 32(R1), (F10, F11)
+	WORD $0x4e20f54c // fmax v12.4s, v10.4s, v0.4s
+	WORD $0x4e20f56d // fmax v13.4s, v11.4s, v0.4s
+	WORD $0x4ea11c2e // mov v14.16b, v1.16b
+	WORD $0x4e22cd8e // fmla v14.4s, v12.4s, v2.4s
+	WORD $0x4ea11c2f // mov v15.16b, v1.16b
+	WORD $0x4e22cdaf // fmla v15.4s, v13.4s, v2.4s
+	WORD $0x4ea1d5d0 // fsub v16.4s, v14.4s, v1.4s
+	WORD $0x4ea1d5f1 // fsub v17.4s, v15.4s, v1.4s
+	WORD $0x4ea3ce0c // fmls v12.4s, v16.4s, v3.4s
+	WORD $0x4ea3ce2d // fmls v13.4s, v17.4s, v3.4s
+	WORD $0x4ea4ce0c // fmls v12.4s, v16.4s, v4.4s
+	WORD $0x4ea4ce2d // fmls v13.4s, v17.4s, v4.4s
+	WORD $0x6e2cdd90 // fmul v16.4s, v12.4s, v12.4s
+	WORD $0x6e2dddb1 // fmul v17.4s, v13.4s, v13.4s
+	FMOVQ 464(R9), F18
+	WORD $0x4e2cccb2 // fmla v18.4s, v5.4s, v12.4s
+	FMOVQ 464(R9), F19
+	WORD $0x4e2dccb3 // fmla v19.4s, v5.4s, v13.4s
+	FMOVQ 480(R9), F20
+	WORD $0x4e2cce54 // fmla v20.4s, v18.4s, v12.4s
+	FMOVQ 480(R9), F18
+	WORD $0x4e2dce72 // fmla v18.4s, v19.4s, v13.4s
+	FMOVQ 496(R9), F19
+	WORD $0x4e2cce93 // fmla v19.4s, v20.4s, v12.4s
+	FMOVQ 496(R9), F20
+	WORD $0x4e2dce54 // fmla v20.4s, v18.4s, v13.4s
+	FMOVQ 512(R9), F18
+	WORD $0x4e2cce72 // fmla v18.4s, v19.4s, v12.4s
+	FMOVQ 512(R9), F19
+	WORD $0x4e2dce93 // fmla v19.4s, v20.4s, v13.4s
+	WORD $0x4e32ce0c // fmla v12.4s, v16.4s, v18.4s
+	WORD $0x4e33ce2d // fmla v13.4s, v17.4s, v19.4s
+	WORD $0x4f3755ce // shl v14.4s, v14.4s, #23
+	WORD $0x4f3755ef // shl v15.4s, v15.4s, #23
+	WORD $0x4ea6d5d0 // fsub v16.4s, v14.4s, v6.4s
+	WORD $0x4ea6d5f1 // fsub v17.4s, v15.4s, v6.4s
+	WORD $0x4e2ccdd0 // fmla v16.4s, v14.4s, v12.4s
+	WORD $0x4e2dcdf1 // fmla v17.4s, v15.4s, v13.4s
+	WORD $0x6e30dcec // fmul v12.4s, v7.4s, v16.4s
+	WORD $0x6e31dced // fmul v13.4s, v7.4s, v17.4s
+	WORD $0x6ea8e54e // fcmgt v14.4s, v10.4s, v8.4s
+	WORD $0x6ea8e56f // fcmgt v15.4s, v11.4s, v8.4s
+	WORD $0x6e2add2a // fmul v10.4s, v9.4s, v10.4s
+	WORD $0x6e2bdd2b // fmul v11.4s, v9.4s, v11.4s
+	WORD $0x6eae1d4c // bit v12.16b, v10.16b, v14.16b
+	WORD $0x6eaf1d6d // bit v13.16b, v11.16b, v15.16b
+	FSTPQ.P (F12, F13), 32(R0)
+	SUBS $8, R8, R8
+	BGE unrolled
+
+single:
+	ADDS $4, R8, R8
+	BLT few
+
+	PCALIGN $16
+vector:
+	FMOVQ.P 16(R1), F10
+	WORD $0x4e20f54b // fmax v11.4s, v10.4s, v0.4s
+	WORD $0x4ea11c2c // mov v12.16b, v1.16b
+	WORD $0x4e22cd6c // fmla v12.4s, v11.4s, v2.4s
+	WORD $0x4ea1d58d // fsub v13.4s, v12.4s, v1.4s
+	WORD $0x4ea3cdab // fmls v11.4s, v13.4s, v3.4s
+	WORD $0x4ea4cdab // fmls v11.4s, v13.4s, v4.4s
+	WORD $0x6e2bdd6d // fmul v13.4s, v11.4s, v11.4s
+	FMOVQ 464(R9), F14
+	WORD $0x4e2bccae // fmla v14.4s, v5.4s, v11.4s
+	FMOVQ 480(R9), F15
+	WORD $0x4e2bcdcf // fmla v15.4s, v14.4s, v11.4s
+	FMOVQ 496(R9), F14
+	WORD $0x4e2bcdee // fmla v14.4s, v15.4s, v11.4s
+	FMOVQ 512(R9), F15
+	WORD $0x4e2bcdcf // fmla v15.4s, v14.4s, v11.4s
+	WORD $0x4e2fcdab // fmla v11.4s, v13.4s, v15.4s
+	WORD $0x4f37558c // shl v12.4s, v12.4s, #23
+	WORD $0x4ea6d58d // fsub v13.4s, v12.4s, v6.4s
+	WORD $0x4e2bcd8d // fmla v13.4s, v12.4s, v11.4s
+	WORD $0x6e2ddceb // fmul v11.4s, v7.4s, v13.4s
+	WORD $0x6ea8e54c // fcmgt v12.4s, v10.4s, v8.4s
+	WORD $0x6e2add2a // fmul v10.4s, v9.4s, v10.4s
+	WORD $0x6eac1d4b // bit v11.16b, v10.16b, v12.16b
+	FMOVQ.P F11, 16(R0)
+	SUBS $4, R8, R8
+	BGE vector
+
+few:
+	ADDS $4, R8, R8
+	BEQ done
+	TBZ $1, R8, load1
+	FMOVD (R1), F10
+	TBZ $0, R8, loaded
+	ADD $8, R1, R10
+	VLD1 (R10), V10.S[2]
+	B loaded
+load1:
+	FMOVS (R1), F10
+loaded:
+	WORD $0x4e20f54b // fmax v11.4s, v10.4s, v0.4s
+	WORD $0x4ea11c2c // mov v12.16b, v1.16b
+	WORD $0x4e22cd6c // fmla v12.4s, v11.4s, v2.4s
+	WORD $0x4ea1d58d // fsub v13.4s, v12.4s, v1.4s
+	WORD $0x4ea3cdab // fmls v11.4s, v13.4s, v3.4s
+	WORD $0x4ea4cdab // fmls v11.4s, v13.4s, v4.4s
+	WORD $0x6e2bdd6d // fmul v13.4s, v11.4s, v11.4s
+	FMOVQ 464(R9), F14
+	WORD $0x4e2bccae // fmla v14.4s, v5.4s, v11.4s
+	FMOVQ 480(R9), F15
+	WORD $0x4e2bcdcf // fmla v15.4s, v14.4s, v11.4s
+	FMOVQ 496(R9), F14
+	WORD $0x4e2bcdee // fmla v14.4s, v15.4s, v11.4s
+	FMOVQ 512(R9), F15
+	WORD $0x4e2bcdcf // fmla v15.4s, v14.4s, v11.4s
+	WORD $0x4e2fcdab // fmla v11.4s, v13.4s, v15.4s
+	WORD $0x4f37558c // shl v12.4s, v12.4s, #23
+	WORD $0x4ea6d58d // fsub v13.4s, v12.4s, v6.4s
+	WORD $0x4e2bcd8d // fmla v13.4s, v12.4s, v11.4s
+	WORD $0x6e2ddceb // fmul v11.4s, v7.4s, v13.4s
+	WORD $0x6ea8e54c // fcmgt v12.4s, v10.4s, v8.4s
+	WORD $0x6e2add2a // fmul v10.4s, v9.4s, v10.4s
+	WORD $0x6eac1d4b // bit v11.16b, v10.16b, v12.16b
+	TBZ $1, R8, store1
+	FMOVD F11, (R0)
+	TBZ $0, R8, stored
+	ADD $8, R0, R10
+	VST1 V11.S[2], (R10)
+	B stored
+store1:
+	FMOVS F11, (R0)
+stored:
+
+done:
 	RET
 
 // func sumNEON(x *float32, n int) (acc0 float32)
@@ -2828,7 +6072,7 @@ TEXT ·maxNEON(SB), NOSPLIT, $0-20
 	MOVD $constants<>(SB), R9
 	MOVD x+0(FP), R1
 	MOVD n+8(FP), R8
-	FMOVQ 320(R9), F0
+	FMOVQ 592(R9), F0
 	WORD $0x4ea01c01 // mov v1.16b, v0.16b
 	WORD $0x4ea01c02 // mov v2.16b, v0.16b
 	WORD $0x4ea01c03 // mov v3.16b, v0.16b
@@ -2888,7 +6132,7 @@ TEXT ·minNEON(SB), NOSPLIT, $0-20
 	MOVD $constants<>(SB), R9
 	MOVD x+0(FP), R1
 	MOVD n+8(FP), R8
-	FMOVQ 336(R9), F0
+	FMOVQ 528(R9), F0
 	WORD $0x4ea01c01 // mov v1.16b, v0.16b
 	WORD $0x4ea01c02 // mov v2.16b, v0.16b
 	WORD $0x4ea01c03 // mov v3.16b, v0.16b

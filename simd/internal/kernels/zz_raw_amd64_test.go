@@ -6,6 +6,105 @@ import "unsafe"
 
 // stops are the guarded kernels of the active tier without what their twins add.
 var stops = map[string]func(c *call) (done int){
+	"Log": func(c *call) (done int) {
+		switch active {
+		case AVX512:
+			done = logAVX512(unsafe.SliceData(c.y), unsafe.SliceData(c.in[0]), len(c.in[0]))
+		case AVX2:
+			done = logAVX2(unsafe.SliceData(c.y), unsafe.SliceData(c.in[0]), len(c.in[0]))
+		case SSE:
+			done = logSSE(unsafe.SliceData(c.y), unsafe.SliceData(c.in[0]), len(c.in[0]))
+		}
+		return done
+	},
+	"Log2": func(c *call) (done int) {
+		switch active {
+		case AVX512:
+			done = log2AVX512(unsafe.SliceData(c.y), unsafe.SliceData(c.in[0]), len(c.in[0]))
+		case AVX2:
+			done = log2AVX2(unsafe.SliceData(c.y), unsafe.SliceData(c.in[0]), len(c.in[0]))
+		case SSE:
+			done = log2SSE(unsafe.SliceData(c.y), unsafe.SliceData(c.in[0]), len(c.in[0]))
+		}
+		return done
+	},
+	"Log10": func(c *call) (done int) {
+		switch active {
+		case AVX512:
+			done = log10AVX512(unsafe.SliceData(c.y), unsafe.SliceData(c.in[0]), len(c.in[0]))
+		case AVX2:
+			done = log10AVX2(unsafe.SliceData(c.y), unsafe.SliceData(c.in[0]), len(c.in[0]))
+		case SSE:
+			done = log10SSE(unsafe.SliceData(c.y), unsafe.SliceData(c.in[0]), len(c.in[0]))
+		}
+		return done
+	},
+	"Sin": func(c *call) (done int) {
+		switch active {
+		case AVX512:
+			done = sinAVX512(unsafe.SliceData(c.y), unsafe.SliceData(c.in[0]), len(c.in[0]))
+		case AVX2:
+			done = sinAVX2(unsafe.SliceData(c.y), unsafe.SliceData(c.in[0]), len(c.in[0]))
+		case SSE:
+			done = sinSSE(unsafe.SliceData(c.y), unsafe.SliceData(c.in[0]), len(c.in[0]))
+		}
+		return done
+	},
+	"Cos": func(c *call) (done int) {
+		switch active {
+		case AVX512:
+			done = cosAVX512(unsafe.SliceData(c.y), unsafe.SliceData(c.in[0]), len(c.in[0]))
+		case AVX2:
+			done = cosAVX2(unsafe.SliceData(c.y), unsafe.SliceData(c.in[0]), len(c.in[0]))
+		case SSE:
+			done = cosSSE(unsafe.SliceData(c.y), unsafe.SliceData(c.in[0]), len(c.in[0]))
+		}
+		return done
+	},
+	"Tan": func(c *call) (done int) {
+		switch active {
+		case AVX512:
+			done = tanAVX512(unsafe.SliceData(c.y), unsafe.SliceData(c.in[0]), len(c.in[0]))
+		case AVX2:
+			done = tanAVX2(unsafe.SliceData(c.y), unsafe.SliceData(c.in[0]), len(c.in[0]))
+		case SSE:
+			done = tanSSE(unsafe.SliceData(c.y), unsafe.SliceData(c.in[0]), len(c.in[0]))
+		}
+		return done
+	},
+	"Asinh": func(c *call) (done int) {
+		switch active {
+		case AVX512:
+			done = asinhAVX512(unsafe.SliceData(c.y), unsafe.SliceData(c.in[0]), len(c.in[0]))
+		case AVX2:
+			done = asinhAVX2(unsafe.SliceData(c.y), unsafe.SliceData(c.in[0]), len(c.in[0]))
+		case SSE:
+			done = asinhSSE(unsafe.SliceData(c.y), unsafe.SliceData(c.in[0]), len(c.in[0]))
+		}
+		return done
+	},
+	"Acosh": func(c *call) (done int) {
+		switch active {
+		case AVX512:
+			done = acoshAVX512(unsafe.SliceData(c.y), unsafe.SliceData(c.in[0]), len(c.in[0]))
+		case AVX2:
+			done = acoshAVX2(unsafe.SliceData(c.y), unsafe.SliceData(c.in[0]), len(c.in[0]))
+		case SSE:
+			done = acoshSSE(unsafe.SliceData(c.y), unsafe.SliceData(c.in[0]), len(c.in[0]))
+		}
+		return done
+	},
+	"Atanh": func(c *call) (done int) {
+		switch active {
+		case AVX512:
+			done = atanhAVX512(unsafe.SliceData(c.y), unsafe.SliceData(c.in[0]), len(c.in[0]))
+		case AVX2:
+			done = atanhAVX2(unsafe.SliceData(c.y), unsafe.SliceData(c.in[0]), len(c.in[0]))
+		case SSE:
+			done = atanhSSE(unsafe.SliceData(c.y), unsafe.SliceData(c.in[0]), len(c.in[0]))
+		}
+		return done
+	},
 	"Find": func(c *call) (done int) {
 		switch active {
 		case AVX512:

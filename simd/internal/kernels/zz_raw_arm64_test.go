@@ -6,6 +6,69 @@ import "unsafe"
 
 // stops are the guarded kernels of the active tier without what their twins add.
 var stops = map[string]func(c *call) (done int){
+	"Log": func(c *call) (done int) {
+		switch active {
+		case NEON:
+			done = logNEON(unsafe.SliceData(c.y), unsafe.SliceData(c.in[0]), len(c.in[0]))
+		}
+		return done
+	},
+	"Log2": func(c *call) (done int) {
+		switch active {
+		case NEON:
+			done = log2NEON(unsafe.SliceData(c.y), unsafe.SliceData(c.in[0]), len(c.in[0]))
+		}
+		return done
+	},
+	"Log10": func(c *call) (done int) {
+		switch active {
+		case NEON:
+			done = log10NEON(unsafe.SliceData(c.y), unsafe.SliceData(c.in[0]), len(c.in[0]))
+		}
+		return done
+	},
+	"Sin": func(c *call) (done int) {
+		switch active {
+		case NEON:
+			done = sinNEON(unsafe.SliceData(c.y), unsafe.SliceData(c.in[0]), len(c.in[0]))
+		}
+		return done
+	},
+	"Cos": func(c *call) (done int) {
+		switch active {
+		case NEON:
+			done = cosNEON(unsafe.SliceData(c.y), unsafe.SliceData(c.in[0]), len(c.in[0]))
+		}
+		return done
+	},
+	"Tan": func(c *call) (done int) {
+		switch active {
+		case NEON:
+			done = tanNEON(unsafe.SliceData(c.y), unsafe.SliceData(c.in[0]), len(c.in[0]))
+		}
+		return done
+	},
+	"Asinh": func(c *call) (done int) {
+		switch active {
+		case NEON:
+			done = asinhNEON(unsafe.SliceData(c.y), unsafe.SliceData(c.in[0]), len(c.in[0]))
+		}
+		return done
+	},
+	"Acosh": func(c *call) (done int) {
+		switch active {
+		case NEON:
+			done = acoshNEON(unsafe.SliceData(c.y), unsafe.SliceData(c.in[0]), len(c.in[0]))
+		}
+		return done
+	},
+	"Atanh": func(c *call) (done int) {
+		switch active {
+		case NEON:
+			done = atanhNEON(unsafe.SliceData(c.y), unsafe.SliceData(c.in[0]), len(c.in[0]))
+		}
+		return done
+	},
 	"Find": func(c *call) (done int) {
 		switch active {
 		case NEON:

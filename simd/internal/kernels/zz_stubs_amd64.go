@@ -152,6 +152,116 @@ func expSubSSE(y *float32, x *float32, n int, m float32) (r0 float32)
 //go:noescape
 func sumExpSubSSE(x *float32, n int, m float32) (r0 float32)
 
+// expm1SSE: see expm1Go.
+//
+//go:noescape
+func expm1SSE(y *float32, x *float32, n int)
+
+// logSSE: see logGo.
+//
+//go:noescape
+func logSSE(y *float32, x *float32, n int) (done int)
+
+// log2SSE: see log2Go.
+//
+//go:noescape
+func log2SSE(y *float32, x *float32, n int) (done int)
+
+// log10SSE: see log10Go.
+//
+//go:noescape
+func log10SSE(y *float32, x *float32, n int) (done int)
+
+// sinSSE: see sinGo.
+//
+//go:noescape
+func sinSSE(y *float32, x *float32, n int) (done int)
+
+// cosSSE: see cosGo.
+//
+//go:noescape
+func cosSSE(y *float32, x *float32, n int) (done int)
+
+// tanSSE: see tanGo.
+//
+//go:noescape
+func tanSSE(y *float32, x *float32, n int) (done int)
+
+// asinSSE: see asinGo.
+//
+//go:noescape
+func asinSSE(y *float32, x *float32, n int)
+
+// acosSSE: see acosGo.
+//
+//go:noescape
+func acosSSE(y *float32, x *float32, n int)
+
+// atanSSE: see atanGo.
+//
+//go:noescape
+func atanSSE(y *float32, x *float32, n int)
+
+// tanhSSE: see tanhGo.
+//
+//go:noescape
+func tanhSSE(y *float32, x *float32, n int)
+
+// sinhSSE: see sinhGo.
+//
+//go:noescape
+func sinhSSE(y *float32, x *float32, n int)
+
+// coshSSE: see coshGo.
+//
+//go:noescape
+func coshSSE(y *float32, x *float32, n int)
+
+// asinhSSE: see asinhGo.
+//
+//go:noescape
+func asinhSSE(y *float32, x *float32, n int) (done int)
+
+// acoshSSE: see acoshGo.
+//
+//go:noescape
+func acoshSSE(y *float32, x *float32, n int) (done int)
+
+// atanhSSE: see atanhGo.
+//
+//go:noescape
+func atanhSSE(y *float32, x *float32, n int) (done int)
+
+// sigmoidSSE: see sigmoidGo.
+//
+//go:noescape
+func sigmoidSSE(y *float32, x *float32, n int)
+
+// swishSSE: see swishGo.
+//
+//go:noescape
+func swishSSE(y *float32, x *float32, n int)
+
+// geluSSE: see geluGo.
+//
+//go:noescape
+func geluSSE(y *float32, x *float32, n int)
+
+// softplusSSE: see softplusGo.
+//
+//go:noescape
+func softplusSSE(y *float32, x *float32, n int)
+
+// eluSSE: see eluGo.
+//
+//go:noescape
+func eluSSE(y *float32, x *float32, n int, alpha float32)
+
+// seluSSE: see seluGo.
+//
+//go:noescape
+func seluSSE(y *float32, x *float32, n int)
+
 // sumSSE: see sumGo.
 //
 //go:noescape
@@ -377,6 +487,116 @@ func expSubAVX2(y *float32, x *float32, n int, m float32) (r0 float32)
 //go:noescape
 func sumExpSubAVX2(x *float32, n int, m float32) (r0 float32)
 
+// expm1AVX2: see expm1Go.
+//
+//go:noescape
+func expm1AVX2(y *float32, x *float32, n int)
+
+// logAVX2: see logGo.
+//
+//go:noescape
+func logAVX2(y *float32, x *float32, n int) (done int)
+
+// log2AVX2: see log2Go.
+//
+//go:noescape
+func log2AVX2(y *float32, x *float32, n int) (done int)
+
+// log10AVX2: see log10Go.
+//
+//go:noescape
+func log10AVX2(y *float32, x *float32, n int) (done int)
+
+// sinAVX2: see sinGo.
+//
+//go:noescape
+func sinAVX2(y *float32, x *float32, n int) (done int)
+
+// cosAVX2: see cosGo.
+//
+//go:noescape
+func cosAVX2(y *float32, x *float32, n int) (done int)
+
+// tanAVX2: see tanGo.
+//
+//go:noescape
+func tanAVX2(y *float32, x *float32, n int) (done int)
+
+// asinAVX2: see asinGo.
+//
+//go:noescape
+func asinAVX2(y *float32, x *float32, n int)
+
+// acosAVX2: see acosGo.
+//
+//go:noescape
+func acosAVX2(y *float32, x *float32, n int)
+
+// atanAVX2: see atanGo.
+//
+//go:noescape
+func atanAVX2(y *float32, x *float32, n int)
+
+// tanhAVX2: see tanhGo.
+//
+//go:noescape
+func tanhAVX2(y *float32, x *float32, n int)
+
+// sinhAVX2: see sinhGo.
+//
+//go:noescape
+func sinhAVX2(y *float32, x *float32, n int)
+
+// coshAVX2: see coshGo.
+//
+//go:noescape
+func coshAVX2(y *float32, x *float32, n int)
+
+// asinhAVX2: see asinhGo.
+//
+//go:noescape
+func asinhAVX2(y *float32, x *float32, n int) (done int)
+
+// acoshAVX2: see acoshGo.
+//
+//go:noescape
+func acoshAVX2(y *float32, x *float32, n int) (done int)
+
+// atanhAVX2: see atanhGo.
+//
+//go:noescape
+func atanhAVX2(y *float32, x *float32, n int) (done int)
+
+// sigmoidAVX2: see sigmoidGo.
+//
+//go:noescape
+func sigmoidAVX2(y *float32, x *float32, n int)
+
+// swishAVX2: see swishGo.
+//
+//go:noescape
+func swishAVX2(y *float32, x *float32, n int)
+
+// geluAVX2: see geluGo.
+//
+//go:noescape
+func geluAVX2(y *float32, x *float32, n int)
+
+// softplusAVX2: see softplusGo.
+//
+//go:noescape
+func softplusAVX2(y *float32, x *float32, n int)
+
+// eluAVX2: see eluGo.
+//
+//go:noescape
+func eluAVX2(y *float32, x *float32, n int, alpha float32)
+
+// seluAVX2: see seluGo.
+//
+//go:noescape
+func seluAVX2(y *float32, x *float32, n int)
+
 // sumAVX2: see sumGo.
 //
 //go:noescape
@@ -601,6 +821,116 @@ func expSubAVX512(y *float32, x *float32, n int, m float32) (r0 float32)
 //
 //go:noescape
 func sumExpSubAVX512(x *float32, n int, m float32) (r0 float32)
+
+// expm1AVX512: see expm1Go.
+//
+//go:noescape
+func expm1AVX512(y *float32, x *float32, n int)
+
+// logAVX512: see logGo.
+//
+//go:noescape
+func logAVX512(y *float32, x *float32, n int) (done int)
+
+// log2AVX512: see log2Go.
+//
+//go:noescape
+func log2AVX512(y *float32, x *float32, n int) (done int)
+
+// log10AVX512: see log10Go.
+//
+//go:noescape
+func log10AVX512(y *float32, x *float32, n int) (done int)
+
+// sinAVX512: see sinGo.
+//
+//go:noescape
+func sinAVX512(y *float32, x *float32, n int) (done int)
+
+// cosAVX512: see cosGo.
+//
+//go:noescape
+func cosAVX512(y *float32, x *float32, n int) (done int)
+
+// tanAVX512: see tanGo.
+//
+//go:noescape
+func tanAVX512(y *float32, x *float32, n int) (done int)
+
+// asinAVX512: see asinGo.
+//
+//go:noescape
+func asinAVX512(y *float32, x *float32, n int)
+
+// acosAVX512: see acosGo.
+//
+//go:noescape
+func acosAVX512(y *float32, x *float32, n int)
+
+// atanAVX512: see atanGo.
+//
+//go:noescape
+func atanAVX512(y *float32, x *float32, n int)
+
+// tanhAVX512: see tanhGo.
+//
+//go:noescape
+func tanhAVX512(y *float32, x *float32, n int)
+
+// sinhAVX512: see sinhGo.
+//
+//go:noescape
+func sinhAVX512(y *float32, x *float32, n int)
+
+// coshAVX512: see coshGo.
+//
+//go:noescape
+func coshAVX512(y *float32, x *float32, n int)
+
+// asinhAVX512: see asinhGo.
+//
+//go:noescape
+func asinhAVX512(y *float32, x *float32, n int) (done int)
+
+// acoshAVX512: see acoshGo.
+//
+//go:noescape
+func acoshAVX512(y *float32, x *float32, n int) (done int)
+
+// atanhAVX512: see atanhGo.
+//
+//go:noescape
+func atanhAVX512(y *float32, x *float32, n int) (done int)
+
+// sigmoidAVX512: see sigmoidGo.
+//
+//go:noescape
+func sigmoidAVX512(y *float32, x *float32, n int)
+
+// swishAVX512: see swishGo.
+//
+//go:noescape
+func swishAVX512(y *float32, x *float32, n int)
+
+// geluAVX512: see geluGo.
+//
+//go:noescape
+func geluAVX512(y *float32, x *float32, n int)
+
+// softplusAVX512: see softplusGo.
+//
+//go:noescape
+func softplusAVX512(y *float32, x *float32, n int)
+
+// eluAVX512: see eluGo.
+//
+//go:noescape
+func eluAVX512(y *float32, x *float32, n int, alpha float32)
+
+// seluAVX512: see seluGo.
+//
+//go:noescape
+func seluAVX512(y *float32, x *float32, n int)
 
 // sumAVX512: see sumGo.
 //

@@ -93,6 +93,72 @@ func expSubNEON(y, x *float32, n int, m float32) (acc0 float32)
 func sumExpSubNEON(x *float32, n int, m float32) (acc0 float32)
 
 //go:noescape
+func expm1NEON(y, x *float32, n int)
+
+//go:noescape
+func logNEON(y, x *float32, n int) (done int)
+
+//go:noescape
+func log2NEON(y, x *float32, n int) (done int)
+
+//go:noescape
+func log10NEON(y, x *float32, n int) (done int)
+
+//go:noescape
+func sinNEON(y, x *float32, n int) (done int)
+
+//go:noescape
+func cosNEON(y, x *float32, n int) (done int)
+
+//go:noescape
+func tanNEON(y, x *float32, n int) (done int)
+
+//go:noescape
+func asinNEON(y, x *float32, n int)
+
+//go:noescape
+func acosNEON(y, x *float32, n int)
+
+//go:noescape
+func atanNEON(y, x *float32, n int)
+
+//go:noescape
+func tanhNEON(y, x *float32, n int)
+
+//go:noescape
+func sinhNEON(y, x *float32, n int)
+
+//go:noescape
+func coshNEON(y, x *float32, n int)
+
+//go:noescape
+func asinhNEON(y, x *float32, n int) (done int)
+
+//go:noescape
+func acoshNEON(y, x *float32, n int) (done int)
+
+//go:noescape
+func atanhNEON(y, x *float32, n int) (done int)
+
+//go:noescape
+func sigmoidNEON(y, x *float32, n int)
+
+//go:noescape
+func swishNEON(y, x *float32, n int)
+
+//go:noescape
+func geluNEON(y, x *float32, n int)
+
+//go:noescape
+func softplusNEON(y, x *float32, n int)
+
+//go:noescape
+func eluNEON(y, x *float32, n int, alpha float32)
+
+//go:noescape
+func seluNEON(y, x *float32, n int)
+
+//go:noescape
 func sumNEON(x *float32, n int) (acc0 float32)
 
 //go:noescape

@@ -1,6 +1,9 @@
 package simd
 
-import "github.com/wavelane/wavelane/simd/internal/kernels"
+import (
+	"github.com/wavelane/wavelane/simd/internal/kernels"
+	"github.com/wavelane/wavelane/simd/internal/pool"
+)
 
 // cost is the estimated time for an element, in ns, of operands that lie in the second cache: of the portable kernel, and of
 // the one for AVX-512.
@@ -33,7 +36,7 @@ func (c cost) threads(n int) int {
 	if n < fewest || c.ns()*float64(n) < splitTime {
 		return 1
 	}
-	return threads()
+	return pool.Limit()
 }
 
 // part is the number of elements for a part: whole cache lines.

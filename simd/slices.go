@@ -2,32 +2,29 @@ package simd
 
 import (
 	"fmt"
-	"runtime"
-	"sync/atomic"
 	"unsafe"
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/simd/internal/kernels"
+	"github.com/wavelane/wavelane/simd/internal/pool"
 )
 
 // Tier returns the name of the instruction set that kernels run on: "scalar", "sse", "avx2", "avx512", "neon" or "simd128".
 func Tier() string { return kernels.Active().String() }
 
-var maxThreads atomic.Int32 // 0 for GOMAXPROCS
+// Tiers returns the names of the instruction sets that this machine has, each of which WAVELANE_SIMD may force; the last is
+// the best.
+func Tiers() []string {
+	var names []string
+	for _, t := range kernels.Available() {
+		names = append(names, t.String())
+	}
+	return names
+}
 
 // SetThreads bounds the threads that one call of a slice function uses, the caller's included, and returns the previous bound;
 // 1 keeps all work on the caller. The default, for which 0 stands, is GOMAXPROCS. Results do not depend on it.
-func SetThreads(n int) (previous int) {
-	const most = 1024
-	return int(maxThreads.Swap(int32(max(0, min(n, most)))))
-}
-
-func threads() int {
-	if n := maxThreads.Load(); n > 0 {
-		return int(n)
-	}
-	return runtime.GOMAXPROCS(0)
-}
+func SetThreads(n int) (previous int) { return pool.SetLimit(n) }
 
 // Slice functions check their operands with the following; what is wrong is a panic with an error.
 

@@ -30,14 +30,14 @@ func logGo(y, x []float32) {
 func log2Go(y, x []float32) {
 	x = x[:len(y)]
 	for i, v := range x {
-		y[i] = float32(math.Log2(float64(v)))
+		y[i] = float32(math.Log(float64(v)) * math.Log2E)
 	}
 }
 
 func log10Go(y, x []float32) {
 	x = x[:len(y)]
 	for i, v := range x {
-		y[i] = float32(math.Log10(float64(v)))
+		y[i] = float32(math.Log(float64(v)) * math.Log10E)
 	}
 }
 

@@ -114,7 +114,7 @@ var specs = map[string]spec{
 	"Sin": function(math.Sin, -100, 100), "Cos": function(math.Cos, -100, 100), "Tan": function(math.Tan, -100, 100),
 	"Asin": function(math.Asin, -1, 1), "Acos": function(math.Acos, -1, 1), "Atan": function(math.Atan, -10, 10),
 	"Sinh": function(math.Sinh, -90, 90), "Cosh": function(math.Cosh, -90, 90), "Tanh": function(math.Tanh, -12, 12),
-	"Asinh": function(math.Asinh, -100, 100), "Acosh": function(math.Acosh, 1, 100), "Atanh": function(math.Atanh, -1, 1),
+	"Asinh": function(math.Asinh, -100, 100), "Acosh": function(math.Acosh, 1, 100), "Atanh": function(math.Atanh, -0.999, 0.999),
 	"Sigmoid": function(sigmoidRef, -105, 20), "Softplus": function(softplusRef, -105, 20), "Erf": function(math.Erf, -5, 5),
 	"GELU": activation(geluRef, -15, 10), "GELUErf": activation(geluErfRef, -15, 10), "SELU": activation(seluRef, -20, 20),
 	"Swish": activation(swishRef, -105, 20), "Mish": activation(mishRef, -105, 20),

@@ -2,62 +2,348 @@ package simd
 
 import (
 	"math"
+	"runtime"
+	"slices"
+	"sync/atomic"
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/simd/internal/gemm"
 	"github.com/wavelane/wavelane/simd/internal/kernels"
 )
 
-// convolution is a conv2d as its kernels see it.
+// convolution is a conv2d planned for the active tier.
+//
+// Every unit of work is a band of rows of the result. It first spreads out the rows of the input that the band needs, with
+// zeros for the padding, and with a stride as one plane for each remainder of a position modulo the stride. After that tap
+// (c, ky, kx) reads, for successive pixels of a row of the result, successive elements from a fixed offset on, whatever
+// stride, dilation and padding are. The result is a product of the weights with those rows of elements, of which only a panel
+// at a time exists; with few channels it is a sum of rows.
 type convolution struct {
 	op.ConvDims
 	perGroup int // input channels of a group
 	outs     int // output channels of a group
-	taps     int // inner dimension: weights of one output channel
+	taps     int // weights of an output channel
 	pixels   int // of an output plane
-	bias     bool
-	epilogue
+	act      span
+	actNS    float64
+
+	whole   bool     // the input is read as it lies: there is neither padding nor a stride
+	product bool     // it is computed as a product
+	slow    bool     // it is computed tap by tap from the input: there is none, or more than offsets can tell
+	rests   [2][]int // remainders that occur, down and across
+	lines   int      // of a plane that is spread out
+	wide    int      // elements of a line
+	band    int      // rows of the result in a unit
+	bands   int
+	parts   int     // units that share the channels of a band
+	offsets []int32 // of taps, from what the first pixel reads at tap 0
+	windows gemm.Windows
+}
+
+// convData is the data of a convolution.
+type convData struct {
+	x, w, bias, y []float32
+	packed        []float32 // weights; then of each packed block whether all are finite, 0, or not, 1
+	stop          *atomic.Bool
 }
 
 func conv2d(c *call) work {
 	o := c.attr.Options.(compute.Conv2DOptions)
 	d, _ := op.ConvShape(c.in[0].Shape, c.in[1].Shape, o) // checked
-	v := &convolution{ConvDims: d, perGroup: d.C / d.Groups, outs: d.OutC / d.Groups, pixels: d.OutH * d.OutW, bias: len(c.in) == 3}
+	v := &convolution{}
+	v.plan(d, o.Act, runtime.GOMAXPROCS(0))
+	w := work{scratch: (v.scratch() + 1) / 2 * 8}
+	for i := range v.phases() {
+		units, ns := v.phase(i)
+		w.phases = append(w.phases, phase{units: units, ns: ns, do: func(a *args, lo, hi int) {
+			d := convData{x: a.in[0].f32(), w: a.in[1].f32(), y: a.out.f32(), packed: words32(a), stop: a.stop}
+			if len(a.in) == 3 {
+				d.bias = a.in[2].f32()
+			}
+			v.do(i, lo, hi, &d)
+		}})
+	}
+	return w
+}
+
+// plan fills v in for a number of threads. All of v that can be used again is.
+func (v *convolution) plan(d op.ConvDims, act compute.Activation, threads int) {
+	*v = convolution{ConvDims: d, rests: v.rests, offsets: v.offsets}
+	v.perGroup, v.outs, v.pixels = d.C/d.Groups, d.OutC/d.Groups, d.OutH*d.OutW
 	v.taps = v.perGroup * d.KH * d.KW
-	v.act, v.actNS = activation(o.Act)
-	if v.outs >= 4 && v.taps >= 4 {
-		return v.implicit()
-	}
-	return v.direct()
-}
-
-func (v *convolution) biasAt(a *args, channel int) []float32 {
-	if !v.bias {
-		return nil
-	}
-	return a.in[2].f32()[channel : channel+1]
-}
-
-// direct adds up shifted and scaled rows of the input; each unit is one row of one output channel.
-func (v *convolution) direct() work {
-	return one(v.N*v.OutC*v.OutH, 10+float64(v.OutW)*(0.5*float64(v.taps)+1+v.actNS), func(a *args, lo, hi int) {
-		for u := lo; u < hi && !a.stop.Load(); u++ {
-			channel := u / v.OutH % v.OutC
-			y := a.out.f32()[u*v.OutW : (u+1)*v.OutW]
-			v.row(a, y, u/v.OutH/v.OutC, channel, u%v.OutH, 0)
-			v.apply(y, v.biasAt(a, channel))
+	v.act, v.actNS = activation(act)
+	v.whole = d.Stride == [2]int{1, 1} && d.Pad == [2]int{}
+	for axis, size := range [2]int{d.KH, d.KW} {
+		v.rests[axis] = v.rests[axis][:0]
+		for k := range size {
+			if r := k * d.Dilation[axis] % d.Stride[axis]; !slices.Contains(v.rests[axis], r) {
+				v.rests[axis] = append(v.rests[axis], r)
+			}
 		}
-	})
+	}
+	above := (d.KH - 1) * d.Dilation[0] / d.Stride[0]
+	v.wide = d.OutW + (d.KW-1)*d.Dilation[1]/d.Stride[1]
+	v.product = v.outs >= 4 && v.taps >= 4
+	v.cut(above, threads)
+	v.lines = v.band + above
+	if v.whole {
+		v.lines = d.H
+	}
+	if v.slow = v.taps == 0 || v.spreadSize() > math.MaxInt32; v.slow {
+		v.product, v.parts = false, 1
+		return
+	}
+	v.place()
+	v.windows = gemm.Windows{M: v.outs, AM: v.taps, Offsets: v.offsets, Width: d.OutW, Step: v.wide, LDC: v.pixels}
+	if v.wide == d.OutW { // lines follow each other without a gap
+		v.windows.Width = v.pixels
+	}
+	if v.product {
+		v.windows.Plan(v.parts)
+		v.parts = min(v.parts, v.windows.Down())
+	}
 }
 
-// row computes part of an output row, from column ox on, without bias and activation. Taps over padding are left out, so that
-// no weight meets a zero that is not there.
-func (v *convolution) row(a *args, y []float32, n, channel, oy, ox int) {
-	clear(y)
-	first := n*v.C + channel/v.outs*v.perGroup
+// cut chooses the band: as much as a part of the second cache holds, but units enough for all threads.
+func (v *convolution) cut(above, threads int) {
+	const most = 1 << 16 // elements that are spread out
+	mr, nr := gemm.TileSize()
+	least := 1
+	if v.product {
+		least = ceilDiv(4*nr, v.OutW)
+	}
+	least = min(least, v.OutH)
+	images := v.N * v.Groups
+	v.band = most/max(1, v.perGroup*len(v.rests[0])*len(v.rests[1])*v.wide) - above
+	units := 1
+	if work := float64(v.N*v.OutC) * float64(v.pixels) * (0.01*float64(v.taps) + v.actNS); threads > 1 && work > splitTime {
+		units = 4 * threads
+	}
+	v.band = min(v.band, ceilDiv(v.OutH, ceilDiv(units, images)))
+	v.band = min(max(v.band, least), v.OutH)
+	if v.product && v.band < v.OutH { // fill the last panel of columns well
+		best, waste := v.band, 1.0
+		for b := v.band; b >= max(least, v.band/2); b-- {
+			if n := b * v.OutW; float64(padded(n, nr)-n)/float64(n) < waste {
+				best, waste = b, float64(padded(n, nr)-n)/float64(n)
+			}
+		}
+		v.band = best
+	}
+	v.bands = ceilDiv(v.OutH, v.band)
+	v.parts = 1
+	if v.product {
+		v.parts = max(1, min(ceilDiv(units, images*v.bands), v.outs/(4*mr)))
+	}
+}
+
+// spreadSize is the number of elements that a band needs.
+func (v *convolution) spreadSize() int {
+	return v.perGroup * len(v.rests[0]) * len(v.rests[1]) * v.lines * v.wide
+}
+
+// place computes the offsets of the taps.
+func (v *convolution) place() {
+	v.offsets = grow(v.offsets, v.taps)[:0]
 	for c := range v.perGroup {
-		plane := a.in[0].f32()[(first+c)*v.H*v.W:][:v.H*v.W]
-		filter := a.in[1].f32()[(channel*v.perGroup+c)*v.KH*v.KW:]
+		for ky := range v.KH {
+			down := ky * v.Dilation[0]
+			row := slices.Index(v.rests[0], down%v.Stride[0])
+			for kx := range v.KW {
+				across := kx * v.Dilation[1]
+				col := slices.Index(v.rests[1], across%v.Stride[1])
+				plane := (c*len(v.rests[0])+row)*len(v.rests[1]) + col
+				at := (plane*v.lines+down/v.Stride[0])*v.wide + across/v.Stride[1]
+				v.offsets = append(v.offsets, int32(at))
+			}
+		}
+	}
+}
+
+// phases is the number of phases: packing the weights, if they are packed, and computing.
+func (v *convolution) phases() int {
+	if v.product {
+		return 2
+	}
+	return 1
+}
+
+func (v *convolution) phase(i int) (units int, ns float64) {
+	if i < v.phases()-1 {
+		blocks := v.windows.Blocks()
+		return v.Groups * blocks, 10 + 0.5*float64(v.outs*v.taps)/float64(blocks)
+	}
+	pixels := float64(v.band * v.OutW)
+	ns = 0.2 * float64(v.spreadSize())
+	if v.product {
+		ns += pixels * (v.windows.NS() + float64(v.outs)*v.actNS) / float64(v.parts)
+	} else {
+		ns += pixels * float64(v.outs) * (0.1*float64(v.taps) + v.actNS)
+	}
+	return v.N * v.Groups * v.bands * v.parts, 20 + ns
+}
+
+// scratch is the number of elements of convData.packed.
+func (v *convolution) scratch() int {
+	if !v.product {
+		return 0
+	}
+	return v.Groups * (v.windows.Packed() + v.windows.Blocks())
+}
+
+// do computes units of a phase.
+func (v *convolution) do(i, lo, hi int, a *convData) {
+	if i < v.phases()-1 {
+		v.pack(lo, hi, a)
+		return
+	}
+	var spread []float32
+	if !v.whole && !v.slow {
+		b := borrow(v.spreadSize())
+		defer scratch.Put(b)
+		spread = *b
+	}
+	before := -1 // band that is spread out
+	for u := lo; u < hi && !(a.stop != nil && a.stop.Load()); u++ {
+		part, unit := u%v.parts, u/v.parts
+		from := unit % v.bands * v.band
+		group, n := unit/v.bands%v.Groups, unit/v.bands/v.Groups
+		rows := min(v.band, v.OutH-from)
+		x := a.x[(n*v.C+group*v.perGroup)*v.H*v.W:][:v.perGroup*v.H*v.W]
+		y := a.y[(n*v.OutC+group*v.outs)*v.pixels+from*v.OutW:]
+		first, last := 0, v.outs
+		switch {
+		case v.slow || !v.whole && !v.finite(a, group): // zeros are no padding then
+			first, last = v.outs*part/v.parts, v.outs*(part+1)/v.parts
+			for c := first; c < last; c++ {
+				for r := range rows {
+					v.row(y[c*v.pixels+r*v.OutW:][:v.OutW], x, a.w[(group*v.outs+c)*v.taps:], from+r)
+				}
+			}
+		default:
+			if v.whole {
+				x = x[from*v.W:]
+			} else {
+				if before != unit {
+					v.spread(spread, x, from, rows)
+				}
+				x, before = spread, unit
+			}
+			if !v.product {
+				v.sum(y, x, a.w[group*v.outs*v.taps:], rows)
+				break
+			}
+			down := v.windows.Down()
+			lo, hi := down*part/v.parts, down*(part+1)/v.parts
+			first, last = v.windows.Rows(lo, hi)
+			v.windows.Multiply(y, a.packed[group*v.windows.Packed():], x, rows*v.OutW, lo, hi, a.stop)
+		}
+		for c := first; c < last; c++ {
+			y := y[c*v.pixels:][:rows*v.OutW]
+			if a.bias != nil {
+				kernels.AddScalar(y, y, a.bias[group*v.outs+c])
+			}
+			if v.act != nil {
+				v.act(y, y, nil, nil, numbers{})
+			}
+		}
+	}
+}
+
+// pack packs blocks of the weights and notes which have elements that are not finite.
+func (v *convolution) pack(lo, hi int, a *convData) {
+	size, blocks := v.windows.Packed(), v.windows.Blocks()
+	for u := lo; u < hi; u++ {
+		group := u / blocks
+		flag := float32(0)
+		if !v.windows.Pack(a.packed[group*size:], a.w[group*v.outs*v.taps:], u%blocks) {
+			flag = 1
+		}
+		a.packed[v.Groups*size+u] = flag
+	}
+}
+
+// finite reports whether all weights of a group are.
+func (v *convolution) finite(a *convData, group int) bool {
+	if v.product {
+		blocks := v.windows.Blocks()
+		return !slices.Contains(a.packed[v.Groups*v.windows.Packed()+group*blocks:][:blocks], 1)
+	}
+	for _, f := range a.w[group*v.outs*v.taps:][:v.outs*v.taps] {
+		if math.Float32bits(f)&0x7f800000 == 0x7f800000 {
+			return false
+		}
+	}
+	return true
+}
+
+// sum computes the rows of a band for each channel of a group, tap by tap.
+func (v *convolution) sum(y, x, w []float32, rows int) {
+	n, step := v.OutW, v.wide
+	if n == step { // lines follow each other without a gap
+		n, rows = rows*n, 1
+	}
+	for c := range v.outs {
+		for r := range rows {
+			gemm.Taps(y[c*v.pixels+r*n:][:n], x[r*step:], w[c*v.taps:][:v.taps], v.offsets)
+		}
+	}
+}
+
+// spread copies what rows of the result from a row on read of a group's planes.
+func (v *convolution) spread(to, x []float32, from, rows int) {
+	for c := range v.perGroup {
+		plane := x[c*v.H*v.W:][:v.H*v.W]
+		for _, down := range v.rests[0] {
+			for _, across := range v.rests[1] {
+				for line := range v.lines {
+					part := to[:v.wide]
+					to = to[v.wide:]
+					iy := (from+line)*v.Stride[0] + down - v.Pad[0]
+					if iy < 0 || iy >= v.H || line >= rows+v.lines-v.band {
+						clear(part)
+						continue
+					}
+					v.spreadLine(part, plane[iy*v.W:(iy+1)*v.W], across-v.Pad[1])
+				}
+			}
+		}
+	}
+}
+
+// spreadLine sets to[i] to element i·stride + shift of the line, 0 outside it.
+func (v *convolution) spreadLine(to, line []float32, shift int) {
+	s := v.Stride[1]
+	lo := min(max(0, ceilDiv(max(0, -shift), s)), len(to))
+	hi := lo
+	if left := len(line) - 1 - shift; left >= 0 {
+		hi = max(lo, min(left/s+1, len(to)))
+	}
+	clear(to[:lo])
+	clear(to[hi:])
+	at := lo*s + shift
+	to = to[lo:hi]
+	if len(to) == 0 {
+		return
+	}
+	if s == 1 {
+		copy(to, line[at:])
+		return
+	}
+	for i := range to {
+		to[i] = line[at]
+		at += s
+	}
+}
+
+// row computes a row of the result without bias and activation. Taps over padding are left out, so that no weight meets a
+// zero that is not there.
+func (v *convolution) row(y, x, w []float32, oy int) {
+	clear(y)
+	for c := range v.perGroup {
+		plane := x[c*v.H*v.W:][:v.H*v.W]
+		filter := w[c*v.KH*v.KW:]
 		for ky := range v.KH {
 			iy := oy*v.Stride[0] - v.Pad[0] + ky*v.Dilation[0]
 			if iy < 0 || iy >= v.H {
@@ -65,164 +351,15 @@ func (v *convolution) row(a *args, y []float32, n, channel, oy, ox int) {
 			}
 			line := plane[iy*v.W : (iy+1)*v.W]
 			for kx := range v.KW {
-				lo, hi, at := v.inside(ox, ox+len(y), kx)
-				if lo >= hi {
-					continue
-				}
-				f, to := filter[ky*v.KW+kx], y[lo-ox:hi-ox]
-				if v.Stride[1] == 1 {
-					axpy(to, line[at:], f)
-					continue
-				}
-				for i := range to {
-					to[i] += f * line[at]
+				f := filter[ky*v.KW+kx]
+				at := kx*v.Dilation[1] - v.Pad[1]
+				for i := range y {
+					if at >= 0 && at < v.W {
+						y[i] += f * line[at]
+					}
 					at += v.Stride[1]
 				}
 			}
 		}
 	}
-}
-
-// inside returns which output columns from lo to hi read the input at filter column kx and not the padding, and the input
-// column that the first of them reads.
-func (v *convolution) inside(lo, hi, kx int) (from, to, at int) {
-	shift := kx*v.Dilation[1] - v.Pad[1] // input column = output column·stride + shift
-	s := v.Stride[1]
-	if shift < 0 {
-		lo = max(lo, (s-1-shift)/s)
-	}
-	if v.W-1-shift < 0 {
-		return 0, 0, 0
-	}
-	hi = min(hi, (v.W-1-shift)/s+1)
-	return lo, hi, lo*s + shift
-}
-
-// convTile is the number of output pixels that a unit of the implicit product works on.
-const convTile = 256
-
-// implicit is a matrix product of the weights with the input's windows, which are packed tile by tile and never exist as a
-// whole. Zeros stand for the padding, which is right only for finite weights: packing the weights looks for others, and if
-// there are any the tiles are computed directly.
-func (v *convolution) implicit() work {
-	blocks := ceilDiv(v.taps, kc)
-	high := padded(v.outs, mr)
-	sizeA := high * v.taps // of the packed weights of a group
-	units := v.Groups * blocks
-	odd := v.Groups * sizeA // offset of one flag per packing unit: not all finite
-	tile := min(convTile, padded(v.pixels, nr))
-	for v.N*v.Groups*ceilDiv(v.pixels, tile) < enoughTiles && tile > 32 {
-		tile = padded(tile/2, nr)
-	}
-	across := ceilDiv(v.pixels, tile)
-
-	packing := phase{units: units, ns: float64(min(kc, v.taps) * high), do: func(a *args, lo, hi int) {
-		to := words32(a)
-		for u := lo; u < hi; u++ {
-			group, k := u/blocks, u%blocks*kc
-			steps := min(kc, v.taps-k)
-			part := to[group*sizeA+k*high:][:steps*high]
-			pack(part, a.in[1].f32()[group*v.outs*v.taps+k:], v.taps, 1, v.outs, steps, mr)
-			to[odd+u] = 0
-			if !finite(part) {
-				to[odd+u] = 1
-			}
-		}
-	}}
-	product := phase{units: v.N * v.Groups * across, ns: float64(tile) * float64(v.taps) * (0.25*float64(v.outs) + 1),
-		do: func(a *args, lo, hi int) {
-			packed := words32(a)
-			var windows []float32
-			if kernels.Max(packed[odd:odd+units]) == 0 {
-				b := borrow(kc * tile)
-				defer scratch.Put(b)
-				windows = *b
-			}
-			for u := lo; u < hi; u++ {
-				n, group, p := u/across/v.Groups, u/across%v.Groups, u%across*tile
-				count := min(tile, v.pixels-p)
-				y := a.out.f32()[(n*v.OutC+group*v.outs)*v.pixels+p:]
-				for k := 0; k < v.taps && windows != nil && !a.stop.Load(); k += kc {
-					steps := min(kc, v.taps-k)
-					v.windows(a, windows, n*v.C+group*v.perGroup, k, steps, p, count)
-					gemmTile(y, v.pixels, v.outs, count, steps, packed[group*sizeA+k*high:], windows, k > 0)
-				}
-				for c := range v.outs {
-					channel := group*v.outs + c
-					to := y[c*v.pixels:][:count]
-					if windows == nil {
-						v.segments(p, count, func(at, n2, oy, ox int) { v.row(a, to[at:at+n2], n, channel, oy, ox) })
-					}
-					v.apply(to, v.biasAt(a, channel))
-				}
-			}
-		}}
-	return work{scratch: (odd + units + 1) / 2 * 8, phases: []phase{packing, product}}
-}
-
-// segments cuts count output pixels from p on into parts of rows: offset, length, row, first column.
-func (v *convolution) segments(p, count int, visit func(at, n, oy, ox int)) {
-	for at := 0; at < count; {
-		oy, ox := (p+at)/v.OutW, (p+at)%v.OutW
-		n := min(v.OutW-ox, count-at)
-		visit(at, n, oy, ox)
-		at += n
-	}
-}
-
-// windows packs what count output pixels from p on read at taps k to k+steps: panels of nr pixels. Channel is the first
-// input plane of the group.
-func (v *convolution) windows(a *args, dst []float32, channel, k, steps, p, count int) {
-	wide := padded(count, nr)
-	if wide > count {
-		clear(dst[(wide-nr)*steps : wide*steps])
-	}
-	x := a.in[0].f32()
-	for step := range steps {
-		tap := k + step
-		c, ky, kx := tap/(v.KH*v.KW), tap/v.KW%v.KH, tap%v.KW
-		plane := x[(channel+c)*v.H*v.W:][:v.H*v.W]
-		for at := 0; at < count; {
-			oy, ox := (p+at)/v.OutW, (p+at)%v.OutW
-			n := min(v.OutW-ox, count-at)
-			lo, hi, from := v.inside(ox, ox+n, kx)
-			iy := oy*v.Stride[0] - v.Pad[0] + ky*v.Dilation[0]
-			if iy < 0 || iy >= v.H || lo >= hi {
-				lo, hi, iy, from = ox, ox, 0, 0
-			}
-			spread(dst, steps, step, at, lo-ox, nil, 0)
-			if lo < hi {
-				spread(dst, steps, step, at+lo-ox, hi-lo, plane[iy*v.W+from:], v.Stride[1])
-			}
-			spread(dst, steps, step, at+hi-ox, n-(hi-ox), nil, 0)
-			at += n
-		}
-	}
-}
-
-// spread writes n elements of one step to panels of nr, from lane at on: every stride-th of x, or 0 for no x.
-func spread(dst []float32, steps, step, at, n int, x []float32, stride int) {
-	i := at/nr*nr*steps + step*nr + at%nr
-	lane := at % nr
-	for j := range n {
-		v := float32(0)
-		if x != nil {
-			v = x[j*stride]
-		}
-		dst[i] = v
-		i++
-		if lane++; lane == nr {
-			lane = 0
-			i += nr * (steps - 1)
-		}
-	}
-}
-
-func finite(x []float32) bool {
-	for _, v := range x {
-		if math.Float32bits(v)&0x7f800000 == 0x7f800000 {
-			return false
-		}
-	}
-	return true
 }

@@ -1,0 +1,140 @@
+package gemm
+
+import (
+	"math"
+	"sync/atomic"
+)
+
+// Windows is a product C = A·B whose B is made of a convolution's windows and never exists as a whole: row p of B is what
+// tap p reads at every output pixel. Columns come in lines: column j of row p is
+//
+//	x[Offsets[p] + (j/Width)*Step + j%Width]
+//
+// Element (i, p) of A is at i*AM + p, (i, j) of C at i*LDC + j.
+type Windows struct {
+	M, AM       int
+	Offsets     []int32
+	Width, Step int
+	LDC         int
+
+	s          *shape
+	kc, height int // steps of the inner dimension and rows in a block
+}
+
+// tallest is the most panels of A that a panel of B meets before the next one is packed: those of them that have been used
+// stay in the second cache.
+const tallest = 16
+
+// Plan chooses the blocks for the active tier, with at least so many along the rows; it must come before anything else.
+func (w *Windows) Plan(down int) {
+	w.s = active()
+	w.kc = w.s.depth(len(w.Offsets))
+	w.height = ceilDiv(w.M, max(down, ceilDiv(w.M, tallest*w.s.mr)))
+}
+
+// NS is the estimated time for a column of C.
+func (w *Windows) NS() float64 { return float64(len(w.Offsets)) * w.s.rate() * float64(w.M+4) }
+
+// TileSize is the rows and columns of the active tier's tiles: cuts are best a multiple of them.
+func TileSize() (rows, cols int) {
+	s := active()
+	return s.mr, s.nr
+}
+
+func (w *Windows) blockSize() int { return w.height*w.kc + maxLanes }
+
+// Down is the number of blocks along the rows.
+func (w *Windows) Down() int { return ceilDiv(w.M, w.height) }
+
+// Rows returns the rows of blocks lo to hi.
+func (w *Windows) Rows(lo, hi int) (from, to int) {
+	return min(lo*w.height, w.M), min(hi*w.height, w.M)
+}
+
+// Blocks is the number of blocks of A, which may be packed at the same time.
+func (w *Windows) Blocks() int { return w.Down() * ceilDiv(len(w.Offsets), w.kc) }
+
+// Packed is the number of elements that packed A takes.
+func (w *Windows) Packed() int { return w.Blocks() * w.blockSize() }
+
+// Pack packs one block of A and reports whether all its elements are finite.
+func (w *Windows) Pack(dst, a []float32, block int) (finite bool) {
+	k, r := block/w.Down()*w.kc, block%w.Down()*w.height
+	m, steps := min(w.height, w.M-r), min(w.kc, len(w.Offsets)-k)
+	to := dst[block*w.blockSize():][:w.blockSize()]
+	w.s.packA(to, a[r*w.AM+k:], w.AM, 1, m, steps)
+	for _, v := range to[:m*steps] {
+		if math.Float32bits(v)&0x7f800000 == 0x7f800000 {
+			return false
+		}
+	}
+	return true
+}
+
+// Multiply computes columns 0 to n of C in the rows of blocks lo to hi, from packed A. When stop, which may be nil, becomes
+// true, it may return early.
+func (w *Windows) Multiply(c, packed, x []float32, n, lo, hi int, stop *atomic.Bool) {
+	s := w.s
+	group := s.nr
+	if hi-lo > 1 {
+		group = roundUp(n, s.nr) // every block of A meets all panels, so that it is read once
+	}
+	buffer := borrow(w.kc*group + s.mr*s.nr)
+	spare := (*buffer)[w.kc*group:]
+	t := Tile{LDC: w.LDC, Alpha: 1}
+	for k := 0; k < len(w.Offsets) && !stopped(stop); k += w.kc {
+		offsets := w.Offsets[k:min(k+w.kc, len(w.Offsets))]
+		t.K = len(offsets)
+		for j := 0; j < n; j += group {
+			cols := min(group, n-j)
+			for q := 0; q < cols; q += s.nr {
+				w.gather((*buffer)[q*t.K:], x, offsets, j+q, min(s.nr, cols-q))
+			}
+			panels := (*buffer)[:t.K*roundUp(cols, s.lanes)]
+			for i := lo; i < hi; i++ {
+				from, to := w.Rows(i, i+1)
+				s.block(&t, packed[(k/w.kc*w.Down()+i)*w.blockSize():], panels, c[from*w.LDC+j:], to-from, cols, spare)
+			}
+		}
+		t.Beta = 1
+	}
+	buffers.Put(buffer)
+}
+
+// gather packs the panel of columns j to j+n for some steps.
+func (w *Windows) gather(dst, x []float32, offsets []int32, j, n int) {
+	width := roundUp(n, w.s.lanes)
+	if n < width {
+		clear(dst[:width*len(offsets)])
+	}
+	for lane := 0; lane < n; {
+		line, at := (j+lane)/w.Width, (j+lane)%w.Width
+		run := min(n-lane, w.Width-at, 2*w.s.lanes)
+		w.s.gather(dst[lane:], x[line*w.Step+at:], offsets, width, run)
+		lane += run
+	}
+}
+
+func gatherGo(dst, x []float32, offsets []int32, width, n int) {
+	for p, at := range offsets {
+		copy(dst[p*width:][:n], x[at:])
+	}
+}
+
+// Taps sets y[j] to the sum of w[p]·x[offsets[p]+j] over all p, added up in their order.
+func Taps(y, x, w []float32, offsets []int32) {
+	if len(y) == 0 {
+		return
+	}
+	taps(y, x, w[:len(offsets)], offsets)
+}
+
+func tapsGo(y, x, w []float32, offsets []int32) {
+	clear(y)
+	for p, at := range offsets {
+		f := w[p]
+		for j, v := range x[at:][:len(y)] {
+			y[j] += f * v
+		}
+	}
+}

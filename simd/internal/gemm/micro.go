@@ -33,13 +33,13 @@ import "github.com/wavelane/wavelane/simd/internal/kernels"
 //   - Each element is one chain over p, whatever Rows and Cols, so that the result of a product does not depend on how it is
 //     cut into tiles.
 type Tile struct {
-	A, B, C        *float32
-	K              int
-	AI, AK, BK     int
-	LDC            int
-	Rows, Cols     int
-	Alpha, Beta    float32
-	AheadA, AheadC *float32 // what will be used next, to prefetch if the tier gains by it; may be nil
+	A, B, C     *float32
+	K           int
+	AI, AK, BK  int
+	LDC         int
+	Rows, Cols  int
+	Alpha, Beta float32
+	Ahead       *float32 // K cache lines that are needed soon, to be prefetched if the tier gains by it; may be nil
 }
 
 // Block is the argument of a tier's optional macro-kernel, which computes m×n elements of C from packed operands in one call:

@@ -49,6 +49,20 @@ func (s *shape) transpose(dst *float32, rows **float32, width, k int) {
 	}
 }
 
+// copyPanels packs whole panels of B; see copyPanelsGo.
+func (s *shape) copyPanels(dst, x *float32, ld, panels, k int) {
+	switch s.tier {
+	case kernels.AVX512:
+		copyPanelsAVX512(dst, x, ld, panels, k)
+	case kernels.AVX2:
+		copyPanelsAVX2(dst, x, ld, panels, k)
+	case kernels.SSE:
+		copyPanelsSSE(dst, x, ld, panels, k)
+	default:
+		copyPanelsGo(dst, x, ld, panels, k, s.nr)
+	}
+}
+
 //go:noescape
 func tileSSE(t *Tile)
 
@@ -66,3 +80,12 @@ func transposeAVX2(dst *float32, rows **float32, width int, k int)
 
 //go:noescape
 func transposeAVX512(dst *float32, rows **float32, width int, k int)
+
+//go:noescape
+func copyPanelsSSE(dst *float32, x *float32, ld int, panels int, k int)
+
+//go:noescape
+func copyPanelsAVX2(dst *float32, x *float32, ld int, panels int, k int)
+
+//go:noescape
+func copyPanelsAVX512(dst *float32, x *float32, ld int, panels int, k int)

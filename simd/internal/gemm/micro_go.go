@@ -73,3 +73,15 @@ func transposeGo(dst *float32, rows **float32, width, k int) {
 		to[p*width] = v
 	}
 }
+
+// copyPanelsGo packs panels of nr contiguous columns: k rows of panels*nr elements, ld apart.
+//
+//	for p := range k { for j := range panels { copy(dst[(j*k+p)*nr:][:nr], x[p*ld+j*nr:]) } }
+func copyPanelsGo(dst, x *float32, ld, panels, k, nr int) {
+	to, from := unsafe.Slice(dst, panels*k*nr), unsafe.Slice(x, (k-1)*ld+panels*nr)
+	for p := range k {
+		for j := range panels {
+			copy(to[(j*k+p)*nr:][:nr], from[p*ld+j*nr:])
+		}
+	}
+}

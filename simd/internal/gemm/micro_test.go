@@ -122,7 +122,7 @@ func BenchmarkTiles(b *testing.B) {
 		for _, rows := range []int{s.mr, s.mr - 1, s.mr / 2} {
 			for _, cols := range []int{s.nr, s.nr - s.nr/2, s.nr - 1} {
 				x, y, c := make([]float32, rows*k), make([]float32, s.nr*k), make([]float32, rows*s.nr)
-				t := Tile{&x[0], &y[0], &c[0], k, 1, rows, s.nr, s.nr, rows, cols, 1, 1, nil, nil}
+				t := Tile{&x[0], &y[0], &c[0], k, 1, rows, s.nr, s.nr, rows, cols, 1, 1, nil}
 				b.Run(fmt.Sprint(k, rows, cols), func(b *testing.B) {
 					for b.Loop() {
 						s.tile(&t)

@@ -31,6 +31,21 @@ func (s *shape) pack(dst, x []float32, lane, step, lanes, steps, width int) {
 	}
 }
 
+// packB packs cols columns of B, column j and step p at x[j*lane+p*step], in panels of nr; the last is as wide as its columns
+// rounded up to vectors.
+func (s *shape) packB(dst, x []float32, lane, step, cols, steps int) {
+	j := 0
+	if whole := cols / s.nr; lane == 1 && whole > 0 {
+		j = whole * s.nr
+		_, _ = dst[j*steps-1], x[(steps-1)*step+j-1]
+		s.copyPanels(&dst[0], &x[0], step, whole, steps)
+	}
+	for ; j < cols; j += s.nr {
+		n := min(s.nr, cols-j)
+		s.pack(dst[j*steps:], x[j*lane:], lane, step, n, steps, roundUp(n, s.lanes))
+	}
+}
+
 // maxLanes is the most lanes of a tier.
 const maxLanes = 16
 

@@ -30,10 +30,7 @@ func (pl *Plan) packB(i, lo, hi int, o *Operands, scratch []float32) {
 		steps := min(pl.kc, b.steps-k)
 		x := o.B[(b.item+item)*pl.StrideB+(b.step+k)*pl.BK+b.col*pl.BN:]
 		to := scratch[item*pl.slabSize()+k*wide:]
-		for end := min(j+group, b.cols); j < end; j += pl.s.nr {
-			cols := min(pl.s.nr, b.cols-j)
-			pl.s.pack(to[j*steps:], x[j*pl.BN:], pl.BN, pl.BK, cols, steps, roundUp(cols, pl.s.lanes))
-		}
+		pl.s.packB(to[j*steps:], x[j*pl.BN:], pl.BN, pl.BK, min(group, b.cols-j), steps)
 	}
 }
 
@@ -91,19 +88,27 @@ func (s *shape) packA(dst, x []float32, lane, step, m, steps int) {
 
 // block adds the product of packed panels of A and B to m×n elements of C.
 func (s *shape) block(t *Tile, a, b, c []float32, m, n int, spare []float32) {
+	if s.macro(t, a, b, c, m, n) {
+		return
+	}
 	count, height, tall := panels(m, s.mr)
 	t.AI = 1
 	for j := 0; j < n; j += s.nr {
 		t.Cols = min(s.nr, n-j)
 		t.BK = roundUp(t.Cols, s.lanes)
 		t.B = &b[j*t.K]
+		next := j*t.K + t.K*s.nr
 		i := 0
 		for p := range count {
 			t.Rows = height
 			if p < tall {
 				t.Rows++
 			}
-			t.A, t.AK, t.C = &a[i*t.K], t.Rows, &c[i*t.LDC+j]
+			t.A, t.AK, t.C, t.Ahead = &a[i*t.K], t.Rows, &c[i*t.LDC+j], nil
+			if next < len(b) && next < (j+2*s.nr)*t.K { // the first tiles fetch the next panel of B
+				t.Ahead = &b[next]
+				next += t.K * 16
+			}
 			s.put(t, spare)
 			i += t.Rows
 		}

@@ -23,6 +23,9 @@ type Plan struct {
 	byItem, byStep, byCol int
 }
 
+// unitsPerThread is the number of units for each thread, so that all end at about the same time.
+const unitsPerThread = 4
+
 type kind uint8
 
 const (
@@ -33,13 +36,11 @@ const (
 
 // Limits of blocks.
 const (
-	slabBytes = 24 << 20 // of packed B
-	unitNS    = 40_000   // least work in a unit if there is enough of it
-	manyUnits = 256      // more are of no use
+	unitNS = 20_000 // least work in a unit if there is enough of it
 )
 
-// NewPlan plans a product. C has at least one element.
-func NewPlan(p *Product) (pl Plan) {
+// NewPlan plans a product for a number of threads. C has at least one element.
+func NewPlan(p *Product, threads int) (pl Plan) {
 	s := active()
 	pl.Product, pl.s, pl.splits = *p, s, 1
 	pl.kc = s.depth(p.K)
@@ -47,28 +48,28 @@ func NewPlan(p *Product) (pl Plan) {
 	case p.K == 0 || p.Alpha == 0:
 		pl.kind, pl.rows, pl.down, pl.across = scaled, 1, p.M, 1
 	case p.M <= 8*s.mr && (p.AM == 1 || p.AK == 1):
-		pl.planDirect()
+		pl.planDirect(threads)
 	default:
-		pl.planPacked()
+		pl.planPacked(threads)
 	}
 	return pl
 }
 
 // depth is the number of steps in a block: blocks of equal length whose panel of B takes about two thirds of the first cache.
 func (s *shape) depth(k int) int {
-	most := max(64, machine.l1*2/3/(4*s.nr))
+	most := min(512, machine.l1*4/3/(4*s.nr))
 	return max(1, ceilDiv(k, max(1, ceilDiv(k, most))))
 }
 
 // rate is what a multiplication and addition takes, in ns.
 func (s *shape) rate() float64 { return 0.25 / float64(s.lanes) }
 
-func (pl *Plan) planDirect() {
+func (pl *Plan) planDirect(threads int) {
 	pl.kind = direct
 	pl.rows, pl.down = pl.M, 1
 	perPanel := pl.s.rate() * float64(pl.M) * float64(pl.s.nr) * float64(pl.K)
 	pl.cols = pl.s.nr * max(1, int(unitNS/perPanel))
-	pl.cols = max(pl.cols, roundUp(ceilDiv(pl.N, max(1, manyUnits/pl.Batch)), pl.s.nr))
+	pl.cols = max(pl.cols, roundUp(ceilDiv(pl.N, max(1, ceilDiv(unitsPerThread*threads, pl.Batch))), pl.s.nr))
 	pl.across = ceilDiv(pl.N, pl.cols)
 	if blocks := ceilDiv(pl.K, pl.kc); pl.Batch*pl.across < 16 && blocks > 8 {
 		pl.perSplit = max(4, ceilDiv(blocks*pl.Batch*pl.across, 32))
@@ -78,10 +79,10 @@ func (pl *Plan) planDirect() {
 	}
 }
 
-func (pl *Plan) planPacked() {
+func (pl *Plan) planPacked(threads int) {
 	pl.kind = packed
 	p, s := &pl.Product, pl.s
-	const most = slabBytes / 4
+	most := machine.l2 * 2 / 4
 	pl.items, pl.steps, pl.wide = p.Batch, p.K, p.N
 	if p.StrideB == 0 {
 		pl.items = 1
@@ -102,18 +103,25 @@ func (pl *Plan) planPacked() {
 	pl.byItem, pl.byStep, pl.byCol = ceilDiv(p.Batch, pl.items), ceilDiv(p.K, pl.steps), ceilDiv(p.N, pl.wide)
 
 	// Units of few rows read B often, those of few columns pack A often.
-	pl.rows, pl.cols = min(8*s.mr, p.M), min(roundUp(1024, s.nr), roundUp(pl.wide, s.nr))
-	pl.down = ceilDiv(p.M, pl.rows)
-	pl.rows = ceilDiv(p.M, pl.down)
 	work := s.rate() * float64(p.M) * float64(pl.wide) * float64(pl.steps) * float64(pl.items)
-	want := min(manyUnits, int(work/unitNS))
-	for pl.items*pl.down*ceilDiv(pl.wide, pl.cols) < want && pl.cols > 8*s.nr {
-		pl.cols = roundUp(pl.cols/2, s.nr)
+	want := min(unitsPerThread*threads, int(work/unitNS))
+	if threads < 2 {
+		want = 1
 	}
-	for pl.items*pl.down*ceilDiv(pl.wide, pl.cols) < want && pl.rows > 2*s.mr {
-		pl.down *= 2
+	units := func() int { return pl.items * pl.down * ceilDiv(pl.wide, pl.cols) }
+	pl.cols = roundUp(pl.wide, s.nr)
+	cut := func(panels int) {
+		pl.down = ceilDiv(p.M, min(panels*s.mr, p.M))
 		pl.rows = ceilDiv(p.M, pl.down)
 		pl.down = ceilDiv(p.M, pl.rows)
+	}
+	for panels := max(4, machine.l2/4/(4*pl.kc*s.mr)); ; panels-- {
+		if cut(panels); units() >= want || panels <= 4 {
+			break
+		}
+	}
+	for units() < want && pl.cols > 4*s.nr {
+		pl.cols = roundUp(pl.cols/2, s.nr)
 	}
 	pl.across = ceilDiv(pl.wide, pl.cols)
 }

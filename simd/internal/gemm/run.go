@@ -11,7 +11,7 @@ func Run(p *Product, o *Operands, threads int) {
 	if p.M == 0 || p.N == 0 || p.Batch == 0 {
 		return
 	}
-	pl := NewPlan(p)
+	pl := NewPlan(p, threads)
 	n := pl.Scratch()
 	if threads < 2 {
 		var scratch []float32

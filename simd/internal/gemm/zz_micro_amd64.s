@@ -3,101 +3,124 @@
 #include "textflag.h"
 
 // func tileSSE(t *byte)
-// Requires: SSE
+// Requires: CMOV, MMX+, SSE
 TEXT ·tileSSE(SB), NOSPLIT, $0-8
-	MOVQ t+0(FP), AX
-	MOVQ 64(AX), BX
-	MOVQ 72(AX), CX
-	MOVQ (AX), SI
-	MOVQ 8(AX), DI
-	MOVQ 48(AX), R8
-	SHLQ $0x02, R8
-	MOVQ 24(AX), R12
-	MOVQ 16(AX), R13
-	MOVQ 40(AX), DX
-	CMPQ 32(AX), $0x01
-	JNE  apart1
-	SHLQ $0x02, DX
-	CMPQ CX, $0x04
-	JG   wider2
-	CMPQ BX, $0x02
-	JG   rows3
-	CMPQ BX, $0x01
-	JG   rows4
+	MOVQ    t+0(FP), AX
+	MOVQ    64(AX), BX
+	MOVQ    72(AX), CX
+	MOVQ    (AX), SI
+	MOVQ    8(AX), DI
+	MOVQ    48(AX), R8
+	SHLQ    $0x02, R8
+	MOVQ    24(AX), R12
+	MOVQ    16(AX), R13
+	MOVQ    88(AX), R15
+	TESTQ   R15, R15
+	CMOVQEQ SI, R15
+	MOVQ    40(AX), DX
+	CMPQ    32(AX), $0x01
+	JNE     apart1
+	SHLQ    $0x02, DX
+	CMPQ    CX, $0x04
+	JG      wider2
+	CMPQ    BX, $0x02
+	JG      rows3
+	CMPQ    BX, $0x01
+	JG      rows4
 
 	// 1 rows of 1 vectors, rows of A apart: false
-	XORPS X0, X0
+	XORPS      X0, X0
+	CMPQ       R12, $0x40
+	JL         short5
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
 
-loop5:
-	MOVUPS (DI), X1
-	ADDQ   R8, DI
-	MOVSS  (SI), X2
-	SHUFPS $0x00, X2, X2
-	MULPS  X1, X2
-	ADDPS  X2, X0
-	ADDQ   DX, SI
-	DECQ   R12
-	JNE    loop5
-	MOVQ   56(AX), DX
-	SHLQ   $0x02, DX
-	LEAQ   (DX)(DX*2), R11
-	CMPL   80(AX), $0x3f800000
-	JEQ    one6
-	MOVSS  80(AX), X1
-	SHUFPS $0x00, X1, X1
-	MULPS  X1, X0
+short5:
+loop6:
+	MOVUPS     (DI), X1
+	ADDQ       R8, DI
+	PREFETCHT1 (R15)
+	ADDQ       $0x40, R15
+	MOVSS      (SI), X2
+	SHUFPS     $0x00, X2, X2
+	MULPS      X1, X2
+	ADDPS      X2, X0
+	ADDQ       DX, SI
+	DECQ       R12
+	JNE        loop6
+	MOVQ       72(AX), CX
+	MOVQ       56(AX), DX
+	SHLQ       $0x02, DX
+	LEAQ       (DX)(DX*2), R11
+	CMPL       80(AX), $0x3f800000
+	JEQ        one7
+	MOVSS      80(AX), X1
+	SHUFPS     $0x00, X1, X1
+	MULPS      X1, X0
 
-one6:
+one7:
 	MOVL   84(AX), R12
 	ADDL   R12, R12
-	JEQ    plain7
+	JEQ    plain8
 	MOVSS  84(AX), X2
 	SHUFPS $0x00, X2, X2
 	MOVUPS (R13), X3
 	MULPS  X2, X3
 	ADDPS  X3, X0
 	MOVUPS X0, (R13)
-	JMP    stored8
+	JMP    stored9
 
-plain7:
+plain8:
 	MOVUPS X0, (R13)
 
-stored8:
+stored9:
 	RET
 
 rows4:
 	// 2 rows of 1 vectors, rows of A apart: false
-	XORPS X0, X0
-	XORPS X1, X1
+	XORPS      X0, X0
+	XORPS      X1, X1
+	CMPQ       R12, $0x40
+	JL         short10
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
 
-loop9:
-	MOVUPS (DI), X2
-	ADDQ   R8, DI
-	MOVSS  (SI), X3
-	SHUFPS $0x00, X3, X3
-	MULPS  X2, X3
-	ADDPS  X3, X0
-	MOVSS  4(SI), X5
-	SHUFPS $0x00, X5, X5
-	MULPS  X2, X5
-	ADDPS  X5, X1
-	ADDQ   DX, SI
-	DECQ   R12
-	JNE    loop9
-	MOVQ   56(AX), DX
-	SHLQ   $0x02, DX
-	LEAQ   (DX)(DX*2), R11
-	CMPL   80(AX), $0x3f800000
-	JEQ    one10
-	MOVSS  80(AX), X2
-	SHUFPS $0x00, X2, X2
-	MULPS  X2, X0
-	MULPS  X2, X1
+short10:
+loop11:
+	MOVUPS     (DI), X2
+	ADDQ       R8, DI
+	PREFETCHT1 (R15)
+	ADDQ       $0x40, R15
+	MOVSS      (SI), X3
+	SHUFPS     $0x00, X3, X3
+	MULPS      X2, X3
+	ADDPS      X3, X0
+	MOVSS      4(SI), X5
+	SHUFPS     $0x00, X5, X5
+	MULPS      X2, X5
+	ADDPS      X5, X1
+	ADDQ       DX, SI
+	DECQ       R12
+	JNE        loop11
+	MOVQ       72(AX), CX
+	MOVQ       56(AX), DX
+	SHLQ       $0x02, DX
+	LEAQ       (DX)(DX*2), R11
+	CMPL       80(AX), $0x3f800000
+	JEQ        one12
+	MOVSS      80(AX), X2
+	SHUFPS     $0x00, X2, X2
+	MULPS      X2, X0
+	MULPS      X2, X1
 
-one10:
+one12:
 	MOVL   84(AX), R12
 	ADDL   R12, R12
-	JEQ    plain11
+	JEQ    plain13
 	MOVSS  84(AX), X3
 	SHUFPS $0x00, X3, X3
 	MOVUPS (R13), X4
@@ -108,57 +131,70 @@ one10:
 	MULPS  X3, X4
 	ADDPS  X4, X1
 	MOVUPS X1, (R13)(DX*1)
-	JMP    stored12
+	JMP    stored14
 
-plain11:
+plain13:
 	MOVUPS X0, (R13)
 	MOVUPS X1, (R13)(DX*1)
 
-stored12:
+stored14:
 	RET
 
 rows3:
 	CMPQ BX, $0x03
-	JG   rows13
+	JG   rows15
 
 	// 3 rows of 1 vectors, rows of A apart: false
-	XORPS X0, X0
-	XORPS X1, X1
-	XORPS X2, X2
+	XORPS      X0, X0
+	XORPS      X1, X1
+	XORPS      X2, X2
+	CMPQ       R12, $0x40
+	JL         short16
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
 
-loop14:
-	MOVUPS (DI), X3
-	ADDQ   R8, DI
-	MOVSS  (SI), X4
-	SHUFPS $0x00, X4, X4
-	MULPS  X3, X4
-	ADDPS  X4, X0
-	MOVSS  4(SI), X6
-	SHUFPS $0x00, X6, X6
-	MULPS  X3, X6
-	ADDPS  X6, X1
-	MOVSS  8(SI), X4
-	SHUFPS $0x00, X4, X4
-	MULPS  X3, X4
-	ADDPS  X4, X2
-	ADDQ   DX, SI
-	DECQ   R12
-	JNE    loop14
-	MOVQ   56(AX), DX
-	SHLQ   $0x02, DX
-	LEAQ   (DX)(DX*2), R11
-	CMPL   80(AX), $0x3f800000
-	JEQ    one15
-	MOVSS  80(AX), X3
-	SHUFPS $0x00, X3, X3
-	MULPS  X3, X0
-	MULPS  X3, X1
-	MULPS  X3, X2
+short16:
+loop17:
+	MOVUPS     (DI), X3
+	ADDQ       R8, DI
+	PREFETCHT1 (R15)
+	ADDQ       $0x40, R15
+	MOVSS      (SI), X4
+	SHUFPS     $0x00, X4, X4
+	MULPS      X3, X4
+	ADDPS      X4, X0
+	MOVSS      4(SI), X6
+	SHUFPS     $0x00, X6, X6
+	MULPS      X3, X6
+	ADDPS      X6, X1
+	MOVSS      8(SI), X4
+	SHUFPS     $0x00, X4, X4
+	MULPS      X3, X4
+	ADDPS      X4, X2
+	ADDQ       DX, SI
+	DECQ       R12
+	JNE        loop17
+	MOVQ       72(AX), CX
+	MOVQ       56(AX), DX
+	SHLQ       $0x02, DX
+	LEAQ       (DX)(DX*2), R11
+	CMPL       80(AX), $0x3f800000
+	JEQ        one18
+	MOVSS      80(AX), X3
+	SHUFPS     $0x00, X3, X3
+	MULPS      X3, X0
+	MULPS      X3, X1
+	MULPS      X3, X2
 
-one15:
+one18:
 	MOVL   84(AX), R12
 	ADDL   R12, R12
-	JEQ    plain16
+	JEQ    plain19
 	MOVSS  84(AX), X4
 	SHUFPS $0x00, X4, X4
 	MOVUPS (R13), X5
@@ -173,61 +209,76 @@ one15:
 	MULPS  X4, X5
 	ADDPS  X5, X2
 	MOVUPS X2, (R13)(DX*2)
-	JMP    stored17
+	JMP    stored20
 
-plain16:
+plain19:
 	MOVUPS X0, (R13)
 	MOVUPS X1, (R13)(DX*1)
 	MOVUPS X2, (R13)(DX*2)
 
-stored17:
+stored20:
 	RET
 
-rows13:
+rows15:
 	// 4 rows of 1 vectors, rows of A apart: false
-	XORPS X0, X0
-	XORPS X1, X1
-	XORPS X2, X2
-	XORPS X3, X3
+	XORPS      X0, X0
+	XORPS      X1, X1
+	XORPS      X2, X2
+	XORPS      X3, X3
+	CMPQ       R12, $0x40
+	JL         short21
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
 
-loop18:
-	MOVUPS (DI), X4
-	ADDQ   R8, DI
-	MOVSS  (SI), X5
-	SHUFPS $0x00, X5, X5
-	MULPS  X4, X5
-	ADDPS  X5, X0
-	MOVSS  4(SI), X7
-	SHUFPS $0x00, X7, X7
-	MULPS  X4, X7
-	ADDPS  X7, X1
-	MOVSS  8(SI), X5
-	SHUFPS $0x00, X5, X5
-	MULPS  X4, X5
-	ADDPS  X5, X2
-	MOVSS  12(SI), X7
-	SHUFPS $0x00, X7, X7
-	MULPS  X4, X7
-	ADDPS  X7, X3
-	ADDQ   DX, SI
-	DECQ   R12
-	JNE    loop18
-	MOVQ   56(AX), DX
-	SHLQ   $0x02, DX
-	LEAQ   (DX)(DX*2), R11
-	CMPL   80(AX), $0x3f800000
-	JEQ    one19
-	MOVSS  80(AX), X4
-	SHUFPS $0x00, X4, X4
-	MULPS  X4, X0
-	MULPS  X4, X1
-	MULPS  X4, X2
-	MULPS  X4, X3
+short21:
+loop22:
+	MOVUPS     (DI), X4
+	ADDQ       R8, DI
+	PREFETCHT1 (R15)
+	ADDQ       $0x40, R15
+	MOVSS      (SI), X5
+	SHUFPS     $0x00, X5, X5
+	MULPS      X4, X5
+	ADDPS      X5, X0
+	MOVSS      4(SI), X7
+	SHUFPS     $0x00, X7, X7
+	MULPS      X4, X7
+	ADDPS      X7, X1
+	MOVSS      8(SI), X5
+	SHUFPS     $0x00, X5, X5
+	MULPS      X4, X5
+	ADDPS      X5, X2
+	MOVSS      12(SI), X7
+	SHUFPS     $0x00, X7, X7
+	MULPS      X4, X7
+	ADDPS      X7, X3
+	ADDQ       DX, SI
+	DECQ       R12
+	JNE        loop22
+	MOVQ       72(AX), CX
+	MOVQ       56(AX), DX
+	SHLQ       $0x02, DX
+	LEAQ       (DX)(DX*2), R11
+	CMPL       80(AX), $0x3f800000
+	JEQ        one23
+	MOVSS      80(AX), X4
+	SHUFPS     $0x00, X4, X4
+	MULPS      X4, X0
+	MULPS      X4, X1
+	MULPS      X4, X2
+	MULPS      X4, X3
 
-one19:
+one23:
 	MOVL   84(AX), R12
 	ADDL   R12, R12
-	JEQ    plain20
+	JEQ    plain24
 	MOVSS  84(AX), X5
 	SHUFPS $0x00, X5, X5
 	MOVUPS (R13), X6
@@ -246,55 +297,64 @@ one19:
 	MULPS  X5, X6
 	ADDPS  X6, X3
 	MOVUPS X3, (R13)(R11*1)
-	JMP    stored21
+	JMP    stored25
 
-plain20:
+plain24:
 	MOVUPS X0, (R13)
 	MOVUPS X1, (R13)(DX*1)
 	MOVUPS X2, (R13)(DX*2)
 	MOVUPS X3, (R13)(R11*1)
 
-stored21:
+stored25:
 	RET
 
 wider2:
 	CMPQ BX, $0x02
-	JG   rows22
+	JG   rows26
 	CMPQ BX, $0x01
-	JG   rows23
+	JG   rows27
 
 	// 1 rows of 2 vectors, rows of A apart: false
-	XORPS X0, X0
-	XORPS X1, X1
+	XORPS      X0, X0
+	XORPS      X1, X1
+	CMPQ       R12, $0x40
+	JL         short28
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
 
-loop24:
-	MOVUPS (DI), X2
-	MOVUPS 16(DI), X3
-	ADDQ   R8, DI
-	MOVSS  (SI), X4
-	SHUFPS $0x00, X4, X4
-	MOVAPS X4, X5
-	MULPS  X2, X5
-	ADDPS  X5, X0
-	MULPS  X3, X4
-	ADDPS  X4, X1
-	ADDQ   DX, SI
-	DECQ   R12
-	JNE    loop24
-	MOVQ   56(AX), DX
-	SHLQ   $0x02, DX
-	LEAQ   (DX)(DX*2), R11
-	CMPL   80(AX), $0x3f800000
-	JEQ    one25
-	MOVSS  80(AX), X2
-	SHUFPS $0x00, X2, X2
-	MULPS  X2, X0
-	MULPS  X2, X1
+short28:
+loop29:
+	MOVUPS     (DI), X2
+	MOVUPS     16(DI), X3
+	ADDQ       R8, DI
+	PREFETCHT1 (R15)
+	ADDQ       $0x40, R15
+	MOVSS      (SI), X4
+	SHUFPS     $0x00, X4, X4
+	MOVAPS     X4, X5
+	MULPS      X2, X5
+	ADDPS      X5, X0
+	MULPS      X3, X4
+	ADDPS      X4, X1
+	ADDQ       DX, SI
+	DECQ       R12
+	JNE        loop29
+	MOVQ       72(AX), CX
+	MOVQ       56(AX), DX
+	SHLQ       $0x02, DX
+	LEAQ       (DX)(DX*2), R11
+	CMPL       80(AX), $0x3f800000
+	JEQ        one30
+	MOVSS      80(AX), X2
+	SHUFPS     $0x00, X2, X2
+	MULPS      X2, X0
+	MULPS      X2, X1
 
-one25:
+one30:
 	MOVL   84(AX), R12
 	ADDL   R12, R12
-	JEQ    plain26
+	JEQ    plain31
 	MOVSS  84(AX), X3
 	SHUFPS $0x00, X3, X3
 	MOVUPS (R13), X4
@@ -305,59 +365,70 @@ one25:
 	MULPS  X3, X4
 	ADDPS  X4, X1
 	MOVUPS X1, 16(R13)
-	JMP    stored27
+	JMP    stored32
 
-plain26:
+plain31:
 	MOVUPS X0, (R13)
 	MOVUPS X1, 16(R13)
 
-stored27:
+stored32:
 	RET
 
-rows23:
+rows27:
 	// 2 rows of 2 vectors, rows of A apart: false
-	XORPS X0, X0
-	XORPS X1, X1
-	XORPS X2, X2
-	XORPS X3, X3
+	XORPS      X0, X0
+	XORPS      X1, X1
+	XORPS      X2, X2
+	XORPS      X3, X3
+	CMPQ       R12, $0x40
+	JL         short33
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
 
-loop28:
-	MOVUPS (DI), X4
-	MOVUPS 16(DI), X5
-	ADDQ   R8, DI
-	MOVSS  (SI), X6
-	SHUFPS $0x00, X6, X6
-	MOVAPS X6, X7
-	MULPS  X4, X7
-	ADDPS  X7, X0
-	MULPS  X5, X6
-	ADDPS  X6, X1
-	MOVSS  4(SI), X8
-	SHUFPS $0x00, X8, X8
-	MOVAPS X8, X9
-	MULPS  X4, X9
-	ADDPS  X9, X2
-	MULPS  X5, X8
-	ADDPS  X8, X3
-	ADDQ   DX, SI
-	DECQ   R12
-	JNE    loop28
-	MOVQ   56(AX), DX
-	SHLQ   $0x02, DX
-	LEAQ   (DX)(DX*2), R11
-	CMPL   80(AX), $0x3f800000
-	JEQ    one29
-	MOVSS  80(AX), X4
-	SHUFPS $0x00, X4, X4
-	MULPS  X4, X0
-	MULPS  X4, X1
-	MULPS  X4, X2
-	MULPS  X4, X3
+short33:
+loop34:
+	MOVUPS     (DI), X4
+	MOVUPS     16(DI), X5
+	ADDQ       R8, DI
+	PREFETCHT1 (R15)
+	ADDQ       $0x40, R15
+	MOVSS      (SI), X6
+	SHUFPS     $0x00, X6, X6
+	MOVAPS     X6, X7
+	MULPS      X4, X7
+	ADDPS      X7, X0
+	MULPS      X5, X6
+	ADDPS      X6, X1
+	MOVSS      4(SI), X8
+	SHUFPS     $0x00, X8, X8
+	MOVAPS     X8, X9
+	MULPS      X4, X9
+	ADDPS      X9, X2
+	MULPS      X5, X8
+	ADDPS      X8, X3
+	ADDQ       DX, SI
+	DECQ       R12
+	JNE        loop34
+	MOVQ       72(AX), CX
+	MOVQ       56(AX), DX
+	SHLQ       $0x02, DX
+	LEAQ       (DX)(DX*2), R11
+	CMPL       80(AX), $0x3f800000
+	JEQ        one35
+	MOVSS      80(AX), X4
+	SHUFPS     $0x00, X4, X4
+	MULPS      X4, X0
+	MULPS      X4, X1
+	MULPS      X4, X2
+	MULPS      X4, X3
 
-one29:
+one35:
 	MOVL   84(AX), R12
 	ADDL   R12, R12
-	JEQ    plain30
+	JEQ    plain36
 	MOVSS  84(AX), X5
 	SHUFPS $0x00, X5, X5
 	MOVUPS (R13), X6
@@ -376,75 +447,88 @@ one29:
 	MULPS  X5, X6
 	ADDPS  X6, X3
 	MOVUPS X3, 16(R13)(DX*1)
-	JMP    stored31
+	JMP    stored37
 
-plain30:
+plain36:
 	MOVUPS X0, (R13)
 	MOVUPS X1, 16(R13)
 	MOVUPS X2, (R13)(DX*1)
 	MOVUPS X3, 16(R13)(DX*1)
 
-stored31:
+stored37:
 	RET
 
-rows22:
+rows26:
 	CMPQ BX, $0x03
-	JG   rows32
+	JG   rows38
 
 	// 3 rows of 2 vectors, rows of A apart: false
-	XORPS X0, X0
-	XORPS X1, X1
-	XORPS X2, X2
-	XORPS X3, X3
-	XORPS X4, X4
-	XORPS X5, X5
+	XORPS      X0, X0
+	XORPS      X1, X1
+	XORPS      X2, X2
+	XORPS      X3, X3
+	XORPS      X4, X4
+	XORPS      X5, X5
+	CMPQ       R12, $0x40
+	JL         short39
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
 
-loop33:
-	MOVUPS (DI), X6
-	MOVUPS 16(DI), X7
-	ADDQ   R8, DI
-	MOVSS  (SI), X8
-	SHUFPS $0x00, X8, X8
-	MOVAPS X8, X9
-	MULPS  X6, X9
-	ADDPS  X9, X0
-	MULPS  X7, X8
-	ADDPS  X8, X1
-	MOVSS  4(SI), X10
-	SHUFPS $0x00, X10, X10
-	MOVAPS X10, X11
-	MULPS  X6, X11
-	ADDPS  X11, X2
-	MULPS  X7, X10
-	ADDPS  X10, X3
-	MOVSS  8(SI), X8
-	SHUFPS $0x00, X8, X8
-	MOVAPS X8, X9
-	MULPS  X6, X9
-	ADDPS  X9, X4
-	MULPS  X7, X8
-	ADDPS  X8, X5
-	ADDQ   DX, SI
-	DECQ   R12
-	JNE    loop33
-	MOVQ   56(AX), DX
-	SHLQ   $0x02, DX
-	LEAQ   (DX)(DX*2), R11
-	CMPL   80(AX), $0x3f800000
-	JEQ    one34
-	MOVSS  80(AX), X6
-	SHUFPS $0x00, X6, X6
-	MULPS  X6, X0
-	MULPS  X6, X1
-	MULPS  X6, X2
-	MULPS  X6, X3
-	MULPS  X6, X4
-	MULPS  X6, X5
+short39:
+loop40:
+	MOVUPS     (DI), X6
+	MOVUPS     16(DI), X7
+	ADDQ       R8, DI
+	PREFETCHT1 (R15)
+	ADDQ       $0x40, R15
+	MOVSS      (SI), X8
+	SHUFPS     $0x00, X8, X8
+	MOVAPS     X8, X9
+	MULPS      X6, X9
+	ADDPS      X9, X0
+	MULPS      X7, X8
+	ADDPS      X8, X1
+	MOVSS      4(SI), X10
+	SHUFPS     $0x00, X10, X10
+	MOVAPS     X10, X11
+	MULPS      X6, X11
+	ADDPS      X11, X2
+	MULPS      X7, X10
+	ADDPS      X10, X3
+	MOVSS      8(SI), X8
+	SHUFPS     $0x00, X8, X8
+	MOVAPS     X8, X9
+	MULPS      X6, X9
+	ADDPS      X9, X4
+	MULPS      X7, X8
+	ADDPS      X8, X5
+	ADDQ       DX, SI
+	DECQ       R12
+	JNE        loop40
+	MOVQ       72(AX), CX
+	MOVQ       56(AX), DX
+	SHLQ       $0x02, DX
+	LEAQ       (DX)(DX*2), R11
+	CMPL       80(AX), $0x3f800000
+	JEQ        one41
+	MOVSS      80(AX), X6
+	SHUFPS     $0x00, X6, X6
+	MULPS      X6, X0
+	MULPS      X6, X1
+	MULPS      X6, X2
+	MULPS      X6, X3
+	MULPS      X6, X4
+	MULPS      X6, X5
 
-one34:
+one41:
 	MOVL   84(AX), R12
 	ADDL   R12, R12
-	JEQ    plain35
+	JEQ    plain42
 	MOVSS  84(AX), X7
 	SHUFPS $0x00, X7, X7
 	MOVUPS (R13), X8
@@ -471,9 +555,9 @@ one34:
 	MULPS  X7, X8
 	ADDPS  X8, X5
 	MOVUPS X5, 16(R13)(DX*2)
-	JMP    stored36
+	JMP    stored43
 
-plain35:
+plain42:
 	MOVUPS X0, (R13)
 	MOVUPS X1, 16(R13)
 	MOVUPS X2, (R13)(DX*1)
@@ -481,75 +565,90 @@ plain35:
 	MOVUPS X4, (R13)(DX*2)
 	MOVUPS X5, 16(R13)(DX*2)
 
-stored36:
+stored43:
 	RET
 
-rows32:
+rows38:
 	// 4 rows of 2 vectors, rows of A apart: false
-	XORPS X0, X0
-	XORPS X1, X1
-	XORPS X2, X2
-	XORPS X3, X3
-	XORPS X4, X4
-	XORPS X5, X5
-	XORPS X6, X6
-	XORPS X7, X7
+	XORPS      X0, X0
+	XORPS      X1, X1
+	XORPS      X2, X2
+	XORPS      X3, X3
+	XORPS      X4, X4
+	XORPS      X5, X5
+	XORPS      X6, X6
+	XORPS      X7, X7
+	CMPQ       R12, $0x40
+	JL         short44
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
 
-loop37:
-	MOVUPS (DI), X8
-	MOVUPS 16(DI), X9
-	ADDQ   R8, DI
-	MOVSS  (SI), X10
-	SHUFPS $0x00, X10, X10
-	MOVAPS X10, X11
-	MULPS  X8, X11
-	ADDPS  X11, X0
-	MULPS  X9, X10
-	ADDPS  X10, X1
-	MOVSS  4(SI), X12
-	SHUFPS $0x00, X12, X12
-	MOVAPS X12, X13
-	MULPS  X8, X13
-	ADDPS  X13, X2
-	MULPS  X9, X12
-	ADDPS  X12, X3
-	MOVSS  8(SI), X10
-	SHUFPS $0x00, X10, X10
-	MOVAPS X10, X11
-	MULPS  X8, X11
-	ADDPS  X11, X4
-	MULPS  X9, X10
-	ADDPS  X10, X5
-	MOVSS  12(SI), X12
-	SHUFPS $0x00, X12, X12
-	MOVAPS X12, X13
-	MULPS  X8, X13
-	ADDPS  X13, X6
-	MULPS  X9, X12
-	ADDPS  X12, X7
-	ADDQ   DX, SI
-	DECQ   R12
-	JNE    loop37
-	MOVQ   56(AX), DX
-	SHLQ   $0x02, DX
-	LEAQ   (DX)(DX*2), R11
-	CMPL   80(AX), $0x3f800000
-	JEQ    one38
-	MOVSS  80(AX), X8
-	SHUFPS $0x00, X8, X8
-	MULPS  X8, X0
-	MULPS  X8, X1
-	MULPS  X8, X2
-	MULPS  X8, X3
-	MULPS  X8, X4
-	MULPS  X8, X5
-	MULPS  X8, X6
-	MULPS  X8, X7
+short44:
+loop45:
+	MOVUPS     (DI), X8
+	MOVUPS     16(DI), X9
+	ADDQ       R8, DI
+	PREFETCHT1 (R15)
+	ADDQ       $0x40, R15
+	MOVSS      (SI), X10
+	SHUFPS     $0x00, X10, X10
+	MOVAPS     X10, X11
+	MULPS      X8, X11
+	ADDPS      X11, X0
+	MULPS      X9, X10
+	ADDPS      X10, X1
+	MOVSS      4(SI), X12
+	SHUFPS     $0x00, X12, X12
+	MOVAPS     X12, X13
+	MULPS      X8, X13
+	ADDPS      X13, X2
+	MULPS      X9, X12
+	ADDPS      X12, X3
+	MOVSS      8(SI), X10
+	SHUFPS     $0x00, X10, X10
+	MOVAPS     X10, X11
+	MULPS      X8, X11
+	ADDPS      X11, X4
+	MULPS      X9, X10
+	ADDPS      X10, X5
+	MOVSS      12(SI), X12
+	SHUFPS     $0x00, X12, X12
+	MOVAPS     X12, X13
+	MULPS      X8, X13
+	ADDPS      X13, X6
+	MULPS      X9, X12
+	ADDPS      X12, X7
+	ADDQ       DX, SI
+	DECQ       R12
+	JNE        loop45
+	MOVQ       72(AX), CX
+	MOVQ       56(AX), DX
+	SHLQ       $0x02, DX
+	LEAQ       (DX)(DX*2), R11
+	CMPL       80(AX), $0x3f800000
+	JEQ        one46
+	MOVSS      80(AX), X8
+	SHUFPS     $0x00, X8, X8
+	MULPS      X8, X0
+	MULPS      X8, X1
+	MULPS      X8, X2
+	MULPS      X8, X3
+	MULPS      X8, X4
+	MULPS      X8, X5
+	MULPS      X8, X6
+	MULPS      X8, X7
 
-one38:
+one46:
 	MOVL   84(AX), R12
 	ADDL   R12, R12
-	JEQ    plain39
+	JEQ    plain47
 	MOVSS  84(AX), X9
 	SHUFPS $0x00, X9, X9
 	MOVUPS (R13), X10
@@ -584,9 +683,9 @@ one38:
 	MULPS  X9, X10
 	ADDPS  X10, X7
 	MOVUPS X7, 16(R13)(R11*1)
-	JMP    stored40
+	JMP    stored48
 
-plain39:
+plain47:
 	MOVUPS X0, (R13)
 	MOVUPS X1, 16(R13)
 	MOVUPS X2, (R13)(DX*1)
@@ -596,7 +695,7 @@ plain39:
 	MOVUPS X6, (R13)(R11*1)
 	MOVUPS X7, 16(R13)(R11*1)
 
-stored40:
+stored48:
 	RET
 
 apart1:
@@ -604,85 +703,105 @@ apart1:
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), R11
 	CMPQ CX, $0x04
-	JG   wider41
+	JG   wider49
 	CMPQ BX, $0x02
-	JG   rows42
+	JG   rows50
 	CMPQ BX, $0x01
-	JG   rows43
+	JG   rows51
 
 	// 1 rows of 1 vectors, rows of A apart: true
-	XORPS X0, X0
+	XORPS      X0, X0
+	CMPQ       R12, $0x40
+	JL         short52
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
 
-loop44:
-	MOVUPS (DI), X1
-	ADDQ   R8, DI
-	MOVSS  (SI), X2
-	SHUFPS $0x00, X2, X2
-	MULPS  X1, X2
-	ADDPS  X2, X0
-	ADDQ   $0x04, SI
-	DECQ   R12
-	JNE    loop44
-	MOVQ   56(AX), DX
-	SHLQ   $0x02, DX
-	LEAQ   (DX)(DX*2), R11
-	CMPL   80(AX), $0x3f800000
-	JEQ    one45
-	MOVSS  80(AX), X1
-	SHUFPS $0x00, X1, X1
-	MULPS  X1, X0
+short52:
+loop53:
+	MOVUPS     (DI), X1
+	ADDQ       R8, DI
+	PREFETCHT1 (R15)
+	ADDQ       $0x40, R15
+	MOVSS      (SI), X2
+	SHUFPS     $0x00, X2, X2
+	MULPS      X1, X2
+	ADDPS      X2, X0
+	ADDQ       $0x04, SI
+	DECQ       R12
+	JNE        loop53
+	MOVQ       72(AX), CX
+	MOVQ       56(AX), DX
+	SHLQ       $0x02, DX
+	LEAQ       (DX)(DX*2), R11
+	CMPL       80(AX), $0x3f800000
+	JEQ        one54
+	MOVSS      80(AX), X1
+	SHUFPS     $0x00, X1, X1
+	MULPS      X1, X0
 
-one45:
+one54:
 	MOVL   84(AX), R12
 	ADDL   R12, R12
-	JEQ    plain46
+	JEQ    plain55
 	MOVSS  84(AX), X2
 	SHUFPS $0x00, X2, X2
 	MOVUPS (R13), X3
 	MULPS  X2, X3
 	ADDPS  X3, X0
 	MOVUPS X0, (R13)
-	JMP    stored47
+	JMP    stored56
 
-plain46:
+plain55:
 	MOVUPS X0, (R13)
 
-stored47:
+stored56:
 	RET
 
-rows43:
+rows51:
 	// 2 rows of 1 vectors, rows of A apart: true
-	XORPS X0, X0
-	XORPS X1, X1
+	XORPS      X0, X0
+	XORPS      X1, X1
+	CMPQ       R12, $0x40
+	JL         short57
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
 
-loop48:
-	MOVUPS (DI), X2
-	ADDQ   R8, DI
-	MOVSS  (SI), X3
-	SHUFPS $0x00, X3, X3
-	MULPS  X2, X3
-	ADDPS  X3, X0
-	MOVSS  (SI)(DX*1), X5
-	SHUFPS $0x00, X5, X5
-	MULPS  X2, X5
-	ADDPS  X5, X1
-	ADDQ   $0x04, SI
-	DECQ   R12
-	JNE    loop48
-	MOVQ   56(AX), DX
-	SHLQ   $0x02, DX
-	LEAQ   (DX)(DX*2), R11
-	CMPL   80(AX), $0x3f800000
-	JEQ    one49
-	MOVSS  80(AX), X2
-	SHUFPS $0x00, X2, X2
-	MULPS  X2, X0
-	MULPS  X2, X1
+short57:
+loop58:
+	MOVUPS     (DI), X2
+	ADDQ       R8, DI
+	PREFETCHT1 (R15)
+	ADDQ       $0x40, R15
+	MOVSS      (SI), X3
+	SHUFPS     $0x00, X3, X3
+	MULPS      X2, X3
+	ADDPS      X3, X0
+	MOVSS      (SI)(DX*1), X5
+	SHUFPS     $0x00, X5, X5
+	MULPS      X2, X5
+	ADDPS      X5, X1
+	ADDQ       $0x04, SI
+	DECQ       R12
+	JNE        loop58
+	MOVQ       72(AX), CX
+	MOVQ       56(AX), DX
+	SHLQ       $0x02, DX
+	LEAQ       (DX)(DX*2), R11
+	CMPL       80(AX), $0x3f800000
+	JEQ        one59
+	MOVSS      80(AX), X2
+	SHUFPS     $0x00, X2, X2
+	MULPS      X2, X0
+	MULPS      X2, X1
 
-one49:
+one59:
 	MOVL   84(AX), R12
 	ADDL   R12, R12
-	JEQ    plain50
+	JEQ    plain60
 	MOVSS  84(AX), X3
 	SHUFPS $0x00, X3, X3
 	MOVUPS (R13), X4
@@ -693,57 +812,70 @@ one49:
 	MULPS  X3, X4
 	ADDPS  X4, X1
 	MOVUPS X1, (R13)(DX*1)
-	JMP    stored51
+	JMP    stored61
 
-plain50:
+plain60:
 	MOVUPS X0, (R13)
 	MOVUPS X1, (R13)(DX*1)
 
-stored51:
+stored61:
 	RET
 
-rows42:
+rows50:
 	CMPQ BX, $0x03
-	JG   rows52
+	JG   rows62
 
 	// 3 rows of 1 vectors, rows of A apart: true
-	XORPS X0, X0
-	XORPS X1, X1
-	XORPS X2, X2
+	XORPS      X0, X0
+	XORPS      X1, X1
+	XORPS      X2, X2
+	CMPQ       R12, $0x40
+	JL         short63
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
 
-loop53:
-	MOVUPS (DI), X3
-	ADDQ   R8, DI
-	MOVSS  (SI), X4
-	SHUFPS $0x00, X4, X4
-	MULPS  X3, X4
-	ADDPS  X4, X0
-	MOVSS  (SI)(DX*1), X6
-	SHUFPS $0x00, X6, X6
-	MULPS  X3, X6
-	ADDPS  X6, X1
-	MOVSS  (SI)(DX*2), X4
-	SHUFPS $0x00, X4, X4
-	MULPS  X3, X4
-	ADDPS  X4, X2
-	ADDQ   $0x04, SI
-	DECQ   R12
-	JNE    loop53
-	MOVQ   56(AX), DX
-	SHLQ   $0x02, DX
-	LEAQ   (DX)(DX*2), R11
-	CMPL   80(AX), $0x3f800000
-	JEQ    one54
-	MOVSS  80(AX), X3
-	SHUFPS $0x00, X3, X3
-	MULPS  X3, X0
-	MULPS  X3, X1
-	MULPS  X3, X2
+short63:
+loop64:
+	MOVUPS     (DI), X3
+	ADDQ       R8, DI
+	PREFETCHT1 (R15)
+	ADDQ       $0x40, R15
+	MOVSS      (SI), X4
+	SHUFPS     $0x00, X4, X4
+	MULPS      X3, X4
+	ADDPS      X4, X0
+	MOVSS      (SI)(DX*1), X6
+	SHUFPS     $0x00, X6, X6
+	MULPS      X3, X6
+	ADDPS      X6, X1
+	MOVSS      (SI)(DX*2), X4
+	SHUFPS     $0x00, X4, X4
+	MULPS      X3, X4
+	ADDPS      X4, X2
+	ADDQ       $0x04, SI
+	DECQ       R12
+	JNE        loop64
+	MOVQ       72(AX), CX
+	MOVQ       56(AX), DX
+	SHLQ       $0x02, DX
+	LEAQ       (DX)(DX*2), R11
+	CMPL       80(AX), $0x3f800000
+	JEQ        one65
+	MOVSS      80(AX), X3
+	SHUFPS     $0x00, X3, X3
+	MULPS      X3, X0
+	MULPS      X3, X1
+	MULPS      X3, X2
 
-one54:
+one65:
 	MOVL   84(AX), R12
 	ADDL   R12, R12
-	JEQ    plain55
+	JEQ    plain66
 	MOVSS  84(AX), X4
 	SHUFPS $0x00, X4, X4
 	MOVUPS (R13), X5
@@ -758,61 +890,76 @@ one54:
 	MULPS  X4, X5
 	ADDPS  X5, X2
 	MOVUPS X2, (R13)(DX*2)
-	JMP    stored56
+	JMP    stored67
 
-plain55:
+plain66:
 	MOVUPS X0, (R13)
 	MOVUPS X1, (R13)(DX*1)
 	MOVUPS X2, (R13)(DX*2)
 
-stored56:
+stored67:
 	RET
 
-rows52:
+rows62:
 	// 4 rows of 1 vectors, rows of A apart: true
-	XORPS X0, X0
-	XORPS X1, X1
-	XORPS X2, X2
-	XORPS X3, X3
+	XORPS      X0, X0
+	XORPS      X1, X1
+	XORPS      X2, X2
+	XORPS      X3, X3
+	CMPQ       R12, $0x40
+	JL         short68
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
 
-loop57:
-	MOVUPS (DI), X4
-	ADDQ   R8, DI
-	MOVSS  (SI), X5
-	SHUFPS $0x00, X5, X5
-	MULPS  X4, X5
-	ADDPS  X5, X0
-	MOVSS  (SI)(DX*1), X7
-	SHUFPS $0x00, X7, X7
-	MULPS  X4, X7
-	ADDPS  X7, X1
-	MOVSS  (SI)(DX*2), X5
-	SHUFPS $0x00, X5, X5
-	MULPS  X4, X5
-	ADDPS  X5, X2
-	MOVSS  (SI)(R11*1), X7
-	SHUFPS $0x00, X7, X7
-	MULPS  X4, X7
-	ADDPS  X7, X3
-	ADDQ   $0x04, SI
-	DECQ   R12
-	JNE    loop57
-	MOVQ   56(AX), DX
-	SHLQ   $0x02, DX
-	LEAQ   (DX)(DX*2), R11
-	CMPL   80(AX), $0x3f800000
-	JEQ    one58
-	MOVSS  80(AX), X4
-	SHUFPS $0x00, X4, X4
-	MULPS  X4, X0
-	MULPS  X4, X1
-	MULPS  X4, X2
-	MULPS  X4, X3
+short68:
+loop69:
+	MOVUPS     (DI), X4
+	ADDQ       R8, DI
+	PREFETCHT1 (R15)
+	ADDQ       $0x40, R15
+	MOVSS      (SI), X5
+	SHUFPS     $0x00, X5, X5
+	MULPS      X4, X5
+	ADDPS      X5, X0
+	MOVSS      (SI)(DX*1), X7
+	SHUFPS     $0x00, X7, X7
+	MULPS      X4, X7
+	ADDPS      X7, X1
+	MOVSS      (SI)(DX*2), X5
+	SHUFPS     $0x00, X5, X5
+	MULPS      X4, X5
+	ADDPS      X5, X2
+	MOVSS      (SI)(R11*1), X7
+	SHUFPS     $0x00, X7, X7
+	MULPS      X4, X7
+	ADDPS      X7, X3
+	ADDQ       $0x04, SI
+	DECQ       R12
+	JNE        loop69
+	MOVQ       72(AX), CX
+	MOVQ       56(AX), DX
+	SHLQ       $0x02, DX
+	LEAQ       (DX)(DX*2), R11
+	CMPL       80(AX), $0x3f800000
+	JEQ        one70
+	MOVSS      80(AX), X4
+	SHUFPS     $0x00, X4, X4
+	MULPS      X4, X0
+	MULPS      X4, X1
+	MULPS      X4, X2
+	MULPS      X4, X3
 
-one58:
+one70:
 	MOVL   84(AX), R12
 	ADDL   R12, R12
-	JEQ    plain59
+	JEQ    plain71
 	MOVSS  84(AX), X5
 	SHUFPS $0x00, X5, X5
 	MOVUPS (R13), X6
@@ -831,55 +978,64 @@ one58:
 	MULPS  X5, X6
 	ADDPS  X6, X3
 	MOVUPS X3, (R13)(R11*1)
-	JMP    stored60
+	JMP    stored72
 
-plain59:
+plain71:
 	MOVUPS X0, (R13)
 	MOVUPS X1, (R13)(DX*1)
 	MOVUPS X2, (R13)(DX*2)
 	MOVUPS X3, (R13)(R11*1)
 
-stored60:
+stored72:
 	RET
 
-wider41:
+wider49:
 	CMPQ BX, $0x02
-	JG   rows61
+	JG   rows73
 	CMPQ BX, $0x01
-	JG   rows62
+	JG   rows74
 
 	// 1 rows of 2 vectors, rows of A apart: true
-	XORPS X0, X0
-	XORPS X1, X1
+	XORPS      X0, X0
+	XORPS      X1, X1
+	CMPQ       R12, $0x40
+	JL         short75
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
 
-loop63:
-	MOVUPS (DI), X2
-	MOVUPS 16(DI), X3
-	ADDQ   R8, DI
-	MOVSS  (SI), X4
-	SHUFPS $0x00, X4, X4
-	MOVAPS X4, X5
-	MULPS  X2, X5
-	ADDPS  X5, X0
-	MULPS  X3, X4
-	ADDPS  X4, X1
-	ADDQ   $0x04, SI
-	DECQ   R12
-	JNE    loop63
-	MOVQ   56(AX), DX
-	SHLQ   $0x02, DX
-	LEAQ   (DX)(DX*2), R11
-	CMPL   80(AX), $0x3f800000
-	JEQ    one64
-	MOVSS  80(AX), X2
-	SHUFPS $0x00, X2, X2
-	MULPS  X2, X0
-	MULPS  X2, X1
+short75:
+loop76:
+	MOVUPS     (DI), X2
+	MOVUPS     16(DI), X3
+	ADDQ       R8, DI
+	PREFETCHT1 (R15)
+	ADDQ       $0x40, R15
+	MOVSS      (SI), X4
+	SHUFPS     $0x00, X4, X4
+	MOVAPS     X4, X5
+	MULPS      X2, X5
+	ADDPS      X5, X0
+	MULPS      X3, X4
+	ADDPS      X4, X1
+	ADDQ       $0x04, SI
+	DECQ       R12
+	JNE        loop76
+	MOVQ       72(AX), CX
+	MOVQ       56(AX), DX
+	SHLQ       $0x02, DX
+	LEAQ       (DX)(DX*2), R11
+	CMPL       80(AX), $0x3f800000
+	JEQ        one77
+	MOVSS      80(AX), X2
+	SHUFPS     $0x00, X2, X2
+	MULPS      X2, X0
+	MULPS      X2, X1
 
-one64:
+one77:
 	MOVL   84(AX), R12
 	ADDL   R12, R12
-	JEQ    plain65
+	JEQ    plain78
 	MOVSS  84(AX), X3
 	SHUFPS $0x00, X3, X3
 	MOVUPS (R13), X4
@@ -890,59 +1046,70 @@ one64:
 	MULPS  X3, X4
 	ADDPS  X4, X1
 	MOVUPS X1, 16(R13)
-	JMP    stored66
+	JMP    stored79
 
-plain65:
+plain78:
 	MOVUPS X0, (R13)
 	MOVUPS X1, 16(R13)
 
-stored66:
+stored79:
 	RET
 
-rows62:
+rows74:
 	// 2 rows of 2 vectors, rows of A apart: true
-	XORPS X0, X0
-	XORPS X1, X1
-	XORPS X2, X2
-	XORPS X3, X3
+	XORPS      X0, X0
+	XORPS      X1, X1
+	XORPS      X2, X2
+	XORPS      X3, X3
+	CMPQ       R12, $0x40
+	JL         short80
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
 
-loop67:
-	MOVUPS (DI), X4
-	MOVUPS 16(DI), X5
-	ADDQ   R8, DI
-	MOVSS  (SI), X6
-	SHUFPS $0x00, X6, X6
-	MOVAPS X6, X7
-	MULPS  X4, X7
-	ADDPS  X7, X0
-	MULPS  X5, X6
-	ADDPS  X6, X1
-	MOVSS  (SI)(DX*1), X8
-	SHUFPS $0x00, X8, X8
-	MOVAPS X8, X9
-	MULPS  X4, X9
-	ADDPS  X9, X2
-	MULPS  X5, X8
-	ADDPS  X8, X3
-	ADDQ   $0x04, SI
-	DECQ   R12
-	JNE    loop67
-	MOVQ   56(AX), DX
-	SHLQ   $0x02, DX
-	LEAQ   (DX)(DX*2), R11
-	CMPL   80(AX), $0x3f800000
-	JEQ    one68
-	MOVSS  80(AX), X4
-	SHUFPS $0x00, X4, X4
-	MULPS  X4, X0
-	MULPS  X4, X1
-	MULPS  X4, X2
-	MULPS  X4, X3
+short80:
+loop81:
+	MOVUPS     (DI), X4
+	MOVUPS     16(DI), X5
+	ADDQ       R8, DI
+	PREFETCHT1 (R15)
+	ADDQ       $0x40, R15
+	MOVSS      (SI), X6
+	SHUFPS     $0x00, X6, X6
+	MOVAPS     X6, X7
+	MULPS      X4, X7
+	ADDPS      X7, X0
+	MULPS      X5, X6
+	ADDPS      X6, X1
+	MOVSS      (SI)(DX*1), X8
+	SHUFPS     $0x00, X8, X8
+	MOVAPS     X8, X9
+	MULPS      X4, X9
+	ADDPS      X9, X2
+	MULPS      X5, X8
+	ADDPS      X8, X3
+	ADDQ       $0x04, SI
+	DECQ       R12
+	JNE        loop81
+	MOVQ       72(AX), CX
+	MOVQ       56(AX), DX
+	SHLQ       $0x02, DX
+	LEAQ       (DX)(DX*2), R11
+	CMPL       80(AX), $0x3f800000
+	JEQ        one82
+	MOVSS      80(AX), X4
+	SHUFPS     $0x00, X4, X4
+	MULPS      X4, X0
+	MULPS      X4, X1
+	MULPS      X4, X2
+	MULPS      X4, X3
 
-one68:
+one82:
 	MOVL   84(AX), R12
 	ADDL   R12, R12
-	JEQ    plain69
+	JEQ    plain83
 	MOVSS  84(AX), X5
 	SHUFPS $0x00, X5, X5
 	MOVUPS (R13), X6
@@ -961,75 +1128,88 @@ one68:
 	MULPS  X5, X6
 	ADDPS  X6, X3
 	MOVUPS X3, 16(R13)(DX*1)
-	JMP    stored70
+	JMP    stored84
 
-plain69:
+plain83:
 	MOVUPS X0, (R13)
 	MOVUPS X1, 16(R13)
 	MOVUPS X2, (R13)(DX*1)
 	MOVUPS X3, 16(R13)(DX*1)
 
-stored70:
+stored84:
 	RET
 
-rows61:
+rows73:
 	CMPQ BX, $0x03
-	JG   rows71
+	JG   rows85
 
 	// 3 rows of 2 vectors, rows of A apart: true
-	XORPS X0, X0
-	XORPS X1, X1
-	XORPS X2, X2
-	XORPS X3, X3
-	XORPS X4, X4
-	XORPS X5, X5
+	XORPS      X0, X0
+	XORPS      X1, X1
+	XORPS      X2, X2
+	XORPS      X3, X3
+	XORPS      X4, X4
+	XORPS      X5, X5
+	CMPQ       R12, $0x40
+	JL         short86
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
 
-loop72:
-	MOVUPS (DI), X6
-	MOVUPS 16(DI), X7
-	ADDQ   R8, DI
-	MOVSS  (SI), X8
-	SHUFPS $0x00, X8, X8
-	MOVAPS X8, X9
-	MULPS  X6, X9
-	ADDPS  X9, X0
-	MULPS  X7, X8
-	ADDPS  X8, X1
-	MOVSS  (SI)(DX*1), X10
-	SHUFPS $0x00, X10, X10
-	MOVAPS X10, X11
-	MULPS  X6, X11
-	ADDPS  X11, X2
-	MULPS  X7, X10
-	ADDPS  X10, X3
-	MOVSS  (SI)(DX*2), X8
-	SHUFPS $0x00, X8, X8
-	MOVAPS X8, X9
-	MULPS  X6, X9
-	ADDPS  X9, X4
-	MULPS  X7, X8
-	ADDPS  X8, X5
-	ADDQ   $0x04, SI
-	DECQ   R12
-	JNE    loop72
-	MOVQ   56(AX), DX
-	SHLQ   $0x02, DX
-	LEAQ   (DX)(DX*2), R11
-	CMPL   80(AX), $0x3f800000
-	JEQ    one73
-	MOVSS  80(AX), X6
-	SHUFPS $0x00, X6, X6
-	MULPS  X6, X0
-	MULPS  X6, X1
-	MULPS  X6, X2
-	MULPS  X6, X3
-	MULPS  X6, X4
-	MULPS  X6, X5
+short86:
+loop87:
+	MOVUPS     (DI), X6
+	MOVUPS     16(DI), X7
+	ADDQ       R8, DI
+	PREFETCHT1 (R15)
+	ADDQ       $0x40, R15
+	MOVSS      (SI), X8
+	SHUFPS     $0x00, X8, X8
+	MOVAPS     X8, X9
+	MULPS      X6, X9
+	ADDPS      X9, X0
+	MULPS      X7, X8
+	ADDPS      X8, X1
+	MOVSS      (SI)(DX*1), X10
+	SHUFPS     $0x00, X10, X10
+	MOVAPS     X10, X11
+	MULPS      X6, X11
+	ADDPS      X11, X2
+	MULPS      X7, X10
+	ADDPS      X10, X3
+	MOVSS      (SI)(DX*2), X8
+	SHUFPS     $0x00, X8, X8
+	MOVAPS     X8, X9
+	MULPS      X6, X9
+	ADDPS      X9, X4
+	MULPS      X7, X8
+	ADDPS      X8, X5
+	ADDQ       $0x04, SI
+	DECQ       R12
+	JNE        loop87
+	MOVQ       72(AX), CX
+	MOVQ       56(AX), DX
+	SHLQ       $0x02, DX
+	LEAQ       (DX)(DX*2), R11
+	CMPL       80(AX), $0x3f800000
+	JEQ        one88
+	MOVSS      80(AX), X6
+	SHUFPS     $0x00, X6, X6
+	MULPS      X6, X0
+	MULPS      X6, X1
+	MULPS      X6, X2
+	MULPS      X6, X3
+	MULPS      X6, X4
+	MULPS      X6, X5
 
-one73:
+one88:
 	MOVL   84(AX), R12
 	ADDL   R12, R12
-	JEQ    plain74
+	JEQ    plain89
 	MOVSS  84(AX), X7
 	SHUFPS $0x00, X7, X7
 	MOVUPS (R13), X8
@@ -1056,9 +1236,9 @@ one73:
 	MULPS  X7, X8
 	ADDPS  X8, X5
 	MOVUPS X5, 16(R13)(DX*2)
-	JMP    stored75
+	JMP    stored90
 
-plain74:
+plain89:
 	MOVUPS X0, (R13)
 	MOVUPS X1, 16(R13)
 	MOVUPS X2, (R13)(DX*1)
@@ -1066,75 +1246,90 @@ plain74:
 	MOVUPS X4, (R13)(DX*2)
 	MOVUPS X5, 16(R13)(DX*2)
 
-stored75:
+stored90:
 	RET
 
-rows71:
+rows85:
 	// 4 rows of 2 vectors, rows of A apart: true
-	XORPS X0, X0
-	XORPS X1, X1
-	XORPS X2, X2
-	XORPS X3, X3
-	XORPS X4, X4
-	XORPS X5, X5
-	XORPS X6, X6
-	XORPS X7, X7
+	XORPS      X0, X0
+	XORPS      X1, X1
+	XORPS      X2, X2
+	XORPS      X3, X3
+	XORPS      X4, X4
+	XORPS      X5, X5
+	XORPS      X6, X6
+	XORPS      X7, X7
+	CMPQ       R12, $0x40
+	JL         short91
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
 
-loop76:
-	MOVUPS (DI), X8
-	MOVUPS 16(DI), X9
-	ADDQ   R8, DI
-	MOVSS  (SI), X10
-	SHUFPS $0x00, X10, X10
-	MOVAPS X10, X11
-	MULPS  X8, X11
-	ADDPS  X11, X0
-	MULPS  X9, X10
-	ADDPS  X10, X1
-	MOVSS  (SI)(DX*1), X12
-	SHUFPS $0x00, X12, X12
-	MOVAPS X12, X13
-	MULPS  X8, X13
-	ADDPS  X13, X2
-	MULPS  X9, X12
-	ADDPS  X12, X3
-	MOVSS  (SI)(DX*2), X10
-	SHUFPS $0x00, X10, X10
-	MOVAPS X10, X11
-	MULPS  X8, X11
-	ADDPS  X11, X4
-	MULPS  X9, X10
-	ADDPS  X10, X5
-	MOVSS  (SI)(R11*1), X12
-	SHUFPS $0x00, X12, X12
-	MOVAPS X12, X13
-	MULPS  X8, X13
-	ADDPS  X13, X6
-	MULPS  X9, X12
-	ADDPS  X12, X7
-	ADDQ   $0x04, SI
-	DECQ   R12
-	JNE    loop76
-	MOVQ   56(AX), DX
-	SHLQ   $0x02, DX
-	LEAQ   (DX)(DX*2), R11
-	CMPL   80(AX), $0x3f800000
-	JEQ    one77
-	MOVSS  80(AX), X8
-	SHUFPS $0x00, X8, X8
-	MULPS  X8, X0
-	MULPS  X8, X1
-	MULPS  X8, X2
-	MULPS  X8, X3
-	MULPS  X8, X4
-	MULPS  X8, X5
-	MULPS  X8, X6
-	MULPS  X8, X7
+short91:
+loop92:
+	MOVUPS     (DI), X8
+	MOVUPS     16(DI), X9
+	ADDQ       R8, DI
+	PREFETCHT1 (R15)
+	ADDQ       $0x40, R15
+	MOVSS      (SI), X10
+	SHUFPS     $0x00, X10, X10
+	MOVAPS     X10, X11
+	MULPS      X8, X11
+	ADDPS      X11, X0
+	MULPS      X9, X10
+	ADDPS      X10, X1
+	MOVSS      (SI)(DX*1), X12
+	SHUFPS     $0x00, X12, X12
+	MOVAPS     X12, X13
+	MULPS      X8, X13
+	ADDPS      X13, X2
+	MULPS      X9, X12
+	ADDPS      X12, X3
+	MOVSS      (SI)(DX*2), X10
+	SHUFPS     $0x00, X10, X10
+	MOVAPS     X10, X11
+	MULPS      X8, X11
+	ADDPS      X11, X4
+	MULPS      X9, X10
+	ADDPS      X10, X5
+	MOVSS      (SI)(R11*1), X12
+	SHUFPS     $0x00, X12, X12
+	MOVAPS     X12, X13
+	MULPS      X8, X13
+	ADDPS      X13, X6
+	MULPS      X9, X12
+	ADDPS      X12, X7
+	ADDQ       $0x04, SI
+	DECQ       R12
+	JNE        loop92
+	MOVQ       72(AX), CX
+	MOVQ       56(AX), DX
+	SHLQ       $0x02, DX
+	LEAQ       (DX)(DX*2), R11
+	CMPL       80(AX), $0x3f800000
+	JEQ        one93
+	MOVSS      80(AX), X8
+	SHUFPS     $0x00, X8, X8
+	MULPS      X8, X0
+	MULPS      X8, X1
+	MULPS      X8, X2
+	MULPS      X8, X3
+	MULPS      X8, X4
+	MULPS      X8, X5
+	MULPS      X8, X6
+	MULPS      X8, X7
 
-one77:
+one93:
 	MOVL   84(AX), R12
 	ADDL   R12, R12
-	JEQ    plain78
+	JEQ    plain94
 	MOVSS  84(AX), X9
 	SHUFPS $0x00, X9, X9
 	MOVUPS (R13), X10
@@ -1169,9 +1364,9 @@ one77:
 	MULPS  X9, X10
 	ADDPS  X10, X7
 	MOVUPS X7, 16(R13)(R11*1)
-	JMP    stored79
+	JMP    stored95
 
-plain78:
+plain94:
 	MOVUPS X0, (R13)
 	MOVUPS X1, 16(R13)
 	MOVUPS X2, (R13)(DX*1)
@@ -1181,11 +1376,11 @@ plain78:
 	MOVUPS X6, (R13)(R11*1)
 	MOVUPS X7, 16(R13)(R11*1)
 
-stored79:
+stored95:
 	RET
 
 // func transposeSSE(dst *float32, rows **float32, width int, k int)
-// Requires: SSE
+// Requires: MMX+, SSE
 TEXT ·transposeSSE(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), DI
 	MOVQ rows+8(FP), SI
@@ -1195,9 +1390,128 @@ TEXT ·transposeSSE(SB), NOSPLIT, $0-32
 	LEAQ (DX)(DX*2), R8
 	XORQ AX, AX
 
-four80:
+many96:
+	CMPQ       CX, $0x10
+	JL         few97
+	MOVQ       (SI), BX
+	PREFETCHT0 256(BX)(AX*4)
+	MOVQ       (SI), BX
+	MOVUPS     (BX)(AX*4), X0
+	MOVQ       8(SI), R9
+	MOVUPS     (R9)(AX*4), X1
+	MOVQ       16(SI), R10
+	MOVUPS     (R10)(AX*4), X2
+	MOVQ       24(SI), R11
+	MOVUPS     (R11)(AX*4), X3
+	MOVAPS     X0, X4
+	UNPCKLPS   X1, X4
+	UNPCKHPS   X1, X0
+	MOVAPS     X2, X5
+	UNPCKLPS   X3, X5
+	UNPCKHPS   X3, X2
+	MOVAPS     X4, X6
+	MOVLHPS    X5, X6
+	MOVHLPS    X4, X5
+	MOVAPS     X0, X7
+	MOVLHPS    X2, X7
+	MOVHLPS    X0, X2
+	MOVUPS     X6, (DI)
+	MOVUPS     X5, (DI)(DX*1)
+	MOVUPS     X7, (DI)(DX*2)
+	MOVUPS     X2, (DI)(R8*1)
+	LEAQ       (DI)(DX*4), DI
+	ADDQ       $0x04, AX
+	MOVQ       8(SI), R9
+	PREFETCHT0 256(R9)(AX*4)
+	MOVQ       (SI), BX
+	MOVUPS     (BX)(AX*4), X0
+	MOVQ       8(SI), R9
+	MOVUPS     (R9)(AX*4), X1
+	MOVQ       16(SI), R10
+	MOVUPS     (R10)(AX*4), X2
+	MOVQ       24(SI), R11
+	MOVUPS     (R11)(AX*4), X3
+	MOVAPS     X0, X4
+	UNPCKLPS   X1, X4
+	UNPCKHPS   X1, X0
+	MOVAPS     X2, X5
+	UNPCKLPS   X3, X5
+	UNPCKHPS   X3, X2
+	MOVAPS     X4, X6
+	MOVLHPS    X5, X6
+	MOVHLPS    X4, X5
+	MOVAPS     X0, X7
+	MOVLHPS    X2, X7
+	MOVHLPS    X0, X2
+	MOVUPS     X6, (DI)
+	MOVUPS     X5, (DI)(DX*1)
+	MOVUPS     X7, (DI)(DX*2)
+	MOVUPS     X2, (DI)(R8*1)
+	LEAQ       (DI)(DX*4), DI
+	ADDQ       $0x04, AX
+	MOVQ       16(SI), R10
+	PREFETCHT0 256(R10)(AX*4)
+	MOVQ       (SI), BX
+	MOVUPS     (BX)(AX*4), X0
+	MOVQ       8(SI), R9
+	MOVUPS     (R9)(AX*4), X1
+	MOVQ       16(SI), R10
+	MOVUPS     (R10)(AX*4), X2
+	MOVQ       24(SI), R11
+	MOVUPS     (R11)(AX*4), X3
+	MOVAPS     X0, X4
+	UNPCKLPS   X1, X4
+	UNPCKHPS   X1, X0
+	MOVAPS     X2, X5
+	UNPCKLPS   X3, X5
+	UNPCKHPS   X3, X2
+	MOVAPS     X4, X6
+	MOVLHPS    X5, X6
+	MOVHLPS    X4, X5
+	MOVAPS     X0, X7
+	MOVLHPS    X2, X7
+	MOVHLPS    X0, X2
+	MOVUPS     X6, (DI)
+	MOVUPS     X5, (DI)(DX*1)
+	MOVUPS     X7, (DI)(DX*2)
+	MOVUPS     X2, (DI)(R8*1)
+	LEAQ       (DI)(DX*4), DI
+	ADDQ       $0x04, AX
+	MOVQ       24(SI), R11
+	PREFETCHT0 256(R11)(AX*4)
+	MOVQ       (SI), BX
+	MOVUPS     (BX)(AX*4), X0
+	MOVQ       8(SI), R9
+	MOVUPS     (R9)(AX*4), X1
+	MOVQ       16(SI), R10
+	MOVUPS     (R10)(AX*4), X2
+	MOVQ       24(SI), R11
+	MOVUPS     (R11)(AX*4), X3
+	MOVAPS     X0, X4
+	UNPCKLPS   X1, X4
+	UNPCKHPS   X1, X0
+	MOVAPS     X2, X5
+	UNPCKLPS   X3, X5
+	UNPCKHPS   X3, X2
+	MOVAPS     X4, X6
+	MOVLHPS    X5, X6
+	MOVHLPS    X4, X5
+	MOVAPS     X0, X7
+	MOVLHPS    X2, X7
+	MOVHLPS    X0, X2
+	MOVUPS     X6, (DI)
+	MOVUPS     X5, (DI)(DX*1)
+	MOVUPS     X7, (DI)(DX*2)
+	MOVUPS     X2, (DI)(R8*1)
+	LEAQ       (DI)(DX*4), DI
+	ADDQ       $0x04, AX
+	SUBQ       $0x10, CX
+	JMP        many96
+
+few97:
+four98:
 	SUBQ     $0x04, CX
-	JL       tail81
+	JL       tail99
 	MOVQ     (SI), BX
 	MOVUPS   (BX)(AX*4), X0
 	MOVQ     8(SI), R9
@@ -1224,13 +1538,13 @@ four80:
 	MOVUPS   X2, (DI)(R8*1)
 	LEAQ     (DI)(DX*4), DI
 	ADDQ     $0x04, AX
-	JMP      four80
+	JMP      four98
 
-tail81:
+tail99:
 	ADDQ $0x04, CX
-	JEQ  done82
+	JEQ  done100
 
-step83:
+step101:
 	MOVQ (SI), BX
 	MOVL (BX)(AX*4), BX
 	MOVL BX, (DI)
@@ -1246,149 +1560,207 @@ step83:
 	ADDQ DX, DI
 	INCQ AX
 	DECQ CX
-	JNE  step83
+	JNE  step101
 
-done82:
+done100:
+	RET
+
+// func copyPanelsSSE(dst *float32, x *float32, ld int, panels int, k int)
+// Requires: MMX+, SSE
+TEXT ·copyPanelsSSE(SB), NOSPLIT, $0-40
+	MOVQ   dst+0(FP), DI
+	MOVQ   x+8(FP), SI
+	MOVQ   ld+16(FP), DX
+	MOVQ   panels+24(FP), CX
+	MOVQ   k+32(FP), R8
+	SHLQ   $0x02, DX
+	MOVQ   R8, R12
+	IMUL3Q $0x00000020, R12, R12
+
+row102:
+	MOVQ SI, R9
+	LEAQ (SI)(DX*4), BX
+	MOVQ DI, R10
+	MOVQ CX, R11
+
+panel103:
+	PREFETCHT0 (BX)
+	MOVUPS     (R9), X0
+	MOVUPS     16(R9), X1
+	MOVUPS     X0, (R10)
+	MOVUPS     X1, 16(R10)
+	ADDQ       $0x00000020, R9
+	ADDQ       $0x00000020, BX
+	ADDQ       R12, R10
+	DECQ       R11
+	JNE        panel103
+	ADDQ       $0x00000020, DI
+	ADDQ       DX, SI
+	DECQ       R8
+	JNE        row102
 	RET
 
 // func tileAVX2(t *byte)
-// Requires: AVX, FMA3
+// Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·tileAVX2(SB), NOSPLIT, $0-8
-	MOVQ t+0(FP), AX
-	MOVQ 64(AX), BX
-	MOVQ 72(AX), CX
-	MOVQ (AX), SI
-	MOVQ 8(AX), DI
-	MOVQ 48(AX), R8
-	SHLQ $0x02, R8
-	MOVQ 24(AX), R12
-	MOVQ 16(AX), R13
-	MOVQ 40(AX), DX
-	CMPQ 32(AX), $0x01
-	JNE  apart1
-	SHLQ $0x02, DX
-	CMPQ CX, $0x08
-	JG   wider2
-	CMPQ BX, $0x03
-	JG   rows3
-	CMPQ BX, $0x02
-	JG   rows4
-	CMPQ BX, $0x01
-	JG   rows5
+	MOVQ    t+0(FP), AX
+	MOVQ    64(AX), BX
+	MOVQ    72(AX), CX
+	MOVQ    (AX), SI
+	MOVQ    8(AX), DI
+	MOVQ    48(AX), R8
+	SHLQ    $0x02, R8
+	MOVQ    24(AX), R12
+	MOVQ    16(AX), R13
+	MOVQ    88(AX), R15
+	TESTQ   R15, R15
+	CMOVQEQ SI, R15
+	MOVQ    40(AX), DX
+	CMPQ    32(AX), $0x01
+	JNE     apart1
+	SHLQ    $0x02, DX
+	CMPQ    CX, $0x08
+	JG      wider2
+	CMPQ    BX, $0x03
+	JG      rows3
+	CMPQ    BX, $0x02
+	JG      rows4
+	CMPQ    BX, $0x01
+	JG      rows5
 
 	// 1 rows of 1 vectors, rows of A apart: false
-	VXORPS Y0, Y0, Y0
+	VXORPS     Y0, Y0, Y0
+	CMPQ       R12, $0x40
+	JL         short6
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
 
-loop6:
+short6:
+loop7:
 	VMOVUPS      (DI), Y1
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Y2
 	VFMADD231PS  Y1, Y2, Y0
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop6
+	JNE          loop7
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one7
+	JEQ          one8
 	VBROADCASTSS 80(AX), Y1
 	VMULPS       Y1, Y0, Y0
 
-one7:
+one8:
 	SUBQ         $0x00, CX
 	CMPQ         CX, $0x08
-	JNE          partial8
+	JNE          partial9
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain9
+	JEQ          plain10
 	VBROADCASTSS 84(AX), Y2
 	VFMADD231PS  (R13), Y2, Y0
 	VMOVUPS      Y0, (R13)
-	JMP          stored10
+	JMP          stored11
 
-plain9:
+plain10:
 	VMOVUPS Y0, (R13)
 
-stored10:
+stored11:
 	VZEROUPPER
 	RET
 
-partial8:
+partial9:
 	LEAQ         gemmMasks<>+0(SB), BX
 	SHLQ         $0x02, CX
 	SUBQ         CX, BX
 	VMOVUPS      32(BX), Y1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain11
+	JEQ          plain12
 	VBROADCASTSS 84(AX), Y2
 	VMASKMOVPS   (R13), Y1, Y3
 	VFMADD231PS  Y3, Y2, Y0
 	VMASKMOVPS   Y0, Y1, (R13)
-	JMP          stored12
+	JMP          stored13
 
-plain11:
+plain12:
 	VMASKMOVPS Y0, Y1, (R13)
 
-stored12:
+stored13:
 	VZEROUPPER
 	RET
 
 rows5:
 	// 2 rows of 1 vectors, rows of A apart: false
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	CMPQ       R12, $0x40
+	JL         short14
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
 
-loop13:
+short14:
+loop15:
 	VMOVUPS      (DI), Y2
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Y3
 	VFMADD231PS  Y2, Y3, Y0
 	VBROADCASTSS 4(SI), Y4
 	VFMADD231PS  Y2, Y4, Y1
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop13
+	JNE          loop15
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one14
+	JEQ          one16
 	VBROADCASTSS 80(AX), Y2
 	VMULPS       Y2, Y0, Y0
 	VMULPS       Y2, Y1, Y1
 
-one14:
+one16:
 	SUBQ         $0x00, CX
 	CMPQ         CX, $0x08
-	JNE          partial15
+	JNE          partial17
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain16
+	JEQ          plain18
 	VBROADCASTSS 84(AX), Y3
 	VFMADD231PS  (R13), Y3, Y0
 	VMOVUPS      Y0, (R13)
 	VFMADD231PS  (R13)(DX*1), Y3, Y1
 	VMOVUPS      Y1, (R13)(DX*1)
-	JMP          stored17
+	JMP          stored19
 
-plain16:
+plain18:
 	VMOVUPS Y0, (R13)
 	VMOVUPS Y1, (R13)(DX*1)
 
-stored17:
+stored19:
 	VZEROUPPER
 	RET
 
-partial15:
+partial17:
 	LEAQ         gemmMasks<>+0(SB), BX
 	SHLQ         $0x02, CX
 	SUBQ         CX, BX
 	VMOVUPS      32(BX), Y2
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain18
+	JEQ          plain20
 	VBROADCASTSS 84(AX), Y3
 	VMASKMOVPS   (R13), Y2, Y4
 	VFMADD231PS  Y4, Y3, Y0
@@ -1396,25 +1768,37 @@ partial15:
 	VMASKMOVPS   (R13)(DX*1), Y2, Y4
 	VFMADD231PS  Y4, Y3, Y1
 	VMASKMOVPS   Y1, Y2, (R13)(DX*1)
-	JMP          stored19
+	JMP          stored21
 
-plain18:
+plain20:
 	VMASKMOVPS Y0, Y2, (R13)
 	VMASKMOVPS Y1, Y2, (R13)(DX*1)
 
-stored19:
+stored21:
 	VZEROUPPER
 	RET
 
 rows4:
 	// 3 rows of 1 vectors, rows of A apart: false
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	CMPQ       R12, $0x40
+	JL         short22
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
 
-loop20:
+short22:
+loop23:
 	VMOVUPS      (DI), Y3
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Y4
 	VFMADD231PS  Y3, Y4, Y0
 	VBROADCASTSS 4(SI), Y5
@@ -1423,24 +1807,25 @@ loop20:
 	VFMADD231PS  Y3, Y4, Y2
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop20
+	JNE          loop23
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one21
+	JEQ          one24
 	VBROADCASTSS 80(AX), Y3
 	VMULPS       Y3, Y0, Y0
 	VMULPS       Y3, Y1, Y1
 	VMULPS       Y3, Y2, Y2
 
-one21:
+one24:
 	SUBQ         $0x00, CX
 	CMPQ         CX, $0x08
-	JNE          partial22
+	JNE          partial25
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain23
+	JEQ          plain26
 	VBROADCASTSS 84(AX), Y4
 	VFMADD231PS  (R13), Y4, Y0
 	VMOVUPS      Y0, (R13)
@@ -1448,25 +1833,25 @@ one21:
 	VMOVUPS      Y1, (R13)(DX*1)
 	VFMADD231PS  (R13)(DX*2), Y4, Y2
 	VMOVUPS      Y2, (R13)(DX*2)
-	JMP          stored24
+	JMP          stored27
 
-plain23:
+plain26:
 	VMOVUPS Y0, (R13)
 	VMOVUPS Y1, (R13)(DX*1)
 	VMOVUPS Y2, (R13)(DX*2)
 
-stored24:
+stored27:
 	VZEROUPPER
 	RET
 
-partial22:
+partial25:
 	LEAQ         gemmMasks<>+0(SB), BX
 	SHLQ         $0x02, CX
 	SUBQ         CX, BX
 	VMOVUPS      32(BX), Y3
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain25
+	JEQ          plain28
 	VBROADCASTSS 84(AX), Y4
 	VMASKMOVPS   (R13), Y3, Y5
 	VFMADD231PS  Y5, Y4, Y0
@@ -1477,32 +1862,46 @@ partial22:
 	VMASKMOVPS   (R13)(DX*2), Y3, Y5
 	VFMADD231PS  Y5, Y4, Y2
 	VMASKMOVPS   Y2, Y3, (R13)(DX*2)
-	JMP          stored26
+	JMP          stored29
 
-plain25:
+plain28:
 	VMASKMOVPS Y0, Y3, (R13)
 	VMASKMOVPS Y1, Y3, (R13)(DX*1)
 	VMASKMOVPS Y2, Y3, (R13)(DX*2)
 
-stored26:
+stored29:
 	VZEROUPPER
 	RET
 
 rows3:
 	CMPQ BX, $0x05
-	JG   rows27
+	JG   rows30
 	CMPQ BX, $0x04
-	JG   rows28
+	JG   rows31
 
 	// 4 rows of 1 vectors, rows of A apart: false
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	CMPQ       R12, $0x40
+	JL         short32
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
 
-loop29:
+short32:
+loop33:
 	VMOVUPS      (DI), Y4
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Y5
 	VFMADD231PS  Y4, Y5, Y0
 	VBROADCASTSS 4(SI), Y6
@@ -1513,25 +1912,26 @@ loop29:
 	VFMADD231PS  Y4, Y6, Y3
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop29
+	JNE          loop33
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one30
+	JEQ          one34
 	VBROADCASTSS 80(AX), Y4
 	VMULPS       Y4, Y0, Y0
 	VMULPS       Y4, Y1, Y1
 	VMULPS       Y4, Y2, Y2
 	VMULPS       Y4, Y3, Y3
 
-one30:
+one34:
 	SUBQ         $0x00, CX
 	CMPQ         CX, $0x08
-	JNE          partial31
+	JNE          partial35
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain32
+	JEQ          plain36
 	VBROADCASTSS 84(AX), Y5
 	VFMADD231PS  (R13), Y5, Y0
 	VMOVUPS      Y0, (R13)
@@ -1541,26 +1941,26 @@ one30:
 	VMOVUPS      Y2, (R13)(DX*2)
 	VFMADD231PS  (R13)(R11*1), Y5, Y3
 	VMOVUPS      Y3, (R13)(R11*1)
-	JMP          stored33
+	JMP          stored37
 
-plain32:
+plain36:
 	VMOVUPS Y0, (R13)
 	VMOVUPS Y1, (R13)(DX*1)
 	VMOVUPS Y2, (R13)(DX*2)
 	VMOVUPS Y3, (R13)(R11*1)
 
-stored33:
+stored37:
 	VZEROUPPER
 	RET
 
-partial31:
+partial35:
 	LEAQ         gemmMasks<>+0(SB), BX
 	SHLQ         $0x02, CX
 	SUBQ         CX, BX
 	VMOVUPS      32(BX), Y4
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain34
+	JEQ          plain38
 	VBROADCASTSS 84(AX), Y5
 	VMASKMOVPS   (R13), Y4, Y6
 	VFMADD231PS  Y6, Y5, Y0
@@ -1574,29 +1974,45 @@ partial31:
 	VMASKMOVPS   (R13)(R11*1), Y4, Y6
 	VFMADD231PS  Y6, Y5, Y3
 	VMASKMOVPS   Y3, Y4, (R13)(R11*1)
-	JMP          stored35
+	JMP          stored39
 
-plain34:
+plain38:
 	VMASKMOVPS Y0, Y4, (R13)
 	VMASKMOVPS Y1, Y4, (R13)(DX*1)
 	VMASKMOVPS Y2, Y4, (R13)(DX*2)
 	VMASKMOVPS Y3, Y4, (R13)(R11*1)
 
-stored35:
+stored39:
 	VZEROUPPER
 	RET
 
-rows28:
+rows31:
 	// 5 rows of 1 vectors, rows of A apart: false
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	CMPQ       R12, $0x40
+	JL         short40
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
 
-loop36:
+short40:
+loop41:
 	VMOVUPS      (DI), Y5
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Y6
 	VFMADD231PS  Y5, Y6, Y0
 	VBROADCASTSS 4(SI), Y7
@@ -1609,12 +2025,13 @@ loop36:
 	VFMADD231PS  Y5, Y6, Y4
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop36
+	JNE          loop41
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one37
+	JEQ          one42
 	VBROADCASTSS 80(AX), Y5
 	VMULPS       Y5, Y0, Y0
 	VMULPS       Y5, Y1, Y1
@@ -1622,13 +2039,13 @@ loop36:
 	VMULPS       Y5, Y3, Y3
 	VMULPS       Y5, Y4, Y4
 
-one37:
+one42:
 	SUBQ         $0x00, CX
 	CMPQ         CX, $0x08
-	JNE          partial38
+	JNE          partial43
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain39
+	JEQ          plain44
 	VBROADCASTSS 84(AX), Y6
 	VFMADD231PS  (R13), Y6, Y0
 	VMOVUPS      Y0, (R13)
@@ -1641,9 +2058,9 @@ one37:
 	LEAQ         (R13)(DX*4), R13
 	VFMADD231PS  (R13), Y6, Y4
 	VMOVUPS      Y4, (R13)
-	JMP          stored40
+	JMP          stored45
 
-plain39:
+plain44:
 	VMOVUPS Y0, (R13)
 	VMOVUPS Y1, (R13)(DX*1)
 	VMOVUPS Y2, (R13)(DX*2)
@@ -1651,18 +2068,18 @@ plain39:
 	LEAQ    (R13)(DX*4), R13
 	VMOVUPS Y4, (R13)
 
-stored40:
+stored45:
 	VZEROUPPER
 	RET
 
-partial38:
+partial43:
 	LEAQ         gemmMasks<>+0(SB), BX
 	SHLQ         $0x02, CX
 	SUBQ         CX, BX
 	VMOVUPS      32(BX), Y5
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain41
+	JEQ          plain46
 	VBROADCASTSS 84(AX), Y6
 	VMASKMOVPS   (R13), Y5, Y7
 	VFMADD231PS  Y7, Y6, Y0
@@ -1680,9 +2097,9 @@ partial38:
 	VMASKMOVPS   (R13), Y5, Y7
 	VFMADD231PS  Y7, Y6, Y4
 	VMASKMOVPS   Y4, Y5, (R13)
-	JMP          stored42
+	JMP          stored47
 
-plain41:
+plain46:
 	VMASKMOVPS Y0, Y5, (R13)
 	VMASKMOVPS Y1, Y5, (R13)(DX*1)
 	VMASKMOVPS Y2, Y5, (R13)(DX*2)
@@ -1690,22 +2107,40 @@ plain41:
 	LEAQ       (R13)(DX*4), R13
 	VMASKMOVPS Y4, Y5, (R13)
 
-stored42:
+stored47:
 	VZEROUPPER
 	RET
 
-rows27:
+rows30:
 	// 6 rows of 1 vectors, rows of A apart: false
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	CMPQ       R12, $0x40
+	JL         short48
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
 
-loop43:
+short48:
+loop49:
 	VMOVUPS      (DI), Y6
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Y7
 	VFMADD231PS  Y6, Y7, Y0
 	VBROADCASTSS 4(SI), Y8
@@ -1720,12 +2155,13 @@ loop43:
 	VFMADD231PS  Y6, Y8, Y5
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop43
+	JNE          loop49
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one44
+	JEQ          one50
 	VBROADCASTSS 80(AX), Y6
 	VMULPS       Y6, Y0, Y0
 	VMULPS       Y6, Y1, Y1
@@ -1734,13 +2170,13 @@ loop43:
 	VMULPS       Y6, Y4, Y4
 	VMULPS       Y6, Y5, Y5
 
-one44:
+one50:
 	SUBQ         $0x00, CX
 	CMPQ         CX, $0x08
-	JNE          partial45
+	JNE          partial51
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain46
+	JEQ          plain52
 	VBROADCASTSS 84(AX), Y7
 	VFMADD231PS  (R13), Y7, Y0
 	VMOVUPS      Y0, (R13)
@@ -1755,9 +2191,9 @@ one44:
 	VMOVUPS      Y4, (R13)
 	VFMADD231PS  (R13)(DX*1), Y7, Y5
 	VMOVUPS      Y5, (R13)(DX*1)
-	JMP          stored47
+	JMP          stored53
 
-plain46:
+plain52:
 	VMOVUPS Y0, (R13)
 	VMOVUPS Y1, (R13)(DX*1)
 	VMOVUPS Y2, (R13)(DX*2)
@@ -1766,18 +2202,18 @@ plain46:
 	VMOVUPS Y4, (R13)
 	VMOVUPS Y5, (R13)(DX*1)
 
-stored47:
+stored53:
 	VZEROUPPER
 	RET
 
-partial45:
+partial51:
 	LEAQ         gemmMasks<>+0(SB), BX
 	SHLQ         $0x02, CX
 	SUBQ         CX, BX
 	VMOVUPS      32(BX), Y6
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain48
+	JEQ          plain54
 	VBROADCASTSS 84(AX), Y7
 	VMASKMOVPS   (R13), Y6, Y8
 	VFMADD231PS  Y8, Y7, Y0
@@ -1798,9 +2234,9 @@ partial45:
 	VMASKMOVPS   (R13)(DX*1), Y6, Y8
 	VFMADD231PS  Y8, Y7, Y5
 	VMASKMOVPS   Y5, Y6, (R13)(DX*1)
-	JMP          stored49
+	JMP          stored55
 
-plain48:
+plain54:
 	VMASKMOVPS Y0, Y6, (R13)
 	VMASKMOVPS Y1, Y6, (R13)(DX*1)
 	VMASKMOVPS Y2, Y6, (R13)(DX*2)
@@ -1809,117 +2245,49 @@ plain48:
 	VMASKMOVPS Y4, Y6, (R13)
 	VMASKMOVPS Y5, Y6, (R13)(DX*1)
 
-stored49:
+stored55:
 	VZEROUPPER
 	RET
 
 wider2:
 	CMPQ BX, $0x03
-	JG   rows50
+	JG   rows56
 	CMPQ BX, $0x02
-	JG   rows51
+	JG   rows57
 	CMPQ BX, $0x01
-	JG   rows52
+	JG   rows58
 
 	// 1 rows of 2 vectors, rows of A apart: false
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	CMPQ       R12, $0x40
+	JL         short59
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
 
-loop53:
+short59:
+loop60:
 	VMOVUPS      (DI), Y2
 	VMOVUPS      32(DI), Y3
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Y4
 	VFMADD231PS  Y2, Y4, Y0
 	VFMADD231PS  Y3, Y4, Y1
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop53
-	MOVQ         56(AX), DX
-	SHLQ         $0x02, DX
-	LEAQ         (DX)(DX*2), R11
-	CMPL         80(AX), $0x3f800000
-	JEQ          one54
-	VBROADCASTSS 80(AX), Y2
-	VMULPS       Y2, Y0, Y0
-	VMULPS       Y2, Y1, Y1
-
-one54:
-	SUBQ         $0x08, CX
-	CMPQ         CX, $0x08
-	JNE          partial55
-	MOVL         84(AX), R12
-	ADDL         R12, R12
-	JEQ          plain56
-	VBROADCASTSS 84(AX), Y3
-	VFMADD231PS  (R13), Y3, Y0
-	VMOVUPS      Y0, (R13)
-	VFMADD231PS  32(R13), Y3, Y1
-	VMOVUPS      Y1, 32(R13)
-	JMP          stored57
-
-plain56:
-	VMOVUPS Y0, (R13)
-	VMOVUPS Y1, 32(R13)
-
-stored57:
-	VZEROUPPER
-	RET
-
-partial55:
-	LEAQ         gemmMasks<>+0(SB), BX
-	SHLQ         $0x02, CX
-	SUBQ         CX, BX
-	VMOVUPS      32(BX), Y2
-	MOVL         84(AX), R12
-	ADDL         R12, R12
-	JEQ          plain58
-	VBROADCASTSS 84(AX), Y3
-	VFMADD231PS  (R13), Y3, Y0
-	VMOVUPS      Y0, (R13)
-	VMASKMOVPS   32(R13), Y2, Y4
-	VFMADD231PS  Y4, Y3, Y1
-	VMASKMOVPS   Y1, Y2, 32(R13)
-	JMP          stored59
-
-plain58:
-	VMOVUPS    Y0, (R13)
-	VMASKMOVPS Y1, Y2, 32(R13)
-
-stored59:
-	VZEROUPPER
-	RET
-
-rows52:
-	// 2 rows of 2 vectors, rows of A apart: false
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-
-loop60:
-	VMOVUPS      (DI), Y4
-	VMOVUPS      32(DI), Y5
-	ADDQ         R8, DI
-	VBROADCASTSS (SI), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS 4(SI), Y7
-	VFMADD231PS  Y4, Y7, Y2
-	VFMADD231PS  Y5, Y7, Y3
-	ADDQ         DX, SI
-	DECQ         R12
 	JNE          loop60
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
 	JEQ          one61
-	VBROADCASTSS 80(AX), Y4
-	VMULPS       Y4, Y0, Y0
-	VMULPS       Y4, Y1, Y1
-	VMULPS       Y4, Y2, Y2
-	VMULPS       Y4, Y3, Y3
+	VBROADCASTSS 80(AX), Y2
+	VMULPS       Y2, Y0, Y0
+	VMULPS       Y2, Y1, Y1
 
 one61:
 	SUBQ         $0x08, CX
@@ -1928,22 +2296,16 @@ one61:
 	MOVL         84(AX), R12
 	ADDL         R12, R12
 	JEQ          plain63
-	VBROADCASTSS 84(AX), Y5
-	VFMADD231PS  (R13), Y5, Y0
+	VBROADCASTSS 84(AX), Y3
+	VFMADD231PS  (R13), Y3, Y0
 	VMOVUPS      Y0, (R13)
-	VFMADD231PS  32(R13), Y5, Y1
+	VFMADD231PS  32(R13), Y3, Y1
 	VMOVUPS      Y1, 32(R13)
-	VFMADD231PS  (R13)(DX*1), Y5, Y2
-	VMOVUPS      Y2, (R13)(DX*1)
-	VFMADD231PS  32(R13)(DX*1), Y5, Y3
-	VMOVUPS      Y3, 32(R13)(DX*1)
 	JMP          stored64
 
 plain63:
 	VMOVUPS Y0, (R13)
 	VMOVUPS Y1, 32(R13)
-	VMOVUPS Y2, (R13)(DX*1)
-	VMOVUPS Y3, 32(R13)(DX*1)
 
 stored64:
 	VZEROUPPER
@@ -1953,10 +2315,104 @@ partial62:
 	LEAQ         gemmMasks<>+0(SB), BX
 	SHLQ         $0x02, CX
 	SUBQ         CX, BX
-	VMOVUPS      32(BX), Y4
+	VMOVUPS      32(BX), Y2
 	MOVL         84(AX), R12
 	ADDL         R12, R12
 	JEQ          plain65
+	VBROADCASTSS 84(AX), Y3
+	VFMADD231PS  (R13), Y3, Y0
+	VMOVUPS      Y0, (R13)
+	VMASKMOVPS   32(R13), Y2, Y4
+	VFMADD231PS  Y4, Y3, Y1
+	VMASKMOVPS   Y1, Y2, 32(R13)
+	JMP          stored66
+
+plain65:
+	VMOVUPS    Y0, (R13)
+	VMASKMOVPS Y1, Y2, 32(R13)
+
+stored66:
+	VZEROUPPER
+	RET
+
+rows58:
+	// 2 rows of 2 vectors, rows of A apart: false
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	CMPQ       R12, $0x40
+	JL         short67
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+
+short67:
+loop68:
+	VMOVUPS      (DI), Y4
+	VMOVUPS      32(DI), Y5
+	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
+	VBROADCASTSS (SI), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS 4(SI), Y7
+	VFMADD231PS  Y4, Y7, Y2
+	VFMADD231PS  Y5, Y7, Y3
+	ADDQ         DX, SI
+	DECQ         R12
+	JNE          loop68
+	MOVQ         72(AX), CX
+	MOVQ         56(AX), DX
+	SHLQ         $0x02, DX
+	LEAQ         (DX)(DX*2), R11
+	CMPL         80(AX), $0x3f800000
+	JEQ          one69
+	VBROADCASTSS 80(AX), Y4
+	VMULPS       Y4, Y0, Y0
+	VMULPS       Y4, Y1, Y1
+	VMULPS       Y4, Y2, Y2
+	VMULPS       Y4, Y3, Y3
+
+one69:
+	SUBQ         $0x08, CX
+	CMPQ         CX, $0x08
+	JNE          partial70
+	MOVL         84(AX), R12
+	ADDL         R12, R12
+	JEQ          plain71
+	VBROADCASTSS 84(AX), Y5
+	VFMADD231PS  (R13), Y5, Y0
+	VMOVUPS      Y0, (R13)
+	VFMADD231PS  32(R13), Y5, Y1
+	VMOVUPS      Y1, 32(R13)
+	VFMADD231PS  (R13)(DX*1), Y5, Y2
+	VMOVUPS      Y2, (R13)(DX*1)
+	VFMADD231PS  32(R13)(DX*1), Y5, Y3
+	VMOVUPS      Y3, 32(R13)(DX*1)
+	JMP          stored72
+
+plain71:
+	VMOVUPS Y0, (R13)
+	VMOVUPS Y1, 32(R13)
+	VMOVUPS Y2, (R13)(DX*1)
+	VMOVUPS Y3, 32(R13)(DX*1)
+
+stored72:
+	VZEROUPPER
+	RET
+
+partial70:
+	LEAQ         gemmMasks<>+0(SB), BX
+	SHLQ         $0x02, CX
+	SUBQ         CX, BX
+	VMOVUPS      32(BX), Y4
+	MOVL         84(AX), R12
+	ADDL         R12, R12
+	JEQ          plain73
 	VBROADCASTSS 84(AX), Y5
 	VFMADD231PS  (R13), Y5, Y0
 	VMOVUPS      Y0, (R13)
@@ -1968,31 +2424,43 @@ partial62:
 	VMASKMOVPS   32(R13)(DX*1), Y4, Y6
 	VFMADD231PS  Y6, Y5, Y3
 	VMASKMOVPS   Y3, Y4, 32(R13)(DX*1)
-	JMP          stored66
+	JMP          stored74
 
-plain65:
+plain73:
 	VMOVUPS    Y0, (R13)
 	VMASKMOVPS Y1, Y4, 32(R13)
 	VMOVUPS    Y2, (R13)(DX*1)
 	VMASKMOVPS Y3, Y4, 32(R13)(DX*1)
 
-stored66:
+stored74:
 	VZEROUPPER
 	RET
 
-rows51:
+rows57:
 	// 3 rows of 2 vectors, rows of A apart: false
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	CMPQ       R12, $0x40
+	JL         short75
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
 
-loop67:
+short75:
+loop76:
 	VMOVUPS      (DI), Y6
 	VMOVUPS      32(DI), Y7
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Y8
 	VFMADD231PS  Y6, Y8, Y0
 	VFMADD231PS  Y7, Y8, Y1
@@ -2004,12 +2472,13 @@ loop67:
 	VFMADD231PS  Y7, Y8, Y5
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop67
+	JNE          loop76
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one68
+	JEQ          one77
 	VBROADCASTSS 80(AX), Y6
 	VMULPS       Y6, Y0, Y0
 	VMULPS       Y6, Y1, Y1
@@ -2018,13 +2487,13 @@ loop67:
 	VMULPS       Y6, Y4, Y4
 	VMULPS       Y6, Y5, Y5
 
-one68:
+one77:
 	SUBQ         $0x08, CX
 	CMPQ         CX, $0x08
-	JNE          partial69
+	JNE          partial78
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain70
+	JEQ          plain79
 	VBROADCASTSS 84(AX), Y7
 	VFMADD231PS  (R13), Y7, Y0
 	VMOVUPS      Y0, (R13)
@@ -2038,9 +2507,9 @@ one68:
 	VMOVUPS      Y4, (R13)(DX*2)
 	VFMADD231PS  32(R13)(DX*2), Y7, Y5
 	VMOVUPS      Y5, 32(R13)(DX*2)
-	JMP          stored71
+	JMP          stored80
 
-plain70:
+plain79:
 	VMOVUPS Y0, (R13)
 	VMOVUPS Y1, 32(R13)
 	VMOVUPS Y2, (R13)(DX*1)
@@ -2048,18 +2517,18 @@ plain70:
 	VMOVUPS Y4, (R13)(DX*2)
 	VMOVUPS Y5, 32(R13)(DX*2)
 
-stored71:
+stored80:
 	VZEROUPPER
 	RET
 
-partial69:
+partial78:
 	LEAQ         gemmMasks<>+0(SB), BX
 	SHLQ         $0x02, CX
 	SUBQ         CX, BX
 	VMOVUPS      32(BX), Y6
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain72
+	JEQ          plain81
 	VBROADCASTSS 84(AX), Y7
 	VFMADD231PS  (R13), Y7, Y0
 	VMOVUPS      Y0, (R13)
@@ -2076,9 +2545,9 @@ partial69:
 	VMASKMOVPS   32(R13)(DX*2), Y6, Y8
 	VFMADD231PS  Y8, Y7, Y5
 	VMASKMOVPS   Y5, Y6, 32(R13)(DX*2)
-	JMP          stored73
+	JMP          stored82
 
-plain72:
+plain81:
 	VMOVUPS    Y0, (R13)
 	VMASKMOVPS Y1, Y6, 32(R13)
 	VMOVUPS    Y2, (R13)(DX*1)
@@ -2086,30 +2555,44 @@ plain72:
 	VMOVUPS    Y4, (R13)(DX*2)
 	VMASKMOVPS Y5, Y6, 32(R13)(DX*2)
 
-stored73:
+stored82:
 	VZEROUPPER
 	RET
 
-rows50:
+rows56:
 	CMPQ BX, $0x05
-	JG   rows74
+	JG   rows83
 	CMPQ BX, $0x04
-	JG   rows75
+	JG   rows84
 
 	// 4 rows of 2 vectors, rows of A apart: false
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	CMPQ       R12, $0x40
+	JL         short85
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
 
-loop76:
+short85:
+loop86:
 	VMOVUPS      (DI), Y8
 	VMOVUPS      32(DI), Y9
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Y10
 	VFMADD231PS  Y8, Y10, Y0
 	VFMADD231PS  Y9, Y10, Y1
@@ -2124,12 +2607,13 @@ loop76:
 	VFMADD231PS  Y9, Y11, Y7
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop76
+	JNE          loop86
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one77
+	JEQ          one87
 	VBROADCASTSS 80(AX), Y8
 	VMULPS       Y8, Y0, Y0
 	VMULPS       Y8, Y1, Y1
@@ -2140,13 +2624,13 @@ loop76:
 	VMULPS       Y8, Y6, Y6
 	VMULPS       Y8, Y7, Y7
 
-one77:
+one87:
 	SUBQ         $0x08, CX
 	CMPQ         CX, $0x08
-	JNE          partial78
+	JNE          partial88
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain79
+	JEQ          plain89
 	VBROADCASTSS 84(AX), Y9
 	VFMADD231PS  (R13), Y9, Y0
 	VMOVUPS      Y0, (R13)
@@ -2164,9 +2648,9 @@ one77:
 	VMOVUPS      Y6, (R13)(R11*1)
 	VFMADD231PS  32(R13)(R11*1), Y9, Y7
 	VMOVUPS      Y7, 32(R13)(R11*1)
-	JMP          stored80
+	JMP          stored90
 
-plain79:
+plain89:
 	VMOVUPS Y0, (R13)
 	VMOVUPS Y1, 32(R13)
 	VMOVUPS Y2, (R13)(DX*1)
@@ -2176,18 +2660,18 @@ plain79:
 	VMOVUPS Y6, (R13)(R11*1)
 	VMOVUPS Y7, 32(R13)(R11*1)
 
-stored80:
+stored90:
 	VZEROUPPER
 	RET
 
-partial78:
+partial88:
 	LEAQ         gemmMasks<>+0(SB), BX
 	SHLQ         $0x02, CX
 	SUBQ         CX, BX
 	VMOVUPS      32(BX), Y8
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain81
+	JEQ          plain91
 	VBROADCASTSS 84(AX), Y9
 	VFMADD231PS  (R13), Y9, Y0
 	VMOVUPS      Y0, (R13)
@@ -2209,9 +2693,9 @@ partial78:
 	VMASKMOVPS   32(R13)(R11*1), Y8, Y10
 	VFMADD231PS  Y10, Y9, Y7
 	VMASKMOVPS   Y7, Y8, 32(R13)(R11*1)
-	JMP          stored82
+	JMP          stored92
 
-plain81:
+plain91:
 	VMOVUPS    Y0, (R13)
 	VMASKMOVPS Y1, Y8, 32(R13)
 	VMOVUPS    Y2, (R13)(DX*1)
@@ -2221,27 +2705,43 @@ plain81:
 	VMOVUPS    Y6, (R13)(R11*1)
 	VMASKMOVPS Y7, Y8, 32(R13)(R11*1)
 
-stored82:
+stored92:
 	VZEROUPPER
 	RET
 
-rows75:
+rows84:
 	// 5 rows of 2 vectors, rows of A apart: false
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	VXORPS     Y8, Y8, Y8
+	VXORPS     Y9, Y9, Y9
+	CMPQ       R12, $0x40
+	JL         short93
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
 
-loop83:
+short93:
+loop94:
 	VMOVUPS      (DI), Y10
 	VMOVUPS      32(DI), Y11
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Y12
 	VFMADD231PS  Y10, Y12, Y0
 	VFMADD231PS  Y11, Y12, Y1
@@ -2259,12 +2759,13 @@ loop83:
 	VFMADD231PS  Y11, Y12, Y9
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop83
+	JNE          loop94
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one84
+	JEQ          one95
 	VBROADCASTSS 80(AX), Y10
 	VMULPS       Y10, Y0, Y0
 	VMULPS       Y10, Y1, Y1
@@ -2277,13 +2778,13 @@ loop83:
 	VMULPS       Y10, Y8, Y8
 	VMULPS       Y10, Y9, Y9
 
-one84:
+one95:
 	SUBQ         $0x08, CX
 	CMPQ         CX, $0x08
-	JNE          partial85
+	JNE          partial96
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain86
+	JEQ          plain97
 	VBROADCASTSS 84(AX), Y11
 	VFMADD231PS  (R13), Y11, Y0
 	VMOVUPS      Y0, (R13)
@@ -2306,9 +2807,9 @@ one84:
 	VMOVUPS      Y8, (R13)
 	VFMADD231PS  32(R13), Y11, Y9
 	VMOVUPS      Y9, 32(R13)
-	JMP          stored87
+	JMP          stored98
 
-plain86:
+plain97:
 	VMOVUPS Y0, (R13)
 	VMOVUPS Y1, 32(R13)
 	VMOVUPS Y2, (R13)(DX*1)
@@ -2321,18 +2822,18 @@ plain86:
 	VMOVUPS Y8, (R13)
 	VMOVUPS Y9, 32(R13)
 
-stored87:
+stored98:
 	VZEROUPPER
 	RET
 
-partial85:
+partial96:
 	LEAQ         gemmMasks<>+0(SB), BX
 	SHLQ         $0x02, CX
 	SUBQ         CX, BX
 	VMOVUPS      32(BX), Y10
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain88
+	JEQ          plain99
 	VBROADCASTSS 84(AX), Y11
 	VFMADD231PS  (R13), Y11, Y0
 	VMOVUPS      Y0, (R13)
@@ -2360,9 +2861,9 @@ partial85:
 	VMASKMOVPS   32(R13), Y10, Y12
 	VFMADD231PS  Y12, Y11, Y9
 	VMASKMOVPS   Y9, Y10, 32(R13)
-	JMP          stored89
+	JMP          stored100
 
-plain88:
+plain99:
 	VMOVUPS    Y0, (R13)
 	VMASKMOVPS Y1, Y10, 32(R13)
 	VMOVUPS    Y2, (R13)(DX*1)
@@ -2375,29 +2876,47 @@ plain88:
 	VMOVUPS    Y8, (R13)
 	VMASKMOVPS Y9, Y10, 32(R13)
 
-stored89:
+stored100:
 	VZEROUPPER
 	RET
 
-rows74:
+rows83:
 	// 6 rows of 2 vectors, rows of A apart: false
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	VXORPS Y10, Y10, Y10
-	VXORPS Y11, Y11, Y11
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	VXORPS     Y8, Y8, Y8
+	VXORPS     Y9, Y9, Y9
+	VXORPS     Y10, Y10, Y10
+	VXORPS     Y11, Y11, Y11
+	CMPQ       R12, $0x40
+	JL         short101
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
 
-loop90:
+short101:
+loop102:
 	VMOVUPS      (DI), Y12
 	VMOVUPS      32(DI), Y13
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Y14
 	VFMADD231PS  Y12, Y14, Y0
 	VFMADD231PS  Y13, Y14, Y1
@@ -2418,12 +2937,13 @@ loop90:
 	VFMADD231PS  Y13, Y15, Y11
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop90
+	JNE          loop102
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one91
+	JEQ          one103
 	VBROADCASTSS 80(AX), Y12
 	VMULPS       Y12, Y0, Y0
 	VMULPS       Y12, Y1, Y1
@@ -2438,13 +2958,13 @@ loop90:
 	VMULPS       Y12, Y10, Y10
 	VMULPS       Y12, Y11, Y11
 
-one91:
+one103:
 	SUBQ         $0x08, CX
 	CMPQ         CX, $0x08
-	JNE          partial92
+	JNE          partial104
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain93
+	JEQ          plain105
 	VBROADCASTSS 84(AX), Y13
 	VFMADD231PS  (R13), Y13, Y0
 	VMOVUPS      Y0, (R13)
@@ -2471,9 +2991,9 @@ one91:
 	VMOVUPS      Y10, (R13)(DX*1)
 	VFMADD231PS  32(R13)(DX*1), Y13, Y11
 	VMOVUPS      Y11, 32(R13)(DX*1)
-	JMP          stored94
+	JMP          stored106
 
-plain93:
+plain105:
 	VMOVUPS Y0, (R13)
 	VMOVUPS Y1, 32(R13)
 	VMOVUPS Y2, (R13)(DX*1)
@@ -2488,18 +3008,18 @@ plain93:
 	VMOVUPS Y10, (R13)(DX*1)
 	VMOVUPS Y11, 32(R13)(DX*1)
 
-stored94:
+stored106:
 	VZEROUPPER
 	RET
 
-partial92:
+partial104:
 	LEAQ         gemmMasks<>+0(SB), BX
 	SHLQ         $0x02, CX
 	SUBQ         CX, BX
 	VMOVUPS      32(BX), Y12
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain95
+	JEQ          plain107
 	VBROADCASTSS 84(AX), Y13
 	VFMADD231PS  (R13), Y13, Y0
 	VMOVUPS      Y0, (R13)
@@ -2532,9 +3052,9 @@ partial92:
 	VMASKMOVPS   32(R13)(DX*1), Y12, Y14
 	VFMADD231PS  Y14, Y13, Y11
 	VMASKMOVPS   Y11, Y12, 32(R13)(DX*1)
-	JMP          stored96
+	JMP          stored108
 
-plain95:
+plain107:
 	VMOVUPS    Y0, (R13)
 	VMASKMOVPS Y1, Y12, 32(R13)
 	VMOVUPS    Y2, (R13)(DX*1)
@@ -2549,7 +3069,7 @@ plain95:
 	VMOVUPS    Y10, (R13)(DX*1)
 	VMASKMOVPS Y11, Y12, 32(R13)(DX*1)
 
-stored96:
+stored108:
 	VZEROUPPER
 	RET
 
@@ -2558,127 +3078,147 @@ apart1:
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), R11
 	CMPQ CX, $0x08
-	JG   wider97
+	JG   wider109
 	CMPQ BX, $0x03
-	JG   rows98
+	JG   rows110
 	CMPQ BX, $0x02
-	JG   rows99
+	JG   rows111
 	CMPQ BX, $0x01
-	JG   rows100
+	JG   rows112
 
 	// 1 rows of 1 vectors, rows of A apart: true
-	VXORPS Y0, Y0, Y0
+	VXORPS     Y0, Y0, Y0
+	CMPQ       R12, $0x40
+	JL         short113
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
 
-loop101:
+short113:
+loop114:
 	VMOVUPS      (DI), Y1
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Y2
 	VFMADD231PS  Y1, Y2, Y0
 	ADDQ         $0x04, SI
 	DECQ         R12
-	JNE          loop101
+	JNE          loop114
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one102
+	JEQ          one115
 	VBROADCASTSS 80(AX), Y1
 	VMULPS       Y1, Y0, Y0
 
-one102:
+one115:
 	SUBQ         $0x00, CX
 	CMPQ         CX, $0x08
-	JNE          partial103
+	JNE          partial116
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain104
+	JEQ          plain117
 	VBROADCASTSS 84(AX), Y2
 	VFMADD231PS  (R13), Y2, Y0
 	VMOVUPS      Y0, (R13)
-	JMP          stored105
+	JMP          stored118
 
-plain104:
+plain117:
 	VMOVUPS Y0, (R13)
 
-stored105:
+stored118:
 	VZEROUPPER
 	RET
 
-partial103:
+partial116:
 	LEAQ         gemmMasks<>+0(SB), BX
 	SHLQ         $0x02, CX
 	SUBQ         CX, BX
 	VMOVUPS      32(BX), Y1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain106
+	JEQ          plain119
 	VBROADCASTSS 84(AX), Y2
 	VMASKMOVPS   (R13), Y1, Y3
 	VFMADD231PS  Y3, Y2, Y0
 	VMASKMOVPS   Y0, Y1, (R13)
-	JMP          stored107
+	JMP          stored120
 
-plain106:
+plain119:
 	VMASKMOVPS Y0, Y1, (R13)
 
-stored107:
+stored120:
 	VZEROUPPER
 	RET
 
-rows100:
+rows112:
 	// 2 rows of 1 vectors, rows of A apart: true
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	CMPQ       R12, $0x40
+	JL         short121
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
 
-loop108:
+short121:
+loop122:
 	VMOVUPS      (DI), Y2
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Y3
 	VFMADD231PS  Y2, Y3, Y0
 	VBROADCASTSS (SI)(DX*1), Y4
 	VFMADD231PS  Y2, Y4, Y1
 	ADDQ         $0x04, SI
 	DECQ         R12
-	JNE          loop108
+	JNE          loop122
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one109
+	JEQ          one123
 	VBROADCASTSS 80(AX), Y2
 	VMULPS       Y2, Y0, Y0
 	VMULPS       Y2, Y1, Y1
 
-one109:
+one123:
 	SUBQ         $0x00, CX
 	CMPQ         CX, $0x08
-	JNE          partial110
+	JNE          partial124
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain111
+	JEQ          plain125
 	VBROADCASTSS 84(AX), Y3
 	VFMADD231PS  (R13), Y3, Y0
 	VMOVUPS      Y0, (R13)
 	VFMADD231PS  (R13)(DX*1), Y3, Y1
 	VMOVUPS      Y1, (R13)(DX*1)
-	JMP          stored112
+	JMP          stored126
 
-plain111:
+plain125:
 	VMOVUPS Y0, (R13)
 	VMOVUPS Y1, (R13)(DX*1)
 
-stored112:
+stored126:
 	VZEROUPPER
 	RET
 
-partial110:
+partial124:
 	LEAQ         gemmMasks<>+0(SB), BX
 	SHLQ         $0x02, CX
 	SUBQ         CX, BX
 	VMOVUPS      32(BX), Y2
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain113
+	JEQ          plain127
 	VBROADCASTSS 84(AX), Y3
 	VMASKMOVPS   (R13), Y2, Y4
 	VFMADD231PS  Y4, Y3, Y0
@@ -2686,25 +3226,37 @@ partial110:
 	VMASKMOVPS   (R13)(DX*1), Y2, Y4
 	VFMADD231PS  Y4, Y3, Y1
 	VMASKMOVPS   Y1, Y2, (R13)(DX*1)
-	JMP          stored114
+	JMP          stored128
 
-plain113:
+plain127:
 	VMASKMOVPS Y0, Y2, (R13)
 	VMASKMOVPS Y1, Y2, (R13)(DX*1)
 
-stored114:
+stored128:
 	VZEROUPPER
 	RET
 
-rows99:
+rows111:
 	// 3 rows of 1 vectors, rows of A apart: true
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	CMPQ       R12, $0x40
+	JL         short129
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
 
-loop115:
+short129:
+loop130:
 	VMOVUPS      (DI), Y3
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Y4
 	VFMADD231PS  Y3, Y4, Y0
 	VBROADCASTSS (SI)(DX*1), Y5
@@ -2713,24 +3265,25 @@ loop115:
 	VFMADD231PS  Y3, Y4, Y2
 	ADDQ         $0x04, SI
 	DECQ         R12
-	JNE          loop115
+	JNE          loop130
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one116
+	JEQ          one131
 	VBROADCASTSS 80(AX), Y3
 	VMULPS       Y3, Y0, Y0
 	VMULPS       Y3, Y1, Y1
 	VMULPS       Y3, Y2, Y2
 
-one116:
+one131:
 	SUBQ         $0x00, CX
 	CMPQ         CX, $0x08
-	JNE          partial117
+	JNE          partial132
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain118
+	JEQ          plain133
 	VBROADCASTSS 84(AX), Y4
 	VFMADD231PS  (R13), Y4, Y0
 	VMOVUPS      Y0, (R13)
@@ -2738,25 +3291,25 @@ one116:
 	VMOVUPS      Y1, (R13)(DX*1)
 	VFMADD231PS  (R13)(DX*2), Y4, Y2
 	VMOVUPS      Y2, (R13)(DX*2)
-	JMP          stored119
+	JMP          stored134
 
-plain118:
+plain133:
 	VMOVUPS Y0, (R13)
 	VMOVUPS Y1, (R13)(DX*1)
 	VMOVUPS Y2, (R13)(DX*2)
 
-stored119:
+stored134:
 	VZEROUPPER
 	RET
 
-partial117:
+partial132:
 	LEAQ         gemmMasks<>+0(SB), BX
 	SHLQ         $0x02, CX
 	SUBQ         CX, BX
 	VMOVUPS      32(BX), Y3
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain120
+	JEQ          plain135
 	VBROADCASTSS 84(AX), Y4
 	VMASKMOVPS   (R13), Y3, Y5
 	VFMADD231PS  Y5, Y4, Y0
@@ -2767,32 +3320,46 @@ partial117:
 	VMASKMOVPS   (R13)(DX*2), Y3, Y5
 	VFMADD231PS  Y5, Y4, Y2
 	VMASKMOVPS   Y2, Y3, (R13)(DX*2)
-	JMP          stored121
+	JMP          stored136
 
-plain120:
+plain135:
 	VMASKMOVPS Y0, Y3, (R13)
 	VMASKMOVPS Y1, Y3, (R13)(DX*1)
 	VMASKMOVPS Y2, Y3, (R13)(DX*2)
 
-stored121:
+stored136:
 	VZEROUPPER
 	RET
 
-rows98:
+rows110:
 	CMPQ BX, $0x05
-	JG   rows122
+	JG   rows137
 	CMPQ BX, $0x04
-	JG   rows123
+	JG   rows138
 
 	// 4 rows of 1 vectors, rows of A apart: true
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	CMPQ       R12, $0x40
+	JL         short139
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
 
-loop124:
+short139:
+loop140:
 	VMOVUPS      (DI), Y4
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Y5
 	VFMADD231PS  Y4, Y5, Y0
 	VBROADCASTSS (SI)(DX*1), Y6
@@ -2803,25 +3370,26 @@ loop124:
 	VFMADD231PS  Y4, Y6, Y3
 	ADDQ         $0x04, SI
 	DECQ         R12
-	JNE          loop124
+	JNE          loop140
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one125
+	JEQ          one141
 	VBROADCASTSS 80(AX), Y4
 	VMULPS       Y4, Y0, Y0
 	VMULPS       Y4, Y1, Y1
 	VMULPS       Y4, Y2, Y2
 	VMULPS       Y4, Y3, Y3
 
-one125:
+one141:
 	SUBQ         $0x00, CX
 	CMPQ         CX, $0x08
-	JNE          partial126
+	JNE          partial142
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain127
+	JEQ          plain143
 	VBROADCASTSS 84(AX), Y5
 	VFMADD231PS  (R13), Y5, Y0
 	VMOVUPS      Y0, (R13)
@@ -2831,26 +3399,26 @@ one125:
 	VMOVUPS      Y2, (R13)(DX*2)
 	VFMADD231PS  (R13)(R11*1), Y5, Y3
 	VMOVUPS      Y3, (R13)(R11*1)
-	JMP          stored128
+	JMP          stored144
 
-plain127:
+plain143:
 	VMOVUPS Y0, (R13)
 	VMOVUPS Y1, (R13)(DX*1)
 	VMOVUPS Y2, (R13)(DX*2)
 	VMOVUPS Y3, (R13)(R11*1)
 
-stored128:
+stored144:
 	VZEROUPPER
 	RET
 
-partial126:
+partial142:
 	LEAQ         gemmMasks<>+0(SB), BX
 	SHLQ         $0x02, CX
 	SUBQ         CX, BX
 	VMOVUPS      32(BX), Y4
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain129
+	JEQ          plain145
 	VBROADCASTSS 84(AX), Y5
 	VMASKMOVPS   (R13), Y4, Y6
 	VFMADD231PS  Y6, Y5, Y0
@@ -2864,29 +3432,45 @@ partial126:
 	VMASKMOVPS   (R13)(R11*1), Y4, Y6
 	VFMADD231PS  Y6, Y5, Y3
 	VMASKMOVPS   Y3, Y4, (R13)(R11*1)
-	JMP          stored130
+	JMP          stored146
 
-plain129:
+plain145:
 	VMASKMOVPS Y0, Y4, (R13)
 	VMASKMOVPS Y1, Y4, (R13)(DX*1)
 	VMASKMOVPS Y2, Y4, (R13)(DX*2)
 	VMASKMOVPS Y3, Y4, (R13)(R11*1)
 
-stored130:
+stored146:
 	VZEROUPPER
 	RET
 
-rows123:
+rows138:
 	// 5 rows of 1 vectors, rows of A apart: true
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	CMPQ       R12, $0x40
+	JL         short147
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
 
-loop131:
+short147:
+loop148:
 	VMOVUPS      (DI), Y5
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Y6
 	VFMADD231PS  Y5, Y6, Y0
 	VBROADCASTSS (SI)(DX*1), Y7
@@ -2899,12 +3483,13 @@ loop131:
 	VFMADD231PS  Y5, Y6, Y4
 	ADDQ         $0x04, SI
 	DECQ         R12
-	JNE          loop131
+	JNE          loop148
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one132
+	JEQ          one149
 	VBROADCASTSS 80(AX), Y5
 	VMULPS       Y5, Y0, Y0
 	VMULPS       Y5, Y1, Y1
@@ -2912,13 +3497,13 @@ loop131:
 	VMULPS       Y5, Y3, Y3
 	VMULPS       Y5, Y4, Y4
 
-one132:
+one149:
 	SUBQ         $0x00, CX
 	CMPQ         CX, $0x08
-	JNE          partial133
+	JNE          partial150
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain134
+	JEQ          plain151
 	VBROADCASTSS 84(AX), Y6
 	VFMADD231PS  (R13), Y6, Y0
 	VMOVUPS      Y0, (R13)
@@ -2931,9 +3516,9 @@ one132:
 	LEAQ         (R13)(DX*4), R13
 	VFMADD231PS  (R13), Y6, Y4
 	VMOVUPS      Y4, (R13)
-	JMP          stored135
+	JMP          stored152
 
-plain134:
+plain151:
 	VMOVUPS Y0, (R13)
 	VMOVUPS Y1, (R13)(DX*1)
 	VMOVUPS Y2, (R13)(DX*2)
@@ -2941,18 +3526,18 @@ plain134:
 	LEAQ    (R13)(DX*4), R13
 	VMOVUPS Y4, (R13)
 
-stored135:
+stored152:
 	VZEROUPPER
 	RET
 
-partial133:
+partial150:
 	LEAQ         gemmMasks<>+0(SB), BX
 	SHLQ         $0x02, CX
 	SUBQ         CX, BX
 	VMOVUPS      32(BX), Y5
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain136
+	JEQ          plain153
 	VBROADCASTSS 84(AX), Y6
 	VMASKMOVPS   (R13), Y5, Y7
 	VFMADD231PS  Y7, Y6, Y0
@@ -2970,9 +3555,9 @@ partial133:
 	VMASKMOVPS   (R13), Y5, Y7
 	VFMADD231PS  Y7, Y6, Y4
 	VMASKMOVPS   Y4, Y5, (R13)
-	JMP          stored137
+	JMP          stored154
 
-plain136:
+plain153:
 	VMASKMOVPS Y0, Y5, (R13)
 	VMASKMOVPS Y1, Y5, (R13)(DX*1)
 	VMASKMOVPS Y2, Y5, (R13)(DX*2)
@@ -2980,24 +3565,42 @@ plain136:
 	LEAQ       (R13)(DX*4), R13
 	VMASKMOVPS Y4, Y5, (R13)
 
-stored137:
+stored154:
 	VZEROUPPER
 	RET
 
-rows122:
+rows137:
 	// 6 rows of 1 vectors, rows of A apart: true
-	LEAQ   (SI)(DX*4), R9
-	ADDQ   DX, R9
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
+	LEAQ       (SI)(DX*4), R9
+	ADDQ       DX, R9
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	CMPQ       R12, $0x40
+	JL         short155
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
 
-loop138:
+short155:
+loop156:
 	VMOVUPS      (DI), Y6
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Y7
 	VFMADD231PS  Y6, Y7, Y0
 	VBROADCASTSS (SI)(DX*1), Y8
@@ -3013,12 +3616,13 @@ loop138:
 	ADDQ         $0x04, SI
 	ADDQ         $0x04, R9
 	DECQ         R12
-	JNE          loop138
+	JNE          loop156
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one139
+	JEQ          one157
 	VBROADCASTSS 80(AX), Y6
 	VMULPS       Y6, Y0, Y0
 	VMULPS       Y6, Y1, Y1
@@ -3027,13 +3631,13 @@ loop138:
 	VMULPS       Y6, Y4, Y4
 	VMULPS       Y6, Y5, Y5
 
-one139:
+one157:
 	SUBQ         $0x00, CX
 	CMPQ         CX, $0x08
-	JNE          partial140
+	JNE          partial158
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain141
+	JEQ          plain159
 	VBROADCASTSS 84(AX), Y7
 	VFMADD231PS  (R13), Y7, Y0
 	VMOVUPS      Y0, (R13)
@@ -3048,9 +3652,9 @@ one139:
 	VMOVUPS      Y4, (R13)
 	VFMADD231PS  (R13)(DX*1), Y7, Y5
 	VMOVUPS      Y5, (R13)(DX*1)
-	JMP          stored142
+	JMP          stored160
 
-plain141:
+plain159:
 	VMOVUPS Y0, (R13)
 	VMOVUPS Y1, (R13)(DX*1)
 	VMOVUPS Y2, (R13)(DX*2)
@@ -3059,18 +3663,18 @@ plain141:
 	VMOVUPS Y4, (R13)
 	VMOVUPS Y5, (R13)(DX*1)
 
-stored142:
+stored160:
 	VZEROUPPER
 	RET
 
-partial140:
+partial158:
 	LEAQ         gemmMasks<>+0(SB), BX
 	SHLQ         $0x02, CX
 	SUBQ         CX, BX
 	VMOVUPS      32(BX), Y6
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain143
+	JEQ          plain161
 	VBROADCASTSS 84(AX), Y7
 	VMASKMOVPS   (R13), Y6, Y8
 	VFMADD231PS  Y8, Y7, Y0
@@ -3091,9 +3695,9 @@ partial140:
 	VMASKMOVPS   (R13)(DX*1), Y6, Y8
 	VFMADD231PS  Y8, Y7, Y5
 	VMASKMOVPS   Y5, Y6, (R13)(DX*1)
-	JMP          stored144
+	JMP          stored162
 
-plain143:
+plain161:
 	VMASKMOVPS Y0, Y6, (R13)
 	VMASKMOVPS Y1, Y6, (R13)(DX*1)
 	VMASKMOVPS Y2, Y6, (R13)(DX*2)
@@ -3102,98 +3706,117 @@ plain143:
 	VMASKMOVPS Y4, Y6, (R13)
 	VMASKMOVPS Y5, Y6, (R13)(DX*1)
 
-stored144:
+stored162:
 	VZEROUPPER
 	RET
 
-wider97:
+wider109:
 	CMPQ BX, $0x03
-	JG   rows145
+	JG   rows163
 	CMPQ BX, $0x02
-	JG   rows146
+	JG   rows164
 	CMPQ BX, $0x01
-	JG   rows147
+	JG   rows165
 
 	// 1 rows of 2 vectors, rows of A apart: true
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	CMPQ       R12, $0x40
+	JL         short166
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
 
-loop148:
+short166:
+loop167:
 	VMOVUPS      (DI), Y2
 	VMOVUPS      32(DI), Y3
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Y4
 	VFMADD231PS  Y2, Y4, Y0
 	VFMADD231PS  Y3, Y4, Y1
 	ADDQ         $0x04, SI
 	DECQ         R12
-	JNE          loop148
+	JNE          loop167
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one149
+	JEQ          one168
 	VBROADCASTSS 80(AX), Y2
 	VMULPS       Y2, Y0, Y0
 	VMULPS       Y2, Y1, Y1
 
-one149:
+one168:
 	SUBQ         $0x08, CX
 	CMPQ         CX, $0x08
-	JNE          partial150
+	JNE          partial169
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain151
+	JEQ          plain170
 	VBROADCASTSS 84(AX), Y3
 	VFMADD231PS  (R13), Y3, Y0
 	VMOVUPS      Y0, (R13)
 	VFMADD231PS  32(R13), Y3, Y1
 	VMOVUPS      Y1, 32(R13)
-	JMP          stored152
+	JMP          stored171
 
-plain151:
+plain170:
 	VMOVUPS Y0, (R13)
 	VMOVUPS Y1, 32(R13)
 
-stored152:
+stored171:
 	VZEROUPPER
 	RET
 
-partial150:
+partial169:
 	LEAQ         gemmMasks<>+0(SB), BX
 	SHLQ         $0x02, CX
 	SUBQ         CX, BX
 	VMOVUPS      32(BX), Y2
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain153
+	JEQ          plain172
 	VBROADCASTSS 84(AX), Y3
 	VFMADD231PS  (R13), Y3, Y0
 	VMOVUPS      Y0, (R13)
 	VMASKMOVPS   32(R13), Y2, Y4
 	VFMADD231PS  Y4, Y3, Y1
 	VMASKMOVPS   Y1, Y2, 32(R13)
-	JMP          stored154
+	JMP          stored173
 
-plain153:
+plain172:
 	VMOVUPS    Y0, (R13)
 	VMASKMOVPS Y1, Y2, 32(R13)
 
-stored154:
+stored173:
 	VZEROUPPER
 	RET
 
-rows147:
+rows165:
 	// 2 rows of 2 vectors, rows of A apart: true
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	CMPQ       R12, $0x40
+	JL         short174
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
 
-loop155:
+short174:
+loop175:
 	VMOVUPS      (DI), Y4
 	VMOVUPS      32(DI), Y5
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Y6
 	VFMADD231PS  Y4, Y6, Y0
 	VFMADD231PS  Y5, Y6, Y1
@@ -3202,25 +3825,26 @@ loop155:
 	VFMADD231PS  Y5, Y7, Y3
 	ADDQ         $0x04, SI
 	DECQ         R12
-	JNE          loop155
+	JNE          loop175
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one156
+	JEQ          one176
 	VBROADCASTSS 80(AX), Y4
 	VMULPS       Y4, Y0, Y0
 	VMULPS       Y4, Y1, Y1
 	VMULPS       Y4, Y2, Y2
 	VMULPS       Y4, Y3, Y3
 
-one156:
+one176:
 	SUBQ         $0x08, CX
 	CMPQ         CX, $0x08
-	JNE          partial157
+	JNE          partial177
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain158
+	JEQ          plain178
 	VBROADCASTSS 84(AX), Y5
 	VFMADD231PS  (R13), Y5, Y0
 	VMOVUPS      Y0, (R13)
@@ -3230,26 +3854,26 @@ one156:
 	VMOVUPS      Y2, (R13)(DX*1)
 	VFMADD231PS  32(R13)(DX*1), Y5, Y3
 	VMOVUPS      Y3, 32(R13)(DX*1)
-	JMP          stored159
+	JMP          stored179
 
-plain158:
+plain178:
 	VMOVUPS Y0, (R13)
 	VMOVUPS Y1, 32(R13)
 	VMOVUPS Y2, (R13)(DX*1)
 	VMOVUPS Y3, 32(R13)(DX*1)
 
-stored159:
+stored179:
 	VZEROUPPER
 	RET
 
-partial157:
+partial177:
 	LEAQ         gemmMasks<>+0(SB), BX
 	SHLQ         $0x02, CX
 	SUBQ         CX, BX
 	VMOVUPS      32(BX), Y4
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain160
+	JEQ          plain180
 	VBROADCASTSS 84(AX), Y5
 	VFMADD231PS  (R13), Y5, Y0
 	VMOVUPS      Y0, (R13)
@@ -3261,31 +3885,43 @@ partial157:
 	VMASKMOVPS   32(R13)(DX*1), Y4, Y6
 	VFMADD231PS  Y6, Y5, Y3
 	VMASKMOVPS   Y3, Y4, 32(R13)(DX*1)
-	JMP          stored161
+	JMP          stored181
 
-plain160:
+plain180:
 	VMOVUPS    Y0, (R13)
 	VMASKMOVPS Y1, Y4, 32(R13)
 	VMOVUPS    Y2, (R13)(DX*1)
 	VMASKMOVPS Y3, Y4, 32(R13)(DX*1)
 
-stored161:
+stored181:
 	VZEROUPPER
 	RET
 
-rows146:
+rows164:
 	// 3 rows of 2 vectors, rows of A apart: true
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	CMPQ       R12, $0x40
+	JL         short182
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
 
-loop162:
+short182:
+loop183:
 	VMOVUPS      (DI), Y6
 	VMOVUPS      32(DI), Y7
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Y8
 	VFMADD231PS  Y6, Y8, Y0
 	VFMADD231PS  Y7, Y8, Y1
@@ -3297,12 +3933,13 @@ loop162:
 	VFMADD231PS  Y7, Y8, Y5
 	ADDQ         $0x04, SI
 	DECQ         R12
-	JNE          loop162
+	JNE          loop183
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one163
+	JEQ          one184
 	VBROADCASTSS 80(AX), Y6
 	VMULPS       Y6, Y0, Y0
 	VMULPS       Y6, Y1, Y1
@@ -3311,13 +3948,13 @@ loop162:
 	VMULPS       Y6, Y4, Y4
 	VMULPS       Y6, Y5, Y5
 
-one163:
+one184:
 	SUBQ         $0x08, CX
 	CMPQ         CX, $0x08
-	JNE          partial164
+	JNE          partial185
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain165
+	JEQ          plain186
 	VBROADCASTSS 84(AX), Y7
 	VFMADD231PS  (R13), Y7, Y0
 	VMOVUPS      Y0, (R13)
@@ -3331,9 +3968,9 @@ one163:
 	VMOVUPS      Y4, (R13)(DX*2)
 	VFMADD231PS  32(R13)(DX*2), Y7, Y5
 	VMOVUPS      Y5, 32(R13)(DX*2)
-	JMP          stored166
+	JMP          stored187
 
-plain165:
+plain186:
 	VMOVUPS Y0, (R13)
 	VMOVUPS Y1, 32(R13)
 	VMOVUPS Y2, (R13)(DX*1)
@@ -3341,18 +3978,18 @@ plain165:
 	VMOVUPS Y4, (R13)(DX*2)
 	VMOVUPS Y5, 32(R13)(DX*2)
 
-stored166:
+stored187:
 	VZEROUPPER
 	RET
 
-partial164:
+partial185:
 	LEAQ         gemmMasks<>+0(SB), BX
 	SHLQ         $0x02, CX
 	SUBQ         CX, BX
 	VMOVUPS      32(BX), Y6
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain167
+	JEQ          plain188
 	VBROADCASTSS 84(AX), Y7
 	VFMADD231PS  (R13), Y7, Y0
 	VMOVUPS      Y0, (R13)
@@ -3369,9 +4006,9 @@ partial164:
 	VMASKMOVPS   32(R13)(DX*2), Y6, Y8
 	VFMADD231PS  Y8, Y7, Y5
 	VMASKMOVPS   Y5, Y6, 32(R13)(DX*2)
-	JMP          stored168
+	JMP          stored189
 
-plain167:
+plain188:
 	VMOVUPS    Y0, (R13)
 	VMASKMOVPS Y1, Y6, 32(R13)
 	VMOVUPS    Y2, (R13)(DX*1)
@@ -3379,30 +4016,44 @@ plain167:
 	VMOVUPS    Y4, (R13)(DX*2)
 	VMASKMOVPS Y5, Y6, 32(R13)(DX*2)
 
-stored168:
+stored189:
 	VZEROUPPER
 	RET
 
-rows145:
+rows163:
 	CMPQ BX, $0x05
-	JG   rows169
+	JG   rows190
 	CMPQ BX, $0x04
-	JG   rows170
+	JG   rows191
 
 	// 4 rows of 2 vectors, rows of A apart: true
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	CMPQ       R12, $0x40
+	JL         short192
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
 
-loop171:
+short192:
+loop193:
 	VMOVUPS      (DI), Y8
 	VMOVUPS      32(DI), Y9
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Y10
 	VFMADD231PS  Y8, Y10, Y0
 	VFMADD231PS  Y9, Y10, Y1
@@ -3417,12 +4068,13 @@ loop171:
 	VFMADD231PS  Y9, Y11, Y7
 	ADDQ         $0x04, SI
 	DECQ         R12
-	JNE          loop171
+	JNE          loop193
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one172
+	JEQ          one194
 	VBROADCASTSS 80(AX), Y8
 	VMULPS       Y8, Y0, Y0
 	VMULPS       Y8, Y1, Y1
@@ -3433,13 +4085,13 @@ loop171:
 	VMULPS       Y8, Y6, Y6
 	VMULPS       Y8, Y7, Y7
 
-one172:
+one194:
 	SUBQ         $0x08, CX
 	CMPQ         CX, $0x08
-	JNE          partial173
+	JNE          partial195
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain174
+	JEQ          plain196
 	VBROADCASTSS 84(AX), Y9
 	VFMADD231PS  (R13), Y9, Y0
 	VMOVUPS      Y0, (R13)
@@ -3457,9 +4109,9 @@ one172:
 	VMOVUPS      Y6, (R13)(R11*1)
 	VFMADD231PS  32(R13)(R11*1), Y9, Y7
 	VMOVUPS      Y7, 32(R13)(R11*1)
-	JMP          stored175
+	JMP          stored197
 
-plain174:
+plain196:
 	VMOVUPS Y0, (R13)
 	VMOVUPS Y1, 32(R13)
 	VMOVUPS Y2, (R13)(DX*1)
@@ -3469,18 +4121,18 @@ plain174:
 	VMOVUPS Y6, (R13)(R11*1)
 	VMOVUPS Y7, 32(R13)(R11*1)
 
-stored175:
+stored197:
 	VZEROUPPER
 	RET
 
-partial173:
+partial195:
 	LEAQ         gemmMasks<>+0(SB), BX
 	SHLQ         $0x02, CX
 	SUBQ         CX, BX
 	VMOVUPS      32(BX), Y8
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain176
+	JEQ          plain198
 	VBROADCASTSS 84(AX), Y9
 	VFMADD231PS  (R13), Y9, Y0
 	VMOVUPS      Y0, (R13)
@@ -3502,9 +4154,9 @@ partial173:
 	VMASKMOVPS   32(R13)(R11*1), Y8, Y10
 	VFMADD231PS  Y10, Y9, Y7
 	VMASKMOVPS   Y7, Y8, 32(R13)(R11*1)
-	JMP          stored177
+	JMP          stored199
 
-plain176:
+plain198:
 	VMOVUPS    Y0, (R13)
 	VMASKMOVPS Y1, Y8, 32(R13)
 	VMOVUPS    Y2, (R13)(DX*1)
@@ -3514,27 +4166,43 @@ plain176:
 	VMOVUPS    Y6, (R13)(R11*1)
 	VMASKMOVPS Y7, Y8, 32(R13)(R11*1)
 
-stored177:
+stored199:
 	VZEROUPPER
 	RET
 
-rows170:
+rows191:
 	// 5 rows of 2 vectors, rows of A apart: true
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	VXORPS     Y8, Y8, Y8
+	VXORPS     Y9, Y9, Y9
+	CMPQ       R12, $0x40
+	JL         short200
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
 
-loop178:
+short200:
+loop201:
 	VMOVUPS      (DI), Y10
 	VMOVUPS      32(DI), Y11
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Y12
 	VFMADD231PS  Y10, Y12, Y0
 	VFMADD231PS  Y11, Y12, Y1
@@ -3552,12 +4220,13 @@ loop178:
 	VFMADD231PS  Y11, Y12, Y9
 	ADDQ         $0x04, SI
 	DECQ         R12
-	JNE          loop178
+	JNE          loop201
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one179
+	JEQ          one202
 	VBROADCASTSS 80(AX), Y10
 	VMULPS       Y10, Y0, Y0
 	VMULPS       Y10, Y1, Y1
@@ -3570,13 +4239,13 @@ loop178:
 	VMULPS       Y10, Y8, Y8
 	VMULPS       Y10, Y9, Y9
 
-one179:
+one202:
 	SUBQ         $0x08, CX
 	CMPQ         CX, $0x08
-	JNE          partial180
+	JNE          partial203
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain181
+	JEQ          plain204
 	VBROADCASTSS 84(AX), Y11
 	VFMADD231PS  (R13), Y11, Y0
 	VMOVUPS      Y0, (R13)
@@ -3599,9 +4268,9 @@ one179:
 	VMOVUPS      Y8, (R13)
 	VFMADD231PS  32(R13), Y11, Y9
 	VMOVUPS      Y9, 32(R13)
-	JMP          stored182
+	JMP          stored205
 
-plain181:
+plain204:
 	VMOVUPS Y0, (R13)
 	VMOVUPS Y1, 32(R13)
 	VMOVUPS Y2, (R13)(DX*1)
@@ -3614,18 +4283,18 @@ plain181:
 	VMOVUPS Y8, (R13)
 	VMOVUPS Y9, 32(R13)
 
-stored182:
+stored205:
 	VZEROUPPER
 	RET
 
-partial180:
+partial203:
 	LEAQ         gemmMasks<>+0(SB), BX
 	SHLQ         $0x02, CX
 	SUBQ         CX, BX
 	VMOVUPS      32(BX), Y10
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain183
+	JEQ          plain206
 	VBROADCASTSS 84(AX), Y11
 	VFMADD231PS  (R13), Y11, Y0
 	VMOVUPS      Y0, (R13)
@@ -3653,9 +4322,9 @@ partial180:
 	VMASKMOVPS   32(R13), Y10, Y12
 	VFMADD231PS  Y12, Y11, Y9
 	VMASKMOVPS   Y9, Y10, 32(R13)
-	JMP          stored184
+	JMP          stored207
 
-plain183:
+plain206:
 	VMOVUPS    Y0, (R13)
 	VMASKMOVPS Y1, Y10, 32(R13)
 	VMOVUPS    Y2, (R13)(DX*1)
@@ -3668,31 +4337,49 @@ plain183:
 	VMOVUPS    Y8, (R13)
 	VMASKMOVPS Y9, Y10, 32(R13)
 
-stored184:
+stored207:
 	VZEROUPPER
 	RET
 
-rows169:
+rows190:
 	// 6 rows of 2 vectors, rows of A apart: true
-	LEAQ   (SI)(DX*4), R9
-	ADDQ   DX, R9
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	VXORPS Y10, Y10, Y10
-	VXORPS Y11, Y11, Y11
+	LEAQ       (SI)(DX*4), R9
+	ADDQ       DX, R9
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	VXORPS     Y8, Y8, Y8
+	VXORPS     Y9, Y9, Y9
+	VXORPS     Y10, Y10, Y10
+	VXORPS     Y11, Y11, Y11
+	CMPQ       R12, $0x40
+	JL         short208
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
 
-loop185:
+short208:
+loop209:
 	VMOVUPS      (DI), Y12
 	VMOVUPS      32(DI), Y13
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Y14
 	VFMADD231PS  Y12, Y14, Y0
 	VFMADD231PS  Y13, Y14, Y1
@@ -3714,12 +4401,13 @@ loop185:
 	ADDQ         $0x04, SI
 	ADDQ         $0x04, R9
 	DECQ         R12
-	JNE          loop185
+	JNE          loop209
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one186
+	JEQ          one210
 	VBROADCASTSS 80(AX), Y12
 	VMULPS       Y12, Y0, Y0
 	VMULPS       Y12, Y1, Y1
@@ -3734,13 +4422,13 @@ loop185:
 	VMULPS       Y12, Y10, Y10
 	VMULPS       Y12, Y11, Y11
 
-one186:
+one210:
 	SUBQ         $0x08, CX
 	CMPQ         CX, $0x08
-	JNE          partial187
+	JNE          partial211
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain188
+	JEQ          plain212
 	VBROADCASTSS 84(AX), Y13
 	VFMADD231PS  (R13), Y13, Y0
 	VMOVUPS      Y0, (R13)
@@ -3767,9 +4455,9 @@ one186:
 	VMOVUPS      Y10, (R13)(DX*1)
 	VFMADD231PS  32(R13)(DX*1), Y13, Y11
 	VMOVUPS      Y11, 32(R13)(DX*1)
-	JMP          stored189
+	JMP          stored213
 
-plain188:
+plain212:
 	VMOVUPS Y0, (R13)
 	VMOVUPS Y1, 32(R13)
 	VMOVUPS Y2, (R13)(DX*1)
@@ -3784,18 +4472,18 @@ plain188:
 	VMOVUPS Y10, (R13)(DX*1)
 	VMOVUPS Y11, 32(R13)(DX*1)
 
-stored189:
+stored213:
 	VZEROUPPER
 	RET
 
-partial187:
+partial211:
 	LEAQ         gemmMasks<>+0(SB), BX
 	SHLQ         $0x02, CX
 	SUBQ         CX, BX
 	VMOVUPS      32(BX), Y12
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain190
+	JEQ          plain214
 	VBROADCASTSS 84(AX), Y13
 	VFMADD231PS  (R13), Y13, Y0
 	VMOVUPS      Y0, (R13)
@@ -3828,9 +4516,9 @@ partial187:
 	VMASKMOVPS   32(R13)(DX*1), Y12, Y14
 	VFMADD231PS  Y14, Y13, Y11
 	VMASKMOVPS   Y11, Y12, 32(R13)(DX*1)
-	JMP          stored191
+	JMP          stored215
 
-plain190:
+plain214:
 	VMOVUPS    Y0, (R13)
 	VMASKMOVPS Y1, Y12, 32(R13)
 	VMOVUPS    Y2, (R13)(DX*1)
@@ -3845,7 +4533,7 @@ plain190:
 	VMOVUPS    Y10, (R13)(DX*1)
 	VMASKMOVPS Y11, Y12, 32(R13)(DX*1)
 
-stored191:
+stored215:
 	VZEROUPPER
 	RET
 
@@ -3868,7 +4556,7 @@ DATA gemmMasks<>+60(SB)/4, $0x00000000
 GLOBL gemmMasks<>(SB), RODATA|NOPTR, $64
 
 // func transposeAVX2(dst *float32, rows **float32, width int, k int)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·transposeAVX2(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), DI
 	MOVQ rows+8(FP), SI
@@ -3878,9 +4566,13 @@ TEXT ·transposeAVX2(SB), NOSPLIT, $0-32
 	LEAQ (DX)(DX*2), R8
 	XORQ AX, AX
 
-four192:
-	SUBQ        $0x04, CX
-	JL          tail193
+many216:
+	CMPQ        CX, $0x10
+	JL          few217
+	MOVQ        (SI), BX
+	PREFETCHT0  256(BX)(AX*4)
+	MOVQ        32(SI), BX
+	PREFETCHT0  256(BX)(AX*4)
 	MOVQ        (SI), BX
 	VMOVUPS     (BX)(AX*4), X0
 	MOVQ        32(SI), BX
@@ -3911,13 +4603,152 @@ four192:
 	VMOVUPS     Y3, (DI)(R8*1)
 	LEAQ        (DI)(DX*4), DI
 	ADDQ        $0x04, AX
-	JMP         four192
+	MOVQ        8(SI), R9
+	PREFETCHT0  256(R9)(AX*4)
+	MOVQ        40(SI), R9
+	PREFETCHT0  256(R9)(AX*4)
+	MOVQ        (SI), BX
+	VMOVUPS     (BX)(AX*4), X0
+	MOVQ        32(SI), BX
+	VINSERTF128 $0x01, (BX)(AX*4), Y0, Y0
+	MOVQ        8(SI), R9
+	VMOVUPS     (R9)(AX*4), X1
+	MOVQ        40(SI), R9
+	VINSERTF128 $0x01, (R9)(AX*4), Y1, Y1
+	MOVQ        16(SI), R10
+	VMOVUPS     (R10)(AX*4), X2
+	MOVQ        48(SI), R10
+	VINSERTF128 $0x01, (R10)(AX*4), Y2, Y2
+	MOVQ        24(SI), R11
+	VMOVUPS     (R11)(AX*4), X3
+	MOVQ        56(SI), R11
+	VINSERTF128 $0x01, (R11)(AX*4), Y3, Y3
+	VUNPCKLPS   Y1, Y0, Y4
+	VUNPCKHPS   Y1, Y0, Y5
+	VUNPCKLPS   Y3, Y2, Y6
+	VUNPCKHPS   Y3, Y2, Y7
+	VUNPCKLPD   Y6, Y4, Y0
+	VUNPCKHPD   Y6, Y4, Y1
+	VUNPCKLPD   Y7, Y5, Y2
+	VUNPCKHPD   Y7, Y5, Y3
+	VMOVUPS     Y0, (DI)
+	VMOVUPS     Y1, (DI)(DX*1)
+	VMOVUPS     Y2, (DI)(DX*2)
+	VMOVUPS     Y3, (DI)(R8*1)
+	LEAQ        (DI)(DX*4), DI
+	ADDQ        $0x04, AX
+	MOVQ        16(SI), R10
+	PREFETCHT0  256(R10)(AX*4)
+	MOVQ        48(SI), R10
+	PREFETCHT0  256(R10)(AX*4)
+	MOVQ        (SI), BX
+	VMOVUPS     (BX)(AX*4), X0
+	MOVQ        32(SI), BX
+	VINSERTF128 $0x01, (BX)(AX*4), Y0, Y0
+	MOVQ        8(SI), R9
+	VMOVUPS     (R9)(AX*4), X1
+	MOVQ        40(SI), R9
+	VINSERTF128 $0x01, (R9)(AX*4), Y1, Y1
+	MOVQ        16(SI), R10
+	VMOVUPS     (R10)(AX*4), X2
+	MOVQ        48(SI), R10
+	VINSERTF128 $0x01, (R10)(AX*4), Y2, Y2
+	MOVQ        24(SI), R11
+	VMOVUPS     (R11)(AX*4), X3
+	MOVQ        56(SI), R11
+	VINSERTF128 $0x01, (R11)(AX*4), Y3, Y3
+	VUNPCKLPS   Y1, Y0, Y4
+	VUNPCKHPS   Y1, Y0, Y5
+	VUNPCKLPS   Y3, Y2, Y6
+	VUNPCKHPS   Y3, Y2, Y7
+	VUNPCKLPD   Y6, Y4, Y0
+	VUNPCKHPD   Y6, Y4, Y1
+	VUNPCKLPD   Y7, Y5, Y2
+	VUNPCKHPD   Y7, Y5, Y3
+	VMOVUPS     Y0, (DI)
+	VMOVUPS     Y1, (DI)(DX*1)
+	VMOVUPS     Y2, (DI)(DX*2)
+	VMOVUPS     Y3, (DI)(R8*1)
+	LEAQ        (DI)(DX*4), DI
+	ADDQ        $0x04, AX
+	MOVQ        24(SI), R11
+	PREFETCHT0  256(R11)(AX*4)
+	MOVQ        56(SI), R11
+	PREFETCHT0  256(R11)(AX*4)
+	MOVQ        (SI), BX
+	VMOVUPS     (BX)(AX*4), X0
+	MOVQ        32(SI), BX
+	VINSERTF128 $0x01, (BX)(AX*4), Y0, Y0
+	MOVQ        8(SI), R9
+	VMOVUPS     (R9)(AX*4), X1
+	MOVQ        40(SI), R9
+	VINSERTF128 $0x01, (R9)(AX*4), Y1, Y1
+	MOVQ        16(SI), R10
+	VMOVUPS     (R10)(AX*4), X2
+	MOVQ        48(SI), R10
+	VINSERTF128 $0x01, (R10)(AX*4), Y2, Y2
+	MOVQ        24(SI), R11
+	VMOVUPS     (R11)(AX*4), X3
+	MOVQ        56(SI), R11
+	VINSERTF128 $0x01, (R11)(AX*4), Y3, Y3
+	VUNPCKLPS   Y1, Y0, Y4
+	VUNPCKHPS   Y1, Y0, Y5
+	VUNPCKLPS   Y3, Y2, Y6
+	VUNPCKHPS   Y3, Y2, Y7
+	VUNPCKLPD   Y6, Y4, Y0
+	VUNPCKHPD   Y6, Y4, Y1
+	VUNPCKLPD   Y7, Y5, Y2
+	VUNPCKHPD   Y7, Y5, Y3
+	VMOVUPS     Y0, (DI)
+	VMOVUPS     Y1, (DI)(DX*1)
+	VMOVUPS     Y2, (DI)(DX*2)
+	VMOVUPS     Y3, (DI)(R8*1)
+	LEAQ        (DI)(DX*4), DI
+	ADDQ        $0x04, AX
+	SUBQ        $0x10, CX
+	JMP         many216
 
-tail193:
+few217:
+four218:
+	SUBQ        $0x04, CX
+	JL          tail219
+	MOVQ        (SI), BX
+	VMOVUPS     (BX)(AX*4), X0
+	MOVQ        32(SI), BX
+	VINSERTF128 $0x01, (BX)(AX*4), Y0, Y0
+	MOVQ        8(SI), R9
+	VMOVUPS     (R9)(AX*4), X1
+	MOVQ        40(SI), R9
+	VINSERTF128 $0x01, (R9)(AX*4), Y1, Y1
+	MOVQ        16(SI), R10
+	VMOVUPS     (R10)(AX*4), X2
+	MOVQ        48(SI), R10
+	VINSERTF128 $0x01, (R10)(AX*4), Y2, Y2
+	MOVQ        24(SI), R11
+	VMOVUPS     (R11)(AX*4), X3
+	MOVQ        56(SI), R11
+	VINSERTF128 $0x01, (R11)(AX*4), Y3, Y3
+	VUNPCKLPS   Y1, Y0, Y4
+	VUNPCKHPS   Y1, Y0, Y5
+	VUNPCKLPS   Y3, Y2, Y6
+	VUNPCKHPS   Y3, Y2, Y7
+	VUNPCKLPD   Y6, Y4, Y0
+	VUNPCKHPD   Y6, Y4, Y1
+	VUNPCKLPD   Y7, Y5, Y2
+	VUNPCKHPD   Y7, Y5, Y3
+	VMOVUPS     Y0, (DI)
+	VMOVUPS     Y1, (DI)(DX*1)
+	VMOVUPS     Y2, (DI)(DX*2)
+	VMOVUPS     Y3, (DI)(R8*1)
+	LEAQ        (DI)(DX*4), DI
+	ADDQ        $0x04, AX
+	JMP         four218
+
+tail219:
 	ADDQ $0x04, CX
-	JEQ  done194
+	JEQ  done220
 
-step195:
+step221:
 	MOVQ (SI), BX
 	MOVL (BX)(AX*4), BX
 	MOVL BX, (DI)
@@ -3945,137 +4776,208 @@ step195:
 	ADDQ DX, DI
 	INCQ AX
 	DECQ CX
-	JNE  step195
+	JNE  step221
 
-done194:
+done220:
+	VZEROUPPER
+	RET
+
+// func copyPanelsAVX2(dst *float32, x *float32, ld int, panels int, k int)
+// Requires: AVX, MMX+
+TEXT ·copyPanelsAVX2(SB), NOSPLIT, $0-40
+	MOVQ   dst+0(FP), DI
+	MOVQ   x+8(FP), SI
+	MOVQ   ld+16(FP), DX
+	MOVQ   panels+24(FP), CX
+	MOVQ   k+32(FP), R8
+	SHLQ   $0x02, DX
+	MOVQ   R8, R12
+	IMUL3Q $0x00000040, R12, R12
+
+row222:
+	MOVQ SI, R9
+	LEAQ (SI)(DX*4), BX
+	MOVQ DI, R10
+	MOVQ CX, R11
+
+panel223:
+	PREFETCHT0 (BX)
+	VMOVUPS    (R9), Y0
+	VMOVUPS    32(R9), Y1
+	VMOVUPS    Y0, (R10)
+	VMOVUPS    Y1, 32(R10)
+	ADDQ       $0x00000040, R9
+	ADDQ       $0x00000040, BX
+	ADDQ       R12, R10
+	DECQ       R11
+	JNE        panel223
+	ADDQ       $0x00000040, DI
+	ADDQ       DX, SI
+	DECQ       R8
+	JNE        row222
 	VZEROUPPER
 	RET
 
 // func tileAVX512(t *byte)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·tileAVX512(SB), NOSPLIT, $0-8
-	MOVQ t+0(FP), AX
-	MOVQ 64(AX), BX
-	MOVQ 72(AX), CX
-	MOVQ (AX), SI
-	MOVQ 8(AX), DI
-	MOVQ 48(AX), R8
-	SHLQ $0x02, R8
-	MOVQ 24(AX), R12
-	MOVQ 16(AX), R13
-	MOVQ 40(AX), DX
-	CMPQ 32(AX), $0x01
-	JNE  apart1
-	SHLQ $0x02, DX
-	CMPQ CX, $0x10
-	JG   wider2
-	CMPQ BX, $0x07
-	JG   rows3
-	CMPQ BX, $0x04
-	JG   rows4
-	CMPQ BX, $0x02
-	JG   rows5
-	CMPQ BX, $0x01
-	JG   rows6
+	MOVQ    t+0(FP), AX
+	MOVQ    64(AX), BX
+	MOVQ    72(AX), CX
+	MOVQ    (AX), SI
+	MOVQ    8(AX), DI
+	MOVQ    48(AX), R8
+	SHLQ    $0x02, R8
+	MOVQ    24(AX), R12
+	MOVQ    16(AX), R13
+	MOVQ    88(AX), R15
+	TESTQ   R15, R15
+	CMOVQEQ SI, R15
+	MOVQ    40(AX), DX
+	CMPQ    32(AX), $0x01
+	JNE     apart1
+	SHLQ    $0x02, DX
+	CMPQ    CX, $0x10
+	JG      wider2
+	CMPQ    BX, $0x07
+	JG      rows3
+	CMPQ    BX, $0x04
+	JG      rows4
+	CMPQ    BX, $0x02
+	JG      rows5
+	CMPQ    BX, $0x01
+	JG      rows6
 
 	// 1 rows of 1 vectors, rows of A apart: false
-	VPXORD Z0, Z0, Z0
+	VPXORD     Z0, Z0, Z0
+	CMPQ       R12, $0x40
+	JL         short7
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
 
-loop7:
+short7:
+loop8:
 	VMOVUPS      (DI), Z1
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z2
 	VFMADD231PS  Z1, Z2, Z0
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop7
+	JNE          loop8
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one8
+	JEQ          one9
 	VBROADCASTSS 80(AX), Z1
 	VMULPS       Z1, Z0, Z0
 
-one8:
+one9:
 	SUBQ         $0x00, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain9
+	JEQ          plain10
 	VBROADCASTSS 84(AX), Z2
 	VFMADD231PS  (R13), Z2, K1, Z0
 	VMOVUPS      Z0, K1, (R13)
-	JMP          stored10
+	JMP          stored11
 
-plain9:
+plain10:
 	VMOVUPS Z0, K1, (R13)
 
-stored10:
+stored11:
 	VZEROUPPER
 	RET
 
 rows6:
 	// 2 rows of 1 vectors, rows of A apart: false
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	CMPQ       R12, $0x40
+	JL         short12
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
 
-loop11:
+short12:
+loop13:
 	VMOVUPS      (DI), Z2
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z3
 	VFMADD231PS  Z2, Z3, Z0
 	VBROADCASTSS 4(SI), Z4
 	VFMADD231PS  Z2, Z4, Z1
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop11
+	JNE          loop13
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one12
+	JEQ          one14
 	VBROADCASTSS 80(AX), Z2
 	VMULPS       Z2, Z0, Z0
 	VMULPS       Z2, Z1, Z1
 
-one12:
+one14:
 	SUBQ         $0x00, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain13
+	JEQ          plain15
 	VBROADCASTSS 84(AX), Z3
 	VFMADD231PS  (R13), Z3, K1, Z0
 	VMOVUPS      Z0, K1, (R13)
 	VFMADD231PS  (R13)(DX*1), Z3, K1, Z1
 	VMOVUPS      Z1, K1, (R13)(DX*1)
-	JMP          stored14
+	JMP          stored16
 
-plain13:
+plain15:
 	VMOVUPS Z0, K1, (R13)
 	VMOVUPS Z1, K1, (R13)(DX*1)
 
-stored14:
+stored16:
 	VZEROUPPER
 	RET
 
 rows5:
 	CMPQ BX, $0x03
-	JG   rows15
+	JG   rows17
 
 	// 3 rows of 1 vectors, rows of A apart: false
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	CMPQ       R12, $0x40
+	JL         short18
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
 
-loop16:
+short18:
+loop19:
 	VMOVUPS      (DI), Z3
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z4
 	VFMADD231PS  Z3, Z4, Z0
 	VBROADCASTSS 4(SI), Z5
@@ -4084,25 +4986,26 @@ loop16:
 	VFMADD231PS  Z3, Z4, Z2
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop16
+	JNE          loop19
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one17
+	JEQ          one20
 	VBROADCASTSS 80(AX), Z3
 	VMULPS       Z3, Z0, Z0
 	VMULPS       Z3, Z1, Z1
 	VMULPS       Z3, Z2, Z2
 
-one17:
+one20:
 	SUBQ         $0x00, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain18
+	JEQ          plain21
 	VBROADCASTSS 84(AX), Z4
 	VFMADD231PS  (R13), Z4, K1, Z0
 	VMOVUPS      Z0, K1, (R13)
@@ -4110,27 +5013,41 @@ one17:
 	VMOVUPS      Z1, K1, (R13)(DX*1)
 	VFMADD231PS  (R13)(DX*2), Z4, K1, Z2
 	VMOVUPS      Z2, K1, (R13)(DX*2)
-	JMP          stored19
+	JMP          stored22
 
-plain18:
+plain21:
 	VMOVUPS Z0, K1, (R13)
 	VMOVUPS Z1, K1, (R13)(DX*1)
 	VMOVUPS Z2, K1, (R13)(DX*2)
 
-stored19:
+stored22:
 	VZEROUPPER
 	RET
 
-rows15:
+rows17:
 	// 4 rows of 1 vectors, rows of A apart: false
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	CMPQ       R12, $0x40
+	JL         short23
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
 
-loop20:
+short23:
+loop24:
 	VMOVUPS      (DI), Z4
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z5
 	VFMADD231PS  Z4, Z5, Z0
 	VBROADCASTSS 4(SI), Z6
@@ -4141,26 +5058,27 @@ loop20:
 	VFMADD231PS  Z4, Z6, Z3
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop20
+	JNE          loop24
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one21
+	JEQ          one25
 	VBROADCASTSS 80(AX), Z4
 	VMULPS       Z4, Z0, Z0
 	VMULPS       Z4, Z1, Z1
 	VMULPS       Z4, Z2, Z2
 	VMULPS       Z4, Z3, Z3
 
-one21:
+one25:
 	SUBQ         $0x00, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain22
+	JEQ          plain26
 	VBROADCASTSS 84(AX), Z5
 	VFMADD231PS  (R13), Z5, K1, Z0
 	VMOVUPS      Z0, K1, (R13)
@@ -4170,34 +5088,50 @@ one21:
 	VMOVUPS      Z2, K1, (R13)(DX*2)
 	VFMADD231PS  (R13)(R11*1), Z5, K1, Z3
 	VMOVUPS      Z3, K1, (R13)(R11*1)
-	JMP          stored23
+	JMP          stored27
 
-plain22:
+plain26:
 	VMOVUPS Z0, K1, (R13)
 	VMOVUPS Z1, K1, (R13)(DX*1)
 	VMOVUPS Z2, K1, (R13)(DX*2)
 	VMOVUPS Z3, K1, (R13)(R11*1)
 
-stored23:
+stored27:
 	VZEROUPPER
 	RET
 
 rows4:
 	CMPQ BX, $0x06
-	JG   rows24
+	JG   rows28
 	CMPQ BX, $0x05
-	JG   rows25
+	JG   rows29
 
 	// 5 rows of 1 vectors, rows of A apart: false
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	CMPQ       R12, $0x40
+	JL         short30
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
 
-loop26:
+short30:
+loop31:
 	VMOVUPS      (DI), Z5
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z6
 	VFMADD231PS  Z5, Z6, Z0
 	VBROADCASTSS 4(SI), Z7
@@ -4210,12 +5144,13 @@ loop26:
 	VFMADD231PS  Z5, Z6, Z4
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop26
+	JNE          loop31
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one27
+	JEQ          one32
 	VBROADCASTSS 80(AX), Z5
 	VMULPS       Z5, Z0, Z0
 	VMULPS       Z5, Z1, Z1
@@ -4223,14 +5158,14 @@ loop26:
 	VMULPS       Z5, Z3, Z3
 	VMULPS       Z5, Z4, Z4
 
-one27:
+one32:
 	SUBQ         $0x00, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain28
+	JEQ          plain33
 	VBROADCASTSS 84(AX), Z6
 	VFMADD231PS  (R13), Z6, K1, Z0
 	VMOVUPS      Z0, K1, (R13)
@@ -4243,9 +5178,9 @@ one27:
 	LEAQ         (R13)(DX*4), R13
 	VFMADD231PS  (R13), Z6, K1, Z4
 	VMOVUPS      Z4, K1, (R13)
-	JMP          stored29
+	JMP          stored34
 
-plain28:
+plain33:
 	VMOVUPS Z0, K1, (R13)
 	VMOVUPS Z1, K1, (R13)(DX*1)
 	VMOVUPS Z2, K1, (R13)(DX*2)
@@ -4253,22 +5188,40 @@ plain28:
 	LEAQ    (R13)(DX*4), R13
 	VMOVUPS Z4, K1, (R13)
 
-stored29:
+stored34:
 	VZEROUPPER
 	RET
 
-rows25:
+rows29:
 	// 6 rows of 1 vectors, rows of A apart: false
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	CMPQ       R12, $0x40
+	JL         short35
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
 
-loop30:
+short35:
+loop36:
 	VMOVUPS      (DI), Z6
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z7
 	VFMADD231PS  Z6, Z7, Z0
 	VBROADCASTSS 4(SI), Z8
@@ -4283,12 +5236,13 @@ loop30:
 	VFMADD231PS  Z6, Z8, Z5
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop30
+	JNE          loop36
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one31
+	JEQ          one37
 	VBROADCASTSS 80(AX), Z6
 	VMULPS       Z6, Z0, Z0
 	VMULPS       Z6, Z1, Z1
@@ -4297,14 +5251,14 @@ loop30:
 	VMULPS       Z6, Z4, Z4
 	VMULPS       Z6, Z5, Z5
 
-one31:
+one37:
 	SUBQ         $0x00, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain32
+	JEQ          plain38
 	VBROADCASTSS 84(AX), Z7
 	VFMADD231PS  (R13), Z7, K1, Z0
 	VMOVUPS      Z0, K1, (R13)
@@ -4319,9 +5273,9 @@ one31:
 	VMOVUPS      Z4, K1, (R13)
 	VFMADD231PS  (R13)(DX*1), Z7, K1, Z5
 	VMOVUPS      Z5, K1, (R13)(DX*1)
-	JMP          stored33
+	JMP          stored39
 
-plain32:
+plain38:
 	VMOVUPS Z0, K1, (R13)
 	VMOVUPS Z1, K1, (R13)(DX*1)
 	VMOVUPS Z2, K1, (R13)(DX*2)
@@ -4330,23 +5284,43 @@ plain32:
 	VMOVUPS Z4, K1, (R13)
 	VMOVUPS Z5, K1, (R13)(DX*1)
 
-stored33:
+stored39:
 	VZEROUPPER
 	RET
 
-rows24:
+rows28:
 	// 7 rows of 1 vectors, rows of A apart: false
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	CMPQ       R12, $0x40
+	JL         short40
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
 
-loop34:
+short40:
+loop41:
 	VMOVUPS      (DI), Z7
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z8
 	VFMADD231PS  Z7, Z8, Z0
 	VBROADCASTSS 4(SI), Z9
@@ -4363,12 +5337,13 @@ loop34:
 	VFMADD231PS  Z7, Z8, Z6
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop34
+	JNE          loop41
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one35
+	JEQ          one42
 	VBROADCASTSS 80(AX), Z7
 	VMULPS       Z7, Z0, Z0
 	VMULPS       Z7, Z1, Z1
@@ -4378,14 +5353,14 @@ loop34:
 	VMULPS       Z7, Z5, Z5
 	VMULPS       Z7, Z6, Z6
 
-one35:
+one42:
 	SUBQ         $0x00, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain36
+	JEQ          plain43
 	VBROADCASTSS 84(AX), Z8
 	VFMADD231PS  (R13), Z8, K1, Z0
 	VMOVUPS      Z0, K1, (R13)
@@ -4402,9 +5377,9 @@ one35:
 	VMOVUPS      Z5, K1, (R13)(DX*1)
 	VFMADD231PS  (R13)(DX*2), Z8, K1, Z6
 	VMOVUPS      Z6, K1, (R13)(DX*2)
-	JMP          stored37
+	JMP          stored44
 
-plain36:
+plain43:
 	VMOVUPS Z0, K1, (R13)
 	VMOVUPS Z1, K1, (R13)(DX*1)
 	VMOVUPS Z2, K1, (R13)(DX*2)
@@ -4414,31 +5389,53 @@ plain36:
 	VMOVUPS Z5, K1, (R13)(DX*1)
 	VMOVUPS Z6, K1, (R13)(DX*2)
 
-stored37:
+stored44:
 	VZEROUPPER
 	RET
 
 rows3:
 	CMPQ BX, $0x0b
-	JG   rows38
+	JG   rows45
 	CMPQ BX, $0x09
-	JG   rows39
+	JG   rows46
 	CMPQ BX, $0x08
-	JG   rows40
+	JG   rows47
 
 	// 8 rows of 1 vectors, rows of A apart: false
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	CMPQ       R12, $0x40
+	JL         short48
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
 
-loop41:
+short48:
+loop49:
 	VMOVUPS      (DI), Z8
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z9
 	VFMADD231PS  Z8, Z9, Z0
 	VBROADCASTSS 4(SI), Z10
@@ -4457,12 +5454,13 @@ loop41:
 	VFMADD231PS  Z8, Z10, Z7
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop41
+	JNE          loop49
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one42
+	JEQ          one50
 	VBROADCASTSS 80(AX), Z8
 	VMULPS       Z8, Z0, Z0
 	VMULPS       Z8, Z1, Z1
@@ -4473,14 +5471,14 @@ loop41:
 	VMULPS       Z8, Z6, Z6
 	VMULPS       Z8, Z7, Z7
 
-one42:
+one50:
 	SUBQ         $0x00, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain43
+	JEQ          plain51
 	VBROADCASTSS 84(AX), Z9
 	VFMADD231PS  (R13), Z9, K1, Z0
 	VMOVUPS      Z0, K1, (R13)
@@ -4499,9 +5497,9 @@ one42:
 	VMOVUPS      Z6, K1, (R13)(DX*2)
 	VFMADD231PS  (R13)(R11*1), Z9, K1, Z7
 	VMOVUPS      Z7, K1, (R13)(R11*1)
-	JMP          stored44
+	JMP          stored52
 
-plain43:
+plain51:
 	VMOVUPS Z0, K1, (R13)
 	VMOVUPS Z1, K1, (R13)(DX*1)
 	VMOVUPS Z2, K1, (R13)(DX*2)
@@ -4512,25 +5510,49 @@ plain43:
 	VMOVUPS Z6, K1, (R13)(DX*2)
 	VMOVUPS Z7, K1, (R13)(R11*1)
 
-stored44:
+stored52:
 	VZEROUPPER
 	RET
 
-rows40:
+rows47:
 	// 9 rows of 1 vectors, rows of A apart: false
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	CMPQ       R12, $0x40
+	JL         short53
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
 
-loop45:
+short53:
+loop54:
 	VMOVUPS      (DI), Z9
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z10
 	VFMADD231PS  Z9, Z10, Z0
 	VBROADCASTSS 4(SI), Z11
@@ -4551,12 +5573,13 @@ loop45:
 	VFMADD231PS  Z9, Z10, Z8
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop45
+	JNE          loop54
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one46
+	JEQ          one55
 	VBROADCASTSS 80(AX), Z9
 	VMULPS       Z9, Z0, Z0
 	VMULPS       Z9, Z1, Z1
@@ -4568,14 +5591,14 @@ loop45:
 	VMULPS       Z9, Z7, Z7
 	VMULPS       Z9, Z8, Z8
 
-one46:
+one55:
 	SUBQ         $0x00, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain47
+	JEQ          plain56
 	VBROADCASTSS 84(AX), Z10
 	VFMADD231PS  (R13), Z10, K1, Z0
 	VMOVUPS      Z0, K1, (R13)
@@ -4597,9 +5620,9 @@ one46:
 	LEAQ         (R13)(DX*4), R13
 	VFMADD231PS  (R13), Z10, K1, Z8
 	VMOVUPS      Z8, K1, (R13)
-	JMP          stored48
+	JMP          stored57
 
-plain47:
+plain56:
 	VMOVUPS Z0, K1, (R13)
 	VMOVUPS Z1, K1, (R13)(DX*1)
 	VMOVUPS Z2, K1, (R13)(DX*2)
@@ -4612,29 +5635,55 @@ plain47:
 	LEAQ    (R13)(DX*4), R13
 	VMOVUPS Z8, K1, (R13)
 
-stored48:
+stored57:
 	VZEROUPPER
 	RET
 
-rows39:
+rows46:
 	CMPQ BX, $0x0a
-	JG   rows49
+	JG   rows58
 
 	// 10 rows of 1 vectors, rows of A apart: false
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	CMPQ       R12, $0x40
+	JL         short59
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
 
-loop50:
+short59:
+loop60:
 	VMOVUPS      (DI), Z10
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z11
 	VFMADD231PS  Z10, Z11, Z0
 	VBROADCASTSS 4(SI), Z12
@@ -4657,12 +5706,13 @@ loop50:
 	VFMADD231PS  Z10, Z12, Z9
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop50
+	JNE          loop60
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one51
+	JEQ          one61
 	VBROADCASTSS 80(AX), Z10
 	VMULPS       Z10, Z0, Z0
 	VMULPS       Z10, Z1, Z1
@@ -4675,14 +5725,14 @@ loop50:
 	VMULPS       Z10, Z8, Z8
 	VMULPS       Z10, Z9, Z9
 
-one51:
+one61:
 	SUBQ         $0x00, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain52
+	JEQ          plain62
 	VBROADCASTSS 84(AX), Z11
 	VFMADD231PS  (R13), Z11, K1, Z0
 	VMOVUPS      Z0, K1, (R13)
@@ -4706,9 +5756,9 @@ one51:
 	VMOVUPS      Z8, K1, (R13)
 	VFMADD231PS  (R13)(DX*1), Z11, K1, Z9
 	VMOVUPS      Z9, K1, (R13)(DX*1)
-	JMP          stored53
+	JMP          stored63
 
-plain52:
+plain62:
 	VMOVUPS Z0, K1, (R13)
 	VMOVUPS Z1, K1, (R13)(DX*1)
 	VMOVUPS Z2, K1, (R13)(DX*2)
@@ -4722,27 +5772,55 @@ plain52:
 	VMOVUPS Z8, K1, (R13)
 	VMOVUPS Z9, K1, (R13)(DX*1)
 
-stored53:
+stored63:
 	VZEROUPPER
 	RET
 
-rows49:
+rows58:
 	// 11 rows of 1 vectors, rows of A apart: false
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	CMPQ       R12, $0x40
+	JL         short64
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
 
-loop54:
+short64:
+loop65:
 	VMOVUPS      (DI), Z11
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z12
 	VFMADD231PS  Z11, Z12, Z0
 	VBROADCASTSS 4(SI), Z13
@@ -4767,12 +5845,13 @@ loop54:
 	VFMADD231PS  Z11, Z12, Z10
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop54
+	JNE          loop65
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one55
+	JEQ          one66
 	VBROADCASTSS 80(AX), Z11
 	VMULPS       Z11, Z0, Z0
 	VMULPS       Z11, Z1, Z1
@@ -4786,14 +5865,14 @@ loop54:
 	VMULPS       Z11, Z9, Z9
 	VMULPS       Z11, Z10, Z10
 
-one55:
+one66:
 	SUBQ         $0x00, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain56
+	JEQ          plain67
 	VBROADCASTSS 84(AX), Z12
 	VFMADD231PS  (R13), Z12, K1, Z0
 	VMOVUPS      Z0, K1, (R13)
@@ -4819,9 +5898,9 @@ one55:
 	VMOVUPS      Z9, K1, (R13)(DX*1)
 	VFMADD231PS  (R13)(DX*2), Z12, K1, Z10
 	VMOVUPS      Z10, K1, (R13)(DX*2)
-	JMP          stored57
+	JMP          stored68
 
-plain56:
+plain67:
 	VMOVUPS Z0, K1, (R13)
 	VMOVUPS Z1, K1, (R13)(DX*1)
 	VMOVUPS Z2, K1, (R13)(DX*2)
@@ -4836,33 +5915,63 @@ plain56:
 	VMOVUPS Z9, K1, (R13)(DX*1)
 	VMOVUPS Z10, K1, (R13)(DX*2)
 
-stored57:
+stored68:
 	VZEROUPPER
 	RET
 
-rows38:
+rows45:
 	CMPQ BX, $0x0d
-	JG   rows58
+	JG   rows69
 	CMPQ BX, $0x0c
-	JG   rows59
+	JG   rows70
 
 	// 12 rows of 1 vectors, rows of A apart: false
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	CMPQ       R12, $0x40
+	JL         short71
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
 
-loop60:
+short71:
+loop72:
 	VMOVUPS      (DI), Z12
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z13
 	VFMADD231PS  Z12, Z13, Z0
 	VBROADCASTSS 4(SI), Z14
@@ -4889,12 +5998,13 @@ loop60:
 	VFMADD231PS  Z12, Z14, Z11
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop60
+	JNE          loop72
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one61
+	JEQ          one73
 	VBROADCASTSS 80(AX), Z12
 	VMULPS       Z12, Z0, Z0
 	VMULPS       Z12, Z1, Z1
@@ -4909,14 +6019,14 @@ loop60:
 	VMULPS       Z12, Z10, Z10
 	VMULPS       Z12, Z11, Z11
 
-one61:
+one73:
 	SUBQ         $0x00, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain62
+	JEQ          plain74
 	VBROADCASTSS 84(AX), Z13
 	VFMADD231PS  (R13), Z13, K1, Z0
 	VMOVUPS      Z0, K1, (R13)
@@ -4944,9 +6054,9 @@ one61:
 	VMOVUPS      Z10, K1, (R13)(DX*2)
 	VFMADD231PS  (R13)(R11*1), Z13, K1, Z11
 	VMOVUPS      Z11, K1, (R13)(R11*1)
-	JMP          stored63
+	JMP          stored75
 
-plain62:
+plain74:
 	VMOVUPS Z0, K1, (R13)
 	VMOVUPS Z1, K1, (R13)(DX*1)
 	VMOVUPS Z2, K1, (R13)(DX*2)
@@ -4962,29 +6072,61 @@ plain62:
 	VMOVUPS Z10, K1, (R13)(DX*2)
 	VMOVUPS Z11, K1, (R13)(R11*1)
 
-stored63:
+stored75:
 	VZEROUPPER
 	RET
 
-rows59:
+rows70:
 	// 13 rows of 1 vectors, rows of A apart: false
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	CMPQ       R12, $0x40
+	JL         short76
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
 
-loop64:
+short76:
+loop77:
 	VMOVUPS      (DI), Z13
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z14
 	VFMADD231PS  Z13, Z14, Z0
 	VBROADCASTSS 4(SI), Z15
@@ -5013,12 +6155,13 @@ loop64:
 	VFMADD231PS  Z13, Z14, Z12
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop64
+	JNE          loop77
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one65
+	JEQ          one78
 	VBROADCASTSS 80(AX), Z13
 	VMULPS       Z13, Z0, Z0
 	VMULPS       Z13, Z1, Z1
@@ -5034,14 +6177,14 @@ loop64:
 	VMULPS       Z13, Z11, Z11
 	VMULPS       Z13, Z12, Z12
 
-one65:
+one78:
 	SUBQ         $0x00, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain66
+	JEQ          plain79
 	VBROADCASTSS 84(AX), Z14
 	VFMADD231PS  (R13), Z14, K1, Z0
 	VMOVUPS      Z0, K1, (R13)
@@ -5072,9 +6215,9 @@ one65:
 	LEAQ         (R13)(DX*4), R13
 	VFMADD231PS  (R13), Z14, K1, Z12
 	VMOVUPS      Z12, K1, (R13)
-	JMP          stored67
+	JMP          stored80
 
-plain66:
+plain79:
 	VMOVUPS Z0, K1, (R13)
 	VMOVUPS Z1, K1, (R13)(DX*1)
 	VMOVUPS Z2, K1, (R13)(DX*2)
@@ -5092,30 +6235,64 @@ plain66:
 	LEAQ    (R13)(DX*4), R13
 	VMOVUPS Z12, K1, (R13)
 
-stored67:
+stored80:
 	VZEROUPPER
 	RET
 
-rows58:
+rows69:
 	// 14 rows of 1 vectors, rows of A apart: false
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	CMPQ       R12, $0x40
+	JL         short81
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
 
-loop68:
+short81:
+loop82:
 	VMOVUPS      (DI), Z14
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z15
 	VFMADD231PS  Z14, Z15, Z0
 	VBROADCASTSS 4(SI), Z16
@@ -5146,12 +6323,13 @@ loop68:
 	VFMADD231PS  Z14, Z16, Z13
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop68
+	JNE          loop82
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one69
+	JEQ          one83
 	VBROADCASTSS 80(AX), Z14
 	VMULPS       Z14, Z0, Z0
 	VMULPS       Z14, Z1, Z1
@@ -5168,14 +6346,14 @@ loop68:
 	VMULPS       Z14, Z12, Z12
 	VMULPS       Z14, Z13, Z13
 
-one69:
+one83:
 	SUBQ         $0x00, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain70
+	JEQ          plain84
 	VBROADCASTSS 84(AX), Z15
 	VFMADD231PS  (R13), Z15, K1, Z0
 	VMOVUPS      Z0, K1, (R13)
@@ -5208,9 +6386,9 @@ one69:
 	VMOVUPS      Z12, K1, (R13)
 	VFMADD231PS  (R13)(DX*1), Z15, K1, Z13
 	VMOVUPS      Z13, K1, (R13)(DX*1)
-	JMP          stored71
+	JMP          stored85
 
-plain70:
+plain84:
 	VMOVUPS Z0, K1, (R13)
 	VMOVUPS Z1, K1, (R13)(DX*1)
 	VMOVUPS Z2, K1, (R13)(DX*2)
@@ -5229,77 +6407,99 @@ plain70:
 	VMOVUPS Z12, K1, (R13)
 	VMOVUPS Z13, K1, (R13)(DX*1)
 
-stored71:
+stored85:
 	VZEROUPPER
 	RET
 
 wider2:
 	CMPQ BX, $0x07
-	JG   rows72
+	JG   rows86
 	CMPQ BX, $0x04
-	JG   rows73
+	JG   rows87
 	CMPQ BX, $0x02
-	JG   rows74
+	JG   rows88
 	CMPQ BX, $0x01
-	JG   rows75
+	JG   rows89
 
 	// 1 rows of 2 vectors, rows of A apart: false
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	CMPQ       R12, $0x40
+	JL         short90
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
 
-loop76:
+short90:
+loop91:
 	VMOVUPS      (DI), Z2
 	VMOVUPS      64(DI), Z3
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z4
 	VFMADD231PS  Z2, Z4, Z0
 	VFMADD231PS  Z3, Z4, Z1
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop76
+	JNE          loop91
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one77
+	JEQ          one92
 	VBROADCASTSS 80(AX), Z2
 	VMULPS       Z2, Z0, Z0
 	VMULPS       Z2, Z1, Z1
 
-one77:
+one92:
 	SUBQ         $0x10, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain78
+	JEQ          plain93
 	VBROADCASTSS 84(AX), Z3
 	VFMADD231PS  (R13), Z3, Z0
 	VMOVUPS      Z0, (R13)
 	VFMADD231PS  64(R13), Z3, K1, Z1
 	VMOVUPS      Z1, K1, 64(R13)
-	JMP          stored79
+	JMP          stored94
 
-plain78:
+plain93:
 	VMOVUPS Z0, (R13)
 	VMOVUPS Z1, K1, 64(R13)
 
-stored79:
+stored94:
 	VZEROUPPER
 	RET
 
-rows75:
+rows89:
 	// 2 rows of 2 vectors, rows of A apart: false
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	CMPQ       R12, $0x40
+	JL         short95
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
 
-loop80:
+short95:
+loop96:
 	VMOVUPS      (DI), Z4
 	VMOVUPS      64(DI), Z5
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z6
 	VFMADD231PS  Z4, Z6, Z0
 	VFMADD231PS  Z5, Z6, Z1
@@ -5308,26 +6508,27 @@ loop80:
 	VFMADD231PS  Z5, Z7, Z3
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop80
+	JNE          loop96
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one81
+	JEQ          one97
 	VBROADCASTSS 80(AX), Z4
 	VMULPS       Z4, Z0, Z0
 	VMULPS       Z4, Z1, Z1
 	VMULPS       Z4, Z2, Z2
 	VMULPS       Z4, Z3, Z3
 
-one81:
+one97:
 	SUBQ         $0x10, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain82
+	JEQ          plain98
 	VBROADCASTSS 84(AX), Z5
 	VFMADD231PS  (R13), Z5, Z0
 	VMOVUPS      Z0, (R13)
@@ -5337,34 +6538,49 @@ one81:
 	VMOVUPS      Z2, (R13)(DX*1)
 	VFMADD231PS  64(R13)(DX*1), Z5, K1, Z3
 	VMOVUPS      Z3, K1, 64(R13)(DX*1)
-	JMP          stored83
+	JMP          stored99
 
-plain82:
+plain98:
 	VMOVUPS Z0, (R13)
 	VMOVUPS Z1, K1, 64(R13)
 	VMOVUPS Z2, (R13)(DX*1)
 	VMOVUPS Z3, K1, 64(R13)(DX*1)
 
-stored83:
+stored99:
 	VZEROUPPER
 	RET
 
-rows74:
+rows88:
 	CMPQ BX, $0x03
-	JG   rows84
+	JG   rows100
 
 	// 3 rows of 2 vectors, rows of A apart: false
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	CMPQ       R12, $0x40
+	JL         short101
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
 
-loop85:
+short101:
+loop102:
 	VMOVUPS      (DI), Z6
 	VMOVUPS      64(DI), Z7
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z8
 	VFMADD231PS  Z6, Z8, Z0
 	VFMADD231PS  Z7, Z8, Z1
@@ -5376,12 +6592,13 @@ loop85:
 	VFMADD231PS  Z7, Z8, Z5
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop85
+	JNE          loop102
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one86
+	JEQ          one103
 	VBROADCASTSS 80(AX), Z6
 	VMULPS       Z6, Z0, Z0
 	VMULPS       Z6, Z1, Z1
@@ -5390,14 +6607,14 @@ loop85:
 	VMULPS       Z6, Z4, Z4
 	VMULPS       Z6, Z5, Z5
 
-one86:
+one103:
 	SUBQ         $0x10, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain87
+	JEQ          plain104
 	VBROADCASTSS 84(AX), Z7
 	VFMADD231PS  (R13), Z7, Z0
 	VMOVUPS      Z0, (R13)
@@ -5411,9 +6628,9 @@ one86:
 	VMOVUPS      Z4, (R13)(DX*2)
 	VFMADD231PS  64(R13)(DX*2), Z7, K1, Z5
 	VMOVUPS      Z5, K1, 64(R13)(DX*2)
-	JMP          stored88
+	JMP          stored105
 
-plain87:
+plain104:
 	VMOVUPS Z0, (R13)
 	VMOVUPS Z1, K1, 64(R13)
 	VMOVUPS Z2, (R13)(DX*1)
@@ -5421,25 +6638,43 @@ plain87:
 	VMOVUPS Z4, (R13)(DX*2)
 	VMOVUPS Z5, K1, 64(R13)(DX*2)
 
-stored88:
+stored105:
 	VZEROUPPER
 	RET
 
-rows84:
+rows100:
 	// 4 rows of 2 vectors, rows of A apart: false
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	CMPQ       R12, $0x40
+	JL         short106
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
 
-loop89:
+short106:
+loop107:
 	VMOVUPS      (DI), Z8
 	VMOVUPS      64(DI), Z9
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z10
 	VFMADD231PS  Z8, Z10, Z0
 	VFMADD231PS  Z9, Z10, Z1
@@ -5454,12 +6689,13 @@ loop89:
 	VFMADD231PS  Z9, Z11, Z7
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop89
+	JNE          loop107
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one90
+	JEQ          one108
 	VBROADCASTSS 80(AX), Z8
 	VMULPS       Z8, Z0, Z0
 	VMULPS       Z8, Z1, Z1
@@ -5470,14 +6706,14 @@ loop89:
 	VMULPS       Z8, Z6, Z6
 	VMULPS       Z8, Z7, Z7
 
-one90:
+one108:
 	SUBQ         $0x10, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain91
+	JEQ          plain109
 	VBROADCASTSS 84(AX), Z9
 	VFMADD231PS  (R13), Z9, Z0
 	VMOVUPS      Z0, (R13)
@@ -5495,9 +6731,9 @@ one90:
 	VMOVUPS      Z6, (R13)(R11*1)
 	VFMADD231PS  64(R13)(R11*1), Z9, K1, Z7
 	VMOVUPS      Z7, K1, 64(R13)(R11*1)
-	JMP          stored92
+	JMP          stored110
 
-plain91:
+plain109:
 	VMOVUPS Z0, (R13)
 	VMOVUPS Z1, K1, 64(R13)
 	VMOVUPS Z2, (R13)(DX*1)
@@ -5507,32 +6743,53 @@ plain91:
 	VMOVUPS Z6, (R13)(R11*1)
 	VMOVUPS Z7, K1, 64(R13)(R11*1)
 
-stored92:
+stored110:
 	VZEROUPPER
 	RET
 
-rows73:
+rows87:
 	CMPQ BX, $0x06
-	JG   rows93
+	JG   rows111
 	CMPQ BX, $0x05
-	JG   rows94
+	JG   rows112
 
 	// 5 rows of 2 vectors, rows of A apart: false
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	CMPQ       R12, $0x40
+	JL         short113
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
 
-loop95:
+short113:
+loop114:
 	VMOVUPS      (DI), Z10
 	VMOVUPS      64(DI), Z11
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z12
 	VFMADD231PS  Z10, Z12, Z0
 	VFMADD231PS  Z11, Z12, Z1
@@ -5550,12 +6807,13 @@ loop95:
 	VFMADD231PS  Z11, Z12, Z9
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop95
+	JNE          loop114
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one96
+	JEQ          one115
 	VBROADCASTSS 80(AX), Z10
 	VMULPS       Z10, Z0, Z0
 	VMULPS       Z10, Z1, Z1
@@ -5568,14 +6826,14 @@ loop95:
 	VMULPS       Z10, Z8, Z8
 	VMULPS       Z10, Z9, Z9
 
-one96:
+one115:
 	SUBQ         $0x10, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain97
+	JEQ          plain116
 	VBROADCASTSS 84(AX), Z11
 	VFMADD231PS  (R13), Z11, Z0
 	VMOVUPS      Z0, (R13)
@@ -5598,9 +6856,9 @@ one96:
 	VMOVUPS      Z8, (R13)
 	VFMADD231PS  64(R13), Z11, K1, Z9
 	VMOVUPS      Z9, K1, 64(R13)
-	JMP          stored98
+	JMP          stored117
 
-plain97:
+plain116:
 	VMOVUPS Z0, (R13)
 	VMOVUPS Z1, K1, 64(R13)
 	VMOVUPS Z2, (R13)(DX*1)
@@ -5613,29 +6871,53 @@ plain97:
 	VMOVUPS Z8, (R13)
 	VMOVUPS Z9, K1, 64(R13)
 
-stored98:
+stored117:
 	VZEROUPPER
 	RET
 
-rows94:
+rows112:
 	// 6 rows of 2 vectors, rows of A apart: false
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	CMPQ       R12, $0x40
+	JL         short118
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
 
-loop99:
+short118:
+loop119:
 	VMOVUPS      (DI), Z12
 	VMOVUPS      64(DI), Z13
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z14
 	VFMADD231PS  Z12, Z14, Z0
 	VFMADD231PS  Z13, Z14, Z1
@@ -5656,12 +6938,13 @@ loop99:
 	VFMADD231PS  Z13, Z15, Z11
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop99
+	JNE          loop119
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one100
+	JEQ          one120
 	VBROADCASTSS 80(AX), Z12
 	VMULPS       Z12, Z0, Z0
 	VMULPS       Z12, Z1, Z1
@@ -5676,14 +6959,14 @@ loop99:
 	VMULPS       Z12, Z10, Z10
 	VMULPS       Z12, Z11, Z11
 
-one100:
+one120:
 	SUBQ         $0x10, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain101
+	JEQ          plain121
 	VBROADCASTSS 84(AX), Z13
 	VFMADD231PS  (R13), Z13, Z0
 	VMOVUPS      Z0, (R13)
@@ -5710,9 +6993,9 @@ one100:
 	VMOVUPS      Z10, (R13)(DX*1)
 	VFMADD231PS  64(R13)(DX*1), Z13, K1, Z11
 	VMOVUPS      Z11, K1, 64(R13)(DX*1)
-	JMP          stored102
+	JMP          stored122
 
-plain101:
+plain121:
 	VMOVUPS Z0, (R13)
 	VMOVUPS Z1, K1, 64(R13)
 	VMOVUPS Z2, (R13)(DX*1)
@@ -5727,31 +7010,58 @@ plain101:
 	VMOVUPS Z10, (R13)(DX*1)
 	VMOVUPS Z11, K1, 64(R13)(DX*1)
 
-stored102:
+stored122:
 	VZEROUPPER
 	RET
 
-rows93:
+rows111:
 	// 7 rows of 2 vectors, rows of A apart: false
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	CMPQ       R12, $0x40
+	JL         short123
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
 
-loop103:
+short123:
+loop124:
 	VMOVUPS      (DI), Z14
 	VMOVUPS      64(DI), Z15
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z16
 	VFMADD231PS  Z14, Z16, Z0
 	VFMADD231PS  Z15, Z16, Z1
@@ -5775,12 +7085,13 @@ loop103:
 	VFMADD231PS  Z15, Z16, Z13
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop103
+	JNE          loop124
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one104
+	JEQ          one125
 	VBROADCASTSS 80(AX), Z14
 	VMULPS       Z14, Z0, Z0
 	VMULPS       Z14, Z1, Z1
@@ -5797,14 +7108,14 @@ loop103:
 	VMULPS       Z14, Z12, Z12
 	VMULPS       Z14, Z13, Z13
 
-one104:
+one125:
 	SUBQ         $0x10, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain105
+	JEQ          plain126
 	VBROADCASTSS 84(AX), Z15
 	VFMADD231PS  (R13), Z15, Z0
 	VMOVUPS      Z0, (R13)
@@ -5835,9 +7146,9 @@ one104:
 	VMOVUPS      Z12, (R13)(DX*2)
 	VFMADD231PS  64(R13)(DX*2), Z15, K1, Z13
 	VMOVUPS      Z13, K1, 64(R13)(DX*2)
-	JMP          stored106
+	JMP          stored127
 
-plain105:
+plain126:
 	VMOVUPS Z0, (R13)
 	VMOVUPS Z1, K1, 64(R13)
 	VMOVUPS Z2, (R13)(DX*1)
@@ -5854,40 +7165,70 @@ plain105:
 	VMOVUPS Z12, (R13)(DX*2)
 	VMOVUPS Z13, K1, 64(R13)(DX*2)
 
-stored106:
+stored127:
 	VZEROUPPER
 	RET
 
-rows72:
+rows86:
 	CMPQ BX, $0x0b
-	JG   rows107
+	JG   rows128
 	CMPQ BX, $0x09
-	JG   rows108
+	JG   rows129
 	CMPQ BX, $0x08
-	JG   rows109
+	JG   rows130
 
 	// 8 rows of 2 vectors, rows of A apart: false
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	CMPQ       R12, $0x40
+	JL         short131
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
 
-loop110:
+short131:
+loop132:
 	VMOVUPS      (DI), Z16
 	VMOVUPS      64(DI), Z17
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z18
 	VFMADD231PS  Z16, Z18, Z0
 	VFMADD231PS  Z17, Z18, Z1
@@ -5914,12 +7255,13 @@ loop110:
 	VFMADD231PS  Z17, Z19, Z15
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop110
+	JNE          loop132
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one111
+	JEQ          one133
 	VBROADCASTSS 80(AX), Z16
 	VMULPS       Z16, Z0, Z0
 	VMULPS       Z16, Z1, Z1
@@ -5938,14 +7280,14 @@ loop110:
 	VMULPS       Z16, Z14, Z14
 	VMULPS       Z16, Z15, Z15
 
-one111:
+one133:
 	SUBQ         $0x10, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain112
+	JEQ          plain134
 	VBROADCASTSS 84(AX), Z17
 	VFMADD231PS  (R13), Z17, Z0
 	VMOVUPS      Z0, (R13)
@@ -5980,9 +7322,9 @@ one111:
 	VMOVUPS      Z14, (R13)(R11*1)
 	VFMADD231PS  64(R13)(R11*1), Z17, K1, Z15
 	VMOVUPS      Z15, K1, 64(R13)(R11*1)
-	JMP          stored113
+	JMP          stored135
 
-plain112:
+plain134:
 	VMOVUPS Z0, (R13)
 	VMOVUPS Z1, K1, 64(R13)
 	VMOVUPS Z2, (R13)(DX*1)
@@ -6001,35 +7343,68 @@ plain112:
 	VMOVUPS Z14, (R13)(R11*1)
 	VMOVUPS Z15, K1, 64(R13)(R11*1)
 
-stored113:
+stored135:
 	VZEROUPPER
 	RET
 
-rows109:
+rows130:
 	// 9 rows of 2 vectors, rows of A apart: false
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	CMPQ       R12, $0x40
+	JL         short136
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
 
-loop114:
+short136:
+loop137:
 	VMOVUPS      (DI), Z18
 	VMOVUPS      64(DI), Z19
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z20
 	VFMADD231PS  Z18, Z20, Z0
 	VFMADD231PS  Z19, Z20, Z1
@@ -6059,12 +7434,13 @@ loop114:
 	VFMADD231PS  Z19, Z20, Z17
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop114
+	JNE          loop137
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one115
+	JEQ          one138
 	VBROADCASTSS 80(AX), Z18
 	VMULPS       Z18, Z0, Z0
 	VMULPS       Z18, Z1, Z1
@@ -6085,14 +7461,14 @@ loop114:
 	VMULPS       Z18, Z16, Z16
 	VMULPS       Z18, Z17, Z17
 
-one115:
+one138:
 	SUBQ         $0x10, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain116
+	JEQ          plain139
 	VBROADCASTSS 84(AX), Z19
 	VFMADD231PS  (R13), Z19, Z0
 	VMOVUPS      Z0, (R13)
@@ -6132,9 +7508,9 @@ one115:
 	VMOVUPS      Z16, (R13)
 	VFMADD231PS  64(R13), Z19, K1, Z17
 	VMOVUPS      Z17, K1, 64(R13)
-	JMP          stored117
+	JMP          stored140
 
-plain116:
+plain139:
 	VMOVUPS Z0, (R13)
 	VMOVUPS Z1, K1, 64(R13)
 	VMOVUPS Z2, (R13)(DX*1)
@@ -6156,40 +7532,76 @@ plain116:
 	VMOVUPS Z16, (R13)
 	VMOVUPS Z17, K1, 64(R13)
 
-stored117:
+stored140:
 	VZEROUPPER
 	RET
 
-rows108:
+rows129:
 	CMPQ BX, $0x0a
-	JG   rows118
+	JG   rows141
 
 	// 10 rows of 2 vectors, rows of A apart: false
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
-	VPXORD Z18, Z18, Z18
-	VPXORD Z19, Z19, Z19
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	VPXORD     Z18, Z18, Z18
+	VPXORD     Z19, Z19, Z19
+	CMPQ       R12, $0x40
+	JL         short142
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
 
-loop119:
+short142:
+loop143:
 	VMOVUPS      (DI), Z20
 	VMOVUPS      64(DI), Z21
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z22
 	VFMADD231PS  Z20, Z22, Z0
 	VFMADD231PS  Z21, Z22, Z1
@@ -6222,12 +7634,13 @@ loop119:
 	VFMADD231PS  Z21, Z23, Z19
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop119
+	JNE          loop143
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one120
+	JEQ          one144
 	VBROADCASTSS 80(AX), Z20
 	VMULPS       Z20, Z0, Z0
 	VMULPS       Z20, Z1, Z1
@@ -6250,14 +7663,14 @@ loop119:
 	VMULPS       Z20, Z18, Z18
 	VMULPS       Z20, Z19, Z19
 
-one120:
+one144:
 	SUBQ         $0x10, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain121
+	JEQ          plain145
 	VBROADCASTSS 84(AX), Z21
 	VFMADD231PS  (R13), Z21, Z0
 	VMOVUPS      Z0, (R13)
@@ -6301,9 +7714,9 @@ one120:
 	VMOVUPS      Z18, (R13)(DX*1)
 	VFMADD231PS  64(R13)(DX*1), Z21, K1, Z19
 	VMOVUPS      Z19, K1, 64(R13)(DX*1)
-	JMP          stored122
+	JMP          stored146
 
-plain121:
+plain145:
 	VMOVUPS Z0, (R13)
 	VMOVUPS Z1, K1, 64(R13)
 	VMOVUPS Z2, (R13)(DX*1)
@@ -6327,39 +7740,78 @@ plain121:
 	VMOVUPS Z18, (R13)(DX*1)
 	VMOVUPS Z19, K1, 64(R13)(DX*1)
 
-stored122:
+stored146:
 	VZEROUPPER
 	RET
 
-rows118:
+rows141:
 	// 11 rows of 2 vectors, rows of A apart: false
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
-	VPXORD Z18, Z18, Z18
-	VPXORD Z19, Z19, Z19
-	VPXORD Z20, Z20, Z20
-	VPXORD Z21, Z21, Z21
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	VPXORD     Z18, Z18, Z18
+	VPXORD     Z19, Z19, Z19
+	VPXORD     Z20, Z20, Z20
+	VPXORD     Z21, Z21, Z21
+	CMPQ       R12, $0x40
+	JL         short147
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
 
-loop123:
+short147:
+loop148:
 	VMOVUPS      (DI), Z22
 	VMOVUPS      64(DI), Z23
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z24
 	VFMADD231PS  Z22, Z24, Z0
 	VFMADD231PS  Z23, Z24, Z1
@@ -6395,12 +7847,13 @@ loop123:
 	VFMADD231PS  Z23, Z24, Z21
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop123
+	JNE          loop148
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one124
+	JEQ          one149
 	VBROADCASTSS 80(AX), Z22
 	VMULPS       Z22, Z0, Z0
 	VMULPS       Z22, Z1, Z1
@@ -6425,14 +7878,14 @@ loop123:
 	VMULPS       Z22, Z20, Z20
 	VMULPS       Z22, Z21, Z21
 
-one124:
+one149:
 	SUBQ         $0x10, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain125
+	JEQ          plain150
 	VBROADCASTSS 84(AX), Z23
 	VFMADD231PS  (R13), Z23, Z0
 	VMOVUPS      Z0, (R13)
@@ -6480,9 +7933,9 @@ one124:
 	VMOVUPS      Z20, (R13)(DX*2)
 	VFMADD231PS  64(R13)(DX*2), Z23, K1, Z21
 	VMOVUPS      Z21, K1, 64(R13)(DX*2)
-	JMP          stored126
+	JMP          stored151
 
-plain125:
+plain150:
 	VMOVUPS Z0, (R13)
 	VMOVUPS Z1, K1, 64(R13)
 	VMOVUPS Z2, (R13)(DX*1)
@@ -6508,46 +7961,88 @@ plain125:
 	VMOVUPS Z20, (R13)(DX*2)
 	VMOVUPS Z21, K1, 64(R13)(DX*2)
 
-stored126:
+stored151:
 	VZEROUPPER
 	RET
 
-rows107:
+rows128:
 	CMPQ BX, $0x0d
-	JG   rows127
+	JG   rows152
 	CMPQ BX, $0x0c
-	JG   rows128
+	JG   rows153
 
 	// 12 rows of 2 vectors, rows of A apart: false
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
-	VPXORD Z18, Z18, Z18
-	VPXORD Z19, Z19, Z19
-	VPXORD Z20, Z20, Z20
-	VPXORD Z21, Z21, Z21
-	VPXORD Z22, Z22, Z22
-	VPXORD Z23, Z23, Z23
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	VPXORD     Z18, Z18, Z18
+	VPXORD     Z19, Z19, Z19
+	VPXORD     Z20, Z20, Z20
+	VPXORD     Z21, Z21, Z21
+	VPXORD     Z22, Z22, Z22
+	VPXORD     Z23, Z23, Z23
+	CMPQ       R12, $0x40
+	JL         short154
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
 
-loop129:
+short154:
+loop155:
 	VMOVUPS      (DI), Z24
 	VMOVUPS      64(DI), Z25
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z26
 	VFMADD231PS  Z24, Z26, Z0
 	VFMADD231PS  Z25, Z26, Z1
@@ -6586,12 +8081,13 @@ loop129:
 	VFMADD231PS  Z25, Z27, Z23
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop129
+	JNE          loop155
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one130
+	JEQ          one156
 	VBROADCASTSS 80(AX), Z24
 	VMULPS       Z24, Z0, Z0
 	VMULPS       Z24, Z1, Z1
@@ -6618,14 +8114,14 @@ loop129:
 	VMULPS       Z24, Z22, Z22
 	VMULPS       Z24, Z23, Z23
 
-one130:
+one156:
 	SUBQ         $0x10, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain131
+	JEQ          plain157
 	VBROADCASTSS 84(AX), Z25
 	VFMADD231PS  (R13), Z25, Z0
 	VMOVUPS      Z0, (R13)
@@ -6677,9 +8173,9 @@ one130:
 	VMOVUPS      Z22, (R13)(R11*1)
 	VFMADD231PS  64(R13)(R11*1), Z25, K1, Z23
 	VMOVUPS      Z23, K1, 64(R13)(R11*1)
-	JMP          stored132
+	JMP          stored158
 
-plain131:
+plain157:
 	VMOVUPS Z0, (R13)
 	VMOVUPS Z1, K1, 64(R13)
 	VMOVUPS Z2, (R13)(DX*1)
@@ -6707,43 +8203,88 @@ plain131:
 	VMOVUPS Z22, (R13)(R11*1)
 	VMOVUPS Z23, K1, 64(R13)(R11*1)
 
-stored132:
+stored158:
 	VZEROUPPER
 	RET
 
-rows128:
+rows153:
 	// 13 rows of 2 vectors, rows of A apart: false
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
-	VPXORD Z18, Z18, Z18
-	VPXORD Z19, Z19, Z19
-	VPXORD Z20, Z20, Z20
-	VPXORD Z21, Z21, Z21
-	VPXORD Z22, Z22, Z22
-	VPXORD Z23, Z23, Z23
-	VPXORD Z24, Z24, Z24
-	VPXORD Z25, Z25, Z25
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	VPXORD     Z18, Z18, Z18
+	VPXORD     Z19, Z19, Z19
+	VPXORD     Z20, Z20, Z20
+	VPXORD     Z21, Z21, Z21
+	VPXORD     Z22, Z22, Z22
+	VPXORD     Z23, Z23, Z23
+	VPXORD     Z24, Z24, Z24
+	VPXORD     Z25, Z25, Z25
+	CMPQ       R12, $0x40
+	JL         short159
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
 
-loop133:
+short159:
+loop160:
 	VMOVUPS      (DI), Z26
 	VMOVUPS      64(DI), Z27
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z28
 	VFMADD231PS  Z26, Z28, Z0
 	VFMADD231PS  Z27, Z28, Z1
@@ -6785,12 +8326,13 @@ loop133:
 	VFMADD231PS  Z27, Z28, Z25
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop133
+	JNE          loop160
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one134
+	JEQ          one161
 	VBROADCASTSS 80(AX), Z26
 	VMULPS       Z26, Z0, Z0
 	VMULPS       Z26, Z1, Z1
@@ -6819,14 +8361,14 @@ loop133:
 	VMULPS       Z26, Z24, Z24
 	VMULPS       Z26, Z25, Z25
 
-one134:
+one161:
 	SUBQ         $0x10, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain135
+	JEQ          plain162
 	VBROADCASTSS 84(AX), Z27
 	VFMADD231PS  (R13), Z27, Z0
 	VMOVUPS      Z0, (R13)
@@ -6883,9 +8425,9 @@ one134:
 	VMOVUPS      Z24, (R13)
 	VFMADD231PS  64(R13), Z27, K1, Z25
 	VMOVUPS      Z25, K1, 64(R13)
-	JMP          stored136
+	JMP          stored163
 
-plain135:
+plain162:
 	VMOVUPS Z0, (R13)
 	VMOVUPS Z1, K1, 64(R13)
 	VMOVUPS Z2, (R13)(DX*1)
@@ -6916,45 +8458,93 @@ plain135:
 	VMOVUPS Z24, (R13)
 	VMOVUPS Z25, K1, 64(R13)
 
-stored136:
+stored163:
 	VZEROUPPER
 	RET
 
-rows127:
+rows152:
 	// 14 rows of 2 vectors, rows of A apart: false
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
-	VPXORD Z18, Z18, Z18
-	VPXORD Z19, Z19, Z19
-	VPXORD Z20, Z20, Z20
-	VPXORD Z21, Z21, Z21
-	VPXORD Z22, Z22, Z22
-	VPXORD Z23, Z23, Z23
-	VPXORD Z24, Z24, Z24
-	VPXORD Z25, Z25, Z25
-	VPXORD Z26, Z26, Z26
-	VPXORD Z27, Z27, Z27
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	VPXORD     Z18, Z18, Z18
+	VPXORD     Z19, Z19, Z19
+	VPXORD     Z20, Z20, Z20
+	VPXORD     Z21, Z21, Z21
+	VPXORD     Z22, Z22, Z22
+	VPXORD     Z23, Z23, Z23
+	VPXORD     Z24, Z24, Z24
+	VPXORD     Z25, Z25, Z25
+	VPXORD     Z26, Z26, Z26
+	VPXORD     Z27, Z27, Z27
+	CMPQ       R12, $0x40
+	JL         short164
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
 
-loop137:
+short164:
+loop165:
 	VMOVUPS      (DI), Z28
 	VMOVUPS      64(DI), Z29
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z30
 	VFMADD231PS  Z28, Z30, Z0
 	VFMADD231PS  Z29, Z30, Z1
@@ -6999,12 +8589,13 @@ loop137:
 	VFMADD231PS  Z29, Z31, Z27
 	ADDQ         DX, SI
 	DECQ         R12
-	JNE          loop137
+	JNE          loop165
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one138
+	JEQ          one166
 	VBROADCASTSS 80(AX), Z28
 	VMULPS       Z28, Z0, Z0
 	VMULPS       Z28, Z1, Z1
@@ -7035,14 +8626,14 @@ loop137:
 	VMULPS       Z28, Z26, Z26
 	VMULPS       Z28, Z27, Z27
 
-one138:
+one166:
 	SUBQ         $0x10, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain139
+	JEQ          plain167
 	VBROADCASTSS 84(AX), Z29
 	VFMADD231PS  (R13), Z29, Z0
 	VMOVUPS      Z0, (R13)
@@ -7103,9 +8694,9 @@ one138:
 	VMOVUPS      Z26, (R13)(DX*1)
 	VFMADD231PS  64(R13)(DX*1), Z29, K1, Z27
 	VMOVUPS      Z27, K1, 64(R13)(DX*1)
-	JMP          stored140
+	JMP          stored168
 
-plain139:
+plain167:
 	VMOVUPS Z0, (R13)
 	VMOVUPS Z1, K1, 64(R13)
 	VMOVUPS Z2, (R13)(DX*1)
@@ -7138,7 +8729,7 @@ plain139:
 	VMOVUPS Z26, (R13)(DX*1)
 	VMOVUPS Z27, K1, 64(R13)(DX*1)
 
-stored140:
+stored168:
 	VZEROUPPER
 	RET
 
@@ -7147,114 +8738,146 @@ apart1:
 	SHLQ $0x02, DX
 	LEAQ (DX)(DX*2), R11
 	CMPQ CX, $0x10
-	JG   wider141
+	JG   wider169
 	CMPQ BX, $0x07
-	JG   rows142
+	JG   rows170
 	CMPQ BX, $0x04
-	JG   rows143
+	JG   rows171
 	CMPQ BX, $0x02
-	JG   rows144
+	JG   rows172
 	CMPQ BX, $0x01
-	JG   rows145
+	JG   rows173
 
 	// 1 rows of 1 vectors, rows of A apart: true
-	VPXORD Z0, Z0, Z0
+	VPXORD     Z0, Z0, Z0
+	CMPQ       R12, $0x40
+	JL         short174
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
 
-loop146:
+short174:
+loop175:
 	VMOVUPS      (DI), Z1
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z2
 	VFMADD231PS  Z1, Z2, Z0
 	ADDQ         $0x04, SI
 	DECQ         R12
-	JNE          loop146
+	JNE          loop175
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one147
+	JEQ          one176
 	VBROADCASTSS 80(AX), Z1
 	VMULPS       Z1, Z0, Z0
 
-one147:
+one176:
 	SUBQ         $0x00, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain148
+	JEQ          plain177
 	VBROADCASTSS 84(AX), Z2
 	VFMADD231PS  (R13), Z2, K1, Z0
 	VMOVUPS      Z0, K1, (R13)
-	JMP          stored149
+	JMP          stored178
 
-plain148:
+plain177:
 	VMOVUPS Z0, K1, (R13)
 
-stored149:
+stored178:
 	VZEROUPPER
 	RET
 
-rows145:
+rows173:
 	// 2 rows of 1 vectors, rows of A apart: true
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	CMPQ       R12, $0x40
+	JL         short179
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
 
-loop150:
+short179:
+loop180:
 	VMOVUPS      (DI), Z2
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z3
 	VFMADD231PS  Z2, Z3, Z0
 	VBROADCASTSS (SI)(DX*1), Z4
 	VFMADD231PS  Z2, Z4, Z1
 	ADDQ         $0x04, SI
 	DECQ         R12
-	JNE          loop150
+	JNE          loop180
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one151
+	JEQ          one181
 	VBROADCASTSS 80(AX), Z2
 	VMULPS       Z2, Z0, Z0
 	VMULPS       Z2, Z1, Z1
 
-one151:
+one181:
 	SUBQ         $0x00, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain152
+	JEQ          plain182
 	VBROADCASTSS 84(AX), Z3
 	VFMADD231PS  (R13), Z3, K1, Z0
 	VMOVUPS      Z0, K1, (R13)
 	VFMADD231PS  (R13)(DX*1), Z3, K1, Z1
 	VMOVUPS      Z1, K1, (R13)(DX*1)
-	JMP          stored153
+	JMP          stored183
 
-plain152:
+plain182:
 	VMOVUPS Z0, K1, (R13)
 	VMOVUPS Z1, K1, (R13)(DX*1)
 
-stored153:
+stored183:
 	VZEROUPPER
 	RET
 
-rows144:
+rows172:
 	CMPQ BX, $0x03
-	JG   rows154
+	JG   rows184
 
 	// 3 rows of 1 vectors, rows of A apart: true
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	CMPQ       R12, $0x40
+	JL         short185
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
 
-loop155:
+short185:
+loop186:
 	VMOVUPS      (DI), Z3
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z4
 	VFMADD231PS  Z3, Z4, Z0
 	VBROADCASTSS (SI)(DX*1), Z5
@@ -7263,25 +8886,26 @@ loop155:
 	VFMADD231PS  Z3, Z4, Z2
 	ADDQ         $0x04, SI
 	DECQ         R12
-	JNE          loop155
+	JNE          loop186
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one156
+	JEQ          one187
 	VBROADCASTSS 80(AX), Z3
 	VMULPS       Z3, Z0, Z0
 	VMULPS       Z3, Z1, Z1
 	VMULPS       Z3, Z2, Z2
 
-one156:
+one187:
 	SUBQ         $0x00, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain157
+	JEQ          plain188
 	VBROADCASTSS 84(AX), Z4
 	VFMADD231PS  (R13), Z4, K1, Z0
 	VMOVUPS      Z0, K1, (R13)
@@ -7289,27 +8913,41 @@ one156:
 	VMOVUPS      Z1, K1, (R13)(DX*1)
 	VFMADD231PS  (R13)(DX*2), Z4, K1, Z2
 	VMOVUPS      Z2, K1, (R13)(DX*2)
-	JMP          stored158
+	JMP          stored189
 
-plain157:
+plain188:
 	VMOVUPS Z0, K1, (R13)
 	VMOVUPS Z1, K1, (R13)(DX*1)
 	VMOVUPS Z2, K1, (R13)(DX*2)
 
-stored158:
+stored189:
 	VZEROUPPER
 	RET
 
-rows154:
+rows184:
 	// 4 rows of 1 vectors, rows of A apart: true
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	CMPQ       R12, $0x40
+	JL         short190
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
 
-loop159:
+short190:
+loop191:
 	VMOVUPS      (DI), Z4
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z5
 	VFMADD231PS  Z4, Z5, Z0
 	VBROADCASTSS (SI)(DX*1), Z6
@@ -7320,26 +8958,27 @@ loop159:
 	VFMADD231PS  Z4, Z6, Z3
 	ADDQ         $0x04, SI
 	DECQ         R12
-	JNE          loop159
+	JNE          loop191
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one160
+	JEQ          one192
 	VBROADCASTSS 80(AX), Z4
 	VMULPS       Z4, Z0, Z0
 	VMULPS       Z4, Z1, Z1
 	VMULPS       Z4, Z2, Z2
 	VMULPS       Z4, Z3, Z3
 
-one160:
+one192:
 	SUBQ         $0x00, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain161
+	JEQ          plain193
 	VBROADCASTSS 84(AX), Z5
 	VFMADD231PS  (R13), Z5, K1, Z0
 	VMOVUPS      Z0, K1, (R13)
@@ -7349,34 +8988,50 @@ one160:
 	VMOVUPS      Z2, K1, (R13)(DX*2)
 	VFMADD231PS  (R13)(R11*1), Z5, K1, Z3
 	VMOVUPS      Z3, K1, (R13)(R11*1)
-	JMP          stored162
+	JMP          stored194
 
-plain161:
+plain193:
 	VMOVUPS Z0, K1, (R13)
 	VMOVUPS Z1, K1, (R13)(DX*1)
 	VMOVUPS Z2, K1, (R13)(DX*2)
 	VMOVUPS Z3, K1, (R13)(R11*1)
 
-stored162:
+stored194:
 	VZEROUPPER
 	RET
 
-rows143:
+rows171:
 	CMPQ BX, $0x06
-	JG   rows163
+	JG   rows195
 	CMPQ BX, $0x05
-	JG   rows164
+	JG   rows196
 
 	// 5 rows of 1 vectors, rows of A apart: true
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	CMPQ       R12, $0x40
+	JL         short197
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
 
-loop165:
+short197:
+loop198:
 	VMOVUPS      (DI), Z5
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z6
 	VFMADD231PS  Z5, Z6, Z0
 	VBROADCASTSS (SI)(DX*1), Z7
@@ -7389,12 +9044,13 @@ loop165:
 	VFMADD231PS  Z5, Z6, Z4
 	ADDQ         $0x04, SI
 	DECQ         R12
-	JNE          loop165
+	JNE          loop198
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one166
+	JEQ          one199
 	VBROADCASTSS 80(AX), Z5
 	VMULPS       Z5, Z0, Z0
 	VMULPS       Z5, Z1, Z1
@@ -7402,14 +9058,14 @@ loop165:
 	VMULPS       Z5, Z3, Z3
 	VMULPS       Z5, Z4, Z4
 
-one166:
+one199:
 	SUBQ         $0x00, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain167
+	JEQ          plain200
 	VBROADCASTSS 84(AX), Z6
 	VFMADD231PS  (R13), Z6, K1, Z0
 	VMOVUPS      Z0, K1, (R13)
@@ -7422,9 +9078,9 @@ one166:
 	LEAQ         (R13)(DX*4), R13
 	VFMADD231PS  (R13), Z6, K1, Z4
 	VMOVUPS      Z4, K1, (R13)
-	JMP          stored168
+	JMP          stored201
 
-plain167:
+plain200:
 	VMOVUPS Z0, K1, (R13)
 	VMOVUPS Z1, K1, (R13)(DX*1)
 	VMOVUPS Z2, K1, (R13)(DX*2)
@@ -7432,24 +9088,42 @@ plain167:
 	LEAQ    (R13)(DX*4), R13
 	VMOVUPS Z4, K1, (R13)
 
-stored168:
+stored201:
 	VZEROUPPER
 	RET
 
-rows164:
+rows196:
 	// 6 rows of 1 vectors, rows of A apart: true
-	LEAQ   (SI)(DX*4), R9
-	ADDQ   DX, R9
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
+	LEAQ       (SI)(DX*4), R9
+	ADDQ       DX, R9
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	CMPQ       R12, $0x40
+	JL         short202
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
 
-loop169:
+short202:
+loop203:
 	VMOVUPS      (DI), Z6
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z7
 	VFMADD231PS  Z6, Z7, Z0
 	VBROADCASTSS (SI)(DX*1), Z8
@@ -7465,12 +9139,13 @@ loop169:
 	ADDQ         $0x04, SI
 	ADDQ         $0x04, R9
 	DECQ         R12
-	JNE          loop169
+	JNE          loop203
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one170
+	JEQ          one204
 	VBROADCASTSS 80(AX), Z6
 	VMULPS       Z6, Z0, Z0
 	VMULPS       Z6, Z1, Z1
@@ -7479,14 +9154,14 @@ loop169:
 	VMULPS       Z6, Z4, Z4
 	VMULPS       Z6, Z5, Z5
 
-one170:
+one204:
 	SUBQ         $0x00, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain171
+	JEQ          plain205
 	VBROADCASTSS 84(AX), Z7
 	VFMADD231PS  (R13), Z7, K1, Z0
 	VMOVUPS      Z0, K1, (R13)
@@ -7501,9 +9176,9 @@ one170:
 	VMOVUPS      Z4, K1, (R13)
 	VFMADD231PS  (R13)(DX*1), Z7, K1, Z5
 	VMOVUPS      Z5, K1, (R13)(DX*1)
-	JMP          stored172
+	JMP          stored206
 
-plain171:
+plain205:
 	VMOVUPS Z0, K1, (R13)
 	VMOVUPS Z1, K1, (R13)(DX*1)
 	VMOVUPS Z2, K1, (R13)(DX*2)
@@ -7512,25 +9187,45 @@ plain171:
 	VMOVUPS Z4, K1, (R13)
 	VMOVUPS Z5, K1, (R13)(DX*1)
 
-stored172:
+stored206:
 	VZEROUPPER
 	RET
 
-rows163:
+rows195:
 	// 7 rows of 1 vectors, rows of A apart: true
-	LEAQ   (SI)(DX*4), R9
-	ADDQ   DX, R9
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
+	LEAQ       (SI)(DX*4), R9
+	ADDQ       DX, R9
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	CMPQ       R12, $0x40
+	JL         short207
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
 
-loop173:
+short207:
+loop208:
 	VMOVUPS      (DI), Z7
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z8
 	VFMADD231PS  Z7, Z8, Z0
 	VBROADCASTSS (SI)(DX*1), Z9
@@ -7548,12 +9243,13 @@ loop173:
 	ADDQ         $0x04, SI
 	ADDQ         $0x04, R9
 	DECQ         R12
-	JNE          loop173
+	JNE          loop208
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one174
+	JEQ          one209
 	VBROADCASTSS 80(AX), Z7
 	VMULPS       Z7, Z0, Z0
 	VMULPS       Z7, Z1, Z1
@@ -7563,14 +9259,14 @@ loop173:
 	VMULPS       Z7, Z5, Z5
 	VMULPS       Z7, Z6, Z6
 
-one174:
+one209:
 	SUBQ         $0x00, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain175
+	JEQ          plain210
 	VBROADCASTSS 84(AX), Z8
 	VFMADD231PS  (R13), Z8, K1, Z0
 	VMOVUPS      Z0, K1, (R13)
@@ -7587,9 +9283,9 @@ one174:
 	VMOVUPS      Z5, K1, (R13)(DX*1)
 	VFMADD231PS  (R13)(DX*2), Z8, K1, Z6
 	VMOVUPS      Z6, K1, (R13)(DX*2)
-	JMP          stored176
+	JMP          stored211
 
-plain175:
+plain210:
 	VMOVUPS Z0, K1, (R13)
 	VMOVUPS Z1, K1, (R13)(DX*1)
 	VMOVUPS Z2, K1, (R13)(DX*2)
@@ -7599,33 +9295,55 @@ plain175:
 	VMOVUPS Z5, K1, (R13)(DX*1)
 	VMOVUPS Z6, K1, (R13)(DX*2)
 
-stored176:
+stored211:
 	VZEROUPPER
 	RET
 
-rows142:
+rows170:
 	CMPQ BX, $0x0b
-	JG   rows177
+	JG   rows212
 	CMPQ BX, $0x09
-	JG   rows178
+	JG   rows213
 	CMPQ BX, $0x08
-	JG   rows179
+	JG   rows214
 
 	// 8 rows of 1 vectors, rows of A apart: true
-	LEAQ   (SI)(DX*4), R9
-	ADDQ   DX, R9
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
+	LEAQ       (SI)(DX*4), R9
+	ADDQ       DX, R9
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	CMPQ       R12, $0x40
+	JL         short215
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
 
-loop180:
+short215:
+loop216:
 	VMOVUPS      (DI), Z8
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z9
 	VFMADD231PS  Z8, Z9, Z0
 	VBROADCASTSS (SI)(DX*1), Z10
@@ -7645,12 +9363,13 @@ loop180:
 	ADDQ         $0x04, SI
 	ADDQ         $0x04, R9
 	DECQ         R12
-	JNE          loop180
+	JNE          loop216
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one181
+	JEQ          one217
 	VBROADCASTSS 80(AX), Z8
 	VMULPS       Z8, Z0, Z0
 	VMULPS       Z8, Z1, Z1
@@ -7661,14 +9380,14 @@ loop180:
 	VMULPS       Z8, Z6, Z6
 	VMULPS       Z8, Z7, Z7
 
-one181:
+one217:
 	SUBQ         $0x00, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain182
+	JEQ          plain218
 	VBROADCASTSS 84(AX), Z9
 	VFMADD231PS  (R13), Z9, K1, Z0
 	VMOVUPS      Z0, K1, (R13)
@@ -7687,9 +9406,9 @@ one181:
 	VMOVUPS      Z6, K1, (R13)(DX*2)
 	VFMADD231PS  (R13)(R11*1), Z9, K1, Z7
 	VMOVUPS      Z7, K1, (R13)(R11*1)
-	JMP          stored183
+	JMP          stored219
 
-plain182:
+plain218:
 	VMOVUPS Z0, K1, (R13)
 	VMOVUPS Z1, K1, (R13)(DX*1)
 	VMOVUPS Z2, K1, (R13)(DX*2)
@@ -7700,27 +9419,51 @@ plain182:
 	VMOVUPS Z6, K1, (R13)(DX*2)
 	VMOVUPS Z7, K1, (R13)(R11*1)
 
-stored183:
+stored219:
 	VZEROUPPER
 	RET
 
-rows179:
+rows214:
 	// 9 rows of 1 vectors, rows of A apart: true
-	LEAQ   (SI)(DX*4), R9
-	ADDQ   DX, R9
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
+	LEAQ       (SI)(DX*4), R9
+	ADDQ       DX, R9
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	CMPQ       R12, $0x40
+	JL         short220
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
 
-loop184:
+short220:
+loop221:
 	VMOVUPS      (DI), Z9
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z10
 	VFMADD231PS  Z9, Z10, Z0
 	VBROADCASTSS (SI)(DX*1), Z11
@@ -7742,12 +9485,13 @@ loop184:
 	ADDQ         $0x04, SI
 	ADDQ         $0x04, R9
 	DECQ         R12
-	JNE          loop184
+	JNE          loop221
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one185
+	JEQ          one222
 	VBROADCASTSS 80(AX), Z9
 	VMULPS       Z9, Z0, Z0
 	VMULPS       Z9, Z1, Z1
@@ -7759,14 +9503,14 @@ loop184:
 	VMULPS       Z9, Z7, Z7
 	VMULPS       Z9, Z8, Z8
 
-one185:
+one222:
 	SUBQ         $0x00, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain186
+	JEQ          plain223
 	VBROADCASTSS 84(AX), Z10
 	VFMADD231PS  (R13), Z10, K1, Z0
 	VMOVUPS      Z0, K1, (R13)
@@ -7788,9 +9532,9 @@ one185:
 	LEAQ         (R13)(DX*4), R13
 	VFMADD231PS  (R13), Z10, K1, Z8
 	VMOVUPS      Z8, K1, (R13)
-	JMP          stored187
+	JMP          stored224
 
-plain186:
+plain223:
 	VMOVUPS Z0, K1, (R13)
 	VMOVUPS Z1, K1, (R13)(DX*1)
 	VMOVUPS Z2, K1, (R13)(DX*2)
@@ -7803,31 +9547,57 @@ plain186:
 	LEAQ    (R13)(DX*4), R13
 	VMOVUPS Z8, K1, (R13)
 
-stored187:
+stored224:
 	VZEROUPPER
 	RET
 
-rows178:
+rows213:
 	CMPQ BX, $0x0a
-	JG   rows188
+	JG   rows225
 
 	// 10 rows of 1 vectors, rows of A apart: true
-	LEAQ   (SI)(DX*4), R9
-	ADDQ   DX, R9
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
+	LEAQ       (SI)(DX*4), R9
+	ADDQ       DX, R9
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	CMPQ       R12, $0x40
+	JL         short226
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
 
-loop189:
+short226:
+loop227:
 	VMOVUPS      (DI), Z10
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z11
 	VFMADD231PS  Z10, Z11, Z0
 	VBROADCASTSS (SI)(DX*1), Z12
@@ -7851,12 +9621,13 @@ loop189:
 	ADDQ         $0x04, SI
 	ADDQ         $0x04, R9
 	DECQ         R12
-	JNE          loop189
+	JNE          loop227
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one190
+	JEQ          one228
 	VBROADCASTSS 80(AX), Z10
 	VMULPS       Z10, Z0, Z0
 	VMULPS       Z10, Z1, Z1
@@ -7869,14 +9640,14 @@ loop189:
 	VMULPS       Z10, Z8, Z8
 	VMULPS       Z10, Z9, Z9
 
-one190:
+one228:
 	SUBQ         $0x00, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain191
+	JEQ          plain229
 	VBROADCASTSS 84(AX), Z11
 	VFMADD231PS  (R13), Z11, K1, Z0
 	VMOVUPS      Z0, K1, (R13)
@@ -7900,9 +9671,9 @@ one190:
 	VMOVUPS      Z8, K1, (R13)
 	VFMADD231PS  (R13)(DX*1), Z11, K1, Z9
 	VMOVUPS      Z9, K1, (R13)(DX*1)
-	JMP          stored192
+	JMP          stored230
 
-plain191:
+plain229:
 	VMOVUPS Z0, K1, (R13)
 	VMOVUPS Z1, K1, (R13)(DX*1)
 	VMOVUPS Z2, K1, (R13)(DX*2)
@@ -7916,31 +9687,59 @@ plain191:
 	VMOVUPS Z8, K1, (R13)
 	VMOVUPS Z9, K1, (R13)(DX*1)
 
-stored192:
+stored230:
 	VZEROUPPER
 	RET
 
-rows188:
+rows225:
 	// 11 rows of 1 vectors, rows of A apart: true
-	LEAQ   (SI)(DX*4), R9
-	ADDQ   DX, R9
-	LEAQ   (R9)(DX*4), R10
-	ADDQ   DX, R10
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
+	LEAQ       (SI)(DX*4), R9
+	ADDQ       DX, R9
+	LEAQ       (R9)(DX*4), R10
+	ADDQ       DX, R10
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	CMPQ       R12, $0x40
+	JL         short231
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
 
-loop193:
+short231:
+loop232:
 	VMOVUPS      (DI), Z11
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z12
 	VFMADD231PS  Z11, Z12, Z0
 	VBROADCASTSS (SI)(DX*1), Z13
@@ -7967,12 +9766,13 @@ loop193:
 	ADDQ         $0x04, R9
 	ADDQ         $0x04, R10
 	DECQ         R12
-	JNE          loop193
+	JNE          loop232
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one194
+	JEQ          one233
 	VBROADCASTSS 80(AX), Z11
 	VMULPS       Z11, Z0, Z0
 	VMULPS       Z11, Z1, Z1
@@ -7986,14 +9786,14 @@ loop193:
 	VMULPS       Z11, Z9, Z9
 	VMULPS       Z11, Z10, Z10
 
-one194:
+one233:
 	SUBQ         $0x00, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain195
+	JEQ          plain234
 	VBROADCASTSS 84(AX), Z12
 	VFMADD231PS  (R13), Z12, K1, Z0
 	VMOVUPS      Z0, K1, (R13)
@@ -8019,9 +9819,9 @@ one194:
 	VMOVUPS      Z9, K1, (R13)(DX*1)
 	VFMADD231PS  (R13)(DX*2), Z12, K1, Z10
 	VMOVUPS      Z10, K1, (R13)(DX*2)
-	JMP          stored196
+	JMP          stored235
 
-plain195:
+plain234:
 	VMOVUPS Z0, K1, (R13)
 	VMOVUPS Z1, K1, (R13)(DX*1)
 	VMOVUPS Z2, K1, (R13)(DX*2)
@@ -8036,37 +9836,67 @@ plain195:
 	VMOVUPS Z9, K1, (R13)(DX*1)
 	VMOVUPS Z10, K1, (R13)(DX*2)
 
-stored196:
+stored235:
 	VZEROUPPER
 	RET
 
-rows177:
+rows212:
 	CMPQ BX, $0x0d
-	JG   rows197
+	JG   rows236
 	CMPQ BX, $0x0c
-	JG   rows198
+	JG   rows237
 
 	// 12 rows of 1 vectors, rows of A apart: true
-	LEAQ   (SI)(DX*4), R9
-	ADDQ   DX, R9
-	LEAQ   (R9)(DX*4), R10
-	ADDQ   DX, R10
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
+	LEAQ       (SI)(DX*4), R9
+	ADDQ       DX, R9
+	LEAQ       (R9)(DX*4), R10
+	ADDQ       DX, R10
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	CMPQ       R12, $0x40
+	JL         short238
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
 
-loop199:
+short238:
+loop239:
 	VMOVUPS      (DI), Z12
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z13
 	VFMADD231PS  Z12, Z13, Z0
 	VBROADCASTSS (SI)(DX*1), Z14
@@ -8095,12 +9925,13 @@ loop199:
 	ADDQ         $0x04, R9
 	ADDQ         $0x04, R10
 	DECQ         R12
-	JNE          loop199
+	JNE          loop239
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one200
+	JEQ          one240
 	VBROADCASTSS 80(AX), Z12
 	VMULPS       Z12, Z0, Z0
 	VMULPS       Z12, Z1, Z1
@@ -8115,14 +9946,14 @@ loop199:
 	VMULPS       Z12, Z10, Z10
 	VMULPS       Z12, Z11, Z11
 
-one200:
+one240:
 	SUBQ         $0x00, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain201
+	JEQ          plain241
 	VBROADCASTSS 84(AX), Z13
 	VFMADD231PS  (R13), Z13, K1, Z0
 	VMOVUPS      Z0, K1, (R13)
@@ -8150,9 +9981,9 @@ one200:
 	VMOVUPS      Z10, K1, (R13)(DX*2)
 	VFMADD231PS  (R13)(R11*1), Z13, K1, Z11
 	VMOVUPS      Z11, K1, (R13)(R11*1)
-	JMP          stored202
+	JMP          stored242
 
-plain201:
+plain241:
 	VMOVUPS Z0, K1, (R13)
 	VMOVUPS Z1, K1, (R13)(DX*1)
 	VMOVUPS Z2, K1, (R13)(DX*2)
@@ -8168,33 +9999,65 @@ plain201:
 	VMOVUPS Z10, K1, (R13)(DX*2)
 	VMOVUPS Z11, K1, (R13)(R11*1)
 
-stored202:
+stored242:
 	VZEROUPPER
 	RET
 
-rows198:
+rows237:
 	// 13 rows of 1 vectors, rows of A apart: true
-	LEAQ   (SI)(DX*4), R9
-	ADDQ   DX, R9
-	LEAQ   (R9)(DX*4), R10
-	ADDQ   DX, R10
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
+	LEAQ       (SI)(DX*4), R9
+	ADDQ       DX, R9
+	LEAQ       (R9)(DX*4), R10
+	ADDQ       DX, R10
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	CMPQ       R12, $0x40
+	JL         short243
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
 
-loop203:
+short243:
+loop244:
 	VMOVUPS      (DI), Z13
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z14
 	VFMADD231PS  Z13, Z14, Z0
 	VBROADCASTSS (SI)(DX*1), Z15
@@ -8225,12 +10088,13 @@ loop203:
 	ADDQ         $0x04, R9
 	ADDQ         $0x04, R10
 	DECQ         R12
-	JNE          loop203
+	JNE          loop244
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one204
+	JEQ          one245
 	VBROADCASTSS 80(AX), Z13
 	VMULPS       Z13, Z0, Z0
 	VMULPS       Z13, Z1, Z1
@@ -8246,14 +10110,14 @@ loop203:
 	VMULPS       Z13, Z11, Z11
 	VMULPS       Z13, Z12, Z12
 
-one204:
+one245:
 	SUBQ         $0x00, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain205
+	JEQ          plain246
 	VBROADCASTSS 84(AX), Z14
 	VFMADD231PS  (R13), Z14, K1, Z0
 	VMOVUPS      Z0, K1, (R13)
@@ -8284,9 +10148,9 @@ one204:
 	LEAQ         (R13)(DX*4), R13
 	VFMADD231PS  (R13), Z14, K1, Z12
 	VMOVUPS      Z12, K1, (R13)
-	JMP          stored206
+	JMP          stored247
 
-plain205:
+plain246:
 	VMOVUPS Z0, K1, (R13)
 	VMOVUPS Z1, K1, (R13)(DX*1)
 	VMOVUPS Z2, K1, (R13)(DX*2)
@@ -8304,34 +10168,68 @@ plain205:
 	LEAQ    (R13)(DX*4), R13
 	VMOVUPS Z12, K1, (R13)
 
-stored206:
+stored247:
 	VZEROUPPER
 	RET
 
-rows197:
+rows236:
 	// 14 rows of 1 vectors, rows of A apart: true
-	LEAQ   (SI)(DX*4), R9
-	ADDQ   DX, R9
-	LEAQ   (R9)(DX*4), R10
-	ADDQ   DX, R10
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
+	LEAQ       (SI)(DX*4), R9
+	ADDQ       DX, R9
+	LEAQ       (R9)(DX*4), R10
+	ADDQ       DX, R10
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	CMPQ       R12, $0x40
+	JL         short248
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
 
-loop207:
+short248:
+loop249:
 	VMOVUPS      (DI), Z14
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z15
 	VFMADD231PS  Z14, Z15, Z0
 	VBROADCASTSS (SI)(DX*1), Z16
@@ -8364,12 +10262,13 @@ loop207:
 	ADDQ         $0x04, R9
 	ADDQ         $0x04, R10
 	DECQ         R12
-	JNE          loop207
+	JNE          loop249
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one208
+	JEQ          one250
 	VBROADCASTSS 80(AX), Z14
 	VMULPS       Z14, Z0, Z0
 	VMULPS       Z14, Z1, Z1
@@ -8386,14 +10285,14 @@ loop207:
 	VMULPS       Z14, Z12, Z12
 	VMULPS       Z14, Z13, Z13
 
-one208:
+one250:
 	SUBQ         $0x00, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain209
+	JEQ          plain251
 	VBROADCASTSS 84(AX), Z15
 	VFMADD231PS  (R13), Z15, K1, Z0
 	VMOVUPS      Z0, K1, (R13)
@@ -8426,9 +10325,9 @@ one208:
 	VMOVUPS      Z12, K1, (R13)
 	VFMADD231PS  (R13)(DX*1), Z15, K1, Z13
 	VMOVUPS      Z13, K1, (R13)(DX*1)
-	JMP          stored210
+	JMP          stored252
 
-plain209:
+plain251:
 	VMOVUPS Z0, K1, (R13)
 	VMOVUPS Z1, K1, (R13)(DX*1)
 	VMOVUPS Z2, K1, (R13)(DX*2)
@@ -8447,77 +10346,99 @@ plain209:
 	VMOVUPS Z12, K1, (R13)
 	VMOVUPS Z13, K1, (R13)(DX*1)
 
-stored210:
+stored252:
 	VZEROUPPER
 	RET
 
-wider141:
+wider169:
 	CMPQ BX, $0x07
-	JG   rows211
+	JG   rows253
 	CMPQ BX, $0x04
-	JG   rows212
+	JG   rows254
 	CMPQ BX, $0x02
-	JG   rows213
+	JG   rows255
 	CMPQ BX, $0x01
-	JG   rows214
+	JG   rows256
 
 	// 1 rows of 2 vectors, rows of A apart: true
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	CMPQ       R12, $0x40
+	JL         short257
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
 
-loop215:
+short257:
+loop258:
 	VMOVUPS      (DI), Z2
 	VMOVUPS      64(DI), Z3
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z4
 	VFMADD231PS  Z2, Z4, Z0
 	VFMADD231PS  Z3, Z4, Z1
 	ADDQ         $0x04, SI
 	DECQ         R12
-	JNE          loop215
+	JNE          loop258
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one216
+	JEQ          one259
 	VBROADCASTSS 80(AX), Z2
 	VMULPS       Z2, Z0, Z0
 	VMULPS       Z2, Z1, Z1
 
-one216:
+one259:
 	SUBQ         $0x10, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain217
+	JEQ          plain260
 	VBROADCASTSS 84(AX), Z3
 	VFMADD231PS  (R13), Z3, Z0
 	VMOVUPS      Z0, (R13)
 	VFMADD231PS  64(R13), Z3, K1, Z1
 	VMOVUPS      Z1, K1, 64(R13)
-	JMP          stored218
+	JMP          stored261
 
-plain217:
+plain260:
 	VMOVUPS Z0, (R13)
 	VMOVUPS Z1, K1, 64(R13)
 
-stored218:
+stored261:
 	VZEROUPPER
 	RET
 
-rows214:
+rows256:
 	// 2 rows of 2 vectors, rows of A apart: true
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	CMPQ       R12, $0x40
+	JL         short262
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
 
-loop219:
+short262:
+loop263:
 	VMOVUPS      (DI), Z4
 	VMOVUPS      64(DI), Z5
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z6
 	VFMADD231PS  Z4, Z6, Z0
 	VFMADD231PS  Z5, Z6, Z1
@@ -8526,26 +10447,27 @@ loop219:
 	VFMADD231PS  Z5, Z7, Z3
 	ADDQ         $0x04, SI
 	DECQ         R12
-	JNE          loop219
+	JNE          loop263
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one220
+	JEQ          one264
 	VBROADCASTSS 80(AX), Z4
 	VMULPS       Z4, Z0, Z0
 	VMULPS       Z4, Z1, Z1
 	VMULPS       Z4, Z2, Z2
 	VMULPS       Z4, Z3, Z3
 
-one220:
+one264:
 	SUBQ         $0x10, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain221
+	JEQ          plain265
 	VBROADCASTSS 84(AX), Z5
 	VFMADD231PS  (R13), Z5, Z0
 	VMOVUPS      Z0, (R13)
@@ -8555,34 +10477,49 @@ one220:
 	VMOVUPS      Z2, (R13)(DX*1)
 	VFMADD231PS  64(R13)(DX*1), Z5, K1, Z3
 	VMOVUPS      Z3, K1, 64(R13)(DX*1)
-	JMP          stored222
+	JMP          stored266
 
-plain221:
+plain265:
 	VMOVUPS Z0, (R13)
 	VMOVUPS Z1, K1, 64(R13)
 	VMOVUPS Z2, (R13)(DX*1)
 	VMOVUPS Z3, K1, 64(R13)(DX*1)
 
-stored222:
+stored266:
 	VZEROUPPER
 	RET
 
-rows213:
+rows255:
 	CMPQ BX, $0x03
-	JG   rows223
+	JG   rows267
 
 	// 3 rows of 2 vectors, rows of A apart: true
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	CMPQ       R12, $0x40
+	JL         short268
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
 
-loop224:
+short268:
+loop269:
 	VMOVUPS      (DI), Z6
 	VMOVUPS      64(DI), Z7
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z8
 	VFMADD231PS  Z6, Z8, Z0
 	VFMADD231PS  Z7, Z8, Z1
@@ -8594,12 +10531,13 @@ loop224:
 	VFMADD231PS  Z7, Z8, Z5
 	ADDQ         $0x04, SI
 	DECQ         R12
-	JNE          loop224
+	JNE          loop269
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one225
+	JEQ          one270
 	VBROADCASTSS 80(AX), Z6
 	VMULPS       Z6, Z0, Z0
 	VMULPS       Z6, Z1, Z1
@@ -8608,14 +10546,14 @@ loop224:
 	VMULPS       Z6, Z4, Z4
 	VMULPS       Z6, Z5, Z5
 
-one225:
+one270:
 	SUBQ         $0x10, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain226
+	JEQ          plain271
 	VBROADCASTSS 84(AX), Z7
 	VFMADD231PS  (R13), Z7, Z0
 	VMOVUPS      Z0, (R13)
@@ -8629,9 +10567,9 @@ one225:
 	VMOVUPS      Z4, (R13)(DX*2)
 	VFMADD231PS  64(R13)(DX*2), Z7, K1, Z5
 	VMOVUPS      Z5, K1, 64(R13)(DX*2)
-	JMP          stored227
+	JMP          stored272
 
-plain226:
+plain271:
 	VMOVUPS Z0, (R13)
 	VMOVUPS Z1, K1, 64(R13)
 	VMOVUPS Z2, (R13)(DX*1)
@@ -8639,25 +10577,43 @@ plain226:
 	VMOVUPS Z4, (R13)(DX*2)
 	VMOVUPS Z5, K1, 64(R13)(DX*2)
 
-stored227:
+stored272:
 	VZEROUPPER
 	RET
 
-rows223:
+rows267:
 	// 4 rows of 2 vectors, rows of A apart: true
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	CMPQ       R12, $0x40
+	JL         short273
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
 
-loop228:
+short273:
+loop274:
 	VMOVUPS      (DI), Z8
 	VMOVUPS      64(DI), Z9
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z10
 	VFMADD231PS  Z8, Z10, Z0
 	VFMADD231PS  Z9, Z10, Z1
@@ -8672,12 +10628,13 @@ loop228:
 	VFMADD231PS  Z9, Z11, Z7
 	ADDQ         $0x04, SI
 	DECQ         R12
-	JNE          loop228
+	JNE          loop274
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one229
+	JEQ          one275
 	VBROADCASTSS 80(AX), Z8
 	VMULPS       Z8, Z0, Z0
 	VMULPS       Z8, Z1, Z1
@@ -8688,14 +10645,14 @@ loop228:
 	VMULPS       Z8, Z6, Z6
 	VMULPS       Z8, Z7, Z7
 
-one229:
+one275:
 	SUBQ         $0x10, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain230
+	JEQ          plain276
 	VBROADCASTSS 84(AX), Z9
 	VFMADD231PS  (R13), Z9, Z0
 	VMOVUPS      Z0, (R13)
@@ -8713,9 +10670,9 @@ one229:
 	VMOVUPS      Z6, (R13)(R11*1)
 	VFMADD231PS  64(R13)(R11*1), Z9, K1, Z7
 	VMOVUPS      Z7, K1, 64(R13)(R11*1)
-	JMP          stored231
+	JMP          stored277
 
-plain230:
+plain276:
 	VMOVUPS Z0, (R13)
 	VMOVUPS Z1, K1, 64(R13)
 	VMOVUPS Z2, (R13)(DX*1)
@@ -8725,32 +10682,53 @@ plain230:
 	VMOVUPS Z6, (R13)(R11*1)
 	VMOVUPS Z7, K1, 64(R13)(R11*1)
 
-stored231:
+stored277:
 	VZEROUPPER
 	RET
 
-rows212:
+rows254:
 	CMPQ BX, $0x06
-	JG   rows232
+	JG   rows278
 	CMPQ BX, $0x05
-	JG   rows233
+	JG   rows279
 
 	// 5 rows of 2 vectors, rows of A apart: true
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	CMPQ       R12, $0x40
+	JL         short280
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
 
-loop234:
+short280:
+loop281:
 	VMOVUPS      (DI), Z10
 	VMOVUPS      64(DI), Z11
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z12
 	VFMADD231PS  Z10, Z12, Z0
 	VFMADD231PS  Z11, Z12, Z1
@@ -8768,12 +10746,13 @@ loop234:
 	VFMADD231PS  Z11, Z12, Z9
 	ADDQ         $0x04, SI
 	DECQ         R12
-	JNE          loop234
+	JNE          loop281
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one235
+	JEQ          one282
 	VBROADCASTSS 80(AX), Z10
 	VMULPS       Z10, Z0, Z0
 	VMULPS       Z10, Z1, Z1
@@ -8786,14 +10765,14 @@ loop234:
 	VMULPS       Z10, Z8, Z8
 	VMULPS       Z10, Z9, Z9
 
-one235:
+one282:
 	SUBQ         $0x10, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain236
+	JEQ          plain283
 	VBROADCASTSS 84(AX), Z11
 	VFMADD231PS  (R13), Z11, Z0
 	VMOVUPS      Z0, (R13)
@@ -8816,9 +10795,9 @@ one235:
 	VMOVUPS      Z8, (R13)
 	VFMADD231PS  64(R13), Z11, K1, Z9
 	VMOVUPS      Z9, K1, 64(R13)
-	JMP          stored237
+	JMP          stored284
 
-plain236:
+plain283:
 	VMOVUPS Z0, (R13)
 	VMOVUPS Z1, K1, 64(R13)
 	VMOVUPS Z2, (R13)(DX*1)
@@ -8831,31 +10810,55 @@ plain236:
 	VMOVUPS Z8, (R13)
 	VMOVUPS Z9, K1, 64(R13)
 
-stored237:
+stored284:
 	VZEROUPPER
 	RET
 
-rows233:
+rows279:
 	// 6 rows of 2 vectors, rows of A apart: true
-	LEAQ   (SI)(DX*4), R9
-	ADDQ   DX, R9
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
+	LEAQ       (SI)(DX*4), R9
+	ADDQ       DX, R9
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	CMPQ       R12, $0x40
+	JL         short285
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
 
-loop238:
+short285:
+loop286:
 	VMOVUPS      (DI), Z12
 	VMOVUPS      64(DI), Z13
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z14
 	VFMADD231PS  Z12, Z14, Z0
 	VFMADD231PS  Z13, Z14, Z1
@@ -8877,12 +10880,13 @@ loop238:
 	ADDQ         $0x04, SI
 	ADDQ         $0x04, R9
 	DECQ         R12
-	JNE          loop238
+	JNE          loop286
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one239
+	JEQ          one287
 	VBROADCASTSS 80(AX), Z12
 	VMULPS       Z12, Z0, Z0
 	VMULPS       Z12, Z1, Z1
@@ -8897,14 +10901,14 @@ loop238:
 	VMULPS       Z12, Z10, Z10
 	VMULPS       Z12, Z11, Z11
 
-one239:
+one287:
 	SUBQ         $0x10, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain240
+	JEQ          plain288
 	VBROADCASTSS 84(AX), Z13
 	VFMADD231PS  (R13), Z13, Z0
 	VMOVUPS      Z0, (R13)
@@ -8931,9 +10935,9 @@ one239:
 	VMOVUPS      Z10, (R13)(DX*1)
 	VFMADD231PS  64(R13)(DX*1), Z13, K1, Z11
 	VMOVUPS      Z11, K1, 64(R13)(DX*1)
-	JMP          stored241
+	JMP          stored289
 
-plain240:
+plain288:
 	VMOVUPS Z0, (R13)
 	VMOVUPS Z1, K1, 64(R13)
 	VMOVUPS Z2, (R13)(DX*1)
@@ -8948,33 +10952,60 @@ plain240:
 	VMOVUPS Z10, (R13)(DX*1)
 	VMOVUPS Z11, K1, 64(R13)(DX*1)
 
-stored241:
+stored289:
 	VZEROUPPER
 	RET
 
-rows232:
+rows278:
 	// 7 rows of 2 vectors, rows of A apart: true
-	LEAQ   (SI)(DX*4), R9
-	ADDQ   DX, R9
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
+	LEAQ       (SI)(DX*4), R9
+	ADDQ       DX, R9
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	CMPQ       R12, $0x40
+	JL         short290
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
 
-loop242:
+short290:
+loop291:
 	VMOVUPS      (DI), Z14
 	VMOVUPS      64(DI), Z15
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z16
 	VFMADD231PS  Z14, Z16, Z0
 	VFMADD231PS  Z15, Z16, Z1
@@ -8999,12 +11030,13 @@ loop242:
 	ADDQ         $0x04, SI
 	ADDQ         $0x04, R9
 	DECQ         R12
-	JNE          loop242
+	JNE          loop291
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one243
+	JEQ          one292
 	VBROADCASTSS 80(AX), Z14
 	VMULPS       Z14, Z0, Z0
 	VMULPS       Z14, Z1, Z1
@@ -9021,14 +11053,14 @@ loop242:
 	VMULPS       Z14, Z12, Z12
 	VMULPS       Z14, Z13, Z13
 
-one243:
+one292:
 	SUBQ         $0x10, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain244
+	JEQ          plain293
 	VBROADCASTSS 84(AX), Z15
 	VFMADD231PS  (R13), Z15, Z0
 	VMOVUPS      Z0, (R13)
@@ -9059,9 +11091,9 @@ one243:
 	VMOVUPS      Z12, (R13)(DX*2)
 	VFMADD231PS  64(R13)(DX*2), Z15, K1, Z13
 	VMOVUPS      Z13, K1, 64(R13)(DX*2)
-	JMP          stored245
+	JMP          stored294
 
-plain244:
+plain293:
 	VMOVUPS Z0, (R13)
 	VMOVUPS Z1, K1, 64(R13)
 	VMOVUPS Z2, (R13)(DX*1)
@@ -9078,42 +11110,72 @@ plain244:
 	VMOVUPS Z12, (R13)(DX*2)
 	VMOVUPS Z13, K1, 64(R13)(DX*2)
 
-stored245:
+stored294:
 	VZEROUPPER
 	RET
 
-rows211:
+rows253:
 	CMPQ BX, $0x0b
-	JG   rows246
+	JG   rows295
 	CMPQ BX, $0x09
-	JG   rows247
+	JG   rows296
 	CMPQ BX, $0x08
-	JG   rows248
+	JG   rows297
 
 	// 8 rows of 2 vectors, rows of A apart: true
-	LEAQ   (SI)(DX*4), R9
-	ADDQ   DX, R9
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
+	LEAQ       (SI)(DX*4), R9
+	ADDQ       DX, R9
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	CMPQ       R12, $0x40
+	JL         short298
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
 
-loop249:
+short298:
+loop299:
 	VMOVUPS      (DI), Z16
 	VMOVUPS      64(DI), Z17
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z18
 	VFMADD231PS  Z16, Z18, Z0
 	VFMADD231PS  Z17, Z18, Z1
@@ -9141,12 +11203,13 @@ loop249:
 	ADDQ         $0x04, SI
 	ADDQ         $0x04, R9
 	DECQ         R12
-	JNE          loop249
+	JNE          loop299
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one250
+	JEQ          one300
 	VBROADCASTSS 80(AX), Z16
 	VMULPS       Z16, Z0, Z0
 	VMULPS       Z16, Z1, Z1
@@ -9165,14 +11228,14 @@ loop249:
 	VMULPS       Z16, Z14, Z14
 	VMULPS       Z16, Z15, Z15
 
-one250:
+one300:
 	SUBQ         $0x10, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain251
+	JEQ          plain301
 	VBROADCASTSS 84(AX), Z17
 	VFMADD231PS  (R13), Z17, Z0
 	VMOVUPS      Z0, (R13)
@@ -9207,9 +11270,9 @@ one250:
 	VMOVUPS      Z14, (R13)(R11*1)
 	VFMADD231PS  64(R13)(R11*1), Z17, K1, Z15
 	VMOVUPS      Z15, K1, 64(R13)(R11*1)
-	JMP          stored252
+	JMP          stored302
 
-plain251:
+plain301:
 	VMOVUPS Z0, (R13)
 	VMOVUPS Z1, K1, 64(R13)
 	VMOVUPS Z2, (R13)(DX*1)
@@ -9228,37 +11291,70 @@ plain251:
 	VMOVUPS Z14, (R13)(R11*1)
 	VMOVUPS Z15, K1, 64(R13)(R11*1)
 
-stored252:
+stored302:
 	VZEROUPPER
 	RET
 
-rows248:
+rows297:
 	// 9 rows of 2 vectors, rows of A apart: true
-	LEAQ   (SI)(DX*4), R9
-	ADDQ   DX, R9
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
+	LEAQ       (SI)(DX*4), R9
+	ADDQ       DX, R9
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	CMPQ       R12, $0x40
+	JL         short303
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
 
-loop253:
+short303:
+loop304:
 	VMOVUPS      (DI), Z18
 	VMOVUPS      64(DI), Z19
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z20
 	VFMADD231PS  Z18, Z20, Z0
 	VFMADD231PS  Z19, Z20, Z1
@@ -9289,12 +11385,13 @@ loop253:
 	ADDQ         $0x04, SI
 	ADDQ         $0x04, R9
 	DECQ         R12
-	JNE          loop253
+	JNE          loop304
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one254
+	JEQ          one305
 	VBROADCASTSS 80(AX), Z18
 	VMULPS       Z18, Z0, Z0
 	VMULPS       Z18, Z1, Z1
@@ -9315,14 +11412,14 @@ loop253:
 	VMULPS       Z18, Z16, Z16
 	VMULPS       Z18, Z17, Z17
 
-one254:
+one305:
 	SUBQ         $0x10, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain255
+	JEQ          plain306
 	VBROADCASTSS 84(AX), Z19
 	VFMADD231PS  (R13), Z19, Z0
 	VMOVUPS      Z0, (R13)
@@ -9362,9 +11459,9 @@ one254:
 	VMOVUPS      Z16, (R13)
 	VFMADD231PS  64(R13), Z19, K1, Z17
 	VMOVUPS      Z17, K1, 64(R13)
-	JMP          stored256
+	JMP          stored307
 
-plain255:
+plain306:
 	VMOVUPS Z0, (R13)
 	VMOVUPS Z1, K1, 64(R13)
 	VMOVUPS Z2, (R13)(DX*1)
@@ -9386,42 +11483,78 @@ plain255:
 	VMOVUPS Z16, (R13)
 	VMOVUPS Z17, K1, 64(R13)
 
-stored256:
+stored307:
 	VZEROUPPER
 	RET
 
-rows247:
+rows296:
 	CMPQ BX, $0x0a
-	JG   rows257
+	JG   rows308
 
 	// 10 rows of 2 vectors, rows of A apart: true
-	LEAQ   (SI)(DX*4), R9
-	ADDQ   DX, R9
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
-	VPXORD Z18, Z18, Z18
-	VPXORD Z19, Z19, Z19
+	LEAQ       (SI)(DX*4), R9
+	ADDQ       DX, R9
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	VPXORD     Z18, Z18, Z18
+	VPXORD     Z19, Z19, Z19
+	CMPQ       R12, $0x40
+	JL         short309
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
 
-loop258:
+short309:
+loop310:
 	VMOVUPS      (DI), Z20
 	VMOVUPS      64(DI), Z21
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z22
 	VFMADD231PS  Z20, Z22, Z0
 	VFMADD231PS  Z21, Z22, Z1
@@ -9455,12 +11588,13 @@ loop258:
 	ADDQ         $0x04, SI
 	ADDQ         $0x04, R9
 	DECQ         R12
-	JNE          loop258
+	JNE          loop310
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one259
+	JEQ          one311
 	VBROADCASTSS 80(AX), Z20
 	VMULPS       Z20, Z0, Z0
 	VMULPS       Z20, Z1, Z1
@@ -9483,14 +11617,14 @@ loop258:
 	VMULPS       Z20, Z18, Z18
 	VMULPS       Z20, Z19, Z19
 
-one259:
+one311:
 	SUBQ         $0x10, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain260
+	JEQ          plain312
 	VBROADCASTSS 84(AX), Z21
 	VFMADD231PS  (R13), Z21, Z0
 	VMOVUPS      Z0, (R13)
@@ -9534,9 +11668,9 @@ one259:
 	VMOVUPS      Z18, (R13)(DX*1)
 	VFMADD231PS  64(R13)(DX*1), Z21, K1, Z19
 	VMOVUPS      Z19, K1, 64(R13)(DX*1)
-	JMP          stored261
+	JMP          stored313
 
-plain260:
+plain312:
 	VMOVUPS Z0, (R13)
 	VMOVUPS Z1, K1, 64(R13)
 	VMOVUPS Z2, (R13)(DX*1)
@@ -9560,43 +11694,82 @@ plain260:
 	VMOVUPS Z18, (R13)(DX*1)
 	VMOVUPS Z19, K1, 64(R13)(DX*1)
 
-stored261:
+stored313:
 	VZEROUPPER
 	RET
 
-rows257:
+rows308:
 	// 11 rows of 2 vectors, rows of A apart: true
-	LEAQ   (SI)(DX*4), R9
-	ADDQ   DX, R9
-	LEAQ   (R9)(DX*4), R10
-	ADDQ   DX, R10
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
-	VPXORD Z18, Z18, Z18
-	VPXORD Z19, Z19, Z19
-	VPXORD Z20, Z20, Z20
-	VPXORD Z21, Z21, Z21
+	LEAQ       (SI)(DX*4), R9
+	ADDQ       DX, R9
+	LEAQ       (R9)(DX*4), R10
+	ADDQ       DX, R10
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	VPXORD     Z18, Z18, Z18
+	VPXORD     Z19, Z19, Z19
+	VPXORD     Z20, Z20, Z20
+	VPXORD     Z21, Z21, Z21
+	CMPQ       R12, $0x40
+	JL         short314
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
 
-loop262:
+short314:
+loop315:
 	VMOVUPS      (DI), Z22
 	VMOVUPS      64(DI), Z23
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z24
 	VFMADD231PS  Z22, Z24, Z0
 	VFMADD231PS  Z23, Z24, Z1
@@ -9634,12 +11807,13 @@ loop262:
 	ADDQ         $0x04, R9
 	ADDQ         $0x04, R10
 	DECQ         R12
-	JNE          loop262
+	JNE          loop315
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one263
+	JEQ          one316
 	VBROADCASTSS 80(AX), Z22
 	VMULPS       Z22, Z0, Z0
 	VMULPS       Z22, Z1, Z1
@@ -9664,14 +11838,14 @@ loop262:
 	VMULPS       Z22, Z20, Z20
 	VMULPS       Z22, Z21, Z21
 
-one263:
+one316:
 	SUBQ         $0x10, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain264
+	JEQ          plain317
 	VBROADCASTSS 84(AX), Z23
 	VFMADD231PS  (R13), Z23, Z0
 	VMOVUPS      Z0, (R13)
@@ -9719,9 +11893,9 @@ one263:
 	VMOVUPS      Z20, (R13)(DX*2)
 	VFMADD231PS  64(R13)(DX*2), Z23, K1, Z21
 	VMOVUPS      Z21, K1, 64(R13)(DX*2)
-	JMP          stored265
+	JMP          stored318
 
-plain264:
+plain317:
 	VMOVUPS Z0, (R13)
 	VMOVUPS Z1, K1, 64(R13)
 	VMOVUPS Z2, (R13)(DX*1)
@@ -9747,50 +11921,92 @@ plain264:
 	VMOVUPS Z20, (R13)(DX*2)
 	VMOVUPS Z21, K1, 64(R13)(DX*2)
 
-stored265:
+stored318:
 	VZEROUPPER
 	RET
 
-rows246:
+rows295:
 	CMPQ BX, $0x0d
-	JG   rows266
+	JG   rows319
 	CMPQ BX, $0x0c
-	JG   rows267
+	JG   rows320
 
 	// 12 rows of 2 vectors, rows of A apart: true
-	LEAQ   (SI)(DX*4), R9
-	ADDQ   DX, R9
-	LEAQ   (R9)(DX*4), R10
-	ADDQ   DX, R10
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
-	VPXORD Z18, Z18, Z18
-	VPXORD Z19, Z19, Z19
-	VPXORD Z20, Z20, Z20
-	VPXORD Z21, Z21, Z21
-	VPXORD Z22, Z22, Z22
-	VPXORD Z23, Z23, Z23
+	LEAQ       (SI)(DX*4), R9
+	ADDQ       DX, R9
+	LEAQ       (R9)(DX*4), R10
+	ADDQ       DX, R10
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	VPXORD     Z18, Z18, Z18
+	VPXORD     Z19, Z19, Z19
+	VPXORD     Z20, Z20, Z20
+	VPXORD     Z21, Z21, Z21
+	VPXORD     Z22, Z22, Z22
+	VPXORD     Z23, Z23, Z23
+	CMPQ       R12, $0x40
+	JL         short321
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
 
-loop268:
+short321:
+loop322:
 	VMOVUPS      (DI), Z24
 	VMOVUPS      64(DI), Z25
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z26
 	VFMADD231PS  Z24, Z26, Z0
 	VFMADD231PS  Z25, Z26, Z1
@@ -9831,12 +12047,13 @@ loop268:
 	ADDQ         $0x04, R9
 	ADDQ         $0x04, R10
 	DECQ         R12
-	JNE          loop268
+	JNE          loop322
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one269
+	JEQ          one323
 	VBROADCASTSS 80(AX), Z24
 	VMULPS       Z24, Z0, Z0
 	VMULPS       Z24, Z1, Z1
@@ -9863,14 +12080,14 @@ loop268:
 	VMULPS       Z24, Z22, Z22
 	VMULPS       Z24, Z23, Z23
 
-one269:
+one323:
 	SUBQ         $0x10, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain270
+	JEQ          plain324
 	VBROADCASTSS 84(AX), Z25
 	VFMADD231PS  (R13), Z25, Z0
 	VMOVUPS      Z0, (R13)
@@ -9922,9 +12139,9 @@ one269:
 	VMOVUPS      Z22, (R13)(R11*1)
 	VFMADD231PS  64(R13)(R11*1), Z25, K1, Z23
 	VMOVUPS      Z23, K1, 64(R13)(R11*1)
-	JMP          stored271
+	JMP          stored325
 
-plain270:
+plain324:
 	VMOVUPS Z0, (R13)
 	VMOVUPS Z1, K1, 64(R13)
 	VMOVUPS Z2, (R13)(DX*1)
@@ -9952,47 +12169,92 @@ plain270:
 	VMOVUPS Z22, (R13)(R11*1)
 	VMOVUPS Z23, K1, 64(R13)(R11*1)
 
-stored271:
+stored325:
 	VZEROUPPER
 	RET
 
-rows267:
+rows320:
 	// 13 rows of 2 vectors, rows of A apart: true
-	LEAQ   (SI)(DX*4), R9
-	ADDQ   DX, R9
-	LEAQ   (R9)(DX*4), R10
-	ADDQ   DX, R10
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
-	VPXORD Z18, Z18, Z18
-	VPXORD Z19, Z19, Z19
-	VPXORD Z20, Z20, Z20
-	VPXORD Z21, Z21, Z21
-	VPXORD Z22, Z22, Z22
-	VPXORD Z23, Z23, Z23
-	VPXORD Z24, Z24, Z24
-	VPXORD Z25, Z25, Z25
+	LEAQ       (SI)(DX*4), R9
+	ADDQ       DX, R9
+	LEAQ       (R9)(DX*4), R10
+	ADDQ       DX, R10
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	VPXORD     Z18, Z18, Z18
+	VPXORD     Z19, Z19, Z19
+	VPXORD     Z20, Z20, Z20
+	VPXORD     Z21, Z21, Z21
+	VPXORD     Z22, Z22, Z22
+	VPXORD     Z23, Z23, Z23
+	VPXORD     Z24, Z24, Z24
+	VPXORD     Z25, Z25, Z25
+	CMPQ       R12, $0x40
+	JL         short326
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
 
-loop272:
+short326:
+loop327:
 	VMOVUPS      (DI), Z26
 	VMOVUPS      64(DI), Z27
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z28
 	VFMADD231PS  Z26, Z28, Z0
 	VFMADD231PS  Z27, Z28, Z1
@@ -10036,12 +12298,13 @@ loop272:
 	ADDQ         $0x04, R9
 	ADDQ         $0x04, R10
 	DECQ         R12
-	JNE          loop272
+	JNE          loop327
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one273
+	JEQ          one328
 	VBROADCASTSS 80(AX), Z26
 	VMULPS       Z26, Z0, Z0
 	VMULPS       Z26, Z1, Z1
@@ -10070,14 +12333,14 @@ loop272:
 	VMULPS       Z26, Z24, Z24
 	VMULPS       Z26, Z25, Z25
 
-one273:
+one328:
 	SUBQ         $0x10, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain274
+	JEQ          plain329
 	VBROADCASTSS 84(AX), Z27
 	VFMADD231PS  (R13), Z27, Z0
 	VMOVUPS      Z0, (R13)
@@ -10134,9 +12397,9 @@ one273:
 	VMOVUPS      Z24, (R13)
 	VFMADD231PS  64(R13), Z27, K1, Z25
 	VMOVUPS      Z25, K1, 64(R13)
-	JMP          stored275
+	JMP          stored330
 
-plain274:
+plain329:
 	VMOVUPS Z0, (R13)
 	VMOVUPS Z1, K1, 64(R13)
 	VMOVUPS Z2, (R13)(DX*1)
@@ -10167,49 +12430,97 @@ plain274:
 	VMOVUPS Z24, (R13)
 	VMOVUPS Z25, K1, 64(R13)
 
-stored275:
+stored330:
 	VZEROUPPER
 	RET
 
-rows266:
+rows319:
 	// 14 rows of 2 vectors, rows of A apart: true
-	LEAQ   (SI)(DX*4), R9
-	ADDQ   DX, R9
-	LEAQ   (R9)(DX*4), R10
-	ADDQ   DX, R10
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
-	VPXORD Z18, Z18, Z18
-	VPXORD Z19, Z19, Z19
-	VPXORD Z20, Z20, Z20
-	VPXORD Z21, Z21, Z21
-	VPXORD Z22, Z22, Z22
-	VPXORD Z23, Z23, Z23
-	VPXORD Z24, Z24, Z24
-	VPXORD Z25, Z25, Z25
-	VPXORD Z26, Z26, Z26
-	VPXORD Z27, Z27, Z27
+	LEAQ       (SI)(DX*4), R9
+	ADDQ       DX, R9
+	LEAQ       (R9)(DX*4), R10
+	ADDQ       DX, R10
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	VPXORD     Z18, Z18, Z18
+	VPXORD     Z19, Z19, Z19
+	VPXORD     Z20, Z20, Z20
+	VPXORD     Z21, Z21, Z21
+	VPXORD     Z22, Z22, Z22
+	VPXORD     Z23, Z23, Z23
+	VPXORD     Z24, Z24, Z24
+	VPXORD     Z25, Z25, Z25
+	VPXORD     Z26, Z26, Z26
+	VPXORD     Z27, Z27, Z27
+	CMPQ       R12, $0x40
+	JL         short331
+	MOVQ       56(AX), CX
+	MOVQ       R13, BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	LEAQ       (BX)(CX*4), BX
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
 
-loop276:
+short331:
+loop332:
 	VMOVUPS      (DI), Z28
 	VMOVUPS      64(DI), Z29
 	ADDQ         R8, DI
+	PREFETCHT1   (R15)
+	ADDQ         $0x40, R15
 	VBROADCASTSS (SI), Z30
 	VFMADD231PS  Z28, Z30, Z0
 	VFMADD231PS  Z29, Z30, Z1
@@ -10256,12 +12567,13 @@ loop276:
 	ADDQ         $0x04, R9
 	ADDQ         $0x04, R10
 	DECQ         R12
-	JNE          loop276
+	JNE          loop332
+	MOVQ         72(AX), CX
 	MOVQ         56(AX), DX
 	SHLQ         $0x02, DX
 	LEAQ         (DX)(DX*2), R11
 	CMPL         80(AX), $0x3f800000
-	JEQ          one277
+	JEQ          one333
 	VBROADCASTSS 80(AX), Z28
 	VMULPS       Z28, Z0, Z0
 	VMULPS       Z28, Z1, Z1
@@ -10292,14 +12604,14 @@ loop276:
 	VMULPS       Z28, Z26, Z26
 	VMULPS       Z28, Z27, Z27
 
-one277:
+one333:
 	SUBQ         $0x10, CX
 	MOVL         $0xffffffff, BX
 	BZHIL        CX, BX, BX
 	KMOVW        BX, K1
 	MOVL         84(AX), R12
 	ADDL         R12, R12
-	JEQ          plain278
+	JEQ          plain334
 	VBROADCASTSS 84(AX), Z29
 	VFMADD231PS  (R13), Z29, Z0
 	VMOVUPS      Z0, (R13)
@@ -10360,9 +12672,9 @@ one277:
 	VMOVUPS      Z26, (R13)(DX*1)
 	VFMADD231PS  64(R13)(DX*1), Z29, K1, Z27
 	VMOVUPS      Z27, K1, 64(R13)(DX*1)
-	JMP          stored279
+	JMP          stored335
 
-plain278:
+plain334:
 	VMOVUPS Z0, (R13)
 	VMOVUPS Z1, K1, 64(R13)
 	VMOVUPS Z2, (R13)(DX*1)
@@ -10395,12 +12707,12 @@ plain278:
 	VMOVUPS Z26, (R13)(DX*1)
 	VMOVUPS Z27, K1, 64(R13)(DX*1)
 
-stored279:
+stored335:
 	VZEROUPPER
 	RET
 
 // func transposeAVX512(dst *float32, rows **float32, width int, k int)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·transposeAVX512(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), DI
 	MOVQ rows+8(FP), SI
@@ -10410,9 +12722,17 @@ TEXT ·transposeAVX512(SB), NOSPLIT, $0-32
 	LEAQ (DX)(DX*2), R8
 	XORQ AX, AX
 
-four280:
-	SUBQ         $0x04, CX
-	JL           tail281
+many336:
+	CMPQ         CX, $0x10
+	JL           few337
+	MOVQ         (SI), BX
+	PREFETCHT0   256(BX)(AX*4)
+	MOVQ         32(SI), BX
+	PREFETCHT0   256(BX)(AX*4)
+	MOVQ         64(SI), BX
+	PREFETCHT0   256(BX)(AX*4)
+	MOVQ         96(SI), BX
+	PREFETCHT0   256(BX)(AX*4)
 	MOVQ         (SI), BX
 	VMOVUPS      (BX)(AX*4), X0
 	MOVQ         32(SI), BX
@@ -10459,13 +12779,228 @@ four280:
 	VMOVUPS      Z3, (DI)(R8*1)
 	LEAQ         (DI)(DX*4), DI
 	ADDQ         $0x04, AX
-	JMP          four280
+	MOVQ         8(SI), R9
+	PREFETCHT0   256(R9)(AX*4)
+	MOVQ         40(SI), R9
+	PREFETCHT0   256(R9)(AX*4)
+	MOVQ         72(SI), R9
+	PREFETCHT0   256(R9)(AX*4)
+	MOVQ         104(SI), R9
+	PREFETCHT0   256(R9)(AX*4)
+	MOVQ         (SI), BX
+	VMOVUPS      (BX)(AX*4), X0
+	MOVQ         32(SI), BX
+	VINSERTF32X4 $0x01, (BX)(AX*4), Z0, Z0
+	MOVQ         64(SI), BX
+	VINSERTF32X4 $0x02, (BX)(AX*4), Z0, Z0
+	MOVQ         96(SI), BX
+	VINSERTF32X4 $0x03, (BX)(AX*4), Z0, Z0
+	MOVQ         8(SI), R9
+	VMOVUPS      (R9)(AX*4), X1
+	MOVQ         40(SI), R9
+	VINSERTF32X4 $0x01, (R9)(AX*4), Z1, Z1
+	MOVQ         72(SI), R9
+	VINSERTF32X4 $0x02, (R9)(AX*4), Z1, Z1
+	MOVQ         104(SI), R9
+	VINSERTF32X4 $0x03, (R9)(AX*4), Z1, Z1
+	MOVQ         16(SI), R10
+	VMOVUPS      (R10)(AX*4), X2
+	MOVQ         48(SI), R10
+	VINSERTF32X4 $0x01, (R10)(AX*4), Z2, Z2
+	MOVQ         80(SI), R10
+	VINSERTF32X4 $0x02, (R10)(AX*4), Z2, Z2
+	MOVQ         112(SI), R10
+	VINSERTF32X4 $0x03, (R10)(AX*4), Z2, Z2
+	MOVQ         24(SI), R11
+	VMOVUPS      (R11)(AX*4), X3
+	MOVQ         56(SI), R11
+	VINSERTF32X4 $0x01, (R11)(AX*4), Z3, Z3
+	MOVQ         88(SI), R11
+	VINSERTF32X4 $0x02, (R11)(AX*4), Z3, Z3
+	MOVQ         120(SI), R11
+	VINSERTF32X4 $0x03, (R11)(AX*4), Z3, Z3
+	VUNPCKLPS    Z1, Z0, Z4
+	VUNPCKHPS    Z1, Z0, Z5
+	VUNPCKLPS    Z3, Z2, Z6
+	VUNPCKHPS    Z3, Z2, Z7
+	VUNPCKLPD    Z6, Z4, Z0
+	VUNPCKHPD    Z6, Z4, Z1
+	VUNPCKLPD    Z7, Z5, Z2
+	VUNPCKHPD    Z7, Z5, Z3
+	VMOVUPS      Z0, (DI)
+	VMOVUPS      Z1, (DI)(DX*1)
+	VMOVUPS      Z2, (DI)(DX*2)
+	VMOVUPS      Z3, (DI)(R8*1)
+	LEAQ         (DI)(DX*4), DI
+	ADDQ         $0x04, AX
+	MOVQ         16(SI), R10
+	PREFETCHT0   256(R10)(AX*4)
+	MOVQ         48(SI), R10
+	PREFETCHT0   256(R10)(AX*4)
+	MOVQ         80(SI), R10
+	PREFETCHT0   256(R10)(AX*4)
+	MOVQ         112(SI), R10
+	PREFETCHT0   256(R10)(AX*4)
+	MOVQ         (SI), BX
+	VMOVUPS      (BX)(AX*4), X0
+	MOVQ         32(SI), BX
+	VINSERTF32X4 $0x01, (BX)(AX*4), Z0, Z0
+	MOVQ         64(SI), BX
+	VINSERTF32X4 $0x02, (BX)(AX*4), Z0, Z0
+	MOVQ         96(SI), BX
+	VINSERTF32X4 $0x03, (BX)(AX*4), Z0, Z0
+	MOVQ         8(SI), R9
+	VMOVUPS      (R9)(AX*4), X1
+	MOVQ         40(SI), R9
+	VINSERTF32X4 $0x01, (R9)(AX*4), Z1, Z1
+	MOVQ         72(SI), R9
+	VINSERTF32X4 $0x02, (R9)(AX*4), Z1, Z1
+	MOVQ         104(SI), R9
+	VINSERTF32X4 $0x03, (R9)(AX*4), Z1, Z1
+	MOVQ         16(SI), R10
+	VMOVUPS      (R10)(AX*4), X2
+	MOVQ         48(SI), R10
+	VINSERTF32X4 $0x01, (R10)(AX*4), Z2, Z2
+	MOVQ         80(SI), R10
+	VINSERTF32X4 $0x02, (R10)(AX*4), Z2, Z2
+	MOVQ         112(SI), R10
+	VINSERTF32X4 $0x03, (R10)(AX*4), Z2, Z2
+	MOVQ         24(SI), R11
+	VMOVUPS      (R11)(AX*4), X3
+	MOVQ         56(SI), R11
+	VINSERTF32X4 $0x01, (R11)(AX*4), Z3, Z3
+	MOVQ         88(SI), R11
+	VINSERTF32X4 $0x02, (R11)(AX*4), Z3, Z3
+	MOVQ         120(SI), R11
+	VINSERTF32X4 $0x03, (R11)(AX*4), Z3, Z3
+	VUNPCKLPS    Z1, Z0, Z4
+	VUNPCKHPS    Z1, Z0, Z5
+	VUNPCKLPS    Z3, Z2, Z6
+	VUNPCKHPS    Z3, Z2, Z7
+	VUNPCKLPD    Z6, Z4, Z0
+	VUNPCKHPD    Z6, Z4, Z1
+	VUNPCKLPD    Z7, Z5, Z2
+	VUNPCKHPD    Z7, Z5, Z3
+	VMOVUPS      Z0, (DI)
+	VMOVUPS      Z1, (DI)(DX*1)
+	VMOVUPS      Z2, (DI)(DX*2)
+	VMOVUPS      Z3, (DI)(R8*1)
+	LEAQ         (DI)(DX*4), DI
+	ADDQ         $0x04, AX
+	MOVQ         24(SI), R11
+	PREFETCHT0   256(R11)(AX*4)
+	MOVQ         56(SI), R11
+	PREFETCHT0   256(R11)(AX*4)
+	MOVQ         88(SI), R11
+	PREFETCHT0   256(R11)(AX*4)
+	MOVQ         120(SI), R11
+	PREFETCHT0   256(R11)(AX*4)
+	MOVQ         (SI), BX
+	VMOVUPS      (BX)(AX*4), X0
+	MOVQ         32(SI), BX
+	VINSERTF32X4 $0x01, (BX)(AX*4), Z0, Z0
+	MOVQ         64(SI), BX
+	VINSERTF32X4 $0x02, (BX)(AX*4), Z0, Z0
+	MOVQ         96(SI), BX
+	VINSERTF32X4 $0x03, (BX)(AX*4), Z0, Z0
+	MOVQ         8(SI), R9
+	VMOVUPS      (R9)(AX*4), X1
+	MOVQ         40(SI), R9
+	VINSERTF32X4 $0x01, (R9)(AX*4), Z1, Z1
+	MOVQ         72(SI), R9
+	VINSERTF32X4 $0x02, (R9)(AX*4), Z1, Z1
+	MOVQ         104(SI), R9
+	VINSERTF32X4 $0x03, (R9)(AX*4), Z1, Z1
+	MOVQ         16(SI), R10
+	VMOVUPS      (R10)(AX*4), X2
+	MOVQ         48(SI), R10
+	VINSERTF32X4 $0x01, (R10)(AX*4), Z2, Z2
+	MOVQ         80(SI), R10
+	VINSERTF32X4 $0x02, (R10)(AX*4), Z2, Z2
+	MOVQ         112(SI), R10
+	VINSERTF32X4 $0x03, (R10)(AX*4), Z2, Z2
+	MOVQ         24(SI), R11
+	VMOVUPS      (R11)(AX*4), X3
+	MOVQ         56(SI), R11
+	VINSERTF32X4 $0x01, (R11)(AX*4), Z3, Z3
+	MOVQ         88(SI), R11
+	VINSERTF32X4 $0x02, (R11)(AX*4), Z3, Z3
+	MOVQ         120(SI), R11
+	VINSERTF32X4 $0x03, (R11)(AX*4), Z3, Z3
+	VUNPCKLPS    Z1, Z0, Z4
+	VUNPCKHPS    Z1, Z0, Z5
+	VUNPCKLPS    Z3, Z2, Z6
+	VUNPCKHPS    Z3, Z2, Z7
+	VUNPCKLPD    Z6, Z4, Z0
+	VUNPCKHPD    Z6, Z4, Z1
+	VUNPCKLPD    Z7, Z5, Z2
+	VUNPCKHPD    Z7, Z5, Z3
+	VMOVUPS      Z0, (DI)
+	VMOVUPS      Z1, (DI)(DX*1)
+	VMOVUPS      Z2, (DI)(DX*2)
+	VMOVUPS      Z3, (DI)(R8*1)
+	LEAQ         (DI)(DX*4), DI
+	ADDQ         $0x04, AX
+	SUBQ         $0x10, CX
+	JMP          many336
 
-tail281:
+few337:
+four338:
+	SUBQ         $0x04, CX
+	JL           tail339
+	MOVQ         (SI), BX
+	VMOVUPS      (BX)(AX*4), X0
+	MOVQ         32(SI), BX
+	VINSERTF32X4 $0x01, (BX)(AX*4), Z0, Z0
+	MOVQ         64(SI), BX
+	VINSERTF32X4 $0x02, (BX)(AX*4), Z0, Z0
+	MOVQ         96(SI), BX
+	VINSERTF32X4 $0x03, (BX)(AX*4), Z0, Z0
+	MOVQ         8(SI), R9
+	VMOVUPS      (R9)(AX*4), X1
+	MOVQ         40(SI), R9
+	VINSERTF32X4 $0x01, (R9)(AX*4), Z1, Z1
+	MOVQ         72(SI), R9
+	VINSERTF32X4 $0x02, (R9)(AX*4), Z1, Z1
+	MOVQ         104(SI), R9
+	VINSERTF32X4 $0x03, (R9)(AX*4), Z1, Z1
+	MOVQ         16(SI), R10
+	VMOVUPS      (R10)(AX*4), X2
+	MOVQ         48(SI), R10
+	VINSERTF32X4 $0x01, (R10)(AX*4), Z2, Z2
+	MOVQ         80(SI), R10
+	VINSERTF32X4 $0x02, (R10)(AX*4), Z2, Z2
+	MOVQ         112(SI), R10
+	VINSERTF32X4 $0x03, (R10)(AX*4), Z2, Z2
+	MOVQ         24(SI), R11
+	VMOVUPS      (R11)(AX*4), X3
+	MOVQ         56(SI), R11
+	VINSERTF32X4 $0x01, (R11)(AX*4), Z3, Z3
+	MOVQ         88(SI), R11
+	VINSERTF32X4 $0x02, (R11)(AX*4), Z3, Z3
+	MOVQ         120(SI), R11
+	VINSERTF32X4 $0x03, (R11)(AX*4), Z3, Z3
+	VUNPCKLPS    Z1, Z0, Z4
+	VUNPCKHPS    Z1, Z0, Z5
+	VUNPCKLPS    Z3, Z2, Z6
+	VUNPCKHPS    Z3, Z2, Z7
+	VUNPCKLPD    Z6, Z4, Z0
+	VUNPCKHPD    Z6, Z4, Z1
+	VUNPCKLPD    Z7, Z5, Z2
+	VUNPCKHPD    Z7, Z5, Z3
+	VMOVUPS      Z0, (DI)
+	VMOVUPS      Z1, (DI)(DX*1)
+	VMOVUPS      Z2, (DI)(DX*2)
+	VMOVUPS      Z3, (DI)(R8*1)
+	LEAQ         (DI)(DX*4), DI
+	ADDQ         $0x04, AX
+	JMP          four338
+
+tail339:
 	ADDQ $0x04, CX
-	JEQ  done282
+	JEQ  done340
 
-step283:
+step341:
 	MOVQ (SI), BX
 	MOVL (BX)(AX*4), BX
 	MOVL BX, (DI)
@@ -10517,8 +13052,45 @@ step283:
 	ADDQ DX, DI
 	INCQ AX
 	DECQ CX
-	JNE  step283
+	JNE  step341
 
-done282:
+done340:
+	VZEROUPPER
+	RET
+
+// func copyPanelsAVX512(dst *float32, x *float32, ld int, panels int, k int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·copyPanelsAVX512(SB), NOSPLIT, $0-40
+	MOVQ   dst+0(FP), DI
+	MOVQ   x+8(FP), SI
+	MOVQ   ld+16(FP), DX
+	MOVQ   panels+24(FP), CX
+	MOVQ   k+32(FP), R8
+	SHLQ   $0x02, DX
+	MOVQ   R8, R12
+	IMUL3Q $0x00000080, R12, R12
+
+row342:
+	MOVQ SI, R9
+	LEAQ (SI)(DX*4), BX
+	MOVQ DI, R10
+	MOVQ CX, R11
+
+panel343:
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	VMOVUPS    (R9), Z0
+	VMOVUPS    64(R9), Z1
+	VMOVUPS    Z0, (R10)
+	VMOVUPS    Z1, 64(R10)
+	ADDQ       $0x00000080, R9
+	ADDQ       $0x00000080, BX
+	ADDQ       R12, R10
+	DECQ       R11
+	JNE        panel343
+	ADDQ       $0x00000080, DI
+	ADDQ       DX, SI
+	DECQ       R8
+	JNE        row342
 	VZEROUPPER
 	RET

@@ -45,6 +45,7 @@ const (
 	tileRows
 	tileCols
 	tileFactors
+	tileAhead
 )
 
 // gemmGen writes the functions of one instruction set.
@@ -62,6 +63,7 @@ func gemmFiles() (map[string][]byte, error) {
 		g := &gemmGen{Context: ctx, gemmISA: isa}
 		g.tile()
 		g.transpose()
+		g.copies()
 	}
 	file, err := ctx.Result()
 	if err != nil {

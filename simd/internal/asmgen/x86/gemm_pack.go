@@ -5,6 +5,9 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
+// transposeAhead is how far before their use lanes are fetched, in bytes.
+const transposeAhead = 256
+
 // transpose writes the packing of lanes whose steps are contiguous: k steps of as many lanes as a vector has, lane i from
 // rows[i] on, step p to dst[p*width:]. Each step writes a whole vector.
 //
@@ -28,10 +31,52 @@ func (g *gemmGen) transpose() {
 		return operand.Mem{Base: r, Index: p, Scale: 4}
 	}
 
+	// Lines of lanes that are a power of two apart share a set of the first cache, where they do not stay: they are fetched
+	// early, each once.
+	many, few := g.label("many"), g.label("few")
 	four, tail, done := g.label("four"), g.label("tail"), g.label("done")
+	store4 := func() { g.transpose4(row, dst, width, width3, p) }
+	g.Label(many)
+	g.CMPQ(k, operand.U8(16))
+	g.JL(operand.LabelRef(few))
+	for part := range 4 {
+		for i := part; i < g.lanes; i += 4 {
+			m := row(i)
+			m.Disp = transposeAhead
+			g.PREFETCHT0(m)
+		}
+		store4()
+	}
+	g.SUBQ(operand.U8(16), k)
+	g.JMP(operand.LabelRef(many))
+	g.Label(few)
 	g.Label(four)
 	g.SUBQ(operand.U8(4), k)
 	g.JL(operand.LabelRef(tail))
+	store4()
+	g.JMP(operand.LabelRef(four))
+
+	g.Label(tail)
+	g.ADDQ(operand.U8(4), k)
+	g.JEQ(operand.LabelRef(done))
+	step := g.label("step")
+	g.Label(step)
+	for i := range g.lanes {
+		r := ptrs[i%4]
+		g.MOVQ(at(rows, 8*i), r)
+		g.MOVL(operand.Mem{Base: r, Index: p, Scale: 4}, r.As32())
+		g.MOVL(r.As32(), at(dst, 4*i))
+	}
+	g.ADDQ(width, dst)
+	g.INCQ(p)
+	g.DECQ(k)
+	g.JNE(operand.LabelRef(step))
+	g.Label(done)
+	g.end()
+}
+
+// transpose4 packs four steps.
+func (g *gemmGen) transpose4(row func(i int) operand.Mem, dst, width, width3, p reg.GPPhysical) {
 	for i := range 4 {
 		switch g.lanes {
 		case 4:
@@ -80,25 +125,52 @@ func (g *gemmGen) transpose() {
 	g.store(from[3], operand.Mem{Base: dst, Index: width3, Scale: 1})
 	g.LEAQ(operand.Mem{Base: dst, Index: width, Scale: 4}, dst)
 	g.ADDQ(operand.U8(4), p)
-	g.JMP(operand.LabelRef(four))
-
-	g.Label(tail)
-	g.ADDQ(operand.U8(4), k)
-	g.JEQ(operand.LabelRef(done))
-	step := g.label("step")
-	g.Label(step)
-	for i := range g.lanes {
-		r := ptrs[i%4]
-		g.MOVQ(at(rows, 8*i), r)
-		g.MOVL(operand.Mem{Base: r, Index: p, Scale: 4}, r.As32())
-		g.MOVL(r.As32(), at(dst, 4*i))
-	}
-	g.ADDQ(width, dst)
-	g.INCQ(p)
-	g.DECQ(k)
-	g.JNE(operand.LabelRef(step))
-	g.Label(done)
-	g.end()
 }
 
 var xmm = []reg.VecPhysical{reg.X0, reg.X1, reg.X2, reg.X3}
+
+// copyAhead is how many rows before their use rows of B are fetched.
+const copyAhead = 4
+
+// copies writes the packing of whole panels whose columns are contiguous, row after row: rows are read along their length, as
+// prefetchers and address translation like it.
+func (g *gemmGen) copies() {
+	g.begin("copyPanels", "func(dst *float32, x *float32, ld int, panels int, k int)", "packs panels of B; see copyPanelsGo.")
+	dst, x, ld, panels, k := reg.RDI, reg.RSI, reg.RDX, reg.RCX, reg.R8
+	from, to, left, size, ahead := reg.R9, reg.R10, reg.R11, reg.R12, reg.RBX
+	g.Load(g.Param("dst"), dst)
+	g.Load(g.Param("x"), x)
+	g.Load(g.Param("ld"), ld)
+	g.Load(g.Param("panels"), panels)
+	g.Load(g.Param("k"), k)
+	wide := 4 * g.lanes * g.vectors
+	g.SHLQ(operand.U8(2), ld)
+	g.MOVQ(k, size)
+	g.IMUL3Q(operand.U32(wide), size, size)
+	row, panel := g.label("row"), g.label("panel")
+	g.Label(row)
+	g.MOVQ(x, from)
+	g.LEAQ(operand.Mem{Base: x, Index: ld, Scale: copyAhead}, ahead)
+	g.MOVQ(dst, to)
+	g.MOVQ(panels, left)
+	g.Label(panel)
+	for i := 0; i < wide; i += 64 {
+		g.PREFETCHT0(at(ahead, i))
+	}
+	for j := range g.vectors {
+		g.load(at(from, 4*g.lanes*j), g.v[j])
+	}
+	for j := range g.vectors {
+		g.store(g.v[j], at(to, 4*g.lanes*j))
+	}
+	g.ADDQ(operand.U32(wide), from)
+	g.ADDQ(operand.U32(wide), ahead)
+	g.ADDQ(size, to)
+	g.DECQ(left)
+	g.JNE(operand.LabelRef(panel))
+	g.ADDQ(operand.U32(wide), dst)
+	g.ADDQ(ld, x)
+	g.DECQ(k)
+	g.JNE(operand.LabelRef(row))
+	g.end()
+}

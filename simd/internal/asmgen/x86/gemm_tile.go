@@ -12,7 +12,7 @@ import (
 var (
 	rT      = reg.RAX // the tile, at the beginning and at the end
 	rRows   = reg.RBX
-	rCols   = reg.RCX
+	rCols   = reg.RCX                                    // read again at the end
 	rA      = []reg.GPPhysical{reg.RSI, reg.R9, reg.R10} // rows 0, 5 and 10 of A if its rows are apart; else the first is all
 	rAStep  = reg.RDX                                    // from row to row if rows are apart, else from step to step; bytes
 	rAStep3 = reg.R11
@@ -22,7 +22,10 @@ var (
 	rC      = reg.R13 // from here on at the end only; the same as others that are free by then
 	rLDC    = reg.RDX
 	rLDC3   = reg.R11
+	rNext   = reg.RBX // for prefetching C
+	rNextLD = reg.RCX
 	rMask   = reg.RBX
+	rAhead  = reg.R15
 )
 
 // tile writes the micro-kernel: a function that branches to the code of its number of rows and vectors and of the layout of A.
@@ -39,6 +42,9 @@ func (g *gemmGen) tile() {
 	g.SHLQ(operand.U8(2), rBStep)
 	g.MOVQ(at(rT, tileK), rK)
 	g.MOVQ(at(rT, tileC), rC)
+	g.MOVQ(at(rT, tileAhead), rAhead)
+	g.TESTQ(rAhead, rAhead)
+	g.CMOVQEQ(rA[0], rAhead)
 
 	g.MOVQ(at(rT, tileAK), rAStep)
 	g.CMPQ(at(rT, tileAI), operand.U8(1))
@@ -112,12 +118,15 @@ func (g *gemmGen) product(rows, vectors int, apart bool) {
 	for _, v := range g.v[:n] {
 		g.zero(v)
 	}
+	g.fetchC(rows, vectors)
 	loop := g.label("loop")
 	g.Label(loop)
 	for j, v := range b {
 		g.load(at(rB, 4*g.lanes*j), v)
 	}
 	g.ADDQ(rBStep, rB)
+	g.PREFETCHT1(at(rAhead, 0))
+	g.ADDQ(operand.U8(64), rAhead)
 	for i := range rows {
 		g.multiply(i, vectors, g.element(i, apart), b, spare)
 	}
@@ -132,6 +141,24 @@ func (g *gemmGen) product(rows, vectors int, apart bool) {
 	g.JNE(operand.LabelRef(loop))
 	g.finish(rows, vectors)
 	g.end()
+}
+
+// fetchC prefetches the tile of C where the loop is long enough for it to arrive.
+func (g *gemmGen) fetchC(rows, vectors int) {
+	short := g.label("short")
+	g.CMPQ(rK, operand.U8(64))
+	g.JL(operand.LabelRef(short))
+	g.MOVQ(at(rT, tileLDC), rNextLD)
+	g.MOVQ(rC, rNext)
+	for i := range rows {
+		for j := 0; j < 4*g.lanes*vectors; j += 64 {
+			g.PREFETCHT0(at(rNext, j))
+		}
+		if i < rows-1 {
+			g.LEAQ(operand.Mem{Base: rNext, Index: rNextLD, Scale: 4}, rNext)
+		}
+	}
+	g.Label(short)
 }
 
 // multiply adds an element of A times a row of B to row i of the tile.
@@ -162,6 +189,7 @@ func (g *gemmGen) multiply(i, vectors int, a operand.Mem, b, spare []reg.VecPhys
 // finish stores the tile.
 func (g *gemmGen) finish(rows, vectors int) {
 	n := rows * vectors
+	g.MOVQ(at(rT, tileCols), rCols)
 	alpha, beta, spare := g.v[n], g.v[n+1], g.v[n+2]
 	g.MOVQ(at(rT, tileLDC), rLDC)
 	g.SHLQ(operand.U8(2), rLDC)

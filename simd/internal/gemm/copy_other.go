@@ -1,0 +1,7 @@
+//go:build !amd64
+
+package gemm
+
+func (s *shape) copyPanels(dst, x *float32, ld, panels, k int) {
+	copyPanelsGo(dst, x, ld, panels, k, s.nr)
+}

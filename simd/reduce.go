@@ -169,14 +169,7 @@ var (
 		block: func(a, _ []float32, _ int) float64 {
 			var lanes [2 * kernels.Lanes]float32
 			kernels.SumKahan(&lanes, a)
-			s := 0.0
-			for i, v := range lanes[:kernels.Lanes] {
-				s += float64(v) - float64(lanes[kernels.Lanes+i])
-			}
-			if math.IsNaN(s) || math.IsInf(s, 0) { // Inf − Inf in the compensation
-				return float64(kernels.Sum(a))
-			}
-			return s
+			return kernels.KahanTotal(&lanes)
 		}}
 	maxAbsFold = fold[float32]{cost: cost{0.6, 0.05}, merge: func(x, y float32) float32 { return max(x, y) },
 		block: func(a, _ []float32, _ int) float32 { return kernels.MaxAbs(a) }}

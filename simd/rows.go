@@ -182,7 +182,10 @@ func (a shiftedSum) plus(b shiftedSum) shiftedSum {
 
 // weight is exp(max − m).
 func (a shiftedSum) weight(m float64) float64 {
-	if a.max == m && a.sum != 0 {
+	switch {
+	case a.sum == 0:
+		return 0
+	case a.max == m:
 		return 1
 	}
 	return math.Exp(a.max - m)

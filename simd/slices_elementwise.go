@@ -75,7 +75,7 @@ func Round(dst, x []float32) { roundOp.unary(dst, x, numbers{}) }
 // Trunc computes x[i] without its fraction.
 func Trunc(dst, x []float32) { truncOp.unary(dst, x, numbers{}) }
 
-// Fract computes x[i] − ⌊x[i]⌋.
+// Fract computes x[i] − trunc(x[i]): the fraction of −1.5 is −0.5.
 func Fract(dst, x []float32) { fractOp.unary(dst, x, numbers{}) }
 
 // Sign computes −1 or 1 by the sign of x[i]; zeros and NaN stay.
@@ -86,11 +86,17 @@ func Sign(dst, x []float32) { signOp.unary(dst, x, numbers{}) }
 // Exp computes eˣ of each element.
 func Exp(dst, x []float32) { expOp.unary(dst, x, numbers{}) }
 
+// Expm1 computes eˣ − 1 without loss near 0.
+func Expm1(dst, x []float32) { expm1Op.unary(dst, x, numbers{}) }
+
 // Log computes the natural logarithm: −Inf of 0, NaN below.
 func Log(dst, x []float32) { logOp.unary(dst, x, numbers{}) }
 
 // Log2 computes the logarithm of base 2: −Inf of 0, NaN below.
 func Log2(dst, x []float32) { log2Op.unary(dst, x, numbers{}) }
+
+// Log10 computes the logarithm of base 10: −Inf of 0, NaN below.
+func Log10(dst, x []float32) { log10Op.unary(dst, x, numbers{}) }
 
 // Sin computes the sine of radians; NaN of ±Inf.
 func Sin(dst, x []float32) { sinOp.unary(dst, x, numbers{}) }
@@ -98,8 +104,35 @@ func Sin(dst, x []float32) { sinOp.unary(dst, x, numbers{}) }
 // Cos computes the cosine of radians; NaN of ±Inf.
 func Cos(dst, x []float32) { cosOp.unary(dst, x, numbers{}) }
 
+// Tan computes the tangent of radians; NaN of ±Inf.
+func Tan(dst, x []float32) { tanOp.unary(dst, x, numbers{}) }
+
+// Asin computes the arc sine in radians; NaN beyond ±1.
+func Asin(dst, x []float32) { asinOp.unary(dst, x, numbers{}) }
+
+// Acos computes the arc cosine in radians; NaN beyond ±1.
+func Acos(dst, x []float32) { acosOp.unary(dst, x, numbers{}) }
+
+// Atan computes the arc tangent in radians.
+func Atan(dst, x []float32) { atanOp.unary(dst, x, numbers{}) }
+
+// Sinh computes the hyperbolic sine.
+func Sinh(dst, x []float32) { sinhOp.unary(dst, x, numbers{}) }
+
+// Cosh computes the hyperbolic cosine.
+func Cosh(dst, x []float32) { coshOp.unary(dst, x, numbers{}) }
+
 // Tanh computes the hyperbolic tangent.
 func Tanh(dst, x []float32) { tanhOp.unary(dst, x, numbers{}) }
+
+// Asinh computes the inverse of the hyperbolic sine.
+func Asinh(dst, x []float32) { asinhOp.unary(dst, x, numbers{}) }
+
+// Acosh computes the inverse of the hyperbolic cosine; NaN below 1.
+func Acosh(dst, x []float32) { acoshOp.unary(dst, x, numbers{}) }
+
+// Atanh computes the inverse of the hyperbolic tangent; ±Inf of ±1, NaN beyond.
+func Atanh(dst, x []float32) { atanhOp.unary(dst, x, numbers{}) }
 
 // Activations, within 2 ULP as well.
 

@@ -232,7 +232,7 @@ func (a *allocator) run() {
 		if from, ok := a.reg[v]; !ok {
 			a.fetch(v, to)
 		} else if from != to && a.out != nil {
-			a.out.move(false, from, to)
+			a.out.move(v.mask, from, to)
 		}
 	}
 }

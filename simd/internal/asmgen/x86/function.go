@@ -2,6 +2,7 @@ package x86
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/mmcloughlin/avo/attr"
@@ -71,6 +72,9 @@ func newFunction(s *set, k *ir.Kernel, body *ir.Body, copies, group int, pinned 
 	for range copies * len(body.Accumulators) {
 		v := f.new(home, false)
 		f.homes = append(f.homes, v)
+		pin(v)
+	}
+	for _, v := range f.flagHomes() {
 		pin(v)
 	}
 	const least = 4 // registers for the rest
@@ -266,7 +270,14 @@ func (f *function) write(w *writer) {
 	}
 	f.allocate(w, prologue)
 	count := len(f.body.Accumulators)
-	f.start(w, f.homes[:min(count, len(f.homes))])
+	f.start(w, f.homes[:count])
+	for _, v := range f.flagHomes() {
+		if r := f.pins[v]; v.mask {
+			w.KXORW(kreg(r), kreg(r), kreg(r))
+		} else {
+			w.constant(0, r)
+		}
+	}
 	f.peel(w)
 	w.Label("loops")
 	f.loop(w, main, f.copies)
@@ -408,7 +419,7 @@ func (f *function) loop(w *writer, s placed, copies int) {
 		for _, v := range f.hoist {
 			w.constant(v.bits, s.pins[v])
 		}
-		f.start(w, f.homes[min(len(f.homes), len(f.body.Accumulators)):])
+		f.start(w, f.homes[len(f.body.Accumulators):])
 	}
 	w.align()
 	w.Label(name + "Loop")
@@ -435,9 +446,11 @@ func (f *function) mergeCopies(w *writer) {
 		return
 	}
 	for k, a := range f.body.Accumulators {
+		how := mergeOf(a.Merge)
+		how.nan = how.nan && f.flags[k] == nil
 		for half := f.copies / 2; half > 0; half /= 2 {
 			for c := range half {
-				w.merge(mergeName(a.Merge), w.vec, f.pins[f.homes[(c+half)*count+k]], f.pins[f.homes[c*count+k]], 0)
+				w.merge(how, w.vec, f.pins[f.homes[(c+half)*count+k]], f.pins[f.homes[c*count+k]], 0)
 			}
 		}
 	}
@@ -452,8 +465,14 @@ func (f *function) handOut(w *writer, c int) {
 	}
 }
 
-func mergeName(m ir.Merge) mergeOp {
-	return mergeOp{map[ir.Merge]string{ir.MergeAdd: "ADDPS", ir.MergeMax: "MAXPS", ir.MergeMin: "MINPS"}[m]}
+// merge is how two registers become one.
+type merge struct {
+	name string
+	nan  bool // takes care that NaN stays NaN
+}
+
+func mergeOf(m ir.Merge) merge {
+	return map[ir.Merge]merge{ir.MergeAdd: {"ADDPS", false}, ir.MergeMax: {"MAXPS", true}, ir.MergeMin: {"MINPS", true}}[m]
 }
 
 // finish writes the results.
@@ -462,18 +481,24 @@ func (f *function) finish(w *writer) {
 		w.Load(w.Param("lanes"), gpTmp)
 		f.handOut(w, 0)
 	}
-	var sums []int
-	if !f.lanesOut() {
-		for k := range f.body.Accumulators {
-			// Registers 0 to 2 are spare here; accumulators lie at the upper end.
-			f.horizontal(w, mergeName(f.body.Accumulators[k].Merge), f.pins[f.homes[k]])
-			m, err := w.Return(fmt.Sprintf("r%d", k)).Resolve()
-			if err != nil {
-				panic(err)
-			}
-			w.do(w.v("MOVSS"), xreg(0), m.Addr)
-			sums = append(sums, k)
+	for k, a := range f.body.Accumulators {
+		if f.lanesOut() {
+			break
 		}
+		r := f.pins[f.homes[k]]
+		switch flag := f.flags[k]; {
+		case flag == nil:
+		case flag.mask:
+			w.VBROADCASTSS(w.table.constant(math.Float32bits(float32(math.NaN()))), kreg(f.pins[flag]), w.vec(r))
+		default:
+			w.merge(merge{name: "ORPS"}, w.vec, f.pins[flag], r, 0)
+		}
+		f.horizontal(w, mergeOf(a.Merge), r)
+		m, err := w.Return(fmt.Sprintf("r%d", k)).Resolve()
+		if err != nil {
+			panic(err)
+		}
+		w.do(w.v("MOVSS"), xreg(0), m.Addr)
 	}
 	if f.body.Guard != nil {
 		w.Store(gpN, w.Return("done"))
@@ -483,8 +508,9 @@ func (f *function) finish(w *writer) {
 	}
 }
 
-// horizontal folds the lanes of a register into lane 0 of register 0.
-func (f *function) horizontal(w *writer, how mergeOp, r int) {
+// horizontal folds the lanes of an accumulator into lane 0 of register 0. The first three registers are spare at the end of a
+// function, accumulators having the last ones.
+func (f *function) horizontal(w *writer, how merge, r int) {
 	half := operand.Imm(1)
 	w.move(false, r, 0)
 	if f.masks {

@@ -29,6 +29,8 @@ type lowering struct {
 	logic     map[*ir.Node]*ternary
 	absorbed  map[*ir.Node]bool // computed as part of its user
 
+	flags map[int]*value // of accumulators, see findFlags
+
 	values   []*value
 	consts   map[uint32]*value
 	params   map[int]*value
@@ -40,7 +42,7 @@ func lower(s *set, body *ir.Body) *lowering {
 	l := &lowering{
 		set: s, body: body,
 		users: map[*ir.Node][]*ir.Node{}, invariant: map[*ir.Node]bool{}, cone: map[*ir.Node]bool{},
-		logic: map[*ir.Node]*ternary{}, absorbed: map[*ir.Node]bool{},
+		flags: map[int]*value{}, logic: map[*ir.Node]*ternary{}, absorbed: map[*ir.Node]bool{},
 		consts: map[uint32]*value{}, params: map[int]*value{}, once: map[*ir.Node]*value{},
 	}
 	for _, n := range body.Nodes {
@@ -64,6 +66,7 @@ func lower(s *set, body *ir.Body) *lowering {
 	if s.masks {
 		l.findLogic()
 	}
+	l.findFlags()
 	// Invariants come first: what the loop uses of them is computed before it.
 	p := &piece{lowering: l, of: map[*ir.Node]*value{}, prologue: true}
 	for _, n := range body.Nodes {

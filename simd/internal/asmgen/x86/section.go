@@ -1,6 +1,10 @@
 package x86
 
-import "github.com/wavelane/wavelane/simd/internal/asmgen/ir"
+import (
+	"maps"
+
+	"github.com/wavelane/wavelane/simd/internal/asmgen/ir"
+)
 
 // section is the code of one step of a loop.
 type section struct {
@@ -14,7 +18,8 @@ type section struct {
 // section makes a step of several copies of the body, of which group at a time advance in lockstep. Homes are the values of
 // accumulators before the step. A mask makes it the tail: what it excludes changes no accumulator and holds no guard.
 func (l *lowering) section(copies, group int, homes []*value, mask *value) *section {
-	s := &section{accs: homes[:copies*len(l.body.Accumulators)], guard: -1, mask: mask}
+	s := &section{accs: append(homes[:len(homes):len(homes)], l.flagHomes()...), guard: -1, mask: mask}
+	flags := maps.Clone(l.flags)
 	pieces := make([]*piece, copies)
 	for c := range pieces {
 		n := len(l.body.Accumulators)
@@ -22,9 +27,13 @@ func (l *lowering) section(copies, group int, homes []*value, mask *value) *sect
 	}
 	weave := func() {
 		for first := 0; first < copies; first += group {
-			for i := range pieces[first].code {
-				for c := first; c < first+group; c++ {
-					s.code = append(s.code, pieces[c].code[i])
+			for i, more := 0, true; more; i++ {
+				more = false
+				for _, p := range pieces[first : first+group] {
+					if i < len(p.code) {
+						s.code = append(s.code, p.code[i])
+						more = true
+					}
 				}
 			}
 		}
@@ -57,19 +66,37 @@ func (l *lowering) section(copies, group int, homes []*value, mask *value) *sect
 	for _, p := range pieces {
 		p.nodes(false)
 		p.finish(s, mask)
+		if p.copy%2 == 1 || copies == 1 {
+			p.flagNaN(flags, pieces[max(p.copy-1, 0)], mask)
+		}
 	}
 	weave()
+	for k := range l.body.Accumulators {
+		if flags[k] != nil {
+			s.next = append(s.next, flags[k])
+		}
+	}
 	return s
 }
 
 // nodes computes the guard and what it depends on, or all else. Inputs are loaded where they are first used.
 func (p *piece) nodes(cone bool) {
 	for _, n := range p.body.Nodes {
-		lazy := leaf(n) || n.Op == ir.OpInput || n.Op == ir.OpAcc || n.Op == ir.OpBits || n.Op == ir.OpFloat
+		lazy := p.isFlagged(n) || leaf(n) || n.Op == ir.OpInput || n.Op == ir.OpAcc || n.Op == ir.OpBits || n.Op == ir.OpFloat
 		if !lazy && !p.invariant[n] && !p.absorbed[n] && p.cone[n] == cone && !p.swallowed(n) {
 			p.value(n)
 		}
 	}
+}
+
+// isFlagged says whether a node updates an accumulator with a flag.
+func (p *piece) isFlagged(n *ir.Node) bool {
+	for k, a := range p.body.Accumulators {
+		if p.flags[k] != nil && a.Next == n {
+			return true
+		}
+	}
+	return false
 }
 
 // swallowed says whether a node is a negation that its users do without.
@@ -95,7 +122,7 @@ func (p *piece) finish(s *section, mask *value) {
 		p.emit(instr{op: opStore, args: args})
 	}
 	for k, a := range p.body.Accumulators {
-		v := p.value(a.Next)
+		v := p.next(k, a)
 		if mask != nil {
 			v = p.blend(mask, v, p.accs[k])
 		}
@@ -104,6 +131,74 @@ func (p *piece) finish(s *section, mask *value) {
 		}
 		s.next = append(s.next, v)
 	}
+}
+
+// next is the value of an accumulator after the step. One with a flag need not care for NaN itself.
+func (p *piece) next(k int, a ir.Accumulator) *value {
+	switch x := p.flagged(k); {
+	case x == nil:
+		return p.value(a.Next)
+	case a.Next.Op == ir.OpMaxNaN:
+		return p.do2(opMax, p.value(x), p.accs[k])
+	default:
+		return p.do2(opMin, p.value(x), p.accs[k])
+	}
+}
+
+// flagged returns what an accumulator with a flag is compared with, nil for one without.
+func (p *piece) flagged(k int) *ir.Node {
+	if p.flags[k] == nil {
+		return nil
+	}
+	next := p.body.Accumulators[k].Next
+	if resolve(next.Args[0]).Op == ir.OpAcc {
+		return next.Args[1]
+	}
+	return next.Args[0]
+}
+
+// flagNaN updates flags with the elements of this copy and another, which one instruction compares.
+func (p *piece) flagNaN(flags map[int]*value, other *piece, mask *value) {
+	for k := range p.body.Accumulators {
+		if x := p.flagged(k); x != nil {
+			nan := p.cmp(cmpUnord, other.value(x), p.value(x))
+			if mask != nil {
+				nan = p.and(nan, mask)
+			}
+			flags[k] = p.or(nan, flags[k])
+		}
+	}
+}
+
+// findFlags gives a flag to maxima and minima: a mask of the lanes that have met a NaN. All copies share it. Otherwise each
+// needs several instructions, one after the other; what accumulators hold where the flag is set does not matter.
+func (l *lowering) findFlags() {
+	if l.body.Guard != nil {
+		return // the vectors of a step that it stops must leave no trace
+	}
+	for k, a := range l.body.Accumulators {
+		if a.Merge != ir.MergeMax && a.Merge != ir.MergeMin || a.Next.Op != ir.OpMaxNaN && a.Next.Op != ir.OpMinNaN {
+			continue
+		}
+		x, y := resolve(a.Next.Args[0]), resolve(a.Next.Args[1])
+		if y.Op == ir.OpAcc {
+			x, y = y, x
+		}
+		if x.Op == ir.OpAcc && int(x.Imm) == k && y.Op != ir.OpAcc && len(l.users[a.Next]) == 0 && len(l.users[x]) == 1 {
+			l.flags[k] = l.new(home, true)
+		}
+	}
+}
+
+// flagHomes are the flags in order.
+func (l *lowering) flagHomes() []*value {
+	var list []*value
+	for k := range l.body.Accumulators {
+		if l.flags[k] != nil {
+			list = append(list, l.flags[k])
+		}
+	}
+	return list
 }
 
 func contains(list []*value, v *value) bool {

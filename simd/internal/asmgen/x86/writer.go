@@ -341,34 +341,33 @@ func (w *writer) leftMask(r int) {
 	w.LEAQ(operand.Mem{Base: gpMask, Index: gpTmp, Scale: 4}, gpMask)
 }
 
-// merge folds register s into d, both vectors of the set, or of 16 bytes for one.
-func (w *writer) merge(how mergeOp, vec func(int) reg.Register, s, d, spare int) {
+// merge folds register s into d, both of a size that vec gives.
+func (w *writer) merge(how merge, vec func(int) reg.Register, s, d, spare int) {
 	x, y, t := vec(s), vec(d), vec(spare)
 	unordered := operand.Imm(cmpUnord)
-	if how.name == "ADDPS" {
+	fold := func() {
 		if w.vex {
-			w.VADDPS(x, y, y)
+			w.do("V"+how.name, x, y, y)
 		} else {
-			w.ADDPS(x, y)
+			w.do(how.name, x, y)
 		}
-		return
 	}
 	switch { // the instruction gives the second operand if either is NaN; care for the first
+	case !how.nan:
+		fold()
 	case y.Size() == 64:
 		w.VCMPPS(unordered, y, y, kreg(firstMask))
 		w.VMOVAPS(y, t)
-		w.do("V"+how.name, x, y, y)
+		fold()
 		w.VMOVAPS(t, kreg(firstMask), y)
 	case w.vex:
 		w.VCMPPS(unordered, y, y, t)
-		w.do("V"+how.name, x, y, y)
+		fold()
 		w.VORPS(t, y, y)
 	default:
 		w.MOVAPS(y, t)
 		w.CMPPS(t, t, unordered)
-		w.do(how.name, x, y)
+		fold()
 		w.ORPS(t, y)
 	}
 }
-
-type mergeOp struct{ name string }

@@ -10,7 +10,7 @@ import "unsafe"
 //		y[i] = a[i] + b[i]
 //	}
 func Add(y, a, b []float32) {
-	if len(y) < 64 {
+	if len(y) < 48 {
 		addGo(y, a, b)
 		return
 	}
@@ -28,7 +28,7 @@ func Add(y, a, b []float32) {
 //		y[i] = a[i] - b[i]
 //	}
 func Sub(y, a, b []float32) {
-	if len(y) < 64 {
+	if len(y) < 48 {
 		subGo(y, a, b)
 		return
 	}
@@ -46,7 +46,7 @@ func Sub(y, a, b []float32) {
 //		y[i] = a[i] * b[i]
 //	}
 func Mul(y, a, b []float32) {
-	if len(y) < 64 {
+	if len(y) < 48 {
 		mulGo(y, a, b)
 		return
 	}
@@ -64,7 +64,7 @@ func Mul(y, a, b []float32) {
 //		y[i] = a[i] / b[i]
 //	}
 func Div(y, a, b []float32) {
-	if len(y) < 64 {
+	if len(y) < 48 {
 		divGo(y, a, b)
 		return
 	}
@@ -84,7 +84,7 @@ func Div(y, a, b []float32) {
 //
 // NaN if either is; either zero where both are zeros.
 func Maximum(y, a, b []float32) {
-	if len(y) < 64 {
+	if len(y) < 16 {
 		maximumGo(y, a, b)
 		return
 	}
@@ -104,7 +104,7 @@ func Maximum(y, a, b []float32) {
 //
 // NaN if either is; either zero where both are zeros.
 func Minimum(y, a, b []float32) {
-	if len(y) < 64 {
+	if len(y) < 16 {
 		minimumGo(y, a, b)
 		return
 	}
@@ -122,7 +122,7 @@ func Minimum(y, a, b []float32) {
 //		y[i] = float32(math.Copysign(float64(a[i]), float64(b[i])))
 //	}
 func CopySign(y, a, b []float32) {
-	if len(y) < 64 {
+	if len(y) < 48 {
 		copySignGo(y, a, b)
 		return
 	}
@@ -140,7 +140,7 @@ func CopySign(y, a, b []float32) {
 //		y[i] = a[i] + s
 //	}
 func AddScalar(y, a []float32, s float32) {
-	if len(y) < 64 {
+	if len(y) < 48 {
 		addScalarGo(y, a, s)
 		return
 	}
@@ -158,7 +158,7 @@ func AddScalar(y, a []float32, s float32) {
 //		y[i] = f * a[i]
 //	}
 func Scale(y, a []float32, f float32) {
-	if len(y) < 64 {
+	if len(y) < 48 {
 		scaleGo(y, a, f)
 		return
 	}
@@ -178,7 +178,7 @@ func Scale(y, a []float32, f float32) {
 //
 // The product is rounded or not, as suits the instruction set.
 func ScaleAdd(y, a []float32, f, s float32) {
-	if len(y) < 64 {
+	if len(y) < 48 {
 		scaleAddGo(y, a, f, s)
 		return
 	}
@@ -198,7 +198,7 @@ func ScaleAdd(y, a []float32, f, s float32) {
 //
 // The product is rounded or not, as suits the instruction set.
 func Axpy(y, a, x []float32, f float32) {
-	if len(y) < 64 {
+	if len(y) < 48 {
 		axpyGo(y, a, x, f)
 		return
 	}
@@ -218,7 +218,7 @@ func Axpy(y, a, x []float32, f float32) {
 //
 // The product is rounded or not, as suits the instruction set.
 func MulAdd(y, a, b, c []float32) {
-	if len(y) < 64 {
+	if len(y) < 48 {
 		mulAddGo(y, a, b, c)
 		return
 	}
@@ -238,7 +238,7 @@ func MulAdd(y, a, b, c []float32) {
 //
 // The product is rounded or not, as suits the instruction set.
 func Lerp(y, a, b, t []float32) {
-	if len(y) < 64 {
+	if len(y) < 48 {
 		lerpGo(y, a, b, t)
 		return
 	}
@@ -256,7 +256,7 @@ func Lerp(y, a, b, t []float32) {
 //		y[i] = -x[i]
 //	}
 func Neg(y, x []float32) {
-	if len(y) < 64 {
+	if len(y) < 48 {
 		negGo(y, x)
 		return
 	}
@@ -274,7 +274,7 @@ func Neg(y, x []float32) {
 //		y[i] = float32(math.Abs(float64(x[i])))
 //	}
 func Abs(y, x []float32) {
-	if len(y) < 64 {
+	if len(y) < 48 {
 		absGo(y, x)
 		return
 	}
@@ -292,7 +292,7 @@ func Abs(y, x []float32) {
 //		y[i] = float32(math.Sqrt(float64(x[i])))
 //	}
 func Sqrt(y, x []float32) {
-	if len(y) < 64 {
+	if len(y) < 48 {
 		sqrtGo(y, x)
 		return
 	}
@@ -310,7 +310,7 @@ func Sqrt(y, x []float32) {
 //		y[i] = 1 / x[i]
 //	}
 func Recip(y, x []float32) {
-	if len(y) < 64 {
+	if len(y) < 48 {
 		recipGo(y, x)
 		return
 	}
@@ -328,7 +328,7 @@ func Recip(y, x []float32) {
 //		y[i] = float32(math.Floor(float64(x[i])))
 //	}
 func Floor(y, x []float32) {
-	if len(y) < 64 {
+	if len(y) < 48 {
 		floorGo(y, x)
 		return
 	}
@@ -346,7 +346,7 @@ func Floor(y, x []float32) {
 //		y[i] = float32(math.Ceil(float64(x[i])))
 //	}
 func Ceil(y, x []float32) {
-	if len(y) < 64 {
+	if len(y) < 48 {
 		ceilGo(y, x)
 		return
 	}
@@ -364,7 +364,7 @@ func Ceil(y, x []float32) {
 //		y[i] = float32(math.RoundToEven(float64(x[i])))
 //	}
 func Round(y, x []float32) {
-	if len(y) < 64 {
+	if len(y) < 48 {
 		roundGo(y, x)
 		return
 	}
@@ -382,7 +382,7 @@ func Round(y, x []float32) {
 //		y[i] = float32(math.Trunc(float64(x[i])))
 //	}
 func Trunc(y, x []float32) {
-	if len(y) < 64 {
+	if len(y) < 48 {
 		truncGo(y, x)
 		return
 	}
@@ -402,7 +402,7 @@ func Trunc(y, x []float32) {
 //
 // ±Inf gives NaN.
 func Fract(y, x []float32) {
-	if len(y) < 64 {
+	if len(y) < 48 {
 		fractGo(y, x)
 		return
 	}
@@ -422,7 +422,7 @@ func Fract(y, x []float32) {
 //
 // sign is −1, ±0 or 1 by the sign of x; NaN for NaN.
 func Sign(y, x []float32) {
-	if len(y) < 64 {
+	if len(y) < 48 {
 		signGo(y, x)
 		return
 	}
@@ -442,7 +442,7 @@ func Sign(y, x []float32) {
 //
 // NaN gives NaN.
 func Clip(y, x []float32, low, high float32) {
-	if len(y) < 64 {
+	if len(y) < 16 {
 		clipGo(y, x, low, high)
 		return
 	}
@@ -462,7 +462,7 @@ func Clip(y, x []float32, low, high float32) {
 //
 // NaN gives NaN, −0 either zero.
 func ReLU(y, x []float32) {
-	if len(y) < 64 {
+	if len(y) < 16 {
 		reLUGo(y, x)
 		return
 	}
@@ -482,7 +482,7 @@ func ReLU(y, x []float32) {
 //
 // leaky(x) is alpha·x where x < 0, else x.
 func LeakyReLU(y, x []float32, alpha float32) {
-	if len(y) < 64 {
+	if len(y) < 48 {
 		leakyReLUGo(y, x, alpha)
 		return
 	}
@@ -502,7 +502,7 @@ func LeakyReLU(y, x []float32, alpha float32) {
 //
 // Within 2.5 ULP. −Inf gives 0, its limit.
 func HardSwish(y, x []float32) {
-	if len(y) < 64 {
+	if len(y) < 16 {
 		hardSwishGo(y, x)
 		return
 	}
@@ -522,7 +522,7 @@ func HardSwish(y, x []float32) {
 //
 // Within 1.8 ULP.
 func Exp(y, x []float32) {
-	if len(y) < 64 {
+	if len(y) < 16 {
 		expGo(y, x)
 		return
 	}
@@ -542,7 +542,7 @@ func Exp(y, x []float32) {
 //
 // and returns r. As Exp.
 func ExpSub(y, x []float32, m float32) float32 {
-	if len(y) < 64 {
+	if len(y) < 16 {
 		return expSubGo(y, x, m)
 	}
 	switch active {
@@ -559,7 +559,7 @@ func ExpSub(y, x []float32, m float32) float32 {
 //		r += float32(math.Exp(float64(x[i] - m)))
 //	}
 func SumExpSub(x []float32, m float32) float32 {
-	if len(x) < 64 {
+	if len(x) < 16 {
 		return sumExpSubGo(x, m)
 	}
 	switch active {
@@ -578,7 +578,7 @@ func SumExpSub(x []float32, m float32) float32 {
 //
 // Within 1.8 ULP.
 func Expm1(y, x []float32) {
-	if len(y) < 64 {
+	if len(y) < 16 {
 		expm1Go(y, x)
 		return
 	}
@@ -598,7 +598,7 @@ func Expm1(y, x []float32) {
 //
 // Within 1.8 ULP.
 func Log(y, x []float32) {
-	if len(y) < 64 {
+	if len(y) < 16 {
 		logGo(y, x)
 		return
 	}
@@ -629,7 +629,7 @@ func Log(y, x []float32) {
 //
 // Within 1.8 ULP.
 func Log2(y, x []float32) {
-	if len(y) < 64 {
+	if len(y) < 16 {
 		log2Go(y, x)
 		return
 	}
@@ -660,7 +660,7 @@ func Log2(y, x []float32) {
 //
 // Within 1.8 ULP.
 func Log10(y, x []float32) {
-	if len(y) < 64 {
+	if len(y) < 16 {
 		log10Go(y, x)
 		return
 	}
@@ -691,7 +691,7 @@ func Log10(y, x []float32) {
 //
 // Within 1.8 ULP.
 func Sin(y, x []float32) {
-	if len(y) < 64 {
+	if len(y) < 16 {
 		sinGo(y, x)
 		return
 	}
@@ -722,7 +722,7 @@ func Sin(y, x []float32) {
 //
 // Within 1.8 ULP.
 func Cos(y, x []float32) {
-	if len(y) < 64 {
+	if len(y) < 16 {
 		cosGo(y, x)
 		return
 	}
@@ -753,7 +753,7 @@ func Cos(y, x []float32) {
 //
 // Within 1.8 ULP.
 func Tan(y, x []float32) {
-	if len(y) < 64 {
+	if len(y) < 16 {
 		tanGo(y, x)
 		return
 	}
@@ -784,7 +784,7 @@ func Tan(y, x []float32) {
 //
 // Within 1.8 ULP.
 func Asin(y, x []float32) {
-	if len(y) < 64 {
+	if len(y) < 16 {
 		asinGo(y, x)
 		return
 	}
@@ -804,7 +804,7 @@ func Asin(y, x []float32) {
 //
 // Within 1.8 ULP.
 func Acos(y, x []float32) {
-	if len(y) < 64 {
+	if len(y) < 16 {
 		acosGo(y, x)
 		return
 	}
@@ -824,7 +824,7 @@ func Acos(y, x []float32) {
 //
 // Within 1.8 ULP.
 func Atan(y, x []float32) {
-	if len(y) < 64 {
+	if len(y) < 16 {
 		atanGo(y, x)
 		return
 	}
@@ -844,7 +844,7 @@ func Atan(y, x []float32) {
 //
 // Within 1.8 ULP.
 func Tanh(y, x []float32) {
-	if len(y) < 64 {
+	if len(y) < 16 {
 		tanhGo(y, x)
 		return
 	}
@@ -864,7 +864,7 @@ func Tanh(y, x []float32) {
 //
 // Within 1.8 ULP.
 func Sinh(y, x []float32) {
-	if len(y) < 64 {
+	if len(y) < 16 {
 		sinhGo(y, x)
 		return
 	}
@@ -884,7 +884,7 @@ func Sinh(y, x []float32) {
 //
 // Within 1.8 ULP.
 func Cosh(y, x []float32) {
-	if len(y) < 64 {
+	if len(y) < 16 {
 		coshGo(y, x)
 		return
 	}
@@ -904,7 +904,7 @@ func Cosh(y, x []float32) {
 //
 // Within 1.8 ULP.
 func Asinh(y, x []float32) {
-	if len(y) < 64 {
+	if len(y) < 16 {
 		asinhGo(y, x)
 		return
 	}
@@ -935,7 +935,7 @@ func Asinh(y, x []float32) {
 //
 // Within 1.8 ULP.
 func Acosh(y, x []float32) {
-	if len(y) < 64 {
+	if len(y) < 16 {
 		acoshGo(y, x)
 		return
 	}
@@ -966,7 +966,7 @@ func Acosh(y, x []float32) {
 //
 // Within 1.8 ULP.
 func Atanh(y, x []float32) {
-	if len(y) < 64 {
+	if len(y) < 16 {
 		atanhGo(y, x)
 		return
 	}
@@ -997,7 +997,7 @@ func Atanh(y, x []float32) {
 //
 // Within 1.8 ULP.
 func Sigmoid(y, x []float32) {
-	if len(y) < 64 {
+	if len(y) < 16 {
 		sigmoidGo(y, x)
 		return
 	}
@@ -1017,7 +1017,7 @@ func Sigmoid(y, x []float32) {
 //
 // Within 1.8 ULP. −Inf gives 0, its limit.
 func Swish(y, x []float32) {
-	if len(y) < 64 {
+	if len(y) < 16 {
 		swishGo(y, x)
 		return
 	}
@@ -1038,7 +1038,7 @@ func Swish(y, x []float32) {
 // gelu is ½x·(1 + tanh(√(2/π)·(x + 0.044715x³))).
 // Within 1.8 ULP. −Inf gives 0, its limit.
 func GELU(y, x []float32) {
-	if len(y) < 64 {
+	if len(y) < 16 {
 		geluGo(y, x)
 		return
 	}
@@ -1058,7 +1058,7 @@ func GELU(y, x []float32) {
 //
 // Within 1.8 ULP.
 func Softplus(y, x []float32) {
-	if len(y) < 64 {
+	if len(y) < 16 {
 		softplusGo(y, x)
 		return
 	}
@@ -1078,7 +1078,7 @@ func Softplus(y, x []float32) {
 //
 // elu(x) is x where x > 0, else alpha·(eˣ − 1). Within 1.8 ULP.
 func ELU(y, x []float32, alpha float32) {
-	if len(y) < 64 {
+	if len(y) < 16 {
 		eluGo(y, x, alpha)
 		return
 	}
@@ -1099,7 +1099,7 @@ func ELU(y, x []float32, alpha float32) {
 // selu(x) is scale·x where x > 0, else scale·alpha·(eˣ − 1), with the constants of Klambauer et al. (2017).
 // Within 1.8 ULP.
 func SELU(y, x []float32) {
-	if len(y) < 64 {
+	if len(y) < 16 {
 		seluGo(y, x)
 		return
 	}
@@ -1119,7 +1119,7 @@ func SELU(y, x []float32) {
 //
 // in another order and with or without rounded products.
 func Sum(x []float32) float32 {
-	if len(x) < 64 {
+	if len(x) < 96 {
 		return sumGo(x)
 	}
 	switch active {
@@ -1138,7 +1138,7 @@ func Sum(x []float32) float32 {
 //
 // in another order and with or without rounded products.
 func SumAbs(x []float32) float32 {
-	if len(x) < 64 {
+	if len(x) < 96 {
 		return sumAbsGo(x)
 	}
 	switch active {
@@ -1157,7 +1157,7 @@ func SumAbs(x []float32) float32 {
 //
 // in another order and with or without rounded products.
 func SumSquares(x []float32) float32 {
-	if len(x) < 64 {
+	if len(x) < 96 {
 		return sumSquaresGo(x)
 	}
 	switch active {
@@ -1176,7 +1176,7 @@ func SumSquares(x []float32) float32 {
 //
 // in another order and with or without rounded products.
 func Dot(a, b []float32) float32 {
-	if len(a) < 64 {
+	if len(a) < 96 {
 		return dotGo(a, b)
 	}
 	switch active {
@@ -1195,7 +1195,7 @@ func Dot(a, b []float32) float32 {
 //
 // in another order and with or without rounded products.
 func SumSqDiff(x []float32, mean float32) float32 {
-	if len(x) < 64 {
+	if len(x) < 96 {
 		return sumSqDiffGo(x, mean)
 	}
 	switch active {
@@ -1214,7 +1214,7 @@ func SumSqDiff(x []float32, mean float32) float32 {
 //
 // in another order and with or without rounded products.
 func SumProdDiff(a, b []float32, ma, mb float32) float32 {
-	if len(a) < 64 {
+	if len(a) < 96 {
 		return sumProdDiffGo(a, b, ma, mb)
 	}
 	switch active {
@@ -1233,7 +1233,7 @@ func SumProdDiff(a, b []float32, ma, mb float32) float32 {
 //
 // NaN if there is one.
 func Max(x []float32) float32 {
-	if len(x) < 64 {
+	if len(x) < 16 {
 		return maxGo(x)
 	}
 	switch active {
@@ -1252,7 +1252,7 @@ func Max(x []float32) float32 {
 //
 // NaN if there is one.
 func Min(x []float32) float32 {
-	if len(x) < 64 {
+	if len(x) < 16 {
 		return minGo(x)
 	}
 	switch active {
@@ -1271,7 +1271,7 @@ func Min(x []float32) float32 {
 //
 // NaN if there is one.
 func MaxAbs(x []float32) float32 {
-	if len(x) < 64 {
+	if len(x) < 96 {
 		return maxAbsGo(x)
 	}
 	switch active {
@@ -1294,7 +1294,7 @@ func MaxAbs(x []float32) float32 {
 // Accumulator 0 is s, 1 is c; s + c is the sum as if in twice the precision. The loop is Neumaier's with Knuth's branch-free
 // exact addition. Where s is not finite it is the sum, and c means nothing.
 func SumKahan(lanes *[2 * Lanes]float32, x []float32) {
-	if len(x) < 64 {
+	if len(x) < 96 {
 		sumKahanGo(lanes, x)
 		return
 	}
@@ -1310,7 +1310,7 @@ func SumKahan(lanes *[2 * Lanes]float32, x []float32) {
 //
 // Find returns the index of that element itself.
 func Find(x []float32, v float32) int {
-	if len(x) < 64 {
+	if len(x) < 96 {
 		return findGo(x, v)
 	}
 	i := 0
@@ -1325,7 +1325,7 @@ func Find(x []float32, v float32) int {
 //
 // FindNaN returns the index of that element itself.
 func FindNaN(x []float32) int {
-	if len(x) < 64 {
+	if len(x) < 96 {
 		return findNaNGo(x)
 	}
 	i := 0
@@ -1342,7 +1342,7 @@ func FindNaN(x []float32) int {
 //		y[i] = (x[i] - mean) * rstd
 //	}
 func Normalize(y, x []float32, mean, rstd float32) {
-	if len(y) < 64 {
+	if len(y) < 48 {
 		normalizeGo(y, x, mean, rstd)
 		return
 	}
@@ -1362,7 +1362,7 @@ func Normalize(y, x []float32, mean, rstd float32) {
 //
 // The product is rounded or not, as suits the instruction set.
 func NormAffine(y, x, gamma, beta []float32, mean, rstd float32) {
-	if len(y) < 64 {
+	if len(y) < 48 {
 		normAffineGo(y, x, gamma, beta, mean, rstd)
 		return
 	}
@@ -1380,7 +1380,7 @@ func NormAffine(y, x, gamma, beta []float32, mean, rstd float32) {
 //		y[i] = x[i] * f * gamma[i]
 //	}
 func NormScale(y, x, gamma []float32, f float32) {
-	if len(y) < 64 {
+	if len(y) < 48 {
 		normScaleGo(y, x, gamma, f)
 		return
 	}

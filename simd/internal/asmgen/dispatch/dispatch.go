@@ -36,12 +36,6 @@ var Archs = []Arch{
 	{js, []Tier{{"SIMD128", ir.Features{Round: true}}}},
 }
 
-// On js calls have a price, so that small slices are left to the twins.
-const (
-	js      = "js"
-	jsLeast = 64 // elements from which a call pays, where the kernel does not say
-)
-
 // Portable is the build constraint of the platforms that have Go only.
 const Portable = "!amd64 && !arm64 && !js"
 
@@ -236,19 +230,6 @@ func same(name string) string { return name }
 
 func (s signature) direct(w *bytes.Buffer) {
 	fmt.Fprintf(w, "%s%s\n", s.keyword(), s.twin(same))
-}
-
-// small leaves slices to the twin for which a call does not pay.
-func (s signature) small(w *bytes.Buffer) {
-	least := jsLeast
-	if s.Wasm > 0 {
-		least = s.Wasm
-	}
-	fmt.Fprintf(w, "if len(%s) < %d {\n%s%s\n", s.slices()[0], least, s.keyword(), s.twin(same))
-	if s.results() == "" {
-		w.WriteString("return\n")
-	}
-	w.WriteString("}\n")
 }
 
 // plain calls one function for all elements.

@@ -23,6 +23,12 @@ func sum(name, operands, statement string, next func(b *builder, acc f) f) *ir.K
 	return fold(name, operands, statement, 0, ir.MergeAdd, next, "in another order and with or without rounded products.")
 }
 
+// wasmFrom says from how many elements on a kernel beats its twin on wasm.
+func wasmFrom(n int, k *ir.Kernel) *ir.Kernel {
+	k.Wasm = n
+	return k
+}
+
 var folds = []*ir.Kernel{
 	sum("Sum", "x", "r += x[i]", func(b *builder, acc f) f { return b.Add(acc, b.Input(0)) }),
 	sum("SumAbs", "x", "r += abs(x[i])", func(b *builder, acc f) f { return b.Add(acc, b.Abs(b.Input(0))) }),
@@ -43,9 +49,9 @@ var folds = []*ir.Kernel{
 	fold("Min", "x", "r = min(r, x[i]) // from +Inf", math.Inf(1), ir.MergeMin, func(b *builder, acc f) f {
 		return b.MinNaN(acc, b.Input(0))
 	}, "NaN if there is one."),
-	fold("MaxAbs", "x", "r = max(r, abs(x[i]))", 0, ir.MergeMax, func(b *builder, acc f) f {
+	wasmFrom(96, fold("MaxAbs", "x", "r = max(r, abs(x[i]))", 0, ir.MergeMax, func(b *builder, acc f) f {
 		return b.MaxNaN(acc, b.Abs(b.Input(0)))
-	}, "NaN if there is one."),
+	}, "NaN if there is one.")), // its twin compares integers
 	{
 		Name: "SumKahan", Inputs: []string{"x"}, Unroll: 4,
 		Doc: `SumKahan computes, in every lane with its share of x,

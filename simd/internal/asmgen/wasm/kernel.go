@@ -2,6 +2,7 @@ package wasm
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/wavelane/wavelane/simd/internal/asmgen/ir"
 )
@@ -267,13 +268,18 @@ func (t *kernel) splat(bits uint32) { t.vector([4]uint32{bits, bits, bits, bits}
 // instructions of operations that are one instruction on their arguments in order.
 var instructions = map[ir.Op]int{
 	ir.OpAdd: f32x4Add, ir.OpSub: f32x4Sub, ir.OpMul: f32x4Mul, ir.OpDiv: f32x4Div, ir.OpSqrt: f32x4Sqrt,
-	ir.OpMinNaN: f32x4Min, ir.OpMaxNaN: f32x4Max,
 	ir.OpFloor: f32x4Floor, ir.OpCeil: f32x4Ceil, ir.OpTrunc: f32x4Trunc, ir.OpNearest: f32x4Nearest,
 	ir.OpLT: f32x4Lt, ir.OpLE: f32x4Le, ir.OpEQ: f32x4Eq, ir.OpNE: f32x4Ne,
 	ir.OpMaskAnd: vAnd, ir.OpMaskOr: vOr, ir.OpMaskNot: vNot,
 	ir.OpIAnd: vAnd, ir.OpIOr: vOr, ir.OpIXor: vXor, ir.OpIAndNot: vAndNot,
 	ir.OpIAdd: i32x4Add, ir.OpISub: i32x4Sub, ir.OpIGT: i32x4GtS, ir.OpIEQ: i32x4Eq,
 	ir.OpTruncTo: i32x4Trunc, ir.OpFromInt: f32x4Convert,
+}
+
+// number says that a node is a constant other than NaN.
+func number(n *ir.Node) bool {
+	v := math.Float32frombits(n.Imm)
+	return n.Op == ir.OpConst && v == v
 }
 
 // emit pushes the value of a node.
@@ -316,6 +322,20 @@ func (t *kernel) emit(n *ir.Node) {
 		t.emit(n.Args[1])
 		t.emit(n.Args[0])
 		t.simd(map[ir.Op]int{ir.OpMin: f32x4PMin, ir.OpMax: f32x4PMax}[n.Op])
+	case ir.OpMinNaN, ir.OpMaxNaN:
+		// Engines take seven instructions on amd64 to get min and max right for NaN. With a constant, which is none, pmin(x, c),
+		// c < x ? c : x, does it in one.
+		x, y := n.Args[0], n.Args[1]
+		if number(x) {
+			x, y = y, x
+		}
+		t.emit(x)
+		t.emit(y)
+		if number(y) {
+			t.simd(map[ir.Op]int{ir.OpMinNaN: f32x4PMin, ir.OpMaxNaN: f32x4PMax}[n.Op])
+		} else {
+			t.simd(map[ir.Op]int{ir.OpMinNaN: f32x4Min, ir.OpMaxNaN: f32x4Max}[n.Op])
+		}
 	case ir.OpToInt:
 		t.emit(n.Args[0])
 		t.simd(f32x4Nearest, i32x4Trunc)

@@ -8,7 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/internal/conformance"
+	"github.com/wavelane/wavelane/internal/op"
 	"github.com/wavelane/wavelane/simd"
+	"github.com/wavelane/wavelane/simd/internal/kernels"
 )
 
 func TestMain(m *testing.M) {
@@ -27,4 +29,21 @@ func open(t testing.TB, opts ...simd.Option) *simd.Device {
 func TestConformance(t *testing.T) {
 	d := open(t)
 	conformance.Run(t, fmt.Sprintf("cpu (%s, %d workers)", d.Info().Tier, d.Info().Workers), d)
+}
+
+// The whole catalogue on the instruction sets that TestConformance leaves out.
+func TestConformanceOfEveryTier(t *testing.T) {
+	was := kernels.Active()
+	defer func() { require.NoError(t, kernels.SetTier(was)) }()
+	for _, tier := range kernels.Available() {
+		if tier == was {
+			continue
+		}
+		t.Run(tier.String(), func(t *testing.T) {
+			require.NoError(t, kernels.SetTier(tier))
+			d := open(t)
+			require.Equal(t, tier.String(), d.Info().Tier)
+			conformance.RunEntries(t, fmt.Sprintf("cpu (%s, %d workers)", tier, d.Info().Workers), d, op.All()...)
+		})
+	}
 }

@@ -6,7 +6,7 @@ import "sync/atomic"
 // dimension makes. Rows of A are used as they lie. So are panels of B whose columns are contiguous and fill vectors; others
 // are packed, each by the unit that uses it.
 func (pl *Plan) doDirect(lo, hi int, o *Operands, scratch []float32, stop *atomic.Bool) {
-	buffer := borrow(pl.kc*pl.s.nr + pl.s.nr*pl.s.mr)
+	buffer := borrow(pl.s.directBuffer(pl.kc))
 	for u := lo; u < hi && !stopped(stop); u++ {
 		split, item, j := u%pl.splits, u/pl.splits/pl.across, u/pl.splits%pl.across*pl.cols
 		n := min(pl.cols, pl.N-j)
@@ -17,7 +17,7 @@ func (pl *Plan) doDirect(lo, hi int, o *Operands, scratch []float32, stop *atomi
 		c = c[j:]
 		k, end := split*pl.perSplit*pl.kc, min(pl.K, (split+1)*pl.perSplit*pl.kc)
 		for ; k < end && !stopped(stop); k += pl.kc {
-			pl.stripe(a[k*pl.AK:], b[k*pl.BK+j*pl.BN:], c, ldc, n, min(pl.kc, end-k), beta, *buffer)
+			pl.s.stripe(&pl.Product, a[k*pl.AK:], b[k*pl.BK+j*pl.BN:], c, ldc, n, min(pl.kc, end-k), beta, *buffer)
 			beta = 1
 		}
 		if pl.splits == 1 {
@@ -27,32 +27,60 @@ func (pl *Plan) doDirect(lo, hi int, o *Operands, scratch []float32, stop *atomi
 	buffers.Put(buffer)
 }
 
+// narrow reports whether a product is one that doDirect takes: of few rows, which can be used as they lie.
+func (s *shape) narrow(p *Product) bool { return p.M <= fewRows*s.mr && (p.AM == 1 || p.AK == 1) }
+
+// fewRows is the most panels of A whose rows are used as they lie.
+const fewRows = 8
+
+// small computes a product in one go if that is best, and reports whether it has.
+func (s *shape) small(p *Product, o *Operands) bool {
+	if p.Batch != 1 || p.K == 0 || p.K > 256 || p.M*p.N*p.K > 128*128*128 || p.Alpha == 0 || !s.narrow(p) {
+		return false
+	}
+	if p.BN == 1 && p.N%s.lanes == 0 {
+		s.stripe(p, o.A, o.B, o.C, p.LDC, p.N, p.K, p.Beta, nil)
+	} else {
+		buffer := borrow(s.directBuffer(p.K))
+		s.stripe(p, o.A, o.B, o.C, p.LDC, p.N, p.K, p.Beta, *buffer)
+		buffers.Put(buffer)
+	}
+	p.apply(o, o.C, 0, 0, p.M, p.N)
+	return true
+}
+
+// directBuffer is the memory that stripe needs: a panel of B and spare memory for a tile.
+func (s *shape) directBuffer(steps int) int { return steps*s.nr + maxLanes + s.nr*s.mr }
+
 // stripe multiplies all rows of A with n columns of B over a block of the inner dimension.
-func (pl *Plan) stripe(a, b, c []float32, ldc, n, steps int, beta float32, buffer []float32) {
-	s := pl.s
-	spare := buffer[pl.kc*s.nr:]
-	t := Tile{K: steps, AI: pl.AM, AK: pl.AK, LDC: ldc, Alpha: pl.Alpha, Beta: beta}
-	if pl.M == 1 {
+func (s *shape) stripe(p *Product, a, b, c []float32, ldc, n, steps int, beta float32, buffer []float32) {
+	t := Tile{K: steps, AI: p.AM, AK: p.AK, LDC: ldc, Alpha: p.Alpha, Beta: beta}
+	if p.M == 1 {
 		t.AI = 1
 	}
-	count, height, tall := panels(pl.M, s.mr)
+	_, _ = a[(p.M-1)*p.AM+(steps-1)*p.AK], b[(steps-1)*p.BK+(n-1)*p.BN]
+	count, height, tall := panels(p.M, s.mr)
 	for j := 0; j < n; j += s.nr {
 		t.Cols = min(s.nr, n-j)
-		if pl.BN == 1 && t.Cols%s.lanes == 0 {
-			t.B, t.BK = &b[j], pl.BK
+		if p.BN == 1 && t.Cols%s.lanes == 0 {
+			t.B, t.BK = &b[j], p.BK
 		} else {
 			t.BK = roundUp(t.Cols, s.lanes)
-			s.pack(buffer, b[j*pl.BN:], pl.BN, pl.BK, t.Cols, steps, t.BK)
+			s.pack(buffer, b[j*p.BN:], p.BN, p.BK, t.Cols, steps, t.BK)
 			t.B = &buffer[0]
 		}
 		i := 0
-		for p := range count {
+		for q := range count {
 			t.Rows = height
-			if p < tall {
+			if q < tall {
 				t.Rows++
 			}
-			t.A, t.C = &a[i*pl.AM], &c[i*ldc+j]
-			s.put(&t, spare)
+			t.A, t.C = &a[i*p.AM], &c[i*ldc+j]
+			if s.masked || t.Cols%s.lanes == 0 {
+				s.tile(&t)
+			} else {
+				s.put(&t, buffer[steps*s.nr+maxLanes:])
+			}
 			i += t.Rows
 		}
 	}

@@ -63,6 +63,18 @@ func (s *shape) copyPanels(dst, x *float32, ld, panels, k int) {
 	}
 }
 
+// copyRim packs a panel of few columns; see copyRimGo.
+func (s *shape) copyRim(dst, x *float32, ld, cols, width, k int) {
+	switch s.tier {
+	case kernels.AVX512:
+		copyRimAVX512(dst, x, ld, cols, width, k)
+	case kernels.AVX2:
+		copyRimAVX2(dst, x, ld, cols, width, k)
+	default:
+		copyRimGo(dst, x, ld, cols, width, k)
+	}
+}
+
 //go:noescape
 func tileSSE(t *Tile)
 
@@ -89,3 +101,9 @@ func copyPanelsAVX2(dst *float32, x *float32, ld int, panels int, k int)
 
 //go:noescape
 func copyPanelsAVX512(dst *float32, x *float32, ld int, panels int, k int)
+
+//go:noescape
+func copyRimAVX2(dst *float32, x *float32, ld int, cols int, width int, k int)
+
+//go:noescape
+func copyRimAVX512(dst *float32, x *float32, ld int, cols int, width int, k int)

@@ -85,3 +85,17 @@ func copyPanelsGo(dst, x *float32, ld, panels, k, nr int) {
 		}
 	}
 }
+
+// copyRimGo packs a panel of at most nr contiguous lanes. Tiers write whole vectors, also where they reach into the next row.
+//
+//	for p := range k { copy(dst[p*width:], x[p*ld:][:cols]); clear(dst[p*width+cols:][:width-cols]) }
+func copyRimGo(dst, x *float32, ld, cols, width, k int) {
+	to, from := unsafe.Slice(dst, k*width), unsafe.Slice(x, (k-1)*ld+cols)
+	for p := range k {
+		row := to[p*width:][:width]
+		for i, v := range from[p*ld:][:cols] {
+			row[i] = v
+		}
+		clear(row[cols:])
+	}
+}

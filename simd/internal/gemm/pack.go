@@ -9,13 +9,8 @@ func (s *shape) pack(dst, x []float32, lane, step, lanes, steps, width int) {
 	}
 	switch {
 	case lane == 1:
-		for p := range steps {
-			to := dst[p*width : (p+1)*width]
-			copy(to, x[p*step:][:lanes])
-			if lanes < width {
-				clear(to[lanes:])
-			}
-		}
+		_, _ = dst[steps*width-1], x[(steps-1)*step+lanes-1]
+		s.copyRim(&dst[0], &x[0], step, lanes, width, steps)
 	case step == 1:
 		s.packTransposed(dst, x, lane, lanes, steps, width)
 	default:

@@ -47,7 +47,7 @@ func NewPlan(p *Product, threads int) (pl Plan) {
 	switch {
 	case p.K == 0 || p.Alpha == 0:
 		pl.kind, pl.rows, pl.down, pl.across = scaled, 1, p.M, 1
-	case p.M <= 8*s.mr && (p.AM == 1 || p.AK == 1):
+	case s.narrow(p):
 		pl.planDirect(threads)
 	default:
 		pl.planPacked(threads)

@@ -11,6 +11,9 @@ func Run(p *Product, o *Operands, threads int) {
 	if p.M == 0 || p.N == 0 || p.Batch == 0 {
 		return
 	}
+	if active().small(p, o) {
+		return
+	}
 	pl := NewPlan(p, threads)
 	n := pl.Scratch()
 	if threads < 2 {

@@ -4818,6 +4818,53 @@ panel223:
 	VZEROUPPER
 	RET
 
+// func copyRimAVX2(dst *float32, x *float32, ld int, cols int, width int, k int)
+// Requires: AVX
+TEXT ·copyRimAVX2(SB), NOSPLIT, $0-48
+	MOVQ    dst+0(FP), DI
+	MOVQ    x+8(FP), SI
+	MOVQ    ld+16(FP), DX
+	MOVQ    cols+24(FP), CX
+	MOVQ    width+32(FP), R8
+	MOVQ    k+40(FP), R9
+	SHLQ    $0x02, DX
+	SHLQ    $0x02, R8
+	CMPQ    CX, $0x08
+	JG      wide224
+	LEAQ    gemmMasks<>+0(SB), BX
+	SHLQ    $0x02, CX
+	SUBQ    CX, BX
+	VMOVUPS 32(BX), Y2
+
+row225:
+	VMASKMOVPS (SI), Y2, Y1
+	VMOVUPS    Y1, (DI)
+	ADDQ       DX, SI
+	ADDQ       R8, DI
+	DECQ       R9
+	JNE        row225
+	VZEROUPPER
+	RET
+
+wide224:
+	SUBQ    $0x08, CX
+	LEAQ    gemmMasks<>+0(SB), BX
+	SHLQ    $0x02, CX
+	SUBQ    CX, BX
+	VMOVUPS 32(BX), Y2
+
+row226:
+	VMOVUPS    (SI), Y0
+	VMASKMOVPS 32(SI), Y2, Y1
+	VMOVUPS    Y0, (DI)
+	VMOVUPS    Y1, 32(DI)
+	ADDQ       DX, SI
+	ADDQ       R8, DI
+	DECQ       R9
+	JNE        row226
+	VZEROUPPER
+	RET
+
 // func tileAVX512(t *byte)
 // Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·tileAVX512(SB), NOSPLIT, $0-8
@@ -13092,5 +13139,50 @@ panel343:
 	ADDQ       DX, SI
 	DECQ       R8
 	JNE        row342
+	VZEROUPPER
+	RET
+
+// func copyRimAVX512(dst *float32, x *float32, ld int, cols int, width int, k int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·copyRimAVX512(SB), NOSPLIT, $0-48
+	MOVQ  dst+0(FP), DI
+	MOVQ  x+8(FP), SI
+	MOVQ  ld+16(FP), DX
+	MOVQ  cols+24(FP), CX
+	MOVQ  width+32(FP), R8
+	MOVQ  k+40(FP), R9
+	SHLQ  $0x02, DX
+	SHLQ  $0x02, R8
+	CMPQ  CX, $0x10
+	JG    wide344
+	MOVL  $0xffffffff, BX
+	BZHIL CX, BX, BX
+	KMOVW BX, K1
+
+row345:
+	VMOVUPS.Z (SI), K1, Z1
+	VMOVUPS   Z1, (DI)
+	ADDQ      DX, SI
+	ADDQ      R8, DI
+	DECQ      R9
+	JNE       row345
+	VZEROUPPER
+	RET
+
+wide344:
+	SUBQ  $0x10, CX
+	MOVL  $0xffffffff, BX
+	BZHIL CX, BX, BX
+	KMOVW BX, K1
+
+row346:
+	VMOVUPS   (SI), Z0
+	VMOVUPS.Z 64(SI), K1, Z1
+	VMOVUPS   Z0, (DI)
+	VMOVUPS   Z1, 64(DI)
+	ADDQ      DX, SI
+	ADDQ      R8, DI
+	DECQ      R9
+	JNE       row346
 	VZEROUPPER
 	RET

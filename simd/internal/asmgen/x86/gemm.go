@@ -64,6 +64,9 @@ func gemmFiles() (map[string][]byte, error) {
 		g.tile()
 		g.transpose()
 		g.copies()
+		if isa.lanes > 4 {
+			g.rim()
+		}
 	}
 	file, err := ctx.Result()
 	if err != nil {

@@ -174,3 +174,61 @@ func (g *gemmGen) copies() {
 	g.JNE(operand.LabelRef(row))
 	g.end()
 }
+
+// rim writes the packing of a panel whose lanes are contiguous and fewer than a panel has: k rows of cols elements, at most
+// two vectors, to rows of width. Each row is written in whole vectors, the rest of the last one 0.
+func (g *gemmGen) rim() {
+	g.begin("copyRim", "func(dst *float32, x *float32, ld int, cols int, width int, k int)", "packs a narrow panel; see copyRimGo.")
+	dst, x, ld, cols, width, k, table := reg.RDI, reg.RSI, reg.RDX, reg.RCX, reg.R8, reg.R9, reg.RBX
+	g.Load(g.Param("dst"), dst)
+	g.Load(g.Param("x"), x)
+	g.Load(g.Param("ld"), ld)
+	g.Load(g.Param("cols"), cols)
+	g.Load(g.Param("width"), width)
+	g.Load(g.Param("k"), k)
+	g.SHLQ(operand.U8(2), ld)
+	g.SHLQ(operand.U8(2), width)
+	v, mask := g.v[:2], g.v[2]
+	rows := func(vectors int) {
+		if vectors > 1 {
+			g.SUBQ(operand.U8(g.lanes), cols)
+		}
+		if g.lanes == 16 {
+			g.MOVL(operand.U32(0xffffffff), table.As32())
+			g.BZHIL(cols.As32(), table.As32(), table.As32())
+			g.KMOVW(table.As32(), reg.K1)
+		} else {
+			g.LEAQ(g.masks(), table)
+			g.SHLQ(operand.U8(2), cols)
+			g.SUBQ(cols, table)
+			g.VMOVUPS(at(table, 32), mask)
+		}
+		row := g.label("row")
+		g.Label(row)
+		last := at(x, 0)
+		if vectors > 1 {
+			g.load(at(x, 0), v[0])
+			last.Disp = 4 * g.lanes
+		}
+		if g.lanes == 16 {
+			g.VMOVUPS_Z(last, reg.K1, v[1])
+		} else {
+			g.VMASKMOVPS(last, mask, v[1])
+		}
+		if vectors > 1 {
+			g.store(v[0], at(dst, 0))
+		}
+		g.store(v[1], at(dst, last.Disp))
+		g.ADDQ(ld, x)
+		g.ADDQ(width, dst)
+		g.DECQ(k)
+		g.JNE(operand.LabelRef(row))
+		g.end()
+	}
+	wide := g.label("wide")
+	g.CMPQ(cols, operand.U8(g.lanes))
+	g.JG(operand.LabelRef(wide))
+	rows(1)
+	g.Label(wide)
+	rows(2)
+}

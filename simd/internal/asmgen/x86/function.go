@@ -3,6 +3,7 @@ package x86
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/mmcloughlin/avo/attr"
@@ -51,7 +52,8 @@ func plan(s *set, k *ir.Kernel) *function {
 func (s *set) unroll(k *ir.Kernel, body *ir.Body) int {
 	n := max(k.Unroll, 1)
 	count := len(body.Accumulators)
-	if n == 4 && count > 0 && body.Accumulators[0].Merge != ir.MergeNone && body.Guard == nil && body.Store == nil {
+	fold := count > 0 && body.Accumulators[0].Merge != ir.MergeNone && body.Guard == nil && body.Store == nil
+	if n == 4 && fold && len(body.Nodes) <= lightNodes {
 		return 8
 	}
 	for n*s.lanes > ir.Lanes && (count > 0 || body.Guard != nil) {
@@ -320,8 +322,13 @@ func (f *function) write(w *writer) {
 }
 
 // peels says whether long loops first take the few elements up to a multiple of a vector's size. Vectors cross lines of the
-// cache otherwise, those of 64 bytes every time, which up to halves the rate where memory is what counts.
-func (f *function) peels() bool { return f.vex && len(f.body.Nodes) <= lightNodes }
+// cache otherwise, those of 64 bytes every time, which up to halves the rate where memory is what counts. Sums do not: their
+// order of additions, and with it their last bits, would depend on where in memory the elements lie.
+func (f *function) peels() bool {
+	return f.vex && len(f.body.Nodes) <= lightNodes && !slices.ContainsFunc(f.body.Accumulators, func(a ir.Accumulator) bool {
+		return a.Merge == ir.MergeAdd || a.Merge == ir.MergeNone
+	})
+}
 
 const (
 	lightNodes  = 16  // of a body that is bound by loads and stores

@@ -92,40 +92,44 @@ func exchanged(shape, st []int, axis, start int) work {
 	})
 }
 
-// pad copies row by row of the last axis; each unit is one row of the result.
+// pad lowers a padding; each unit is one row of the result.
 func pad(c *call) work {
 	o := c.attr.Options.(compute.PadOptions)
 	in, out, before := c.in[0].Shape, c.out.Shape, o.Before
 	if len(out) == 0 {
 		in, out, before = []int{1}, []int{1}, []int{0}
 	}
-	last := len(out) - 1
 	rows, width := op.RowsCols(out)
-	inner, left := in[last], before[last]
-	st := op.Strides(in)
 	return one(rows, 20+moveNS*float64(width), func(a *args, lo, hi int) {
-		x, y := a.in[0].f32(), a.out.f32()
-		for r := lo; r < hi; r++ {
-			row := y[r*width : (r+1)*width]
-			from, inside := 0, true
-			for d, rest := last-1, r; d >= 0; d-- {
-				i := rest%out[d] - before[d]
-				rest /= out[d]
-				inside = inside && i >= 0 && i < in[d]
-				from += i * st[d]
-			}
-			if !inside {
-				fillWith(row, o.Value)
-				continue
-			}
-			fillWith(row[:left], o.Value)
-			copy(row[left:left+inner], x[from:from+inner])
-			fillWith(row[left+inner:], o.Value)
-		}
+		padRows(a.out.u32(), a.in[0].u32(), in, out, before, math.Float32bits(o.Value), lo, hi)
 	})
 }
 
-func fillWith(y []float32, v float32) {
+// padRows computes rows of the last axis of the result, of shape out, from x, of shape in, and a value around it.
+func padRows(y, x []uint32, in, out, before []int, value uint32, lo, hi int) {
+	last := len(out) - 1
+	width, inner, left := out[last], in[last], before[last]
+	for r := lo; r < hi; r++ {
+		row := y[r*width : (r+1)*width]
+		from, step, inside := 0, inner, true
+		for d, rest := last-1, r; d >= 0; d-- {
+			i := rest%out[d] - before[d]
+			rest /= out[d]
+			inside = inside && i >= 0 && i < in[d]
+			from += i * step
+			step *= in[d]
+		}
+		if !inside {
+			fillWith(row, value)
+			continue
+		}
+		fillWith(row[:left], value)
+		copy(row[left:left+inner], x[from:from+inner])
+		fillWith(row[left+inner:], value)
+	}
+}
+
+func fillWith[T float32 | uint32](y []T, v T) {
 	for i := range y {
 		y[i] = v
 	}
@@ -157,18 +161,23 @@ func concat(c *call) work {
 }
 
 func embedding(c *call) work {
-	vocabulary, width := c.in[0].Shape[0], c.in[0].Shape[1]
+	width := c.in[0].Shape[1]
 	return one(c.in[1].Len(), 10+moveNS*float64(width), func(a *args, lo, hi int) {
-		table, y := a.in[0].f32(), a.out.f32()
-		for i, id := range a.in[1].i32()[lo:hi] {
-			row := y[(lo+i)*width:][:width]
-			if id < 0 || int(id) >= vocabulary {
-				fillWith(row, float32(math.NaN()))
-				continue
-			}
-			copy(row, table[int(id)*width:])
-		}
+		embed(a.out.f32()[lo*width:hi*width], a.in[0].f32(), a.in[1].i32()[lo:hi], width)
 	})
+}
+
+// embed copies the rows of table that ids name; others become NaN.
+func embed(y, table []float32, ids []int32, width int) {
+	rows := len(table) / width
+	for i, id := range ids {
+		row := y[i*width:][:width]
+		if uint(id) < uint(rows) {
+			copy(row, table[int(id)*width:])
+		} else {
+			fillWith(row, float32(math.NaN()))
+		}
+	}
 }
 
 // copyAll lowers copy and reshape, of any element type.

@@ -33,7 +33,14 @@ const (
 
 // threads is the number of threads for n elements.
 func (c cost) threads(n int) int {
-	if n < fewest || c.ns()*float64(n) < splitTime {
+	if n <= fewest {
+		return 1
+	}
+	return c.threadsOf(n)
+}
+
+func (c cost) threadsOf(n int) int {
+	if c.ns()*float64(n) < splitTime {
 		return 1
 	}
 	return pool.Limit()

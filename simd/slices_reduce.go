@@ -48,12 +48,18 @@ func NormLInf(x []float32) float32 { return maxAbsFold.of(x, nil) }
 // Max returns the largest element, NaN if any element is.
 func Max(x []float32) float32 {
 	mustHold("Max", x)
+	if len(x) <= fewest {
+		return kernels.Max(x)
+	}
 	return maxFold.of(x, nil).value
 }
 
 // Min returns the smallest element, NaN if any element is.
 func Min(x []float32) float32 {
 	mustHold("Min", x)
+	if len(x) <= fewest {
+		return kernels.Min(x)
+	}
 	return minFold.of(x, nil).value
 }
 

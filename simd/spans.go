@@ -19,6 +19,9 @@ type numbers [2]float32
 type spanOp struct {
 	name string // of the slice function
 	f    span
+	one  func(y, a []float32) // f, if it is of this form, or one of those below
+	num  func(y, a []float32, s float32)
+	two  func(y, a, b []float32)
 	cost cost
 	// fixed are the forms in which one operand, a, b or c, is the same number throughout: p[0].
 	fixed [3]span
@@ -26,21 +29,27 @@ type spanOp struct {
 
 func (s *spanOp) unary(y, a []float32, p numbers) {
 	mustFit(s.name, y, a)
-	if n := s.cost.threads(len(y)); n > 1 && !shifted(y, a) {
+	switch n := s.cost.threads(len(y)); {
+	case n > 1 && !shifted(y, a):
 		s.spread(y, a, nil, nil, p, n)
-		return
+	case s.one != nil:
+		s.one(y, a)
+	case s.num != nil:
+		s.num(y, a, p[0])
+	default:
+		s.f(y, a, nil, nil, p)
 	}
-	s.f(y, a, nil, nil, p)
 }
 
 func (s *spanOp) binary(y, a, b []float32) {
 	mustFit(s.name, y, a)
 	mustFit(s.name, y, b)
-	if n := s.cost.threads(len(y)); n > 1 && !shifted(y, a) && !shifted(y, b) {
+	switch n := s.cost.threads(len(y)); {
+	case n > 1 && !shifted(y, a) && !shifted(y, b):
 		s.spread(y, a, b, nil, numbers{}, n)
-		return
+	default:
+		s.two(y, a, b)
 	}
-	s.f(y, a, b, nil, numbers{})
 }
 
 func (s *spanOp) ternary(y, a, b, c []float32) {
@@ -82,15 +91,16 @@ func (s *spanOp) spread(y, a, b, c []float32, p numbers, threads int) {
 }
 
 func unaryOp(name string, c cost, f func(y, a []float32)) spanOp {
-	return spanOp{name: name, cost: c, f: func(y, a, _, _ []float32, _ numbers) { f(y, a) }}
+	return spanOp{name: name, cost: c, one: f, f: func(y, a, _, _ []float32, _ numbers) { f(y, a) }}
 }
 
 func scalarOp(name string, c cost, f func(y, a []float32, s float32)) spanOp {
-	return spanOp{name: name, cost: c, f: func(y, a, _, _ []float32, p numbers) { f(y, a, p[0]) }}
+	return spanOp{name: name, cost: c, num: f, f: func(y, a, _, _ []float32, p numbers) { f(y, a, p[0]) }}
 }
 
-func binaryOp(name string, c cost, f func(y, a, b []float32)) spanOp {
-	return spanOp{name: name, cost: c, f: func(y, a, b, _ []float32, _ numbers) { f(y, a, b) }}
+// binaryOp takes the forms in which a or b is one number, or nil.
+func binaryOp(name string, c cost, f func(y, a, b []float32), fixed ...span) spanOp {
+	return spanOp{name: name, cost: c, two: f, fixed: [3]span(append(fixed, nil, nil, nil)), f: func(y, a, b, _ []float32, _ numbers) { f(y, a, b) }}
 }
 
 // Costs of kinds of functions.
@@ -121,21 +131,20 @@ var (
 		f: func(y, a, _, _ []float32, p numbers) { kernels.ScaleAdd(y, a, p[0], p[1]) }}
 	hardSwishOp = unaryOp("HardSwish", cost{1.8, 0.15}, kernels.HardSwish)
 
-	addOp = spanOp{name: "Add", cost: cheap, f: func(y, a, b, _ []float32, _ numbers) { kernels.Add(y, a, b) },
-		fixed: [3]span{
-			func(y, _, b, _ []float32, p numbers) { kernels.AddScalar(y, b, p[0]) },
-			func(y, a, _, _ []float32, p numbers) { kernels.AddScalar(y, a, p[0]) }}}
-	subOp = spanOp{name: "Sub", cost: cheap, f: func(y, a, b, _ []float32, _ numbers) { kernels.Sub(y, a, b) },
-		fixed: [3]span{1: func(y, a, _, _ []float32, p numbers) { kernels.AddScalar(y, a, -p[0]) }}}
-	mulOp = spanOp{name: "Mul", cost: cheap, f: func(y, a, b, _ []float32, _ numbers) { kernels.Mul(y, a, b) },
-		fixed: [3]span{
-			func(y, _, b, _ []float32, p numbers) { kernels.Scale(y, b, p[0]) },
-			func(y, a, _, _ []float32, p numbers) { kernels.Scale(y, a, p[0]) }}}
+	addOp = binaryOp("Add", cheap, kernels.Add,
+		func(y, _, b, _ []float32, p numbers) { kernels.AddScalar(y, b, p[0]) },
+		func(y, a, _, _ []float32, p numbers) { kernels.AddScalar(y, a, p[0]) })
+	subOp = binaryOp("Sub", cheap, kernels.Sub,
+		func(y, _, b, _ []float32, p numbers) { kernels.ScaleAdd(y, b, -1, p[0]) },
+		func(y, a, _, _ []float32, p numbers) { kernels.AddScalar(y, a, -p[0]) })
+	mulOp = binaryOp("Mul", cheap, kernels.Mul,
+		func(y, _, b, _ []float32, p numbers) { kernels.Scale(y, b, p[0]) },
+		func(y, a, _, _ []float32, p numbers) { kernels.Scale(y, a, p[0]) })
 	divOp      = binaryOp("Div", dividing, kernels.Div)
 	maximumOp  = binaryOp("Maximum", cheap, kernels.Maximum)
 	minimumOp  = binaryOp("Minimum", cheap, kernels.Minimum)
 	copySignOp = binaryOp("CopySign", cheap, kernels.CopySign)
-	axpyOp     = spanOp{name: "Axpy", cost: cheap, f: func(y, a, _, _ []float32, p numbers) { kernels.Axpy(y, y, a, p[0]) }}
+	axpyOp     = scalarOp("Axpy", cheap, func(y, a []float32, s float32) { kernels.Axpy(y, y, a, s) })
 	fmaOp      = spanOp{name: "FMA", cost: cost{0.8, 0.1}, f: func(y, a, b, c []float32, _ numbers) { kernels.MulAdd(y, a, b, c) },
 		fixed: [3]span{
 			func(y, _, b, c []float32, p numbers) { kernels.Axpy(y, c, b, p[0]) },
@@ -167,8 +176,8 @@ var (
 	softplusOp = unaryOp("Softplus", cost{12, 0.8}, kernels.Softplus)
 	seluOp     = unaryOp("SELU", cost{6, 0.4}, kernels.SELU)
 	eluOp      = scalarOp("ELU", cost{6, 0.4}, kernels.ELU)
-	powOp      = spanOp{name: "Pow", cost: cost{32, 1.5}, f: func(y, a, b, _ []float32, _ numbers) { pow(y, a, b) },
-		fixed: [3]span{1: func(y, a, _, _ []float32, p numbers) { powScalar(y, a, p[0]) }}}
+	powOp      = binaryOp("Pow", cost{32, 1.5}, pow, nil,
+		func(y, a, _, _ []float32, p numbers) { powScalar(y, a, p[0]) })
 	powScalarOp = scalarOp("PowScalar", cost{30, 1.5}, powScalar)
 )
 

@@ -2,6 +2,7 @@ package kernels
 
 import (
 	"fmt"
+	"math"
 	"testing"
 	"time"
 
@@ -53,4 +54,27 @@ func ordinaryCall(b *testing.B, k *kernel, n int) call {
 		c.y = make([]float32, n)
 	}
 	return c
+}
+
+// BenchmarkExpLoop is the loop of Exp's comment, which its twin replaces by a faster one.
+func BenchmarkExpLoop(b *testing.B) {
+	x, y := make([]float32, 1<<16), make([]float32, 1<<16)
+	fill(random(b), x, ordinary, -8, 8)
+	for _, f := range []struct {
+		name string
+		run  func()
+	}{{"loop", func() { expLoop(y, x) }}, {"twin", func() { expGo(y, x) }}, {"simd128", func() { Exp(y, x) }}} {
+		b.Run(f.name, func(b *testing.B) {
+			require.NoError(b, SetTier(SIMD128))
+			for b.Loop() {
+				f.run()
+			}
+		})
+	}
+}
+
+func expLoop(y, x []float32) {
+	for i := range y {
+		y[i] = float32(math.Exp(float64(x[i])))
+	}
 }

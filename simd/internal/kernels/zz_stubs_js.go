@@ -55,27 +55,30 @@ const (
 	sigmoidOp     = 46
 	swishOp       = 47
 	geluOp        = 48
-	softplusOp    = 49
-	eluOp         = 50
-	seluOp        = 51
-	sumOp         = 52
-	sumAbsOp      = 53
-	sumSquaresOp  = 54
-	dotOp         = 55
-	sumSqDiffOp   = 56
-	sumProdDiffOp = 57
-	maxOp         = 58
-	minOp         = 59
-	maxAbsOp      = 60
-	sumKahanOp    = 61
-	findOp        = 62
-	findNaNOp     = 63
-	normalizeOp   = 64
-	normAffineOp  = 65
-	normScaleOp   = 66
-	opBlock       = 67
-	opTile        = 68
-	opPack        = 69
+	geluErfOp     = 49
+	erfOp         = 50
+	mishOp        = 51
+	softplusOp    = 52
+	eluOp         = 53
+	seluOp        = 54
+	sumOp         = 55
+	sumAbsOp      = 56
+	sumSquaresOp  = 57
+	dotOp         = 58
+	sumSqDiffOp   = 59
+	sumProdDiffOp = 60
+	maxOp         = 61
+	minOp         = 62
+	maxAbsOp      = 63
+	sumKahanOp    = 64
+	findOp        = 65
+	findNaNOp     = 66
+	normalizeOp   = 67
+	normAffineOp  = 68
+	normScaleOp   = 69
+	opBlock       = 70
+	opTile        = 71
+	opPack        = 72
 )
 
 func addSIMD128(y, a, b *float32, n int) {
@@ -498,6 +501,30 @@ func swishSIMD128(y, x *float32, n int) {
 
 func geluSIMD128(y, x *float32, n int) {
 	openBox(geluOp, n)
+	box.pointers[0] = unsafe.Pointer(y)
+	box.pointers[1] = unsafe.Pointer(x)
+	runBox()
+	closeBox()
+}
+
+func geluErfSIMD128(y, x *float32, n int) {
+	openBox(geluErfOp, n)
+	box.pointers[0] = unsafe.Pointer(y)
+	box.pointers[1] = unsafe.Pointer(x)
+	runBox()
+	closeBox()
+}
+
+func erfSIMD128(y, x *float32, n int) {
+	openBox(erfOp, n)
+	box.pointers[0] = unsafe.Pointer(y)
+	box.pointers[1] = unsafe.Pointer(x)
+	runBox()
+	closeBox()
+}
+
+func mishSIMD128(y, x *float32, n int) {
+	openBox(mishOp, n)
 	box.pointers[0] = unsafe.Pointer(y)
 	box.pointers[1] = unsafe.Pointer(x)
 	runBox()

@@ -1,39 +1,15 @@
 package simd_test
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/simd"
-	"github.com/wavelane/wavelane/simd/internal/kernels"
 )
-
-// source returns random numbers that differ from run to run; WAVELANE_SEED repeats one.
-func source(t testing.TB) *rand.Rand {
-	seed := rand.Uint64()
-	if s := os.Getenv("WAVELANE_SEED"); s != "" {
-		_, err := fmt.Sscan(s, &seed)
-		require.NoError(t, err, "WAVELANE_SEED")
-	}
-	t.Logf("WAVELANE_SEED=%d", seed)
-	return rand.New(rand.NewPCG(seed, 0))
-}
-
-// onTiers runs a test on every tier of this machine.
-func onTiers(t *testing.T, f func(t *testing.T)) {
-	before := kernels.Active()
-	defer func() { require.NoError(t, kernels.SetTier(before)) }()
-	for _, tier := range kernels.Available() {
-		require.NoError(t, kernels.SetTier(tier))
-		t.Run(tier.String(), f)
-	}
-}
 
 // symmetric is a symmetric matrix of normally distributed numbers.
 func symmetric(r *rand.Rand, n int) []float32 {
@@ -91,8 +67,8 @@ func checkEigen(t *testing.T, a []float32, n int, e *simd.Eigen) {
 }
 
 func TestSymmetricEigen(t *testing.T) {
-	r := source(t)
-	onTiers(t, func(t *testing.T) {
+	r := newRand(t)
+	onEveryTier(t, func(t *testing.T) {
 		var reused simd.Eigen
 		for _, n := range []int{0, 1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 31, 33, 50, 64, 100, 130} {
 			a := symmetric(r, n)
@@ -108,7 +84,7 @@ func TestSymmetricEigen(t *testing.T) {
 
 // Matrices that are hard for one or the other step.
 func TestSymmetricEigenSpecial(t *testing.T) {
-	r := source(t)
+	r := newRand(t)
 	const n = 24
 	matrix := func(f func(i, j int) float64) []float32 {
 		a := make([]float32, n*n)
@@ -124,7 +100,7 @@ func TestSymmetricEigenSpecial(t *testing.T) {
 	for i := range x {
 		x[i] = r.NormFloat64()
 	}
-	onTiers(t, func(t *testing.T) {
+	onEveryTier(t, func(t *testing.T) {
 		for _, c := range []struct {
 			name string
 			a    []float32
@@ -198,7 +174,7 @@ func TestSymmetricEigenErrors(t *testing.T) {
 }
 
 func TestSymmetricEigenAllocations(t *testing.T) {
-	a := symmetric(source(t), 40)
+	a := symmetric(newRand(t), 40)
 	e, err := simd.SymmetricEigen(a, 40)
 	require.NoError(t, err)
 	dst := make([]float32, 40*40)

@@ -2,11 +2,43 @@ package gemm
 
 import "sync/atomic"
 
-// doDirect computes units of a product with few rows: a block of columns, or the part of one that a part of the inner
-// dimension makes. Rows of A are used as they lie. So are panels of B whose columns are contiguous and fill vectors; others
-// are packed, each by the unit that uses it.
+// unpacked reports whether operands are best used as they lie, and whether that is so for all columns of B: they are near if
+// all matrices fit in the second cache together. Of other products those of few rows leave A as it lies.
+func (s *shape) unpacked(p *Product) (near, few bool) {
+	if p.AM != 1 && p.AK != 1 {
+		return false, false
+	}
+	span := func(rows, row, cols, col int) int { return (rows-1)*row + (cols-1)*col }
+	near = span(p.M, p.AM, p.K, p.AK)+span(p.K, p.BK, p.N, p.BN)+span(p.M, p.LDC, p.N, 1) < machine.l2/4*7/8
+	return near, p.M <= fewRows*s.mr
+}
+
+// fewRows is the most panels of A whose rows are used as they lie wherever they lie.
+const fewRows = 8
+
+// small computes a product in one go if that is best, and reports whether it has.
+func (s *shape) small(p *Product, o *Operands) bool {
+	if p.Batch != 1 || p.K == 0 || p.Alpha == 0 || p.M*p.N*p.K > 64*64*64 || p.K > 256 {
+		return false
+	}
+	if near, _ := s.unpacked(p); !near {
+		return false
+	}
+	if p.BN == 1 && p.N%s.lanes == 0 {
+		s.stripe(p, o.A, o.B, o.C, p.LDC, p.N, p.K, p.Beta, 0, nil)
+	} else {
+		buffer := borrow(s.stripeBuffer(p.K, 0))
+		s.stripe(p, o.A, o.B, o.C, p.LDC, p.N, p.K, p.Beta, 0, *buffer)
+		buffers.Put(buffer)
+	}
+	p.apply(o, o.C, 0, 0, p.M, p.N)
+	return true
+}
+
+// doDirect computes units of a product whose rows of A are used as they lie: a block of columns, or the part of one that a
+// part of the inner dimension makes.
 func (pl *Plan) doDirect(lo, hi int, o *Operands, scratch []float32, stop *atomic.Bool) {
-	buffer := borrow(pl.s.directBuffer(pl.kc))
+	buffer := borrow(pl.s.stripeBuffer(pl.kc, pl.group))
 	for u := lo; u < hi && !stopped(stop); u++ {
 		split, item, j := u%pl.splits, u/pl.splits/pl.across, u/pl.splits%pl.across*pl.cols
 		n := min(pl.cols, pl.N-j)
@@ -17,7 +49,8 @@ func (pl *Plan) doDirect(lo, hi int, o *Operands, scratch []float32, stop *atomi
 		c = c[j:]
 		k, end := split*pl.perSplit*pl.kc, min(pl.K, (split+1)*pl.perSplit*pl.kc)
 		for ; k < end && !stopped(stop); k += pl.kc {
-			pl.s.stripe(&pl.Product, a[k*pl.AK:], b[k*pl.BK+j*pl.BN:], c, ldc, n, min(pl.kc, end-k), beta, *buffer)
+			steps := min(pl.kc, end-k)
+			pl.s.stripe(&pl.Product, a[k*pl.AK:], b[k*pl.BK+j*pl.BN:], c, ldc, n, steps, beta, pl.group, *buffer)
 			beta = 1
 		}
 		if pl.splits == 1 {
@@ -27,33 +60,14 @@ func (pl *Plan) doDirect(lo, hi int, o *Operands, scratch []float32, stop *atomi
 	buffers.Put(buffer)
 }
 
-// narrow reports whether a product is one that doDirect takes: of few rows, which can be used as they lie.
-func (s *shape) narrow(p *Product) bool { return p.M <= fewRows*s.mr && (p.AM == 1 || p.AK == 1) }
-
-// fewRows is the most panels of A whose rows are used as they lie.
-const fewRows = 8
-
-// small computes a product in one go if that is best, and reports whether it has.
-func (s *shape) small(p *Product, o *Operands) bool {
-	if p.Batch != 1 || p.K == 0 || p.K > 256 || p.M*p.N*p.K > 128*128*128 || p.Alpha == 0 || !s.narrow(p) {
-		return false
-	}
-	if p.BN == 1 && p.N%s.lanes == 0 {
-		s.stripe(p, o.A, o.B, o.C, p.LDC, p.N, p.K, p.Beta, nil)
-	} else {
-		buffer := borrow(s.directBuffer(p.K))
-		s.stripe(p, o.A, o.B, o.C, p.LDC, p.N, p.K, p.Beta, *buffer)
-		buffers.Put(buffer)
-	}
-	p.apply(o, o.C, 0, 0, p.M, p.N)
-	return true
+// stripeBuffer is the memory that stripe needs: panels of B and spare memory for a tile.
+func (s *shape) stripeBuffer(steps, group int) int {
+	return steps*s.nr*max(group, 1) + maxLanes + s.nr*s.mr
 }
 
-// directBuffer is the memory that stripe needs: a panel of B and spare memory for a tile.
-func (s *shape) directBuffer(steps int) int { return steps*s.nr + maxLanes + s.nr*s.mr }
-
-// stripe multiplies all rows of A with n columns of B over a block of the inner dimension.
-func (s *shape) stripe(p *Product, a, b, c []float32, ldc, n, steps int, beta float32, buffer []float32) {
+// stripe multiplies all rows of A with n columns of B over a block of the inner dimension. B is packed a group of panels at a
+// time. With group 0 panels whose columns are contiguous and fill vectors are used as they lie, and the others packed.
+func (s *shape) stripe(p *Product, a, b, c []float32, ldc, n, steps int, beta float32, group int, buffer []float32) {
 	t := Tile{K: steps, AI: p.AM, AK: p.AK, LDC: ldc, Alpha: p.Alpha, Beta: beta}
 	if p.M == 1 {
 		t.AI = 1
@@ -62,12 +76,20 @@ func (s *shape) stripe(p *Product, a, b, c []float32, ldc, n, steps int, beta fl
 	count, height, tall := panels(p.M, s.mr)
 	for j := 0; j < n; j += s.nr {
 		t.Cols = min(s.nr, n-j)
-		if p.BN == 1 && t.Cols%s.lanes == 0 {
+		switch {
+		case group == 0 && p.BN == 1 && t.Cols%s.lanes == 0:
 			t.B, t.BK = &b[j], p.BK
-		} else {
+		case group == 0:
 			t.BK = roundUp(t.Cols, s.lanes)
 			s.pack(buffer, b[j*p.BN:], p.BN, p.BK, t.Cols, steps, t.BK)
 			t.B = &buffer[0]
+		default:
+			in := j % (group * s.nr)
+			if in == 0 {
+				s.packB(buffer, b[j*p.BN:], p.BN, p.BK, min(group*s.nr, n-j), steps)
+			}
+			t.BK = roundUp(t.Cols, s.lanes)
+			t.B = &buffer[in*steps]
 		}
 		i := 0
 		for q := range count {
@@ -79,7 +101,7 @@ func (s *shape) stripe(p *Product, a, b, c []float32, ldc, n, steps int, beta fl
 			if s.masked || t.Cols%s.lanes == 0 {
 				s.tile(&t)
 			} else {
-				s.put(&t, buffer[steps*s.nr+maxLanes:])
+				s.put(&t, buffer[len(buffer)-s.nr*s.mr:])
 			}
 			i += t.Rows
 		}

@@ -18,6 +18,8 @@ type Plan struct {
 
 	splits, perSplit int // parts of the inner dimension that are added at the end, and the blocks in one
 
+	group int // panels of B that a unit packs at a time if A is used as it lies; 0 for none
+
 	// A slab is what of B is packed at a time: matrices, steps and columns; and the number of slabs along each.
 	items, steps, wide    int
 	byItem, byStep, byCol int
@@ -44,10 +46,14 @@ func NewPlan(p *Product, threads int) (pl Plan) {
 	s := active()
 	pl.Product, pl.s, pl.splits = *p, s, 1
 	pl.kc = s.depth(p.K)
+	near, few := s.unpacked(p)
 	switch {
 	case p.K == 0 || p.Alpha == 0:
 		pl.kind, pl.rows, pl.down, pl.across = scaled, 1, p.M, 1
-	case s.narrow(p):
+	case near:
+		pl.planDirect(threads)
+	case few:
+		pl.group = packGroup
 		pl.planDirect(threads)
 	default:
 		pl.planPacked(threads)
@@ -67,9 +73,10 @@ func (s *shape) rate() float64 { return 0.25 / float64(s.lanes) }
 func (pl *Plan) planDirect(threads int) {
 	pl.kind = direct
 	pl.rows, pl.down = pl.M, 1
-	perPanel := pl.s.rate() * float64(pl.M) * float64(pl.s.nr) * float64(pl.K)
-	pl.cols = pl.s.nr * max(1, int(unitNS/perPanel))
-	pl.cols = max(pl.cols, roundUp(ceilDiv(pl.N, max(1, ceilDiv(unitsPerThread*threads, pl.Batch))), pl.s.nr))
+	step := pl.s.nr * max(1, pl.group)
+	perStep := pl.s.rate() * float64(pl.M) * float64(step) * float64(pl.K)
+	pl.cols = step * max(1, int(unitNS/perStep))
+	pl.cols = max(pl.cols, roundUp(ceilDiv(pl.N, max(1, ceilDiv(unitsPerThread*threads, pl.Batch))), step))
 	pl.across = ceilDiv(pl.N, pl.cols)
 	if blocks := ceilDiv(pl.K, pl.kc); pl.Batch*pl.across < 16 && blocks > 8 {
 		pl.perSplit = max(4, ceilDiv(blocks*pl.Batch*pl.across, 32))

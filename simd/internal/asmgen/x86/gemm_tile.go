@@ -154,6 +154,7 @@ func (g *gemmGen) fetchC(rows, vectors int) {
 		for j := 0; j < 4*g.lanes*vectors; j += 64 {
 			g.PREFETCHT0(at(rNext, j))
 		}
+		g.PREFETCHT0(at(rNext, 4*g.lanes*vectors-4)) // rows need not begin with a line
 		if i < rows-1 {
 			g.LEAQ(operand.Mem{Base: rNext, Index: rNextLD, Scale: 4}, rNext)
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"unsafe"
 
@@ -65,6 +66,20 @@ func (tr *trial) expect() {
 			}
 		}
 	}
+}
+
+// repeat makes the operands longer without asking the twin again. A search ends in the first part or not at all.
+func (tr *trial) repeat(times int) {
+	if tr.k.search() && tr.want.n == tr.n {
+		tr.want.n *= times
+	}
+	for j := range tr.k.inputs {
+		tr.x[j] = slices.Repeat(tr.x[j], times)
+	}
+	tr.want.y = slices.Repeat(tr.want.y, times)
+	tr.n *= times
+	tr.total *= float64(times)
+	tr.sizes *= float64(times)
 }
 
 func (tr *trial) at(i int) (x [3]float64, p [2]float64) {

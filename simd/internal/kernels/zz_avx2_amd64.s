@@ -2547,199 +2547,107 @@ TEXT ·sumExpSubAVX2(SB), NOSPLIT, $0-28
 	MOVQ         x+0(FP), SI
 	MOVQ         n+8(FP), CX
 	XORL         AX, AX
-	VBROADCASTSS m+16(FP), Y7
+	VBROADCASTSS m+16(FP), Y11
 	VXORPS       X15, X15, X15
-	LEAQ         -64(CX), R8
+	LEAQ         -32(CX), R8
 	CMPQ         AX, R8
 	JGT          single
-	VMOVAPS      constants<>+352(SB), Y6
-	VMOVAPS      constants<>+384(SB), Y5
-	VMOVAPS      constants<>+416(SB), Y4
+	VMOVAPS      constants<>+352(SB), Y10
+	VMOVAPS      constants<>+384(SB), Y9
+	VMOVAPS      constants<>+416(SB), Y8
 	VXORPS       X14, X14, X14
 	VXORPS       X13, X13, X13
 	VXORPS       X12, X12, X12
-	VXORPS       X11, X11, X11
-	VXORPS       X10, X10, X10
-	VXORPS       X9, X9, X9
-	VXORPS       X8, X8, X8
 	PCALIGN      $0x20
 
 mainLoop:
 	VMOVUPS      (SI)(AX*4), Y0
-	VSUBPS       Y7, Y0, Y0
-	VMINPS       Y0, Y6, Y0
-	VMAXPS       Y0, Y5, Y0
-	VMOVAPS      constants<>+448(SB), Y1
-	VFMADD213PS  Y4, Y0, Y1
-	VSUBPS       Y4, Y1, Y2
-	VFNMADD231PS constants<>+480(SB), Y2, Y0
-	VFNMADD231PS constants<>+512(SB), Y2, Y0
-	VMULPS       Y0, Y0, Y2
-	VMOVAPS      constants<>+576(SB), Y3
-	VFMADD231PS  constants<>+544(SB), Y0, Y3
-	VFMADD213PS  constants<>+608(SB), Y0, Y3
-	VFMADD213PS  constants<>+640(SB), Y0, Y3
-	VFMADD213PS  constants<>+672(SB), Y0, Y3
-	VFMADD213PS  constants<>+704(SB), Y0, Y3
-	VFMADD231PS  Y3, Y2, Y0
-	VPSLLD       $0x17, Y1, Y1
-	VFMADD213PS  Y1, Y1, Y0
-	VMULPS       Y1, Y0, Y0
+	VMOVUPS      32(SI)(AX*4), Y1
+	VSUBPS       Y11, Y0, Y0
+	VSUBPS       Y11, Y1, Y1
+	VMINPS       Y0, Y10, Y0
+	VMINPS       Y1, Y10, Y1
+	VMAXPS       Y0, Y9, Y0
+	VMAXPS       Y1, Y9, Y1
+	VMOVAPS      constants<>+448(SB), Y2
+	VFMADD213PS  Y8, Y0, Y2
+	VMOVAPS      constants<>+448(SB), Y3
+	VFMADD213PS  Y8, Y1, Y3
+	VSUBPS       Y8, Y2, Y4
+	VSUBPS       Y8, Y3, Y5
+	VFNMADD231PS constants<>+480(SB), Y4, Y0
+	VFNMADD231PS constants<>+480(SB), Y5, Y1
+	VFNMADD231PS constants<>+512(SB), Y4, Y0
+	VFNMADD231PS constants<>+512(SB), Y5, Y1
+	VMULPS       Y0, Y0, Y4
+	VMULPS       Y1, Y1, Y5
+	VMOVAPS      constants<>+576(SB), Y6
+	VFMADD231PS  constants<>+544(SB), Y0, Y6
+	VMOVAPS      constants<>+576(SB), Y7
+	VFMADD231PS  constants<>+544(SB), Y1, Y7
+	VFMADD213PS  constants<>+608(SB), Y0, Y6
+	VFMADD213PS  constants<>+608(SB), Y1, Y7
+	VFMADD213PS  constants<>+640(SB), Y0, Y6
+	VFMADD213PS  constants<>+640(SB), Y1, Y7
+	VFMADD213PS  constants<>+672(SB), Y0, Y6
+	VFMADD213PS  constants<>+672(SB), Y1, Y7
+	VFMADD213PS  constants<>+704(SB), Y0, Y6
+	VFMADD213PS  constants<>+704(SB), Y1, Y7
+	VFMADD231PS  Y6, Y4, Y0
+	VFMADD231PS  Y7, Y5, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VFMADD213PS  Y2, Y2, Y0
+	VFMADD213PS  Y3, Y3, Y1
+	VMULPS       Y2, Y0, Y0
+	VMULPS       Y3, Y1, Y1
 	VADDPS       Y0, Y15, Y15
-	VMOVUPS      32(SI)(AX*4), Y0
-	VSUBPS       Y7, Y0, Y0
-	VMINPS       Y0, Y6, Y0
-	VMAXPS       Y0, Y5, Y0
-	VMOVAPS      constants<>+448(SB), Y1
-	VFMADD213PS  Y4, Y0, Y1
-	VSUBPS       Y4, Y1, Y2
-	VFNMADD231PS constants<>+480(SB), Y2, Y0
-	VFNMADD231PS constants<>+512(SB), Y2, Y0
-	VMULPS       Y0, Y0, Y2
-	VMOVAPS      constants<>+576(SB), Y3
-	VFMADD231PS  constants<>+544(SB), Y0, Y3
-	VFMADD213PS  constants<>+608(SB), Y0, Y3
-	VFMADD213PS  constants<>+640(SB), Y0, Y3
-	VFMADD213PS  constants<>+672(SB), Y0, Y3
-	VFMADD213PS  constants<>+704(SB), Y0, Y3
-	VFMADD231PS  Y3, Y2, Y0
-	VPSLLD       $0x17, Y1, Y1
-	VFMADD213PS  Y1, Y1, Y0
-	VMULPS       Y1, Y0, Y0
-	VADDPS       Y0, Y14, Y14
+	VADDPS       Y1, Y14, Y14
 	VMOVUPS      64(SI)(AX*4), Y0
-	VSUBPS       Y7, Y0, Y0
-	VMINPS       Y0, Y6, Y0
-	VMAXPS       Y0, Y5, Y0
-	VMOVAPS      constants<>+448(SB), Y1
-	VFMADD213PS  Y4, Y0, Y1
-	VSUBPS       Y4, Y1, Y2
-	VFNMADD231PS constants<>+480(SB), Y2, Y0
-	VFNMADD231PS constants<>+512(SB), Y2, Y0
-	VMULPS       Y0, Y0, Y2
-	VMOVAPS      constants<>+576(SB), Y3
-	VFMADD231PS  constants<>+544(SB), Y0, Y3
-	VFMADD213PS  constants<>+608(SB), Y0, Y3
-	VFMADD213PS  constants<>+640(SB), Y0, Y3
-	VFMADD213PS  constants<>+672(SB), Y0, Y3
-	VFMADD213PS  constants<>+704(SB), Y0, Y3
-	VFMADD231PS  Y3, Y2, Y0
-	VPSLLD       $0x17, Y1, Y1
-	VFMADD213PS  Y1, Y1, Y0
-	VMULPS       Y1, Y0, Y0
+	VMOVUPS      96(SI)(AX*4), Y1
+	VSUBPS       Y11, Y0, Y0
+	VSUBPS       Y11, Y1, Y1
+	VMINPS       Y0, Y10, Y0
+	VMINPS       Y1, Y10, Y1
+	VMAXPS       Y0, Y9, Y0
+	VMAXPS       Y1, Y9, Y1
+	VMOVAPS      constants<>+448(SB), Y2
+	VFMADD213PS  Y8, Y0, Y2
+	VMOVAPS      constants<>+448(SB), Y3
+	VFMADD213PS  Y8, Y1, Y3
+	VSUBPS       Y8, Y2, Y4
+	VSUBPS       Y8, Y3, Y5
+	VFNMADD231PS constants<>+480(SB), Y4, Y0
+	VFNMADD231PS constants<>+480(SB), Y5, Y1
+	VFNMADD231PS constants<>+512(SB), Y4, Y0
+	VFNMADD231PS constants<>+512(SB), Y5, Y1
+	VMULPS       Y0, Y0, Y4
+	VMULPS       Y1, Y1, Y5
+	VMOVAPS      constants<>+576(SB), Y6
+	VFMADD231PS  constants<>+544(SB), Y0, Y6
+	VMOVAPS      constants<>+576(SB), Y7
+	VFMADD231PS  constants<>+544(SB), Y1, Y7
+	VFMADD213PS  constants<>+608(SB), Y0, Y6
+	VFMADD213PS  constants<>+608(SB), Y1, Y7
+	VFMADD213PS  constants<>+640(SB), Y0, Y6
+	VFMADD213PS  constants<>+640(SB), Y1, Y7
+	VFMADD213PS  constants<>+672(SB), Y0, Y6
+	VFMADD213PS  constants<>+672(SB), Y1, Y7
+	VFMADD213PS  constants<>+704(SB), Y0, Y6
+	VFMADD213PS  constants<>+704(SB), Y1, Y7
+	VFMADD231PS  Y6, Y4, Y0
+	VFMADD231PS  Y7, Y5, Y1
+	VPSLLD       $0x17, Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VFMADD213PS  Y2, Y2, Y0
+	VFMADD213PS  Y3, Y3, Y1
+	VMULPS       Y2, Y0, Y0
+	VMULPS       Y3, Y1, Y1
 	VADDPS       Y0, Y13, Y13
-	VMOVUPS      96(SI)(AX*4), Y0
-	VSUBPS       Y7, Y0, Y0
-	VMINPS       Y0, Y6, Y0
-	VMAXPS       Y0, Y5, Y0
-	VMOVAPS      constants<>+448(SB), Y1
-	VFMADD213PS  Y4, Y0, Y1
-	VSUBPS       Y4, Y1, Y2
-	VFNMADD231PS constants<>+480(SB), Y2, Y0
-	VFNMADD231PS constants<>+512(SB), Y2, Y0
-	VMULPS       Y0, Y0, Y2
-	VMOVAPS      constants<>+576(SB), Y3
-	VFMADD231PS  constants<>+544(SB), Y0, Y3
-	VFMADD213PS  constants<>+608(SB), Y0, Y3
-	VFMADD213PS  constants<>+640(SB), Y0, Y3
-	VFMADD213PS  constants<>+672(SB), Y0, Y3
-	VFMADD213PS  constants<>+704(SB), Y0, Y3
-	VFMADD231PS  Y3, Y2, Y0
-	VPSLLD       $0x17, Y1, Y1
-	VFMADD213PS  Y1, Y1, Y0
-	VMULPS       Y1, Y0, Y0
-	VADDPS       Y0, Y12, Y12
-	VMOVUPS      128(SI)(AX*4), Y0
-	VSUBPS       Y7, Y0, Y0
-	VMINPS       Y0, Y6, Y0
-	VMAXPS       Y0, Y5, Y0
-	VMOVAPS      constants<>+448(SB), Y1
-	VFMADD213PS  Y4, Y0, Y1
-	VSUBPS       Y4, Y1, Y2
-	VFNMADD231PS constants<>+480(SB), Y2, Y0
-	VFNMADD231PS constants<>+512(SB), Y2, Y0
-	VMULPS       Y0, Y0, Y2
-	VMOVAPS      constants<>+576(SB), Y3
-	VFMADD231PS  constants<>+544(SB), Y0, Y3
-	VFMADD213PS  constants<>+608(SB), Y0, Y3
-	VFMADD213PS  constants<>+640(SB), Y0, Y3
-	VFMADD213PS  constants<>+672(SB), Y0, Y3
-	VFMADD213PS  constants<>+704(SB), Y0, Y3
-	VFMADD231PS  Y3, Y2, Y0
-	VPSLLD       $0x17, Y1, Y1
-	VFMADD213PS  Y1, Y1, Y0
-	VMULPS       Y1, Y0, Y0
-	VADDPS       Y0, Y11, Y11
-	VMOVUPS      160(SI)(AX*4), Y0
-	VSUBPS       Y7, Y0, Y0
-	VMINPS       Y0, Y6, Y0
-	VMAXPS       Y0, Y5, Y0
-	VMOVAPS      constants<>+448(SB), Y1
-	VFMADD213PS  Y4, Y0, Y1
-	VSUBPS       Y4, Y1, Y2
-	VFNMADD231PS constants<>+480(SB), Y2, Y0
-	VFNMADD231PS constants<>+512(SB), Y2, Y0
-	VMULPS       Y0, Y0, Y2
-	VMOVAPS      constants<>+576(SB), Y3
-	VFMADD231PS  constants<>+544(SB), Y0, Y3
-	VFMADD213PS  constants<>+608(SB), Y0, Y3
-	VFMADD213PS  constants<>+640(SB), Y0, Y3
-	VFMADD213PS  constants<>+672(SB), Y0, Y3
-	VFMADD213PS  constants<>+704(SB), Y0, Y3
-	VFMADD231PS  Y3, Y2, Y0
-	VPSLLD       $0x17, Y1, Y1
-	VFMADD213PS  Y1, Y1, Y0
-	VMULPS       Y1, Y0, Y0
-	VADDPS       Y0, Y10, Y10
-	VMOVUPS      192(SI)(AX*4), Y0
-	VSUBPS       Y7, Y0, Y0
-	VMINPS       Y0, Y6, Y0
-	VMAXPS       Y0, Y5, Y0
-	VMOVAPS      constants<>+448(SB), Y1
-	VFMADD213PS  Y4, Y0, Y1
-	VSUBPS       Y4, Y1, Y2
-	VFNMADD231PS constants<>+480(SB), Y2, Y0
-	VFNMADD231PS constants<>+512(SB), Y2, Y0
-	VMULPS       Y0, Y0, Y2
-	VMOVAPS      constants<>+576(SB), Y3
-	VFMADD231PS  constants<>+544(SB), Y0, Y3
-	VFMADD213PS  constants<>+608(SB), Y0, Y3
-	VFMADD213PS  constants<>+640(SB), Y0, Y3
-	VFMADD213PS  constants<>+672(SB), Y0, Y3
-	VFMADD213PS  constants<>+704(SB), Y0, Y3
-	VFMADD231PS  Y3, Y2, Y0
-	VPSLLD       $0x17, Y1, Y1
-	VFMADD213PS  Y1, Y1, Y0
-	VMULPS       Y1, Y0, Y0
-	VADDPS       Y0, Y9, Y9
-	VMOVUPS      224(SI)(AX*4), Y0
-	VSUBPS       Y7, Y0, Y0
-	VMINPS       Y0, Y6, Y0
-	VMAXPS       Y0, Y5, Y0
-	VMOVAPS      constants<>+448(SB), Y1
-	VFMADD213PS  Y4, Y0, Y1
-	VSUBPS       Y4, Y1, Y2
-	VFNMADD231PS constants<>+480(SB), Y2, Y0
-	VFNMADD231PS constants<>+512(SB), Y2, Y0
-	VMULPS       Y0, Y0, Y2
-	VMOVAPS      constants<>+576(SB), Y3
-	VFMADD231PS  constants<>+544(SB), Y0, Y3
-	VFMADD213PS  constants<>+608(SB), Y0, Y3
-	VFMADD213PS  constants<>+640(SB), Y0, Y3
-	VFMADD213PS  constants<>+672(SB), Y0, Y3
-	VFMADD213PS  constants<>+704(SB), Y0, Y3
-	VFMADD231PS  Y3, Y2, Y0
-	VPSLLD       $0x17, Y1, Y1
-	VFMADD213PS  Y1, Y1, Y0
-	VMULPS       Y1, Y0, Y0
-	VADDPS       Y0, Y8, Y8
-	ADDQ         $0x40, AX
+	VADDPS       Y1, Y12, Y12
+	ADDQ         $0x20, AX
 	CMPQ         AX, R8
 	JLE          mainLoop
-	VADDPS       Y11, Y15, Y15
-	VADDPS       Y10, Y14, Y14
-	VADDPS       Y9, Y13, Y13
-	VADDPS       Y8, Y12, Y12
 	VADDPS       Y13, Y15, Y15
 	VADDPS       Y12, Y14, Y14
 	VADDPS       Y14, Y15, Y15
@@ -2752,7 +2660,7 @@ single:
 
 singleLoop:
 	VMOVUPS      (SI)(AX*4), Y0
-	VSUBPS       Y7, Y0, Y0
+	VSUBPS       Y11, Y0, Y0
 	VMOVAPS      constants<>+352(SB), Y1
 	VMINPS       Y0, Y1, Y0
 	VMOVAPS      constants<>+384(SB), Y1
@@ -2788,7 +2696,7 @@ tail:
 	LEAQ         (R10)(R9*4), R10
 	VMOVUPS      (R10), Y0
 	VMASKMOVPS   (SI)(AX*4), Y0, Y1
-	VSUBPS       Y7, Y1, Y1
+	VSUBPS       Y11, Y1, Y1
 	VMOVAPS      constants<>+352(SB), Y2
 	VMINPS       Y1, Y2, Y1
 	VMOVAPS      constants<>+384(SB), Y2
@@ -3540,7 +3448,7 @@ TEXT ·tanAVX2(SB), NOSPLIT, $0-32
 	VMOVAPS constants<>+2336(SB), Y10
 	VMOVAPS constants<>+2752(SB), Y9
 	VMOVAPS constants<>+2784(SB), Y8
-	VMOVAPS constants<>+2816(SB), Y7
+	VMOVAPS constants<>+96(SB), Y7
 	PCALIGN $0x20
 
 mainLoop:
@@ -3555,23 +3463,27 @@ mainLoop:
 	VSUBPS       Y14, Y1, Y2
 	VMOVAPS      Y2, Y3
 	VFNMADD213PS Y0, Y8, Y3
-	VMOVAPS      Y2, Y4
-	VFNMADD213PS Y3, Y13, Y4
-	VSUBPS       Y4, Y3, Y3
-	VFNMADD231PS Y13, Y2, Y3
-	VFNMADD231PS Y7, Y2, Y3
-	VMULPS       Y4, Y4, Y2
+	VMULPS       Y13, Y2, Y4
+	VMOVAPS      Y2, Y5
+	VFNMADD213PS Y4, Y13, Y5
+	VXORPS       Y7, Y4, Y4
+	VADDPS       Y4, Y3, Y6
+	VSUBPS       Y3, Y6, Y3
+	VSUBPS       Y3, Y4, Y3
+	VADDPS       Y5, Y3, Y3
+	VFNMADD231PS constants<>+2816(SB), Y2, Y3
+	VMULPS       Y6, Y6, Y2
 	VFMADD231PS  Y2, Y3, Y3
-	VMULPS       Y2, Y4, Y5
-	VMOVAPS      constants<>+2848(SB), Y6
-	VFMADD231PS  constants<>+2880(SB), Y2, Y6
-	VFMADD213PS  constants<>+2912(SB), Y2, Y6
-	VFMADD213PS  constants<>+2944(SB), Y2, Y6
-	VFMADD213PS  constants<>+2976(SB), Y2, Y6
-	VFMADD213PS  constants<>+3008(SB), Y2, Y6
-	VFMADD213PS  constants<>+3040(SB), Y2, Y6
-	VFMADD231PS  Y6, Y5, Y3
-	VADDPS       Y4, Y3, Y2
+	VMULPS       Y2, Y6, Y4
+	VMOVAPS      constants<>+2848(SB), Y5
+	VFMADD231PS  constants<>+2880(SB), Y2, Y5
+	VFMADD213PS  constants<>+2912(SB), Y2, Y5
+	VFMADD213PS  constants<>+2944(SB), Y2, Y5
+	VFMADD213PS  constants<>+2976(SB), Y2, Y5
+	VFMADD213PS  constants<>+3008(SB), Y2, Y5
+	VFMADD213PS  constants<>+3040(SB), Y2, Y5
+	VFMADD231PS  Y5, Y4, Y3
+	VADDPS       Y6, Y3, Y2
 	VPAND        Y12, Y1, Y1
 	VPCMPEQD     Y12, Y1, Y1
 	VBLENDVPS    Y1, constants<>+160(SB), Y2, Y3
@@ -3606,23 +3518,27 @@ tail:
 	VSUBPS       constants<>+2304(SB), Y2, Y3
 	VMOVAPS      constants<>+2784(SB), Y4
 	VFNMADD213PS Y1, Y3, Y4
-	VMOVAPS      constants<>+2688(SB), Y5
-	VFNMADD213PS Y4, Y3, Y5
-	VSUBPS       Y5, Y4, Y4
-	VFNMADD231PS constants<>+2688(SB), Y3, Y4
+	VMULPS       constants<>+2688(SB), Y3, Y5
+	VMOVAPS      constants<>+2688(SB), Y6
+	VFNMADD213PS Y5, Y3, Y6
+	VXORPS       constants<>+96(SB), Y5, Y5
+	VADDPS       Y5, Y4, Y7
+	VSUBPS       Y4, Y7, Y4
+	VSUBPS       Y4, Y5, Y4
+	VADDPS       Y6, Y4, Y4
 	VFNMADD231PS constants<>+2816(SB), Y3, Y4
-	VMULPS       Y5, Y5, Y3
+	VMULPS       Y7, Y7, Y3
 	VFMADD231PS  Y3, Y4, Y4
-	VMULPS       Y3, Y5, Y6
-	VMOVAPS      constants<>+2848(SB), Y7
-	VFMADD231PS  constants<>+2880(SB), Y3, Y7
-	VFMADD213PS  constants<>+2912(SB), Y3, Y7
-	VFMADD213PS  constants<>+2944(SB), Y3, Y7
-	VFMADD213PS  constants<>+2976(SB), Y3, Y7
-	VFMADD213PS  constants<>+3008(SB), Y3, Y7
-	VFMADD213PS  constants<>+3040(SB), Y3, Y7
-	VFMADD231PS  Y7, Y6, Y4
-	VADDPS       Y5, Y4, Y3
+	VMULPS       Y3, Y7, Y5
+	VMOVAPS      constants<>+2848(SB), Y6
+	VFMADD231PS  constants<>+2880(SB), Y3, Y6
+	VFMADD213PS  constants<>+2912(SB), Y3, Y6
+	VFMADD213PS  constants<>+2944(SB), Y3, Y6
+	VFMADD213PS  constants<>+2976(SB), Y3, Y6
+	VFMADD213PS  constants<>+3008(SB), Y3, Y6
+	VFMADD213PS  constants<>+3040(SB), Y3, Y6
+	VFMADD231PS  Y6, Y5, Y4
+	VADDPS       Y7, Y4, Y3
 	VPAND        constants<>+2720(SB), Y2, Y2
 	VPCMPEQD     constants<>+2720(SB), Y2, Y2
 	VBLENDVPS    Y2, constants<>+160(SB), Y3, Y4
@@ -3937,69 +3853,73 @@ TEXT ·tanhAVX2(SB), NOSPLIT, $0-24
 	LEAQ    -16(CX), R8
 	CMPQ    AX, R8
 	JGT     single
-	VMOVAPS constants<>+3616(SB), Y15
-	VMOVAPS constants<>+768(SB), Y14
-	VMOVAPS constants<>+96(SB), Y13
-	VMOVAPS constants<>+416(SB), Y12
+	VMOVAPS constants<>+128(SB), Y15
+	VMOVAPS constants<>+3296(SB), Y14
+	VMOVAPS constants<>+3616(SB), Y13
+	VMOVAPS constants<>+64(SB), Y12
 	PCALIGN $0x20
 
 mainLoop:
 	VMOVUPS      (SI)(AX*4), Y0
 	VMOVUPS      32(SI)(AX*4), Y1
-	VORPS        Y13, Y0, Y2
-	VORPS        Y13, Y1, Y3
-	VMAXPS       Y2, Y15, Y2
-	VMAXPS       Y3, Y15, Y3
-	VADDPS       Y2, Y2, Y4
-	VADDPS       Y3, Y3, Y5
-	VMAXPS       Y4, Y14, Y4
-	VMAXPS       Y5, Y14, Y5
-	VMOVAPS      constants<>+832(SB), Y6
-	VFMADD213PS  Y12, Y4, Y6
-	VMOVAPS      constants<>+832(SB), Y7
-	VFMADD213PS  Y12, Y5, Y7
-	VSUBPS       Y12, Y6, Y8
-	VSUBPS       Y12, Y7, Y9
-	VFNMADD231PS constants<>+864(SB), Y8, Y4
-	VFNMADD231PS constants<>+864(SB), Y9, Y5
-	VFNMADD231PS constants<>+896(SB), Y8, Y4
-	VFNMADD231PS constants<>+896(SB), Y9, Y5
-	VMULPS       Y4, Y4, Y8
-	VMULPS       Y5, Y5, Y9
-	VMOVAPS      constants<>+928(SB), Y10
-	VFMADD231PS  constants<>+960(SB), Y4, Y10
-	VMOVAPS      constants<>+928(SB), Y11
-	VFMADD231PS  constants<>+960(SB), Y5, Y11
-	VFMADD213PS  constants<>+992(SB), Y4, Y10
-	VFMADD213PS  constants<>+992(SB), Y5, Y11
-	VFMADD213PS  constants<>+1024(SB), Y4, Y10
-	VFMADD213PS  constants<>+1024(SB), Y5, Y11
-	VFMADD213PS  constants<>+1056(SB), Y4, Y10
-	VFMADD213PS  constants<>+1056(SB), Y5, Y11
-	VFMADD231PS  Y10, Y8, Y4
-	VFMADD231PS  Y11, Y9, Y5
-	VPSLLD       $0x17, Y6, Y6
-	VPSLLD       $0x17, Y7, Y7
-	VSUBPS       constants<>+128(SB), Y6, Y8
-	VSUBPS       constants<>+128(SB), Y7, Y9
-	VFMADD231PS  Y4, Y6, Y8
-	VFMADD231PS  Y5, Y7, Y9
-	VADDPS       constants<>+3296(SB), Y8, Y4
-	VADDPS       constants<>+3296(SB), Y9, Y5
-	VCMPPS       $0x01, constants<>+3648(SB), Y2, Y2
-	VCMPPS       $0x01, constants<>+3648(SB), Y3, Y3
-	VANDPS       constants<>+128(SB), Y2, Y2
-	VANDPS       constants<>+128(SB), Y3, Y3
-	VFMADD231PS  Y4, Y2, Y8
-	VFMADD231PS  Y5, Y3, Y9
-	VDIVPS       Y4, Y8, Y4
-	VDIVPS       Y5, Y9, Y5
-	VSUBPS       Y4, Y2, Y2
-	VSUBPS       Y5, Y3, Y3
-	VPAND        constants<>+64(SB), Y2, Y2
-	VPAND        constants<>+64(SB), Y3, Y3
-	VPAND        Y13, Y0, Y0
-	VPAND        Y13, Y1, Y1
+	VANDPS       Y12, Y0, Y2
+	VANDPS       Y12, Y1, Y3
+	VMINPS       Y2, Y13, Y2
+	VMINPS       Y3, Y13, Y3
+	VMULPS       Y2, Y2, Y4
+	VMULPS       Y3, Y3, Y5
+	VMULPS       Y4, Y2, Y6
+	VMULPS       Y5, Y3, Y7
+	VMOVAPS      constants<>+3648(SB), Y8
+	VFMADD231PS  constants<>+3680(SB), Y4, Y8
+	VMOVAPS      constants<>+3648(SB), Y9
+	VFMADD231PS  constants<>+3680(SB), Y5, Y9
+	VFMADD213PS  constants<>+3712(SB), Y4, Y8
+	VFMADD213PS  constants<>+3712(SB), Y5, Y9
+	VFMADD213PS  constants<>+3744(SB), Y4, Y8
+	VFMADD213PS  constants<>+3744(SB), Y5, Y9
+	VFMADD213PS  constants<>+3776(SB), Y4, Y8
+	VFMADD213PS  constants<>+3776(SB), Y5, Y9
+	VFMADD213PS  Y2, Y8, Y6
+	VFMADD213PS  Y3, Y9, Y7
+	VMOVAPS      constants<>+416(SB), Y4
+	VFMADD231PS  constants<>+3808(SB), Y2, Y4
+	VMOVAPS      constants<>+416(SB), Y5
+	VFMADD231PS  constants<>+3808(SB), Y3, Y5
+	VSUBPS       constants<>+416(SB), Y4, Y8
+	VSUBPS       constants<>+416(SB), Y5, Y9
+	VFNMADD132PS constants<>+3840(SB), Y2, Y8
+	VFNMADD132PS constants<>+3840(SB), Y3, Y9
+	VMOVAPS      constants<>+3872(SB), Y10
+	VFMADD231PS  constants<>+3904(SB), Y8, Y10
+	VMOVAPS      constants<>+3872(SB), Y11
+	VFMADD231PS  constants<>+3904(SB), Y9, Y11
+	VFMADD213PS  constants<>+3936(SB), Y8, Y10
+	VFMADD213PS  constants<>+3936(SB), Y9, Y11
+	VFMADD213PS  constants<>+3968(SB), Y8, Y10
+	VFMADD213PS  constants<>+3968(SB), Y9, Y11
+	VFMADD213PS  constants<>+4000(SB), Y8, Y10
+	VFMADD213PS  constants<>+4000(SB), Y9, Y11
+	VFMADD213PS  Y14, Y8, Y10
+	VFMADD213PS  Y14, Y9, Y11
+	VFMADD213PS  Y15, Y8, Y10
+	VFMADD213PS  Y15, Y9, Y11
+	VPSLLD       $0x17, Y4, Y4
+	VPSLLD       $0x17, Y5, Y5
+	VFMADD213PS  Y15, Y10, Y4
+	VFMADD213PS  Y15, Y11, Y5
+	VDIVPS       Y4, Y14, Y4
+	VDIVPS       Y5, Y14, Y5
+	VSUBPS       Y4, Y15, Y4
+	VSUBPS       Y5, Y15, Y5
+	VCMPPS       $0x0e, constants<>+4032(SB), Y2, Y2
+	VCMPPS       $0x0e, constants<>+4032(SB), Y3, Y3
+	VBLENDVPS    Y2, Y4, Y6, Y2
+	VBLENDVPS    Y3, Y5, Y7, Y3
+	VPAND        Y12, Y2, Y2
+	VPAND        Y12, Y3, Y3
+	VPAND        constants<>+96(SB), Y0, Y0
+	VPAND        constants<>+96(SB), Y1, Y1
 	VORPS        Y0, Y2, Y0
 	VORPS        Y1, Y3, Y1
 	VMOVUPS      Y0, (DI)(AX*4)
@@ -4016,33 +3936,36 @@ single:
 
 singleLoop:
 	VMOVUPS      (SI)(AX*4), Y0
-	VORPS        constants<>+96(SB), Y0, Y1
+	VANDPS       constants<>+64(SB), Y0, Y1
 	VMOVAPS      constants<>+3616(SB), Y2
-	VMAXPS       Y1, Y2, Y1
-	VADDPS       Y1, Y1, Y2
-	VMOVAPS      constants<>+768(SB), Y3
-	VMAXPS       Y2, Y3, Y2
-	VMOVAPS      constants<>+416(SB), Y3
-	VFMADD231PS  constants<>+832(SB), Y2, Y3
-	VSUBPS       constants<>+416(SB), Y3, Y4
-	VFNMADD231PS constants<>+864(SB), Y4, Y2
-	VFNMADD231PS constants<>+896(SB), Y4, Y2
-	VMULPS       Y2, Y2, Y4
-	VMOVAPS      constants<>+928(SB), Y5
-	VFMADD231PS  constants<>+960(SB), Y2, Y5
-	VFMADD213PS  constants<>+992(SB), Y2, Y5
-	VFMADD213PS  constants<>+1024(SB), Y2, Y5
-	VFMADD213PS  constants<>+1056(SB), Y2, Y5
-	VFMADD231PS  Y5, Y4, Y2
-	VPSLLD       $0x17, Y3, Y3
-	VSUBPS       constants<>+128(SB), Y3, Y4
-	VFMADD231PS  Y2, Y3, Y4
-	VADDPS       constants<>+3296(SB), Y4, Y2
-	VCMPPS       $0x01, constants<>+3648(SB), Y1, Y1
-	VANDPS       constants<>+128(SB), Y1, Y1
-	VFMADD231PS  Y2, Y1, Y4
+	VMINPS       Y1, Y2, Y1
+	VMULPS       Y1, Y1, Y2
+	VMULPS       Y2, Y1, Y3
+	VMOVAPS      constants<>+3648(SB), Y4
+	VFMADD231PS  constants<>+3680(SB), Y2, Y4
+	VFMADD213PS  constants<>+3712(SB), Y2, Y4
+	VFMADD213PS  constants<>+3744(SB), Y2, Y4
+	VFMADD213PS  constants<>+3776(SB), Y2, Y4
+	VFMADD213PS  Y1, Y4, Y3
+	VMOVAPS      constants<>+416(SB), Y2
+	VFMADD231PS  constants<>+3808(SB), Y1, Y2
+	VSUBPS       constants<>+416(SB), Y2, Y4
+	VFNMADD132PS constants<>+3840(SB), Y1, Y4
+	VMOVAPS      constants<>+3872(SB), Y5
+	VFMADD231PS  constants<>+3904(SB), Y4, Y5
+	VFMADD213PS  constants<>+3936(SB), Y4, Y5
+	VFMADD213PS  constants<>+3968(SB), Y4, Y5
+	VFMADD213PS  constants<>+4000(SB), Y4, Y5
+	VFMADD213PS  constants<>+3296(SB), Y4, Y5
+	VFMADD213PS  constants<>+128(SB), Y4, Y5
+	VPSLLD       $0x17, Y2, Y2
+	VFMADD213PS  constants<>+128(SB), Y5, Y2
+	VMOVAPS      constants<>+3296(SB), Y4
 	VDIVPS       Y2, Y4, Y2
-	VSUBPS       Y2, Y1, Y1
+	VMOVAPS      constants<>+128(SB), Y4
+	VSUBPS       Y2, Y4, Y2
+	VCMPPS       $0x0e, constants<>+4032(SB), Y1, Y1
+	VBLENDVPS    Y1, Y2, Y3, Y1
 	VPAND        constants<>+64(SB), Y1, Y1
 	VPAND        constants<>+96(SB), Y0, Y0
 	VORPS        Y0, Y1, Y0
@@ -4061,33 +3984,36 @@ tail:
 	LEAQ         (R10)(R9*4), R10
 	VMOVUPS      (R10), Y0
 	VMASKMOVPS   (SI)(AX*4), Y0, Y1
-	VORPS        constants<>+96(SB), Y1, Y2
+	VANDPS       constants<>+64(SB), Y1, Y2
 	VMOVAPS      constants<>+3616(SB), Y3
-	VMAXPS       Y2, Y3, Y2
-	VADDPS       Y2, Y2, Y3
-	VMOVAPS      constants<>+768(SB), Y4
-	VMAXPS       Y3, Y4, Y3
-	VMOVAPS      constants<>+416(SB), Y4
-	VFMADD231PS  constants<>+832(SB), Y3, Y4
-	VSUBPS       constants<>+416(SB), Y4, Y5
-	VFNMADD231PS constants<>+864(SB), Y5, Y3
-	VFNMADD231PS constants<>+896(SB), Y5, Y3
-	VMULPS       Y3, Y3, Y5
-	VMOVAPS      constants<>+928(SB), Y6
-	VFMADD231PS  constants<>+960(SB), Y3, Y6
-	VFMADD213PS  constants<>+992(SB), Y3, Y6
-	VFMADD213PS  constants<>+1024(SB), Y3, Y6
-	VFMADD213PS  constants<>+1056(SB), Y3, Y6
-	VFMADD231PS  Y6, Y5, Y3
-	VPSLLD       $0x17, Y4, Y4
-	VSUBPS       constants<>+128(SB), Y4, Y5
-	VFMADD231PS  Y3, Y4, Y5
-	VADDPS       constants<>+3296(SB), Y5, Y3
-	VCMPPS       $0x01, constants<>+3648(SB), Y2, Y2
-	VANDPS       constants<>+128(SB), Y2, Y2
-	VFMADD231PS  Y3, Y2, Y5
+	VMINPS       Y2, Y3, Y2
+	VMULPS       Y2, Y2, Y3
+	VMULPS       Y3, Y2, Y4
+	VMOVAPS      constants<>+3648(SB), Y5
+	VFMADD231PS  constants<>+3680(SB), Y3, Y5
+	VFMADD213PS  constants<>+3712(SB), Y3, Y5
+	VFMADD213PS  constants<>+3744(SB), Y3, Y5
+	VFMADD213PS  constants<>+3776(SB), Y3, Y5
+	VFMADD213PS  Y2, Y5, Y4
+	VMOVAPS      constants<>+416(SB), Y3
+	VFMADD231PS  constants<>+3808(SB), Y2, Y3
+	VSUBPS       constants<>+416(SB), Y3, Y5
+	VFNMADD132PS constants<>+3840(SB), Y2, Y5
+	VMOVAPS      constants<>+3872(SB), Y6
+	VFMADD231PS  constants<>+3904(SB), Y5, Y6
+	VFMADD213PS  constants<>+3936(SB), Y5, Y6
+	VFMADD213PS  constants<>+3968(SB), Y5, Y6
+	VFMADD213PS  constants<>+4000(SB), Y5, Y6
+	VFMADD213PS  constants<>+3296(SB), Y5, Y6
+	VFMADD213PS  constants<>+128(SB), Y5, Y6
+	VPSLLD       $0x17, Y3, Y3
+	VFMADD213PS  constants<>+128(SB), Y6, Y3
+	VMOVAPS      constants<>+3296(SB), Y5
 	VDIVPS       Y3, Y5, Y3
-	VSUBPS       Y3, Y2, Y2
+	VMOVAPS      constants<>+128(SB), Y5
+	VSUBPS       Y3, Y5, Y3
+	VCMPPS       $0x0e, constants<>+4032(SB), Y2, Y2
+	VBLENDVPS    Y2, Y3, Y4, Y2
 	VPAND        constants<>+64(SB), Y2, Y2
 	VPAND        constants<>+96(SB), Y1, Y1
 	VORPS        Y1, Y2, Y1
@@ -4107,16 +4033,16 @@ TEXT ·sinhAVX2(SB), NOSPLIT, $0-24
 	LEAQ    -8(CX), R8
 	CMPQ    AX, R8
 	JGT     tail
-	VMOVAPS constants<>+3680(SB), Y15
-	VMOVAPS constants<>+3712(SB), Y14
-	VMOVAPS constants<>+416(SB), Y13
+	VMOVAPS constants<>+4064(SB), Y15
+	VMOVAPS constants<>+4096(SB), Y14
+	VMOVAPS constants<>+4128(SB), Y13
 	VMOVAPS constants<>+64(SB), Y12
-	VMOVAPS constants<>+448(SB), Y11
-	VMOVAPS constants<>+480(SB), Y10
-	VMOVAPS constants<>+512(SB), Y9
-	VMOVAPS constants<>+544(SB), Y8
-	VMOVAPS constants<>+576(SB), Y7
-	VMOVAPS constants<>+608(SB), Y6
+	VMOVAPS constants<>+832(SB), Y11
+	VMOVAPS constants<>+864(SB), Y10
+	VMOVAPS constants<>+896(SB), Y9
+	VMOVAPS constants<>+960(SB), Y8
+	VMOVAPS constants<>+928(SB), Y7
+	VMOVAPS constants<>+992(SB), Y6
 	PCALIGN $0x20
 
 mainLoop:
@@ -4132,21 +4058,19 @@ mainLoop:
 	VMOVAPS      Y8, Y5
 	VFMADD213PS  Y7, Y2, Y5
 	VFMADD213PS  Y6, Y2, Y5
-	VFMADD213PS  constants<>+640(SB), Y2, Y5
-	VFMADD213PS  constants<>+672(SB), Y2, Y5
-	VFMADD213PS  constants<>+704(SB), Y2, Y5
+	VFMADD213PS  constants<>+1024(SB), Y2, Y5
+	VFMADD213PS  constants<>+1056(SB), Y2, Y5
 	VFMADD231PS  Y5, Y4, Y2
 	VPSLLD       $0x17, Y3, Y3
-	VFMADD213PS  Y3, Y3, Y2
-	VMULPS       constants<>+1088(SB), Y3, Y3
-	VMULPS       Y3, Y2, Y2
-	VDIVPS       Y2, Y14, Y3
+	VFMADD231PS  Y2, Y3, Y3
+	VADDPS       Y3, Y3, Y2
+	VDIVPS       Y3, Y14, Y3
 	VSUBPS       Y3, Y2, Y2
 	VMULPS       Y1, Y1, Y3
 	VMULPS       Y3, Y1, Y4
-	VMOVAPS      constants<>+3744(SB), Y5
-	VFMADD231PS  constants<>+3776(SB), Y3, Y5
-	VFMADD213PS  constants<>+3808(SB), Y3, Y5
+	VMOVAPS      constants<>+4160(SB), Y5
+	VFMADD231PS  constants<>+4192(SB), Y3, Y5
+	VFMADD213PS  constants<>+4224(SB), Y3, Y5
 	VFMADD213PS  constants<>+320(SB), Y3, Y5
 	VFMADD213PS  Y1, Y5, Y4
 	VCMPPS       $0x01, constants<>+128(SB), Y1, Y1
@@ -4169,33 +4093,31 @@ tail:
 	VMOVUPS      (R10), Y0
 	VMASKMOVPS   (SI)(AX*4), Y0, Y1
 	VANDPS       constants<>+64(SB), Y1, Y2
-	VMOVAPS      constants<>+3680(SB), Y3
+	VMOVAPS      constants<>+4064(SB), Y3
 	VMINPS       Y2, Y3, Y3
-	VMOVAPS      constants<>+416(SB), Y4
-	VFMADD231PS  constants<>+448(SB), Y3, Y4
-	VSUBPS       constants<>+416(SB), Y4, Y5
-	VFNMADD231PS constants<>+480(SB), Y5, Y3
-	VFNMADD231PS constants<>+512(SB), Y5, Y3
+	VMOVAPS      constants<>+4128(SB), Y4
+	VFMADD231PS  constants<>+832(SB), Y3, Y4
+	VSUBPS       constants<>+4128(SB), Y4, Y5
+	VFNMADD231PS constants<>+864(SB), Y5, Y3
+	VFNMADD231PS constants<>+896(SB), Y5, Y3
 	VMULPS       Y3, Y3, Y5
-	VMOVAPS      constants<>+576(SB), Y6
-	VFMADD231PS  constants<>+544(SB), Y3, Y6
-	VFMADD213PS  constants<>+608(SB), Y3, Y6
-	VFMADD213PS  constants<>+640(SB), Y3, Y6
-	VFMADD213PS  constants<>+672(SB), Y3, Y6
-	VFMADD213PS  constants<>+704(SB), Y3, Y6
+	VMOVAPS      constants<>+928(SB), Y6
+	VFMADD231PS  constants<>+960(SB), Y3, Y6
+	VFMADD213PS  constants<>+992(SB), Y3, Y6
+	VFMADD213PS  constants<>+1024(SB), Y3, Y6
+	VFMADD213PS  constants<>+1056(SB), Y3, Y6
 	VFMADD231PS  Y6, Y5, Y3
 	VPSLLD       $0x17, Y4, Y4
-	VFMADD213PS  Y4, Y4, Y3
-	VMULPS       constants<>+1088(SB), Y4, Y4
-	VMULPS       Y4, Y3, Y3
-	VMOVAPS      constants<>+3712(SB), Y4
-	VDIVPS       Y3, Y4, Y4
+	VFMADD231PS  Y3, Y4, Y4
+	VADDPS       Y4, Y4, Y3
+	VMOVAPS      constants<>+4096(SB), Y5
+	VDIVPS       Y4, Y5, Y4
 	VSUBPS       Y4, Y3, Y3
 	VMULPS       Y2, Y2, Y4
 	VMULPS       Y4, Y2, Y5
-	VMOVAPS      constants<>+3744(SB), Y6
-	VFMADD231PS  constants<>+3776(SB), Y4, Y6
-	VFMADD213PS  constants<>+3808(SB), Y4, Y6
+	VMOVAPS      constants<>+4160(SB), Y6
+	VFMADD231PS  constants<>+4192(SB), Y4, Y6
+	VFMADD213PS  constants<>+4224(SB), Y4, Y6
 	VFMADD213PS  constants<>+320(SB), Y4, Y6
 	VFMADD213PS  Y2, Y6, Y5
 	VCMPPS       $0x01, constants<>+128(SB), Y2, Y2
@@ -4218,18 +4140,18 @@ TEXT ·coshAVX2(SB), NOSPLIT, $0-24
 	LEAQ    -8(CX), R8
 	CMPQ    AX, R8
 	JGT     tail
-	VMOVAPS constants<>+3680(SB), Y15
-	VMOVAPS constants<>+3712(SB), Y14
-	VMOVAPS constants<>+416(SB), Y13
+	VMOVAPS constants<>+4064(SB), Y15
+	VMOVAPS constants<>+4096(SB), Y14
+	VMOVAPS constants<>+4128(SB), Y13
 	VMOVAPS constants<>+64(SB), Y12
-	VMOVAPS constants<>+448(SB), Y11
-	VMOVAPS constants<>+480(SB), Y10
-	VMOVAPS constants<>+512(SB), Y9
-	VMOVAPS constants<>+544(SB), Y8
-	VMOVAPS constants<>+576(SB), Y7
-	VMOVAPS constants<>+608(SB), Y6
-	VMOVAPS constants<>+640(SB), Y5
-	VMOVAPS constants<>+672(SB), Y4
+	VMOVAPS constants<>+832(SB), Y11
+	VMOVAPS constants<>+864(SB), Y10
+	VMOVAPS constants<>+896(SB), Y9
+	VMOVAPS constants<>+960(SB), Y8
+	VMOVAPS constants<>+928(SB), Y7
+	VMOVAPS constants<>+992(SB), Y6
+	VMOVAPS constants<>+1024(SB), Y5
+	VMOVAPS constants<>+1056(SB), Y4
 	PCALIGN $0x20
 
 mainLoop:
@@ -4247,13 +4169,11 @@ mainLoop:
 	VFMADD213PS  Y6, Y0, Y3
 	VFMADD213PS  Y5, Y0, Y3
 	VFMADD213PS  Y4, Y0, Y3
-	VFMADD213PS  constants<>+704(SB), Y0, Y3
 	VFMADD231PS  Y3, Y2, Y0
 	VPSLLD       $0x17, Y1, Y1
-	VFMADD213PS  Y1, Y1, Y0
-	VMULPS       constants<>+1088(SB), Y1, Y1
-	VMULPS       Y1, Y0, Y0
-	VDIVPS       Y0, Y14, Y1
+	VFMADD231PS  Y0, Y1, Y1
+	VADDPS       Y1, Y1, Y0
+	VDIVPS       Y1, Y14, Y1
 	VADDPS       Y1, Y0, Y0
 	VMOVUPS      Y0, (DI)(AX*4)
 	ADDQ         $0x08, AX
@@ -4271,27 +4191,25 @@ tail:
 	VMOVUPS      (R10), Y0
 	VMASKMOVPS   (SI)(AX*4), Y0, Y1
 	VANDPS       constants<>+64(SB), Y1, Y1
-	VMOVAPS      constants<>+3680(SB), Y2
+	VMOVAPS      constants<>+4064(SB), Y2
 	VMINPS       Y1, Y2, Y1
-	VMOVAPS      constants<>+416(SB), Y2
-	VFMADD231PS  constants<>+448(SB), Y1, Y2
-	VSUBPS       constants<>+416(SB), Y2, Y3
-	VFNMADD231PS constants<>+480(SB), Y3, Y1
-	VFNMADD231PS constants<>+512(SB), Y3, Y1
+	VMOVAPS      constants<>+4128(SB), Y2
+	VFMADD231PS  constants<>+832(SB), Y1, Y2
+	VSUBPS       constants<>+4128(SB), Y2, Y3
+	VFNMADD231PS constants<>+864(SB), Y3, Y1
+	VFNMADD231PS constants<>+896(SB), Y3, Y1
 	VMULPS       Y1, Y1, Y3
-	VMOVAPS      constants<>+576(SB), Y4
-	VFMADD231PS  constants<>+544(SB), Y1, Y4
-	VFMADD213PS  constants<>+608(SB), Y1, Y4
-	VFMADD213PS  constants<>+640(SB), Y1, Y4
-	VFMADD213PS  constants<>+672(SB), Y1, Y4
-	VFMADD213PS  constants<>+704(SB), Y1, Y4
+	VMOVAPS      constants<>+928(SB), Y4
+	VFMADD231PS  constants<>+960(SB), Y1, Y4
+	VFMADD213PS  constants<>+992(SB), Y1, Y4
+	VFMADD213PS  constants<>+1024(SB), Y1, Y4
+	VFMADD213PS  constants<>+1056(SB), Y1, Y4
 	VFMADD231PS  Y4, Y3, Y1
 	VPSLLD       $0x17, Y2, Y2
-	VFMADD213PS  Y2, Y2, Y1
-	VMULPS       constants<>+1088(SB), Y2, Y2
-	VMULPS       Y2, Y1, Y1
-	VMOVAPS      constants<>+3712(SB), Y2
-	VDIVPS       Y1, Y2, Y2
+	VFMADD231PS  Y1, Y2, Y2
+	VADDPS       Y2, Y2, Y1
+	VMOVAPS      constants<>+4096(SB), Y3
+	VDIVPS       Y2, Y3, Y2
 	VADDPS       Y2, Y1, Y1
 	VMASKMOVPS   Y1, Y0, (DI)(AX*4)
 
@@ -4311,7 +4229,7 @@ TEXT ·asinhAVX2(SB), NOSPLIT, $0-32
 	JGT     tail
 	VMOVAPS constants<>+128(SB), Y15
 	VMOVAPS constants<>+64(SB), Y14
-	VMOVAPS constants<>+3840(SB), Y13
+	VMOVAPS constants<>+4256(SB), Y13
 	VMOVAPS constants<>+1216(SB), Y12
 	VMOVAPS constants<>+1248(SB), Y11
 	VMOVAPS constants<>+1280(SB), Y10
@@ -4379,7 +4297,7 @@ tail:
 	VMOVUPS     (R10), Y0
 	VMASKMOVPS  (SI)(AX*4), Y0, Y1
 	VANDPS      constants<>+64(SB), Y1, Y2
-	VPCMPGTD    constants<>+3840(SB), Y2, Y3
+	VPCMPGTD    constants<>+4256(SB), Y2, Y3
 	VANDPS      Y0, Y3, Y3
 	VMOVMSKPS   Y3, R9
 	TESTL       R9, R9
@@ -4444,7 +4362,7 @@ TEXT ·acoshAVX2(SB), NOSPLIT, $0-32
 	CMPQ    AX, R8
 	JGT     tail
 	VMOVAPS constants<>+128(SB), Y15
-	VMOVAPS constants<>+3840(SB), Y14
+	VMOVAPS constants<>+4256(SB), Y14
 	VMOVAPS constants<>+1216(SB), Y13
 	VMOVAPS constants<>+1248(SB), Y12
 	VMOVAPS constants<>+1280(SB), Y11
@@ -4513,7 +4431,7 @@ tail:
 	VMASKMOVPS  (SI)(AX*4), Y0, Y1
 	VMOVAPS     constants<>+128(SB), Y2
 	VPCMPGTD    Y1, Y2, Y3
-	VPCMPGTD    constants<>+3840(SB), Y1, Y4
+	VPCMPGTD    constants<>+4256(SB), Y1, Y4
 	VORPS       Y4, Y3, Y3
 	VANDPS      Y0, Y3, Y3
 	VMOVMSKPS   Y3, R9
@@ -4576,7 +4494,7 @@ TEXT ·atanhAVX2(SB), NOSPLIT, $0-32
 	JGT     tail
 	VMOVAPS constants<>+128(SB), Y15
 	VMOVAPS constants<>+64(SB), Y14
-	VMOVAPS constants<>+3872(SB), Y13
+	VMOVAPS constants<>+4288(SB), Y13
 	VMOVAPS constants<>+1216(SB), Y12
 	VMOVAPS constants<>+1248(SB), Y11
 	VMOVAPS constants<>+1280(SB), Y10
@@ -4644,7 +4562,7 @@ tail:
 	VMOVUPS     (R10), Y0
 	VMASKMOVPS  (SI)(AX*4), Y0, Y1
 	VANDPS      constants<>+64(SB), Y1, Y2
-	VPCMPGTD    constants<>+3872(SB), Y2, Y3
+	VPCMPGTD    constants<>+4288(SB), Y2, Y3
 	VANDPS      Y0, Y3, Y3
 	VMOVMSKPS   Y3, R9
 	TESTL       R9, R9
@@ -4708,14 +4626,12 @@ TEXT ·sigmoidAVX2(SB), NOSPLIT, $0-24
 	LEAQ    -16(CX), R8
 	CMPQ    AX, R8
 	JGT     single
-	VMOVAPS constants<>+3904(SB), Y15
-	VMOVAPS constants<>+3936(SB), Y14
-	VMOVAPS constants<>+3968(SB), Y13
+	VMOVAPS constants<>+4320(SB), Y15
+	VMOVAPS constants<>+4352(SB), Y14
+	VMOVAPS constants<>+128(SB), Y13
 	VMOVAPS constants<>+416(SB), Y12
-	VMOVAPS constants<>+128(SB), Y11
+	VMOVAPS constants<>+4384(SB), Y11
 	VMOVAPS constants<>+96(SB), Y10
-	VMOVAPS constants<>+448(SB), Y9
-	VMOVAPS constants<>+480(SB), Y8
 	PCALIGN $0x20
 
 mainLoop:
@@ -4727,48 +4643,54 @@ mainLoop:
 	VMAXPS       Y1, Y14, Y1
 	VXORPS       Y10, Y0, Y0
 	VXORPS       Y10, Y1, Y1
-	VMOVAPS      Y0, Y2
-	VFMADD213PS  Y12, Y9, Y2
-	VMOVAPS      Y1, Y3
-	VFMADD213PS  Y12, Y9, Y3
+	VMOVAPS      constants<>+832(SB), Y2
+	VFMADD213PS  Y12, Y0, Y2
+	VMOVAPS      constants<>+832(SB), Y3
+	VFMADD213PS  Y12, Y1, Y3
 	VSUBPS       Y12, Y2, Y4
 	VSUBPS       Y12, Y3, Y5
-	VFNMADD231PS Y8, Y4, Y0
-	VFNMADD231PS Y8, Y5, Y1
-	VFNMADD231PS constants<>+512(SB), Y4, Y0
-	VFNMADD231PS constants<>+512(SB), Y5, Y1
-	VMULPS       Y0, Y0, Y4
-	VMULPS       Y1, Y1, Y5
-	VMOVAPS      constants<>+576(SB), Y6
-	VFMADD231PS  constants<>+544(SB), Y0, Y6
-	VMOVAPS      constants<>+576(SB), Y7
-	VFMADD231PS  constants<>+544(SB), Y1, Y7
-	VFMADD213PS  constants<>+608(SB), Y0, Y6
-	VFMADD213PS  constants<>+608(SB), Y1, Y7
-	VFMADD213PS  constants<>+640(SB), Y0, Y6
-	VFMADD213PS  constants<>+640(SB), Y1, Y7
-	VFMADD213PS  constants<>+672(SB), Y0, Y6
-	VFMADD213PS  constants<>+672(SB), Y1, Y7
-	VFMADD213PS  constants<>+704(SB), Y0, Y6
-	VFMADD213PS  constants<>+704(SB), Y1, Y7
-	VFMADD231PS  Y6, Y4, Y0
-	VFMADD231PS  Y7, Y5, Y1
+	VMOVAPS      constants<>+864(SB), Y6
+	VFNMADD213PS Y0, Y4, Y6
+	VMOVAPS      constants<>+864(SB), Y7
+	VFNMADD213PS Y1, Y5, Y7
+	VFNMADD231PS constants<>+896(SB), Y4, Y6
+	VFNMADD231PS constants<>+896(SB), Y5, Y7
+	VMULPS       Y6, Y6, Y4
+	VMULPS       Y7, Y7, Y5
+	VMOVAPS      constants<>+928(SB), Y8
+	VFMADD231PS  constants<>+960(SB), Y6, Y8
+	VMOVAPS      constants<>+928(SB), Y9
+	VFMADD231PS  constants<>+960(SB), Y7, Y9
+	VFMADD213PS  constants<>+992(SB), Y6, Y8
+	VFMADD213PS  constants<>+992(SB), Y7, Y9
+	VFMADD213PS  constants<>+1024(SB), Y6, Y8
+	VFMADD213PS  constants<>+1024(SB), Y7, Y9
+	VFMADD213PS  constants<>+1056(SB), Y6, Y8
+	VFMADD213PS  constants<>+1056(SB), Y7, Y9
+	VFMADD231PS  Y8, Y4, Y6
+	VFMADD231PS  Y9, Y5, Y7
+	VCMPPS       $0x01, Y0, Y11, Y0
+	VCMPPS       $0x01, Y1, Y11, Y1
+	VANDPS       Y11, Y0, Y4
+	VANDPS       Y11, Y1, Y5
+	VSUBPS       Y4, Y2, Y2
+	VSUBPS       Y5, Y3, Y3
 	VPSLLD       $0x17, Y2, Y2
 	VPSLLD       $0x17, Y3, Y3
-	VPSUBD       Y2, Y13, Y4
-	VPSUBD       Y3, Y13, Y5
-	VMINPS       Y11, Y4, Y4
-	VMINPS       Y11, Y5, Y5
-	VMINPS       Y11, Y2, Y6
-	VMINPS       Y11, Y3, Y7
-	VMULPS       Y6, Y2, Y2
-	VMULPS       Y7, Y3, Y3
-	VADDPS       Y4, Y2, Y6
-	VADDPS       Y5, Y3, Y7
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y3, Y7
-	VDIVPS       Y6, Y4, Y0
-	VDIVPS       Y7, Y5, Y1
+	VBLENDVPS    Y0, constants<>+4416(SB), Y13, Y0
+	VBLENDVPS    Y1, constants<>+4416(SB), Y13, Y1
+	VADDPS       Y0, Y2, Y4
+	VADDPS       Y1, Y3, Y5
+	VSUBPS       Y2, Y4, Y8
+	VSUBPS       Y3, Y5, Y9
+	VSUBPS       Y8, Y0, Y8
+	VSUBPS       Y9, Y1, Y9
+	VFMADD231PS  Y6, Y2, Y8
+	VFMADD231PS  Y7, Y3, Y9
+	VADDPS       Y4, Y8, Y2
+	VADDPS       Y5, Y9, Y3
+	VDIVPS       Y2, Y0, Y0
+	VDIVPS       Y3, Y1, Y1
 	VMOVUPS      Y0, (DI)(AX*4)
 	VMOVUPS      Y1, 32(DI)(AX*4)
 	ADDQ         $0x10, AX
@@ -4783,33 +4705,36 @@ single:
 
 singleLoop:
 	VMOVUPS      (SI)(AX*4), Y0
-	VMOVAPS      constants<>+3904(SB), Y1
+	VMOVAPS      constants<>+4320(SB), Y1
 	VMINPS       Y0, Y1, Y0
-	VMOVAPS      constants<>+3936(SB), Y1
+	VMOVAPS      constants<>+4352(SB), Y1
 	VMAXPS       Y0, Y1, Y0
 	VXORPS       constants<>+96(SB), Y0, Y0
 	VMOVAPS      constants<>+416(SB), Y1
-	VFMADD231PS  constants<>+448(SB), Y0, Y1
+	VFMADD231PS  constants<>+832(SB), Y0, Y1
 	VSUBPS       constants<>+416(SB), Y1, Y2
-	VFNMADD231PS constants<>+480(SB), Y2, Y0
-	VFNMADD231PS constants<>+512(SB), Y2, Y0
-	VMULPS       Y0, Y0, Y2
-	VMOVAPS      constants<>+576(SB), Y3
-	VFMADD231PS  constants<>+544(SB), Y0, Y3
-	VFMADD213PS  constants<>+608(SB), Y0, Y3
-	VFMADD213PS  constants<>+640(SB), Y0, Y3
-	VFMADD213PS  constants<>+672(SB), Y0, Y3
-	VFMADD213PS  constants<>+704(SB), Y0, Y3
-	VFMADD231PS  Y3, Y2, Y0
+	VMOVAPS      constants<>+864(SB), Y3
+	VFNMADD213PS Y0, Y2, Y3
+	VFNMADD231PS constants<>+896(SB), Y2, Y3
+	VMULPS       Y3, Y3, Y2
+	VMOVAPS      constants<>+928(SB), Y4
+	VFMADD231PS  constants<>+960(SB), Y3, Y4
+	VFMADD213PS  constants<>+992(SB), Y3, Y4
+	VFMADD213PS  constants<>+1024(SB), Y3, Y4
+	VFMADD213PS  constants<>+1056(SB), Y3, Y4
+	VFMADD231PS  Y4, Y2, Y3
+	VCMPPS       $0x0e, constants<>+4384(SB), Y0, Y0
+	VANDPS       constants<>+4384(SB), Y0, Y2
+	VSUBPS       Y2, Y1, Y1
 	VPSLLD       $0x17, Y1, Y1
-	VMOVAPS      constants<>+3968(SB), Y2
-	VPSUBD       Y1, Y2, Y2
-	VMINPS       constants<>+128(SB), Y2, Y2
-	VMINPS       constants<>+128(SB), Y1, Y3
-	VMULPS       Y3, Y1, Y1
-	VADDPS       Y2, Y1, Y3
-	VFMADD231PS  Y0, Y1, Y3
-	VDIVPS       Y3, Y2, Y0
+	VMOVAPS      constants<>+128(SB), Y2
+	VBLENDVPS    Y0, constants<>+4416(SB), Y2, Y0
+	VADDPS       Y0, Y1, Y2
+	VSUBPS       Y1, Y2, Y4
+	VSUBPS       Y4, Y0, Y4
+	VFMADD231PS  Y3, Y1, Y4
+	VADDPS       Y2, Y4, Y1
+	VDIVPS       Y1, Y0, Y0
 	VMOVUPS      Y0, (DI)(AX*4)
 	ADDQ         $0x08, AX
 	CMPQ         AX, R8
@@ -4825,33 +4750,36 @@ tail:
 	LEAQ         (R10)(R9*4), R10
 	VMOVUPS      (R10), Y0
 	VMASKMOVPS   (SI)(AX*4), Y0, Y1
-	VMOVAPS      constants<>+3904(SB), Y2
+	VMOVAPS      constants<>+4320(SB), Y2
 	VMINPS       Y1, Y2, Y1
-	VMOVAPS      constants<>+3936(SB), Y2
+	VMOVAPS      constants<>+4352(SB), Y2
 	VMAXPS       Y1, Y2, Y1
 	VXORPS       constants<>+96(SB), Y1, Y1
 	VMOVAPS      constants<>+416(SB), Y2
-	VFMADD231PS  constants<>+448(SB), Y1, Y2
+	VFMADD231PS  constants<>+832(SB), Y1, Y2
 	VSUBPS       constants<>+416(SB), Y2, Y3
-	VFNMADD231PS constants<>+480(SB), Y3, Y1
-	VFNMADD231PS constants<>+512(SB), Y3, Y1
-	VMULPS       Y1, Y1, Y3
-	VMOVAPS      constants<>+576(SB), Y4
-	VFMADD231PS  constants<>+544(SB), Y1, Y4
-	VFMADD213PS  constants<>+608(SB), Y1, Y4
-	VFMADD213PS  constants<>+640(SB), Y1, Y4
-	VFMADD213PS  constants<>+672(SB), Y1, Y4
-	VFMADD213PS  constants<>+704(SB), Y1, Y4
-	VFMADD231PS  Y4, Y3, Y1
+	VMOVAPS      constants<>+864(SB), Y4
+	VFNMADD213PS Y1, Y3, Y4
+	VFNMADD231PS constants<>+896(SB), Y3, Y4
+	VMULPS       Y4, Y4, Y3
+	VMOVAPS      constants<>+928(SB), Y5
+	VFMADD231PS  constants<>+960(SB), Y4, Y5
+	VFMADD213PS  constants<>+992(SB), Y4, Y5
+	VFMADD213PS  constants<>+1024(SB), Y4, Y5
+	VFMADD213PS  constants<>+1056(SB), Y4, Y5
+	VFMADD231PS  Y5, Y3, Y4
+	VCMPPS       $0x0e, constants<>+4384(SB), Y1, Y1
+	VANDPS       constants<>+4384(SB), Y1, Y3
+	VSUBPS       Y3, Y2, Y2
 	VPSLLD       $0x17, Y2, Y2
-	VMOVAPS      constants<>+3968(SB), Y3
-	VPSUBD       Y2, Y3, Y3
-	VMINPS       constants<>+128(SB), Y3, Y3
-	VMINPS       constants<>+128(SB), Y2, Y4
-	VMULPS       Y4, Y2, Y2
-	VADDPS       Y3, Y2, Y4
-	VFMADD231PS  Y1, Y2, Y4
-	VDIVPS       Y4, Y3, Y1
+	VMOVAPS      constants<>+128(SB), Y3
+	VBLENDVPS    Y1, constants<>+4416(SB), Y3, Y1
+	VADDPS       Y1, Y2, Y3
+	VSUBPS       Y2, Y3, Y5
+	VSUBPS       Y5, Y1, Y5
+	VFMADD231PS  Y4, Y2, Y5
+	VADDPS       Y3, Y5, Y2
+	VDIVPS       Y2, Y1, Y1
 	VMASKMOVPS   Y1, Y0, (DI)(AX*4)
 
 done:
@@ -4868,12 +4796,10 @@ TEXT ·swishAVX2(SB), NOSPLIT, $0-24
 	LEAQ    -16(CX), R8
 	CMPQ    AX, R8
 	JGT     single
-	VMOVAPS constants<>+3936(SB), Y15
-	VMOVAPS constants<>+3904(SB), Y14
-	VMOVAPS constants<>+3968(SB), Y13
+	VMOVAPS constants<>+4352(SB), Y15
+	VMOVAPS constants<>+4320(SB), Y14
+	VMOVAPS constants<>+128(SB), Y13
 	VMOVAPS constants<>+416(SB), Y12
-	VMOVAPS constants<>+128(SB), Y11
-	VMOVAPS constants<>+96(SB), Y10
 	PCALIGN $0x20
 
 mainLoop:
@@ -4883,52 +4809,58 @@ mainLoop:
 	VMAXPS       Y1, Y15, Y1
 	VMINPS       Y0, Y14, Y2
 	VMINPS       Y1, Y14, Y3
-	VXORPS       Y10, Y2, Y2
-	VXORPS       Y10, Y3, Y3
-	VMOVAPS      constants<>+448(SB), Y4
+	VXORPS       constants<>+96(SB), Y2, Y2
+	VXORPS       constants<>+96(SB), Y3, Y3
+	VMOVAPS      constants<>+832(SB), Y4
 	VFMADD213PS  Y12, Y2, Y4
-	VMOVAPS      constants<>+448(SB), Y5
+	VMOVAPS      constants<>+832(SB), Y5
 	VFMADD213PS  Y12, Y3, Y5
 	VSUBPS       Y12, Y4, Y6
 	VSUBPS       Y12, Y5, Y7
-	VFNMADD231PS constants<>+480(SB), Y6, Y2
-	VFNMADD231PS constants<>+480(SB), Y7, Y3
-	VFNMADD231PS constants<>+512(SB), Y6, Y2
-	VFNMADD231PS constants<>+512(SB), Y7, Y3
-	VMULPS       Y2, Y2, Y6
-	VMULPS       Y3, Y3, Y7
-	VMOVAPS      constants<>+576(SB), Y8
-	VFMADD231PS  constants<>+544(SB), Y2, Y8
-	VMOVAPS      constants<>+576(SB), Y9
-	VFMADD231PS  constants<>+544(SB), Y3, Y9
-	VFMADD213PS  constants<>+608(SB), Y2, Y8
-	VFMADD213PS  constants<>+608(SB), Y3, Y9
-	VFMADD213PS  constants<>+640(SB), Y2, Y8
-	VFMADD213PS  constants<>+640(SB), Y3, Y9
-	VFMADD213PS  constants<>+672(SB), Y2, Y8
-	VFMADD213PS  constants<>+672(SB), Y3, Y9
-	VFMADD213PS  constants<>+704(SB), Y2, Y8
-	VFMADD213PS  constants<>+704(SB), Y3, Y9
-	VFMADD231PS  Y8, Y6, Y2
-	VFMADD231PS  Y9, Y7, Y3
+	VMOVAPS      constants<>+864(SB), Y8
+	VFNMADD213PS Y2, Y6, Y8
+	VMOVAPS      constants<>+864(SB), Y9
+	VFNMADD213PS Y3, Y7, Y9
+	VFNMADD231PS constants<>+896(SB), Y6, Y8
+	VFNMADD231PS constants<>+896(SB), Y7, Y9
+	VMULPS       Y8, Y8, Y6
+	VMULPS       Y9, Y9, Y7
+	VMOVAPS      constants<>+928(SB), Y10
+	VFMADD231PS  constants<>+960(SB), Y8, Y10
+	VMOVAPS      constants<>+928(SB), Y11
+	VFMADD231PS  constants<>+960(SB), Y9, Y11
+	VFMADD213PS  constants<>+992(SB), Y8, Y10
+	VFMADD213PS  constants<>+992(SB), Y9, Y11
+	VFMADD213PS  constants<>+1024(SB), Y8, Y10
+	VFMADD213PS  constants<>+1024(SB), Y9, Y11
+	VFMADD213PS  constants<>+1056(SB), Y8, Y10
+	VFMADD213PS  constants<>+1056(SB), Y9, Y11
+	VFMADD231PS  Y10, Y6, Y8
+	VFMADD231PS  Y11, Y7, Y9
+	VCMPPS       $0x0e, constants<>+4384(SB), Y2, Y2
+	VCMPPS       $0x0e, constants<>+4384(SB), Y3, Y3
+	VANDPS       constants<>+4384(SB), Y2, Y6
+	VANDPS       constants<>+4384(SB), Y3, Y7
+	VSUBPS       Y6, Y4, Y4
+	VSUBPS       Y7, Y5, Y5
 	VPSLLD       $0x17, Y4, Y4
 	VPSLLD       $0x17, Y5, Y5
-	VPSUBD       Y4, Y13, Y6
-	VPSUBD       Y5, Y13, Y7
-	VMINPS       Y11, Y6, Y6
-	VMINPS       Y11, Y7, Y7
-	VMINPS       Y11, Y4, Y8
-	VMINPS       Y11, Y5, Y9
-	VMULPS       Y8, Y4, Y4
-	VMULPS       Y9, Y5, Y5
-	VADDPS       Y6, Y4, Y8
-	VADDPS       Y7, Y5, Y9
-	VFMADD231PS  Y2, Y4, Y8
-	VFMADD231PS  Y3, Y5, Y9
-	VMULPS       Y0, Y6, Y0
-	VMULPS       Y1, Y7, Y1
-	VDIVPS       Y8, Y0, Y0
-	VDIVPS       Y9, Y1, Y1
+	VBLENDVPS    Y2, constants<>+4416(SB), Y13, Y2
+	VBLENDVPS    Y3, constants<>+4416(SB), Y13, Y3
+	VADDPS       Y2, Y4, Y6
+	VADDPS       Y3, Y5, Y7
+	VSUBPS       Y4, Y6, Y10
+	VSUBPS       Y5, Y7, Y11
+	VSUBPS       Y10, Y2, Y10
+	VSUBPS       Y11, Y3, Y11
+	VFMADD231PS  Y8, Y4, Y10
+	VFMADD231PS  Y9, Y5, Y11
+	VADDPS       Y6, Y10, Y4
+	VADDPS       Y7, Y11, Y5
+	VMULPS       Y0, Y2, Y0
+	VMULPS       Y1, Y3, Y1
+	VDIVPS       Y4, Y0, Y0
+	VDIVPS       Y5, Y1, Y1
 	VMOVUPS      Y0, (DI)(AX*4)
 	VMOVUPS      Y1, 32(DI)(AX*4)
 	ADDQ         $0x10, AX
@@ -4943,34 +4875,37 @@ single:
 
 singleLoop:
 	VMOVUPS      (SI)(AX*4), Y0
-	VMOVAPS      constants<>+3936(SB), Y1
+	VMOVAPS      constants<>+4352(SB), Y1
 	VMAXPS       Y0, Y1, Y0
-	VMOVAPS      constants<>+3904(SB), Y1
+	VMOVAPS      constants<>+4320(SB), Y1
 	VMINPS       Y0, Y1, Y1
 	VXORPS       constants<>+96(SB), Y1, Y1
 	VMOVAPS      constants<>+416(SB), Y2
-	VFMADD231PS  constants<>+448(SB), Y1, Y2
+	VFMADD231PS  constants<>+832(SB), Y1, Y2
 	VSUBPS       constants<>+416(SB), Y2, Y3
-	VFNMADD231PS constants<>+480(SB), Y3, Y1
-	VFNMADD231PS constants<>+512(SB), Y3, Y1
-	VMULPS       Y1, Y1, Y3
-	VMOVAPS      constants<>+576(SB), Y4
-	VFMADD231PS  constants<>+544(SB), Y1, Y4
-	VFMADD213PS  constants<>+608(SB), Y1, Y4
-	VFMADD213PS  constants<>+640(SB), Y1, Y4
-	VFMADD213PS  constants<>+672(SB), Y1, Y4
-	VFMADD213PS  constants<>+704(SB), Y1, Y4
-	VFMADD231PS  Y4, Y3, Y1
+	VMOVAPS      constants<>+864(SB), Y4
+	VFNMADD213PS Y1, Y3, Y4
+	VFNMADD231PS constants<>+896(SB), Y3, Y4
+	VMULPS       Y4, Y4, Y3
+	VMOVAPS      constants<>+928(SB), Y5
+	VFMADD231PS  constants<>+960(SB), Y4, Y5
+	VFMADD213PS  constants<>+992(SB), Y4, Y5
+	VFMADD213PS  constants<>+1024(SB), Y4, Y5
+	VFMADD213PS  constants<>+1056(SB), Y4, Y5
+	VFMADD231PS  Y5, Y3, Y4
+	VCMPPS       $0x0e, constants<>+4384(SB), Y1, Y1
+	VANDPS       constants<>+4384(SB), Y1, Y3
+	VSUBPS       Y3, Y2, Y2
 	VPSLLD       $0x17, Y2, Y2
-	VMOVAPS      constants<>+3968(SB), Y3
-	VPSUBD       Y2, Y3, Y3
-	VMINPS       constants<>+128(SB), Y3, Y3
-	VMINPS       constants<>+128(SB), Y2, Y4
-	VMULPS       Y4, Y2, Y2
-	VADDPS       Y3, Y2, Y4
-	VFMADD231PS  Y1, Y2, Y4
-	VMULPS       Y0, Y3, Y0
-	VDIVPS       Y4, Y0, Y0
+	VMOVAPS      constants<>+128(SB), Y3
+	VBLENDVPS    Y1, constants<>+4416(SB), Y3, Y1
+	VADDPS       Y1, Y2, Y3
+	VSUBPS       Y2, Y3, Y5
+	VSUBPS       Y5, Y1, Y5
+	VFMADD231PS  Y4, Y2, Y5
+	VADDPS       Y3, Y5, Y2
+	VMULPS       Y0, Y1, Y0
+	VDIVPS       Y2, Y0, Y0
 	VMOVUPS      Y0, (DI)(AX*4)
 	ADDQ         $0x08, AX
 	CMPQ         AX, R8
@@ -4986,34 +4921,37 @@ tail:
 	LEAQ         (R10)(R9*4), R10
 	VMOVUPS      (R10), Y0
 	VMASKMOVPS   (SI)(AX*4), Y0, Y1
-	VMOVAPS      constants<>+3936(SB), Y2
+	VMOVAPS      constants<>+4352(SB), Y2
 	VMAXPS       Y1, Y2, Y1
-	VMOVAPS      constants<>+3904(SB), Y2
+	VMOVAPS      constants<>+4320(SB), Y2
 	VMINPS       Y1, Y2, Y2
 	VXORPS       constants<>+96(SB), Y2, Y2
 	VMOVAPS      constants<>+416(SB), Y3
-	VFMADD231PS  constants<>+448(SB), Y2, Y3
+	VFMADD231PS  constants<>+832(SB), Y2, Y3
 	VSUBPS       constants<>+416(SB), Y3, Y4
-	VFNMADD231PS constants<>+480(SB), Y4, Y2
-	VFNMADD231PS constants<>+512(SB), Y4, Y2
-	VMULPS       Y2, Y2, Y4
-	VMOVAPS      constants<>+576(SB), Y5
-	VFMADD231PS  constants<>+544(SB), Y2, Y5
-	VFMADD213PS  constants<>+608(SB), Y2, Y5
-	VFMADD213PS  constants<>+640(SB), Y2, Y5
-	VFMADD213PS  constants<>+672(SB), Y2, Y5
-	VFMADD213PS  constants<>+704(SB), Y2, Y5
-	VFMADD231PS  Y5, Y4, Y2
+	VMOVAPS      constants<>+864(SB), Y5
+	VFNMADD213PS Y2, Y4, Y5
+	VFNMADD231PS constants<>+896(SB), Y4, Y5
+	VMULPS       Y5, Y5, Y4
+	VMOVAPS      constants<>+928(SB), Y6
+	VFMADD231PS  constants<>+960(SB), Y5, Y6
+	VFMADD213PS  constants<>+992(SB), Y5, Y6
+	VFMADD213PS  constants<>+1024(SB), Y5, Y6
+	VFMADD213PS  constants<>+1056(SB), Y5, Y6
+	VFMADD231PS  Y6, Y4, Y5
+	VCMPPS       $0x0e, constants<>+4384(SB), Y2, Y2
+	VANDPS       constants<>+4384(SB), Y2, Y4
+	VSUBPS       Y4, Y3, Y3
 	VPSLLD       $0x17, Y3, Y3
-	VMOVAPS      constants<>+3968(SB), Y4
-	VPSUBD       Y3, Y4, Y4
-	VMINPS       constants<>+128(SB), Y4, Y4
-	VMINPS       constants<>+128(SB), Y3, Y5
-	VMULPS       Y5, Y3, Y3
-	VADDPS       Y4, Y3, Y5
-	VFMADD231PS  Y2, Y3, Y5
-	VMULPS       Y1, Y4, Y1
-	VDIVPS       Y5, Y1, Y1
+	VMOVAPS      constants<>+128(SB), Y4
+	VBLENDVPS    Y2, constants<>+4416(SB), Y4, Y2
+	VADDPS       Y2, Y3, Y4
+	VSUBPS       Y3, Y4, Y6
+	VSUBPS       Y6, Y2, Y6
+	VFMADD231PS  Y5, Y3, Y6
+	VADDPS       Y4, Y6, Y3
+	VMULPS       Y1, Y2, Y1
+	VDIVPS       Y3, Y1, Y1
 	VMASKMOVPS   Y1, Y0, (DI)(AX*4)
 
 done:
@@ -5030,16 +4968,16 @@ TEXT ·geluAVX2(SB), NOSPLIT, $0-24
 	LEAQ    -8(CX), R8
 	CMPQ    AX, R8
 	JGT     tail
-	VMOVAPS constants<>+4000(SB), Y15
-	VMOVAPS constants<>+4032(SB), Y14
+	VMOVAPS constants<>+4448(SB), Y15
+	VMOVAPS constants<>+4480(SB), Y14
 	VMOVAPS constants<>+224(SB), Y13
-	VMOVAPS constants<>+3968(SB), Y12
-	VMOVAPS constants<>+4064(SB), Y11
+	VMOVAPS constants<>+128(SB), Y12
+	VMOVAPS constants<>+4512(SB), Y11
 	VMOVAPS constants<>+96(SB), Y10
 	VMOVAPS constants<>+416(SB), Y9
-	VMOVAPS constants<>+128(SB), Y8
-	VMOVAPS constants<>+4096(SB), Y7
-	VMOVAPS constants<>+4128(SB), Y6
+	VMOVAPS constants<>+4384(SB), Y8
+	VMOVAPS constants<>+4544(SB), Y7
+	VMOVAPS constants<>+4576(SB), Y6
 	PCALIGN $0x20
 
 mainLoop:
@@ -5060,29 +4998,32 @@ mainLoop:
 	VXORPS       Y10, Y3, Y5
 	VFMADD231PS  Y4, Y1, Y5
 	VFMADD231PS  Y2, Y1, Y5
-	VMOVAPS      constants<>+448(SB), Y1
+	VMOVAPS      constants<>+832(SB), Y1
 	VFMADD213PS  Y9, Y3, Y1
 	VSUBPS       Y9, Y1, Y2
-	VFNMADD231PS constants<>+480(SB), Y2, Y3
-	VFNMADD231PS constants<>+512(SB), Y2, Y5
-	VADDPS       Y5, Y3, Y2
-	VMULPS       Y2, Y2, Y3
-	VMOVAPS      constants<>+576(SB), Y4
-	VFMADD231PS  constants<>+544(SB), Y2, Y4
-	VFMADD213PS  constants<>+608(SB), Y2, Y4
-	VFMADD213PS  constants<>+640(SB), Y2, Y4
-	VFMADD213PS  constants<>+672(SB), Y2, Y4
-	VFMADD213PS  constants<>+704(SB), Y2, Y4
-	VFMADD231PS  Y4, Y3, Y2
+	VMOVAPS      constants<>+864(SB), Y4
+	VFNMADD213PS Y3, Y2, Y4
+	VFNMADD231PS constants<>+896(SB), Y2, Y5
+	VADDPS       Y5, Y4, Y2
+	VMULPS       Y2, Y2, Y4
+	VMOVAPS      constants<>+928(SB), Y5
+	VFMADD231PS  constants<>+960(SB), Y2, Y5
+	VFMADD213PS  constants<>+992(SB), Y2, Y5
+	VFMADD213PS  constants<>+1024(SB), Y2, Y5
+	VFMADD213PS  constants<>+1056(SB), Y2, Y5
+	VFMADD231PS  Y5, Y4, Y2
+	VCMPPS       $0x01, Y3, Y8, Y3
+	VANDPS       Y8, Y3, Y4
+	VSUBPS       Y4, Y1, Y1
 	VPSLLD       $0x17, Y1, Y1
-	VPSUBD       Y1, Y12, Y3
-	VMINPS       Y8, Y3, Y3
-	VMINPS       Y8, Y1, Y4
-	VMULPS       Y4, Y1, Y1
+	VBLENDVPS    Y3, constants<>+4416(SB), Y12, Y3
 	VADDPS       Y3, Y1, Y4
-	VFMADD231PS  Y2, Y1, Y4
+	VSUBPS       Y1, Y4, Y5
+	VSUBPS       Y5, Y3, Y5
+	VFMADD231PS  Y2, Y1, Y5
+	VADDPS       Y4, Y5, Y1
 	VMULPS       Y0, Y3, Y0
-	VDIVPS       Y4, Y0, Y0
+	VDIVPS       Y1, Y0, Y0
 	VMOVUPS      Y0, (DI)(AX*4)
 	ADDQ         $0x08, AX
 	CMPQ         AX, R8
@@ -5098,50 +5039,398 @@ tail:
 	LEAQ         (R10)(R9*4), R10
 	VMOVUPS      (R10), Y0
 	VMASKMOVPS   (SI)(AX*4), Y0, Y1
-	VMOVAPS      constants<>+4032(SB), Y2
+	VMOVAPS      constants<>+4480(SB), Y2
 	VMAXPS       Y1, Y2, Y1
 	VMOVAPS      constants<>+224(SB), Y2
 	VMINPS       Y1, Y2, Y2
 	VMULPS       Y2, Y2, Y3
 	VXORPS       constants<>+96(SB), Y3, Y4
 	VFMADD231PS  Y2, Y2, Y4
-	VMOVAPS      constants<>+4000(SB), Y5
-	VFMADD231PS  constants<>+4064(SB), Y3, Y5
-	VMOVAPS      constants<>+4000(SB), Y6
+	VMOVAPS      constants<>+4448(SB), Y5
+	VFMADD231PS  constants<>+4512(SB), Y3, Y5
+	VMOVAPS      constants<>+4448(SB), Y6
 	VSUBPS       Y5, Y6, Y6
-	VFMADD231PS  constants<>+4064(SB), Y3, Y6
-	VMOVAPS      constants<>+4096(SB), Y7
-	VFMADD213PS  constants<>+4128(SB), Y7, Y3
-	VFMADD231PS  constants<>+4064(SB), Y4, Y3
+	VFMADD231PS  constants<>+4512(SB), Y3, Y6
+	VMOVAPS      constants<>+4544(SB), Y7
+	VFMADD213PS  constants<>+4576(SB), Y7, Y3
+	VFMADD231PS  constants<>+4512(SB), Y4, Y3
 	VADDPS       Y3, Y6, Y3
 	VMULPS       Y5, Y2, Y4
 	VXORPS       constants<>+96(SB), Y4, Y6
 	VFMADD231PS  Y5, Y2, Y6
 	VFMADD231PS  Y3, Y2, Y6
 	VMOVAPS      constants<>+416(SB), Y2
-	VFMADD231PS  constants<>+448(SB), Y4, Y2
+	VFMADD231PS  constants<>+832(SB), Y4, Y2
 	VSUBPS       constants<>+416(SB), Y2, Y3
-	VFNMADD231PS constants<>+480(SB), Y3, Y4
-	VFNMADD231PS constants<>+512(SB), Y3, Y6
-	VADDPS       Y6, Y4, Y3
-	VMULPS       Y3, Y3, Y4
-	VMOVAPS      constants<>+576(SB), Y5
-	VFMADD231PS  constants<>+544(SB), Y3, Y5
-	VFMADD213PS  constants<>+608(SB), Y3, Y5
-	VFMADD213PS  constants<>+640(SB), Y3, Y5
-	VFMADD213PS  constants<>+672(SB), Y3, Y5
-	VFMADD213PS  constants<>+704(SB), Y3, Y5
-	VFMADD231PS  Y5, Y4, Y3
+	VMOVAPS      constants<>+864(SB), Y5
+	VFNMADD213PS Y4, Y3, Y5
+	VFNMADD231PS constants<>+896(SB), Y3, Y6
+	VADDPS       Y6, Y5, Y3
+	VMULPS       Y3, Y3, Y5
+	VMOVAPS      constants<>+928(SB), Y6
+	VFMADD231PS  constants<>+960(SB), Y3, Y6
+	VFMADD213PS  constants<>+992(SB), Y3, Y6
+	VFMADD213PS  constants<>+1024(SB), Y3, Y6
+	VFMADD213PS  constants<>+1056(SB), Y3, Y6
+	VFMADD231PS  Y6, Y5, Y3
+	VCMPPS       $0x0e, constants<>+4384(SB), Y4, Y4
+	VANDPS       constants<>+4384(SB), Y4, Y5
+	VSUBPS       Y5, Y2, Y2
 	VPSLLD       $0x17, Y2, Y2
-	VMOVAPS      constants<>+3968(SB), Y4
-	VPSUBD       Y2, Y4, Y4
-	VMINPS       constants<>+128(SB), Y4, Y4
-	VMINPS       constants<>+128(SB), Y2, Y5
-	VMULPS       Y5, Y2, Y2
+	VMOVAPS      constants<>+128(SB), Y5
+	VBLENDVPS    Y4, constants<>+4416(SB), Y5, Y4
 	VADDPS       Y4, Y2, Y5
-	VFMADD231PS  Y3, Y2, Y5
+	VSUBPS       Y2, Y5, Y6
+	VSUBPS       Y6, Y4, Y6
+	VFMADD231PS  Y3, Y2, Y6
+	VADDPS       Y5, Y6, Y2
 	VMULPS       Y1, Y4, Y1
-	VDIVPS       Y5, Y1, Y1
+	VDIVPS       Y2, Y1, Y1
+	VMASKMOVPS   Y1, Y0, (DI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func geluErfAVX2(y *float32, x *float32, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·geluErfAVX2(SB), NOSPLIT, $0-24
+	MOVQ    y+0(FP), DI
+	MOVQ    x+8(FP), SI
+	MOVQ    n+16(FP), CX
+	XORL    AX, AX
+	LEAQ    -8(CX), R8
+	CMPQ    AX, R8
+	JGT     tail
+	VMOVAPS constants<>+4608(SB), Y15
+	VMOVAPS constants<>+128(SB), Y14
+	VXORPS  X13, X13, X13
+	VMOVAPS constants<>+288(SB), Y12
+	VMOVAPS constants<>+416(SB), Y11
+	VMOVAPS constants<>+64(SB), Y10
+	VMOVAPS constants<>+2656(SB), Y9
+	VMOVAPS constants<>+96(SB), Y8
+	PCALIGN $0x20
+
+mainLoop:
+	VMOVUPS      (SI)(AX*4), Y0
+	VANDPS       Y10, Y0, Y1
+	VMINPS       Y1, Y15, Y1
+	VSUBPS       Y12, Y1, Y2
+	VADDPS       Y12, Y1, Y3
+	VDIVPS       Y3, Y2, Y2
+	VMULPS       Y9, Y1, Y3
+	VMULPS       Y3, Y1, Y4
+	VXORPS       Y8, Y4, Y5
+	VFMADD231PS  Y3, Y1, Y5
+	VMOVAPS      constants<>+832(SB), Y3
+	VFMADD213PS  Y11, Y4, Y3
+	VSUBPS       Y11, Y3, Y6
+	VMOVAPS      constants<>+864(SB), Y7
+	VFNMADD213PS Y4, Y6, Y7
+	VFNMADD231PS constants<>+896(SB), Y6, Y5
+	VADDPS       Y5, Y7, Y5
+	VMULPS       Y5, Y5, Y6
+	VMOVAPS      constants<>+928(SB), Y7
+	VFMADD231PS  constants<>+960(SB), Y5, Y7
+	VFMADD213PS  constants<>+992(SB), Y5, Y7
+	VFMADD213PS  constants<>+1024(SB), Y5, Y7
+	VFMADD213PS  constants<>+1056(SB), Y5, Y7
+	VFMADD231PS  Y7, Y6, Y5
+	VCMPPS       $0x01, constants<>+4640(SB), Y4, Y4
+	VANDPS       constants<>+4384(SB), Y4, Y6
+	VADDPS       Y6, Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VBLENDVPS    Y4, constants<>+4416(SB), Y14, Y4
+	VMULPS       Y3, Y1, Y1
+	VMOVAPS      constants<>+4672(SB), Y3
+	VFMADD231PS  constants<>+4704(SB), Y2, Y3
+	VFMADD213PS  constants<>+4736(SB), Y2, Y3
+	VFMADD213PS  constants<>+4768(SB), Y2, Y3
+	VFMADD213PS  constants<>+4800(SB), Y2, Y3
+	VFMADD213PS  constants<>+4832(SB), Y2, Y3
+	VFMADD213PS  constants<>+4864(SB), Y2, Y3
+	VFMADD213PS  constants<>+4896(SB), Y2, Y3
+	VFMADD213PS  constants<>+4928(SB), Y2, Y3
+	VFMADD213PS  constants<>+4960(SB), Y2, Y3
+	VMULPS       Y3, Y1, Y1
+	VFMADD231PS  Y5, Y1, Y1
+	VMAXPS       Y0, Y13, Y0
+	VFNMADD231PS Y4, Y1, Y0
+	VMOVUPS      Y0, (DI)(AX*4)
+	ADDQ         $0x08, AX
+	CMPQ         AX, R8
+	JLE          mainLoop
+
+tail:
+	MOVQ         CX, R8
+	SUBQ         AX, R8
+	JLE          done
+	LEAQ         constants<>+32(SB), R10
+	MOVQ         R8, R9
+	NEGQ         R9
+	LEAQ         (R10)(R9*4), R10
+	VMOVUPS      (R10), Y0
+	VMASKMOVPS   (SI)(AX*4), Y0, Y1
+	VANDPS       constants<>+64(SB), Y1, Y2
+	VMOVAPS      constants<>+4608(SB), Y3
+	VMINPS       Y2, Y3, Y2
+	VSUBPS       constants<>+288(SB), Y2, Y3
+	VADDPS       constants<>+288(SB), Y2, Y4
+	VDIVPS       Y4, Y3, Y3
+	VMULPS       constants<>+2656(SB), Y2, Y4
+	VMULPS       Y4, Y2, Y5
+	VXORPS       constants<>+96(SB), Y5, Y6
+	VFMADD231PS  Y4, Y2, Y6
+	VMOVAPS      constants<>+416(SB), Y4
+	VFMADD231PS  constants<>+832(SB), Y5, Y4
+	VSUBPS       constants<>+416(SB), Y4, Y7
+	VMOVAPS      constants<>+864(SB), Y8
+	VFNMADD213PS Y5, Y7, Y8
+	VFNMADD231PS constants<>+896(SB), Y7, Y6
+	VADDPS       Y6, Y8, Y6
+	VMULPS       Y6, Y6, Y7
+	VMOVAPS      constants<>+928(SB), Y8
+	VFMADD231PS  constants<>+960(SB), Y6, Y8
+	VFMADD213PS  constants<>+992(SB), Y6, Y8
+	VFMADD213PS  constants<>+1024(SB), Y6, Y8
+	VFMADD213PS  constants<>+1056(SB), Y6, Y8
+	VFMADD231PS  Y8, Y7, Y6
+	VCMPPS       $0x01, constants<>+4640(SB), Y5, Y5
+	VANDPS       constants<>+4384(SB), Y5, Y7
+	VADDPS       Y7, Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMOVAPS      constants<>+128(SB), Y7
+	VBLENDVPS    Y5, constants<>+4416(SB), Y7, Y5
+	VMULPS       Y4, Y2, Y2
+	VMOVAPS      constants<>+4672(SB), Y4
+	VFMADD231PS  constants<>+4704(SB), Y3, Y4
+	VFMADD213PS  constants<>+4736(SB), Y3, Y4
+	VFMADD213PS  constants<>+4768(SB), Y3, Y4
+	VFMADD213PS  constants<>+4800(SB), Y3, Y4
+	VFMADD213PS  constants<>+4832(SB), Y3, Y4
+	VFMADD213PS  constants<>+4864(SB), Y3, Y4
+	VFMADD213PS  constants<>+4896(SB), Y3, Y4
+	VFMADD213PS  constants<>+4928(SB), Y3, Y4
+	VFMADD213PS  constants<>+4960(SB), Y3, Y4
+	VMULPS       Y4, Y2, Y2
+	VFMADD231PS  Y6, Y2, Y2
+	VXORPS       X3, X3, X3
+	VMAXPS       Y1, Y3, Y1
+	VFNMADD231PS Y5, Y2, Y1
+	VMASKMOVPS   Y1, Y0, (DI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func erfAVX2(y *float32, x *float32, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·erfAVX2(SB), NOSPLIT, $0-24
+	MOVQ    y+0(FP), DI
+	MOVQ    x+8(FP), SI
+	MOVQ    n+16(FP), CX
+	XORL    AX, AX
+	LEAQ    -8(CX), R8
+	CMPQ    AX, R8
+	JGT     tail
+	VMOVAPS constants<>+4992(SB), Y15
+	VMOVAPS constants<>+64(SB), Y14
+	VMOVAPS constants<>+5024(SB), Y13
+	VMOVAPS constants<>+5056(SB), Y12
+	VMOVAPS constants<>+5088(SB), Y11
+	VMOVAPS constants<>+5120(SB), Y10
+	VMOVAPS constants<>+5152(SB), Y9
+	VMOVAPS constants<>+5184(SB), Y8
+	VMOVAPS constants<>+5216(SB), Y7
+	VMOVAPS constants<>+5248(SB), Y6
+	VMOVAPS constants<>+128(SB), Y5
+	PCALIGN $0x20
+
+mainLoop:
+	VMOVUPS     (SI)(AX*4), Y0
+	VANDPS      Y14, Y0, Y1
+	VMULPS      Y1, Y1, Y2
+	VMOVAPS     Y13, Y3
+	VFMADD213PS Y12, Y2, Y3
+	VFMADD213PS Y11, Y2, Y3
+	VFMADD213PS Y10, Y2, Y3
+	VFMADD213PS Y9, Y2, Y3
+	VFMADD213PS Y8, Y2, Y3
+	VFMADD213PS Y7, Y2, Y3
+	VFMADD213PS Y1, Y1, Y3
+	VMINPS      Y1, Y15, Y2
+	VSUBPS      Y6, Y2, Y2
+	VCMPPS      $0x01, Y1, Y5, Y1
+	VMOVAPS     constants<>+5280(SB), Y4
+	VFMADD231PS constants<>+5312(SB), Y2, Y4
+	VFMADD213PS constants<>+5344(SB), Y2, Y4
+	VFMADD213PS constants<>+5376(SB), Y2, Y4
+	VFMADD213PS constants<>+5408(SB), Y2, Y4
+	VFMADD213PS constants<>+5440(SB), Y2, Y4
+	VFMADD213PS constants<>+5472(SB), Y2, Y4
+	VFMADD213PS constants<>+5504(SB), Y2, Y4
+	VFMADD213PS constants<>+5536(SB), Y2, Y4
+	VFMADD213PS constants<>+5568(SB), Y2, Y4
+	VFMADD213PS constants<>+5600(SB), Y2, Y4
+	VFMADD213PS constants<>+5632(SB), Y2, Y4
+	VFMADD213PS constants<>+5664(SB), Y2, Y4
+	VBLENDVPS   Y1, Y4, Y3, Y1
+	VPAND       Y14, Y1, Y1
+	VPAND       constants<>+96(SB), Y0, Y0
+	VORPS       Y0, Y1, Y0
+	VMOVUPS     Y0, (DI)(AX*4)
+	ADDQ        $0x08, AX
+	CMPQ        AX, R8
+	JLE         mainLoop
+
+tail:
+	MOVQ        CX, R8
+	SUBQ        AX, R8
+	JLE         done
+	LEAQ        constants<>+32(SB), R10
+	MOVQ        R8, R9
+	NEGQ        R9
+	LEAQ        (R10)(R9*4), R10
+	VMOVUPS     (R10), Y0
+	VMASKMOVPS  (SI)(AX*4), Y0, Y1
+	VANDPS      constants<>+64(SB), Y1, Y2
+	VMULPS      Y2, Y2, Y3
+	VMOVAPS     constants<>+5056(SB), Y4
+	VFMADD231PS constants<>+5024(SB), Y3, Y4
+	VFMADD213PS constants<>+5088(SB), Y3, Y4
+	VFMADD213PS constants<>+5120(SB), Y3, Y4
+	VFMADD213PS constants<>+5152(SB), Y3, Y4
+	VFMADD213PS constants<>+5184(SB), Y3, Y4
+	VFMADD213PS constants<>+5216(SB), Y3, Y4
+	VFMADD213PS Y2, Y2, Y4
+	VMOVAPS     constants<>+4992(SB), Y3
+	VMINPS      Y2, Y3, Y3
+	VSUBPS      constants<>+5248(SB), Y3, Y3
+	VCMPPS      $0x0e, constants<>+128(SB), Y2, Y2
+	VMOVAPS     constants<>+5280(SB), Y5
+	VFMADD231PS constants<>+5312(SB), Y3, Y5
+	VFMADD213PS constants<>+5344(SB), Y3, Y5
+	VFMADD213PS constants<>+5376(SB), Y3, Y5
+	VFMADD213PS constants<>+5408(SB), Y3, Y5
+	VFMADD213PS constants<>+5440(SB), Y3, Y5
+	VFMADD213PS constants<>+5472(SB), Y3, Y5
+	VFMADD213PS constants<>+5504(SB), Y3, Y5
+	VFMADD213PS constants<>+5536(SB), Y3, Y5
+	VFMADD213PS constants<>+5568(SB), Y3, Y5
+	VFMADD213PS constants<>+5600(SB), Y3, Y5
+	VFMADD213PS constants<>+5632(SB), Y3, Y5
+	VFMADD213PS constants<>+5664(SB), Y3, Y5
+	VBLENDVPS   Y2, Y5, Y4, Y2
+	VPAND       constants<>+64(SB), Y2, Y2
+	VPAND       constants<>+96(SB), Y1, Y1
+	VORPS       Y1, Y2, Y1
+	VMASKMOVPS  Y1, Y0, (DI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func mishAVX2(y *float32, x *float32, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·mishAVX2(SB), NOSPLIT, $0-24
+	MOVQ    y+0(FP), DI
+	MOVQ    x+8(FP), SI
+	MOVQ    n+16(FP), CX
+	XORL    AX, AX
+	LEAQ    -8(CX), R8
+	CMPQ    AX, R8
+	JGT     tail
+	VMOVAPS constants<>+4352(SB), Y15
+	VMOVAPS constants<>+5696(SB), Y14
+	VMOVAPS constants<>+128(SB), Y13
+	VMOVAPS constants<>+416(SB), Y12
+	VMOVAPS constants<>+3296(SB), Y11
+	VMOVAPS constants<>+832(SB), Y10
+	VMOVAPS constants<>+864(SB), Y9
+	VMOVAPS constants<>+896(SB), Y8
+	VMOVAPS constants<>+960(SB), Y7
+	VMOVAPS constants<>+928(SB), Y6
+	PCALIGN $0x20
+
+mainLoop:
+	VMOVUPS      (SI)(AX*4), Y0
+	VMINPS       Y0, Y14, Y1
+	VMAXPS       Y1, Y15, Y1
+	VMOVAPS      Y1, Y2
+	VFMADD213PS  Y12, Y10, Y2
+	VSUBPS       Y12, Y2, Y3
+	VMOVAPS      Y3, Y4
+	VFNMADD213PS Y1, Y9, Y4
+	VFNMADD231PS Y8, Y3, Y4
+	VMULPS       Y4, Y4, Y3
+	VMOVAPS      Y7, Y5
+	VFMADD213PS  Y6, Y4, Y5
+	VFMADD213PS  constants<>+992(SB), Y4, Y5
+	VFMADD213PS  constants<>+1024(SB), Y4, Y5
+	VFMADD213PS  constants<>+1056(SB), Y4, Y5
+	VFMADD231PS  Y5, Y3, Y4
+	VCMPPS       $0x01, constants<>+4640(SB), Y1, Y1
+	VANDPS       constants<>+4384(SB), Y1, Y3
+	VADDPS       Y3, Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VBLENDVPS    Y1, constants<>+4416(SB), Y13, Y1
+	VFMADD231PS  Y4, Y2, Y2
+	VMULPS       Y1, Y2, Y3
+	VADDPS       Y11, Y3, Y4
+	VMAXPS       Y0, Y15, Y0
+	VMULPS       Y4, Y2, Y2
+	VFMADD213PS  Y11, Y4, Y3
+	VDIVPS       Y3, Y2, Y2
+	VMULPS       Y2, Y0, Y0
+	VMULPS       Y1, Y0, Y0
+	VMOVUPS      Y0, (DI)(AX*4)
+	ADDQ         $0x08, AX
+	CMPQ         AX, R8
+	JLE          mainLoop
+
+tail:
+	MOVQ         CX, R8
+	SUBQ         AX, R8
+	JLE          done
+	LEAQ         constants<>+32(SB), R10
+	MOVQ         R8, R9
+	NEGQ         R9
+	LEAQ         (R10)(R9*4), R10
+	VMOVUPS      (R10), Y0
+	VMASKMOVPS   (SI)(AX*4), Y0, Y1
+	VMOVAPS      constants<>+5696(SB), Y2
+	VMINPS       Y1, Y2, Y2
+	VMOVAPS      constants<>+4352(SB), Y3
+	VMAXPS       Y2, Y3, Y2
+	VMOVAPS      constants<>+416(SB), Y4
+	VFMADD231PS  constants<>+832(SB), Y2, Y4
+	VSUBPS       constants<>+416(SB), Y4, Y5
+	VMOVAPS      constants<>+864(SB), Y6
+	VFNMADD213PS Y2, Y5, Y6
+	VFNMADD231PS constants<>+896(SB), Y5, Y6
+	VMULPS       Y6, Y6, Y5
+	VMOVAPS      constants<>+928(SB), Y7
+	VFMADD231PS  constants<>+960(SB), Y6, Y7
+	VFMADD213PS  constants<>+992(SB), Y6, Y7
+	VFMADD213PS  constants<>+1024(SB), Y6, Y7
+	VFMADD213PS  constants<>+1056(SB), Y6, Y7
+	VFMADD231PS  Y7, Y5, Y6
+	VCMPPS       $0x01, constants<>+4640(SB), Y2, Y2
+	VANDPS       constants<>+4384(SB), Y2, Y5
+	VADDPS       Y5, Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMOVAPS      constants<>+128(SB), Y5
+	VBLENDVPS    Y2, constants<>+4416(SB), Y5, Y2
+	VFMADD231PS  Y6, Y4, Y4
+	VMULPS       Y2, Y4, Y5
+	VADDPS       constants<>+3296(SB), Y5, Y6
+	VMAXPS       Y1, Y3, Y1
+	VMULPS       Y6, Y4, Y3
+	VFMADD213PS  constants<>+3296(SB), Y6, Y5
+	VDIVPS       Y5, Y3, Y3
+	VMULPS       Y3, Y1, Y1
+	VMULPS       Y2, Y1, Y1
 	VMASKMOVPS   Y1, Y0, (DI)(AX*4)
 
 done:
@@ -5159,53 +5448,54 @@ TEXT ·softplusAVX2(SB), NOSPLIT, $0-24
 	CMPQ    AX, R8
 	JGT     tail
 	VMOVAPS constants<>+384(SB), Y15
-	VXORPS  X14, X14, X14
-	VMOVAPS constants<>+416(SB), Y13
-	VMOVAPS constants<>+96(SB), Y12
-	VMOVAPS constants<>+448(SB), Y11
-	VMOVAPS constants<>+480(SB), Y10
-	VMOVAPS constants<>+512(SB), Y9
-	VMOVAPS constants<>+544(SB), Y8
-	VMOVAPS constants<>+576(SB), Y7
-	VMOVAPS constants<>+608(SB), Y6
-	VMOVAPS constants<>+640(SB), Y5
+	VMOVAPS constants<>+128(SB), Y14
+	VXORPS  X13, X13, X13
+	VMOVAPS constants<>+416(SB), Y12
+	VMOVAPS constants<>+96(SB), Y11
+	VMOVAPS constants<>+832(SB), Y10
+	VMOVAPS constants<>+864(SB), Y9
+	VMOVAPS constants<>+896(SB), Y8
+	VMOVAPS constants<>+960(SB), Y7
+	VMOVAPS constants<>+928(SB), Y6
 	PCALIGN $0x20
 
 mainLoop:
 	VMOVUPS      (SI)(AX*4), Y0
-	VORPS        Y12, Y0, Y1
+	VORPS        Y11, Y0, Y1
 	VMAXPS       Y1, Y15, Y1
 	VMOVAPS      Y1, Y2
-	VFMADD213PS  Y13, Y11, Y2
-	VSUBPS       Y13, Y2, Y3
-	VFNMADD231PS Y10, Y3, Y1
-	VFNMADD231PS Y9, Y3, Y1
-	VMULPS       Y1, Y1, Y3
-	VMOVAPS      Y8, Y4
-	VFMADD213PS  Y7, Y1, Y4
-	VFMADD213PS  Y6, Y1, Y4
-	VFMADD213PS  Y5, Y1, Y4
-	VFMADD213PS  constants<>+672(SB), Y1, Y4
-	VFMADD213PS  constants<>+704(SB), Y1, Y4
-	VFMADD231PS  Y4, Y3, Y1
+	VFMADD213PS  Y12, Y10, Y2
+	VSUBPS       Y12, Y2, Y3
+	VMOVAPS      Y3, Y4
+	VFNMADD213PS Y1, Y9, Y4
+	VFNMADD231PS Y8, Y3, Y4
+	VMULPS       Y4, Y4, Y3
+	VMOVAPS      Y7, Y5
+	VFMADD213PS  Y6, Y4, Y5
+	VFMADD213PS  constants<>+992(SB), Y4, Y5
+	VFMADD213PS  constants<>+1024(SB), Y4, Y5
+	VFMADD213PS  constants<>+1056(SB), Y4, Y5
+	VFMADD231PS  Y5, Y3, Y4
+	VCMPPS       $0x01, constants<>+4640(SB), Y1, Y1
+	VANDPS       constants<>+4384(SB), Y1, Y3
+	VADDPS       Y3, Y2, Y2
 	VPSLLD       $0x17, Y2, Y2
-	VMOVAPS      Y2, Y3
-	VFMADD213PS  Y2, Y1, Y3
-	VMULPS       Y2, Y3, Y3
-	VMOVAPS      constants<>+4160(SB), Y4
-	VFMADD231PS  constants<>+4192(SB), Y3, Y4
-	VFMADD213PS  constants<>+4224(SB), Y3, Y4
-	VFMADD213PS  constants<>+4256(SB), Y3, Y4
-	VFMADD213PS  constants<>+4288(SB), Y3, Y4
-	VFMADD213PS  constants<>+4320(SB), Y3, Y4
-	VFMADD213PS  constants<>+4352(SB), Y3, Y4
-	VFMADD213PS  constants<>+4384(SB), Y3, Y4
-	VFMADD213PS  constants<>+4416(SB), Y3, Y4
-	VFMADD213PS  constants<>+128(SB), Y3, Y4
-	VMULPS       Y4, Y2, Y3
-	VFMADD231PS  Y1, Y3, Y3
-	VMAXPS       Y0, Y14, Y0
-	VFMADD231PS  Y2, Y3, Y0
+	VBLENDVPS    Y1, constants<>+4416(SB), Y14, Y1
+	VFMADD231PS  Y4, Y2, Y2
+	VMULPS       Y1, Y2, Y1
+	VMULPS       Y1, Y1, Y2
+	VMOVAPS      constants<>+5728(SB), Y3
+	VFMADD231PS  constants<>+5760(SB), Y1, Y3
+	VFMADD213PS  constants<>+5792(SB), Y1, Y3
+	VFMADD213PS  constants<>+5824(SB), Y1, Y3
+	VFMADD213PS  constants<>+5856(SB), Y1, Y3
+	VFMADD213PS  constants<>+5888(SB), Y1, Y3
+	VFMADD213PS  constants<>+5920(SB), Y1, Y3
+	VFMADD213PS  constants<>+5952(SB), Y1, Y3
+	VFMADD213PS  constants<>+5984(SB), Y1, Y3
+	VFMADD231PS  Y3, Y2, Y1
+	VMAXPS       Y0, Y13, Y0
+	VADDPS       Y0, Y1, Y0
 	VMOVUPS      Y0, (DI)(AX*4)
 	ADDQ         $0x08, AX
 	CMPQ         AX, R8
@@ -5225,37 +5515,40 @@ tail:
 	VMOVAPS      constants<>+384(SB), Y3
 	VMAXPS       Y2, Y3, Y2
 	VMOVAPS      constants<>+416(SB), Y3
-	VFMADD231PS  constants<>+448(SB), Y2, Y3
+	VFMADD231PS  constants<>+832(SB), Y2, Y3
 	VSUBPS       constants<>+416(SB), Y3, Y4
-	VFNMADD231PS constants<>+480(SB), Y4, Y2
-	VFNMADD231PS constants<>+512(SB), Y4, Y2
-	VMULPS       Y2, Y2, Y4
-	VMOVAPS      constants<>+576(SB), Y5
-	VFMADD231PS  constants<>+544(SB), Y2, Y5
-	VFMADD213PS  constants<>+608(SB), Y2, Y5
-	VFMADD213PS  constants<>+640(SB), Y2, Y5
-	VFMADD213PS  constants<>+672(SB), Y2, Y5
-	VFMADD213PS  constants<>+704(SB), Y2, Y5
-	VFMADD231PS  Y5, Y4, Y2
+	VMOVAPS      constants<>+864(SB), Y5
+	VFNMADD213PS Y2, Y4, Y5
+	VFNMADD231PS constants<>+896(SB), Y4, Y5
+	VMULPS       Y5, Y5, Y4
+	VMOVAPS      constants<>+928(SB), Y6
+	VFMADD231PS  constants<>+960(SB), Y5, Y6
+	VFMADD213PS  constants<>+992(SB), Y5, Y6
+	VFMADD213PS  constants<>+1024(SB), Y5, Y6
+	VFMADD213PS  constants<>+1056(SB), Y5, Y6
+	VFMADD231PS  Y6, Y4, Y5
+	VCMPPS       $0x01, constants<>+4640(SB), Y2, Y2
+	VANDPS       constants<>+4384(SB), Y2, Y4
+	VADDPS       Y4, Y3, Y3
 	VPSLLD       $0x17, Y3, Y3
-	VMOVAPS      Y3, Y4
-	VFMADD213PS  Y3, Y2, Y4
-	VMULPS       Y3, Y4, Y4
-	VMOVAPS      constants<>+4160(SB), Y5
-	VFMADD231PS  constants<>+4192(SB), Y4, Y5
-	VFMADD213PS  constants<>+4224(SB), Y4, Y5
-	VFMADD213PS  constants<>+4256(SB), Y4, Y5
-	VFMADD213PS  constants<>+4288(SB), Y4, Y5
-	VFMADD213PS  constants<>+4320(SB), Y4, Y5
-	VFMADD213PS  constants<>+4352(SB), Y4, Y5
-	VFMADD213PS  constants<>+4384(SB), Y4, Y5
-	VFMADD213PS  constants<>+4416(SB), Y4, Y5
-	VFMADD213PS  constants<>+128(SB), Y4, Y5
-	VMULPS       Y5, Y3, Y4
-	VFMADD231PS  Y2, Y4, Y4
-	VXORPS       X2, X2, X2
-	VMAXPS       Y1, Y2, Y1
-	VFMADD231PS  Y3, Y4, Y1
+	VMOVAPS      constants<>+128(SB), Y4
+	VBLENDVPS    Y2, constants<>+4416(SB), Y4, Y2
+	VFMADD231PS  Y5, Y3, Y3
+	VMULPS       Y2, Y3, Y2
+	VMULPS       Y2, Y2, Y3
+	VMOVAPS      constants<>+5728(SB), Y4
+	VFMADD231PS  constants<>+5760(SB), Y2, Y4
+	VFMADD213PS  constants<>+5792(SB), Y2, Y4
+	VFMADD213PS  constants<>+5824(SB), Y2, Y4
+	VFMADD213PS  constants<>+5856(SB), Y2, Y4
+	VFMADD213PS  constants<>+5888(SB), Y2, Y4
+	VFMADD213PS  constants<>+5920(SB), Y2, Y4
+	VFMADD213PS  constants<>+5952(SB), Y2, Y4
+	VFMADD213PS  constants<>+5984(SB), Y2, Y4
+	VFMADD231PS  Y4, Y3, Y2
+	VXORPS       X3, X3, X3
+	VMAXPS       Y1, Y3, Y1
+	VADDPS       Y1, Y2, Y1
 	VMASKMOVPS   Y1, Y0, (DI)(AX*4)
 
 done:
@@ -5447,12 +5740,12 @@ mainLoop:
 	VSUBPS       constants<>+128(SB), Y5, Y7
 	VFMADD231PS  Y2, Y4, Y6
 	VFMADD231PS  Y3, Y5, Y7
-	VMULPS       constants<>+4448(SB), Y6, Y2
-	VMULPS       constants<>+4448(SB), Y7, Y3
+	VMULPS       constants<>+6016(SB), Y6, Y2
+	VMULPS       constants<>+6016(SB), Y7, Y3
 	VCMPPS       $0x0e, constants<>+192(SB), Y0, Y4
 	VCMPPS       $0x0e, constants<>+192(SB), Y1, Y5
-	VMULPS       constants<>+4480(SB), Y0, Y0
-	VMULPS       constants<>+4480(SB), Y1, Y1
+	VMULPS       constants<>+6048(SB), Y0, Y0
+	VMULPS       constants<>+6048(SB), Y1, Y1
 	VBLENDVPS    Y4, Y0, Y2, Y0
 	VBLENDVPS    Y5, Y1, Y3, Y1
 	VMOVUPS      Y0, (DI)(AX*4)
@@ -5486,9 +5779,9 @@ singleLoop:
 	VPSLLD       $0x17, Y2, Y2
 	VSUBPS       constants<>+128(SB), Y2, Y3
 	VFMADD231PS  Y1, Y2, Y3
-	VMULPS       constants<>+4448(SB), Y3, Y1
+	VMULPS       constants<>+6016(SB), Y3, Y1
 	VCMPPS       $0x0e, constants<>+192(SB), Y0, Y2
-	VMULPS       constants<>+4480(SB), Y0, Y0
+	VMULPS       constants<>+6048(SB), Y0, Y0
 	VBLENDVPS    Y2, Y0, Y1, Y0
 	VMOVUPS      Y0, (DI)(AX*4)
 	ADDQ         $0x08, AX
@@ -5522,9 +5815,9 @@ tail:
 	VPSLLD       $0x17, Y3, Y3
 	VSUBPS       constants<>+128(SB), Y3, Y4
 	VFMADD231PS  Y2, Y3, Y4
-	VMULPS       constants<>+4448(SB), Y4, Y2
+	VMULPS       constants<>+6016(SB), Y4, Y2
 	VCMPPS       $0x0e, constants<>+192(SB), Y1, Y3
-	VMULPS       constants<>+4480(SB), Y1, Y1
+	VMULPS       constants<>+6048(SB), Y1, Y1
 	VBLENDVPS    Y3, Y1, Y2, Y1
 	VMASKMOVPS   Y1, Y0, (DI)(AX*4)
 
@@ -5535,19 +5828,10 @@ done:
 // func sumAVX2(x *float32, n int) (r0 float32)
 // Requires: AVX
 TEXT ·sumAVX2(SB), NOSPLIT, $0-20
-	MOVQ   x+0(FP), SI
-	MOVQ   n+8(FP), CX
-	XORL   AX, AX
-	VXORPS X15, X15, X15
-	CMPQ   CX, $0x00000100
-	JLT    loops
-	MOVQ   SI, R8
-	NEGQ   R8
-	SHRQ   $0x02, R8
-	ANDQ   $0x07, R8
-	JNE    masked
-
-loops:
+	MOVQ    x+0(FP), SI
+	MOVQ    n+8(FP), CX
+	XORL    AX, AX
+	VXORPS  X15, X15, X15
 	LEAQ    -64(CX), R8
 	CMPQ    AX, R8
 	JGT     single
@@ -5602,11 +5886,9 @@ singleLoop:
 	JLE     singleLoop
 
 tail:
-	MOVQ CX, R8
-	SUBQ AX, R8
-	JLE  done
-
-masked:
+	MOVQ       CX, R8
+	SUBQ       AX, R8
+	JLE        done
 	LEAQ       constants<>+32(SB), R10
 	MOVQ       R8, R9
 	NEGQ       R9
@@ -5615,9 +5897,6 @@ masked:
 	VMASKMOVPS (SI)(AX*4), Y0, Y1
 	VADDPS     Y1, Y15, Y1
 	VBLENDVPS  Y0, Y1, Y15, Y15
-	ADDQ       R8, AX
-	CMPQ       AX, CX
-	JLT        loops
 
 done:
 	VMOVAPS      Y15, Y0
@@ -5634,19 +5913,10 @@ done:
 // func sumAbsAVX2(x *float32, n int) (r0 float32)
 // Requires: AVX
 TEXT ·sumAbsAVX2(SB), NOSPLIT, $0-20
-	MOVQ   x+0(FP), SI
-	MOVQ   n+8(FP), CX
-	XORL   AX, AX
-	VXORPS X15, X15, X15
-	CMPQ   CX, $0x00000100
-	JLT    loops
-	MOVQ   SI, R8
-	NEGQ   R8
-	SHRQ   $0x02, R8
-	ANDQ   $0x07, R8
-	JNE    masked
-
-loops:
+	MOVQ    x+0(FP), SI
+	MOVQ    n+8(FP), CX
+	XORL    AX, AX
+	VXORPS  X15, X15, X15
 	LEAQ    -64(CX), R8
 	CMPQ    AX, R8
 	JGT     single
@@ -5710,11 +5980,9 @@ singleLoop:
 	JLE     singleLoop
 
 tail:
-	MOVQ CX, R8
-	SUBQ AX, R8
-	JLE  done
-
-masked:
+	MOVQ       CX, R8
+	SUBQ       AX, R8
+	JLE        done
 	LEAQ       constants<>+32(SB), R10
 	MOVQ       R8, R9
 	NEGQ       R9
@@ -5724,9 +5992,6 @@ masked:
 	VANDPS     constants<>+64(SB), Y1, Y1
 	VADDPS     Y1, Y15, Y1
 	VBLENDVPS  Y0, Y1, Y15, Y15
-	ADDQ       R8, AX
-	CMPQ       AX, CX
-	JLT        loops
 
 done:
 	VMOVAPS      Y15, Y0
@@ -5743,19 +6008,10 @@ done:
 // func sumSquaresAVX2(x *float32, n int) (r0 float32)
 // Requires: AVX, FMA3
 TEXT ·sumSquaresAVX2(SB), NOSPLIT, $0-20
-	MOVQ   x+0(FP), SI
-	MOVQ   n+8(FP), CX
-	XORL   AX, AX
-	VXORPS X15, X15, X15
-	CMPQ   CX, $0x00000100
-	JLT    loops
-	MOVQ   SI, R8
-	NEGQ   R8
-	SHRQ   $0x02, R8
-	ANDQ   $0x07, R8
-	JNE    masked
-
-loops:
+	MOVQ    x+0(FP), SI
+	MOVQ    n+8(FP), CX
+	XORL    AX, AX
+	VXORPS  X15, X15, X15
 	LEAQ    -64(CX), R8
 	CMPQ    AX, R8
 	JGT     single
@@ -5810,11 +6066,9 @@ singleLoop:
 	JLE         singleLoop
 
 tail:
-	MOVQ CX, R8
-	SUBQ AX, R8
-	JLE  done
-
-masked:
+	MOVQ        CX, R8
+	SUBQ        AX, R8
+	JLE         done
 	LEAQ        constants<>+32(SB), R10
 	MOVQ        R8, R9
 	NEGQ        R9
@@ -5823,9 +6077,6 @@ masked:
 	VMASKMOVPS  (SI)(AX*4), Y0, Y1
 	VFMADD213PS Y15, Y1, Y1
 	VBLENDVPS   Y0, Y1, Y15, Y15
-	ADDQ        R8, AX
-	CMPQ        AX, CX
-	JLT         loops
 
 done:
 	VMOVAPS      Y15, Y0
@@ -5842,20 +6093,11 @@ done:
 // func dotAVX2(a *float32, b *float32, n int) (r0 float32)
 // Requires: AVX, FMA3
 TEXT ·dotAVX2(SB), NOSPLIT, $0-28
-	MOVQ   a+0(FP), SI
-	MOVQ   b+8(FP), DX
-	MOVQ   n+16(FP), CX
-	XORL   AX, AX
-	VXORPS X15, X15, X15
-	CMPQ   CX, $0x00000100
-	JLT    loops
-	MOVQ   SI, R8
-	NEGQ   R8
-	SHRQ   $0x02, R8
-	ANDQ   $0x07, R8
-	JNE    masked
-
-loops:
+	MOVQ    a+0(FP), SI
+	MOVQ    b+8(FP), DX
+	MOVQ    n+16(FP), CX
+	XORL    AX, AX
+	VXORPS  X15, X15, X15
 	LEAQ    -64(CX), R8
 	CMPQ    AX, R8
 	JGT     single
@@ -5919,11 +6161,9 @@ singleLoop:
 	JLE         singleLoop
 
 tail:
-	MOVQ CX, R8
-	SUBQ AX, R8
-	JLE  done
-
-masked:
+	MOVQ        CX, R8
+	SUBQ        AX, R8
+	JLE         done
 	LEAQ        constants<>+32(SB), R10
 	MOVQ        R8, R9
 	NEGQ        R9
@@ -5933,9 +6173,6 @@ masked:
 	VMASKMOVPS  (DX)(AX*4), Y0, Y2
 	VFMADD213PS Y15, Y2, Y1
 	VBLENDVPS   Y0, Y1, Y15, Y15
-	ADDQ        R8, AX
-	CMPQ        AX, CX
-	JLT         loops
 
 done:
 	VMOVAPS      Y15, Y0
@@ -5957,26 +6194,17 @@ TEXT ·sumSqDiffAVX2(SB), NOSPLIT, $0-28
 	XORL         AX, AX
 	VBROADCASTSS mean+16(FP), Y7
 	VXORPS       X15, X15, X15
-	CMPQ         CX, $0x00000100
-	JLT          loops
-	MOVQ         SI, R8
-	NEGQ         R8
-	SHRQ         $0x02, R8
-	ANDQ         $0x07, R8
-	JNE          masked
-
-loops:
-	LEAQ    -64(CX), R8
-	CMPQ    AX, R8
-	JGT     single
-	VXORPS  X14, X14, X14
-	VXORPS  X13, X13, X13
-	VXORPS  X12, X12, X12
-	VXORPS  X11, X11, X11
-	VXORPS  X10, X10, X10
-	VXORPS  X9, X9, X9
-	VXORPS  X8, X8, X8
-	PCALIGN $0x20
+	LEAQ         -64(CX), R8
+	CMPQ         AX, R8
+	JGT          single
+	VXORPS       X14, X14, X14
+	VXORPS       X13, X13, X13
+	VXORPS       X12, X12, X12
+	VXORPS       X11, X11, X11
+	VXORPS       X10, X10, X10
+	VXORPS       X9, X9, X9
+	VXORPS       X8, X8, X8
+	PCALIGN      $0x20
 
 mainLoop:
 	VMOVUPS     (SI)(AX*4), Y0
@@ -6029,11 +6257,9 @@ singleLoop:
 	JLE         singleLoop
 
 tail:
-	MOVQ CX, R8
-	SUBQ AX, R8
-	JLE  done
-
-masked:
+	MOVQ        CX, R8
+	SUBQ        AX, R8
+	JLE         done
 	LEAQ        constants<>+32(SB), R10
 	MOVQ        R8, R9
 	NEGQ        R9
@@ -6043,9 +6269,6 @@ masked:
 	VSUBPS      Y7, Y1, Y1
 	VFMADD213PS Y15, Y1, Y1
 	VBLENDVPS   Y0, Y1, Y15, Y15
-	ADDQ        R8, AX
-	CMPQ        AX, CX
-	JLT         loops
 
 done:
 	VMOVAPS      Y15, Y0
@@ -6069,26 +6292,17 @@ TEXT ·sumProdDiffAVX2(SB), NOSPLIT, $0-36
 	VBROADCASTSS ma+24(FP), Y7
 	VBROADCASTSS mb+28(FP), Y6
 	VXORPS       X15, X15, X15
-	CMPQ         CX, $0x00000100
-	JLT          loops
-	MOVQ         SI, R8
-	NEGQ         R8
-	SHRQ         $0x02, R8
-	ANDQ         $0x07, R8
-	JNE          masked
-
-loops:
-	LEAQ    -64(CX), R8
-	CMPQ    AX, R8
-	JGT     single
-	VXORPS  X14, X14, X14
-	VXORPS  X13, X13, X13
-	VXORPS  X12, X12, X12
-	VXORPS  X11, X11, X11
-	VXORPS  X10, X10, X10
-	VXORPS  X9, X9, X9
-	VXORPS  X8, X8, X8
-	PCALIGN $0x20
+	LEAQ         -64(CX), R8
+	CMPQ         AX, R8
+	JGT          single
+	VXORPS       X14, X14, X14
+	VXORPS       X13, X13, X13
+	VXORPS       X12, X12, X12
+	VXORPS       X11, X11, X11
+	VXORPS       X10, X10, X10
+	VXORPS       X9, X9, X9
+	VXORPS       X8, X8, X8
+	PCALIGN      $0x20
 
 mainLoop:
 	VMOVUPS     (SI)(AX*4), Y0
@@ -6159,11 +6373,9 @@ singleLoop:
 	JLE         singleLoop
 
 tail:
-	MOVQ CX, R8
-	SUBQ AX, R8
-	JLE  done
-
-masked:
+	MOVQ        CX, R8
+	SUBQ        AX, R8
+	JLE         done
 	LEAQ        constants<>+32(SB), R10
 	MOVQ        R8, R9
 	NEGQ        R9
@@ -6175,9 +6387,6 @@ masked:
 	VSUBPS      Y6, Y2, Y2
 	VFMADD213PS Y15, Y2, Y1
 	VBLENDVPS   Y0, Y1, Y15, Y15
-	ADDQ        R8, AX
-	CMPQ        AX, CX
-	JLT         loops
 
 done:
 	VMOVAPS      Y15, Y0
@@ -6198,6 +6407,7 @@ TEXT ·maxAVX2(SB), NOSPLIT, $0-20
 	MOVQ    n+8(FP), CX
 	XORL    AX, AX
 	VMOVAPS constants<>+1536(SB), Y15
+	VXORPS  X7, X7, X7
 	CMPQ    CX, $0x00000100
 	JLT     loops
 	MOVQ    SI, R8
@@ -6224,58 +6434,36 @@ mainLoop:
 	VMOVUPS 32(SI)(AX*4), Y1
 	VMOVUPS 64(SI)(AX*4), Y2
 	VMOVUPS 96(SI)(AX*4), Y3
-	VCMPPS  $0x03, Y0, Y0, Y4
-	VCMPPS  $0x03, Y1, Y1, Y5
-	VCMPPS  $0x03, Y2, Y2, Y6
-	VCMPPS  $0x03, Y3, Y3, Y7
-	VMAXPS  Y15, Y0, Y0
-	VMAXPS  Y14, Y1, Y1
-	VMAXPS  Y13, Y2, Y2
-	VMAXPS  Y12, Y3, Y3
-	VORPS   Y4, Y0, Y15
-	VORPS   Y5, Y1, Y14
-	VORPS   Y6, Y2, Y13
-	VORPS   Y7, Y3, Y12
-	VMOVUPS 128(SI)(AX*4), Y0
-	VMOVUPS 160(SI)(AX*4), Y1
-	VMOVUPS 192(SI)(AX*4), Y2
-	VMOVUPS 224(SI)(AX*4), Y3
-	VCMPPS  $0x03, Y0, Y0, Y4
-	VCMPPS  $0x03, Y1, Y1, Y5
-	VCMPPS  $0x03, Y2, Y2, Y6
-	VCMPPS  $0x03, Y3, Y3, Y7
-	VMAXPS  Y11, Y0, Y0
-	VMAXPS  Y10, Y1, Y1
-	VMAXPS  Y9, Y2, Y2
-	VMAXPS  Y8, Y3, Y3
-	VORPS   Y4, Y0, Y11
-	VORPS   Y5, Y1, Y10
-	VORPS   Y6, Y2, Y9
-	VORPS   Y7, Y3, Y8
+	VMAXPS  Y15, Y0, Y15
+	VMAXPS  Y14, Y1, Y14
+	VMAXPS  Y13, Y2, Y13
+	VMAXPS  Y12, Y3, Y12
+	VCMPPS  $0x03, Y1, Y0, Y0
+	VCMPPS  $0x03, Y3, Y2, Y1
+	VORPS   Y7, Y0, Y0
+	VORPS   Y0, Y1, Y0
+	VMOVUPS 128(SI)(AX*4), Y1
+	VMOVUPS 160(SI)(AX*4), Y2
+	VMOVUPS 192(SI)(AX*4), Y3
+	VMOVUPS 224(SI)(AX*4), Y4
+	VMAXPS  Y11, Y1, Y11
+	VMAXPS  Y10, Y2, Y10
+	VMAXPS  Y9, Y3, Y9
+	VMAXPS  Y8, Y4, Y8
+	VCMPPS  $0x03, Y2, Y1, Y1
+	VCMPPS  $0x03, Y4, Y3, Y2
+	VORPS   Y0, Y1, Y0
+	VORPS   Y0, Y2, Y7
 	ADDQ    $0x40, AX
 	CMPQ    AX, R8
 	JLE     mainLoop
-	VCMPPS  $0x03, Y15, Y15, Y0
 	VMAXPS  Y11, Y15, Y15
-	VORPS   Y0, Y15, Y15
-	VCMPPS  $0x03, Y14, Y14, Y0
 	VMAXPS  Y10, Y14, Y14
-	VORPS   Y0, Y14, Y14
-	VCMPPS  $0x03, Y13, Y13, Y0
 	VMAXPS  Y9, Y13, Y13
-	VORPS   Y0, Y13, Y13
-	VCMPPS  $0x03, Y12, Y12, Y0
 	VMAXPS  Y8, Y12, Y12
-	VORPS   Y0, Y12, Y12
-	VCMPPS  $0x03, Y15, Y15, Y0
 	VMAXPS  Y13, Y15, Y15
-	VORPS   Y0, Y15, Y15
-	VCMPPS  $0x03, Y14, Y14, Y0
 	VMAXPS  Y12, Y14, Y14
-	VORPS   Y0, Y14, Y14
-	VCMPPS  $0x03, Y15, Y15, Y0
 	VMAXPS  Y14, Y15, Y15
-	VORPS   Y0, Y15, Y15
 
 single:
 	LEAQ    -8(CX), R8
@@ -6285,9 +6473,9 @@ single:
 
 singleLoop:
 	VMOVUPS (SI)(AX*4), Y0
-	VCMPPS  $0x03, Y0, Y0, Y1
-	VMAXPS  Y15, Y0, Y0
-	VORPS   Y1, Y0, Y15
+	VMAXPS  Y15, Y0, Y15
+	VCMPPS  $0x03, Y0, Y0, Y0
+	VORPS   Y7, Y0, Y7
 	ADDQ    $0x08, AX
 	CMPQ    AX, R8
 	JLE     singleLoop
@@ -6304,15 +6492,17 @@ masked:
 	LEAQ       (R10)(R9*4), R10
 	VMOVUPS    (R10), Y0
 	VMASKMOVPS (SI)(AX*4), Y0, Y1
-	VCMPPS     $0x03, Y1, Y1, Y2
-	VMAXPS     Y15, Y1, Y1
-	VORPS      Y2, Y1, Y1
-	VBLENDVPS  Y0, Y1, Y15, Y15
+	VMAXPS     Y15, Y1, Y2
+	VBLENDVPS  Y0, Y2, Y15, Y15
+	VCMPPS     $0x03, Y1, Y1, Y1
+	VANDPS     Y0, Y1, Y0
+	VORPS      Y7, Y0, Y7
 	ADDQ       R8, AX
 	CMPQ       AX, CX
 	JLT        loops
 
 done:
+	VORPS        Y7, Y15, Y15
 	VMOVAPS      Y15, Y0
 	VEXTRACTF128 $0x01, Y0, X1
 	VCMPPS       $0x03, X0, X0, X2
@@ -6337,6 +6527,7 @@ TEXT ·minAVX2(SB), NOSPLIT, $0-20
 	MOVQ    n+8(FP), CX
 	XORL    AX, AX
 	VMOVAPS constants<>+1152(SB), Y15
+	VXORPS  X7, X7, X7
 	CMPQ    CX, $0x00000100
 	JLT     loops
 	MOVQ    SI, R8
@@ -6363,58 +6554,36 @@ mainLoop:
 	VMOVUPS 32(SI)(AX*4), Y1
 	VMOVUPS 64(SI)(AX*4), Y2
 	VMOVUPS 96(SI)(AX*4), Y3
-	VCMPPS  $0x03, Y0, Y0, Y4
-	VCMPPS  $0x03, Y1, Y1, Y5
-	VCMPPS  $0x03, Y2, Y2, Y6
-	VCMPPS  $0x03, Y3, Y3, Y7
-	VMINPS  Y15, Y0, Y0
-	VMINPS  Y14, Y1, Y1
-	VMINPS  Y13, Y2, Y2
-	VMINPS  Y12, Y3, Y3
-	VORPS   Y4, Y0, Y15
-	VORPS   Y5, Y1, Y14
-	VORPS   Y6, Y2, Y13
-	VORPS   Y7, Y3, Y12
-	VMOVUPS 128(SI)(AX*4), Y0
-	VMOVUPS 160(SI)(AX*4), Y1
-	VMOVUPS 192(SI)(AX*4), Y2
-	VMOVUPS 224(SI)(AX*4), Y3
-	VCMPPS  $0x03, Y0, Y0, Y4
-	VCMPPS  $0x03, Y1, Y1, Y5
-	VCMPPS  $0x03, Y2, Y2, Y6
-	VCMPPS  $0x03, Y3, Y3, Y7
-	VMINPS  Y11, Y0, Y0
-	VMINPS  Y10, Y1, Y1
-	VMINPS  Y9, Y2, Y2
-	VMINPS  Y8, Y3, Y3
-	VORPS   Y4, Y0, Y11
-	VORPS   Y5, Y1, Y10
-	VORPS   Y6, Y2, Y9
-	VORPS   Y7, Y3, Y8
+	VMINPS  Y15, Y0, Y15
+	VMINPS  Y14, Y1, Y14
+	VMINPS  Y13, Y2, Y13
+	VMINPS  Y12, Y3, Y12
+	VCMPPS  $0x03, Y1, Y0, Y0
+	VCMPPS  $0x03, Y3, Y2, Y1
+	VORPS   Y7, Y0, Y0
+	VORPS   Y0, Y1, Y0
+	VMOVUPS 128(SI)(AX*4), Y1
+	VMOVUPS 160(SI)(AX*4), Y2
+	VMOVUPS 192(SI)(AX*4), Y3
+	VMOVUPS 224(SI)(AX*4), Y4
+	VMINPS  Y11, Y1, Y11
+	VMINPS  Y10, Y2, Y10
+	VMINPS  Y9, Y3, Y9
+	VMINPS  Y8, Y4, Y8
+	VCMPPS  $0x03, Y2, Y1, Y1
+	VCMPPS  $0x03, Y4, Y3, Y2
+	VORPS   Y0, Y1, Y0
+	VORPS   Y0, Y2, Y7
 	ADDQ    $0x40, AX
 	CMPQ    AX, R8
 	JLE     mainLoop
-	VCMPPS  $0x03, Y15, Y15, Y0
 	VMINPS  Y11, Y15, Y15
-	VORPS   Y0, Y15, Y15
-	VCMPPS  $0x03, Y14, Y14, Y0
 	VMINPS  Y10, Y14, Y14
-	VORPS   Y0, Y14, Y14
-	VCMPPS  $0x03, Y13, Y13, Y0
 	VMINPS  Y9, Y13, Y13
-	VORPS   Y0, Y13, Y13
-	VCMPPS  $0x03, Y12, Y12, Y0
 	VMINPS  Y8, Y12, Y12
-	VORPS   Y0, Y12, Y12
-	VCMPPS  $0x03, Y15, Y15, Y0
 	VMINPS  Y13, Y15, Y15
-	VORPS   Y0, Y15, Y15
-	VCMPPS  $0x03, Y14, Y14, Y0
 	VMINPS  Y12, Y14, Y14
-	VORPS   Y0, Y14, Y14
-	VCMPPS  $0x03, Y15, Y15, Y0
 	VMINPS  Y14, Y15, Y15
-	VORPS   Y0, Y15, Y15
 
 single:
 	LEAQ    -8(CX), R8
@@ -6424,9 +6593,9 @@ single:
 
 singleLoop:
 	VMOVUPS (SI)(AX*4), Y0
-	VCMPPS  $0x03, Y0, Y0, Y1
-	VMINPS  Y15, Y0, Y0
-	VORPS   Y1, Y0, Y15
+	VMINPS  Y15, Y0, Y15
+	VCMPPS  $0x03, Y0, Y0, Y0
+	VORPS   Y7, Y0, Y7
 	ADDQ    $0x08, AX
 	CMPQ    AX, R8
 	JLE     singleLoop
@@ -6443,15 +6612,17 @@ masked:
 	LEAQ       (R10)(R9*4), R10
 	VMOVUPS    (R10), Y0
 	VMASKMOVPS (SI)(AX*4), Y0, Y1
-	VCMPPS     $0x03, Y1, Y1, Y2
-	VMINPS     Y15, Y1, Y1
-	VORPS      Y2, Y1, Y1
-	VBLENDVPS  Y0, Y1, Y15, Y15
+	VMINPS     Y15, Y1, Y2
+	VBLENDVPS  Y0, Y2, Y15, Y15
+	VCMPPS     $0x03, Y1, Y1, Y1
+	VANDPS     Y0, Y1, Y0
+	VORPS      Y7, Y0, Y7
 	ADDQ       R8, AX
 	CMPQ       AX, CX
 	JLT        loops
 
 done:
+	VORPS        Y7, Y15, Y15
 	VMOVAPS      Y15, Y0
 	VEXTRACTF128 $0x01, Y0, X1
 	VCMPPS       $0x03, X0, X0, X2
@@ -6476,6 +6647,7 @@ TEXT ·maxAbsAVX2(SB), NOSPLIT, $0-20
 	MOVQ   n+8(FP), CX
 	XORL   AX, AX
 	VXORPS X15, X15, X15
+	VXORPS X7, X7, X7
 	CMPQ   CX, $0x00000100
 	JLT    loops
 	MOVQ   SI, R8
@@ -6488,6 +6660,7 @@ loops:
 	LEAQ    -64(CX), R8
 	CMPQ    AX, R8
 	JGT     single
+	VMOVAPS constants<>+64(SB), Y6
 	VXORPS  X14, X14, X14
 	VXORPS  X13, X13, X13
 	VXORPS  X12, X12, X12
@@ -6502,66 +6675,44 @@ mainLoop:
 	VMOVUPS 32(SI)(AX*4), Y1
 	VMOVUPS 64(SI)(AX*4), Y2
 	VMOVUPS 96(SI)(AX*4), Y3
-	VANDPS  constants<>+64(SB), Y0, Y0
-	VANDPS  constants<>+64(SB), Y1, Y1
-	VANDPS  constants<>+64(SB), Y2, Y2
-	VANDPS  constants<>+64(SB), Y3, Y3
-	VCMPPS  $0x03, Y0, Y0, Y4
-	VCMPPS  $0x03, Y1, Y1, Y5
-	VCMPPS  $0x03, Y2, Y2, Y6
-	VCMPPS  $0x03, Y3, Y3, Y7
-	VMAXPS  Y15, Y0, Y0
-	VMAXPS  Y14, Y1, Y1
-	VMAXPS  Y13, Y2, Y2
-	VMAXPS  Y12, Y3, Y3
-	VORPS   Y4, Y0, Y15
-	VORPS   Y5, Y1, Y14
-	VORPS   Y6, Y2, Y13
-	VORPS   Y7, Y3, Y12
-	VMOVUPS 128(SI)(AX*4), Y0
-	VMOVUPS 160(SI)(AX*4), Y1
-	VMOVUPS 192(SI)(AX*4), Y2
-	VMOVUPS 224(SI)(AX*4), Y3
-	VANDPS  constants<>+64(SB), Y0, Y0
-	VANDPS  constants<>+64(SB), Y1, Y1
-	VANDPS  constants<>+64(SB), Y2, Y2
-	VANDPS  constants<>+64(SB), Y3, Y3
-	VCMPPS  $0x03, Y0, Y0, Y4
-	VCMPPS  $0x03, Y1, Y1, Y5
-	VCMPPS  $0x03, Y2, Y2, Y6
-	VCMPPS  $0x03, Y3, Y3, Y7
-	VMAXPS  Y11, Y0, Y0
-	VMAXPS  Y10, Y1, Y1
-	VMAXPS  Y9, Y2, Y2
-	VMAXPS  Y8, Y3, Y3
-	VORPS   Y4, Y0, Y11
-	VORPS   Y5, Y1, Y10
-	VORPS   Y6, Y2, Y9
-	VORPS   Y7, Y3, Y8
+	VANDPS  Y6, Y0, Y0
+	VANDPS  Y6, Y1, Y1
+	VANDPS  Y6, Y2, Y2
+	VANDPS  Y6, Y3, Y3
+	VMAXPS  Y15, Y0, Y15
+	VMAXPS  Y14, Y1, Y14
+	VMAXPS  Y13, Y2, Y13
+	VMAXPS  Y12, Y3, Y12
+	VCMPPS  $0x03, Y1, Y0, Y0
+	VCMPPS  $0x03, Y3, Y2, Y1
+	VORPS   Y7, Y0, Y0
+	VORPS   Y0, Y1, Y0
+	VMOVUPS 128(SI)(AX*4), Y1
+	VMOVUPS 160(SI)(AX*4), Y2
+	VMOVUPS 192(SI)(AX*4), Y3
+	VMOVUPS 224(SI)(AX*4), Y4
+	VANDPS  Y6, Y1, Y1
+	VANDPS  Y6, Y2, Y2
+	VANDPS  Y6, Y3, Y3
+	VANDPS  Y6, Y4, Y4
+	VMAXPS  Y11, Y1, Y11
+	VMAXPS  Y10, Y2, Y10
+	VMAXPS  Y9, Y3, Y9
+	VMAXPS  Y8, Y4, Y8
+	VCMPPS  $0x03, Y2, Y1, Y1
+	VCMPPS  $0x03, Y4, Y3, Y2
+	VORPS   Y0, Y1, Y0
+	VORPS   Y0, Y2, Y7
 	ADDQ    $0x40, AX
 	CMPQ    AX, R8
 	JLE     mainLoop
-	VCMPPS  $0x03, Y15, Y15, Y0
 	VMAXPS  Y11, Y15, Y15
-	VORPS   Y0, Y15, Y15
-	VCMPPS  $0x03, Y14, Y14, Y0
 	VMAXPS  Y10, Y14, Y14
-	VORPS   Y0, Y14, Y14
-	VCMPPS  $0x03, Y13, Y13, Y0
 	VMAXPS  Y9, Y13, Y13
-	VORPS   Y0, Y13, Y13
-	VCMPPS  $0x03, Y12, Y12, Y0
 	VMAXPS  Y8, Y12, Y12
-	VORPS   Y0, Y12, Y12
-	VCMPPS  $0x03, Y15, Y15, Y0
 	VMAXPS  Y13, Y15, Y15
-	VORPS   Y0, Y15, Y15
-	VCMPPS  $0x03, Y14, Y14, Y0
 	VMAXPS  Y12, Y14, Y14
-	VORPS   Y0, Y14, Y14
-	VCMPPS  $0x03, Y15, Y15, Y0
 	VMAXPS  Y14, Y15, Y15
-	VORPS   Y0, Y15, Y15
 
 single:
 	LEAQ    -8(CX), R8
@@ -6572,9 +6723,9 @@ single:
 singleLoop:
 	VMOVUPS (SI)(AX*4), Y0
 	VANDPS  constants<>+64(SB), Y0, Y0
-	VCMPPS  $0x03, Y0, Y0, Y1
-	VMAXPS  Y15, Y0, Y0
-	VORPS   Y1, Y0, Y15
+	VMAXPS  Y15, Y0, Y15
+	VCMPPS  $0x03, Y0, Y0, Y0
+	VORPS   Y7, Y0, Y7
 	ADDQ    $0x08, AX
 	CMPQ    AX, R8
 	JLE     singleLoop
@@ -6592,15 +6743,17 @@ masked:
 	VMOVUPS    (R10), Y0
 	VMASKMOVPS (SI)(AX*4), Y0, Y1
 	VANDPS     constants<>+64(SB), Y1, Y1
-	VCMPPS     $0x03, Y1, Y1, Y2
-	VMAXPS     Y15, Y1, Y1
-	VORPS      Y2, Y1, Y1
-	VBLENDVPS  Y0, Y1, Y15, Y15
+	VMAXPS     Y15, Y1, Y2
+	VBLENDVPS  Y0, Y2, Y15, Y15
+	VCMPPS     $0x03, Y1, Y1, Y1
+	VANDPS     Y0, Y1, Y0
+	VORPS      Y7, Y0, Y7
 	ADDQ       R8, AX
 	CMPQ       AX, CX
 	JLT        loops
 
 done:
+	VORPS        Y7, Y15, Y15
 	VMOVAPS      Y15, Y0
 	VEXTRACTF128 $0x01, Y0, X1
 	VCMPPS       $0x03, X0, X0, X2
@@ -6621,20 +6774,11 @@ done:
 // func sumKahanAVX2(lanes *[128]float32, x *float32, n int)
 // Requires: AVX
 TEXT ·sumKahanAVX2(SB), NOSPLIT, $0-24
-	MOVQ   x+8(FP), SI
-	MOVQ   n+16(FP), CX
-	XORL   AX, AX
-	VXORPS X15, X15, X15
-	VXORPS X14, X14, X14
-	CMPQ   CX, $0x00000100
-	JLT    loops
-	MOVQ   SI, R8
-	NEGQ   R8
-	SHRQ   $0x02, R8
-	ANDQ   $0x07, R8
-	JNE    masked
-
-loops:
+	MOVQ    x+8(FP), SI
+	MOVQ    n+16(FP), CX
+	XORL    AX, AX
+	VXORPS  X15, X15, X15
+	VXORPS  X14, X14, X14
 	LEAQ    -32(CX), R8
 	CMPQ    AX, R8
 	JGT     single
@@ -6715,11 +6859,9 @@ singleLoop:
 	JLE     singleLoop
 
 tail:
-	MOVQ CX, R8
-	SUBQ AX, R8
-	JLE  done
-
-masked:
+	MOVQ       CX, R8
+	SUBQ       AX, R8
+	JLE        done
 	LEAQ       constants<>+32(SB), R10
 	MOVQ       R8, R9
 	NEGQ       R9
@@ -6735,9 +6877,6 @@ masked:
 	VADDPS     Y1, Y14, Y1
 	VBLENDVPS  Y0, Y2, Y15, Y15
 	VBLENDVPS  Y0, Y1, Y14, Y14
-	ADDQ       R8, AX
-	CMPQ       AX, CX
-	JLT        loops
 
 done:
 	MOVQ    lanes+0(FP), R9
@@ -7659,116 +7798,312 @@ DATA constants<>+3584(SB)/8, $0xbeaaaa9fbeaaaa9f
 DATA constants<>+3592(SB)/8, $0xbeaaaa9fbeaaaa9f
 DATA constants<>+3600(SB)/8, $0xbeaaaa9fbeaaaa9f
 DATA constants<>+3608(SB)/8, $0xbeaaaa9fbeaaaa9f
-DATA constants<>+3616(SB)/8, $0xc1200000c1200000
-DATA constants<>+3624(SB)/8, $0xc1200000c1200000
-DATA constants<>+3632(SB)/8, $0xc1200000c1200000
-DATA constants<>+3640(SB)/8, $0xc1200000c1200000
-DATA constants<>+3648(SB)/8, $0xbf0ccccdbf0ccccd
-DATA constants<>+3656(SB)/8, $0xbf0ccccdbf0ccccd
-DATA constants<>+3664(SB)/8, $0xbf0ccccdbf0ccccd
-DATA constants<>+3672(SB)/8, $0xbf0ccccdbf0ccccd
-DATA constants<>+3680(SB)/8, $0x42b6000042b60000
-DATA constants<>+3688(SB)/8, $0x42b6000042b60000
-DATA constants<>+3696(SB)/8, $0x42b6000042b60000
-DATA constants<>+3704(SB)/8, $0x42b6000042b60000
-DATA constants<>+3712(SB)/8, $0x3e8000003e800000
-DATA constants<>+3720(SB)/8, $0x3e8000003e800000
-DATA constants<>+3728(SB)/8, $0x3e8000003e800000
-DATA constants<>+3736(SB)/8, $0x3e8000003e800000
-DATA constants<>+3744(SB)/8, $0x3950115e3950115e
-DATA constants<>+3752(SB)/8, $0x3950115e3950115e
-DATA constants<>+3760(SB)/8, $0x3950115e3950115e
-DATA constants<>+3768(SB)/8, $0x3950115e3950115e
-DATA constants<>+3776(SB)/8, $0x363ab60f363ab60f
-DATA constants<>+3784(SB)/8, $0x363ab60f363ab60f
-DATA constants<>+3792(SB)/8, $0x363ab60f363ab60f
-DATA constants<>+3800(SB)/8, $0x363ab60f363ab60f
-DATA constants<>+3808(SB)/8, $0x3c0888703c088870
-DATA constants<>+3816(SB)/8, $0x3c0888703c088870
-DATA constants<>+3824(SB)/8, $0x3c0888703c088870
-DATA constants<>+3832(SB)/8, $0x3c0888703c088870
-DATA constants<>+3840(SB)/8, $0x5d8000005d800000
-DATA constants<>+3848(SB)/8, $0x5d8000005d800000
-DATA constants<>+3856(SB)/8, $0x5d8000005d800000
-DATA constants<>+3864(SB)/8, $0x5d8000005d800000
-DATA constants<>+3872(SB)/8, $0x3f7fffff3f7fffff
-DATA constants<>+3880(SB)/8, $0x3f7fffff3f7fffff
-DATA constants<>+3888(SB)/8, $0x3f7fffff3f7fffff
-DATA constants<>+3896(SB)/8, $0x3f7fffff3f7fffff
-DATA constants<>+3904(SB)/8, $0x41f0000041f00000
-DATA constants<>+3912(SB)/8, $0x41f0000041f00000
-DATA constants<>+3920(SB)/8, $0x41f0000041f00000
-DATA constants<>+3928(SB)/8, $0x41f0000041f00000
-DATA constants<>+3936(SB)/8, $0xc2dc0000c2dc0000
-DATA constants<>+3944(SB)/8, $0xc2dc0000c2dc0000
-DATA constants<>+3952(SB)/8, $0xc2dc0000c2dc0000
-DATA constants<>+3960(SB)/8, $0xc2dc0000c2dc0000
-DATA constants<>+3968(SB)/8, $0x7f0000007f000000
-DATA constants<>+3976(SB)/8, $0x7f0000007f000000
-DATA constants<>+3984(SB)/8, $0x7f0000007f000000
-DATA constants<>+3992(SB)/8, $0x7f0000007f000000
-DATA constants<>+4000(SB)/8, $0xbfcc4200bfcc4200
-DATA constants<>+4008(SB)/8, $0xbfcc4200bfcc4200
-DATA constants<>+4016(SB)/8, $0xbfcc4200bfcc4200
-DATA constants<>+4024(SB)/8, $0xbfcc4200bfcc4200
-DATA constants<>+4032(SB)/8, $0xc1300000c1300000
-DATA constants<>+4040(SB)/8, $0xc1300000c1300000
-DATA constants<>+4048(SB)/8, $0xc1300000c1300000
-DATA constants<>+4056(SB)/8, $0xc1300000c1300000
-DATA constants<>+4064(SB)/8, $0xbd922000bd922000
-DATA constants<>+4072(SB)/8, $0xbd922000bd922000
-DATA constants<>+4080(SB)/8, $0xbd922000bd922000
-DATA constants<>+4088(SB)/8, $0xbd922000bd922000
-DATA constants<>+4096(SB)/8, $0xb69e549bb69e549b
-DATA constants<>+4104(SB)/8, $0xb69e549bb69e549b
-DATA constants<>+4112(SB)/8, $0xb69e549bb69e549b
-DATA constants<>+4120(SB)/8, $0xb69e549bb69e549b
-DATA constants<>+4128(SB)/8, $0xb6a67a87b6a67a87
-DATA constants<>+4136(SB)/8, $0xb6a67a87b6a67a87
-DATA constants<>+4144(SB)/8, $0xb6a67a87b6a67a87
-DATA constants<>+4152(SB)/8, $0xb6a67a87b6a67a87
-DATA constants<>+4160(SB)/8, $0x3ca48be73ca48be7
-DATA constants<>+4168(SB)/8, $0x3ca48be73ca48be7
-DATA constants<>+4176(SB)/8, $0x3ca48be73ca48be7
-DATA constants<>+4184(SB)/8, $0x3ca48be73ca48be7
-DATA constants<>+4192(SB)/8, $0xbb57a4e7bb57a4e7
-DATA constants<>+4200(SB)/8, $0xbb57a4e7bb57a4e7
-DATA constants<>+4208(SB)/8, $0xbb57a4e7bb57a4e7
-DATA constants<>+4216(SB)/8, $0xbb57a4e7bb57a4e7
-DATA constants<>+4224(SB)/8, $0xbd6b5846bd6b5846
-DATA constants<>+4232(SB)/8, $0xbd6b5846bd6b5846
-DATA constants<>+4240(SB)/8, $0xbd6b5846bd6b5846
-DATA constants<>+4248(SB)/8, $0xbd6b5846bd6b5846
-DATA constants<>+4256(SB)/8, $0x3dda57043dda5704
-DATA constants<>+4264(SB)/8, $0x3dda57043dda5704
-DATA constants<>+4272(SB)/8, $0x3dda57043dda5704
-DATA constants<>+4280(SB)/8, $0x3dda57043dda5704
-DATA constants<>+4288(SB)/8, $0xbe1d21afbe1d21af
-DATA constants<>+4296(SB)/8, $0xbe1d21afbe1d21af
-DATA constants<>+4304(SB)/8, $0xbe1d21afbe1d21af
-DATA constants<>+4312(SB)/8, $0xbe1d21afbe1d21af
-DATA constants<>+4320(SB)/8, $0x3e49a5aa3e49a5aa
-DATA constants<>+4328(SB)/8, $0x3e49a5aa3e49a5aa
-DATA constants<>+4336(SB)/8, $0x3e49a5aa3e49a5aa
-DATA constants<>+4344(SB)/8, $0x3e49a5aa3e49a5aa
-DATA constants<>+4352(SB)/8, $0xbe7f91f3be7f91f3
-DATA constants<>+4360(SB)/8, $0xbe7f91f3be7f91f3
-DATA constants<>+4368(SB)/8, $0xbe7f91f3be7f91f3
-DATA constants<>+4376(SB)/8, $0xbe7f91f3be7f91f3
-DATA constants<>+4384(SB)/8, $0x3eaaa6e83eaaa6e8
-DATA constants<>+4392(SB)/8, $0x3eaaa6e83eaaa6e8
-DATA constants<>+4400(SB)/8, $0x3eaaa6e83eaaa6e8
-DATA constants<>+4408(SB)/8, $0x3eaaa6e83eaaa6e8
-DATA constants<>+4416(SB)/8, $0xbeffffe9beffffe9
-DATA constants<>+4424(SB)/8, $0xbeffffe9beffffe9
-DATA constants<>+4432(SB)/8, $0xbeffffe9beffffe9
-DATA constants<>+4440(SB)/8, $0xbeffffe9beffffe9
-DATA constants<>+4448(SB)/8, $0x3fe109663fe10966
-DATA constants<>+4456(SB)/8, $0x3fe109663fe10966
-DATA constants<>+4464(SB)/8, $0x3fe109663fe10966
-DATA constants<>+4472(SB)/8, $0x3fe109663fe10966
-DATA constants<>+4480(SB)/8, $0x3f867d5f3f867d5f
-DATA constants<>+4488(SB)/8, $0x3f867d5f3f867d5f
-DATA constants<>+4496(SB)/8, $0x3f867d5f3f867d5f
-DATA constants<>+4504(SB)/8, $0x3f867d5f3f867d5f
-GLOBL constants<>(SB), RODATA|NOPTR, $4512
+DATA constants<>+3616(SB)/8, $0x4120000041200000
+DATA constants<>+3624(SB)/8, $0x4120000041200000
+DATA constants<>+3632(SB)/8, $0x4120000041200000
+DATA constants<>+3640(SB)/8, $0x4120000041200000
+DATA constants<>+3648(SB)/8, $0x3cac728c3cac728c
+DATA constants<>+3656(SB)/8, $0x3cac728c3cac728c
+DATA constants<>+3664(SB)/8, $0x3cac728c3cac728c
+DATA constants<>+3672(SB)/8, $0x3cac728c3cac728c
+DATA constants<>+3680(SB)/8, $0xbbcc90d0bbcc90d0
+DATA constants<>+3688(SB)/8, $0xbbcc90d0bbcc90d0
+DATA constants<>+3696(SB)/8, $0xbbcc90d0bbcc90d0
+DATA constants<>+3704(SB)/8, $0xbbcc90d0bbcc90d0
+DATA constants<>+3712(SB)/8, $0xbd5c8f3fbd5c8f3f
+DATA constants<>+3720(SB)/8, $0xbd5c8f3fbd5c8f3f
+DATA constants<>+3728(SB)/8, $0xbd5c8f3fbd5c8f3f
+DATA constants<>+3736(SB)/8, $0xbd5c8f3fbd5c8f3f
+DATA constants<>+3744(SB)/8, $0x3e0886773e088677
+DATA constants<>+3752(SB)/8, $0x3e0886773e088677
+DATA constants<>+3760(SB)/8, $0x3e0886773e088677
+DATA constants<>+3768(SB)/8, $0x3e0886773e088677
+DATA constants<>+3776(SB)/8, $0xbeaaaaa5beaaaaa5
+DATA constants<>+3784(SB)/8, $0xbeaaaaa5beaaaaa5
+DATA constants<>+3792(SB)/8, $0xbeaaaaa5beaaaaa5
+DATA constants<>+3800(SB)/8, $0xbeaaaaa5beaaaaa5
+DATA constants<>+3808(SB)/8, $0x4038aa3b4038aa3b
+DATA constants<>+3816(SB)/8, $0x4038aa3b4038aa3b
+DATA constants<>+3824(SB)/8, $0x4038aa3b4038aa3b
+DATA constants<>+3832(SB)/8, $0x4038aa3b4038aa3b
+DATA constants<>+3840(SB)/8, $0x3eb172183eb17218
+DATA constants<>+3848(SB)/8, $0x3eb172183eb17218
+DATA constants<>+3856(SB)/8, $0x3eb172183eb17218
+DATA constants<>+3864(SB)/8, $0x3eb172183eb17218
+DATA constants<>+3872(SB)/8, $0x3e891f983e891f98
+DATA constants<>+3880(SB)/8, $0x3e891f983e891f98
+DATA constants<>+3888(SB)/8, $0x3e891f983e891f98
+DATA constants<>+3896(SB)/8, $0x3e891f983e891f98
+DATA constants<>+3904(SB)/8, $0x3db568ac3db568ac
+DATA constants<>+3912(SB)/8, $0x3db568ac3db568ac
+DATA constants<>+3920(SB)/8, $0x3db568ac3db568ac
+DATA constants<>+3928(SB)/8, $0x3db568ac3db568ac
+DATA constants<>+3936(SB)/8, $0x3f2aac273f2aac27
+DATA constants<>+3944(SB)/8, $0x3f2aac273f2aac27
+DATA constants<>+3952(SB)/8, $0x3f2aac273f2aac27
+DATA constants<>+3960(SB)/8, $0x3f2aac273f2aac27
+DATA constants<>+3968(SB)/8, $0x3faaaa453faaaa45
+DATA constants<>+3976(SB)/8, $0x3faaaa453faaaa45
+DATA constants<>+3984(SB)/8, $0x3faaaa453faaaa45
+DATA constants<>+3992(SB)/8, $0x3faaaa453faaaa45
+DATA constants<>+4000(SB)/8, $0x3ffffffe3ffffffe
+DATA constants<>+4008(SB)/8, $0x3ffffffe3ffffffe
+DATA constants<>+4016(SB)/8, $0x3ffffffe3ffffffe
+DATA constants<>+4024(SB)/8, $0x3ffffffe3ffffffe
+DATA constants<>+4032(SB)/8, $0x3f0ccccd3f0ccccd
+DATA constants<>+4040(SB)/8, $0x3f0ccccd3f0ccccd
+DATA constants<>+4048(SB)/8, $0x3f0ccccd3f0ccccd
+DATA constants<>+4056(SB)/8, $0x3f0ccccd3f0ccccd
+DATA constants<>+4064(SB)/8, $0x42b3666642b36666
+DATA constants<>+4072(SB)/8, $0x42b3666642b36666
+DATA constants<>+4080(SB)/8, $0x42b3666642b36666
+DATA constants<>+4088(SB)/8, $0x42b3666642b36666
+DATA constants<>+4096(SB)/8, $0x3e0000003e000000
+DATA constants<>+4104(SB)/8, $0x3e0000003e000000
+DATA constants<>+4112(SB)/8, $0x3e0000003e000000
+DATA constants<>+4120(SB)/8, $0x3e0000003e000000
+DATA constants<>+4128(SB)/8, $0x4b40007d4b40007d
+DATA constants<>+4136(SB)/8, $0x4b40007d4b40007d
+DATA constants<>+4144(SB)/8, $0x4b40007d4b40007d
+DATA constants<>+4152(SB)/8, $0x4b40007d4b40007d
+DATA constants<>+4160(SB)/8, $0x3950115e3950115e
+DATA constants<>+4168(SB)/8, $0x3950115e3950115e
+DATA constants<>+4176(SB)/8, $0x3950115e3950115e
+DATA constants<>+4184(SB)/8, $0x3950115e3950115e
+DATA constants<>+4192(SB)/8, $0x363ab60f363ab60f
+DATA constants<>+4200(SB)/8, $0x363ab60f363ab60f
+DATA constants<>+4208(SB)/8, $0x363ab60f363ab60f
+DATA constants<>+4216(SB)/8, $0x363ab60f363ab60f
+DATA constants<>+4224(SB)/8, $0x3c0888703c088870
+DATA constants<>+4232(SB)/8, $0x3c0888703c088870
+DATA constants<>+4240(SB)/8, $0x3c0888703c088870
+DATA constants<>+4248(SB)/8, $0x3c0888703c088870
+DATA constants<>+4256(SB)/8, $0x5d8000005d800000
+DATA constants<>+4264(SB)/8, $0x5d8000005d800000
+DATA constants<>+4272(SB)/8, $0x5d8000005d800000
+DATA constants<>+4280(SB)/8, $0x5d8000005d800000
+DATA constants<>+4288(SB)/8, $0x3f7fffff3f7fffff
+DATA constants<>+4296(SB)/8, $0x3f7fffff3f7fffff
+DATA constants<>+4304(SB)/8, $0x3f7fffff3f7fffff
+DATA constants<>+4312(SB)/8, $0x3f7fffff3f7fffff
+DATA constants<>+4320(SB)/8, $0x41f0000041f00000
+DATA constants<>+4328(SB)/8, $0x41f0000041f00000
+DATA constants<>+4336(SB)/8, $0x41f0000041f00000
+DATA constants<>+4344(SB)/8, $0x41f0000041f00000
+DATA constants<>+4352(SB)/8, $0xc2dc0000c2dc0000
+DATA constants<>+4360(SB)/8, $0xc2dc0000c2dc0000
+DATA constants<>+4368(SB)/8, $0xc2dc0000c2dc0000
+DATA constants<>+4376(SB)/8, $0xc2dc0000c2dc0000
+DATA constants<>+4384(SB)/8, $0x4280000042800000
+DATA constants<>+4392(SB)/8, $0x4280000042800000
+DATA constants<>+4400(SB)/8, $0x4280000042800000
+DATA constants<>+4408(SB)/8, $0x4280000042800000
+DATA constants<>+4416(SB)/8, $0x1f8000001f800000
+DATA constants<>+4424(SB)/8, $0x1f8000001f800000
+DATA constants<>+4432(SB)/8, $0x1f8000001f800000
+DATA constants<>+4440(SB)/8, $0x1f8000001f800000
+DATA constants<>+4448(SB)/8, $0xbfcc4200bfcc4200
+DATA constants<>+4456(SB)/8, $0xbfcc4200bfcc4200
+DATA constants<>+4464(SB)/8, $0xbfcc4200bfcc4200
+DATA constants<>+4472(SB)/8, $0xbfcc4200bfcc4200
+DATA constants<>+4480(SB)/8, $0xc1300000c1300000
+DATA constants<>+4488(SB)/8, $0xc1300000c1300000
+DATA constants<>+4496(SB)/8, $0xc1300000c1300000
+DATA constants<>+4504(SB)/8, $0xc1300000c1300000
+DATA constants<>+4512(SB)/8, $0xbd922000bd922000
+DATA constants<>+4520(SB)/8, $0xbd922000bd922000
+DATA constants<>+4528(SB)/8, $0xbd922000bd922000
+DATA constants<>+4536(SB)/8, $0xbd922000bd922000
+DATA constants<>+4544(SB)/8, $0xb69e549bb69e549b
+DATA constants<>+4552(SB)/8, $0xb69e549bb69e549b
+DATA constants<>+4560(SB)/8, $0xb69e549bb69e549b
+DATA constants<>+4568(SB)/8, $0xb69e549bb69e549b
+DATA constants<>+4576(SB)/8, $0xb6a67a87b6a67a87
+DATA constants<>+4584(SB)/8, $0xb6a67a87b6a67a87
+DATA constants<>+4592(SB)/8, $0xb6a67a87b6a67a87
+DATA constants<>+4600(SB)/8, $0xb6a67a87b6a67a87
+DATA constants<>+4608(SB)/8, $0x416c0000416c0000
+DATA constants<>+4616(SB)/8, $0x416c0000416c0000
+DATA constants<>+4624(SB)/8, $0x416c0000416c0000
+DATA constants<>+4632(SB)/8, $0x416c0000416c0000
+DATA constants<>+4640(SB)/8, $0xc2800000c2800000
+DATA constants<>+4648(SB)/8, $0xc2800000c2800000
+DATA constants<>+4656(SB)/8, $0xc2800000c2800000
+DATA constants<>+4664(SB)/8, $0xc2800000c2800000
+DATA constants<>+4672(SB)/8, $0x38f6d06538f6d065
+DATA constants<>+4680(SB)/8, $0x38f6d06538f6d065
+DATA constants<>+4688(SB)/8, $0x38f6d06538f6d065
+DATA constants<>+4696(SB)/8, $0x38f6d06538f6d065
+DATA constants<>+4704(SB)/8, $0x386b40e7386b40e7
+DATA constants<>+4712(SB)/8, $0x386b40e7386b40e7
+DATA constants<>+4720(SB)/8, $0x386b40e7386b40e7
+DATA constants<>+4728(SB)/8, $0x386b40e7386b40e7
+DATA constants<>+4736(SB)/8, $0xb9b3b85bb9b3b85b
+DATA constants<>+4744(SB)/8, $0xb9b3b85bb9b3b85b
+DATA constants<>+4752(SB)/8, $0xb9b3b85bb9b3b85b
+DATA constants<>+4760(SB)/8, $0xb9b3b85bb9b3b85b
+DATA constants<>+4768(SB)/8, $0xba814010ba814010
+DATA constants<>+4776(SB)/8, $0xba814010ba814010
+DATA constants<>+4784(SB)/8, $0xba814010ba814010
+DATA constants<>+4792(SB)/8, $0xba814010ba814010
+DATA constants<>+4800(SB)/8, $0x3b3e771f3b3e771f
+DATA constants<>+4808(SB)/8, $0x3b3e771f3b3e771f
+DATA constants<>+4816(SB)/8, $0x3b3e771f3b3e771f
+DATA constants<>+4824(SB)/8, $0x3b3e771f3b3e771f
+DATA constants<>+4832(SB)/8, $0x3bc8f5c03bc8f5c0
+DATA constants<>+4840(SB)/8, $0x3bc8f5c03bc8f5c0
+DATA constants<>+4848(SB)/8, $0x3bc8f5c03bc8f5c0
+DATA constants<>+4856(SB)/8, $0x3bc8f5c03bc8f5c0
+DATA constants<>+4864(SB)/8, $0xbd3d4a88bd3d4a88
+DATA constants<>+4872(SB)/8, $0xbd3d4a88bd3d4a88
+DATA constants<>+4880(SB)/8, $0xbd3d4a88bd3d4a88
+DATA constants<>+4888(SB)/8, $0xbd3d4a88bd3d4a88
+DATA constants<>+4896(SB)/8, $0x3dfc5d603dfc5d60
+DATA constants<>+4904(SB)/8, $0x3dfc5d603dfc5d60
+DATA constants<>+4912(SB)/8, $0x3dfc5d603dfc5d60
+DATA constants<>+4920(SB)/8, $0x3dfc5d603dfc5d60
+DATA constants<>+4928(SB)/8, $0xbe535b34be535b34
+DATA constants<>+4936(SB)/8, $0xbe535b34be535b34
+DATA constants<>+4944(SB)/8, $0xbe535b34be535b34
+DATA constants<>+4952(SB)/8, $0xbe535b34be535b34
+DATA constants<>+4960(SB)/8, $0x3df8dc4e3df8dc4e
+DATA constants<>+4968(SB)/8, $0x3df8dc4e3df8dc4e
+DATA constants<>+4976(SB)/8, $0x3df8dc4e3df8dc4e
+DATA constants<>+4984(SB)/8, $0x3df8dc4e3df8dc4e
+DATA constants<>+4992(SB)/8, $0x407ccccd407ccccd
+DATA constants<>+5000(SB)/8, $0x407ccccd407ccccd
+DATA constants<>+5008(SB)/8, $0x407ccccd407ccccd
+DATA constants<>+5016(SB)/8, $0x407ccccd407ccccd
+DATA constants<>+5024(SB)/8, $0x38a3b8ff38a3b8ff
+DATA constants<>+5032(SB)/8, $0x38a3b8ff38a3b8ff
+DATA constants<>+5040(SB)/8, $0x38a3b8ff38a3b8ff
+DATA constants<>+5048(SB)/8, $0x38a3b8ff38a3b8ff
+DATA constants<>+5056(SB)/8, $0xba51a8afba51a8af
+DATA constants<>+5064(SB)/8, $0xba51a8afba51a8af
+DATA constants<>+5072(SB)/8, $0xba51a8afba51a8af
+DATA constants<>+5080(SB)/8, $0xba51a8afba51a8af
+DATA constants<>+5088(SB)/8, $0x3ba9f9123ba9f912
+DATA constants<>+5096(SB)/8, $0x3ba9f9123ba9f912
+DATA constants<>+5104(SB)/8, $0x3ba9f9123ba9f912
+DATA constants<>+5112(SB)/8, $0x3ba9f9123ba9f912
+DATA constants<>+5120(SB)/8, $0xbcdbfb8dbcdbfb8d
+DATA constants<>+5128(SB)/8, $0xbcdbfb8dbcdbfb8d
+DATA constants<>+5136(SB)/8, $0xbcdbfb8dbcdbfb8d
+DATA constants<>+5144(SB)/8, $0xbcdbfb8dbcdbfb8d
+DATA constants<>+5152(SB)/8, $0x3de716733de71673
+DATA constants<>+5160(SB)/8, $0x3de716733de71673
+DATA constants<>+5168(SB)/8, $0x3de716733de71673
+DATA constants<>+5176(SB)/8, $0x3de716733de71673
+DATA constants<>+5184(SB)/8, $0xbec0939fbec0939f
+DATA constants<>+5192(SB)/8, $0xbec0939fbec0939f
+DATA constants<>+5200(SB)/8, $0xbec0939fbec0939f
+DATA constants<>+5208(SB)/8, $0xbec0939fbec0939f
+DATA constants<>+5216(SB)/8, $0x3e0375d43e0375d4
+DATA constants<>+5224(SB)/8, $0x3e0375d43e0375d4
+DATA constants<>+5232(SB)/8, $0x3e0375d43e0375d4
+DATA constants<>+5240(SB)/8, $0x3e0375d43e0375d4
+DATA constants<>+5248(SB)/8, $0x4018000040180000
+DATA constants<>+5256(SB)/8, $0x4018000040180000
+DATA constants<>+5264(SB)/8, $0x4018000040180000
+DATA constants<>+5272(SB)/8, $0x4018000040180000
+DATA constants<>+5280(SB)/8, $0x3810da863810da86
+DATA constants<>+5288(SB)/8, $0x3810da863810da86
+DATA constants<>+5296(SB)/8, $0x3810da863810da86
+DATA constants<>+5304(SB)/8, $0x3810da863810da86
+DATA constants<>+5312(SB)/8, $0xb715c120b715c120
+DATA constants<>+5320(SB)/8, $0xb715c120b715c120
+DATA constants<>+5328(SB)/8, $0xb715c120b715c120
+DATA constants<>+5336(SB)/8, $0xb715c120b715c120
+DATA constants<>+5344(SB)/8, $0x37bc469537bc4695
+DATA constants<>+5352(SB)/8, $0x37bc469537bc4695
+DATA constants<>+5360(SB)/8, $0x37bc469537bc4695
+DATA constants<>+5368(SB)/8, $0x37bc469537bc4695
+DATA constants<>+5376(SB)/8, $0xb9aec45cb9aec45c
+DATA constants<>+5384(SB)/8, $0xb9aec45cb9aec45c
+DATA constants<>+5392(SB)/8, $0xb9aec45cb9aec45c
+DATA constants<>+5400(SB)/8, $0xb9aec45cb9aec45c
+DATA constants<>+5408(SB)/8, $0x3a274d8f3a274d8f
+DATA constants<>+5416(SB)/8, $0x3a274d8f3a274d8f
+DATA constants<>+5424(SB)/8, $0x3a274d8f3a274d8f
+DATA constants<>+5432(SB)/8, $0x3a274d8f3a274d8f
+DATA constants<>+5440(SB)/8, $0x38eca05338eca053
+DATA constants<>+5448(SB)/8, $0x38eca05338eca053
+DATA constants<>+5456(SB)/8, $0x38eca05338eca053
+DATA constants<>+5464(SB)/8, $0x38eca05338eca053
+DATA constants<>+5472(SB)/8, $0xbb4e2570bb4e2570
+DATA constants<>+5480(SB)/8, $0xbb4e2570bb4e2570
+DATA constants<>+5488(SB)/8, $0xbb4e2570bb4e2570
+DATA constants<>+5496(SB)/8, $0xbb4e2570bb4e2570
+DATA constants<>+5504(SB)/8, $0x3c090c943c090c94
+DATA constants<>+5512(SB)/8, $0x3c090c943c090c94
+DATA constants<>+5520(SB)/8, $0x3c090c943c090c94
+DATA constants<>+5528(SB)/8, $0x3c090c943c090c94
+DATA constants<>+5536(SB)/8, $0xbc56ff1bbc56ff1b
+DATA constants<>+5544(SB)/8, $0xbc56ff1bbc56ff1b
+DATA constants<>+5552(SB)/8, $0xbc56ff1bbc56ff1b
+DATA constants<>+5560(SB)/8, $0xbc56ff1bbc56ff1b
+DATA constants<>+5568(SB)/8, $0x3c60edd33c60edd3
+DATA constants<>+5576(SB)/8, $0x3c60edd33c60edd3
+DATA constants<>+5584(SB)/8, $0x3c60edd33c60edd3
+DATA constants<>+5592(SB)/8, $0x3c60edd33c60edd3
+DATA constants<>+5600(SB)/8, $0xbc1bec6bbc1bec6b
+DATA constants<>+5608(SB)/8, $0xbc1bec6bbc1bec6b
+DATA constants<>+5616(SB)/8, $0xbc1bec6bbc1bec6b
+DATA constants<>+5624(SB)/8, $0xbc1bec6bbc1bec6b
+DATA constants<>+5632(SB)/8, $0x3b8349ea3b8349ea
+DATA constants<>+5640(SB)/8, $0x3b8349ea3b8349ea
+DATA constants<>+5648(SB)/8, $0x3b8349ea3b8349ea
+DATA constants<>+5656(SB)/8, $0x3b8349ea3b8349ea
+DATA constants<>+5664(SB)/8, $0x3f7fccb13f7fccb1
+DATA constants<>+5672(SB)/8, $0x3f7fccb13f7fccb1
+DATA constants<>+5680(SB)/8, $0x3f7fccb13f7fccb1
+DATA constants<>+5688(SB)/8, $0x3f7fccb13f7fccb1
+DATA constants<>+5696(SB)/8, $0x41a0000041a00000
+DATA constants<>+5704(SB)/8, $0x41a0000041a00000
+DATA constants<>+5712(SB)/8, $0x41a0000041a00000
+DATA constants<>+5720(SB)/8, $0x41a0000041a00000
+DATA constants<>+5728(SB)/8, $0x3ca48be73ca48be7
+DATA constants<>+5736(SB)/8, $0x3ca48be73ca48be7
+DATA constants<>+5744(SB)/8, $0x3ca48be73ca48be7
+DATA constants<>+5752(SB)/8, $0x3ca48be73ca48be7
+DATA constants<>+5760(SB)/8, $0xbb57a4e7bb57a4e7
+DATA constants<>+5768(SB)/8, $0xbb57a4e7bb57a4e7
+DATA constants<>+5776(SB)/8, $0xbb57a4e7bb57a4e7
+DATA constants<>+5784(SB)/8, $0xbb57a4e7bb57a4e7
+DATA constants<>+5792(SB)/8, $0xbd6b5846bd6b5846
+DATA constants<>+5800(SB)/8, $0xbd6b5846bd6b5846
+DATA constants<>+5808(SB)/8, $0xbd6b5846bd6b5846
+DATA constants<>+5816(SB)/8, $0xbd6b5846bd6b5846
+DATA constants<>+5824(SB)/8, $0x3dda57043dda5704
+DATA constants<>+5832(SB)/8, $0x3dda57043dda5704
+DATA constants<>+5840(SB)/8, $0x3dda57043dda5704
+DATA constants<>+5848(SB)/8, $0x3dda57043dda5704
+DATA constants<>+5856(SB)/8, $0xbe1d21afbe1d21af
+DATA constants<>+5864(SB)/8, $0xbe1d21afbe1d21af
+DATA constants<>+5872(SB)/8, $0xbe1d21afbe1d21af
+DATA constants<>+5880(SB)/8, $0xbe1d21afbe1d21af
+DATA constants<>+5888(SB)/8, $0x3e49a5aa3e49a5aa
+DATA constants<>+5896(SB)/8, $0x3e49a5aa3e49a5aa
+DATA constants<>+5904(SB)/8, $0x3e49a5aa3e49a5aa
+DATA constants<>+5912(SB)/8, $0x3e49a5aa3e49a5aa
+DATA constants<>+5920(SB)/8, $0xbe7f91f3be7f91f3
+DATA constants<>+5928(SB)/8, $0xbe7f91f3be7f91f3
+DATA constants<>+5936(SB)/8, $0xbe7f91f3be7f91f3
+DATA constants<>+5944(SB)/8, $0xbe7f91f3be7f91f3
+DATA constants<>+5952(SB)/8, $0x3eaaa6e83eaaa6e8
+DATA constants<>+5960(SB)/8, $0x3eaaa6e83eaaa6e8
+DATA constants<>+5968(SB)/8, $0x3eaaa6e83eaaa6e8
+DATA constants<>+5976(SB)/8, $0x3eaaa6e83eaaa6e8
+DATA constants<>+5984(SB)/8, $0xbeffffe9beffffe9
+DATA constants<>+5992(SB)/8, $0xbeffffe9beffffe9
+DATA constants<>+6000(SB)/8, $0xbeffffe9beffffe9
+DATA constants<>+6008(SB)/8, $0xbeffffe9beffffe9
+DATA constants<>+6016(SB)/8, $0x3fe109663fe10966
+DATA constants<>+6024(SB)/8, $0x3fe109663fe10966
+DATA constants<>+6032(SB)/8, $0x3fe109663fe10966
+DATA constants<>+6040(SB)/8, $0x3fe109663fe10966
+DATA constants<>+6048(SB)/8, $0x3f867d5f3f867d5f
+DATA constants<>+6056(SB)/8, $0x3f867d5f3f867d5f
+DATA constants<>+6064(SB)/8, $0x3f867d5f3f867d5f
+DATA constants<>+6072(SB)/8, $0x3f867d5f3f867d5f
+GLOBL constants<>(SB), RODATA|NOPTR, $6080

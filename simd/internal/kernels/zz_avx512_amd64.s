@@ -2465,25 +2465,25 @@ TEXT ·sumExpSubAVX512(SB), NOSPLIT, $0-28
 	MOVQ         x+0(FP), SI
 	MOVQ         n+8(FP), CX
 	XORL         AX, AX
-	VBROADCASTSS m+16(FP), Z23
+	VBROADCASTSS m+16(FP), Z27
 	VPXORD       Z31, Z31, Z31
-	LEAQ         -128(CX), R8
+	LEAQ         -64(CX), R8
 	CMPQ         AX, R8
 	JGT          single
-	VBROADCASTSS constants<>+36(SB), Z22
-	VBROADCASTSS constants<>+40(SB), Z21
-	VBROADCASTSS constants<>+44(SB), Z20
-	VBROADCASTSS constants<>+48(SB), Z19
-	VBROADCASTSS constants<>+52(SB), Z18
-	VBROADCASTSS constants<>+56(SB), Z17
-	VBROADCASTSS constants<>+60(SB), Z16
+	VBROADCASTSS constants<>+36(SB), Z26
+	VBROADCASTSS constants<>+40(SB), Z25
+	VBROADCASTSS constants<>+44(SB), Z24
+	VBROADCASTSS constants<>+48(SB), Z23
+	VBROADCASTSS constants<>+52(SB), Z22
+	VBROADCASTSS constants<>+56(SB), Z21
+	VBROADCASTSS constants<>+60(SB), Z20
+	VBROADCASTSS constants<>+64(SB), Z19
+	VBROADCASTSS constants<>+68(SB), Z18
+	VBROADCASTSS constants<>+72(SB), Z17
+	VBROADCASTSS constants<>+76(SB), Z16
 	VPXORD       Z30, Z30, Z30
 	VPXORD       Z29, Z29, Z29
 	VPXORD       Z28, Z28, Z28
-	VPXORD       Z27, Z27, Z27
-	VPXORD       Z26, Z26, Z26
-	VPXORD       Z25, Z25, Z25
-	VPXORD       Z24, Z24, Z24
 	PCALIGN      $0x20
 
 mainLoop:
@@ -2491,62 +2491,62 @@ mainLoop:
 	VMOVUPS          64(SI)(AX*4), Z1
 	VMOVUPS          128(SI)(AX*4), Z2
 	VMOVUPS          192(SI)(AX*4), Z3
-	VSUBPS           Z23, Z0, Z0
-	VSUBPS           Z23, Z1, Z1
-	VSUBPS           Z23, Z2, Z2
-	VSUBPS           Z23, Z3, Z3
-	VMINPS           Z0, Z22, Z0
-	VMINPS           Z1, Z22, Z1
-	VMINPS           Z2, Z22, Z2
-	VMINPS           Z3, Z22, Z3
-	VMAXPS           Z0, Z21, Z0
-	VMAXPS           Z1, Z21, Z1
-	VMAXPS           Z2, Z21, Z2
-	VMAXPS           Z3, Z21, Z3
+	VSUBPS           Z27, Z0, Z0
+	VSUBPS           Z27, Z1, Z1
+	VSUBPS           Z27, Z2, Z2
+	VSUBPS           Z27, Z3, Z3
+	VMINPS           Z0, Z26, Z0
+	VMINPS           Z1, Z26, Z1
+	VMINPS           Z2, Z26, Z2
+	VMINPS           Z3, Z26, Z3
+	VMAXPS           Z0, Z25, Z0
+	VMAXPS           Z1, Z25, Z1
+	VMAXPS           Z2, Z25, Z2
+	VMAXPS           Z3, Z25, Z3
 	VMOVAPS          Z0, Z4
-	VFMADD213PS      Z20, Z19, Z4
+	VFMADD213PS      Z24, Z23, Z4
 	VMOVAPS          Z1, Z5
-	VFMADD213PS      Z20, Z19, Z5
+	VFMADD213PS      Z24, Z23, Z5
 	VMOVAPS          Z2, Z6
-	VFMADD213PS      Z20, Z19, Z6
+	VFMADD213PS      Z24, Z23, Z6
 	VMOVAPS          Z3, Z7
-	VFMADD213PS      Z20, Z19, Z7
-	VSUBPS           Z20, Z4, Z8
-	VSUBPS           Z20, Z5, Z9
-	VSUBPS           Z20, Z6, Z10
-	VSUBPS           Z20, Z7, Z11
-	VFNMADD231PS     Z18, Z8, Z0
-	VFNMADD231PS     Z18, Z9, Z1
-	VFNMADD231PS     Z18, Z10, Z2
-	VFNMADD231PS     Z18, Z11, Z3
-	VFNMADD231PS     Z17, Z8, Z0
-	VFNMADD231PS     Z17, Z9, Z1
-	VFNMADD231PS     Z17, Z10, Z2
-	VFNMADD231PS     Z17, Z11, Z3
+	VFMADD213PS      Z24, Z23, Z7
+	VSUBPS           Z24, Z4, Z8
+	VSUBPS           Z24, Z5, Z9
+	VSUBPS           Z24, Z6, Z10
+	VSUBPS           Z24, Z7, Z11
+	VFNMADD231PS     Z22, Z8, Z0
+	VFNMADD231PS     Z22, Z9, Z1
+	VFNMADD231PS     Z22, Z10, Z2
+	VFNMADD231PS     Z22, Z11, Z3
+	VFNMADD231PS     Z21, Z8, Z0
+	VFNMADD231PS     Z21, Z9, Z1
+	VFNMADD231PS     Z21, Z10, Z2
+	VFNMADD231PS     Z21, Z11, Z3
 	VMULPS           Z0, Z0, Z8
 	VMULPS           Z1, Z1, Z9
 	VMULPS           Z2, Z2, Z10
 	VMULPS           Z3, Z3, Z11
-	VBROADCASTSS     constants<>+64(SB), Z12
-	VFMADD231PS      Z0, Z16, Z12
-	VBROADCASTSS     constants<>+64(SB), Z13
-	VFMADD231PS      Z1, Z16, Z13
-	VBROADCASTSS     constants<>+64(SB), Z14
-	VFMADD231PS      Z2, Z16, Z14
-	VBROADCASTSS     constants<>+64(SB), Z15
-	VFMADD231PS      Z3, Z16, Z15
-	VFMADD213PS.BCST constants<>+68(SB), Z0, Z12
-	VFMADD213PS.BCST constants<>+68(SB), Z1, Z13
-	VFMADD213PS.BCST constants<>+68(SB), Z2, Z14
-	VFMADD213PS.BCST constants<>+68(SB), Z3, Z15
-	VFMADD213PS.BCST constants<>+72(SB), Z0, Z12
-	VFMADD213PS.BCST constants<>+72(SB), Z1, Z13
-	VFMADD213PS.BCST constants<>+72(SB), Z2, Z14
-	VFMADD213PS.BCST constants<>+72(SB), Z3, Z15
-	VFMADD213PS.BCST constants<>+76(SB), Z0, Z12
-	VFMADD213PS.BCST constants<>+76(SB), Z1, Z13
-	VFMADD213PS.BCST constants<>+76(SB), Z2, Z14
-	VFMADD213PS.BCST constants<>+76(SB), Z3, Z15
+	VMOVAPS          Z20, Z12
+	VFMADD213PS      Z19, Z0, Z12
+	VMOVAPS          Z20, Z13
+	VFMADD213PS      Z19, Z1, Z13
+	VMOVAPS          Z20, Z14
+	VFMADD213PS      Z19, Z2, Z14
+	VMOVAPS          Z20, Z15
+	VFMADD213PS      Z19, Z3, Z15
+	VFMADD213PS      Z18, Z0, Z12
+	VFMADD213PS      Z18, Z1, Z13
+	VFMADD213PS      Z18, Z2, Z14
+	VFMADD213PS      Z18, Z3, Z15
+	VFMADD213PS      Z17, Z0, Z12
+	VFMADD213PS      Z17, Z1, Z13
+	VFMADD213PS      Z17, Z2, Z14
+	VFMADD213PS      Z17, Z3, Z15
+	VFMADD213PS      Z16, Z0, Z12
+	VFMADD213PS      Z16, Z1, Z13
+	VFMADD213PS      Z16, Z2, Z14
+	VFMADD213PS      Z16, Z3, Z15
 	VFMADD213PS.BCST constants<>+80(SB), Z0, Z12
 	VFMADD213PS.BCST constants<>+80(SB), Z1, Z13
 	VFMADD213PS.BCST constants<>+80(SB), Z2, Z14
@@ -2571,97 +2571,9 @@ mainLoop:
 	VADDPS           Z1, Z30, Z30
 	VADDPS           Z2, Z29, Z29
 	VADDPS           Z3, Z28, Z28
-	VMOVUPS          256(SI)(AX*4), Z0
-	VMOVUPS          320(SI)(AX*4), Z1
-	VMOVUPS          384(SI)(AX*4), Z2
-	VMOVUPS          448(SI)(AX*4), Z3
-	VSUBPS           Z23, Z0, Z0
-	VSUBPS           Z23, Z1, Z1
-	VSUBPS           Z23, Z2, Z2
-	VSUBPS           Z23, Z3, Z3
-	VMINPS           Z0, Z22, Z0
-	VMINPS           Z1, Z22, Z1
-	VMINPS           Z2, Z22, Z2
-	VMINPS           Z3, Z22, Z3
-	VMAXPS           Z0, Z21, Z0
-	VMAXPS           Z1, Z21, Z1
-	VMAXPS           Z2, Z21, Z2
-	VMAXPS           Z3, Z21, Z3
-	VMOVAPS          Z0, Z4
-	VFMADD213PS      Z20, Z19, Z4
-	VMOVAPS          Z1, Z5
-	VFMADD213PS      Z20, Z19, Z5
-	VMOVAPS          Z2, Z6
-	VFMADD213PS      Z20, Z19, Z6
-	VMOVAPS          Z3, Z7
-	VFMADD213PS      Z20, Z19, Z7
-	VSUBPS           Z20, Z4, Z8
-	VSUBPS           Z20, Z5, Z9
-	VSUBPS           Z20, Z6, Z10
-	VSUBPS           Z20, Z7, Z11
-	VFNMADD231PS     Z18, Z8, Z0
-	VFNMADD231PS     Z18, Z9, Z1
-	VFNMADD231PS     Z18, Z10, Z2
-	VFNMADD231PS     Z18, Z11, Z3
-	VFNMADD231PS     Z17, Z8, Z0
-	VFNMADD231PS     Z17, Z9, Z1
-	VFNMADD231PS     Z17, Z10, Z2
-	VFNMADD231PS     Z17, Z11, Z3
-	VMULPS           Z0, Z0, Z8
-	VMULPS           Z1, Z1, Z9
-	VMULPS           Z2, Z2, Z10
-	VMULPS           Z3, Z3, Z11
-	VBROADCASTSS     constants<>+64(SB), Z12
-	VFMADD231PS      Z0, Z16, Z12
-	VBROADCASTSS     constants<>+64(SB), Z13
-	VFMADD231PS      Z1, Z16, Z13
-	VBROADCASTSS     constants<>+64(SB), Z14
-	VFMADD231PS      Z2, Z16, Z14
-	VBROADCASTSS     constants<>+64(SB), Z15
-	VFMADD231PS      Z3, Z16, Z15
-	VFMADD213PS.BCST constants<>+68(SB), Z0, Z12
-	VFMADD213PS.BCST constants<>+68(SB), Z1, Z13
-	VFMADD213PS.BCST constants<>+68(SB), Z2, Z14
-	VFMADD213PS.BCST constants<>+68(SB), Z3, Z15
-	VFMADD213PS.BCST constants<>+72(SB), Z0, Z12
-	VFMADD213PS.BCST constants<>+72(SB), Z1, Z13
-	VFMADD213PS.BCST constants<>+72(SB), Z2, Z14
-	VFMADD213PS.BCST constants<>+72(SB), Z3, Z15
-	VFMADD213PS.BCST constants<>+76(SB), Z0, Z12
-	VFMADD213PS.BCST constants<>+76(SB), Z1, Z13
-	VFMADD213PS.BCST constants<>+76(SB), Z2, Z14
-	VFMADD213PS.BCST constants<>+76(SB), Z3, Z15
-	VFMADD213PS.BCST constants<>+80(SB), Z0, Z12
-	VFMADD213PS.BCST constants<>+80(SB), Z1, Z13
-	VFMADD213PS.BCST constants<>+80(SB), Z2, Z14
-	VFMADD213PS.BCST constants<>+80(SB), Z3, Z15
-	VFMADD231PS      Z12, Z8, Z0
-	VFMADD231PS      Z13, Z9, Z1
-	VFMADD231PS      Z14, Z10, Z2
-	VFMADD231PS      Z15, Z11, Z3
-	VPSLLD           $0x17, Z4, Z4
-	VPSLLD           $0x17, Z5, Z5
-	VPSLLD           $0x17, Z6, Z6
-	VPSLLD           $0x17, Z7, Z7
-	VFMADD213PS      Z4, Z4, Z0
-	VFMADD213PS      Z5, Z5, Z1
-	VFMADD213PS      Z6, Z6, Z2
-	VFMADD213PS      Z7, Z7, Z3
-	VMULPS           Z4, Z0, Z0
-	VMULPS           Z5, Z1, Z1
-	VMULPS           Z6, Z2, Z2
-	VMULPS           Z7, Z3, Z3
-	VADDPS           Z0, Z27, Z27
-	VADDPS           Z1, Z26, Z26
-	VADDPS           Z2, Z25, Z25
-	VADDPS           Z3, Z24, Z24
-	ADDQ             $0x80, AX
+	ADDQ             $0x40, AX
 	CMPQ             AX, R8
 	JLE              mainLoop
-	VADDPS           Z27, Z31, Z31
-	VADDPS           Z26, Z30, Z30
-	VADDPS           Z25, Z29, Z29
-	VADDPS           Z24, Z28, Z28
 	VADDPS           Z29, Z31, Z31
 	VADDPS           Z28, Z30, Z30
 	VADDPS           Z30, Z31, Z31
@@ -2674,7 +2586,7 @@ single:
 
 singleLoop:
 	VMOVUPS           (SI)(AX*4), Z0
-	VSUBPS            Z23, Z0, Z0
+	VSUBPS            Z27, Z0, Z0
 	VBROADCASTSS      constants<>+36(SB), Z1
 	VMINPS            Z0, Z1, Z0
 	VBROADCASTSS      constants<>+40(SB), Z1
@@ -2708,7 +2620,7 @@ tail:
 	BZHIL             R8, R9, R9
 	KMOVW             R9, K7
 	VMOVUPS.Z         (SI)(AX*4), K7, Z0
-	VSUBPS            Z23, Z0, Z0
+	VSUBPS            Z27, Z0, Z0
 	VBROADCASTSS      constants<>+36(SB), Z1
 	VMINPS            Z0, Z1, Z0
 	VBROADCASTSS      constants<>+40(SB), Z1
@@ -3472,16 +3384,17 @@ TEXT ·tanAVX512(SB), NOSPLIT, $0-32
 	VBROADCASTSS constants<>+284(SB), Z26
 	VBROADCASTSS constants<>+336(SB), Z25
 	VBROADCASTSS constants<>+340(SB), Z24
-	VBROADCASTSS constants<>+344(SB), Z23
-	VBROADCASTSS constants<>+348(SB), Z22
-	VBROADCASTSS constants<>+352(SB), Z21
-	VBROADCASTSS constants<>+356(SB), Z20
-	VBROADCASTSS constants<>+360(SB), Z19
-	VBROADCASTSS constants<>+364(SB), Z18
-	VBROADCASTSS constants<>+368(SB), Z17
-	VBROADCASTSS constants<>+372(SB), Z16
-	VBROADCASTSS constants<>+12(SB), Z15
-	VPXORD       Z14, Z14, Z14
+	VBROADCASTSS constants<>+0(SB), Z23
+	VBROADCASTSS constants<>+344(SB), Z22
+	VBROADCASTSS constants<>+348(SB), Z21
+	VBROADCASTSS constants<>+352(SB), Z20
+	VBROADCASTSS constants<>+356(SB), Z19
+	VBROADCASTSS constants<>+360(SB), Z18
+	VBROADCASTSS constants<>+364(SB), Z17
+	VBROADCASTSS constants<>+368(SB), Z16
+	VBROADCASTSS constants<>+372(SB), Z15
+	VBROADCASTSS constants<>+12(SB), Z14
+	VPXORD       Z13, Z13, Z13
 	PCALIGN      $0x20
 
 mainLoop:
@@ -3495,29 +3408,33 @@ mainLoop:
 	VSUBPS       Z30, Z1, Z2
 	VMOVAPS      Z2, Z3
 	VFNMADD213PS Z0, Z24, Z3
-	VMOVAPS      Z2, Z4
-	VFNMADD213PS Z3, Z29, Z4
-	VSUBPS       Z4, Z3, Z3
-	VFNMADD231PS Z29, Z2, Z3
-	VFNMADD231PS Z23, Z2, Z3
-	VMULPS       Z4, Z4, Z2
+	VMULPS       Z29, Z2, Z4
+	VMOVAPS      Z2, Z5
+	VFNMADD213PS Z4, Z29, Z5
+	VXORPS       Z23, Z4, Z4
+	VADDPS       Z4, Z3, Z6
+	VSUBPS       Z3, Z6, Z3
+	VSUBPS       Z3, Z4, Z3
+	VADDPS       Z5, Z3, Z3
+	VFNMADD231PS Z22, Z2, Z3
+	VMULPS       Z6, Z6, Z2
 	VFMADD231PS  Z2, Z3, Z3
-	VMULPS       Z2, Z4, Z5
-	VMOVAPS      Z22, Z6
-	VFMADD213PS  Z21, Z2, Z6
-	VFMADD213PS  Z20, Z2, Z6
-	VFMADD213PS  Z19, Z2, Z6
-	VFMADD213PS  Z18, Z2, Z6
-	VFMADD213PS  Z17, Z2, Z6
-	VFMADD213PS  Z16, Z2, Z6
-	VFMADD231PS  Z6, Z5, Z3
-	VADDPS       Z4, Z3, Z2
+	VMULPS       Z2, Z6, Z4
+	VMOVAPS      Z21, Z5
+	VFMADD213PS  Z20, Z2, Z5
+	VFMADD213PS  Z19, Z2, Z5
+	VFMADD213PS  Z18, Z2, Z5
+	VFMADD213PS  Z17, Z2, Z5
+	VFMADD213PS  Z16, Z2, Z5
+	VFMADD213PS  Z15, Z2, Z5
+	VFMADD231PS  Z5, Z4, Z3
+	VADDPS       Z6, Z3, Z2
 	VPANDD       Z28, Z1, Z1
 	VPCMPD       $0x00, Z28, Z1, K1
-	VBLENDMPS    Z15, Z2, K1, Z1
+	VBLENDMPS    Z14, Z2, K1, Z1
 	VBLENDMPS    Z2, Z31, K1, Z2
 	VDIVPS       Z2, Z1, Z1
-	VCMPPS       $0x00, Z14, Z0, K1
+	VCMPPS       $0x00, Z13, Z0, K1
 	VBLENDMPS    Z0, Z1, K1, Z0
 	VMOVUPS      Z0, (DI)(AX*4)
 	ADDQ         $0x10, AX
@@ -3543,23 +3460,27 @@ tail:
 	VSUBPS.BCST       constants<>+280(SB), Z1, Z2
 	VBROADCASTSS      constants<>+340(SB), Z3
 	VFNMADD213PS      Z0, Z2, Z3
-	VBROADCASTSS      constants<>+328(SB), Z4
-	VFNMADD213PS      Z3, Z2, Z4
-	VSUBPS            Z4, Z3, Z3
-	VFNMADD231PS.BCST constants<>+328(SB), Z2, Z3
+	VMULPS.BCST       constants<>+328(SB), Z2, Z4
+	VBROADCASTSS      constants<>+328(SB), Z5
+	VFNMADD213PS      Z4, Z2, Z5
+	VXORPS.BCST       constants<>+0(SB), Z4, Z4
+	VADDPS            Z4, Z3, Z6
+	VSUBPS            Z3, Z6, Z3
+	VSUBPS            Z3, Z4, Z3
+	VADDPS            Z5, Z3, Z3
 	VFNMADD231PS.BCST constants<>+344(SB), Z2, Z3
-	VMULPS            Z4, Z4, Z2
+	VMULPS            Z6, Z6, Z2
 	VFMADD231PS       Z2, Z3, Z3
-	VMULPS            Z2, Z4, Z5
-	VBROADCASTSS      constants<>+352(SB), Z6
-	VFMADD231PS.BCST  constants<>+348(SB), Z2, Z6
-	VFMADD213PS.BCST  constants<>+356(SB), Z2, Z6
-	VFMADD213PS.BCST  constants<>+360(SB), Z2, Z6
-	VFMADD213PS.BCST  constants<>+364(SB), Z2, Z6
-	VFMADD213PS.BCST  constants<>+368(SB), Z2, Z6
-	VFMADD213PS.BCST  constants<>+372(SB), Z2, Z6
-	VFMADD231PS       Z6, Z5, Z3
-	VADDPS            Z4, Z3, Z2
+	VMULPS            Z2, Z6, Z4
+	VBROADCASTSS      constants<>+352(SB), Z5
+	VFMADD231PS.BCST  constants<>+348(SB), Z2, Z5
+	VFMADD213PS.BCST  constants<>+356(SB), Z2, Z5
+	VFMADD213PS.BCST  constants<>+360(SB), Z2, Z5
+	VFMADD213PS.BCST  constants<>+364(SB), Z2, Z5
+	VFMADD213PS.BCST  constants<>+368(SB), Z2, Z5
+	VFMADD213PS.BCST  constants<>+372(SB), Z2, Z5
+	VFMADD231PS       Z5, Z4, Z3
+	VADDPS            Z6, Z3, Z2
 	VPANDD.BCST       constants<>+332(SB), Z1, Z1
 	VPCMPD.BCST       $0x00, constants<>+332(SB), Z1, K1
 	VBLENDMPS.BCST    constants<>+12(SB), Z2, K1, Z1
@@ -3873,79 +3794,86 @@ TEXT ·tanhAVX512(SB), NOSPLIT, $0-24
 	LEAQ         -32(CX), R8
 	CMPQ         AX, R8
 	JGT          single
-	VBROADCASTSS constants<>+444(SB), Z31
-	VBROADCASTSS constants<>+88(SB), Z30
-	VPXORD       Z29, Z29, Z29
-	VBROADCASTSS constants<>+0(SB), Z28
-	VBROADCASTSS constants<>+44(SB), Z27
-	VBROADCASTSS constants<>+8(SB), Z26
-	VBROADCASTSS constants<>+96(SB), Z25
-	VBROADCASTSS constants<>+100(SB), Z24
-	VBROADCASTSS constants<>+104(SB), Z23
-	VBROADCASTSS constants<>+108(SB), Z22
-	VBROADCASTSS constants<>+112(SB), Z21
-	VBROADCASTSS constants<>+116(SB), Z20
-	VBROADCASTSS constants<>+120(SB), Z19
-	VBROADCASTSS constants<>+124(SB), Z18
-	VBROADCASTSS constants<>+404(SB), Z17
-	VBROADCASTSS constants<>+448(SB), Z16
+	VBROADCASTSS constants<>+8(SB), Z31
+	VBROADCASTSS constants<>+404(SB), Z30
+	VBROADCASTSS constants<>+444(SB), Z29
+	VBROADCASTSS constants<>+44(SB), Z28
+	VBROADCASTSS constants<>+4(SB), Z27
+	VBROADCASTSS constants<>+448(SB), Z26
+	VBROADCASTSS constants<>+452(SB), Z25
+	VBROADCASTSS constants<>+456(SB), Z24
+	VBROADCASTSS constants<>+460(SB), Z23
+	VBROADCASTSS constants<>+464(SB), Z22
+	VBROADCASTSS constants<>+468(SB), Z21
+	VBROADCASTSS constants<>+472(SB), Z20
+	VBROADCASTSS constants<>+476(SB), Z19
+	VBROADCASTSS constants<>+480(SB), Z18
+	VBROADCASTSS constants<>+484(SB), Z17
+	VBROADCASTSS constants<>+488(SB), Z16
+	VBROADCASTSS constants<>+492(SB), Z15
+	VBROADCASTSS constants<>+496(SB), Z14
+	VBROADCASTSS constants<>+0(SB), Z13
 	PCALIGN      $0x20
 
 mainLoop:
 	VMOVUPS      (SI)(AX*4), Z0
 	VMOVUPS      64(SI)(AX*4), Z1
-	VORPS        Z28, Z0, Z2
-	VORPS        Z28, Z1, Z3
-	VMAXPS       Z2, Z31, Z2
-	VMAXPS       Z3, Z31, Z3
-	VADDPS       Z2, Z2, Z4
-	VADDPS       Z3, Z3, Z5
-	VMAXPS       Z4, Z30, Z4
-	VMAXPS       Z5, Z30, Z5
-	VMOVAPS      Z4, Z6
-	VFMADD213PS  Z27, Z25, Z6
-	VMOVAPS      Z5, Z7
-	VFMADD213PS  Z27, Z25, Z7
-	VSUBPS       Z27, Z6, Z8
-	VSUBPS       Z27, Z7, Z9
-	VFNMADD231PS Z24, Z8, Z4
-	VFNMADD231PS Z24, Z9, Z5
-	VFNMADD231PS Z23, Z8, Z4
-	VFNMADD231PS Z23, Z9, Z5
-	VMULPS       Z4, Z4, Z8
-	VMULPS       Z5, Z5, Z9
-	VMOVAPS      Z22, Z10
-	VFMADD213PS  Z21, Z4, Z10
-	VMOVAPS      Z22, Z11
-	VFMADD213PS  Z21, Z5, Z11
-	VFMADD213PS  Z20, Z4, Z10
-	VFMADD213PS  Z20, Z5, Z11
-	VFMADD213PS  Z19, Z4, Z10
-	VFMADD213PS  Z19, Z5, Z11
-	VFMADD213PS  Z18, Z4, Z10
-	VFMADD213PS  Z18, Z5, Z11
-	VFMADD231PS  Z10, Z8, Z4
-	VFMADD231PS  Z11, Z9, Z5
-	VPSLLD       $0x17, Z6, Z6
-	VPSLLD       $0x17, Z7, Z7
-	VSUBPS       Z26, Z6, Z8
-	VSUBPS       Z26, Z7, Z9
-	VFMADD231PS  Z4, Z6, Z8
-	VFMADD231PS  Z5, Z7, Z9
-	VADDPS       Z17, Z8, Z4
-	VADDPS       Z17, Z9, Z5
-	VCMPPS       $0x01, Z16, Z2, K1
-	VCMPPS       $0x01, Z16, Z3, K2
-	VBLENDMPS    Z26, Z29, K1, Z2
-	VBLENDMPS    Z26, Z29, K2, Z3
-	VFMADD231PS  Z4, Z2, Z8
-	VFMADD231PS  Z5, Z3, Z9
-	VDIVPS       Z4, Z8, Z4
-	VDIVPS       Z5, Z9, Z5
-	VSUBPS       Z4, Z2, Z2
-	VSUBPS       Z5, Z3, Z3
-	VPTERNLOGD   $0xd8, Z28, Z0, Z2
-	VPTERNLOGD   $0xd8, Z28, Z1, Z3
+	VANDPS       Z27, Z0, Z2
+	VANDPS       Z27, Z1, Z3
+	VMINPS       Z2, Z29, Z2
+	VMINPS       Z3, Z29, Z3
+	VMULPS       Z2, Z2, Z4
+	VMULPS       Z3, Z3, Z5
+	VMULPS       Z4, Z2, Z6
+	VMULPS       Z5, Z3, Z7
+	VMOVAPS      Z26, Z8
+	VFMADD213PS  Z25, Z4, Z8
+	VMOVAPS      Z26, Z9
+	VFMADD213PS  Z25, Z5, Z9
+	VFMADD213PS  Z24, Z4, Z8
+	VFMADD213PS  Z24, Z5, Z9
+	VFMADD213PS  Z23, Z4, Z8
+	VFMADD213PS  Z23, Z5, Z9
+	VFMADD213PS  Z22, Z4, Z8
+	VFMADD213PS  Z22, Z5, Z9
+	VFMADD213PS  Z2, Z8, Z6
+	VFMADD213PS  Z3, Z9, Z7
+	VMOVAPS      Z2, Z4
+	VFMADD213PS  Z28, Z21, Z4
+	VMOVAPS      Z3, Z5
+	VFMADD213PS  Z28, Z21, Z5
+	VSUBPS       Z28, Z4, Z8
+	VSUBPS       Z28, Z5, Z9
+	VFNMADD213PS Z2, Z20, Z8
+	VFNMADD213PS Z3, Z20, Z9
+	VMOVAPS      Z19, Z10
+	VFMADD213PS  Z18, Z8, Z10
+	VMOVAPS      Z19, Z11
+	VFMADD213PS  Z18, Z9, Z11
+	VFMADD213PS  Z17, Z8, Z10
+	VFMADD213PS  Z17, Z9, Z11
+	VFMADD213PS  Z16, Z8, Z10
+	VFMADD213PS  Z16, Z9, Z11
+	VFMADD213PS  Z15, Z8, Z10
+	VFMADD213PS  Z15, Z9, Z11
+	VFMADD213PS  Z30, Z8, Z10
+	VFMADD213PS  Z30, Z9, Z11
+	VFMADD213PS  Z31, Z8, Z10
+	VFMADD213PS  Z31, Z9, Z11
+	VPSLLD       $0x17, Z4, Z4
+	VPSLLD       $0x17, Z5, Z5
+	VFMADD213PS  Z31, Z10, Z4
+	VFMADD213PS  Z31, Z11, Z5
+	VDIVPS       Z4, Z30, Z4
+	VDIVPS       Z5, Z30, Z5
+	VSUBPS       Z4, Z31, Z4
+	VSUBPS       Z5, Z31, Z5
+	VCMPPS       $0x01, Z2, Z14, K1
+	VCMPPS       $0x01, Z3, Z14, K2
+	VBLENDMPS    Z4, Z6, K1, Z2
+	VBLENDMPS    Z5, Z7, K2, Z3
+	VPTERNLOGD   $0xd8, Z13, Z0, Z2
+	VPTERNLOGD   $0xd8, Z13, Z1, Z3
 	VMOVUPS      Z2, (DI)(AX*4)
 	VMOVUPS      Z3, 64(DI)(AX*4)
 	ADDQ         $0x20, AX
@@ -3960,34 +3888,36 @@ single:
 
 singleLoop:
 	VMOVUPS           (SI)(AX*4), Z0
-	VORPS.BCST        constants<>+0(SB), Z0, Z1
+	VANDPS.BCST       constants<>+4(SB), Z0, Z1
 	VBROADCASTSS      constants<>+444(SB), Z2
-	VMAXPS            Z1, Z2, Z1
-	VADDPS            Z1, Z1, Z2
-	VBROADCASTSS      constants<>+88(SB), Z3
-	VMAXPS            Z2, Z3, Z2
-	VBROADCASTSS      constants<>+44(SB), Z3
-	VFMADD231PS.BCST  constants<>+96(SB), Z2, Z3
-	VSUBPS.BCST       constants<>+44(SB), Z3, Z4
-	VFNMADD231PS.BCST constants<>+100(SB), Z4, Z2
-	VFNMADD231PS.BCST constants<>+104(SB), Z4, Z2
-	VMULPS            Z2, Z2, Z4
-	VBROADCASTSS      constants<>+112(SB), Z5
-	VFMADD231PS.BCST  constants<>+108(SB), Z2, Z5
-	VFMADD213PS.BCST  constants<>+116(SB), Z2, Z5
-	VFMADD213PS.BCST  constants<>+120(SB), Z2, Z5
-	VFMADD213PS.BCST  constants<>+124(SB), Z2, Z5
-	VFMADD231PS       Z5, Z4, Z2
-	VPSLLD            $0x17, Z3, Z3
-	VSUBPS.BCST       constants<>+8(SB), Z3, Z4
-	VFMADD231PS       Z2, Z3, Z4
-	VADDPS.BCST       constants<>+404(SB), Z4, Z2
-	VCMPPS.BCST       $0x01, constants<>+448(SB), Z1, K1
-	VPXORD            Z1, Z1, Z1
-	VBLENDMPS.BCST    constants<>+8(SB), Z1, K1, Z1
-	VFMADD231PS       Z2, Z1, Z4
+	VMINPS            Z1, Z2, Z1
+	VMULPS            Z1, Z1, Z2
+	VMULPS            Z2, Z1, Z3
+	VBROADCASTSS      constants<>+452(SB), Z4
+	VFMADD231PS.BCST  constants<>+448(SB), Z2, Z4
+	VFMADD213PS.BCST  constants<>+456(SB), Z2, Z4
+	VFMADD213PS.BCST  constants<>+460(SB), Z2, Z4
+	VFMADD213PS.BCST  constants<>+464(SB), Z2, Z4
+	VFMADD213PS       Z1, Z4, Z3
+	VBROADCASTSS      constants<>+44(SB), Z2
+	VFMADD231PS.BCST  constants<>+468(SB), Z1, Z2
+	VSUBPS.BCST       constants<>+44(SB), Z2, Z4
+	VFNMADD132PS.BCST constants<>+472(SB), Z1, Z4
+	VBROADCASTSS      constants<>+480(SB), Z5
+	VFMADD231PS.BCST  constants<>+476(SB), Z4, Z5
+	VFMADD213PS.BCST  constants<>+484(SB), Z4, Z5
+	VFMADD213PS.BCST  constants<>+488(SB), Z4, Z5
+	VFMADD213PS.BCST  constants<>+492(SB), Z4, Z5
+	VFMADD213PS.BCST  constants<>+404(SB), Z4, Z5
+	VFMADD213PS.BCST  constants<>+8(SB), Z4, Z5
+	VPSLLD            $0x17, Z2, Z2
+	VFMADD213PS.BCST  constants<>+8(SB), Z5, Z2
+	VBROADCASTSS      constants<>+404(SB), Z4
 	VDIVPS            Z2, Z4, Z2
-	VSUBPS            Z2, Z1, Z1
+	VBROADCASTSS      constants<>+8(SB), Z4
+	VSUBPS            Z2, Z4, Z2
+	VCMPPS.BCST       $0x0e, constants<>+496(SB), Z1, K1
+	VBLENDMPS         Z2, Z3, K1, Z1
 	VPTERNLOGD.BCST   $0xd8, constants<>+0(SB), Z0, Z1
 	VMOVUPS           Z1, (DI)(AX*4)
 	ADDQ              $0x10, AX
@@ -4002,34 +3932,36 @@ tail:
 	BZHIL             R8, R9, R9
 	KMOVW             R9, K7
 	VMOVUPS.Z         (SI)(AX*4), K7, Z0
-	VORPS.BCST        constants<>+0(SB), Z0, Z1
+	VANDPS.BCST       constants<>+4(SB), Z0, Z1
 	VBROADCASTSS      constants<>+444(SB), Z2
-	VMAXPS            Z1, Z2, Z1
-	VADDPS            Z1, Z1, Z2
-	VBROADCASTSS      constants<>+88(SB), Z3
-	VMAXPS            Z2, Z3, Z2
-	VBROADCASTSS      constants<>+44(SB), Z3
-	VFMADD231PS.BCST  constants<>+96(SB), Z2, Z3
-	VSUBPS.BCST       constants<>+44(SB), Z3, Z4
-	VFNMADD231PS.BCST constants<>+100(SB), Z4, Z2
-	VFNMADD231PS.BCST constants<>+104(SB), Z4, Z2
-	VMULPS            Z2, Z2, Z4
-	VBROADCASTSS      constants<>+112(SB), Z5
-	VFMADD231PS.BCST  constants<>+108(SB), Z2, Z5
-	VFMADD213PS.BCST  constants<>+116(SB), Z2, Z5
-	VFMADD213PS.BCST  constants<>+120(SB), Z2, Z5
-	VFMADD213PS.BCST  constants<>+124(SB), Z2, Z5
-	VFMADD231PS       Z5, Z4, Z2
-	VPSLLD            $0x17, Z3, Z3
-	VSUBPS.BCST       constants<>+8(SB), Z3, Z4
-	VFMADD231PS       Z2, Z3, Z4
-	VADDPS.BCST       constants<>+404(SB), Z4, Z2
-	VCMPPS.BCST       $0x01, constants<>+448(SB), Z1, K1
-	VPXORD            Z1, Z1, Z1
-	VBLENDMPS.BCST    constants<>+8(SB), Z1, K1, Z1
-	VFMADD231PS       Z2, Z1, Z4
+	VMINPS            Z1, Z2, Z1
+	VMULPS            Z1, Z1, Z2
+	VMULPS            Z2, Z1, Z3
+	VBROADCASTSS      constants<>+452(SB), Z4
+	VFMADD231PS.BCST  constants<>+448(SB), Z2, Z4
+	VFMADD213PS.BCST  constants<>+456(SB), Z2, Z4
+	VFMADD213PS.BCST  constants<>+460(SB), Z2, Z4
+	VFMADD213PS.BCST  constants<>+464(SB), Z2, Z4
+	VFMADD213PS       Z1, Z4, Z3
+	VBROADCASTSS      constants<>+44(SB), Z2
+	VFMADD231PS.BCST  constants<>+468(SB), Z1, Z2
+	VSUBPS.BCST       constants<>+44(SB), Z2, Z4
+	VFNMADD132PS.BCST constants<>+472(SB), Z1, Z4
+	VBROADCASTSS      constants<>+480(SB), Z5
+	VFMADD231PS.BCST  constants<>+476(SB), Z4, Z5
+	VFMADD213PS.BCST  constants<>+484(SB), Z4, Z5
+	VFMADD213PS.BCST  constants<>+488(SB), Z4, Z5
+	VFMADD213PS.BCST  constants<>+492(SB), Z4, Z5
+	VFMADD213PS.BCST  constants<>+404(SB), Z4, Z5
+	VFMADD213PS.BCST  constants<>+8(SB), Z4, Z5
+	VPSLLD            $0x17, Z2, Z2
+	VFMADD213PS.BCST  constants<>+8(SB), Z5, Z2
+	VBROADCASTSS      constants<>+404(SB), Z4
 	VDIVPS            Z2, Z4, Z2
-	VSUBPS            Z2, Z1, Z1
+	VBROADCASTSS      constants<>+8(SB), Z4
+	VSUBPS            Z2, Z4, Z2
+	VCMPPS.BCST       $0x0e, constants<>+496(SB), Z1, K1
+	VBLENDMPS         Z2, Z3, K1, Z1
 	VPTERNLOGD.BCST   $0xd8, constants<>+0(SB), Z0, Z1
 	VMOVUPS           Z1, K7, (DI)(AX*4)
 
@@ -4047,26 +3979,24 @@ TEXT ·sinhAVX512(SB), NOSPLIT, $0-24
 	LEAQ         -16(CX), R8
 	CMPQ         AX, R8
 	JGT          tail
-	VBROADCASTSS constants<>+452(SB), Z31
-	VBROADCASTSS constants<>+456(SB), Z30
-	VBROADCASTSS constants<>+44(SB), Z29
+	VBROADCASTSS constants<>+500(SB), Z31
+	VBROADCASTSS constants<>+504(SB), Z30
+	VBROADCASTSS constants<>+508(SB), Z29
 	VBROADCASTSS constants<>+4(SB), Z28
-	VBROADCASTSS constants<>+48(SB), Z27
-	VBROADCASTSS constants<>+52(SB), Z26
-	VBROADCASTSS constants<>+56(SB), Z25
-	VBROADCASTSS constants<>+60(SB), Z24
-	VBROADCASTSS constants<>+64(SB), Z23
-	VBROADCASTSS constants<>+68(SB), Z22
-	VBROADCASTSS constants<>+72(SB), Z21
-	VBROADCASTSS constants<>+76(SB), Z20
-	VBROADCASTSS constants<>+80(SB), Z19
-	VBROADCASTSS constants<>+128(SB), Z18
-	VBROADCASTSS constants<>+460(SB), Z17
-	VBROADCASTSS constants<>+464(SB), Z16
-	VBROADCASTSS constants<>+468(SB), Z15
-	VBROADCASTSS constants<>+32(SB), Z14
-	VBROADCASTSS constants<>+8(SB), Z13
-	VBROADCASTSS constants<>+0(SB), Z12
+	VBROADCASTSS constants<>+96(SB), Z27
+	VBROADCASTSS constants<>+100(SB), Z26
+	VBROADCASTSS constants<>+104(SB), Z25
+	VBROADCASTSS constants<>+108(SB), Z24
+	VBROADCASTSS constants<>+112(SB), Z23
+	VBROADCASTSS constants<>+116(SB), Z22
+	VBROADCASTSS constants<>+120(SB), Z21
+	VBROADCASTSS constants<>+124(SB), Z20
+	VBROADCASTSS constants<>+512(SB), Z19
+	VBROADCASTSS constants<>+516(SB), Z18
+	VBROADCASTSS constants<>+520(SB), Z17
+	VBROADCASTSS constants<>+32(SB), Z16
+	VBROADCASTSS constants<>+8(SB), Z15
+	VBROADCASTSS constants<>+0(SB), Z14
 	PCALIGN      $0x20
 
 mainLoop:
@@ -4084,24 +4014,22 @@ mainLoop:
 	VFMADD213PS  Z22, Z2, Z5
 	VFMADD213PS  Z21, Z2, Z5
 	VFMADD213PS  Z20, Z2, Z5
-	VFMADD213PS  Z19, Z2, Z5
 	VFMADD231PS  Z5, Z4, Z2
 	VPSLLD       $0x17, Z3, Z3
-	VFMADD213PS  Z3, Z3, Z2
-	VMULPS       Z18, Z3, Z3
-	VMULPS       Z3, Z2, Z2
-	VDIVPS       Z2, Z30, Z3
+	VFMADD231PS  Z2, Z3, Z3
+	VADDPS       Z3, Z3, Z2
+	VDIVPS       Z3, Z30, Z3
 	VSUBPS       Z3, Z2, Z2
 	VMULPS       Z1, Z1, Z3
 	VMULPS       Z3, Z1, Z4
-	VMOVAPS      Z17, Z5
+	VMOVAPS      Z19, Z5
+	VFMADD213PS  Z18, Z3, Z5
+	VFMADD213PS  Z17, Z3, Z5
 	VFMADD213PS  Z16, Z3, Z5
-	VFMADD213PS  Z15, Z3, Z5
-	VFMADD213PS  Z14, Z3, Z5
 	VFMADD213PS  Z1, Z5, Z4
-	VCMPPS       $0x01, Z13, Z1, K1
+	VCMPPS       $0x01, Z15, Z1, K1
 	VBLENDMPS    Z4, Z2, K1, Z1
-	VPTERNLOGD   $0x78, Z12, Z0, Z1
+	VPTERNLOGD   $0x78, Z14, Z0, Z1
 	VMOVUPS      Z1, (DI)(AX*4)
 	ADDQ         $0x10, AX
 	CMPQ         AX, R8
@@ -4116,33 +4044,31 @@ tail:
 	KMOVW             R9, K7
 	VMOVUPS.Z         (SI)(AX*4), K7, Z0
 	VANDPS.BCST       constants<>+4(SB), Z0, Z1
-	VBROADCASTSS      constants<>+452(SB), Z2
+	VBROADCASTSS      constants<>+500(SB), Z2
 	VMINPS            Z1, Z2, Z2
-	VBROADCASTSS      constants<>+44(SB), Z3
-	VFMADD231PS.BCST  constants<>+48(SB), Z2, Z3
-	VSUBPS.BCST       constants<>+44(SB), Z3, Z4
-	VFNMADD231PS.BCST constants<>+52(SB), Z4, Z2
-	VFNMADD231PS.BCST constants<>+56(SB), Z4, Z2
+	VBROADCASTSS      constants<>+508(SB), Z3
+	VFMADD231PS.BCST  constants<>+96(SB), Z2, Z3
+	VSUBPS.BCST       constants<>+508(SB), Z3, Z4
+	VFNMADD231PS.BCST constants<>+100(SB), Z4, Z2
+	VFNMADD231PS.BCST constants<>+104(SB), Z4, Z2
 	VMULPS            Z2, Z2, Z4
-	VBROADCASTSS      constants<>+64(SB), Z5
-	VFMADD231PS.BCST  constants<>+60(SB), Z2, Z5
-	VFMADD213PS.BCST  constants<>+68(SB), Z2, Z5
-	VFMADD213PS.BCST  constants<>+72(SB), Z2, Z5
-	VFMADD213PS.BCST  constants<>+76(SB), Z2, Z5
-	VFMADD213PS.BCST  constants<>+80(SB), Z2, Z5
+	VBROADCASTSS      constants<>+112(SB), Z5
+	VFMADD231PS.BCST  constants<>+108(SB), Z2, Z5
+	VFMADD213PS.BCST  constants<>+116(SB), Z2, Z5
+	VFMADD213PS.BCST  constants<>+120(SB), Z2, Z5
+	VFMADD213PS.BCST  constants<>+124(SB), Z2, Z5
 	VFMADD231PS       Z5, Z4, Z2
 	VPSLLD            $0x17, Z3, Z3
-	VFMADD213PS       Z3, Z3, Z2
-	VMULPS.BCST       constants<>+128(SB), Z3, Z3
-	VMULPS            Z3, Z2, Z2
-	VBROADCASTSS      constants<>+456(SB), Z3
-	VDIVPS            Z2, Z3, Z3
+	VFMADD231PS       Z2, Z3, Z3
+	VADDPS            Z3, Z3, Z2
+	VBROADCASTSS      constants<>+504(SB), Z4
+	VDIVPS            Z3, Z4, Z3
 	VSUBPS            Z3, Z2, Z2
 	VMULPS            Z1, Z1, Z3
 	VMULPS            Z3, Z1, Z4
-	VBROADCASTSS      constants<>+464(SB), Z5
-	VFMADD231PS.BCST  constants<>+460(SB), Z3, Z5
-	VFMADD213PS.BCST  constants<>+468(SB), Z3, Z5
+	VBROADCASTSS      constants<>+516(SB), Z5
+	VFMADD231PS.BCST  constants<>+512(SB), Z3, Z5
+	VFMADD213PS.BCST  constants<>+520(SB), Z3, Z5
 	VFMADD213PS.BCST  constants<>+32(SB), Z3, Z5
 	VFMADD213PS       Z1, Z5, Z4
 	VCMPPS.BCST       $0x01, constants<>+8(SB), Z1, K1
@@ -4164,20 +4090,18 @@ TEXT ·coshAVX512(SB), NOSPLIT, $0-24
 	LEAQ         -16(CX), R8
 	CMPQ         AX, R8
 	JGT          tail
-	VBROADCASTSS constants<>+452(SB), Z31
-	VBROADCASTSS constants<>+456(SB), Z30
-	VBROADCASTSS constants<>+44(SB), Z29
+	VBROADCASTSS constants<>+500(SB), Z31
+	VBROADCASTSS constants<>+504(SB), Z30
+	VBROADCASTSS constants<>+508(SB), Z29
 	VBROADCASTSS constants<>+4(SB), Z28
-	VBROADCASTSS constants<>+48(SB), Z27
-	VBROADCASTSS constants<>+52(SB), Z26
-	VBROADCASTSS constants<>+56(SB), Z25
-	VBROADCASTSS constants<>+60(SB), Z24
-	VBROADCASTSS constants<>+64(SB), Z23
-	VBROADCASTSS constants<>+68(SB), Z22
-	VBROADCASTSS constants<>+72(SB), Z21
-	VBROADCASTSS constants<>+76(SB), Z20
-	VBROADCASTSS constants<>+80(SB), Z19
-	VBROADCASTSS constants<>+128(SB), Z18
+	VBROADCASTSS constants<>+96(SB), Z27
+	VBROADCASTSS constants<>+100(SB), Z26
+	VBROADCASTSS constants<>+104(SB), Z25
+	VBROADCASTSS constants<>+108(SB), Z24
+	VBROADCASTSS constants<>+112(SB), Z23
+	VBROADCASTSS constants<>+116(SB), Z22
+	VBROADCASTSS constants<>+120(SB), Z21
+	VBROADCASTSS constants<>+124(SB), Z20
 	PCALIGN      $0x20
 
 mainLoop:
@@ -4195,13 +4119,11 @@ mainLoop:
 	VFMADD213PS  Z22, Z0, Z3
 	VFMADD213PS  Z21, Z0, Z3
 	VFMADD213PS  Z20, Z0, Z3
-	VFMADD213PS  Z19, Z0, Z3
 	VFMADD231PS  Z3, Z2, Z0
 	VPSLLD       $0x17, Z1, Z1
-	VFMADD213PS  Z1, Z1, Z0
-	VMULPS       Z18, Z1, Z1
-	VMULPS       Z1, Z0, Z0
-	VDIVPS       Z0, Z30, Z1
+	VFMADD231PS  Z0, Z1, Z1
+	VADDPS       Z1, Z1, Z0
+	VDIVPS       Z1, Z30, Z1
 	VADDPS       Z1, Z0, Z0
 	VMOVUPS      Z0, (DI)(AX*4)
 	ADDQ         $0x10, AX
@@ -4217,27 +4139,25 @@ tail:
 	KMOVW             R9, K7
 	VMOVUPS.Z         (SI)(AX*4), K7, Z0
 	VANDPS.BCST       constants<>+4(SB), Z0, Z0
-	VBROADCASTSS      constants<>+452(SB), Z1
+	VBROADCASTSS      constants<>+500(SB), Z1
 	VMINPS            Z0, Z1, Z0
-	VBROADCASTSS      constants<>+44(SB), Z1
-	VFMADD231PS.BCST  constants<>+48(SB), Z0, Z1
-	VSUBPS.BCST       constants<>+44(SB), Z1, Z2
-	VFNMADD231PS.BCST constants<>+52(SB), Z2, Z0
-	VFNMADD231PS.BCST constants<>+56(SB), Z2, Z0
+	VBROADCASTSS      constants<>+508(SB), Z1
+	VFMADD231PS.BCST  constants<>+96(SB), Z0, Z1
+	VSUBPS.BCST       constants<>+508(SB), Z1, Z2
+	VFNMADD231PS.BCST constants<>+100(SB), Z2, Z0
+	VFNMADD231PS.BCST constants<>+104(SB), Z2, Z0
 	VMULPS            Z0, Z0, Z2
-	VBROADCASTSS      constants<>+64(SB), Z3
-	VFMADD231PS.BCST  constants<>+60(SB), Z0, Z3
-	VFMADD213PS.BCST  constants<>+68(SB), Z0, Z3
-	VFMADD213PS.BCST  constants<>+72(SB), Z0, Z3
-	VFMADD213PS.BCST  constants<>+76(SB), Z0, Z3
-	VFMADD213PS.BCST  constants<>+80(SB), Z0, Z3
+	VBROADCASTSS      constants<>+112(SB), Z3
+	VFMADD231PS.BCST  constants<>+108(SB), Z0, Z3
+	VFMADD213PS.BCST  constants<>+116(SB), Z0, Z3
+	VFMADD213PS.BCST  constants<>+120(SB), Z0, Z3
+	VFMADD213PS.BCST  constants<>+124(SB), Z0, Z3
 	VFMADD231PS       Z3, Z2, Z0
 	VPSLLD            $0x17, Z1, Z1
-	VFMADD213PS       Z1, Z1, Z0
-	VMULPS.BCST       constants<>+128(SB), Z1, Z1
-	VMULPS            Z1, Z0, Z0
-	VBROADCASTSS      constants<>+456(SB), Z1
-	VDIVPS            Z0, Z1, Z1
+	VFMADD231PS       Z0, Z1, Z1
+	VADDPS            Z1, Z1, Z0
+	VBROADCASTSS      constants<>+504(SB), Z2
+	VDIVPS            Z1, Z2, Z1
 	VADDPS            Z1, Z0, Z0
 	VMOVUPS           Z0, K7, (DI)(AX*4)
 
@@ -4257,7 +4177,7 @@ TEXT ·asinhAVX512(SB), NOSPLIT, $0-32
 	JGT          tail
 	VBROADCASTSS constants<>+8(SB), Z31
 	VBROADCASTSS constants<>+4(SB), Z30
-	VBROADCASTSS constants<>+472(SB), Z29
+	VBROADCASTSS constants<>+524(SB), Z29
 	VBROADCASTSS constants<>+144(SB), Z28
 	VBROADCASTSS constants<>+148(SB), Z27
 	VBROADCASTSS constants<>+152(SB), Z26
@@ -4326,7 +4246,7 @@ tail:
 	KMOVW            R9, K7
 	VMOVUPS.Z        (SI)(AX*4), K7, Z0
 	VANDPS.BCST      constants<>+4(SB), Z0, Z1
-	VPCMPD.BCST      $0x06, constants<>+472(SB), Z1, K1
+	VPCMPD.BCST      $0x06, constants<>+524(SB), Z1, K1
 	KANDW            K7, K1, K1
 	KORTESTW         K1, K1
 	JNE              tailStop
@@ -4389,7 +4309,7 @@ TEXT ·acoshAVX512(SB), NOSPLIT, $0-32
 	CMPQ         AX, R8
 	JGT          tail
 	VBROADCASTSS constants<>+8(SB), Z31
-	VBROADCASTSS constants<>+472(SB), Z30
+	VBROADCASTSS constants<>+524(SB), Z30
 	VBROADCASTSS constants<>+144(SB), Z29
 	VBROADCASTSS constants<>+148(SB), Z28
 	VBROADCASTSS constants<>+152(SB), Z27
@@ -4456,7 +4376,7 @@ tail:
 	KMOVW            R9, K7
 	VMOVUPS.Z        (SI)(AX*4), K7, Z0
 	VPCMPD.BCST      $0x01, constants<>+8(SB), Z0, K1
-	VPCMPD.BCST      $0x06, constants<>+472(SB), Z0, K2
+	VPCMPD.BCST      $0x06, constants<>+524(SB), Z0, K2
 	KORW             K2, K1, K1
 	KANDW            K7, K1, K1
 	KORTESTW         K1, K1
@@ -4519,7 +4439,7 @@ TEXT ·atanhAVX512(SB), NOSPLIT, $0-32
 	JGT          tail
 	VBROADCASTSS constants<>+8(SB), Z31
 	VBROADCASTSS constants<>+4(SB), Z30
-	VBROADCASTSS constants<>+476(SB), Z29
+	VBROADCASTSS constants<>+528(SB), Z29
 	VBROADCASTSS constants<>+144(SB), Z28
 	VBROADCASTSS constants<>+148(SB), Z27
 	VBROADCASTSS constants<>+152(SB), Z26
@@ -4589,7 +4509,7 @@ tail:
 	KMOVW            R9, K7
 	VMOVUPS.Z        (SI)(AX*4), K7, Z0
 	VANDPS.BCST      constants<>+4(SB), Z0, Z1
-	VPCMPD.BCST      $0x06, constants<>+476(SB), Z1, K1
+	VPCMPD.BCST      $0x06, constants<>+528(SB), Z1, K1
 	KANDW            K7, K1, K1
 	KORTESTW         K1, K1
 	JNE              tailStop
@@ -4651,21 +4571,22 @@ TEXT ·sigmoidAVX512(SB), NOSPLIT, $0-24
 	LEAQ         -32(CX), R8
 	CMPQ         AX, R8
 	JGT          single
-	VBROADCASTSS constants<>+480(SB), Z31
-	VBROADCASTSS constants<>+484(SB), Z30
-	VBROADCASTSS constants<>+488(SB), Z29
-	VBROADCASTSS constants<>+44(SB), Z28
-	VBROADCASTSS constants<>+8(SB), Z27
-	VBROADCASTSS constants<>+0(SB), Z26
-	VBROADCASTSS constants<>+48(SB), Z25
-	VBROADCASTSS constants<>+52(SB), Z24
-	VBROADCASTSS constants<>+56(SB), Z23
-	VBROADCASTSS constants<>+60(SB), Z22
-	VBROADCASTSS constants<>+64(SB), Z21
-	VBROADCASTSS constants<>+68(SB), Z20
-	VBROADCASTSS constants<>+72(SB), Z19
-	VBROADCASTSS constants<>+76(SB), Z18
-	VBROADCASTSS constants<>+80(SB), Z17
+	VBROADCASTSS constants<>+532(SB), Z31
+	VBROADCASTSS constants<>+536(SB), Z30
+	VPXORD       Z29, Z29, Z29
+	VBROADCASTSS constants<>+8(SB), Z28
+	VBROADCASTSS constants<>+44(SB), Z27
+	VBROADCASTSS constants<>+540(SB), Z26
+	VBROADCASTSS constants<>+0(SB), Z25
+	VBROADCASTSS constants<>+96(SB), Z24
+	VBROADCASTSS constants<>+100(SB), Z23
+	VBROADCASTSS constants<>+104(SB), Z22
+	VBROADCASTSS constants<>+108(SB), Z21
+	VBROADCASTSS constants<>+112(SB), Z20
+	VBROADCASTSS constants<>+116(SB), Z19
+	VBROADCASTSS constants<>+120(SB), Z18
+	VBROADCASTSS constants<>+124(SB), Z17
+	VBROADCASTSS constants<>+544(SB), Z16
 	PCALIGN      $0x20
 
 mainLoop:
@@ -4675,50 +4596,56 @@ mainLoop:
 	VMINPS       Z1, Z31, Z1
 	VMAXPS       Z0, Z30, Z0
 	VMAXPS       Z1, Z30, Z1
-	VXORPS       Z26, Z0, Z0
-	VXORPS       Z26, Z1, Z1
+	VXORPS       Z25, Z0, Z0
+	VXORPS       Z25, Z1, Z1
 	VMOVAPS      Z0, Z2
-	VFMADD213PS  Z28, Z25, Z2
+	VFMADD213PS  Z27, Z24, Z2
 	VMOVAPS      Z1, Z3
-	VFMADD213PS  Z28, Z25, Z3
-	VSUBPS       Z28, Z2, Z4
-	VSUBPS       Z28, Z3, Z5
-	VFNMADD231PS Z24, Z4, Z0
-	VFNMADD231PS Z24, Z5, Z1
-	VFNMADD231PS Z23, Z4, Z0
-	VFNMADD231PS Z23, Z5, Z1
-	VMULPS       Z0, Z0, Z4
-	VMULPS       Z1, Z1, Z5
-	VMOVAPS      Z22, Z6
-	VFMADD213PS  Z21, Z0, Z6
-	VMOVAPS      Z22, Z7
-	VFMADD213PS  Z21, Z1, Z7
-	VFMADD213PS  Z20, Z0, Z6
-	VFMADD213PS  Z20, Z1, Z7
-	VFMADD213PS  Z19, Z0, Z6
-	VFMADD213PS  Z19, Z1, Z7
-	VFMADD213PS  Z18, Z0, Z6
-	VFMADD213PS  Z18, Z1, Z7
-	VFMADD213PS  Z17, Z0, Z6
-	VFMADD213PS  Z17, Z1, Z7
-	VFMADD231PS  Z6, Z4, Z0
-	VFMADD231PS  Z7, Z5, Z1
-	VPSLLD       $0x17, Z2, Z2
-	VPSLLD       $0x17, Z3, Z3
-	VPSUBD       Z2, Z29, Z4
-	VPSUBD       Z3, Z29, Z5
-	VMINPS       Z27, Z4, Z4
-	VMINPS       Z27, Z5, Z5
-	VMINPS       Z27, Z2, Z6
-	VMINPS       Z27, Z3, Z7
-	VMULPS       Z6, Z2, Z2
-	VMULPS       Z7, Z3, Z3
-	VADDPS       Z4, Z2, Z6
-	VADDPS       Z5, Z3, Z7
-	VFMADD231PS  Z0, Z2, Z6
-	VFMADD231PS  Z1, Z3, Z7
-	VDIVPS       Z6, Z4, Z0
-	VDIVPS       Z7, Z5, Z1
+	VFMADD213PS  Z27, Z24, Z3
+	VSUBPS       Z27, Z2, Z4
+	VSUBPS       Z27, Z3, Z5
+	VMOVAPS      Z4, Z6
+	VFNMADD213PS Z0, Z23, Z6
+	VMOVAPS      Z5, Z7
+	VFNMADD213PS Z1, Z23, Z7
+	VFNMADD231PS Z22, Z4, Z6
+	VFNMADD231PS Z22, Z5, Z7
+	VMULPS       Z6, Z6, Z4
+	VMULPS       Z7, Z7, Z5
+	VMOVAPS      Z21, Z8
+	VFMADD213PS  Z20, Z6, Z8
+	VMOVAPS      Z21, Z9
+	VFMADD213PS  Z20, Z7, Z9
+	VFMADD213PS  Z19, Z6, Z8
+	VFMADD213PS  Z19, Z7, Z9
+	VFMADD213PS  Z18, Z6, Z8
+	VFMADD213PS  Z18, Z7, Z9
+	VFMADD213PS  Z17, Z6, Z8
+	VFMADD213PS  Z17, Z7, Z9
+	VFMADD231PS  Z8, Z4, Z6
+	VFMADD231PS  Z9, Z5, Z7
+	VCMPPS       $0x01, Z0, Z26, K1
+	VCMPPS       $0x01, Z1, Z26, K2
+	VBLENDMPS    Z26, Z29, K1, Z0
+	VBLENDMPS    Z26, Z29, K2, Z1
+	VSUBPS       Z0, Z2, Z0
+	VSUBPS       Z1, Z3, Z1
+	VPSLLD       $0x17, Z0, Z0
+	VPSLLD       $0x17, Z1, Z1
+	VBLENDMPS    Z16, Z28, K1, Z2
+	VBLENDMPS    Z16, Z28, K2, Z3
+	VADDPS       Z2, Z0, Z4
+	VADDPS       Z3, Z1, Z5
+	VSUBPS       Z0, Z4, Z8
+	VSUBPS       Z1, Z5, Z9
+	VSUBPS       Z8, Z2, Z8
+	VSUBPS       Z9, Z3, Z9
+	VFMADD231PS  Z6, Z0, Z8
+	VFMADD231PS  Z7, Z1, Z9
+	VADDPS       Z4, Z8, Z0
+	VADDPS       Z5, Z9, Z1
+	VDIVPS       Z0, Z2, Z0
+	VDIVPS       Z1, Z3, Z1
 	VMOVUPS      Z0, (DI)(AX*4)
 	VMOVUPS      Z1, 64(DI)(AX*4)
 	ADDQ         $0x20, AX
@@ -4733,33 +4660,37 @@ single:
 
 singleLoop:
 	VMOVUPS           (SI)(AX*4), Z0
-	VBROADCASTSS      constants<>+480(SB), Z1
+	VBROADCASTSS      constants<>+532(SB), Z1
 	VMINPS            Z0, Z1, Z0
-	VBROADCASTSS      constants<>+484(SB), Z1
+	VBROADCASTSS      constants<>+536(SB), Z1
 	VMAXPS            Z0, Z1, Z0
 	VXORPS.BCST       constants<>+0(SB), Z0, Z0
 	VBROADCASTSS      constants<>+44(SB), Z1
-	VFMADD231PS.BCST  constants<>+48(SB), Z0, Z1
+	VFMADD231PS.BCST  constants<>+96(SB), Z0, Z1
 	VSUBPS.BCST       constants<>+44(SB), Z1, Z2
-	VFNMADD231PS.BCST constants<>+52(SB), Z2, Z0
-	VFNMADD231PS.BCST constants<>+56(SB), Z2, Z0
-	VMULPS            Z0, Z0, Z2
-	VBROADCASTSS      constants<>+64(SB), Z3
-	VFMADD231PS.BCST  constants<>+60(SB), Z0, Z3
-	VFMADD213PS.BCST  constants<>+68(SB), Z0, Z3
-	VFMADD213PS.BCST  constants<>+72(SB), Z0, Z3
-	VFMADD213PS.BCST  constants<>+76(SB), Z0, Z3
-	VFMADD213PS.BCST  constants<>+80(SB), Z0, Z3
-	VFMADD231PS       Z3, Z2, Z0
-	VPSLLD            $0x17, Z1, Z1
-	VBROADCASTSS      constants<>+488(SB), Z2
-	VPSUBD            Z1, Z2, Z2
-	VMINPS.BCST       constants<>+8(SB), Z2, Z2
-	VMINPS.BCST       constants<>+8(SB), Z1, Z3
-	VMULPS            Z3, Z1, Z1
-	VADDPS            Z2, Z1, Z3
-	VFMADD231PS       Z0, Z1, Z3
-	VDIVPS            Z3, Z2, Z0
+	VBROADCASTSS      constants<>+100(SB), Z3
+	VFNMADD213PS      Z0, Z2, Z3
+	VFNMADD231PS.BCST constants<>+104(SB), Z2, Z3
+	VMULPS            Z3, Z3, Z2
+	VBROADCASTSS      constants<>+112(SB), Z4
+	VFMADD231PS.BCST  constants<>+108(SB), Z3, Z4
+	VFMADD213PS.BCST  constants<>+116(SB), Z3, Z4
+	VFMADD213PS.BCST  constants<>+120(SB), Z3, Z4
+	VFMADD213PS.BCST  constants<>+124(SB), Z3, Z4
+	VFMADD231PS       Z4, Z2, Z3
+	VCMPPS.BCST       $0x0e, constants<>+540(SB), Z0, K1
+	VPXORD            Z0, Z0, Z0
+	VBLENDMPS.BCST    constants<>+540(SB), Z0, K1, Z0
+	VSUBPS            Z0, Z1, Z0
+	VPSLLD            $0x17, Z0, Z0
+	VBROADCASTSS      constants<>+8(SB), Z1
+	VBLENDMPS.BCST    constants<>+544(SB), Z1, K1, Z1
+	VADDPS            Z1, Z0, Z2
+	VSUBPS            Z0, Z2, Z4
+	VSUBPS            Z4, Z1, Z4
+	VFMADD231PS       Z3, Z0, Z4
+	VADDPS            Z2, Z4, Z0
+	VDIVPS            Z0, Z1, Z0
 	VMOVUPS           Z0, (DI)(AX*4)
 	ADDQ              $0x10, AX
 	CMPQ              AX, R8
@@ -4773,33 +4704,37 @@ tail:
 	BZHIL             R8, R9, R9
 	KMOVW             R9, K7
 	VMOVUPS.Z         (SI)(AX*4), K7, Z0
-	VBROADCASTSS      constants<>+480(SB), Z1
+	VBROADCASTSS      constants<>+532(SB), Z1
 	VMINPS            Z0, Z1, Z0
-	VBROADCASTSS      constants<>+484(SB), Z1
+	VBROADCASTSS      constants<>+536(SB), Z1
 	VMAXPS            Z0, Z1, Z0
 	VXORPS.BCST       constants<>+0(SB), Z0, Z0
 	VBROADCASTSS      constants<>+44(SB), Z1
-	VFMADD231PS.BCST  constants<>+48(SB), Z0, Z1
+	VFMADD231PS.BCST  constants<>+96(SB), Z0, Z1
 	VSUBPS.BCST       constants<>+44(SB), Z1, Z2
-	VFNMADD231PS.BCST constants<>+52(SB), Z2, Z0
-	VFNMADD231PS.BCST constants<>+56(SB), Z2, Z0
-	VMULPS            Z0, Z0, Z2
-	VBROADCASTSS      constants<>+64(SB), Z3
-	VFMADD231PS.BCST  constants<>+60(SB), Z0, Z3
-	VFMADD213PS.BCST  constants<>+68(SB), Z0, Z3
-	VFMADD213PS.BCST  constants<>+72(SB), Z0, Z3
-	VFMADD213PS.BCST  constants<>+76(SB), Z0, Z3
-	VFMADD213PS.BCST  constants<>+80(SB), Z0, Z3
-	VFMADD231PS       Z3, Z2, Z0
-	VPSLLD            $0x17, Z1, Z1
-	VBROADCASTSS      constants<>+488(SB), Z2
-	VPSUBD            Z1, Z2, Z2
-	VMINPS.BCST       constants<>+8(SB), Z2, Z2
-	VMINPS.BCST       constants<>+8(SB), Z1, Z3
-	VMULPS            Z3, Z1, Z1
-	VADDPS            Z2, Z1, Z3
-	VFMADD231PS       Z0, Z1, Z3
-	VDIVPS            Z3, Z2, Z0
+	VBROADCASTSS      constants<>+100(SB), Z3
+	VFNMADD213PS      Z0, Z2, Z3
+	VFNMADD231PS.BCST constants<>+104(SB), Z2, Z3
+	VMULPS            Z3, Z3, Z2
+	VBROADCASTSS      constants<>+112(SB), Z4
+	VFMADD231PS.BCST  constants<>+108(SB), Z3, Z4
+	VFMADD213PS.BCST  constants<>+116(SB), Z3, Z4
+	VFMADD213PS.BCST  constants<>+120(SB), Z3, Z4
+	VFMADD213PS.BCST  constants<>+124(SB), Z3, Z4
+	VFMADD231PS       Z4, Z2, Z3
+	VCMPPS.BCST       $0x0e, constants<>+540(SB), Z0, K1
+	VPXORD            Z0, Z0, Z0
+	VBLENDMPS.BCST    constants<>+540(SB), Z0, K1, Z0
+	VSUBPS            Z0, Z1, Z0
+	VPSLLD            $0x17, Z0, Z0
+	VBROADCASTSS      constants<>+8(SB), Z1
+	VBLENDMPS.BCST    constants<>+544(SB), Z1, K1, Z1
+	VADDPS            Z1, Z0, Z2
+	VSUBPS            Z0, Z2, Z4
+	VSUBPS            Z4, Z1, Z4
+	VFMADD231PS       Z3, Z0, Z4
+	VADDPS            Z2, Z4, Z0
+	VDIVPS            Z0, Z1, Z0
 	VMOVUPS           Z0, K7, (DI)(AX*4)
 
 done:
@@ -4816,21 +4751,22 @@ TEXT ·swishAVX512(SB), NOSPLIT, $0-24
 	LEAQ         -32(CX), R8
 	CMPQ         AX, R8
 	JGT          single
-	VBROADCASTSS constants<>+484(SB), Z31
-	VBROADCASTSS constants<>+480(SB), Z30
-	VBROADCASTSS constants<>+488(SB), Z29
-	VBROADCASTSS constants<>+44(SB), Z28
-	VBROADCASTSS constants<>+8(SB), Z27
-	VBROADCASTSS constants<>+0(SB), Z26
-	VBROADCASTSS constants<>+48(SB), Z25
-	VBROADCASTSS constants<>+52(SB), Z24
-	VBROADCASTSS constants<>+56(SB), Z23
-	VBROADCASTSS constants<>+60(SB), Z22
-	VBROADCASTSS constants<>+64(SB), Z21
-	VBROADCASTSS constants<>+68(SB), Z20
-	VBROADCASTSS constants<>+72(SB), Z19
-	VBROADCASTSS constants<>+76(SB), Z18
-	VBROADCASTSS constants<>+80(SB), Z17
+	VBROADCASTSS constants<>+536(SB), Z31
+	VBROADCASTSS constants<>+532(SB), Z30
+	VPXORD       Z29, Z29, Z29
+	VBROADCASTSS constants<>+8(SB), Z28
+	VBROADCASTSS constants<>+44(SB), Z27
+	VBROADCASTSS constants<>+540(SB), Z26
+	VBROADCASTSS constants<>+0(SB), Z25
+	VBROADCASTSS constants<>+96(SB), Z24
+	VBROADCASTSS constants<>+100(SB), Z23
+	VBROADCASTSS constants<>+104(SB), Z22
+	VBROADCASTSS constants<>+108(SB), Z21
+	VBROADCASTSS constants<>+112(SB), Z20
+	VBROADCASTSS constants<>+116(SB), Z19
+	VBROADCASTSS constants<>+120(SB), Z18
+	VBROADCASTSS constants<>+124(SB), Z17
+	VBROADCASTSS constants<>+544(SB), Z16
 	PCALIGN      $0x20
 
 mainLoop:
@@ -4840,52 +4776,58 @@ mainLoop:
 	VMAXPS       Z1, Z31, Z1
 	VMINPS       Z0, Z30, Z2
 	VMINPS       Z1, Z30, Z3
-	VXORPS       Z26, Z2, Z2
-	VXORPS       Z26, Z3, Z3
+	VXORPS       Z25, Z2, Z2
+	VXORPS       Z25, Z3, Z3
 	VMOVAPS      Z2, Z4
-	VFMADD213PS  Z28, Z25, Z4
+	VFMADD213PS  Z27, Z24, Z4
 	VMOVAPS      Z3, Z5
-	VFMADD213PS  Z28, Z25, Z5
-	VSUBPS       Z28, Z4, Z6
-	VSUBPS       Z28, Z5, Z7
-	VFNMADD231PS Z24, Z6, Z2
-	VFNMADD231PS Z24, Z7, Z3
-	VFNMADD231PS Z23, Z6, Z2
-	VFNMADD231PS Z23, Z7, Z3
-	VMULPS       Z2, Z2, Z6
-	VMULPS       Z3, Z3, Z7
-	VMOVAPS      Z22, Z8
-	VFMADD213PS  Z21, Z2, Z8
-	VMOVAPS      Z22, Z9
-	VFMADD213PS  Z21, Z3, Z9
-	VFMADD213PS  Z20, Z2, Z8
-	VFMADD213PS  Z20, Z3, Z9
-	VFMADD213PS  Z19, Z2, Z8
-	VFMADD213PS  Z19, Z3, Z9
-	VFMADD213PS  Z18, Z2, Z8
-	VFMADD213PS  Z18, Z3, Z9
-	VFMADD213PS  Z17, Z2, Z8
-	VFMADD213PS  Z17, Z3, Z9
-	VFMADD231PS  Z8, Z6, Z2
-	VFMADD231PS  Z9, Z7, Z3
-	VPSLLD       $0x17, Z4, Z4
-	VPSLLD       $0x17, Z5, Z5
-	VPSUBD       Z4, Z29, Z6
-	VPSUBD       Z5, Z29, Z7
-	VMINPS       Z27, Z6, Z6
-	VMINPS       Z27, Z7, Z7
-	VMINPS       Z27, Z4, Z8
-	VMINPS       Z27, Z5, Z9
-	VMULPS       Z8, Z4, Z4
-	VMULPS       Z9, Z5, Z5
-	VADDPS       Z6, Z4, Z8
-	VADDPS       Z7, Z5, Z9
-	VFMADD231PS  Z2, Z4, Z8
-	VFMADD231PS  Z3, Z5, Z9
-	VMULPS       Z0, Z6, Z0
-	VMULPS       Z1, Z7, Z1
-	VDIVPS       Z8, Z0, Z0
-	VDIVPS       Z9, Z1, Z1
+	VFMADD213PS  Z27, Z24, Z5
+	VSUBPS       Z27, Z4, Z6
+	VSUBPS       Z27, Z5, Z7
+	VMOVAPS      Z6, Z8
+	VFNMADD213PS Z2, Z23, Z8
+	VMOVAPS      Z7, Z9
+	VFNMADD213PS Z3, Z23, Z9
+	VFNMADD231PS Z22, Z6, Z8
+	VFNMADD231PS Z22, Z7, Z9
+	VMULPS       Z8, Z8, Z6
+	VMULPS       Z9, Z9, Z7
+	VMOVAPS      Z21, Z10
+	VFMADD213PS  Z20, Z8, Z10
+	VMOVAPS      Z21, Z11
+	VFMADD213PS  Z20, Z9, Z11
+	VFMADD213PS  Z19, Z8, Z10
+	VFMADD213PS  Z19, Z9, Z11
+	VFMADD213PS  Z18, Z8, Z10
+	VFMADD213PS  Z18, Z9, Z11
+	VFMADD213PS  Z17, Z8, Z10
+	VFMADD213PS  Z17, Z9, Z11
+	VFMADD231PS  Z10, Z6, Z8
+	VFMADD231PS  Z11, Z7, Z9
+	VCMPPS       $0x01, Z2, Z26, K1
+	VCMPPS       $0x01, Z3, Z26, K2
+	VBLENDMPS    Z26, Z29, K1, Z2
+	VBLENDMPS    Z26, Z29, K2, Z3
+	VSUBPS       Z2, Z4, Z2
+	VSUBPS       Z3, Z5, Z3
+	VPSLLD       $0x17, Z2, Z2
+	VPSLLD       $0x17, Z3, Z3
+	VBLENDMPS    Z16, Z28, K1, Z4
+	VBLENDMPS    Z16, Z28, K2, Z5
+	VADDPS       Z4, Z2, Z6
+	VADDPS       Z5, Z3, Z7
+	VSUBPS       Z2, Z6, Z10
+	VSUBPS       Z3, Z7, Z11
+	VSUBPS       Z10, Z4, Z10
+	VSUBPS       Z11, Z5, Z11
+	VFMADD231PS  Z8, Z2, Z10
+	VFMADD231PS  Z9, Z3, Z11
+	VADDPS       Z6, Z10, Z2
+	VADDPS       Z7, Z11, Z3
+	VMULPS       Z0, Z4, Z0
+	VMULPS       Z1, Z5, Z1
+	VDIVPS       Z2, Z0, Z0
+	VDIVPS       Z3, Z1, Z1
 	VMOVUPS      Z0, (DI)(AX*4)
 	VMOVUPS      Z1, 64(DI)(AX*4)
 	ADDQ         $0x20, AX
@@ -4900,34 +4842,38 @@ single:
 
 singleLoop:
 	VMOVUPS           (SI)(AX*4), Z0
-	VBROADCASTSS      constants<>+484(SB), Z1
+	VBROADCASTSS      constants<>+536(SB), Z1
 	VMAXPS            Z0, Z1, Z0
-	VBROADCASTSS      constants<>+480(SB), Z1
+	VBROADCASTSS      constants<>+532(SB), Z1
 	VMINPS            Z0, Z1, Z1
 	VXORPS.BCST       constants<>+0(SB), Z1, Z1
 	VBROADCASTSS      constants<>+44(SB), Z2
-	VFMADD231PS.BCST  constants<>+48(SB), Z1, Z2
+	VFMADD231PS.BCST  constants<>+96(SB), Z1, Z2
 	VSUBPS.BCST       constants<>+44(SB), Z2, Z3
-	VFNMADD231PS.BCST constants<>+52(SB), Z3, Z1
-	VFNMADD231PS.BCST constants<>+56(SB), Z3, Z1
-	VMULPS            Z1, Z1, Z3
-	VBROADCASTSS      constants<>+64(SB), Z4
-	VFMADD231PS.BCST  constants<>+60(SB), Z1, Z4
-	VFMADD213PS.BCST  constants<>+68(SB), Z1, Z4
-	VFMADD213PS.BCST  constants<>+72(SB), Z1, Z4
-	VFMADD213PS.BCST  constants<>+76(SB), Z1, Z4
-	VFMADD213PS.BCST  constants<>+80(SB), Z1, Z4
-	VFMADD231PS       Z4, Z3, Z1
-	VPSLLD            $0x17, Z2, Z2
-	VBROADCASTSS      constants<>+488(SB), Z3
-	VPSUBD            Z2, Z3, Z3
-	VMINPS.BCST       constants<>+8(SB), Z3, Z3
-	VMINPS.BCST       constants<>+8(SB), Z2, Z4
-	VMULPS            Z4, Z2, Z2
-	VADDPS            Z3, Z2, Z4
-	VFMADD231PS       Z1, Z2, Z4
-	VMULPS            Z0, Z3, Z0
-	VDIVPS            Z4, Z0, Z0
+	VBROADCASTSS      constants<>+100(SB), Z4
+	VFNMADD213PS      Z1, Z3, Z4
+	VFNMADD231PS.BCST constants<>+104(SB), Z3, Z4
+	VMULPS            Z4, Z4, Z3
+	VBROADCASTSS      constants<>+112(SB), Z5
+	VFMADD231PS.BCST  constants<>+108(SB), Z4, Z5
+	VFMADD213PS.BCST  constants<>+116(SB), Z4, Z5
+	VFMADD213PS.BCST  constants<>+120(SB), Z4, Z5
+	VFMADD213PS.BCST  constants<>+124(SB), Z4, Z5
+	VFMADD231PS       Z5, Z3, Z4
+	VCMPPS.BCST       $0x0e, constants<>+540(SB), Z1, K1
+	VPXORD            Z1, Z1, Z1
+	VBLENDMPS.BCST    constants<>+540(SB), Z1, K1, Z1
+	VSUBPS            Z1, Z2, Z1
+	VPSLLD            $0x17, Z1, Z1
+	VBROADCASTSS      constants<>+8(SB), Z2
+	VBLENDMPS.BCST    constants<>+544(SB), Z2, K1, Z2
+	VADDPS            Z2, Z1, Z3
+	VSUBPS            Z1, Z3, Z5
+	VSUBPS            Z5, Z2, Z5
+	VFMADD231PS       Z4, Z1, Z5
+	VADDPS            Z3, Z5, Z1
+	VMULPS            Z0, Z2, Z0
+	VDIVPS            Z1, Z0, Z0
 	VMOVUPS           Z0, (DI)(AX*4)
 	ADDQ              $0x10, AX
 	CMPQ              AX, R8
@@ -4941,34 +4887,38 @@ tail:
 	BZHIL             R8, R9, R9
 	KMOVW             R9, K7
 	VMOVUPS.Z         (SI)(AX*4), K7, Z0
-	VBROADCASTSS      constants<>+484(SB), Z1
+	VBROADCASTSS      constants<>+536(SB), Z1
 	VMAXPS            Z0, Z1, Z0
-	VBROADCASTSS      constants<>+480(SB), Z1
+	VBROADCASTSS      constants<>+532(SB), Z1
 	VMINPS            Z0, Z1, Z1
 	VXORPS.BCST       constants<>+0(SB), Z1, Z1
 	VBROADCASTSS      constants<>+44(SB), Z2
-	VFMADD231PS.BCST  constants<>+48(SB), Z1, Z2
+	VFMADD231PS.BCST  constants<>+96(SB), Z1, Z2
 	VSUBPS.BCST       constants<>+44(SB), Z2, Z3
-	VFNMADD231PS.BCST constants<>+52(SB), Z3, Z1
-	VFNMADD231PS.BCST constants<>+56(SB), Z3, Z1
-	VMULPS            Z1, Z1, Z3
-	VBROADCASTSS      constants<>+64(SB), Z4
-	VFMADD231PS.BCST  constants<>+60(SB), Z1, Z4
-	VFMADD213PS.BCST  constants<>+68(SB), Z1, Z4
-	VFMADD213PS.BCST  constants<>+72(SB), Z1, Z4
-	VFMADD213PS.BCST  constants<>+76(SB), Z1, Z4
-	VFMADD213PS.BCST  constants<>+80(SB), Z1, Z4
-	VFMADD231PS       Z4, Z3, Z1
-	VPSLLD            $0x17, Z2, Z2
-	VBROADCASTSS      constants<>+488(SB), Z3
-	VPSUBD            Z2, Z3, Z3
-	VMINPS.BCST       constants<>+8(SB), Z3, Z3
-	VMINPS.BCST       constants<>+8(SB), Z2, Z4
-	VMULPS            Z4, Z2, Z2
-	VADDPS            Z3, Z2, Z4
-	VFMADD231PS       Z1, Z2, Z4
-	VMULPS            Z0, Z3, Z0
-	VDIVPS            Z4, Z0, Z0
+	VBROADCASTSS      constants<>+100(SB), Z4
+	VFNMADD213PS      Z1, Z3, Z4
+	VFNMADD231PS.BCST constants<>+104(SB), Z3, Z4
+	VMULPS            Z4, Z4, Z3
+	VBROADCASTSS      constants<>+112(SB), Z5
+	VFMADD231PS.BCST  constants<>+108(SB), Z4, Z5
+	VFMADD213PS.BCST  constants<>+116(SB), Z4, Z5
+	VFMADD213PS.BCST  constants<>+120(SB), Z4, Z5
+	VFMADD213PS.BCST  constants<>+124(SB), Z4, Z5
+	VFMADD231PS       Z5, Z3, Z4
+	VCMPPS.BCST       $0x0e, constants<>+540(SB), Z1, K1
+	VPXORD            Z1, Z1, Z1
+	VBLENDMPS.BCST    constants<>+540(SB), Z1, K1, Z1
+	VSUBPS            Z1, Z2, Z1
+	VPSLLD            $0x17, Z1, Z1
+	VBROADCASTSS      constants<>+8(SB), Z2
+	VBLENDMPS.BCST    constants<>+544(SB), Z2, K1, Z2
+	VADDPS            Z2, Z1, Z3
+	VSUBPS            Z1, Z3, Z5
+	VSUBPS            Z5, Z2, Z5
+	VFMADD231PS       Z4, Z1, Z5
+	VADDPS            Z3, Z5, Z1
+	VMULPS            Z0, Z2, Z0
+	VDIVPS            Z1, Z0, Z0
 	VMOVUPS           Z0, K7, (DI)(AX*4)
 
 done:
@@ -4985,25 +4935,26 @@ TEXT ·geluAVX512(SB), NOSPLIT, $0-24
 	LEAQ         -16(CX), R8
 	CMPQ         AX, R8
 	JGT          tail
-	VBROADCASTSS constants<>+492(SB), Z31
-	VBROADCASTSS constants<>+496(SB), Z30
+	VBROADCASTSS constants<>+548(SB), Z31
+	VBROADCASTSS constants<>+552(SB), Z30
 	VBROADCASTSS constants<>+20(SB), Z29
-	VBROADCASTSS constants<>+488(SB), Z28
-	VBROADCASTSS constants<>+500(SB), Z27
-	VBROADCASTSS constants<>+0(SB), Z26
-	VBROADCASTSS constants<>+44(SB), Z25
-	VBROADCASTSS constants<>+8(SB), Z24
-	VBROADCASTSS constants<>+504(SB), Z23
-	VBROADCASTSS constants<>+508(SB), Z22
-	VBROADCASTSS constants<>+48(SB), Z21
-	VBROADCASTSS constants<>+52(SB), Z20
-	VBROADCASTSS constants<>+56(SB), Z19
-	VBROADCASTSS constants<>+60(SB), Z18
-	VBROADCASTSS constants<>+64(SB), Z17
-	VBROADCASTSS constants<>+68(SB), Z16
-	VBROADCASTSS constants<>+72(SB), Z15
-	VBROADCASTSS constants<>+76(SB), Z14
-	VBROADCASTSS constants<>+80(SB), Z13
+	VPXORD       Z28, Z28, Z28
+	VBROADCASTSS constants<>+8(SB), Z27
+	VBROADCASTSS constants<>+556(SB), Z26
+	VBROADCASTSS constants<>+0(SB), Z25
+	VBROADCASTSS constants<>+44(SB), Z24
+	VBROADCASTSS constants<>+540(SB), Z23
+	VBROADCASTSS constants<>+560(SB), Z22
+	VBROADCASTSS constants<>+564(SB), Z21
+	VBROADCASTSS constants<>+96(SB), Z20
+	VBROADCASTSS constants<>+100(SB), Z19
+	VBROADCASTSS constants<>+104(SB), Z18
+	VBROADCASTSS constants<>+108(SB), Z17
+	VBROADCASTSS constants<>+112(SB), Z16
+	VBROADCASTSS constants<>+116(SB), Z15
+	VBROADCASTSS constants<>+120(SB), Z14
+	VBROADCASTSS constants<>+124(SB), Z13
+	VBROADCASTSS constants<>+544(SB), Z12
 	PCALIGN      $0x20
 
 mainLoop:
@@ -5011,42 +4962,45 @@ mainLoop:
 	VMAXPS       Z0, Z30, Z0
 	VMINPS       Z0, Z29, Z1
 	VMULPS       Z1, Z1, Z2
-	VXORPS       Z26, Z2, Z3
+	VXORPS       Z25, Z2, Z3
 	VFMADD231PS  Z1, Z1, Z3
-	VMOVAPS      Z27, Z4
+	VMOVAPS      Z26, Z4
 	VFMADD213PS  Z31, Z2, Z4
 	VSUBPS       Z4, Z31, Z5
-	VFMADD231PS  Z2, Z27, Z5
-	VFMADD213PS  Z22, Z23, Z2
-	VFMADD231PS  Z3, Z27, Z2
+	VFMADD231PS  Z2, Z26, Z5
+	VFMADD213PS  Z21, Z22, Z2
+	VFMADD231PS  Z3, Z26, Z2
 	VADDPS       Z2, Z5, Z2
 	VMULPS       Z4, Z1, Z3
-	VXORPS       Z26, Z3, Z5
+	VXORPS       Z25, Z3, Z5
 	VFMADD231PS  Z4, Z1, Z5
 	VFMADD231PS  Z2, Z1, Z5
 	VMOVAPS      Z3, Z1
-	VFMADD213PS  Z25, Z21, Z1
-	VSUBPS       Z25, Z1, Z2
-	VFNMADD231PS Z20, Z2, Z3
-	VFNMADD231PS Z19, Z2, Z5
-	VADDPS       Z5, Z3, Z2
-	VMULPS       Z2, Z2, Z3
-	VMOVAPS      Z18, Z4
-	VFMADD213PS  Z17, Z2, Z4
-	VFMADD213PS  Z16, Z2, Z4
-	VFMADD213PS  Z15, Z2, Z4
-	VFMADD213PS  Z14, Z2, Z4
-	VFMADD213PS  Z13, Z2, Z4
-	VFMADD231PS  Z4, Z3, Z2
+	VFMADD213PS  Z24, Z20, Z1
+	VSUBPS       Z24, Z1, Z2
+	VMOVAPS      Z2, Z4
+	VFNMADD213PS Z3, Z19, Z4
+	VFNMADD231PS Z18, Z2, Z5
+	VADDPS       Z5, Z4, Z2
+	VMULPS       Z2, Z2, Z4
+	VMOVAPS      Z17, Z5
+	VFMADD213PS  Z16, Z2, Z5
+	VFMADD213PS  Z15, Z2, Z5
+	VFMADD213PS  Z14, Z2, Z5
+	VFMADD213PS  Z13, Z2, Z5
+	VFMADD231PS  Z5, Z4, Z2
+	VCMPPS       $0x01, Z3, Z23, K1
+	VBLENDMPS    Z23, Z28, K1, Z3
+	VSUBPS       Z3, Z1, Z1
 	VPSLLD       $0x17, Z1, Z1
-	VPSUBD       Z1, Z28, Z3
-	VMINPS       Z24, Z3, Z3
-	VMINPS       Z24, Z1, Z4
-	VMULPS       Z4, Z1, Z1
+	VBLENDMPS    Z12, Z27, K1, Z3
 	VADDPS       Z3, Z1, Z4
-	VFMADD231PS  Z2, Z1, Z4
+	VSUBPS       Z1, Z4, Z5
+	VSUBPS       Z5, Z3, Z5
+	VFMADD231PS  Z2, Z1, Z5
+	VADDPS       Z4, Z5, Z1
 	VMULPS       Z0, Z3, Z0
-	VDIVPS       Z4, Z0, Z0
+	VDIVPS       Z1, Z0, Z0
 	VMOVUPS      Z0, (DI)(AX*4)
 	ADDQ         $0x10, AX
 	CMPQ         AX, R8
@@ -5060,50 +5014,427 @@ tail:
 	BZHIL             R8, R9, R9
 	KMOVW             R9, K7
 	VMOVUPS.Z         (SI)(AX*4), K7, Z0
-	VBROADCASTSS      constants<>+496(SB), Z1
+	VBROADCASTSS      constants<>+552(SB), Z1
 	VMAXPS            Z0, Z1, Z0
 	VBROADCASTSS      constants<>+20(SB), Z1
 	VMINPS            Z0, Z1, Z1
 	VMULPS            Z1, Z1, Z2
 	VXORPS.BCST       constants<>+0(SB), Z2, Z3
 	VFMADD231PS       Z1, Z1, Z3
-	VBROADCASTSS      constants<>+492(SB), Z4
-	VFMADD231PS.BCST  constants<>+500(SB), Z2, Z4
-	VBROADCASTSS      constants<>+492(SB), Z5
+	VBROADCASTSS      constants<>+548(SB), Z4
+	VFMADD231PS.BCST  constants<>+556(SB), Z2, Z4
+	VBROADCASTSS      constants<>+548(SB), Z5
 	VSUBPS            Z4, Z5, Z5
-	VFMADD231PS.BCST  constants<>+500(SB), Z2, Z5
-	VBROADCASTSS      constants<>+504(SB), Z6
-	VFMADD213PS.BCST  constants<>+508(SB), Z6, Z2
-	VFMADD231PS.BCST  constants<>+500(SB), Z3, Z2
+	VFMADD231PS.BCST  constants<>+556(SB), Z2, Z5
+	VBROADCASTSS      constants<>+560(SB), Z6
+	VFMADD213PS.BCST  constants<>+564(SB), Z6, Z2
+	VFMADD231PS.BCST  constants<>+556(SB), Z3, Z2
 	VADDPS            Z2, Z5, Z2
 	VMULPS            Z4, Z1, Z3
 	VXORPS.BCST       constants<>+0(SB), Z3, Z5
 	VFMADD231PS       Z4, Z1, Z5
 	VFMADD231PS       Z2, Z1, Z5
 	VBROADCASTSS      constants<>+44(SB), Z1
-	VFMADD231PS.BCST  constants<>+48(SB), Z3, Z1
+	VFMADD231PS.BCST  constants<>+96(SB), Z3, Z1
 	VSUBPS.BCST       constants<>+44(SB), Z1, Z2
-	VFNMADD231PS.BCST constants<>+52(SB), Z2, Z3
-	VFNMADD231PS.BCST constants<>+56(SB), Z2, Z5
-	VADDPS            Z5, Z3, Z2
-	VMULPS            Z2, Z2, Z3
-	VBROADCASTSS      constants<>+64(SB), Z4
-	VFMADD231PS.BCST  constants<>+60(SB), Z2, Z4
-	VFMADD213PS.BCST  constants<>+68(SB), Z2, Z4
-	VFMADD213PS.BCST  constants<>+72(SB), Z2, Z4
-	VFMADD213PS.BCST  constants<>+76(SB), Z2, Z4
-	VFMADD213PS.BCST  constants<>+80(SB), Z2, Z4
-	VFMADD231PS       Z4, Z3, Z2
+	VBROADCASTSS      constants<>+100(SB), Z4
+	VFNMADD213PS      Z3, Z2, Z4
+	VFNMADD231PS.BCST constants<>+104(SB), Z2, Z5
+	VADDPS            Z5, Z4, Z2
+	VMULPS            Z2, Z2, Z4
+	VBROADCASTSS      constants<>+112(SB), Z5
+	VFMADD231PS.BCST  constants<>+108(SB), Z2, Z5
+	VFMADD213PS.BCST  constants<>+116(SB), Z2, Z5
+	VFMADD213PS.BCST  constants<>+120(SB), Z2, Z5
+	VFMADD213PS.BCST  constants<>+124(SB), Z2, Z5
+	VFMADD231PS       Z5, Z4, Z2
+	VCMPPS.BCST       $0x0e, constants<>+540(SB), Z3, K1
+	VPXORD            Z3, Z3, Z3
+	VBLENDMPS.BCST    constants<>+540(SB), Z3, K1, Z3
+	VSUBPS            Z3, Z1, Z1
 	VPSLLD            $0x17, Z1, Z1
-	VBROADCASTSS      constants<>+488(SB), Z3
-	VPSUBD            Z1, Z3, Z3
-	VMINPS.BCST       constants<>+8(SB), Z3, Z3
-	VMINPS.BCST       constants<>+8(SB), Z1, Z4
-	VMULPS            Z4, Z1, Z1
+	VBROADCASTSS      constants<>+8(SB), Z3
+	VBLENDMPS.BCST    constants<>+544(SB), Z3, K1, Z3
 	VADDPS            Z3, Z1, Z4
-	VFMADD231PS       Z2, Z1, Z4
+	VSUBPS            Z1, Z4, Z5
+	VSUBPS            Z5, Z3, Z5
+	VFMADD231PS       Z2, Z1, Z5
+	VADDPS            Z4, Z5, Z1
 	VMULPS            Z0, Z3, Z0
-	VDIVPS            Z4, Z0, Z0
+	VDIVPS            Z1, Z0, Z0
+	VMOVUPS           Z0, K7, (DI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func geluErfAVX512(y *float32, x *float32, n int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
+TEXT ·geluErfAVX512(SB), NOSPLIT, $0-24
+	MOVQ         y+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         n+16(FP), CX
+	XORL         AX, AX
+	LEAQ         -16(CX), R8
+	CMPQ         AX, R8
+	JGT          tail
+	VPXORD       Z31, Z31, Z31
+	VBROADCASTSS constants<>+568(SB), Z30
+	VBROADCASTSS constants<>+8(SB), Z29
+	VBROADCASTSS constants<>+28(SB), Z28
+	VBROADCASTSS constants<>+44(SB), Z27
+	VBROADCASTSS constants<>+4(SB), Z26
+	VBROADCASTSS constants<>+324(SB), Z25
+	VBROADCASTSS constants<>+0(SB), Z24
+	VBROADCASTSS constants<>+96(SB), Z23
+	VBROADCASTSS constants<>+100(SB), Z22
+	VBROADCASTSS constants<>+104(SB), Z21
+	VBROADCASTSS constants<>+108(SB), Z20
+	VBROADCASTSS constants<>+112(SB), Z19
+	VBROADCASTSS constants<>+116(SB), Z18
+	VBROADCASTSS constants<>+120(SB), Z17
+	VBROADCASTSS constants<>+124(SB), Z16
+	VBROADCASTSS constants<>+572(SB), Z15
+	VBROADCASTSS constants<>+540(SB), Z14
+	VBROADCASTSS constants<>+544(SB), Z13
+	VBROADCASTSS constants<>+576(SB), Z12
+	VBROADCASTSS constants<>+580(SB), Z11
+	VBROADCASTSS constants<>+584(SB), Z10
+	VBROADCASTSS constants<>+588(SB), Z9
+	VBROADCASTSS constants<>+592(SB), Z8
+	PCALIGN      $0x20
+
+mainLoop:
+	VMOVUPS          (SI)(AX*4), Z0
+	VANDPS           Z26, Z0, Z1
+	VMINPS           Z1, Z30, Z1
+	VSUBPS           Z28, Z1, Z2
+	VADDPS           Z28, Z1, Z3
+	VDIVPS           Z3, Z2, Z2
+	VMULPS           Z25, Z1, Z3
+	VMULPS           Z3, Z1, Z4
+	VXORPS           Z24, Z4, Z5
+	VFMADD231PS      Z3, Z1, Z5
+	VMOVAPS          Z4, Z3
+	VFMADD213PS      Z27, Z23, Z3
+	VSUBPS           Z27, Z3, Z6
+	VMOVAPS          Z6, Z7
+	VFNMADD213PS     Z4, Z22, Z7
+	VFNMADD231PS     Z21, Z6, Z5
+	VADDPS           Z5, Z7, Z5
+	VMULPS           Z5, Z5, Z6
+	VMOVAPS          Z20, Z7
+	VFMADD213PS      Z19, Z5, Z7
+	VFMADD213PS      Z18, Z5, Z7
+	VFMADD213PS      Z17, Z5, Z7
+	VFMADD213PS      Z16, Z5, Z7
+	VFMADD231PS      Z7, Z6, Z5
+	VCMPPS           $0x01, Z15, Z4, K1
+	VBLENDMPS        Z14, Z31, K1, Z4
+	VADDPS           Z4, Z3, Z3
+	VPSLLD           $0x17, Z3, Z3
+	VBLENDMPS        Z13, Z29, K1, Z4
+	VMULPS           Z3, Z1, Z1
+	VMOVAPS          Z12, Z3
+	VFMADD213PS      Z11, Z2, Z3
+	VFMADD213PS      Z10, Z2, Z3
+	VFMADD213PS      Z9, Z2, Z3
+	VFMADD213PS      Z8, Z2, Z3
+	VFMADD213PS.BCST constants<>+596(SB), Z2, Z3
+	VFMADD213PS.BCST constants<>+600(SB), Z2, Z3
+	VFMADD213PS.BCST constants<>+604(SB), Z2, Z3
+	VFMADD213PS.BCST constants<>+608(SB), Z2, Z3
+	VFMADD213PS.BCST constants<>+612(SB), Z2, Z3
+	VMULPS           Z3, Z1, Z1
+	VFMADD231PS      Z5, Z1, Z1
+	VMAXPS           Z0, Z31, Z0
+	VFNMADD231PS     Z4, Z1, Z0
+	VMOVUPS          Z0, (DI)(AX*4)
+	ADDQ             $0x10, AX
+	CMPQ             AX, R8
+	JLE              mainLoop
+
+tail:
+	MOVQ              CX, R8
+	SUBQ              AX, R8
+	JLE               done
+	MOVL              $0xffffffff, R9
+	BZHIL             R8, R9, R9
+	KMOVW             R9, K7
+	VMOVUPS.Z         (SI)(AX*4), K7, Z0
+	VANDPS.BCST       constants<>+4(SB), Z0, Z1
+	VBROADCASTSS      constants<>+568(SB), Z2
+	VMINPS            Z1, Z2, Z1
+	VSUBPS.BCST       constants<>+28(SB), Z1, Z2
+	VADDPS.BCST       constants<>+28(SB), Z1, Z3
+	VDIVPS            Z3, Z2, Z2
+	VMULPS.BCST       constants<>+324(SB), Z1, Z3
+	VMULPS            Z3, Z1, Z4
+	VXORPS.BCST       constants<>+0(SB), Z4, Z5
+	VFMADD231PS       Z3, Z1, Z5
+	VBROADCASTSS      constants<>+44(SB), Z3
+	VFMADD231PS.BCST  constants<>+96(SB), Z4, Z3
+	VSUBPS.BCST       constants<>+44(SB), Z3, Z6
+	VBROADCASTSS      constants<>+100(SB), Z7
+	VFNMADD213PS      Z4, Z6, Z7
+	VFNMADD231PS.BCST constants<>+104(SB), Z6, Z5
+	VADDPS            Z5, Z7, Z5
+	VMULPS            Z5, Z5, Z6
+	VBROADCASTSS      constants<>+112(SB), Z7
+	VFMADD231PS.BCST  constants<>+108(SB), Z5, Z7
+	VFMADD213PS.BCST  constants<>+116(SB), Z5, Z7
+	VFMADD213PS.BCST  constants<>+120(SB), Z5, Z7
+	VFMADD213PS.BCST  constants<>+124(SB), Z5, Z7
+	VFMADD231PS       Z7, Z6, Z5
+	VCMPPS.BCST       $0x01, constants<>+572(SB), Z4, K1
+	VPXORD            Z4, Z4, Z4
+	VBLENDMPS.BCST    constants<>+540(SB), Z4, K1, Z6
+	VADDPS            Z6, Z3, Z3
+	VPSLLD            $0x17, Z3, Z3
+	VBROADCASTSS      constants<>+8(SB), Z6
+	VBLENDMPS.BCST    constants<>+544(SB), Z6, K1, Z6
+	VMULPS            Z3, Z1, Z1
+	VBROADCASTSS      constants<>+580(SB), Z3
+	VFMADD231PS.BCST  constants<>+576(SB), Z2, Z3
+	VFMADD213PS.BCST  constants<>+584(SB), Z2, Z3
+	VFMADD213PS.BCST  constants<>+588(SB), Z2, Z3
+	VFMADD213PS.BCST  constants<>+592(SB), Z2, Z3
+	VFMADD213PS.BCST  constants<>+596(SB), Z2, Z3
+	VFMADD213PS.BCST  constants<>+600(SB), Z2, Z3
+	VFMADD213PS.BCST  constants<>+604(SB), Z2, Z3
+	VFMADD213PS.BCST  constants<>+608(SB), Z2, Z3
+	VFMADD213PS.BCST  constants<>+612(SB), Z2, Z3
+	VMULPS            Z3, Z1, Z1
+	VFMADD231PS       Z5, Z1, Z1
+	VMAXPS            Z0, Z4, Z0
+	VFNMADD231PS      Z6, Z1, Z0
+	VMOVUPS           Z0, K7, (DI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func erfAVX512(y *float32, x *float32, n int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
+TEXT ·erfAVX512(SB), NOSPLIT, $0-24
+	MOVQ         y+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         n+16(FP), CX
+	XORL         AX, AX
+	LEAQ         -16(CX), R8
+	CMPQ         AX, R8
+	JGT          tail
+	VBROADCASTSS constants<>+616(SB), Z31
+	VBROADCASTSS constants<>+4(SB), Z30
+	VBROADCASTSS constants<>+620(SB), Z29
+	VBROADCASTSS constants<>+624(SB), Z28
+	VBROADCASTSS constants<>+628(SB), Z27
+	VBROADCASTSS constants<>+632(SB), Z26
+	VBROADCASTSS constants<>+636(SB), Z25
+	VBROADCASTSS constants<>+640(SB), Z24
+	VBROADCASTSS constants<>+644(SB), Z23
+	VBROADCASTSS constants<>+648(SB), Z22
+	VBROADCASTSS constants<>+8(SB), Z21
+	VBROADCASTSS constants<>+652(SB), Z20
+	VBROADCASTSS constants<>+656(SB), Z19
+	VBROADCASTSS constants<>+660(SB), Z18
+	VBROADCASTSS constants<>+664(SB), Z17
+	VBROADCASTSS constants<>+668(SB), Z16
+	VBROADCASTSS constants<>+672(SB), Z15
+	VBROADCASTSS constants<>+676(SB), Z14
+	VBROADCASTSS constants<>+680(SB), Z13
+	VBROADCASTSS constants<>+684(SB), Z12
+	VBROADCASTSS constants<>+688(SB), Z11
+	VBROADCASTSS constants<>+692(SB), Z10
+	VBROADCASTSS constants<>+696(SB), Z9
+	VBROADCASTSS constants<>+700(SB), Z8
+	VBROADCASTSS constants<>+0(SB), Z7
+	PCALIGN      $0x20
+
+mainLoop:
+	VMOVUPS     (SI)(AX*4), Z0
+	VANDPS      Z30, Z0, Z1
+	VMULPS      Z1, Z1, Z2
+	VMOVAPS     Z29, Z3
+	VFMADD213PS Z28, Z2, Z3
+	VFMADD213PS Z27, Z2, Z3
+	VFMADD213PS Z26, Z2, Z3
+	VFMADD213PS Z25, Z2, Z3
+	VFMADD213PS Z24, Z2, Z3
+	VFMADD213PS Z23, Z2, Z3
+	VFMADD213PS Z1, Z1, Z3
+	VMINPS      Z1, Z31, Z2
+	VSUBPS      Z22, Z2, Z2
+	VCMPPS      $0x01, Z1, Z21, K1
+	VMOVAPS     Z20, Z1
+	VFMADD213PS Z19, Z2, Z1
+	VFMADD213PS Z18, Z2, Z1
+	VFMADD213PS Z17, Z2, Z1
+	VFMADD213PS Z16, Z2, Z1
+	VFMADD213PS Z15, Z2, Z1
+	VFMADD213PS Z14, Z2, Z1
+	VFMADD213PS Z13, Z2, Z1
+	VFMADD213PS Z12, Z2, Z1
+	VFMADD213PS Z11, Z2, Z1
+	VFMADD213PS Z10, Z2, Z1
+	VFMADD213PS Z9, Z2, Z1
+	VFMADD213PS Z8, Z2, Z1
+	VBLENDMPS   Z1, Z3, K1, Z1
+	VPTERNLOGD  $0xd8, Z7, Z0, Z1
+	VMOVUPS     Z1, (DI)(AX*4)
+	ADDQ        $0x10, AX
+	CMPQ        AX, R8
+	JLE         mainLoop
+
+tail:
+	MOVQ             CX, R8
+	SUBQ             AX, R8
+	JLE              done
+	MOVL             $0xffffffff, R9
+	BZHIL            R8, R9, R9
+	KMOVW            R9, K7
+	VMOVUPS.Z        (SI)(AX*4), K7, Z0
+	VANDPS.BCST      constants<>+4(SB), Z0, Z1
+	VMULPS           Z1, Z1, Z2
+	VBROADCASTSS     constants<>+624(SB), Z3
+	VFMADD231PS.BCST constants<>+620(SB), Z2, Z3
+	VFMADD213PS.BCST constants<>+628(SB), Z2, Z3
+	VFMADD213PS.BCST constants<>+632(SB), Z2, Z3
+	VFMADD213PS.BCST constants<>+636(SB), Z2, Z3
+	VFMADD213PS.BCST constants<>+640(SB), Z2, Z3
+	VFMADD213PS.BCST constants<>+644(SB), Z2, Z3
+	VFMADD213PS      Z1, Z1, Z3
+	VBROADCASTSS     constants<>+616(SB), Z2
+	VMINPS           Z1, Z2, Z2
+	VSUBPS.BCST      constants<>+648(SB), Z2, Z2
+	VCMPPS.BCST      $0x0e, constants<>+8(SB), Z1, K1
+	VBROADCASTSS     constants<>+656(SB), Z1
+	VFMADD231PS.BCST constants<>+652(SB), Z2, Z1
+	VFMADD213PS.BCST constants<>+660(SB), Z2, Z1
+	VFMADD213PS.BCST constants<>+664(SB), Z2, Z1
+	VFMADD213PS.BCST constants<>+668(SB), Z2, Z1
+	VFMADD213PS.BCST constants<>+672(SB), Z2, Z1
+	VFMADD213PS.BCST constants<>+676(SB), Z2, Z1
+	VFMADD213PS.BCST constants<>+680(SB), Z2, Z1
+	VFMADD213PS.BCST constants<>+684(SB), Z2, Z1
+	VFMADD213PS.BCST constants<>+688(SB), Z2, Z1
+	VFMADD213PS.BCST constants<>+692(SB), Z2, Z1
+	VFMADD213PS.BCST constants<>+696(SB), Z2, Z1
+	VFMADD213PS.BCST constants<>+700(SB), Z2, Z1
+	VBLENDMPS        Z1, Z3, K1, Z1
+	VPTERNLOGD.BCST  $0xd8, constants<>+0(SB), Z0, Z1
+	VMOVUPS          Z1, K7, (DI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func mishAVX512(y *float32, x *float32, n int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·mishAVX512(SB), NOSPLIT, $0-24
+	MOVQ         y+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         n+16(FP), CX
+	XORL         AX, AX
+	LEAQ         -16(CX), R8
+	CMPQ         AX, R8
+	JGT          tail
+	VBROADCASTSS constants<>+536(SB), Z31
+	VBROADCASTSS constants<>+704(SB), Z30
+	VPXORD       Z29, Z29, Z29
+	VBROADCASTSS constants<>+8(SB), Z28
+	VBROADCASTSS constants<>+44(SB), Z27
+	VBROADCASTSS constants<>+404(SB), Z26
+	VBROADCASTSS constants<>+96(SB), Z25
+	VBROADCASTSS constants<>+100(SB), Z24
+	VBROADCASTSS constants<>+104(SB), Z23
+	VBROADCASTSS constants<>+108(SB), Z22
+	VBROADCASTSS constants<>+112(SB), Z21
+	VBROADCASTSS constants<>+116(SB), Z20
+	VBROADCASTSS constants<>+120(SB), Z19
+	VBROADCASTSS constants<>+124(SB), Z18
+	VBROADCASTSS constants<>+572(SB), Z17
+	VBROADCASTSS constants<>+540(SB), Z16
+	VBROADCASTSS constants<>+544(SB), Z15
+	PCALIGN      $0x20
+
+mainLoop:
+	VMOVUPS      (SI)(AX*4), Z0
+	VMINPS       Z0, Z30, Z1
+	VMAXPS       Z1, Z31, Z1
+	VMOVAPS      Z1, Z2
+	VFMADD213PS  Z27, Z25, Z2
+	VSUBPS       Z27, Z2, Z3
+	VMOVAPS      Z3, Z4
+	VFNMADD213PS Z1, Z24, Z4
+	VFNMADD231PS Z23, Z3, Z4
+	VMULPS       Z4, Z4, Z3
+	VMOVAPS      Z22, Z5
+	VFMADD213PS  Z21, Z4, Z5
+	VFMADD213PS  Z20, Z4, Z5
+	VFMADD213PS  Z19, Z4, Z5
+	VFMADD213PS  Z18, Z4, Z5
+	VFMADD231PS  Z5, Z3, Z4
+	VCMPPS       $0x01, Z17, Z1, K1
+	VBLENDMPS    Z16, Z29, K1, Z1
+	VADDPS       Z1, Z2, Z1
+	VPSLLD       $0x17, Z1, Z1
+	VBLENDMPS    Z15, Z28, K1, Z2
+	VFMADD231PS  Z4, Z1, Z1
+	VMULPS       Z2, Z1, Z3
+	VADDPS       Z26, Z3, Z4
+	VMAXPS       Z0, Z31, Z0
+	VMULPS       Z4, Z1, Z1
+	VFMADD213PS  Z26, Z4, Z3
+	VDIVPS       Z3, Z1, Z1
+	VMULPS       Z1, Z0, Z0
+	VMULPS       Z2, Z0, Z0
+	VMOVUPS      Z0, (DI)(AX*4)
+	ADDQ         $0x10, AX
+	CMPQ         AX, R8
+	JLE          mainLoop
+
+tail:
+	MOVQ              CX, R8
+	SUBQ              AX, R8
+	JLE               done
+	MOVL              $0xffffffff, R9
+	BZHIL             R8, R9, R9
+	KMOVW             R9, K7
+	VMOVUPS.Z         (SI)(AX*4), K7, Z0
+	VBROADCASTSS      constants<>+704(SB), Z1
+	VMINPS            Z0, Z1, Z1
+	VBROADCASTSS      constants<>+536(SB), Z2
+	VMAXPS            Z1, Z2, Z1
+	VBROADCASTSS      constants<>+44(SB), Z3
+	VFMADD231PS.BCST  constants<>+96(SB), Z1, Z3
+	VSUBPS.BCST       constants<>+44(SB), Z3, Z4
+	VBROADCASTSS      constants<>+100(SB), Z5
+	VFNMADD213PS      Z1, Z4, Z5
+	VFNMADD231PS.BCST constants<>+104(SB), Z4, Z5
+	VMULPS            Z5, Z5, Z4
+	VBROADCASTSS      constants<>+112(SB), Z6
+	VFMADD231PS.BCST  constants<>+108(SB), Z5, Z6
+	VFMADD213PS.BCST  constants<>+116(SB), Z5, Z6
+	VFMADD213PS.BCST  constants<>+120(SB), Z5, Z6
+	VFMADD213PS.BCST  constants<>+124(SB), Z5, Z6
+	VFMADD231PS       Z6, Z4, Z5
+	VCMPPS.BCST       $0x01, constants<>+572(SB), Z1, K1
+	VPXORD            Z1, Z1, Z1
+	VBLENDMPS.BCST    constants<>+540(SB), Z1, K1, Z1
+	VADDPS            Z1, Z3, Z1
+	VPSLLD            $0x17, Z1, Z1
+	VBROADCASTSS      constants<>+8(SB), Z3
+	VBLENDMPS.BCST    constants<>+544(SB), Z3, K1, Z3
+	VFMADD231PS       Z5, Z1, Z1
+	VMULPS            Z3, Z1, Z4
+	VADDPS.BCST       constants<>+404(SB), Z4, Z5
+	VMAXPS            Z0, Z2, Z0
+	VMULPS            Z5, Z1, Z1
+	VFMADD213PS.BCST  constants<>+404(SB), Z5, Z4
+	VDIVPS            Z4, Z1, Z1
+	VMULPS            Z1, Z0, Z0
+	VMULPS            Z3, Z0, Z0
 	VMOVUPS           Z0, K7, (DI)(AX*4)
 
 done:
@@ -5120,66 +5451,70 @@ TEXT ·softplusAVX512(SB), NOSPLIT, $0-24
 	LEAQ         -16(CX), R8
 	CMPQ         AX, R8
 	JGT          tail
-	VBROADCASTSS constants<>+40(SB), Z31
-	VPXORD       Z30, Z30, Z30
-	VBROADCASTSS constants<>+44(SB), Z29
-	VBROADCASTSS constants<>+0(SB), Z28
-	VBROADCASTSS constants<>+48(SB), Z27
-	VBROADCASTSS constants<>+52(SB), Z26
-	VBROADCASTSS constants<>+56(SB), Z25
-	VBROADCASTSS constants<>+60(SB), Z24
-	VBROADCASTSS constants<>+64(SB), Z23
-	VBROADCASTSS constants<>+68(SB), Z22
-	VBROADCASTSS constants<>+72(SB), Z21
-	VBROADCASTSS constants<>+76(SB), Z20
-	VBROADCASTSS constants<>+80(SB), Z19
-	VBROADCASTSS constants<>+512(SB), Z18
-	VBROADCASTSS constants<>+516(SB), Z17
-	VBROADCASTSS constants<>+520(SB), Z16
-	VBROADCASTSS constants<>+524(SB), Z15
-	VBROADCASTSS constants<>+528(SB), Z14
-	VBROADCASTSS constants<>+532(SB), Z13
-	VBROADCASTSS constants<>+536(SB), Z12
-	VBROADCASTSS constants<>+540(SB), Z11
-	VBROADCASTSS constants<>+544(SB), Z10
-	VBROADCASTSS constants<>+8(SB), Z9
+	VPXORD       Z31, Z31, Z31
+	VBROADCASTSS constants<>+40(SB), Z30
+	VBROADCASTSS constants<>+8(SB), Z29
+	VBROADCASTSS constants<>+44(SB), Z28
+	VBROADCASTSS constants<>+0(SB), Z27
+	VBROADCASTSS constants<>+96(SB), Z26
+	VBROADCASTSS constants<>+100(SB), Z25
+	VBROADCASTSS constants<>+104(SB), Z24
+	VBROADCASTSS constants<>+108(SB), Z23
+	VBROADCASTSS constants<>+112(SB), Z22
+	VBROADCASTSS constants<>+116(SB), Z21
+	VBROADCASTSS constants<>+120(SB), Z20
+	VBROADCASTSS constants<>+124(SB), Z19
+	VBROADCASTSS constants<>+572(SB), Z18
+	VBROADCASTSS constants<>+540(SB), Z17
+	VBROADCASTSS constants<>+544(SB), Z16
+	VBROADCASTSS constants<>+708(SB), Z15
+	VBROADCASTSS constants<>+712(SB), Z14
+	VBROADCASTSS constants<>+716(SB), Z13
+	VBROADCASTSS constants<>+720(SB), Z12
+	VBROADCASTSS constants<>+724(SB), Z11
+	VBROADCASTSS constants<>+728(SB), Z10
+	VBROADCASTSS constants<>+732(SB), Z9
+	VBROADCASTSS constants<>+736(SB), Z8
+	VBROADCASTSS constants<>+740(SB), Z7
 	PCALIGN      $0x20
 
 mainLoop:
 	VMOVUPS      (SI)(AX*4), Z0
-	VORPS        Z28, Z0, Z1
-	VMAXPS       Z1, Z31, Z1
+	VORPS        Z27, Z0, Z1
+	VMAXPS       Z1, Z30, Z1
 	VMOVAPS      Z1, Z2
-	VFMADD213PS  Z29, Z27, Z2
-	VSUBPS       Z29, Z2, Z3
-	VFNMADD231PS Z26, Z3, Z1
-	VFNMADD231PS Z25, Z3, Z1
-	VMULPS       Z1, Z1, Z3
-	VMOVAPS      Z24, Z4
-	VFMADD213PS  Z23, Z1, Z4
-	VFMADD213PS  Z22, Z1, Z4
-	VFMADD213PS  Z21, Z1, Z4
-	VFMADD213PS  Z20, Z1, Z4
-	VFMADD213PS  Z19, Z1, Z4
-	VFMADD231PS  Z4, Z3, Z1
-	VPSLLD       $0x17, Z2, Z2
-	VMOVAPS      Z2, Z3
-	VFMADD213PS  Z2, Z1, Z3
-	VMULPS       Z2, Z3, Z3
-	VMOVAPS      Z18, Z4
-	VFMADD213PS  Z17, Z3, Z4
-	VFMADD213PS  Z16, Z3, Z4
-	VFMADD213PS  Z15, Z3, Z4
-	VFMADD213PS  Z14, Z3, Z4
-	VFMADD213PS  Z13, Z3, Z4
-	VFMADD213PS  Z12, Z3, Z4
-	VFMADD213PS  Z11, Z3, Z4
-	VFMADD213PS  Z10, Z3, Z4
-	VFMADD213PS  Z9, Z3, Z4
-	VMULPS       Z4, Z2, Z3
-	VFMADD231PS  Z1, Z3, Z3
-	VMAXPS       Z0, Z30, Z0
-	VFMADD231PS  Z2, Z3, Z0
+	VFMADD213PS  Z28, Z26, Z2
+	VSUBPS       Z28, Z2, Z3
+	VMOVAPS      Z3, Z4
+	VFNMADD213PS Z1, Z25, Z4
+	VFNMADD231PS Z24, Z3, Z4
+	VMULPS       Z4, Z4, Z3
+	VMOVAPS      Z23, Z5
+	VFMADD213PS  Z22, Z4, Z5
+	VFMADD213PS  Z21, Z4, Z5
+	VFMADD213PS  Z20, Z4, Z5
+	VFMADD213PS  Z19, Z4, Z5
+	VFMADD231PS  Z5, Z3, Z4
+	VCMPPS       $0x01, Z18, Z1, K1
+	VBLENDMPS    Z17, Z31, K1, Z1
+	VADDPS       Z1, Z2, Z1
+	VPSLLD       $0x17, Z1, Z1
+	VBLENDMPS    Z16, Z29, K1, Z2
+	VFMADD231PS  Z4, Z1, Z1
+	VMULPS       Z2, Z1, Z1
+	VMULPS       Z1, Z1, Z2
+	VMOVAPS      Z15, Z3
+	VFMADD213PS  Z14, Z1, Z3
+	VFMADD213PS  Z13, Z1, Z3
+	VFMADD213PS  Z12, Z1, Z3
+	VFMADD213PS  Z11, Z1, Z3
+	VFMADD213PS  Z10, Z1, Z3
+	VFMADD213PS  Z9, Z1, Z3
+	VFMADD213PS  Z8, Z1, Z3
+	VFMADD213PS  Z7, Z1, Z3
+	VFMADD231PS  Z3, Z2, Z1
+	VMAXPS       Z0, Z31, Z0
+	VADDPS       Z0, Z1, Z0
 	VMOVUPS      Z0, (DI)(AX*4)
 	ADDQ         $0x10, AX
 	CMPQ         AX, R8
@@ -5197,37 +5532,40 @@ tail:
 	VBROADCASTSS      constants<>+40(SB), Z2
 	VMAXPS            Z1, Z2, Z1
 	VBROADCASTSS      constants<>+44(SB), Z2
-	VFMADD231PS.BCST  constants<>+48(SB), Z1, Z2
+	VFMADD231PS.BCST  constants<>+96(SB), Z1, Z2
 	VSUBPS.BCST       constants<>+44(SB), Z2, Z3
-	VFNMADD231PS.BCST constants<>+52(SB), Z3, Z1
-	VFNMADD231PS.BCST constants<>+56(SB), Z3, Z1
-	VMULPS            Z1, Z1, Z3
-	VBROADCASTSS      constants<>+64(SB), Z4
-	VFMADD231PS.BCST  constants<>+60(SB), Z1, Z4
-	VFMADD213PS.BCST  constants<>+68(SB), Z1, Z4
-	VFMADD213PS.BCST  constants<>+72(SB), Z1, Z4
-	VFMADD213PS.BCST  constants<>+76(SB), Z1, Z4
-	VFMADD213PS.BCST  constants<>+80(SB), Z1, Z4
-	VFMADD231PS       Z4, Z3, Z1
-	VPSLLD            $0x17, Z2, Z2
-	VMOVAPS           Z2, Z3
-	VFMADD213PS       Z2, Z1, Z3
-	VMULPS            Z2, Z3, Z3
-	VBROADCASTSS      constants<>+516(SB), Z4
-	VFMADD231PS.BCST  constants<>+512(SB), Z3, Z4
-	VFMADD213PS.BCST  constants<>+520(SB), Z3, Z4
-	VFMADD213PS.BCST  constants<>+524(SB), Z3, Z4
-	VFMADD213PS.BCST  constants<>+528(SB), Z3, Z4
-	VFMADD213PS.BCST  constants<>+532(SB), Z3, Z4
-	VFMADD213PS.BCST  constants<>+536(SB), Z3, Z4
-	VFMADD213PS.BCST  constants<>+540(SB), Z3, Z4
-	VFMADD213PS.BCST  constants<>+544(SB), Z3, Z4
-	VFMADD213PS.BCST  constants<>+8(SB), Z3, Z4
-	VMULPS            Z4, Z2, Z3
-	VFMADD231PS       Z1, Z3, Z3
+	VBROADCASTSS      constants<>+100(SB), Z4
+	VFNMADD213PS      Z1, Z3, Z4
+	VFNMADD231PS.BCST constants<>+104(SB), Z3, Z4
+	VMULPS            Z4, Z4, Z3
+	VBROADCASTSS      constants<>+112(SB), Z5
+	VFMADD231PS.BCST  constants<>+108(SB), Z4, Z5
+	VFMADD213PS.BCST  constants<>+116(SB), Z4, Z5
+	VFMADD213PS.BCST  constants<>+120(SB), Z4, Z5
+	VFMADD213PS.BCST  constants<>+124(SB), Z4, Z5
+	VFMADD231PS       Z5, Z3, Z4
+	VCMPPS.BCST       $0x01, constants<>+572(SB), Z1, K1
 	VPXORD            Z1, Z1, Z1
+	VBLENDMPS.BCST    constants<>+540(SB), Z1, K1, Z3
+	VADDPS            Z3, Z2, Z2
+	VPSLLD            $0x17, Z2, Z2
+	VBROADCASTSS      constants<>+8(SB), Z3
+	VBLENDMPS.BCST    constants<>+544(SB), Z3, K1, Z3
+	VFMADD231PS       Z4, Z2, Z2
+	VMULPS            Z3, Z2, Z2
+	VMULPS            Z2, Z2, Z3
+	VBROADCASTSS      constants<>+712(SB), Z4
+	VFMADD231PS.BCST  constants<>+708(SB), Z2, Z4
+	VFMADD213PS.BCST  constants<>+716(SB), Z2, Z4
+	VFMADD213PS.BCST  constants<>+720(SB), Z2, Z4
+	VFMADD213PS.BCST  constants<>+724(SB), Z2, Z4
+	VFMADD213PS.BCST  constants<>+728(SB), Z2, Z4
+	VFMADD213PS.BCST  constants<>+732(SB), Z2, Z4
+	VFMADD213PS.BCST  constants<>+736(SB), Z2, Z4
+	VFMADD213PS.BCST  constants<>+740(SB), Z2, Z4
+	VFMADD231PS       Z4, Z3, Z2
 	VMAXPS            Z0, Z1, Z0
-	VFMADD231PS       Z2, Z3, Z0
+	VADDPS            Z0, Z2, Z0
 	VMOVUPS           Z0, K7, (DI)(AX*4)
 
 done:
@@ -5394,9 +5732,9 @@ TEXT ·seluAVX512(SB), NOSPLIT, $0-24
 	VBROADCASTSS constants<>+120(SB), Z23
 	VBROADCASTSS constants<>+124(SB), Z22
 	VBROADCASTSS constants<>+8(SB), Z21
-	VBROADCASTSS constants<>+548(SB), Z20
+	VBROADCASTSS constants<>+744(SB), Z20
 	VPXORD       Z19, Z19, Z19
-	VBROADCASTSS constants<>+552(SB), Z18
+	VBROADCASTSS constants<>+748(SB), Z18
 	PCALIGN      $0x20
 
 mainLoop:
@@ -5473,9 +5811,9 @@ singleLoop:
 	VPSLLD            $0x17, Z2, Z2
 	VSUBPS.BCST       constants<>+8(SB), Z2, Z3
 	VFMADD231PS       Z1, Z2, Z3
-	VMULPS.BCST       constants<>+548(SB), Z3, Z1
+	VMULPS.BCST       constants<>+744(SB), Z3, Z1
 	VCMPPS.BCST       $0x0e, constants<>+16(SB), Z0, K1
-	VMULPS.BCST       constants<>+552(SB), Z0, Z0
+	VMULPS.BCST       constants<>+748(SB), Z0, Z0
 	VBLENDMPS         Z0, Z1, K1, Z0
 	VMOVUPS           Z0, (DI)(AX*4)
 	ADDQ              $0x10, AX
@@ -5507,9 +5845,9 @@ tail:
 	VPSLLD            $0x17, Z2, Z2
 	VSUBPS.BCST       constants<>+8(SB), Z2, Z3
 	VFMADD231PS       Z1, Z2, Z3
-	VMULPS.BCST       constants<>+548(SB), Z3, Z1
+	VMULPS.BCST       constants<>+744(SB), Z3, Z1
 	VCMPPS.BCST       $0x0e, constants<>+16(SB), Z0, K1
-	VMULPS.BCST       constants<>+552(SB), Z0, Z0
+	VMULPS.BCST       constants<>+748(SB), Z0, Z0
 	VBLENDMPS         Z0, Z1, K1, Z0
 	VMOVUPS           Z0, K7, (DI)(AX*4)
 
@@ -5520,19 +5858,10 @@ done:
 // func sumAVX512(x *float32, n int) (r0 float32)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·sumAVX512(SB), NOSPLIT, $0-20
-	MOVQ   x+0(FP), SI
-	MOVQ   n+8(FP), CX
-	XORL   AX, AX
-	VPXORD Z31, Z31, Z31
-	CMPQ   CX, $0x00000100
-	JLT    loops
-	MOVQ   SI, R8
-	NEGQ   R8
-	SHRQ   $0x02, R8
-	ANDQ   $0x0f, R8
-	JNE    masked
-
-loops:
+	MOVQ    x+0(FP), SI
+	MOVQ    n+8(FP), CX
+	XORL    AX, AX
+	VPXORD  Z31, Z31, Z31
 	LEAQ    -128(CX), R8
 	CMPQ    AX, R8
 	JGT     single
@@ -5587,20 +5916,15 @@ singleLoop:
 	JLE     singleLoop
 
 tail:
-	MOVQ CX, R8
-	SUBQ AX, R8
-	JLE  done
-
-masked:
+	MOVQ      CX, R8
+	SUBQ      AX, R8
+	JLE       done
 	MOVL      $0xffffffff, R9
 	BZHIL     R8, R9, R9
 	KMOVW     R9, K7
 	VMOVUPS.Z (SI)(AX*4), K7, Z0
 	VADDPS    Z0, Z31, Z0
 	VBLENDMPS Z0, Z31, K7, Z31
-	ADDQ      R8, AX
-	CMPQ      AX, CX
-	JLT       loops
 
 done:
 	VMOVAPS       Z31, Z0
@@ -5619,19 +5943,10 @@ done:
 // func sumAbsAVX512(x *float32, n int) (r0 float32)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2
 TEXT ·sumAbsAVX512(SB), NOSPLIT, $0-20
-	MOVQ   x+0(FP), SI
-	MOVQ   n+8(FP), CX
-	XORL   AX, AX
-	VPXORD Z31, Z31, Z31
-	CMPQ   CX, $0x00000100
-	JLT    loops
-	MOVQ   SI, R8
-	NEGQ   R8
-	SHRQ   $0x02, R8
-	ANDQ   $0x0f, R8
-	JNE    masked
-
-loops:
+	MOVQ         x+0(FP), SI
+	MOVQ         n+8(FP), CX
+	XORL         AX, AX
+	VPXORD       Z31, Z31, Z31
 	LEAQ         -128(CX), R8
 	CMPQ         AX, R8
 	JGT          single
@@ -5696,11 +6011,9 @@ singleLoop:
 	JLE         singleLoop
 
 tail:
-	MOVQ CX, R8
-	SUBQ AX, R8
-	JLE  done
-
-masked:
+	MOVQ        CX, R8
+	SUBQ        AX, R8
+	JLE         done
 	MOVL        $0xffffffff, R9
 	BZHIL       R8, R9, R9
 	KMOVW       R9, K7
@@ -5708,9 +6021,6 @@ masked:
 	VANDPS.BCST constants<>+4(SB), Z0, Z0
 	VADDPS      Z0, Z31, Z0
 	VBLENDMPS   Z0, Z31, K7, Z31
-	ADDQ        R8, AX
-	CMPQ        AX, CX
-	JLT         loops
 
 done:
 	VMOVAPS       Z31, Z0
@@ -5729,19 +6039,10 @@ done:
 // func sumSquaresAVX512(x *float32, n int) (r0 float32)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·sumSquaresAVX512(SB), NOSPLIT, $0-20
-	MOVQ   x+0(FP), SI
-	MOVQ   n+8(FP), CX
-	XORL   AX, AX
-	VPXORD Z31, Z31, Z31
-	CMPQ   CX, $0x00000100
-	JLT    loops
-	MOVQ   SI, R8
-	NEGQ   R8
-	SHRQ   $0x02, R8
-	ANDQ   $0x0f, R8
-	JNE    masked
-
-loops:
+	MOVQ    x+0(FP), SI
+	MOVQ    n+8(FP), CX
+	XORL    AX, AX
+	VPXORD  Z31, Z31, Z31
 	LEAQ    -128(CX), R8
 	CMPQ    AX, R8
 	JGT     single
@@ -5796,20 +6097,15 @@ singleLoop:
 	JLE         singleLoop
 
 tail:
-	MOVQ CX, R8
-	SUBQ AX, R8
-	JLE  done
-
-masked:
+	MOVQ        CX, R8
+	SUBQ        AX, R8
+	JLE         done
 	MOVL        $0xffffffff, R9
 	BZHIL       R8, R9, R9
 	KMOVW       R9, K7
 	VMOVUPS.Z   (SI)(AX*4), K7, Z0
 	VFMADD213PS Z31, Z0, Z0
 	VBLENDMPS   Z0, Z31, K7, Z31
-	ADDQ        R8, AX
-	CMPQ        AX, CX
-	JLT         loops
 
 done:
 	VMOVAPS       Z31, Z0
@@ -5828,20 +6124,11 @@ done:
 // func dotAVX512(a *float32, b *float32, n int) (r0 float32)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·dotAVX512(SB), NOSPLIT, $0-28
-	MOVQ   a+0(FP), SI
-	MOVQ   b+8(FP), DX
-	MOVQ   n+16(FP), CX
-	XORL   AX, AX
-	VPXORD Z31, Z31, Z31
-	CMPQ   CX, $0x00000100
-	JLT    loops
-	MOVQ   SI, R8
-	NEGQ   R8
-	SHRQ   $0x02, R8
-	ANDQ   $0x0f, R8
-	JNE    masked
-
-loops:
+	MOVQ    a+0(FP), SI
+	MOVQ    b+8(FP), DX
+	MOVQ    n+16(FP), CX
+	XORL    AX, AX
+	VPXORD  Z31, Z31, Z31
 	LEAQ    -128(CX), R8
 	CMPQ    AX, R8
 	JGT     single
@@ -5905,11 +6192,9 @@ singleLoop:
 	JLE         singleLoop
 
 tail:
-	MOVQ CX, R8
-	SUBQ AX, R8
-	JLE  done
-
-masked:
+	MOVQ        CX, R8
+	SUBQ        AX, R8
+	JLE         done
 	MOVL        $0xffffffff, R9
 	BZHIL       R8, R9, R9
 	KMOVW       R9, K7
@@ -5917,9 +6202,6 @@ masked:
 	VMOVUPS.Z   (DX)(AX*4), K7, Z1
 	VFMADD213PS Z31, Z1, Z0
 	VBLENDMPS   Z0, Z31, K7, Z31
-	ADDQ        R8, AX
-	CMPQ        AX, CX
-	JLT         loops
 
 done:
 	VMOVAPS       Z31, Z0
@@ -5943,26 +6225,17 @@ TEXT ·sumSqDiffAVX512(SB), NOSPLIT, $0-28
 	XORL         AX, AX
 	VBROADCASTSS mean+16(FP), Z23
 	VPXORD       Z31, Z31, Z31
-	CMPQ         CX, $0x00000100
-	JLT          loops
-	MOVQ         SI, R8
-	NEGQ         R8
-	SHRQ         $0x02, R8
-	ANDQ         $0x0f, R8
-	JNE          masked
-
-loops:
-	LEAQ    -128(CX), R8
-	CMPQ    AX, R8
-	JGT     single
-	VPXORD  Z30, Z30, Z30
-	VPXORD  Z29, Z29, Z29
-	VPXORD  Z28, Z28, Z28
-	VPXORD  Z27, Z27, Z27
-	VPXORD  Z26, Z26, Z26
-	VPXORD  Z25, Z25, Z25
-	VPXORD  Z24, Z24, Z24
-	PCALIGN $0x20
+	LEAQ         -128(CX), R8
+	CMPQ         AX, R8
+	JGT          single
+	VPXORD       Z30, Z30, Z30
+	VPXORD       Z29, Z29, Z29
+	VPXORD       Z28, Z28, Z28
+	VPXORD       Z27, Z27, Z27
+	VPXORD       Z26, Z26, Z26
+	VPXORD       Z25, Z25, Z25
+	VPXORD       Z24, Z24, Z24
+	PCALIGN      $0x20
 
 mainLoop:
 	VMOVUPS     (SI)(AX*4), Z0
@@ -6015,11 +6288,9 @@ singleLoop:
 	JLE         singleLoop
 
 tail:
-	MOVQ CX, R8
-	SUBQ AX, R8
-	JLE  done
-
-masked:
+	MOVQ        CX, R8
+	SUBQ        AX, R8
+	JLE         done
 	MOVL        $0xffffffff, R9
 	BZHIL       R8, R9, R9
 	KMOVW       R9, K7
@@ -6027,9 +6298,6 @@ masked:
 	VSUBPS      Z23, Z0, Z0
 	VFMADD213PS Z31, Z0, Z0
 	VBLENDMPS   Z0, Z31, K7, Z31
-	ADDQ        R8, AX
-	CMPQ        AX, CX
-	JLT         loops
 
 done:
 	VMOVAPS       Z31, Z0
@@ -6055,26 +6323,17 @@ TEXT ·sumProdDiffAVX512(SB), NOSPLIT, $0-36
 	VBROADCASTSS ma+24(FP), Z23
 	VBROADCASTSS mb+28(FP), Z22
 	VPXORD       Z31, Z31, Z31
-	CMPQ         CX, $0x00000100
-	JLT          loops
-	MOVQ         SI, R8
-	NEGQ         R8
-	SHRQ         $0x02, R8
-	ANDQ         $0x0f, R8
-	JNE          masked
-
-loops:
-	LEAQ    -128(CX), R8
-	CMPQ    AX, R8
-	JGT     single
-	VPXORD  Z30, Z30, Z30
-	VPXORD  Z29, Z29, Z29
-	VPXORD  Z28, Z28, Z28
-	VPXORD  Z27, Z27, Z27
-	VPXORD  Z26, Z26, Z26
-	VPXORD  Z25, Z25, Z25
-	VPXORD  Z24, Z24, Z24
-	PCALIGN $0x20
+	LEAQ         -128(CX), R8
+	CMPQ         AX, R8
+	JGT          single
+	VPXORD       Z30, Z30, Z30
+	VPXORD       Z29, Z29, Z29
+	VPXORD       Z28, Z28, Z28
+	VPXORD       Z27, Z27, Z27
+	VPXORD       Z26, Z26, Z26
+	VPXORD       Z25, Z25, Z25
+	VPXORD       Z24, Z24, Z24
+	PCALIGN      $0x20
 
 mainLoop:
 	VMOVUPS     (SI)(AX*4), Z0
@@ -6145,11 +6404,9 @@ singleLoop:
 	JLE         singleLoop
 
 tail:
-	MOVQ CX, R8
-	SUBQ AX, R8
-	JLE  done
-
-masked:
+	MOVQ        CX, R8
+	SUBQ        AX, R8
+	JLE         done
 	MOVL        $0xffffffff, R9
 	BZHIL       R8, R9, R9
 	KMOVW       R9, K7
@@ -6159,9 +6416,6 @@ masked:
 	VSUBPS      Z22, Z1, Z1
 	VFMADD213PS Z31, Z1, Z0
 	VBLENDMPS   Z0, Z31, K7, Z31
-	ADDQ        R8, AX
-	CMPQ        AX, CX
-	JLT         loops
 
 done:
 	VMOVAPS       Z31, Z0
@@ -6184,6 +6438,7 @@ TEXT ·maxAVX512(SB), NOSPLIT, $0-20
 	MOVQ         n+8(FP), CX
 	XORL         AX, AX
 	VBROADCASTSS constants<>+184(SB), Z31
+	KXORW        K6, K6, K6
 	CMPQ         CX, $0x00000100
 	JLT          loops
 	MOVQ         SI, R8
@@ -6210,65 +6465,36 @@ mainLoop:
 	VMOVUPS 64(SI)(AX*4), Z1
 	VMOVUPS 128(SI)(AX*4), Z2
 	VMOVUPS 192(SI)(AX*4), Z3
-	VCMPPS  $0x07, Z0, Z0, K1
-	VCMPPS  $0x07, Z1, Z1, K2
-	VCMPPS  $0x07, Z2, Z2, K3
-	VCMPPS  $0x07, Z3, Z3, K4
-	VMAXPS  Z31, Z0, K1, Z0
-	VMAXPS  Z30, Z1, K2, Z1
-	VMAXPS  Z29, Z2, K3, Z2
-	VMAXPS  Z28, Z3, K4, Z3
 	VMOVUPS 256(SI)(AX*4), Z4
 	VMOVUPS 320(SI)(AX*4), Z5
 	VMOVUPS 384(SI)(AX*4), Z6
 	VMOVUPS 448(SI)(AX*4), Z7
-	VCMPPS  $0x07, Z4, Z4, K1
-	VCMPPS  $0x07, Z5, Z5, K2
-	VCMPPS  $0x07, Z6, Z6, K3
-	VCMPPS  $0x07, Z7, Z7, K4
-	VMAXPS  Z27, Z4, K1, Z4
-	VMAXPS  Z26, Z5, K2, Z5
-	VMAXPS  Z25, Z6, K3, Z6
-	VMAXPS  Z24, Z7, K4, Z7
-	VMOVAPS Z0, Z31
-	VMOVAPS Z1, Z30
-	VMOVAPS Z2, Z29
-	VMOVAPS Z3, Z28
-	VMOVAPS Z4, Z27
-	VMOVAPS Z5, Z26
-	VMOVAPS Z6, Z25
-	VMOVAPS Z7, Z24
+	VMAXPS  Z31, Z0, Z31
+	VMAXPS  Z30, Z1, Z30
+	VMAXPS  Z29, Z2, Z29
+	VMAXPS  Z28, Z3, Z28
+	VMAXPS  Z27, Z4, Z27
+	VMAXPS  Z26, Z5, Z26
+	VMAXPS  Z25, Z6, Z25
+	VMAXPS  Z24, Z7, Z24
+	VCMPPS  $0x03, Z1, Z0, K1
+	VCMPPS  $0x03, Z3, Z2, K2
+	VCMPPS  $0x03, Z5, Z4, K3
+	VCMPPS  $0x03, Z7, Z6, K4
+	KORW    K6, K1, K1
+	KORW    K1, K2, K1
+	KORW    K1, K3, K1
+	KORW    K1, K4, K6
 	ADDQ    $0x80, AX
 	CMPQ    AX, R8
 	JLE     mainLoop
-	VCMPPS  $0x03, Z31, Z31, K1
-	VMOVAPS Z31, Z0
 	VMAXPS  Z27, Z31, Z31
-	VMOVAPS Z0, K1, Z31
-	VCMPPS  $0x03, Z30, Z30, K1
-	VMOVAPS Z30, Z0
 	VMAXPS  Z26, Z30, Z30
-	VMOVAPS Z0, K1, Z30
-	VCMPPS  $0x03, Z29, Z29, K1
-	VMOVAPS Z29, Z0
 	VMAXPS  Z25, Z29, Z29
-	VMOVAPS Z0, K1, Z29
-	VCMPPS  $0x03, Z28, Z28, K1
-	VMOVAPS Z28, Z0
 	VMAXPS  Z24, Z28, Z28
-	VMOVAPS Z0, K1, Z28
-	VCMPPS  $0x03, Z31, Z31, K1
-	VMOVAPS Z31, Z0
 	VMAXPS  Z29, Z31, Z31
-	VMOVAPS Z0, K1, Z31
-	VCMPPS  $0x03, Z30, Z30, K1
-	VMOVAPS Z30, Z0
 	VMAXPS  Z28, Z30, Z30
-	VMOVAPS Z0, K1, Z30
-	VCMPPS  $0x03, Z31, Z31, K1
-	VMOVAPS Z31, Z0
 	VMAXPS  Z30, Z31, Z31
-	VMOVAPS Z0, K1, Z31
 
 single:
 	LEAQ    -16(CX), R8
@@ -6278,9 +6504,9 @@ single:
 
 singleLoop:
 	VMOVUPS (SI)(AX*4), Z0
-	VCMPPS  $0x07, Z0, Z0, K1
-	VMAXPS  Z31, Z0, K1, Z0
-	VMOVAPS Z0, Z31
+	VMAXPS  Z31, Z0, Z31
+	VCMPPS  $0x03, Z0, Z0, K1
+	KORW    K6, K1, K6
 	ADDQ    $0x10, AX
 	CMPQ    AX, R8
 	JLE     singleLoop
@@ -6295,14 +6521,17 @@ masked:
 	BZHIL     R8, R9, R9
 	KMOVW     R9, K7
 	VMOVUPS.Z (SI)(AX*4), K7, Z0
-	VCMPPS    $0x07, Z0, Z0, K1
-	VMAXPS    Z31, Z0, K1, Z0
-	VBLENDMPS Z0, Z31, K7, Z31
+	VMAXPS    Z31, Z0, Z1
+	VBLENDMPS Z1, Z31, K7, Z31
+	VCMPPS    $0x03, Z0, Z0, K1
+	KANDW     K7, K1, K1
+	KORW      K6, K1, K6
 	ADDQ      R8, AX
 	CMPQ      AX, CX
 	JLT       loops
 
 done:
+	VBROADCASTSS  constants<>+752(SB), K6, Z31
 	VMOVAPS       Z31, Z0
 	VEXTRACTF64X4 $0x01, Z0, Y1
 	VCMPPS        $0x03, Y0, Y0, Y2
@@ -6331,6 +6560,7 @@ TEXT ·minAVX512(SB), NOSPLIT, $0-20
 	MOVQ         n+8(FP), CX
 	XORL         AX, AX
 	VBROADCASTSS constants<>+136(SB), Z31
+	KXORW        K6, K6, K6
 	CMPQ         CX, $0x00000100
 	JLT          loops
 	MOVQ         SI, R8
@@ -6357,65 +6587,36 @@ mainLoop:
 	VMOVUPS 64(SI)(AX*4), Z1
 	VMOVUPS 128(SI)(AX*4), Z2
 	VMOVUPS 192(SI)(AX*4), Z3
-	VCMPPS  $0x07, Z0, Z0, K1
-	VCMPPS  $0x07, Z1, Z1, K2
-	VCMPPS  $0x07, Z2, Z2, K3
-	VCMPPS  $0x07, Z3, Z3, K4
-	VMINPS  Z31, Z0, K1, Z0
-	VMINPS  Z30, Z1, K2, Z1
-	VMINPS  Z29, Z2, K3, Z2
-	VMINPS  Z28, Z3, K4, Z3
 	VMOVUPS 256(SI)(AX*4), Z4
 	VMOVUPS 320(SI)(AX*4), Z5
 	VMOVUPS 384(SI)(AX*4), Z6
 	VMOVUPS 448(SI)(AX*4), Z7
-	VCMPPS  $0x07, Z4, Z4, K1
-	VCMPPS  $0x07, Z5, Z5, K2
-	VCMPPS  $0x07, Z6, Z6, K3
-	VCMPPS  $0x07, Z7, Z7, K4
-	VMINPS  Z27, Z4, K1, Z4
-	VMINPS  Z26, Z5, K2, Z5
-	VMINPS  Z25, Z6, K3, Z6
-	VMINPS  Z24, Z7, K4, Z7
-	VMOVAPS Z0, Z31
-	VMOVAPS Z1, Z30
-	VMOVAPS Z2, Z29
-	VMOVAPS Z3, Z28
-	VMOVAPS Z4, Z27
-	VMOVAPS Z5, Z26
-	VMOVAPS Z6, Z25
-	VMOVAPS Z7, Z24
+	VMINPS  Z31, Z0, Z31
+	VMINPS  Z30, Z1, Z30
+	VMINPS  Z29, Z2, Z29
+	VMINPS  Z28, Z3, Z28
+	VMINPS  Z27, Z4, Z27
+	VMINPS  Z26, Z5, Z26
+	VMINPS  Z25, Z6, Z25
+	VMINPS  Z24, Z7, Z24
+	VCMPPS  $0x03, Z1, Z0, K1
+	VCMPPS  $0x03, Z3, Z2, K2
+	VCMPPS  $0x03, Z5, Z4, K3
+	VCMPPS  $0x03, Z7, Z6, K4
+	KORW    K6, K1, K1
+	KORW    K1, K2, K1
+	KORW    K1, K3, K1
+	KORW    K1, K4, K6
 	ADDQ    $0x80, AX
 	CMPQ    AX, R8
 	JLE     mainLoop
-	VCMPPS  $0x03, Z31, Z31, K1
-	VMOVAPS Z31, Z0
 	VMINPS  Z27, Z31, Z31
-	VMOVAPS Z0, K1, Z31
-	VCMPPS  $0x03, Z30, Z30, K1
-	VMOVAPS Z30, Z0
 	VMINPS  Z26, Z30, Z30
-	VMOVAPS Z0, K1, Z30
-	VCMPPS  $0x03, Z29, Z29, K1
-	VMOVAPS Z29, Z0
 	VMINPS  Z25, Z29, Z29
-	VMOVAPS Z0, K1, Z29
-	VCMPPS  $0x03, Z28, Z28, K1
-	VMOVAPS Z28, Z0
 	VMINPS  Z24, Z28, Z28
-	VMOVAPS Z0, K1, Z28
-	VCMPPS  $0x03, Z31, Z31, K1
-	VMOVAPS Z31, Z0
 	VMINPS  Z29, Z31, Z31
-	VMOVAPS Z0, K1, Z31
-	VCMPPS  $0x03, Z30, Z30, K1
-	VMOVAPS Z30, Z0
 	VMINPS  Z28, Z30, Z30
-	VMOVAPS Z0, K1, Z30
-	VCMPPS  $0x03, Z31, Z31, K1
-	VMOVAPS Z31, Z0
 	VMINPS  Z30, Z31, Z31
-	VMOVAPS Z0, K1, Z31
 
 single:
 	LEAQ    -16(CX), R8
@@ -6425,9 +6626,9 @@ single:
 
 singleLoop:
 	VMOVUPS (SI)(AX*4), Z0
-	VCMPPS  $0x07, Z0, Z0, K1
-	VMINPS  Z31, Z0, K1, Z0
-	VMOVAPS Z0, Z31
+	VMINPS  Z31, Z0, Z31
+	VCMPPS  $0x03, Z0, Z0, K1
+	KORW    K6, K1, K6
 	ADDQ    $0x10, AX
 	CMPQ    AX, R8
 	JLE     singleLoop
@@ -6442,14 +6643,17 @@ masked:
 	BZHIL     R8, R9, R9
 	KMOVW     R9, K7
 	VMOVUPS.Z (SI)(AX*4), K7, Z0
-	VCMPPS    $0x07, Z0, Z0, K1
-	VMINPS    Z31, Z0, K1, Z0
-	VBLENDMPS Z0, Z31, K7, Z31
+	VMINPS    Z31, Z0, Z1
+	VBLENDMPS Z1, Z31, K7, Z31
+	VCMPPS    $0x03, Z0, Z0, K1
+	KANDW     K7, K1, K1
+	KORW      K6, K1, K6
 	ADDQ      R8, AX
 	CMPQ      AX, CX
 	JLT       loops
 
 done:
+	VBROADCASTSS  constants<>+752(SB), K6, Z31
 	VMOVAPS       Z31, Z0
 	VEXTRACTF64X4 $0x01, Z0, Y1
 	VCMPPS        $0x03, Y0, Y0, Y2
@@ -6478,6 +6682,7 @@ TEXT ·maxAbsAVX512(SB), NOSPLIT, $0-20
 	MOVQ   n+8(FP), CX
 	XORL   AX, AX
 	VPXORD Z31, Z31, Z31
+	KXORW  K6, K6, K6
 	CMPQ   CX, $0x00000100
 	JLT    loops
 	MOVQ   SI, R8
@@ -6505,73 +6710,44 @@ mainLoop:
 	VMOVUPS 64(SI)(AX*4), Z1
 	VMOVUPS 128(SI)(AX*4), Z2
 	VMOVUPS 192(SI)(AX*4), Z3
-	VANDPS  Z23, Z0, Z0
-	VANDPS  Z23, Z1, Z1
-	VANDPS  Z23, Z2, Z2
-	VANDPS  Z23, Z3, Z3
-	VCMPPS  $0x07, Z0, Z0, K1
-	VCMPPS  $0x07, Z1, Z1, K2
-	VCMPPS  $0x07, Z2, Z2, K3
-	VCMPPS  $0x07, Z3, Z3, K4
-	VMAXPS  Z31, Z0, K1, Z0
-	VMAXPS  Z30, Z1, K2, Z1
-	VMAXPS  Z29, Z2, K3, Z2
-	VMAXPS  Z28, Z3, K4, Z3
 	VMOVUPS 256(SI)(AX*4), Z4
 	VMOVUPS 320(SI)(AX*4), Z5
 	VMOVUPS 384(SI)(AX*4), Z6
 	VMOVUPS 448(SI)(AX*4), Z7
+	VANDPS  Z23, Z0, Z0
+	VANDPS  Z23, Z1, Z1
+	VANDPS  Z23, Z2, Z2
+	VANDPS  Z23, Z3, Z3
 	VANDPS  Z23, Z4, Z4
 	VANDPS  Z23, Z5, Z5
 	VANDPS  Z23, Z6, Z6
 	VANDPS  Z23, Z7, Z7
-	VCMPPS  $0x07, Z4, Z4, K1
-	VCMPPS  $0x07, Z5, Z5, K2
-	VCMPPS  $0x07, Z6, Z6, K3
-	VCMPPS  $0x07, Z7, Z7, K4
-	VMAXPS  Z27, Z4, K1, Z4
-	VMAXPS  Z26, Z5, K2, Z5
-	VMAXPS  Z25, Z6, K3, Z6
-	VMAXPS  Z24, Z7, K4, Z7
-	VMOVAPS Z0, Z31
-	VMOVAPS Z1, Z30
-	VMOVAPS Z2, Z29
-	VMOVAPS Z3, Z28
-	VMOVAPS Z4, Z27
-	VMOVAPS Z5, Z26
-	VMOVAPS Z6, Z25
-	VMOVAPS Z7, Z24
+	VMAXPS  Z31, Z0, Z31
+	VMAXPS  Z30, Z1, Z30
+	VMAXPS  Z29, Z2, Z29
+	VMAXPS  Z28, Z3, Z28
+	VMAXPS  Z27, Z4, Z27
+	VMAXPS  Z26, Z5, Z26
+	VMAXPS  Z25, Z6, Z25
+	VMAXPS  Z24, Z7, Z24
+	VCMPPS  $0x03, Z1, Z0, K1
+	VCMPPS  $0x03, Z3, Z2, K2
+	VCMPPS  $0x03, Z5, Z4, K3
+	VCMPPS  $0x03, Z7, Z6, K4
+	KORW    K6, K1, K1
+	KORW    K1, K2, K1
+	KORW    K1, K3, K1
+	KORW    K1, K4, K6
 	ADDQ    $0x80, AX
 	CMPQ    AX, R8
 	JLE     mainLoop
-	VCMPPS  $0x03, Z31, Z31, K1
-	VMOVAPS Z31, Z0
 	VMAXPS  Z27, Z31, Z31
-	VMOVAPS Z0, K1, Z31
-	VCMPPS  $0x03, Z30, Z30, K1
-	VMOVAPS Z30, Z0
 	VMAXPS  Z26, Z30, Z30
-	VMOVAPS Z0, K1, Z30
-	VCMPPS  $0x03, Z29, Z29, K1
-	VMOVAPS Z29, Z0
 	VMAXPS  Z25, Z29, Z29
-	VMOVAPS Z0, K1, Z29
-	VCMPPS  $0x03, Z28, Z28, K1
-	VMOVAPS Z28, Z0
 	VMAXPS  Z24, Z28, Z28
-	VMOVAPS Z0, K1, Z28
-	VCMPPS  $0x03, Z31, Z31, K1
-	VMOVAPS Z31, Z0
 	VMAXPS  Z29, Z31, Z31
-	VMOVAPS Z0, K1, Z31
-	VCMPPS  $0x03, Z30, Z30, K1
-	VMOVAPS Z30, Z0
 	VMAXPS  Z28, Z30, Z30
-	VMOVAPS Z0, K1, Z30
-	VCMPPS  $0x03, Z31, Z31, K1
-	VMOVAPS Z31, Z0
 	VMAXPS  Z30, Z31, Z31
-	VMOVAPS Z0, K1, Z31
 
 single:
 	LEAQ    -16(CX), R8
@@ -6582,9 +6758,9 @@ single:
 singleLoop:
 	VMOVUPS     (SI)(AX*4), Z0
 	VANDPS.BCST constants<>+4(SB), Z0, Z0
-	VCMPPS      $0x07, Z0, Z0, K1
-	VMAXPS      Z31, Z0, K1, Z0
-	VMOVAPS     Z0, Z31
+	VMAXPS      Z31, Z0, Z31
+	VCMPPS      $0x03, Z0, Z0, K1
+	KORW        K6, K1, K6
 	ADDQ        $0x10, AX
 	CMPQ        AX, R8
 	JLE         singleLoop
@@ -6600,14 +6776,17 @@ masked:
 	KMOVW       R9, K7
 	VMOVUPS.Z   (SI)(AX*4), K7, Z0
 	VANDPS.BCST constants<>+4(SB), Z0, Z0
-	VCMPPS      $0x07, Z0, Z0, K1
-	VMAXPS      Z31, Z0, K1, Z0
-	VBLENDMPS   Z0, Z31, K7, Z31
+	VMAXPS      Z31, Z0, Z1
+	VBLENDMPS   Z1, Z31, K7, Z31
+	VCMPPS      $0x03, Z0, Z0, K1
+	KANDW       K7, K1, K1
+	KORW        K6, K1, K6
 	ADDQ        R8, AX
 	CMPQ        AX, CX
 	JLT         loops
 
 done:
+	VBROADCASTSS  constants<>+752(SB), K6, Z31
 	VMOVAPS       Z31, Z0
 	VEXTRACTF64X4 $0x01, Z0, Y1
 	VCMPPS        $0x03, Y0, Y0, Y2
@@ -6632,20 +6811,11 @@ done:
 // func sumKahanAVX512(lanes *[128]float32, x *float32, n int)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·sumKahanAVX512(SB), NOSPLIT, $0-24
-	MOVQ   x+8(FP), SI
-	MOVQ   n+16(FP), CX
-	XORL   AX, AX
-	VPXORD Z31, Z31, Z31
-	VPXORD Z30, Z30, Z30
-	CMPQ   CX, $0x00000100
-	JLT    loops
-	MOVQ   SI, R8
-	NEGQ   R8
-	SHRQ   $0x02, R8
-	ANDQ   $0x0f, R8
-	JNE    masked
-
-loops:
+	MOVQ    x+8(FP), SI
+	MOVQ    n+16(FP), CX
+	XORL    AX, AX
+	VPXORD  Z31, Z31, Z31
+	VPXORD  Z30, Z30, Z30
 	LEAQ    -64(CX), R8
 	CMPQ    AX, R8
 	JGT     single
@@ -6726,11 +6896,9 @@ singleLoop:
 	JLE     singleLoop
 
 tail:
-	MOVQ CX, R8
-	SUBQ AX, R8
-	JLE  done
-
-masked:
+	MOVQ      CX, R8
+	SUBQ      AX, R8
+	JLE       done
 	MOVL      $0xffffffff, R9
 	BZHIL     R8, R9, R9
 	KMOVW     R9, K7
@@ -6744,9 +6912,6 @@ masked:
 	VADDPS    Z0, Z30, Z0
 	VBLENDMPS Z1, Z31, K7, Z31
 	VBLENDMPS Z0, Z30, K7, Z30
-	ADDQ      R8, AX
-	CMPQ      AX, CX
-	JLT       loops
 
 done:
 	MOVQ    lanes+0(FP), R9
@@ -7311,32 +7476,82 @@ DATA constants<>+428(SB)/4, $0x3de04628
 DATA constants<>+432(SB)/4, $0xbe121043
 DATA constants<>+436(SB)/4, $0x3e4cc8f2
 DATA constants<>+440(SB)/4, $0xbeaaaa9f
-DATA constants<>+444(SB)/4, $0xc1200000
-DATA constants<>+448(SB)/4, $0xbf0ccccd
-DATA constants<>+452(SB)/4, $0x42b60000
-DATA constants<>+456(SB)/4, $0x3e800000
-DATA constants<>+460(SB)/4, $0x363ab60f
-DATA constants<>+464(SB)/4, $0x3950115e
-DATA constants<>+468(SB)/4, $0x3c088870
-DATA constants<>+472(SB)/4, $0x5d800000
-DATA constants<>+476(SB)/4, $0x3f7fffff
-DATA constants<>+480(SB)/4, $0x41f00000
-DATA constants<>+484(SB)/4, $0xc2dc0000
-DATA constants<>+488(SB)/4, $0x7f000000
-DATA constants<>+492(SB)/4, $0xbfcc4200
-DATA constants<>+496(SB)/4, $0xc1300000
-DATA constants<>+500(SB)/4, $0xbd922000
-DATA constants<>+504(SB)/4, $0xb69e549b
-DATA constants<>+508(SB)/4, $0xb6a67a87
-DATA constants<>+512(SB)/4, $0xbb57a4e7
-DATA constants<>+516(SB)/4, $0x3ca48be7
-DATA constants<>+520(SB)/4, $0xbd6b5846
-DATA constants<>+524(SB)/4, $0x3dda5704
-DATA constants<>+528(SB)/4, $0xbe1d21af
-DATA constants<>+532(SB)/4, $0x3e49a5aa
-DATA constants<>+536(SB)/4, $0xbe7f91f3
-DATA constants<>+540(SB)/4, $0x3eaaa6e8
-DATA constants<>+544(SB)/4, $0xbeffffe9
-DATA constants<>+548(SB)/4, $0x3fe10966
-DATA constants<>+552(SB)/4, $0x3f867d5f
-GLOBL constants<>(SB), RODATA|NOPTR, $556
+DATA constants<>+444(SB)/4, $0x41200000
+DATA constants<>+448(SB)/4, $0xbbcc90d0
+DATA constants<>+452(SB)/4, $0x3cac728c
+DATA constants<>+456(SB)/4, $0xbd5c8f3f
+DATA constants<>+460(SB)/4, $0x3e088677
+DATA constants<>+464(SB)/4, $0xbeaaaaa5
+DATA constants<>+468(SB)/4, $0x4038aa3b
+DATA constants<>+472(SB)/4, $0x3eb17218
+DATA constants<>+476(SB)/4, $0x3db568ac
+DATA constants<>+480(SB)/4, $0x3e891f98
+DATA constants<>+484(SB)/4, $0x3f2aac27
+DATA constants<>+488(SB)/4, $0x3faaaa45
+DATA constants<>+492(SB)/4, $0x3ffffffe
+DATA constants<>+496(SB)/4, $0x3f0ccccd
+DATA constants<>+500(SB)/4, $0x42b36666
+DATA constants<>+504(SB)/4, $0x3e000000
+DATA constants<>+508(SB)/4, $0x4b40007d
+DATA constants<>+512(SB)/4, $0x363ab60f
+DATA constants<>+516(SB)/4, $0x3950115e
+DATA constants<>+520(SB)/4, $0x3c088870
+DATA constants<>+524(SB)/4, $0x5d800000
+DATA constants<>+528(SB)/4, $0x3f7fffff
+DATA constants<>+532(SB)/4, $0x41f00000
+DATA constants<>+536(SB)/4, $0xc2dc0000
+DATA constants<>+540(SB)/4, $0x42800000
+DATA constants<>+544(SB)/4, $0x1f800000
+DATA constants<>+548(SB)/4, $0xbfcc4200
+DATA constants<>+552(SB)/4, $0xc1300000
+DATA constants<>+556(SB)/4, $0xbd922000
+DATA constants<>+560(SB)/4, $0xb69e549b
+DATA constants<>+564(SB)/4, $0xb6a67a87
+DATA constants<>+568(SB)/4, $0x416c0000
+DATA constants<>+572(SB)/4, $0xc2800000
+DATA constants<>+576(SB)/4, $0x386b40e7
+DATA constants<>+580(SB)/4, $0x38f6d065
+DATA constants<>+584(SB)/4, $0xb9b3b85b
+DATA constants<>+588(SB)/4, $0xba814010
+DATA constants<>+592(SB)/4, $0x3b3e771f
+DATA constants<>+596(SB)/4, $0x3bc8f5c0
+DATA constants<>+600(SB)/4, $0xbd3d4a88
+DATA constants<>+604(SB)/4, $0x3dfc5d60
+DATA constants<>+608(SB)/4, $0xbe535b34
+DATA constants<>+612(SB)/4, $0x3df8dc4e
+DATA constants<>+616(SB)/4, $0x407ccccd
+DATA constants<>+620(SB)/4, $0x38a3b8ff
+DATA constants<>+624(SB)/4, $0xba51a8af
+DATA constants<>+628(SB)/4, $0x3ba9f912
+DATA constants<>+632(SB)/4, $0xbcdbfb8d
+DATA constants<>+636(SB)/4, $0x3de71673
+DATA constants<>+640(SB)/4, $0xbec0939f
+DATA constants<>+644(SB)/4, $0x3e0375d4
+DATA constants<>+648(SB)/4, $0x40180000
+DATA constants<>+652(SB)/4, $0xb715c120
+DATA constants<>+656(SB)/4, $0x3810da86
+DATA constants<>+660(SB)/4, $0x37bc4695
+DATA constants<>+664(SB)/4, $0xb9aec45c
+DATA constants<>+668(SB)/4, $0x3a274d8f
+DATA constants<>+672(SB)/4, $0x38eca053
+DATA constants<>+676(SB)/4, $0xbb4e2570
+DATA constants<>+680(SB)/4, $0x3c090c94
+DATA constants<>+684(SB)/4, $0xbc56ff1b
+DATA constants<>+688(SB)/4, $0x3c60edd3
+DATA constants<>+692(SB)/4, $0xbc1bec6b
+DATA constants<>+696(SB)/4, $0x3b8349ea
+DATA constants<>+700(SB)/4, $0x3f7fccb1
+DATA constants<>+704(SB)/4, $0x41a00000
+DATA constants<>+708(SB)/4, $0xbb57a4e7
+DATA constants<>+712(SB)/4, $0x3ca48be7
+DATA constants<>+716(SB)/4, $0xbd6b5846
+DATA constants<>+720(SB)/4, $0x3dda5704
+DATA constants<>+724(SB)/4, $0xbe1d21af
+DATA constants<>+728(SB)/4, $0x3e49a5aa
+DATA constants<>+732(SB)/4, $0xbe7f91f3
+DATA constants<>+736(SB)/4, $0x3eaaa6e8
+DATA constants<>+740(SB)/4, $0xbeffffe9
+DATA constants<>+744(SB)/4, $0x3fe10966
+DATA constants<>+748(SB)/4, $0x3f867d5f
+DATA constants<>+752(SB)/4, $0x7fc00000
+GLOBL constants<>(SB), RODATA|NOPTR, $756

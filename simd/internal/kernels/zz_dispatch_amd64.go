@@ -1052,6 +1052,66 @@ func GELU(y, x []float32) {
 	}
 }
 
+// GELUErf computes
+//
+//	for i := range y {
+//		y[i] = float32(0.5 * float64(x[i]) * math.Erfc(-float64(x[i])/math.Sqrt2))
+//	}
+//
+// Within 2 ULP. −Inf gives 0, its limit.
+func GELUErf(y, x []float32) {
+	switch active {
+	case AVX512:
+		geluErfAVX512(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
+	case AVX2:
+		geluErfAVX2(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
+	case SSE:
+		geluErfSSE(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
+	default:
+		geluErfGo(y, x)
+	}
+}
+
+// Erf computes
+//
+//	for i := range y {
+//		y[i] = float32(math.Erf(float64(x[i])))
+//	}
+//
+// Within 1.8 ULP.
+func Erf(y, x []float32) {
+	switch active {
+	case AVX512:
+		erfAVX512(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
+	case AVX2:
+		erfAVX2(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
+	case SSE:
+		erfSSE(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
+	default:
+		erfGo(y, x)
+	}
+}
+
+// Mish computes
+//
+//	for i := range y {
+//		y[i] = float32(float64(x[i]) * math.Tanh(math.Log1p(math.Exp(float64(x[i])))))
+//	}
+//
+// Within 2 ULP. −Inf gives 0, its limit.
+func Mish(y, x []float32) {
+	switch active {
+	case AVX512:
+		mishAVX512(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
+	case AVX2:
+		mishAVX2(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
+	case SSE:
+		mishSSE(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
+	default:
+		mishGo(y, x)
+	}
+}
+
 // Softplus computes
 //
 //	for i := range y {

@@ -856,6 +856,54 @@ func GELU(y, x []float32) {
 	}
 }
 
+// GELUErf computes
+//
+//	for i := range y {
+//		y[i] = float32(0.5 * float64(x[i]) * math.Erfc(-float64(x[i])/math.Sqrt2))
+//	}
+//
+// Within 2 ULP. −Inf gives 0, its limit.
+func GELUErf(y, x []float32) {
+	switch active {
+	case NEON:
+		geluErfNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
+	default:
+		geluErfGo(y, x)
+	}
+}
+
+// Erf computes
+//
+//	for i := range y {
+//		y[i] = float32(math.Erf(float64(x[i])))
+//	}
+//
+// Within 1.8 ULP.
+func Erf(y, x []float32) {
+	switch active {
+	case NEON:
+		erfNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
+	default:
+		erfGo(y, x)
+	}
+}
+
+// Mish computes
+//
+//	for i := range y {
+//		y[i] = float32(float64(x[i]) * math.Tanh(math.Log1p(math.Exp(float64(x[i])))))
+//	}
+//
+// Within 2 ULP. −Inf gives 0, its limit.
+func Mish(y, x []float32) {
+	switch active {
+	case NEON:
+		mishNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
+	default:
+		mishGo(y, x)
+	}
+}
+
 // Softplus computes
 //
 //	for i := range y {

@@ -512,6 +512,39 @@ func GELU(y, x []float32) {
 	geluGo(y, x)
 }
 
+// GELUErf computes
+//
+//	for i := range y {
+//		y[i] = float32(0.5 * float64(x[i]) * math.Erfc(-float64(x[i])/math.Sqrt2))
+//	}
+//
+// Within 2 ULP. −Inf gives 0, its limit.
+func GELUErf(y, x []float32) {
+	geluErfGo(y, x)
+}
+
+// Erf computes
+//
+//	for i := range y {
+//		y[i] = float32(math.Erf(float64(x[i])))
+//	}
+//
+// Within 1.8 ULP.
+func Erf(y, x []float32) {
+	erfGo(y, x)
+}
+
+// Mish computes
+//
+//	for i := range y {
+//		y[i] = float32(float64(x[i]) * math.Tanh(math.Log1p(math.Exp(float64(x[i])))))
+//	}
+//
+// Within 2 ULP. −Inf gives 0, its limit.
+func Mish(y, x []float32) {
+	mishGo(y, x)
+}
+
 // Softplus computes
 //
 //	for i := range y {

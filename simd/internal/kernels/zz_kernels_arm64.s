@@ -222,63 +222,161 @@ DATA constants<>+1728(SB)/8, $0x3e4cc8f23e4cc8f2
 DATA constants<>+1736(SB)/8, $0x3e4cc8f23e4cc8f2
 DATA constants<>+1744(SB)/8, $0xbeaaaa9fbeaaaa9f
 DATA constants<>+1752(SB)/8, $0xbeaaaa9fbeaaaa9f
-DATA constants<>+1760(SB)/8, $0xc1200000c1200000
-DATA constants<>+1768(SB)/8, $0xc1200000c1200000
-DATA constants<>+1776(SB)/8, $0xbf0ccccdbf0ccccd
-DATA constants<>+1784(SB)/8, $0xbf0ccccdbf0ccccd
-DATA constants<>+1792(SB)/8, $0x42b6000042b60000
-DATA constants<>+1800(SB)/8, $0x42b6000042b60000
-DATA constants<>+1808(SB)/8, $0x3e8000003e800000
-DATA constants<>+1816(SB)/8, $0x3e8000003e800000
-DATA constants<>+1824(SB)/8, $0x363ab60f363ab60f
-DATA constants<>+1832(SB)/8, $0x363ab60f363ab60f
-DATA constants<>+1840(SB)/8, $0x3950115e3950115e
-DATA constants<>+1848(SB)/8, $0x3950115e3950115e
-DATA constants<>+1856(SB)/8, $0x3c0888703c088870
-DATA constants<>+1864(SB)/8, $0x3c0888703c088870
-DATA constants<>+1872(SB)/8, $0x5d8000005d800000
-DATA constants<>+1880(SB)/8, $0x5d8000005d800000
-DATA constants<>+1888(SB)/8, $0x3f7fffff3f7fffff
-DATA constants<>+1896(SB)/8, $0x3f7fffff3f7fffff
-DATA constants<>+1904(SB)/8, $0x41f0000041f00000
-DATA constants<>+1912(SB)/8, $0x41f0000041f00000
-DATA constants<>+1920(SB)/8, $0xc2dc0000c2dc0000
-DATA constants<>+1928(SB)/8, $0xc2dc0000c2dc0000
-DATA constants<>+1936(SB)/8, $0x7f0000007f000000
-DATA constants<>+1944(SB)/8, $0x7f0000007f000000
-DATA constants<>+1952(SB)/8, $0xbd922000bd922000
-DATA constants<>+1960(SB)/8, $0xbd922000bd922000
-DATA constants<>+1968(SB)/8, $0xc1300000c1300000
-DATA constants<>+1976(SB)/8, $0xc1300000c1300000
-DATA constants<>+1984(SB)/8, $0xbfcc4200bfcc4200
-DATA constants<>+1992(SB)/8, $0xbfcc4200bfcc4200
-DATA constants<>+2000(SB)/8, $0xb69e549bb69e549b
-DATA constants<>+2008(SB)/8, $0xb69e549bb69e549b
-DATA constants<>+2016(SB)/8, $0xb6a67a87b6a67a87
-DATA constants<>+2024(SB)/8, $0xb6a67a87b6a67a87
-DATA constants<>+2032(SB)/8, $0xbb57a4e7bb57a4e7
-DATA constants<>+2040(SB)/8, $0xbb57a4e7bb57a4e7
-DATA constants<>+2048(SB)/8, $0x3ca48be73ca48be7
-DATA constants<>+2056(SB)/8, $0x3ca48be73ca48be7
-DATA constants<>+2064(SB)/8, $0xbd6b5846bd6b5846
-DATA constants<>+2072(SB)/8, $0xbd6b5846bd6b5846
-DATA constants<>+2080(SB)/8, $0x3dda57043dda5704
-DATA constants<>+2088(SB)/8, $0x3dda57043dda5704
-DATA constants<>+2096(SB)/8, $0xbe1d21afbe1d21af
-DATA constants<>+2104(SB)/8, $0xbe1d21afbe1d21af
-DATA constants<>+2112(SB)/8, $0x3e49a5aa3e49a5aa
-DATA constants<>+2120(SB)/8, $0x3e49a5aa3e49a5aa
-DATA constants<>+2128(SB)/8, $0xbe7f91f3be7f91f3
-DATA constants<>+2136(SB)/8, $0xbe7f91f3be7f91f3
-DATA constants<>+2144(SB)/8, $0x3eaaa6e83eaaa6e8
-DATA constants<>+2152(SB)/8, $0x3eaaa6e83eaaa6e8
-DATA constants<>+2160(SB)/8, $0xbeffffe9beffffe9
-DATA constants<>+2168(SB)/8, $0xbeffffe9beffffe9
-DATA constants<>+2176(SB)/8, $0x3fe109663fe10966
-DATA constants<>+2184(SB)/8, $0x3fe109663fe10966
-DATA constants<>+2192(SB)/8, $0x3f867d5f3f867d5f
-DATA constants<>+2200(SB)/8, $0x3f867d5f3f867d5f
-GLOBL constants<>(SB), RODATA|NOPTR, $2208
+DATA constants<>+1760(SB)/8, $0x4120000041200000
+DATA constants<>+1768(SB)/8, $0x4120000041200000
+DATA constants<>+1776(SB)/8, $0xbbcc90d0bbcc90d0
+DATA constants<>+1784(SB)/8, $0xbbcc90d0bbcc90d0
+DATA constants<>+1792(SB)/8, $0x4038aa3b4038aa3b
+DATA constants<>+1800(SB)/8, $0x4038aa3b4038aa3b
+DATA constants<>+1808(SB)/8, $0x3eb172183eb17218
+DATA constants<>+1816(SB)/8, $0x3eb172183eb17218
+DATA constants<>+1824(SB)/8, $0x3db568ac3db568ac
+DATA constants<>+1832(SB)/8, $0x3db568ac3db568ac
+DATA constants<>+1840(SB)/8, $0x3f0ccccd3f0ccccd
+DATA constants<>+1848(SB)/8, $0x3f0ccccd3f0ccccd
+DATA constants<>+1856(SB)/8, $0x3cac728c3cac728c
+DATA constants<>+1864(SB)/8, $0x3cac728c3cac728c
+DATA constants<>+1872(SB)/8, $0xbd5c8f3fbd5c8f3f
+DATA constants<>+1880(SB)/8, $0xbd5c8f3fbd5c8f3f
+DATA constants<>+1888(SB)/8, $0x3e0886773e088677
+DATA constants<>+1896(SB)/8, $0x3e0886773e088677
+DATA constants<>+1904(SB)/8, $0xbeaaaaa5beaaaaa5
+DATA constants<>+1912(SB)/8, $0xbeaaaaa5beaaaaa5
+DATA constants<>+1920(SB)/8, $0x3e891f983e891f98
+DATA constants<>+1928(SB)/8, $0x3e891f983e891f98
+DATA constants<>+1936(SB)/8, $0x3f2aac273f2aac27
+DATA constants<>+1944(SB)/8, $0x3f2aac273f2aac27
+DATA constants<>+1952(SB)/8, $0x3faaaa453faaaa45
+DATA constants<>+1960(SB)/8, $0x3faaaa453faaaa45
+DATA constants<>+1968(SB)/8, $0x3ffffffe3ffffffe
+DATA constants<>+1976(SB)/8, $0x3ffffffe3ffffffe
+DATA constants<>+1984(SB)/8, $0x42b3666642b36666
+DATA constants<>+1992(SB)/8, $0x42b3666642b36666
+DATA constants<>+2000(SB)/8, $0x4b40007d4b40007d
+DATA constants<>+2008(SB)/8, $0x4b40007d4b40007d
+DATA constants<>+2016(SB)/8, $0x3e0000003e000000
+DATA constants<>+2024(SB)/8, $0x3e0000003e000000
+DATA constants<>+2032(SB)/8, $0x363ab60f363ab60f
+DATA constants<>+2040(SB)/8, $0x363ab60f363ab60f
+DATA constants<>+2048(SB)/8, $0x3950115e3950115e
+DATA constants<>+2056(SB)/8, $0x3950115e3950115e
+DATA constants<>+2064(SB)/8, $0x3c0888703c088870
+DATA constants<>+2072(SB)/8, $0x3c0888703c088870
+DATA constants<>+2080(SB)/8, $0x5d8000005d800000
+DATA constants<>+2088(SB)/8, $0x5d8000005d800000
+DATA constants<>+2096(SB)/8, $0x3f7fffff3f7fffff
+DATA constants<>+2104(SB)/8, $0x3f7fffff3f7fffff
+DATA constants<>+2112(SB)/8, $0x4280000042800000
+DATA constants<>+2120(SB)/8, $0x4280000042800000
+DATA constants<>+2128(SB)/8, $0x41f0000041f00000
+DATA constants<>+2136(SB)/8, $0x41f0000041f00000
+DATA constants<>+2144(SB)/8, $0xc2dc0000c2dc0000
+DATA constants<>+2152(SB)/8, $0xc2dc0000c2dc0000
+DATA constants<>+2160(SB)/8, $0x1f8000001f800000
+DATA constants<>+2168(SB)/8, $0x1f8000001f800000
+DATA constants<>+2176(SB)/8, $0xbd922000bd922000
+DATA constants<>+2184(SB)/8, $0xbd922000bd922000
+DATA constants<>+2192(SB)/8, $0xc1300000c1300000
+DATA constants<>+2200(SB)/8, $0xc1300000c1300000
+DATA constants<>+2208(SB)/8, $0xbfcc4200bfcc4200
+DATA constants<>+2216(SB)/8, $0xbfcc4200bfcc4200
+DATA constants<>+2224(SB)/8, $0xb69e549bb69e549b
+DATA constants<>+2232(SB)/8, $0xb69e549bb69e549b
+DATA constants<>+2240(SB)/8, $0xb6a67a87b6a67a87
+DATA constants<>+2248(SB)/8, $0xb6a67a87b6a67a87
+DATA constants<>+2256(SB)/8, $0x416c0000416c0000
+DATA constants<>+2264(SB)/8, $0x416c0000416c0000
+DATA constants<>+2272(SB)/8, $0xc2800000c2800000
+DATA constants<>+2280(SB)/8, $0xc2800000c2800000
+DATA constants<>+2288(SB)/8, $0x386b40e7386b40e7
+DATA constants<>+2296(SB)/8, $0x386b40e7386b40e7
+DATA constants<>+2304(SB)/8, $0x38f6d06538f6d065
+DATA constants<>+2312(SB)/8, $0x38f6d06538f6d065
+DATA constants<>+2320(SB)/8, $0xb9b3b85bb9b3b85b
+DATA constants<>+2328(SB)/8, $0xb9b3b85bb9b3b85b
+DATA constants<>+2336(SB)/8, $0xba814010ba814010
+DATA constants<>+2344(SB)/8, $0xba814010ba814010
+DATA constants<>+2352(SB)/8, $0x3b3e771f3b3e771f
+DATA constants<>+2360(SB)/8, $0x3b3e771f3b3e771f
+DATA constants<>+2368(SB)/8, $0x3bc8f5c03bc8f5c0
+DATA constants<>+2376(SB)/8, $0x3bc8f5c03bc8f5c0
+DATA constants<>+2384(SB)/8, $0xbd3d4a88bd3d4a88
+DATA constants<>+2392(SB)/8, $0xbd3d4a88bd3d4a88
+DATA constants<>+2400(SB)/8, $0x3dfc5d603dfc5d60
+DATA constants<>+2408(SB)/8, $0x3dfc5d603dfc5d60
+DATA constants<>+2416(SB)/8, $0xbe535b34be535b34
+DATA constants<>+2424(SB)/8, $0xbe535b34be535b34
+DATA constants<>+2432(SB)/8, $0x3df8dc4e3df8dc4e
+DATA constants<>+2440(SB)/8, $0x3df8dc4e3df8dc4e
+DATA constants<>+2448(SB)/8, $0x38a3b8ff38a3b8ff
+DATA constants<>+2456(SB)/8, $0x38a3b8ff38a3b8ff
+DATA constants<>+2464(SB)/8, $0x407ccccd407ccccd
+DATA constants<>+2472(SB)/8, $0x407ccccd407ccccd
+DATA constants<>+2480(SB)/8, $0x4018000040180000
+DATA constants<>+2488(SB)/8, $0x4018000040180000
+DATA constants<>+2496(SB)/8, $0xb715c120b715c120
+DATA constants<>+2504(SB)/8, $0xb715c120b715c120
+DATA constants<>+2512(SB)/8, $0xba51a8afba51a8af
+DATA constants<>+2520(SB)/8, $0xba51a8afba51a8af
+DATA constants<>+2528(SB)/8, $0x3ba9f9123ba9f912
+DATA constants<>+2536(SB)/8, $0x3ba9f9123ba9f912
+DATA constants<>+2544(SB)/8, $0xbcdbfb8dbcdbfb8d
+DATA constants<>+2552(SB)/8, $0xbcdbfb8dbcdbfb8d
+DATA constants<>+2560(SB)/8, $0x3de716733de71673
+DATA constants<>+2568(SB)/8, $0x3de716733de71673
+DATA constants<>+2576(SB)/8, $0xbec0939fbec0939f
+DATA constants<>+2584(SB)/8, $0xbec0939fbec0939f
+DATA constants<>+2592(SB)/8, $0x3e0375d43e0375d4
+DATA constants<>+2600(SB)/8, $0x3e0375d43e0375d4
+DATA constants<>+2608(SB)/8, $0x3810da863810da86
+DATA constants<>+2616(SB)/8, $0x3810da863810da86
+DATA constants<>+2624(SB)/8, $0x37bc469537bc4695
+DATA constants<>+2632(SB)/8, $0x37bc469537bc4695
+DATA constants<>+2640(SB)/8, $0xb9aec45cb9aec45c
+DATA constants<>+2648(SB)/8, $0xb9aec45cb9aec45c
+DATA constants<>+2656(SB)/8, $0x3a274d8f3a274d8f
+DATA constants<>+2664(SB)/8, $0x3a274d8f3a274d8f
+DATA constants<>+2672(SB)/8, $0x38eca05338eca053
+DATA constants<>+2680(SB)/8, $0x38eca05338eca053
+DATA constants<>+2688(SB)/8, $0xbb4e2570bb4e2570
+DATA constants<>+2696(SB)/8, $0xbb4e2570bb4e2570
+DATA constants<>+2704(SB)/8, $0x3c090c943c090c94
+DATA constants<>+2712(SB)/8, $0x3c090c943c090c94
+DATA constants<>+2720(SB)/8, $0xbc56ff1bbc56ff1b
+DATA constants<>+2728(SB)/8, $0xbc56ff1bbc56ff1b
+DATA constants<>+2736(SB)/8, $0x3c60edd33c60edd3
+DATA constants<>+2744(SB)/8, $0x3c60edd33c60edd3
+DATA constants<>+2752(SB)/8, $0xbc1bec6bbc1bec6b
+DATA constants<>+2760(SB)/8, $0xbc1bec6bbc1bec6b
+DATA constants<>+2768(SB)/8, $0x3b8349ea3b8349ea
+DATA constants<>+2776(SB)/8, $0x3b8349ea3b8349ea
+DATA constants<>+2784(SB)/8, $0x3f7fccb13f7fccb1
+DATA constants<>+2792(SB)/8, $0x3f7fccb13f7fccb1
+DATA constants<>+2800(SB)/8, $0x41a0000041a00000
+DATA constants<>+2808(SB)/8, $0x41a0000041a00000
+DATA constants<>+2816(SB)/8, $0xbb57a4e7bb57a4e7
+DATA constants<>+2824(SB)/8, $0xbb57a4e7bb57a4e7
+DATA constants<>+2832(SB)/8, $0x3ca48be73ca48be7
+DATA constants<>+2840(SB)/8, $0x3ca48be73ca48be7
+DATA constants<>+2848(SB)/8, $0xbd6b5846bd6b5846
+DATA constants<>+2856(SB)/8, $0xbd6b5846bd6b5846
+DATA constants<>+2864(SB)/8, $0x3dda57043dda5704
+DATA constants<>+2872(SB)/8, $0x3dda57043dda5704
+DATA constants<>+2880(SB)/8, $0xbe1d21afbe1d21af
+DATA constants<>+2888(SB)/8, $0xbe1d21afbe1d21af
+DATA constants<>+2896(SB)/8, $0x3e49a5aa3e49a5aa
+DATA constants<>+2904(SB)/8, $0x3e49a5aa3e49a5aa
+DATA constants<>+2912(SB)/8, $0xbe7f91f3be7f91f3
+DATA constants<>+2920(SB)/8, $0xbe7f91f3be7f91f3
+DATA constants<>+2928(SB)/8, $0x3eaaa6e83eaaa6e8
+DATA constants<>+2936(SB)/8, $0x3eaaa6e83eaaa6e8
+DATA constants<>+2944(SB)/8, $0xbeffffe9beffffe9
+DATA constants<>+2952(SB)/8, $0xbeffffe9beffffe9
+DATA constants<>+2960(SB)/8, $0x3fe109663fe10966
+DATA constants<>+2968(SB)/8, $0x3fe109663fe10966
+DATA constants<>+2976(SB)/8, $0x3f867d5f3f867d5f
+DATA constants<>+2984(SB)/8, $0x3f867d5f3f867d5f
+GLOBL constants<>(SB), RODATA|NOPTR, $2992
 
 DATA tailMasks<>+0(SB)/8, $0x00000000ffffffff
 DATA tailMasks<>+8(SB)/8, $0x0000000000000000
@@ -2803,7 +2901,86 @@ TEXT ·logNEON(SB), NOSPLIT, $0-32
 	FMOVQ 400(R9), F6
 	FMOVQ 384(R9), F7
 	FMOVQ 592(R9), F8
-	SUBS $4, R8, R8
+	SUBS $8, R8, R8
+	BLT single
+
+	PCALIGN $16
+unrolled:
+	FLDPQ.P 32(R1), (F9, F10)
+	WORD $0x4ea0852b // add v11.4s, v9.4s, v0.4s
+	WORD $0x4ea0854c // add v12.4s, v10.4s, v0.4s
+	WORD $0x4ea1356b // cmgt v11.4s, v11.4s, v1.4s
+	WORD $0x4ea1358c // cmgt v12.4s, v12.4s, v1.4s
+	WORD $0x4e22e52d // fcmeq v13.4s, v9.4s, v2.4s
+	WORD $0x4e22e54e // fcmeq v14.4s, v10.4s, v2.4s
+	WORD $0x4e6d1d6b // bic v11.16b, v11.16b, v13.16b
+	WORD $0x4e6e1d8c // bic v12.16b, v12.16b, v14.16b
+	WORD $0x4eac1d7f // orr v31.16b, v11.16b, v12.16b
+	WORD $0x6ebfa7ff // umaxp v31.4s, v31.4s, v31.4s
+	FMOVD F31, R10
+	CBNZ R10, stopUnrolled
+	WORD $0x6ea3852b // sub v11.4s, v9.4s, v3.4s
+	WORD $0x6ea3854c // sub v12.4s, v10.4s, v3.4s
+	WORD $0x4f29056b // sshr v11.4s, v11.4s, #23
+	WORD $0x4f29058c // sshr v12.4s, v12.4s, #23
+	WORD $0x4f37556f // shl v15.4s, v11.4s, #23
+	WORD $0x4f375590 // shl v16.4s, v12.4s, #23
+	WORD $0x6eaf8529 // sub v9.4s, v9.4s, v15.4s
+	WORD $0x6eb0854a // sub v10.4s, v10.4s, v16.4s
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD $0x4ea4d529 // fsub v9.4s, v9.4s, v4.4s
+	WORD $0x4ea4d54a // fsub v10.4s, v10.4s, v4.4s
+	WORD $0x6e29dd2f // fmul v15.4s, v9.4s, v9.4s
+	WORD $0x6e2add50 // fmul v16.4s, v10.4s, v10.4s
+	FMOVQ 608(R9), F17
+	WORD $0x4e29ccb1 // fmla v17.4s, v5.4s, v9.4s
+	FMOVQ 608(R9), F18
+	WORD $0x4e2accb2 // fmla v18.4s, v5.4s, v10.4s
+	FMOVQ 624(R9), F19
+	WORD $0x4e29ce33 // fmla v19.4s, v17.4s, v9.4s
+	FMOVQ 624(R9), F17
+	WORD $0x4e2ace51 // fmla v17.4s, v18.4s, v10.4s
+	FMOVQ 640(R9), F18
+	WORD $0x4e29ce72 // fmla v18.4s, v19.4s, v9.4s
+	FMOVQ 640(R9), F19
+	WORD $0x4e2ace33 // fmla v19.4s, v17.4s, v10.4s
+	FMOVQ 656(R9), F17
+	WORD $0x4e29ce51 // fmla v17.4s, v18.4s, v9.4s
+	FMOVQ 656(R9), F18
+	WORD $0x4e2ace72 // fmla v18.4s, v19.4s, v10.4s
+	FMOVQ 672(R9), F19
+	WORD $0x4e29ce33 // fmla v19.4s, v17.4s, v9.4s
+	FMOVQ 672(R9), F17
+	WORD $0x4e2ace51 // fmla v17.4s, v18.4s, v10.4s
+	FMOVQ 688(R9), F18
+	WORD $0x4e29ce72 // fmla v18.4s, v19.4s, v9.4s
+	FMOVQ 688(R9), F19
+	WORD $0x4e2ace33 // fmla v19.4s, v17.4s, v10.4s
+	FMOVQ 704(R9), F17
+	WORD $0x4e29ce51 // fmla v17.4s, v18.4s, v9.4s
+	FMOVQ 704(R9), F18
+	WORD $0x4e2ace72 // fmla v18.4s, v19.4s, v10.4s
+	FMOVQ 720(R9), F19
+	WORD $0x4e29ce33 // fmla v19.4s, v17.4s, v9.4s
+	FMOVQ 720(R9), F17
+	WORD $0x4e2ace51 // fmla v17.4s, v18.4s, v10.4s
+	WORD $0x6e33ddef // fmul v15.4s, v15.4s, v19.4s
+	WORD $0x6e31de10 // fmul v16.4s, v16.4s, v17.4s
+	WORD $0x4e26cd6f // fmla v15.4s, v11.4s, v6.4s
+	WORD $0x4e26cd90 // fmla v16.4s, v12.4s, v6.4s
+	WORD $0x4e29d5e9 // fadd v9.4s, v15.4s, v9.4s
+	WORD $0x4e2ad60a // fadd v10.4s, v16.4s, v10.4s
+	WORD $0x4e27cd69 // fmla v9.4s, v11.4s, v7.4s
+	WORD $0x4e27cd8a // fmla v10.4s, v12.4s, v7.4s
+	WORD $0x6ead1d09 // bit v9.16b, v8.16b, v13.16b
+	WORD $0x6eae1d0a // bit v10.16b, v8.16b, v14.16b
+	FSTPQ.P (F9, F10), 32(R0)
+	SUBS $8, R8, R8
+	BGE unrolled
+
+single:
+	ADDS $4, R8, R8
 	BLT few
 
 	PCALIGN $16
@@ -2867,7 +3044,7 @@ loaded:
 	WORD $0x4ea1354a // cmgt v10.4s, v10.4s, v1.4s
 	WORD $0x4e22e52b // fcmeq v11.4s, v9.4s, v2.4s
 	WORD $0x4e6b1d4a // bic v10.16b, v10.16b, v11.16b
-	WORD $0x4e3e1d5f // and v31.16b, v10.16b, v30.16b
+	WORD $0x4e2a1fdf // and v31.16b, v30.16b, v10.16b
 	WORD $0x6ebfa7ff // umaxp v31.4s, v31.4s, v31.4s
 	FMOVD F31, R10
 	CBNZ R10, stopped
@@ -2910,6 +3087,9 @@ store1:
 stored:
 	MOVD $0, R8
 	B done
+stopUnrolled:
+	ADD $8, R8, R8
+	B done
 stopVector:
 	ADD $4, R8, R8
 stopped:
@@ -2935,7 +3115,86 @@ TEXT ·log2NEON(SB), NOSPLIT, $0-32
 	FMOVQ 752(R9), F6
 	FMOVQ 368(R9), F7
 	FMOVQ 592(R9), F8
-	SUBS $4, R8, R8
+	SUBS $8, R8, R8
+	BLT single
+
+	PCALIGN $16
+unrolled:
+	FLDPQ.P 32(R1), (F9, F10)
+	WORD $0x4ea0852b // add v11.4s, v9.4s, v0.4s
+	WORD $0x4ea0854c // add v12.4s, v10.4s, v0.4s
+	WORD $0x4ea1356b // cmgt v11.4s, v11.4s, v1.4s
+	WORD $0x4ea1358c // cmgt v12.4s, v12.4s, v1.4s
+	WORD $0x4e22e52d // fcmeq v13.4s, v9.4s, v2.4s
+	WORD $0x4e22e54e // fcmeq v14.4s, v10.4s, v2.4s
+	WORD $0x4e6d1d6b // bic v11.16b, v11.16b, v13.16b
+	WORD $0x4e6e1d8c // bic v12.16b, v12.16b, v14.16b
+	WORD $0x4eac1d7f // orr v31.16b, v11.16b, v12.16b
+	WORD $0x6ebfa7ff // umaxp v31.4s, v31.4s, v31.4s
+	FMOVD F31, R10
+	CBNZ R10, stopUnrolled
+	WORD $0x6ea3852b // sub v11.4s, v9.4s, v3.4s
+	WORD $0x6ea3854c // sub v12.4s, v10.4s, v3.4s
+	WORD $0x4f29056b // sshr v11.4s, v11.4s, #23
+	WORD $0x4f29058c // sshr v12.4s, v12.4s, #23
+	WORD $0x4f37556f // shl v15.4s, v11.4s, #23
+	WORD $0x4f375590 // shl v16.4s, v12.4s, #23
+	WORD $0x6eaf8529 // sub v9.4s, v9.4s, v15.4s
+	WORD $0x6eb0854a // sub v10.4s, v10.4s, v16.4s
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD $0x4ea4d529 // fsub v9.4s, v9.4s, v4.4s
+	WORD $0x4ea4d54a // fsub v10.4s, v10.4s, v4.4s
+	WORD $0x6e29dd2f // fmul v15.4s, v9.4s, v9.4s
+	WORD $0x6e2add50 // fmul v16.4s, v10.4s, v10.4s
+	FMOVQ 768(R9), F17
+	WORD $0x4e29ccb1 // fmla v17.4s, v5.4s, v9.4s
+	FMOVQ 768(R9), F18
+	WORD $0x4e2accb2 // fmla v18.4s, v5.4s, v10.4s
+	FMOVQ 784(R9), F19
+	WORD $0x4e29ce33 // fmla v19.4s, v17.4s, v9.4s
+	FMOVQ 784(R9), F17
+	WORD $0x4e2ace51 // fmla v17.4s, v18.4s, v10.4s
+	FMOVQ 800(R9), F18
+	WORD $0x4e29ce72 // fmla v18.4s, v19.4s, v9.4s
+	FMOVQ 800(R9), F19
+	WORD $0x4e2ace33 // fmla v19.4s, v17.4s, v10.4s
+	FMOVQ 816(R9), F17
+	WORD $0x4e29ce51 // fmla v17.4s, v18.4s, v9.4s
+	FMOVQ 816(R9), F18
+	WORD $0x4e2ace72 // fmla v18.4s, v19.4s, v10.4s
+	FMOVQ 832(R9), F19
+	WORD $0x4e29ce33 // fmla v19.4s, v17.4s, v9.4s
+	FMOVQ 832(R9), F17
+	WORD $0x4e2ace51 // fmla v17.4s, v18.4s, v10.4s
+	FMOVQ 848(R9), F18
+	WORD $0x4e29ce72 // fmla v18.4s, v19.4s, v9.4s
+	FMOVQ 848(R9), F19
+	WORD $0x4e2ace33 // fmla v19.4s, v17.4s, v10.4s
+	FMOVQ 864(R9), F17
+	WORD $0x4e29ce51 // fmla v17.4s, v18.4s, v9.4s
+	FMOVQ 864(R9), F18
+	WORD $0x4e2ace72 // fmla v18.4s, v19.4s, v10.4s
+	FMOVQ 880(R9), F19
+	WORD $0x4e29ce33 // fmla v19.4s, v17.4s, v9.4s
+	FMOVQ 880(R9), F17
+	WORD $0x4e2ace51 // fmla v17.4s, v18.4s, v10.4s
+	WORD $0x6e33ddef // fmul v15.4s, v15.4s, v19.4s
+	WORD $0x6e31de10 // fmul v16.4s, v16.4s, v17.4s
+	WORD $0x4e26cd2f // fmla v15.4s, v9.4s, v6.4s
+	WORD $0x4e26cd50 // fmla v16.4s, v10.4s, v6.4s
+	WORD $0x4e27cd2f // fmla v15.4s, v9.4s, v7.4s
+	WORD $0x4e27cd50 // fmla v16.4s, v10.4s, v7.4s
+	WORD $0x4e2fd569 // fadd v9.4s, v11.4s, v15.4s
+	WORD $0x4e30d58a // fadd v10.4s, v12.4s, v16.4s
+	WORD $0x6ead1d09 // bit v9.16b, v8.16b, v13.16b
+	WORD $0x6eae1d0a // bit v10.16b, v8.16b, v14.16b
+	FSTPQ.P (F9, F10), 32(R0)
+	SUBS $8, R8, R8
+	BGE unrolled
+
+single:
+	ADDS $4, R8, R8
 	BLT few
 
 	PCALIGN $16
@@ -2999,7 +3258,7 @@ loaded:
 	WORD $0x4ea1354a // cmgt v10.4s, v10.4s, v1.4s
 	WORD $0x4e22e52b // fcmeq v11.4s, v9.4s, v2.4s
 	WORD $0x4e6b1d4a // bic v10.16b, v10.16b, v11.16b
-	WORD $0x4e3e1d5f // and v31.16b, v10.16b, v30.16b
+	WORD $0x4e2a1fdf // and v31.16b, v30.16b, v10.16b
 	WORD $0x6ebfa7ff // umaxp v31.4s, v31.4s, v31.4s
 	FMOVD F31, R10
 	CBNZ R10, stopped
@@ -3041,6 +3300,9 @@ store1:
 	FMOVS F9, (R0)
 stored:
 	MOVD $0, R8
+	B done
+stopUnrolled:
+	ADD $8, R8, R8
 	B done
 stopVector:
 	ADD $4, R8, R8
@@ -3069,7 +3331,88 @@ TEXT ·log10NEON(SB), NOSPLIT, $0-32
 	FMOVQ 944(R9), F8
 	FMOVQ 960(R9), F9
 	FMOVQ 592(R9), F10
-	SUBS $4, R8, R8
+	SUBS $8, R8, R8
+	BLT single
+
+	PCALIGN $16
+unrolled:
+	FLDPQ.P 32(R1), (F11, F12)
+	WORD $0x4ea0856d // add v13.4s, v11.4s, v0.4s
+	WORD $0x4ea0858e // add v14.4s, v12.4s, v0.4s
+	WORD $0x4ea135ad // cmgt v13.4s, v13.4s, v1.4s
+	WORD $0x4ea135ce // cmgt v14.4s, v14.4s, v1.4s
+	WORD $0x4e22e56f // fcmeq v15.4s, v11.4s, v2.4s
+	WORD $0x4e22e590 // fcmeq v16.4s, v12.4s, v2.4s
+	WORD $0x4e6f1dad // bic v13.16b, v13.16b, v15.16b
+	WORD $0x4e701dce // bic v14.16b, v14.16b, v16.16b
+	WORD $0x4eae1dbf // orr v31.16b, v13.16b, v14.16b
+	WORD $0x6ebfa7ff // umaxp v31.4s, v31.4s, v31.4s
+	FMOVD F31, R10
+	CBNZ R10, stopUnrolled
+	WORD $0x6ea3856d // sub v13.4s, v11.4s, v3.4s
+	WORD $0x6ea3858e // sub v14.4s, v12.4s, v3.4s
+	WORD $0x4f2905ad // sshr v13.4s, v13.4s, #23
+	WORD $0x4f2905ce // sshr v14.4s, v14.4s, #23
+	WORD $0x4f3755b1 // shl v17.4s, v13.4s, #23
+	WORD $0x4f3755d2 // shl v18.4s, v14.4s, #23
+	WORD $0x6eb1856b // sub v11.4s, v11.4s, v17.4s
+	WORD $0x6eb2858c // sub v12.4s, v12.4s, v18.4s
+	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD $0x4ea4d56b // fsub v11.4s, v11.4s, v4.4s
+	WORD $0x4ea4d58c // fsub v12.4s, v12.4s, v4.4s
+	WORD $0x6e2bdd71 // fmul v17.4s, v11.4s, v11.4s
+	WORD $0x6e2cdd92 // fmul v18.4s, v12.4s, v12.4s
+	FMOVQ 976(R9), F19
+	WORD $0x4e2bccb3 // fmla v19.4s, v5.4s, v11.4s
+	FMOVQ 976(R9), F20
+	WORD $0x4e2cccb4 // fmla v20.4s, v5.4s, v12.4s
+	FMOVQ 992(R9), F21
+	WORD $0x4e2bce75 // fmla v21.4s, v19.4s, v11.4s
+	FMOVQ 992(R9), F19
+	WORD $0x4e2cce93 // fmla v19.4s, v20.4s, v12.4s
+	FMOVQ 1008(R9), F20
+	WORD $0x4e2bceb4 // fmla v20.4s, v21.4s, v11.4s
+	FMOVQ 1008(R9), F21
+	WORD $0x4e2cce75 // fmla v21.4s, v19.4s, v12.4s
+	FMOVQ 1024(R9), F19
+	WORD $0x4e2bce93 // fmla v19.4s, v20.4s, v11.4s
+	FMOVQ 1024(R9), F20
+	WORD $0x4e2cceb4 // fmla v20.4s, v21.4s, v12.4s
+	FMOVQ 1040(R9), F21
+	WORD $0x4e2bce75 // fmla v21.4s, v19.4s, v11.4s
+	FMOVQ 1040(R9), F19
+	WORD $0x4e2cce93 // fmla v19.4s, v20.4s, v12.4s
+	FMOVQ 1056(R9), F20
+	WORD $0x4e2bceb4 // fmla v20.4s, v21.4s, v11.4s
+	FMOVQ 1056(R9), F21
+	WORD $0x4e2cce75 // fmla v21.4s, v19.4s, v12.4s
+	FMOVQ 1072(R9), F19
+	WORD $0x4e2bce93 // fmla v19.4s, v20.4s, v11.4s
+	FMOVQ 1072(R9), F20
+	WORD $0x4e2cceb4 // fmla v20.4s, v21.4s, v12.4s
+	FMOVQ 1088(R9), F21
+	WORD $0x4e2bce75 // fmla v21.4s, v19.4s, v11.4s
+	FMOVQ 1088(R9), F19
+	WORD $0x4e2cce93 // fmla v19.4s, v20.4s, v12.4s
+	WORD $0x6e35de31 // fmul v17.4s, v17.4s, v21.4s
+	WORD $0x6e33de52 // fmul v18.4s, v18.4s, v19.4s
+	WORD $0x4e26cdb1 // fmla v17.4s, v13.4s, v6.4s
+	WORD $0x4e26cdd2 // fmla v18.4s, v14.4s, v6.4s
+	WORD $0x4e27cd71 // fmla v17.4s, v11.4s, v7.4s
+	WORD $0x4e27cd92 // fmla v18.4s, v12.4s, v7.4s
+	WORD $0x4e28cd71 // fmla v17.4s, v11.4s, v8.4s
+	WORD $0x4e28cd92 // fmla v18.4s, v12.4s, v8.4s
+	WORD $0x4e29cdb1 // fmla v17.4s, v13.4s, v9.4s
+	WORD $0x4e29cdd2 // fmla v18.4s, v14.4s, v9.4s
+	WORD $0x6eaf1d51 // bit v17.16b, v10.16b, v15.16b
+	WORD $0x6eb01d52 // bit v18.16b, v10.16b, v16.16b
+	FSTPQ.P (F17, F18), 32(R0)
+	SUBS $8, R8, R8
+	BGE unrolled
+
+single:
+	ADDS $4, R8, R8
 	BLT few
 
 	PCALIGN $16
@@ -3134,7 +3477,7 @@ loaded:
 	WORD $0x4ea1358c // cmgt v12.4s, v12.4s, v1.4s
 	WORD $0x4e22e56d // fcmeq v13.4s, v11.4s, v2.4s
 	WORD $0x4e6d1d8c // bic v12.16b, v12.16b, v13.16b
-	WORD $0x4e3e1d9f // and v31.16b, v12.16b, v30.16b
+	WORD $0x4e2c1fdf // and v31.16b, v30.16b, v12.16b
 	WORD $0x6ebfa7ff // umaxp v31.4s, v31.4s, v31.4s
 	FMOVD F31, R10
 	CBNZ R10, stopped
@@ -3178,6 +3521,9 @@ store1:
 stored:
 	MOVD $0, R8
 	B done
+stopUnrolled:
+	ADD $8, R8, R8
+	B done
 stopVector:
 	ADD $4, R8, R8
 stopped:
@@ -3203,7 +3549,66 @@ TEXT ·sinNEON(SB), NOSPLIT, $0-32
 	FMOVQ 1200(R9), F6
 	FMOVQ 1216(R9), F7
 	FMOVQ 32(R9), F8
-	SUBS $4, R8, R8
+	SUBS $8, R8, R8
+	BLT single
+
+	PCALIGN $16
+unrolled:
+	FLDPQ.P 32(R1), (F9, F10)
+	WORD $0x4ea0f92b // fabs v11.4s, v9.4s
+	WORD $0x4ea0f94c // fabs v12.4s, v10.4s
+	WORD $0x4ea0356b // cmgt v11.4s, v11.4s, v0.4s
+	WORD $0x4ea0358c // cmgt v12.4s, v12.4s, v0.4s
+	WORD $0x4eac1d7f // orr v31.16b, v11.16b, v12.16b
+	WORD $0x6ebfa7ff // umaxp v31.4s, v31.4s, v31.4s
+	FMOVD F31, R10
+	CBNZ R10, stopUnrolled
+	WORD $0x4ea11c2b // mov v11.16b, v1.16b
+	WORD $0x4e22cd2b // fmla v11.4s, v9.4s, v2.4s
+	WORD $0x4ea11c2c // mov v12.16b, v1.16b
+	WORD $0x4e22cd4c // fmla v12.4s, v10.4s, v2.4s
+	WORD $0x4ea1d56d // fsub v13.4s, v11.4s, v1.4s
+	WORD $0x4ea1d58e // fsub v14.4s, v12.4s, v1.4s
+	WORD $0x4ea91d2f // mov v15.16b, v9.16b
+	WORD $0x4ea3cdaf // fmls v15.4s, v13.4s, v3.4s
+	WORD $0x4eaa1d50 // mov v16.16b, v10.16b
+	WORD $0x4ea3cdd0 // fmls v16.4s, v14.4s, v3.4s
+	WORD $0x4ea4cdaf // fmls v15.4s, v13.4s, v4.4s
+	WORD $0x4ea4cdd0 // fmls v16.4s, v14.4s, v4.4s
+	WORD $0x4ea5cdaf // fmls v15.4s, v13.4s, v5.4s
+	WORD $0x4ea5cdd0 // fmls v16.4s, v14.4s, v5.4s
+	WORD $0x6e2fdded // fmul v13.4s, v15.4s, v15.4s
+	WORD $0x6e30de0e // fmul v14.4s, v16.4s, v16.4s
+	WORD $0x6e2dddb1 // fmul v17.4s, v13.4s, v13.4s
+	WORD $0x6e2eddd2 // fmul v18.4s, v14.4s, v14.4s
+	FMOVQ 1232(R9), F19
+	WORD $0x4e2dccd3 // fmla v19.4s, v6.4s, v13.4s
+	FMOVQ 1232(R9), F20
+	WORD $0x4e2eccd4 // fmla v20.4s, v6.4s, v14.4s
+	FMOVQ 1248(R9), F21
+	WORD $0x4e2dce75 // fmla v21.4s, v19.4s, v13.4s
+	FMOVQ 1248(R9), F19
+	WORD $0x4e2ece93 // fmla v19.4s, v20.4s, v14.4s
+	WORD $0x6e35de31 // fmul v17.4s, v17.4s, v21.4s
+	WORD $0x6e33de52 // fmul v18.4s, v18.4s, v19.4s
+	WORD $0x4e27cdb1 // fmla v17.4s, v13.4s, v7.4s
+	WORD $0x4e27cdd2 // fmla v18.4s, v14.4s, v7.4s
+	WORD $0x4e31cdef // fmla v15.4s, v15.4s, v17.4s
+	WORD $0x4e32ce10 // fmla v16.4s, v16.4s, v18.4s
+	WORD $0x4e28e52d // fcmeq v13.4s, v9.4s, v8.4s
+	WORD $0x4e28e54e // fcmeq v14.4s, v10.4s, v8.4s
+	WORD $0x6ead1d2f // bit v15.16b, v9.16b, v13.16b
+	WORD $0x6eae1d50 // bit v16.16b, v10.16b, v14.16b
+	WORD $0x4f3f5569 // shl v9.4s, v11.4s, #31
+	WORD $0x4f3f558a // shl v10.4s, v12.4s, #31
+	WORD $0x6e291de9 // eor v9.16b, v15.16b, v9.16b
+	WORD $0x6e2a1e0a // eor v10.16b, v16.16b, v10.16b
+	FSTPQ.P (F9, F10), 32(R0)
+	SUBS $8, R8, R8
+	BGE unrolled
+
+single:
+	ADDS $4, R8, R8
 	BLT few
 
 	PCALIGN $16
@@ -3255,7 +3660,7 @@ load1:
 loaded:
 	WORD $0x4ea0f92a // fabs v10.4s, v9.4s
 	WORD $0x4ea0354a // cmgt v10.4s, v10.4s, v0.4s
-	WORD $0x4e3e1d5f // and v31.16b, v10.16b, v30.16b
+	WORD $0x4e2a1fdf // and v31.16b, v30.16b, v10.16b
 	WORD $0x6ebfa7ff // umaxp v31.4s, v31.4s, v31.4s
 	FMOVD F31, R10
 	CBNZ R10, stopped
@@ -3290,6 +3695,9 @@ store1:
 stored:
 	MOVD $0, R8
 	B done
+stopUnrolled:
+	ADD $8, R8, R8
+	B done
 stopVector:
 	ADD $4, R8, R8
 stopped:
@@ -3315,7 +3723,64 @@ TEXT ·cosNEON(SB), NOSPLIT, $0-32
 	FMOVQ 1184(R9), F6
 	FMOVQ 1200(R9), F7
 	FMOVQ 1216(R9), F8
-	SUBS $4, R8, R8
+	SUBS $8, R8, R8
+	BLT single
+
+	PCALIGN $16
+unrolled:
+	FLDPQ.P 32(R1), (F9, F10)
+	WORD $0x4ea0f929 // fabs v9.4s, v9.4s
+	WORD $0x4ea0f94a // fabs v10.4s, v10.4s
+	WORD $0x4ea1352b // cmgt v11.4s, v9.4s, v1.4s
+	WORD $0x4ea1354c // cmgt v12.4s, v10.4s, v1.4s
+	WORD $0x4eac1d7f // orr v31.16b, v11.16b, v12.16b
+	WORD $0x6ebfa7ff // umaxp v31.4s, v31.4s, v31.4s
+	FMOVD F31, R10
+	CBNZ R10, stopUnrolled
+	FMOVQ 1280(R9), F11
+	WORD $0x4e22cd2b // fmla v11.4s, v9.4s, v2.4s
+	FMOVQ 1280(R9), F12
+	WORD $0x4e22cd4c // fmla v12.4s, v10.4s, v2.4s
+	WORD $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	WORD $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
+	WORD $0x4ea0d56d // fsub v13.4s, v11.4s, v0.4s
+	WORD $0x4ea0d58e // fsub v14.4s, v12.4s, v0.4s
+	WORD $0x4e23d5ad // fadd v13.4s, v13.4s, v3.4s
+	WORD $0x4e23d5ce // fadd v14.4s, v14.4s, v3.4s
+	WORD $0x4ea4cda9 // fmls v9.4s, v13.4s, v4.4s
+	WORD $0x4ea4cdca // fmls v10.4s, v14.4s, v4.4s
+	WORD $0x4ea5cda9 // fmls v9.4s, v13.4s, v5.4s
+	WORD $0x4ea5cdca // fmls v10.4s, v14.4s, v5.4s
+	WORD $0x4ea6cda9 // fmls v9.4s, v13.4s, v6.4s
+	WORD $0x4ea6cdca // fmls v10.4s, v14.4s, v6.4s
+	WORD $0x6e29dd2d // fmul v13.4s, v9.4s, v9.4s
+	WORD $0x6e2add4e // fmul v14.4s, v10.4s, v10.4s
+	WORD $0x6e2dddaf // fmul v15.4s, v13.4s, v13.4s
+	WORD $0x6e2eddd0 // fmul v16.4s, v14.4s, v14.4s
+	FMOVQ 1232(R9), F17
+	WORD $0x4e2dccf1 // fmla v17.4s, v7.4s, v13.4s
+	FMOVQ 1232(R9), F18
+	WORD $0x4e2eccf2 // fmla v18.4s, v7.4s, v14.4s
+	FMOVQ 1248(R9), F19
+	WORD $0x4e2dce33 // fmla v19.4s, v17.4s, v13.4s
+	FMOVQ 1248(R9), F17
+	WORD $0x4e2ece51 // fmla v17.4s, v18.4s, v14.4s
+	WORD $0x6e33ddef // fmul v15.4s, v15.4s, v19.4s
+	WORD $0x6e31de10 // fmul v16.4s, v16.4s, v17.4s
+	WORD $0x4e28cdaf // fmla v15.4s, v13.4s, v8.4s
+	WORD $0x4e28cdd0 // fmla v16.4s, v14.4s, v8.4s
+	WORD $0x4e2fcd29 // fmla v9.4s, v9.4s, v15.4s
+	WORD $0x4e30cd4a // fmla v10.4s, v10.4s, v16.4s
+	WORD $0x4f3f556b // shl v11.4s, v11.4s, #31
+	WORD $0x4f3f558c // shl v12.4s, v12.4s, #31
+	WORD $0x6e2b1d29 // eor v9.16b, v9.16b, v11.16b
+	WORD $0x6e2c1d4a // eor v10.16b, v10.16b, v12.16b
+	FSTPQ.P (F9, F10), 32(R0)
+	SUBS $8, R8, R8
+	BGE unrolled
+
+single:
+	ADDS $4, R8, R8
 	BLT few
 
 	PCALIGN $16
@@ -3366,7 +3831,7 @@ load1:
 loaded:
 	WORD $0x4ea0f929 // fabs v9.4s, v9.4s
 	WORD $0x4ea1352a // cmgt v10.4s, v9.4s, v1.4s
-	WORD $0x4e3e1d5f // and v31.16b, v10.16b, v30.16b
+	WORD $0x4e2a1fdf // and v31.16b, v30.16b, v10.16b
 	WORD $0x6ebfa7ff // umaxp v31.4s, v31.4s, v31.4s
 	FMOVD F31, R10
 	CBNZ R10, stopped
@@ -3399,6 +3864,9 @@ store1:
 	FMOVS F9, (R0)
 stored:
 	MOVD $0, R8
+	B done
+stopUnrolled:
+	ADD $8, R8, R8
 	B done
 stopVector:
 	ADD $4, R8, R8
@@ -3427,7 +3895,104 @@ TEXT ·tanNEON(SB), NOSPLIT, $0-32
 	FMOVQ 48(R9), F8
 	FMOVQ 16(R9), F9
 	FMOVQ 32(R9), F10
-	SUBS $4, R8, R8
+	SUBS $8, R8, R8
+	BLT single
+
+	PCALIGN $16
+unrolled:
+	FLDPQ.P 32(R1), (F11, F12)
+	WORD $0x4ea0f96d // fabs v13.4s, v11.4s
+	WORD $0x4ea0f98e // fabs v14.4s, v12.4s
+	WORD $0x4ea235ad // cmgt v13.4s, v13.4s, v2.4s
+	WORD $0x4ea235ce // cmgt v14.4s, v14.4s, v2.4s
+	WORD $0x4eae1dbf // orr v31.16b, v13.16b, v14.16b
+	WORD $0x6ebfa7ff // umaxp v31.4s, v31.4s, v31.4s
+	FMOVD F31, R10
+	CBNZ R10, stopUnrolled
+	WORD $0x4ea31c6d // mov v13.16b, v3.16b
+	WORD $0x4e24cd6d // fmla v13.4s, v11.4s, v4.4s
+	WORD $0x4ea31c6e // mov v14.16b, v3.16b
+	WORD $0x4e24cd8e // fmla v14.4s, v12.4s, v4.4s
+	WORD $0x4ea3d5af // fsub v15.4s, v13.4s, v3.4s
+	WORD $0x4ea3d5d0 // fsub v16.4s, v14.4s, v3.4s
+	WORD $0x4eab1d71 // mov v17.16b, v11.16b
+	WORD $0x4ea5cdf1 // fmls v17.4s, v15.4s, v5.4s
+	WORD $0x4eac1d92 // mov v18.16b, v12.16b
+	WORD $0x4ea5ce12 // fmls v18.4s, v16.4s, v5.4s
+	WORD $0x6e20ddf3 // fmul v19.4s, v15.4s, v0.4s
+	WORD $0x6e20de14 // fmul v20.4s, v16.4s, v0.4s
+	WORD $0x4eb31e75 // mov v21.16b, v19.16b
+	WORD $0x4ea0cdf5 // fmls v21.4s, v15.4s, v0.4s
+	WORD $0x4eb41e96 // mov v22.16b, v20.16b
+	WORD $0x4ea0ce16 // fmls v22.4s, v16.4s, v0.4s
+	WORD $0x6ea0fa73 // fneg v19.4s, v19.4s
+	WORD $0x6ea0fa94 // fneg v20.4s, v20.4s
+	WORD $0x4e33d637 // fadd v23.4s, v17.4s, v19.4s
+	WORD $0x4e34d658 // fadd v24.4s, v18.4s, v20.4s
+	WORD $0x4eb1d6f1 // fsub v17.4s, v23.4s, v17.4s
+	WORD $0x4eb2d712 // fsub v18.4s, v24.4s, v18.4s
+	WORD $0x4eb1d671 // fsub v17.4s, v19.4s, v17.4s
+	WORD $0x4eb2d692 // fsub v18.4s, v20.4s, v18.4s
+	WORD $0x4e35d631 // fadd v17.4s, v17.4s, v21.4s
+	WORD $0x4e36d652 // fadd v18.4s, v18.4s, v22.4s
+	WORD $0x4ea6cdf1 // fmls v17.4s, v15.4s, v6.4s
+	WORD $0x4ea6ce12 // fmls v18.4s, v16.4s, v6.4s
+	WORD $0x6e37deef // fmul v15.4s, v23.4s, v23.4s
+	WORD $0x6e38df10 // fmul v16.4s, v24.4s, v24.4s
+	WORD $0x4e2fce31 // fmla v17.4s, v17.4s, v15.4s
+	WORD $0x4e30ce52 // fmla v18.4s, v18.4s, v16.4s
+	WORD $0x6e2fdef3 // fmul v19.4s, v23.4s, v15.4s
+	WORD $0x6e30df14 // fmul v20.4s, v24.4s, v16.4s
+	FMOVQ 1392(R9), F21
+	WORD $0x4e2fccf5 // fmla v21.4s, v7.4s, v15.4s
+	FMOVQ 1392(R9), F22
+	WORD $0x4e30ccf6 // fmla v22.4s, v7.4s, v16.4s
+	FMOVQ 1408(R9), F25
+	WORD $0x4e2fceb9 // fmla v25.4s, v21.4s, v15.4s
+	FMOVQ 1408(R9), F21
+	WORD $0x4e30ced5 // fmla v21.4s, v22.4s, v16.4s
+	FMOVQ 1424(R9), F22
+	WORD $0x4e2fcf36 // fmla v22.4s, v25.4s, v15.4s
+	FMOVQ 1424(R9), F25
+	WORD $0x4e30ceb9 // fmla v25.4s, v21.4s, v16.4s
+	FMOVQ 1440(R9), F21
+	WORD $0x4e2fced5 // fmla v21.4s, v22.4s, v15.4s
+	FMOVQ 1440(R9), F22
+	WORD $0x4e30cf36 // fmla v22.4s, v25.4s, v16.4s
+	FMOVQ 1456(R9), F25
+	WORD $0x4e2fceb9 // fmla v25.4s, v21.4s, v15.4s
+	FMOVQ 1456(R9), F21
+	WORD $0x4e30ced5 // fmla v21.4s, v22.4s, v16.4s
+	FMOVQ 1472(R9), F22
+	WORD $0x4e2fcf36 // fmla v22.4s, v25.4s, v15.4s
+	FMOVQ 1472(R9), F15
+	WORD $0x4e30ceaf // fmla v15.4s, v21.4s, v16.4s
+	WORD $0x4e36ce71 // fmla v17.4s, v19.4s, v22.4s
+	WORD $0x4e2fce92 // fmla v18.4s, v20.4s, v15.4s
+	WORD $0x4e37d62f // fadd v15.4s, v17.4s, v23.4s
+	WORD $0x4e38d650 // fadd v16.4s, v18.4s, v24.4s
+	WORD $0x4e211dad // and v13.16b, v13.16b, v1.16b
+	WORD $0x4e211dce // and v14.16b, v14.16b, v1.16b
+	WORD $0x6ea18dad // cmeq v13.4s, v13.4s, v1.4s
+	WORD $0x6ea18dce // cmeq v14.4s, v14.4s, v1.4s
+	WORD $0x4ead1db1 // mov v17.16b, v13.16b
+	WORD $0x6e6f1d11 // bsl v17.16b, v8.16b, v15.16b
+	WORD $0x4eae1dd2 // mov v18.16b, v14.16b
+	WORD $0x6e701d12 // bsl v18.16b, v8.16b, v16.16b
+	WORD $0x6eed1d2f // bif v15.16b, v9.16b, v13.16b
+	WORD $0x6eee1d30 // bif v16.16b, v9.16b, v14.16b
+	WORD $0x6e2ffe2d // fdiv v13.4s, v17.4s, v15.4s
+	WORD $0x6e30fe4e // fdiv v14.4s, v18.4s, v16.4s
+	WORD $0x4e2ae56f // fcmeq v15.4s, v11.4s, v10.4s
+	WORD $0x4e2ae590 // fcmeq v16.4s, v12.4s, v10.4s
+	WORD $0x6eaf1d6d // bit v13.16b, v11.16b, v15.16b
+	WORD $0x6eb01d8e // bit v14.16b, v12.16b, v16.16b
+	FSTPQ.P (F13, F14), 32(R0)
+	SUBS $8, R8, R8
+	BGE unrolled
+
+single:
+	ADDS $4, R8, R8
 	BLT few
 
 	PCALIGN $16
@@ -3443,28 +4008,32 @@ vector:
 	WORD $0x4ea3d58d // fsub v13.4s, v12.4s, v3.4s
 	WORD $0x4eab1d6e // mov v14.16b, v11.16b
 	WORD $0x4ea5cdae // fmls v14.4s, v13.4s, v5.4s
-	WORD $0x4eae1dcf // mov v15.16b, v14.16b
-	WORD $0x4ea0cdaf // fmls v15.4s, v13.4s, v0.4s
-	WORD $0x4eafd5ce // fsub v14.4s, v14.4s, v15.4s
-	WORD $0x4ea0cdae // fmls v14.4s, v13.4s, v0.4s
+	WORD $0x6e20ddaf // fmul v15.4s, v13.4s, v0.4s
+	WORD $0x4eaf1df0 // mov v16.16b, v15.16b
+	WORD $0x4ea0cdb0 // fmls v16.4s, v13.4s, v0.4s
+	WORD $0x6ea0f9ef // fneg v15.4s, v15.4s
+	WORD $0x4e2fd5d1 // fadd v17.4s, v14.4s, v15.4s
+	WORD $0x4eaed62e // fsub v14.4s, v17.4s, v14.4s
+	WORD $0x4eaed5ee // fsub v14.4s, v15.4s, v14.4s
+	WORD $0x4e30d5ce // fadd v14.4s, v14.4s, v16.4s
 	WORD $0x4ea6cdae // fmls v14.4s, v13.4s, v6.4s
-	WORD $0x6e2fdded // fmul v13.4s, v15.4s, v15.4s
+	WORD $0x6e31de2d // fmul v13.4s, v17.4s, v17.4s
 	WORD $0x4e2dcdce // fmla v14.4s, v14.4s, v13.4s
-	WORD $0x6e2dddf0 // fmul v16.4s, v15.4s, v13.4s
-	FMOVQ 1392(R9), F17
-	WORD $0x4e2dccf1 // fmla v17.4s, v7.4s, v13.4s
+	WORD $0x6e2dde2f // fmul v15.4s, v17.4s, v13.4s
+	FMOVQ 1392(R9), F16
+	WORD $0x4e2dccf0 // fmla v16.4s, v7.4s, v13.4s
 	FMOVQ 1408(R9), F18
-	WORD $0x4e2dce32 // fmla v18.4s, v17.4s, v13.4s
-	FMOVQ 1424(R9), F17
-	WORD $0x4e2dce51 // fmla v17.4s, v18.4s, v13.4s
+	WORD $0x4e2dce12 // fmla v18.4s, v16.4s, v13.4s
+	FMOVQ 1424(R9), F16
+	WORD $0x4e2dce50 // fmla v16.4s, v18.4s, v13.4s
 	FMOVQ 1440(R9), F18
-	WORD $0x4e2dce32 // fmla v18.4s, v17.4s, v13.4s
-	FMOVQ 1456(R9), F17
-	WORD $0x4e2dce51 // fmla v17.4s, v18.4s, v13.4s
+	WORD $0x4e2dce12 // fmla v18.4s, v16.4s, v13.4s
+	FMOVQ 1456(R9), F16
+	WORD $0x4e2dce50 // fmla v16.4s, v18.4s, v13.4s
 	FMOVQ 1472(R9), F18
-	WORD $0x4e2dce32 // fmla v18.4s, v17.4s, v13.4s
-	WORD $0x4e32ce0e // fmla v14.4s, v16.4s, v18.4s
-	WORD $0x4e2fd5cd // fadd v13.4s, v14.4s, v15.4s
+	WORD $0x4e2dce12 // fmla v18.4s, v16.4s, v13.4s
+	WORD $0x4e32cdee // fmla v14.4s, v15.4s, v18.4s
+	WORD $0x4e31d5cd // fadd v13.4s, v14.4s, v17.4s
 	WORD $0x4e211d8c // and v12.16b, v12.16b, v1.16b
 	WORD $0x6ea18d8c // cmeq v12.4s, v12.4s, v1.4s
 	WORD $0x4eac1d8e // mov v14.16b, v12.16b
@@ -3494,7 +4063,7 @@ load1:
 loaded:
 	WORD $0x4ea0f96c // fabs v12.4s, v11.4s
 	WORD $0x4ea2358c // cmgt v12.4s, v12.4s, v2.4s
-	WORD $0x4e3e1d9f // and v31.16b, v12.16b, v30.16b
+	WORD $0x4e2c1fdf // and v31.16b, v30.16b, v12.16b
 	WORD $0x6ebfa7ff // umaxp v31.4s, v31.4s, v31.4s
 	FMOVD F31, R10
 	CBNZ R10, stopped
@@ -3503,28 +4072,32 @@ loaded:
 	WORD $0x4ea3d58d // fsub v13.4s, v12.4s, v3.4s
 	WORD $0x4eab1d6e // mov v14.16b, v11.16b
 	WORD $0x4ea5cdae // fmls v14.4s, v13.4s, v5.4s
-	WORD $0x4eae1dcf // mov v15.16b, v14.16b
-	WORD $0x4ea0cdaf // fmls v15.4s, v13.4s, v0.4s
-	WORD $0x4eafd5ce // fsub v14.4s, v14.4s, v15.4s
-	WORD $0x4ea0cdae // fmls v14.4s, v13.4s, v0.4s
+	WORD $0x6e20ddaf // fmul v15.4s, v13.4s, v0.4s
+	WORD $0x4eaf1df0 // mov v16.16b, v15.16b
+	WORD $0x4ea0cdb0 // fmls v16.4s, v13.4s, v0.4s
+	WORD $0x6ea0f9ef // fneg v15.4s, v15.4s
+	WORD $0x4e2fd5d1 // fadd v17.4s, v14.4s, v15.4s
+	WORD $0x4eaed62e // fsub v14.4s, v17.4s, v14.4s
+	WORD $0x4eaed5ee // fsub v14.4s, v15.4s, v14.4s
+	WORD $0x4e30d5ce // fadd v14.4s, v14.4s, v16.4s
 	WORD $0x4ea6cdae // fmls v14.4s, v13.4s, v6.4s
-	WORD $0x6e2fdded // fmul v13.4s, v15.4s, v15.4s
+	WORD $0x6e31de2d // fmul v13.4s, v17.4s, v17.4s
 	WORD $0x4e2dcdce // fmla v14.4s, v14.4s, v13.4s
-	WORD $0x6e2dddf0 // fmul v16.4s, v15.4s, v13.4s
-	FMOVQ 1392(R9), F17
-	WORD $0x4e2dccf1 // fmla v17.4s, v7.4s, v13.4s
+	WORD $0x6e2dde2f // fmul v15.4s, v17.4s, v13.4s
+	FMOVQ 1392(R9), F16
+	WORD $0x4e2dccf0 // fmla v16.4s, v7.4s, v13.4s
 	FMOVQ 1408(R9), F18
-	WORD $0x4e2dce32 // fmla v18.4s, v17.4s, v13.4s
-	FMOVQ 1424(R9), F17
-	WORD $0x4e2dce51 // fmla v17.4s, v18.4s, v13.4s
+	WORD $0x4e2dce12 // fmla v18.4s, v16.4s, v13.4s
+	FMOVQ 1424(R9), F16
+	WORD $0x4e2dce50 // fmla v16.4s, v18.4s, v13.4s
 	FMOVQ 1440(R9), F18
-	WORD $0x4e2dce32 // fmla v18.4s, v17.4s, v13.4s
-	FMOVQ 1456(R9), F17
-	WORD $0x4e2dce51 // fmla v17.4s, v18.4s, v13.4s
+	WORD $0x4e2dce12 // fmla v18.4s, v16.4s, v13.4s
+	FMOVQ 1456(R9), F16
+	WORD $0x4e2dce50 // fmla v16.4s, v18.4s, v13.4s
 	FMOVQ 1472(R9), F18
-	WORD $0x4e2dce32 // fmla v18.4s, v17.4s, v13.4s
-	WORD $0x4e32ce0e // fmla v14.4s, v16.4s, v18.4s
-	WORD $0x4e2fd5cd // fadd v13.4s, v14.4s, v15.4s
+	WORD $0x4e2dce12 // fmla v18.4s, v16.4s, v13.4s
+	WORD $0x4e32cdee // fmla v14.4s, v15.4s, v18.4s
+	WORD $0x4e31d5cd // fadd v13.4s, v14.4s, v17.4s
 	WORD $0x4e211d8c // and v12.16b, v12.16b, v1.16b
 	WORD $0x6ea18d8c // cmeq v12.4s, v12.4s, v1.4s
 	WORD $0x4eac1d8e // mov v14.16b, v12.16b
@@ -3543,6 +4116,9 @@ store1:
 	FMOVS F12, (R0)
 stored:
 	MOVD $0, R8
+	B done
+stopUnrolled:
+	ADD $8, R8, R8
 	B done
 stopVector:
 	ADD $4, R8, R8
@@ -3567,7 +4143,68 @@ TEXT ·asinNEON(SB), NOSPLIT, $0-24
 	FMOVQ 1520(R9), F4
 	FMOVQ 1296(R9), F5
 	FMOVQ 0(R9), F6
-	SUBS $4, R8, R8
+	SUBS $8, R8, R8
+	BLT single
+
+	PCALIGN $16
+unrolled:
+	FLDPQ.P 32(R1), (F7, F8)
+	WORD $0x4ea0f8e9 // fabs v9.4s, v7.4s
+	WORD $0x4ea0f90a // fabs v10.4s, v8.4s
+	WORD $0x6ea0e52b // fcmgt v11.4s, v9.4s, v0.4s
+	WORD $0x6ea0e54c // fcmgt v12.4s, v10.4s, v0.4s
+	WORD $0x4ea9d42d // fsub v13.4s, v1.4s, v9.4s
+	WORD $0x4eaad42e // fsub v14.4s, v1.4s, v10.4s
+	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
+	WORD $0x6e22ddce // fmul v14.4s, v14.4s, v2.4s
+	WORD $0x6e29dd2f // fmul v15.4s, v9.4s, v9.4s
+	WORD $0x6e2add50 // fmul v16.4s, v10.4s, v10.4s
+	WORD $0x6eab1daf // bit v15.16b, v13.16b, v11.16b
+	WORD $0x6eac1dd0 // bit v16.16b, v14.16b, v12.16b
+	WORD $0x6ea1f9ed // fsqrt v13.4s, v15.4s
+	WORD $0x6ea1fa0e // fsqrt v14.4s, v16.4s
+	WORD $0x6eab1da9 // bit v9.16b, v13.16b, v11.16b
+	WORD $0x6eac1dca // bit v10.16b, v14.16b, v12.16b
+	WORD $0x6e2fdd2d // fmul v13.4s, v9.4s, v15.4s
+	WORD $0x6e30dd4e // fmul v14.4s, v10.4s, v16.4s
+	FMOVQ 1536(R9), F17
+	WORD $0x4e2fcc71 // fmla v17.4s, v3.4s, v15.4s
+	FMOVQ 1536(R9), F18
+	WORD $0x4e30cc72 // fmla v18.4s, v3.4s, v16.4s
+	FMOVQ 1552(R9), F19
+	WORD $0x4e2fce33 // fmla v19.4s, v17.4s, v15.4s
+	FMOVQ 1552(R9), F17
+	WORD $0x4e30ce51 // fmla v17.4s, v18.4s, v16.4s
+	FMOVQ 1568(R9), F18
+	WORD $0x4e2fce72 // fmla v18.4s, v19.4s, v15.4s
+	FMOVQ 1568(R9), F19
+	WORD $0x4e30ce33 // fmla v19.4s, v17.4s, v16.4s
+	FMOVQ 1584(R9), F17
+	WORD $0x4e2fce51 // fmla v17.4s, v18.4s, v15.4s
+	FMOVQ 1584(R9), F18
+	WORD $0x4e30ce72 // fmla v18.4s, v19.4s, v16.4s
+	FMOVQ 1600(R9), F19
+	WORD $0x4e2fce33 // fmla v19.4s, v17.4s, v15.4s
+	FMOVQ 1600(R9), F15
+	WORD $0x4e30ce4f // fmla v15.4s, v18.4s, v16.4s
+	WORD $0x4e33cda9 // fmla v9.4s, v13.4s, v19.4s
+	WORD $0x4e2fcdca // fmla v10.4s, v14.4s, v15.4s
+	FMOVQ 1344(R9), F13
+	WORD $0x4ea4cd2d // fmls v13.4s, v9.4s, v4.4s
+	FMOVQ 1344(R9), F14
+	WORD $0x4ea4cd4e // fmls v14.4s, v10.4s, v4.4s
+	WORD $0x4e25d5ad // fadd v13.4s, v13.4s, v5.4s
+	WORD $0x4e25d5ce // fadd v14.4s, v14.4s, v5.4s
+	WORD $0x6eab1da9 // bit v9.16b, v13.16b, v11.16b
+	WORD $0x6eac1dca // bit v10.16b, v14.16b, v12.16b
+	WORD $0x6ea61ce9 // bit v9.16b, v7.16b, v6.16b
+	WORD $0x6ea61d0a // bit v10.16b, v8.16b, v6.16b
+	FSTPQ.P (F9, F10), 32(R0)
+	SUBS $8, R8, R8
+	BGE unrolled
+
+single:
+	ADDS $4, R8, R8
 	BLT few
 
 	PCALIGN $16
@@ -3667,7 +4304,76 @@ TEXT ·acosNEON(SB), NOSPLIT, $0-24
 	FMOVQ 0(R9), F6
 	FMOVQ 1296(R9), F7
 	FMOVQ 1344(R9), F8
-	SUBS $4, R8, R8
+	SUBS $8, R8, R8
+	BLT single
+
+	PCALIGN $16
+unrolled:
+	FLDPQ.P 32(R1), (F9, F10)
+	WORD $0x4ea0f92b // fabs v11.4s, v9.4s
+	WORD $0x4ea0f94c // fabs v12.4s, v10.4s
+	WORD $0x6ea0e56d // fcmgt v13.4s, v11.4s, v0.4s
+	WORD $0x6ea0e58e // fcmgt v14.4s, v12.4s, v0.4s
+	WORD $0x4eabd42f // fsub v15.4s, v1.4s, v11.4s
+	WORD $0x4eacd430 // fsub v16.4s, v1.4s, v12.4s
+	WORD $0x6e22ddef // fmul v15.4s, v15.4s, v2.4s
+	WORD $0x6e22de10 // fmul v16.4s, v16.4s, v2.4s
+	WORD $0x6e2bdd71 // fmul v17.4s, v11.4s, v11.4s
+	WORD $0x6e2cdd92 // fmul v18.4s, v12.4s, v12.4s
+	WORD $0x6ead1df1 // bit v17.16b, v15.16b, v13.16b
+	WORD $0x6eae1e12 // bit v18.16b, v16.16b, v14.16b
+	WORD $0x6ea1fa2f // fsqrt v15.4s, v17.4s
+	WORD $0x6ea1fa50 // fsqrt v16.4s, v18.4s
+	WORD $0x6ead1deb // bit v11.16b, v15.16b, v13.16b
+	WORD $0x6eae1e0c // bit v12.16b, v16.16b, v14.16b
+	WORD $0x6e31dd6f // fmul v15.4s, v11.4s, v17.4s
+	WORD $0x6e32dd90 // fmul v16.4s, v12.4s, v18.4s
+	FMOVQ 1536(R9), F19
+	WORD $0x4e31cc73 // fmla v19.4s, v3.4s, v17.4s
+	FMOVQ 1536(R9), F20
+	WORD $0x4e32cc74 // fmla v20.4s, v3.4s, v18.4s
+	FMOVQ 1552(R9), F21
+	WORD $0x4e31ce75 // fmla v21.4s, v19.4s, v17.4s
+	FMOVQ 1552(R9), F19
+	WORD $0x4e32ce93 // fmla v19.4s, v20.4s, v18.4s
+	FMOVQ 1568(R9), F20
+	WORD $0x4e31ceb4 // fmla v20.4s, v21.4s, v17.4s
+	FMOVQ 1568(R9), F21
+	WORD $0x4e32ce75 // fmla v21.4s, v19.4s, v18.4s
+	FMOVQ 1584(R9), F19
+	WORD $0x4e31ce93 // fmla v19.4s, v20.4s, v17.4s
+	FMOVQ 1584(R9), F20
+	WORD $0x4e32ceb4 // fmla v20.4s, v21.4s, v18.4s
+	FMOVQ 1600(R9), F21
+	WORD $0x4e31ce75 // fmla v21.4s, v19.4s, v17.4s
+	FMOVQ 1600(R9), F17
+	WORD $0x4e32ce91 // fmla v17.4s, v20.4s, v18.4s
+	WORD $0x4e35cdeb // fmla v11.4s, v15.4s, v21.4s
+	WORD $0x4e31ce0c // fmla v12.4s, v16.4s, v17.4s
+	WORD $0x6ea9e48f // fcmgt v15.4s, v4.4s, v9.4s
+	WORD $0x6eaae490 // fcmgt v16.4s, v4.4s, v10.4s
+	WORD $0x4e2bd571 // fadd v17.4s, v11.4s, v11.4s
+	WORD $0x4e2cd592 // fadd v18.4s, v12.4s, v12.4s
+	WORD $0x4eb1d4b3 // fsub v19.4s, v5.4s, v17.4s
+	WORD $0x4eb2d4b4 // fsub v20.4s, v5.4s, v18.4s
+	WORD $0x6eaf1e71 // bit v17.16b, v19.16b, v15.16b
+	WORD $0x6eb01e92 // bit v18.16b, v20.16b, v16.16b
+	WORD $0x4e261d29 // and v9.16b, v9.16b, v6.16b
+	WORD $0x4e261d4a // and v10.16b, v10.16b, v6.16b
+	WORD $0x6e291d69 // eor v9.16b, v11.16b, v9.16b
+	WORD $0x6e2a1d8a // eor v10.16b, v12.16b, v10.16b
+	WORD $0x4ea7d529 // fsub v9.4s, v9.4s, v7.4s
+	WORD $0x4ea7d54a // fsub v10.4s, v10.4s, v7.4s
+	WORD $0x4ea9d509 // fsub v9.4s, v8.4s, v9.4s
+	WORD $0x4eaad50a // fsub v10.4s, v8.4s, v10.4s
+	WORD $0x6ead1e29 // bit v9.16b, v17.16b, v13.16b
+	WORD $0x6eae1e4a // bit v10.16b, v18.16b, v14.16b
+	FSTPQ.P (F9, F10), 32(R0)
+	SUBS $8, R8, R8
+	BGE unrolled
+
+single:
+	ADDS $4, R8, R8
 	BLT few
 
 	PCALIGN $16
@@ -3771,7 +4477,76 @@ TEXT ·atanNEON(SB), NOSPLIT, $0-24
 	FMOVQ 1296(R9), F2
 	FMOVQ 1344(R9), F3
 	FMOVQ 0(R9), F4
-	SUBS $4, R8, R8
+	SUBS $8, R8, R8
+	BLT single
+
+	PCALIGN $16
+unrolled:
+	FLDPQ.P 32(R1), (F5, F6)
+	WORD $0x4ea0f8a7 // fabs v7.4s, v5.4s
+	WORD $0x4ea0f8c8 // fabs v8.4s, v6.4s
+	WORD $0x4ea0f4e9 // fmin v9.4s, v7.4s, v0.4s
+	WORD $0x4ea0f50a // fmin v10.4s, v8.4s, v0.4s
+	WORD $0x4e20f4eb // fmax v11.4s, v7.4s, v0.4s
+	WORD $0x4e20f50c // fmax v12.4s, v8.4s, v0.4s
+	WORD $0x6e2bfd29 // fdiv v9.4s, v9.4s, v11.4s
+	WORD $0x6e2cfd4a // fdiv v10.4s, v10.4s, v12.4s
+	WORD $0x6e29dd2b // fmul v11.4s, v9.4s, v9.4s
+	WORD $0x6e2add4c // fmul v12.4s, v10.4s, v10.4s
+	WORD $0x6e2bdd2d // fmul v13.4s, v9.4s, v11.4s
+	WORD $0x6e2cdd4e // fmul v14.4s, v10.4s, v12.4s
+	FMOVQ 1632(R9), F15
+	WORD $0x4e2bcc2f // fmla v15.4s, v1.4s, v11.4s
+	FMOVQ 1632(R9), F16
+	WORD $0x4e2ccc30 // fmla v16.4s, v1.4s, v12.4s
+	FMOVQ 1648(R9), F17
+	WORD $0x4e2bcdf1 // fmla v17.4s, v15.4s, v11.4s
+	FMOVQ 1648(R9), F15
+	WORD $0x4e2cce0f // fmla v15.4s, v16.4s, v12.4s
+	FMOVQ 1664(R9), F16
+	WORD $0x4e2bce30 // fmla v16.4s, v17.4s, v11.4s
+	FMOVQ 1664(R9), F17
+	WORD $0x4e2ccdf1 // fmla v17.4s, v15.4s, v12.4s
+	FMOVQ 1680(R9), F15
+	WORD $0x4e2bce0f // fmla v15.4s, v16.4s, v11.4s
+	FMOVQ 1680(R9), F16
+	WORD $0x4e2cce30 // fmla v16.4s, v17.4s, v12.4s
+	FMOVQ 1696(R9), F17
+	WORD $0x4e2bcdf1 // fmla v17.4s, v15.4s, v11.4s
+	FMOVQ 1696(R9), F15
+	WORD $0x4e2cce0f // fmla v15.4s, v16.4s, v12.4s
+	FMOVQ 1712(R9), F16
+	WORD $0x4e2bce30 // fmla v16.4s, v17.4s, v11.4s
+	FMOVQ 1712(R9), F17
+	WORD $0x4e2ccdf1 // fmla v17.4s, v15.4s, v12.4s
+	FMOVQ 1728(R9), F15
+	WORD $0x4e2bce0f // fmla v15.4s, v16.4s, v11.4s
+	FMOVQ 1728(R9), F16
+	WORD $0x4e2cce30 // fmla v16.4s, v17.4s, v12.4s
+	FMOVQ 1744(R9), F17
+	WORD $0x4e2bcdf1 // fmla v17.4s, v15.4s, v11.4s
+	FMOVQ 1744(R9), F11
+	WORD $0x4e2cce0b // fmla v11.4s, v16.4s, v12.4s
+	WORD $0x4e31cda9 // fmla v9.4s, v13.4s, v17.4s
+	WORD $0x4e2bcdca // fmla v10.4s, v14.4s, v11.4s
+	WORD $0x6ea0e4e7 // fcmgt v7.4s, v7.4s, v0.4s
+	WORD $0x6ea0e508 // fcmgt v8.4s, v8.4s, v0.4s
+	WORD $0x4ea2d52b // fsub v11.4s, v9.4s, v2.4s
+	WORD $0x4ea2d54c // fsub v12.4s, v10.4s, v2.4s
+	WORD $0x4eabd46b // fsub v11.4s, v3.4s, v11.4s
+	WORD $0x4eacd46c // fsub v12.4s, v3.4s, v12.4s
+	WORD $0x6ea71d69 // bit v9.16b, v11.16b, v7.16b
+	WORD $0x6ea81d8a // bit v10.16b, v12.16b, v8.16b
+	WORD $0x4e241ca5 // and v5.16b, v5.16b, v4.16b
+	WORD $0x4e241cc6 // and v6.16b, v6.16b, v4.16b
+	WORD $0x6e251d25 // eor v5.16b, v9.16b, v5.16b
+	WORD $0x6e261d46 // eor v6.16b, v10.16b, v6.16b
+	FSTPQ.P (F5, F6), 32(R0)
+	SUBS $8, R8, R8
+	BGE unrolled
+
+single:
+	ADDS $4, R8, R8
 	BLT few
 
 	PCALIGN $16
@@ -3870,82 +4645,101 @@ TEXT ·tanhNEON(SB), NOSPLIT, $0-24
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 0(R9), F0
-	FMOVQ 16(R9), F1
-	FMOVQ 1760(R9), F2
-	FMOVQ 336(R9), F3
-	FMOVQ 160(R9), F4
-	FMOVQ 368(R9), F5
-	FMOVQ 384(R9), F6
-	FMOVQ 400(R9), F7
-	FMOVQ 416(R9), F8
-	FMOVQ 1520(R9), F9
-	FMOVQ 1776(R9), F10
+	FMOVQ 1760(R9), F0
+	FMOVQ 1776(R9), F1
+	FMOVQ 160(R9), F2
+	FMOVQ 1792(R9), F3
+	FMOVQ 1808(R9), F4
+	FMOVQ 1824(R9), F5
+	FMOVQ 1520(R9), F6
+	FMOVQ 16(R9), F7
+	FMOVQ 1840(R9), F8
+	FMOVQ 0(R9), F9
 	SUBS $8, R8, R8
 	BLT single
 
 	PCALIGN $16
 unrolled:
-	FLDPQ.P 32(R1), (F11, F12)
-	WORD $0x4ea01d6d // orr v13.16b, v11.16b, v0.16b
-	WORD $0x4ea01d8e // orr v14.16b, v12.16b, v0.16b
-	WORD $0x4e22f5ad // fmax v13.4s, v13.4s, v2.4s
-	WORD $0x4e22f5ce // fmax v14.4s, v14.4s, v2.4s
-	WORD $0x4e2dd5af // fadd v15.4s, v13.4s, v13.4s
-	WORD $0x4e2ed5d0 // fadd v16.4s, v14.4s, v14.4s
-	WORD $0x4e23f5ef // fmax v15.4s, v15.4s, v3.4s
-	WORD $0x4e23f610 // fmax v16.4s, v16.4s, v3.4s
-	WORD $0x4ea41c91 // mov v17.16b, v4.16b
-	WORD $0x4e25cdf1 // fmla v17.4s, v15.4s, v5.4s
-	WORD $0x4ea41c92 // mov v18.16b, v4.16b
-	WORD $0x4e25ce12 // fmla v18.4s, v16.4s, v5.4s
-	WORD $0x4ea4d633 // fsub v19.4s, v17.4s, v4.4s
-	WORD $0x4ea4d654 // fsub v20.4s, v18.4s, v4.4s
-	WORD $0x4ea6ce6f // fmls v15.4s, v19.4s, v6.4s
-	WORD $0x4ea6ce90 // fmls v16.4s, v20.4s, v6.4s
-	WORD $0x4ea7ce6f // fmls v15.4s, v19.4s, v7.4s
-	WORD $0x4ea7ce90 // fmls v16.4s, v20.4s, v7.4s
-	WORD $0x6e2fddf3 // fmul v19.4s, v15.4s, v15.4s
-	WORD $0x6e30de14 // fmul v20.4s, v16.4s, v16.4s
-	FMOVQ 464(R9), F21
-	WORD $0x4e2fcd15 // fmla v21.4s, v8.4s, v15.4s
-	FMOVQ 464(R9), F22
-	WORD $0x4e30cd16 // fmla v22.4s, v8.4s, v16.4s
-	FMOVQ 480(R9), F23
-	WORD $0x4e2fceb7 // fmla v23.4s, v21.4s, v15.4s
-	FMOVQ 480(R9), F21
-	WORD $0x4e30ced5 // fmla v21.4s, v22.4s, v16.4s
-	FMOVQ 496(R9), F22
-	WORD $0x4e2fcef6 // fmla v22.4s, v23.4s, v15.4s
-	FMOVQ 496(R9), F23
-	WORD $0x4e30ceb7 // fmla v23.4s, v21.4s, v16.4s
-	FMOVQ 512(R9), F21
-	WORD $0x4e2fced5 // fmla v21.4s, v22.4s, v15.4s
-	FMOVQ 512(R9), F22
-	WORD $0x4e30cef6 // fmla v22.4s, v23.4s, v16.4s
-	WORD $0x4e35ce6f // fmla v15.4s, v19.4s, v21.4s
-	WORD $0x4e36ce90 // fmla v16.4s, v20.4s, v22.4s
+	FLDPQ.P 32(R1), (F10, F11)
+	WORD $0x4ea0f94c // fabs v12.4s, v10.4s
+	WORD $0x4ea0f96d // fabs v13.4s, v11.4s
+	WORD $0x4ea0f58c // fmin v12.4s, v12.4s, v0.4s
+	WORD $0x4ea0f5ad // fmin v13.4s, v13.4s, v0.4s
+	WORD $0x6e2cdd8e // fmul v14.4s, v12.4s, v12.4s
+	WORD $0x6e2dddaf // fmul v15.4s, v13.4s, v13.4s
+	WORD $0x6e2edd90 // fmul v16.4s, v12.4s, v14.4s
+	WORD $0x6e2fddb1 // fmul v17.4s, v13.4s, v15.4s
+	FMOVQ 1856(R9), F18
+	WORD $0x4e2ecc32 // fmla v18.4s, v1.4s, v14.4s
+	FMOVQ 1856(R9), F19
+	WORD $0x4e2fcc33 // fmla v19.4s, v1.4s, v15.4s
+	FMOVQ 1872(R9), F20
+	WORD $0x4e2ece54 // fmla v20.4s, v18.4s, v14.4s
+	FMOVQ 1872(R9), F18
+	WORD $0x4e2fce72 // fmla v18.4s, v19.4s, v15.4s
+	FMOVQ 1888(R9), F19
+	WORD $0x4e2ece93 // fmla v19.4s, v20.4s, v14.4s
+	FMOVQ 1888(R9), F20
+	WORD $0x4e2fce54 // fmla v20.4s, v18.4s, v15.4s
+	FMOVQ 1904(R9), F18
+	WORD $0x4e2ece72 // fmla v18.4s, v19.4s, v14.4s
+	FMOVQ 1904(R9), F14
+	WORD $0x4e2fce8e // fmla v14.4s, v20.4s, v15.4s
+	WORD $0x4eac1d8f // mov v15.16b, v12.16b
+	WORD $0x4e32ce0f // fmla v15.4s, v16.4s, v18.4s
+	WORD $0x4ead1db0 // mov v16.16b, v13.16b
+	WORD $0x4e2ece30 // fmla v16.4s, v17.4s, v14.4s
+	WORD $0x4ea21c4e // mov v14.16b, v2.16b
+	WORD $0x4e23cd8e // fmla v14.4s, v12.4s, v3.4s
+	WORD $0x4ea21c51 // mov v17.16b, v2.16b
+	WORD $0x4e23cdb1 // fmla v17.4s, v13.4s, v3.4s
+	WORD $0x4ea2d5d2 // fsub v18.4s, v14.4s, v2.4s
+	WORD $0x4ea2d633 // fsub v19.4s, v17.4s, v2.4s
+	WORD $0x4eac1d94 // mov v20.16b, v12.16b
+	WORD $0x4ea4ce54 // fmls v20.4s, v18.4s, v4.4s
+	WORD $0x4ead1db2 // mov v18.16b, v13.16b
+	WORD $0x4ea4ce72 // fmls v18.4s, v19.4s, v4.4s
+	FMOVQ 1920(R9), F19
+	WORD $0x4e34ccb3 // fmla v19.4s, v5.4s, v20.4s
+	FMOVQ 1920(R9), F21
+	WORD $0x4e32ccb5 // fmla v21.4s, v5.4s, v18.4s
+	FMOVQ 1936(R9), F22
+	WORD $0x4e34ce76 // fmla v22.4s, v19.4s, v20.4s
+	FMOVQ 1936(R9), F19
+	WORD $0x4e32ceb3 // fmla v19.4s, v21.4s, v18.4s
+	FMOVQ 1952(R9), F21
+	WORD $0x4e34ced5 // fmla v21.4s, v22.4s, v20.4s
+	FMOVQ 1952(R9), F22
+	WORD $0x4e32ce76 // fmla v22.4s, v19.4s, v18.4s
+	FMOVQ 1968(R9), F19
+	WORD $0x4e34ceb3 // fmla v19.4s, v21.4s, v20.4s
+	FMOVQ 1968(R9), F21
+	WORD $0x4e32ced5 // fmla v21.4s, v22.4s, v18.4s
+	WORD $0x4ea61cd6 // mov v22.16b, v6.16b
+	WORD $0x4e34ce76 // fmla v22.4s, v19.4s, v20.4s
+	WORD $0x4ea61cd3 // mov v19.16b, v6.16b
+	WORD $0x4e32ceb3 // fmla v19.4s, v21.4s, v18.4s
+	WORD $0x4ea71cf5 // mov v21.16b, v7.16b
+	WORD $0x4e34ced5 // fmla v21.4s, v22.4s, v20.4s
+	WORD $0x4ea71cf4 // mov v20.16b, v7.16b
+	WORD $0x4e32ce74 // fmla v20.4s, v19.4s, v18.4s
+	WORD $0x4f3755ce // shl v14.4s, v14.4s, #23
 	WORD $0x4f375631 // shl v17.4s, v17.4s, #23
-	WORD $0x4f375652 // shl v18.4s, v18.4s, #23
-	WORD $0x4ea1d633 // fsub v19.4s, v17.4s, v1.4s
-	WORD $0x4ea1d654 // fsub v20.4s, v18.4s, v1.4s
-	WORD $0x4e2fce33 // fmla v19.4s, v17.4s, v15.4s
-	WORD $0x4e30ce54 // fmla v20.4s, v18.4s, v16.4s
-	WORD $0x4e29d66f // fadd v15.4s, v19.4s, v9.4s
-	WORD $0x4e29d690 // fadd v16.4s, v20.4s, v9.4s
-	WORD $0x6eade54d // fcmgt v13.4s, v10.4s, v13.4s
-	WORD $0x6eaee54e // fcmgt v14.4s, v10.4s, v14.4s
-	WORD $0x4e211dad // and v13.16b, v13.16b, v1.16b
-	WORD $0x4e211dce // and v14.16b, v14.16b, v1.16b
-	WORD $0x4e2fcdb3 // fmla v19.4s, v13.4s, v15.4s
-	WORD $0x4e30cdd4 // fmla v20.4s, v14.4s, v16.4s
-	WORD $0x6e2ffe6f // fdiv v15.4s, v19.4s, v15.4s
-	WORD $0x6e30fe90 // fdiv v16.4s, v20.4s, v16.4s
-	WORD $0x4eafd5ad // fsub v13.4s, v13.4s, v15.4s
-	WORD $0x4eb0d5ce // fsub v14.4s, v14.4s, v16.4s
-	WORD $0x6ea01d6d // bit v13.16b, v11.16b, v0.16b
-	WORD $0x6ea01d8e // bit v14.16b, v12.16b, v0.16b
-	FSTPQ.P (F13, F14), 32(R0)
+	WORD $0x4ea71cf2 // mov v18.16b, v7.16b
+	WORD $0x4e35cdd2 // fmla v18.4s, v14.4s, v21.4s
+	WORD $0x4ea71cee // mov v14.16b, v7.16b
+	WORD $0x4e34ce2e // fmla v14.4s, v17.4s, v20.4s
+	WORD $0x6e32fcd1 // fdiv v17.4s, v6.4s, v18.4s
+	WORD $0x6e2efcce // fdiv v14.4s, v6.4s, v14.4s
+	WORD $0x4eb1d4f1 // fsub v17.4s, v7.4s, v17.4s
+	WORD $0x4eaed4ee // fsub v14.4s, v7.4s, v14.4s
+	WORD $0x6ea8e58c // fcmgt v12.4s, v12.4s, v8.4s
+	WORD $0x6ea8e5ad // fcmgt v13.4s, v13.4s, v8.4s
+	WORD $0x6eac1e2f // bit v15.16b, v17.16b, v12.16b
+	WORD $0x6ead1dd0 // bit v16.16b, v14.16b, v13.16b
+	WORD $0x6ea91d4f // bit v15.16b, v10.16b, v9.16b
+	WORD $0x6ea91d70 // bit v16.16b, v11.16b, v9.16b
+	FSTPQ.P (F15, F16), 32(R0)
 	SUBS $8, R8, R8
 	BGE unrolled
 
@@ -3955,36 +4749,46 @@ single:
 
 	PCALIGN $16
 vector:
-	FMOVQ.P 16(R1), F11
-	WORD $0x4ea01d6c // orr v12.16b, v11.16b, v0.16b
-	WORD $0x4e22f58c // fmax v12.4s, v12.4s, v2.4s
-	WORD $0x4e2cd58d // fadd v13.4s, v12.4s, v12.4s
-	WORD $0x4e23f5ad // fmax v13.4s, v13.4s, v3.4s
-	WORD $0x4ea41c8e // mov v14.16b, v4.16b
-	WORD $0x4e25cdae // fmla v14.4s, v13.4s, v5.4s
-	WORD $0x4ea4d5cf // fsub v15.4s, v14.4s, v4.4s
-	WORD $0x4ea6cded // fmls v13.4s, v15.4s, v6.4s
-	WORD $0x4ea7cded // fmls v13.4s, v15.4s, v7.4s
-	WORD $0x6e2dddaf // fmul v15.4s, v13.4s, v13.4s
-	FMOVQ 464(R9), F16
-	WORD $0x4e2dcd10 // fmla v16.4s, v8.4s, v13.4s
-	FMOVQ 480(R9), F17
-	WORD $0x4e2dce11 // fmla v17.4s, v16.4s, v13.4s
-	FMOVQ 496(R9), F16
-	WORD $0x4e2dce30 // fmla v16.4s, v17.4s, v13.4s
-	FMOVQ 512(R9), F17
-	WORD $0x4e2dce11 // fmla v17.4s, v16.4s, v13.4s
-	WORD $0x4e31cded // fmla v13.4s, v15.4s, v17.4s
-	WORD $0x4f3755ce // shl v14.4s, v14.4s, #23
-	WORD $0x4ea1d5cf // fsub v15.4s, v14.4s, v1.4s
-	WORD $0x4e2dcdcf // fmla v15.4s, v14.4s, v13.4s
-	WORD $0x4e29d5ed // fadd v13.4s, v15.4s, v9.4s
-	WORD $0x6eace54c // fcmgt v12.4s, v10.4s, v12.4s
-	WORD $0x4e211d8c // and v12.16b, v12.16b, v1.16b
-	WORD $0x4e2dcd8f // fmla v15.4s, v12.4s, v13.4s
-	WORD $0x6e2dfded // fdiv v13.4s, v15.4s, v13.4s
-	WORD $0x4eadd58c // fsub v12.4s, v12.4s, v13.4s
-	WORD $0x6ea01d6c // bit v12.16b, v11.16b, v0.16b
+	FMOVQ.P 16(R1), F10
+	WORD $0x4ea0f94b // fabs v11.4s, v10.4s
+	WORD $0x4ea0f56b // fmin v11.4s, v11.4s, v0.4s
+	WORD $0x6e2bdd6c // fmul v12.4s, v11.4s, v11.4s
+	WORD $0x6e2cdd6d // fmul v13.4s, v11.4s, v12.4s
+	FMOVQ 1856(R9), F14
+	WORD $0x4e2ccc2e // fmla v14.4s, v1.4s, v12.4s
+	FMOVQ 1872(R9), F15
+	WORD $0x4e2ccdcf // fmla v15.4s, v14.4s, v12.4s
+	FMOVQ 1888(R9), F14
+	WORD $0x4e2ccdee // fmla v14.4s, v15.4s, v12.4s
+	FMOVQ 1904(R9), F15
+	WORD $0x4e2ccdcf // fmla v15.4s, v14.4s, v12.4s
+	WORD $0x4eab1d6c // mov v12.16b, v11.16b
+	WORD $0x4e2fcdac // fmla v12.4s, v13.4s, v15.4s
+	WORD $0x4ea21c4d // mov v13.16b, v2.16b
+	WORD $0x4e23cd6d // fmla v13.4s, v11.4s, v3.4s
+	WORD $0x4ea2d5ae // fsub v14.4s, v13.4s, v2.4s
+	WORD $0x4eab1d6f // mov v15.16b, v11.16b
+	WORD $0x4ea4cdcf // fmls v15.4s, v14.4s, v4.4s
+	FMOVQ 1920(R9), F14
+	WORD $0x4e2fccae // fmla v14.4s, v5.4s, v15.4s
+	FMOVQ 1936(R9), F16
+	WORD $0x4e2fcdd0 // fmla v16.4s, v14.4s, v15.4s
+	FMOVQ 1952(R9), F14
+	WORD $0x4e2fce0e // fmla v14.4s, v16.4s, v15.4s
+	FMOVQ 1968(R9), F16
+	WORD $0x4e2fcdd0 // fmla v16.4s, v14.4s, v15.4s
+	WORD $0x4ea61cce // mov v14.16b, v6.16b
+	WORD $0x4e2fce0e // fmla v14.4s, v16.4s, v15.4s
+	WORD $0x4ea71cf0 // mov v16.16b, v7.16b
+	WORD $0x4e2fcdd0 // fmla v16.4s, v14.4s, v15.4s
+	WORD $0x4f3755ad // shl v13.4s, v13.4s, #23
+	WORD $0x4ea71cee // mov v14.16b, v7.16b
+	WORD $0x4e30cdae // fmla v14.4s, v13.4s, v16.4s
+	WORD $0x6e2efccd // fdiv v13.4s, v6.4s, v14.4s
+	WORD $0x4eadd4ed // fsub v13.4s, v7.4s, v13.4s
+	WORD $0x6ea8e56b // fcmgt v11.4s, v11.4s, v8.4s
+	WORD $0x6eab1dac // bit v12.16b, v13.16b, v11.16b
+	WORD $0x6ea91d4c // bit v12.16b, v10.16b, v9.16b
 	FMOVQ.P F12, 16(R0)
 	SUBS $4, R8, R8
 	BGE vector
@@ -3993,43 +4797,53 @@ few:
 	ADDS $4, R8, R8
 	BEQ done
 	TBZ $1, R8, load1
-	FMOVD (R1), F11
+	FMOVD (R1), F10
 	TBZ $0, R8, loaded
 	ADD $8, R1, R10
-	VLD1 (R10), V11.S[2]
+	VLD1 (R10), V10.S[2]
 	B loaded
 load1:
-	FMOVS (R1), F11
+	FMOVS (R1), F10
 loaded:
-	WORD $0x4ea01d6c // orr v12.16b, v11.16b, v0.16b
-	WORD $0x4e22f58c // fmax v12.4s, v12.4s, v2.4s
-	WORD $0x4e2cd58d // fadd v13.4s, v12.4s, v12.4s
-	WORD $0x4e23f5ad // fmax v13.4s, v13.4s, v3.4s
-	WORD $0x4ea41c8e // mov v14.16b, v4.16b
-	WORD $0x4e25cdae // fmla v14.4s, v13.4s, v5.4s
-	WORD $0x4ea4d5cf // fsub v15.4s, v14.4s, v4.4s
-	WORD $0x4ea6cded // fmls v13.4s, v15.4s, v6.4s
-	WORD $0x4ea7cded // fmls v13.4s, v15.4s, v7.4s
-	WORD $0x6e2dddaf // fmul v15.4s, v13.4s, v13.4s
-	FMOVQ 464(R9), F16
-	WORD $0x4e2dcd10 // fmla v16.4s, v8.4s, v13.4s
-	FMOVQ 480(R9), F17
-	WORD $0x4e2dce11 // fmla v17.4s, v16.4s, v13.4s
-	FMOVQ 496(R9), F16
-	WORD $0x4e2dce30 // fmla v16.4s, v17.4s, v13.4s
-	FMOVQ 512(R9), F17
-	WORD $0x4e2dce11 // fmla v17.4s, v16.4s, v13.4s
-	WORD $0x4e31cded // fmla v13.4s, v15.4s, v17.4s
-	WORD $0x4f3755ce // shl v14.4s, v14.4s, #23
-	WORD $0x4ea1d5cf // fsub v15.4s, v14.4s, v1.4s
-	WORD $0x4e2dcdcf // fmla v15.4s, v14.4s, v13.4s
-	WORD $0x4e29d5ed // fadd v13.4s, v15.4s, v9.4s
-	WORD $0x6eace54c // fcmgt v12.4s, v10.4s, v12.4s
-	WORD $0x4e211d8c // and v12.16b, v12.16b, v1.16b
-	WORD $0x4e2dcd8f // fmla v15.4s, v12.4s, v13.4s
-	WORD $0x6e2dfded // fdiv v13.4s, v15.4s, v13.4s
-	WORD $0x4eadd58c // fsub v12.4s, v12.4s, v13.4s
-	WORD $0x6ea01d6c // bit v12.16b, v11.16b, v0.16b
+	WORD $0x4ea0f94b // fabs v11.4s, v10.4s
+	WORD $0x4ea0f56b // fmin v11.4s, v11.4s, v0.4s
+	WORD $0x6e2bdd6c // fmul v12.4s, v11.4s, v11.4s
+	WORD $0x6e2cdd6d // fmul v13.4s, v11.4s, v12.4s
+	FMOVQ 1856(R9), F14
+	WORD $0x4e2ccc2e // fmla v14.4s, v1.4s, v12.4s
+	FMOVQ 1872(R9), F15
+	WORD $0x4e2ccdcf // fmla v15.4s, v14.4s, v12.4s
+	FMOVQ 1888(R9), F14
+	WORD $0x4e2ccdee // fmla v14.4s, v15.4s, v12.4s
+	FMOVQ 1904(R9), F15
+	WORD $0x4e2ccdcf // fmla v15.4s, v14.4s, v12.4s
+	WORD $0x4eab1d6c // mov v12.16b, v11.16b
+	WORD $0x4e2fcdac // fmla v12.4s, v13.4s, v15.4s
+	WORD $0x4ea21c4d // mov v13.16b, v2.16b
+	WORD $0x4e23cd6d // fmla v13.4s, v11.4s, v3.4s
+	WORD $0x4ea2d5ae // fsub v14.4s, v13.4s, v2.4s
+	WORD $0x4eab1d6f // mov v15.16b, v11.16b
+	WORD $0x4ea4cdcf // fmls v15.4s, v14.4s, v4.4s
+	FMOVQ 1920(R9), F14
+	WORD $0x4e2fccae // fmla v14.4s, v5.4s, v15.4s
+	FMOVQ 1936(R9), F16
+	WORD $0x4e2fcdd0 // fmla v16.4s, v14.4s, v15.4s
+	FMOVQ 1952(R9), F14
+	WORD $0x4e2fce0e // fmla v14.4s, v16.4s, v15.4s
+	FMOVQ 1968(R9), F16
+	WORD $0x4e2fcdd0 // fmla v16.4s, v14.4s, v15.4s
+	WORD $0x4ea61cce // mov v14.16b, v6.16b
+	WORD $0x4e2fce0e // fmla v14.4s, v16.4s, v15.4s
+	WORD $0x4ea71cf0 // mov v16.16b, v7.16b
+	WORD $0x4e2fcdd0 // fmla v16.4s, v14.4s, v15.4s
+	WORD $0x4f3755ad // shl v13.4s, v13.4s, #23
+	WORD $0x4ea71cee // mov v14.16b, v7.16b
+	WORD $0x4e30cdae // fmla v14.4s, v13.4s, v16.4s
+	WORD $0x6e2efccd // fdiv v13.4s, v6.4s, v14.4s
+	WORD $0x4eadd4ed // fsub v13.4s, v7.4s, v13.4s
+	WORD $0x6ea8e56b // fcmgt v11.4s, v11.4s, v8.4s
+	WORD $0x6eab1dac // bit v12.16b, v13.16b, v11.16b
+	WORD $0x6ea91d4c // bit v12.16b, v10.16b, v9.16b
 	TBZ $1, R8, store1
 	FMOVD F12, (R0)
 	TBZ $0, R8, stored
@@ -4049,64 +4863,142 @@ TEXT ·sinhNEON(SB), NOSPLIT, $0-24
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 1792(R9), F0
-	FMOVQ 160(R9), F1
-	FMOVQ 176(R9), F2
-	FMOVQ 192(R9), F3
-	FMOVQ 208(R9), F4
-	FMOVQ 224(R9), F5
-	FMOVQ 432(R9), F6
-	FMOVQ 1808(R9), F7
-	FMOVQ 1824(R9), F8
-	FMOVQ 16(R9), F9
-	FMOVQ 0(R9), F10
-	SUBS $4, R8, R8
+	FMOVQ 1984(R9), F0
+	FMOVQ 2000(R9), F1
+	FMOVQ 368(R9), F2
+	FMOVQ 384(R9), F3
+	FMOVQ 400(R9), F4
+	FMOVQ 416(R9), F5
+	FMOVQ 2016(R9), F6
+	FMOVQ 2032(R9), F7
+	FMOVQ 16(R9), F8
+	FMOVQ 0(R9), F9
+	SUBS $8, R8, R8
+	BLT single
+
+	PCALIGN $16
+unrolled:
+	FLDPQ.P 32(R1), (F10, F11)
+	WORD $0x4ea0f94c // fabs v12.4s, v10.4s
+	WORD $0x4ea0f96d // fabs v13.4s, v11.4s
+	WORD $0x4ea0f58e // fmin v14.4s, v12.4s, v0.4s
+	WORD $0x4ea0f5af // fmin v15.4s, v13.4s, v0.4s
+	WORD $0x4ea11c30 // mov v16.16b, v1.16b
+	WORD $0x4e22cdd0 // fmla v16.4s, v14.4s, v2.4s
+	WORD $0x4ea11c31 // mov v17.16b, v1.16b
+	WORD $0x4e22cdf1 // fmla v17.4s, v15.4s, v2.4s
+	WORD $0x4ea1d612 // fsub v18.4s, v16.4s, v1.4s
+	WORD $0x4ea1d633 // fsub v19.4s, v17.4s, v1.4s
+	WORD $0x4ea3ce4e // fmls v14.4s, v18.4s, v3.4s
+	WORD $0x4ea3ce6f // fmls v15.4s, v19.4s, v3.4s
+	WORD $0x4ea4ce4e // fmls v14.4s, v18.4s, v4.4s
+	WORD $0x4ea4ce6f // fmls v15.4s, v19.4s, v4.4s
+	WORD $0x6e2eddd2 // fmul v18.4s, v14.4s, v14.4s
+	WORD $0x6e2fddf3 // fmul v19.4s, v15.4s, v15.4s
+	FMOVQ 464(R9), F20
+	WORD $0x4e2eccb4 // fmla v20.4s, v5.4s, v14.4s
+	FMOVQ 464(R9), F21
+	WORD $0x4e2fccb5 // fmla v21.4s, v5.4s, v15.4s
+	FMOVQ 480(R9), F22
+	WORD $0x4e2ece96 // fmla v22.4s, v20.4s, v14.4s
+	FMOVQ 480(R9), F20
+	WORD $0x4e2fceb4 // fmla v20.4s, v21.4s, v15.4s
+	FMOVQ 496(R9), F21
+	WORD $0x4e2eced5 // fmla v21.4s, v22.4s, v14.4s
+	FMOVQ 496(R9), F22
+	WORD $0x4e2fce96 // fmla v22.4s, v20.4s, v15.4s
+	FMOVQ 512(R9), F20
+	WORD $0x4e2eceb4 // fmla v20.4s, v21.4s, v14.4s
+	FMOVQ 512(R9), F21
+	WORD $0x4e2fced5 // fmla v21.4s, v22.4s, v15.4s
+	WORD $0x4e34ce4e // fmla v14.4s, v18.4s, v20.4s
+	WORD $0x4e35ce6f // fmla v15.4s, v19.4s, v21.4s
+	WORD $0x4f375610 // shl v16.4s, v16.4s, #23
+	WORD $0x4f375631 // shl v17.4s, v17.4s, #23
+	WORD $0x4e2ece10 // fmla v16.4s, v16.4s, v14.4s
+	WORD $0x4e2fce31 // fmla v17.4s, v17.4s, v15.4s
+	WORD $0x4e30d60e // fadd v14.4s, v16.4s, v16.4s
+	WORD $0x4e31d62f // fadd v15.4s, v17.4s, v17.4s
+	WORD $0x6e30fcd0 // fdiv v16.4s, v6.4s, v16.4s
+	WORD $0x6e31fcd1 // fdiv v17.4s, v6.4s, v17.4s
+	WORD $0x4eb0d5ce // fsub v14.4s, v14.4s, v16.4s
+	WORD $0x4eb1d5ef // fsub v15.4s, v15.4s, v17.4s
+	WORD $0x6e2cdd90 // fmul v16.4s, v12.4s, v12.4s
+	WORD $0x6e2dddb1 // fmul v17.4s, v13.4s, v13.4s
+	WORD $0x6e30dd92 // fmul v18.4s, v12.4s, v16.4s
+	WORD $0x6e31ddb3 // fmul v19.4s, v13.4s, v17.4s
+	FMOVQ 2048(R9), F20
+	WORD $0x4e30ccf4 // fmla v20.4s, v7.4s, v16.4s
+	FMOVQ 2048(R9), F21
+	WORD $0x4e31ccf5 // fmla v21.4s, v7.4s, v17.4s
+	FMOVQ 2064(R9), F22
+	WORD $0x4e30ce96 // fmla v22.4s, v20.4s, v16.4s
+	FMOVQ 2064(R9), F20
+	WORD $0x4e31ceb4 // fmla v20.4s, v21.4s, v17.4s
+	FMOVQ 112(R9), F21
+	WORD $0x4e30ced5 // fmla v21.4s, v22.4s, v16.4s
+	FMOVQ 112(R9), F16
+	WORD $0x4e31ce90 // fmla v16.4s, v20.4s, v17.4s
+	WORD $0x4eac1d91 // mov v17.16b, v12.16b
+	WORD $0x4e35ce51 // fmla v17.4s, v18.4s, v21.4s
+	WORD $0x4ead1db2 // mov v18.16b, v13.16b
+	WORD $0x4e30ce72 // fmla v18.4s, v19.4s, v16.4s
+	WORD $0x6eace50c // fcmgt v12.4s, v8.4s, v12.4s
+	WORD $0x6eade50d // fcmgt v13.4s, v8.4s, v13.4s
+	WORD $0x6eac1e2e // bit v14.16b, v17.16b, v12.16b
+	WORD $0x6ead1e4f // bit v15.16b, v18.16b, v13.16b
+	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
+	WORD $0x4e291d6b // and v11.16b, v11.16b, v9.16b
+	WORD $0x6e2a1dca // eor v10.16b, v14.16b, v10.16b
+	WORD $0x6e2b1deb // eor v11.16b, v15.16b, v11.16b
+	FSTPQ.P (F10, F11), 32(R0)
+	SUBS $8, R8, R8
+	BGE unrolled
+
+single:
+	ADDS $4, R8, R8
 	BLT few
 
 	PCALIGN $16
 vector:
-	FMOVQ.P 16(R1), F11
-	WORD $0x4ea0f96c // fabs v12.4s, v11.4s
-	WORD $0x4ea0f58d // fmin v13.4s, v12.4s, v0.4s
-	WORD $0x4ea11c2e // mov v14.16b, v1.16b
-	WORD $0x4e22cdae // fmla v14.4s, v13.4s, v2.4s
-	WORD $0x4ea1d5cf // fsub v15.4s, v14.4s, v1.4s
-	WORD $0x4ea3cded // fmls v13.4s, v15.4s, v3.4s
-	WORD $0x4ea4cded // fmls v13.4s, v15.4s, v4.4s
-	WORD $0x6e2dddaf // fmul v15.4s, v13.4s, v13.4s
-	FMOVQ 240(R9), F16
-	WORD $0x4e2dccb0 // fmla v16.4s, v5.4s, v13.4s
-	FMOVQ 256(R9), F17
-	WORD $0x4e2dce11 // fmla v17.4s, v16.4s, v13.4s
-	FMOVQ 272(R9), F16
-	WORD $0x4e2dce30 // fmla v16.4s, v17.4s, v13.4s
-	FMOVQ 288(R9), F17
-	WORD $0x4e2dce11 // fmla v17.4s, v16.4s, v13.4s
-	FMOVQ 304(R9), F16
-	WORD $0x4e2dce30 // fmla v16.4s, v17.4s, v13.4s
-	WORD $0x4e30cded // fmla v13.4s, v15.4s, v16.4s
-	WORD $0x4f3755ce // shl v14.4s, v14.4s, #23
-	WORD $0x4eae1dcf // mov v15.16b, v14.16b
-	WORD $0x4e2dcdcf // fmla v15.4s, v14.4s, v13.4s
-	WORD $0x6e26ddcd // fmul v13.4s, v14.4s, v6.4s
-	WORD $0x6e2ddded // fmul v13.4s, v15.4s, v13.4s
-	WORD $0x6e2dfcee // fdiv v14.4s, v7.4s, v13.4s
-	WORD $0x4eaed5ad // fsub v13.4s, v13.4s, v14.4s
+	FMOVQ.P 16(R1), F10
+	WORD $0x4ea0f94b // fabs v11.4s, v10.4s
+	WORD $0x4ea0f56c // fmin v12.4s, v11.4s, v0.4s
+	WORD $0x4ea11c2d // mov v13.16b, v1.16b
+	WORD $0x4e22cd8d // fmla v13.4s, v12.4s, v2.4s
+	WORD $0x4ea1d5ae // fsub v14.4s, v13.4s, v1.4s
+	WORD $0x4ea3cdcc // fmls v12.4s, v14.4s, v3.4s
+	WORD $0x4ea4cdcc // fmls v12.4s, v14.4s, v4.4s
 	WORD $0x6e2cdd8e // fmul v14.4s, v12.4s, v12.4s
-	WORD $0x6e2edd8f // fmul v15.4s, v12.4s, v14.4s
-	FMOVQ 1840(R9), F16
-	WORD $0x4e2ecd10 // fmla v16.4s, v8.4s, v14.4s
-	FMOVQ 1856(R9), F17
-	WORD $0x4e2ece11 // fmla v17.4s, v16.4s, v14.4s
-	FMOVQ 112(R9), F16
-	WORD $0x4e2ece30 // fmla v16.4s, v17.4s, v14.4s
-	WORD $0x4eac1d8e // mov v14.16b, v12.16b
-	WORD $0x4e30cdee // fmla v14.4s, v15.4s, v16.4s
-	WORD $0x6eace52c // fcmgt v12.4s, v9.4s, v12.4s
-	WORD $0x6eac1dcd // bit v13.16b, v14.16b, v12.16b
-	WORD $0x4e2a1d6b // and v11.16b, v11.16b, v10.16b
-	WORD $0x6e2b1dab // eor v11.16b, v13.16b, v11.16b
-	FMOVQ.P F11, 16(R0)
+	FMOVQ 464(R9), F15
+	WORD $0x4e2cccaf // fmla v15.4s, v5.4s, v12.4s
+	FMOVQ 480(R9), F16
+	WORD $0x4e2ccdf0 // fmla v16.4s, v15.4s, v12.4s
+	FMOVQ 496(R9), F15
+	WORD $0x4e2cce0f // fmla v15.4s, v16.4s, v12.4s
+	FMOVQ 512(R9), F16
+	WORD $0x4e2ccdf0 // fmla v16.4s, v15.4s, v12.4s
+	WORD $0x4e30cdcc // fmla v12.4s, v14.4s, v16.4s
+	WORD $0x4f3755ad // shl v13.4s, v13.4s, #23
+	WORD $0x4e2ccdad // fmla v13.4s, v13.4s, v12.4s
+	WORD $0x4e2dd5ac // fadd v12.4s, v13.4s, v13.4s
+	WORD $0x6e2dfccd // fdiv v13.4s, v6.4s, v13.4s
+	WORD $0x4eadd58c // fsub v12.4s, v12.4s, v13.4s
+	WORD $0x6e2bdd6d // fmul v13.4s, v11.4s, v11.4s
+	WORD $0x6e2ddd6e // fmul v14.4s, v11.4s, v13.4s
+	FMOVQ 2048(R9), F15
+	WORD $0x4e2dccef // fmla v15.4s, v7.4s, v13.4s
+	FMOVQ 2064(R9), F16
+	WORD $0x4e2dcdf0 // fmla v16.4s, v15.4s, v13.4s
+	FMOVQ 112(R9), F15
+	WORD $0x4e2dce0f // fmla v15.4s, v16.4s, v13.4s
+	WORD $0x4eab1d6d // mov v13.16b, v11.16b
+	WORD $0x4e2fcdcd // fmla v13.4s, v14.4s, v15.4s
+	WORD $0x6eabe50b // fcmgt v11.4s, v8.4s, v11.4s
+	WORD $0x6eab1dac // bit v12.16b, v13.16b, v11.16b
+	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
+	WORD $0x6e2a1d8a // eor v10.16b, v12.16b, v10.16b
+	FMOVQ.P F10, 16(R0)
 	SUBS $4, R8, R8
 	BGE vector
 
@@ -4114,62 +5006,58 @@ few:
 	ADDS $4, R8, R8
 	BEQ done
 	TBZ $1, R8, load1
-	FMOVD (R1), F11
+	FMOVD (R1), F10
 	TBZ $0, R8, loaded
 	ADD $8, R1, R10
-	VLD1 (R10), V11.S[2]
+	VLD1 (R10), V10.S[2]
 	B loaded
 load1:
-	FMOVS (R1), F11
+	FMOVS (R1), F10
 loaded:
-	WORD $0x4ea0f96c // fabs v12.4s, v11.4s
-	WORD $0x4ea0f58d // fmin v13.4s, v12.4s, v0.4s
-	WORD $0x4ea11c2e // mov v14.16b, v1.16b
-	WORD $0x4e22cdae // fmla v14.4s, v13.4s, v2.4s
-	WORD $0x4ea1d5cf // fsub v15.4s, v14.4s, v1.4s
-	WORD $0x4ea3cded // fmls v13.4s, v15.4s, v3.4s
-	WORD $0x4ea4cded // fmls v13.4s, v15.4s, v4.4s
-	WORD $0x6e2dddaf // fmul v15.4s, v13.4s, v13.4s
-	FMOVQ 240(R9), F16
-	WORD $0x4e2dccb0 // fmla v16.4s, v5.4s, v13.4s
-	FMOVQ 256(R9), F17
-	WORD $0x4e2dce11 // fmla v17.4s, v16.4s, v13.4s
-	FMOVQ 272(R9), F16
-	WORD $0x4e2dce30 // fmla v16.4s, v17.4s, v13.4s
-	FMOVQ 288(R9), F17
-	WORD $0x4e2dce11 // fmla v17.4s, v16.4s, v13.4s
-	FMOVQ 304(R9), F16
-	WORD $0x4e2dce30 // fmla v16.4s, v17.4s, v13.4s
-	WORD $0x4e30cded // fmla v13.4s, v15.4s, v16.4s
-	WORD $0x4f3755ce // shl v14.4s, v14.4s, #23
-	WORD $0x4eae1dcf // mov v15.16b, v14.16b
-	WORD $0x4e2dcdcf // fmla v15.4s, v14.4s, v13.4s
-	WORD $0x6e26ddcd // fmul v13.4s, v14.4s, v6.4s
-	WORD $0x6e2ddded // fmul v13.4s, v15.4s, v13.4s
-	WORD $0x6e2dfcee // fdiv v14.4s, v7.4s, v13.4s
-	WORD $0x4eaed5ad // fsub v13.4s, v13.4s, v14.4s
+	WORD $0x4ea0f94b // fabs v11.4s, v10.4s
+	WORD $0x4ea0f56c // fmin v12.4s, v11.4s, v0.4s
+	WORD $0x4ea11c2d // mov v13.16b, v1.16b
+	WORD $0x4e22cd8d // fmla v13.4s, v12.4s, v2.4s
+	WORD $0x4ea1d5ae // fsub v14.4s, v13.4s, v1.4s
+	WORD $0x4ea3cdcc // fmls v12.4s, v14.4s, v3.4s
+	WORD $0x4ea4cdcc // fmls v12.4s, v14.4s, v4.4s
 	WORD $0x6e2cdd8e // fmul v14.4s, v12.4s, v12.4s
-	WORD $0x6e2edd8f // fmul v15.4s, v12.4s, v14.4s
-	FMOVQ 1840(R9), F16
-	WORD $0x4e2ecd10 // fmla v16.4s, v8.4s, v14.4s
-	FMOVQ 1856(R9), F17
-	WORD $0x4e2ece11 // fmla v17.4s, v16.4s, v14.4s
-	FMOVQ 112(R9), F16
-	WORD $0x4e2ece30 // fmla v16.4s, v17.4s, v14.4s
-	WORD $0x4eac1d8e // mov v14.16b, v12.16b
-	WORD $0x4e30cdee // fmla v14.4s, v15.4s, v16.4s
-	WORD $0x6eace52c // fcmgt v12.4s, v9.4s, v12.4s
-	WORD $0x6eac1dcd // bit v13.16b, v14.16b, v12.16b
-	WORD $0x4e2a1d6b // and v11.16b, v11.16b, v10.16b
-	WORD $0x6e2b1dab // eor v11.16b, v13.16b, v11.16b
+	FMOVQ 464(R9), F15
+	WORD $0x4e2cccaf // fmla v15.4s, v5.4s, v12.4s
+	FMOVQ 480(R9), F16
+	WORD $0x4e2ccdf0 // fmla v16.4s, v15.4s, v12.4s
+	FMOVQ 496(R9), F15
+	WORD $0x4e2cce0f // fmla v15.4s, v16.4s, v12.4s
+	FMOVQ 512(R9), F16
+	WORD $0x4e2ccdf0 // fmla v16.4s, v15.4s, v12.4s
+	WORD $0x4e30cdcc // fmla v12.4s, v14.4s, v16.4s
+	WORD $0x4f3755ad // shl v13.4s, v13.4s, #23
+	WORD $0x4e2ccdad // fmla v13.4s, v13.4s, v12.4s
+	WORD $0x4e2dd5ac // fadd v12.4s, v13.4s, v13.4s
+	WORD $0x6e2dfccd // fdiv v13.4s, v6.4s, v13.4s
+	WORD $0x4eadd58c // fsub v12.4s, v12.4s, v13.4s
+	WORD $0x6e2bdd6d // fmul v13.4s, v11.4s, v11.4s
+	WORD $0x6e2ddd6e // fmul v14.4s, v11.4s, v13.4s
+	FMOVQ 2048(R9), F15
+	WORD $0x4e2dccef // fmla v15.4s, v7.4s, v13.4s
+	FMOVQ 2064(R9), F16
+	WORD $0x4e2dcdf0 // fmla v16.4s, v15.4s, v13.4s
+	FMOVQ 112(R9), F15
+	WORD $0x4e2dce0f // fmla v15.4s, v16.4s, v13.4s
+	WORD $0x4eab1d6d // mov v13.16b, v11.16b
+	WORD $0x4e2fcdcd // fmla v13.4s, v14.4s, v15.4s
+	WORD $0x6eabe50b // fcmgt v11.4s, v8.4s, v11.4s
+	WORD $0x6eab1dac // bit v12.16b, v13.16b, v11.16b
+	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
+	WORD $0x6e2a1d8a // eor v10.16b, v12.16b, v10.16b
 	TBZ $1, R8, store1
-	FMOVD F11, (R0)
+	FMOVD F10, (R0)
 	TBZ $0, R8, stored
 	ADD $8, R0, R10
-	VST1 V11.S[2], (R10)
+	VST1 V10.S[2], (R10)
 	B stored
 store1:
-	FMOVS F11, (R0)
+	FMOVS F10, (R0)
 stored:
 
 done:
@@ -4181,47 +5069,97 @@ TEXT ·coshNEON(SB), NOSPLIT, $0-24
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 1792(R9), F0
-	FMOVQ 160(R9), F1
-	FMOVQ 176(R9), F2
-	FMOVQ 192(R9), F3
-	FMOVQ 208(R9), F4
-	FMOVQ 224(R9), F5
-	FMOVQ 432(R9), F6
-	FMOVQ 1808(R9), F7
-	SUBS $4, R8, R8
+	FMOVQ 1984(R9), F0
+	FMOVQ 2000(R9), F1
+	FMOVQ 368(R9), F2
+	FMOVQ 384(R9), F3
+	FMOVQ 400(R9), F4
+	FMOVQ 416(R9), F5
+	FMOVQ 2016(R9), F6
+	SUBS $8, R8, R8
+	BLT single
+
+	PCALIGN $16
+unrolled:
+	FLDPQ.P 32(R1), (F7, F8)
+	WORD $0x4ea0f8e7 // fabs v7.4s, v7.4s
+	WORD $0x4ea0f908 // fabs v8.4s, v8.4s
+	WORD $0x4ea0f4e7 // fmin v7.4s, v7.4s, v0.4s
+	WORD $0x4ea0f508 // fmin v8.4s, v8.4s, v0.4s
+	WORD $0x4ea11c29 // mov v9.16b, v1.16b
+	WORD $0x4e22cce9 // fmla v9.4s, v7.4s, v2.4s
+	WORD $0x4ea11c2a // mov v10.16b, v1.16b
+	WORD $0x4e22cd0a // fmla v10.4s, v8.4s, v2.4s
+	WORD $0x4ea1d52b // fsub v11.4s, v9.4s, v1.4s
+	WORD $0x4ea1d54c // fsub v12.4s, v10.4s, v1.4s
+	WORD $0x4ea3cd67 // fmls v7.4s, v11.4s, v3.4s
+	WORD $0x4ea3cd88 // fmls v8.4s, v12.4s, v3.4s
+	WORD $0x4ea4cd67 // fmls v7.4s, v11.4s, v4.4s
+	WORD $0x4ea4cd88 // fmls v8.4s, v12.4s, v4.4s
+	WORD $0x6e27dceb // fmul v11.4s, v7.4s, v7.4s
+	WORD $0x6e28dd0c // fmul v12.4s, v8.4s, v8.4s
+	FMOVQ 464(R9), F13
+	WORD $0x4e27ccad // fmla v13.4s, v5.4s, v7.4s
+	FMOVQ 464(R9), F14
+	WORD $0x4e28ccae // fmla v14.4s, v5.4s, v8.4s
+	FMOVQ 480(R9), F15
+	WORD $0x4e27cdaf // fmla v15.4s, v13.4s, v7.4s
+	FMOVQ 480(R9), F13
+	WORD $0x4e28cdcd // fmla v13.4s, v14.4s, v8.4s
+	FMOVQ 496(R9), F14
+	WORD $0x4e27cdee // fmla v14.4s, v15.4s, v7.4s
+	FMOVQ 496(R9), F15
+	WORD $0x4e28cdaf // fmla v15.4s, v13.4s, v8.4s
+	FMOVQ 512(R9), F13
+	WORD $0x4e27cdcd // fmla v13.4s, v14.4s, v7.4s
+	FMOVQ 512(R9), F14
+	WORD $0x4e28cdee // fmla v14.4s, v15.4s, v8.4s
+	WORD $0x4e2dcd67 // fmla v7.4s, v11.4s, v13.4s
+	WORD $0x4e2ecd88 // fmla v8.4s, v12.4s, v14.4s
+	WORD $0x4f375529 // shl v9.4s, v9.4s, #23
+	WORD $0x4f37554a // shl v10.4s, v10.4s, #23
+	WORD $0x4e27cd29 // fmla v9.4s, v9.4s, v7.4s
+	WORD $0x4e28cd4a // fmla v10.4s, v10.4s, v8.4s
+	WORD $0x4e29d527 // fadd v7.4s, v9.4s, v9.4s
+	WORD $0x4e2ad548 // fadd v8.4s, v10.4s, v10.4s
+	WORD $0x6e29fcc9 // fdiv v9.4s, v6.4s, v9.4s
+	WORD $0x6e2afcca // fdiv v10.4s, v6.4s, v10.4s
+	WORD $0x4e29d4e7 // fadd v7.4s, v7.4s, v9.4s
+	WORD $0x4e2ad508 // fadd v8.4s, v8.4s, v10.4s
+	FSTPQ.P (F7, F8), 32(R0)
+	SUBS $8, R8, R8
+	BGE unrolled
+
+single:
+	ADDS $4, R8, R8
 	BLT few
 
 	PCALIGN $16
 vector:
-	FMOVQ.P 16(R1), F8
-	WORD $0x4ea0f908 // fabs v8.4s, v8.4s
-	WORD $0x4ea0f508 // fmin v8.4s, v8.4s, v0.4s
-	WORD $0x4ea11c29 // mov v9.16b, v1.16b
-	WORD $0x4e22cd09 // fmla v9.4s, v8.4s, v2.4s
-	WORD $0x4ea1d52a // fsub v10.4s, v9.4s, v1.4s
-	WORD $0x4ea3cd48 // fmls v8.4s, v10.4s, v3.4s
-	WORD $0x4ea4cd48 // fmls v8.4s, v10.4s, v4.4s
-	WORD $0x6e28dd0a // fmul v10.4s, v8.4s, v8.4s
-	FMOVQ 240(R9), F11
-	WORD $0x4e28ccab // fmla v11.4s, v5.4s, v8.4s
-	FMOVQ 256(R9), F12
-	WORD $0x4e28cd6c // fmla v12.4s, v11.4s, v8.4s
-	FMOVQ 272(R9), F11
-	WORD $0x4e28cd8b // fmla v11.4s, v12.4s, v8.4s
-	FMOVQ 288(R9), F12
-	WORD $0x4e28cd6c // fmla v12.4s, v11.4s, v8.4s
-	FMOVQ 304(R9), F11
-	WORD $0x4e28cd8b // fmla v11.4s, v12.4s, v8.4s
-	WORD $0x4e2bcd48 // fmla v8.4s, v10.4s, v11.4s
-	WORD $0x4f375529 // shl v9.4s, v9.4s, #23
-	WORD $0x4ea91d2a // mov v10.16b, v9.16b
-	WORD $0x4e28cd2a // fmla v10.4s, v9.4s, v8.4s
-	WORD $0x6e26dd28 // fmul v8.4s, v9.4s, v6.4s
-	WORD $0x6e28dd48 // fmul v8.4s, v10.4s, v8.4s
-	WORD $0x6e28fce9 // fdiv v9.4s, v7.4s, v8.4s
-	WORD $0x4e29d508 // fadd v8.4s, v8.4s, v9.4s
-	FMOVQ.P F8, 16(R0)
+	FMOVQ.P 16(R1), F7
+	WORD $0x4ea0f8e7 // fabs v7.4s, v7.4s
+	WORD $0x4ea0f4e7 // fmin v7.4s, v7.4s, v0.4s
+	WORD $0x4ea11c28 // mov v8.16b, v1.16b
+	WORD $0x4e22cce8 // fmla v8.4s, v7.4s, v2.4s
+	WORD $0x4ea1d509 // fsub v9.4s, v8.4s, v1.4s
+	WORD $0x4ea3cd27 // fmls v7.4s, v9.4s, v3.4s
+	WORD $0x4ea4cd27 // fmls v7.4s, v9.4s, v4.4s
+	WORD $0x6e27dce9 // fmul v9.4s, v7.4s, v7.4s
+	FMOVQ 464(R9), F10
+	WORD $0x4e27ccaa // fmla v10.4s, v5.4s, v7.4s
+	FMOVQ 480(R9), F11
+	WORD $0x4e27cd4b // fmla v11.4s, v10.4s, v7.4s
+	FMOVQ 496(R9), F10
+	WORD $0x4e27cd6a // fmla v10.4s, v11.4s, v7.4s
+	FMOVQ 512(R9), F11
+	WORD $0x4e27cd4b // fmla v11.4s, v10.4s, v7.4s
+	WORD $0x4e2bcd27 // fmla v7.4s, v9.4s, v11.4s
+	WORD $0x4f375508 // shl v8.4s, v8.4s, #23
+	WORD $0x4e27cd08 // fmla v8.4s, v8.4s, v7.4s
+	WORD $0x4e28d507 // fadd v7.4s, v8.4s, v8.4s
+	WORD $0x6e28fcc8 // fdiv v8.4s, v6.4s, v8.4s
+	WORD $0x4e28d4e7 // fadd v7.4s, v7.4s, v8.4s
+	FMOVQ.P F7, 16(R0)
 	SUBS $4, R8, R8
 	BGE vector
 
@@ -4229,48 +5167,44 @@ few:
 	ADDS $4, R8, R8
 	BEQ done
 	TBZ $1, R8, load1
-	FMOVD (R1), F8
+	FMOVD (R1), F7
 	TBZ $0, R8, loaded
 	ADD $8, R1, R10
-	VLD1 (R10), V8.S[2]
+	VLD1 (R10), V7.S[2]
 	B loaded
 load1:
-	FMOVS (R1), F8
+	FMOVS (R1), F7
 loaded:
-	WORD $0x4ea0f908 // fabs v8.4s, v8.4s
-	WORD $0x4ea0f508 // fmin v8.4s, v8.4s, v0.4s
-	WORD $0x4ea11c29 // mov v9.16b, v1.16b
-	WORD $0x4e22cd09 // fmla v9.4s, v8.4s, v2.4s
-	WORD $0x4ea1d52a // fsub v10.4s, v9.4s, v1.4s
-	WORD $0x4ea3cd48 // fmls v8.4s, v10.4s, v3.4s
-	WORD $0x4ea4cd48 // fmls v8.4s, v10.4s, v4.4s
-	WORD $0x6e28dd0a // fmul v10.4s, v8.4s, v8.4s
-	FMOVQ 240(R9), F11
-	WORD $0x4e28ccab // fmla v11.4s, v5.4s, v8.4s
-	FMOVQ 256(R9), F12
-	WORD $0x4e28cd6c // fmla v12.4s, v11.4s, v8.4s
-	FMOVQ 272(R9), F11
-	WORD $0x4e28cd8b // fmla v11.4s, v12.4s, v8.4s
-	FMOVQ 288(R9), F12
-	WORD $0x4e28cd6c // fmla v12.4s, v11.4s, v8.4s
-	FMOVQ 304(R9), F11
-	WORD $0x4e28cd8b // fmla v11.4s, v12.4s, v8.4s
-	WORD $0x4e2bcd48 // fmla v8.4s, v10.4s, v11.4s
-	WORD $0x4f375529 // shl v9.4s, v9.4s, #23
-	WORD $0x4ea91d2a // mov v10.16b, v9.16b
-	WORD $0x4e28cd2a // fmla v10.4s, v9.4s, v8.4s
-	WORD $0x6e26dd28 // fmul v8.4s, v9.4s, v6.4s
-	WORD $0x6e28dd48 // fmul v8.4s, v10.4s, v8.4s
-	WORD $0x6e28fce9 // fdiv v9.4s, v7.4s, v8.4s
-	WORD $0x4e29d508 // fadd v8.4s, v8.4s, v9.4s
+	WORD $0x4ea0f8e7 // fabs v7.4s, v7.4s
+	WORD $0x4ea0f4e7 // fmin v7.4s, v7.4s, v0.4s
+	WORD $0x4ea11c28 // mov v8.16b, v1.16b
+	WORD $0x4e22cce8 // fmla v8.4s, v7.4s, v2.4s
+	WORD $0x4ea1d509 // fsub v9.4s, v8.4s, v1.4s
+	WORD $0x4ea3cd27 // fmls v7.4s, v9.4s, v3.4s
+	WORD $0x4ea4cd27 // fmls v7.4s, v9.4s, v4.4s
+	WORD $0x6e27dce9 // fmul v9.4s, v7.4s, v7.4s
+	FMOVQ 464(R9), F10
+	WORD $0x4e27ccaa // fmla v10.4s, v5.4s, v7.4s
+	FMOVQ 480(R9), F11
+	WORD $0x4e27cd4b // fmla v11.4s, v10.4s, v7.4s
+	FMOVQ 496(R9), F10
+	WORD $0x4e27cd6a // fmla v10.4s, v11.4s, v7.4s
+	FMOVQ 512(R9), F11
+	WORD $0x4e27cd4b // fmla v11.4s, v10.4s, v7.4s
+	WORD $0x4e2bcd27 // fmla v7.4s, v9.4s, v11.4s
+	WORD $0x4f375508 // shl v8.4s, v8.4s, #23
+	WORD $0x4e27cd08 // fmla v8.4s, v8.4s, v7.4s
+	WORD $0x4e28d507 // fadd v7.4s, v8.4s, v8.4s
+	WORD $0x6e28fcc8 // fdiv v8.4s, v6.4s, v8.4s
+	WORD $0x4e28d4e7 // fadd v7.4s, v7.4s, v8.4s
 	TBZ $1, R8, store1
-	FMOVD F8, (R0)
+	FMOVD F7, (R0)
 	TBZ $0, R8, stored
 	ADD $8, R0, R10
-	VST1 V8.S[2], (R10)
+	VST1 V7.S[2], (R10)
 	B stored
 store1:
-	FMOVS F8, (R0)
+	FMOVS F7, (R0)
 stored:
 
 done:
@@ -4283,13 +5217,112 @@ TEXT ·asinhNEON(SB), NOSPLIT, $0-32
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
 	FMOVQ 16(R9), F0
-	FMOVQ 1872(R9), F1
+	FMOVQ 2080(R9), F1
 	FMOVQ 560(R9), F2
 	FMOVQ 576(R9), F3
 	FMOVQ 400(R9), F4
 	FMOVQ 384(R9), F5
 	FMOVQ 0(R9), F6
-	SUBS $4, R8, R8
+	SUBS $8, R8, R8
+	BLT single
+
+	PCALIGN $16
+unrolled:
+	FLDPQ.P 32(R1), (F7, F8)
+	WORD $0x4ea0f8e9 // fabs v9.4s, v7.4s
+	WORD $0x4ea0f90a // fabs v10.4s, v8.4s
+	WORD $0x4ea1352b // cmgt v11.4s, v9.4s, v1.4s
+	WORD $0x4ea1354c // cmgt v12.4s, v10.4s, v1.4s
+	WORD $0x4eac1d7f // orr v31.16b, v11.16b, v12.16b
+	WORD $0x6ebfa7ff // umaxp v31.4s, v31.4s, v31.4s
+	FMOVD F31, R10
+	CBNZ R10, stopUnrolled
+	WORD $0x6e29dd2b // fmul v11.4s, v9.4s, v9.4s
+	WORD $0x6e2add4c // fmul v12.4s, v10.4s, v10.4s
+	WORD $0x4e20d56d // fadd v13.4s, v11.4s, v0.4s
+	WORD $0x4e20d58e // fadd v14.4s, v12.4s, v0.4s
+	WORD $0x6ea1f9ad // fsqrt v13.4s, v13.4s
+	WORD $0x6ea1f9ce // fsqrt v14.4s, v14.4s
+	WORD $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
+	WORD $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
+	WORD $0x6e2dfd6b // fdiv v11.4s, v11.4s, v13.4s
+	WORD $0x6e2efd8c // fdiv v12.4s, v12.4s, v14.4s
+	WORD $0x4e2bd529 // fadd v9.4s, v9.4s, v11.4s
+	WORD $0x4e2cd54a // fadd v10.4s, v10.4s, v12.4s
+	WORD $0x4e20d52b // fadd v11.4s, v9.4s, v0.4s
+	WORD $0x4e20d54c // fadd v12.4s, v10.4s, v0.4s
+	WORD $0x4ea0d56d // fsub v13.4s, v11.4s, v0.4s
+	WORD $0x4ea0d58e // fsub v14.4s, v12.4s, v0.4s
+	WORD $0x4eadd529 // fsub v9.4s, v9.4s, v13.4s
+	WORD $0x4eaed54a // fsub v10.4s, v10.4s, v14.4s
+	WORD $0x6ea2856d // sub v13.4s, v11.4s, v2.4s
+	WORD $0x6ea2858e // sub v14.4s, v12.4s, v2.4s
+	WORD $0x4f2905ad // sshr v13.4s, v13.4s, #23
+	WORD $0x4f2905ce // sshr v14.4s, v14.4s, #23
+	WORD $0x4f3755af // shl v15.4s, v13.4s, #23
+	WORD $0x4f3755d0 // shl v16.4s, v14.4s, #23
+	WORD $0x6eaf856b // sub v11.4s, v11.4s, v15.4s
+	WORD $0x6eb0858c // sub v12.4s, v12.4s, v16.4s
+	WORD $0x6eaf840f // sub v15.4s, v0.4s, v15.4s
+	WORD $0x6eb08410 // sub v16.4s, v0.4s, v16.4s
+	WORD $0x4ea0d56b // fsub v11.4s, v11.4s, v0.4s
+	WORD $0x4ea0d58c // fsub v12.4s, v12.4s, v0.4s
+	WORD $0x4e2fcd2b // fmla v11.4s, v9.4s, v15.4s
+	WORD $0x4e30cd4c // fmla v12.4s, v10.4s, v16.4s
+	WORD $0x4e21d9a9 // scvtf v9.4s, v13.4s
+	WORD $0x4e21d9ca // scvtf v10.4s, v14.4s
+	WORD $0x6e2bdd6d // fmul v13.4s, v11.4s, v11.4s
+	WORD $0x6e2cdd8e // fmul v14.4s, v12.4s, v12.4s
+	FMOVQ 608(R9), F15
+	WORD $0x4e2bcc6f // fmla v15.4s, v3.4s, v11.4s
+	FMOVQ 608(R9), F16
+	WORD $0x4e2ccc70 // fmla v16.4s, v3.4s, v12.4s
+	FMOVQ 624(R9), F17
+	WORD $0x4e2bcdf1 // fmla v17.4s, v15.4s, v11.4s
+	FMOVQ 624(R9), F15
+	WORD $0x4e2cce0f // fmla v15.4s, v16.4s, v12.4s
+	FMOVQ 640(R9), F16
+	WORD $0x4e2bce30 // fmla v16.4s, v17.4s, v11.4s
+	FMOVQ 640(R9), F17
+	WORD $0x4e2ccdf1 // fmla v17.4s, v15.4s, v12.4s
+	FMOVQ 656(R9), F15
+	WORD $0x4e2bce0f // fmla v15.4s, v16.4s, v11.4s
+	FMOVQ 656(R9), F16
+	WORD $0x4e2cce30 // fmla v16.4s, v17.4s, v12.4s
+	FMOVQ 672(R9), F17
+	WORD $0x4e2bcdf1 // fmla v17.4s, v15.4s, v11.4s
+	FMOVQ 672(R9), F15
+	WORD $0x4e2cce0f // fmla v15.4s, v16.4s, v12.4s
+	FMOVQ 688(R9), F16
+	WORD $0x4e2bce30 // fmla v16.4s, v17.4s, v11.4s
+	FMOVQ 688(R9), F17
+	WORD $0x4e2ccdf1 // fmla v17.4s, v15.4s, v12.4s
+	FMOVQ 704(R9), F15
+	WORD $0x4e2bce0f // fmla v15.4s, v16.4s, v11.4s
+	FMOVQ 704(R9), F16
+	WORD $0x4e2cce30 // fmla v16.4s, v17.4s, v12.4s
+	FMOVQ 720(R9), F17
+	WORD $0x4e2bcdf1 // fmla v17.4s, v15.4s, v11.4s
+	FMOVQ 720(R9), F15
+	WORD $0x4e2cce0f // fmla v15.4s, v16.4s, v12.4s
+	WORD $0x6e31ddad // fmul v13.4s, v13.4s, v17.4s
+	WORD $0x6e2fddce // fmul v14.4s, v14.4s, v15.4s
+	WORD $0x4e24cd2d // fmla v13.4s, v9.4s, v4.4s
+	WORD $0x4e24cd4e // fmla v14.4s, v10.4s, v4.4s
+	WORD $0x4e2bd5ab // fadd v11.4s, v13.4s, v11.4s
+	WORD $0x4e2cd5cc // fadd v12.4s, v14.4s, v12.4s
+	WORD $0x4e25cd2b // fmla v11.4s, v9.4s, v5.4s
+	WORD $0x4e25cd4c // fmla v12.4s, v10.4s, v5.4s
+	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
+	WORD $0x4e261d08 // and v8.16b, v8.16b, v6.16b
+	WORD $0x6e271d67 // eor v7.16b, v11.16b, v7.16b
+	WORD $0x6e281d88 // eor v8.16b, v12.16b, v8.16b
+	FSTPQ.P (F7, F8), 32(R0)
+	SUBS $8, R8, R8
+	BGE unrolled
+
+single:
+	ADDS $4, R8, R8
 	BLT few
 
 	PCALIGN $16
@@ -4361,7 +5394,7 @@ load1:
 loaded:
 	WORD $0x4ea0f8e8 // fabs v8.4s, v7.4s
 	WORD $0x4ea13509 // cmgt v9.4s, v8.4s, v1.4s
-	WORD $0x4e3e1d3f // and v31.16b, v9.16b, v30.16b
+	WORD $0x4e291fdf // and v31.16b, v30.16b, v9.16b
 	WORD $0x6ebfa7ff // umaxp v31.4s, v31.4s, v31.4s
 	FMOVD F31, R10
 	CBNZ R10, stopped
@@ -4416,6 +5449,9 @@ store1:
 stored:
 	MOVD $0, R8
 	B done
+stopUnrolled:
+	ADD $8, R8, R8
+	B done
 stopVector:
 	ADD $4, R8, R8
 stopped:
@@ -4433,12 +5469,107 @@ TEXT ·acoshNEON(SB), NOSPLIT, $0-32
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
 	FMOVQ 16(R9), F0
-	FMOVQ 1872(R9), F1
+	FMOVQ 2080(R9), F1
 	FMOVQ 560(R9), F2
 	FMOVQ 576(R9), F3
 	FMOVQ 400(R9), F4
 	FMOVQ 384(R9), F5
-	SUBS $4, R8, R8
+	SUBS $8, R8, R8
+	BLT single
+
+	PCALIGN $16
+unrolled:
+	FLDPQ.P 32(R1), (F6, F7)
+	WORD $0x4ea63408 // cmgt v8.4s, v0.4s, v6.4s
+	WORD $0x4ea73409 // cmgt v9.4s, v0.4s, v7.4s
+	WORD $0x4ea134ca // cmgt v10.4s, v6.4s, v1.4s
+	WORD $0x4ea134eb // cmgt v11.4s, v7.4s, v1.4s
+	WORD $0x4eaa1d08 // orr v8.16b, v8.16b, v10.16b
+	WORD $0x4eab1d29 // orr v9.16b, v9.16b, v11.16b
+	WORD $0x4ea91d1f // orr v31.16b, v8.16b, v9.16b
+	WORD $0x6ebfa7ff // umaxp v31.4s, v31.4s, v31.4s
+	FMOVD F31, R10
+	CBNZ R10, stopUnrolled
+	WORD $0x4ea0d4c6 // fsub v6.4s, v6.4s, v0.4s
+	WORD $0x4ea0d4e7 // fsub v7.4s, v7.4s, v0.4s
+	WORD $0x4e26d4c8 // fadd v8.4s, v6.4s, v6.4s
+	WORD $0x4e27d4e9 // fadd v9.4s, v7.4s, v7.4s
+	WORD $0x4e26ccc8 // fmla v8.4s, v6.4s, v6.4s
+	WORD $0x4e27cce9 // fmla v9.4s, v7.4s, v7.4s
+	WORD $0x6ea1f908 // fsqrt v8.4s, v8.4s
+	WORD $0x6ea1f929 // fsqrt v9.4s, v9.4s
+	WORD $0x4e28d4c6 // fadd v6.4s, v6.4s, v8.4s
+	WORD $0x4e29d4e7 // fadd v7.4s, v7.4s, v9.4s
+	WORD $0x4e20d4c8 // fadd v8.4s, v6.4s, v0.4s
+	WORD $0x4e20d4e9 // fadd v9.4s, v7.4s, v0.4s
+	WORD $0x4ea0d50a // fsub v10.4s, v8.4s, v0.4s
+	WORD $0x4ea0d52b // fsub v11.4s, v9.4s, v0.4s
+	WORD $0x4eaad4c6 // fsub v6.4s, v6.4s, v10.4s
+	WORD $0x4eabd4e7 // fsub v7.4s, v7.4s, v11.4s
+	WORD $0x6ea2850a // sub v10.4s, v8.4s, v2.4s
+	WORD $0x6ea2852b // sub v11.4s, v9.4s, v2.4s
+	WORD $0x4f29054a // sshr v10.4s, v10.4s, #23
+	WORD $0x4f29056b // sshr v11.4s, v11.4s, #23
+	WORD $0x4f37554c // shl v12.4s, v10.4s, #23
+	WORD $0x4f37556d // shl v13.4s, v11.4s, #23
+	WORD $0x6eac8508 // sub v8.4s, v8.4s, v12.4s
+	WORD $0x6ead8529 // sub v9.4s, v9.4s, v13.4s
+	WORD $0x6eac840c // sub v12.4s, v0.4s, v12.4s
+	WORD $0x6ead840d // sub v13.4s, v0.4s, v13.4s
+	WORD $0x4ea0d508 // fsub v8.4s, v8.4s, v0.4s
+	WORD $0x4ea0d529 // fsub v9.4s, v9.4s, v0.4s
+	WORD $0x4e2cccc8 // fmla v8.4s, v6.4s, v12.4s
+	WORD $0x4e2dcce9 // fmla v9.4s, v7.4s, v13.4s
+	WORD $0x4e21d946 // scvtf v6.4s, v10.4s
+	WORD $0x4e21d967 // scvtf v7.4s, v11.4s
+	WORD $0x6e28dd0a // fmul v10.4s, v8.4s, v8.4s
+	WORD $0x6e29dd2b // fmul v11.4s, v9.4s, v9.4s
+	FMOVQ 608(R9), F12
+	WORD $0x4e28cc6c // fmla v12.4s, v3.4s, v8.4s
+	FMOVQ 608(R9), F13
+	WORD $0x4e29cc6d // fmla v13.4s, v3.4s, v9.4s
+	FMOVQ 624(R9), F14
+	WORD $0x4e28cd8e // fmla v14.4s, v12.4s, v8.4s
+	FMOVQ 624(R9), F12
+	WORD $0x4e29cdac // fmla v12.4s, v13.4s, v9.4s
+	FMOVQ 640(R9), F13
+	WORD $0x4e28cdcd // fmla v13.4s, v14.4s, v8.4s
+	FMOVQ 640(R9), F14
+	WORD $0x4e29cd8e // fmla v14.4s, v12.4s, v9.4s
+	FMOVQ 656(R9), F12
+	WORD $0x4e28cdac // fmla v12.4s, v13.4s, v8.4s
+	FMOVQ 656(R9), F13
+	WORD $0x4e29cdcd // fmla v13.4s, v14.4s, v9.4s
+	FMOVQ 672(R9), F14
+	WORD $0x4e28cd8e // fmla v14.4s, v12.4s, v8.4s
+	FMOVQ 672(R9), F12
+	WORD $0x4e29cdac // fmla v12.4s, v13.4s, v9.4s
+	FMOVQ 688(R9), F13
+	WORD $0x4e28cdcd // fmla v13.4s, v14.4s, v8.4s
+	FMOVQ 688(R9), F14
+	WORD $0x4e29cd8e // fmla v14.4s, v12.4s, v9.4s
+	FMOVQ 704(R9), F12
+	WORD $0x4e28cdac // fmla v12.4s, v13.4s, v8.4s
+	FMOVQ 704(R9), F13
+	WORD $0x4e29cdcd // fmla v13.4s, v14.4s, v9.4s
+	FMOVQ 720(R9), F14
+	WORD $0x4e28cd8e // fmla v14.4s, v12.4s, v8.4s
+	FMOVQ 720(R9), F12
+	WORD $0x4e29cdac // fmla v12.4s, v13.4s, v9.4s
+	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
+	WORD $0x6e2cdd6b // fmul v11.4s, v11.4s, v12.4s
+	WORD $0x4e24ccca // fmla v10.4s, v6.4s, v4.4s
+	WORD $0x4e24cceb // fmla v11.4s, v7.4s, v4.4s
+	WORD $0x4e28d548 // fadd v8.4s, v10.4s, v8.4s
+	WORD $0x4e29d569 // fadd v9.4s, v11.4s, v9.4s
+	WORD $0x4e25ccc8 // fmla v8.4s, v6.4s, v5.4s
+	WORD $0x4e25cce9 // fmla v9.4s, v7.4s, v5.4s
+	FSTPQ.P (F8, F9), 32(R0)
+	SUBS $8, R8, R8
+	BGE unrolled
+
+single:
+	ADDS $4, R8, R8
 	BLT few
 
 	PCALIGN $16
@@ -4509,7 +5640,7 @@ loaded:
 	WORD $0x4ea63407 // cmgt v7.4s, v0.4s, v6.4s
 	WORD $0x4ea134c8 // cmgt v8.4s, v6.4s, v1.4s
 	WORD $0x4ea81ce7 // orr v7.16b, v7.16b, v8.16b
-	WORD $0x4e3e1cff // and v31.16b, v7.16b, v30.16b
+	WORD $0x4e271fdf // and v31.16b, v30.16b, v7.16b
 	WORD $0x6ebfa7ff // umaxp v31.4s, v31.4s, v31.4s
 	FMOVD F31, R10
 	CBNZ R10, stopped
@@ -4561,6 +5692,9 @@ store1:
 stored:
 	MOVD $0, R8
 	B done
+stopUnrolled:
+	ADD $8, R8, R8
+	B done
 stopVector:
 	ADD $4, R8, R8
 stopped:
@@ -4578,14 +5712,113 @@ TEXT ·atanhNEON(SB), NOSPLIT, $0-32
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
 	FMOVQ 16(R9), F0
-	FMOVQ 1888(R9), F1
+	FMOVQ 2096(R9), F1
 	FMOVQ 560(R9), F2
 	FMOVQ 576(R9), F3
 	FMOVQ 400(R9), F4
 	FMOVQ 384(R9), F5
 	FMOVQ 432(R9), F6
 	FMOVQ 0(R9), F7
-	SUBS $4, R8, R8
+	SUBS $8, R8, R8
+	BLT single
+
+	PCALIGN $16
+unrolled:
+	FLDPQ.P 32(R1), (F8, F9)
+	WORD $0x4ea0f90a // fabs v10.4s, v8.4s
+	WORD $0x4ea0f92b // fabs v11.4s, v9.4s
+	WORD $0x4ea1354c // cmgt v12.4s, v10.4s, v1.4s
+	WORD $0x4ea1356d // cmgt v13.4s, v11.4s, v1.4s
+	WORD $0x4ead1d9f // orr v31.16b, v12.16b, v13.16b
+	WORD $0x6ebfa7ff // umaxp v31.4s, v31.4s, v31.4s
+	FMOVD F31, R10
+	CBNZ R10, stopUnrolled
+	WORD $0x6e2add4c // fmul v12.4s, v10.4s, v10.4s
+	WORD $0x6e2bdd6d // fmul v13.4s, v11.4s, v11.4s
+	WORD $0x4eaad40e // fsub v14.4s, v0.4s, v10.4s
+	WORD $0x4eabd40f // fsub v15.4s, v0.4s, v11.4s
+	WORD $0x6e2efd8c // fdiv v12.4s, v12.4s, v14.4s
+	WORD $0x6e2ffdad // fdiv v13.4s, v13.4s, v15.4s
+	WORD $0x4e2cd54a // fadd v10.4s, v10.4s, v12.4s
+	WORD $0x4e2dd56b // fadd v11.4s, v11.4s, v13.4s
+	WORD $0x4e2ad54a // fadd v10.4s, v10.4s, v10.4s
+	WORD $0x4e2bd56b // fadd v11.4s, v11.4s, v11.4s
+	WORD $0x4e20d54c // fadd v12.4s, v10.4s, v0.4s
+	WORD $0x4e20d56d // fadd v13.4s, v11.4s, v0.4s
+	WORD $0x4ea0d58e // fsub v14.4s, v12.4s, v0.4s
+	WORD $0x4ea0d5af // fsub v15.4s, v13.4s, v0.4s
+	WORD $0x4eaed54a // fsub v10.4s, v10.4s, v14.4s
+	WORD $0x4eafd56b // fsub v11.4s, v11.4s, v15.4s
+	WORD $0x6ea2858e // sub v14.4s, v12.4s, v2.4s
+	WORD $0x6ea285af // sub v15.4s, v13.4s, v2.4s
+	WORD $0x4f2905ce // sshr v14.4s, v14.4s, #23
+	WORD $0x4f2905ef // sshr v15.4s, v15.4s, #23
+	WORD $0x4f3755d0 // shl v16.4s, v14.4s, #23
+	WORD $0x4f3755f1 // shl v17.4s, v15.4s, #23
+	WORD $0x6eb0858c // sub v12.4s, v12.4s, v16.4s
+	WORD $0x6eb185ad // sub v13.4s, v13.4s, v17.4s
+	WORD $0x6eb08410 // sub v16.4s, v0.4s, v16.4s
+	WORD $0x6eb18411 // sub v17.4s, v0.4s, v17.4s
+	WORD $0x4ea0d58c // fsub v12.4s, v12.4s, v0.4s
+	WORD $0x4ea0d5ad // fsub v13.4s, v13.4s, v0.4s
+	WORD $0x4e30cd4c // fmla v12.4s, v10.4s, v16.4s
+	WORD $0x4e31cd6d // fmla v13.4s, v11.4s, v17.4s
+	WORD $0x4e21d9ca // scvtf v10.4s, v14.4s
+	WORD $0x4e21d9eb // scvtf v11.4s, v15.4s
+	WORD $0x6e2cdd8e // fmul v14.4s, v12.4s, v12.4s
+	WORD $0x6e2dddaf // fmul v15.4s, v13.4s, v13.4s
+	FMOVQ 608(R9), F16
+	WORD $0x4e2ccc70 // fmla v16.4s, v3.4s, v12.4s
+	FMOVQ 608(R9), F17
+	WORD $0x4e2dcc71 // fmla v17.4s, v3.4s, v13.4s
+	FMOVQ 624(R9), F18
+	WORD $0x4e2cce12 // fmla v18.4s, v16.4s, v12.4s
+	FMOVQ 624(R9), F16
+	WORD $0x4e2dce30 // fmla v16.4s, v17.4s, v13.4s
+	FMOVQ 640(R9), F17
+	WORD $0x4e2cce51 // fmla v17.4s, v18.4s, v12.4s
+	FMOVQ 640(R9), F18
+	WORD $0x4e2dce12 // fmla v18.4s, v16.4s, v13.4s
+	FMOVQ 656(R9), F16
+	WORD $0x4e2cce30 // fmla v16.4s, v17.4s, v12.4s
+	FMOVQ 656(R9), F17
+	WORD $0x4e2dce51 // fmla v17.4s, v18.4s, v13.4s
+	FMOVQ 672(R9), F18
+	WORD $0x4e2cce12 // fmla v18.4s, v16.4s, v12.4s
+	FMOVQ 672(R9), F16
+	WORD $0x4e2dce30 // fmla v16.4s, v17.4s, v13.4s
+	FMOVQ 688(R9), F17
+	WORD $0x4e2cce51 // fmla v17.4s, v18.4s, v12.4s
+	FMOVQ 688(R9), F18
+	WORD $0x4e2dce12 // fmla v18.4s, v16.4s, v13.4s
+	FMOVQ 704(R9), F16
+	WORD $0x4e2cce30 // fmla v16.4s, v17.4s, v12.4s
+	FMOVQ 704(R9), F17
+	WORD $0x4e2dce51 // fmla v17.4s, v18.4s, v13.4s
+	FMOVQ 720(R9), F18
+	WORD $0x4e2cce12 // fmla v18.4s, v16.4s, v12.4s
+	FMOVQ 720(R9), F16
+	WORD $0x4e2dce30 // fmla v16.4s, v17.4s, v13.4s
+	WORD $0x6e32ddce // fmul v14.4s, v14.4s, v18.4s
+	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+	WORD $0x4e24cd4e // fmla v14.4s, v10.4s, v4.4s
+	WORD $0x4e24cd6f // fmla v15.4s, v11.4s, v4.4s
+	WORD $0x4e2cd5cc // fadd v12.4s, v14.4s, v12.4s
+	WORD $0x4e2dd5ed // fadd v13.4s, v15.4s, v13.4s
+	WORD $0x4e25cd4c // fmla v12.4s, v10.4s, v5.4s
+	WORD $0x4e25cd6d // fmla v13.4s, v11.4s, v5.4s
+	WORD $0x6e26dd8a // fmul v10.4s, v12.4s, v6.4s
+	WORD $0x6e26ddab // fmul v11.4s, v13.4s, v6.4s
+	WORD $0x4e271d08 // and v8.16b, v8.16b, v7.16b
+	WORD $0x4e271d29 // and v9.16b, v9.16b, v7.16b
+	WORD $0x6e281d48 // eor v8.16b, v10.16b, v8.16b
+	WORD $0x6e291d69 // eor v9.16b, v11.16b, v9.16b
+	FSTPQ.P (F8, F9), 32(R0)
+	SUBS $8, R8, R8
+	BGE unrolled
+
+single:
+	ADDS $4, R8, R8
 	BLT few
 
 	PCALIGN $16
@@ -4657,7 +5890,7 @@ load1:
 loaded:
 	WORD $0x4ea0f909 // fabs v9.4s, v8.4s
 	WORD $0x4ea1352a // cmgt v10.4s, v9.4s, v1.4s
-	WORD $0x4e3e1d5f // and v31.16b, v10.16b, v30.16b
+	WORD $0x4e2a1fdf // and v31.16b, v30.16b, v10.16b
 	WORD $0x6ebfa7ff // umaxp v31.4s, v31.4s, v31.4s
 	FMOVD F31, R10
 	CBNZ R10, stopped
@@ -4712,6 +5945,9 @@ store1:
 stored:
 	MOVD $0, R8
 	B done
+stopUnrolled:
+	ADD $8, R8, R8
+	B done
 stopVector:
 	ADD $4, R8, R8
 stopped:
@@ -4728,78 +5964,83 @@ TEXT ·sigmoidNEON(SB), NOSPLIT, $0-24
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 16(R9), F0
-	FMOVQ 1904(R9), F1
-	FMOVQ 1920(R9), F2
+	FMOVQ 2112(R9), F0
+	FMOVQ 2128(R9), F1
+	FMOVQ 2144(R9), F2
 	FMOVQ 160(R9), F3
-	FMOVQ 176(R9), F4
-	FMOVQ 192(R9), F5
-	FMOVQ 208(R9), F6
-	FMOVQ 224(R9), F7
-	FMOVQ 1936(R9), F8
+	FMOVQ 368(R9), F4
+	FMOVQ 384(R9), F5
+	FMOVQ 400(R9), F6
+	FMOVQ 416(R9), F7
+	FMOVQ 2160(R9), F8
+	FMOVQ 16(R9), F9
 	SUBS $8, R8, R8
 	BLT single
 
 	PCALIGN $16
 unrolled:
-	FLDPQ.P 32(R1), (F9, F10)
-	WORD $0x4ea1f529 // fmin v9.4s, v9.4s, v1.4s
+	FLDPQ.P 32(R1), (F10, F11)
 	WORD $0x4ea1f54a // fmin v10.4s, v10.4s, v1.4s
-	WORD $0x4e22f529 // fmax v9.4s, v9.4s, v2.4s
+	WORD $0x4ea1f56b // fmin v11.4s, v11.4s, v1.4s
 	WORD $0x4e22f54a // fmax v10.4s, v10.4s, v2.4s
-	WORD $0x6ea0f929 // fneg v9.4s, v9.4s
+	WORD $0x4e22f56b // fmax v11.4s, v11.4s, v2.4s
 	WORD $0x6ea0f94a // fneg v10.4s, v10.4s
-	WORD $0x4ea31c6b // mov v11.16b, v3.16b
-	WORD $0x4e24cd2b // fmla v11.4s, v9.4s, v4.4s
+	WORD $0x6ea0f96b // fneg v11.4s, v11.4s
 	WORD $0x4ea31c6c // mov v12.16b, v3.16b
 	WORD $0x4e24cd4c // fmla v12.4s, v10.4s, v4.4s
-	WORD $0x4ea3d56d // fsub v13.4s, v11.4s, v3.4s
+	WORD $0x4ea31c6d // mov v13.16b, v3.16b
+	WORD $0x4e24cd6d // fmla v13.4s, v11.4s, v4.4s
 	WORD $0x4ea3d58e // fsub v14.4s, v12.4s, v3.4s
-	WORD $0x4ea5cda9 // fmls v9.4s, v13.4s, v5.4s
-	WORD $0x4ea5cdca // fmls v10.4s, v14.4s, v5.4s
-	WORD $0x4ea6cda9 // fmls v9.4s, v13.4s, v6.4s
-	WORD $0x4ea6cdca // fmls v10.4s, v14.4s, v6.4s
-	WORD $0x6e29dd2d // fmul v13.4s, v9.4s, v9.4s
-	WORD $0x6e2add4e // fmul v14.4s, v10.4s, v10.4s
-	FMOVQ 240(R9), F15
-	WORD $0x4e29ccef // fmla v15.4s, v7.4s, v9.4s
-	FMOVQ 240(R9), F16
-	WORD $0x4e2accf0 // fmla v16.4s, v7.4s, v10.4s
-	FMOVQ 256(R9), F17
-	WORD $0x4e29cdf1 // fmla v17.4s, v15.4s, v9.4s
-	FMOVQ 256(R9), F15
-	WORD $0x4e2ace0f // fmla v15.4s, v16.4s, v10.4s
-	FMOVQ 272(R9), F16
-	WORD $0x4e29ce30 // fmla v16.4s, v17.4s, v9.4s
-	FMOVQ 272(R9), F17
-	WORD $0x4e2acdf1 // fmla v17.4s, v15.4s, v10.4s
-	FMOVQ 288(R9), F15
-	WORD $0x4e29ce0f // fmla v15.4s, v16.4s, v9.4s
-	FMOVQ 288(R9), F16
-	WORD $0x4e2ace30 // fmla v16.4s, v17.4s, v10.4s
-	FMOVQ 304(R9), F17
-	WORD $0x4e29cdf1 // fmla v17.4s, v15.4s, v9.4s
-	FMOVQ 304(R9), F15
-	WORD $0x4e2ace0f // fmla v15.4s, v16.4s, v10.4s
-	WORD $0x4e31cda9 // fmla v9.4s, v13.4s, v17.4s
-	WORD $0x4e2fcdca // fmla v10.4s, v14.4s, v15.4s
-	WORD $0x4f37556b // shl v11.4s, v11.4s, #23
+	WORD $0x4ea3d5af // fsub v15.4s, v13.4s, v3.4s
+	WORD $0x4eaa1d50 // mov v16.16b, v10.16b
+	WORD $0x4ea5cdd0 // fmls v16.4s, v14.4s, v5.4s
+	WORD $0x4eab1d71 // mov v17.16b, v11.16b
+	WORD $0x4ea5cdf1 // fmls v17.4s, v15.4s, v5.4s
+	WORD $0x4ea6cdd0 // fmls v16.4s, v14.4s, v6.4s
+	WORD $0x4ea6cdf1 // fmls v17.4s, v15.4s, v6.4s
+	WORD $0x6e30de0e // fmul v14.4s, v16.4s, v16.4s
+	WORD $0x6e31de2f // fmul v15.4s, v17.4s, v17.4s
+	FMOVQ 464(R9), F18
+	WORD $0x4e30ccf2 // fmla v18.4s, v7.4s, v16.4s
+	FMOVQ 464(R9), F19
+	WORD $0x4e31ccf3 // fmla v19.4s, v7.4s, v17.4s
+	FMOVQ 480(R9), F20
+	WORD $0x4e30ce54 // fmla v20.4s, v18.4s, v16.4s
+	FMOVQ 480(R9), F18
+	WORD $0x4e31ce72 // fmla v18.4s, v19.4s, v17.4s
+	FMOVQ 496(R9), F19
+	WORD $0x4e30ce93 // fmla v19.4s, v20.4s, v16.4s
+	FMOVQ 496(R9), F20
+	WORD $0x4e31ce54 // fmla v20.4s, v18.4s, v17.4s
+	FMOVQ 512(R9), F18
+	WORD $0x4e30ce72 // fmla v18.4s, v19.4s, v16.4s
+	FMOVQ 512(R9), F19
+	WORD $0x4e31ce93 // fmla v19.4s, v20.4s, v17.4s
+	WORD $0x4e32cdd0 // fmla v16.4s, v14.4s, v18.4s
+	WORD $0x4e33cdf1 // fmla v17.4s, v15.4s, v19.4s
+	WORD $0x6ea0e54a // fcmgt v10.4s, v10.4s, v0.4s
+	WORD $0x6ea0e56b // fcmgt v11.4s, v11.4s, v0.4s
+	WORD $0x4e201d4e // and v14.16b, v10.16b, v0.16b
+	WORD $0x4e201d6f // and v15.16b, v11.16b, v0.16b
+	WORD $0x4eaed58c // fsub v12.4s, v12.4s, v14.4s
+	WORD $0x4eafd5ad // fsub v13.4s, v13.4s, v15.4s
 	WORD $0x4f37558c // shl v12.4s, v12.4s, #23
-	WORD $0x6eab850d // sub v13.4s, v8.4s, v11.4s
-	WORD $0x6eac850e // sub v14.4s, v8.4s, v12.4s
-	WORD $0x4ea0f5ad // fmin v13.4s, v13.4s, v0.4s
-	WORD $0x4ea0f5ce // fmin v14.4s, v14.4s, v0.4s
-	WORD $0x4ea0f56f // fmin v15.4s, v11.4s, v0.4s
-	WORD $0x4ea0f590 // fmin v16.4s, v12.4s, v0.4s
-	WORD $0x6e2fdd6b // fmul v11.4s, v11.4s, v15.4s
-	WORD $0x6e30dd8c // fmul v12.4s, v12.4s, v16.4s
-	WORD $0x4e2dd56f // fadd v15.4s, v11.4s, v13.4s
-	WORD $0x4e2ed590 // fadd v16.4s, v12.4s, v14.4s
-	WORD $0x4e29cd6f // fmla v15.4s, v11.4s, v9.4s
-	WORD $0x4e2acd90 // fmla v16.4s, v12.4s, v10.4s
-	WORD $0x6e2ffda9 // fdiv v9.4s, v13.4s, v15.4s
-	WORD $0x6e30fdca // fdiv v10.4s, v14.4s, v16.4s
-	FSTPQ.P (F9, F10), 32(R0)
+	WORD $0x4f3755ad // shl v13.4s, v13.4s, #23
+	WORD $0x6e691d0a // bsl v10.16b, v8.16b, v9.16b
+	WORD $0x6e691d0b // bsl v11.16b, v8.16b, v9.16b
+	WORD $0x4e2ad58e // fadd v14.4s, v12.4s, v10.4s
+	WORD $0x4e2bd5af // fadd v15.4s, v13.4s, v11.4s
+	WORD $0x4eacd5d2 // fsub v18.4s, v14.4s, v12.4s
+	WORD $0x4eadd5f3 // fsub v19.4s, v15.4s, v13.4s
+	WORD $0x4eb2d552 // fsub v18.4s, v10.4s, v18.4s
+	WORD $0x4eb3d573 // fsub v19.4s, v11.4s, v19.4s
+	WORD $0x4e30cd92 // fmla v18.4s, v12.4s, v16.4s
+	WORD $0x4e31cdb3 // fmla v19.4s, v13.4s, v17.4s
+	WORD $0x4e2ed64c // fadd v12.4s, v18.4s, v14.4s
+	WORD $0x4e2fd66d // fadd v13.4s, v19.4s, v15.4s
+	WORD $0x6e2cfd4a // fdiv v10.4s, v10.4s, v12.4s
+	WORD $0x6e2dfd6b // fdiv v11.4s, v11.4s, v13.4s
+	FSTPQ.P (F10, F11), 32(R0)
 	SUBS $8, R8, R8
 	BGE unrolled
 
@@ -4809,36 +6050,38 @@ single:
 
 	PCALIGN $16
 vector:
-	FMOVQ.P 16(R1), F9
-	WORD $0x4ea1f529 // fmin v9.4s, v9.4s, v1.4s
-	WORD $0x4e22f529 // fmax v9.4s, v9.4s, v2.4s
-	WORD $0x6ea0f929 // fneg v9.4s, v9.4s
-	WORD $0x4ea31c6a // mov v10.16b, v3.16b
-	WORD $0x4e24cd2a // fmla v10.4s, v9.4s, v4.4s
-	WORD $0x4ea3d54b // fsub v11.4s, v10.4s, v3.4s
-	WORD $0x4ea5cd69 // fmls v9.4s, v11.4s, v5.4s
-	WORD $0x4ea6cd69 // fmls v9.4s, v11.4s, v6.4s
-	WORD $0x6e29dd2b // fmul v11.4s, v9.4s, v9.4s
-	FMOVQ 240(R9), F12
-	WORD $0x4e29ccec // fmla v12.4s, v7.4s, v9.4s
-	FMOVQ 256(R9), F13
-	WORD $0x4e29cd8d // fmla v13.4s, v12.4s, v9.4s
-	FMOVQ 272(R9), F12
-	WORD $0x4e29cdac // fmla v12.4s, v13.4s, v9.4s
-	FMOVQ 288(R9), F13
-	WORD $0x4e29cd8d // fmla v13.4s, v12.4s, v9.4s
-	FMOVQ 304(R9), F12
-	WORD $0x4e29cdac // fmla v12.4s, v13.4s, v9.4s
-	WORD $0x4e2ccd69 // fmla v9.4s, v11.4s, v12.4s
-	WORD $0x4f37554a // shl v10.4s, v10.4s, #23
-	WORD $0x6eaa850b // sub v11.4s, v8.4s, v10.4s
-	WORD $0x4ea0f56b // fmin v11.4s, v11.4s, v0.4s
-	WORD $0x4ea0f54c // fmin v12.4s, v10.4s, v0.4s
-	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
-	WORD $0x4e2bd54c // fadd v12.4s, v10.4s, v11.4s
-	WORD $0x4e29cd4c // fmla v12.4s, v10.4s, v9.4s
-	WORD $0x6e2cfd69 // fdiv v9.4s, v11.4s, v12.4s
-	FMOVQ.P F9, 16(R0)
+	FMOVQ.P 16(R1), F10
+	WORD $0x4ea1f54a // fmin v10.4s, v10.4s, v1.4s
+	WORD $0x4e22f54a // fmax v10.4s, v10.4s, v2.4s
+	WORD $0x6ea0f94a // fneg v10.4s, v10.4s
+	WORD $0x4ea31c6b // mov v11.16b, v3.16b
+	WORD $0x4e24cd4b // fmla v11.4s, v10.4s, v4.4s
+	WORD $0x4ea3d56c // fsub v12.4s, v11.4s, v3.4s
+	WORD $0x4eaa1d4d // mov v13.16b, v10.16b
+	WORD $0x4ea5cd8d // fmls v13.4s, v12.4s, v5.4s
+	WORD $0x4ea6cd8d // fmls v13.4s, v12.4s, v6.4s
+	WORD $0x6e2dddac // fmul v12.4s, v13.4s, v13.4s
+	FMOVQ 464(R9), F14
+	WORD $0x4e2dccee // fmla v14.4s, v7.4s, v13.4s
+	FMOVQ 480(R9), F15
+	WORD $0x4e2dcdcf // fmla v15.4s, v14.4s, v13.4s
+	FMOVQ 496(R9), F14
+	WORD $0x4e2dcdee // fmla v14.4s, v15.4s, v13.4s
+	FMOVQ 512(R9), F15
+	WORD $0x4e2dcdcf // fmla v15.4s, v14.4s, v13.4s
+	WORD $0x4e2fcd8d // fmla v13.4s, v12.4s, v15.4s
+	WORD $0x6ea0e54a // fcmgt v10.4s, v10.4s, v0.4s
+	WORD $0x4e201d4c // and v12.16b, v10.16b, v0.16b
+	WORD $0x4eacd56b // fsub v11.4s, v11.4s, v12.4s
+	WORD $0x4f37556b // shl v11.4s, v11.4s, #23
+	WORD $0x6e691d0a // bsl v10.16b, v8.16b, v9.16b
+	WORD $0x4e2ad56c // fadd v12.4s, v11.4s, v10.4s
+	WORD $0x4eabd58e // fsub v14.4s, v12.4s, v11.4s
+	WORD $0x4eaed54e // fsub v14.4s, v10.4s, v14.4s
+	WORD $0x4e2dcd6e // fmla v14.4s, v11.4s, v13.4s
+	WORD $0x4e2cd5cb // fadd v11.4s, v14.4s, v12.4s
+	WORD $0x6e2bfd4a // fdiv v10.4s, v10.4s, v11.4s
+	FMOVQ.P F10, 16(R0)
 	SUBS $4, R8, R8
 	BGE vector
 
@@ -4846,50 +6089,52 @@ few:
 	ADDS $4, R8, R8
 	BEQ done
 	TBZ $1, R8, load1
-	FMOVD (R1), F9
+	FMOVD (R1), F10
 	TBZ $0, R8, loaded
 	ADD $8, R1, R10
-	VLD1 (R10), V9.S[2]
+	VLD1 (R10), V10.S[2]
 	B loaded
 load1:
-	FMOVS (R1), F9
+	FMOVS (R1), F10
 loaded:
-	WORD $0x4ea1f529 // fmin v9.4s, v9.4s, v1.4s
-	WORD $0x4e22f529 // fmax v9.4s, v9.4s, v2.4s
-	WORD $0x6ea0f929 // fneg v9.4s, v9.4s
-	WORD $0x4ea31c6a // mov v10.16b, v3.16b
-	WORD $0x4e24cd2a // fmla v10.4s, v9.4s, v4.4s
-	WORD $0x4ea3d54b // fsub v11.4s, v10.4s, v3.4s
-	WORD $0x4ea5cd69 // fmls v9.4s, v11.4s, v5.4s
-	WORD $0x4ea6cd69 // fmls v9.4s, v11.4s, v6.4s
-	WORD $0x6e29dd2b // fmul v11.4s, v9.4s, v9.4s
-	FMOVQ 240(R9), F12
-	WORD $0x4e29ccec // fmla v12.4s, v7.4s, v9.4s
-	FMOVQ 256(R9), F13
-	WORD $0x4e29cd8d // fmla v13.4s, v12.4s, v9.4s
-	FMOVQ 272(R9), F12
-	WORD $0x4e29cdac // fmla v12.4s, v13.4s, v9.4s
-	FMOVQ 288(R9), F13
-	WORD $0x4e29cd8d // fmla v13.4s, v12.4s, v9.4s
-	FMOVQ 304(R9), F12
-	WORD $0x4e29cdac // fmla v12.4s, v13.4s, v9.4s
-	WORD $0x4e2ccd69 // fmla v9.4s, v11.4s, v12.4s
-	WORD $0x4f37554a // shl v10.4s, v10.4s, #23
-	WORD $0x6eaa850b // sub v11.4s, v8.4s, v10.4s
-	WORD $0x4ea0f56b // fmin v11.4s, v11.4s, v0.4s
-	WORD $0x4ea0f54c // fmin v12.4s, v10.4s, v0.4s
-	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
-	WORD $0x4e2bd54c // fadd v12.4s, v10.4s, v11.4s
-	WORD $0x4e29cd4c // fmla v12.4s, v10.4s, v9.4s
-	WORD $0x6e2cfd69 // fdiv v9.4s, v11.4s, v12.4s
+	WORD $0x4ea1f54a // fmin v10.4s, v10.4s, v1.4s
+	WORD $0x4e22f54a // fmax v10.4s, v10.4s, v2.4s
+	WORD $0x6ea0f94a // fneg v10.4s, v10.4s
+	WORD $0x4ea31c6b // mov v11.16b, v3.16b
+	WORD $0x4e24cd4b // fmla v11.4s, v10.4s, v4.4s
+	WORD $0x4ea3d56c // fsub v12.4s, v11.4s, v3.4s
+	WORD $0x4eaa1d4d // mov v13.16b, v10.16b
+	WORD $0x4ea5cd8d // fmls v13.4s, v12.4s, v5.4s
+	WORD $0x4ea6cd8d // fmls v13.4s, v12.4s, v6.4s
+	WORD $0x6e2dddac // fmul v12.4s, v13.4s, v13.4s
+	FMOVQ 464(R9), F14
+	WORD $0x4e2dccee // fmla v14.4s, v7.4s, v13.4s
+	FMOVQ 480(R9), F15
+	WORD $0x4e2dcdcf // fmla v15.4s, v14.4s, v13.4s
+	FMOVQ 496(R9), F14
+	WORD $0x4e2dcdee // fmla v14.4s, v15.4s, v13.4s
+	FMOVQ 512(R9), F15
+	WORD $0x4e2dcdcf // fmla v15.4s, v14.4s, v13.4s
+	WORD $0x4e2fcd8d // fmla v13.4s, v12.4s, v15.4s
+	WORD $0x6ea0e54a // fcmgt v10.4s, v10.4s, v0.4s
+	WORD $0x4e201d4c // and v12.16b, v10.16b, v0.16b
+	WORD $0x4eacd56b // fsub v11.4s, v11.4s, v12.4s
+	WORD $0x4f37556b // shl v11.4s, v11.4s, #23
+	WORD $0x6e691d0a // bsl v10.16b, v8.16b, v9.16b
+	WORD $0x4e2ad56c // fadd v12.4s, v11.4s, v10.4s
+	WORD $0x4eabd58e // fsub v14.4s, v12.4s, v11.4s
+	WORD $0x4eaed54e // fsub v14.4s, v10.4s, v14.4s
+	WORD $0x4e2dcd6e // fmla v14.4s, v11.4s, v13.4s
+	WORD $0x4e2cd5cb // fadd v11.4s, v14.4s, v12.4s
+	WORD $0x6e2bfd4a // fdiv v10.4s, v10.4s, v11.4s
 	TBZ $1, R8, store1
-	FMOVD F9, (R0)
+	FMOVD F10, (R0)
 	TBZ $0, R8, stored
 	ADD $8, R0, R10
-	VST1 V9.S[2], (R10)
+	VST1 V10.S[2], (R10)
 	B stored
 store1:
-	FMOVS F9, (R0)
+	FMOVS F10, (R0)
 stored:
 
 done:
@@ -4901,80 +6146,85 @@ TEXT ·swishNEON(SB), NOSPLIT, $0-24
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 16(R9), F0
-	FMOVQ 1920(R9), F1
-	FMOVQ 1904(R9), F2
+	FMOVQ 2112(R9), F0
+	FMOVQ 2144(R9), F1
+	FMOVQ 2128(R9), F2
 	FMOVQ 160(R9), F3
-	FMOVQ 176(R9), F4
-	FMOVQ 192(R9), F5
-	FMOVQ 208(R9), F6
-	FMOVQ 224(R9), F7
-	FMOVQ 1936(R9), F8
+	FMOVQ 368(R9), F4
+	FMOVQ 384(R9), F5
+	FMOVQ 400(R9), F6
+	FMOVQ 416(R9), F7
+	FMOVQ 2160(R9), F8
+	FMOVQ 16(R9), F9
 	SUBS $8, R8, R8
 	BLT single
 
 	PCALIGN $16
 unrolled:
-	FLDPQ.P 32(R1), (F9, F10)
-	WORD $0x4e21f529 // fmax v9.4s, v9.4s, v1.4s
+	FLDPQ.P 32(R1), (F10, F11)
 	WORD $0x4e21f54a // fmax v10.4s, v10.4s, v1.4s
-	WORD $0x4ea2f52b // fmin v11.4s, v9.4s, v2.4s
+	WORD $0x4e21f56b // fmax v11.4s, v11.4s, v1.4s
 	WORD $0x4ea2f54c // fmin v12.4s, v10.4s, v2.4s
-	WORD $0x6ea0f96b // fneg v11.4s, v11.4s
+	WORD $0x4ea2f56d // fmin v13.4s, v11.4s, v2.4s
 	WORD $0x6ea0f98c // fneg v12.4s, v12.4s
-	WORD $0x4ea31c6d // mov v13.16b, v3.16b
-	WORD $0x4e24cd6d // fmla v13.4s, v11.4s, v4.4s
+	WORD $0x6ea0f9ad // fneg v13.4s, v13.4s
 	WORD $0x4ea31c6e // mov v14.16b, v3.16b
 	WORD $0x4e24cd8e // fmla v14.4s, v12.4s, v4.4s
-	WORD $0x4ea3d5af // fsub v15.4s, v13.4s, v3.4s
+	WORD $0x4ea31c6f // mov v15.16b, v3.16b
+	WORD $0x4e24cdaf // fmla v15.4s, v13.4s, v4.4s
 	WORD $0x4ea3d5d0 // fsub v16.4s, v14.4s, v3.4s
-	WORD $0x4ea5cdeb // fmls v11.4s, v15.4s, v5.4s
-	WORD $0x4ea5ce0c // fmls v12.4s, v16.4s, v5.4s
-	WORD $0x4ea6cdeb // fmls v11.4s, v15.4s, v6.4s
-	WORD $0x4ea6ce0c // fmls v12.4s, v16.4s, v6.4s
-	WORD $0x6e2bdd6f // fmul v15.4s, v11.4s, v11.4s
-	WORD $0x6e2cdd90 // fmul v16.4s, v12.4s, v12.4s
-	FMOVQ 240(R9), F17
-	WORD $0x4e2bccf1 // fmla v17.4s, v7.4s, v11.4s
-	FMOVQ 240(R9), F18
-	WORD $0x4e2cccf2 // fmla v18.4s, v7.4s, v12.4s
-	FMOVQ 256(R9), F19
-	WORD $0x4e2bce33 // fmla v19.4s, v17.4s, v11.4s
-	FMOVQ 256(R9), F17
-	WORD $0x4e2cce51 // fmla v17.4s, v18.4s, v12.4s
-	FMOVQ 272(R9), F18
-	WORD $0x4e2bce72 // fmla v18.4s, v19.4s, v11.4s
-	FMOVQ 272(R9), F19
-	WORD $0x4e2cce33 // fmla v19.4s, v17.4s, v12.4s
-	FMOVQ 288(R9), F17
-	WORD $0x4e2bce51 // fmla v17.4s, v18.4s, v11.4s
-	FMOVQ 288(R9), F18
-	WORD $0x4e2cce72 // fmla v18.4s, v19.4s, v12.4s
-	FMOVQ 304(R9), F19
-	WORD $0x4e2bce33 // fmla v19.4s, v17.4s, v11.4s
-	FMOVQ 304(R9), F17
-	WORD $0x4e2cce51 // fmla v17.4s, v18.4s, v12.4s
-	WORD $0x4e33cdeb // fmla v11.4s, v15.4s, v19.4s
-	WORD $0x4e31ce0c // fmla v12.4s, v16.4s, v17.4s
-	WORD $0x4f3755ad // shl v13.4s, v13.4s, #23
+	WORD $0x4ea3d5f1 // fsub v17.4s, v15.4s, v3.4s
+	WORD $0x4eac1d92 // mov v18.16b, v12.16b
+	WORD $0x4ea5ce12 // fmls v18.4s, v16.4s, v5.4s
+	WORD $0x4ead1db3 // mov v19.16b, v13.16b
+	WORD $0x4ea5ce33 // fmls v19.4s, v17.4s, v5.4s
+	WORD $0x4ea6ce12 // fmls v18.4s, v16.4s, v6.4s
+	WORD $0x4ea6ce33 // fmls v19.4s, v17.4s, v6.4s
+	WORD $0x6e32de50 // fmul v16.4s, v18.4s, v18.4s
+	WORD $0x6e33de71 // fmul v17.4s, v19.4s, v19.4s
+	FMOVQ 464(R9), F20
+	WORD $0x4e32ccf4 // fmla v20.4s, v7.4s, v18.4s
+	FMOVQ 464(R9), F21
+	WORD $0x4e33ccf5 // fmla v21.4s, v7.4s, v19.4s
+	FMOVQ 480(R9), F22
+	WORD $0x4e32ce96 // fmla v22.4s, v20.4s, v18.4s
+	FMOVQ 480(R9), F20
+	WORD $0x4e33ceb4 // fmla v20.4s, v21.4s, v19.4s
+	FMOVQ 496(R9), F21
+	WORD $0x4e32ced5 // fmla v21.4s, v22.4s, v18.4s
+	FMOVQ 496(R9), F22
+	WORD $0x4e33ce96 // fmla v22.4s, v20.4s, v19.4s
+	FMOVQ 512(R9), F20
+	WORD $0x4e32ceb4 // fmla v20.4s, v21.4s, v18.4s
+	FMOVQ 512(R9), F21
+	WORD $0x4e33ced5 // fmla v21.4s, v22.4s, v19.4s
+	WORD $0x4e34ce12 // fmla v18.4s, v16.4s, v20.4s
+	WORD $0x4e35ce33 // fmla v19.4s, v17.4s, v21.4s
+	WORD $0x6ea0e58c // fcmgt v12.4s, v12.4s, v0.4s
+	WORD $0x6ea0e5ad // fcmgt v13.4s, v13.4s, v0.4s
+	WORD $0x4e201d90 // and v16.16b, v12.16b, v0.16b
+	WORD $0x4e201db1 // and v17.16b, v13.16b, v0.16b
+	WORD $0x4eb0d5ce // fsub v14.4s, v14.4s, v16.4s
+	WORD $0x4eb1d5ef // fsub v15.4s, v15.4s, v17.4s
 	WORD $0x4f3755ce // shl v14.4s, v14.4s, #23
-	WORD $0x6ead850f // sub v15.4s, v8.4s, v13.4s
-	WORD $0x6eae8510 // sub v16.4s, v8.4s, v14.4s
-	WORD $0x4ea0f5ef // fmin v15.4s, v15.4s, v0.4s
-	WORD $0x4ea0f610 // fmin v16.4s, v16.4s, v0.4s
-	WORD $0x4ea0f5b1 // fmin v17.4s, v13.4s, v0.4s
-	WORD $0x4ea0f5d2 // fmin v18.4s, v14.4s, v0.4s
-	WORD $0x6e31ddad // fmul v13.4s, v13.4s, v17.4s
-	WORD $0x6e32ddce // fmul v14.4s, v14.4s, v18.4s
-	WORD $0x4e2fd5b1 // fadd v17.4s, v13.4s, v15.4s
-	WORD $0x4e30d5d2 // fadd v18.4s, v14.4s, v16.4s
-	WORD $0x4e2bcdb1 // fmla v17.4s, v13.4s, v11.4s
-	WORD $0x4e2ccdd2 // fmla v18.4s, v14.4s, v12.4s
-	WORD $0x6e29dde9 // fmul v9.4s, v15.4s, v9.4s
-	WORD $0x6e2ade0a // fmul v10.4s, v16.4s, v10.4s
-	WORD $0x6e31fd29 // fdiv v9.4s, v9.4s, v17.4s
-	WORD $0x6e32fd4a // fdiv v10.4s, v10.4s, v18.4s
-	FSTPQ.P (F9, F10), 32(R0)
+	WORD $0x4f3755ef // shl v15.4s, v15.4s, #23
+	WORD $0x6e691d0c // bsl v12.16b, v8.16b, v9.16b
+	WORD $0x6e691d0d // bsl v13.16b, v8.16b, v9.16b
+	WORD $0x4e2cd5d0 // fadd v16.4s, v14.4s, v12.4s
+	WORD $0x4e2dd5f1 // fadd v17.4s, v15.4s, v13.4s
+	WORD $0x4eaed614 // fsub v20.4s, v16.4s, v14.4s
+	WORD $0x4eafd635 // fsub v21.4s, v17.4s, v15.4s
+	WORD $0x4eb4d594 // fsub v20.4s, v12.4s, v20.4s
+	WORD $0x4eb5d5b5 // fsub v21.4s, v13.4s, v21.4s
+	WORD $0x4e32cdd4 // fmla v20.4s, v14.4s, v18.4s
+	WORD $0x4e33cdf5 // fmla v21.4s, v15.4s, v19.4s
+	WORD $0x4e30d68e // fadd v14.4s, v20.4s, v16.4s
+	WORD $0x4e31d6af // fadd v15.4s, v21.4s, v17.4s
+	WORD $0x6e2add8a // fmul v10.4s, v12.4s, v10.4s
+	WORD $0x6e2bddab // fmul v11.4s, v13.4s, v11.4s
+	WORD $0x6e2efd4a // fdiv v10.4s, v10.4s, v14.4s
+	WORD $0x6e2ffd6b // fdiv v11.4s, v11.4s, v15.4s
+	FSTPQ.P (F10, F11), 32(R0)
 	SUBS $8, R8, R8
 	BGE unrolled
 
@@ -4984,37 +6234,39 @@ single:
 
 	PCALIGN $16
 vector:
-	FMOVQ.P 16(R1), F9
-	WORD $0x4e21f529 // fmax v9.4s, v9.4s, v1.4s
-	WORD $0x4ea2f52a // fmin v10.4s, v9.4s, v2.4s
-	WORD $0x6ea0f94a // fneg v10.4s, v10.4s
-	WORD $0x4ea31c6b // mov v11.16b, v3.16b
-	WORD $0x4e24cd4b // fmla v11.4s, v10.4s, v4.4s
-	WORD $0x4ea3d56c // fsub v12.4s, v11.4s, v3.4s
-	WORD $0x4ea5cd8a // fmls v10.4s, v12.4s, v5.4s
-	WORD $0x4ea6cd8a // fmls v10.4s, v12.4s, v6.4s
-	WORD $0x6e2add4c // fmul v12.4s, v10.4s, v10.4s
-	FMOVQ 240(R9), F13
-	WORD $0x4e2acced // fmla v13.4s, v7.4s, v10.4s
-	FMOVQ 256(R9), F14
-	WORD $0x4e2acdae // fmla v14.4s, v13.4s, v10.4s
-	FMOVQ 272(R9), F13
-	WORD $0x4e2acdcd // fmla v13.4s, v14.4s, v10.4s
-	FMOVQ 288(R9), F14
-	WORD $0x4e2acdae // fmla v14.4s, v13.4s, v10.4s
-	FMOVQ 304(R9), F13
-	WORD $0x4e2acdcd // fmla v13.4s, v14.4s, v10.4s
-	WORD $0x4e2dcd8a // fmla v10.4s, v12.4s, v13.4s
-	WORD $0x4f37556b // shl v11.4s, v11.4s, #23
-	WORD $0x6eab850c // sub v12.4s, v8.4s, v11.4s
-	WORD $0x4ea0f58c // fmin v12.4s, v12.4s, v0.4s
-	WORD $0x4ea0f56d // fmin v13.4s, v11.4s, v0.4s
-	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
-	WORD $0x4e2cd56d // fadd v13.4s, v11.4s, v12.4s
-	WORD $0x4e2acd6d // fmla v13.4s, v11.4s, v10.4s
-	WORD $0x6e29dd89 // fmul v9.4s, v12.4s, v9.4s
-	WORD $0x6e2dfd29 // fdiv v9.4s, v9.4s, v13.4s
-	FMOVQ.P F9, 16(R0)
+	FMOVQ.P 16(R1), F10
+	WORD $0x4e21f54a // fmax v10.4s, v10.4s, v1.4s
+	WORD $0x4ea2f54b // fmin v11.4s, v10.4s, v2.4s
+	WORD $0x6ea0f96b // fneg v11.4s, v11.4s
+	WORD $0x4ea31c6c // mov v12.16b, v3.16b
+	WORD $0x4e24cd6c // fmla v12.4s, v11.4s, v4.4s
+	WORD $0x4ea3d58d // fsub v13.4s, v12.4s, v3.4s
+	WORD $0x4eab1d6e // mov v14.16b, v11.16b
+	WORD $0x4ea5cdae // fmls v14.4s, v13.4s, v5.4s
+	WORD $0x4ea6cdae // fmls v14.4s, v13.4s, v6.4s
+	WORD $0x6e2eddcd // fmul v13.4s, v14.4s, v14.4s
+	FMOVQ 464(R9), F15
+	WORD $0x4e2eccef // fmla v15.4s, v7.4s, v14.4s
+	FMOVQ 480(R9), F16
+	WORD $0x4e2ecdf0 // fmla v16.4s, v15.4s, v14.4s
+	FMOVQ 496(R9), F15
+	WORD $0x4e2ece0f // fmla v15.4s, v16.4s, v14.4s
+	FMOVQ 512(R9), F16
+	WORD $0x4e2ecdf0 // fmla v16.4s, v15.4s, v14.4s
+	WORD $0x4e30cdae // fmla v14.4s, v13.4s, v16.4s
+	WORD $0x6ea0e56b // fcmgt v11.4s, v11.4s, v0.4s
+	WORD $0x4e201d6d // and v13.16b, v11.16b, v0.16b
+	WORD $0x4eadd58c // fsub v12.4s, v12.4s, v13.4s
+	WORD $0x4f37558c // shl v12.4s, v12.4s, #23
+	WORD $0x6e691d0b // bsl v11.16b, v8.16b, v9.16b
+	WORD $0x4e2bd58d // fadd v13.4s, v12.4s, v11.4s
+	WORD $0x4eacd5af // fsub v15.4s, v13.4s, v12.4s
+	WORD $0x4eafd56f // fsub v15.4s, v11.4s, v15.4s
+	WORD $0x4e2ecd8f // fmla v15.4s, v12.4s, v14.4s
+	WORD $0x4e2dd5ec // fadd v12.4s, v15.4s, v13.4s
+	WORD $0x6e2add6a // fmul v10.4s, v11.4s, v10.4s
+	WORD $0x6e2cfd4a // fdiv v10.4s, v10.4s, v12.4s
+	FMOVQ.P F10, 16(R0)
 	SUBS $4, R8, R8
 	BGE vector
 
@@ -5022,51 +6274,53 @@ few:
 	ADDS $4, R8, R8
 	BEQ done
 	TBZ $1, R8, load1
-	FMOVD (R1), F9
+	FMOVD (R1), F10
 	TBZ $0, R8, loaded
 	ADD $8, R1, R10
-	VLD1 (R10), V9.S[2]
+	VLD1 (R10), V10.S[2]
 	B loaded
 load1:
-	FMOVS (R1), F9
+	FMOVS (R1), F10
 loaded:
-	WORD $0x4e21f529 // fmax v9.4s, v9.4s, v1.4s
-	WORD $0x4ea2f52a // fmin v10.4s, v9.4s, v2.4s
-	WORD $0x6ea0f94a // fneg v10.4s, v10.4s
-	WORD $0x4ea31c6b // mov v11.16b, v3.16b
-	WORD $0x4e24cd4b // fmla v11.4s, v10.4s, v4.4s
-	WORD $0x4ea3d56c // fsub v12.4s, v11.4s, v3.4s
-	WORD $0x4ea5cd8a // fmls v10.4s, v12.4s, v5.4s
-	WORD $0x4ea6cd8a // fmls v10.4s, v12.4s, v6.4s
-	WORD $0x6e2add4c // fmul v12.4s, v10.4s, v10.4s
-	FMOVQ 240(R9), F13
-	WORD $0x4e2acced // fmla v13.4s, v7.4s, v10.4s
-	FMOVQ 256(R9), F14
-	WORD $0x4e2acdae // fmla v14.4s, v13.4s, v10.4s
-	FMOVQ 272(R9), F13
-	WORD $0x4e2acdcd // fmla v13.4s, v14.4s, v10.4s
-	FMOVQ 288(R9), F14
-	WORD $0x4e2acdae // fmla v14.4s, v13.4s, v10.4s
-	FMOVQ 304(R9), F13
-	WORD $0x4e2acdcd // fmla v13.4s, v14.4s, v10.4s
-	WORD $0x4e2dcd8a // fmla v10.4s, v12.4s, v13.4s
-	WORD $0x4f37556b // shl v11.4s, v11.4s, #23
-	WORD $0x6eab850c // sub v12.4s, v8.4s, v11.4s
-	WORD $0x4ea0f58c // fmin v12.4s, v12.4s, v0.4s
-	WORD $0x4ea0f56d // fmin v13.4s, v11.4s, v0.4s
-	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
-	WORD $0x4e2cd56d // fadd v13.4s, v11.4s, v12.4s
-	WORD $0x4e2acd6d // fmla v13.4s, v11.4s, v10.4s
-	WORD $0x6e29dd89 // fmul v9.4s, v12.4s, v9.4s
-	WORD $0x6e2dfd29 // fdiv v9.4s, v9.4s, v13.4s
+	WORD $0x4e21f54a // fmax v10.4s, v10.4s, v1.4s
+	WORD $0x4ea2f54b // fmin v11.4s, v10.4s, v2.4s
+	WORD $0x6ea0f96b // fneg v11.4s, v11.4s
+	WORD $0x4ea31c6c // mov v12.16b, v3.16b
+	WORD $0x4e24cd6c // fmla v12.4s, v11.4s, v4.4s
+	WORD $0x4ea3d58d // fsub v13.4s, v12.4s, v3.4s
+	WORD $0x4eab1d6e // mov v14.16b, v11.16b
+	WORD $0x4ea5cdae // fmls v14.4s, v13.4s, v5.4s
+	WORD $0x4ea6cdae // fmls v14.4s, v13.4s, v6.4s
+	WORD $0x6e2eddcd // fmul v13.4s, v14.4s, v14.4s
+	FMOVQ 464(R9), F15
+	WORD $0x4e2eccef // fmla v15.4s, v7.4s, v14.4s
+	FMOVQ 480(R9), F16
+	WORD $0x4e2ecdf0 // fmla v16.4s, v15.4s, v14.4s
+	FMOVQ 496(R9), F15
+	WORD $0x4e2ece0f // fmla v15.4s, v16.4s, v14.4s
+	FMOVQ 512(R9), F16
+	WORD $0x4e2ecdf0 // fmla v16.4s, v15.4s, v14.4s
+	WORD $0x4e30cdae // fmla v14.4s, v13.4s, v16.4s
+	WORD $0x6ea0e56b // fcmgt v11.4s, v11.4s, v0.4s
+	WORD $0x4e201d6d // and v13.16b, v11.16b, v0.16b
+	WORD $0x4eadd58c // fsub v12.4s, v12.4s, v13.4s
+	WORD $0x4f37558c // shl v12.4s, v12.4s, #23
+	WORD $0x6e691d0b // bsl v11.16b, v8.16b, v9.16b
+	WORD $0x4e2bd58d // fadd v13.4s, v12.4s, v11.4s
+	WORD $0x4eacd5af // fsub v15.4s, v13.4s, v12.4s
+	WORD $0x4eafd56f // fsub v15.4s, v11.4s, v15.4s
+	WORD $0x4e2ecd8f // fmla v15.4s, v12.4s, v14.4s
+	WORD $0x4e2dd5ec // fadd v12.4s, v15.4s, v13.4s
+	WORD $0x6e2add6a // fmul v10.4s, v11.4s, v10.4s
+	WORD $0x6e2cfd4a // fdiv v10.4s, v10.4s, v12.4s
 	TBZ $1, R8, store1
-	FMOVD F9, (R0)
+	FMOVD F10, (R0)
 	TBZ $0, R8, stored
 	ADD $8, R0, R10
-	VST1 V9.S[2], (R10)
+	VST1 V10.S[2], (R10)
 	B stored
 store1:
-	FMOVS F9, (R0)
+	FMOVS F10, (R0)
 stored:
 
 done:
@@ -5078,69 +6332,175 @@ TEXT ·geluNEON(SB), NOSPLIT, $0-24
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 1952(R9), F0
-	FMOVQ 16(R9), F1
-	FMOVQ 1968(R9), F2
+	FMOVQ 2176(R9), F0
+	FMOVQ 2112(R9), F1
+	FMOVQ 2192(R9), F2
 	FMOVQ 80(R9), F3
-	FMOVQ 1984(R9), F4
-	FMOVQ 2000(R9), F5
+	FMOVQ 2208(R9), F4
+	FMOVQ 2224(R9), F5
 	FMOVQ 160(R9), F6
-	FMOVQ 176(R9), F7
-	FMOVQ 192(R9), F8
-	FMOVQ 208(R9), F9
-	FMOVQ 224(R9), F10
-	FMOVQ 1936(R9), F11
-	SUBS $4, R8, R8
+	FMOVQ 368(R9), F7
+	FMOVQ 384(R9), F8
+	FMOVQ 400(R9), F9
+	FMOVQ 416(R9), F10
+	FMOVQ 2160(R9), F11
+	FMOVQ 16(R9), F12
+	SUBS $8, R8, R8
+	BLT single
+
+	PCALIGN $16
+unrolled:
+	FLDPQ.P 32(R1), (F13, F14)
+	WORD $0x4e22f5ad // fmax v13.4s, v13.4s, v2.4s
+	WORD $0x4e22f5ce // fmax v14.4s, v14.4s, v2.4s
+	WORD $0x4ea3f5af // fmin v15.4s, v13.4s, v3.4s
+	WORD $0x4ea3f5d0 // fmin v16.4s, v14.4s, v3.4s
+	WORD $0x6e2fddf1 // fmul v17.4s, v15.4s, v15.4s
+	WORD $0x6e30de12 // fmul v18.4s, v16.4s, v16.4s
+	WORD $0x6ea0fa33 // fneg v19.4s, v17.4s
+	WORD $0x6ea0fa54 // fneg v20.4s, v18.4s
+	WORD $0x4e2fcdf3 // fmla v19.4s, v15.4s, v15.4s
+	WORD $0x4e30ce14 // fmla v20.4s, v16.4s, v16.4s
+	WORD $0x4ea41c95 // mov v21.16b, v4.16b
+	WORD $0x4e31cc15 // fmla v21.4s, v0.4s, v17.4s
+	WORD $0x4ea41c96 // mov v22.16b, v4.16b
+	WORD $0x4e32cc16 // fmla v22.4s, v0.4s, v18.4s
+	WORD $0x4eb5d497 // fsub v23.4s, v4.4s, v21.4s
+	WORD $0x4eb6d498 // fsub v24.4s, v4.4s, v22.4s
+	WORD $0x4e31cc17 // fmla v23.4s, v0.4s, v17.4s
+	WORD $0x4e32cc18 // fmla v24.4s, v0.4s, v18.4s
+	FMOVQ 2240(R9), F25
+	WORD $0x4e31ccb9 // fmla v25.4s, v5.4s, v17.4s
+	FMOVQ 2240(R9), F17
+	WORD $0x4e32ccb1 // fmla v17.4s, v5.4s, v18.4s
+	WORD $0x4e33cc19 // fmla v25.4s, v0.4s, v19.4s
+	WORD $0x4e34cc11 // fmla v17.4s, v0.4s, v20.4s
+	WORD $0x4e39d6f2 // fadd v18.4s, v23.4s, v25.4s
+	WORD $0x4e31d711 // fadd v17.4s, v24.4s, v17.4s
+	WORD $0x6e35ddf3 // fmul v19.4s, v15.4s, v21.4s
+	WORD $0x6e36de14 // fmul v20.4s, v16.4s, v22.4s
+	WORD $0x6ea0fa77 // fneg v23.4s, v19.4s
+	WORD $0x6ea0fa98 // fneg v24.4s, v20.4s
+	WORD $0x4e35cdf7 // fmla v23.4s, v15.4s, v21.4s
+	WORD $0x4e36ce18 // fmla v24.4s, v16.4s, v22.4s
+	WORD $0x4e32cdf7 // fmla v23.4s, v15.4s, v18.4s
+	WORD $0x4e31ce18 // fmla v24.4s, v16.4s, v17.4s
+	WORD $0x4ea61ccf // mov v15.16b, v6.16b
+	WORD $0x4e27ce6f // fmla v15.4s, v19.4s, v7.4s
+	WORD $0x4ea61cd0 // mov v16.16b, v6.16b
+	WORD $0x4e27ce90 // fmla v16.4s, v20.4s, v7.4s
+	WORD $0x4ea6d5f1 // fsub v17.4s, v15.4s, v6.4s
+	WORD $0x4ea6d612 // fsub v18.4s, v16.4s, v6.4s
+	WORD $0x4eb31e75 // mov v21.16b, v19.16b
+	WORD $0x4ea8ce35 // fmls v21.4s, v17.4s, v8.4s
+	WORD $0x4eb41e96 // mov v22.16b, v20.16b
+	WORD $0x4ea8ce56 // fmls v22.4s, v18.4s, v8.4s
+	WORD $0x4ea9ce37 // fmls v23.4s, v17.4s, v9.4s
+	WORD $0x4ea9ce58 // fmls v24.4s, v18.4s, v9.4s
+	WORD $0x4e37d6b1 // fadd v17.4s, v21.4s, v23.4s
+	WORD $0x4e38d6d2 // fadd v18.4s, v22.4s, v24.4s
+	WORD $0x6e31de35 // fmul v21.4s, v17.4s, v17.4s
+	WORD $0x6e32de56 // fmul v22.4s, v18.4s, v18.4s
+	FMOVQ 464(R9), F23
+	WORD $0x4e31cd57 // fmla v23.4s, v10.4s, v17.4s
+	FMOVQ 464(R9), F24
+	WORD $0x4e32cd58 // fmla v24.4s, v10.4s, v18.4s
+	FMOVQ 480(R9), F25
+	WORD $0x4e31cef9 // fmla v25.4s, v23.4s, v17.4s
+	FMOVQ 480(R9), F23
+	WORD $0x4e32cf17 // fmla v23.4s, v24.4s, v18.4s
+	FMOVQ 496(R9), F24
+	WORD $0x4e31cf38 // fmla v24.4s, v25.4s, v17.4s
+	FMOVQ 496(R9), F25
+	WORD $0x4e32cef9 // fmla v25.4s, v23.4s, v18.4s
+	FMOVQ 512(R9), F23
+	WORD $0x4e31cf17 // fmla v23.4s, v24.4s, v17.4s
+	FMOVQ 512(R9), F24
+	WORD $0x4e32cf38 // fmla v24.4s, v25.4s, v18.4s
+	WORD $0x4e37ceb1 // fmla v17.4s, v21.4s, v23.4s
+	WORD $0x4e38ced2 // fmla v18.4s, v22.4s, v24.4s
+	WORD $0x6ea1e673 // fcmgt v19.4s, v19.4s, v1.4s
+	WORD $0x6ea1e694 // fcmgt v20.4s, v20.4s, v1.4s
+	WORD $0x4e211e75 // and v21.16b, v19.16b, v1.16b
+	WORD $0x4e211e96 // and v22.16b, v20.16b, v1.16b
+	WORD $0x4eb5d5ef // fsub v15.4s, v15.4s, v21.4s
+	WORD $0x4eb6d610 // fsub v16.4s, v16.4s, v22.4s
+	WORD $0x4f3755ef // shl v15.4s, v15.4s, #23
+	WORD $0x4f375610 // shl v16.4s, v16.4s, #23
+	WORD $0x6e6c1d73 // bsl v19.16b, v11.16b, v12.16b
+	WORD $0x6e6c1d74 // bsl v20.16b, v11.16b, v12.16b
+	WORD $0x4e33d5f5 // fadd v21.4s, v15.4s, v19.4s
+	WORD $0x4e34d616 // fadd v22.4s, v16.4s, v20.4s
+	WORD $0x4eafd6b7 // fsub v23.4s, v21.4s, v15.4s
+	WORD $0x4eb0d6d8 // fsub v24.4s, v22.4s, v16.4s
+	WORD $0x4eb7d677 // fsub v23.4s, v19.4s, v23.4s
+	WORD $0x4eb8d698 // fsub v24.4s, v20.4s, v24.4s
+	WORD $0x4e31cdf7 // fmla v23.4s, v15.4s, v17.4s
+	WORD $0x4e32ce18 // fmla v24.4s, v16.4s, v18.4s
+	WORD $0x4e35d6ef // fadd v15.4s, v23.4s, v21.4s
+	WORD $0x4e36d710 // fadd v16.4s, v24.4s, v22.4s
+	WORD $0x6e2dde6d // fmul v13.4s, v19.4s, v13.4s
+	WORD $0x6e2ede8e // fmul v14.4s, v20.4s, v14.4s
+	WORD $0x6e2ffdad // fdiv v13.4s, v13.4s, v15.4s
+	WORD $0x6e30fdce // fdiv v14.4s, v14.4s, v16.4s
+	FSTPQ.P (F13, F14), 32(R0)
+	SUBS $8, R8, R8
+	BGE unrolled
+
+single:
+	ADDS $4, R8, R8
 	BLT few
 
 	PCALIGN $16
 vector:
-	FMOVQ.P 16(R1), F12
-	WORD $0x4e22f58c // fmax v12.4s, v12.4s, v2.4s
-	WORD $0x4ea3f58d // fmin v13.4s, v12.4s, v3.4s
-	WORD $0x6e2dddae // fmul v14.4s, v13.4s, v13.4s
-	WORD $0x6ea0f9cf // fneg v15.4s, v14.4s
-	WORD $0x4e2dcdaf // fmla v15.4s, v13.4s, v13.4s
-	WORD $0x4ea41c90 // mov v16.16b, v4.16b
-	WORD $0x4e2ecc10 // fmla v16.4s, v0.4s, v14.4s
-	WORD $0x4eb0d491 // fsub v17.4s, v4.4s, v16.4s
-	WORD $0x4e2ecc11 // fmla v17.4s, v0.4s, v14.4s
-	FMOVQ 2016(R9), F18
-	WORD $0x4e2eccb2 // fmla v18.4s, v5.4s, v14.4s
-	WORD $0x4e2fcc12 // fmla v18.4s, v0.4s, v15.4s
-	WORD $0x4e32d62e // fadd v14.4s, v17.4s, v18.4s
-	WORD $0x6e30ddaf // fmul v15.4s, v13.4s, v16.4s
-	WORD $0x6ea0f9f1 // fneg v17.4s, v15.4s
-	WORD $0x4e30cdb1 // fmla v17.4s, v13.4s, v16.4s
-	WORD $0x4e2ecdb1 // fmla v17.4s, v13.4s, v14.4s
-	WORD $0x4ea61ccd // mov v13.16b, v6.16b
-	WORD $0x4e27cded // fmla v13.4s, v15.4s, v7.4s
-	WORD $0x4ea6d5ae // fsub v14.4s, v13.4s, v6.4s
-	WORD $0x4ea8cdcf // fmls v15.4s, v14.4s, v8.4s
-	WORD $0x4ea9cdd1 // fmls v17.4s, v14.4s, v9.4s
-	WORD $0x4e31d5ee // fadd v14.4s, v15.4s, v17.4s
+	FMOVQ.P 16(R1), F13
+	WORD $0x4e22f5ad // fmax v13.4s, v13.4s, v2.4s
+	WORD $0x4ea3f5ae // fmin v14.4s, v13.4s, v3.4s
 	WORD $0x6e2eddcf // fmul v15.4s, v14.4s, v14.4s
-	FMOVQ 240(R9), F16
-	WORD $0x4e2ecd50 // fmla v16.4s, v10.4s, v14.4s
-	FMOVQ 256(R9), F17
-	WORD $0x4e2ece11 // fmla v17.4s, v16.4s, v14.4s
-	FMOVQ 272(R9), F16
-	WORD $0x4e2ece30 // fmla v16.4s, v17.4s, v14.4s
-	FMOVQ 288(R9), F17
-	WORD $0x4e2ece11 // fmla v17.4s, v16.4s, v14.4s
-	FMOVQ 304(R9), F16
-	WORD $0x4e2ece30 // fmla v16.4s, v17.4s, v14.4s
-	WORD $0x4e30cdee // fmla v14.4s, v15.4s, v16.4s
-	WORD $0x4f3755ad // shl v13.4s, v13.4s, #23
-	WORD $0x6ead856f // sub v15.4s, v11.4s, v13.4s
-	WORD $0x4ea1f5ef // fmin v15.4s, v15.4s, v1.4s
-	WORD $0x4ea1f5b0 // fmin v16.4s, v13.4s, v1.4s
-	WORD $0x6e30ddad // fmul v13.4s, v13.4s, v16.4s
-	WORD $0x4e2fd5b0 // fadd v16.4s, v13.4s, v15.4s
-	WORD $0x4e2ecdb0 // fmla v16.4s, v13.4s, v14.4s
-	WORD $0x6e2cddec // fmul v12.4s, v15.4s, v12.4s
-	WORD $0x6e30fd8c // fdiv v12.4s, v12.4s, v16.4s
-	FMOVQ.P F12, 16(R0)
+	WORD $0x6ea0f9f0 // fneg v16.4s, v15.4s
+	WORD $0x4e2ecdd0 // fmla v16.4s, v14.4s, v14.4s
+	WORD $0x4ea41c91 // mov v17.16b, v4.16b
+	WORD $0x4e2fcc11 // fmla v17.4s, v0.4s, v15.4s
+	WORD $0x4eb1d492 // fsub v18.4s, v4.4s, v17.4s
+	WORD $0x4e2fcc12 // fmla v18.4s, v0.4s, v15.4s
+	FMOVQ 2240(R9), F19
+	WORD $0x4e2fccb3 // fmla v19.4s, v5.4s, v15.4s
+	WORD $0x4e30cc13 // fmla v19.4s, v0.4s, v16.4s
+	WORD $0x4e33d64f // fadd v15.4s, v18.4s, v19.4s
+	WORD $0x6e31ddd0 // fmul v16.4s, v14.4s, v17.4s
+	WORD $0x6ea0fa12 // fneg v18.4s, v16.4s
+	WORD $0x4e31cdd2 // fmla v18.4s, v14.4s, v17.4s
+	WORD $0x4e2fcdd2 // fmla v18.4s, v14.4s, v15.4s
+	WORD $0x4ea61cce // mov v14.16b, v6.16b
+	WORD $0x4e27ce0e // fmla v14.4s, v16.4s, v7.4s
+	WORD $0x4ea6d5cf // fsub v15.4s, v14.4s, v6.4s
+	WORD $0x4eb01e11 // mov v17.16b, v16.16b
+	WORD $0x4ea8cdf1 // fmls v17.4s, v15.4s, v8.4s
+	WORD $0x4ea9cdf2 // fmls v18.4s, v15.4s, v9.4s
+	WORD $0x4e32d62f // fadd v15.4s, v17.4s, v18.4s
+	WORD $0x6e2fddf1 // fmul v17.4s, v15.4s, v15.4s
+	FMOVQ 464(R9), F18
+	WORD $0x4e2fcd52 // fmla v18.4s, v10.4s, v15.4s
+	FMOVQ 480(R9), F19
+	WORD $0x4e2fce53 // fmla v19.4s, v18.4s, v15.4s
+	FMOVQ 496(R9), F18
+	WORD $0x4e2fce72 // fmla v18.4s, v19.4s, v15.4s
+	FMOVQ 512(R9), F19
+	WORD $0x4e2fce53 // fmla v19.4s, v18.4s, v15.4s
+	WORD $0x4e33ce2f // fmla v15.4s, v17.4s, v19.4s
+	WORD $0x6ea1e610 // fcmgt v16.4s, v16.4s, v1.4s
+	WORD $0x4e211e11 // and v17.16b, v16.16b, v1.16b
+	WORD $0x4eb1d5ce // fsub v14.4s, v14.4s, v17.4s
+	WORD $0x4f3755ce // shl v14.4s, v14.4s, #23
+	WORD $0x6e6c1d70 // bsl v16.16b, v11.16b, v12.16b
+	WORD $0x4e30d5d1 // fadd v17.4s, v14.4s, v16.4s
+	WORD $0x4eaed632 // fsub v18.4s, v17.4s, v14.4s
+	WORD $0x4eb2d612 // fsub v18.4s, v16.4s, v18.4s
+	WORD $0x4e2fcdd2 // fmla v18.4s, v14.4s, v15.4s
+	WORD $0x4e31d64e // fadd v14.4s, v18.4s, v17.4s
+	WORD $0x6e2dde0d // fmul v13.4s, v16.4s, v13.4s
+	WORD $0x6e2efdad // fdiv v13.4s, v13.4s, v14.4s
+	FMOVQ.P F13, 16(R0)
 	SUBS $4, R8, R8
 	BGE vector
 
@@ -5148,66 +6508,783 @@ few:
 	ADDS $4, R8, R8
 	BEQ done
 	TBZ $1, R8, load1
-	FMOVD (R1), F12
+	FMOVD (R1), F13
 	TBZ $0, R8, loaded
 	ADD $8, R1, R10
-	VLD1 (R10), V12.S[2]
+	VLD1 (R10), V13.S[2]
 	B loaded
 load1:
-	FMOVS (R1), F12
+	FMOVS (R1), F13
 loaded:
-	WORD $0x4e22f58c // fmax v12.4s, v12.4s, v2.4s
-	WORD $0x4ea3f58d // fmin v13.4s, v12.4s, v3.4s
-	WORD $0x6e2dddae // fmul v14.4s, v13.4s, v13.4s
-	WORD $0x6ea0f9cf // fneg v15.4s, v14.4s
-	WORD $0x4e2dcdaf // fmla v15.4s, v13.4s, v13.4s
-	WORD $0x4ea41c90 // mov v16.16b, v4.16b
-	WORD $0x4e2ecc10 // fmla v16.4s, v0.4s, v14.4s
-	WORD $0x4eb0d491 // fsub v17.4s, v4.4s, v16.4s
-	WORD $0x4e2ecc11 // fmla v17.4s, v0.4s, v14.4s
-	FMOVQ 2016(R9), F18
-	WORD $0x4e2eccb2 // fmla v18.4s, v5.4s, v14.4s
-	WORD $0x4e2fcc12 // fmla v18.4s, v0.4s, v15.4s
-	WORD $0x4e32d62e // fadd v14.4s, v17.4s, v18.4s
-	WORD $0x6e30ddaf // fmul v15.4s, v13.4s, v16.4s
-	WORD $0x6ea0f9f1 // fneg v17.4s, v15.4s
-	WORD $0x4e30cdb1 // fmla v17.4s, v13.4s, v16.4s
-	WORD $0x4e2ecdb1 // fmla v17.4s, v13.4s, v14.4s
-	WORD $0x4ea61ccd // mov v13.16b, v6.16b
-	WORD $0x4e27cded // fmla v13.4s, v15.4s, v7.4s
-	WORD $0x4ea6d5ae // fsub v14.4s, v13.4s, v6.4s
-	WORD $0x4ea8cdcf // fmls v15.4s, v14.4s, v8.4s
-	WORD $0x4ea9cdd1 // fmls v17.4s, v14.4s, v9.4s
-	WORD $0x4e31d5ee // fadd v14.4s, v15.4s, v17.4s
+	WORD $0x4e22f5ad // fmax v13.4s, v13.4s, v2.4s
+	WORD $0x4ea3f5ae // fmin v14.4s, v13.4s, v3.4s
 	WORD $0x6e2eddcf // fmul v15.4s, v14.4s, v14.4s
-	FMOVQ 240(R9), F16
-	WORD $0x4e2ecd50 // fmla v16.4s, v10.4s, v14.4s
-	FMOVQ 256(R9), F17
-	WORD $0x4e2ece11 // fmla v17.4s, v16.4s, v14.4s
-	FMOVQ 272(R9), F16
-	WORD $0x4e2ece30 // fmla v16.4s, v17.4s, v14.4s
-	FMOVQ 288(R9), F17
-	WORD $0x4e2ece11 // fmla v17.4s, v16.4s, v14.4s
-	FMOVQ 304(R9), F16
-	WORD $0x4e2ece30 // fmla v16.4s, v17.4s, v14.4s
-	WORD $0x4e30cdee // fmla v14.4s, v15.4s, v16.4s
-	WORD $0x4f3755ad // shl v13.4s, v13.4s, #23
-	WORD $0x6ead856f // sub v15.4s, v11.4s, v13.4s
-	WORD $0x4ea1f5ef // fmin v15.4s, v15.4s, v1.4s
-	WORD $0x4ea1f5b0 // fmin v16.4s, v13.4s, v1.4s
-	WORD $0x6e30ddad // fmul v13.4s, v13.4s, v16.4s
-	WORD $0x4e2fd5b0 // fadd v16.4s, v13.4s, v15.4s
-	WORD $0x4e2ecdb0 // fmla v16.4s, v13.4s, v14.4s
-	WORD $0x6e2cddec // fmul v12.4s, v15.4s, v12.4s
-	WORD $0x6e30fd8c // fdiv v12.4s, v12.4s, v16.4s
+	WORD $0x6ea0f9f0 // fneg v16.4s, v15.4s
+	WORD $0x4e2ecdd0 // fmla v16.4s, v14.4s, v14.4s
+	WORD $0x4ea41c91 // mov v17.16b, v4.16b
+	WORD $0x4e2fcc11 // fmla v17.4s, v0.4s, v15.4s
+	WORD $0x4eb1d492 // fsub v18.4s, v4.4s, v17.4s
+	WORD $0x4e2fcc12 // fmla v18.4s, v0.4s, v15.4s
+	FMOVQ 2240(R9), F19
+	WORD $0x4e2fccb3 // fmla v19.4s, v5.4s, v15.4s
+	WORD $0x4e30cc13 // fmla v19.4s, v0.4s, v16.4s
+	WORD $0x4e33d64f // fadd v15.4s, v18.4s, v19.4s
+	WORD $0x6e31ddd0 // fmul v16.4s, v14.4s, v17.4s
+	WORD $0x6ea0fa12 // fneg v18.4s, v16.4s
+	WORD $0x4e31cdd2 // fmla v18.4s, v14.4s, v17.4s
+	WORD $0x4e2fcdd2 // fmla v18.4s, v14.4s, v15.4s
+	WORD $0x4ea61cce // mov v14.16b, v6.16b
+	WORD $0x4e27ce0e // fmla v14.4s, v16.4s, v7.4s
+	WORD $0x4ea6d5cf // fsub v15.4s, v14.4s, v6.4s
+	WORD $0x4eb01e11 // mov v17.16b, v16.16b
+	WORD $0x4ea8cdf1 // fmls v17.4s, v15.4s, v8.4s
+	WORD $0x4ea9cdf2 // fmls v18.4s, v15.4s, v9.4s
+	WORD $0x4e32d62f // fadd v15.4s, v17.4s, v18.4s
+	WORD $0x6e2fddf1 // fmul v17.4s, v15.4s, v15.4s
+	FMOVQ 464(R9), F18
+	WORD $0x4e2fcd52 // fmla v18.4s, v10.4s, v15.4s
+	FMOVQ 480(R9), F19
+	WORD $0x4e2fce53 // fmla v19.4s, v18.4s, v15.4s
+	FMOVQ 496(R9), F18
+	WORD $0x4e2fce72 // fmla v18.4s, v19.4s, v15.4s
+	FMOVQ 512(R9), F19
+	WORD $0x4e2fce53 // fmla v19.4s, v18.4s, v15.4s
+	WORD $0x4e33ce2f // fmla v15.4s, v17.4s, v19.4s
+	WORD $0x6ea1e610 // fcmgt v16.4s, v16.4s, v1.4s
+	WORD $0x4e211e11 // and v17.16b, v16.16b, v1.16b
+	WORD $0x4eb1d5ce // fsub v14.4s, v14.4s, v17.4s
+	WORD $0x4f3755ce // shl v14.4s, v14.4s, #23
+	WORD $0x6e6c1d70 // bsl v16.16b, v11.16b, v12.16b
+	WORD $0x4e30d5d1 // fadd v17.4s, v14.4s, v16.4s
+	WORD $0x4eaed632 // fsub v18.4s, v17.4s, v14.4s
+	WORD $0x4eb2d612 // fsub v18.4s, v16.4s, v18.4s
+	WORD $0x4e2fcdd2 // fmla v18.4s, v14.4s, v15.4s
+	WORD $0x4e31d64e // fadd v14.4s, v18.4s, v17.4s
+	WORD $0x6e2dde0d // fmul v13.4s, v16.4s, v13.4s
+	WORD $0x6e2efdad // fdiv v13.4s, v13.4s, v14.4s
 	TBZ $1, R8, store1
-	FMOVD F12, (R0)
+	FMOVD F13, (R0)
 	TBZ $0, R8, stored
 	ADD $8, R0, R10
-	VST1 V12.S[2], (R10)
+	VST1 V13.S[2], (R10)
 	B stored
 store1:
-	FMOVS F12, (R0)
+	FMOVS F13, (R0)
+stored:
+
+done:
+	RET
+
+// func geluErfNEON(y, x *float32, n int)
+TEXT ·geluErfNEON(SB), NOSPLIT, $0-24
+	MOVD $constants<>(SB), R9
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R8
+	FMOVQ 64(R9), F0
+	FMOVQ 2256(R9), F1
+	FMOVQ 1280(R9), F2
+	FMOVQ 160(R9), F3
+	FMOVQ 368(R9), F4
+	FMOVQ 384(R9), F5
+	FMOVQ 400(R9), F6
+	FMOVQ 416(R9), F7
+	FMOVQ 2272(R9), F8
+	FMOVQ 2112(R9), F9
+	FMOVQ 2160(R9), F10
+	FMOVQ 16(R9), F11
+	FMOVQ 2288(R9), F12
+	FMOVQ 32(R9), F13
+	SUBS $8, R8, R8
+	BLT single
+
+	PCALIGN $16
+unrolled:
+	FLDPQ.P 32(R1), (F14, F15)
+	WORD $0x4ea0f9d0 // fabs v16.4s, v14.4s
+	WORD $0x4ea0f9f1 // fabs v17.4s, v15.4s
+	WORD $0x4ea1f610 // fmin v16.4s, v16.4s, v1.4s
+	WORD $0x4ea1f631 // fmin v17.4s, v17.4s, v1.4s
+	WORD $0x4ea0d612 // fsub v18.4s, v16.4s, v0.4s
+	WORD $0x4ea0d633 // fsub v19.4s, v17.4s, v0.4s
+	WORD $0x4e20d614 // fadd v20.4s, v16.4s, v0.4s
+	WORD $0x4e20d635 // fadd v21.4s, v17.4s, v0.4s
+	WORD $0x6e34fe52 // fdiv v18.4s, v18.4s, v20.4s
+	WORD $0x6e35fe73 // fdiv v19.4s, v19.4s, v21.4s
+	WORD $0x6e22de14 // fmul v20.4s, v16.4s, v2.4s
+	WORD $0x6e22de35 // fmul v21.4s, v17.4s, v2.4s
+	WORD $0x6e34de16 // fmul v22.4s, v16.4s, v20.4s
+	WORD $0x6e35de37 // fmul v23.4s, v17.4s, v21.4s
+	WORD $0x6ea0fad8 // fneg v24.4s, v22.4s
+	WORD $0x6ea0faf9 // fneg v25.4s, v23.4s
+	WORD $0x4e34ce18 // fmla v24.4s, v16.4s, v20.4s
+	WORD $0x4e35ce39 // fmla v25.4s, v17.4s, v21.4s
+	WORD $0x4ea31c74 // mov v20.16b, v3.16b
+	WORD $0x4e24ced4 // fmla v20.4s, v22.4s, v4.4s
+	WORD $0x4ea31c75 // mov v21.16b, v3.16b
+	WORD $0x4e24cef5 // fmla v21.4s, v23.4s, v4.4s
+	WORD $0x4ea3d69a // fsub v26.4s, v20.4s, v3.4s
+	WORD $0x4ea3d6bb // fsub v27.4s, v21.4s, v3.4s
+	WORD $0x4eb61edc // mov v28.16b, v22.16b
+	WORD $0x4ea5cf5c // fmls v28.4s, v26.4s, v5.4s
+	WORD $0x4eb71efd // mov v29.16b, v23.16b
+	WORD $0x4ea5cf7d // fmls v29.4s, v27.4s, v5.4s
+	WORD $0x4ea6cf58 // fmls v24.4s, v26.4s, v6.4s
+	WORD $0x4ea6cf79 // fmls v25.4s, v27.4s, v6.4s
+	WORD $0x4e38d798 // fadd v24.4s, v28.4s, v24.4s
+	WORD $0x4e39d7b9 // fadd v25.4s, v29.4s, v25.4s
+	WORD $0x6e38df1a // fmul v26.4s, v24.4s, v24.4s
+	WORD $0x6e39df3b // fmul v27.4s, v25.4s, v25.4s
+	FMOVQ 464(R9), F28
+	WORD $0x4e38ccfc // fmla v28.4s, v7.4s, v24.4s
+	FMOVQ 464(R9), F29
+	WORD $0x4e39ccfd // fmla v29.4s, v7.4s, v25.4s
+	FMOVQ 480(R9), F30
+	WORD $0x4e38cf9e // fmla v30.4s, v28.4s, v24.4s
+	FMOVQ 480(R9), F28
+	WORD $0x4e39cfbc // fmla v28.4s, v29.4s, v25.4s
+	FMOVQ 496(R9), F29
+	WORD $0x4e38cfdd // fmla v29.4s, v30.4s, v24.4s
+	FMOVQ 496(R9), F30
+	WORD $0x4e39cf9e // fmla v30.4s, v28.4s, v25.4s
+	FMOVQ 512(R9), F28
+	WORD $0x4e38cfbc // fmla v28.4s, v29.4s, v24.4s
+	FMOVQ 512(R9), F29
+	WORD $0x4e39cfdd // fmla v29.4s, v30.4s, v25.4s
+	WORD $0x4e3ccf58 // fmla v24.4s, v26.4s, v28.4s
+	WORD $0x4e3dcf79 // fmla v25.4s, v27.4s, v29.4s
+	WORD $0x6eb6e516 // fcmgt v22.4s, v8.4s, v22.4s
+	WORD $0x6eb7e517 // fcmgt v23.4s, v8.4s, v23.4s
+	WORD $0x4e291eda // and v26.16b, v22.16b, v9.16b
+	WORD $0x4e291efb // and v27.16b, v23.16b, v9.16b
+	WORD $0x4e3ad694 // fadd v20.4s, v20.4s, v26.4s
+	WORD $0x4e3bd6b5 // fadd v21.4s, v21.4s, v27.4s
+	WORD $0x4f375694 // shl v20.4s, v20.4s, #23
+	WORD $0x4f3756b5 // shl v21.4s, v21.4s, #23
+	WORD $0x6e6b1d56 // bsl v22.16b, v10.16b, v11.16b
+	WORD $0x6e6b1d57 // bsl v23.16b, v10.16b, v11.16b
+	WORD $0x6e34de10 // fmul v16.4s, v16.4s, v20.4s
+	WORD $0x6e35de31 // fmul v17.4s, v17.4s, v21.4s
+	FMOVQ 2304(R9), F20
+	WORD $0x4e32cd94 // fmla v20.4s, v12.4s, v18.4s
+	FMOVQ 2304(R9), F21
+	WORD $0x4e33cd95 // fmla v21.4s, v12.4s, v19.4s
+	FMOVQ 2320(R9), F26
+	WORD $0x4e32ce9a // fmla v26.4s, v20.4s, v18.4s
+	FMOVQ 2320(R9), F20
+	WORD $0x4e33ceb4 // fmla v20.4s, v21.4s, v19.4s
+	FMOVQ 2336(R9), F21
+	WORD $0x4e32cf55 // fmla v21.4s, v26.4s, v18.4s
+	FMOVQ 2336(R9), F26
+	WORD $0x4e33ce9a // fmla v26.4s, v20.4s, v19.4s
+	FMOVQ 2352(R9), F20
+	WORD $0x4e32ceb4 // fmla v20.4s, v21.4s, v18.4s
+	FMOVQ 2352(R9), F21
+	WORD $0x4e33cf55 // fmla v21.4s, v26.4s, v19.4s
+	FMOVQ 2368(R9), F26
+	WORD $0x4e32ce9a // fmla v26.4s, v20.4s, v18.4s
+	FMOVQ 2368(R9), F20
+	WORD $0x4e33ceb4 // fmla v20.4s, v21.4s, v19.4s
+	FMOVQ 2384(R9), F21
+	WORD $0x4e32cf55 // fmla v21.4s, v26.4s, v18.4s
+	FMOVQ 2384(R9), F26
+	WORD $0x4e33ce9a // fmla v26.4s, v20.4s, v19.4s
+	FMOVQ 2400(R9), F20
+	WORD $0x4e32ceb4 // fmla v20.4s, v21.4s, v18.4s
+	FMOVQ 2400(R9), F21
+	WORD $0x4e33cf55 // fmla v21.4s, v26.4s, v19.4s
+	FMOVQ 2416(R9), F26
+	WORD $0x4e32ce9a // fmla v26.4s, v20.4s, v18.4s
+	FMOVQ 2416(R9), F20
+	WORD $0x4e33ceb4 // fmla v20.4s, v21.4s, v19.4s
+	FMOVQ 2432(R9), F21
+	WORD $0x4e32cf55 // fmla v21.4s, v26.4s, v18.4s
+	FMOVQ 2432(R9), F18
+	WORD $0x4e33ce92 // fmla v18.4s, v20.4s, v19.4s
+	WORD $0x6e35de10 // fmul v16.4s, v16.4s, v21.4s
+	WORD $0x6e32de31 // fmul v17.4s, v17.4s, v18.4s
+	WORD $0x4e38ce10 // fmla v16.4s, v16.4s, v24.4s
+	WORD $0x4e39ce31 // fmla v17.4s, v17.4s, v25.4s
+	WORD $0x4e2df5ce // fmax v14.4s, v14.4s, v13.4s
+	WORD $0x4e2df5ef // fmax v15.4s, v15.4s, v13.4s
+	WORD $0x4eb6ce0e // fmls v14.4s, v16.4s, v22.4s
+	WORD $0x4eb7ce2f // fmls v15.4s, v17.4s, v23.4s
+	FSTPQ.P (F14, F15), 32(R0)
+	SUBS $8, R8, R8
+	BGE unrolled
+
+single:
+	ADDS $4, R8, R8
+	BLT few
+
+	PCALIGN $16
+vector:
+	FMOVQ.P 16(R1), F14
+	WORD $0x4ea0f9cf // fabs v15.4s, v14.4s
+	WORD $0x4ea1f5ef // fmin v15.4s, v15.4s, v1.4s
+	WORD $0x4ea0d5f0 // fsub v16.4s, v15.4s, v0.4s
+	WORD $0x4e20d5f1 // fadd v17.4s, v15.4s, v0.4s
+	WORD $0x6e31fe10 // fdiv v16.4s, v16.4s, v17.4s
+	WORD $0x6e22ddf1 // fmul v17.4s, v15.4s, v2.4s
+	WORD $0x6e31ddf2 // fmul v18.4s, v15.4s, v17.4s
+	WORD $0x6ea0fa53 // fneg v19.4s, v18.4s
+	WORD $0x4e31cdf3 // fmla v19.4s, v15.4s, v17.4s
+	WORD $0x4ea31c71 // mov v17.16b, v3.16b
+	WORD $0x4e24ce51 // fmla v17.4s, v18.4s, v4.4s
+	WORD $0x4ea3d634 // fsub v20.4s, v17.4s, v3.4s
+	WORD $0x4eb21e55 // mov v21.16b, v18.16b
+	WORD $0x4ea5ce95 // fmls v21.4s, v20.4s, v5.4s
+	WORD $0x4ea6ce93 // fmls v19.4s, v20.4s, v6.4s
+	WORD $0x4e33d6b3 // fadd v19.4s, v21.4s, v19.4s
+	WORD $0x6e33de74 // fmul v20.4s, v19.4s, v19.4s
+	FMOVQ 464(R9), F21
+	WORD $0x4e33ccf5 // fmla v21.4s, v7.4s, v19.4s
+	FMOVQ 480(R9), F22
+	WORD $0x4e33ceb6 // fmla v22.4s, v21.4s, v19.4s
+	FMOVQ 496(R9), F21
+	WORD $0x4e33ced5 // fmla v21.4s, v22.4s, v19.4s
+	FMOVQ 512(R9), F22
+	WORD $0x4e33ceb6 // fmla v22.4s, v21.4s, v19.4s
+	WORD $0x4e36ce93 // fmla v19.4s, v20.4s, v22.4s
+	WORD $0x6eb2e512 // fcmgt v18.4s, v8.4s, v18.4s
+	WORD $0x4e291e54 // and v20.16b, v18.16b, v9.16b
+	WORD $0x4e34d631 // fadd v17.4s, v17.4s, v20.4s
+	WORD $0x4f375631 // shl v17.4s, v17.4s, #23
+	WORD $0x6e6b1d52 // bsl v18.16b, v10.16b, v11.16b
+	WORD $0x6e31ddef // fmul v15.4s, v15.4s, v17.4s
+	FMOVQ 2304(R9), F17
+	WORD $0x4e30cd91 // fmla v17.4s, v12.4s, v16.4s
+	FMOVQ 2320(R9), F20
+	WORD $0x4e30ce34 // fmla v20.4s, v17.4s, v16.4s
+	FMOVQ 2336(R9), F17
+	WORD $0x4e30ce91 // fmla v17.4s, v20.4s, v16.4s
+	FMOVQ 2352(R9), F20
+	WORD $0x4e30ce34 // fmla v20.4s, v17.4s, v16.4s
+	FMOVQ 2368(R9), F17
+	WORD $0x4e30ce91 // fmla v17.4s, v20.4s, v16.4s
+	FMOVQ 2384(R9), F20
+	WORD $0x4e30ce34 // fmla v20.4s, v17.4s, v16.4s
+	FMOVQ 2400(R9), F17
+	WORD $0x4e30ce91 // fmla v17.4s, v20.4s, v16.4s
+	FMOVQ 2416(R9), F20
+	WORD $0x4e30ce34 // fmla v20.4s, v17.4s, v16.4s
+	FMOVQ 2432(R9), F17
+	WORD $0x4e30ce91 // fmla v17.4s, v20.4s, v16.4s
+	WORD $0x6e31ddef // fmul v15.4s, v15.4s, v17.4s
+	WORD $0x4e33cdef // fmla v15.4s, v15.4s, v19.4s
+	WORD $0x4e2df5ce // fmax v14.4s, v14.4s, v13.4s
+	WORD $0x4eb2cdee // fmls v14.4s, v15.4s, v18.4s
+	FMOVQ.P F14, 16(R0)
+	SUBS $4, R8, R8
+	BGE vector
+
+few:
+	ADDS $4, R8, R8
+	BEQ done
+	TBZ $1, R8, load1
+	FMOVD (R1), F14
+	TBZ $0, R8, loaded
+	ADD $8, R1, R10
+	VLD1 (R10), V14.S[2]
+	B loaded
+load1:
+	FMOVS (R1), F14
+loaded:
+	WORD $0x4ea0f9cf // fabs v15.4s, v14.4s
+	WORD $0x4ea1f5ef // fmin v15.4s, v15.4s, v1.4s
+	WORD $0x4ea0d5f0 // fsub v16.4s, v15.4s, v0.4s
+	WORD $0x4e20d5f1 // fadd v17.4s, v15.4s, v0.4s
+	WORD $0x6e31fe10 // fdiv v16.4s, v16.4s, v17.4s
+	WORD $0x6e22ddf1 // fmul v17.4s, v15.4s, v2.4s
+	WORD $0x6e31ddf2 // fmul v18.4s, v15.4s, v17.4s
+	WORD $0x6ea0fa53 // fneg v19.4s, v18.4s
+	WORD $0x4e31cdf3 // fmla v19.4s, v15.4s, v17.4s
+	WORD $0x4ea31c71 // mov v17.16b, v3.16b
+	WORD $0x4e24ce51 // fmla v17.4s, v18.4s, v4.4s
+	WORD $0x4ea3d634 // fsub v20.4s, v17.4s, v3.4s
+	WORD $0x4eb21e55 // mov v21.16b, v18.16b
+	WORD $0x4ea5ce95 // fmls v21.4s, v20.4s, v5.4s
+	WORD $0x4ea6ce93 // fmls v19.4s, v20.4s, v6.4s
+	WORD $0x4e33d6b3 // fadd v19.4s, v21.4s, v19.4s
+	WORD $0x6e33de74 // fmul v20.4s, v19.4s, v19.4s
+	FMOVQ 464(R9), F21
+	WORD $0x4e33ccf5 // fmla v21.4s, v7.4s, v19.4s
+	FMOVQ 480(R9), F22
+	WORD $0x4e33ceb6 // fmla v22.4s, v21.4s, v19.4s
+	FMOVQ 496(R9), F21
+	WORD $0x4e33ced5 // fmla v21.4s, v22.4s, v19.4s
+	FMOVQ 512(R9), F22
+	WORD $0x4e33ceb6 // fmla v22.4s, v21.4s, v19.4s
+	WORD $0x4e36ce93 // fmla v19.4s, v20.4s, v22.4s
+	WORD $0x6eb2e512 // fcmgt v18.4s, v8.4s, v18.4s
+	WORD $0x4e291e54 // and v20.16b, v18.16b, v9.16b
+	WORD $0x4e34d631 // fadd v17.4s, v17.4s, v20.4s
+	WORD $0x4f375631 // shl v17.4s, v17.4s, #23
+	WORD $0x6e6b1d52 // bsl v18.16b, v10.16b, v11.16b
+	WORD $0x6e31ddef // fmul v15.4s, v15.4s, v17.4s
+	FMOVQ 2304(R9), F17
+	WORD $0x4e30cd91 // fmla v17.4s, v12.4s, v16.4s
+	FMOVQ 2320(R9), F20
+	WORD $0x4e30ce34 // fmla v20.4s, v17.4s, v16.4s
+	FMOVQ 2336(R9), F17
+	WORD $0x4e30ce91 // fmla v17.4s, v20.4s, v16.4s
+	FMOVQ 2352(R9), F20
+	WORD $0x4e30ce34 // fmla v20.4s, v17.4s, v16.4s
+	FMOVQ 2368(R9), F17
+	WORD $0x4e30ce91 // fmla v17.4s, v20.4s, v16.4s
+	FMOVQ 2384(R9), F20
+	WORD $0x4e30ce34 // fmla v20.4s, v17.4s, v16.4s
+	FMOVQ 2400(R9), F17
+	WORD $0x4e30ce91 // fmla v17.4s, v20.4s, v16.4s
+	FMOVQ 2416(R9), F20
+	WORD $0x4e30ce34 // fmla v20.4s, v17.4s, v16.4s
+	FMOVQ 2432(R9), F17
+	WORD $0x4e30ce91 // fmla v17.4s, v20.4s, v16.4s
+	WORD $0x6e31ddef // fmul v15.4s, v15.4s, v17.4s
+	WORD $0x4e33cdef // fmla v15.4s, v15.4s, v19.4s
+	WORD $0x4e2df5ce // fmax v14.4s, v14.4s, v13.4s
+	WORD $0x4eb2cdee // fmls v14.4s, v15.4s, v18.4s
+	TBZ $1, R8, store1
+	FMOVD F14, (R0)
+	TBZ $0, R8, stored
+	ADD $8, R0, R10
+	VST1 V14.S[2], (R10)
+	B stored
+store1:
+	FMOVS F14, (R0)
+stored:
+
+done:
+	RET
+
+// func erfNEON(y, x *float32, n int)
+TEXT ·erfNEON(SB), NOSPLIT, $0-24
+	MOVD $constants<>(SB), R9
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R8
+	FMOVQ 2448(R9), F0
+	FMOVQ 2464(R9), F1
+	FMOVQ 2480(R9), F2
+	FMOVQ 16(R9), F3
+	FMOVQ 2496(R9), F4
+	FMOVQ 0(R9), F5
+	SUBS $8, R8, R8
+	BLT single
+
+	PCALIGN $16
+unrolled:
+	FLDPQ.P 32(R1), (F6, F7)
+	WORD $0x4ea0f8c8 // fabs v8.4s, v6.4s
+	WORD $0x4ea0f8e9 // fabs v9.4s, v7.4s
+	WORD $0x6e28dd0a // fmul v10.4s, v8.4s, v8.4s
+	WORD $0x6e29dd2b // fmul v11.4s, v9.4s, v9.4s
+	FMOVQ 2512(R9), F12
+	WORD $0x4e2acc0c // fmla v12.4s, v0.4s, v10.4s
+	FMOVQ 2512(R9), F13
+	WORD $0x4e2bcc0d // fmla v13.4s, v0.4s, v11.4s
+	FMOVQ 2528(R9), F14
+	WORD $0x4e2acd8e // fmla v14.4s, v12.4s, v10.4s
+	FMOVQ 2528(R9), F12
+	WORD $0x4e2bcdac // fmla v12.4s, v13.4s, v11.4s
+	FMOVQ 2544(R9), F13
+	WORD $0x4e2acdcd // fmla v13.4s, v14.4s, v10.4s
+	FMOVQ 2544(R9), F14
+	WORD $0x4e2bcd8e // fmla v14.4s, v12.4s, v11.4s
+	FMOVQ 2560(R9), F12
+	WORD $0x4e2acdac // fmla v12.4s, v13.4s, v10.4s
+	FMOVQ 2560(R9), F13
+	WORD $0x4e2bcdcd // fmla v13.4s, v14.4s, v11.4s
+	FMOVQ 2576(R9), F14
+	WORD $0x4e2acd8e // fmla v14.4s, v12.4s, v10.4s
+	FMOVQ 2576(R9), F12
+	WORD $0x4e2bcdac // fmla v12.4s, v13.4s, v11.4s
+	FMOVQ 2592(R9), F13
+	WORD $0x4e2acdcd // fmla v13.4s, v14.4s, v10.4s
+	FMOVQ 2592(R9), F10
+	WORD $0x4e2bcd8a // fmla v10.4s, v12.4s, v11.4s
+	WORD $0x4ea81d0b // mov v11.16b, v8.16b
+	WORD $0x4e2dcd0b // fmla v11.4s, v8.4s, v13.4s
+	WORD $0x4ea91d2c // mov v12.16b, v9.16b
+	WORD $0x4e2acd2c // fmla v12.4s, v9.4s, v10.4s
+	WORD $0x4ea1f50a // fmin v10.4s, v8.4s, v1.4s
+	WORD $0x4ea1f52d // fmin v13.4s, v9.4s, v1.4s
+	WORD $0x4ea2d54a // fsub v10.4s, v10.4s, v2.4s
+	WORD $0x4ea2d5ad // fsub v13.4s, v13.4s, v2.4s
+	WORD $0x6ea3e508 // fcmgt v8.4s, v8.4s, v3.4s
+	WORD $0x6ea3e529 // fcmgt v9.4s, v9.4s, v3.4s
+	FMOVQ 2608(R9), F14
+	WORD $0x4e2acc8e // fmla v14.4s, v4.4s, v10.4s
+	FMOVQ 2608(R9), F15
+	WORD $0x4e2dcc8f // fmla v15.4s, v4.4s, v13.4s
+	FMOVQ 2624(R9), F16
+	WORD $0x4e2acdd0 // fmla v16.4s, v14.4s, v10.4s
+	FMOVQ 2624(R9), F14
+	WORD $0x4e2dcdee // fmla v14.4s, v15.4s, v13.4s
+	FMOVQ 2640(R9), F15
+	WORD $0x4e2ace0f // fmla v15.4s, v16.4s, v10.4s
+	FMOVQ 2640(R9), F16
+	WORD $0x4e2dcdd0 // fmla v16.4s, v14.4s, v13.4s
+	FMOVQ 2656(R9), F14
+	WORD $0x4e2acdee // fmla v14.4s, v15.4s, v10.4s
+	FMOVQ 2656(R9), F15
+	WORD $0x4e2dce0f // fmla v15.4s, v16.4s, v13.4s
+	FMOVQ 2672(R9), F16
+	WORD $0x4e2acdd0 // fmla v16.4s, v14.4s, v10.4s
+	FMOVQ 2672(R9), F14
+	WORD $0x4e2dcdee // fmla v14.4s, v15.4s, v13.4s
+	FMOVQ 2688(R9), F15
+	WORD $0x4e2ace0f // fmla v15.4s, v16.4s, v10.4s
+	FMOVQ 2688(R9), F16
+	WORD $0x4e2dcdd0 // fmla v16.4s, v14.4s, v13.4s
+	FMOVQ 2704(R9), F14
+	WORD $0x4e2acdee // fmla v14.4s, v15.4s, v10.4s
+	FMOVQ 2704(R9), F15
+	WORD $0x4e2dce0f // fmla v15.4s, v16.4s, v13.4s
+	FMOVQ 2720(R9), F16
+	WORD $0x4e2acdd0 // fmla v16.4s, v14.4s, v10.4s
+	FMOVQ 2720(R9), F14
+	WORD $0x4e2dcdee // fmla v14.4s, v15.4s, v13.4s
+	FMOVQ 2736(R9), F15
+	WORD $0x4e2ace0f // fmla v15.4s, v16.4s, v10.4s
+	FMOVQ 2736(R9), F16
+	WORD $0x4e2dcdd0 // fmla v16.4s, v14.4s, v13.4s
+	FMOVQ 2752(R9), F14
+	WORD $0x4e2acdee // fmla v14.4s, v15.4s, v10.4s
+	FMOVQ 2752(R9), F15
+	WORD $0x4e2dce0f // fmla v15.4s, v16.4s, v13.4s
+	FMOVQ 2768(R9), F16
+	WORD $0x4e2acdd0 // fmla v16.4s, v14.4s, v10.4s
+	FMOVQ 2768(R9), F14
+	WORD $0x4e2dcdee // fmla v14.4s, v15.4s, v13.4s
+	FMOVQ 2784(R9), F15
+	WORD $0x4e2ace0f // fmla v15.4s, v16.4s, v10.4s
+	FMOVQ 2784(R9), F10
+	WORD $0x4e2dcdca // fmla v10.4s, v14.4s, v13.4s
+	WORD $0x6ea81deb // bit v11.16b, v15.16b, v8.16b
+	WORD $0x6ea91d4c // bit v12.16b, v10.16b, v9.16b
+	WORD $0x6ea51ccb // bit v11.16b, v6.16b, v5.16b
+	WORD $0x6ea51cec // bit v12.16b, v7.16b, v5.16b
+	FSTPQ.P (F11, F12), 32(R0)
+	SUBS $8, R8, R8
+	BGE unrolled
+
+single:
+	ADDS $4, R8, R8
+	BLT few
+
+	PCALIGN $16
+vector:
+	FMOVQ.P 16(R1), F6
+	WORD $0x4ea0f8c7 // fabs v7.4s, v6.4s
+	WORD $0x6e27dce8 // fmul v8.4s, v7.4s, v7.4s
+	FMOVQ 2512(R9), F9
+	WORD $0x4e28cc09 // fmla v9.4s, v0.4s, v8.4s
+	FMOVQ 2528(R9), F10
+	WORD $0x4e28cd2a // fmla v10.4s, v9.4s, v8.4s
+	FMOVQ 2544(R9), F9
+	WORD $0x4e28cd49 // fmla v9.4s, v10.4s, v8.4s
+	FMOVQ 2560(R9), F10
+	WORD $0x4e28cd2a // fmla v10.4s, v9.4s, v8.4s
+	FMOVQ 2576(R9), F9
+	WORD $0x4e28cd49 // fmla v9.4s, v10.4s, v8.4s
+	FMOVQ 2592(R9), F10
+	WORD $0x4e28cd2a // fmla v10.4s, v9.4s, v8.4s
+	WORD $0x4ea71ce8 // mov v8.16b, v7.16b
+	WORD $0x4e2acce8 // fmla v8.4s, v7.4s, v10.4s
+	WORD $0x4ea1f4e9 // fmin v9.4s, v7.4s, v1.4s
+	WORD $0x4ea2d529 // fsub v9.4s, v9.4s, v2.4s
+	WORD $0x6ea3e4e7 // fcmgt v7.4s, v7.4s, v3.4s
+	FMOVQ 2608(R9), F10
+	WORD $0x4e29cc8a // fmla v10.4s, v4.4s, v9.4s
+	FMOVQ 2624(R9), F11
+	WORD $0x4e29cd4b // fmla v11.4s, v10.4s, v9.4s
+	FMOVQ 2640(R9), F10
+	WORD $0x4e29cd6a // fmla v10.4s, v11.4s, v9.4s
+	FMOVQ 2656(R9), F11
+	WORD $0x4e29cd4b // fmla v11.4s, v10.4s, v9.4s
+	FMOVQ 2672(R9), F10
+	WORD $0x4e29cd6a // fmla v10.4s, v11.4s, v9.4s
+	FMOVQ 2688(R9), F11
+	WORD $0x4e29cd4b // fmla v11.4s, v10.4s, v9.4s
+	FMOVQ 2704(R9), F10
+	WORD $0x4e29cd6a // fmla v10.4s, v11.4s, v9.4s
+	FMOVQ 2720(R9), F11
+	WORD $0x4e29cd4b // fmla v11.4s, v10.4s, v9.4s
+	FMOVQ 2736(R9), F10
+	WORD $0x4e29cd6a // fmla v10.4s, v11.4s, v9.4s
+	FMOVQ 2752(R9), F11
+	WORD $0x4e29cd4b // fmla v11.4s, v10.4s, v9.4s
+	FMOVQ 2768(R9), F10
+	WORD $0x4e29cd6a // fmla v10.4s, v11.4s, v9.4s
+	FMOVQ 2784(R9), F11
+	WORD $0x4e29cd4b // fmla v11.4s, v10.4s, v9.4s
+	WORD $0x6ea71d68 // bit v8.16b, v11.16b, v7.16b
+	WORD $0x6ea51cc8 // bit v8.16b, v6.16b, v5.16b
+	FMOVQ.P F8, 16(R0)
+	SUBS $4, R8, R8
+	BGE vector
+
+few:
+	ADDS $4, R8, R8
+	BEQ done
+	TBZ $1, R8, load1
+	FMOVD (R1), F6
+	TBZ $0, R8, loaded
+	ADD $8, R1, R10
+	VLD1 (R10), V6.S[2]
+	B loaded
+load1:
+	FMOVS (R1), F6
+loaded:
+	WORD $0x4ea0f8c7 // fabs v7.4s, v6.4s
+	WORD $0x6e27dce8 // fmul v8.4s, v7.4s, v7.4s
+	FMOVQ 2512(R9), F9
+	WORD $0x4e28cc09 // fmla v9.4s, v0.4s, v8.4s
+	FMOVQ 2528(R9), F10
+	WORD $0x4e28cd2a // fmla v10.4s, v9.4s, v8.4s
+	FMOVQ 2544(R9), F9
+	WORD $0x4e28cd49 // fmla v9.4s, v10.4s, v8.4s
+	FMOVQ 2560(R9), F10
+	WORD $0x4e28cd2a // fmla v10.4s, v9.4s, v8.4s
+	FMOVQ 2576(R9), F9
+	WORD $0x4e28cd49 // fmla v9.4s, v10.4s, v8.4s
+	FMOVQ 2592(R9), F10
+	WORD $0x4e28cd2a // fmla v10.4s, v9.4s, v8.4s
+	WORD $0x4ea71ce8 // mov v8.16b, v7.16b
+	WORD $0x4e2acce8 // fmla v8.4s, v7.4s, v10.4s
+	WORD $0x4ea1f4e9 // fmin v9.4s, v7.4s, v1.4s
+	WORD $0x4ea2d529 // fsub v9.4s, v9.4s, v2.4s
+	WORD $0x6ea3e4e7 // fcmgt v7.4s, v7.4s, v3.4s
+	FMOVQ 2608(R9), F10
+	WORD $0x4e29cc8a // fmla v10.4s, v4.4s, v9.4s
+	FMOVQ 2624(R9), F11
+	WORD $0x4e29cd4b // fmla v11.4s, v10.4s, v9.4s
+	FMOVQ 2640(R9), F10
+	WORD $0x4e29cd6a // fmla v10.4s, v11.4s, v9.4s
+	FMOVQ 2656(R9), F11
+	WORD $0x4e29cd4b // fmla v11.4s, v10.4s, v9.4s
+	FMOVQ 2672(R9), F10
+	WORD $0x4e29cd6a // fmla v10.4s, v11.4s, v9.4s
+	FMOVQ 2688(R9), F11
+	WORD $0x4e29cd4b // fmla v11.4s, v10.4s, v9.4s
+	FMOVQ 2704(R9), F10
+	WORD $0x4e29cd6a // fmla v10.4s, v11.4s, v9.4s
+	FMOVQ 2720(R9), F11
+	WORD $0x4e29cd4b // fmla v11.4s, v10.4s, v9.4s
+	FMOVQ 2736(R9), F10
+	WORD $0x4e29cd6a // fmla v10.4s, v11.4s, v9.4s
+	FMOVQ 2752(R9), F11
+	WORD $0x4e29cd4b // fmla v11.4s, v10.4s, v9.4s
+	FMOVQ 2768(R9), F10
+	WORD $0x4e29cd6a // fmla v10.4s, v11.4s, v9.4s
+	FMOVQ 2784(R9), F11
+	WORD $0x4e29cd4b // fmla v11.4s, v10.4s, v9.4s
+	WORD $0x6ea71d68 // bit v8.16b, v11.16b, v7.16b
+	WORD $0x6ea51cc8 // bit v8.16b, v6.16b, v5.16b
+	TBZ $1, R8, store1
+	FMOVD F8, (R0)
+	TBZ $0, R8, stored
+	ADD $8, R0, R10
+	VST1 V8.S[2], (R10)
+	B stored
+store1:
+	FMOVS F8, (R0)
+stored:
+
+done:
+	RET
+
+// func mishNEON(y, x *float32, n int)
+TEXT ·mishNEON(SB), NOSPLIT, $0-24
+	MOVD $constants<>(SB), R9
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R8
+	FMOVQ 2144(R9), F0
+	FMOVQ 2800(R9), F1
+	FMOVQ 160(R9), F2
+	FMOVQ 368(R9), F3
+	FMOVQ 384(R9), F4
+	FMOVQ 400(R9), F5
+	FMOVQ 416(R9), F6
+	FMOVQ 2272(R9), F7
+	FMOVQ 2112(R9), F8
+	FMOVQ 2160(R9), F9
+	FMOVQ 16(R9), F10
+	SUBS $8, R8, R8
+	BLT single
+
+	PCALIGN $16
+unrolled:
+	FLDPQ.P 32(R1), (F11, F12)
+	WORD $0x4ea1f56d // fmin v13.4s, v11.4s, v1.4s
+	WORD $0x4ea1f58e // fmin v14.4s, v12.4s, v1.4s
+	WORD $0x4e20f5ad // fmax v13.4s, v13.4s, v0.4s
+	WORD $0x4e20f5ce // fmax v14.4s, v14.4s, v0.4s
+	WORD $0x4ea21c4f // mov v15.16b, v2.16b
+	WORD $0x4e23cdaf // fmla v15.4s, v13.4s, v3.4s
+	WORD $0x4ea21c50 // mov v16.16b, v2.16b
+	WORD $0x4e23cdd0 // fmla v16.4s, v14.4s, v3.4s
+	WORD $0x4ea2d5f1 // fsub v17.4s, v15.4s, v2.4s
+	WORD $0x4ea2d612 // fsub v18.4s, v16.4s, v2.4s
+	WORD $0x4ead1db3 // mov v19.16b, v13.16b
+	WORD $0x4ea4ce33 // fmls v19.4s, v17.4s, v4.4s
+	WORD $0x4eae1dd4 // mov v20.16b, v14.16b
+	WORD $0x4ea4ce54 // fmls v20.4s, v18.4s, v4.4s
+	WORD $0x4ea5ce33 // fmls v19.4s, v17.4s, v5.4s
+	WORD $0x4ea5ce54 // fmls v20.4s, v18.4s, v5.4s
+	WORD $0x6e33de71 // fmul v17.4s, v19.4s, v19.4s
+	WORD $0x6e34de92 // fmul v18.4s, v20.4s, v20.4s
+	FMOVQ 464(R9), F21
+	WORD $0x4e33ccd5 // fmla v21.4s, v6.4s, v19.4s
+	FMOVQ 464(R9), F22
+	WORD $0x4e34ccd6 // fmla v22.4s, v6.4s, v20.4s
+	FMOVQ 480(R9), F23
+	WORD $0x4e33ceb7 // fmla v23.4s, v21.4s, v19.4s
+	FMOVQ 480(R9), F21
+	WORD $0x4e34ced5 // fmla v21.4s, v22.4s, v20.4s
+	FMOVQ 496(R9), F22
+	WORD $0x4e33cef6 // fmla v22.4s, v23.4s, v19.4s
+	FMOVQ 496(R9), F23
+	WORD $0x4e34ceb7 // fmla v23.4s, v21.4s, v20.4s
+	FMOVQ 512(R9), F21
+	WORD $0x4e33ced5 // fmla v21.4s, v22.4s, v19.4s
+	FMOVQ 512(R9), F22
+	WORD $0x4e34cef6 // fmla v22.4s, v23.4s, v20.4s
+	WORD $0x4e35ce33 // fmla v19.4s, v17.4s, v21.4s
+	WORD $0x4e36ce54 // fmla v20.4s, v18.4s, v22.4s
+	WORD $0x6eade4ed // fcmgt v13.4s, v7.4s, v13.4s
+	WORD $0x6eaee4ee // fcmgt v14.4s, v7.4s, v14.4s
+	WORD $0x4e281db1 // and v17.16b, v13.16b, v8.16b
+	WORD $0x4e281dd2 // and v18.16b, v14.16b, v8.16b
+	WORD $0x4e31d5ef // fadd v15.4s, v15.4s, v17.4s
+	WORD $0x4e32d610 // fadd v16.4s, v16.4s, v18.4s
+	WORD $0x4f3755ef // shl v15.4s, v15.4s, #23
+	WORD $0x4f375610 // shl v16.4s, v16.4s, #23
+	WORD $0x6e6a1d2d // bsl v13.16b, v9.16b, v10.16b
+	WORD $0x6e6a1d2e // bsl v14.16b, v9.16b, v10.16b
+	WORD $0x4e33cdef // fmla v15.4s, v15.4s, v19.4s
+	WORD $0x4e34ce10 // fmla v16.4s, v16.4s, v20.4s
+	WORD $0x6e2dddf1 // fmul v17.4s, v15.4s, v13.4s
+	WORD $0x6e2ede12 // fmul v18.4s, v16.4s, v14.4s
+	FMOVQ 1520(R9), F19
+	WORD $0x4e33d634 // fadd v20.4s, v17.4s, v19.4s
+	WORD $0x4e33d655 // fadd v21.4s, v18.4s, v19.4s
+	WORD $0x4e20f56b // fmax v11.4s, v11.4s, v0.4s
+	WORD $0x4e20f58c // fmax v12.4s, v12.4s, v0.4s
+	WORD $0x6e34ddef // fmul v15.4s, v15.4s, v20.4s
+	WORD $0x6e35de10 // fmul v16.4s, v16.4s, v21.4s
+	WORD $0x4eb31e76 // mov v22.16b, v19.16b
+	WORD $0x4e34ce36 // fmla v22.4s, v17.4s, v20.4s
+	WORD $0x4e35ce53 // fmla v19.4s, v18.4s, v21.4s
+	WORD $0x6e36fdef // fdiv v15.4s, v15.4s, v22.4s
+	WORD $0x6e33fe10 // fdiv v16.4s, v16.4s, v19.4s
+	WORD $0x6e2fdd6b // fmul v11.4s, v11.4s, v15.4s
+	WORD $0x6e30dd8c // fmul v12.4s, v12.4s, v16.4s
+	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
+	WORD $0x6e2edd8c // fmul v12.4s, v12.4s, v14.4s
+	FSTPQ.P (F11, F12), 32(R0)
+	SUBS $8, R8, R8
+	BGE unrolled
+
+single:
+	ADDS $4, R8, R8
+	BLT few
+
+	PCALIGN $16
+vector:
+	FMOVQ.P 16(R1), F11
+	WORD $0x4ea1f56c // fmin v12.4s, v11.4s, v1.4s
+	WORD $0x4e20f58c // fmax v12.4s, v12.4s, v0.4s
+	WORD $0x4ea21c4d // mov v13.16b, v2.16b
+	WORD $0x4e23cd8d // fmla v13.4s, v12.4s, v3.4s
+	WORD $0x4ea2d5ae // fsub v14.4s, v13.4s, v2.4s
+	WORD $0x4eac1d8f // mov v15.16b, v12.16b
+	WORD $0x4ea4cdcf // fmls v15.4s, v14.4s, v4.4s
+	WORD $0x4ea5cdcf // fmls v15.4s, v14.4s, v5.4s
+	WORD $0x6e2fddee // fmul v14.4s, v15.4s, v15.4s
+	FMOVQ 464(R9), F16
+	WORD $0x4e2fccd0 // fmla v16.4s, v6.4s, v15.4s
+	FMOVQ 480(R9), F17
+	WORD $0x4e2fce11 // fmla v17.4s, v16.4s, v15.4s
+	FMOVQ 496(R9), F16
+	WORD $0x4e2fce30 // fmla v16.4s, v17.4s, v15.4s
+	FMOVQ 512(R9), F17
+	WORD $0x4e2fce11 // fmla v17.4s, v16.4s, v15.4s
+	WORD $0x4e31cdcf // fmla v15.4s, v14.4s, v17.4s
+	WORD $0x6eace4ec // fcmgt v12.4s, v7.4s, v12.4s
+	WORD $0x4e281d8e // and v14.16b, v12.16b, v8.16b
+	WORD $0x4e2ed5ad // fadd v13.4s, v13.4s, v14.4s
+	WORD $0x4f3755ad // shl v13.4s, v13.4s, #23
+	WORD $0x6e6a1d2c // bsl v12.16b, v9.16b, v10.16b
+	WORD $0x4e2fcdad // fmla v13.4s, v13.4s, v15.4s
+	WORD $0x6e2cddae // fmul v14.4s, v13.4s, v12.4s
+	FMOVQ 1520(R9), F15
+	WORD $0x4e2fd5d0 // fadd v16.4s, v14.4s, v15.4s
+	WORD $0x4e20f56b // fmax v11.4s, v11.4s, v0.4s
+	WORD $0x6e30ddad // fmul v13.4s, v13.4s, v16.4s
+	WORD $0x4e30cdcf // fmla v15.4s, v14.4s, v16.4s
+	WORD $0x6e2ffdad // fdiv v13.4s, v13.4s, v15.4s
+	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
+	WORD $0x6e2cdd6b // fmul v11.4s, v11.4s, v12.4s
+	FMOVQ.P F11, 16(R0)
+	SUBS $4, R8, R8
+	BGE vector
+
+few:
+	ADDS $4, R8, R8
+	BEQ done
+	TBZ $1, R8, load1
+	FMOVD (R1), F11
+	TBZ $0, R8, loaded
+	ADD $8, R1, R10
+	VLD1 (R10), V11.S[2]
+	B loaded
+load1:
+	FMOVS (R1), F11
+loaded:
+	WORD $0x4ea1f56c // fmin v12.4s, v11.4s, v1.4s
+	WORD $0x4e20f58c // fmax v12.4s, v12.4s, v0.4s
+	WORD $0x4ea21c4d // mov v13.16b, v2.16b
+	WORD $0x4e23cd8d // fmla v13.4s, v12.4s, v3.4s
+	WORD $0x4ea2d5ae // fsub v14.4s, v13.4s, v2.4s
+	WORD $0x4eac1d8f // mov v15.16b, v12.16b
+	WORD $0x4ea4cdcf // fmls v15.4s, v14.4s, v4.4s
+	WORD $0x4ea5cdcf // fmls v15.4s, v14.4s, v5.4s
+	WORD $0x6e2fddee // fmul v14.4s, v15.4s, v15.4s
+	FMOVQ 464(R9), F16
+	WORD $0x4e2fccd0 // fmla v16.4s, v6.4s, v15.4s
+	FMOVQ 480(R9), F17
+	WORD $0x4e2fce11 // fmla v17.4s, v16.4s, v15.4s
+	FMOVQ 496(R9), F16
+	WORD $0x4e2fce30 // fmla v16.4s, v17.4s, v15.4s
+	FMOVQ 512(R9), F17
+	WORD $0x4e2fce11 // fmla v17.4s, v16.4s, v15.4s
+	WORD $0x4e31cdcf // fmla v15.4s, v14.4s, v17.4s
+	WORD $0x6eace4ec // fcmgt v12.4s, v7.4s, v12.4s
+	WORD $0x4e281d8e // and v14.16b, v12.16b, v8.16b
+	WORD $0x4e2ed5ad // fadd v13.4s, v13.4s, v14.4s
+	WORD $0x4f3755ad // shl v13.4s, v13.4s, #23
+	WORD $0x6e6a1d2c // bsl v12.16b, v9.16b, v10.16b
+	WORD $0x4e2fcdad // fmla v13.4s, v13.4s, v15.4s
+	WORD $0x6e2cddae // fmul v14.4s, v13.4s, v12.4s
+	FMOVQ 1520(R9), F15
+	WORD $0x4e2fd5d0 // fadd v16.4s, v14.4s, v15.4s
+	WORD $0x4e20f56b // fmax v11.4s, v11.4s, v0.4s
+	WORD $0x6e30ddad // fmul v13.4s, v13.4s, v16.4s
+	WORD $0x4e30cdcf // fmla v15.4s, v14.4s, v16.4s
+	WORD $0x6e2ffdad // fdiv v13.4s, v13.4s, v15.4s
+	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
+	WORD $0x6e2cdd6b // fmul v11.4s, v11.4s, v12.4s
+	TBZ $1, R8, store1
+	FMOVD F11, (R0)
+	TBZ $0, R8, stored
+	ADD $8, R0, R10
+	VST1 V11.S[2], (R10)
+	B stored
+store1:
+	FMOVS F11, (R0)
 stored:
 
 done:
@@ -5222,64 +7299,169 @@ TEXT ·softplusNEON(SB), NOSPLIT, $0-24
 	FMOVQ 0(R9), F0
 	FMOVQ 144(R9), F1
 	FMOVQ 160(R9), F2
-	FMOVQ 176(R9), F3
-	FMOVQ 192(R9), F4
-	FMOVQ 208(R9), F5
-	FMOVQ 224(R9), F6
-	FMOVQ 2032(R9), F7
-	FMOVQ 32(R9), F8
-	SUBS $4, R8, R8
+	FMOVQ 368(R9), F3
+	FMOVQ 384(R9), F4
+	FMOVQ 400(R9), F5
+	FMOVQ 416(R9), F6
+	FMOVQ 2272(R9), F7
+	FMOVQ 2112(R9), F8
+	FMOVQ 2160(R9), F9
+	FMOVQ 16(R9), F10
+	FMOVQ 2816(R9), F11
+	FMOVQ 32(R9), F12
+	SUBS $8, R8, R8
+	BLT single
+
+	PCALIGN $16
+unrolled:
+	FLDPQ.P 32(R1), (F13, F14)
+	WORD $0x4ea01daf // orr v15.16b, v13.16b, v0.16b
+	WORD $0x4ea01dd0 // orr v16.16b, v14.16b, v0.16b
+	WORD $0x4e21f5ef // fmax v15.4s, v15.4s, v1.4s
+	WORD $0x4e21f610 // fmax v16.4s, v16.4s, v1.4s
+	WORD $0x4ea21c51 // mov v17.16b, v2.16b
+	WORD $0x4e23cdf1 // fmla v17.4s, v15.4s, v3.4s
+	WORD $0x4ea21c52 // mov v18.16b, v2.16b
+	WORD $0x4e23ce12 // fmla v18.4s, v16.4s, v3.4s
+	WORD $0x4ea2d633 // fsub v19.4s, v17.4s, v2.4s
+	WORD $0x4ea2d654 // fsub v20.4s, v18.4s, v2.4s
+	WORD $0x4eaf1df5 // mov v21.16b, v15.16b
+	WORD $0x4ea4ce75 // fmls v21.4s, v19.4s, v4.4s
+	WORD $0x4eb01e16 // mov v22.16b, v16.16b
+	WORD $0x4ea4ce96 // fmls v22.4s, v20.4s, v4.4s
+	WORD $0x4ea5ce75 // fmls v21.4s, v19.4s, v5.4s
+	WORD $0x4ea5ce96 // fmls v22.4s, v20.4s, v5.4s
+	WORD $0x6e35deb3 // fmul v19.4s, v21.4s, v21.4s
+	WORD $0x6e36ded4 // fmul v20.4s, v22.4s, v22.4s
+	FMOVQ 464(R9), F23
+	WORD $0x4e35ccd7 // fmla v23.4s, v6.4s, v21.4s
+	FMOVQ 464(R9), F24
+	WORD $0x4e36ccd8 // fmla v24.4s, v6.4s, v22.4s
+	FMOVQ 480(R9), F25
+	WORD $0x4e35cef9 // fmla v25.4s, v23.4s, v21.4s
+	FMOVQ 480(R9), F23
+	WORD $0x4e36cf17 // fmla v23.4s, v24.4s, v22.4s
+	FMOVQ 496(R9), F24
+	WORD $0x4e35cf38 // fmla v24.4s, v25.4s, v21.4s
+	FMOVQ 496(R9), F25
+	WORD $0x4e36cef9 // fmla v25.4s, v23.4s, v22.4s
+	FMOVQ 512(R9), F23
+	WORD $0x4e35cf17 // fmla v23.4s, v24.4s, v21.4s
+	FMOVQ 512(R9), F24
+	WORD $0x4e36cf38 // fmla v24.4s, v25.4s, v22.4s
+	WORD $0x4e37ce75 // fmla v21.4s, v19.4s, v23.4s
+	WORD $0x4e38ce96 // fmla v22.4s, v20.4s, v24.4s
+	WORD $0x6eafe4ef // fcmgt v15.4s, v7.4s, v15.4s
+	WORD $0x6eb0e4f0 // fcmgt v16.4s, v7.4s, v16.4s
+	WORD $0x4e281df3 // and v19.16b, v15.16b, v8.16b
+	WORD $0x4e281e14 // and v20.16b, v16.16b, v8.16b
+	WORD $0x4e33d631 // fadd v17.4s, v17.4s, v19.4s
+	WORD $0x4e34d652 // fadd v18.4s, v18.4s, v20.4s
+	WORD $0x4f375631 // shl v17.4s, v17.4s, #23
+	WORD $0x4f375652 // shl v18.4s, v18.4s, #23
+	WORD $0x6e6a1d2f // bsl v15.16b, v9.16b, v10.16b
+	WORD $0x6e6a1d30 // bsl v16.16b, v9.16b, v10.16b
+	WORD $0x4e35ce31 // fmla v17.4s, v17.4s, v21.4s
+	WORD $0x4e36ce52 // fmla v18.4s, v18.4s, v22.4s
+	WORD $0x6e2fde2f // fmul v15.4s, v17.4s, v15.4s
+	WORD $0x6e30de50 // fmul v16.4s, v18.4s, v16.4s
+	WORD $0x6e2fddf1 // fmul v17.4s, v15.4s, v15.4s
+	WORD $0x6e30de12 // fmul v18.4s, v16.4s, v16.4s
+	FMOVQ 2832(R9), F19
+	WORD $0x4e2fcd73 // fmla v19.4s, v11.4s, v15.4s
+	FMOVQ 2832(R9), F20
+	WORD $0x4e30cd74 // fmla v20.4s, v11.4s, v16.4s
+	FMOVQ 2848(R9), F21
+	WORD $0x4e2fce75 // fmla v21.4s, v19.4s, v15.4s
+	FMOVQ 2848(R9), F19
+	WORD $0x4e30ce93 // fmla v19.4s, v20.4s, v16.4s
+	FMOVQ 2864(R9), F20
+	WORD $0x4e2fceb4 // fmla v20.4s, v21.4s, v15.4s
+	FMOVQ 2864(R9), F21
+	WORD $0x4e30ce75 // fmla v21.4s, v19.4s, v16.4s
+	FMOVQ 2880(R9), F19
+	WORD $0x4e2fce93 // fmla v19.4s, v20.4s, v15.4s
+	FMOVQ 2880(R9), F20
+	WORD $0x4e30ceb4 // fmla v20.4s, v21.4s, v16.4s
+	FMOVQ 2896(R9), F21
+	WORD $0x4e2fce75 // fmla v21.4s, v19.4s, v15.4s
+	FMOVQ 2896(R9), F19
+	WORD $0x4e30ce93 // fmla v19.4s, v20.4s, v16.4s
+	FMOVQ 2912(R9), F20
+	WORD $0x4e2fceb4 // fmla v20.4s, v21.4s, v15.4s
+	FMOVQ 2912(R9), F21
+	WORD $0x4e30ce75 // fmla v21.4s, v19.4s, v16.4s
+	FMOVQ 2928(R9), F19
+	WORD $0x4e2fce93 // fmla v19.4s, v20.4s, v15.4s
+	FMOVQ 2928(R9), F20
+	WORD $0x4e30ceb4 // fmla v20.4s, v21.4s, v16.4s
+	FMOVQ 2944(R9), F21
+	WORD $0x4e2fce75 // fmla v21.4s, v19.4s, v15.4s
+	FMOVQ 2944(R9), F19
+	WORD $0x4e30ce93 // fmla v19.4s, v20.4s, v16.4s
+	WORD $0x4e35ce2f // fmla v15.4s, v17.4s, v21.4s
+	WORD $0x4e33ce50 // fmla v16.4s, v18.4s, v19.4s
+	WORD $0x4e2cf5ad // fmax v13.4s, v13.4s, v12.4s
+	WORD $0x4e2cf5ce // fmax v14.4s, v14.4s, v12.4s
+	WORD $0x4e2dd5ed // fadd v13.4s, v15.4s, v13.4s
+	WORD $0x4e2ed60e // fadd v14.4s, v16.4s, v14.4s
+	FSTPQ.P (F13, F14), 32(R0)
+	SUBS $8, R8, R8
+	BGE unrolled
+
+single:
+	ADDS $4, R8, R8
 	BLT few
 
 	PCALIGN $16
 vector:
-	FMOVQ.P 16(R1), F9
-	WORD $0x4ea01d2a // orr v10.16b, v9.16b, v0.16b
-	WORD $0x4e21f54a // fmax v10.4s, v10.4s, v1.4s
-	WORD $0x4ea21c4b // mov v11.16b, v2.16b
-	WORD $0x4e23cd4b // fmla v11.4s, v10.4s, v3.4s
-	WORD $0x4ea2d56c // fsub v12.4s, v11.4s, v2.4s
-	WORD $0x4ea4cd8a // fmls v10.4s, v12.4s, v4.4s
-	WORD $0x4ea5cd8a // fmls v10.4s, v12.4s, v5.4s
-	WORD $0x6e2add4c // fmul v12.4s, v10.4s, v10.4s
-	FMOVQ 240(R9), F13
-	WORD $0x4e2acccd // fmla v13.4s, v6.4s, v10.4s
-	FMOVQ 256(R9), F14
-	WORD $0x4e2acdae // fmla v14.4s, v13.4s, v10.4s
-	FMOVQ 272(R9), F13
-	WORD $0x4e2acdcd // fmla v13.4s, v14.4s, v10.4s
-	FMOVQ 288(R9), F14
-	WORD $0x4e2acdae // fmla v14.4s, v13.4s, v10.4s
-	FMOVQ 304(R9), F13
-	WORD $0x4e2acdcd // fmla v13.4s, v14.4s, v10.4s
-	WORD $0x4e2dcd8a // fmla v10.4s, v12.4s, v13.4s
-	WORD $0x4f37556b // shl v11.4s, v11.4s, #23
-	WORD $0x4eab1d6c // mov v12.16b, v11.16b
-	WORD $0x4e2acd6c // fmla v12.4s, v11.4s, v10.4s
-	WORD $0x6e2bdd8c // fmul v12.4s, v12.4s, v11.4s
-	FMOVQ 2048(R9), F13
-	WORD $0x4e2ccced // fmla v13.4s, v7.4s, v12.4s
-	FMOVQ 2064(R9), F14
-	WORD $0x4e2ccdae // fmla v14.4s, v13.4s, v12.4s
-	FMOVQ 2080(R9), F13
-	WORD $0x4e2ccdcd // fmla v13.4s, v14.4s, v12.4s
-	FMOVQ 2096(R9), F14
-	WORD $0x4e2ccdae // fmla v14.4s, v13.4s, v12.4s
-	FMOVQ 2112(R9), F13
-	WORD $0x4e2ccdcd // fmla v13.4s, v14.4s, v12.4s
-	FMOVQ 2128(R9), F14
-	WORD $0x4e2ccdae // fmla v14.4s, v13.4s, v12.4s
-	FMOVQ 2144(R9), F13
-	WORD $0x4e2ccdcd // fmla v13.4s, v14.4s, v12.4s
-	FMOVQ 2160(R9), F14
-	WORD $0x4e2ccdae // fmla v14.4s, v13.4s, v12.4s
-	FMOVQ 16(R9), F13
-	WORD $0x4e2ccdcd // fmla v13.4s, v14.4s, v12.4s
-	WORD $0x6e2ddd6c // fmul v12.4s, v11.4s, v13.4s
-	WORD $0x4e2acd8c // fmla v12.4s, v12.4s, v10.4s
-	WORD $0x4e28f529 // fmax v9.4s, v9.4s, v8.4s
-	WORD $0x4e2bcd89 // fmla v9.4s, v12.4s, v11.4s
-	FMOVQ.P F9, 16(R0)
+	FMOVQ.P 16(R1), F13
+	WORD $0x4ea01dae // orr v14.16b, v13.16b, v0.16b
+	WORD $0x4e21f5ce // fmax v14.4s, v14.4s, v1.4s
+	WORD $0x4ea21c4f // mov v15.16b, v2.16b
+	WORD $0x4e23cdcf // fmla v15.4s, v14.4s, v3.4s
+	WORD $0x4ea2d5f0 // fsub v16.4s, v15.4s, v2.4s
+	WORD $0x4eae1dd1 // mov v17.16b, v14.16b
+	WORD $0x4ea4ce11 // fmls v17.4s, v16.4s, v4.4s
+	WORD $0x4ea5ce11 // fmls v17.4s, v16.4s, v5.4s
+	WORD $0x6e31de30 // fmul v16.4s, v17.4s, v17.4s
+	FMOVQ 464(R9), F18
+	WORD $0x4e31ccd2 // fmla v18.4s, v6.4s, v17.4s
+	FMOVQ 480(R9), F19
+	WORD $0x4e31ce53 // fmla v19.4s, v18.4s, v17.4s
+	FMOVQ 496(R9), F18
+	WORD $0x4e31ce72 // fmla v18.4s, v19.4s, v17.4s
+	FMOVQ 512(R9), F19
+	WORD $0x4e31ce53 // fmla v19.4s, v18.4s, v17.4s
+	WORD $0x4e33ce11 // fmla v17.4s, v16.4s, v19.4s
+	WORD $0x6eaee4ee // fcmgt v14.4s, v7.4s, v14.4s
+	WORD $0x4e281dd0 // and v16.16b, v14.16b, v8.16b
+	WORD $0x4e30d5ef // fadd v15.4s, v15.4s, v16.4s
+	WORD $0x4f3755ef // shl v15.4s, v15.4s, #23
+	WORD $0x6e6a1d2e // bsl v14.16b, v9.16b, v10.16b
+	WORD $0x4e31cdef // fmla v15.4s, v15.4s, v17.4s
+	WORD $0x6e2eddee // fmul v14.4s, v15.4s, v14.4s
+	WORD $0x6e2eddcf // fmul v15.4s, v14.4s, v14.4s
+	FMOVQ 2832(R9), F16
+	WORD $0x4e2ecd70 // fmla v16.4s, v11.4s, v14.4s
+	FMOVQ 2848(R9), F17
+	WORD $0x4e2ece11 // fmla v17.4s, v16.4s, v14.4s
+	FMOVQ 2864(R9), F16
+	WORD $0x4e2ece30 // fmla v16.4s, v17.4s, v14.4s
+	FMOVQ 2880(R9), F17
+	WORD $0x4e2ece11 // fmla v17.4s, v16.4s, v14.4s
+	FMOVQ 2896(R9), F16
+	WORD $0x4e2ece30 // fmla v16.4s, v17.4s, v14.4s
+	FMOVQ 2912(R9), F17
+	WORD $0x4e2ece11 // fmla v17.4s, v16.4s, v14.4s
+	FMOVQ 2928(R9), F16
+	WORD $0x4e2ece30 // fmla v16.4s, v17.4s, v14.4s
+	FMOVQ 2944(R9), F17
+	WORD $0x4e2ece11 // fmla v17.4s, v16.4s, v14.4s
+	WORD $0x4e31cdee // fmla v14.4s, v15.4s, v17.4s
+	WORD $0x4e2cf5ad // fmax v13.4s, v13.4s, v12.4s
+	WORD $0x4e2dd5cd // fadd v13.4s, v14.4s, v13.4s
+	FMOVQ.P F13, 16(R0)
 	SUBS $4, R8, R8
 	BGE vector
 
@@ -5287,67 +7469,67 @@ few:
 	ADDS $4, R8, R8
 	BEQ done
 	TBZ $1, R8, load1
-	FMOVD (R1), F9
+	FMOVD (R1), F13
 	TBZ $0, R8, loaded
 	ADD $8, R1, R10
-	VLD1 (R10), V9.S[2]
+	VLD1 (R10), V13.S[2]
 	B loaded
 load1:
-	FMOVS (R1), F9
+	FMOVS (R1), F13
 loaded:
-	WORD $0x4ea01d2a // orr v10.16b, v9.16b, v0.16b
-	WORD $0x4e21f54a // fmax v10.4s, v10.4s, v1.4s
-	WORD $0x4ea21c4b // mov v11.16b, v2.16b
-	WORD $0x4e23cd4b // fmla v11.4s, v10.4s, v3.4s
-	WORD $0x4ea2d56c // fsub v12.4s, v11.4s, v2.4s
-	WORD $0x4ea4cd8a // fmls v10.4s, v12.4s, v4.4s
-	WORD $0x4ea5cd8a // fmls v10.4s, v12.4s, v5.4s
-	WORD $0x6e2add4c // fmul v12.4s, v10.4s, v10.4s
-	FMOVQ 240(R9), F13
-	WORD $0x4e2acccd // fmla v13.4s, v6.4s, v10.4s
-	FMOVQ 256(R9), F14
-	WORD $0x4e2acdae // fmla v14.4s, v13.4s, v10.4s
-	FMOVQ 272(R9), F13
-	WORD $0x4e2acdcd // fmla v13.4s, v14.4s, v10.4s
-	FMOVQ 288(R9), F14
-	WORD $0x4e2acdae // fmla v14.4s, v13.4s, v10.4s
-	FMOVQ 304(R9), F13
-	WORD $0x4e2acdcd // fmla v13.4s, v14.4s, v10.4s
-	WORD $0x4e2dcd8a // fmla v10.4s, v12.4s, v13.4s
-	WORD $0x4f37556b // shl v11.4s, v11.4s, #23
-	WORD $0x4eab1d6c // mov v12.16b, v11.16b
-	WORD $0x4e2acd6c // fmla v12.4s, v11.4s, v10.4s
-	WORD $0x6e2bdd8c // fmul v12.4s, v12.4s, v11.4s
-	FMOVQ 2048(R9), F13
-	WORD $0x4e2ccced // fmla v13.4s, v7.4s, v12.4s
-	FMOVQ 2064(R9), F14
-	WORD $0x4e2ccdae // fmla v14.4s, v13.4s, v12.4s
-	FMOVQ 2080(R9), F13
-	WORD $0x4e2ccdcd // fmla v13.4s, v14.4s, v12.4s
-	FMOVQ 2096(R9), F14
-	WORD $0x4e2ccdae // fmla v14.4s, v13.4s, v12.4s
-	FMOVQ 2112(R9), F13
-	WORD $0x4e2ccdcd // fmla v13.4s, v14.4s, v12.4s
-	FMOVQ 2128(R9), F14
-	WORD $0x4e2ccdae // fmla v14.4s, v13.4s, v12.4s
-	FMOVQ 2144(R9), F13
-	WORD $0x4e2ccdcd // fmla v13.4s, v14.4s, v12.4s
-	FMOVQ 2160(R9), F14
-	WORD $0x4e2ccdae // fmla v14.4s, v13.4s, v12.4s
-	FMOVQ 16(R9), F13
-	WORD $0x4e2ccdcd // fmla v13.4s, v14.4s, v12.4s
-	WORD $0x6e2ddd6c // fmul v12.4s, v11.4s, v13.4s
-	WORD $0x4e2acd8c // fmla v12.4s, v12.4s, v10.4s
-	WORD $0x4e28f529 // fmax v9.4s, v9.4s, v8.4s
-	WORD $0x4e2bcd89 // fmla v9.4s, v12.4s, v11.4s
+	WORD $0x4ea01dae // orr v14.16b, v13.16b, v0.16b
+	WORD $0x4e21f5ce // fmax v14.4s, v14.4s, v1.4s
+	WORD $0x4ea21c4f // mov v15.16b, v2.16b
+	WORD $0x4e23cdcf // fmla v15.4s, v14.4s, v3.4s
+	WORD $0x4ea2d5f0 // fsub v16.4s, v15.4s, v2.4s
+	WORD $0x4eae1dd1 // mov v17.16b, v14.16b
+	WORD $0x4ea4ce11 // fmls v17.4s, v16.4s, v4.4s
+	WORD $0x4ea5ce11 // fmls v17.4s, v16.4s, v5.4s
+	WORD $0x6e31de30 // fmul v16.4s, v17.4s, v17.4s
+	FMOVQ 464(R9), F18
+	WORD $0x4e31ccd2 // fmla v18.4s, v6.4s, v17.4s
+	FMOVQ 480(R9), F19
+	WORD $0x4e31ce53 // fmla v19.4s, v18.4s, v17.4s
+	FMOVQ 496(R9), F18
+	WORD $0x4e31ce72 // fmla v18.4s, v19.4s, v17.4s
+	FMOVQ 512(R9), F19
+	WORD $0x4e31ce53 // fmla v19.4s, v18.4s, v17.4s
+	WORD $0x4e33ce11 // fmla v17.4s, v16.4s, v19.4s
+	WORD $0x6eaee4ee // fcmgt v14.4s, v7.4s, v14.4s
+	WORD $0x4e281dd0 // and v16.16b, v14.16b, v8.16b
+	WORD $0x4e30d5ef // fadd v15.4s, v15.4s, v16.4s
+	WORD $0x4f3755ef // shl v15.4s, v15.4s, #23
+	WORD $0x6e6a1d2e // bsl v14.16b, v9.16b, v10.16b
+	WORD $0x4e31cdef // fmla v15.4s, v15.4s, v17.4s
+	WORD $0x6e2eddee // fmul v14.4s, v15.4s, v14.4s
+	WORD $0x6e2eddcf // fmul v15.4s, v14.4s, v14.4s
+	FMOVQ 2832(R9), F16
+	WORD $0x4e2ecd70 // fmla v16.4s, v11.4s, v14.4s
+	FMOVQ 2848(R9), F17
+	WORD $0x4e2ece11 // fmla v17.4s, v16.4s, v14.4s
+	FMOVQ 2864(R9), F16
+	WORD $0x4e2ece30 // fmla v16.4s, v17.4s, v14.4s
+	FMOVQ 2880(R9), F17
+	WORD $0x4e2ece11 // fmla v17.4s, v16.4s, v14.4s
+	FMOVQ 2896(R9), F16
+	WORD $0x4e2ece30 // fmla v16.4s, v17.4s, v14.4s
+	FMOVQ 2912(R9), F17
+	WORD $0x4e2ece11 // fmla v17.4s, v16.4s, v14.4s
+	FMOVQ 2928(R9), F16
+	WORD $0x4e2ece30 // fmla v16.4s, v17.4s, v14.4s
+	FMOVQ 2944(R9), F17
+	WORD $0x4e2ece11 // fmla v17.4s, v16.4s, v14.4s
+	WORD $0x4e31cdee // fmla v14.4s, v15.4s, v17.4s
+	WORD $0x4e2cf5ad // fmax v13.4s, v13.4s, v12.4s
+	WORD $0x4e2dd5cd // fadd v13.4s, v14.4s, v13.4s
 	TBZ $1, R8, store1
-	FMOVD F9, (R0)
+	FMOVD F13, (R0)
 	TBZ $0, R8, stored
 	ADD $8, R0, R10
-	VST1 V9.S[2], (R10)
+	VST1 V13.S[2], (R10)
 	B stored
 store1:
-	FMOVS F9, (R0)
+	FMOVS F13, (R0)
 stored:
 
 done:
@@ -5516,9 +7698,9 @@ TEXT ·seluNEON(SB), NOSPLIT, $0-24
 	FMOVQ 400(R9), F4
 	FMOVQ 416(R9), F5
 	FMOVQ 16(R9), F6
-	FMOVQ 2176(R9), F7
+	FMOVQ 2960(R9), F7
 	FMOVQ 32(R9), F8
-	FMOVQ 2192(R9), F9
+	FMOVQ 2976(R9), F9
 	SUBS $8, R8, R8
 	BLT single
 
@@ -5665,28 +7847,38 @@ TEXT ·sumNEON(SB), NOSPLIT, $0-20
 	WORD $0x4ea01c01 // mov v1.16b, v0.16b
 	WORD $0x4ea01c02 // mov v2.16b, v0.16b
 	WORD $0x4ea01c03 // mov v3.16b, v0.16b
-	SUBS $16, R8, R8
+	WORD $0x4ea01c04 // mov v4.16b, v0.16b
+	WORD $0x4ea01c05 // mov v5.16b, v0.16b
+	WORD $0x4ea01c06 // mov v6.16b, v0.16b
+	WORD $0x4ea01c07 // mov v7.16b, v0.16b
+	SUBS $32, R8, R8
 	BLT single
 
 	PCALIGN $16
 unrolled:
-	FLDPQ.P 64(R1), (F4, F5)
-	FLDPQ -32(R1), (F6, F7)
-	WORD $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	WORD $0x4e25d421 // fadd v1.4s, v1.4s, v5.4s
-	WORD $0x4e26d442 // fadd v2.4s, v2.4s, v6.4s
-	WORD $0x4e27d463 // fadd v3.4s, v3.4s, v7.4s
-	SUBS $16, R8, R8
+	FLDPQ.P 128(R1), (F8, F9)
+	FLDPQ -96(R1), (F10, F11)
+	FLDPQ -64(R1), (F12, F13)
+	FLDPQ -32(R1), (F14, F15)
+	WORD $0x4e28d400 // fadd v0.4s, v0.4s, v8.4s
+	WORD $0x4e29d421 // fadd v1.4s, v1.4s, v9.4s
+	WORD $0x4e2ad442 // fadd v2.4s, v2.4s, v10.4s
+	WORD $0x4e2bd463 // fadd v3.4s, v3.4s, v11.4s
+	WORD $0x4e2cd484 // fadd v4.4s, v4.4s, v12.4s
+	WORD $0x4e2dd4a5 // fadd v5.4s, v5.4s, v13.4s
+	WORD $0x4e2ed4c6 // fadd v6.4s, v6.4s, v14.4s
+	WORD $0x4e2fd4e7 // fadd v7.4s, v7.4s, v15.4s
+	SUBS $32, R8, R8
 	BGE unrolled
 
 single:
-	ADDS $12, R8, R8
+	ADDS $28, R8, R8
 	BLT few
 
 	PCALIGN $16
 vector:
-	FMOVQ.P 16(R1), F4
-	WORD $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	FMOVQ.P 16(R1), F8
+	WORD $0x4e28d400 // fadd v0.4s, v0.4s, v8.4s
 	SUBS $4, R8, R8
 	BGE vector
 
@@ -5697,18 +7889,22 @@ few:
 	ADD R8<<4, R10, R10
 	FMOVQ -16(R10), F30
 	TBZ $1, R8, load1
-	FMOVD (R1), F4
+	FMOVD (R1), F8
 	TBZ $0, R8, loaded
 	ADD $8, R1, R10
-	VLD1 (R10), V4.S[2]
+	VLD1 (R10), V8.S[2]
 	B loaded
 load1:
-	FMOVS (R1), F4
+	FMOVS (R1), F8
 loaded:
-	WORD $0x4e24d404 // fadd v4.4s, v0.4s, v4.4s
-	WORD $0x6ebe1c80 // bit v0.16b, v4.16b, v30.16b
+	WORD $0x4e28d408 // fadd v8.4s, v0.4s, v8.4s
+	WORD $0x6ebe1d00 // bit v0.16b, v8.16b, v30.16b
 
 done:
+	WORD $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	WORD $0x4e25d421 // fadd v1.4s, v1.4s, v5.4s
+	WORD $0x4e26d442 // fadd v2.4s, v2.4s, v6.4s
+	WORD $0x4e27d463 // fadd v3.4s, v3.4s, v7.4s
 	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
 	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
 	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
@@ -5725,33 +7921,47 @@ TEXT ·sumAbsNEON(SB), NOSPLIT, $0-20
 	WORD $0x4ea01c01 // mov v1.16b, v0.16b
 	WORD $0x4ea01c02 // mov v2.16b, v0.16b
 	WORD $0x4ea01c03 // mov v3.16b, v0.16b
-	SUBS $16, R8, R8
+	WORD $0x4ea01c04 // mov v4.16b, v0.16b
+	WORD $0x4ea01c05 // mov v5.16b, v0.16b
+	WORD $0x4ea01c06 // mov v6.16b, v0.16b
+	WORD $0x4ea01c07 // mov v7.16b, v0.16b
+	SUBS $32, R8, R8
 	BLT single
 
 	PCALIGN $16
 unrolled:
-	FLDPQ.P 64(R1), (F4, F5)
-	FLDPQ -32(R1), (F6, F7)
-	WORD $0x4ea0f884 // fabs v4.4s, v4.4s
-	WORD $0x4ea0f8a5 // fabs v5.4s, v5.4s
-	WORD $0x4ea0f8c6 // fabs v6.4s, v6.4s
-	WORD $0x4ea0f8e7 // fabs v7.4s, v7.4s
-	WORD $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	WORD $0x4e25d421 // fadd v1.4s, v1.4s, v5.4s
-	WORD $0x4e26d442 // fadd v2.4s, v2.4s, v6.4s
-	WORD $0x4e27d463 // fadd v3.4s, v3.4s, v7.4s
-	SUBS $16, R8, R8
+	FLDPQ.P 128(R1), (F8, F9)
+	FLDPQ -96(R1), (F10, F11)
+	FLDPQ -64(R1), (F12, F13)
+	FLDPQ -32(R1), (F14, F15)
+	WORD $0x4ea0f908 // fabs v8.4s, v8.4s
+	WORD $0x4ea0f929 // fabs v9.4s, v9.4s
+	WORD $0x4ea0f94a // fabs v10.4s, v10.4s
+	WORD $0x4ea0f96b // fabs v11.4s, v11.4s
+	WORD $0x4ea0f98c // fabs v12.4s, v12.4s
+	WORD $0x4ea0f9ad // fabs v13.4s, v13.4s
+	WORD $0x4ea0f9ce // fabs v14.4s, v14.4s
+	WORD $0x4ea0f9ef // fabs v15.4s, v15.4s
+	WORD $0x4e28d400 // fadd v0.4s, v0.4s, v8.4s
+	WORD $0x4e29d421 // fadd v1.4s, v1.4s, v9.4s
+	WORD $0x4e2ad442 // fadd v2.4s, v2.4s, v10.4s
+	WORD $0x4e2bd463 // fadd v3.4s, v3.4s, v11.4s
+	WORD $0x4e2cd484 // fadd v4.4s, v4.4s, v12.4s
+	WORD $0x4e2dd4a5 // fadd v5.4s, v5.4s, v13.4s
+	WORD $0x4e2ed4c6 // fadd v6.4s, v6.4s, v14.4s
+	WORD $0x4e2fd4e7 // fadd v7.4s, v7.4s, v15.4s
+	SUBS $32, R8, R8
 	BGE unrolled
 
 single:
-	ADDS $12, R8, R8
+	ADDS $28, R8, R8
 	BLT few
 
 	PCALIGN $16
 vector:
-	FMOVQ.P 16(R1), F4
-	WORD $0x4ea0f884 // fabs v4.4s, v4.4s
-	WORD $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	FMOVQ.P 16(R1), F8
+	WORD $0x4ea0f908 // fabs v8.4s, v8.4s
+	WORD $0x4e28d400 // fadd v0.4s, v0.4s, v8.4s
 	SUBS $4, R8, R8
 	BGE vector
 
@@ -5762,19 +7972,23 @@ few:
 	ADD R8<<4, R10, R10
 	FMOVQ -16(R10), F30
 	TBZ $1, R8, load1
-	FMOVD (R1), F4
+	FMOVD (R1), F8
 	TBZ $0, R8, loaded
 	ADD $8, R1, R10
-	VLD1 (R10), V4.S[2]
+	VLD1 (R10), V8.S[2]
 	B loaded
 load1:
-	FMOVS (R1), F4
+	FMOVS (R1), F8
 loaded:
-	WORD $0x4ea0f884 // fabs v4.4s, v4.4s
-	WORD $0x4e24d404 // fadd v4.4s, v0.4s, v4.4s
-	WORD $0x6ebe1c80 // bit v0.16b, v4.16b, v30.16b
+	WORD $0x4ea0f908 // fabs v8.4s, v8.4s
+	WORD $0x4e28d408 // fadd v8.4s, v0.4s, v8.4s
+	WORD $0x6ebe1d00 // bit v0.16b, v8.16b, v30.16b
 
 done:
+	WORD $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	WORD $0x4e25d421 // fadd v1.4s, v1.4s, v5.4s
+	WORD $0x4e26d442 // fadd v2.4s, v2.4s, v6.4s
+	WORD $0x4e27d463 // fadd v3.4s, v3.4s, v7.4s
 	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
 	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
 	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
@@ -5791,28 +8005,38 @@ TEXT ·sumSquaresNEON(SB), NOSPLIT, $0-20
 	WORD $0x4ea01c01 // mov v1.16b, v0.16b
 	WORD $0x4ea01c02 // mov v2.16b, v0.16b
 	WORD $0x4ea01c03 // mov v3.16b, v0.16b
-	SUBS $16, R8, R8
+	WORD $0x4ea01c04 // mov v4.16b, v0.16b
+	WORD $0x4ea01c05 // mov v5.16b, v0.16b
+	WORD $0x4ea01c06 // mov v6.16b, v0.16b
+	WORD $0x4ea01c07 // mov v7.16b, v0.16b
+	SUBS $32, R8, R8
 	BLT single
 
 	PCALIGN $16
 unrolled:
-	FLDPQ.P 64(R1), (F4, F5)
-	FLDPQ -32(R1), (F6, F7)
-	WORD $0x4e24cc80 // fmla v0.4s, v4.4s, v4.4s
-	WORD $0x4e25cca1 // fmla v1.4s, v5.4s, v5.4s
-	WORD $0x4e26ccc2 // fmla v2.4s, v6.4s, v6.4s
-	WORD $0x4e27cce3 // fmla v3.4s, v7.4s, v7.4s
-	SUBS $16, R8, R8
+	FLDPQ.P 128(R1), (F8, F9)
+	FLDPQ -96(R1), (F10, F11)
+	FLDPQ -64(R1), (F12, F13)
+	FLDPQ -32(R1), (F14, F15)
+	WORD $0x4e28cd00 // fmla v0.4s, v8.4s, v8.4s
+	WORD $0x4e29cd21 // fmla v1.4s, v9.4s, v9.4s
+	WORD $0x4e2acd42 // fmla v2.4s, v10.4s, v10.4s
+	WORD $0x4e2bcd63 // fmla v3.4s, v11.4s, v11.4s
+	WORD $0x4e2ccd84 // fmla v4.4s, v12.4s, v12.4s
+	WORD $0x4e2dcda5 // fmla v5.4s, v13.4s, v13.4s
+	WORD $0x4e2ecdc6 // fmla v6.4s, v14.4s, v14.4s
+	WORD $0x4e2fcde7 // fmla v7.4s, v15.4s, v15.4s
+	SUBS $32, R8, R8
 	BGE unrolled
 
 single:
-	ADDS $12, R8, R8
+	ADDS $28, R8, R8
 	BLT few
 
 	PCALIGN $16
 vector:
-	FMOVQ.P 16(R1), F4
-	WORD $0x4e24cc80 // fmla v0.4s, v4.4s, v4.4s
+	FMOVQ.P 16(R1), F8
+	WORD $0x4e28cd00 // fmla v0.4s, v8.4s, v8.4s
 	SUBS $4, R8, R8
 	BGE vector
 
@@ -5823,19 +8047,23 @@ few:
 	ADD R8<<4, R10, R10
 	FMOVQ -16(R10), F30
 	TBZ $1, R8, load1
-	FMOVD (R1), F4
+	FMOVD (R1), F8
 	TBZ $0, R8, loaded
 	ADD $8, R1, R10
-	VLD1 (R10), V4.S[2]
+	VLD1 (R10), V8.S[2]
 	B loaded
 load1:
-	FMOVS (R1), F4
+	FMOVS (R1), F8
 loaded:
-	WORD $0x4ea01c05 // mov v5.16b, v0.16b
-	WORD $0x4e24cc85 // fmla v5.4s, v4.4s, v4.4s
-	WORD $0x6ebe1ca0 // bit v0.16b, v5.16b, v30.16b
+	WORD $0x4ea01c09 // mov v9.16b, v0.16b
+	WORD $0x4e28cd09 // fmla v9.4s, v8.4s, v8.4s
+	WORD $0x6ebe1d20 // bit v0.16b, v9.16b, v30.16b
 
 done:
+	WORD $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	WORD $0x4e25d421 // fadd v1.4s, v1.4s, v5.4s
+	WORD $0x4e26d442 // fadd v2.4s, v2.4s, v6.4s
+	WORD $0x4e27d463 // fadd v3.4s, v3.4s, v7.4s
 	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
 	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
 	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
@@ -5853,31 +8081,43 @@ TEXT ·dotNEON(SB), NOSPLIT, $0-28
 	WORD $0x4ea01c01 // mov v1.16b, v0.16b
 	WORD $0x4ea01c02 // mov v2.16b, v0.16b
 	WORD $0x4ea01c03 // mov v3.16b, v0.16b
-	SUBS $16, R8, R8
+	WORD $0x4ea01c04 // mov v4.16b, v0.16b
+	WORD $0x4ea01c05 // mov v5.16b, v0.16b
+	WORD $0x4ea01c06 // mov v6.16b, v0.16b
+	WORD $0x4ea01c07 // mov v7.16b, v0.16b
+	SUBS $32, R8, R8
 	BLT single
 
 	PCALIGN $16
 unrolled:
-	FLDPQ.P 64(R1), (F4, F5)
-	FLDPQ -32(R1), (F6, F7)
-	FLDPQ.P 64(R2), (F8, F9)
-	FLDPQ -32(R2), (F10, F11)
-	WORD $0x4e28cc80 // fmla v0.4s, v4.4s, v8.4s
-	WORD $0x4e29cca1 // fmla v1.4s, v5.4s, v9.4s
-	WORD $0x4e2accc2 // fmla v2.4s, v6.4s, v10.4s
-	WORD $0x4e2bcce3 // fmla v3.4s, v7.4s, v11.4s
-	SUBS $16, R8, R8
+	FLDPQ.P 128(R1), (F8, F9)
+	FLDPQ -96(R1), (F10, F11)
+	FLDPQ -64(R1), (F12, F13)
+	FLDPQ -32(R1), (F14, F15)
+	FLDPQ.P 128(R2), (F16, F17)
+	FLDPQ -96(R2), (F18, F19)
+	FLDPQ -64(R2), (F20, F21)
+	FLDPQ -32(R2), (F22, F23)
+	WORD $0x4e30cd00 // fmla v0.4s, v8.4s, v16.4s
+	WORD $0x4e31cd21 // fmla v1.4s, v9.4s, v17.4s
+	WORD $0x4e32cd42 // fmla v2.4s, v10.4s, v18.4s
+	WORD $0x4e33cd63 // fmla v3.4s, v11.4s, v19.4s
+	WORD $0x4e34cd84 // fmla v4.4s, v12.4s, v20.4s
+	WORD $0x4e35cda5 // fmla v5.4s, v13.4s, v21.4s
+	WORD $0x4e36cdc6 // fmla v6.4s, v14.4s, v22.4s
+	WORD $0x4e37cde7 // fmla v7.4s, v15.4s, v23.4s
+	SUBS $32, R8, R8
 	BGE unrolled
 
 single:
-	ADDS $12, R8, R8
+	ADDS $28, R8, R8
 	BLT few
 
 	PCALIGN $16
 vector:
-	FMOVQ.P 16(R1), F4
-	FMOVQ.P 16(R2), F5
-	WORD $0x4e25cc80 // fmla v0.4s, v4.4s, v5.4s
+	FMOVQ.P 16(R1), F8
+	FMOVQ.P 16(R2), F9
+	WORD $0x4e29cd00 // fmla v0.4s, v8.4s, v9.4s
 	SUBS $4, R8, R8
 	BGE vector
 
@@ -5888,23 +8128,27 @@ few:
 	ADD R8<<4, R10, R10
 	FMOVQ -16(R10), F30
 	TBZ $1, R8, load1
-	FMOVD (R1), F4
-	FMOVD (R2), F5
+	FMOVD (R1), F8
+	FMOVD (R2), F9
 	TBZ $0, R8, loaded
 	ADD $8, R1, R10
-	VLD1 (R10), V4.S[2]
+	VLD1 (R10), V8.S[2]
 	ADD $8, R2, R10
-	VLD1 (R10), V5.S[2]
+	VLD1 (R10), V9.S[2]
 	B loaded
 load1:
-	FMOVS (R1), F4
-	FMOVS (R2), F5
+	FMOVS (R1), F8
+	FMOVS (R2), F9
 loaded:
-	WORD $0x4ea01c06 // mov v6.16b, v0.16b
-	WORD $0x4e25cc86 // fmla v6.4s, v4.4s, v5.4s
-	WORD $0x6ebe1cc0 // bit v0.16b, v6.16b, v30.16b
+	WORD $0x4ea01c0a // mov v10.16b, v0.16b
+	WORD $0x4e29cd0a // fmla v10.4s, v8.4s, v9.4s
+	WORD $0x6ebe1d40 // bit v0.16b, v10.16b, v30.16b
 
 done:
+	WORD $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	WORD $0x4e25d421 // fadd v1.4s, v1.4s, v5.4s
+	WORD $0x4e26d442 // fadd v2.4s, v2.4s, v6.4s
+	WORD $0x4e27d463 // fadd v3.4s, v3.4s, v7.4s
 	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
 	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
 	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
@@ -5921,35 +8165,49 @@ TEXT ·sumSqDiffNEON(SB), NOSPLIT, $0-28
 	WORD $0x4ea01c01 // mov v1.16b, v0.16b
 	WORD $0x4ea01c02 // mov v2.16b, v0.16b
 	WORD $0x4ea01c03 // mov v3.16b, v0.16b
-	FMOVS mean+16(FP), F4
-	WORD $0x4e040484 // dup v4.4s, v4.s[0]
-	SUBS $16, R8, R8
+	WORD $0x4ea01c04 // mov v4.16b, v0.16b
+	WORD $0x4ea01c05 // mov v5.16b, v0.16b
+	WORD $0x4ea01c06 // mov v6.16b, v0.16b
+	WORD $0x4ea01c07 // mov v7.16b, v0.16b
+	FMOVS mean+16(FP), F8
+	WORD $0x4e040508 // dup v8.4s, v8.s[0]
+	SUBS $32, R8, R8
 	BLT single
 
 	PCALIGN $16
 unrolled:
-	FLDPQ.P 64(R1), (F5, F6)
-	FLDPQ -32(R1), (F7, F8)
-	WORD $0x4ea4d4a5 // fsub v5.4s, v5.4s, v4.4s
-	WORD $0x4ea4d4c6 // fsub v6.4s, v6.4s, v4.4s
-	WORD $0x4ea4d4e7 // fsub v7.4s, v7.4s, v4.4s
-	WORD $0x4ea4d508 // fsub v8.4s, v8.4s, v4.4s
-	WORD $0x4e25cca0 // fmla v0.4s, v5.4s, v5.4s
-	WORD $0x4e26ccc1 // fmla v1.4s, v6.4s, v6.4s
-	WORD $0x4e27cce2 // fmla v2.4s, v7.4s, v7.4s
-	WORD $0x4e28cd03 // fmla v3.4s, v8.4s, v8.4s
-	SUBS $16, R8, R8
+	FLDPQ.P 128(R1), (F9, F10)
+	FLDPQ -96(R1), (F11, F12)
+	FLDPQ -64(R1), (F13, F14)
+	FLDPQ -32(R1), (F15, F16)
+	WORD $0x4ea8d529 // fsub v9.4s, v9.4s, v8.4s
+	WORD $0x4ea8d54a // fsub v10.4s, v10.4s, v8.4s
+	WORD $0x4ea8d56b // fsub v11.4s, v11.4s, v8.4s
+	WORD $0x4ea8d58c // fsub v12.4s, v12.4s, v8.4s
+	WORD $0x4ea8d5ad // fsub v13.4s, v13.4s, v8.4s
+	WORD $0x4ea8d5ce // fsub v14.4s, v14.4s, v8.4s
+	WORD $0x4ea8d5ef // fsub v15.4s, v15.4s, v8.4s
+	WORD $0x4ea8d610 // fsub v16.4s, v16.4s, v8.4s
+	WORD $0x4e29cd20 // fmla v0.4s, v9.4s, v9.4s
+	WORD $0x4e2acd41 // fmla v1.4s, v10.4s, v10.4s
+	WORD $0x4e2bcd62 // fmla v2.4s, v11.4s, v11.4s
+	WORD $0x4e2ccd83 // fmla v3.4s, v12.4s, v12.4s
+	WORD $0x4e2dcda4 // fmla v4.4s, v13.4s, v13.4s
+	WORD $0x4e2ecdc5 // fmla v5.4s, v14.4s, v14.4s
+	WORD $0x4e2fcde6 // fmla v6.4s, v15.4s, v15.4s
+	WORD $0x4e30ce07 // fmla v7.4s, v16.4s, v16.4s
+	SUBS $32, R8, R8
 	BGE unrolled
 
 single:
-	ADDS $12, R8, R8
+	ADDS $28, R8, R8
 	BLT few
 
 	PCALIGN $16
 vector:
-	FMOVQ.P 16(R1), F5
-	WORD $0x4ea4d4a5 // fsub v5.4s, v5.4s, v4.4s
-	WORD $0x4e25cca0 // fmla v0.4s, v5.4s, v5.4s
+	FMOVQ.P 16(R1), F9
+	WORD $0x4ea8d529 // fsub v9.4s, v9.4s, v8.4s
+	WORD $0x4e29cd20 // fmla v0.4s, v9.4s, v9.4s
 	SUBS $4, R8, R8
 	BGE vector
 
@@ -5960,20 +8218,24 @@ few:
 	ADD R8<<4, R10, R10
 	FMOVQ -16(R10), F30
 	TBZ $1, R8, load1
-	FMOVD (R1), F5
+	FMOVD (R1), F9
 	TBZ $0, R8, loaded
 	ADD $8, R1, R10
-	VLD1 (R10), V5.S[2]
+	VLD1 (R10), V9.S[2]
 	B loaded
 load1:
-	FMOVS (R1), F5
+	FMOVS (R1), F9
 loaded:
-	WORD $0x4ea4d4a5 // fsub v5.4s, v5.4s, v4.4s
-	WORD $0x4ea01c06 // mov v6.16b, v0.16b
-	WORD $0x4e25cca6 // fmla v6.4s, v5.4s, v5.4s
-	WORD $0x6ebe1cc0 // bit v0.16b, v6.16b, v30.16b
+	WORD $0x4ea8d529 // fsub v9.4s, v9.4s, v8.4s
+	WORD $0x4ea01c0a // mov v10.16b, v0.16b
+	WORD $0x4e29cd2a // fmla v10.4s, v9.4s, v9.4s
+	WORD $0x6ebe1d40 // bit v0.16b, v10.16b, v30.16b
 
 done:
+	WORD $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	WORD $0x4e25d421 // fadd v1.4s, v1.4s, v5.4s
+	WORD $0x4e26d442 // fadd v2.4s, v2.4s, v6.4s
+	WORD $0x4e27d463 // fadd v3.4s, v3.4s, v7.4s
 	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
 	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
 	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
@@ -5991,45 +8253,65 @@ TEXT ·sumProdDiffNEON(SB), NOSPLIT, $0-36
 	WORD $0x4ea01c01 // mov v1.16b, v0.16b
 	WORD $0x4ea01c02 // mov v2.16b, v0.16b
 	WORD $0x4ea01c03 // mov v3.16b, v0.16b
-	FMOVS ma+24(FP), F4
-	WORD $0x4e040484 // dup v4.4s, v4.s[0]
-	FMOVS mb+28(FP), F5
-	WORD $0x4e0404a5 // dup v5.4s, v5.s[0]
-	SUBS $16, R8, R8
+	WORD $0x4ea01c04 // mov v4.16b, v0.16b
+	WORD $0x4ea01c05 // mov v5.16b, v0.16b
+	WORD $0x4ea01c06 // mov v6.16b, v0.16b
+	WORD $0x4ea01c07 // mov v7.16b, v0.16b
+	FMOVS ma+24(FP), F8
+	WORD $0x4e040508 // dup v8.4s, v8.s[0]
+	FMOVS mb+28(FP), F9
+	WORD $0x4e040529 // dup v9.4s, v9.s[0]
+	SUBS $32, R8, R8
 	BLT single
 
 	PCALIGN $16
 unrolled:
-	FLDPQ.P 64(R1), (F6, F7)
-	FLDPQ -32(R1), (F8, F9)
-	WORD $0x4ea4d4c6 // fsub v6.4s, v6.4s, v4.4s
-	WORD $0x4ea4d4e7 // fsub v7.4s, v7.4s, v4.4s
-	WORD $0x4ea4d508 // fsub v8.4s, v8.4s, v4.4s
-	WORD $0x4ea4d529 // fsub v9.4s, v9.4s, v4.4s
-	FLDPQ.P 64(R2), (F10, F11)
-	FLDPQ -32(R2), (F12, F13)
-	WORD $0x4ea5d54a // fsub v10.4s, v10.4s, v5.4s
-	WORD $0x4ea5d56b // fsub v11.4s, v11.4s, v5.4s
-	WORD $0x4ea5d58c // fsub v12.4s, v12.4s, v5.4s
-	WORD $0x4ea5d5ad // fsub v13.4s, v13.4s, v5.4s
-	WORD $0x4e2accc0 // fmla v0.4s, v6.4s, v10.4s
-	WORD $0x4e2bcce1 // fmla v1.4s, v7.4s, v11.4s
-	WORD $0x4e2ccd02 // fmla v2.4s, v8.4s, v12.4s
-	WORD $0x4e2dcd23 // fmla v3.4s, v9.4s, v13.4s
-	SUBS $16, R8, R8
+	FLDPQ.P 128(R1), (F10, F11)
+	FLDPQ -96(R1), (F12, F13)
+	FLDPQ -64(R1), (F14, F15)
+	FLDPQ -32(R1), (F16, F17)
+	WORD $0x4ea8d54a // fsub v10.4s, v10.4s, v8.4s
+	WORD $0x4ea8d56b // fsub v11.4s, v11.4s, v8.4s
+	WORD $0x4ea8d58c // fsub v12.4s, v12.4s, v8.4s
+	WORD $0x4ea8d5ad // fsub v13.4s, v13.4s, v8.4s
+	WORD $0x4ea8d5ce // fsub v14.4s, v14.4s, v8.4s
+	WORD $0x4ea8d5ef // fsub v15.4s, v15.4s, v8.4s
+	WORD $0x4ea8d610 // fsub v16.4s, v16.4s, v8.4s
+	WORD $0x4ea8d631 // fsub v17.4s, v17.4s, v8.4s
+	FLDPQ.P 128(R2), (F18, F19)
+	FLDPQ -96(R2), (F20, F21)
+	FLDPQ -64(R2), (F22, F23)
+	FLDPQ -32(R2), (F24, F25)
+	WORD $0x4ea9d652 // fsub v18.4s, v18.4s, v9.4s
+	WORD $0x4ea9d673 // fsub v19.4s, v19.4s, v9.4s
+	WORD $0x4ea9d694 // fsub v20.4s, v20.4s, v9.4s
+	WORD $0x4ea9d6b5 // fsub v21.4s, v21.4s, v9.4s
+	WORD $0x4ea9d6d6 // fsub v22.4s, v22.4s, v9.4s
+	WORD $0x4ea9d6f7 // fsub v23.4s, v23.4s, v9.4s
+	WORD $0x4ea9d718 // fsub v24.4s, v24.4s, v9.4s
+	WORD $0x4ea9d739 // fsub v25.4s, v25.4s, v9.4s
+	WORD $0x4e32cd40 // fmla v0.4s, v10.4s, v18.4s
+	WORD $0x4e33cd61 // fmla v1.4s, v11.4s, v19.4s
+	WORD $0x4e34cd82 // fmla v2.4s, v12.4s, v20.4s
+	WORD $0x4e35cda3 // fmla v3.4s, v13.4s, v21.4s
+	WORD $0x4e36cdc4 // fmla v4.4s, v14.4s, v22.4s
+	WORD $0x4e37cde5 // fmla v5.4s, v15.4s, v23.4s
+	WORD $0x4e38ce06 // fmla v6.4s, v16.4s, v24.4s
+	WORD $0x4e39ce27 // fmla v7.4s, v17.4s, v25.4s
+	SUBS $32, R8, R8
 	BGE unrolled
 
 single:
-	ADDS $12, R8, R8
+	ADDS $28, R8, R8
 	BLT few
 
 	PCALIGN $16
 vector:
-	FMOVQ.P 16(R1), F6
-	WORD $0x4ea4d4c6 // fsub v6.4s, v6.4s, v4.4s
-	FMOVQ.P 16(R2), F7
-	WORD $0x4ea5d4e7 // fsub v7.4s, v7.4s, v5.4s
-	WORD $0x4e27ccc0 // fmla v0.4s, v6.4s, v7.4s
+	FMOVQ.P 16(R1), F10
+	WORD $0x4ea8d54a // fsub v10.4s, v10.4s, v8.4s
+	FMOVQ.P 16(R2), F11
+	WORD $0x4ea9d56b // fsub v11.4s, v11.4s, v9.4s
+	WORD $0x4e2bcd40 // fmla v0.4s, v10.4s, v11.4s
 	SUBS $4, R8, R8
 	BGE vector
 
@@ -6040,25 +8322,29 @@ few:
 	ADD R8<<4, R10, R10
 	FMOVQ -16(R10), F30
 	TBZ $1, R8, load1
-	FMOVD (R1), F6
-	FMOVD (R2), F7
+	FMOVD (R1), F10
+	FMOVD (R2), F11
 	TBZ $0, R8, loaded
 	ADD $8, R1, R10
-	VLD1 (R10), V6.S[2]
+	VLD1 (R10), V10.S[2]
 	ADD $8, R2, R10
-	VLD1 (R10), V7.S[2]
+	VLD1 (R10), V11.S[2]
 	B loaded
 load1:
-	FMOVS (R1), F6
-	FMOVS (R2), F7
+	FMOVS (R1), F10
+	FMOVS (R2), F11
 loaded:
-	WORD $0x4ea4d4c6 // fsub v6.4s, v6.4s, v4.4s
-	WORD $0x4ea5d4e7 // fsub v7.4s, v7.4s, v5.4s
-	WORD $0x4ea01c08 // mov v8.16b, v0.16b
-	WORD $0x4e27ccc8 // fmla v8.4s, v6.4s, v7.4s
-	WORD $0x6ebe1d00 // bit v0.16b, v8.16b, v30.16b
+	WORD $0x4ea8d54a // fsub v10.4s, v10.4s, v8.4s
+	WORD $0x4ea9d56b // fsub v11.4s, v11.4s, v9.4s
+	WORD $0x4ea01c0c // mov v12.16b, v0.16b
+	WORD $0x4e2bcd4c // fmla v12.4s, v10.4s, v11.4s
+	WORD $0x6ebe1d80 // bit v0.16b, v12.16b, v30.16b
 
 done:
+	WORD $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	WORD $0x4e25d421 // fadd v1.4s, v1.4s, v5.4s
+	WORD $0x4e26d442 // fadd v2.4s, v2.4s, v6.4s
+	WORD $0x4e27d463 // fadd v3.4s, v3.4s, v7.4s
 	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
 	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
 	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
@@ -6076,28 +8362,38 @@ TEXT ·maxNEON(SB), NOSPLIT, $0-20
 	WORD $0x4ea01c01 // mov v1.16b, v0.16b
 	WORD $0x4ea01c02 // mov v2.16b, v0.16b
 	WORD $0x4ea01c03 // mov v3.16b, v0.16b
-	SUBS $16, R8, R8
+	WORD $0x4ea01c04 // mov v4.16b, v0.16b
+	WORD $0x4ea01c05 // mov v5.16b, v0.16b
+	WORD $0x4ea01c06 // mov v6.16b, v0.16b
+	WORD $0x4ea01c07 // mov v7.16b, v0.16b
+	SUBS $32, R8, R8
 	BLT single
 
 	PCALIGN $16
 unrolled:
-	FLDPQ.P 64(R1), (F4, F5)
-	FLDPQ -32(R1), (F6, F7)
-	WORD $0x4e24f400 // fmax v0.4s, v0.4s, v4.4s
-	WORD $0x4e25f421 // fmax v1.4s, v1.4s, v5.4s
-	WORD $0x4e26f442 // fmax v2.4s, v2.4s, v6.4s
-	WORD $0x4e27f463 // fmax v3.4s, v3.4s, v7.4s
-	SUBS $16, R8, R8
+	FLDPQ.P 128(R1), (F8, F9)
+	FLDPQ -96(R1), (F10, F11)
+	FLDPQ -64(R1), (F12, F13)
+	FLDPQ -32(R1), (F14, F15)
+	WORD $0x4e28f400 // fmax v0.4s, v0.4s, v8.4s
+	WORD $0x4e29f421 // fmax v1.4s, v1.4s, v9.4s
+	WORD $0x4e2af442 // fmax v2.4s, v2.4s, v10.4s
+	WORD $0x4e2bf463 // fmax v3.4s, v3.4s, v11.4s
+	WORD $0x4e2cf484 // fmax v4.4s, v4.4s, v12.4s
+	WORD $0x4e2df4a5 // fmax v5.4s, v5.4s, v13.4s
+	WORD $0x4e2ef4c6 // fmax v6.4s, v6.4s, v14.4s
+	WORD $0x4e2ff4e7 // fmax v7.4s, v7.4s, v15.4s
+	SUBS $32, R8, R8
 	BGE unrolled
 
 single:
-	ADDS $12, R8, R8
+	ADDS $28, R8, R8
 	BLT few
 
 	PCALIGN $16
 vector:
-	FMOVQ.P 16(R1), F4
-	WORD $0x4e24f400 // fmax v0.4s, v0.4s, v4.4s
+	FMOVQ.P 16(R1), F8
+	WORD $0x4e28f400 // fmax v0.4s, v0.4s, v8.4s
 	SUBS $4, R8, R8
 	BGE vector
 
@@ -6108,18 +8404,22 @@ few:
 	ADD R8<<4, R10, R10
 	FMOVQ -16(R10), F30
 	TBZ $1, R8, load1
-	FMOVD (R1), F4
+	FMOVD (R1), F8
 	TBZ $0, R8, loaded
 	ADD $8, R1, R10
-	VLD1 (R10), V4.S[2]
+	VLD1 (R10), V8.S[2]
 	B loaded
 load1:
-	FMOVS (R1), F4
+	FMOVS (R1), F8
 loaded:
-	WORD $0x4e24f404 // fmax v4.4s, v0.4s, v4.4s
-	WORD $0x6ebe1c80 // bit v0.16b, v4.16b, v30.16b
+	WORD $0x4e28f408 // fmax v8.4s, v0.4s, v8.4s
+	WORD $0x6ebe1d00 // bit v0.16b, v8.16b, v30.16b
 
 done:
+	WORD $0x4e24f400 // fmax v0.4s, v0.4s, v4.4s
+	WORD $0x4e25f421 // fmax v1.4s, v1.4s, v5.4s
+	WORD $0x4e26f442 // fmax v2.4s, v2.4s, v6.4s
+	WORD $0x4e27f463 // fmax v3.4s, v3.4s, v7.4s
 	WORD $0x4e22f400 // fmax v0.4s, v0.4s, v2.4s
 	WORD $0x4e23f421 // fmax v1.4s, v1.4s, v3.4s
 	WORD $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
@@ -6136,28 +8436,38 @@ TEXT ·minNEON(SB), NOSPLIT, $0-20
 	WORD $0x4ea01c01 // mov v1.16b, v0.16b
 	WORD $0x4ea01c02 // mov v2.16b, v0.16b
 	WORD $0x4ea01c03 // mov v3.16b, v0.16b
-	SUBS $16, R8, R8
+	WORD $0x4ea01c04 // mov v4.16b, v0.16b
+	WORD $0x4ea01c05 // mov v5.16b, v0.16b
+	WORD $0x4ea01c06 // mov v6.16b, v0.16b
+	WORD $0x4ea01c07 // mov v7.16b, v0.16b
+	SUBS $32, R8, R8
 	BLT single
 
 	PCALIGN $16
 unrolled:
-	FLDPQ.P 64(R1), (F4, F5)
-	FLDPQ -32(R1), (F6, F7)
-	WORD $0x4ea4f400 // fmin v0.4s, v0.4s, v4.4s
-	WORD $0x4ea5f421 // fmin v1.4s, v1.4s, v5.4s
-	WORD $0x4ea6f442 // fmin v2.4s, v2.4s, v6.4s
-	WORD $0x4ea7f463 // fmin v3.4s, v3.4s, v7.4s
-	SUBS $16, R8, R8
+	FLDPQ.P 128(R1), (F8, F9)
+	FLDPQ -96(R1), (F10, F11)
+	FLDPQ -64(R1), (F12, F13)
+	FLDPQ -32(R1), (F14, F15)
+	WORD $0x4ea8f400 // fmin v0.4s, v0.4s, v8.4s
+	WORD $0x4ea9f421 // fmin v1.4s, v1.4s, v9.4s
+	WORD $0x4eaaf442 // fmin v2.4s, v2.4s, v10.4s
+	WORD $0x4eabf463 // fmin v3.4s, v3.4s, v11.4s
+	WORD $0x4eacf484 // fmin v4.4s, v4.4s, v12.4s
+	WORD $0x4eadf4a5 // fmin v5.4s, v5.4s, v13.4s
+	WORD $0x4eaef4c6 // fmin v6.4s, v6.4s, v14.4s
+	WORD $0x4eaff4e7 // fmin v7.4s, v7.4s, v15.4s
+	SUBS $32, R8, R8
 	BGE unrolled
 
 single:
-	ADDS $12, R8, R8
+	ADDS $28, R8, R8
 	BLT few
 
 	PCALIGN $16
 vector:
-	FMOVQ.P 16(R1), F4
-	WORD $0x4ea4f400 // fmin v0.4s, v0.4s, v4.4s
+	FMOVQ.P 16(R1), F8
+	WORD $0x4ea8f400 // fmin v0.4s, v0.4s, v8.4s
 	SUBS $4, R8, R8
 	BGE vector
 
@@ -6168,18 +8478,22 @@ few:
 	ADD R8<<4, R10, R10
 	FMOVQ -16(R10), F30
 	TBZ $1, R8, load1
-	FMOVD (R1), F4
+	FMOVD (R1), F8
 	TBZ $0, R8, loaded
 	ADD $8, R1, R10
-	VLD1 (R10), V4.S[2]
+	VLD1 (R10), V8.S[2]
 	B loaded
 load1:
-	FMOVS (R1), F4
+	FMOVS (R1), F8
 loaded:
-	WORD $0x4ea4f404 // fmin v4.4s, v0.4s, v4.4s
-	WORD $0x6ebe1c80 // bit v0.16b, v4.16b, v30.16b
+	WORD $0x4ea8f408 // fmin v8.4s, v0.4s, v8.4s
+	WORD $0x6ebe1d00 // bit v0.16b, v8.16b, v30.16b
 
 done:
+	WORD $0x4ea4f400 // fmin v0.4s, v0.4s, v4.4s
+	WORD $0x4ea5f421 // fmin v1.4s, v1.4s, v5.4s
+	WORD $0x4ea6f442 // fmin v2.4s, v2.4s, v6.4s
+	WORD $0x4ea7f463 // fmin v3.4s, v3.4s, v7.4s
 	WORD $0x4ea2f400 // fmin v0.4s, v0.4s, v2.4s
 	WORD $0x4ea3f421 // fmin v1.4s, v1.4s, v3.4s
 	WORD $0x4ea1f400 // fmin v0.4s, v0.4s, v1.4s
@@ -6195,33 +8509,47 @@ TEXT ·maxAbsNEON(SB), NOSPLIT, $0-20
 	WORD $0x4ea01c01 // mov v1.16b, v0.16b
 	WORD $0x4ea01c02 // mov v2.16b, v0.16b
 	WORD $0x4ea01c03 // mov v3.16b, v0.16b
-	SUBS $16, R8, R8
+	WORD $0x4ea01c04 // mov v4.16b, v0.16b
+	WORD $0x4ea01c05 // mov v5.16b, v0.16b
+	WORD $0x4ea01c06 // mov v6.16b, v0.16b
+	WORD $0x4ea01c07 // mov v7.16b, v0.16b
+	SUBS $32, R8, R8
 	BLT single
 
 	PCALIGN $16
 unrolled:
-	FLDPQ.P 64(R1), (F4, F5)
-	FLDPQ -32(R1), (F6, F7)
-	WORD $0x4ea0f884 // fabs v4.4s, v4.4s
-	WORD $0x4ea0f8a5 // fabs v5.4s, v5.4s
-	WORD $0x4ea0f8c6 // fabs v6.4s, v6.4s
-	WORD $0x4ea0f8e7 // fabs v7.4s, v7.4s
-	WORD $0x4e24f400 // fmax v0.4s, v0.4s, v4.4s
-	WORD $0x4e25f421 // fmax v1.4s, v1.4s, v5.4s
-	WORD $0x4e26f442 // fmax v2.4s, v2.4s, v6.4s
-	WORD $0x4e27f463 // fmax v3.4s, v3.4s, v7.4s
-	SUBS $16, R8, R8
+	FLDPQ.P 128(R1), (F8, F9)
+	FLDPQ -96(R1), (F10, F11)
+	FLDPQ -64(R1), (F12, F13)
+	FLDPQ -32(R1), (F14, F15)
+	WORD $0x4ea0f908 // fabs v8.4s, v8.4s
+	WORD $0x4ea0f929 // fabs v9.4s, v9.4s
+	WORD $0x4ea0f94a // fabs v10.4s, v10.4s
+	WORD $0x4ea0f96b // fabs v11.4s, v11.4s
+	WORD $0x4ea0f98c // fabs v12.4s, v12.4s
+	WORD $0x4ea0f9ad // fabs v13.4s, v13.4s
+	WORD $0x4ea0f9ce // fabs v14.4s, v14.4s
+	WORD $0x4ea0f9ef // fabs v15.4s, v15.4s
+	WORD $0x4e28f400 // fmax v0.4s, v0.4s, v8.4s
+	WORD $0x4e29f421 // fmax v1.4s, v1.4s, v9.4s
+	WORD $0x4e2af442 // fmax v2.4s, v2.4s, v10.4s
+	WORD $0x4e2bf463 // fmax v3.4s, v3.4s, v11.4s
+	WORD $0x4e2cf484 // fmax v4.4s, v4.4s, v12.4s
+	WORD $0x4e2df4a5 // fmax v5.4s, v5.4s, v13.4s
+	WORD $0x4e2ef4c6 // fmax v6.4s, v6.4s, v14.4s
+	WORD $0x4e2ff4e7 // fmax v7.4s, v7.4s, v15.4s
+	SUBS $32, R8, R8
 	BGE unrolled
 
 single:
-	ADDS $12, R8, R8
+	ADDS $28, R8, R8
 	BLT few
 
 	PCALIGN $16
 vector:
-	FMOVQ.P 16(R1), F4
-	WORD $0x4ea0f884 // fabs v4.4s, v4.4s
-	WORD $0x4e24f400 // fmax v0.4s, v0.4s, v4.4s
+	FMOVQ.P 16(R1), F8
+	WORD $0x4ea0f908 // fabs v8.4s, v8.4s
+	WORD $0x4e28f400 // fmax v0.4s, v0.4s, v8.4s
 	SUBS $4, R8, R8
 	BGE vector
 
@@ -6232,19 +8560,23 @@ few:
 	ADD R8<<4, R10, R10
 	FMOVQ -16(R10), F30
 	TBZ $1, R8, load1
-	FMOVD (R1), F4
+	FMOVD (R1), F8
 	TBZ $0, R8, loaded
 	ADD $8, R1, R10
-	VLD1 (R10), V4.S[2]
+	VLD1 (R10), V8.S[2]
 	B loaded
 load1:
-	FMOVS (R1), F4
+	FMOVS (R1), F8
 loaded:
-	WORD $0x4ea0f884 // fabs v4.4s, v4.4s
-	WORD $0x4e24f404 // fmax v4.4s, v0.4s, v4.4s
-	WORD $0x6ebe1c80 // bit v0.16b, v4.16b, v30.16b
+	WORD $0x4ea0f908 // fabs v8.4s, v8.4s
+	WORD $0x4e28f408 // fmax v8.4s, v0.4s, v8.4s
+	WORD $0x6ebe1d00 // bit v0.16b, v8.16b, v30.16b
 
 done:
+	WORD $0x4e24f400 // fmax v0.4s, v0.4s, v4.4s
+	WORD $0x4e25f421 // fmax v1.4s, v1.4s, v5.4s
+	WORD $0x4e26f442 // fmax v2.4s, v2.4s, v6.4s
+	WORD $0x4e27f463 // fmax v3.4s, v3.4s, v7.4s
 	WORD $0x4e22f400 // fmax v0.4s, v0.4s, v2.4s
 	WORD $0x4e23f421 // fmax v1.4s, v1.4s, v3.4s
 	WORD $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
@@ -6367,28 +8699,38 @@ TEXT ·findNEON(SB), NOSPLIT, $0-32
 	MOVD n+8(FP), R8
 	FMOVS v+16(FP), F0
 	WORD $0x4e040400 // dup v0.4s, v0.s[0]
-	SUBS $16, R8, R8
+	SUBS $32, R8, R8
 	BLT single
 
 	PCALIGN $16
 unrolled:
-	FLDPQ.P 64(R1), (F1, F2)
-	FLDPQ -32(R1), (F3, F4)
+	FLDPQ.P 128(R1), (F1, F2)
+	FLDPQ -96(R1), (F3, F4)
+	FLDPQ -64(R1), (F5, F6)
+	FLDPQ -32(R1), (F7, F8)
 	WORD $0x4e20e421 // fcmeq v1.4s, v1.4s, v0.4s
 	WORD $0x4e20e442 // fcmeq v2.4s, v2.4s, v0.4s
 	WORD $0x4e20e463 // fcmeq v3.4s, v3.4s, v0.4s
 	WORD $0x4e20e484 // fcmeq v4.4s, v4.4s, v0.4s
+	WORD $0x4e20e4a5 // fcmeq v5.4s, v5.4s, v0.4s
+	WORD $0x4e20e4c6 // fcmeq v6.4s, v6.4s, v0.4s
+	WORD $0x4e20e4e7 // fcmeq v7.4s, v7.4s, v0.4s
+	WORD $0x4e20e508 // fcmeq v8.4s, v8.4s, v0.4s
 	WORD $0x4ea21c3f // orr v31.16b, v1.16b, v2.16b
 	WORD $0x4ea31fff // orr v31.16b, v31.16b, v3.16b
 	WORD $0x4ea41fff // orr v31.16b, v31.16b, v4.16b
+	WORD $0x4ea51fff // orr v31.16b, v31.16b, v5.16b
+	WORD $0x4ea61fff // orr v31.16b, v31.16b, v6.16b
+	WORD $0x4ea71fff // orr v31.16b, v31.16b, v7.16b
+	WORD $0x4ea81fff // orr v31.16b, v31.16b, v8.16b
 	WORD $0x6ebfa7ff // umaxp v31.4s, v31.4s, v31.4s
 	FMOVD F31, R10
 	CBNZ R10, stopUnrolled
-	SUBS $16, R8, R8
+	SUBS $32, R8, R8
 	BGE unrolled
 
 single:
-	ADDS $12, R8, R8
+	ADDS $28, R8, R8
 	BLT few
 
 	PCALIGN $16
@@ -6417,14 +8759,14 @@ load1:
 	FMOVS (R1), F1
 loaded:
 	WORD $0x4e20e421 // fcmeq v1.4s, v1.4s, v0.4s
-	WORD $0x4e3e1c3f // and v31.16b, v1.16b, v30.16b
+	WORD $0x4e211fdf // and v31.16b, v30.16b, v1.16b
 	WORD $0x6ebfa7ff // umaxp v31.4s, v31.4s, v31.4s
 	FMOVD F31, R10
 	CBNZ R10, stopped
 	MOVD $0, R8
 	B done
 stopUnrolled:
-	ADD $16, R8, R8
+	ADD $32, R8, R8
 	B done
 stopVector:
 	ADD $4, R8, R8
@@ -6440,40 +8782,47 @@ done:
 TEXT ·findNaNNEON(SB), NOSPLIT, $0-24
 	MOVD x+0(FP), R1
 	MOVD n+8(FP), R8
-	SUBS $16, R8, R8
+	SUBS $32, R8, R8
 	BLT single
 
 	PCALIGN $16
 unrolled:
-	FLDPQ.P 64(R1), (F0, F1)
-	FLDPQ -32(R1), (F2, F3)
+	FLDPQ.P 128(R1), (F0, F1)
+	FLDPQ -96(R1), (F2, F3)
+	FLDPQ -64(R1), (F4, F5)
+	FLDPQ -32(R1), (F6, F7)
 	WORD $0x4e20e400 // fcmeq v0.4s, v0.4s, v0.4s
 	WORD $0x4e21e421 // fcmeq v1.4s, v1.4s, v1.4s
 	WORD $0x4e22e442 // fcmeq v2.4s, v2.4s, v2.4s
 	WORD $0x4e23e463 // fcmeq v3.4s, v3.4s, v3.4s
-	WORD $0x6e205800 // mvn v0.16b, v0.16b
-	WORD $0x6e205821 // mvn v1.16b, v1.16b
-	WORD $0x6e205842 // mvn v2.16b, v2.16b
-	WORD $0x6e205863 // mvn v3.16b, v3.16b
-	WORD $0x4ea11c1f // orr v31.16b, v0.16b, v1.16b
-	WORD $0x4ea21fff // orr v31.16b, v31.16b, v2.16b
-	WORD $0x4ea31fff // orr v31.16b, v31.16b, v3.16b
+	WORD $0x4e24e484 // fcmeq v4.4s, v4.4s, v4.4s
+	WORD $0x4e25e4a5 // fcmeq v5.4s, v5.4s, v5.4s
+	WORD $0x4e26e4c6 // fcmeq v6.4s, v6.4s, v6.4s
+	WORD $0x4e27e4e7 // fcmeq v7.4s, v7.4s, v7.4s
+	WORD $0x4e211c1f // and v31.16b, v0.16b, v1.16b
+	WORD $0x4e221fff // and v31.16b, v31.16b, v2.16b
+	WORD $0x4e231fff // and v31.16b, v31.16b, v3.16b
+	WORD $0x4e241fff // and v31.16b, v31.16b, v4.16b
+	WORD $0x4e251fff // and v31.16b, v31.16b, v5.16b
+	WORD $0x4e261fff // and v31.16b, v31.16b, v6.16b
+	WORD $0x4e271fff // and v31.16b, v31.16b, v7.16b
+	WORD $0x6e205bff // mvn v31.16b, v31.16b
 	WORD $0x6ebfa7ff // umaxp v31.4s, v31.4s, v31.4s
 	FMOVD F31, R10
 	CBNZ R10, stopUnrolled
-	SUBS $16, R8, R8
+	SUBS $32, R8, R8
 	BGE unrolled
 
 single:
-	ADDS $12, R8, R8
+	ADDS $28, R8, R8
 	BLT few
 
 	PCALIGN $16
 vector:
 	FMOVQ.P 16(R1), F0
 	WORD $0x4e20e400 // fcmeq v0.4s, v0.4s, v0.4s
-	WORD $0x6e205800 // mvn v0.16b, v0.16b
-	WORD $0x6ea0a41f // umaxp v31.4s, v0.4s, v0.4s
+	WORD $0x6e20581f // mvn v31.16b, v0.16b
+	WORD $0x6ebfa7ff // umaxp v31.4s, v31.4s, v31.4s
 	FMOVD F31, R10
 	CBNZ R10, stopVector
 	SUBS $4, R8, R8
@@ -6495,15 +8844,14 @@ load1:
 	FMOVS (R1), F0
 loaded:
 	WORD $0x4e20e400 // fcmeq v0.4s, v0.4s, v0.4s
-	WORD $0x6e205800 // mvn v0.16b, v0.16b
-	WORD $0x4e3e1c1f // and v31.16b, v0.16b, v30.16b
+	WORD $0x4e601fdf // bic v31.16b, v30.16b, v0.16b
 	WORD $0x6ebfa7ff // umaxp v31.4s, v31.4s, v31.4s
 	FMOVD F31, R10
 	CBNZ R10, stopped
 	MOVD $0, R8
 	B done
 stopUnrolled:
-	ADD $16, R8, R8
+	ADD $32, R8, R8
 	B done
 stopVector:
 	ADD $4, R8, R8

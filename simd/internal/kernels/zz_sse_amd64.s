@@ -3763,320 +3763,168 @@ TEXT ·sumExpSubSSE(SB), NOSPLIT, $0-28
 	MOVQ    x+0(FP), SI
 	MOVQ    n+8(FP), CX
 	XORL    AX, AX
-	MOVSS   m+16(FP), X7
-	SHUFPS  $0x00, X7, X7
+	MOVSS   m+16(FP), X11
+	SHUFPS  $0x00, X11, X11
 	XORPS   X15, X15
-	LEAQ    -32(CX), R8
+	LEAQ    -16(CX), R8
 	CMPQ    AX, R8
 	JGT     single
-	MOVAPS  constants<>+192(SB), X6
-	MOVAPS  constants<>+208(SB), X5
-	MOVAPS  constants<>+224(SB), X4
+	MOVAPS  constants<>+192(SB), X10
+	MOVAPS  constants<>+208(SB), X9
+	MOVAPS  constants<>+224(SB), X8
 	XORPS   X14, X14
 	XORPS   X13, X13
 	XORPS   X12, X12
-	XORPS   X11, X11
-	XORPS   X10, X10
-	XORPS   X9, X9
-	XORPS   X8, X8
 	PCALIGN $0x20
 
 mainLoop:
 	MOVUPS (SI)(AX*4), X0
-	SUBPS  X7, X0
-	MOVAPS X6, X1
-	MINPS  X0, X1
-	MOVAPS X5, X0
-	MAXPS  X1, X0
-	MOVAPS X0, X1
-	MULPS  constants<>+240(SB), X1
-	ADDPS  X4, X1
-	MOVAPS X1, X2
-	SUBPS  X4, X2
+	MOVUPS 16(SI)(AX*4), X1
+	SUBPS  X11, X0
+	SUBPS  X11, X1
+	MOVAPS X10, X2
+	MINPS  X0, X2
+	MOVAPS X10, X0
+	MINPS  X1, X0
+	MOVAPS X9, X1
+	MAXPS  X2, X1
+	MOVAPS X9, X2
+	MAXPS  X0, X2
+	MOVAPS X1, X0
+	MULPS  constants<>+240(SB), X0
 	MOVAPS X2, X3
-	MULPS  constants<>+256(SB), X3
-	SUBPS  X3, X0
-	MULPS  constants<>+272(SB), X2
-	SUBPS  X2, X0
-	MOVAPS X0, X2
-	MULPS  X0, X2
-	MOVAPS X0, X3
-	MULPS  constants<>+288(SB), X3
-	ADDPS  constants<>+304(SB), X3
-	MULPS  X0, X3
-	ADDPS  constants<>+320(SB), X3
-	MULPS  X0, X3
-	ADDPS  constants<>+336(SB), X3
-	MULPS  X0, X3
-	ADDPS  constants<>+352(SB), X3
-	MULPS  X0, X3
-	ADDPS  constants<>+368(SB), X3
-	MULPS  X3, X2
-	ADDPS  X0, X2
-	PSLLL  $0x17, X1
-	MULPS  X1, X2
-	ADDPS  X1, X2
-	MULPS  X1, X2
-	ADDPS  X2, X15
-	MOVUPS 16(SI)(AX*4), X0
-	SUBPS  X7, X0
-	MOVAPS X6, X1
-	MINPS  X0, X1
-	MOVAPS X5, X0
-	MAXPS  X1, X0
-	MOVAPS X0, X1
-	MULPS  constants<>+240(SB), X1
-	ADDPS  X4, X1
-	MOVAPS X1, X2
-	SUBPS  X4, X2
-	MOVAPS X2, X3
-	MULPS  constants<>+256(SB), X3
-	SUBPS  X3, X0
-	MULPS  constants<>+272(SB), X2
-	SUBPS  X2, X0
-	MOVAPS X0, X2
-	MULPS  X0, X2
-	MOVAPS X0, X3
-	MULPS  constants<>+288(SB), X3
-	ADDPS  constants<>+304(SB), X3
-	MULPS  X0, X3
-	ADDPS  constants<>+320(SB), X3
-	MULPS  X0, X3
-	ADDPS  constants<>+336(SB), X3
-	MULPS  X0, X3
-	ADDPS  constants<>+352(SB), X3
-	MULPS  X0, X3
-	ADDPS  constants<>+368(SB), X3
-	MULPS  X3, X2
-	ADDPS  X0, X2
-	PSLLL  $0x17, X1
-	MULPS  X1, X2
-	ADDPS  X1, X2
-	MULPS  X1, X2
-	ADDPS  X2, X14
+	MULPS  constants<>+240(SB), X3
+	ADDPS  X8, X0
+	ADDPS  X8, X3
+	MOVAPS X0, X4
+	SUBPS  X8, X4
+	MOVAPS X3, X5
+	SUBPS  X8, X5
+	MOVAPS X4, X6
+	MULPS  constants<>+256(SB), X6
+	MOVAPS X5, X7
+	MULPS  constants<>+256(SB), X7
+	SUBPS  X6, X1
+	SUBPS  X7, X2
+	MULPS  constants<>+272(SB), X4
+	MULPS  constants<>+272(SB), X5
+	SUBPS  X4, X1
+	SUBPS  X5, X2
+	MOVAPS X1, X4
+	MULPS  X1, X4
+	MOVAPS X2, X5
+	MULPS  X2, X5
+	MOVAPS X1, X6
+	MULPS  constants<>+288(SB), X6
+	MOVAPS X2, X7
+	MULPS  constants<>+288(SB), X7
+	ADDPS  constants<>+304(SB), X6
+	ADDPS  constants<>+304(SB), X7
+	MULPS  X1, X6
+	MULPS  X2, X7
+	ADDPS  constants<>+320(SB), X6
+	ADDPS  constants<>+320(SB), X7
+	MULPS  X1, X6
+	MULPS  X2, X7
+	ADDPS  constants<>+336(SB), X6
+	ADDPS  constants<>+336(SB), X7
+	MULPS  X1, X6
+	MULPS  X2, X7
+	ADDPS  constants<>+352(SB), X6
+	ADDPS  constants<>+352(SB), X7
+	MULPS  X1, X6
+	MULPS  X2, X7
+	ADDPS  constants<>+368(SB), X6
+	ADDPS  constants<>+368(SB), X7
+	MULPS  X6, X4
+	MULPS  X7, X5
+	ADDPS  X1, X4
+	ADDPS  X2, X5
+	PSLLL  $0x17, X0
+	PSLLL  $0x17, X3
+	MULPS  X0, X4
+	MULPS  X3, X5
+	ADDPS  X0, X4
+	ADDPS  X3, X5
+	MULPS  X0, X4
+	MULPS  X3, X5
+	ADDPS  X4, X15
+	ADDPS  X5, X14
 	MOVUPS 32(SI)(AX*4), X0
-	SUBPS  X7, X0
-	MOVAPS X6, X1
-	MINPS  X0, X1
-	MOVAPS X5, X0
-	MAXPS  X1, X0
-	MOVAPS X0, X1
-	MULPS  constants<>+240(SB), X1
-	ADDPS  X4, X1
-	MOVAPS X1, X2
-	SUBPS  X4, X2
+	MOVUPS 48(SI)(AX*4), X1
+	SUBPS  X11, X0
+	SUBPS  X11, X1
+	MOVAPS X10, X2
+	MINPS  X0, X2
+	MOVAPS X10, X0
+	MINPS  X1, X0
+	MOVAPS X9, X1
+	MAXPS  X2, X1
+	MOVAPS X9, X2
+	MAXPS  X0, X2
+	MOVAPS X1, X0
+	MULPS  constants<>+240(SB), X0
 	MOVAPS X2, X3
-	MULPS  constants<>+256(SB), X3
-	SUBPS  X3, X0
-	MULPS  constants<>+272(SB), X2
-	SUBPS  X2, X0
-	MOVAPS X0, X2
-	MULPS  X0, X2
-	MOVAPS X0, X3
-	MULPS  constants<>+288(SB), X3
-	ADDPS  constants<>+304(SB), X3
-	MULPS  X0, X3
-	ADDPS  constants<>+320(SB), X3
-	MULPS  X0, X3
-	ADDPS  constants<>+336(SB), X3
-	MULPS  X0, X3
-	ADDPS  constants<>+352(SB), X3
-	MULPS  X0, X3
-	ADDPS  constants<>+368(SB), X3
-	MULPS  X3, X2
-	ADDPS  X0, X2
-	PSLLL  $0x17, X1
-	MULPS  X1, X2
-	ADDPS  X1, X2
-	MULPS  X1, X2
-	ADDPS  X2, X13
-	MOVUPS 48(SI)(AX*4), X0
-	SUBPS  X7, X0
-	MOVAPS X6, X1
-	MINPS  X0, X1
-	MOVAPS X5, X0
-	MAXPS  X1, X0
-	MOVAPS X0, X1
-	MULPS  constants<>+240(SB), X1
-	ADDPS  X4, X1
-	MOVAPS X1, X2
-	SUBPS  X4, X2
-	MOVAPS X2, X3
-	MULPS  constants<>+256(SB), X3
-	SUBPS  X3, X0
-	MULPS  constants<>+272(SB), X2
-	SUBPS  X2, X0
-	MOVAPS X0, X2
-	MULPS  X0, X2
-	MOVAPS X0, X3
-	MULPS  constants<>+288(SB), X3
-	ADDPS  constants<>+304(SB), X3
-	MULPS  X0, X3
-	ADDPS  constants<>+320(SB), X3
-	MULPS  X0, X3
-	ADDPS  constants<>+336(SB), X3
-	MULPS  X0, X3
-	ADDPS  constants<>+352(SB), X3
-	MULPS  X0, X3
-	ADDPS  constants<>+368(SB), X3
-	MULPS  X3, X2
-	ADDPS  X0, X2
-	PSLLL  $0x17, X1
-	MULPS  X1, X2
-	ADDPS  X1, X2
-	MULPS  X1, X2
-	ADDPS  X2, X12
-	MOVUPS 64(SI)(AX*4), X0
-	SUBPS  X7, X0
-	MOVAPS X6, X1
-	MINPS  X0, X1
-	MOVAPS X5, X0
-	MAXPS  X1, X0
-	MOVAPS X0, X1
-	MULPS  constants<>+240(SB), X1
-	ADDPS  X4, X1
-	MOVAPS X1, X2
-	SUBPS  X4, X2
-	MOVAPS X2, X3
-	MULPS  constants<>+256(SB), X3
-	SUBPS  X3, X0
-	MULPS  constants<>+272(SB), X2
-	SUBPS  X2, X0
-	MOVAPS X0, X2
-	MULPS  X0, X2
-	MOVAPS X0, X3
-	MULPS  constants<>+288(SB), X3
-	ADDPS  constants<>+304(SB), X3
-	MULPS  X0, X3
-	ADDPS  constants<>+320(SB), X3
-	MULPS  X0, X3
-	ADDPS  constants<>+336(SB), X3
-	MULPS  X0, X3
-	ADDPS  constants<>+352(SB), X3
-	MULPS  X0, X3
-	ADDPS  constants<>+368(SB), X3
-	MULPS  X3, X2
-	ADDPS  X0, X2
-	PSLLL  $0x17, X1
-	MULPS  X1, X2
-	ADDPS  X1, X2
-	MULPS  X1, X2
-	ADDPS  X2, X11
-	MOVUPS 80(SI)(AX*4), X0
-	SUBPS  X7, X0
-	MOVAPS X6, X1
-	MINPS  X0, X1
-	MOVAPS X5, X0
-	MAXPS  X1, X0
-	MOVAPS X0, X1
-	MULPS  constants<>+240(SB), X1
-	ADDPS  X4, X1
-	MOVAPS X1, X2
-	SUBPS  X4, X2
-	MOVAPS X2, X3
-	MULPS  constants<>+256(SB), X3
-	SUBPS  X3, X0
-	MULPS  constants<>+272(SB), X2
-	SUBPS  X2, X0
-	MOVAPS X0, X2
-	MULPS  X0, X2
-	MOVAPS X0, X3
-	MULPS  constants<>+288(SB), X3
-	ADDPS  constants<>+304(SB), X3
-	MULPS  X0, X3
-	ADDPS  constants<>+320(SB), X3
-	MULPS  X0, X3
-	ADDPS  constants<>+336(SB), X3
-	MULPS  X0, X3
-	ADDPS  constants<>+352(SB), X3
-	MULPS  X0, X3
-	ADDPS  constants<>+368(SB), X3
-	MULPS  X3, X2
-	ADDPS  X0, X2
-	PSLLL  $0x17, X1
-	MULPS  X1, X2
-	ADDPS  X1, X2
-	MULPS  X1, X2
-	ADDPS  X2, X10
-	MOVUPS 96(SI)(AX*4), X0
-	SUBPS  X7, X0
-	MOVAPS X6, X1
-	MINPS  X0, X1
-	MOVAPS X5, X0
-	MAXPS  X1, X0
-	MOVAPS X0, X1
-	MULPS  constants<>+240(SB), X1
-	ADDPS  X4, X1
-	MOVAPS X1, X2
-	SUBPS  X4, X2
-	MOVAPS X2, X3
-	MULPS  constants<>+256(SB), X3
-	SUBPS  X3, X0
-	MULPS  constants<>+272(SB), X2
-	SUBPS  X2, X0
-	MOVAPS X0, X2
-	MULPS  X0, X2
-	MOVAPS X0, X3
-	MULPS  constants<>+288(SB), X3
-	ADDPS  constants<>+304(SB), X3
-	MULPS  X0, X3
-	ADDPS  constants<>+320(SB), X3
-	MULPS  X0, X3
-	ADDPS  constants<>+336(SB), X3
-	MULPS  X0, X3
-	ADDPS  constants<>+352(SB), X3
-	MULPS  X0, X3
-	ADDPS  constants<>+368(SB), X3
-	MULPS  X3, X2
-	ADDPS  X0, X2
-	PSLLL  $0x17, X1
-	MULPS  X1, X2
-	ADDPS  X1, X2
-	MULPS  X1, X2
-	ADDPS  X2, X9
-	MOVUPS 112(SI)(AX*4), X0
-	SUBPS  X7, X0
-	MOVAPS X6, X1
-	MINPS  X0, X1
-	MOVAPS X5, X0
-	MAXPS  X1, X0
-	MOVAPS X0, X1
-	MULPS  constants<>+240(SB), X1
-	ADDPS  X4, X1
-	MOVAPS X1, X2
-	SUBPS  X4, X2
-	MOVAPS X2, X3
-	MULPS  constants<>+256(SB), X3
-	SUBPS  X3, X0
-	MULPS  constants<>+272(SB), X2
-	SUBPS  X2, X0
-	MOVAPS X0, X2
-	MULPS  X0, X2
-	MOVAPS X0, X3
-	MULPS  constants<>+288(SB), X3
-	ADDPS  constants<>+304(SB), X3
-	MULPS  X0, X3
-	ADDPS  constants<>+320(SB), X3
-	MULPS  X0, X3
-	ADDPS  constants<>+336(SB), X3
-	MULPS  X0, X3
-	ADDPS  constants<>+352(SB), X3
-	MULPS  X0, X3
-	ADDPS  constants<>+368(SB), X3
-	MULPS  X3, X2
-	ADDPS  X0, X2
-	PSLLL  $0x17, X1
-	MULPS  X1, X2
-	ADDPS  X1, X2
-	MULPS  X1, X2
-	ADDPS  X2, X8
-	ADDQ   $0x20, AX
+	MULPS  constants<>+240(SB), X3
+	ADDPS  X8, X0
+	ADDPS  X8, X3
+	MOVAPS X0, X4
+	SUBPS  X8, X4
+	MOVAPS X3, X5
+	SUBPS  X8, X5
+	MOVAPS X4, X6
+	MULPS  constants<>+256(SB), X6
+	MOVAPS X5, X7
+	MULPS  constants<>+256(SB), X7
+	SUBPS  X6, X1
+	SUBPS  X7, X2
+	MULPS  constants<>+272(SB), X4
+	MULPS  constants<>+272(SB), X5
+	SUBPS  X4, X1
+	SUBPS  X5, X2
+	MOVAPS X1, X4
+	MULPS  X1, X4
+	MOVAPS X2, X5
+	MULPS  X2, X5
+	MOVAPS X1, X6
+	MULPS  constants<>+288(SB), X6
+	MOVAPS X2, X7
+	MULPS  constants<>+288(SB), X7
+	ADDPS  constants<>+304(SB), X6
+	ADDPS  constants<>+304(SB), X7
+	MULPS  X1, X6
+	MULPS  X2, X7
+	ADDPS  constants<>+320(SB), X6
+	ADDPS  constants<>+320(SB), X7
+	MULPS  X1, X6
+	MULPS  X2, X7
+	ADDPS  constants<>+336(SB), X6
+	ADDPS  constants<>+336(SB), X7
+	MULPS  X1, X6
+	MULPS  X2, X7
+	ADDPS  constants<>+352(SB), X6
+	ADDPS  constants<>+352(SB), X7
+	MULPS  X1, X6
+	MULPS  X2, X7
+	ADDPS  constants<>+368(SB), X6
+	ADDPS  constants<>+368(SB), X7
+	MULPS  X6, X4
+	MULPS  X7, X5
+	ADDPS  X1, X4
+	ADDPS  X2, X5
+	PSLLL  $0x17, X0
+	PSLLL  $0x17, X3
+	MULPS  X0, X4
+	MULPS  X3, X5
+	ADDPS  X0, X4
+	ADDPS  X3, X5
+	MULPS  X0, X4
+	MULPS  X3, X5
+	ADDPS  X4, X13
+	ADDPS  X5, X12
+	ADDQ   $0x10, AX
 	CMPQ   AX, R8
 	JLE    mainLoop
-	ADDPS  X11, X15
-	ADDPS  X10, X14
-	ADDPS  X9, X13
-	ADDPS  X8, X12
 	ADDPS  X13, X15
 	ADDPS  X12, X14
 	ADDPS  X14, X15
@@ -4089,7 +3937,7 @@ single:
 
 singleLoop:
 	MOVUPS (SI)(AX*4), X0
-	SUBPS  X7, X0
+	SUBPS  X11, X0
 	MOVAPS constants<>+192(SB), X1
 	MINPS  X0, X1
 	MOVAPS constants<>+208(SB), X0
@@ -4152,7 +4000,7 @@ load1:
 	MOVSS (SI)(AX*4), X0
 
 load3:
-	SUBPS  X7, X0
+	SUBPS  X11, X0
 	MOVAPS constants<>+192(SB), X1
 	MINPS  X0, X1
 	MOVAPS constants<>+208(SB), X0
@@ -4627,23 +4475,22 @@ TEXT ·log2SSE(SB), NOSPLIT, $0-32
 	CMPQ    AX, R8
 	JGT     tail
 	XORPS   X15, X15
-	MOVAPS  constants<>+592(SB), X14
-	MOVAPS  constants<>+608(SB), X13
-	MOVAPS  constants<>+624(SB), X12
-	MOVAPS  constants<>+64(SB), X11
-	MOVAPS  constants<>+800(SB), X10
+	MOVAPS  constants<>+800(SB), X14
+	MOVAPS  constants<>+592(SB), X13
+	MOVAPS  constants<>+608(SB), X12
+	MOVAPS  constants<>+624(SB), X11
+	MOVAPS  constants<>+64(SB), X10
 	MOVAPS  constants<>+816(SB), X9
 	MOVAPS  constants<>+832(SB), X8
 	MOVAPS  constants<>+848(SB), X7
 	MOVAPS  constants<>+864(SB), X6
-	MOVAPS  constants<>+880(SB), X5
 	PCALIGN $0x20
 
 mainLoop:
 	MOVUPS   (SI)(AX*4), X0
 	MOVAPS   X0, X1
-	PADDL    X14, X1
-	PCMPGTL  X13, X1
+	PADDL    X13, X1
+	PCMPGTL  X12, X1
 	MOVAPS   X0, X2
 	CMPPS    X15, X2, $0x04
 	ANDPS    X2, X1
@@ -4651,19 +4498,17 @@ mainLoop:
 	TESTL    R9, R9
 	JNE      mainStop
 	MOVAPS   X0, X1
-	PSUBL    X12, X1
+	PSUBL    X11, X1
 	PSRAL    $0x17, X1
 	MOVAPS   X1, X2
 	PSLLL    $0x17, X2
 	MOVAPS   X0, X3
 	PSUBL    X2, X3
 	CVTPL2PS X1, X1
-	SUBPS    X11, X3
+	SUBPS    X10, X3
 	MOVAPS   X3, X2
 	MULPS    X3, X2
-	MOVAPS   X10, X4
-	MULPS    X3, X4
-	ADDPS    X9, X4
+	MOVAPS   X9, X4
 	MULPS    X3, X4
 	ADDPS    X8, X4
 	MULPS    X3, X4
@@ -4671,20 +4516,27 @@ mainLoop:
 	MULPS    X3, X4
 	ADDPS    X6, X4
 	MULPS    X3, X4
-	ADDPS    X5, X4
+	ADDPS    constants<>+880(SB), X4
 	MULPS    X3, X4
 	ADDPS    constants<>+896(SB), X4
 	MULPS    X3, X4
 	ADDPS    constants<>+912(SB), X4
 	MULPS    X3, X4
 	ADDPS    constants<>+928(SB), X4
+	MULPS    X3, X4
+	ADDPS    constants<>+944(SB), X4
 	MULPS    X4, X2
 	MOVAPS   X3, X4
-	MULPS    constants<>+944(SB), X4
-	ADDPS    X2, X4
-	MULPS    constants<>+432(SB), X3
-	ADDPS    X4, X3
-	ADDPS    X3, X1
+	ANDPS    constants<>+960(SB), X4
+	MOVAPS   X3, X5
+	SUBPS    X4, X5
+	MULPS    X14, X4
+	MULPS    constants<>+976(SB), X3
+	ADDPS    X2, X3
+	MULPS    X14, X5
+	ADDPS    X3, X5
+	ADDPS    X5, X4
+	ADDPS    X4, X1
 	CMPPS    X15, X0, $0x00
 	MOVAPS   X0, X2
 	ANDPS    constants<>+784(SB), X2
@@ -4743,9 +4595,7 @@ load3:
 	MOVAPS   X4, X3
 	MULPS    X4, X3
 	MOVAPS   X4, X5
-	MULPS    constants<>+800(SB), X5
-	ADDPS    constants<>+816(SB), X5
-	MULPS    X4, X5
+	MULPS    constants<>+816(SB), X5
 	ADDPS    constants<>+832(SB), X5
 	MULPS    X4, X5
 	ADDPS    constants<>+848(SB), X5
@@ -4759,13 +4609,20 @@ load3:
 	ADDPS    constants<>+912(SB), X5
 	MULPS    X4, X5
 	ADDPS    constants<>+928(SB), X5
+	MULPS    X4, X5
+	ADDPS    constants<>+944(SB), X5
 	MULPS    X5, X3
 	MOVAPS   X4, X5
-	MULPS    constants<>+944(SB), X5
-	ADDPS    X3, X5
-	MULPS    constants<>+432(SB), X4
-	ADDPS    X5, X4
-	ADDPS    X4, X1
+	ANDPS    constants<>+960(SB), X5
+	MOVAPS   X4, X6
+	SUBPS    X5, X6
+	MULPS    constants<>+800(SB), X5
+	MULPS    constants<>+976(SB), X4
+	ADDPS    X3, X4
+	MULPS    constants<>+800(SB), X6
+	ADDPS    X4, X6
+	ADDPS    X6, X5
+	ADDPS    X5, X1
 	CMPPS    constants<>+96(SB), X0, $0x00
 	MOVAPS   X0, X3
 	ANDPS    constants<>+784(SB), X3
@@ -4807,23 +4664,22 @@ TEXT ·log10SSE(SB), NOSPLIT, $0-32
 	CMPQ    AX, R8
 	JGT     tail
 	XORPS   X15, X15
-	MOVAPS  constants<>+592(SB), X14
-	MOVAPS  constants<>+608(SB), X13
-	MOVAPS  constants<>+624(SB), X12
-	MOVAPS  constants<>+64(SB), X11
-	MOVAPS  constants<>+960(SB), X10
-	MOVAPS  constants<>+976(SB), X9
-	MOVAPS  constants<>+992(SB), X8
-	MOVAPS  constants<>+1008(SB), X7
-	MOVAPS  constants<>+1024(SB), X6
-	MOVAPS  constants<>+1040(SB), X5
+	MOVAPS  constants<>+992(SB), X14
+	MOVAPS  constants<>+592(SB), X13
+	MOVAPS  constants<>+608(SB), X12
+	MOVAPS  constants<>+624(SB), X11
+	MOVAPS  constants<>+64(SB), X10
+	MOVAPS  constants<>+1008(SB), X9
+	MOVAPS  constants<>+1024(SB), X8
+	MOVAPS  constants<>+1040(SB), X7
+	MOVAPS  constants<>+1056(SB), X6
 	PCALIGN $0x20
 
 mainLoop:
 	MOVUPS   (SI)(AX*4), X0
 	MOVAPS   X0, X1
-	PADDL    X14, X1
-	PCMPGTL  X13, X1
+	PADDL    X13, X1
+	PCMPGTL  X12, X1
 	MOVAPS   X0, X2
 	CMPPS    X15, X2, $0x04
 	ANDPS    X2, X1
@@ -4831,19 +4687,17 @@ mainLoop:
 	TESTL    R9, R9
 	JNE      mainStop
 	MOVAPS   X0, X1
-	PSUBL    X12, X1
+	PSUBL    X11, X1
 	PSRAL    $0x17, X1
 	MOVAPS   X1, X2
 	PSLLL    $0x17, X2
 	MOVAPS   X0, X3
 	PSUBL    X2, X3
 	CVTPL2PS X1, X1
-	SUBPS    X11, X3
+	SUBPS    X10, X3
 	MOVAPS   X3, X2
 	MULPS    X3, X2
-	MOVAPS   X10, X4
-	MULPS    X3, X4
-	ADDPS    X9, X4
+	MOVAPS   X9, X4
 	MULPS    X3, X4
 	ADDPS    X8, X4
 	MULPS    X3, X4
@@ -4851,24 +4705,31 @@ mainLoop:
 	MULPS    X3, X4
 	ADDPS    X6, X4
 	MULPS    X3, X4
-	ADDPS    X5, X4
-	MULPS    X3, X4
-	ADDPS    constants<>+1056(SB), X4
-	MULPS    X3, X4
 	ADDPS    constants<>+1072(SB), X4
 	MULPS    X3, X4
 	ADDPS    constants<>+1088(SB), X4
+	MULPS    X3, X4
+	ADDPS    constants<>+1104(SB), X4
+	MULPS    X3, X4
+	ADDPS    constants<>+1120(SB), X4
+	MULPS    X3, X4
+	ADDPS    constants<>+1136(SB), X4
 	MULPS    X4, X2
 	MOVAPS   X1, X4
-	MULPS    constants<>+1104(SB), X4
+	MULPS    constants<>+1152(SB), X4
 	ADDPS    X2, X4
 	MOVAPS   X3, X2
-	MULPS    constants<>+1120(SB), X2
-	ADDPS    X4, X2
-	MULPS    constants<>+1136(SB), X3
-	ADDPS    X2, X3
-	MULPS    constants<>+1152(SB), X1
-	ADDPS    X3, X1
+	ANDPS    constants<>+960(SB), X2
+	MOVAPS   X3, X5
+	SUBPS    X2, X5
+	MULPS    X14, X2
+	MULPS    constants<>+1168(SB), X3
+	ADDPS    X4, X3
+	MULPS    X14, X5
+	ADDPS    X3, X5
+	ADDPS    X5, X2
+	MULPS    constants<>+1184(SB), X1
+	ADDPS    X2, X1
 	CMPPS    X15, X0, $0x00
 	MOVAPS   X0, X2
 	ANDPS    constants<>+784(SB), X2
@@ -4927,13 +4788,7 @@ load3:
 	MOVAPS   X4, X3
 	MULPS    X4, X3
 	MOVAPS   X4, X5
-	MULPS    constants<>+960(SB), X5
-	ADDPS    constants<>+976(SB), X5
-	MULPS    X4, X5
-	ADDPS    constants<>+992(SB), X5
-	MULPS    X4, X5
-	ADDPS    constants<>+1008(SB), X5
-	MULPS    X4, X5
+	MULPS    constants<>+1008(SB), X5
 	ADDPS    constants<>+1024(SB), X5
 	MULPS    X4, X5
 	ADDPS    constants<>+1040(SB), X5
@@ -4943,17 +4798,28 @@ load3:
 	ADDPS    constants<>+1072(SB), X5
 	MULPS    X4, X5
 	ADDPS    constants<>+1088(SB), X5
+	MULPS    X4, X5
+	ADDPS    constants<>+1104(SB), X5
+	MULPS    X4, X5
+	ADDPS    constants<>+1120(SB), X5
+	MULPS    X4, X5
+	ADDPS    constants<>+1136(SB), X5
 	MULPS    X5, X3
 	MOVAPS   X1, X5
-	MULPS    constants<>+1104(SB), X5
+	MULPS    constants<>+1152(SB), X5
 	ADDPS    X3, X5
 	MOVAPS   X4, X3
-	MULPS    constants<>+1120(SB), X3
-	ADDPS    X5, X3
-	MULPS    constants<>+1136(SB), X4
-	ADDPS    X3, X4
-	MULPS    constants<>+1152(SB), X1
-	ADDPS    X4, X1
+	ANDPS    constants<>+960(SB), X3
+	MOVAPS   X4, X6
+	SUBPS    X3, X6
+	MULPS    constants<>+992(SB), X3
+	MULPS    constants<>+1168(SB), X4
+	ADDPS    X5, X4
+	MULPS    constants<>+992(SB), X6
+	ADDPS    X4, X6
+	ADDPS    X6, X3
+	MULPS    constants<>+1184(SB), X1
+	ADDPS    X3, X1
 	CMPPS    constants<>+96(SB), X0, $0x00
 	MOVAPS   X0, X3
 	ANDPS    constants<>+784(SB), X3
@@ -4994,14 +4860,14 @@ TEXT ·sinSSE(SB), NOSPLIT, $0-32
 	LEAQ    -4(CX), R8
 	CMPQ    AX, R8
 	JGT     tail
-	MOVAPS  constants<>+1168(SB), X15
+	MOVAPS  constants<>+1200(SB), X15
 	XORPS   X14, X14
 	MOVAPS  constants<>+32(SB), X13
-	MOVAPS  constants<>+1184(SB), X12
-	MOVAPS  constants<>+1200(SB), X11
-	MOVAPS  constants<>+1216(SB), X10
-	MOVAPS  constants<>+1232(SB), X9
-	MOVAPS  constants<>+1248(SB), X8
+	MOVAPS  constants<>+1216(SB), X12
+	MOVAPS  constants<>+1232(SB), X11
+	MOVAPS  constants<>+1248(SB), X10
+	MOVAPS  constants<>+1264(SB), X9
+	MOVAPS  constants<>+1280(SB), X8
 	PCALIGN $0x20
 
 mainLoop:
@@ -5033,14 +4899,14 @@ mainLoop:
 	SUBPS    X6, X3
 	ADDPS    X14, X3
 	MOVAPS   X2, X4
-	MULPS    constants<>+1264(SB), X4
+	MULPS    constants<>+1296(SB), X4
 	MOVAPS   X5, X6
 	ADDPS    X4, X6
 	MOVAPS   X6, X7
 	SUBPS    X5, X7
 	SUBPS    X7, X4
 	ADDPS    X4, X3
-	MULPS    constants<>+1280(SB), X2
+	MULPS    constants<>+1312(SB), X2
 	SUBPS    X2, X3
 	ADDPS    X3, X6
 	MOVAPS   X6, X2
@@ -5048,12 +4914,12 @@ mainLoop:
 	MOVAPS   X2, X3
 	MULPS    X2, X3
 	MOVAPS   X2, X4
-	MULPS    constants<>+1296(SB), X4
-	ADDPS    constants<>+1312(SB), X4
+	MULPS    constants<>+1328(SB), X4
+	ADDPS    constants<>+1344(SB), X4
 	MULPS    X2, X4
-	ADDPS    constants<>+1328(SB), X4
+	ADDPS    constants<>+1360(SB), X4
 	MULPS    X4, X3
-	MULPS    constants<>+1344(SB), X2
+	MULPS    constants<>+1376(SB), X2
 	ADDPS    X3, X2
 	MULPS    X6, X2
 	ADDPS    X6, X2
@@ -5096,26 +4962,26 @@ load1:
 load3:
 	MOVAPS   X0, X1
 	ANDPS    constants<>+32(SB), X1
-	PCMPGTL  constants<>+1184(SB), X1
+	PCMPGTL  constants<>+1216(SB), X1
 	MOVUPS   (R10), X2
 	ANDPS    X2, X1
 	MOVMSKPS X1, R9
 	TESTL    R9, R9
 	JNE      tailStop
 	MOVAPS   X0, X1
-	MULPS    constants<>+1200(SB), X1
-	ADDPS    constants<>+1168(SB), X1
+	MULPS    constants<>+1232(SB), X1
+	ADDPS    constants<>+1200(SB), X1
 	MOVAPS   X1, X3
-	SUBPS    constants<>+1168(SB), X3
+	SUBPS    constants<>+1200(SB), X3
 	MOVAPS   X3, X4
-	MULPS    constants<>+1216(SB), X4
+	MULPS    constants<>+1248(SB), X4
 	MOVAPS   X0, X5
 	SUBPS    X4, X5
 	MOVAPS   X3, X4
-	MULPS    constants<>+1232(SB), X4
+	MULPS    constants<>+1264(SB), X4
 	SUBPS    X4, X5
 	MOVAPS   X3, X4
-	MULPS    constants<>+1248(SB), X4
+	MULPS    constants<>+1280(SB), X4
 	MOVAPS   X5, X6
 	ADDPS    X4, X6
 	MOVAPS   X6, X7
@@ -5123,14 +4989,14 @@ load3:
 	SUBPS    X7, X4
 	ADDPS    constants<>+96(SB), X4
 	MOVAPS   X3, X5
-	MULPS    constants<>+1264(SB), X5
+	MULPS    constants<>+1296(SB), X5
 	MOVAPS   X6, X7
 	ADDPS    X5, X7
 	MOVAPS   X7, X8
 	SUBPS    X6, X8
 	SUBPS    X8, X5
 	ADDPS    X5, X4
-	MULPS    constants<>+1280(SB), X3
+	MULPS    constants<>+1312(SB), X3
 	SUBPS    X3, X4
 	ADDPS    X4, X7
 	MOVAPS   X7, X3
@@ -5138,12 +5004,12 @@ load3:
 	MOVAPS   X3, X4
 	MULPS    X3, X4
 	MOVAPS   X3, X5
-	MULPS    constants<>+1296(SB), X5
-	ADDPS    constants<>+1312(SB), X5
+	MULPS    constants<>+1328(SB), X5
+	ADDPS    constants<>+1344(SB), X5
 	MULPS    X3, X5
-	ADDPS    constants<>+1328(SB), X5
+	ADDPS    constants<>+1360(SB), X5
 	MULPS    X5, X4
-	MULPS    constants<>+1344(SB), X3
+	MULPS    constants<>+1376(SB), X3
 	ADDPS    X4, X3
 	MULPS    X7, X3
 	ADDPS    X7, X3
@@ -5189,15 +5055,15 @@ TEXT ·cosSSE(SB), NOSPLIT, $0-32
 	LEAQ    -4(CX), R8
 	CMPQ    AX, R8
 	JGT     tail
-	MOVAPS  constants<>+1360(SB), X15
+	MOVAPS  constants<>+1392(SB), X15
 	MOVAPS  constants<>+32(SB), X14
-	MOVAPS  constants<>+1184(SB), X13
-	MOVAPS  constants<>+1200(SB), X12
-	MOVAPS  constants<>+1376(SB), X11
+	MOVAPS  constants<>+1216(SB), X13
+	MOVAPS  constants<>+1232(SB), X12
+	MOVAPS  constants<>+1408(SB), X11
 	MOVAPS  constants<>+560(SB), X10
-	MOVAPS  constants<>+1216(SB), X9
-	MOVAPS  constants<>+1232(SB), X8
-	MOVAPS  constants<>+1248(SB), X7
+	MOVAPS  constants<>+1248(SB), X9
+	MOVAPS  constants<>+1264(SB), X8
+	MOVAPS  constants<>+1280(SB), X7
 	PCALIGN $0x20
 
 mainLoop:
@@ -5230,14 +5096,14 @@ mainLoop:
 	SUBPS    X5, X3
 	ADDPS    constants<>+96(SB), X3
 	MOVAPS   X2, X0
-	MULPS    constants<>+1264(SB), X0
+	MULPS    constants<>+1296(SB), X0
 	MOVAPS   X4, X5
 	ADDPS    X0, X5
 	MOVAPS   X5, X6
 	SUBPS    X4, X6
 	SUBPS    X6, X0
 	ADDPS    X0, X3
-	MULPS    constants<>+1280(SB), X2
+	MULPS    constants<>+1312(SB), X2
 	SUBPS    X2, X3
 	ADDPS    X3, X5
 	MOVAPS   X5, X0
@@ -5245,12 +5111,12 @@ mainLoop:
 	MOVAPS   X0, X2
 	MULPS    X0, X2
 	MOVAPS   X0, X3
-	MULPS    constants<>+1296(SB), X3
-	ADDPS    constants<>+1312(SB), X3
+	MULPS    constants<>+1328(SB), X3
+	ADDPS    constants<>+1344(SB), X3
 	MULPS    X0, X3
-	ADDPS    constants<>+1328(SB), X3
+	ADDPS    constants<>+1360(SB), X3
 	MULPS    X3, X2
-	MULPS    constants<>+1344(SB), X0
+	MULPS    constants<>+1376(SB), X0
 	ADDPS    X2, X0
 	MULPS    X5, X0
 	ADDPS    X5, X0
@@ -5288,27 +5154,27 @@ load1:
 load3:
 	ANDPS    constants<>+32(SB), X0
 	MOVAPS   X0, X1
-	PCMPGTL  constants<>+1184(SB), X1
+	PCMPGTL  constants<>+1216(SB), X1
 	MOVUPS   (R10), X2
 	ANDPS    X2, X1
 	MOVMSKPS X1, R9
 	TESTL    R9, R9
 	JNE      tailStop
 	MOVAPS   X0, X1
-	MULPS    constants<>+1200(SB), X1
-	ADDPS    constants<>+1376(SB), X1
-	ADDPS    constants<>+1360(SB), X1
+	MULPS    constants<>+1232(SB), X1
+	ADDPS    constants<>+1408(SB), X1
+	ADDPS    constants<>+1392(SB), X1
 	MOVAPS   X1, X3
-	SUBPS    constants<>+1360(SB), X3
+	SUBPS    constants<>+1392(SB), X3
 	ADDPS    constants<>+560(SB), X3
 	MOVAPS   X3, X4
-	MULPS    constants<>+1216(SB), X4
-	SUBPS    X4, X0
-	MOVAPS   X3, X4
-	MULPS    constants<>+1232(SB), X4
-	SUBPS    X4, X0
-	MOVAPS   X3, X4
 	MULPS    constants<>+1248(SB), X4
+	SUBPS    X4, X0
+	MOVAPS   X3, X4
+	MULPS    constants<>+1264(SB), X4
+	SUBPS    X4, X0
+	MOVAPS   X3, X4
+	MULPS    constants<>+1280(SB), X4
 	MOVAPS   X0, X5
 	ADDPS    X4, X5
 	MOVAPS   X5, X6
@@ -5316,14 +5182,14 @@ load3:
 	SUBPS    X6, X4
 	ADDPS    constants<>+96(SB), X4
 	MOVAPS   X3, X0
-	MULPS    constants<>+1264(SB), X0
+	MULPS    constants<>+1296(SB), X0
 	MOVAPS   X5, X6
 	ADDPS    X0, X6
 	MOVAPS   X6, X7
 	SUBPS    X5, X7
 	SUBPS    X7, X0
 	ADDPS    X0, X4
-	MULPS    constants<>+1280(SB), X3
+	MULPS    constants<>+1312(SB), X3
 	SUBPS    X3, X4
 	ADDPS    X4, X6
 	MOVAPS   X6, X0
@@ -5331,12 +5197,12 @@ load3:
 	MOVAPS   X0, X3
 	MULPS    X0, X3
 	MOVAPS   X0, X4
-	MULPS    constants<>+1296(SB), X4
-	ADDPS    constants<>+1312(SB), X4
+	MULPS    constants<>+1328(SB), X4
+	ADDPS    constants<>+1344(SB), X4
 	MULPS    X0, X4
-	ADDPS    constants<>+1328(SB), X4
+	ADDPS    constants<>+1360(SB), X4
 	MULPS    X4, X3
-	MULPS    constants<>+1344(SB), X0
+	MULPS    constants<>+1376(SB), X0
 	ADDPS    X3, X0
 	MULPS    X6, X0
 	ADDPS    X6, X0
@@ -5377,14 +5243,14 @@ TEXT ·tanSSE(SB), NOSPLIT, $0-32
 	LEAQ    -4(CX), R8
 	CMPQ    AX, R8
 	JGT     tail
-	MOVAPS  constants<>+1168(SB), X15
+	MOVAPS  constants<>+1200(SB), X15
 	XORPS   X14, X14
-	MOVAPS  constants<>+1392(SB), X13
+	MOVAPS  constants<>+1424(SB), X13
 	MOVAPS  constants<>+32(SB), X12
-	MOVAPS  constants<>+1184(SB), X11
-	MOVAPS  constants<>+1408(SB), X10
-	MOVAPS  constants<>+1424(SB), X9
-	MOVAPS  constants<>+1440(SB), X8
+	MOVAPS  constants<>+1216(SB), X11
+	MOVAPS  constants<>+1440(SB), X10
+	MOVAPS  constants<>+1456(SB), X9
+	MOVAPS  constants<>+1472(SB), X8
 	PCALIGN $0x20
 
 mainLoop:
@@ -5408,7 +5274,7 @@ mainLoop:
 	MULPS    X8, X3
 	SUBPS    X3, X4
 	MOVAPS   X2, X3
-	MULPS    constants<>+1456(SB), X3
+	MULPS    constants<>+1488(SB), X3
 	MOVAPS   X4, X5
 	ADDPS    X3, X5
 	MOVAPS   X5, X6
@@ -5416,14 +5282,14 @@ mainLoop:
 	SUBPS    X6, X3
 	ADDPS    X14, X3
 	MOVAPS   X2, X4
-	MULPS    constants<>+1472(SB), X4
+	MULPS    constants<>+1504(SB), X4
 	MOVAPS   X5, X6
 	ADDPS    X4, X6
 	MOVAPS   X6, X7
 	SUBPS    X5, X7
 	SUBPS    X7, X4
 	ADDPS    X4, X3
-	MULPS    constants<>+1488(SB), X2
+	MULPS    constants<>+1520(SB), X2
 	SUBPS    X2, X3
 	MOVAPS   X6, X2
 	MULPS    X6, X2
@@ -5433,11 +5299,7 @@ mainLoop:
 	MOVAPS   X6, X3
 	MULPS    X2, X3
 	MOVAPS   X2, X5
-	MULPS    constants<>+1504(SB), X5
-	ADDPS    constants<>+1520(SB), X5
-	MULPS    X2, X5
-	ADDPS    constants<>+1536(SB), X5
-	MULPS    X2, X5
+	MULPS    constants<>+1536(SB), X5
 	ADDPS    constants<>+1552(SB), X5
 	MULPS    X2, X5
 	ADDPS    constants<>+1568(SB), X5
@@ -5445,6 +5307,10 @@ mainLoop:
 	ADDPS    constants<>+1584(SB), X5
 	MULPS    X2, X5
 	ADDPS    constants<>+1600(SB), X5
+	MULPS    X2, X5
+	ADDPS    constants<>+1616(SB), X5
+	MULPS    X2, X5
+	ADDPS    constants<>+1632(SB), X5
 	MULPS    X5, X3
 	ADDPS    X4, X3
 	ADDPS    X6, X3
@@ -5496,26 +5362,26 @@ load1:
 load3:
 	MOVAPS   X0, X1
 	ANDPS    constants<>+32(SB), X1
-	PCMPGTL  constants<>+1184(SB), X1
+	PCMPGTL  constants<>+1216(SB), X1
 	MOVUPS   (R10), X2
 	ANDPS    X2, X1
 	MOVMSKPS X1, R9
 	TESTL    R9, R9
 	JNE      tailStop
 	MOVAPS   X0, X1
-	MULPS    constants<>+1408(SB), X1
-	ADDPS    constants<>+1168(SB), X1
+	MULPS    constants<>+1440(SB), X1
+	ADDPS    constants<>+1200(SB), X1
 	MOVAPS   X1, X3
-	SUBPS    constants<>+1168(SB), X3
+	SUBPS    constants<>+1200(SB), X3
 	MOVAPS   X3, X4
-	MULPS    constants<>+1424(SB), X4
+	MULPS    constants<>+1456(SB), X4
 	MOVAPS   X0, X5
 	SUBPS    X4, X5
 	MOVAPS   X3, X4
-	MULPS    constants<>+1440(SB), X4
+	MULPS    constants<>+1472(SB), X4
 	SUBPS    X4, X5
 	MOVAPS   X3, X4
-	MULPS    constants<>+1456(SB), X4
+	MULPS    constants<>+1488(SB), X4
 	MOVAPS   X5, X6
 	ADDPS    X4, X6
 	MOVAPS   X6, X7
@@ -5523,14 +5389,14 @@ load3:
 	SUBPS    X7, X4
 	ADDPS    constants<>+96(SB), X4
 	MOVAPS   X3, X5
-	MULPS    constants<>+1472(SB), X5
+	MULPS    constants<>+1504(SB), X5
 	MOVAPS   X6, X7
 	ADDPS    X5, X7
 	MOVAPS   X7, X8
 	SUBPS    X6, X8
 	SUBPS    X8, X5
 	ADDPS    X5, X4
-	MULPS    constants<>+1488(SB), X3
+	MULPS    constants<>+1520(SB), X3
 	SUBPS    X3, X4
 	MOVAPS   X7, X3
 	MULPS    X7, X3
@@ -5540,11 +5406,7 @@ load3:
 	MOVAPS   X7, X4
 	MULPS    X3, X4
 	MOVAPS   X3, X6
-	MULPS    constants<>+1504(SB), X6
-	ADDPS    constants<>+1520(SB), X6
-	MULPS    X3, X6
-	ADDPS    constants<>+1536(SB), X6
-	MULPS    X3, X6
+	MULPS    constants<>+1536(SB), X6
 	ADDPS    constants<>+1552(SB), X6
 	MULPS    X3, X6
 	ADDPS    constants<>+1568(SB), X6
@@ -5552,11 +5414,15 @@ load3:
 	ADDPS    constants<>+1584(SB), X6
 	MULPS    X3, X6
 	ADDPS    constants<>+1600(SB), X6
+	MULPS    X3, X6
+	ADDPS    constants<>+1616(SB), X6
+	MULPS    X3, X6
+	ADDPS    constants<>+1632(SB), X6
 	MULPS    X6, X4
 	ADDPS    X5, X4
 	ADDPS    X7, X4
-	PAND     constants<>+1392(SB), X1
-	PCMPEQL  constants<>+1392(SB), X1
+	PAND     constants<>+1424(SB), X1
+	PCMPEQL  constants<>+1424(SB), X1
 	MOVAPS   X1, X3
 	ANDPS    constants<>+112(SB), X3
 	MOVAPS   X1, X5
@@ -5606,16 +5472,16 @@ TEXT ·asinSSE(SB), NOSPLIT, $0-24
 	LEAQ    -4(CX), R8
 	CMPQ    AX, R8
 	JGT     tail
-	MOVAPS  constants<>+1616(SB), X15
+	MOVAPS  constants<>+1648(SB), X15
 	MOVAPS  constants<>+64(SB), X14
-	MOVAPS  constants<>+1632(SB), X13
+	MOVAPS  constants<>+1664(SB), X13
 	MOVAPS  constants<>+32(SB), X12
 	MOVAPS  constants<>+560(SB), X11
-	MOVAPS  constants<>+1648(SB), X10
-	MOVAPS  constants<>+1664(SB), X9
-	MOVAPS  constants<>+1680(SB), X8
-	MOVAPS  constants<>+1696(SB), X7
-	MOVAPS  constants<>+1712(SB), X6
+	MOVAPS  constants<>+1680(SB), X10
+	MOVAPS  constants<>+1696(SB), X9
+	MOVAPS  constants<>+1712(SB), X8
+	MOVAPS  constants<>+1728(SB), X7
+	MOVAPS  constants<>+1744(SB), X6
 	PCALIGN $0x20
 
 mainLoop:
@@ -5650,14 +5516,14 @@ mainLoop:
 	MULPS  X3, X5
 	ADDPS  X6, X5
 	MULPS  X3, X5
-	ADDPS  constants<>+1728(SB), X5
+	ADDPS  constants<>+1760(SB), X5
 	MULPS  X5, X1
 	ADDPS  X4, X1
 	MOVAPS X1, X3
-	MULPS  constants<>+1744(SB), X3
+	MULPS  constants<>+1776(SB), X3
 	MOVAPS X13, X4
 	SUBPS  X3, X4
-	ADDPS  constants<>+1760(SB), X4
+	ADDPS  constants<>+1792(SB), X4
 	ANDPS  X2, X4
 	ANDNPS X1, X2
 	ORPS   X2, X4
@@ -5691,7 +5557,7 @@ load1:
 load3:
 	MOVAPS X0, X1
 	ANDPS  constants<>+32(SB), X1
-	MOVAPS constants<>+1616(SB), X2
+	MOVAPS constants<>+1648(SB), X2
 	CMPPS  X1, X2, $0x01
 	MOVAPS constants<>+64(SB), X3
 	SUBPS  X1, X3
@@ -5710,23 +5576,23 @@ load3:
 	MOVAPS X4, X1
 	MULPS  X3, X1
 	MOVAPS X3, X5
-	MULPS  constants<>+1648(SB), X5
-	ADDPS  constants<>+1664(SB), X5
-	MULPS  X3, X5
-	ADDPS  constants<>+1680(SB), X5
-	MULPS  X3, X5
+	MULPS  constants<>+1680(SB), X5
 	ADDPS  constants<>+1696(SB), X5
 	MULPS  X3, X5
 	ADDPS  constants<>+1712(SB), X5
 	MULPS  X3, X5
 	ADDPS  constants<>+1728(SB), X5
+	MULPS  X3, X5
+	ADDPS  constants<>+1744(SB), X5
+	MULPS  X3, X5
+	ADDPS  constants<>+1760(SB), X5
 	MULPS  X5, X1
 	ADDPS  X4, X1
 	MOVAPS X1, X3
-	MULPS  constants<>+1744(SB), X3
-	MOVAPS constants<>+1632(SB), X4
+	MULPS  constants<>+1776(SB), X3
+	MOVAPS constants<>+1664(SB), X4
 	SUBPS  X3, X4
-	ADDPS  constants<>+1760(SB), X4
+	ADDPS  constants<>+1792(SB), X4
 	ANDPS  X2, X4
 	ANDNPS X1, X2
 	ORPS   X2, X4
@@ -5759,16 +5625,16 @@ TEXT ·acosSSE(SB), NOSPLIT, $0-24
 	LEAQ    -4(CX), R8
 	CMPQ    AX, R8
 	JGT     tail
-	MOVAPS  constants<>+1616(SB), X15
+	MOVAPS  constants<>+1648(SB), X15
 	MOVAPS  constants<>+64(SB), X14
-	MOVAPS  constants<>+1776(SB), X13
-	MOVAPS  constants<>+1632(SB), X12
+	MOVAPS  constants<>+1808(SB), X13
+	MOVAPS  constants<>+1664(SB), X12
 	MOVAPS  constants<>+32(SB), X11
 	MOVAPS  constants<>+560(SB), X10
-	MOVAPS  constants<>+1648(SB), X9
-	MOVAPS  constants<>+1664(SB), X8
-	MOVAPS  constants<>+1680(SB), X7
-	MOVAPS  constants<>+1696(SB), X6
+	MOVAPS  constants<>+1680(SB), X9
+	MOVAPS  constants<>+1696(SB), X8
+	MOVAPS  constants<>+1712(SB), X7
+	MOVAPS  constants<>+1728(SB), X6
 	PCALIGN $0x20
 
 mainLoop:
@@ -5801,9 +5667,9 @@ mainLoop:
 	MULPS  X3, X5
 	ADDPS  X6, X5
 	MULPS  X3, X5
-	ADDPS  constants<>+1712(SB), X5
+	ADDPS  constants<>+1744(SB), X5
 	MULPS  X3, X5
-	ADDPS  constants<>+1728(SB), X5
+	ADDPS  constants<>+1760(SB), X5
 	MULPS  X5, X1
 	ADDPS  X4, X1
 	MOVAPS X0, X3
@@ -5817,7 +5683,7 @@ mainLoop:
 	ORPS   X3, X5
 	PAND   constants<>+48(SB), X0
 	XORPS  X0, X1
-	SUBPS  constants<>+1760(SB), X1
+	SUBPS  constants<>+1792(SB), X1
 	MOVAPS X12, X0
 	SUBPS  X1, X0
 	ANDPS  X2, X5
@@ -5850,7 +5716,7 @@ load1:
 load3:
 	MOVAPS X0, X1
 	ANDPS  constants<>+32(SB), X1
-	MOVAPS constants<>+1616(SB), X2
+	MOVAPS constants<>+1648(SB), X2
 	CMPPS  X1, X2, $0x01
 	MOVAPS constants<>+64(SB), X3
 	SUBPS  X1, X3
@@ -5869,31 +5735,31 @@ load3:
 	MOVAPS X4, X1
 	MULPS  X3, X1
 	MOVAPS X3, X5
-	MULPS  constants<>+1648(SB), X5
-	ADDPS  constants<>+1664(SB), X5
-	MULPS  X3, X5
-	ADDPS  constants<>+1680(SB), X5
-	MULPS  X3, X5
+	MULPS  constants<>+1680(SB), X5
 	ADDPS  constants<>+1696(SB), X5
 	MULPS  X3, X5
 	ADDPS  constants<>+1712(SB), X5
 	MULPS  X3, X5
 	ADDPS  constants<>+1728(SB), X5
+	MULPS  X3, X5
+	ADDPS  constants<>+1744(SB), X5
+	MULPS  X3, X5
+	ADDPS  constants<>+1760(SB), X5
 	MULPS  X5, X1
 	ADDPS  X4, X1
 	MOVAPS X0, X3
 	CMPPS  constants<>+96(SB), X3, $0x01
 	MOVAPS X1, X4
 	ADDPS  X1, X4
-	MOVAPS constants<>+1776(SB), X5
+	MOVAPS constants<>+1808(SB), X5
 	SUBPS  X4, X5
 	ANDPS  X3, X5
 	ANDNPS X4, X3
 	ORPS   X3, X5
 	PAND   constants<>+48(SB), X0
 	XORPS  X0, X1
-	SUBPS  constants<>+1760(SB), X1
-	MOVAPS constants<>+1632(SB), X0
+	SUBPS  constants<>+1792(SB), X1
+	MOVAPS constants<>+1664(SB), X0
 	SUBPS  X1, X0
 	ANDPS  X2, X5
 	ANDNPS X0, X2
@@ -5925,15 +5791,15 @@ TEXT ·atanSSE(SB), NOSPLIT, $0-24
 	CMPQ    AX, R8
 	JGT     tail
 	MOVAPS  constants<>+64(SB), X15
-	MOVAPS  constants<>+1632(SB), X14
+	MOVAPS  constants<>+1664(SB), X14
 	MOVAPS  constants<>+32(SB), X13
-	MOVAPS  constants<>+1792(SB), X12
-	MOVAPS  constants<>+1808(SB), X11
-	MOVAPS  constants<>+1824(SB), X10
-	MOVAPS  constants<>+1840(SB), X9
-	MOVAPS  constants<>+1856(SB), X8
-	MOVAPS  constants<>+1872(SB), X7
-	MOVAPS  constants<>+1888(SB), X6
+	MOVAPS  constants<>+1824(SB), X12
+	MOVAPS  constants<>+1840(SB), X11
+	MOVAPS  constants<>+1856(SB), X10
+	MOVAPS  constants<>+1872(SB), X9
+	MOVAPS  constants<>+1888(SB), X8
+	MOVAPS  constants<>+1904(SB), X7
+	MOVAPS  constants<>+1920(SB), X6
 	PCALIGN $0x20
 
 mainLoop:
@@ -5963,15 +5829,15 @@ mainLoop:
 	MULPS  X3, X5
 	ADDPS  X6, X5
 	MULPS  X3, X5
-	ADDPS  constants<>+1904(SB), X5
+	ADDPS  constants<>+1936(SB), X5
 	MULPS  X3, X5
-	ADDPS  constants<>+1920(SB), X5
+	ADDPS  constants<>+1952(SB), X5
 	MULPS  X5, X4
 	ADDPS  X2, X4
 	MOVAPS X15, X2
 	CMPPS  X1, X2, $0x01
 	MOVAPS X4, X1
-	SUBPS  constants<>+1760(SB), X1
+	SUBPS  constants<>+1792(SB), X1
 	MOVAPS X14, X3
 	SUBPS  X1, X3
 	ANDPS  X2, X3
@@ -6016,11 +5882,7 @@ load3:
 	MOVAPS X2, X4
 	MULPS  X3, X4
 	MOVAPS X3, X5
-	MULPS  constants<>+1792(SB), X5
-	ADDPS  constants<>+1808(SB), X5
-	MULPS  X3, X5
-	ADDPS  constants<>+1824(SB), X5
-	MULPS  X3, X5
+	MULPS  constants<>+1824(SB), X5
 	ADDPS  constants<>+1840(SB), X5
 	MULPS  X3, X5
 	ADDPS  constants<>+1856(SB), X5
@@ -6032,13 +5894,17 @@ load3:
 	ADDPS  constants<>+1904(SB), X5
 	MULPS  X3, X5
 	ADDPS  constants<>+1920(SB), X5
+	MULPS  X3, X5
+	ADDPS  constants<>+1936(SB), X5
+	MULPS  X3, X5
+	ADDPS  constants<>+1952(SB), X5
 	MULPS  X5, X4
 	ADDPS  X2, X4
 	MOVAPS constants<>+64(SB), X2
 	CMPPS  X1, X2, $0x01
 	MOVAPS X4, X1
-	SUBPS  constants<>+1760(SB), X1
-	MOVAPS constants<>+1632(SB), X3
+	SUBPS  constants<>+1792(SB), X1
+	MOVAPS constants<>+1664(SB), X3
 	SUBPS  X1, X3
 	ANDPS  X2, X3
 	ANDNPS X4, X2
@@ -6071,113 +5937,127 @@ TEXT ·tanhSSE(SB), NOSPLIT, $0-24
 	LEAQ    -8(CX), R8
 	CMPQ    AX, R8
 	JGT     single
-	MOVAPS  constants<>+1936(SB), X15
-	MOVAPS  constants<>+400(SB), X14
-	MOVAPS  constants<>+48(SB), X13
-	MOVAPS  constants<>+224(SB), X12
+	MOVAPS  constants<>+64(SB), X15
+	MOVAPS  constants<>+1776(SB), X14
+	MOVAPS  constants<>+1968(SB), X13
+	MOVAPS  constants<>+1984(SB), X12
 	PCALIGN $0x20
 
 mainLoop:
 	MOVUPS (SI)(AX*4), X0
 	MOVUPS 16(SI)(AX*4), X1
 	MOVAPS X0, X2
-	ORPS   X13, X2
+	ANDPS  constants<>+32(SB), X2
 	MOVAPS X1, X3
-	ORPS   X13, X3
-	MOVAPS X15, X4
-	MAXPS  X2, X4
-	MOVAPS X15, X2
-	MAXPS  X3, X2
+	ANDPS  constants<>+32(SB), X3
+	MOVAPS X13, X4
+	MINPS  X2, X4
+	MOVAPS X13, X2
+	MINPS  X3, X2
 	MOVAPS X4, X3
-	ADDPS  X4, X3
+	MULPS  X4, X3
 	MOVAPS X2, X5
-	ADDPS  X2, X5
-	MOVAPS X14, X6
-	MAXPS  X3, X6
-	MOVAPS X14, X3
-	MAXPS  X5, X3
-	MOVAPS X6, X5
-	MULPS  constants<>+432(SB), X5
-	MOVAPS X3, X7
-	MULPS  constants<>+432(SB), X7
-	ADDPS  X12, X5
-	ADDPS  X12, X7
-	MOVAPS X5, X8
-	SUBPS  X12, X8
-	MOVAPS X7, X9
-	SUBPS  X12, X9
-	MOVAPS X8, X10
-	MULPS  constants<>+448(SB), X10
-	MOVAPS X9, X11
-	MULPS  constants<>+448(SB), X11
-	SUBPS  X10, X6
-	SUBPS  X11, X3
-	MULPS  constants<>+464(SB), X8
-	MULPS  constants<>+464(SB), X9
-	SUBPS  X8, X6
-	SUBPS  X9, X3
-	MOVAPS X6, X8
-	MULPS  X6, X8
-	MOVAPS X3, X9
-	MULPS  X3, X9
-	MOVAPS X6, X10
-	MULPS  constants<>+480(SB), X10
-	MOVAPS X3, X11
-	MULPS  constants<>+480(SB), X11
-	ADDPS  constants<>+496(SB), X10
-	ADDPS  constants<>+496(SB), X11
-	MULPS  X6, X10
-	MULPS  X3, X11
-	ADDPS  constants<>+512(SB), X10
-	ADDPS  constants<>+512(SB), X11
-	MULPS  X6, X10
-	MULPS  X3, X11
-	ADDPS  constants<>+528(SB), X10
-	ADDPS  constants<>+528(SB), X11
-	MULPS  X6, X10
-	MULPS  X3, X11
-	ADDPS  constants<>+544(SB), X10
-	ADDPS  constants<>+544(SB), X11
-	MULPS  X10, X8
-	MULPS  X11, X9
-	ADDPS  X6, X8
-	ADDPS  X3, X9
-	PSLLL  $0x17, X5
-	PSLLL  $0x17, X7
-	MOVAPS X5, X3
-	SUBPS  constants<>+64(SB), X3
-	MOVAPS X7, X6
-	SUBPS  constants<>+64(SB), X6
-	MULPS  X8, X5
-	MULPS  X9, X7
-	ADDPS  X3, X5
-	ADDPS  X6, X7
-	MOVAPS X5, X3
-	ADDPS  constants<>+1744(SB), X3
-	MOVAPS X7, X6
-	ADDPS  constants<>+1744(SB), X6
-	CMPPS  constants<>+1952(SB), X4, $0x01
-	CMPPS  constants<>+1952(SB), X2, $0x01
-	ANDPS  constants<>+64(SB), X4
-	ANDPS  constants<>+64(SB), X2
-	MOVAPS X4, X8
+	MULPS  X2, X5
+	MOVAPS X4, X6
+	MULPS  X3, X6
+	MOVAPS X2, X7
+	MULPS  X5, X7
+	MOVAPS X3, X8
+	MULPS  constants<>+2000(SB), X8
+	MOVAPS X5, X9
+	MULPS  constants<>+2000(SB), X9
+	ADDPS  constants<>+2016(SB), X8
+	ADDPS  constants<>+2016(SB), X9
 	MULPS  X3, X8
-	MOVAPS X2, X9
-	MULPS  X6, X9
-	ADDPS  X5, X8
-	ADDPS  X7, X9
+	MULPS  X5, X9
+	ADDPS  constants<>+2032(SB), X8
+	ADDPS  constants<>+2032(SB), X9
+	MULPS  X3, X8
+	MULPS  X5, X9
+	ADDPS  constants<>+2048(SB), X8
+	ADDPS  constants<>+2048(SB), X9
+	MULPS  X3, X8
+	MULPS  X5, X9
+	ADDPS  constants<>+2064(SB), X8
+	ADDPS  constants<>+2064(SB), X9
+	MULPS  X8, X6
+	MULPS  X9, X7
+	ADDPS  X4, X6
+	ADDPS  X2, X7
+	MOVAPS X4, X3
+	MULPS  constants<>+2080(SB), X3
+	MOVAPS X2, X5
+	MULPS  constants<>+2080(SB), X5
+	ADDPS  constants<>+224(SB), X3
+	ADDPS  constants<>+224(SB), X5
+	MOVAPS X3, X8
+	SUBPS  constants<>+224(SB), X8
+	MOVAPS X5, X9
+	SUBPS  constants<>+224(SB), X9
+	MULPS  constants<>+2096(SB), X8
+	MULPS  constants<>+2096(SB), X9
+	MOVAPS X4, X10
+	SUBPS  X8, X10
+	MOVAPS X2, X8
+	SUBPS  X9, X8
+	MOVAPS X10, X9
+	MULPS  constants<>+2112(SB), X9
+	MOVAPS X8, X11
+	MULPS  constants<>+2112(SB), X11
+	ADDPS  constants<>+2128(SB), X9
+	ADDPS  constants<>+2128(SB), X11
+	MULPS  X10, X9
+	MULPS  X8, X11
+	ADDPS  constants<>+2144(SB), X9
+	ADDPS  constants<>+2144(SB), X11
+	MULPS  X10, X9
+	MULPS  X8, X11
+	ADDPS  constants<>+2160(SB), X9
+	ADDPS  constants<>+2160(SB), X11
+	MULPS  X10, X9
+	MULPS  X8, X11
+	ADDPS  constants<>+2176(SB), X9
+	ADDPS  constants<>+2176(SB), X11
+	MULPS  X10, X9
+	MULPS  X8, X11
+	ADDPS  X14, X9
+	ADDPS  X14, X11
+	MULPS  X10, X9
+	MULPS  X8, X11
+	ADDPS  X15, X9
+	ADDPS  X15, X11
+	PSLLL  $0x17, X3
+	PSLLL  $0x17, X5
+	MULPS  X9, X3
+	MULPS  X11, X5
+	ADDPS  X15, X3
+	ADDPS  X15, X5
+	MOVAPS X14, X8
 	DIVPS  X3, X8
-	DIVPS  X6, X9
-	SUBPS  X8, X4
-	SUBPS  X9, X2
-	PAND   constants<>+32(SB), X4
-	PAND   constants<>+32(SB), X2
-	PAND   X13, X0
-	PAND   X13, X1
-	ORPS   X0, X4
-	ORPS   X1, X2
-	MOVUPS X4, (DI)(AX*4)
-	MOVUPS X2, 16(DI)(AX*4)
+	MOVAPS X14, X3
+	DIVPS  X5, X3
+	MOVAPS X15, X5
+	SUBPS  X8, X5
+	MOVAPS X15, X8
+	SUBPS  X3, X8
+	MOVAPS X12, X3
+	CMPPS  X4, X3, $0x01
+	MOVAPS X12, X4
+	CMPPS  X2, X4, $0x01
+	ANDPS  X3, X5
+	ANDPS  X4, X8
+	ANDNPS X6, X3
+	ANDNPS X7, X4
+	ORPS   X3, X5
+	ORPS   X4, X8
+	PAND   constants<>+32(SB), X5
+	PAND   constants<>+32(SB), X8
+	PAND   constants<>+48(SB), X0
+	PAND   constants<>+48(SB), X1
+	ORPS   X0, X5
+	ORPS   X1, X8
+	MOVUPS X5, (DI)(AX*4)
+	MOVUPS X8, 16(DI)(AX*4)
 	ADDQ   $0x08, AX
 	CMPQ   AX, R8
 	JLE    mainLoop
@@ -6191,54 +6071,61 @@ single:
 singleLoop:
 	MOVUPS (SI)(AX*4), X0
 	MOVAPS X0, X1
-	ORPS   constants<>+48(SB), X1
-	MOVAPS constants<>+1936(SB), X2
-	MAXPS  X1, X2
+	ANDPS  constants<>+32(SB), X1
+	MOVAPS constants<>+1968(SB), X2
+	MINPS  X1, X2
 	MOVAPS X2, X1
-	ADDPS  X2, X1
-	MOVAPS constants<>+400(SB), X3
-	MAXPS  X1, X3
-	MOVAPS X3, X1
-	MULPS  constants<>+432(SB), X1
+	MULPS  X2, X1
+	MOVAPS X2, X3
+	MULPS  X1, X3
+	MOVAPS X1, X4
+	MULPS  constants<>+2000(SB), X4
+	ADDPS  constants<>+2016(SB), X4
+	MULPS  X1, X4
+	ADDPS  constants<>+2032(SB), X4
+	MULPS  X1, X4
+	ADDPS  constants<>+2048(SB), X4
+	MULPS  X1, X4
+	ADDPS  constants<>+2064(SB), X4
+	MULPS  X4, X3
+	ADDPS  X2, X3
+	MOVAPS X2, X1
+	MULPS  constants<>+2080(SB), X1
 	ADDPS  constants<>+224(SB), X1
 	MOVAPS X1, X4
 	SUBPS  constants<>+224(SB), X4
-	MOVAPS X4, X5
-	MULPS  constants<>+448(SB), X5
-	SUBPS  X5, X3
-	MULPS  constants<>+464(SB), X4
-	SUBPS  X4, X3
-	MOVAPS X3, X4
-	MULPS  X3, X4
-	MOVAPS X3, X5
-	MULPS  constants<>+480(SB), X5
-	ADDPS  constants<>+496(SB), X5
-	MULPS  X3, X5
-	ADDPS  constants<>+512(SB), X5
-	MULPS  X3, X5
-	ADDPS  constants<>+528(SB), X5
-	MULPS  X3, X5
-	ADDPS  constants<>+544(SB), X5
+	MULPS  constants<>+2096(SB), X4
+	MOVAPS X2, X5
+	SUBPS  X4, X5
+	MOVAPS X5, X4
+	MULPS  constants<>+2112(SB), X4
+	ADDPS  constants<>+2128(SB), X4
 	MULPS  X5, X4
-	ADDPS  X3, X4
+	ADDPS  constants<>+2144(SB), X4
+	MULPS  X5, X4
+	ADDPS  constants<>+2160(SB), X4
+	MULPS  X5, X4
+	ADDPS  constants<>+2176(SB), X4
+	MULPS  X5, X4
+	ADDPS  constants<>+1776(SB), X4
+	MULPS  X5, X4
+	ADDPS  constants<>+64(SB), X4
 	PSLLL  $0x17, X1
-	MOVAPS X1, X3
-	SUBPS  constants<>+64(SB), X3
 	MULPS  X4, X1
-	ADDPS  X3, X1
-	MOVAPS X1, X3
-	ADDPS  constants<>+1744(SB), X3
-	CMPPS  constants<>+1952(SB), X2, $0x01
-	ANDPS  constants<>+64(SB), X2
-	MOVAPS X2, X4
-	MULPS  X3, X4
-	ADDPS  X1, X4
-	DIVPS  X3, X4
-	SUBPS  X4, X2
-	PAND   constants<>+32(SB), X2
+	ADDPS  constants<>+64(SB), X1
+	MOVAPS constants<>+1776(SB), X4
+	DIVPS  X1, X4
+	MOVAPS constants<>+64(SB), X1
+	SUBPS  X4, X1
+	MOVAPS constants<>+1984(SB), X4
+	CMPPS  X2, X4, $0x01
+	ANDPS  X4, X1
+	ANDNPS X3, X4
+	ORPS   X4, X1
+	PAND   constants<>+32(SB), X1
 	PAND   constants<>+48(SB), X0
-	ORPS   X0, X2
-	MOVUPS X2, (DI)(AX*4)
+	ORPS   X0, X1
+	MOVUPS X1, (DI)(AX*4)
 	ADDQ   $0x04, AX
 	CMPQ   AX, R8
 	JLE    singleLoop
@@ -6264,64 +6151,71 @@ load1:
 
 load3:
 	MOVAPS X0, X1
-	ORPS   constants<>+48(SB), X1
-	MOVAPS constants<>+1936(SB), X2
-	MAXPS  X1, X2
+	ANDPS  constants<>+32(SB), X1
+	MOVAPS constants<>+1968(SB), X2
+	MINPS  X1, X2
 	MOVAPS X2, X1
-	ADDPS  X2, X1
-	MOVAPS constants<>+400(SB), X3
-	MAXPS  X1, X3
-	MOVAPS X3, X1
-	MULPS  constants<>+432(SB), X1
+	MULPS  X2, X1
+	MOVAPS X2, X3
+	MULPS  X1, X3
+	MOVAPS X1, X4
+	MULPS  constants<>+2000(SB), X4
+	ADDPS  constants<>+2016(SB), X4
+	MULPS  X1, X4
+	ADDPS  constants<>+2032(SB), X4
+	MULPS  X1, X4
+	ADDPS  constants<>+2048(SB), X4
+	MULPS  X1, X4
+	ADDPS  constants<>+2064(SB), X4
+	MULPS  X4, X3
+	ADDPS  X2, X3
+	MOVAPS X2, X1
+	MULPS  constants<>+2080(SB), X1
 	ADDPS  constants<>+224(SB), X1
 	MOVAPS X1, X4
 	SUBPS  constants<>+224(SB), X4
-	MOVAPS X4, X5
-	MULPS  constants<>+448(SB), X5
-	SUBPS  X5, X3
-	MULPS  constants<>+464(SB), X4
-	SUBPS  X4, X3
-	MOVAPS X3, X4
-	MULPS  X3, X4
-	MOVAPS X3, X5
-	MULPS  constants<>+480(SB), X5
-	ADDPS  constants<>+496(SB), X5
-	MULPS  X3, X5
-	ADDPS  constants<>+512(SB), X5
-	MULPS  X3, X5
-	ADDPS  constants<>+528(SB), X5
-	MULPS  X3, X5
-	ADDPS  constants<>+544(SB), X5
+	MULPS  constants<>+2096(SB), X4
+	MOVAPS X2, X5
+	SUBPS  X4, X5
+	MOVAPS X5, X4
+	MULPS  constants<>+2112(SB), X4
+	ADDPS  constants<>+2128(SB), X4
 	MULPS  X5, X4
-	ADDPS  X3, X4
+	ADDPS  constants<>+2144(SB), X4
+	MULPS  X5, X4
+	ADDPS  constants<>+2160(SB), X4
+	MULPS  X5, X4
+	ADDPS  constants<>+2176(SB), X4
+	MULPS  X5, X4
+	ADDPS  constants<>+1776(SB), X4
+	MULPS  X5, X4
+	ADDPS  constants<>+64(SB), X4
 	PSLLL  $0x17, X1
-	MOVAPS X1, X3
-	SUBPS  constants<>+64(SB), X3
 	MULPS  X4, X1
-	ADDPS  X3, X1
-	MOVAPS X1, X3
-	ADDPS  constants<>+1744(SB), X3
-	CMPPS  constants<>+1952(SB), X2, $0x01
-	ANDPS  constants<>+64(SB), X2
-	MOVAPS X2, X4
-	MULPS  X3, X4
-	ADDPS  X1, X4
-	DIVPS  X3, X4
-	SUBPS  X4, X2
-	PAND   constants<>+32(SB), X2
+	ADDPS  constants<>+64(SB), X1
+	MOVAPS constants<>+1776(SB), X4
+	DIVPS  X1, X4
+	MOVAPS constants<>+64(SB), X1
+	SUBPS  X4, X1
+	MOVAPS constants<>+1984(SB), X4
+	CMPPS  X2, X4, $0x01
+	ANDPS  X4, X1
+	ANDNPS X3, X4
+	ORPS   X4, X1
+	PAND   constants<>+32(SB), X1
 	PAND   constants<>+48(SB), X0
-	ORPS   X0, X2
+	ORPS   X0, X1
 	CMPQ   R8, $0x02
 	JLT    store4
-	MOVLPS X2, (DI)(AX*4)
+	MOVLPS X1, (DI)(AX*4)
 	JEQ    store5
-	SHUFPS $0x4e, X2, X2
-	MOVSS  X2, 8(DI)(AX*4)
-	SHUFPS $0x4e, X2, X2
+	SHUFPS $0x4e, X1, X1
+	MOVSS  X1, 8(DI)(AX*4)
+	SHUFPS $0x4e, X1, X1
 	JMP    store5
 
 store4:
-	MOVSS X2, (DI)(AX*4)
+	MOVSS X1, (DI)(AX*4)
 
 store5:
 done:
@@ -6337,16 +6231,16 @@ TEXT ·sinhSSE(SB), NOSPLIT, $0-24
 	LEAQ    -4(CX), R8
 	CMPQ    AX, R8
 	JGT     tail
-	MOVAPS  constants<>+1968(SB), X15
-	MOVAPS  constants<>+1984(SB), X14
-	MOVAPS  constants<>+224(SB), X13
+	MOVAPS  constants<>+2192(SB), X15
+	MOVAPS  constants<>+2208(SB), X14
+	MOVAPS  constants<>+2224(SB), X13
 	MOVAPS  constants<>+32(SB), X12
-	MOVAPS  constants<>+240(SB), X11
-	MOVAPS  constants<>+256(SB), X10
-	MOVAPS  constants<>+272(SB), X9
-	MOVAPS  constants<>+288(SB), X8
-	MOVAPS  constants<>+304(SB), X7
-	MOVAPS  constants<>+320(SB), X6
+	MOVAPS  constants<>+432(SB), X11
+	MOVAPS  constants<>+448(SB), X10
+	MOVAPS  constants<>+464(SB), X9
+	MOVAPS  constants<>+480(SB), X8
+	MOVAPS  constants<>+496(SB), X7
+	MOVAPS  constants<>+512(SB), X6
 	PCALIGN $0x20
 
 mainLoop:
@@ -6373,41 +6267,39 @@ mainLoop:
 	MULPS  X2, X5
 	ADDPS  X6, X5
 	MULPS  X2, X5
-	ADDPS  constants<>+336(SB), X5
+	ADDPS  constants<>+528(SB), X5
 	MULPS  X2, X5
-	ADDPS  constants<>+352(SB), X5
-	MULPS  X2, X5
-	ADDPS  constants<>+368(SB), X5
+	ADDPS  constants<>+544(SB), X5
 	MULPS  X5, X4
 	ADDPS  X2, X4
 	PSLLL  $0x17, X3
 	MULPS  X3, X4
 	ADDPS  X3, X4
-	MULPS  constants<>+560(SB), X3
-	MULPS  X3, X4
-	MOVAPS X14, X2
-	DIVPS  X4, X2
-	SUBPS  X2, X4
-	MOVAPS X1, X2
-	MULPS  X1, X2
+	MOVAPS X4, X2
+	ADDPS  X4, X2
+	MOVAPS X14, X3
+	DIVPS  X4, X3
+	SUBPS  X3, X2
 	MOVAPS X1, X3
-	MULPS  X2, X3
-	MOVAPS X2, X5
-	MULPS  constants<>+2000(SB), X5
-	ADDPS  constants<>+2016(SB), X5
-	MULPS  X2, X5
-	ADDPS  constants<>+2032(SB), X5
-	MULPS  X2, X5
+	MULPS  X1, X3
+	MOVAPS X1, X4
+	MULPS  X3, X4
+	MOVAPS X3, X5
+	MULPS  constants<>+2240(SB), X5
+	ADDPS  constants<>+2256(SB), X5
+	MULPS  X3, X5
+	ADDPS  constants<>+2272(SB), X5
+	MULPS  X3, X5
 	ADDPS  constants<>+176(SB), X5
-	MULPS  X5, X3
-	ADDPS  X1, X3
+	MULPS  X5, X4
+	ADDPS  X1, X4
 	CMPPS  constants<>+64(SB), X1, $0x01
-	ANDPS  X1, X3
-	ANDNPS X4, X1
-	ORPS   X1, X3
+	ANDPS  X1, X4
+	ANDNPS X2, X1
+	ORPS   X1, X4
 	PAND   constants<>+48(SB), X0
-	XORPS  X0, X3
-	MOVUPS X3, (DI)(AX*4)
+	XORPS  X0, X4
+	MOVUPS X4, (DI)(AX*4)
 	ADDQ   $0x04, AX
 	CMPQ   AX, R8
 	JLE    mainLoop
@@ -6434,71 +6326,69 @@ load1:
 load3:
 	MOVAPS X0, X1
 	ANDPS  constants<>+32(SB), X1
-	MOVAPS constants<>+1968(SB), X2
+	MOVAPS constants<>+2192(SB), X2
 	MINPS  X1, X2
 	MOVAPS X2, X3
-	MULPS  constants<>+240(SB), X3
-	ADDPS  constants<>+224(SB), X3
+	MULPS  constants<>+432(SB), X3
+	ADDPS  constants<>+2224(SB), X3
 	MOVAPS X3, X4
-	SUBPS  constants<>+224(SB), X4
+	SUBPS  constants<>+2224(SB), X4
 	MOVAPS X4, X5
-	MULPS  constants<>+256(SB), X5
+	MULPS  constants<>+448(SB), X5
 	SUBPS  X5, X2
-	MULPS  constants<>+272(SB), X4
+	MULPS  constants<>+464(SB), X4
 	SUBPS  X4, X2
 	MOVAPS X2, X4
 	MULPS  X2, X4
 	MOVAPS X2, X5
-	MULPS  constants<>+288(SB), X5
-	ADDPS  constants<>+304(SB), X5
+	MULPS  constants<>+480(SB), X5
+	ADDPS  constants<>+496(SB), X5
 	MULPS  X2, X5
-	ADDPS  constants<>+320(SB), X5
+	ADDPS  constants<>+512(SB), X5
 	MULPS  X2, X5
-	ADDPS  constants<>+336(SB), X5
+	ADDPS  constants<>+528(SB), X5
 	MULPS  X2, X5
-	ADDPS  constants<>+352(SB), X5
-	MULPS  X2, X5
-	ADDPS  constants<>+368(SB), X5
+	ADDPS  constants<>+544(SB), X5
 	MULPS  X5, X4
 	ADDPS  X2, X4
 	PSLLL  $0x17, X3
 	MULPS  X3, X4
 	ADDPS  X3, X4
-	MULPS  constants<>+560(SB), X3
-	MULPS  X3, X4
-	MOVAPS constants<>+1984(SB), X2
-	DIVPS  X4, X2
-	SUBPS  X2, X4
-	MOVAPS X1, X2
-	MULPS  X1, X2
+	MOVAPS X4, X2
+	ADDPS  X4, X2
+	MOVAPS constants<>+2208(SB), X3
+	DIVPS  X4, X3
+	SUBPS  X3, X2
 	MOVAPS X1, X3
-	MULPS  X2, X3
-	MOVAPS X2, X5
-	MULPS  constants<>+2000(SB), X5
-	ADDPS  constants<>+2016(SB), X5
-	MULPS  X2, X5
-	ADDPS  constants<>+2032(SB), X5
-	MULPS  X2, X5
+	MULPS  X1, X3
+	MOVAPS X1, X4
+	MULPS  X3, X4
+	MOVAPS X3, X5
+	MULPS  constants<>+2240(SB), X5
+	ADDPS  constants<>+2256(SB), X5
+	MULPS  X3, X5
+	ADDPS  constants<>+2272(SB), X5
+	MULPS  X3, X5
 	ADDPS  constants<>+176(SB), X5
-	MULPS  X5, X3
-	ADDPS  X1, X3
+	MULPS  X5, X4
+	ADDPS  X1, X4
 	CMPPS  constants<>+64(SB), X1, $0x01
-	ANDPS  X1, X3
-	ANDNPS X4, X1
-	ORPS   X1, X3
+	ANDPS  X1, X4
+	ANDNPS X2, X1
+	ORPS   X1, X4
 	PAND   constants<>+48(SB), X0
-	XORPS  X0, X3
+	XORPS  X0, X4
 	CMPQ   R8, $0x02
 	JLT    store4
-	MOVLPS X3, (DI)(AX*4)
+	MOVLPS X4, (DI)(AX*4)
 	JEQ    store5
-	SHUFPS $0x4e, X3, X3
-	MOVSS  X3, 8(DI)(AX*4)
-	SHUFPS $0x4e, X3, X3
+	SHUFPS $0x4e, X4, X4
+	MOVSS  X4, 8(DI)(AX*4)
+	SHUFPS $0x4e, X4, X4
 	JMP    store5
 
 store4:
-	MOVSS X3, (DI)(AX*4)
+	MOVSS X4, (DI)(AX*4)
 
 store5:
 done:
@@ -6514,18 +6404,18 @@ TEXT ·coshSSE(SB), NOSPLIT, $0-24
 	LEAQ    -4(CX), R8
 	CMPQ    AX, R8
 	JGT     tail
-	MOVAPS  constants<>+1968(SB), X15
-	MOVAPS  constants<>+1984(SB), X14
-	MOVAPS  constants<>+224(SB), X13
+	MOVAPS  constants<>+2192(SB), X15
+	MOVAPS  constants<>+2208(SB), X14
+	MOVAPS  constants<>+2224(SB), X13
 	MOVAPS  constants<>+32(SB), X12
-	MOVAPS  constants<>+240(SB), X11
-	MOVAPS  constants<>+256(SB), X10
-	MOVAPS  constants<>+272(SB), X9
-	MOVAPS  constants<>+288(SB), X8
-	MOVAPS  constants<>+304(SB), X7
-	MOVAPS  constants<>+320(SB), X6
-	MOVAPS  constants<>+336(SB), X5
-	MOVAPS  constants<>+352(SB), X4
+	MOVAPS  constants<>+432(SB), X11
+	MOVAPS  constants<>+448(SB), X10
+	MOVAPS  constants<>+464(SB), X9
+	MOVAPS  constants<>+480(SB), X8
+	MOVAPS  constants<>+496(SB), X7
+	MOVAPS  constants<>+512(SB), X6
+	MOVAPS  constants<>+528(SB), X5
+	MOVAPS  constants<>+544(SB), X4
 	PCALIGN $0x20
 
 mainLoop:
@@ -6554,19 +6444,17 @@ mainLoop:
 	ADDPS  X5, X3
 	MULPS  X1, X3
 	ADDPS  X4, X3
-	MULPS  X1, X3
-	ADDPS  constants<>+368(SB), X3
 	MULPS  X3, X2
 	ADDPS  X1, X2
 	PSLLL  $0x17, X0
 	MULPS  X0, X2
 	ADDPS  X0, X2
-	MULPS  constants<>+560(SB), X0
-	MULPS  X0, X2
-	MOVAPS X14, X0
-	DIVPS  X2, X0
-	ADDPS  X0, X2
-	MOVUPS X2, (DI)(AX*4)
+	MOVAPS X2, X0
+	ADDPS  X2, X0
+	MOVAPS X14, X1
+	DIVPS  X2, X1
+	ADDPS  X1, X0
+	MOVUPS X0, (DI)(AX*4)
 	ADDQ   $0x04, AX
 	CMPQ   AX, R8
 	JLE    mainLoop
@@ -6592,52 +6480,50 @@ load1:
 
 load3:
 	ANDPS  constants<>+32(SB), X0
-	MOVAPS constants<>+1968(SB), X1
+	MOVAPS constants<>+2192(SB), X1
 	MINPS  X0, X1
 	MOVAPS X1, X0
-	MULPS  constants<>+240(SB), X0
-	ADDPS  constants<>+224(SB), X0
+	MULPS  constants<>+432(SB), X0
+	ADDPS  constants<>+2224(SB), X0
 	MOVAPS X0, X2
-	SUBPS  constants<>+224(SB), X2
+	SUBPS  constants<>+2224(SB), X2
 	MOVAPS X2, X3
-	MULPS  constants<>+256(SB), X3
+	MULPS  constants<>+448(SB), X3
 	SUBPS  X3, X1
-	MULPS  constants<>+272(SB), X2
+	MULPS  constants<>+464(SB), X2
 	SUBPS  X2, X1
 	MOVAPS X1, X2
 	MULPS  X1, X2
 	MOVAPS X1, X3
-	MULPS  constants<>+288(SB), X3
-	ADDPS  constants<>+304(SB), X3
+	MULPS  constants<>+480(SB), X3
+	ADDPS  constants<>+496(SB), X3
 	MULPS  X1, X3
-	ADDPS  constants<>+320(SB), X3
+	ADDPS  constants<>+512(SB), X3
 	MULPS  X1, X3
-	ADDPS  constants<>+336(SB), X3
+	ADDPS  constants<>+528(SB), X3
 	MULPS  X1, X3
-	ADDPS  constants<>+352(SB), X3
-	MULPS  X1, X3
-	ADDPS  constants<>+368(SB), X3
+	ADDPS  constants<>+544(SB), X3
 	MULPS  X3, X2
 	ADDPS  X1, X2
 	PSLLL  $0x17, X0
 	MULPS  X0, X2
 	ADDPS  X0, X2
-	MULPS  constants<>+560(SB), X0
-	MULPS  X0, X2
-	MOVAPS constants<>+1984(SB), X0
-	DIVPS  X2, X0
-	ADDPS  X0, X2
+	MOVAPS X2, X0
+	ADDPS  X2, X0
+	MOVAPS constants<>+2208(SB), X1
+	DIVPS  X2, X1
+	ADDPS  X1, X0
 	CMPQ   R8, $0x02
 	JLT    store4
-	MOVLPS X2, (DI)(AX*4)
+	MOVLPS X0, (DI)(AX*4)
 	JEQ    store5
-	SHUFPS $0x4e, X2, X2
-	MOVSS  X2, 8(DI)(AX*4)
-	SHUFPS $0x4e, X2, X2
+	SHUFPS $0x4e, X0, X0
+	MOVSS  X0, 8(DI)(AX*4)
+	SHUFPS $0x4e, X0, X0
 	JMP    store5
 
 store4:
-	MOVSS X2, (DI)(AX*4)
+	MOVSS X0, (DI)(AX*4)
 
 store5:
 done:
@@ -6655,7 +6541,7 @@ TEXT ·asinhSSE(SB), NOSPLIT, $0-32
 	JGT     tail
 	MOVAPS  constants<>+64(SB), X15
 	MOVAPS  constants<>+32(SB), X14
-	MOVAPS  constants<>+2048(SB), X13
+	MOVAPS  constants<>+2288(SB), X13
 	MOVAPS  constants<>+624(SB), X12
 	MOVAPS  constants<>+640(SB), X11
 	MOVAPS  constants<>+656(SB), X10
@@ -6760,7 +6646,7 @@ load3:
 	MOVAPS   X0, X1
 	ANDPS    constants<>+32(SB), X1
 	MOVAPS   X1, X2
-	PCMPGTL  constants<>+2048(SB), X2
+	PCMPGTL  constants<>+2288(SB), X2
 	MOVUPS   (R10), X3
 	ANDPS    X3, X2
 	MOVMSKPS X2, R9
@@ -6855,7 +6741,7 @@ TEXT ·acoshSSE(SB), NOSPLIT, $0-32
 	CMPQ    AX, R8
 	JGT     tail
 	MOVAPS  constants<>+64(SB), X15
-	MOVAPS  constants<>+2048(SB), X14
+	MOVAPS  constants<>+2288(SB), X14
 	MOVAPS  constants<>+624(SB), X13
 	MOVAPS  constants<>+640(SB), X12
 	MOVAPS  constants<>+656(SB), X11
@@ -6961,7 +6847,7 @@ load3:
 	MOVAPS   constants<>+64(SB), X1
 	PCMPGTL  X0, X1
 	MOVAPS   X0, X2
-	PCMPGTL  constants<>+2048(SB), X2
+	PCMPGTL  constants<>+2288(SB), X2
 	ORPS     X2, X1
 	MOVUPS   (R10), X2
 	ANDPS    X2, X1
@@ -7056,7 +6942,7 @@ TEXT ·atanhSSE(SB), NOSPLIT, $0-32
 	JGT     tail
 	MOVAPS  constants<>+64(SB), X15
 	MOVAPS  constants<>+32(SB), X14
-	MOVAPS  constants<>+2064(SB), X13
+	MOVAPS  constants<>+2304(SB), X13
 	MOVAPS  constants<>+624(SB), X12
 	MOVAPS  constants<>+640(SB), X11
 	MOVAPS  constants<>+656(SB), X10
@@ -7161,7 +7047,7 @@ load3:
 	MOVAPS   X0, X1
 	ANDPS    constants<>+32(SB), X1
 	MOVAPS   X1, X2
-	PCMPGTL  constants<>+2064(SB), X2
+	PCMPGTL  constants<>+2304(SB), X2
 	MOVUPS   (R10), X3
 	ANDPS    X3, X2
 	MOVMSKPS X2, R9
@@ -7255,33 +7141,30 @@ TEXT ·sigmoidSSE(SB), NOSPLIT, $0-24
 	LEAQ    -8(CX), R8
 	CMPQ    AX, R8
 	JGT     single
-	MOVAPS  constants<>+2080(SB), X15
-	MOVAPS  constants<>+2096(SB), X14
-	MOVAPS  constants<>+2112(SB), X13
+	MOVAPS  constants<>+2320(SB), X15
+	MOVAPS  constants<>+2336(SB), X14
+	MOVAPS  constants<>+2352(SB), X13
 	MOVAPS  constants<>+224(SB), X12
-	MOVAPS  constants<>+64(SB), X11
-	MOVAPS  constants<>+48(SB), X10
-	MOVAPS  constants<>+240(SB), X9
-	MOVAPS  constants<>+256(SB), X8
+	MOVAPS  constants<>+48(SB), X11
 	PCALIGN $0x20
 
 mainLoop:
 	MOVUPS (SI)(AX*4), X0
 	MOVUPS 16(SI)(AX*4), X1
-	MOVAPS X15, X2
-	MINPS  X0, X2
-	MOVAPS X15, X0
-	MINPS  X1, X0
-	MOVAPS X14, X1
-	MAXPS  X2, X1
 	MOVAPS X14, X2
+	MINPS  X0, X2
+	MOVAPS X14, X0
+	MINPS  X1, X0
+	MOVAPS X13, X1
+	MAXPS  X2, X1
+	MOVAPS X13, X2
 	MAXPS  X0, X2
-	XORPS  X10, X1
-	XORPS  X10, X2
+	XORPS  X11, X1
+	XORPS  X11, X2
 	MOVAPS X1, X0
-	MULPS  X9, X0
+	MULPS  constants<>+432(SB), X0
 	MOVAPS X2, X3
-	MULPS  X9, X3
+	MULPS  constants<>+432(SB), X3
 	ADDPS  X12, X0
 	ADDPS  X12, X3
 	MOVAPS X0, X4
@@ -7289,71 +7172,85 @@ mainLoop:
 	MOVAPS X3, X5
 	SUBPS  X12, X5
 	MOVAPS X4, X6
-	MULPS  X8, X6
+	MULPS  constants<>+448(SB), X6
 	MOVAPS X5, X7
+	MULPS  constants<>+448(SB), X7
+	MOVAPS X1, X8
+	SUBPS  X6, X8
+	MOVAPS X2, X6
+	SUBPS  X7, X6
+	MULPS  constants<>+464(SB), X4
+	MULPS  constants<>+464(SB), X5
+	SUBPS  X4, X8
+	SUBPS  X5, X6
+	MOVAPS X8, X4
+	MULPS  X8, X4
+	MOVAPS X6, X5
+	MULPS  X6, X5
+	MOVAPS X8, X7
+	MULPS  constants<>+480(SB), X7
+	MOVAPS X6, X9
+	MULPS  constants<>+480(SB), X9
+	ADDPS  constants<>+496(SB), X7
+	ADDPS  constants<>+496(SB), X9
 	MULPS  X8, X7
-	SUBPS  X6, X1
-	SUBPS  X7, X2
-	MULPS  constants<>+272(SB), X4
-	MULPS  constants<>+272(SB), X5
-	SUBPS  X4, X1
-	SUBPS  X5, X2
-	MOVAPS X1, X4
-	MULPS  X1, X4
-	MOVAPS X2, X5
-	MULPS  X2, X5
-	MOVAPS X1, X6
-	MULPS  constants<>+288(SB), X6
-	MOVAPS X2, X7
-	MULPS  constants<>+288(SB), X7
-	ADDPS  constants<>+304(SB), X6
-	ADDPS  constants<>+304(SB), X7
-	MULPS  X1, X6
-	MULPS  X2, X7
-	ADDPS  constants<>+320(SB), X6
-	ADDPS  constants<>+320(SB), X7
-	MULPS  X1, X6
-	MULPS  X2, X7
-	ADDPS  constants<>+336(SB), X6
-	ADDPS  constants<>+336(SB), X7
-	MULPS  X1, X6
-	MULPS  X2, X7
-	ADDPS  constants<>+352(SB), X6
-	ADDPS  constants<>+352(SB), X7
-	MULPS  X1, X6
-	MULPS  X2, X7
-	ADDPS  constants<>+368(SB), X6
-	ADDPS  constants<>+368(SB), X7
-	MULPS  X6, X4
-	MULPS  X7, X5
-	ADDPS  X1, X4
-	ADDPS  X2, X5
+	MULPS  X6, X9
+	ADDPS  constants<>+512(SB), X7
+	ADDPS  constants<>+512(SB), X9
+	MULPS  X8, X7
+	MULPS  X6, X9
+	ADDPS  constants<>+528(SB), X7
+	ADDPS  constants<>+528(SB), X9
+	MULPS  X8, X7
+	MULPS  X6, X9
+	ADDPS  constants<>+544(SB), X7
+	ADDPS  constants<>+544(SB), X9
+	MULPS  X7, X4
+	MULPS  X9, X5
+	ADDPS  X8, X4
+	ADDPS  X6, X5
+	MOVAPS X15, X6
+	CMPPS  X1, X6, $0x01
+	MOVAPS X15, X1
+	CMPPS  X2, X1, $0x01
+	MOVAPS X6, X2
+	ANDPS  X15, X2
+	MOVAPS X1, X7
+	ANDPS  X15, X7
+	SUBPS  X2, X0
+	SUBPS  X7, X3
 	PSLLL  $0x17, X0
 	PSLLL  $0x17, X3
-	MOVAPS X13, X1
-	PSUBL  X0, X1
-	MOVAPS X13, X2
-	PSUBL  X3, X2
-	MINPS  X11, X1
-	MINPS  X11, X2
-	MOVAPS X0, X6
-	MINPS  X11, X6
-	MOVAPS X3, X7
-	MINPS  X11, X7
-	MULPS  X6, X0
-	MULPS  X7, X3
-	MOVAPS X0, X6
-	ADDPS  X1, X6
-	MOVAPS X3, X7
-	ADDPS  X2, X7
+	MOVAPS X6, X2
+	ANDPS  constants<>+2368(SB), X2
+	MOVAPS X1, X7
+	ANDPS  constants<>+2368(SB), X7
+	ANDNPS constants<>+64(SB), X6
+	ANDNPS constants<>+64(SB), X1
+	ORPS   X6, X2
+	ORPS   X1, X7
+	MOVAPS X0, X1
+	ADDPS  X2, X1
+	MOVAPS X3, X6
+	ADDPS  X7, X6
+	MOVAPS X1, X8
+	SUBPS  X0, X8
+	MOVAPS X6, X9
+	SUBPS  X3, X9
+	MOVAPS X2, X10
+	SUBPS  X8, X10
+	MOVAPS X7, X8
+	SUBPS  X9, X8
 	MULPS  X4, X0
 	MULPS  X5, X3
-	ADDPS  X6, X0
-	ADDPS  X7, X3
-	DIVPS  X0, X1
-	DIVPS  X3, X2
-	MOVUPS X1, (DI)(AX*4)
-	MOVUPS X2, 16(DI)(AX*4)
+	ADDPS  X10, X0
+	ADDPS  X8, X3
+	ADDPS  X1, X0
+	ADDPS  X6, X3
+	DIVPS  X0, X2
+	DIVPS  X3, X7
+	MOVUPS X2, (DI)(AX*4)
+	MOVUPS X7, 16(DI)(AX*4)
 	ADDQ   $0x08, AX
 	CMPQ   AX, R8
 	JLE    mainLoop
@@ -7366,46 +7263,53 @@ single:
 
 singleLoop:
 	MOVUPS (SI)(AX*4), X0
-	MOVAPS constants<>+2080(SB), X1
+	MOVAPS constants<>+2336(SB), X1
 	MINPS  X0, X1
-	MOVAPS constants<>+2096(SB), X0
+	MOVAPS constants<>+2352(SB), X0
 	MAXPS  X1, X0
 	XORPS  constants<>+48(SB), X0
 	MOVAPS X0, X1
-	MULPS  constants<>+240(SB), X1
+	MULPS  constants<>+432(SB), X1
 	ADDPS  constants<>+224(SB), X1
 	MOVAPS X1, X2
 	SUBPS  constants<>+224(SB), X2
 	MOVAPS X2, X3
-	MULPS  constants<>+256(SB), X3
-	SUBPS  X3, X0
-	MULPS  constants<>+272(SB), X2
-	SUBPS  X2, X0
-	MOVAPS X0, X2
-	MULPS  X0, X2
-	MOVAPS X0, X3
-	MULPS  constants<>+288(SB), X3
-	ADDPS  constants<>+304(SB), X3
-	MULPS  X0, X3
-	ADDPS  constants<>+320(SB), X3
-	MULPS  X0, X3
-	ADDPS  constants<>+336(SB), X3
-	MULPS  X0, X3
-	ADDPS  constants<>+352(SB), X3
-	MULPS  X0, X3
-	ADDPS  constants<>+368(SB), X3
+	MULPS  constants<>+448(SB), X3
+	MOVAPS X0, X4
+	SUBPS  X3, X4
+	MULPS  constants<>+464(SB), X2
+	SUBPS  X2, X4
+	MOVAPS X4, X2
+	MULPS  X4, X2
+	MOVAPS X4, X3
+	MULPS  constants<>+480(SB), X3
+	ADDPS  constants<>+496(SB), X3
+	MULPS  X4, X3
+	ADDPS  constants<>+512(SB), X3
+	MULPS  X4, X3
+	ADDPS  constants<>+528(SB), X3
+	MULPS  X4, X3
+	ADDPS  constants<>+544(SB), X3
 	MULPS  X3, X2
-	ADDPS  X0, X2
+	ADDPS  X4, X2
+	MOVAPS constants<>+2320(SB), X3
+	CMPPS  X0, X3, $0x01
+	MOVAPS X3, X0
+	ANDPS  constants<>+2320(SB), X0
+	SUBPS  X0, X1
 	PSLLL  $0x17, X1
-	MOVAPS constants<>+2112(SB), X0
-	PSUBL  X1, X0
-	MINPS  constants<>+64(SB), X0
-	MOVAPS X1, X3
-	MINPS  constants<>+64(SB), X3
-	MULPS  X3, X1
+	MOVAPS X3, X0
+	ANDPS  constants<>+2368(SB), X0
+	ANDNPS constants<>+64(SB), X3
+	ORPS   X3, X0
 	MOVAPS X1, X3
 	ADDPS  X0, X3
+	MOVAPS X3, X4
+	SUBPS  X1, X4
+	MOVAPS X0, X5
+	SUBPS  X4, X5
 	MULPS  X2, X1
+	ADDPS  X5, X1
 	ADDPS  X3, X1
 	DIVPS  X1, X0
 	MOVUPS X0, (DI)(AX*4)
@@ -7433,46 +7337,53 @@ load1:
 	MOVSS (SI)(AX*4), X0
 
 load3:
-	MOVAPS constants<>+2080(SB), X1
+	MOVAPS constants<>+2336(SB), X1
 	MINPS  X0, X1
-	MOVAPS constants<>+2096(SB), X0
+	MOVAPS constants<>+2352(SB), X0
 	MAXPS  X1, X0
 	XORPS  constants<>+48(SB), X0
 	MOVAPS X0, X1
-	MULPS  constants<>+240(SB), X1
+	MULPS  constants<>+432(SB), X1
 	ADDPS  constants<>+224(SB), X1
 	MOVAPS X1, X2
 	SUBPS  constants<>+224(SB), X2
 	MOVAPS X2, X3
-	MULPS  constants<>+256(SB), X3
-	SUBPS  X3, X0
-	MULPS  constants<>+272(SB), X2
-	SUBPS  X2, X0
-	MOVAPS X0, X2
-	MULPS  X0, X2
-	MOVAPS X0, X3
-	MULPS  constants<>+288(SB), X3
-	ADDPS  constants<>+304(SB), X3
-	MULPS  X0, X3
-	ADDPS  constants<>+320(SB), X3
-	MULPS  X0, X3
-	ADDPS  constants<>+336(SB), X3
-	MULPS  X0, X3
-	ADDPS  constants<>+352(SB), X3
-	MULPS  X0, X3
-	ADDPS  constants<>+368(SB), X3
+	MULPS  constants<>+448(SB), X3
+	MOVAPS X0, X4
+	SUBPS  X3, X4
+	MULPS  constants<>+464(SB), X2
+	SUBPS  X2, X4
+	MOVAPS X4, X2
+	MULPS  X4, X2
+	MOVAPS X4, X3
+	MULPS  constants<>+480(SB), X3
+	ADDPS  constants<>+496(SB), X3
+	MULPS  X4, X3
+	ADDPS  constants<>+512(SB), X3
+	MULPS  X4, X3
+	ADDPS  constants<>+528(SB), X3
+	MULPS  X4, X3
+	ADDPS  constants<>+544(SB), X3
 	MULPS  X3, X2
-	ADDPS  X0, X2
+	ADDPS  X4, X2
+	MOVAPS constants<>+2320(SB), X3
+	CMPPS  X0, X3, $0x01
+	MOVAPS X3, X0
+	ANDPS  constants<>+2320(SB), X0
+	SUBPS  X0, X1
 	PSLLL  $0x17, X1
-	MOVAPS constants<>+2112(SB), X0
-	PSUBL  X1, X0
-	MINPS  constants<>+64(SB), X0
-	MOVAPS X1, X3
-	MINPS  constants<>+64(SB), X3
-	MULPS  X3, X1
+	MOVAPS X3, X0
+	ANDPS  constants<>+2368(SB), X0
+	ANDNPS constants<>+64(SB), X3
+	ORPS   X3, X0
 	MOVAPS X1, X3
 	ADDPS  X0, X3
+	MOVAPS X3, X4
+	SUBPS  X1, X4
+	MOVAPS X0, X5
+	SUBPS  X4, X5
 	MULPS  X2, X1
+	ADDPS  X5, X1
 	ADDPS  X3, X1
 	DIVPS  X1, X0
 	CMPQ   R8, $0x02
@@ -7501,105 +7412,116 @@ TEXT ·swishSSE(SB), NOSPLIT, $0-24
 	LEAQ    -8(CX), R8
 	CMPQ    AX, R8
 	JGT     single
-	MOVAPS  constants<>+2096(SB), X15
-	MOVAPS  constants<>+2080(SB), X14
-	MOVAPS  constants<>+2112(SB), X13
-	MOVAPS  constants<>+224(SB), X12
-	MOVAPS  constants<>+64(SB), X11
-	MOVAPS  constants<>+48(SB), X10
+	MOVAPS  constants<>+2320(SB), X15
+	MOVAPS  constants<>+2352(SB), X14
+	MOVAPS  constants<>+2336(SB), X13
 	PCALIGN $0x20
 
 mainLoop:
 	MOVUPS (SI)(AX*4), X0
 	MOVUPS 16(SI)(AX*4), X1
-	MOVAPS X15, X2
+	MOVAPS X14, X2
 	MAXPS  X0, X2
-	MOVAPS X15, X0
+	MOVAPS X14, X0
 	MAXPS  X1, X0
-	MOVAPS X14, X1
+	MOVAPS X13, X1
 	MINPS  X2, X1
-	MOVAPS X14, X3
+	MOVAPS X13, X3
 	MINPS  X0, X3
-	XORPS  X10, X1
-	XORPS  X10, X3
+	XORPS  constants<>+48(SB), X1
+	XORPS  constants<>+48(SB), X3
 	MOVAPS X1, X4
-	MULPS  constants<>+240(SB), X4
+	MULPS  constants<>+432(SB), X4
 	MOVAPS X3, X5
-	MULPS  constants<>+240(SB), X5
-	ADDPS  X12, X4
-	ADDPS  X12, X5
+	MULPS  constants<>+432(SB), X5
+	ADDPS  constants<>+224(SB), X4
+	ADDPS  constants<>+224(SB), X5
 	MOVAPS X4, X6
-	SUBPS  X12, X6
+	SUBPS  constants<>+224(SB), X6
 	MOVAPS X5, X7
-	SUBPS  X12, X7
+	SUBPS  constants<>+224(SB), X7
 	MOVAPS X6, X8
-	MULPS  constants<>+256(SB), X8
+	MULPS  constants<>+448(SB), X8
 	MOVAPS X7, X9
-	MULPS  constants<>+256(SB), X9
-	SUBPS  X8, X1
-	SUBPS  X9, X3
-	MULPS  constants<>+272(SB), X6
-	MULPS  constants<>+272(SB), X7
-	SUBPS  X6, X1
-	SUBPS  X7, X3
-	MOVAPS X1, X6
-	MULPS  X1, X6
-	MOVAPS X3, X7
-	MULPS  X3, X7
-	MOVAPS X1, X8
-	MULPS  constants<>+288(SB), X8
-	MOVAPS X3, X9
-	MULPS  constants<>+288(SB), X9
-	ADDPS  constants<>+304(SB), X8
-	ADDPS  constants<>+304(SB), X9
-	MULPS  X1, X8
-	MULPS  X3, X9
-	ADDPS  constants<>+320(SB), X8
-	ADDPS  constants<>+320(SB), X9
-	MULPS  X1, X8
-	MULPS  X3, X9
-	ADDPS  constants<>+336(SB), X8
-	ADDPS  constants<>+336(SB), X9
-	MULPS  X1, X8
-	MULPS  X3, X9
-	ADDPS  constants<>+352(SB), X8
-	ADDPS  constants<>+352(SB), X9
-	MULPS  X1, X8
-	MULPS  X3, X9
-	ADDPS  constants<>+368(SB), X8
-	ADDPS  constants<>+368(SB), X9
-	MULPS  X8, X6
-	MULPS  X9, X7
-	ADDPS  X1, X6
-	ADDPS  X3, X7
+	MULPS  constants<>+448(SB), X9
+	MOVAPS X1, X10
+	SUBPS  X8, X10
+	MOVAPS X3, X8
+	SUBPS  X9, X8
+	MULPS  constants<>+464(SB), X6
+	MULPS  constants<>+464(SB), X7
+	SUBPS  X6, X10
+	SUBPS  X7, X8
+	MOVAPS X10, X6
+	MULPS  X10, X6
+	MOVAPS X8, X7
+	MULPS  X8, X7
+	MOVAPS X10, X9
+	MULPS  constants<>+480(SB), X9
+	MOVAPS X8, X11
+	MULPS  constants<>+480(SB), X11
+	ADDPS  constants<>+496(SB), X9
+	ADDPS  constants<>+496(SB), X11
+	MULPS  X10, X9
+	MULPS  X8, X11
+	ADDPS  constants<>+512(SB), X9
+	ADDPS  constants<>+512(SB), X11
+	MULPS  X10, X9
+	MULPS  X8, X11
+	ADDPS  constants<>+528(SB), X9
+	ADDPS  constants<>+528(SB), X11
+	MULPS  X10, X9
+	MULPS  X8, X11
+	ADDPS  constants<>+544(SB), X9
+	ADDPS  constants<>+544(SB), X11
+	MULPS  X9, X6
+	MULPS  X11, X7
+	ADDPS  X10, X6
+	ADDPS  X8, X7
+	MOVAPS X15, X8
+	CMPPS  X1, X8, $0x01
+	MOVAPS X15, X1
+	CMPPS  X3, X1, $0x01
+	MOVAPS X8, X3
+	ANDPS  X15, X3
+	MOVAPS X1, X9
+	ANDPS  X15, X9
+	SUBPS  X3, X4
+	SUBPS  X9, X5
 	PSLLL  $0x17, X4
 	PSLLL  $0x17, X5
-	MOVAPS X13, X1
-	PSUBL  X4, X1
-	MOVAPS X13, X3
-	PSUBL  X5, X3
-	MINPS  X11, X1
-	MINPS  X11, X3
-	MOVAPS X4, X8
-	MINPS  X11, X8
-	MOVAPS X5, X9
-	MINPS  X11, X9
-	MULPS  X8, X4
-	MULPS  X9, X5
-	MOVAPS X4, X8
-	ADDPS  X1, X8
-	MOVAPS X5, X9
-	ADDPS  X3, X9
+	MOVAPS X8, X3
+	ANDPS  constants<>+2368(SB), X3
+	MOVAPS X1, X9
+	ANDPS  constants<>+2368(SB), X9
+	ANDNPS constants<>+64(SB), X8
+	ANDNPS constants<>+64(SB), X1
+	ORPS   X8, X3
+	ORPS   X1, X9
+	MOVAPS X4, X1
+	ADDPS  X3, X1
+	MOVAPS X5, X8
+	ADDPS  X9, X8
+	MOVAPS X1, X10
+	SUBPS  X4, X10
+	MOVAPS X8, X11
+	SUBPS  X5, X11
+	MOVAPS X3, X12
+	SUBPS  X10, X12
+	MOVAPS X9, X10
+	SUBPS  X11, X10
 	MULPS  X6, X4
 	MULPS  X7, X5
-	ADDPS  X8, X4
-	ADDPS  X9, X5
-	MULPS  X2, X1
-	MULPS  X0, X3
-	DIVPS  X4, X1
-	DIVPS  X5, X3
-	MOVUPS X1, (DI)(AX*4)
-	MOVUPS X3, 16(DI)(AX*4)
+	ADDPS  X12, X4
+	ADDPS  X10, X5
+	ADDPS  X1, X4
+	ADDPS  X8, X5
+	MULPS  X2, X3
+	MULPS  X0, X9
+	DIVPS  X4, X3
+	DIVPS  X5, X9
+	MOVUPS X3, (DI)(AX*4)
+	MOVUPS X9, 16(DI)(AX*4)
 	ADDQ   $0x08, AX
 	CMPQ   AX, R8
 	JLE    mainLoop
@@ -7612,46 +7534,53 @@ single:
 
 singleLoop:
 	MOVUPS (SI)(AX*4), X0
-	MOVAPS constants<>+2096(SB), X1
+	MOVAPS constants<>+2352(SB), X1
 	MAXPS  X0, X1
-	MOVAPS constants<>+2080(SB), X0
+	MOVAPS constants<>+2336(SB), X0
 	MINPS  X1, X0
 	XORPS  constants<>+48(SB), X0
 	MOVAPS X0, X2
-	MULPS  constants<>+240(SB), X2
+	MULPS  constants<>+432(SB), X2
 	ADDPS  constants<>+224(SB), X2
 	MOVAPS X2, X3
 	SUBPS  constants<>+224(SB), X3
 	MOVAPS X3, X4
-	MULPS  constants<>+256(SB), X4
-	SUBPS  X4, X0
-	MULPS  constants<>+272(SB), X3
-	SUBPS  X3, X0
-	MOVAPS X0, X3
-	MULPS  X0, X3
-	MOVAPS X0, X4
-	MULPS  constants<>+288(SB), X4
-	ADDPS  constants<>+304(SB), X4
-	MULPS  X0, X4
-	ADDPS  constants<>+320(SB), X4
-	MULPS  X0, X4
-	ADDPS  constants<>+336(SB), X4
-	MULPS  X0, X4
-	ADDPS  constants<>+352(SB), X4
-	MULPS  X0, X4
-	ADDPS  constants<>+368(SB), X4
+	MULPS  constants<>+448(SB), X4
+	MOVAPS X0, X5
+	SUBPS  X4, X5
+	MULPS  constants<>+464(SB), X3
+	SUBPS  X3, X5
+	MOVAPS X5, X3
+	MULPS  X5, X3
+	MOVAPS X5, X4
+	MULPS  constants<>+480(SB), X4
+	ADDPS  constants<>+496(SB), X4
+	MULPS  X5, X4
+	ADDPS  constants<>+512(SB), X4
+	MULPS  X5, X4
+	ADDPS  constants<>+528(SB), X4
+	MULPS  X5, X4
+	ADDPS  constants<>+544(SB), X4
 	MULPS  X4, X3
-	ADDPS  X0, X3
+	ADDPS  X5, X3
+	MOVAPS constants<>+2320(SB), X4
+	CMPPS  X0, X4, $0x01
+	MOVAPS X4, X0
+	ANDPS  constants<>+2320(SB), X0
+	SUBPS  X0, X2
 	PSLLL  $0x17, X2
-	MOVAPS constants<>+2112(SB), X0
-	PSUBL  X2, X0
-	MINPS  constants<>+64(SB), X0
-	MOVAPS X2, X4
-	MINPS  constants<>+64(SB), X4
-	MULPS  X4, X2
+	MOVAPS X4, X0
+	ANDPS  constants<>+2368(SB), X0
+	ANDNPS constants<>+64(SB), X4
+	ORPS   X4, X0
 	MOVAPS X2, X4
 	ADDPS  X0, X4
+	MOVAPS X4, X5
+	SUBPS  X2, X5
+	MOVAPS X0, X6
+	SUBPS  X5, X6
 	MULPS  X3, X2
+	ADDPS  X6, X2
 	ADDPS  X4, X2
 	MULPS  X1, X0
 	DIVPS  X2, X0
@@ -7680,46 +7609,53 @@ load1:
 	MOVSS (SI)(AX*4), X0
 
 load3:
-	MOVAPS constants<>+2096(SB), X1
+	MOVAPS constants<>+2352(SB), X1
 	MAXPS  X0, X1
-	MOVAPS constants<>+2080(SB), X0
+	MOVAPS constants<>+2336(SB), X0
 	MINPS  X1, X0
 	XORPS  constants<>+48(SB), X0
 	MOVAPS X0, X2
-	MULPS  constants<>+240(SB), X2
+	MULPS  constants<>+432(SB), X2
 	ADDPS  constants<>+224(SB), X2
 	MOVAPS X2, X3
 	SUBPS  constants<>+224(SB), X3
 	MOVAPS X3, X4
-	MULPS  constants<>+256(SB), X4
-	SUBPS  X4, X0
-	MULPS  constants<>+272(SB), X3
-	SUBPS  X3, X0
-	MOVAPS X0, X3
-	MULPS  X0, X3
-	MOVAPS X0, X4
-	MULPS  constants<>+288(SB), X4
-	ADDPS  constants<>+304(SB), X4
-	MULPS  X0, X4
-	ADDPS  constants<>+320(SB), X4
-	MULPS  X0, X4
-	ADDPS  constants<>+336(SB), X4
-	MULPS  X0, X4
-	ADDPS  constants<>+352(SB), X4
-	MULPS  X0, X4
-	ADDPS  constants<>+368(SB), X4
+	MULPS  constants<>+448(SB), X4
+	MOVAPS X0, X5
+	SUBPS  X4, X5
+	MULPS  constants<>+464(SB), X3
+	SUBPS  X3, X5
+	MOVAPS X5, X3
+	MULPS  X5, X3
+	MOVAPS X5, X4
+	MULPS  constants<>+480(SB), X4
+	ADDPS  constants<>+496(SB), X4
+	MULPS  X5, X4
+	ADDPS  constants<>+512(SB), X4
+	MULPS  X5, X4
+	ADDPS  constants<>+528(SB), X4
+	MULPS  X5, X4
+	ADDPS  constants<>+544(SB), X4
 	MULPS  X4, X3
-	ADDPS  X0, X3
+	ADDPS  X5, X3
+	MOVAPS constants<>+2320(SB), X4
+	CMPPS  X0, X4, $0x01
+	MOVAPS X4, X0
+	ANDPS  constants<>+2320(SB), X0
+	SUBPS  X0, X2
 	PSLLL  $0x17, X2
-	MOVAPS constants<>+2112(SB), X0
-	PSUBL  X2, X0
-	MINPS  constants<>+64(SB), X0
-	MOVAPS X2, X4
-	MINPS  constants<>+64(SB), X4
-	MULPS  X4, X2
+	MOVAPS X4, X0
+	ANDPS  constants<>+2368(SB), X0
+	ANDNPS constants<>+64(SB), X4
+	ORPS   X4, X0
 	MOVAPS X2, X4
 	ADDPS  X0, X4
+	MOVAPS X4, X5
+	SUBPS  X2, X5
+	MOVAPS X0, X6
+	SUBPS  X5, X6
 	MULPS  X3, X2
+	ADDPS  X6, X2
 	ADDPS  X4, X2
 	MULPS  X1, X0
 	DIVPS  X2, X0
@@ -7749,23 +7685,23 @@ TEXT ·geluSSE(SB), NOSPLIT, $0-24
 	LEAQ    -4(CX), R8
 	CMPQ    AX, R8
 	JGT     tail
-	MOVAPS  constants<>+2128(SB), X15
-	MOVAPS  constants<>+2144(SB), X14
-	MOVAPS  constants<>+128(SB), X13
-	MOVAPS  constants<>+2112(SB), X12
-	MOVAPS  constants<>+2160(SB), X11
+	MOVAPS  constants<>+2384(SB), X15
+	MOVAPS  constants<>+2320(SB), X14
+	MOVAPS  constants<>+2400(SB), X13
+	MOVAPS  constants<>+128(SB), X12
+	MOVAPS  constants<>+2416(SB), X11
 	PCALIGN $0x20
 
 mainLoop:
 	MOVUPS (SI)(AX*4), X0
-	MOVAPS X14, X1
+	MOVAPS X13, X1
 	MAXPS  X0, X1
-	MOVAPS X13, X0
+	MOVAPS X12, X0
 	MINPS  X1, X0
 	MOVAPS X0, X2
 	MULPS  X0, X2
 	MOVAPS X0, X3
-	ANDPS  constants<>+2176(SB), X3
+	ANDPS  constants<>+960(SB), X3
 	MOVAPS X0, X4
 	SUBPS  X3, X4
 	MOVAPS X3, X5
@@ -7783,7 +7719,7 @@ mainLoop:
 	MOVAPS X2, X6
 	MULPS  X11, X6
 	MOVAPS X2, X7
-	ANDPS  constants<>+2176(SB), X7
+	ANDPS  constants<>+960(SB), X7
 	MOVAPS X2, X8
 	SUBPS  X7, X8
 	MOVAPS X7, X9
@@ -7807,15 +7743,15 @@ mainLoop:
 	SUBPS  X8, X10
 	ADDPS  X10, X6
 	ADDPS  X9, X6
-	MULPS  constants<>+2192(SB), X2
-	ADDPS  constants<>+2208(SB), X2
+	MULPS  constants<>+2432(SB), X2
+	ADDPS  constants<>+2448(SB), X2
 	MULPS  X11, X5
 	ADDPS  X2, X5
 	ADDPS  X5, X6
 	MOVAPS X0, X2
 	MULPS  X7, X2
 	MOVAPS X7, X5
-	ANDPS  constants<>+2176(SB), X5
+	ANDPS  constants<>+960(SB), X5
 	SUBPS  X5, X7
 	MOVAPS X3, X8
 	MULPS  X5, X8
@@ -7829,41 +7765,48 @@ mainLoop:
 	MULPS  X6, X0
 	ADDPS  X8, X0
 	MOVAPS X2, X3
-	MULPS  constants<>+240(SB), X3
+	MULPS  constants<>+432(SB), X3
 	ADDPS  constants<>+224(SB), X3
 	MOVAPS X3, X4
 	SUBPS  constants<>+224(SB), X4
 	MOVAPS X4, X5
-	MULPS  constants<>+256(SB), X5
-	SUBPS  X5, X2
-	MULPS  constants<>+272(SB), X4
+	MULPS  constants<>+448(SB), X5
+	MOVAPS X2, X6
+	SUBPS  X5, X6
+	MULPS  constants<>+464(SB), X4
 	SUBPS  X4, X0
-	ADDPS  X0, X2
-	MOVAPS X2, X0
-	MULPS  X2, X0
-	MOVAPS X2, X4
-	MULPS  constants<>+288(SB), X4
-	ADDPS  constants<>+304(SB), X4
-	MULPS  X2, X4
-	ADDPS  constants<>+320(SB), X4
-	MULPS  X2, X4
-	ADDPS  constants<>+336(SB), X4
-	MULPS  X2, X4
-	ADDPS  constants<>+352(SB), X4
-	MULPS  X2, X4
-	ADDPS  constants<>+368(SB), X4
+	ADDPS  X0, X6
+	MOVAPS X6, X0
+	MULPS  X6, X0
+	MOVAPS X6, X4
+	MULPS  constants<>+480(SB), X4
+	ADDPS  constants<>+496(SB), X4
+	MULPS  X6, X4
+	ADDPS  constants<>+512(SB), X4
+	MULPS  X6, X4
+	ADDPS  constants<>+528(SB), X4
+	MULPS  X6, X4
+	ADDPS  constants<>+544(SB), X4
 	MULPS  X4, X0
-	ADDPS  X2, X0
+	ADDPS  X6, X0
+	MOVAPS X14, X4
+	CMPPS  X2, X4, $0x01
+	MOVAPS X4, X2
+	ANDPS  X14, X2
+	SUBPS  X2, X3
 	PSLLL  $0x17, X3
-	MOVAPS X12, X2
-	PSUBL  X3, X2
-	MINPS  constants<>+64(SB), X2
-	MOVAPS X3, X4
-	MINPS  constants<>+64(SB), X4
-	MULPS  X4, X3
+	MOVAPS X4, X2
+	ANDPS  constants<>+2368(SB), X2
+	ANDNPS constants<>+64(SB), X4
+	ORPS   X4, X2
 	MOVAPS X3, X4
 	ADDPS  X2, X4
+	MOVAPS X4, X5
+	SUBPS  X3, X5
+	MOVAPS X2, X6
+	SUBPS  X5, X6
 	MULPS  X0, X3
+	ADDPS  X6, X3
 	ADDPS  X4, X3
 	MULPS  X1, X2
 	DIVPS  X3, X2
@@ -7892,14 +7835,14 @@ load1:
 	MOVSS (SI)(AX*4), X0
 
 load3:
-	MOVAPS constants<>+2144(SB), X1
+	MOVAPS constants<>+2400(SB), X1
 	MAXPS  X0, X1
 	MOVAPS constants<>+128(SB), X0
 	MINPS  X1, X0
 	MOVAPS X0, X2
 	MULPS  X0, X2
 	MOVAPS X0, X3
-	ANDPS  constants<>+2176(SB), X3
+	ANDPS  constants<>+960(SB), X3
 	MOVAPS X0, X4
 	SUBPS  X3, X4
 	MOVAPS X3, X5
@@ -7915,41 +7858,41 @@ load3:
 	MULPS  X4, X6
 	ADDPS  X6, X5
 	MOVAPS X2, X6
-	MULPS  constants<>+2160(SB), X6
+	MULPS  constants<>+2416(SB), X6
 	MOVAPS X2, X7
-	ANDPS  constants<>+2176(SB), X7
+	ANDPS  constants<>+960(SB), X7
 	MOVAPS X2, X8
 	SUBPS  X7, X8
 	MOVAPS X7, X9
-	MULPS  constants<>+2160(SB), X9
+	MULPS  constants<>+2416(SB), X9
 	SUBPS  X6, X9
 	MULPS  constants<>+96(SB), X7
 	MOVAPS X8, X10
-	MULPS  constants<>+2160(SB), X10
+	MULPS  constants<>+2416(SB), X10
 	ADDPS  X10, X7
 	ADDPS  X7, X9
 	MULPS  constants<>+96(SB), X8
 	ADDPS  X8, X9
 	MOVAPS X6, X7
-	ADDPS  constants<>+2128(SB), X7
+	ADDPS  constants<>+2384(SB), X7
 	MOVAPS X7, X8
 	SUBPS  X6, X8
 	MOVAPS X7, X10
 	SUBPS  X8, X10
 	SUBPS  X10, X6
-	MOVAPS constants<>+2128(SB), X10
+	MOVAPS constants<>+2384(SB), X10
 	SUBPS  X8, X10
 	ADDPS  X10, X6
 	ADDPS  X9, X6
-	MULPS  constants<>+2192(SB), X2
-	ADDPS  constants<>+2208(SB), X2
-	MULPS  constants<>+2160(SB), X5
+	MULPS  constants<>+2432(SB), X2
+	ADDPS  constants<>+2448(SB), X2
+	MULPS  constants<>+2416(SB), X5
 	ADDPS  X2, X5
 	ADDPS  X5, X6
 	MOVAPS X0, X2
 	MULPS  X7, X2
 	MOVAPS X7, X5
-	ANDPS  constants<>+2176(SB), X5
+	ANDPS  constants<>+960(SB), X5
 	SUBPS  X5, X7
 	MOVAPS X3, X8
 	MULPS  X5, X8
@@ -7963,41 +7906,48 @@ load3:
 	MULPS  X6, X0
 	ADDPS  X8, X0
 	MOVAPS X2, X3
-	MULPS  constants<>+240(SB), X3
+	MULPS  constants<>+432(SB), X3
 	ADDPS  constants<>+224(SB), X3
 	MOVAPS X3, X4
 	SUBPS  constants<>+224(SB), X4
 	MOVAPS X4, X5
-	MULPS  constants<>+256(SB), X5
-	SUBPS  X5, X2
-	MULPS  constants<>+272(SB), X4
+	MULPS  constants<>+448(SB), X5
+	MOVAPS X2, X6
+	SUBPS  X5, X6
+	MULPS  constants<>+464(SB), X4
 	SUBPS  X4, X0
-	ADDPS  X0, X2
-	MOVAPS X2, X0
-	MULPS  X2, X0
-	MOVAPS X2, X4
-	MULPS  constants<>+288(SB), X4
-	ADDPS  constants<>+304(SB), X4
-	MULPS  X2, X4
-	ADDPS  constants<>+320(SB), X4
-	MULPS  X2, X4
-	ADDPS  constants<>+336(SB), X4
-	MULPS  X2, X4
-	ADDPS  constants<>+352(SB), X4
-	MULPS  X2, X4
-	ADDPS  constants<>+368(SB), X4
+	ADDPS  X0, X6
+	MOVAPS X6, X0
+	MULPS  X6, X0
+	MOVAPS X6, X4
+	MULPS  constants<>+480(SB), X4
+	ADDPS  constants<>+496(SB), X4
+	MULPS  X6, X4
+	ADDPS  constants<>+512(SB), X4
+	MULPS  X6, X4
+	ADDPS  constants<>+528(SB), X4
+	MULPS  X6, X4
+	ADDPS  constants<>+544(SB), X4
 	MULPS  X4, X0
-	ADDPS  X2, X0
+	ADDPS  X6, X0
+	MOVAPS constants<>+2320(SB), X4
+	CMPPS  X2, X4, $0x01
+	MOVAPS X4, X2
+	ANDPS  constants<>+2320(SB), X2
+	SUBPS  X2, X3
 	PSLLL  $0x17, X3
-	MOVAPS constants<>+2112(SB), X2
-	PSUBL  X3, X2
-	MINPS  constants<>+64(SB), X2
-	MOVAPS X3, X4
-	MINPS  constants<>+64(SB), X4
-	MULPS  X4, X3
+	MOVAPS X4, X2
+	ANDPS  constants<>+2368(SB), X2
+	ANDNPS constants<>+64(SB), X4
+	ORPS   X4, X2
 	MOVAPS X3, X4
 	ADDPS  X2, X4
+	MOVAPS X4, X5
+	SUBPS  X3, X5
+	MOVAPS X2, X6
+	SUBPS  X5, X6
 	MULPS  X0, X3
+	ADDPS  X6, X3
 	ADDPS  X4, X3
 	MULPS  X1, X2
 	DIVPS  X3, X2
@@ -8017,6 +7967,591 @@ store5:
 done:
 	RET
 
+// func geluErfSSE(y *float32, x *float32, n int)
+// Requires: SSE, SSE2
+TEXT ·geluErfSSE(SB), NOSPLIT, $0-24
+	MOVQ    y+0(FP), DI
+	MOVQ    x+8(FP), SI
+	MOVQ    n+16(FP), CX
+	XORL    AX, AX
+	LEAQ    -4(CX), R8
+	CMPQ    AX, R8
+	JGT     tail
+	MOVAPS  constants<>+2464(SB), X15
+	XORPS   X14, X14
+	MOVAPS  constants<>+160(SB), X13
+	MOVAPS  constants<>+960(SB), X12
+	MOVAPS  constants<>+224(SB), X11
+	MOVAPS  constants<>+32(SB), X10
+	MOVAPS  constants<>+1408(SB), X9
+	PCALIGN $0x20
+
+mainLoop:
+	MOVUPS (SI)(AX*4), X0
+	MOVAPS X0, X1
+	ANDPS  X10, X1
+	MOVAPS X15, X2
+	MINPS  X1, X2
+	MOVAPS X2, X1
+	SUBPS  X13, X1
+	MOVAPS X2, X3
+	ADDPS  X13, X3
+	DIVPS  X3, X1
+	MOVAPS X2, X3
+	MULPS  X9, X3
+	MOVAPS X2, X4
+	MULPS  X3, X4
+	MOVAPS X2, X5
+	ANDPS  X12, X5
+	MOVAPS X2, X6
+	SUBPS  X5, X6
+	MOVAPS X3, X7
+	ANDPS  X12, X7
+	SUBPS  X7, X3
+	MOVAPS X5, X8
+	MULPS  X7, X8
+	SUBPS  X4, X8
+	MULPS  X3, X5
+	MULPS  X6, X7
+	ADDPS  X7, X5
+	ADDPS  X5, X8
+	MULPS  X3, X6
+	ADDPS  X6, X8
+	MOVAPS X4, X3
+	MULPS  constants<>+432(SB), X3
+	ADDPS  X11, X3
+	MOVAPS X3, X5
+	SUBPS  X11, X5
+	MOVAPS X5, X6
+	MULPS  constants<>+448(SB), X6
+	MOVAPS X4, X7
+	SUBPS  X6, X7
+	MULPS  constants<>+464(SB), X5
+	SUBPS  X5, X8
+	ADDPS  X8, X7
+	MOVAPS X7, X5
+	MULPS  X7, X5
+	MOVAPS X7, X6
+	MULPS  constants<>+480(SB), X6
+	ADDPS  constants<>+496(SB), X6
+	MULPS  X7, X6
+	ADDPS  constants<>+512(SB), X6
+	MULPS  X7, X6
+	ADDPS  constants<>+528(SB), X6
+	MULPS  X7, X6
+	ADDPS  constants<>+544(SB), X6
+	MULPS  X6, X5
+	ADDPS  X7, X5
+	CMPPS  constants<>+2480(SB), X4, $0x01
+	MOVAPS X4, X6
+	ANDPS  constants<>+2320(SB), X6
+	ADDPS  X6, X3
+	PSLLL  $0x17, X3
+	MOVAPS X4, X6
+	ANDPS  constants<>+2368(SB), X6
+	ANDNPS constants<>+64(SB), X4
+	ORPS   X4, X6
+	MULPS  X3, X2
+	MOVAPS X1, X3
+	MULPS  constants<>+2496(SB), X3
+	ADDPS  constants<>+2512(SB), X3
+	MULPS  X1, X3
+	ADDPS  constants<>+2528(SB), X3
+	MULPS  X1, X3
+	ADDPS  constants<>+2544(SB), X3
+	MULPS  X1, X3
+	ADDPS  constants<>+2560(SB), X3
+	MULPS  X1, X3
+	ADDPS  constants<>+2576(SB), X3
+	MULPS  X1, X3
+	ADDPS  constants<>+2592(SB), X3
+	MULPS  X1, X3
+	ADDPS  constants<>+2608(SB), X3
+	MULPS  X1, X3
+	ADDPS  constants<>+2624(SB), X3
+	MULPS  X1, X3
+	ADDPS  constants<>+2640(SB), X3
+	MULPS  X3, X2
+	MULPS  X2, X5
+	ADDPS  X2, X5
+	MOVAPS X14, X1
+	MAXPS  X0, X1
+	MULPS  X6, X5
+	SUBPS  X5, X1
+	MOVUPS X1, (DI)(AX*4)
+	ADDQ   $0x04, AX
+	CMPQ   AX, R8
+	JLE    mainLoop
+
+tail:
+	MOVQ    CX, R8
+	SUBQ    AX, R8
+	JLE     done
+	CMPQ    R8, $0x02
+	JLT     load1
+	JEQ     load2
+	MOVSS   8(SI)(AX*4), X0
+	MOVLHPS X0, X0
+	MOVLPS  (SI)(AX*4), X0
+	JMP     load3
+
+load2:
+	MOVSD (SI)(AX*4), X0
+	JMP   load3
+
+load1:
+	MOVSS (SI)(AX*4), X0
+
+load3:
+	MOVAPS X0, X1
+	ANDPS  constants<>+32(SB), X1
+	MOVAPS constants<>+2464(SB), X2
+	MINPS  X1, X2
+	MOVAPS X2, X1
+	SUBPS  constants<>+160(SB), X1
+	MOVAPS X2, X3
+	ADDPS  constants<>+160(SB), X3
+	DIVPS  X3, X1
+	MOVAPS X2, X3
+	MULPS  constants<>+1408(SB), X3
+	MOVAPS X2, X4
+	MULPS  X3, X4
+	MOVAPS X2, X5
+	ANDPS  constants<>+960(SB), X5
+	MOVAPS X2, X6
+	SUBPS  X5, X6
+	MOVAPS X3, X7
+	ANDPS  constants<>+960(SB), X7
+	SUBPS  X7, X3
+	MOVAPS X5, X8
+	MULPS  X7, X8
+	SUBPS  X4, X8
+	MULPS  X3, X5
+	MULPS  X6, X7
+	ADDPS  X7, X5
+	ADDPS  X5, X8
+	MULPS  X3, X6
+	ADDPS  X6, X8
+	MOVAPS X4, X3
+	MULPS  constants<>+432(SB), X3
+	ADDPS  constants<>+224(SB), X3
+	MOVAPS X3, X5
+	SUBPS  constants<>+224(SB), X5
+	MOVAPS X5, X6
+	MULPS  constants<>+448(SB), X6
+	MOVAPS X4, X7
+	SUBPS  X6, X7
+	MULPS  constants<>+464(SB), X5
+	SUBPS  X5, X8
+	ADDPS  X8, X7
+	MOVAPS X7, X5
+	MULPS  X7, X5
+	MOVAPS X7, X6
+	MULPS  constants<>+480(SB), X6
+	ADDPS  constants<>+496(SB), X6
+	MULPS  X7, X6
+	ADDPS  constants<>+512(SB), X6
+	MULPS  X7, X6
+	ADDPS  constants<>+528(SB), X6
+	MULPS  X7, X6
+	ADDPS  constants<>+544(SB), X6
+	MULPS  X6, X5
+	ADDPS  X7, X5
+	CMPPS  constants<>+2480(SB), X4, $0x01
+	MOVAPS X4, X6
+	ANDPS  constants<>+2320(SB), X6
+	ADDPS  X6, X3
+	PSLLL  $0x17, X3
+	MOVAPS X4, X6
+	ANDPS  constants<>+2368(SB), X6
+	ANDNPS constants<>+64(SB), X4
+	ORPS   X4, X6
+	MULPS  X3, X2
+	MOVAPS X1, X3
+	MULPS  constants<>+2496(SB), X3
+	ADDPS  constants<>+2512(SB), X3
+	MULPS  X1, X3
+	ADDPS  constants<>+2528(SB), X3
+	MULPS  X1, X3
+	ADDPS  constants<>+2544(SB), X3
+	MULPS  X1, X3
+	ADDPS  constants<>+2560(SB), X3
+	MULPS  X1, X3
+	ADDPS  constants<>+2576(SB), X3
+	MULPS  X1, X3
+	ADDPS  constants<>+2592(SB), X3
+	MULPS  X1, X3
+	ADDPS  constants<>+2608(SB), X3
+	MULPS  X1, X3
+	ADDPS  constants<>+2624(SB), X3
+	MULPS  X1, X3
+	ADDPS  constants<>+2640(SB), X3
+	MULPS  X3, X2
+	MULPS  X2, X5
+	ADDPS  X2, X5
+	XORPS  X1, X1
+	MAXPS  X0, X1
+	MULPS  X6, X5
+	SUBPS  X5, X1
+	CMPQ   R8, $0x02
+	JLT    store4
+	MOVLPS X1, (DI)(AX*4)
+	JEQ    store5
+	SHUFPS $0x4e, X1, X1
+	MOVSS  X1, 8(DI)(AX*4)
+	SHUFPS $0x4e, X1, X1
+	JMP    store5
+
+store4:
+	MOVSS X1, (DI)(AX*4)
+
+store5:
+done:
+	RET
+
+// func erfSSE(y *float32, x *float32, n int)
+// Requires: SSE, SSE2
+TEXT ·erfSSE(SB), NOSPLIT, $0-24
+	MOVQ    y+0(FP), DI
+	MOVQ    x+8(FP), SI
+	MOVQ    n+16(FP), CX
+	XORL    AX, AX
+	LEAQ    -4(CX), R8
+	CMPQ    AX, R8
+	JGT     tail
+	MOVAPS  constants<>+2656(SB), X15
+	MOVAPS  constants<>+64(SB), X14
+	MOVAPS  constants<>+32(SB), X13
+	MOVAPS  constants<>+2672(SB), X12
+	MOVAPS  constants<>+2688(SB), X11
+	MOVAPS  constants<>+2704(SB), X10
+	MOVAPS  constants<>+2720(SB), X9
+	MOVAPS  constants<>+2736(SB), X8
+	MOVAPS  constants<>+2752(SB), X7
+	MOVAPS  constants<>+2768(SB), X6
+	MOVAPS  constants<>+2784(SB), X5
+	PCALIGN $0x20
+
+mainLoop:
+	MOVUPS (SI)(AX*4), X0
+	MOVAPS X0, X1
+	ANDPS  X13, X1
+	MOVAPS X1, X2
+	MULPS  X1, X2
+	MOVAPS X12, X3
+	MULPS  X2, X3
+	ADDPS  X11, X3
+	MULPS  X2, X3
+	ADDPS  X10, X3
+	MULPS  X2, X3
+	ADDPS  X9, X3
+	MULPS  X2, X3
+	ADDPS  X8, X3
+	MULPS  X2, X3
+	ADDPS  X7, X3
+	MULPS  X2, X3
+	ADDPS  X6, X3
+	MULPS  X1, X3
+	ADDPS  X1, X3
+	MOVAPS X15, X2
+	MINPS  X1, X2
+	SUBPS  X5, X2
+	MOVAPS X14, X4
+	CMPPS  X1, X4, $0x01
+	MOVAPS X2, X1
+	MULPS  constants<>+2800(SB), X1
+	ADDPS  constants<>+2816(SB), X1
+	MULPS  X2, X1
+	ADDPS  constants<>+2832(SB), X1
+	MULPS  X2, X1
+	ADDPS  constants<>+2848(SB), X1
+	MULPS  X2, X1
+	ADDPS  constants<>+2864(SB), X1
+	MULPS  X2, X1
+	ADDPS  constants<>+2880(SB), X1
+	MULPS  X2, X1
+	ADDPS  constants<>+2896(SB), X1
+	MULPS  X2, X1
+	ADDPS  constants<>+2912(SB), X1
+	MULPS  X2, X1
+	ADDPS  constants<>+2928(SB), X1
+	MULPS  X2, X1
+	ADDPS  constants<>+2944(SB), X1
+	MULPS  X2, X1
+	ADDPS  constants<>+2960(SB), X1
+	MULPS  X2, X1
+	ADDPS  constants<>+2976(SB), X1
+	MULPS  X2, X1
+	ADDPS  constants<>+2992(SB), X1
+	ANDPS  X4, X1
+	ANDNPS X3, X4
+	ORPS   X4, X1
+	PAND   X13, X1
+	PAND   constants<>+48(SB), X0
+	ORPS   X0, X1
+	MOVUPS X1, (DI)(AX*4)
+	ADDQ   $0x04, AX
+	CMPQ   AX, R8
+	JLE    mainLoop
+
+tail:
+	MOVQ    CX, R8
+	SUBQ    AX, R8
+	JLE     done
+	CMPQ    R8, $0x02
+	JLT     load1
+	JEQ     load2
+	MOVSS   8(SI)(AX*4), X0
+	MOVLHPS X0, X0
+	MOVLPS  (SI)(AX*4), X0
+	JMP     load3
+
+load2:
+	MOVSD (SI)(AX*4), X0
+	JMP   load3
+
+load1:
+	MOVSS (SI)(AX*4), X0
+
+load3:
+	MOVAPS X0, X1
+	ANDPS  constants<>+32(SB), X1
+	MOVAPS X1, X2
+	MULPS  X1, X2
+	MOVAPS X2, X3
+	MULPS  constants<>+2672(SB), X3
+	ADDPS  constants<>+2688(SB), X3
+	MULPS  X2, X3
+	ADDPS  constants<>+2704(SB), X3
+	MULPS  X2, X3
+	ADDPS  constants<>+2720(SB), X3
+	MULPS  X2, X3
+	ADDPS  constants<>+2736(SB), X3
+	MULPS  X2, X3
+	ADDPS  constants<>+2752(SB), X3
+	MULPS  X2, X3
+	ADDPS  constants<>+2768(SB), X3
+	MULPS  X1, X3
+	ADDPS  X1, X3
+	MOVAPS constants<>+2656(SB), X2
+	MINPS  X1, X2
+	SUBPS  constants<>+2784(SB), X2
+	MOVAPS constants<>+64(SB), X4
+	CMPPS  X1, X4, $0x01
+	MOVAPS X2, X1
+	MULPS  constants<>+2800(SB), X1
+	ADDPS  constants<>+2816(SB), X1
+	MULPS  X2, X1
+	ADDPS  constants<>+2832(SB), X1
+	MULPS  X2, X1
+	ADDPS  constants<>+2848(SB), X1
+	MULPS  X2, X1
+	ADDPS  constants<>+2864(SB), X1
+	MULPS  X2, X1
+	ADDPS  constants<>+2880(SB), X1
+	MULPS  X2, X1
+	ADDPS  constants<>+2896(SB), X1
+	MULPS  X2, X1
+	ADDPS  constants<>+2912(SB), X1
+	MULPS  X2, X1
+	ADDPS  constants<>+2928(SB), X1
+	MULPS  X2, X1
+	ADDPS  constants<>+2944(SB), X1
+	MULPS  X2, X1
+	ADDPS  constants<>+2960(SB), X1
+	MULPS  X2, X1
+	ADDPS  constants<>+2976(SB), X1
+	MULPS  X2, X1
+	ADDPS  constants<>+2992(SB), X1
+	ANDPS  X4, X1
+	ANDNPS X3, X4
+	ORPS   X4, X1
+	PAND   constants<>+32(SB), X1
+	PAND   constants<>+48(SB), X0
+	ORPS   X0, X1
+	CMPQ   R8, $0x02
+	JLT    store4
+	MOVLPS X1, (DI)(AX*4)
+	JEQ    store5
+	SHUFPS $0x4e, X1, X1
+	MOVSS  X1, 8(DI)(AX*4)
+	SHUFPS $0x4e, X1, X1
+	JMP    store5
+
+store4:
+	MOVSS X1, (DI)(AX*4)
+
+store5:
+done:
+	RET
+
+// func mishSSE(y *float32, x *float32, n int)
+// Requires: SSE, SSE2
+TEXT ·mishSSE(SB), NOSPLIT, $0-24
+	MOVQ    y+0(FP), DI
+	MOVQ    x+8(FP), SI
+	MOVQ    n+16(FP), CX
+	XORL    AX, AX
+	LEAQ    -4(CX), R8
+	CMPQ    AX, R8
+	JGT     tail
+	MOVAPS  constants<>+2352(SB), X15
+	MOVAPS  constants<>+3008(SB), X14
+	MOVAPS  constants<>+224(SB), X13
+	MOVAPS  constants<>+1776(SB), X12
+	MOVAPS  constants<>+432(SB), X11
+	MOVAPS  constants<>+448(SB), X10
+	MOVAPS  constants<>+464(SB), X9
+	MOVAPS  constants<>+480(SB), X8
+	MOVAPS  constants<>+496(SB), X7
+	MOVAPS  constants<>+512(SB), X6
+	PCALIGN $0x20
+
+mainLoop:
+	MOVUPS (SI)(AX*4), X0
+	MOVAPS X14, X1
+	MINPS  X0, X1
+	MOVAPS X15, X2
+	MAXPS  X1, X2
+	MOVAPS X2, X1
+	MULPS  X11, X1
+	ADDPS  X13, X1
+	MOVAPS X1, X3
+	SUBPS  X13, X3
+	MOVAPS X3, X4
+	MULPS  X10, X4
+	MOVAPS X2, X5
+	SUBPS  X4, X5
+	MULPS  X9, X3
+	SUBPS  X3, X5
+	MOVAPS X5, X3
+	MULPS  X5, X3
+	MOVAPS X8, X4
+	MULPS  X5, X4
+	ADDPS  X7, X4
+	MULPS  X5, X4
+	ADDPS  X6, X4
+	MULPS  X5, X4
+	ADDPS  constants<>+528(SB), X4
+	MULPS  X5, X4
+	ADDPS  constants<>+544(SB), X4
+	MULPS  X4, X3
+	ADDPS  X5, X3
+	CMPPS  constants<>+2480(SB), X2, $0x01
+	MOVAPS X2, X4
+	ANDPS  constants<>+2320(SB), X4
+	ADDPS  X4, X1
+	PSLLL  $0x17, X1
+	MOVAPS X2, X4
+	ANDPS  constants<>+2368(SB), X4
+	ANDNPS constants<>+64(SB), X2
+	ORPS   X2, X4
+	MULPS  X1, X3
+	ADDPS  X1, X3
+	MOVAPS X3, X1
+	MULPS  X4, X1
+	MOVAPS X1, X2
+	ADDPS  X12, X2
+	MOVAPS X15, X5
+	MAXPS  X0, X5
+	MULPS  X2, X3
+	MULPS  X2, X1
+	ADDPS  X12, X1
+	DIVPS  X1, X3
+	MULPS  X3, X5
+	MULPS  X4, X5
+	MOVUPS X5, (DI)(AX*4)
+	ADDQ   $0x04, AX
+	CMPQ   AX, R8
+	JLE    mainLoop
+
+tail:
+	MOVQ    CX, R8
+	SUBQ    AX, R8
+	JLE     done
+	CMPQ    R8, $0x02
+	JLT     load1
+	JEQ     load2
+	MOVSS   8(SI)(AX*4), X0
+	MOVLHPS X0, X0
+	MOVLPS  (SI)(AX*4), X0
+	JMP     load3
+
+load2:
+	MOVSD (SI)(AX*4), X0
+	JMP   load3
+
+load1:
+	MOVSS (SI)(AX*4), X0
+
+load3:
+	MOVAPS constants<>+3008(SB), X1
+	MINPS  X0, X1
+	MOVAPS constants<>+2352(SB), X2
+	MAXPS  X1, X2
+	MOVAPS X2, X1
+	MULPS  constants<>+432(SB), X1
+	ADDPS  constants<>+224(SB), X1
+	MOVAPS X1, X3
+	SUBPS  constants<>+224(SB), X3
+	MOVAPS X3, X4
+	MULPS  constants<>+448(SB), X4
+	MOVAPS X2, X5
+	SUBPS  X4, X5
+	MULPS  constants<>+464(SB), X3
+	SUBPS  X3, X5
+	MOVAPS X5, X3
+	MULPS  X5, X3
+	MOVAPS X5, X4
+	MULPS  constants<>+480(SB), X4
+	ADDPS  constants<>+496(SB), X4
+	MULPS  X5, X4
+	ADDPS  constants<>+512(SB), X4
+	MULPS  X5, X4
+	ADDPS  constants<>+528(SB), X4
+	MULPS  X5, X4
+	ADDPS  constants<>+544(SB), X4
+	MULPS  X4, X3
+	ADDPS  X5, X3
+	CMPPS  constants<>+2480(SB), X2, $0x01
+	MOVAPS X2, X4
+	ANDPS  constants<>+2320(SB), X4
+	ADDPS  X4, X1
+	PSLLL  $0x17, X1
+	MOVAPS X2, X4
+	ANDPS  constants<>+2368(SB), X4
+	ANDNPS constants<>+64(SB), X2
+	ORPS   X2, X4
+	MULPS  X1, X3
+	ADDPS  X1, X3
+	MOVAPS X3, X1
+	MULPS  X4, X1
+	MOVAPS X1, X2
+	ADDPS  constants<>+1776(SB), X2
+	MOVAPS constants<>+2352(SB), X5
+	MAXPS  X0, X5
+	MULPS  X2, X3
+	MULPS  X2, X1
+	ADDPS  constants<>+1776(SB), X1
+	DIVPS  X1, X3
+	MULPS  X3, X5
+	MULPS  X4, X5
+	CMPQ   R8, $0x02
+	JLT    store4
+	MOVLPS X5, (DI)(AX*4)
+	JEQ    store5
+	SHUFPS $0x4e, X5, X5
+	MOVSS  X5, 8(DI)(AX*4)
+	SHUFPS $0x4e, X5, X5
+	JMP    store5
+
+store4:
+	MOVSS X5, (DI)(AX*4)
+
+store5:
+done:
+	RET
+
 // func softplusSSE(y *float32, x *float32, n int)
 // Requires: SSE, SSE2
 TEXT ·softplusSSE(SB), NOSPLIT, $0-24
@@ -8031,13 +8566,12 @@ TEXT ·softplusSSE(SB), NOSPLIT, $0-24
 	XORPS   X14, X14
 	MOVAPS  constants<>+224(SB), X13
 	MOVAPS  constants<>+48(SB), X12
-	MOVAPS  constants<>+240(SB), X11
-	MOVAPS  constants<>+256(SB), X10
-	MOVAPS  constants<>+272(SB), X9
-	MOVAPS  constants<>+288(SB), X8
-	MOVAPS  constants<>+304(SB), X7
-	MOVAPS  constants<>+320(SB), X6
-	MOVAPS  constants<>+336(SB), X5
+	MOVAPS  constants<>+432(SB), X11
+	MOVAPS  constants<>+448(SB), X10
+	MOVAPS  constants<>+464(SB), X9
+	MOVAPS  constants<>+480(SB), X8
+	MOVAPS  constants<>+496(SB), X7
+	MOVAPS  constants<>+512(SB), X6
 	PCALIGN $0x20
 
 mainLoop:
@@ -8053,56 +8587,60 @@ mainLoop:
 	SUBPS  X13, X3
 	MOVAPS X3, X4
 	MULPS  X10, X4
-	SUBPS  X4, X2
+	MOVAPS X2, X5
+	SUBPS  X4, X5
 	MULPS  X9, X3
-	SUBPS  X3, X2
-	MOVAPS X2, X3
-	MULPS  X2, X3
+	SUBPS  X3, X5
+	MOVAPS X5, X3
+	MULPS  X5, X3
 	MOVAPS X8, X4
-	MULPS  X2, X4
+	MULPS  X5, X4
 	ADDPS  X7, X4
-	MULPS  X2, X4
+	MULPS  X5, X4
 	ADDPS  X6, X4
-	MULPS  X2, X4
-	ADDPS  X5, X4
-	MULPS  X2, X4
-	ADDPS  constants<>+352(SB), X4
-	MULPS  X2, X4
-	ADDPS  constants<>+368(SB), X4
+	MULPS  X5, X4
+	ADDPS  constants<>+528(SB), X4
+	MULPS  X5, X4
+	ADDPS  constants<>+544(SB), X4
 	MULPS  X4, X3
-	ADDPS  X2, X3
-	PSLLL  $0x17, X1
-	MOVAPS X1, X2
-	MULPS  X3, X2
-	ADDPS  X1, X2
-	MULPS  X1, X2
+	ADDPS  X5, X3
+	CMPPS  constants<>+2480(SB), X2, $0x01
 	MOVAPS X2, X4
-	MULPS  constants<>+2224(SB), X4
-	ADDPS  constants<>+2240(SB), X4
-	MULPS  X2, X4
-	ADDPS  constants<>+2256(SB), X4
-	MULPS  X2, X4
-	ADDPS  constants<>+2272(SB), X4
-	MULPS  X2, X4
-	ADDPS  constants<>+2288(SB), X4
-	MULPS  X2, X4
-	ADDPS  constants<>+2304(SB), X4
-	MULPS  X2, X4
-	ADDPS  constants<>+2320(SB), X4
-	MULPS  X2, X4
-	ADDPS  constants<>+2336(SB), X4
-	MULPS  X2, X4
-	ADDPS  constants<>+2352(SB), X4
-	MULPS  X2, X4
-	ADDPS  constants<>+64(SB), X4
-	MULPS  X1, X4
+	ANDPS  constants<>+2320(SB), X4
+	ADDPS  X4, X1
+	PSLLL  $0x17, X1
+	MOVAPS X2, X4
+	ANDPS  constants<>+2368(SB), X4
+	ANDNPS constants<>+64(SB), X2
+	ORPS   X2, X4
+	MULPS  X1, X3
+	ADDPS  X1, X3
 	MULPS  X4, X3
-	ADDPS  X4, X3
+	MOVAPS X3, X1
+	MULPS  X3, X1
+	MOVAPS X3, X2
+	MULPS  constants<>+3024(SB), X2
+	ADDPS  constants<>+3040(SB), X2
+	MULPS  X3, X2
+	ADDPS  constants<>+3056(SB), X2
+	MULPS  X3, X2
+	ADDPS  constants<>+3072(SB), X2
+	MULPS  X3, X2
+	ADDPS  constants<>+3088(SB), X2
+	MULPS  X3, X2
+	ADDPS  constants<>+3104(SB), X2
+	MULPS  X3, X2
+	ADDPS  constants<>+3120(SB), X2
+	MULPS  X3, X2
+	ADDPS  constants<>+3136(SB), X2
+	MULPS  X3, X2
+	ADDPS  constants<>+3152(SB), X2
+	MULPS  X2, X1
+	ADDPS  X3, X1
 	MOVAPS X14, X2
 	MAXPS  X0, X2
-	MULPS  X1, X3
-	ADDPS  X2, X3
-	MOVUPS X3, (DI)(AX*4)
+	ADDPS  X2, X1
+	MOVUPS X1, (DI)(AX*4)
 	ADDQ   $0x04, AX
 	CMPQ   AX, R8
 	JLE    mainLoop
@@ -8132,72 +8670,76 @@ load3:
 	MOVAPS constants<>+208(SB), X2
 	MAXPS  X1, X2
 	MOVAPS X2, X1
-	MULPS  constants<>+240(SB), X1
+	MULPS  constants<>+432(SB), X1
 	ADDPS  constants<>+224(SB), X1
 	MOVAPS X1, X3
 	SUBPS  constants<>+224(SB), X3
 	MOVAPS X3, X4
-	MULPS  constants<>+256(SB), X4
-	SUBPS  X4, X2
-	MULPS  constants<>+272(SB), X3
-	SUBPS  X3, X2
-	MOVAPS X2, X3
-	MULPS  X2, X3
-	MOVAPS X2, X4
-	MULPS  constants<>+288(SB), X4
-	ADDPS  constants<>+304(SB), X4
-	MULPS  X2, X4
-	ADDPS  constants<>+320(SB), X4
-	MULPS  X2, X4
-	ADDPS  constants<>+336(SB), X4
-	MULPS  X2, X4
-	ADDPS  constants<>+352(SB), X4
-	MULPS  X2, X4
-	ADDPS  constants<>+368(SB), X4
+	MULPS  constants<>+448(SB), X4
+	MOVAPS X2, X5
+	SUBPS  X4, X5
+	MULPS  constants<>+464(SB), X3
+	SUBPS  X3, X5
+	MOVAPS X5, X3
+	MULPS  X5, X3
+	MOVAPS X5, X4
+	MULPS  constants<>+480(SB), X4
+	ADDPS  constants<>+496(SB), X4
+	MULPS  X5, X4
+	ADDPS  constants<>+512(SB), X4
+	MULPS  X5, X4
+	ADDPS  constants<>+528(SB), X4
+	MULPS  X5, X4
+	ADDPS  constants<>+544(SB), X4
 	MULPS  X4, X3
-	ADDPS  X2, X3
+	ADDPS  X5, X3
+	CMPPS  constants<>+2480(SB), X2, $0x01
+	MOVAPS X2, X4
+	ANDPS  constants<>+2320(SB), X4
+	ADDPS  X4, X1
 	PSLLL  $0x17, X1
-	MOVAPS X1, X2
-	MULPS  X3, X2
-	ADDPS  X1, X2
-	MULPS  X1, X2
 	MOVAPS X2, X4
-	MULPS  constants<>+2224(SB), X4
-	ADDPS  constants<>+2240(SB), X4
-	MULPS  X2, X4
-	ADDPS  constants<>+2256(SB), X4
-	MULPS  X2, X4
-	ADDPS  constants<>+2272(SB), X4
-	MULPS  X2, X4
-	ADDPS  constants<>+2288(SB), X4
-	MULPS  X2, X4
-	ADDPS  constants<>+2304(SB), X4
-	MULPS  X2, X4
-	ADDPS  constants<>+2320(SB), X4
-	MULPS  X2, X4
-	ADDPS  constants<>+2336(SB), X4
-	MULPS  X2, X4
-	ADDPS  constants<>+2352(SB), X4
-	MULPS  X2, X4
-	ADDPS  constants<>+64(SB), X4
-	MULPS  X1, X4
+	ANDPS  constants<>+2368(SB), X4
+	ANDNPS constants<>+64(SB), X2
+	ORPS   X2, X4
+	MULPS  X1, X3
+	ADDPS  X1, X3
 	MULPS  X4, X3
-	ADDPS  X4, X3
+	MOVAPS X3, X1
+	MULPS  X3, X1
+	MOVAPS X3, X2
+	MULPS  constants<>+3024(SB), X2
+	ADDPS  constants<>+3040(SB), X2
+	MULPS  X3, X2
+	ADDPS  constants<>+3056(SB), X2
+	MULPS  X3, X2
+	ADDPS  constants<>+3072(SB), X2
+	MULPS  X3, X2
+	ADDPS  constants<>+3088(SB), X2
+	MULPS  X3, X2
+	ADDPS  constants<>+3104(SB), X2
+	MULPS  X3, X2
+	ADDPS  constants<>+3120(SB), X2
+	MULPS  X3, X2
+	ADDPS  constants<>+3136(SB), X2
+	MULPS  X3, X2
+	ADDPS  constants<>+3152(SB), X2
+	MULPS  X2, X1
+	ADDPS  X3, X1
 	XORPS  X2, X2
 	MAXPS  X0, X2
-	MULPS  X1, X3
-	ADDPS  X2, X3
+	ADDPS  X2, X1
 	CMPQ   R8, $0x02
 	JLT    store4
-	MOVLPS X3, (DI)(AX*4)
+	MOVLPS X1, (DI)(AX*4)
 	JEQ    store5
-	SHUFPS $0x4e, X3, X3
-	MOVSS  X3, 8(DI)(AX*4)
-	SHUFPS $0x4e, X3, X3
+	SHUFPS $0x4e, X1, X1
+	MOVSS  X1, 8(DI)(AX*4)
+	SHUFPS $0x4e, X1, X1
 	JMP    store5
 
 store4:
-	MOVSS X3, (DI)(AX*4)
+	MOVSS X1, (DI)(AX*4)
 
 store5:
 done:
@@ -8503,14 +9045,14 @@ mainLoop:
 	MULPS  X7, X5
 	ADDPS  X2, X4
 	ADDPS  X3, X5
-	MULPS  constants<>+2368(SB), X4
-	MULPS  constants<>+2368(SB), X5
+	MULPS  constants<>+3168(SB), X4
+	MULPS  constants<>+3168(SB), X5
 	MOVAPS X14, X2
 	CMPPS  X0, X2, $0x01
 	MOVAPS X14, X3
 	CMPPS  X1, X3, $0x01
-	MULPS  constants<>+2384(SB), X0
-	MULPS  constants<>+2384(SB), X1
+	MULPS  constants<>+3184(SB), X0
+	MULPS  constants<>+3184(SB), X1
 	ANDPS  X2, X0
 	ANDPS  X3, X1
 	ANDNPS X4, X2
@@ -8561,10 +9103,10 @@ singleLoop:
 	SUBPS  constants<>+64(SB), X1
 	MULPS  X3, X2
 	ADDPS  X1, X2
-	MULPS  constants<>+2368(SB), X2
+	MULPS  constants<>+3168(SB), X2
 	XORPS  X1, X1
 	CMPPS  X0, X1, $0x01
-	MULPS  constants<>+2384(SB), X0
+	MULPS  constants<>+3184(SB), X0
 	ANDPS  X1, X0
 	ANDNPS X2, X1
 	ORPS   X1, X0
@@ -8623,10 +9165,10 @@ load3:
 	SUBPS  constants<>+64(SB), X1
 	MULPS  X3, X2
 	ADDPS  X1, X2
-	MULPS  constants<>+2368(SB), X2
+	MULPS  constants<>+3168(SB), X2
 	XORPS  X1, X1
 	CMPPS  X0, X1, $0x01
-	MULPS  constants<>+2384(SB), X0
+	MULPS  constants<>+3184(SB), X0
 	ANDPS  X1, X0
 	ANDNPS X2, X1
 	ORPS   X1, X0
@@ -9347,12 +9889,17 @@ TEXT ·maxSSE(SB), NOSPLIT, $0-20
 	MOVQ    n+8(FP), CX
 	XORL    AX, AX
 	MOVAPS  constants<>+784(SB), X15
-	LEAQ    -16(CX), R8
+	XORPS   X7, X7
+	LEAQ    -32(CX), R8
 	CMPQ    AX, R8
 	JGT     single
 	MOVAPS  constants<>+784(SB), X14
 	MOVAPS  constants<>+784(SB), X13
 	MOVAPS  constants<>+784(SB), X12
+	MOVAPS  constants<>+784(SB), X11
+	MOVAPS  constants<>+784(SB), X10
+	MOVAPS  constants<>+784(SB), X9
+	MOVAPS  constants<>+784(SB), X8
 	PCALIGN $0x20
 
 mainLoop:
@@ -9360,41 +9907,37 @@ mainLoop:
 	MOVUPS 16(SI)(AX*4), X1
 	MOVUPS 32(SI)(AX*4), X2
 	MOVUPS 48(SI)(AX*4), X3
-	MOVAPS X0, X4
-	CMPPS  X0, X4, $0x03
-	MOVAPS X1, X5
-	CMPPS  X1, X5, $0x03
-	MOVAPS X2, X6
-	CMPPS  X2, X6, $0x03
+	MAXPS  X0, X15
+	MAXPS  X1, X14
+	MAXPS  X2, X13
+	MAXPS  X3, X12
+	CMPPS  X1, X0, $0x03
+	CMPPS  X3, X2, $0x03
+	ORPS   X7, X0
+	ORPS   X0, X2
+	MOVUPS 64(SI)(AX*4), X0
+	MOVUPS 80(SI)(AX*4), X1
+	MOVUPS 96(SI)(AX*4), X3
+	MOVUPS 112(SI)(AX*4), X4
+	MAXPS  X0, X11
+	MAXPS  X1, X10
+	MAXPS  X3, X9
+	MAXPS  X4, X8
+	CMPPS  X1, X0, $0x03
+	CMPPS  X4, X3, $0x03
+	ORPS   X2, X0
+	ORPS   X0, X3
 	MOVAPS X3, X7
-	CMPPS  X3, X7, $0x03
-	MAXPS  X15, X0
-	MAXPS  X14, X1
-	MAXPS  X13, X2
-	MAXPS  X12, X3
-	ORPS   X4, X0
-	ORPS   X5, X1
-	ORPS   X6, X2
-	ORPS   X7, X3
-	MOVAPS X0, X15
-	MOVAPS X1, X14
-	MOVAPS X2, X13
-	MOVAPS X3, X12
-	ADDQ   $0x10, AX
+	ADDQ   $0x20, AX
 	CMPQ   AX, R8
 	JLE    mainLoop
-	MOVAPS X15, X0
-	CMPPS  X0, X0, $0x03
+	MAXPS  X11, X15
+	MAXPS  X10, X14
+	MAXPS  X9, X13
+	MAXPS  X8, X12
 	MAXPS  X13, X15
-	ORPS   X0, X15
-	MOVAPS X14, X0
-	CMPPS  X0, X0, $0x03
 	MAXPS  X12, X14
-	ORPS   X0, X14
-	MOVAPS X15, X0
-	CMPPS  X0, X0, $0x03
 	MAXPS  X14, X15
-	ORPS   X0, X15
 
 single:
 	LEAQ    -4(CX), R8
@@ -9404,11 +9947,10 @@ single:
 
 singleLoop:
 	MOVUPS (SI)(AX*4), X0
-	MOVAPS X0, X1
-	CMPPS  X0, X1, $0x03
-	MAXPS  X15, X0
-	ORPS   X1, X0
-	MOVAPS X0, X15
+	MAXPS  X0, X15
+	CMPPS  X0, X0, $0x03
+	ORPS   X7, X0
+	MOVAPS X0, X7
 	ADDQ   $0x04, AX
 	CMPQ   AX, R8
 	JLE    singleLoop
@@ -9438,16 +9980,20 @@ load1:
 
 load3:
 	MOVAPS X0, X1
-	CMPPS  X0, X1, $0x03
-	MAXPS  X15, X0
-	ORPS   X1, X0
-	MOVUPS (R10), X1
-	ANDPS  X1, X0
-	ANDNPS X15, X1
-	ORPS   X1, X0
-	MOVAPS X0, X15
+	MAXPS  X15, X1
+	MOVUPS (R10), X2
+	ANDPS  X2, X1
+	MOVAPS X2, X3
+	ANDNPS X15, X3
+	ORPS   X3, X1
+	CMPPS  X0, X0, $0x03
+	ANDPS  X2, X0
+	ORPS   X7, X0
+	MOVAPS X1, X15
+	MOVAPS X0, X7
 
 done:
+	ORPS   X7, X15
 	MOVAPS X15, X0
 	MOVAPS X0, X1
 	SHUFPS $0x4e, X1, X1
@@ -9471,12 +10017,17 @@ TEXT ·minSSE(SB), NOSPLIT, $0-20
 	MOVQ    n+8(FP), CX
 	XORL    AX, AX
 	MOVAPS  constants<>+592(SB), X15
-	LEAQ    -16(CX), R8
+	XORPS   X7, X7
+	LEAQ    -32(CX), R8
 	CMPQ    AX, R8
 	JGT     single
 	MOVAPS  constants<>+592(SB), X14
 	MOVAPS  constants<>+592(SB), X13
 	MOVAPS  constants<>+592(SB), X12
+	MOVAPS  constants<>+592(SB), X11
+	MOVAPS  constants<>+592(SB), X10
+	MOVAPS  constants<>+592(SB), X9
+	MOVAPS  constants<>+592(SB), X8
 	PCALIGN $0x20
 
 mainLoop:
@@ -9484,41 +10035,37 @@ mainLoop:
 	MOVUPS 16(SI)(AX*4), X1
 	MOVUPS 32(SI)(AX*4), X2
 	MOVUPS 48(SI)(AX*4), X3
-	MOVAPS X0, X4
-	CMPPS  X0, X4, $0x03
-	MOVAPS X1, X5
-	CMPPS  X1, X5, $0x03
-	MOVAPS X2, X6
-	CMPPS  X2, X6, $0x03
+	MINPS  X0, X15
+	MINPS  X1, X14
+	MINPS  X2, X13
+	MINPS  X3, X12
+	CMPPS  X1, X0, $0x03
+	CMPPS  X3, X2, $0x03
+	ORPS   X7, X0
+	ORPS   X0, X2
+	MOVUPS 64(SI)(AX*4), X0
+	MOVUPS 80(SI)(AX*4), X1
+	MOVUPS 96(SI)(AX*4), X3
+	MOVUPS 112(SI)(AX*4), X4
+	MINPS  X0, X11
+	MINPS  X1, X10
+	MINPS  X3, X9
+	MINPS  X4, X8
+	CMPPS  X1, X0, $0x03
+	CMPPS  X4, X3, $0x03
+	ORPS   X2, X0
+	ORPS   X0, X3
 	MOVAPS X3, X7
-	CMPPS  X3, X7, $0x03
-	MINPS  X15, X0
-	MINPS  X14, X1
-	MINPS  X13, X2
-	MINPS  X12, X3
-	ORPS   X4, X0
-	ORPS   X5, X1
-	ORPS   X6, X2
-	ORPS   X7, X3
-	MOVAPS X0, X15
-	MOVAPS X1, X14
-	MOVAPS X2, X13
-	MOVAPS X3, X12
-	ADDQ   $0x10, AX
+	ADDQ   $0x20, AX
 	CMPQ   AX, R8
 	JLE    mainLoop
-	MOVAPS X15, X0
-	CMPPS  X0, X0, $0x03
+	MINPS  X11, X15
+	MINPS  X10, X14
+	MINPS  X9, X13
+	MINPS  X8, X12
 	MINPS  X13, X15
-	ORPS   X0, X15
-	MOVAPS X14, X0
-	CMPPS  X0, X0, $0x03
 	MINPS  X12, X14
-	ORPS   X0, X14
-	MOVAPS X15, X0
-	CMPPS  X0, X0, $0x03
 	MINPS  X14, X15
-	ORPS   X0, X15
 
 single:
 	LEAQ    -4(CX), R8
@@ -9528,11 +10075,10 @@ single:
 
 singleLoop:
 	MOVUPS (SI)(AX*4), X0
-	MOVAPS X0, X1
-	CMPPS  X0, X1, $0x03
-	MINPS  X15, X0
-	ORPS   X1, X0
-	MOVAPS X0, X15
+	MINPS  X0, X15
+	CMPPS  X0, X0, $0x03
+	ORPS   X7, X0
+	MOVAPS X0, X7
 	ADDQ   $0x04, AX
 	CMPQ   AX, R8
 	JLE    singleLoop
@@ -9562,16 +10108,20 @@ load1:
 
 load3:
 	MOVAPS X0, X1
-	CMPPS  X0, X1, $0x03
-	MINPS  X15, X0
-	ORPS   X1, X0
-	MOVUPS (R10), X1
-	ANDPS  X1, X0
-	ANDNPS X15, X1
-	ORPS   X1, X0
-	MOVAPS X0, X15
+	MINPS  X15, X1
+	MOVUPS (R10), X2
+	ANDPS  X2, X1
+	MOVAPS X2, X3
+	ANDNPS X15, X3
+	ORPS   X3, X1
+	CMPPS  X0, X0, $0x03
+	ANDPS  X2, X0
+	ORPS   X7, X0
+	MOVAPS X1, X15
+	MOVAPS X0, X7
 
 done:
+	ORPS   X7, X15
 	MOVAPS X15, X0
 	MOVAPS X0, X1
 	SHUFPS $0x4e, X1, X1
@@ -9595,13 +10145,18 @@ TEXT ·maxAbsSSE(SB), NOSPLIT, $0-20
 	MOVQ    n+8(FP), CX
 	XORL    AX, AX
 	XORPS   X15, X15
-	LEAQ    -16(CX), R8
+	XORPS   X7, X7
+	LEAQ    -32(CX), R8
 	CMPQ    AX, R8
 	JGT     single
-	MOVAPS  constants<>+32(SB), X11
+	MOVAPS  constants<>+32(SB), X6
 	XORPS   X14, X14
 	XORPS   X13, X13
 	XORPS   X12, X12
+	XORPS   X11, X11
+	XORPS   X10, X10
+	XORPS   X9, X9
+	XORPS   X8, X8
 	PCALIGN $0x20
 
 mainLoop:
@@ -9609,45 +10164,45 @@ mainLoop:
 	MOVUPS 16(SI)(AX*4), X1
 	MOVUPS 32(SI)(AX*4), X2
 	MOVUPS 48(SI)(AX*4), X3
-	ANDPS  X11, X0
-	ANDPS  X11, X1
-	ANDPS  X11, X2
-	ANDPS  X11, X3
-	MOVAPS X0, X4
-	CMPPS  X0, X4, $0x03
-	MOVAPS X1, X5
-	CMPPS  X1, X5, $0x03
-	MOVAPS X2, X6
-	CMPPS  X2, X6, $0x03
+	ANDPS  X6, X0
+	ANDPS  X6, X1
+	ANDPS  X6, X2
+	ANDPS  X6, X3
+	MAXPS  X0, X15
+	MAXPS  X1, X14
+	MAXPS  X2, X13
+	MAXPS  X3, X12
+	CMPPS  X1, X0, $0x03
+	CMPPS  X3, X2, $0x03
+	ORPS   X7, X0
+	ORPS   X0, X2
+	MOVUPS 64(SI)(AX*4), X0
+	MOVUPS 80(SI)(AX*4), X1
+	MOVUPS 96(SI)(AX*4), X3
+	MOVUPS 112(SI)(AX*4), X4
+	ANDPS  X6, X0
+	ANDPS  X6, X1
+	ANDPS  X6, X3
+	ANDPS  X6, X4
+	MAXPS  X0, X11
+	MAXPS  X1, X10
+	MAXPS  X3, X9
+	MAXPS  X4, X8
+	CMPPS  X1, X0, $0x03
+	CMPPS  X4, X3, $0x03
+	ORPS   X2, X0
+	ORPS   X0, X3
 	MOVAPS X3, X7
-	CMPPS  X3, X7, $0x03
-	MAXPS  X15, X0
-	MAXPS  X14, X1
-	MAXPS  X13, X2
-	MAXPS  X12, X3
-	ORPS   X4, X0
-	ORPS   X5, X1
-	ORPS   X6, X2
-	ORPS   X7, X3
-	MOVAPS X0, X15
-	MOVAPS X1, X14
-	MOVAPS X2, X13
-	MOVAPS X3, X12
-	ADDQ   $0x10, AX
+	ADDQ   $0x20, AX
 	CMPQ   AX, R8
 	JLE    mainLoop
-	MOVAPS X15, X0
-	CMPPS  X0, X0, $0x03
+	MAXPS  X11, X15
+	MAXPS  X10, X14
+	MAXPS  X9, X13
+	MAXPS  X8, X12
 	MAXPS  X13, X15
-	ORPS   X0, X15
-	MOVAPS X14, X0
-	CMPPS  X0, X0, $0x03
 	MAXPS  X12, X14
-	ORPS   X0, X14
-	MOVAPS X15, X0
-	CMPPS  X0, X0, $0x03
 	MAXPS  X14, X15
-	ORPS   X0, X15
 
 single:
 	LEAQ    -4(CX), R8
@@ -9658,11 +10213,10 @@ single:
 singleLoop:
 	MOVUPS (SI)(AX*4), X0
 	ANDPS  constants<>+32(SB), X0
-	MOVAPS X0, X1
-	CMPPS  X0, X1, $0x03
-	MAXPS  X15, X0
-	ORPS   X1, X0
-	MOVAPS X0, X15
+	MAXPS  X0, X15
+	CMPPS  X0, X0, $0x03
+	ORPS   X7, X0
+	MOVAPS X0, X7
 	ADDQ   $0x04, AX
 	CMPQ   AX, R8
 	JLE    singleLoop
@@ -9693,16 +10247,20 @@ load1:
 load3:
 	ANDPS  constants<>+32(SB), X0
 	MOVAPS X0, X1
-	CMPPS  X0, X1, $0x03
-	MAXPS  X15, X0
-	ORPS   X1, X0
-	MOVUPS (R10), X1
-	ANDPS  X1, X0
-	ANDNPS X15, X1
-	ORPS   X1, X0
-	MOVAPS X0, X15
+	MAXPS  X15, X1
+	MOVUPS (R10), X2
+	ANDPS  X2, X1
+	MOVAPS X2, X3
+	ANDNPS X15, X3
+	ORPS   X3, X1
+	CMPPS  X0, X0, $0x03
+	ANDPS  X2, X0
+	ORPS   X7, X0
+	MOVAPS X1, X15
+	MOVAPS X0, X7
 
 done:
+	ORPS   X7, X15
 	MOVAPS X15, X0
 	MOVAPS X0, X1
 	SHUFPS $0x4e, X1, X1
@@ -10514,204 +11072,304 @@ DATA constants<>+768(SB)/8, $0xbefffffcbefffffc
 DATA constants<>+776(SB)/8, $0xbefffffcbefffffc
 DATA constants<>+784(SB)/8, $0xff800000ff800000
 DATA constants<>+792(SB)/8, $0xff800000ff800000
-DATA constants<>+800(SB)/8, $0xbe054894be054894
-DATA constants<>+808(SB)/8, $0xbe054894be054894
-DATA constants<>+816(SB)/8, $0x3e4b0c483e4b0c48
-DATA constants<>+824(SB)/8, $0x3e4b0c483e4b0c48
-DATA constants<>+832(SB)/8, $0xbe420eeabe420eea
-DATA constants<>+840(SB)/8, $0xbe420eeabe420eea
-DATA constants<>+848(SB)/8, $0x3e4fd6793e4fd679
-DATA constants<>+856(SB)/8, $0x3e4fd6793e4fd679
-DATA constants<>+864(SB)/8, $0xbe755575be755575
-DATA constants<>+872(SB)/8, $0xbe755575be755575
-DATA constants<>+880(SB)/8, $0x3e93c5c53e93c5c5
-DATA constants<>+888(SB)/8, $0x3e93c5c53e93c5c5
-DATA constants<>+896(SB)/8, $0xbeb8ad8fbeb8ad8f
-DATA constants<>+904(SB)/8, $0xbeb8ad8fbeb8ad8f
-DATA constants<>+912(SB)/8, $0x3ef638513ef63851
-DATA constants<>+920(SB)/8, $0x3ef638513ef63851
-DATA constants<>+928(SB)/8, $0xbf38aa38bf38aa38
-DATA constants<>+936(SB)/8, $0xbf38aa38bf38aa38
-DATA constants<>+944(SB)/8, $0x32a5706032a57060
-DATA constants<>+952(SB)/8, $0x32a5706032a57060
-DATA constants<>+960(SB)/8, $0xbd1f08e1bd1f08e1
-DATA constants<>+968(SB)/8, $0xbd1f08e1bd1f08e1
-DATA constants<>+976(SB)/8, $0x3d73f55c3d73f55c
-DATA constants<>+984(SB)/8, $0x3d73f55c3d73f55c
-DATA constants<>+992(SB)/8, $0xbd6a12f6bd6a12f6
-DATA constants<>+1000(SB)/8, $0xbd6a12f6bd6a12f6
-DATA constants<>+1008(SB)/8, $0x3d7a72673d7a7267
-DATA constants<>+1016(SB)/8, $0x3d7a72673d7a7267
-DATA constants<>+1024(SB)/8, $0xbd93b1a7bd93b1a7
-DATA constants<>+1032(SB)/8, $0xbd93b1a7bd93b1a7
-DATA constants<>+1040(SB)/8, $0x3db1ed633db1ed63
-DATA constants<>+1048(SB)/8, $0x3db1ed633db1ed63
-DATA constants<>+1056(SB)/8, $0xbdde5fd8bdde5fd8
-DATA constants<>+1064(SB)/8, $0xbdde5fd8bdde5fd8
-DATA constants<>+1072(SB)/8, $0x3e143d443e143d44
-DATA constants<>+1080(SB)/8, $0x3e143d443e143d44
-DATA constants<>+1088(SB)/8, $0xbe5e5bd5be5e5bd5
-DATA constants<>+1096(SB)/8, $0xbe5e5bd5be5e5bd5
-DATA constants<>+1104(SB)/8, $0x369a84fc369a84fc
-DATA constants<>+1112(SB)/8, $0x369a84fc369a84fc
-DATA constants<>+1120(SB)/8, $0xb22d91afb22d91af
-DATA constants<>+1128(SB)/8, $0xb22d91afb22d91af
-DATA constants<>+1136(SB)/8, $0x3ede5bd93ede5bd9
-DATA constants<>+1144(SB)/8, $0x3ede5bd93ede5bd9
-DATA constants<>+1152(SB)/8, $0x3e9a20003e9a2000
-DATA constants<>+1160(SB)/8, $0x3e9a20003e9a2000
-DATA constants<>+1168(SB)/8, $0x4b4000004b400000
-DATA constants<>+1176(SB)/8, $0x4b4000004b400000
-DATA constants<>+1184(SB)/8, $0x4680000046800000
-DATA constants<>+1192(SB)/8, $0x4680000046800000
-DATA constants<>+1200(SB)/8, $0x3ea2f9833ea2f983
-DATA constants<>+1208(SB)/8, $0x3ea2f9833ea2f983
-DATA constants<>+1216(SB)/8, $0x4049000040490000
-DATA constants<>+1224(SB)/8, $0x4049000040490000
-DATA constants<>+1232(SB)/8, $0x3a7d80003a7d8000
-DATA constants<>+1240(SB)/8, $0x3a7d80003a7d8000
-DATA constants<>+1248(SB)/8, $0xb5288000b5288000
-DATA constants<>+1256(SB)/8, $0xb5288000b5288000
-DATA constants<>+1264(SB)/8, $0xaf058000af058000
-DATA constants<>+1272(SB)/8, $0xaf058000af058000
-DATA constants<>+1280(SB)/8, $0x2a0c234c2a0c234c
-DATA constants<>+1288(SB)/8, $0x2a0c234c2a0c234c
-DATA constants<>+1296(SB)/8, $0x362ee462362ee462
-DATA constants<>+1304(SB)/8, $0x362ee462362ee462
-DATA constants<>+1312(SB)/8, $0xb94fb877b94fb877
-DATA constants<>+1320(SB)/8, $0xb94fb877b94fb877
-DATA constants<>+1328(SB)/8, $0x3c08876d3c08876d
-DATA constants<>+1336(SB)/8, $0x3c08876d3c08876d
-DATA constants<>+1344(SB)/8, $0xbe2aaaa6be2aaaa6
-DATA constants<>+1352(SB)/8, $0xbe2aaaa6be2aaaa6
-DATA constants<>+1360(SB)/8, $0x4b4000014b400001
-DATA constants<>+1368(SB)/8, $0x4b4000014b400001
-DATA constants<>+1376(SB)/8, $0xbf000000bf000000
-DATA constants<>+1384(SB)/8, $0xbf000000bf000000
-DATA constants<>+1392(SB)/8, $0x0000000100000001
-DATA constants<>+1400(SB)/8, $0x0000000100000001
-DATA constants<>+1408(SB)/8, $0x3f22f9833f22f983
-DATA constants<>+1416(SB)/8, $0x3f22f9833f22f983
-DATA constants<>+1424(SB)/8, $0x3fc900003fc90000
-DATA constants<>+1432(SB)/8, $0x3fc900003fc90000
-DATA constants<>+1440(SB)/8, $0x39fd800039fd8000
-DATA constants<>+1448(SB)/8, $0x39fd800039fd8000
-DATA constants<>+1456(SB)/8, $0xb4a88000b4a88000
-DATA constants<>+1464(SB)/8, $0xb4a88000b4a88000
-DATA constants<>+1472(SB)/8, $0xae858000ae858000
-DATA constants<>+1480(SB)/8, $0xae858000ae858000
-DATA constants<>+1488(SB)/8, $0x298c234c298c234c
-DATA constants<>+1496(SB)/8, $0x298c234c298c234c
-DATA constants<>+1504(SB)/8, $0x3b8f48d53b8f48d5
-DATA constants<>+1512(SB)/8, $0x3b8f48d53b8f48d5
-DATA constants<>+1520(SB)/8, $0x38ce09c638ce09c6
-DATA constants<>+1528(SB)/8, $0x38ce09c638ce09c6
-DATA constants<>+1536(SB)/8, $0x3c3165973c316597
-DATA constants<>+1544(SB)/8, $0x3c3165973c316597
-DATA constants<>+1552(SB)/8, $0x3cae606a3cae606a
-DATA constants<>+1560(SB)/8, $0x3cae606a3cae606a
-DATA constants<>+1568(SB)/8, $0x3d5d6ce13d5d6ce1
-DATA constants<>+1576(SB)/8, $0x3d5d6ce13d5d6ce1
-DATA constants<>+1584(SB)/8, $0x3e0886cf3e0886cf
-DATA constants<>+1592(SB)/8, $0x3e0886cf3e0886cf
-DATA constants<>+1600(SB)/8, $0x3eaaaab03eaaaab0
-DATA constants<>+1608(SB)/8, $0x3eaaaab03eaaaab0
-DATA constants<>+1616(SB)/8, $0x3f1000003f100000
-DATA constants<>+1624(SB)/8, $0x3f1000003f100000
-DATA constants<>+1632(SB)/8, $0x3fc90fdb3fc90fdb
-DATA constants<>+1640(SB)/8, $0x3fc90fdb3fc90fdb
-DATA constants<>+1648(SB)/8, $0x3d427df53d427df5
-DATA constants<>+1656(SB)/8, $0x3d427df53d427df5
-DATA constants<>+1664(SB)/8, $0x3bdcf3a53bdcf3a5
-DATA constants<>+1672(SB)/8, $0x3bdcf3a53bdcf3a5
-DATA constants<>+1680(SB)/8, $0x3d0b4eca3d0b4eca
-DATA constants<>+1688(SB)/8, $0x3d0b4eca3d0b4eca
-DATA constants<>+1696(SB)/8, $0x3d352cd33d352cd3
-DATA constants<>+1704(SB)/8, $0x3d352cd33d352cd3
-DATA constants<>+1712(SB)/8, $0x3d99a4993d99a499
-DATA constants<>+1720(SB)/8, $0x3d99a4993d99a499
-DATA constants<>+1728(SB)/8, $0x3e2aaa933e2aaa93
-DATA constants<>+1736(SB)/8, $0x3e2aaa933e2aaa93
-DATA constants<>+1744(SB)/8, $0x4000000040000000
-DATA constants<>+1752(SB)/8, $0x4000000040000000
-DATA constants<>+1760(SB)/8, $0xb33bbd2eb33bbd2e
-DATA constants<>+1768(SB)/8, $0xb33bbd2eb33bbd2e
-DATA constants<>+1776(SB)/8, $0x40490fdb40490fdb
-DATA constants<>+1784(SB)/8, $0x40490fdb40490fdb
-DATA constants<>+1792(SB)/8, $0xbae9b0a7bae9b0a7
-DATA constants<>+1800(SB)/8, $0xbae9b0a7bae9b0a7
-DATA constants<>+1808(SB)/8, $0x3c3213f03c3213f0
-DATA constants<>+1816(SB)/8, $0x3c3213f03c3213f0
-DATA constants<>+1824(SB)/8, $0xbcfec002bcfec002
-DATA constants<>+1832(SB)/8, $0xbcfec002bcfec002
-DATA constants<>+1840(SB)/8, $0x3d6d15503d6d1550
-DATA constants<>+1848(SB)/8, $0x3d6d15503d6d1550
-DATA constants<>+1856(SB)/8, $0xbdac0498bdac0498
-DATA constants<>+1864(SB)/8, $0xbdac0498bdac0498
-DATA constants<>+1872(SB)/8, $0x3de046283de04628
-DATA constants<>+1880(SB)/8, $0x3de046283de04628
-DATA constants<>+1888(SB)/8, $0xbe121043be121043
-DATA constants<>+1896(SB)/8, $0xbe121043be121043
-DATA constants<>+1904(SB)/8, $0x3e4cc8f23e4cc8f2
-DATA constants<>+1912(SB)/8, $0x3e4cc8f23e4cc8f2
-DATA constants<>+1920(SB)/8, $0xbeaaaa9fbeaaaa9f
-DATA constants<>+1928(SB)/8, $0xbeaaaa9fbeaaaa9f
-DATA constants<>+1936(SB)/8, $0xc1200000c1200000
-DATA constants<>+1944(SB)/8, $0xc1200000c1200000
-DATA constants<>+1952(SB)/8, $0xbf0ccccdbf0ccccd
-DATA constants<>+1960(SB)/8, $0xbf0ccccdbf0ccccd
-DATA constants<>+1968(SB)/8, $0x42b6000042b60000
-DATA constants<>+1976(SB)/8, $0x42b6000042b60000
-DATA constants<>+1984(SB)/8, $0x3e8000003e800000
-DATA constants<>+1992(SB)/8, $0x3e8000003e800000
-DATA constants<>+2000(SB)/8, $0x363ab60f363ab60f
-DATA constants<>+2008(SB)/8, $0x363ab60f363ab60f
-DATA constants<>+2016(SB)/8, $0x3950115e3950115e
-DATA constants<>+2024(SB)/8, $0x3950115e3950115e
-DATA constants<>+2032(SB)/8, $0x3c0888703c088870
-DATA constants<>+2040(SB)/8, $0x3c0888703c088870
-DATA constants<>+2048(SB)/8, $0x5d8000005d800000
-DATA constants<>+2056(SB)/8, $0x5d8000005d800000
-DATA constants<>+2064(SB)/8, $0x3f7fffff3f7fffff
-DATA constants<>+2072(SB)/8, $0x3f7fffff3f7fffff
-DATA constants<>+2080(SB)/8, $0x41f0000041f00000
-DATA constants<>+2088(SB)/8, $0x41f0000041f00000
-DATA constants<>+2096(SB)/8, $0xc2dc0000c2dc0000
-DATA constants<>+2104(SB)/8, $0xc2dc0000c2dc0000
-DATA constants<>+2112(SB)/8, $0x7f0000007f000000
-DATA constants<>+2120(SB)/8, $0x7f0000007f000000
-DATA constants<>+2128(SB)/8, $0xbfcc4200bfcc4200
-DATA constants<>+2136(SB)/8, $0xbfcc4200bfcc4200
-DATA constants<>+2144(SB)/8, $0xc1300000c1300000
-DATA constants<>+2152(SB)/8, $0xc1300000c1300000
-DATA constants<>+2160(SB)/8, $0xbd922000bd922000
-DATA constants<>+2168(SB)/8, $0xbd922000bd922000
-DATA constants<>+2176(SB)/8, $0xfffff000fffff000
-DATA constants<>+2184(SB)/8, $0xfffff000fffff000
-DATA constants<>+2192(SB)/8, $0xb69e549bb69e549b
-DATA constants<>+2200(SB)/8, $0xb69e549bb69e549b
-DATA constants<>+2208(SB)/8, $0xb6a67a87b6a67a87
-DATA constants<>+2216(SB)/8, $0xb6a67a87b6a67a87
-DATA constants<>+2224(SB)/8, $0xbb57a4e7bb57a4e7
-DATA constants<>+2232(SB)/8, $0xbb57a4e7bb57a4e7
-DATA constants<>+2240(SB)/8, $0x3ca48be73ca48be7
-DATA constants<>+2248(SB)/8, $0x3ca48be73ca48be7
-DATA constants<>+2256(SB)/8, $0xbd6b5846bd6b5846
-DATA constants<>+2264(SB)/8, $0xbd6b5846bd6b5846
-DATA constants<>+2272(SB)/8, $0x3dda57043dda5704
-DATA constants<>+2280(SB)/8, $0x3dda57043dda5704
-DATA constants<>+2288(SB)/8, $0xbe1d21afbe1d21af
-DATA constants<>+2296(SB)/8, $0xbe1d21afbe1d21af
-DATA constants<>+2304(SB)/8, $0x3e49a5aa3e49a5aa
-DATA constants<>+2312(SB)/8, $0x3e49a5aa3e49a5aa
-DATA constants<>+2320(SB)/8, $0xbe7f91f3be7f91f3
-DATA constants<>+2328(SB)/8, $0xbe7f91f3be7f91f3
-DATA constants<>+2336(SB)/8, $0x3eaaa6e83eaaa6e8
-DATA constants<>+2344(SB)/8, $0x3eaaa6e83eaaa6e8
-DATA constants<>+2352(SB)/8, $0xbeffffe9beffffe9
-DATA constants<>+2360(SB)/8, $0xbeffffe9beffffe9
-DATA constants<>+2368(SB)/8, $0x3fe109663fe10966
-DATA constants<>+2376(SB)/8, $0x3fe109663fe10966
-DATA constants<>+2384(SB)/8, $0x3f867d5f3f867d5f
-DATA constants<>+2392(SB)/8, $0x3f867d5f3f867d5f
-GLOBL constants<>(SB), RODATA|NOPTR, $2400
+DATA constants<>+800(SB)/8, $0x3fb8a0003fb8a000
+DATA constants<>+808(SB)/8, $0x3fb8a0003fb8a000
+DATA constants<>+816(SB)/8, $0xbe054894be054894
+DATA constants<>+824(SB)/8, $0xbe054894be054894
+DATA constants<>+832(SB)/8, $0x3e4b0c483e4b0c48
+DATA constants<>+840(SB)/8, $0x3e4b0c483e4b0c48
+DATA constants<>+848(SB)/8, $0xbe420eeabe420eea
+DATA constants<>+856(SB)/8, $0xbe420eeabe420eea
+DATA constants<>+864(SB)/8, $0x3e4fd6793e4fd679
+DATA constants<>+872(SB)/8, $0x3e4fd6793e4fd679
+DATA constants<>+880(SB)/8, $0xbe755575be755575
+DATA constants<>+888(SB)/8, $0xbe755575be755575
+DATA constants<>+896(SB)/8, $0x3e93c5c53e93c5c5
+DATA constants<>+904(SB)/8, $0x3e93c5c53e93c5c5
+DATA constants<>+912(SB)/8, $0xbeb8ad8fbeb8ad8f
+DATA constants<>+920(SB)/8, $0xbeb8ad8fbeb8ad8f
+DATA constants<>+928(SB)/8, $0x3ef638513ef63851
+DATA constants<>+936(SB)/8, $0x3ef638513ef63851
+DATA constants<>+944(SB)/8, $0xbf38aa38bf38aa38
+DATA constants<>+952(SB)/8, $0xbf38aa38bf38aa38
+DATA constants<>+960(SB)/8, $0xfffff000fffff000
+DATA constants<>+968(SB)/8, $0xfffff000fffff000
+DATA constants<>+976(SB)/8, $0x39a3b29639a3b296
+DATA constants<>+984(SB)/8, $0x39a3b29639a3b296
+DATA constants<>+992(SB)/8, $0x3ede50003ede5000
+DATA constants<>+1000(SB)/8, $0x3ede50003ede5000
+DATA constants<>+1008(SB)/8, $0xbd1f08e1bd1f08e1
+DATA constants<>+1016(SB)/8, $0xbd1f08e1bd1f08e1
+DATA constants<>+1024(SB)/8, $0x3d73f55c3d73f55c
+DATA constants<>+1032(SB)/8, $0x3d73f55c3d73f55c
+DATA constants<>+1040(SB)/8, $0xbd6a12f6bd6a12f6
+DATA constants<>+1048(SB)/8, $0xbd6a12f6bd6a12f6
+DATA constants<>+1056(SB)/8, $0x3d7a72673d7a7267
+DATA constants<>+1064(SB)/8, $0x3d7a72673d7a7267
+DATA constants<>+1072(SB)/8, $0xbd93b1a7bd93b1a7
+DATA constants<>+1080(SB)/8, $0xbd93b1a7bd93b1a7
+DATA constants<>+1088(SB)/8, $0x3db1ed633db1ed63
+DATA constants<>+1096(SB)/8, $0x3db1ed633db1ed63
+DATA constants<>+1104(SB)/8, $0xbdde5fd8bdde5fd8
+DATA constants<>+1112(SB)/8, $0xbdde5fd8bdde5fd8
+DATA constants<>+1120(SB)/8, $0x3e143d443e143d44
+DATA constants<>+1128(SB)/8, $0x3e143d443e143d44
+DATA constants<>+1136(SB)/8, $0xbe5e5bd5be5e5bd5
+DATA constants<>+1144(SB)/8, $0xbe5e5bd5be5e5bd5
+DATA constants<>+1152(SB)/8, $0x369a84fc369a84fc
+DATA constants<>+1160(SB)/8, $0x369a84fc369a84fc
+DATA constants<>+1168(SB)/8, $0x38bd8a9338bd8a93
+DATA constants<>+1176(SB)/8, $0x38bd8a9338bd8a93
+DATA constants<>+1184(SB)/8, $0x3e9a20003e9a2000
+DATA constants<>+1192(SB)/8, $0x3e9a20003e9a2000
+DATA constants<>+1200(SB)/8, $0x4b4000004b400000
+DATA constants<>+1208(SB)/8, $0x4b4000004b400000
+DATA constants<>+1216(SB)/8, $0x4680000046800000
+DATA constants<>+1224(SB)/8, $0x4680000046800000
+DATA constants<>+1232(SB)/8, $0x3ea2f9833ea2f983
+DATA constants<>+1240(SB)/8, $0x3ea2f9833ea2f983
+DATA constants<>+1248(SB)/8, $0x4049000040490000
+DATA constants<>+1256(SB)/8, $0x4049000040490000
+DATA constants<>+1264(SB)/8, $0x3a7d80003a7d8000
+DATA constants<>+1272(SB)/8, $0x3a7d80003a7d8000
+DATA constants<>+1280(SB)/8, $0xb5288000b5288000
+DATA constants<>+1288(SB)/8, $0xb5288000b5288000
+DATA constants<>+1296(SB)/8, $0xaf058000af058000
+DATA constants<>+1304(SB)/8, $0xaf058000af058000
+DATA constants<>+1312(SB)/8, $0x2a0c234c2a0c234c
+DATA constants<>+1320(SB)/8, $0x2a0c234c2a0c234c
+DATA constants<>+1328(SB)/8, $0x362ee462362ee462
+DATA constants<>+1336(SB)/8, $0x362ee462362ee462
+DATA constants<>+1344(SB)/8, $0xb94fb877b94fb877
+DATA constants<>+1352(SB)/8, $0xb94fb877b94fb877
+DATA constants<>+1360(SB)/8, $0x3c08876d3c08876d
+DATA constants<>+1368(SB)/8, $0x3c08876d3c08876d
+DATA constants<>+1376(SB)/8, $0xbe2aaaa6be2aaaa6
+DATA constants<>+1384(SB)/8, $0xbe2aaaa6be2aaaa6
+DATA constants<>+1392(SB)/8, $0x4b4000014b400001
+DATA constants<>+1400(SB)/8, $0x4b4000014b400001
+DATA constants<>+1408(SB)/8, $0xbf000000bf000000
+DATA constants<>+1416(SB)/8, $0xbf000000bf000000
+DATA constants<>+1424(SB)/8, $0x0000000100000001
+DATA constants<>+1432(SB)/8, $0x0000000100000001
+DATA constants<>+1440(SB)/8, $0x3f22f9833f22f983
+DATA constants<>+1448(SB)/8, $0x3f22f9833f22f983
+DATA constants<>+1456(SB)/8, $0x3fc900003fc90000
+DATA constants<>+1464(SB)/8, $0x3fc900003fc90000
+DATA constants<>+1472(SB)/8, $0x39fd800039fd8000
+DATA constants<>+1480(SB)/8, $0x39fd800039fd8000
+DATA constants<>+1488(SB)/8, $0xb4a88000b4a88000
+DATA constants<>+1496(SB)/8, $0xb4a88000b4a88000
+DATA constants<>+1504(SB)/8, $0xae858000ae858000
+DATA constants<>+1512(SB)/8, $0xae858000ae858000
+DATA constants<>+1520(SB)/8, $0x298c234c298c234c
+DATA constants<>+1528(SB)/8, $0x298c234c298c234c
+DATA constants<>+1536(SB)/8, $0x3b8f48d53b8f48d5
+DATA constants<>+1544(SB)/8, $0x3b8f48d53b8f48d5
+DATA constants<>+1552(SB)/8, $0x38ce09c638ce09c6
+DATA constants<>+1560(SB)/8, $0x38ce09c638ce09c6
+DATA constants<>+1568(SB)/8, $0x3c3165973c316597
+DATA constants<>+1576(SB)/8, $0x3c3165973c316597
+DATA constants<>+1584(SB)/8, $0x3cae606a3cae606a
+DATA constants<>+1592(SB)/8, $0x3cae606a3cae606a
+DATA constants<>+1600(SB)/8, $0x3d5d6ce13d5d6ce1
+DATA constants<>+1608(SB)/8, $0x3d5d6ce13d5d6ce1
+DATA constants<>+1616(SB)/8, $0x3e0886cf3e0886cf
+DATA constants<>+1624(SB)/8, $0x3e0886cf3e0886cf
+DATA constants<>+1632(SB)/8, $0x3eaaaab03eaaaab0
+DATA constants<>+1640(SB)/8, $0x3eaaaab03eaaaab0
+DATA constants<>+1648(SB)/8, $0x3f1000003f100000
+DATA constants<>+1656(SB)/8, $0x3f1000003f100000
+DATA constants<>+1664(SB)/8, $0x3fc90fdb3fc90fdb
+DATA constants<>+1672(SB)/8, $0x3fc90fdb3fc90fdb
+DATA constants<>+1680(SB)/8, $0x3d427df53d427df5
+DATA constants<>+1688(SB)/8, $0x3d427df53d427df5
+DATA constants<>+1696(SB)/8, $0x3bdcf3a53bdcf3a5
+DATA constants<>+1704(SB)/8, $0x3bdcf3a53bdcf3a5
+DATA constants<>+1712(SB)/8, $0x3d0b4eca3d0b4eca
+DATA constants<>+1720(SB)/8, $0x3d0b4eca3d0b4eca
+DATA constants<>+1728(SB)/8, $0x3d352cd33d352cd3
+DATA constants<>+1736(SB)/8, $0x3d352cd33d352cd3
+DATA constants<>+1744(SB)/8, $0x3d99a4993d99a499
+DATA constants<>+1752(SB)/8, $0x3d99a4993d99a499
+DATA constants<>+1760(SB)/8, $0x3e2aaa933e2aaa93
+DATA constants<>+1768(SB)/8, $0x3e2aaa933e2aaa93
+DATA constants<>+1776(SB)/8, $0x4000000040000000
+DATA constants<>+1784(SB)/8, $0x4000000040000000
+DATA constants<>+1792(SB)/8, $0xb33bbd2eb33bbd2e
+DATA constants<>+1800(SB)/8, $0xb33bbd2eb33bbd2e
+DATA constants<>+1808(SB)/8, $0x40490fdb40490fdb
+DATA constants<>+1816(SB)/8, $0x40490fdb40490fdb
+DATA constants<>+1824(SB)/8, $0xbae9b0a7bae9b0a7
+DATA constants<>+1832(SB)/8, $0xbae9b0a7bae9b0a7
+DATA constants<>+1840(SB)/8, $0x3c3213f03c3213f0
+DATA constants<>+1848(SB)/8, $0x3c3213f03c3213f0
+DATA constants<>+1856(SB)/8, $0xbcfec002bcfec002
+DATA constants<>+1864(SB)/8, $0xbcfec002bcfec002
+DATA constants<>+1872(SB)/8, $0x3d6d15503d6d1550
+DATA constants<>+1880(SB)/8, $0x3d6d15503d6d1550
+DATA constants<>+1888(SB)/8, $0xbdac0498bdac0498
+DATA constants<>+1896(SB)/8, $0xbdac0498bdac0498
+DATA constants<>+1904(SB)/8, $0x3de046283de04628
+DATA constants<>+1912(SB)/8, $0x3de046283de04628
+DATA constants<>+1920(SB)/8, $0xbe121043be121043
+DATA constants<>+1928(SB)/8, $0xbe121043be121043
+DATA constants<>+1936(SB)/8, $0x3e4cc8f23e4cc8f2
+DATA constants<>+1944(SB)/8, $0x3e4cc8f23e4cc8f2
+DATA constants<>+1952(SB)/8, $0xbeaaaa9fbeaaaa9f
+DATA constants<>+1960(SB)/8, $0xbeaaaa9fbeaaaa9f
+DATA constants<>+1968(SB)/8, $0x4120000041200000
+DATA constants<>+1976(SB)/8, $0x4120000041200000
+DATA constants<>+1984(SB)/8, $0x3f0ccccd3f0ccccd
+DATA constants<>+1992(SB)/8, $0x3f0ccccd3f0ccccd
+DATA constants<>+2000(SB)/8, $0xbbcc90d0bbcc90d0
+DATA constants<>+2008(SB)/8, $0xbbcc90d0bbcc90d0
+DATA constants<>+2016(SB)/8, $0x3cac728c3cac728c
+DATA constants<>+2024(SB)/8, $0x3cac728c3cac728c
+DATA constants<>+2032(SB)/8, $0xbd5c8f3fbd5c8f3f
+DATA constants<>+2040(SB)/8, $0xbd5c8f3fbd5c8f3f
+DATA constants<>+2048(SB)/8, $0x3e0886773e088677
+DATA constants<>+2056(SB)/8, $0x3e0886773e088677
+DATA constants<>+2064(SB)/8, $0xbeaaaaa5beaaaaa5
+DATA constants<>+2072(SB)/8, $0xbeaaaaa5beaaaaa5
+DATA constants<>+2080(SB)/8, $0x4038aa3b4038aa3b
+DATA constants<>+2088(SB)/8, $0x4038aa3b4038aa3b
+DATA constants<>+2096(SB)/8, $0x3eb172183eb17218
+DATA constants<>+2104(SB)/8, $0x3eb172183eb17218
+DATA constants<>+2112(SB)/8, $0x3db568ac3db568ac
+DATA constants<>+2120(SB)/8, $0x3db568ac3db568ac
+DATA constants<>+2128(SB)/8, $0x3e891f983e891f98
+DATA constants<>+2136(SB)/8, $0x3e891f983e891f98
+DATA constants<>+2144(SB)/8, $0x3f2aac273f2aac27
+DATA constants<>+2152(SB)/8, $0x3f2aac273f2aac27
+DATA constants<>+2160(SB)/8, $0x3faaaa453faaaa45
+DATA constants<>+2168(SB)/8, $0x3faaaa453faaaa45
+DATA constants<>+2176(SB)/8, $0x3ffffffe3ffffffe
+DATA constants<>+2184(SB)/8, $0x3ffffffe3ffffffe
+DATA constants<>+2192(SB)/8, $0x42b3666642b36666
+DATA constants<>+2200(SB)/8, $0x42b3666642b36666
+DATA constants<>+2208(SB)/8, $0x3e0000003e000000
+DATA constants<>+2216(SB)/8, $0x3e0000003e000000
+DATA constants<>+2224(SB)/8, $0x4b40007d4b40007d
+DATA constants<>+2232(SB)/8, $0x4b40007d4b40007d
+DATA constants<>+2240(SB)/8, $0x363ab60f363ab60f
+DATA constants<>+2248(SB)/8, $0x363ab60f363ab60f
+DATA constants<>+2256(SB)/8, $0x3950115e3950115e
+DATA constants<>+2264(SB)/8, $0x3950115e3950115e
+DATA constants<>+2272(SB)/8, $0x3c0888703c088870
+DATA constants<>+2280(SB)/8, $0x3c0888703c088870
+DATA constants<>+2288(SB)/8, $0x5d8000005d800000
+DATA constants<>+2296(SB)/8, $0x5d8000005d800000
+DATA constants<>+2304(SB)/8, $0x3f7fffff3f7fffff
+DATA constants<>+2312(SB)/8, $0x3f7fffff3f7fffff
+DATA constants<>+2320(SB)/8, $0x4280000042800000
+DATA constants<>+2328(SB)/8, $0x4280000042800000
+DATA constants<>+2336(SB)/8, $0x41f0000041f00000
+DATA constants<>+2344(SB)/8, $0x41f0000041f00000
+DATA constants<>+2352(SB)/8, $0xc2dc0000c2dc0000
+DATA constants<>+2360(SB)/8, $0xc2dc0000c2dc0000
+DATA constants<>+2368(SB)/8, $0x1f8000001f800000
+DATA constants<>+2376(SB)/8, $0x1f8000001f800000
+DATA constants<>+2384(SB)/8, $0xbfcc4200bfcc4200
+DATA constants<>+2392(SB)/8, $0xbfcc4200bfcc4200
+DATA constants<>+2400(SB)/8, $0xc1300000c1300000
+DATA constants<>+2408(SB)/8, $0xc1300000c1300000
+DATA constants<>+2416(SB)/8, $0xbd922000bd922000
+DATA constants<>+2424(SB)/8, $0xbd922000bd922000
+DATA constants<>+2432(SB)/8, $0xb69e549bb69e549b
+DATA constants<>+2440(SB)/8, $0xb69e549bb69e549b
+DATA constants<>+2448(SB)/8, $0xb6a67a87b6a67a87
+DATA constants<>+2456(SB)/8, $0xb6a67a87b6a67a87
+DATA constants<>+2464(SB)/8, $0x416c0000416c0000
+DATA constants<>+2472(SB)/8, $0x416c0000416c0000
+DATA constants<>+2480(SB)/8, $0xc2800000c2800000
+DATA constants<>+2488(SB)/8, $0xc2800000c2800000
+DATA constants<>+2496(SB)/8, $0x386b40e7386b40e7
+DATA constants<>+2504(SB)/8, $0x386b40e7386b40e7
+DATA constants<>+2512(SB)/8, $0x38f6d06538f6d065
+DATA constants<>+2520(SB)/8, $0x38f6d06538f6d065
+DATA constants<>+2528(SB)/8, $0xb9b3b85bb9b3b85b
+DATA constants<>+2536(SB)/8, $0xb9b3b85bb9b3b85b
+DATA constants<>+2544(SB)/8, $0xba814010ba814010
+DATA constants<>+2552(SB)/8, $0xba814010ba814010
+DATA constants<>+2560(SB)/8, $0x3b3e771f3b3e771f
+DATA constants<>+2568(SB)/8, $0x3b3e771f3b3e771f
+DATA constants<>+2576(SB)/8, $0x3bc8f5c03bc8f5c0
+DATA constants<>+2584(SB)/8, $0x3bc8f5c03bc8f5c0
+DATA constants<>+2592(SB)/8, $0xbd3d4a88bd3d4a88
+DATA constants<>+2600(SB)/8, $0xbd3d4a88bd3d4a88
+DATA constants<>+2608(SB)/8, $0x3dfc5d603dfc5d60
+DATA constants<>+2616(SB)/8, $0x3dfc5d603dfc5d60
+DATA constants<>+2624(SB)/8, $0xbe535b34be535b34
+DATA constants<>+2632(SB)/8, $0xbe535b34be535b34
+DATA constants<>+2640(SB)/8, $0x3df8dc4e3df8dc4e
+DATA constants<>+2648(SB)/8, $0x3df8dc4e3df8dc4e
+DATA constants<>+2656(SB)/8, $0x407ccccd407ccccd
+DATA constants<>+2664(SB)/8, $0x407ccccd407ccccd
+DATA constants<>+2672(SB)/8, $0x38a3b8ff38a3b8ff
+DATA constants<>+2680(SB)/8, $0x38a3b8ff38a3b8ff
+DATA constants<>+2688(SB)/8, $0xba51a8afba51a8af
+DATA constants<>+2696(SB)/8, $0xba51a8afba51a8af
+DATA constants<>+2704(SB)/8, $0x3ba9f9123ba9f912
+DATA constants<>+2712(SB)/8, $0x3ba9f9123ba9f912
+DATA constants<>+2720(SB)/8, $0xbcdbfb8dbcdbfb8d
+DATA constants<>+2728(SB)/8, $0xbcdbfb8dbcdbfb8d
+DATA constants<>+2736(SB)/8, $0x3de716733de71673
+DATA constants<>+2744(SB)/8, $0x3de716733de71673
+DATA constants<>+2752(SB)/8, $0xbec0939fbec0939f
+DATA constants<>+2760(SB)/8, $0xbec0939fbec0939f
+DATA constants<>+2768(SB)/8, $0x3e0375d43e0375d4
+DATA constants<>+2776(SB)/8, $0x3e0375d43e0375d4
+DATA constants<>+2784(SB)/8, $0x4018000040180000
+DATA constants<>+2792(SB)/8, $0x4018000040180000
+DATA constants<>+2800(SB)/8, $0xb715c120b715c120
+DATA constants<>+2808(SB)/8, $0xb715c120b715c120
+DATA constants<>+2816(SB)/8, $0x3810da863810da86
+DATA constants<>+2824(SB)/8, $0x3810da863810da86
+DATA constants<>+2832(SB)/8, $0x37bc469537bc4695
+DATA constants<>+2840(SB)/8, $0x37bc469537bc4695
+DATA constants<>+2848(SB)/8, $0xb9aec45cb9aec45c
+DATA constants<>+2856(SB)/8, $0xb9aec45cb9aec45c
+DATA constants<>+2864(SB)/8, $0x3a274d8f3a274d8f
+DATA constants<>+2872(SB)/8, $0x3a274d8f3a274d8f
+DATA constants<>+2880(SB)/8, $0x38eca05338eca053
+DATA constants<>+2888(SB)/8, $0x38eca05338eca053
+DATA constants<>+2896(SB)/8, $0xbb4e2570bb4e2570
+DATA constants<>+2904(SB)/8, $0xbb4e2570bb4e2570
+DATA constants<>+2912(SB)/8, $0x3c090c943c090c94
+DATA constants<>+2920(SB)/8, $0x3c090c943c090c94
+DATA constants<>+2928(SB)/8, $0xbc56ff1bbc56ff1b
+DATA constants<>+2936(SB)/8, $0xbc56ff1bbc56ff1b
+DATA constants<>+2944(SB)/8, $0x3c60edd33c60edd3
+DATA constants<>+2952(SB)/8, $0x3c60edd33c60edd3
+DATA constants<>+2960(SB)/8, $0xbc1bec6bbc1bec6b
+DATA constants<>+2968(SB)/8, $0xbc1bec6bbc1bec6b
+DATA constants<>+2976(SB)/8, $0x3b8349ea3b8349ea
+DATA constants<>+2984(SB)/8, $0x3b8349ea3b8349ea
+DATA constants<>+2992(SB)/8, $0x3f7fccb13f7fccb1
+DATA constants<>+3000(SB)/8, $0x3f7fccb13f7fccb1
+DATA constants<>+3008(SB)/8, $0x41a0000041a00000
+DATA constants<>+3016(SB)/8, $0x41a0000041a00000
+DATA constants<>+3024(SB)/8, $0xbb57a4e7bb57a4e7
+DATA constants<>+3032(SB)/8, $0xbb57a4e7bb57a4e7
+DATA constants<>+3040(SB)/8, $0x3ca48be73ca48be7
+DATA constants<>+3048(SB)/8, $0x3ca48be73ca48be7
+DATA constants<>+3056(SB)/8, $0xbd6b5846bd6b5846
+DATA constants<>+3064(SB)/8, $0xbd6b5846bd6b5846
+DATA constants<>+3072(SB)/8, $0x3dda57043dda5704
+DATA constants<>+3080(SB)/8, $0x3dda57043dda5704
+DATA constants<>+3088(SB)/8, $0xbe1d21afbe1d21af
+DATA constants<>+3096(SB)/8, $0xbe1d21afbe1d21af
+DATA constants<>+3104(SB)/8, $0x3e49a5aa3e49a5aa
+DATA constants<>+3112(SB)/8, $0x3e49a5aa3e49a5aa
+DATA constants<>+3120(SB)/8, $0xbe7f91f3be7f91f3
+DATA constants<>+3128(SB)/8, $0xbe7f91f3be7f91f3
+DATA constants<>+3136(SB)/8, $0x3eaaa6e83eaaa6e8
+DATA constants<>+3144(SB)/8, $0x3eaaa6e83eaaa6e8
+DATA constants<>+3152(SB)/8, $0xbeffffe9beffffe9
+DATA constants<>+3160(SB)/8, $0xbeffffe9beffffe9
+DATA constants<>+3168(SB)/8, $0x3fe109663fe10966
+DATA constants<>+3176(SB)/8, $0x3fe109663fe10966
+DATA constants<>+3184(SB)/8, $0x3f867d5f3f867d5f
+DATA constants<>+3192(SB)/8, $0x3f867d5f3f867d5f
+GLOBL constants<>(SB), RODATA|NOPTR, $3200

@@ -247,6 +247,21 @@ func swishSSE(y *float32, x *float32, n int)
 //go:noescape
 func geluSSE(y *float32, x *float32, n int)
 
+// geluErfSSE: see geluErfGo.
+//
+//go:noescape
+func geluErfSSE(y *float32, x *float32, n int)
+
+// erfSSE: see erfGo.
+//
+//go:noescape
+func erfSSE(y *float32, x *float32, n int)
+
+// mishSSE: see mishGo.
+//
+//go:noescape
+func mishSSE(y *float32, x *float32, n int)
+
 // softplusSSE: see softplusGo.
 //
 //go:noescape
@@ -582,6 +597,21 @@ func swishAVX2(y *float32, x *float32, n int)
 //go:noescape
 func geluAVX2(y *float32, x *float32, n int)
 
+// geluErfAVX2: see geluErfGo.
+//
+//go:noescape
+func geluErfAVX2(y *float32, x *float32, n int)
+
+// erfAVX2: see erfGo.
+//
+//go:noescape
+func erfAVX2(y *float32, x *float32, n int)
+
+// mishAVX2: see mishGo.
+//
+//go:noescape
+func mishAVX2(y *float32, x *float32, n int)
+
 // softplusAVX2: see softplusGo.
 //
 //go:noescape
@@ -916,6 +946,21 @@ func swishAVX512(y *float32, x *float32, n int)
 //
 //go:noescape
 func geluAVX512(y *float32, x *float32, n int)
+
+// geluErfAVX512: see geluErfGo.
+//
+//go:noescape
+func geluErfAVX512(y *float32, x *float32, n int)
+
+// erfAVX512: see erfGo.
+//
+//go:noescape
+func erfAVX512(y *float32, x *float32, n int)
+
+// mishAVX512: see mishGo.
+//
+//go:noescape
+func mishAVX512(y *float32, x *float32, n int)
 
 // softplusAVX512: see softplusGo.
 //

@@ -2,6 +2,9 @@
 
 package kernels
 
+// Lanes is that of the generator.
+var _ = [1]struct{}{}[Lanes-64]
+
 var table = []kernel{
 	{name: "Add", inputs: 2, store: true,
 		run:  func(c *call) { Add(c.y, c.in[0], c.in[1]) },
@@ -150,6 +153,15 @@ var table = []kernel{
 	{name: "GELU", inputs: 1, store: true,
 		run:  func(c *call) { GELU(c.y, c.in[0]) },
 		twin: func(c *call) { geluGo(c.y, c.in[0]) }},
+	{name: "GELUErf", inputs: 1, store: true,
+		run:  func(c *call) { GELUErf(c.y, c.in[0]) },
+		twin: func(c *call) { geluErfGo(c.y, c.in[0]) }},
+	{name: "Erf", inputs: 1, store: true,
+		run:  func(c *call) { Erf(c.y, c.in[0]) },
+		twin: func(c *call) { erfGo(c.y, c.in[0]) }},
+	{name: "Mish", inputs: 1, store: true,
+		run:  func(c *call) { Mish(c.y, c.in[0]) },
+		twin: func(c *call) { mishGo(c.y, c.in[0]) }},
 	{name: "Softplus", inputs: 1, store: true,
 		run:  func(c *call) { Softplus(c.y, c.in[0]) },
 		twin: func(c *call) { softplusGo(c.y, c.in[0]) }},

@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
+
+	"github.com/wavelane/wavelane/simd/internal/asmgen/ir"
 )
 
 // table lists the kernels for tests: their counts, and their function and twin behind one signature.
 func table(all []signature) string {
 	var w bytes.Buffer
-	w.WriteString(header + "package kernels\n\nvar table = []kernel{\n")
+	w.WriteString(header + "package kernels\n\n")
+	fmt.Fprintf(&w, "// Lanes is that of the generator.\nvar _ = [1]struct{}{}[Lanes-%d]\n\nvar table = []kernel{\n", ir.Lanes)
 	for _, s := range all {
 		fmt.Fprintf(&w, "{name: %q, inputs: %d", s.Name, len(s.Inputs))
 		if len(s.Params) > 0 {

@@ -21,6 +21,8 @@ type trial struct {
 	want  call
 	total float64 // of a sum, in float64
 	sizes float64 // the sum of its finite terms' absolute values
+
+	memory [4][]float32 // of y, of inputs
 }
 
 func specOf(t testing.TB, k *kernel) *spec {
@@ -115,7 +117,16 @@ var canary = math.Float32frombits(0x7fc0dead)
 
 // newField returns canaries with a margin, 16 offsets and n elements of room; element margin is at a multiple of 64 bytes.
 func newField(n int) []float32 {
-	f := make([]float32, n+2*margin+32)
+	var memory []float32
+	return field(&memory, n)
+}
+
+// field is newField in memory that is used again.
+func field(memory *[]float32, n int) []float32 {
+	if len(*memory) < n+2*margin+32 {
+		*memory = make([]float32, n+2*margin+32)
+	}
+	f := *memory
 	skip := -int(uintptr(unsafe.Pointer(&f[margin]))/4) & 15
 	f = f[skip : skip+n+2*margin+16]
 	for i := range f {
@@ -136,7 +147,7 @@ func (tr *trial) run(t testing.TB, p place) {
 			c.in[j] = c.in[0]
 			continue
 		}
-		fields[1+j] = newField(tr.n)
+		fields[1+j] = field(&tr.memory[1+j], tr.n)
 		c.in[j] = fields[1+j][at : at+tr.n : at+tr.n]
 		copy(c.in[j], tr.x[j])
 	}
@@ -144,7 +155,7 @@ func (tr *trial) run(t testing.TB, p place) {
 		if p.over > 0 {
 			fields[0], start = fields[p.over], margin+p.offsets[p.over]-p.by
 		} else {
-			fields[0] = newField(tr.n)
+			fields[0] = field(&tr.memory[0], tr.n)
 		}
 		c.y = fields[0][start : start+tr.n : start+tr.n]
 	}

@@ -1,6 +1,10 @@
 package gemm
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"github.com/wavelane/wavelane/simd/internal/kernels"
+)
 
 // unpacked reports whether operands are best used as they lie, and whether that is so for all columns of B: they are near if
 // all matrices fit in the second cache together. Of other products those of few rows leave A as it lies.
@@ -18,7 +22,7 @@ const fewRows = 8
 
 // small computes a product in one go if that is best, and reports whether it has.
 func (s *shape) small(p *Product, o *Operands) bool {
-	if p.Batch != 1 || p.K == 0 || p.Alpha == 0 || p.M*p.N*p.K > 64*64*64 || p.K > 256 {
+	if p.Batch != 1 || p.M == 1 || p.N == 1 || p.K == 0 || p.Alpha == 0 || p.M*p.N*p.K > 64*64*64 || p.K > 256 {
 		return false
 	}
 	if near, _ := s.unpacked(p); !near {
@@ -129,16 +133,12 @@ func (pl *Plan) gather(lo, hi int, o *Operands, scratch []float32) {
 		part := func(s int) []float32 { return scratch[((s*pl.Batch+item)*pl.M+i)*pl.N:][:pl.N] }
 		first := part(0)
 		for s := 1; s < pl.splits; s++ {
-			for x, v := range part(s) {
-				first[x] += v
-			}
+			kernels.Add(first, first, part(s))
 		}
 		if pl.Beta == 0 {
 			copy(y, first)
 		} else {
-			for x, v := range first {
-				y[x] = pl.Beta*y[x] + v
-			}
+			kernels.Axpy(y, first, y, pl.Beta)
 		}
 		pl.apply(o, c, i, 0, 1, pl.N)
 	}

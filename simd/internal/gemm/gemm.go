@@ -1,5 +1,7 @@
 package gemm
 
+import "github.com/wavelane/wavelane/simd/internal/kernels"
+
 // Product is a product of matrices, or of a batch of them, without the data. Strides are in elements and not negative.
 //
 // Element (i, p) of A is at i*AM + p*AK, (p, j) of B at p*BK + j*BN, (i, j) of C at i*LDC + j. Successive matrices of a batch
@@ -38,14 +40,9 @@ func (p *Product) apply(o *Operands, c []float32, i, j, m, n int) {
 		switch {
 		case o.Bias == nil:
 		case p.BiasRows:
-			v := o.Bias[i+r]
-			for x := range y {
-				y[x] += v
-			}
+			kernels.AddScalar(y, y, o.Bias[i+r])
 		default:
-			for x, v := range o.Bias[j:][:n] {
-				y[x] += v
-			}
+			kernels.Add(y, y, o.Bias[j:][:n])
 		}
 		if p.Act != nil {
 			p.Act(y)
@@ -61,9 +58,7 @@ func (p *Product) scale(o *Operands, item, lo, hi int) {
 		if p.Beta == 0 {
 			clear(y)
 		} else if p.Beta != 1 {
-			for x := range y {
-				y[x] *= p.Beta
-			}
+			kernels.Scale(y, y, p.Beta)
 		}
 		p.apply(o, c, i, 0, 1, p.N)
 	}

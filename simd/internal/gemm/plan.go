@@ -31,9 +31,10 @@ const unitsPerThread = 4
 type kind uint8
 
 const (
-	scaled kind = iota // no summands
-	direct             // few rows: units pack for themselves what needs packing
-	packed             // a phase packs a slab of B, the next multiplies it
+	scaled  kind = iota // no summands
+	vectors             // M or N is 1
+	direct              // few rows: units pack for themselves what needs packing
+	packed              // a phase packs a slab of B, the next multiplies it
 )
 
 // Limits of blocks.
@@ -50,6 +51,8 @@ func NewPlan(p *Product, threads int) (pl Plan) {
 	switch {
 	case p.K == 0 || p.Alpha == 0:
 		pl.kind, pl.rows, pl.down, pl.across = scaled, 1, p.M, 1
+	case p.M == 1 || p.N == 1:
+		pl.planVector()
 	case near:
 		pl.planDirect(threads)
 	case few:
@@ -172,6 +175,10 @@ func (pl *Plan) Phase(i int) (units int, ns float64) {
 	switch {
 	case pl.kind == scaled:
 		return pl.Batch * pl.M, 10 + float64(pl.N)*(0.2+pl.ActNS)
+	case pl.kind == vectors && i == 0:
+		return pl.Batch * pl.across * pl.splits, 20 + float64(pl.cols)*(vectorNS*float64(pl.kc)+pl.ActNS)
+	case pl.kind == vectors:
+		return pl.Batch * pl.across, 20 + float64(pl.cols)*(0.5*float64(pl.splits)+pl.ActNS)
 	case pl.kind == direct && i == 0:
 		return pl.Batch * pl.across * pl.splits, 20 + area*(pl.s.rate()*float64(min(pl.K, pl.perSplit*pl.kc))+pl.ActNS)
 	case pl.kind == direct:
@@ -196,6 +203,10 @@ func (pl *Plan) Do(i, lo, hi int, o *Operands, scratch []float32, stop *atomic.B
 		for u := lo; u < hi; u++ {
 			pl.scale(o, u/pl.M, u%pl.M, u%pl.M+1)
 		}
+	case pl.kind == vectors && i == 0:
+		pl.doVector(lo, hi, o, scratch, stop)
+	case pl.kind == vectors:
+		pl.gatherVector(lo, hi, o, scratch)
 	case pl.kind == direct && i == 0:
 		pl.doDirect(lo, hi, o, scratch, stop)
 	case pl.kind == direct:

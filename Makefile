@@ -27,8 +27,9 @@ demo: ## find the edges in a picture as one batch, then run the quickstart; IMAG
 	$(GO) run ./examples/edges $(if $(IMAGE),$(IMAGE),-input out/landscape.png) -o out/edges.png -software
 	$(GO) run ./examples/quickstart -software
 
-bench: ## run the benchmarks on this machine's devices, software adapters included
-	scripts/setup demo
+bench: ## measure the CPU's kernels beside gonum, vek and OpenBLAS (to bench/results), then all devices of this machine
+	scripts/setup bench
+	cd bench && $(GO) run . -out results
 	$(GO) run ./cmd/wavelane bench --software
 
 test: ## run every test: format, vet, all platforms, conformance on every device, race detector, arm64 and js/wasm

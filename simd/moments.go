@@ -62,9 +62,9 @@ func comomentsOf(a, b []float32, _ int) comoments {
 }
 
 var (
-	momentsFold = fold[moments]{cost: cost{1.5, 0.1}, merge: moments.plus,
+	momentsFold = fold[moments]{cost: cost{1.6, 0.15}, merge: moments.plus,
 		block: func(a, _ []float32, _ int) moments { return momentsOf(a) }}
-	comomentsFold = fold[comoments]{cost: cost{4, 0.3}, merge: comoments.plus, block: comomentsOf}
+	comomentsFold = fold[comoments]{cost: cost{4, 0.37}, merge: comoments.plus, block: comomentsOf}
 )
 
 func (c comoments) correlation() float64 {

@@ -157,15 +157,15 @@ func reduction[P any, R float32 | int32](f *fold[P], finish func(p P, a []float3
 func add64(x, y float64) float64 { return x + y }
 
 var (
-	sumFold = fold[float64]{cost: cost{0.3, 0.05}, merge: add64,
+	sumFold = fold[float64]{cost: cost{0.4, 0.04}, merge: add64,
 		block: func(a, _ []float32, _ int) float64 { return float64(kernels.Sum(a)) }}
-	sumAbsFold = fold[float64]{cost: cost{0.4, 0.05}, merge: add64,
+	sumAbsFold = fold[float64]{cost: cost{0.5, 0.04}, merge: add64,
 		block: func(a, _ []float32, _ int) float64 { return float64(kernels.SumAbs(a)) }}
-	squaresFold = fold[float64]{cost: cost{0.5, 0.05}, merge: add64,
+	squaresFold = fold[float64]{cost: cost{0.6, 0.04}, merge: add64,
 		block: func(a, _ []float32, _ int) float64 { return float64(kernels.SumSquares(a)) }}
-	dotFold = fold[float64]{cost: cost{0.6, 0.08}, merge: add64,
+	dotFold = fold[float64]{cost: cost{0.6, 0.075}, merge: add64,
 		block: func(a, b []float32, _ int) float64 { return float64(kernels.Dot(a, b)) }}
-	kahanFold = fold[float64]{cost: cost{3, 0.15}, merge: add64,
+	kahanFold = fold[float64]{cost: cost{1.2, 0.11}, merge: add64,
 		block: func(a, _ []float32, _ int) float64 {
 			var lanes [2 * kernels.Lanes]float32
 			kernels.SumKahan(&lanes, a)
@@ -183,7 +183,7 @@ type first struct {
 
 // The first NaN stays, as does the first of equals.
 var (
-	maxFold = fold[first]{cost: cost{0.6, 0.05},
+	maxFold = fold[first]{cost: cost{0.7, 0.05},
 		block: func(a, _ []float32, at int) first { return first{kernels.Max(a), at} },
 		merge: func(x, y first) first {
 			if y.value > x.value || y.value != y.value && x.value == x.value {
@@ -191,7 +191,7 @@ var (
 			}
 			return x
 		}}
-	minFold = fold[first]{cost: cost{0.6, 0.05},
+	minFold = fold[first]{cost: cost{0.7, 0.05},
 		block: func(a, _ []float32, at int) first { return first{kernels.Min(a), at} },
 		merge: func(x, y first) first {
 			if y.value < x.value || y.value != y.value && x.value == x.value {

@@ -191,7 +191,7 @@ func (a shiftedSum) weight(m float64) float64 {
 	return math.Exp(a.max - m)
 }
 
-var softmaxRow = rowOp[shiftedSum]{cost: cost{3, 0.25}, merge: shiftedSum.plus,
+var softmaxRow = rowOp[shiftedSum]{cost: cost{5, 0.25}, merge: shiftedSum.plus,
 	block: func(y, x []float32) shiftedSum {
 		m := kernels.Max(x)
 		if math.IsInf(float64(m), -1) {
@@ -204,7 +204,7 @@ var softmaxRow = rowOp[shiftedSum]{cost: cost{3, 0.25}, merge: shiftedSum.plus,
 		kernels.Scale(y, y, float32(own.weight(row.max)/row.sum))
 	}}
 
-var logSoftmaxRow = rowOp[shiftedSum]{cost: cost{3, 0.25}, merge: shiftedSum.plus,
+var logSoftmaxRow = rowOp[shiftedSum]{cost: cost{5, 0.25}, merge: shiftedSum.plus,
 	block: func(_, x []float32) shiftedSum {
 		m := kernels.Max(x)
 		if math.IsInf(float64(m), -1) {
@@ -218,7 +218,7 @@ var logSoftmaxRow = rowOp[shiftedSum]{cost: cost{3, 0.25}, merge: shiftedSum.plu
 		kernels.AddScalar(y, y, float32(-math.Log(row.sum)))
 	}}
 
-var layerNormRow = rowOp[moments]{cost: cost{1.5, 0.1}, merge: moments.plus,
+var layerNormRow = rowOp[moments]{cost: cost{2, 0.16}, merge: moments.plus,
 	block: func(_, x []float32) moments { return momentsOf(x) },
 	write: func(y, x, gamma, beta []float32, _, row moments, eps float64) {
 		kernels.NormAffine(y, x, gamma, beta, float32(row.mean), float32(1/math.Sqrt(row.variance()+eps)))
@@ -233,7 +233,7 @@ func squaresOf(_, x []float32) squares {
 	return squares{float64(len(x)), float64(kernels.SumSquares(x))}
 }
 
-var rmsNormRow = rowOp[squares]{cost: cost{0.8, 0.08}, merge: squares.plus, block: squaresOf,
+var rmsNormRow = rowOp[squares]{cost: cost{1.2, 0.09}, merge: squares.plus, block: squaresOf,
 	write: func(y, x, gamma, _ []float32, _, row squares, eps float64) {
 		kernels.NormScale(y, x, gamma, float32(1/math.Sqrt(row.sum/row.n+eps)))
 	}}

@@ -134,6 +134,9 @@ func Acosh(dst, x []float32) { acoshOp.unary(dst, x, numbers{}) }
 // Atanh computes the inverse of the hyperbolic tangent; ±Inf of ±1, NaN beyond.
 func Atanh(dst, x []float32) { atanhOp.unary(dst, x, numbers{}) }
 
+// Erf computes the error function.
+func Erf(dst, x []float32) { erfOp.unary(dst, x, numbers{}) }
+
 // Activations, within 2 ULP as well.
 
 // ReLU computes max(x[i], 0).

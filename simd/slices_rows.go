@@ -72,12 +72,12 @@ func MinMaxNormalize(dst, x []float32) {
 	minMaxRow.apply(dst, x, vectors{})
 }
 
-var standardRow = rowOp[moments]{cost: cost{1.2, 0.1}, merge: moments.plus, block: layerNormRow.block,
+var standardRow = rowOp[moments]{cost: cost{2, 0.14}, merge: moments.plus, block: layerNormRow.block,
 	write: func(y, x, _, _ []float32, _, row moments, eps float64) {
 		kernels.Normalize(y, x, float32(row.mean), float32(1/math.Sqrt(row.variance()+eps)))
 	}}
 
-var unitRow = rowOp[squares]{cost: cost{0.5, 0.08}, merge: squares.plus, block: squaresOf,
+var unitRow = rowOp[squares]{cost: cost{1, 0.09}, merge: squares.plus, block: squaresOf,
 	write: func(y, x, _, _ []float32, _, row squares, _ float64) {
 		kernels.Scale(y, x, 1/norm2(row.sum, nil))
 	}}
@@ -85,7 +85,7 @@ var unitRow = rowOp[squares]{cost: cost{0.5, 0.08}, merge: squares.plus, block: 
 // bounds are the smallest and the largest of some elements.
 type bounds struct{ min, max float32 }
 
-var minMaxRow = rowOp[bounds]{cost: cost{0.8, 0.08},
+var minMaxRow = rowOp[bounds]{cost: cost{1.8, 0.1},
 	block: func(_, x []float32) bounds { return bounds{kernels.Min(x), kernels.Max(x)} },
 	merge: func(a, b bounds) bounds { return bounds{min(a.min, b.min), max(a.max, b.max)} },
 	write: func(y, x, _, _ []float32, _, row bounds, _ float64) {

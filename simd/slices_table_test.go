@@ -95,6 +95,7 @@ var sliceFunctions = []*sliceFunction{
 	{name: "Tanh", f: simd.Tanh, ref: one(math.Tanh), low: -9, high: 9, rel: func2},
 	{name: "Asinh", f: simd.Asinh, ref: one(math.Asinh), low: -9, high: 9, rel: func2},
 	{name: "Acosh", f: simd.Acosh, ref: one(math.Acosh), low: 1, high: 9, rel: func2},
+	{name: "Erf", f: simd.Erf, ref: one(math.Erf), low: -4, high: 4, rel: func2},
 	{name: "Atanh", f: simd.Atanh, ref: one(math.Atanh), low: -1, high: 1, rel: func2},
 
 	{name: "ReLU", f: simd.ReLU, ref: one(func(x float64) float64 { return max(x, 0) }), low: -2, high: 2},

@@ -105,9 +105,9 @@ func binaryOp(name string, c cost, f func(y, a, b []float32), fixed ...span) spa
 
 // Costs of kinds of functions.
 var (
-	cheap    = cost{0.4, 0.08}
-	rounding = cost{1.2, 0.08}
-	dividing = cost{0.8, 0.2}
+	cheap    = cost{0.5, 0.12}
+	rounding = cost{1, 0.12}
+	dividing = cost{0.9, 0.23}
 )
 
 // Elementwise operations.
@@ -129,7 +129,7 @@ var (
 	addScalarOp = scalarOp("AddScalar", cheap, kernels.AddScalar)
 	scaleAddOp  = spanOp{name: "ScaleAdd", cost: cheap,
 		f: func(y, a, _, _ []float32, p numbers) { kernels.ScaleAdd(y, a, p[0], p[1]) }}
-	hardSwishOp = unaryOp("HardSwish", cost{1.8, 0.15}, kernels.HardSwish)
+	hardSwishOp = unaryOp("HardSwish", cost{1.8, 0.12}, kernels.HardSwish)
 
 	addOp = binaryOp("Add", cheap, kernels.Add,
 		func(y, _, b, _ []float32, p numbers) { kernels.AddScalar(y, b, p[0]) },
@@ -145,40 +145,41 @@ var (
 	minimumOp  = binaryOp("Minimum", cheap, kernels.Minimum)
 	copySignOp = binaryOp("CopySign", cheap, kernels.CopySign)
 	axpyOp     = scalarOp("Axpy", cheap, func(y, a []float32, s float32) { kernels.Axpy(y, y, a, s) })
-	fmaOp      = spanOp{name: "FMA", cost: cost{0.8, 0.1}, f: func(y, a, b, c []float32, _ numbers) { kernels.MulAdd(y, a, b, c) },
+	fmaOp      = spanOp{name: "FMA", cost: cost{0.6, 0.16}, f: func(y, a, b, c []float32, _ numbers) { kernels.MulAdd(y, a, b, c) },
 		fixed: [3]span{
 			func(y, _, b, c []float32, p numbers) { kernels.Axpy(y, c, b, p[0]) },
 			func(y, a, _, c []float32, p numbers) { kernels.Axpy(y, c, a, p[0]) }}}
-	lerpOp = spanOp{name: "Lerp", cost: cost{1, 0.1}, f: func(y, a, b, t []float32, _ numbers) { kernels.Lerp(y, a, b, t) }}
+	lerpOp = spanOp{name: "Lerp", cost: cost{0.6, 0.16}, f: func(y, a, b, t []float32, _ numbers) { kernels.Lerp(y, a, b, t) }}
 
-	expOp      = unaryOp("Exp", cost{3.5, 0.3}, kernels.Exp)
-	expm1Op    = unaryOp("Expm1", cost{6, 0.4}, kernels.Expm1)
-	logOp      = unaryOp("Log", cost{5, 0.4}, kernels.Log)
-	log2Op     = unaryOp("Log2", cost{6.5, 0.4}, kernels.Log2)
-	log10Op    = unaryOp("Log10", cost{6.5, 0.4}, kernels.Log10)
-	sinOp      = unaryOp("Sin", cost{6, 0.5}, kernels.Sin)
-	cosOp      = unaryOp("Cos", cost{6, 0.5}, kernels.Cos)
-	tanOp      = unaryOp("Tan", cost{8, 0.8}, kernels.Tan)
-	asinOp     = unaryOp("Asin", cost{8, 0.6}, kernels.Asin)
-	acosOp     = unaryOp("Acos", cost{8, 0.6}, kernels.Acos)
-	atanOp     = unaryOp("Atan", cost{6, 0.6}, kernels.Atan)
-	sinhOp     = unaryOp("Sinh", cost{8, 0.6}, kernels.Sinh)
-	coshOp     = unaryOp("Cosh", cost{8, 0.6}, kernels.Cosh)
-	tanhOp     = unaryOp("Tanh", cost{5.5, 0.5}, kernels.Tanh)
-	asinhOp    = unaryOp("Asinh", cost{15, 0.8}, kernels.Asinh)
-	acoshOp    = unaryOp("Acosh", cost{12, 0.8}, kernels.Acosh)
-	atanhOp    = unaryOp("Atanh", cost{12, 0.8}, kernels.Atanh)
-	sigmoidOp  = unaryOp("Sigmoid", cost{4, 0.45}, kernels.Sigmoid)
-	geluOp     = unaryOp("GELU", cost{5, 0.5}, kernels.GELU)
-	geluErfOp  = unaryOp("GELUErf", cost{8, 0.8}, each(geluErff))
-	swishOp    = unaryOp("Swish", cost{4.5, 0.45}, kernels.Swish)
-	mishOp     = unaryOp("Mish", cost{5, 0.5}, each(mishf))
-	softplusOp = unaryOp("Softplus", cost{12, 0.8}, kernels.Softplus)
-	seluOp     = unaryOp("SELU", cost{6, 0.4}, kernels.SELU)
-	eluOp      = scalarOp("ELU", cost{6, 0.4}, kernels.ELU)
-	powOp      = binaryOp("Pow", cost{32, 1.5}, pow, nil,
+	expOp      = unaryOp("Exp", cost{3.5, 0.22}, kernels.Exp)
+	expm1Op    = unaryOp("Expm1", cost{20, 0.23}, kernels.Expm1)
+	logOp      = unaryOp("Log", cost{6, 0.3}, kernels.Log)
+	log2Op     = unaryOp("Log2", cost{6, 0.3}, kernels.Log2)
+	log10Op    = unaryOp("Log10", cost{6, 0.3}, kernels.Log10)
+	sinOp      = unaryOp("Sin", cost{15, 0.23}, kernels.Sin)
+	cosOp      = unaryOp("Cos", cost{15, 0.23}, kernels.Cos)
+	tanOp      = unaryOp("Tan", cost{20, 0.4}, kernels.Tan)
+	asinOp     = unaryOp("Asin", cost{12, 0.3}, kernels.Asin)
+	acosOp     = unaryOp("Acos", cost{12, 0.3}, kernels.Acos)
+	atanOp     = unaryOp("Atan", cost{15, 0.33}, kernels.Atan)
+	sinhOp     = unaryOp("Sinh", cost{20, 0.6}, kernels.Sinh)
+	coshOp     = unaryOp("Cosh", cost{20, 0.6}, kernels.Cosh)
+	tanhOp     = unaryOp("Tanh", cost{15, 0.5}, kernels.Tanh)
+	asinhOp    = unaryOp("Asinh", cost{30, 0.7}, kernels.Asinh)
+	acoshOp    = unaryOp("Acosh", cost{15, 0.7}, kernels.Acosh)
+	atanhOp    = unaryOp("Atanh", cost{15, 0.7}, kernels.Atanh)
+	erfOp      = unaryOp("Erf", cost{10, 0.6}, kernels.Erf)
+	sigmoidOp  = unaryOp("Sigmoid", cost{10, 0.35}, kernels.Sigmoid)
+	geluOp     = unaryOp("GELU", cost{16, 0.55}, kernels.GELU)
+	geluErfOp  = unaryOp("GELUErf", cost{10, 0.8}, kernels.GELUErf)
+	swishOp    = unaryOp("Swish", cost{10, 0.37}, kernels.Swish)
+	mishOp     = unaryOp("Mish", cost{6, 0.6}, kernels.Mish)
+	softplusOp = unaryOp("Softplus", cost{30, 0.55}, kernels.Softplus)
+	seluOp     = unaryOp("SELU", cost{5, 0.22}, kernels.SELU)
+	eluOp      = scalarOp("ELU", cost{5, 0.22}, kernels.ELU)
+	powOp      = binaryOp("Pow", cost{50, 1.5}, pow, nil,
 		func(y, a, _, _ []float32, p numbers) { powScalar(y, a, p[0]) })
-	powScalarOp = scalarOp("PowScalar", cost{30, 1.5}, powScalar)
+	powScalarOp = scalarOp("PowScalar", cost{50, 1.5}, powScalar)
 )
 
 // spans are the elementwise operations of the catalogue, by entry.

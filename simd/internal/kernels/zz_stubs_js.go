@@ -79,6 +79,7 @@ const (
 	opBlock       = 70
 	opTile        = 71
 	opPack        = 72
+	opTranspose   = 73
 )
 
 func addSIMD128(y, a, b *float32, n int) {

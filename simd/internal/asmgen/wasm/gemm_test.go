@@ -150,6 +150,36 @@ func TestPack(t *testing.T) {
 	}
 }
 
+func TestTranspose(t *testing.T) {
+	code, err := build(nil)
+	require.NoError(t, err)
+	m := newMachine(t, code, 1)
+	r := random(t)
+	for n := 1; n < 9; n++ {
+		for _, last := range []int{0, 1} { // the operand that ends where the memory ends
+			ldd, lds := lanes*n+r.IntN(3), lanes+r.IntN(5)
+			sizes := []int{4 * (3*ldd + lanes*n), 4 * ((lanes*n-1)*lds + lanes)}
+			pointers := []int{4096, 4096}
+			pointers[last] = int(m.mem.Size()) - sizes[last]
+			m.fill()
+			for at := 0; at < sizes[1]; at += 4 {
+				m.put(pointers[1]+at, r.Uint32()) // signalling NaN among them
+			}
+			before := append([]byte(nil), m.slice(0, int(m.mem.Size()))...)
+			m.call(runTranspose, 0, pointers, nil, ldd, lds, n)
+			for i := range lanes * n {
+				for j := range lanes {
+					from, to := pointers[1]+4*(i*lds+j), pointers[0]+4*(j*ldd+i)
+					require.Equal(t, m.word(from), m.word(to))
+					copy(before[to:to+4], m.slice(to, 4))
+				}
+			}
+			const box = boxAt + boxSize
+			require.Equal(t, before[box:], m.slice(box, len(before)-box), "writes elsewhere")
+		}
+	}
+}
+
 // packedSum is the sum of element (i, j) of a product of packed operands.
 func packedSum(a, b []float32, i, j, rows, padded, steps int) float32 {
 	// Panels of a, as gemm.panels cuts them.

@@ -84,3 +84,40 @@ func (a *assembler) transpose(v []local) {
 	pick(v[2], t[1], t[3], 0, 1, 4, 5)
 	pick(v[3], t[1], t[3], 2, 3, 6, 7)
 }
+
+// transposeFunction is the operation of kernels.transposeTiles for tiles of 4×4: pointers are dst and src; words are ldd and lds
+// in elements, and the number of tiles, which is not 0.
+func transposeFunction() function {
+	a := &assembler{}
+	dst, src := a.pointer(0), a.pointer(1)
+	ldd, lds, n := a.stride(0), a.stride(1), a.word(2)
+	v := make([]local, lanes)
+	for i := range v {
+		v[i] = a.local(v128)
+	}
+	to := a.local(i32)
+	loop := a.open(opLoop)
+	for _, l := range v {
+		a.get(src)
+		a.vmemory(vLoad, 0)
+		a.set(l)
+		a.increase(src, lds)
+	}
+	a.transpose(v)
+	a.get(dst)
+	a.set(to)
+	for i, l := range v {
+		a.get(to, l)
+		a.vmemory(vStore, 0)
+		if i < lanes-1 {
+			a.increase(to, ldd)
+		}
+	}
+	a.add(dst, 4*lanes)
+	a.add(n, -1)
+	a.get(n)
+	a.branch(opBrIf, loop)
+	a.end()
+	a.constant(0)
+	return a.function(typeRun)
+}

@@ -10,11 +10,12 @@ const (
 	runBlock = iota
 	runTile
 	runPack
+	runTranspose
 	operations
 )
 
 // operationNames are Go constants.
-var operationNames = [operations]string{"opBlock", "opTile", "opPack"}
+var operationNames = [operations]string{"opBlock", "opTile", "opPack", "opTranspose"}
 
 // build makes the module of some kernels. Operation i is kernel i.
 func build(kernels []*ir.Kernel) ([]byte, error) {
@@ -43,7 +44,7 @@ func build(kernels []*ir.Kernel) ([]byte, error) {
 	}
 	packed := len(kernels) + operations
 	strided := packed + tileRows*tileVectors
-	table(blockFunction(packed), tileFunction(strided), packFunction())
+	table(blockFunction(packed), tileFunction(strided), packFunction(), transposeFunction())
 	table(eachTile(packedTile)...)
 	table(eachTile(stridedTile)...)
 	m.run = len(m.functions)

@@ -150,15 +150,6 @@ func swishNEON(y, x *float32, n int)
 func geluNEON(y, x *float32, n int)
 
 //go:noescape
-func geluErfNEON(y, x *float32, n int)
-
-//go:noescape
-func erfNEON(y, x *float32, n int)
-
-//go:noescape
-func mishNEON(y, x *float32, n int)
-
-//go:noescape
 func softplusNEON(y, x *float32, n int)
 
 //go:noescape

@@ -71,6 +71,9 @@ type allocator struct {
 	spills int
 }
 
+// tooFew is the panic of an allocator that has fewer registers than an operation needs.
+type tooFew struct{ kernel string }
+
 func newAllocator(f *function, t *text, m mode, copies int) *allocator {
 	a := &allocator{f: f, t: t, mode: m, copies: copies, uses: map[item][]int{}, at: map[item]*where{}}
 	a.fixed = f.fixed
@@ -262,7 +265,7 @@ func (a *allocator) take(it item) int {
 		}
 	}
 	if best < 0 {
-		panic(a.f.k.Name + ": an operation needs more registers than there are")
+		panic(tooFew{a.f.k.Name})
 	}
 	if o := a.owner[best]; o != nil {
 		w := a.at[*o]
@@ -478,12 +481,21 @@ func (a *allocator) tied(it item, name string, d, n, m int) {
 // guard leaves the loop if the mask holds anywhere.
 func (a *allocator) guard(e event) {
 	reg := a.need(e.items[0])
-	if a.mode == tail {
-		a.t.vec("and", scratch, reg, tailMask)
-		reg = scratch
+	join, inTail := "orr", "and"
+	if a.f.body.passes {
+		join, inTail = "and", "bic"
 	}
 	for _, it := range e.items[1:] {
-		a.t.vec("orr", scratch, reg, a.need(it))
+		a.t.vec(join, scratch, reg, a.need(it))
+		a.locked = a.fixed // the masks so far are used up
+		reg = scratch
+	}
+	switch {
+	case a.mode == tail:
+		a.t.vec(inTail, scratch, tailMask, reg)
+		reg = scratch
+	case a.f.body.passes:
+		a.t.vec("mvn", scratch, reg)
 		reg = scratch
 	}
 	a.t.vec("umaxp", scratch, reg, reg)

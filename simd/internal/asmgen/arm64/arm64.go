@@ -28,6 +28,7 @@ func Files() (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	maps.Copy(files, transposeFiles())
 	maps.Copy(files, gemmFiles())
 	return files, nil
 }

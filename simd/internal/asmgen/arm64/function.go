@@ -10,6 +10,8 @@ import (
 
 const lanes = 4 // float32 in a vector
 
+var features = ir.Features{FMA: true, Round: true}
+
 // function is a kernel on its way to assembly.
 type function struct {
 	k      *ir.Kernel
@@ -76,7 +78,7 @@ func layout(k *ir.Kernel, b *ir.Body) arguments {
 // newFunction prepares a kernel with so many copies of its body and so many constants in registers; nil if there are too few
 // registers for that.
 func newFunction(k *ir.Kernel, table *constants, unroll, hoisted int) *function {
-	b := k.Build(ir.Features{FMA: true, Round: true})
+	b := k.Build(features)
 	f := &function{k: k, ir: b, body: lower(b), table: table, unroll: unroll, pinned: map[item]int{}}
 	f.args = layout(k, b)
 	next := 0
@@ -147,14 +149,19 @@ func (f *function) shared() (consts, params []*value) {
 func translate(k *ir.Kernel, table *constants) (*function, *text) {
 	var best *function
 	var bestUnroll, bestHoisted int
-	for unroll := max(k.Unroll, 1); unroll > 0; unroll /= 2 {
+	// There are registers for two copies of what takes many. Folds of little work gain by more chains than others: a
+	// sum waits for its last addition, and up to four are finished in a cycle.
+	most := max(k.Unroll, 2)
+	if most == 4 && k.Build(features).Store == nil {
+		most = 8
+	}
+	for unroll := most; unroll > 0; unroll /= 2 {
 		for hoisted := 0; ; hoisted++ {
 			f := newFunction(k, &constants{}, unroll, hoisted)
 			if f == nil {
 				break
 			}
-			f.write()
-			if best == nil || f.vector < best.vector {
+			if f.fits() && (best == nil || f.vector < best.vector) {
 				best, bestUnroll, bestHoisted = f, unroll, hoisted
 			}
 		}
@@ -164,6 +171,19 @@ func translate(k *ir.Kernel, table *constants) (*function, *text) {
 	}
 	f := newFunction(k, table, bestUnroll, bestHoisted)
 	return f, f.write()
+}
+
+// fits tells whether the function can be written.
+func (f *function) fits() (ok bool) {
+	defer func() {
+		if r := recover(); r != nil {
+			if _, few := r.(tooFew); !few {
+				panic(r)
+			}
+		}
+	}()
+	f.write()
+	return true
 }
 
 // write gives the function's text.

@@ -34,7 +34,7 @@ func gemmFiles() map[string][]byte {
 	t := &text{}
 	t.b.WriteString(header + "#include \"go_asm.h\"\n" + include)
 	tileKernels(t)
-	transposeKernel(t)
+	packKernel(t)
 	return map[string][]byte{"gemm/zz_micro_arm64.s": []byte(t.b.String())}
 }
 
@@ -276,8 +276,20 @@ func moveRow(t *text, load bool, width, first int) {
 	}
 }
 
-// transposeKernel writes the function that packs four lanes whose steps are contiguous.
-func transposeKernel(t *text) {
+// exchange makes columns of the four rows in V0 to V3; V4 to V7 change.
+func exchange(t *text) {
+	for i := range 2 { // rows that are two apart, then what came of neighbours
+		t.vec("zip1", 4+2*i, i, i+2)
+		t.vec("zip2", 5+2*i, i, i+2)
+	}
+	for i := range 2 {
+		t.vec("zip1", 2*i, 4+i, 6+i)
+		t.vec("zip2", 2*i+1, 4+i, 6+i)
+	}
+}
+
+// packKernel writes the function that packs four lanes whose steps are contiguous.
+func packKernel(t *text) {
 	const dst, rows, width, k = 0, 1, 2, 3
 	t.line("\n// func transposeNEON(dst *float32, rows **float32, width int, k int)")
 	t.line("TEXT ·transposeNEON(SB), NOSPLIT, $0-32")
@@ -294,14 +306,7 @@ func transposeKernel(t *text) {
 	for i := range lanes {
 		t.ins("FMOVQ.P 16(R%d), F%d", row(i), i)
 	}
-	for i := range 2 { // pairs of rows that are two apart, then of those
-		t.vec("zip1", 4+2*i, i, i+2)
-		t.vec("zip2", 5+2*i, i, i+2)
-	}
-	for i := range 2 {
-		t.vec("zip1", 2*i, 4+i, 6+i)
-		t.vec("zip2", 2*i+1, 4+i, 6+i)
-	}
+	exchange(t)
 	for p := range lanes {
 		t.ins("FMOVQ F%d, (R%d)", p, dst)
 		t.ins("ADD R%d, R%d, R%d", width, dst, dst)

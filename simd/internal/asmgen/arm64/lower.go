@@ -31,6 +31,7 @@ type body struct {
 	values []*value // operands before users; no params, constants and old accumulators
 	store  *value
 	guard  *value
+	passes bool     // the guard holds where its value is false
 	acc    []*value // the accumulators
 	next   []*value // and their values after the element
 }
@@ -57,6 +58,9 @@ func lower(b *ir.Body) *body {
 	for k, a := range b.Accumulators {
 		m.acc = append(m.acc, l.make(oldAcc, uint32(k)))
 		m.next = append(m.next, at(a.Next))
+	}
+	if m.guard != nil && m.guard.name == "mvn" { // one inversion does for all copies
+		m.guard, m.passes = m.guard.args[0], true
 	}
 	m.order(l.made)
 	return m

@@ -6,17 +6,26 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/wavelane/wavelane/simd/internal/asmgen/ir"
+	"github.com/wavelane/wavelane/simd/internal/asmgen/kernels"
 )
 
-// Kernels gives the kernels of a seed. No result of theirs depends on the order of elements, on payloads of NaN or on what
+// Kernels gives the kernels of a seed, and those of the project that store and do not fold. No result of theirs depends on the order of elements, on payloads of NaN or on what
 // package ir leaves open.
 func Kernels(seed uint64) []*ir.Kernel {
 	r := rand.New(rand.NewPCG(seed, 0))
-	ks := append([]*ir.Kernel(nil), forms...)
+	ks := slices.Clone(forms)
 	for i := range 40 {
 		ks = append(ks, random(r, fmt.Sprintf("Random%d", i)))
+	}
+	for _, k := range kernels.All {
+		if len(k.Build(ir.Features{FMA: true, Round: true}).Accumulators) == 0 {
+			own := *k
+			own.Name = "The" + k.Name
+			ks = append(ks, &own)
+		}
 	}
 	return ks
 }
@@ -50,6 +59,7 @@ var forms = []*ir.Kernel{
 	{Name: "Find", Inputs: []string{"a"}, Params: []string{"v"}, Unroll: 4, Body: func(b *ir.Builder) {
 		b.Guard(b.EQ(b.Input(0), b.Param(0)))
 	}},
+	{Name: "FindNaN", Inputs: []string{"a"}, Unroll: 4, Body: func(b *ir.Builder) { b.Guard(b.IsNaN(b.Input(0))) }},
 	{Name: "Guarded", Inputs: []string{"a"}, Unroll: 2, Body: func(b *ir.Builder) {
 		x := b.Input(0)
 		b.Accumulate(0, ir.MergeAdd, func(acc ir.F) ir.F { return b.Add(acc, small(b, x)) })

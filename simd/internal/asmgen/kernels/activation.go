@@ -17,6 +17,11 @@ var activations = []*ir.Kernel{
 		return b.Div(b.Mul(n, c), d)
 	}, "Within 1.8 ULP. −Inf gives 0, its limit."),
 	unary("GELU", "gelu(x[i])", 1, gelu, "gelu is ½x·(1 + tanh(√(2/π)·(x + 0.044715x³))).", "Within 1.8 ULP. −Inf gives 0, its limit."),
+	unary("GELUErf", "float32(0.5 * float64(x[i]) * math.Erfc(-float64(x[i])/math.Sqrt2))", 1, geluErf,
+		"Within 2 ULP. −Inf gives 0, its limit."),
+	unary("Erf", "float32(math.Erf(float64(x[i])))", 1, erf, "Within 1.8 ULP."),
+	unary("Mish", "float32(float64(x[i]) * math.Tanh(math.Log1p(math.Exp(float64(x[i])))))", 1, mish,
+		"Within 2 ULP. −Inf gives 0, its limit."),
 	unary("Softplus", "float32(math.Log1p(math.Exp(float64(x[i]))))", 1, softplus, "Within 1.8 ULP."),
 	elementwise("ELU", "x; alpha", "elu(x[i])", 2, func(b *builder) f {
 		x := b.Input(0)
@@ -35,15 +40,15 @@ const (
 	seluScale = 1.0507009873554804934193349852946
 )
 
-// gate returns n and d with n/d = 1/(1 + e^(x+lo)), n ≤ 1 a power of two, for −60 ≤ x ≤ 150. As e^x is p·s², it is the quotient of
-// 1/s and 1/s + p·s, where nothing overflows and only the division rounds to a denormal result. For s < 1 both are multiplied
-// by s, so that n times a large number does not overflow either.
+// gate returns n and d with n/d = 1/(1 + e^(x+lo)) for −60 ≤ x ≤ 150. Where e^x is large both are multiplied by 2⁻⁶⁴, so that
+// nothing overflows and only the division rounds to a denormal result; n·y then is exact for the y that occur.
 func gate(b *builder, x f, lo *f) (n, d f) {
-	p, s := expParts(b, x, lo)
-	one := b.Const(1)
-	inverse := b.Float(b.SubI(b.ConstInt(254<<23), b.Bits(s)))
-	n = b.Min(inverse, one)
-	return n, b.MulAdd(b.Mul(p, s), b.Min(s, one), n)
+	q, t := expm1Parts(b, x, lo, 0)
+	high := b.LT(b.Const(64), x)
+	s := power(b, b.Sub(t, b.Select(high, b.Const(64), b.Const(0))))
+	n = b.Select(high, b.Const(0x1p-64), b.Const(1))
+	sum, lost := fastTwoSum(b, s, n)
+	return n, b.Add(b.MulAdd(s, q, lost), sum)
 }
 
 // gelu is x/(1 + e⁻²ᵘ) with u = √(2/π)·(x + 0.044715x³). An error of 2u is one of the result, relatively, so it is taken in double
@@ -72,15 +77,21 @@ func gelu(b *builder, x f) f {
 	return b.Div(b.Mul(n, a), den)
 }
 
-// softplus is max(x, 0) + log(1 + e), e = e⁻ˡˣˡ, the logarithm a polynomial times e.
+// softplus is max(x, 0) + log(1 + e) with e = e⁻ˡˣˡ.
 func softplus(b *builder, x f) f {
-	p, s := expParts(b, b.MaxNaN(b.Float(b.OrI(b.Bits(x), b.ConstInt(math.MinInt32))), b.Const(-105)), nil)
-	e := b.Mul(b.Mul(p, s), s)
-	return b.MulAdd(e, b.Poly(e, log1pPoly...), b.MaxNaN(x, b.Const(0)))
+	q, s, c := expNegative(b, b.MaxNaN(minusAbs(b, x), b.Const(-105)), nil)
+	e := b.Mul(b.MulAdd(s, q, s), c)
+	m := b.MaxNaN(x, b.Const(0))
+	sum, lost := fastTwoSum(b, e, b.Min(m, b.Const(64)))
+	y := b.Add(b.MulAdd(b.Mul(e, e), b.Poly(e, log1pPoly...), lost), sum)
+	return b.Max(y, m) // m where it is beyond 64
 }
 
-// log1pPoly is log(1 + e)/e for 0 ≤ e ≤ 1 within 2⁻²⁷.
+// minusAbs is −|x|.
+func minusAbs(b *builder, x f) f { return b.Float(b.OrI(b.Bits(x), b.ConstInt(math.MinInt32))) }
+
+// log1pPoly is (log(1 + e) − e)/e² for 0 ≤ e ≤ 1; the logarithm is then right within 2⁻²⁷.
 var log1pPoly = []float64{
-	1, -0x1.ffffd2p-2, 0x1.554dd0p-2, -0x1.ff23e6p-3, 0x1.934b54p-3, -0x1.3a435ep-3, 0x1.b4ae08p-4, -0x1.d6b08cp-5,
+	-0x1.ffffd2p-2, 0x1.554dd0p-2, -0x1.ff23e6p-3, 0x1.934b54p-3, -0x1.3a435ep-3, 0x1.b4ae08p-4, -0x1.d6b08cp-5,
 	0x1.4917cep-6, -0x1.af49cep-9,
 }

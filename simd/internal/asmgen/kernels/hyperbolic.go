@@ -10,8 +10,8 @@ var hyperbolics = []*ir.Kernel{
 	unary("Tanh", "float32(math.Tanh(float64(x[i])))", 2, tanh, "Within 1.8 ULP."),
 	unary("Sinh", "float32(math.Sinh(float64(x[i])))", 1, sinh, "Within 1.8 ULP."),
 	unary("Cosh", "float32(math.Cosh(float64(x[i])))", 1, func(b *builder, x f) f {
-		h := halfExp(b, b.Abs(x))
-		return b.Add(h, b.Div(b.Const(0.25), h))
+		e := quarterExp(b, b.Abs(x))
+		return b.Add(b.Add(e, e), b.Div(b.Const(0.125), e))
 	}, "Within 1.8 ULP."),
 	unary("Asinh", "float32(math.Asinh(float64(x[i])))", 1, asinh, "Within 1.8 ULP."),
 	unary("Acosh", "float32(math.Acosh(float64(x[i])))", 1, acosh, "Within 1.8 ULP."),
@@ -24,25 +24,34 @@ func sign(b *builder, x f) ir.I { return b.AndI(b.Bits(x), b.ConstInt(math.MinIn
 // flip changes the sign of x where the sign bit s is set.
 func flip(b *builder, x f, s ir.I) f { return b.Float(b.XorI(b.Bits(x), s)) }
 
-// tanh |x| = −t/(t + 2) with t = e⁻²ˡˣˡ − 1, which cancels nowhere.
+// tanh |x| is 1 − 2/(e²ˡˣˡ + 1) above 0.55 and a polynomial below. The exponential may be coarse, as its error hardly counts.
 func tanh(b *builder, x f) f {
-	a := b.Float(b.OrI(b.Bits(x), b.ConstInt(math.MinInt32)))
-	a = b.MaxNaN(a, b.Const(-10))
-	t := expm1Negative(b, b.Add(a, a))
-	return b.CopySign(b.Div(t, b.Add(t, b.Const(2))), x)
+	a := b.MinNaN(b.Abs(x), b.Const(10))
+	z := b.Mul(a, a)
+	small := b.MulAdd(b.Mul(a, z), b.Poly(z, tanhPoly...), a)
+	t := b.MulAdd(a, b.Const(2*math.Log2E), b.Const(magic+127))
+	r := b.NegMulAdd(b.Sub(t, b.Const(magic+127)), b.Const(math.Ln2/2), a)
+	e := b.Poly(r, 1, 2, 0x1.fffffcp+0, 0x1.55548ap+0, 0x1.55584ep-1, 0x1.123f30p-2, 0x1.6ad158p-4) // e²ʳ
+	one := b.Const(1)
+	y := b.Sub(one, b.Div(b.Const(2), b.MulAdd(power(b, t), e, one)))
+	return b.CopySign(b.Select(b.LT(b.Const(0.55), a), y, small), x)
 }
 
-// halfExp is eˣ/2 for x ≥ 0.
-func halfExp(b *builder, x f) f {
-	p, s := expParts(b, b.MinNaN(x, b.Const(91)), nil)
-	return b.Mul(b.Mul(p, s), b.Mul(s, b.Const(0.5)))
+// tanhPoly is (tanh r − r)/r³ of r² for |r| ≤ 0.55; tanh r is then right within 2⁻²⁹.
+var tanhPoly = []float64{-0x1.55554ap-2, 0x1.110ceep-3, -0x1.b91e7ep-5, 0x1.58e518p-6, -0x1.9921a0p-8}
+
+// quarterExp is eˣ/4 for x ≥ 0.
+func quarterExp(b *builder, x f) f {
+	q, t := expm1Parts(b, b.MinNaN(x, b.Const(89.7)), nil, -2)
+	s := power(b, t)
+	return b.MulAdd(s, q, s)
 }
 
 // sinh |x| is eˡˣˡ/2 − e⁻ˡˣˡ/2 above 1 and a polynomial below.
 func sinh(b *builder, x f) f {
 	a := b.Abs(x)
-	h := halfExp(b, a)
-	large := b.Sub(h, b.Div(b.Const(0.25), h))
+	e := quarterExp(b, a)
+	large := b.Sub(b.Add(e, e), b.Div(b.Const(0.125), e))
 	z := b.Mul(a, a)
 	small := b.MulAdd(b.Mul(a, z), b.Poly(z, 0x1.555556p-3, 0x1.1110e0p-7, 0x1.a022bcp-13, 0x1.756c1ep-19), a)
 	return flip(b, b.Select(b.LT(a, b.Const(1)), small, large), sign(b, x))
@@ -74,10 +83,10 @@ func acosh(b *builder, x f) f {
 	return log1p(b, b.Add(t, b.Sqrt(b.MulAdd(t, t, b.Add(t, t)))))
 }
 
-// atanh |x| = ½·log(1 + w) with w = 2|x|/(1−|x|).
+// atanh |x| = ½·log(1 + w) with w = 2|x|/(1−|x|) = 2(|x| + x²/(1−|x|)).
 func atanh(b *builder, x f) f {
 	a := b.Abs(x)
 	b.Guard(beyond(b, a, 1-0x1p-24))
-	w := b.Div(b.Add(a, a), b.Sub(b.Const(1), a))
-	return flip(b, b.Mul(log1p(b, w), b.Const(0.5)), sign(b, x))
+	w := b.Add(a, b.Div(b.Mul(a, a), b.Sub(b.Const(1), a)))
+	return flip(b, b.Mul(log1p(b, b.Add(w, w)), b.Const(0.5)), sign(b, x))
 }

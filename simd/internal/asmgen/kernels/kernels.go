@@ -15,7 +15,7 @@ import (
 
 // All are the kernels, by subject.
 var All = slices.Concat(arithmetic, roundings, clamps, exponentials, logarithms, trigonometrics,
-	hyperbolics, activations, folds, searches, normalisations)
+	hyperbolics, activations, powers, fasts, folds, searches, normalisations)
 
 type (
 	// f is a value of the loop; the package writes it too often for a longer name.

@@ -8,42 +8,71 @@ import (
 
 var logarithms = []*ir.Kernel{
 	unary("Log", "float32(math.Log(float64(x[i])))", 1, func(b *builder, x f) f {
-		return log(b, x, math.Ln2, logPoly)
+		return log(b, x, naturalLog)
 	}, "Within 1.8 ULP."),
 	unary("Log2", "float32(math.Log2(float64(x[i])))", 1, func(b *builder, x f) f {
-		return log(b, x, 1, log2Poly)
+		return log(b, x, log2)
 	}, "Within 1.8 ULP."),
 	unary("Log10", "float32(math.Log10(float64(x[i])))", 1, func(b *builder, x f) f {
-		return log(b, x, math.Ln2/math.Ln10, log10Poly)
+		return log(b, x, log10)
 	}, "Within 1.8 ULP."),
 }
 
-// The logarithms of 1 + r divided by r, for √½ ≤ 1 + r ≤ √2, within 2⁻²⁷, 2⁻²⁶ and 2⁻²⁵.
+// logBase is what logarithms to a base need.
+type logBase struct {
+	two  float64   // the logarithm of 2
+	unit float64   // that of e
+	poly []float64 // (that of 1 + r, − unit·r)/r² for √½ ≤ 1 + r ≤ √2; the logarithm is then right within 2⁻²⁶
+}
+
 var (
-	logPoly = []float64{
-		1, -0x1.fffff8p-2, 0x1.555550p-2, -0x1.000430p-2, 0x1.99a3a6p-3, -0x1.54255cp-3, 0x1.227b08p-3, -0x1.0f5b80p-3,
-		0x1.080bc6p-3, -0x1.36a3b6p-4,
-	}
-	log2Poly = []float64{
-		0x1.715476p+0, -0x1.71546ep-1, 0x1.ec7244p-2, -0x1.715d3ep-2, 0x1.27274ep-2, -0x1.e9b23cp-3, 0x1.ae6352p-3,
-		-0x1.9ab778p-3, 0x1.40fa5ep-3, -0x1.af8a7cp-5,
-	}
-	log10Poly = []float64{
-		0x1.bcb7b2p-2, -0x1.bcb7a0p-3, 0x1.28789ep-3, -0x1.bcc434p-4, 0x1.6495f2p-4, -0x1.2797d8p-4, 0x1.dd1562p-5,
-		-0x1.b9e348p-5, 0x1.329b56p-4, -0x1.063e02p-4,
-	}
+	naturalLog = logBase{math.Ln2, 1, []float64{
+		-0x1.fffff8p-2, 0x1.555558p-2, -0x1.00044cp-2, 0x1.999fe8p-3, -0x1.541aeep-3, 0x1.22bd7ep-3, -0x1.0ffc7ep-3,
+		0x1.069aaep-3, -0x1.2fe77ap-4,
+	}}
+	log2 = logBase{1, math.Log2E, []float64{
+		-0x1.715470p-1, 0x1.ec70a2p-2, -0x1.715b1ep-2, 0x1.278b8ap-2, -0x1.eaaaeap-3, 0x1.9facf2p-3, -0x1.841dd4p-3,
+		0x1.961890p-3, -0x1.0a9128p-3,
+	}}
+	log10 = logBase{math.Ln2 / math.Ln10, math.Log10E, []float64{
+		-0x1.bcb7aap-3, 0x1.287a88p-3, -0x1.bcbfb0p-4, 0x1.63dac6p-4, -0x1.27634ep-4, 0x1.f4e4cep-5, -0x1.d425ecp-5,
+		0x1.e7eab8p-5, -0x1.3e11c2p-5,
+	}}
 )
 
-// log is the logarithm of x that log2 of 2 is in: with x = 2ᵏ·m, √½ ≤ m < √2, it is k·unit + r·p(r) with r = m − 1. Denormal and
-// negative numbers, Inf and NaN are the twin's; 0 is too common for that.
-func log(b *builder, x f, unit float64, p []float64) f {
+// log is the logarithm of x = 2ᵏ·m, √½ ≤ m < √2, from k and r = m − 1. Denormal and negative numbers, Inf and NaN are the twin's;
+// 0 is too common for that.
+func log(b *builder, x f, base logBase) f {
 	bits := b.Bits(x)
 	zero := b.Const(0)
 	b.Guard(b.And(abnormal(b, bits), b.NE(x, zero)))
 	k, m := logReduce(b, bits)
-	r := b.Sub(m, b.Const(1))
-	y := b.MulAdd(b.FromInt(k), b.Const(unit), b.Mul(r, b.Poly(r, p...)))
+	y := base.combine(b, b.FromInt(k), b.Sub(m, b.Const(1)))
 	return b.Select(b.EQ(x, zero), b.Const(math.Inf(-1)), y)
+}
+
+// combine is k·two + unit·log(1 + r), small terms first.
+func (base logBase) combine(b *builder, k, r f) f {
+	y := b.Mul(b.Mul(r, r), b.Poly(r, base.poly...))
+	high := truncated(base.two, 16) // k times it is exact
+	if low := base.two - high; low != 0 {
+		y = b.MulAdd(k, b.Const(low), y)
+	}
+	switch {
+	case base.unit == 1:
+		y = b.Add(y, r)
+	case b.Features.FMA:
+		unit := rounded32(base.unit)
+		y = b.FMA(r, b.Const(unit), b.FMA(r, b.Const(base.unit-unit), y))
+	default:
+		unit := truncated(base.unit, 12)
+		rh, rl := split(b, r)
+		y = b.Add(b.Mul(rh, b.Const(unit)), b.MulAdd(rl, b.Const(unit), b.MulAdd(r, b.Const(base.unit-unit), y)))
+	}
+	if high == 1 {
+		return b.Add(k, y)
+	}
+	return b.MulAdd(k, b.Const(high), y)
 }
 
 // abnormal reports what is not a positive normal number, by one unsigned comparison.
@@ -67,5 +96,5 @@ func log1p(b *builder, w f) f {
 	k, m := logReduce(b, b.Bits(u))
 	scale := b.Float(b.SubI(b.Bits(one), b.Shl(k, 23))) // 2⁻ᵏ
 	r := b.MulAdd(lost, scale, b.Sub(m, one))
-	return b.MulAdd(b.FromInt(k), b.Const(math.Ln2), b.Mul(r, b.Poly(r, logPoly...)))
+	return naturalLog.combine(b, b.FromInt(k), r)
 }

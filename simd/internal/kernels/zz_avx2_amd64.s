@@ -3,7 +3,7 @@
 #include "textflag.h"
 
 // func addAVX2(y *float32, a *float32, b *float32, n int)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·addAVX2(SB), NOSPLIT, $0-32
 	MOVQ y+0(FP), DI
 	MOVQ a+8(FP), SI
@@ -17,6 +17,10 @@ TEXT ·addAVX2(SB), NOSPLIT, $0-32
 	SHRQ $0x02, R8
 	ANDQ $0x07, R8
 	JNE  masked
+
+peeled:
+	CMPQ CX, $0x00080000
+	JGE  stream
 
 loops:
 	LEAQ    -32(CX), R8
@@ -77,14 +81,57 @@ masked:
 	VMASKMOVPS Y1, Y0, (DI)(AX*4)
 	ADDQ       R8, AX
 	CMPQ       AX, CX
-	JLT        loops
+	JLT        peeled
 
 done:
 	VZEROUPPER
 	RET
 
+stream:
+	MOVQ    SI, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	MOVQ    DX, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	LEAQ    -32(CX), R8
+	CMPQ    AX, R8
+	JGT     loops
+	PCALIGN $0x20
+
+streamLoop:
+	PREFETCHT1 2048(SI)(AX*4)
+	VMOVUPS    (SI)(AX*4), Y0
+	VMOVUPS    32(SI)(AX*4), Y1
+	PREFETCHT1 2112(SI)(AX*4)
+	VMOVUPS    64(SI)(AX*4), Y2
+	VMOVUPS    96(SI)(AX*4), Y3
+	PREFETCHT1 2048(DX)(AX*4)
+	VMOVUPS    (DX)(AX*4), Y4
+	VMOVUPS    32(DX)(AX*4), Y5
+	PREFETCHT1 2112(DX)(AX*4)
+	VMOVUPS    64(DX)(AX*4), Y6
+	VMOVUPS    96(DX)(AX*4), Y7
+	VADDPS     Y4, Y0, Y0
+	VADDPS     Y5, Y1, Y1
+	VADDPS     Y6, Y2, Y2
+	VADDPS     Y7, Y3, Y3
+	VMOVNTPS   Y0, (DI)(AX*4)
+	VMOVNTPS   Y1, 32(DI)(AX*4)
+	VMOVNTPS   Y2, 64(DI)(AX*4)
+	VMOVNTPS   Y3, 96(DI)(AX*4)
+	ADDQ       $0x20, AX
+	CMPQ       AX, R8
+	JLE        streamLoop
+	SFENCE
+	JMP        single
+
 // func subAVX2(y *float32, a *float32, b *float32, n int)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·subAVX2(SB), NOSPLIT, $0-32
 	MOVQ y+0(FP), DI
 	MOVQ a+8(FP), SI
@@ -98,6 +145,10 @@ TEXT ·subAVX2(SB), NOSPLIT, $0-32
 	SHRQ $0x02, R8
 	ANDQ $0x07, R8
 	JNE  masked
+
+peeled:
+	CMPQ CX, $0x00080000
+	JGE  stream
 
 loops:
 	LEAQ    -32(CX), R8
@@ -158,14 +209,57 @@ masked:
 	VMASKMOVPS Y1, Y0, (DI)(AX*4)
 	ADDQ       R8, AX
 	CMPQ       AX, CX
-	JLT        loops
+	JLT        peeled
 
 done:
 	VZEROUPPER
 	RET
 
+stream:
+	MOVQ    SI, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	MOVQ    DX, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	LEAQ    -32(CX), R8
+	CMPQ    AX, R8
+	JGT     loops
+	PCALIGN $0x20
+
+streamLoop:
+	PREFETCHT1 2048(SI)(AX*4)
+	VMOVUPS    (SI)(AX*4), Y0
+	VMOVUPS    32(SI)(AX*4), Y1
+	PREFETCHT1 2112(SI)(AX*4)
+	VMOVUPS    64(SI)(AX*4), Y2
+	VMOVUPS    96(SI)(AX*4), Y3
+	PREFETCHT1 2048(DX)(AX*4)
+	VMOVUPS    (DX)(AX*4), Y4
+	VMOVUPS    32(DX)(AX*4), Y5
+	PREFETCHT1 2112(DX)(AX*4)
+	VMOVUPS    64(DX)(AX*4), Y6
+	VMOVUPS    96(DX)(AX*4), Y7
+	VSUBPS     Y4, Y0, Y0
+	VSUBPS     Y5, Y1, Y1
+	VSUBPS     Y6, Y2, Y2
+	VSUBPS     Y7, Y3, Y3
+	VMOVNTPS   Y0, (DI)(AX*4)
+	VMOVNTPS   Y1, 32(DI)(AX*4)
+	VMOVNTPS   Y2, 64(DI)(AX*4)
+	VMOVNTPS   Y3, 96(DI)(AX*4)
+	ADDQ       $0x20, AX
+	CMPQ       AX, R8
+	JLE        streamLoop
+	SFENCE
+	JMP        single
+
 // func mulAVX2(y *float32, a *float32, b *float32, n int)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·mulAVX2(SB), NOSPLIT, $0-32
 	MOVQ y+0(FP), DI
 	MOVQ a+8(FP), SI
@@ -179,6 +273,10 @@ TEXT ·mulAVX2(SB), NOSPLIT, $0-32
 	SHRQ $0x02, R8
 	ANDQ $0x07, R8
 	JNE  masked
+
+peeled:
+	CMPQ CX, $0x00080000
+	JGE  stream
 
 loops:
 	LEAQ    -32(CX), R8
@@ -239,14 +337,57 @@ masked:
 	VMASKMOVPS Y1, Y0, (DI)(AX*4)
 	ADDQ       R8, AX
 	CMPQ       AX, CX
-	JLT        loops
+	JLT        peeled
 
 done:
 	VZEROUPPER
 	RET
 
+stream:
+	MOVQ    SI, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	MOVQ    DX, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	LEAQ    -32(CX), R8
+	CMPQ    AX, R8
+	JGT     loops
+	PCALIGN $0x20
+
+streamLoop:
+	PREFETCHT1 2048(SI)(AX*4)
+	VMOVUPS    (SI)(AX*4), Y0
+	VMOVUPS    32(SI)(AX*4), Y1
+	PREFETCHT1 2112(SI)(AX*4)
+	VMOVUPS    64(SI)(AX*4), Y2
+	VMOVUPS    96(SI)(AX*4), Y3
+	PREFETCHT1 2048(DX)(AX*4)
+	VMOVUPS    (DX)(AX*4), Y4
+	VMOVUPS    32(DX)(AX*4), Y5
+	PREFETCHT1 2112(DX)(AX*4)
+	VMOVUPS    64(DX)(AX*4), Y6
+	VMOVUPS    96(DX)(AX*4), Y7
+	VMULPS     Y4, Y0, Y0
+	VMULPS     Y5, Y1, Y1
+	VMULPS     Y6, Y2, Y2
+	VMULPS     Y7, Y3, Y3
+	VMOVNTPS   Y0, (DI)(AX*4)
+	VMOVNTPS   Y1, 32(DI)(AX*4)
+	VMOVNTPS   Y2, 64(DI)(AX*4)
+	VMOVNTPS   Y3, 96(DI)(AX*4)
+	ADDQ       $0x20, AX
+	CMPQ       AX, R8
+	JLE        streamLoop
+	SFENCE
+	JMP        single
+
 // func divAVX2(y *float32, a *float32, b *float32, n int)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·divAVX2(SB), NOSPLIT, $0-32
 	MOVQ y+0(FP), DI
 	MOVQ a+8(FP), SI
@@ -260,6 +401,10 @@ TEXT ·divAVX2(SB), NOSPLIT, $0-32
 	SHRQ $0x02, R8
 	ANDQ $0x07, R8
 	JNE  masked
+
+peeled:
+	CMPQ CX, $0x00080000
+	JGE  stream
 
 loops:
 	LEAQ    -32(CX), R8
@@ -320,14 +465,57 @@ masked:
 	VMASKMOVPS Y1, Y0, (DI)(AX*4)
 	ADDQ       R8, AX
 	CMPQ       AX, CX
-	JLT        loops
+	JLT        peeled
 
 done:
 	VZEROUPPER
 	RET
 
+stream:
+	MOVQ    SI, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	MOVQ    DX, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	LEAQ    -32(CX), R8
+	CMPQ    AX, R8
+	JGT     loops
+	PCALIGN $0x20
+
+streamLoop:
+	PREFETCHT1 2048(SI)(AX*4)
+	VMOVUPS    (SI)(AX*4), Y0
+	VMOVUPS    32(SI)(AX*4), Y1
+	PREFETCHT1 2112(SI)(AX*4)
+	VMOVUPS    64(SI)(AX*4), Y2
+	VMOVUPS    96(SI)(AX*4), Y3
+	PREFETCHT1 2048(DX)(AX*4)
+	VMOVUPS    (DX)(AX*4), Y4
+	VMOVUPS    32(DX)(AX*4), Y5
+	PREFETCHT1 2112(DX)(AX*4)
+	VMOVUPS    64(DX)(AX*4), Y6
+	VMOVUPS    96(DX)(AX*4), Y7
+	VDIVPS     Y4, Y0, Y0
+	VDIVPS     Y5, Y1, Y1
+	VDIVPS     Y6, Y2, Y2
+	VDIVPS     Y7, Y3, Y3
+	VMOVNTPS   Y0, (DI)(AX*4)
+	VMOVNTPS   Y1, 32(DI)(AX*4)
+	VMOVNTPS   Y2, 64(DI)(AX*4)
+	VMOVNTPS   Y3, 96(DI)(AX*4)
+	ADDQ       $0x20, AX
+	CMPQ       AX, R8
+	JLE        streamLoop
+	SFENCE
+	JMP        single
+
 // func maximumAVX2(y *float32, a *float32, b *float32, n int)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·maximumAVX2(SB), NOSPLIT, $0-32
 	MOVQ y+0(FP), DI
 	MOVQ a+8(FP), SI
@@ -341,6 +529,10 @@ TEXT ·maximumAVX2(SB), NOSPLIT, $0-32
 	SHRQ $0x02, R8
 	ANDQ $0x07, R8
 	JNE  masked
+
+peeled:
+	CMPQ CX, $0x00080000
+	JGE  stream
 
 loops:
 	LEAQ    -32(CX), R8
@@ -413,14 +605,65 @@ masked:
 	VMASKMOVPS Y1, Y0, (DI)(AX*4)
 	ADDQ       R8, AX
 	CMPQ       AX, CX
-	JLT        loops
+	JLT        peeled
 
 done:
 	VZEROUPPER
 	RET
 
+stream:
+	MOVQ    SI, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	MOVQ    DX, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	LEAQ    -32(CX), R8
+	CMPQ    AX, R8
+	JGT     loops
+	PCALIGN $0x20
+
+streamLoop:
+	PREFETCHT1 2048(SI)(AX*4)
+	VMOVUPS    (SI)(AX*4), Y0
+	VMOVUPS    32(SI)(AX*4), Y1
+	PREFETCHT1 2112(SI)(AX*4)
+	VMOVUPS    64(SI)(AX*4), Y2
+	VMOVUPS    96(SI)(AX*4), Y3
+	PREFETCHT1 2048(DX)(AX*4)
+	VMOVUPS    (DX)(AX*4), Y4
+	VMOVUPS    32(DX)(AX*4), Y5
+	PREFETCHT1 2112(DX)(AX*4)
+	VMOVUPS    64(DX)(AX*4), Y6
+	VMOVUPS    96(DX)(AX*4), Y7
+	VCMPPS     $0x03, Y0, Y0, Y8
+	VCMPPS     $0x03, Y1, Y1, Y9
+	VCMPPS     $0x03, Y2, Y2, Y10
+	VCMPPS     $0x03, Y3, Y3, Y11
+	VMAXPS     Y4, Y0, Y0
+	VMAXPS     Y5, Y1, Y1
+	VMAXPS     Y6, Y2, Y2
+	VMAXPS     Y7, Y3, Y3
+	VORPS      Y8, Y0, Y0
+	VORPS      Y9, Y1, Y1
+	VORPS      Y10, Y2, Y2
+	VORPS      Y11, Y3, Y3
+	VMOVNTPS   Y0, (DI)(AX*4)
+	VMOVNTPS   Y1, 32(DI)(AX*4)
+	VMOVNTPS   Y2, 64(DI)(AX*4)
+	VMOVNTPS   Y3, 96(DI)(AX*4)
+	ADDQ       $0x20, AX
+	CMPQ       AX, R8
+	JLE        streamLoop
+	SFENCE
+	JMP        single
+
 // func minimumAVX2(y *float32, a *float32, b *float32, n int)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·minimumAVX2(SB), NOSPLIT, $0-32
 	MOVQ y+0(FP), DI
 	MOVQ a+8(FP), SI
@@ -434,6 +677,10 @@ TEXT ·minimumAVX2(SB), NOSPLIT, $0-32
 	SHRQ $0x02, R8
 	ANDQ $0x07, R8
 	JNE  masked
+
+peeled:
+	CMPQ CX, $0x00080000
+	JGE  stream
 
 loops:
 	LEAQ    -32(CX), R8
@@ -506,14 +753,65 @@ masked:
 	VMASKMOVPS Y1, Y0, (DI)(AX*4)
 	ADDQ       R8, AX
 	CMPQ       AX, CX
-	JLT        loops
+	JLT        peeled
 
 done:
 	VZEROUPPER
 	RET
 
+stream:
+	MOVQ    SI, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	MOVQ    DX, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	LEAQ    -32(CX), R8
+	CMPQ    AX, R8
+	JGT     loops
+	PCALIGN $0x20
+
+streamLoop:
+	PREFETCHT1 2048(SI)(AX*4)
+	VMOVUPS    (SI)(AX*4), Y0
+	VMOVUPS    32(SI)(AX*4), Y1
+	PREFETCHT1 2112(SI)(AX*4)
+	VMOVUPS    64(SI)(AX*4), Y2
+	VMOVUPS    96(SI)(AX*4), Y3
+	PREFETCHT1 2048(DX)(AX*4)
+	VMOVUPS    (DX)(AX*4), Y4
+	VMOVUPS    32(DX)(AX*4), Y5
+	PREFETCHT1 2112(DX)(AX*4)
+	VMOVUPS    64(DX)(AX*4), Y6
+	VMOVUPS    96(DX)(AX*4), Y7
+	VCMPPS     $0x03, Y0, Y0, Y8
+	VCMPPS     $0x03, Y1, Y1, Y9
+	VCMPPS     $0x03, Y2, Y2, Y10
+	VCMPPS     $0x03, Y3, Y3, Y11
+	VMINPS     Y4, Y0, Y0
+	VMINPS     Y5, Y1, Y1
+	VMINPS     Y6, Y2, Y2
+	VMINPS     Y7, Y3, Y3
+	VORPS      Y8, Y0, Y0
+	VORPS      Y9, Y1, Y1
+	VORPS      Y10, Y2, Y2
+	VORPS      Y11, Y3, Y3
+	VMOVNTPS   Y0, (DI)(AX*4)
+	VMOVNTPS   Y1, 32(DI)(AX*4)
+	VMOVNTPS   Y2, 64(DI)(AX*4)
+	VMOVNTPS   Y3, 96(DI)(AX*4)
+	ADDQ       $0x20, AX
+	CMPQ       AX, R8
+	JLE        streamLoop
+	SFENCE
+	JMP        single
+
 // func copySignAVX2(y *float32, a *float32, b *float32, n int)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, MMX+
 TEXT ·copySignAVX2(SB), NOSPLIT, $0-32
 	MOVQ y+0(FP), DI
 	MOVQ a+8(FP), SI
@@ -527,6 +825,10 @@ TEXT ·copySignAVX2(SB), NOSPLIT, $0-32
 	SHRQ $0x02, R8
 	ANDQ $0x07, R8
 	JNE  masked
+
+peeled:
+	CMPQ CX, $0x00080000
+	JGE  stream
 
 loops:
 	LEAQ    -32(CX), R8
@@ -601,14 +903,67 @@ masked:
 	VMASKMOVPS Y1, Y0, (DI)(AX*4)
 	ADDQ       R8, AX
 	CMPQ       AX, CX
-	JLT        loops
+	JLT        peeled
 
 done:
 	VZEROUPPER
 	RET
 
+stream:
+	MOVQ    SI, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	MOVQ    DX, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	LEAQ    -32(CX), R8
+	CMPQ    AX, R8
+	JGT     loops
+	VMOVAPS constants<>+64(SB), Y15
+	VMOVAPS constants<>+96(SB), Y14
+	PCALIGN $0x20
+
+streamLoop:
+	PREFETCHT1 2048(SI)(AX*4)
+	VMOVUPS    (SI)(AX*4), Y0
+	VMOVUPS    32(SI)(AX*4), Y1
+	PREFETCHT1 2112(SI)(AX*4)
+	VMOVUPS    64(SI)(AX*4), Y2
+	VMOVUPS    96(SI)(AX*4), Y3
+	VPAND      Y15, Y0, Y0
+	VPAND      Y15, Y1, Y1
+	VPAND      Y15, Y2, Y2
+	VPAND      Y15, Y3, Y3
+	PREFETCHT1 2048(DX)(AX*4)
+	VMOVUPS    (DX)(AX*4), Y4
+	VMOVUPS    32(DX)(AX*4), Y5
+	PREFETCHT1 2112(DX)(AX*4)
+	VMOVUPS    64(DX)(AX*4), Y6
+	VMOVUPS    96(DX)(AX*4), Y7
+	VPAND      Y14, Y4, Y4
+	VPAND      Y14, Y5, Y5
+	VPAND      Y14, Y6, Y6
+	VPAND      Y14, Y7, Y7
+	VORPS      Y4, Y0, Y0
+	VORPS      Y5, Y1, Y1
+	VORPS      Y6, Y2, Y2
+	VORPS      Y7, Y3, Y3
+	VMOVNTPS   Y0, (DI)(AX*4)
+	VMOVNTPS   Y1, 32(DI)(AX*4)
+	VMOVNTPS   Y2, 64(DI)(AX*4)
+	VMOVNTPS   Y3, 96(DI)(AX*4)
+	ADDQ       $0x20, AX
+	CMPQ       AX, R8
+	JLE        streamLoop
+	SFENCE
+	JMP        single
+
 // func addScalarAVX2(y *float32, a *float32, n int, s float32)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·addScalarAVX2(SB), NOSPLIT, $0-28
 	MOVQ         y+0(FP), DI
 	MOVQ         a+8(FP), SI
@@ -622,6 +977,10 @@ TEXT ·addScalarAVX2(SB), NOSPLIT, $0-28
 	SHRQ         $0x02, R8
 	ANDQ         $0x07, R8
 	JNE          masked
+
+peeled:
+	CMPQ CX, $0x00080000
+	JGE  stream
 
 loops:
 	LEAQ    -32(CX), R8
@@ -676,14 +1035,46 @@ masked:
 	VMASKMOVPS Y1, Y0, (DI)(AX*4)
 	ADDQ       R8, AX
 	CMPQ       AX, CX
-	JLT        loops
+	JLT        peeled
 
 done:
 	VZEROUPPER
 	RET
 
+stream:
+	MOVQ    SI, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	LEAQ    -32(CX), R8
+	CMPQ    AX, R8
+	JGT     loops
+	PCALIGN $0x20
+
+streamLoop:
+	PREFETCHT1 2048(SI)(AX*4)
+	VMOVUPS    (SI)(AX*4), Y0
+	VMOVUPS    32(SI)(AX*4), Y1
+	PREFETCHT1 2112(SI)(AX*4)
+	VMOVUPS    64(SI)(AX*4), Y2
+	VMOVUPS    96(SI)(AX*4), Y3
+	VADDPS     Y15, Y0, Y0
+	VADDPS     Y15, Y1, Y1
+	VADDPS     Y15, Y2, Y2
+	VADDPS     Y15, Y3, Y3
+	VMOVNTPS   Y0, (DI)(AX*4)
+	VMOVNTPS   Y1, 32(DI)(AX*4)
+	VMOVNTPS   Y2, 64(DI)(AX*4)
+	VMOVNTPS   Y3, 96(DI)(AX*4)
+	ADDQ       $0x20, AX
+	CMPQ       AX, R8
+	JLE        streamLoop
+	SFENCE
+	JMP        single
+
 // func scaleAVX2(y *float32, a *float32, n int, f float32)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·scaleAVX2(SB), NOSPLIT, $0-28
 	MOVQ         y+0(FP), DI
 	MOVQ         a+8(FP), SI
@@ -697,6 +1088,10 @@ TEXT ·scaleAVX2(SB), NOSPLIT, $0-28
 	SHRQ         $0x02, R8
 	ANDQ         $0x07, R8
 	JNE          masked
+
+peeled:
+	CMPQ CX, $0x00080000
+	JGE  stream
 
 loops:
 	LEAQ    -32(CX), R8
@@ -751,14 +1146,46 @@ masked:
 	VMASKMOVPS Y1, Y0, (DI)(AX*4)
 	ADDQ       R8, AX
 	CMPQ       AX, CX
-	JLT        loops
+	JLT        peeled
 
 done:
 	VZEROUPPER
 	RET
 
+stream:
+	MOVQ    SI, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	LEAQ    -32(CX), R8
+	CMPQ    AX, R8
+	JGT     loops
+	PCALIGN $0x20
+
+streamLoop:
+	PREFETCHT1 2048(SI)(AX*4)
+	VMOVUPS    (SI)(AX*4), Y0
+	VMOVUPS    32(SI)(AX*4), Y1
+	PREFETCHT1 2112(SI)(AX*4)
+	VMOVUPS    64(SI)(AX*4), Y2
+	VMOVUPS    96(SI)(AX*4), Y3
+	VMULPS     Y15, Y0, Y0
+	VMULPS     Y15, Y1, Y1
+	VMULPS     Y15, Y2, Y2
+	VMULPS     Y15, Y3, Y3
+	VMOVNTPS   Y0, (DI)(AX*4)
+	VMOVNTPS   Y1, 32(DI)(AX*4)
+	VMOVNTPS   Y2, 64(DI)(AX*4)
+	VMOVNTPS   Y3, 96(DI)(AX*4)
+	ADDQ       $0x20, AX
+	CMPQ       AX, R8
+	JLE        streamLoop
+	SFENCE
+	JMP        single
+
 // func scaleAddAVX2(y *float32, a *float32, n int, f float32, s float32)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·scaleAddAVX2(SB), NOSPLIT, $0-32
 	MOVQ         y+0(FP), DI
 	MOVQ         a+8(FP), SI
@@ -773,6 +1200,10 @@ TEXT ·scaleAddAVX2(SB), NOSPLIT, $0-32
 	SHRQ         $0x02, R8
 	ANDQ         $0x07, R8
 	JNE          masked
+
+peeled:
+	CMPQ CX, $0x00080000
+	JGE  stream
 
 loops:
 	LEAQ    -32(CX), R8
@@ -827,14 +1258,46 @@ masked:
 	VMASKMOVPS  Y1, Y0, (DI)(AX*4)
 	ADDQ        R8, AX
 	CMPQ        AX, CX
-	JLT         loops
+	JLT         peeled
 
 done:
 	VZEROUPPER
 	RET
 
+stream:
+	MOVQ    SI, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	LEAQ    -32(CX), R8
+	CMPQ    AX, R8
+	JGT     loops
+	PCALIGN $0x20
+
+streamLoop:
+	PREFETCHT1  2048(SI)(AX*4)
+	VMOVUPS     (SI)(AX*4), Y0
+	VMOVUPS     32(SI)(AX*4), Y1
+	PREFETCHT1  2112(SI)(AX*4)
+	VMOVUPS     64(SI)(AX*4), Y2
+	VMOVUPS     96(SI)(AX*4), Y3
+	VFMADD213PS Y14, Y15, Y0
+	VFMADD213PS Y14, Y15, Y1
+	VFMADD213PS Y14, Y15, Y2
+	VFMADD213PS Y14, Y15, Y3
+	VMOVNTPS    Y0, (DI)(AX*4)
+	VMOVNTPS    Y1, 32(DI)(AX*4)
+	VMOVNTPS    Y2, 64(DI)(AX*4)
+	VMOVNTPS    Y3, 96(DI)(AX*4)
+	ADDQ        $0x20, AX
+	CMPQ        AX, R8
+	JLE         streamLoop
+	SFENCE
+	JMP         single
+
 // func axpyAVX2(y *float32, a *float32, x *float32, n int, f float32)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·axpyAVX2(SB), NOSPLIT, $0-36
 	MOVQ         y+0(FP), DI
 	MOVQ         a+8(FP), SI
@@ -849,6 +1312,10 @@ TEXT ·axpyAVX2(SB), NOSPLIT, $0-36
 	SHRQ         $0x02, R8
 	ANDQ         $0x07, R8
 	JNE          masked
+
+peeled:
+	CMPQ CX, $0x00080000
+	JGE  stream
 
 loops:
 	LEAQ    -32(CX), R8
@@ -909,14 +1376,57 @@ masked:
 	VMASKMOVPS  Y2, Y0, (DI)(AX*4)
 	ADDQ        R8, AX
 	CMPQ        AX, CX
-	JLT         loops
+	JLT         peeled
 
 done:
 	VZEROUPPER
 	RET
 
+stream:
+	MOVQ    SI, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	MOVQ    DX, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	LEAQ    -32(CX), R8
+	CMPQ    AX, R8
+	JGT     loops
+	PCALIGN $0x20
+
+streamLoop:
+	PREFETCHT1  2048(DX)(AX*4)
+	VMOVUPS     (DX)(AX*4), Y0
+	VMOVUPS     32(DX)(AX*4), Y1
+	PREFETCHT1  2112(DX)(AX*4)
+	VMOVUPS     64(DX)(AX*4), Y2
+	VMOVUPS     96(DX)(AX*4), Y3
+	PREFETCHT1  2048(SI)(AX*4)
+	VMOVUPS     (SI)(AX*4), Y4
+	VMOVUPS     32(SI)(AX*4), Y5
+	PREFETCHT1  2112(SI)(AX*4)
+	VMOVUPS     64(SI)(AX*4), Y6
+	VMOVUPS     96(SI)(AX*4), Y7
+	VFMADD231PS Y15, Y0, Y4
+	VFMADD231PS Y15, Y1, Y5
+	VFMADD231PS Y15, Y2, Y6
+	VFMADD231PS Y15, Y3, Y7
+	VMOVNTPS    Y4, (DI)(AX*4)
+	VMOVNTPS    Y5, 32(DI)(AX*4)
+	VMOVNTPS    Y6, 64(DI)(AX*4)
+	VMOVNTPS    Y7, 96(DI)(AX*4)
+	ADDQ        $0x20, AX
+	CMPQ        AX, R8
+	JLE         streamLoop
+	SFENCE
+	JMP         single
+
 // func mulAddAVX2(y *float32, a *float32, b *float32, c *float32, n int)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·mulAddAVX2(SB), NOSPLIT, $0-40
 	MOVQ y+0(FP), DI
 	MOVQ a+8(FP), SI
@@ -931,6 +1441,10 @@ TEXT ·mulAddAVX2(SB), NOSPLIT, $0-40
 	SHRQ $0x02, R8
 	ANDQ $0x07, R8
 	JNE  masked
+
+peeled:
+	CMPQ CX, $0x00080000
+	JGE  stream
 
 loops:
 	LEAQ    -32(CX), R8
@@ -997,14 +1511,68 @@ masked:
 	VMASKMOVPS  Y3, Y0, (DI)(AX*4)
 	ADDQ        R8, AX
 	CMPQ        AX, CX
-	JLT         loops
+	JLT         peeled
 
 done:
 	VZEROUPPER
 	RET
 
+stream:
+	MOVQ    SI, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	MOVQ    DX, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	MOVQ    BX, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	LEAQ    -32(CX), R8
+	CMPQ    AX, R8
+	JGT     loops
+	PCALIGN $0x20
+
+streamLoop:
+	PREFETCHT1  2048(SI)(AX*4)
+	VMOVUPS     (SI)(AX*4), Y0
+	VMOVUPS     32(SI)(AX*4), Y1
+	PREFETCHT1  2112(SI)(AX*4)
+	VMOVUPS     64(SI)(AX*4), Y2
+	VMOVUPS     96(SI)(AX*4), Y3
+	PREFETCHT1  2048(DX)(AX*4)
+	VMOVUPS     (DX)(AX*4), Y4
+	VMOVUPS     32(DX)(AX*4), Y5
+	PREFETCHT1  2112(DX)(AX*4)
+	VMOVUPS     64(DX)(AX*4), Y6
+	VMOVUPS     96(DX)(AX*4), Y7
+	PREFETCHT1  2048(BX)(AX*4)
+	VMOVUPS     (BX)(AX*4), Y8
+	VMOVUPS     32(BX)(AX*4), Y9
+	PREFETCHT1  2112(BX)(AX*4)
+	VMOVUPS     64(BX)(AX*4), Y10
+	VMOVUPS     96(BX)(AX*4), Y11
+	VFMADD231PS Y4, Y0, Y8
+	VFMADD231PS Y5, Y1, Y9
+	VFMADD231PS Y6, Y2, Y10
+	VFMADD231PS Y7, Y3, Y11
+	VMOVNTPS    Y8, (DI)(AX*4)
+	VMOVNTPS    Y9, 32(DI)(AX*4)
+	VMOVNTPS    Y10, 64(DI)(AX*4)
+	VMOVNTPS    Y11, 96(DI)(AX*4)
+	ADDQ        $0x20, AX
+	CMPQ        AX, R8
+	JLE         streamLoop
+	SFENCE
+	JMP         single
+
 // func lerpAVX2(y *float32, a *float32, b *float32, t *float32, n int)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·lerpAVX2(SB), NOSPLIT, $0-40
 	MOVQ y+0(FP), DI
 	MOVQ a+8(FP), SI
@@ -1019,6 +1587,10 @@ TEXT ·lerpAVX2(SB), NOSPLIT, $0-40
 	SHRQ $0x02, R8
 	ANDQ $0x07, R8
 	JNE  masked
+
+peeled:
+	CMPQ CX, $0x00080000
+	JGE  stream
 
 loops:
 	LEAQ    -32(CX), R8
@@ -1091,14 +1663,72 @@ masked:
 	VMASKMOVPS  Y2, Y0, (DI)(AX*4)
 	ADDQ        R8, AX
 	CMPQ        AX, CX
-	JLT         loops
+	JLT         peeled
 
 done:
 	VZEROUPPER
 	RET
 
+stream:
+	MOVQ    SI, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	MOVQ    DX, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	MOVQ    BX, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	LEAQ    -32(CX), R8
+	CMPQ    AX, R8
+	JGT     loops
+	PCALIGN $0x20
+
+streamLoop:
+	PREFETCHT1  2048(DX)(AX*4)
+	VMOVUPS     (DX)(AX*4), Y0
+	VMOVUPS     32(DX)(AX*4), Y1
+	PREFETCHT1  2112(DX)(AX*4)
+	VMOVUPS     64(DX)(AX*4), Y2
+	VMOVUPS     96(DX)(AX*4), Y3
+	PREFETCHT1  2048(SI)(AX*4)
+	VMOVUPS     (SI)(AX*4), Y4
+	VMOVUPS     32(SI)(AX*4), Y5
+	PREFETCHT1  2112(SI)(AX*4)
+	VMOVUPS     64(SI)(AX*4), Y6
+	VMOVUPS     96(SI)(AX*4), Y7
+	VSUBPS      Y4, Y0, Y0
+	VSUBPS      Y5, Y1, Y1
+	VSUBPS      Y6, Y2, Y2
+	VSUBPS      Y7, Y3, Y3
+	PREFETCHT1  2048(BX)(AX*4)
+	VMOVUPS     (BX)(AX*4), Y8
+	VMOVUPS     32(BX)(AX*4), Y9
+	PREFETCHT1  2112(BX)(AX*4)
+	VMOVUPS     64(BX)(AX*4), Y10
+	VMOVUPS     96(BX)(AX*4), Y11
+	VFMADD231PS Y0, Y8, Y4
+	VFMADD231PS Y1, Y9, Y5
+	VFMADD231PS Y2, Y10, Y6
+	VFMADD231PS Y3, Y11, Y7
+	VMOVNTPS    Y4, (DI)(AX*4)
+	VMOVNTPS    Y5, 32(DI)(AX*4)
+	VMOVNTPS    Y6, 64(DI)(AX*4)
+	VMOVNTPS    Y7, 96(DI)(AX*4)
+	ADDQ        $0x20, AX
+	CMPQ        AX, R8
+	JLE         streamLoop
+	SFENCE
+	JMP         single
+
 // func negAVX2(y *float32, x *float32, n int)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·negAVX2(SB), NOSPLIT, $0-24
 	MOVQ y+0(FP), DI
 	MOVQ x+8(FP), SI
@@ -1111,6 +1741,10 @@ TEXT ·negAVX2(SB), NOSPLIT, $0-24
 	SHRQ $0x02, R8
 	ANDQ $0x07, R8
 	JNE  masked
+
+peeled:
+	CMPQ CX, $0x00080000
+	JGE  stream
 
 loops:
 	LEAQ    -32(CX), R8
@@ -1166,14 +1800,47 @@ masked:
 	VMASKMOVPS Y1, Y0, (DI)(AX*4)
 	ADDQ       R8, AX
 	CMPQ       AX, CX
-	JLT        loops
+	JLT        peeled
 
 done:
 	VZEROUPPER
 	RET
 
+stream:
+	MOVQ    SI, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	LEAQ    -32(CX), R8
+	CMPQ    AX, R8
+	JGT     loops
+	VMOVAPS constants<>+96(SB), Y15
+	PCALIGN $0x20
+
+streamLoop:
+	PREFETCHT1 2048(SI)(AX*4)
+	VMOVUPS    (SI)(AX*4), Y0
+	VMOVUPS    32(SI)(AX*4), Y1
+	PREFETCHT1 2112(SI)(AX*4)
+	VMOVUPS    64(SI)(AX*4), Y2
+	VMOVUPS    96(SI)(AX*4), Y3
+	VXORPS     Y15, Y0, Y0
+	VXORPS     Y15, Y1, Y1
+	VXORPS     Y15, Y2, Y2
+	VXORPS     Y15, Y3, Y3
+	VMOVNTPS   Y0, (DI)(AX*4)
+	VMOVNTPS   Y1, 32(DI)(AX*4)
+	VMOVNTPS   Y2, 64(DI)(AX*4)
+	VMOVNTPS   Y3, 96(DI)(AX*4)
+	ADDQ       $0x20, AX
+	CMPQ       AX, R8
+	JLE        streamLoop
+	SFENCE
+	JMP        single
+
 // func absAVX2(y *float32, x *float32, n int)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·absAVX2(SB), NOSPLIT, $0-24
 	MOVQ y+0(FP), DI
 	MOVQ x+8(FP), SI
@@ -1186,6 +1853,10 @@ TEXT ·absAVX2(SB), NOSPLIT, $0-24
 	SHRQ $0x02, R8
 	ANDQ $0x07, R8
 	JNE  masked
+
+peeled:
+	CMPQ CX, $0x00080000
+	JGE  stream
 
 loops:
 	LEAQ    -32(CX), R8
@@ -1241,14 +1912,47 @@ masked:
 	VMASKMOVPS Y1, Y0, (DI)(AX*4)
 	ADDQ       R8, AX
 	CMPQ       AX, CX
-	JLT        loops
+	JLT        peeled
 
 done:
 	VZEROUPPER
 	RET
 
+stream:
+	MOVQ    SI, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	LEAQ    -32(CX), R8
+	CMPQ    AX, R8
+	JGT     loops
+	VMOVAPS constants<>+64(SB), Y15
+	PCALIGN $0x20
+
+streamLoop:
+	PREFETCHT1 2048(SI)(AX*4)
+	VMOVUPS    (SI)(AX*4), Y0
+	VMOVUPS    32(SI)(AX*4), Y1
+	PREFETCHT1 2112(SI)(AX*4)
+	VMOVUPS    64(SI)(AX*4), Y2
+	VMOVUPS    96(SI)(AX*4), Y3
+	VANDPS     Y15, Y0, Y0
+	VANDPS     Y15, Y1, Y1
+	VANDPS     Y15, Y2, Y2
+	VANDPS     Y15, Y3, Y3
+	VMOVNTPS   Y0, (DI)(AX*4)
+	VMOVNTPS   Y1, 32(DI)(AX*4)
+	VMOVNTPS   Y2, 64(DI)(AX*4)
+	VMOVNTPS   Y3, 96(DI)(AX*4)
+	ADDQ       $0x20, AX
+	CMPQ       AX, R8
+	JLE        streamLoop
+	SFENCE
+	JMP        single
+
 // func sqrtAVX2(y *float32, x *float32, n int)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·sqrtAVX2(SB), NOSPLIT, $0-24
 	MOVQ y+0(FP), DI
 	MOVQ x+8(FP), SI
@@ -1261,6 +1965,10 @@ TEXT ·sqrtAVX2(SB), NOSPLIT, $0-24
 	SHRQ $0x02, R8
 	ANDQ $0x07, R8
 	JNE  masked
+
+peeled:
+	CMPQ CX, $0x00080000
+	JGE  stream
 
 loops:
 	LEAQ    -32(CX), R8
@@ -1315,14 +2023,46 @@ masked:
 	VMASKMOVPS Y1, Y0, (DI)(AX*4)
 	ADDQ       R8, AX
 	CMPQ       AX, CX
-	JLT        loops
+	JLT        peeled
 
 done:
 	VZEROUPPER
 	RET
 
+stream:
+	MOVQ    SI, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	LEAQ    -32(CX), R8
+	CMPQ    AX, R8
+	JGT     loops
+	PCALIGN $0x20
+
+streamLoop:
+	PREFETCHT1 2048(SI)(AX*4)
+	VMOVUPS    (SI)(AX*4), Y0
+	VMOVUPS    32(SI)(AX*4), Y1
+	PREFETCHT1 2112(SI)(AX*4)
+	VMOVUPS    64(SI)(AX*4), Y2
+	VMOVUPS    96(SI)(AX*4), Y3
+	VSQRTPS    Y0, Y0
+	VSQRTPS    Y1, Y1
+	VSQRTPS    Y2, Y2
+	VSQRTPS    Y3, Y3
+	VMOVNTPS   Y0, (DI)(AX*4)
+	VMOVNTPS   Y1, 32(DI)(AX*4)
+	VMOVNTPS   Y2, 64(DI)(AX*4)
+	VMOVNTPS   Y3, 96(DI)(AX*4)
+	ADDQ       $0x20, AX
+	CMPQ       AX, R8
+	JLE        streamLoop
+	SFENCE
+	JMP        single
+
 // func recipAVX2(y *float32, x *float32, n int)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·recipAVX2(SB), NOSPLIT, $0-24
 	MOVQ y+0(FP), DI
 	MOVQ x+8(FP), SI
@@ -1335,6 +2075,10 @@ TEXT ·recipAVX2(SB), NOSPLIT, $0-24
 	SHRQ $0x02, R8
 	ANDQ $0x07, R8
 	JNE  masked
+
+peeled:
+	CMPQ CX, $0x00080000
+	JGE  stream
 
 loops:
 	LEAQ    -32(CX), R8
@@ -1392,14 +2136,47 @@ masked:
 	VMASKMOVPS Y1, Y0, (DI)(AX*4)
 	ADDQ       R8, AX
 	CMPQ       AX, CX
-	JLT        loops
+	JLT        peeled
 
 done:
 	VZEROUPPER
 	RET
 
+stream:
+	MOVQ    SI, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	LEAQ    -32(CX), R8
+	CMPQ    AX, R8
+	JGT     loops
+	VMOVAPS constants<>+128(SB), Y15
+	PCALIGN $0x20
+
+streamLoop:
+	PREFETCHT1 2048(SI)(AX*4)
+	VMOVUPS    (SI)(AX*4), Y0
+	VMOVUPS    32(SI)(AX*4), Y1
+	PREFETCHT1 2112(SI)(AX*4)
+	VMOVUPS    64(SI)(AX*4), Y2
+	VMOVUPS    96(SI)(AX*4), Y3
+	VDIVPS     Y0, Y15, Y0
+	VDIVPS     Y1, Y15, Y1
+	VDIVPS     Y2, Y15, Y2
+	VDIVPS     Y3, Y15, Y3
+	VMOVNTPS   Y0, (DI)(AX*4)
+	VMOVNTPS   Y1, 32(DI)(AX*4)
+	VMOVNTPS   Y2, 64(DI)(AX*4)
+	VMOVNTPS   Y3, 96(DI)(AX*4)
+	ADDQ       $0x20, AX
+	CMPQ       AX, R8
+	JLE        streamLoop
+	SFENCE
+	JMP        single
+
 // func floorAVX2(y *float32, x *float32, n int)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·floorAVX2(SB), NOSPLIT, $0-24
 	MOVQ y+0(FP), DI
 	MOVQ x+8(FP), SI
@@ -1412,6 +2189,10 @@ TEXT ·floorAVX2(SB), NOSPLIT, $0-24
 	SHRQ $0x02, R8
 	ANDQ $0x07, R8
 	JNE  masked
+
+peeled:
+	CMPQ CX, $0x00080000
+	JGE  stream
 
 loops:
 	LEAQ    -32(CX), R8
@@ -1466,14 +2247,46 @@ masked:
 	VMASKMOVPS Y1, Y0, (DI)(AX*4)
 	ADDQ       R8, AX
 	CMPQ       AX, CX
-	JLT        loops
+	JLT        peeled
 
 done:
 	VZEROUPPER
 	RET
 
+stream:
+	MOVQ    SI, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	LEAQ    -32(CX), R8
+	CMPQ    AX, R8
+	JGT     loops
+	PCALIGN $0x20
+
+streamLoop:
+	PREFETCHT1 2048(SI)(AX*4)
+	VMOVUPS    (SI)(AX*4), Y0
+	VMOVUPS    32(SI)(AX*4), Y1
+	PREFETCHT1 2112(SI)(AX*4)
+	VMOVUPS    64(SI)(AX*4), Y2
+	VMOVUPS    96(SI)(AX*4), Y3
+	VROUNDPS   $0x09, Y0, Y0
+	VROUNDPS   $0x09, Y1, Y1
+	VROUNDPS   $0x09, Y2, Y2
+	VROUNDPS   $0x09, Y3, Y3
+	VMOVNTPS   Y0, (DI)(AX*4)
+	VMOVNTPS   Y1, 32(DI)(AX*4)
+	VMOVNTPS   Y2, 64(DI)(AX*4)
+	VMOVNTPS   Y3, 96(DI)(AX*4)
+	ADDQ       $0x20, AX
+	CMPQ       AX, R8
+	JLE        streamLoop
+	SFENCE
+	JMP        single
+
 // func ceilAVX2(y *float32, x *float32, n int)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·ceilAVX2(SB), NOSPLIT, $0-24
 	MOVQ y+0(FP), DI
 	MOVQ x+8(FP), SI
@@ -1486,6 +2299,10 @@ TEXT ·ceilAVX2(SB), NOSPLIT, $0-24
 	SHRQ $0x02, R8
 	ANDQ $0x07, R8
 	JNE  masked
+
+peeled:
+	CMPQ CX, $0x00080000
+	JGE  stream
 
 loops:
 	LEAQ    -32(CX), R8
@@ -1540,14 +2357,46 @@ masked:
 	VMASKMOVPS Y1, Y0, (DI)(AX*4)
 	ADDQ       R8, AX
 	CMPQ       AX, CX
-	JLT        loops
+	JLT        peeled
 
 done:
 	VZEROUPPER
 	RET
 
+stream:
+	MOVQ    SI, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	LEAQ    -32(CX), R8
+	CMPQ    AX, R8
+	JGT     loops
+	PCALIGN $0x20
+
+streamLoop:
+	PREFETCHT1 2048(SI)(AX*4)
+	VMOVUPS    (SI)(AX*4), Y0
+	VMOVUPS    32(SI)(AX*4), Y1
+	PREFETCHT1 2112(SI)(AX*4)
+	VMOVUPS    64(SI)(AX*4), Y2
+	VMOVUPS    96(SI)(AX*4), Y3
+	VROUNDPS   $0x0a, Y0, Y0
+	VROUNDPS   $0x0a, Y1, Y1
+	VROUNDPS   $0x0a, Y2, Y2
+	VROUNDPS   $0x0a, Y3, Y3
+	VMOVNTPS   Y0, (DI)(AX*4)
+	VMOVNTPS   Y1, 32(DI)(AX*4)
+	VMOVNTPS   Y2, 64(DI)(AX*4)
+	VMOVNTPS   Y3, 96(DI)(AX*4)
+	ADDQ       $0x20, AX
+	CMPQ       AX, R8
+	JLE        streamLoop
+	SFENCE
+	JMP        single
+
 // func roundAVX2(y *float32, x *float32, n int)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·roundAVX2(SB), NOSPLIT, $0-24
 	MOVQ y+0(FP), DI
 	MOVQ x+8(FP), SI
@@ -1560,6 +2409,10 @@ TEXT ·roundAVX2(SB), NOSPLIT, $0-24
 	SHRQ $0x02, R8
 	ANDQ $0x07, R8
 	JNE  masked
+
+peeled:
+	CMPQ CX, $0x00080000
+	JGE  stream
 
 loops:
 	LEAQ    -32(CX), R8
@@ -1614,14 +2467,46 @@ masked:
 	VMASKMOVPS Y1, Y0, (DI)(AX*4)
 	ADDQ       R8, AX
 	CMPQ       AX, CX
-	JLT        loops
+	JLT        peeled
 
 done:
 	VZEROUPPER
 	RET
 
+stream:
+	MOVQ    SI, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	LEAQ    -32(CX), R8
+	CMPQ    AX, R8
+	JGT     loops
+	PCALIGN $0x20
+
+streamLoop:
+	PREFETCHT1 2048(SI)(AX*4)
+	VMOVUPS    (SI)(AX*4), Y0
+	VMOVUPS    32(SI)(AX*4), Y1
+	PREFETCHT1 2112(SI)(AX*4)
+	VMOVUPS    64(SI)(AX*4), Y2
+	VMOVUPS    96(SI)(AX*4), Y3
+	VROUNDPS   $0x08, Y0, Y0
+	VROUNDPS   $0x08, Y1, Y1
+	VROUNDPS   $0x08, Y2, Y2
+	VROUNDPS   $0x08, Y3, Y3
+	VMOVNTPS   Y0, (DI)(AX*4)
+	VMOVNTPS   Y1, 32(DI)(AX*4)
+	VMOVNTPS   Y2, 64(DI)(AX*4)
+	VMOVNTPS   Y3, 96(DI)(AX*4)
+	ADDQ       $0x20, AX
+	CMPQ       AX, R8
+	JLE        streamLoop
+	SFENCE
+	JMP        single
+
 // func truncAVX2(y *float32, x *float32, n int)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·truncAVX2(SB), NOSPLIT, $0-24
 	MOVQ y+0(FP), DI
 	MOVQ x+8(FP), SI
@@ -1634,6 +2519,10 @@ TEXT ·truncAVX2(SB), NOSPLIT, $0-24
 	SHRQ $0x02, R8
 	ANDQ $0x07, R8
 	JNE  masked
+
+peeled:
+	CMPQ CX, $0x00080000
+	JGE  stream
 
 loops:
 	LEAQ    -32(CX), R8
@@ -1688,14 +2577,46 @@ masked:
 	VMASKMOVPS Y1, Y0, (DI)(AX*4)
 	ADDQ       R8, AX
 	CMPQ       AX, CX
-	JLT        loops
+	JLT        peeled
 
 done:
 	VZEROUPPER
 	RET
 
+stream:
+	MOVQ    SI, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	LEAQ    -32(CX), R8
+	CMPQ    AX, R8
+	JGT     loops
+	PCALIGN $0x20
+
+streamLoop:
+	PREFETCHT1 2048(SI)(AX*4)
+	VMOVUPS    (SI)(AX*4), Y0
+	VMOVUPS    32(SI)(AX*4), Y1
+	PREFETCHT1 2112(SI)(AX*4)
+	VMOVUPS    64(SI)(AX*4), Y2
+	VMOVUPS    96(SI)(AX*4), Y3
+	VROUNDPS   $0x0b, Y0, Y0
+	VROUNDPS   $0x0b, Y1, Y1
+	VROUNDPS   $0x0b, Y2, Y2
+	VROUNDPS   $0x0b, Y3, Y3
+	VMOVNTPS   Y0, (DI)(AX*4)
+	VMOVNTPS   Y1, 32(DI)(AX*4)
+	VMOVNTPS   Y2, 64(DI)(AX*4)
+	VMOVNTPS   Y3, 96(DI)(AX*4)
+	ADDQ       $0x20, AX
+	CMPQ       AX, R8
+	JLE        streamLoop
+	SFENCE
+	JMP        single
+
 // func fractAVX2(y *float32, x *float32, n int)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·fractAVX2(SB), NOSPLIT, $0-24
 	MOVQ y+0(FP), DI
 	MOVQ x+8(FP), SI
@@ -1708,6 +2629,10 @@ TEXT ·fractAVX2(SB), NOSPLIT, $0-24
 	SHRQ $0x02, R8
 	ANDQ $0x07, R8
 	JNE  masked
+
+peeled:
+	CMPQ CX, $0x00080000
+	JGE  stream
 
 loops:
 	LEAQ    -32(CX), R8
@@ -1768,14 +2693,50 @@ masked:
 	VMASKMOVPS Y1, Y0, (DI)(AX*4)
 	ADDQ       R8, AX
 	CMPQ       AX, CX
-	JLT        loops
+	JLT        peeled
 
 done:
 	VZEROUPPER
 	RET
 
+stream:
+	MOVQ    SI, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	LEAQ    -32(CX), R8
+	CMPQ    AX, R8
+	JGT     loops
+	PCALIGN $0x20
+
+streamLoop:
+	PREFETCHT1 2048(SI)(AX*4)
+	VMOVUPS    (SI)(AX*4), Y0
+	VMOVUPS    32(SI)(AX*4), Y1
+	PREFETCHT1 2112(SI)(AX*4)
+	VMOVUPS    64(SI)(AX*4), Y2
+	VMOVUPS    96(SI)(AX*4), Y3
+	VROUNDPS   $0x0b, Y0, Y4
+	VROUNDPS   $0x0b, Y1, Y5
+	VROUNDPS   $0x0b, Y2, Y6
+	VROUNDPS   $0x0b, Y3, Y7
+	VSUBPS     Y4, Y0, Y0
+	VSUBPS     Y5, Y1, Y1
+	VSUBPS     Y6, Y2, Y2
+	VSUBPS     Y7, Y3, Y3
+	VMOVNTPS   Y0, (DI)(AX*4)
+	VMOVNTPS   Y1, 32(DI)(AX*4)
+	VMOVNTPS   Y2, 64(DI)(AX*4)
+	VMOVNTPS   Y3, 96(DI)(AX*4)
+	ADDQ       $0x20, AX
+	CMPQ       AX, R8
+	JLE        streamLoop
+	SFENCE
+	JMP        single
+
 // func signAVX2(y *float32, x *float32, n int)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·signAVX2(SB), NOSPLIT, $0-24
 	MOVQ y+0(FP), DI
 	MOVQ x+8(FP), SI
@@ -1788,6 +2749,10 @@ TEXT ·signAVX2(SB), NOSPLIT, $0-24
 	SHRQ $0x02, R8
 	ANDQ $0x07, R8
 	JNE  masked
+
+peeled:
+	CMPQ CX, $0x00080000
+	JGE  stream
 
 loops:
 	LEAQ    -32(CX), R8
@@ -1863,14 +2828,61 @@ masked:
 	VMASKMOVPS Y1, Y0, (DI)(AX*4)
 	ADDQ       R8, AX
 	CMPQ       AX, CX
-	JLT        loops
+	JLT        peeled
 
 done:
 	VZEROUPPER
 	RET
 
+stream:
+	MOVQ    SI, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	LEAQ    -32(CX), R8
+	CMPQ    AX, R8
+	JGT     loops
+	VXORPS  X15, X15, X15
+	VMOVAPS constants<>+160(SB), Y14
+	VMOVAPS constants<>+128(SB), Y13
+	PCALIGN $0x20
+
+streamLoop:
+	PREFETCHT1 2048(SI)(AX*4)
+	VMOVUPS    (SI)(AX*4), Y0
+	VMOVUPS    32(SI)(AX*4), Y1
+	PREFETCHT1 2112(SI)(AX*4)
+	VMOVUPS    64(SI)(AX*4), Y2
+	VMOVUPS    96(SI)(AX*4), Y3
+	VCMPPS     $0x01, Y0, Y15, Y4
+	VCMPPS     $0x01, Y1, Y15, Y5
+	VCMPPS     $0x01, Y2, Y15, Y6
+	VCMPPS     $0x01, Y3, Y15, Y7
+	VCMPPS     $0x01, Y15, Y0, Y8
+	VCMPPS     $0x01, Y15, Y1, Y9
+	VCMPPS     $0x01, Y15, Y2, Y10
+	VCMPPS     $0x01, Y15, Y3, Y11
+	VBLENDVPS  Y8, Y14, Y0, Y0
+	VBLENDVPS  Y9, Y14, Y1, Y1
+	VBLENDVPS  Y10, Y14, Y2, Y2
+	VBLENDVPS  Y11, Y14, Y3, Y3
+	VBLENDVPS  Y4, Y13, Y0, Y0
+	VBLENDVPS  Y5, Y13, Y1, Y1
+	VBLENDVPS  Y6, Y13, Y2, Y2
+	VBLENDVPS  Y7, Y13, Y3, Y3
+	VMOVNTPS   Y0, (DI)(AX*4)
+	VMOVNTPS   Y1, 32(DI)(AX*4)
+	VMOVNTPS   Y2, 64(DI)(AX*4)
+	VMOVNTPS   Y3, 96(DI)(AX*4)
+	ADDQ       $0x20, AX
+	CMPQ       AX, R8
+	JLE        streamLoop
+	SFENCE
+	JMP        single
+
 // func clipAVX2(y *float32, x *float32, n int, low float32, high float32)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·clipAVX2(SB), NOSPLIT, $0-32
 	MOVQ         y+0(FP), DI
 	MOVQ         x+8(FP), SI
@@ -1885,6 +2897,10 @@ TEXT ·clipAVX2(SB), NOSPLIT, $0-32
 	SHRQ         $0x02, R8
 	ANDQ         $0x07, R8
 	JNE          masked
+
+peeled:
+	CMPQ CX, $0x00080000
+	JGE  stream
 
 loops:
 	LEAQ    -32(CX), R8
@@ -1969,14 +2985,66 @@ masked:
 	VMASKMOVPS Y1, Y0, (DI)(AX*4)
 	ADDQ       R8, AX
 	CMPQ       AX, CX
-	JLT        loops
+	JLT        peeled
 
 done:
 	VZEROUPPER
 	RET
 
+stream:
+	MOVQ    SI, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	LEAQ    -32(CX), R8
+	CMPQ    AX, R8
+	JGT     loops
+	PCALIGN $0x20
+
+streamLoop:
+	PREFETCHT1 2048(SI)(AX*4)
+	VMOVUPS    (SI)(AX*4), Y0
+	VMOVUPS    32(SI)(AX*4), Y1
+	PREFETCHT1 2112(SI)(AX*4)
+	VMOVUPS    64(SI)(AX*4), Y2
+	VMOVUPS    96(SI)(AX*4), Y3
+	VCMPPS     $0x03, Y0, Y0, Y4
+	VCMPPS     $0x03, Y1, Y1, Y5
+	VCMPPS     $0x03, Y2, Y2, Y6
+	VCMPPS     $0x03, Y3, Y3, Y7
+	VMAXPS     Y15, Y0, Y0
+	VMAXPS     Y15, Y1, Y1
+	VMAXPS     Y15, Y2, Y2
+	VMAXPS     Y15, Y3, Y3
+	VORPS      Y4, Y0, Y0
+	VORPS      Y5, Y1, Y1
+	VORPS      Y6, Y2, Y2
+	VORPS      Y7, Y3, Y3
+	VCMPPS     $0x03, Y0, Y0, Y4
+	VCMPPS     $0x03, Y1, Y1, Y5
+	VCMPPS     $0x03, Y2, Y2, Y6
+	VCMPPS     $0x03, Y3, Y3, Y7
+	VMINPS     Y14, Y0, Y0
+	VMINPS     Y14, Y1, Y1
+	VMINPS     Y14, Y2, Y2
+	VMINPS     Y14, Y3, Y3
+	VORPS      Y4, Y0, Y0
+	VORPS      Y5, Y1, Y1
+	VORPS      Y6, Y2, Y2
+	VORPS      Y7, Y3, Y3
+	VMOVNTPS   Y0, (DI)(AX*4)
+	VMOVNTPS   Y1, 32(DI)(AX*4)
+	VMOVNTPS   Y2, 64(DI)(AX*4)
+	VMOVNTPS   Y3, 96(DI)(AX*4)
+	ADDQ       $0x20, AX
+	CMPQ       AX, R8
+	JLE        streamLoop
+	SFENCE
+	JMP        single
+
 // func reLUAVX2(y *float32, x *float32, n int)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·reLUAVX2(SB), NOSPLIT, $0-24
 	MOVQ y+0(FP), DI
 	MOVQ x+8(FP), SI
@@ -1989,6 +3057,10 @@ TEXT ·reLUAVX2(SB), NOSPLIT, $0-24
 	SHRQ $0x02, R8
 	ANDQ $0x07, R8
 	JNE  masked
+
+peeled:
+	CMPQ CX, $0x00080000
+	JGE  stream
 
 loops:
 	LEAQ    -32(CX), R8
@@ -2046,14 +3118,47 @@ masked:
 	VMASKMOVPS Y1, Y0, (DI)(AX*4)
 	ADDQ       R8, AX
 	CMPQ       AX, CX
-	JLT        loops
+	JLT        peeled
 
 done:
 	VZEROUPPER
 	RET
 
+stream:
+	MOVQ    SI, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	LEAQ    -32(CX), R8
+	CMPQ    AX, R8
+	JGT     loops
+	VXORPS  X15, X15, X15
+	PCALIGN $0x20
+
+streamLoop:
+	PREFETCHT1 2048(SI)(AX*4)
+	VMOVUPS    (SI)(AX*4), Y0
+	VMOVUPS    32(SI)(AX*4), Y1
+	PREFETCHT1 2112(SI)(AX*4)
+	VMOVUPS    64(SI)(AX*4), Y2
+	VMOVUPS    96(SI)(AX*4), Y3
+	VMAXPS     Y0, Y15, Y0
+	VMAXPS     Y1, Y15, Y1
+	VMAXPS     Y2, Y15, Y2
+	VMAXPS     Y3, Y15, Y3
+	VMOVNTPS   Y0, (DI)(AX*4)
+	VMOVNTPS   Y1, 32(DI)(AX*4)
+	VMOVNTPS   Y2, 64(DI)(AX*4)
+	VMOVNTPS   Y3, 96(DI)(AX*4)
+	ADDQ       $0x20, AX
+	CMPQ       AX, R8
+	JLE        streamLoop
+	SFENCE
+	JMP        single
+
 // func leakyReLUAVX2(y *float32, x *float32, n int, alpha float32)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·leakyReLUAVX2(SB), NOSPLIT, $0-28
 	MOVQ         y+0(FP), DI
 	MOVQ         x+8(FP), SI
@@ -2067,6 +3172,10 @@ TEXT ·leakyReLUAVX2(SB), NOSPLIT, $0-28
 	SHRQ         $0x02, R8
 	ANDQ         $0x07, R8
 	JNE          masked
+
+peeled:
+	CMPQ CX, $0x00080000
+	JGE  stream
 
 loops:
 	LEAQ    -32(CX), R8
@@ -2134,14 +3243,55 @@ masked:
 	VMASKMOVPS Y1, Y0, (DI)(AX*4)
 	ADDQ       R8, AX
 	CMPQ       AX, CX
-	JLT        loops
+	JLT        peeled
 
 done:
 	VZEROUPPER
 	RET
 
+stream:
+	MOVQ    SI, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	LEAQ    -32(CX), R8
+	CMPQ    AX, R8
+	JGT     loops
+	VXORPS  X14, X14, X14
+	PCALIGN $0x20
+
+streamLoop:
+	PREFETCHT1 2048(SI)(AX*4)
+	VMOVUPS    (SI)(AX*4), Y0
+	VMOVUPS    32(SI)(AX*4), Y1
+	PREFETCHT1 2112(SI)(AX*4)
+	VMOVUPS    64(SI)(AX*4), Y2
+	VMOVUPS    96(SI)(AX*4), Y3
+	VCMPPS     $0x01, Y14, Y0, Y4
+	VCMPPS     $0x01, Y14, Y1, Y5
+	VCMPPS     $0x01, Y14, Y2, Y6
+	VCMPPS     $0x01, Y14, Y3, Y7
+	VMULPS     Y15, Y0, Y8
+	VMULPS     Y15, Y1, Y9
+	VMULPS     Y15, Y2, Y10
+	VMULPS     Y15, Y3, Y11
+	VBLENDVPS  Y4, Y8, Y0, Y0
+	VBLENDVPS  Y5, Y9, Y1, Y1
+	VBLENDVPS  Y6, Y10, Y2, Y2
+	VBLENDVPS  Y7, Y11, Y3, Y3
+	VMOVNTPS   Y0, (DI)(AX*4)
+	VMOVNTPS   Y1, 32(DI)(AX*4)
+	VMOVNTPS   Y2, 64(DI)(AX*4)
+	VMOVNTPS   Y3, 96(DI)(AX*4)
+	ADDQ       $0x20, AX
+	CMPQ       AX, R8
+	JLE        streamLoop
+	SFENCE
+	JMP        single
+
 // func hardSwishAVX2(y *float32, x *float32, n int)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·hardSwishAVX2(SB), NOSPLIT, $0-24
 	MOVQ y+0(FP), DI
 	MOVQ x+8(FP), SI
@@ -2154,6 +3304,10 @@ TEXT ·hardSwishAVX2(SB), NOSPLIT, $0-24
 	SHRQ $0x02, R8
 	ANDQ $0x07, R8
 	JNE  masked
+
+peeled:
+	CMPQ CX, $0x00080000
+	JGE  stream
 
 loops:
 	LEAQ    -32(CX), R8
@@ -2249,11 +3403,68 @@ masked:
 	VMASKMOVPS Y1, Y0, (DI)(AX*4)
 	ADDQ       R8, AX
 	CMPQ       AX, CX
-	JLT        loops
+	JLT        peeled
 
 done:
 	VZEROUPPER
 	RET
+
+stream:
+	MOVQ    SI, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	LEAQ    -32(CX), R8
+	CMPQ    AX, R8
+	JGT     loops
+	VXORPS  X15, X15, X15
+	VMOVAPS constants<>+224(SB), Y14
+	VMOVAPS constants<>+256(SB), Y13
+	VMOVAPS constants<>+288(SB), Y12
+	VMOVAPS constants<>+320(SB), Y11
+	PCALIGN $0x20
+
+streamLoop:
+	PREFETCHT1 2048(SI)(AX*4)
+	VMOVUPS    (SI)(AX*4), Y0
+	VMOVUPS    32(SI)(AX*4), Y1
+	PREFETCHT1 2112(SI)(AX*4)
+	VMOVUPS    64(SI)(AX*4), Y2
+	VMOVUPS    96(SI)(AX*4), Y3
+	VADDPS     Y12, Y0, Y4
+	VADDPS     Y12, Y1, Y5
+	VADDPS     Y12, Y2, Y6
+	VADDPS     Y12, Y3, Y7
+	VMAXPS     Y4, Y15, Y4
+	VMAXPS     Y5, Y15, Y5
+	VMAXPS     Y6, Y15, Y6
+	VMAXPS     Y7, Y15, Y7
+	VMINPS     Y4, Y14, Y4
+	VMINPS     Y5, Y14, Y5
+	VMINPS     Y6, Y14, Y6
+	VMINPS     Y7, Y14, Y7
+	VMAXPS     Y0, Y13, Y0
+	VMAXPS     Y1, Y13, Y1
+	VMAXPS     Y2, Y13, Y2
+	VMAXPS     Y3, Y13, Y3
+	VMULPS     Y11, Y4, Y4
+	VMULPS     Y11, Y5, Y5
+	VMULPS     Y11, Y6, Y6
+	VMULPS     Y11, Y7, Y7
+	VMULPS     Y4, Y0, Y0
+	VMULPS     Y5, Y1, Y1
+	VMULPS     Y6, Y2, Y2
+	VMULPS     Y7, Y3, Y3
+	VMOVNTPS   Y0, (DI)(AX*4)
+	VMOVNTPS   Y1, 32(DI)(AX*4)
+	VMOVNTPS   Y2, 64(DI)(AX*4)
+	VMOVNTPS   Y3, 96(DI)(AX*4)
+	ADDQ       $0x20, AX
+	CMPQ       AX, R8
+	JLE        streamLoop
+	SFENCE
+	JMP        single
 
 // func expAVX2(y *float32, x *float32, n int)
 // Requires: AVX, AVX2, FMA3
@@ -5105,7 +6316,7 @@ TEXT ·geluErfAVX2(SB), NOSPLIT, $0-24
 	VMOVAPS constants<>+4608(SB), Y15
 	VMOVAPS constants<>+128(SB), Y14
 	VXORPS  X13, X13, X13
-	VMOVAPS constants<>+288(SB), Y12
+	VMOVAPS constants<>+4640(SB), Y12
 	VMOVAPS constants<>+416(SB), Y11
 	VMOVAPS constants<>+64(SB), Y10
 	VMOVAPS constants<>+2656(SB), Y9
@@ -5137,26 +6348,35 @@ mainLoop:
 	VFMADD213PS  constants<>+1024(SB), Y5, Y7
 	VFMADD213PS  constants<>+1056(SB), Y5, Y7
 	VFMADD231PS  Y7, Y6, Y5
-	VCMPPS       $0x01, constants<>+4640(SB), Y4, Y4
-	VANDPS       constants<>+4384(SB), Y4, Y6
-	VADDPS       Y6, Y3, Y3
+	VCMPPS       $0x01, constants<>+4672(SB), Y4, Y6
+	VANDPS       constants<>+4384(SB), Y6, Y7
+	VADDPS       Y7, Y3, Y3
 	VPSLLD       $0x17, Y3, Y3
-	VBLENDVPS    Y4, constants<>+4416(SB), Y14, Y4
-	VMULPS       Y3, Y1, Y1
-	VMOVAPS      constants<>+4672(SB), Y3
-	VFMADD231PS  constants<>+4704(SB), Y2, Y3
-	VFMADD213PS  constants<>+4736(SB), Y2, Y3
-	VFMADD213PS  constants<>+4768(SB), Y2, Y3
-	VFMADD213PS  constants<>+4800(SB), Y2, Y3
-	VFMADD213PS  constants<>+4832(SB), Y2, Y3
-	VFMADD213PS  constants<>+4864(SB), Y2, Y3
-	VFMADD213PS  constants<>+4896(SB), Y2, Y3
-	VFMADD213PS  constants<>+4928(SB), Y2, Y3
-	VFMADD213PS  constants<>+4960(SB), Y2, Y3
-	VMULPS       Y3, Y1, Y1
-	VFMADD231PS  Y5, Y1, Y1
-	VMAXPS       Y0, Y13, Y0
-	VFNMADD231PS Y4, Y1, Y0
+	VBLENDVPS    Y6, constants<>+4416(SB), Y14, Y6
+	VMOVAPS      constants<>+4704(SB), Y7
+	VFMADD231PS  constants<>+4736(SB), Y2, Y7
+	VFMADD213PS  constants<>+4768(SB), Y2, Y7
+	VFMADD213PS  constants<>+4800(SB), Y2, Y7
+	VFMADD213PS  constants<>+4832(SB), Y2, Y7
+	VFMADD213PS  constants<>+4864(SB), Y2, Y7
+	VFMADD213PS  constants<>+4896(SB), Y2, Y7
+	VFMADD213PS  constants<>+4928(SB), Y2, Y7
+	VFMADD213PS  constants<>+4960(SB), Y2, Y7
+	VFMADD213PS  constants<>+4992(SB), Y2, Y7
+	VFMADD213PS  constants<>+5024(SB), Y2, Y7
+	VMULPS       Y7, Y3, Y2
+	VFMADD231PS  Y5, Y2, Y2
+	VMAXPS       Y0, Y13, Y3
+	VFNMADD231PS Y6, Y2, Y3
+	VMOVAPS      constants<>+5056(SB), Y2
+	VFMADD231PS  constants<>+5088(SB), Y4, Y2
+	VFMADD213PS  constants<>+5120(SB), Y4, Y2
+	VFMADD213PS  constants<>+5152(SB), Y4, Y2
+	VFMADD213PS  constants<>+5184(SB), Y4, Y2
+	VFMADD213PS  constants<>+1088(SB), Y0, Y2
+	VMULPS       Y2, Y0, Y0
+	VCMPPS       $0x0e, constants<>+5216(SB), Y1, Y1
+	VBLENDVPS    Y1, Y3, Y0, Y0
 	VMOVUPS      Y0, (DI)(AX*4)
 	ADDQ         $0x08, AX
 	CMPQ         AX, R8
@@ -5175,8 +6395,8 @@ tail:
 	VANDPS       constants<>+64(SB), Y1, Y2
 	VMOVAPS      constants<>+4608(SB), Y3
 	VMINPS       Y2, Y3, Y2
-	VSUBPS       constants<>+288(SB), Y2, Y3
-	VADDPS       constants<>+288(SB), Y2, Y4
+	VSUBPS       constants<>+4640(SB), Y2, Y3
+	VADDPS       constants<>+4640(SB), Y2, Y4
 	VDIVPS       Y4, Y3, Y3
 	VMULPS       constants<>+2656(SB), Y2, Y4
 	VMULPS       Y4, Y2, Y5
@@ -5196,28 +6416,37 @@ tail:
 	VFMADD213PS  constants<>+1024(SB), Y6, Y8
 	VFMADD213PS  constants<>+1056(SB), Y6, Y8
 	VFMADD231PS  Y8, Y7, Y6
-	VCMPPS       $0x01, constants<>+4640(SB), Y5, Y5
-	VANDPS       constants<>+4384(SB), Y5, Y7
-	VADDPS       Y7, Y4, Y4
+	VCMPPS       $0x01, constants<>+4672(SB), Y5, Y7
+	VANDPS       constants<>+4384(SB), Y7, Y8
+	VADDPS       Y8, Y4, Y4
 	VPSLLD       $0x17, Y4, Y4
-	VMOVAPS      constants<>+128(SB), Y7
-	VBLENDVPS    Y5, constants<>+4416(SB), Y7, Y5
-	VMULPS       Y4, Y2, Y2
-	VMOVAPS      constants<>+4672(SB), Y4
-	VFMADD231PS  constants<>+4704(SB), Y3, Y4
-	VFMADD213PS  constants<>+4736(SB), Y3, Y4
-	VFMADD213PS  constants<>+4768(SB), Y3, Y4
-	VFMADD213PS  constants<>+4800(SB), Y3, Y4
-	VFMADD213PS  constants<>+4832(SB), Y3, Y4
-	VFMADD213PS  constants<>+4864(SB), Y3, Y4
-	VFMADD213PS  constants<>+4896(SB), Y3, Y4
-	VFMADD213PS  constants<>+4928(SB), Y3, Y4
-	VFMADD213PS  constants<>+4960(SB), Y3, Y4
-	VMULPS       Y4, Y2, Y2
-	VFMADD231PS  Y6, Y2, Y2
-	VXORPS       X3, X3, X3
-	VMAXPS       Y1, Y3, Y1
-	VFNMADD231PS Y5, Y2, Y1
+	VMOVAPS      constants<>+128(SB), Y8
+	VBLENDVPS    Y7, constants<>+4416(SB), Y8, Y7
+	VMOVAPS      constants<>+4704(SB), Y8
+	VFMADD231PS  constants<>+4736(SB), Y3, Y8
+	VFMADD213PS  constants<>+4768(SB), Y3, Y8
+	VFMADD213PS  constants<>+4800(SB), Y3, Y8
+	VFMADD213PS  constants<>+4832(SB), Y3, Y8
+	VFMADD213PS  constants<>+4864(SB), Y3, Y8
+	VFMADD213PS  constants<>+4896(SB), Y3, Y8
+	VFMADD213PS  constants<>+4928(SB), Y3, Y8
+	VFMADD213PS  constants<>+4960(SB), Y3, Y8
+	VFMADD213PS  constants<>+4992(SB), Y3, Y8
+	VFMADD213PS  constants<>+5024(SB), Y3, Y8
+	VMULPS       Y8, Y4, Y3
+	VFMADD231PS  Y6, Y3, Y3
+	VXORPS       X4, X4, X4
+	VMAXPS       Y1, Y4, Y4
+	VFNMADD231PS Y7, Y3, Y4
+	VMOVAPS      constants<>+5056(SB), Y3
+	VFMADD231PS  constants<>+5088(SB), Y5, Y3
+	VFMADD213PS  constants<>+5120(SB), Y5, Y3
+	VFMADD213PS  constants<>+5152(SB), Y5, Y3
+	VFMADD213PS  constants<>+5184(SB), Y5, Y3
+	VFMADD213PS  constants<>+1088(SB), Y1, Y3
+	VMULPS       Y3, Y1, Y1
+	VCMPPS       $0x0e, constants<>+5216(SB), Y2, Y2
+	VBLENDVPS    Y2, Y4, Y1, Y1
 	VMASKMOVPS   Y1, Y0, (DI)(AX*4)
 
 done:
@@ -5234,16 +6463,16 @@ TEXT ·erfAVX2(SB), NOSPLIT, $0-24
 	LEAQ    -8(CX), R8
 	CMPQ    AX, R8
 	JGT     tail
-	VMOVAPS constants<>+4992(SB), Y15
+	VMOVAPS constants<>+5248(SB), Y15
 	VMOVAPS constants<>+64(SB), Y14
-	VMOVAPS constants<>+5024(SB), Y13
-	VMOVAPS constants<>+5056(SB), Y12
-	VMOVAPS constants<>+5088(SB), Y11
-	VMOVAPS constants<>+5120(SB), Y10
-	VMOVAPS constants<>+5152(SB), Y9
-	VMOVAPS constants<>+5184(SB), Y8
-	VMOVAPS constants<>+5216(SB), Y7
-	VMOVAPS constants<>+5248(SB), Y6
+	VMOVAPS constants<>+5280(SB), Y13
+	VMOVAPS constants<>+5312(SB), Y12
+	VMOVAPS constants<>+5344(SB), Y11
+	VMOVAPS constants<>+5376(SB), Y10
+	VMOVAPS constants<>+5408(SB), Y9
+	VMOVAPS constants<>+5440(SB), Y8
+	VMOVAPS constants<>+5472(SB), Y7
+	VMOVAPS constants<>+5504(SB), Y6
 	VMOVAPS constants<>+128(SB), Y5
 	PCALIGN $0x20
 
@@ -5262,19 +6491,19 @@ mainLoop:
 	VMINPS      Y1, Y15, Y2
 	VSUBPS      Y6, Y2, Y2
 	VCMPPS      $0x01, Y1, Y5, Y1
-	VMOVAPS     constants<>+5280(SB), Y4
-	VFMADD231PS constants<>+5312(SB), Y2, Y4
-	VFMADD213PS constants<>+5344(SB), Y2, Y4
-	VFMADD213PS constants<>+5376(SB), Y2, Y4
-	VFMADD213PS constants<>+5408(SB), Y2, Y4
-	VFMADD213PS constants<>+5440(SB), Y2, Y4
-	VFMADD213PS constants<>+5472(SB), Y2, Y4
-	VFMADD213PS constants<>+5504(SB), Y2, Y4
-	VFMADD213PS constants<>+5536(SB), Y2, Y4
-	VFMADD213PS constants<>+5568(SB), Y2, Y4
+	VMOVAPS     constants<>+5536(SB), Y4
+	VFMADD231PS constants<>+5568(SB), Y2, Y4
 	VFMADD213PS constants<>+5600(SB), Y2, Y4
 	VFMADD213PS constants<>+5632(SB), Y2, Y4
 	VFMADD213PS constants<>+5664(SB), Y2, Y4
+	VFMADD213PS constants<>+5696(SB), Y2, Y4
+	VFMADD213PS constants<>+5728(SB), Y2, Y4
+	VFMADD213PS constants<>+5760(SB), Y2, Y4
+	VFMADD213PS constants<>+5792(SB), Y2, Y4
+	VFMADD213PS constants<>+5824(SB), Y2, Y4
+	VFMADD213PS constants<>+5856(SB), Y2, Y4
+	VFMADD213PS constants<>+5888(SB), Y2, Y4
+	VFMADD213PS constants<>+5920(SB), Y2, Y4
 	VBLENDVPS   Y1, Y4, Y3, Y1
 	VPAND       Y14, Y1, Y1
 	VPAND       constants<>+96(SB), Y0, Y0
@@ -5296,31 +6525,31 @@ tail:
 	VMASKMOVPS  (SI)(AX*4), Y0, Y1
 	VANDPS      constants<>+64(SB), Y1, Y2
 	VMULPS      Y2, Y2, Y3
-	VMOVAPS     constants<>+5056(SB), Y4
-	VFMADD231PS constants<>+5024(SB), Y3, Y4
-	VFMADD213PS constants<>+5088(SB), Y3, Y4
-	VFMADD213PS constants<>+5120(SB), Y3, Y4
-	VFMADD213PS constants<>+5152(SB), Y3, Y4
-	VFMADD213PS constants<>+5184(SB), Y3, Y4
-	VFMADD213PS constants<>+5216(SB), Y3, Y4
+	VMOVAPS     constants<>+5312(SB), Y4
+	VFMADD231PS constants<>+5280(SB), Y3, Y4
+	VFMADD213PS constants<>+5344(SB), Y3, Y4
+	VFMADD213PS constants<>+5376(SB), Y3, Y4
+	VFMADD213PS constants<>+5408(SB), Y3, Y4
+	VFMADD213PS constants<>+5440(SB), Y3, Y4
+	VFMADD213PS constants<>+5472(SB), Y3, Y4
 	VFMADD213PS Y2, Y2, Y4
-	VMOVAPS     constants<>+4992(SB), Y3
+	VMOVAPS     constants<>+5248(SB), Y3
 	VMINPS      Y2, Y3, Y3
-	VSUBPS      constants<>+5248(SB), Y3, Y3
+	VSUBPS      constants<>+5504(SB), Y3, Y3
 	VCMPPS      $0x0e, constants<>+128(SB), Y2, Y2
-	VMOVAPS     constants<>+5280(SB), Y5
-	VFMADD231PS constants<>+5312(SB), Y3, Y5
-	VFMADD213PS constants<>+5344(SB), Y3, Y5
-	VFMADD213PS constants<>+5376(SB), Y3, Y5
-	VFMADD213PS constants<>+5408(SB), Y3, Y5
-	VFMADD213PS constants<>+5440(SB), Y3, Y5
-	VFMADD213PS constants<>+5472(SB), Y3, Y5
-	VFMADD213PS constants<>+5504(SB), Y3, Y5
-	VFMADD213PS constants<>+5536(SB), Y3, Y5
-	VFMADD213PS constants<>+5568(SB), Y3, Y5
+	VMOVAPS     constants<>+5536(SB), Y5
+	VFMADD231PS constants<>+5568(SB), Y3, Y5
 	VFMADD213PS constants<>+5600(SB), Y3, Y5
 	VFMADD213PS constants<>+5632(SB), Y3, Y5
 	VFMADD213PS constants<>+5664(SB), Y3, Y5
+	VFMADD213PS constants<>+5696(SB), Y3, Y5
+	VFMADD213PS constants<>+5728(SB), Y3, Y5
+	VFMADD213PS constants<>+5760(SB), Y3, Y5
+	VFMADD213PS constants<>+5792(SB), Y3, Y5
+	VFMADD213PS constants<>+5824(SB), Y3, Y5
+	VFMADD213PS constants<>+5856(SB), Y3, Y5
+	VFMADD213PS constants<>+5888(SB), Y3, Y5
+	VFMADD213PS constants<>+5920(SB), Y3, Y5
 	VBLENDVPS   Y2, Y5, Y4, Y2
 	VPAND       constants<>+64(SB), Y2, Y2
 	VPAND       constants<>+96(SB), Y1, Y1
@@ -5341,49 +6570,75 @@ TEXT ·mishAVX2(SB), NOSPLIT, $0-24
 	LEAQ    -8(CX), R8
 	CMPQ    AX, R8
 	JGT     tail
-	VMOVAPS constants<>+4352(SB), Y15
-	VMOVAPS constants<>+5696(SB), Y14
-	VMOVAPS constants<>+128(SB), Y13
+	VMOVAPS constants<>+128(SB), Y15
+	VMOVAPS constants<>+5952(SB), Y14
+	VMOVAPS constants<>+4352(SB), Y13
 	VMOVAPS constants<>+416(SB), Y12
-	VMOVAPS constants<>+3296(SB), Y11
-	VMOVAPS constants<>+832(SB), Y10
-	VMOVAPS constants<>+864(SB), Y9
-	VMOVAPS constants<>+896(SB), Y8
-	VMOVAPS constants<>+960(SB), Y7
-	VMOVAPS constants<>+928(SB), Y6
+	VMOVAPS constants<>+832(SB), Y11
+	VMOVAPS constants<>+864(SB), Y10
+	VMOVAPS constants<>+896(SB), Y9
+	VMOVAPS constants<>+960(SB), Y8
 	PCALIGN $0x20
 
 mainLoop:
 	VMOVUPS      (SI)(AX*4), Y0
 	VMINPS       Y0, Y14, Y1
-	VMAXPS       Y1, Y15, Y1
+	VMAXPS       Y1, Y13, Y1
 	VMOVAPS      Y1, Y2
-	VFMADD213PS  Y12, Y10, Y2
+	VFMADD213PS  Y12, Y11, Y2
 	VSUBPS       Y12, Y2, Y3
 	VMOVAPS      Y3, Y4
-	VFNMADD213PS Y1, Y9, Y4
-	VFNMADD231PS Y8, Y3, Y4
+	VFNMADD213PS Y1, Y10, Y4
+	VFNMADD231PS Y9, Y3, Y4
 	VMULPS       Y4, Y4, Y3
-	VMOVAPS      Y7, Y5
-	VFMADD213PS  Y6, Y4, Y5
+	VMOVAPS      constants<>+928(SB), Y5
+	VFMADD231PS  Y4, Y8, Y5
 	VFMADD213PS  constants<>+992(SB), Y4, Y5
 	VFMADD213PS  constants<>+1024(SB), Y4, Y5
 	VFMADD213PS  constants<>+1056(SB), Y4, Y5
 	VFMADD231PS  Y5, Y3, Y4
-	VCMPPS       $0x01, constants<>+4640(SB), Y1, Y1
-	VANDPS       constants<>+4384(SB), Y1, Y3
-	VADDPS       Y3, Y2, Y2
+	VCMPPS       $0x01, constants<>+4672(SB), Y1, Y3
+	VANDPS       constants<>+4384(SB), Y3, Y5
+	VADDPS       Y5, Y2, Y2
 	VPSLLD       $0x17, Y2, Y2
-	VBLENDVPS    Y1, constants<>+4416(SB), Y13, Y1
+	VBLENDVPS    Y3, constants<>+4416(SB), Y15, Y3
+	VMOVAPS      Y2, Y5
+	VFMADD213PS  Y2, Y4, Y5
+	VMULPS       Y3, Y5, Y5
+	VMULPS       constants<>+1088(SB), Y5, Y6
+	VFMADD231PS  Y6, Y5, Y5
+	VMULPS       Y2, Y1, Y2
+	VADDPS       Y15, Y4, Y7
+	VFMADD231PS  Y6, Y7, Y4
 	VFMADD231PS  Y4, Y2, Y2
-	VMULPS       Y1, Y2, Y3
-	VADDPS       Y11, Y3, Y4
-	VMAXPS       Y0, Y15, Y0
-	VMULPS       Y4, Y2, Y2
-	VFMADD213PS  Y11, Y4, Y3
-	VDIVPS       Y3, Y2, Y2
-	VMULPS       Y2, Y0, Y0
-	VMULPS       Y1, Y0, Y0
+	VCMPPS       $0x0e, constants<>+192(SB), Y0, Y4
+	VMULPS       Y5, Y2, Y6
+	VBLENDVPS    Y4, Y1, Y6, Y1
+	VADDPS       Y15, Y5, Y5
+	VDIVPS       Y5, Y1, Y1
+	VBLENDVPS    Y4, Y0, Y2, Y2
+	VSUBPS       Y1, Y2, Y1
+	VMULPS       Y3, Y1, Y1
+	VADDPS       constants<>+4640(SB), Y0, Y2
+	VSUBPS       constants<>+5984(SB), Y0, Y3
+	VANDPS       constants<>+64(SB), Y3, Y3
+	VCMPPS       $0x01, constants<>+6016(SB), Y3, Y3
+	VMOVAPS      constants<>+6048(SB), Y4
+	VFMADD231PS  constants<>+6080(SB), Y2, Y4
+	VFMADD213PS  constants<>+6112(SB), Y2, Y4
+	VFMADD213PS  constants<>+6144(SB), Y2, Y4
+	VFMADD213PS  constants<>+6176(SB), Y2, Y4
+	VFMADD213PS  constants<>+6208(SB), Y2, Y4
+	VFMADD213PS  constants<>+6240(SB), Y2, Y4
+	VFMADD213PS  constants<>+6272(SB), Y2, Y4
+	VFMADD213PS  constants<>+6304(SB), Y2, Y4
+	VFMADD213PS  constants<>+6336(SB), Y2, Y4
+	VFMADD213PS  constants<>+6368(SB), Y2, Y4
+	VFMADD213PS  constants<>+6400(SB), Y2, Y4
+	VFMADD213PS  constants<>+6432(SB), Y2, Y4
+	VFMADD213PS  constants<>+6464(SB), Y2, Y4
+	VMULPS       Y4, Y0, Y0
+	VBLENDVPS    Y3, Y0, Y1, Y0
 	VMOVUPS      Y0, (DI)(AX*4)
 	ADDQ         $0x08, AX
 	CMPQ         AX, R8
@@ -5399,38 +6654,66 @@ tail:
 	LEAQ         (R10)(R9*4), R10
 	VMOVUPS      (R10), Y0
 	VMASKMOVPS   (SI)(AX*4), Y0, Y1
-	VMOVAPS      constants<>+5696(SB), Y2
+	VMOVAPS      constants<>+5952(SB), Y2
 	VMINPS       Y1, Y2, Y2
 	VMOVAPS      constants<>+4352(SB), Y3
 	VMAXPS       Y2, Y3, Y2
-	VMOVAPS      constants<>+416(SB), Y4
-	VFMADD231PS  constants<>+832(SB), Y2, Y4
-	VSUBPS       constants<>+416(SB), Y4, Y5
-	VMOVAPS      constants<>+864(SB), Y6
-	VFNMADD213PS Y2, Y5, Y6
-	VFNMADD231PS constants<>+896(SB), Y5, Y6
-	VMULPS       Y6, Y6, Y5
-	VMOVAPS      constants<>+928(SB), Y7
-	VFMADD231PS  constants<>+960(SB), Y6, Y7
-	VFMADD213PS  constants<>+992(SB), Y6, Y7
-	VFMADD213PS  constants<>+1024(SB), Y6, Y7
-	VFMADD213PS  constants<>+1056(SB), Y6, Y7
-	VFMADD231PS  Y7, Y5, Y6
-	VCMPPS       $0x01, constants<>+4640(SB), Y2, Y2
-	VANDPS       constants<>+4384(SB), Y2, Y5
-	VADDPS       Y5, Y4, Y4
-	VPSLLD       $0x17, Y4, Y4
-	VMOVAPS      constants<>+128(SB), Y5
-	VBLENDVPS    Y2, constants<>+4416(SB), Y5, Y2
-	VFMADD231PS  Y6, Y4, Y4
-	VMULPS       Y2, Y4, Y5
-	VADDPS       constants<>+3296(SB), Y5, Y6
-	VMAXPS       Y1, Y3, Y1
-	VMULPS       Y6, Y4, Y3
-	VFMADD213PS  constants<>+3296(SB), Y6, Y5
-	VDIVPS       Y5, Y3, Y3
-	VMULPS       Y3, Y1, Y1
-	VMULPS       Y2, Y1, Y1
+	VMOVAPS      constants<>+416(SB), Y3
+	VFMADD231PS  constants<>+832(SB), Y2, Y3
+	VSUBPS       constants<>+416(SB), Y3, Y4
+	VMOVAPS      constants<>+864(SB), Y5
+	VFNMADD213PS Y2, Y4, Y5
+	VFNMADD231PS constants<>+896(SB), Y4, Y5
+	VMULPS       Y5, Y5, Y4
+	VMOVAPS      constants<>+928(SB), Y6
+	VFMADD231PS  constants<>+960(SB), Y5, Y6
+	VFMADD213PS  constants<>+992(SB), Y5, Y6
+	VFMADD213PS  constants<>+1024(SB), Y5, Y6
+	VFMADD213PS  constants<>+1056(SB), Y5, Y6
+	VFMADD231PS  Y6, Y4, Y5
+	VCMPPS       $0x01, constants<>+4672(SB), Y2, Y4
+	VANDPS       constants<>+4384(SB), Y4, Y6
+	VADDPS       Y6, Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMOVAPS      constants<>+128(SB), Y6
+	VBLENDVPS    Y4, constants<>+4416(SB), Y6, Y4
+	VMOVAPS      Y3, Y7
+	VFMADD213PS  Y3, Y5, Y7
+	VMULPS       Y4, Y7, Y7
+	VMULPS       constants<>+1088(SB), Y7, Y8
+	VFMADD231PS  Y8, Y7, Y7
+	VMULPS       Y3, Y2, Y3
+	VADDPS       Y6, Y5, Y9
+	VFMADD231PS  Y8, Y9, Y5
+	VFMADD231PS  Y5, Y3, Y3
+	VCMPPS       $0x0e, constants<>+192(SB), Y1, Y5
+	VMULPS       Y7, Y3, Y8
+	VBLENDVPS    Y5, Y2, Y8, Y2
+	VADDPS       Y6, Y7, Y6
+	VDIVPS       Y6, Y2, Y2
+	VBLENDVPS    Y5, Y1, Y3, Y3
+	VSUBPS       Y2, Y3, Y2
+	VMULPS       Y4, Y2, Y2
+	VADDPS       constants<>+4640(SB), Y1, Y3
+	VSUBPS       constants<>+5984(SB), Y1, Y4
+	VANDPS       constants<>+64(SB), Y4, Y4
+	VCMPPS       $0x01, constants<>+6016(SB), Y4, Y4
+	VMOVAPS      constants<>+6048(SB), Y5
+	VFMADD231PS  constants<>+6080(SB), Y3, Y5
+	VFMADD213PS  constants<>+6112(SB), Y3, Y5
+	VFMADD213PS  constants<>+6144(SB), Y3, Y5
+	VFMADD213PS  constants<>+6176(SB), Y3, Y5
+	VFMADD213PS  constants<>+6208(SB), Y3, Y5
+	VFMADD213PS  constants<>+6240(SB), Y3, Y5
+	VFMADD213PS  constants<>+6272(SB), Y3, Y5
+	VFMADD213PS  constants<>+6304(SB), Y3, Y5
+	VFMADD213PS  constants<>+6336(SB), Y3, Y5
+	VFMADD213PS  constants<>+6368(SB), Y3, Y5
+	VFMADD213PS  constants<>+6400(SB), Y3, Y5
+	VFMADD213PS  constants<>+6432(SB), Y3, Y5
+	VFMADD213PS  constants<>+6464(SB), Y3, Y5
+	VMULPS       Y5, Y1, Y1
+	VBLENDVPS    Y4, Y1, Y2, Y1
 	VMASKMOVPS   Y1, Y0, (DI)(AX*4)
 
 done:
@@ -5451,51 +6734,56 @@ TEXT ·softplusAVX2(SB), NOSPLIT, $0-24
 	VMOVAPS constants<>+128(SB), Y14
 	VXORPS  X13, X13, X13
 	VMOVAPS constants<>+416(SB), Y12
-	VMOVAPS constants<>+96(SB), Y11
-	VMOVAPS constants<>+832(SB), Y10
-	VMOVAPS constants<>+864(SB), Y9
-	VMOVAPS constants<>+896(SB), Y8
-	VMOVAPS constants<>+960(SB), Y7
-	VMOVAPS constants<>+928(SB), Y6
+	VMOVAPS constants<>+4384(SB), Y11
+	VMOVAPS constants<>+96(SB), Y10
+	VMOVAPS constants<>+832(SB), Y9
+	VMOVAPS constants<>+864(SB), Y8
+	VMOVAPS constants<>+896(SB), Y7
+	VMOVAPS constants<>+960(SB), Y6
 	PCALIGN $0x20
 
 mainLoop:
 	VMOVUPS      (SI)(AX*4), Y0
-	VORPS        Y11, Y0, Y1
+	VORPS        Y10, Y0, Y1
 	VMAXPS       Y1, Y15, Y1
 	VMOVAPS      Y1, Y2
-	VFMADD213PS  Y12, Y10, Y2
+	VFMADD213PS  Y12, Y9, Y2
 	VSUBPS       Y12, Y2, Y3
 	VMOVAPS      Y3, Y4
-	VFNMADD213PS Y1, Y9, Y4
-	VFNMADD231PS Y8, Y3, Y4
+	VFNMADD213PS Y1, Y8, Y4
+	VFNMADD231PS Y7, Y3, Y4
 	VMULPS       Y4, Y4, Y3
-	VMOVAPS      Y7, Y5
-	VFMADD213PS  Y6, Y4, Y5
+	VMOVAPS      constants<>+928(SB), Y5
+	VFMADD231PS  Y4, Y6, Y5
 	VFMADD213PS  constants<>+992(SB), Y4, Y5
 	VFMADD213PS  constants<>+1024(SB), Y4, Y5
 	VFMADD213PS  constants<>+1056(SB), Y4, Y5
 	VFMADD231PS  Y5, Y3, Y4
-	VCMPPS       $0x01, constants<>+4640(SB), Y1, Y1
-	VANDPS       constants<>+4384(SB), Y1, Y3
+	VCMPPS       $0x01, constants<>+4672(SB), Y1, Y1
+	VANDPS       Y11, Y1, Y3
 	VADDPS       Y3, Y2, Y2
 	VPSLLD       $0x17, Y2, Y2
 	VBLENDVPS    Y1, constants<>+4416(SB), Y14, Y1
 	VFMADD231PS  Y4, Y2, Y2
 	VMULPS       Y1, Y2, Y1
-	VMULPS       Y1, Y1, Y2
-	VMOVAPS      constants<>+5728(SB), Y3
-	VFMADD231PS  constants<>+5760(SB), Y1, Y3
-	VFMADD213PS  constants<>+5792(SB), Y1, Y3
-	VFMADD213PS  constants<>+5824(SB), Y1, Y3
-	VFMADD213PS  constants<>+5856(SB), Y1, Y3
-	VFMADD213PS  constants<>+5888(SB), Y1, Y3
-	VFMADD213PS  constants<>+5920(SB), Y1, Y3
-	VFMADD213PS  constants<>+5952(SB), Y1, Y3
-	VFMADD213PS  constants<>+5984(SB), Y1, Y3
-	VFMADD231PS  Y3, Y2, Y1
 	VMAXPS       Y0, Y13, Y0
-	VADDPS       Y0, Y1, Y0
+	VMINPS       Y11, Y0, Y2
+	VADDPS       Y2, Y1, Y3
+	VSUBPS       Y1, Y3, Y4
+	VSUBPS       Y4, Y2, Y2
+	VMULPS       Y1, Y1, Y4
+	VMOVAPS      constants<>+6496(SB), Y5
+	VFMADD231PS  constants<>+6528(SB), Y1, Y5
+	VFMADD213PS  constants<>+6560(SB), Y1, Y5
+	VFMADD213PS  constants<>+6592(SB), Y1, Y5
+	VFMADD213PS  constants<>+6624(SB), Y1, Y5
+	VFMADD213PS  constants<>+6656(SB), Y1, Y5
+	VFMADD213PS  constants<>+6688(SB), Y1, Y5
+	VFMADD213PS  constants<>+6720(SB), Y1, Y5
+	VFMADD213PS  constants<>+6752(SB), Y1, Y5
+	VFMADD231PS  Y5, Y4, Y2
+	VADDPS       Y3, Y2, Y1
+	VMAXPS       Y0, Y1, Y0
 	VMOVUPS      Y0, (DI)(AX*4)
 	ADDQ         $0x08, AX
 	CMPQ         AX, R8
@@ -5527,7 +6815,7 @@ tail:
 	VFMADD213PS  constants<>+1024(SB), Y5, Y6
 	VFMADD213PS  constants<>+1056(SB), Y5, Y6
 	VFMADD231PS  Y6, Y4, Y5
-	VCMPPS       $0x01, constants<>+4640(SB), Y2, Y2
+	VCMPPS       $0x01, constants<>+4672(SB), Y2, Y2
 	VANDPS       constants<>+4384(SB), Y2, Y4
 	VADDPS       Y4, Y3, Y3
 	VPSLLD       $0x17, Y3, Y3
@@ -5535,20 +6823,25 @@ tail:
 	VBLENDVPS    Y2, constants<>+4416(SB), Y4, Y2
 	VFMADD231PS  Y5, Y3, Y3
 	VMULPS       Y2, Y3, Y2
-	VMULPS       Y2, Y2, Y3
-	VMOVAPS      constants<>+5728(SB), Y4
-	VFMADD231PS  constants<>+5760(SB), Y2, Y4
-	VFMADD213PS  constants<>+5792(SB), Y2, Y4
-	VFMADD213PS  constants<>+5824(SB), Y2, Y4
-	VFMADD213PS  constants<>+5856(SB), Y2, Y4
-	VFMADD213PS  constants<>+5888(SB), Y2, Y4
-	VFMADD213PS  constants<>+5920(SB), Y2, Y4
-	VFMADD213PS  constants<>+5952(SB), Y2, Y4
-	VFMADD213PS  constants<>+5984(SB), Y2, Y4
-	VFMADD231PS  Y4, Y3, Y2
 	VXORPS       X3, X3, X3
 	VMAXPS       Y1, Y3, Y1
-	VADDPS       Y1, Y2, Y1
+	VMINPS       constants<>+4384(SB), Y1, Y3
+	VADDPS       Y3, Y2, Y4
+	VSUBPS       Y2, Y4, Y5
+	VSUBPS       Y5, Y3, Y3
+	VMULPS       Y2, Y2, Y5
+	VMOVAPS      constants<>+6496(SB), Y6
+	VFMADD231PS  constants<>+6528(SB), Y2, Y6
+	VFMADD213PS  constants<>+6560(SB), Y2, Y6
+	VFMADD213PS  constants<>+6592(SB), Y2, Y6
+	VFMADD213PS  constants<>+6624(SB), Y2, Y6
+	VFMADD213PS  constants<>+6656(SB), Y2, Y6
+	VFMADD213PS  constants<>+6688(SB), Y2, Y6
+	VFMADD213PS  constants<>+6720(SB), Y2, Y6
+	VFMADD213PS  constants<>+6752(SB), Y2, Y6
+	VFMADD231PS  Y6, Y5, Y3
+	VADDPS       Y4, Y3, Y2
+	VMAXPS       Y1, Y2, Y1
 	VMASKMOVPS   Y1, Y0, (DI)(AX*4)
 
 done:
@@ -5740,12 +7033,12 @@ mainLoop:
 	VSUBPS       constants<>+128(SB), Y5, Y7
 	VFMADD231PS  Y2, Y4, Y6
 	VFMADD231PS  Y3, Y5, Y7
-	VMULPS       constants<>+6016(SB), Y6, Y2
-	VMULPS       constants<>+6016(SB), Y7, Y3
+	VMULPS       constants<>+6784(SB), Y6, Y2
+	VMULPS       constants<>+6784(SB), Y7, Y3
 	VCMPPS       $0x0e, constants<>+192(SB), Y0, Y4
 	VCMPPS       $0x0e, constants<>+192(SB), Y1, Y5
-	VMULPS       constants<>+6048(SB), Y0, Y0
-	VMULPS       constants<>+6048(SB), Y1, Y1
+	VMULPS       constants<>+6816(SB), Y0, Y0
+	VMULPS       constants<>+6816(SB), Y1, Y1
 	VBLENDVPS    Y4, Y0, Y2, Y0
 	VBLENDVPS    Y5, Y1, Y3, Y1
 	VMOVUPS      Y0, (DI)(AX*4)
@@ -5779,9 +7072,9 @@ singleLoop:
 	VPSLLD       $0x17, Y2, Y2
 	VSUBPS       constants<>+128(SB), Y2, Y3
 	VFMADD231PS  Y1, Y2, Y3
-	VMULPS       constants<>+6016(SB), Y3, Y1
+	VMULPS       constants<>+6784(SB), Y3, Y1
 	VCMPPS       $0x0e, constants<>+192(SB), Y0, Y2
-	VMULPS       constants<>+6048(SB), Y0, Y0
+	VMULPS       constants<>+6816(SB), Y0, Y0
 	VBLENDVPS    Y2, Y0, Y1, Y0
 	VMOVUPS      Y0, (DI)(AX*4)
 	ADDQ         $0x08, AX
@@ -5815,11 +7108,977 @@ tail:
 	VPSLLD       $0x17, Y3, Y3
 	VSUBPS       constants<>+128(SB), Y3, Y4
 	VFMADD231PS  Y2, Y3, Y4
-	VMULPS       constants<>+6016(SB), Y4, Y2
+	VMULPS       constants<>+6784(SB), Y4, Y2
 	VCMPPS       $0x0e, constants<>+192(SB), Y1, Y3
-	VMULPS       constants<>+6048(SB), Y1, Y1
+	VMULPS       constants<>+6816(SB), Y1, Y1
 	VBLENDVPS    Y3, Y1, Y2, Y1
 	VMASKMOVPS   Y1, Y0, (DI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func powAVX2(y *float32, a *float32, b *float32, n int) (done int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·powAVX2(SB), NOSPLIT, $0-40
+	MOVQ    y+0(FP), DI
+	MOVQ    a+8(FP), SI
+	MOVQ    b+16(FP), DX
+	MOVQ    n+24(FP), CX
+	XORL    AX, AX
+	LEAQ    -8(CX), R8
+	CMPQ    AX, R8
+	JGT     tail
+	VMOVAPS constants<>+128(SB), Y15
+	VMOVAPS constants<>+6848(SB), Y14
+	VMOVAPS constants<>+6880(SB), Y13
+	VMOVAPS constants<>+96(SB), Y12
+	VMOVAPS constants<>+6912(SB), Y11
+	PCALIGN $0x20
+
+mainLoop:
+	VMOVUPS     (SI)(AX*4), Y0
+	VPCMPEQD    constants<>+192(SB), Y0, Y1
+	VMOVUPS     (DX)(AX*4), Y2
+	VCMPPS      $0x0e, constants<>+192(SB), Y2, Y3
+	VANDPS      Y3, Y1, Y1
+	VPADDD      constants<>+1152(SB), Y0, Y3
+	VPCMPGTD    constants<>+1184(SB), Y3, Y3
+	VXORPS      constants<>+6944(SB), Y1, Y4
+	VANDPS      Y4, Y3, Y3
+	VANDPS      constants<>+64(SB), Y2, Y4
+	VPCMPGTD    constants<>+6976(SB), Y4, Y4
+	VORPS       Y4, Y3, Y3
+	VMOVMSKPS   Y3, R9
+	TESTL       R9, R9
+	JNE         mainStop
+	VPSUBD      constants<>+1216(SB), Y0, Y3
+	VPSRAD      $0x17, Y3, Y3
+	VPSLLD      $0x17, Y3, Y4
+	VPSUBD      Y4, Y0, Y0
+	VSUBPS      Y15, Y0, Y4
+	VADDPS      Y15, Y0, Y5
+	VSUBPS      Y15, Y5, Y6
+	VSUBPS      Y6, Y0, Y0
+	VDIVPS      Y5, Y15, Y6
+	VMULPS      Y6, Y4, Y7
+	VMULPS      Y5, Y7, Y8
+	VXORPS      Y12, Y8, Y9
+	VFMADD231PS Y5, Y7, Y9
+	VSUBPS      Y8, Y4, Y4
+	VSUBPS      Y9, Y4, Y4
+	VMULPS      Y0, Y7, Y0
+	VSUBPS      Y0, Y4, Y0
+	VMULPS      Y6, Y0, Y0
+	VMULPS      Y7, Y7, Y4
+	VXORPS      Y12, Y4, Y5
+	VFMADD231PS Y7, Y7, Y5
+	VADDPS      Y7, Y7, Y6
+	VFMADD231PS Y0, Y6, Y5
+	VMULPS      Y11, Y4, Y6
+	VXORPS      Y12, Y6, Y8
+	VFMADD231PS Y11, Y4, Y8
+	VMULPS      Y4, Y4, Y9
+	VMOVAPS     constants<>+7008(SB), Y10
+	VFMADD231PS constants<>+7040(SB), Y4, Y10
+	VFMADD213PS constants<>+7072(SB), Y4, Y10
+	VMULPS      Y10, Y9, Y9
+	VFMADD231PS Y11, Y5, Y8
+	VFMADD231PS constants<>+7104(SB), Y4, Y8
+	VADDPS      Y9, Y8, Y4
+	VMULPS      Y6, Y7, Y5
+	VXORPS      Y12, Y5, Y8
+	VFMADD231PS Y6, Y7, Y8
+	VFMADD231PS Y6, Y0, Y8
+	VFMADD231PS Y4, Y7, Y8
+	VADDPS      Y5, Y7, Y4
+	VSUBPS      Y7, Y4, Y6
+	VSUBPS      Y6, Y5, Y5
+	VADDPS      Y8, Y0, Y0
+	VADDPS      Y0, Y5, Y0
+	VMULPS      constants<>+3808(SB), Y4, Y5
+	VXORPS      Y12, Y5, Y6
+	VFMADD231PS constants<>+3808(SB), Y4, Y6
+	VFMADD231PS constants<>+7136(SB), Y4, Y6
+	VFMADD231PS constants<>+3808(SB), Y0, Y6
+	VCVTDQ2PS   Y3, Y0
+	VADDPS      Y5, Y0, Y3
+	VSUBPS      Y0, Y3, Y0
+	VSUBPS      Y0, Y5, Y0
+	VADDPS      Y6, Y0, Y0
+	VMULPS      Y3, Y2, Y4
+	VXORPS      Y12, Y4, Y5
+	VFMADD231PS Y3, Y2, Y5
+	VFMADD231PS Y0, Y2, Y5
+	VMINPS      Y4, Y14, Y0
+	VMAXPS      Y0, Y13, Y0
+	VADDPS      constants<>+7168(SB), Y0, Y2
+	VSUBPS      constants<>+7168(SB), Y2, Y3
+	VSUBPS      Y3, Y0, Y0
+	VADDPS      Y5, Y0, Y0
+	VMULPS      Y0, Y0, Y3
+	VMOVAPS     constants<>+7200(SB), Y4
+	VFMADD231PS constants<>+7232(SB), Y0, Y4
+	VFMADD213PS constants<>+7264(SB), Y0, Y4
+	VFMADD213PS constants<>+7296(SB), Y0, Y4
+	VFMADD213PS constants<>+7328(SB), Y0, Y4
+	VMULPS      constants<>+7360(SB), Y0, Y0
+	VFMADD231PS Y4, Y3, Y0
+	VPSRLD      $0x01, Y2, Y3
+	VPSLLD      $0x17, Y3, Y4
+	VPSUBD      Y3, Y2, Y2
+	VPSLLD      $0x17, Y2, Y2
+	VFMADD231PS Y0, Y4, Y4
+	VMULPS      Y2, Y4, Y0
+	VANDNPS     Y0, Y1, Y0
+	VMOVUPS     Y0, (DI)(AX*4)
+	ADDQ        $0x08, AX
+	CMPQ        AX, R8
+	JLE         mainLoop
+
+mainEnd:
+tail:
+	MOVQ        CX, R8
+	SUBQ        AX, R8
+	JLE         done
+	LEAQ        constants<>+32(SB), R10
+	MOVQ        R8, R9
+	NEGQ        R9
+	LEAQ        (R10)(R9*4), R10
+	VMOVUPS     (R10), Y0
+	VMASKMOVPS  (SI)(AX*4), Y0, Y1
+	VPCMPEQD    constants<>+192(SB), Y1, Y2
+	VMASKMOVPS  (DX)(AX*4), Y0, Y3
+	VCMPPS      $0x0e, constants<>+192(SB), Y3, Y4
+	VANDPS      Y4, Y2, Y2
+	VPADDD      constants<>+1152(SB), Y1, Y4
+	VPCMPGTD    constants<>+1184(SB), Y4, Y4
+	VXORPS      constants<>+6944(SB), Y2, Y5
+	VANDPS      Y5, Y4, Y4
+	VANDPS      constants<>+64(SB), Y3, Y5
+	VPCMPGTD    constants<>+6976(SB), Y5, Y5
+	VORPS       Y5, Y4, Y4
+	VANDPS      Y0, Y4, Y4
+	VMOVMSKPS   Y4, R9
+	TESTL       R9, R9
+	JNE         tailStop
+	VPSUBD      constants<>+1216(SB), Y1, Y4
+	VPSRAD      $0x17, Y4, Y4
+	VPSLLD      $0x17, Y4, Y5
+	VPSUBD      Y5, Y1, Y1
+	VSUBPS      constants<>+128(SB), Y1, Y5
+	VADDPS      constants<>+128(SB), Y1, Y6
+	VSUBPS      constants<>+128(SB), Y6, Y7
+	VSUBPS      Y7, Y1, Y1
+	VMOVAPS     constants<>+128(SB), Y7
+	VDIVPS      Y6, Y7, Y7
+	VMULPS      Y7, Y5, Y8
+	VMULPS      Y6, Y8, Y9
+	VXORPS      constants<>+96(SB), Y9, Y10
+	VFMADD231PS Y6, Y8, Y10
+	VSUBPS      Y9, Y5, Y5
+	VSUBPS      Y10, Y5, Y5
+	VMULPS      Y1, Y8, Y1
+	VSUBPS      Y1, Y5, Y1
+	VMULPS      Y7, Y1, Y1
+	VMULPS      Y8, Y8, Y5
+	VXORPS      constants<>+96(SB), Y5, Y6
+	VFMADD231PS Y8, Y8, Y6
+	VADDPS      Y8, Y8, Y7
+	VFMADD231PS Y1, Y7, Y6
+	VMULPS      constants<>+6912(SB), Y5, Y7
+	VXORPS      constants<>+96(SB), Y7, Y9
+	VFMADD231PS constants<>+6912(SB), Y5, Y9
+	VMULPS      Y5, Y5, Y10
+	VMOVAPS     constants<>+7008(SB), Y11
+	VFMADD231PS constants<>+7040(SB), Y5, Y11
+	VFMADD213PS constants<>+7072(SB), Y5, Y11
+	VMULPS      Y11, Y10, Y10
+	VFMADD231PS constants<>+6912(SB), Y6, Y9
+	VFMADD231PS constants<>+7104(SB), Y5, Y9
+	VADDPS      Y10, Y9, Y5
+	VMULPS      Y7, Y8, Y6
+	VXORPS      constants<>+96(SB), Y6, Y9
+	VFMADD231PS Y7, Y8, Y9
+	VFMADD231PS Y7, Y1, Y9
+	VFMADD231PS Y5, Y8, Y9
+	VADDPS      Y6, Y8, Y5
+	VSUBPS      Y8, Y5, Y7
+	VSUBPS      Y7, Y6, Y6
+	VADDPS      Y9, Y1, Y1
+	VADDPS      Y1, Y6, Y1
+	VMULPS      constants<>+3808(SB), Y5, Y6
+	VXORPS      constants<>+96(SB), Y6, Y7
+	VFMADD231PS constants<>+3808(SB), Y5, Y7
+	VFMADD231PS constants<>+7136(SB), Y5, Y7
+	VFMADD231PS constants<>+3808(SB), Y1, Y7
+	VCVTDQ2PS   Y4, Y1
+	VADDPS      Y6, Y1, Y4
+	VSUBPS      Y1, Y4, Y1
+	VSUBPS      Y1, Y6, Y1
+	VADDPS      Y7, Y1, Y1
+	VMULPS      Y4, Y3, Y5
+	VXORPS      constants<>+96(SB), Y5, Y6
+	VFMADD231PS Y4, Y3, Y6
+	VFMADD231PS Y1, Y3, Y6
+	VMOVAPS     constants<>+6848(SB), Y1
+	VMINPS      Y5, Y1, Y1
+	VMOVAPS     constants<>+6880(SB), Y3
+	VMAXPS      Y1, Y3, Y1
+	VADDPS      constants<>+7168(SB), Y1, Y3
+	VSUBPS      constants<>+7168(SB), Y3, Y4
+	VSUBPS      Y4, Y1, Y1
+	VADDPS      Y6, Y1, Y1
+	VMULPS      Y1, Y1, Y4
+	VMOVAPS     constants<>+7200(SB), Y5
+	VFMADD231PS constants<>+7232(SB), Y1, Y5
+	VFMADD213PS constants<>+7264(SB), Y1, Y5
+	VFMADD213PS constants<>+7296(SB), Y1, Y5
+	VFMADD213PS constants<>+7328(SB), Y1, Y5
+	VMULPS      constants<>+7360(SB), Y1, Y1
+	VFMADD231PS Y5, Y4, Y1
+	VPSRLD      $0x01, Y3, Y4
+	VPSLLD      $0x17, Y4, Y5
+	VPSUBD      Y4, Y3, Y3
+	VPSLLD      $0x17, Y3, Y3
+	VFMADD231PS Y1, Y5, Y5
+	VMULPS      Y3, Y5, Y1
+	VANDNPS     Y1, Y2, Y1
+	VMASKMOVPS  Y1, Y0, (DI)(AX*4)
+
+done:
+	MOVQ CX, done+32(FP)
+	VZEROUPPER
+	RET
+
+mainStop:
+	MOVQ AX, CX
+	JMP  mainEnd
+
+tailStop:
+	MOVQ AX, CX
+	JMP  done
+
+// func powScalarAVX2(y *float32, a *float32, n int, e float32) (done int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·powScalarAVX2(SB), NOSPLIT, $0-40
+	MOVQ         y+0(FP), DI
+	MOVQ         a+8(FP), SI
+	MOVQ         n+16(FP), CX
+	XORL         AX, AX
+	VBROADCASTSS e+24(FP), Y15
+	VCMPPS       $0x0e, constants<>+192(SB), Y15, Y14
+	VANDPS       constants<>+64(SB), Y15, Y0
+	VPCMPGTD     constants<>+6976(SB), Y0, Y13
+	LEAQ         -8(CX), R8
+	CMPQ         AX, R8
+	JGT          tail
+	VMOVAPS      constants<>+128(SB), Y12
+	VMOVAPS      constants<>+6848(SB), Y11
+	VMOVAPS      constants<>+6880(SB), Y10
+	PCALIGN      $0x20
+
+mainLoop:
+	VMOVUPS     (SI)(AX*4), Y0
+	VPCMPEQD    constants<>+192(SB), Y0, Y1
+	VANDPS      Y14, Y1, Y1
+	VPADDD      constants<>+1152(SB), Y0, Y2
+	VPCMPGTD    constants<>+1184(SB), Y2, Y2
+	VXORPS      constants<>+6944(SB), Y1, Y3
+	VANDPS      Y3, Y2, Y2
+	VORPS       Y13, Y2, Y2
+	VMOVMSKPS   Y2, R9
+	TESTL       R9, R9
+	JNE         mainStop
+	VPSUBD      constants<>+1216(SB), Y0, Y2
+	VPSRAD      $0x17, Y2, Y2
+	VPSLLD      $0x17, Y2, Y3
+	VPSUBD      Y3, Y0, Y0
+	VSUBPS      Y12, Y0, Y3
+	VADDPS      Y12, Y0, Y4
+	VSUBPS      Y12, Y4, Y5
+	VSUBPS      Y5, Y0, Y0
+	VDIVPS      Y4, Y12, Y5
+	VMULPS      Y5, Y3, Y6
+	VMULPS      Y4, Y6, Y7
+	VXORPS      constants<>+96(SB), Y7, Y8
+	VFMADD231PS Y4, Y6, Y8
+	VSUBPS      Y7, Y3, Y3
+	VSUBPS      Y8, Y3, Y3
+	VMULPS      Y0, Y6, Y0
+	VSUBPS      Y0, Y3, Y0
+	VMULPS      Y5, Y0, Y0
+	VMULPS      Y6, Y6, Y3
+	VXORPS      constants<>+96(SB), Y3, Y4
+	VFMADD231PS Y6, Y6, Y4
+	VADDPS      Y6, Y6, Y5
+	VFMADD231PS Y0, Y5, Y4
+	VMULPS      constants<>+6912(SB), Y3, Y5
+	VXORPS      constants<>+96(SB), Y5, Y7
+	VFMADD231PS constants<>+6912(SB), Y3, Y7
+	VMULPS      Y3, Y3, Y8
+	VMOVAPS     constants<>+7008(SB), Y9
+	VFMADD231PS constants<>+7040(SB), Y3, Y9
+	VFMADD213PS constants<>+7072(SB), Y3, Y9
+	VMULPS      Y9, Y8, Y8
+	VFMADD231PS constants<>+6912(SB), Y4, Y7
+	VFMADD231PS constants<>+7104(SB), Y3, Y7
+	VADDPS      Y8, Y7, Y3
+	VMULPS      Y5, Y6, Y4
+	VXORPS      constants<>+96(SB), Y4, Y7
+	VFMADD231PS Y5, Y6, Y7
+	VFMADD231PS Y5, Y0, Y7
+	VFMADD231PS Y3, Y6, Y7
+	VADDPS      Y4, Y6, Y3
+	VSUBPS      Y6, Y3, Y5
+	VSUBPS      Y5, Y4, Y4
+	VADDPS      Y7, Y0, Y0
+	VADDPS      Y0, Y4, Y0
+	VMULPS      constants<>+3808(SB), Y3, Y4
+	VXORPS      constants<>+96(SB), Y4, Y5
+	VFMADD231PS constants<>+3808(SB), Y3, Y5
+	VFMADD231PS constants<>+7136(SB), Y3, Y5
+	VFMADD231PS constants<>+3808(SB), Y0, Y5
+	VCVTDQ2PS   Y2, Y0
+	VADDPS      Y4, Y0, Y2
+	VSUBPS      Y0, Y2, Y0
+	VSUBPS      Y0, Y4, Y0
+	VADDPS      Y5, Y0, Y0
+	VMULPS      Y2, Y15, Y3
+	VXORPS      constants<>+96(SB), Y3, Y4
+	VFMADD231PS Y2, Y15, Y4
+	VFMADD231PS Y0, Y15, Y4
+	VMINPS      Y3, Y11, Y0
+	VMAXPS      Y0, Y10, Y0
+	VADDPS      constants<>+7168(SB), Y0, Y2
+	VSUBPS      constants<>+7168(SB), Y2, Y3
+	VSUBPS      Y3, Y0, Y0
+	VADDPS      Y4, Y0, Y0
+	VMULPS      Y0, Y0, Y3
+	VMOVAPS     constants<>+7200(SB), Y4
+	VFMADD231PS constants<>+7232(SB), Y0, Y4
+	VFMADD213PS constants<>+7264(SB), Y0, Y4
+	VFMADD213PS constants<>+7296(SB), Y0, Y4
+	VFMADD213PS constants<>+7328(SB), Y0, Y4
+	VMULPS      constants<>+7360(SB), Y0, Y0
+	VFMADD231PS Y4, Y3, Y0
+	VPSRLD      $0x01, Y2, Y3
+	VPSLLD      $0x17, Y3, Y4
+	VPSUBD      Y3, Y2, Y2
+	VPSLLD      $0x17, Y2, Y2
+	VFMADD231PS Y0, Y4, Y4
+	VMULPS      Y2, Y4, Y0
+	VANDNPS     Y0, Y1, Y0
+	VMOVUPS     Y0, (DI)(AX*4)
+	ADDQ        $0x08, AX
+	CMPQ        AX, R8
+	JLE         mainLoop
+
+mainEnd:
+tail:
+	MOVQ        CX, R8
+	SUBQ        AX, R8
+	JLE         done
+	LEAQ        constants<>+32(SB), R10
+	MOVQ        R8, R9
+	NEGQ        R9
+	LEAQ        (R10)(R9*4), R10
+	VMOVUPS     (R10), Y0
+	VMASKMOVPS  (SI)(AX*4), Y0, Y1
+	VPCMPEQD    constants<>+192(SB), Y1, Y2
+	VANDPS      Y14, Y2, Y2
+	VPADDD      constants<>+1152(SB), Y1, Y3
+	VPCMPGTD    constants<>+1184(SB), Y3, Y3
+	VXORPS      constants<>+6944(SB), Y2, Y4
+	VANDPS      Y4, Y3, Y3
+	VORPS       Y13, Y3, Y3
+	VANDPS      Y0, Y3, Y3
+	VMOVMSKPS   Y3, R9
+	TESTL       R9, R9
+	JNE         tailStop
+	VPSUBD      constants<>+1216(SB), Y1, Y3
+	VPSRAD      $0x17, Y3, Y3
+	VPSLLD      $0x17, Y3, Y4
+	VPSUBD      Y4, Y1, Y1
+	VSUBPS      constants<>+128(SB), Y1, Y4
+	VADDPS      constants<>+128(SB), Y1, Y5
+	VSUBPS      constants<>+128(SB), Y5, Y6
+	VSUBPS      Y6, Y1, Y1
+	VMOVAPS     constants<>+128(SB), Y6
+	VDIVPS      Y5, Y6, Y6
+	VMULPS      Y6, Y4, Y7
+	VMULPS      Y5, Y7, Y8
+	VXORPS      constants<>+96(SB), Y8, Y9
+	VFMADD231PS Y5, Y7, Y9
+	VSUBPS      Y8, Y4, Y4
+	VSUBPS      Y9, Y4, Y4
+	VMULPS      Y1, Y7, Y1
+	VSUBPS      Y1, Y4, Y1
+	VMULPS      Y6, Y1, Y1
+	VMULPS      Y7, Y7, Y4
+	VXORPS      constants<>+96(SB), Y4, Y5
+	VFMADD231PS Y7, Y7, Y5
+	VADDPS      Y7, Y7, Y6
+	VFMADD231PS Y1, Y6, Y5
+	VMULPS      constants<>+6912(SB), Y4, Y6
+	VXORPS      constants<>+96(SB), Y6, Y8
+	VFMADD231PS constants<>+6912(SB), Y4, Y8
+	VMULPS      Y4, Y4, Y9
+	VMOVAPS     constants<>+7008(SB), Y10
+	VFMADD231PS constants<>+7040(SB), Y4, Y10
+	VFMADD213PS constants<>+7072(SB), Y4, Y10
+	VMULPS      Y10, Y9, Y9
+	VFMADD231PS constants<>+6912(SB), Y5, Y8
+	VFMADD231PS constants<>+7104(SB), Y4, Y8
+	VADDPS      Y9, Y8, Y4
+	VMULPS      Y6, Y7, Y5
+	VXORPS      constants<>+96(SB), Y5, Y8
+	VFMADD231PS Y6, Y7, Y8
+	VFMADD231PS Y6, Y1, Y8
+	VFMADD231PS Y4, Y7, Y8
+	VADDPS      Y5, Y7, Y4
+	VSUBPS      Y7, Y4, Y6
+	VSUBPS      Y6, Y5, Y5
+	VADDPS      Y8, Y1, Y1
+	VADDPS      Y1, Y5, Y1
+	VMULPS      constants<>+3808(SB), Y4, Y5
+	VXORPS      constants<>+96(SB), Y5, Y6
+	VFMADD231PS constants<>+3808(SB), Y4, Y6
+	VFMADD231PS constants<>+7136(SB), Y4, Y6
+	VFMADD231PS constants<>+3808(SB), Y1, Y6
+	VCVTDQ2PS   Y3, Y1
+	VADDPS      Y5, Y1, Y3
+	VSUBPS      Y1, Y3, Y1
+	VSUBPS      Y1, Y5, Y1
+	VADDPS      Y6, Y1, Y1
+	VMULPS      Y3, Y15, Y4
+	VXORPS      constants<>+96(SB), Y4, Y5
+	VFMADD231PS Y3, Y15, Y5
+	VFMADD231PS Y1, Y15, Y5
+	VMOVAPS     constants<>+6848(SB), Y1
+	VMINPS      Y4, Y1, Y1
+	VMOVAPS     constants<>+6880(SB), Y3
+	VMAXPS      Y1, Y3, Y1
+	VADDPS      constants<>+7168(SB), Y1, Y3
+	VSUBPS      constants<>+7168(SB), Y3, Y4
+	VSUBPS      Y4, Y1, Y1
+	VADDPS      Y5, Y1, Y1
+	VMULPS      Y1, Y1, Y4
+	VMOVAPS     constants<>+7200(SB), Y5
+	VFMADD231PS constants<>+7232(SB), Y1, Y5
+	VFMADD213PS constants<>+7264(SB), Y1, Y5
+	VFMADD213PS constants<>+7296(SB), Y1, Y5
+	VFMADD213PS constants<>+7328(SB), Y1, Y5
+	VMULPS      constants<>+7360(SB), Y1, Y1
+	VFMADD231PS Y5, Y4, Y1
+	VPSRLD      $0x01, Y3, Y4
+	VPSLLD      $0x17, Y4, Y5
+	VPSUBD      Y4, Y3, Y3
+	VPSLLD      $0x17, Y3, Y3
+	VFMADD231PS Y1, Y5, Y5
+	VMULPS      Y3, Y5, Y1
+	VANDNPS     Y1, Y2, Y1
+	VMASKMOVPS  Y1, Y0, (DI)(AX*4)
+
+done:
+	MOVQ CX, done+32(FP)
+	VZEROUPPER
+	RET
+
+mainStop:
+	MOVQ AX, CX
+	JMP  mainEnd
+
+tailStop:
+	MOVQ AX, CX
+	JMP  done
+
+// func fastExpAVX2(y *float32, x *float32, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·fastExpAVX2(SB), NOSPLIT, $0-24
+	MOVQ    y+0(FP), DI
+	MOVQ    x+8(FP), SI
+	MOVQ    n+16(FP), CX
+	XORL    AX, AX
+	LEAQ    -16(CX), R8
+	CMPQ    AX, R8
+	JGT     single
+	VMOVAPS constants<>+416(SB), Y15
+	VMOVAPS constants<>+7392(SB), Y14
+	VMOVAPS constants<>+7424(SB), Y13
+	VMOVAPS constants<>+832(SB), Y12
+	VMOVAPS constants<>+7456(SB), Y11
+	VMOVAPS constants<>+7488(SB), Y10
+	VMOVAPS constants<>+7520(SB), Y9
+	VMOVAPS constants<>+7552(SB), Y8
+	PCALIGN $0x20
+
+mainLoop:
+	VMOVUPS     (SI)(AX*4), Y0
+	VMOVUPS     32(SI)(AX*4), Y1
+	VMINPS      Y0, Y14, Y0
+	VMINPS      Y1, Y14, Y1
+	VMAXPS      Y0, Y13, Y0
+	VMAXPS      Y1, Y13, Y1
+	VMOVAPS     Y0, Y2
+	VFMADD213PS Y15, Y12, Y2
+	VMOVAPS     Y1, Y3
+	VFMADD213PS Y15, Y12, Y3
+	VSUBPS      Y2, Y15, Y4
+	VSUBPS      Y3, Y15, Y5
+	VFMADD231PS Y12, Y0, Y4
+	VFMADD231PS Y12, Y1, Y5
+	VMOVAPS     Y11, Y0
+	VFMADD213PS Y10, Y4, Y0
+	VMOVAPS     Y11, Y1
+	VFMADD213PS Y10, Y5, Y1
+	VFMADD213PS Y9, Y4, Y0
+	VFMADD213PS Y9, Y5, Y1
+	VFMADD213PS Y8, Y4, Y0
+	VFMADD213PS Y8, Y5, Y1
+	VPSLLD      $0x17, Y2, Y2
+	VPSLLD      $0x17, Y3, Y3
+	VMULPS      Y2, Y0, Y0
+	VMULPS      Y3, Y1, Y1
+	VMOVUPS     Y0, (DI)(AX*4)
+	VMOVUPS     Y1, 32(DI)(AX*4)
+	ADDQ        $0x10, AX
+	CMPQ        AX, R8
+	JLE         mainLoop
+
+single:
+	LEAQ    -8(CX), R8
+	CMPQ    AX, R8
+	JGT     tail
+	PCALIGN $0x20
+
+singleLoop:
+	VMOVUPS     (SI)(AX*4), Y0
+	VMOVAPS     constants<>+7392(SB), Y1
+	VMINPS      Y0, Y1, Y0
+	VMOVAPS     constants<>+7424(SB), Y1
+	VMAXPS      Y0, Y1, Y0
+	VMOVAPS     constants<>+416(SB), Y1
+	VFMADD231PS constants<>+832(SB), Y0, Y1
+	VMOVAPS     constants<>+416(SB), Y2
+	VSUBPS      Y1, Y2, Y2
+	VFMADD231PS constants<>+832(SB), Y0, Y2
+	VMOVAPS     constants<>+7488(SB), Y0
+	VFMADD231PS constants<>+7456(SB), Y2, Y0
+	VFMADD213PS constants<>+7520(SB), Y2, Y0
+	VFMADD213PS constants<>+7552(SB), Y2, Y0
+	VPSLLD      $0x17, Y1, Y1
+	VMULPS      Y1, Y0, Y0
+	VMOVUPS     Y0, (DI)(AX*4)
+	ADDQ        $0x08, AX
+	CMPQ        AX, R8
+	JLE         singleLoop
+
+tail:
+	MOVQ        CX, R8
+	SUBQ        AX, R8
+	JLE         done
+	LEAQ        constants<>+32(SB), R10
+	MOVQ        R8, R9
+	NEGQ        R9
+	LEAQ        (R10)(R9*4), R10
+	VMOVUPS     (R10), Y0
+	VMASKMOVPS  (SI)(AX*4), Y0, Y1
+	VMOVAPS     constants<>+7392(SB), Y2
+	VMINPS      Y1, Y2, Y1
+	VMOVAPS     constants<>+7424(SB), Y2
+	VMAXPS      Y1, Y2, Y1
+	VMOVAPS     constants<>+416(SB), Y2
+	VFMADD231PS constants<>+832(SB), Y1, Y2
+	VMOVAPS     constants<>+416(SB), Y3
+	VSUBPS      Y2, Y3, Y3
+	VFMADD231PS constants<>+832(SB), Y1, Y3
+	VMOVAPS     constants<>+7488(SB), Y1
+	VFMADD231PS constants<>+7456(SB), Y3, Y1
+	VFMADD213PS constants<>+7520(SB), Y3, Y1
+	VFMADD213PS constants<>+7552(SB), Y3, Y1
+	VPSLLD      $0x17, Y2, Y2
+	VMULPS      Y2, Y1, Y1
+	VMASKMOVPS  Y1, Y0, (DI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func fastTanhAVX2(y *float32, x *float32, n int)
+// Requires: AVX, FMA3
+TEXT ·fastTanhAVX2(SB), NOSPLIT, $0-24
+	MOVQ    y+0(FP), DI
+	MOVQ    x+8(FP), SI
+	MOVQ    n+16(FP), CX
+	XORL    AX, AX
+	LEAQ    -16(CX), R8
+	CMPQ    AX, R8
+	JGT     single
+	VMOVAPS constants<>+7584(SB), Y15
+	VMOVAPS constants<>+7616(SB), Y14
+	VMOVAPS constants<>+7648(SB), Y13
+	VMOVAPS constants<>+7680(SB), Y12
+	VMOVAPS constants<>+7712(SB), Y11
+	VMOVAPS constants<>+7744(SB), Y10
+	VMOVAPS constants<>+7776(SB), Y9
+	VMOVAPS constants<>+7808(SB), Y8
+	VMOVAPS constants<>+128(SB), Y7
+	PCALIGN $0x20
+
+mainLoop:
+	VMOVUPS     (SI)(AX*4), Y0
+	VMOVUPS     32(SI)(AX*4), Y1
+	VMINPS      Y0, Y15, Y0
+	VMINPS      Y1, Y15, Y1
+	VMAXPS      Y0, Y14, Y0
+	VMAXPS      Y1, Y14, Y1
+	VMULPS      Y0, Y0, Y2
+	VMULPS      Y1, Y1, Y3
+	VMOVAPS     Y13, Y4
+	VFMADD213PS Y12, Y2, Y4
+	VMOVAPS     Y13, Y5
+	VFMADD213PS Y12, Y3, Y5
+	VFMADD213PS Y11, Y2, Y4
+	VFMADD213PS Y11, Y3, Y5
+	VMULPS      Y4, Y0, Y0
+	VMULPS      Y5, Y1, Y1
+	VMOVAPS     Y10, Y4
+	VFMADD213PS Y9, Y2, Y4
+	VMOVAPS     Y10, Y5
+	VFMADD213PS Y9, Y3, Y5
+	VFMADD213PS Y8, Y2, Y4
+	VFMADD213PS Y8, Y3, Y5
+	VFMADD213PS Y7, Y2, Y4
+	VFMADD213PS Y7, Y3, Y5
+	VDIVPS      Y4, Y0, Y0
+	VDIVPS      Y5, Y1, Y1
+	VMOVUPS     Y0, (DI)(AX*4)
+	VMOVUPS     Y1, 32(DI)(AX*4)
+	ADDQ        $0x10, AX
+	CMPQ        AX, R8
+	JLE         mainLoop
+
+single:
+	LEAQ    -8(CX), R8
+	CMPQ    AX, R8
+	JGT     tail
+	PCALIGN $0x20
+
+singleLoop:
+	VMOVUPS     (SI)(AX*4), Y0
+	VMOVAPS     constants<>+7584(SB), Y1
+	VMINPS      Y0, Y1, Y0
+	VMOVAPS     constants<>+7616(SB), Y1
+	VMAXPS      Y0, Y1, Y0
+	VMULPS      Y0, Y0, Y1
+	VMOVAPS     constants<>+7680(SB), Y2
+	VFMADD231PS constants<>+7648(SB), Y1, Y2
+	VFMADD213PS constants<>+7712(SB), Y1, Y2
+	VMULPS      Y2, Y0, Y0
+	VMOVAPS     constants<>+7776(SB), Y2
+	VFMADD231PS constants<>+7744(SB), Y1, Y2
+	VFMADD213PS constants<>+7808(SB), Y1, Y2
+	VFMADD213PS constants<>+128(SB), Y1, Y2
+	VDIVPS      Y2, Y0, Y0
+	VMOVUPS     Y0, (DI)(AX*4)
+	ADDQ        $0x08, AX
+	CMPQ        AX, R8
+	JLE         singleLoop
+
+tail:
+	MOVQ        CX, R8
+	SUBQ        AX, R8
+	JLE         done
+	LEAQ        constants<>+32(SB), R10
+	MOVQ        R8, R9
+	NEGQ        R9
+	LEAQ        (R10)(R9*4), R10
+	VMOVUPS     (R10), Y0
+	VMASKMOVPS  (SI)(AX*4), Y0, Y1
+	VMOVAPS     constants<>+7584(SB), Y2
+	VMINPS      Y1, Y2, Y1
+	VMOVAPS     constants<>+7616(SB), Y2
+	VMAXPS      Y1, Y2, Y1
+	VMULPS      Y1, Y1, Y2
+	VMOVAPS     constants<>+7680(SB), Y3
+	VFMADD231PS constants<>+7648(SB), Y2, Y3
+	VFMADD213PS constants<>+7712(SB), Y2, Y3
+	VMULPS      Y3, Y1, Y1
+	VMOVAPS     constants<>+7776(SB), Y3
+	VFMADD231PS constants<>+7744(SB), Y2, Y3
+	VFMADD213PS constants<>+7808(SB), Y2, Y3
+	VFMADD213PS constants<>+128(SB), Y2, Y3
+	VDIVPS      Y3, Y1, Y1
+	VMASKMOVPS  Y1, Y0, (DI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func fastSigmoidAVX2(y *float32, x *float32, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·fastSigmoidAVX2(SB), NOSPLIT, $0-24
+	MOVQ    y+0(FP), DI
+	MOVQ    x+8(FP), SI
+	MOVQ    n+16(FP), CX
+	XORL    AX, AX
+	LEAQ    -16(CX), R8
+	CMPQ    AX, R8
+	JGT     single
+	VMOVAPS constants<>+416(SB), Y15
+	VMOVAPS constants<>+128(SB), Y14
+	VMOVAPS constants<>+7392(SB), Y13
+	VMOVAPS constants<>+7424(SB), Y12
+	VMOVAPS constants<>+832(SB), Y11
+	VMOVAPS constants<>+96(SB), Y10
+	VMOVAPS constants<>+7456(SB), Y9
+	VMOVAPS constants<>+7488(SB), Y8
+	VMOVAPS constants<>+7520(SB), Y7
+	VMOVAPS constants<>+7552(SB), Y6
+	PCALIGN $0x20
+
+mainLoop:
+	VMOVUPS     (SI)(AX*4), Y0
+	VMOVUPS     32(SI)(AX*4), Y1
+	VXORPS      Y10, Y0, Y0
+	VXORPS      Y10, Y1, Y1
+	VMINPS      Y0, Y13, Y0
+	VMINPS      Y1, Y13, Y1
+	VMAXPS      Y0, Y12, Y0
+	VMAXPS      Y1, Y12, Y1
+	VMOVAPS     Y0, Y2
+	VFMADD213PS Y15, Y11, Y2
+	VMOVAPS     Y1, Y3
+	VFMADD213PS Y15, Y11, Y3
+	VSUBPS      Y2, Y15, Y4
+	VSUBPS      Y3, Y15, Y5
+	VFMADD231PS Y11, Y0, Y4
+	VFMADD231PS Y11, Y1, Y5
+	VMOVAPS     Y9, Y0
+	VFMADD213PS Y8, Y4, Y0
+	VMOVAPS     Y9, Y1
+	VFMADD213PS Y8, Y5, Y1
+	VFMADD213PS Y7, Y4, Y0
+	VFMADD213PS Y7, Y5, Y1
+	VFMADD213PS Y6, Y4, Y0
+	VFMADD213PS Y6, Y5, Y1
+	VPSLLD      $0x17, Y2, Y2
+	VPSLLD      $0x17, Y3, Y3
+	VMULPS      Y2, Y0, Y0
+	VMULPS      Y3, Y1, Y1
+	VADDPS      Y14, Y0, Y0
+	VADDPS      Y14, Y1, Y1
+	VDIVPS      Y0, Y14, Y0
+	VDIVPS      Y1, Y14, Y1
+	VMOVUPS     Y0, (DI)(AX*4)
+	VMOVUPS     Y1, 32(DI)(AX*4)
+	ADDQ        $0x10, AX
+	CMPQ        AX, R8
+	JLE         mainLoop
+
+single:
+	LEAQ    -8(CX), R8
+	CMPQ    AX, R8
+	JGT     tail
+	PCALIGN $0x20
+
+singleLoop:
+	VMOVUPS     (SI)(AX*4), Y0
+	VXORPS      constants<>+96(SB), Y0, Y0
+	VMOVAPS     constants<>+7392(SB), Y1
+	VMINPS      Y0, Y1, Y0
+	VMOVAPS     constants<>+7424(SB), Y1
+	VMAXPS      Y0, Y1, Y0
+	VMOVAPS     constants<>+416(SB), Y1
+	VFMADD231PS constants<>+832(SB), Y0, Y1
+	VMOVAPS     constants<>+416(SB), Y2
+	VSUBPS      Y1, Y2, Y2
+	VFMADD231PS constants<>+832(SB), Y0, Y2
+	VMOVAPS     constants<>+7488(SB), Y0
+	VFMADD231PS constants<>+7456(SB), Y2, Y0
+	VFMADD213PS constants<>+7520(SB), Y2, Y0
+	VFMADD213PS constants<>+7552(SB), Y2, Y0
+	VPSLLD      $0x17, Y1, Y1
+	VMULPS      Y1, Y0, Y0
+	VADDPS      constants<>+128(SB), Y0, Y0
+	VMOVAPS     constants<>+128(SB), Y1
+	VDIVPS      Y0, Y1, Y0
+	VMOVUPS     Y0, (DI)(AX*4)
+	ADDQ        $0x08, AX
+	CMPQ        AX, R8
+	JLE         singleLoop
+
+tail:
+	MOVQ        CX, R8
+	SUBQ        AX, R8
+	JLE         done
+	LEAQ        constants<>+32(SB), R10
+	MOVQ        R8, R9
+	NEGQ        R9
+	LEAQ        (R10)(R9*4), R10
+	VMOVUPS     (R10), Y0
+	VMASKMOVPS  (SI)(AX*4), Y0, Y1
+	VXORPS      constants<>+96(SB), Y1, Y1
+	VMOVAPS     constants<>+7392(SB), Y2
+	VMINPS      Y1, Y2, Y1
+	VMOVAPS     constants<>+7424(SB), Y2
+	VMAXPS      Y1, Y2, Y1
+	VMOVAPS     constants<>+416(SB), Y2
+	VFMADD231PS constants<>+832(SB), Y1, Y2
+	VMOVAPS     constants<>+416(SB), Y3
+	VSUBPS      Y2, Y3, Y3
+	VFMADD231PS constants<>+832(SB), Y1, Y3
+	VMOVAPS     constants<>+7488(SB), Y1
+	VFMADD231PS constants<>+7456(SB), Y3, Y1
+	VFMADD213PS constants<>+7520(SB), Y3, Y1
+	VFMADD213PS constants<>+7552(SB), Y3, Y1
+	VPSLLD      $0x17, Y2, Y2
+	VMULPS      Y2, Y1, Y1
+	VADDPS      constants<>+128(SB), Y1, Y1
+	VMOVAPS     constants<>+128(SB), Y2
+	VDIVPS      Y1, Y2, Y1
+	VMASKMOVPS  Y1, Y0, (DI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func fastGELUAVX2(y *float32, x *float32, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·fastGELUAVX2(SB), NOSPLIT, $0-24
+	MOVQ    y+0(FP), DI
+	MOVQ    x+8(FP), SI
+	MOVQ    n+16(FP), CX
+	XORL    AX, AX
+	LEAQ    -16(CX), R8
+	CMPQ    AX, R8
+	JGT     single
+	VMOVAPS constants<>+416(SB), Y15
+	VMOVAPS constants<>+4480(SB), Y14
+	VMOVAPS constants<>+7392(SB), Y13
+	VMOVAPS constants<>+7424(SB), Y12
+	VMOVAPS constants<>+832(SB), Y11
+	VMOVAPS constants<>+7840(SB), Y10
+	VMOVAPS constants<>+7872(SB), Y9
+	VMOVAPS constants<>+7456(SB), Y8
+	PCALIGN $0x20
+
+mainLoop:
+	VMOVUPS     (SI)(AX*4), Y0
+	VMOVUPS     32(SI)(AX*4), Y1
+	VMAXPS      Y0, Y14, Y0
+	VMAXPS      Y1, Y14, Y1
+	VMULPS      Y0, Y0, Y2
+	VMULPS      Y1, Y1, Y3
+	VFMADD213PS Y9, Y10, Y2
+	VFMADD213PS Y9, Y10, Y3
+	VMULPS      Y2, Y0, Y2
+	VMULPS      Y3, Y1, Y3
+	VMINPS      Y2, Y13, Y2
+	VMINPS      Y3, Y13, Y3
+	VMAXPS      Y2, Y12, Y2
+	VMAXPS      Y3, Y12, Y3
+	VMOVAPS     Y2, Y4
+	VFMADD213PS Y15, Y11, Y4
+	VMOVAPS     Y3, Y5
+	VFMADD213PS Y15, Y11, Y5
+	VSUBPS      Y4, Y15, Y6
+	VSUBPS      Y5, Y15, Y7
+	VFMADD231PS Y11, Y2, Y6
+	VFMADD231PS Y11, Y3, Y7
+	VMOVAPS     constants<>+7488(SB), Y2
+	VFMADD231PS Y6, Y8, Y2
+	VMOVAPS     constants<>+7488(SB), Y3
+	VFMADD231PS Y7, Y8, Y3
+	VFMADD213PS constants<>+7520(SB), Y6, Y2
+	VFMADD213PS constants<>+7520(SB), Y7, Y3
+	VFMADD213PS constants<>+7552(SB), Y6, Y2
+	VFMADD213PS constants<>+7552(SB), Y7, Y3
+	VPSLLD      $0x17, Y4, Y4
+	VPSLLD      $0x17, Y5, Y5
+	VMULPS      Y4, Y2, Y2
+	VMULPS      Y5, Y3, Y3
+	VADDPS      constants<>+128(SB), Y2, Y2
+	VADDPS      constants<>+128(SB), Y3, Y3
+	VDIVPS      Y2, Y0, Y0
+	VDIVPS      Y3, Y1, Y1
+	VMOVUPS     Y0, (DI)(AX*4)
+	VMOVUPS     Y1, 32(DI)(AX*4)
+	ADDQ        $0x10, AX
+	CMPQ        AX, R8
+	JLE         mainLoop
+
+single:
+	LEAQ    -8(CX), R8
+	CMPQ    AX, R8
+	JGT     tail
+	PCALIGN $0x20
+
+singleLoop:
+	VMOVUPS     (SI)(AX*4), Y0
+	VMOVAPS     constants<>+4480(SB), Y1
+	VMAXPS      Y0, Y1, Y0
+	VMULPS      Y0, Y0, Y1
+	VMOVAPS     constants<>+7840(SB), Y2
+	VFMADD213PS constants<>+7872(SB), Y2, Y1
+	VMULPS      Y1, Y0, Y1
+	VMOVAPS     constants<>+7392(SB), Y2
+	VMINPS      Y1, Y2, Y1
+	VMOVAPS     constants<>+7424(SB), Y2
+	VMAXPS      Y1, Y2, Y1
+	VMOVAPS     constants<>+416(SB), Y2
+	VFMADD231PS constants<>+832(SB), Y1, Y2
+	VMOVAPS     constants<>+416(SB), Y3
+	VSUBPS      Y2, Y3, Y3
+	VFMADD231PS constants<>+832(SB), Y1, Y3
+	VMOVAPS     constants<>+7488(SB), Y1
+	VFMADD231PS constants<>+7456(SB), Y3, Y1
+	VFMADD213PS constants<>+7520(SB), Y3, Y1
+	VFMADD213PS constants<>+7552(SB), Y3, Y1
+	VPSLLD      $0x17, Y2, Y2
+	VMULPS      Y2, Y1, Y1
+	VADDPS      constants<>+128(SB), Y1, Y1
+	VDIVPS      Y1, Y0, Y0
+	VMOVUPS     Y0, (DI)(AX*4)
+	ADDQ        $0x08, AX
+	CMPQ        AX, R8
+	JLE         singleLoop
+
+tail:
+	MOVQ        CX, R8
+	SUBQ        AX, R8
+	JLE         done
+	LEAQ        constants<>+32(SB), R10
+	MOVQ        R8, R9
+	NEGQ        R9
+	LEAQ        (R10)(R9*4), R10
+	VMOVUPS     (R10), Y0
+	VMASKMOVPS  (SI)(AX*4), Y0, Y1
+	VMOVAPS     constants<>+4480(SB), Y2
+	VMAXPS      Y1, Y2, Y1
+	VMULPS      Y1, Y1, Y2
+	VMOVAPS     constants<>+7840(SB), Y3
+	VFMADD213PS constants<>+7872(SB), Y3, Y2
+	VMULPS      Y2, Y1, Y2
+	VMOVAPS     constants<>+7392(SB), Y3
+	VMINPS      Y2, Y3, Y2
+	VMOVAPS     constants<>+7424(SB), Y3
+	VMAXPS      Y2, Y3, Y2
+	VMOVAPS     constants<>+416(SB), Y3
+	VFMADD231PS constants<>+832(SB), Y2, Y3
+	VMOVAPS     constants<>+416(SB), Y4
+	VSUBPS      Y3, Y4, Y4
+	VFMADD231PS constants<>+832(SB), Y2, Y4
+	VMOVAPS     constants<>+7488(SB), Y2
+	VFMADD231PS constants<>+7456(SB), Y4, Y2
+	VFMADD213PS constants<>+7520(SB), Y4, Y2
+	VFMADD213PS constants<>+7552(SB), Y4, Y2
+	VPSLLD      $0x17, Y3, Y3
+	VMULPS      Y3, Y2, Y2
+	VADDPS      constants<>+128(SB), Y2, Y2
+	VDIVPS      Y2, Y1, Y1
+	VMASKMOVPS  Y1, Y0, (DI)(AX*4)
 
 done:
 	VZEROUPPER
@@ -6416,6 +8675,7 @@ TEXT ·maxAVX2(SB), NOSPLIT, $0-20
 	ANDQ    $0x07, R8
 	JNE     masked
 
+peeled:
 loops:
 	LEAQ    -64(CX), R8
 	CMPQ    AX, R8
@@ -6499,7 +8759,7 @@ masked:
 	VORPS      Y7, Y0, Y7
 	ADDQ       R8, AX
 	CMPQ       AX, CX
-	JLT        loops
+	JLT        peeled
 
 done:
 	VORPS        Y7, Y15, Y15
@@ -6536,6 +8796,7 @@ TEXT ·minAVX2(SB), NOSPLIT, $0-20
 	ANDQ    $0x07, R8
 	JNE     masked
 
+peeled:
 loops:
 	LEAQ    -64(CX), R8
 	CMPQ    AX, R8
@@ -6619,7 +8880,7 @@ masked:
 	VORPS      Y7, Y0, Y7
 	ADDQ       R8, AX
 	CMPQ       AX, CX
-	JLT        loops
+	JLT        peeled
 
 done:
 	VORPS        Y7, Y15, Y15
@@ -6656,6 +8917,7 @@ TEXT ·maxAbsAVX2(SB), NOSPLIT, $0-20
 	ANDQ   $0x07, R8
 	JNE    masked
 
+peeled:
 loops:
 	LEAQ    -64(CX), R8
 	CMPQ    AX, R8
@@ -6750,7 +9012,7 @@ masked:
 	VORPS      Y7, Y0, Y7
 	ADDQ       R8, AX
 	CMPQ       AX, CX
-	JLT        loops
+	JLT        peeled
 
 done:
 	VORPS        Y7, Y15, Y15
@@ -6900,6 +9162,7 @@ TEXT ·findAVX2(SB), NOSPLIT, $0-32
 	ANDQ         $0x07, R8
 	JNE          masked
 
+peeled:
 loops:
 	LEAQ    -32(CX), R8
 	CMPQ    AX, R8
@@ -6961,7 +9224,7 @@ masked:
 	JNE        tailStop
 	ADDQ       R8, AX
 	CMPQ       AX, CX
-	JLT        loops
+	JLT        peeled
 
 done:
 	MOVQ CX, done+24(FP)
@@ -6994,6 +9257,7 @@ TEXT ·findNaNAVX2(SB), NOSPLIT, $0-24
 	ANDQ $0x07, R8
 	JNE  masked
 
+peeled:
 loops:
 	LEAQ    -32(CX), R8
 	CMPQ    AX, R8
@@ -7055,7 +9319,7 @@ masked:
 	JNE        tailStop
 	ADDQ       R8, AX
 	CMPQ       AX, CX
-	JLT        loops
+	JLT        peeled
 
 done:
 	MOVQ CX, done+16(FP)
@@ -7075,7 +9339,7 @@ tailStop:
 	JMP  done
 
 // func normalizeAVX2(y *float32, x *float32, n int, mean float32, rstd float32)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·normalizeAVX2(SB), NOSPLIT, $0-32
 	MOVQ         y+0(FP), DI
 	MOVQ         x+8(FP), SI
@@ -7090,6 +9354,10 @@ TEXT ·normalizeAVX2(SB), NOSPLIT, $0-32
 	SHRQ         $0x02, R8
 	ANDQ         $0x07, R8
 	JNE          masked
+
+peeled:
+	CMPQ CX, $0x00080000
+	JGE  stream
 
 loops:
 	LEAQ    -32(CX), R8
@@ -7150,14 +9418,50 @@ masked:
 	VMASKMOVPS Y1, Y0, (DI)(AX*4)
 	ADDQ       R8, AX
 	CMPQ       AX, CX
-	JLT        loops
+	JLT        peeled
 
 done:
 	VZEROUPPER
 	RET
 
+stream:
+	MOVQ    SI, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	LEAQ    -32(CX), R8
+	CMPQ    AX, R8
+	JGT     loops
+	PCALIGN $0x20
+
+streamLoop:
+	PREFETCHT1 2048(SI)(AX*4)
+	VMOVUPS    (SI)(AX*4), Y0
+	VMOVUPS    32(SI)(AX*4), Y1
+	PREFETCHT1 2112(SI)(AX*4)
+	VMOVUPS    64(SI)(AX*4), Y2
+	VMOVUPS    96(SI)(AX*4), Y3
+	VSUBPS     Y15, Y0, Y0
+	VSUBPS     Y15, Y1, Y1
+	VSUBPS     Y15, Y2, Y2
+	VSUBPS     Y15, Y3, Y3
+	VMULPS     Y14, Y0, Y0
+	VMULPS     Y14, Y1, Y1
+	VMULPS     Y14, Y2, Y2
+	VMULPS     Y14, Y3, Y3
+	VMOVNTPS   Y0, (DI)(AX*4)
+	VMOVNTPS   Y1, 32(DI)(AX*4)
+	VMOVNTPS   Y2, 64(DI)(AX*4)
+	VMOVNTPS   Y3, 96(DI)(AX*4)
+	ADDQ       $0x20, AX
+	CMPQ       AX, R8
+	JLE        streamLoop
+	SFENCE
+	JMP        single
+
 // func normAffineAVX2(y *float32, x *float32, gamma *float32, beta *float32, n int, mean float32, rstd float32)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·normAffineAVX2(SB), NOSPLIT, $0-48
 	MOVQ         y+0(FP), DI
 	MOVQ         x+8(FP), SI
@@ -7174,6 +9478,10 @@ TEXT ·normAffineAVX2(SB), NOSPLIT, $0-48
 	SHRQ         $0x02, R8
 	ANDQ         $0x07, R8
 	JNE          masked
+
+peeled:
+	CMPQ CX, $0x00080000
+	JGE  stream
 
 loops:
 	LEAQ    -32(CX), R8
@@ -7252,14 +9560,76 @@ masked:
 	VMASKMOVPS  Y3, Y0, (DI)(AX*4)
 	ADDQ        R8, AX
 	CMPQ        AX, CX
-	JLT         loops
+	JLT         peeled
 
 done:
 	VZEROUPPER
 	RET
 
+stream:
+	MOVQ    SI, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	MOVQ    DX, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	MOVQ    BX, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	LEAQ    -32(CX), R8
+	CMPQ    AX, R8
+	JGT     loops
+	PCALIGN $0x20
+
+streamLoop:
+	PREFETCHT1  2048(SI)(AX*4)
+	VMOVUPS     (SI)(AX*4), Y0
+	VMOVUPS     32(SI)(AX*4), Y1
+	PREFETCHT1  2112(SI)(AX*4)
+	VMOVUPS     64(SI)(AX*4), Y2
+	VMOVUPS     96(SI)(AX*4), Y3
+	VSUBPS      Y15, Y0, Y0
+	VSUBPS      Y15, Y1, Y1
+	VSUBPS      Y15, Y2, Y2
+	VSUBPS      Y15, Y3, Y3
+	VMULPS      Y14, Y0, Y0
+	VMULPS      Y14, Y1, Y1
+	VMULPS      Y14, Y2, Y2
+	VMULPS      Y14, Y3, Y3
+	PREFETCHT1  2048(DX)(AX*4)
+	VMOVUPS     (DX)(AX*4), Y4
+	VMOVUPS     32(DX)(AX*4), Y5
+	PREFETCHT1  2112(DX)(AX*4)
+	VMOVUPS     64(DX)(AX*4), Y6
+	VMOVUPS     96(DX)(AX*4), Y7
+	PREFETCHT1  2048(BX)(AX*4)
+	VMOVUPS     (BX)(AX*4), Y8
+	VMOVUPS     32(BX)(AX*4), Y9
+	PREFETCHT1  2112(BX)(AX*4)
+	VMOVUPS     64(BX)(AX*4), Y10
+	VMOVUPS     96(BX)(AX*4), Y11
+	VFMADD231PS Y4, Y0, Y8
+	VFMADD231PS Y5, Y1, Y9
+	VFMADD231PS Y6, Y2, Y10
+	VFMADD231PS Y7, Y3, Y11
+	VMOVNTPS    Y8, (DI)(AX*4)
+	VMOVNTPS    Y9, 32(DI)(AX*4)
+	VMOVNTPS    Y10, 64(DI)(AX*4)
+	VMOVNTPS    Y11, 96(DI)(AX*4)
+	ADDQ        $0x20, AX
+	CMPQ        AX, R8
+	JLE         streamLoop
+	SFENCE
+	JMP         single
+
 // func normScaleAVX2(y *float32, x *float32, gamma *float32, n int, f float32)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·normScaleAVX2(SB), NOSPLIT, $0-36
 	MOVQ         y+0(FP), DI
 	MOVQ         x+8(FP), SI
@@ -7274,6 +9644,10 @@ TEXT ·normScaleAVX2(SB), NOSPLIT, $0-36
 	SHRQ         $0x02, R8
 	ANDQ         $0x07, R8
 	JNE          masked
+
+peeled:
+	CMPQ CX, $0x00080000
+	JGE  stream
 
 loops:
 	LEAQ    -32(CX), R8
@@ -7340,11 +9714,58 @@ masked:
 	VMASKMOVPS Y1, Y0, (DI)(AX*4)
 	ADDQ       R8, AX
 	CMPQ       AX, CX
-	JLT        loops
+	JLT        peeled
 
 done:
 	VZEROUPPER
 	RET
+
+stream:
+	MOVQ    SI, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	MOVQ    DX, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	LEAQ    -32(CX), R8
+	CMPQ    AX, R8
+	JGT     loops
+	PCALIGN $0x20
+
+streamLoop:
+	PREFETCHT1 2048(SI)(AX*4)
+	VMOVUPS    (SI)(AX*4), Y0
+	VMOVUPS    32(SI)(AX*4), Y1
+	PREFETCHT1 2112(SI)(AX*4)
+	VMOVUPS    64(SI)(AX*4), Y2
+	VMOVUPS    96(SI)(AX*4), Y3
+	VMULPS     Y15, Y0, Y0
+	VMULPS     Y15, Y1, Y1
+	VMULPS     Y15, Y2, Y2
+	VMULPS     Y15, Y3, Y3
+	PREFETCHT1 2048(DX)(AX*4)
+	VMOVUPS    (DX)(AX*4), Y4
+	VMOVUPS    32(DX)(AX*4), Y5
+	PREFETCHT1 2112(DX)(AX*4)
+	VMOVUPS    64(DX)(AX*4), Y6
+	VMOVUPS    96(DX)(AX*4), Y7
+	VMULPS     Y4, Y0, Y0
+	VMULPS     Y5, Y1, Y1
+	VMULPS     Y6, Y2, Y2
+	VMULPS     Y7, Y3, Y3
+	VMOVNTPS   Y0, (DI)(AX*4)
+	VMOVNTPS   Y1, 32(DI)(AX*4)
+	VMOVNTPS   Y2, 64(DI)(AX*4)
+	VMOVNTPS   Y3, 96(DI)(AX*4)
+	ADDQ       $0x20, AX
+	CMPQ       AX, R8
+	JLE        streamLoop
+	SFENCE
+	JMP        single
 
 DATA constants<>+0(SB)/8, $0xffffffffffffffff
 DATA constants<>+8(SB)/8, $0xffffffffffffffff
@@ -7926,184 +10347,412 @@ DATA constants<>+4608(SB)/8, $0x416c0000416c0000
 DATA constants<>+4616(SB)/8, $0x416c0000416c0000
 DATA constants<>+4624(SB)/8, $0x416c0000416c0000
 DATA constants<>+4632(SB)/8, $0x416c0000416c0000
-DATA constants<>+4640(SB)/8, $0xc2800000c2800000
-DATA constants<>+4648(SB)/8, $0xc2800000c2800000
-DATA constants<>+4656(SB)/8, $0xc2800000c2800000
-DATA constants<>+4664(SB)/8, $0xc2800000c2800000
-DATA constants<>+4672(SB)/8, $0x38f6d06538f6d065
-DATA constants<>+4680(SB)/8, $0x38f6d06538f6d065
-DATA constants<>+4688(SB)/8, $0x38f6d06538f6d065
-DATA constants<>+4696(SB)/8, $0x38f6d06538f6d065
-DATA constants<>+4704(SB)/8, $0x386b40e7386b40e7
-DATA constants<>+4712(SB)/8, $0x386b40e7386b40e7
-DATA constants<>+4720(SB)/8, $0x386b40e7386b40e7
-DATA constants<>+4728(SB)/8, $0x386b40e7386b40e7
-DATA constants<>+4736(SB)/8, $0xb9b3b85bb9b3b85b
-DATA constants<>+4744(SB)/8, $0xb9b3b85bb9b3b85b
-DATA constants<>+4752(SB)/8, $0xb9b3b85bb9b3b85b
-DATA constants<>+4760(SB)/8, $0xb9b3b85bb9b3b85b
-DATA constants<>+4768(SB)/8, $0xba814010ba814010
-DATA constants<>+4776(SB)/8, $0xba814010ba814010
-DATA constants<>+4784(SB)/8, $0xba814010ba814010
-DATA constants<>+4792(SB)/8, $0xba814010ba814010
-DATA constants<>+4800(SB)/8, $0x3b3e771f3b3e771f
-DATA constants<>+4808(SB)/8, $0x3b3e771f3b3e771f
-DATA constants<>+4816(SB)/8, $0x3b3e771f3b3e771f
-DATA constants<>+4824(SB)/8, $0x3b3e771f3b3e771f
-DATA constants<>+4832(SB)/8, $0x3bc8f5c03bc8f5c0
-DATA constants<>+4840(SB)/8, $0x3bc8f5c03bc8f5c0
-DATA constants<>+4848(SB)/8, $0x3bc8f5c03bc8f5c0
-DATA constants<>+4856(SB)/8, $0x3bc8f5c03bc8f5c0
-DATA constants<>+4864(SB)/8, $0xbd3d4a88bd3d4a88
-DATA constants<>+4872(SB)/8, $0xbd3d4a88bd3d4a88
-DATA constants<>+4880(SB)/8, $0xbd3d4a88bd3d4a88
-DATA constants<>+4888(SB)/8, $0xbd3d4a88bd3d4a88
-DATA constants<>+4896(SB)/8, $0x3dfc5d603dfc5d60
-DATA constants<>+4904(SB)/8, $0x3dfc5d603dfc5d60
-DATA constants<>+4912(SB)/8, $0x3dfc5d603dfc5d60
-DATA constants<>+4920(SB)/8, $0x3dfc5d603dfc5d60
-DATA constants<>+4928(SB)/8, $0xbe535b34be535b34
-DATA constants<>+4936(SB)/8, $0xbe535b34be535b34
-DATA constants<>+4944(SB)/8, $0xbe535b34be535b34
-DATA constants<>+4952(SB)/8, $0xbe535b34be535b34
-DATA constants<>+4960(SB)/8, $0x3df8dc4e3df8dc4e
-DATA constants<>+4968(SB)/8, $0x3df8dc4e3df8dc4e
-DATA constants<>+4976(SB)/8, $0x3df8dc4e3df8dc4e
-DATA constants<>+4984(SB)/8, $0x3df8dc4e3df8dc4e
-DATA constants<>+4992(SB)/8, $0x407ccccd407ccccd
-DATA constants<>+5000(SB)/8, $0x407ccccd407ccccd
-DATA constants<>+5008(SB)/8, $0x407ccccd407ccccd
-DATA constants<>+5016(SB)/8, $0x407ccccd407ccccd
-DATA constants<>+5024(SB)/8, $0x38a3b8ff38a3b8ff
-DATA constants<>+5032(SB)/8, $0x38a3b8ff38a3b8ff
-DATA constants<>+5040(SB)/8, $0x38a3b8ff38a3b8ff
-DATA constants<>+5048(SB)/8, $0x38a3b8ff38a3b8ff
-DATA constants<>+5056(SB)/8, $0xba51a8afba51a8af
-DATA constants<>+5064(SB)/8, $0xba51a8afba51a8af
-DATA constants<>+5072(SB)/8, $0xba51a8afba51a8af
-DATA constants<>+5080(SB)/8, $0xba51a8afba51a8af
-DATA constants<>+5088(SB)/8, $0x3ba9f9123ba9f912
-DATA constants<>+5096(SB)/8, $0x3ba9f9123ba9f912
-DATA constants<>+5104(SB)/8, $0x3ba9f9123ba9f912
-DATA constants<>+5112(SB)/8, $0x3ba9f9123ba9f912
-DATA constants<>+5120(SB)/8, $0xbcdbfb8dbcdbfb8d
-DATA constants<>+5128(SB)/8, $0xbcdbfb8dbcdbfb8d
-DATA constants<>+5136(SB)/8, $0xbcdbfb8dbcdbfb8d
-DATA constants<>+5144(SB)/8, $0xbcdbfb8dbcdbfb8d
-DATA constants<>+5152(SB)/8, $0x3de716733de71673
-DATA constants<>+5160(SB)/8, $0x3de716733de71673
-DATA constants<>+5168(SB)/8, $0x3de716733de71673
-DATA constants<>+5176(SB)/8, $0x3de716733de71673
-DATA constants<>+5184(SB)/8, $0xbec0939fbec0939f
-DATA constants<>+5192(SB)/8, $0xbec0939fbec0939f
-DATA constants<>+5200(SB)/8, $0xbec0939fbec0939f
-DATA constants<>+5208(SB)/8, $0xbec0939fbec0939f
-DATA constants<>+5216(SB)/8, $0x3e0375d43e0375d4
-DATA constants<>+5224(SB)/8, $0x3e0375d43e0375d4
-DATA constants<>+5232(SB)/8, $0x3e0375d43e0375d4
-DATA constants<>+5240(SB)/8, $0x3e0375d43e0375d4
-DATA constants<>+5248(SB)/8, $0x4018000040180000
-DATA constants<>+5256(SB)/8, $0x4018000040180000
-DATA constants<>+5264(SB)/8, $0x4018000040180000
-DATA constants<>+5272(SB)/8, $0x4018000040180000
-DATA constants<>+5280(SB)/8, $0x3810da863810da86
-DATA constants<>+5288(SB)/8, $0x3810da863810da86
-DATA constants<>+5296(SB)/8, $0x3810da863810da86
-DATA constants<>+5304(SB)/8, $0x3810da863810da86
-DATA constants<>+5312(SB)/8, $0xb715c120b715c120
-DATA constants<>+5320(SB)/8, $0xb715c120b715c120
-DATA constants<>+5328(SB)/8, $0xb715c120b715c120
-DATA constants<>+5336(SB)/8, $0xb715c120b715c120
-DATA constants<>+5344(SB)/8, $0x37bc469537bc4695
-DATA constants<>+5352(SB)/8, $0x37bc469537bc4695
-DATA constants<>+5360(SB)/8, $0x37bc469537bc4695
-DATA constants<>+5368(SB)/8, $0x37bc469537bc4695
-DATA constants<>+5376(SB)/8, $0xb9aec45cb9aec45c
-DATA constants<>+5384(SB)/8, $0xb9aec45cb9aec45c
-DATA constants<>+5392(SB)/8, $0xb9aec45cb9aec45c
-DATA constants<>+5400(SB)/8, $0xb9aec45cb9aec45c
-DATA constants<>+5408(SB)/8, $0x3a274d8f3a274d8f
-DATA constants<>+5416(SB)/8, $0x3a274d8f3a274d8f
-DATA constants<>+5424(SB)/8, $0x3a274d8f3a274d8f
-DATA constants<>+5432(SB)/8, $0x3a274d8f3a274d8f
-DATA constants<>+5440(SB)/8, $0x38eca05338eca053
-DATA constants<>+5448(SB)/8, $0x38eca05338eca053
-DATA constants<>+5456(SB)/8, $0x38eca05338eca053
-DATA constants<>+5464(SB)/8, $0x38eca05338eca053
-DATA constants<>+5472(SB)/8, $0xbb4e2570bb4e2570
-DATA constants<>+5480(SB)/8, $0xbb4e2570bb4e2570
-DATA constants<>+5488(SB)/8, $0xbb4e2570bb4e2570
-DATA constants<>+5496(SB)/8, $0xbb4e2570bb4e2570
-DATA constants<>+5504(SB)/8, $0x3c090c943c090c94
-DATA constants<>+5512(SB)/8, $0x3c090c943c090c94
-DATA constants<>+5520(SB)/8, $0x3c090c943c090c94
-DATA constants<>+5528(SB)/8, $0x3c090c943c090c94
-DATA constants<>+5536(SB)/8, $0xbc56ff1bbc56ff1b
-DATA constants<>+5544(SB)/8, $0xbc56ff1bbc56ff1b
-DATA constants<>+5552(SB)/8, $0xbc56ff1bbc56ff1b
-DATA constants<>+5560(SB)/8, $0xbc56ff1bbc56ff1b
-DATA constants<>+5568(SB)/8, $0x3c60edd33c60edd3
-DATA constants<>+5576(SB)/8, $0x3c60edd33c60edd3
-DATA constants<>+5584(SB)/8, $0x3c60edd33c60edd3
-DATA constants<>+5592(SB)/8, $0x3c60edd33c60edd3
-DATA constants<>+5600(SB)/8, $0xbc1bec6bbc1bec6b
-DATA constants<>+5608(SB)/8, $0xbc1bec6bbc1bec6b
-DATA constants<>+5616(SB)/8, $0xbc1bec6bbc1bec6b
-DATA constants<>+5624(SB)/8, $0xbc1bec6bbc1bec6b
-DATA constants<>+5632(SB)/8, $0x3b8349ea3b8349ea
-DATA constants<>+5640(SB)/8, $0x3b8349ea3b8349ea
-DATA constants<>+5648(SB)/8, $0x3b8349ea3b8349ea
-DATA constants<>+5656(SB)/8, $0x3b8349ea3b8349ea
-DATA constants<>+5664(SB)/8, $0x3f7fccb13f7fccb1
-DATA constants<>+5672(SB)/8, $0x3f7fccb13f7fccb1
-DATA constants<>+5680(SB)/8, $0x3f7fccb13f7fccb1
-DATA constants<>+5688(SB)/8, $0x3f7fccb13f7fccb1
-DATA constants<>+5696(SB)/8, $0x41a0000041a00000
-DATA constants<>+5704(SB)/8, $0x41a0000041a00000
-DATA constants<>+5712(SB)/8, $0x41a0000041a00000
-DATA constants<>+5720(SB)/8, $0x41a0000041a00000
-DATA constants<>+5728(SB)/8, $0x3ca48be73ca48be7
-DATA constants<>+5736(SB)/8, $0x3ca48be73ca48be7
-DATA constants<>+5744(SB)/8, $0x3ca48be73ca48be7
-DATA constants<>+5752(SB)/8, $0x3ca48be73ca48be7
-DATA constants<>+5760(SB)/8, $0xbb57a4e7bb57a4e7
-DATA constants<>+5768(SB)/8, $0xbb57a4e7bb57a4e7
-DATA constants<>+5776(SB)/8, $0xbb57a4e7bb57a4e7
-DATA constants<>+5784(SB)/8, $0xbb57a4e7bb57a4e7
-DATA constants<>+5792(SB)/8, $0xbd6b5846bd6b5846
-DATA constants<>+5800(SB)/8, $0xbd6b5846bd6b5846
-DATA constants<>+5808(SB)/8, $0xbd6b5846bd6b5846
-DATA constants<>+5816(SB)/8, $0xbd6b5846bd6b5846
-DATA constants<>+5824(SB)/8, $0x3dda57043dda5704
-DATA constants<>+5832(SB)/8, $0x3dda57043dda5704
-DATA constants<>+5840(SB)/8, $0x3dda57043dda5704
-DATA constants<>+5848(SB)/8, $0x3dda57043dda5704
-DATA constants<>+5856(SB)/8, $0xbe1d21afbe1d21af
-DATA constants<>+5864(SB)/8, $0xbe1d21afbe1d21af
-DATA constants<>+5872(SB)/8, $0xbe1d21afbe1d21af
-DATA constants<>+5880(SB)/8, $0xbe1d21afbe1d21af
-DATA constants<>+5888(SB)/8, $0x3e49a5aa3e49a5aa
-DATA constants<>+5896(SB)/8, $0x3e49a5aa3e49a5aa
-DATA constants<>+5904(SB)/8, $0x3e49a5aa3e49a5aa
-DATA constants<>+5912(SB)/8, $0x3e49a5aa3e49a5aa
-DATA constants<>+5920(SB)/8, $0xbe7f91f3be7f91f3
-DATA constants<>+5928(SB)/8, $0xbe7f91f3be7f91f3
-DATA constants<>+5936(SB)/8, $0xbe7f91f3be7f91f3
-DATA constants<>+5944(SB)/8, $0xbe7f91f3be7f91f3
-DATA constants<>+5952(SB)/8, $0x3eaaa6e83eaaa6e8
-DATA constants<>+5960(SB)/8, $0x3eaaa6e83eaaa6e8
-DATA constants<>+5968(SB)/8, $0x3eaaa6e83eaaa6e8
-DATA constants<>+5976(SB)/8, $0x3eaaa6e83eaaa6e8
-DATA constants<>+5984(SB)/8, $0xbeffffe9beffffe9
-DATA constants<>+5992(SB)/8, $0xbeffffe9beffffe9
-DATA constants<>+6000(SB)/8, $0xbeffffe9beffffe9
-DATA constants<>+6008(SB)/8, $0xbeffffe9beffffe9
-DATA constants<>+6016(SB)/8, $0x3fe109663fe10966
-DATA constants<>+6024(SB)/8, $0x3fe109663fe10966
-DATA constants<>+6032(SB)/8, $0x3fe109663fe10966
-DATA constants<>+6040(SB)/8, $0x3fe109663fe10966
-DATA constants<>+6048(SB)/8, $0x3f867d5f3f867d5f
-DATA constants<>+6056(SB)/8, $0x3f867d5f3f867d5f
-DATA constants<>+6064(SB)/8, $0x3f867d5f3f867d5f
-DATA constants<>+6072(SB)/8, $0x3f867d5f3f867d5f
-GLOBL constants<>(SB), RODATA|NOPTR, $6080
+DATA constants<>+4640(SB)/8, $0x3fc000003fc00000
+DATA constants<>+4648(SB)/8, $0x3fc000003fc00000
+DATA constants<>+4656(SB)/8, $0x3fc000003fc00000
+DATA constants<>+4664(SB)/8, $0x3fc000003fc00000
+DATA constants<>+4672(SB)/8, $0xc2800000c2800000
+DATA constants<>+4680(SB)/8, $0xc2800000c2800000
+DATA constants<>+4688(SB)/8, $0xc2800000c2800000
+DATA constants<>+4696(SB)/8, $0xc2800000c2800000
+DATA constants<>+4704(SB)/8, $0x39b9540d39b9540d
+DATA constants<>+4712(SB)/8, $0x39b9540d39b9540d
+DATA constants<>+4720(SB)/8, $0x39b9540d39b9540d
+DATA constants<>+4728(SB)/8, $0x39b9540d39b9540d
+DATA constants<>+4736(SB)/8, $0x3a38e5513a38e551
+DATA constants<>+4744(SB)/8, $0x3a38e5513a38e551
+DATA constants<>+4752(SB)/8, $0x3a38e5513a38e551
+DATA constants<>+4760(SB)/8, $0x3a38e5513a38e551
+DATA constants<>+4768(SB)/8, $0xbb3e65c4bb3e65c4
+DATA constants<>+4776(SB)/8, $0xbb3e65c4bb3e65c4
+DATA constants<>+4784(SB)/8, $0xbb3e65c4bb3e65c4
+DATA constants<>+4792(SB)/8, $0xbb3e65c4bb3e65c4
+DATA constants<>+4800(SB)/8, $0xbb1ec3bdbb1ec3bd
+DATA constants<>+4808(SB)/8, $0xbb1ec3bdbb1ec3bd
+DATA constants<>+4816(SB)/8, $0xbb1ec3bdbb1ec3bd
+DATA constants<>+4824(SB)/8, $0xbb1ec3bdbb1ec3bd
+DATA constants<>+4832(SB)/8, $0x3a83c3333a83c333
+DATA constants<>+4840(SB)/8, $0x3a83c3333a83c333
+DATA constants<>+4848(SB)/8, $0x3a83c3333a83c333
+DATA constants<>+4856(SB)/8, $0x3a83c3333a83c333
+DATA constants<>+4864(SB)/8, $0x3c302ac73c302ac7
+DATA constants<>+4872(SB)/8, $0x3c302ac73c302ac7
+DATA constants<>+4880(SB)/8, $0x3c302ac73c302ac7
+DATA constants<>+4888(SB)/8, $0x3c302ac73c302ac7
+DATA constants<>+4896(SB)/8, $0x3c916a733c916a73
+DATA constants<>+4904(SB)/8, $0x3c916a733c916a73
+DATA constants<>+4912(SB)/8, $0x3c916a733c916a73
+DATA constants<>+4920(SB)/8, $0x3c916a733c916a73
+DATA constants<>+4928(SB)/8, $0xbca2285fbca2285f
+DATA constants<>+4936(SB)/8, $0xbca2285fbca2285f
+DATA constants<>+4944(SB)/8, $0xbca2285fbca2285f
+DATA constants<>+4952(SB)/8, $0xbca2285fbca2285f
+DATA constants<>+4960(SB)/8, $0xbe0153ffbe0153ff
+DATA constants<>+4968(SB)/8, $0xbe0153ffbe0153ff
+DATA constants<>+4976(SB)/8, $0xbe0153ffbe0153ff
+DATA constants<>+4984(SB)/8, $0xbe0153ffbe0153ff
+DATA constants<>+4992(SB)/8, $0x3e5830263e583026
+DATA constants<>+5000(SB)/8, $0x3e5830263e583026
+DATA constants<>+5008(SB)/8, $0x3e5830263e583026
+DATA constants<>+5016(SB)/8, $0x3e5830263e583026
+DATA constants<>+5024(SB)/8, $0x3e9e0a203e9e0a20
+DATA constants<>+5032(SB)/8, $0x3e9e0a203e9e0a20
+DATA constants<>+5040(SB)/8, $0x3e9e0a203e9e0a20
+DATA constants<>+5048(SB)/8, $0x3e9e0a203e9e0a20
+DATA constants<>+5056(SB)/8, $0x3c1a12943c1a1294
+DATA constants<>+5064(SB)/8, $0x3c1a12943c1a1294
+DATA constants<>+5072(SB)/8, $0x3c1a12943c1a1294
+DATA constants<>+5080(SB)/8, $0x3c1a12943c1a1294
+DATA constants<>+5088(SB)/8, $0x3ace60453ace6045
+DATA constants<>+5096(SB)/8, $0x3ace60453ace6045
+DATA constants<>+5104(SB)/8, $0x3ace60453ace6045
+DATA constants<>+5112(SB)/8, $0x3ace60453ace6045
+DATA constants<>+5120(SB)/8, $0x3d2358a33d2358a3
+DATA constants<>+5128(SB)/8, $0x3d2358a33d2358a3
+DATA constants<>+5136(SB)/8, $0x3d2358a33d2358a3
+DATA constants<>+5144(SB)/8, $0x3d2358a33d2358a3
+DATA constants<>+5152(SB)/8, $0x3e082bdb3e082bdb
+DATA constants<>+5160(SB)/8, $0x3e082bdb3e082bdb
+DATA constants<>+5168(SB)/8, $0x3e082bdb3e082bdb
+DATA constants<>+5176(SB)/8, $0x3e082bdb3e082bdb
+DATA constants<>+5184(SB)/8, $0x3ecc42293ecc4229
+DATA constants<>+5192(SB)/8, $0x3ecc42293ecc4229
+DATA constants<>+5200(SB)/8, $0x3ecc42293ecc4229
+DATA constants<>+5208(SB)/8, $0x3ecc42293ecc4229
+DATA constants<>+5216(SB)/8, $0x3f4000003f400000
+DATA constants<>+5224(SB)/8, $0x3f4000003f400000
+DATA constants<>+5232(SB)/8, $0x3f4000003f400000
+DATA constants<>+5240(SB)/8, $0x3f4000003f400000
+DATA constants<>+5248(SB)/8, $0x407ccccd407ccccd
+DATA constants<>+5256(SB)/8, $0x407ccccd407ccccd
+DATA constants<>+5264(SB)/8, $0x407ccccd407ccccd
+DATA constants<>+5272(SB)/8, $0x407ccccd407ccccd
+DATA constants<>+5280(SB)/8, $0x38a3b8ff38a3b8ff
+DATA constants<>+5288(SB)/8, $0x38a3b8ff38a3b8ff
+DATA constants<>+5296(SB)/8, $0x38a3b8ff38a3b8ff
+DATA constants<>+5304(SB)/8, $0x38a3b8ff38a3b8ff
+DATA constants<>+5312(SB)/8, $0xba51a8afba51a8af
+DATA constants<>+5320(SB)/8, $0xba51a8afba51a8af
+DATA constants<>+5328(SB)/8, $0xba51a8afba51a8af
+DATA constants<>+5336(SB)/8, $0xba51a8afba51a8af
+DATA constants<>+5344(SB)/8, $0x3ba9f9123ba9f912
+DATA constants<>+5352(SB)/8, $0x3ba9f9123ba9f912
+DATA constants<>+5360(SB)/8, $0x3ba9f9123ba9f912
+DATA constants<>+5368(SB)/8, $0x3ba9f9123ba9f912
+DATA constants<>+5376(SB)/8, $0xbcdbfb8dbcdbfb8d
+DATA constants<>+5384(SB)/8, $0xbcdbfb8dbcdbfb8d
+DATA constants<>+5392(SB)/8, $0xbcdbfb8dbcdbfb8d
+DATA constants<>+5400(SB)/8, $0xbcdbfb8dbcdbfb8d
+DATA constants<>+5408(SB)/8, $0x3de716733de71673
+DATA constants<>+5416(SB)/8, $0x3de716733de71673
+DATA constants<>+5424(SB)/8, $0x3de716733de71673
+DATA constants<>+5432(SB)/8, $0x3de716733de71673
+DATA constants<>+5440(SB)/8, $0xbec0939fbec0939f
+DATA constants<>+5448(SB)/8, $0xbec0939fbec0939f
+DATA constants<>+5456(SB)/8, $0xbec0939fbec0939f
+DATA constants<>+5464(SB)/8, $0xbec0939fbec0939f
+DATA constants<>+5472(SB)/8, $0x3e0375d43e0375d4
+DATA constants<>+5480(SB)/8, $0x3e0375d43e0375d4
+DATA constants<>+5488(SB)/8, $0x3e0375d43e0375d4
+DATA constants<>+5496(SB)/8, $0x3e0375d43e0375d4
+DATA constants<>+5504(SB)/8, $0x4018000040180000
+DATA constants<>+5512(SB)/8, $0x4018000040180000
+DATA constants<>+5520(SB)/8, $0x4018000040180000
+DATA constants<>+5528(SB)/8, $0x4018000040180000
+DATA constants<>+5536(SB)/8, $0x3810da863810da86
+DATA constants<>+5544(SB)/8, $0x3810da863810da86
+DATA constants<>+5552(SB)/8, $0x3810da863810da86
+DATA constants<>+5560(SB)/8, $0x3810da863810da86
+DATA constants<>+5568(SB)/8, $0xb715c120b715c120
+DATA constants<>+5576(SB)/8, $0xb715c120b715c120
+DATA constants<>+5584(SB)/8, $0xb715c120b715c120
+DATA constants<>+5592(SB)/8, $0xb715c120b715c120
+DATA constants<>+5600(SB)/8, $0x37bc469537bc4695
+DATA constants<>+5608(SB)/8, $0x37bc469537bc4695
+DATA constants<>+5616(SB)/8, $0x37bc469537bc4695
+DATA constants<>+5624(SB)/8, $0x37bc469537bc4695
+DATA constants<>+5632(SB)/8, $0xb9aec45cb9aec45c
+DATA constants<>+5640(SB)/8, $0xb9aec45cb9aec45c
+DATA constants<>+5648(SB)/8, $0xb9aec45cb9aec45c
+DATA constants<>+5656(SB)/8, $0xb9aec45cb9aec45c
+DATA constants<>+5664(SB)/8, $0x3a274d8f3a274d8f
+DATA constants<>+5672(SB)/8, $0x3a274d8f3a274d8f
+DATA constants<>+5680(SB)/8, $0x3a274d8f3a274d8f
+DATA constants<>+5688(SB)/8, $0x3a274d8f3a274d8f
+DATA constants<>+5696(SB)/8, $0x38eca05338eca053
+DATA constants<>+5704(SB)/8, $0x38eca05338eca053
+DATA constants<>+5712(SB)/8, $0x38eca05338eca053
+DATA constants<>+5720(SB)/8, $0x38eca05338eca053
+DATA constants<>+5728(SB)/8, $0xbb4e2570bb4e2570
+DATA constants<>+5736(SB)/8, $0xbb4e2570bb4e2570
+DATA constants<>+5744(SB)/8, $0xbb4e2570bb4e2570
+DATA constants<>+5752(SB)/8, $0xbb4e2570bb4e2570
+DATA constants<>+5760(SB)/8, $0x3c090c943c090c94
+DATA constants<>+5768(SB)/8, $0x3c090c943c090c94
+DATA constants<>+5776(SB)/8, $0x3c090c943c090c94
+DATA constants<>+5784(SB)/8, $0x3c090c943c090c94
+DATA constants<>+5792(SB)/8, $0xbc56ff1bbc56ff1b
+DATA constants<>+5800(SB)/8, $0xbc56ff1bbc56ff1b
+DATA constants<>+5808(SB)/8, $0xbc56ff1bbc56ff1b
+DATA constants<>+5816(SB)/8, $0xbc56ff1bbc56ff1b
+DATA constants<>+5824(SB)/8, $0x3c60edd33c60edd3
+DATA constants<>+5832(SB)/8, $0x3c60edd33c60edd3
+DATA constants<>+5840(SB)/8, $0x3c60edd33c60edd3
+DATA constants<>+5848(SB)/8, $0x3c60edd33c60edd3
+DATA constants<>+5856(SB)/8, $0xbc1bec6bbc1bec6b
+DATA constants<>+5864(SB)/8, $0xbc1bec6bbc1bec6b
+DATA constants<>+5872(SB)/8, $0xbc1bec6bbc1bec6b
+DATA constants<>+5880(SB)/8, $0xbc1bec6bbc1bec6b
+DATA constants<>+5888(SB)/8, $0x3b8349ea3b8349ea
+DATA constants<>+5896(SB)/8, $0x3b8349ea3b8349ea
+DATA constants<>+5904(SB)/8, $0x3b8349ea3b8349ea
+DATA constants<>+5912(SB)/8, $0x3b8349ea3b8349ea
+DATA constants<>+5920(SB)/8, $0x3f7fccb13f7fccb1
+DATA constants<>+5928(SB)/8, $0x3f7fccb13f7fccb1
+DATA constants<>+5936(SB)/8, $0x3f7fccb13f7fccb1
+DATA constants<>+5944(SB)/8, $0x3f7fccb13f7fccb1
+DATA constants<>+5952(SB)/8, $0x41a0000041a00000
+DATA constants<>+5960(SB)/8, $0x41a0000041a00000
+DATA constants<>+5968(SB)/8, $0x41a0000041a00000
+DATA constants<>+5976(SB)/8, $0x41a0000041a00000
+DATA constants<>+5984(SB)/8, $0xbf200000bf200000
+DATA constants<>+5992(SB)/8, $0xbf200000bf200000
+DATA constants<>+6000(SB)/8, $0xbf200000bf200000
+DATA constants<>+6008(SB)/8, $0xbf200000bf200000
+DATA constants<>+6016(SB)/8, $0x3fb000003fb00000
+DATA constants<>+6024(SB)/8, $0x3fb000003fb00000
+DATA constants<>+6032(SB)/8, $0x3fb000003fb00000
+DATA constants<>+6040(SB)/8, $0x3fb000003fb00000
+DATA constants<>+6048(SB)/8, $0x374095b0374095b0
+DATA constants<>+6056(SB)/8, $0x374095b0374095b0
+DATA constants<>+6064(SB)/8, $0x374095b0374095b0
+DATA constants<>+6072(SB)/8, $0x374095b0374095b0
+DATA constants<>+6080(SB)/8, $0xb569b9f2b569b9f2
+DATA constants<>+6088(SB)/8, $0xb569b9f2b569b9f2
+DATA constants<>+6096(SB)/8, $0xb569b9f2b569b9f2
+DATA constants<>+6104(SB)/8, $0xb569b9f2b569b9f2
+DATA constants<>+6112(SB)/8, $0xb861a185b861a185
+DATA constants<>+6120(SB)/8, $0xb861a185b861a185
+DATA constants<>+6128(SB)/8, $0xb861a185b861a185
+DATA constants<>+6136(SB)/8, $0xb861a185b861a185
+DATA constants<>+6144(SB)/8, $0x38d0828638d08286
+DATA constants<>+6152(SB)/8, $0x38d0828638d08286
+DATA constants<>+6160(SB)/8, $0x38d0828638d08286
+DATA constants<>+6168(SB)/8, $0x38d0828638d08286
+DATA constants<>+6176(SB)/8, $0xb8686184b8686184
+DATA constants<>+6184(SB)/8, $0xb8686184b8686184
+DATA constants<>+6192(SB)/8, $0xb8686184b8686184
+DATA constants<>+6200(SB)/8, $0xb8686184b8686184
+DATA constants<>+6208(SB)/8, $0x387ea84d387ea84d
+DATA constants<>+6216(SB)/8, $0x387ea84d387ea84d
+DATA constants<>+6224(SB)/8, $0x387ea84d387ea84d
+DATA constants<>+6232(SB)/8, $0x387ea84d387ea84d
+DATA constants<>+6240(SB)/8, $0x38c5b1d738c5b1d7
+DATA constants<>+6248(SB)/8, $0x38c5b1d738c5b1d7
+DATA constants<>+6256(SB)/8, $0x38c5b1d738c5b1d7
+DATA constants<>+6264(SB)/8, $0x38c5b1d738c5b1d7
+DATA constants<>+6272(SB)/8, $0xb9ff8007b9ff8007
+DATA constants<>+6280(SB)/8, $0xb9ff8007b9ff8007
+DATA constants<>+6288(SB)/8, $0xb9ff8007b9ff8007
+DATA constants<>+6296(SB)/8, $0xb9ff8007b9ff8007
+DATA constants<>+6304(SB)/8, $0xbb0e4a1abb0e4a1a
+DATA constants<>+6312(SB)/8, $0xbb0e4a1abb0e4a1a
+DATA constants<>+6320(SB)/8, $0xbb0e4a1abb0e4a1a
+DATA constants<>+6328(SB)/8, $0xbb0e4a1abb0e4a1a
+DATA constants<>+6336(SB)/8, $0xbb652e94bb652e94
+DATA constants<>+6344(SB)/8, $0xbb652e94bb652e94
+DATA constants<>+6352(SB)/8, $0xbb652e94bb652e94
+DATA constants<>+6360(SB)/8, $0xbb652e94bb652e94
+DATA constants<>+6368(SB)/8, $0x3c074df73c074df7
+DATA constants<>+6376(SB)/8, $0x3c074df73c074df7
+DATA constants<>+6384(SB)/8, $0x3c074df73c074df7
+DATA constants<>+6392(SB)/8, $0x3c074df73c074df7
+DATA constants<>+6400(SB)/8, $0x3d85aef73d85aef7
+DATA constants<>+6408(SB)/8, $0x3d85aef73d85aef7
+DATA constants<>+6416(SB)/8, $0x3d85aef73d85aef7
+DATA constants<>+6424(SB)/8, $0x3d85aef73d85aef7
+DATA constants<>+6432(SB)/8, $0x3e336d0a3e336d0a
+DATA constants<>+6440(SB)/8, $0x3e336d0a3e336d0a
+DATA constants<>+6448(SB)/8, $0x3e336d0a3e336d0a
+DATA constants<>+6456(SB)/8, $0x3e336d0a3e336d0a
+DATA constants<>+6464(SB)/8, $0x3e4b80b53e4b80b5
+DATA constants<>+6472(SB)/8, $0x3e4b80b53e4b80b5
+DATA constants<>+6480(SB)/8, $0x3e4b80b53e4b80b5
+DATA constants<>+6488(SB)/8, $0x3e4b80b53e4b80b5
+DATA constants<>+6496(SB)/8, $0x3ca48be73ca48be7
+DATA constants<>+6504(SB)/8, $0x3ca48be73ca48be7
+DATA constants<>+6512(SB)/8, $0x3ca48be73ca48be7
+DATA constants<>+6520(SB)/8, $0x3ca48be73ca48be7
+DATA constants<>+6528(SB)/8, $0xbb57a4e7bb57a4e7
+DATA constants<>+6536(SB)/8, $0xbb57a4e7bb57a4e7
+DATA constants<>+6544(SB)/8, $0xbb57a4e7bb57a4e7
+DATA constants<>+6552(SB)/8, $0xbb57a4e7bb57a4e7
+DATA constants<>+6560(SB)/8, $0xbd6b5846bd6b5846
+DATA constants<>+6568(SB)/8, $0xbd6b5846bd6b5846
+DATA constants<>+6576(SB)/8, $0xbd6b5846bd6b5846
+DATA constants<>+6584(SB)/8, $0xbd6b5846bd6b5846
+DATA constants<>+6592(SB)/8, $0x3dda57043dda5704
+DATA constants<>+6600(SB)/8, $0x3dda57043dda5704
+DATA constants<>+6608(SB)/8, $0x3dda57043dda5704
+DATA constants<>+6616(SB)/8, $0x3dda57043dda5704
+DATA constants<>+6624(SB)/8, $0xbe1d21afbe1d21af
+DATA constants<>+6632(SB)/8, $0xbe1d21afbe1d21af
+DATA constants<>+6640(SB)/8, $0xbe1d21afbe1d21af
+DATA constants<>+6648(SB)/8, $0xbe1d21afbe1d21af
+DATA constants<>+6656(SB)/8, $0x3e49a5aa3e49a5aa
+DATA constants<>+6664(SB)/8, $0x3e49a5aa3e49a5aa
+DATA constants<>+6672(SB)/8, $0x3e49a5aa3e49a5aa
+DATA constants<>+6680(SB)/8, $0x3e49a5aa3e49a5aa
+DATA constants<>+6688(SB)/8, $0xbe7f91f3be7f91f3
+DATA constants<>+6696(SB)/8, $0xbe7f91f3be7f91f3
+DATA constants<>+6704(SB)/8, $0xbe7f91f3be7f91f3
+DATA constants<>+6712(SB)/8, $0xbe7f91f3be7f91f3
+DATA constants<>+6720(SB)/8, $0x3eaaa6e83eaaa6e8
+DATA constants<>+6728(SB)/8, $0x3eaaa6e83eaaa6e8
+DATA constants<>+6736(SB)/8, $0x3eaaa6e83eaaa6e8
+DATA constants<>+6744(SB)/8, $0x3eaaa6e83eaaa6e8
+DATA constants<>+6752(SB)/8, $0xbeffffe9beffffe9
+DATA constants<>+6760(SB)/8, $0xbeffffe9beffffe9
+DATA constants<>+6768(SB)/8, $0xbeffffe9beffffe9
+DATA constants<>+6776(SB)/8, $0xbeffffe9beffffe9
+DATA constants<>+6784(SB)/8, $0x3fe109663fe10966
+DATA constants<>+6792(SB)/8, $0x3fe109663fe10966
+DATA constants<>+6800(SB)/8, $0x3fe109663fe10966
+DATA constants<>+6808(SB)/8, $0x3fe109663fe10966
+DATA constants<>+6816(SB)/8, $0x3f867d5f3f867d5f
+DATA constants<>+6824(SB)/8, $0x3f867d5f3f867d5f
+DATA constants<>+6832(SB)/8, $0x3f867d5f3f867d5f
+DATA constants<>+6840(SB)/8, $0x3f867d5f3f867d5f
+DATA constants<>+6848(SB)/8, $0x4320000043200000
+DATA constants<>+6856(SB)/8, $0x4320000043200000
+DATA constants<>+6864(SB)/8, $0x4320000043200000
+DATA constants<>+6872(SB)/8, $0x4320000043200000
+DATA constants<>+6880(SB)/8, $0xc3200000c3200000
+DATA constants<>+6888(SB)/8, $0xc3200000c3200000
+DATA constants<>+6896(SB)/8, $0xc3200000c3200000
+DATA constants<>+6904(SB)/8, $0xc3200000c3200000
+DATA constants<>+6912(SB)/8, $0x3eaaaaab3eaaaaab
+DATA constants<>+6920(SB)/8, $0x3eaaaaab3eaaaaab
+DATA constants<>+6928(SB)/8, $0x3eaaaaab3eaaaaab
+DATA constants<>+6936(SB)/8, $0x3eaaaaab3eaaaaab
+DATA constants<>+6944(SB)/8, $0xffffffffffffffff
+DATA constants<>+6952(SB)/8, $0xffffffffffffffff
+DATA constants<>+6960(SB)/8, $0xffffffffffffffff
+DATA constants<>+6968(SB)/8, $0xffffffffffffffff
+DATA constants<>+6976(SB)/8, $0x4580000045800000
+DATA constants<>+6984(SB)/8, $0x4580000045800000
+DATA constants<>+6992(SB)/8, $0x4580000045800000
+DATA constants<>+7000(SB)/8, $0x4580000045800000
+DATA constants<>+7008(SB)/8, $0x3e12293e3e12293e
+DATA constants<>+7016(SB)/8, $0x3e12293e3e12293e
+DATA constants<>+7024(SB)/8, $0x3e12293e3e12293e
+DATA constants<>+7032(SB)/8, $0x3e12293e3e12293e
+DATA constants<>+7040(SB)/8, $0x3defd1323defd132
+DATA constants<>+7048(SB)/8, $0x3defd1323defd132
+DATA constants<>+7056(SB)/8, $0x3defd1323defd132
+DATA constants<>+7064(SB)/8, $0x3defd1323defd132
+DATA constants<>+7072(SB)/8, $0x3e4ccd003e4ccd00
+DATA constants<>+7080(SB)/8, $0x3e4ccd003e4ccd00
+DATA constants<>+7088(SB)/8, $0x3e4ccd003e4ccd00
+DATA constants<>+7096(SB)/8, $0x3e4ccd003e4ccd00
+DATA constants<>+7104(SB)/8, $0xb22aaaabb22aaaab
+DATA constants<>+7112(SB)/8, $0xb22aaaabb22aaaab
+DATA constants<>+7120(SB)/8, $0xb22aaaabb22aaaab
+DATA constants<>+7128(SB)/8, $0xb22aaaabb22aaaab
+DATA constants<>+7136(SB)/8, $0x3325706033257060
+DATA constants<>+7144(SB)/8, $0x3325706033257060
+DATA constants<>+7152(SB)/8, $0x3325706033257060
+DATA constants<>+7160(SB)/8, $0x3325706033257060
+DATA constants<>+7168(SB)/8, $0x4b4000fe4b4000fe
+DATA constants<>+7176(SB)/8, $0x4b4000fe4b4000fe
+DATA constants<>+7184(SB)/8, $0x4b4000fe4b4000fe
+DATA constants<>+7192(SB)/8, $0x4b4000fe4b4000fe
+DATA constants<>+7200(SB)/8, $0x3aaf862b3aaf862b
+DATA constants<>+7208(SB)/8, $0x3aaf862b3aaf862b
+DATA constants<>+7216(SB)/8, $0x3aaf862b3aaf862b
+DATA constants<>+7224(SB)/8, $0x3aaf862b3aaf862b
+DATA constants<>+7232(SB)/8, $0x3920d6f53920d6f5
+DATA constants<>+7240(SB)/8, $0x3920d6f53920d6f5
+DATA constants<>+7248(SB)/8, $0x3920d6f53920d6f5
+DATA constants<>+7256(SB)/8, $0x3920d6f53920d6f5
+DATA constants<>+7264(SB)/8, $0x3c1d96d73c1d96d7
+DATA constants<>+7272(SB)/8, $0x3c1d96d73c1d96d7
+DATA constants<>+7280(SB)/8, $0x3c1d96d73c1d96d7
+DATA constants<>+7288(SB)/8, $0x3c1d96d73c1d96d7
+DATA constants<>+7296(SB)/8, $0x3d6357bb3d6357bb
+DATA constants<>+7304(SB)/8, $0x3d6357bb3d6357bb
+DATA constants<>+7312(SB)/8, $0x3d6357bb3d6357bb
+DATA constants<>+7320(SB)/8, $0x3d6357bb3d6357bb
+DATA constants<>+7328(SB)/8, $0x3e75fdee3e75fdee
+DATA constants<>+7336(SB)/8, $0x3e75fdee3e75fdee
+DATA constants<>+7344(SB)/8, $0x3e75fdee3e75fdee
+DATA constants<>+7352(SB)/8, $0x3e75fdee3e75fdee
+DATA constants<>+7360(SB)/8, $0x3f3172183f317218
+DATA constants<>+7368(SB)/8, $0x3f3172183f317218
+DATA constants<>+7376(SB)/8, $0x3f3172183f317218
+DATA constants<>+7384(SB)/8, $0x3f3172183f317218
+DATA constants<>+7392(SB)/8, $0x42b1999a42b1999a
+DATA constants<>+7400(SB)/8, $0x42b1999a42b1999a
+DATA constants<>+7408(SB)/8, $0x42b1999a42b1999a
+DATA constants<>+7416(SB)/8, $0x42b1999a42b1999a
+DATA constants<>+7424(SB)/8, $0xc2b00000c2b00000
+DATA constants<>+7432(SB)/8, $0xc2b00000c2b00000
+DATA constants<>+7440(SB)/8, $0xc2b00000c2b00000
+DATA constants<>+7448(SB)/8, $0xc2b00000c2b00000
+DATA constants<>+7456(SB)/8, $0x3d61faff3d61faff
+DATA constants<>+7464(SB)/8, $0x3d61faff3d61faff
+DATA constants<>+7472(SB)/8, $0x3d61faff3d61faff
+DATA constants<>+7480(SB)/8, $0x3d61faff3d61faff
+DATA constants<>+7488(SB)/8, $0x3e78704b3e78704b
+DATA constants<>+7496(SB)/8, $0x3e78704b3e78704b
+DATA constants<>+7504(SB)/8, $0x3e78704b3e78704b
+DATA constants<>+7512(SB)/8, $0x3e78704b3e78704b
+DATA constants<>+7520(SB)/8, $0x3f3179953f317995
+DATA constants<>+7528(SB)/8, $0x3f3179953f317995
+DATA constants<>+7536(SB)/8, $0x3f3179953f317995
+DATA constants<>+7544(SB)/8, $0x3f3179953f317995
+DATA constants<>+7552(SB)/8, $0x3f7ffb453f7ffb45
+DATA constants<>+7560(SB)/8, $0x3f7ffb453f7ffb45
+DATA constants<>+7568(SB)/8, $0x3f7ffb453f7ffb45
+DATA constants<>+7576(SB)/8, $0x3f7ffb453f7ffb45
+DATA constants<>+7584(SB)/8, $0x40b0000040b00000
+DATA constants<>+7592(SB)/8, $0x40b0000040b00000
+DATA constants<>+7600(SB)/8, $0x40b0000040b00000
+DATA constants<>+7608(SB)/8, $0x40b0000040b00000
+DATA constants<>+7616(SB)/8, $0xc0b00000c0b00000
+DATA constants<>+7624(SB)/8, $0xc0b00000c0b00000
+DATA constants<>+7632(SB)/8, $0xc0b00000c0b00000
+DATA constants<>+7640(SB)/8, $0xc0b00000c0b00000
+DATA constants<>+7648(SB)/8, $0x3ace916f3ace916f
+DATA constants<>+7656(SB)/8, $0x3ace916f3ace916f
+DATA constants<>+7664(SB)/8, $0x3ace916f3ace916f
+DATA constants<>+7672(SB)/8, $0x3ace916f3ace916f
+DATA constants<>+7680(SB)/8, $0x3ded0dfb3ded0dfb
+DATA constants<>+7688(SB)/8, $0x3ded0dfb3ded0dfb
+DATA constants<>+7696(SB)/8, $0x3ded0dfb3ded0dfb
+DATA constants<>+7704(SB)/8, $0x3ded0dfb3ded0dfb
+DATA constants<>+7712(SB)/8, $0x3f7fffbc3f7fffbc
+DATA constants<>+7720(SB)/8, $0x3f7fffbc3f7fffbc
+DATA constants<>+7728(SB)/8, $0x3f7fffbc3f7fffbc
+DATA constants<>+7736(SB)/8, $0x3f7fffbc3f7fffbc
+DATA constants<>+7744(SB)/8, $0x387cda82387cda82
+DATA constants<>+7752(SB)/8, $0x387cda82387cda82
+DATA constants<>+7760(SB)/8, $0x387cda82387cda82
+DATA constants<>+7768(SB)/8, $0x387cda82387cda82
+DATA constants<>+7776(SB)/8, $0x3c93291c3c93291c
+DATA constants<>+7784(SB)/8, $0x3c93291c3c93291c
+DATA constants<>+7792(SB)/8, $0x3c93291c3c93291c
+DATA constants<>+7800(SB)/8, $0x3c93291c3c93291c
+DATA constants<>+7808(SB)/8, $0x3ee5ea443ee5ea44
+DATA constants<>+7816(SB)/8, $0x3ee5ea443ee5ea44
+DATA constants<>+7824(SB)/8, $0x3ee5ea443ee5ea44
+DATA constants<>+7832(SB)/8, $0x3ee5ea443ee5ea44
+DATA constants<>+7840(SB)/8, $0xbd922279bd922279
+DATA constants<>+7848(SB)/8, $0xbd922279bd922279
+DATA constants<>+7856(SB)/8, $0xbd922279bd922279
+DATA constants<>+7864(SB)/8, $0xbd922279bd922279
+DATA constants<>+7872(SB)/8, $0xbfcc422abfcc422a
+DATA constants<>+7880(SB)/8, $0xbfcc422abfcc422a
+DATA constants<>+7888(SB)/8, $0xbfcc422abfcc422a
+DATA constants<>+7896(SB)/8, $0xbfcc422abfcc422a
+GLOBL constants<>(SB), RODATA|NOPTR, $7904

@@ -3,7 +3,7 @@
 #include "textflag.h"
 
 // func addAVX512(y *float32, a *float32, b *float32, n int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·addAVX512(SB), NOSPLIT, $0-32
 	MOVQ y+0(FP), DI
 	MOVQ a+8(FP), SI
@@ -17,6 +17,10 @@ TEXT ·addAVX512(SB), NOSPLIT, $0-32
 	SHRQ $0x02, R8
 	ANDQ $0x0f, R8
 	JNE  masked
+
+peeled:
+	CMPQ CX, $0x00080000
+	JGE  stream
 
 loops:
 	LEAQ    -64(CX), R8
@@ -75,14 +79,61 @@ masked:
 	VMOVUPS   Z0, K7, (DI)(AX*4)
 	ADDQ      R8, AX
 	CMPQ      AX, CX
-	JLT       loops
+	JLT       peeled
 
 done:
 	VZEROUPPER
 	RET
 
+stream:
+	MOVQ    SI, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	MOVQ    DX, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	LEAQ    -64(CX), R8
+	CMPQ    AX, R8
+	JGT     loops
+	PCALIGN $0x20
+
+streamLoop:
+	PREFETCHT1 2048(SI)(AX*4)
+	VMOVUPS    (SI)(AX*4), Z0
+	PREFETCHT1 2112(SI)(AX*4)
+	VMOVUPS    64(SI)(AX*4), Z1
+	PREFETCHT1 2176(SI)(AX*4)
+	VMOVUPS    128(SI)(AX*4), Z2
+	PREFETCHT1 2240(SI)(AX*4)
+	VMOVUPS    192(SI)(AX*4), Z3
+	PREFETCHT1 2048(DX)(AX*4)
+	VMOVUPS    (DX)(AX*4), Z4
+	PREFETCHT1 2112(DX)(AX*4)
+	VMOVUPS    64(DX)(AX*4), Z5
+	PREFETCHT1 2176(DX)(AX*4)
+	VMOVUPS    128(DX)(AX*4), Z6
+	PREFETCHT1 2240(DX)(AX*4)
+	VMOVUPS    192(DX)(AX*4), Z7
+	VADDPS     Z4, Z0, Z0
+	VADDPS     Z5, Z1, Z1
+	VADDPS     Z6, Z2, Z2
+	VADDPS     Z7, Z3, Z3
+	VMOVNTPS   Z0, (DI)(AX*4)
+	VMOVNTPS   Z1, 64(DI)(AX*4)
+	VMOVNTPS   Z2, 128(DI)(AX*4)
+	VMOVNTPS   Z3, 192(DI)(AX*4)
+	ADDQ       $0x40, AX
+	CMPQ       AX, R8
+	JLE        streamLoop
+	SFENCE
+	JMP        single
+
 // func subAVX512(y *float32, a *float32, b *float32, n int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·subAVX512(SB), NOSPLIT, $0-32
 	MOVQ y+0(FP), DI
 	MOVQ a+8(FP), SI
@@ -96,6 +147,10 @@ TEXT ·subAVX512(SB), NOSPLIT, $0-32
 	SHRQ $0x02, R8
 	ANDQ $0x0f, R8
 	JNE  masked
+
+peeled:
+	CMPQ CX, $0x00080000
+	JGE  stream
 
 loops:
 	LEAQ    -64(CX), R8
@@ -154,14 +209,61 @@ masked:
 	VMOVUPS   Z0, K7, (DI)(AX*4)
 	ADDQ      R8, AX
 	CMPQ      AX, CX
-	JLT       loops
+	JLT       peeled
 
 done:
 	VZEROUPPER
 	RET
 
+stream:
+	MOVQ    SI, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	MOVQ    DX, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	LEAQ    -64(CX), R8
+	CMPQ    AX, R8
+	JGT     loops
+	PCALIGN $0x20
+
+streamLoop:
+	PREFETCHT1 2048(SI)(AX*4)
+	VMOVUPS    (SI)(AX*4), Z0
+	PREFETCHT1 2112(SI)(AX*4)
+	VMOVUPS    64(SI)(AX*4), Z1
+	PREFETCHT1 2176(SI)(AX*4)
+	VMOVUPS    128(SI)(AX*4), Z2
+	PREFETCHT1 2240(SI)(AX*4)
+	VMOVUPS    192(SI)(AX*4), Z3
+	PREFETCHT1 2048(DX)(AX*4)
+	VMOVUPS    (DX)(AX*4), Z4
+	PREFETCHT1 2112(DX)(AX*4)
+	VMOVUPS    64(DX)(AX*4), Z5
+	PREFETCHT1 2176(DX)(AX*4)
+	VMOVUPS    128(DX)(AX*4), Z6
+	PREFETCHT1 2240(DX)(AX*4)
+	VMOVUPS    192(DX)(AX*4), Z7
+	VSUBPS     Z4, Z0, Z0
+	VSUBPS     Z5, Z1, Z1
+	VSUBPS     Z6, Z2, Z2
+	VSUBPS     Z7, Z3, Z3
+	VMOVNTPS   Z0, (DI)(AX*4)
+	VMOVNTPS   Z1, 64(DI)(AX*4)
+	VMOVNTPS   Z2, 128(DI)(AX*4)
+	VMOVNTPS   Z3, 192(DI)(AX*4)
+	ADDQ       $0x40, AX
+	CMPQ       AX, R8
+	JLE        streamLoop
+	SFENCE
+	JMP        single
+
 // func mulAVX512(y *float32, a *float32, b *float32, n int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·mulAVX512(SB), NOSPLIT, $0-32
 	MOVQ y+0(FP), DI
 	MOVQ a+8(FP), SI
@@ -175,6 +277,10 @@ TEXT ·mulAVX512(SB), NOSPLIT, $0-32
 	SHRQ $0x02, R8
 	ANDQ $0x0f, R8
 	JNE  masked
+
+peeled:
+	CMPQ CX, $0x00080000
+	JGE  stream
 
 loops:
 	LEAQ    -64(CX), R8
@@ -233,14 +339,61 @@ masked:
 	VMOVUPS   Z0, K7, (DI)(AX*4)
 	ADDQ      R8, AX
 	CMPQ      AX, CX
-	JLT       loops
+	JLT       peeled
 
 done:
 	VZEROUPPER
 	RET
 
+stream:
+	MOVQ    SI, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	MOVQ    DX, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	LEAQ    -64(CX), R8
+	CMPQ    AX, R8
+	JGT     loops
+	PCALIGN $0x20
+
+streamLoop:
+	PREFETCHT1 2048(SI)(AX*4)
+	VMOVUPS    (SI)(AX*4), Z0
+	PREFETCHT1 2112(SI)(AX*4)
+	VMOVUPS    64(SI)(AX*4), Z1
+	PREFETCHT1 2176(SI)(AX*4)
+	VMOVUPS    128(SI)(AX*4), Z2
+	PREFETCHT1 2240(SI)(AX*4)
+	VMOVUPS    192(SI)(AX*4), Z3
+	PREFETCHT1 2048(DX)(AX*4)
+	VMOVUPS    (DX)(AX*4), Z4
+	PREFETCHT1 2112(DX)(AX*4)
+	VMOVUPS    64(DX)(AX*4), Z5
+	PREFETCHT1 2176(DX)(AX*4)
+	VMOVUPS    128(DX)(AX*4), Z6
+	PREFETCHT1 2240(DX)(AX*4)
+	VMOVUPS    192(DX)(AX*4), Z7
+	VMULPS     Z4, Z0, Z0
+	VMULPS     Z5, Z1, Z1
+	VMULPS     Z6, Z2, Z2
+	VMULPS     Z7, Z3, Z3
+	VMOVNTPS   Z0, (DI)(AX*4)
+	VMOVNTPS   Z1, 64(DI)(AX*4)
+	VMOVNTPS   Z2, 128(DI)(AX*4)
+	VMOVNTPS   Z3, 192(DI)(AX*4)
+	ADDQ       $0x40, AX
+	CMPQ       AX, R8
+	JLE        streamLoop
+	SFENCE
+	JMP        single
+
 // func divAVX512(y *float32, a *float32, b *float32, n int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·divAVX512(SB), NOSPLIT, $0-32
 	MOVQ y+0(FP), DI
 	MOVQ a+8(FP), SI
@@ -254,6 +407,10 @@ TEXT ·divAVX512(SB), NOSPLIT, $0-32
 	SHRQ $0x02, R8
 	ANDQ $0x0f, R8
 	JNE  masked
+
+peeled:
+	CMPQ CX, $0x00080000
+	JGE  stream
 
 loops:
 	LEAQ    -64(CX), R8
@@ -312,14 +469,61 @@ masked:
 	VMOVUPS   Z0, K7, (DI)(AX*4)
 	ADDQ      R8, AX
 	CMPQ      AX, CX
-	JLT       loops
+	JLT       peeled
 
 done:
 	VZEROUPPER
 	RET
 
+stream:
+	MOVQ    SI, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	MOVQ    DX, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	LEAQ    -64(CX), R8
+	CMPQ    AX, R8
+	JGT     loops
+	PCALIGN $0x20
+
+streamLoop:
+	PREFETCHT1 2048(SI)(AX*4)
+	VMOVUPS    (SI)(AX*4), Z0
+	PREFETCHT1 2112(SI)(AX*4)
+	VMOVUPS    64(SI)(AX*4), Z1
+	PREFETCHT1 2176(SI)(AX*4)
+	VMOVUPS    128(SI)(AX*4), Z2
+	PREFETCHT1 2240(SI)(AX*4)
+	VMOVUPS    192(SI)(AX*4), Z3
+	PREFETCHT1 2048(DX)(AX*4)
+	VMOVUPS    (DX)(AX*4), Z4
+	PREFETCHT1 2112(DX)(AX*4)
+	VMOVUPS    64(DX)(AX*4), Z5
+	PREFETCHT1 2176(DX)(AX*4)
+	VMOVUPS    128(DX)(AX*4), Z6
+	PREFETCHT1 2240(DX)(AX*4)
+	VMOVUPS    192(DX)(AX*4), Z7
+	VDIVPS     Z4, Z0, Z0
+	VDIVPS     Z5, Z1, Z1
+	VDIVPS     Z6, Z2, Z2
+	VDIVPS     Z7, Z3, Z3
+	VMOVNTPS   Z0, (DI)(AX*4)
+	VMOVNTPS   Z1, 64(DI)(AX*4)
+	VMOVNTPS   Z2, 128(DI)(AX*4)
+	VMOVNTPS   Z3, 192(DI)(AX*4)
+	ADDQ       $0x40, AX
+	CMPQ       AX, R8
+	JLE        streamLoop
+	SFENCE
+	JMP        single
+
 // func maximumAVX512(y *float32, a *float32, b *float32, n int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·maximumAVX512(SB), NOSPLIT, $0-32
 	MOVQ y+0(FP), DI
 	MOVQ a+8(FP), SI
@@ -333,6 +537,10 @@ TEXT ·maximumAVX512(SB), NOSPLIT, $0-32
 	SHRQ $0x02, R8
 	ANDQ $0x0f, R8
 	JNE  masked
+
+peeled:
+	CMPQ CX, $0x00080000
+	JGE  stream
 
 loops:
 	LEAQ    -64(CX), R8
@@ -397,14 +605,65 @@ masked:
 	VMOVUPS   Z0, K7, (DI)(AX*4)
 	ADDQ      R8, AX
 	CMPQ      AX, CX
-	JLT       loops
+	JLT       peeled
 
 done:
 	VZEROUPPER
 	RET
 
+stream:
+	MOVQ    SI, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	MOVQ    DX, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	LEAQ    -64(CX), R8
+	CMPQ    AX, R8
+	JGT     loops
+	PCALIGN $0x20
+
+streamLoop:
+	PREFETCHT1 2048(SI)(AX*4)
+	VMOVUPS    (SI)(AX*4), Z0
+	PREFETCHT1 2112(SI)(AX*4)
+	VMOVUPS    64(SI)(AX*4), Z1
+	PREFETCHT1 2176(SI)(AX*4)
+	VMOVUPS    128(SI)(AX*4), Z2
+	PREFETCHT1 2240(SI)(AX*4)
+	VMOVUPS    192(SI)(AX*4), Z3
+	PREFETCHT1 2048(DX)(AX*4)
+	VMOVUPS    (DX)(AX*4), Z4
+	PREFETCHT1 2112(DX)(AX*4)
+	VMOVUPS    64(DX)(AX*4), Z5
+	PREFETCHT1 2176(DX)(AX*4)
+	VMOVUPS    128(DX)(AX*4), Z6
+	PREFETCHT1 2240(DX)(AX*4)
+	VMOVUPS    192(DX)(AX*4), Z7
+	VCMPPS     $0x07, Z0, Z0, K1
+	VCMPPS     $0x07, Z1, Z1, K2
+	VCMPPS     $0x07, Z2, Z2, K3
+	VCMPPS     $0x07, Z3, Z3, K4
+	VMAXPS     Z4, Z0, K1, Z0
+	VMAXPS     Z5, Z1, K2, Z1
+	VMAXPS     Z6, Z2, K3, Z2
+	VMAXPS     Z7, Z3, K4, Z3
+	VMOVNTPS   Z0, (DI)(AX*4)
+	VMOVNTPS   Z1, 64(DI)(AX*4)
+	VMOVNTPS   Z2, 128(DI)(AX*4)
+	VMOVNTPS   Z3, 192(DI)(AX*4)
+	ADDQ       $0x40, AX
+	CMPQ       AX, R8
+	JLE        streamLoop
+	SFENCE
+	JMP        single
+
 // func minimumAVX512(y *float32, a *float32, b *float32, n int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·minimumAVX512(SB), NOSPLIT, $0-32
 	MOVQ y+0(FP), DI
 	MOVQ a+8(FP), SI
@@ -418,6 +677,10 @@ TEXT ·minimumAVX512(SB), NOSPLIT, $0-32
 	SHRQ $0x02, R8
 	ANDQ $0x0f, R8
 	JNE  masked
+
+peeled:
+	CMPQ CX, $0x00080000
+	JGE  stream
 
 loops:
 	LEAQ    -64(CX), R8
@@ -482,14 +745,65 @@ masked:
 	VMOVUPS   Z0, K7, (DI)(AX*4)
 	ADDQ      R8, AX
 	CMPQ      AX, CX
-	JLT       loops
+	JLT       peeled
 
 done:
 	VZEROUPPER
 	RET
 
+stream:
+	MOVQ    SI, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	MOVQ    DX, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	LEAQ    -64(CX), R8
+	CMPQ    AX, R8
+	JGT     loops
+	PCALIGN $0x20
+
+streamLoop:
+	PREFETCHT1 2048(SI)(AX*4)
+	VMOVUPS    (SI)(AX*4), Z0
+	PREFETCHT1 2112(SI)(AX*4)
+	VMOVUPS    64(SI)(AX*4), Z1
+	PREFETCHT1 2176(SI)(AX*4)
+	VMOVUPS    128(SI)(AX*4), Z2
+	PREFETCHT1 2240(SI)(AX*4)
+	VMOVUPS    192(SI)(AX*4), Z3
+	PREFETCHT1 2048(DX)(AX*4)
+	VMOVUPS    (DX)(AX*4), Z4
+	PREFETCHT1 2112(DX)(AX*4)
+	VMOVUPS    64(DX)(AX*4), Z5
+	PREFETCHT1 2176(DX)(AX*4)
+	VMOVUPS    128(DX)(AX*4), Z6
+	PREFETCHT1 2240(DX)(AX*4)
+	VMOVUPS    192(DX)(AX*4), Z7
+	VCMPPS     $0x07, Z0, Z0, K1
+	VCMPPS     $0x07, Z1, Z1, K2
+	VCMPPS     $0x07, Z2, Z2, K3
+	VCMPPS     $0x07, Z3, Z3, K4
+	VMINPS     Z4, Z0, K1, Z0
+	VMINPS     Z5, Z1, K2, Z1
+	VMINPS     Z6, Z2, K3, Z2
+	VMINPS     Z7, Z3, K4, Z3
+	VMOVNTPS   Z0, (DI)(AX*4)
+	VMOVNTPS   Z1, 64(DI)(AX*4)
+	VMOVNTPS   Z2, 128(DI)(AX*4)
+	VMOVNTPS   Z3, 192(DI)(AX*4)
+	ADDQ       $0x40, AX
+	CMPQ       AX, R8
+	JLE        streamLoop
+	SFENCE
+	JMP        single
+
 // func copySignAVX512(y *float32, a *float32, b *float32, n int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·copySignAVX512(SB), NOSPLIT, $0-32
 	MOVQ y+0(FP), DI
 	MOVQ a+8(FP), SI
@@ -503,6 +817,10 @@ TEXT ·copySignAVX512(SB), NOSPLIT, $0-32
 	SHRQ $0x02, R8
 	ANDQ $0x0f, R8
 	JNE  masked
+
+peeled:
+	CMPQ CX, $0x00080000
+	JGE  stream
 
 loops:
 	LEAQ         -64(CX), R8
@@ -562,14 +880,62 @@ masked:
 	VMOVUPS         Z0, K7, (DI)(AX*4)
 	ADDQ            R8, AX
 	CMPQ            AX, CX
-	JLT             loops
+	JLT             peeled
 
 done:
 	VZEROUPPER
 	RET
 
+stream:
+	MOVQ         SI, R9
+	SUBQ         DI, R9
+	SHRQ         $0x02, R9
+	CMPQ         R9, CX
+	JCS          loops
+	MOVQ         DX, R9
+	SUBQ         DI, R9
+	SHRQ         $0x02, R9
+	CMPQ         R9, CX
+	JCS          loops
+	LEAQ         -64(CX), R8
+	CMPQ         AX, R8
+	JGT          loops
+	VBROADCASTSS constants<>+0(SB), Z31
+	PCALIGN      $0x20
+
+streamLoop:
+	PREFETCHT1 2048(SI)(AX*4)
+	VMOVUPS    (SI)(AX*4), Z0
+	PREFETCHT1 2112(SI)(AX*4)
+	VMOVUPS    64(SI)(AX*4), Z1
+	PREFETCHT1 2176(SI)(AX*4)
+	VMOVUPS    128(SI)(AX*4), Z2
+	PREFETCHT1 2240(SI)(AX*4)
+	VMOVUPS    192(SI)(AX*4), Z3
+	PREFETCHT1 2048(DX)(AX*4)
+	VMOVUPS    (DX)(AX*4), Z4
+	PREFETCHT1 2112(DX)(AX*4)
+	VMOVUPS    64(DX)(AX*4), Z5
+	PREFETCHT1 2176(DX)(AX*4)
+	VMOVUPS    128(DX)(AX*4), Z6
+	PREFETCHT1 2240(DX)(AX*4)
+	VMOVUPS    192(DX)(AX*4), Z7
+	VPTERNLOGD $0xd8, Z31, Z4, Z0
+	VPTERNLOGD $0xd8, Z31, Z5, Z1
+	VPTERNLOGD $0xd8, Z31, Z6, Z2
+	VPTERNLOGD $0xd8, Z31, Z7, Z3
+	VMOVNTPS   Z0, (DI)(AX*4)
+	VMOVNTPS   Z1, 64(DI)(AX*4)
+	VMOVNTPS   Z2, 128(DI)(AX*4)
+	VMOVNTPS   Z3, 192(DI)(AX*4)
+	ADDQ       $0x40, AX
+	CMPQ       AX, R8
+	JLE        streamLoop
+	SFENCE
+	JMP        single
+
 // func addScalarAVX512(y *float32, a *float32, n int, s float32)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·addScalarAVX512(SB), NOSPLIT, $0-28
 	MOVQ         y+0(FP), DI
 	MOVQ         a+8(FP), SI
@@ -583,6 +949,10 @@ TEXT ·addScalarAVX512(SB), NOSPLIT, $0-28
 	SHRQ         $0x02, R8
 	ANDQ         $0x0f, R8
 	JNE          masked
+
+peeled:
+	CMPQ CX, $0x00080000
+	JGE  stream
 
 loops:
 	LEAQ    -64(CX), R8
@@ -635,14 +1005,48 @@ masked:
 	VMOVUPS   Z0, K7, (DI)(AX*4)
 	ADDQ      R8, AX
 	CMPQ      AX, CX
-	JLT       loops
+	JLT       peeled
 
 done:
 	VZEROUPPER
 	RET
 
+stream:
+	MOVQ    SI, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	LEAQ    -64(CX), R8
+	CMPQ    AX, R8
+	JGT     loops
+	PCALIGN $0x20
+
+streamLoop:
+	PREFETCHT1 2048(SI)(AX*4)
+	VMOVUPS    (SI)(AX*4), Z0
+	PREFETCHT1 2112(SI)(AX*4)
+	VMOVUPS    64(SI)(AX*4), Z1
+	PREFETCHT1 2176(SI)(AX*4)
+	VMOVUPS    128(SI)(AX*4), Z2
+	PREFETCHT1 2240(SI)(AX*4)
+	VMOVUPS    192(SI)(AX*4), Z3
+	VADDPS     Z31, Z0, Z0
+	VADDPS     Z31, Z1, Z1
+	VADDPS     Z31, Z2, Z2
+	VADDPS     Z31, Z3, Z3
+	VMOVNTPS   Z0, (DI)(AX*4)
+	VMOVNTPS   Z1, 64(DI)(AX*4)
+	VMOVNTPS   Z2, 128(DI)(AX*4)
+	VMOVNTPS   Z3, 192(DI)(AX*4)
+	ADDQ       $0x40, AX
+	CMPQ       AX, R8
+	JLE        streamLoop
+	SFENCE
+	JMP        single
+
 // func scaleAVX512(y *float32, a *float32, n int, f float32)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·scaleAVX512(SB), NOSPLIT, $0-28
 	MOVQ         y+0(FP), DI
 	MOVQ         a+8(FP), SI
@@ -656,6 +1060,10 @@ TEXT ·scaleAVX512(SB), NOSPLIT, $0-28
 	SHRQ         $0x02, R8
 	ANDQ         $0x0f, R8
 	JNE          masked
+
+peeled:
+	CMPQ CX, $0x00080000
+	JGE  stream
 
 loops:
 	LEAQ    -64(CX), R8
@@ -708,14 +1116,48 @@ masked:
 	VMOVUPS   Z0, K7, (DI)(AX*4)
 	ADDQ      R8, AX
 	CMPQ      AX, CX
-	JLT       loops
+	JLT       peeled
 
 done:
 	VZEROUPPER
 	RET
 
+stream:
+	MOVQ    SI, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	LEAQ    -64(CX), R8
+	CMPQ    AX, R8
+	JGT     loops
+	PCALIGN $0x20
+
+streamLoop:
+	PREFETCHT1 2048(SI)(AX*4)
+	VMOVUPS    (SI)(AX*4), Z0
+	PREFETCHT1 2112(SI)(AX*4)
+	VMOVUPS    64(SI)(AX*4), Z1
+	PREFETCHT1 2176(SI)(AX*4)
+	VMOVUPS    128(SI)(AX*4), Z2
+	PREFETCHT1 2240(SI)(AX*4)
+	VMOVUPS    192(SI)(AX*4), Z3
+	VMULPS     Z31, Z0, Z0
+	VMULPS     Z31, Z1, Z1
+	VMULPS     Z31, Z2, Z2
+	VMULPS     Z31, Z3, Z3
+	VMOVNTPS   Z0, (DI)(AX*4)
+	VMOVNTPS   Z1, 64(DI)(AX*4)
+	VMOVNTPS   Z2, 128(DI)(AX*4)
+	VMOVNTPS   Z3, 192(DI)(AX*4)
+	ADDQ       $0x40, AX
+	CMPQ       AX, R8
+	JLE        streamLoop
+	SFENCE
+	JMP        single
+
 // func scaleAddAVX512(y *float32, a *float32, n int, f float32, s float32)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·scaleAddAVX512(SB), NOSPLIT, $0-32
 	MOVQ         y+0(FP), DI
 	MOVQ         a+8(FP), SI
@@ -730,6 +1172,10 @@ TEXT ·scaleAddAVX512(SB), NOSPLIT, $0-32
 	SHRQ         $0x02, R8
 	ANDQ         $0x0f, R8
 	JNE          masked
+
+peeled:
+	CMPQ CX, $0x00080000
+	JGE  stream
 
 loops:
 	LEAQ    -64(CX), R8
@@ -782,14 +1228,48 @@ masked:
 	VMOVUPS     Z0, K7, (DI)(AX*4)
 	ADDQ        R8, AX
 	CMPQ        AX, CX
-	JLT         loops
+	JLT         peeled
 
 done:
 	VZEROUPPER
 	RET
 
+stream:
+	MOVQ    SI, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	LEAQ    -64(CX), R8
+	CMPQ    AX, R8
+	JGT     loops
+	PCALIGN $0x20
+
+streamLoop:
+	PREFETCHT1  2048(SI)(AX*4)
+	VMOVUPS     (SI)(AX*4), Z0
+	PREFETCHT1  2112(SI)(AX*4)
+	VMOVUPS     64(SI)(AX*4), Z1
+	PREFETCHT1  2176(SI)(AX*4)
+	VMOVUPS     128(SI)(AX*4), Z2
+	PREFETCHT1  2240(SI)(AX*4)
+	VMOVUPS     192(SI)(AX*4), Z3
+	VFMADD213PS Z30, Z31, Z0
+	VFMADD213PS Z30, Z31, Z1
+	VFMADD213PS Z30, Z31, Z2
+	VFMADD213PS Z30, Z31, Z3
+	VMOVNTPS    Z0, (DI)(AX*4)
+	VMOVNTPS    Z1, 64(DI)(AX*4)
+	VMOVNTPS    Z2, 128(DI)(AX*4)
+	VMOVNTPS    Z3, 192(DI)(AX*4)
+	ADDQ        $0x40, AX
+	CMPQ        AX, R8
+	JLE         streamLoop
+	SFENCE
+	JMP         single
+
 // func axpyAVX512(y *float32, a *float32, x *float32, n int, f float32)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·axpyAVX512(SB), NOSPLIT, $0-36
 	MOVQ         y+0(FP), DI
 	MOVQ         a+8(FP), SI
@@ -804,6 +1284,10 @@ TEXT ·axpyAVX512(SB), NOSPLIT, $0-36
 	SHRQ         $0x02, R8
 	ANDQ         $0x0f, R8
 	JNE          masked
+
+peeled:
+	CMPQ CX, $0x00080000
+	JGE  stream
 
 loops:
 	LEAQ    -64(CX), R8
@@ -862,14 +1346,61 @@ masked:
 	VMOVUPS     Z1, K7, (DI)(AX*4)
 	ADDQ        R8, AX
 	CMPQ        AX, CX
-	JLT         loops
+	JLT         peeled
 
 done:
 	VZEROUPPER
 	RET
 
+stream:
+	MOVQ    SI, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	MOVQ    DX, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	LEAQ    -64(CX), R8
+	CMPQ    AX, R8
+	JGT     loops
+	PCALIGN $0x20
+
+streamLoop:
+	PREFETCHT1  2048(DX)(AX*4)
+	VMOVUPS     (DX)(AX*4), Z0
+	PREFETCHT1  2112(DX)(AX*4)
+	VMOVUPS     64(DX)(AX*4), Z1
+	PREFETCHT1  2176(DX)(AX*4)
+	VMOVUPS     128(DX)(AX*4), Z2
+	PREFETCHT1  2240(DX)(AX*4)
+	VMOVUPS     192(DX)(AX*4), Z3
+	PREFETCHT1  2048(SI)(AX*4)
+	VMOVUPS     (SI)(AX*4), Z4
+	PREFETCHT1  2112(SI)(AX*4)
+	VMOVUPS     64(SI)(AX*4), Z5
+	PREFETCHT1  2176(SI)(AX*4)
+	VMOVUPS     128(SI)(AX*4), Z6
+	PREFETCHT1  2240(SI)(AX*4)
+	VMOVUPS     192(SI)(AX*4), Z7
+	VFMADD231PS Z31, Z0, Z4
+	VFMADD231PS Z31, Z1, Z5
+	VFMADD231PS Z31, Z2, Z6
+	VFMADD231PS Z31, Z3, Z7
+	VMOVNTPS    Z4, (DI)(AX*4)
+	VMOVNTPS    Z5, 64(DI)(AX*4)
+	VMOVNTPS    Z6, 128(DI)(AX*4)
+	VMOVNTPS    Z7, 192(DI)(AX*4)
+	ADDQ        $0x40, AX
+	CMPQ        AX, R8
+	JLE         streamLoop
+	SFENCE
+	JMP         single
+
 // func mulAddAVX512(y *float32, a *float32, b *float32, c *float32, n int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·mulAddAVX512(SB), NOSPLIT, $0-40
 	MOVQ y+0(FP), DI
 	MOVQ a+8(FP), SI
@@ -884,6 +1415,10 @@ TEXT ·mulAddAVX512(SB), NOSPLIT, $0-40
 	SHRQ $0x02, R8
 	ANDQ $0x0f, R8
 	JNE  masked
+
+peeled:
+	CMPQ CX, $0x00080000
+	JGE  stream
 
 loops:
 	LEAQ    -64(CX), R8
@@ -948,14 +1483,74 @@ masked:
 	VMOVUPS     Z2, K7, (DI)(AX*4)
 	ADDQ        R8, AX
 	CMPQ        AX, CX
-	JLT         loops
+	JLT         peeled
 
 done:
 	VZEROUPPER
 	RET
 
+stream:
+	MOVQ    SI, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	MOVQ    DX, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	MOVQ    BX, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	LEAQ    -64(CX), R8
+	CMPQ    AX, R8
+	JGT     loops
+	PCALIGN $0x20
+
+streamLoop:
+	PREFETCHT1  2048(SI)(AX*4)
+	VMOVUPS     (SI)(AX*4), Z0
+	PREFETCHT1  2112(SI)(AX*4)
+	VMOVUPS     64(SI)(AX*4), Z1
+	PREFETCHT1  2176(SI)(AX*4)
+	VMOVUPS     128(SI)(AX*4), Z2
+	PREFETCHT1  2240(SI)(AX*4)
+	VMOVUPS     192(SI)(AX*4), Z3
+	PREFETCHT1  2048(DX)(AX*4)
+	VMOVUPS     (DX)(AX*4), Z4
+	PREFETCHT1  2112(DX)(AX*4)
+	VMOVUPS     64(DX)(AX*4), Z5
+	PREFETCHT1  2176(DX)(AX*4)
+	VMOVUPS     128(DX)(AX*4), Z6
+	PREFETCHT1  2240(DX)(AX*4)
+	VMOVUPS     192(DX)(AX*4), Z7
+	PREFETCHT1  2048(BX)(AX*4)
+	VMOVUPS     (BX)(AX*4), Z8
+	PREFETCHT1  2112(BX)(AX*4)
+	VMOVUPS     64(BX)(AX*4), Z9
+	PREFETCHT1  2176(BX)(AX*4)
+	VMOVUPS     128(BX)(AX*4), Z10
+	PREFETCHT1  2240(BX)(AX*4)
+	VMOVUPS     192(BX)(AX*4), Z11
+	VFMADD231PS Z4, Z0, Z8
+	VFMADD231PS Z5, Z1, Z9
+	VFMADD231PS Z6, Z2, Z10
+	VFMADD231PS Z7, Z3, Z11
+	VMOVNTPS    Z8, (DI)(AX*4)
+	VMOVNTPS    Z9, 64(DI)(AX*4)
+	VMOVNTPS    Z10, 128(DI)(AX*4)
+	VMOVNTPS    Z11, 192(DI)(AX*4)
+	ADDQ        $0x40, AX
+	CMPQ        AX, R8
+	JLE         streamLoop
+	SFENCE
+	JMP         single
+
 // func lerpAVX512(y *float32, a *float32, b *float32, t *float32, n int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·lerpAVX512(SB), NOSPLIT, $0-40
 	MOVQ y+0(FP), DI
 	MOVQ a+8(FP), SI
@@ -970,6 +1565,10 @@ TEXT ·lerpAVX512(SB), NOSPLIT, $0-40
 	SHRQ $0x02, R8
 	ANDQ $0x0f, R8
 	JNE  masked
+
+peeled:
+	CMPQ CX, $0x00080000
+	JGE  stream
 
 loops:
 	LEAQ    -64(CX), R8
@@ -1040,14 +1639,78 @@ masked:
 	VMOVUPS     Z1, K7, (DI)(AX*4)
 	ADDQ        R8, AX
 	CMPQ        AX, CX
-	JLT         loops
+	JLT         peeled
 
 done:
 	VZEROUPPER
 	RET
 
+stream:
+	MOVQ    SI, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	MOVQ    DX, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	MOVQ    BX, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	LEAQ    -64(CX), R8
+	CMPQ    AX, R8
+	JGT     loops
+	PCALIGN $0x20
+
+streamLoop:
+	PREFETCHT1  2048(DX)(AX*4)
+	VMOVUPS     (DX)(AX*4), Z0
+	PREFETCHT1  2112(DX)(AX*4)
+	VMOVUPS     64(DX)(AX*4), Z1
+	PREFETCHT1  2176(DX)(AX*4)
+	VMOVUPS     128(DX)(AX*4), Z2
+	PREFETCHT1  2240(DX)(AX*4)
+	VMOVUPS     192(DX)(AX*4), Z3
+	PREFETCHT1  2048(SI)(AX*4)
+	VMOVUPS     (SI)(AX*4), Z4
+	PREFETCHT1  2112(SI)(AX*4)
+	VMOVUPS     64(SI)(AX*4), Z5
+	PREFETCHT1  2176(SI)(AX*4)
+	VMOVUPS     128(SI)(AX*4), Z6
+	PREFETCHT1  2240(SI)(AX*4)
+	VMOVUPS     192(SI)(AX*4), Z7
+	VSUBPS      Z4, Z0, Z0
+	VSUBPS      Z5, Z1, Z1
+	VSUBPS      Z6, Z2, Z2
+	VSUBPS      Z7, Z3, Z3
+	PREFETCHT1  2048(BX)(AX*4)
+	VMOVUPS     (BX)(AX*4), Z8
+	PREFETCHT1  2112(BX)(AX*4)
+	VMOVUPS     64(BX)(AX*4), Z9
+	PREFETCHT1  2176(BX)(AX*4)
+	VMOVUPS     128(BX)(AX*4), Z10
+	PREFETCHT1  2240(BX)(AX*4)
+	VMOVUPS     192(BX)(AX*4), Z11
+	VFMADD231PS Z0, Z8, Z4
+	VFMADD231PS Z1, Z9, Z5
+	VFMADD231PS Z2, Z10, Z6
+	VFMADD231PS Z3, Z11, Z7
+	VMOVNTPS    Z4, (DI)(AX*4)
+	VMOVNTPS    Z5, 64(DI)(AX*4)
+	VMOVNTPS    Z6, 128(DI)(AX*4)
+	VMOVNTPS    Z7, 192(DI)(AX*4)
+	ADDQ        $0x40, AX
+	CMPQ        AX, R8
+	JLE         streamLoop
+	SFENCE
+	JMP         single
+
 // func negAVX512(y *float32, x *float32, n int)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
 TEXT ·negAVX512(SB), NOSPLIT, $0-24
 	MOVQ y+0(FP), DI
 	MOVQ x+8(FP), SI
@@ -1060,6 +1723,10 @@ TEXT ·negAVX512(SB), NOSPLIT, $0-24
 	SHRQ $0x02, R8
 	ANDQ $0x0f, R8
 	JNE  masked
+
+peeled:
+	CMPQ CX, $0x00080000
+	JGE  stream
 
 loops:
 	LEAQ         -64(CX), R8
@@ -1113,14 +1780,49 @@ masked:
 	VMOVUPS     Z0, K7, (DI)(AX*4)
 	ADDQ        R8, AX
 	CMPQ        AX, CX
-	JLT         loops
+	JLT         peeled
 
 done:
 	VZEROUPPER
 	RET
 
+stream:
+	MOVQ         SI, R9
+	SUBQ         DI, R9
+	SHRQ         $0x02, R9
+	CMPQ         R9, CX
+	JCS          loops
+	LEAQ         -64(CX), R8
+	CMPQ         AX, R8
+	JGT          loops
+	VBROADCASTSS constants<>+0(SB), Z31
+	PCALIGN      $0x20
+
+streamLoop:
+	PREFETCHT1 2048(SI)(AX*4)
+	VMOVUPS    (SI)(AX*4), Z0
+	PREFETCHT1 2112(SI)(AX*4)
+	VMOVUPS    64(SI)(AX*4), Z1
+	PREFETCHT1 2176(SI)(AX*4)
+	VMOVUPS    128(SI)(AX*4), Z2
+	PREFETCHT1 2240(SI)(AX*4)
+	VMOVUPS    192(SI)(AX*4), Z3
+	VXORPS     Z31, Z0, Z0
+	VXORPS     Z31, Z1, Z1
+	VXORPS     Z31, Z2, Z2
+	VXORPS     Z31, Z3, Z3
+	VMOVNTPS   Z0, (DI)(AX*4)
+	VMOVNTPS   Z1, 64(DI)(AX*4)
+	VMOVNTPS   Z2, 128(DI)(AX*4)
+	VMOVNTPS   Z3, 192(DI)(AX*4)
+	ADDQ       $0x40, AX
+	CMPQ       AX, R8
+	JLE        streamLoop
+	SFENCE
+	JMP        single
+
 // func absAVX512(y *float32, x *float32, n int)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
 TEXT ·absAVX512(SB), NOSPLIT, $0-24
 	MOVQ y+0(FP), DI
 	MOVQ x+8(FP), SI
@@ -1133,6 +1835,10 @@ TEXT ·absAVX512(SB), NOSPLIT, $0-24
 	SHRQ $0x02, R8
 	ANDQ $0x0f, R8
 	JNE  masked
+
+peeled:
+	CMPQ CX, $0x00080000
+	JGE  stream
 
 loops:
 	LEAQ         -64(CX), R8
@@ -1186,14 +1892,49 @@ masked:
 	VMOVUPS     Z0, K7, (DI)(AX*4)
 	ADDQ        R8, AX
 	CMPQ        AX, CX
-	JLT         loops
+	JLT         peeled
 
 done:
 	VZEROUPPER
 	RET
 
+stream:
+	MOVQ         SI, R9
+	SUBQ         DI, R9
+	SHRQ         $0x02, R9
+	CMPQ         R9, CX
+	JCS          loops
+	LEAQ         -64(CX), R8
+	CMPQ         AX, R8
+	JGT          loops
+	VBROADCASTSS constants<>+4(SB), Z31
+	PCALIGN      $0x20
+
+streamLoop:
+	PREFETCHT1 2048(SI)(AX*4)
+	VMOVUPS    (SI)(AX*4), Z0
+	PREFETCHT1 2112(SI)(AX*4)
+	VMOVUPS    64(SI)(AX*4), Z1
+	PREFETCHT1 2176(SI)(AX*4)
+	VMOVUPS    128(SI)(AX*4), Z2
+	PREFETCHT1 2240(SI)(AX*4)
+	VMOVUPS    192(SI)(AX*4), Z3
+	VANDPS     Z31, Z0, Z0
+	VANDPS     Z31, Z1, Z1
+	VANDPS     Z31, Z2, Z2
+	VANDPS     Z31, Z3, Z3
+	VMOVNTPS   Z0, (DI)(AX*4)
+	VMOVNTPS   Z1, 64(DI)(AX*4)
+	VMOVNTPS   Z2, 128(DI)(AX*4)
+	VMOVNTPS   Z3, 192(DI)(AX*4)
+	ADDQ       $0x40, AX
+	CMPQ       AX, R8
+	JLE        streamLoop
+	SFENCE
+	JMP        single
+
 // func sqrtAVX512(y *float32, x *float32, n int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·sqrtAVX512(SB), NOSPLIT, $0-24
 	MOVQ y+0(FP), DI
 	MOVQ x+8(FP), SI
@@ -1206,6 +1947,10 @@ TEXT ·sqrtAVX512(SB), NOSPLIT, $0-24
 	SHRQ $0x02, R8
 	ANDQ $0x0f, R8
 	JNE  masked
+
+peeled:
+	CMPQ CX, $0x00080000
+	JGE  stream
 
 loops:
 	LEAQ    -64(CX), R8
@@ -1258,14 +2003,48 @@ masked:
 	VMOVUPS   Z0, K7, (DI)(AX*4)
 	ADDQ      R8, AX
 	CMPQ      AX, CX
-	JLT       loops
+	JLT       peeled
 
 done:
 	VZEROUPPER
 	RET
 
+stream:
+	MOVQ    SI, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	LEAQ    -64(CX), R8
+	CMPQ    AX, R8
+	JGT     loops
+	PCALIGN $0x20
+
+streamLoop:
+	PREFETCHT1 2048(SI)(AX*4)
+	VMOVUPS    (SI)(AX*4), Z0
+	PREFETCHT1 2112(SI)(AX*4)
+	VMOVUPS    64(SI)(AX*4), Z1
+	PREFETCHT1 2176(SI)(AX*4)
+	VMOVUPS    128(SI)(AX*4), Z2
+	PREFETCHT1 2240(SI)(AX*4)
+	VMOVUPS    192(SI)(AX*4), Z3
+	VSQRTPS    Z0, Z0
+	VSQRTPS    Z1, Z1
+	VSQRTPS    Z2, Z2
+	VSQRTPS    Z3, Z3
+	VMOVNTPS   Z0, (DI)(AX*4)
+	VMOVNTPS   Z1, 64(DI)(AX*4)
+	VMOVNTPS   Z2, 128(DI)(AX*4)
+	VMOVNTPS   Z3, 192(DI)(AX*4)
+	ADDQ       $0x40, AX
+	CMPQ       AX, R8
+	JLE        streamLoop
+	SFENCE
+	JMP        single
+
 // func recipAVX512(y *float32, x *float32, n int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·recipAVX512(SB), NOSPLIT, $0-24
 	MOVQ y+0(FP), DI
 	MOVQ x+8(FP), SI
@@ -1278,6 +2057,10 @@ TEXT ·recipAVX512(SB), NOSPLIT, $0-24
 	SHRQ $0x02, R8
 	ANDQ $0x0f, R8
 	JNE  masked
+
+peeled:
+	CMPQ CX, $0x00080000
+	JGE  stream
 
 loops:
 	LEAQ         -64(CX), R8
@@ -1333,14 +2116,49 @@ masked:
 	VMOVUPS      Z0, K7, (DI)(AX*4)
 	ADDQ         R8, AX
 	CMPQ         AX, CX
-	JLT          loops
+	JLT          peeled
 
 done:
 	VZEROUPPER
 	RET
 
+stream:
+	MOVQ         SI, R9
+	SUBQ         DI, R9
+	SHRQ         $0x02, R9
+	CMPQ         R9, CX
+	JCS          loops
+	LEAQ         -64(CX), R8
+	CMPQ         AX, R8
+	JGT          loops
+	VBROADCASTSS constants<>+8(SB), Z31
+	PCALIGN      $0x20
+
+streamLoop:
+	PREFETCHT1 2048(SI)(AX*4)
+	VMOVUPS    (SI)(AX*4), Z0
+	PREFETCHT1 2112(SI)(AX*4)
+	VMOVUPS    64(SI)(AX*4), Z1
+	PREFETCHT1 2176(SI)(AX*4)
+	VMOVUPS    128(SI)(AX*4), Z2
+	PREFETCHT1 2240(SI)(AX*4)
+	VMOVUPS    192(SI)(AX*4), Z3
+	VDIVPS     Z0, Z31, Z0
+	VDIVPS     Z1, Z31, Z1
+	VDIVPS     Z2, Z31, Z2
+	VDIVPS     Z3, Z31, Z3
+	VMOVNTPS   Z0, (DI)(AX*4)
+	VMOVNTPS   Z1, 64(DI)(AX*4)
+	VMOVNTPS   Z2, 128(DI)(AX*4)
+	VMOVNTPS   Z3, 192(DI)(AX*4)
+	ADDQ       $0x40, AX
+	CMPQ       AX, R8
+	JLE        streamLoop
+	SFENCE
+	JMP        single
+
 // func floorAVX512(y *float32, x *float32, n int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·floorAVX512(SB), NOSPLIT, $0-24
 	MOVQ y+0(FP), DI
 	MOVQ x+8(FP), SI
@@ -1353,6 +2171,10 @@ TEXT ·floorAVX512(SB), NOSPLIT, $0-24
 	SHRQ $0x02, R8
 	ANDQ $0x0f, R8
 	JNE  masked
+
+peeled:
+	CMPQ CX, $0x00080000
+	JGE  stream
 
 loops:
 	LEAQ    -64(CX), R8
@@ -1405,14 +2227,48 @@ masked:
 	VMOVUPS     Z0, K7, (DI)(AX*4)
 	ADDQ        R8, AX
 	CMPQ        AX, CX
-	JLT         loops
+	JLT         peeled
 
 done:
 	VZEROUPPER
 	RET
 
+stream:
+	MOVQ    SI, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	LEAQ    -64(CX), R8
+	CMPQ    AX, R8
+	JGT     loops
+	PCALIGN $0x20
+
+streamLoop:
+	PREFETCHT1  2048(SI)(AX*4)
+	VMOVUPS     (SI)(AX*4), Z0
+	PREFETCHT1  2112(SI)(AX*4)
+	VMOVUPS     64(SI)(AX*4), Z1
+	PREFETCHT1  2176(SI)(AX*4)
+	VMOVUPS     128(SI)(AX*4), Z2
+	PREFETCHT1  2240(SI)(AX*4)
+	VMOVUPS     192(SI)(AX*4), Z3
+	VRNDSCALEPS $0x09, Z0, Z0
+	VRNDSCALEPS $0x09, Z1, Z1
+	VRNDSCALEPS $0x09, Z2, Z2
+	VRNDSCALEPS $0x09, Z3, Z3
+	VMOVNTPS    Z0, (DI)(AX*4)
+	VMOVNTPS    Z1, 64(DI)(AX*4)
+	VMOVNTPS    Z2, 128(DI)(AX*4)
+	VMOVNTPS    Z3, 192(DI)(AX*4)
+	ADDQ        $0x40, AX
+	CMPQ        AX, R8
+	JLE         streamLoop
+	SFENCE
+	JMP         single
+
 // func ceilAVX512(y *float32, x *float32, n int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·ceilAVX512(SB), NOSPLIT, $0-24
 	MOVQ y+0(FP), DI
 	MOVQ x+8(FP), SI
@@ -1425,6 +2281,10 @@ TEXT ·ceilAVX512(SB), NOSPLIT, $0-24
 	SHRQ $0x02, R8
 	ANDQ $0x0f, R8
 	JNE  masked
+
+peeled:
+	CMPQ CX, $0x00080000
+	JGE  stream
 
 loops:
 	LEAQ    -64(CX), R8
@@ -1477,14 +2337,48 @@ masked:
 	VMOVUPS     Z0, K7, (DI)(AX*4)
 	ADDQ        R8, AX
 	CMPQ        AX, CX
-	JLT         loops
+	JLT         peeled
 
 done:
 	VZEROUPPER
 	RET
 
+stream:
+	MOVQ    SI, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	LEAQ    -64(CX), R8
+	CMPQ    AX, R8
+	JGT     loops
+	PCALIGN $0x20
+
+streamLoop:
+	PREFETCHT1  2048(SI)(AX*4)
+	VMOVUPS     (SI)(AX*4), Z0
+	PREFETCHT1  2112(SI)(AX*4)
+	VMOVUPS     64(SI)(AX*4), Z1
+	PREFETCHT1  2176(SI)(AX*4)
+	VMOVUPS     128(SI)(AX*4), Z2
+	PREFETCHT1  2240(SI)(AX*4)
+	VMOVUPS     192(SI)(AX*4), Z3
+	VRNDSCALEPS $0x0a, Z0, Z0
+	VRNDSCALEPS $0x0a, Z1, Z1
+	VRNDSCALEPS $0x0a, Z2, Z2
+	VRNDSCALEPS $0x0a, Z3, Z3
+	VMOVNTPS    Z0, (DI)(AX*4)
+	VMOVNTPS    Z1, 64(DI)(AX*4)
+	VMOVNTPS    Z2, 128(DI)(AX*4)
+	VMOVNTPS    Z3, 192(DI)(AX*4)
+	ADDQ        $0x40, AX
+	CMPQ        AX, R8
+	JLE         streamLoop
+	SFENCE
+	JMP         single
+
 // func roundAVX512(y *float32, x *float32, n int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·roundAVX512(SB), NOSPLIT, $0-24
 	MOVQ y+0(FP), DI
 	MOVQ x+8(FP), SI
@@ -1497,6 +2391,10 @@ TEXT ·roundAVX512(SB), NOSPLIT, $0-24
 	SHRQ $0x02, R8
 	ANDQ $0x0f, R8
 	JNE  masked
+
+peeled:
+	CMPQ CX, $0x00080000
+	JGE  stream
 
 loops:
 	LEAQ    -64(CX), R8
@@ -1549,14 +2447,48 @@ masked:
 	VMOVUPS     Z0, K7, (DI)(AX*4)
 	ADDQ        R8, AX
 	CMPQ        AX, CX
-	JLT         loops
+	JLT         peeled
 
 done:
 	VZEROUPPER
 	RET
 
+stream:
+	MOVQ    SI, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	LEAQ    -64(CX), R8
+	CMPQ    AX, R8
+	JGT     loops
+	PCALIGN $0x20
+
+streamLoop:
+	PREFETCHT1  2048(SI)(AX*4)
+	VMOVUPS     (SI)(AX*4), Z0
+	PREFETCHT1  2112(SI)(AX*4)
+	VMOVUPS     64(SI)(AX*4), Z1
+	PREFETCHT1  2176(SI)(AX*4)
+	VMOVUPS     128(SI)(AX*4), Z2
+	PREFETCHT1  2240(SI)(AX*4)
+	VMOVUPS     192(SI)(AX*4), Z3
+	VRNDSCALEPS $0x08, Z0, Z0
+	VRNDSCALEPS $0x08, Z1, Z1
+	VRNDSCALEPS $0x08, Z2, Z2
+	VRNDSCALEPS $0x08, Z3, Z3
+	VMOVNTPS    Z0, (DI)(AX*4)
+	VMOVNTPS    Z1, 64(DI)(AX*4)
+	VMOVNTPS    Z2, 128(DI)(AX*4)
+	VMOVNTPS    Z3, 192(DI)(AX*4)
+	ADDQ        $0x40, AX
+	CMPQ        AX, R8
+	JLE         streamLoop
+	SFENCE
+	JMP         single
+
 // func truncAVX512(y *float32, x *float32, n int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·truncAVX512(SB), NOSPLIT, $0-24
 	MOVQ y+0(FP), DI
 	MOVQ x+8(FP), SI
@@ -1569,6 +2501,10 @@ TEXT ·truncAVX512(SB), NOSPLIT, $0-24
 	SHRQ $0x02, R8
 	ANDQ $0x0f, R8
 	JNE  masked
+
+peeled:
+	CMPQ CX, $0x00080000
+	JGE  stream
 
 loops:
 	LEAQ    -64(CX), R8
@@ -1621,14 +2557,48 @@ masked:
 	VMOVUPS     Z0, K7, (DI)(AX*4)
 	ADDQ        R8, AX
 	CMPQ        AX, CX
-	JLT         loops
+	JLT         peeled
 
 done:
 	VZEROUPPER
 	RET
 
+stream:
+	MOVQ    SI, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	LEAQ    -64(CX), R8
+	CMPQ    AX, R8
+	JGT     loops
+	PCALIGN $0x20
+
+streamLoop:
+	PREFETCHT1  2048(SI)(AX*4)
+	VMOVUPS     (SI)(AX*4), Z0
+	PREFETCHT1  2112(SI)(AX*4)
+	VMOVUPS     64(SI)(AX*4), Z1
+	PREFETCHT1  2176(SI)(AX*4)
+	VMOVUPS     128(SI)(AX*4), Z2
+	PREFETCHT1  2240(SI)(AX*4)
+	VMOVUPS     192(SI)(AX*4), Z3
+	VRNDSCALEPS $0x0b, Z0, Z0
+	VRNDSCALEPS $0x0b, Z1, Z1
+	VRNDSCALEPS $0x0b, Z2, Z2
+	VRNDSCALEPS $0x0b, Z3, Z3
+	VMOVNTPS    Z0, (DI)(AX*4)
+	VMOVNTPS    Z1, 64(DI)(AX*4)
+	VMOVNTPS    Z2, 128(DI)(AX*4)
+	VMOVNTPS    Z3, 192(DI)(AX*4)
+	ADDQ        $0x40, AX
+	CMPQ        AX, R8
+	JLE         streamLoop
+	SFENCE
+	JMP         single
+
 // func fractAVX512(y *float32, x *float32, n int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·fractAVX512(SB), NOSPLIT, $0-24
 	MOVQ y+0(FP), DI
 	MOVQ x+8(FP), SI
@@ -1641,6 +2611,10 @@ TEXT ·fractAVX512(SB), NOSPLIT, $0-24
 	SHRQ $0x02, R8
 	ANDQ $0x0f, R8
 	JNE  masked
+
+peeled:
+	CMPQ CX, $0x00080000
+	JGE  stream
 
 loops:
 	LEAQ    -64(CX), R8
@@ -1699,14 +2673,52 @@ masked:
 	VMOVUPS     Z0, K7, (DI)(AX*4)
 	ADDQ        R8, AX
 	CMPQ        AX, CX
-	JLT         loops
+	JLT         peeled
 
 done:
 	VZEROUPPER
 	RET
 
+stream:
+	MOVQ    SI, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	LEAQ    -64(CX), R8
+	CMPQ    AX, R8
+	JGT     loops
+	PCALIGN $0x20
+
+streamLoop:
+	PREFETCHT1  2048(SI)(AX*4)
+	VMOVUPS     (SI)(AX*4), Z0
+	PREFETCHT1  2112(SI)(AX*4)
+	VMOVUPS     64(SI)(AX*4), Z1
+	PREFETCHT1  2176(SI)(AX*4)
+	VMOVUPS     128(SI)(AX*4), Z2
+	PREFETCHT1  2240(SI)(AX*4)
+	VMOVUPS     192(SI)(AX*4), Z3
+	VRNDSCALEPS $0x0b, Z0, Z4
+	VRNDSCALEPS $0x0b, Z1, Z5
+	VRNDSCALEPS $0x0b, Z2, Z6
+	VRNDSCALEPS $0x0b, Z3, Z7
+	VSUBPS      Z4, Z0, Z0
+	VSUBPS      Z5, Z1, Z1
+	VSUBPS      Z6, Z2, Z2
+	VSUBPS      Z7, Z3, Z3
+	VMOVNTPS    Z0, (DI)(AX*4)
+	VMOVNTPS    Z1, 64(DI)(AX*4)
+	VMOVNTPS    Z2, 128(DI)(AX*4)
+	VMOVNTPS    Z3, 192(DI)(AX*4)
+	ADDQ        $0x40, AX
+	CMPQ        AX, R8
+	JLE         streamLoop
+	SFENCE
+	JMP         single
+
 // func signAVX512(y *float32, x *float32, n int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·signAVX512(SB), NOSPLIT, $0-24
 	MOVQ y+0(FP), DI
 	MOVQ x+8(FP), SI
@@ -1719,6 +2731,10 @@ TEXT ·signAVX512(SB), NOSPLIT, $0-24
 	SHRQ $0x02, R8
 	ANDQ $0x0f, R8
 	JNE  masked
+
+peeled:
+	CMPQ CX, $0x00080000
+	JGE  stream
 
 loops:
 	LEAQ         -64(CX), R8
@@ -1792,14 +2808,63 @@ masked:
 	VMOVUPS        Z0, K7, (DI)(AX*4)
 	ADDQ           R8, AX
 	CMPQ           AX, CX
-	JLT            loops
+	JLT            peeled
 
 done:
 	VZEROUPPER
 	RET
 
+stream:
+	MOVQ         SI, R9
+	SUBQ         DI, R9
+	SHRQ         $0x02, R9
+	CMPQ         R9, CX
+	JCS          loops
+	LEAQ         -64(CX), R8
+	CMPQ         AX, R8
+	JGT          loops
+	VPXORD       Z31, Z31, Z31
+	VBROADCASTSS constants<>+12(SB), Z30
+	VBROADCASTSS constants<>+8(SB), Z29
+	PCALIGN      $0x20
+
+streamLoop:
+	PREFETCHT1 2048(SI)(AX*4)
+	VMOVUPS    (SI)(AX*4), Z0
+	PREFETCHT1 2112(SI)(AX*4)
+	VMOVUPS    64(SI)(AX*4), Z1
+	VCMPPS     $0x01, Z0, Z31, K1
+	VCMPPS     $0x01, Z1, Z31, K2
+	VCMPPS     $0x01, Z31, Z0, K3
+	VCMPPS     $0x01, Z31, Z1, K4
+	VBLENDMPS  Z30, Z0, K3, Z0
+	VBLENDMPS  Z30, Z1, K4, Z1
+	VBLENDMPS  Z29, Z0, K1, Z0
+	VBLENDMPS  Z29, Z1, K2, Z1
+	VMOVNTPS   Z0, (DI)(AX*4)
+	VMOVNTPS   Z1, 64(DI)(AX*4)
+	PREFETCHT1 2176(SI)(AX*4)
+	VMOVUPS    128(SI)(AX*4), Z0
+	PREFETCHT1 2240(SI)(AX*4)
+	VMOVUPS    192(SI)(AX*4), Z1
+	VCMPPS     $0x01, Z0, Z31, K1
+	VCMPPS     $0x01, Z1, Z31, K2
+	VCMPPS     $0x01, Z31, Z0, K3
+	VCMPPS     $0x01, Z31, Z1, K4
+	VBLENDMPS  Z30, Z0, K3, Z0
+	VBLENDMPS  Z30, Z1, K4, Z1
+	VBLENDMPS  Z29, Z0, K1, Z0
+	VBLENDMPS  Z29, Z1, K2, Z1
+	VMOVNTPS   Z0, 128(DI)(AX*4)
+	VMOVNTPS   Z1, 192(DI)(AX*4)
+	ADDQ       $0x40, AX
+	CMPQ       AX, R8
+	JLE        streamLoop
+	SFENCE
+	JMP        single
+
 // func clipAVX512(y *float32, x *float32, n int, low float32, high float32)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·clipAVX512(SB), NOSPLIT, $0-32
 	MOVQ         y+0(FP), DI
 	MOVQ         x+8(FP), SI
@@ -1814,6 +2879,10 @@ TEXT ·clipAVX512(SB), NOSPLIT, $0-32
 	SHRQ         $0x02, R8
 	ANDQ         $0x0f, R8
 	JNE          masked
+
+peeled:
+	CMPQ CX, $0x00080000
+	JGE  stream
 
 loops:
 	LEAQ    -64(CX), R8
@@ -1884,14 +2953,60 @@ masked:
 	VMOVUPS   Z0, K7, (DI)(AX*4)
 	ADDQ      R8, AX
 	CMPQ      AX, CX
-	JLT       loops
+	JLT       peeled
 
 done:
 	VZEROUPPER
 	RET
 
+stream:
+	MOVQ    SI, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	LEAQ    -64(CX), R8
+	CMPQ    AX, R8
+	JGT     loops
+	PCALIGN $0x20
+
+streamLoop:
+	PREFETCHT1 2048(SI)(AX*4)
+	VMOVUPS    (SI)(AX*4), Z0
+	PREFETCHT1 2112(SI)(AX*4)
+	VMOVUPS    64(SI)(AX*4), Z1
+	PREFETCHT1 2176(SI)(AX*4)
+	VMOVUPS    128(SI)(AX*4), Z2
+	PREFETCHT1 2240(SI)(AX*4)
+	VMOVUPS    192(SI)(AX*4), Z3
+	VCMPPS     $0x07, Z0, Z0, K1
+	VCMPPS     $0x07, Z1, Z1, K2
+	VCMPPS     $0x07, Z2, Z2, K3
+	VCMPPS     $0x07, Z3, Z3, K4
+	VMAXPS     Z31, Z0, K1, Z0
+	VMAXPS     Z31, Z1, K2, Z1
+	VMAXPS     Z31, Z2, K3, Z2
+	VMAXPS     Z31, Z3, K4, Z3
+	VCMPPS     $0x07, Z0, Z0, K1
+	VCMPPS     $0x07, Z1, Z1, K2
+	VCMPPS     $0x07, Z2, Z2, K3
+	VCMPPS     $0x07, Z3, Z3, K4
+	VMINPS     Z30, Z0, K1, Z0
+	VMINPS     Z30, Z1, K2, Z1
+	VMINPS     Z30, Z2, K3, Z2
+	VMINPS     Z30, Z3, K4, Z3
+	VMOVNTPS   Z0, (DI)(AX*4)
+	VMOVNTPS   Z1, 64(DI)(AX*4)
+	VMOVNTPS   Z2, 128(DI)(AX*4)
+	VMOVNTPS   Z3, 192(DI)(AX*4)
+	ADDQ       $0x40, AX
+	CMPQ       AX, R8
+	JLE        streamLoop
+	SFENCE
+	JMP        single
+
 // func reLUAVX512(y *float32, x *float32, n int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·reLUAVX512(SB), NOSPLIT, $0-24
 	MOVQ y+0(FP), DI
 	MOVQ x+8(FP), SI
@@ -1904,6 +3019,10 @@ TEXT ·reLUAVX512(SB), NOSPLIT, $0-24
 	SHRQ $0x02, R8
 	ANDQ $0x0f, R8
 	JNE  masked
+
+peeled:
+	CMPQ CX, $0x00080000
+	JGE  stream
 
 loops:
 	LEAQ    -64(CX), R8
@@ -1959,14 +3078,49 @@ masked:
 	VMOVUPS   Z0, K7, (DI)(AX*4)
 	ADDQ      R8, AX
 	CMPQ      AX, CX
-	JLT       loops
+	JLT       peeled
 
 done:
 	VZEROUPPER
 	RET
 
+stream:
+	MOVQ    SI, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	LEAQ    -64(CX), R8
+	CMPQ    AX, R8
+	JGT     loops
+	VPXORD  Z31, Z31, Z31
+	PCALIGN $0x20
+
+streamLoop:
+	PREFETCHT1 2048(SI)(AX*4)
+	VMOVUPS    (SI)(AX*4), Z0
+	PREFETCHT1 2112(SI)(AX*4)
+	VMOVUPS    64(SI)(AX*4), Z1
+	PREFETCHT1 2176(SI)(AX*4)
+	VMOVUPS    128(SI)(AX*4), Z2
+	PREFETCHT1 2240(SI)(AX*4)
+	VMOVUPS    192(SI)(AX*4), Z3
+	VMAXPS     Z0, Z31, Z0
+	VMAXPS     Z1, Z31, Z1
+	VMAXPS     Z2, Z31, Z2
+	VMAXPS     Z3, Z31, Z3
+	VMOVNTPS   Z0, (DI)(AX*4)
+	VMOVNTPS   Z1, 64(DI)(AX*4)
+	VMOVNTPS   Z2, 128(DI)(AX*4)
+	VMOVNTPS   Z3, 192(DI)(AX*4)
+	ADDQ       $0x40, AX
+	CMPQ       AX, R8
+	JLE        streamLoop
+	SFENCE
+	JMP        single
+
 // func leakyReLUAVX512(y *float32, x *float32, n int, alpha float32)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·leakyReLUAVX512(SB), NOSPLIT, $0-28
 	MOVQ         y+0(FP), DI
 	MOVQ         x+8(FP), SI
@@ -1980,6 +3134,10 @@ TEXT ·leakyReLUAVX512(SB), NOSPLIT, $0-28
 	SHRQ         $0x02, R8
 	ANDQ         $0x0f, R8
 	JNE          masked
+
+peeled:
+	CMPQ CX, $0x00080000
+	JGE  stream
 
 loops:
 	LEAQ    -64(CX), R8
@@ -2045,14 +3203,57 @@ masked:
 	VMOVUPS     Z0, K7, (DI)(AX*4)
 	ADDQ        R8, AX
 	CMPQ        AX, CX
-	JLT         loops
+	JLT         peeled
 
 done:
 	VZEROUPPER
 	RET
 
+stream:
+	MOVQ    SI, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	LEAQ    -64(CX), R8
+	CMPQ    AX, R8
+	JGT     loops
+	VPXORD  Z30, Z30, Z30
+	PCALIGN $0x20
+
+streamLoop:
+	PREFETCHT1 2048(SI)(AX*4)
+	VMOVUPS    (SI)(AX*4), Z0
+	PREFETCHT1 2112(SI)(AX*4)
+	VMOVUPS    64(SI)(AX*4), Z1
+	PREFETCHT1 2176(SI)(AX*4)
+	VMOVUPS    128(SI)(AX*4), Z2
+	PREFETCHT1 2240(SI)(AX*4)
+	VMOVUPS    192(SI)(AX*4), Z3
+	VCMPPS     $0x01, Z30, Z0, K1
+	VCMPPS     $0x01, Z30, Z1, K2
+	VCMPPS     $0x01, Z30, Z2, K3
+	VCMPPS     $0x01, Z30, Z3, K4
+	VMULPS     Z31, Z0, Z4
+	VMULPS     Z31, Z1, Z5
+	VMULPS     Z31, Z2, Z6
+	VMULPS     Z31, Z3, Z7
+	VBLENDMPS  Z4, Z0, K1, Z0
+	VBLENDMPS  Z5, Z1, K2, Z1
+	VBLENDMPS  Z6, Z2, K3, Z2
+	VBLENDMPS  Z7, Z3, K4, Z3
+	VMOVNTPS   Z0, (DI)(AX*4)
+	VMOVNTPS   Z1, 64(DI)(AX*4)
+	VMOVNTPS   Z2, 128(DI)(AX*4)
+	VMOVNTPS   Z3, 192(DI)(AX*4)
+	ADDQ       $0x40, AX
+	CMPQ       AX, R8
+	JLE        streamLoop
+	SFENCE
+	JMP        single
+
 // func hardSwishAVX512(y *float32, x *float32, n int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·hardSwishAVX512(SB), NOSPLIT, $0-24
 	MOVQ y+0(FP), DI
 	MOVQ x+8(FP), SI
@@ -2065,6 +3266,10 @@ TEXT ·hardSwishAVX512(SB), NOSPLIT, $0-24
 	SHRQ $0x02, R8
 	ANDQ $0x0f, R8
 	JNE  masked
+
+peeled:
+	CMPQ CX, $0x00080000
+	JGE  stream
 
 loops:
 	LEAQ         -64(CX), R8
@@ -2158,11 +3363,70 @@ masked:
 	VMOVUPS      Z0, K7, (DI)(AX*4)
 	ADDQ         R8, AX
 	CMPQ         AX, CX
-	JLT          loops
+	JLT          peeled
 
 done:
 	VZEROUPPER
 	RET
+
+stream:
+	MOVQ         SI, R9
+	SUBQ         DI, R9
+	SHRQ         $0x02, R9
+	CMPQ         R9, CX
+	JCS          loops
+	LEAQ         -64(CX), R8
+	CMPQ         AX, R8
+	JGT          loops
+	VPXORD       Z31, Z31, Z31
+	VBROADCASTSS constants<>+20(SB), Z30
+	VBROADCASTSS constants<>+24(SB), Z29
+	VBROADCASTSS constants<>+28(SB), Z28
+	VBROADCASTSS constants<>+32(SB), Z27
+	PCALIGN      $0x20
+
+streamLoop:
+	PREFETCHT1 2048(SI)(AX*4)
+	VMOVUPS    (SI)(AX*4), Z0
+	PREFETCHT1 2112(SI)(AX*4)
+	VMOVUPS    64(SI)(AX*4), Z1
+	PREFETCHT1 2176(SI)(AX*4)
+	VMOVUPS    128(SI)(AX*4), Z2
+	PREFETCHT1 2240(SI)(AX*4)
+	VMOVUPS    192(SI)(AX*4), Z3
+	VADDPS     Z28, Z0, Z4
+	VADDPS     Z28, Z1, Z5
+	VADDPS     Z28, Z2, Z6
+	VADDPS     Z28, Z3, Z7
+	VMAXPS     Z4, Z31, Z4
+	VMAXPS     Z5, Z31, Z5
+	VMAXPS     Z6, Z31, Z6
+	VMAXPS     Z7, Z31, Z7
+	VMINPS     Z4, Z30, Z4
+	VMINPS     Z5, Z30, Z5
+	VMINPS     Z6, Z30, Z6
+	VMINPS     Z7, Z30, Z7
+	VMAXPS     Z0, Z29, Z0
+	VMAXPS     Z1, Z29, Z1
+	VMAXPS     Z2, Z29, Z2
+	VMAXPS     Z3, Z29, Z3
+	VMULPS     Z27, Z4, Z4
+	VMULPS     Z27, Z5, Z5
+	VMULPS     Z27, Z6, Z6
+	VMULPS     Z27, Z7, Z7
+	VMULPS     Z4, Z0, Z0
+	VMULPS     Z5, Z1, Z1
+	VMULPS     Z6, Z2, Z2
+	VMULPS     Z7, Z3, Z3
+	VMOVNTPS   Z0, (DI)(AX*4)
+	VMOVNTPS   Z1, 64(DI)(AX*4)
+	VMOVNTPS   Z2, 128(DI)(AX*4)
+	VMOVNTPS   Z3, 192(DI)(AX*4)
+	ADDQ       $0x40, AX
+	CMPQ       AX, R8
+	JLE        streamLoop
+	SFENCE
+	JMP        single
 
 // func expAVX512(y *float32, x *float32, n int)
 // Requires: AVX, AVX512F, BMI2
@@ -5081,7 +6345,7 @@ TEXT ·geluErfAVX512(SB), NOSPLIT, $0-24
 	VPXORD       Z31, Z31, Z31
 	VBROADCASTSS constants<>+568(SB), Z30
 	VBROADCASTSS constants<>+8(SB), Z29
-	VBROADCASTSS constants<>+28(SB), Z28
+	VBROADCASTSS constants<>+572(SB), Z28
 	VBROADCASTSS constants<>+44(SB), Z27
 	VBROADCASTSS constants<>+4(SB), Z26
 	VBROADCASTSS constants<>+324(SB), Z25
@@ -5094,14 +6358,14 @@ TEXT ·geluErfAVX512(SB), NOSPLIT, $0-24
 	VBROADCASTSS constants<>+116(SB), Z18
 	VBROADCASTSS constants<>+120(SB), Z17
 	VBROADCASTSS constants<>+124(SB), Z16
-	VBROADCASTSS constants<>+572(SB), Z15
+	VBROADCASTSS constants<>+576(SB), Z15
 	VBROADCASTSS constants<>+540(SB), Z14
 	VBROADCASTSS constants<>+544(SB), Z13
-	VBROADCASTSS constants<>+576(SB), Z12
-	VBROADCASTSS constants<>+580(SB), Z11
-	VBROADCASTSS constants<>+584(SB), Z10
-	VBROADCASTSS constants<>+588(SB), Z9
-	VBROADCASTSS constants<>+592(SB), Z8
+	VBROADCASTSS constants<>+580(SB), Z12
+	VBROADCASTSS constants<>+584(SB), Z11
+	VBROADCASTSS constants<>+588(SB), Z10
+	VBROADCASTSS constants<>+592(SB), Z9
+	VBROADCASTSS constants<>+596(SB), Z8
 	PCALIGN      $0x20
 
 mainLoop:
@@ -5130,25 +6394,34 @@ mainLoop:
 	VFMADD213PS      Z16, Z5, Z7
 	VFMADD231PS      Z7, Z6, Z5
 	VCMPPS           $0x01, Z15, Z4, K1
-	VBLENDMPS        Z14, Z31, K1, Z4
-	VADDPS           Z4, Z3, Z3
+	VBLENDMPS        Z14, Z31, K1, Z6
+	VADDPS           Z6, Z3, Z3
 	VPSLLD           $0x17, Z3, Z3
-	VBLENDMPS        Z13, Z29, K1, Z4
-	VMULPS           Z3, Z1, Z1
-	VMOVAPS          Z12, Z3
-	VFMADD213PS      Z11, Z2, Z3
-	VFMADD213PS      Z10, Z2, Z3
-	VFMADD213PS      Z9, Z2, Z3
-	VFMADD213PS      Z8, Z2, Z3
-	VFMADD213PS.BCST constants<>+596(SB), Z2, Z3
-	VFMADD213PS.BCST constants<>+600(SB), Z2, Z3
-	VFMADD213PS.BCST constants<>+604(SB), Z2, Z3
-	VFMADD213PS.BCST constants<>+608(SB), Z2, Z3
-	VFMADD213PS.BCST constants<>+612(SB), Z2, Z3
-	VMULPS           Z3, Z1, Z1
-	VFMADD231PS      Z5, Z1, Z1
-	VMAXPS           Z0, Z31, Z0
-	VFNMADD231PS     Z4, Z1, Z0
+	VBLENDMPS        Z13, Z29, K1, Z6
+	VMOVAPS          Z12, Z7
+	VFMADD213PS      Z11, Z2, Z7
+	VFMADD213PS      Z10, Z2, Z7
+	VFMADD213PS      Z9, Z2, Z7
+	VFMADD213PS      Z8, Z2, Z7
+	VFMADD213PS.BCST constants<>+600(SB), Z2, Z7
+	VFMADD213PS.BCST constants<>+604(SB), Z2, Z7
+	VFMADD213PS.BCST constants<>+608(SB), Z2, Z7
+	VFMADD213PS.BCST constants<>+612(SB), Z2, Z7
+	VFMADD213PS.BCST constants<>+616(SB), Z2, Z7
+	VFMADD213PS.BCST constants<>+620(SB), Z2, Z7
+	VMULPS           Z7, Z3, Z2
+	VFMADD231PS      Z5, Z2, Z2
+	VMAXPS           Z0, Z31, Z3
+	VFNMADD231PS     Z6, Z2, Z3
+	VBROADCASTSS     constants<>+624(SB), Z2
+	VFMADD231PS.BCST constants<>+628(SB), Z4, Z2
+	VFMADD213PS.BCST constants<>+632(SB), Z4, Z2
+	VFMADD213PS.BCST constants<>+636(SB), Z4, Z2
+	VFMADD213PS.BCST constants<>+640(SB), Z4, Z2
+	VFMADD213PS.BCST constants<>+128(SB), Z0, Z2
+	VMULPS           Z2, Z0, Z0
+	VCMPPS.BCST      $0x0e, constants<>+644(SB), Z1, K1
+	VBLENDMPS        Z3, Z0, K1, Z0
 	VMOVUPS          Z0, (DI)(AX*4)
 	ADDQ             $0x10, AX
 	CMPQ             AX, R8
@@ -5165,8 +6438,8 @@ tail:
 	VANDPS.BCST       constants<>+4(SB), Z0, Z1
 	VBROADCASTSS      constants<>+568(SB), Z2
 	VMINPS            Z1, Z2, Z1
-	VSUBPS.BCST       constants<>+28(SB), Z1, Z2
-	VADDPS.BCST       constants<>+28(SB), Z1, Z3
+	VSUBPS.BCST       constants<>+572(SB), Z1, Z2
+	VADDPS.BCST       constants<>+572(SB), Z1, Z3
 	VDIVPS            Z3, Z2, Z2
 	VMULPS.BCST       constants<>+324(SB), Z1, Z3
 	VMULPS            Z3, Z1, Z4
@@ -5186,28 +6459,37 @@ tail:
 	VFMADD213PS.BCST  constants<>+120(SB), Z5, Z7
 	VFMADD213PS.BCST  constants<>+124(SB), Z5, Z7
 	VFMADD231PS       Z7, Z6, Z5
-	VCMPPS.BCST       $0x01, constants<>+572(SB), Z4, K1
-	VPXORD            Z4, Z4, Z4
-	VBLENDMPS.BCST    constants<>+540(SB), Z4, K1, Z6
-	VADDPS            Z6, Z3, Z3
+	VCMPPS.BCST       $0x01, constants<>+576(SB), Z4, K1
+	VPXORD            Z6, Z6, Z6
+	VBLENDMPS.BCST    constants<>+540(SB), Z6, K1, Z7
+	VADDPS            Z7, Z3, Z3
 	VPSLLD            $0x17, Z3, Z3
-	VBROADCASTSS      constants<>+8(SB), Z6
-	VBLENDMPS.BCST    constants<>+544(SB), Z6, K1, Z6
-	VMULPS            Z3, Z1, Z1
-	VBROADCASTSS      constants<>+580(SB), Z3
-	VFMADD231PS.BCST  constants<>+576(SB), Z2, Z3
-	VFMADD213PS.BCST  constants<>+584(SB), Z2, Z3
-	VFMADD213PS.BCST  constants<>+588(SB), Z2, Z3
-	VFMADD213PS.BCST  constants<>+592(SB), Z2, Z3
-	VFMADD213PS.BCST  constants<>+596(SB), Z2, Z3
-	VFMADD213PS.BCST  constants<>+600(SB), Z2, Z3
-	VFMADD213PS.BCST  constants<>+604(SB), Z2, Z3
-	VFMADD213PS.BCST  constants<>+608(SB), Z2, Z3
-	VFMADD213PS.BCST  constants<>+612(SB), Z2, Z3
-	VMULPS            Z3, Z1, Z1
-	VFMADD231PS       Z5, Z1, Z1
-	VMAXPS            Z0, Z4, Z0
-	VFNMADD231PS      Z6, Z1, Z0
+	VBROADCASTSS      constants<>+8(SB), Z7
+	VBLENDMPS.BCST    constants<>+544(SB), Z7, K1, Z7
+	VBROADCASTSS      constants<>+584(SB), Z8
+	VFMADD231PS.BCST  constants<>+580(SB), Z2, Z8
+	VFMADD213PS.BCST  constants<>+588(SB), Z2, Z8
+	VFMADD213PS.BCST  constants<>+592(SB), Z2, Z8
+	VFMADD213PS.BCST  constants<>+596(SB), Z2, Z8
+	VFMADD213PS.BCST  constants<>+600(SB), Z2, Z8
+	VFMADD213PS.BCST  constants<>+604(SB), Z2, Z8
+	VFMADD213PS.BCST  constants<>+608(SB), Z2, Z8
+	VFMADD213PS.BCST  constants<>+612(SB), Z2, Z8
+	VFMADD213PS.BCST  constants<>+616(SB), Z2, Z8
+	VFMADD213PS.BCST  constants<>+620(SB), Z2, Z8
+	VMULPS            Z8, Z3, Z2
+	VFMADD231PS       Z5, Z2, Z2
+	VMAXPS            Z0, Z6, Z3
+	VFNMADD231PS      Z7, Z2, Z3
+	VBROADCASTSS      constants<>+624(SB), Z2
+	VFMADD231PS.BCST  constants<>+628(SB), Z4, Z2
+	VFMADD213PS.BCST  constants<>+632(SB), Z4, Z2
+	VFMADD213PS.BCST  constants<>+636(SB), Z4, Z2
+	VFMADD213PS.BCST  constants<>+640(SB), Z4, Z2
+	VFMADD213PS.BCST  constants<>+128(SB), Z0, Z2
+	VMULPS            Z2, Z0, Z0
+	VCMPPS.BCST       $0x0e, constants<>+644(SB), Z1, K1
+	VBLENDMPS         Z3, Z0, K1, Z0
 	VMOVUPS           Z0, K7, (DI)(AX*4)
 
 done:
@@ -5224,30 +6506,30 @@ TEXT ·erfAVX512(SB), NOSPLIT, $0-24
 	LEAQ         -16(CX), R8
 	CMPQ         AX, R8
 	JGT          tail
-	VBROADCASTSS constants<>+616(SB), Z31
+	VBROADCASTSS constants<>+648(SB), Z31
 	VBROADCASTSS constants<>+4(SB), Z30
-	VBROADCASTSS constants<>+620(SB), Z29
-	VBROADCASTSS constants<>+624(SB), Z28
-	VBROADCASTSS constants<>+628(SB), Z27
-	VBROADCASTSS constants<>+632(SB), Z26
-	VBROADCASTSS constants<>+636(SB), Z25
-	VBROADCASTSS constants<>+640(SB), Z24
-	VBROADCASTSS constants<>+644(SB), Z23
-	VBROADCASTSS constants<>+648(SB), Z22
+	VBROADCASTSS constants<>+652(SB), Z29
+	VBROADCASTSS constants<>+656(SB), Z28
+	VBROADCASTSS constants<>+660(SB), Z27
+	VBROADCASTSS constants<>+664(SB), Z26
+	VBROADCASTSS constants<>+668(SB), Z25
+	VBROADCASTSS constants<>+672(SB), Z24
+	VBROADCASTSS constants<>+676(SB), Z23
+	VBROADCASTSS constants<>+680(SB), Z22
 	VBROADCASTSS constants<>+8(SB), Z21
-	VBROADCASTSS constants<>+652(SB), Z20
-	VBROADCASTSS constants<>+656(SB), Z19
-	VBROADCASTSS constants<>+660(SB), Z18
-	VBROADCASTSS constants<>+664(SB), Z17
-	VBROADCASTSS constants<>+668(SB), Z16
-	VBROADCASTSS constants<>+672(SB), Z15
-	VBROADCASTSS constants<>+676(SB), Z14
-	VBROADCASTSS constants<>+680(SB), Z13
-	VBROADCASTSS constants<>+684(SB), Z12
-	VBROADCASTSS constants<>+688(SB), Z11
-	VBROADCASTSS constants<>+692(SB), Z10
-	VBROADCASTSS constants<>+696(SB), Z9
-	VBROADCASTSS constants<>+700(SB), Z8
+	VBROADCASTSS constants<>+684(SB), Z20
+	VBROADCASTSS constants<>+688(SB), Z19
+	VBROADCASTSS constants<>+692(SB), Z18
+	VBROADCASTSS constants<>+696(SB), Z17
+	VBROADCASTSS constants<>+700(SB), Z16
+	VBROADCASTSS constants<>+704(SB), Z15
+	VBROADCASTSS constants<>+708(SB), Z14
+	VBROADCASTSS constants<>+712(SB), Z13
+	VBROADCASTSS constants<>+716(SB), Z12
+	VBROADCASTSS constants<>+720(SB), Z11
+	VBROADCASTSS constants<>+724(SB), Z10
+	VBROADCASTSS constants<>+728(SB), Z9
+	VBROADCASTSS constants<>+732(SB), Z8
 	VBROADCASTSS constants<>+0(SB), Z7
 	PCALIGN      $0x20
 
@@ -5296,31 +6578,31 @@ tail:
 	VMOVUPS.Z        (SI)(AX*4), K7, Z0
 	VANDPS.BCST      constants<>+4(SB), Z0, Z1
 	VMULPS           Z1, Z1, Z2
-	VBROADCASTSS     constants<>+624(SB), Z3
-	VFMADD231PS.BCST constants<>+620(SB), Z2, Z3
-	VFMADD213PS.BCST constants<>+628(SB), Z2, Z3
-	VFMADD213PS.BCST constants<>+632(SB), Z2, Z3
-	VFMADD213PS.BCST constants<>+636(SB), Z2, Z3
-	VFMADD213PS.BCST constants<>+640(SB), Z2, Z3
-	VFMADD213PS.BCST constants<>+644(SB), Z2, Z3
+	VBROADCASTSS     constants<>+656(SB), Z3
+	VFMADD231PS.BCST constants<>+652(SB), Z2, Z3
+	VFMADD213PS.BCST constants<>+660(SB), Z2, Z3
+	VFMADD213PS.BCST constants<>+664(SB), Z2, Z3
+	VFMADD213PS.BCST constants<>+668(SB), Z2, Z3
+	VFMADD213PS.BCST constants<>+672(SB), Z2, Z3
+	VFMADD213PS.BCST constants<>+676(SB), Z2, Z3
 	VFMADD213PS      Z1, Z1, Z3
-	VBROADCASTSS     constants<>+616(SB), Z2
+	VBROADCASTSS     constants<>+648(SB), Z2
 	VMINPS           Z1, Z2, Z2
-	VSUBPS.BCST      constants<>+648(SB), Z2, Z2
+	VSUBPS.BCST      constants<>+680(SB), Z2, Z2
 	VCMPPS.BCST      $0x0e, constants<>+8(SB), Z1, K1
-	VBROADCASTSS     constants<>+656(SB), Z1
-	VFMADD231PS.BCST constants<>+652(SB), Z2, Z1
-	VFMADD213PS.BCST constants<>+660(SB), Z2, Z1
-	VFMADD213PS.BCST constants<>+664(SB), Z2, Z1
-	VFMADD213PS.BCST constants<>+668(SB), Z2, Z1
-	VFMADD213PS.BCST constants<>+672(SB), Z2, Z1
-	VFMADD213PS.BCST constants<>+676(SB), Z2, Z1
-	VFMADD213PS.BCST constants<>+680(SB), Z2, Z1
-	VFMADD213PS.BCST constants<>+684(SB), Z2, Z1
-	VFMADD213PS.BCST constants<>+688(SB), Z2, Z1
+	VBROADCASTSS     constants<>+688(SB), Z1
+	VFMADD231PS.BCST constants<>+684(SB), Z2, Z1
 	VFMADD213PS.BCST constants<>+692(SB), Z2, Z1
 	VFMADD213PS.BCST constants<>+696(SB), Z2, Z1
 	VFMADD213PS.BCST constants<>+700(SB), Z2, Z1
+	VFMADD213PS.BCST constants<>+704(SB), Z2, Z1
+	VFMADD213PS.BCST constants<>+708(SB), Z2, Z1
+	VFMADD213PS.BCST constants<>+712(SB), Z2, Z1
+	VFMADD213PS.BCST constants<>+716(SB), Z2, Z1
+	VFMADD213PS.BCST constants<>+720(SB), Z2, Z1
+	VFMADD213PS.BCST constants<>+724(SB), Z2, Z1
+	VFMADD213PS.BCST constants<>+728(SB), Z2, Z1
+	VFMADD213PS.BCST constants<>+732(SB), Z2, Z1
 	VBLENDMPS        Z1, Z3, K1, Z1
 	VPTERNLOGD.BCST  $0xd8, constants<>+0(SB), Z0, Z1
 	VMOVUPS          Z1, K7, (DI)(AX*4)
@@ -5330,7 +6612,7 @@ done:
 	RET
 
 // func mishAVX512(y *float32, x *float32, n int)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
 TEXT ·mishAVX512(SB), NOSPLIT, $0-24
 	MOVQ         y+0(FP), DI
 	MOVQ         x+8(FP), SI
@@ -5339,60 +6621,95 @@ TEXT ·mishAVX512(SB), NOSPLIT, $0-24
 	LEAQ         -16(CX), R8
 	CMPQ         AX, R8
 	JGT          tail
-	VBROADCASTSS constants<>+536(SB), Z31
-	VBROADCASTSS constants<>+704(SB), Z30
-	VPXORD       Z29, Z29, Z29
-	VBROADCASTSS constants<>+8(SB), Z28
+	VBROADCASTSS constants<>+8(SB), Z31
+	VPXORD       Z30, Z30, Z30
+	VBROADCASTSS constants<>+736(SB), Z29
+	VBROADCASTSS constants<>+536(SB), Z28
 	VBROADCASTSS constants<>+44(SB), Z27
-	VBROADCASTSS constants<>+404(SB), Z26
-	VBROADCASTSS constants<>+96(SB), Z25
-	VBROADCASTSS constants<>+100(SB), Z24
-	VBROADCASTSS constants<>+104(SB), Z23
-	VBROADCASTSS constants<>+108(SB), Z22
-	VBROADCASTSS constants<>+112(SB), Z21
-	VBROADCASTSS constants<>+116(SB), Z20
-	VBROADCASTSS constants<>+120(SB), Z19
-	VBROADCASTSS constants<>+124(SB), Z18
-	VBROADCASTSS constants<>+572(SB), Z17
-	VBROADCASTSS constants<>+540(SB), Z16
-	VBROADCASTSS constants<>+544(SB), Z15
+	VBROADCASTSS constants<>+96(SB), Z26
+	VBROADCASTSS constants<>+100(SB), Z25
+	VBROADCASTSS constants<>+104(SB), Z24
+	VBROADCASTSS constants<>+108(SB), Z23
+	VBROADCASTSS constants<>+112(SB), Z22
+	VBROADCASTSS constants<>+116(SB), Z21
+	VBROADCASTSS constants<>+120(SB), Z20
+	VBROADCASTSS constants<>+124(SB), Z19
+	VBROADCASTSS constants<>+576(SB), Z18
+	VBROADCASTSS constants<>+540(SB), Z17
+	VBROADCASTSS constants<>+544(SB), Z16
+	VBROADCASTSS constants<>+128(SB), Z15
+	VBROADCASTSS constants<>+572(SB), Z14
+	VBROADCASTSS constants<>+740(SB), Z13
+	VBROADCASTSS constants<>+4(SB), Z12
+	VBROADCASTSS constants<>+744(SB), Z11
+	VBROADCASTSS constants<>+748(SB), Z10
+	VBROADCASTSS constants<>+752(SB), Z9
+	VBROADCASTSS constants<>+756(SB), Z8
 	PCALIGN      $0x20
 
 mainLoop:
-	VMOVUPS      (SI)(AX*4), Z0
-	VMINPS       Z0, Z30, Z1
-	VMAXPS       Z1, Z31, Z1
-	VMOVAPS      Z1, Z2
-	VFMADD213PS  Z27, Z25, Z2
-	VSUBPS       Z27, Z2, Z3
-	VMOVAPS      Z3, Z4
-	VFNMADD213PS Z1, Z24, Z4
-	VFNMADD231PS Z23, Z3, Z4
-	VMULPS       Z4, Z4, Z3
-	VMOVAPS      Z22, Z5
-	VFMADD213PS  Z21, Z4, Z5
-	VFMADD213PS  Z20, Z4, Z5
-	VFMADD213PS  Z19, Z4, Z5
-	VFMADD213PS  Z18, Z4, Z5
-	VFMADD231PS  Z5, Z3, Z4
-	VCMPPS       $0x01, Z17, Z1, K1
-	VBLENDMPS    Z16, Z29, K1, Z1
-	VADDPS       Z1, Z2, Z1
-	VPSLLD       $0x17, Z1, Z1
-	VBLENDMPS    Z15, Z28, K1, Z2
-	VFMADD231PS  Z4, Z1, Z1
-	VMULPS       Z2, Z1, Z3
-	VADDPS       Z26, Z3, Z4
-	VMAXPS       Z0, Z31, Z0
-	VMULPS       Z4, Z1, Z1
-	VFMADD213PS  Z26, Z4, Z3
-	VDIVPS       Z3, Z1, Z1
-	VMULPS       Z1, Z0, Z0
-	VMULPS       Z2, Z0, Z0
-	VMOVUPS      Z0, (DI)(AX*4)
-	ADDQ         $0x10, AX
-	CMPQ         AX, R8
-	JLE          mainLoop
+	VMOVUPS          (SI)(AX*4), Z0
+	VMINPS           Z0, Z29, Z1
+	VMAXPS           Z1, Z28, Z1
+	VMOVAPS          Z1, Z2
+	VFMADD213PS      Z27, Z26, Z2
+	VSUBPS           Z27, Z2, Z3
+	VMOVAPS          Z3, Z4
+	VFNMADD213PS     Z1, Z25, Z4
+	VFNMADD231PS     Z24, Z3, Z4
+	VMULPS           Z4, Z4, Z3
+	VMOVAPS          Z23, Z5
+	VFMADD213PS      Z22, Z4, Z5
+	VFMADD213PS      Z21, Z4, Z5
+	VFMADD213PS      Z20, Z4, Z5
+	VFMADD213PS      Z19, Z4, Z5
+	VFMADD231PS      Z5, Z3, Z4
+	VCMPPS           $0x01, Z18, Z1, K1
+	VBLENDMPS        Z17, Z30, K1, Z3
+	VADDPS           Z3, Z2, Z2
+	VPSLLD           $0x17, Z2, Z2
+	VBLENDMPS        Z16, Z31, K1, Z3
+	VMOVAPS          Z2, Z5
+	VFMADD213PS      Z2, Z4, Z5
+	VMULPS           Z3, Z5, Z5
+	VMULPS           Z15, Z5, Z6
+	VFMADD231PS      Z6, Z5, Z5
+	VMULPS           Z2, Z1, Z2
+	VADDPS           Z31, Z4, Z7
+	VFMADD231PS      Z6, Z7, Z4
+	VFMADD231PS      Z4, Z2, Z2
+	VCMPPS           $0x01, Z0, Z30, K1
+	VMULPS           Z5, Z2, Z4
+	VBLENDMPS        Z1, Z4, K1, Z1
+	VADDPS           Z31, Z5, Z4
+	VDIVPS           Z4, Z1, Z1
+	VBLENDMPS        Z0, Z2, K1, Z2
+	VSUBPS           Z1, Z2, Z1
+	VMULPS           Z3, Z1, Z1
+	VADDPS           Z14, Z0, Z2
+	VSUBPS           Z13, Z0, Z3
+	VANDPS           Z12, Z3, Z3
+	VCMPPS           $0x01, Z11, Z3, K1
+	VMOVAPS          Z10, Z3
+	VFMADD213PS      Z9, Z2, Z3
+	VFMADD213PS      Z8, Z2, Z3
+	VFMADD213PS.BCST constants<>+760(SB), Z2, Z3
+	VFMADD213PS.BCST constants<>+764(SB), Z2, Z3
+	VFMADD213PS.BCST constants<>+768(SB), Z2, Z3
+	VFMADD213PS.BCST constants<>+772(SB), Z2, Z3
+	VFMADD213PS.BCST constants<>+776(SB), Z2, Z3
+	VFMADD213PS.BCST constants<>+780(SB), Z2, Z3
+	VFMADD213PS.BCST constants<>+784(SB), Z2, Z3
+	VFMADD213PS.BCST constants<>+788(SB), Z2, Z3
+	VFMADD213PS.BCST constants<>+792(SB), Z2, Z3
+	VFMADD213PS.BCST constants<>+796(SB), Z2, Z3
+	VFMADD213PS.BCST constants<>+800(SB), Z2, Z3
+	VMULPS           Z3, Z0, Z0
+	VBLENDMPS        Z0, Z1, K1, Z0
+	VMOVUPS          Z0, (DI)(AX*4)
+	ADDQ             $0x10, AX
+	CMPQ             AX, R8
+	JLE              mainLoop
 
 tail:
 	MOVQ              CX, R8
@@ -5402,39 +6719,67 @@ tail:
 	BZHIL             R8, R9, R9
 	KMOVW             R9, K7
 	VMOVUPS.Z         (SI)(AX*4), K7, Z0
-	VBROADCASTSS      constants<>+704(SB), Z1
+	VBROADCASTSS      constants<>+736(SB), Z1
 	VMINPS            Z0, Z1, Z1
 	VBROADCASTSS      constants<>+536(SB), Z2
 	VMAXPS            Z1, Z2, Z1
-	VBROADCASTSS      constants<>+44(SB), Z3
-	VFMADD231PS.BCST  constants<>+96(SB), Z1, Z3
-	VSUBPS.BCST       constants<>+44(SB), Z3, Z4
-	VBROADCASTSS      constants<>+100(SB), Z5
-	VFNMADD213PS      Z1, Z4, Z5
-	VFNMADD231PS.BCST constants<>+104(SB), Z4, Z5
-	VMULPS            Z5, Z5, Z4
-	VBROADCASTSS      constants<>+112(SB), Z6
-	VFMADD231PS.BCST  constants<>+108(SB), Z5, Z6
-	VFMADD213PS.BCST  constants<>+116(SB), Z5, Z6
-	VFMADD213PS.BCST  constants<>+120(SB), Z5, Z6
-	VFMADD213PS.BCST  constants<>+124(SB), Z5, Z6
-	VFMADD231PS       Z6, Z4, Z5
-	VCMPPS.BCST       $0x01, constants<>+572(SB), Z1, K1
-	VPXORD            Z1, Z1, Z1
-	VBLENDMPS.BCST    constants<>+540(SB), Z1, K1, Z1
-	VADDPS            Z1, Z3, Z1
-	VPSLLD            $0x17, Z1, Z1
-	VBROADCASTSS      constants<>+8(SB), Z3
-	VBLENDMPS.BCST    constants<>+544(SB), Z3, K1, Z3
-	VFMADD231PS       Z5, Z1, Z1
-	VMULPS            Z3, Z1, Z4
-	VADDPS.BCST       constants<>+404(SB), Z4, Z5
-	VMAXPS            Z0, Z2, Z0
-	VMULPS            Z5, Z1, Z1
-	VFMADD213PS.BCST  constants<>+404(SB), Z5, Z4
-	VDIVPS            Z4, Z1, Z1
-	VMULPS            Z1, Z0, Z0
+	VBROADCASTSS      constants<>+44(SB), Z2
+	VFMADD231PS.BCST  constants<>+96(SB), Z1, Z2
+	VSUBPS.BCST       constants<>+44(SB), Z2, Z3
+	VBROADCASTSS      constants<>+100(SB), Z4
+	VFNMADD213PS      Z1, Z3, Z4
+	VFNMADD231PS.BCST constants<>+104(SB), Z3, Z4
+	VMULPS            Z4, Z4, Z3
+	VBROADCASTSS      constants<>+112(SB), Z5
+	VFMADD231PS.BCST  constants<>+108(SB), Z4, Z5
+	VFMADD213PS.BCST  constants<>+116(SB), Z4, Z5
+	VFMADD213PS.BCST  constants<>+120(SB), Z4, Z5
+	VFMADD213PS.BCST  constants<>+124(SB), Z4, Z5
+	VFMADD231PS       Z5, Z3, Z4
+	VCMPPS.BCST       $0x01, constants<>+576(SB), Z1, K1
+	VPXORD            Z3, Z3, Z3
+	VBLENDMPS.BCST    constants<>+540(SB), Z3, K1, Z5
+	VADDPS            Z5, Z2, Z2
+	VPSLLD            $0x17, Z2, Z2
+	VBROADCASTSS      constants<>+8(SB), Z5
+	VBLENDMPS.BCST    constants<>+544(SB), Z5, K1, Z6
+	VMOVAPS           Z2, Z7
+	VFMADD213PS       Z2, Z4, Z7
+	VMULPS            Z6, Z7, Z7
+	VMULPS.BCST       constants<>+128(SB), Z7, Z8
+	VFMADD231PS       Z8, Z7, Z7
+	VMULPS            Z2, Z1, Z2
+	VADDPS            Z5, Z4, Z9
+	VFMADD231PS       Z8, Z9, Z4
+	VFMADD231PS       Z4, Z2, Z2
+	VCMPPS            $0x01, Z0, Z3, K1
+	VMULPS            Z7, Z2, Z3
+	VBLENDMPS         Z1, Z3, K1, Z1
+	VADDPS            Z5, Z7, Z3
+	VDIVPS            Z3, Z1, Z1
+	VBLENDMPS         Z0, Z2, K1, Z2
+	VSUBPS            Z1, Z2, Z1
+	VMULPS            Z6, Z1, Z1
+	VADDPS.BCST       constants<>+572(SB), Z0, Z2
+	VSUBPS.BCST       constants<>+740(SB), Z0, Z3
+	VANDPS.BCST       constants<>+4(SB), Z3, Z3
+	VCMPPS.BCST       $0x01, constants<>+744(SB), Z3, K1
+	VBROADCASTSS      constants<>+752(SB), Z3
+	VFMADD231PS.BCST  constants<>+748(SB), Z2, Z3
+	VFMADD213PS.BCST  constants<>+756(SB), Z2, Z3
+	VFMADD213PS.BCST  constants<>+760(SB), Z2, Z3
+	VFMADD213PS.BCST  constants<>+764(SB), Z2, Z3
+	VFMADD213PS.BCST  constants<>+768(SB), Z2, Z3
+	VFMADD213PS.BCST  constants<>+772(SB), Z2, Z3
+	VFMADD213PS.BCST  constants<>+776(SB), Z2, Z3
+	VFMADD213PS.BCST  constants<>+780(SB), Z2, Z3
+	VFMADD213PS.BCST  constants<>+784(SB), Z2, Z3
+	VFMADD213PS.BCST  constants<>+788(SB), Z2, Z3
+	VFMADD213PS.BCST  constants<>+792(SB), Z2, Z3
+	VFMADD213PS.BCST  constants<>+796(SB), Z2, Z3
+	VFMADD213PS.BCST  constants<>+800(SB), Z2, Z3
 	VMULPS            Z3, Z0, Z0
+	VBLENDMPS         Z0, Z1, K1, Z0
 	VMOVUPS           Z0, K7, (DI)(AX*4)
 
 done:
@@ -5455,66 +6800,71 @@ TEXT ·softplusAVX512(SB), NOSPLIT, $0-24
 	VBROADCASTSS constants<>+40(SB), Z30
 	VBROADCASTSS constants<>+8(SB), Z29
 	VBROADCASTSS constants<>+44(SB), Z28
-	VBROADCASTSS constants<>+0(SB), Z27
-	VBROADCASTSS constants<>+96(SB), Z26
-	VBROADCASTSS constants<>+100(SB), Z25
-	VBROADCASTSS constants<>+104(SB), Z24
-	VBROADCASTSS constants<>+108(SB), Z23
-	VBROADCASTSS constants<>+112(SB), Z22
-	VBROADCASTSS constants<>+116(SB), Z21
-	VBROADCASTSS constants<>+120(SB), Z20
-	VBROADCASTSS constants<>+124(SB), Z19
-	VBROADCASTSS constants<>+572(SB), Z18
-	VBROADCASTSS constants<>+540(SB), Z17
+	VBROADCASTSS constants<>+540(SB), Z27
+	VBROADCASTSS constants<>+0(SB), Z26
+	VBROADCASTSS constants<>+96(SB), Z25
+	VBROADCASTSS constants<>+100(SB), Z24
+	VBROADCASTSS constants<>+104(SB), Z23
+	VBROADCASTSS constants<>+108(SB), Z22
+	VBROADCASTSS constants<>+112(SB), Z21
+	VBROADCASTSS constants<>+116(SB), Z20
+	VBROADCASTSS constants<>+120(SB), Z19
+	VBROADCASTSS constants<>+124(SB), Z18
+	VBROADCASTSS constants<>+576(SB), Z17
 	VBROADCASTSS constants<>+544(SB), Z16
-	VBROADCASTSS constants<>+708(SB), Z15
-	VBROADCASTSS constants<>+712(SB), Z14
-	VBROADCASTSS constants<>+716(SB), Z13
-	VBROADCASTSS constants<>+720(SB), Z12
-	VBROADCASTSS constants<>+724(SB), Z11
-	VBROADCASTSS constants<>+728(SB), Z10
-	VBROADCASTSS constants<>+732(SB), Z9
-	VBROADCASTSS constants<>+736(SB), Z8
-	VBROADCASTSS constants<>+740(SB), Z7
+	VBROADCASTSS constants<>+804(SB), Z15
+	VBROADCASTSS constants<>+808(SB), Z14
+	VBROADCASTSS constants<>+812(SB), Z13
+	VBROADCASTSS constants<>+816(SB), Z12
+	VBROADCASTSS constants<>+820(SB), Z11
+	VBROADCASTSS constants<>+824(SB), Z10
+	VBROADCASTSS constants<>+828(SB), Z9
+	VBROADCASTSS constants<>+832(SB), Z8
+	VBROADCASTSS constants<>+836(SB), Z7
 	PCALIGN      $0x20
 
 mainLoop:
 	VMOVUPS      (SI)(AX*4), Z0
-	VORPS        Z27, Z0, Z1
+	VORPS        Z26, Z0, Z1
 	VMAXPS       Z1, Z30, Z1
 	VMOVAPS      Z1, Z2
-	VFMADD213PS  Z28, Z26, Z2
+	VFMADD213PS  Z28, Z25, Z2
 	VSUBPS       Z28, Z2, Z3
 	VMOVAPS      Z3, Z4
-	VFNMADD213PS Z1, Z25, Z4
-	VFNMADD231PS Z24, Z3, Z4
+	VFNMADD213PS Z1, Z24, Z4
+	VFNMADD231PS Z23, Z3, Z4
 	VMULPS       Z4, Z4, Z3
-	VMOVAPS      Z23, Z5
-	VFMADD213PS  Z22, Z4, Z5
+	VMOVAPS      Z22, Z5
 	VFMADD213PS  Z21, Z4, Z5
 	VFMADD213PS  Z20, Z4, Z5
 	VFMADD213PS  Z19, Z4, Z5
+	VFMADD213PS  Z18, Z4, Z5
 	VFMADD231PS  Z5, Z3, Z4
-	VCMPPS       $0x01, Z18, Z1, K1
-	VBLENDMPS    Z17, Z31, K1, Z1
+	VCMPPS       $0x01, Z17, Z1, K1
+	VBLENDMPS    Z27, Z31, K1, Z1
 	VADDPS       Z1, Z2, Z1
 	VPSLLD       $0x17, Z1, Z1
 	VBLENDMPS    Z16, Z29, K1, Z2
 	VFMADD231PS  Z4, Z1, Z1
 	VMULPS       Z2, Z1, Z1
-	VMULPS       Z1, Z1, Z2
-	VMOVAPS      Z15, Z3
-	VFMADD213PS  Z14, Z1, Z3
-	VFMADD213PS  Z13, Z1, Z3
-	VFMADD213PS  Z12, Z1, Z3
-	VFMADD213PS  Z11, Z1, Z3
-	VFMADD213PS  Z10, Z1, Z3
-	VFMADD213PS  Z9, Z1, Z3
-	VFMADD213PS  Z8, Z1, Z3
-	VFMADD213PS  Z7, Z1, Z3
-	VFMADD231PS  Z3, Z2, Z1
 	VMAXPS       Z0, Z31, Z0
-	VADDPS       Z0, Z1, Z0
+	VMINPS       Z27, Z0, Z2
+	VADDPS       Z2, Z1, Z3
+	VSUBPS       Z1, Z3, Z4
+	VSUBPS       Z4, Z2, Z2
+	VMULPS       Z1, Z1, Z4
+	VMOVAPS      Z15, Z5
+	VFMADD213PS  Z14, Z1, Z5
+	VFMADD213PS  Z13, Z1, Z5
+	VFMADD213PS  Z12, Z1, Z5
+	VFMADD213PS  Z11, Z1, Z5
+	VFMADD213PS  Z10, Z1, Z5
+	VFMADD213PS  Z9, Z1, Z5
+	VFMADD213PS  Z8, Z1, Z5
+	VFMADD213PS  Z7, Z1, Z5
+	VFMADD231PS  Z5, Z4, Z2
+	VADDPS       Z3, Z2, Z1
+	VMAXPS       Z0, Z1, Z0
 	VMOVUPS      Z0, (DI)(AX*4)
 	ADDQ         $0x10, AX
 	CMPQ         AX, R8
@@ -5544,7 +6894,7 @@ tail:
 	VFMADD213PS.BCST  constants<>+120(SB), Z4, Z5
 	VFMADD213PS.BCST  constants<>+124(SB), Z4, Z5
 	VFMADD231PS       Z5, Z3, Z4
-	VCMPPS.BCST       $0x01, constants<>+572(SB), Z1, K1
+	VCMPPS.BCST       $0x01, constants<>+576(SB), Z1, K1
 	VPXORD            Z1, Z1, Z1
 	VBLENDMPS.BCST    constants<>+540(SB), Z1, K1, Z3
 	VADDPS            Z3, Z2, Z2
@@ -5553,19 +6903,24 @@ tail:
 	VBLENDMPS.BCST    constants<>+544(SB), Z3, K1, Z3
 	VFMADD231PS       Z4, Z2, Z2
 	VMULPS            Z3, Z2, Z2
-	VMULPS            Z2, Z2, Z3
-	VBROADCASTSS      constants<>+712(SB), Z4
-	VFMADD231PS.BCST  constants<>+708(SB), Z2, Z4
-	VFMADD213PS.BCST  constants<>+716(SB), Z2, Z4
-	VFMADD213PS.BCST  constants<>+720(SB), Z2, Z4
-	VFMADD213PS.BCST  constants<>+724(SB), Z2, Z4
-	VFMADD213PS.BCST  constants<>+728(SB), Z2, Z4
-	VFMADD213PS.BCST  constants<>+732(SB), Z2, Z4
-	VFMADD213PS.BCST  constants<>+736(SB), Z2, Z4
-	VFMADD213PS.BCST  constants<>+740(SB), Z2, Z4
-	VFMADD231PS       Z4, Z3, Z2
 	VMAXPS            Z0, Z1, Z0
-	VADDPS            Z0, Z2, Z0
+	VMINPS.BCST       constants<>+540(SB), Z0, Z1
+	VADDPS            Z1, Z2, Z3
+	VSUBPS            Z2, Z3, Z4
+	VSUBPS            Z4, Z1, Z1
+	VMULPS            Z2, Z2, Z4
+	VBROADCASTSS      constants<>+808(SB), Z5
+	VFMADD231PS.BCST  constants<>+804(SB), Z2, Z5
+	VFMADD213PS.BCST  constants<>+812(SB), Z2, Z5
+	VFMADD213PS.BCST  constants<>+816(SB), Z2, Z5
+	VFMADD213PS.BCST  constants<>+820(SB), Z2, Z5
+	VFMADD213PS.BCST  constants<>+824(SB), Z2, Z5
+	VFMADD213PS.BCST  constants<>+828(SB), Z2, Z5
+	VFMADD213PS.BCST  constants<>+832(SB), Z2, Z5
+	VFMADD213PS.BCST  constants<>+836(SB), Z2, Z5
+	VFMADD231PS       Z5, Z4, Z1
+	VADDPS            Z3, Z1, Z1
+	VMAXPS            Z0, Z1, Z0
 	VMOVUPS           Z0, K7, (DI)(AX*4)
 
 done:
@@ -5732,9 +7087,9 @@ TEXT ·seluAVX512(SB), NOSPLIT, $0-24
 	VBROADCASTSS constants<>+120(SB), Z23
 	VBROADCASTSS constants<>+124(SB), Z22
 	VBROADCASTSS constants<>+8(SB), Z21
-	VBROADCASTSS constants<>+744(SB), Z20
+	VBROADCASTSS constants<>+840(SB), Z20
 	VPXORD       Z19, Z19, Z19
-	VBROADCASTSS constants<>+748(SB), Z18
+	VBROADCASTSS constants<>+844(SB), Z18
 	PCALIGN      $0x20
 
 mainLoop:
@@ -5811,9 +7166,9 @@ singleLoop:
 	VPSLLD            $0x17, Z2, Z2
 	VSUBPS.BCST       constants<>+8(SB), Z2, Z3
 	VFMADD231PS       Z1, Z2, Z3
-	VMULPS.BCST       constants<>+744(SB), Z3, Z1
+	VMULPS.BCST       constants<>+840(SB), Z3, Z1
 	VCMPPS.BCST       $0x0e, constants<>+16(SB), Z0, K1
-	VMULPS.BCST       constants<>+748(SB), Z0, Z0
+	VMULPS.BCST       constants<>+844(SB), Z0, Z0
 	VBLENDMPS         Z0, Z1, K1, Z0
 	VMOVUPS           Z0, (DI)(AX*4)
 	ADDQ              $0x10, AX
@@ -5845,11 +7200,1001 @@ tail:
 	VPSLLD            $0x17, Z2, Z2
 	VSUBPS.BCST       constants<>+8(SB), Z2, Z3
 	VFMADD231PS       Z1, Z2, Z3
-	VMULPS.BCST       constants<>+744(SB), Z3, Z1
+	VMULPS.BCST       constants<>+840(SB), Z3, Z1
 	VCMPPS.BCST       $0x0e, constants<>+16(SB), Z0, K1
-	VMULPS.BCST       constants<>+748(SB), Z0, Z0
+	VMULPS.BCST       constants<>+844(SB), Z0, Z0
 	VBLENDMPS         Z0, Z1, K1, Z0
 	VMOVUPS           Z0, K7, (DI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func powAVX512(y *float32, a *float32, b *float32, n int) (done int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
+TEXT ·powAVX512(SB), NOSPLIT, $0-40
+	MOVQ         y+0(FP), DI
+	MOVQ         a+8(FP), SI
+	MOVQ         b+16(FP), DX
+	MOVQ         n+24(FP), CX
+	XORL         AX, AX
+	LEAQ         -16(CX), R8
+	CMPQ         AX, R8
+	JGT          tail
+	VBROADCASTSS constants<>+8(SB), Z31
+	VBROADCASTSS constants<>+848(SB), Z30
+	VBROADCASTSS constants<>+852(SB), Z29
+	VBROADCASTSS constants<>+0(SB), Z28
+	VPXORD       Z27, Z27, Z27
+	VBROADCASTSS constants<>+856(SB), Z26
+	VBROADCASTSS constants<>+468(SB), Z25
+	VBROADCASTSS constants<>+860(SB), Z24
+	VBROADCASTSS constants<>+136(SB), Z23
+	VBROADCASTSS constants<>+140(SB), Z22
+	VBROADCASTSS constants<>+4(SB), Z21
+	VBROADCASTSS constants<>+864(SB), Z20
+	VBROADCASTSS constants<>+144(SB), Z19
+	VBROADCASTSS constants<>+868(SB), Z18
+	VBROADCASTSS constants<>+872(SB), Z17
+	VBROADCASTSS constants<>+876(SB), Z16
+	VBROADCASTSS constants<>+880(SB), Z15
+	VBROADCASTSS constants<>+884(SB), Z14
+	VBROADCASTSS constants<>+888(SB), Z13
+	VBROADCASTSS constants<>+892(SB), Z12
+	VBROADCASTSS constants<>+896(SB), Z11
+	VBROADCASTSS constants<>+900(SB), Z10
+	PCALIGN      $0x20
+
+mainLoop:
+	VMOVUPS          (SI)(AX*4), Z0
+	VPCMPD           $0x00, Z27, Z0, K1
+	VMOVUPS          (DX)(AX*4), Z1
+	VCMPPS           $0x01, Z1, Z27, K2
+	KANDW            K2, K1, K1
+	VPADDD           Z23, Z0, Z2
+	VPCMPD           $0x06, Z22, Z2, K2
+	KNOTW            K1, K3
+	KANDW            K3, K2, K2
+	VANDPS           Z21, Z1, Z2
+	VPCMPD           $0x06, Z20, Z2, K3
+	KORW             K3, K2, K2
+	KORTESTW         K2, K2
+	JNE              mainStop
+	VPSUBD           Z19, Z0, Z2
+	VPSRAD           $0x17, Z2, Z2
+	VPSLLD           $0x17, Z2, Z3
+	VPSUBD           Z3, Z0, Z0
+	VSUBPS           Z31, Z0, Z3
+	VADDPS           Z31, Z0, Z4
+	VSUBPS           Z31, Z4, Z5
+	VSUBPS           Z5, Z0, Z0
+	VDIVPS           Z4, Z31, Z5
+	VMULPS           Z5, Z3, Z6
+	VMULPS           Z4, Z6, Z7
+	VXORPS           Z28, Z7, Z8
+	VFMADD231PS      Z4, Z6, Z8
+	VSUBPS           Z7, Z3, Z3
+	VSUBPS           Z8, Z3, Z3
+	VMULPS           Z0, Z6, Z0
+	VSUBPS           Z0, Z3, Z0
+	VMULPS           Z5, Z0, Z0
+	VMULPS           Z6, Z6, Z3
+	VXORPS           Z28, Z3, Z4
+	VFMADD231PS      Z6, Z6, Z4
+	VADDPS           Z6, Z6, Z5
+	VFMADD231PS      Z0, Z5, Z4
+	VMULPS           Z26, Z3, Z5
+	VXORPS           Z28, Z5, Z7
+	VFMADD231PS      Z26, Z3, Z7
+	VMULPS           Z3, Z3, Z8
+	VMOVAPS          Z18, Z9
+	VFMADD213PS      Z17, Z3, Z9
+	VFMADD213PS      Z16, Z3, Z9
+	VMULPS           Z9, Z8, Z8
+	VFMADD231PS      Z26, Z4, Z7
+	VFMADD231PS      Z15, Z3, Z7
+	VADDPS           Z8, Z7, Z3
+	VMULPS           Z5, Z6, Z4
+	VXORPS           Z28, Z4, Z7
+	VFMADD231PS      Z5, Z6, Z7
+	VFMADD231PS      Z5, Z0, Z7
+	VFMADD231PS      Z3, Z6, Z7
+	VADDPS           Z4, Z6, Z3
+	VSUBPS           Z6, Z3, Z5
+	VSUBPS           Z5, Z4, Z4
+	VADDPS           Z7, Z0, Z0
+	VADDPS           Z0, Z4, Z0
+	VMULPS           Z25, Z3, Z4
+	VXORPS           Z28, Z4, Z5
+	VFMADD231PS      Z25, Z3, Z5
+	VFMADD231PS      Z14, Z3, Z5
+	VFMADD231PS      Z25, Z0, Z5
+	VCVTDQ2PS        Z2, Z0
+	VADDPS           Z4, Z0, Z2
+	VSUBPS           Z0, Z2, Z0
+	VSUBPS           Z0, Z4, Z0
+	VADDPS           Z5, Z0, Z0
+	VMULPS           Z2, Z1, Z3
+	VXORPS           Z28, Z3, Z4
+	VFMADD231PS      Z2, Z1, Z4
+	VFMADD231PS      Z0, Z1, Z4
+	VMINPS           Z3, Z30, Z0
+	VMAXPS           Z0, Z29, Z0
+	VADDPS           Z24, Z0, Z1
+	VSUBPS           Z24, Z1, Z2
+	VSUBPS           Z2, Z0, Z0
+	VADDPS           Z4, Z0, Z0
+	VMULPS           Z0, Z0, Z2
+	VMOVAPS          Z13, Z3
+	VFMADD213PS      Z12, Z0, Z3
+	VFMADD213PS      Z11, Z0, Z3
+	VFMADD213PS      Z10, Z0, Z3
+	VFMADD213PS.BCST constants<>+904(SB), Z0, Z3
+	VMULPS.BCST      constants<>+908(SB), Z0, Z0
+	VFMADD231PS      Z3, Z2, Z0
+	VPSRLD           $0x01, Z1, Z2
+	VPSLLD           $0x17, Z2, Z3
+	VPSUBD           Z2, Z1, Z1
+	VPSLLD           $0x17, Z1, Z1
+	VFMADD231PS      Z0, Z3, Z3
+	VMULPS           Z1, Z3, Z0
+	VBLENDMPS        Z27, Z0, K1, Z0
+	VMOVUPS          Z0, (DI)(AX*4)
+	ADDQ             $0x10, AX
+	CMPQ             AX, R8
+	JLE              mainLoop
+
+mainEnd:
+tail:
+	MOVQ             CX, R8
+	SUBQ             AX, R8
+	JLE              done
+	MOVL             $0xffffffff, R9
+	BZHIL            R8, R9, R9
+	KMOVW            R9, K7
+	VMOVUPS.Z        (SI)(AX*4), K7, Z0
+	VPCMPD.BCST      $0x00, constants<>+16(SB), Z0, K1
+	VMOVUPS.Z        (DX)(AX*4), K7, Z1
+	VCMPPS.BCST      $0x0e, constants<>+16(SB), Z1, K2
+	KANDW            K2, K1, K1
+	VPADDD.BCST      constants<>+136(SB), Z0, Z2
+	VPCMPD.BCST      $0x06, constants<>+140(SB), Z2, K2
+	KNOTW            K1, K3
+	KANDW            K3, K2, K2
+	VANDPS.BCST      constants<>+4(SB), Z1, Z2
+	VPCMPD.BCST      $0x06, constants<>+864(SB), Z2, K3
+	KORW             K3, K2, K2
+	KANDW            K7, K2, K2
+	KORTESTW         K2, K2
+	JNE              tailStop
+	VPSUBD.BCST      constants<>+144(SB), Z0, Z2
+	VPSRAD           $0x17, Z2, Z2
+	VPSLLD           $0x17, Z2, Z3
+	VPSUBD           Z3, Z0, Z0
+	VSUBPS.BCST      constants<>+8(SB), Z0, Z3
+	VADDPS.BCST      constants<>+8(SB), Z0, Z4
+	VSUBPS.BCST      constants<>+8(SB), Z4, Z5
+	VSUBPS           Z5, Z0, Z0
+	VBROADCASTSS     constants<>+8(SB), Z5
+	VDIVPS           Z4, Z5, Z5
+	VMULPS           Z5, Z3, Z6
+	VMULPS           Z4, Z6, Z7
+	VXORPS.BCST      constants<>+0(SB), Z7, Z8
+	VFMADD231PS      Z4, Z6, Z8
+	VSUBPS           Z7, Z3, Z3
+	VSUBPS           Z8, Z3, Z3
+	VMULPS           Z0, Z6, Z0
+	VSUBPS           Z0, Z3, Z0
+	VMULPS           Z5, Z0, Z0
+	VMULPS           Z6, Z6, Z3
+	VXORPS.BCST      constants<>+0(SB), Z3, Z4
+	VFMADD231PS      Z6, Z6, Z4
+	VADDPS           Z6, Z6, Z5
+	VFMADD231PS      Z0, Z5, Z4
+	VMULPS.BCST      constants<>+856(SB), Z3, Z5
+	VXORPS.BCST      constants<>+0(SB), Z5, Z7
+	VFMADD231PS.BCST constants<>+856(SB), Z3, Z7
+	VMULPS           Z3, Z3, Z8
+	VBROADCASTSS     constants<>+872(SB), Z9
+	VFMADD231PS.BCST constants<>+868(SB), Z3, Z9
+	VFMADD213PS.BCST constants<>+876(SB), Z3, Z9
+	VMULPS           Z9, Z8, Z8
+	VFMADD231PS.BCST constants<>+856(SB), Z4, Z7
+	VFMADD231PS.BCST constants<>+880(SB), Z3, Z7
+	VADDPS           Z8, Z7, Z3
+	VMULPS           Z5, Z6, Z4
+	VXORPS.BCST      constants<>+0(SB), Z4, Z7
+	VFMADD231PS      Z5, Z6, Z7
+	VFMADD231PS      Z5, Z0, Z7
+	VFMADD231PS      Z3, Z6, Z7
+	VADDPS           Z4, Z6, Z3
+	VSUBPS           Z6, Z3, Z5
+	VSUBPS           Z5, Z4, Z4
+	VADDPS           Z7, Z0, Z0
+	VADDPS           Z0, Z4, Z0
+	VMULPS.BCST      constants<>+468(SB), Z3, Z4
+	VXORPS.BCST      constants<>+0(SB), Z4, Z5
+	VFMADD231PS.BCST constants<>+468(SB), Z3, Z5
+	VFMADD231PS.BCST constants<>+884(SB), Z3, Z5
+	VFMADD231PS.BCST constants<>+468(SB), Z0, Z5
+	VCVTDQ2PS        Z2, Z0
+	VADDPS           Z4, Z0, Z2
+	VSUBPS           Z0, Z2, Z0
+	VSUBPS           Z0, Z4, Z0
+	VADDPS           Z5, Z0, Z0
+	VMULPS           Z2, Z1, Z3
+	VXORPS.BCST      constants<>+0(SB), Z3, Z4
+	VFMADD231PS      Z2, Z1, Z4
+	VFMADD231PS      Z0, Z1, Z4
+	VBROADCASTSS     constants<>+848(SB), Z0
+	VMINPS           Z3, Z0, Z0
+	VBROADCASTSS     constants<>+852(SB), Z1
+	VMAXPS           Z0, Z1, Z0
+	VADDPS.BCST      constants<>+860(SB), Z0, Z1
+	VSUBPS.BCST      constants<>+860(SB), Z1, Z2
+	VSUBPS           Z2, Z0, Z0
+	VADDPS           Z4, Z0, Z0
+	VMULPS           Z0, Z0, Z2
+	VBROADCASTSS     constants<>+892(SB), Z3
+	VFMADD231PS.BCST constants<>+888(SB), Z0, Z3
+	VFMADD213PS.BCST constants<>+896(SB), Z0, Z3
+	VFMADD213PS.BCST constants<>+900(SB), Z0, Z3
+	VFMADD213PS.BCST constants<>+904(SB), Z0, Z3
+	VMULPS.BCST      constants<>+908(SB), Z0, Z0
+	VFMADD231PS      Z3, Z2, Z0
+	VPSRLD           $0x01, Z1, Z2
+	VPSLLD           $0x17, Z2, Z3
+	VPSUBD           Z2, Z1, Z1
+	VPSLLD           $0x17, Z1, Z1
+	VFMADD231PS      Z0, Z3, Z3
+	VMULPS           Z1, Z3, Z0
+	VBLENDMPS.BCST   constants<>+16(SB), Z0, K1, Z0
+	VMOVUPS          Z0, K7, (DI)(AX*4)
+
+done:
+	MOVQ CX, done+32(FP)
+	VZEROUPPER
+	RET
+
+mainStop:
+	MOVQ AX, CX
+	JMP  mainEnd
+
+tailStop:
+	MOVQ AX, CX
+	JMP  done
+
+// func powScalarAVX512(y *float32, a *float32, n int, e float32) (done int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
+TEXT ·powScalarAVX512(SB), NOSPLIT, $0-40
+	MOVQ         y+0(FP), DI
+	MOVQ         a+8(FP), SI
+	MOVQ         n+16(FP), CX
+	XORL         AX, AX
+	VBROADCASTSS e+24(FP), Z31
+	VCMPPS.BCST  $0x0e, constants<>+16(SB), Z31, K6
+	VANDPS.BCST  constants<>+4(SB), Z31, Z0
+	VPCMPD.BCST  $0x06, constants<>+864(SB), Z0, K5
+	LEAQ         -16(CX), R8
+	CMPQ         AX, R8
+	JGT          tail
+	VBROADCASTSS constants<>+8(SB), Z30
+	VBROADCASTSS constants<>+848(SB), Z29
+	VBROADCASTSS constants<>+852(SB), Z28
+	VBROADCASTSS constants<>+0(SB), Z27
+	VBROADCASTSS constants<>+856(SB), Z26
+	VBROADCASTSS constants<>+468(SB), Z25
+	VPXORD       Z24, Z24, Z24
+	VBROADCASTSS constants<>+860(SB), Z23
+	VBROADCASTSS constants<>+136(SB), Z22
+	VBROADCASTSS constants<>+140(SB), Z21
+	VBROADCASTSS constants<>+144(SB), Z20
+	VBROADCASTSS constants<>+868(SB), Z19
+	VBROADCASTSS constants<>+872(SB), Z18
+	VBROADCASTSS constants<>+876(SB), Z17
+	VBROADCASTSS constants<>+880(SB), Z16
+	VBROADCASTSS constants<>+884(SB), Z15
+	VBROADCASTSS constants<>+888(SB), Z14
+	VBROADCASTSS constants<>+892(SB), Z13
+	VBROADCASTSS constants<>+896(SB), Z12
+	VBROADCASTSS constants<>+900(SB), Z11
+	VBROADCASTSS constants<>+904(SB), Z10
+	VBROADCASTSS constants<>+908(SB), Z9
+	PCALIGN      $0x20
+
+mainLoop:
+	VMOVUPS     (SI)(AX*4), Z0
+	VPCMPD      $0x00, Z24, Z0, K1
+	KANDW       K6, K1, K1
+	VPADDD      Z22, Z0, Z1
+	VPCMPD      $0x06, Z21, Z1, K2
+	KNOTW       K1, K3
+	KANDW       K3, K2, K2
+	KORW        K5, K2, K2
+	KORTESTW    K2, K2
+	JNE         mainStop
+	VPSUBD      Z20, Z0, Z1
+	VPSRAD      $0x17, Z1, Z1
+	VPSLLD      $0x17, Z1, Z2
+	VPSUBD      Z2, Z0, Z0
+	VSUBPS      Z30, Z0, Z2
+	VADDPS      Z30, Z0, Z3
+	VSUBPS      Z30, Z3, Z4
+	VSUBPS      Z4, Z0, Z0
+	VDIVPS      Z3, Z30, Z4
+	VMULPS      Z4, Z2, Z5
+	VMULPS      Z3, Z5, Z6
+	VXORPS      Z27, Z6, Z7
+	VFMADD231PS Z3, Z5, Z7
+	VSUBPS      Z6, Z2, Z2
+	VSUBPS      Z7, Z2, Z2
+	VMULPS      Z0, Z5, Z0
+	VSUBPS      Z0, Z2, Z0
+	VMULPS      Z4, Z0, Z0
+	VMULPS      Z5, Z5, Z2
+	VXORPS      Z27, Z2, Z3
+	VFMADD231PS Z5, Z5, Z3
+	VADDPS      Z5, Z5, Z4
+	VFMADD231PS Z0, Z4, Z3
+	VMULPS      Z26, Z2, Z4
+	VXORPS      Z27, Z4, Z6
+	VFMADD231PS Z26, Z2, Z6
+	VMULPS      Z2, Z2, Z7
+	VMOVAPS     Z19, Z8
+	VFMADD213PS Z18, Z2, Z8
+	VFMADD213PS Z17, Z2, Z8
+	VMULPS      Z8, Z7, Z7
+	VFMADD231PS Z26, Z3, Z6
+	VFMADD231PS Z16, Z2, Z6
+	VADDPS      Z7, Z6, Z2
+	VMULPS      Z4, Z5, Z3
+	VXORPS      Z27, Z3, Z6
+	VFMADD231PS Z4, Z5, Z6
+	VFMADD231PS Z4, Z0, Z6
+	VFMADD231PS Z2, Z5, Z6
+	VADDPS      Z3, Z5, Z2
+	VSUBPS      Z5, Z2, Z4
+	VSUBPS      Z4, Z3, Z3
+	VADDPS      Z6, Z0, Z0
+	VADDPS      Z0, Z3, Z0
+	VMULPS      Z25, Z2, Z3
+	VXORPS      Z27, Z3, Z4
+	VFMADD231PS Z25, Z2, Z4
+	VFMADD231PS Z15, Z2, Z4
+	VFMADD231PS Z25, Z0, Z4
+	VCVTDQ2PS   Z1, Z0
+	VADDPS      Z3, Z0, Z1
+	VSUBPS      Z0, Z1, Z0
+	VSUBPS      Z0, Z3, Z0
+	VADDPS      Z4, Z0, Z0
+	VMULPS      Z1, Z31, Z2
+	VXORPS      Z27, Z2, Z3
+	VFMADD231PS Z1, Z31, Z3
+	VFMADD231PS Z0, Z31, Z3
+	VMINPS      Z2, Z29, Z0
+	VMAXPS      Z0, Z28, Z0
+	VADDPS      Z23, Z0, Z1
+	VSUBPS      Z23, Z1, Z2
+	VSUBPS      Z2, Z0, Z0
+	VADDPS      Z3, Z0, Z0
+	VMULPS      Z0, Z0, Z2
+	VMOVAPS     Z14, Z3
+	VFMADD213PS Z13, Z0, Z3
+	VFMADD213PS Z12, Z0, Z3
+	VFMADD213PS Z11, Z0, Z3
+	VFMADD213PS Z10, Z0, Z3
+	VMULPS      Z9, Z0, Z0
+	VFMADD231PS Z3, Z2, Z0
+	VPSRLD      $0x01, Z1, Z2
+	VPSLLD      $0x17, Z2, Z3
+	VPSUBD      Z2, Z1, Z1
+	VPSLLD      $0x17, Z1, Z1
+	VFMADD231PS Z0, Z3, Z3
+	VMULPS      Z1, Z3, Z0
+	VBLENDMPS   Z24, Z0, K1, Z0
+	VMOVUPS     Z0, (DI)(AX*4)
+	ADDQ        $0x10, AX
+	CMPQ        AX, R8
+	JLE         mainLoop
+
+mainEnd:
+tail:
+	MOVQ             CX, R8
+	SUBQ             AX, R8
+	JLE              done
+	MOVL             $0xffffffff, R9
+	BZHIL            R8, R9, R9
+	KMOVW            R9, K7
+	VMOVUPS.Z        (SI)(AX*4), K7, Z0
+	VPCMPD.BCST      $0x00, constants<>+16(SB), Z0, K1
+	KANDW            K6, K1, K1
+	VPADDD.BCST      constants<>+136(SB), Z0, Z1
+	VPCMPD.BCST      $0x06, constants<>+140(SB), Z1, K2
+	KNOTW            K1, K3
+	KANDW            K3, K2, K2
+	KORW             K5, K2, K2
+	KANDW            K7, K2, K2
+	KORTESTW         K2, K2
+	JNE              tailStop
+	VPSUBD.BCST      constants<>+144(SB), Z0, Z1
+	VPSRAD           $0x17, Z1, Z1
+	VPSLLD           $0x17, Z1, Z2
+	VPSUBD           Z2, Z0, Z0
+	VSUBPS.BCST      constants<>+8(SB), Z0, Z2
+	VADDPS.BCST      constants<>+8(SB), Z0, Z3
+	VSUBPS.BCST      constants<>+8(SB), Z3, Z4
+	VSUBPS           Z4, Z0, Z0
+	VBROADCASTSS     constants<>+8(SB), Z4
+	VDIVPS           Z3, Z4, Z4
+	VMULPS           Z4, Z2, Z5
+	VMULPS           Z3, Z5, Z6
+	VXORPS.BCST      constants<>+0(SB), Z6, Z7
+	VFMADD231PS      Z3, Z5, Z7
+	VSUBPS           Z6, Z2, Z2
+	VSUBPS           Z7, Z2, Z2
+	VMULPS           Z0, Z5, Z0
+	VSUBPS           Z0, Z2, Z0
+	VMULPS           Z4, Z0, Z0
+	VMULPS           Z5, Z5, Z2
+	VXORPS.BCST      constants<>+0(SB), Z2, Z3
+	VFMADD231PS      Z5, Z5, Z3
+	VADDPS           Z5, Z5, Z4
+	VFMADD231PS      Z0, Z4, Z3
+	VMULPS.BCST      constants<>+856(SB), Z2, Z4
+	VXORPS.BCST      constants<>+0(SB), Z4, Z6
+	VFMADD231PS.BCST constants<>+856(SB), Z2, Z6
+	VMULPS           Z2, Z2, Z7
+	VBROADCASTSS     constants<>+872(SB), Z8
+	VFMADD231PS.BCST constants<>+868(SB), Z2, Z8
+	VFMADD213PS.BCST constants<>+876(SB), Z2, Z8
+	VMULPS           Z8, Z7, Z7
+	VFMADD231PS.BCST constants<>+856(SB), Z3, Z6
+	VFMADD231PS.BCST constants<>+880(SB), Z2, Z6
+	VADDPS           Z7, Z6, Z2
+	VMULPS           Z4, Z5, Z3
+	VXORPS.BCST      constants<>+0(SB), Z3, Z6
+	VFMADD231PS      Z4, Z5, Z6
+	VFMADD231PS      Z4, Z0, Z6
+	VFMADD231PS      Z2, Z5, Z6
+	VADDPS           Z3, Z5, Z2
+	VSUBPS           Z5, Z2, Z4
+	VSUBPS           Z4, Z3, Z3
+	VADDPS           Z6, Z0, Z0
+	VADDPS           Z0, Z3, Z0
+	VMULPS.BCST      constants<>+468(SB), Z2, Z3
+	VXORPS.BCST      constants<>+0(SB), Z3, Z4
+	VFMADD231PS.BCST constants<>+468(SB), Z2, Z4
+	VFMADD231PS.BCST constants<>+884(SB), Z2, Z4
+	VFMADD231PS.BCST constants<>+468(SB), Z0, Z4
+	VCVTDQ2PS        Z1, Z0
+	VADDPS           Z3, Z0, Z1
+	VSUBPS           Z0, Z1, Z0
+	VSUBPS           Z0, Z3, Z0
+	VADDPS           Z4, Z0, Z0
+	VMULPS           Z1, Z31, Z2
+	VXORPS.BCST      constants<>+0(SB), Z2, Z3
+	VFMADD231PS      Z1, Z31, Z3
+	VFMADD231PS      Z0, Z31, Z3
+	VBROADCASTSS     constants<>+848(SB), Z0
+	VMINPS           Z2, Z0, Z0
+	VBROADCASTSS     constants<>+852(SB), Z1
+	VMAXPS           Z0, Z1, Z0
+	VADDPS.BCST      constants<>+860(SB), Z0, Z1
+	VSUBPS.BCST      constants<>+860(SB), Z1, Z2
+	VSUBPS           Z2, Z0, Z0
+	VADDPS           Z3, Z0, Z0
+	VMULPS           Z0, Z0, Z2
+	VBROADCASTSS     constants<>+892(SB), Z3
+	VFMADD231PS.BCST constants<>+888(SB), Z0, Z3
+	VFMADD213PS.BCST constants<>+896(SB), Z0, Z3
+	VFMADD213PS.BCST constants<>+900(SB), Z0, Z3
+	VFMADD213PS.BCST constants<>+904(SB), Z0, Z3
+	VMULPS.BCST      constants<>+908(SB), Z0, Z0
+	VFMADD231PS      Z3, Z2, Z0
+	VPSRLD           $0x01, Z1, Z2
+	VPSLLD           $0x17, Z2, Z3
+	VPSUBD           Z2, Z1, Z1
+	VPSLLD           $0x17, Z1, Z1
+	VFMADD231PS      Z0, Z3, Z3
+	VMULPS           Z1, Z3, Z0
+	VBLENDMPS.BCST   constants<>+16(SB), Z0, K1, Z0
+	VMOVUPS          Z0, K7, (DI)(AX*4)
+
+done:
+	MOVQ CX, done+32(FP)
+	VZEROUPPER
+	RET
+
+mainStop:
+	MOVQ AX, CX
+	JMP  mainEnd
+
+tailStop:
+	MOVQ AX, CX
+	JMP  done
+
+// func fastExpAVX512(y *float32, x *float32, n int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·fastExpAVX512(SB), NOSPLIT, $0-24
+	MOVQ         y+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         n+16(FP), CX
+	XORL         AX, AX
+	LEAQ         -32(CX), R8
+	CMPQ         AX, R8
+	JGT          single
+	VBROADCASTSS constants<>+44(SB), Z31
+	VBROADCASTSS constants<>+912(SB), Z30
+	VBROADCASTSS constants<>+916(SB), Z29
+	VBROADCASTSS constants<>+96(SB), Z28
+	VBROADCASTSS constants<>+920(SB), Z27
+	VBROADCASTSS constants<>+924(SB), Z26
+	VBROADCASTSS constants<>+928(SB), Z25
+	VBROADCASTSS constants<>+932(SB), Z24
+	PCALIGN      $0x20
+
+mainLoop:
+	VMOVUPS     (SI)(AX*4), Z0
+	VMOVUPS     64(SI)(AX*4), Z1
+	VMINPS      Z0, Z30, Z0
+	VMINPS      Z1, Z30, Z1
+	VMAXPS      Z0, Z29, Z0
+	VMAXPS      Z1, Z29, Z1
+	VMOVAPS     Z0, Z2
+	VFMADD213PS Z31, Z28, Z2
+	VMOVAPS     Z1, Z3
+	VFMADD213PS Z31, Z28, Z3
+	VSUBPS      Z2, Z31, Z4
+	VSUBPS      Z3, Z31, Z5
+	VFMADD231PS Z28, Z0, Z4
+	VFMADD231PS Z28, Z1, Z5
+	VMOVAPS     Z27, Z0
+	VFMADD213PS Z26, Z4, Z0
+	VMOVAPS     Z27, Z1
+	VFMADD213PS Z26, Z5, Z1
+	VFMADD213PS Z25, Z4, Z0
+	VFMADD213PS Z25, Z5, Z1
+	VFMADD213PS Z24, Z4, Z0
+	VFMADD213PS Z24, Z5, Z1
+	VPSLLD      $0x17, Z2, Z2
+	VPSLLD      $0x17, Z3, Z3
+	VMULPS      Z2, Z0, Z0
+	VMULPS      Z3, Z1, Z1
+	VMOVUPS     Z0, (DI)(AX*4)
+	VMOVUPS     Z1, 64(DI)(AX*4)
+	ADDQ        $0x20, AX
+	CMPQ        AX, R8
+	JLE         mainLoop
+
+single:
+	LEAQ    -16(CX), R8
+	CMPQ    AX, R8
+	JGT     tail
+	PCALIGN $0x20
+
+singleLoop:
+	VMOVUPS          (SI)(AX*4), Z0
+	VBROADCASTSS     constants<>+912(SB), Z1
+	VMINPS           Z0, Z1, Z0
+	VBROADCASTSS     constants<>+916(SB), Z1
+	VMAXPS           Z0, Z1, Z0
+	VBROADCASTSS     constants<>+44(SB), Z1
+	VFMADD231PS.BCST constants<>+96(SB), Z0, Z1
+	VBROADCASTSS     constants<>+44(SB), Z2
+	VSUBPS           Z1, Z2, Z2
+	VFMADD231PS.BCST constants<>+96(SB), Z0, Z2
+	VBROADCASTSS     constants<>+924(SB), Z0
+	VFMADD231PS.BCST constants<>+920(SB), Z2, Z0
+	VFMADD213PS.BCST constants<>+928(SB), Z2, Z0
+	VFMADD213PS.BCST constants<>+932(SB), Z2, Z0
+	VPSLLD           $0x17, Z1, Z1
+	VMULPS           Z1, Z0, Z0
+	VMOVUPS          Z0, (DI)(AX*4)
+	ADDQ             $0x10, AX
+	CMPQ             AX, R8
+	JLE              singleLoop
+
+tail:
+	MOVQ             CX, R8
+	SUBQ             AX, R8
+	JLE              done
+	MOVL             $0xffffffff, R9
+	BZHIL            R8, R9, R9
+	KMOVW            R9, K7
+	VMOVUPS.Z        (SI)(AX*4), K7, Z0
+	VBROADCASTSS     constants<>+912(SB), Z1
+	VMINPS           Z0, Z1, Z0
+	VBROADCASTSS     constants<>+916(SB), Z1
+	VMAXPS           Z0, Z1, Z0
+	VBROADCASTSS     constants<>+44(SB), Z1
+	VFMADD231PS.BCST constants<>+96(SB), Z0, Z1
+	VBROADCASTSS     constants<>+44(SB), Z2
+	VSUBPS           Z1, Z2, Z2
+	VFMADD231PS.BCST constants<>+96(SB), Z0, Z2
+	VBROADCASTSS     constants<>+924(SB), Z0
+	VFMADD231PS.BCST constants<>+920(SB), Z2, Z0
+	VFMADD213PS.BCST constants<>+928(SB), Z2, Z0
+	VFMADD213PS.BCST constants<>+932(SB), Z2, Z0
+	VPSLLD           $0x17, Z1, Z1
+	VMULPS           Z1, Z0, Z0
+	VMOVUPS          Z0, K7, (DI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func fastTanhAVX512(y *float32, x *float32, n int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·fastTanhAVX512(SB), NOSPLIT, $0-24
+	MOVQ         y+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         n+16(FP), CX
+	XORL         AX, AX
+	LEAQ         -32(CX), R8
+	CMPQ         AX, R8
+	JGT          single
+	VBROADCASTSS constants<>+936(SB), Z31
+	VBROADCASTSS constants<>+940(SB), Z30
+	VBROADCASTSS constants<>+944(SB), Z29
+	VBROADCASTSS constants<>+948(SB), Z28
+	VBROADCASTSS constants<>+952(SB), Z27
+	VBROADCASTSS constants<>+956(SB), Z26
+	VBROADCASTSS constants<>+960(SB), Z25
+	VBROADCASTSS constants<>+964(SB), Z24
+	VBROADCASTSS constants<>+8(SB), Z23
+	PCALIGN      $0x20
+
+mainLoop:
+	VMOVUPS     (SI)(AX*4), Z0
+	VMOVUPS     64(SI)(AX*4), Z1
+	VMINPS      Z0, Z31, Z0
+	VMINPS      Z1, Z31, Z1
+	VMAXPS      Z0, Z30, Z0
+	VMAXPS      Z1, Z30, Z1
+	VMULPS      Z0, Z0, Z2
+	VMULPS      Z1, Z1, Z3
+	VMOVAPS     Z29, Z4
+	VFMADD213PS Z28, Z2, Z4
+	VMOVAPS     Z29, Z5
+	VFMADD213PS Z28, Z3, Z5
+	VFMADD213PS Z27, Z2, Z4
+	VFMADD213PS Z27, Z3, Z5
+	VMULPS      Z4, Z0, Z0
+	VMULPS      Z5, Z1, Z1
+	VMOVAPS     Z26, Z4
+	VFMADD213PS Z25, Z2, Z4
+	VMOVAPS     Z26, Z5
+	VFMADD213PS Z25, Z3, Z5
+	VFMADD213PS Z24, Z2, Z4
+	VFMADD213PS Z24, Z3, Z5
+	VFMADD213PS Z23, Z2, Z4
+	VFMADD213PS Z23, Z3, Z5
+	VDIVPS      Z4, Z0, Z0
+	VDIVPS      Z5, Z1, Z1
+	VMOVUPS     Z0, (DI)(AX*4)
+	VMOVUPS     Z1, 64(DI)(AX*4)
+	ADDQ        $0x20, AX
+	CMPQ        AX, R8
+	JLE         mainLoop
+
+single:
+	LEAQ    -16(CX), R8
+	CMPQ    AX, R8
+	JGT     tail
+	PCALIGN $0x20
+
+singleLoop:
+	VMOVUPS          (SI)(AX*4), Z0
+	VBROADCASTSS     constants<>+936(SB), Z1
+	VMINPS           Z0, Z1, Z0
+	VBROADCASTSS     constants<>+940(SB), Z1
+	VMAXPS           Z0, Z1, Z0
+	VMULPS           Z0, Z0, Z1
+	VBROADCASTSS     constants<>+948(SB), Z2
+	VFMADD231PS.BCST constants<>+944(SB), Z1, Z2
+	VFMADD213PS.BCST constants<>+952(SB), Z1, Z2
+	VMULPS           Z2, Z0, Z0
+	VBROADCASTSS     constants<>+960(SB), Z2
+	VFMADD231PS.BCST constants<>+956(SB), Z1, Z2
+	VFMADD213PS.BCST constants<>+964(SB), Z1, Z2
+	VFMADD213PS.BCST constants<>+8(SB), Z1, Z2
+	VDIVPS           Z2, Z0, Z0
+	VMOVUPS          Z0, (DI)(AX*4)
+	ADDQ             $0x10, AX
+	CMPQ             AX, R8
+	JLE              singleLoop
+
+tail:
+	MOVQ             CX, R8
+	SUBQ             AX, R8
+	JLE              done
+	MOVL             $0xffffffff, R9
+	BZHIL            R8, R9, R9
+	KMOVW            R9, K7
+	VMOVUPS.Z        (SI)(AX*4), K7, Z0
+	VBROADCASTSS     constants<>+936(SB), Z1
+	VMINPS           Z0, Z1, Z0
+	VBROADCASTSS     constants<>+940(SB), Z1
+	VMAXPS           Z0, Z1, Z0
+	VMULPS           Z0, Z0, Z1
+	VBROADCASTSS     constants<>+948(SB), Z2
+	VFMADD231PS.BCST constants<>+944(SB), Z1, Z2
+	VFMADD213PS.BCST constants<>+952(SB), Z1, Z2
+	VMULPS           Z2, Z0, Z0
+	VBROADCASTSS     constants<>+960(SB), Z2
+	VFMADD231PS.BCST constants<>+956(SB), Z1, Z2
+	VFMADD213PS.BCST constants<>+964(SB), Z1, Z2
+	VFMADD213PS.BCST constants<>+8(SB), Z1, Z2
+	VDIVPS           Z2, Z0, Z0
+	VMOVUPS          Z0, K7, (DI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func fastSigmoidAVX512(y *float32, x *float32, n int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
+TEXT ·fastSigmoidAVX512(SB), NOSPLIT, $0-24
+	MOVQ         y+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         n+16(FP), CX
+	XORL         AX, AX
+	LEAQ         -32(CX), R8
+	CMPQ         AX, R8
+	JGT          single
+	VBROADCASTSS constants<>+44(SB), Z31
+	VBROADCASTSS constants<>+8(SB), Z30
+	VBROADCASTSS constants<>+912(SB), Z29
+	VBROADCASTSS constants<>+916(SB), Z28
+	VBROADCASTSS constants<>+96(SB), Z27
+	VBROADCASTSS constants<>+0(SB), Z26
+	VBROADCASTSS constants<>+920(SB), Z25
+	VBROADCASTSS constants<>+924(SB), Z24
+	VBROADCASTSS constants<>+928(SB), Z23
+	VBROADCASTSS constants<>+932(SB), Z22
+	PCALIGN      $0x20
+
+mainLoop:
+	VMOVUPS     (SI)(AX*4), Z0
+	VMOVUPS     64(SI)(AX*4), Z1
+	VXORPS      Z26, Z0, Z0
+	VXORPS      Z26, Z1, Z1
+	VMINPS      Z0, Z29, Z0
+	VMINPS      Z1, Z29, Z1
+	VMAXPS      Z0, Z28, Z0
+	VMAXPS      Z1, Z28, Z1
+	VMOVAPS     Z0, Z2
+	VFMADD213PS Z31, Z27, Z2
+	VMOVAPS     Z1, Z3
+	VFMADD213PS Z31, Z27, Z3
+	VSUBPS      Z2, Z31, Z4
+	VSUBPS      Z3, Z31, Z5
+	VFMADD231PS Z27, Z0, Z4
+	VFMADD231PS Z27, Z1, Z5
+	VMOVAPS     Z25, Z0
+	VFMADD213PS Z24, Z4, Z0
+	VMOVAPS     Z25, Z1
+	VFMADD213PS Z24, Z5, Z1
+	VFMADD213PS Z23, Z4, Z0
+	VFMADD213PS Z23, Z5, Z1
+	VFMADD213PS Z22, Z4, Z0
+	VFMADD213PS Z22, Z5, Z1
+	VPSLLD      $0x17, Z2, Z2
+	VPSLLD      $0x17, Z3, Z3
+	VMULPS      Z2, Z0, Z0
+	VMULPS      Z3, Z1, Z1
+	VADDPS      Z30, Z0, Z0
+	VADDPS      Z30, Z1, Z1
+	VDIVPS      Z0, Z30, Z0
+	VDIVPS      Z1, Z30, Z1
+	VMOVUPS     Z0, (DI)(AX*4)
+	VMOVUPS     Z1, 64(DI)(AX*4)
+	ADDQ        $0x20, AX
+	CMPQ        AX, R8
+	JLE         mainLoop
+
+single:
+	LEAQ    -16(CX), R8
+	CMPQ    AX, R8
+	JGT     tail
+	PCALIGN $0x20
+
+singleLoop:
+	VMOVUPS          (SI)(AX*4), Z0
+	VXORPS.BCST      constants<>+0(SB), Z0, Z0
+	VBROADCASTSS     constants<>+912(SB), Z1
+	VMINPS           Z0, Z1, Z0
+	VBROADCASTSS     constants<>+916(SB), Z1
+	VMAXPS           Z0, Z1, Z0
+	VBROADCASTSS     constants<>+44(SB), Z1
+	VFMADD231PS.BCST constants<>+96(SB), Z0, Z1
+	VBROADCASTSS     constants<>+44(SB), Z2
+	VSUBPS           Z1, Z2, Z2
+	VFMADD231PS.BCST constants<>+96(SB), Z0, Z2
+	VBROADCASTSS     constants<>+924(SB), Z0
+	VFMADD231PS.BCST constants<>+920(SB), Z2, Z0
+	VFMADD213PS.BCST constants<>+928(SB), Z2, Z0
+	VFMADD213PS.BCST constants<>+932(SB), Z2, Z0
+	VPSLLD           $0x17, Z1, Z1
+	VMULPS           Z1, Z0, Z0
+	VADDPS.BCST      constants<>+8(SB), Z0, Z0
+	VBROADCASTSS     constants<>+8(SB), Z1
+	VDIVPS           Z0, Z1, Z0
+	VMOVUPS          Z0, (DI)(AX*4)
+	ADDQ             $0x10, AX
+	CMPQ             AX, R8
+	JLE              singleLoop
+
+tail:
+	MOVQ             CX, R8
+	SUBQ             AX, R8
+	JLE              done
+	MOVL             $0xffffffff, R9
+	BZHIL            R8, R9, R9
+	KMOVW            R9, K7
+	VMOVUPS.Z        (SI)(AX*4), K7, Z0
+	VXORPS.BCST      constants<>+0(SB), Z0, Z0
+	VBROADCASTSS     constants<>+912(SB), Z1
+	VMINPS           Z0, Z1, Z0
+	VBROADCASTSS     constants<>+916(SB), Z1
+	VMAXPS           Z0, Z1, Z0
+	VBROADCASTSS     constants<>+44(SB), Z1
+	VFMADD231PS.BCST constants<>+96(SB), Z0, Z1
+	VBROADCASTSS     constants<>+44(SB), Z2
+	VSUBPS           Z1, Z2, Z2
+	VFMADD231PS.BCST constants<>+96(SB), Z0, Z2
+	VBROADCASTSS     constants<>+924(SB), Z0
+	VFMADD231PS.BCST constants<>+920(SB), Z2, Z0
+	VFMADD213PS.BCST constants<>+928(SB), Z2, Z0
+	VFMADD213PS.BCST constants<>+932(SB), Z2, Z0
+	VPSLLD           $0x17, Z1, Z1
+	VMULPS           Z1, Z0, Z0
+	VADDPS.BCST      constants<>+8(SB), Z0, Z0
+	VBROADCASTSS     constants<>+8(SB), Z1
+	VDIVPS           Z0, Z1, Z0
+	VMOVUPS          Z0, K7, (DI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func fastGELUAVX512(y *float32, x *float32, n int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·fastGELUAVX512(SB), NOSPLIT, $0-24
+	MOVQ         y+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         n+16(FP), CX
+	XORL         AX, AX
+	LEAQ         -32(CX), R8
+	CMPQ         AX, R8
+	JGT          single
+	VBROADCASTSS constants<>+44(SB), Z31
+	VBROADCASTSS constants<>+552(SB), Z30
+	VBROADCASTSS constants<>+912(SB), Z29
+	VBROADCASTSS constants<>+916(SB), Z28
+	VBROADCASTSS constants<>+96(SB), Z27
+	VBROADCASTSS constants<>+968(SB), Z26
+	VBROADCASTSS constants<>+972(SB), Z25
+	VBROADCASTSS constants<>+920(SB), Z24
+	VBROADCASTSS constants<>+924(SB), Z23
+	VBROADCASTSS constants<>+928(SB), Z22
+	VBROADCASTSS constants<>+932(SB), Z21
+	VBROADCASTSS constants<>+8(SB), Z20
+	PCALIGN      $0x20
+
+mainLoop:
+	VMOVUPS     (SI)(AX*4), Z0
+	VMOVUPS     64(SI)(AX*4), Z1
+	VMAXPS      Z0, Z30, Z0
+	VMAXPS      Z1, Z30, Z1
+	VMULPS      Z0, Z0, Z2
+	VMULPS      Z1, Z1, Z3
+	VFMADD213PS Z25, Z26, Z2
+	VFMADD213PS Z25, Z26, Z3
+	VMULPS      Z2, Z0, Z2
+	VMULPS      Z3, Z1, Z3
+	VMINPS      Z2, Z29, Z2
+	VMINPS      Z3, Z29, Z3
+	VMAXPS      Z2, Z28, Z2
+	VMAXPS      Z3, Z28, Z3
+	VMOVAPS     Z2, Z4
+	VFMADD213PS Z31, Z27, Z4
+	VMOVAPS     Z3, Z5
+	VFMADD213PS Z31, Z27, Z5
+	VSUBPS      Z4, Z31, Z6
+	VSUBPS      Z5, Z31, Z7
+	VFMADD231PS Z27, Z2, Z6
+	VFMADD231PS Z27, Z3, Z7
+	VMOVAPS     Z24, Z2
+	VFMADD213PS Z23, Z6, Z2
+	VMOVAPS     Z24, Z3
+	VFMADD213PS Z23, Z7, Z3
+	VFMADD213PS Z22, Z6, Z2
+	VFMADD213PS Z22, Z7, Z3
+	VFMADD213PS Z21, Z6, Z2
+	VFMADD213PS Z21, Z7, Z3
+	VPSLLD      $0x17, Z4, Z4
+	VPSLLD      $0x17, Z5, Z5
+	VMULPS      Z4, Z2, Z2
+	VMULPS      Z5, Z3, Z3
+	VADDPS      Z20, Z2, Z2
+	VADDPS      Z20, Z3, Z3
+	VDIVPS      Z2, Z0, Z0
+	VDIVPS      Z3, Z1, Z1
+	VMOVUPS     Z0, (DI)(AX*4)
+	VMOVUPS     Z1, 64(DI)(AX*4)
+	ADDQ        $0x20, AX
+	CMPQ        AX, R8
+	JLE         mainLoop
+
+single:
+	LEAQ    -16(CX), R8
+	CMPQ    AX, R8
+	JGT     tail
+	PCALIGN $0x20
+
+singleLoop:
+	VMOVUPS          (SI)(AX*4), Z0
+	VBROADCASTSS     constants<>+552(SB), Z1
+	VMAXPS           Z0, Z1, Z0
+	VMULPS           Z0, Z0, Z1
+	VBROADCASTSS     constants<>+968(SB), Z2
+	VFMADD213PS.BCST constants<>+972(SB), Z2, Z1
+	VMULPS           Z1, Z0, Z1
+	VBROADCASTSS     constants<>+912(SB), Z2
+	VMINPS           Z1, Z2, Z1
+	VBROADCASTSS     constants<>+916(SB), Z2
+	VMAXPS           Z1, Z2, Z1
+	VBROADCASTSS     constants<>+44(SB), Z2
+	VFMADD231PS.BCST constants<>+96(SB), Z1, Z2
+	VBROADCASTSS     constants<>+44(SB), Z3
+	VSUBPS           Z2, Z3, Z3
+	VFMADD231PS.BCST constants<>+96(SB), Z1, Z3
+	VBROADCASTSS     constants<>+924(SB), Z1
+	VFMADD231PS.BCST constants<>+920(SB), Z3, Z1
+	VFMADD213PS.BCST constants<>+928(SB), Z3, Z1
+	VFMADD213PS.BCST constants<>+932(SB), Z3, Z1
+	VPSLLD           $0x17, Z2, Z2
+	VMULPS           Z2, Z1, Z1
+	VADDPS.BCST      constants<>+8(SB), Z1, Z1
+	VDIVPS           Z1, Z0, Z0
+	VMOVUPS          Z0, (DI)(AX*4)
+	ADDQ             $0x10, AX
+	CMPQ             AX, R8
+	JLE              singleLoop
+
+tail:
+	MOVQ             CX, R8
+	SUBQ             AX, R8
+	JLE              done
+	MOVL             $0xffffffff, R9
+	BZHIL            R8, R9, R9
+	KMOVW            R9, K7
+	VMOVUPS.Z        (SI)(AX*4), K7, Z0
+	VBROADCASTSS     constants<>+552(SB), Z1
+	VMAXPS           Z0, Z1, Z0
+	VMULPS           Z0, Z0, Z1
+	VBROADCASTSS     constants<>+968(SB), Z2
+	VFMADD213PS.BCST constants<>+972(SB), Z2, Z1
+	VMULPS           Z1, Z0, Z1
+	VBROADCASTSS     constants<>+912(SB), Z2
+	VMINPS           Z1, Z2, Z1
+	VBROADCASTSS     constants<>+916(SB), Z2
+	VMAXPS           Z1, Z2, Z1
+	VBROADCASTSS     constants<>+44(SB), Z2
+	VFMADD231PS.BCST constants<>+96(SB), Z1, Z2
+	VBROADCASTSS     constants<>+44(SB), Z3
+	VSUBPS           Z2, Z3, Z3
+	VFMADD231PS.BCST constants<>+96(SB), Z1, Z3
+	VBROADCASTSS     constants<>+924(SB), Z1
+	VFMADD231PS.BCST constants<>+920(SB), Z3, Z1
+	VFMADD213PS.BCST constants<>+928(SB), Z3, Z1
+	VFMADD213PS.BCST constants<>+932(SB), Z3, Z1
+	VPSLLD           $0x17, Z2, Z2
+	VMULPS           Z2, Z1, Z1
+	VADDPS.BCST      constants<>+8(SB), Z1, Z1
+	VDIVPS           Z1, Z0, Z0
+	VMOVUPS          Z0, K7, (DI)(AX*4)
 
 done:
 	VZEROUPPER
@@ -6447,6 +8792,7 @@ TEXT ·maxAVX512(SB), NOSPLIT, $0-20
 	ANDQ         $0x0f, R8
 	JNE          masked
 
+peeled:
 loops:
 	LEAQ         -128(CX), R8
 	CMPQ         AX, R8
@@ -6528,10 +8874,10 @@ masked:
 	KORW      K6, K1, K6
 	ADDQ      R8, AX
 	CMPQ      AX, CX
-	JLT       loops
+	JLT       peeled
 
 done:
-	VBROADCASTSS  constants<>+752(SB), K6, Z31
+	VBROADCASTSS  constants<>+976(SB), K6, Z31
 	VMOVAPS       Z31, Z0
 	VEXTRACTF64X4 $0x01, Z0, Y1
 	VCMPPS        $0x03, Y0, Y0, Y2
@@ -6569,6 +8915,7 @@ TEXT ·minAVX512(SB), NOSPLIT, $0-20
 	ANDQ         $0x0f, R8
 	JNE          masked
 
+peeled:
 loops:
 	LEAQ         -128(CX), R8
 	CMPQ         AX, R8
@@ -6650,10 +8997,10 @@ masked:
 	KORW      K6, K1, K6
 	ADDQ      R8, AX
 	CMPQ      AX, CX
-	JLT       loops
+	JLT       peeled
 
 done:
-	VBROADCASTSS  constants<>+752(SB), K6, Z31
+	VBROADCASTSS  constants<>+976(SB), K6, Z31
 	VMOVAPS       Z31, Z0
 	VEXTRACTF64X4 $0x01, Z0, Y1
 	VCMPPS        $0x03, Y0, Y0, Y2
@@ -6691,6 +9038,7 @@ TEXT ·maxAbsAVX512(SB), NOSPLIT, $0-20
 	ANDQ   $0x0f, R8
 	JNE    masked
 
+peeled:
 loops:
 	LEAQ         -128(CX), R8
 	CMPQ         AX, R8
@@ -6783,10 +9131,10 @@ masked:
 	KORW        K6, K1, K6
 	ADDQ        R8, AX
 	CMPQ        AX, CX
-	JLT         loops
+	JLT         peeled
 
 done:
-	VBROADCASTSS  constants<>+752(SB), K6, Z31
+	VBROADCASTSS  constants<>+976(SB), K6, Z31
 	VMOVAPS       Z31, Z0
 	VEXTRACTF64X4 $0x01, Z0, Y1
 	VCMPPS        $0x03, Y0, Y0, Y2
@@ -6935,6 +9283,7 @@ TEXT ·findAVX512(SB), NOSPLIT, $0-32
 	ANDQ         $0x0f, R8
 	JNE          masked
 
+peeled:
 loops:
 	LEAQ    -64(CX), R8
 	CMPQ    AX, R8
@@ -6991,7 +9340,7 @@ masked:
 	JNE       tailStop
 	ADDQ      R8, AX
 	CMPQ      AX, CX
-	JLT       loops
+	JLT       peeled
 
 done:
 	MOVQ CX, done+24(FP)
@@ -7024,6 +9373,7 @@ TEXT ·findNaNAVX512(SB), NOSPLIT, $0-24
 	ANDQ $0x0f, R8
 	JNE  masked
 
+peeled:
 loops:
 	LEAQ    -64(CX), R8
 	CMPQ    AX, R8
@@ -7080,7 +9430,7 @@ masked:
 	JNE       tailStop
 	ADDQ      R8, AX
 	CMPQ      AX, CX
-	JLT       loops
+	JLT       peeled
 
 done:
 	MOVQ CX, done+16(FP)
@@ -7100,7 +9450,7 @@ tailStop:
 	JMP  done
 
 // func normalizeAVX512(y *float32, x *float32, n int, mean float32, rstd float32)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·normalizeAVX512(SB), NOSPLIT, $0-32
 	MOVQ         y+0(FP), DI
 	MOVQ         x+8(FP), SI
@@ -7115,6 +9465,10 @@ TEXT ·normalizeAVX512(SB), NOSPLIT, $0-32
 	SHRQ         $0x02, R8
 	ANDQ         $0x0f, R8
 	JNE          masked
+
+peeled:
+	CMPQ CX, $0x00080000
+	JGE  stream
 
 loops:
 	LEAQ    -64(CX), R8
@@ -7173,14 +9527,52 @@ masked:
 	VMOVUPS   Z0, K7, (DI)(AX*4)
 	ADDQ      R8, AX
 	CMPQ      AX, CX
-	JLT       loops
+	JLT       peeled
 
 done:
 	VZEROUPPER
 	RET
 
+stream:
+	MOVQ    SI, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	LEAQ    -64(CX), R8
+	CMPQ    AX, R8
+	JGT     loops
+	PCALIGN $0x20
+
+streamLoop:
+	PREFETCHT1 2048(SI)(AX*4)
+	VMOVUPS    (SI)(AX*4), Z0
+	PREFETCHT1 2112(SI)(AX*4)
+	VMOVUPS    64(SI)(AX*4), Z1
+	PREFETCHT1 2176(SI)(AX*4)
+	VMOVUPS    128(SI)(AX*4), Z2
+	PREFETCHT1 2240(SI)(AX*4)
+	VMOVUPS    192(SI)(AX*4), Z3
+	VSUBPS     Z31, Z0, Z0
+	VSUBPS     Z31, Z1, Z1
+	VSUBPS     Z31, Z2, Z2
+	VSUBPS     Z31, Z3, Z3
+	VMULPS     Z30, Z0, Z0
+	VMULPS     Z30, Z1, Z1
+	VMULPS     Z30, Z2, Z2
+	VMULPS     Z30, Z3, Z3
+	VMOVNTPS   Z0, (DI)(AX*4)
+	VMOVNTPS   Z1, 64(DI)(AX*4)
+	VMOVNTPS   Z2, 128(DI)(AX*4)
+	VMOVNTPS   Z3, 192(DI)(AX*4)
+	ADDQ       $0x40, AX
+	CMPQ       AX, R8
+	JLE        streamLoop
+	SFENCE
+	JMP        single
+
 // func normAffineAVX512(y *float32, x *float32, gamma *float32, beta *float32, n int, mean float32, rstd float32)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·normAffineAVX512(SB), NOSPLIT, $0-48
 	MOVQ         y+0(FP), DI
 	MOVQ         x+8(FP), SI
@@ -7197,6 +9589,10 @@ TEXT ·normAffineAVX512(SB), NOSPLIT, $0-48
 	SHRQ         $0x02, R8
 	ANDQ         $0x0f, R8
 	JNE          masked
+
+peeled:
+	CMPQ CX, $0x00080000
+	JGE  stream
 
 loops:
 	LEAQ    -64(CX), R8
@@ -7273,14 +9669,82 @@ masked:
 	VMOVUPS     Z2, K7, (DI)(AX*4)
 	ADDQ        R8, AX
 	CMPQ        AX, CX
-	JLT         loops
+	JLT         peeled
 
 done:
 	VZEROUPPER
 	RET
 
+stream:
+	MOVQ    SI, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	MOVQ    DX, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	MOVQ    BX, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	LEAQ    -64(CX), R8
+	CMPQ    AX, R8
+	JGT     loops
+	PCALIGN $0x20
+
+streamLoop:
+	PREFETCHT1  2048(SI)(AX*4)
+	VMOVUPS     (SI)(AX*4), Z0
+	PREFETCHT1  2112(SI)(AX*4)
+	VMOVUPS     64(SI)(AX*4), Z1
+	PREFETCHT1  2176(SI)(AX*4)
+	VMOVUPS     128(SI)(AX*4), Z2
+	PREFETCHT1  2240(SI)(AX*4)
+	VMOVUPS     192(SI)(AX*4), Z3
+	VSUBPS      Z31, Z0, Z0
+	VSUBPS      Z31, Z1, Z1
+	VSUBPS      Z31, Z2, Z2
+	VSUBPS      Z31, Z3, Z3
+	VMULPS      Z30, Z0, Z0
+	VMULPS      Z30, Z1, Z1
+	VMULPS      Z30, Z2, Z2
+	VMULPS      Z30, Z3, Z3
+	PREFETCHT1  2048(DX)(AX*4)
+	VMOVUPS     (DX)(AX*4), Z4
+	PREFETCHT1  2112(DX)(AX*4)
+	VMOVUPS     64(DX)(AX*4), Z5
+	PREFETCHT1  2176(DX)(AX*4)
+	VMOVUPS     128(DX)(AX*4), Z6
+	PREFETCHT1  2240(DX)(AX*4)
+	VMOVUPS     192(DX)(AX*4), Z7
+	PREFETCHT1  2048(BX)(AX*4)
+	VMOVUPS     (BX)(AX*4), Z8
+	PREFETCHT1  2112(BX)(AX*4)
+	VMOVUPS     64(BX)(AX*4), Z9
+	PREFETCHT1  2176(BX)(AX*4)
+	VMOVUPS     128(BX)(AX*4), Z10
+	PREFETCHT1  2240(BX)(AX*4)
+	VMOVUPS     192(BX)(AX*4), Z11
+	VFMADD231PS Z4, Z0, Z8
+	VFMADD231PS Z5, Z1, Z9
+	VFMADD231PS Z6, Z2, Z10
+	VFMADD231PS Z7, Z3, Z11
+	VMOVNTPS    Z8, (DI)(AX*4)
+	VMOVNTPS    Z9, 64(DI)(AX*4)
+	VMOVNTPS    Z10, 128(DI)(AX*4)
+	VMOVNTPS    Z11, 192(DI)(AX*4)
+	ADDQ        $0x40, AX
+	CMPQ        AX, R8
+	JLE         streamLoop
+	SFENCE
+	JMP         single
+
 // func normScaleAVX512(y *float32, x *float32, gamma *float32, n int, f float32)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·normScaleAVX512(SB), NOSPLIT, $0-36
 	MOVQ         y+0(FP), DI
 	MOVQ         x+8(FP), SI
@@ -7295,6 +9759,10 @@ TEXT ·normScaleAVX512(SB), NOSPLIT, $0-36
 	SHRQ         $0x02, R8
 	ANDQ         $0x0f, R8
 	JNE          masked
+
+peeled:
+	CMPQ CX, $0x00080000
+	JGE  stream
 
 loops:
 	LEAQ    -64(CX), R8
@@ -7359,11 +9827,62 @@ masked:
 	VMOVUPS   Z0, K7, (DI)(AX*4)
 	ADDQ      R8, AX
 	CMPQ      AX, CX
-	JLT       loops
+	JLT       peeled
 
 done:
 	VZEROUPPER
 	RET
+
+stream:
+	MOVQ    SI, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	MOVQ    DX, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	LEAQ    -64(CX), R8
+	CMPQ    AX, R8
+	JGT     loops
+	PCALIGN $0x20
+
+streamLoop:
+	PREFETCHT1 2048(SI)(AX*4)
+	VMOVUPS    (SI)(AX*4), Z0
+	PREFETCHT1 2112(SI)(AX*4)
+	VMOVUPS    64(SI)(AX*4), Z1
+	PREFETCHT1 2176(SI)(AX*4)
+	VMOVUPS    128(SI)(AX*4), Z2
+	PREFETCHT1 2240(SI)(AX*4)
+	VMOVUPS    192(SI)(AX*4), Z3
+	VMULPS     Z31, Z0, Z0
+	VMULPS     Z31, Z1, Z1
+	VMULPS     Z31, Z2, Z2
+	VMULPS     Z31, Z3, Z3
+	PREFETCHT1 2048(DX)(AX*4)
+	VMOVUPS    (DX)(AX*4), Z4
+	PREFETCHT1 2112(DX)(AX*4)
+	VMOVUPS    64(DX)(AX*4), Z5
+	PREFETCHT1 2176(DX)(AX*4)
+	VMOVUPS    128(DX)(AX*4), Z6
+	PREFETCHT1 2240(DX)(AX*4)
+	VMOVUPS    192(DX)(AX*4), Z7
+	VMULPS     Z4, Z0, Z0
+	VMULPS     Z5, Z1, Z1
+	VMULPS     Z6, Z2, Z2
+	VMULPS     Z7, Z3, Z3
+	VMOVNTPS   Z0, (DI)(AX*4)
+	VMOVNTPS   Z1, 64(DI)(AX*4)
+	VMOVNTPS   Z2, 128(DI)(AX*4)
+	VMOVNTPS   Z3, 192(DI)(AX*4)
+	ADDQ       $0x40, AX
+	CMPQ       AX, R8
+	JLE        streamLoop
+	SFENCE
+	JMP        single
 
 DATA constants<>+0(SB)/4, $0x80000000
 DATA constants<>+4(SB)/4, $0x7fffffff
@@ -7508,50 +10027,106 @@ DATA constants<>+556(SB)/4, $0xbd922000
 DATA constants<>+560(SB)/4, $0xb69e549b
 DATA constants<>+564(SB)/4, $0xb6a67a87
 DATA constants<>+568(SB)/4, $0x416c0000
-DATA constants<>+572(SB)/4, $0xc2800000
-DATA constants<>+576(SB)/4, $0x386b40e7
-DATA constants<>+580(SB)/4, $0x38f6d065
-DATA constants<>+584(SB)/4, $0xb9b3b85b
-DATA constants<>+588(SB)/4, $0xba814010
-DATA constants<>+592(SB)/4, $0x3b3e771f
-DATA constants<>+596(SB)/4, $0x3bc8f5c0
-DATA constants<>+600(SB)/4, $0xbd3d4a88
-DATA constants<>+604(SB)/4, $0x3dfc5d60
-DATA constants<>+608(SB)/4, $0xbe535b34
-DATA constants<>+612(SB)/4, $0x3df8dc4e
-DATA constants<>+616(SB)/4, $0x407ccccd
-DATA constants<>+620(SB)/4, $0x38a3b8ff
-DATA constants<>+624(SB)/4, $0xba51a8af
-DATA constants<>+628(SB)/4, $0x3ba9f912
-DATA constants<>+632(SB)/4, $0xbcdbfb8d
-DATA constants<>+636(SB)/4, $0x3de71673
-DATA constants<>+640(SB)/4, $0xbec0939f
-DATA constants<>+644(SB)/4, $0x3e0375d4
-DATA constants<>+648(SB)/4, $0x40180000
-DATA constants<>+652(SB)/4, $0xb715c120
-DATA constants<>+656(SB)/4, $0x3810da86
-DATA constants<>+660(SB)/4, $0x37bc4695
-DATA constants<>+664(SB)/4, $0xb9aec45c
-DATA constants<>+668(SB)/4, $0x3a274d8f
-DATA constants<>+672(SB)/4, $0x38eca053
-DATA constants<>+676(SB)/4, $0xbb4e2570
-DATA constants<>+680(SB)/4, $0x3c090c94
-DATA constants<>+684(SB)/4, $0xbc56ff1b
-DATA constants<>+688(SB)/4, $0x3c60edd3
-DATA constants<>+692(SB)/4, $0xbc1bec6b
-DATA constants<>+696(SB)/4, $0x3b8349ea
-DATA constants<>+700(SB)/4, $0x3f7fccb1
-DATA constants<>+704(SB)/4, $0x41a00000
-DATA constants<>+708(SB)/4, $0xbb57a4e7
-DATA constants<>+712(SB)/4, $0x3ca48be7
-DATA constants<>+716(SB)/4, $0xbd6b5846
-DATA constants<>+720(SB)/4, $0x3dda5704
-DATA constants<>+724(SB)/4, $0xbe1d21af
-DATA constants<>+728(SB)/4, $0x3e49a5aa
-DATA constants<>+732(SB)/4, $0xbe7f91f3
-DATA constants<>+736(SB)/4, $0x3eaaa6e8
-DATA constants<>+740(SB)/4, $0xbeffffe9
-DATA constants<>+744(SB)/4, $0x3fe10966
-DATA constants<>+748(SB)/4, $0x3f867d5f
-DATA constants<>+752(SB)/4, $0x7fc00000
-GLOBL constants<>(SB), RODATA|NOPTR, $756
+DATA constants<>+572(SB)/4, $0x3fc00000
+DATA constants<>+576(SB)/4, $0xc2800000
+DATA constants<>+580(SB)/4, $0x3a38e551
+DATA constants<>+584(SB)/4, $0x39b9540d
+DATA constants<>+588(SB)/4, $0xbb3e65c4
+DATA constants<>+592(SB)/4, $0xbb1ec3bd
+DATA constants<>+596(SB)/4, $0x3a83c333
+DATA constants<>+600(SB)/4, $0x3c302ac7
+DATA constants<>+604(SB)/4, $0x3c916a73
+DATA constants<>+608(SB)/4, $0xbca2285f
+DATA constants<>+612(SB)/4, $0xbe0153ff
+DATA constants<>+616(SB)/4, $0x3e583026
+DATA constants<>+620(SB)/4, $0x3e9e0a20
+DATA constants<>+624(SB)/4, $0x3c1a1294
+DATA constants<>+628(SB)/4, $0x3ace6045
+DATA constants<>+632(SB)/4, $0x3d2358a3
+DATA constants<>+636(SB)/4, $0x3e082bdb
+DATA constants<>+640(SB)/4, $0x3ecc4229
+DATA constants<>+644(SB)/4, $0x3f400000
+DATA constants<>+648(SB)/4, $0x407ccccd
+DATA constants<>+652(SB)/4, $0x38a3b8ff
+DATA constants<>+656(SB)/4, $0xba51a8af
+DATA constants<>+660(SB)/4, $0x3ba9f912
+DATA constants<>+664(SB)/4, $0xbcdbfb8d
+DATA constants<>+668(SB)/4, $0x3de71673
+DATA constants<>+672(SB)/4, $0xbec0939f
+DATA constants<>+676(SB)/4, $0x3e0375d4
+DATA constants<>+680(SB)/4, $0x40180000
+DATA constants<>+684(SB)/4, $0xb715c120
+DATA constants<>+688(SB)/4, $0x3810da86
+DATA constants<>+692(SB)/4, $0x37bc4695
+DATA constants<>+696(SB)/4, $0xb9aec45c
+DATA constants<>+700(SB)/4, $0x3a274d8f
+DATA constants<>+704(SB)/4, $0x38eca053
+DATA constants<>+708(SB)/4, $0xbb4e2570
+DATA constants<>+712(SB)/4, $0x3c090c94
+DATA constants<>+716(SB)/4, $0xbc56ff1b
+DATA constants<>+720(SB)/4, $0x3c60edd3
+DATA constants<>+724(SB)/4, $0xbc1bec6b
+DATA constants<>+728(SB)/4, $0x3b8349ea
+DATA constants<>+732(SB)/4, $0x3f7fccb1
+DATA constants<>+736(SB)/4, $0x41a00000
+DATA constants<>+740(SB)/4, $0xbf200000
+DATA constants<>+744(SB)/4, $0x3fb00000
+DATA constants<>+748(SB)/4, $0xb569b9f2
+DATA constants<>+752(SB)/4, $0x374095b0
+DATA constants<>+756(SB)/4, $0xb861a185
+DATA constants<>+760(SB)/4, $0x38d08286
+DATA constants<>+764(SB)/4, $0xb8686184
+DATA constants<>+768(SB)/4, $0x387ea84d
+DATA constants<>+772(SB)/4, $0x38c5b1d7
+DATA constants<>+776(SB)/4, $0xb9ff8007
+DATA constants<>+780(SB)/4, $0xbb0e4a1a
+DATA constants<>+784(SB)/4, $0xbb652e94
+DATA constants<>+788(SB)/4, $0x3c074df7
+DATA constants<>+792(SB)/4, $0x3d85aef7
+DATA constants<>+796(SB)/4, $0x3e336d0a
+DATA constants<>+800(SB)/4, $0x3e4b80b5
+DATA constants<>+804(SB)/4, $0xbb57a4e7
+DATA constants<>+808(SB)/4, $0x3ca48be7
+DATA constants<>+812(SB)/4, $0xbd6b5846
+DATA constants<>+816(SB)/4, $0x3dda5704
+DATA constants<>+820(SB)/4, $0xbe1d21af
+DATA constants<>+824(SB)/4, $0x3e49a5aa
+DATA constants<>+828(SB)/4, $0xbe7f91f3
+DATA constants<>+832(SB)/4, $0x3eaaa6e8
+DATA constants<>+836(SB)/4, $0xbeffffe9
+DATA constants<>+840(SB)/4, $0x3fe10966
+DATA constants<>+844(SB)/4, $0x3f867d5f
+DATA constants<>+848(SB)/4, $0x43200000
+DATA constants<>+852(SB)/4, $0xc3200000
+DATA constants<>+856(SB)/4, $0x3eaaaaab
+DATA constants<>+860(SB)/4, $0x4b4000fe
+DATA constants<>+864(SB)/4, $0x45800000
+DATA constants<>+868(SB)/4, $0x3defd132
+DATA constants<>+872(SB)/4, $0x3e12293e
+DATA constants<>+876(SB)/4, $0x3e4ccd00
+DATA constants<>+880(SB)/4, $0xb22aaaab
+DATA constants<>+884(SB)/4, $0x33257060
+DATA constants<>+888(SB)/4, $0x3920d6f5
+DATA constants<>+892(SB)/4, $0x3aaf862b
+DATA constants<>+896(SB)/4, $0x3c1d96d7
+DATA constants<>+900(SB)/4, $0x3d6357bb
+DATA constants<>+904(SB)/4, $0x3e75fdee
+DATA constants<>+908(SB)/4, $0x3f317218
+DATA constants<>+912(SB)/4, $0x42b1999a
+DATA constants<>+916(SB)/4, $0xc2b00000
+DATA constants<>+920(SB)/4, $0x3d61faff
+DATA constants<>+924(SB)/4, $0x3e78704b
+DATA constants<>+928(SB)/4, $0x3f317995
+DATA constants<>+932(SB)/4, $0x3f7ffb45
+DATA constants<>+936(SB)/4, $0x40b00000
+DATA constants<>+940(SB)/4, $0xc0b00000
+DATA constants<>+944(SB)/4, $0x3ace916f
+DATA constants<>+948(SB)/4, $0x3ded0dfb
+DATA constants<>+952(SB)/4, $0x3f7fffbc
+DATA constants<>+956(SB)/4, $0x387cda82
+DATA constants<>+960(SB)/4, $0x3c93291c
+DATA constants<>+964(SB)/4, $0x3ee5ea44
+DATA constants<>+968(SB)/4, $0xbd922279
+DATA constants<>+972(SB)/4, $0xbfcc422a
+DATA constants<>+976(SB)/4, $0x7fc00000
+GLOBL constants<>(SB), RODATA|NOPTR, $980

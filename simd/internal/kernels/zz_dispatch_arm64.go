@@ -953,6 +953,125 @@ func SELU(y, x []float32) {
 	}
 }
 
+// Pow computes
+//
+//	for i := range y {
+//		y[i] = float32(math.Pow(float64(a[i]), float64(b[i])))
+//	}
+//
+// Within 1.5 ULP.
+func Pow(y, a, b []float32) {
+	if active == Scalar {
+		powGo(y, a, b)
+		return
+	}
+	for i := 0; i < len(y); {
+		var done int
+		switch active {
+		case NEON:
+			done = powNEON(&y[i], &a[i], &b[i], len(y)-i)
+		}
+		i += done
+		if i < len(y) {
+			end := min(i+Lanes, len(y))
+			powGo(y[i:end], a[i:end], b[i:end])
+			i = end
+		}
+	}
+}
+
+// PowScalar computes
+//
+//	for i := range y {
+//		y[i] = float32(math.Pow(float64(a[i]), float64(e)))
+//	}
+//
+// Within 1.5 ULP.
+func PowScalar(y, a []float32, e float32) {
+	if active == Scalar {
+		powScalarGo(y, a, e)
+		return
+	}
+	for i := 0; i < len(y); {
+		var done int
+		switch active {
+		case NEON:
+			done = powScalarNEON(&y[i], &a[i], len(y)-i, e)
+		}
+		i += done
+		if i < len(y) {
+			end := min(i+Lanes, len(y))
+			powScalarGo(y[i:end], a[i:end], e)
+			i = end
+		}
+	}
+}
+
+// FastExp computes
+//
+//	for i := range y {
+//		y[i] = float32(math.Exp(float64(x[i])))
+//	}
+//
+// Within 8.5e-5, relatively, for −87 ≤ x ≤ 88; 0 below −87.7, +Inf above 88.4.
+func FastExp(y, x []float32) {
+	switch active {
+	case NEON:
+		fastExpNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
+	default:
+		fastExpGo(y, x)
+	}
+}
+
+// FastTanh computes
+//
+//	for i := range y {
+//		y[i] = float32(math.Tanh(float64(x[i])))
+//	}
+//
+// Within 5e-5, relatively.
+func FastTanh(y, x []float32) {
+	switch active {
+	case NEON:
+		fastTanhNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
+	default:
+		fastTanhGo(y, x)
+	}
+}
+
+// FastSigmoid computes
+//
+//	for i := range y {
+//		y[i] = float32(1 / (1 + math.Exp(-float64(x[i]))))
+//	}
+//
+// Within 8.5e-5, relatively, for x ≥ −87; 0 below −88.4.
+func FastSigmoid(y, x []float32) {
+	switch active {
+	case NEON:
+		fastSigmoidNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
+	default:
+		fastSigmoidGo(y, x)
+	}
+}
+
+// FastGELU computes
+//
+//	for i := range y {
+//		y[i] = gelu(x[i])
+//	}
+//
+// gelu is ½x·(1 + tanh(√(2/π)·(x + 0.044715x³))).
+// Within 1e-4, relatively, for x ≥ −9; 0 below −10.1.
+func FastGELU(y, x []float32) {
+	switch active {
+	case NEON:
+		fastGELUNEON(unsafe.SliceData(y), unsafe.SliceData(x), len(y))
+	default:
+		fastGELUGo(y, x)
+	}
+}
+
 // Sum returns r of
 //
 //	for i := range x {

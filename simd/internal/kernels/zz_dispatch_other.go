@@ -579,6 +579,73 @@ func SELU(y, x []float32) {
 	seluGo(y, x)
 }
 
+// Pow computes
+//
+//	for i := range y {
+//		y[i] = float32(math.Pow(float64(a[i]), float64(b[i])))
+//	}
+//
+// Within 1.5 ULP.
+func Pow(y, a, b []float32) {
+	powGo(y, a, b)
+}
+
+// PowScalar computes
+//
+//	for i := range y {
+//		y[i] = float32(math.Pow(float64(a[i]), float64(e)))
+//	}
+//
+// Within 1.5 ULP.
+func PowScalar(y, a []float32, e float32) {
+	powScalarGo(y, a, e)
+}
+
+// FastExp computes
+//
+//	for i := range y {
+//		y[i] = float32(math.Exp(float64(x[i])))
+//	}
+//
+// Within 8.5e-5, relatively, for −87 ≤ x ≤ 88; 0 below −87.7, +Inf above 88.4.
+func FastExp(y, x []float32) {
+	fastExpGo(y, x)
+}
+
+// FastTanh computes
+//
+//	for i := range y {
+//		y[i] = float32(math.Tanh(float64(x[i])))
+//	}
+//
+// Within 5e-5, relatively.
+func FastTanh(y, x []float32) {
+	fastTanhGo(y, x)
+}
+
+// FastSigmoid computes
+//
+//	for i := range y {
+//		y[i] = float32(1 / (1 + math.Exp(-float64(x[i]))))
+//	}
+//
+// Within 8.5e-5, relatively, for x ≥ −87; 0 below −88.4.
+func FastSigmoid(y, x []float32) {
+	fastSigmoidGo(y, x)
+}
+
+// FastGELU computes
+//
+//	for i := range y {
+//		y[i] = gelu(x[i])
+//	}
+//
+// gelu is ½x·(1 + tanh(√(2/π)·(x + 0.044715x³))).
+// Within 1e-4, relatively, for x ≥ −9; 0 below −10.1.
+func FastGELU(y, x []float32) {
+	fastGELUGo(y, x)
+}
+
 // Sum returns r of
 //
 //	for i := range x {

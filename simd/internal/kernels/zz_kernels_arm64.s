@@ -74,201 +74,421 @@ DATA constants<>+544(SB)/8, $0xfefffffffeffffff
 DATA constants<>+552(SB)/8, $0xfefffffffeffffff
 DATA constants<>+560(SB)/8, $0x3f3504f33f3504f3
 DATA constants<>+568(SB)/8, $0x3f3504f33f3504f3
-DATA constants<>+576(SB)/8, $0xbd9b51dbbd9b51db
-DATA constants<>+584(SB)/8, $0xbd9b51dbbd9b51db
-DATA constants<>+592(SB)/8, $0x3f3172183f317218
-DATA constants<>+600(SB)/8, $0x3f3172183f317218
-DATA constants<>+608(SB)/8, $0xff800000ff800000
-DATA constants<>+616(SB)/8, $0xff800000ff800000
-DATA constants<>+624(SB)/8, $0x3e0405e33e0405e3
-DATA constants<>+632(SB)/8, $0x3e0405e33e0405e3
-DATA constants<>+640(SB)/8, $0xbe07adc0be07adc0
-DATA constants<>+648(SB)/8, $0xbe07adc0be07adc0
-DATA constants<>+656(SB)/8, $0x3e113d843e113d84
-DATA constants<>+664(SB)/8, $0x3e113d843e113d84
-DATA constants<>+672(SB)/8, $0xbe2a12aebe2a12ae
-DATA constants<>+680(SB)/8, $0xbe2a12aebe2a12ae
-DATA constants<>+688(SB)/8, $0x3e4cd1d33e4cd1d3
-DATA constants<>+696(SB)/8, $0x3e4cd1d33e4cd1d3
-DATA constants<>+704(SB)/8, $0xbe800218be800218
-DATA constants<>+712(SB)/8, $0xbe800218be800218
-DATA constants<>+720(SB)/8, $0x3eaaaaa83eaaaaa8
-DATA constants<>+728(SB)/8, $0x3eaaaaa83eaaaaa8
-DATA constants<>+736(SB)/8, $0xbefffffcbefffffc
-DATA constants<>+744(SB)/8, $0xbefffffcbefffffc
-DATA constants<>+752(SB)/8, $0xbd57c53ebd57c53e
-DATA constants<>+760(SB)/8, $0xbd57c53ebd57c53e
-DATA constants<>+768(SB)/8, $0x3e207d2f3e207d2f
-DATA constants<>+776(SB)/8, $0x3e207d2f3e207d2f
-DATA constants<>+784(SB)/8, $0xbe4d5bbcbe4d5bbc
-DATA constants<>+792(SB)/8, $0xbe4d5bbcbe4d5bbc
-DATA constants<>+800(SB)/8, $0x3e5731a93e5731a9
-DATA constants<>+808(SB)/8, $0x3e5731a93e5731a9
-DATA constants<>+816(SB)/8, $0xbe74d91ebe74d91e
-DATA constants<>+824(SB)/8, $0xbe74d91ebe74d91e
-DATA constants<>+832(SB)/8, $0x3e9393a73e9393a7
-DATA constants<>+840(SB)/8, $0x3e9393a73e9393a7
-DATA constants<>+848(SB)/8, $0xbeb8ae9fbeb8ae9f
-DATA constants<>+856(SB)/8, $0xbeb8ae9fbeb8ae9f
-DATA constants<>+864(SB)/8, $0x3ef639223ef63922
-DATA constants<>+872(SB)/8, $0x3ef639223ef63922
-DATA constants<>+880(SB)/8, $0xbf38aa37bf38aa37
-DATA constants<>+888(SB)/8, $0xbf38aa37bf38aa37
-DATA constants<>+896(SB)/8, $0xbd831f01bd831f01
-DATA constants<>+904(SB)/8, $0xbd831f01bd831f01
-DATA constants<>+912(SB)/8, $0x3e9a209b3e9a209b
-DATA constants<>+920(SB)/8, $0x3e9a209b3e9a209b
-DATA constants<>+928(SB)/8, $0x3d994dab3d994dab
-DATA constants<>+936(SB)/8, $0x3d994dab3d994dab
-DATA constants<>+944(SB)/8, $0xbd5cf1a4bd5cf1a4
-DATA constants<>+952(SB)/8, $0xbd5cf1a4bd5cf1a4
-DATA constants<>+960(SB)/8, $0x3d6e8ab13d6e8ab1
-DATA constants<>+968(SB)/8, $0x3d6e8ab13d6e8ab1
-DATA constants<>+976(SB)/8, $0xbd93cbecbd93cbec
-DATA constants<>+984(SB)/8, $0xbd93cbecbd93cbec
-DATA constants<>+992(SB)/8, $0x3db24af93db24af9
-DATA constants<>+1000(SB)/8, $0x3db24af93db24af9
-DATA constants<>+1008(SB)/8, $0xbdde621abdde621a
-DATA constants<>+1016(SB)/8, $0xbdde621abdde621a
-DATA constants<>+1024(SB)/8, $0x3e143c4f3e143c4f
-DATA constants<>+1032(SB)/8, $0x3e143c4f3e143c4f
-DATA constants<>+1040(SB)/8, $0xbe5e5bd0be5e5bd0
-DATA constants<>+1048(SB)/8, $0xbe5e5bd0be5e5bd0
-DATA constants<>+1056(SB)/8, $0x3ede5bd93ede5bd9
-DATA constants<>+1064(SB)/8, $0x3ede5bd93ede5bd9
-DATA constants<>+1072(SB)/8, $0x4680000046800000
-DATA constants<>+1080(SB)/8, $0x4680000046800000
-DATA constants<>+1088(SB)/8, $0x4b4000004b400000
-DATA constants<>+1096(SB)/8, $0x4b4000004b400000
-DATA constants<>+1104(SB)/8, $0x3ea2f9833ea2f983
-DATA constants<>+1112(SB)/8, $0x3ea2f9833ea2f983
-DATA constants<>+1120(SB)/8, $0x40490fdb40490fdb
-DATA constants<>+1128(SB)/8, $0x40490fdb40490fdb
-DATA constants<>+1136(SB)/8, $0xb3bbbd2eb3bbbd2e
-DATA constants<>+1144(SB)/8, $0xb3bbbd2eb3bbbd2e
-DATA constants<>+1152(SB)/8, $0xa7772ceda7772ced
-DATA constants<>+1160(SB)/8, $0xa7772ceda7772ced
-DATA constants<>+1168(SB)/8, $0x362ee462362ee462
-DATA constants<>+1176(SB)/8, $0x362ee462362ee462
-DATA constants<>+1184(SB)/8, $0xb94fb877b94fb877
-DATA constants<>+1192(SB)/8, $0xb94fb877b94fb877
-DATA constants<>+1200(SB)/8, $0x3c08876d3c08876d
-DATA constants<>+1208(SB)/8, $0x3c08876d3c08876d
+DATA constants<>+576(SB)/8, $0xbd97f3bdbd97f3bd
+DATA constants<>+584(SB)/8, $0xbd97f3bdbd97f3bd
+DATA constants<>+592(SB)/8, $0xff800000ff800000
+DATA constants<>+600(SB)/8, $0xff800000ff800000
+DATA constants<>+608(SB)/8, $0x3e034d573e034d57
+DATA constants<>+616(SB)/8, $0x3e034d573e034d57
+DATA constants<>+624(SB)/8, $0xbe07fe3fbe07fe3f
+DATA constants<>+632(SB)/8, $0xbe07fe3fbe07fe3f
+DATA constants<>+640(SB)/8, $0x3e115ebf3e115ebf
+DATA constants<>+648(SB)/8, $0x3e115ebf3e115ebf
+DATA constants<>+656(SB)/8, $0xbe2a0d77be2a0d77
+DATA constants<>+664(SB)/8, $0xbe2a0d77be2a0d77
+DATA constants<>+672(SB)/8, $0x3e4ccff43e4ccff4
+DATA constants<>+680(SB)/8, $0x3e4ccff43e4ccff4
+DATA constants<>+688(SB)/8, $0xbe800226be800226
+DATA constants<>+696(SB)/8, $0xbe800226be800226
+DATA constants<>+704(SB)/8, $0x3eaaaaac3eaaaaac
+DATA constants<>+712(SB)/8, $0x3eaaaaac3eaaaaac
+DATA constants<>+720(SB)/8, $0xbefffffcbefffffc
+DATA constants<>+728(SB)/8, $0xbefffffcbefffffc
+DATA constants<>+736(SB)/8, $0xbe054894be054894
+DATA constants<>+744(SB)/8, $0xbe054894be054894
+DATA constants<>+752(SB)/8, $0x32a5706032a57060
+DATA constants<>+760(SB)/8, $0x32a5706032a57060
+DATA constants<>+768(SB)/8, $0x3e4b0c483e4b0c48
+DATA constants<>+776(SB)/8, $0x3e4b0c483e4b0c48
+DATA constants<>+784(SB)/8, $0xbe420eeabe420eea
+DATA constants<>+792(SB)/8, $0xbe420eeabe420eea
+DATA constants<>+800(SB)/8, $0x3e4fd6793e4fd679
+DATA constants<>+808(SB)/8, $0x3e4fd6793e4fd679
+DATA constants<>+816(SB)/8, $0xbe755575be755575
+DATA constants<>+824(SB)/8, $0xbe755575be755575
+DATA constants<>+832(SB)/8, $0x3e93c5c53e93c5c5
+DATA constants<>+840(SB)/8, $0x3e93c5c53e93c5c5
+DATA constants<>+848(SB)/8, $0xbeb8ad8fbeb8ad8f
+DATA constants<>+856(SB)/8, $0xbeb8ad8fbeb8ad8f
+DATA constants<>+864(SB)/8, $0x3ef638513ef63851
+DATA constants<>+872(SB)/8, $0x3ef638513ef63851
+DATA constants<>+880(SB)/8, $0xbf38aa38bf38aa38
+DATA constants<>+888(SB)/8, $0xbf38aa38bf38aa38
+DATA constants<>+896(SB)/8, $0xbd1f08e1bd1f08e1
+DATA constants<>+904(SB)/8, $0xbd1f08e1bd1f08e1
+DATA constants<>+912(SB)/8, $0x369a84fc369a84fc
+DATA constants<>+920(SB)/8, $0x369a84fc369a84fc
+DATA constants<>+928(SB)/8, $0xb22d91afb22d91af
+DATA constants<>+936(SB)/8, $0xb22d91afb22d91af
+DATA constants<>+944(SB)/8, $0x3ede5bd93ede5bd9
+DATA constants<>+952(SB)/8, $0x3ede5bd93ede5bd9
+DATA constants<>+960(SB)/8, $0x3e9a20003e9a2000
+DATA constants<>+968(SB)/8, $0x3e9a20003e9a2000
+DATA constants<>+976(SB)/8, $0x3d73f55c3d73f55c
+DATA constants<>+984(SB)/8, $0x3d73f55c3d73f55c
+DATA constants<>+992(SB)/8, $0xbd6a12f6bd6a12f6
+DATA constants<>+1000(SB)/8, $0xbd6a12f6bd6a12f6
+DATA constants<>+1008(SB)/8, $0x3d7a72673d7a7267
+DATA constants<>+1016(SB)/8, $0x3d7a72673d7a7267
+DATA constants<>+1024(SB)/8, $0xbd93b1a7bd93b1a7
+DATA constants<>+1032(SB)/8, $0xbd93b1a7bd93b1a7
+DATA constants<>+1040(SB)/8, $0x3db1ed633db1ed63
+DATA constants<>+1048(SB)/8, $0x3db1ed633db1ed63
+DATA constants<>+1056(SB)/8, $0xbdde5fd8bdde5fd8
+DATA constants<>+1064(SB)/8, $0xbdde5fd8bdde5fd8
+DATA constants<>+1072(SB)/8, $0x3e143d443e143d44
+DATA constants<>+1080(SB)/8, $0x3e143d443e143d44
+DATA constants<>+1088(SB)/8, $0xbe5e5bd5be5e5bd5
+DATA constants<>+1096(SB)/8, $0xbe5e5bd5be5e5bd5
+DATA constants<>+1104(SB)/8, $0x4680000046800000
+DATA constants<>+1112(SB)/8, $0x4680000046800000
+DATA constants<>+1120(SB)/8, $0x4b4000004b400000
+DATA constants<>+1128(SB)/8, $0x4b4000004b400000
+DATA constants<>+1136(SB)/8, $0x3ea2f9833ea2f983
+DATA constants<>+1144(SB)/8, $0x3ea2f9833ea2f983
+DATA constants<>+1152(SB)/8, $0x40490fdb40490fdb
+DATA constants<>+1160(SB)/8, $0x40490fdb40490fdb
+DATA constants<>+1168(SB)/8, $0xb3bbbd2eb3bbbd2e
+DATA constants<>+1176(SB)/8, $0xb3bbbd2eb3bbbd2e
+DATA constants<>+1184(SB)/8, $0xa7772ceda7772ced
+DATA constants<>+1192(SB)/8, $0xa7772ceda7772ced
+DATA constants<>+1200(SB)/8, $0x362ee462362ee462
+DATA constants<>+1208(SB)/8, $0x362ee462362ee462
 DATA constants<>+1216(SB)/8, $0xbe2aaaa6be2aaaa6
 DATA constants<>+1224(SB)/8, $0xbe2aaaa6be2aaaa6
-DATA constants<>+1232(SB)/8, $0x4b4000014b400001
-DATA constants<>+1240(SB)/8, $0x4b4000014b400001
-DATA constants<>+1248(SB)/8, $0xbf000000bf000000
-DATA constants<>+1256(SB)/8, $0xbf000000bf000000
-DATA constants<>+1264(SB)/8, $0x0000000100000001
-DATA constants<>+1272(SB)/8, $0x0000000100000001
-DATA constants<>+1280(SB)/8, $0x3f22f9833f22f983
-DATA constants<>+1288(SB)/8, $0x3f22f9833f22f983
-DATA constants<>+1296(SB)/8, $0x3fc90fdb3fc90fdb
-DATA constants<>+1304(SB)/8, $0x3fc90fdb3fc90fdb
-DATA constants<>+1312(SB)/8, $0xb33bbd2eb33bbd2e
-DATA constants<>+1320(SB)/8, $0xb33bbd2eb33bbd2e
-DATA constants<>+1328(SB)/8, $0xa6f72ceda6f72ced
-DATA constants<>+1336(SB)/8, $0xa6f72ceda6f72ced
-DATA constants<>+1344(SB)/8, $0x3b8f48d53b8f48d5
-DATA constants<>+1352(SB)/8, $0x3b8f48d53b8f48d5
-DATA constants<>+1360(SB)/8, $0x38ce09c638ce09c6
-DATA constants<>+1368(SB)/8, $0x38ce09c638ce09c6
-DATA constants<>+1376(SB)/8, $0x3c3165973c316597
-DATA constants<>+1384(SB)/8, $0x3c3165973c316597
-DATA constants<>+1392(SB)/8, $0x3cae606a3cae606a
-DATA constants<>+1400(SB)/8, $0x3cae606a3cae606a
-DATA constants<>+1408(SB)/8, $0x3d5d6ce13d5d6ce1
-DATA constants<>+1416(SB)/8, $0x3d5d6ce13d5d6ce1
-DATA constants<>+1424(SB)/8, $0x3e0886cf3e0886cf
-DATA constants<>+1432(SB)/8, $0x3e0886cf3e0886cf
-DATA constants<>+1440(SB)/8, $0x3eaaaab03eaaaab0
-DATA constants<>+1448(SB)/8, $0x3eaaaab03eaaaab0
-DATA constants<>+1456(SB)/8, $0x3d2cae3a3d2cae3a
-DATA constants<>+1464(SB)/8, $0x3d2cae3a3d2cae3a
-DATA constants<>+1472(SB)/8, $0x4000000040000000
-DATA constants<>+1480(SB)/8, $0x4000000040000000
-DATA constants<>+1488(SB)/8, $0x3cc61f233cc61f23
-DATA constants<>+1496(SB)/8, $0x3cc61f233cc61f23
-DATA constants<>+1504(SB)/8, $0x3d3a3ddc3d3a3ddc
-DATA constants<>+1512(SB)/8, $0x3d3a3ddc3d3a3ddc
-DATA constants<>+1520(SB)/8, $0x3d9981023d998102
-DATA constants<>+1528(SB)/8, $0x3d9981023d998102
-DATA constants<>+1536(SB)/8, $0x3e2aaae43e2aaae4
-DATA constants<>+1544(SB)/8, $0x3e2aaae43e2aaae4
-DATA constants<>+1552(SB)/8, $0xbae9b0a7bae9b0a7
-DATA constants<>+1560(SB)/8, $0xbae9b0a7bae9b0a7
-DATA constants<>+1568(SB)/8, $0x3c3213f03c3213f0
-DATA constants<>+1576(SB)/8, $0x3c3213f03c3213f0
-DATA constants<>+1584(SB)/8, $0xbcfec002bcfec002
-DATA constants<>+1592(SB)/8, $0xbcfec002bcfec002
-DATA constants<>+1600(SB)/8, $0x3d6d15503d6d1550
-DATA constants<>+1608(SB)/8, $0x3d6d15503d6d1550
-DATA constants<>+1616(SB)/8, $0xbdac0498bdac0498
-DATA constants<>+1624(SB)/8, $0xbdac0498bdac0498
-DATA constants<>+1632(SB)/8, $0x3de046283de04628
-DATA constants<>+1640(SB)/8, $0x3de046283de04628
-DATA constants<>+1648(SB)/8, $0xbe121043be121043
-DATA constants<>+1656(SB)/8, $0xbe121043be121043
-DATA constants<>+1664(SB)/8, $0x3e4cc8f23e4cc8f2
-DATA constants<>+1672(SB)/8, $0x3e4cc8f23e4cc8f2
-DATA constants<>+1680(SB)/8, $0xbeaaaa9fbeaaaa9f
-DATA constants<>+1688(SB)/8, $0xbeaaaa9fbeaaaa9f
-DATA constants<>+1696(SB)/8, $0xc1200000c1200000
-DATA constants<>+1704(SB)/8, $0xc1200000c1200000
-DATA constants<>+1712(SB)/8, $0x42b6000042b60000
-DATA constants<>+1720(SB)/8, $0x42b6000042b60000
-DATA constants<>+1728(SB)/8, $0x3e8000003e800000
-DATA constants<>+1736(SB)/8, $0x3e8000003e800000
-DATA constants<>+1744(SB)/8, $0x363ab60f363ab60f
-DATA constants<>+1752(SB)/8, $0x363ab60f363ab60f
-DATA constants<>+1760(SB)/8, $0x3950115e3950115e
-DATA constants<>+1768(SB)/8, $0x3950115e3950115e
-DATA constants<>+1776(SB)/8, $0x3c0888703c088870
-DATA constants<>+1784(SB)/8, $0x3c0888703c088870
-DATA constants<>+1792(SB)/8, $0x5d8000005d800000
-DATA constants<>+1800(SB)/8, $0x5d8000005d800000
-DATA constants<>+1808(SB)/8, $0x3f7fffff3f7fffff
-DATA constants<>+1816(SB)/8, $0x3f7fffff3f7fffff
-DATA constants<>+1824(SB)/8, $0x41f0000041f00000
-DATA constants<>+1832(SB)/8, $0x41f0000041f00000
-DATA constants<>+1840(SB)/8, $0xc2dc0000c2dc0000
-DATA constants<>+1848(SB)/8, $0xc2dc0000c2dc0000
-DATA constants<>+1856(SB)/8, $0x7f0000007f000000
-DATA constants<>+1864(SB)/8, $0x7f0000007f000000
-DATA constants<>+1872(SB)/8, $0xbd922000bd922000
-DATA constants<>+1880(SB)/8, $0xbd922000bd922000
-DATA constants<>+1888(SB)/8, $0xc1300000c1300000
-DATA constants<>+1896(SB)/8, $0xc1300000c1300000
-DATA constants<>+1904(SB)/8, $0xbfcc4200bfcc4200
-DATA constants<>+1912(SB)/8, $0xbfcc4200bfcc4200
-DATA constants<>+1920(SB)/8, $0xb69e549bb69e549b
-DATA constants<>+1928(SB)/8, $0xb69e549bb69e549b
-DATA constants<>+1936(SB)/8, $0xb6a67a87b6a67a87
-DATA constants<>+1944(SB)/8, $0xb6a67a87b6a67a87
-DATA constants<>+1952(SB)/8, $0xbb57a4e7bb57a4e7
-DATA constants<>+1960(SB)/8, $0xbb57a4e7bb57a4e7
-DATA constants<>+1968(SB)/8, $0x3ca48be73ca48be7
-DATA constants<>+1976(SB)/8, $0x3ca48be73ca48be7
-DATA constants<>+1984(SB)/8, $0xbd6b5846bd6b5846
-DATA constants<>+1992(SB)/8, $0xbd6b5846bd6b5846
-DATA constants<>+2000(SB)/8, $0x3dda57043dda5704
-DATA constants<>+2008(SB)/8, $0x3dda57043dda5704
-DATA constants<>+2016(SB)/8, $0xbe1d21afbe1d21af
-DATA constants<>+2024(SB)/8, $0xbe1d21afbe1d21af
-DATA constants<>+2032(SB)/8, $0x3e49a5aa3e49a5aa
-DATA constants<>+2040(SB)/8, $0x3e49a5aa3e49a5aa
-DATA constants<>+2048(SB)/8, $0xbe7f91f3be7f91f3
-DATA constants<>+2056(SB)/8, $0xbe7f91f3be7f91f3
-DATA constants<>+2064(SB)/8, $0x3eaaa6e83eaaa6e8
-DATA constants<>+2072(SB)/8, $0x3eaaa6e83eaaa6e8
-DATA constants<>+2080(SB)/8, $0xbeffffe9beffffe9
-DATA constants<>+2088(SB)/8, $0xbeffffe9beffffe9
-DATA constants<>+2096(SB)/8, $0x3fe109663fe10966
-DATA constants<>+2104(SB)/8, $0x3fe109663fe10966
-DATA constants<>+2112(SB)/8, $0x3f867d5f3f867d5f
-DATA constants<>+2120(SB)/8, $0x3f867d5f3f867d5f
-GLOBL constants<>(SB), RODATA|NOPTR, $2128
+DATA constants<>+1232(SB)/8, $0xb94fb877b94fb877
+DATA constants<>+1240(SB)/8, $0xb94fb877b94fb877
+DATA constants<>+1248(SB)/8, $0x3c08876d3c08876d
+DATA constants<>+1256(SB)/8, $0x3c08876d3c08876d
+DATA constants<>+1264(SB)/8, $0x4b4000014b400001
+DATA constants<>+1272(SB)/8, $0x4b4000014b400001
+DATA constants<>+1280(SB)/8, $0xbf000000bf000000
+DATA constants<>+1288(SB)/8, $0xbf000000bf000000
+DATA constants<>+1296(SB)/8, $0xb33bbd2eb33bbd2e
+DATA constants<>+1304(SB)/8, $0xb33bbd2eb33bbd2e
+DATA constants<>+1312(SB)/8, $0x0000000100000001
+DATA constants<>+1320(SB)/8, $0x0000000100000001
+DATA constants<>+1328(SB)/8, $0x3f22f9833f22f983
+DATA constants<>+1336(SB)/8, $0x3f22f9833f22f983
+DATA constants<>+1344(SB)/8, $0x3fc90fdb3fc90fdb
+DATA constants<>+1352(SB)/8, $0x3fc90fdb3fc90fdb
+DATA constants<>+1360(SB)/8, $0xa6f72ceda6f72ced
+DATA constants<>+1368(SB)/8, $0xa6f72ceda6f72ced
+DATA constants<>+1376(SB)/8, $0x3b8f48d53b8f48d5
+DATA constants<>+1384(SB)/8, $0x3b8f48d53b8f48d5
+DATA constants<>+1392(SB)/8, $0x38ce09c638ce09c6
+DATA constants<>+1400(SB)/8, $0x38ce09c638ce09c6
+DATA constants<>+1408(SB)/8, $0x3c3165973c316597
+DATA constants<>+1416(SB)/8, $0x3c3165973c316597
+DATA constants<>+1424(SB)/8, $0x3cae606a3cae606a
+DATA constants<>+1432(SB)/8, $0x3cae606a3cae606a
+DATA constants<>+1440(SB)/8, $0x3d5d6ce13d5d6ce1
+DATA constants<>+1448(SB)/8, $0x3d5d6ce13d5d6ce1
+DATA constants<>+1456(SB)/8, $0x3e0886cf3e0886cf
+DATA constants<>+1464(SB)/8, $0x3e0886cf3e0886cf
+DATA constants<>+1472(SB)/8, $0x3eaaaab03eaaaab0
+DATA constants<>+1480(SB)/8, $0x3eaaaab03eaaaab0
+DATA constants<>+1488(SB)/8, $0x3f1000003f100000
+DATA constants<>+1496(SB)/8, $0x3f1000003f100000
+DATA constants<>+1504(SB)/8, $0x3d427df53d427df5
+DATA constants<>+1512(SB)/8, $0x3d427df53d427df5
+DATA constants<>+1520(SB)/8, $0x4000000040000000
+DATA constants<>+1528(SB)/8, $0x4000000040000000
+DATA constants<>+1536(SB)/8, $0x3bdcf3a53bdcf3a5
+DATA constants<>+1544(SB)/8, $0x3bdcf3a53bdcf3a5
+DATA constants<>+1552(SB)/8, $0x3d0b4eca3d0b4eca
+DATA constants<>+1560(SB)/8, $0x3d0b4eca3d0b4eca
+DATA constants<>+1568(SB)/8, $0x3d352cd33d352cd3
+DATA constants<>+1576(SB)/8, $0x3d352cd33d352cd3
+DATA constants<>+1584(SB)/8, $0x3d99a4993d99a499
+DATA constants<>+1592(SB)/8, $0x3d99a4993d99a499
+DATA constants<>+1600(SB)/8, $0x3e2aaa933e2aaa93
+DATA constants<>+1608(SB)/8, $0x3e2aaa933e2aaa93
+DATA constants<>+1616(SB)/8, $0xbae9b0a7bae9b0a7
+DATA constants<>+1624(SB)/8, $0xbae9b0a7bae9b0a7
+DATA constants<>+1632(SB)/8, $0x3c3213f03c3213f0
+DATA constants<>+1640(SB)/8, $0x3c3213f03c3213f0
+DATA constants<>+1648(SB)/8, $0xbcfec002bcfec002
+DATA constants<>+1656(SB)/8, $0xbcfec002bcfec002
+DATA constants<>+1664(SB)/8, $0x3d6d15503d6d1550
+DATA constants<>+1672(SB)/8, $0x3d6d15503d6d1550
+DATA constants<>+1680(SB)/8, $0xbdac0498bdac0498
+DATA constants<>+1688(SB)/8, $0xbdac0498bdac0498
+DATA constants<>+1696(SB)/8, $0x3de046283de04628
+DATA constants<>+1704(SB)/8, $0x3de046283de04628
+DATA constants<>+1712(SB)/8, $0xbe121043be121043
+DATA constants<>+1720(SB)/8, $0xbe121043be121043
+DATA constants<>+1728(SB)/8, $0x3e4cc8f23e4cc8f2
+DATA constants<>+1736(SB)/8, $0x3e4cc8f23e4cc8f2
+DATA constants<>+1744(SB)/8, $0xbeaaaa9fbeaaaa9f
+DATA constants<>+1752(SB)/8, $0xbeaaaa9fbeaaaa9f
+DATA constants<>+1760(SB)/8, $0x4120000041200000
+DATA constants<>+1768(SB)/8, $0x4120000041200000
+DATA constants<>+1776(SB)/8, $0xbbcc90d0bbcc90d0
+DATA constants<>+1784(SB)/8, $0xbbcc90d0bbcc90d0
+DATA constants<>+1792(SB)/8, $0x4038aa3b4038aa3b
+DATA constants<>+1800(SB)/8, $0x4038aa3b4038aa3b
+DATA constants<>+1808(SB)/8, $0x3eb172183eb17218
+DATA constants<>+1816(SB)/8, $0x3eb172183eb17218
+DATA constants<>+1824(SB)/8, $0x3db568ac3db568ac
+DATA constants<>+1832(SB)/8, $0x3db568ac3db568ac
+DATA constants<>+1840(SB)/8, $0x3f0ccccd3f0ccccd
+DATA constants<>+1848(SB)/8, $0x3f0ccccd3f0ccccd
+DATA constants<>+1856(SB)/8, $0x3cac728c3cac728c
+DATA constants<>+1864(SB)/8, $0x3cac728c3cac728c
+DATA constants<>+1872(SB)/8, $0xbd5c8f3fbd5c8f3f
+DATA constants<>+1880(SB)/8, $0xbd5c8f3fbd5c8f3f
+DATA constants<>+1888(SB)/8, $0x3e0886773e088677
+DATA constants<>+1896(SB)/8, $0x3e0886773e088677
+DATA constants<>+1904(SB)/8, $0xbeaaaaa5beaaaaa5
+DATA constants<>+1912(SB)/8, $0xbeaaaaa5beaaaaa5
+DATA constants<>+1920(SB)/8, $0x3e891f983e891f98
+DATA constants<>+1928(SB)/8, $0x3e891f983e891f98
+DATA constants<>+1936(SB)/8, $0x3f2aac273f2aac27
+DATA constants<>+1944(SB)/8, $0x3f2aac273f2aac27
+DATA constants<>+1952(SB)/8, $0x3faaaa453faaaa45
+DATA constants<>+1960(SB)/8, $0x3faaaa453faaaa45
+DATA constants<>+1968(SB)/8, $0x3ffffffe3ffffffe
+DATA constants<>+1976(SB)/8, $0x3ffffffe3ffffffe
+DATA constants<>+1984(SB)/8, $0x42b3666642b36666
+DATA constants<>+1992(SB)/8, $0x42b3666642b36666
+DATA constants<>+2000(SB)/8, $0x4b40007d4b40007d
+DATA constants<>+2008(SB)/8, $0x4b40007d4b40007d
+DATA constants<>+2016(SB)/8, $0x3e0000003e000000
+DATA constants<>+2024(SB)/8, $0x3e0000003e000000
+DATA constants<>+2032(SB)/8, $0x363ab60f363ab60f
+DATA constants<>+2040(SB)/8, $0x363ab60f363ab60f
+DATA constants<>+2048(SB)/8, $0x3950115e3950115e
+DATA constants<>+2056(SB)/8, $0x3950115e3950115e
+DATA constants<>+2064(SB)/8, $0x3c0888703c088870
+DATA constants<>+2072(SB)/8, $0x3c0888703c088870
+DATA constants<>+2080(SB)/8, $0x5d8000005d800000
+DATA constants<>+2088(SB)/8, $0x5d8000005d800000
+DATA constants<>+2096(SB)/8, $0x3f7fffff3f7fffff
+DATA constants<>+2104(SB)/8, $0x3f7fffff3f7fffff
+DATA constants<>+2112(SB)/8, $0x4280000042800000
+DATA constants<>+2120(SB)/8, $0x4280000042800000
+DATA constants<>+2128(SB)/8, $0x41f0000041f00000
+DATA constants<>+2136(SB)/8, $0x41f0000041f00000
+DATA constants<>+2144(SB)/8, $0xc2dc0000c2dc0000
+DATA constants<>+2152(SB)/8, $0xc2dc0000c2dc0000
+DATA constants<>+2160(SB)/8, $0x1f8000001f800000
+DATA constants<>+2168(SB)/8, $0x1f8000001f800000
+DATA constants<>+2176(SB)/8, $0xbd922000bd922000
+DATA constants<>+2184(SB)/8, $0xbd922000bd922000
+DATA constants<>+2192(SB)/8, $0xc1300000c1300000
+DATA constants<>+2200(SB)/8, $0xc1300000c1300000
+DATA constants<>+2208(SB)/8, $0xbfcc4200bfcc4200
+DATA constants<>+2216(SB)/8, $0xbfcc4200bfcc4200
+DATA constants<>+2224(SB)/8, $0xb69e549bb69e549b
+DATA constants<>+2232(SB)/8, $0xb69e549bb69e549b
+DATA constants<>+2240(SB)/8, $0xb6a67a87b6a67a87
+DATA constants<>+2248(SB)/8, $0xb6a67a87b6a67a87
+DATA constants<>+2256(SB)/8, $0x3fc000003fc00000
+DATA constants<>+2264(SB)/8, $0x3fc000003fc00000
+DATA constants<>+2272(SB)/8, $0x416c0000416c0000
+DATA constants<>+2280(SB)/8, $0x416c0000416c0000
+DATA constants<>+2288(SB)/8, $0xc2800000c2800000
+DATA constants<>+2296(SB)/8, $0xc2800000c2800000
+DATA constants<>+2304(SB)/8, $0x3a38e5513a38e551
+DATA constants<>+2312(SB)/8, $0x3a38e5513a38e551
+DATA constants<>+2320(SB)/8, $0x3ace60453ace6045
+DATA constants<>+2328(SB)/8, $0x3ace60453ace6045
+DATA constants<>+2336(SB)/8, $0x39b9540d39b9540d
+DATA constants<>+2344(SB)/8, $0x39b9540d39b9540d
+DATA constants<>+2352(SB)/8, $0xbb3e65c4bb3e65c4
+DATA constants<>+2360(SB)/8, $0xbb3e65c4bb3e65c4
+DATA constants<>+2368(SB)/8, $0xbb1ec3bdbb1ec3bd
+DATA constants<>+2376(SB)/8, $0xbb1ec3bdbb1ec3bd
+DATA constants<>+2384(SB)/8, $0x3a83c3333a83c333
+DATA constants<>+2392(SB)/8, $0x3a83c3333a83c333
+DATA constants<>+2400(SB)/8, $0x3c302ac73c302ac7
+DATA constants<>+2408(SB)/8, $0x3c302ac73c302ac7
+DATA constants<>+2416(SB)/8, $0x3c916a733c916a73
+DATA constants<>+2424(SB)/8, $0x3c916a733c916a73
+DATA constants<>+2432(SB)/8, $0xbca2285fbca2285f
+DATA constants<>+2440(SB)/8, $0xbca2285fbca2285f
+DATA constants<>+2448(SB)/8, $0xbe0153ffbe0153ff
+DATA constants<>+2456(SB)/8, $0xbe0153ffbe0153ff
+DATA constants<>+2464(SB)/8, $0x3e5830263e583026
+DATA constants<>+2472(SB)/8, $0x3e5830263e583026
+DATA constants<>+2480(SB)/8, $0x3e9e0a203e9e0a20
+DATA constants<>+2488(SB)/8, $0x3e9e0a203e9e0a20
+DATA constants<>+2496(SB)/8, $0x3c1a12943c1a1294
+DATA constants<>+2504(SB)/8, $0x3c1a12943c1a1294
+DATA constants<>+2512(SB)/8, $0x3d2358a33d2358a3
+DATA constants<>+2520(SB)/8, $0x3d2358a33d2358a3
+DATA constants<>+2528(SB)/8, $0x3e082bdb3e082bdb
+DATA constants<>+2536(SB)/8, $0x3e082bdb3e082bdb
+DATA constants<>+2544(SB)/8, $0x3ecc42293ecc4229
+DATA constants<>+2552(SB)/8, $0x3ecc42293ecc4229
+DATA constants<>+2560(SB)/8, $0x3f4000003f400000
+DATA constants<>+2568(SB)/8, $0x3f4000003f400000
+DATA constants<>+2576(SB)/8, $0x38a3b8ff38a3b8ff
+DATA constants<>+2584(SB)/8, $0x38a3b8ff38a3b8ff
+DATA constants<>+2592(SB)/8, $0x407ccccd407ccccd
+DATA constants<>+2600(SB)/8, $0x407ccccd407ccccd
+DATA constants<>+2608(SB)/8, $0x4018000040180000
+DATA constants<>+2616(SB)/8, $0x4018000040180000
+DATA constants<>+2624(SB)/8, $0xb715c120b715c120
+DATA constants<>+2632(SB)/8, $0xb715c120b715c120
+DATA constants<>+2640(SB)/8, $0xba51a8afba51a8af
+DATA constants<>+2648(SB)/8, $0xba51a8afba51a8af
+DATA constants<>+2656(SB)/8, $0x3ba9f9123ba9f912
+DATA constants<>+2664(SB)/8, $0x3ba9f9123ba9f912
+DATA constants<>+2672(SB)/8, $0xbcdbfb8dbcdbfb8d
+DATA constants<>+2680(SB)/8, $0xbcdbfb8dbcdbfb8d
+DATA constants<>+2688(SB)/8, $0x3de716733de71673
+DATA constants<>+2696(SB)/8, $0x3de716733de71673
+DATA constants<>+2704(SB)/8, $0xbec0939fbec0939f
+DATA constants<>+2712(SB)/8, $0xbec0939fbec0939f
+DATA constants<>+2720(SB)/8, $0x3e0375d43e0375d4
+DATA constants<>+2728(SB)/8, $0x3e0375d43e0375d4
+DATA constants<>+2736(SB)/8, $0x3810da863810da86
+DATA constants<>+2744(SB)/8, $0x3810da863810da86
+DATA constants<>+2752(SB)/8, $0x37bc469537bc4695
+DATA constants<>+2760(SB)/8, $0x37bc469537bc4695
+DATA constants<>+2768(SB)/8, $0xb9aec45cb9aec45c
+DATA constants<>+2776(SB)/8, $0xb9aec45cb9aec45c
+DATA constants<>+2784(SB)/8, $0x3a274d8f3a274d8f
+DATA constants<>+2792(SB)/8, $0x3a274d8f3a274d8f
+DATA constants<>+2800(SB)/8, $0x38eca05338eca053
+DATA constants<>+2808(SB)/8, $0x38eca05338eca053
+DATA constants<>+2816(SB)/8, $0xbb4e2570bb4e2570
+DATA constants<>+2824(SB)/8, $0xbb4e2570bb4e2570
+DATA constants<>+2832(SB)/8, $0x3c090c943c090c94
+DATA constants<>+2840(SB)/8, $0x3c090c943c090c94
+DATA constants<>+2848(SB)/8, $0xbc56ff1bbc56ff1b
+DATA constants<>+2856(SB)/8, $0xbc56ff1bbc56ff1b
+DATA constants<>+2864(SB)/8, $0x3c60edd33c60edd3
+DATA constants<>+2872(SB)/8, $0x3c60edd33c60edd3
+DATA constants<>+2880(SB)/8, $0xbc1bec6bbc1bec6b
+DATA constants<>+2888(SB)/8, $0xbc1bec6bbc1bec6b
+DATA constants<>+2896(SB)/8, $0x3b8349ea3b8349ea
+DATA constants<>+2904(SB)/8, $0x3b8349ea3b8349ea
+DATA constants<>+2912(SB)/8, $0x3f7fccb13f7fccb1
+DATA constants<>+2920(SB)/8, $0x3f7fccb13f7fccb1
+DATA constants<>+2928(SB)/8, $0x41a0000041a00000
+DATA constants<>+2936(SB)/8, $0x41a0000041a00000
+DATA constants<>+2944(SB)/8, $0xbf200000bf200000
+DATA constants<>+2952(SB)/8, $0xbf200000bf200000
+DATA constants<>+2960(SB)/8, $0x3fb000003fb00000
+DATA constants<>+2968(SB)/8, $0x3fb000003fb00000
+DATA constants<>+2976(SB)/8, $0xb569b9f2b569b9f2
+DATA constants<>+2984(SB)/8, $0xb569b9f2b569b9f2
+DATA constants<>+2992(SB)/8, $0x374095b0374095b0
+DATA constants<>+3000(SB)/8, $0x374095b0374095b0
+DATA constants<>+3008(SB)/8, $0xb861a185b861a185
+DATA constants<>+3016(SB)/8, $0xb861a185b861a185
+DATA constants<>+3024(SB)/8, $0x38d0828638d08286
+DATA constants<>+3032(SB)/8, $0x38d0828638d08286
+DATA constants<>+3040(SB)/8, $0xb8686184b8686184
+DATA constants<>+3048(SB)/8, $0xb8686184b8686184
+DATA constants<>+3056(SB)/8, $0x387ea84d387ea84d
+DATA constants<>+3064(SB)/8, $0x387ea84d387ea84d
+DATA constants<>+3072(SB)/8, $0x38c5b1d738c5b1d7
+DATA constants<>+3080(SB)/8, $0x38c5b1d738c5b1d7
+DATA constants<>+3088(SB)/8, $0xb9ff8007b9ff8007
+DATA constants<>+3096(SB)/8, $0xb9ff8007b9ff8007
+DATA constants<>+3104(SB)/8, $0xbb0e4a1abb0e4a1a
+DATA constants<>+3112(SB)/8, $0xbb0e4a1abb0e4a1a
+DATA constants<>+3120(SB)/8, $0xbb652e94bb652e94
+DATA constants<>+3128(SB)/8, $0xbb652e94bb652e94
+DATA constants<>+3136(SB)/8, $0x3c074df73c074df7
+DATA constants<>+3144(SB)/8, $0x3c074df73c074df7
+DATA constants<>+3152(SB)/8, $0x3d85aef73d85aef7
+DATA constants<>+3160(SB)/8, $0x3d85aef73d85aef7
+DATA constants<>+3168(SB)/8, $0x3e336d0a3e336d0a
+DATA constants<>+3176(SB)/8, $0x3e336d0a3e336d0a
+DATA constants<>+3184(SB)/8, $0x3e4b80b53e4b80b5
+DATA constants<>+3192(SB)/8, $0x3e4b80b53e4b80b5
+DATA constants<>+3200(SB)/8, $0xbb57a4e7bb57a4e7
+DATA constants<>+3208(SB)/8, $0xbb57a4e7bb57a4e7
+DATA constants<>+3216(SB)/8, $0x3ca48be73ca48be7
+DATA constants<>+3224(SB)/8, $0x3ca48be73ca48be7
+DATA constants<>+3232(SB)/8, $0xbd6b5846bd6b5846
+DATA constants<>+3240(SB)/8, $0xbd6b5846bd6b5846
+DATA constants<>+3248(SB)/8, $0x3dda57043dda5704
+DATA constants<>+3256(SB)/8, $0x3dda57043dda5704
+DATA constants<>+3264(SB)/8, $0xbe1d21afbe1d21af
+DATA constants<>+3272(SB)/8, $0xbe1d21afbe1d21af
+DATA constants<>+3280(SB)/8, $0x3e49a5aa3e49a5aa
+DATA constants<>+3288(SB)/8, $0x3e49a5aa3e49a5aa
+DATA constants<>+3296(SB)/8, $0xbe7f91f3be7f91f3
+DATA constants<>+3304(SB)/8, $0xbe7f91f3be7f91f3
+DATA constants<>+3312(SB)/8, $0x3eaaa6e83eaaa6e8
+DATA constants<>+3320(SB)/8, $0x3eaaa6e83eaaa6e8
+DATA constants<>+3328(SB)/8, $0xbeffffe9beffffe9
+DATA constants<>+3336(SB)/8, $0xbeffffe9beffffe9
+DATA constants<>+3344(SB)/8, $0x3fe109663fe10966
+DATA constants<>+3352(SB)/8, $0x3fe109663fe10966
+DATA constants<>+3360(SB)/8, $0x3f867d5f3f867d5f
+DATA constants<>+3368(SB)/8, $0x3f867d5f3f867d5f
+DATA constants<>+3376(SB)/8, $0x3eaaaaab3eaaaaab
+DATA constants<>+3384(SB)/8, $0x3eaaaaab3eaaaaab
+DATA constants<>+3392(SB)/8, $0x4b4000fe4b4000fe
+DATA constants<>+3400(SB)/8, $0x4b4000fe4b4000fe
+DATA constants<>+3408(SB)/8, $0x4580000045800000
+DATA constants<>+3416(SB)/8, $0x4580000045800000
+DATA constants<>+3424(SB)/8, $0x3defd1323defd132
+DATA constants<>+3432(SB)/8, $0x3defd1323defd132
+DATA constants<>+3440(SB)/8, $0xb22aaaabb22aaaab
+DATA constants<>+3448(SB)/8, $0xb22aaaabb22aaaab
+DATA constants<>+3456(SB)/8, $0x3325706033257060
+DATA constants<>+3464(SB)/8, $0x3325706033257060
+DATA constants<>+3472(SB)/8, $0x4320000043200000
+DATA constants<>+3480(SB)/8, $0x4320000043200000
+DATA constants<>+3488(SB)/8, $0xc3200000c3200000
+DATA constants<>+3496(SB)/8, $0xc3200000c3200000
+DATA constants<>+3504(SB)/8, $0x3920d6f53920d6f5
+DATA constants<>+3512(SB)/8, $0x3920d6f53920d6f5
+DATA constants<>+3520(SB)/8, $0x3f3172183f317218
+DATA constants<>+3528(SB)/8, $0x3f3172183f317218
+DATA constants<>+3536(SB)/8, $0x3e12293e3e12293e
+DATA constants<>+3544(SB)/8, $0x3e12293e3e12293e
+DATA constants<>+3552(SB)/8, $0x3e4ccd003e4ccd00
+DATA constants<>+3560(SB)/8, $0x3e4ccd003e4ccd00
+DATA constants<>+3568(SB)/8, $0x3aaf862b3aaf862b
+DATA constants<>+3576(SB)/8, $0x3aaf862b3aaf862b
+DATA constants<>+3584(SB)/8, $0x3c1d96d73c1d96d7
+DATA constants<>+3592(SB)/8, $0x3c1d96d73c1d96d7
+DATA constants<>+3600(SB)/8, $0x3d6357bb3d6357bb
+DATA constants<>+3608(SB)/8, $0x3d6357bb3d6357bb
+DATA constants<>+3616(SB)/8, $0x3e75fdee3e75fdee
+DATA constants<>+3624(SB)/8, $0x3e75fdee3e75fdee
+DATA constants<>+3632(SB)/8, $0x42b1999a42b1999a
+DATA constants<>+3640(SB)/8, $0x42b1999a42b1999a
+DATA constants<>+3648(SB)/8, $0xc2b00000c2b00000
+DATA constants<>+3656(SB)/8, $0xc2b00000c2b00000
+DATA constants<>+3664(SB)/8, $0x3d61faff3d61faff
+DATA constants<>+3672(SB)/8, $0x3d61faff3d61faff
+DATA constants<>+3680(SB)/8, $0x3e78704b3e78704b
+DATA constants<>+3688(SB)/8, $0x3e78704b3e78704b
+DATA constants<>+3696(SB)/8, $0x3f3179953f317995
+DATA constants<>+3704(SB)/8, $0x3f3179953f317995
+DATA constants<>+3712(SB)/8, $0x3f7ffb453f7ffb45
+DATA constants<>+3720(SB)/8, $0x3f7ffb453f7ffb45
+DATA constants<>+3728(SB)/8, $0x40b0000040b00000
+DATA constants<>+3736(SB)/8, $0x40b0000040b00000
+DATA constants<>+3744(SB)/8, $0xc0b00000c0b00000
+DATA constants<>+3752(SB)/8, $0xc0b00000c0b00000
+DATA constants<>+3760(SB)/8, $0x3ace916f3ace916f
+DATA constants<>+3768(SB)/8, $0x3ace916f3ace916f
+DATA constants<>+3776(SB)/8, $0x387cda82387cda82
+DATA constants<>+3784(SB)/8, $0x387cda82387cda82
+DATA constants<>+3792(SB)/8, $0x3ded0dfb3ded0dfb
+DATA constants<>+3800(SB)/8, $0x3ded0dfb3ded0dfb
+DATA constants<>+3808(SB)/8, $0x3f7fffbc3f7fffbc
+DATA constants<>+3816(SB)/8, $0x3f7fffbc3f7fffbc
+DATA constants<>+3824(SB)/8, $0x3c93291c3c93291c
+DATA constants<>+3832(SB)/8, $0x3c93291c3c93291c
+DATA constants<>+3840(SB)/8, $0x3ee5ea443ee5ea44
+DATA constants<>+3848(SB)/8, $0x3ee5ea443ee5ea44
+DATA constants<>+3856(SB)/8, $0xbd922279bd922279
+DATA constants<>+3864(SB)/8, $0xbd922279bd922279
+DATA constants<>+3872(SB)/8, $0xbfcc422abfcc422a
+DATA constants<>+3880(SB)/8, $0xbfcc422abfcc422a
+GLOBL constants<>(SB), RODATA|NOPTR, $3888
 
 DATA tailMasks<>+0(SB)/8, $0x00000000ffffffff
 DATA tailMasks<>+8(SB)/8, $0x0000000000000000
@@ -2118,40 +2338,38 @@ unrolled:
 	WORD $0x4ea4cd88 // fmls v8.4s, v12.4s, v4.4s
 	WORD $0x4ea5cd67 // fmls v7.4s, v11.4s, v5.4s
 	WORD $0x4ea5cd88 // fmls v8.4s, v12.4s, v5.4s
-	FMOVQ 240(R9), F11
-	WORD $0x4e27cccb // fmla v11.4s, v6.4s, v7.4s
-	FMOVQ 240(R9), F12
-	WORD $0x4e28cccc // fmla v12.4s, v6.4s, v8.4s
+	WORD $0x6e27dceb // fmul v11.4s, v7.4s, v7.4s
+	WORD $0x6e28dd0c // fmul v12.4s, v8.4s, v8.4s
+	FMOVQ 240(R9), F13
+	WORD $0x4e27cccd // fmla v13.4s, v6.4s, v7.4s
+	FMOVQ 240(R9), F14
+	WORD $0x4e28ccce // fmla v14.4s, v6.4s, v8.4s
+	FMOVQ 256(R9), F15
+	WORD $0x4e27cdaf // fmla v15.4s, v13.4s, v7.4s
 	FMOVQ 256(R9), F13
-	WORD $0x4e27cd6d // fmla v13.4s, v11.4s, v7.4s
-	FMOVQ 256(R9), F11
-	WORD $0x4e28cd8b // fmla v11.4s, v12.4s, v8.4s
-	FMOVQ 272(R9), F12
-	WORD $0x4e27cdac // fmla v12.4s, v13.4s, v7.4s
-	FMOVQ 272(R9), F13
-	WORD $0x4e28cd6d // fmla v13.4s, v11.4s, v8.4s
-	FMOVQ 288(R9), F11
-	WORD $0x4e27cd8b // fmla v11.4s, v12.4s, v7.4s
-	FMOVQ 288(R9), F12
-	WORD $0x4e28cdac // fmla v12.4s, v13.4s, v8.4s
+	WORD $0x4e28cdcd // fmla v13.4s, v14.4s, v8.4s
+	FMOVQ 272(R9), F14
+	WORD $0x4e27cdee // fmla v14.4s, v15.4s, v7.4s
+	FMOVQ 272(R9), F15
+	WORD $0x4e28cdaf // fmla v15.4s, v13.4s, v8.4s
+	FMOVQ 288(R9), F13
+	WORD $0x4e27cdcd // fmla v13.4s, v14.4s, v7.4s
+	FMOVQ 288(R9), F14
+	WORD $0x4e28cdee // fmla v14.4s, v15.4s, v8.4s
+	FMOVQ 304(R9), F15
+	WORD $0x4e27cdaf // fmla v15.4s, v13.4s, v7.4s
 	FMOVQ 304(R9), F13
-	WORD $0x4e27cd6d // fmla v13.4s, v11.4s, v7.4s
-	FMOVQ 304(R9), F11
-	WORD $0x4e28cd8b // fmla v11.4s, v12.4s, v8.4s
-	FMOVQ 16(R9), F12
-	WORD $0x4e27cdac // fmla v12.4s, v13.4s, v7.4s
-	FMOVQ 16(R9), F13
-	WORD $0x4e28cd6d // fmla v13.4s, v11.4s, v8.4s
-	FMOVQ 16(R9), F11
-	WORD $0x4e27cd8b // fmla v11.4s, v12.4s, v7.4s
-	FMOVQ 16(R9), F7
-	WORD $0x4e28cda7 // fmla v7.4s, v13.4s, v8.4s
-	WORD $0x4f375528 // shl v8.4s, v9.4s, #23
-	WORD $0x4f375549 // shl v9.4s, v10.4s, #23
-	WORD $0x6e28dd6a // fmul v10.4s, v11.4s, v8.4s
-	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
-	WORD $0x6e28dd48 // fmul v8.4s, v10.4s, v8.4s
-	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
+	WORD $0x4e28cdcd // fmla v13.4s, v14.4s, v8.4s
+	WORD $0x4e2fcd67 // fmla v7.4s, v11.4s, v15.4s
+	WORD $0x4e2dcd88 // fmla v8.4s, v12.4s, v13.4s
+	WORD $0x4f375529 // shl v9.4s, v9.4s, #23
+	WORD $0x4f37554a // shl v10.4s, v10.4s, #23
+	WORD $0x4ea91d2b // mov v11.16b, v9.16b
+	WORD $0x4e27cd2b // fmla v11.4s, v9.4s, v7.4s
+	WORD $0x4eaa1d47 // mov v7.16b, v10.16b
+	WORD $0x4e28cd47 // fmla v7.4s, v10.4s, v8.4s
+	WORD $0x6e29dd68 // fmul v8.4s, v11.4s, v9.4s
+	WORD $0x6e2adce7 // fmul v7.4s, v7.4s, v10.4s
 	FSTPQ.P (F8, F7), 32(R0)
 	SUBS $8, R8, R8
 	BGE unrolled
@@ -2170,23 +2388,22 @@ vector:
 	WORD $0x4ea2d509 // fsub v9.4s, v8.4s, v2.4s
 	WORD $0x4ea4cd27 // fmls v7.4s, v9.4s, v4.4s
 	WORD $0x4ea5cd27 // fmls v7.4s, v9.4s, v5.4s
-	FMOVQ 240(R9), F9
-	WORD $0x4e27ccc9 // fmla v9.4s, v6.4s, v7.4s
-	FMOVQ 256(R9), F10
-	WORD $0x4e27cd2a // fmla v10.4s, v9.4s, v7.4s
-	FMOVQ 272(R9), F9
-	WORD $0x4e27cd49 // fmla v9.4s, v10.4s, v7.4s
-	FMOVQ 288(R9), F10
-	WORD $0x4e27cd2a // fmla v10.4s, v9.4s, v7.4s
-	FMOVQ 304(R9), F9
-	WORD $0x4e27cd49 // fmla v9.4s, v10.4s, v7.4s
-	FMOVQ 16(R9), F10
-	WORD $0x4e27cd2a // fmla v10.4s, v9.4s, v7.4s
-	FMOVQ 16(R9), F9
-	WORD $0x4e27cd49 // fmla v9.4s, v10.4s, v7.4s
-	WORD $0x4f375507 // shl v7.4s, v8.4s, #23
-	WORD $0x6e27dd28 // fmul v8.4s, v9.4s, v7.4s
-	WORD $0x6e27dd07 // fmul v7.4s, v8.4s, v7.4s
+	WORD $0x6e27dce9 // fmul v9.4s, v7.4s, v7.4s
+	FMOVQ 240(R9), F10
+	WORD $0x4e27ccca // fmla v10.4s, v6.4s, v7.4s
+	FMOVQ 256(R9), F11
+	WORD $0x4e27cd4b // fmla v11.4s, v10.4s, v7.4s
+	FMOVQ 272(R9), F10
+	WORD $0x4e27cd6a // fmla v10.4s, v11.4s, v7.4s
+	FMOVQ 288(R9), F11
+	WORD $0x4e27cd4b // fmla v11.4s, v10.4s, v7.4s
+	FMOVQ 304(R9), F10
+	WORD $0x4e27cd6a // fmla v10.4s, v11.4s, v7.4s
+	WORD $0x4e2acd27 // fmla v7.4s, v9.4s, v10.4s
+	WORD $0x4f375508 // shl v8.4s, v8.4s, #23
+	WORD $0x4ea81d09 // mov v9.16b, v8.16b
+	WORD $0x4e27cd09 // fmla v9.4s, v8.4s, v7.4s
+	WORD $0x6e28dd27 // fmul v7.4s, v9.4s, v8.4s
 	FMOVQ.P F7, 16(R0)
 	SUBS $4, R8, R8
 	BGE vector
@@ -2210,23 +2427,22 @@ loaded:
 	WORD $0x4ea2d509 // fsub v9.4s, v8.4s, v2.4s
 	WORD $0x4ea4cd27 // fmls v7.4s, v9.4s, v4.4s
 	WORD $0x4ea5cd27 // fmls v7.4s, v9.4s, v5.4s
-	FMOVQ 240(R9), F9
-	WORD $0x4e27ccc9 // fmla v9.4s, v6.4s, v7.4s
-	FMOVQ 256(R9), F10
-	WORD $0x4e27cd2a // fmla v10.4s, v9.4s, v7.4s
-	FMOVQ 272(R9), F9
-	WORD $0x4e27cd49 // fmla v9.4s, v10.4s, v7.4s
-	FMOVQ 288(R9), F10
-	WORD $0x4e27cd2a // fmla v10.4s, v9.4s, v7.4s
-	FMOVQ 304(R9), F9
-	WORD $0x4e27cd49 // fmla v9.4s, v10.4s, v7.4s
-	FMOVQ 16(R9), F10
-	WORD $0x4e27cd2a // fmla v10.4s, v9.4s, v7.4s
-	FMOVQ 16(R9), F9
-	WORD $0x4e27cd49 // fmla v9.4s, v10.4s, v7.4s
-	WORD $0x4f375507 // shl v7.4s, v8.4s, #23
-	WORD $0x6e27dd28 // fmul v8.4s, v9.4s, v7.4s
-	WORD $0x6e27dd07 // fmul v7.4s, v8.4s, v7.4s
+	WORD $0x6e27dce9 // fmul v9.4s, v7.4s, v7.4s
+	FMOVQ 240(R9), F10
+	WORD $0x4e27ccca // fmla v10.4s, v6.4s, v7.4s
+	FMOVQ 256(R9), F11
+	WORD $0x4e27cd4b // fmla v11.4s, v10.4s, v7.4s
+	FMOVQ 272(R9), F10
+	WORD $0x4e27cd6a // fmla v10.4s, v11.4s, v7.4s
+	FMOVQ 288(R9), F11
+	WORD $0x4e27cd4b // fmla v11.4s, v10.4s, v7.4s
+	FMOVQ 304(R9), F10
+	WORD $0x4e27cd6a // fmla v10.4s, v11.4s, v7.4s
+	WORD $0x4e2acd27 // fmla v7.4s, v9.4s, v10.4s
+	WORD $0x4f375508 // shl v8.4s, v8.4s, #23
+	WORD $0x4ea81d09 // mov v9.16b, v8.16b
+	WORD $0x4e27cd09 // fmla v9.4s, v8.4s, v7.4s
+	WORD $0x6e28dd27 // fmul v7.4s, v9.4s, v8.4s
 	TBZ $1, R8, store1
 	FMOVD F7, (R0)
 	TBZ $0, R8, stored
@@ -2279,40 +2495,38 @@ unrolled:
 	WORD $0x4ea7cdeb // fmls v11.4s, v15.4s, v7.4s
 	WORD $0x4ea8cdca // fmls v10.4s, v14.4s, v8.4s
 	WORD $0x4ea8cdeb // fmls v11.4s, v15.4s, v8.4s
-	FMOVQ 240(R9), F14
-	WORD $0x4e2acd2e // fmla v14.4s, v9.4s, v10.4s
-	FMOVQ 240(R9), F15
-	WORD $0x4e2bcd2f // fmla v15.4s, v9.4s, v11.4s
+	WORD $0x6e2add4e // fmul v14.4s, v10.4s, v10.4s
+	WORD $0x6e2bdd6f // fmul v15.4s, v11.4s, v11.4s
+	FMOVQ 240(R9), F16
+	WORD $0x4e2acd30 // fmla v16.4s, v9.4s, v10.4s
+	FMOVQ 240(R9), F17
+	WORD $0x4e2bcd31 // fmla v17.4s, v9.4s, v11.4s
+	FMOVQ 256(R9), F18
+	WORD $0x4e2ace12 // fmla v18.4s, v16.4s, v10.4s
 	FMOVQ 256(R9), F16
-	WORD $0x4e2acdd0 // fmla v16.4s, v14.4s, v10.4s
-	FMOVQ 256(R9), F14
-	WORD $0x4e2bcdee // fmla v14.4s, v15.4s, v11.4s
-	FMOVQ 272(R9), F15
-	WORD $0x4e2ace0f // fmla v15.4s, v16.4s, v10.4s
-	FMOVQ 272(R9), F16
-	WORD $0x4e2bcdd0 // fmla v16.4s, v14.4s, v11.4s
-	FMOVQ 288(R9), F14
-	WORD $0x4e2acdee // fmla v14.4s, v15.4s, v10.4s
-	FMOVQ 288(R9), F15
-	WORD $0x4e2bce0f // fmla v15.4s, v16.4s, v11.4s
+	WORD $0x4e2bce30 // fmla v16.4s, v17.4s, v11.4s
+	FMOVQ 272(R9), F17
+	WORD $0x4e2ace51 // fmla v17.4s, v18.4s, v10.4s
+	FMOVQ 272(R9), F18
+	WORD $0x4e2bce12 // fmla v18.4s, v16.4s, v11.4s
+	FMOVQ 288(R9), F16
+	WORD $0x4e2ace30 // fmla v16.4s, v17.4s, v10.4s
+	FMOVQ 288(R9), F17
+	WORD $0x4e2bce51 // fmla v17.4s, v18.4s, v11.4s
+	FMOVQ 304(R9), F18
+	WORD $0x4e2ace12 // fmla v18.4s, v16.4s, v10.4s
 	FMOVQ 304(R9), F16
-	WORD $0x4e2acdd0 // fmla v16.4s, v14.4s, v10.4s
-	FMOVQ 304(R9), F14
-	WORD $0x4e2bcdee // fmla v14.4s, v15.4s, v11.4s
-	FMOVQ 16(R9), F15
-	WORD $0x4e2ace0f // fmla v15.4s, v16.4s, v10.4s
-	FMOVQ 16(R9), F16
-	WORD $0x4e2bcdd0 // fmla v16.4s, v14.4s, v11.4s
-	FMOVQ 16(R9), F14
-	WORD $0x4e2acdee // fmla v14.4s, v15.4s, v10.4s
-	FMOVQ 16(R9), F10
-	WORD $0x4e2bce0a // fmla v10.4s, v16.4s, v11.4s
-	WORD $0x4f37558b // shl v11.4s, v12.4s, #23
-	WORD $0x4f3755ac // shl v12.4s, v13.4s, #23
-	WORD $0x6e2bddcd // fmul v13.4s, v14.4s, v11.4s
-	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
-	WORD $0x6e2bddab // fmul v11.4s, v13.4s, v11.4s
-	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
+	WORD $0x4e2bce30 // fmla v16.4s, v17.4s, v11.4s
+	WORD $0x4e32cdca // fmla v10.4s, v14.4s, v18.4s
+	WORD $0x4e30cdeb // fmla v11.4s, v15.4s, v16.4s
+	WORD $0x4f37558c // shl v12.4s, v12.4s, #23
+	WORD $0x4f3755ad // shl v13.4s, v13.4s, #23
+	WORD $0x4eac1d8e // mov v14.16b, v12.16b
+	WORD $0x4e2acd8e // fmla v14.4s, v12.4s, v10.4s
+	WORD $0x4ead1daa // mov v10.16b, v13.16b
+	WORD $0x4e2bcdaa // fmla v10.4s, v13.4s, v11.4s
+	WORD $0x6e2cddcb // fmul v11.4s, v14.4s, v12.4s
+	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
 	FSTPQ.P (F11, F10), 32(R0)
 	WORD $0x4e2bd400 // fadd v0.4s, v0.4s, v11.4s
 	WORD $0x4e2ad421 // fadd v1.4s, v1.4s, v10.4s
@@ -2334,23 +2548,22 @@ vector:
 	WORD $0x4ea5d56c // fsub v12.4s, v11.4s, v5.4s
 	WORD $0x4ea7cd8a // fmls v10.4s, v12.4s, v7.4s
 	WORD $0x4ea8cd8a // fmls v10.4s, v12.4s, v8.4s
-	FMOVQ 240(R9), F12
-	WORD $0x4e2acd2c // fmla v12.4s, v9.4s, v10.4s
-	FMOVQ 256(R9), F13
-	WORD $0x4e2acd8d // fmla v13.4s, v12.4s, v10.4s
-	FMOVQ 272(R9), F12
-	WORD $0x4e2acdac // fmla v12.4s, v13.4s, v10.4s
-	FMOVQ 288(R9), F13
-	WORD $0x4e2acd8d // fmla v13.4s, v12.4s, v10.4s
-	FMOVQ 304(R9), F12
-	WORD $0x4e2acdac // fmla v12.4s, v13.4s, v10.4s
-	FMOVQ 16(R9), F13
-	WORD $0x4e2acd8d // fmla v13.4s, v12.4s, v10.4s
-	FMOVQ 16(R9), F12
-	WORD $0x4e2acdac // fmla v12.4s, v13.4s, v10.4s
-	WORD $0x4f37556a // shl v10.4s, v11.4s, #23
-	WORD $0x6e2add8b // fmul v11.4s, v12.4s, v10.4s
-	WORD $0x6e2add6a // fmul v10.4s, v11.4s, v10.4s
+	WORD $0x6e2add4c // fmul v12.4s, v10.4s, v10.4s
+	FMOVQ 240(R9), F13
+	WORD $0x4e2acd2d // fmla v13.4s, v9.4s, v10.4s
+	FMOVQ 256(R9), F14
+	WORD $0x4e2acdae // fmla v14.4s, v13.4s, v10.4s
+	FMOVQ 272(R9), F13
+	WORD $0x4e2acdcd // fmla v13.4s, v14.4s, v10.4s
+	FMOVQ 288(R9), F14
+	WORD $0x4e2acdae // fmla v14.4s, v13.4s, v10.4s
+	FMOVQ 304(R9), F13
+	WORD $0x4e2acdcd // fmla v13.4s, v14.4s, v10.4s
+	WORD $0x4e2dcd8a // fmla v10.4s, v12.4s, v13.4s
+	WORD $0x4f37556b // shl v11.4s, v11.4s, #23
+	WORD $0x4eab1d6c // mov v12.16b, v11.16b
+	WORD $0x4e2acd6c // fmla v12.4s, v11.4s, v10.4s
+	WORD $0x6e2bdd8a // fmul v10.4s, v12.4s, v11.4s
 	FMOVQ.P F10, 16(R0)
 	WORD $0x4e2ad400 // fadd v0.4s, v0.4s, v10.4s
 	SUBS $4, R8, R8
@@ -2379,23 +2592,22 @@ loaded:
 	WORD $0x4ea5d56c // fsub v12.4s, v11.4s, v5.4s
 	WORD $0x4ea7cd8a // fmls v10.4s, v12.4s, v7.4s
 	WORD $0x4ea8cd8a // fmls v10.4s, v12.4s, v8.4s
-	FMOVQ 240(R9), F12
-	WORD $0x4e2acd2c // fmla v12.4s, v9.4s, v10.4s
-	FMOVQ 256(R9), F13
-	WORD $0x4e2acd8d // fmla v13.4s, v12.4s, v10.4s
-	FMOVQ 272(R9), F12
-	WORD $0x4e2acdac // fmla v12.4s, v13.4s, v10.4s
-	FMOVQ 288(R9), F13
-	WORD $0x4e2acd8d // fmla v13.4s, v12.4s, v10.4s
-	FMOVQ 304(R9), F12
-	WORD $0x4e2acdac // fmla v12.4s, v13.4s, v10.4s
-	FMOVQ 16(R9), F13
-	WORD $0x4e2acd8d // fmla v13.4s, v12.4s, v10.4s
-	FMOVQ 16(R9), F12
-	WORD $0x4e2acdac // fmla v12.4s, v13.4s, v10.4s
-	WORD $0x4f37556a // shl v10.4s, v11.4s, #23
-	WORD $0x6e2add8b // fmul v11.4s, v12.4s, v10.4s
-	WORD $0x6e2add6a // fmul v10.4s, v11.4s, v10.4s
+	WORD $0x6e2add4c // fmul v12.4s, v10.4s, v10.4s
+	FMOVQ 240(R9), F13
+	WORD $0x4e2acd2d // fmla v13.4s, v9.4s, v10.4s
+	FMOVQ 256(R9), F14
+	WORD $0x4e2acdae // fmla v14.4s, v13.4s, v10.4s
+	FMOVQ 272(R9), F13
+	WORD $0x4e2acdcd // fmla v13.4s, v14.4s, v10.4s
+	FMOVQ 288(R9), F14
+	WORD $0x4e2acdae // fmla v14.4s, v13.4s, v10.4s
+	FMOVQ 304(R9), F13
+	WORD $0x4e2acdcd // fmla v13.4s, v14.4s, v10.4s
+	WORD $0x4e2dcd8a // fmla v10.4s, v12.4s, v13.4s
+	WORD $0x4f37556b // shl v11.4s, v11.4s, #23
+	WORD $0x4eab1d6c // mov v12.16b, v11.16b
+	WORD $0x4e2acd6c // fmla v12.4s, v11.4s, v10.4s
+	WORD $0x6e2bdd8a // fmul v10.4s, v12.4s, v11.4s
 	WORD $0x4e2ad40b // fadd v11.4s, v0.4s, v10.4s
 	WORD $0x6ebe1d60 // bit v0.16b, v11.16b, v30.16b
 	TBZ $1, R8, store1
@@ -2472,74 +2684,70 @@ unrolled:
 	WORD $0x4eaacead // fmls v13.4s, v21.4s, v10.4s
 	WORD $0x4eaacece // fmls v14.4s, v22.4s, v10.4s
 	WORD $0x4eaaceef // fmls v15.4s, v23.4s, v10.4s
-	FMOVQ 240(R9), F20
-	WORD $0x4e2ccd74 // fmla v20.4s, v11.4s, v12.4s
-	FMOVQ 240(R9), F21
-	WORD $0x4e2dcd75 // fmla v21.4s, v11.4s, v13.4s
-	FMOVQ 240(R9), F22
-	WORD $0x4e2ecd76 // fmla v22.4s, v11.4s, v14.4s
-	FMOVQ 240(R9), F23
-	WORD $0x4e2fcd77 // fmla v23.4s, v11.4s, v15.4s
+	WORD $0x6e2cdd94 // fmul v20.4s, v12.4s, v12.4s
+	WORD $0x6e2dddb5 // fmul v21.4s, v13.4s, v13.4s
+	WORD $0x6e2eddd6 // fmul v22.4s, v14.4s, v14.4s
+	WORD $0x6e2fddf7 // fmul v23.4s, v15.4s, v15.4s
+	FMOVQ 240(R9), F24
+	WORD $0x4e2ccd78 // fmla v24.4s, v11.4s, v12.4s
+	FMOVQ 240(R9), F25
+	WORD $0x4e2dcd79 // fmla v25.4s, v11.4s, v13.4s
+	FMOVQ 240(R9), F26
+	WORD $0x4e2ecd7a // fmla v26.4s, v11.4s, v14.4s
+	FMOVQ 240(R9), F27
+	WORD $0x4e2fcd7b // fmla v27.4s, v11.4s, v15.4s
+	FMOVQ 256(R9), F28
+	WORD $0x4e2ccf1c // fmla v28.4s, v24.4s, v12.4s
 	FMOVQ 256(R9), F24
-	WORD $0x4e2cce98 // fmla v24.4s, v20.4s, v12.4s
-	FMOVQ 256(R9), F20
-	WORD $0x4e2dceb4 // fmla v20.4s, v21.4s, v13.4s
-	FMOVQ 256(R9), F21
-	WORD $0x4e2eced5 // fmla v21.4s, v22.4s, v14.4s
-	FMOVQ 256(R9), F22
-	WORD $0x4e2fcef6 // fmla v22.4s, v23.4s, v15.4s
-	FMOVQ 272(R9), F23
-	WORD $0x4e2ccf17 // fmla v23.4s, v24.4s, v12.4s
+	WORD $0x4e2dcf38 // fmla v24.4s, v25.4s, v13.4s
+	FMOVQ 256(R9), F25
+	WORD $0x4e2ecf59 // fmla v25.4s, v26.4s, v14.4s
+	FMOVQ 256(R9), F26
+	WORD $0x4e2fcf7a // fmla v26.4s, v27.4s, v15.4s
+	FMOVQ 272(R9), F27
+	WORD $0x4e2ccf9b // fmla v27.4s, v28.4s, v12.4s
+	FMOVQ 272(R9), F28
+	WORD $0x4e2dcf1c // fmla v28.4s, v24.4s, v13.4s
 	FMOVQ 272(R9), F24
-	WORD $0x4e2dce98 // fmla v24.4s, v20.4s, v13.4s
-	FMOVQ 272(R9), F20
-	WORD $0x4e2eceb4 // fmla v20.4s, v21.4s, v14.4s
-	FMOVQ 272(R9), F21
-	WORD $0x4e2fced5 // fmla v21.4s, v22.4s, v15.4s
-	FMOVQ 288(R9), F22
-	WORD $0x4e2ccef6 // fmla v22.4s, v23.4s, v12.4s
-	FMOVQ 288(R9), F23
-	WORD $0x4e2dcf17 // fmla v23.4s, v24.4s, v13.4s
+	WORD $0x4e2ecf38 // fmla v24.4s, v25.4s, v14.4s
+	FMOVQ 272(R9), F25
+	WORD $0x4e2fcf59 // fmla v25.4s, v26.4s, v15.4s
+	FMOVQ 288(R9), F26
+	WORD $0x4e2ccf7a // fmla v26.4s, v27.4s, v12.4s
+	FMOVQ 288(R9), F27
+	WORD $0x4e2dcf9b // fmla v27.4s, v28.4s, v13.4s
+	FMOVQ 288(R9), F28
+	WORD $0x4e2ecf1c // fmla v28.4s, v24.4s, v14.4s
 	FMOVQ 288(R9), F24
-	WORD $0x4e2ece98 // fmla v24.4s, v20.4s, v14.4s
-	FMOVQ 288(R9), F20
-	WORD $0x4e2fceb4 // fmla v20.4s, v21.4s, v15.4s
-	FMOVQ 304(R9), F21
-	WORD $0x4e2cced5 // fmla v21.4s, v22.4s, v12.4s
-	FMOVQ 304(R9), F22
-	WORD $0x4e2dcef6 // fmla v22.4s, v23.4s, v13.4s
-	FMOVQ 304(R9), F23
-	WORD $0x4e2ecf17 // fmla v23.4s, v24.4s, v14.4s
-	FMOVQ 304(R9), F24
-	WORD $0x4e2fce98 // fmla v24.4s, v20.4s, v15.4s
-	FMOVQ 16(R9), F20
-	WORD $0x4e2cceb4 // fmla v20.4s, v21.4s, v12.4s
-	FMOVQ 16(R9), F21
-	WORD $0x4e2dced5 // fmla v21.4s, v22.4s, v13.4s
-	FMOVQ 16(R9), F22
-	WORD $0x4e2ecef6 // fmla v22.4s, v23.4s, v14.4s
-	FMOVQ 16(R9), F23
-	WORD $0x4e2fcf17 // fmla v23.4s, v24.4s, v15.4s
-	FMOVQ 16(R9), F24
-	WORD $0x4e2cce98 // fmla v24.4s, v20.4s, v12.4s
-	FMOVQ 16(R9), F12
-	WORD $0x4e2dceac // fmla v12.4s, v21.4s, v13.4s
-	FMOVQ 16(R9), F13
-	WORD $0x4e2ececd // fmla v13.4s, v22.4s, v14.4s
-	FMOVQ 16(R9), F14
-	WORD $0x4e2fceee // fmla v14.4s, v23.4s, v15.4s
-	WORD $0x4f37560f // shl v15.4s, v16.4s, #23
-	WORD $0x4f375630 // shl v16.4s, v17.4s, #23
-	WORD $0x4f375651 // shl v17.4s, v18.4s, #23
-	WORD $0x4f375672 // shl v18.4s, v19.4s, #23
-	WORD $0x6e2fdf13 // fmul v19.4s, v24.4s, v15.4s
-	WORD $0x6e30dd8c // fmul v12.4s, v12.4s, v16.4s
-	WORD $0x6e31ddad // fmul v13.4s, v13.4s, v17.4s
-	WORD $0x6e32ddce // fmul v14.4s, v14.4s, v18.4s
-	WORD $0x6e2fde6f // fmul v15.4s, v19.4s, v15.4s
-	WORD $0x6e30dd8c // fmul v12.4s, v12.4s, v16.4s
-	WORD $0x6e31ddad // fmul v13.4s, v13.4s, v17.4s
-	WORD $0x6e32ddce // fmul v14.4s, v14.4s, v18.4s
+	WORD $0x4e2fcf38 // fmla v24.4s, v25.4s, v15.4s
+	FMOVQ 304(R9), F25
+	WORD $0x4e2ccf59 // fmla v25.4s, v26.4s, v12.4s
+	FMOVQ 304(R9), F26
+	WORD $0x4e2dcf7a // fmla v26.4s, v27.4s, v13.4s
+	FMOVQ 304(R9), F27
+	WORD $0x4e2ecf9b // fmla v27.4s, v28.4s, v14.4s
+	FMOVQ 304(R9), F28
+	WORD $0x4e2fcf1c // fmla v28.4s, v24.4s, v15.4s
+	WORD $0x4e39ce8c // fmla v12.4s, v20.4s, v25.4s
+	WORD $0x4e3acead // fmla v13.4s, v21.4s, v26.4s
+	WORD $0x4e3bcece // fmla v14.4s, v22.4s, v27.4s
+	WORD $0x4e3cceef // fmla v15.4s, v23.4s, v28.4s
+	WORD $0x4f375610 // shl v16.4s, v16.4s, #23
+	WORD $0x4f375631 // shl v17.4s, v17.4s, #23
+	WORD $0x4f375652 // shl v18.4s, v18.4s, #23
+	WORD $0x4f375673 // shl v19.4s, v19.4s, #23
+	WORD $0x4eb01e14 // mov v20.16b, v16.16b
+	WORD $0x4e2cce14 // fmla v20.4s, v16.4s, v12.4s
+	WORD $0x4eb11e2c // mov v12.16b, v17.16b
+	WORD $0x4e2dce2c // fmla v12.4s, v17.4s, v13.4s
+	WORD $0x4eb21e4d // mov v13.16b, v18.16b
+	WORD $0x4e2ece4d // fmla v13.4s, v18.4s, v14.4s
+	WORD $0x4eb31e6e // mov v14.16b, v19.16b
+	WORD $0x4e2fce6e // fmla v14.4s, v19.4s, v15.4s
+	WORD $0x6e30de8f // fmul v15.4s, v20.4s, v16.4s
+	WORD $0x6e31dd8c // fmul v12.4s, v12.4s, v17.4s
+	WORD $0x6e32ddad // fmul v13.4s, v13.4s, v18.4s
+	WORD $0x6e33ddce // fmul v14.4s, v14.4s, v19.4s
 	WORD $0x4e2fd400 // fadd v0.4s, v0.4s, v15.4s
 	WORD $0x4e2cd421 // fadd v1.4s, v1.4s, v12.4s
 	WORD $0x4e2dd442 // fadd v2.4s, v2.4s, v13.4s
@@ -2562,23 +2770,22 @@ vector:
 	WORD $0x4ea7d5ae // fsub v14.4s, v13.4s, v7.4s
 	WORD $0x4ea9cdcc // fmls v12.4s, v14.4s, v9.4s
 	WORD $0x4eaacdcc // fmls v12.4s, v14.4s, v10.4s
-	FMOVQ 240(R9), F14
-	WORD $0x4e2ccd6e // fmla v14.4s, v11.4s, v12.4s
-	FMOVQ 256(R9), F15
-	WORD $0x4e2ccdcf // fmla v15.4s, v14.4s, v12.4s
-	FMOVQ 272(R9), F14
-	WORD $0x4e2ccdee // fmla v14.4s, v15.4s, v12.4s
-	FMOVQ 288(R9), F15
-	WORD $0x4e2ccdcf // fmla v15.4s, v14.4s, v12.4s
-	FMOVQ 304(R9), F14
-	WORD $0x4e2ccdee // fmla v14.4s, v15.4s, v12.4s
-	FMOVQ 16(R9), F15
-	WORD $0x4e2ccdcf // fmla v15.4s, v14.4s, v12.4s
-	FMOVQ 16(R9), F14
-	WORD $0x4e2ccdee // fmla v14.4s, v15.4s, v12.4s
-	WORD $0x4f3755ac // shl v12.4s, v13.4s, #23
-	WORD $0x6e2cddcd // fmul v13.4s, v14.4s, v12.4s
-	WORD $0x6e2cddac // fmul v12.4s, v13.4s, v12.4s
+	WORD $0x6e2cdd8e // fmul v14.4s, v12.4s, v12.4s
+	FMOVQ 240(R9), F15
+	WORD $0x4e2ccd6f // fmla v15.4s, v11.4s, v12.4s
+	FMOVQ 256(R9), F16
+	WORD $0x4e2ccdf0 // fmla v16.4s, v15.4s, v12.4s
+	FMOVQ 272(R9), F15
+	WORD $0x4e2cce0f // fmla v15.4s, v16.4s, v12.4s
+	FMOVQ 288(R9), F16
+	WORD $0x4e2ccdf0 // fmla v16.4s, v15.4s, v12.4s
+	FMOVQ 304(R9), F15
+	WORD $0x4e2cce0f // fmla v15.4s, v16.4s, v12.4s
+	WORD $0x4e2fcdcc // fmla v12.4s, v14.4s, v15.4s
+	WORD $0x4f3755ad // shl v13.4s, v13.4s, #23
+	WORD $0x4ead1dae // mov v14.16b, v13.16b
+	WORD $0x4e2ccdae // fmla v14.4s, v13.4s, v12.4s
+	WORD $0x6e2dddcc // fmul v12.4s, v14.4s, v13.4s
 	WORD $0x4e2cd400 // fadd v0.4s, v0.4s, v12.4s
 	SUBS $4, R8, R8
 	BGE vector
@@ -2606,23 +2813,22 @@ loaded:
 	WORD $0x4ea7d5ae // fsub v14.4s, v13.4s, v7.4s
 	WORD $0x4ea9cdcc // fmls v12.4s, v14.4s, v9.4s
 	WORD $0x4eaacdcc // fmls v12.4s, v14.4s, v10.4s
-	FMOVQ 240(R9), F14
-	WORD $0x4e2ccd6e // fmla v14.4s, v11.4s, v12.4s
-	FMOVQ 256(R9), F15
-	WORD $0x4e2ccdcf // fmla v15.4s, v14.4s, v12.4s
-	FMOVQ 272(R9), F14
-	WORD $0x4e2ccdee // fmla v14.4s, v15.4s, v12.4s
-	FMOVQ 288(R9), F15
-	WORD $0x4e2ccdcf // fmla v15.4s, v14.4s, v12.4s
-	FMOVQ 304(R9), F14
-	WORD $0x4e2ccdee // fmla v14.4s, v15.4s, v12.4s
-	FMOVQ 16(R9), F15
-	WORD $0x4e2ccdcf // fmla v15.4s, v14.4s, v12.4s
-	FMOVQ 16(R9), F14
-	WORD $0x4e2ccdee // fmla v14.4s, v15.4s, v12.4s
-	WORD $0x4f3755ac // shl v12.4s, v13.4s, #23
-	WORD $0x6e2cddcd // fmul v13.4s, v14.4s, v12.4s
-	WORD $0x6e2cddac // fmul v12.4s, v13.4s, v12.4s
+	WORD $0x6e2cdd8e // fmul v14.4s, v12.4s, v12.4s
+	FMOVQ 240(R9), F15
+	WORD $0x4e2ccd6f // fmla v15.4s, v11.4s, v12.4s
+	FMOVQ 256(R9), F16
+	WORD $0x4e2ccdf0 // fmla v16.4s, v15.4s, v12.4s
+	FMOVQ 272(R9), F15
+	WORD $0x4e2cce0f // fmla v15.4s, v16.4s, v12.4s
+	FMOVQ 288(R9), F16
+	WORD $0x4e2ccdf0 // fmla v16.4s, v15.4s, v12.4s
+	FMOVQ 304(R9), F15
+	WORD $0x4e2cce0f // fmla v15.4s, v16.4s, v12.4s
+	WORD $0x4e2fcdcc // fmla v12.4s, v14.4s, v15.4s
+	WORD $0x4f3755ad // shl v13.4s, v13.4s, #23
+	WORD $0x4ead1dae // mov v14.16b, v13.16b
+	WORD $0x4e2ccdae // fmla v14.4s, v13.4s, v12.4s
+	WORD $0x6e2dddcc // fmul v12.4s, v14.4s, v13.4s
 	WORD $0x4e2cd40c // fadd v12.4s, v0.4s, v12.4s
 	WORD $0x6ebe1d80 // bit v0.16b, v12.16b, v30.16b
 
@@ -2804,81 +3010,84 @@ TEXT ·logNEON(SB), NOSPLIT, $0-32
 	FMOVQ 560(R9), F3
 	FMOVQ 16(R9), F4
 	FMOVQ 576(R9), F5
-	FMOVQ 592(R9), F6
-	FMOVQ 608(R9), F7
+	FMOVQ 400(R9), F6
+	FMOVQ 384(R9), F7
+	FMOVQ 592(R9), F8
 	SUBS $8, R8, R8
 	BLT single
 
 	PCALIGN $16
 unrolled:
-	FLDPQ.P 32(R1), (F8, F9)
-	WORD $0x4ea0850a // add v10.4s, v8.4s, v0.4s
+	FLDPQ.P 32(R1), (F9, F10)
 	WORD $0x4ea0852b // add v11.4s, v9.4s, v0.4s
-	WORD $0x4ea1354a // cmgt v10.4s, v10.4s, v1.4s
+	WORD $0x4ea0854c // add v12.4s, v10.4s, v0.4s
 	WORD $0x4ea1356b // cmgt v11.4s, v11.4s, v1.4s
-	WORD $0x4e22e50c // fcmeq v12.4s, v8.4s, v2.4s
+	WORD $0x4ea1358c // cmgt v12.4s, v12.4s, v1.4s
 	WORD $0x4e22e52d // fcmeq v13.4s, v9.4s, v2.4s
-	WORD $0x4e6c1d4a // bic v10.16b, v10.16b, v12.16b
+	WORD $0x4e22e54e // fcmeq v14.4s, v10.4s, v2.4s
 	WORD $0x4e6d1d6b // bic v11.16b, v11.16b, v13.16b
-	WORD $0x4eab1d5f // orr v31.16b, v10.16b, v11.16b
+	WORD $0x4e6e1d8c // bic v12.16b, v12.16b, v14.16b
+	WORD $0x4eac1d7f // orr v31.16b, v11.16b, v12.16b
 	WORD $0x6ebfa7ff // umaxp v31.4s, v31.4s, v31.4s
 	FMOVD F31, R10
 	CBNZ R10, stopUnrolled
-	WORD $0x6ea3850a // sub v10.4s, v8.4s, v3.4s
 	WORD $0x6ea3852b // sub v11.4s, v9.4s, v3.4s
-	WORD $0x4f29054a // sshr v10.4s, v10.4s, #23
+	WORD $0x6ea3854c // sub v12.4s, v10.4s, v3.4s
 	WORD $0x4f29056b // sshr v11.4s, v11.4s, #23
-	WORD $0x4f37554e // shl v14.4s, v10.4s, #23
+	WORD $0x4f29058c // sshr v12.4s, v12.4s, #23
 	WORD $0x4f37556f // shl v15.4s, v11.4s, #23
-	WORD $0x6eae8508 // sub v8.4s, v8.4s, v14.4s
+	WORD $0x4f375590 // shl v16.4s, v12.4s, #23
 	WORD $0x6eaf8529 // sub v9.4s, v9.4s, v15.4s
-	WORD $0x4ea4d508 // fsub v8.4s, v8.4s, v4.4s
-	WORD $0x4ea4d529 // fsub v9.4s, v9.4s, v4.4s
-	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x6eb0854a // sub v10.4s, v10.4s, v16.4s
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
-	FMOVQ 624(R9), F14
-	WORD $0x4e28ccae // fmla v14.4s, v5.4s, v8.4s
-	FMOVQ 624(R9), F15
-	WORD $0x4e29ccaf // fmla v15.4s, v5.4s, v9.4s
-	FMOVQ 640(R9), F16
-	WORD $0x4e28cdd0 // fmla v16.4s, v14.4s, v8.4s
-	FMOVQ 640(R9), F14
-	WORD $0x4e29cdee // fmla v14.4s, v15.4s, v9.4s
-	FMOVQ 656(R9), F15
-	WORD $0x4e28ce0f // fmla v15.4s, v16.4s, v8.4s
-	FMOVQ 656(R9), F16
-	WORD $0x4e29cdd0 // fmla v16.4s, v14.4s, v9.4s
-	FMOVQ 672(R9), F14
-	WORD $0x4e28cdee // fmla v14.4s, v15.4s, v8.4s
-	FMOVQ 672(R9), F15
-	WORD $0x4e29ce0f // fmla v15.4s, v16.4s, v9.4s
-	FMOVQ 688(R9), F16
-	WORD $0x4e28cdd0 // fmla v16.4s, v14.4s, v8.4s
-	FMOVQ 688(R9), F14
-	WORD $0x4e29cdee // fmla v14.4s, v15.4s, v9.4s
-	FMOVQ 704(R9), F15
-	WORD $0x4e28ce0f // fmla v15.4s, v16.4s, v8.4s
-	FMOVQ 704(R9), F16
-	WORD $0x4e29cdd0 // fmla v16.4s, v14.4s, v9.4s
-	FMOVQ 720(R9), F14
-	WORD $0x4e28cdee // fmla v14.4s, v15.4s, v8.4s
-	FMOVQ 720(R9), F15
-	WORD $0x4e29ce0f // fmla v15.4s, v16.4s, v9.4s
-	FMOVQ 736(R9), F16
-	WORD $0x4e28cdd0 // fmla v16.4s, v14.4s, v8.4s
-	FMOVQ 736(R9), F14
-	WORD $0x4e29cdee // fmla v14.4s, v15.4s, v9.4s
-	WORD $0x4ea41c8f // mov v15.16b, v4.16b
-	WORD $0x4e28ce0f // fmla v15.4s, v16.4s, v8.4s
-	WORD $0x4ea41c90 // mov v16.16b, v4.16b
-	WORD $0x4e29cdd0 // fmla v16.4s, v14.4s, v9.4s
-	WORD $0x6e2fdd08 // fmul v8.4s, v8.4s, v15.4s
-	WORD $0x6e30dd29 // fmul v9.4s, v9.4s, v16.4s
-	WORD $0x4e26cd48 // fmla v8.4s, v10.4s, v6.4s
-	WORD $0x4e26cd69 // fmla v9.4s, v11.4s, v6.4s
-	WORD $0x6eac1ce8 // bit v8.16b, v7.16b, v12.16b
-	WORD $0x6ead1ce9 // bit v9.16b, v7.16b, v13.16b
-	FSTPQ.P (F8, F9), 32(R0)
+	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD $0x4ea4d529 // fsub v9.4s, v9.4s, v4.4s
+	WORD $0x4ea4d54a // fsub v10.4s, v10.4s, v4.4s
+	WORD $0x6e29dd2f // fmul v15.4s, v9.4s, v9.4s
+	WORD $0x6e2add50 // fmul v16.4s, v10.4s, v10.4s
+	FMOVQ 608(R9), F17
+	WORD $0x4e29ccb1 // fmla v17.4s, v5.4s, v9.4s
+	FMOVQ 608(R9), F18
+	WORD $0x4e2accb2 // fmla v18.4s, v5.4s, v10.4s
+	FMOVQ 624(R9), F19
+	WORD $0x4e29ce33 // fmla v19.4s, v17.4s, v9.4s
+	FMOVQ 624(R9), F17
+	WORD $0x4e2ace51 // fmla v17.4s, v18.4s, v10.4s
+	FMOVQ 640(R9), F18
+	WORD $0x4e29ce72 // fmla v18.4s, v19.4s, v9.4s
+	FMOVQ 640(R9), F19
+	WORD $0x4e2ace33 // fmla v19.4s, v17.4s, v10.4s
+	FMOVQ 656(R9), F17
+	WORD $0x4e29ce51 // fmla v17.4s, v18.4s, v9.4s
+	FMOVQ 656(R9), F18
+	WORD $0x4e2ace72 // fmla v18.4s, v19.4s, v10.4s
+	FMOVQ 672(R9), F19
+	WORD $0x4e29ce33 // fmla v19.4s, v17.4s, v9.4s
+	FMOVQ 672(R9), F17
+	WORD $0x4e2ace51 // fmla v17.4s, v18.4s, v10.4s
+	FMOVQ 688(R9), F18
+	WORD $0x4e29ce72 // fmla v18.4s, v19.4s, v9.4s
+	FMOVQ 688(R9), F19
+	WORD $0x4e2ace33 // fmla v19.4s, v17.4s, v10.4s
+	FMOVQ 704(R9), F17
+	WORD $0x4e29ce51 // fmla v17.4s, v18.4s, v9.4s
+	FMOVQ 704(R9), F18
+	WORD $0x4e2ace72 // fmla v18.4s, v19.4s, v10.4s
+	FMOVQ 720(R9), F19
+	WORD $0x4e29ce33 // fmla v19.4s, v17.4s, v9.4s
+	FMOVQ 720(R9), F17
+	WORD $0x4e2ace51 // fmla v17.4s, v18.4s, v10.4s
+	WORD $0x6e33ddef // fmul v15.4s, v15.4s, v19.4s
+	WORD $0x6e31de10 // fmul v16.4s, v16.4s, v17.4s
+	WORD $0x4e26cd6f // fmla v15.4s, v11.4s, v6.4s
+	WORD $0x4e26cd90 // fmla v16.4s, v12.4s, v6.4s
+	WORD $0x4e29d5e9 // fadd v9.4s, v15.4s, v9.4s
+	WORD $0x4e2ad60a // fadd v10.4s, v16.4s, v10.4s
+	WORD $0x4e27cd69 // fmla v9.4s, v11.4s, v7.4s
+	WORD $0x4e27cd8a // fmla v10.4s, v12.4s, v7.4s
+	WORD $0x6ead1d09 // bit v9.16b, v8.16b, v13.16b
+	WORD $0x6eae1d0a // bit v10.16b, v8.16b, v14.16b
+	FSTPQ.P (F9, F10), 32(R0)
 	SUBS $8, R8, R8
 	BGE unrolled
 
@@ -2888,42 +3097,43 @@ single:
 
 	PCALIGN $16
 vector:
-	FMOVQ.P 16(R1), F8
-	WORD $0x4ea08509 // add v9.4s, v8.4s, v0.4s
-	WORD $0x4ea13529 // cmgt v9.4s, v9.4s, v1.4s
-	WORD $0x4e22e50a // fcmeq v10.4s, v8.4s, v2.4s
-	WORD $0x4e6a1d29 // bic v9.16b, v9.16b, v10.16b
-	WORD $0x6ea9a53f // umaxp v31.4s, v9.4s, v9.4s
+	FMOVQ.P 16(R1), F9
+	WORD $0x4ea0852a // add v10.4s, v9.4s, v0.4s
+	WORD $0x4ea1354a // cmgt v10.4s, v10.4s, v1.4s
+	WORD $0x4e22e52b // fcmeq v11.4s, v9.4s, v2.4s
+	WORD $0x4e6b1d4a // bic v10.16b, v10.16b, v11.16b
+	WORD $0x6eaaa55f // umaxp v31.4s, v10.4s, v10.4s
 	FMOVD F31, R10
 	CBNZ R10, stopVector
-	WORD $0x6ea38509 // sub v9.4s, v8.4s, v3.4s
-	WORD $0x4f290529 // sshr v9.4s, v9.4s, #23
-	WORD $0x4f37552b // shl v11.4s, v9.4s, #23
-	WORD $0x6eab8508 // sub v8.4s, v8.4s, v11.4s
-	WORD $0x4ea4d508 // fsub v8.4s, v8.4s, v4.4s
-	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
-	FMOVQ 624(R9), F11
-	WORD $0x4e28ccab // fmla v11.4s, v5.4s, v8.4s
-	FMOVQ 640(R9), F12
-	WORD $0x4e28cd6c // fmla v12.4s, v11.4s, v8.4s
-	FMOVQ 656(R9), F11
-	WORD $0x4e28cd8b // fmla v11.4s, v12.4s, v8.4s
-	FMOVQ 672(R9), F12
-	WORD $0x4e28cd6c // fmla v12.4s, v11.4s, v8.4s
-	FMOVQ 688(R9), F11
-	WORD $0x4e28cd8b // fmla v11.4s, v12.4s, v8.4s
-	FMOVQ 704(R9), F12
-	WORD $0x4e28cd6c // fmla v12.4s, v11.4s, v8.4s
-	FMOVQ 720(R9), F11
-	WORD $0x4e28cd8b // fmla v11.4s, v12.4s, v8.4s
-	FMOVQ 736(R9), F12
-	WORD $0x4e28cd6c // fmla v12.4s, v11.4s, v8.4s
-	WORD $0x4ea41c8b // mov v11.16b, v4.16b
-	WORD $0x4e28cd8b // fmla v11.4s, v12.4s, v8.4s
-	WORD $0x6e2bdd08 // fmul v8.4s, v8.4s, v11.4s
-	WORD $0x4e26cd28 // fmla v8.4s, v9.4s, v6.4s
-	WORD $0x6eaa1ce8 // bit v8.16b, v7.16b, v10.16b
-	FMOVQ.P F8, 16(R0)
+	WORD $0x6ea3852a // sub v10.4s, v9.4s, v3.4s
+	WORD $0x4f29054a // sshr v10.4s, v10.4s, #23
+	WORD $0x4f37554c // shl v12.4s, v10.4s, #23
+	WORD $0x6eac8529 // sub v9.4s, v9.4s, v12.4s
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x4ea4d529 // fsub v9.4s, v9.4s, v4.4s
+	WORD $0x6e29dd2c // fmul v12.4s, v9.4s, v9.4s
+	FMOVQ 608(R9), F13
+	WORD $0x4e29ccad // fmla v13.4s, v5.4s, v9.4s
+	FMOVQ 624(R9), F14
+	WORD $0x4e29cdae // fmla v14.4s, v13.4s, v9.4s
+	FMOVQ 640(R9), F13
+	WORD $0x4e29cdcd // fmla v13.4s, v14.4s, v9.4s
+	FMOVQ 656(R9), F14
+	WORD $0x4e29cdae // fmla v14.4s, v13.4s, v9.4s
+	FMOVQ 672(R9), F13
+	WORD $0x4e29cdcd // fmla v13.4s, v14.4s, v9.4s
+	FMOVQ 688(R9), F14
+	WORD $0x4e29cdae // fmla v14.4s, v13.4s, v9.4s
+	FMOVQ 704(R9), F13
+	WORD $0x4e29cdcd // fmla v13.4s, v14.4s, v9.4s
+	FMOVQ 720(R9), F14
+	WORD $0x4e29cdae // fmla v14.4s, v13.4s, v9.4s
+	WORD $0x6e2edd8c // fmul v12.4s, v12.4s, v14.4s
+	WORD $0x4e26cd4c // fmla v12.4s, v10.4s, v6.4s
+	WORD $0x4e29d589 // fadd v9.4s, v12.4s, v9.4s
+	WORD $0x4e27cd49 // fmla v9.4s, v10.4s, v7.4s
+	WORD $0x6eab1d09 // bit v9.16b, v8.16b, v11.16b
+	FMOVQ.P F9, 16(R0)
 	SUBS $4, R8, R8
 	BGE vector
 
@@ -2934,57 +3144,58 @@ few:
 	ADD R8<<4, R10, R10
 	FMOVQ -16(R10), F30
 	TBZ $1, R8, load1
-	FMOVD (R1), F8
+	FMOVD (R1), F9
 	TBZ $0, R8, loaded
 	ADD $8, R1, R10
-	VLD1 (R10), V8.S[2]
+	VLD1 (R10), V9.S[2]
 	B loaded
 load1:
-	FMOVS (R1), F8
+	FMOVS (R1), F9
 loaded:
-	WORD $0x4ea08509 // add v9.4s, v8.4s, v0.4s
-	WORD $0x4ea13529 // cmgt v9.4s, v9.4s, v1.4s
-	WORD $0x4e22e50a // fcmeq v10.4s, v8.4s, v2.4s
-	WORD $0x4e6a1d29 // bic v9.16b, v9.16b, v10.16b
-	WORD $0x4e291fdf // and v31.16b, v30.16b, v9.16b
+	WORD $0x4ea0852a // add v10.4s, v9.4s, v0.4s
+	WORD $0x4ea1354a // cmgt v10.4s, v10.4s, v1.4s
+	WORD $0x4e22e52b // fcmeq v11.4s, v9.4s, v2.4s
+	WORD $0x4e6b1d4a // bic v10.16b, v10.16b, v11.16b
+	WORD $0x4e2a1fdf // and v31.16b, v30.16b, v10.16b
 	WORD $0x6ebfa7ff // umaxp v31.4s, v31.4s, v31.4s
 	FMOVD F31, R10
 	CBNZ R10, stopped
-	WORD $0x6ea38509 // sub v9.4s, v8.4s, v3.4s
-	WORD $0x4f290529 // sshr v9.4s, v9.4s, #23
-	WORD $0x4f37552b // shl v11.4s, v9.4s, #23
-	WORD $0x6eab8508 // sub v8.4s, v8.4s, v11.4s
-	WORD $0x4ea4d508 // fsub v8.4s, v8.4s, v4.4s
-	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
-	FMOVQ 624(R9), F11
-	WORD $0x4e28ccab // fmla v11.4s, v5.4s, v8.4s
-	FMOVQ 640(R9), F12
-	WORD $0x4e28cd6c // fmla v12.4s, v11.4s, v8.4s
-	FMOVQ 656(R9), F11
-	WORD $0x4e28cd8b // fmla v11.4s, v12.4s, v8.4s
-	FMOVQ 672(R9), F12
-	WORD $0x4e28cd6c // fmla v12.4s, v11.4s, v8.4s
-	FMOVQ 688(R9), F11
-	WORD $0x4e28cd8b // fmla v11.4s, v12.4s, v8.4s
-	FMOVQ 704(R9), F12
-	WORD $0x4e28cd6c // fmla v12.4s, v11.4s, v8.4s
-	FMOVQ 720(R9), F11
-	WORD $0x4e28cd8b // fmla v11.4s, v12.4s, v8.4s
-	FMOVQ 736(R9), F12
-	WORD $0x4e28cd6c // fmla v12.4s, v11.4s, v8.4s
-	WORD $0x4ea41c8b // mov v11.16b, v4.16b
-	WORD $0x4e28cd8b // fmla v11.4s, v12.4s, v8.4s
-	WORD $0x6e2bdd08 // fmul v8.4s, v8.4s, v11.4s
-	WORD $0x4e26cd28 // fmla v8.4s, v9.4s, v6.4s
-	WORD $0x6eaa1ce8 // bit v8.16b, v7.16b, v10.16b
+	WORD $0x6ea3852a // sub v10.4s, v9.4s, v3.4s
+	WORD $0x4f29054a // sshr v10.4s, v10.4s, #23
+	WORD $0x4f37554c // shl v12.4s, v10.4s, #23
+	WORD $0x6eac8529 // sub v9.4s, v9.4s, v12.4s
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x4ea4d529 // fsub v9.4s, v9.4s, v4.4s
+	WORD $0x6e29dd2c // fmul v12.4s, v9.4s, v9.4s
+	FMOVQ 608(R9), F13
+	WORD $0x4e29ccad // fmla v13.4s, v5.4s, v9.4s
+	FMOVQ 624(R9), F14
+	WORD $0x4e29cdae // fmla v14.4s, v13.4s, v9.4s
+	FMOVQ 640(R9), F13
+	WORD $0x4e29cdcd // fmla v13.4s, v14.4s, v9.4s
+	FMOVQ 656(R9), F14
+	WORD $0x4e29cdae // fmla v14.4s, v13.4s, v9.4s
+	FMOVQ 672(R9), F13
+	WORD $0x4e29cdcd // fmla v13.4s, v14.4s, v9.4s
+	FMOVQ 688(R9), F14
+	WORD $0x4e29cdae // fmla v14.4s, v13.4s, v9.4s
+	FMOVQ 704(R9), F13
+	WORD $0x4e29cdcd // fmla v13.4s, v14.4s, v9.4s
+	FMOVQ 720(R9), F14
+	WORD $0x4e29cdae // fmla v14.4s, v13.4s, v9.4s
+	WORD $0x6e2edd8c // fmul v12.4s, v12.4s, v14.4s
+	WORD $0x4e26cd4c // fmla v12.4s, v10.4s, v6.4s
+	WORD $0x4e29d589 // fadd v9.4s, v12.4s, v9.4s
+	WORD $0x4e27cd49 // fmla v9.4s, v10.4s, v7.4s
+	WORD $0x6eab1d09 // bit v9.16b, v8.16b, v11.16b
 	TBZ $1, R8, store1
-	FMOVD F8, (R0)
+	FMOVD F9, (R0)
 	TBZ $0, R8, stored
 	ADD $8, R0, R10
-	VST1 V8.S[2], (R10)
+	VST1 V9.S[2], (R10)
 	B stored
 store1:
-	FMOVS F8, (R0)
+	FMOVS F9, (R0)
 stored:
 	MOVD $0, R8
 	B done
@@ -3007,86 +3218,90 @@ TEXT ·log2NEON(SB), NOSPLIT, $0-32
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 16(R9), F0
-	FMOVQ 528(R9), F1
-	FMOVQ 544(R9), F2
-	FMOVQ 32(R9), F3
-	FMOVQ 560(R9), F4
-	FMOVQ 752(R9), F5
-	FMOVQ 608(R9), F6
+	FMOVQ 528(R9), F0
+	FMOVQ 544(R9), F1
+	FMOVQ 32(R9), F2
+	FMOVQ 560(R9), F3
+	FMOVQ 16(R9), F4
+	FMOVQ 736(R9), F5
+	FMOVQ 752(R9), F6
+	FMOVQ 368(R9), F7
+	FMOVQ 592(R9), F8
 	SUBS $8, R8, R8
 	BLT single
 
 	PCALIGN $16
 unrolled:
-	FLDPQ.P 32(R1), (F7, F8)
-	WORD $0x4ea184e9 // add v9.4s, v7.4s, v1.4s
-	WORD $0x4ea1850a // add v10.4s, v8.4s, v1.4s
-	WORD $0x4ea23529 // cmgt v9.4s, v9.4s, v2.4s
-	WORD $0x4ea2354a // cmgt v10.4s, v10.4s, v2.4s
-	WORD $0x4e23e4eb // fcmeq v11.4s, v7.4s, v3.4s
-	WORD $0x4e23e50c // fcmeq v12.4s, v8.4s, v3.4s
-	WORD $0x4e6b1d29 // bic v9.16b, v9.16b, v11.16b
-	WORD $0x4e6c1d4a // bic v10.16b, v10.16b, v12.16b
-	WORD $0x4eaa1d3f // orr v31.16b, v9.16b, v10.16b
+	FLDPQ.P 32(R1), (F9, F10)
+	WORD $0x4ea0852b // add v11.4s, v9.4s, v0.4s
+	WORD $0x4ea0854c // add v12.4s, v10.4s, v0.4s
+	WORD $0x4ea1356b // cmgt v11.4s, v11.4s, v1.4s
+	WORD $0x4ea1358c // cmgt v12.4s, v12.4s, v1.4s
+	WORD $0x4e22e52d // fcmeq v13.4s, v9.4s, v2.4s
+	WORD $0x4e22e54e // fcmeq v14.4s, v10.4s, v2.4s
+	WORD $0x4e6d1d6b // bic v11.16b, v11.16b, v13.16b
+	WORD $0x4e6e1d8c // bic v12.16b, v12.16b, v14.16b
+	WORD $0x4eac1d7f // orr v31.16b, v11.16b, v12.16b
 	WORD $0x6ebfa7ff // umaxp v31.4s, v31.4s, v31.4s
 	FMOVD F31, R10
 	CBNZ R10, stopUnrolled
-	WORD $0x6ea484e9 // sub v9.4s, v7.4s, v4.4s
-	WORD $0x6ea4850a // sub v10.4s, v8.4s, v4.4s
-	WORD $0x4f290529 // sshr v9.4s, v9.4s, #23
-	WORD $0x4f29054a // sshr v10.4s, v10.4s, #23
-	WORD $0x4f37552d // shl v13.4s, v9.4s, #23
-	WORD $0x4f37554e // shl v14.4s, v10.4s, #23
-	WORD $0x6ead84e7 // sub v7.4s, v7.4s, v13.4s
-	WORD $0x6eae8508 // sub v8.4s, v8.4s, v14.4s
-	WORD $0x4ea0d4e7 // fsub v7.4s, v7.4s, v0.4s
-	WORD $0x4ea0d508 // fsub v8.4s, v8.4s, v0.4s
-	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
-	FMOVQ 768(R9), F13
-	WORD $0x4e27ccad // fmla v13.4s, v5.4s, v7.4s
-	FMOVQ 768(R9), F14
-	WORD $0x4e28ccae // fmla v14.4s, v5.4s, v8.4s
-	FMOVQ 784(R9), F15
-	WORD $0x4e27cdaf // fmla v15.4s, v13.4s, v7.4s
-	FMOVQ 784(R9), F13
-	WORD $0x4e28cdcd // fmla v13.4s, v14.4s, v8.4s
-	FMOVQ 800(R9), F14
-	WORD $0x4e27cdee // fmla v14.4s, v15.4s, v7.4s
-	FMOVQ 800(R9), F15
-	WORD $0x4e28cdaf // fmla v15.4s, v13.4s, v8.4s
-	FMOVQ 816(R9), F13
-	WORD $0x4e27cdcd // fmla v13.4s, v14.4s, v7.4s
-	FMOVQ 816(R9), F14
-	WORD $0x4e28cdee // fmla v14.4s, v15.4s, v8.4s
-	FMOVQ 832(R9), F15
-	WORD $0x4e27cdaf // fmla v15.4s, v13.4s, v7.4s
-	FMOVQ 832(R9), F13
-	WORD $0x4e28cdcd // fmla v13.4s, v14.4s, v8.4s
-	FMOVQ 848(R9), F14
-	WORD $0x4e27cdee // fmla v14.4s, v15.4s, v7.4s
-	FMOVQ 848(R9), F15
-	WORD $0x4e28cdaf // fmla v15.4s, v13.4s, v8.4s
-	FMOVQ 864(R9), F13
-	WORD $0x4e27cdcd // fmla v13.4s, v14.4s, v7.4s
-	FMOVQ 864(R9), F14
-	WORD $0x4e28cdee // fmla v14.4s, v15.4s, v8.4s
-	FMOVQ 880(R9), F15
-	WORD $0x4e27cdaf // fmla v15.4s, v13.4s, v7.4s
-	FMOVQ 880(R9), F13
-	WORD $0x4e28cdcd // fmla v13.4s, v14.4s, v8.4s
-	FMOVQ 368(R9), F14
-	WORD $0x4e27cdee // fmla v14.4s, v15.4s, v7.4s
-	FMOVQ 368(R9), F15
-	WORD $0x4e28cdaf // fmla v15.4s, v13.4s, v8.4s
-	WORD $0x6e2edce7 // fmul v7.4s, v7.4s, v14.4s
-	WORD $0x6e2fdd08 // fmul v8.4s, v8.4s, v15.4s
-	WORD $0x4e20cd27 // fmla v7.4s, v9.4s, v0.4s
-	WORD $0x4e20cd48 // fmla v8.4s, v10.4s, v0.4s
-	WORD $0x6eab1cc7 // bit v7.16b, v6.16b, v11.16b
-	WORD $0x6eac1cc8 // bit v8.16b, v6.16b, v12.16b
-	FSTPQ.P (F7, F8), 32(R0)
+	WORD $0x6ea3852b // sub v11.4s, v9.4s, v3.4s
+	WORD $0x6ea3854c // sub v12.4s, v10.4s, v3.4s
+	WORD $0x4f29056b // sshr v11.4s, v11.4s, #23
+	WORD $0x4f29058c // sshr v12.4s, v12.4s, #23
+	WORD $0x4f37556f // shl v15.4s, v11.4s, #23
+	WORD $0x4f375590 // shl v16.4s, v12.4s, #23
+	WORD $0x6eaf8529 // sub v9.4s, v9.4s, v15.4s
+	WORD $0x6eb0854a // sub v10.4s, v10.4s, v16.4s
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD $0x4ea4d529 // fsub v9.4s, v9.4s, v4.4s
+	WORD $0x4ea4d54a // fsub v10.4s, v10.4s, v4.4s
+	WORD $0x6e29dd2f // fmul v15.4s, v9.4s, v9.4s
+	WORD $0x6e2add50 // fmul v16.4s, v10.4s, v10.4s
+	FMOVQ 768(R9), F17
+	WORD $0x4e29ccb1 // fmla v17.4s, v5.4s, v9.4s
+	FMOVQ 768(R9), F18
+	WORD $0x4e2accb2 // fmla v18.4s, v5.4s, v10.4s
+	FMOVQ 784(R9), F19
+	WORD $0x4e29ce33 // fmla v19.4s, v17.4s, v9.4s
+	FMOVQ 784(R9), F17
+	WORD $0x4e2ace51 // fmla v17.4s, v18.4s, v10.4s
+	FMOVQ 800(R9), F18
+	WORD $0x4e29ce72 // fmla v18.4s, v19.4s, v9.4s
+	FMOVQ 800(R9), F19
+	WORD $0x4e2ace33 // fmla v19.4s, v17.4s, v10.4s
+	FMOVQ 816(R9), F17
+	WORD $0x4e29ce51 // fmla v17.4s, v18.4s, v9.4s
+	FMOVQ 816(R9), F18
+	WORD $0x4e2ace72 // fmla v18.4s, v19.4s, v10.4s
+	FMOVQ 832(R9), F19
+	WORD $0x4e29ce33 // fmla v19.4s, v17.4s, v9.4s
+	FMOVQ 832(R9), F17
+	WORD $0x4e2ace51 // fmla v17.4s, v18.4s, v10.4s
+	FMOVQ 848(R9), F18
+	WORD $0x4e29ce72 // fmla v18.4s, v19.4s, v9.4s
+	FMOVQ 848(R9), F19
+	WORD $0x4e2ace33 // fmla v19.4s, v17.4s, v10.4s
+	FMOVQ 864(R9), F17
+	WORD $0x4e29ce51 // fmla v17.4s, v18.4s, v9.4s
+	FMOVQ 864(R9), F18
+	WORD $0x4e2ace72 // fmla v18.4s, v19.4s, v10.4s
+	FMOVQ 880(R9), F19
+	WORD $0x4e29ce33 // fmla v19.4s, v17.4s, v9.4s
+	FMOVQ 880(R9), F17
+	WORD $0x4e2ace51 // fmla v17.4s, v18.4s, v10.4s
+	WORD $0x6e33ddef // fmul v15.4s, v15.4s, v19.4s
+	WORD $0x6e31de10 // fmul v16.4s, v16.4s, v17.4s
+	WORD $0x4e26cd2f // fmla v15.4s, v9.4s, v6.4s
+	WORD $0x4e26cd50 // fmla v16.4s, v10.4s, v6.4s
+	WORD $0x4e27cd2f // fmla v15.4s, v9.4s, v7.4s
+	WORD $0x4e27cd50 // fmla v16.4s, v10.4s, v7.4s
+	WORD $0x4e2fd569 // fadd v9.4s, v11.4s, v15.4s
+	WORD $0x4e30d58a // fadd v10.4s, v12.4s, v16.4s
+	WORD $0x6ead1d09 // bit v9.16b, v8.16b, v13.16b
+	WORD $0x6eae1d0a // bit v10.16b, v8.16b, v14.16b
+	FSTPQ.P (F9, F10), 32(R0)
 	SUBS $8, R8, R8
 	BGE unrolled
 
@@ -3096,42 +3311,43 @@ single:
 
 	PCALIGN $16
 vector:
-	FMOVQ.P 16(R1), F7
-	WORD $0x4ea184e8 // add v8.4s, v7.4s, v1.4s
-	WORD $0x4ea23508 // cmgt v8.4s, v8.4s, v2.4s
-	WORD $0x4e23e4e9 // fcmeq v9.4s, v7.4s, v3.4s
-	WORD $0x4e691d08 // bic v8.16b, v8.16b, v9.16b
-	WORD $0x6ea8a51f // umaxp v31.4s, v8.4s, v8.4s
+	FMOVQ.P 16(R1), F9
+	WORD $0x4ea0852a // add v10.4s, v9.4s, v0.4s
+	WORD $0x4ea1354a // cmgt v10.4s, v10.4s, v1.4s
+	WORD $0x4e22e52b // fcmeq v11.4s, v9.4s, v2.4s
+	WORD $0x4e6b1d4a // bic v10.16b, v10.16b, v11.16b
+	WORD $0x6eaaa55f // umaxp v31.4s, v10.4s, v10.4s
 	FMOVD F31, R10
 	CBNZ R10, stopVector
-	WORD $0x6ea484e8 // sub v8.4s, v7.4s, v4.4s
-	WORD $0x4f290508 // sshr v8.4s, v8.4s, #23
-	WORD $0x4f37550a // shl v10.4s, v8.4s, #23
-	WORD $0x6eaa84e7 // sub v7.4s, v7.4s, v10.4s
-	WORD $0x4ea0d4e7 // fsub v7.4s, v7.4s, v0.4s
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
-	FMOVQ 768(R9), F10
-	WORD $0x4e27ccaa // fmla v10.4s, v5.4s, v7.4s
-	FMOVQ 784(R9), F11
-	WORD $0x4e27cd4b // fmla v11.4s, v10.4s, v7.4s
-	FMOVQ 800(R9), F10
-	WORD $0x4e27cd6a // fmla v10.4s, v11.4s, v7.4s
-	FMOVQ 816(R9), F11
-	WORD $0x4e27cd4b // fmla v11.4s, v10.4s, v7.4s
-	FMOVQ 832(R9), F10
-	WORD $0x4e27cd6a // fmla v10.4s, v11.4s, v7.4s
-	FMOVQ 848(R9), F11
-	WORD $0x4e27cd4b // fmla v11.4s, v10.4s, v7.4s
-	FMOVQ 864(R9), F10
-	WORD $0x4e27cd6a // fmla v10.4s, v11.4s, v7.4s
-	FMOVQ 880(R9), F11
-	WORD $0x4e27cd4b // fmla v11.4s, v10.4s, v7.4s
-	FMOVQ 368(R9), F10
-	WORD $0x4e27cd6a // fmla v10.4s, v11.4s, v7.4s
-	WORD $0x6e2adce7 // fmul v7.4s, v7.4s, v10.4s
-	WORD $0x4e20cd07 // fmla v7.4s, v8.4s, v0.4s
-	WORD $0x6ea91cc7 // bit v7.16b, v6.16b, v9.16b
-	FMOVQ.P F7, 16(R0)
+	WORD $0x6ea3852a // sub v10.4s, v9.4s, v3.4s
+	WORD $0x4f29054a // sshr v10.4s, v10.4s, #23
+	WORD $0x4f37554c // shl v12.4s, v10.4s, #23
+	WORD $0x6eac8529 // sub v9.4s, v9.4s, v12.4s
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x4ea4d529 // fsub v9.4s, v9.4s, v4.4s
+	WORD $0x6e29dd2c // fmul v12.4s, v9.4s, v9.4s
+	FMOVQ 768(R9), F13
+	WORD $0x4e29ccad // fmla v13.4s, v5.4s, v9.4s
+	FMOVQ 784(R9), F14
+	WORD $0x4e29cdae // fmla v14.4s, v13.4s, v9.4s
+	FMOVQ 800(R9), F13
+	WORD $0x4e29cdcd // fmla v13.4s, v14.4s, v9.4s
+	FMOVQ 816(R9), F14
+	WORD $0x4e29cdae // fmla v14.4s, v13.4s, v9.4s
+	FMOVQ 832(R9), F13
+	WORD $0x4e29cdcd // fmla v13.4s, v14.4s, v9.4s
+	FMOVQ 848(R9), F14
+	WORD $0x4e29cdae // fmla v14.4s, v13.4s, v9.4s
+	FMOVQ 864(R9), F13
+	WORD $0x4e29cdcd // fmla v13.4s, v14.4s, v9.4s
+	FMOVQ 880(R9), F14
+	WORD $0x4e29cdae // fmla v14.4s, v13.4s, v9.4s
+	WORD $0x6e2edd8c // fmul v12.4s, v12.4s, v14.4s
+	WORD $0x4e26cd2c // fmla v12.4s, v9.4s, v6.4s
+	WORD $0x4e27cd2c // fmla v12.4s, v9.4s, v7.4s
+	WORD $0x4e2cd549 // fadd v9.4s, v10.4s, v12.4s
+	WORD $0x6eab1d09 // bit v9.16b, v8.16b, v11.16b
+	FMOVQ.P F9, 16(R0)
 	SUBS $4, R8, R8
 	BGE vector
 
@@ -3142,57 +3358,58 @@ few:
 	ADD R8<<4, R10, R10
 	FMOVQ -16(R10), F30
 	TBZ $1, R8, load1
-	FMOVD (R1), F7
+	FMOVD (R1), F9
 	TBZ $0, R8, loaded
 	ADD $8, R1, R10
-	VLD1 (R10), V7.S[2]
+	VLD1 (R10), V9.S[2]
 	B loaded
 load1:
-	FMOVS (R1), F7
+	FMOVS (R1), F9
 loaded:
-	WORD $0x4ea184e8 // add v8.4s, v7.4s, v1.4s
-	WORD $0x4ea23508 // cmgt v8.4s, v8.4s, v2.4s
-	WORD $0x4e23e4e9 // fcmeq v9.4s, v7.4s, v3.4s
-	WORD $0x4e691d08 // bic v8.16b, v8.16b, v9.16b
-	WORD $0x4e281fdf // and v31.16b, v30.16b, v8.16b
+	WORD $0x4ea0852a // add v10.4s, v9.4s, v0.4s
+	WORD $0x4ea1354a // cmgt v10.4s, v10.4s, v1.4s
+	WORD $0x4e22e52b // fcmeq v11.4s, v9.4s, v2.4s
+	WORD $0x4e6b1d4a // bic v10.16b, v10.16b, v11.16b
+	WORD $0x4e2a1fdf // and v31.16b, v30.16b, v10.16b
 	WORD $0x6ebfa7ff // umaxp v31.4s, v31.4s, v31.4s
 	FMOVD F31, R10
 	CBNZ R10, stopped
-	WORD $0x6ea484e8 // sub v8.4s, v7.4s, v4.4s
-	WORD $0x4f290508 // sshr v8.4s, v8.4s, #23
-	WORD $0x4f37550a // shl v10.4s, v8.4s, #23
-	WORD $0x6eaa84e7 // sub v7.4s, v7.4s, v10.4s
-	WORD $0x4ea0d4e7 // fsub v7.4s, v7.4s, v0.4s
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
-	FMOVQ 768(R9), F10
-	WORD $0x4e27ccaa // fmla v10.4s, v5.4s, v7.4s
-	FMOVQ 784(R9), F11
-	WORD $0x4e27cd4b // fmla v11.4s, v10.4s, v7.4s
-	FMOVQ 800(R9), F10
-	WORD $0x4e27cd6a // fmla v10.4s, v11.4s, v7.4s
-	FMOVQ 816(R9), F11
-	WORD $0x4e27cd4b // fmla v11.4s, v10.4s, v7.4s
-	FMOVQ 832(R9), F10
-	WORD $0x4e27cd6a // fmla v10.4s, v11.4s, v7.4s
-	FMOVQ 848(R9), F11
-	WORD $0x4e27cd4b // fmla v11.4s, v10.4s, v7.4s
-	FMOVQ 864(R9), F10
-	WORD $0x4e27cd6a // fmla v10.4s, v11.4s, v7.4s
-	FMOVQ 880(R9), F11
-	WORD $0x4e27cd4b // fmla v11.4s, v10.4s, v7.4s
-	FMOVQ 368(R9), F10
-	WORD $0x4e27cd6a // fmla v10.4s, v11.4s, v7.4s
-	WORD $0x6e2adce7 // fmul v7.4s, v7.4s, v10.4s
-	WORD $0x4e20cd07 // fmla v7.4s, v8.4s, v0.4s
-	WORD $0x6ea91cc7 // bit v7.16b, v6.16b, v9.16b
+	WORD $0x6ea3852a // sub v10.4s, v9.4s, v3.4s
+	WORD $0x4f29054a // sshr v10.4s, v10.4s, #23
+	WORD $0x4f37554c // shl v12.4s, v10.4s, #23
+	WORD $0x6eac8529 // sub v9.4s, v9.4s, v12.4s
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x4ea4d529 // fsub v9.4s, v9.4s, v4.4s
+	WORD $0x6e29dd2c // fmul v12.4s, v9.4s, v9.4s
+	FMOVQ 768(R9), F13
+	WORD $0x4e29ccad // fmla v13.4s, v5.4s, v9.4s
+	FMOVQ 784(R9), F14
+	WORD $0x4e29cdae // fmla v14.4s, v13.4s, v9.4s
+	FMOVQ 800(R9), F13
+	WORD $0x4e29cdcd // fmla v13.4s, v14.4s, v9.4s
+	FMOVQ 816(R9), F14
+	WORD $0x4e29cdae // fmla v14.4s, v13.4s, v9.4s
+	FMOVQ 832(R9), F13
+	WORD $0x4e29cdcd // fmla v13.4s, v14.4s, v9.4s
+	FMOVQ 848(R9), F14
+	WORD $0x4e29cdae // fmla v14.4s, v13.4s, v9.4s
+	FMOVQ 864(R9), F13
+	WORD $0x4e29cdcd // fmla v13.4s, v14.4s, v9.4s
+	FMOVQ 880(R9), F14
+	WORD $0x4e29cdae // fmla v14.4s, v13.4s, v9.4s
+	WORD $0x6e2edd8c // fmul v12.4s, v12.4s, v14.4s
+	WORD $0x4e26cd2c // fmla v12.4s, v9.4s, v6.4s
+	WORD $0x4e27cd2c // fmla v12.4s, v9.4s, v7.4s
+	WORD $0x4e2cd549 // fadd v9.4s, v10.4s, v12.4s
+	WORD $0x6eab1d09 // bit v9.16b, v8.16b, v11.16b
 	TBZ $1, R8, store1
-	FMOVD F7, (R0)
+	FMOVD F9, (R0)
 	TBZ $0, R8, stored
 	ADD $8, R0, R10
-	VST1 V7.S[2], (R10)
+	VST1 V9.S[2], (R10)
 	B stored
 store1:
-	FMOVS F7, (R0)
+	FMOVS F9, (R0)
 stored:
 	MOVD $0, R8
 	B done
@@ -3222,80 +3439,87 @@ TEXT ·log10NEON(SB), NOSPLIT, $0-32
 	FMOVQ 16(R9), F4
 	FMOVQ 896(R9), F5
 	FMOVQ 912(R9), F6
-	FMOVQ 608(R9), F7
+	FMOVQ 928(R9), F7
+	FMOVQ 944(R9), F8
+	FMOVQ 960(R9), F9
+	FMOVQ 592(R9), F10
 	SUBS $8, R8, R8
 	BLT single
 
 	PCALIGN $16
 unrolled:
-	FLDPQ.P 32(R1), (F8, F9)
-	WORD $0x4ea0850a // add v10.4s, v8.4s, v0.4s
-	WORD $0x4ea0852b // add v11.4s, v9.4s, v0.4s
-	WORD $0x4ea1354a // cmgt v10.4s, v10.4s, v1.4s
-	WORD $0x4ea1356b // cmgt v11.4s, v11.4s, v1.4s
-	WORD $0x4e22e50c // fcmeq v12.4s, v8.4s, v2.4s
-	WORD $0x4e22e52d // fcmeq v13.4s, v9.4s, v2.4s
-	WORD $0x4e6c1d4a // bic v10.16b, v10.16b, v12.16b
-	WORD $0x4e6d1d6b // bic v11.16b, v11.16b, v13.16b
-	WORD $0x4eab1d5f // orr v31.16b, v10.16b, v11.16b
+	FLDPQ.P 32(R1), (F11, F12)
+	WORD $0x4ea0856d // add v13.4s, v11.4s, v0.4s
+	WORD $0x4ea0858e // add v14.4s, v12.4s, v0.4s
+	WORD $0x4ea135ad // cmgt v13.4s, v13.4s, v1.4s
+	WORD $0x4ea135ce // cmgt v14.4s, v14.4s, v1.4s
+	WORD $0x4e22e56f // fcmeq v15.4s, v11.4s, v2.4s
+	WORD $0x4e22e590 // fcmeq v16.4s, v12.4s, v2.4s
+	WORD $0x4e6f1dad // bic v13.16b, v13.16b, v15.16b
+	WORD $0x4e701dce // bic v14.16b, v14.16b, v16.16b
+	WORD $0x4eae1dbf // orr v31.16b, v13.16b, v14.16b
 	WORD $0x6ebfa7ff // umaxp v31.4s, v31.4s, v31.4s
 	FMOVD F31, R10
 	CBNZ R10, stopUnrolled
-	WORD $0x6ea3850a // sub v10.4s, v8.4s, v3.4s
-	WORD $0x6ea3852b // sub v11.4s, v9.4s, v3.4s
-	WORD $0x4f29054a // sshr v10.4s, v10.4s, #23
-	WORD $0x4f29056b // sshr v11.4s, v11.4s, #23
-	WORD $0x4f37554e // shl v14.4s, v10.4s, #23
-	WORD $0x4f37556f // shl v15.4s, v11.4s, #23
-	WORD $0x6eae8508 // sub v8.4s, v8.4s, v14.4s
-	WORD $0x6eaf8529 // sub v9.4s, v9.4s, v15.4s
-	WORD $0x4ea4d508 // fsub v8.4s, v8.4s, v4.4s
-	WORD $0x4ea4d529 // fsub v9.4s, v9.4s, v4.4s
-	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
-	FMOVQ 928(R9), F14
-	WORD $0x4e28ccae // fmla v14.4s, v5.4s, v8.4s
-	FMOVQ 928(R9), F15
-	WORD $0x4e29ccaf // fmla v15.4s, v5.4s, v9.4s
-	FMOVQ 944(R9), F16
-	WORD $0x4e28cdd0 // fmla v16.4s, v14.4s, v8.4s
-	FMOVQ 944(R9), F14
-	WORD $0x4e29cdee // fmla v14.4s, v15.4s, v9.4s
-	FMOVQ 960(R9), F15
-	WORD $0x4e28ce0f // fmla v15.4s, v16.4s, v8.4s
-	FMOVQ 960(R9), F16
-	WORD $0x4e29cdd0 // fmla v16.4s, v14.4s, v9.4s
-	FMOVQ 976(R9), F14
-	WORD $0x4e28cdee // fmla v14.4s, v15.4s, v8.4s
-	FMOVQ 976(R9), F15
-	WORD $0x4e29ce0f // fmla v15.4s, v16.4s, v9.4s
-	FMOVQ 992(R9), F16
-	WORD $0x4e28cdd0 // fmla v16.4s, v14.4s, v8.4s
-	FMOVQ 992(R9), F14
-	WORD $0x4e29cdee // fmla v14.4s, v15.4s, v9.4s
-	FMOVQ 1008(R9), F15
-	WORD $0x4e28ce0f // fmla v15.4s, v16.4s, v8.4s
-	FMOVQ 1008(R9), F16
-	WORD $0x4e29cdd0 // fmla v16.4s, v14.4s, v9.4s
-	FMOVQ 1024(R9), F14
-	WORD $0x4e28cdee // fmla v14.4s, v15.4s, v8.4s
-	FMOVQ 1024(R9), F15
-	WORD $0x4e29ce0f // fmla v15.4s, v16.4s, v9.4s
-	FMOVQ 1040(R9), F16
-	WORD $0x4e28cdd0 // fmla v16.4s, v14.4s, v8.4s
-	FMOVQ 1040(R9), F14
-	WORD $0x4e29cdee // fmla v14.4s, v15.4s, v9.4s
-	FMOVQ 1056(R9), F15
-	WORD $0x4e28ce0f // fmla v15.4s, v16.4s, v8.4s
-	FMOVQ 1056(R9), F16
-	WORD $0x4e29cdd0 // fmla v16.4s, v14.4s, v9.4s
-	WORD $0x6e2fdd08 // fmul v8.4s, v8.4s, v15.4s
-	WORD $0x6e30dd29 // fmul v9.4s, v9.4s, v16.4s
-	WORD $0x4e26cd48 // fmla v8.4s, v10.4s, v6.4s
-	WORD $0x4e26cd69 // fmla v9.4s, v11.4s, v6.4s
-	WORD $0x6eac1ce8 // bit v8.16b, v7.16b, v12.16b
-	WORD $0x6ead1ce9 // bit v9.16b, v7.16b, v13.16b
-	FSTPQ.P (F8, F9), 32(R0)
+	WORD $0x6ea3856d // sub v13.4s, v11.4s, v3.4s
+	WORD $0x6ea3858e // sub v14.4s, v12.4s, v3.4s
+	WORD $0x4f2905ad // sshr v13.4s, v13.4s, #23
+	WORD $0x4f2905ce // sshr v14.4s, v14.4s, #23
+	WORD $0x4f3755b1 // shl v17.4s, v13.4s, #23
+	WORD $0x4f3755d2 // shl v18.4s, v14.4s, #23
+	WORD $0x6eb1856b // sub v11.4s, v11.4s, v17.4s
+	WORD $0x6eb2858c // sub v12.4s, v12.4s, v18.4s
+	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD $0x4ea4d56b // fsub v11.4s, v11.4s, v4.4s
+	WORD $0x4ea4d58c // fsub v12.4s, v12.4s, v4.4s
+	WORD $0x6e2bdd71 // fmul v17.4s, v11.4s, v11.4s
+	WORD $0x6e2cdd92 // fmul v18.4s, v12.4s, v12.4s
+	FMOVQ 976(R9), F19
+	WORD $0x4e2bccb3 // fmla v19.4s, v5.4s, v11.4s
+	FMOVQ 976(R9), F20
+	WORD $0x4e2cccb4 // fmla v20.4s, v5.4s, v12.4s
+	FMOVQ 992(R9), F21
+	WORD $0x4e2bce75 // fmla v21.4s, v19.4s, v11.4s
+	FMOVQ 992(R9), F19
+	WORD $0x4e2cce93 // fmla v19.4s, v20.4s, v12.4s
+	FMOVQ 1008(R9), F20
+	WORD $0x4e2bceb4 // fmla v20.4s, v21.4s, v11.4s
+	FMOVQ 1008(R9), F21
+	WORD $0x4e2cce75 // fmla v21.4s, v19.4s, v12.4s
+	FMOVQ 1024(R9), F19
+	WORD $0x4e2bce93 // fmla v19.4s, v20.4s, v11.4s
+	FMOVQ 1024(R9), F20
+	WORD $0x4e2cceb4 // fmla v20.4s, v21.4s, v12.4s
+	FMOVQ 1040(R9), F21
+	WORD $0x4e2bce75 // fmla v21.4s, v19.4s, v11.4s
+	FMOVQ 1040(R9), F19
+	WORD $0x4e2cce93 // fmla v19.4s, v20.4s, v12.4s
+	FMOVQ 1056(R9), F20
+	WORD $0x4e2bceb4 // fmla v20.4s, v21.4s, v11.4s
+	FMOVQ 1056(R9), F21
+	WORD $0x4e2cce75 // fmla v21.4s, v19.4s, v12.4s
+	FMOVQ 1072(R9), F19
+	WORD $0x4e2bce93 // fmla v19.4s, v20.4s, v11.4s
+	FMOVQ 1072(R9), F20
+	WORD $0x4e2cceb4 // fmla v20.4s, v21.4s, v12.4s
+	FMOVQ 1088(R9), F21
+	WORD $0x4e2bce75 // fmla v21.4s, v19.4s, v11.4s
+	FMOVQ 1088(R9), F19
+	WORD $0x4e2cce93 // fmla v19.4s, v20.4s, v12.4s
+	WORD $0x6e35de31 // fmul v17.4s, v17.4s, v21.4s
+	WORD $0x6e33de52 // fmul v18.4s, v18.4s, v19.4s
+	WORD $0x4e26cdb1 // fmla v17.4s, v13.4s, v6.4s
+	WORD $0x4e26cdd2 // fmla v18.4s, v14.4s, v6.4s
+	WORD $0x4e27cd71 // fmla v17.4s, v11.4s, v7.4s
+	WORD $0x4e27cd92 // fmla v18.4s, v12.4s, v7.4s
+	WORD $0x4e28cd71 // fmla v17.4s, v11.4s, v8.4s
+	WORD $0x4e28cd92 // fmla v18.4s, v12.4s, v8.4s
+	WORD $0x4e29cdb1 // fmla v17.4s, v13.4s, v9.4s
+	WORD $0x4e29cdd2 // fmla v18.4s, v14.4s, v9.4s
+	WORD $0x6eaf1d51 // bit v17.16b, v10.16b, v15.16b
+	WORD $0x6eb01d52 // bit v18.16b, v10.16b, v16.16b
+	FSTPQ.P (F17, F18), 32(R0)
 	SUBS $8, R8, R8
 	BGE unrolled
 
@@ -3305,42 +3529,44 @@ single:
 
 	PCALIGN $16
 vector:
-	FMOVQ.P 16(R1), F8
-	WORD $0x4ea08509 // add v9.4s, v8.4s, v0.4s
-	WORD $0x4ea13529 // cmgt v9.4s, v9.4s, v1.4s
-	WORD $0x4e22e50a // fcmeq v10.4s, v8.4s, v2.4s
-	WORD $0x4e6a1d29 // bic v9.16b, v9.16b, v10.16b
-	WORD $0x6ea9a53f // umaxp v31.4s, v9.4s, v9.4s
+	FMOVQ.P 16(R1), F11
+	WORD $0x4ea0856c // add v12.4s, v11.4s, v0.4s
+	WORD $0x4ea1358c // cmgt v12.4s, v12.4s, v1.4s
+	WORD $0x4e22e56d // fcmeq v13.4s, v11.4s, v2.4s
+	WORD $0x4e6d1d8c // bic v12.16b, v12.16b, v13.16b
+	WORD $0x6eaca59f // umaxp v31.4s, v12.4s, v12.4s
 	FMOVD F31, R10
 	CBNZ R10, stopVector
-	WORD $0x6ea38509 // sub v9.4s, v8.4s, v3.4s
-	WORD $0x4f290529 // sshr v9.4s, v9.4s, #23
-	WORD $0x4f37552b // shl v11.4s, v9.4s, #23
-	WORD $0x6eab8508 // sub v8.4s, v8.4s, v11.4s
-	WORD $0x4ea4d508 // fsub v8.4s, v8.4s, v4.4s
-	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
-	FMOVQ 928(R9), F11
-	WORD $0x4e28ccab // fmla v11.4s, v5.4s, v8.4s
-	FMOVQ 944(R9), F12
-	WORD $0x4e28cd6c // fmla v12.4s, v11.4s, v8.4s
-	FMOVQ 960(R9), F11
-	WORD $0x4e28cd8b // fmla v11.4s, v12.4s, v8.4s
-	FMOVQ 976(R9), F12
-	WORD $0x4e28cd6c // fmla v12.4s, v11.4s, v8.4s
-	FMOVQ 992(R9), F11
-	WORD $0x4e28cd8b // fmla v11.4s, v12.4s, v8.4s
-	FMOVQ 1008(R9), F12
-	WORD $0x4e28cd6c // fmla v12.4s, v11.4s, v8.4s
-	FMOVQ 1024(R9), F11
-	WORD $0x4e28cd8b // fmla v11.4s, v12.4s, v8.4s
-	FMOVQ 1040(R9), F12
-	WORD $0x4e28cd6c // fmla v12.4s, v11.4s, v8.4s
-	FMOVQ 1056(R9), F11
-	WORD $0x4e28cd8b // fmla v11.4s, v12.4s, v8.4s
-	WORD $0x6e2bdd08 // fmul v8.4s, v8.4s, v11.4s
-	WORD $0x4e26cd28 // fmla v8.4s, v9.4s, v6.4s
-	WORD $0x6eaa1ce8 // bit v8.16b, v7.16b, v10.16b
-	FMOVQ.P F8, 16(R0)
+	WORD $0x6ea3856c // sub v12.4s, v11.4s, v3.4s
+	WORD $0x4f29058c // sshr v12.4s, v12.4s, #23
+	WORD $0x4f37558e // shl v14.4s, v12.4s, #23
+	WORD $0x6eae856b // sub v11.4s, v11.4s, v14.4s
+	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD $0x4ea4d56b // fsub v11.4s, v11.4s, v4.4s
+	WORD $0x6e2bdd6e // fmul v14.4s, v11.4s, v11.4s
+	FMOVQ 976(R9), F15
+	WORD $0x4e2bccaf // fmla v15.4s, v5.4s, v11.4s
+	FMOVQ 992(R9), F16
+	WORD $0x4e2bcdf0 // fmla v16.4s, v15.4s, v11.4s
+	FMOVQ 1008(R9), F15
+	WORD $0x4e2bce0f // fmla v15.4s, v16.4s, v11.4s
+	FMOVQ 1024(R9), F16
+	WORD $0x4e2bcdf0 // fmla v16.4s, v15.4s, v11.4s
+	FMOVQ 1040(R9), F15
+	WORD $0x4e2bce0f // fmla v15.4s, v16.4s, v11.4s
+	FMOVQ 1056(R9), F16
+	WORD $0x4e2bcdf0 // fmla v16.4s, v15.4s, v11.4s
+	FMOVQ 1072(R9), F15
+	WORD $0x4e2bce0f // fmla v15.4s, v16.4s, v11.4s
+	FMOVQ 1088(R9), F16
+	WORD $0x4e2bcdf0 // fmla v16.4s, v15.4s, v11.4s
+	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
+	WORD $0x4e26cd8e // fmla v14.4s, v12.4s, v6.4s
+	WORD $0x4e27cd6e // fmla v14.4s, v11.4s, v7.4s
+	WORD $0x4e28cd6e // fmla v14.4s, v11.4s, v8.4s
+	WORD $0x4e29cd8e // fmla v14.4s, v12.4s, v9.4s
+	WORD $0x6ead1d4e // bit v14.16b, v10.16b, v13.16b
+	FMOVQ.P F14, 16(R0)
 	SUBS $4, R8, R8
 	BGE vector
 
@@ -3351,57 +3577,59 @@ few:
 	ADD R8<<4, R10, R10
 	FMOVQ -16(R10), F30
 	TBZ $1, R8, load1
-	FMOVD (R1), F8
+	FMOVD (R1), F11
 	TBZ $0, R8, loaded
 	ADD $8, R1, R10
-	VLD1 (R10), V8.S[2]
+	VLD1 (R10), V11.S[2]
 	B loaded
 load1:
-	FMOVS (R1), F8
+	FMOVS (R1), F11
 loaded:
-	WORD $0x4ea08509 // add v9.4s, v8.4s, v0.4s
-	WORD $0x4ea13529 // cmgt v9.4s, v9.4s, v1.4s
-	WORD $0x4e22e50a // fcmeq v10.4s, v8.4s, v2.4s
-	WORD $0x4e6a1d29 // bic v9.16b, v9.16b, v10.16b
-	WORD $0x4e291fdf // and v31.16b, v30.16b, v9.16b
+	WORD $0x4ea0856c // add v12.4s, v11.4s, v0.4s
+	WORD $0x4ea1358c // cmgt v12.4s, v12.4s, v1.4s
+	WORD $0x4e22e56d // fcmeq v13.4s, v11.4s, v2.4s
+	WORD $0x4e6d1d8c // bic v12.16b, v12.16b, v13.16b
+	WORD $0x4e2c1fdf // and v31.16b, v30.16b, v12.16b
 	WORD $0x6ebfa7ff // umaxp v31.4s, v31.4s, v31.4s
 	FMOVD F31, R10
 	CBNZ R10, stopped
-	WORD $0x6ea38509 // sub v9.4s, v8.4s, v3.4s
-	WORD $0x4f290529 // sshr v9.4s, v9.4s, #23
-	WORD $0x4f37552b // shl v11.4s, v9.4s, #23
-	WORD $0x6eab8508 // sub v8.4s, v8.4s, v11.4s
-	WORD $0x4ea4d508 // fsub v8.4s, v8.4s, v4.4s
-	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
-	FMOVQ 928(R9), F11
-	WORD $0x4e28ccab // fmla v11.4s, v5.4s, v8.4s
-	FMOVQ 944(R9), F12
-	WORD $0x4e28cd6c // fmla v12.4s, v11.4s, v8.4s
-	FMOVQ 960(R9), F11
-	WORD $0x4e28cd8b // fmla v11.4s, v12.4s, v8.4s
-	FMOVQ 976(R9), F12
-	WORD $0x4e28cd6c // fmla v12.4s, v11.4s, v8.4s
-	FMOVQ 992(R9), F11
-	WORD $0x4e28cd8b // fmla v11.4s, v12.4s, v8.4s
-	FMOVQ 1008(R9), F12
-	WORD $0x4e28cd6c // fmla v12.4s, v11.4s, v8.4s
-	FMOVQ 1024(R9), F11
-	WORD $0x4e28cd8b // fmla v11.4s, v12.4s, v8.4s
-	FMOVQ 1040(R9), F12
-	WORD $0x4e28cd6c // fmla v12.4s, v11.4s, v8.4s
-	FMOVQ 1056(R9), F11
-	WORD $0x4e28cd8b // fmla v11.4s, v12.4s, v8.4s
-	WORD $0x6e2bdd08 // fmul v8.4s, v8.4s, v11.4s
-	WORD $0x4e26cd28 // fmla v8.4s, v9.4s, v6.4s
-	WORD $0x6eaa1ce8 // bit v8.16b, v7.16b, v10.16b
+	WORD $0x6ea3856c // sub v12.4s, v11.4s, v3.4s
+	WORD $0x4f29058c // sshr v12.4s, v12.4s, #23
+	WORD $0x4f37558e // shl v14.4s, v12.4s, #23
+	WORD $0x6eae856b // sub v11.4s, v11.4s, v14.4s
+	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD $0x4ea4d56b // fsub v11.4s, v11.4s, v4.4s
+	WORD $0x6e2bdd6e // fmul v14.4s, v11.4s, v11.4s
+	FMOVQ 976(R9), F15
+	WORD $0x4e2bccaf // fmla v15.4s, v5.4s, v11.4s
+	FMOVQ 992(R9), F16
+	WORD $0x4e2bcdf0 // fmla v16.4s, v15.4s, v11.4s
+	FMOVQ 1008(R9), F15
+	WORD $0x4e2bce0f // fmla v15.4s, v16.4s, v11.4s
+	FMOVQ 1024(R9), F16
+	WORD $0x4e2bcdf0 // fmla v16.4s, v15.4s, v11.4s
+	FMOVQ 1040(R9), F15
+	WORD $0x4e2bce0f // fmla v15.4s, v16.4s, v11.4s
+	FMOVQ 1056(R9), F16
+	WORD $0x4e2bcdf0 // fmla v16.4s, v15.4s, v11.4s
+	FMOVQ 1072(R9), F15
+	WORD $0x4e2bce0f // fmla v15.4s, v16.4s, v11.4s
+	FMOVQ 1088(R9), F16
+	WORD $0x4e2bcdf0 // fmla v16.4s, v15.4s, v11.4s
+	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
+	WORD $0x4e26cd8e // fmla v14.4s, v12.4s, v6.4s
+	WORD $0x4e27cd6e // fmla v14.4s, v11.4s, v7.4s
+	WORD $0x4e28cd6e // fmla v14.4s, v11.4s, v8.4s
+	WORD $0x4e29cd8e // fmla v14.4s, v12.4s, v9.4s
+	WORD $0x6ead1d4e // bit v14.16b, v10.16b, v13.16b
 	TBZ $1, R8, store1
-	FMOVD F8, (R0)
+	FMOVD F14, (R0)
 	TBZ $0, R8, stored
 	ADD $8, R0, R10
-	VST1 V8.S[2], (R10)
+	VST1 V14.S[2], (R10)
 	B stored
 store1:
-	FMOVS F8, (R0)
+	FMOVS F14, (R0)
 stored:
 	MOVD $0, R8
 	B done
@@ -3424,69 +3652,70 @@ TEXT ·sinNEON(SB), NOSPLIT, $0-32
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 1072(R9), F0
-	FMOVQ 1088(R9), F1
-	FMOVQ 1104(R9), F2
-	FMOVQ 1120(R9), F3
-	FMOVQ 1136(R9), F4
-	FMOVQ 1152(R9), F5
-	FMOVQ 1168(R9), F6
-	FMOVQ 32(R9), F7
+	FMOVQ 1104(R9), F0
+	FMOVQ 1120(R9), F1
+	FMOVQ 1136(R9), F2
+	FMOVQ 1152(R9), F3
+	FMOVQ 1168(R9), F4
+	FMOVQ 1184(R9), F5
+	FMOVQ 1200(R9), F6
+	FMOVQ 1216(R9), F7
+	FMOVQ 32(R9), F8
 	SUBS $8, R8, R8
 	BLT single
 
 	PCALIGN $16
 unrolled:
-	FLDPQ.P 32(R1), (F8, F9)
-	WORD $0x4ea0f90a // fabs v10.4s, v8.4s
+	FLDPQ.P 32(R1), (F9, F10)
 	WORD $0x4ea0f92b // fabs v11.4s, v9.4s
-	WORD $0x4ea0354a // cmgt v10.4s, v10.4s, v0.4s
+	WORD $0x4ea0f94c // fabs v12.4s, v10.4s
 	WORD $0x4ea0356b // cmgt v11.4s, v11.4s, v0.4s
-	WORD $0x4eab1d5f // orr v31.16b, v10.16b, v11.16b
+	WORD $0x4ea0358c // cmgt v12.4s, v12.4s, v0.4s
+	WORD $0x4eac1d7f // orr v31.16b, v11.16b, v12.16b
 	WORD $0x6ebfa7ff // umaxp v31.4s, v31.4s, v31.4s
 	FMOVD F31, R10
 	CBNZ R10, stopUnrolled
-	WORD $0x4ea11c2a // mov v10.16b, v1.16b
-	WORD $0x4e22cd0a // fmla v10.4s, v8.4s, v2.4s
 	WORD $0x4ea11c2b // mov v11.16b, v1.16b
 	WORD $0x4e22cd2b // fmla v11.4s, v9.4s, v2.4s
-	WORD $0x4ea1d54c // fsub v12.4s, v10.4s, v1.4s
+	WORD $0x4ea11c2c // mov v12.16b, v1.16b
+	WORD $0x4e22cd4c // fmla v12.4s, v10.4s, v2.4s
 	WORD $0x4ea1d56d // fsub v13.4s, v11.4s, v1.4s
-	WORD $0x4ea81d0e // mov v14.16b, v8.16b
-	WORD $0x4ea3cd8e // fmls v14.4s, v12.4s, v3.4s
+	WORD $0x4ea1d58e // fsub v14.4s, v12.4s, v1.4s
 	WORD $0x4ea91d2f // mov v15.16b, v9.16b
 	WORD $0x4ea3cdaf // fmls v15.4s, v13.4s, v3.4s
-	WORD $0x4ea4cd8e // fmls v14.4s, v12.4s, v4.4s
+	WORD $0x4eaa1d50 // mov v16.16b, v10.16b
+	WORD $0x4ea3cdd0 // fmls v16.4s, v14.4s, v3.4s
 	WORD $0x4ea4cdaf // fmls v15.4s, v13.4s, v4.4s
-	WORD $0x4ea5cd8e // fmls v14.4s, v12.4s, v5.4s
+	WORD $0x4ea4cdd0 // fmls v16.4s, v14.4s, v4.4s
 	WORD $0x4ea5cdaf // fmls v15.4s, v13.4s, v5.4s
-	WORD $0x6e2eddcc // fmul v12.4s, v14.4s, v14.4s
+	WORD $0x4ea5cdd0 // fmls v16.4s, v14.4s, v5.4s
 	WORD $0x6e2fdded // fmul v13.4s, v15.4s, v15.4s
-	WORD $0x6e2cddd0 // fmul v16.4s, v14.4s, v12.4s
-	WORD $0x6e2dddf1 // fmul v17.4s, v15.4s, v13.4s
-	FMOVQ 1184(R9), F18
-	WORD $0x4e2cccd2 // fmla v18.4s, v6.4s, v12.4s
-	FMOVQ 1184(R9), F19
+	WORD $0x6e30de0e // fmul v14.4s, v16.4s, v16.4s
+	WORD $0x6e2dddb1 // fmul v17.4s, v13.4s, v13.4s
+	WORD $0x6e2eddd2 // fmul v18.4s, v14.4s, v14.4s
+	FMOVQ 1232(R9), F19
 	WORD $0x4e2dccd3 // fmla v19.4s, v6.4s, v13.4s
-	FMOVQ 1200(R9), F20
-	WORD $0x4e2cce54 // fmla v20.4s, v18.4s, v12.4s
-	FMOVQ 1200(R9), F18
-	WORD $0x4e2dce72 // fmla v18.4s, v19.4s, v13.4s
-	FMOVQ 1216(R9), F19
-	WORD $0x4e2cce93 // fmla v19.4s, v20.4s, v12.4s
-	FMOVQ 1216(R9), F12
-	WORD $0x4e2dce4c // fmla v12.4s, v18.4s, v13.4s
-	WORD $0x4e33ce0e // fmla v14.4s, v16.4s, v19.4s
-	WORD $0x4e2cce2f // fmla v15.4s, v17.4s, v12.4s
-	WORD $0x4e27e50c // fcmeq v12.4s, v8.4s, v7.4s
-	WORD $0x4e27e52d // fcmeq v13.4s, v9.4s, v7.4s
-	WORD $0x6eac1d0e // bit v14.16b, v8.16b, v12.16b
+	FMOVQ 1232(R9), F20
+	WORD $0x4e2eccd4 // fmla v20.4s, v6.4s, v14.4s
+	FMOVQ 1248(R9), F21
+	WORD $0x4e2dce75 // fmla v21.4s, v19.4s, v13.4s
+	FMOVQ 1248(R9), F19
+	WORD $0x4e2ece93 // fmla v19.4s, v20.4s, v14.4s
+	WORD $0x6e35de31 // fmul v17.4s, v17.4s, v21.4s
+	WORD $0x6e33de52 // fmul v18.4s, v18.4s, v19.4s
+	WORD $0x4e27cdb1 // fmla v17.4s, v13.4s, v7.4s
+	WORD $0x4e27cdd2 // fmla v18.4s, v14.4s, v7.4s
+	WORD $0x4e31cdef // fmla v15.4s, v15.4s, v17.4s
+	WORD $0x4e32ce10 // fmla v16.4s, v16.4s, v18.4s
+	WORD $0x4e28e52d // fcmeq v13.4s, v9.4s, v8.4s
+	WORD $0x4e28e54e // fcmeq v14.4s, v10.4s, v8.4s
 	WORD $0x6ead1d2f // bit v15.16b, v9.16b, v13.16b
-	WORD $0x4f3f5548 // shl v8.4s, v10.4s, #31
+	WORD $0x6eae1d50 // bit v16.16b, v10.16b, v14.16b
 	WORD $0x4f3f5569 // shl v9.4s, v11.4s, #31
-	WORD $0x6e281dc8 // eor v8.16b, v14.16b, v8.16b
+	WORD $0x4f3f558a // shl v10.4s, v12.4s, #31
 	WORD $0x6e291de9 // eor v9.16b, v15.16b, v9.16b
-	FSTPQ.P (F8, F9), 32(R0)
+	WORD $0x6e2a1e0a // eor v10.16b, v16.16b, v10.16b
+	FSTPQ.P (F9, F10), 32(R0)
 	SUBS $8, R8, R8
 	BGE unrolled
 
@@ -3496,33 +3725,33 @@ single:
 
 	PCALIGN $16
 vector:
-	FMOVQ.P 16(R1), F8
-	WORD $0x4ea0f909 // fabs v9.4s, v8.4s
-	WORD $0x4ea03529 // cmgt v9.4s, v9.4s, v0.4s
-	WORD $0x6ea9a53f // umaxp v31.4s, v9.4s, v9.4s
+	FMOVQ.P 16(R1), F9
+	WORD $0x4ea0f92a // fabs v10.4s, v9.4s
+	WORD $0x4ea0354a // cmgt v10.4s, v10.4s, v0.4s
+	WORD $0x6eaaa55f // umaxp v31.4s, v10.4s, v10.4s
 	FMOVD F31, R10
 	CBNZ R10, stopVector
-	WORD $0x4ea11c29 // mov v9.16b, v1.16b
-	WORD $0x4e22cd09 // fmla v9.4s, v8.4s, v2.4s
-	WORD $0x4ea1d52a // fsub v10.4s, v9.4s, v1.4s
-	WORD $0x4ea81d0b // mov v11.16b, v8.16b
-	WORD $0x4ea3cd4b // fmls v11.4s, v10.4s, v3.4s
-	WORD $0x4ea4cd4b // fmls v11.4s, v10.4s, v4.4s
-	WORD $0x4ea5cd4b // fmls v11.4s, v10.4s, v5.4s
-	WORD $0x6e2bdd6a // fmul v10.4s, v11.4s, v11.4s
-	WORD $0x6e2add6c // fmul v12.4s, v11.4s, v10.4s
-	FMOVQ 1184(R9), F13
-	WORD $0x4e2acccd // fmla v13.4s, v6.4s, v10.4s
-	FMOVQ 1200(R9), F14
-	WORD $0x4e2acdae // fmla v14.4s, v13.4s, v10.4s
-	FMOVQ 1216(R9), F13
-	WORD $0x4e2acdcd // fmla v13.4s, v14.4s, v10.4s
-	WORD $0x4e2dcd8b // fmla v11.4s, v12.4s, v13.4s
-	WORD $0x4e27e50a // fcmeq v10.4s, v8.4s, v7.4s
-	WORD $0x6eaa1d0b // bit v11.16b, v8.16b, v10.16b
-	WORD $0x4f3f5528 // shl v8.4s, v9.4s, #31
-	WORD $0x6e281d68 // eor v8.16b, v11.16b, v8.16b
-	FMOVQ.P F8, 16(R0)
+	WORD $0x4ea11c2a // mov v10.16b, v1.16b
+	WORD $0x4e22cd2a // fmla v10.4s, v9.4s, v2.4s
+	WORD $0x4ea1d54b // fsub v11.4s, v10.4s, v1.4s
+	WORD $0x4ea91d2c // mov v12.16b, v9.16b
+	WORD $0x4ea3cd6c // fmls v12.4s, v11.4s, v3.4s
+	WORD $0x4ea4cd6c // fmls v12.4s, v11.4s, v4.4s
+	WORD $0x4ea5cd6c // fmls v12.4s, v11.4s, v5.4s
+	WORD $0x6e2cdd8b // fmul v11.4s, v12.4s, v12.4s
+	WORD $0x6e2bdd6d // fmul v13.4s, v11.4s, v11.4s
+	FMOVQ 1232(R9), F14
+	WORD $0x4e2bccce // fmla v14.4s, v6.4s, v11.4s
+	FMOVQ 1248(R9), F15
+	WORD $0x4e2bcdcf // fmla v15.4s, v14.4s, v11.4s
+	WORD $0x6e2fddad // fmul v13.4s, v13.4s, v15.4s
+	WORD $0x4e27cd6d // fmla v13.4s, v11.4s, v7.4s
+	WORD $0x4e2dcd8c // fmla v12.4s, v12.4s, v13.4s
+	WORD $0x4e28e52b // fcmeq v11.4s, v9.4s, v8.4s
+	WORD $0x6eab1d2c // bit v12.16b, v9.16b, v11.16b
+	WORD $0x4f3f5549 // shl v9.4s, v10.4s, #31
+	WORD $0x6e291d89 // eor v9.16b, v12.16b, v9.16b
+	FMOVQ.P F9, 16(R0)
 	SUBS $4, R8, R8
 	BGE vector
 
@@ -3533,48 +3762,48 @@ few:
 	ADD R8<<4, R10, R10
 	FMOVQ -16(R10), F30
 	TBZ $1, R8, load1
-	FMOVD (R1), F8
+	FMOVD (R1), F9
 	TBZ $0, R8, loaded
 	ADD $8, R1, R10
-	VLD1 (R10), V8.S[2]
+	VLD1 (R10), V9.S[2]
 	B loaded
 load1:
-	FMOVS (R1), F8
+	FMOVS (R1), F9
 loaded:
-	WORD $0x4ea0f909 // fabs v9.4s, v8.4s
-	WORD $0x4ea03529 // cmgt v9.4s, v9.4s, v0.4s
-	WORD $0x4e291fdf // and v31.16b, v30.16b, v9.16b
+	WORD $0x4ea0f92a // fabs v10.4s, v9.4s
+	WORD $0x4ea0354a // cmgt v10.4s, v10.4s, v0.4s
+	WORD $0x4e2a1fdf // and v31.16b, v30.16b, v10.16b
 	WORD $0x6ebfa7ff // umaxp v31.4s, v31.4s, v31.4s
 	FMOVD F31, R10
 	CBNZ R10, stopped
-	WORD $0x4ea11c29 // mov v9.16b, v1.16b
-	WORD $0x4e22cd09 // fmla v9.4s, v8.4s, v2.4s
-	WORD $0x4ea1d52a // fsub v10.4s, v9.4s, v1.4s
-	WORD $0x4ea81d0b // mov v11.16b, v8.16b
-	WORD $0x4ea3cd4b // fmls v11.4s, v10.4s, v3.4s
-	WORD $0x4ea4cd4b // fmls v11.4s, v10.4s, v4.4s
-	WORD $0x4ea5cd4b // fmls v11.4s, v10.4s, v5.4s
-	WORD $0x6e2bdd6a // fmul v10.4s, v11.4s, v11.4s
-	WORD $0x6e2add6c // fmul v12.4s, v11.4s, v10.4s
-	FMOVQ 1184(R9), F13
-	WORD $0x4e2acccd // fmla v13.4s, v6.4s, v10.4s
-	FMOVQ 1200(R9), F14
-	WORD $0x4e2acdae // fmla v14.4s, v13.4s, v10.4s
-	FMOVQ 1216(R9), F13
-	WORD $0x4e2acdcd // fmla v13.4s, v14.4s, v10.4s
-	WORD $0x4e2dcd8b // fmla v11.4s, v12.4s, v13.4s
-	WORD $0x4e27e50a // fcmeq v10.4s, v8.4s, v7.4s
-	WORD $0x6eaa1d0b // bit v11.16b, v8.16b, v10.16b
-	WORD $0x4f3f5528 // shl v8.4s, v9.4s, #31
-	WORD $0x6e281d68 // eor v8.16b, v11.16b, v8.16b
+	WORD $0x4ea11c2a // mov v10.16b, v1.16b
+	WORD $0x4e22cd2a // fmla v10.4s, v9.4s, v2.4s
+	WORD $0x4ea1d54b // fsub v11.4s, v10.4s, v1.4s
+	WORD $0x4ea91d2c // mov v12.16b, v9.16b
+	WORD $0x4ea3cd6c // fmls v12.4s, v11.4s, v3.4s
+	WORD $0x4ea4cd6c // fmls v12.4s, v11.4s, v4.4s
+	WORD $0x4ea5cd6c // fmls v12.4s, v11.4s, v5.4s
+	WORD $0x6e2cdd8b // fmul v11.4s, v12.4s, v12.4s
+	WORD $0x6e2bdd6d // fmul v13.4s, v11.4s, v11.4s
+	FMOVQ 1232(R9), F14
+	WORD $0x4e2bccce // fmla v14.4s, v6.4s, v11.4s
+	FMOVQ 1248(R9), F15
+	WORD $0x4e2bcdcf // fmla v15.4s, v14.4s, v11.4s
+	WORD $0x6e2fddad // fmul v13.4s, v13.4s, v15.4s
+	WORD $0x4e27cd6d // fmla v13.4s, v11.4s, v7.4s
+	WORD $0x4e2dcd8c // fmla v12.4s, v12.4s, v13.4s
+	WORD $0x4e28e52b // fcmeq v11.4s, v9.4s, v8.4s
+	WORD $0x6eab1d2c // bit v12.16b, v9.16b, v11.16b
+	WORD $0x4f3f5549 // shl v9.4s, v10.4s, #31
+	WORD $0x6e291d89 // eor v9.16b, v12.16b, v9.16b
 	TBZ $1, R8, store1
-	FMOVD F8, (R0)
+	FMOVD F9, (R0)
 	TBZ $0, R8, stored
 	ADD $8, R0, R10
-	VST1 V8.S[2], (R10)
+	VST1 V9.S[2], (R10)
 	B stored
 store1:
-	FMOVS F8, (R0)
+	FMOVS F9, (R0)
 stored:
 	MOVD $0, R8
 	B done
@@ -3597,65 +3826,68 @@ TEXT ·cosNEON(SB), NOSPLIT, $0-32
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 1072(R9), F0
+	FMOVQ 1264(R9), F0
 	FMOVQ 1104(R9), F1
-	FMOVQ 1232(R9), F2
-	FMOVQ 1088(R9), F3
-	FMOVQ 1120(R9), F4
-	FMOVQ 1136(R9), F5
-	FMOVQ 1152(R9), F6
-	FMOVQ 1168(R9), F7
+	FMOVQ 1136(R9), F2
+	FMOVQ 432(R9), F3
+	FMOVQ 1152(R9), F4
+	FMOVQ 1168(R9), F5
+	FMOVQ 1184(R9), F6
+	FMOVQ 1200(R9), F7
+	FMOVQ 1216(R9), F8
 	SUBS $8, R8, R8
 	BLT single
 
 	PCALIGN $16
 unrolled:
-	FLDPQ.P 32(R1), (F8, F9)
-	WORD $0x4ea0f908 // fabs v8.4s, v8.4s
+	FLDPQ.P 32(R1), (F9, F10)
 	WORD $0x4ea0f929 // fabs v9.4s, v9.4s
-	WORD $0x4ea0350a // cmgt v10.4s, v8.4s, v0.4s
-	WORD $0x4ea0352b // cmgt v11.4s, v9.4s, v0.4s
-	WORD $0x4eab1d5f // orr v31.16b, v10.16b, v11.16b
+	WORD $0x4ea0f94a // fabs v10.4s, v10.4s
+	WORD $0x4ea1352b // cmgt v11.4s, v9.4s, v1.4s
+	WORD $0x4ea1354c // cmgt v12.4s, v10.4s, v1.4s
+	WORD $0x4eac1d7f // orr v31.16b, v11.16b, v12.16b
 	WORD $0x6ebfa7ff // umaxp v31.4s, v31.4s, v31.4s
 	FMOVD F31, R10
 	CBNZ R10, stopUnrolled
-	FMOVQ 1248(R9), F10
-	WORD $0x4e21cd0a // fmla v10.4s, v8.4s, v1.4s
-	FMOVQ 1248(R9), F11
-	WORD $0x4e21cd2b // fmla v11.4s, v9.4s, v1.4s
-	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
-	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
-	WORD $0x4ea3d54c // fsub v12.4s, v10.4s, v3.4s
-	WORD $0x4ea3d56d // fsub v13.4s, v11.4s, v3.4s
-	WORD $0x4ea4cd88 // fmls v8.4s, v12.4s, v4.4s
+	FMOVQ 1280(R9), F11
+	WORD $0x4e22cd2b // fmla v11.4s, v9.4s, v2.4s
+	FMOVQ 1280(R9), F12
+	WORD $0x4e22cd4c // fmla v12.4s, v10.4s, v2.4s
+	WORD $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
+	WORD $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
+	WORD $0x4ea0d56d // fsub v13.4s, v11.4s, v0.4s
+	WORD $0x4ea0d58e // fsub v14.4s, v12.4s, v0.4s
+	WORD $0x4e23d5ad // fadd v13.4s, v13.4s, v3.4s
+	WORD $0x4e23d5ce // fadd v14.4s, v14.4s, v3.4s
 	WORD $0x4ea4cda9 // fmls v9.4s, v13.4s, v4.4s
-	WORD $0x4ea5cd88 // fmls v8.4s, v12.4s, v5.4s
+	WORD $0x4ea4cdca // fmls v10.4s, v14.4s, v4.4s
 	WORD $0x4ea5cda9 // fmls v9.4s, v13.4s, v5.4s
-	WORD $0x4ea6cd88 // fmls v8.4s, v12.4s, v6.4s
+	WORD $0x4ea5cdca // fmls v10.4s, v14.4s, v5.4s
 	WORD $0x4ea6cda9 // fmls v9.4s, v13.4s, v6.4s
-	WORD $0x6e28dd0c // fmul v12.4s, v8.4s, v8.4s
+	WORD $0x4ea6cdca // fmls v10.4s, v14.4s, v6.4s
 	WORD $0x6e29dd2d // fmul v13.4s, v9.4s, v9.4s
-	WORD $0x6e2cdd0e // fmul v14.4s, v8.4s, v12.4s
-	WORD $0x6e2ddd2f // fmul v15.4s, v9.4s, v13.4s
-	FMOVQ 1184(R9), F16
-	WORD $0x4e2cccf0 // fmla v16.4s, v7.4s, v12.4s
-	FMOVQ 1184(R9), F17
+	WORD $0x6e2add4e // fmul v14.4s, v10.4s, v10.4s
+	WORD $0x6e2dddaf // fmul v15.4s, v13.4s, v13.4s
+	WORD $0x6e2eddd0 // fmul v16.4s, v14.4s, v14.4s
+	FMOVQ 1232(R9), F17
 	WORD $0x4e2dccf1 // fmla v17.4s, v7.4s, v13.4s
-	FMOVQ 1200(R9), F18
-	WORD $0x4e2cce12 // fmla v18.4s, v16.4s, v12.4s
-	FMOVQ 1200(R9), F16
-	WORD $0x4e2dce30 // fmla v16.4s, v17.4s, v13.4s
-	FMOVQ 1216(R9), F17
-	WORD $0x4e2cce51 // fmla v17.4s, v18.4s, v12.4s
-	FMOVQ 1216(R9), F12
-	WORD $0x4e2dce0c // fmla v12.4s, v16.4s, v13.4s
-	WORD $0x4e31cdc8 // fmla v8.4s, v14.4s, v17.4s
-	WORD $0x4e2ccde9 // fmla v9.4s, v15.4s, v12.4s
-	WORD $0x4f3f554a // shl v10.4s, v10.4s, #31
+	FMOVQ 1232(R9), F18
+	WORD $0x4e2eccf2 // fmla v18.4s, v7.4s, v14.4s
+	FMOVQ 1248(R9), F19
+	WORD $0x4e2dce33 // fmla v19.4s, v17.4s, v13.4s
+	FMOVQ 1248(R9), F17
+	WORD $0x4e2ece51 // fmla v17.4s, v18.4s, v14.4s
+	WORD $0x6e33ddef // fmul v15.4s, v15.4s, v19.4s
+	WORD $0x6e31de10 // fmul v16.4s, v16.4s, v17.4s
+	WORD $0x4e28cdaf // fmla v15.4s, v13.4s, v8.4s
+	WORD $0x4e28cdd0 // fmla v16.4s, v14.4s, v8.4s
+	WORD $0x4e2fcd29 // fmla v9.4s, v9.4s, v15.4s
+	WORD $0x4e30cd4a // fmla v10.4s, v10.4s, v16.4s
 	WORD $0x4f3f556b // shl v11.4s, v11.4s, #31
-	WORD $0x6e2a1d08 // eor v8.16b, v8.16b, v10.16b
+	WORD $0x4f3f558c // shl v12.4s, v12.4s, #31
 	WORD $0x6e2b1d29 // eor v9.16b, v9.16b, v11.16b
-	FSTPQ.P (F8, F9), 32(R0)
+	WORD $0x6e2c1d4a // eor v10.16b, v10.16b, v12.16b
+	FSTPQ.P (F9, F10), 32(R0)
 	SUBS $8, R8, R8
 	BGE unrolled
 
@@ -3665,31 +3897,32 @@ single:
 
 	PCALIGN $16
 vector:
-	FMOVQ.P 16(R1), F8
-	WORD $0x4ea0f908 // fabs v8.4s, v8.4s
-	WORD $0x4ea03509 // cmgt v9.4s, v8.4s, v0.4s
-	WORD $0x6ea9a53f // umaxp v31.4s, v9.4s, v9.4s
+	FMOVQ.P 16(R1), F9
+	WORD $0x4ea0f929 // fabs v9.4s, v9.4s
+	WORD $0x4ea1352a // cmgt v10.4s, v9.4s, v1.4s
+	WORD $0x6eaaa55f // umaxp v31.4s, v10.4s, v10.4s
 	FMOVD F31, R10
 	CBNZ R10, stopVector
-	FMOVQ 1248(R9), F9
-	WORD $0x4e21cd09 // fmla v9.4s, v8.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	WORD $0x4ea3d52a // fsub v10.4s, v9.4s, v3.4s
-	WORD $0x4ea4cd48 // fmls v8.4s, v10.4s, v4.4s
-	WORD $0x4ea5cd48 // fmls v8.4s, v10.4s, v5.4s
-	WORD $0x4ea6cd48 // fmls v8.4s, v10.4s, v6.4s
-	WORD $0x6e28dd0a // fmul v10.4s, v8.4s, v8.4s
-	WORD $0x6e2add0b // fmul v11.4s, v8.4s, v10.4s
-	FMOVQ 1184(R9), F12
-	WORD $0x4e2accec // fmla v12.4s, v7.4s, v10.4s
-	FMOVQ 1200(R9), F13
-	WORD $0x4e2acd8d // fmla v13.4s, v12.4s, v10.4s
-	FMOVQ 1216(R9), F12
-	WORD $0x4e2acdac // fmla v12.4s, v13.4s, v10.4s
-	WORD $0x4e2ccd68 // fmla v8.4s, v11.4s, v12.4s
-	WORD $0x4f3f5529 // shl v9.4s, v9.4s, #31
-	WORD $0x6e291d08 // eor v8.16b, v8.16b, v9.16b
-	FMOVQ.P F8, 16(R0)
+	FMOVQ 1280(R9), F10
+	WORD $0x4e22cd2a // fmla v10.4s, v9.4s, v2.4s
+	WORD $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	WORD $0x4ea0d54b // fsub v11.4s, v10.4s, v0.4s
+	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
+	WORD $0x4ea4cd69 // fmls v9.4s, v11.4s, v4.4s
+	WORD $0x4ea5cd69 // fmls v9.4s, v11.4s, v5.4s
+	WORD $0x4ea6cd69 // fmls v9.4s, v11.4s, v6.4s
+	WORD $0x6e29dd2b // fmul v11.4s, v9.4s, v9.4s
+	WORD $0x6e2bdd6c // fmul v12.4s, v11.4s, v11.4s
+	FMOVQ 1232(R9), F13
+	WORD $0x4e2bcced // fmla v13.4s, v7.4s, v11.4s
+	FMOVQ 1248(R9), F14
+	WORD $0x4e2bcdae // fmla v14.4s, v13.4s, v11.4s
+	WORD $0x6e2edd8c // fmul v12.4s, v12.4s, v14.4s
+	WORD $0x4e28cd6c // fmla v12.4s, v11.4s, v8.4s
+	WORD $0x4e2ccd29 // fmla v9.4s, v9.4s, v12.4s
+	WORD $0x4f3f554a // shl v10.4s, v10.4s, #31
+	WORD $0x6e2a1d29 // eor v9.16b, v9.16b, v10.16b
+	FMOVQ.P F9, 16(R0)
 	SUBS $4, R8, R8
 	BGE vector
 
@@ -3700,46 +3933,47 @@ few:
 	ADD R8<<4, R10, R10
 	FMOVQ -16(R10), F30
 	TBZ $1, R8, load1
-	FMOVD (R1), F8
+	FMOVD (R1), F9
 	TBZ $0, R8, loaded
 	ADD $8, R1, R10
-	VLD1 (R10), V8.S[2]
+	VLD1 (R10), V9.S[2]
 	B loaded
 load1:
-	FMOVS (R1), F8
+	FMOVS (R1), F9
 loaded:
-	WORD $0x4ea0f908 // fabs v8.4s, v8.4s
-	WORD $0x4ea03509 // cmgt v9.4s, v8.4s, v0.4s
-	WORD $0x4e291fdf // and v31.16b, v30.16b, v9.16b
+	WORD $0x4ea0f929 // fabs v9.4s, v9.4s
+	WORD $0x4ea1352a // cmgt v10.4s, v9.4s, v1.4s
+	WORD $0x4e2a1fdf // and v31.16b, v30.16b, v10.16b
 	WORD $0x6ebfa7ff // umaxp v31.4s, v31.4s, v31.4s
 	FMOVD F31, R10
 	CBNZ R10, stopped
-	FMOVQ 1248(R9), F9
-	WORD $0x4e21cd09 // fmla v9.4s, v8.4s, v1.4s
-	WORD $0x4e22d529 // fadd v9.4s, v9.4s, v2.4s
-	WORD $0x4ea3d52a // fsub v10.4s, v9.4s, v3.4s
-	WORD $0x4ea4cd48 // fmls v8.4s, v10.4s, v4.4s
-	WORD $0x4ea5cd48 // fmls v8.4s, v10.4s, v5.4s
-	WORD $0x4ea6cd48 // fmls v8.4s, v10.4s, v6.4s
-	WORD $0x6e28dd0a // fmul v10.4s, v8.4s, v8.4s
-	WORD $0x6e2add0b // fmul v11.4s, v8.4s, v10.4s
-	FMOVQ 1184(R9), F12
-	WORD $0x4e2accec // fmla v12.4s, v7.4s, v10.4s
-	FMOVQ 1200(R9), F13
-	WORD $0x4e2acd8d // fmla v13.4s, v12.4s, v10.4s
-	FMOVQ 1216(R9), F12
-	WORD $0x4e2acdac // fmla v12.4s, v13.4s, v10.4s
-	WORD $0x4e2ccd68 // fmla v8.4s, v11.4s, v12.4s
-	WORD $0x4f3f5529 // shl v9.4s, v9.4s, #31
-	WORD $0x6e291d08 // eor v8.16b, v8.16b, v9.16b
+	FMOVQ 1280(R9), F10
+	WORD $0x4e22cd2a // fmla v10.4s, v9.4s, v2.4s
+	WORD $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	WORD $0x4ea0d54b // fsub v11.4s, v10.4s, v0.4s
+	WORD $0x4e23d56b // fadd v11.4s, v11.4s, v3.4s
+	WORD $0x4ea4cd69 // fmls v9.4s, v11.4s, v4.4s
+	WORD $0x4ea5cd69 // fmls v9.4s, v11.4s, v5.4s
+	WORD $0x4ea6cd69 // fmls v9.4s, v11.4s, v6.4s
+	WORD $0x6e29dd2b // fmul v11.4s, v9.4s, v9.4s
+	WORD $0x6e2bdd6c // fmul v12.4s, v11.4s, v11.4s
+	FMOVQ 1232(R9), F13
+	WORD $0x4e2bcced // fmla v13.4s, v7.4s, v11.4s
+	FMOVQ 1248(R9), F14
+	WORD $0x4e2bcdae // fmla v14.4s, v13.4s, v11.4s
+	WORD $0x6e2edd8c // fmul v12.4s, v12.4s, v14.4s
+	WORD $0x4e28cd6c // fmla v12.4s, v11.4s, v8.4s
+	WORD $0x4e2ccd29 // fmla v9.4s, v9.4s, v12.4s
+	WORD $0x4f3f554a // shl v10.4s, v10.4s, #31
+	WORD $0x6e2a1d29 // eor v9.16b, v9.16b, v10.16b
 	TBZ $1, R8, store1
-	FMOVD F8, (R0)
+	FMOVD F9, (R0)
 	TBZ $0, R8, stored
 	ADD $8, R0, R10
-	VST1 V8.S[2], (R10)
+	VST1 V9.S[2], (R10)
 	B stored
 store1:
-	FMOVS F8, (R0)
+	FMOVS F9, (R0)
 stored:
 	MOVD $0, R8
 	B done
@@ -3762,14 +3996,14 @@ TEXT ·tanNEON(SB), NOSPLIT, $0-32
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 1264(R9), F0
-	FMOVQ 1072(R9), F1
-	FMOVQ 1088(R9), F2
-	FMOVQ 1280(R9), F3
-	FMOVQ 1296(R9), F4
-	FMOVQ 1312(R9), F5
-	FMOVQ 1328(R9), F6
-	FMOVQ 1344(R9), F7
+	FMOVQ 1296(R9), F0
+	FMOVQ 1312(R9), F1
+	FMOVQ 1104(R9), F2
+	FMOVQ 1120(R9), F3
+	FMOVQ 1328(R9), F4
+	FMOVQ 1344(R9), F5
+	FMOVQ 1360(R9), F6
+	FMOVQ 1376(R9), F7
 	FMOVQ 48(R9), F8
 	FMOVQ 16(R9), F9
 	FMOVQ 32(R9), F10
@@ -3781,68 +4015,86 @@ unrolled:
 	FLDPQ.P 32(R1), (F11, F12)
 	WORD $0x4ea0f96d // fabs v13.4s, v11.4s
 	WORD $0x4ea0f98e // fabs v14.4s, v12.4s
-	WORD $0x4ea135ad // cmgt v13.4s, v13.4s, v1.4s
-	WORD $0x4ea135ce // cmgt v14.4s, v14.4s, v1.4s
+	WORD $0x4ea235ad // cmgt v13.4s, v13.4s, v2.4s
+	WORD $0x4ea235ce // cmgt v14.4s, v14.4s, v2.4s
 	WORD $0x4eae1dbf // orr v31.16b, v13.16b, v14.16b
 	WORD $0x6ebfa7ff // umaxp v31.4s, v31.4s, v31.4s
 	FMOVD F31, R10
 	CBNZ R10, stopUnrolled
-	WORD $0x4ea21c4d // mov v13.16b, v2.16b
-	WORD $0x4e23cd6d // fmla v13.4s, v11.4s, v3.4s
-	WORD $0x4ea21c4e // mov v14.16b, v2.16b
-	WORD $0x4e23cd8e // fmla v14.4s, v12.4s, v3.4s
-	WORD $0x4ea2d5af // fsub v15.4s, v13.4s, v2.4s
-	WORD $0x4ea2d5d0 // fsub v16.4s, v14.4s, v2.4s
+	WORD $0x4ea31c6d // mov v13.16b, v3.16b
+	WORD $0x4e24cd6d // fmla v13.4s, v11.4s, v4.4s
+	WORD $0x4ea31c6e // mov v14.16b, v3.16b
+	WORD $0x4e24cd8e // fmla v14.4s, v12.4s, v4.4s
+	WORD $0x4ea3d5af // fsub v15.4s, v13.4s, v3.4s
+	WORD $0x4ea3d5d0 // fsub v16.4s, v14.4s, v3.4s
 	WORD $0x4eab1d71 // mov v17.16b, v11.16b
-	WORD $0x4ea4cdf1 // fmls v17.4s, v15.4s, v4.4s
-	WORD $0x4eac1d92 // mov v18.16b, v12.16b
-	WORD $0x4ea4ce12 // fmls v18.4s, v16.4s, v4.4s
 	WORD $0x4ea5cdf1 // fmls v17.4s, v15.4s, v5.4s
+	WORD $0x4eac1d92 // mov v18.16b, v12.16b
 	WORD $0x4ea5ce12 // fmls v18.4s, v16.4s, v5.4s
+	WORD $0x6e20ddf3 // fmul v19.4s, v15.4s, v0.4s
+	WORD $0x6e20de14 // fmul v20.4s, v16.4s, v0.4s
+	WORD $0x4eb31e75 // mov v21.16b, v19.16b
+	WORD $0x4ea0cdf5 // fmls v21.4s, v15.4s, v0.4s
+	WORD $0x4eb41e96 // mov v22.16b, v20.16b
+	WORD $0x4ea0ce16 // fmls v22.4s, v16.4s, v0.4s
+	WORD $0x6ea0fa73 // fneg v19.4s, v19.4s
+	WORD $0x6ea0fa94 // fneg v20.4s, v20.4s
+	WORD $0x4e33d637 // fadd v23.4s, v17.4s, v19.4s
+	WORD $0x4e34d658 // fadd v24.4s, v18.4s, v20.4s
+	WORD $0x4eb1d6f1 // fsub v17.4s, v23.4s, v17.4s
+	WORD $0x4eb2d712 // fsub v18.4s, v24.4s, v18.4s
+	WORD $0x4eb1d671 // fsub v17.4s, v19.4s, v17.4s
+	WORD $0x4eb2d692 // fsub v18.4s, v20.4s, v18.4s
+	WORD $0x4e35d631 // fadd v17.4s, v17.4s, v21.4s
+	WORD $0x4e36d652 // fadd v18.4s, v18.4s, v22.4s
 	WORD $0x4ea6cdf1 // fmls v17.4s, v15.4s, v6.4s
 	WORD $0x4ea6ce12 // fmls v18.4s, v16.4s, v6.4s
-	WORD $0x6e31de2f // fmul v15.4s, v17.4s, v17.4s
-	WORD $0x6e32de50 // fmul v16.4s, v18.4s, v18.4s
-	WORD $0x6e2fde33 // fmul v19.4s, v17.4s, v15.4s
-	WORD $0x6e30de54 // fmul v20.4s, v18.4s, v16.4s
-	FMOVQ 1360(R9), F21
+	WORD $0x6e37deef // fmul v15.4s, v23.4s, v23.4s
+	WORD $0x6e38df10 // fmul v16.4s, v24.4s, v24.4s
+	WORD $0x4e2fce31 // fmla v17.4s, v17.4s, v15.4s
+	WORD $0x4e30ce52 // fmla v18.4s, v18.4s, v16.4s
+	WORD $0x6e2fdef3 // fmul v19.4s, v23.4s, v15.4s
+	WORD $0x6e30df14 // fmul v20.4s, v24.4s, v16.4s
+	FMOVQ 1392(R9), F21
 	WORD $0x4e2fccf5 // fmla v21.4s, v7.4s, v15.4s
-	FMOVQ 1360(R9), F22
-	WORD $0x4e30ccf6 // fmla v22.4s, v7.4s, v16.4s
-	FMOVQ 1376(R9), F23
-	WORD $0x4e2fceb7 // fmla v23.4s, v21.4s, v15.4s
-	FMOVQ 1376(R9), F21
-	WORD $0x4e30ced5 // fmla v21.4s, v22.4s, v16.4s
 	FMOVQ 1392(R9), F22
-	WORD $0x4e2fcef6 // fmla v22.4s, v23.4s, v15.4s
-	FMOVQ 1392(R9), F23
-	WORD $0x4e30ceb7 // fmla v23.4s, v21.4s, v16.4s
+	WORD $0x4e30ccf6 // fmla v22.4s, v7.4s, v16.4s
+	FMOVQ 1408(R9), F25
+	WORD $0x4e2fceb9 // fmla v25.4s, v21.4s, v15.4s
 	FMOVQ 1408(R9), F21
-	WORD $0x4e2fced5 // fmla v21.4s, v22.4s, v15.4s
-	FMOVQ 1408(R9), F22
-	WORD $0x4e30cef6 // fmla v22.4s, v23.4s, v16.4s
-	FMOVQ 1424(R9), F23
-	WORD $0x4e2fceb7 // fmla v23.4s, v21.4s, v15.4s
-	FMOVQ 1424(R9), F21
 	WORD $0x4e30ced5 // fmla v21.4s, v22.4s, v16.4s
+	FMOVQ 1424(R9), F22
+	WORD $0x4e2fcf36 // fmla v22.4s, v25.4s, v15.4s
+	FMOVQ 1424(R9), F25
+	WORD $0x4e30ceb9 // fmla v25.4s, v21.4s, v16.4s
+	FMOVQ 1440(R9), F21
+	WORD $0x4e2fced5 // fmla v21.4s, v22.4s, v15.4s
 	FMOVQ 1440(R9), F22
-	WORD $0x4e2fcef6 // fmla v22.4s, v23.4s, v15.4s
-	FMOVQ 1440(R9), F15
+	WORD $0x4e30cf36 // fmla v22.4s, v25.4s, v16.4s
+	FMOVQ 1456(R9), F25
+	WORD $0x4e2fceb9 // fmla v25.4s, v21.4s, v15.4s
+	FMOVQ 1456(R9), F21
+	WORD $0x4e30ced5 // fmla v21.4s, v22.4s, v16.4s
+	FMOVQ 1472(R9), F22
+	WORD $0x4e2fcf36 // fmla v22.4s, v25.4s, v15.4s
+	FMOVQ 1472(R9), F15
 	WORD $0x4e30ceaf // fmla v15.4s, v21.4s, v16.4s
 	WORD $0x4e36ce71 // fmla v17.4s, v19.4s, v22.4s
 	WORD $0x4e2fce92 // fmla v18.4s, v20.4s, v15.4s
-	WORD $0x4e201dad // and v13.16b, v13.16b, v0.16b
-	WORD $0x4e201dce // and v14.16b, v14.16b, v0.16b
-	WORD $0x6ea08dad // cmeq v13.4s, v13.4s, v0.4s
-	WORD $0x6ea08dce // cmeq v14.4s, v14.4s, v0.4s
-	WORD $0x4ead1daf // mov v15.16b, v13.16b
-	WORD $0x6e711d0f // bsl v15.16b, v8.16b, v17.16b
-	WORD $0x4eae1dd0 // mov v16.16b, v14.16b
-	WORD $0x6e721d10 // bsl v16.16b, v8.16b, v18.16b
-	WORD $0x6eed1d31 // bif v17.16b, v9.16b, v13.16b
-	WORD $0x6eee1d32 // bif v18.16b, v9.16b, v14.16b
-	WORD $0x6e31fded // fdiv v13.4s, v15.4s, v17.4s
-	WORD $0x6e32fe0e // fdiv v14.4s, v16.4s, v18.4s
+	WORD $0x4e37d62f // fadd v15.4s, v17.4s, v23.4s
+	WORD $0x4e38d650 // fadd v16.4s, v18.4s, v24.4s
+	WORD $0x4e211dad // and v13.16b, v13.16b, v1.16b
+	WORD $0x4e211dce // and v14.16b, v14.16b, v1.16b
+	WORD $0x6ea18dad // cmeq v13.4s, v13.4s, v1.4s
+	WORD $0x6ea18dce // cmeq v14.4s, v14.4s, v1.4s
+	WORD $0x4ead1db1 // mov v17.16b, v13.16b
+	WORD $0x6e6f1d11 // bsl v17.16b, v8.16b, v15.16b
+	WORD $0x4eae1dd2 // mov v18.16b, v14.16b
+	WORD $0x6e701d12 // bsl v18.16b, v8.16b, v16.16b
+	WORD $0x6eed1d2f // bif v15.16b, v9.16b, v13.16b
+	WORD $0x6eee1d30 // bif v16.16b, v9.16b, v14.16b
+	WORD $0x6e2ffe2d // fdiv v13.4s, v17.4s, v15.4s
+	WORD $0x6e30fe4e // fdiv v14.4s, v18.4s, v16.4s
 	WORD $0x4e2ae56f // fcmeq v15.4s, v11.4s, v10.4s
 	WORD $0x4e2ae590 // fcmeq v16.4s, v12.4s, v10.4s
 	WORD $0x6eaf1d6d // bit v13.16b, v11.16b, v15.16b
@@ -3859,38 +4111,47 @@ single:
 vector:
 	FMOVQ.P 16(R1), F11
 	WORD $0x4ea0f96c // fabs v12.4s, v11.4s
-	WORD $0x4ea1358c // cmgt v12.4s, v12.4s, v1.4s
+	WORD $0x4ea2358c // cmgt v12.4s, v12.4s, v2.4s
 	WORD $0x6eaca59f // umaxp v31.4s, v12.4s, v12.4s
 	FMOVD F31, R10
 	CBNZ R10, stopVector
-	WORD $0x4ea21c4c // mov v12.16b, v2.16b
-	WORD $0x4e23cd6c // fmla v12.4s, v11.4s, v3.4s
-	WORD $0x4ea2d58d // fsub v13.4s, v12.4s, v2.4s
+	WORD $0x4ea31c6c // mov v12.16b, v3.16b
+	WORD $0x4e24cd6c // fmla v12.4s, v11.4s, v4.4s
+	WORD $0x4ea3d58d // fsub v13.4s, v12.4s, v3.4s
 	WORD $0x4eab1d6e // mov v14.16b, v11.16b
-	WORD $0x4ea4cdae // fmls v14.4s, v13.4s, v4.4s
 	WORD $0x4ea5cdae // fmls v14.4s, v13.4s, v5.4s
+	WORD $0x6e20ddaf // fmul v15.4s, v13.4s, v0.4s
+	WORD $0x4eaf1df0 // mov v16.16b, v15.16b
+	WORD $0x4ea0cdb0 // fmls v16.4s, v13.4s, v0.4s
+	WORD $0x6ea0f9ef // fneg v15.4s, v15.4s
+	WORD $0x4e2fd5d1 // fadd v17.4s, v14.4s, v15.4s
+	WORD $0x4eaed62e // fsub v14.4s, v17.4s, v14.4s
+	WORD $0x4eaed5ee // fsub v14.4s, v15.4s, v14.4s
+	WORD $0x4e30d5ce // fadd v14.4s, v14.4s, v16.4s
 	WORD $0x4ea6cdae // fmls v14.4s, v13.4s, v6.4s
-	WORD $0x6e2eddcd // fmul v13.4s, v14.4s, v14.4s
-	WORD $0x6e2dddcf // fmul v15.4s, v14.4s, v13.4s
-	FMOVQ 1360(R9), F16
-	WORD $0x4e2dccf0 // fmla v16.4s, v7.4s, v13.4s
-	FMOVQ 1376(R9), F17
-	WORD $0x4e2dce11 // fmla v17.4s, v16.4s, v13.4s
+	WORD $0x6e31de2d // fmul v13.4s, v17.4s, v17.4s
+	WORD $0x4e2dcdce // fmla v14.4s, v14.4s, v13.4s
+	WORD $0x6e2dde2f // fmul v15.4s, v17.4s, v13.4s
 	FMOVQ 1392(R9), F16
-	WORD $0x4e2dce30 // fmla v16.4s, v17.4s, v13.4s
-	FMOVQ 1408(R9), F17
-	WORD $0x4e2dce11 // fmla v17.4s, v16.4s, v13.4s
+	WORD $0x4e2dccf0 // fmla v16.4s, v7.4s, v13.4s
+	FMOVQ 1408(R9), F18
+	WORD $0x4e2dce12 // fmla v18.4s, v16.4s, v13.4s
 	FMOVQ 1424(R9), F16
-	WORD $0x4e2dce30 // fmla v16.4s, v17.4s, v13.4s
-	FMOVQ 1440(R9), F17
-	WORD $0x4e2dce11 // fmla v17.4s, v16.4s, v13.4s
-	WORD $0x4e31cdee // fmla v14.4s, v15.4s, v17.4s
-	WORD $0x4e201d8c // and v12.16b, v12.16b, v0.16b
-	WORD $0x6ea08d8c // cmeq v12.4s, v12.4s, v0.4s
-	WORD $0x4eac1d8d // mov v13.16b, v12.16b
-	WORD $0x6e6e1d0d // bsl v13.16b, v8.16b, v14.16b
-	WORD $0x6eec1d2e // bif v14.16b, v9.16b, v12.16b
-	WORD $0x6e2efdac // fdiv v12.4s, v13.4s, v14.4s
+	WORD $0x4e2dce50 // fmla v16.4s, v18.4s, v13.4s
+	FMOVQ 1440(R9), F18
+	WORD $0x4e2dce12 // fmla v18.4s, v16.4s, v13.4s
+	FMOVQ 1456(R9), F16
+	WORD $0x4e2dce50 // fmla v16.4s, v18.4s, v13.4s
+	FMOVQ 1472(R9), F18
+	WORD $0x4e2dce12 // fmla v18.4s, v16.4s, v13.4s
+	WORD $0x4e32cdee // fmla v14.4s, v15.4s, v18.4s
+	WORD $0x4e31d5cd // fadd v13.4s, v14.4s, v17.4s
+	WORD $0x4e211d8c // and v12.16b, v12.16b, v1.16b
+	WORD $0x6ea18d8c // cmeq v12.4s, v12.4s, v1.4s
+	WORD $0x4eac1d8e // mov v14.16b, v12.16b
+	WORD $0x6e6d1d0e // bsl v14.16b, v8.16b, v13.16b
+	WORD $0x6eec1d2d // bif v13.16b, v9.16b, v12.16b
+	WORD $0x6e2dfdcc // fdiv v12.4s, v14.4s, v13.4s
 	WORD $0x4e2ae56d // fcmeq v13.4s, v11.4s, v10.4s
 	WORD $0x6ead1d6c // bit v12.16b, v11.16b, v13.16b
 	FMOVQ.P F12, 16(R0)
@@ -3913,39 +4174,48 @@ load1:
 	FMOVS (R1), F11
 loaded:
 	WORD $0x4ea0f96c // fabs v12.4s, v11.4s
-	WORD $0x4ea1358c // cmgt v12.4s, v12.4s, v1.4s
+	WORD $0x4ea2358c // cmgt v12.4s, v12.4s, v2.4s
 	WORD $0x4e2c1fdf // and v31.16b, v30.16b, v12.16b
 	WORD $0x6ebfa7ff // umaxp v31.4s, v31.4s, v31.4s
 	FMOVD F31, R10
 	CBNZ R10, stopped
-	WORD $0x4ea21c4c // mov v12.16b, v2.16b
-	WORD $0x4e23cd6c // fmla v12.4s, v11.4s, v3.4s
-	WORD $0x4ea2d58d // fsub v13.4s, v12.4s, v2.4s
+	WORD $0x4ea31c6c // mov v12.16b, v3.16b
+	WORD $0x4e24cd6c // fmla v12.4s, v11.4s, v4.4s
+	WORD $0x4ea3d58d // fsub v13.4s, v12.4s, v3.4s
 	WORD $0x4eab1d6e // mov v14.16b, v11.16b
-	WORD $0x4ea4cdae // fmls v14.4s, v13.4s, v4.4s
 	WORD $0x4ea5cdae // fmls v14.4s, v13.4s, v5.4s
+	WORD $0x6e20ddaf // fmul v15.4s, v13.4s, v0.4s
+	WORD $0x4eaf1df0 // mov v16.16b, v15.16b
+	WORD $0x4ea0cdb0 // fmls v16.4s, v13.4s, v0.4s
+	WORD $0x6ea0f9ef // fneg v15.4s, v15.4s
+	WORD $0x4e2fd5d1 // fadd v17.4s, v14.4s, v15.4s
+	WORD $0x4eaed62e // fsub v14.4s, v17.4s, v14.4s
+	WORD $0x4eaed5ee // fsub v14.4s, v15.4s, v14.4s
+	WORD $0x4e30d5ce // fadd v14.4s, v14.4s, v16.4s
 	WORD $0x4ea6cdae // fmls v14.4s, v13.4s, v6.4s
-	WORD $0x6e2eddcd // fmul v13.4s, v14.4s, v14.4s
-	WORD $0x6e2dddcf // fmul v15.4s, v14.4s, v13.4s
-	FMOVQ 1360(R9), F16
-	WORD $0x4e2dccf0 // fmla v16.4s, v7.4s, v13.4s
-	FMOVQ 1376(R9), F17
-	WORD $0x4e2dce11 // fmla v17.4s, v16.4s, v13.4s
+	WORD $0x6e31de2d // fmul v13.4s, v17.4s, v17.4s
+	WORD $0x4e2dcdce // fmla v14.4s, v14.4s, v13.4s
+	WORD $0x6e2dde2f // fmul v15.4s, v17.4s, v13.4s
 	FMOVQ 1392(R9), F16
-	WORD $0x4e2dce30 // fmla v16.4s, v17.4s, v13.4s
-	FMOVQ 1408(R9), F17
-	WORD $0x4e2dce11 // fmla v17.4s, v16.4s, v13.4s
+	WORD $0x4e2dccf0 // fmla v16.4s, v7.4s, v13.4s
+	FMOVQ 1408(R9), F18
+	WORD $0x4e2dce12 // fmla v18.4s, v16.4s, v13.4s
 	FMOVQ 1424(R9), F16
-	WORD $0x4e2dce30 // fmla v16.4s, v17.4s, v13.4s
-	FMOVQ 1440(R9), F17
-	WORD $0x4e2dce11 // fmla v17.4s, v16.4s, v13.4s
-	WORD $0x4e31cdee // fmla v14.4s, v15.4s, v17.4s
-	WORD $0x4e201d8c // and v12.16b, v12.16b, v0.16b
-	WORD $0x6ea08d8c // cmeq v12.4s, v12.4s, v0.4s
-	WORD $0x4eac1d8d // mov v13.16b, v12.16b
-	WORD $0x6e6e1d0d // bsl v13.16b, v8.16b, v14.16b
-	WORD $0x6eec1d2e // bif v14.16b, v9.16b, v12.16b
-	WORD $0x6e2efdac // fdiv v12.4s, v13.4s, v14.4s
+	WORD $0x4e2dce50 // fmla v16.4s, v18.4s, v13.4s
+	FMOVQ 1440(R9), F18
+	WORD $0x4e2dce12 // fmla v18.4s, v16.4s, v13.4s
+	FMOVQ 1456(R9), F16
+	WORD $0x4e2dce50 // fmla v16.4s, v18.4s, v13.4s
+	FMOVQ 1472(R9), F18
+	WORD $0x4e2dce12 // fmla v18.4s, v16.4s, v13.4s
+	WORD $0x4e32cdee // fmla v14.4s, v15.4s, v18.4s
+	WORD $0x4e31d5cd // fadd v13.4s, v14.4s, v17.4s
+	WORD $0x4e211d8c // and v12.16b, v12.16b, v1.16b
+	WORD $0x6ea18d8c // cmeq v12.4s, v12.4s, v1.4s
+	WORD $0x4eac1d8e // mov v14.16b, v12.16b
+	WORD $0x6e6d1d0e // bsl v14.16b, v8.16b, v13.16b
+	WORD $0x6eec1d2d // bif v13.16b, v9.16b, v12.16b
+	WORD $0x6e2dfdcc // fdiv v12.4s, v14.4s, v13.4s
 	WORD $0x4e2ae56d // fcmeq v13.4s, v11.4s, v10.4s
 	WORD $0x6ead1d6c // bit v12.16b, v11.16b, v13.16b
 	TBZ $1, R8, store1
@@ -3978,10 +4248,346 @@ TEXT ·asinNEON(SB), NOSPLIT, $0-24
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 432(R9), F0
+	FMOVQ 1488(R9), F0
 	FMOVQ 16(R9), F1
-	FMOVQ 1456(R9), F2
-	FMOVQ 1472(R9), F3
+	FMOVQ 432(R9), F2
+	FMOVQ 1504(R9), F3
+	FMOVQ 1520(R9), F4
+	FMOVQ 1296(R9), F5
+	FMOVQ 0(R9), F6
+	SUBS $8, R8, R8
+	BLT single
+
+	PCALIGN $16
+unrolled:
+	FLDPQ.P 32(R1), (F7, F8)
+	WORD $0x4ea0f8e9 // fabs v9.4s, v7.4s
+	WORD $0x4ea0f90a // fabs v10.4s, v8.4s
+	WORD $0x6ea0e52b // fcmgt v11.4s, v9.4s, v0.4s
+	WORD $0x6ea0e54c // fcmgt v12.4s, v10.4s, v0.4s
+	WORD $0x4ea9d42d // fsub v13.4s, v1.4s, v9.4s
+	WORD $0x4eaad42e // fsub v14.4s, v1.4s, v10.4s
+	WORD $0x6e22ddad // fmul v13.4s, v13.4s, v2.4s
+	WORD $0x6e22ddce // fmul v14.4s, v14.4s, v2.4s
+	WORD $0x6e29dd2f // fmul v15.4s, v9.4s, v9.4s
+	WORD $0x6e2add50 // fmul v16.4s, v10.4s, v10.4s
+	WORD $0x6eab1daf // bit v15.16b, v13.16b, v11.16b
+	WORD $0x6eac1dd0 // bit v16.16b, v14.16b, v12.16b
+	WORD $0x6ea1f9ed // fsqrt v13.4s, v15.4s
+	WORD $0x6ea1fa0e // fsqrt v14.4s, v16.4s
+	WORD $0x6eab1da9 // bit v9.16b, v13.16b, v11.16b
+	WORD $0x6eac1dca // bit v10.16b, v14.16b, v12.16b
+	WORD $0x6e2fdd2d // fmul v13.4s, v9.4s, v15.4s
+	WORD $0x6e30dd4e // fmul v14.4s, v10.4s, v16.4s
+	FMOVQ 1536(R9), F17
+	WORD $0x4e2fcc71 // fmla v17.4s, v3.4s, v15.4s
+	FMOVQ 1536(R9), F18
+	WORD $0x4e30cc72 // fmla v18.4s, v3.4s, v16.4s
+	FMOVQ 1552(R9), F19
+	WORD $0x4e2fce33 // fmla v19.4s, v17.4s, v15.4s
+	FMOVQ 1552(R9), F17
+	WORD $0x4e30ce51 // fmla v17.4s, v18.4s, v16.4s
+	FMOVQ 1568(R9), F18
+	WORD $0x4e2fce72 // fmla v18.4s, v19.4s, v15.4s
+	FMOVQ 1568(R9), F19
+	WORD $0x4e30ce33 // fmla v19.4s, v17.4s, v16.4s
+	FMOVQ 1584(R9), F17
+	WORD $0x4e2fce51 // fmla v17.4s, v18.4s, v15.4s
+	FMOVQ 1584(R9), F18
+	WORD $0x4e30ce72 // fmla v18.4s, v19.4s, v16.4s
+	FMOVQ 1600(R9), F19
+	WORD $0x4e2fce33 // fmla v19.4s, v17.4s, v15.4s
+	FMOVQ 1600(R9), F15
+	WORD $0x4e30ce4f // fmla v15.4s, v18.4s, v16.4s
+	WORD $0x4e33cda9 // fmla v9.4s, v13.4s, v19.4s
+	WORD $0x4e2fcdca // fmla v10.4s, v14.4s, v15.4s
+	FMOVQ 1344(R9), F13
+	WORD $0x4ea4cd2d // fmls v13.4s, v9.4s, v4.4s
+	FMOVQ 1344(R9), F14
+	WORD $0x4ea4cd4e // fmls v14.4s, v10.4s, v4.4s
+	WORD $0x4e25d5ad // fadd v13.4s, v13.4s, v5.4s
+	WORD $0x4e25d5ce // fadd v14.4s, v14.4s, v5.4s
+	WORD $0x6eab1da9 // bit v9.16b, v13.16b, v11.16b
+	WORD $0x6eac1dca // bit v10.16b, v14.16b, v12.16b
+	WORD $0x6ea61ce9 // bit v9.16b, v7.16b, v6.16b
+	WORD $0x6ea61d0a // bit v10.16b, v8.16b, v6.16b
+	FSTPQ.P (F9, F10), 32(R0)
+	SUBS $8, R8, R8
+	BGE unrolled
+
+single:
+	ADDS $4, R8, R8
+	BLT few
+
+	PCALIGN $16
+vector:
+	FMOVQ.P 16(R1), F7
+	WORD $0x4ea0f8e8 // fabs v8.4s, v7.4s
+	WORD $0x6ea0e509 // fcmgt v9.4s, v8.4s, v0.4s
+	WORD $0x4ea8d42a // fsub v10.4s, v1.4s, v8.4s
+	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
+	WORD $0x6e28dd0b // fmul v11.4s, v8.4s, v8.4s
+	WORD $0x6ea91d4b // bit v11.16b, v10.16b, v9.16b
+	WORD $0x6ea1f96a // fsqrt v10.4s, v11.4s
+	WORD $0x6ea91d48 // bit v8.16b, v10.16b, v9.16b
+	WORD $0x6e2bdd0a // fmul v10.4s, v8.4s, v11.4s
+	FMOVQ 1536(R9), F12
+	WORD $0x4e2bcc6c // fmla v12.4s, v3.4s, v11.4s
+	FMOVQ 1552(R9), F13
+	WORD $0x4e2bcd8d // fmla v13.4s, v12.4s, v11.4s
+	FMOVQ 1568(R9), F12
+	WORD $0x4e2bcdac // fmla v12.4s, v13.4s, v11.4s
+	FMOVQ 1584(R9), F13
+	WORD $0x4e2bcd8d // fmla v13.4s, v12.4s, v11.4s
+	FMOVQ 1600(R9), F12
+	WORD $0x4e2bcdac // fmla v12.4s, v13.4s, v11.4s
+	WORD $0x4e2ccd48 // fmla v8.4s, v10.4s, v12.4s
+	FMOVQ 1344(R9), F10
+	WORD $0x4ea4cd0a // fmls v10.4s, v8.4s, v4.4s
+	WORD $0x4e25d54a // fadd v10.4s, v10.4s, v5.4s
+	WORD $0x6ea91d48 // bit v8.16b, v10.16b, v9.16b
+	WORD $0x6ea61ce8 // bit v8.16b, v7.16b, v6.16b
+	FMOVQ.P F8, 16(R0)
+	SUBS $4, R8, R8
+	BGE vector
+
+few:
+	ADDS $4, R8, R8
+	BEQ done
+	TBZ $1, R8, load1
+	FMOVD (R1), F7
+	TBZ $0, R8, loaded
+	ADD $8, R1, R10
+	VLD1 (R10), V7.S[2]
+	B loaded
+load1:
+	FMOVS (R1), F7
+loaded:
+	WORD $0x4ea0f8e8 // fabs v8.4s, v7.4s
+	WORD $0x6ea0e509 // fcmgt v9.4s, v8.4s, v0.4s
+	WORD $0x4ea8d42a // fsub v10.4s, v1.4s, v8.4s
+	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
+	WORD $0x6e28dd0b // fmul v11.4s, v8.4s, v8.4s
+	WORD $0x6ea91d4b // bit v11.16b, v10.16b, v9.16b
+	WORD $0x6ea1f96a // fsqrt v10.4s, v11.4s
+	WORD $0x6ea91d48 // bit v8.16b, v10.16b, v9.16b
+	WORD $0x6e2bdd0a // fmul v10.4s, v8.4s, v11.4s
+	FMOVQ 1536(R9), F12
+	WORD $0x4e2bcc6c // fmla v12.4s, v3.4s, v11.4s
+	FMOVQ 1552(R9), F13
+	WORD $0x4e2bcd8d // fmla v13.4s, v12.4s, v11.4s
+	FMOVQ 1568(R9), F12
+	WORD $0x4e2bcdac // fmla v12.4s, v13.4s, v11.4s
+	FMOVQ 1584(R9), F13
+	WORD $0x4e2bcd8d // fmla v13.4s, v12.4s, v11.4s
+	FMOVQ 1600(R9), F12
+	WORD $0x4e2bcdac // fmla v12.4s, v13.4s, v11.4s
+	WORD $0x4e2ccd48 // fmla v8.4s, v10.4s, v12.4s
+	FMOVQ 1344(R9), F10
+	WORD $0x4ea4cd0a // fmls v10.4s, v8.4s, v4.4s
+	WORD $0x4e25d54a // fadd v10.4s, v10.4s, v5.4s
+	WORD $0x6ea91d48 // bit v8.16b, v10.16b, v9.16b
+	WORD $0x6ea61ce8 // bit v8.16b, v7.16b, v6.16b
+	TBZ $1, R8, store1
+	FMOVD F8, (R0)
+	TBZ $0, R8, stored
+	ADD $8, R0, R10
+	VST1 V8.S[2], (R10)
+	B stored
+store1:
+	FMOVS F8, (R0)
+stored:
+
+done:
+	RET
+
+// func acosNEON(y, x *float32, n int)
+TEXT ·acosNEON(SB), NOSPLIT, $0-24
+	MOVD $constants<>(SB), R9
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R8
+	FMOVQ 1488(R9), F0
+	FMOVQ 16(R9), F1
+	FMOVQ 432(R9), F2
+	FMOVQ 1504(R9), F3
+	FMOVQ 32(R9), F4
+	FMOVQ 1152(R9), F5
+	FMOVQ 0(R9), F6
+	FMOVQ 1296(R9), F7
+	FMOVQ 1344(R9), F8
+	SUBS $8, R8, R8
+	BLT single
+
+	PCALIGN $16
+unrolled:
+	FLDPQ.P 32(R1), (F9, F10)
+	WORD $0x4ea0f92b // fabs v11.4s, v9.4s
+	WORD $0x4ea0f94c // fabs v12.4s, v10.4s
+	WORD $0x6ea0e56d // fcmgt v13.4s, v11.4s, v0.4s
+	WORD $0x6ea0e58e // fcmgt v14.4s, v12.4s, v0.4s
+	WORD $0x4eabd42f // fsub v15.4s, v1.4s, v11.4s
+	WORD $0x4eacd430 // fsub v16.4s, v1.4s, v12.4s
+	WORD $0x6e22ddef // fmul v15.4s, v15.4s, v2.4s
+	WORD $0x6e22de10 // fmul v16.4s, v16.4s, v2.4s
+	WORD $0x6e2bdd71 // fmul v17.4s, v11.4s, v11.4s
+	WORD $0x6e2cdd92 // fmul v18.4s, v12.4s, v12.4s
+	WORD $0x6ead1df1 // bit v17.16b, v15.16b, v13.16b
+	WORD $0x6eae1e12 // bit v18.16b, v16.16b, v14.16b
+	WORD $0x6ea1fa2f // fsqrt v15.4s, v17.4s
+	WORD $0x6ea1fa50 // fsqrt v16.4s, v18.4s
+	WORD $0x6ead1deb // bit v11.16b, v15.16b, v13.16b
+	WORD $0x6eae1e0c // bit v12.16b, v16.16b, v14.16b
+	WORD $0x6e31dd6f // fmul v15.4s, v11.4s, v17.4s
+	WORD $0x6e32dd90 // fmul v16.4s, v12.4s, v18.4s
+	FMOVQ 1536(R9), F19
+	WORD $0x4e31cc73 // fmla v19.4s, v3.4s, v17.4s
+	FMOVQ 1536(R9), F20
+	WORD $0x4e32cc74 // fmla v20.4s, v3.4s, v18.4s
+	FMOVQ 1552(R9), F21
+	WORD $0x4e31ce75 // fmla v21.4s, v19.4s, v17.4s
+	FMOVQ 1552(R9), F19
+	WORD $0x4e32ce93 // fmla v19.4s, v20.4s, v18.4s
+	FMOVQ 1568(R9), F20
+	WORD $0x4e31ceb4 // fmla v20.4s, v21.4s, v17.4s
+	FMOVQ 1568(R9), F21
+	WORD $0x4e32ce75 // fmla v21.4s, v19.4s, v18.4s
+	FMOVQ 1584(R9), F19
+	WORD $0x4e31ce93 // fmla v19.4s, v20.4s, v17.4s
+	FMOVQ 1584(R9), F20
+	WORD $0x4e32ceb4 // fmla v20.4s, v21.4s, v18.4s
+	FMOVQ 1600(R9), F21
+	WORD $0x4e31ce75 // fmla v21.4s, v19.4s, v17.4s
+	FMOVQ 1600(R9), F17
+	WORD $0x4e32ce91 // fmla v17.4s, v20.4s, v18.4s
+	WORD $0x4e35cdeb // fmla v11.4s, v15.4s, v21.4s
+	WORD $0x4e31ce0c // fmla v12.4s, v16.4s, v17.4s
+	WORD $0x6ea9e48f // fcmgt v15.4s, v4.4s, v9.4s
+	WORD $0x6eaae490 // fcmgt v16.4s, v4.4s, v10.4s
+	WORD $0x4e2bd571 // fadd v17.4s, v11.4s, v11.4s
+	WORD $0x4e2cd592 // fadd v18.4s, v12.4s, v12.4s
+	WORD $0x4eb1d4b3 // fsub v19.4s, v5.4s, v17.4s
+	WORD $0x4eb2d4b4 // fsub v20.4s, v5.4s, v18.4s
+	WORD $0x6eaf1e71 // bit v17.16b, v19.16b, v15.16b
+	WORD $0x6eb01e92 // bit v18.16b, v20.16b, v16.16b
+	WORD $0x4e261d29 // and v9.16b, v9.16b, v6.16b
+	WORD $0x4e261d4a // and v10.16b, v10.16b, v6.16b
+	WORD $0x6e291d69 // eor v9.16b, v11.16b, v9.16b
+	WORD $0x6e2a1d8a // eor v10.16b, v12.16b, v10.16b
+	WORD $0x4ea7d529 // fsub v9.4s, v9.4s, v7.4s
+	WORD $0x4ea7d54a // fsub v10.4s, v10.4s, v7.4s
+	WORD $0x4ea9d509 // fsub v9.4s, v8.4s, v9.4s
+	WORD $0x4eaad50a // fsub v10.4s, v8.4s, v10.4s
+	WORD $0x6ead1e29 // bit v9.16b, v17.16b, v13.16b
+	WORD $0x6eae1e4a // bit v10.16b, v18.16b, v14.16b
+	FSTPQ.P (F9, F10), 32(R0)
+	SUBS $8, R8, R8
+	BGE unrolled
+
+single:
+	ADDS $4, R8, R8
+	BLT few
+
+	PCALIGN $16
+vector:
+	FMOVQ.P 16(R1), F9
+	WORD $0x4ea0f92a // fabs v10.4s, v9.4s
+	WORD $0x6ea0e54b // fcmgt v11.4s, v10.4s, v0.4s
+	WORD $0x4eaad42c // fsub v12.4s, v1.4s, v10.4s
+	WORD $0x6e22dd8c // fmul v12.4s, v12.4s, v2.4s
+	WORD $0x6e2add4d // fmul v13.4s, v10.4s, v10.4s
+	WORD $0x6eab1d8d // bit v13.16b, v12.16b, v11.16b
+	WORD $0x6ea1f9ac // fsqrt v12.4s, v13.4s
+	WORD $0x6eab1d8a // bit v10.16b, v12.16b, v11.16b
+	WORD $0x6e2ddd4c // fmul v12.4s, v10.4s, v13.4s
+	FMOVQ 1536(R9), F14
+	WORD $0x4e2dcc6e // fmla v14.4s, v3.4s, v13.4s
+	FMOVQ 1552(R9), F15
+	WORD $0x4e2dcdcf // fmla v15.4s, v14.4s, v13.4s
+	FMOVQ 1568(R9), F14
+	WORD $0x4e2dcdee // fmla v14.4s, v15.4s, v13.4s
+	FMOVQ 1584(R9), F15
+	WORD $0x4e2dcdcf // fmla v15.4s, v14.4s, v13.4s
+	FMOVQ 1600(R9), F14
+	WORD $0x4e2dcdee // fmla v14.4s, v15.4s, v13.4s
+	WORD $0x4e2ecd8a // fmla v10.4s, v12.4s, v14.4s
+	WORD $0x6ea9e48c // fcmgt v12.4s, v4.4s, v9.4s
+	WORD $0x4e2ad54d // fadd v13.4s, v10.4s, v10.4s
+	WORD $0x4eadd4ae // fsub v14.4s, v5.4s, v13.4s
+	WORD $0x6eac1dcd // bit v13.16b, v14.16b, v12.16b
+	WORD $0x4e261d29 // and v9.16b, v9.16b, v6.16b
+	WORD $0x6e291d49 // eor v9.16b, v10.16b, v9.16b
+	WORD $0x4ea7d529 // fsub v9.4s, v9.4s, v7.4s
+	WORD $0x4ea9d509 // fsub v9.4s, v8.4s, v9.4s
+	WORD $0x6eab1da9 // bit v9.16b, v13.16b, v11.16b
+	FMOVQ.P F9, 16(R0)
+	SUBS $4, R8, R8
+	BGE vector
+
+few:
+	ADDS $4, R8, R8
+	BEQ done
+	TBZ $1, R8, load1
+	FMOVD (R1), F9
+	TBZ $0, R8, loaded
+	ADD $8, R1, R10
+	VLD1 (R10), V9.S[2]
+	B loaded
+load1:
+	FMOVS (R1), F9
+loaded:
+	WORD $0x4ea0f92a // fabs v10.4s, v9.4s
+	WORD $0x6ea0e54b // fcmgt v11.4s, v10.4s, v0.4s
+	WORD $0x4eaad42c // fsub v12.4s, v1.4s, v10.4s
+	WORD $0x6e22dd8c // fmul v12.4s, v12.4s, v2.4s
+	WORD $0x6e2add4d // fmul v13.4s, v10.4s, v10.4s
+	WORD $0x6eab1d8d // bit v13.16b, v12.16b, v11.16b
+	WORD $0x6ea1f9ac // fsqrt v12.4s, v13.4s
+	WORD $0x6eab1d8a // bit v10.16b, v12.16b, v11.16b
+	WORD $0x6e2ddd4c // fmul v12.4s, v10.4s, v13.4s
+	FMOVQ 1536(R9), F14
+	WORD $0x4e2dcc6e // fmla v14.4s, v3.4s, v13.4s
+	FMOVQ 1552(R9), F15
+	WORD $0x4e2dcdcf // fmla v15.4s, v14.4s, v13.4s
+	FMOVQ 1568(R9), F14
+	WORD $0x4e2dcdee // fmla v14.4s, v15.4s, v13.4s
+	FMOVQ 1584(R9), F15
+	WORD $0x4e2dcdcf // fmla v15.4s, v14.4s, v13.4s
+	FMOVQ 1600(R9), F14
+	WORD $0x4e2dcdee // fmla v14.4s, v15.4s, v13.4s
+	WORD $0x4e2ecd8a // fmla v10.4s, v12.4s, v14.4s
+	WORD $0x6ea9e48c // fcmgt v12.4s, v4.4s, v9.4s
+	WORD $0x4e2ad54d // fadd v13.4s, v10.4s, v10.4s
+	WORD $0x4eadd4ae // fsub v14.4s, v5.4s, v13.4s
+	WORD $0x6eac1dcd // bit v13.16b, v14.16b, v12.16b
+	WORD $0x4e261d29 // and v9.16b, v9.16b, v6.16b
+	WORD $0x6e291d49 // eor v9.16b, v10.16b, v9.16b
+	WORD $0x4ea7d529 // fsub v9.4s, v9.4s, v7.4s
+	WORD $0x4ea9d509 // fsub v9.4s, v8.4s, v9.4s
+	WORD $0x6eab1da9 // bit v9.16b, v13.16b, v11.16b
+	TBZ $1, R8, store1
+	FMOVD F9, (R0)
+	TBZ $0, R8, stored
+	ADD $8, R0, R10
+	VST1 V9.S[2], (R10)
+	B stored
+store1:
+	FMOVS F9, (R0)
+stored:
+
+done:
+	RET
+
+// func atanNEON(y, x *float32, n int)
+TEXT ·atanNEON(SB), NOSPLIT, $0-24
+	MOVD $constants<>(SB), R9
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R8
+	FMOVQ 16(R9), F0
+	FMOVQ 1616(R9), F1
+	FMOVQ 1296(R9), F2
+	FMOVQ 1344(R9), F3
 	FMOVQ 0(R9), F4
 	SUBS $8, R8, R8
 	BLT single
@@ -3991,50 +4597,62 @@ unrolled:
 	FLDPQ.P 32(R1), (F5, F6)
 	WORD $0x4ea0f8a7 // fabs v7.4s, v5.4s
 	WORD $0x4ea0f8c8 // fabs v8.4s, v6.4s
-	WORD $0x6ea0e4e9 // fcmgt v9.4s, v7.4s, v0.4s
-	WORD $0x6ea0e50a // fcmgt v10.4s, v8.4s, v0.4s
-	WORD $0x4ea7d42b // fsub v11.4s, v1.4s, v7.4s
-	WORD $0x4ea8d42c // fsub v12.4s, v1.4s, v8.4s
-	WORD $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
-	WORD $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
-	WORD $0x6e27dced // fmul v13.4s, v7.4s, v7.4s
-	WORD $0x6e28dd0e // fmul v14.4s, v8.4s, v8.4s
-	WORD $0x6ea91d6d // bit v13.16b, v11.16b, v9.16b
-	WORD $0x6eaa1d8e // bit v14.16b, v12.16b, v10.16b
-	WORD $0x6ea1f9ab // fsqrt v11.4s, v13.4s
-	WORD $0x6ea1f9cc // fsqrt v12.4s, v14.4s
-	WORD $0x6ea91d67 // bit v7.16b, v11.16b, v9.16b
-	WORD $0x6eaa1d88 // bit v8.16b, v12.16b, v10.16b
-	WORD $0x6e2ddceb // fmul v11.4s, v7.4s, v13.4s
-	WORD $0x6e2edd0c // fmul v12.4s, v8.4s, v14.4s
-	FMOVQ 1488(R9), F15
-	WORD $0x4e2dcc4f // fmla v15.4s, v2.4s, v13.4s
-	FMOVQ 1488(R9), F16
-	WORD $0x4e2ecc50 // fmla v16.4s, v2.4s, v14.4s
-	FMOVQ 1504(R9), F17
-	WORD $0x4e2dcdf1 // fmla v17.4s, v15.4s, v13.4s
-	FMOVQ 1504(R9), F15
-	WORD $0x4e2ece0f // fmla v15.4s, v16.4s, v14.4s
-	FMOVQ 1520(R9), F16
-	WORD $0x4e2dce30 // fmla v16.4s, v17.4s, v13.4s
-	FMOVQ 1520(R9), F17
-	WORD $0x4e2ecdf1 // fmla v17.4s, v15.4s, v14.4s
-	FMOVQ 1536(R9), F15
-	WORD $0x4e2dce0f // fmla v15.4s, v16.4s, v13.4s
-	FMOVQ 1536(R9), F13
-	WORD $0x4e2ece2d // fmla v13.4s, v17.4s, v14.4s
-	WORD $0x4e2fcd67 // fmla v7.4s, v11.4s, v15.4s
-	WORD $0x4e2dcd88 // fmla v8.4s, v12.4s, v13.4s
-	FMOVQ 1296(R9), F11
-	WORD $0x4ea3cceb // fmls v11.4s, v7.4s, v3.4s
-	FMOVQ 1296(R9), F12
-	WORD $0x4ea3cd0c // fmls v12.4s, v8.4s, v3.4s
-	WORD $0x6ea91d67 // bit v7.16b, v11.16b, v9.16b
-	WORD $0x6eaa1d88 // bit v8.16b, v12.16b, v10.16b
+	WORD $0x4ea0f4e9 // fmin v9.4s, v7.4s, v0.4s
+	WORD $0x4ea0f50a // fmin v10.4s, v8.4s, v0.4s
+	WORD $0x4e20f4eb // fmax v11.4s, v7.4s, v0.4s
+	WORD $0x4e20f50c // fmax v12.4s, v8.4s, v0.4s
+	WORD $0x6e2bfd29 // fdiv v9.4s, v9.4s, v11.4s
+	WORD $0x6e2cfd4a // fdiv v10.4s, v10.4s, v12.4s
+	WORD $0x6e29dd2b // fmul v11.4s, v9.4s, v9.4s
+	WORD $0x6e2add4c // fmul v12.4s, v10.4s, v10.4s
+	WORD $0x6e2bdd2d // fmul v13.4s, v9.4s, v11.4s
+	WORD $0x6e2cdd4e // fmul v14.4s, v10.4s, v12.4s
+	FMOVQ 1632(R9), F15
+	WORD $0x4e2bcc2f // fmla v15.4s, v1.4s, v11.4s
+	FMOVQ 1632(R9), F16
+	WORD $0x4e2ccc30 // fmla v16.4s, v1.4s, v12.4s
+	FMOVQ 1648(R9), F17
+	WORD $0x4e2bcdf1 // fmla v17.4s, v15.4s, v11.4s
+	FMOVQ 1648(R9), F15
+	WORD $0x4e2cce0f // fmla v15.4s, v16.4s, v12.4s
+	FMOVQ 1664(R9), F16
+	WORD $0x4e2bce30 // fmla v16.4s, v17.4s, v11.4s
+	FMOVQ 1664(R9), F17
+	WORD $0x4e2ccdf1 // fmla v17.4s, v15.4s, v12.4s
+	FMOVQ 1680(R9), F15
+	WORD $0x4e2bce0f // fmla v15.4s, v16.4s, v11.4s
+	FMOVQ 1680(R9), F16
+	WORD $0x4e2cce30 // fmla v16.4s, v17.4s, v12.4s
+	FMOVQ 1696(R9), F17
+	WORD $0x4e2bcdf1 // fmla v17.4s, v15.4s, v11.4s
+	FMOVQ 1696(R9), F15
+	WORD $0x4e2cce0f // fmla v15.4s, v16.4s, v12.4s
+	FMOVQ 1712(R9), F16
+	WORD $0x4e2bce30 // fmla v16.4s, v17.4s, v11.4s
+	FMOVQ 1712(R9), F17
+	WORD $0x4e2ccdf1 // fmla v17.4s, v15.4s, v12.4s
+	FMOVQ 1728(R9), F15
+	WORD $0x4e2bce0f // fmla v15.4s, v16.4s, v11.4s
+	FMOVQ 1728(R9), F16
+	WORD $0x4e2cce30 // fmla v16.4s, v17.4s, v12.4s
+	FMOVQ 1744(R9), F17
+	WORD $0x4e2bcdf1 // fmla v17.4s, v15.4s, v11.4s
+	FMOVQ 1744(R9), F11
+	WORD $0x4e2cce0b // fmla v11.4s, v16.4s, v12.4s
+	WORD $0x4e31cda9 // fmla v9.4s, v13.4s, v17.4s
+	WORD $0x4e2bcdca // fmla v10.4s, v14.4s, v11.4s
+	WORD $0x6ea0e4e7 // fcmgt v7.4s, v7.4s, v0.4s
+	WORD $0x6ea0e508 // fcmgt v8.4s, v8.4s, v0.4s
+	WORD $0x4ea2d52b // fsub v11.4s, v9.4s, v2.4s
+	WORD $0x4ea2d54c // fsub v12.4s, v10.4s, v2.4s
+	WORD $0x4eabd46b // fsub v11.4s, v3.4s, v11.4s
+	WORD $0x4eacd46c // fsub v12.4s, v3.4s, v12.4s
+	WORD $0x6ea71d69 // bit v9.16b, v11.16b, v7.16b
+	WORD $0x6ea81d8a // bit v10.16b, v12.16b, v8.16b
 	WORD $0x4e241ca5 // and v5.16b, v5.16b, v4.16b
 	WORD $0x4e241cc6 // and v6.16b, v6.16b, v4.16b
-	WORD $0x6e251ce5 // eor v5.16b, v7.16b, v5.16b
-	WORD $0x6e261d06 // eor v6.16b, v8.16b, v6.16b
+	WORD $0x6e251d25 // eor v5.16b, v9.16b, v5.16b
+	WORD $0x6e261d46 // eor v6.16b, v10.16b, v6.16b
 	FSTPQ.P (F5, F6), 32(R0)
 	SUBS $8, R8, R8
 	BGE unrolled
@@ -4047,28 +4665,34 @@ single:
 vector:
 	FMOVQ.P 16(R1), F5
 	WORD $0x4ea0f8a6 // fabs v6.4s, v5.4s
-	WORD $0x6ea0e4c7 // fcmgt v7.4s, v6.4s, v0.4s
-	WORD $0x4ea6d428 // fsub v8.4s, v1.4s, v6.4s
-	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	WORD $0x6e26dcc9 // fmul v9.4s, v6.4s, v6.4s
-	WORD $0x6ea71d09 // bit v9.16b, v8.16b, v7.16b
-	WORD $0x6ea1f928 // fsqrt v8.4s, v9.4s
-	WORD $0x6ea71d06 // bit v6.16b, v8.16b, v7.16b
-	WORD $0x6e29dcc8 // fmul v8.4s, v6.4s, v9.4s
-	FMOVQ 1488(R9), F10
-	WORD $0x4e29cc4a // fmla v10.4s, v2.4s, v9.4s
-	FMOVQ 1504(R9), F11
-	WORD $0x4e29cd4b // fmla v11.4s, v10.4s, v9.4s
-	FMOVQ 1520(R9), F10
-	WORD $0x4e29cd6a // fmla v10.4s, v11.4s, v9.4s
-	FMOVQ 1536(R9), F11
-	WORD $0x4e29cd4b // fmla v11.4s, v10.4s, v9.4s
-	WORD $0x4e2bcd06 // fmla v6.4s, v8.4s, v11.4s
-	FMOVQ 1296(R9), F8
-	WORD $0x4ea3ccc8 // fmls v8.4s, v6.4s, v3.4s
-	WORD $0x6ea71d06 // bit v6.16b, v8.16b, v7.16b
+	WORD $0x4ea0f4c7 // fmin v7.4s, v6.4s, v0.4s
+	WORD $0x4e20f4c8 // fmax v8.4s, v6.4s, v0.4s
+	WORD $0x6e28fce7 // fdiv v7.4s, v7.4s, v8.4s
+	WORD $0x6e27dce8 // fmul v8.4s, v7.4s, v7.4s
+	WORD $0x6e28dce9 // fmul v9.4s, v7.4s, v8.4s
+	FMOVQ 1632(R9), F10
+	WORD $0x4e28cc2a // fmla v10.4s, v1.4s, v8.4s
+	FMOVQ 1648(R9), F11
+	WORD $0x4e28cd4b // fmla v11.4s, v10.4s, v8.4s
+	FMOVQ 1664(R9), F10
+	WORD $0x4e28cd6a // fmla v10.4s, v11.4s, v8.4s
+	FMOVQ 1680(R9), F11
+	WORD $0x4e28cd4b // fmla v11.4s, v10.4s, v8.4s
+	FMOVQ 1696(R9), F10
+	WORD $0x4e28cd6a // fmla v10.4s, v11.4s, v8.4s
+	FMOVQ 1712(R9), F11
+	WORD $0x4e28cd4b // fmla v11.4s, v10.4s, v8.4s
+	FMOVQ 1728(R9), F10
+	WORD $0x4e28cd6a // fmla v10.4s, v11.4s, v8.4s
+	FMOVQ 1744(R9), F11
+	WORD $0x4e28cd4b // fmla v11.4s, v10.4s, v8.4s
+	WORD $0x4e2bcd27 // fmla v7.4s, v9.4s, v11.4s
+	WORD $0x6ea0e4c6 // fcmgt v6.4s, v6.4s, v0.4s
+	WORD $0x4ea2d4e8 // fsub v8.4s, v7.4s, v2.4s
+	WORD $0x4ea8d468 // fsub v8.4s, v3.4s, v8.4s
+	WORD $0x6ea61d07 // bit v7.16b, v8.16b, v6.16b
 	WORD $0x4e241ca5 // and v5.16b, v5.16b, v4.16b
-	WORD $0x6e251cc5 // eor v5.16b, v6.16b, v5.16b
+	WORD $0x6e251ce5 // eor v5.16b, v7.16b, v5.16b
 	FMOVQ.P F5, 16(R0)
 	SUBS $4, R8, R8
 	BGE vector
@@ -4086,28 +4710,34 @@ load1:
 	FMOVS (R1), F5
 loaded:
 	WORD $0x4ea0f8a6 // fabs v6.4s, v5.4s
-	WORD $0x6ea0e4c7 // fcmgt v7.4s, v6.4s, v0.4s
-	WORD $0x4ea6d428 // fsub v8.4s, v1.4s, v6.4s
-	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
-	WORD $0x6e26dcc9 // fmul v9.4s, v6.4s, v6.4s
-	WORD $0x6ea71d09 // bit v9.16b, v8.16b, v7.16b
-	WORD $0x6ea1f928 // fsqrt v8.4s, v9.4s
-	WORD $0x6ea71d06 // bit v6.16b, v8.16b, v7.16b
-	WORD $0x6e29dcc8 // fmul v8.4s, v6.4s, v9.4s
-	FMOVQ 1488(R9), F10
-	WORD $0x4e29cc4a // fmla v10.4s, v2.4s, v9.4s
-	FMOVQ 1504(R9), F11
-	WORD $0x4e29cd4b // fmla v11.4s, v10.4s, v9.4s
-	FMOVQ 1520(R9), F10
-	WORD $0x4e29cd6a // fmla v10.4s, v11.4s, v9.4s
-	FMOVQ 1536(R9), F11
-	WORD $0x4e29cd4b // fmla v11.4s, v10.4s, v9.4s
-	WORD $0x4e2bcd06 // fmla v6.4s, v8.4s, v11.4s
-	FMOVQ 1296(R9), F8
-	WORD $0x4ea3ccc8 // fmls v8.4s, v6.4s, v3.4s
-	WORD $0x6ea71d06 // bit v6.16b, v8.16b, v7.16b
+	WORD $0x4ea0f4c7 // fmin v7.4s, v6.4s, v0.4s
+	WORD $0x4e20f4c8 // fmax v8.4s, v6.4s, v0.4s
+	WORD $0x6e28fce7 // fdiv v7.4s, v7.4s, v8.4s
+	WORD $0x6e27dce8 // fmul v8.4s, v7.4s, v7.4s
+	WORD $0x6e28dce9 // fmul v9.4s, v7.4s, v8.4s
+	FMOVQ 1632(R9), F10
+	WORD $0x4e28cc2a // fmla v10.4s, v1.4s, v8.4s
+	FMOVQ 1648(R9), F11
+	WORD $0x4e28cd4b // fmla v11.4s, v10.4s, v8.4s
+	FMOVQ 1664(R9), F10
+	WORD $0x4e28cd6a // fmla v10.4s, v11.4s, v8.4s
+	FMOVQ 1680(R9), F11
+	WORD $0x4e28cd4b // fmla v11.4s, v10.4s, v8.4s
+	FMOVQ 1696(R9), F10
+	WORD $0x4e28cd6a // fmla v10.4s, v11.4s, v8.4s
+	FMOVQ 1712(R9), F11
+	WORD $0x4e28cd4b // fmla v11.4s, v10.4s, v8.4s
+	FMOVQ 1728(R9), F10
+	WORD $0x4e28cd6a // fmla v10.4s, v11.4s, v8.4s
+	FMOVQ 1744(R9), F11
+	WORD $0x4e28cd4b // fmla v11.4s, v10.4s, v8.4s
+	WORD $0x4e2bcd27 // fmla v7.4s, v9.4s, v11.4s
+	WORD $0x6ea0e4c6 // fcmgt v6.4s, v6.4s, v0.4s
+	WORD $0x4ea2d4e8 // fsub v8.4s, v7.4s, v2.4s
+	WORD $0x4ea8d468 // fsub v8.4s, v3.4s, v8.4s
+	WORD $0x6ea61d07 // bit v7.16b, v8.16b, v6.16b
 	WORD $0x4e241ca5 // and v5.16b, v5.16b, v4.16b
-	WORD $0x6e251cc5 // eor v5.16b, v6.16b, v5.16b
+	WORD $0x6e251ce5 // eor v5.16b, v7.16b, v5.16b
 	TBZ $1, R8, store1
 	FMOVD F5, (R0)
 	TBZ $0, R8, stored
@@ -4121,415 +4751,107 @@ stored:
 done:
 	RET
 
-// func acosNEON(y, x *float32, n int)
-TEXT ·acosNEON(SB), NOSPLIT, $0-24
-	MOVD $constants<>(SB), R9
-	MOVD y+0(FP), R0
-	MOVD x+8(FP), R1
-	MOVD n+16(FP), R8
-	FMOVQ 432(R9), F0
-	FMOVQ 16(R9), F1
-	FMOVQ 1456(R9), F2
-	FMOVQ 32(R9), F3
-	FMOVQ 1120(R9), F4
-	FMOVQ 0(R9), F5
-	FMOVQ 1312(R9), F6
-	FMOVQ 1296(R9), F7
-	SUBS $8, R8, R8
-	BLT single
-
-	PCALIGN $16
-unrolled:
-	FLDPQ.P 32(R1), (F8, F9)
-	WORD $0x4ea0f90a // fabs v10.4s, v8.4s
-	WORD $0x4ea0f92b // fabs v11.4s, v9.4s
-	WORD $0x6ea0e54c // fcmgt v12.4s, v10.4s, v0.4s
-	WORD $0x6ea0e56d // fcmgt v13.4s, v11.4s, v0.4s
-	WORD $0x4eaad42e // fsub v14.4s, v1.4s, v10.4s
-	WORD $0x4eabd42f // fsub v15.4s, v1.4s, v11.4s
-	WORD $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
-	WORD $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
-	WORD $0x6e2add50 // fmul v16.4s, v10.4s, v10.4s
-	WORD $0x6e2bdd71 // fmul v17.4s, v11.4s, v11.4s
-	WORD $0x6eac1dd0 // bit v16.16b, v14.16b, v12.16b
-	WORD $0x6ead1df1 // bit v17.16b, v15.16b, v13.16b
-	WORD $0x6ea1fa0e // fsqrt v14.4s, v16.4s
-	WORD $0x6ea1fa2f // fsqrt v15.4s, v17.4s
-	WORD $0x6eac1dca // bit v10.16b, v14.16b, v12.16b
-	WORD $0x6ead1deb // bit v11.16b, v15.16b, v13.16b
-	WORD $0x6e30dd4e // fmul v14.4s, v10.4s, v16.4s
-	WORD $0x6e31dd6f // fmul v15.4s, v11.4s, v17.4s
-	FMOVQ 1488(R9), F18
-	WORD $0x4e30cc52 // fmla v18.4s, v2.4s, v16.4s
-	FMOVQ 1488(R9), F19
-	WORD $0x4e31cc53 // fmla v19.4s, v2.4s, v17.4s
-	FMOVQ 1504(R9), F20
-	WORD $0x4e30ce54 // fmla v20.4s, v18.4s, v16.4s
-	FMOVQ 1504(R9), F18
-	WORD $0x4e31ce72 // fmla v18.4s, v19.4s, v17.4s
-	FMOVQ 1520(R9), F19
-	WORD $0x4e30ce93 // fmla v19.4s, v20.4s, v16.4s
-	FMOVQ 1520(R9), F20
-	WORD $0x4e31ce54 // fmla v20.4s, v18.4s, v17.4s
-	FMOVQ 1536(R9), F18
-	WORD $0x4e30ce72 // fmla v18.4s, v19.4s, v16.4s
-	FMOVQ 1536(R9), F16
-	WORD $0x4e31ce90 // fmla v16.4s, v20.4s, v17.4s
-	WORD $0x4e32cdca // fmla v10.4s, v14.4s, v18.4s
-	WORD $0x4e30cdeb // fmla v11.4s, v15.4s, v16.4s
-	WORD $0x6ea8e46e // fcmgt v14.4s, v3.4s, v8.4s
-	WORD $0x6ea9e46f // fcmgt v15.4s, v3.4s, v9.4s
-	WORD $0x4e2ad550 // fadd v16.4s, v10.4s, v10.4s
-	WORD $0x4e2bd571 // fadd v17.4s, v11.4s, v11.4s
-	WORD $0x4eb0d492 // fsub v18.4s, v4.4s, v16.4s
-	WORD $0x4eb1d493 // fsub v19.4s, v4.4s, v17.4s
-	WORD $0x6eae1e50 // bit v16.16b, v18.16b, v14.16b
-	WORD $0x6eaf1e71 // bit v17.16b, v19.16b, v15.16b
-	WORD $0x4e251d08 // and v8.16b, v8.16b, v5.16b
-	WORD $0x4e251d29 // and v9.16b, v9.16b, v5.16b
-	WORD $0x6e281d48 // eor v8.16b, v10.16b, v8.16b
-	WORD $0x6e291d69 // eor v9.16b, v11.16b, v9.16b
-	WORD $0x4ea6d508 // fsub v8.4s, v8.4s, v6.4s
-	WORD $0x4ea6d529 // fsub v9.4s, v9.4s, v6.4s
-	WORD $0x4ea8d4e8 // fsub v8.4s, v7.4s, v8.4s
-	WORD $0x4ea9d4e9 // fsub v9.4s, v7.4s, v9.4s
-	WORD $0x6eac1e08 // bit v8.16b, v16.16b, v12.16b
-	WORD $0x6ead1e29 // bit v9.16b, v17.16b, v13.16b
-	FSTPQ.P (F8, F9), 32(R0)
-	SUBS $8, R8, R8
-	BGE unrolled
-
-single:
-	ADDS $4, R8, R8
-	BLT few
-
-	PCALIGN $16
-vector:
-	FMOVQ.P 16(R1), F8
-	WORD $0x4ea0f909 // fabs v9.4s, v8.4s
-	WORD $0x6ea0e52a // fcmgt v10.4s, v9.4s, v0.4s
-	WORD $0x4ea9d42b // fsub v11.4s, v1.4s, v9.4s
-	WORD $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
-	WORD $0x6e29dd2c // fmul v12.4s, v9.4s, v9.4s
-	WORD $0x6eaa1d6c // bit v12.16b, v11.16b, v10.16b
-	WORD $0x6ea1f98b // fsqrt v11.4s, v12.4s
-	WORD $0x6eaa1d69 // bit v9.16b, v11.16b, v10.16b
-	WORD $0x6e2cdd2b // fmul v11.4s, v9.4s, v12.4s
-	FMOVQ 1488(R9), F13
-	WORD $0x4e2ccc4d // fmla v13.4s, v2.4s, v12.4s
-	FMOVQ 1504(R9), F14
-	WORD $0x4e2ccdae // fmla v14.4s, v13.4s, v12.4s
-	FMOVQ 1520(R9), F13
-	WORD $0x4e2ccdcd // fmla v13.4s, v14.4s, v12.4s
-	FMOVQ 1536(R9), F14
-	WORD $0x4e2ccdae // fmla v14.4s, v13.4s, v12.4s
-	WORD $0x4e2ecd69 // fmla v9.4s, v11.4s, v14.4s
-	WORD $0x6ea8e46b // fcmgt v11.4s, v3.4s, v8.4s
-	WORD $0x4e29d52c // fadd v12.4s, v9.4s, v9.4s
-	WORD $0x4eacd48d // fsub v13.4s, v4.4s, v12.4s
-	WORD $0x6eab1dac // bit v12.16b, v13.16b, v11.16b
-	WORD $0x4e251d08 // and v8.16b, v8.16b, v5.16b
-	WORD $0x6e281d28 // eor v8.16b, v9.16b, v8.16b
-	WORD $0x4ea6d508 // fsub v8.4s, v8.4s, v6.4s
-	WORD $0x4ea8d4e8 // fsub v8.4s, v7.4s, v8.4s
-	WORD $0x6eaa1d88 // bit v8.16b, v12.16b, v10.16b
-	FMOVQ.P F8, 16(R0)
-	SUBS $4, R8, R8
-	BGE vector
-
-few:
-	ADDS $4, R8, R8
-	BEQ done
-	TBZ $1, R8, load1
-	FMOVD (R1), F8
-	TBZ $0, R8, loaded
-	ADD $8, R1, R10
-	VLD1 (R10), V8.S[2]
-	B loaded
-load1:
-	FMOVS (R1), F8
-loaded:
-	WORD $0x4ea0f909 // fabs v9.4s, v8.4s
-	WORD $0x6ea0e52a // fcmgt v10.4s, v9.4s, v0.4s
-	WORD $0x4ea9d42b // fsub v11.4s, v1.4s, v9.4s
-	WORD $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
-	WORD $0x6e29dd2c // fmul v12.4s, v9.4s, v9.4s
-	WORD $0x6eaa1d6c // bit v12.16b, v11.16b, v10.16b
-	WORD $0x6ea1f98b // fsqrt v11.4s, v12.4s
-	WORD $0x6eaa1d69 // bit v9.16b, v11.16b, v10.16b
-	WORD $0x6e2cdd2b // fmul v11.4s, v9.4s, v12.4s
-	FMOVQ 1488(R9), F13
-	WORD $0x4e2ccc4d // fmla v13.4s, v2.4s, v12.4s
-	FMOVQ 1504(R9), F14
-	WORD $0x4e2ccdae // fmla v14.4s, v13.4s, v12.4s
-	FMOVQ 1520(R9), F13
-	WORD $0x4e2ccdcd // fmla v13.4s, v14.4s, v12.4s
-	FMOVQ 1536(R9), F14
-	WORD $0x4e2ccdae // fmla v14.4s, v13.4s, v12.4s
-	WORD $0x4e2ecd69 // fmla v9.4s, v11.4s, v14.4s
-	WORD $0x6ea8e46b // fcmgt v11.4s, v3.4s, v8.4s
-	WORD $0x4e29d52c // fadd v12.4s, v9.4s, v9.4s
-	WORD $0x4eacd48d // fsub v13.4s, v4.4s, v12.4s
-	WORD $0x6eab1dac // bit v12.16b, v13.16b, v11.16b
-	WORD $0x4e251d08 // and v8.16b, v8.16b, v5.16b
-	WORD $0x6e281d28 // eor v8.16b, v9.16b, v8.16b
-	WORD $0x4ea6d508 // fsub v8.4s, v8.4s, v6.4s
-	WORD $0x4ea8d4e8 // fsub v8.4s, v7.4s, v8.4s
-	WORD $0x6eaa1d88 // bit v8.16b, v12.16b, v10.16b
-	TBZ $1, R8, store1
-	FMOVD F8, (R0)
-	TBZ $0, R8, stored
-	ADD $8, R0, R10
-	VST1 V8.S[2], (R10)
-	B stored
-store1:
-	FMOVS F8, (R0)
-stored:
-
-done:
-	RET
-
-// func atanNEON(y, x *float32, n int)
-TEXT ·atanNEON(SB), NOSPLIT, $0-24
-	MOVD $constants<>(SB), R9
-	MOVD y+0(FP), R0
-	MOVD x+8(FP), R1
-	MOVD n+16(FP), R8
-	FMOVQ 16(R9), F0
-	FMOVQ 1552(R9), F1
-	FMOVQ 1296(R9), F2
-	FMOVQ 0(R9), F3
-	SUBS $8, R8, R8
-	BLT single
-
-	PCALIGN $16
-unrolled:
-	FLDPQ.P 32(R1), (F4, F5)
-	WORD $0x4ea0f886 // fabs v6.4s, v4.4s
-	WORD $0x4ea0f8a7 // fabs v7.4s, v5.4s
-	WORD $0x4ea0f4c8 // fmin v8.4s, v6.4s, v0.4s
-	WORD $0x4ea0f4e9 // fmin v9.4s, v7.4s, v0.4s
-	WORD $0x4e20f4ca // fmax v10.4s, v6.4s, v0.4s
-	WORD $0x4e20f4eb // fmax v11.4s, v7.4s, v0.4s
-	WORD $0x6e2afd08 // fdiv v8.4s, v8.4s, v10.4s
-	WORD $0x6e2bfd29 // fdiv v9.4s, v9.4s, v11.4s
-	WORD $0x6e28dd0a // fmul v10.4s, v8.4s, v8.4s
-	WORD $0x6e29dd2b // fmul v11.4s, v9.4s, v9.4s
-	WORD $0x6e2add0c // fmul v12.4s, v8.4s, v10.4s
-	WORD $0x6e2bdd2d // fmul v13.4s, v9.4s, v11.4s
-	FMOVQ 1568(R9), F14
-	WORD $0x4e2acc2e // fmla v14.4s, v1.4s, v10.4s
-	FMOVQ 1568(R9), F15
-	WORD $0x4e2bcc2f // fmla v15.4s, v1.4s, v11.4s
-	FMOVQ 1584(R9), F16
-	WORD $0x4e2acdd0 // fmla v16.4s, v14.4s, v10.4s
-	FMOVQ 1584(R9), F14
-	WORD $0x4e2bcdee // fmla v14.4s, v15.4s, v11.4s
-	FMOVQ 1600(R9), F15
-	WORD $0x4e2ace0f // fmla v15.4s, v16.4s, v10.4s
-	FMOVQ 1600(R9), F16
-	WORD $0x4e2bcdd0 // fmla v16.4s, v14.4s, v11.4s
-	FMOVQ 1616(R9), F14
-	WORD $0x4e2acdee // fmla v14.4s, v15.4s, v10.4s
-	FMOVQ 1616(R9), F15
-	WORD $0x4e2bce0f // fmla v15.4s, v16.4s, v11.4s
-	FMOVQ 1632(R9), F16
-	WORD $0x4e2acdd0 // fmla v16.4s, v14.4s, v10.4s
-	FMOVQ 1632(R9), F14
-	WORD $0x4e2bcdee // fmla v14.4s, v15.4s, v11.4s
-	FMOVQ 1648(R9), F15
-	WORD $0x4e2ace0f // fmla v15.4s, v16.4s, v10.4s
-	FMOVQ 1648(R9), F16
-	WORD $0x4e2bcdd0 // fmla v16.4s, v14.4s, v11.4s
-	FMOVQ 1664(R9), F14
-	WORD $0x4e2acdee // fmla v14.4s, v15.4s, v10.4s
-	FMOVQ 1664(R9), F15
-	WORD $0x4e2bce0f // fmla v15.4s, v16.4s, v11.4s
-	FMOVQ 1680(R9), F16
-	WORD $0x4e2acdd0 // fmla v16.4s, v14.4s, v10.4s
-	FMOVQ 1680(R9), F10
-	WORD $0x4e2bcdea // fmla v10.4s, v15.4s, v11.4s
-	WORD $0x4e30cd88 // fmla v8.4s, v12.4s, v16.4s
-	WORD $0x4e2acda9 // fmla v9.4s, v13.4s, v10.4s
-	WORD $0x6ea0e4c6 // fcmgt v6.4s, v6.4s, v0.4s
-	WORD $0x6ea0e4e7 // fcmgt v7.4s, v7.4s, v0.4s
-	WORD $0x4ea8d44a // fsub v10.4s, v2.4s, v8.4s
-	WORD $0x4ea9d44b // fsub v11.4s, v2.4s, v9.4s
-	WORD $0x6ea61d48 // bit v8.16b, v10.16b, v6.16b
-	WORD $0x6ea71d69 // bit v9.16b, v11.16b, v7.16b
-	WORD $0x4e231c84 // and v4.16b, v4.16b, v3.16b
-	WORD $0x4e231ca5 // and v5.16b, v5.16b, v3.16b
-	WORD $0x6e241d04 // eor v4.16b, v8.16b, v4.16b
-	WORD $0x6e251d25 // eor v5.16b, v9.16b, v5.16b
-	FSTPQ.P (F4, F5), 32(R0)
-	SUBS $8, R8, R8
-	BGE unrolled
-
-single:
-	ADDS $4, R8, R8
-	BLT few
-
-	PCALIGN $16
-vector:
-	FMOVQ.P 16(R1), F4
-	WORD $0x4ea0f885 // fabs v5.4s, v4.4s
-	WORD $0x4ea0f4a6 // fmin v6.4s, v5.4s, v0.4s
-	WORD $0x4e20f4a7 // fmax v7.4s, v5.4s, v0.4s
-	WORD $0x6e27fcc6 // fdiv v6.4s, v6.4s, v7.4s
-	WORD $0x6e26dcc7 // fmul v7.4s, v6.4s, v6.4s
-	WORD $0x6e27dcc8 // fmul v8.4s, v6.4s, v7.4s
-	FMOVQ 1568(R9), F9
-	WORD $0x4e27cc29 // fmla v9.4s, v1.4s, v7.4s
-	FMOVQ 1584(R9), F10
-	WORD $0x4e27cd2a // fmla v10.4s, v9.4s, v7.4s
-	FMOVQ 1600(R9), F9
-	WORD $0x4e27cd49 // fmla v9.4s, v10.4s, v7.4s
-	FMOVQ 1616(R9), F10
-	WORD $0x4e27cd2a // fmla v10.4s, v9.4s, v7.4s
-	FMOVQ 1632(R9), F9
-	WORD $0x4e27cd49 // fmla v9.4s, v10.4s, v7.4s
-	FMOVQ 1648(R9), F10
-	WORD $0x4e27cd2a // fmla v10.4s, v9.4s, v7.4s
-	FMOVQ 1664(R9), F9
-	WORD $0x4e27cd49 // fmla v9.4s, v10.4s, v7.4s
-	FMOVQ 1680(R9), F10
-	WORD $0x4e27cd2a // fmla v10.4s, v9.4s, v7.4s
-	WORD $0x4e2acd06 // fmla v6.4s, v8.4s, v10.4s
-	WORD $0x6ea0e4a5 // fcmgt v5.4s, v5.4s, v0.4s
-	WORD $0x4ea6d447 // fsub v7.4s, v2.4s, v6.4s
-	WORD $0x6ea51ce6 // bit v6.16b, v7.16b, v5.16b
-	WORD $0x4e231c84 // and v4.16b, v4.16b, v3.16b
-	WORD $0x6e241cc4 // eor v4.16b, v6.16b, v4.16b
-	FMOVQ.P F4, 16(R0)
-	SUBS $4, R8, R8
-	BGE vector
-
-few:
-	ADDS $4, R8, R8
-	BEQ done
-	TBZ $1, R8, load1
-	FMOVD (R1), F4
-	TBZ $0, R8, loaded
-	ADD $8, R1, R10
-	VLD1 (R10), V4.S[2]
-	B loaded
-load1:
-	FMOVS (R1), F4
-loaded:
-	WORD $0x4ea0f885 // fabs v5.4s, v4.4s
-	WORD $0x4ea0f4a6 // fmin v6.4s, v5.4s, v0.4s
-	WORD $0x4e20f4a7 // fmax v7.4s, v5.4s, v0.4s
-	WORD $0x6e27fcc6 // fdiv v6.4s, v6.4s, v7.4s
-	WORD $0x6e26dcc7 // fmul v7.4s, v6.4s, v6.4s
-	WORD $0x6e27dcc8 // fmul v8.4s, v6.4s, v7.4s
-	FMOVQ 1568(R9), F9
-	WORD $0x4e27cc29 // fmla v9.4s, v1.4s, v7.4s
-	FMOVQ 1584(R9), F10
-	WORD $0x4e27cd2a // fmla v10.4s, v9.4s, v7.4s
-	FMOVQ 1600(R9), F9
-	WORD $0x4e27cd49 // fmla v9.4s, v10.4s, v7.4s
-	FMOVQ 1616(R9), F10
-	WORD $0x4e27cd2a // fmla v10.4s, v9.4s, v7.4s
-	FMOVQ 1632(R9), F9
-	WORD $0x4e27cd49 // fmla v9.4s, v10.4s, v7.4s
-	FMOVQ 1648(R9), F10
-	WORD $0x4e27cd2a // fmla v10.4s, v9.4s, v7.4s
-	FMOVQ 1664(R9), F9
-	WORD $0x4e27cd49 // fmla v9.4s, v10.4s, v7.4s
-	FMOVQ 1680(R9), F10
-	WORD $0x4e27cd2a // fmla v10.4s, v9.4s, v7.4s
-	WORD $0x4e2acd06 // fmla v6.4s, v8.4s, v10.4s
-	WORD $0x6ea0e4a5 // fcmgt v5.4s, v5.4s, v0.4s
-	WORD $0x4ea6d447 // fsub v7.4s, v2.4s, v6.4s
-	WORD $0x6ea51ce6 // bit v6.16b, v7.16b, v5.16b
-	WORD $0x4e231c84 // and v4.16b, v4.16b, v3.16b
-	WORD $0x6e241cc4 // eor v4.16b, v6.16b, v4.16b
-	TBZ $1, R8, store1
-	FMOVD F4, (R0)
-	TBZ $0, R8, stored
-	ADD $8, R0, R10
-	VST1 V4.S[2], (R10)
-	B stored
-store1:
-	FMOVS F4, (R0)
-stored:
-
-done:
-	RET
-
 // func tanhNEON(y, x *float32, n int)
 TEXT ·tanhNEON(SB), NOSPLIT, $0-24
 	MOVD $constants<>(SB), R9
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 0(R9), F0
-	FMOVQ 1696(R9), F1
-	FMOVQ 336(R9), F2
-	FMOVQ 160(R9), F3
-	FMOVQ 368(R9), F4
-	FMOVQ 384(R9), F5
-	FMOVQ 400(R9), F6
-	FMOVQ 416(R9), F7
-	FMOVQ 16(R9), F8
-	FMOVQ 1472(R9), F9
+	FMOVQ 1760(R9), F0
+	FMOVQ 1776(R9), F1
+	FMOVQ 160(R9), F2
+	FMOVQ 1792(R9), F3
+	FMOVQ 1808(R9), F4
+	FMOVQ 1824(R9), F5
+	FMOVQ 1520(R9), F6
+	FMOVQ 16(R9), F7
+	FMOVQ 1840(R9), F8
+	FMOVQ 0(R9), F9
 	SUBS $8, R8, R8
 	BLT single
 
 	PCALIGN $16
 unrolled:
 	FLDPQ.P 32(R1), (F10, F11)
-	WORD $0x4ea01d4c // orr v12.16b, v10.16b, v0.16b
-	WORD $0x4ea01d6d // orr v13.16b, v11.16b, v0.16b
-	WORD $0x4e21f58c // fmax v12.4s, v12.4s, v1.4s
-	WORD $0x4e21f5ad // fmax v13.4s, v13.4s, v1.4s
-	WORD $0x4e2cd58c // fadd v12.4s, v12.4s, v12.4s
-	WORD $0x4e2dd5ad // fadd v13.4s, v13.4s, v13.4s
-	WORD $0x4e22f58c // fmax v12.4s, v12.4s, v2.4s
-	WORD $0x4e22f5ad // fmax v13.4s, v13.4s, v2.4s
-	WORD $0x4ea31c6e // mov v14.16b, v3.16b
-	WORD $0x4e24cd8e // fmla v14.4s, v12.4s, v4.4s
-	WORD $0x4ea31c6f // mov v15.16b, v3.16b
-	WORD $0x4e24cdaf // fmla v15.4s, v13.4s, v4.4s
-	WORD $0x4ea3d5d0 // fsub v16.4s, v14.4s, v3.4s
-	WORD $0x4ea3d5f1 // fsub v17.4s, v15.4s, v3.4s
-	WORD $0x4ea5ce0c // fmls v12.4s, v16.4s, v5.4s
-	WORD $0x4ea5ce2d // fmls v13.4s, v17.4s, v5.4s
-	WORD $0x4ea6ce0c // fmls v12.4s, v16.4s, v6.4s
-	WORD $0x4ea6ce2d // fmls v13.4s, v17.4s, v6.4s
-	WORD $0x6e2cdd90 // fmul v16.4s, v12.4s, v12.4s
-	WORD $0x6e2dddb1 // fmul v17.4s, v13.4s, v13.4s
-	FMOVQ 464(R9), F18
-	WORD $0x4e2cccf2 // fmla v18.4s, v7.4s, v12.4s
-	FMOVQ 464(R9), F19
-	WORD $0x4e2dccf3 // fmla v19.4s, v7.4s, v13.4s
-	FMOVQ 480(R9), F20
-	WORD $0x4e2cce54 // fmla v20.4s, v18.4s, v12.4s
-	FMOVQ 480(R9), F18
-	WORD $0x4e2dce72 // fmla v18.4s, v19.4s, v13.4s
-	FMOVQ 496(R9), F19
-	WORD $0x4e2cce93 // fmla v19.4s, v20.4s, v12.4s
-	FMOVQ 496(R9), F20
-	WORD $0x4e2dce54 // fmla v20.4s, v18.4s, v13.4s
-	FMOVQ 512(R9), F18
-	WORD $0x4e2cce72 // fmla v18.4s, v19.4s, v12.4s
-	FMOVQ 512(R9), F19
-	WORD $0x4e2dce93 // fmla v19.4s, v20.4s, v13.4s
-	WORD $0x4e32ce0c // fmla v12.4s, v16.4s, v18.4s
-	WORD $0x4e33ce2d // fmla v13.4s, v17.4s, v19.4s
+	WORD $0x4ea0f94c // fabs v12.4s, v10.4s
+	WORD $0x4ea0f96d // fabs v13.4s, v11.4s
+	WORD $0x4ea0f58c // fmin v12.4s, v12.4s, v0.4s
+	WORD $0x4ea0f5ad // fmin v13.4s, v13.4s, v0.4s
+	WORD $0x6e2cdd8e // fmul v14.4s, v12.4s, v12.4s
+	WORD $0x6e2dddaf // fmul v15.4s, v13.4s, v13.4s
+	WORD $0x6e2edd90 // fmul v16.4s, v12.4s, v14.4s
+	WORD $0x6e2fddb1 // fmul v17.4s, v13.4s, v15.4s
+	FMOVQ 1856(R9), F18
+	WORD $0x4e2ecc32 // fmla v18.4s, v1.4s, v14.4s
+	FMOVQ 1856(R9), F19
+	WORD $0x4e2fcc33 // fmla v19.4s, v1.4s, v15.4s
+	FMOVQ 1872(R9), F20
+	WORD $0x4e2ece54 // fmla v20.4s, v18.4s, v14.4s
+	FMOVQ 1872(R9), F18
+	WORD $0x4e2fce72 // fmla v18.4s, v19.4s, v15.4s
+	FMOVQ 1888(R9), F19
+	WORD $0x4e2ece93 // fmla v19.4s, v20.4s, v14.4s
+	FMOVQ 1888(R9), F20
+	WORD $0x4e2fce54 // fmla v20.4s, v18.4s, v15.4s
+	FMOVQ 1904(R9), F18
+	WORD $0x4e2ece72 // fmla v18.4s, v19.4s, v14.4s
+	FMOVQ 1904(R9), F14
+	WORD $0x4e2fce8e // fmla v14.4s, v20.4s, v15.4s
+	WORD $0x4eac1d8f // mov v15.16b, v12.16b
+	WORD $0x4e32ce0f // fmla v15.4s, v16.4s, v18.4s
+	WORD $0x4ead1db0 // mov v16.16b, v13.16b
+	WORD $0x4e2ece30 // fmla v16.4s, v17.4s, v14.4s
+	WORD $0x4ea21c4e // mov v14.16b, v2.16b
+	WORD $0x4e23cd8e // fmla v14.4s, v12.4s, v3.4s
+	WORD $0x4ea21c51 // mov v17.16b, v2.16b
+	WORD $0x4e23cdb1 // fmla v17.4s, v13.4s, v3.4s
+	WORD $0x4ea2d5d2 // fsub v18.4s, v14.4s, v2.4s
+	WORD $0x4ea2d633 // fsub v19.4s, v17.4s, v2.4s
+	WORD $0x4eac1d94 // mov v20.16b, v12.16b
+	WORD $0x4ea4ce54 // fmls v20.4s, v18.4s, v4.4s
+	WORD $0x4ead1db2 // mov v18.16b, v13.16b
+	WORD $0x4ea4ce72 // fmls v18.4s, v19.4s, v4.4s
+	FMOVQ 1920(R9), F19
+	WORD $0x4e34ccb3 // fmla v19.4s, v5.4s, v20.4s
+	FMOVQ 1920(R9), F21
+	WORD $0x4e32ccb5 // fmla v21.4s, v5.4s, v18.4s
+	FMOVQ 1936(R9), F22
+	WORD $0x4e34ce76 // fmla v22.4s, v19.4s, v20.4s
+	FMOVQ 1936(R9), F19
+	WORD $0x4e32ceb3 // fmla v19.4s, v21.4s, v18.4s
+	FMOVQ 1952(R9), F21
+	WORD $0x4e34ced5 // fmla v21.4s, v22.4s, v20.4s
+	FMOVQ 1952(R9), F22
+	WORD $0x4e32ce76 // fmla v22.4s, v19.4s, v18.4s
+	FMOVQ 1968(R9), F19
+	WORD $0x4e34ceb3 // fmla v19.4s, v21.4s, v20.4s
+	FMOVQ 1968(R9), F21
+	WORD $0x4e32ced5 // fmla v21.4s, v22.4s, v18.4s
+	WORD $0x4ea61cd6 // mov v22.16b, v6.16b
+	WORD $0x4e34ce76 // fmla v22.4s, v19.4s, v20.4s
+	WORD $0x4ea61cd3 // mov v19.16b, v6.16b
+	WORD $0x4e32ceb3 // fmla v19.4s, v21.4s, v18.4s
+	WORD $0x4ea71cf5 // mov v21.16b, v7.16b
+	WORD $0x4e34ced5 // fmla v21.4s, v22.4s, v20.4s
+	WORD $0x4ea71cf4 // mov v20.16b, v7.16b
+	WORD $0x4e32ce74 // fmla v20.4s, v19.4s, v18.4s
 	WORD $0x4f3755ce // shl v14.4s, v14.4s, #23
-	WORD $0x4f3755ef // shl v15.4s, v15.4s, #23
-	WORD $0x4ea8d5d0 // fsub v16.4s, v14.4s, v8.4s
-	WORD $0x4ea8d5f1 // fsub v17.4s, v15.4s, v8.4s
-	WORD $0x4e2ccdd0 // fmla v16.4s, v14.4s, v12.4s
-	WORD $0x4e2dcdf1 // fmla v17.4s, v15.4s, v13.4s
-	WORD $0x4e29d60c // fadd v12.4s, v16.4s, v9.4s
-	WORD $0x4e29d62d // fadd v13.4s, v17.4s, v9.4s
-	WORD $0x6e2cfe0c // fdiv v12.4s, v16.4s, v12.4s
-	WORD $0x6e2dfe2d // fdiv v13.4s, v17.4s, v13.4s
-	WORD $0x6ea01d4c // bit v12.16b, v10.16b, v0.16b
-	WORD $0x6ea01d6d // bit v13.16b, v11.16b, v0.16b
-	FSTPQ.P (F12, F13), 32(R0)
+	WORD $0x4f375631 // shl v17.4s, v17.4s, #23
+	WORD $0x4ea71cf2 // mov v18.16b, v7.16b
+	WORD $0x4e35cdd2 // fmla v18.4s, v14.4s, v21.4s
+	WORD $0x4ea71cee // mov v14.16b, v7.16b
+	WORD $0x4e34ce2e // fmla v14.4s, v17.4s, v20.4s
+	WORD $0x6e32fcd1 // fdiv v17.4s, v6.4s, v18.4s
+	WORD $0x6e2efcce // fdiv v14.4s, v6.4s, v14.4s
+	WORD $0x4eb1d4f1 // fsub v17.4s, v7.4s, v17.4s
+	WORD $0x4eaed4ee // fsub v14.4s, v7.4s, v14.4s
+	WORD $0x6ea8e58c // fcmgt v12.4s, v12.4s, v8.4s
+	WORD $0x6ea8e5ad // fcmgt v13.4s, v13.4s, v8.4s
+	WORD $0x6eac1e2f // bit v15.16b, v17.16b, v12.16b
+	WORD $0x6ead1dd0 // bit v16.16b, v14.16b, v13.16b
+	WORD $0x6ea91d4f // bit v15.16b, v10.16b, v9.16b
+	WORD $0x6ea91d70 // bit v16.16b, v11.16b, v9.16b
+	FSTPQ.P (F15, F16), 32(R0)
 	SUBS $8, R8, R8
 	BGE unrolled
 
@@ -4540,32 +4862,46 @@ single:
 	PCALIGN $16
 vector:
 	FMOVQ.P 16(R1), F10
-	WORD $0x4ea01d4b // orr v11.16b, v10.16b, v0.16b
-	WORD $0x4e21f56b // fmax v11.4s, v11.4s, v1.4s
-	WORD $0x4e2bd56b // fadd v11.4s, v11.4s, v11.4s
-	WORD $0x4e22f56b // fmax v11.4s, v11.4s, v2.4s
-	WORD $0x4ea31c6c // mov v12.16b, v3.16b
-	WORD $0x4e24cd6c // fmla v12.4s, v11.4s, v4.4s
-	WORD $0x4ea3d58d // fsub v13.4s, v12.4s, v3.4s
-	WORD $0x4ea5cdab // fmls v11.4s, v13.4s, v5.4s
-	WORD $0x4ea6cdab // fmls v11.4s, v13.4s, v6.4s
-	WORD $0x6e2bdd6d // fmul v13.4s, v11.4s, v11.4s
-	FMOVQ 464(R9), F14
-	WORD $0x4e2bccee // fmla v14.4s, v7.4s, v11.4s
-	FMOVQ 480(R9), F15
-	WORD $0x4e2bcdcf // fmla v15.4s, v14.4s, v11.4s
-	FMOVQ 496(R9), F14
-	WORD $0x4e2bcdee // fmla v14.4s, v15.4s, v11.4s
-	FMOVQ 512(R9), F15
-	WORD $0x4e2bcdcf // fmla v15.4s, v14.4s, v11.4s
-	WORD $0x4e2fcdab // fmla v11.4s, v13.4s, v15.4s
-	WORD $0x4f37558c // shl v12.4s, v12.4s, #23
-	WORD $0x4ea8d58d // fsub v13.4s, v12.4s, v8.4s
-	WORD $0x4e2bcd8d // fmla v13.4s, v12.4s, v11.4s
-	WORD $0x4e29d5ab // fadd v11.4s, v13.4s, v9.4s
-	WORD $0x6e2bfdab // fdiv v11.4s, v13.4s, v11.4s
-	WORD $0x6ea01d4b // bit v11.16b, v10.16b, v0.16b
-	FMOVQ.P F11, 16(R0)
+	WORD $0x4ea0f94b // fabs v11.4s, v10.4s
+	WORD $0x4ea0f56b // fmin v11.4s, v11.4s, v0.4s
+	WORD $0x6e2bdd6c // fmul v12.4s, v11.4s, v11.4s
+	WORD $0x6e2cdd6d // fmul v13.4s, v11.4s, v12.4s
+	FMOVQ 1856(R9), F14
+	WORD $0x4e2ccc2e // fmla v14.4s, v1.4s, v12.4s
+	FMOVQ 1872(R9), F15
+	WORD $0x4e2ccdcf // fmla v15.4s, v14.4s, v12.4s
+	FMOVQ 1888(R9), F14
+	WORD $0x4e2ccdee // fmla v14.4s, v15.4s, v12.4s
+	FMOVQ 1904(R9), F15
+	WORD $0x4e2ccdcf // fmla v15.4s, v14.4s, v12.4s
+	WORD $0x4eab1d6c // mov v12.16b, v11.16b
+	WORD $0x4e2fcdac // fmla v12.4s, v13.4s, v15.4s
+	WORD $0x4ea21c4d // mov v13.16b, v2.16b
+	WORD $0x4e23cd6d // fmla v13.4s, v11.4s, v3.4s
+	WORD $0x4ea2d5ae // fsub v14.4s, v13.4s, v2.4s
+	WORD $0x4eab1d6f // mov v15.16b, v11.16b
+	WORD $0x4ea4cdcf // fmls v15.4s, v14.4s, v4.4s
+	FMOVQ 1920(R9), F14
+	WORD $0x4e2fccae // fmla v14.4s, v5.4s, v15.4s
+	FMOVQ 1936(R9), F16
+	WORD $0x4e2fcdd0 // fmla v16.4s, v14.4s, v15.4s
+	FMOVQ 1952(R9), F14
+	WORD $0x4e2fce0e // fmla v14.4s, v16.4s, v15.4s
+	FMOVQ 1968(R9), F16
+	WORD $0x4e2fcdd0 // fmla v16.4s, v14.4s, v15.4s
+	WORD $0x4ea61cce // mov v14.16b, v6.16b
+	WORD $0x4e2fce0e // fmla v14.4s, v16.4s, v15.4s
+	WORD $0x4ea71cf0 // mov v16.16b, v7.16b
+	WORD $0x4e2fcdd0 // fmla v16.4s, v14.4s, v15.4s
+	WORD $0x4f3755ad // shl v13.4s, v13.4s, #23
+	WORD $0x4ea71cee // mov v14.16b, v7.16b
+	WORD $0x4e30cdae // fmla v14.4s, v13.4s, v16.4s
+	WORD $0x6e2efccd // fdiv v13.4s, v6.4s, v14.4s
+	WORD $0x4eadd4ed // fsub v13.4s, v7.4s, v13.4s
+	WORD $0x6ea8e56b // fcmgt v11.4s, v11.4s, v8.4s
+	WORD $0x6eab1dac // bit v12.16b, v13.16b, v11.16b
+	WORD $0x6ea91d4c // bit v12.16b, v10.16b, v9.16b
+	FMOVQ.P F12, 16(R0)
 	SUBS $4, R8, R8
 	BGE vector
 
@@ -4581,39 +4917,53 @@ few:
 load1:
 	FMOVS (R1), F10
 loaded:
-	WORD $0x4ea01d4b // orr v11.16b, v10.16b, v0.16b
-	WORD $0x4e21f56b // fmax v11.4s, v11.4s, v1.4s
-	WORD $0x4e2bd56b // fadd v11.4s, v11.4s, v11.4s
-	WORD $0x4e22f56b // fmax v11.4s, v11.4s, v2.4s
-	WORD $0x4ea31c6c // mov v12.16b, v3.16b
-	WORD $0x4e24cd6c // fmla v12.4s, v11.4s, v4.4s
-	WORD $0x4ea3d58d // fsub v13.4s, v12.4s, v3.4s
-	WORD $0x4ea5cdab // fmls v11.4s, v13.4s, v5.4s
-	WORD $0x4ea6cdab // fmls v11.4s, v13.4s, v6.4s
-	WORD $0x6e2bdd6d // fmul v13.4s, v11.4s, v11.4s
-	FMOVQ 464(R9), F14
-	WORD $0x4e2bccee // fmla v14.4s, v7.4s, v11.4s
-	FMOVQ 480(R9), F15
-	WORD $0x4e2bcdcf // fmla v15.4s, v14.4s, v11.4s
-	FMOVQ 496(R9), F14
-	WORD $0x4e2bcdee // fmla v14.4s, v15.4s, v11.4s
-	FMOVQ 512(R9), F15
-	WORD $0x4e2bcdcf // fmla v15.4s, v14.4s, v11.4s
-	WORD $0x4e2fcdab // fmla v11.4s, v13.4s, v15.4s
-	WORD $0x4f37558c // shl v12.4s, v12.4s, #23
-	WORD $0x4ea8d58d // fsub v13.4s, v12.4s, v8.4s
-	WORD $0x4e2bcd8d // fmla v13.4s, v12.4s, v11.4s
-	WORD $0x4e29d5ab // fadd v11.4s, v13.4s, v9.4s
-	WORD $0x6e2bfdab // fdiv v11.4s, v13.4s, v11.4s
-	WORD $0x6ea01d4b // bit v11.16b, v10.16b, v0.16b
+	WORD $0x4ea0f94b // fabs v11.4s, v10.4s
+	WORD $0x4ea0f56b // fmin v11.4s, v11.4s, v0.4s
+	WORD $0x6e2bdd6c // fmul v12.4s, v11.4s, v11.4s
+	WORD $0x6e2cdd6d // fmul v13.4s, v11.4s, v12.4s
+	FMOVQ 1856(R9), F14
+	WORD $0x4e2ccc2e // fmla v14.4s, v1.4s, v12.4s
+	FMOVQ 1872(R9), F15
+	WORD $0x4e2ccdcf // fmla v15.4s, v14.4s, v12.4s
+	FMOVQ 1888(R9), F14
+	WORD $0x4e2ccdee // fmla v14.4s, v15.4s, v12.4s
+	FMOVQ 1904(R9), F15
+	WORD $0x4e2ccdcf // fmla v15.4s, v14.4s, v12.4s
+	WORD $0x4eab1d6c // mov v12.16b, v11.16b
+	WORD $0x4e2fcdac // fmla v12.4s, v13.4s, v15.4s
+	WORD $0x4ea21c4d // mov v13.16b, v2.16b
+	WORD $0x4e23cd6d // fmla v13.4s, v11.4s, v3.4s
+	WORD $0x4ea2d5ae // fsub v14.4s, v13.4s, v2.4s
+	WORD $0x4eab1d6f // mov v15.16b, v11.16b
+	WORD $0x4ea4cdcf // fmls v15.4s, v14.4s, v4.4s
+	FMOVQ 1920(R9), F14
+	WORD $0x4e2fccae // fmla v14.4s, v5.4s, v15.4s
+	FMOVQ 1936(R9), F16
+	WORD $0x4e2fcdd0 // fmla v16.4s, v14.4s, v15.4s
+	FMOVQ 1952(R9), F14
+	WORD $0x4e2fce0e // fmla v14.4s, v16.4s, v15.4s
+	FMOVQ 1968(R9), F16
+	WORD $0x4e2fcdd0 // fmla v16.4s, v14.4s, v15.4s
+	WORD $0x4ea61cce // mov v14.16b, v6.16b
+	WORD $0x4e2fce0e // fmla v14.4s, v16.4s, v15.4s
+	WORD $0x4ea71cf0 // mov v16.16b, v7.16b
+	WORD $0x4e2fcdd0 // fmla v16.4s, v14.4s, v15.4s
+	WORD $0x4f3755ad // shl v13.4s, v13.4s, #23
+	WORD $0x4ea71cee // mov v14.16b, v7.16b
+	WORD $0x4e30cdae // fmla v14.4s, v13.4s, v16.4s
+	WORD $0x6e2efccd // fdiv v13.4s, v6.4s, v14.4s
+	WORD $0x4eadd4ed // fsub v13.4s, v7.4s, v13.4s
+	WORD $0x6ea8e56b // fcmgt v11.4s, v11.4s, v8.4s
+	WORD $0x6eab1dac // bit v12.16b, v13.16b, v11.16b
+	WORD $0x6ea91d4c // bit v12.16b, v10.16b, v9.16b
 	TBZ $1, R8, store1
-	FMOVD F11, (R0)
+	FMOVD F12, (R0)
 	TBZ $0, R8, stored
 	ADD $8, R0, R10
-	VST1 V11.S[2], (R10)
+	VST1 V12.S[2], (R10)
 	B stored
 store1:
-	FMOVS F11, (R0)
+	FMOVS F12, (R0)
 stored:
 
 done:
@@ -4625,106 +4975,95 @@ TEXT ·sinhNEON(SB), NOSPLIT, $0-24
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 1712(R9), F0
-	FMOVQ 160(R9), F1
-	FMOVQ 176(R9), F2
-	FMOVQ 192(R9), F3
-	FMOVQ 208(R9), F4
-	FMOVQ 224(R9), F5
-	FMOVQ 16(R9), F6
-	FMOVQ 432(R9), F7
-	FMOVQ 1728(R9), F8
-	FMOVQ 1744(R9), F9
-	FMOVQ 0(R9), F10
+	FMOVQ 1984(R9), F0
+	FMOVQ 2000(R9), F1
+	FMOVQ 368(R9), F2
+	FMOVQ 384(R9), F3
+	FMOVQ 400(R9), F4
+	FMOVQ 416(R9), F5
+	FMOVQ 2016(R9), F6
+	FMOVQ 2032(R9), F7
+	FMOVQ 16(R9), F8
+	FMOVQ 0(R9), F9
 	SUBS $8, R8, R8
 	BLT single
 
 	PCALIGN $16
 unrolled:
-	FLDPQ.P 32(R1), (F11, F12)
+	FLDPQ.P 32(R1), (F10, F11)
+	WORD $0x4ea0f94c // fabs v12.4s, v10.4s
 	WORD $0x4ea0f96d // fabs v13.4s, v11.4s
-	WORD $0x4ea0f98e // fabs v14.4s, v12.4s
+	WORD $0x4ea0f58e // fmin v14.4s, v12.4s, v0.4s
 	WORD $0x4ea0f5af // fmin v15.4s, v13.4s, v0.4s
-	WORD $0x4ea0f5d0 // fmin v16.4s, v14.4s, v0.4s
+	WORD $0x4ea11c30 // mov v16.16b, v1.16b
+	WORD $0x4e22cdd0 // fmla v16.4s, v14.4s, v2.4s
 	WORD $0x4ea11c31 // mov v17.16b, v1.16b
 	WORD $0x4e22cdf1 // fmla v17.4s, v15.4s, v2.4s
-	WORD $0x4ea11c32 // mov v18.16b, v1.16b
-	WORD $0x4e22ce12 // fmla v18.4s, v16.4s, v2.4s
+	WORD $0x4ea1d612 // fsub v18.4s, v16.4s, v1.4s
 	WORD $0x4ea1d633 // fsub v19.4s, v17.4s, v1.4s
-	WORD $0x4ea1d654 // fsub v20.4s, v18.4s, v1.4s
+	WORD $0x4ea3ce4e // fmls v14.4s, v18.4s, v3.4s
 	WORD $0x4ea3ce6f // fmls v15.4s, v19.4s, v3.4s
-	WORD $0x4ea3ce90 // fmls v16.4s, v20.4s, v3.4s
+	WORD $0x4ea4ce4e // fmls v14.4s, v18.4s, v4.4s
 	WORD $0x4ea4ce6f // fmls v15.4s, v19.4s, v4.4s
-	WORD $0x4ea4ce90 // fmls v16.4s, v20.4s, v4.4s
-	FMOVQ 240(R9), F19
-	WORD $0x4e2fccb3 // fmla v19.4s, v5.4s, v15.4s
-	FMOVQ 240(R9), F20
-	WORD $0x4e30ccb4 // fmla v20.4s, v5.4s, v16.4s
-	FMOVQ 256(R9), F21
-	WORD $0x4e2fce75 // fmla v21.4s, v19.4s, v15.4s
-	FMOVQ 256(R9), F19
-	WORD $0x4e30ce93 // fmla v19.4s, v20.4s, v16.4s
-	FMOVQ 272(R9), F20
-	WORD $0x4e2fceb4 // fmla v20.4s, v21.4s, v15.4s
-	FMOVQ 272(R9), F21
-	WORD $0x4e30ce75 // fmla v21.4s, v19.4s, v16.4s
-	FMOVQ 288(R9), F19
-	WORD $0x4e2fce93 // fmla v19.4s, v20.4s, v15.4s
-	FMOVQ 288(R9), F20
-	WORD $0x4e30ceb4 // fmla v20.4s, v21.4s, v16.4s
-	FMOVQ 304(R9), F21
-	WORD $0x4e2fce75 // fmla v21.4s, v19.4s, v15.4s
-	FMOVQ 304(R9), F19
-	WORD $0x4e30ce93 // fmla v19.4s, v20.4s, v16.4s
-	WORD $0x4ea61cd4 // mov v20.16b, v6.16b
-	WORD $0x4e2fceb4 // fmla v20.4s, v21.4s, v15.4s
-	WORD $0x4ea61cd5 // mov v21.16b, v6.16b
-	WORD $0x4e30ce75 // fmla v21.4s, v19.4s, v16.4s
-	WORD $0x4ea61cd3 // mov v19.16b, v6.16b
-	WORD $0x4e2fce93 // fmla v19.4s, v20.4s, v15.4s
-	WORD $0x4ea61ccf // mov v15.16b, v6.16b
-	WORD $0x4e30ceaf // fmla v15.4s, v21.4s, v16.4s
-	WORD $0x4f375630 // shl v16.4s, v17.4s, #23
-	WORD $0x4f375651 // shl v17.4s, v18.4s, #23
-	WORD $0x6e30de72 // fmul v18.4s, v19.4s, v16.4s
-	WORD $0x6e31ddef // fmul v15.4s, v15.4s, v17.4s
-	WORD $0x6e27de10 // fmul v16.4s, v16.4s, v7.4s
-	WORD $0x6e27de31 // fmul v17.4s, v17.4s, v7.4s
-	WORD $0x6e30de50 // fmul v16.4s, v18.4s, v16.4s
-	WORD $0x6e31ddef // fmul v15.4s, v15.4s, v17.4s
-	WORD $0x6e30fd11 // fdiv v17.4s, v8.4s, v16.4s
-	WORD $0x6e2ffd12 // fdiv v18.4s, v8.4s, v15.4s
-	WORD $0x4eb1d610 // fsub v16.4s, v16.4s, v17.4s
-	WORD $0x4eb2d5ef // fsub v15.4s, v15.4s, v18.4s
-	WORD $0x6e2dddb1 // fmul v17.4s, v13.4s, v13.4s
 	WORD $0x6e2eddd2 // fmul v18.4s, v14.4s, v14.4s
+	WORD $0x6e2fddf3 // fmul v19.4s, v15.4s, v15.4s
+	FMOVQ 464(R9), F20
+	WORD $0x4e2eccb4 // fmla v20.4s, v5.4s, v14.4s
+	FMOVQ 464(R9), F21
+	WORD $0x4e2fccb5 // fmla v21.4s, v5.4s, v15.4s
+	FMOVQ 480(R9), F22
+	WORD $0x4e2ece96 // fmla v22.4s, v20.4s, v14.4s
+	FMOVQ 480(R9), F20
+	WORD $0x4e2fceb4 // fmla v20.4s, v21.4s, v15.4s
+	FMOVQ 496(R9), F21
+	WORD $0x4e2eced5 // fmla v21.4s, v22.4s, v14.4s
+	FMOVQ 496(R9), F22
+	WORD $0x4e2fce96 // fmla v22.4s, v20.4s, v15.4s
+	FMOVQ 512(R9), F20
+	WORD $0x4e2eceb4 // fmla v20.4s, v21.4s, v14.4s
+	FMOVQ 512(R9), F21
+	WORD $0x4e2fced5 // fmla v21.4s, v22.4s, v15.4s
+	WORD $0x4e34ce4e // fmla v14.4s, v18.4s, v20.4s
+	WORD $0x4e35ce6f // fmla v15.4s, v19.4s, v21.4s
+	WORD $0x4f375610 // shl v16.4s, v16.4s, #23
+	WORD $0x4f375631 // shl v17.4s, v17.4s, #23
+	WORD $0x4e2ece10 // fmla v16.4s, v16.4s, v14.4s
+	WORD $0x4e2fce31 // fmla v17.4s, v17.4s, v15.4s
+	WORD $0x4e30d60e // fadd v14.4s, v16.4s, v16.4s
+	WORD $0x4e31d62f // fadd v15.4s, v17.4s, v17.4s
+	WORD $0x6e30fcd0 // fdiv v16.4s, v6.4s, v16.4s
+	WORD $0x6e31fcd1 // fdiv v17.4s, v6.4s, v17.4s
+	WORD $0x4eb0d5ce // fsub v14.4s, v14.4s, v16.4s
+	WORD $0x4eb1d5ef // fsub v15.4s, v15.4s, v17.4s
+	WORD $0x6e2cdd90 // fmul v16.4s, v12.4s, v12.4s
+	WORD $0x6e2dddb1 // fmul v17.4s, v13.4s, v13.4s
+	WORD $0x6e30dd92 // fmul v18.4s, v12.4s, v16.4s
 	WORD $0x6e31ddb3 // fmul v19.4s, v13.4s, v17.4s
-	WORD $0x6e32ddd4 // fmul v20.4s, v14.4s, v18.4s
-	FMOVQ 1760(R9), F21
-	WORD $0x4e31cd35 // fmla v21.4s, v9.4s, v17.4s
-	FMOVQ 1760(R9), F22
-	WORD $0x4e32cd36 // fmla v22.4s, v9.4s, v18.4s
-	FMOVQ 1776(R9), F23
-	WORD $0x4e31ceb7 // fmla v23.4s, v21.4s, v17.4s
-	FMOVQ 1776(R9), F21
-	WORD $0x4e32ced5 // fmla v21.4s, v22.4s, v18.4s
-	FMOVQ 112(R9), F22
-	WORD $0x4e31cef6 // fmla v22.4s, v23.4s, v17.4s
-	FMOVQ 112(R9), F17
-	WORD $0x4e32ceb1 // fmla v17.4s, v21.4s, v18.4s
+	FMOVQ 2048(R9), F20
+	WORD $0x4e30ccf4 // fmla v20.4s, v7.4s, v16.4s
+	FMOVQ 2048(R9), F21
+	WORD $0x4e31ccf5 // fmla v21.4s, v7.4s, v17.4s
+	FMOVQ 2064(R9), F22
+	WORD $0x4e30ce96 // fmla v22.4s, v20.4s, v16.4s
+	FMOVQ 2064(R9), F20
+	WORD $0x4e31ceb4 // fmla v20.4s, v21.4s, v17.4s
+	FMOVQ 112(R9), F21
+	WORD $0x4e30ced5 // fmla v21.4s, v22.4s, v16.4s
+	FMOVQ 112(R9), F16
+	WORD $0x4e31ce90 // fmla v16.4s, v20.4s, v17.4s
+	WORD $0x4eac1d91 // mov v17.16b, v12.16b
+	WORD $0x4e35ce51 // fmla v17.4s, v18.4s, v21.4s
 	WORD $0x4ead1db2 // mov v18.16b, v13.16b
-	WORD $0x4e36ce72 // fmla v18.4s, v19.4s, v22.4s
-	WORD $0x4eae1dd3 // mov v19.16b, v14.16b
-	WORD $0x4e31ce93 // fmla v19.4s, v20.4s, v17.4s
-	WORD $0x6eade4cd // fcmgt v13.4s, v6.4s, v13.4s
-	WORD $0x6eaee4ce // fcmgt v14.4s, v6.4s, v14.4s
-	WORD $0x6ead1e50 // bit v16.16b, v18.16b, v13.16b
-	WORD $0x6eae1e6f // bit v15.16b, v19.16b, v14.16b
-	WORD $0x4e2a1d6b // and v11.16b, v11.16b, v10.16b
-	WORD $0x4e2a1d8c // and v12.16b, v12.16b, v10.16b
-	WORD $0x6e2b1e0b // eor v11.16b, v16.16b, v11.16b
-	WORD $0x6e2c1dec // eor v12.16b, v15.16b, v12.16b
-	FSTPQ.P (F11, F12), 32(R0)
+	WORD $0x4e30ce72 // fmla v18.4s, v19.4s, v16.4s
+	WORD $0x6eace50c // fcmgt v12.4s, v8.4s, v12.4s
+	WORD $0x6eade50d // fcmgt v13.4s, v8.4s, v13.4s
+	WORD $0x6eac1e2e // bit v14.16b, v17.16b, v12.16b
+	WORD $0x6ead1e4f // bit v15.16b, v18.16b, v13.16b
+	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
+	WORD $0x4e291d6b // and v11.16b, v11.16b, v9.16b
+	WORD $0x6e2a1dca // eor v10.16b, v14.16b, v10.16b
+	WORD $0x6e2b1deb // eor v11.16b, v15.16b, v11.16b
+	FSTPQ.P (F10, F11), 32(R0)
 	SUBS $8, R8, R8
 	BGE unrolled
 
@@ -4734,49 +5073,44 @@ single:
 
 	PCALIGN $16
 vector:
-	FMOVQ.P 16(R1), F11
-	WORD $0x4ea0f96c // fabs v12.4s, v11.4s
-	WORD $0x4ea0f58d // fmin v13.4s, v12.4s, v0.4s
-	WORD $0x4ea11c2e // mov v14.16b, v1.16b
-	WORD $0x4e22cdae // fmla v14.4s, v13.4s, v2.4s
-	WORD $0x4ea1d5cf // fsub v15.4s, v14.4s, v1.4s
-	WORD $0x4ea3cded // fmls v13.4s, v15.4s, v3.4s
-	WORD $0x4ea4cded // fmls v13.4s, v15.4s, v4.4s
-	FMOVQ 240(R9), F15
-	WORD $0x4e2dccaf // fmla v15.4s, v5.4s, v13.4s
-	FMOVQ 256(R9), F16
-	WORD $0x4e2dcdf0 // fmla v16.4s, v15.4s, v13.4s
-	FMOVQ 272(R9), F15
-	WORD $0x4e2dce0f // fmla v15.4s, v16.4s, v13.4s
-	FMOVQ 288(R9), F16
-	WORD $0x4e2dcdf0 // fmla v16.4s, v15.4s, v13.4s
-	FMOVQ 304(R9), F15
-	WORD $0x4e2dce0f // fmla v15.4s, v16.4s, v13.4s
-	WORD $0x4ea61cd0 // mov v16.16b, v6.16b
-	WORD $0x4e2dcdf0 // fmla v16.4s, v15.4s, v13.4s
-	WORD $0x4ea61ccf // mov v15.16b, v6.16b
-	WORD $0x4e2dce0f // fmla v15.4s, v16.4s, v13.4s
-	WORD $0x4f3755cd // shl v13.4s, v14.4s, #23
-	WORD $0x6e2dddee // fmul v14.4s, v15.4s, v13.4s
-	WORD $0x6e27ddad // fmul v13.4s, v13.4s, v7.4s
-	WORD $0x6e2dddcd // fmul v13.4s, v14.4s, v13.4s
-	WORD $0x6e2dfd0e // fdiv v14.4s, v8.4s, v13.4s
-	WORD $0x4eaed5ad // fsub v13.4s, v13.4s, v14.4s
+	FMOVQ.P 16(R1), F10
+	WORD $0x4ea0f94b // fabs v11.4s, v10.4s
+	WORD $0x4ea0f56c // fmin v12.4s, v11.4s, v0.4s
+	WORD $0x4ea11c2d // mov v13.16b, v1.16b
+	WORD $0x4e22cd8d // fmla v13.4s, v12.4s, v2.4s
+	WORD $0x4ea1d5ae // fsub v14.4s, v13.4s, v1.4s
+	WORD $0x4ea3cdcc // fmls v12.4s, v14.4s, v3.4s
+	WORD $0x4ea4cdcc // fmls v12.4s, v14.4s, v4.4s
 	WORD $0x6e2cdd8e // fmul v14.4s, v12.4s, v12.4s
-	WORD $0x6e2edd8f // fmul v15.4s, v12.4s, v14.4s
-	FMOVQ 1760(R9), F16
-	WORD $0x4e2ecd30 // fmla v16.4s, v9.4s, v14.4s
-	FMOVQ 1776(R9), F17
-	WORD $0x4e2ece11 // fmla v17.4s, v16.4s, v14.4s
-	FMOVQ 112(R9), F16
-	WORD $0x4e2ece30 // fmla v16.4s, v17.4s, v14.4s
-	WORD $0x4eac1d8e // mov v14.16b, v12.16b
-	WORD $0x4e30cdee // fmla v14.4s, v15.4s, v16.4s
-	WORD $0x6eace4cc // fcmgt v12.4s, v6.4s, v12.4s
-	WORD $0x6eac1dcd // bit v13.16b, v14.16b, v12.16b
-	WORD $0x4e2a1d6b // and v11.16b, v11.16b, v10.16b
-	WORD $0x6e2b1dab // eor v11.16b, v13.16b, v11.16b
-	FMOVQ.P F11, 16(R0)
+	FMOVQ 464(R9), F15
+	WORD $0x4e2cccaf // fmla v15.4s, v5.4s, v12.4s
+	FMOVQ 480(R9), F16
+	WORD $0x4e2ccdf0 // fmla v16.4s, v15.4s, v12.4s
+	FMOVQ 496(R9), F15
+	WORD $0x4e2cce0f // fmla v15.4s, v16.4s, v12.4s
+	FMOVQ 512(R9), F16
+	WORD $0x4e2ccdf0 // fmla v16.4s, v15.4s, v12.4s
+	WORD $0x4e30cdcc // fmla v12.4s, v14.4s, v16.4s
+	WORD $0x4f3755ad // shl v13.4s, v13.4s, #23
+	WORD $0x4e2ccdad // fmla v13.4s, v13.4s, v12.4s
+	WORD $0x4e2dd5ac // fadd v12.4s, v13.4s, v13.4s
+	WORD $0x6e2dfccd // fdiv v13.4s, v6.4s, v13.4s
+	WORD $0x4eadd58c // fsub v12.4s, v12.4s, v13.4s
+	WORD $0x6e2bdd6d // fmul v13.4s, v11.4s, v11.4s
+	WORD $0x6e2ddd6e // fmul v14.4s, v11.4s, v13.4s
+	FMOVQ 2048(R9), F15
+	WORD $0x4e2dccef // fmla v15.4s, v7.4s, v13.4s
+	FMOVQ 2064(R9), F16
+	WORD $0x4e2dcdf0 // fmla v16.4s, v15.4s, v13.4s
+	FMOVQ 112(R9), F15
+	WORD $0x4e2dce0f // fmla v15.4s, v16.4s, v13.4s
+	WORD $0x4eab1d6d // mov v13.16b, v11.16b
+	WORD $0x4e2fcdcd // fmla v13.4s, v14.4s, v15.4s
+	WORD $0x6eabe50b // fcmgt v11.4s, v8.4s, v11.4s
+	WORD $0x6eab1dac // bit v12.16b, v13.16b, v11.16b
+	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
+	WORD $0x6e2a1d8a // eor v10.16b, v12.16b, v10.16b
+	FMOVQ.P F10, 16(R0)
 	SUBS $4, R8, R8
 	BGE vector
 
@@ -4784,63 +5118,58 @@ few:
 	ADDS $4, R8, R8
 	BEQ done
 	TBZ $1, R8, load1
-	FMOVD (R1), F11
+	FMOVD (R1), F10
 	TBZ $0, R8, loaded
 	ADD $8, R1, R10
-	VLD1 (R10), V11.S[2]
+	VLD1 (R10), V10.S[2]
 	B loaded
 load1:
-	FMOVS (R1), F11
+	FMOVS (R1), F10
 loaded:
-	WORD $0x4ea0f96c // fabs v12.4s, v11.4s
-	WORD $0x4ea0f58d // fmin v13.4s, v12.4s, v0.4s
-	WORD $0x4ea11c2e // mov v14.16b, v1.16b
-	WORD $0x4e22cdae // fmla v14.4s, v13.4s, v2.4s
-	WORD $0x4ea1d5cf // fsub v15.4s, v14.4s, v1.4s
-	WORD $0x4ea3cded // fmls v13.4s, v15.4s, v3.4s
-	WORD $0x4ea4cded // fmls v13.4s, v15.4s, v4.4s
-	FMOVQ 240(R9), F15
-	WORD $0x4e2dccaf // fmla v15.4s, v5.4s, v13.4s
-	FMOVQ 256(R9), F16
-	WORD $0x4e2dcdf0 // fmla v16.4s, v15.4s, v13.4s
-	FMOVQ 272(R9), F15
-	WORD $0x4e2dce0f // fmla v15.4s, v16.4s, v13.4s
-	FMOVQ 288(R9), F16
-	WORD $0x4e2dcdf0 // fmla v16.4s, v15.4s, v13.4s
-	FMOVQ 304(R9), F15
-	WORD $0x4e2dce0f // fmla v15.4s, v16.4s, v13.4s
-	WORD $0x4ea61cd0 // mov v16.16b, v6.16b
-	WORD $0x4e2dcdf0 // fmla v16.4s, v15.4s, v13.4s
-	WORD $0x4ea61ccf // mov v15.16b, v6.16b
-	WORD $0x4e2dce0f // fmla v15.4s, v16.4s, v13.4s
-	WORD $0x4f3755cd // shl v13.4s, v14.4s, #23
-	WORD $0x6e2dddee // fmul v14.4s, v15.4s, v13.4s
-	WORD $0x6e27ddad // fmul v13.4s, v13.4s, v7.4s
-	WORD $0x6e2dddcd // fmul v13.4s, v14.4s, v13.4s
-	WORD $0x6e2dfd0e // fdiv v14.4s, v8.4s, v13.4s
-	WORD $0x4eaed5ad // fsub v13.4s, v13.4s, v14.4s
+	WORD $0x4ea0f94b // fabs v11.4s, v10.4s
+	WORD $0x4ea0f56c // fmin v12.4s, v11.4s, v0.4s
+	WORD $0x4ea11c2d // mov v13.16b, v1.16b
+	WORD $0x4e22cd8d // fmla v13.4s, v12.4s, v2.4s
+	WORD $0x4ea1d5ae // fsub v14.4s, v13.4s, v1.4s
+	WORD $0x4ea3cdcc // fmls v12.4s, v14.4s, v3.4s
+	WORD $0x4ea4cdcc // fmls v12.4s, v14.4s, v4.4s
 	WORD $0x6e2cdd8e // fmul v14.4s, v12.4s, v12.4s
-	WORD $0x6e2edd8f // fmul v15.4s, v12.4s, v14.4s
-	FMOVQ 1760(R9), F16
-	WORD $0x4e2ecd30 // fmla v16.4s, v9.4s, v14.4s
-	FMOVQ 1776(R9), F17
-	WORD $0x4e2ece11 // fmla v17.4s, v16.4s, v14.4s
-	FMOVQ 112(R9), F16
-	WORD $0x4e2ece30 // fmla v16.4s, v17.4s, v14.4s
-	WORD $0x4eac1d8e // mov v14.16b, v12.16b
-	WORD $0x4e30cdee // fmla v14.4s, v15.4s, v16.4s
-	WORD $0x6eace4cc // fcmgt v12.4s, v6.4s, v12.4s
-	WORD $0x6eac1dcd // bit v13.16b, v14.16b, v12.16b
-	WORD $0x4e2a1d6b // and v11.16b, v11.16b, v10.16b
-	WORD $0x6e2b1dab // eor v11.16b, v13.16b, v11.16b
+	FMOVQ 464(R9), F15
+	WORD $0x4e2cccaf // fmla v15.4s, v5.4s, v12.4s
+	FMOVQ 480(R9), F16
+	WORD $0x4e2ccdf0 // fmla v16.4s, v15.4s, v12.4s
+	FMOVQ 496(R9), F15
+	WORD $0x4e2cce0f // fmla v15.4s, v16.4s, v12.4s
+	FMOVQ 512(R9), F16
+	WORD $0x4e2ccdf0 // fmla v16.4s, v15.4s, v12.4s
+	WORD $0x4e30cdcc // fmla v12.4s, v14.4s, v16.4s
+	WORD $0x4f3755ad // shl v13.4s, v13.4s, #23
+	WORD $0x4e2ccdad // fmla v13.4s, v13.4s, v12.4s
+	WORD $0x4e2dd5ac // fadd v12.4s, v13.4s, v13.4s
+	WORD $0x6e2dfccd // fdiv v13.4s, v6.4s, v13.4s
+	WORD $0x4eadd58c // fsub v12.4s, v12.4s, v13.4s
+	WORD $0x6e2bdd6d // fmul v13.4s, v11.4s, v11.4s
+	WORD $0x6e2ddd6e // fmul v14.4s, v11.4s, v13.4s
+	FMOVQ 2048(R9), F15
+	WORD $0x4e2dccef // fmla v15.4s, v7.4s, v13.4s
+	FMOVQ 2064(R9), F16
+	WORD $0x4e2dcdf0 // fmla v16.4s, v15.4s, v13.4s
+	FMOVQ 112(R9), F15
+	WORD $0x4e2dce0f // fmla v15.4s, v16.4s, v13.4s
+	WORD $0x4eab1d6d // mov v13.16b, v11.16b
+	WORD $0x4e2fcdcd // fmla v13.4s, v14.4s, v15.4s
+	WORD $0x6eabe50b // fcmgt v11.4s, v8.4s, v11.4s
+	WORD $0x6eab1dac // bit v12.16b, v13.16b, v11.16b
+	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
+	WORD $0x6e2a1d8a // eor v10.16b, v12.16b, v10.16b
 	TBZ $1, R8, store1
-	FMOVD F11, (R0)
+	FMOVD F10, (R0)
 	TBZ $0, R8, stored
 	ADD $8, R0, R10
-	VST1 V11.S[2], (R10)
+	VST1 V10.S[2], (R10)
 	B stored
 store1:
-	FMOVS F11, (R0)
+	FMOVS F10, (R0)
 stored:
 
 done:
@@ -4852,75 +5181,64 @@ TEXT ·coshNEON(SB), NOSPLIT, $0-24
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 1712(R9), F0
-	FMOVQ 160(R9), F1
-	FMOVQ 176(R9), F2
-	FMOVQ 192(R9), F3
-	FMOVQ 208(R9), F4
-	FMOVQ 224(R9), F5
-	FMOVQ 432(R9), F6
-	FMOVQ 1728(R9), F7
+	FMOVQ 1984(R9), F0
+	FMOVQ 2000(R9), F1
+	FMOVQ 368(R9), F2
+	FMOVQ 384(R9), F3
+	FMOVQ 400(R9), F4
+	FMOVQ 416(R9), F5
+	FMOVQ 2016(R9), F6
 	SUBS $8, R8, R8
 	BLT single
 
 	PCALIGN $16
 unrolled:
-	FLDPQ.P 32(R1), (F8, F9)
+	FLDPQ.P 32(R1), (F7, F8)
+	WORD $0x4ea0f8e7 // fabs v7.4s, v7.4s
 	WORD $0x4ea0f908 // fabs v8.4s, v8.4s
-	WORD $0x4ea0f929 // fabs v9.4s, v9.4s
+	WORD $0x4ea0f4e7 // fmin v7.4s, v7.4s, v0.4s
 	WORD $0x4ea0f508 // fmin v8.4s, v8.4s, v0.4s
-	WORD $0x4ea0f529 // fmin v9.4s, v9.4s, v0.4s
+	WORD $0x4ea11c29 // mov v9.16b, v1.16b
+	WORD $0x4e22cce9 // fmla v9.4s, v7.4s, v2.4s
 	WORD $0x4ea11c2a // mov v10.16b, v1.16b
 	WORD $0x4e22cd0a // fmla v10.4s, v8.4s, v2.4s
-	WORD $0x4ea11c2b // mov v11.16b, v1.16b
-	WORD $0x4e22cd2b // fmla v11.4s, v9.4s, v2.4s
+	WORD $0x4ea1d52b // fsub v11.4s, v9.4s, v1.4s
 	WORD $0x4ea1d54c // fsub v12.4s, v10.4s, v1.4s
-	WORD $0x4ea1d56d // fsub v13.4s, v11.4s, v1.4s
+	WORD $0x4ea3cd67 // fmls v7.4s, v11.4s, v3.4s
 	WORD $0x4ea3cd88 // fmls v8.4s, v12.4s, v3.4s
-	WORD $0x4ea3cda9 // fmls v9.4s, v13.4s, v3.4s
+	WORD $0x4ea4cd67 // fmls v7.4s, v11.4s, v4.4s
 	WORD $0x4ea4cd88 // fmls v8.4s, v12.4s, v4.4s
-	WORD $0x4ea4cda9 // fmls v9.4s, v13.4s, v4.4s
-	FMOVQ 240(R9), F12
-	WORD $0x4e28ccac // fmla v12.4s, v5.4s, v8.4s
-	FMOVQ 240(R9), F13
-	WORD $0x4e29ccad // fmla v13.4s, v5.4s, v9.4s
-	FMOVQ 256(R9), F14
-	WORD $0x4e28cd8e // fmla v14.4s, v12.4s, v8.4s
-	FMOVQ 256(R9), F12
-	WORD $0x4e29cdac // fmla v12.4s, v13.4s, v9.4s
-	FMOVQ 272(R9), F13
+	WORD $0x6e27dceb // fmul v11.4s, v7.4s, v7.4s
+	WORD $0x6e28dd0c // fmul v12.4s, v8.4s, v8.4s
+	FMOVQ 464(R9), F13
+	WORD $0x4e27ccad // fmla v13.4s, v5.4s, v7.4s
+	FMOVQ 464(R9), F14
+	WORD $0x4e28ccae // fmla v14.4s, v5.4s, v8.4s
+	FMOVQ 480(R9), F15
+	WORD $0x4e27cdaf // fmla v15.4s, v13.4s, v7.4s
+	FMOVQ 480(R9), F13
 	WORD $0x4e28cdcd // fmla v13.4s, v14.4s, v8.4s
-	FMOVQ 272(R9), F14
-	WORD $0x4e29cd8e // fmla v14.4s, v12.4s, v9.4s
-	FMOVQ 288(R9), F12
-	WORD $0x4e28cdac // fmla v12.4s, v13.4s, v8.4s
-	FMOVQ 288(R9), F13
-	WORD $0x4e29cdcd // fmla v13.4s, v14.4s, v9.4s
-	FMOVQ 304(R9), F14
-	WORD $0x4e28cd8e // fmla v14.4s, v12.4s, v8.4s
-	FMOVQ 304(R9), F12
-	WORD $0x4e29cdac // fmla v12.4s, v13.4s, v9.4s
-	FMOVQ 16(R9), F13
-	WORD $0x4e28cdcd // fmla v13.4s, v14.4s, v8.4s
-	FMOVQ 16(R9), F14
-	WORD $0x4e29cd8e // fmla v14.4s, v12.4s, v9.4s
-	FMOVQ 16(R9), F12
-	WORD $0x4e28cdac // fmla v12.4s, v13.4s, v8.4s
-	FMOVQ 16(R9), F8
-	WORD $0x4e29cdc8 // fmla v8.4s, v14.4s, v9.4s
-	WORD $0x4f375549 // shl v9.4s, v10.4s, #23
-	WORD $0x4f37556a // shl v10.4s, v11.4s, #23
-	WORD $0x6e29dd8b // fmul v11.4s, v12.4s, v9.4s
-	WORD $0x6e2add08 // fmul v8.4s, v8.4s, v10.4s
-	WORD $0x6e26dd29 // fmul v9.4s, v9.4s, v6.4s
-	WORD $0x6e26dd4a // fmul v10.4s, v10.4s, v6.4s
-	WORD $0x6e29dd69 // fmul v9.4s, v11.4s, v9.4s
-	WORD $0x6e2add08 // fmul v8.4s, v8.4s, v10.4s
-	WORD $0x6e29fcea // fdiv v10.4s, v7.4s, v9.4s
-	WORD $0x6e28fceb // fdiv v11.4s, v7.4s, v8.4s
-	WORD $0x4e2ad529 // fadd v9.4s, v9.4s, v10.4s
-	WORD $0x4e2bd508 // fadd v8.4s, v8.4s, v11.4s
-	FSTPQ.P (F9, F8), 32(R0)
+	FMOVQ 496(R9), F14
+	WORD $0x4e27cdee // fmla v14.4s, v15.4s, v7.4s
+	FMOVQ 496(R9), F15
+	WORD $0x4e28cdaf // fmla v15.4s, v13.4s, v8.4s
+	FMOVQ 512(R9), F13
+	WORD $0x4e27cdcd // fmla v13.4s, v14.4s, v7.4s
+	FMOVQ 512(R9), F14
+	WORD $0x4e28cdee // fmla v14.4s, v15.4s, v8.4s
+	WORD $0x4e2dcd67 // fmla v7.4s, v11.4s, v13.4s
+	WORD $0x4e2ecd88 // fmla v8.4s, v12.4s, v14.4s
+	WORD $0x4f375529 // shl v9.4s, v9.4s, #23
+	WORD $0x4f37554a // shl v10.4s, v10.4s, #23
+	WORD $0x4e27cd29 // fmla v9.4s, v9.4s, v7.4s
+	WORD $0x4e28cd4a // fmla v10.4s, v10.4s, v8.4s
+	WORD $0x4e29d527 // fadd v7.4s, v9.4s, v9.4s
+	WORD $0x4e2ad548 // fadd v8.4s, v10.4s, v10.4s
+	WORD $0x6e29fcc9 // fdiv v9.4s, v6.4s, v9.4s
+	WORD $0x6e2afcca // fdiv v10.4s, v6.4s, v10.4s
+	WORD $0x4e29d4e7 // fadd v7.4s, v7.4s, v9.4s
+	WORD $0x4e2ad508 // fadd v8.4s, v8.4s, v10.4s
+	FSTPQ.P (F7, F8), 32(R0)
 	SUBS $8, R8, R8
 	BGE unrolled
 
@@ -4930,35 +5248,30 @@ single:
 
 	PCALIGN $16
 vector:
-	FMOVQ.P 16(R1), F8
-	WORD $0x4ea0f908 // fabs v8.4s, v8.4s
-	WORD $0x4ea0f508 // fmin v8.4s, v8.4s, v0.4s
-	WORD $0x4ea11c29 // mov v9.16b, v1.16b
-	WORD $0x4e22cd09 // fmla v9.4s, v8.4s, v2.4s
-	WORD $0x4ea1d52a // fsub v10.4s, v9.4s, v1.4s
-	WORD $0x4ea3cd48 // fmls v8.4s, v10.4s, v3.4s
-	WORD $0x4ea4cd48 // fmls v8.4s, v10.4s, v4.4s
-	FMOVQ 240(R9), F10
-	WORD $0x4e28ccaa // fmla v10.4s, v5.4s, v8.4s
-	FMOVQ 256(R9), F11
-	WORD $0x4e28cd4b // fmla v11.4s, v10.4s, v8.4s
-	FMOVQ 272(R9), F10
-	WORD $0x4e28cd6a // fmla v10.4s, v11.4s, v8.4s
-	FMOVQ 288(R9), F11
-	WORD $0x4e28cd4b // fmla v11.4s, v10.4s, v8.4s
-	FMOVQ 304(R9), F10
-	WORD $0x4e28cd6a // fmla v10.4s, v11.4s, v8.4s
-	FMOVQ 16(R9), F11
-	WORD $0x4e28cd4b // fmla v11.4s, v10.4s, v8.4s
-	FMOVQ 16(R9), F10
-	WORD $0x4e28cd6a // fmla v10.4s, v11.4s, v8.4s
-	WORD $0x4f375528 // shl v8.4s, v9.4s, #23
-	WORD $0x6e28dd49 // fmul v9.4s, v10.4s, v8.4s
-	WORD $0x6e26dd08 // fmul v8.4s, v8.4s, v6.4s
-	WORD $0x6e28dd28 // fmul v8.4s, v9.4s, v8.4s
-	WORD $0x6e28fce9 // fdiv v9.4s, v7.4s, v8.4s
-	WORD $0x4e29d508 // fadd v8.4s, v8.4s, v9.4s
-	FMOVQ.P F8, 16(R0)
+	FMOVQ.P 16(R1), F7
+	WORD $0x4ea0f8e7 // fabs v7.4s, v7.4s
+	WORD $0x4ea0f4e7 // fmin v7.4s, v7.4s, v0.4s
+	WORD $0x4ea11c28 // mov v8.16b, v1.16b
+	WORD $0x4e22cce8 // fmla v8.4s, v7.4s, v2.4s
+	WORD $0x4ea1d509 // fsub v9.4s, v8.4s, v1.4s
+	WORD $0x4ea3cd27 // fmls v7.4s, v9.4s, v3.4s
+	WORD $0x4ea4cd27 // fmls v7.4s, v9.4s, v4.4s
+	WORD $0x6e27dce9 // fmul v9.4s, v7.4s, v7.4s
+	FMOVQ 464(R9), F10
+	WORD $0x4e27ccaa // fmla v10.4s, v5.4s, v7.4s
+	FMOVQ 480(R9), F11
+	WORD $0x4e27cd4b // fmla v11.4s, v10.4s, v7.4s
+	FMOVQ 496(R9), F10
+	WORD $0x4e27cd6a // fmla v10.4s, v11.4s, v7.4s
+	FMOVQ 512(R9), F11
+	WORD $0x4e27cd4b // fmla v11.4s, v10.4s, v7.4s
+	WORD $0x4e2bcd27 // fmla v7.4s, v9.4s, v11.4s
+	WORD $0x4f375508 // shl v8.4s, v8.4s, #23
+	WORD $0x4e27cd08 // fmla v8.4s, v8.4s, v7.4s
+	WORD $0x4e28d507 // fadd v7.4s, v8.4s, v8.4s
+	WORD $0x6e28fcc8 // fdiv v8.4s, v6.4s, v8.4s
+	WORD $0x4e28d4e7 // fadd v7.4s, v7.4s, v8.4s
+	FMOVQ.P F7, 16(R0)
 	SUBS $4, R8, R8
 	BGE vector
 
@@ -4966,49 +5279,44 @@ few:
 	ADDS $4, R8, R8
 	BEQ done
 	TBZ $1, R8, load1
-	FMOVD (R1), F8
+	FMOVD (R1), F7
 	TBZ $0, R8, loaded
 	ADD $8, R1, R10
-	VLD1 (R10), V8.S[2]
+	VLD1 (R10), V7.S[2]
 	B loaded
 load1:
-	FMOVS (R1), F8
+	FMOVS (R1), F7
 loaded:
-	WORD $0x4ea0f908 // fabs v8.4s, v8.4s
-	WORD $0x4ea0f508 // fmin v8.4s, v8.4s, v0.4s
-	WORD $0x4ea11c29 // mov v9.16b, v1.16b
-	WORD $0x4e22cd09 // fmla v9.4s, v8.4s, v2.4s
-	WORD $0x4ea1d52a // fsub v10.4s, v9.4s, v1.4s
-	WORD $0x4ea3cd48 // fmls v8.4s, v10.4s, v3.4s
-	WORD $0x4ea4cd48 // fmls v8.4s, v10.4s, v4.4s
-	FMOVQ 240(R9), F10
-	WORD $0x4e28ccaa // fmla v10.4s, v5.4s, v8.4s
-	FMOVQ 256(R9), F11
-	WORD $0x4e28cd4b // fmla v11.4s, v10.4s, v8.4s
-	FMOVQ 272(R9), F10
-	WORD $0x4e28cd6a // fmla v10.4s, v11.4s, v8.4s
-	FMOVQ 288(R9), F11
-	WORD $0x4e28cd4b // fmla v11.4s, v10.4s, v8.4s
-	FMOVQ 304(R9), F10
-	WORD $0x4e28cd6a // fmla v10.4s, v11.4s, v8.4s
-	FMOVQ 16(R9), F11
-	WORD $0x4e28cd4b // fmla v11.4s, v10.4s, v8.4s
-	FMOVQ 16(R9), F10
-	WORD $0x4e28cd6a // fmla v10.4s, v11.4s, v8.4s
-	WORD $0x4f375528 // shl v8.4s, v9.4s, #23
-	WORD $0x6e28dd49 // fmul v9.4s, v10.4s, v8.4s
-	WORD $0x6e26dd08 // fmul v8.4s, v8.4s, v6.4s
-	WORD $0x6e28dd28 // fmul v8.4s, v9.4s, v8.4s
-	WORD $0x6e28fce9 // fdiv v9.4s, v7.4s, v8.4s
-	WORD $0x4e29d508 // fadd v8.4s, v8.4s, v9.4s
+	WORD $0x4ea0f8e7 // fabs v7.4s, v7.4s
+	WORD $0x4ea0f4e7 // fmin v7.4s, v7.4s, v0.4s
+	WORD $0x4ea11c28 // mov v8.16b, v1.16b
+	WORD $0x4e22cce8 // fmla v8.4s, v7.4s, v2.4s
+	WORD $0x4ea1d509 // fsub v9.4s, v8.4s, v1.4s
+	WORD $0x4ea3cd27 // fmls v7.4s, v9.4s, v3.4s
+	WORD $0x4ea4cd27 // fmls v7.4s, v9.4s, v4.4s
+	WORD $0x6e27dce9 // fmul v9.4s, v7.4s, v7.4s
+	FMOVQ 464(R9), F10
+	WORD $0x4e27ccaa // fmla v10.4s, v5.4s, v7.4s
+	FMOVQ 480(R9), F11
+	WORD $0x4e27cd4b // fmla v11.4s, v10.4s, v7.4s
+	FMOVQ 496(R9), F10
+	WORD $0x4e27cd6a // fmla v10.4s, v11.4s, v7.4s
+	FMOVQ 512(R9), F11
+	WORD $0x4e27cd4b // fmla v11.4s, v10.4s, v7.4s
+	WORD $0x4e2bcd27 // fmla v7.4s, v9.4s, v11.4s
+	WORD $0x4f375508 // shl v8.4s, v8.4s, #23
+	WORD $0x4e27cd08 // fmla v8.4s, v8.4s, v7.4s
+	WORD $0x4e28d507 // fadd v7.4s, v8.4s, v8.4s
+	WORD $0x6e28fcc8 // fdiv v8.4s, v6.4s, v8.4s
+	WORD $0x4e28d4e7 // fadd v7.4s, v7.4s, v8.4s
 	TBZ $1, R8, store1
-	FMOVD F8, (R0)
+	FMOVD F7, (R0)
 	TBZ $0, R8, stored
 	ADD $8, R0, R10
-	VST1 V8.S[2], (R10)
+	VST1 V7.S[2], (R10)
 	B stored
 store1:
-	FMOVS F8, (R0)
+	FMOVS F7, (R0)
 stored:
 
 done:
@@ -5021,496 +5329,11 @@ TEXT ·asinhNEON(SB), NOSPLIT, $0-32
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
 	FMOVQ 16(R9), F0
-	FMOVQ 1792(R9), F1
+	FMOVQ 2080(R9), F1
 	FMOVQ 560(R9), F2
 	FMOVQ 576(R9), F3
-	FMOVQ 592(R9), F4
-	FMOVQ 0(R9), F5
-	SUBS $8, R8, R8
-	BLT single
-
-	PCALIGN $16
-unrolled:
-	FLDPQ.P 32(R1), (F6, F7)
-	WORD $0x4ea0f8c8 // fabs v8.4s, v6.4s
-	WORD $0x4ea0f8e9 // fabs v9.4s, v7.4s
-	WORD $0x4ea1350a // cmgt v10.4s, v8.4s, v1.4s
-	WORD $0x4ea1352b // cmgt v11.4s, v9.4s, v1.4s
-	WORD $0x4eab1d5f // orr v31.16b, v10.16b, v11.16b
-	WORD $0x6ebfa7ff // umaxp v31.4s, v31.4s, v31.4s
-	FMOVD F31, R10
-	CBNZ R10, stopUnrolled
-	WORD $0x6e28dd0a // fmul v10.4s, v8.4s, v8.4s
-	WORD $0x6e29dd2b // fmul v11.4s, v9.4s, v9.4s
-	WORD $0x4e20d54c // fadd v12.4s, v10.4s, v0.4s
-	WORD $0x4e20d56d // fadd v13.4s, v11.4s, v0.4s
-	WORD $0x6ea1f98c // fsqrt v12.4s, v12.4s
-	WORD $0x6ea1f9ad // fsqrt v13.4s, v13.4s
-	WORD $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
-	WORD $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
-	WORD $0x6e2cfd4a // fdiv v10.4s, v10.4s, v12.4s
-	WORD $0x6e2dfd6b // fdiv v11.4s, v11.4s, v13.4s
-	WORD $0x4e2ad508 // fadd v8.4s, v8.4s, v10.4s
-	WORD $0x4e2bd529 // fadd v9.4s, v9.4s, v11.4s
-	WORD $0x4e20d50a // fadd v10.4s, v8.4s, v0.4s
-	WORD $0x4e20d52b // fadd v11.4s, v9.4s, v0.4s
-	WORD $0x4ea0d54c // fsub v12.4s, v10.4s, v0.4s
-	WORD $0x4ea0d56d // fsub v13.4s, v11.4s, v0.4s
-	WORD $0x4eacd508 // fsub v8.4s, v8.4s, v12.4s
-	WORD $0x4eadd529 // fsub v9.4s, v9.4s, v13.4s
-	WORD $0x6ea2854c // sub v12.4s, v10.4s, v2.4s
-	WORD $0x6ea2856d // sub v13.4s, v11.4s, v2.4s
-	WORD $0x4f29058c // sshr v12.4s, v12.4s, #23
-	WORD $0x4f2905ad // sshr v13.4s, v13.4s, #23
-	WORD $0x4f37558e // shl v14.4s, v12.4s, #23
-	WORD $0x4f3755af // shl v15.4s, v13.4s, #23
-	WORD $0x6eae854a // sub v10.4s, v10.4s, v14.4s
-	WORD $0x6eaf856b // sub v11.4s, v11.4s, v15.4s
-	WORD $0x6eae840e // sub v14.4s, v0.4s, v14.4s
-	WORD $0x6eaf840f // sub v15.4s, v0.4s, v15.4s
-	WORD $0x4ea0d54a // fsub v10.4s, v10.4s, v0.4s
-	WORD $0x4ea0d56b // fsub v11.4s, v11.4s, v0.4s
-	WORD $0x4e2ecd0a // fmla v10.4s, v8.4s, v14.4s
-	WORD $0x4e2fcd2b // fmla v11.4s, v9.4s, v15.4s
-	WORD $0x4e21d988 // scvtf v8.4s, v12.4s
-	WORD $0x4e21d9a9 // scvtf v9.4s, v13.4s
-	FMOVQ 624(R9), F12
-	WORD $0x4e2acc6c // fmla v12.4s, v3.4s, v10.4s
-	FMOVQ 624(R9), F13
-	WORD $0x4e2bcc6d // fmla v13.4s, v3.4s, v11.4s
-	FMOVQ 640(R9), F14
-	WORD $0x4e2acd8e // fmla v14.4s, v12.4s, v10.4s
-	FMOVQ 640(R9), F12
-	WORD $0x4e2bcdac // fmla v12.4s, v13.4s, v11.4s
-	FMOVQ 656(R9), F13
-	WORD $0x4e2acdcd // fmla v13.4s, v14.4s, v10.4s
-	FMOVQ 656(R9), F14
-	WORD $0x4e2bcd8e // fmla v14.4s, v12.4s, v11.4s
-	FMOVQ 672(R9), F12
-	WORD $0x4e2acdac // fmla v12.4s, v13.4s, v10.4s
-	FMOVQ 672(R9), F13
-	WORD $0x4e2bcdcd // fmla v13.4s, v14.4s, v11.4s
-	FMOVQ 688(R9), F14
-	WORD $0x4e2acd8e // fmla v14.4s, v12.4s, v10.4s
-	FMOVQ 688(R9), F12
-	WORD $0x4e2bcdac // fmla v12.4s, v13.4s, v11.4s
-	FMOVQ 704(R9), F13
-	WORD $0x4e2acdcd // fmla v13.4s, v14.4s, v10.4s
-	FMOVQ 704(R9), F14
-	WORD $0x4e2bcd8e // fmla v14.4s, v12.4s, v11.4s
-	FMOVQ 720(R9), F12
-	WORD $0x4e2acdac // fmla v12.4s, v13.4s, v10.4s
-	FMOVQ 720(R9), F13
-	WORD $0x4e2bcdcd // fmla v13.4s, v14.4s, v11.4s
-	FMOVQ 736(R9), F14
-	WORD $0x4e2acd8e // fmla v14.4s, v12.4s, v10.4s
-	FMOVQ 736(R9), F12
-	WORD $0x4e2bcdac // fmla v12.4s, v13.4s, v11.4s
-	WORD $0x4ea01c0d // mov v13.16b, v0.16b
-	WORD $0x4e2acdcd // fmla v13.4s, v14.4s, v10.4s
-	WORD $0x4ea01c0e // mov v14.16b, v0.16b
-	WORD $0x4e2bcd8e // fmla v14.4s, v12.4s, v11.4s
-	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
-	WORD $0x6e2edd6b // fmul v11.4s, v11.4s, v14.4s
-	WORD $0x4e24cd0a // fmla v10.4s, v8.4s, v4.4s
-	WORD $0x4e24cd2b // fmla v11.4s, v9.4s, v4.4s
-	WORD $0x4e251cc6 // and v6.16b, v6.16b, v5.16b
-	WORD $0x4e251ce7 // and v7.16b, v7.16b, v5.16b
-	WORD $0x6e261d46 // eor v6.16b, v10.16b, v6.16b
-	WORD $0x6e271d67 // eor v7.16b, v11.16b, v7.16b
-	FSTPQ.P (F6, F7), 32(R0)
-	SUBS $8, R8, R8
-	BGE unrolled
-
-single:
-	ADDS $4, R8, R8
-	BLT few
-
-	PCALIGN $16
-vector:
-	FMOVQ.P 16(R1), F6
-	WORD $0x4ea0f8c7 // fabs v7.4s, v6.4s
-	WORD $0x4ea134e8 // cmgt v8.4s, v7.4s, v1.4s
-	WORD $0x6ea8a51f // umaxp v31.4s, v8.4s, v8.4s
-	FMOVD F31, R10
-	CBNZ R10, stopVector
-	WORD $0x6e27dce8 // fmul v8.4s, v7.4s, v7.4s
-	WORD $0x4e20d509 // fadd v9.4s, v8.4s, v0.4s
-	WORD $0x6ea1f929 // fsqrt v9.4s, v9.4s
-	WORD $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
-	WORD $0x6e29fd08 // fdiv v8.4s, v8.4s, v9.4s
-	WORD $0x4e28d4e7 // fadd v7.4s, v7.4s, v8.4s
-	WORD $0x4e20d4e8 // fadd v8.4s, v7.4s, v0.4s
-	WORD $0x4ea0d509 // fsub v9.4s, v8.4s, v0.4s
-	WORD $0x4ea9d4e7 // fsub v7.4s, v7.4s, v9.4s
-	WORD $0x6ea28509 // sub v9.4s, v8.4s, v2.4s
-	WORD $0x4f290529 // sshr v9.4s, v9.4s, #23
-	WORD $0x4f37552a // shl v10.4s, v9.4s, #23
-	WORD $0x6eaa8508 // sub v8.4s, v8.4s, v10.4s
-	WORD $0x6eaa840a // sub v10.4s, v0.4s, v10.4s
-	WORD $0x4ea0d508 // fsub v8.4s, v8.4s, v0.4s
-	WORD $0x4e2acce8 // fmla v8.4s, v7.4s, v10.4s
-	WORD $0x4e21d927 // scvtf v7.4s, v9.4s
-	FMOVQ 624(R9), F9
-	WORD $0x4e28cc69 // fmla v9.4s, v3.4s, v8.4s
-	FMOVQ 640(R9), F10
-	WORD $0x4e28cd2a // fmla v10.4s, v9.4s, v8.4s
-	FMOVQ 656(R9), F9
-	WORD $0x4e28cd49 // fmla v9.4s, v10.4s, v8.4s
-	FMOVQ 672(R9), F10
-	WORD $0x4e28cd2a // fmla v10.4s, v9.4s, v8.4s
-	FMOVQ 688(R9), F9
-	WORD $0x4e28cd49 // fmla v9.4s, v10.4s, v8.4s
-	FMOVQ 704(R9), F10
-	WORD $0x4e28cd2a // fmla v10.4s, v9.4s, v8.4s
-	FMOVQ 720(R9), F9
-	WORD $0x4e28cd49 // fmla v9.4s, v10.4s, v8.4s
-	FMOVQ 736(R9), F10
-	WORD $0x4e28cd2a // fmla v10.4s, v9.4s, v8.4s
-	WORD $0x4ea01c09 // mov v9.16b, v0.16b
-	WORD $0x4e28cd49 // fmla v9.4s, v10.4s, v8.4s
-	WORD $0x6e29dd08 // fmul v8.4s, v8.4s, v9.4s
-	WORD $0x4e24cce8 // fmla v8.4s, v7.4s, v4.4s
-	WORD $0x4e251cc6 // and v6.16b, v6.16b, v5.16b
-	WORD $0x6e261d06 // eor v6.16b, v8.16b, v6.16b
-	FMOVQ.P F6, 16(R0)
-	SUBS $4, R8, R8
-	BGE vector
-
-few:
-	ADDS $4, R8, R8
-	BEQ done
-	MOVD $tailMasks<>(SB), R10
-	ADD R8<<4, R10, R10
-	FMOVQ -16(R10), F30
-	TBZ $1, R8, load1
-	FMOVD (R1), F6
-	TBZ $0, R8, loaded
-	ADD $8, R1, R10
-	VLD1 (R10), V6.S[2]
-	B loaded
-load1:
-	FMOVS (R1), F6
-loaded:
-	WORD $0x4ea0f8c7 // fabs v7.4s, v6.4s
-	WORD $0x4ea134e8 // cmgt v8.4s, v7.4s, v1.4s
-	WORD $0x4e281fdf // and v31.16b, v30.16b, v8.16b
-	WORD $0x6ebfa7ff // umaxp v31.4s, v31.4s, v31.4s
-	FMOVD F31, R10
-	CBNZ R10, stopped
-	WORD $0x6e27dce8 // fmul v8.4s, v7.4s, v7.4s
-	WORD $0x4e20d509 // fadd v9.4s, v8.4s, v0.4s
-	WORD $0x6ea1f929 // fsqrt v9.4s, v9.4s
-	WORD $0x4e20d529 // fadd v9.4s, v9.4s, v0.4s
-	WORD $0x6e29fd08 // fdiv v8.4s, v8.4s, v9.4s
-	WORD $0x4e28d4e7 // fadd v7.4s, v7.4s, v8.4s
-	WORD $0x4e20d4e8 // fadd v8.4s, v7.4s, v0.4s
-	WORD $0x4ea0d509 // fsub v9.4s, v8.4s, v0.4s
-	WORD $0x4ea9d4e7 // fsub v7.4s, v7.4s, v9.4s
-	WORD $0x6ea28509 // sub v9.4s, v8.4s, v2.4s
-	WORD $0x4f290529 // sshr v9.4s, v9.4s, #23
-	WORD $0x4f37552a // shl v10.4s, v9.4s, #23
-	WORD $0x6eaa8508 // sub v8.4s, v8.4s, v10.4s
-	WORD $0x6eaa840a // sub v10.4s, v0.4s, v10.4s
-	WORD $0x4ea0d508 // fsub v8.4s, v8.4s, v0.4s
-	WORD $0x4e2acce8 // fmla v8.4s, v7.4s, v10.4s
-	WORD $0x4e21d927 // scvtf v7.4s, v9.4s
-	FMOVQ 624(R9), F9
-	WORD $0x4e28cc69 // fmla v9.4s, v3.4s, v8.4s
-	FMOVQ 640(R9), F10
-	WORD $0x4e28cd2a // fmla v10.4s, v9.4s, v8.4s
-	FMOVQ 656(R9), F9
-	WORD $0x4e28cd49 // fmla v9.4s, v10.4s, v8.4s
-	FMOVQ 672(R9), F10
-	WORD $0x4e28cd2a // fmla v10.4s, v9.4s, v8.4s
-	FMOVQ 688(R9), F9
-	WORD $0x4e28cd49 // fmla v9.4s, v10.4s, v8.4s
-	FMOVQ 704(R9), F10
-	WORD $0x4e28cd2a // fmla v10.4s, v9.4s, v8.4s
-	FMOVQ 720(R9), F9
-	WORD $0x4e28cd49 // fmla v9.4s, v10.4s, v8.4s
-	FMOVQ 736(R9), F10
-	WORD $0x4e28cd2a // fmla v10.4s, v9.4s, v8.4s
-	WORD $0x4ea01c09 // mov v9.16b, v0.16b
-	WORD $0x4e28cd49 // fmla v9.4s, v10.4s, v8.4s
-	WORD $0x6e29dd08 // fmul v8.4s, v8.4s, v9.4s
-	WORD $0x4e24cce8 // fmla v8.4s, v7.4s, v4.4s
-	WORD $0x4e251cc6 // and v6.16b, v6.16b, v5.16b
-	WORD $0x6e261d06 // eor v6.16b, v8.16b, v6.16b
-	TBZ $1, R8, store1
-	FMOVD F6, (R0)
-	TBZ $0, R8, stored
-	ADD $8, R0, R10
-	VST1 V6.S[2], (R10)
-	B stored
-store1:
-	FMOVS F6, (R0)
-stored:
-	MOVD $0, R8
-	B done
-stopUnrolled:
-	ADD $8, R8, R8
-	B done
-stopVector:
-	ADD $4, R8, R8
-stopped:
-
-done:
-	MOVD n+16(FP), R10
-	SUB R8, R10, R10
-	MOVD R10, done+24(FP)
-	RET
-
-// func acoshNEON(y, x *float32, n int) (done int)
-TEXT ·acoshNEON(SB), NOSPLIT, $0-32
-	MOVD $constants<>(SB), R9
-	MOVD y+0(FP), R0
-	MOVD x+8(FP), R1
-	MOVD n+16(FP), R8
-	FMOVQ 16(R9), F0
-	FMOVQ 1792(R9), F1
-	FMOVQ 560(R9), F2
-	FMOVQ 576(R9), F3
-	FMOVQ 592(R9), F4
-	SUBS $8, R8, R8
-	BLT single
-
-	PCALIGN $16
-unrolled:
-	FLDPQ.P 32(R1), (F5, F6)
-	WORD $0x4ea53407 // cmgt v7.4s, v0.4s, v5.4s
-	WORD $0x4ea63408 // cmgt v8.4s, v0.4s, v6.4s
-	WORD $0x4ea134a9 // cmgt v9.4s, v5.4s, v1.4s
-	WORD $0x4ea134ca // cmgt v10.4s, v6.4s, v1.4s
-	WORD $0x4ea91ce7 // orr v7.16b, v7.16b, v9.16b
-	WORD $0x4eaa1d08 // orr v8.16b, v8.16b, v10.16b
-	WORD $0x4ea81cff // orr v31.16b, v7.16b, v8.16b
-	WORD $0x6ebfa7ff // umaxp v31.4s, v31.4s, v31.4s
-	FMOVD F31, R10
-	CBNZ R10, stopUnrolled
-	WORD $0x4ea0d4a5 // fsub v5.4s, v5.4s, v0.4s
-	WORD $0x4ea0d4c6 // fsub v6.4s, v6.4s, v0.4s
-	WORD $0x4e25d4a7 // fadd v7.4s, v5.4s, v5.4s
-	WORD $0x4e26d4c8 // fadd v8.4s, v6.4s, v6.4s
-	WORD $0x4e25cca7 // fmla v7.4s, v5.4s, v5.4s
-	WORD $0x4e26ccc8 // fmla v8.4s, v6.4s, v6.4s
-	WORD $0x6ea1f8e7 // fsqrt v7.4s, v7.4s
-	WORD $0x6ea1f908 // fsqrt v8.4s, v8.4s
-	WORD $0x4e27d4a5 // fadd v5.4s, v5.4s, v7.4s
-	WORD $0x4e28d4c6 // fadd v6.4s, v6.4s, v8.4s
-	WORD $0x4e20d4a7 // fadd v7.4s, v5.4s, v0.4s
-	WORD $0x4e20d4c8 // fadd v8.4s, v6.4s, v0.4s
-	WORD $0x4ea0d4e9 // fsub v9.4s, v7.4s, v0.4s
-	WORD $0x4ea0d50a // fsub v10.4s, v8.4s, v0.4s
-	WORD $0x4ea9d4a5 // fsub v5.4s, v5.4s, v9.4s
-	WORD $0x4eaad4c6 // fsub v6.4s, v6.4s, v10.4s
-	WORD $0x6ea284e9 // sub v9.4s, v7.4s, v2.4s
-	WORD $0x6ea2850a // sub v10.4s, v8.4s, v2.4s
-	WORD $0x4f290529 // sshr v9.4s, v9.4s, #23
-	WORD $0x4f29054a // sshr v10.4s, v10.4s, #23
-	WORD $0x4f37552b // shl v11.4s, v9.4s, #23
-	WORD $0x4f37554c // shl v12.4s, v10.4s, #23
-	WORD $0x6eab84e7 // sub v7.4s, v7.4s, v11.4s
-	WORD $0x6eac8508 // sub v8.4s, v8.4s, v12.4s
-	WORD $0x6eab840b // sub v11.4s, v0.4s, v11.4s
-	WORD $0x6eac840c // sub v12.4s, v0.4s, v12.4s
-	WORD $0x4ea0d4e7 // fsub v7.4s, v7.4s, v0.4s
-	WORD $0x4ea0d508 // fsub v8.4s, v8.4s, v0.4s
-	WORD $0x4e2bcca7 // fmla v7.4s, v5.4s, v11.4s
-	WORD $0x4e2cccc8 // fmla v8.4s, v6.4s, v12.4s
-	WORD $0x4e21d925 // scvtf v5.4s, v9.4s
-	WORD $0x4e21d946 // scvtf v6.4s, v10.4s
-	FMOVQ 624(R9), F9
-	WORD $0x4e27cc69 // fmla v9.4s, v3.4s, v7.4s
-	FMOVQ 624(R9), F10
-	WORD $0x4e28cc6a // fmla v10.4s, v3.4s, v8.4s
-	FMOVQ 640(R9), F11
-	WORD $0x4e27cd2b // fmla v11.4s, v9.4s, v7.4s
-	FMOVQ 640(R9), F9
-	WORD $0x4e28cd49 // fmla v9.4s, v10.4s, v8.4s
-	FMOVQ 656(R9), F10
-	WORD $0x4e27cd6a // fmla v10.4s, v11.4s, v7.4s
-	FMOVQ 656(R9), F11
-	WORD $0x4e28cd2b // fmla v11.4s, v9.4s, v8.4s
-	FMOVQ 672(R9), F9
-	WORD $0x4e27cd49 // fmla v9.4s, v10.4s, v7.4s
-	FMOVQ 672(R9), F10
-	WORD $0x4e28cd6a // fmla v10.4s, v11.4s, v8.4s
-	FMOVQ 688(R9), F11
-	WORD $0x4e27cd2b // fmla v11.4s, v9.4s, v7.4s
-	FMOVQ 688(R9), F9
-	WORD $0x4e28cd49 // fmla v9.4s, v10.4s, v8.4s
-	FMOVQ 704(R9), F10
-	WORD $0x4e27cd6a // fmla v10.4s, v11.4s, v7.4s
-	FMOVQ 704(R9), F11
-	WORD $0x4e28cd2b // fmla v11.4s, v9.4s, v8.4s
-	FMOVQ 720(R9), F9
-	WORD $0x4e27cd49 // fmla v9.4s, v10.4s, v7.4s
-	FMOVQ 720(R9), F10
-	WORD $0x4e28cd6a // fmla v10.4s, v11.4s, v8.4s
-	FMOVQ 736(R9), F11
-	WORD $0x4e27cd2b // fmla v11.4s, v9.4s, v7.4s
-	FMOVQ 736(R9), F9
-	WORD $0x4e28cd49 // fmla v9.4s, v10.4s, v8.4s
-	WORD $0x4ea01c0a // mov v10.16b, v0.16b
-	WORD $0x4e27cd6a // fmla v10.4s, v11.4s, v7.4s
-	WORD $0x4ea01c0b // mov v11.16b, v0.16b
-	WORD $0x4e28cd2b // fmla v11.4s, v9.4s, v8.4s
-	WORD $0x6e2adce7 // fmul v7.4s, v7.4s, v10.4s
-	WORD $0x6e2bdd08 // fmul v8.4s, v8.4s, v11.4s
-	WORD $0x4e24cca7 // fmla v7.4s, v5.4s, v4.4s
-	WORD $0x4e24ccc8 // fmla v8.4s, v6.4s, v4.4s
-	FSTPQ.P (F7, F8), 32(R0)
-	SUBS $8, R8, R8
-	BGE unrolled
-
-single:
-	ADDS $4, R8, R8
-	BLT few
-
-	PCALIGN $16
-vector:
-	FMOVQ.P 16(R1), F5
-	WORD $0x4ea53406 // cmgt v6.4s, v0.4s, v5.4s
-	WORD $0x4ea134a7 // cmgt v7.4s, v5.4s, v1.4s
-	WORD $0x4ea71cc6 // orr v6.16b, v6.16b, v7.16b
-	WORD $0x6ea6a4df // umaxp v31.4s, v6.4s, v6.4s
-	FMOVD F31, R10
-	CBNZ R10, stopVector
-	WORD $0x4ea0d4a5 // fsub v5.4s, v5.4s, v0.4s
-	WORD $0x4e25d4a6 // fadd v6.4s, v5.4s, v5.4s
-	WORD $0x4e25cca6 // fmla v6.4s, v5.4s, v5.4s
-	WORD $0x6ea1f8c6 // fsqrt v6.4s, v6.4s
-	WORD $0x4e26d4a5 // fadd v5.4s, v5.4s, v6.4s
-	WORD $0x4e20d4a6 // fadd v6.4s, v5.4s, v0.4s
-	WORD $0x4ea0d4c7 // fsub v7.4s, v6.4s, v0.4s
-	WORD $0x4ea7d4a5 // fsub v5.4s, v5.4s, v7.4s
-	WORD $0x6ea284c7 // sub v7.4s, v6.4s, v2.4s
-	WORD $0x4f2904e7 // sshr v7.4s, v7.4s, #23
-	WORD $0x4f3754e8 // shl v8.4s, v7.4s, #23
-	WORD $0x6ea884c6 // sub v6.4s, v6.4s, v8.4s
-	WORD $0x6ea88408 // sub v8.4s, v0.4s, v8.4s
-	WORD $0x4ea0d4c6 // fsub v6.4s, v6.4s, v0.4s
-	WORD $0x4e28cca6 // fmla v6.4s, v5.4s, v8.4s
-	WORD $0x4e21d8e5 // scvtf v5.4s, v7.4s
-	FMOVQ 624(R9), F7
-	WORD $0x4e26cc67 // fmla v7.4s, v3.4s, v6.4s
-	FMOVQ 640(R9), F8
-	WORD $0x4e26cce8 // fmla v8.4s, v7.4s, v6.4s
-	FMOVQ 656(R9), F7
-	WORD $0x4e26cd07 // fmla v7.4s, v8.4s, v6.4s
-	FMOVQ 672(R9), F8
-	WORD $0x4e26cce8 // fmla v8.4s, v7.4s, v6.4s
-	FMOVQ 688(R9), F7
-	WORD $0x4e26cd07 // fmla v7.4s, v8.4s, v6.4s
-	FMOVQ 704(R9), F8
-	WORD $0x4e26cce8 // fmla v8.4s, v7.4s, v6.4s
-	FMOVQ 720(R9), F7
-	WORD $0x4e26cd07 // fmla v7.4s, v8.4s, v6.4s
-	FMOVQ 736(R9), F8
-	WORD $0x4e26cce8 // fmla v8.4s, v7.4s, v6.4s
-	WORD $0x4ea01c07 // mov v7.16b, v0.16b
-	WORD $0x4e26cd07 // fmla v7.4s, v8.4s, v6.4s
-	WORD $0x6e27dcc6 // fmul v6.4s, v6.4s, v7.4s
-	WORD $0x4e24cca6 // fmla v6.4s, v5.4s, v4.4s
-	FMOVQ.P F6, 16(R0)
-	SUBS $4, R8, R8
-	BGE vector
-
-few:
-	ADDS $4, R8, R8
-	BEQ done
-	MOVD $tailMasks<>(SB), R10
-	ADD R8<<4, R10, R10
-	FMOVQ -16(R10), F30
-	TBZ $1, R8, load1
-	FMOVD (R1), F5
-	TBZ $0, R8, loaded
-	ADD $8, R1, R10
-	VLD1 (R10), V5.S[2]
-	B loaded
-load1:
-	FMOVS (R1), F5
-loaded:
-	WORD $0x4ea53406 // cmgt v6.4s, v0.4s, v5.4s
-	WORD $0x4ea134a7 // cmgt v7.4s, v5.4s, v1.4s
-	WORD $0x4ea71cc6 // orr v6.16b, v6.16b, v7.16b
-	WORD $0x4e261fdf // and v31.16b, v30.16b, v6.16b
-	WORD $0x6ebfa7ff // umaxp v31.4s, v31.4s, v31.4s
-	FMOVD F31, R10
-	CBNZ R10, stopped
-	WORD $0x4ea0d4a5 // fsub v5.4s, v5.4s, v0.4s
-	WORD $0x4e25d4a6 // fadd v6.4s, v5.4s, v5.4s
-	WORD $0x4e25cca6 // fmla v6.4s, v5.4s, v5.4s
-	WORD $0x6ea1f8c6 // fsqrt v6.4s, v6.4s
-	WORD $0x4e26d4a5 // fadd v5.4s, v5.4s, v6.4s
-	WORD $0x4e20d4a6 // fadd v6.4s, v5.4s, v0.4s
-	WORD $0x4ea0d4c7 // fsub v7.4s, v6.4s, v0.4s
-	WORD $0x4ea7d4a5 // fsub v5.4s, v5.4s, v7.4s
-	WORD $0x6ea284c7 // sub v7.4s, v6.4s, v2.4s
-	WORD $0x4f2904e7 // sshr v7.4s, v7.4s, #23
-	WORD $0x4f3754e8 // shl v8.4s, v7.4s, #23
-	WORD $0x6ea884c6 // sub v6.4s, v6.4s, v8.4s
-	WORD $0x6ea88408 // sub v8.4s, v0.4s, v8.4s
-	WORD $0x4ea0d4c6 // fsub v6.4s, v6.4s, v0.4s
-	WORD $0x4e28cca6 // fmla v6.4s, v5.4s, v8.4s
-	WORD $0x4e21d8e5 // scvtf v5.4s, v7.4s
-	FMOVQ 624(R9), F7
-	WORD $0x4e26cc67 // fmla v7.4s, v3.4s, v6.4s
-	FMOVQ 640(R9), F8
-	WORD $0x4e26cce8 // fmla v8.4s, v7.4s, v6.4s
-	FMOVQ 656(R9), F7
-	WORD $0x4e26cd07 // fmla v7.4s, v8.4s, v6.4s
-	FMOVQ 672(R9), F8
-	WORD $0x4e26cce8 // fmla v8.4s, v7.4s, v6.4s
-	FMOVQ 688(R9), F7
-	WORD $0x4e26cd07 // fmla v7.4s, v8.4s, v6.4s
-	FMOVQ 704(R9), F8
-	WORD $0x4e26cce8 // fmla v8.4s, v7.4s, v6.4s
-	FMOVQ 720(R9), F7
-	WORD $0x4e26cd07 // fmla v7.4s, v8.4s, v6.4s
-	FMOVQ 736(R9), F8
-	WORD $0x4e26cce8 // fmla v8.4s, v7.4s, v6.4s
-	WORD $0x4ea01c07 // mov v7.16b, v0.16b
-	WORD $0x4e26cd07 // fmla v7.4s, v8.4s, v6.4s
-	WORD $0x6e27dcc6 // fmul v6.4s, v6.4s, v7.4s
-	WORD $0x4e24cca6 // fmla v6.4s, v5.4s, v4.4s
-	TBZ $1, R8, store1
-	FMOVD F6, (R0)
-	TBZ $0, R8, stored
-	ADD $8, R0, R10
-	VST1 V6.S[2], (R10)
-	B stored
-store1:
-	FMOVS F6, (R0)
-stored:
-	MOVD $0, R8
-	B done
-stopUnrolled:
-	ADD $8, R8, R8
-	B done
-stopVector:
-	ADD $4, R8, R8
-stopped:
-
-done:
-	MOVD n+16(FP), R10
-	SUB R8, R10, R10
-	MOVD R10, done+24(FP)
-	RET
-
-// func atanhNEON(y, x *float32, n int) (done int)
-TEXT ·atanhNEON(SB), NOSPLIT, $0-32
-	MOVD $constants<>(SB), R9
-	MOVD y+0(FP), R0
-	MOVD x+8(FP), R1
-	MOVD n+16(FP), R8
-	FMOVQ 16(R9), F0
-	FMOVQ 1808(R9), F1
-	FMOVQ 560(R9), F2
-	FMOVQ 576(R9), F3
-	FMOVQ 592(R9), F4
-	FMOVQ 432(R9), F5
+	FMOVQ 400(R9), F4
+	FMOVQ 384(R9), F5
 	FMOVQ 0(R9), F6
 	SUBS $8, R8, R8
 	BLT single
@@ -5526,12 +5349,18 @@ unrolled:
 	WORD $0x6ebfa7ff // umaxp v31.4s, v31.4s, v31.4s
 	FMOVD F31, R10
 	CBNZ R10, stopUnrolled
-	WORD $0x4e29d52b // fadd v11.4s, v9.4s, v9.4s
-	WORD $0x4e2ad54c // fadd v12.4s, v10.4s, v10.4s
-	WORD $0x4ea9d409 // fsub v9.4s, v0.4s, v9.4s
-	WORD $0x4eaad40a // fsub v10.4s, v0.4s, v10.4s
-	WORD $0x6e29fd69 // fdiv v9.4s, v11.4s, v9.4s
-	WORD $0x6e2afd8a // fdiv v10.4s, v12.4s, v10.4s
+	WORD $0x6e29dd2b // fmul v11.4s, v9.4s, v9.4s
+	WORD $0x6e2add4c // fmul v12.4s, v10.4s, v10.4s
+	WORD $0x4e20d56d // fadd v13.4s, v11.4s, v0.4s
+	WORD $0x4e20d58e // fadd v14.4s, v12.4s, v0.4s
+	WORD $0x6ea1f9ad // fsqrt v13.4s, v13.4s
+	WORD $0x6ea1f9ce // fsqrt v14.4s, v14.4s
+	WORD $0x4e20d5ad // fadd v13.4s, v13.4s, v0.4s
+	WORD $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
+	WORD $0x6e2dfd6b // fdiv v11.4s, v11.4s, v13.4s
+	WORD $0x6e2efd8c // fdiv v12.4s, v12.4s, v14.4s
+	WORD $0x4e2bd529 // fadd v9.4s, v9.4s, v11.4s
+	WORD $0x4e2cd54a // fadd v10.4s, v10.4s, v12.4s
 	WORD $0x4e20d52b // fadd v11.4s, v9.4s, v0.4s
 	WORD $0x4e20d54c // fadd v12.4s, v10.4s, v0.4s
 	WORD $0x4ea0d56d // fsub v13.4s, v11.4s, v0.4s
@@ -5554,52 +5383,52 @@ unrolled:
 	WORD $0x4e30cd4c // fmla v12.4s, v10.4s, v16.4s
 	WORD $0x4e21d9a9 // scvtf v9.4s, v13.4s
 	WORD $0x4e21d9ca // scvtf v10.4s, v14.4s
-	FMOVQ 624(R9), F13
-	WORD $0x4e2bcc6d // fmla v13.4s, v3.4s, v11.4s
-	FMOVQ 624(R9), F14
-	WORD $0x4e2ccc6e // fmla v14.4s, v3.4s, v12.4s
-	FMOVQ 640(R9), F15
-	WORD $0x4e2bcdaf // fmla v15.4s, v13.4s, v11.4s
-	FMOVQ 640(R9), F13
-	WORD $0x4e2ccdcd // fmla v13.4s, v14.4s, v12.4s
-	FMOVQ 656(R9), F14
-	WORD $0x4e2bcdee // fmla v14.4s, v15.4s, v11.4s
+	WORD $0x6e2bdd6d // fmul v13.4s, v11.4s, v11.4s
+	WORD $0x6e2cdd8e // fmul v14.4s, v12.4s, v12.4s
+	FMOVQ 608(R9), F15
+	WORD $0x4e2bcc6f // fmla v15.4s, v3.4s, v11.4s
+	FMOVQ 608(R9), F16
+	WORD $0x4e2ccc70 // fmla v16.4s, v3.4s, v12.4s
+	FMOVQ 624(R9), F17
+	WORD $0x4e2bcdf1 // fmla v17.4s, v15.4s, v11.4s
+	FMOVQ 624(R9), F15
+	WORD $0x4e2cce0f // fmla v15.4s, v16.4s, v12.4s
+	FMOVQ 640(R9), F16
+	WORD $0x4e2bce30 // fmla v16.4s, v17.4s, v11.4s
+	FMOVQ 640(R9), F17
+	WORD $0x4e2ccdf1 // fmla v17.4s, v15.4s, v12.4s
 	FMOVQ 656(R9), F15
-	WORD $0x4e2ccdaf // fmla v15.4s, v13.4s, v12.4s
-	FMOVQ 672(R9), F13
-	WORD $0x4e2bcdcd // fmla v13.4s, v14.4s, v11.4s
-	FMOVQ 672(R9), F14
-	WORD $0x4e2ccdee // fmla v14.4s, v15.4s, v12.4s
-	FMOVQ 688(R9), F15
-	WORD $0x4e2bcdaf // fmla v15.4s, v13.4s, v11.4s
-	FMOVQ 688(R9), F13
-	WORD $0x4e2ccdcd // fmla v13.4s, v14.4s, v12.4s
-	FMOVQ 704(R9), F14
-	WORD $0x4e2bcdee // fmla v14.4s, v15.4s, v11.4s
+	WORD $0x4e2bce0f // fmla v15.4s, v16.4s, v11.4s
+	FMOVQ 656(R9), F16
+	WORD $0x4e2cce30 // fmla v16.4s, v17.4s, v12.4s
+	FMOVQ 672(R9), F17
+	WORD $0x4e2bcdf1 // fmla v17.4s, v15.4s, v11.4s
+	FMOVQ 672(R9), F15
+	WORD $0x4e2cce0f // fmla v15.4s, v16.4s, v12.4s
+	FMOVQ 688(R9), F16
+	WORD $0x4e2bce30 // fmla v16.4s, v17.4s, v11.4s
+	FMOVQ 688(R9), F17
+	WORD $0x4e2ccdf1 // fmla v17.4s, v15.4s, v12.4s
 	FMOVQ 704(R9), F15
-	WORD $0x4e2ccdaf // fmla v15.4s, v13.4s, v12.4s
-	FMOVQ 720(R9), F13
-	WORD $0x4e2bcdcd // fmla v13.4s, v14.4s, v11.4s
-	FMOVQ 720(R9), F14
-	WORD $0x4e2ccdee // fmla v14.4s, v15.4s, v12.4s
-	FMOVQ 736(R9), F15
-	WORD $0x4e2bcdaf // fmla v15.4s, v13.4s, v11.4s
-	FMOVQ 736(R9), F13
-	WORD $0x4e2ccdcd // fmla v13.4s, v14.4s, v12.4s
-	WORD $0x4ea01c0e // mov v14.16b, v0.16b
-	WORD $0x4e2bcdee // fmla v14.4s, v15.4s, v11.4s
-	WORD $0x4ea01c0f // mov v15.16b, v0.16b
-	WORD $0x4e2ccdaf // fmla v15.4s, v13.4s, v12.4s
-	WORD $0x6e2edd6b // fmul v11.4s, v11.4s, v14.4s
-	WORD $0x6e2fdd8c // fmul v12.4s, v12.4s, v15.4s
-	WORD $0x4e24cd2b // fmla v11.4s, v9.4s, v4.4s
-	WORD $0x4e24cd4c // fmla v12.4s, v10.4s, v4.4s
-	WORD $0x6e25dd69 // fmul v9.4s, v11.4s, v5.4s
-	WORD $0x6e25dd8a // fmul v10.4s, v12.4s, v5.4s
+	WORD $0x4e2bce0f // fmla v15.4s, v16.4s, v11.4s
+	FMOVQ 704(R9), F16
+	WORD $0x4e2cce30 // fmla v16.4s, v17.4s, v12.4s
+	FMOVQ 720(R9), F17
+	WORD $0x4e2bcdf1 // fmla v17.4s, v15.4s, v11.4s
+	FMOVQ 720(R9), F15
+	WORD $0x4e2cce0f // fmla v15.4s, v16.4s, v12.4s
+	WORD $0x6e31ddad // fmul v13.4s, v13.4s, v17.4s
+	WORD $0x6e2fddce // fmul v14.4s, v14.4s, v15.4s
+	WORD $0x4e24cd2d // fmla v13.4s, v9.4s, v4.4s
+	WORD $0x4e24cd4e // fmla v14.4s, v10.4s, v4.4s
+	WORD $0x4e2bd5ab // fadd v11.4s, v13.4s, v11.4s
+	WORD $0x4e2cd5cc // fadd v12.4s, v14.4s, v12.4s
+	WORD $0x4e25cd2b // fmla v11.4s, v9.4s, v5.4s
+	WORD $0x4e25cd4c // fmla v12.4s, v10.4s, v5.4s
 	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
 	WORD $0x4e261d08 // and v8.16b, v8.16b, v6.16b
-	WORD $0x6e271d27 // eor v7.16b, v9.16b, v7.16b
-	WORD $0x6e281d48 // eor v8.16b, v10.16b, v8.16b
+	WORD $0x6e271d67 // eor v7.16b, v11.16b, v7.16b
+	WORD $0x6e281d88 // eor v8.16b, v12.16b, v8.16b
 	FSTPQ.P (F7, F8), 32(R0)
 	SUBS $8, R8, R8
 	BGE unrolled
@@ -5616,9 +5445,12 @@ vector:
 	WORD $0x6ea9a53f // umaxp v31.4s, v9.4s, v9.4s
 	FMOVD F31, R10
 	CBNZ R10, stopVector
-	WORD $0x4e28d509 // fadd v9.4s, v8.4s, v8.4s
-	WORD $0x4ea8d408 // fsub v8.4s, v0.4s, v8.4s
-	WORD $0x6e28fd28 // fdiv v8.4s, v9.4s, v8.4s
+	WORD $0x6e28dd09 // fmul v9.4s, v8.4s, v8.4s
+	WORD $0x4e20d52a // fadd v10.4s, v9.4s, v0.4s
+	WORD $0x6ea1f94a // fsqrt v10.4s, v10.4s
+	WORD $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	WORD $0x6e2afd29 // fdiv v9.4s, v9.4s, v10.4s
+	WORD $0x4e29d508 // fadd v8.4s, v8.4s, v9.4s
 	WORD $0x4e20d509 // fadd v9.4s, v8.4s, v0.4s
 	WORD $0x4ea0d52a // fsub v10.4s, v9.4s, v0.4s
 	WORD $0x4eaad508 // fsub v8.4s, v8.4s, v10.4s
@@ -5630,29 +5462,29 @@ vector:
 	WORD $0x4ea0d529 // fsub v9.4s, v9.4s, v0.4s
 	WORD $0x4e2bcd09 // fmla v9.4s, v8.4s, v11.4s
 	WORD $0x4e21d948 // scvtf v8.4s, v10.4s
-	FMOVQ 624(R9), F10
-	WORD $0x4e29cc6a // fmla v10.4s, v3.4s, v9.4s
+	WORD $0x6e29dd2a // fmul v10.4s, v9.4s, v9.4s
+	FMOVQ 608(R9), F11
+	WORD $0x4e29cc6b // fmla v11.4s, v3.4s, v9.4s
+	FMOVQ 624(R9), F12
+	WORD $0x4e29cd6c // fmla v12.4s, v11.4s, v9.4s
 	FMOVQ 640(R9), F11
-	WORD $0x4e29cd4b // fmla v11.4s, v10.4s, v9.4s
-	FMOVQ 656(R9), F10
-	WORD $0x4e29cd6a // fmla v10.4s, v11.4s, v9.4s
+	WORD $0x4e29cd8b // fmla v11.4s, v12.4s, v9.4s
+	FMOVQ 656(R9), F12
+	WORD $0x4e29cd6c // fmla v12.4s, v11.4s, v9.4s
 	FMOVQ 672(R9), F11
-	WORD $0x4e29cd4b // fmla v11.4s, v10.4s, v9.4s
-	FMOVQ 688(R9), F10
-	WORD $0x4e29cd6a // fmla v10.4s, v11.4s, v9.4s
+	WORD $0x4e29cd8b // fmla v11.4s, v12.4s, v9.4s
+	FMOVQ 688(R9), F12
+	WORD $0x4e29cd6c // fmla v12.4s, v11.4s, v9.4s
 	FMOVQ 704(R9), F11
-	WORD $0x4e29cd4b // fmla v11.4s, v10.4s, v9.4s
-	FMOVQ 720(R9), F10
-	WORD $0x4e29cd6a // fmla v10.4s, v11.4s, v9.4s
-	FMOVQ 736(R9), F11
-	WORD $0x4e29cd4b // fmla v11.4s, v10.4s, v9.4s
-	WORD $0x4ea01c0a // mov v10.16b, v0.16b
-	WORD $0x4e29cd6a // fmla v10.4s, v11.4s, v9.4s
-	WORD $0x6e2add29 // fmul v9.4s, v9.4s, v10.4s
-	WORD $0x4e24cd09 // fmla v9.4s, v8.4s, v4.4s
-	WORD $0x6e25dd28 // fmul v8.4s, v9.4s, v5.4s
+	WORD $0x4e29cd8b // fmla v11.4s, v12.4s, v9.4s
+	FMOVQ 720(R9), F12
+	WORD $0x4e29cd6c // fmla v12.4s, v11.4s, v9.4s
+	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
+	WORD $0x4e24cd0a // fmla v10.4s, v8.4s, v4.4s
+	WORD $0x4e29d549 // fadd v9.4s, v10.4s, v9.4s
+	WORD $0x4e25cd09 // fmla v9.4s, v8.4s, v5.4s
 	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
-	WORD $0x6e271d07 // eor v7.16b, v8.16b, v7.16b
+	WORD $0x6e271d27 // eor v7.16b, v9.16b, v7.16b
 	FMOVQ.P F7, 16(R0)
 	SUBS $4, R8, R8
 	BGE vector
@@ -5678,9 +5510,12 @@ loaded:
 	WORD $0x6ebfa7ff // umaxp v31.4s, v31.4s, v31.4s
 	FMOVD F31, R10
 	CBNZ R10, stopped
-	WORD $0x4e28d509 // fadd v9.4s, v8.4s, v8.4s
-	WORD $0x4ea8d408 // fsub v8.4s, v0.4s, v8.4s
-	WORD $0x6e28fd28 // fdiv v8.4s, v9.4s, v8.4s
+	WORD $0x6e28dd09 // fmul v9.4s, v8.4s, v8.4s
+	WORD $0x4e20d52a // fadd v10.4s, v9.4s, v0.4s
+	WORD $0x6ea1f94a // fsqrt v10.4s, v10.4s
+	WORD $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
+	WORD $0x6e2afd29 // fdiv v9.4s, v9.4s, v10.4s
+	WORD $0x4e29d508 // fadd v8.4s, v8.4s, v9.4s
 	WORD $0x4e20d509 // fadd v9.4s, v8.4s, v0.4s
 	WORD $0x4ea0d52a // fsub v10.4s, v9.4s, v0.4s
 	WORD $0x4eaad508 // fsub v8.4s, v8.4s, v10.4s
@@ -5692,29 +5527,29 @@ loaded:
 	WORD $0x4ea0d529 // fsub v9.4s, v9.4s, v0.4s
 	WORD $0x4e2bcd09 // fmla v9.4s, v8.4s, v11.4s
 	WORD $0x4e21d948 // scvtf v8.4s, v10.4s
-	FMOVQ 624(R9), F10
-	WORD $0x4e29cc6a // fmla v10.4s, v3.4s, v9.4s
+	WORD $0x6e29dd2a // fmul v10.4s, v9.4s, v9.4s
+	FMOVQ 608(R9), F11
+	WORD $0x4e29cc6b // fmla v11.4s, v3.4s, v9.4s
+	FMOVQ 624(R9), F12
+	WORD $0x4e29cd6c // fmla v12.4s, v11.4s, v9.4s
 	FMOVQ 640(R9), F11
-	WORD $0x4e29cd4b // fmla v11.4s, v10.4s, v9.4s
-	FMOVQ 656(R9), F10
-	WORD $0x4e29cd6a // fmla v10.4s, v11.4s, v9.4s
+	WORD $0x4e29cd8b // fmla v11.4s, v12.4s, v9.4s
+	FMOVQ 656(R9), F12
+	WORD $0x4e29cd6c // fmla v12.4s, v11.4s, v9.4s
 	FMOVQ 672(R9), F11
-	WORD $0x4e29cd4b // fmla v11.4s, v10.4s, v9.4s
-	FMOVQ 688(R9), F10
-	WORD $0x4e29cd6a // fmla v10.4s, v11.4s, v9.4s
+	WORD $0x4e29cd8b // fmla v11.4s, v12.4s, v9.4s
+	FMOVQ 688(R9), F12
+	WORD $0x4e29cd6c // fmla v12.4s, v11.4s, v9.4s
 	FMOVQ 704(R9), F11
-	WORD $0x4e29cd4b // fmla v11.4s, v10.4s, v9.4s
-	FMOVQ 720(R9), F10
-	WORD $0x4e29cd6a // fmla v10.4s, v11.4s, v9.4s
-	FMOVQ 736(R9), F11
-	WORD $0x4e29cd4b // fmla v11.4s, v10.4s, v9.4s
-	WORD $0x4ea01c0a // mov v10.16b, v0.16b
-	WORD $0x4e29cd6a // fmla v10.4s, v11.4s, v9.4s
-	WORD $0x6e2add29 // fmul v9.4s, v9.4s, v10.4s
-	WORD $0x4e24cd09 // fmla v9.4s, v8.4s, v4.4s
-	WORD $0x6e25dd28 // fmul v8.4s, v9.4s, v5.4s
+	WORD $0x4e29cd8b // fmla v11.4s, v12.4s, v9.4s
+	FMOVQ 720(R9), F12
+	WORD $0x4e29cd6c // fmla v12.4s, v11.4s, v9.4s
+	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
+	WORD $0x4e24cd0a // fmla v10.4s, v8.4s, v4.4s
+	WORD $0x4e29d549 // fadd v9.4s, v10.4s, v9.4s
+	WORD $0x4e25cd09 // fmla v9.4s, v8.4s, v5.4s
 	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
-	WORD $0x6e271d07 // eor v7.16b, v8.16b, v7.16b
+	WORD $0x6e271d27 // eor v7.16b, v9.16b, v7.16b
 	TBZ $1, R8, store1
 	FMOVD F7, (R0)
 	TBZ $0, R8, stored
@@ -5739,88 +5574,109 @@ done:
 	MOVD R10, done+24(FP)
 	RET
 
-// func sigmoidNEON(y, x *float32, n int)
-TEXT ·sigmoidNEON(SB), NOSPLIT, $0-24
+// func acoshNEON(y, x *float32, n int) (done int)
+TEXT ·acoshNEON(SB), NOSPLIT, $0-32
 	MOVD $constants<>(SB), R9
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
 	FMOVQ 16(R9), F0
-	FMOVQ 1824(R9), F1
-	FMOVQ 1840(R9), F2
-	FMOVQ 160(R9), F3
-	FMOVQ 176(R9), F4
-	FMOVQ 192(R9), F5
-	FMOVQ 208(R9), F6
-	FMOVQ 224(R9), F7
-	FMOVQ 1856(R9), F8
+	FMOVQ 2080(R9), F1
+	FMOVQ 560(R9), F2
+	FMOVQ 576(R9), F3
+	FMOVQ 400(R9), F4
+	FMOVQ 384(R9), F5
 	SUBS $8, R8, R8
 	BLT single
 
 	PCALIGN $16
 unrolled:
-	FLDPQ.P 32(R1), (F9, F10)
-	WORD $0x4ea1f529 // fmin v9.4s, v9.4s, v1.4s
-	WORD $0x4ea1f54a // fmin v10.4s, v10.4s, v1.4s
-	WORD $0x4e22f529 // fmax v9.4s, v9.4s, v2.4s
-	WORD $0x4e22f54a // fmax v10.4s, v10.4s, v2.4s
-	WORD $0x6ea0f929 // fneg v9.4s, v9.4s
-	WORD $0x6ea0f94a // fneg v10.4s, v10.4s
-	WORD $0x4ea31c6b // mov v11.16b, v3.16b
-	WORD $0x4e24cd2b // fmla v11.4s, v9.4s, v4.4s
-	WORD $0x4ea31c6c // mov v12.16b, v3.16b
-	WORD $0x4e24cd4c // fmla v12.4s, v10.4s, v4.4s
-	WORD $0x4ea3d56d // fsub v13.4s, v11.4s, v3.4s
-	WORD $0x4ea3d58e // fsub v14.4s, v12.4s, v3.4s
-	WORD $0x4ea5cda9 // fmls v9.4s, v13.4s, v5.4s
-	WORD $0x4ea5cdca // fmls v10.4s, v14.4s, v5.4s
-	WORD $0x4ea6cda9 // fmls v9.4s, v13.4s, v6.4s
-	WORD $0x4ea6cdca // fmls v10.4s, v14.4s, v6.4s
-	FMOVQ 240(R9), F13
-	WORD $0x4e29cced // fmla v13.4s, v7.4s, v9.4s
-	FMOVQ 240(R9), F14
-	WORD $0x4e2accee // fmla v14.4s, v7.4s, v10.4s
-	FMOVQ 256(R9), F15
-	WORD $0x4e29cdaf // fmla v15.4s, v13.4s, v9.4s
-	FMOVQ 256(R9), F13
-	WORD $0x4e2acdcd // fmla v13.4s, v14.4s, v10.4s
-	FMOVQ 272(R9), F14
-	WORD $0x4e29cdee // fmla v14.4s, v15.4s, v9.4s
-	FMOVQ 272(R9), F15
-	WORD $0x4e2acdaf // fmla v15.4s, v13.4s, v10.4s
-	FMOVQ 288(R9), F13
+	FLDPQ.P 32(R1), (F6, F7)
+	WORD $0x4ea63408 // cmgt v8.4s, v0.4s, v6.4s
+	WORD $0x4ea73409 // cmgt v9.4s, v0.4s, v7.4s
+	WORD $0x4ea134ca // cmgt v10.4s, v6.4s, v1.4s
+	WORD $0x4ea134eb // cmgt v11.4s, v7.4s, v1.4s
+	WORD $0x4eaa1d08 // orr v8.16b, v8.16b, v10.16b
+	WORD $0x4eab1d29 // orr v9.16b, v9.16b, v11.16b
+	WORD $0x4ea91d1f // orr v31.16b, v8.16b, v9.16b
+	WORD $0x6ebfa7ff // umaxp v31.4s, v31.4s, v31.4s
+	FMOVD F31, R10
+	CBNZ R10, stopUnrolled
+	WORD $0x4ea0d4c6 // fsub v6.4s, v6.4s, v0.4s
+	WORD $0x4ea0d4e7 // fsub v7.4s, v7.4s, v0.4s
+	WORD $0x4e26d4c8 // fadd v8.4s, v6.4s, v6.4s
+	WORD $0x4e27d4e9 // fadd v9.4s, v7.4s, v7.4s
+	WORD $0x4e26ccc8 // fmla v8.4s, v6.4s, v6.4s
+	WORD $0x4e27cce9 // fmla v9.4s, v7.4s, v7.4s
+	WORD $0x6ea1f908 // fsqrt v8.4s, v8.4s
+	WORD $0x6ea1f929 // fsqrt v9.4s, v9.4s
+	WORD $0x4e28d4c6 // fadd v6.4s, v6.4s, v8.4s
+	WORD $0x4e29d4e7 // fadd v7.4s, v7.4s, v9.4s
+	WORD $0x4e20d4c8 // fadd v8.4s, v6.4s, v0.4s
+	WORD $0x4e20d4e9 // fadd v9.4s, v7.4s, v0.4s
+	WORD $0x4ea0d50a // fsub v10.4s, v8.4s, v0.4s
+	WORD $0x4ea0d52b // fsub v11.4s, v9.4s, v0.4s
+	WORD $0x4eaad4c6 // fsub v6.4s, v6.4s, v10.4s
+	WORD $0x4eabd4e7 // fsub v7.4s, v7.4s, v11.4s
+	WORD $0x6ea2850a // sub v10.4s, v8.4s, v2.4s
+	WORD $0x6ea2852b // sub v11.4s, v9.4s, v2.4s
+	WORD $0x4f29054a // sshr v10.4s, v10.4s, #23
+	WORD $0x4f29056b // sshr v11.4s, v11.4s, #23
+	WORD $0x4f37554c // shl v12.4s, v10.4s, #23
+	WORD $0x4f37556d // shl v13.4s, v11.4s, #23
+	WORD $0x6eac8508 // sub v8.4s, v8.4s, v12.4s
+	WORD $0x6ead8529 // sub v9.4s, v9.4s, v13.4s
+	WORD $0x6eac840c // sub v12.4s, v0.4s, v12.4s
+	WORD $0x6ead840d // sub v13.4s, v0.4s, v13.4s
+	WORD $0x4ea0d508 // fsub v8.4s, v8.4s, v0.4s
+	WORD $0x4ea0d529 // fsub v9.4s, v9.4s, v0.4s
+	WORD $0x4e2cccc8 // fmla v8.4s, v6.4s, v12.4s
+	WORD $0x4e2dcce9 // fmla v9.4s, v7.4s, v13.4s
+	WORD $0x4e21d946 // scvtf v6.4s, v10.4s
+	WORD $0x4e21d967 // scvtf v7.4s, v11.4s
+	WORD $0x6e28dd0a // fmul v10.4s, v8.4s, v8.4s
+	WORD $0x6e29dd2b // fmul v11.4s, v9.4s, v9.4s
+	FMOVQ 608(R9), F12
+	WORD $0x4e28cc6c // fmla v12.4s, v3.4s, v8.4s
+	FMOVQ 608(R9), F13
+	WORD $0x4e29cc6d // fmla v13.4s, v3.4s, v9.4s
+	FMOVQ 624(R9), F14
+	WORD $0x4e28cd8e // fmla v14.4s, v12.4s, v8.4s
+	FMOVQ 624(R9), F12
+	WORD $0x4e29cdac // fmla v12.4s, v13.4s, v9.4s
+	FMOVQ 640(R9), F13
+	WORD $0x4e28cdcd // fmla v13.4s, v14.4s, v8.4s
+	FMOVQ 640(R9), F14
+	WORD $0x4e29cd8e // fmla v14.4s, v12.4s, v9.4s
+	FMOVQ 656(R9), F12
+	WORD $0x4e28cdac // fmla v12.4s, v13.4s, v8.4s
+	FMOVQ 656(R9), F13
 	WORD $0x4e29cdcd // fmla v13.4s, v14.4s, v9.4s
-	FMOVQ 288(R9), F14
-	WORD $0x4e2acdee // fmla v14.4s, v15.4s, v10.4s
-	FMOVQ 304(R9), F15
-	WORD $0x4e29cdaf // fmla v15.4s, v13.4s, v9.4s
-	FMOVQ 304(R9), F13
-	WORD $0x4e2acdcd // fmla v13.4s, v14.4s, v10.4s
-	WORD $0x4ea01c0e // mov v14.16b, v0.16b
-	WORD $0x4e29cdee // fmla v14.4s, v15.4s, v9.4s
-	WORD $0x4ea01c0f // mov v15.16b, v0.16b
-	WORD $0x4e2acdaf // fmla v15.4s, v13.4s, v10.4s
-	WORD $0x4ea01c0d // mov v13.16b, v0.16b
+	FMOVQ 672(R9), F14
+	WORD $0x4e28cd8e // fmla v14.4s, v12.4s, v8.4s
+	FMOVQ 672(R9), F12
+	WORD $0x4e29cdac // fmla v12.4s, v13.4s, v9.4s
+	FMOVQ 688(R9), F13
+	WORD $0x4e28cdcd // fmla v13.4s, v14.4s, v8.4s
+	FMOVQ 688(R9), F14
+	WORD $0x4e29cd8e // fmla v14.4s, v12.4s, v9.4s
+	FMOVQ 704(R9), F12
+	WORD $0x4e28cdac // fmla v12.4s, v13.4s, v8.4s
+	FMOVQ 704(R9), F13
 	WORD $0x4e29cdcd // fmla v13.4s, v14.4s, v9.4s
-	WORD $0x4ea01c09 // mov v9.16b, v0.16b
-	WORD $0x4e2acde9 // fmla v9.4s, v15.4s, v10.4s
-	WORD $0x4f37556a // shl v10.4s, v11.4s, #23
-	WORD $0x4f37558b // shl v11.4s, v12.4s, #23
-	WORD $0x6eaa850c // sub v12.4s, v8.4s, v10.4s
-	WORD $0x6eab850e // sub v14.4s, v8.4s, v11.4s
-	WORD $0x4ea0f58c // fmin v12.4s, v12.4s, v0.4s
-	WORD $0x4ea0f5ce // fmin v14.4s, v14.4s, v0.4s
-	WORD $0x6e2addad // fmul v13.4s, v13.4s, v10.4s
-	WORD $0x6e2bdd29 // fmul v9.4s, v9.4s, v11.4s
-	WORD $0x4ea0f54a // fmin v10.4s, v10.4s, v0.4s
-	WORD $0x4ea0f56b // fmin v11.4s, v11.4s, v0.4s
-	WORD $0x4eac1d8f // mov v15.16b, v12.16b
-	WORD $0x4e2acdaf // fmla v15.4s, v13.4s, v10.4s
-	WORD $0x4eae1dca // mov v10.16b, v14.16b
-	WORD $0x4e2bcd2a // fmla v10.4s, v9.4s, v11.4s
-	WORD $0x6e2ffd89 // fdiv v9.4s, v12.4s, v15.4s
-	WORD $0x6e2afdca // fdiv v10.4s, v14.4s, v10.4s
-	FSTPQ.P (F9, F10), 32(R0)
+	FMOVQ 720(R9), F14
+	WORD $0x4e28cd8e // fmla v14.4s, v12.4s, v8.4s
+	FMOVQ 720(R9), F12
+	WORD $0x4e29cdac // fmla v12.4s, v13.4s, v9.4s
+	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
+	WORD $0x6e2cdd6b // fmul v11.4s, v11.4s, v12.4s
+	WORD $0x4e24ccca // fmla v10.4s, v6.4s, v4.4s
+	WORD $0x4e24cceb // fmla v11.4s, v7.4s, v4.4s
+	WORD $0x4e28d548 // fadd v8.4s, v10.4s, v8.4s
+	WORD $0x4e29d569 // fadd v9.4s, v11.4s, v9.4s
+	WORD $0x4e25ccc8 // fmla v8.4s, v6.4s, v5.4s
+	WORD $0x4e25cce9 // fmla v9.4s, v7.4s, v5.4s
+	FSTPQ.P (F8, F9), 32(R0)
 	SUBS $8, R8, R8
 	BGE unrolled
 
@@ -5830,38 +5686,514 @@ single:
 
 	PCALIGN $16
 vector:
-	FMOVQ.P 16(R1), F9
-	WORD $0x4ea1f529 // fmin v9.4s, v9.4s, v1.4s
-	WORD $0x4e22f529 // fmax v9.4s, v9.4s, v2.4s
-	WORD $0x6ea0f929 // fneg v9.4s, v9.4s
-	WORD $0x4ea31c6a // mov v10.16b, v3.16b
-	WORD $0x4e24cd2a // fmla v10.4s, v9.4s, v4.4s
-	WORD $0x4ea3d54b // fsub v11.4s, v10.4s, v3.4s
-	WORD $0x4ea5cd69 // fmls v9.4s, v11.4s, v5.4s
-	WORD $0x4ea6cd69 // fmls v9.4s, v11.4s, v6.4s
-	FMOVQ 240(R9), F11
-	WORD $0x4e29cceb // fmla v11.4s, v7.4s, v9.4s
-	FMOVQ 256(R9), F12
-	WORD $0x4e29cd6c // fmla v12.4s, v11.4s, v9.4s
-	FMOVQ 272(R9), F11
-	WORD $0x4e29cd8b // fmla v11.4s, v12.4s, v9.4s
-	FMOVQ 288(R9), F12
-	WORD $0x4e29cd6c // fmla v12.4s, v11.4s, v9.4s
-	FMOVQ 304(R9), F11
-	WORD $0x4e29cd8b // fmla v11.4s, v12.4s, v9.4s
-	WORD $0x4ea01c0c // mov v12.16b, v0.16b
-	WORD $0x4e29cd6c // fmla v12.4s, v11.4s, v9.4s
-	WORD $0x4ea01c0b // mov v11.16b, v0.16b
-	WORD $0x4e29cd8b // fmla v11.4s, v12.4s, v9.4s
-	WORD $0x4f375549 // shl v9.4s, v10.4s, #23
-	WORD $0x6ea9850a // sub v10.4s, v8.4s, v9.4s
-	WORD $0x4ea0f54a // fmin v10.4s, v10.4s, v0.4s
-	WORD $0x6e29dd6b // fmul v11.4s, v11.4s, v9.4s
-	WORD $0x4ea0f529 // fmin v9.4s, v9.4s, v0.4s
-	WORD $0x4eaa1d4c // mov v12.16b, v10.16b
-	WORD $0x4e29cd6c // fmla v12.4s, v11.4s, v9.4s
-	WORD $0x6e2cfd49 // fdiv v9.4s, v10.4s, v12.4s
-	FMOVQ.P F9, 16(R0)
+	FMOVQ.P 16(R1), F6
+	WORD $0x4ea63407 // cmgt v7.4s, v0.4s, v6.4s
+	WORD $0x4ea134c8 // cmgt v8.4s, v6.4s, v1.4s
+	WORD $0x4ea81ce7 // orr v7.16b, v7.16b, v8.16b
+	WORD $0x6ea7a4ff // umaxp v31.4s, v7.4s, v7.4s
+	FMOVD F31, R10
+	CBNZ R10, stopVector
+	WORD $0x4ea0d4c6 // fsub v6.4s, v6.4s, v0.4s
+	WORD $0x4e26d4c7 // fadd v7.4s, v6.4s, v6.4s
+	WORD $0x4e26ccc7 // fmla v7.4s, v6.4s, v6.4s
+	WORD $0x6ea1f8e7 // fsqrt v7.4s, v7.4s
+	WORD $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
+	WORD $0x4e20d4c7 // fadd v7.4s, v6.4s, v0.4s
+	WORD $0x4ea0d4e8 // fsub v8.4s, v7.4s, v0.4s
+	WORD $0x4ea8d4c6 // fsub v6.4s, v6.4s, v8.4s
+	WORD $0x6ea284e8 // sub v8.4s, v7.4s, v2.4s
+	WORD $0x4f290508 // sshr v8.4s, v8.4s, #23
+	WORD $0x4f375509 // shl v9.4s, v8.4s, #23
+	WORD $0x6ea984e7 // sub v7.4s, v7.4s, v9.4s
+	WORD $0x6ea98409 // sub v9.4s, v0.4s, v9.4s
+	WORD $0x4ea0d4e7 // fsub v7.4s, v7.4s, v0.4s
+	WORD $0x4e29ccc7 // fmla v7.4s, v6.4s, v9.4s
+	WORD $0x4e21d906 // scvtf v6.4s, v8.4s
+	WORD $0x6e27dce8 // fmul v8.4s, v7.4s, v7.4s
+	FMOVQ 608(R9), F9
+	WORD $0x4e27cc69 // fmla v9.4s, v3.4s, v7.4s
+	FMOVQ 624(R9), F10
+	WORD $0x4e27cd2a // fmla v10.4s, v9.4s, v7.4s
+	FMOVQ 640(R9), F9
+	WORD $0x4e27cd49 // fmla v9.4s, v10.4s, v7.4s
+	FMOVQ 656(R9), F10
+	WORD $0x4e27cd2a // fmla v10.4s, v9.4s, v7.4s
+	FMOVQ 672(R9), F9
+	WORD $0x4e27cd49 // fmla v9.4s, v10.4s, v7.4s
+	FMOVQ 688(R9), F10
+	WORD $0x4e27cd2a // fmla v10.4s, v9.4s, v7.4s
+	FMOVQ 704(R9), F9
+	WORD $0x4e27cd49 // fmla v9.4s, v10.4s, v7.4s
+	FMOVQ 720(R9), F10
+	WORD $0x4e27cd2a // fmla v10.4s, v9.4s, v7.4s
+	WORD $0x6e2add08 // fmul v8.4s, v8.4s, v10.4s
+	WORD $0x4e24ccc8 // fmla v8.4s, v6.4s, v4.4s
+	WORD $0x4e27d507 // fadd v7.4s, v8.4s, v7.4s
+	WORD $0x4e25ccc7 // fmla v7.4s, v6.4s, v5.4s
+	FMOVQ.P F7, 16(R0)
+	SUBS $4, R8, R8
+	BGE vector
+
+few:
+	ADDS $4, R8, R8
+	BEQ done
+	MOVD $tailMasks<>(SB), R10
+	ADD R8<<4, R10, R10
+	FMOVQ -16(R10), F30
+	TBZ $1, R8, load1
+	FMOVD (R1), F6
+	TBZ $0, R8, loaded
+	ADD $8, R1, R10
+	VLD1 (R10), V6.S[2]
+	B loaded
+load1:
+	FMOVS (R1), F6
+loaded:
+	WORD $0x4ea63407 // cmgt v7.4s, v0.4s, v6.4s
+	WORD $0x4ea134c8 // cmgt v8.4s, v6.4s, v1.4s
+	WORD $0x4ea81ce7 // orr v7.16b, v7.16b, v8.16b
+	WORD $0x4e271fdf // and v31.16b, v30.16b, v7.16b
+	WORD $0x6ebfa7ff // umaxp v31.4s, v31.4s, v31.4s
+	FMOVD F31, R10
+	CBNZ R10, stopped
+	WORD $0x4ea0d4c6 // fsub v6.4s, v6.4s, v0.4s
+	WORD $0x4e26d4c7 // fadd v7.4s, v6.4s, v6.4s
+	WORD $0x4e26ccc7 // fmla v7.4s, v6.4s, v6.4s
+	WORD $0x6ea1f8e7 // fsqrt v7.4s, v7.4s
+	WORD $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
+	WORD $0x4e20d4c7 // fadd v7.4s, v6.4s, v0.4s
+	WORD $0x4ea0d4e8 // fsub v8.4s, v7.4s, v0.4s
+	WORD $0x4ea8d4c6 // fsub v6.4s, v6.4s, v8.4s
+	WORD $0x6ea284e8 // sub v8.4s, v7.4s, v2.4s
+	WORD $0x4f290508 // sshr v8.4s, v8.4s, #23
+	WORD $0x4f375509 // shl v9.4s, v8.4s, #23
+	WORD $0x6ea984e7 // sub v7.4s, v7.4s, v9.4s
+	WORD $0x6ea98409 // sub v9.4s, v0.4s, v9.4s
+	WORD $0x4ea0d4e7 // fsub v7.4s, v7.4s, v0.4s
+	WORD $0x4e29ccc7 // fmla v7.4s, v6.4s, v9.4s
+	WORD $0x4e21d906 // scvtf v6.4s, v8.4s
+	WORD $0x6e27dce8 // fmul v8.4s, v7.4s, v7.4s
+	FMOVQ 608(R9), F9
+	WORD $0x4e27cc69 // fmla v9.4s, v3.4s, v7.4s
+	FMOVQ 624(R9), F10
+	WORD $0x4e27cd2a // fmla v10.4s, v9.4s, v7.4s
+	FMOVQ 640(R9), F9
+	WORD $0x4e27cd49 // fmla v9.4s, v10.4s, v7.4s
+	FMOVQ 656(R9), F10
+	WORD $0x4e27cd2a // fmla v10.4s, v9.4s, v7.4s
+	FMOVQ 672(R9), F9
+	WORD $0x4e27cd49 // fmla v9.4s, v10.4s, v7.4s
+	FMOVQ 688(R9), F10
+	WORD $0x4e27cd2a // fmla v10.4s, v9.4s, v7.4s
+	FMOVQ 704(R9), F9
+	WORD $0x4e27cd49 // fmla v9.4s, v10.4s, v7.4s
+	FMOVQ 720(R9), F10
+	WORD $0x4e27cd2a // fmla v10.4s, v9.4s, v7.4s
+	WORD $0x6e2add08 // fmul v8.4s, v8.4s, v10.4s
+	WORD $0x4e24ccc8 // fmla v8.4s, v6.4s, v4.4s
+	WORD $0x4e27d507 // fadd v7.4s, v8.4s, v7.4s
+	WORD $0x4e25ccc7 // fmla v7.4s, v6.4s, v5.4s
+	TBZ $1, R8, store1
+	FMOVD F7, (R0)
+	TBZ $0, R8, stored
+	ADD $8, R0, R10
+	VST1 V7.S[2], (R10)
+	B stored
+store1:
+	FMOVS F7, (R0)
+stored:
+	MOVD $0, R8
+	B done
+stopUnrolled:
+	ADD $8, R8, R8
+	B done
+stopVector:
+	ADD $4, R8, R8
+stopped:
+
+done:
+	MOVD n+16(FP), R10
+	SUB R8, R10, R10
+	MOVD R10, done+24(FP)
+	RET
+
+// func atanhNEON(y, x *float32, n int) (done int)
+TEXT ·atanhNEON(SB), NOSPLIT, $0-32
+	MOVD $constants<>(SB), R9
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R8
+	FMOVQ 16(R9), F0
+	FMOVQ 2096(R9), F1
+	FMOVQ 560(R9), F2
+	FMOVQ 576(R9), F3
+	FMOVQ 400(R9), F4
+	FMOVQ 384(R9), F5
+	FMOVQ 432(R9), F6
+	FMOVQ 0(R9), F7
+	SUBS $8, R8, R8
+	BLT single
+
+	PCALIGN $16
+unrolled:
+	FLDPQ.P 32(R1), (F8, F9)
+	WORD $0x4ea0f90a // fabs v10.4s, v8.4s
+	WORD $0x4ea0f92b // fabs v11.4s, v9.4s
+	WORD $0x4ea1354c // cmgt v12.4s, v10.4s, v1.4s
+	WORD $0x4ea1356d // cmgt v13.4s, v11.4s, v1.4s
+	WORD $0x4ead1d9f // orr v31.16b, v12.16b, v13.16b
+	WORD $0x6ebfa7ff // umaxp v31.4s, v31.4s, v31.4s
+	FMOVD F31, R10
+	CBNZ R10, stopUnrolled
+	WORD $0x6e2add4c // fmul v12.4s, v10.4s, v10.4s
+	WORD $0x6e2bdd6d // fmul v13.4s, v11.4s, v11.4s
+	WORD $0x4eaad40e // fsub v14.4s, v0.4s, v10.4s
+	WORD $0x4eabd40f // fsub v15.4s, v0.4s, v11.4s
+	WORD $0x6e2efd8c // fdiv v12.4s, v12.4s, v14.4s
+	WORD $0x6e2ffdad // fdiv v13.4s, v13.4s, v15.4s
+	WORD $0x4e2cd54a // fadd v10.4s, v10.4s, v12.4s
+	WORD $0x4e2dd56b // fadd v11.4s, v11.4s, v13.4s
+	WORD $0x4e2ad54a // fadd v10.4s, v10.4s, v10.4s
+	WORD $0x4e2bd56b // fadd v11.4s, v11.4s, v11.4s
+	WORD $0x4e20d54c // fadd v12.4s, v10.4s, v0.4s
+	WORD $0x4e20d56d // fadd v13.4s, v11.4s, v0.4s
+	WORD $0x4ea0d58e // fsub v14.4s, v12.4s, v0.4s
+	WORD $0x4ea0d5af // fsub v15.4s, v13.4s, v0.4s
+	WORD $0x4eaed54a // fsub v10.4s, v10.4s, v14.4s
+	WORD $0x4eafd56b // fsub v11.4s, v11.4s, v15.4s
+	WORD $0x6ea2858e // sub v14.4s, v12.4s, v2.4s
+	WORD $0x6ea285af // sub v15.4s, v13.4s, v2.4s
+	WORD $0x4f2905ce // sshr v14.4s, v14.4s, #23
+	WORD $0x4f2905ef // sshr v15.4s, v15.4s, #23
+	WORD $0x4f3755d0 // shl v16.4s, v14.4s, #23
+	WORD $0x4f3755f1 // shl v17.4s, v15.4s, #23
+	WORD $0x6eb0858c // sub v12.4s, v12.4s, v16.4s
+	WORD $0x6eb185ad // sub v13.4s, v13.4s, v17.4s
+	WORD $0x6eb08410 // sub v16.4s, v0.4s, v16.4s
+	WORD $0x6eb18411 // sub v17.4s, v0.4s, v17.4s
+	WORD $0x4ea0d58c // fsub v12.4s, v12.4s, v0.4s
+	WORD $0x4ea0d5ad // fsub v13.4s, v13.4s, v0.4s
+	WORD $0x4e30cd4c // fmla v12.4s, v10.4s, v16.4s
+	WORD $0x4e31cd6d // fmla v13.4s, v11.4s, v17.4s
+	WORD $0x4e21d9ca // scvtf v10.4s, v14.4s
+	WORD $0x4e21d9eb // scvtf v11.4s, v15.4s
+	WORD $0x6e2cdd8e // fmul v14.4s, v12.4s, v12.4s
+	WORD $0x6e2dddaf // fmul v15.4s, v13.4s, v13.4s
+	FMOVQ 608(R9), F16
+	WORD $0x4e2ccc70 // fmla v16.4s, v3.4s, v12.4s
+	FMOVQ 608(R9), F17
+	WORD $0x4e2dcc71 // fmla v17.4s, v3.4s, v13.4s
+	FMOVQ 624(R9), F18
+	WORD $0x4e2cce12 // fmla v18.4s, v16.4s, v12.4s
+	FMOVQ 624(R9), F16
+	WORD $0x4e2dce30 // fmla v16.4s, v17.4s, v13.4s
+	FMOVQ 640(R9), F17
+	WORD $0x4e2cce51 // fmla v17.4s, v18.4s, v12.4s
+	FMOVQ 640(R9), F18
+	WORD $0x4e2dce12 // fmla v18.4s, v16.4s, v13.4s
+	FMOVQ 656(R9), F16
+	WORD $0x4e2cce30 // fmla v16.4s, v17.4s, v12.4s
+	FMOVQ 656(R9), F17
+	WORD $0x4e2dce51 // fmla v17.4s, v18.4s, v13.4s
+	FMOVQ 672(R9), F18
+	WORD $0x4e2cce12 // fmla v18.4s, v16.4s, v12.4s
+	FMOVQ 672(R9), F16
+	WORD $0x4e2dce30 // fmla v16.4s, v17.4s, v13.4s
+	FMOVQ 688(R9), F17
+	WORD $0x4e2cce51 // fmla v17.4s, v18.4s, v12.4s
+	FMOVQ 688(R9), F18
+	WORD $0x4e2dce12 // fmla v18.4s, v16.4s, v13.4s
+	FMOVQ 704(R9), F16
+	WORD $0x4e2cce30 // fmla v16.4s, v17.4s, v12.4s
+	FMOVQ 704(R9), F17
+	WORD $0x4e2dce51 // fmla v17.4s, v18.4s, v13.4s
+	FMOVQ 720(R9), F18
+	WORD $0x4e2cce12 // fmla v18.4s, v16.4s, v12.4s
+	FMOVQ 720(R9), F16
+	WORD $0x4e2dce30 // fmla v16.4s, v17.4s, v13.4s
+	WORD $0x6e32ddce // fmul v14.4s, v14.4s, v18.4s
+	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+	WORD $0x4e24cd4e // fmla v14.4s, v10.4s, v4.4s
+	WORD $0x4e24cd6f // fmla v15.4s, v11.4s, v4.4s
+	WORD $0x4e2cd5cc // fadd v12.4s, v14.4s, v12.4s
+	WORD $0x4e2dd5ed // fadd v13.4s, v15.4s, v13.4s
+	WORD $0x4e25cd4c // fmla v12.4s, v10.4s, v5.4s
+	WORD $0x4e25cd6d // fmla v13.4s, v11.4s, v5.4s
+	WORD $0x6e26dd8a // fmul v10.4s, v12.4s, v6.4s
+	WORD $0x6e26ddab // fmul v11.4s, v13.4s, v6.4s
+	WORD $0x4e271d08 // and v8.16b, v8.16b, v7.16b
+	WORD $0x4e271d29 // and v9.16b, v9.16b, v7.16b
+	WORD $0x6e281d48 // eor v8.16b, v10.16b, v8.16b
+	WORD $0x6e291d69 // eor v9.16b, v11.16b, v9.16b
+	FSTPQ.P (F8, F9), 32(R0)
+	SUBS $8, R8, R8
+	BGE unrolled
+
+single:
+	ADDS $4, R8, R8
+	BLT few
+
+	PCALIGN $16
+vector:
+	FMOVQ.P 16(R1), F8
+	WORD $0x4ea0f909 // fabs v9.4s, v8.4s
+	WORD $0x4ea1352a // cmgt v10.4s, v9.4s, v1.4s
+	WORD $0x6eaaa55f // umaxp v31.4s, v10.4s, v10.4s
+	FMOVD F31, R10
+	CBNZ R10, stopVector
+	WORD $0x6e29dd2a // fmul v10.4s, v9.4s, v9.4s
+	WORD $0x4ea9d40b // fsub v11.4s, v0.4s, v9.4s
+	WORD $0x6e2bfd4a // fdiv v10.4s, v10.4s, v11.4s
+	WORD $0x4e2ad529 // fadd v9.4s, v9.4s, v10.4s
+	WORD $0x4e29d529 // fadd v9.4s, v9.4s, v9.4s
+	WORD $0x4e20d52a // fadd v10.4s, v9.4s, v0.4s
+	WORD $0x4ea0d54b // fsub v11.4s, v10.4s, v0.4s
+	WORD $0x4eabd529 // fsub v9.4s, v9.4s, v11.4s
+	WORD $0x6ea2854b // sub v11.4s, v10.4s, v2.4s
+	WORD $0x4f29056b // sshr v11.4s, v11.4s, #23
+	WORD $0x4f37556c // shl v12.4s, v11.4s, #23
+	WORD $0x6eac854a // sub v10.4s, v10.4s, v12.4s
+	WORD $0x6eac840c // sub v12.4s, v0.4s, v12.4s
+	WORD $0x4ea0d54a // fsub v10.4s, v10.4s, v0.4s
+	WORD $0x4e2ccd2a // fmla v10.4s, v9.4s, v12.4s
+	WORD $0x4e21d969 // scvtf v9.4s, v11.4s
+	WORD $0x6e2add4b // fmul v11.4s, v10.4s, v10.4s
+	FMOVQ 608(R9), F12
+	WORD $0x4e2acc6c // fmla v12.4s, v3.4s, v10.4s
+	FMOVQ 624(R9), F13
+	WORD $0x4e2acd8d // fmla v13.4s, v12.4s, v10.4s
+	FMOVQ 640(R9), F12
+	WORD $0x4e2acdac // fmla v12.4s, v13.4s, v10.4s
+	FMOVQ 656(R9), F13
+	WORD $0x4e2acd8d // fmla v13.4s, v12.4s, v10.4s
+	FMOVQ 672(R9), F12
+	WORD $0x4e2acdac // fmla v12.4s, v13.4s, v10.4s
+	FMOVQ 688(R9), F13
+	WORD $0x4e2acd8d // fmla v13.4s, v12.4s, v10.4s
+	FMOVQ 704(R9), F12
+	WORD $0x4e2acdac // fmla v12.4s, v13.4s, v10.4s
+	FMOVQ 720(R9), F13
+	WORD $0x4e2acd8d // fmla v13.4s, v12.4s, v10.4s
+	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
+	WORD $0x4e24cd2b // fmla v11.4s, v9.4s, v4.4s
+	WORD $0x4e2ad56a // fadd v10.4s, v11.4s, v10.4s
+	WORD $0x4e25cd2a // fmla v10.4s, v9.4s, v5.4s
+	WORD $0x6e26dd49 // fmul v9.4s, v10.4s, v6.4s
+	WORD $0x4e271d08 // and v8.16b, v8.16b, v7.16b
+	WORD $0x6e281d28 // eor v8.16b, v9.16b, v8.16b
+	FMOVQ.P F8, 16(R0)
+	SUBS $4, R8, R8
+	BGE vector
+
+few:
+	ADDS $4, R8, R8
+	BEQ done
+	MOVD $tailMasks<>(SB), R10
+	ADD R8<<4, R10, R10
+	FMOVQ -16(R10), F30
+	TBZ $1, R8, load1
+	FMOVD (R1), F8
+	TBZ $0, R8, loaded
+	ADD $8, R1, R10
+	VLD1 (R10), V8.S[2]
+	B loaded
+load1:
+	FMOVS (R1), F8
+loaded:
+	WORD $0x4ea0f909 // fabs v9.4s, v8.4s
+	WORD $0x4ea1352a // cmgt v10.4s, v9.4s, v1.4s
+	WORD $0x4e2a1fdf // and v31.16b, v30.16b, v10.16b
+	WORD $0x6ebfa7ff // umaxp v31.4s, v31.4s, v31.4s
+	FMOVD F31, R10
+	CBNZ R10, stopped
+	WORD $0x6e29dd2a // fmul v10.4s, v9.4s, v9.4s
+	WORD $0x4ea9d40b // fsub v11.4s, v0.4s, v9.4s
+	WORD $0x6e2bfd4a // fdiv v10.4s, v10.4s, v11.4s
+	WORD $0x4e2ad529 // fadd v9.4s, v9.4s, v10.4s
+	WORD $0x4e29d529 // fadd v9.4s, v9.4s, v9.4s
+	WORD $0x4e20d52a // fadd v10.4s, v9.4s, v0.4s
+	WORD $0x4ea0d54b // fsub v11.4s, v10.4s, v0.4s
+	WORD $0x4eabd529 // fsub v9.4s, v9.4s, v11.4s
+	WORD $0x6ea2854b // sub v11.4s, v10.4s, v2.4s
+	WORD $0x4f29056b // sshr v11.4s, v11.4s, #23
+	WORD $0x4f37556c // shl v12.4s, v11.4s, #23
+	WORD $0x6eac854a // sub v10.4s, v10.4s, v12.4s
+	WORD $0x6eac840c // sub v12.4s, v0.4s, v12.4s
+	WORD $0x4ea0d54a // fsub v10.4s, v10.4s, v0.4s
+	WORD $0x4e2ccd2a // fmla v10.4s, v9.4s, v12.4s
+	WORD $0x4e21d969 // scvtf v9.4s, v11.4s
+	WORD $0x6e2add4b // fmul v11.4s, v10.4s, v10.4s
+	FMOVQ 608(R9), F12
+	WORD $0x4e2acc6c // fmla v12.4s, v3.4s, v10.4s
+	FMOVQ 624(R9), F13
+	WORD $0x4e2acd8d // fmla v13.4s, v12.4s, v10.4s
+	FMOVQ 640(R9), F12
+	WORD $0x4e2acdac // fmla v12.4s, v13.4s, v10.4s
+	FMOVQ 656(R9), F13
+	WORD $0x4e2acd8d // fmla v13.4s, v12.4s, v10.4s
+	FMOVQ 672(R9), F12
+	WORD $0x4e2acdac // fmla v12.4s, v13.4s, v10.4s
+	FMOVQ 688(R9), F13
+	WORD $0x4e2acd8d // fmla v13.4s, v12.4s, v10.4s
+	FMOVQ 704(R9), F12
+	WORD $0x4e2acdac // fmla v12.4s, v13.4s, v10.4s
+	FMOVQ 720(R9), F13
+	WORD $0x4e2acd8d // fmla v13.4s, v12.4s, v10.4s
+	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
+	WORD $0x4e24cd2b // fmla v11.4s, v9.4s, v4.4s
+	WORD $0x4e2ad56a // fadd v10.4s, v11.4s, v10.4s
+	WORD $0x4e25cd2a // fmla v10.4s, v9.4s, v5.4s
+	WORD $0x6e26dd49 // fmul v9.4s, v10.4s, v6.4s
+	WORD $0x4e271d08 // and v8.16b, v8.16b, v7.16b
+	WORD $0x6e281d28 // eor v8.16b, v9.16b, v8.16b
+	TBZ $1, R8, store1
+	FMOVD F8, (R0)
+	TBZ $0, R8, stored
+	ADD $8, R0, R10
+	VST1 V8.S[2], (R10)
+	B stored
+store1:
+	FMOVS F8, (R0)
+stored:
+	MOVD $0, R8
+	B done
+stopUnrolled:
+	ADD $8, R8, R8
+	B done
+stopVector:
+	ADD $4, R8, R8
+stopped:
+
+done:
+	MOVD n+16(FP), R10
+	SUB R8, R10, R10
+	MOVD R10, done+24(FP)
+	RET
+
+// func sigmoidNEON(y, x *float32, n int)
+TEXT ·sigmoidNEON(SB), NOSPLIT, $0-24
+	MOVD $constants<>(SB), R9
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R8
+	FMOVQ 2112(R9), F0
+	FMOVQ 2128(R9), F1
+	FMOVQ 2144(R9), F2
+	FMOVQ 160(R9), F3
+	FMOVQ 368(R9), F4
+	FMOVQ 384(R9), F5
+	FMOVQ 400(R9), F6
+	FMOVQ 416(R9), F7
+	FMOVQ 2160(R9), F8
+	FMOVQ 16(R9), F9
+	SUBS $8, R8, R8
+	BLT single
+
+	PCALIGN $16
+unrolled:
+	FLDPQ.P 32(R1), (F10, F11)
+	WORD $0x4ea1f54a // fmin v10.4s, v10.4s, v1.4s
+	WORD $0x4ea1f56b // fmin v11.4s, v11.4s, v1.4s
+	WORD $0x4e22f54a // fmax v10.4s, v10.4s, v2.4s
+	WORD $0x4e22f56b // fmax v11.4s, v11.4s, v2.4s
+	WORD $0x6ea0f94a // fneg v10.4s, v10.4s
+	WORD $0x6ea0f96b // fneg v11.4s, v11.4s
+	WORD $0x4ea31c6c // mov v12.16b, v3.16b
+	WORD $0x4e24cd4c // fmla v12.4s, v10.4s, v4.4s
+	WORD $0x4ea31c6d // mov v13.16b, v3.16b
+	WORD $0x4e24cd6d // fmla v13.4s, v11.4s, v4.4s
+	WORD $0x4ea3d58e // fsub v14.4s, v12.4s, v3.4s
+	WORD $0x4ea3d5af // fsub v15.4s, v13.4s, v3.4s
+	WORD $0x4eaa1d50 // mov v16.16b, v10.16b
+	WORD $0x4ea5cdd0 // fmls v16.4s, v14.4s, v5.4s
+	WORD $0x4eab1d71 // mov v17.16b, v11.16b
+	WORD $0x4ea5cdf1 // fmls v17.4s, v15.4s, v5.4s
+	WORD $0x4ea6cdd0 // fmls v16.4s, v14.4s, v6.4s
+	WORD $0x4ea6cdf1 // fmls v17.4s, v15.4s, v6.4s
+	WORD $0x6e30de0e // fmul v14.4s, v16.4s, v16.4s
+	WORD $0x6e31de2f // fmul v15.4s, v17.4s, v17.4s
+	FMOVQ 464(R9), F18
+	WORD $0x4e30ccf2 // fmla v18.4s, v7.4s, v16.4s
+	FMOVQ 464(R9), F19
+	WORD $0x4e31ccf3 // fmla v19.4s, v7.4s, v17.4s
+	FMOVQ 480(R9), F20
+	WORD $0x4e30ce54 // fmla v20.4s, v18.4s, v16.4s
+	FMOVQ 480(R9), F18
+	WORD $0x4e31ce72 // fmla v18.4s, v19.4s, v17.4s
+	FMOVQ 496(R9), F19
+	WORD $0x4e30ce93 // fmla v19.4s, v20.4s, v16.4s
+	FMOVQ 496(R9), F20
+	WORD $0x4e31ce54 // fmla v20.4s, v18.4s, v17.4s
+	FMOVQ 512(R9), F18
+	WORD $0x4e30ce72 // fmla v18.4s, v19.4s, v16.4s
+	FMOVQ 512(R9), F19
+	WORD $0x4e31ce93 // fmla v19.4s, v20.4s, v17.4s
+	WORD $0x4e32cdd0 // fmla v16.4s, v14.4s, v18.4s
+	WORD $0x4e33cdf1 // fmla v17.4s, v15.4s, v19.4s
+	WORD $0x6ea0e54a // fcmgt v10.4s, v10.4s, v0.4s
+	WORD $0x6ea0e56b // fcmgt v11.4s, v11.4s, v0.4s
+	WORD $0x4e201d4e // and v14.16b, v10.16b, v0.16b
+	WORD $0x4e201d6f // and v15.16b, v11.16b, v0.16b
+	WORD $0x4eaed58c // fsub v12.4s, v12.4s, v14.4s
+	WORD $0x4eafd5ad // fsub v13.4s, v13.4s, v15.4s
+	WORD $0x4f37558c // shl v12.4s, v12.4s, #23
+	WORD $0x4f3755ad // shl v13.4s, v13.4s, #23
+	WORD $0x6e691d0a // bsl v10.16b, v8.16b, v9.16b
+	WORD $0x6e691d0b // bsl v11.16b, v8.16b, v9.16b
+	WORD $0x4e2ad58e // fadd v14.4s, v12.4s, v10.4s
+	WORD $0x4e2bd5af // fadd v15.4s, v13.4s, v11.4s
+	WORD $0x4eacd5d2 // fsub v18.4s, v14.4s, v12.4s
+	WORD $0x4eadd5f3 // fsub v19.4s, v15.4s, v13.4s
+	WORD $0x4eb2d552 // fsub v18.4s, v10.4s, v18.4s
+	WORD $0x4eb3d573 // fsub v19.4s, v11.4s, v19.4s
+	WORD $0x4e30cd92 // fmla v18.4s, v12.4s, v16.4s
+	WORD $0x4e31cdb3 // fmla v19.4s, v13.4s, v17.4s
+	WORD $0x4e2ed64c // fadd v12.4s, v18.4s, v14.4s
+	WORD $0x4e2fd66d // fadd v13.4s, v19.4s, v15.4s
+	WORD $0x6e2cfd4a // fdiv v10.4s, v10.4s, v12.4s
+	WORD $0x6e2dfd6b // fdiv v11.4s, v11.4s, v13.4s
+	FSTPQ.P (F10, F11), 32(R0)
+	SUBS $8, R8, R8
+	BGE unrolled
+
+single:
+	ADDS $4, R8, R8
+	BLT few
+
+	PCALIGN $16
+vector:
+	FMOVQ.P 16(R1), F10
+	WORD $0x4ea1f54a // fmin v10.4s, v10.4s, v1.4s
+	WORD $0x4e22f54a // fmax v10.4s, v10.4s, v2.4s
+	WORD $0x6ea0f94a // fneg v10.4s, v10.4s
+	WORD $0x4ea31c6b // mov v11.16b, v3.16b
+	WORD $0x4e24cd4b // fmla v11.4s, v10.4s, v4.4s
+	WORD $0x4ea3d56c // fsub v12.4s, v11.4s, v3.4s
+	WORD $0x4eaa1d4d // mov v13.16b, v10.16b
+	WORD $0x4ea5cd8d // fmls v13.4s, v12.4s, v5.4s
+	WORD $0x4ea6cd8d // fmls v13.4s, v12.4s, v6.4s
+	WORD $0x6e2dddac // fmul v12.4s, v13.4s, v13.4s
+	FMOVQ 464(R9), F14
+	WORD $0x4e2dccee // fmla v14.4s, v7.4s, v13.4s
+	FMOVQ 480(R9), F15
+	WORD $0x4e2dcdcf // fmla v15.4s, v14.4s, v13.4s
+	FMOVQ 496(R9), F14
+	WORD $0x4e2dcdee // fmla v14.4s, v15.4s, v13.4s
+	FMOVQ 512(R9), F15
+	WORD $0x4e2dcdcf // fmla v15.4s, v14.4s, v13.4s
+	WORD $0x4e2fcd8d // fmla v13.4s, v12.4s, v15.4s
+	WORD $0x6ea0e54a // fcmgt v10.4s, v10.4s, v0.4s
+	WORD $0x4e201d4c // and v12.16b, v10.16b, v0.16b
+	WORD $0x4eacd56b // fsub v11.4s, v11.4s, v12.4s
+	WORD $0x4f37556b // shl v11.4s, v11.4s, #23
+	WORD $0x6e691d0a // bsl v10.16b, v8.16b, v9.16b
+	WORD $0x4e2ad56c // fadd v12.4s, v11.4s, v10.4s
+	WORD $0x4eabd58e // fsub v14.4s, v12.4s, v11.4s
+	WORD $0x4eaed54e // fsub v14.4s, v10.4s, v14.4s
+	WORD $0x4e2dcd6e // fmla v14.4s, v11.4s, v13.4s
+	WORD $0x4e2cd5cb // fadd v11.4s, v14.4s, v12.4s
+	WORD $0x6e2bfd4a // fdiv v10.4s, v10.4s, v11.4s
+	FMOVQ.P F10, 16(R0)
 	SUBS $4, R8, R8
 	BGE vector
 
@@ -5869,52 +6201,52 @@ few:
 	ADDS $4, R8, R8
 	BEQ done
 	TBZ $1, R8, load1
-	FMOVD (R1), F9
+	FMOVD (R1), F10
 	TBZ $0, R8, loaded
 	ADD $8, R1, R10
-	VLD1 (R10), V9.S[2]
+	VLD1 (R10), V10.S[2]
 	B loaded
 load1:
-	FMOVS (R1), F9
+	FMOVS (R1), F10
 loaded:
-	WORD $0x4ea1f529 // fmin v9.4s, v9.4s, v1.4s
-	WORD $0x4e22f529 // fmax v9.4s, v9.4s, v2.4s
-	WORD $0x6ea0f929 // fneg v9.4s, v9.4s
-	WORD $0x4ea31c6a // mov v10.16b, v3.16b
-	WORD $0x4e24cd2a // fmla v10.4s, v9.4s, v4.4s
-	WORD $0x4ea3d54b // fsub v11.4s, v10.4s, v3.4s
-	WORD $0x4ea5cd69 // fmls v9.4s, v11.4s, v5.4s
-	WORD $0x4ea6cd69 // fmls v9.4s, v11.4s, v6.4s
-	FMOVQ 240(R9), F11
-	WORD $0x4e29cceb // fmla v11.4s, v7.4s, v9.4s
-	FMOVQ 256(R9), F12
-	WORD $0x4e29cd6c // fmla v12.4s, v11.4s, v9.4s
-	FMOVQ 272(R9), F11
-	WORD $0x4e29cd8b // fmla v11.4s, v12.4s, v9.4s
-	FMOVQ 288(R9), F12
-	WORD $0x4e29cd6c // fmla v12.4s, v11.4s, v9.4s
-	FMOVQ 304(R9), F11
-	WORD $0x4e29cd8b // fmla v11.4s, v12.4s, v9.4s
-	WORD $0x4ea01c0c // mov v12.16b, v0.16b
-	WORD $0x4e29cd6c // fmla v12.4s, v11.4s, v9.4s
-	WORD $0x4ea01c0b // mov v11.16b, v0.16b
-	WORD $0x4e29cd8b // fmla v11.4s, v12.4s, v9.4s
-	WORD $0x4f375549 // shl v9.4s, v10.4s, #23
-	WORD $0x6ea9850a // sub v10.4s, v8.4s, v9.4s
-	WORD $0x4ea0f54a // fmin v10.4s, v10.4s, v0.4s
-	WORD $0x6e29dd6b // fmul v11.4s, v11.4s, v9.4s
-	WORD $0x4ea0f529 // fmin v9.4s, v9.4s, v0.4s
-	WORD $0x4eaa1d4c // mov v12.16b, v10.16b
-	WORD $0x4e29cd6c // fmla v12.4s, v11.4s, v9.4s
-	WORD $0x6e2cfd49 // fdiv v9.4s, v10.4s, v12.4s
+	WORD $0x4ea1f54a // fmin v10.4s, v10.4s, v1.4s
+	WORD $0x4e22f54a // fmax v10.4s, v10.4s, v2.4s
+	WORD $0x6ea0f94a // fneg v10.4s, v10.4s
+	WORD $0x4ea31c6b // mov v11.16b, v3.16b
+	WORD $0x4e24cd4b // fmla v11.4s, v10.4s, v4.4s
+	WORD $0x4ea3d56c // fsub v12.4s, v11.4s, v3.4s
+	WORD $0x4eaa1d4d // mov v13.16b, v10.16b
+	WORD $0x4ea5cd8d // fmls v13.4s, v12.4s, v5.4s
+	WORD $0x4ea6cd8d // fmls v13.4s, v12.4s, v6.4s
+	WORD $0x6e2dddac // fmul v12.4s, v13.4s, v13.4s
+	FMOVQ 464(R9), F14
+	WORD $0x4e2dccee // fmla v14.4s, v7.4s, v13.4s
+	FMOVQ 480(R9), F15
+	WORD $0x4e2dcdcf // fmla v15.4s, v14.4s, v13.4s
+	FMOVQ 496(R9), F14
+	WORD $0x4e2dcdee // fmla v14.4s, v15.4s, v13.4s
+	FMOVQ 512(R9), F15
+	WORD $0x4e2dcdcf // fmla v15.4s, v14.4s, v13.4s
+	WORD $0x4e2fcd8d // fmla v13.4s, v12.4s, v15.4s
+	WORD $0x6ea0e54a // fcmgt v10.4s, v10.4s, v0.4s
+	WORD $0x4e201d4c // and v12.16b, v10.16b, v0.16b
+	WORD $0x4eacd56b // fsub v11.4s, v11.4s, v12.4s
+	WORD $0x4f37556b // shl v11.4s, v11.4s, #23
+	WORD $0x6e691d0a // bsl v10.16b, v8.16b, v9.16b
+	WORD $0x4e2ad56c // fadd v12.4s, v11.4s, v10.4s
+	WORD $0x4eabd58e // fsub v14.4s, v12.4s, v11.4s
+	WORD $0x4eaed54e // fsub v14.4s, v10.4s, v14.4s
+	WORD $0x4e2dcd6e // fmla v14.4s, v11.4s, v13.4s
+	WORD $0x4e2cd5cb // fadd v11.4s, v14.4s, v12.4s
+	WORD $0x6e2bfd4a // fdiv v10.4s, v10.4s, v11.4s
 	TBZ $1, R8, store1
-	FMOVD F9, (R0)
+	FMOVD F10, (R0)
 	TBZ $0, R8, stored
 	ADD $8, R0, R10
-	VST1 V9.S[2], (R10)
+	VST1 V10.S[2], (R10)
 	B stored
 store1:
-	FMOVS F9, (R0)
+	FMOVS F10, (R0)
 stored:
 
 done:
@@ -5926,84 +6258,85 @@ TEXT ·swishNEON(SB), NOSPLIT, $0-24
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 16(R9), F0
-	FMOVQ 1840(R9), F1
-	FMOVQ 1824(R9), F2
+	FMOVQ 2112(R9), F0
+	FMOVQ 2144(R9), F1
+	FMOVQ 2128(R9), F2
 	FMOVQ 160(R9), F3
-	FMOVQ 176(R9), F4
-	FMOVQ 192(R9), F5
-	FMOVQ 208(R9), F6
-	FMOVQ 224(R9), F7
-	FMOVQ 1856(R9), F8
+	FMOVQ 368(R9), F4
+	FMOVQ 384(R9), F5
+	FMOVQ 400(R9), F6
+	FMOVQ 416(R9), F7
+	FMOVQ 2160(R9), F8
+	FMOVQ 16(R9), F9
 	SUBS $8, R8, R8
 	BLT single
 
 	PCALIGN $16
 unrolled:
-	FLDPQ.P 32(R1), (F9, F10)
-	WORD $0x4e21f529 // fmax v9.4s, v9.4s, v1.4s
+	FLDPQ.P 32(R1), (F10, F11)
 	WORD $0x4e21f54a // fmax v10.4s, v10.4s, v1.4s
-	WORD $0x4ea2f52b // fmin v11.4s, v9.4s, v2.4s
+	WORD $0x4e21f56b // fmax v11.4s, v11.4s, v1.4s
 	WORD $0x4ea2f54c // fmin v12.4s, v10.4s, v2.4s
-	WORD $0x6ea0f96b // fneg v11.4s, v11.4s
+	WORD $0x4ea2f56d // fmin v13.4s, v11.4s, v2.4s
 	WORD $0x6ea0f98c // fneg v12.4s, v12.4s
-	WORD $0x4ea31c6d // mov v13.16b, v3.16b
-	WORD $0x4e24cd6d // fmla v13.4s, v11.4s, v4.4s
+	WORD $0x6ea0f9ad // fneg v13.4s, v13.4s
 	WORD $0x4ea31c6e // mov v14.16b, v3.16b
 	WORD $0x4e24cd8e // fmla v14.4s, v12.4s, v4.4s
-	WORD $0x4ea3d5af // fsub v15.4s, v13.4s, v3.4s
+	WORD $0x4ea31c6f // mov v15.16b, v3.16b
+	WORD $0x4e24cdaf // fmla v15.4s, v13.4s, v4.4s
 	WORD $0x4ea3d5d0 // fsub v16.4s, v14.4s, v3.4s
-	WORD $0x4ea5cdeb // fmls v11.4s, v15.4s, v5.4s
-	WORD $0x4ea5ce0c // fmls v12.4s, v16.4s, v5.4s
-	WORD $0x4ea6cdeb // fmls v11.4s, v15.4s, v6.4s
-	WORD $0x4ea6ce0c // fmls v12.4s, v16.4s, v6.4s
-	FMOVQ 240(R9), F15
-	WORD $0x4e2bccef // fmla v15.4s, v7.4s, v11.4s
-	FMOVQ 240(R9), F16
-	WORD $0x4e2cccf0 // fmla v16.4s, v7.4s, v12.4s
-	FMOVQ 256(R9), F17
-	WORD $0x4e2bcdf1 // fmla v17.4s, v15.4s, v11.4s
-	FMOVQ 256(R9), F15
-	WORD $0x4e2cce0f // fmla v15.4s, v16.4s, v12.4s
-	FMOVQ 272(R9), F16
-	WORD $0x4e2bce30 // fmla v16.4s, v17.4s, v11.4s
-	FMOVQ 272(R9), F17
-	WORD $0x4e2ccdf1 // fmla v17.4s, v15.4s, v12.4s
-	FMOVQ 288(R9), F15
-	WORD $0x4e2bce0f // fmla v15.4s, v16.4s, v11.4s
-	FMOVQ 288(R9), F16
-	WORD $0x4e2cce30 // fmla v16.4s, v17.4s, v12.4s
-	FMOVQ 304(R9), F17
-	WORD $0x4e2bcdf1 // fmla v17.4s, v15.4s, v11.4s
-	FMOVQ 304(R9), F15
-	WORD $0x4e2cce0f // fmla v15.4s, v16.4s, v12.4s
-	WORD $0x4ea01c10 // mov v16.16b, v0.16b
-	WORD $0x4e2bce30 // fmla v16.4s, v17.4s, v11.4s
-	WORD $0x4ea01c11 // mov v17.16b, v0.16b
-	WORD $0x4e2ccdf1 // fmla v17.4s, v15.4s, v12.4s
-	WORD $0x4ea01c0f // mov v15.16b, v0.16b
-	WORD $0x4e2bce0f // fmla v15.4s, v16.4s, v11.4s
-	WORD $0x4ea01c0b // mov v11.16b, v0.16b
-	WORD $0x4e2cce2b // fmla v11.4s, v17.4s, v12.4s
-	WORD $0x4f3755ac // shl v12.4s, v13.4s, #23
-	WORD $0x4f3755cd // shl v13.4s, v14.4s, #23
-	WORD $0x6eac850e // sub v14.4s, v8.4s, v12.4s
-	WORD $0x6ead8510 // sub v16.4s, v8.4s, v13.4s
-	WORD $0x4ea0f5ce // fmin v14.4s, v14.4s, v0.4s
-	WORD $0x4ea0f610 // fmin v16.4s, v16.4s, v0.4s
-	WORD $0x6e2cddef // fmul v15.4s, v15.4s, v12.4s
-	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
-	WORD $0x4ea0f58c // fmin v12.4s, v12.4s, v0.4s
-	WORD $0x4ea0f5ad // fmin v13.4s, v13.4s, v0.4s
-	WORD $0x4eae1dd1 // mov v17.16b, v14.16b
-	WORD $0x4e2ccdf1 // fmla v17.4s, v15.4s, v12.4s
-	WORD $0x4eb01e0c // mov v12.16b, v16.16b
-	WORD $0x4e2dcd6c // fmla v12.4s, v11.4s, v13.4s
-	WORD $0x6e29ddc9 // fmul v9.4s, v14.4s, v9.4s
-	WORD $0x6e2ade0a // fmul v10.4s, v16.4s, v10.4s
-	WORD $0x6e31fd29 // fdiv v9.4s, v9.4s, v17.4s
-	WORD $0x6e2cfd4a // fdiv v10.4s, v10.4s, v12.4s
-	FSTPQ.P (F9, F10), 32(R0)
+	WORD $0x4ea3d5f1 // fsub v17.4s, v15.4s, v3.4s
+	WORD $0x4eac1d92 // mov v18.16b, v12.16b
+	WORD $0x4ea5ce12 // fmls v18.4s, v16.4s, v5.4s
+	WORD $0x4ead1db3 // mov v19.16b, v13.16b
+	WORD $0x4ea5ce33 // fmls v19.4s, v17.4s, v5.4s
+	WORD $0x4ea6ce12 // fmls v18.4s, v16.4s, v6.4s
+	WORD $0x4ea6ce33 // fmls v19.4s, v17.4s, v6.4s
+	WORD $0x6e32de50 // fmul v16.4s, v18.4s, v18.4s
+	WORD $0x6e33de71 // fmul v17.4s, v19.4s, v19.4s
+	FMOVQ 464(R9), F20
+	WORD $0x4e32ccf4 // fmla v20.4s, v7.4s, v18.4s
+	FMOVQ 464(R9), F21
+	WORD $0x4e33ccf5 // fmla v21.4s, v7.4s, v19.4s
+	FMOVQ 480(R9), F22
+	WORD $0x4e32ce96 // fmla v22.4s, v20.4s, v18.4s
+	FMOVQ 480(R9), F20
+	WORD $0x4e33ceb4 // fmla v20.4s, v21.4s, v19.4s
+	FMOVQ 496(R9), F21
+	WORD $0x4e32ced5 // fmla v21.4s, v22.4s, v18.4s
+	FMOVQ 496(R9), F22
+	WORD $0x4e33ce96 // fmla v22.4s, v20.4s, v19.4s
+	FMOVQ 512(R9), F20
+	WORD $0x4e32ceb4 // fmla v20.4s, v21.4s, v18.4s
+	FMOVQ 512(R9), F21
+	WORD $0x4e33ced5 // fmla v21.4s, v22.4s, v19.4s
+	WORD $0x4e34ce12 // fmla v18.4s, v16.4s, v20.4s
+	WORD $0x4e35ce33 // fmla v19.4s, v17.4s, v21.4s
+	WORD $0x6ea0e58c // fcmgt v12.4s, v12.4s, v0.4s
+	WORD $0x6ea0e5ad // fcmgt v13.4s, v13.4s, v0.4s
+	WORD $0x4e201d90 // and v16.16b, v12.16b, v0.16b
+	WORD $0x4e201db1 // and v17.16b, v13.16b, v0.16b
+	WORD $0x4eb0d5ce // fsub v14.4s, v14.4s, v16.4s
+	WORD $0x4eb1d5ef // fsub v15.4s, v15.4s, v17.4s
+	WORD $0x4f3755ce // shl v14.4s, v14.4s, #23
+	WORD $0x4f3755ef // shl v15.4s, v15.4s, #23
+	WORD $0x6e691d0c // bsl v12.16b, v8.16b, v9.16b
+	WORD $0x6e691d0d // bsl v13.16b, v8.16b, v9.16b
+	WORD $0x4e2cd5d0 // fadd v16.4s, v14.4s, v12.4s
+	WORD $0x4e2dd5f1 // fadd v17.4s, v15.4s, v13.4s
+	WORD $0x4eaed614 // fsub v20.4s, v16.4s, v14.4s
+	WORD $0x4eafd635 // fsub v21.4s, v17.4s, v15.4s
+	WORD $0x4eb4d594 // fsub v20.4s, v12.4s, v20.4s
+	WORD $0x4eb5d5b5 // fsub v21.4s, v13.4s, v21.4s
+	WORD $0x4e32cdd4 // fmla v20.4s, v14.4s, v18.4s
+	WORD $0x4e33cdf5 // fmla v21.4s, v15.4s, v19.4s
+	WORD $0x4e30d68e // fadd v14.4s, v20.4s, v16.4s
+	WORD $0x4e31d6af // fadd v15.4s, v21.4s, v17.4s
+	WORD $0x6e2add8a // fmul v10.4s, v12.4s, v10.4s
+	WORD $0x6e2bddab // fmul v11.4s, v13.4s, v11.4s
+	WORD $0x6e2efd4a // fdiv v10.4s, v10.4s, v14.4s
+	WORD $0x6e2ffd6b // fdiv v11.4s, v11.4s, v15.4s
+	FSTPQ.P (F10, F11), 32(R0)
 	SUBS $8, R8, R8
 	BGE unrolled
 
@@ -6013,39 +6346,39 @@ single:
 
 	PCALIGN $16
 vector:
-	FMOVQ.P 16(R1), F9
-	WORD $0x4e21f529 // fmax v9.4s, v9.4s, v1.4s
-	WORD $0x4ea2f52a // fmin v10.4s, v9.4s, v2.4s
-	WORD $0x6ea0f94a // fneg v10.4s, v10.4s
-	WORD $0x4ea31c6b // mov v11.16b, v3.16b
-	WORD $0x4e24cd4b // fmla v11.4s, v10.4s, v4.4s
-	WORD $0x4ea3d56c // fsub v12.4s, v11.4s, v3.4s
-	WORD $0x4ea5cd8a // fmls v10.4s, v12.4s, v5.4s
-	WORD $0x4ea6cd8a // fmls v10.4s, v12.4s, v6.4s
-	FMOVQ 240(R9), F12
-	WORD $0x4e2accec // fmla v12.4s, v7.4s, v10.4s
-	FMOVQ 256(R9), F13
-	WORD $0x4e2acd8d // fmla v13.4s, v12.4s, v10.4s
-	FMOVQ 272(R9), F12
-	WORD $0x4e2acdac // fmla v12.4s, v13.4s, v10.4s
-	FMOVQ 288(R9), F13
-	WORD $0x4e2acd8d // fmla v13.4s, v12.4s, v10.4s
-	FMOVQ 304(R9), F12
-	WORD $0x4e2acdac // fmla v12.4s, v13.4s, v10.4s
-	WORD $0x4ea01c0d // mov v13.16b, v0.16b
-	WORD $0x4e2acd8d // fmla v13.4s, v12.4s, v10.4s
-	WORD $0x4ea01c0c // mov v12.16b, v0.16b
-	WORD $0x4e2acdac // fmla v12.4s, v13.4s, v10.4s
-	WORD $0x4f37556a // shl v10.4s, v11.4s, #23
-	WORD $0x6eaa850b // sub v11.4s, v8.4s, v10.4s
-	WORD $0x4ea0f56b // fmin v11.4s, v11.4s, v0.4s
-	WORD $0x6e2add8c // fmul v12.4s, v12.4s, v10.4s
-	WORD $0x4ea0f54a // fmin v10.4s, v10.4s, v0.4s
-	WORD $0x4eab1d6d // mov v13.16b, v11.16b
-	WORD $0x4e2acd8d // fmla v13.4s, v12.4s, v10.4s
-	WORD $0x6e29dd69 // fmul v9.4s, v11.4s, v9.4s
-	WORD $0x6e2dfd29 // fdiv v9.4s, v9.4s, v13.4s
-	FMOVQ.P F9, 16(R0)
+	FMOVQ.P 16(R1), F10
+	WORD $0x4e21f54a // fmax v10.4s, v10.4s, v1.4s
+	WORD $0x4ea2f54b // fmin v11.4s, v10.4s, v2.4s
+	WORD $0x6ea0f96b // fneg v11.4s, v11.4s
+	WORD $0x4ea31c6c // mov v12.16b, v3.16b
+	WORD $0x4e24cd6c // fmla v12.4s, v11.4s, v4.4s
+	WORD $0x4ea3d58d // fsub v13.4s, v12.4s, v3.4s
+	WORD $0x4eab1d6e // mov v14.16b, v11.16b
+	WORD $0x4ea5cdae // fmls v14.4s, v13.4s, v5.4s
+	WORD $0x4ea6cdae // fmls v14.4s, v13.4s, v6.4s
+	WORD $0x6e2eddcd // fmul v13.4s, v14.4s, v14.4s
+	FMOVQ 464(R9), F15
+	WORD $0x4e2eccef // fmla v15.4s, v7.4s, v14.4s
+	FMOVQ 480(R9), F16
+	WORD $0x4e2ecdf0 // fmla v16.4s, v15.4s, v14.4s
+	FMOVQ 496(R9), F15
+	WORD $0x4e2ece0f // fmla v15.4s, v16.4s, v14.4s
+	FMOVQ 512(R9), F16
+	WORD $0x4e2ecdf0 // fmla v16.4s, v15.4s, v14.4s
+	WORD $0x4e30cdae // fmla v14.4s, v13.4s, v16.4s
+	WORD $0x6ea0e56b // fcmgt v11.4s, v11.4s, v0.4s
+	WORD $0x4e201d6d // and v13.16b, v11.16b, v0.16b
+	WORD $0x4eadd58c // fsub v12.4s, v12.4s, v13.4s
+	WORD $0x4f37558c // shl v12.4s, v12.4s, #23
+	WORD $0x6e691d0b // bsl v11.16b, v8.16b, v9.16b
+	WORD $0x4e2bd58d // fadd v13.4s, v12.4s, v11.4s
+	WORD $0x4eacd5af // fsub v15.4s, v13.4s, v12.4s
+	WORD $0x4eafd56f // fsub v15.4s, v11.4s, v15.4s
+	WORD $0x4e2ecd8f // fmla v15.4s, v12.4s, v14.4s
+	WORD $0x4e2dd5ec // fadd v12.4s, v15.4s, v13.4s
+	WORD $0x6e2add6a // fmul v10.4s, v11.4s, v10.4s
+	WORD $0x6e2cfd4a // fdiv v10.4s, v10.4s, v12.4s
+	FMOVQ.P F10, 16(R0)
 	SUBS $4, R8, R8
 	BGE vector
 
@@ -6053,53 +6386,53 @@ few:
 	ADDS $4, R8, R8
 	BEQ done
 	TBZ $1, R8, load1
-	FMOVD (R1), F9
+	FMOVD (R1), F10
 	TBZ $0, R8, loaded
 	ADD $8, R1, R10
-	VLD1 (R10), V9.S[2]
+	VLD1 (R10), V10.S[2]
 	B loaded
 load1:
-	FMOVS (R1), F9
+	FMOVS (R1), F10
 loaded:
-	WORD $0x4e21f529 // fmax v9.4s, v9.4s, v1.4s
-	WORD $0x4ea2f52a // fmin v10.4s, v9.4s, v2.4s
-	WORD $0x6ea0f94a // fneg v10.4s, v10.4s
-	WORD $0x4ea31c6b // mov v11.16b, v3.16b
-	WORD $0x4e24cd4b // fmla v11.4s, v10.4s, v4.4s
-	WORD $0x4ea3d56c // fsub v12.4s, v11.4s, v3.4s
-	WORD $0x4ea5cd8a // fmls v10.4s, v12.4s, v5.4s
-	WORD $0x4ea6cd8a // fmls v10.4s, v12.4s, v6.4s
-	FMOVQ 240(R9), F12
-	WORD $0x4e2accec // fmla v12.4s, v7.4s, v10.4s
-	FMOVQ 256(R9), F13
-	WORD $0x4e2acd8d // fmla v13.4s, v12.4s, v10.4s
-	FMOVQ 272(R9), F12
-	WORD $0x4e2acdac // fmla v12.4s, v13.4s, v10.4s
-	FMOVQ 288(R9), F13
-	WORD $0x4e2acd8d // fmla v13.4s, v12.4s, v10.4s
-	FMOVQ 304(R9), F12
-	WORD $0x4e2acdac // fmla v12.4s, v13.4s, v10.4s
-	WORD $0x4ea01c0d // mov v13.16b, v0.16b
-	WORD $0x4e2acd8d // fmla v13.4s, v12.4s, v10.4s
-	WORD $0x4ea01c0c // mov v12.16b, v0.16b
-	WORD $0x4e2acdac // fmla v12.4s, v13.4s, v10.4s
-	WORD $0x4f37556a // shl v10.4s, v11.4s, #23
-	WORD $0x6eaa850b // sub v11.4s, v8.4s, v10.4s
-	WORD $0x4ea0f56b // fmin v11.4s, v11.4s, v0.4s
-	WORD $0x6e2add8c // fmul v12.4s, v12.4s, v10.4s
-	WORD $0x4ea0f54a // fmin v10.4s, v10.4s, v0.4s
-	WORD $0x4eab1d6d // mov v13.16b, v11.16b
-	WORD $0x4e2acd8d // fmla v13.4s, v12.4s, v10.4s
-	WORD $0x6e29dd69 // fmul v9.4s, v11.4s, v9.4s
-	WORD $0x6e2dfd29 // fdiv v9.4s, v9.4s, v13.4s
+	WORD $0x4e21f54a // fmax v10.4s, v10.4s, v1.4s
+	WORD $0x4ea2f54b // fmin v11.4s, v10.4s, v2.4s
+	WORD $0x6ea0f96b // fneg v11.4s, v11.4s
+	WORD $0x4ea31c6c // mov v12.16b, v3.16b
+	WORD $0x4e24cd6c // fmla v12.4s, v11.4s, v4.4s
+	WORD $0x4ea3d58d // fsub v13.4s, v12.4s, v3.4s
+	WORD $0x4eab1d6e // mov v14.16b, v11.16b
+	WORD $0x4ea5cdae // fmls v14.4s, v13.4s, v5.4s
+	WORD $0x4ea6cdae // fmls v14.4s, v13.4s, v6.4s
+	WORD $0x6e2eddcd // fmul v13.4s, v14.4s, v14.4s
+	FMOVQ 464(R9), F15
+	WORD $0x4e2eccef // fmla v15.4s, v7.4s, v14.4s
+	FMOVQ 480(R9), F16
+	WORD $0x4e2ecdf0 // fmla v16.4s, v15.4s, v14.4s
+	FMOVQ 496(R9), F15
+	WORD $0x4e2ece0f // fmla v15.4s, v16.4s, v14.4s
+	FMOVQ 512(R9), F16
+	WORD $0x4e2ecdf0 // fmla v16.4s, v15.4s, v14.4s
+	WORD $0x4e30cdae // fmla v14.4s, v13.4s, v16.4s
+	WORD $0x6ea0e56b // fcmgt v11.4s, v11.4s, v0.4s
+	WORD $0x4e201d6d // and v13.16b, v11.16b, v0.16b
+	WORD $0x4eadd58c // fsub v12.4s, v12.4s, v13.4s
+	WORD $0x4f37558c // shl v12.4s, v12.4s, #23
+	WORD $0x6e691d0b // bsl v11.16b, v8.16b, v9.16b
+	WORD $0x4e2bd58d // fadd v13.4s, v12.4s, v11.4s
+	WORD $0x4eacd5af // fsub v15.4s, v13.4s, v12.4s
+	WORD $0x4eafd56f // fsub v15.4s, v11.4s, v15.4s
+	WORD $0x4e2ecd8f // fmla v15.4s, v12.4s, v14.4s
+	WORD $0x4e2dd5ec // fadd v12.4s, v15.4s, v13.4s
+	WORD $0x6e2add6a // fmul v10.4s, v11.4s, v10.4s
+	WORD $0x6e2cfd4a // fdiv v10.4s, v10.4s, v12.4s
 	TBZ $1, R8, store1
-	FMOVD F9, (R0)
+	FMOVD F10, (R0)
 	TBZ $0, R8, stored
 	ADD $8, R0, R10
-	VST1 V9.S[2], (R10)
+	VST1 V10.S[2], (R10)
 	B stored
 store1:
-	FMOVS F9, (R0)
+	FMOVS F10, (R0)
 stored:
 
 done:
@@ -6111,117 +6444,118 @@ TEXT ·geluNEON(SB), NOSPLIT, $0-24
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 1872(R9), F0
-	FMOVQ 16(R9), F1
-	FMOVQ 1888(R9), F2
+	FMOVQ 2176(R9), F0
+	FMOVQ 2112(R9), F1
+	FMOVQ 2192(R9), F2
 	FMOVQ 80(R9), F3
-	FMOVQ 1904(R9), F4
-	FMOVQ 1920(R9), F5
+	FMOVQ 2208(R9), F4
+	FMOVQ 2224(R9), F5
 	FMOVQ 160(R9), F6
-	FMOVQ 176(R9), F7
-	FMOVQ 192(R9), F8
-	FMOVQ 208(R9), F9
-	FMOVQ 224(R9), F10
-	FMOVQ 1856(R9), F11
+	FMOVQ 368(R9), F7
+	FMOVQ 384(R9), F8
+	FMOVQ 400(R9), F9
+	FMOVQ 416(R9), F10
+	FMOVQ 2160(R9), F11
+	FMOVQ 16(R9), F12
 	SUBS $8, R8, R8
 	BLT single
 
 	PCALIGN $16
 unrolled:
-	FLDPQ.P 32(R1), (F12, F13)
-	WORD $0x4e22f58c // fmax v12.4s, v12.4s, v2.4s
+	FLDPQ.P 32(R1), (F13, F14)
 	WORD $0x4e22f5ad // fmax v13.4s, v13.4s, v2.4s
-	WORD $0x4ea3f58e // fmin v14.4s, v12.4s, v3.4s
+	WORD $0x4e22f5ce // fmax v14.4s, v14.4s, v2.4s
 	WORD $0x4ea3f5af // fmin v15.4s, v13.4s, v3.4s
-	WORD $0x6e2eddd0 // fmul v16.4s, v14.4s, v14.4s
+	WORD $0x4ea3f5d0 // fmin v16.4s, v14.4s, v3.4s
 	WORD $0x6e2fddf1 // fmul v17.4s, v15.4s, v15.4s
-	WORD $0x6ea0fa12 // fneg v18.4s, v16.4s
+	WORD $0x6e30de12 // fmul v18.4s, v16.4s, v16.4s
 	WORD $0x6ea0fa33 // fneg v19.4s, v17.4s
-	WORD $0x4e2ecdd2 // fmla v18.4s, v14.4s, v14.4s
+	WORD $0x6ea0fa54 // fneg v20.4s, v18.4s
 	WORD $0x4e2fcdf3 // fmla v19.4s, v15.4s, v15.4s
-	WORD $0x4ea41c94 // mov v20.16b, v4.16b
-	WORD $0x4e30cc14 // fmla v20.4s, v0.4s, v16.4s
+	WORD $0x4e30ce14 // fmla v20.4s, v16.4s, v16.4s
 	WORD $0x4ea41c95 // mov v21.16b, v4.16b
 	WORD $0x4e31cc15 // fmla v21.4s, v0.4s, v17.4s
-	WORD $0x4eb4d496 // fsub v22.4s, v4.4s, v20.4s
+	WORD $0x4ea41c96 // mov v22.16b, v4.16b
+	WORD $0x4e32cc16 // fmla v22.4s, v0.4s, v18.4s
 	WORD $0x4eb5d497 // fsub v23.4s, v4.4s, v21.4s
-	WORD $0x4e30cc16 // fmla v22.4s, v0.4s, v16.4s
+	WORD $0x4eb6d498 // fsub v24.4s, v4.4s, v22.4s
 	WORD $0x4e31cc17 // fmla v23.4s, v0.4s, v17.4s
-	FMOVQ 1936(R9), F24
-	WORD $0x4e30ccb8 // fmla v24.4s, v5.4s, v16.4s
-	FMOVQ 1936(R9), F16
-	WORD $0x4e31ccb0 // fmla v16.4s, v5.4s, v17.4s
 	WORD $0x4e32cc18 // fmla v24.4s, v0.4s, v18.4s
-	WORD $0x4e33cc10 // fmla v16.4s, v0.4s, v19.4s
-	WORD $0x4e38d6d1 // fadd v17.4s, v22.4s, v24.4s
-	WORD $0x4e30d6f0 // fadd v16.4s, v23.4s, v16.4s
-	WORD $0x6e34ddd2 // fmul v18.4s, v14.4s, v20.4s
+	FMOVQ 2240(R9), F25
+	WORD $0x4e31ccb9 // fmla v25.4s, v5.4s, v17.4s
+	FMOVQ 2240(R9), F17
+	WORD $0x4e32ccb1 // fmla v17.4s, v5.4s, v18.4s
+	WORD $0x4e33cc19 // fmla v25.4s, v0.4s, v19.4s
+	WORD $0x4e34cc11 // fmla v17.4s, v0.4s, v20.4s
+	WORD $0x4e39d6f2 // fadd v18.4s, v23.4s, v25.4s
+	WORD $0x4e31d711 // fadd v17.4s, v24.4s, v17.4s
 	WORD $0x6e35ddf3 // fmul v19.4s, v15.4s, v21.4s
-	WORD $0x6ea0fa56 // fneg v22.4s, v18.4s
+	WORD $0x6e36de14 // fmul v20.4s, v16.4s, v22.4s
 	WORD $0x6ea0fa77 // fneg v23.4s, v19.4s
-	WORD $0x4e34cdd6 // fmla v22.4s, v14.4s, v20.4s
+	WORD $0x6ea0fa98 // fneg v24.4s, v20.4s
 	WORD $0x4e35cdf7 // fmla v23.4s, v15.4s, v21.4s
-	WORD $0x4e31cdd6 // fmla v22.4s, v14.4s, v17.4s
-	WORD $0x4e30cdf7 // fmla v23.4s, v15.4s, v16.4s
-	WORD $0x4ea61cce // mov v14.16b, v6.16b
-	WORD $0x4e27ce4e // fmla v14.4s, v18.4s, v7.4s
+	WORD $0x4e36ce18 // fmla v24.4s, v16.4s, v22.4s
+	WORD $0x4e32cdf7 // fmla v23.4s, v15.4s, v18.4s
+	WORD $0x4e31ce18 // fmla v24.4s, v16.4s, v17.4s
 	WORD $0x4ea61ccf // mov v15.16b, v6.16b
 	WORD $0x4e27ce6f // fmla v15.4s, v19.4s, v7.4s
-	WORD $0x4ea6d5d0 // fsub v16.4s, v14.4s, v6.4s
+	WORD $0x4ea61cd0 // mov v16.16b, v6.16b
+	WORD $0x4e27ce90 // fmla v16.4s, v20.4s, v7.4s
 	WORD $0x4ea6d5f1 // fsub v17.4s, v15.4s, v6.4s
-	WORD $0x4ea8ce12 // fmls v18.4s, v16.4s, v8.4s
-	WORD $0x4ea8ce33 // fmls v19.4s, v17.4s, v8.4s
-	WORD $0x4ea9ce12 // fmls v18.4s, v16.4s, v9.4s
-	WORD $0x4ea9ce33 // fmls v19.4s, v17.4s, v9.4s
-	WORD $0x4e36d650 // fadd v16.4s, v18.4s, v22.4s
-	WORD $0x4e37d671 // fadd v17.4s, v19.4s, v23.4s
-	FMOVQ 240(R9), F18
-	WORD $0x4e30cd52 // fmla v18.4s, v10.4s, v16.4s
-	FMOVQ 240(R9), F19
-	WORD $0x4e31cd53 // fmla v19.4s, v10.4s, v17.4s
-	FMOVQ 256(R9), F20
-	WORD $0x4e30ce54 // fmla v20.4s, v18.4s, v16.4s
-	FMOVQ 256(R9), F18
-	WORD $0x4e31ce72 // fmla v18.4s, v19.4s, v17.4s
-	FMOVQ 272(R9), F19
-	WORD $0x4e30ce93 // fmla v19.4s, v20.4s, v16.4s
-	FMOVQ 272(R9), F20
-	WORD $0x4e31ce54 // fmla v20.4s, v18.4s, v17.4s
-	FMOVQ 288(R9), F18
-	WORD $0x4e30ce72 // fmla v18.4s, v19.4s, v16.4s
-	FMOVQ 288(R9), F19
-	WORD $0x4e31ce93 // fmla v19.4s, v20.4s, v17.4s
-	FMOVQ 304(R9), F20
-	WORD $0x4e30ce54 // fmla v20.4s, v18.4s, v16.4s
-	FMOVQ 304(R9), F18
-	WORD $0x4e31ce72 // fmla v18.4s, v19.4s, v17.4s
-	WORD $0x4ea11c33 // mov v19.16b, v1.16b
-	WORD $0x4e30ce93 // fmla v19.4s, v20.4s, v16.4s
-	WORD $0x4ea11c34 // mov v20.16b, v1.16b
-	WORD $0x4e31ce54 // fmla v20.4s, v18.4s, v17.4s
-	WORD $0x4ea11c32 // mov v18.16b, v1.16b
-	WORD $0x4e30ce72 // fmla v18.4s, v19.4s, v16.4s
-	WORD $0x4ea11c30 // mov v16.16b, v1.16b
-	WORD $0x4e31ce90 // fmla v16.4s, v20.4s, v17.4s
-	WORD $0x4f3755ce // shl v14.4s, v14.4s, #23
+	WORD $0x4ea6d612 // fsub v18.4s, v16.4s, v6.4s
+	WORD $0x4eb31e75 // mov v21.16b, v19.16b
+	WORD $0x4ea8ce35 // fmls v21.4s, v17.4s, v8.4s
+	WORD $0x4eb41e96 // mov v22.16b, v20.16b
+	WORD $0x4ea8ce56 // fmls v22.4s, v18.4s, v8.4s
+	WORD $0x4ea9ce37 // fmls v23.4s, v17.4s, v9.4s
+	WORD $0x4ea9ce58 // fmls v24.4s, v18.4s, v9.4s
+	WORD $0x4e37d6b1 // fadd v17.4s, v21.4s, v23.4s
+	WORD $0x4e38d6d2 // fadd v18.4s, v22.4s, v24.4s
+	WORD $0x6e31de35 // fmul v21.4s, v17.4s, v17.4s
+	WORD $0x6e32de56 // fmul v22.4s, v18.4s, v18.4s
+	FMOVQ 464(R9), F23
+	WORD $0x4e31cd57 // fmla v23.4s, v10.4s, v17.4s
+	FMOVQ 464(R9), F24
+	WORD $0x4e32cd58 // fmla v24.4s, v10.4s, v18.4s
+	FMOVQ 480(R9), F25
+	WORD $0x4e31cef9 // fmla v25.4s, v23.4s, v17.4s
+	FMOVQ 480(R9), F23
+	WORD $0x4e32cf17 // fmla v23.4s, v24.4s, v18.4s
+	FMOVQ 496(R9), F24
+	WORD $0x4e31cf38 // fmla v24.4s, v25.4s, v17.4s
+	FMOVQ 496(R9), F25
+	WORD $0x4e32cef9 // fmla v25.4s, v23.4s, v18.4s
+	FMOVQ 512(R9), F23
+	WORD $0x4e31cf17 // fmla v23.4s, v24.4s, v17.4s
+	FMOVQ 512(R9), F24
+	WORD $0x4e32cf38 // fmla v24.4s, v25.4s, v18.4s
+	WORD $0x4e37ceb1 // fmla v17.4s, v21.4s, v23.4s
+	WORD $0x4e38ced2 // fmla v18.4s, v22.4s, v24.4s
+	WORD $0x6ea1e673 // fcmgt v19.4s, v19.4s, v1.4s
+	WORD $0x6ea1e694 // fcmgt v20.4s, v20.4s, v1.4s
+	WORD $0x4e211e75 // and v21.16b, v19.16b, v1.16b
+	WORD $0x4e211e96 // and v22.16b, v20.16b, v1.16b
+	WORD $0x4eb5d5ef // fsub v15.4s, v15.4s, v21.4s
+	WORD $0x4eb6d610 // fsub v16.4s, v16.4s, v22.4s
 	WORD $0x4f3755ef // shl v15.4s, v15.4s, #23
-	WORD $0x6eae8571 // sub v17.4s, v11.4s, v14.4s
-	WORD $0x6eaf8573 // sub v19.4s, v11.4s, v15.4s
-	WORD $0x4ea1f631 // fmin v17.4s, v17.4s, v1.4s
-	WORD $0x4ea1f673 // fmin v19.4s, v19.4s, v1.4s
-	WORD $0x6e2ede52 // fmul v18.4s, v18.4s, v14.4s
-	WORD $0x6e2fde10 // fmul v16.4s, v16.4s, v15.4s
-	WORD $0x4ea1f5ce // fmin v14.4s, v14.4s, v1.4s
-	WORD $0x4ea1f5ef // fmin v15.4s, v15.4s, v1.4s
-	WORD $0x4eb11e34 // mov v20.16b, v17.16b
-	WORD $0x4e2ece54 // fmla v20.4s, v18.4s, v14.4s
-	WORD $0x4eb31e6e // mov v14.16b, v19.16b
-	WORD $0x4e2fce0e // fmla v14.4s, v16.4s, v15.4s
-	WORD $0x6e2cde2c // fmul v12.4s, v17.4s, v12.4s
+	WORD $0x4f375610 // shl v16.4s, v16.4s, #23
+	WORD $0x6e6c1d73 // bsl v19.16b, v11.16b, v12.16b
+	WORD $0x6e6c1d74 // bsl v20.16b, v11.16b, v12.16b
+	WORD $0x4e33d5f5 // fadd v21.4s, v15.4s, v19.4s
+	WORD $0x4e34d616 // fadd v22.4s, v16.4s, v20.4s
+	WORD $0x4eafd6b7 // fsub v23.4s, v21.4s, v15.4s
+	WORD $0x4eb0d6d8 // fsub v24.4s, v22.4s, v16.4s
+	WORD $0x4eb7d677 // fsub v23.4s, v19.4s, v23.4s
+	WORD $0x4eb8d698 // fsub v24.4s, v20.4s, v24.4s
+	WORD $0x4e31cdf7 // fmla v23.4s, v15.4s, v17.4s
+	WORD $0x4e32ce18 // fmla v24.4s, v16.4s, v18.4s
+	WORD $0x4e35d6ef // fadd v15.4s, v23.4s, v21.4s
+	WORD $0x4e36d710 // fadd v16.4s, v24.4s, v22.4s
 	WORD $0x6e2dde6d // fmul v13.4s, v19.4s, v13.4s
-	WORD $0x6e34fd8c // fdiv v12.4s, v12.4s, v20.4s
-	WORD $0x6e2efdad // fdiv v13.4s, v13.4s, v14.4s
-	FSTPQ.P (F12, F13), 32(R0)
+	WORD $0x6e2ede8e // fmul v14.4s, v20.4s, v14.4s
+	WORD $0x6e2ffdad // fdiv v13.4s, v13.4s, v15.4s
+	WORD $0x6e30fdce // fdiv v14.4s, v14.4s, v16.4s
+	FSTPQ.P (F13, F14), 32(R0)
 	SUBS $8, R8, R8
 	BGE unrolled
 
@@ -6231,54 +6565,54 @@ single:
 
 	PCALIGN $16
 vector:
-	FMOVQ.P 16(R1), F12
-	WORD $0x4e22f58c // fmax v12.4s, v12.4s, v2.4s
-	WORD $0x4ea3f58d // fmin v13.4s, v12.4s, v3.4s
-	WORD $0x6e2dddae // fmul v14.4s, v13.4s, v13.4s
-	WORD $0x6ea0f9cf // fneg v15.4s, v14.4s
-	WORD $0x4e2dcdaf // fmla v15.4s, v13.4s, v13.4s
-	WORD $0x4ea41c90 // mov v16.16b, v4.16b
-	WORD $0x4e2ecc10 // fmla v16.4s, v0.4s, v14.4s
-	WORD $0x4eb0d491 // fsub v17.4s, v4.4s, v16.4s
-	WORD $0x4e2ecc11 // fmla v17.4s, v0.4s, v14.4s
-	FMOVQ 1936(R9), F18
-	WORD $0x4e2eccb2 // fmla v18.4s, v5.4s, v14.4s
+	FMOVQ.P 16(R1), F13
+	WORD $0x4e22f5ad // fmax v13.4s, v13.4s, v2.4s
+	WORD $0x4ea3f5ae // fmin v14.4s, v13.4s, v3.4s
+	WORD $0x6e2eddcf // fmul v15.4s, v14.4s, v14.4s
+	WORD $0x6ea0f9f0 // fneg v16.4s, v15.4s
+	WORD $0x4e2ecdd0 // fmla v16.4s, v14.4s, v14.4s
+	WORD $0x4ea41c91 // mov v17.16b, v4.16b
+	WORD $0x4e2fcc11 // fmla v17.4s, v0.4s, v15.4s
+	WORD $0x4eb1d492 // fsub v18.4s, v4.4s, v17.4s
 	WORD $0x4e2fcc12 // fmla v18.4s, v0.4s, v15.4s
-	WORD $0x4e32d62e // fadd v14.4s, v17.4s, v18.4s
-	WORD $0x6e30ddaf // fmul v15.4s, v13.4s, v16.4s
-	WORD $0x6ea0f9f1 // fneg v17.4s, v15.4s
-	WORD $0x4e30cdb1 // fmla v17.4s, v13.4s, v16.4s
-	WORD $0x4e2ecdb1 // fmla v17.4s, v13.4s, v14.4s
-	WORD $0x4ea61ccd // mov v13.16b, v6.16b
-	WORD $0x4e27cded // fmla v13.4s, v15.4s, v7.4s
-	WORD $0x4ea6d5ae // fsub v14.4s, v13.4s, v6.4s
-	WORD $0x4ea8cdcf // fmls v15.4s, v14.4s, v8.4s
-	WORD $0x4ea9cdcf // fmls v15.4s, v14.4s, v9.4s
-	WORD $0x4e31d5ee // fadd v14.4s, v15.4s, v17.4s
-	FMOVQ 240(R9), F15
-	WORD $0x4e2ecd4f // fmla v15.4s, v10.4s, v14.4s
-	FMOVQ 256(R9), F16
-	WORD $0x4e2ecdf0 // fmla v16.4s, v15.4s, v14.4s
-	FMOVQ 272(R9), F15
-	WORD $0x4e2ece0f // fmla v15.4s, v16.4s, v14.4s
-	FMOVQ 288(R9), F16
-	WORD $0x4e2ecdf0 // fmla v16.4s, v15.4s, v14.4s
-	FMOVQ 304(R9), F15
-	WORD $0x4e2ece0f // fmla v15.4s, v16.4s, v14.4s
-	WORD $0x4ea11c30 // mov v16.16b, v1.16b
-	WORD $0x4e2ecdf0 // fmla v16.4s, v15.4s, v14.4s
-	WORD $0x4ea11c2f // mov v15.16b, v1.16b
-	WORD $0x4e2ece0f // fmla v15.4s, v16.4s, v14.4s
-	WORD $0x4f3755ad // shl v13.4s, v13.4s, #23
-	WORD $0x6ead856e // sub v14.4s, v11.4s, v13.4s
-	WORD $0x4ea1f5ce // fmin v14.4s, v14.4s, v1.4s
-	WORD $0x6e2dddef // fmul v15.4s, v15.4s, v13.4s
-	WORD $0x4ea1f5ad // fmin v13.4s, v13.4s, v1.4s
-	WORD $0x4eae1dd0 // mov v16.16b, v14.16b
-	WORD $0x4e2dcdf0 // fmla v16.4s, v15.4s, v13.4s
-	WORD $0x6e2cddcc // fmul v12.4s, v14.4s, v12.4s
-	WORD $0x6e30fd8c // fdiv v12.4s, v12.4s, v16.4s
-	FMOVQ.P F12, 16(R0)
+	FMOVQ 2240(R9), F19
+	WORD $0x4e2fccb3 // fmla v19.4s, v5.4s, v15.4s
+	WORD $0x4e30cc13 // fmla v19.4s, v0.4s, v16.4s
+	WORD $0x4e33d64f // fadd v15.4s, v18.4s, v19.4s
+	WORD $0x6e31ddd0 // fmul v16.4s, v14.4s, v17.4s
+	WORD $0x6ea0fa12 // fneg v18.4s, v16.4s
+	WORD $0x4e31cdd2 // fmla v18.4s, v14.4s, v17.4s
+	WORD $0x4e2fcdd2 // fmla v18.4s, v14.4s, v15.4s
+	WORD $0x4ea61cce // mov v14.16b, v6.16b
+	WORD $0x4e27ce0e // fmla v14.4s, v16.4s, v7.4s
+	WORD $0x4ea6d5cf // fsub v15.4s, v14.4s, v6.4s
+	WORD $0x4eb01e11 // mov v17.16b, v16.16b
+	WORD $0x4ea8cdf1 // fmls v17.4s, v15.4s, v8.4s
+	WORD $0x4ea9cdf2 // fmls v18.4s, v15.4s, v9.4s
+	WORD $0x4e32d62f // fadd v15.4s, v17.4s, v18.4s
+	WORD $0x6e2fddf1 // fmul v17.4s, v15.4s, v15.4s
+	FMOVQ 464(R9), F18
+	WORD $0x4e2fcd52 // fmla v18.4s, v10.4s, v15.4s
+	FMOVQ 480(R9), F19
+	WORD $0x4e2fce53 // fmla v19.4s, v18.4s, v15.4s
+	FMOVQ 496(R9), F18
+	WORD $0x4e2fce72 // fmla v18.4s, v19.4s, v15.4s
+	FMOVQ 512(R9), F19
+	WORD $0x4e2fce53 // fmla v19.4s, v18.4s, v15.4s
+	WORD $0x4e33ce2f // fmla v15.4s, v17.4s, v19.4s
+	WORD $0x6ea1e610 // fcmgt v16.4s, v16.4s, v1.4s
+	WORD $0x4e211e11 // and v17.16b, v16.16b, v1.16b
+	WORD $0x4eb1d5ce // fsub v14.4s, v14.4s, v17.4s
+	WORD $0x4f3755ce // shl v14.4s, v14.4s, #23
+	WORD $0x6e6c1d70 // bsl v16.16b, v11.16b, v12.16b
+	WORD $0x4e30d5d1 // fadd v17.4s, v14.4s, v16.4s
+	WORD $0x4eaed632 // fsub v18.4s, v17.4s, v14.4s
+	WORD $0x4eb2d612 // fsub v18.4s, v16.4s, v18.4s
+	WORD $0x4e2fcdd2 // fmla v18.4s, v14.4s, v15.4s
+	WORD $0x4e31d64e // fadd v14.4s, v18.4s, v17.4s
+	WORD $0x6e2dde0d // fmul v13.4s, v16.4s, v13.4s
+	WORD $0x6e2efdad // fdiv v13.4s, v13.4s, v14.4s
+	FMOVQ.P F13, 16(R0)
 	SUBS $4, R8, R8
 	BGE vector
 
@@ -6286,68 +6620,1007 @@ few:
 	ADDS $4, R8, R8
 	BEQ done
 	TBZ $1, R8, load1
-	FMOVD (R1), F12
+	FMOVD (R1), F13
 	TBZ $0, R8, loaded
 	ADD $8, R1, R10
-	VLD1 (R10), V12.S[2]
+	VLD1 (R10), V13.S[2]
 	B loaded
 load1:
-	FMOVS (R1), F12
+	FMOVS (R1), F13
 loaded:
-	WORD $0x4e22f58c // fmax v12.4s, v12.4s, v2.4s
-	WORD $0x4ea3f58d // fmin v13.4s, v12.4s, v3.4s
-	WORD $0x6e2dddae // fmul v14.4s, v13.4s, v13.4s
-	WORD $0x6ea0f9cf // fneg v15.4s, v14.4s
-	WORD $0x4e2dcdaf // fmla v15.4s, v13.4s, v13.4s
-	WORD $0x4ea41c90 // mov v16.16b, v4.16b
-	WORD $0x4e2ecc10 // fmla v16.4s, v0.4s, v14.4s
-	WORD $0x4eb0d491 // fsub v17.4s, v4.4s, v16.4s
-	WORD $0x4e2ecc11 // fmla v17.4s, v0.4s, v14.4s
-	FMOVQ 1936(R9), F18
-	WORD $0x4e2eccb2 // fmla v18.4s, v5.4s, v14.4s
+	WORD $0x4e22f5ad // fmax v13.4s, v13.4s, v2.4s
+	WORD $0x4ea3f5ae // fmin v14.4s, v13.4s, v3.4s
+	WORD $0x6e2eddcf // fmul v15.4s, v14.4s, v14.4s
+	WORD $0x6ea0f9f0 // fneg v16.4s, v15.4s
+	WORD $0x4e2ecdd0 // fmla v16.4s, v14.4s, v14.4s
+	WORD $0x4ea41c91 // mov v17.16b, v4.16b
+	WORD $0x4e2fcc11 // fmla v17.4s, v0.4s, v15.4s
+	WORD $0x4eb1d492 // fsub v18.4s, v4.4s, v17.4s
 	WORD $0x4e2fcc12 // fmla v18.4s, v0.4s, v15.4s
-	WORD $0x4e32d62e // fadd v14.4s, v17.4s, v18.4s
-	WORD $0x6e30ddaf // fmul v15.4s, v13.4s, v16.4s
-	WORD $0x6ea0f9f1 // fneg v17.4s, v15.4s
-	WORD $0x4e30cdb1 // fmla v17.4s, v13.4s, v16.4s
-	WORD $0x4e2ecdb1 // fmla v17.4s, v13.4s, v14.4s
-	WORD $0x4ea61ccd // mov v13.16b, v6.16b
-	WORD $0x4e27cded // fmla v13.4s, v15.4s, v7.4s
-	WORD $0x4ea6d5ae // fsub v14.4s, v13.4s, v6.4s
-	WORD $0x4ea8cdcf // fmls v15.4s, v14.4s, v8.4s
-	WORD $0x4ea9cdcf // fmls v15.4s, v14.4s, v9.4s
-	WORD $0x4e31d5ee // fadd v14.4s, v15.4s, v17.4s
-	FMOVQ 240(R9), F15
-	WORD $0x4e2ecd4f // fmla v15.4s, v10.4s, v14.4s
-	FMOVQ 256(R9), F16
-	WORD $0x4e2ecdf0 // fmla v16.4s, v15.4s, v14.4s
-	FMOVQ 272(R9), F15
-	WORD $0x4e2ece0f // fmla v15.4s, v16.4s, v14.4s
-	FMOVQ 288(R9), F16
-	WORD $0x4e2ecdf0 // fmla v16.4s, v15.4s, v14.4s
-	FMOVQ 304(R9), F15
-	WORD $0x4e2ece0f // fmla v15.4s, v16.4s, v14.4s
-	WORD $0x4ea11c30 // mov v16.16b, v1.16b
-	WORD $0x4e2ecdf0 // fmla v16.4s, v15.4s, v14.4s
-	WORD $0x4ea11c2f // mov v15.16b, v1.16b
-	WORD $0x4e2ece0f // fmla v15.4s, v16.4s, v14.4s
-	WORD $0x4f3755ad // shl v13.4s, v13.4s, #23
-	WORD $0x6ead856e // sub v14.4s, v11.4s, v13.4s
-	WORD $0x4ea1f5ce // fmin v14.4s, v14.4s, v1.4s
-	WORD $0x6e2dddef // fmul v15.4s, v15.4s, v13.4s
-	WORD $0x4ea1f5ad // fmin v13.4s, v13.4s, v1.4s
-	WORD $0x4eae1dd0 // mov v16.16b, v14.16b
-	WORD $0x4e2dcdf0 // fmla v16.4s, v15.4s, v13.4s
-	WORD $0x6e2cddcc // fmul v12.4s, v14.4s, v12.4s
-	WORD $0x6e30fd8c // fdiv v12.4s, v12.4s, v16.4s
+	FMOVQ 2240(R9), F19
+	WORD $0x4e2fccb3 // fmla v19.4s, v5.4s, v15.4s
+	WORD $0x4e30cc13 // fmla v19.4s, v0.4s, v16.4s
+	WORD $0x4e33d64f // fadd v15.4s, v18.4s, v19.4s
+	WORD $0x6e31ddd0 // fmul v16.4s, v14.4s, v17.4s
+	WORD $0x6ea0fa12 // fneg v18.4s, v16.4s
+	WORD $0x4e31cdd2 // fmla v18.4s, v14.4s, v17.4s
+	WORD $0x4e2fcdd2 // fmla v18.4s, v14.4s, v15.4s
+	WORD $0x4ea61cce // mov v14.16b, v6.16b
+	WORD $0x4e27ce0e // fmla v14.4s, v16.4s, v7.4s
+	WORD $0x4ea6d5cf // fsub v15.4s, v14.4s, v6.4s
+	WORD $0x4eb01e11 // mov v17.16b, v16.16b
+	WORD $0x4ea8cdf1 // fmls v17.4s, v15.4s, v8.4s
+	WORD $0x4ea9cdf2 // fmls v18.4s, v15.4s, v9.4s
+	WORD $0x4e32d62f // fadd v15.4s, v17.4s, v18.4s
+	WORD $0x6e2fddf1 // fmul v17.4s, v15.4s, v15.4s
+	FMOVQ 464(R9), F18
+	WORD $0x4e2fcd52 // fmla v18.4s, v10.4s, v15.4s
+	FMOVQ 480(R9), F19
+	WORD $0x4e2fce53 // fmla v19.4s, v18.4s, v15.4s
+	FMOVQ 496(R9), F18
+	WORD $0x4e2fce72 // fmla v18.4s, v19.4s, v15.4s
+	FMOVQ 512(R9), F19
+	WORD $0x4e2fce53 // fmla v19.4s, v18.4s, v15.4s
+	WORD $0x4e33ce2f // fmla v15.4s, v17.4s, v19.4s
+	WORD $0x6ea1e610 // fcmgt v16.4s, v16.4s, v1.4s
+	WORD $0x4e211e11 // and v17.16b, v16.16b, v1.16b
+	WORD $0x4eb1d5ce // fsub v14.4s, v14.4s, v17.4s
+	WORD $0x4f3755ce // shl v14.4s, v14.4s, #23
+	WORD $0x6e6c1d70 // bsl v16.16b, v11.16b, v12.16b
+	WORD $0x4e30d5d1 // fadd v17.4s, v14.4s, v16.4s
+	WORD $0x4eaed632 // fsub v18.4s, v17.4s, v14.4s
+	WORD $0x4eb2d612 // fsub v18.4s, v16.4s, v18.4s
+	WORD $0x4e2fcdd2 // fmla v18.4s, v14.4s, v15.4s
+	WORD $0x4e31d64e // fadd v14.4s, v18.4s, v17.4s
+	WORD $0x6e2dde0d // fmul v13.4s, v16.4s, v13.4s
+	WORD $0x6e2efdad // fdiv v13.4s, v13.4s, v14.4s
 	TBZ $1, R8, store1
-	FMOVD F12, (R0)
+	FMOVD F13, (R0)
 	TBZ $0, R8, stored
 	ADD $8, R0, R10
-	VST1 V12.S[2], (R10)
+	VST1 V13.S[2], (R10)
 	B stored
 store1:
-	FMOVS F12, (R0)
+	FMOVS F13, (R0)
+stored:
+
+done:
+	RET
+
+// func geluErfNEON(y, x *float32, n int)
+TEXT ·geluErfNEON(SB), NOSPLIT, $0-24
+	MOVD $constants<>(SB), R9
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R8
+	FMOVQ 2256(R9), F0
+	FMOVQ 2272(R9), F1
+	FMOVQ 1280(R9), F2
+	FMOVQ 160(R9), F3
+	FMOVQ 368(R9), F4
+	FMOVQ 384(R9), F5
+	FMOVQ 400(R9), F6
+	FMOVQ 416(R9), F7
+	FMOVQ 2288(R9), F8
+	FMOVQ 2112(R9), F9
+	FMOVQ 2160(R9), F10
+	FMOVQ 16(R9), F11
+	FMOVQ 2304(R9), F12
+	FMOVQ 32(R9), F13
+	FMOVQ 2320(R9), F14
+	SUBS $8, R8, R8
+	BLT single
+
+	PCALIGN $16
+unrolled:
+	FLDPQ.P 32(R1), (F15, F16)
+	WORD $0x4ea0f9f1 // fabs v17.4s, v15.4s
+	WORD $0x4ea0fa12 // fabs v18.4s, v16.4s
+	WORD $0x4ea1f631 // fmin v17.4s, v17.4s, v1.4s
+	WORD $0x4ea1f652 // fmin v18.4s, v18.4s, v1.4s
+	WORD $0x4ea0d633 // fsub v19.4s, v17.4s, v0.4s
+	WORD $0x4ea0d654 // fsub v20.4s, v18.4s, v0.4s
+	WORD $0x4e20d635 // fadd v21.4s, v17.4s, v0.4s
+	WORD $0x4e20d656 // fadd v22.4s, v18.4s, v0.4s
+	WORD $0x6e35fe73 // fdiv v19.4s, v19.4s, v21.4s
+	WORD $0x6e36fe94 // fdiv v20.4s, v20.4s, v22.4s
+	WORD $0x6e22de35 // fmul v21.4s, v17.4s, v2.4s
+	WORD $0x6e22de56 // fmul v22.4s, v18.4s, v2.4s
+	WORD $0x6e35de37 // fmul v23.4s, v17.4s, v21.4s
+	WORD $0x6e36de58 // fmul v24.4s, v18.4s, v22.4s
+	WORD $0x6ea0faf9 // fneg v25.4s, v23.4s
+	WORD $0x6ea0fb1a // fneg v26.4s, v24.4s
+	WORD $0x4e35ce39 // fmla v25.4s, v17.4s, v21.4s
+	WORD $0x4e36ce5a // fmla v26.4s, v18.4s, v22.4s
+	WORD $0x4ea31c75 // mov v21.16b, v3.16b
+	WORD $0x4e24cef5 // fmla v21.4s, v23.4s, v4.4s
+	WORD $0x4ea31c76 // mov v22.16b, v3.16b
+	WORD $0x4e24cf16 // fmla v22.4s, v24.4s, v4.4s
+	WORD $0x4ea3d6bb // fsub v27.4s, v21.4s, v3.4s
+	WORD $0x4ea3d6dc // fsub v28.4s, v22.4s, v3.4s
+	WORD $0x4eb71efd // mov v29.16b, v23.16b
+	WORD $0x4ea5cf7d // fmls v29.4s, v27.4s, v5.4s
+	WORD $0x4eb81f1e // mov v30.16b, v24.16b
+	WORD $0x4ea5cf9e // fmls v30.4s, v28.4s, v5.4s
+	WORD $0x4ea6cf79 // fmls v25.4s, v27.4s, v6.4s
+	WORD $0x4ea6cf9a // fmls v26.4s, v28.4s, v6.4s
+	WORD $0x4e39d7b9 // fadd v25.4s, v29.4s, v25.4s
+	WORD $0x4e3ad7da // fadd v26.4s, v30.4s, v26.4s
+	WORD $0x6e39df3b // fmul v27.4s, v25.4s, v25.4s
+	WORD $0x6e3adf5c // fmul v28.4s, v26.4s, v26.4s
+	FMOVQ 464(R9), F29
+	WORD $0x4e39ccfd // fmla v29.4s, v7.4s, v25.4s
+	FMOVQ 464(R9), F30
+	WORD $0x4e3accfe // fmla v30.4s, v7.4s, v26.4s
+	FMOVQ 480(R9), F31
+	WORD $0x4e39cfbf // fmla v31.4s, v29.4s, v25.4s
+	FMOVQ 480(R9), F29
+	WORD $0x4e3acfdd // fmla v29.4s, v30.4s, v26.4s
+	FMOVQ 496(R9), F30
+	WORD $0x4e39cffe // fmla v30.4s, v31.4s, v25.4s
+	FMOVQ 496(R9), F31
+	WORD $0x4e3acfbf // fmla v31.4s, v29.4s, v26.4s
+	FMOVQ 512(R9), F29
+	WORD $0x4e39cfdd // fmla v29.4s, v30.4s, v25.4s
+	FMOVQ 512(R9), F30
+	WORD $0x4e3acffe // fmla v30.4s, v31.4s, v26.4s
+	WORD $0x4e3dcf79 // fmla v25.4s, v27.4s, v29.4s
+	WORD $0x4e3ecf9a // fmla v26.4s, v28.4s, v30.4s
+	WORD $0x6eb7e51b // fcmgt v27.4s, v8.4s, v23.4s
+	WORD $0x6eb8e51c // fcmgt v28.4s, v8.4s, v24.4s
+	WORD $0x4e291f7d // and v29.16b, v27.16b, v9.16b
+	WORD $0x4e291f9e // and v30.16b, v28.16b, v9.16b
+	WORD $0x4e3dd6b5 // fadd v21.4s, v21.4s, v29.4s
+	WORD $0x4e3ed6d6 // fadd v22.4s, v22.4s, v30.4s
+	WORD $0x4f3756b5 // shl v21.4s, v21.4s, #23
+	WORD $0x4f3756d6 // shl v22.4s, v22.4s, #23
+	WORD $0x6e6b1d5b // bsl v27.16b, v10.16b, v11.16b
+	WORD $0x6e6b1d5c // bsl v28.16b, v10.16b, v11.16b
+	FMOVQ 2336(R9), F29
+	WORD $0x4e33cd9d // fmla v29.4s, v12.4s, v19.4s
+	FMOVQ 2336(R9), F30
+	WORD $0x4e34cd9e // fmla v30.4s, v12.4s, v20.4s
+	FMOVQ 2352(R9), F31
+	WORD $0x4e33cfbf // fmla v31.4s, v29.4s, v19.4s
+	FMOVQ 2352(R9), F29
+	WORD $0x4e34cfdd // fmla v29.4s, v30.4s, v20.4s
+	FMOVQ 2368(R9), F30
+	WORD $0x4e33cffe // fmla v30.4s, v31.4s, v19.4s
+	FMOVQ 2368(R9), F31
+	WORD $0x4e34cfbf // fmla v31.4s, v29.4s, v20.4s
+	FMOVQ 2384(R9), F29
+	WORD $0x4e33cfdd // fmla v29.4s, v30.4s, v19.4s
+	FMOVQ 2384(R9), F30
+	WORD $0x4e34cffe // fmla v30.4s, v31.4s, v20.4s
+	FMOVQ 2400(R9), F31
+	WORD $0x4e33cfbf // fmla v31.4s, v29.4s, v19.4s
+	FMOVQ 2400(R9), F29
+	WORD $0x4e34cfdd // fmla v29.4s, v30.4s, v20.4s
+	FMOVQ 2416(R9), F30
+	WORD $0x4e33cffe // fmla v30.4s, v31.4s, v19.4s
+	FMOVQ 2416(R9), F31
+	WORD $0x4e34cfbf // fmla v31.4s, v29.4s, v20.4s
+	FMOVQ 2432(R9), F29
+	WORD $0x4e33cfdd // fmla v29.4s, v30.4s, v19.4s
+	FMOVQ 2432(R9), F30
+	WORD $0x4e34cffe // fmla v30.4s, v31.4s, v20.4s
+	FMOVQ 2448(R9), F31
+	WORD $0x4e33cfbf // fmla v31.4s, v29.4s, v19.4s
+	FMOVQ 2448(R9), F29
+	WORD $0x4e34cfdd // fmla v29.4s, v30.4s, v20.4s
+	FMOVQ 2464(R9), F30
+	WORD $0x4e33cffe // fmla v30.4s, v31.4s, v19.4s
+	FMOVQ 2464(R9), F31
+	WORD $0x4e34cfbf // fmla v31.4s, v29.4s, v20.4s
+	FMOVQ 2480(R9), F29
+	WORD $0x4e33cfdd // fmla v29.4s, v30.4s, v19.4s
+	FMOVQ 2480(R9), F19
+	WORD $0x4e34cff3 // fmla v19.4s, v31.4s, v20.4s
+	WORD $0x6e3ddeb4 // fmul v20.4s, v21.4s, v29.4s
+	WORD $0x6e33ded3 // fmul v19.4s, v22.4s, v19.4s
+	WORD $0x4e39ce94 // fmla v20.4s, v20.4s, v25.4s
+	WORD $0x4e3ace73 // fmla v19.4s, v19.4s, v26.4s
+	WORD $0x4e2df5f5 // fmax v21.4s, v15.4s, v13.4s
+	WORD $0x4e2df616 // fmax v22.4s, v16.4s, v13.4s
+	WORD $0x4ebbce95 // fmls v21.4s, v20.4s, v27.4s
+	WORD $0x4ebcce76 // fmls v22.4s, v19.4s, v28.4s
+	FMOVQ 2496(R9), F19
+	WORD $0x4e37cdd3 // fmla v19.4s, v14.4s, v23.4s
+	FMOVQ 2496(R9), F20
+	WORD $0x4e38cdd4 // fmla v20.4s, v14.4s, v24.4s
+	FMOVQ 2512(R9), F25
+	WORD $0x4e37ce79 // fmla v25.4s, v19.4s, v23.4s
+	FMOVQ 2512(R9), F19
+	WORD $0x4e38ce93 // fmla v19.4s, v20.4s, v24.4s
+	FMOVQ 2528(R9), F20
+	WORD $0x4e37cf34 // fmla v20.4s, v25.4s, v23.4s
+	FMOVQ 2528(R9), F25
+	WORD $0x4e38ce79 // fmla v25.4s, v19.4s, v24.4s
+	FMOVQ 2544(R9), F19
+	WORD $0x4e37ce93 // fmla v19.4s, v20.4s, v23.4s
+	FMOVQ 2544(R9), F20
+	WORD $0x4e38cf34 // fmla v20.4s, v25.4s, v24.4s
+	FMOVQ 432(R9), F23
+	WORD $0x4e33cdf7 // fmla v23.4s, v15.4s, v19.4s
+	FMOVQ 432(R9), F19
+	WORD $0x4e34ce13 // fmla v19.4s, v16.4s, v20.4s
+	WORD $0x6e37ddef // fmul v15.4s, v15.4s, v23.4s
+	WORD $0x6e33de10 // fmul v16.4s, v16.4s, v19.4s
+	FMOVQ 2560(R9), F19
+	WORD $0x6eb3e631 // fcmgt v17.4s, v17.4s, v19.4s
+	WORD $0x6eb3e652 // fcmgt v18.4s, v18.4s, v19.4s
+	WORD $0x6eb11eaf // bit v15.16b, v21.16b, v17.16b
+	WORD $0x6eb21ed0 // bit v16.16b, v22.16b, v18.16b
+	FSTPQ.P (F15, F16), 32(R0)
+	SUBS $8, R8, R8
+	BGE unrolled
+
+single:
+	ADDS $4, R8, R8
+	BLT few
+
+	PCALIGN $16
+vector:
+	FMOVQ.P 16(R1), F15
+	WORD $0x4ea0f9f0 // fabs v16.4s, v15.4s
+	WORD $0x4ea1f610 // fmin v16.4s, v16.4s, v1.4s
+	WORD $0x4ea0d611 // fsub v17.4s, v16.4s, v0.4s
+	WORD $0x4e20d612 // fadd v18.4s, v16.4s, v0.4s
+	WORD $0x6e32fe31 // fdiv v17.4s, v17.4s, v18.4s
+	WORD $0x6e22de12 // fmul v18.4s, v16.4s, v2.4s
+	WORD $0x6e32de13 // fmul v19.4s, v16.4s, v18.4s
+	WORD $0x6ea0fa74 // fneg v20.4s, v19.4s
+	WORD $0x4e32ce14 // fmla v20.4s, v16.4s, v18.4s
+	WORD $0x4ea31c72 // mov v18.16b, v3.16b
+	WORD $0x4e24ce72 // fmla v18.4s, v19.4s, v4.4s
+	WORD $0x4ea3d655 // fsub v21.4s, v18.4s, v3.4s
+	WORD $0x4eb31e76 // mov v22.16b, v19.16b
+	WORD $0x4ea5ceb6 // fmls v22.4s, v21.4s, v5.4s
+	WORD $0x4ea6ceb4 // fmls v20.4s, v21.4s, v6.4s
+	WORD $0x4e34d6d4 // fadd v20.4s, v22.4s, v20.4s
+	WORD $0x6e34de95 // fmul v21.4s, v20.4s, v20.4s
+	FMOVQ 464(R9), F22
+	WORD $0x4e34ccf6 // fmla v22.4s, v7.4s, v20.4s
+	FMOVQ 480(R9), F23
+	WORD $0x4e34ced7 // fmla v23.4s, v22.4s, v20.4s
+	FMOVQ 496(R9), F22
+	WORD $0x4e34cef6 // fmla v22.4s, v23.4s, v20.4s
+	FMOVQ 512(R9), F23
+	WORD $0x4e34ced7 // fmla v23.4s, v22.4s, v20.4s
+	WORD $0x4e37ceb4 // fmla v20.4s, v21.4s, v23.4s
+	WORD $0x6eb3e515 // fcmgt v21.4s, v8.4s, v19.4s
+	WORD $0x4e291eb6 // and v22.16b, v21.16b, v9.16b
+	WORD $0x4e36d652 // fadd v18.4s, v18.4s, v22.4s
+	WORD $0x4f375652 // shl v18.4s, v18.4s, #23
+	WORD $0x6e6b1d55 // bsl v21.16b, v10.16b, v11.16b
+	FMOVQ 2336(R9), F22
+	WORD $0x4e31cd96 // fmla v22.4s, v12.4s, v17.4s
+	FMOVQ 2352(R9), F23
+	WORD $0x4e31ced7 // fmla v23.4s, v22.4s, v17.4s
+	FMOVQ 2368(R9), F22
+	WORD $0x4e31cef6 // fmla v22.4s, v23.4s, v17.4s
+	FMOVQ 2384(R9), F23
+	WORD $0x4e31ced7 // fmla v23.4s, v22.4s, v17.4s
+	FMOVQ 2400(R9), F22
+	WORD $0x4e31cef6 // fmla v22.4s, v23.4s, v17.4s
+	FMOVQ 2416(R9), F23
+	WORD $0x4e31ced7 // fmla v23.4s, v22.4s, v17.4s
+	FMOVQ 2432(R9), F22
+	WORD $0x4e31cef6 // fmla v22.4s, v23.4s, v17.4s
+	FMOVQ 2448(R9), F23
+	WORD $0x4e31ced7 // fmla v23.4s, v22.4s, v17.4s
+	FMOVQ 2464(R9), F22
+	WORD $0x4e31cef6 // fmla v22.4s, v23.4s, v17.4s
+	FMOVQ 2480(R9), F23
+	WORD $0x4e31ced7 // fmla v23.4s, v22.4s, v17.4s
+	WORD $0x6e37de51 // fmul v17.4s, v18.4s, v23.4s
+	WORD $0x4e34ce31 // fmla v17.4s, v17.4s, v20.4s
+	WORD $0x4e2df5f2 // fmax v18.4s, v15.4s, v13.4s
+	WORD $0x4eb5ce32 // fmls v18.4s, v17.4s, v21.4s
+	FMOVQ 2496(R9), F17
+	WORD $0x4e33cdd1 // fmla v17.4s, v14.4s, v19.4s
+	FMOVQ 2512(R9), F20
+	WORD $0x4e33ce34 // fmla v20.4s, v17.4s, v19.4s
+	FMOVQ 2528(R9), F17
+	WORD $0x4e33ce91 // fmla v17.4s, v20.4s, v19.4s
+	FMOVQ 2544(R9), F20
+	WORD $0x4e33ce34 // fmla v20.4s, v17.4s, v19.4s
+	FMOVQ 432(R9), F17
+	WORD $0x4e34cdf1 // fmla v17.4s, v15.4s, v20.4s
+	WORD $0x6e31ddef // fmul v15.4s, v15.4s, v17.4s
+	FMOVQ 2560(R9), F17
+	WORD $0x6eb1e610 // fcmgt v16.4s, v16.4s, v17.4s
+	WORD $0x6eb01e4f // bit v15.16b, v18.16b, v16.16b
+	FMOVQ.P F15, 16(R0)
+	SUBS $4, R8, R8
+	BGE vector
+
+few:
+	ADDS $4, R8, R8
+	BEQ done
+	TBZ $1, R8, load1
+	FMOVD (R1), F15
+	TBZ $0, R8, loaded
+	ADD $8, R1, R10
+	VLD1 (R10), V15.S[2]
+	B loaded
+load1:
+	FMOVS (R1), F15
+loaded:
+	WORD $0x4ea0f9f0 // fabs v16.4s, v15.4s
+	WORD $0x4ea1f610 // fmin v16.4s, v16.4s, v1.4s
+	WORD $0x4ea0d611 // fsub v17.4s, v16.4s, v0.4s
+	WORD $0x4e20d612 // fadd v18.4s, v16.4s, v0.4s
+	WORD $0x6e32fe31 // fdiv v17.4s, v17.4s, v18.4s
+	WORD $0x6e22de12 // fmul v18.4s, v16.4s, v2.4s
+	WORD $0x6e32de13 // fmul v19.4s, v16.4s, v18.4s
+	WORD $0x6ea0fa74 // fneg v20.4s, v19.4s
+	WORD $0x4e32ce14 // fmla v20.4s, v16.4s, v18.4s
+	WORD $0x4ea31c72 // mov v18.16b, v3.16b
+	WORD $0x4e24ce72 // fmla v18.4s, v19.4s, v4.4s
+	WORD $0x4ea3d655 // fsub v21.4s, v18.4s, v3.4s
+	WORD $0x4eb31e76 // mov v22.16b, v19.16b
+	WORD $0x4ea5ceb6 // fmls v22.4s, v21.4s, v5.4s
+	WORD $0x4ea6ceb4 // fmls v20.4s, v21.4s, v6.4s
+	WORD $0x4e34d6d4 // fadd v20.4s, v22.4s, v20.4s
+	WORD $0x6e34de95 // fmul v21.4s, v20.4s, v20.4s
+	FMOVQ 464(R9), F22
+	WORD $0x4e34ccf6 // fmla v22.4s, v7.4s, v20.4s
+	FMOVQ 480(R9), F23
+	WORD $0x4e34ced7 // fmla v23.4s, v22.4s, v20.4s
+	FMOVQ 496(R9), F22
+	WORD $0x4e34cef6 // fmla v22.4s, v23.4s, v20.4s
+	FMOVQ 512(R9), F23
+	WORD $0x4e34ced7 // fmla v23.4s, v22.4s, v20.4s
+	WORD $0x4e37ceb4 // fmla v20.4s, v21.4s, v23.4s
+	WORD $0x6eb3e515 // fcmgt v21.4s, v8.4s, v19.4s
+	WORD $0x4e291eb6 // and v22.16b, v21.16b, v9.16b
+	WORD $0x4e36d652 // fadd v18.4s, v18.4s, v22.4s
+	WORD $0x4f375652 // shl v18.4s, v18.4s, #23
+	WORD $0x6e6b1d55 // bsl v21.16b, v10.16b, v11.16b
+	FMOVQ 2336(R9), F22
+	WORD $0x4e31cd96 // fmla v22.4s, v12.4s, v17.4s
+	FMOVQ 2352(R9), F23
+	WORD $0x4e31ced7 // fmla v23.4s, v22.4s, v17.4s
+	FMOVQ 2368(R9), F22
+	WORD $0x4e31cef6 // fmla v22.4s, v23.4s, v17.4s
+	FMOVQ 2384(R9), F23
+	WORD $0x4e31ced7 // fmla v23.4s, v22.4s, v17.4s
+	FMOVQ 2400(R9), F22
+	WORD $0x4e31cef6 // fmla v22.4s, v23.4s, v17.4s
+	FMOVQ 2416(R9), F23
+	WORD $0x4e31ced7 // fmla v23.4s, v22.4s, v17.4s
+	FMOVQ 2432(R9), F22
+	WORD $0x4e31cef6 // fmla v22.4s, v23.4s, v17.4s
+	FMOVQ 2448(R9), F23
+	WORD $0x4e31ced7 // fmla v23.4s, v22.4s, v17.4s
+	FMOVQ 2464(R9), F22
+	WORD $0x4e31cef6 // fmla v22.4s, v23.4s, v17.4s
+	FMOVQ 2480(R9), F23
+	WORD $0x4e31ced7 // fmla v23.4s, v22.4s, v17.4s
+	WORD $0x6e37de51 // fmul v17.4s, v18.4s, v23.4s
+	WORD $0x4e34ce31 // fmla v17.4s, v17.4s, v20.4s
+	WORD $0x4e2df5f2 // fmax v18.4s, v15.4s, v13.4s
+	WORD $0x4eb5ce32 // fmls v18.4s, v17.4s, v21.4s
+	FMOVQ 2496(R9), F17
+	WORD $0x4e33cdd1 // fmla v17.4s, v14.4s, v19.4s
+	FMOVQ 2512(R9), F20
+	WORD $0x4e33ce34 // fmla v20.4s, v17.4s, v19.4s
+	FMOVQ 2528(R9), F17
+	WORD $0x4e33ce91 // fmla v17.4s, v20.4s, v19.4s
+	FMOVQ 2544(R9), F20
+	WORD $0x4e33ce34 // fmla v20.4s, v17.4s, v19.4s
+	FMOVQ 432(R9), F17
+	WORD $0x4e34cdf1 // fmla v17.4s, v15.4s, v20.4s
+	WORD $0x6e31ddef // fmul v15.4s, v15.4s, v17.4s
+	FMOVQ 2560(R9), F17
+	WORD $0x6eb1e610 // fcmgt v16.4s, v16.4s, v17.4s
+	WORD $0x6eb01e4f // bit v15.16b, v18.16b, v16.16b
+	TBZ $1, R8, store1
+	FMOVD F15, (R0)
+	TBZ $0, R8, stored
+	ADD $8, R0, R10
+	VST1 V15.S[2], (R10)
+	B stored
+store1:
+	FMOVS F15, (R0)
+stored:
+
+done:
+	RET
+
+// func erfNEON(y, x *float32, n int)
+TEXT ·erfNEON(SB), NOSPLIT, $0-24
+	MOVD $constants<>(SB), R9
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R8
+	FMOVQ 2576(R9), F0
+	FMOVQ 2592(R9), F1
+	FMOVQ 2608(R9), F2
+	FMOVQ 16(R9), F3
+	FMOVQ 2624(R9), F4
+	FMOVQ 0(R9), F5
+	SUBS $8, R8, R8
+	BLT single
+
+	PCALIGN $16
+unrolled:
+	FLDPQ.P 32(R1), (F6, F7)
+	WORD $0x4ea0f8c8 // fabs v8.4s, v6.4s
+	WORD $0x4ea0f8e9 // fabs v9.4s, v7.4s
+	WORD $0x6e28dd0a // fmul v10.4s, v8.4s, v8.4s
+	WORD $0x6e29dd2b // fmul v11.4s, v9.4s, v9.4s
+	FMOVQ 2640(R9), F12
+	WORD $0x4e2acc0c // fmla v12.4s, v0.4s, v10.4s
+	FMOVQ 2640(R9), F13
+	WORD $0x4e2bcc0d // fmla v13.4s, v0.4s, v11.4s
+	FMOVQ 2656(R9), F14
+	WORD $0x4e2acd8e // fmla v14.4s, v12.4s, v10.4s
+	FMOVQ 2656(R9), F12
+	WORD $0x4e2bcdac // fmla v12.4s, v13.4s, v11.4s
+	FMOVQ 2672(R9), F13
+	WORD $0x4e2acdcd // fmla v13.4s, v14.4s, v10.4s
+	FMOVQ 2672(R9), F14
+	WORD $0x4e2bcd8e // fmla v14.4s, v12.4s, v11.4s
+	FMOVQ 2688(R9), F12
+	WORD $0x4e2acdac // fmla v12.4s, v13.4s, v10.4s
+	FMOVQ 2688(R9), F13
+	WORD $0x4e2bcdcd // fmla v13.4s, v14.4s, v11.4s
+	FMOVQ 2704(R9), F14
+	WORD $0x4e2acd8e // fmla v14.4s, v12.4s, v10.4s
+	FMOVQ 2704(R9), F12
+	WORD $0x4e2bcdac // fmla v12.4s, v13.4s, v11.4s
+	FMOVQ 2720(R9), F13
+	WORD $0x4e2acdcd // fmla v13.4s, v14.4s, v10.4s
+	FMOVQ 2720(R9), F10
+	WORD $0x4e2bcd8a // fmla v10.4s, v12.4s, v11.4s
+	WORD $0x4ea81d0b // mov v11.16b, v8.16b
+	WORD $0x4e2dcd0b // fmla v11.4s, v8.4s, v13.4s
+	WORD $0x4ea91d2c // mov v12.16b, v9.16b
+	WORD $0x4e2acd2c // fmla v12.4s, v9.4s, v10.4s
+	WORD $0x4ea1f50a // fmin v10.4s, v8.4s, v1.4s
+	WORD $0x4ea1f52d // fmin v13.4s, v9.4s, v1.4s
+	WORD $0x4ea2d54a // fsub v10.4s, v10.4s, v2.4s
+	WORD $0x4ea2d5ad // fsub v13.4s, v13.4s, v2.4s
+	WORD $0x6ea3e508 // fcmgt v8.4s, v8.4s, v3.4s
+	WORD $0x6ea3e529 // fcmgt v9.4s, v9.4s, v3.4s
+	FMOVQ 2736(R9), F14
+	WORD $0x4e2acc8e // fmla v14.4s, v4.4s, v10.4s
+	FMOVQ 2736(R9), F15
+	WORD $0x4e2dcc8f // fmla v15.4s, v4.4s, v13.4s
+	FMOVQ 2752(R9), F16
+	WORD $0x4e2acdd0 // fmla v16.4s, v14.4s, v10.4s
+	FMOVQ 2752(R9), F14
+	WORD $0x4e2dcdee // fmla v14.4s, v15.4s, v13.4s
+	FMOVQ 2768(R9), F15
+	WORD $0x4e2ace0f // fmla v15.4s, v16.4s, v10.4s
+	FMOVQ 2768(R9), F16
+	WORD $0x4e2dcdd0 // fmla v16.4s, v14.4s, v13.4s
+	FMOVQ 2784(R9), F14
+	WORD $0x4e2acdee // fmla v14.4s, v15.4s, v10.4s
+	FMOVQ 2784(R9), F15
+	WORD $0x4e2dce0f // fmla v15.4s, v16.4s, v13.4s
+	FMOVQ 2800(R9), F16
+	WORD $0x4e2acdd0 // fmla v16.4s, v14.4s, v10.4s
+	FMOVQ 2800(R9), F14
+	WORD $0x4e2dcdee // fmla v14.4s, v15.4s, v13.4s
+	FMOVQ 2816(R9), F15
+	WORD $0x4e2ace0f // fmla v15.4s, v16.4s, v10.4s
+	FMOVQ 2816(R9), F16
+	WORD $0x4e2dcdd0 // fmla v16.4s, v14.4s, v13.4s
+	FMOVQ 2832(R9), F14
+	WORD $0x4e2acdee // fmla v14.4s, v15.4s, v10.4s
+	FMOVQ 2832(R9), F15
+	WORD $0x4e2dce0f // fmla v15.4s, v16.4s, v13.4s
+	FMOVQ 2848(R9), F16
+	WORD $0x4e2acdd0 // fmla v16.4s, v14.4s, v10.4s
+	FMOVQ 2848(R9), F14
+	WORD $0x4e2dcdee // fmla v14.4s, v15.4s, v13.4s
+	FMOVQ 2864(R9), F15
+	WORD $0x4e2ace0f // fmla v15.4s, v16.4s, v10.4s
+	FMOVQ 2864(R9), F16
+	WORD $0x4e2dcdd0 // fmla v16.4s, v14.4s, v13.4s
+	FMOVQ 2880(R9), F14
+	WORD $0x4e2acdee // fmla v14.4s, v15.4s, v10.4s
+	FMOVQ 2880(R9), F15
+	WORD $0x4e2dce0f // fmla v15.4s, v16.4s, v13.4s
+	FMOVQ 2896(R9), F16
+	WORD $0x4e2acdd0 // fmla v16.4s, v14.4s, v10.4s
+	FMOVQ 2896(R9), F14
+	WORD $0x4e2dcdee // fmla v14.4s, v15.4s, v13.4s
+	FMOVQ 2912(R9), F15
+	WORD $0x4e2ace0f // fmla v15.4s, v16.4s, v10.4s
+	FMOVQ 2912(R9), F10
+	WORD $0x4e2dcdca // fmla v10.4s, v14.4s, v13.4s
+	WORD $0x6ea81deb // bit v11.16b, v15.16b, v8.16b
+	WORD $0x6ea91d4c // bit v12.16b, v10.16b, v9.16b
+	WORD $0x6ea51ccb // bit v11.16b, v6.16b, v5.16b
+	WORD $0x6ea51cec // bit v12.16b, v7.16b, v5.16b
+	FSTPQ.P (F11, F12), 32(R0)
+	SUBS $8, R8, R8
+	BGE unrolled
+
+single:
+	ADDS $4, R8, R8
+	BLT few
+
+	PCALIGN $16
+vector:
+	FMOVQ.P 16(R1), F6
+	WORD $0x4ea0f8c7 // fabs v7.4s, v6.4s
+	WORD $0x6e27dce8 // fmul v8.4s, v7.4s, v7.4s
+	FMOVQ 2640(R9), F9
+	WORD $0x4e28cc09 // fmla v9.4s, v0.4s, v8.4s
+	FMOVQ 2656(R9), F10
+	WORD $0x4e28cd2a // fmla v10.4s, v9.4s, v8.4s
+	FMOVQ 2672(R9), F9
+	WORD $0x4e28cd49 // fmla v9.4s, v10.4s, v8.4s
+	FMOVQ 2688(R9), F10
+	WORD $0x4e28cd2a // fmla v10.4s, v9.4s, v8.4s
+	FMOVQ 2704(R9), F9
+	WORD $0x4e28cd49 // fmla v9.4s, v10.4s, v8.4s
+	FMOVQ 2720(R9), F10
+	WORD $0x4e28cd2a // fmla v10.4s, v9.4s, v8.4s
+	WORD $0x4ea71ce8 // mov v8.16b, v7.16b
+	WORD $0x4e2acce8 // fmla v8.4s, v7.4s, v10.4s
+	WORD $0x4ea1f4e9 // fmin v9.4s, v7.4s, v1.4s
+	WORD $0x4ea2d529 // fsub v9.4s, v9.4s, v2.4s
+	WORD $0x6ea3e4e7 // fcmgt v7.4s, v7.4s, v3.4s
+	FMOVQ 2736(R9), F10
+	WORD $0x4e29cc8a // fmla v10.4s, v4.4s, v9.4s
+	FMOVQ 2752(R9), F11
+	WORD $0x4e29cd4b // fmla v11.4s, v10.4s, v9.4s
+	FMOVQ 2768(R9), F10
+	WORD $0x4e29cd6a // fmla v10.4s, v11.4s, v9.4s
+	FMOVQ 2784(R9), F11
+	WORD $0x4e29cd4b // fmla v11.4s, v10.4s, v9.4s
+	FMOVQ 2800(R9), F10
+	WORD $0x4e29cd6a // fmla v10.4s, v11.4s, v9.4s
+	FMOVQ 2816(R9), F11
+	WORD $0x4e29cd4b // fmla v11.4s, v10.4s, v9.4s
+	FMOVQ 2832(R9), F10
+	WORD $0x4e29cd6a // fmla v10.4s, v11.4s, v9.4s
+	FMOVQ 2848(R9), F11
+	WORD $0x4e29cd4b // fmla v11.4s, v10.4s, v9.4s
+	FMOVQ 2864(R9), F10
+	WORD $0x4e29cd6a // fmla v10.4s, v11.4s, v9.4s
+	FMOVQ 2880(R9), F11
+	WORD $0x4e29cd4b // fmla v11.4s, v10.4s, v9.4s
+	FMOVQ 2896(R9), F10
+	WORD $0x4e29cd6a // fmla v10.4s, v11.4s, v9.4s
+	FMOVQ 2912(R9), F11
+	WORD $0x4e29cd4b // fmla v11.4s, v10.4s, v9.4s
+	WORD $0x6ea71d68 // bit v8.16b, v11.16b, v7.16b
+	WORD $0x6ea51cc8 // bit v8.16b, v6.16b, v5.16b
+	FMOVQ.P F8, 16(R0)
+	SUBS $4, R8, R8
+	BGE vector
+
+few:
+	ADDS $4, R8, R8
+	BEQ done
+	TBZ $1, R8, load1
+	FMOVD (R1), F6
+	TBZ $0, R8, loaded
+	ADD $8, R1, R10
+	VLD1 (R10), V6.S[2]
+	B loaded
+load1:
+	FMOVS (R1), F6
+loaded:
+	WORD $0x4ea0f8c7 // fabs v7.4s, v6.4s
+	WORD $0x6e27dce8 // fmul v8.4s, v7.4s, v7.4s
+	FMOVQ 2640(R9), F9
+	WORD $0x4e28cc09 // fmla v9.4s, v0.4s, v8.4s
+	FMOVQ 2656(R9), F10
+	WORD $0x4e28cd2a // fmla v10.4s, v9.4s, v8.4s
+	FMOVQ 2672(R9), F9
+	WORD $0x4e28cd49 // fmla v9.4s, v10.4s, v8.4s
+	FMOVQ 2688(R9), F10
+	WORD $0x4e28cd2a // fmla v10.4s, v9.4s, v8.4s
+	FMOVQ 2704(R9), F9
+	WORD $0x4e28cd49 // fmla v9.4s, v10.4s, v8.4s
+	FMOVQ 2720(R9), F10
+	WORD $0x4e28cd2a // fmla v10.4s, v9.4s, v8.4s
+	WORD $0x4ea71ce8 // mov v8.16b, v7.16b
+	WORD $0x4e2acce8 // fmla v8.4s, v7.4s, v10.4s
+	WORD $0x4ea1f4e9 // fmin v9.4s, v7.4s, v1.4s
+	WORD $0x4ea2d529 // fsub v9.4s, v9.4s, v2.4s
+	WORD $0x6ea3e4e7 // fcmgt v7.4s, v7.4s, v3.4s
+	FMOVQ 2736(R9), F10
+	WORD $0x4e29cc8a // fmla v10.4s, v4.4s, v9.4s
+	FMOVQ 2752(R9), F11
+	WORD $0x4e29cd4b // fmla v11.4s, v10.4s, v9.4s
+	FMOVQ 2768(R9), F10
+	WORD $0x4e29cd6a // fmla v10.4s, v11.4s, v9.4s
+	FMOVQ 2784(R9), F11
+	WORD $0x4e29cd4b // fmla v11.4s, v10.4s, v9.4s
+	FMOVQ 2800(R9), F10
+	WORD $0x4e29cd6a // fmla v10.4s, v11.4s, v9.4s
+	FMOVQ 2816(R9), F11
+	WORD $0x4e29cd4b // fmla v11.4s, v10.4s, v9.4s
+	FMOVQ 2832(R9), F10
+	WORD $0x4e29cd6a // fmla v10.4s, v11.4s, v9.4s
+	FMOVQ 2848(R9), F11
+	WORD $0x4e29cd4b // fmla v11.4s, v10.4s, v9.4s
+	FMOVQ 2864(R9), F10
+	WORD $0x4e29cd6a // fmla v10.4s, v11.4s, v9.4s
+	FMOVQ 2880(R9), F11
+	WORD $0x4e29cd4b // fmla v11.4s, v10.4s, v9.4s
+	FMOVQ 2896(R9), F10
+	WORD $0x4e29cd6a // fmla v10.4s, v11.4s, v9.4s
+	FMOVQ 2912(R9), F11
+	WORD $0x4e29cd4b // fmla v11.4s, v10.4s, v9.4s
+	WORD $0x6ea71d68 // bit v8.16b, v11.16b, v7.16b
+	WORD $0x6ea51cc8 // bit v8.16b, v6.16b, v5.16b
+	TBZ $1, R8, store1
+	FMOVD F8, (R0)
+	TBZ $0, R8, stored
+	ADD $8, R0, R10
+	VST1 V8.S[2], (R10)
+	B stored
+store1:
+	FMOVS F8, (R0)
+stored:
+
+done:
+	RET
+
+// func mishNEON(y, x *float32, n int)
+TEXT ·mishNEON(SB), NOSPLIT, $0-24
+	MOVD $constants<>(SB), R9
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R8
+	FMOVQ 16(R9), F0
+	FMOVQ 2928(R9), F1
+	FMOVQ 2144(R9), F2
+	FMOVQ 160(R9), F3
+	FMOVQ 368(R9), F4
+	FMOVQ 384(R9), F5
+	FMOVQ 400(R9), F6
+	FMOVQ 416(R9), F7
+	FMOVQ 2288(R9), F8
+	FMOVQ 2112(R9), F9
+	FMOVQ 2160(R9), F10
+	FMOVQ 432(R9), F11
+	FMOVQ 32(R9), F12
+	FMOVQ 2256(R9), F13
+	FMOVQ 2944(R9), F14
+	FMOVQ 2960(R9), F15
+	SUBS $8, R8, R8
+	BLT single
+
+	PCALIGN $16
+unrolled:
+	FLDPQ.P 32(R1), (F16, F17)
+	WORD $0x4ea1f612 // fmin v18.4s, v16.4s, v1.4s
+	WORD $0x4ea1f633 // fmin v19.4s, v17.4s, v1.4s
+	WORD $0x4e22f652 // fmax v18.4s, v18.4s, v2.4s
+	WORD $0x4e22f673 // fmax v19.4s, v19.4s, v2.4s
+	WORD $0x4ea31c74 // mov v20.16b, v3.16b
+	WORD $0x4e24ce54 // fmla v20.4s, v18.4s, v4.4s
+	WORD $0x4ea31c75 // mov v21.16b, v3.16b
+	WORD $0x4e24ce75 // fmla v21.4s, v19.4s, v4.4s
+	WORD $0x4ea3d696 // fsub v22.4s, v20.4s, v3.4s
+	WORD $0x4ea3d6b7 // fsub v23.4s, v21.4s, v3.4s
+	WORD $0x4eb21e58 // mov v24.16b, v18.16b
+	WORD $0x4ea5ced8 // fmls v24.4s, v22.4s, v5.4s
+	WORD $0x4eb31e79 // mov v25.16b, v19.16b
+	WORD $0x4ea5cef9 // fmls v25.4s, v23.4s, v5.4s
+	WORD $0x4ea6ced8 // fmls v24.4s, v22.4s, v6.4s
+	WORD $0x4ea6cef9 // fmls v25.4s, v23.4s, v6.4s
+	WORD $0x6e38df16 // fmul v22.4s, v24.4s, v24.4s
+	WORD $0x6e39df37 // fmul v23.4s, v25.4s, v25.4s
+	FMOVQ 464(R9), F26
+	WORD $0x4e38ccfa // fmla v26.4s, v7.4s, v24.4s
+	FMOVQ 464(R9), F27
+	WORD $0x4e39ccfb // fmla v27.4s, v7.4s, v25.4s
+	FMOVQ 480(R9), F28
+	WORD $0x4e38cf5c // fmla v28.4s, v26.4s, v24.4s
+	FMOVQ 480(R9), F26
+	WORD $0x4e39cf7a // fmla v26.4s, v27.4s, v25.4s
+	FMOVQ 496(R9), F27
+	WORD $0x4e38cf9b // fmla v27.4s, v28.4s, v24.4s
+	FMOVQ 496(R9), F28
+	WORD $0x4e39cf5c // fmla v28.4s, v26.4s, v25.4s
+	FMOVQ 512(R9), F26
+	WORD $0x4e38cf7a // fmla v26.4s, v27.4s, v24.4s
+	FMOVQ 512(R9), F27
+	WORD $0x4e39cf9b // fmla v27.4s, v28.4s, v25.4s
+	WORD $0x4e3aced8 // fmla v24.4s, v22.4s, v26.4s
+	WORD $0x4e3bcef9 // fmla v25.4s, v23.4s, v27.4s
+	WORD $0x6eb2e516 // fcmgt v22.4s, v8.4s, v18.4s
+	WORD $0x6eb3e517 // fcmgt v23.4s, v8.4s, v19.4s
+	WORD $0x4e291eda // and v26.16b, v22.16b, v9.16b
+	WORD $0x4e291efb // and v27.16b, v23.16b, v9.16b
+	WORD $0x4e3ad694 // fadd v20.4s, v20.4s, v26.4s
+	WORD $0x4e3bd6b5 // fadd v21.4s, v21.4s, v27.4s
+	WORD $0x4f375694 // shl v20.4s, v20.4s, #23
+	WORD $0x4f3756b5 // shl v21.4s, v21.4s, #23
+	WORD $0x6e601d56 // bsl v22.16b, v10.16b, v0.16b
+	WORD $0x6e601d57 // bsl v23.16b, v10.16b, v0.16b
+	WORD $0x4eb41e9a // mov v26.16b, v20.16b
+	WORD $0x4e38ce9a // fmla v26.4s, v20.4s, v24.4s
+	WORD $0x4eb51ebb // mov v27.16b, v21.16b
+	WORD $0x4e39cebb // fmla v27.4s, v21.4s, v25.4s
+	WORD $0x6e36df5a // fmul v26.4s, v26.4s, v22.4s
+	WORD $0x6e37df7b // fmul v27.4s, v27.4s, v23.4s
+	WORD $0x6e2bdf5c // fmul v28.4s, v26.4s, v11.4s
+	WORD $0x6e2bdf7d // fmul v29.4s, v27.4s, v11.4s
+	WORD $0x4e3ccf5a // fmla v26.4s, v26.4s, v28.4s
+	WORD $0x4e3dcf7b // fmla v27.4s, v27.4s, v29.4s
+	WORD $0x6e34de54 // fmul v20.4s, v18.4s, v20.4s
+	WORD $0x6e35de75 // fmul v21.4s, v19.4s, v21.4s
+	WORD $0x4e20d71e // fadd v30.4s, v24.4s, v0.4s
+	WORD $0x4e20d73f // fadd v31.4s, v25.4s, v0.4s
+	WORD $0x4e3ccfd8 // fmla v24.4s, v30.4s, v28.4s
+	WORD $0x4e3dcff9 // fmla v25.4s, v31.4s, v29.4s
+	WORD $0x4e38ce94 // fmla v20.4s, v20.4s, v24.4s
+	WORD $0x4e39ceb5 // fmla v21.4s, v21.4s, v25.4s
+	WORD $0x6eace618 // fcmgt v24.4s, v16.4s, v12.4s
+	WORD $0x6eace639 // fcmgt v25.4s, v17.4s, v12.4s
+	WORD $0x6e3ade9c // fmul v28.4s, v20.4s, v26.4s
+	WORD $0x6e3bdebd // fmul v29.4s, v21.4s, v27.4s
+	WORD $0x6eb81e5c // bit v28.16b, v18.16b, v24.16b
+	WORD $0x6eb91e7d // bit v29.16b, v19.16b, v25.16b
+	WORD $0x4e20d752 // fadd v18.4s, v26.4s, v0.4s
+	WORD $0x4e20d773 // fadd v19.4s, v27.4s, v0.4s
+	WORD $0x6e32ff92 // fdiv v18.4s, v28.4s, v18.4s
+	WORD $0x6e33ffb3 // fdiv v19.4s, v29.4s, v19.4s
+	WORD $0x6eb81e14 // bit v20.16b, v16.16b, v24.16b
+	WORD $0x6eb91e35 // bit v21.16b, v17.16b, v25.16b
+	WORD $0x4eb2d692 // fsub v18.4s, v20.4s, v18.4s
+	WORD $0x4eb3d6b3 // fsub v19.4s, v21.4s, v19.4s
+	WORD $0x6e36de52 // fmul v18.4s, v18.4s, v22.4s
+	WORD $0x6e37de73 // fmul v19.4s, v19.4s, v23.4s
+	WORD $0x4e2dd614 // fadd v20.4s, v16.4s, v13.4s
+	WORD $0x4e2dd635 // fadd v21.4s, v17.4s, v13.4s
+	WORD $0x4eaed616 // fsub v22.4s, v16.4s, v14.4s
+	WORD $0x4eaed637 // fsub v23.4s, v17.4s, v14.4s
+	WORD $0x4ea0fad6 // fabs v22.4s, v22.4s
+	WORD $0x4ea0faf7 // fabs v23.4s, v23.4s
+	WORD $0x6eb6e5f6 // fcmgt v22.4s, v15.4s, v22.4s
+	WORD $0x6eb7e5f7 // fcmgt v23.4s, v15.4s, v23.4s
+	FMOVQ 2976(R9), F24
+	FMOVQ 2992(R9), F25
+	WORD $0x4e34cf19 // fmla v25.4s, v24.4s, v20.4s
+	FMOVQ 2992(R9), F26
+	WORD $0x4e35cf1a // fmla v26.4s, v24.4s, v21.4s
+	FMOVQ 3008(R9), F24
+	WORD $0x4e34cf38 // fmla v24.4s, v25.4s, v20.4s
+	FMOVQ 3008(R9), F25
+	WORD $0x4e35cf59 // fmla v25.4s, v26.4s, v21.4s
+	FMOVQ 3024(R9), F26
+	WORD $0x4e34cf1a // fmla v26.4s, v24.4s, v20.4s
+	FMOVQ 3024(R9), F24
+	WORD $0x4e35cf38 // fmla v24.4s, v25.4s, v21.4s
+	FMOVQ 3040(R9), F25
+	WORD $0x4e34cf59 // fmla v25.4s, v26.4s, v20.4s
+	FMOVQ 3040(R9), F26
+	WORD $0x4e35cf1a // fmla v26.4s, v24.4s, v21.4s
+	FMOVQ 3056(R9), F24
+	WORD $0x4e34cf38 // fmla v24.4s, v25.4s, v20.4s
+	FMOVQ 3056(R9), F25
+	WORD $0x4e35cf59 // fmla v25.4s, v26.4s, v21.4s
+	FMOVQ 3072(R9), F26
+	WORD $0x4e34cf1a // fmla v26.4s, v24.4s, v20.4s
+	FMOVQ 3072(R9), F24
+	WORD $0x4e35cf38 // fmla v24.4s, v25.4s, v21.4s
+	FMOVQ 3088(R9), F25
+	WORD $0x4e34cf59 // fmla v25.4s, v26.4s, v20.4s
+	FMOVQ 3088(R9), F26
+	WORD $0x4e35cf1a // fmla v26.4s, v24.4s, v21.4s
+	FMOVQ 3104(R9), F24
+	WORD $0x4e34cf38 // fmla v24.4s, v25.4s, v20.4s
+	FMOVQ 3104(R9), F25
+	WORD $0x4e35cf59 // fmla v25.4s, v26.4s, v21.4s
+	FMOVQ 3120(R9), F26
+	WORD $0x4e34cf1a // fmla v26.4s, v24.4s, v20.4s
+	FMOVQ 3120(R9), F24
+	WORD $0x4e35cf38 // fmla v24.4s, v25.4s, v21.4s
+	FMOVQ 3136(R9), F25
+	WORD $0x4e34cf59 // fmla v25.4s, v26.4s, v20.4s
+	FMOVQ 3136(R9), F26
+	WORD $0x4e35cf1a // fmla v26.4s, v24.4s, v21.4s
+	FMOVQ 3152(R9), F24
+	WORD $0x4e34cf38 // fmla v24.4s, v25.4s, v20.4s
+	FMOVQ 3152(R9), F25
+	WORD $0x4e35cf59 // fmla v25.4s, v26.4s, v21.4s
+	FMOVQ 3168(R9), F26
+	WORD $0x4e34cf1a // fmla v26.4s, v24.4s, v20.4s
+	FMOVQ 3168(R9), F24
+	WORD $0x4e35cf38 // fmla v24.4s, v25.4s, v21.4s
+	FMOVQ 3184(R9), F25
+	WORD $0x4e34cf59 // fmla v25.4s, v26.4s, v20.4s
+	FMOVQ 3184(R9), F20
+	WORD $0x4e35cf14 // fmla v20.4s, v24.4s, v21.4s
+	WORD $0x6e39de10 // fmul v16.4s, v16.4s, v25.4s
+	WORD $0x6e34de31 // fmul v17.4s, v17.4s, v20.4s
+	WORD $0x6eb61e12 // bit v18.16b, v16.16b, v22.16b
+	WORD $0x6eb71e33 // bit v19.16b, v17.16b, v23.16b
+	FSTPQ.P (F18, F19), 32(R0)
+	SUBS $8, R8, R8
+	BGE unrolled
+
+single:
+	ADDS $4, R8, R8
+	BLT few
+
+	PCALIGN $16
+vector:
+	FMOVQ.P 16(R1), F16
+	WORD $0x4ea1f611 // fmin v17.4s, v16.4s, v1.4s
+	WORD $0x4e22f631 // fmax v17.4s, v17.4s, v2.4s
+	WORD $0x4ea31c72 // mov v18.16b, v3.16b
+	WORD $0x4e24ce32 // fmla v18.4s, v17.4s, v4.4s
+	WORD $0x4ea3d653 // fsub v19.4s, v18.4s, v3.4s
+	WORD $0x4eb11e34 // mov v20.16b, v17.16b
+	WORD $0x4ea5ce74 // fmls v20.4s, v19.4s, v5.4s
+	WORD $0x4ea6ce74 // fmls v20.4s, v19.4s, v6.4s
+	WORD $0x6e34de93 // fmul v19.4s, v20.4s, v20.4s
+	FMOVQ 464(R9), F21
+	WORD $0x4e34ccf5 // fmla v21.4s, v7.4s, v20.4s
+	FMOVQ 480(R9), F22
+	WORD $0x4e34ceb6 // fmla v22.4s, v21.4s, v20.4s
+	FMOVQ 496(R9), F21
+	WORD $0x4e34ced5 // fmla v21.4s, v22.4s, v20.4s
+	FMOVQ 512(R9), F22
+	WORD $0x4e34ceb6 // fmla v22.4s, v21.4s, v20.4s
+	WORD $0x4e36ce74 // fmla v20.4s, v19.4s, v22.4s
+	WORD $0x6eb1e513 // fcmgt v19.4s, v8.4s, v17.4s
+	WORD $0x4e291e75 // and v21.16b, v19.16b, v9.16b
+	WORD $0x4e35d652 // fadd v18.4s, v18.4s, v21.4s
+	WORD $0x4f375652 // shl v18.4s, v18.4s, #23
+	WORD $0x6e601d53 // bsl v19.16b, v10.16b, v0.16b
+	WORD $0x4eb21e55 // mov v21.16b, v18.16b
+	WORD $0x4e34ce55 // fmla v21.4s, v18.4s, v20.4s
+	WORD $0x6e33deb5 // fmul v21.4s, v21.4s, v19.4s
+	WORD $0x6e2bdeb6 // fmul v22.4s, v21.4s, v11.4s
+	WORD $0x4e36ceb5 // fmla v21.4s, v21.4s, v22.4s
+	WORD $0x6e32de32 // fmul v18.4s, v17.4s, v18.4s
+	WORD $0x4e20d697 // fadd v23.4s, v20.4s, v0.4s
+	WORD $0x4e36cef4 // fmla v20.4s, v23.4s, v22.4s
+	WORD $0x4e34ce52 // fmla v18.4s, v18.4s, v20.4s
+	WORD $0x6eace614 // fcmgt v20.4s, v16.4s, v12.4s
+	WORD $0x6e35de56 // fmul v22.4s, v18.4s, v21.4s
+	WORD $0x6eb41e36 // bit v22.16b, v17.16b, v20.16b
+	WORD $0x4e20d6b1 // fadd v17.4s, v21.4s, v0.4s
+	WORD $0x6e31fed1 // fdiv v17.4s, v22.4s, v17.4s
+	WORD $0x6eb41e12 // bit v18.16b, v16.16b, v20.16b
+	WORD $0x4eb1d651 // fsub v17.4s, v18.4s, v17.4s
+	WORD $0x6e33de31 // fmul v17.4s, v17.4s, v19.4s
+	WORD $0x4e2dd612 // fadd v18.4s, v16.4s, v13.4s
+	WORD $0x4eaed613 // fsub v19.4s, v16.4s, v14.4s
+	WORD $0x4ea0fa73 // fabs v19.4s, v19.4s
+	WORD $0x6eb3e5f3 // fcmgt v19.4s, v15.4s, v19.4s
+	FMOVQ 2976(R9), F20
+	FMOVQ 2992(R9), F21
+	WORD $0x4e32ce95 // fmla v21.4s, v20.4s, v18.4s
+	FMOVQ 3008(R9), F20
+	WORD $0x4e32ceb4 // fmla v20.4s, v21.4s, v18.4s
+	FMOVQ 3024(R9), F21
+	WORD $0x4e32ce95 // fmla v21.4s, v20.4s, v18.4s
+	FMOVQ 3040(R9), F20
+	WORD $0x4e32ceb4 // fmla v20.4s, v21.4s, v18.4s
+	FMOVQ 3056(R9), F21
+	WORD $0x4e32ce95 // fmla v21.4s, v20.4s, v18.4s
+	FMOVQ 3072(R9), F20
+	WORD $0x4e32ceb4 // fmla v20.4s, v21.4s, v18.4s
+	FMOVQ 3088(R9), F21
+	WORD $0x4e32ce95 // fmla v21.4s, v20.4s, v18.4s
+	FMOVQ 3104(R9), F20
+	WORD $0x4e32ceb4 // fmla v20.4s, v21.4s, v18.4s
+	FMOVQ 3120(R9), F21
+	WORD $0x4e32ce95 // fmla v21.4s, v20.4s, v18.4s
+	FMOVQ 3136(R9), F20
+	WORD $0x4e32ceb4 // fmla v20.4s, v21.4s, v18.4s
+	FMOVQ 3152(R9), F21
+	WORD $0x4e32ce95 // fmla v21.4s, v20.4s, v18.4s
+	FMOVQ 3168(R9), F20
+	WORD $0x4e32ceb4 // fmla v20.4s, v21.4s, v18.4s
+	FMOVQ 3184(R9), F21
+	WORD $0x4e32ce95 // fmla v21.4s, v20.4s, v18.4s
+	WORD $0x6e35de10 // fmul v16.4s, v16.4s, v21.4s
+	WORD $0x6eb31e11 // bit v17.16b, v16.16b, v19.16b
+	FMOVQ.P F17, 16(R0)
+	SUBS $4, R8, R8
+	BGE vector
+
+few:
+	ADDS $4, R8, R8
+	BEQ done
+	TBZ $1, R8, load1
+	FMOVD (R1), F16
+	TBZ $0, R8, loaded
+	ADD $8, R1, R10
+	VLD1 (R10), V16.S[2]
+	B loaded
+load1:
+	FMOVS (R1), F16
+loaded:
+	WORD $0x4ea1f611 // fmin v17.4s, v16.4s, v1.4s
+	WORD $0x4e22f631 // fmax v17.4s, v17.4s, v2.4s
+	WORD $0x4ea31c72 // mov v18.16b, v3.16b
+	WORD $0x4e24ce32 // fmla v18.4s, v17.4s, v4.4s
+	WORD $0x4ea3d653 // fsub v19.4s, v18.4s, v3.4s
+	WORD $0x4eb11e34 // mov v20.16b, v17.16b
+	WORD $0x4ea5ce74 // fmls v20.4s, v19.4s, v5.4s
+	WORD $0x4ea6ce74 // fmls v20.4s, v19.4s, v6.4s
+	WORD $0x6e34de93 // fmul v19.4s, v20.4s, v20.4s
+	FMOVQ 464(R9), F21
+	WORD $0x4e34ccf5 // fmla v21.4s, v7.4s, v20.4s
+	FMOVQ 480(R9), F22
+	WORD $0x4e34ceb6 // fmla v22.4s, v21.4s, v20.4s
+	FMOVQ 496(R9), F21
+	WORD $0x4e34ced5 // fmla v21.4s, v22.4s, v20.4s
+	FMOVQ 512(R9), F22
+	WORD $0x4e34ceb6 // fmla v22.4s, v21.4s, v20.4s
+	WORD $0x4e36ce74 // fmla v20.4s, v19.4s, v22.4s
+	WORD $0x6eb1e513 // fcmgt v19.4s, v8.4s, v17.4s
+	WORD $0x4e291e75 // and v21.16b, v19.16b, v9.16b
+	WORD $0x4e35d652 // fadd v18.4s, v18.4s, v21.4s
+	WORD $0x4f375652 // shl v18.4s, v18.4s, #23
+	WORD $0x6e601d53 // bsl v19.16b, v10.16b, v0.16b
+	WORD $0x4eb21e55 // mov v21.16b, v18.16b
+	WORD $0x4e34ce55 // fmla v21.4s, v18.4s, v20.4s
+	WORD $0x6e33deb5 // fmul v21.4s, v21.4s, v19.4s
+	WORD $0x6e2bdeb6 // fmul v22.4s, v21.4s, v11.4s
+	WORD $0x4e36ceb5 // fmla v21.4s, v21.4s, v22.4s
+	WORD $0x6e32de32 // fmul v18.4s, v17.4s, v18.4s
+	WORD $0x4e20d697 // fadd v23.4s, v20.4s, v0.4s
+	WORD $0x4e36cef4 // fmla v20.4s, v23.4s, v22.4s
+	WORD $0x4e34ce52 // fmla v18.4s, v18.4s, v20.4s
+	WORD $0x6eace614 // fcmgt v20.4s, v16.4s, v12.4s
+	WORD $0x6e35de56 // fmul v22.4s, v18.4s, v21.4s
+	WORD $0x6eb41e36 // bit v22.16b, v17.16b, v20.16b
+	WORD $0x4e20d6b1 // fadd v17.4s, v21.4s, v0.4s
+	WORD $0x6e31fed1 // fdiv v17.4s, v22.4s, v17.4s
+	WORD $0x6eb41e12 // bit v18.16b, v16.16b, v20.16b
+	WORD $0x4eb1d651 // fsub v17.4s, v18.4s, v17.4s
+	WORD $0x6e33de31 // fmul v17.4s, v17.4s, v19.4s
+	WORD $0x4e2dd612 // fadd v18.4s, v16.4s, v13.4s
+	WORD $0x4eaed613 // fsub v19.4s, v16.4s, v14.4s
+	WORD $0x4ea0fa73 // fabs v19.4s, v19.4s
+	WORD $0x6eb3e5f3 // fcmgt v19.4s, v15.4s, v19.4s
+	FMOVQ 2976(R9), F20
+	FMOVQ 2992(R9), F21
+	WORD $0x4e32ce95 // fmla v21.4s, v20.4s, v18.4s
+	FMOVQ 3008(R9), F20
+	WORD $0x4e32ceb4 // fmla v20.4s, v21.4s, v18.4s
+	FMOVQ 3024(R9), F21
+	WORD $0x4e32ce95 // fmla v21.4s, v20.4s, v18.4s
+	FMOVQ 3040(R9), F20
+	WORD $0x4e32ceb4 // fmla v20.4s, v21.4s, v18.4s
+	FMOVQ 3056(R9), F21
+	WORD $0x4e32ce95 // fmla v21.4s, v20.4s, v18.4s
+	FMOVQ 3072(R9), F20
+	WORD $0x4e32ceb4 // fmla v20.4s, v21.4s, v18.4s
+	FMOVQ 3088(R9), F21
+	WORD $0x4e32ce95 // fmla v21.4s, v20.4s, v18.4s
+	FMOVQ 3104(R9), F20
+	WORD $0x4e32ceb4 // fmla v20.4s, v21.4s, v18.4s
+	FMOVQ 3120(R9), F21
+	WORD $0x4e32ce95 // fmla v21.4s, v20.4s, v18.4s
+	FMOVQ 3136(R9), F20
+	WORD $0x4e32ceb4 // fmla v20.4s, v21.4s, v18.4s
+	FMOVQ 3152(R9), F21
+	WORD $0x4e32ce95 // fmla v21.4s, v20.4s, v18.4s
+	FMOVQ 3168(R9), F20
+	WORD $0x4e32ceb4 // fmla v20.4s, v21.4s, v18.4s
+	FMOVQ 3184(R9), F21
+	WORD $0x4e32ce95 // fmla v21.4s, v20.4s, v18.4s
+	WORD $0x6e35de10 // fmul v16.4s, v16.4s, v21.4s
+	WORD $0x6eb31e11 // bit v17.16b, v16.16b, v19.16b
+	TBZ $1, R8, store1
+	FMOVD F17, (R0)
+	TBZ $0, R8, stored
+	ADD $8, R0, R10
+	VST1 V17.S[2], (R10)
+	B stored
+store1:
+	FMOVS F17, (R0)
 stored:
 
 done:
@@ -6359,110 +7632,126 @@ TEXT ·softplusNEON(SB), NOSPLIT, $0-24
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 0(R9), F0
-	FMOVQ 144(R9), F1
-	FMOVQ 160(R9), F2
-	FMOVQ 176(R9), F3
-	FMOVQ 192(R9), F4
-	FMOVQ 208(R9), F5
-	FMOVQ 224(R9), F6
-	FMOVQ 1952(R9), F7
-	FMOVQ 32(R9), F8
+	FMOVQ 2112(R9), F0
+	FMOVQ 0(R9), F1
+	FMOVQ 144(R9), F2
+	FMOVQ 160(R9), F3
+	FMOVQ 368(R9), F4
+	FMOVQ 384(R9), F5
+	FMOVQ 400(R9), F6
+	FMOVQ 416(R9), F7
+	FMOVQ 2288(R9), F8
+	FMOVQ 2160(R9), F9
+	FMOVQ 16(R9), F10
+	FMOVQ 32(R9), F11
+	FMOVQ 3200(R9), F12
 	SUBS $8, R8, R8
 	BLT single
 
 	PCALIGN $16
 unrolled:
-	FLDPQ.P 32(R1), (F9, F10)
-	WORD $0x4ea01d2b // orr v11.16b, v9.16b, v0.16b
-	WORD $0x4ea01d4c // orr v12.16b, v10.16b, v0.16b
-	WORD $0x4e21f56b // fmax v11.4s, v11.4s, v1.4s
-	WORD $0x4e21f58c // fmax v12.4s, v12.4s, v1.4s
-	WORD $0x4ea21c4d // mov v13.16b, v2.16b
-	WORD $0x4e23cd6d // fmla v13.4s, v11.4s, v3.4s
-	WORD $0x4ea21c4e // mov v14.16b, v2.16b
-	WORD $0x4e23cd8e // fmla v14.4s, v12.4s, v3.4s
-	WORD $0x4ea2d5af // fsub v15.4s, v13.4s, v2.4s
-	WORD $0x4ea2d5d0 // fsub v16.4s, v14.4s, v2.4s
-	WORD $0x4ea4cdeb // fmls v11.4s, v15.4s, v4.4s
-	WORD $0x4ea4ce0c // fmls v12.4s, v16.4s, v4.4s
-	WORD $0x4ea5cdeb // fmls v11.4s, v15.4s, v5.4s
-	WORD $0x4ea5ce0c // fmls v12.4s, v16.4s, v5.4s
-	FMOVQ 240(R9), F15
-	WORD $0x4e2bcccf // fmla v15.4s, v6.4s, v11.4s
-	FMOVQ 240(R9), F16
-	WORD $0x4e2cccd0 // fmla v16.4s, v6.4s, v12.4s
-	FMOVQ 256(R9), F17
-	WORD $0x4e2bcdf1 // fmla v17.4s, v15.4s, v11.4s
-	FMOVQ 256(R9), F15
-	WORD $0x4e2cce0f // fmla v15.4s, v16.4s, v12.4s
-	FMOVQ 272(R9), F16
-	WORD $0x4e2bce30 // fmla v16.4s, v17.4s, v11.4s
-	FMOVQ 272(R9), F17
-	WORD $0x4e2ccdf1 // fmla v17.4s, v15.4s, v12.4s
-	FMOVQ 288(R9), F15
-	WORD $0x4e2bce0f // fmla v15.4s, v16.4s, v11.4s
-	FMOVQ 288(R9), F16
-	WORD $0x4e2cce30 // fmla v16.4s, v17.4s, v12.4s
-	FMOVQ 304(R9), F17
-	WORD $0x4e2bcdf1 // fmla v17.4s, v15.4s, v11.4s
-	FMOVQ 304(R9), F15
-	WORD $0x4e2cce0f // fmla v15.4s, v16.4s, v12.4s
-	FMOVQ 16(R9), F16
-	WORD $0x4e2bce30 // fmla v16.4s, v17.4s, v11.4s
-	FMOVQ 16(R9), F17
-	WORD $0x4e2ccdf1 // fmla v17.4s, v15.4s, v12.4s
-	FMOVQ 16(R9), F15
-	WORD $0x4e2bce0f // fmla v15.4s, v16.4s, v11.4s
-	FMOVQ 16(R9), F11
-	WORD $0x4e2cce2b // fmla v11.4s, v17.4s, v12.4s
-	WORD $0x4f3755ac // shl v12.4s, v13.4s, #23
-	WORD $0x4f3755cd // shl v13.4s, v14.4s, #23
-	WORD $0x6e2cddee // fmul v14.4s, v15.4s, v12.4s
-	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
-	WORD $0x6e2cddcc // fmul v12.4s, v14.4s, v12.4s
-	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
-	FMOVQ 1968(R9), F13
-	WORD $0x4e2ccced // fmla v13.4s, v7.4s, v12.4s
-	FMOVQ 1968(R9), F14
-	WORD $0x4e2bccee // fmla v14.4s, v7.4s, v11.4s
-	FMOVQ 1984(R9), F15
-	WORD $0x4e2ccdaf // fmla v15.4s, v13.4s, v12.4s
-	FMOVQ 1984(R9), F13
-	WORD $0x4e2bcdcd // fmla v13.4s, v14.4s, v11.4s
-	FMOVQ 2000(R9), F14
-	WORD $0x4e2ccdee // fmla v14.4s, v15.4s, v12.4s
-	FMOVQ 2000(R9), F15
-	WORD $0x4e2bcdaf // fmla v15.4s, v13.4s, v11.4s
-	FMOVQ 2016(R9), F13
-	WORD $0x4e2ccdcd // fmla v13.4s, v14.4s, v12.4s
-	FMOVQ 2016(R9), F14
-	WORD $0x4e2bcdee // fmla v14.4s, v15.4s, v11.4s
-	FMOVQ 2032(R9), F15
-	WORD $0x4e2ccdaf // fmla v15.4s, v13.4s, v12.4s
-	FMOVQ 2032(R9), F13
-	WORD $0x4e2bcdcd // fmla v13.4s, v14.4s, v11.4s
-	FMOVQ 2048(R9), F14
-	WORD $0x4e2ccdee // fmla v14.4s, v15.4s, v12.4s
-	FMOVQ 2048(R9), F15
-	WORD $0x4e2bcdaf // fmla v15.4s, v13.4s, v11.4s
-	FMOVQ 2064(R9), F13
-	WORD $0x4e2ccdcd // fmla v13.4s, v14.4s, v12.4s
-	FMOVQ 2064(R9), F14
-	WORD $0x4e2bcdee // fmla v14.4s, v15.4s, v11.4s
-	FMOVQ 2080(R9), F15
-	WORD $0x4e2ccdaf // fmla v15.4s, v13.4s, v12.4s
-	FMOVQ 2080(R9), F13
-	WORD $0x4e2bcdcd // fmla v13.4s, v14.4s, v11.4s
-	FMOVQ 16(R9), F14
-	WORD $0x4e2ccdee // fmla v14.4s, v15.4s, v12.4s
-	FMOVQ 16(R9), F15
-	WORD $0x4e2bcdaf // fmla v15.4s, v13.4s, v11.4s
-	WORD $0x4e28f529 // fmax v9.4s, v9.4s, v8.4s
-	WORD $0x4e28f54a // fmax v10.4s, v10.4s, v8.4s
-	WORD $0x4e2ecd89 // fmla v9.4s, v12.4s, v14.4s
-	WORD $0x4e2fcd6a // fmla v10.4s, v11.4s, v15.4s
-	FSTPQ.P (F9, F10), 32(R0)
+	FLDPQ.P 32(R1), (F13, F14)
+	WORD $0x4ea11daf // orr v15.16b, v13.16b, v1.16b
+	WORD $0x4ea11dd0 // orr v16.16b, v14.16b, v1.16b
+	WORD $0x4e22f5ef // fmax v15.4s, v15.4s, v2.4s
+	WORD $0x4e22f610 // fmax v16.4s, v16.4s, v2.4s
+	WORD $0x4ea31c71 // mov v17.16b, v3.16b
+	WORD $0x4e24cdf1 // fmla v17.4s, v15.4s, v4.4s
+	WORD $0x4ea31c72 // mov v18.16b, v3.16b
+	WORD $0x4e24ce12 // fmla v18.4s, v16.4s, v4.4s
+	WORD $0x4ea3d633 // fsub v19.4s, v17.4s, v3.4s
+	WORD $0x4ea3d654 // fsub v20.4s, v18.4s, v3.4s
+	WORD $0x4eaf1df5 // mov v21.16b, v15.16b
+	WORD $0x4ea5ce75 // fmls v21.4s, v19.4s, v5.4s
+	WORD $0x4eb01e16 // mov v22.16b, v16.16b
+	WORD $0x4ea5ce96 // fmls v22.4s, v20.4s, v5.4s
+	WORD $0x4ea6ce75 // fmls v21.4s, v19.4s, v6.4s
+	WORD $0x4ea6ce96 // fmls v22.4s, v20.4s, v6.4s
+	WORD $0x6e35deb3 // fmul v19.4s, v21.4s, v21.4s
+	WORD $0x6e36ded4 // fmul v20.4s, v22.4s, v22.4s
+	FMOVQ 464(R9), F23
+	WORD $0x4e35ccf7 // fmla v23.4s, v7.4s, v21.4s
+	FMOVQ 464(R9), F24
+	WORD $0x4e36ccf8 // fmla v24.4s, v7.4s, v22.4s
+	FMOVQ 480(R9), F25
+	WORD $0x4e35cef9 // fmla v25.4s, v23.4s, v21.4s
+	FMOVQ 480(R9), F23
+	WORD $0x4e36cf17 // fmla v23.4s, v24.4s, v22.4s
+	FMOVQ 496(R9), F24
+	WORD $0x4e35cf38 // fmla v24.4s, v25.4s, v21.4s
+	FMOVQ 496(R9), F25
+	WORD $0x4e36cef9 // fmla v25.4s, v23.4s, v22.4s
+	FMOVQ 512(R9), F23
+	WORD $0x4e35cf17 // fmla v23.4s, v24.4s, v21.4s
+	FMOVQ 512(R9), F24
+	WORD $0x4e36cf38 // fmla v24.4s, v25.4s, v22.4s
+	WORD $0x4e37ce75 // fmla v21.4s, v19.4s, v23.4s
+	WORD $0x4e38ce96 // fmla v22.4s, v20.4s, v24.4s
+	WORD $0x6eafe50f // fcmgt v15.4s, v8.4s, v15.4s
+	WORD $0x6eb0e510 // fcmgt v16.4s, v8.4s, v16.4s
+	WORD $0x4e201df3 // and v19.16b, v15.16b, v0.16b
+	WORD $0x4e201e14 // and v20.16b, v16.16b, v0.16b
+	WORD $0x4e33d631 // fadd v17.4s, v17.4s, v19.4s
+	WORD $0x4e34d652 // fadd v18.4s, v18.4s, v20.4s
+	WORD $0x4f375631 // shl v17.4s, v17.4s, #23
+	WORD $0x4f375652 // shl v18.4s, v18.4s, #23
+	WORD $0x6e6a1d2f // bsl v15.16b, v9.16b, v10.16b
+	WORD $0x6e6a1d30 // bsl v16.16b, v9.16b, v10.16b
+	WORD $0x4e35ce31 // fmla v17.4s, v17.4s, v21.4s
+	WORD $0x4e36ce52 // fmla v18.4s, v18.4s, v22.4s
+	WORD $0x6e2fde2f // fmul v15.4s, v17.4s, v15.4s
+	WORD $0x6e30de50 // fmul v16.4s, v18.4s, v16.4s
+	WORD $0x4e2bf5ad // fmax v13.4s, v13.4s, v11.4s
+	WORD $0x4e2bf5ce // fmax v14.4s, v14.4s, v11.4s
+	WORD $0x4ea0f5b1 // fmin v17.4s, v13.4s, v0.4s
+	WORD $0x4ea0f5d2 // fmin v18.4s, v14.4s, v0.4s
+	WORD $0x4e31d5f3 // fadd v19.4s, v15.4s, v17.4s
+	WORD $0x4e32d614 // fadd v20.4s, v16.4s, v18.4s
+	WORD $0x4eafd675 // fsub v21.4s, v19.4s, v15.4s
+	WORD $0x4eb0d696 // fsub v22.4s, v20.4s, v16.4s
+	WORD $0x4eb5d631 // fsub v17.4s, v17.4s, v21.4s
+	WORD $0x4eb6d652 // fsub v18.4s, v18.4s, v22.4s
+	WORD $0x6e2fddf5 // fmul v21.4s, v15.4s, v15.4s
+	WORD $0x6e30de16 // fmul v22.4s, v16.4s, v16.4s
+	FMOVQ 3216(R9), F23
+	WORD $0x4e2fcd97 // fmla v23.4s, v12.4s, v15.4s
+	FMOVQ 3216(R9), F24
+	WORD $0x4e30cd98 // fmla v24.4s, v12.4s, v16.4s
+	FMOVQ 3232(R9), F25
+	WORD $0x4e2fcef9 // fmla v25.4s, v23.4s, v15.4s
+	FMOVQ 3232(R9), F23
+	WORD $0x4e30cf17 // fmla v23.4s, v24.4s, v16.4s
+	FMOVQ 3248(R9), F24
+	WORD $0x4e2fcf38 // fmla v24.4s, v25.4s, v15.4s
+	FMOVQ 3248(R9), F25
+	WORD $0x4e30cef9 // fmla v25.4s, v23.4s, v16.4s
+	FMOVQ 3264(R9), F23
+	WORD $0x4e2fcf17 // fmla v23.4s, v24.4s, v15.4s
+	FMOVQ 3264(R9), F24
+	WORD $0x4e30cf38 // fmla v24.4s, v25.4s, v16.4s
+	FMOVQ 3280(R9), F25
+	WORD $0x4e2fcef9 // fmla v25.4s, v23.4s, v15.4s
+	FMOVQ 3280(R9), F23
+	WORD $0x4e30cf17 // fmla v23.4s, v24.4s, v16.4s
+	FMOVQ 3296(R9), F24
+	WORD $0x4e2fcf38 // fmla v24.4s, v25.4s, v15.4s
+	FMOVQ 3296(R9), F25
+	WORD $0x4e30cef9 // fmla v25.4s, v23.4s, v16.4s
+	FMOVQ 3312(R9), F23
+	WORD $0x4e2fcf17 // fmla v23.4s, v24.4s, v15.4s
+	FMOVQ 3312(R9), F24
+	WORD $0x4e30cf38 // fmla v24.4s, v25.4s, v16.4s
+	FMOVQ 3328(R9), F25
+	WORD $0x4e2fcef9 // fmla v25.4s, v23.4s, v15.4s
+	FMOVQ 3328(R9), F15
+	WORD $0x4e30cf0f // fmla v15.4s, v24.4s, v16.4s
+	WORD $0x4e39ceb1 // fmla v17.4s, v21.4s, v25.4s
+	WORD $0x4e2fced2 // fmla v18.4s, v22.4s, v15.4s
+	WORD $0x4e33d62f // fadd v15.4s, v17.4s, v19.4s
+	WORD $0x4e34d650 // fadd v16.4s, v18.4s, v20.4s
+	WORD $0x4e2df5ed // fmax v13.4s, v15.4s, v13.4s
+	WORD $0x4e2ef60e // fmax v14.4s, v16.4s, v14.4s
+	FSTPQ.P (F13, F14), 32(R0)
 	SUBS $8, R8, R8
 	BGE unrolled
 
@@ -6472,52 +7761,58 @@ single:
 
 	PCALIGN $16
 vector:
-	FMOVQ.P 16(R1), F9
-	WORD $0x4ea01d2a // orr v10.16b, v9.16b, v0.16b
-	WORD $0x4e21f54a // fmax v10.4s, v10.4s, v1.4s
-	WORD $0x4ea21c4b // mov v11.16b, v2.16b
-	WORD $0x4e23cd4b // fmla v11.4s, v10.4s, v3.4s
-	WORD $0x4ea2d56c // fsub v12.4s, v11.4s, v2.4s
-	WORD $0x4ea4cd8a // fmls v10.4s, v12.4s, v4.4s
-	WORD $0x4ea5cd8a // fmls v10.4s, v12.4s, v5.4s
-	FMOVQ 240(R9), F12
-	WORD $0x4e2acccc // fmla v12.4s, v6.4s, v10.4s
-	FMOVQ 256(R9), F13
-	WORD $0x4e2acd8d // fmla v13.4s, v12.4s, v10.4s
-	FMOVQ 272(R9), F12
-	WORD $0x4e2acdac // fmla v12.4s, v13.4s, v10.4s
-	FMOVQ 288(R9), F13
-	WORD $0x4e2acd8d // fmla v13.4s, v12.4s, v10.4s
-	FMOVQ 304(R9), F12
-	WORD $0x4e2acdac // fmla v12.4s, v13.4s, v10.4s
-	FMOVQ 16(R9), F13
-	WORD $0x4e2acd8d // fmla v13.4s, v12.4s, v10.4s
-	FMOVQ 16(R9), F12
-	WORD $0x4e2acdac // fmla v12.4s, v13.4s, v10.4s
-	WORD $0x4f37556a // shl v10.4s, v11.4s, #23
-	WORD $0x6e2add8b // fmul v11.4s, v12.4s, v10.4s
-	WORD $0x6e2add6a // fmul v10.4s, v11.4s, v10.4s
-	FMOVQ 1968(R9), F11
-	WORD $0x4e2acceb // fmla v11.4s, v7.4s, v10.4s
-	FMOVQ 1984(R9), F12
-	WORD $0x4e2acd6c // fmla v12.4s, v11.4s, v10.4s
-	FMOVQ 2000(R9), F11
-	WORD $0x4e2acd8b // fmla v11.4s, v12.4s, v10.4s
-	FMOVQ 2016(R9), F12
-	WORD $0x4e2acd6c // fmla v12.4s, v11.4s, v10.4s
-	FMOVQ 2032(R9), F11
-	WORD $0x4e2acd8b // fmla v11.4s, v12.4s, v10.4s
-	FMOVQ 2048(R9), F12
-	WORD $0x4e2acd6c // fmla v12.4s, v11.4s, v10.4s
-	FMOVQ 2064(R9), F11
-	WORD $0x4e2acd8b // fmla v11.4s, v12.4s, v10.4s
-	FMOVQ 2080(R9), F12
-	WORD $0x4e2acd6c // fmla v12.4s, v11.4s, v10.4s
-	FMOVQ 16(R9), F11
-	WORD $0x4e2acd8b // fmla v11.4s, v12.4s, v10.4s
-	WORD $0x4e28f529 // fmax v9.4s, v9.4s, v8.4s
-	WORD $0x4e2bcd49 // fmla v9.4s, v10.4s, v11.4s
-	FMOVQ.P F9, 16(R0)
+	FMOVQ.P 16(R1), F13
+	WORD $0x4ea11dae // orr v14.16b, v13.16b, v1.16b
+	WORD $0x4e22f5ce // fmax v14.4s, v14.4s, v2.4s
+	WORD $0x4ea31c6f // mov v15.16b, v3.16b
+	WORD $0x4e24cdcf // fmla v15.4s, v14.4s, v4.4s
+	WORD $0x4ea3d5f0 // fsub v16.4s, v15.4s, v3.4s
+	WORD $0x4eae1dd1 // mov v17.16b, v14.16b
+	WORD $0x4ea5ce11 // fmls v17.4s, v16.4s, v5.4s
+	WORD $0x4ea6ce11 // fmls v17.4s, v16.4s, v6.4s
+	WORD $0x6e31de30 // fmul v16.4s, v17.4s, v17.4s
+	FMOVQ 464(R9), F18
+	WORD $0x4e31ccf2 // fmla v18.4s, v7.4s, v17.4s
+	FMOVQ 480(R9), F19
+	WORD $0x4e31ce53 // fmla v19.4s, v18.4s, v17.4s
+	FMOVQ 496(R9), F18
+	WORD $0x4e31ce72 // fmla v18.4s, v19.4s, v17.4s
+	FMOVQ 512(R9), F19
+	WORD $0x4e31ce53 // fmla v19.4s, v18.4s, v17.4s
+	WORD $0x4e33ce11 // fmla v17.4s, v16.4s, v19.4s
+	WORD $0x6eaee50e // fcmgt v14.4s, v8.4s, v14.4s
+	WORD $0x4e201dd0 // and v16.16b, v14.16b, v0.16b
+	WORD $0x4e30d5ef // fadd v15.4s, v15.4s, v16.4s
+	WORD $0x4f3755ef // shl v15.4s, v15.4s, #23
+	WORD $0x6e6a1d2e // bsl v14.16b, v9.16b, v10.16b
+	WORD $0x4e31cdef // fmla v15.4s, v15.4s, v17.4s
+	WORD $0x6e2eddee // fmul v14.4s, v15.4s, v14.4s
+	WORD $0x4e2bf5ad // fmax v13.4s, v13.4s, v11.4s
+	WORD $0x4ea0f5af // fmin v15.4s, v13.4s, v0.4s
+	WORD $0x4e2fd5d0 // fadd v16.4s, v14.4s, v15.4s
+	WORD $0x4eaed611 // fsub v17.4s, v16.4s, v14.4s
+	WORD $0x4eb1d5ef // fsub v15.4s, v15.4s, v17.4s
+	WORD $0x6e2eddd1 // fmul v17.4s, v14.4s, v14.4s
+	FMOVQ 3216(R9), F18
+	WORD $0x4e2ecd92 // fmla v18.4s, v12.4s, v14.4s
+	FMOVQ 3232(R9), F19
+	WORD $0x4e2ece53 // fmla v19.4s, v18.4s, v14.4s
+	FMOVQ 3248(R9), F18
+	WORD $0x4e2ece72 // fmla v18.4s, v19.4s, v14.4s
+	FMOVQ 3264(R9), F19
+	WORD $0x4e2ece53 // fmla v19.4s, v18.4s, v14.4s
+	FMOVQ 3280(R9), F18
+	WORD $0x4e2ece72 // fmla v18.4s, v19.4s, v14.4s
+	FMOVQ 3296(R9), F19
+	WORD $0x4e2ece53 // fmla v19.4s, v18.4s, v14.4s
+	FMOVQ 3312(R9), F18
+	WORD $0x4e2ece72 // fmla v18.4s, v19.4s, v14.4s
+	FMOVQ 3328(R9), F19
+	WORD $0x4e2ece53 // fmla v19.4s, v18.4s, v14.4s
+	WORD $0x4e33ce2f // fmla v15.4s, v17.4s, v19.4s
+	WORD $0x4e30d5ee // fadd v14.4s, v15.4s, v16.4s
+	WORD $0x4e2df5cd // fmax v13.4s, v14.4s, v13.4s
+	FMOVQ.P F13, 16(R0)
 	SUBS $4, R8, R8
 	BGE vector
 
@@ -6525,66 +7820,72 @@ few:
 	ADDS $4, R8, R8
 	BEQ done
 	TBZ $1, R8, load1
-	FMOVD (R1), F9
+	FMOVD (R1), F13
 	TBZ $0, R8, loaded
 	ADD $8, R1, R10
-	VLD1 (R10), V9.S[2]
+	VLD1 (R10), V13.S[2]
 	B loaded
 load1:
-	FMOVS (R1), F9
+	FMOVS (R1), F13
 loaded:
-	WORD $0x4ea01d2a // orr v10.16b, v9.16b, v0.16b
-	WORD $0x4e21f54a // fmax v10.4s, v10.4s, v1.4s
-	WORD $0x4ea21c4b // mov v11.16b, v2.16b
-	WORD $0x4e23cd4b // fmla v11.4s, v10.4s, v3.4s
-	WORD $0x4ea2d56c // fsub v12.4s, v11.4s, v2.4s
-	WORD $0x4ea4cd8a // fmls v10.4s, v12.4s, v4.4s
-	WORD $0x4ea5cd8a // fmls v10.4s, v12.4s, v5.4s
-	FMOVQ 240(R9), F12
-	WORD $0x4e2acccc // fmla v12.4s, v6.4s, v10.4s
-	FMOVQ 256(R9), F13
-	WORD $0x4e2acd8d // fmla v13.4s, v12.4s, v10.4s
-	FMOVQ 272(R9), F12
-	WORD $0x4e2acdac // fmla v12.4s, v13.4s, v10.4s
-	FMOVQ 288(R9), F13
-	WORD $0x4e2acd8d // fmla v13.4s, v12.4s, v10.4s
-	FMOVQ 304(R9), F12
-	WORD $0x4e2acdac // fmla v12.4s, v13.4s, v10.4s
-	FMOVQ 16(R9), F13
-	WORD $0x4e2acd8d // fmla v13.4s, v12.4s, v10.4s
-	FMOVQ 16(R9), F12
-	WORD $0x4e2acdac // fmla v12.4s, v13.4s, v10.4s
-	WORD $0x4f37556a // shl v10.4s, v11.4s, #23
-	WORD $0x6e2add8b // fmul v11.4s, v12.4s, v10.4s
-	WORD $0x6e2add6a // fmul v10.4s, v11.4s, v10.4s
-	FMOVQ 1968(R9), F11
-	WORD $0x4e2acceb // fmla v11.4s, v7.4s, v10.4s
-	FMOVQ 1984(R9), F12
-	WORD $0x4e2acd6c // fmla v12.4s, v11.4s, v10.4s
-	FMOVQ 2000(R9), F11
-	WORD $0x4e2acd8b // fmla v11.4s, v12.4s, v10.4s
-	FMOVQ 2016(R9), F12
-	WORD $0x4e2acd6c // fmla v12.4s, v11.4s, v10.4s
-	FMOVQ 2032(R9), F11
-	WORD $0x4e2acd8b // fmla v11.4s, v12.4s, v10.4s
-	FMOVQ 2048(R9), F12
-	WORD $0x4e2acd6c // fmla v12.4s, v11.4s, v10.4s
-	FMOVQ 2064(R9), F11
-	WORD $0x4e2acd8b // fmla v11.4s, v12.4s, v10.4s
-	FMOVQ 2080(R9), F12
-	WORD $0x4e2acd6c // fmla v12.4s, v11.4s, v10.4s
-	FMOVQ 16(R9), F11
-	WORD $0x4e2acd8b // fmla v11.4s, v12.4s, v10.4s
-	WORD $0x4e28f529 // fmax v9.4s, v9.4s, v8.4s
-	WORD $0x4e2bcd49 // fmla v9.4s, v10.4s, v11.4s
+	WORD $0x4ea11dae // orr v14.16b, v13.16b, v1.16b
+	WORD $0x4e22f5ce // fmax v14.4s, v14.4s, v2.4s
+	WORD $0x4ea31c6f // mov v15.16b, v3.16b
+	WORD $0x4e24cdcf // fmla v15.4s, v14.4s, v4.4s
+	WORD $0x4ea3d5f0 // fsub v16.4s, v15.4s, v3.4s
+	WORD $0x4eae1dd1 // mov v17.16b, v14.16b
+	WORD $0x4ea5ce11 // fmls v17.4s, v16.4s, v5.4s
+	WORD $0x4ea6ce11 // fmls v17.4s, v16.4s, v6.4s
+	WORD $0x6e31de30 // fmul v16.4s, v17.4s, v17.4s
+	FMOVQ 464(R9), F18
+	WORD $0x4e31ccf2 // fmla v18.4s, v7.4s, v17.4s
+	FMOVQ 480(R9), F19
+	WORD $0x4e31ce53 // fmla v19.4s, v18.4s, v17.4s
+	FMOVQ 496(R9), F18
+	WORD $0x4e31ce72 // fmla v18.4s, v19.4s, v17.4s
+	FMOVQ 512(R9), F19
+	WORD $0x4e31ce53 // fmla v19.4s, v18.4s, v17.4s
+	WORD $0x4e33ce11 // fmla v17.4s, v16.4s, v19.4s
+	WORD $0x6eaee50e // fcmgt v14.4s, v8.4s, v14.4s
+	WORD $0x4e201dd0 // and v16.16b, v14.16b, v0.16b
+	WORD $0x4e30d5ef // fadd v15.4s, v15.4s, v16.4s
+	WORD $0x4f3755ef // shl v15.4s, v15.4s, #23
+	WORD $0x6e6a1d2e // bsl v14.16b, v9.16b, v10.16b
+	WORD $0x4e31cdef // fmla v15.4s, v15.4s, v17.4s
+	WORD $0x6e2eddee // fmul v14.4s, v15.4s, v14.4s
+	WORD $0x4e2bf5ad // fmax v13.4s, v13.4s, v11.4s
+	WORD $0x4ea0f5af // fmin v15.4s, v13.4s, v0.4s
+	WORD $0x4e2fd5d0 // fadd v16.4s, v14.4s, v15.4s
+	WORD $0x4eaed611 // fsub v17.4s, v16.4s, v14.4s
+	WORD $0x4eb1d5ef // fsub v15.4s, v15.4s, v17.4s
+	WORD $0x6e2eddd1 // fmul v17.4s, v14.4s, v14.4s
+	FMOVQ 3216(R9), F18
+	WORD $0x4e2ecd92 // fmla v18.4s, v12.4s, v14.4s
+	FMOVQ 3232(R9), F19
+	WORD $0x4e2ece53 // fmla v19.4s, v18.4s, v14.4s
+	FMOVQ 3248(R9), F18
+	WORD $0x4e2ece72 // fmla v18.4s, v19.4s, v14.4s
+	FMOVQ 3264(R9), F19
+	WORD $0x4e2ece53 // fmla v19.4s, v18.4s, v14.4s
+	FMOVQ 3280(R9), F18
+	WORD $0x4e2ece72 // fmla v18.4s, v19.4s, v14.4s
+	FMOVQ 3296(R9), F19
+	WORD $0x4e2ece53 // fmla v19.4s, v18.4s, v14.4s
+	FMOVQ 3312(R9), F18
+	WORD $0x4e2ece72 // fmla v18.4s, v19.4s, v14.4s
+	FMOVQ 3328(R9), F19
+	WORD $0x4e2ece53 // fmla v19.4s, v18.4s, v14.4s
+	WORD $0x4e33ce2f // fmla v15.4s, v17.4s, v19.4s
+	WORD $0x4e30d5ee // fadd v14.4s, v15.4s, v16.4s
+	WORD $0x4e2df5cd // fmax v13.4s, v14.4s, v13.4s
 	TBZ $1, R8, store1
-	FMOVD F9, (R0)
+	FMOVD F13, (R0)
 	TBZ $0, R8, stored
 	ADD $8, R0, R10
-	VST1 V9.S[2], (R10)
+	VST1 V13.S[2], (R10)
 	B stored
 store1:
-	FMOVS F9, (R0)
+	FMOVS F13, (R0)
 stored:
 
 done:
@@ -6753,9 +8054,9 @@ TEXT ·seluNEON(SB), NOSPLIT, $0-24
 	FMOVQ 400(R9), F4
 	FMOVQ 416(R9), F5
 	FMOVQ 16(R9), F6
-	FMOVQ 2096(R9), F7
+	FMOVQ 3344(R9), F7
 	FMOVQ 32(R9), F8
-	FMOVQ 2112(R9), F9
+	FMOVQ 3360(R9), F9
 	SUBS $8, R8, R8
 	BLT single
 
@@ -6889,6 +8190,1031 @@ loaded:
 	B stored
 store1:
 	FMOVS F11, (R0)
+stored:
+
+done:
+	RET
+
+// func powNEON(y, a, b *float32, n int) (done int)
+TEXT ·powNEON(SB), NOSPLIT, $0-40
+	MOVD $constants<>(SB), R9
+	MOVD y+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD b+16(FP), R2
+	MOVD n+24(FP), R8
+	FMOVQ 16(R9), F0
+	FMOVQ 3376(R9), F1
+	FMOVQ 1792(R9), F2
+	FMOVQ 32(R9), F3
+	FMOVQ 3392(R9), F4
+	FMOVQ 528(R9), F5
+	FMOVQ 544(R9), F6
+	FMOVQ 3408(R9), F7
+	FMOVQ 560(R9), F8
+	FMOVQ 3424(R9), F9
+	FMOVQ 3440(R9), F10
+	FMOVQ 3456(R9), F11
+	FMOVQ 3472(R9), F12
+	FMOVQ 3488(R9), F13
+	FMOVQ 3504(R9), F14
+	FMOVQ 3520(R9), F15
+	SUBS $4, R8, R8
+	BLT few
+
+	PCALIGN $16
+vector:
+	FMOVQ.P 16(R1), F16
+	WORD $0x6ea38e11 // cmeq v17.4s, v16.4s, v3.4s
+	FMOVQ.P 16(R2), F18
+	WORD $0x6ea3e653 // fcmgt v19.4s, v18.4s, v3.4s
+	WORD $0x4e331e31 // and v17.16b, v17.16b, v19.16b
+	WORD $0x4ea58613 // add v19.4s, v16.4s, v5.4s
+	WORD $0x4ea63673 // cmgt v19.4s, v19.4s, v6.4s
+	WORD $0x4e711e73 // bic v19.16b, v19.16b, v17.16b
+	WORD $0x4ea0fa54 // fabs v20.4s, v18.4s
+	WORD $0x4ea73694 // cmgt v20.4s, v20.4s, v7.4s
+	WORD $0x4eb41e73 // orr v19.16b, v19.16b, v20.16b
+	WORD $0x6eb3a67f // umaxp v31.4s, v19.4s, v19.4s
+	FMOVD F31, R10
+	CBNZ R10, stopVector
+	WORD $0x6ea88613 // sub v19.4s, v16.4s, v8.4s
+	WORD $0x4f290673 // sshr v19.4s, v19.4s, #23
+	WORD $0x4f375674 // shl v20.4s, v19.4s, #23
+	WORD $0x6eb48610 // sub v16.4s, v16.4s, v20.4s
+	WORD $0x4ea0d614 // fsub v20.4s, v16.4s, v0.4s
+	WORD $0x4e20d615 // fadd v21.4s, v16.4s, v0.4s
+	WORD $0x4ea0d6b6 // fsub v22.4s, v21.4s, v0.4s
+	WORD $0x4eb6d610 // fsub v16.4s, v16.4s, v22.4s
+	WORD $0x6e35fc16 // fdiv v22.4s, v0.4s, v21.4s
+	WORD $0x6e36de97 // fmul v23.4s, v20.4s, v22.4s
+	WORD $0x6e35def8 // fmul v24.4s, v23.4s, v21.4s
+	WORD $0x6ea0fb19 // fneg v25.4s, v24.4s
+	WORD $0x4e35cef9 // fmla v25.4s, v23.4s, v21.4s
+	WORD $0x4eb8d694 // fsub v20.4s, v20.4s, v24.4s
+	WORD $0x4eb9d694 // fsub v20.4s, v20.4s, v25.4s
+	WORD $0x6e30def0 // fmul v16.4s, v23.4s, v16.4s
+	WORD $0x4eb0d690 // fsub v16.4s, v20.4s, v16.4s
+	WORD $0x6e36de10 // fmul v16.4s, v16.4s, v22.4s
+	WORD $0x6e37def4 // fmul v20.4s, v23.4s, v23.4s
+	WORD $0x6ea0fa95 // fneg v21.4s, v20.4s
+	WORD $0x4e37cef5 // fmla v21.4s, v23.4s, v23.4s
+	WORD $0x4e37d6f6 // fadd v22.4s, v23.4s, v23.4s
+	WORD $0x4e30ced5 // fmla v21.4s, v22.4s, v16.4s
+	WORD $0x6e21de96 // fmul v22.4s, v20.4s, v1.4s
+	WORD $0x6ea0fad8 // fneg v24.4s, v22.4s
+	WORD $0x4e21ce98 // fmla v24.4s, v20.4s, v1.4s
+	WORD $0x6e34de99 // fmul v25.4s, v20.4s, v20.4s
+	FMOVQ 3536(R9), F26
+	WORD $0x4e34cd3a // fmla v26.4s, v9.4s, v20.4s
+	FMOVQ 3552(R9), F27
+	WORD $0x4e34cf5b // fmla v27.4s, v26.4s, v20.4s
+	WORD $0x6e3bdf39 // fmul v25.4s, v25.4s, v27.4s
+	WORD $0x4e21ceb8 // fmla v24.4s, v21.4s, v1.4s
+	WORD $0x4e2ace98 // fmla v24.4s, v20.4s, v10.4s
+	WORD $0x4e39d714 // fadd v20.4s, v24.4s, v25.4s
+	WORD $0x6e36def5 // fmul v21.4s, v23.4s, v22.4s
+	WORD $0x6ea0fab8 // fneg v24.4s, v21.4s
+	WORD $0x4e36cef8 // fmla v24.4s, v23.4s, v22.4s
+	WORD $0x4e36ce18 // fmla v24.4s, v16.4s, v22.4s
+	WORD $0x4e34cef8 // fmla v24.4s, v23.4s, v20.4s
+	WORD $0x4e35d6f4 // fadd v20.4s, v23.4s, v21.4s
+	WORD $0x4eb7d696 // fsub v22.4s, v20.4s, v23.4s
+	WORD $0x4eb6d6b5 // fsub v21.4s, v21.4s, v22.4s
+	WORD $0x4e38d610 // fadd v16.4s, v16.4s, v24.4s
+	WORD $0x4e30d6b0 // fadd v16.4s, v21.4s, v16.4s
+	WORD $0x6e22de95 // fmul v21.4s, v20.4s, v2.4s
+	WORD $0x6ea0fab6 // fneg v22.4s, v21.4s
+	WORD $0x4e22ce96 // fmla v22.4s, v20.4s, v2.4s
+	WORD $0x4e2bce96 // fmla v22.4s, v20.4s, v11.4s
+	WORD $0x4e22ce16 // fmla v22.4s, v16.4s, v2.4s
+	WORD $0x4e21da70 // scvtf v16.4s, v19.4s
+	WORD $0x4e35d613 // fadd v19.4s, v16.4s, v21.4s
+	WORD $0x4eb0d670 // fsub v16.4s, v19.4s, v16.4s
+	WORD $0x4eb0d6b0 // fsub v16.4s, v21.4s, v16.4s
+	WORD $0x4e36d610 // fadd v16.4s, v16.4s, v22.4s
+	WORD $0x6e33de54 // fmul v20.4s, v18.4s, v19.4s
+	WORD $0x6ea0fa95 // fneg v21.4s, v20.4s
+	WORD $0x4e33ce55 // fmla v21.4s, v18.4s, v19.4s
+	WORD $0x4e30ce55 // fmla v21.4s, v18.4s, v16.4s
+	WORD $0x4eacf690 // fmin v16.4s, v20.4s, v12.4s
+	WORD $0x4e2df610 // fmax v16.4s, v16.4s, v13.4s
+	WORD $0x4e24d612 // fadd v18.4s, v16.4s, v4.4s
+	WORD $0x4ea4d653 // fsub v19.4s, v18.4s, v4.4s
+	WORD $0x4eb3d610 // fsub v16.4s, v16.4s, v19.4s
+	WORD $0x4e35d610 // fadd v16.4s, v16.4s, v21.4s
+	WORD $0x6e30de13 // fmul v19.4s, v16.4s, v16.4s
+	FMOVQ 3568(R9), F20
+	WORD $0x4e30cdd4 // fmla v20.4s, v14.4s, v16.4s
+	FMOVQ 3584(R9), F21
+	WORD $0x4e30ce95 // fmla v21.4s, v20.4s, v16.4s
+	FMOVQ 3600(R9), F20
+	WORD $0x4e30ceb4 // fmla v20.4s, v21.4s, v16.4s
+	FMOVQ 3616(R9), F21
+	WORD $0x4e30ce95 // fmla v21.4s, v20.4s, v16.4s
+	WORD $0x6e2fde10 // fmul v16.4s, v16.4s, v15.4s
+	WORD $0x4e35ce70 // fmla v16.4s, v19.4s, v21.4s
+	WORD $0x6f3f0653 // ushr v19.4s, v18.4s, #1
+	WORD $0x4f375674 // shl v20.4s, v19.4s, #23
+	WORD $0x6eb38652 // sub v18.4s, v18.4s, v19.4s
+	WORD $0x4f375652 // shl v18.4s, v18.4s, #23
+	WORD $0x4e30ce94 // fmla v20.4s, v20.4s, v16.4s
+	WORD $0x6e32de90 // fmul v16.4s, v20.4s, v18.4s
+	WORD $0x4e711e10 // bic v16.16b, v16.16b, v17.16b
+	FMOVQ.P F16, 16(R0)
+	SUBS $4, R8, R8
+	BGE vector
+
+few:
+	ADDS $4, R8, R8
+	BEQ done
+	MOVD $tailMasks<>(SB), R10
+	ADD R8<<4, R10, R10
+	FMOVQ -16(R10), F30
+	TBZ $1, R8, load1
+	FMOVD (R1), F16
+	FMOVD (R2), F17
+	TBZ $0, R8, loaded
+	ADD $8, R1, R10
+	VLD1 (R10), V16.S[2]
+	ADD $8, R2, R10
+	VLD1 (R10), V17.S[2]
+	B loaded
+load1:
+	FMOVS (R1), F16
+	FMOVS (R2), F17
+loaded:
+	WORD $0x6ea38e12 // cmeq v18.4s, v16.4s, v3.4s
+	WORD $0x6ea3e633 // fcmgt v19.4s, v17.4s, v3.4s
+	WORD $0x4e331e52 // and v18.16b, v18.16b, v19.16b
+	WORD $0x4ea58613 // add v19.4s, v16.4s, v5.4s
+	WORD $0x4ea63673 // cmgt v19.4s, v19.4s, v6.4s
+	WORD $0x4e721e73 // bic v19.16b, v19.16b, v18.16b
+	WORD $0x4ea0fa34 // fabs v20.4s, v17.4s
+	WORD $0x4ea73694 // cmgt v20.4s, v20.4s, v7.4s
+	WORD $0x4eb41e73 // orr v19.16b, v19.16b, v20.16b
+	WORD $0x4e331fdf // and v31.16b, v30.16b, v19.16b
+	WORD $0x6ebfa7ff // umaxp v31.4s, v31.4s, v31.4s
+	FMOVD F31, R10
+	CBNZ R10, stopped
+	WORD $0x6ea88613 // sub v19.4s, v16.4s, v8.4s
+	WORD $0x4f290673 // sshr v19.4s, v19.4s, #23
+	WORD $0x4f375674 // shl v20.4s, v19.4s, #23
+	WORD $0x6eb48610 // sub v16.4s, v16.4s, v20.4s
+	WORD $0x4ea0d614 // fsub v20.4s, v16.4s, v0.4s
+	WORD $0x4e20d615 // fadd v21.4s, v16.4s, v0.4s
+	WORD $0x4ea0d6b6 // fsub v22.4s, v21.4s, v0.4s
+	WORD $0x4eb6d610 // fsub v16.4s, v16.4s, v22.4s
+	WORD $0x6e35fc16 // fdiv v22.4s, v0.4s, v21.4s
+	WORD $0x6e36de97 // fmul v23.4s, v20.4s, v22.4s
+	WORD $0x6e35def8 // fmul v24.4s, v23.4s, v21.4s
+	WORD $0x6ea0fb19 // fneg v25.4s, v24.4s
+	WORD $0x4e35cef9 // fmla v25.4s, v23.4s, v21.4s
+	WORD $0x4eb8d694 // fsub v20.4s, v20.4s, v24.4s
+	WORD $0x4eb9d694 // fsub v20.4s, v20.4s, v25.4s
+	WORD $0x6e30def0 // fmul v16.4s, v23.4s, v16.4s
+	WORD $0x4eb0d690 // fsub v16.4s, v20.4s, v16.4s
+	WORD $0x6e36de10 // fmul v16.4s, v16.4s, v22.4s
+	WORD $0x6e37def4 // fmul v20.4s, v23.4s, v23.4s
+	WORD $0x6ea0fa95 // fneg v21.4s, v20.4s
+	WORD $0x4e37cef5 // fmla v21.4s, v23.4s, v23.4s
+	WORD $0x4e37d6f6 // fadd v22.4s, v23.4s, v23.4s
+	WORD $0x4e30ced5 // fmla v21.4s, v22.4s, v16.4s
+	WORD $0x6e21de96 // fmul v22.4s, v20.4s, v1.4s
+	WORD $0x6ea0fad8 // fneg v24.4s, v22.4s
+	WORD $0x4e21ce98 // fmla v24.4s, v20.4s, v1.4s
+	WORD $0x6e34de99 // fmul v25.4s, v20.4s, v20.4s
+	FMOVQ 3536(R9), F26
+	WORD $0x4e34cd3a // fmla v26.4s, v9.4s, v20.4s
+	FMOVQ 3552(R9), F27
+	WORD $0x4e34cf5b // fmla v27.4s, v26.4s, v20.4s
+	WORD $0x6e3bdf39 // fmul v25.4s, v25.4s, v27.4s
+	WORD $0x4e21ceb8 // fmla v24.4s, v21.4s, v1.4s
+	WORD $0x4e2ace98 // fmla v24.4s, v20.4s, v10.4s
+	WORD $0x4e39d714 // fadd v20.4s, v24.4s, v25.4s
+	WORD $0x6e36def5 // fmul v21.4s, v23.4s, v22.4s
+	WORD $0x6ea0fab8 // fneg v24.4s, v21.4s
+	WORD $0x4e36cef8 // fmla v24.4s, v23.4s, v22.4s
+	WORD $0x4e36ce18 // fmla v24.4s, v16.4s, v22.4s
+	WORD $0x4e34cef8 // fmla v24.4s, v23.4s, v20.4s
+	WORD $0x4e35d6f4 // fadd v20.4s, v23.4s, v21.4s
+	WORD $0x4eb7d696 // fsub v22.4s, v20.4s, v23.4s
+	WORD $0x4eb6d6b5 // fsub v21.4s, v21.4s, v22.4s
+	WORD $0x4e38d610 // fadd v16.4s, v16.4s, v24.4s
+	WORD $0x4e30d6b0 // fadd v16.4s, v21.4s, v16.4s
+	WORD $0x6e22de95 // fmul v21.4s, v20.4s, v2.4s
+	WORD $0x6ea0fab6 // fneg v22.4s, v21.4s
+	WORD $0x4e22ce96 // fmla v22.4s, v20.4s, v2.4s
+	WORD $0x4e2bce96 // fmla v22.4s, v20.4s, v11.4s
+	WORD $0x4e22ce16 // fmla v22.4s, v16.4s, v2.4s
+	WORD $0x4e21da70 // scvtf v16.4s, v19.4s
+	WORD $0x4e35d613 // fadd v19.4s, v16.4s, v21.4s
+	WORD $0x4eb0d670 // fsub v16.4s, v19.4s, v16.4s
+	WORD $0x4eb0d6b0 // fsub v16.4s, v21.4s, v16.4s
+	WORD $0x4e36d610 // fadd v16.4s, v16.4s, v22.4s
+	WORD $0x6e33de34 // fmul v20.4s, v17.4s, v19.4s
+	WORD $0x6ea0fa95 // fneg v21.4s, v20.4s
+	WORD $0x4e33ce35 // fmla v21.4s, v17.4s, v19.4s
+	WORD $0x4e30ce35 // fmla v21.4s, v17.4s, v16.4s
+	WORD $0x4eacf690 // fmin v16.4s, v20.4s, v12.4s
+	WORD $0x4e2df610 // fmax v16.4s, v16.4s, v13.4s
+	WORD $0x4e24d611 // fadd v17.4s, v16.4s, v4.4s
+	WORD $0x4ea4d633 // fsub v19.4s, v17.4s, v4.4s
+	WORD $0x4eb3d610 // fsub v16.4s, v16.4s, v19.4s
+	WORD $0x4e35d610 // fadd v16.4s, v16.4s, v21.4s
+	WORD $0x6e30de13 // fmul v19.4s, v16.4s, v16.4s
+	FMOVQ 3568(R9), F20
+	WORD $0x4e30cdd4 // fmla v20.4s, v14.4s, v16.4s
+	FMOVQ 3584(R9), F21
+	WORD $0x4e30ce95 // fmla v21.4s, v20.4s, v16.4s
+	FMOVQ 3600(R9), F20
+	WORD $0x4e30ceb4 // fmla v20.4s, v21.4s, v16.4s
+	FMOVQ 3616(R9), F21
+	WORD $0x4e30ce95 // fmla v21.4s, v20.4s, v16.4s
+	WORD $0x6e2fde10 // fmul v16.4s, v16.4s, v15.4s
+	WORD $0x4e35ce70 // fmla v16.4s, v19.4s, v21.4s
+	WORD $0x6f3f0633 // ushr v19.4s, v17.4s, #1
+	WORD $0x4f375674 // shl v20.4s, v19.4s, #23
+	WORD $0x6eb38631 // sub v17.4s, v17.4s, v19.4s
+	WORD $0x4f375631 // shl v17.4s, v17.4s, #23
+	WORD $0x4e30ce94 // fmla v20.4s, v20.4s, v16.4s
+	WORD $0x6e31de90 // fmul v16.4s, v20.4s, v17.4s
+	WORD $0x4e721e10 // bic v16.16b, v16.16b, v18.16b
+	TBZ $1, R8, store1
+	FMOVD F16, (R0)
+	TBZ $0, R8, stored
+	ADD $8, R0, R10
+	VST1 V16.S[2], (R10)
+	B stored
+store1:
+	FMOVS F16, (R0)
+stored:
+	MOVD $0, R8
+	B done
+stopVector:
+	ADD $4, R8, R8
+stopped:
+
+done:
+	MOVD n+24(FP), R10
+	SUB R8, R10, R10
+	MOVD R10, done+32(FP)
+	RET
+
+// func powScalarNEON(y, a *float32, n int, e float32) (done int)
+TEXT ·powScalarNEON(SB), NOSPLIT, $0-40
+	MOVD $constants<>(SB), R9
+	MOVD y+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD n+16(FP), R8
+	FMOVS e+24(FP), F0
+	WORD $0x4e040400 // dup v0.4s, v0.s[0]
+	FMOVQ 16(R9), F1
+	FMOVQ 3376(R9), F2
+	FMOVQ 1792(R9), F3
+	FMOVQ 32(R9), F4
+	FMOVQ 3392(R9), F5
+	FMOVQ 528(R9), F6
+	FMOVQ 544(R9), F7
+	FMOVQ 3408(R9), F8
+	FMOVQ 560(R9), F9
+	FMOVQ 3424(R9), F10
+	FMOVQ 3440(R9), F11
+	FMOVQ 3456(R9), F12
+	FMOVQ 3472(R9), F13
+	FMOVQ 3488(R9), F14
+	FMOVQ 3504(R9), F15
+	FMOVQ 3520(R9), F16
+	SUBS $4, R8, R8
+	BLT few
+
+	PCALIGN $16
+vector:
+	FMOVQ.P 16(R1), F17
+	WORD $0x6ea48e32 // cmeq v18.4s, v17.4s, v4.4s
+	WORD $0x6ea4e413 // fcmgt v19.4s, v0.4s, v4.4s
+	WORD $0x4e331e52 // and v18.16b, v18.16b, v19.16b
+	WORD $0x4ea68633 // add v19.4s, v17.4s, v6.4s
+	WORD $0x4ea73673 // cmgt v19.4s, v19.4s, v7.4s
+	WORD $0x4e721e73 // bic v19.16b, v19.16b, v18.16b
+	WORD $0x4ea0f814 // fabs v20.4s, v0.4s
+	WORD $0x4ea83694 // cmgt v20.4s, v20.4s, v8.4s
+	WORD $0x4eb41e73 // orr v19.16b, v19.16b, v20.16b
+	WORD $0x6eb3a67f // umaxp v31.4s, v19.4s, v19.4s
+	FMOVD F31, R10
+	CBNZ R10, stopVector
+	WORD $0x6ea98633 // sub v19.4s, v17.4s, v9.4s
+	WORD $0x4f290673 // sshr v19.4s, v19.4s, #23
+	WORD $0x4f375674 // shl v20.4s, v19.4s, #23
+	WORD $0x6eb48631 // sub v17.4s, v17.4s, v20.4s
+	WORD $0x4ea1d634 // fsub v20.4s, v17.4s, v1.4s
+	WORD $0x4e21d635 // fadd v21.4s, v17.4s, v1.4s
+	WORD $0x4ea1d6b6 // fsub v22.4s, v21.4s, v1.4s
+	WORD $0x4eb6d631 // fsub v17.4s, v17.4s, v22.4s
+	WORD $0x6e35fc36 // fdiv v22.4s, v1.4s, v21.4s
+	WORD $0x6e36de97 // fmul v23.4s, v20.4s, v22.4s
+	WORD $0x6e35def8 // fmul v24.4s, v23.4s, v21.4s
+	WORD $0x6ea0fb19 // fneg v25.4s, v24.4s
+	WORD $0x4e35cef9 // fmla v25.4s, v23.4s, v21.4s
+	WORD $0x4eb8d694 // fsub v20.4s, v20.4s, v24.4s
+	WORD $0x4eb9d694 // fsub v20.4s, v20.4s, v25.4s
+	WORD $0x6e31def1 // fmul v17.4s, v23.4s, v17.4s
+	WORD $0x4eb1d691 // fsub v17.4s, v20.4s, v17.4s
+	WORD $0x6e36de31 // fmul v17.4s, v17.4s, v22.4s
+	WORD $0x6e37def4 // fmul v20.4s, v23.4s, v23.4s
+	WORD $0x6ea0fa95 // fneg v21.4s, v20.4s
+	WORD $0x4e37cef5 // fmla v21.4s, v23.4s, v23.4s
+	WORD $0x4e37d6f6 // fadd v22.4s, v23.4s, v23.4s
+	WORD $0x4e31ced5 // fmla v21.4s, v22.4s, v17.4s
+	WORD $0x6e22de96 // fmul v22.4s, v20.4s, v2.4s
+	WORD $0x6ea0fad8 // fneg v24.4s, v22.4s
+	WORD $0x4e22ce98 // fmla v24.4s, v20.4s, v2.4s
+	WORD $0x6e34de99 // fmul v25.4s, v20.4s, v20.4s
+	FMOVQ 3536(R9), F26
+	WORD $0x4e34cd5a // fmla v26.4s, v10.4s, v20.4s
+	FMOVQ 3552(R9), F27
+	WORD $0x4e34cf5b // fmla v27.4s, v26.4s, v20.4s
+	WORD $0x6e3bdf39 // fmul v25.4s, v25.4s, v27.4s
+	WORD $0x4e22ceb8 // fmla v24.4s, v21.4s, v2.4s
+	WORD $0x4e2bce98 // fmla v24.4s, v20.4s, v11.4s
+	WORD $0x4e39d714 // fadd v20.4s, v24.4s, v25.4s
+	WORD $0x6e36def5 // fmul v21.4s, v23.4s, v22.4s
+	WORD $0x6ea0fab8 // fneg v24.4s, v21.4s
+	WORD $0x4e36cef8 // fmla v24.4s, v23.4s, v22.4s
+	WORD $0x4e36ce38 // fmla v24.4s, v17.4s, v22.4s
+	WORD $0x4e34cef8 // fmla v24.4s, v23.4s, v20.4s
+	WORD $0x4e35d6f4 // fadd v20.4s, v23.4s, v21.4s
+	WORD $0x4eb7d696 // fsub v22.4s, v20.4s, v23.4s
+	WORD $0x4eb6d6b5 // fsub v21.4s, v21.4s, v22.4s
+	WORD $0x4e38d631 // fadd v17.4s, v17.4s, v24.4s
+	WORD $0x4e31d6b1 // fadd v17.4s, v21.4s, v17.4s
+	WORD $0x6e23de95 // fmul v21.4s, v20.4s, v3.4s
+	WORD $0x6ea0fab6 // fneg v22.4s, v21.4s
+	WORD $0x4e23ce96 // fmla v22.4s, v20.4s, v3.4s
+	WORD $0x4e2cce96 // fmla v22.4s, v20.4s, v12.4s
+	WORD $0x4e23ce36 // fmla v22.4s, v17.4s, v3.4s
+	WORD $0x4e21da71 // scvtf v17.4s, v19.4s
+	WORD $0x4e35d633 // fadd v19.4s, v17.4s, v21.4s
+	WORD $0x4eb1d671 // fsub v17.4s, v19.4s, v17.4s
+	WORD $0x4eb1d6b1 // fsub v17.4s, v21.4s, v17.4s
+	WORD $0x4e36d631 // fadd v17.4s, v17.4s, v22.4s
+	WORD $0x6e33dc14 // fmul v20.4s, v0.4s, v19.4s
+	WORD $0x6ea0fa95 // fneg v21.4s, v20.4s
+	WORD $0x4e33cc15 // fmla v21.4s, v0.4s, v19.4s
+	WORD $0x4e31cc15 // fmla v21.4s, v0.4s, v17.4s
+	WORD $0x4eadf691 // fmin v17.4s, v20.4s, v13.4s
+	WORD $0x4e2ef631 // fmax v17.4s, v17.4s, v14.4s
+	WORD $0x4e25d633 // fadd v19.4s, v17.4s, v5.4s
+	WORD $0x4ea5d674 // fsub v20.4s, v19.4s, v5.4s
+	WORD $0x4eb4d631 // fsub v17.4s, v17.4s, v20.4s
+	WORD $0x4e35d631 // fadd v17.4s, v17.4s, v21.4s
+	WORD $0x6e31de34 // fmul v20.4s, v17.4s, v17.4s
+	FMOVQ 3568(R9), F21
+	WORD $0x4e31cdf5 // fmla v21.4s, v15.4s, v17.4s
+	FMOVQ 3584(R9), F22
+	WORD $0x4e31ceb6 // fmla v22.4s, v21.4s, v17.4s
+	FMOVQ 3600(R9), F21
+	WORD $0x4e31ced5 // fmla v21.4s, v22.4s, v17.4s
+	FMOVQ 3616(R9), F22
+	WORD $0x4e31ceb6 // fmla v22.4s, v21.4s, v17.4s
+	WORD $0x6e30de31 // fmul v17.4s, v17.4s, v16.4s
+	WORD $0x4e36ce91 // fmla v17.4s, v20.4s, v22.4s
+	WORD $0x6f3f0674 // ushr v20.4s, v19.4s, #1
+	WORD $0x4f375695 // shl v21.4s, v20.4s, #23
+	WORD $0x6eb48673 // sub v19.4s, v19.4s, v20.4s
+	WORD $0x4f375673 // shl v19.4s, v19.4s, #23
+	WORD $0x4e31ceb5 // fmla v21.4s, v21.4s, v17.4s
+	WORD $0x6e33deb1 // fmul v17.4s, v21.4s, v19.4s
+	WORD $0x4e721e31 // bic v17.16b, v17.16b, v18.16b
+	FMOVQ.P F17, 16(R0)
+	SUBS $4, R8, R8
+	BGE vector
+
+few:
+	ADDS $4, R8, R8
+	BEQ done
+	MOVD $tailMasks<>(SB), R10
+	ADD R8<<4, R10, R10
+	FMOVQ -16(R10), F30
+	TBZ $1, R8, load1
+	FMOVD (R1), F17
+	TBZ $0, R8, loaded
+	ADD $8, R1, R10
+	VLD1 (R10), V17.S[2]
+	B loaded
+load1:
+	FMOVS (R1), F17
+loaded:
+	WORD $0x6ea48e32 // cmeq v18.4s, v17.4s, v4.4s
+	WORD $0x6ea4e413 // fcmgt v19.4s, v0.4s, v4.4s
+	WORD $0x4e331e52 // and v18.16b, v18.16b, v19.16b
+	WORD $0x4ea68633 // add v19.4s, v17.4s, v6.4s
+	WORD $0x4ea73673 // cmgt v19.4s, v19.4s, v7.4s
+	WORD $0x4e721e73 // bic v19.16b, v19.16b, v18.16b
+	WORD $0x4ea0f814 // fabs v20.4s, v0.4s
+	WORD $0x4ea83694 // cmgt v20.4s, v20.4s, v8.4s
+	WORD $0x4eb41e73 // orr v19.16b, v19.16b, v20.16b
+	WORD $0x4e331fdf // and v31.16b, v30.16b, v19.16b
+	WORD $0x6ebfa7ff // umaxp v31.4s, v31.4s, v31.4s
+	FMOVD F31, R10
+	CBNZ R10, stopped
+	WORD $0x6ea98633 // sub v19.4s, v17.4s, v9.4s
+	WORD $0x4f290673 // sshr v19.4s, v19.4s, #23
+	WORD $0x4f375674 // shl v20.4s, v19.4s, #23
+	WORD $0x6eb48631 // sub v17.4s, v17.4s, v20.4s
+	WORD $0x4ea1d634 // fsub v20.4s, v17.4s, v1.4s
+	WORD $0x4e21d635 // fadd v21.4s, v17.4s, v1.4s
+	WORD $0x4ea1d6b6 // fsub v22.4s, v21.4s, v1.4s
+	WORD $0x4eb6d631 // fsub v17.4s, v17.4s, v22.4s
+	WORD $0x6e35fc36 // fdiv v22.4s, v1.4s, v21.4s
+	WORD $0x6e36de97 // fmul v23.4s, v20.4s, v22.4s
+	WORD $0x6e35def8 // fmul v24.4s, v23.4s, v21.4s
+	WORD $0x6ea0fb19 // fneg v25.4s, v24.4s
+	WORD $0x4e35cef9 // fmla v25.4s, v23.4s, v21.4s
+	WORD $0x4eb8d694 // fsub v20.4s, v20.4s, v24.4s
+	WORD $0x4eb9d694 // fsub v20.4s, v20.4s, v25.4s
+	WORD $0x6e31def1 // fmul v17.4s, v23.4s, v17.4s
+	WORD $0x4eb1d691 // fsub v17.4s, v20.4s, v17.4s
+	WORD $0x6e36de31 // fmul v17.4s, v17.4s, v22.4s
+	WORD $0x6e37def4 // fmul v20.4s, v23.4s, v23.4s
+	WORD $0x6ea0fa95 // fneg v21.4s, v20.4s
+	WORD $0x4e37cef5 // fmla v21.4s, v23.4s, v23.4s
+	WORD $0x4e37d6f6 // fadd v22.4s, v23.4s, v23.4s
+	WORD $0x4e31ced5 // fmla v21.4s, v22.4s, v17.4s
+	WORD $0x6e22de96 // fmul v22.4s, v20.4s, v2.4s
+	WORD $0x6ea0fad8 // fneg v24.4s, v22.4s
+	WORD $0x4e22ce98 // fmla v24.4s, v20.4s, v2.4s
+	WORD $0x6e34de99 // fmul v25.4s, v20.4s, v20.4s
+	FMOVQ 3536(R9), F26
+	WORD $0x4e34cd5a // fmla v26.4s, v10.4s, v20.4s
+	FMOVQ 3552(R9), F27
+	WORD $0x4e34cf5b // fmla v27.4s, v26.4s, v20.4s
+	WORD $0x6e3bdf39 // fmul v25.4s, v25.4s, v27.4s
+	WORD $0x4e22ceb8 // fmla v24.4s, v21.4s, v2.4s
+	WORD $0x4e2bce98 // fmla v24.4s, v20.4s, v11.4s
+	WORD $0x4e39d714 // fadd v20.4s, v24.4s, v25.4s
+	WORD $0x6e36def5 // fmul v21.4s, v23.4s, v22.4s
+	WORD $0x6ea0fab8 // fneg v24.4s, v21.4s
+	WORD $0x4e36cef8 // fmla v24.4s, v23.4s, v22.4s
+	WORD $0x4e36ce38 // fmla v24.4s, v17.4s, v22.4s
+	WORD $0x4e34cef8 // fmla v24.4s, v23.4s, v20.4s
+	WORD $0x4e35d6f4 // fadd v20.4s, v23.4s, v21.4s
+	WORD $0x4eb7d696 // fsub v22.4s, v20.4s, v23.4s
+	WORD $0x4eb6d6b5 // fsub v21.4s, v21.4s, v22.4s
+	WORD $0x4e38d631 // fadd v17.4s, v17.4s, v24.4s
+	WORD $0x4e31d6b1 // fadd v17.4s, v21.4s, v17.4s
+	WORD $0x6e23de95 // fmul v21.4s, v20.4s, v3.4s
+	WORD $0x6ea0fab6 // fneg v22.4s, v21.4s
+	WORD $0x4e23ce96 // fmla v22.4s, v20.4s, v3.4s
+	WORD $0x4e2cce96 // fmla v22.4s, v20.4s, v12.4s
+	WORD $0x4e23ce36 // fmla v22.4s, v17.4s, v3.4s
+	WORD $0x4e21da71 // scvtf v17.4s, v19.4s
+	WORD $0x4e35d633 // fadd v19.4s, v17.4s, v21.4s
+	WORD $0x4eb1d671 // fsub v17.4s, v19.4s, v17.4s
+	WORD $0x4eb1d6b1 // fsub v17.4s, v21.4s, v17.4s
+	WORD $0x4e36d631 // fadd v17.4s, v17.4s, v22.4s
+	WORD $0x6e33dc14 // fmul v20.4s, v0.4s, v19.4s
+	WORD $0x6ea0fa95 // fneg v21.4s, v20.4s
+	WORD $0x4e33cc15 // fmla v21.4s, v0.4s, v19.4s
+	WORD $0x4e31cc15 // fmla v21.4s, v0.4s, v17.4s
+	WORD $0x4eadf691 // fmin v17.4s, v20.4s, v13.4s
+	WORD $0x4e2ef631 // fmax v17.4s, v17.4s, v14.4s
+	WORD $0x4e25d633 // fadd v19.4s, v17.4s, v5.4s
+	WORD $0x4ea5d674 // fsub v20.4s, v19.4s, v5.4s
+	WORD $0x4eb4d631 // fsub v17.4s, v17.4s, v20.4s
+	WORD $0x4e35d631 // fadd v17.4s, v17.4s, v21.4s
+	WORD $0x6e31de34 // fmul v20.4s, v17.4s, v17.4s
+	FMOVQ 3568(R9), F21
+	WORD $0x4e31cdf5 // fmla v21.4s, v15.4s, v17.4s
+	FMOVQ 3584(R9), F22
+	WORD $0x4e31ceb6 // fmla v22.4s, v21.4s, v17.4s
+	FMOVQ 3600(R9), F21
+	WORD $0x4e31ced5 // fmla v21.4s, v22.4s, v17.4s
+	FMOVQ 3616(R9), F22
+	WORD $0x4e31ceb6 // fmla v22.4s, v21.4s, v17.4s
+	WORD $0x6e30de31 // fmul v17.4s, v17.4s, v16.4s
+	WORD $0x4e36ce91 // fmla v17.4s, v20.4s, v22.4s
+	WORD $0x6f3f0674 // ushr v20.4s, v19.4s, #1
+	WORD $0x4f375695 // shl v21.4s, v20.4s, #23
+	WORD $0x6eb48673 // sub v19.4s, v19.4s, v20.4s
+	WORD $0x4f375673 // shl v19.4s, v19.4s, #23
+	WORD $0x4e31ceb5 // fmla v21.4s, v21.4s, v17.4s
+	WORD $0x6e33deb1 // fmul v17.4s, v21.4s, v19.4s
+	WORD $0x4e721e31 // bic v17.16b, v17.16b, v18.16b
+	TBZ $1, R8, store1
+	FMOVD F17, (R0)
+	TBZ $0, R8, stored
+	ADD $8, R0, R10
+	VST1 V17.S[2], (R10)
+	B stored
+store1:
+	FMOVS F17, (R0)
+stored:
+	MOVD $0, R8
+	B done
+stopVector:
+	ADD $4, R8, R8
+stopped:
+
+done:
+	MOVD n+16(FP), R10
+	SUB R8, R10, R10
+	MOVD R10, done+32(FP)
+	RET
+
+// func fastExpNEON(y, x *float32, n int)
+TEXT ·fastExpNEON(SB), NOSPLIT, $0-24
+	MOVD $constants<>(SB), R9
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R8
+	FMOVQ 368(R9), F0
+	FMOVQ 3632(R9), F1
+	FMOVQ 3648(R9), F2
+	FMOVQ 160(R9), F3
+	FMOVQ 3664(R9), F4
+	SUBS $8, R8, R8
+	BLT single
+
+	PCALIGN $16
+unrolled:
+	FLDPQ.P 32(R1), (F5, F6)
+	WORD $0x4ea1f4a5 // fmin v5.4s, v5.4s, v1.4s
+	WORD $0x4ea1f4c6 // fmin v6.4s, v6.4s, v1.4s
+	WORD $0x4e22f4a5 // fmax v5.4s, v5.4s, v2.4s
+	WORD $0x4e22f4c6 // fmax v6.4s, v6.4s, v2.4s
+	WORD $0x4ea31c67 // mov v7.16b, v3.16b
+	WORD $0x4e20cca7 // fmla v7.4s, v5.4s, v0.4s
+	WORD $0x4ea31c68 // mov v8.16b, v3.16b
+	WORD $0x4e20ccc8 // fmla v8.4s, v6.4s, v0.4s
+	WORD $0x4ea7d469 // fsub v9.4s, v3.4s, v7.4s
+	WORD $0x4ea8d46a // fsub v10.4s, v3.4s, v8.4s
+	WORD $0x4e20cca9 // fmla v9.4s, v5.4s, v0.4s
+	WORD $0x4e20ccca // fmla v10.4s, v6.4s, v0.4s
+	FMOVQ 3680(R9), F5
+	WORD $0x4e29cc85 // fmla v5.4s, v4.4s, v9.4s
+	FMOVQ 3680(R9), F6
+	WORD $0x4e2acc86 // fmla v6.4s, v4.4s, v10.4s
+	FMOVQ 3696(R9), F11
+	WORD $0x4e29ccab // fmla v11.4s, v5.4s, v9.4s
+	FMOVQ 3696(R9), F5
+	WORD $0x4e2accc5 // fmla v5.4s, v6.4s, v10.4s
+	FMOVQ 3712(R9), F6
+	WORD $0x4e29cd66 // fmla v6.4s, v11.4s, v9.4s
+	FMOVQ 3712(R9), F9
+	WORD $0x4e2acca9 // fmla v9.4s, v5.4s, v10.4s
+	WORD $0x4f3754e5 // shl v5.4s, v7.4s, #23
+	WORD $0x4f375507 // shl v7.4s, v8.4s, #23
+	WORD $0x6e25dcc5 // fmul v5.4s, v6.4s, v5.4s
+	WORD $0x6e27dd26 // fmul v6.4s, v9.4s, v7.4s
+	FSTPQ.P (F5, F6), 32(R0)
+	SUBS $8, R8, R8
+	BGE unrolled
+
+single:
+	ADDS $4, R8, R8
+	BLT few
+
+	PCALIGN $16
+vector:
+	FMOVQ.P 16(R1), F5
+	WORD $0x4ea1f4a5 // fmin v5.4s, v5.4s, v1.4s
+	WORD $0x4e22f4a5 // fmax v5.4s, v5.4s, v2.4s
+	WORD $0x4ea31c66 // mov v6.16b, v3.16b
+	WORD $0x4e20cca6 // fmla v6.4s, v5.4s, v0.4s
+	WORD $0x4ea6d467 // fsub v7.4s, v3.4s, v6.4s
+	WORD $0x4e20cca7 // fmla v7.4s, v5.4s, v0.4s
+	FMOVQ 3680(R9), F5
+	WORD $0x4e27cc85 // fmla v5.4s, v4.4s, v7.4s
+	FMOVQ 3696(R9), F8
+	WORD $0x4e27cca8 // fmla v8.4s, v5.4s, v7.4s
+	FMOVQ 3712(R9), F5
+	WORD $0x4e27cd05 // fmla v5.4s, v8.4s, v7.4s
+	WORD $0x4f3754c6 // shl v6.4s, v6.4s, #23
+	WORD $0x6e26dca5 // fmul v5.4s, v5.4s, v6.4s
+	FMOVQ.P F5, 16(R0)
+	SUBS $4, R8, R8
+	BGE vector
+
+few:
+	ADDS $4, R8, R8
+	BEQ done
+	TBZ $1, R8, load1
+	FMOVD (R1), F5
+	TBZ $0, R8, loaded
+	ADD $8, R1, R10
+	VLD1 (R10), V5.S[2]
+	B loaded
+load1:
+	FMOVS (R1), F5
+loaded:
+	WORD $0x4ea1f4a5 // fmin v5.4s, v5.4s, v1.4s
+	WORD $0x4e22f4a5 // fmax v5.4s, v5.4s, v2.4s
+	WORD $0x4ea31c66 // mov v6.16b, v3.16b
+	WORD $0x4e20cca6 // fmla v6.4s, v5.4s, v0.4s
+	WORD $0x4ea6d467 // fsub v7.4s, v3.4s, v6.4s
+	WORD $0x4e20cca7 // fmla v7.4s, v5.4s, v0.4s
+	FMOVQ 3680(R9), F5
+	WORD $0x4e27cc85 // fmla v5.4s, v4.4s, v7.4s
+	FMOVQ 3696(R9), F8
+	WORD $0x4e27cca8 // fmla v8.4s, v5.4s, v7.4s
+	FMOVQ 3712(R9), F5
+	WORD $0x4e27cd05 // fmla v5.4s, v8.4s, v7.4s
+	WORD $0x4f3754c6 // shl v6.4s, v6.4s, #23
+	WORD $0x6e26dca5 // fmul v5.4s, v5.4s, v6.4s
+	TBZ $1, R8, store1
+	FMOVD F5, (R0)
+	TBZ $0, R8, stored
+	ADD $8, R0, R10
+	VST1 V5.S[2], (R10)
+	B stored
+store1:
+	FMOVS F5, (R0)
+stored:
+
+done:
+	RET
+
+// func fastTanhNEON(y, x *float32, n int)
+TEXT ·fastTanhNEON(SB), NOSPLIT, $0-24
+	MOVD $constants<>(SB), R9
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R8
+	FMOVQ 3728(R9), F0
+	FMOVQ 3744(R9), F1
+	FMOVQ 3760(R9), F2
+	FMOVQ 3776(R9), F3
+	SUBS $8, R8, R8
+	BLT single
+
+	PCALIGN $16
+unrolled:
+	FLDPQ.P 32(R1), (F4, F5)
+	WORD $0x4ea0f484 // fmin v4.4s, v4.4s, v0.4s
+	WORD $0x4ea0f4a5 // fmin v5.4s, v5.4s, v0.4s
+	WORD $0x4e21f484 // fmax v4.4s, v4.4s, v1.4s
+	WORD $0x4e21f4a5 // fmax v5.4s, v5.4s, v1.4s
+	WORD $0x6e24dc86 // fmul v6.4s, v4.4s, v4.4s
+	WORD $0x6e25dca7 // fmul v7.4s, v5.4s, v5.4s
+	FMOVQ 3792(R9), F8
+	WORD $0x4e26cc48 // fmla v8.4s, v2.4s, v6.4s
+	FMOVQ 3792(R9), F9
+	WORD $0x4e27cc49 // fmla v9.4s, v2.4s, v7.4s
+	FMOVQ 3808(R9), F10
+	WORD $0x4e26cd0a // fmla v10.4s, v8.4s, v6.4s
+	FMOVQ 3808(R9), F8
+	WORD $0x4e27cd28 // fmla v8.4s, v9.4s, v7.4s
+	WORD $0x6e2adc84 // fmul v4.4s, v4.4s, v10.4s
+	WORD $0x6e28dca5 // fmul v5.4s, v5.4s, v8.4s
+	FMOVQ 3824(R9), F8
+	WORD $0x4e26cc68 // fmla v8.4s, v3.4s, v6.4s
+	FMOVQ 3824(R9), F9
+	WORD $0x4e27cc69 // fmla v9.4s, v3.4s, v7.4s
+	FMOVQ 3840(R9), F10
+	WORD $0x4e26cd0a // fmla v10.4s, v8.4s, v6.4s
+	FMOVQ 3840(R9), F8
+	WORD $0x4e27cd28 // fmla v8.4s, v9.4s, v7.4s
+	FMOVQ 16(R9), F9
+	WORD $0x4e26cd49 // fmla v9.4s, v10.4s, v6.4s
+	FMOVQ 16(R9), F6
+	WORD $0x4e27cd06 // fmla v6.4s, v8.4s, v7.4s
+	WORD $0x6e29fc84 // fdiv v4.4s, v4.4s, v9.4s
+	WORD $0x6e26fca5 // fdiv v5.4s, v5.4s, v6.4s
+	FSTPQ.P (F4, F5), 32(R0)
+	SUBS $8, R8, R8
+	BGE unrolled
+
+single:
+	ADDS $4, R8, R8
+	BLT few
+
+	PCALIGN $16
+vector:
+	FMOVQ.P 16(R1), F4
+	WORD $0x4ea0f484 // fmin v4.4s, v4.4s, v0.4s
+	WORD $0x4e21f484 // fmax v4.4s, v4.4s, v1.4s
+	WORD $0x6e24dc85 // fmul v5.4s, v4.4s, v4.4s
+	FMOVQ 3792(R9), F6
+	WORD $0x4e25cc46 // fmla v6.4s, v2.4s, v5.4s
+	FMOVQ 3808(R9), F7
+	WORD $0x4e25ccc7 // fmla v7.4s, v6.4s, v5.4s
+	WORD $0x6e27dc84 // fmul v4.4s, v4.4s, v7.4s
+	FMOVQ 3824(R9), F6
+	WORD $0x4e25cc66 // fmla v6.4s, v3.4s, v5.4s
+	FMOVQ 3840(R9), F7
+	WORD $0x4e25ccc7 // fmla v7.4s, v6.4s, v5.4s
+	FMOVQ 16(R9), F6
+	WORD $0x4e25cce6 // fmla v6.4s, v7.4s, v5.4s
+	WORD $0x6e26fc84 // fdiv v4.4s, v4.4s, v6.4s
+	FMOVQ.P F4, 16(R0)
+	SUBS $4, R8, R8
+	BGE vector
+
+few:
+	ADDS $4, R8, R8
+	BEQ done
+	TBZ $1, R8, load1
+	FMOVD (R1), F4
+	TBZ $0, R8, loaded
+	ADD $8, R1, R10
+	VLD1 (R10), V4.S[2]
+	B loaded
+load1:
+	FMOVS (R1), F4
+loaded:
+	WORD $0x4ea0f484 // fmin v4.4s, v4.4s, v0.4s
+	WORD $0x4e21f484 // fmax v4.4s, v4.4s, v1.4s
+	WORD $0x6e24dc85 // fmul v5.4s, v4.4s, v4.4s
+	FMOVQ 3792(R9), F6
+	WORD $0x4e25cc46 // fmla v6.4s, v2.4s, v5.4s
+	FMOVQ 3808(R9), F7
+	WORD $0x4e25ccc7 // fmla v7.4s, v6.4s, v5.4s
+	WORD $0x6e27dc84 // fmul v4.4s, v4.4s, v7.4s
+	FMOVQ 3824(R9), F6
+	WORD $0x4e25cc66 // fmla v6.4s, v3.4s, v5.4s
+	FMOVQ 3840(R9), F7
+	WORD $0x4e25ccc7 // fmla v7.4s, v6.4s, v5.4s
+	FMOVQ 16(R9), F6
+	WORD $0x4e25cce6 // fmla v6.4s, v7.4s, v5.4s
+	WORD $0x6e26fc84 // fdiv v4.4s, v4.4s, v6.4s
+	TBZ $1, R8, store1
+	FMOVD F4, (R0)
+	TBZ $0, R8, stored
+	ADD $8, R0, R10
+	VST1 V4.S[2], (R10)
+	B stored
+store1:
+	FMOVS F4, (R0)
+stored:
+
+done:
+	RET
+
+// func fastSigmoidNEON(y, x *float32, n int)
+TEXT ·fastSigmoidNEON(SB), NOSPLIT, $0-24
+	MOVD $constants<>(SB), R9
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R8
+	FMOVQ 368(R9), F0
+	FMOVQ 16(R9), F1
+	FMOVQ 3632(R9), F2
+	FMOVQ 3648(R9), F3
+	FMOVQ 160(R9), F4
+	FMOVQ 3664(R9), F5
+	SUBS $8, R8, R8
+	BLT single
+
+	PCALIGN $16
+unrolled:
+	FLDPQ.P 32(R1), (F6, F7)
+	WORD $0x6ea0f8c6 // fneg v6.4s, v6.4s
+	WORD $0x6ea0f8e7 // fneg v7.4s, v7.4s
+	WORD $0x4ea2f4c6 // fmin v6.4s, v6.4s, v2.4s
+	WORD $0x4ea2f4e7 // fmin v7.4s, v7.4s, v2.4s
+	WORD $0x4e23f4c6 // fmax v6.4s, v6.4s, v3.4s
+	WORD $0x4e23f4e7 // fmax v7.4s, v7.4s, v3.4s
+	WORD $0x4ea41c88 // mov v8.16b, v4.16b
+	WORD $0x4e20ccc8 // fmla v8.4s, v6.4s, v0.4s
+	WORD $0x4ea41c89 // mov v9.16b, v4.16b
+	WORD $0x4e20cce9 // fmla v9.4s, v7.4s, v0.4s
+	WORD $0x4ea8d48a // fsub v10.4s, v4.4s, v8.4s
+	WORD $0x4ea9d48b // fsub v11.4s, v4.4s, v9.4s
+	WORD $0x4e20ccca // fmla v10.4s, v6.4s, v0.4s
+	WORD $0x4e20cceb // fmla v11.4s, v7.4s, v0.4s
+	FMOVQ 3680(R9), F6
+	WORD $0x4e2acca6 // fmla v6.4s, v5.4s, v10.4s
+	FMOVQ 3680(R9), F7
+	WORD $0x4e2bcca7 // fmla v7.4s, v5.4s, v11.4s
+	FMOVQ 3696(R9), F12
+	WORD $0x4e2acccc // fmla v12.4s, v6.4s, v10.4s
+	FMOVQ 3696(R9), F6
+	WORD $0x4e2bcce6 // fmla v6.4s, v7.4s, v11.4s
+	FMOVQ 3712(R9), F7
+	WORD $0x4e2acd87 // fmla v7.4s, v12.4s, v10.4s
+	FMOVQ 3712(R9), F10
+	WORD $0x4e2bccca // fmla v10.4s, v6.4s, v11.4s
+	WORD $0x4f375506 // shl v6.4s, v8.4s, #23
+	WORD $0x4f375528 // shl v8.4s, v9.4s, #23
+	WORD $0x6e26dce6 // fmul v6.4s, v7.4s, v6.4s
+	WORD $0x6e28dd47 // fmul v7.4s, v10.4s, v8.4s
+	WORD $0x4e21d4c6 // fadd v6.4s, v6.4s, v1.4s
+	WORD $0x4e21d4e7 // fadd v7.4s, v7.4s, v1.4s
+	WORD $0x6e26fc26 // fdiv v6.4s, v1.4s, v6.4s
+	WORD $0x6e27fc27 // fdiv v7.4s, v1.4s, v7.4s
+	FSTPQ.P (F6, F7), 32(R0)
+	SUBS $8, R8, R8
+	BGE unrolled
+
+single:
+	ADDS $4, R8, R8
+	BLT few
+
+	PCALIGN $16
+vector:
+	FMOVQ.P 16(R1), F6
+	WORD $0x6ea0f8c6 // fneg v6.4s, v6.4s
+	WORD $0x4ea2f4c6 // fmin v6.4s, v6.4s, v2.4s
+	WORD $0x4e23f4c6 // fmax v6.4s, v6.4s, v3.4s
+	WORD $0x4ea41c87 // mov v7.16b, v4.16b
+	WORD $0x4e20ccc7 // fmla v7.4s, v6.4s, v0.4s
+	WORD $0x4ea7d488 // fsub v8.4s, v4.4s, v7.4s
+	WORD $0x4e20ccc8 // fmla v8.4s, v6.4s, v0.4s
+	FMOVQ 3680(R9), F6
+	WORD $0x4e28cca6 // fmla v6.4s, v5.4s, v8.4s
+	FMOVQ 3696(R9), F9
+	WORD $0x4e28ccc9 // fmla v9.4s, v6.4s, v8.4s
+	FMOVQ 3712(R9), F6
+	WORD $0x4e28cd26 // fmla v6.4s, v9.4s, v8.4s
+	WORD $0x4f3754e7 // shl v7.4s, v7.4s, #23
+	WORD $0x6e27dcc6 // fmul v6.4s, v6.4s, v7.4s
+	WORD $0x4e21d4c6 // fadd v6.4s, v6.4s, v1.4s
+	WORD $0x6e26fc26 // fdiv v6.4s, v1.4s, v6.4s
+	FMOVQ.P F6, 16(R0)
+	SUBS $4, R8, R8
+	BGE vector
+
+few:
+	ADDS $4, R8, R8
+	BEQ done
+	TBZ $1, R8, load1
+	FMOVD (R1), F6
+	TBZ $0, R8, loaded
+	ADD $8, R1, R10
+	VLD1 (R10), V6.S[2]
+	B loaded
+load1:
+	FMOVS (R1), F6
+loaded:
+	WORD $0x6ea0f8c6 // fneg v6.4s, v6.4s
+	WORD $0x4ea2f4c6 // fmin v6.4s, v6.4s, v2.4s
+	WORD $0x4e23f4c6 // fmax v6.4s, v6.4s, v3.4s
+	WORD $0x4ea41c87 // mov v7.16b, v4.16b
+	WORD $0x4e20ccc7 // fmla v7.4s, v6.4s, v0.4s
+	WORD $0x4ea7d488 // fsub v8.4s, v4.4s, v7.4s
+	WORD $0x4e20ccc8 // fmla v8.4s, v6.4s, v0.4s
+	FMOVQ 3680(R9), F6
+	WORD $0x4e28cca6 // fmla v6.4s, v5.4s, v8.4s
+	FMOVQ 3696(R9), F9
+	WORD $0x4e28ccc9 // fmla v9.4s, v6.4s, v8.4s
+	FMOVQ 3712(R9), F6
+	WORD $0x4e28cd26 // fmla v6.4s, v9.4s, v8.4s
+	WORD $0x4f3754e7 // shl v7.4s, v7.4s, #23
+	WORD $0x6e27dcc6 // fmul v6.4s, v6.4s, v7.4s
+	WORD $0x4e21d4c6 // fadd v6.4s, v6.4s, v1.4s
+	WORD $0x6e26fc26 // fdiv v6.4s, v1.4s, v6.4s
+	TBZ $1, R8, store1
+	FMOVD F6, (R0)
+	TBZ $0, R8, stored
+	ADD $8, R0, R10
+	VST1 V6.S[2], (R10)
+	B stored
+store1:
+	FMOVS F6, (R0)
+stored:
+
+done:
+	RET
+
+// func fastGELUNEON(y, x *float32, n int)
+TEXT ·fastGELUNEON(SB), NOSPLIT, $0-24
+	MOVD $constants<>(SB), R9
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R8
+	FMOVQ 368(R9), F0
+	FMOVQ 2192(R9), F1
+	FMOVQ 3856(R9), F2
+	FMOVQ 3632(R9), F3
+	FMOVQ 3648(R9), F4
+	FMOVQ 160(R9), F5
+	FMOVQ 3664(R9), F6
+	FMOVQ 16(R9), F7
+	SUBS $8, R8, R8
+	BLT single
+
+	PCALIGN $16
+unrolled:
+	FLDPQ.P 32(R1), (F8, F9)
+	WORD $0x4e21f508 // fmax v8.4s, v8.4s, v1.4s
+	WORD $0x4e21f529 // fmax v9.4s, v9.4s, v1.4s
+	WORD $0x6e28dd0a // fmul v10.4s, v8.4s, v8.4s
+	WORD $0x6e29dd2b // fmul v11.4s, v9.4s, v9.4s
+	FMOVQ 3872(R9), F12
+	WORD $0x4e22cd4c // fmla v12.4s, v10.4s, v2.4s
+	FMOVQ 3872(R9), F10
+	WORD $0x4e22cd6a // fmla v10.4s, v11.4s, v2.4s
+	WORD $0x6e2cdd0b // fmul v11.4s, v8.4s, v12.4s
+	WORD $0x6e2add2a // fmul v10.4s, v9.4s, v10.4s
+	WORD $0x4ea3f56b // fmin v11.4s, v11.4s, v3.4s
+	WORD $0x4ea3f54a // fmin v10.4s, v10.4s, v3.4s
+	WORD $0x4e24f56b // fmax v11.4s, v11.4s, v4.4s
+	WORD $0x4e24f54a // fmax v10.4s, v10.4s, v4.4s
+	WORD $0x4ea51cac // mov v12.16b, v5.16b
+	WORD $0x4e20cd6c // fmla v12.4s, v11.4s, v0.4s
+	WORD $0x4ea51cad // mov v13.16b, v5.16b
+	WORD $0x4e20cd4d // fmla v13.4s, v10.4s, v0.4s
+	WORD $0x4eacd4ae // fsub v14.4s, v5.4s, v12.4s
+	WORD $0x4eadd4af // fsub v15.4s, v5.4s, v13.4s
+	WORD $0x4e20cd6e // fmla v14.4s, v11.4s, v0.4s
+	WORD $0x4e20cd4f // fmla v15.4s, v10.4s, v0.4s
+	FMOVQ 3680(R9), F10
+	WORD $0x4e2eccca // fmla v10.4s, v6.4s, v14.4s
+	FMOVQ 3680(R9), F11
+	WORD $0x4e2fcccb // fmla v11.4s, v6.4s, v15.4s
+	FMOVQ 3696(R9), F16
+	WORD $0x4e2ecd50 // fmla v16.4s, v10.4s, v14.4s
+	FMOVQ 3696(R9), F10
+	WORD $0x4e2fcd6a // fmla v10.4s, v11.4s, v15.4s
+	FMOVQ 3712(R9), F11
+	WORD $0x4e2ece0b // fmla v11.4s, v16.4s, v14.4s
+	FMOVQ 3712(R9), F14
+	WORD $0x4e2fcd4e // fmla v14.4s, v10.4s, v15.4s
+	WORD $0x4f37558a // shl v10.4s, v12.4s, #23
+	WORD $0x4f3755ac // shl v12.4s, v13.4s, #23
+	WORD $0x6e2add6a // fmul v10.4s, v11.4s, v10.4s
+	WORD $0x6e2cddcb // fmul v11.4s, v14.4s, v12.4s
+	WORD $0x4e27d54a // fadd v10.4s, v10.4s, v7.4s
+	WORD $0x4e27d56b // fadd v11.4s, v11.4s, v7.4s
+	WORD $0x6e2afd08 // fdiv v8.4s, v8.4s, v10.4s
+	WORD $0x6e2bfd29 // fdiv v9.4s, v9.4s, v11.4s
+	FSTPQ.P (F8, F9), 32(R0)
+	SUBS $8, R8, R8
+	BGE unrolled
+
+single:
+	ADDS $4, R8, R8
+	BLT few
+
+	PCALIGN $16
+vector:
+	FMOVQ.P 16(R1), F8
+	WORD $0x4e21f508 // fmax v8.4s, v8.4s, v1.4s
+	WORD $0x6e28dd09 // fmul v9.4s, v8.4s, v8.4s
+	FMOVQ 3872(R9), F10
+	WORD $0x4e22cd2a // fmla v10.4s, v9.4s, v2.4s
+	WORD $0x6e2add09 // fmul v9.4s, v8.4s, v10.4s
+	WORD $0x4ea3f529 // fmin v9.4s, v9.4s, v3.4s
+	WORD $0x4e24f529 // fmax v9.4s, v9.4s, v4.4s
+	WORD $0x4ea51caa // mov v10.16b, v5.16b
+	WORD $0x4e20cd2a // fmla v10.4s, v9.4s, v0.4s
+	WORD $0x4eaad4ab // fsub v11.4s, v5.4s, v10.4s
+	WORD $0x4e20cd2b // fmla v11.4s, v9.4s, v0.4s
+	FMOVQ 3680(R9), F9
+	WORD $0x4e2bccc9 // fmla v9.4s, v6.4s, v11.4s
+	FMOVQ 3696(R9), F12
+	WORD $0x4e2bcd2c // fmla v12.4s, v9.4s, v11.4s
+	FMOVQ 3712(R9), F9
+	WORD $0x4e2bcd89 // fmla v9.4s, v12.4s, v11.4s
+	WORD $0x4f37554a // shl v10.4s, v10.4s, #23
+	WORD $0x6e2add29 // fmul v9.4s, v9.4s, v10.4s
+	WORD $0x4e27d529 // fadd v9.4s, v9.4s, v7.4s
+	WORD $0x6e29fd08 // fdiv v8.4s, v8.4s, v9.4s
+	FMOVQ.P F8, 16(R0)
+	SUBS $4, R8, R8
+	BGE vector
+
+few:
+	ADDS $4, R8, R8
+	BEQ done
+	TBZ $1, R8, load1
+	FMOVD (R1), F8
+	TBZ $0, R8, loaded
+	ADD $8, R1, R10
+	VLD1 (R10), V8.S[2]
+	B loaded
+load1:
+	FMOVS (R1), F8
+loaded:
+	WORD $0x4e21f508 // fmax v8.4s, v8.4s, v1.4s
+	WORD $0x6e28dd09 // fmul v9.4s, v8.4s, v8.4s
+	FMOVQ 3872(R9), F10
+	WORD $0x4e22cd2a // fmla v10.4s, v9.4s, v2.4s
+	WORD $0x6e2add09 // fmul v9.4s, v8.4s, v10.4s
+	WORD $0x4ea3f529 // fmin v9.4s, v9.4s, v3.4s
+	WORD $0x4e24f529 // fmax v9.4s, v9.4s, v4.4s
+	WORD $0x4ea51caa // mov v10.16b, v5.16b
+	WORD $0x4e20cd2a // fmla v10.4s, v9.4s, v0.4s
+	WORD $0x4eaad4ab // fsub v11.4s, v5.4s, v10.4s
+	WORD $0x4e20cd2b // fmla v11.4s, v9.4s, v0.4s
+	FMOVQ 3680(R9), F9
+	WORD $0x4e2bccc9 // fmla v9.4s, v6.4s, v11.4s
+	FMOVQ 3696(R9), F12
+	WORD $0x4e2bcd2c // fmla v12.4s, v9.4s, v11.4s
+	FMOVQ 3712(R9), F9
+	WORD $0x4e2bcd89 // fmla v9.4s, v12.4s, v11.4s
+	WORD $0x4f37554a // shl v10.4s, v10.4s, #23
+	WORD $0x6e2add29 // fmul v9.4s, v9.4s, v10.4s
+	WORD $0x4e27d529 // fadd v9.4s, v9.4s, v7.4s
+	WORD $0x6e29fd08 // fdiv v8.4s, v8.4s, v9.4s
+	TBZ $1, R8, store1
+	FMOVD F8, (R0)
+	TBZ $0, R8, stored
+	ADD $8, R0, R10
+	VST1 V8.S[2], (R10)
+	B stored
+store1:
+	FMOVS F8, (R0)
 stored:
 
 done:
@@ -7413,7 +9739,7 @@ TEXT ·maxNEON(SB), NOSPLIT, $0-20
 	MOVD $constants<>(SB), R9
 	MOVD x+0(FP), R1
 	MOVD n+8(FP), R8
-	FMOVQ 608(R9), F0
+	FMOVQ 592(R9), F0
 	WORD $0x4ea01c01 // mov v1.16b, v0.16b
 	WORD $0x4ea01c02 // mov v2.16b, v0.16b
 	WORD $0x4ea01c03 // mov v3.16b, v0.16b

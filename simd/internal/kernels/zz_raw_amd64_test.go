@@ -105,6 +105,28 @@ var stops = map[string]func(c *call) (done int){
 		}
 		return done
 	},
+	"Pow": func(c *call) (done int) {
+		switch active {
+		case AVX512:
+			done = powAVX512(unsafe.SliceData(c.y), unsafe.SliceData(c.in[0]), unsafe.SliceData(c.in[1]), len(c.in[0]))
+		case AVX2:
+			done = powAVX2(unsafe.SliceData(c.y), unsafe.SliceData(c.in[0]), unsafe.SliceData(c.in[1]), len(c.in[0]))
+		case SSE:
+			done = powSSE(unsafe.SliceData(c.y), unsafe.SliceData(c.in[0]), unsafe.SliceData(c.in[1]), len(c.in[0]))
+		}
+		return done
+	},
+	"PowScalar": func(c *call) (done int) {
+		switch active {
+		case AVX512:
+			done = powScalarAVX512(unsafe.SliceData(c.y), unsafe.SliceData(c.in[0]), len(c.in[0]), c.p[0])
+		case AVX2:
+			done = powScalarAVX2(unsafe.SliceData(c.y), unsafe.SliceData(c.in[0]), len(c.in[0]), c.p[0])
+		case SSE:
+			done = powScalarSSE(unsafe.SliceData(c.y), unsafe.SliceData(c.in[0]), len(c.in[0]), c.p[0])
+		}
+		return done
+	},
 	"Find": func(c *call) (done int) {
 		switch active {
 		case AVX512:

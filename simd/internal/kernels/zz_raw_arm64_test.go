@@ -69,6 +69,20 @@ var stops = map[string]func(c *call) (done int){
 		}
 		return done
 	},
+	"Pow": func(c *call) (done int) {
+		switch active {
+		case NEON:
+			done = powNEON(unsafe.SliceData(c.y), unsafe.SliceData(c.in[0]), unsafe.SliceData(c.in[1]), len(c.in[0]))
+		}
+		return done
+	},
+	"PowScalar": func(c *call) (done int) {
+		switch active {
+		case NEON:
+			done = powScalarNEON(unsafe.SliceData(c.y), unsafe.SliceData(c.in[0]), len(c.in[0]), c.p[0])
+		}
+		return done
+	},
 	"Find": func(c *call) (done int) {
 		switch active {
 		case NEON:

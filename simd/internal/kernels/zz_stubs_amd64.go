@@ -277,6 +277,36 @@ func eluSSE(y *float32, x *float32, n int, alpha float32)
 //go:noescape
 func seluSSE(y *float32, x *float32, n int)
 
+// powSSE: see powGo.
+//
+//go:noescape
+func powSSE(y *float32, a *float32, b *float32, n int) (done int)
+
+// powScalarSSE: see powScalarGo.
+//
+//go:noescape
+func powScalarSSE(y *float32, a *float32, n int, e float32) (done int)
+
+// fastExpSSE: see fastExpGo.
+//
+//go:noescape
+func fastExpSSE(y *float32, x *float32, n int)
+
+// fastTanhSSE: see fastTanhGo.
+//
+//go:noescape
+func fastTanhSSE(y *float32, x *float32, n int)
+
+// fastSigmoidSSE: see fastSigmoidGo.
+//
+//go:noescape
+func fastSigmoidSSE(y *float32, x *float32, n int)
+
+// fastGELUSSE: see fastGELUGo.
+//
+//go:noescape
+func fastGELUSSE(y *float32, x *float32, n int)
+
 // sumSSE: see sumGo.
 //
 //go:noescape
@@ -627,6 +657,36 @@ func eluAVX2(y *float32, x *float32, n int, alpha float32)
 //go:noescape
 func seluAVX2(y *float32, x *float32, n int)
 
+// powAVX2: see powGo.
+//
+//go:noescape
+func powAVX2(y *float32, a *float32, b *float32, n int) (done int)
+
+// powScalarAVX2: see powScalarGo.
+//
+//go:noescape
+func powScalarAVX2(y *float32, a *float32, n int, e float32) (done int)
+
+// fastExpAVX2: see fastExpGo.
+//
+//go:noescape
+func fastExpAVX2(y *float32, x *float32, n int)
+
+// fastTanhAVX2: see fastTanhGo.
+//
+//go:noescape
+func fastTanhAVX2(y *float32, x *float32, n int)
+
+// fastSigmoidAVX2: see fastSigmoidGo.
+//
+//go:noescape
+func fastSigmoidAVX2(y *float32, x *float32, n int)
+
+// fastGELUAVX2: see fastGELUGo.
+//
+//go:noescape
+func fastGELUAVX2(y *float32, x *float32, n int)
+
 // sumAVX2: see sumGo.
 //
 //go:noescape
@@ -976,6 +1036,36 @@ func eluAVX512(y *float32, x *float32, n int, alpha float32)
 //
 //go:noescape
 func seluAVX512(y *float32, x *float32, n int)
+
+// powAVX512: see powGo.
+//
+//go:noescape
+func powAVX512(y *float32, a *float32, b *float32, n int) (done int)
+
+// powScalarAVX512: see powScalarGo.
+//
+//go:noescape
+func powScalarAVX512(y *float32, a *float32, n int, e float32) (done int)
+
+// fastExpAVX512: see fastExpGo.
+//
+//go:noescape
+func fastExpAVX512(y *float32, x *float32, n int)
+
+// fastTanhAVX512: see fastTanhGo.
+//
+//go:noescape
+func fastTanhAVX512(y *float32, x *float32, n int)
+
+// fastSigmoidAVX512: see fastSigmoidGo.
+//
+//go:noescape
+func fastSigmoidAVX512(y *float32, x *float32, n int)
+
+// fastGELUAVX512: see fastGELUGo.
+//
+//go:noescape
+func fastGELUAVX512(y *float32, x *float32, n int)
 
 // sumAVX512: see sumGo.
 //

@@ -150,6 +150,15 @@ func swishNEON(y, x *float32, n int)
 func geluNEON(y, x *float32, n int)
 
 //go:noescape
+func geluErfNEON(y, x *float32, n int)
+
+//go:noescape
+func erfNEON(y, x *float32, n int)
+
+//go:noescape
+func mishNEON(y, x *float32, n int)
+
+//go:noescape
 func softplusNEON(y, x *float32, n int)
 
 //go:noescape
@@ -157,6 +166,24 @@ func eluNEON(y, x *float32, n int, alpha float32)
 
 //go:noescape
 func seluNEON(y, x *float32, n int)
+
+//go:noescape
+func powNEON(y, a, b *float32, n int) (done int)
+
+//go:noescape
+func powScalarNEON(y, a *float32, n int, e float32) (done int)
+
+//go:noescape
+func fastExpNEON(y, x *float32, n int)
+
+//go:noescape
+func fastTanhNEON(y, x *float32, n int)
+
+//go:noescape
+func fastSigmoidNEON(y, x *float32, n int)
+
+//go:noescape
+func fastGELUNEON(y, x *float32, n int)
 
 //go:noescape
 func sumNEON(x *float32, n int) (acc0 float32)

@@ -61,25 +61,31 @@ const (
 	softplusOp    = 52
 	eluOp         = 53
 	seluOp        = 54
-	sumOp         = 55
-	sumAbsOp      = 56
-	sumSquaresOp  = 57
-	dotOp         = 58
-	sumSqDiffOp   = 59
-	sumProdDiffOp = 60
-	maxOp         = 61
-	minOp         = 62
-	maxAbsOp      = 63
-	sumKahanOp    = 64
-	findOp        = 65
-	findNaNOp     = 66
-	normalizeOp   = 67
-	normAffineOp  = 68
-	normScaleOp   = 69
-	opBlock       = 70
-	opTile        = 71
-	opPack        = 72
-	opTranspose   = 73
+	powOp         = 55
+	powScalarOp   = 56
+	fastExpOp     = 57
+	fastTanhOp    = 58
+	fastSigmoidOp = 59
+	fastGELUOp    = 60
+	sumOp         = 61
+	sumAbsOp      = 62
+	sumSquaresOp  = 63
+	dotOp         = 64
+	sumSqDiffOp   = 65
+	sumProdDiffOp = 66
+	maxOp         = 67
+	minOp         = 68
+	maxAbsOp      = 69
+	sumKahanOp    = 70
+	findOp        = 71
+	findNaNOp     = 72
+	normalizeOp   = 73
+	normAffineOp  = 74
+	normScaleOp   = 75
+	opBlock       = 76
+	opTile        = 77
+	opPack        = 78
+	opTranspose   = 79
 )
 
 func addSIMD128(y, a, b *float32, n int) {
@@ -551,6 +557,58 @@ func eluSIMD128(y, x *float32, n int, alpha float32) {
 
 func seluSIMD128(y, x *float32, n int) {
 	openBox(seluOp, n)
+	box.pointers[0] = unsafe.Pointer(y)
+	box.pointers[1] = unsafe.Pointer(x)
+	runBox()
+	closeBox()
+}
+
+func powSIMD128(y, a, b *float32, n int) (done int) {
+	openBox(powOp, n)
+	box.pointers[0] = unsafe.Pointer(y)
+	box.pointers[1] = unsafe.Pointer(a)
+	box.pointers[2] = unsafe.Pointer(b)
+	done = runBox()
+	closeBox()
+	return
+}
+
+func powScalarSIMD128(y, a *float32, n int, e float32) (done int) {
+	openBox(powScalarOp, n)
+	box.pointers[0] = unsafe.Pointer(y)
+	box.pointers[1] = unsafe.Pointer(a)
+	box.params[0] = e
+	done = runBox()
+	closeBox()
+	return
+}
+
+func fastExpSIMD128(y, x *float32, n int) {
+	openBox(fastExpOp, n)
+	box.pointers[0] = unsafe.Pointer(y)
+	box.pointers[1] = unsafe.Pointer(x)
+	runBox()
+	closeBox()
+}
+
+func fastTanhSIMD128(y, x *float32, n int) {
+	openBox(fastTanhOp, n)
+	box.pointers[0] = unsafe.Pointer(y)
+	box.pointers[1] = unsafe.Pointer(x)
+	runBox()
+	closeBox()
+}
+
+func fastSigmoidSIMD128(y, x *float32, n int) {
+	openBox(fastSigmoidOp, n)
+	box.pointers[0] = unsafe.Pointer(y)
+	box.pointers[1] = unsafe.Pointer(x)
+	runBox()
+	closeBox()
+}
+
+func fastGELUSIMD128(y, x *float32, n int) {
+	openBox(fastGELUOp, n)
 	box.pointers[0] = unsafe.Pointer(y)
 	box.pointers[1] = unsafe.Pointer(x)
 	runBox()

@@ -44,7 +44,7 @@ type convolution struct {
 // convData is the data of a convolution.
 type convData struct {
 	x, w, bias, y []float32
-	packed        []float32 // weights; then of each packed block whether all are finite, 0, or not, 1
+	packed        []float32 // weights
 	stop          *atomic.Bool
 }
 
@@ -100,6 +100,7 @@ func (v *convolution) plan(d op.ConvDims, act compute.Activation, threads int) {
 		v.windows.Width = v.pixels
 	}
 	if v.product {
+		v.windows.Once = v.N*v.bands <= 3 // units that use the same weights
 		v.windows.Plan(v.parts)
 		v.parts = min(v.parts, v.windows.Down())
 	}
@@ -161,9 +162,9 @@ func (v *convolution) place() {
 	}
 }
 
-// phases is the number of phases: packing the weights, if they are packed, and computing.
+// phases is the number of phases: packing the weights, if that is done in advance, and computing.
 func (v *convolution) phases() int {
-	if v.product {
+	if v.product && !v.windows.Once {
 		return 2
 	}
 	return 1
@@ -186,10 +187,10 @@ func (v *convolution) phase(i int) (units int, ns float64) {
 
 // scratch is the number of elements of convData.packed.
 func (v *convolution) scratch() int {
-	if !v.product {
+	if v.phases() < 2 {
 		return 0
 	}
-	return v.Groups * (v.windows.Packed() + v.windows.Blocks())
+	return v.Groups * v.windows.Packed()
 }
 
 // do computes units of a phase.
@@ -213,15 +214,7 @@ func (v *convolution) do(i, lo, hi int, a *convData) {
 		x := a.x[(n*v.C+group*v.perGroup)*v.H*v.W:][:v.perGroup*v.H*v.W]
 		y := a.y[(n*v.OutC+group*v.outs)*v.pixels+from*v.OutW:]
 		first, last := 0, v.outs
-		switch {
-		case v.slow || !v.whole && !v.finite(a, group): // zeros are no padding then
-			first, last = v.outs*part/v.parts, v.outs*(part+1)/v.parts
-			for c := first; c < last; c++ {
-				for r := range rows {
-					v.row(y[c*v.pixels+r*v.OutW:][:v.OutW], x, a.w[(group*v.outs+c)*v.taps:], from+r)
-				}
-			}
-		default:
+		if !v.slow {
 			if v.whole {
 				x = x[from*v.W:]
 			} else {
@@ -230,19 +223,29 @@ func (v *convolution) do(i, lo, hi int, a *convData) {
 				}
 				x, before = spread, unit
 			}
-			if !v.product {
+			if v.product {
+				down := v.windows.Down()
+				lo, hi := down*part/v.parts, down*(part+1)/v.parts
+				first, last = v.windows.Rows(lo, hi)
+				w := a.w[group*v.outs*v.taps:]
+				if !v.windows.Once {
+					w = a.packed[group*v.windows.Packed():]
+				}
+				v.windows.Multiply(y, w, x, rows*v.OutW, lo, hi, a.stop)
+			} else {
 				v.sum(y, x, a.w[group*v.outs*v.taps:], rows)
-				break
 			}
-			down := v.windows.Down()
-			lo, hi := down*part/v.parts, down*(part+1)/v.parts
-			first, last = v.windows.Rows(lo, hi)
-			v.windows.Multiply(y, a.packed[group*v.windows.Packed():], x, rows*v.OutW, lo, hi, a.stop)
 		}
 		for c := first; c < last; c++ {
+			channel := group*v.outs + c
 			y := y[c*v.pixels:][:rows*v.OutW]
+			if v.slow || v.spoilt(y, a.w[channel*v.taps:][:v.taps]) {
+				for r := range rows {
+					v.row(y[r*v.OutW:][:v.OutW], a.x[(n*v.C+group*v.perGroup)*v.H*v.W:], a.w[channel*v.taps:], from+r)
+				}
+			}
 			if a.bias != nil {
-				kernels.AddScalar(y, y, a.bias[group*v.outs+c])
+				kernels.AddScalar(y, y, a.bias[channel])
 			}
 			if v.act != nil {
 				v.act(y, y, nil, nil, numbers{})
@@ -251,31 +254,21 @@ func (v *convolution) do(i, lo, hi int, a *convData) {
 	}
 }
 
-// pack packs blocks of the weights and notes which have elements that are not finite.
+// pack packs blocks of the weights.
 func (v *convolution) pack(lo, hi int, a *convData) {
-	size, blocks := v.windows.Packed(), v.windows.Blocks()
+	blocks := v.windows.Blocks()
 	for u := lo; u < hi; u++ {
 		group := u / blocks
-		flag := float32(0)
-		if !v.windows.Pack(a.packed[group*size:], a.w[group*v.outs*v.taps:], u%blocks) {
-			flag = 1
-		}
-		a.packed[v.Groups*size+u] = flag
+		v.windows.Pack(a.packed[group*v.windows.Packed():], a.w[group*v.outs*v.taps:], u%blocks)
 	}
 }
 
-// finite reports whether all weights of a group are.
-func (v *convolution) finite(a *convData, group int) bool {
-	if v.product {
-		blocks := v.windows.Blocks()
-		return !slices.Contains(a.packed[v.Groups*v.windows.Packed()+group*blocks:][:blocks], 1)
+// spoilt reports whether weights that are not finite may have met zeros of the padding: then there is NaN in y.
+func (v *convolution) spoilt(y, w []float32) bool {
+	if v.whole || kernels.MaxAbs(y) <= math.MaxFloat32 {
+		return false
 	}
-	for _, f := range a.w[group*v.outs*v.taps:][:v.outs*v.taps] {
-		if math.Float32bits(f)&0x7f800000 == 0x7f800000 {
-			return false
-		}
-	}
-	return true
+	return !(kernels.MaxAbs(w) <= math.MaxFloat32)
 }
 
 // sum computes the rows of a band for each channel of a group, tap by tap.

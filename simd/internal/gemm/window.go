@@ -1,9 +1,6 @@
 package gemm
 
-import (
-	"math"
-	"sync/atomic"
-)
+import "sync/atomic"
 
 // Windows is a product C = A·B whose B is made of a convolution's windows and never exists as a whole: row p of B is what
 // tap p reads at every output pixel. Columns come in lines: column j of row p is
@@ -16,6 +13,7 @@ type Windows struct {
 	Offsets     []int32
 	Width, Step int
 	LDC         int
+	Once        bool // few columns: A is packed when it is used, not before
 
 	s          *shape
 	kc, height int // steps of the inner dimension and rows in a block
@@ -29,7 +27,11 @@ const tallest = 16
 func (w *Windows) Plan(down int) {
 	w.s = active()
 	w.kc = w.s.depth(len(w.Offsets))
-	w.height = ceilDiv(w.M, max(down, ceilDiv(w.M, tallest*w.s.mr)))
+	tall := tallest
+	if w.Once {
+		tall = 4
+	}
+	w.height = ceilDiv(w.M, max(down, ceilDiv(w.M, tall*w.s.mr)))
 }
 
 // NS is the estimated time for a column of C.
@@ -51,36 +53,39 @@ func (w *Windows) Rows(lo, hi int) (from, to int) {
 	return min(lo*w.height, w.M), min(hi*w.height, w.M)
 }
 
-// Blocks is the number of blocks of A, which may be packed at the same time.
-func (w *Windows) Blocks() int { return w.Down() * ceilDiv(len(w.Offsets), w.kc) }
+// Blocks is the number of blocks of A, which may be packed at the same time; none if Once.
+func (w *Windows) Blocks() int {
+	if w.Once {
+		return 0
+	}
+	return w.Down() * ceilDiv(len(w.Offsets), w.kc)
+}
 
 // Packed is the number of elements that packed A takes.
 func (w *Windows) Packed() int { return w.Blocks() * w.blockSize() }
 
-// Pack packs one block of A and reports whether all its elements are finite.
-func (w *Windows) Pack(dst, a []float32, block int) (finite bool) {
+// Pack packs one block of A.
+func (w *Windows) Pack(dst, a []float32, block int) {
 	k, r := block/w.Down()*w.kc, block%w.Down()*w.height
 	m, steps := min(w.height, w.M-r), min(w.kc, len(w.Offsets)-k)
-	to := dst[block*w.blockSize():][:w.blockSize()]
-	w.s.packA(to, a[r*w.AM+k:], w.AM, 1, m, steps)
-	for _, v := range to[:m*steps] {
-		if math.Float32bits(v)&0x7f800000 == 0x7f800000 {
-			return false
-		}
-	}
-	return true
+	w.s.packA(dst[block*w.blockSize():][:w.blockSize()], a[r*w.AM+k:], w.AM, 1, m, steps)
 }
 
-// Multiply computes columns 0 to n of C in the rows of blocks lo to hi, from packed A. When stop, which may be nil, becomes
-// true, it may return early.
-func (w *Windows) Multiply(c, packed, x []float32, n, lo, hi int, stop *atomic.Bool) {
+// Multiply computes columns 0 to n of C in the rows of blocks lo to hi, from packed A, or from A itself if Once. When stop,
+// which may be nil, becomes true, it may return early.
+func (w *Windows) Multiply(c, a, x []float32, n, lo, hi int, stop *atomic.Bool) {
 	s := w.s
 	group := s.nr
-	if hi-lo > 1 {
+	if hi-lo > 1 || w.Once {
 		group = roundUp(n, s.nr) // every block of A meets all panels, so that it is read once
 	}
-	buffer := borrow(w.kc*group + s.mr*s.nr)
+	own := 0
+	if w.Once {
+		own = w.blockSize()
+	}
+	buffer := borrow(w.kc*group + s.mr*s.nr + own)
 	spare := (*buffer)[w.kc*group:]
+	block := spare[s.mr*s.nr:]
 	t := Tile{LDC: w.LDC, Alpha: 1}
 	for k := 0; k < len(w.Offsets) && !stopped(stop); k += w.kc {
 		offsets := w.Offsets[k:min(k+w.kc, len(w.Offsets))]
@@ -93,7 +98,12 @@ func (w *Windows) Multiply(c, packed, x []float32, n, lo, hi int, stop *atomic.B
 			panels := (*buffer)[:t.K*roundUp(cols, s.lanes)]
 			for i := lo; i < hi; i++ {
 				from, to := w.Rows(i, i+1)
-				s.block(&t, packed[(k/w.kc*w.Down()+i)*w.blockSize():], panels, c[from*w.LDC+j:], to-from, cols, spare)
+				if w.Once {
+					s.packA(block, a[from*w.AM+k:], w.AM, 1, to-from, t.K)
+				} else {
+					block = a[(k/w.kc*w.Down()+i)*w.blockSize():]
+				}
+				s.block(&t, block, panels, c[from*w.LDC+j:], to-from, cols, spare)
 			}
 		}
 		t.Beta = 1

@@ -1,0 +1,93 @@
+package gemm
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// small are whole numbers, whose sums are exact in any order.
+func small(r *rand.Rand, n int) []float32 {
+	x := make([]float32, n)
+	for i := range x {
+		x[i] = float32(r.IntN(17) - 8)
+	}
+	return x
+}
+
+// Taps and gather do what their twins do and write nothing beside it.
+func TestTapsAndGather(t *testing.T) {
+	r := random(t)
+	tiers(t, func(t *testing.T) {
+		s := active()
+		for n := range 150 {
+			for _, k := range []int{0, 1, 2, 9, 50} {
+				x, w, offsets := small(r, 400), small(r, k), make([]int32, k)
+				for p := range offsets {
+					offsets[p] = int32(r.IntN(len(x) - n + 1))
+				}
+				want, got := small(r, n+20), small(r, n+20)
+				copy(got, want)
+				tapsGo(want[:n], x, w, offsets)
+				Taps(got[:n], x, w, offsets)
+				require.Equal(t, want, got, "%d sums of %d", n, k)
+				if n == 0 || k == 0 || n > 2*s.lanes {
+					continue
+				}
+				width := n + r.IntN(9)
+				want, got = small(r, k*width+20), small(r, k*width+20)
+				copy(got, want)
+				gatherGo(want, x, offsets, width, n)
+				s.gather(got, x, offsets, width, n)
+				require.Equal(t, want, got, "%d rows of %d", k, n)
+			}
+		}
+	})
+}
+
+func TestWindows(t *testing.T) {
+	r := random(t)
+	tiers(t, func(t *testing.T) {
+		for range 60 {
+			w := Windows{M: 1 + r.IntN(300), Offsets: make([]int32, 1+r.IntN(600)), Width: 1 + r.IntN(70), Once: r.IntN(2) == 0}
+			k := len(w.Offsets)
+			n := 1 + r.IntN(100)
+			w.AM, w.Step, w.LDC = k+r.IntN(3), w.Width+r.IntN(3), n+r.IntN(3)
+			x := small(r, 1000+ceilDiv(n, w.Width)*w.Step)
+			for p := range w.Offsets {
+				w.Offsets[p] = int32(r.IntN(1000))
+			}
+			a := small(r, w.M*w.AM)
+			c, want := small(r, w.M*w.LDC), make([]float32, 0, w.M*w.LDC)
+			for i := range w.M {
+				for j := range w.LDC {
+					sum := c[i*w.LDC+j]
+					if j < n {
+						sum = 0
+						for p, at := range w.Offsets {
+							sum += a[i*w.AM+p] * x[int(at)+j/w.Width*w.Step+j%w.Width]
+						}
+					}
+					want = append(want, sum)
+				}
+			}
+			w.Plan(1 + r.IntN(3))
+			from := a
+			if !w.Once {
+				from = make([]float32, w.Packed())
+				for b := range w.Blocks() {
+					w.Pack(from, a, b)
+				}
+			}
+			for i := range w.Down() {
+				w.Multiply(c, from, x, n, i, i+1, nil)
+			}
+			require.Equal(t, want, c, "%d×%d×%d", w.M, k, n)
+			if w.Down() > 1 {
+				w.Multiply(c, from, x, n, 0, w.Down(), nil)
+				require.Equal(t, want, c, "%d×%d×%d", w.M, k, n)
+			}
+		}
+	})
+}

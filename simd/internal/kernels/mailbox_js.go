@@ -14,6 +14,7 @@ type mailbox struct {
 	params   [4]float32
 	results  [4]float32
 	words    [8]uint32
+	lanes    [2 * Lanes]float32
 }
 
 // box is a variable of the package, which has a fixed address. Storing a pointer in it moves to the heap what is pointed to,

@@ -1,5 +1,7 @@
 package kernels
 
+import "sync"
+
 // Blocks that a transposition goes by, the fastest of many that were measured: dst is written in long runs, and the rows of
 // both operands lie in few enough pages that the processor remembers where all of them are.
 const (
@@ -23,10 +25,17 @@ func Transpose(dst []uint32, ldd int, src []uint32, lds, rows, cols int) {
 	}
 }
 
+// swapSide is the side of the blocks that TransposeInPlace exchanges.
+const swapSide = 32
+
+// swapBuffers hold one of them. They are not on the stack, where the side module of js could not reach them.
+var swapBuffers = sync.Pool{New: func() any { return new([swapSide * swapSide]uint32) }}
+
 // TransposeInPlace transposes n rows of n words in x that are ld words apart.
 func TransposeInPlace(x []uint32, ld, n int) {
-	const side = 32
-	var buffer [side * side]uint32
+	const side = swapSide
+	buffer := swapBuffers.Get().(*[side * side]uint32)
+	defer swapBuffers.Put(buffer)
 	for i := 0; i < n; i += side {
 		rows := min(side, n-i)
 		for j := 0; j <= i; j += side {

@@ -703,9 +703,10 @@ func maxAbsSIMD128(x *float32, n int) (r0 float32) {
 
 func sumKahanSIMD128(lanes *[2 * Lanes]float32, x *float32, n int) {
 	openBox(sumKahanOp, n)
-	box.pointers[0] = unsafe.Pointer(lanes)
-	box.pointers[1] = unsafe.Pointer(x)
+	box.pointers[0] = unsafe.Pointer(x)
 	runBox()
+	copy(lanes[0*Lanes:][:16], box.lanes[0*Lanes:])
+	copy(lanes[1*Lanes:][:16], box.lanes[1*Lanes:])
 	closeBox()
 }
 

@@ -44,9 +44,9 @@ func stubs(list []*ir.Kernel) []byte {
 func stub(w *bytes.Buffer, k *ir.Kernel) {
 	body := k.Build(features)
 	var args, pointers, results, values []string
-	if len(body.Accumulators) > 0 && body.Accumulators[0].Merge == ir.MergeNone {
+	unmerged := len(body.Accumulators) > 0 && body.Accumulators[0].Merge == ir.MergeNone
+	if unmerged {
 		args = append(args, fmt.Sprintf("lanes *[%d * Lanes]float32", len(body.Accumulators)))
-		pointers = append(pointers, "lanes")
 	} else {
 		for i := range body.Accumulators {
 			results = append(results, fmt.Sprintf("r%d", i))
@@ -84,6 +84,11 @@ func stub(w *bytes.Buffer, k *ir.Kernel) {
 	w.WriteString("runBox()\n")
 	if len(results) > 0 {
 		fmt.Fprintf(w, "%s = %s\n", strings.Join(results, ", "), strings.Join(values, ", "))
+	}
+	if unmerged {
+		for i := range body.Accumulators {
+			fmt.Fprintf(w, "copy(lanes[%d*Lanes:][:%d], box.lanes[%[1]d*Lanes:])\n", i, max(k.Unroll, 1)*lanes)
+		}
 	}
 	w.WriteString("closeBox()\n")
 	if body.Guard != nil || len(results) > 0 {

@@ -23,7 +23,6 @@ type kernel struct {
 	pointers []local // inputs, and last y
 	params   []local
 	acc      [][]local // by accumulator, by copy
-	lanes    local     // where lanes go that are not merged
 
 	// Of the copy of the body that is being written:
 	copy  int
@@ -41,13 +40,14 @@ func kernelFunction(k *ir.Kernel) (function, error) {
 	pointers := len(k.Inputs)
 	unmerged := len(body.Accumulators) > 0 && body.Accumulators[0].Merge == ir.MergeNone
 	results := len(body.Accumulators)
+	unmergedResults := 0
 	if unmerged {
-		pointers, results = pointers+1, 0
+		results, unmergedResults = 0, results
 	}
 	if body.Store != nil {
 		pointers++
 	}
-	if pointers > maxPointers || len(k.Params) > maxParams || results > maxResults {
+	if pointers > maxPointers || len(k.Params) > maxParams || results > maxResults || unmergedResults > maxUnmerged {
 		return function{}, fmt.Errorf("%s: the mailbox has no room for %d pointers, %d parameters and %d results",
 			k.Name, pointers, len(k.Params), results)
 	}
@@ -65,7 +65,7 @@ func kernelFunction(k *ir.Kernel) (function, error) {
 		t.uses[a.Next]++
 	}
 
-	t.prologue(k, unmerged)
+	t.prologue(k)
 	stop := t.open(opBlock)
 	t.mainLoop(stop)
 	t.tailLoop(stop)
@@ -74,7 +74,7 @@ func kernelFunction(k *ir.Kernel) (function, error) {
 	return t.function(typeRun), nil
 }
 
-func (t *kernel) prologue(k *ir.Kernel, unmerged bool) {
+func (t *kernel) prologue(k *ir.Kernel) {
 	slot := boxPointers
 	pointer := func() local {
 		l := t.local(i32)
@@ -83,9 +83,6 @@ func (t *kernel) prologue(k *ir.Kernel, unmerged bool) {
 		t.set(l)
 		slot += 8
 		return l
-	}
-	if unmerged {
-		t.lanes = pointer()
 	}
 	var y local
 	if t.body.Store != nil {
@@ -228,8 +225,9 @@ func (t *kernel) epilogue(unmerged bool) {
 	for i, a := range t.body.Accumulators {
 		if unmerged {
 			for c, l := range t.acc[i] {
-				t.get(t.lanes, l)
-				t.vmemory(vStore, 4*(i*ir.Lanes+c*lanes))
+				t.index(opGlobalGet, globalBox)
+				t.get(l)
+				t.vmemory(vStore, boxLanes+4*(i*ir.Lanes+c*lanes))
 			}
 			continue
 		}

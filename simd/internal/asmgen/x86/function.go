@@ -302,11 +302,14 @@ func (f *function) write(w *writer) {
 	if f.peels() {
 		w.ADDQ(gpLimit, gpIndex)
 		w.CMPQ(gpIndex, gpN)
-		w.JLT(operand.LabelRef("loops"))
+		w.JLT(operand.LabelRef("peeled"))
 	}
 	w.Label("done")
 	f.finish(w)
 	w.RET()
+	if f.streams() {
+		f.stream(w, main)
+	}
 	if f.body.Guard != nil {
 		stops := []string{"mainStop", "singleStop", "tailStop"}
 		ends := []string{"mainEnd", "tail", "done"}
@@ -333,6 +336,8 @@ func (f *function) peels() bool {
 const (
 	lightNodes  = 16  // of a body that is bound by loads and stores
 	peelMinimum = 256 // elements
+	// streamMinimum is the number of elements from which a result and an operand fill a cache of 4 MiB.
+	streamMinimum = 1 << 19
 )
 
 // peel goes to the masked step for the elements before the first aligned one of y, or of the first input.
@@ -351,6 +356,39 @@ func (f *function) peel(w *writer) {
 	w.SHRQ(operand.Imm(2), gpLimit)
 	w.ANDQ(operand.Imm(uint64(f.lanes-1)), gpLimit)
 	w.JNE(operand.LabelRef("masked"))
+	w.Label("peeled")
+	if f.streams() {
+		w.CMPQ(gpN, operand.U32(streamMinimum))
+		w.JGE(operand.LabelRef("stream"))
+	}
+}
+
+// streams says whether there is a loop for results that are larger than caches. It stores around them, so that memory need not
+// be read before it is overwritten, and asks for what it reads earlier than the processor would by itself.
+func (f *function) streams() bool {
+	return f.peels() && f.body.Store != nil && f.body.Guard == nil && len(f.body.Accumulators) == 0
+}
+
+// stream writes that loop. It is not for a result that takes the place of an operand or overlaps its beginning, which is in the
+// cache by then.
+func (f *function) stream(w *writer, main placed) {
+	w.Label("stream")
+	for i := range f.kernel.Inputs {
+		w.MOVQ(gpIn[i], gpTmp)
+		w.SUBQ(gpY, gpTmp)
+		w.SHRQ(operand.Imm(2), gpTmp)
+		w.CMPQ(gpTmp, gpN)
+		w.JCS(operand.LabelRef("loops"))
+	}
+	w.streaming = true
+	f.steps(w, main, f.copies, "stream", "loops")
+	w.streaming = false
+	w.SFENCE()
+	next := "tail"
+	if f.copies > 1 {
+		next = "single"
+	}
+	w.JMP(operand.LabelRef(next))
 }
 
 func newAllocatorRun(l *lowering, s *section, pins map[*value]int, fr *frame, w *writer) *allocator {
@@ -418,11 +456,19 @@ func (f *function) loop(w *writer, s placed, copies int) {
 		name = "main"
 	}
 	w.stop = name + "Stop"
+	f.steps(w, s, copies, name, end)
+	if name == "main" && f.body.Guard != nil {
+		w.Label("mainEnd")
+	}
+}
+
+// steps writes the loop proper.
+func (f *function) steps(w *writer, s placed, copies int, name, end string) {
 	step := copies * f.lanes
 	w.LEAQ(operand.Mem{Base: gpN, Disp: -step}, gpLimit)
 	w.CMPQ(gpIndex, gpLimit)
 	w.JGT(operand.LabelRef(end))
-	if name == "main" {
+	if name != "single" {
 		for _, v := range f.hoist {
 			w.constant(v.bits, s.pins[v])
 		}
@@ -434,9 +480,6 @@ func (f *function) loop(w *writer, s placed, copies int) {
 	w.ADDQ(operand.Imm(uint64(step)), gpIndex)
 	w.CMPQ(gpIndex, gpLimit)
 	w.JLE(operand.LabelRef(name + "Loop"))
-	if name == "main" && f.body.Guard != nil {
-		w.Label("mainEnd")
-	}
 }
 
 // mergeCopies folds the accumulators of all copies into those of the first, or hands them out.

@@ -87,7 +87,8 @@ type writer struct {
 	frame  operand.Mem
 	stop   string // label to leave a loop to when the guard holds
 	labels int
-	tail   bool
+	// streaming says that elements come from memory and go there rather than from and to caches.
+	streaming bool
 }
 
 // do writes an instruction by the name of its method.
@@ -263,6 +264,10 @@ func (w *writer) load(a *allocator, in *instr, r int) {
 	mask := a.sec.mask
 	switch {
 	case mask == nil:
+		const line, ahead = 64, 2048
+		if w.streaming && in.copy*w.bytes()%line == 0 {
+			w.PREFETCHT1(m.Offset(ahead))
+		}
 		w.do(w.v("MOVUPS"), m, w.vec(r))
 	case w.masks:
 		w.VMOVUPS_Z(m, kreg(a.reg[mask]), w.vec(r))
@@ -292,6 +297,8 @@ func (w *writer) save(a *allocator, in *instr) {
 	r := a.reg[in.args[0]]
 	mask := a.sec.mask
 	switch {
+	case mask == nil && w.streaming:
+		w.VMOVNTPS(w.vec(r), m)
 	case mask == nil:
 		w.do(w.v("MOVUPS"), w.vec(r), m)
 	case w.masks:

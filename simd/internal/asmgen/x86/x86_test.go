@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -37,30 +36,43 @@ func TestExecution(t *testing.T) {
 	if runtime.GOARCH != "amd64" {
 		t.Skip("no amd64 to execute it on")
 	}
+	functions := "package trial\n\nimport \"os\"\n\nvar functions = map[string]map[string]any{\n"
+	for _, s := range sets {
+		functions += fmt.Sprintf("%q: {\n", s.name)
+		for _, k := range kernels {
+			functions += fmt.Sprintf("%q: %s,\n", k.Name, k.Func(s.name))
+		}
+		functions += "},\n"
+	}
+	laid := map[string][]byte{"zz_functions.go": []byte(functions + "}[os.Getenv(\"TRIAL_SET\")]\n")}
+	for name, text := range files {
+		laid[filepath.Base(name)] = bytes.Replace(text, []byte("package kernels"), []byte("package trial"), 1)
+	}
+	overlay := "-overlay=" + layOver(t, laid)
+	run := func(t *testing.T, env []string, args ...string) {
+		cmd := exec.Command("go", append(args, "../arm64/testdata/trial")...)
+		cmd.Env = append(os.Environ(), env...)
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+	}
+	run(t, nil, "vet", overlay) // which compares the declarations with the assembly
 	for _, s := range sets {
 		t.Run(s.name, func(t *testing.T) {
 			if s.vex && !(cpu.X86.HasAVX2 && cpu.X86.HasFMA) || s.masks && !cpu.X86.HasAVX512DQ {
 				t.Skip("not on this machine")
 			}
-			functions := "package trial\n\nvar functions = map[string]any{\n"
-			for _, k := range kernels {
-				functions += fmt.Sprintf("%q: %s,\n", k.Name, k.Func(s.name))
-			}
-			overlaid := map[string][]byte{"zz_functions.go": []byte(functions + "}\n")}
-			for name, text := range files {
-				overlaid[filepath.Base(name)] = bytes.Replace(text, []byte("package kernels"), []byte("package trial"), 1)
-			}
 			features := "all"
 			if !s.FMA {
 				features = "none"
 			}
-			runTrial(t, overlaid, fmt.Sprintf("TRIAL_SEED=%d", seed), "TRIAL_FEATURES="+features)
+			env := []string{fmt.Sprintf("TRIAL_SEED=%d", seed), "TRIAL_SET=" + s.name, "TRIAL_FEATURES=" + features}
+			run(t, env, "test", "-count=1", overlay)
 		})
 	}
 }
 
-// runTrial runs the tests of package trial with these files laid over it.
-func runTrial(t *testing.T, files map[string][]byte, env ...string) {
+// layOver writes files and an overlay that puts them into package trial, and returns its name.
+func layOver(t *testing.T, files map[string][]byte) string {
 	dir := t.TempDir()
 	here, err := filepath.Abs("../arm64/testdata/trial")
 	require.NoError(t, err)
@@ -73,12 +85,5 @@ func runTrial(t *testing.T, files map[string][]byte, env ...string) {
 	require.NoError(t, err)
 	list := filepath.Join(dir, "overlay.json")
 	require.NoError(t, os.WriteFile(list, replace, 0o600))
-	// Vet compares the declarations with the assembly.
-	for _, args := range []string{"vet", "test -count=1"} {
-		args := append(strings.Fields(args), "-overlay="+list, "../arm64/testdata/trial")
-		cmd := exec.Command("go", args...)
-		cmd.Env = append(os.Environ(), env...)
-		out, err := cmd.CombinedOutput()
-		require.NoError(t, err, "%s", out)
-	}
+	return list
 }

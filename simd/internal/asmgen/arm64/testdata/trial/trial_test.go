@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"reflect"
+	"slices"
 	"strconv"
 	"syscall"
 	"testing"
@@ -85,6 +86,7 @@ func TestKernels(t *testing.T) {
 			t.Fatal(k.Name, "has no function")
 		}
 		tr := &trial{r: r, k: k, body: k.Build(features), f: reflect.ValueOf(f)}
+		tr.zeros = leavesZerosOpen(tr.body)
 		for range 5 {
 			tr.memory = append(tr.memory, newFenced(t))
 		}
@@ -106,6 +108,13 @@ type trial struct {
 	body   *ir.Body
 	f      reflect.Value
 	memory []fenced
+	zeros  bool // the body leaves open which of two zeros is the larger one
+}
+
+func leavesZerosOpen(b *ir.Body) bool {
+	return slices.ContainsFunc(b.Nodes, func(n *ir.Node) bool {
+		return slices.Contains([]ir.Op{ir.OpMin, ir.OpMax, ir.OpMinNaN, ir.OpMaxNaN}, n.Op)
+	})
 }
 
 // run calls the kernel. Alias is by how many elements y begins before input 0; negative: it is elsewhere.
@@ -191,7 +200,7 @@ func (tr *trial) run(n int, atEnd bool, alias int) error {
 			if j < done {
 				w = want[j].Store
 			}
-			if !same(v, w) {
+			if !same(v, w) && !(tr.zeros && v == 0 && w == 0) {
 				var e []float32
 				for i := range in {
 					e = append(e, before[i][j])

@@ -77,3 +77,11 @@ func lower(e *op.Entry, c *call) (work, error) {
 func one(units int, ns float64, do func(a *args, lo, hi int)) work {
 	return work{phases: []phase{{units: units, ns: ns, do: do}}}
 }
+
+// words32 is the scratch memory as float32.
+func words32(a *args) []float32 { return view{a.scratch.p, 2 * a.scratch.n}.f32() }
+
+func ceilDiv(a, b int) int { return (a + b - 1) / b }
+
+// padded rounds a number of elements up to whole groups of a width.
+func padded(n, width int) int { return ceilDiv(n, width) * width }

@@ -6,6 +6,9 @@ import (
 	"unsafe"
 )
 
+// stopGroup is the number of panels of B that are multiplied without a look whether to stop.
+const stopGroup = 8
+
 // packGroup is the number of panels of B that a unit packs.
 const packGroup = 8
 
@@ -62,7 +65,9 @@ func (pl *Plan) multiply(i, lo, hi int, o *Operands, scratch []float32, stop *at
 		for k := 0; k < b.steps && !stopped(stop); k += pl.kc {
 			t.K = min(pl.kc, b.steps-k)
 			pl.s.packA(left, x[(b.step+k)*pl.AK:], pl.AM, pl.AK, m, t.K)
-			pl.s.block(&t, left, from[k*wide+j*t.K:], c, m, n, spare)
+			for q := 0; q < n && !stopped(stop); q += stopGroup * pl.s.nr {
+				pl.s.block(&t, left, from[k*wide+(j+q)*t.K:], c[q:], m, min(stopGroup*pl.s.nr, n-q), spare)
+			}
 			t.Beta = 1
 		}
 		if last {

@@ -37,15 +37,18 @@ const (
 	packed              // a phase packs a slab of B, the next multiplies it
 )
 
-// Limits of blocks.
+// Limits of units.
 const (
-	unitNS = 20_000 // least work in a unit if there is enough of it
+	unitNS     = 20_000    // least work if there is enough of it
+	longUnitNS = 1_000_000 // most work where more units cost nothing
 )
 
 // NewPlan plans a product for a number of threads. C has at least one element.
 func NewPlan(p *Product, threads int) (pl Plan) {
 	s := active()
 	pl.Product, pl.s, pl.splits = *p, s, 1
+	pl.fold()
+	p = &pl.Product
 	pl.kc = s.depth(p.K)
 	near, few := s.unpacked(p)
 	switch {
@@ -64,7 +67,16 @@ func NewPlan(p *Product, threads int) (pl Plan) {
 	return pl
 }
 
-// depth is the number of steps in a block: blocks of equal length whose panel of B takes about two thirds of the first cache.
+// fold makes a batch that shares B one product with many rows, if the rows of A and C go on from one item to the next.
+func (pl *Plan) fold() {
+	p := &pl.Product
+	if p.Batch > 1 && p.StrideB == 0 && p.StrideA == p.M*p.AM && p.StrideC == p.M*p.LDC && !p.BiasRows {
+		p.M *= p.Batch
+		p.Batch, p.StrideA, p.StrideC = 1, 0, 0
+	}
+}
+
+// depth is the number of steps in a block. A panel of B need not fit in the first cache: it comes from the second fast enough.
 func (s *shape) depth(k int) int {
 	most := min(512, machine.l1*4/3/(4*s.nr))
 	return max(1, ceilDiv(k, max(1, ceilDiv(k, most))))
@@ -78,14 +90,15 @@ func (pl *Plan) planDirect(threads int) {
 	pl.rows, pl.down = pl.M, 1
 	step := pl.s.nr * max(1, pl.group)
 	perStep := pl.s.rate() * float64(pl.M) * float64(step) * float64(pl.K)
-	pl.cols = step * max(1, int(unitNS/perStep))
-	pl.cols = max(pl.cols, roundUp(ceilDiv(pl.N, max(1, ceilDiv(unitsPerThread*threads, pl.Batch))), step))
+	pl.cols = roundUp(ceilDiv(pl.N, max(1, ceilDiv(unitsPerThread*threads, pl.Batch))), step)
+	pl.cols = min(max(pl.cols, step*int(unitNS/perStep)), step*max(1, int(longUnitNS/perStep)))
 	pl.across = ceilDiv(pl.N, pl.cols)
-	if blocks := ceilDiv(pl.K, pl.kc); pl.Batch*pl.across < 16 && blocks > 8 {
-		pl.perSplit = max(4, ceilDiv(blocks*pl.Batch*pl.across, 32))
+	// This must depend on the shape alone.
+	blocks, pieces := ceilDiv(pl.K, pl.kc), pl.Batch*ceilDiv(pl.N, step)
+	pl.perSplit = blocks
+	if pieces < 16 && blocks > 8 {
+		pl.perSplit = max(4, ceilDiv(blocks*pieces, 32))
 		pl.splits = ceilDiv(blocks, pl.perSplit)
-	} else {
-		pl.perSplit = blocks
 	}
 }
 

@@ -14,6 +14,13 @@ func Run(p *Product, o *Operands, threads int) {
 	if active().small(p, o) {
 		return
 	}
+	ns := active().rate()
+	if p.M == 1 || p.N == 1 {
+		ns = max(ns, vectorNS)
+	}
+	if ns*float64(p.M)*float64(p.N)*float64(p.K)*float64(p.Batch) < splitNS {
+		threads = 1
+	}
 	pl := NewPlan(p, threads)
 	n := pl.Scratch()
 	if threads < 2 {
@@ -40,6 +47,9 @@ func Run(p *Product, o *Operands, threads int) {
 	}
 	r.operands = Operands{}
 }
+
+// splitNS is the least work for several threads: long against the time in which a loop starts on them.
+const splitNS = 40_000
 
 // grainNS is the least time of a part: long against the cost of handing it out.
 const grainNS = 5000

@@ -1,0 +1,151 @@
+package simd
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/simd/internal/gemm"
+	"github.com/wavelane/wavelane/simd/internal/pool"
+)
+
+// Products of matrices, in row-major order. The destination must not overlap operands. Sums run in float32, in an order that
+// only the shape determines; NaN and Inf propagate, and an inner dimension of 0 gives zeros.
+
+// MatMul computes dst = a·b: a is m×k, b is k×n, dst is m×n.
+func MatMul(dst, a, b []float32, m, k, n int) { BatchedMatMul(dst, a, b, 1, m, k, n) }
+
+// BatchedMatMul computes dst[i] = a[i]·b[i] for each of batch successive matrices: a is batch×m×k, b is batch×k×n, dst is
+// batch×m×n.
+func BatchedMatMul(dst, a, b []float32, batch, m, k, n int) {
+	const name = "MatMul"
+	mustLen(name, len(a), elements(name, batch, m, k))
+	mustLen(name, len(b), elements(name, batch, k, n))
+	mustLen(name, len(dst), elements(name, batch, m, n))
+	mustApart(name, dst, a)
+	mustApart(name, dst, b)
+	gemm.Run(&gemm.Product{M: m, N: n, K: k, AM: k, AK: 1, BK: n, BN: 1, LDC: n, Alpha: 1,
+		Batch: batch, StrideA: m * k, StrideB: k * n, StrideC: m * n}, &gemm.Operands{A: a, B: b, C: dst}, pool.Limit())
+}
+
+// BatchedMatMul4D is BatchedMatMul for matrices with two leading axes, such as the heads of attention: a is batch×heads×m×k,
+// b is batch×heads×k×n, dst is batch×heads×m×n.
+func BatchedMatMul4D(dst, a, b []float32, batch, heads, m, k, n int) {
+	BatchedMatMul(dst, a, b, elements("MatMul", batch, heads), m, k, n)
+}
+
+// MatVec computes dst = a·x: a is m×k, x has k elements, dst has m.
+func MatVec(dst, a, x []float32, m, k int) {
+	const name = "MatVec"
+	mustLen(name, len(a), elements(name, m, k))
+	mustLen(name, len(x), k)
+	mustLen(name, len(dst), m)
+	mustApart(name, dst, a)
+	mustApart(name, dst, x)
+	gemm.Run(&gemm.Product{M: m, N: 1, K: k, AM: k, AK: 1, BK: 1, BN: 1, LDC: 1, Alpha: 1, Batch: 1},
+		&gemm.Operands{A: a, B: x, C: dst}, pool.Limit())
+}
+
+// VecMat computes dst = xᵀ·b: x has k elements, b is k×n, dst has n.
+func VecMat(dst, x, b []float32, k, n int) {
+	const name = "VecMat"
+	mustLen(name, len(x), k)
+	mustLen(name, len(b), elements(name, k, n))
+	mustLen(name, len(dst), n)
+	mustApart(name, dst, x)
+	mustApart(name, dst, b)
+	gemm.Run(&gemm.Product{M: 1, N: n, K: k, AM: k, AK: 1, BK: n, BN: 1, LDC: n, Alpha: 1, Batch: 1},
+		&gemm.Operands{A: x, B: b, C: dst}, pool.Limit())
+}
+
+// Product says what [Gemm] computes.
+type Product struct {
+	M, K, N int // dst is M×N, the inner dimension is K
+
+	TransA bool // a is stored as K×M
+	TransB bool // b is stored as N×K
+
+	// Distances in elements between the beginnings of successive stored rows, for matrices that are parts of larger ones; 0
+	// for rows that follow each other. Their slices hold at least what is between the first and the last element.
+	StrideA, StrideB, StrideC int
+
+	Alpha float32 // factor of the product; 0 stands for 1
+	Beta  float32 // factor of what dst holds before; with 0 that is not read
+
+	Bias     []float32          // added to each row: N elements; nil for none
+	BiasRows bool               // bias is added to each column instead: M elements
+	Act      compute.Activation // of the sum
+}
+
+// Gemm computes dst = act(alpha·a·b + beta·dst + bias). Elements between dst's rows are not touched.
+func Gemm(dst, a, b []float32, p Product) {
+	const name = "Gemm"
+	g := gemm.Product{M: p.M, N: p.N, K: p.K, Alpha: p.Alpha, Beta: p.Beta, Batch: 1}
+	if g.Alpha == 0 {
+		g.Alpha = 1
+	}
+	g.AM, g.AK = mustMatrix(name, len(a), p.M, p.K, p.StrideA, p.TransA)
+	g.BK, g.BN = mustMatrix(name, len(b), p.K, p.N, p.StrideB, p.TransB)
+	g.LDC, _ = mustMatrix(name, len(dst), p.M, p.N, p.StrideC, false)
+	mustApart(name, dst, a)
+	mustApart(name, dst, b)
+	if p.Bias != nil {
+		g.BiasRows = p.BiasRows
+		if p.BiasRows {
+			mustLen(name, len(p.Bias), p.M)
+		} else {
+			mustLen(name, len(p.Bias), p.N)
+		}
+		mustApart(name, dst, p.Bias)
+	}
+	if p.Act != compute.NoActivation {
+		if int(p.Act) >= len(epilogues) {
+			_, err := op.ActivationEntry(p.Act)
+			panic(fmt.Errorf("simd.%s: %w", name, err))
+		}
+		e := &epilogues[p.Act]
+		g.Act, g.ActNS = e.act, e.ns
+	}
+	gemm.Run(&g, &gemm.Operands{A: a, B: b, C: dst, Bias: p.Bias}, pool.Limit())
+}
+
+// mustMatrix wants n elements to hold a matrix of rows×cols, stored transposed or not, and returns its strides from row to
+// row and from column to column.
+func mustMatrix(name string, n, rows, cols, stride int, trans bool) (row, col int) {
+	if trans {
+		rows, cols = cols, rows
+	}
+	size := elements(name, rows, cols)
+	if stride == 0 {
+		mustLen(name, n, size)
+		stride = cols
+	} else if stride < cols || size > 0 && (rows-1 > (math.MaxInt-cols)/stride || n < (rows-1)*stride+cols) {
+		panic(fmt.Errorf("simd.%s: %d elements cannot hold %d rows of %d, %d apart: %w", name, n, rows, cols, stride, compute.ErrShape))
+	}
+	if trans {
+		return 1, stride
+	}
+	return stride, 1
+}
+
+// epilogues are the activations as products run them.
+var epilogues = func() (e [compute.Tanh + 1]struct {
+	act func(y []float32)
+	ns  float64
+}) {
+	for a := range e {
+		e[a].act, e[a].ns = inPlace(compute.Activation(a))
+	}
+	return e
+}()
+
+// Outer computes dst[i][j] = x[i]·y[j]: dst is len(x)×len(y).
+func Outer(dst, x, y []float32) {
+	const name = "Outer"
+	mustLen(name, len(dst), elements(name, len(x), len(y)))
+	mustApart(name, dst, x)
+	mustApart(name, dst, y)
+	gemm.Run(&gemm.Product{M: len(x), N: len(y), K: 1, AM: 1, AK: 1, BK: len(y), BN: 1, LDC: len(y), Alpha: 1, Batch: 1},
+		&gemm.Operands{A: x, B: y, C: dst}, pool.Limit())
+}

@@ -186,7 +186,8 @@ func (tr *trial) run(t testing.TB, p place) {
 func (tr *trial) check(t testing.TB, c *call, where any) {
 	fail := func(what string, got, want any) {
 		t.Helper()
-		t.Fatalf("%s on %s, %d elements, %v, parameters %v: %s is %v, want %v", tr.k.name, Active(), tr.n, where, tr.p, what, got, want)
+		t.Fatalf("%s on %s, %d elements, %v, parameters %v: %s is %v, want %v",
+			tr.k.name, Active(), tr.n, where, tr.p, what, got, want)
 	}
 	for i, got := range c.y {
 		want := tr.want.y[i]

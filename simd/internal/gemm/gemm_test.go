@@ -3,6 +3,7 @@ package gemm
 import (
 	"math"
 	"math/rand/v2"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -143,7 +144,11 @@ func TestProducts(t *testing.T) {
 			}
 			return 1 + r.IntN(150)
 		}
-		for range 1500 {
+		count := 800
+		if testing.Short() || s == &shapeGo {
+			count = 200
+		}
+		for range count {
 			k := size(s.depth(1000))
 			if r.IntN(30) == 0 {
 				k = 0
@@ -158,5 +163,130 @@ func TestProducts(t *testing.T) {
 			Run(&p.Product, &p.Operands, 1+r.IntN(3))
 			p.check(t)
 		}
+	})
+}
+
+// TestWorkers: results do not depend on the number of threads, to the bit.
+func TestWorkers(t *testing.T) {
+	tiers(t, func(t *testing.T) {
+		r, s := random(t), active()
+		for _, size := range [][3]int{{1, 5000, 300}, {3000, 1, 400}, {1, 7, 100_000}, {20, 300, 9000}, {3 * s.mr, 900, 700},
+			{257, 255, 259}, {400, 330, 600}, {150, 1500, 1100}} {
+			p := newProblem(r, size[0], size[1], size[2], 1, layout(r.IntN(2)), layout(r.IntN(2)), 1.5, 0.5)
+			before := normal(r, len(p.C))
+			p.C = append([]float32(nil), before...)
+			Run(&p.Product, &p.Operands, 1)
+			want := p.C
+			for _, threads := range []int{2, 13} {
+				p.C = append([]float32(nil), before...)
+				Run(&p.Product, &p.Operands, threads)
+				for i := range want {
+					if math.Float32bits(want[i]) != math.Float32bits(p.C[i]) {
+						require.Equal(t, want[i], p.C[i], "%v on %d threads: element %d", size, threads, i)
+					}
+				}
+			}
+		}
+	})
+}
+
+// TestLarge: several slabs, and blocks along every axis.
+func TestLarge(t *testing.T) {
+	r := random(t)
+	defer func(was caches) { machine = was }(machine)
+	tiers(t, func(t *testing.T) {
+		machine = caches{16 << 10, 128 << 10, 1 << 20}
+		for range 12 {
+			batch := 1 + r.IntN(3)
+			p := newProblem(r, 1+r.IntN(500), 1+r.IntN(500), 1+r.IntN(500)/batch, batch, layout(r.IntN(3)), layout(r.IntN(3)), 1, 1)
+			p.random(r)
+			Run(&p.Product, &p.Operands, 1+r.IntN(3))
+			p.check(t)
+		}
+	})
+}
+
+// TestNotFinite: NaN and Inf go where they belong and nowhere else.
+func TestNotFinite(t *testing.T) {
+	inf := float32(math.Inf(1))
+	tiers(t, func(t *testing.T) {
+		r := random(t)
+		for range 200 {
+			m, n, k := 1+r.IntN(130), 1+r.IntN(80), 1+r.IntN(40)
+			p := newProblem(r, m, n, k, 1, layout(r.IntN(3)), layout(r.IntN(3)), 1, 0)
+			i, j, q := r.IntN(m), r.IntN(n), r.IntN(k)
+			v := []float32{inf, -inf, float32(math.NaN())}[r.IntN(3)]
+			row := r.IntN(2) == 0 // the value is in A and spoils a row, else in B and spoils a column
+			if row {
+				p.A[i*p.AM+q*p.AK] = v
+			} else {
+				p.B[q*p.BK+j*p.BN] = v
+			}
+			Run(&p.Product, &p.Operands, 1)
+			for y := range m {
+				for x := range n {
+					got := float64(p.C[y*p.LDC+x])
+					spoiled := math.IsNaN(got) || math.IsInf(got, 0)
+					require.Equal(t, row && y == i || !row && x == j, spoiled, "%+v: %d, %d is %g", p.Product, y, x, got)
+				}
+			}
+		}
+	})
+}
+
+// TestBetaZero: with beta = 0 what C holds is not read, with alpha = 0 neither are A and B.
+func TestBetaZero(t *testing.T) {
+	tiers(t, func(t *testing.T) {
+		p := &Product{M: 20, N: 40, K: 30, AM: 30, AK: 1, BK: 40, BN: 1, LDC: 40, Batch: 1, Alpha: 0}
+		o := &Operands{A: poisoned(600), B: poisoned(1200), C: poisoned(800)}
+		Run(p, o, 1)
+		require.Equal(t, make([]float32, 800), o.C)
+	})
+}
+
+func TestEmpty(t *testing.T) {
+	for _, p := range []Product{{N: 3, K: 2, Batch: 1}, {M: 3, K: 2, Batch: 1}, {M: 2, N: 2, K: 2}} {
+		p.Alpha = 1
+		Run(&p, &Operands{}, 2)
+	}
+}
+
+// TestStop: a plan that is told to stop does.
+func TestStop(t *testing.T) {
+	n := 600
+	p := &Product{M: n, N: n, K: n, AM: n, AK: 1, BK: n, BN: 1, LDC: n, Batch: 1, Alpha: 1}
+	o := &Operands{A: make([]float32, n*n), B: make([]float32, n*n), C: poisoned(n * n)}
+	pl := NewPlan(p, 1)
+	scratch := make([]float32, pl.Scratch())
+	var stop atomic.Bool
+	stop.Store(true)
+	for i := range pl.Phases() {
+		units, ns := pl.Phase(i)
+		require.Positive(t, units)
+		require.Positive(t, ns)
+		pl.Do(i, 0, units, o, scratch, &stop)
+	}
+	require.Equal(t, uint32(poison), math.Float32bits(o.C[n*n-1]))
+}
+
+func TestAllocations(t *testing.T) {
+	for _, size := range [][3]int{{16, 16, 16}, {15, 17, 19}, {100, 100, 100}, {1, 500, 500}, {500, 1, 500}, {700, 700, 700}} {
+		p := &Product{M: size[0], N: size[1], K: size[2], AM: size[2], AK: 1, BK: size[1], BN: 1, LDC: size[1], Batch: 1, Alpha: 1}
+		o := &Operands{A: make([]float32, size[0]*size[2]), B: make([]float32, size[1]*size[2]), C: make([]float32, size[0]*size[1])}
+		Run(p, o, 1)
+		require.Less(t, testing.AllocsPerRun(5, func() { Run(p, o, 1) }), 1.0, size) // a collection may take the buffers
+	}
+}
+
+func FuzzProducts(f *testing.F) {
+	f.Add(uint64(1), uint8(3), uint8(4), uint8(5))
+	f.Add(uint64(2), uint8(113), uint8(33), uint8(17))
+	f.Fuzz(func(t *testing.T, seed uint64, m, n, k uint8) {
+		r := rand.New(rand.NewPCG(seed, 0))
+		p := newProblem(r, 1+int(m), 1+int(n), int(k), 1+r.IntN(2), layout(r.IntN(3)), layout(r.IntN(3)),
+			factors[r.IntN(len(factors))], factors[r.IntN(len(factors))])
+		p.random(r)
+		Run(&p.Product, &p.Operands, 1+r.IntN(2))
+		p.check(t)
 	})
 }

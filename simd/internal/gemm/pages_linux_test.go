@@ -1,0 +1,72 @@
+package gemm
+
+import (
+	"math/rand/v2"
+	"syscall"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+)
+
+// fenced returns n elements that end where memory ends: what follows faults on any access.
+func fenced(t *testing.T, n int) []float32 {
+	page := syscall.Getpagesize()
+	size := roundUp(4*n, page)
+	m, err := syscall.Mmap(-1, 0, size+page, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, syscall.Munmap(m)) })
+	require.NoError(t, syscall.Mprotect(m[size:], syscall.PROT_NONE))
+	return unsafe.Slice((*float32)(unsafe.Pointer(&m[size-4*n])), n)
+}
+
+// TestPagesBehind: no operand is read or written past its end.
+func TestPagesBehind(t *testing.T) {
+	tiers(t, func(t *testing.T) {
+		r := random(t)
+		a, b, c := fenced(t, 1<<16), fenced(t, 1<<16), fenced(t, 1<<16)
+		for range 400 {
+			m, n, k := 1+r.IntN(60), 1+r.IntN(70), 1+r.IntN(40)
+			if r.IntN(8) == 0 {
+				m = 113 + r.IntN(50)
+			}
+			p := newProblem(r, m, n, k, 1, layout(r.IntN(3)), layout(r.IntN(3)), 1, float32(r.IntN(2)))
+			p.A, p.B, p.C = behind(a, p.A), behind(b, p.B), behind(c, p.C)
+			p.random(r)
+			Run(&p.Product, &p.Operands, 1)
+			p.check(t)
+		}
+	})
+}
+
+// behind copies x to the end of memory.
+func behind(memory, x []float32) []float32 {
+	to := memory[len(memory)-len(x):]
+	copy(to, x)
+	return to
+}
+
+// TestTilesAtEnd: micro-kernels and packing touch nothing past operands either.
+func TestTilesAtEnd(t *testing.T) {
+	tiers(t, func(t *testing.T) {
+		r, s := random(t), active()
+		a, b, c := fenced(t, 1<<12), fenced(t, 1<<12), fenced(t, 1<<12)
+		for range 2000 {
+			tileAtEnd(r, s, a, b, c)
+		}
+	})
+}
+
+func tileAtEnd(r *rand.Rand, s *shape, a, b, c []float32) {
+	rows, cols, k := 1+r.IntN(s.mr), 1+r.IntN(s.nr), 1+r.IntN(80)
+	if !s.masked {
+		cols = roundUp(cols, s.lanes)
+	}
+	wide := roundUp(cols, s.lanes)
+	t := Tile{K: k, AI: 1, AK: rows, BK: wide, LDC: cols, Rows: rows, Cols: cols, Alpha: 1, Beta: float32(r.IntN(2))}
+	if r.IntN(2) == 0 {
+		t.AI, t.AK = k, 1
+	}
+	t.A, t.B, t.C = &a[len(a)-rows*k], &b[len(b)-k*wide], &c[len(c)-rows*cols]
+	s.tile(&t)
+}

@@ -278,9 +278,7 @@ func (v *convolution) sum(y, x, w []float32, rows int) {
 		n, rows = rows*n, 1
 	}
 	for c := range v.outs {
-		for r := range rows {
-			gemm.Taps(y[c*v.pixels+r*n:][:n], x[r*step:], w[c*v.taps:][:v.taps], v.offsets)
-		}
+		gemm.Taps(y[c*v.pixels:], x, w[c*v.taps:], v.offsets, n, rows, n, step)
 	}
 }
 
@@ -320,13 +318,20 @@ func (v *convolution) spreadLine(to, line []float32, shift int) {
 	if len(to) == 0 {
 		return
 	}
-	if s == 1 {
-		copy(to, line[at:])
-		return
-	}
-	for i := range to {
-		to[i] = line[at]
-		at += s
+	every(to, line[at:], s)
+}
+
+// every sets to to every step-th element of x.
+func every(to, x []float32, step int) {
+	switch {
+	case step == 1:
+		copy(to, x)
+	case step == 2:
+		kernels.Evens(words(to), words(x))
+	default:
+		for i := range to {
+			to[i] = x[i*step]
+		}
 	}
 }
 

@@ -68,9 +68,7 @@ func (p *pooling) do(y, x []float32, lo, hi int) {
 			p.combine(across, across, padded[k:])
 		}
 		if s := p.Stride[1]; s > 1 {
-			for i := range to {
-				to[i] = sums[i*s]
-			}
+			every(to, sums, s)
 		}
 		if p.mean {
 			p.divide(to, y1-y0)

@@ -131,20 +131,25 @@ func gatherGo(dst, x []float32, offsets []int32, width, n int) {
 	}
 }
 
-// Taps sets y[j] to the sum of w[p]·x[offsets[p]+j] over all p, added up in their order.
-func Taps(y, x, w []float32, offsets []int32) {
-	if len(y) == 0 {
+// Taps sets y[j] to the sum of w[p]·x[offsets[p]+j] over all p, added up in their order, for j < n in every row. Rows are ystep
+// and xstep apart.
+func Taps(y, x, w []float32, offsets []int32, n, rows, ystep, xstep int) {
+	if n == 0 || rows == 0 {
 		return
 	}
-	taps(y, x, w[:len(offsets)], offsets)
+	_, _ = y[(rows-1)*ystep+n-1], w[:len(offsets)] // offsets are the caller's to get right
+	taps(y, x, w, offsets, n, rows, ystep, xstep)
 }
 
-func tapsGo(y, x, w []float32, offsets []int32) {
-	clear(y)
-	for p, at := range offsets {
-		f := w[p]
-		for j, v := range x[at:][:len(y)] {
-			y[j] += f * v
+func tapsGo(y, x, w []float32, offsets []int32, n, rows, ystep, xstep int) {
+	for r := range rows {
+		y, x := y[r*ystep:][:n], x[r*xstep:]
+		clear(y)
+		for p, at := range offsets {
+			f := w[p]
+			for j, v := range x[at:][:n] {
+				y[j] += f * v
+			}
 		}
 	}
 }

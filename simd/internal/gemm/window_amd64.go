@@ -17,19 +17,20 @@ func (s *shape) gather(dst, x []float32, offsets []int32, width, n int) {
 	}
 }
 
-func taps(y, x, w []float32, offsets []int32) {
-	if len(offsets) == 0 {
-		clear(y)
-		return
+func taps(y, x, w []float32, offsets []int32, n, rows, ystep, xstep int) {
+	k := len(offsets)
+	tier := kernels.Active()
+	if k == 0 {
+		tier = kernels.Scalar
 	}
-	switch kernels.Active() {
+	switch tier {
 	case kernels.AVX512:
-		tapsAVX512(&y[0], &x[0], &w[0], &offsets[0], len(offsets), len(y))
+		tapsAVX512(&y[0], &x[0], &w[0], &offsets[0], k, n, rows, ystep, xstep)
 	case kernels.AVX2:
-		tapsAVX2(&y[0], &x[0], &w[0], &offsets[0], len(offsets), len(y))
+		tapsAVX2(&y[0], &x[0], &w[0], &offsets[0], k, n, rows, ystep, xstep)
 	case kernels.SSE:
-		tapsSSE(&y[0], &x[0], &w[0], &offsets[0], len(offsets), len(y))
+		tapsSSE(&y[0], &x[0], &w[0], &offsets[0], k, n, rows, ystep, xstep)
 	default:
-		tapsGo(y, x, w, offsets)
+		tapsGo(y, x, w, offsets, n, rows, ystep, xstep)
 	}
 }

@@ -24,13 +24,14 @@ func TestTapsAndGather(t *testing.T) {
 		for n := range 150 {
 			for _, k := range []int{0, 1, 2, 9, 50} {
 				x, w, offsets := small(r, 400), small(r, k), make([]int32, k)
+				rows, ystep, xstep := 1+r.IntN(3), n+r.IntN(3), r.IntN(40)
 				for p := range offsets {
-					offsets[p] = int32(r.IntN(len(x) - n + 1))
+					offsets[p] = int32(r.IntN(len(x) - n - 2*xstep + 1))
 				}
-				want, got := small(r, n+20), small(r, n+20)
+				want, got := small(r, rows*ystep+20), small(r, rows*ystep+20)
 				copy(got, want)
-				tapsGo(want[:n], x, w, offsets)
-				Taps(got[:n], x, w, offsets)
+				tapsGo(want, x, w, offsets, n, rows, ystep, xstep)
+				Taps(got, x, w, offsets, n, rows, ystep, xstep)
 				require.Equal(t, want, got, "%d sums of %d", n, k)
 				if n == 0 || k == 0 || n > 2*s.lanes {
 					continue

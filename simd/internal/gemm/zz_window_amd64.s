@@ -70,14 +70,16 @@ below1:
 end:
 	RET
 
-// func tapsSSE(y *float32, x *float32, w *float32, offsets *int32, k int, n int)
+// func tapsSSE(y *float32, x *float32, w *float32, offsets *int32, k int, n int, rows int, ystep int, xstep int)
 // Requires: CMOV, SSE
-TEXT ·tapsSSE(SB), $0-48
-	MOVQ y+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ w+16(FP), DX
-	MOVQ offsets+24(FP), BX
-	MOVQ k+32(FP), SI
+TEXT ·tapsSSE(SB), $0-72
+	MOVQ w+16(FP), AX
+	MOVQ offsets+24(FP), CX
+	MOVQ k+32(FP), DX
+
+row:
+	MOVQ y+0(FP), BX
+	MOVQ x+8(FP), SI
 	MOVQ n+40(FP), DI
 
 block4:
@@ -88,27 +90,27 @@ block4:
 	CMOVQLT DI, R8
 	LEAQ    -4(R8), R9
 	XORPS   X0, X0
-	MOVQ    CX, R10
+	MOVQ    SI, R10
 	XORPS   X1, X1
 	MOVQ    $+4, R11
 	CMPQ    R9, R11
 	CMOVQLT R9, R11
-	LEAQ    (CX)(R11*4), R11
+	LEAQ    (SI)(R11*4), R11
 	XORPS   X2, X2
 	MOVQ    $+8, R12
 	CMPQ    R9, R12
 	CMOVQLT R9, R12
-	LEAQ    (CX)(R12*4), R12
+	LEAQ    (SI)(R12*4), R12
 	XORPS   X3, X3
 	MOVQ    $+12, R13
 	CMPQ    R9, R13
 	CMOVQLT R9, R13
-	LEAQ    (CX)(R13*4), R9
+	LEAQ    (SI)(R13*4), R9
 	XORQ    R13, R13
 
 by4:
-	MOVLQSX (BX)(R13*4), R14
-	MOVSS   (DX)(R13*4), X4
+	MOVLQSX (CX)(R13*4), R14
+	MOVSS   (AX)(R13*4), X4
 	SHUFPS  $0x00, X4, X4
 	MOVUPS  (R10)(R14*4), X5
 	MULPS   X4, X5
@@ -123,17 +125,17 @@ by4:
 	MULPS   X4, X5
 	ADDPS   X5, X3
 	INCQ    R13
-	CMPQ    R13, SI
+	CMPQ    R13, DX
 	JL      by4
-	MOVUPS  X0, (AX)
-	SUBQ    CX, R11
-	MOVUPS  X1, (AX)(R11*1)
-	SUBQ    CX, R12
-	MOVUPS  X2, (AX)(R12*1)
-	SUBQ    CX, R9
-	MOVUPS  X3, (AX)(R9*1)
-	LEAQ    (CX)(R8*4), CX
-	LEAQ    (AX)(R8*4), AX
+	MOVUPS  X0, (BX)
+	SUBQ    SI, R11
+	MOVUPS  X1, (BX)(R11*1)
+	SUBQ    SI, R12
+	MOVUPS  X2, (BX)(R12*1)
+	SUBQ    SI, R9
+	MOVUPS  X3, (BX)(R9*1)
+	LEAQ    (SI)(R8*4), SI
+	LEAQ    (BX)(R8*4), BX
 	SUBQ    R8, DI
 	JMP     block4
 
@@ -146,27 +148,27 @@ block1:
 	CMOVQLT DI, R8
 	LEAQ    -1(R8), R9
 	XORPS   X0, X0
-	MOVQ    CX, R10
+	MOVQ    SI, R10
 	XORPS   X1, X1
 	MOVQ    $+1, R11
 	CMPQ    R9, R11
 	CMOVQLT R9, R11
-	LEAQ    (CX)(R11*4), R11
+	LEAQ    (SI)(R11*4), R11
 	XORPS   X2, X2
 	MOVQ    $+2, R12
 	CMPQ    R9, R12
 	CMOVQLT R9, R12
-	LEAQ    (CX)(R12*4), R12
+	LEAQ    (SI)(R12*4), R12
 	XORPS   X3, X3
 	MOVQ    $+3, R13
 	CMPQ    R9, R13
 	CMOVQLT R9, R13
-	LEAQ    (CX)(R13*4), R9
+	LEAQ    (SI)(R13*4), R9
 	XORQ    R13, R13
 
 by1:
-	MOVLQSX (BX)(R13*4), R14
-	MOVSS   (DX)(R13*4), X4
+	MOVLQSX (CX)(R13*4), R14
+	MOVSS   (AX)(R13*4), X4
 	MOVSS   (R10)(R14*4), X5
 	MULSS   X4, X5
 	ADDSS   X5, X0
@@ -180,21 +182,29 @@ by1:
 	MULSS   X4, X5
 	ADDSS   X5, X3
 	INCQ    R13
-	CMPQ    R13, SI
+	CMPQ    R13, DX
 	JL      by1
-	MOVSS   X0, (AX)
-	SUBQ    CX, R11
-	MOVSS   X1, (AX)(R11*1)
-	SUBQ    CX, R12
-	MOVSS   X2, (AX)(R12*1)
-	SUBQ    CX, R9
-	MOVSS   X3, (AX)(R9*1)
-	LEAQ    (CX)(R8*4), CX
-	LEAQ    (AX)(R8*4), AX
+	MOVSS   X0, (BX)
+	SUBQ    SI, R11
+	MOVSS   X1, (BX)(R11*1)
+	SUBQ    SI, R12
+	MOVSS   X2, (BX)(R12*1)
+	SUBQ    SI, R9
+	MOVSS   X3, (BX)(R9*1)
+	LEAQ    (SI)(R8*4), SI
+	LEAQ    (BX)(R8*4), BX
 	SUBQ    R8, DI
 	JMP     block1
 
 below1:
+	MOVQ ystep+56(FP), BX
+	SHLQ $0x02, BX
+	ADDQ BX, y+0(FP)
+	MOVQ xstep+64(FP), BX
+	SHLQ $0x02, BX
+	ADDQ BX, x+8(FP)
+	DECQ rows+48(FP)
+	JNZ  row
 	RET
 
 // func gatherAVX2(dst *float32, x *float32, offsets *int32, k int, width int, n int)
@@ -287,14 +297,16 @@ end:
 	VZEROUPPER
 	RET
 
-// func tapsAVX2(y *float32, x *float32, w *float32, offsets *int32, k int, n int)
+// func tapsAVX2(y *float32, x *float32, w *float32, offsets *int32, k int, n int, rows int, ystep int, xstep int)
 // Requires: AVX, CMOV, FMA3
-TEXT ·tapsAVX2(SB), $0-48
-	MOVQ y+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ w+16(FP), DX
-	MOVQ offsets+24(FP), BX
-	MOVQ k+32(FP), SI
+TEXT ·tapsAVX2(SB), $0-72
+	MOVQ w+16(FP), AX
+	MOVQ offsets+24(FP), CX
+	MOVQ k+32(FP), DX
+
+row:
+	MOVQ y+0(FP), BX
+	MOVQ x+8(FP), SI
 	MOVQ n+40(FP), DI
 
 block8:
@@ -305,43 +317,43 @@ block8:
 	CMOVQLT DI, R8
 	LEAQ    -8(R8), R9
 	VXORPS  Y0, Y0, Y0
-	MOVQ    CX, R10
+	MOVQ    SI, R10
 	VXORPS  Y1, Y1, Y1
 	MOVQ    $+8, R11
 	CMPQ    R9, R11
 	CMOVQLT R9, R11
-	LEAQ    (CX)(R11*4), R11
+	LEAQ    (SI)(R11*4), R11
 	VXORPS  Y2, Y2, Y2
 	MOVQ    $+16, R12
 	CMPQ    R9, R12
 	CMOVQLT R9, R12
-	LEAQ    (CX)(R12*4), R12
+	LEAQ    (SI)(R12*4), R12
 	VXORPS  Y3, Y3, Y3
 	MOVQ    $+24, R13
 	CMPQ    R9, R13
 	CMOVQLT R9, R13
-	LEAQ    (CX)(R13*4), R9
+	LEAQ    (SI)(R13*4), R9
 	XORQ    R13, R13
 
 by8:
-	MOVLQSX      (BX)(R13*4), R14
-	VBROADCASTSS (DX)(R13*4), Y4
+	MOVLQSX      (CX)(R13*4), R14
+	VBROADCASTSS (AX)(R13*4), Y4
 	VFMADD231PS  (R10)(R14*4), Y4, Y0
 	VFMADD231PS  (R11)(R14*4), Y4, Y1
 	VFMADD231PS  (R12)(R14*4), Y4, Y2
 	VFMADD231PS  (R9)(R14*4), Y4, Y3
 	INCQ         R13
-	CMPQ         R13, SI
+	CMPQ         R13, DX
 	JL           by8
-	VMOVUPS      Y0, (AX)
-	SUBQ         CX, R11
-	VMOVUPS      Y1, (AX)(R11*1)
-	SUBQ         CX, R12
-	VMOVUPS      Y2, (AX)(R12*1)
-	SUBQ         CX, R9
-	VMOVUPS      Y3, (AX)(R9*1)
-	LEAQ         (CX)(R8*4), CX
-	LEAQ         (AX)(R8*4), AX
+	VMOVUPS      Y0, (BX)
+	SUBQ         SI, R11
+	VMOVUPS      Y1, (BX)(R11*1)
+	SUBQ         SI, R12
+	VMOVUPS      Y2, (BX)(R12*1)
+	SUBQ         SI, R9
+	VMOVUPS      Y3, (BX)(R9*1)
+	LEAQ         (SI)(R8*4), SI
+	LEAQ         (BX)(R8*4), BX
 	SUBQ         R8, DI
 	JMP          block8
 
@@ -354,43 +366,43 @@ block4:
 	CMOVQLT DI, R8
 	LEAQ    -4(R8), R9
 	VXORPS  X0, X0, X0
-	MOVQ    CX, R10
+	MOVQ    SI, R10
 	VXORPS  X1, X1, X1
 	MOVQ    $+4, R11
 	CMPQ    R9, R11
 	CMOVQLT R9, R11
-	LEAQ    (CX)(R11*4), R11
+	LEAQ    (SI)(R11*4), R11
 	VXORPS  X2, X2, X2
 	MOVQ    $+8, R12
 	CMPQ    R9, R12
 	CMOVQLT R9, R12
-	LEAQ    (CX)(R12*4), R12
+	LEAQ    (SI)(R12*4), R12
 	VXORPS  X3, X3, X3
 	MOVQ    $+12, R13
 	CMPQ    R9, R13
 	CMOVQLT R9, R13
-	LEAQ    (CX)(R13*4), R9
+	LEAQ    (SI)(R13*4), R9
 	XORQ    R13, R13
 
 by4:
-	MOVLQSX      (BX)(R13*4), R14
-	VBROADCASTSS (DX)(R13*4), X4
+	MOVLQSX      (CX)(R13*4), R14
+	VBROADCASTSS (AX)(R13*4), X4
 	VFMADD231PS  (R10)(R14*4), X4, X0
 	VFMADD231PS  (R11)(R14*4), X4, X1
 	VFMADD231PS  (R12)(R14*4), X4, X2
 	VFMADD231PS  (R9)(R14*4), X4, X3
 	INCQ         R13
-	CMPQ         R13, SI
+	CMPQ         R13, DX
 	JL           by4
-	VMOVUPS      X0, (AX)
-	SUBQ         CX, R11
-	VMOVUPS      X1, (AX)(R11*1)
-	SUBQ         CX, R12
-	VMOVUPS      X2, (AX)(R12*1)
-	SUBQ         CX, R9
-	VMOVUPS      X3, (AX)(R9*1)
-	LEAQ         (CX)(R8*4), CX
-	LEAQ         (AX)(R8*4), AX
+	VMOVUPS      X0, (BX)
+	SUBQ         SI, R11
+	VMOVUPS      X1, (BX)(R11*1)
+	SUBQ         SI, R12
+	VMOVUPS      X2, (BX)(R12*1)
+	SUBQ         SI, R9
+	VMOVUPS      X3, (BX)(R9*1)
+	LEAQ         (SI)(R8*4), SI
+	LEAQ         (BX)(R8*4), BX
 	SUBQ         R8, DI
 	JMP          block4
 
@@ -403,47 +415,55 @@ block1:
 	CMOVQLT DI, R8
 	LEAQ    -1(R8), R9
 	VXORPS  X0, X0, X0
-	MOVQ    CX, R10
+	MOVQ    SI, R10
 	VXORPS  X1, X1, X1
 	MOVQ    $+1, R11
 	CMPQ    R9, R11
 	CMOVQLT R9, R11
-	LEAQ    (CX)(R11*4), R11
+	LEAQ    (SI)(R11*4), R11
 	VXORPS  X2, X2, X2
 	MOVQ    $+2, R12
 	CMPQ    R9, R12
 	CMOVQLT R9, R12
-	LEAQ    (CX)(R12*4), R12
+	LEAQ    (SI)(R12*4), R12
 	VXORPS  X3, X3, X3
 	MOVQ    $+3, R13
 	CMPQ    R9, R13
 	CMOVQLT R9, R13
-	LEAQ    (CX)(R13*4), R9
+	LEAQ    (SI)(R13*4), R9
 	XORQ    R13, R13
 
 by1:
-	MOVLQSX     (BX)(R13*4), R14
-	VMOVSS      (DX)(R13*4), X4
+	MOVLQSX     (CX)(R13*4), R14
+	VMOVSS      (AX)(R13*4), X4
 	VFMADD231SS (R10)(R14*4), X4, X0
 	VFMADD231SS (R11)(R14*4), X4, X1
 	VFMADD231SS (R12)(R14*4), X4, X2
 	VFMADD231SS (R9)(R14*4), X4, X3
 	INCQ        R13
-	CMPQ        R13, SI
+	CMPQ        R13, DX
 	JL          by1
-	VMOVSS      X0, (AX)
-	SUBQ        CX, R11
-	VMOVSS      X1, (AX)(R11*1)
-	SUBQ        CX, R12
-	VMOVSS      X2, (AX)(R12*1)
-	SUBQ        CX, R9
-	VMOVSS      X3, (AX)(R9*1)
-	LEAQ        (CX)(R8*4), CX
-	LEAQ        (AX)(R8*4), AX
+	VMOVSS      X0, (BX)
+	SUBQ        SI, R11
+	VMOVSS      X1, (BX)(R11*1)
+	SUBQ        SI, R12
+	VMOVSS      X2, (BX)(R12*1)
+	SUBQ        SI, R9
+	VMOVSS      X3, (BX)(R9*1)
+	LEAQ        (SI)(R8*4), SI
+	LEAQ        (BX)(R8*4), BX
 	SUBQ        R8, DI
 	JMP         block1
 
 below1:
+	MOVQ ystep+56(FP), BX
+	SHLQ $0x02, BX
+	ADDQ BX, y+0(FP)
+	MOVQ xstep+64(FP), BX
+	SHLQ $0x02, BX
+	ADDQ BX, x+8(FP)
+	DECQ rows+48(FP)
+	JNZ  row
 	VZEROUPPER
 	RET
 
@@ -556,14 +576,16 @@ end:
 	VZEROUPPER
 	RET
 
-// func tapsAVX512(y *float32, x *float32, w *float32, offsets *int32, k int, n int)
+// func tapsAVX512(y *float32, x *float32, w *float32, offsets *int32, k int, n int, rows int, ystep int, xstep int)
 // Requires: AVX, AVX512F, CMOV, FMA3
-TEXT ·tapsAVX512(SB), $0-48
-	MOVQ y+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ w+16(FP), DX
-	MOVQ offsets+24(FP), BX
-	MOVQ k+32(FP), SI
+TEXT ·tapsAVX512(SB), $0-72
+	MOVQ w+16(FP), AX
+	MOVQ offsets+24(FP), CX
+	MOVQ k+32(FP), DX
+
+row:
+	MOVQ y+0(FP), BX
+	MOVQ x+8(FP), SI
 	MOVQ n+40(FP), DI
 
 block16:
@@ -574,43 +596,43 @@ block16:
 	CMOVQLT DI, R8
 	LEAQ    -16(R8), R9
 	VPXORD  Z0, Z0, Z0
-	MOVQ    CX, R10
+	MOVQ    SI, R10
 	VPXORD  Z1, Z1, Z1
 	MOVQ    $+16, R11
 	CMPQ    R9, R11
 	CMOVQLT R9, R11
-	LEAQ    (CX)(R11*4), R11
+	LEAQ    (SI)(R11*4), R11
 	VPXORD  Z2, Z2, Z2
 	MOVQ    $+32, R12
 	CMPQ    R9, R12
 	CMOVQLT R9, R12
-	LEAQ    (CX)(R12*4), R12
+	LEAQ    (SI)(R12*4), R12
 	VPXORD  Z3, Z3, Z3
 	MOVQ    $+48, R13
 	CMPQ    R9, R13
 	CMOVQLT R9, R13
-	LEAQ    (CX)(R13*4), R9
+	LEAQ    (SI)(R13*4), R9
 	XORQ    R13, R13
 
 by16:
-	MOVLQSX      (BX)(R13*4), R14
-	VBROADCASTSS (DX)(R13*4), Z4
+	MOVLQSX      (CX)(R13*4), R14
+	VBROADCASTSS (AX)(R13*4), Z4
 	VFMADD231PS  (R10)(R14*4), Z4, Z0
 	VFMADD231PS  (R11)(R14*4), Z4, Z1
 	VFMADD231PS  (R12)(R14*4), Z4, Z2
 	VFMADD231PS  (R9)(R14*4), Z4, Z3
 	INCQ         R13
-	CMPQ         R13, SI
+	CMPQ         R13, DX
 	JL           by16
-	VMOVUPS      Z0, (AX)
-	SUBQ         CX, R11
-	VMOVUPS      Z1, (AX)(R11*1)
-	SUBQ         CX, R12
-	VMOVUPS      Z2, (AX)(R12*1)
-	SUBQ         CX, R9
-	VMOVUPS      Z3, (AX)(R9*1)
-	LEAQ         (CX)(R8*4), CX
-	LEAQ         (AX)(R8*4), AX
+	VMOVUPS      Z0, (BX)
+	SUBQ         SI, R11
+	VMOVUPS      Z1, (BX)(R11*1)
+	SUBQ         SI, R12
+	VMOVUPS      Z2, (BX)(R12*1)
+	SUBQ         SI, R9
+	VMOVUPS      Z3, (BX)(R9*1)
+	LEAQ         (SI)(R8*4), SI
+	LEAQ         (BX)(R8*4), BX
 	SUBQ         R8, DI
 	JMP          block16
 
@@ -622,44 +644,44 @@ block8:
 	CMPQ    DI, R8
 	CMOVQLT DI, R8
 	LEAQ    -8(R8), R9
-	VXORPS  Y0, Y0, Y0
-	MOVQ    CX, R10
-	VXORPS  Y1, Y1, Y1
+	VXORPS  Y4, Y4, Y4
+	MOVQ    SI, R10
+	VXORPS  Y5, Y5, Y5
 	MOVQ    $+8, R11
 	CMPQ    R9, R11
 	CMOVQLT R9, R11
-	LEAQ    (CX)(R11*4), R11
-	VXORPS  Y2, Y2, Y2
+	LEAQ    (SI)(R11*4), R11
+	VXORPS  Y6, Y6, Y6
 	MOVQ    $+16, R12
 	CMPQ    R9, R12
 	CMOVQLT R9, R12
-	LEAQ    (CX)(R12*4), R12
-	VXORPS  Y3, Y3, Y3
+	LEAQ    (SI)(R12*4), R12
+	VXORPS  Y7, Y7, Y7
 	MOVQ    $+24, R13
 	CMPQ    R9, R13
 	CMOVQLT R9, R13
-	LEAQ    (CX)(R13*4), R9
+	LEAQ    (SI)(R13*4), R9
 	XORQ    R13, R13
 
 by8:
-	MOVLQSX      (BX)(R13*4), R14
-	VBROADCASTSS (DX)(R13*4), Y4
-	VFMADD231PS  (R10)(R14*4), Y4, Y0
-	VFMADD231PS  (R11)(R14*4), Y4, Y1
-	VFMADD231PS  (R12)(R14*4), Y4, Y2
-	VFMADD231PS  (R9)(R14*4), Y4, Y3
+	MOVLQSX      (CX)(R13*4), R14
+	VBROADCASTSS (AX)(R13*4), Y8
+	VFMADD231PS  (R10)(R14*4), Y8, Y4
+	VFMADD231PS  (R11)(R14*4), Y8, Y5
+	VFMADD231PS  (R12)(R14*4), Y8, Y6
+	VFMADD231PS  (R9)(R14*4), Y8, Y7
 	INCQ         R13
-	CMPQ         R13, SI
+	CMPQ         R13, DX
 	JL           by8
-	VMOVUPS      Y0, (AX)
-	SUBQ         CX, R11
-	VMOVUPS      Y1, (AX)(R11*1)
-	SUBQ         CX, R12
-	VMOVUPS      Y2, (AX)(R12*1)
-	SUBQ         CX, R9
-	VMOVUPS      Y3, (AX)(R9*1)
-	LEAQ         (CX)(R8*4), CX
-	LEAQ         (AX)(R8*4), AX
+	VMOVUPS      Y4, (BX)
+	SUBQ         SI, R11
+	VMOVUPS      Y5, (BX)(R11*1)
+	SUBQ         SI, R12
+	VMOVUPS      Y6, (BX)(R12*1)
+	SUBQ         SI, R9
+	VMOVUPS      Y7, (BX)(R9*1)
+	LEAQ         (SI)(R8*4), SI
+	LEAQ         (BX)(R8*4), BX
 	SUBQ         R8, DI
 	JMP          block8
 
@@ -671,44 +693,44 @@ block4:
 	CMPQ    DI, R8
 	CMOVQLT DI, R8
 	LEAQ    -4(R8), R9
-	VXORPS  X0, X0, X0
-	MOVQ    CX, R10
-	VXORPS  X1, X1, X1
+	VXORPS  X4, X4, X4
+	MOVQ    SI, R10
+	VXORPS  X5, X5, X5
 	MOVQ    $+4, R11
 	CMPQ    R9, R11
 	CMOVQLT R9, R11
-	LEAQ    (CX)(R11*4), R11
-	VXORPS  X2, X2, X2
+	LEAQ    (SI)(R11*4), R11
+	VXORPS  X6, X6, X6
 	MOVQ    $+8, R12
 	CMPQ    R9, R12
 	CMOVQLT R9, R12
-	LEAQ    (CX)(R12*4), R12
-	VXORPS  X3, X3, X3
+	LEAQ    (SI)(R12*4), R12
+	VXORPS  X7, X7, X7
 	MOVQ    $+12, R13
 	CMPQ    R9, R13
 	CMOVQLT R9, R13
-	LEAQ    (CX)(R13*4), R9
+	LEAQ    (SI)(R13*4), R9
 	XORQ    R13, R13
 
 by4:
-	MOVLQSX      (BX)(R13*4), R14
-	VBROADCASTSS (DX)(R13*4), X4
-	VFMADD231PS  (R10)(R14*4), X4, X0
-	VFMADD231PS  (R11)(R14*4), X4, X1
-	VFMADD231PS  (R12)(R14*4), X4, X2
-	VFMADD231PS  (R9)(R14*4), X4, X3
+	MOVLQSX      (CX)(R13*4), R14
+	VBROADCASTSS (AX)(R13*4), X8
+	VFMADD231PS  (R10)(R14*4), X8, X4
+	VFMADD231PS  (R11)(R14*4), X8, X5
+	VFMADD231PS  (R12)(R14*4), X8, X6
+	VFMADD231PS  (R9)(R14*4), X8, X7
 	INCQ         R13
-	CMPQ         R13, SI
+	CMPQ         R13, DX
 	JL           by4
-	VMOVUPS      X0, (AX)
-	SUBQ         CX, R11
-	VMOVUPS      X1, (AX)(R11*1)
-	SUBQ         CX, R12
-	VMOVUPS      X2, (AX)(R12*1)
-	SUBQ         CX, R9
-	VMOVUPS      X3, (AX)(R9*1)
-	LEAQ         (CX)(R8*4), CX
-	LEAQ         (AX)(R8*4), AX
+	VMOVUPS      X4, (BX)
+	SUBQ         SI, R11
+	VMOVUPS      X5, (BX)(R11*1)
+	SUBQ         SI, R12
+	VMOVUPS      X6, (BX)(R12*1)
+	SUBQ         SI, R9
+	VMOVUPS      X7, (BX)(R9*1)
+	LEAQ         (SI)(R8*4), SI
+	LEAQ         (BX)(R8*4), BX
 	SUBQ         R8, DI
 	JMP          block4
 
@@ -720,47 +742,55 @@ block1:
 	CMPQ    DI, R8
 	CMOVQLT DI, R8
 	LEAQ    -1(R8), R9
-	VXORPS  X0, X0, X0
-	MOVQ    CX, R10
-	VXORPS  X1, X1, X1
+	VXORPS  X4, X4, X4
+	MOVQ    SI, R10
+	VXORPS  X5, X5, X5
 	MOVQ    $+1, R11
 	CMPQ    R9, R11
 	CMOVQLT R9, R11
-	LEAQ    (CX)(R11*4), R11
-	VXORPS  X2, X2, X2
+	LEAQ    (SI)(R11*4), R11
+	VXORPS  X6, X6, X6
 	MOVQ    $+2, R12
 	CMPQ    R9, R12
 	CMOVQLT R9, R12
-	LEAQ    (CX)(R12*4), R12
-	VXORPS  X3, X3, X3
+	LEAQ    (SI)(R12*4), R12
+	VXORPS  X7, X7, X7
 	MOVQ    $+3, R13
 	CMPQ    R9, R13
 	CMOVQLT R9, R13
-	LEAQ    (CX)(R13*4), R9
+	LEAQ    (SI)(R13*4), R9
 	XORQ    R13, R13
 
 by1:
-	MOVLQSX     (BX)(R13*4), R14
-	VMOVSS      (DX)(R13*4), X4
-	VFMADD231SS (R10)(R14*4), X4, X0
-	VFMADD231SS (R11)(R14*4), X4, X1
-	VFMADD231SS (R12)(R14*4), X4, X2
-	VFMADD231SS (R9)(R14*4), X4, X3
+	MOVLQSX     (CX)(R13*4), R14
+	VMOVSS      (AX)(R13*4), X8
+	VFMADD231SS (R10)(R14*4), X8, X4
+	VFMADD231SS (R11)(R14*4), X8, X5
+	VFMADD231SS (R12)(R14*4), X8, X6
+	VFMADD231SS (R9)(R14*4), X8, X7
 	INCQ        R13
-	CMPQ        R13, SI
+	CMPQ        R13, DX
 	JL          by1
-	VMOVSS      X0, (AX)
-	SUBQ        CX, R11
-	VMOVSS      X1, (AX)(R11*1)
-	SUBQ        CX, R12
-	VMOVSS      X2, (AX)(R12*1)
-	SUBQ        CX, R9
-	VMOVSS      X3, (AX)(R9*1)
-	LEAQ        (CX)(R8*4), CX
-	LEAQ        (AX)(R8*4), AX
+	VMOVSS      X4, (BX)
+	SUBQ        SI, R11
+	VMOVSS      X5, (BX)(R11*1)
+	SUBQ        SI, R12
+	VMOVSS      X6, (BX)(R12*1)
+	SUBQ        SI, R9
+	VMOVSS      X7, (BX)(R9*1)
+	LEAQ        (SI)(R8*4), SI
+	LEAQ        (BX)(R8*4), BX
 	SUBQ        R8, DI
 	JMP         block1
 
 below1:
+	MOVQ ystep+56(FP), BX
+	SHLQ $0x02, BX
+	ADDQ BX, y+0(FP)
+	MOVQ xstep+64(FP), BX
+	SHLQ $0x02, BX
+	ADDQ BX, x+8(FP)
+	DECQ rows+48(FP)
+	JNZ  row
 	VZEROUPPER
 	RET

@@ -7,27 +7,27 @@ package gemm
 //go:noescape
 func gatherSSE(dst *float32, x *float32, offsets *int32, k int, width int, n int)
 
-// tapsSSE sets y[j] to the sum of w[p]·x[offsets[p]+j] over p < k, for j < n.
+// tapsSSE sets y[j] to the sum of w[p]·x[offsets[p]+j] over p < k, for j < n, in every row: rows are ystep and xstep apart.
 //
 //go:noescape
-func tapsSSE(y *float32, x *float32, w *float32, offsets *int32, k int, n int)
+func tapsSSE(y *float32, x *float32, w *float32, offsets *int32, k int, n int, rows int, ystep int, xstep int)
 
 // gatherAVX2 sets dst[p*width+j] = x[offsets[p]+j] for p < k and j < n; n is at most two vectors.
 //
 //go:noescape
 func gatherAVX2(dst *float32, x *float32, offsets *int32, k int, width int, n int)
 
-// tapsAVX2 sets y[j] to the sum of w[p]·x[offsets[p]+j] over p < k, for j < n.
+// tapsAVX2 sets y[j] to the sum of w[p]·x[offsets[p]+j] over p < k, for j < n, in every row: rows are ystep and xstep apart.
 //
 //go:noescape
-func tapsAVX2(y *float32, x *float32, w *float32, offsets *int32, k int, n int)
+func tapsAVX2(y *float32, x *float32, w *float32, offsets *int32, k int, n int, rows int, ystep int, xstep int)
 
 // gatherAVX512 sets dst[p*width+j] = x[offsets[p]+j] for p < k and j < n; n is at most two vectors.
 //
 //go:noescape
 func gatherAVX512(dst *float32, x *float32, offsets *int32, k int, width int, n int)
 
-// tapsAVX512 sets y[j] to the sum of w[p]·x[offsets[p]+j] over p < k, for j < n.
+// tapsAVX512 sets y[j] to the sum of w[p]·x[offsets[p]+j] over p < k, for j < n, in every row: rows are ystep and xstep apart.
 //
 //go:noescape
-func tapsAVX512(y *float32, x *float32, w *float32, offsets *int32, k int, n int)
+func tapsAVX512(y *float32, x *float32, w *float32, offsets *int32, k int, n int, rows int, ystep int, xstep int)

@@ -107,9 +107,11 @@ func (t *windowTier) gather() {
 
 // taps keeps four vectors of sums in registers. Where there are fewer elements the vectors overlap, and compute some twice.
 func (t *windowTier) taps() {
-	t.begin("taps", "func(y, x, w *float32, offsets *int32, k, n int)", "sets y[j] to the sum of w[p]·x[offsets[p]+j] over p < k, for j < n.")
-	y, x, w, offsets := t.argument("y"), t.argument("x"), t.argument("w"), t.argument("offsets")
-	k, n := t.argument("k"), t.argument("n")
+	t.begin("taps", "func(y, x, w *float32, offsets *int32, k, n, rows, ystep, xstep int)",
+		"sets y[j] to the sum of w[p]·x[offsets[p]+j] over p < k, for j < n, in every row: rows are ystep and xstep apart.")
+	w, offsets, k := t.argument("w"), t.argument("offsets"), t.argument("k")
+	t.Label("row")
+	y, x, n := t.argument("y"), t.argument("x"), t.argument("n")
 	const copies = 4
 	for _, width := range t.widths {
 		if width == 2 {
@@ -164,7 +166,23 @@ func (t *windowTier) taps() {
 		t.JMP(operand.LabelRef(block))
 		t.Label(next)
 	}
+	for _, name := range []string{"y", "x"} {
+		step := t.argument(name + "step")
+		t.SHLQ(operand.U8(2), step)
+		t.ADDQ(step, t.slot(name))
+	}
+	t.DECQ(t.slot("rows"))
+	t.JNZ(operand.LabelRef("row"))
 	t.end()
+}
+
+// slot is where an argument lies.
+func (t *windowTier) slot(name string) operand.Mem {
+	b, err := t.Param(name).Resolve()
+	if err != nil {
+		panic(err)
+	}
+	return b.Addr
 }
 
 func (t *windowTier) zero(v reg.VecVirtual) {

@@ -8,8 +8,9 @@ type ternary struct {
 	table  int
 }
 
+// resolve returns the node that computes the bits of n.
 func resolve(n *ir.Node) *ir.Node {
-	for n.Op == ir.OpBits || n.Op == ir.OpFloat {
+	for isCast(n) {
 		n = n.Args[0]
 	}
 	return n
@@ -25,7 +26,7 @@ func (l *lowering) alone(n *ir.Node) *ir.Node {
 		if len(l.users[n]) != 1 || l.isRoot(n) {
 			return nil
 		}
-		if n.Op != ir.OpBits && n.Op != ir.OpFloat {
+		if !isCast(n) {
 			return n
 		}
 		n = n.Args[0]

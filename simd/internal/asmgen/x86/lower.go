@@ -2,6 +2,7 @@ package x86
 
 import (
 	"math"
+	"slices"
 
 	"github.com/wavelane/wavelane/simd/internal/asmgen/ir"
 )
@@ -70,7 +71,7 @@ func lower(s *set, body *ir.Body) *lowering {
 	// Invariants come first: what the loop uses of them is computed before it.
 	p := &piece{lowering: l, of: map[*ir.Node]*value{}, prologue: true}
 	for _, n := range body.Nodes {
-		if l.invariant[n] && !leaf(n) && l.usedInLoop(n) {
+		if l.invariant[n] && !leaf(n) && !isCast(n) && l.usedInLoop(n) {
 			p.value(n)
 		}
 	}
@@ -82,42 +83,20 @@ func leaf(n *ir.Node) bool { return n.Op == ir.OpConst || n.Op == ir.OpParam }
 
 // usedInLoop says whether an invariant node's value is needed by anything that is not invariant.
 func (l *lowering) usedInLoop(n *ir.Node) bool {
-	if n.Op == ir.OpBits || n.Op == ir.OpFloat {
-		return false // its operand is
-	}
 	if l.isRoot(n) {
 		return true
 	}
-	for _, u := range l.users[n] {
-		if !l.invariant[u] || (u.Op == ir.OpBits || u.Op == ir.OpFloat) && l.aliasUsed(u) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(l.users[n], func(u *ir.Node) bool {
+		return !l.invariant[u] || isCast(u) && l.usedInLoop(u)
+	})
 }
 
-func (l *lowering) aliasUsed(n *ir.Node) bool {
-	if l.isRoot(n) {
-		return true
-	}
-	for _, u := range l.users[n] {
-		if !l.invariant[u] || (u.Op == ir.OpBits || u.Op == ir.OpFloat) && l.aliasUsed(u) {
-			return true
-		}
-	}
-	return false
-}
+func isCast(n *ir.Node) bool { return n.Op == ir.OpBits || n.Op == ir.OpFloat }
 
+// isRoot says whether a node is a result of the body.
 func (l *lowering) isRoot(n *ir.Node) bool {
-	if n == l.body.Store || n == l.body.Guard {
-		return true
-	}
-	for _, a := range l.body.Accumulators {
-		if n == a.Next {
-			return true
-		}
-	}
-	return false
+	return n == l.body.Store || n == l.body.Guard ||
+		slices.ContainsFunc(l.body.Accumulators, func(a ir.Accumulator) bool { return a.Next == n })
 }
 
 func (l *lowering) new(k kind, mask bool) *value {
@@ -181,9 +160,7 @@ func (p *piece) cmp(predicate int, x, y *value) *value {
 
 // value returns the value of a node, computing it if that has not been done.
 func (p *piece) value(n *ir.Node) *value {
-	for n.Op == ir.OpBits || n.Op == ir.OpFloat {
-		n = n.Args[0]
-	}
+	n = resolve(n)
 	if v := p.of[n]; v != nil {
 		return v
 	}

@@ -82,7 +82,7 @@ func (l *lowering) section(copies, group int, homes []*value, mask *value) *sect
 // nodes computes the guard and what it depends on, or all else. Inputs are loaded where they are first used.
 func (p *piece) nodes(cone bool) {
 	for _, n := range p.body.Nodes {
-		lazy := p.isFlagged(n) || leaf(n) || n.Op == ir.OpInput || n.Op == ir.OpAcc || n.Op == ir.OpBits || n.Op == ir.OpFloat
+		lazy := p.isFlagged(n) || leaf(n) || n.Op == ir.OpInput || n.Op == ir.OpAcc || isCast(n)
 		if !lazy && !p.invariant[n] && !p.absorbed[n] && p.cone[n] == cone && !p.swallowed(n) {
 			p.value(n)
 		}

@@ -6,5 +6,3 @@ package kernels
 func tileSide() int { return 0 }
 
 func transposeTiles(int, *uint32, *uint32, int, int, int) {}
-
-func evens(_, _ []uint32) int { return 0 }

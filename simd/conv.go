@@ -204,6 +204,7 @@ func (v *convolution) do(i, lo, hi int, a *convData) {
 		b := borrow(v.spreadSize())
 		defer scratch.Put(b)
 		spread = *b
+		clear(spread)
 	}
 	before := -1 // band that is spread out
 	for u := lo; u < hi && !(a.stop != nil && a.stop.Load()); u++ {
@@ -282,43 +283,37 @@ func (v *convolution) sum(y, x, w []float32, rows int) {
 	}
 }
 
-// spread copies what rows of the result from a row on read of a group's planes.
+// spread copies what rows of the result from a row on read of a group's planes. What lies beside the planes is 0 already.
 func (v *convolution) spread(to, x []float32, from, rows int) {
 	for c := range v.perGroup {
 		plane := x[c*v.H*v.W:][:v.H*v.W]
 		for _, down := range v.rests[0] {
 			for _, across := range v.rests[1] {
-				for line := range v.lines {
-					part := to[:v.wide]
-					to = to[v.wide:]
+				lo, hi, at := v.inside(across - v.Pad[1])
+				for line := range rows + v.lines - v.band {
+					part := to[line*v.wide:][:v.wide]
 					iy := (from+line)*v.Stride[0] + down - v.Pad[0]
-					if iy < 0 || iy >= v.H || line >= rows+v.lines-v.band {
+					if iy < 0 || iy >= v.H {
 						clear(part)
-						continue
+					} else if lo < hi {
+						every(part[lo:hi], plane[iy*v.W+at:(iy+1)*v.W], v.Stride[1])
 					}
-					v.spreadLine(part, plane[iy*v.W:(iy+1)*v.W], across-v.Pad[1])
 				}
+				to = to[v.lines*v.wide:]
 			}
 		}
 	}
 }
 
-// spreadLine sets to[i] to element i·stride + shift of the line, 0 outside it.
-func (v *convolution) spreadLine(to, line []float32, shift int) {
+// inside returns which elements i of a line that is spread out are elements i·stride + shift of the input's line and not
+// padding, and the one that the first of them is.
+func (v *convolution) inside(shift int) (lo, hi, at int) {
 	s := v.Stride[1]
-	lo := min(max(0, ceilDiv(max(0, -shift), s)), len(to))
-	hi := lo
-	if left := len(line) - 1 - shift; left >= 0 {
-		hi = max(lo, min(left/s+1, len(to)))
+	lo = ceilDiv(max(0, -shift), s)
+	if left := v.W - 1 - shift; left >= 0 {
+		hi = min(left/s+1, v.wide)
 	}
-	clear(to[:lo])
-	clear(to[hi:])
-	at := lo*s + shift
-	to = to[lo:hi]
-	if len(to) == 0 {
-		return
-	}
-	every(to, line[at:], s)
+	return lo, hi, lo*s + shift
 }
 
 // every sets to to every step-th element of x.

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/wavelane/wavelane/simd"
+)
+
+// Result is what one subject took for one case.
+type Result struct {
+	Case    string    `json:"case"`
+	Threads int       `json:"threads"`
+	Subject string    `json:"subject"`
+	NS      float64   `json:"ns"` // per call, median of the samples
+	Rate    float64   `json:"rate"`
+	Unit    string    `json:"unit"`
+	Samples []float64 `json:"samples"` // ns per call, one of each round
+}
+
+// subject does n calls and returns the time that they took.
+type subject func(n int) (time.Duration, error)
+
+func timed(f func()) subject {
+	return func(n int) (time.Duration, error) {
+		start := time.Now()
+		for range n {
+			f()
+		}
+		return time.Since(start), nil
+	}
+}
+
+// setThreads bounds all subjects alike. Vek and the loops have one thread anyway.
+func setThreads(n int) {
+	runtime.GOMAXPROCS(n)
+	simd.SetThreads(n)
+	openblasThreads(n)
+}
+
+// plan says how a case is measured.
+type plan struct {
+	rounds int
+	sample time.Duration // least length of one sample
+}
+
+// measure lets all subjects of a case take turns.
+func (p plan) measure(c Case, threads int, tiers []*worker) ([]Result, error) {
+	setThreads(threads)
+	subjects := map[string]subject{}
+	for name, f := range c.Make(threads) {
+		subjects[name] = timed(f)
+	}
+	for _, w := range tiers {
+		if err := w.prepare(c.Name, threads); err != nil {
+			return nil, err
+		}
+		subjects[ours+"/"+w.tier] = w.run
+	}
+	var names []string
+	for name := range subjects {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	calls := map[string]int{}
+	for _, name := range names {
+		n, err := p.calibrate(subjects[name])
+		if err != nil {
+			return nil, err
+		}
+		calls[name] = n
+	}
+	samples := map[string][]float64{}
+	for round := range p.rounds {
+		for _, i := range rand.Perm(len(names)) {
+			name := names[i]
+			if name == c.Slow && round%4 != 0 {
+				continue
+			}
+			d, err := subjects[name](calls[name])
+			if err != nil {
+				return nil, err
+			}
+			samples[name] = append(samples[name], float64(d.Nanoseconds())/float64(calls[name]))
+		}
+	}
+	var results []Result
+	for _, name := range names {
+		r := Result{Case: c.Name, Threads: threads, Subject: name, NS: median(samples[name]), Samples: samples[name]}
+		r.Rate, r.Unit = c.rate(r.NS)
+		results = append(results, r)
+	}
+	return results, nil
+}
+
+// calibrate finds how many calls make a sample; it also warms caches and starts threads.
+func (p plan) calibrate(s subject) (int, error) {
+	for n := 1; ; {
+		d, err := s(n)
+		if err != nil {
+			return 0, err
+		}
+		if d >= p.sample {
+			return n, nil
+		}
+		n = max(n+1, min(100*n, int(1.2*float64(n)*float64(p.sample)/float64(max(d, 1)))))
+	}
+}
+
+// rate turns the time of a call into the figure that people compare.
+func (c Case) rate(ns float64) (float64, string) {
+	switch {
+	case c.Flops > 0:
+		return c.Flops / ns, "GFLOPS"
+	case c.Bytes > 0:
+		return c.Bytes / ns, "GB/s"
+	}
+	return c.Elems / ns, "Gelem/s"
+}
+
+func median(x []float64) float64 {
+	if len(x) == 0 {
+		return 0
+	}
+	s := slices.Sorted(slices.Values(x))
+	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
+}

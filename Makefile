@@ -7,7 +7,7 @@ RACE      := ./compute ./batch ./simd ./simd/internal/pool ./simd/internal/gemm 
 # Packages whose tests run on other processors too: in emulation (arm64) and under Node.js (js/wasm).
 PORTABLE  := ./compute ./internal/op ./batch ./simd/... .
 # Modules of their own, so that what they depend on stays out of the main one.
-MODULES   := simd/internal/asmgen $(patsubst %/go.mod,%,$(wildcard simd/blas/go.mod bench/go.mod))
+MODULES   := simd/internal/asmgen simd/blas bench
 HOSTARCH  := $(shell $(GO) env GOHOSTARCH)
 QEMU      := $(shell command -v qemu-aarch64-static || command -v qemu-aarch64)
 WASM_EXEC := $(shell $(GO) env GOROOT)/lib/wasm/go_js_wasm_exec

@@ -42,7 +42,14 @@ func TestLarge(t *testing.T) {
 		if !testing.Short() {
 			tr := newTrial(t, k, r, 1<<13+1, salted)
 			tr.repeat(1 << 7)
-			tr.run(t, randomPlace(r))
+			p := randomPlace(r)
+			tr.run(t, p)
+			if k.store { // long results may be written around the caches, unless they overlap
+				p.over = 1 + r.IntN(k.inputs)
+				tr.run(t, p)
+				p.by = 1 + r.IntN(100)
+				tr.run(t, p)
+			}
 		}
 	})
 }

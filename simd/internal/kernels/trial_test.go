@@ -113,7 +113,10 @@ func (p place) String() string {
 
 const margin = 256 // elements around operands that must stay
 
-var canary = math.Float32frombits(0x7fc0dead)
+var (
+	canary   = math.Float32frombits(0x7fc0dead)
+	canaries = slices.Repeat([]float32{canary}, 2*margin)
+)
 
 // newField returns canaries with a margin, 16 offsets and n elements of room; element margin is at a multiple of 64 bytes.
 func newField(n int) []float32 {
@@ -129,8 +132,8 @@ func field(memory *[]float32, n int) []float32 {
 	f := *memory
 	skip := -int(uintptr(unsafe.Pointer(&f[margin]))/4) & 15
 	f = f[skip : skip+n+2*margin+16]
-	for i := range f {
-		f[i] = canary
+	for i := 0; i < len(f); {
+		i += copy(f[i:], canaries)
 	}
 	return f
 }
@@ -161,25 +164,36 @@ func (tr *trial) run(t testing.TB, p place) {
 	}
 	tr.k.run(&c)
 	tr.check(t, &c, p)
-	for f, field := range fields {
-		for i, v := range field {
-			if tr.k.store && (f == 0 || f == p.over) && i >= start && i < start+tr.n {
-				continue // the result
-			}
-			want := canary
-			in := f
-			if f == 0 {
-				in = p.over
-			}
-			if at := i - margin - p.offsets[in]; in > 0 && at >= 0 && at < tr.n {
-				want = tr.x[in-1][at]
-			}
-			if math.Float32bits(v) != math.Float32bits(want) {
-				t.Fatalf("%s, %d elements, %v: element %d of operand %d was overwritten with %g", tr.k.name, tr.n, p,
-					i-margin-p.offsets[in], f, v)
-			}
+	unchanged := func(operand int, got, want []float32) {
+		if !slices.Equal(bits(got), bits(want)) {
+			t.Fatalf("%s on %s, %d elements, %v: the memory of operand %d was overwritten", tr.k.name, Active(), tr.n, p, operand)
 		}
 	}
+	for f, field := range fields {
+		if field == nil || f == 0 && p.over > 0 {
+			continue
+		}
+		at := margin + p.offsets[f] // where what is left of the operand begins
+		first, end := at, at+tr.n
+		if tr.k.store && f == p.over {
+			first, at = start, max(at, start+tr.n)
+			unchanged(f, field[start+tr.n:at], canaries[:at-start-tr.n])
+		}
+		if f > 0 {
+			unchanged(f, field[at:end], tr.x[f-1][tr.n-(end-at):])
+		}
+		unchanged(f, field[:first], canaries[:first])
+		unchanged(f, field[end:], canaries[:len(field)-end])
+	}
+}
+
+func bits(x []float32) []uint32 {
+	return unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(x))), len(x))
+}
+
+func (tr *trial) describe(i int) string {
+	x, _ := tr.at(i)
+	return fmt.Sprintf("element %d, of %v,", i, x[:tr.k.inputs])
 }
 
 // check compares the results of a call.
@@ -195,7 +209,7 @@ func (tr *trial) check(t testing.TB, c *call, where any) {
 			continue
 		}
 		if x, p := tr.at(i); math.Float32bits(got) == math.Float32bits(canary) || !tr.s.accepts(got, want, x, p) {
-			fail(fmt.Sprintf("element %d, of %v,", i, x[:tr.k.inputs]), got, want)
+			fail(tr.describe(i), got, want)
 		}
 	}
 	switch {

@@ -44,11 +44,8 @@ func tileKernels(t *text) {
 	t.line("\n// func tileNEON(t *Tile)")
 	t.line("TEXT ·tileNEON(SB), NOSPLIT, $0-8")
 	t.ins("MOVD t+0(FP), R%d", tileArg)
-	for _, f := range []struct {
-		field string
-		reg   int
-	}{{"A", aReg}, {"B", bReg}, {"C", cReg}, {"K", kReg}, {"AK", aStep}, {"BK", bStep}, {"LDC", cStep}, {"Rows", rowsReg}, {"Cols", colsReg}} {
-		t.ins("MOVD Tile_%s(R%d), R%d", f.field, tileArg, f.reg)
+	for i, field := range []string{"A", "B", "K", "AK", "BK", "C", "LDC", "Rows", "Cols"} {
+		t.ins("MOVD Tile_%s(R%d), R%d", field, tileArg, aReg+i)
 	}
 	t.ins("LSL $2, R%d, R%d", bStep, bStep)
 	t.ins("LSL $2, R%d, R%d", cStep, cStep)

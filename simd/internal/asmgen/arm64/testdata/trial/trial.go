@@ -12,8 +12,8 @@ import (
 	"github.com/wavelane/wavelane/simd/internal/asmgen/kernels"
 )
 
-// Kernels gives the kernels of a seed, and those of the project that store and do not fold. No result of theirs depends on the order of elements, on payloads of NaN or on what
-// package ir leaves open.
+// Kernels gives the kernels of a seed, and those of the project that store and do not fold. No result of theirs depends on
+// the order of elements, on payloads of NaN or on what package ir leaves open.
 func Kernels(seed uint64) []*ir.Kernel {
 	r := rand.New(rand.NewPCG(seed, 0))
 	ks := slices.Clone(forms)

@@ -22,7 +22,13 @@ const fewRows = 8
 
 // small computes a product in one go if that is best, and reports whether it has.
 func (s *shape) small(p *Product, o *Operands) bool {
-	if p.Batch != 1 || p.M == 1 || p.N == 1 || p.K == 0 || p.Alpha == 0 || p.M*p.N*p.K > 64*64*64 || p.K > 256 {
+	if p.Batch != 1 || p.K == 0 || p.Alpha == 0 {
+		return false
+	}
+	if p.M == 1 || p.N == 1 {
+		return p.smallVector(o)
+	}
+	if p.M*p.N*p.K > 64*64*64 || p.K > 256 {
 		return false
 	}
 	if near, _ := s.unpacked(p); !near {

@@ -157,7 +157,13 @@ func TestProducts(t *testing.T) {
 			if r.IntN(4) == 0 {
 				batch = 1 + r.IntN(4)
 			}
-			p := newProblem(r, size(s.mr), size(s.nr), k, batch, layout(r.IntN(3)), layout(r.IntN(3)),
+			m, n := size(s.mr), size(s.nr)
+			if r.IntN(10) == 0 {
+				m = 1
+			} else if r.IntN(10) == 0 {
+				n = 1
+			}
+			p := newProblem(r, m, n, k, batch, layout(r.IntN(3)), layout(r.IntN(3)),
 				factors[r.IntN(len(factors))], factors[r.IntN(len(factors))])
 			p.random(r)
 			Run(&p.Product, &p.Operands, 1+r.IntN(3))

@@ -27,8 +27,13 @@ func TestPagesBehind(t *testing.T) {
 		a, b, c := fenced(t, 1<<16), fenced(t, 1<<16), fenced(t, 1<<16)
 		for range 400 {
 			m, n, k := 1+r.IntN(60), 1+r.IntN(70), 1+r.IntN(40)
-			if r.IntN(8) == 0 {
+			switch r.IntN(8) {
+			case 0:
 				m = 113 + r.IntN(50)
+			case 1:
+				m = 1
+			case 2:
+				n = 1
 			}
 			p := newProblem(r, m, n, k, 1, layout(r.IntN(3)), layout(r.IntN(3)), 1, float32(r.IntN(2)))
 			p.A, p.B, p.C = behind(a, p.A), behind(b, p.B), behind(c, p.C)

@@ -40,6 +40,22 @@ func (p *Product) vector(o *Operands, item int) vector {
 	return w
 }
 
+// smallVector computes a small product with a vector right in C, and reports whether it has.
+func (p *Product) smallVector(o *Operands) bool {
+	w := p.vector(o, 0)
+	if p.Beta != 0 || w.inC != 1 || w.step != 1 || w.n*p.K > 1<<15 || w.along != 1 && (w.across != 1 || p.K > vectorSteps) {
+		return false
+	}
+	y, v := o.C[:w.n], w.v[:p.K]
+	if w.along == 1 {
+		w.dots(y, v, w.m)
+	} else {
+		w.columns(y, v, w.m, nil, nil)
+	}
+	p.deliver(y, &w, o, 0, 0)
+	return true
+}
+
 func (pl *Plan) planVector() {
 	pl.kind = vectors
 	w := pl.vector(nil, 0)
@@ -113,9 +129,7 @@ func (w *vector) multiply(y []float32, j, k, steps int, spare []float32, stop *a
 	m := w.m[k*w.along+j*w.across:]
 	switch {
 	case w.along == 1:
-		for i := range y {
-			y[i] = dot(v, m[i*w.across:])
-		}
+		w.dots(y, v, m)
 	case w.across == 1:
 		w.columns(y, v, m, spare[:len(y)], stop)
 	default:
@@ -129,27 +143,46 @@ func (w *vector) multiply(y []float32, j, k, steps int, spare []float32, stop *a
 	}
 }
 
-// dot is a dot product of float32 in blocks whose sums are added in float64. M may be longer than v.
-func dot(v, m []float32) float32 {
+// dots sets y to the dot products of rows of the matrix with v, four at a time, in blocks whose sums are added in float64.
+func (w *vector) dots(y, v, m []float32) {
 	const block = 8192
-	m = m[:len(v)]
-	if len(v) <= block {
-		return kernels.Dot(v, m)
+	_ = m[(len(y)-1)*w.across+len(v)-1]
+	i := 0
+	for ; i+4 <= len(y); i += 4 {
+		var part [4]float32
+		var sum [4]float64
+		for k := 0; k < len(v); k += block {
+			dotRows(&part, &m[i*w.across+k], w.across, &v[k], min(block, len(v)-k))
+			for r, s := range part {
+				sum[r] += float64(s)
+			}
+		}
+		for r, s := range sum {
+			y[i+r] = float32(s)
+		}
 	}
-	sum := 0.0
-	for ; len(v) > block; v, m = v[block:], m[block:] {
-		sum += float64(kernels.Dot(v[:block], m[:block]))
+	for ; i < len(y); i++ {
+		sum := 0.0
+		for k := 0; k < len(v); k += block {
+			n := min(block, len(v)-k)
+			sum += float64(kernels.Dot(v[k:k+n], m[i*w.across+k:][:n]))
+		}
+		y[i] = float32(sum)
 	}
-	return float32(sum + float64(kernels.Dot(v, m)))
 }
 
-// columns sets y to the sum of v[p] times row p.
+// columns sets y to the sum of v[p] times row p, eight rows at a time.
 func (w *vector) columns(y, v, m, spare []float32, stop *atomic.Bool) {
+	_ = m[(len(v)-1)*w.along+len(y)-1]
 	to := y
 	for k := 0; k < len(v) && !stopped(stop); k += vectorSteps {
 		clear(to)
-		for p, f := range v[k:min(k+vectorSteps, len(v))] {
-			kernels.Axpy(to, to, m[(k+p)*w.along:][:len(to)], f)
+		p, end := k, min(k+vectorSteps, len(v))
+		for ; p+8 <= end; p += 8 {
+			axpyRows(&to[0], &m[p*w.along], w.along, (*[8]float32)(v[p:]), len(to))
+		}
+		for ; p < end; p++ {
+			kernels.Axpy(to, to, m[p*w.along:][:len(to)], v[p])
 		}
 		if k > 0 {
 			kernels.Add(y, y, spare)
@@ -159,29 +192,29 @@ func (w *vector) columns(y, v, m, spare []float32, stop *atomic.Bool) {
 }
 
 // deliver finishes sums and stores them as outputs from j on.
-func (pl *Plan) deliver(y []float32, w *vector, o *Operands, item, j int) {
-	c := o.C[item*pl.StrideC+j*w.inC:]
-	if pl.Alpha != 1 {
-		kernels.Scale(y, y, pl.Alpha)
+func (p *Product) deliver(y []float32, w *vector, o *Operands, item, j int) {
+	c := o.C[item*p.StrideC+j*w.inC:]
+	if p.Alpha != 1 {
+		kernels.Scale(y, y, p.Alpha)
 	}
-	if pl.Beta != 0 {
+	if p.Beta != 0 {
 		if w.inC == 1 {
-			kernels.Axpy(y, y, c[:len(y)], pl.Beta)
+			kernels.Axpy(y, y, c[:len(y)], p.Beta)
 		} else {
 			for i := range y {
-				y[i] += pl.Beta * c[i*w.inC]
+				y[i] += p.Beta * c[i*w.inC]
 			}
 		}
 	}
 	switch {
 	case o.Bias == nil:
-	case pl.BiasRows == (pl.N == 1):
+	case p.BiasRows == (p.N == 1):
 		kernels.Add(y, y, o.Bias[j:][:len(y)])
 	default: // one for all
 		kernels.AddScalar(y, y, o.Bias[0])
 	}
-	if pl.Act != nil {
-		pl.Act(y)
+	if p.Act != nil {
+		p.Act(y)
 	}
 	if w.inC == 1 {
 		copy(c, y)

@@ -1640,6 +1640,227 @@ panel103:
 	JNE        row102
 	RET
 
+// func dotRowsSSE(y *float32, a *float32, ld int, x *float32, n int)
+// Requires: SSE
+TEXT ·dotRowsSSE(SB), NOSPLIT, $0-40
+	MOVQ  y+0(FP), DI
+	MOVQ  a+8(FP), SI
+	MOVQ  ld+16(FP), DX
+	MOVQ  x+24(FP), CX
+	MOVQ  n+32(FP), R8
+	SHLQ  $0x02, DX
+	LEAQ  (SI)(DX*1), R9
+	LEAQ  (R9)(DX*1), R10
+	LEAQ  (R10)(DX*1), R11
+	XORQ  AX, AX
+	XORPS X0, X0
+	XORPS X1, X1
+	XORPS X2, X2
+	XORPS X3, X3
+	XORPS X4, X4
+	XORPS X5, X5
+	XORPS X6, X6
+	XORPS X7, X7
+	SUBQ  $0x08, R8
+	JL    one105
+
+two104:
+	MOVUPS (CX)(AX*4), X8
+	MOVUPS 16(CX)(AX*4), X9
+	MOVUPS (SI)(AX*4), X10
+	MULPS  X8, X10
+	ADDPS  X10, X0
+	MOVUPS 16(SI)(AX*4), X10
+	MULPS  X9, X10
+	ADDPS  X10, X1
+	MOVUPS (R9)(AX*4), X10
+	MULPS  X8, X10
+	ADDPS  X10, X2
+	MOVUPS 16(R9)(AX*4), X10
+	MULPS  X9, X10
+	ADDPS  X10, X3
+	MOVUPS (R10)(AX*4), X10
+	MULPS  X8, X10
+	ADDPS  X10, X4
+	MOVUPS 16(R10)(AX*4), X10
+	MULPS  X9, X10
+	ADDPS  X10, X5
+	MOVUPS (R11)(AX*4), X10
+	MULPS  X8, X10
+	ADDPS  X10, X6
+	MOVUPS 16(R11)(AX*4), X10
+	MULPS  X9, X10
+	ADDPS  X10, X7
+	ADDQ   $0x08, AX
+	SUBQ   $0x08, R8
+	JGE    two104
+
+one105:
+	ADDQ   $0x04, R8
+	JL     rest106
+	MOVUPS (CX)(AX*4), X8
+	MOVUPS (SI)(AX*4), X10
+	MULPS  X8, X10
+	ADDPS  X10, X0
+	MOVUPS (R9)(AX*4), X10
+	MULPS  X8, X10
+	ADDPS  X10, X2
+	MOVUPS (R10)(AX*4), X10
+	MULPS  X8, X10
+	ADDPS  X10, X4
+	MOVUPS (R11)(AX*4), X10
+	MULPS  X8, X10
+	ADDPS  X10, X6
+	ADDQ   $0x04, AX
+	SUBQ   $0x04, R8
+
+rest106:
+	ADDQ $0x04, R8
+	JEQ  sum107
+
+single108:
+	MOVSS (CX)(AX*4), X8
+	MOVSS (SI)(AX*4), X10
+	MULSS X8, X10
+	ADDSS X10, X0
+	MOVSS (R9)(AX*4), X10
+	MULSS X8, X10
+	ADDSS X10, X2
+	MOVSS (R10)(AX*4), X10
+	MULSS X8, X10
+	ADDSS X10, X4
+	MOVSS (R11)(AX*4), X10
+	MULSS X8, X10
+	ADDSS X10, X6
+	INCQ  AX
+	DECQ  R8
+	JNE   single108
+
+sum107:
+	ADDPS    X1, X0
+	ADDPS    X3, X2
+	ADDPS    X5, X4
+	ADDPS    X7, X6
+	MOVAPS   X0, X8
+	UNPCKLPS X2, X0
+	UNPCKHPS X2, X8
+	ADDPS    X8, X0
+	MOVAPS   X4, X8
+	UNPCKLPS X6, X4
+	UNPCKHPS X6, X8
+	ADDPS    X8, X4
+	MOVAPS   X0, X8
+	MOVLHPS  X4, X0
+	MOVHLPS  X8, X4
+	ADDPS    X4, X0
+	MOVUPS   X0, (DI)
+	RET
+
+// func axpyRowsSSE(y *float32, a *float32, ld int, f *float32, n int)
+// Requires: SSE
+TEXT ·axpyRowsSSE(SB), NOSPLIT, $0-40
+	MOVQ   y+0(FP), DI
+	MOVQ   a+8(FP), SI
+	MOVQ   ld+16(FP), DX
+	MOVQ   f+24(FP), CX
+	MOVQ   n+32(FP), R8
+	SHLQ   $0x02, DX
+	LEAQ   (SI)(DX*1), R9
+	LEAQ   (R9)(DX*1), R10
+	LEAQ   (R10)(DX*1), R11
+	LEAQ   (R11)(DX*1), R12
+	LEAQ   (R12)(DX*1), R13
+	LEAQ   (R13)(DX*1), BX
+	LEAQ   (BX)(DX*1), R15
+	XORQ   AX, AX
+	MOVSS  (CX), X0
+	SHUFPS $0x00, X0, X0
+	MOVSS  4(CX), X1
+	SHUFPS $0x00, X1, X1
+	MOVSS  8(CX), X2
+	SHUFPS $0x00, X2, X2
+	MOVSS  12(CX), X3
+	SHUFPS $0x00, X3, X3
+	MOVSS  16(CX), X4
+	SHUFPS $0x00, X4, X4
+	MOVSS  20(CX), X5
+	SHUFPS $0x00, X5, X5
+	MOVSS  24(CX), X6
+	SHUFPS $0x00, X6, X6
+	MOVSS  28(CX), X7
+	SHUFPS $0x00, X7, X7
+	SUBQ   $0x04, R8
+	JL     rest110
+
+whole109:
+	MOVUPS (DI)(AX*4), X8
+	MOVUPS (SI)(AX*4), X9
+	MULPS  X0, X9
+	ADDPS  X9, X8
+	MOVUPS (R9)(AX*4), X9
+	MULPS  X1, X9
+	ADDPS  X9, X8
+	MOVUPS (R10)(AX*4), X9
+	MULPS  X2, X9
+	ADDPS  X9, X8
+	MOVUPS (R11)(AX*4), X9
+	MULPS  X3, X9
+	ADDPS  X9, X8
+	MOVUPS (R12)(AX*4), X9
+	MULPS  X4, X9
+	ADDPS  X9, X8
+	MOVUPS (R13)(AX*4), X9
+	MULPS  X5, X9
+	ADDPS  X9, X8
+	MOVUPS (BX)(AX*4), X9
+	MULPS  X6, X9
+	ADDPS  X9, X8
+	MOVUPS (R15)(AX*4), X9
+	MULPS  X7, X9
+	ADDPS  X9, X8
+	MOVUPS X8, (DI)(AX*4)
+	ADDQ   $0x04, AX
+	SUBQ   $0x04, R8
+	JGE    whole109
+
+rest110:
+	ADDQ $0x04, R8
+	JEQ  done111
+
+single112:
+	MOVSS (DI)(AX*4), X8
+	MOVSS (SI)(AX*4), X9
+	MULSS X0, X9
+	ADDSS X9, X8
+	MOVSS (R9)(AX*4), X9
+	MULSS X1, X9
+	ADDSS X9, X8
+	MOVSS (R10)(AX*4), X9
+	MULSS X2, X9
+	ADDSS X9, X8
+	MOVSS (R11)(AX*4), X9
+	MULSS X3, X9
+	ADDSS X9, X8
+	MOVSS (R12)(AX*4), X9
+	MULSS X4, X9
+	ADDSS X9, X8
+	MOVSS (R13)(AX*4), X9
+	MULSS X5, X9
+	ADDSS X9, X8
+	MOVSS (BX)(AX*4), X9
+	MULSS X6, X9
+	ADDSS X9, X8
+	MOVSS (R15)(AX*4), X9
+	MULSS X7, X9
+	ADDSS X9, X8
+	MOVSS X8, (DI)(AX*4)
+	INCQ  AX
+	DECQ  R8
+	JNE   single112
+
+done111:
+	RET
+
 // func tileAVX2(t *byte)
 // Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·tileAVX2(SB), NOSPLIT, $0-8
@@ -4942,6 +5163,176 @@ panel223:
 	VZEROUPPER
 	RET
 
+// func dotRowsAVX2(y *float32, a *float32, ld int, x *float32, n int)
+// Requires: AVX, FMA3, SSE
+TEXT ·dotRowsAVX2(SB), NOSPLIT, $0-40
+	MOVQ   y+0(FP), DI
+	MOVQ   a+8(FP), SI
+	MOVQ   ld+16(FP), DX
+	MOVQ   x+24(FP), CX
+	MOVQ   n+32(FP), R8
+	SHLQ   $0x02, DX
+	LEAQ   (SI)(DX*1), R9
+	LEAQ   (R9)(DX*1), R10
+	LEAQ   (R10)(DX*1), R11
+	XORQ   AX, AX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	SUBQ   $0x10, R8
+	JL     one225
+
+two224:
+	VMOVUPS     (CX)(AX*4), Y8
+	VMOVUPS     32(CX)(AX*4), Y9
+	VFMADD231PS (SI)(AX*4), Y8, Y0
+	VFMADD231PS 32(SI)(AX*4), Y9, Y1
+	VFMADD231PS (R9)(AX*4), Y8, Y2
+	VFMADD231PS 32(R9)(AX*4), Y9, Y3
+	VFMADD231PS (R10)(AX*4), Y8, Y4
+	VFMADD231PS 32(R10)(AX*4), Y9, Y5
+	VFMADD231PS (R11)(AX*4), Y8, Y6
+	VFMADD231PS 32(R11)(AX*4), Y9, Y7
+	ADDQ        $0x10, AX
+	SUBQ        $0x10, R8
+	JGE         two224
+
+one225:
+	ADDQ        $0x08, R8
+	JL          rest226
+	VMOVUPS     (CX)(AX*4), Y8
+	VFMADD231PS (SI)(AX*4), Y8, Y0
+	VFMADD231PS (R9)(AX*4), Y8, Y2
+	VFMADD231PS (R10)(AX*4), Y8, Y4
+	VFMADD231PS (R11)(AX*4), Y8, Y6
+	ADDQ        $0x08, AX
+	SUBQ        $0x08, R8
+
+rest226:
+	ADDQ        $0x08, R8
+	JEQ         sum227
+	LEAQ        gemmMasks<>+0(SB), BX
+	SHLQ        $0x02, R8
+	SUBQ        R8, BX
+	VMOVUPS     32(BX), Y11
+	VMASKMOVPS  (CX)(AX*4), Y11, Y8
+	VMASKMOVPS  (SI)(AX*4), Y11, Y10
+	VFMADD231PS Y10, Y8, Y0
+	VMASKMOVPS  (R9)(AX*4), Y11, Y10
+	VFMADD231PS Y10, Y8, Y2
+	VMASKMOVPS  (R10)(AX*4), Y11, Y10
+	VFMADD231PS Y10, Y8, Y4
+	VMASKMOVPS  (R11)(AX*4), Y11, Y10
+	VFMADD231PS Y10, Y8, Y6
+
+sum227:
+	VADDPS       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X8
+	VADDPS       X8, X0, X0
+	VADDPS       Y3, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X8
+	VADDPS       X8, X2, X2
+	VADDPS       Y5, Y4, Y4
+	VEXTRACTF128 $0x01, Y4, X8
+	VADDPS       X8, X4, X4
+	VADDPS       Y7, Y6, Y6
+	VEXTRACTF128 $0x01, Y6, X8
+	VADDPS       X8, X6, X6
+	VZEROUPPER
+	MOVAPS       X0, X8
+	UNPCKLPS     X2, X0
+	UNPCKHPS     X2, X8
+	ADDPS        X8, X0
+	MOVAPS       X4, X8
+	UNPCKLPS     X6, X4
+	UNPCKHPS     X6, X8
+	ADDPS        X8, X4
+	MOVAPS       X0, X8
+	MOVLHPS      X4, X0
+	MOVHLPS      X8, X4
+	ADDPS        X4, X0
+	MOVUPS       X0, (DI)
+	VZEROUPPER
+	RET
+
+// func axpyRowsAVX2(y *float32, a *float32, ld int, f *float32, n int)
+// Requires: AVX, FMA3
+TEXT ·axpyRowsAVX2(SB), NOSPLIT, $0-40
+	MOVQ         y+0(FP), DI
+	MOVQ         a+8(FP), SI
+	MOVQ         ld+16(FP), DX
+	MOVQ         f+24(FP), CX
+	MOVQ         n+32(FP), R8
+	SHLQ         $0x02, DX
+	LEAQ         (SI)(DX*1), R9
+	LEAQ         (R9)(DX*1), R10
+	LEAQ         (R10)(DX*1), R11
+	LEAQ         (R11)(DX*1), R12
+	LEAQ         (R12)(DX*1), R13
+	LEAQ         (R13)(DX*1), BX
+	LEAQ         (BX)(DX*1), R15
+	XORQ         AX, AX
+	VBROADCASTSS (CX), Y0
+	VBROADCASTSS 4(CX), Y1
+	VBROADCASTSS 8(CX), Y2
+	VBROADCASTSS 12(CX), Y3
+	VBROADCASTSS 16(CX), Y4
+	VBROADCASTSS 20(CX), Y5
+	VBROADCASTSS 24(CX), Y6
+	VBROADCASTSS 28(CX), Y7
+	SUBQ         $0x08, R8
+	JL           rest229
+
+whole228:
+	VMOVUPS     (DI)(AX*4), Y8
+	VFMADD231PS (SI)(AX*4), Y0, Y8
+	VFMADD231PS (R9)(AX*4), Y1, Y8
+	VFMADD231PS (R10)(AX*4), Y2, Y8
+	VFMADD231PS (R11)(AX*4), Y3, Y8
+	VFMADD231PS (R12)(AX*4), Y4, Y8
+	VFMADD231PS (R13)(AX*4), Y5, Y8
+	VFMADD231PS (BX)(AX*4), Y6, Y8
+	VFMADD231PS (R15)(AX*4), Y7, Y8
+	VMOVUPS     Y8, (DI)(AX*4)
+	ADDQ        $0x08, AX
+	SUBQ        $0x08, R8
+	JGE         whole228
+
+rest229:
+	ADDQ        $0x08, R8
+	JEQ         done230
+	LEAQ        gemmMasks<>+0(SB), DX
+	SHLQ        $0x02, R8
+	SUBQ        R8, DX
+	VMOVUPS     32(DX), Y10
+	VMASKMOVPS  (DI)(AX*4), Y10, Y8
+	VMASKMOVPS  (SI)(AX*4), Y10, Y9
+	VFMADD231PS Y9, Y0, Y8
+	VMASKMOVPS  (R9)(AX*4), Y10, Y9
+	VFMADD231PS Y9, Y1, Y8
+	VMASKMOVPS  (R10)(AX*4), Y10, Y9
+	VFMADD231PS Y9, Y2, Y8
+	VMASKMOVPS  (R11)(AX*4), Y10, Y9
+	VFMADD231PS Y9, Y3, Y8
+	VMASKMOVPS  (R12)(AX*4), Y10, Y9
+	VFMADD231PS Y9, Y4, Y8
+	VMASKMOVPS  (R13)(AX*4), Y10, Y9
+	VFMADD231PS Y9, Y5, Y8
+	VMASKMOVPS  (BX)(AX*4), Y10, Y9
+	VFMADD231PS Y9, Y6, Y8
+	VMASKMOVPS  (R15)(AX*4), Y10, Y9
+	VFMADD231PS Y9, Y7, Y8
+	VMASKMOVPS  Y8, Y10, (DI)(AX*4)
+
+done230:
+	VZEROUPPER
+	RET
+
 // func copyRimAVX2(dst *float32, x *float32, ld int, cols int, width int, k int)
 // Requires: AVX
 TEXT ·copyRimAVX2(SB), NOSPLIT, $0-48
@@ -4954,30 +5345,30 @@ TEXT ·copyRimAVX2(SB), NOSPLIT, $0-48
 	SHLQ    $0x02, DX
 	SHLQ    $0x02, R8
 	CMPQ    CX, $0x08
-	JG      wide224
+	JG      wide231
 	LEAQ    gemmMasks<>+0(SB), BX
 	SHLQ    $0x02, CX
 	SUBQ    CX, BX
 	VMOVUPS 32(BX), Y2
 
-row225:
+row232:
 	VMASKMOVPS (SI), Y2, Y1
 	VMOVUPS    Y1, (DI)
 	ADDQ       DX, SI
 	ADDQ       R8, DI
 	DECQ       R9
-	JNE        row225
+	JNE        row232
 	VZEROUPPER
 	RET
 
-wide224:
+wide231:
 	SUBQ    $0x08, CX
 	LEAQ    gemmMasks<>+0(SB), BX
 	SHLQ    $0x02, CX
 	SUBQ    CX, BX
 	VMOVUPS 32(BX), Y2
 
-row226:
+row233:
 	VMOVUPS    (SI), Y0
 	VMASKMOVPS 32(SI), Y2, Y1
 	VMOVUPS    Y0, (DI)
@@ -4985,7 +5376,7 @@ row226:
 	ADDQ       DX, SI
 	ADDQ       R8, DI
 	DECQ       R9
-	JNE        row226
+	JNE        row233
 	VZEROUPPER
 	RET
 
@@ -13686,6 +14077,182 @@ panel343:
 	VZEROUPPER
 	RET
 
+// func dotRowsAVX512(y *float32, a *float32, ld int, x *float32, n int)
+// Requires: AVX, AVX512F, BMI2, SSE
+TEXT ·dotRowsAVX512(SB), NOSPLIT, $0-40
+	MOVQ   y+0(FP), DI
+	MOVQ   a+8(FP), SI
+	MOVQ   ld+16(FP), DX
+	MOVQ   x+24(FP), CX
+	MOVQ   n+32(FP), R8
+	SHLQ   $0x02, DX
+	LEAQ   (SI)(DX*1), R9
+	LEAQ   (R9)(DX*1), R10
+	LEAQ   (R10)(DX*1), R11
+	XORQ   AX, AX
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	SUBQ   $0x20, R8
+	JL     one345
+
+two344:
+	VMOVUPS     (CX)(AX*4), Z8
+	VMOVUPS     64(CX)(AX*4), Z9
+	VFMADD231PS (SI)(AX*4), Z8, Z0
+	VFMADD231PS 64(SI)(AX*4), Z9, Z1
+	VFMADD231PS (R9)(AX*4), Z8, Z2
+	VFMADD231PS 64(R9)(AX*4), Z9, Z3
+	VFMADD231PS (R10)(AX*4), Z8, Z4
+	VFMADD231PS 64(R10)(AX*4), Z9, Z5
+	VFMADD231PS (R11)(AX*4), Z8, Z6
+	VFMADD231PS 64(R11)(AX*4), Z9, Z7
+	ADDQ        $0x20, AX
+	SUBQ        $0x20, R8
+	JGE         two344
+
+one345:
+	ADDQ        $0x10, R8
+	JL          rest346
+	VMOVUPS     (CX)(AX*4), Z8
+	VFMADD231PS (SI)(AX*4), Z8, Z0
+	VFMADD231PS (R9)(AX*4), Z8, Z2
+	VFMADD231PS (R10)(AX*4), Z8, Z4
+	VFMADD231PS (R11)(AX*4), Z8, Z6
+	ADDQ        $0x10, AX
+	SUBQ        $0x10, R8
+
+rest346:
+	ADDQ        $0x10, R8
+	JEQ         sum347
+	MOVL        $0xffffffff, BX
+	BZHIL       R8, BX, BX
+	KMOVW       BX, K1
+	VMOVUPS.Z   (CX)(AX*4), K1, Z8
+	VMOVUPS.Z   (SI)(AX*4), K1, Z10
+	VFMADD231PS Z10, Z8, Z0
+	VMOVUPS.Z   (R9)(AX*4), K1, Z10
+	VFMADD231PS Z10, Z8, Z2
+	VMOVUPS.Z   (R10)(AX*4), K1, Z10
+	VFMADD231PS Z10, Z8, Z4
+	VMOVUPS.Z   (R11)(AX*4), K1, Z10
+	VFMADD231PS Z10, Z8, Z6
+
+sum347:
+	VADDPS        Z1, Z0, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y8
+	VADDPS        Y8, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X8
+	VADDPS        X8, X0, X0
+	VADDPS        Z3, Z2, Z2
+	VEXTRACTF64X4 $0x01, Z2, Y8
+	VADDPS        Y8, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X8
+	VADDPS        X8, X2, X2
+	VADDPS        Z5, Z4, Z4
+	VEXTRACTF64X4 $0x01, Z4, Y8
+	VADDPS        Y8, Y4, Y4
+	VEXTRACTF128  $0x01, Y4, X8
+	VADDPS        X8, X4, X4
+	VADDPS        Z7, Z6, Z6
+	VEXTRACTF64X4 $0x01, Z6, Y8
+	VADDPS        Y8, Y6, Y6
+	VEXTRACTF128  $0x01, Y6, X8
+	VADDPS        X8, X6, X6
+	VZEROUPPER
+	MOVAPS        X0, X8
+	UNPCKLPS      X2, X0
+	UNPCKHPS      X2, X8
+	ADDPS         X8, X0
+	MOVAPS        X4, X8
+	UNPCKLPS      X6, X4
+	UNPCKHPS      X6, X8
+	ADDPS         X8, X4
+	MOVAPS        X0, X8
+	MOVLHPS       X4, X0
+	MOVHLPS       X8, X4
+	ADDPS         X4, X0
+	MOVUPS        X0, (DI)
+	VZEROUPPER
+	RET
+
+// func axpyRowsAVX512(y *float32, a *float32, ld int, f *float32, n int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·axpyRowsAVX512(SB), NOSPLIT, $0-40
+	MOVQ         y+0(FP), DI
+	MOVQ         a+8(FP), SI
+	MOVQ         ld+16(FP), DX
+	MOVQ         f+24(FP), CX
+	MOVQ         n+32(FP), R8
+	SHLQ         $0x02, DX
+	LEAQ         (SI)(DX*1), R9
+	LEAQ         (R9)(DX*1), R10
+	LEAQ         (R10)(DX*1), R11
+	LEAQ         (R11)(DX*1), R12
+	LEAQ         (R12)(DX*1), R13
+	LEAQ         (R13)(DX*1), BX
+	LEAQ         (BX)(DX*1), R15
+	XORQ         AX, AX
+	VBROADCASTSS (CX), Z0
+	VBROADCASTSS 4(CX), Z1
+	VBROADCASTSS 8(CX), Z2
+	VBROADCASTSS 12(CX), Z3
+	VBROADCASTSS 16(CX), Z4
+	VBROADCASTSS 20(CX), Z5
+	VBROADCASTSS 24(CX), Z6
+	VBROADCASTSS 28(CX), Z7
+	SUBQ         $0x10, R8
+	JL           rest349
+
+whole348:
+	VMOVUPS     (DI)(AX*4), Z8
+	VFMADD231PS (SI)(AX*4), Z0, Z8
+	VFMADD231PS (R9)(AX*4), Z1, Z8
+	VFMADD231PS (R10)(AX*4), Z2, Z8
+	VFMADD231PS (R11)(AX*4), Z3, Z8
+	VFMADD231PS (R12)(AX*4), Z4, Z8
+	VFMADD231PS (R13)(AX*4), Z5, Z8
+	VFMADD231PS (BX)(AX*4), Z6, Z8
+	VFMADD231PS (R15)(AX*4), Z7, Z8
+	VMOVUPS     Z8, (DI)(AX*4)
+	ADDQ        $0x10, AX
+	SUBQ        $0x10, R8
+	JGE         whole348
+
+rest349:
+	ADDQ        $0x10, R8
+	JEQ         done350
+	MOVL        $0xffffffff, DX
+	BZHIL       R8, DX, DX
+	KMOVW       DX, K1
+	VMOVUPS.Z   (DI)(AX*4), K1, Z8
+	VMOVUPS.Z   (SI)(AX*4), K1, Z9
+	VFMADD231PS Z9, Z0, Z8
+	VMOVUPS.Z   (R9)(AX*4), K1, Z9
+	VFMADD231PS Z9, Z1, Z8
+	VMOVUPS.Z   (R10)(AX*4), K1, Z9
+	VFMADD231PS Z9, Z2, Z8
+	VMOVUPS.Z   (R11)(AX*4), K1, Z9
+	VFMADD231PS Z9, Z3, Z8
+	VMOVUPS.Z   (R12)(AX*4), K1, Z9
+	VFMADD231PS Z9, Z4, Z8
+	VMOVUPS.Z   (R13)(AX*4), K1, Z9
+	VFMADD231PS Z9, Z5, Z8
+	VMOVUPS.Z   (BX)(AX*4), K1, Z9
+	VFMADD231PS Z9, Z6, Z8
+	VMOVUPS.Z   (R15)(AX*4), K1, Z9
+	VFMADD231PS Z9, Z7, Z8
+	VMOVUPS     Z8, K1, (DI)(AX*4)
+
+done350:
+	VZEROUPPER
+	RET
+
 // func copyRimAVX512(dst *float32, x *float32, ld int, cols int, width int, k int)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·copyRimAVX512(SB), NOSPLIT, $0-48
@@ -13698,28 +14265,28 @@ TEXT ·copyRimAVX512(SB), NOSPLIT, $0-48
 	SHLQ  $0x02, DX
 	SHLQ  $0x02, R8
 	CMPQ  CX, $0x10
-	JG    wide344
+	JG    wide351
 	MOVL  $0xffffffff, BX
 	BZHIL CX, BX, BX
 	KMOVW BX, K1
 
-row345:
+row352:
 	VMOVUPS.Z (SI), K1, Z1
 	VMOVUPS   Z1, (DI)
 	ADDQ      DX, SI
 	ADDQ      R8, DI
 	DECQ      R9
-	JNE       row345
+	JNE       row352
 	VZEROUPPER
 	RET
 
-wide344:
+wide351:
 	SUBQ  $0x10, CX
 	MOVL  $0xffffffff, BX
 	BZHIL CX, BX, BX
 	KMOVW BX, K1
 
-row346:
+row353:
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
 	VMOVUPS   Z0, (DI)
@@ -13727,6 +14294,6 @@ row346:
 	ADDQ      DX, SI
 	ADDQ      R8, DI
 	DECQ      R9
-	JNE       row346
+	JNE       row353
 	VZEROUPPER
 	RET

@@ -64,6 +64,8 @@ func gemmFiles() (map[string][]byte, error) {
 		g.tile()
 		g.transpose()
 		g.copies()
+		g.dots()
+		g.axpys()
 		if isa.lanes > 4 {
 			g.rim()
 		}

@@ -34,6 +34,15 @@ func twoProd(b *builder, x, y f) (hi, lo f) {
 	return hi, b.Add(b.Add(lo, b.Add(b.Mul(xh, yl), b.Mul(xl, yh))), b.Mul(xl, yl))
 }
 
+// remainder is x − q·d exactly for q the quotient x/d, or a neighbour of it.
+func remainder(b *builder, x, q, d f) f {
+	if b.Features.FMA {
+		return b.FNMA(q, d, x)
+	}
+	p, pl := twoProd(b, q, d)
+	return b.Sub(b.Sub(x, p), pl)
+}
+
 // split is x as a sum of halves with 12 bits each.
 func split(b *builder, x f) (hi, lo f) {
 	const mask = -1 << 12

@@ -30,8 +30,11 @@ func geluErf(b *builder, x f) f {
 	t := b.Div(b.Sub(a, k), b.Add(a, k))
 	z, zl := twoProd(b, a, b.Mul(a, b.Const(-0.5)))
 	q, s, c := expNegative(b, z, &zl)
-	w := b.Mul(s, b.Poly(t, normalTail...))
-	large := b.NegMulAdd(b.MulAdd(w, q, w), c, b.MaxNaN(x, b.Const(0)))
+	first, rest := b.Const(normalTail[0]), b.Poly(t, normalTail[1:]...)
+	w := b.MulAdd(t, rest, first)
+	wl := b.MulAdd(t, rest, b.Sub(first, w)) // what w lost
+	w = b.Mul(b.Add(b.MulAdd(w, q, wl), w), s)
+	large := b.NegMulAdd(w, c, b.MaxNaN(x, b.Const(0)))
 	small := b.Mul(x, b.MulAdd(x, b.Poly(z, normalCentre...), b.Const(0.5)))
 	return b.Select(b.LT(b.Const(0.75), a), large, small)
 }
@@ -44,27 +47,3 @@ var normalTail = []float64{
 
 // normalCentre is (Φ(x) − ½)/x of −x²/2 for |x| ≤ 0.75; Φ is then right within 2⁻²⁸.
 var normalCentre = []float64{0x1.988452p-2, 0x1.1057b6p-3, 0x1.46b146p-5, 0x1.342528p-7, 0x1.9cc08ap-10}
-
-// mish is x·h/(h + 1) with h = e + e²/2, e = eˣ. For x < −2 that is n − n·h/(h + 1) with n = x·h, and as e is s·(1 + q) that is
-// x·s·(1 + q + (1+q)·e/2); for x > 0.75 it is x − x/(h + 1): the quotient's error hardly counts. Between it is a polynomial.
-func mish(b *builder, x f) f {
-	v := clamp(b, x, -110, 20)
-	q, s, c := expNegative(b, v, nil)
-	one := b.Const(1)
-	e := b.Mul(b.MulAdd(s, q, s), c)
-	half := b.Mul(e, b.Const(0.5))
-	h := b.MulAdd(e, half, e)
-	n := b.Mul(v, s)
-	n = b.MulAdd(n, b.MulAdd(b.Add(q, one), half, q), n)
-	above := b.LT(b.Const(0), x)
-	y := b.Div(b.Select(above, v, b.Mul(n, h)), b.Add(h, one))
-	y = b.Mul(b.Sub(b.Select(above, x, n), y), c)
-	t := b.Add(x, b.Const(1.5))
-	return b.Select(b.LT(b.Abs(b.Sub(x, b.Const(-0.625))), b.Const(1.375)), b.Mul(x, b.Poly(t, mishPoly...)), y)
-}
-
-// mishPoly is mish(x)/x of x + 1.5 for −2 ≤ x ≤ 0.75 within 2⁻²⁵.
-var mishPoly = []float64{
-	0x1.97016ap-3, 0x1.66da14p-3, 0x1.0b5deep-4, 0x1.0e9beep-7, -0x1.ca5d28p-9, -0x1.1c9434p-9, -0x1.ff000ep-12,
-	0x1.8b63aep-14, 0x1.fd509ap-15, -0x1.d0c308p-15, 0x1.a1050cp-14, -0x1.c3430ap-15, 0x1.812b60p-17, -0x1.d373e4p-21,
-}

@@ -9,13 +9,13 @@ import (
 var logarithms = []*ir.Kernel{
 	unary("Log", "float32(math.Log(float64(x[i])))", 1, func(b *builder, x f) f {
 		return log(b, x, naturalLog)
-	}, "Within 1.8 ULP."),
+	}, "Within 1 ULP."),
 	unary("Log2", "float32(math.Log2(float64(x[i])))", 1, func(b *builder, x f) f {
 		return log(b, x, log2)
-	}, "Within 1.8 ULP."),
+	}, "Within 1.3 ULP."),
 	unary("Log10", "float32(math.Log10(float64(x[i])))", 1, func(b *builder, x f) f {
 		return log(b, x, log10)
-	}, "Within 1.8 ULP."),
+	}, "Within 1.3 ULP."),
 }
 
 // logBase is what logarithms to a base need.

@@ -15,7 +15,7 @@ var powers = []*ir.Kernel{
 	}, powNote),
 }
 
-const powNote = "Within 1.5 ULP."
+const powNote = "Within 1.3 ULP."
 
 // powLimit is the largest exponent that the kernel takes.
 const powLimit = 4096
@@ -36,8 +36,7 @@ func pow(b *builder, x, y f) f {
 	dl := b.Sub(m, b.Sub(d, one))
 	inverse := b.Div(one, d)
 	s := b.Mul(r, inverse)
-	p, pl := twoProd(b, s, d)
-	sl := b.Mul(b.Sub(b.Sub(b.Sub(r, p), pl), b.Mul(s, dl)), inverse)
+	sl := b.Mul(b.NegMulAdd(s, dl, remainder(b, r, s, d)), inverse)
 
 	// w = s³/3 + s⁵/5 + …, the first term doubled.
 	const third = 1. / 3

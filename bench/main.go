@@ -24,6 +24,9 @@ func main() {
 }
 
 func run() error {
+	if err := fullOpenBLAS(); err != nil {
+		return err
+	}
 	if len(os.Args) == 2 && os.Args[1] == "serve" { // a process of another instruction set: see tiers.go
 		return serve(os.Stdin, os.Stdout)
 	}

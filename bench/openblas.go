@@ -6,6 +6,39 @@ package main
 */
 import "C"
 
+import (
+	"os"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/cpu"
+)
+
+// coreVariable forces the kernels that OpenBLAS takes, when it is loaded.
+const coreVariable = "OPENBLAS_CORETYPE"
+
+// fullOpenBLAS starts the process again with the kernels that fit the processor where OpenBLAS does not know it: releases
+// older than a processor fall back to those of 2004, and beating them would be no feat. It returns where there is nothing to do.
+func fullOpenBLAS() error {
+	if os.Getenv(coreVariable) != "" || !strings.Contains(openblasVersion(), "Prescott") {
+		return nil
+	}
+	var core string
+	switch {
+	case cpu.X86.HasAVX512F && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512VL:
+		core = "SkylakeX"
+	case cpu.X86.HasAVX2 && cpu.X86.HasFMA:
+		core = "Haswell"
+	default:
+		return nil
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	return syscall.Exec(self, os.Args, append(os.Environ(), coreVariable+"="+core))
+}
+
 func openblasThreads(n int) { C.openblas_set_num_threads(C.int(n)) }
 
 func openblasVersion() string { return C.GoString(C.openblas_get_config()) }

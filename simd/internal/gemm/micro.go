@@ -42,19 +42,6 @@ type Tile struct {
 	Ahead       *float32 // K cache lines that are needed soon, to be prefetched if the tier gains by it; may be nil
 }
 
-// Block is the argument of a tier's optional macro-kernel, which computes m×n elements of C from packed operands in one call:
-// for wasm, where a call costs more than a tile.
-//
-// A holds the panels that panels(m, mr) makes, one after the other without gaps: element (i, p) of a
-// panel of h rows is at p*h+i. B holds panels of nr columns, K·nr elements each: element (p, j) at p*nr+j; the last panel is as
-// wide as its columns rounded up to lanes.
-type Block struct {
-	A, B, C     *float32
-	M, N, K     int
-	LDC         int
-	Alpha, Beta float32
-}
-
 // shape is what the driver must know of a tier's micro-kernel.
 type shape struct {
 	tier   kernels.Tier

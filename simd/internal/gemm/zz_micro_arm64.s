@@ -8,10 +8,10 @@ TEXT ·tileNEON(SB), NOSPLIT, $0-8
 	MOVD t+0(FP), R0
 	MOVD Tile_A(R0), R1
 	MOVD Tile_B(R0), R2
-	MOVD Tile_C(R0), R6
 	MOVD Tile_K(R0), R3
 	MOVD Tile_AK(R0), R4
 	MOVD Tile_BK(R0), R5
+	MOVD Tile_C(R0), R6
 	MOVD Tile_LDC(R0), R7
 	MOVD Tile_Rows(R0), R8
 	MOVD Tile_Cols(R0), R9

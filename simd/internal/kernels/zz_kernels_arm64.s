@@ -292,38 +292,38 @@ DATA constants<>+2288(SB)/8, $0xc2800000c2800000
 DATA constants<>+2296(SB)/8, $0xc2800000c2800000
 DATA constants<>+2304(SB)/8, $0x3a38e5513a38e551
 DATA constants<>+2312(SB)/8, $0x3a38e5513a38e551
-DATA constants<>+2320(SB)/8, $0x3ace60453ace6045
-DATA constants<>+2328(SB)/8, $0x3ace60453ace6045
-DATA constants<>+2336(SB)/8, $0x39b9540d39b9540d
-DATA constants<>+2344(SB)/8, $0x39b9540d39b9540d
-DATA constants<>+2352(SB)/8, $0xbb3e65c4bb3e65c4
-DATA constants<>+2360(SB)/8, $0xbb3e65c4bb3e65c4
-DATA constants<>+2368(SB)/8, $0xbb1ec3bdbb1ec3bd
-DATA constants<>+2376(SB)/8, $0xbb1ec3bdbb1ec3bd
-DATA constants<>+2384(SB)/8, $0x3a83c3333a83c333
-DATA constants<>+2392(SB)/8, $0x3a83c3333a83c333
-DATA constants<>+2400(SB)/8, $0x3c302ac73c302ac7
-DATA constants<>+2408(SB)/8, $0x3c302ac73c302ac7
-DATA constants<>+2416(SB)/8, $0x3c916a733c916a73
-DATA constants<>+2424(SB)/8, $0x3c916a733c916a73
-DATA constants<>+2432(SB)/8, $0xbca2285fbca2285f
-DATA constants<>+2440(SB)/8, $0xbca2285fbca2285f
-DATA constants<>+2448(SB)/8, $0xbe0153ffbe0153ff
-DATA constants<>+2456(SB)/8, $0xbe0153ffbe0153ff
-DATA constants<>+2464(SB)/8, $0x3e5830263e583026
-DATA constants<>+2472(SB)/8, $0x3e5830263e583026
-DATA constants<>+2480(SB)/8, $0x3e9e0a203e9e0a20
-DATA constants<>+2488(SB)/8, $0x3e9e0a203e9e0a20
-DATA constants<>+2496(SB)/8, $0x3c1a12943c1a1294
-DATA constants<>+2504(SB)/8, $0x3c1a12943c1a1294
-DATA constants<>+2512(SB)/8, $0x3d2358a33d2358a3
-DATA constants<>+2520(SB)/8, $0x3d2358a33d2358a3
-DATA constants<>+2528(SB)/8, $0x3e082bdb3e082bdb
-DATA constants<>+2536(SB)/8, $0x3e082bdb3e082bdb
-DATA constants<>+2544(SB)/8, $0x3ecc42293ecc4229
-DATA constants<>+2552(SB)/8, $0x3ecc42293ecc4229
-DATA constants<>+2560(SB)/8, $0x3f4000003f400000
-DATA constants<>+2568(SB)/8, $0x3f4000003f400000
+DATA constants<>+2320(SB)/8, $0x3e9e0a203e9e0a20
+DATA constants<>+2328(SB)/8, $0x3e9e0a203e9e0a20
+DATA constants<>+2336(SB)/8, $0x3ace60453ace6045
+DATA constants<>+2344(SB)/8, $0x3ace60453ace6045
+DATA constants<>+2352(SB)/8, $0x3f4000003f400000
+DATA constants<>+2360(SB)/8, $0x3f4000003f400000
+DATA constants<>+2368(SB)/8, $0x39b9540d39b9540d
+DATA constants<>+2376(SB)/8, $0x39b9540d39b9540d
+DATA constants<>+2384(SB)/8, $0xbb3e65c4bb3e65c4
+DATA constants<>+2392(SB)/8, $0xbb3e65c4bb3e65c4
+DATA constants<>+2400(SB)/8, $0xbb1ec3bdbb1ec3bd
+DATA constants<>+2408(SB)/8, $0xbb1ec3bdbb1ec3bd
+DATA constants<>+2416(SB)/8, $0x3a83c3333a83c333
+DATA constants<>+2424(SB)/8, $0x3a83c3333a83c333
+DATA constants<>+2432(SB)/8, $0x3c302ac73c302ac7
+DATA constants<>+2440(SB)/8, $0x3c302ac73c302ac7
+DATA constants<>+2448(SB)/8, $0x3c916a733c916a73
+DATA constants<>+2456(SB)/8, $0x3c916a733c916a73
+DATA constants<>+2464(SB)/8, $0xbca2285fbca2285f
+DATA constants<>+2472(SB)/8, $0xbca2285fbca2285f
+DATA constants<>+2480(SB)/8, $0xbe0153ffbe0153ff
+DATA constants<>+2488(SB)/8, $0xbe0153ffbe0153ff
+DATA constants<>+2496(SB)/8, $0x3e5830263e583026
+DATA constants<>+2504(SB)/8, $0x3e5830263e583026
+DATA constants<>+2512(SB)/8, $0x3c1a12943c1a1294
+DATA constants<>+2520(SB)/8, $0x3c1a12943c1a1294
+DATA constants<>+2528(SB)/8, $0x3d2358a33d2358a3
+DATA constants<>+2536(SB)/8, $0x3d2358a33d2358a3
+DATA constants<>+2544(SB)/8, $0x3e082bdb3e082bdb
+DATA constants<>+2552(SB)/8, $0x3e082bdb3e082bdb
+DATA constants<>+2560(SB)/8, $0x3ecc42293ecc4229
+DATA constants<>+2568(SB)/8, $0x3ecc42293ecc4229
 DATA constants<>+2576(SB)/8, $0x38a3b8ff38a3b8ff
 DATA constants<>+2584(SB)/8, $0x38a3b8ff38a3b8ff
 DATA constants<>+2592(SB)/8, $0x407ccccd407ccccd
@@ -370,125 +370,93 @@ DATA constants<>+2912(SB)/8, $0x3f7fccb13f7fccb1
 DATA constants<>+2920(SB)/8, $0x3f7fccb13f7fccb1
 DATA constants<>+2928(SB)/8, $0x41a0000041a00000
 DATA constants<>+2936(SB)/8, $0x41a0000041a00000
-DATA constants<>+2944(SB)/8, $0xbf200000bf200000
-DATA constants<>+2952(SB)/8, $0xbf200000bf200000
-DATA constants<>+2960(SB)/8, $0x3fb000003fb00000
-DATA constants<>+2968(SB)/8, $0x3fb000003fb00000
-DATA constants<>+2976(SB)/8, $0xb569b9f2b569b9f2
-DATA constants<>+2984(SB)/8, $0xb569b9f2b569b9f2
-DATA constants<>+2992(SB)/8, $0x374095b0374095b0
-DATA constants<>+3000(SB)/8, $0x374095b0374095b0
-DATA constants<>+3008(SB)/8, $0xb861a185b861a185
-DATA constants<>+3016(SB)/8, $0xb861a185b861a185
-DATA constants<>+3024(SB)/8, $0x38d0828638d08286
-DATA constants<>+3032(SB)/8, $0x38d0828638d08286
-DATA constants<>+3040(SB)/8, $0xb8686184b8686184
-DATA constants<>+3048(SB)/8, $0xb8686184b8686184
-DATA constants<>+3056(SB)/8, $0x387ea84d387ea84d
-DATA constants<>+3064(SB)/8, $0x387ea84d387ea84d
-DATA constants<>+3072(SB)/8, $0x38c5b1d738c5b1d7
-DATA constants<>+3080(SB)/8, $0x38c5b1d738c5b1d7
-DATA constants<>+3088(SB)/8, $0xb9ff8007b9ff8007
-DATA constants<>+3096(SB)/8, $0xb9ff8007b9ff8007
-DATA constants<>+3104(SB)/8, $0xbb0e4a1abb0e4a1a
-DATA constants<>+3112(SB)/8, $0xbb0e4a1abb0e4a1a
-DATA constants<>+3120(SB)/8, $0xbb652e94bb652e94
-DATA constants<>+3128(SB)/8, $0xbb652e94bb652e94
-DATA constants<>+3136(SB)/8, $0x3c074df73c074df7
-DATA constants<>+3144(SB)/8, $0x3c074df73c074df7
-DATA constants<>+3152(SB)/8, $0x3d85aef73d85aef7
-DATA constants<>+3160(SB)/8, $0x3d85aef73d85aef7
-DATA constants<>+3168(SB)/8, $0x3e336d0a3e336d0a
-DATA constants<>+3176(SB)/8, $0x3e336d0a3e336d0a
-DATA constants<>+3184(SB)/8, $0x3e4b80b53e4b80b5
-DATA constants<>+3192(SB)/8, $0x3e4b80b53e4b80b5
-DATA constants<>+3200(SB)/8, $0xbb57a4e7bb57a4e7
-DATA constants<>+3208(SB)/8, $0xbb57a4e7bb57a4e7
-DATA constants<>+3216(SB)/8, $0x3ca48be73ca48be7
-DATA constants<>+3224(SB)/8, $0x3ca48be73ca48be7
-DATA constants<>+3232(SB)/8, $0xbd6b5846bd6b5846
-DATA constants<>+3240(SB)/8, $0xbd6b5846bd6b5846
-DATA constants<>+3248(SB)/8, $0x3dda57043dda5704
-DATA constants<>+3256(SB)/8, $0x3dda57043dda5704
-DATA constants<>+3264(SB)/8, $0xbe1d21afbe1d21af
-DATA constants<>+3272(SB)/8, $0xbe1d21afbe1d21af
-DATA constants<>+3280(SB)/8, $0x3e49a5aa3e49a5aa
-DATA constants<>+3288(SB)/8, $0x3e49a5aa3e49a5aa
-DATA constants<>+3296(SB)/8, $0xbe7f91f3be7f91f3
-DATA constants<>+3304(SB)/8, $0xbe7f91f3be7f91f3
-DATA constants<>+3312(SB)/8, $0x3eaaa6e83eaaa6e8
-DATA constants<>+3320(SB)/8, $0x3eaaa6e83eaaa6e8
-DATA constants<>+3328(SB)/8, $0xbeffffe9beffffe9
-DATA constants<>+3336(SB)/8, $0xbeffffe9beffffe9
-DATA constants<>+3344(SB)/8, $0x3fe109663fe10966
-DATA constants<>+3352(SB)/8, $0x3fe109663fe10966
-DATA constants<>+3360(SB)/8, $0x3f867d5f3f867d5f
-DATA constants<>+3368(SB)/8, $0x3f867d5f3f867d5f
-DATA constants<>+3376(SB)/8, $0x3eaaaaab3eaaaaab
-DATA constants<>+3384(SB)/8, $0x3eaaaaab3eaaaaab
-DATA constants<>+3392(SB)/8, $0x4b4000fe4b4000fe
-DATA constants<>+3400(SB)/8, $0x4b4000fe4b4000fe
-DATA constants<>+3408(SB)/8, $0x4580000045800000
-DATA constants<>+3416(SB)/8, $0x4580000045800000
-DATA constants<>+3424(SB)/8, $0x3defd1323defd132
-DATA constants<>+3432(SB)/8, $0x3defd1323defd132
-DATA constants<>+3440(SB)/8, $0xb22aaaabb22aaaab
-DATA constants<>+3448(SB)/8, $0xb22aaaabb22aaaab
-DATA constants<>+3456(SB)/8, $0x3325706033257060
-DATA constants<>+3464(SB)/8, $0x3325706033257060
-DATA constants<>+3472(SB)/8, $0x4320000043200000
-DATA constants<>+3480(SB)/8, $0x4320000043200000
-DATA constants<>+3488(SB)/8, $0xc3200000c3200000
-DATA constants<>+3496(SB)/8, $0xc3200000c3200000
-DATA constants<>+3504(SB)/8, $0x3920d6f53920d6f5
-DATA constants<>+3512(SB)/8, $0x3920d6f53920d6f5
-DATA constants<>+3520(SB)/8, $0x3f3172183f317218
-DATA constants<>+3528(SB)/8, $0x3f3172183f317218
-DATA constants<>+3536(SB)/8, $0x3e12293e3e12293e
-DATA constants<>+3544(SB)/8, $0x3e12293e3e12293e
-DATA constants<>+3552(SB)/8, $0x3e4ccd003e4ccd00
-DATA constants<>+3560(SB)/8, $0x3e4ccd003e4ccd00
-DATA constants<>+3568(SB)/8, $0x3aaf862b3aaf862b
-DATA constants<>+3576(SB)/8, $0x3aaf862b3aaf862b
-DATA constants<>+3584(SB)/8, $0x3c1d96d73c1d96d7
-DATA constants<>+3592(SB)/8, $0x3c1d96d73c1d96d7
-DATA constants<>+3600(SB)/8, $0x3d6357bb3d6357bb
-DATA constants<>+3608(SB)/8, $0x3d6357bb3d6357bb
-DATA constants<>+3616(SB)/8, $0x3e75fdee3e75fdee
-DATA constants<>+3624(SB)/8, $0x3e75fdee3e75fdee
-DATA constants<>+3632(SB)/8, $0x42b1999a42b1999a
-DATA constants<>+3640(SB)/8, $0x42b1999a42b1999a
-DATA constants<>+3648(SB)/8, $0xc2b00000c2b00000
-DATA constants<>+3656(SB)/8, $0xc2b00000c2b00000
-DATA constants<>+3664(SB)/8, $0x3d61faff3d61faff
-DATA constants<>+3672(SB)/8, $0x3d61faff3d61faff
-DATA constants<>+3680(SB)/8, $0x3e78704b3e78704b
-DATA constants<>+3688(SB)/8, $0x3e78704b3e78704b
-DATA constants<>+3696(SB)/8, $0x3f3179953f317995
-DATA constants<>+3704(SB)/8, $0x3f3179953f317995
-DATA constants<>+3712(SB)/8, $0x3f7ffb453f7ffb45
-DATA constants<>+3720(SB)/8, $0x3f7ffb453f7ffb45
-DATA constants<>+3728(SB)/8, $0x40b0000040b00000
-DATA constants<>+3736(SB)/8, $0x40b0000040b00000
-DATA constants<>+3744(SB)/8, $0xc0b00000c0b00000
-DATA constants<>+3752(SB)/8, $0xc0b00000c0b00000
-DATA constants<>+3760(SB)/8, $0x3ace916f3ace916f
-DATA constants<>+3768(SB)/8, $0x3ace916f3ace916f
-DATA constants<>+3776(SB)/8, $0x387cda82387cda82
-DATA constants<>+3784(SB)/8, $0x387cda82387cda82
-DATA constants<>+3792(SB)/8, $0x3ded0dfb3ded0dfb
-DATA constants<>+3800(SB)/8, $0x3ded0dfb3ded0dfb
-DATA constants<>+3808(SB)/8, $0x3f7fffbc3f7fffbc
-DATA constants<>+3816(SB)/8, $0x3f7fffbc3f7fffbc
-DATA constants<>+3824(SB)/8, $0x3c93291c3c93291c
-DATA constants<>+3832(SB)/8, $0x3c93291c3c93291c
-DATA constants<>+3840(SB)/8, $0x3ee5ea443ee5ea44
-DATA constants<>+3848(SB)/8, $0x3ee5ea443ee5ea44
-DATA constants<>+3856(SB)/8, $0xbd922279bd922279
-DATA constants<>+3864(SB)/8, $0xbd922279bd922279
-DATA constants<>+3872(SB)/8, $0xbfcc422abfcc422a
-DATA constants<>+3880(SB)/8, $0xbfcc422abfcc422a
-GLOBL constants<>(SB), RODATA|NOPTR, $3888
+DATA constants<>+2944(SB)/8, $0xbb57a4e7bb57a4e7
+DATA constants<>+2952(SB)/8, $0xbb57a4e7bb57a4e7
+DATA constants<>+2960(SB)/8, $0x3ca48be73ca48be7
+DATA constants<>+2968(SB)/8, $0x3ca48be73ca48be7
+DATA constants<>+2976(SB)/8, $0xbd6b5846bd6b5846
+DATA constants<>+2984(SB)/8, $0xbd6b5846bd6b5846
+DATA constants<>+2992(SB)/8, $0x3dda57043dda5704
+DATA constants<>+3000(SB)/8, $0x3dda57043dda5704
+DATA constants<>+3008(SB)/8, $0xbe1d21afbe1d21af
+DATA constants<>+3016(SB)/8, $0xbe1d21afbe1d21af
+DATA constants<>+3024(SB)/8, $0x3e49a5aa3e49a5aa
+DATA constants<>+3032(SB)/8, $0x3e49a5aa3e49a5aa
+DATA constants<>+3040(SB)/8, $0xbe7f91f3be7f91f3
+DATA constants<>+3048(SB)/8, $0xbe7f91f3be7f91f3
+DATA constants<>+3056(SB)/8, $0x3eaaa6e83eaaa6e8
+DATA constants<>+3064(SB)/8, $0x3eaaa6e83eaaa6e8
+DATA constants<>+3072(SB)/8, $0xbeffffe9beffffe9
+DATA constants<>+3080(SB)/8, $0xbeffffe9beffffe9
+DATA constants<>+3088(SB)/8, $0x3fe109663fe10966
+DATA constants<>+3096(SB)/8, $0x3fe109663fe10966
+DATA constants<>+3104(SB)/8, $0x3f867d5f3f867d5f
+DATA constants<>+3112(SB)/8, $0x3f867d5f3f867d5f
+DATA constants<>+3120(SB)/8, $0x3eaaaaab3eaaaaab
+DATA constants<>+3128(SB)/8, $0x3eaaaaab3eaaaaab
+DATA constants<>+3136(SB)/8, $0x4b4000fe4b4000fe
+DATA constants<>+3144(SB)/8, $0x4b4000fe4b4000fe
+DATA constants<>+3152(SB)/8, $0x4580000045800000
+DATA constants<>+3160(SB)/8, $0x4580000045800000
+DATA constants<>+3168(SB)/8, $0x3defd1323defd132
+DATA constants<>+3176(SB)/8, $0x3defd1323defd132
+DATA constants<>+3184(SB)/8, $0xb22aaaabb22aaaab
+DATA constants<>+3192(SB)/8, $0xb22aaaabb22aaaab
+DATA constants<>+3200(SB)/8, $0x3325706033257060
+DATA constants<>+3208(SB)/8, $0x3325706033257060
+DATA constants<>+3216(SB)/8, $0x4320000043200000
+DATA constants<>+3224(SB)/8, $0x4320000043200000
+DATA constants<>+3232(SB)/8, $0xc3200000c3200000
+DATA constants<>+3240(SB)/8, $0xc3200000c3200000
+DATA constants<>+3248(SB)/8, $0x3920d6f53920d6f5
+DATA constants<>+3256(SB)/8, $0x3920d6f53920d6f5
+DATA constants<>+3264(SB)/8, $0x3f3172183f317218
+DATA constants<>+3272(SB)/8, $0x3f3172183f317218
+DATA constants<>+3280(SB)/8, $0x3e12293e3e12293e
+DATA constants<>+3288(SB)/8, $0x3e12293e3e12293e
+DATA constants<>+3296(SB)/8, $0x3e4ccd003e4ccd00
+DATA constants<>+3304(SB)/8, $0x3e4ccd003e4ccd00
+DATA constants<>+3312(SB)/8, $0x3aaf862b3aaf862b
+DATA constants<>+3320(SB)/8, $0x3aaf862b3aaf862b
+DATA constants<>+3328(SB)/8, $0x3c1d96d73c1d96d7
+DATA constants<>+3336(SB)/8, $0x3c1d96d73c1d96d7
+DATA constants<>+3344(SB)/8, $0x3d6357bb3d6357bb
+DATA constants<>+3352(SB)/8, $0x3d6357bb3d6357bb
+DATA constants<>+3360(SB)/8, $0x3e75fdee3e75fdee
+DATA constants<>+3368(SB)/8, $0x3e75fdee3e75fdee
+DATA constants<>+3376(SB)/8, $0x42b1999a42b1999a
+DATA constants<>+3384(SB)/8, $0x42b1999a42b1999a
+DATA constants<>+3392(SB)/8, $0xc2b00000c2b00000
+DATA constants<>+3400(SB)/8, $0xc2b00000c2b00000
+DATA constants<>+3408(SB)/8, $0x3d61faff3d61faff
+DATA constants<>+3416(SB)/8, $0x3d61faff3d61faff
+DATA constants<>+3424(SB)/8, $0x3e78704b3e78704b
+DATA constants<>+3432(SB)/8, $0x3e78704b3e78704b
+DATA constants<>+3440(SB)/8, $0x3f3179953f317995
+DATA constants<>+3448(SB)/8, $0x3f3179953f317995
+DATA constants<>+3456(SB)/8, $0x3f7ffb453f7ffb45
+DATA constants<>+3464(SB)/8, $0x3f7ffb453f7ffb45
+DATA constants<>+3472(SB)/8, $0x40b0000040b00000
+DATA constants<>+3480(SB)/8, $0x40b0000040b00000
+DATA constants<>+3488(SB)/8, $0xc0b00000c0b00000
+DATA constants<>+3496(SB)/8, $0xc0b00000c0b00000
+DATA constants<>+3504(SB)/8, $0x3ace916f3ace916f
+DATA constants<>+3512(SB)/8, $0x3ace916f3ace916f
+DATA constants<>+3520(SB)/8, $0x387cda82387cda82
+DATA constants<>+3528(SB)/8, $0x387cda82387cda82
+DATA constants<>+3536(SB)/8, $0x3ded0dfb3ded0dfb
+DATA constants<>+3544(SB)/8, $0x3ded0dfb3ded0dfb
+DATA constants<>+3552(SB)/8, $0x3f7fffbc3f7fffbc
+DATA constants<>+3560(SB)/8, $0x3f7fffbc3f7fffbc
+DATA constants<>+3568(SB)/8, $0x3c93291c3c93291c
+DATA constants<>+3576(SB)/8, $0x3c93291c3c93291c
+DATA constants<>+3584(SB)/8, $0x3ee5ea443ee5ea44
+DATA constants<>+3592(SB)/8, $0x3ee5ea443ee5ea44
+DATA constants<>+3600(SB)/8, $0xbd922279bd922279
+DATA constants<>+3608(SB)/8, $0xbd922279bd922279
+DATA constants<>+3616(SB)/8, $0xbfcc422abfcc422a
+DATA constants<>+3624(SB)/8, $0xbfcc422abfcc422a
+GLOBL constants<>(SB), RODATA|NOPTR, $3632
 
 DATA tailMasks<>+0(SB)/8, $0x00000000ffffffff
 DATA tailMasks<>+8(SB)/8, $0x0000000000000000
@@ -6706,232 +6674,88 @@ TEXT ·geluErfNEON(SB), NOSPLIT, $0-24
 	FMOVQ 2160(R9), F10
 	FMOVQ 16(R9), F11
 	FMOVQ 2304(R9), F12
-	FMOVQ 32(R9), F13
-	FMOVQ 2320(R9), F14
-	SUBS $8, R8, R8
-	BLT single
-
-	PCALIGN $16
-unrolled:
-	FLDPQ.P 32(R1), (F15, F16)
-	WORD $0x4ea0f9f1 // fabs v17.4s, v15.4s
-	WORD $0x4ea0fa12 // fabs v18.4s, v16.4s
-	WORD $0x4ea1f631 // fmin v17.4s, v17.4s, v1.4s
-	WORD $0x4ea1f652 // fmin v18.4s, v18.4s, v1.4s
-	WORD $0x4ea0d633 // fsub v19.4s, v17.4s, v0.4s
-	WORD $0x4ea0d654 // fsub v20.4s, v18.4s, v0.4s
-	WORD $0x4e20d635 // fadd v21.4s, v17.4s, v0.4s
-	WORD $0x4e20d656 // fadd v22.4s, v18.4s, v0.4s
-	WORD $0x6e35fe73 // fdiv v19.4s, v19.4s, v21.4s
-	WORD $0x6e36fe94 // fdiv v20.4s, v20.4s, v22.4s
-	WORD $0x6e22de35 // fmul v21.4s, v17.4s, v2.4s
-	WORD $0x6e22de56 // fmul v22.4s, v18.4s, v2.4s
-	WORD $0x6e35de37 // fmul v23.4s, v17.4s, v21.4s
-	WORD $0x6e36de58 // fmul v24.4s, v18.4s, v22.4s
-	WORD $0x6ea0faf9 // fneg v25.4s, v23.4s
-	WORD $0x6ea0fb1a // fneg v26.4s, v24.4s
-	WORD $0x4e35ce39 // fmla v25.4s, v17.4s, v21.4s
-	WORD $0x4e36ce5a // fmla v26.4s, v18.4s, v22.4s
-	WORD $0x4ea31c75 // mov v21.16b, v3.16b
-	WORD $0x4e24cef5 // fmla v21.4s, v23.4s, v4.4s
-	WORD $0x4ea31c76 // mov v22.16b, v3.16b
-	WORD $0x4e24cf16 // fmla v22.4s, v24.4s, v4.4s
-	WORD $0x4ea3d6bb // fsub v27.4s, v21.4s, v3.4s
-	WORD $0x4ea3d6dc // fsub v28.4s, v22.4s, v3.4s
-	WORD $0x4eb71efd // mov v29.16b, v23.16b
-	WORD $0x4ea5cf7d // fmls v29.4s, v27.4s, v5.4s
-	WORD $0x4eb81f1e // mov v30.16b, v24.16b
-	WORD $0x4ea5cf9e // fmls v30.4s, v28.4s, v5.4s
-	WORD $0x4ea6cf79 // fmls v25.4s, v27.4s, v6.4s
-	WORD $0x4ea6cf9a // fmls v26.4s, v28.4s, v6.4s
-	WORD $0x4e39d7b9 // fadd v25.4s, v29.4s, v25.4s
-	WORD $0x4e3ad7da // fadd v26.4s, v30.4s, v26.4s
-	WORD $0x6e39df3b // fmul v27.4s, v25.4s, v25.4s
-	WORD $0x6e3adf5c // fmul v28.4s, v26.4s, v26.4s
-	FMOVQ 464(R9), F29
-	WORD $0x4e39ccfd // fmla v29.4s, v7.4s, v25.4s
-	FMOVQ 464(R9), F30
-	WORD $0x4e3accfe // fmla v30.4s, v7.4s, v26.4s
-	FMOVQ 480(R9), F31
-	WORD $0x4e39cfbf // fmla v31.4s, v29.4s, v25.4s
-	FMOVQ 480(R9), F29
-	WORD $0x4e3acfdd // fmla v29.4s, v30.4s, v26.4s
-	FMOVQ 496(R9), F30
-	WORD $0x4e39cffe // fmla v30.4s, v31.4s, v25.4s
-	FMOVQ 496(R9), F31
-	WORD $0x4e3acfbf // fmla v31.4s, v29.4s, v26.4s
-	FMOVQ 512(R9), F29
-	WORD $0x4e39cfdd // fmla v29.4s, v30.4s, v25.4s
-	FMOVQ 512(R9), F30
-	WORD $0x4e3acffe // fmla v30.4s, v31.4s, v26.4s
-	WORD $0x4e3dcf79 // fmla v25.4s, v27.4s, v29.4s
-	WORD $0x4e3ecf9a // fmla v26.4s, v28.4s, v30.4s
-	WORD $0x6eb7e51b // fcmgt v27.4s, v8.4s, v23.4s
-	WORD $0x6eb8e51c // fcmgt v28.4s, v8.4s, v24.4s
-	WORD $0x4e291f7d // and v29.16b, v27.16b, v9.16b
-	WORD $0x4e291f9e // and v30.16b, v28.16b, v9.16b
-	WORD $0x4e3dd6b5 // fadd v21.4s, v21.4s, v29.4s
-	WORD $0x4e3ed6d6 // fadd v22.4s, v22.4s, v30.4s
-	WORD $0x4f3756b5 // shl v21.4s, v21.4s, #23
-	WORD $0x4f3756d6 // shl v22.4s, v22.4s, #23
-	WORD $0x6e6b1d5b // bsl v27.16b, v10.16b, v11.16b
-	WORD $0x6e6b1d5c // bsl v28.16b, v10.16b, v11.16b
-	FMOVQ 2336(R9), F29
-	WORD $0x4e33cd9d // fmla v29.4s, v12.4s, v19.4s
-	FMOVQ 2336(R9), F30
-	WORD $0x4e34cd9e // fmla v30.4s, v12.4s, v20.4s
-	FMOVQ 2352(R9), F31
-	WORD $0x4e33cfbf // fmla v31.4s, v29.4s, v19.4s
-	FMOVQ 2352(R9), F29
-	WORD $0x4e34cfdd // fmla v29.4s, v30.4s, v20.4s
-	FMOVQ 2368(R9), F30
-	WORD $0x4e33cffe // fmla v30.4s, v31.4s, v19.4s
-	FMOVQ 2368(R9), F31
-	WORD $0x4e34cfbf // fmla v31.4s, v29.4s, v20.4s
-	FMOVQ 2384(R9), F29
-	WORD $0x4e33cfdd // fmla v29.4s, v30.4s, v19.4s
-	FMOVQ 2384(R9), F30
-	WORD $0x4e34cffe // fmla v30.4s, v31.4s, v20.4s
-	FMOVQ 2400(R9), F31
-	WORD $0x4e33cfbf // fmla v31.4s, v29.4s, v19.4s
-	FMOVQ 2400(R9), F29
-	WORD $0x4e34cfdd // fmla v29.4s, v30.4s, v20.4s
-	FMOVQ 2416(R9), F30
-	WORD $0x4e33cffe // fmla v30.4s, v31.4s, v19.4s
-	FMOVQ 2416(R9), F31
-	WORD $0x4e34cfbf // fmla v31.4s, v29.4s, v20.4s
-	FMOVQ 2432(R9), F29
-	WORD $0x4e33cfdd // fmla v29.4s, v30.4s, v19.4s
-	FMOVQ 2432(R9), F30
-	WORD $0x4e34cffe // fmla v30.4s, v31.4s, v20.4s
-	FMOVQ 2448(R9), F31
-	WORD $0x4e33cfbf // fmla v31.4s, v29.4s, v19.4s
-	FMOVQ 2448(R9), F29
-	WORD $0x4e34cfdd // fmla v29.4s, v30.4s, v20.4s
-	FMOVQ 2464(R9), F30
-	WORD $0x4e33cffe // fmla v30.4s, v31.4s, v19.4s
-	FMOVQ 2464(R9), F31
-	WORD $0x4e34cfbf // fmla v31.4s, v29.4s, v20.4s
-	FMOVQ 2480(R9), F29
-	WORD $0x4e33cfdd // fmla v29.4s, v30.4s, v19.4s
-	FMOVQ 2480(R9), F19
-	WORD $0x4e34cff3 // fmla v19.4s, v31.4s, v20.4s
-	WORD $0x6e3ddeb4 // fmul v20.4s, v21.4s, v29.4s
-	WORD $0x6e33ded3 // fmul v19.4s, v22.4s, v19.4s
-	WORD $0x4e39ce94 // fmla v20.4s, v20.4s, v25.4s
-	WORD $0x4e3ace73 // fmla v19.4s, v19.4s, v26.4s
-	WORD $0x4e2df5f5 // fmax v21.4s, v15.4s, v13.4s
-	WORD $0x4e2df616 // fmax v22.4s, v16.4s, v13.4s
-	WORD $0x4ebbce95 // fmls v21.4s, v20.4s, v27.4s
-	WORD $0x4ebcce76 // fmls v22.4s, v19.4s, v28.4s
-	FMOVQ 2496(R9), F19
-	WORD $0x4e37cdd3 // fmla v19.4s, v14.4s, v23.4s
-	FMOVQ 2496(R9), F20
-	WORD $0x4e38cdd4 // fmla v20.4s, v14.4s, v24.4s
-	FMOVQ 2512(R9), F25
-	WORD $0x4e37ce79 // fmla v25.4s, v19.4s, v23.4s
-	FMOVQ 2512(R9), F19
-	WORD $0x4e38ce93 // fmla v19.4s, v20.4s, v24.4s
-	FMOVQ 2528(R9), F20
-	WORD $0x4e37cf34 // fmla v20.4s, v25.4s, v23.4s
-	FMOVQ 2528(R9), F25
-	WORD $0x4e38ce79 // fmla v25.4s, v19.4s, v24.4s
-	FMOVQ 2544(R9), F19
-	WORD $0x4e37ce93 // fmla v19.4s, v20.4s, v23.4s
-	FMOVQ 2544(R9), F20
-	WORD $0x4e38cf34 // fmla v20.4s, v25.4s, v24.4s
-	FMOVQ 432(R9), F23
-	WORD $0x4e33cdf7 // fmla v23.4s, v15.4s, v19.4s
-	FMOVQ 432(R9), F19
-	WORD $0x4e34ce13 // fmla v19.4s, v16.4s, v20.4s
-	WORD $0x6e37ddef // fmul v15.4s, v15.4s, v23.4s
-	WORD $0x6e33de10 // fmul v16.4s, v16.4s, v19.4s
-	FMOVQ 2560(R9), F19
-	WORD $0x6eb3e631 // fcmgt v17.4s, v17.4s, v19.4s
-	WORD $0x6eb3e652 // fcmgt v18.4s, v18.4s, v19.4s
-	WORD $0x6eb11eaf // bit v15.16b, v21.16b, v17.16b
-	WORD $0x6eb21ed0 // bit v16.16b, v22.16b, v18.16b
-	FSTPQ.P (F15, F16), 32(R0)
-	SUBS $8, R8, R8
-	BGE unrolled
-
-single:
-	ADDS $4, R8, R8
+	FMOVQ 2320(R9), F13
+	FMOVQ 32(R9), F14
+	FMOVQ 2336(R9), F15
+	FMOVQ 2352(R9), F16
+	SUBS $4, R8, R8
 	BLT few
 
 	PCALIGN $16
 vector:
-	FMOVQ.P 16(R1), F15
-	WORD $0x4ea0f9f0 // fabs v16.4s, v15.4s
-	WORD $0x4ea1f610 // fmin v16.4s, v16.4s, v1.4s
-	WORD $0x4ea0d611 // fsub v17.4s, v16.4s, v0.4s
-	WORD $0x4e20d612 // fadd v18.4s, v16.4s, v0.4s
-	WORD $0x6e32fe31 // fdiv v17.4s, v17.4s, v18.4s
-	WORD $0x6e22de12 // fmul v18.4s, v16.4s, v2.4s
-	WORD $0x6e32de13 // fmul v19.4s, v16.4s, v18.4s
-	WORD $0x6ea0fa74 // fneg v20.4s, v19.4s
-	WORD $0x4e32ce14 // fmla v20.4s, v16.4s, v18.4s
-	WORD $0x4ea31c72 // mov v18.16b, v3.16b
-	WORD $0x4e24ce72 // fmla v18.4s, v19.4s, v4.4s
-	WORD $0x4ea3d655 // fsub v21.4s, v18.4s, v3.4s
-	WORD $0x4eb31e76 // mov v22.16b, v19.16b
-	WORD $0x4ea5ceb6 // fmls v22.4s, v21.4s, v5.4s
-	WORD $0x4ea6ceb4 // fmls v20.4s, v21.4s, v6.4s
-	WORD $0x4e34d6d4 // fadd v20.4s, v22.4s, v20.4s
-	WORD $0x6e34de95 // fmul v21.4s, v20.4s, v20.4s
-	FMOVQ 464(R9), F22
-	WORD $0x4e34ccf6 // fmla v22.4s, v7.4s, v20.4s
-	FMOVQ 480(R9), F23
-	WORD $0x4e34ced7 // fmla v23.4s, v22.4s, v20.4s
-	FMOVQ 496(R9), F22
-	WORD $0x4e34cef6 // fmla v22.4s, v23.4s, v20.4s
-	FMOVQ 512(R9), F23
-	WORD $0x4e34ced7 // fmla v23.4s, v22.4s, v20.4s
-	WORD $0x4e37ceb4 // fmla v20.4s, v21.4s, v23.4s
-	WORD $0x6eb3e515 // fcmgt v21.4s, v8.4s, v19.4s
-	WORD $0x4e291eb6 // and v22.16b, v21.16b, v9.16b
-	WORD $0x4e36d652 // fadd v18.4s, v18.4s, v22.4s
-	WORD $0x4f375652 // shl v18.4s, v18.4s, #23
-	WORD $0x6e6b1d55 // bsl v21.16b, v10.16b, v11.16b
-	FMOVQ 2336(R9), F22
-	WORD $0x4e31cd96 // fmla v22.4s, v12.4s, v17.4s
-	FMOVQ 2352(R9), F23
-	WORD $0x4e31ced7 // fmla v23.4s, v22.4s, v17.4s
-	FMOVQ 2368(R9), F22
-	WORD $0x4e31cef6 // fmla v22.4s, v23.4s, v17.4s
-	FMOVQ 2384(R9), F23
-	WORD $0x4e31ced7 // fmla v23.4s, v22.4s, v17.4s
-	FMOVQ 2400(R9), F22
-	WORD $0x4e31cef6 // fmla v22.4s, v23.4s, v17.4s
-	FMOVQ 2416(R9), F23
-	WORD $0x4e31ced7 // fmla v23.4s, v22.4s, v17.4s
-	FMOVQ 2432(R9), F22
-	WORD $0x4e31cef6 // fmla v22.4s, v23.4s, v17.4s
-	FMOVQ 2448(R9), F23
-	WORD $0x4e31ced7 // fmla v23.4s, v22.4s, v17.4s
-	FMOVQ 2464(R9), F22
-	WORD $0x4e31cef6 // fmla v22.4s, v23.4s, v17.4s
-	FMOVQ 2480(R9), F23
-	WORD $0x4e31ced7 // fmla v23.4s, v22.4s, v17.4s
-	WORD $0x6e37de51 // fmul v17.4s, v18.4s, v23.4s
-	WORD $0x4e34ce31 // fmla v17.4s, v17.4s, v20.4s
-	WORD $0x4e2df5f2 // fmax v18.4s, v15.4s, v13.4s
-	WORD $0x4eb5ce32 // fmls v18.4s, v17.4s, v21.4s
-	FMOVQ 2496(R9), F17
-	WORD $0x4e33cdd1 // fmla v17.4s, v14.4s, v19.4s
-	FMOVQ 2512(R9), F20
-	WORD $0x4e33ce34 // fmla v20.4s, v17.4s, v19.4s
-	FMOVQ 2528(R9), F17
-	WORD $0x4e33ce91 // fmla v17.4s, v20.4s, v19.4s
-	FMOVQ 2544(R9), F20
-	WORD $0x4e33ce34 // fmla v20.4s, v17.4s, v19.4s
-	FMOVQ 432(R9), F17
-	WORD $0x4e34cdf1 // fmla v17.4s, v15.4s, v20.4s
-	WORD $0x6e31ddef // fmul v15.4s, v15.4s, v17.4s
-	FMOVQ 2560(R9), F17
-	WORD $0x6eb1e610 // fcmgt v16.4s, v16.4s, v17.4s
-	WORD $0x6eb01e4f // bit v15.16b, v18.16b, v16.16b
-	FMOVQ.P F15, 16(R0)
+	FMOVQ.P 16(R1), F17
+	WORD $0x4ea0fa32 // fabs v18.4s, v17.4s
+	WORD $0x4ea1f652 // fmin v18.4s, v18.4s, v1.4s
+	WORD $0x4ea0d653 // fsub v19.4s, v18.4s, v0.4s
+	WORD $0x4e20d654 // fadd v20.4s, v18.4s, v0.4s
+	WORD $0x6e34fe73 // fdiv v19.4s, v19.4s, v20.4s
+	WORD $0x6e22de54 // fmul v20.4s, v18.4s, v2.4s
+	WORD $0x6e34de55 // fmul v21.4s, v18.4s, v20.4s
+	WORD $0x6ea0fab6 // fneg v22.4s, v21.4s
+	WORD $0x4e34ce56 // fmla v22.4s, v18.4s, v20.4s
+	WORD $0x4ea31c74 // mov v20.16b, v3.16b
+	WORD $0x4e24ceb4 // fmla v20.4s, v21.4s, v4.4s
+	WORD $0x4ea3d697 // fsub v23.4s, v20.4s, v3.4s
+	WORD $0x4eb51eb8 // mov v24.16b, v21.16b
+	WORD $0x4ea5cef8 // fmls v24.4s, v23.4s, v5.4s
+	WORD $0x4ea6cef6 // fmls v22.4s, v23.4s, v6.4s
+	WORD $0x4e36d716 // fadd v22.4s, v24.4s, v22.4s
+	WORD $0x6e36ded7 // fmul v23.4s, v22.4s, v22.4s
+	FMOVQ 464(R9), F24
+	WORD $0x4e36ccf8 // fmla v24.4s, v7.4s, v22.4s
+	FMOVQ 480(R9), F25
+	WORD $0x4e36cf19 // fmla v25.4s, v24.4s, v22.4s
+	FMOVQ 496(R9), F24
+	WORD $0x4e36cf38 // fmla v24.4s, v25.4s, v22.4s
+	FMOVQ 512(R9), F25
+	WORD $0x4e36cf19 // fmla v25.4s, v24.4s, v22.4s
+	WORD $0x4e39cef6 // fmla v22.4s, v23.4s, v25.4s
+	WORD $0x6eb5e517 // fcmgt v23.4s, v8.4s, v21.4s
+	WORD $0x4e291ef8 // and v24.16b, v23.16b, v9.16b
+	WORD $0x4e38d694 // fadd v20.4s, v20.4s, v24.4s
+	WORD $0x4f375694 // shl v20.4s, v20.4s, #23
+	WORD $0x6e6b1d57 // bsl v23.16b, v10.16b, v11.16b
+	FMOVQ 2368(R9), F24
+	WORD $0x4e33cd98 // fmla v24.4s, v12.4s, v19.4s
+	FMOVQ 2384(R9), F25
+	WORD $0x4e33cf19 // fmla v25.4s, v24.4s, v19.4s
+	FMOVQ 2400(R9), F24
+	WORD $0x4e33cf38 // fmla v24.4s, v25.4s, v19.4s
+	FMOVQ 2416(R9), F25
+	WORD $0x4e33cf19 // fmla v25.4s, v24.4s, v19.4s
+	FMOVQ 2432(R9), F24
+	WORD $0x4e33cf38 // fmla v24.4s, v25.4s, v19.4s
+	FMOVQ 2448(R9), F25
+	WORD $0x4e33cf19 // fmla v25.4s, v24.4s, v19.4s
+	FMOVQ 2464(R9), F24
+	WORD $0x4e33cf38 // fmla v24.4s, v25.4s, v19.4s
+	FMOVQ 2480(R9), F25
+	WORD $0x4e33cf19 // fmla v25.4s, v24.4s, v19.4s
+	FMOVQ 2496(R9), F24
+	WORD $0x4e33cf38 // fmla v24.4s, v25.4s, v19.4s
+	WORD $0x4ead1db9 // mov v25.16b, v13.16b
+	WORD $0x4e38ce79 // fmla v25.4s, v19.4s, v24.4s
+	WORD $0x4eb9d5ba // fsub v26.4s, v13.4s, v25.4s
+	WORD $0x4e38ce7a // fmla v26.4s, v19.4s, v24.4s
+	WORD $0x4e36cf3a // fmla v26.4s, v25.4s, v22.4s
+	WORD $0x4e39d753 // fadd v19.4s, v26.4s, v25.4s
+	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
+	WORD $0x4e2ef634 // fmax v20.4s, v17.4s, v14.4s
+	WORD $0x4eb7ce74 // fmls v20.4s, v19.4s, v23.4s
+	FMOVQ 2512(R9), F19
+	WORD $0x4e35cdf3 // fmla v19.4s, v15.4s, v21.4s
+	FMOVQ 2528(R9), F22
+	WORD $0x4e35ce76 // fmla v22.4s, v19.4s, v21.4s
+	FMOVQ 2544(R9), F19
+	WORD $0x4e35ced3 // fmla v19.4s, v22.4s, v21.4s
+	FMOVQ 2560(R9), F22
+	WORD $0x4e35ce76 // fmla v22.4s, v19.4s, v21.4s
+	FMOVQ 432(R9), F19
+	WORD $0x4e36ce33 // fmla v19.4s, v17.4s, v22.4s
+	WORD $0x6e33de31 // fmul v17.4s, v17.4s, v19.4s
+	WORD $0x6eb0e652 // fcmgt v18.4s, v18.4s, v16.4s
+	WORD $0x6eb21e91 // bit v17.16b, v20.16b, v18.16b
+	FMOVQ.P F17, 16(R0)
 	SUBS $4, R8, R8
 	BGE vector
 
@@ -6939,91 +6763,93 @@ few:
 	ADDS $4, R8, R8
 	BEQ done
 	TBZ $1, R8, load1
-	FMOVD (R1), F15
+	FMOVD (R1), F17
 	TBZ $0, R8, loaded
 	ADD $8, R1, R10
-	VLD1 (R10), V15.S[2]
+	VLD1 (R10), V17.S[2]
 	B loaded
 load1:
-	FMOVS (R1), F15
+	FMOVS (R1), F17
 loaded:
-	WORD $0x4ea0f9f0 // fabs v16.4s, v15.4s
-	WORD $0x4ea1f610 // fmin v16.4s, v16.4s, v1.4s
-	WORD $0x4ea0d611 // fsub v17.4s, v16.4s, v0.4s
-	WORD $0x4e20d612 // fadd v18.4s, v16.4s, v0.4s
-	WORD $0x6e32fe31 // fdiv v17.4s, v17.4s, v18.4s
-	WORD $0x6e22de12 // fmul v18.4s, v16.4s, v2.4s
-	WORD $0x6e32de13 // fmul v19.4s, v16.4s, v18.4s
-	WORD $0x6ea0fa74 // fneg v20.4s, v19.4s
-	WORD $0x4e32ce14 // fmla v20.4s, v16.4s, v18.4s
-	WORD $0x4ea31c72 // mov v18.16b, v3.16b
-	WORD $0x4e24ce72 // fmla v18.4s, v19.4s, v4.4s
-	WORD $0x4ea3d655 // fsub v21.4s, v18.4s, v3.4s
-	WORD $0x4eb31e76 // mov v22.16b, v19.16b
-	WORD $0x4ea5ceb6 // fmls v22.4s, v21.4s, v5.4s
-	WORD $0x4ea6ceb4 // fmls v20.4s, v21.4s, v6.4s
-	WORD $0x4e34d6d4 // fadd v20.4s, v22.4s, v20.4s
-	WORD $0x6e34de95 // fmul v21.4s, v20.4s, v20.4s
-	FMOVQ 464(R9), F22
-	WORD $0x4e34ccf6 // fmla v22.4s, v7.4s, v20.4s
-	FMOVQ 480(R9), F23
-	WORD $0x4e34ced7 // fmla v23.4s, v22.4s, v20.4s
-	FMOVQ 496(R9), F22
-	WORD $0x4e34cef6 // fmla v22.4s, v23.4s, v20.4s
-	FMOVQ 512(R9), F23
-	WORD $0x4e34ced7 // fmla v23.4s, v22.4s, v20.4s
-	WORD $0x4e37ceb4 // fmla v20.4s, v21.4s, v23.4s
-	WORD $0x6eb3e515 // fcmgt v21.4s, v8.4s, v19.4s
-	WORD $0x4e291eb6 // and v22.16b, v21.16b, v9.16b
-	WORD $0x4e36d652 // fadd v18.4s, v18.4s, v22.4s
-	WORD $0x4f375652 // shl v18.4s, v18.4s, #23
-	WORD $0x6e6b1d55 // bsl v21.16b, v10.16b, v11.16b
-	FMOVQ 2336(R9), F22
-	WORD $0x4e31cd96 // fmla v22.4s, v12.4s, v17.4s
-	FMOVQ 2352(R9), F23
-	WORD $0x4e31ced7 // fmla v23.4s, v22.4s, v17.4s
-	FMOVQ 2368(R9), F22
-	WORD $0x4e31cef6 // fmla v22.4s, v23.4s, v17.4s
-	FMOVQ 2384(R9), F23
-	WORD $0x4e31ced7 // fmla v23.4s, v22.4s, v17.4s
-	FMOVQ 2400(R9), F22
-	WORD $0x4e31cef6 // fmla v22.4s, v23.4s, v17.4s
-	FMOVQ 2416(R9), F23
-	WORD $0x4e31ced7 // fmla v23.4s, v22.4s, v17.4s
-	FMOVQ 2432(R9), F22
-	WORD $0x4e31cef6 // fmla v22.4s, v23.4s, v17.4s
-	FMOVQ 2448(R9), F23
-	WORD $0x4e31ced7 // fmla v23.4s, v22.4s, v17.4s
-	FMOVQ 2464(R9), F22
-	WORD $0x4e31cef6 // fmla v22.4s, v23.4s, v17.4s
-	FMOVQ 2480(R9), F23
-	WORD $0x4e31ced7 // fmla v23.4s, v22.4s, v17.4s
-	WORD $0x6e37de51 // fmul v17.4s, v18.4s, v23.4s
-	WORD $0x4e34ce31 // fmla v17.4s, v17.4s, v20.4s
-	WORD $0x4e2df5f2 // fmax v18.4s, v15.4s, v13.4s
-	WORD $0x4eb5ce32 // fmls v18.4s, v17.4s, v21.4s
-	FMOVQ 2496(R9), F17
-	WORD $0x4e33cdd1 // fmla v17.4s, v14.4s, v19.4s
-	FMOVQ 2512(R9), F20
-	WORD $0x4e33ce34 // fmla v20.4s, v17.4s, v19.4s
-	FMOVQ 2528(R9), F17
-	WORD $0x4e33ce91 // fmla v17.4s, v20.4s, v19.4s
-	FMOVQ 2544(R9), F20
-	WORD $0x4e33ce34 // fmla v20.4s, v17.4s, v19.4s
-	FMOVQ 432(R9), F17
-	WORD $0x4e34cdf1 // fmla v17.4s, v15.4s, v20.4s
-	WORD $0x6e31ddef // fmul v15.4s, v15.4s, v17.4s
-	FMOVQ 2560(R9), F17
-	WORD $0x6eb1e610 // fcmgt v16.4s, v16.4s, v17.4s
-	WORD $0x6eb01e4f // bit v15.16b, v18.16b, v16.16b
+	WORD $0x4ea0fa32 // fabs v18.4s, v17.4s
+	WORD $0x4ea1f652 // fmin v18.4s, v18.4s, v1.4s
+	WORD $0x4ea0d653 // fsub v19.4s, v18.4s, v0.4s
+	WORD $0x4e20d654 // fadd v20.4s, v18.4s, v0.4s
+	WORD $0x6e34fe73 // fdiv v19.4s, v19.4s, v20.4s
+	WORD $0x6e22de54 // fmul v20.4s, v18.4s, v2.4s
+	WORD $0x6e34de55 // fmul v21.4s, v18.4s, v20.4s
+	WORD $0x6ea0fab6 // fneg v22.4s, v21.4s
+	WORD $0x4e34ce56 // fmla v22.4s, v18.4s, v20.4s
+	WORD $0x4ea31c74 // mov v20.16b, v3.16b
+	WORD $0x4e24ceb4 // fmla v20.4s, v21.4s, v4.4s
+	WORD $0x4ea3d697 // fsub v23.4s, v20.4s, v3.4s
+	WORD $0x4eb51eb8 // mov v24.16b, v21.16b
+	WORD $0x4ea5cef8 // fmls v24.4s, v23.4s, v5.4s
+	WORD $0x4ea6cef6 // fmls v22.4s, v23.4s, v6.4s
+	WORD $0x4e36d716 // fadd v22.4s, v24.4s, v22.4s
+	WORD $0x6e36ded7 // fmul v23.4s, v22.4s, v22.4s
+	FMOVQ 464(R9), F24
+	WORD $0x4e36ccf8 // fmla v24.4s, v7.4s, v22.4s
+	FMOVQ 480(R9), F25
+	WORD $0x4e36cf19 // fmla v25.4s, v24.4s, v22.4s
+	FMOVQ 496(R9), F24
+	WORD $0x4e36cf38 // fmla v24.4s, v25.4s, v22.4s
+	FMOVQ 512(R9), F25
+	WORD $0x4e36cf19 // fmla v25.4s, v24.4s, v22.4s
+	WORD $0x4e39cef6 // fmla v22.4s, v23.4s, v25.4s
+	WORD $0x6eb5e517 // fcmgt v23.4s, v8.4s, v21.4s
+	WORD $0x4e291ef8 // and v24.16b, v23.16b, v9.16b
+	WORD $0x4e38d694 // fadd v20.4s, v20.4s, v24.4s
+	WORD $0x4f375694 // shl v20.4s, v20.4s, #23
+	WORD $0x6e6b1d57 // bsl v23.16b, v10.16b, v11.16b
+	FMOVQ 2368(R9), F24
+	WORD $0x4e33cd98 // fmla v24.4s, v12.4s, v19.4s
+	FMOVQ 2384(R9), F25
+	WORD $0x4e33cf19 // fmla v25.4s, v24.4s, v19.4s
+	FMOVQ 2400(R9), F24
+	WORD $0x4e33cf38 // fmla v24.4s, v25.4s, v19.4s
+	FMOVQ 2416(R9), F25
+	WORD $0x4e33cf19 // fmla v25.4s, v24.4s, v19.4s
+	FMOVQ 2432(R9), F24
+	WORD $0x4e33cf38 // fmla v24.4s, v25.4s, v19.4s
+	FMOVQ 2448(R9), F25
+	WORD $0x4e33cf19 // fmla v25.4s, v24.4s, v19.4s
+	FMOVQ 2464(R9), F24
+	WORD $0x4e33cf38 // fmla v24.4s, v25.4s, v19.4s
+	FMOVQ 2480(R9), F25
+	WORD $0x4e33cf19 // fmla v25.4s, v24.4s, v19.4s
+	FMOVQ 2496(R9), F24
+	WORD $0x4e33cf38 // fmla v24.4s, v25.4s, v19.4s
+	WORD $0x4ead1db9 // mov v25.16b, v13.16b
+	WORD $0x4e38ce79 // fmla v25.4s, v19.4s, v24.4s
+	WORD $0x4eb9d5ba // fsub v26.4s, v13.4s, v25.4s
+	WORD $0x4e38ce7a // fmla v26.4s, v19.4s, v24.4s
+	WORD $0x4e36cf3a // fmla v26.4s, v25.4s, v22.4s
+	WORD $0x4e39d753 // fadd v19.4s, v26.4s, v25.4s
+	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
+	WORD $0x4e2ef634 // fmax v20.4s, v17.4s, v14.4s
+	WORD $0x4eb7ce74 // fmls v20.4s, v19.4s, v23.4s
+	FMOVQ 2512(R9), F19
+	WORD $0x4e35cdf3 // fmla v19.4s, v15.4s, v21.4s
+	FMOVQ 2528(R9), F22
+	WORD $0x4e35ce76 // fmla v22.4s, v19.4s, v21.4s
+	FMOVQ 2544(R9), F19
+	WORD $0x4e35ced3 // fmla v19.4s, v22.4s, v21.4s
+	FMOVQ 2560(R9), F22
+	WORD $0x4e35ce76 // fmla v22.4s, v19.4s, v21.4s
+	FMOVQ 432(R9), F19
+	WORD $0x4e36ce33 // fmla v19.4s, v17.4s, v22.4s
+	WORD $0x6e33de31 // fmul v17.4s, v17.4s, v19.4s
+	WORD $0x6eb0e652 // fcmgt v18.4s, v18.4s, v16.4s
+	WORD $0x6eb21e91 // bit v17.16b, v20.16b, v18.16b
 	TBZ $1, R8, store1
-	FMOVD F15, (R0)
+	FMOVD F17, (R0)
 	TBZ $0, R8, stored
 	ADD $8, R0, R10
-	VST1 V15.S[2], (R10)
+	VST1 V17.S[2], (R10)
 	B stored
 store1:
-	FMOVS F15, (R0)
+	FMOVS F17, (R0)
 stored:
 
 done:
@@ -7283,164 +7109,136 @@ TEXT ·mishNEON(SB), NOSPLIT, $0-24
 	FMOVQ 416(R9), F7
 	FMOVQ 2288(R9), F8
 	FMOVQ 2112(R9), F9
-	FMOVQ 2160(R9), F10
-	FMOVQ 432(R9), F11
-	FMOVQ 32(R9), F12
-	FMOVQ 2256(R9), F13
-	FMOVQ 2944(R9), F14
-	FMOVQ 2960(R9), F15
 	SUBS $8, R8, R8
 	BLT single
 
 	PCALIGN $16
 unrolled:
-	FLDPQ.P 32(R1), (F16, F17)
-	WORD $0x4ea1f612 // fmin v18.4s, v16.4s, v1.4s
-	WORD $0x4ea1f633 // fmin v19.4s, v17.4s, v1.4s
-	WORD $0x4e22f652 // fmax v18.4s, v18.4s, v2.4s
-	WORD $0x4e22f673 // fmax v19.4s, v19.4s, v2.4s
-	WORD $0x4ea31c74 // mov v20.16b, v3.16b
-	WORD $0x4e24ce54 // fmla v20.4s, v18.4s, v4.4s
-	WORD $0x4ea31c75 // mov v21.16b, v3.16b
-	WORD $0x4e24ce75 // fmla v21.4s, v19.4s, v4.4s
-	WORD $0x4ea3d696 // fsub v22.4s, v20.4s, v3.4s
-	WORD $0x4ea3d6b7 // fsub v23.4s, v21.4s, v3.4s
-	WORD $0x4eb21e58 // mov v24.16b, v18.16b
-	WORD $0x4ea5ced8 // fmls v24.4s, v22.4s, v5.4s
-	WORD $0x4eb31e79 // mov v25.16b, v19.16b
-	WORD $0x4ea5cef9 // fmls v25.4s, v23.4s, v5.4s
-	WORD $0x4ea6ced8 // fmls v24.4s, v22.4s, v6.4s
-	WORD $0x4ea6cef9 // fmls v25.4s, v23.4s, v6.4s
-	WORD $0x6e38df16 // fmul v22.4s, v24.4s, v24.4s
-	WORD $0x6e39df37 // fmul v23.4s, v25.4s, v25.4s
-	FMOVQ 464(R9), F26
-	WORD $0x4e38ccfa // fmla v26.4s, v7.4s, v24.4s
-	FMOVQ 464(R9), F27
-	WORD $0x4e39ccfb // fmla v27.4s, v7.4s, v25.4s
-	FMOVQ 480(R9), F28
-	WORD $0x4e38cf5c // fmla v28.4s, v26.4s, v24.4s
-	FMOVQ 480(R9), F26
-	WORD $0x4e39cf7a // fmla v26.4s, v27.4s, v25.4s
-	FMOVQ 496(R9), F27
-	WORD $0x4e38cf9b // fmla v27.4s, v28.4s, v24.4s
-	FMOVQ 496(R9), F28
-	WORD $0x4e39cf5c // fmla v28.4s, v26.4s, v25.4s
-	FMOVQ 512(R9), F26
-	WORD $0x4e38cf7a // fmla v26.4s, v27.4s, v24.4s
-	FMOVQ 512(R9), F27
-	WORD $0x4e39cf9b // fmla v27.4s, v28.4s, v25.4s
-	WORD $0x4e3aced8 // fmla v24.4s, v22.4s, v26.4s
-	WORD $0x4e3bcef9 // fmla v25.4s, v23.4s, v27.4s
-	WORD $0x6eb2e516 // fcmgt v22.4s, v8.4s, v18.4s
-	WORD $0x6eb3e517 // fcmgt v23.4s, v8.4s, v19.4s
-	WORD $0x4e291eda // and v26.16b, v22.16b, v9.16b
-	WORD $0x4e291efb // and v27.16b, v23.16b, v9.16b
-	WORD $0x4e3ad694 // fadd v20.4s, v20.4s, v26.4s
+	FLDPQ.P 32(R1), (F10, F11)
+	WORD $0x4ea1f54c // fmin v12.4s, v10.4s, v1.4s
+	WORD $0x4ea1f56d // fmin v13.4s, v11.4s, v1.4s
+	WORD $0x4e22f58c // fmax v12.4s, v12.4s, v2.4s
+	WORD $0x4e22f5ad // fmax v13.4s, v13.4s, v2.4s
+	WORD $0x4ea31c6e // mov v14.16b, v3.16b
+	WORD $0x4e24cd8e // fmla v14.4s, v12.4s, v4.4s
+	WORD $0x4ea31c6f // mov v15.16b, v3.16b
+	WORD $0x4e24cdaf // fmla v15.4s, v13.4s, v4.4s
+	WORD $0x4ea3d5d0 // fsub v16.4s, v14.4s, v3.4s
+	WORD $0x4ea3d5f1 // fsub v17.4s, v15.4s, v3.4s
+	WORD $0x4eac1d92 // mov v18.16b, v12.16b
+	WORD $0x4ea5ce12 // fmls v18.4s, v16.4s, v5.4s
+	WORD $0x4ead1db3 // mov v19.16b, v13.16b
+	WORD $0x4ea5ce33 // fmls v19.4s, v17.4s, v5.4s
+	WORD $0x4ea6ce12 // fmls v18.4s, v16.4s, v6.4s
+	WORD $0x4ea6ce33 // fmls v19.4s, v17.4s, v6.4s
+	WORD $0x6e32de50 // fmul v16.4s, v18.4s, v18.4s
+	WORD $0x6e33de71 // fmul v17.4s, v19.4s, v19.4s
+	FMOVQ 464(R9), F20
+	WORD $0x4e32ccf4 // fmla v20.4s, v7.4s, v18.4s
+	FMOVQ 464(R9), F21
+	WORD $0x4e33ccf5 // fmla v21.4s, v7.4s, v19.4s
+	FMOVQ 480(R9), F22
+	WORD $0x4e32ce96 // fmla v22.4s, v20.4s, v18.4s
+	FMOVQ 480(R9), F20
+	WORD $0x4e33ceb4 // fmla v20.4s, v21.4s, v19.4s
+	FMOVQ 496(R9), F21
+	WORD $0x4e32ced5 // fmla v21.4s, v22.4s, v18.4s
+	FMOVQ 496(R9), F22
+	WORD $0x4e33ce96 // fmla v22.4s, v20.4s, v19.4s
+	FMOVQ 512(R9), F20
+	WORD $0x4e32ceb4 // fmla v20.4s, v21.4s, v18.4s
+	FMOVQ 512(R9), F21
+	WORD $0x4e33ced5 // fmla v21.4s, v22.4s, v19.4s
+	WORD $0x4e34ce12 // fmla v18.4s, v16.4s, v20.4s
+	WORD $0x4e35ce33 // fmla v19.4s, v17.4s, v21.4s
+	WORD $0x6eace510 // fcmgt v16.4s, v8.4s, v12.4s
+	WORD $0x6eade511 // fcmgt v17.4s, v8.4s, v13.4s
+	WORD $0x4e291e14 // and v20.16b, v16.16b, v9.16b
+	WORD $0x4e291e35 // and v21.16b, v17.16b, v9.16b
+	WORD $0x4e34d5ce // fadd v14.4s, v14.4s, v20.4s
+	WORD $0x4e35d5ef // fadd v15.4s, v15.4s, v21.4s
+	WORD $0x4f3755ce // shl v14.4s, v14.4s, #23
+	WORD $0x4f3755ef // shl v15.4s, v15.4s, #23
+	FMOVQ 2160(R9), F20
+	WORD $0x6ef01c14 // bif v20.16b, v0.16b, v16.16b
+	FMOVQ 2160(R9), F16
+	WORD $0x6ef11c10 // bif v16.16b, v0.16b, v17.16b
+	WORD $0x6e32ddd1 // fmul v17.4s, v14.4s, v18.4s
+	WORD $0x6e33ddf2 // fmul v18.4s, v15.4s, v19.4s
+	WORD $0x4e31d5d3 // fadd v19.4s, v14.4s, v17.4s
+	WORD $0x4e32d5f5 // fadd v21.4s, v15.4s, v18.4s
+	WORD $0x4eaed66e // fsub v14.4s, v19.4s, v14.4s
+	WORD $0x4eafd6af // fsub v15.4s, v21.4s, v15.4s
+	WORD $0x4eaed62e // fsub v14.4s, v17.4s, v14.4s
+	WORD $0x4eafd64f // fsub v15.4s, v18.4s, v15.4s
+	WORD $0x6e34de71 // fmul v17.4s, v19.4s, v20.4s
+	WORD $0x6e30deb2 // fmul v18.4s, v21.4s, v16.4s
+	FMOVQ 432(R9), F22
+	WORD $0x6e36de37 // fmul v23.4s, v17.4s, v22.4s
+	WORD $0x6e36de56 // fmul v22.4s, v18.4s, v22.4s
+	WORD $0x6e37de78 // fmul v24.4s, v19.4s, v23.4s
+	WORD $0x6e36deb9 // fmul v25.4s, v21.4s, v22.4s
+	WORD $0x6ea0fb1a // fneg v26.4s, v24.4s
+	WORD $0x6ea0fb3b // fneg v27.4s, v25.4s
+	WORD $0x4e37ce7a // fmla v26.4s, v19.4s, v23.4s
+	WORD $0x4e36cebb // fmla v27.4s, v21.4s, v22.4s
+	WORD $0x4e38d676 // fadd v22.4s, v19.4s, v24.4s
+	WORD $0x4e39d6b7 // fadd v23.4s, v21.4s, v25.4s
+	WORD $0x4eb3d6dc // fsub v28.4s, v22.4s, v19.4s
+	WORD $0x4eb5d6fd // fsub v29.4s, v23.4s, v21.4s
+	WORD $0x4ebcd6de // fsub v30.4s, v22.4s, v28.4s
+	WORD $0x4ebdd6ff // fsub v31.4s, v23.4s, v29.4s
+	WORD $0x4ebed673 // fsub v19.4s, v19.4s, v30.4s
+	WORD $0x4ebfd6b5 // fsub v21.4s, v21.4s, v31.4s
+	WORD $0x4ebcd718 // fsub v24.4s, v24.4s, v28.4s
+	WORD $0x4ebdd739 // fsub v25.4s, v25.4s, v29.4s
+	WORD $0x4e38d673 // fadd v19.4s, v19.4s, v24.4s
+	WORD $0x4e39d6b5 // fadd v21.4s, v21.4s, v25.4s
+	WORD $0x4e3ad673 // fadd v19.4s, v19.4s, v26.4s
 	WORD $0x4e3bd6b5 // fadd v21.4s, v21.4s, v27.4s
-	WORD $0x4f375694 // shl v20.4s, v20.4s, #23
-	WORD $0x4f3756b5 // shl v21.4s, v21.4s, #23
-	WORD $0x6e601d56 // bsl v22.16b, v10.16b, v0.16b
-	WORD $0x6e601d57 // bsl v23.16b, v10.16b, v0.16b
-	WORD $0x4eb41e9a // mov v26.16b, v20.16b
-	WORD $0x4e38ce9a // fmla v26.4s, v20.4s, v24.4s
-	WORD $0x4eb51ebb // mov v27.16b, v21.16b
-	WORD $0x4e39cebb // fmla v27.4s, v21.4s, v25.4s
-	WORD $0x6e36df5a // fmul v26.4s, v26.4s, v22.4s
-	WORD $0x6e37df7b // fmul v27.4s, v27.4s, v23.4s
-	WORD $0x6e2bdf5c // fmul v28.4s, v26.4s, v11.4s
-	WORD $0x6e2bdf7d // fmul v29.4s, v27.4s, v11.4s
-	WORD $0x4e3ccf5a // fmla v26.4s, v26.4s, v28.4s
-	WORD $0x4e3dcf7b // fmla v27.4s, v27.4s, v29.4s
-	WORD $0x6e34de54 // fmul v20.4s, v18.4s, v20.4s
-	WORD $0x6e35de75 // fmul v21.4s, v19.4s, v21.4s
-	WORD $0x4e20d71e // fadd v30.4s, v24.4s, v0.4s
-	WORD $0x4e20d73f // fadd v31.4s, v25.4s, v0.4s
-	WORD $0x4e3ccfd8 // fmla v24.4s, v30.4s, v28.4s
-	WORD $0x4e3dcff9 // fmla v25.4s, v31.4s, v29.4s
-	WORD $0x4e38ce94 // fmla v20.4s, v20.4s, v24.4s
-	WORD $0x4e39ceb5 // fmla v21.4s, v21.4s, v25.4s
-	WORD $0x6eace618 // fcmgt v24.4s, v16.4s, v12.4s
-	WORD $0x6eace639 // fcmgt v25.4s, v17.4s, v12.4s
-	WORD $0x6e3ade9c // fmul v28.4s, v20.4s, v26.4s
-	WORD $0x6e3bdebd // fmul v29.4s, v21.4s, v27.4s
-	WORD $0x6eb81e5c // bit v28.16b, v18.16b, v24.16b
-	WORD $0x6eb91e7d // bit v29.16b, v19.16b, v25.16b
-	WORD $0x4e20d752 // fadd v18.4s, v26.4s, v0.4s
-	WORD $0x4e20d773 // fadd v19.4s, v27.4s, v0.4s
-	WORD $0x6e32ff92 // fdiv v18.4s, v28.4s, v18.4s
-	WORD $0x6e33ffb3 // fdiv v19.4s, v29.4s, v19.4s
-	WORD $0x6eb81e14 // bit v20.16b, v16.16b, v24.16b
-	WORD $0x6eb91e35 // bit v21.16b, v17.16b, v25.16b
-	WORD $0x4eb2d692 // fsub v18.4s, v20.4s, v18.4s
-	WORD $0x4eb3d6b3 // fsub v19.4s, v21.4s, v19.4s
-	WORD $0x6e36de52 // fmul v18.4s, v18.4s, v22.4s
-	WORD $0x6e37de73 // fmul v19.4s, v19.4s, v23.4s
-	WORD $0x4e2dd614 // fadd v20.4s, v16.4s, v13.4s
-	WORD $0x4e2dd635 // fadd v21.4s, v17.4s, v13.4s
-	WORD $0x4eaed616 // fsub v22.4s, v16.4s, v14.4s
-	WORD $0x4eaed637 // fsub v23.4s, v17.4s, v14.4s
-	WORD $0x4ea0fad6 // fabs v22.4s, v22.4s
-	WORD $0x4ea0faf7 // fabs v23.4s, v23.4s
-	WORD $0x6eb6e5f6 // fcmgt v22.4s, v15.4s, v22.4s
-	WORD $0x6eb7e5f7 // fcmgt v23.4s, v15.4s, v23.4s
-	FMOVQ 2976(R9), F24
-	FMOVQ 2992(R9), F25
-	WORD $0x4e34cf19 // fmla v25.4s, v24.4s, v20.4s
-	FMOVQ 2992(R9), F26
-	WORD $0x4e35cf1a // fmla v26.4s, v24.4s, v21.4s
-	FMOVQ 3008(R9), F24
-	WORD $0x4e34cf38 // fmla v24.4s, v25.4s, v20.4s
-	FMOVQ 3008(R9), F25
-	WORD $0x4e35cf59 // fmla v25.4s, v26.4s, v21.4s
-	FMOVQ 3024(R9), F26
-	WORD $0x4e34cf1a // fmla v26.4s, v24.4s, v20.4s
-	FMOVQ 3024(R9), F24
-	WORD $0x4e35cf38 // fmla v24.4s, v25.4s, v21.4s
-	FMOVQ 3040(R9), F25
-	WORD $0x4e34cf59 // fmla v25.4s, v26.4s, v20.4s
-	FMOVQ 3040(R9), F26
-	WORD $0x4e35cf1a // fmla v26.4s, v24.4s, v21.4s
-	FMOVQ 3056(R9), F24
-	WORD $0x4e34cf38 // fmla v24.4s, v25.4s, v20.4s
-	FMOVQ 3056(R9), F25
-	WORD $0x4e35cf59 // fmla v25.4s, v26.4s, v21.4s
-	FMOVQ 3072(R9), F26
-	WORD $0x4e34cf1a // fmla v26.4s, v24.4s, v20.4s
-	FMOVQ 3072(R9), F24
-	WORD $0x4e35cf38 // fmla v24.4s, v25.4s, v21.4s
-	FMOVQ 3088(R9), F25
-	WORD $0x4e34cf59 // fmla v25.4s, v26.4s, v20.4s
-	FMOVQ 3088(R9), F26
-	WORD $0x4e35cf1a // fmla v26.4s, v24.4s, v21.4s
-	FMOVQ 3104(R9), F24
-	WORD $0x4e34cf38 // fmla v24.4s, v25.4s, v20.4s
-	FMOVQ 3104(R9), F25
-	WORD $0x4e35cf59 // fmla v25.4s, v26.4s, v21.4s
-	FMOVQ 3120(R9), F26
-	WORD $0x4e34cf1a // fmla v26.4s, v24.4s, v20.4s
-	FMOVQ 3120(R9), F24
-	WORD $0x4e35cf38 // fmla v24.4s, v25.4s, v21.4s
-	FMOVQ 3136(R9), F25
-	WORD $0x4e34cf59 // fmla v25.4s, v26.4s, v20.4s
-	FMOVQ 3136(R9), F26
-	WORD $0x4e35cf1a // fmla v26.4s, v24.4s, v21.4s
-	FMOVQ 3152(R9), F24
-	WORD $0x4e34cf38 // fmla v24.4s, v25.4s, v20.4s
-	FMOVQ 3152(R9), F25
-	WORD $0x4e35cf59 // fmla v25.4s, v26.4s, v21.4s
-	FMOVQ 3168(R9), F26
-	WORD $0x4e34cf1a // fmla v26.4s, v24.4s, v20.4s
-	FMOVQ 3168(R9), F24
-	WORD $0x4e35cf38 // fmla v24.4s, v25.4s, v21.4s
-	FMOVQ 3184(R9), F25
-	WORD $0x4e34cf59 // fmla v25.4s, v26.4s, v20.4s
-	FMOVQ 3184(R9), F20
-	WORD $0x4e35cf14 // fmla v20.4s, v24.4s, v21.4s
-	WORD $0x6e39de10 // fmul v16.4s, v16.4s, v25.4s
-	WORD $0x6e34de31 // fmul v17.4s, v17.4s, v20.4s
-	WORD $0x6eb61e12 // bit v18.16b, v16.16b, v22.16b
-	WORD $0x6eb71e33 // bit v19.16b, v17.16b, v23.16b
-	FSTPQ.P (F18, F19), 32(R0)
+	WORD $0x4e31cdce // fmla v14.4s, v14.4s, v17.4s
+	WORD $0x4e32cdef // fmla v15.4s, v15.4s, v18.4s
+	WORD $0x4e2ed66e // fadd v14.4s, v19.4s, v14.4s
+	WORD $0x4e2fd6af // fadd v15.4s, v21.4s, v15.4s
+	WORD $0x6e34ded1 // fmul v17.4s, v22.4s, v20.4s
+	WORD $0x6e30def2 // fmul v18.4s, v23.4s, v16.4s
+	WORD $0x4e20d633 // fadd v19.4s, v17.4s, v0.4s
+	WORD $0x4e20d655 // fadd v21.4s, v18.4s, v0.4s
+	WORD $0x4eb1d678 // fsub v24.4s, v19.4s, v17.4s
+	WORD $0x4eb2d6b9 // fsub v25.4s, v21.4s, v18.4s
+	WORD $0x4eb8d67a // fsub v26.4s, v19.4s, v24.4s
+	WORD $0x4eb9d6bb // fsub v27.4s, v21.4s, v25.4s
+	WORD $0x4ebad631 // fsub v17.4s, v17.4s, v26.4s
+	WORD $0x4ebbd652 // fsub v18.4s, v18.4s, v27.4s
+	WORD $0x4eb8d418 // fsub v24.4s, v0.4s, v24.4s
+	WORD $0x4eb9d419 // fsub v25.4s, v0.4s, v25.4s
+	WORD $0x4e38d631 // fadd v17.4s, v17.4s, v24.4s
+	WORD $0x4e39d652 // fadd v18.4s, v18.4s, v25.4s
+	WORD $0x4e34cdd1 // fmla v17.4s, v14.4s, v20.4s
+	WORD $0x4e30cdf2 // fmla v18.4s, v15.4s, v16.4s
+	WORD $0x6e33fc18 // fdiv v24.4s, v0.4s, v19.4s
+	WORD $0x6e35fc19 // fdiv v25.4s, v0.4s, v21.4s
+	WORD $0x6e38deda // fmul v26.4s, v22.4s, v24.4s
+	WORD $0x6e39defb // fmul v27.4s, v23.4s, v25.4s
+	WORD $0x4eb3cf56 // fmls v22.4s, v26.4s, v19.4s
+	WORD $0x4eb5cf77 // fmls v23.4s, v27.4s, v21.4s
+	WORD $0x4eb1cf4e // fmls v14.4s, v26.4s, v17.4s
+	WORD $0x4eb2cf6f // fmls v15.4s, v27.4s, v18.4s
+	WORD $0x4e2ed6ce // fadd v14.4s, v22.4s, v14.4s
+	WORD $0x4e2fd6ef // fadd v15.4s, v23.4s, v15.4s
+	WORD $0x6e38ddce // fmul v14.4s, v14.4s, v24.4s
+	WORD $0x6e39ddef // fmul v15.4s, v15.4s, v25.4s
+	WORD $0x6e2edd8e // fmul v14.4s, v12.4s, v14.4s
+	WORD $0x6e2fddaf // fmul v15.4s, v13.4s, v15.4s
+	WORD $0x4e3acd8e // fmla v14.4s, v12.4s, v26.4s
+	WORD $0x4e3bcdaf // fmla v15.4s, v13.4s, v27.4s
+	WORD $0x6e34ddcc // fmul v12.4s, v14.4s, v20.4s
+	WORD $0x6e30dded // fmul v13.4s, v15.4s, v16.4s
+	WORD $0x6ea1e54e // fcmgt v14.4s, v10.4s, v1.4s
+	WORD $0x6ea1e56f // fcmgt v15.4s, v11.4s, v1.4s
+	WORD $0x6eae1d4c // bit v12.16b, v10.16b, v14.16b
+	WORD $0x6eaf1d6d // bit v13.16b, v11.16b, v15.16b
+	FSTPQ.P (F12, F13), 32(R0)
 	SUBS $8, R8, R8
 	BGE unrolled
 
@@ -7450,81 +7248,70 @@ single:
 
 	PCALIGN $16
 vector:
-	FMOVQ.P 16(R1), F16
-	WORD $0x4ea1f611 // fmin v17.4s, v16.4s, v1.4s
-	WORD $0x4e22f631 // fmax v17.4s, v17.4s, v2.4s
-	WORD $0x4ea31c72 // mov v18.16b, v3.16b
-	WORD $0x4e24ce32 // fmla v18.4s, v17.4s, v4.4s
-	WORD $0x4ea3d653 // fsub v19.4s, v18.4s, v3.4s
-	WORD $0x4eb11e34 // mov v20.16b, v17.16b
-	WORD $0x4ea5ce74 // fmls v20.4s, v19.4s, v5.4s
-	WORD $0x4ea6ce74 // fmls v20.4s, v19.4s, v6.4s
-	WORD $0x6e34de93 // fmul v19.4s, v20.4s, v20.4s
-	FMOVQ 464(R9), F21
-	WORD $0x4e34ccf5 // fmla v21.4s, v7.4s, v20.4s
-	FMOVQ 480(R9), F22
-	WORD $0x4e34ceb6 // fmla v22.4s, v21.4s, v20.4s
-	FMOVQ 496(R9), F21
-	WORD $0x4e34ced5 // fmla v21.4s, v22.4s, v20.4s
-	FMOVQ 512(R9), F22
-	WORD $0x4e34ceb6 // fmla v22.4s, v21.4s, v20.4s
-	WORD $0x4e36ce74 // fmla v20.4s, v19.4s, v22.4s
-	WORD $0x6eb1e513 // fcmgt v19.4s, v8.4s, v17.4s
-	WORD $0x4e291e75 // and v21.16b, v19.16b, v9.16b
-	WORD $0x4e35d652 // fadd v18.4s, v18.4s, v21.4s
-	WORD $0x4f375652 // shl v18.4s, v18.4s, #23
-	WORD $0x6e601d53 // bsl v19.16b, v10.16b, v0.16b
-	WORD $0x4eb21e55 // mov v21.16b, v18.16b
-	WORD $0x4e34ce55 // fmla v21.4s, v18.4s, v20.4s
-	WORD $0x6e33deb5 // fmul v21.4s, v21.4s, v19.4s
-	WORD $0x6e2bdeb6 // fmul v22.4s, v21.4s, v11.4s
-	WORD $0x4e36ceb5 // fmla v21.4s, v21.4s, v22.4s
-	WORD $0x6e32de32 // fmul v18.4s, v17.4s, v18.4s
-	WORD $0x4e20d697 // fadd v23.4s, v20.4s, v0.4s
-	WORD $0x4e36cef4 // fmla v20.4s, v23.4s, v22.4s
-	WORD $0x4e34ce52 // fmla v18.4s, v18.4s, v20.4s
-	WORD $0x6eace614 // fcmgt v20.4s, v16.4s, v12.4s
-	WORD $0x6e35de56 // fmul v22.4s, v18.4s, v21.4s
-	WORD $0x6eb41e36 // bit v22.16b, v17.16b, v20.16b
-	WORD $0x4e20d6b1 // fadd v17.4s, v21.4s, v0.4s
-	WORD $0x6e31fed1 // fdiv v17.4s, v22.4s, v17.4s
-	WORD $0x6eb41e12 // bit v18.16b, v16.16b, v20.16b
-	WORD $0x4eb1d651 // fsub v17.4s, v18.4s, v17.4s
-	WORD $0x6e33de31 // fmul v17.4s, v17.4s, v19.4s
-	WORD $0x4e2dd612 // fadd v18.4s, v16.4s, v13.4s
+	FMOVQ.P 16(R1), F10
+	WORD $0x4ea1f54b // fmin v11.4s, v10.4s, v1.4s
+	WORD $0x4e22f56b // fmax v11.4s, v11.4s, v2.4s
+	WORD $0x4ea31c6c // mov v12.16b, v3.16b
+	WORD $0x4e24cd6c // fmla v12.4s, v11.4s, v4.4s
+	WORD $0x4ea3d58d // fsub v13.4s, v12.4s, v3.4s
+	WORD $0x4eab1d6e // mov v14.16b, v11.16b
+	WORD $0x4ea5cdae // fmls v14.4s, v13.4s, v5.4s
+	WORD $0x4ea6cdae // fmls v14.4s, v13.4s, v6.4s
+	WORD $0x6e2eddcd // fmul v13.4s, v14.4s, v14.4s
+	FMOVQ 464(R9), F15
+	WORD $0x4e2eccef // fmla v15.4s, v7.4s, v14.4s
+	FMOVQ 480(R9), F16
+	WORD $0x4e2ecdf0 // fmla v16.4s, v15.4s, v14.4s
+	FMOVQ 496(R9), F15
+	WORD $0x4e2ece0f // fmla v15.4s, v16.4s, v14.4s
+	FMOVQ 512(R9), F16
+	WORD $0x4e2ecdf0 // fmla v16.4s, v15.4s, v14.4s
+	WORD $0x4e30cdae // fmla v14.4s, v13.4s, v16.4s
+	WORD $0x6eabe50d // fcmgt v13.4s, v8.4s, v11.4s
+	WORD $0x4e291daf // and v15.16b, v13.16b, v9.16b
+	WORD $0x4e2fd58c // fadd v12.4s, v12.4s, v15.4s
+	WORD $0x4f37558c // shl v12.4s, v12.4s, #23
+	FMOVQ 2160(R9), F15
+	WORD $0x6eed1c0f // bif v15.16b, v0.16b, v13.16b
+	WORD $0x6e2edd8d // fmul v13.4s, v12.4s, v14.4s
+	WORD $0x4e2dd58e // fadd v14.4s, v12.4s, v13.4s
+	WORD $0x4eacd5cc // fsub v12.4s, v14.4s, v12.4s
+	WORD $0x4eacd5ac // fsub v12.4s, v13.4s, v12.4s
+	WORD $0x6e2fddcd // fmul v13.4s, v14.4s, v15.4s
+	FMOVQ 432(R9), F16
+	WORD $0x6e30ddb0 // fmul v16.4s, v13.4s, v16.4s
+	WORD $0x6e30ddd1 // fmul v17.4s, v14.4s, v16.4s
+	WORD $0x6ea0fa32 // fneg v18.4s, v17.4s
+	WORD $0x4e30cdd2 // fmla v18.4s, v14.4s, v16.4s
+	WORD $0x4e31d5d0 // fadd v16.4s, v14.4s, v17.4s
 	WORD $0x4eaed613 // fsub v19.4s, v16.4s, v14.4s
-	WORD $0x4ea0fa73 // fabs v19.4s, v19.4s
-	WORD $0x6eb3e5f3 // fcmgt v19.4s, v15.4s, v19.4s
-	FMOVQ 2976(R9), F20
-	FMOVQ 2992(R9), F21
-	WORD $0x4e32ce95 // fmla v21.4s, v20.4s, v18.4s
-	FMOVQ 3008(R9), F20
-	WORD $0x4e32ceb4 // fmla v20.4s, v21.4s, v18.4s
-	FMOVQ 3024(R9), F21
-	WORD $0x4e32ce95 // fmla v21.4s, v20.4s, v18.4s
-	FMOVQ 3040(R9), F20
-	WORD $0x4e32ceb4 // fmla v20.4s, v21.4s, v18.4s
-	FMOVQ 3056(R9), F21
-	WORD $0x4e32ce95 // fmla v21.4s, v20.4s, v18.4s
-	FMOVQ 3072(R9), F20
-	WORD $0x4e32ceb4 // fmla v20.4s, v21.4s, v18.4s
-	FMOVQ 3088(R9), F21
-	WORD $0x4e32ce95 // fmla v21.4s, v20.4s, v18.4s
-	FMOVQ 3104(R9), F20
-	WORD $0x4e32ceb4 // fmla v20.4s, v21.4s, v18.4s
-	FMOVQ 3120(R9), F21
-	WORD $0x4e32ce95 // fmla v21.4s, v20.4s, v18.4s
-	FMOVQ 3136(R9), F20
-	WORD $0x4e32ceb4 // fmla v20.4s, v21.4s, v18.4s
-	FMOVQ 3152(R9), F21
-	WORD $0x4e32ce95 // fmla v21.4s, v20.4s, v18.4s
-	FMOVQ 3168(R9), F20
-	WORD $0x4e32ceb4 // fmla v20.4s, v21.4s, v18.4s
-	FMOVQ 3184(R9), F21
-	WORD $0x4e32ce95 // fmla v21.4s, v20.4s, v18.4s
-	WORD $0x6e35de10 // fmul v16.4s, v16.4s, v21.4s
-	WORD $0x6eb31e11 // bit v17.16b, v16.16b, v19.16b
-	FMOVQ.P F17, 16(R0)
+	WORD $0x4eb3d614 // fsub v20.4s, v16.4s, v19.4s
+	WORD $0x4eb4d5ce // fsub v14.4s, v14.4s, v20.4s
+	WORD $0x4eb3d631 // fsub v17.4s, v17.4s, v19.4s
+	WORD $0x4e31d5ce // fadd v14.4s, v14.4s, v17.4s
+	WORD $0x4e32d5ce // fadd v14.4s, v14.4s, v18.4s
+	WORD $0x4e2dcd8c // fmla v12.4s, v12.4s, v13.4s
+	WORD $0x4e2cd5cc // fadd v12.4s, v14.4s, v12.4s
+	WORD $0x6e2fde0d // fmul v13.4s, v16.4s, v15.4s
+	WORD $0x4e20d5ae // fadd v14.4s, v13.4s, v0.4s
+	WORD $0x4eadd5d1 // fsub v17.4s, v14.4s, v13.4s
+	WORD $0x4eb1d5d2 // fsub v18.4s, v14.4s, v17.4s
+	WORD $0x4eb2d5ad // fsub v13.4s, v13.4s, v18.4s
+	WORD $0x4eb1d411 // fsub v17.4s, v0.4s, v17.4s
+	WORD $0x4e31d5ad // fadd v13.4s, v13.4s, v17.4s
+	WORD $0x4e2fcd8d // fmla v13.4s, v12.4s, v15.4s
+	WORD $0x6e2efc11 // fdiv v17.4s, v0.4s, v14.4s
+	WORD $0x6e31de12 // fmul v18.4s, v16.4s, v17.4s
+	WORD $0x4eaece50 // fmls v16.4s, v18.4s, v14.4s
+	WORD $0x4eadce4c // fmls v12.4s, v18.4s, v13.4s
+	WORD $0x4e2cd60c // fadd v12.4s, v16.4s, v12.4s
+	WORD $0x6e31dd8c // fmul v12.4s, v12.4s, v17.4s
+	WORD $0x6e2cdd6c // fmul v12.4s, v11.4s, v12.4s
+	WORD $0x4e32cd6c // fmla v12.4s, v11.4s, v18.4s
+	WORD $0x6e2fdd8b // fmul v11.4s, v12.4s, v15.4s
+	WORD $0x6ea1e54c // fcmgt v12.4s, v10.4s, v1.4s
+	WORD $0x6eac1d4b // bit v11.16b, v10.16b, v12.16b
+	FMOVQ.P F11, 16(R0)
 	SUBS $4, R8, R8
 	BGE vector
 
@@ -7532,95 +7319,84 @@ few:
 	ADDS $4, R8, R8
 	BEQ done
 	TBZ $1, R8, load1
-	FMOVD (R1), F16
+	FMOVD (R1), F10
 	TBZ $0, R8, loaded
 	ADD $8, R1, R10
-	VLD1 (R10), V16.S[2]
+	VLD1 (R10), V10.S[2]
 	B loaded
 load1:
-	FMOVS (R1), F16
+	FMOVS (R1), F10
 loaded:
-	WORD $0x4ea1f611 // fmin v17.4s, v16.4s, v1.4s
-	WORD $0x4e22f631 // fmax v17.4s, v17.4s, v2.4s
-	WORD $0x4ea31c72 // mov v18.16b, v3.16b
-	WORD $0x4e24ce32 // fmla v18.4s, v17.4s, v4.4s
-	WORD $0x4ea3d653 // fsub v19.4s, v18.4s, v3.4s
-	WORD $0x4eb11e34 // mov v20.16b, v17.16b
-	WORD $0x4ea5ce74 // fmls v20.4s, v19.4s, v5.4s
-	WORD $0x4ea6ce74 // fmls v20.4s, v19.4s, v6.4s
-	WORD $0x6e34de93 // fmul v19.4s, v20.4s, v20.4s
-	FMOVQ 464(R9), F21
-	WORD $0x4e34ccf5 // fmla v21.4s, v7.4s, v20.4s
-	FMOVQ 480(R9), F22
-	WORD $0x4e34ceb6 // fmla v22.4s, v21.4s, v20.4s
-	FMOVQ 496(R9), F21
-	WORD $0x4e34ced5 // fmla v21.4s, v22.4s, v20.4s
-	FMOVQ 512(R9), F22
-	WORD $0x4e34ceb6 // fmla v22.4s, v21.4s, v20.4s
-	WORD $0x4e36ce74 // fmla v20.4s, v19.4s, v22.4s
-	WORD $0x6eb1e513 // fcmgt v19.4s, v8.4s, v17.4s
-	WORD $0x4e291e75 // and v21.16b, v19.16b, v9.16b
-	WORD $0x4e35d652 // fadd v18.4s, v18.4s, v21.4s
-	WORD $0x4f375652 // shl v18.4s, v18.4s, #23
-	WORD $0x6e601d53 // bsl v19.16b, v10.16b, v0.16b
-	WORD $0x4eb21e55 // mov v21.16b, v18.16b
-	WORD $0x4e34ce55 // fmla v21.4s, v18.4s, v20.4s
-	WORD $0x6e33deb5 // fmul v21.4s, v21.4s, v19.4s
-	WORD $0x6e2bdeb6 // fmul v22.4s, v21.4s, v11.4s
-	WORD $0x4e36ceb5 // fmla v21.4s, v21.4s, v22.4s
-	WORD $0x6e32de32 // fmul v18.4s, v17.4s, v18.4s
-	WORD $0x4e20d697 // fadd v23.4s, v20.4s, v0.4s
-	WORD $0x4e36cef4 // fmla v20.4s, v23.4s, v22.4s
-	WORD $0x4e34ce52 // fmla v18.4s, v18.4s, v20.4s
-	WORD $0x6eace614 // fcmgt v20.4s, v16.4s, v12.4s
-	WORD $0x6e35de56 // fmul v22.4s, v18.4s, v21.4s
-	WORD $0x6eb41e36 // bit v22.16b, v17.16b, v20.16b
-	WORD $0x4e20d6b1 // fadd v17.4s, v21.4s, v0.4s
-	WORD $0x6e31fed1 // fdiv v17.4s, v22.4s, v17.4s
-	WORD $0x6eb41e12 // bit v18.16b, v16.16b, v20.16b
-	WORD $0x4eb1d651 // fsub v17.4s, v18.4s, v17.4s
-	WORD $0x6e33de31 // fmul v17.4s, v17.4s, v19.4s
-	WORD $0x4e2dd612 // fadd v18.4s, v16.4s, v13.4s
+	WORD $0x4ea1f54b // fmin v11.4s, v10.4s, v1.4s
+	WORD $0x4e22f56b // fmax v11.4s, v11.4s, v2.4s
+	WORD $0x4ea31c6c // mov v12.16b, v3.16b
+	WORD $0x4e24cd6c // fmla v12.4s, v11.4s, v4.4s
+	WORD $0x4ea3d58d // fsub v13.4s, v12.4s, v3.4s
+	WORD $0x4eab1d6e // mov v14.16b, v11.16b
+	WORD $0x4ea5cdae // fmls v14.4s, v13.4s, v5.4s
+	WORD $0x4ea6cdae // fmls v14.4s, v13.4s, v6.4s
+	WORD $0x6e2eddcd // fmul v13.4s, v14.4s, v14.4s
+	FMOVQ 464(R9), F15
+	WORD $0x4e2eccef // fmla v15.4s, v7.4s, v14.4s
+	FMOVQ 480(R9), F16
+	WORD $0x4e2ecdf0 // fmla v16.4s, v15.4s, v14.4s
+	FMOVQ 496(R9), F15
+	WORD $0x4e2ece0f // fmla v15.4s, v16.4s, v14.4s
+	FMOVQ 512(R9), F16
+	WORD $0x4e2ecdf0 // fmla v16.4s, v15.4s, v14.4s
+	WORD $0x4e30cdae // fmla v14.4s, v13.4s, v16.4s
+	WORD $0x6eabe50d // fcmgt v13.4s, v8.4s, v11.4s
+	WORD $0x4e291daf // and v15.16b, v13.16b, v9.16b
+	WORD $0x4e2fd58c // fadd v12.4s, v12.4s, v15.4s
+	WORD $0x4f37558c // shl v12.4s, v12.4s, #23
+	FMOVQ 2160(R9), F15
+	WORD $0x6eed1c0f // bif v15.16b, v0.16b, v13.16b
+	WORD $0x6e2edd8d // fmul v13.4s, v12.4s, v14.4s
+	WORD $0x4e2dd58e // fadd v14.4s, v12.4s, v13.4s
+	WORD $0x4eacd5cc // fsub v12.4s, v14.4s, v12.4s
+	WORD $0x4eacd5ac // fsub v12.4s, v13.4s, v12.4s
+	WORD $0x6e2fddcd // fmul v13.4s, v14.4s, v15.4s
+	FMOVQ 432(R9), F16
+	WORD $0x6e30ddb0 // fmul v16.4s, v13.4s, v16.4s
+	WORD $0x6e30ddd1 // fmul v17.4s, v14.4s, v16.4s
+	WORD $0x6ea0fa32 // fneg v18.4s, v17.4s
+	WORD $0x4e30cdd2 // fmla v18.4s, v14.4s, v16.4s
+	WORD $0x4e31d5d0 // fadd v16.4s, v14.4s, v17.4s
 	WORD $0x4eaed613 // fsub v19.4s, v16.4s, v14.4s
-	WORD $0x4ea0fa73 // fabs v19.4s, v19.4s
-	WORD $0x6eb3e5f3 // fcmgt v19.4s, v15.4s, v19.4s
-	FMOVQ 2976(R9), F20
-	FMOVQ 2992(R9), F21
-	WORD $0x4e32ce95 // fmla v21.4s, v20.4s, v18.4s
-	FMOVQ 3008(R9), F20
-	WORD $0x4e32ceb4 // fmla v20.4s, v21.4s, v18.4s
-	FMOVQ 3024(R9), F21
-	WORD $0x4e32ce95 // fmla v21.4s, v20.4s, v18.4s
-	FMOVQ 3040(R9), F20
-	WORD $0x4e32ceb4 // fmla v20.4s, v21.4s, v18.4s
-	FMOVQ 3056(R9), F21
-	WORD $0x4e32ce95 // fmla v21.4s, v20.4s, v18.4s
-	FMOVQ 3072(R9), F20
-	WORD $0x4e32ceb4 // fmla v20.4s, v21.4s, v18.4s
-	FMOVQ 3088(R9), F21
-	WORD $0x4e32ce95 // fmla v21.4s, v20.4s, v18.4s
-	FMOVQ 3104(R9), F20
-	WORD $0x4e32ceb4 // fmla v20.4s, v21.4s, v18.4s
-	FMOVQ 3120(R9), F21
-	WORD $0x4e32ce95 // fmla v21.4s, v20.4s, v18.4s
-	FMOVQ 3136(R9), F20
-	WORD $0x4e32ceb4 // fmla v20.4s, v21.4s, v18.4s
-	FMOVQ 3152(R9), F21
-	WORD $0x4e32ce95 // fmla v21.4s, v20.4s, v18.4s
-	FMOVQ 3168(R9), F20
-	WORD $0x4e32ceb4 // fmla v20.4s, v21.4s, v18.4s
-	FMOVQ 3184(R9), F21
-	WORD $0x4e32ce95 // fmla v21.4s, v20.4s, v18.4s
-	WORD $0x6e35de10 // fmul v16.4s, v16.4s, v21.4s
-	WORD $0x6eb31e11 // bit v17.16b, v16.16b, v19.16b
+	WORD $0x4eb3d614 // fsub v20.4s, v16.4s, v19.4s
+	WORD $0x4eb4d5ce // fsub v14.4s, v14.4s, v20.4s
+	WORD $0x4eb3d631 // fsub v17.4s, v17.4s, v19.4s
+	WORD $0x4e31d5ce // fadd v14.4s, v14.4s, v17.4s
+	WORD $0x4e32d5ce // fadd v14.4s, v14.4s, v18.4s
+	WORD $0x4e2dcd8c // fmla v12.4s, v12.4s, v13.4s
+	WORD $0x4e2cd5cc // fadd v12.4s, v14.4s, v12.4s
+	WORD $0x6e2fde0d // fmul v13.4s, v16.4s, v15.4s
+	WORD $0x4e20d5ae // fadd v14.4s, v13.4s, v0.4s
+	WORD $0x4eadd5d1 // fsub v17.4s, v14.4s, v13.4s
+	WORD $0x4eb1d5d2 // fsub v18.4s, v14.4s, v17.4s
+	WORD $0x4eb2d5ad // fsub v13.4s, v13.4s, v18.4s
+	WORD $0x4eb1d411 // fsub v17.4s, v0.4s, v17.4s
+	WORD $0x4e31d5ad // fadd v13.4s, v13.4s, v17.4s
+	WORD $0x4e2fcd8d // fmla v13.4s, v12.4s, v15.4s
+	WORD $0x6e2efc11 // fdiv v17.4s, v0.4s, v14.4s
+	WORD $0x6e31de12 // fmul v18.4s, v16.4s, v17.4s
+	WORD $0x4eaece50 // fmls v16.4s, v18.4s, v14.4s
+	WORD $0x4eadce4c // fmls v12.4s, v18.4s, v13.4s
+	WORD $0x4e2cd60c // fadd v12.4s, v16.4s, v12.4s
+	WORD $0x6e31dd8c // fmul v12.4s, v12.4s, v17.4s
+	WORD $0x6e2cdd6c // fmul v12.4s, v11.4s, v12.4s
+	WORD $0x4e32cd6c // fmla v12.4s, v11.4s, v18.4s
+	WORD $0x6e2fdd8b // fmul v11.4s, v12.4s, v15.4s
+	WORD $0x6ea1e54c // fcmgt v12.4s, v10.4s, v1.4s
+	WORD $0x6eac1d4b // bit v11.16b, v10.16b, v12.16b
 	TBZ $1, R8, store1
-	FMOVD F17, (R0)
+	FMOVD F11, (R0)
 	TBZ $0, R8, stored
 	ADD $8, R0, R10
-	VST1 V17.S[2], (R10)
+	VST1 V11.S[2], (R10)
 	B stored
 store1:
-	FMOVS F17, (R0)
+	FMOVS F11, (R0)
 stored:
 
 done:
@@ -7644,7 +7420,7 @@ TEXT ·softplusNEON(SB), NOSPLIT, $0-24
 	FMOVQ 2160(R9), F9
 	FMOVQ 16(R9), F10
 	FMOVQ 32(R9), F11
-	FMOVQ 3200(R9), F12
+	FMOVQ 2944(R9), F12
 	SUBS $8, R8, R8
 	BLT single
 
@@ -7713,37 +7489,37 @@ unrolled:
 	WORD $0x4eb6d652 // fsub v18.4s, v18.4s, v22.4s
 	WORD $0x6e2fddf5 // fmul v21.4s, v15.4s, v15.4s
 	WORD $0x6e30de16 // fmul v22.4s, v16.4s, v16.4s
-	FMOVQ 3216(R9), F23
+	FMOVQ 2960(R9), F23
 	WORD $0x4e2fcd97 // fmla v23.4s, v12.4s, v15.4s
-	FMOVQ 3216(R9), F24
+	FMOVQ 2960(R9), F24
 	WORD $0x4e30cd98 // fmla v24.4s, v12.4s, v16.4s
-	FMOVQ 3232(R9), F25
+	FMOVQ 2976(R9), F25
 	WORD $0x4e2fcef9 // fmla v25.4s, v23.4s, v15.4s
-	FMOVQ 3232(R9), F23
+	FMOVQ 2976(R9), F23
 	WORD $0x4e30cf17 // fmla v23.4s, v24.4s, v16.4s
-	FMOVQ 3248(R9), F24
+	FMOVQ 2992(R9), F24
 	WORD $0x4e2fcf38 // fmla v24.4s, v25.4s, v15.4s
-	FMOVQ 3248(R9), F25
+	FMOVQ 2992(R9), F25
 	WORD $0x4e30cef9 // fmla v25.4s, v23.4s, v16.4s
-	FMOVQ 3264(R9), F23
+	FMOVQ 3008(R9), F23
 	WORD $0x4e2fcf17 // fmla v23.4s, v24.4s, v15.4s
-	FMOVQ 3264(R9), F24
+	FMOVQ 3008(R9), F24
 	WORD $0x4e30cf38 // fmla v24.4s, v25.4s, v16.4s
-	FMOVQ 3280(R9), F25
+	FMOVQ 3024(R9), F25
 	WORD $0x4e2fcef9 // fmla v25.4s, v23.4s, v15.4s
-	FMOVQ 3280(R9), F23
+	FMOVQ 3024(R9), F23
 	WORD $0x4e30cf17 // fmla v23.4s, v24.4s, v16.4s
-	FMOVQ 3296(R9), F24
+	FMOVQ 3040(R9), F24
 	WORD $0x4e2fcf38 // fmla v24.4s, v25.4s, v15.4s
-	FMOVQ 3296(R9), F25
+	FMOVQ 3040(R9), F25
 	WORD $0x4e30cef9 // fmla v25.4s, v23.4s, v16.4s
-	FMOVQ 3312(R9), F23
+	FMOVQ 3056(R9), F23
 	WORD $0x4e2fcf17 // fmla v23.4s, v24.4s, v15.4s
-	FMOVQ 3312(R9), F24
+	FMOVQ 3056(R9), F24
 	WORD $0x4e30cf38 // fmla v24.4s, v25.4s, v16.4s
-	FMOVQ 3328(R9), F25
+	FMOVQ 3072(R9), F25
 	WORD $0x4e2fcef9 // fmla v25.4s, v23.4s, v15.4s
-	FMOVQ 3328(R9), F15
+	FMOVQ 3072(R9), F15
 	WORD $0x4e30cf0f // fmla v15.4s, v24.4s, v16.4s
 	WORD $0x4e39ceb1 // fmla v17.4s, v21.4s, v25.4s
 	WORD $0x4e2fced2 // fmla v18.4s, v22.4s, v15.4s
@@ -7793,21 +7569,21 @@ vector:
 	WORD $0x4eaed611 // fsub v17.4s, v16.4s, v14.4s
 	WORD $0x4eb1d5ef // fsub v15.4s, v15.4s, v17.4s
 	WORD $0x6e2eddd1 // fmul v17.4s, v14.4s, v14.4s
-	FMOVQ 3216(R9), F18
+	FMOVQ 2960(R9), F18
 	WORD $0x4e2ecd92 // fmla v18.4s, v12.4s, v14.4s
-	FMOVQ 3232(R9), F19
+	FMOVQ 2976(R9), F19
 	WORD $0x4e2ece53 // fmla v19.4s, v18.4s, v14.4s
-	FMOVQ 3248(R9), F18
+	FMOVQ 2992(R9), F18
 	WORD $0x4e2ece72 // fmla v18.4s, v19.4s, v14.4s
-	FMOVQ 3264(R9), F19
+	FMOVQ 3008(R9), F19
 	WORD $0x4e2ece53 // fmla v19.4s, v18.4s, v14.4s
-	FMOVQ 3280(R9), F18
+	FMOVQ 3024(R9), F18
 	WORD $0x4e2ece72 // fmla v18.4s, v19.4s, v14.4s
-	FMOVQ 3296(R9), F19
+	FMOVQ 3040(R9), F19
 	WORD $0x4e2ece53 // fmla v19.4s, v18.4s, v14.4s
-	FMOVQ 3312(R9), F18
+	FMOVQ 3056(R9), F18
 	WORD $0x4e2ece72 // fmla v18.4s, v19.4s, v14.4s
-	FMOVQ 3328(R9), F19
+	FMOVQ 3072(R9), F19
 	WORD $0x4e2ece53 // fmla v19.4s, v18.4s, v14.4s
 	WORD $0x4e33ce2f // fmla v15.4s, v17.4s, v19.4s
 	WORD $0x4e30d5ee // fadd v14.4s, v15.4s, v16.4s
@@ -7859,21 +7635,21 @@ loaded:
 	WORD $0x4eaed611 // fsub v17.4s, v16.4s, v14.4s
 	WORD $0x4eb1d5ef // fsub v15.4s, v15.4s, v17.4s
 	WORD $0x6e2eddd1 // fmul v17.4s, v14.4s, v14.4s
-	FMOVQ 3216(R9), F18
+	FMOVQ 2960(R9), F18
 	WORD $0x4e2ecd92 // fmla v18.4s, v12.4s, v14.4s
-	FMOVQ 3232(R9), F19
+	FMOVQ 2976(R9), F19
 	WORD $0x4e2ece53 // fmla v19.4s, v18.4s, v14.4s
-	FMOVQ 3248(R9), F18
+	FMOVQ 2992(R9), F18
 	WORD $0x4e2ece72 // fmla v18.4s, v19.4s, v14.4s
-	FMOVQ 3264(R9), F19
+	FMOVQ 3008(R9), F19
 	WORD $0x4e2ece53 // fmla v19.4s, v18.4s, v14.4s
-	FMOVQ 3280(R9), F18
+	FMOVQ 3024(R9), F18
 	WORD $0x4e2ece72 // fmla v18.4s, v19.4s, v14.4s
-	FMOVQ 3296(R9), F19
+	FMOVQ 3040(R9), F19
 	WORD $0x4e2ece53 // fmla v19.4s, v18.4s, v14.4s
-	FMOVQ 3312(R9), F18
+	FMOVQ 3056(R9), F18
 	WORD $0x4e2ece72 // fmla v18.4s, v19.4s, v14.4s
-	FMOVQ 3328(R9), F19
+	FMOVQ 3072(R9), F19
 	WORD $0x4e2ece53 // fmla v19.4s, v18.4s, v14.4s
 	WORD $0x4e33ce2f // fmla v15.4s, v17.4s, v19.4s
 	WORD $0x4e30d5ee // fadd v14.4s, v15.4s, v16.4s
@@ -8054,9 +7830,9 @@ TEXT ·seluNEON(SB), NOSPLIT, $0-24
 	FMOVQ 400(R9), F4
 	FMOVQ 416(R9), F5
 	FMOVQ 16(R9), F6
-	FMOVQ 3344(R9), F7
+	FMOVQ 3088(R9), F7
 	FMOVQ 32(R9), F8
-	FMOVQ 3360(R9), F9
+	FMOVQ 3104(R9), F9
 	SUBS $8, R8, R8
 	BLT single
 
@@ -8203,21 +7979,21 @@ TEXT ·powNEON(SB), NOSPLIT, $0-40
 	MOVD b+16(FP), R2
 	MOVD n+24(FP), R8
 	FMOVQ 16(R9), F0
-	FMOVQ 3376(R9), F1
+	FMOVQ 3120(R9), F1
 	FMOVQ 1792(R9), F2
 	FMOVQ 32(R9), F3
-	FMOVQ 3392(R9), F4
+	FMOVQ 3136(R9), F4
 	FMOVQ 528(R9), F5
 	FMOVQ 544(R9), F6
-	FMOVQ 3408(R9), F7
+	FMOVQ 3152(R9), F7
 	FMOVQ 560(R9), F8
-	FMOVQ 3424(R9), F9
-	FMOVQ 3440(R9), F10
-	FMOVQ 3456(R9), F11
-	FMOVQ 3472(R9), F12
-	FMOVQ 3488(R9), F13
-	FMOVQ 3504(R9), F14
-	FMOVQ 3520(R9), F15
+	FMOVQ 3168(R9), F9
+	FMOVQ 3184(R9), F10
+	FMOVQ 3200(R9), F11
+	FMOVQ 3216(R9), F12
+	FMOVQ 3232(R9), F13
+	FMOVQ 3248(R9), F14
+	FMOVQ 3264(R9), F15
 	SUBS $4, R8, R8
 	BLT few
 
@@ -8247,14 +8023,9 @@ vector:
 	WORD $0x4eb6d610 // fsub v16.4s, v16.4s, v22.4s
 	WORD $0x6e35fc16 // fdiv v22.4s, v0.4s, v21.4s
 	WORD $0x6e36de97 // fmul v23.4s, v20.4s, v22.4s
-	WORD $0x6e35def8 // fmul v24.4s, v23.4s, v21.4s
-	WORD $0x6ea0fb19 // fneg v25.4s, v24.4s
-	WORD $0x4e35cef9 // fmla v25.4s, v23.4s, v21.4s
-	WORD $0x4eb8d694 // fsub v20.4s, v20.4s, v24.4s
-	WORD $0x4eb9d694 // fsub v20.4s, v20.4s, v25.4s
-	WORD $0x6e30def0 // fmul v16.4s, v23.4s, v16.4s
-	WORD $0x4eb0d690 // fsub v16.4s, v20.4s, v16.4s
-	WORD $0x6e36de10 // fmul v16.4s, v16.4s, v22.4s
+	WORD $0x4eb5cef4 // fmls v20.4s, v23.4s, v21.4s
+	WORD $0x4eb0cef4 // fmls v20.4s, v23.4s, v16.4s
+	WORD $0x6e36de90 // fmul v16.4s, v20.4s, v22.4s
 	WORD $0x6e37def4 // fmul v20.4s, v23.4s, v23.4s
 	WORD $0x6ea0fa95 // fneg v21.4s, v20.4s
 	WORD $0x4e37cef5 // fmla v21.4s, v23.4s, v23.4s
@@ -8264,9 +8035,9 @@ vector:
 	WORD $0x6ea0fad8 // fneg v24.4s, v22.4s
 	WORD $0x4e21ce98 // fmla v24.4s, v20.4s, v1.4s
 	WORD $0x6e34de99 // fmul v25.4s, v20.4s, v20.4s
-	FMOVQ 3536(R9), F26
+	FMOVQ 3280(R9), F26
 	WORD $0x4e34cd3a // fmla v26.4s, v9.4s, v20.4s
-	FMOVQ 3552(R9), F27
+	FMOVQ 3296(R9), F27
 	WORD $0x4e34cf5b // fmla v27.4s, v26.4s, v20.4s
 	WORD $0x6e3bdf39 // fmul v25.4s, v25.4s, v27.4s
 	WORD $0x4e21ceb8 // fmla v24.4s, v21.4s, v1.4s
@@ -8303,13 +8074,13 @@ vector:
 	WORD $0x4eb3d610 // fsub v16.4s, v16.4s, v19.4s
 	WORD $0x4e35d610 // fadd v16.4s, v16.4s, v21.4s
 	WORD $0x6e30de13 // fmul v19.4s, v16.4s, v16.4s
-	FMOVQ 3568(R9), F20
+	FMOVQ 3312(R9), F20
 	WORD $0x4e30cdd4 // fmla v20.4s, v14.4s, v16.4s
-	FMOVQ 3584(R9), F21
+	FMOVQ 3328(R9), F21
 	WORD $0x4e30ce95 // fmla v21.4s, v20.4s, v16.4s
-	FMOVQ 3600(R9), F20
+	FMOVQ 3344(R9), F20
 	WORD $0x4e30ceb4 // fmla v20.4s, v21.4s, v16.4s
-	FMOVQ 3616(R9), F21
+	FMOVQ 3360(R9), F21
 	WORD $0x4e30ce95 // fmla v21.4s, v20.4s, v16.4s
 	WORD $0x6e2fde10 // fmul v16.4s, v16.4s, v15.4s
 	WORD $0x4e35ce70 // fmla v16.4s, v19.4s, v21.4s
@@ -8366,14 +8137,9 @@ loaded:
 	WORD $0x4eb6d610 // fsub v16.4s, v16.4s, v22.4s
 	WORD $0x6e35fc16 // fdiv v22.4s, v0.4s, v21.4s
 	WORD $0x6e36de97 // fmul v23.4s, v20.4s, v22.4s
-	WORD $0x6e35def8 // fmul v24.4s, v23.4s, v21.4s
-	WORD $0x6ea0fb19 // fneg v25.4s, v24.4s
-	WORD $0x4e35cef9 // fmla v25.4s, v23.4s, v21.4s
-	WORD $0x4eb8d694 // fsub v20.4s, v20.4s, v24.4s
-	WORD $0x4eb9d694 // fsub v20.4s, v20.4s, v25.4s
-	WORD $0x6e30def0 // fmul v16.4s, v23.4s, v16.4s
-	WORD $0x4eb0d690 // fsub v16.4s, v20.4s, v16.4s
-	WORD $0x6e36de10 // fmul v16.4s, v16.4s, v22.4s
+	WORD $0x4eb5cef4 // fmls v20.4s, v23.4s, v21.4s
+	WORD $0x4eb0cef4 // fmls v20.4s, v23.4s, v16.4s
+	WORD $0x6e36de90 // fmul v16.4s, v20.4s, v22.4s
 	WORD $0x6e37def4 // fmul v20.4s, v23.4s, v23.4s
 	WORD $0x6ea0fa95 // fneg v21.4s, v20.4s
 	WORD $0x4e37cef5 // fmla v21.4s, v23.4s, v23.4s
@@ -8383,9 +8149,9 @@ loaded:
 	WORD $0x6ea0fad8 // fneg v24.4s, v22.4s
 	WORD $0x4e21ce98 // fmla v24.4s, v20.4s, v1.4s
 	WORD $0x6e34de99 // fmul v25.4s, v20.4s, v20.4s
-	FMOVQ 3536(R9), F26
+	FMOVQ 3280(R9), F26
 	WORD $0x4e34cd3a // fmla v26.4s, v9.4s, v20.4s
-	FMOVQ 3552(R9), F27
+	FMOVQ 3296(R9), F27
 	WORD $0x4e34cf5b // fmla v27.4s, v26.4s, v20.4s
 	WORD $0x6e3bdf39 // fmul v25.4s, v25.4s, v27.4s
 	WORD $0x4e21ceb8 // fmla v24.4s, v21.4s, v1.4s
@@ -8422,13 +8188,13 @@ loaded:
 	WORD $0x4eb3d610 // fsub v16.4s, v16.4s, v19.4s
 	WORD $0x4e35d610 // fadd v16.4s, v16.4s, v21.4s
 	WORD $0x6e30de13 // fmul v19.4s, v16.4s, v16.4s
-	FMOVQ 3568(R9), F20
+	FMOVQ 3312(R9), F20
 	WORD $0x4e30cdd4 // fmla v20.4s, v14.4s, v16.4s
-	FMOVQ 3584(R9), F21
+	FMOVQ 3328(R9), F21
 	WORD $0x4e30ce95 // fmla v21.4s, v20.4s, v16.4s
-	FMOVQ 3600(R9), F20
+	FMOVQ 3344(R9), F20
 	WORD $0x4e30ceb4 // fmla v20.4s, v21.4s, v16.4s
-	FMOVQ 3616(R9), F21
+	FMOVQ 3360(R9), F21
 	WORD $0x4e30ce95 // fmla v21.4s, v20.4s, v16.4s
 	WORD $0x6e2fde10 // fmul v16.4s, v16.4s, v15.4s
 	WORD $0x4e35ce70 // fmla v16.4s, v19.4s, v21.4s
@@ -8469,21 +8235,21 @@ TEXT ·powScalarNEON(SB), NOSPLIT, $0-40
 	FMOVS e+24(FP), F0
 	WORD $0x4e040400 // dup v0.4s, v0.s[0]
 	FMOVQ 16(R9), F1
-	FMOVQ 3376(R9), F2
+	FMOVQ 3120(R9), F2
 	FMOVQ 1792(R9), F3
 	FMOVQ 32(R9), F4
-	FMOVQ 3392(R9), F5
+	FMOVQ 3136(R9), F5
 	FMOVQ 528(R9), F6
 	FMOVQ 544(R9), F7
-	FMOVQ 3408(R9), F8
+	FMOVQ 3152(R9), F8
 	FMOVQ 560(R9), F9
-	FMOVQ 3424(R9), F10
-	FMOVQ 3440(R9), F11
-	FMOVQ 3456(R9), F12
-	FMOVQ 3472(R9), F13
-	FMOVQ 3488(R9), F14
-	FMOVQ 3504(R9), F15
-	FMOVQ 3520(R9), F16
+	FMOVQ 3168(R9), F10
+	FMOVQ 3184(R9), F11
+	FMOVQ 3200(R9), F12
+	FMOVQ 3216(R9), F13
+	FMOVQ 3232(R9), F14
+	FMOVQ 3248(R9), F15
+	FMOVQ 3264(R9), F16
 	SUBS $4, R8, R8
 	BLT few
 
@@ -8512,14 +8278,9 @@ vector:
 	WORD $0x4eb6d631 // fsub v17.4s, v17.4s, v22.4s
 	WORD $0x6e35fc36 // fdiv v22.4s, v1.4s, v21.4s
 	WORD $0x6e36de97 // fmul v23.4s, v20.4s, v22.4s
-	WORD $0x6e35def8 // fmul v24.4s, v23.4s, v21.4s
-	WORD $0x6ea0fb19 // fneg v25.4s, v24.4s
-	WORD $0x4e35cef9 // fmla v25.4s, v23.4s, v21.4s
-	WORD $0x4eb8d694 // fsub v20.4s, v20.4s, v24.4s
-	WORD $0x4eb9d694 // fsub v20.4s, v20.4s, v25.4s
-	WORD $0x6e31def1 // fmul v17.4s, v23.4s, v17.4s
-	WORD $0x4eb1d691 // fsub v17.4s, v20.4s, v17.4s
-	WORD $0x6e36de31 // fmul v17.4s, v17.4s, v22.4s
+	WORD $0x4eb5cef4 // fmls v20.4s, v23.4s, v21.4s
+	WORD $0x4eb1cef4 // fmls v20.4s, v23.4s, v17.4s
+	WORD $0x6e36de91 // fmul v17.4s, v20.4s, v22.4s
 	WORD $0x6e37def4 // fmul v20.4s, v23.4s, v23.4s
 	WORD $0x6ea0fa95 // fneg v21.4s, v20.4s
 	WORD $0x4e37cef5 // fmla v21.4s, v23.4s, v23.4s
@@ -8529,9 +8290,9 @@ vector:
 	WORD $0x6ea0fad8 // fneg v24.4s, v22.4s
 	WORD $0x4e22ce98 // fmla v24.4s, v20.4s, v2.4s
 	WORD $0x6e34de99 // fmul v25.4s, v20.4s, v20.4s
-	FMOVQ 3536(R9), F26
+	FMOVQ 3280(R9), F26
 	WORD $0x4e34cd5a // fmla v26.4s, v10.4s, v20.4s
-	FMOVQ 3552(R9), F27
+	FMOVQ 3296(R9), F27
 	WORD $0x4e34cf5b // fmla v27.4s, v26.4s, v20.4s
 	WORD $0x6e3bdf39 // fmul v25.4s, v25.4s, v27.4s
 	WORD $0x4e22ceb8 // fmla v24.4s, v21.4s, v2.4s
@@ -8568,13 +8329,13 @@ vector:
 	WORD $0x4eb4d631 // fsub v17.4s, v17.4s, v20.4s
 	WORD $0x4e35d631 // fadd v17.4s, v17.4s, v21.4s
 	WORD $0x6e31de34 // fmul v20.4s, v17.4s, v17.4s
-	FMOVQ 3568(R9), F21
+	FMOVQ 3312(R9), F21
 	WORD $0x4e31cdf5 // fmla v21.4s, v15.4s, v17.4s
-	FMOVQ 3584(R9), F22
+	FMOVQ 3328(R9), F22
 	WORD $0x4e31ceb6 // fmla v22.4s, v21.4s, v17.4s
-	FMOVQ 3600(R9), F21
+	FMOVQ 3344(R9), F21
 	WORD $0x4e31ced5 // fmla v21.4s, v22.4s, v17.4s
-	FMOVQ 3616(R9), F22
+	FMOVQ 3360(R9), F22
 	WORD $0x4e31ceb6 // fmla v22.4s, v21.4s, v17.4s
 	WORD $0x6e30de31 // fmul v17.4s, v17.4s, v16.4s
 	WORD $0x4e36ce91 // fmla v17.4s, v20.4s, v22.4s
@@ -8627,14 +8388,9 @@ loaded:
 	WORD $0x4eb6d631 // fsub v17.4s, v17.4s, v22.4s
 	WORD $0x6e35fc36 // fdiv v22.4s, v1.4s, v21.4s
 	WORD $0x6e36de97 // fmul v23.4s, v20.4s, v22.4s
-	WORD $0x6e35def8 // fmul v24.4s, v23.4s, v21.4s
-	WORD $0x6ea0fb19 // fneg v25.4s, v24.4s
-	WORD $0x4e35cef9 // fmla v25.4s, v23.4s, v21.4s
-	WORD $0x4eb8d694 // fsub v20.4s, v20.4s, v24.4s
-	WORD $0x4eb9d694 // fsub v20.4s, v20.4s, v25.4s
-	WORD $0x6e31def1 // fmul v17.4s, v23.4s, v17.4s
-	WORD $0x4eb1d691 // fsub v17.4s, v20.4s, v17.4s
-	WORD $0x6e36de31 // fmul v17.4s, v17.4s, v22.4s
+	WORD $0x4eb5cef4 // fmls v20.4s, v23.4s, v21.4s
+	WORD $0x4eb1cef4 // fmls v20.4s, v23.4s, v17.4s
+	WORD $0x6e36de91 // fmul v17.4s, v20.4s, v22.4s
 	WORD $0x6e37def4 // fmul v20.4s, v23.4s, v23.4s
 	WORD $0x6ea0fa95 // fneg v21.4s, v20.4s
 	WORD $0x4e37cef5 // fmla v21.4s, v23.4s, v23.4s
@@ -8644,9 +8400,9 @@ loaded:
 	WORD $0x6ea0fad8 // fneg v24.4s, v22.4s
 	WORD $0x4e22ce98 // fmla v24.4s, v20.4s, v2.4s
 	WORD $0x6e34de99 // fmul v25.4s, v20.4s, v20.4s
-	FMOVQ 3536(R9), F26
+	FMOVQ 3280(R9), F26
 	WORD $0x4e34cd5a // fmla v26.4s, v10.4s, v20.4s
-	FMOVQ 3552(R9), F27
+	FMOVQ 3296(R9), F27
 	WORD $0x4e34cf5b // fmla v27.4s, v26.4s, v20.4s
 	WORD $0x6e3bdf39 // fmul v25.4s, v25.4s, v27.4s
 	WORD $0x4e22ceb8 // fmla v24.4s, v21.4s, v2.4s
@@ -8683,13 +8439,13 @@ loaded:
 	WORD $0x4eb4d631 // fsub v17.4s, v17.4s, v20.4s
 	WORD $0x4e35d631 // fadd v17.4s, v17.4s, v21.4s
 	WORD $0x6e31de34 // fmul v20.4s, v17.4s, v17.4s
-	FMOVQ 3568(R9), F21
+	FMOVQ 3312(R9), F21
 	WORD $0x4e31cdf5 // fmla v21.4s, v15.4s, v17.4s
-	FMOVQ 3584(R9), F22
+	FMOVQ 3328(R9), F22
 	WORD $0x4e31ceb6 // fmla v22.4s, v21.4s, v17.4s
-	FMOVQ 3600(R9), F21
+	FMOVQ 3344(R9), F21
 	WORD $0x4e31ced5 // fmla v21.4s, v22.4s, v17.4s
-	FMOVQ 3616(R9), F22
+	FMOVQ 3360(R9), F22
 	WORD $0x4e31ceb6 // fmla v22.4s, v21.4s, v17.4s
 	WORD $0x6e30de31 // fmul v17.4s, v17.4s, v16.4s
 	WORD $0x4e36ce91 // fmla v17.4s, v20.4s, v22.4s
@@ -8728,10 +8484,10 @@ TEXT ·fastExpNEON(SB), NOSPLIT, $0-24
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
 	FMOVQ 368(R9), F0
-	FMOVQ 3632(R9), F1
-	FMOVQ 3648(R9), F2
+	FMOVQ 3376(R9), F1
+	FMOVQ 3392(R9), F2
 	FMOVQ 160(R9), F3
-	FMOVQ 3664(R9), F4
+	FMOVQ 3408(R9), F4
 	SUBS $8, R8, R8
 	BLT single
 
@@ -8750,17 +8506,17 @@ unrolled:
 	WORD $0x4ea8d46a // fsub v10.4s, v3.4s, v8.4s
 	WORD $0x4e20cca9 // fmla v9.4s, v5.4s, v0.4s
 	WORD $0x4e20ccca // fmla v10.4s, v6.4s, v0.4s
-	FMOVQ 3680(R9), F5
+	FMOVQ 3424(R9), F5
 	WORD $0x4e29cc85 // fmla v5.4s, v4.4s, v9.4s
-	FMOVQ 3680(R9), F6
+	FMOVQ 3424(R9), F6
 	WORD $0x4e2acc86 // fmla v6.4s, v4.4s, v10.4s
-	FMOVQ 3696(R9), F11
+	FMOVQ 3440(R9), F11
 	WORD $0x4e29ccab // fmla v11.4s, v5.4s, v9.4s
-	FMOVQ 3696(R9), F5
+	FMOVQ 3440(R9), F5
 	WORD $0x4e2accc5 // fmla v5.4s, v6.4s, v10.4s
-	FMOVQ 3712(R9), F6
+	FMOVQ 3456(R9), F6
 	WORD $0x4e29cd66 // fmla v6.4s, v11.4s, v9.4s
-	FMOVQ 3712(R9), F9
+	FMOVQ 3456(R9), F9
 	WORD $0x4e2acca9 // fmla v9.4s, v5.4s, v10.4s
 	WORD $0x4f3754e5 // shl v5.4s, v7.4s, #23
 	WORD $0x4f375507 // shl v7.4s, v8.4s, #23
@@ -8783,11 +8539,11 @@ vector:
 	WORD $0x4e20cca6 // fmla v6.4s, v5.4s, v0.4s
 	WORD $0x4ea6d467 // fsub v7.4s, v3.4s, v6.4s
 	WORD $0x4e20cca7 // fmla v7.4s, v5.4s, v0.4s
-	FMOVQ 3680(R9), F5
+	FMOVQ 3424(R9), F5
 	WORD $0x4e27cc85 // fmla v5.4s, v4.4s, v7.4s
-	FMOVQ 3696(R9), F8
+	FMOVQ 3440(R9), F8
 	WORD $0x4e27cca8 // fmla v8.4s, v5.4s, v7.4s
-	FMOVQ 3712(R9), F5
+	FMOVQ 3456(R9), F5
 	WORD $0x4e27cd05 // fmla v5.4s, v8.4s, v7.4s
 	WORD $0x4f3754c6 // shl v6.4s, v6.4s, #23
 	WORD $0x6e26dca5 // fmul v5.4s, v5.4s, v6.4s
@@ -8813,11 +8569,11 @@ loaded:
 	WORD $0x4e20cca6 // fmla v6.4s, v5.4s, v0.4s
 	WORD $0x4ea6d467 // fsub v7.4s, v3.4s, v6.4s
 	WORD $0x4e20cca7 // fmla v7.4s, v5.4s, v0.4s
-	FMOVQ 3680(R9), F5
+	FMOVQ 3424(R9), F5
 	WORD $0x4e27cc85 // fmla v5.4s, v4.4s, v7.4s
-	FMOVQ 3696(R9), F8
+	FMOVQ 3440(R9), F8
 	WORD $0x4e27cca8 // fmla v8.4s, v5.4s, v7.4s
-	FMOVQ 3712(R9), F5
+	FMOVQ 3456(R9), F5
 	WORD $0x4e27cd05 // fmla v5.4s, v8.4s, v7.4s
 	WORD $0x4f3754c6 // shl v6.4s, v6.4s, #23
 	WORD $0x6e26dca5 // fmul v5.4s, v5.4s, v6.4s
@@ -8840,10 +8596,10 @@ TEXT ·fastTanhNEON(SB), NOSPLIT, $0-24
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 3728(R9), F0
-	FMOVQ 3744(R9), F1
-	FMOVQ 3760(R9), F2
-	FMOVQ 3776(R9), F3
+	FMOVQ 3472(R9), F0
+	FMOVQ 3488(R9), F1
+	FMOVQ 3504(R9), F2
+	FMOVQ 3520(R9), F3
 	SUBS $8, R8, R8
 	BLT single
 
@@ -8856,23 +8612,23 @@ unrolled:
 	WORD $0x4e21f4a5 // fmax v5.4s, v5.4s, v1.4s
 	WORD $0x6e24dc86 // fmul v6.4s, v4.4s, v4.4s
 	WORD $0x6e25dca7 // fmul v7.4s, v5.4s, v5.4s
-	FMOVQ 3792(R9), F8
+	FMOVQ 3536(R9), F8
 	WORD $0x4e26cc48 // fmla v8.4s, v2.4s, v6.4s
-	FMOVQ 3792(R9), F9
+	FMOVQ 3536(R9), F9
 	WORD $0x4e27cc49 // fmla v9.4s, v2.4s, v7.4s
-	FMOVQ 3808(R9), F10
+	FMOVQ 3552(R9), F10
 	WORD $0x4e26cd0a // fmla v10.4s, v8.4s, v6.4s
-	FMOVQ 3808(R9), F8
+	FMOVQ 3552(R9), F8
 	WORD $0x4e27cd28 // fmla v8.4s, v9.4s, v7.4s
 	WORD $0x6e2adc84 // fmul v4.4s, v4.4s, v10.4s
 	WORD $0x6e28dca5 // fmul v5.4s, v5.4s, v8.4s
-	FMOVQ 3824(R9), F8
+	FMOVQ 3568(R9), F8
 	WORD $0x4e26cc68 // fmla v8.4s, v3.4s, v6.4s
-	FMOVQ 3824(R9), F9
+	FMOVQ 3568(R9), F9
 	WORD $0x4e27cc69 // fmla v9.4s, v3.4s, v7.4s
-	FMOVQ 3840(R9), F10
+	FMOVQ 3584(R9), F10
 	WORD $0x4e26cd0a // fmla v10.4s, v8.4s, v6.4s
-	FMOVQ 3840(R9), F8
+	FMOVQ 3584(R9), F8
 	WORD $0x4e27cd28 // fmla v8.4s, v9.4s, v7.4s
 	FMOVQ 16(R9), F9
 	WORD $0x4e26cd49 // fmla v9.4s, v10.4s, v6.4s
@@ -8894,14 +8650,14 @@ vector:
 	WORD $0x4ea0f484 // fmin v4.4s, v4.4s, v0.4s
 	WORD $0x4e21f484 // fmax v4.4s, v4.4s, v1.4s
 	WORD $0x6e24dc85 // fmul v5.4s, v4.4s, v4.4s
-	FMOVQ 3792(R9), F6
+	FMOVQ 3536(R9), F6
 	WORD $0x4e25cc46 // fmla v6.4s, v2.4s, v5.4s
-	FMOVQ 3808(R9), F7
+	FMOVQ 3552(R9), F7
 	WORD $0x4e25ccc7 // fmla v7.4s, v6.4s, v5.4s
 	WORD $0x6e27dc84 // fmul v4.4s, v4.4s, v7.4s
-	FMOVQ 3824(R9), F6
+	FMOVQ 3568(R9), F6
 	WORD $0x4e25cc66 // fmla v6.4s, v3.4s, v5.4s
-	FMOVQ 3840(R9), F7
+	FMOVQ 3584(R9), F7
 	WORD $0x4e25ccc7 // fmla v7.4s, v6.4s, v5.4s
 	FMOVQ 16(R9), F6
 	WORD $0x4e25cce6 // fmla v6.4s, v7.4s, v5.4s
@@ -8925,14 +8681,14 @@ loaded:
 	WORD $0x4ea0f484 // fmin v4.4s, v4.4s, v0.4s
 	WORD $0x4e21f484 // fmax v4.4s, v4.4s, v1.4s
 	WORD $0x6e24dc85 // fmul v5.4s, v4.4s, v4.4s
-	FMOVQ 3792(R9), F6
+	FMOVQ 3536(R9), F6
 	WORD $0x4e25cc46 // fmla v6.4s, v2.4s, v5.4s
-	FMOVQ 3808(R9), F7
+	FMOVQ 3552(R9), F7
 	WORD $0x4e25ccc7 // fmla v7.4s, v6.4s, v5.4s
 	WORD $0x6e27dc84 // fmul v4.4s, v4.4s, v7.4s
-	FMOVQ 3824(R9), F6
+	FMOVQ 3568(R9), F6
 	WORD $0x4e25cc66 // fmla v6.4s, v3.4s, v5.4s
-	FMOVQ 3840(R9), F7
+	FMOVQ 3584(R9), F7
 	WORD $0x4e25ccc7 // fmla v7.4s, v6.4s, v5.4s
 	FMOVQ 16(R9), F6
 	WORD $0x4e25cce6 // fmla v6.4s, v7.4s, v5.4s
@@ -8958,10 +8714,10 @@ TEXT ·fastSigmoidNEON(SB), NOSPLIT, $0-24
 	MOVD n+16(FP), R8
 	FMOVQ 368(R9), F0
 	FMOVQ 16(R9), F1
-	FMOVQ 3632(R9), F2
-	FMOVQ 3648(R9), F3
+	FMOVQ 3376(R9), F2
+	FMOVQ 3392(R9), F3
 	FMOVQ 160(R9), F4
-	FMOVQ 3664(R9), F5
+	FMOVQ 3408(R9), F5
 	SUBS $8, R8, R8
 	BLT single
 
@@ -8982,17 +8738,17 @@ unrolled:
 	WORD $0x4ea9d48b // fsub v11.4s, v4.4s, v9.4s
 	WORD $0x4e20ccca // fmla v10.4s, v6.4s, v0.4s
 	WORD $0x4e20cceb // fmla v11.4s, v7.4s, v0.4s
-	FMOVQ 3680(R9), F6
+	FMOVQ 3424(R9), F6
 	WORD $0x4e2acca6 // fmla v6.4s, v5.4s, v10.4s
-	FMOVQ 3680(R9), F7
+	FMOVQ 3424(R9), F7
 	WORD $0x4e2bcca7 // fmla v7.4s, v5.4s, v11.4s
-	FMOVQ 3696(R9), F12
+	FMOVQ 3440(R9), F12
 	WORD $0x4e2acccc // fmla v12.4s, v6.4s, v10.4s
-	FMOVQ 3696(R9), F6
+	FMOVQ 3440(R9), F6
 	WORD $0x4e2bcce6 // fmla v6.4s, v7.4s, v11.4s
-	FMOVQ 3712(R9), F7
+	FMOVQ 3456(R9), F7
 	WORD $0x4e2acd87 // fmla v7.4s, v12.4s, v10.4s
-	FMOVQ 3712(R9), F10
+	FMOVQ 3456(R9), F10
 	WORD $0x4e2bccca // fmla v10.4s, v6.4s, v11.4s
 	WORD $0x4f375506 // shl v6.4s, v8.4s, #23
 	WORD $0x4f375528 // shl v8.4s, v9.4s, #23
@@ -9020,11 +8776,11 @@ vector:
 	WORD $0x4e20ccc7 // fmla v7.4s, v6.4s, v0.4s
 	WORD $0x4ea7d488 // fsub v8.4s, v4.4s, v7.4s
 	WORD $0x4e20ccc8 // fmla v8.4s, v6.4s, v0.4s
-	FMOVQ 3680(R9), F6
+	FMOVQ 3424(R9), F6
 	WORD $0x4e28cca6 // fmla v6.4s, v5.4s, v8.4s
-	FMOVQ 3696(R9), F9
+	FMOVQ 3440(R9), F9
 	WORD $0x4e28ccc9 // fmla v9.4s, v6.4s, v8.4s
-	FMOVQ 3712(R9), F6
+	FMOVQ 3456(R9), F6
 	WORD $0x4e28cd26 // fmla v6.4s, v9.4s, v8.4s
 	WORD $0x4f3754e7 // shl v7.4s, v7.4s, #23
 	WORD $0x6e27dcc6 // fmul v6.4s, v6.4s, v7.4s
@@ -9053,11 +8809,11 @@ loaded:
 	WORD $0x4e20ccc7 // fmla v7.4s, v6.4s, v0.4s
 	WORD $0x4ea7d488 // fsub v8.4s, v4.4s, v7.4s
 	WORD $0x4e20ccc8 // fmla v8.4s, v6.4s, v0.4s
-	FMOVQ 3680(R9), F6
+	FMOVQ 3424(R9), F6
 	WORD $0x4e28cca6 // fmla v6.4s, v5.4s, v8.4s
-	FMOVQ 3696(R9), F9
+	FMOVQ 3440(R9), F9
 	WORD $0x4e28ccc9 // fmla v9.4s, v6.4s, v8.4s
-	FMOVQ 3712(R9), F6
+	FMOVQ 3456(R9), F6
 	WORD $0x4e28cd26 // fmla v6.4s, v9.4s, v8.4s
 	WORD $0x4f3754e7 // shl v7.4s, v7.4s, #23
 	WORD $0x6e27dcc6 // fmul v6.4s, v6.4s, v7.4s
@@ -9084,11 +8840,11 @@ TEXT ·fastGELUNEON(SB), NOSPLIT, $0-24
 	MOVD n+16(FP), R8
 	FMOVQ 368(R9), F0
 	FMOVQ 2192(R9), F1
-	FMOVQ 3856(R9), F2
-	FMOVQ 3632(R9), F3
-	FMOVQ 3648(R9), F4
+	FMOVQ 3600(R9), F2
+	FMOVQ 3376(R9), F3
+	FMOVQ 3392(R9), F4
 	FMOVQ 160(R9), F5
-	FMOVQ 3664(R9), F6
+	FMOVQ 3408(R9), F6
 	FMOVQ 16(R9), F7
 	SUBS $8, R8, R8
 	BLT single
@@ -9100,9 +8856,9 @@ unrolled:
 	WORD $0x4e21f529 // fmax v9.4s, v9.4s, v1.4s
 	WORD $0x6e28dd0a // fmul v10.4s, v8.4s, v8.4s
 	WORD $0x6e29dd2b // fmul v11.4s, v9.4s, v9.4s
-	FMOVQ 3872(R9), F12
+	FMOVQ 3616(R9), F12
 	WORD $0x4e22cd4c // fmla v12.4s, v10.4s, v2.4s
-	FMOVQ 3872(R9), F10
+	FMOVQ 3616(R9), F10
 	WORD $0x4e22cd6a // fmla v10.4s, v11.4s, v2.4s
 	WORD $0x6e2cdd0b // fmul v11.4s, v8.4s, v12.4s
 	WORD $0x6e2add2a // fmul v10.4s, v9.4s, v10.4s
@@ -9118,17 +8874,17 @@ unrolled:
 	WORD $0x4eadd4af // fsub v15.4s, v5.4s, v13.4s
 	WORD $0x4e20cd6e // fmla v14.4s, v11.4s, v0.4s
 	WORD $0x4e20cd4f // fmla v15.4s, v10.4s, v0.4s
-	FMOVQ 3680(R9), F10
+	FMOVQ 3424(R9), F10
 	WORD $0x4e2eccca // fmla v10.4s, v6.4s, v14.4s
-	FMOVQ 3680(R9), F11
+	FMOVQ 3424(R9), F11
 	WORD $0x4e2fcccb // fmla v11.4s, v6.4s, v15.4s
-	FMOVQ 3696(R9), F16
+	FMOVQ 3440(R9), F16
 	WORD $0x4e2ecd50 // fmla v16.4s, v10.4s, v14.4s
-	FMOVQ 3696(R9), F10
+	FMOVQ 3440(R9), F10
 	WORD $0x4e2fcd6a // fmla v10.4s, v11.4s, v15.4s
-	FMOVQ 3712(R9), F11
+	FMOVQ 3456(R9), F11
 	WORD $0x4e2ece0b // fmla v11.4s, v16.4s, v14.4s
-	FMOVQ 3712(R9), F14
+	FMOVQ 3456(R9), F14
 	WORD $0x4e2fcd4e // fmla v14.4s, v10.4s, v15.4s
 	WORD $0x4f37558a // shl v10.4s, v12.4s, #23
 	WORD $0x4f3755ac // shl v12.4s, v13.4s, #23
@@ -9151,7 +8907,7 @@ vector:
 	FMOVQ.P 16(R1), F8
 	WORD $0x4e21f508 // fmax v8.4s, v8.4s, v1.4s
 	WORD $0x6e28dd09 // fmul v9.4s, v8.4s, v8.4s
-	FMOVQ 3872(R9), F10
+	FMOVQ 3616(R9), F10
 	WORD $0x4e22cd2a // fmla v10.4s, v9.4s, v2.4s
 	WORD $0x6e2add09 // fmul v9.4s, v8.4s, v10.4s
 	WORD $0x4ea3f529 // fmin v9.4s, v9.4s, v3.4s
@@ -9160,11 +8916,11 @@ vector:
 	WORD $0x4e20cd2a // fmla v10.4s, v9.4s, v0.4s
 	WORD $0x4eaad4ab // fsub v11.4s, v5.4s, v10.4s
 	WORD $0x4e20cd2b // fmla v11.4s, v9.4s, v0.4s
-	FMOVQ 3680(R9), F9
+	FMOVQ 3424(R9), F9
 	WORD $0x4e2bccc9 // fmla v9.4s, v6.4s, v11.4s
-	FMOVQ 3696(R9), F12
+	FMOVQ 3440(R9), F12
 	WORD $0x4e2bcd2c // fmla v12.4s, v9.4s, v11.4s
-	FMOVQ 3712(R9), F9
+	FMOVQ 3456(R9), F9
 	WORD $0x4e2bcd89 // fmla v9.4s, v12.4s, v11.4s
 	WORD $0x4f37554a // shl v10.4s, v10.4s, #23
 	WORD $0x6e2add29 // fmul v9.4s, v9.4s, v10.4s
@@ -9188,7 +8944,7 @@ load1:
 loaded:
 	WORD $0x4e21f508 // fmax v8.4s, v8.4s, v1.4s
 	WORD $0x6e28dd09 // fmul v9.4s, v8.4s, v8.4s
-	FMOVQ 3872(R9), F10
+	FMOVQ 3616(R9), F10
 	WORD $0x4e22cd2a // fmla v10.4s, v9.4s, v2.4s
 	WORD $0x6e2add09 // fmul v9.4s, v8.4s, v10.4s
 	WORD $0x4ea3f529 // fmin v9.4s, v9.4s, v3.4s
@@ -9197,11 +8953,11 @@ loaded:
 	WORD $0x4e20cd2a // fmla v10.4s, v9.4s, v0.4s
 	WORD $0x4eaad4ab // fsub v11.4s, v5.4s, v10.4s
 	WORD $0x4e20cd2b // fmla v11.4s, v9.4s, v0.4s
-	FMOVQ 3680(R9), F9
+	FMOVQ 3424(R9), F9
 	WORD $0x4e2bccc9 // fmla v9.4s, v6.4s, v11.4s
-	FMOVQ 3696(R9), F12
+	FMOVQ 3440(R9), F12
 	WORD $0x4e2bcd2c // fmla v12.4s, v9.4s, v11.4s
-	FMOVQ 3712(R9), F9
+	FMOVQ 3456(R9), F9
 	WORD $0x4e2bcd89 // fmla v9.4s, v12.4s, v11.4s
 	WORD $0x4f37554a // shl v10.4s, v10.4s, #23
 	WORD $0x6e2add29 // fmul v9.4s, v9.4s, v10.4s

@@ -6314,29 +6314,27 @@ TEXT ·geluErfAVX2(SB), NOSPLIT, $0-24
 	CMPQ    AX, R8
 	JGT     tail
 	VMOVAPS constants<>+4608(SB), Y15
-	VMOVAPS constants<>+128(SB), Y14
-	VXORPS  X13, X13, X13
-	VMOVAPS constants<>+4640(SB), Y12
-	VMOVAPS constants<>+416(SB), Y11
-	VMOVAPS constants<>+64(SB), Y10
-	VMOVAPS constants<>+2656(SB), Y9
-	VMOVAPS constants<>+96(SB), Y8
+	VMOVAPS constants<>+4640(SB), Y14
+	VMOVAPS constants<>+128(SB), Y13
+	VXORPS  X12, X12, X12
+	VMOVAPS constants<>+4672(SB), Y11
+	VMOVAPS constants<>+416(SB), Y10
 	PCALIGN $0x20
 
 mainLoop:
 	VMOVUPS      (SI)(AX*4), Y0
-	VANDPS       Y10, Y0, Y1
-	VMINPS       Y1, Y15, Y1
-	VSUBPS       Y12, Y1, Y2
-	VADDPS       Y12, Y1, Y3
+	VANDPS       constants<>+64(SB), Y0, Y1
+	VMINPS       Y1, Y14, Y1
+	VSUBPS       Y11, Y1, Y2
+	VADDPS       Y11, Y1, Y3
 	VDIVPS       Y3, Y2, Y2
-	VMULPS       Y9, Y1, Y3
+	VMULPS       constants<>+2656(SB), Y1, Y3
 	VMULPS       Y3, Y1, Y4
-	VXORPS       Y8, Y4, Y5
+	VXORPS       constants<>+96(SB), Y4, Y5
 	VFMADD231PS  Y3, Y1, Y5
 	VMOVAPS      constants<>+832(SB), Y3
-	VFMADD213PS  Y11, Y4, Y3
-	VSUBPS       Y11, Y3, Y6
+	VFMADD213PS  Y10, Y4, Y3
+	VSUBPS       Y10, Y3, Y6
 	VMOVAPS      constants<>+864(SB), Y7
 	VFNMADD213PS Y4, Y6, Y7
 	VFNMADD231PS constants<>+896(SB), Y6, Y5
@@ -6348,14 +6346,13 @@ mainLoop:
 	VFMADD213PS  constants<>+1024(SB), Y5, Y7
 	VFMADD213PS  constants<>+1056(SB), Y5, Y7
 	VFMADD231PS  Y7, Y6, Y5
-	VCMPPS       $0x01, constants<>+4672(SB), Y4, Y6
+	VCMPPS       $0x01, constants<>+4704(SB), Y4, Y6
 	VANDPS       constants<>+4384(SB), Y6, Y7
 	VADDPS       Y7, Y3, Y3
 	VPSLLD       $0x17, Y3, Y3
-	VBLENDVPS    Y6, constants<>+4416(SB), Y14, Y6
-	VMOVAPS      constants<>+4704(SB), Y7
-	VFMADD231PS  constants<>+4736(SB), Y2, Y7
-	VFMADD213PS  constants<>+4768(SB), Y2, Y7
+	VBLENDVPS    Y6, constants<>+4416(SB), Y13, Y6
+	VMOVAPS      constants<>+4736(SB), Y7
+	VFMADD231PS  constants<>+4768(SB), Y2, Y7
 	VFMADD213PS  constants<>+4800(SB), Y2, Y7
 	VFMADD213PS  constants<>+4832(SB), Y2, Y7
 	VFMADD213PS  constants<>+4864(SB), Y2, Y7
@@ -6364,9 +6361,14 @@ mainLoop:
 	VFMADD213PS  constants<>+4960(SB), Y2, Y7
 	VFMADD213PS  constants<>+4992(SB), Y2, Y7
 	VFMADD213PS  constants<>+5024(SB), Y2, Y7
-	VMULPS       Y7, Y3, Y2
-	VFMADD231PS  Y5, Y2, Y2
-	VMAXPS       Y0, Y13, Y3
+	VMOVAPS      Y2, Y8
+	VFMADD213PS  Y15, Y7, Y8
+	VSUBPS       Y8, Y15, Y9
+	VFMADD231PS  Y7, Y2, Y9
+	VFMADD231PS  Y5, Y8, Y9
+	VADDPS       Y8, Y9, Y2
+	VMULPS       Y3, Y2, Y2
+	VMAXPS       Y0, Y12, Y3
 	VFNMADD231PS Y6, Y2, Y3
 	VMOVAPS      constants<>+5056(SB), Y2
 	VFMADD231PS  constants<>+5088(SB), Y4, Y2
@@ -6393,10 +6395,10 @@ tail:
 	VMOVUPS      (R10), Y0
 	VMASKMOVPS   (SI)(AX*4), Y0, Y1
 	VANDPS       constants<>+64(SB), Y1, Y2
-	VMOVAPS      constants<>+4608(SB), Y3
+	VMOVAPS      constants<>+4640(SB), Y3
 	VMINPS       Y2, Y3, Y2
-	VSUBPS       constants<>+4640(SB), Y2, Y3
-	VADDPS       constants<>+4640(SB), Y2, Y4
+	VSUBPS       constants<>+4672(SB), Y2, Y3
+	VADDPS       constants<>+4672(SB), Y2, Y4
 	VDIVPS       Y4, Y3, Y3
 	VMULPS       constants<>+2656(SB), Y2, Y4
 	VMULPS       Y4, Y2, Y5
@@ -6416,15 +6418,14 @@ tail:
 	VFMADD213PS  constants<>+1024(SB), Y6, Y8
 	VFMADD213PS  constants<>+1056(SB), Y6, Y8
 	VFMADD231PS  Y8, Y7, Y6
-	VCMPPS       $0x01, constants<>+4672(SB), Y5, Y7
+	VCMPPS       $0x01, constants<>+4704(SB), Y5, Y7
 	VANDPS       constants<>+4384(SB), Y7, Y8
 	VADDPS       Y8, Y4, Y4
 	VPSLLD       $0x17, Y4, Y4
 	VMOVAPS      constants<>+128(SB), Y8
 	VBLENDVPS    Y7, constants<>+4416(SB), Y8, Y7
-	VMOVAPS      constants<>+4704(SB), Y8
-	VFMADD231PS  constants<>+4736(SB), Y3, Y8
-	VFMADD213PS  constants<>+4768(SB), Y3, Y8
+	VMOVAPS      constants<>+4736(SB), Y8
+	VFMADD231PS  constants<>+4768(SB), Y3, Y8
 	VFMADD213PS  constants<>+4800(SB), Y3, Y8
 	VFMADD213PS  constants<>+4832(SB), Y3, Y8
 	VFMADD213PS  constants<>+4864(SB), Y3, Y8
@@ -6433,8 +6434,14 @@ tail:
 	VFMADD213PS  constants<>+4960(SB), Y3, Y8
 	VFMADD213PS  constants<>+4992(SB), Y3, Y8
 	VFMADD213PS  constants<>+5024(SB), Y3, Y8
-	VMULPS       Y8, Y4, Y3
-	VFMADD231PS  Y6, Y3, Y3
+	VMOVAPS      constants<>+4608(SB), Y9
+	VFMADD231PS  Y8, Y3, Y9
+	VMOVAPS      constants<>+4608(SB), Y10
+	VSUBPS       Y9, Y10, Y10
+	VFMADD231PS  Y8, Y3, Y10
+	VFMADD231PS  Y6, Y9, Y10
+	VADDPS       Y9, Y10, Y3
+	VMULPS       Y4, Y3, Y3
 	VXORPS       X4, X4, X4
 	VMAXPS       Y1, Y4, Y4
 	VFNMADD231PS Y7, Y3, Y4
@@ -6575,9 +6582,6 @@ TEXT ·mishAVX2(SB), NOSPLIT, $0-24
 	VMOVAPS constants<>+4352(SB), Y13
 	VMOVAPS constants<>+416(SB), Y12
 	VMOVAPS constants<>+832(SB), Y11
-	VMOVAPS constants<>+864(SB), Y10
-	VMOVAPS constants<>+896(SB), Y9
-	VMOVAPS constants<>+960(SB), Y8
 	PCALIGN $0x20
 
 mainLoop:
@@ -6587,58 +6591,58 @@ mainLoop:
 	VMOVAPS      Y1, Y2
 	VFMADD213PS  Y12, Y11, Y2
 	VSUBPS       Y12, Y2, Y3
-	VMOVAPS      Y3, Y4
-	VFNMADD213PS Y1, Y10, Y4
-	VFNMADD231PS Y9, Y3, Y4
+	VMOVAPS      constants<>+864(SB), Y4
+	VFNMADD213PS Y1, Y3, Y4
+	VFNMADD231PS constants<>+896(SB), Y3, Y4
 	VMULPS       Y4, Y4, Y3
 	VMOVAPS      constants<>+928(SB), Y5
-	VFMADD231PS  Y4, Y8, Y5
+	VFMADD231PS  constants<>+960(SB), Y4, Y5
 	VFMADD213PS  constants<>+992(SB), Y4, Y5
 	VFMADD213PS  constants<>+1024(SB), Y4, Y5
 	VFMADD213PS  constants<>+1056(SB), Y4, Y5
 	VFMADD231PS  Y5, Y3, Y4
-	VCMPPS       $0x01, constants<>+4672(SB), Y1, Y3
+	VCMPPS       $0x01, constants<>+4704(SB), Y1, Y3
 	VANDPS       constants<>+4384(SB), Y3, Y5
 	VADDPS       Y5, Y2, Y2
 	VPSLLD       $0x17, Y2, Y2
 	VBLENDVPS    Y3, constants<>+4416(SB), Y15, Y3
-	VMOVAPS      Y2, Y5
-	VFMADD213PS  Y2, Y4, Y5
-	VMULPS       Y3, Y5, Y5
-	VMULPS       constants<>+1088(SB), Y5, Y6
-	VFMADD231PS  Y6, Y5, Y5
-	VMULPS       Y2, Y1, Y2
-	VADDPS       Y15, Y4, Y7
-	VFMADD231PS  Y6, Y7, Y4
+	VMULPS       Y4, Y2, Y4
+	VADDPS       Y4, Y2, Y5
+	VSUBPS       Y2, Y5, Y2
+	VSUBPS       Y2, Y4, Y2
+	VMULPS       Y3, Y5, Y4
+	VMULPS       constants<>+1088(SB), Y4, Y6
+	VMULPS       Y6, Y5, Y7
+	VXORPS       constants<>+96(SB), Y7, Y8
+	VFMADD231PS  Y6, Y5, Y8
+	VADDPS       Y7, Y5, Y6
+	VSUBPS       Y5, Y6, Y9
+	VSUBPS       Y9, Y6, Y10
+	VSUBPS       Y10, Y5, Y5
+	VSUBPS       Y9, Y7, Y7
+	VADDPS       Y7, Y5, Y5
+	VADDPS       Y8, Y5, Y5
 	VFMADD231PS  Y4, Y2, Y2
-	VCMPPS       $0x0e, constants<>+192(SB), Y0, Y4
-	VMULPS       Y5, Y2, Y6
-	VBLENDVPS    Y4, Y1, Y6, Y1
-	VADDPS       Y15, Y5, Y5
-	VDIVPS       Y5, Y1, Y1
-	VBLENDVPS    Y4, Y0, Y2, Y2
-	VSUBPS       Y1, Y2, Y1
-	VMULPS       Y3, Y1, Y1
-	VADDPS       constants<>+4640(SB), Y0, Y2
-	VSUBPS       constants<>+5984(SB), Y0, Y3
-	VANDPS       constants<>+64(SB), Y3, Y3
-	VCMPPS       $0x01, constants<>+6016(SB), Y3, Y3
-	VMOVAPS      constants<>+6048(SB), Y4
-	VFMADD231PS  constants<>+6080(SB), Y2, Y4
-	VFMADD213PS  constants<>+6112(SB), Y2, Y4
-	VFMADD213PS  constants<>+6144(SB), Y2, Y4
-	VFMADD213PS  constants<>+6176(SB), Y2, Y4
-	VFMADD213PS  constants<>+6208(SB), Y2, Y4
-	VFMADD213PS  constants<>+6240(SB), Y2, Y4
-	VFMADD213PS  constants<>+6272(SB), Y2, Y4
-	VFMADD213PS  constants<>+6304(SB), Y2, Y4
-	VFMADD213PS  constants<>+6336(SB), Y2, Y4
-	VFMADD213PS  constants<>+6368(SB), Y2, Y4
-	VFMADD213PS  constants<>+6400(SB), Y2, Y4
-	VFMADD213PS  constants<>+6432(SB), Y2, Y4
-	VFMADD213PS  constants<>+6464(SB), Y2, Y4
-	VMULPS       Y4, Y0, Y0
-	VBLENDVPS    Y3, Y0, Y1, Y0
+	VADDPS       Y2, Y5, Y2
+	VMULPS       Y3, Y6, Y4
+	VADDPS       Y15, Y4, Y5
+	VSUBPS       Y4, Y5, Y7
+	VSUBPS       Y7, Y5, Y8
+	VSUBPS       Y8, Y4, Y4
+	VSUBPS       Y7, Y15, Y7
+	VADDPS       Y7, Y4, Y4
+	VFMADD231PS  Y3, Y2, Y4
+	VDIVPS       Y5, Y15, Y7
+	VMULPS       Y7, Y6, Y8
+	VFNMADD231PS Y5, Y8, Y6
+	VFNMADD231PS Y4, Y8, Y2
+	VADDPS       Y2, Y6, Y2
+	VMULPS       Y7, Y2, Y2
+	VMULPS       Y2, Y1, Y2
+	VFMADD231PS  Y8, Y1, Y2
+	VMULPS       Y3, Y2, Y1
+	VCMPPS       $0x01, Y0, Y14, Y2
+	VBLENDVPS    Y2, Y0, Y1, Y0
 	VMOVUPS      Y0, (DI)(AX*4)
 	ADDQ         $0x08, AX
 	CMPQ         AX, R8
@@ -6655,65 +6659,65 @@ tail:
 	VMOVUPS      (R10), Y0
 	VMASKMOVPS   (SI)(AX*4), Y0, Y1
 	VMOVAPS      constants<>+5952(SB), Y2
-	VMINPS       Y1, Y2, Y2
-	VMOVAPS      constants<>+4352(SB), Y3
-	VMAXPS       Y2, Y3, Y2
-	VMOVAPS      constants<>+416(SB), Y3
-	VFMADD231PS  constants<>+832(SB), Y2, Y3
-	VSUBPS       constants<>+416(SB), Y3, Y4
-	VMOVAPS      constants<>+864(SB), Y5
-	VFNMADD213PS Y2, Y4, Y5
-	VFNMADD231PS constants<>+896(SB), Y4, Y5
-	VMULPS       Y5, Y5, Y4
-	VMOVAPS      constants<>+928(SB), Y6
-	VFMADD231PS  constants<>+960(SB), Y5, Y6
-	VFMADD213PS  constants<>+992(SB), Y5, Y6
-	VFMADD213PS  constants<>+1024(SB), Y5, Y6
-	VFMADD213PS  constants<>+1056(SB), Y5, Y6
-	VFMADD231PS  Y6, Y4, Y5
-	VCMPPS       $0x01, constants<>+4672(SB), Y2, Y4
-	VANDPS       constants<>+4384(SB), Y4, Y6
-	VADDPS       Y6, Y3, Y3
-	VPSLLD       $0x17, Y3, Y3
-	VMOVAPS      constants<>+128(SB), Y6
-	VBLENDVPS    Y4, constants<>+4416(SB), Y6, Y4
-	VMOVAPS      Y3, Y7
-	VFMADD213PS  Y3, Y5, Y7
-	VMULPS       Y4, Y7, Y7
-	VMULPS       constants<>+1088(SB), Y7, Y8
-	VFMADD231PS  Y8, Y7, Y7
-	VMULPS       Y3, Y2, Y3
-	VADDPS       Y6, Y5, Y9
-	VFMADD231PS  Y8, Y9, Y5
-	VFMADD231PS  Y5, Y3, Y3
-	VCMPPS       $0x0e, constants<>+192(SB), Y1, Y5
-	VMULPS       Y7, Y3, Y8
-	VBLENDVPS    Y5, Y2, Y8, Y2
-	VADDPS       Y6, Y7, Y6
-	VDIVPS       Y6, Y2, Y2
-	VBLENDVPS    Y5, Y1, Y3, Y3
-	VSUBPS       Y2, Y3, Y2
-	VMULPS       Y4, Y2, Y2
-	VADDPS       constants<>+4640(SB), Y1, Y3
-	VSUBPS       constants<>+5984(SB), Y1, Y4
-	VANDPS       constants<>+64(SB), Y4, Y4
-	VCMPPS       $0x01, constants<>+6016(SB), Y4, Y4
-	VMOVAPS      constants<>+6048(SB), Y5
-	VFMADD231PS  constants<>+6080(SB), Y3, Y5
-	VFMADD213PS  constants<>+6112(SB), Y3, Y5
-	VFMADD213PS  constants<>+6144(SB), Y3, Y5
-	VFMADD213PS  constants<>+6176(SB), Y3, Y5
-	VFMADD213PS  constants<>+6208(SB), Y3, Y5
-	VFMADD213PS  constants<>+6240(SB), Y3, Y5
-	VFMADD213PS  constants<>+6272(SB), Y3, Y5
-	VFMADD213PS  constants<>+6304(SB), Y3, Y5
-	VFMADD213PS  constants<>+6336(SB), Y3, Y5
-	VFMADD213PS  constants<>+6368(SB), Y3, Y5
-	VFMADD213PS  constants<>+6400(SB), Y3, Y5
-	VFMADD213PS  constants<>+6432(SB), Y3, Y5
-	VFMADD213PS  constants<>+6464(SB), Y3, Y5
-	VMULPS       Y5, Y1, Y1
-	VBLENDVPS    Y4, Y1, Y2, Y1
+	VMINPS       Y1, Y2, Y3
+	VMOVAPS      constants<>+4352(SB), Y4
+	VMAXPS       Y3, Y4, Y3
+	VMOVAPS      constants<>+416(SB), Y4
+	VFMADD231PS  constants<>+832(SB), Y3, Y4
+	VSUBPS       constants<>+416(SB), Y4, Y5
+	VMOVAPS      constants<>+864(SB), Y6
+	VFNMADD213PS Y3, Y5, Y6
+	VFNMADD231PS constants<>+896(SB), Y5, Y6
+	VMULPS       Y6, Y6, Y5
+	VMOVAPS      constants<>+928(SB), Y7
+	VFMADD231PS  constants<>+960(SB), Y6, Y7
+	VFMADD213PS  constants<>+992(SB), Y6, Y7
+	VFMADD213PS  constants<>+1024(SB), Y6, Y7
+	VFMADD213PS  constants<>+1056(SB), Y6, Y7
+	VFMADD231PS  Y7, Y5, Y6
+	VCMPPS       $0x01, constants<>+4704(SB), Y3, Y5
+	VANDPS       constants<>+4384(SB), Y5, Y7
+	VADDPS       Y7, Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMOVAPS      constants<>+128(SB), Y7
+	VBLENDVPS    Y5, constants<>+4416(SB), Y7, Y5
+	VMULPS       Y6, Y4, Y6
+	VADDPS       Y6, Y4, Y8
+	VSUBPS       Y4, Y8, Y4
+	VSUBPS       Y4, Y6, Y4
+	VMULPS       Y5, Y8, Y6
+	VMULPS       constants<>+1088(SB), Y6, Y9
+	VMULPS       Y9, Y8, Y10
+	VXORPS       constants<>+96(SB), Y10, Y11
+	VFMADD231PS  Y9, Y8, Y11
+	VADDPS       Y10, Y8, Y9
+	VSUBPS       Y8, Y9, Y12
+	VSUBPS       Y12, Y9, Y13
+	VSUBPS       Y13, Y8, Y8
+	VSUBPS       Y12, Y10, Y10
+	VADDPS       Y10, Y8, Y8
+	VADDPS       Y11, Y8, Y8
+	VFMADD231PS  Y6, Y4, Y4
+	VADDPS       Y4, Y8, Y4
+	VMULPS       Y5, Y9, Y6
+	VADDPS       Y7, Y6, Y8
+	VSUBPS       Y6, Y8, Y10
+	VSUBPS       Y10, Y8, Y11
+	VSUBPS       Y11, Y6, Y6
+	VSUBPS       Y10, Y7, Y10
+	VADDPS       Y10, Y6, Y6
+	VFMADD231PS  Y5, Y4, Y6
+	VDIVPS       Y8, Y7, Y7
+	VMULPS       Y7, Y9, Y10
+	VFNMADD231PS Y8, Y10, Y9
+	VFNMADD231PS Y6, Y10, Y4
+	VADDPS       Y4, Y9, Y4
+	VMULPS       Y7, Y4, Y4
+	VMULPS       Y4, Y3, Y4
+	VFMADD231PS  Y10, Y3, Y4
+	VMULPS       Y5, Y4, Y3
+	VCMPPS       $0x01, Y1, Y2, Y2
+	VBLENDVPS    Y2, Y1, Y3, Y1
 	VMASKMOVPS   Y1, Y0, (DI)(AX*4)
 
 done:
@@ -6759,7 +6763,7 @@ mainLoop:
 	VFMADD213PS  constants<>+1024(SB), Y4, Y5
 	VFMADD213PS  constants<>+1056(SB), Y4, Y5
 	VFMADD231PS  Y5, Y3, Y4
-	VCMPPS       $0x01, constants<>+4672(SB), Y1, Y1
+	VCMPPS       $0x01, constants<>+4704(SB), Y1, Y1
 	VANDPS       Y11, Y1, Y3
 	VADDPS       Y3, Y2, Y2
 	VPSLLD       $0x17, Y2, Y2
@@ -6772,15 +6776,15 @@ mainLoop:
 	VSUBPS       Y1, Y3, Y4
 	VSUBPS       Y4, Y2, Y2
 	VMULPS       Y1, Y1, Y4
-	VMOVAPS      constants<>+6496(SB), Y5
-	VFMADD231PS  constants<>+6528(SB), Y1, Y5
-	VFMADD213PS  constants<>+6560(SB), Y1, Y5
-	VFMADD213PS  constants<>+6592(SB), Y1, Y5
-	VFMADD213PS  constants<>+6624(SB), Y1, Y5
-	VFMADD213PS  constants<>+6656(SB), Y1, Y5
-	VFMADD213PS  constants<>+6688(SB), Y1, Y5
-	VFMADD213PS  constants<>+6720(SB), Y1, Y5
-	VFMADD213PS  constants<>+6752(SB), Y1, Y5
+	VMOVAPS      constants<>+5984(SB), Y5
+	VFMADD231PS  constants<>+6016(SB), Y1, Y5
+	VFMADD213PS  constants<>+6048(SB), Y1, Y5
+	VFMADD213PS  constants<>+6080(SB), Y1, Y5
+	VFMADD213PS  constants<>+6112(SB), Y1, Y5
+	VFMADD213PS  constants<>+6144(SB), Y1, Y5
+	VFMADD213PS  constants<>+6176(SB), Y1, Y5
+	VFMADD213PS  constants<>+6208(SB), Y1, Y5
+	VFMADD213PS  constants<>+6240(SB), Y1, Y5
 	VFMADD231PS  Y5, Y4, Y2
 	VADDPS       Y3, Y2, Y1
 	VMAXPS       Y0, Y1, Y0
@@ -6815,7 +6819,7 @@ tail:
 	VFMADD213PS  constants<>+1024(SB), Y5, Y6
 	VFMADD213PS  constants<>+1056(SB), Y5, Y6
 	VFMADD231PS  Y6, Y4, Y5
-	VCMPPS       $0x01, constants<>+4672(SB), Y2, Y2
+	VCMPPS       $0x01, constants<>+4704(SB), Y2, Y2
 	VANDPS       constants<>+4384(SB), Y2, Y4
 	VADDPS       Y4, Y3, Y3
 	VPSLLD       $0x17, Y3, Y3
@@ -6830,15 +6834,15 @@ tail:
 	VSUBPS       Y2, Y4, Y5
 	VSUBPS       Y5, Y3, Y3
 	VMULPS       Y2, Y2, Y5
-	VMOVAPS      constants<>+6496(SB), Y6
-	VFMADD231PS  constants<>+6528(SB), Y2, Y6
-	VFMADD213PS  constants<>+6560(SB), Y2, Y6
-	VFMADD213PS  constants<>+6592(SB), Y2, Y6
-	VFMADD213PS  constants<>+6624(SB), Y2, Y6
-	VFMADD213PS  constants<>+6656(SB), Y2, Y6
-	VFMADD213PS  constants<>+6688(SB), Y2, Y6
-	VFMADD213PS  constants<>+6720(SB), Y2, Y6
-	VFMADD213PS  constants<>+6752(SB), Y2, Y6
+	VMOVAPS      constants<>+5984(SB), Y6
+	VFMADD231PS  constants<>+6016(SB), Y2, Y6
+	VFMADD213PS  constants<>+6048(SB), Y2, Y6
+	VFMADD213PS  constants<>+6080(SB), Y2, Y6
+	VFMADD213PS  constants<>+6112(SB), Y2, Y6
+	VFMADD213PS  constants<>+6144(SB), Y2, Y6
+	VFMADD213PS  constants<>+6176(SB), Y2, Y6
+	VFMADD213PS  constants<>+6208(SB), Y2, Y6
+	VFMADD213PS  constants<>+6240(SB), Y2, Y6
 	VFMADD231PS  Y6, Y5, Y3
 	VADDPS       Y4, Y3, Y2
 	VMAXPS       Y1, Y2, Y1
@@ -7033,12 +7037,12 @@ mainLoop:
 	VSUBPS       constants<>+128(SB), Y5, Y7
 	VFMADD231PS  Y2, Y4, Y6
 	VFMADD231PS  Y3, Y5, Y7
-	VMULPS       constants<>+6784(SB), Y6, Y2
-	VMULPS       constants<>+6784(SB), Y7, Y3
+	VMULPS       constants<>+6272(SB), Y6, Y2
+	VMULPS       constants<>+6272(SB), Y7, Y3
 	VCMPPS       $0x0e, constants<>+192(SB), Y0, Y4
 	VCMPPS       $0x0e, constants<>+192(SB), Y1, Y5
-	VMULPS       constants<>+6816(SB), Y0, Y0
-	VMULPS       constants<>+6816(SB), Y1, Y1
+	VMULPS       constants<>+6304(SB), Y0, Y0
+	VMULPS       constants<>+6304(SB), Y1, Y1
 	VBLENDVPS    Y4, Y0, Y2, Y0
 	VBLENDVPS    Y5, Y1, Y3, Y1
 	VMOVUPS      Y0, (DI)(AX*4)
@@ -7072,9 +7076,9 @@ singleLoop:
 	VPSLLD       $0x17, Y2, Y2
 	VSUBPS       constants<>+128(SB), Y2, Y3
 	VFMADD231PS  Y1, Y2, Y3
-	VMULPS       constants<>+6784(SB), Y3, Y1
+	VMULPS       constants<>+6272(SB), Y3, Y1
 	VCMPPS       $0x0e, constants<>+192(SB), Y0, Y2
-	VMULPS       constants<>+6816(SB), Y0, Y0
+	VMULPS       constants<>+6304(SB), Y0, Y0
 	VBLENDVPS    Y2, Y0, Y1, Y0
 	VMOVUPS      Y0, (DI)(AX*4)
 	ADDQ         $0x08, AX
@@ -7108,9 +7112,9 @@ tail:
 	VPSLLD       $0x17, Y3, Y3
 	VSUBPS       constants<>+128(SB), Y3, Y4
 	VFMADD231PS  Y2, Y3, Y4
-	VMULPS       constants<>+6784(SB), Y4, Y2
+	VMULPS       constants<>+6272(SB), Y4, Y2
 	VCMPPS       $0x0e, constants<>+192(SB), Y1, Y3
-	VMULPS       constants<>+6816(SB), Y1, Y1
+	VMULPS       constants<>+6304(SB), Y1, Y1
 	VBLENDVPS    Y3, Y1, Y2, Y1
 	VMASKMOVPS   Y1, Y0, (DI)(AX*4)
 
@@ -7130,221 +7134,211 @@ TEXT ·powAVX2(SB), NOSPLIT, $0-40
 	CMPQ    AX, R8
 	JGT     tail
 	VMOVAPS constants<>+128(SB), Y15
-	VMOVAPS constants<>+6848(SB), Y14
-	VMOVAPS constants<>+6880(SB), Y13
+	VMOVAPS constants<>+6336(SB), Y14
+	VMOVAPS constants<>+6368(SB), Y13
 	VMOVAPS constants<>+96(SB), Y12
-	VMOVAPS constants<>+6912(SB), Y11
+	VMOVAPS constants<>+6400(SB), Y11
 	PCALIGN $0x20
 
 mainLoop:
-	VMOVUPS     (SI)(AX*4), Y0
-	VPCMPEQD    constants<>+192(SB), Y0, Y1
-	VMOVUPS     (DX)(AX*4), Y2
-	VCMPPS      $0x0e, constants<>+192(SB), Y2, Y3
-	VANDPS      Y3, Y1, Y1
-	VPADDD      constants<>+1152(SB), Y0, Y3
-	VPCMPGTD    constants<>+1184(SB), Y3, Y3
-	VXORPS      constants<>+6944(SB), Y1, Y4
-	VANDPS      Y4, Y3, Y3
-	VANDPS      constants<>+64(SB), Y2, Y4
-	VPCMPGTD    constants<>+6976(SB), Y4, Y4
-	VORPS       Y4, Y3, Y3
-	VMOVMSKPS   Y3, R9
-	TESTL       R9, R9
-	JNE         mainStop
-	VPSUBD      constants<>+1216(SB), Y0, Y3
-	VPSRAD      $0x17, Y3, Y3
-	VPSLLD      $0x17, Y3, Y4
-	VPSUBD      Y4, Y0, Y0
-	VSUBPS      Y15, Y0, Y4
-	VADDPS      Y15, Y0, Y5
-	VSUBPS      Y15, Y5, Y6
-	VSUBPS      Y6, Y0, Y0
-	VDIVPS      Y5, Y15, Y6
-	VMULPS      Y6, Y4, Y7
-	VMULPS      Y5, Y7, Y8
-	VXORPS      Y12, Y8, Y9
-	VFMADD231PS Y5, Y7, Y9
-	VSUBPS      Y8, Y4, Y4
-	VSUBPS      Y9, Y4, Y4
-	VMULPS      Y0, Y7, Y0
-	VSUBPS      Y0, Y4, Y0
-	VMULPS      Y6, Y0, Y0
-	VMULPS      Y7, Y7, Y4
-	VXORPS      Y12, Y4, Y5
-	VFMADD231PS Y7, Y7, Y5
-	VADDPS      Y7, Y7, Y6
-	VFMADD231PS Y0, Y6, Y5
-	VMULPS      Y11, Y4, Y6
-	VXORPS      Y12, Y6, Y8
-	VFMADD231PS Y11, Y4, Y8
-	VMULPS      Y4, Y4, Y9
-	VMOVAPS     constants<>+7008(SB), Y10
-	VFMADD231PS constants<>+7040(SB), Y4, Y10
-	VFMADD213PS constants<>+7072(SB), Y4, Y10
-	VMULPS      Y10, Y9, Y9
-	VFMADD231PS Y11, Y5, Y8
-	VFMADD231PS constants<>+7104(SB), Y4, Y8
-	VADDPS      Y9, Y8, Y4
-	VMULPS      Y6, Y7, Y5
-	VXORPS      Y12, Y5, Y8
-	VFMADD231PS Y6, Y7, Y8
-	VFMADD231PS Y6, Y0, Y8
-	VFMADD231PS Y4, Y7, Y8
-	VADDPS      Y5, Y7, Y4
-	VSUBPS      Y7, Y4, Y6
-	VSUBPS      Y6, Y5, Y5
-	VADDPS      Y8, Y0, Y0
-	VADDPS      Y0, Y5, Y0
-	VMULPS      constants<>+3808(SB), Y4, Y5
-	VXORPS      Y12, Y5, Y6
-	VFMADD231PS constants<>+3808(SB), Y4, Y6
-	VFMADD231PS constants<>+7136(SB), Y4, Y6
-	VFMADD231PS constants<>+3808(SB), Y0, Y6
-	VCVTDQ2PS   Y3, Y0
-	VADDPS      Y5, Y0, Y3
-	VSUBPS      Y0, Y3, Y0
-	VSUBPS      Y0, Y5, Y0
-	VADDPS      Y6, Y0, Y0
-	VMULPS      Y3, Y2, Y4
-	VXORPS      Y12, Y4, Y5
-	VFMADD231PS Y3, Y2, Y5
-	VFMADD231PS Y0, Y2, Y5
-	VMINPS      Y4, Y14, Y0
-	VMAXPS      Y0, Y13, Y0
-	VADDPS      constants<>+7168(SB), Y0, Y2
-	VSUBPS      constants<>+7168(SB), Y2, Y3
-	VSUBPS      Y3, Y0, Y0
-	VADDPS      Y5, Y0, Y0
-	VMULPS      Y0, Y0, Y3
-	VMOVAPS     constants<>+7200(SB), Y4
-	VFMADD231PS constants<>+7232(SB), Y0, Y4
-	VFMADD213PS constants<>+7264(SB), Y0, Y4
-	VFMADD213PS constants<>+7296(SB), Y0, Y4
-	VFMADD213PS constants<>+7328(SB), Y0, Y4
-	VMULPS      constants<>+7360(SB), Y0, Y0
-	VFMADD231PS Y4, Y3, Y0
-	VPSRLD      $0x01, Y2, Y3
-	VPSLLD      $0x17, Y3, Y4
-	VPSUBD      Y3, Y2, Y2
-	VPSLLD      $0x17, Y2, Y2
-	VFMADD231PS Y0, Y4, Y4
-	VMULPS      Y2, Y4, Y0
-	VANDNPS     Y0, Y1, Y0
-	VMOVUPS     Y0, (DI)(AX*4)
-	ADDQ        $0x08, AX
-	CMPQ        AX, R8
-	JLE         mainLoop
+	VMOVUPS      (SI)(AX*4), Y0
+	VPCMPEQD     constants<>+192(SB), Y0, Y1
+	VMOVUPS      (DX)(AX*4), Y2
+	VCMPPS       $0x0e, constants<>+192(SB), Y2, Y3
+	VANDPS       Y3, Y1, Y1
+	VPADDD       constants<>+1152(SB), Y0, Y3
+	VPCMPGTD     constants<>+1184(SB), Y3, Y3
+	VXORPS       constants<>+6432(SB), Y1, Y4
+	VANDPS       Y4, Y3, Y3
+	VANDPS       constants<>+64(SB), Y2, Y4
+	VPCMPGTD     constants<>+6464(SB), Y4, Y4
+	VORPS        Y4, Y3, Y3
+	VMOVMSKPS    Y3, R9
+	TESTL        R9, R9
+	JNE          mainStop
+	VPSUBD       constants<>+1216(SB), Y0, Y3
+	VPSRAD       $0x17, Y3, Y3
+	VPSLLD       $0x17, Y3, Y4
+	VPSUBD       Y4, Y0, Y0
+	VSUBPS       Y15, Y0, Y4
+	VADDPS       Y15, Y0, Y5
+	VSUBPS       Y15, Y5, Y6
+	VSUBPS       Y6, Y0, Y0
+	VDIVPS       Y5, Y15, Y6
+	VMULPS       Y6, Y4, Y7
+	VFNMADD231PS Y5, Y7, Y4
+	VFNMADD231PS Y0, Y7, Y4
+	VMULPS       Y6, Y4, Y0
+	VMULPS       Y7, Y7, Y4
+	VXORPS       Y12, Y4, Y5
+	VFMADD231PS  Y7, Y7, Y5
+	VADDPS       Y7, Y7, Y6
+	VFMADD231PS  Y0, Y6, Y5
+	VMULPS       Y11, Y4, Y6
+	VXORPS       Y12, Y6, Y8
+	VFMADD231PS  Y11, Y4, Y8
+	VMULPS       Y4, Y4, Y9
+	VMOVAPS      constants<>+6496(SB), Y10
+	VFMADD231PS  constants<>+6528(SB), Y4, Y10
+	VFMADD213PS  constants<>+6560(SB), Y4, Y10
+	VMULPS       Y10, Y9, Y9
+	VFMADD231PS  Y11, Y5, Y8
+	VFMADD231PS  constants<>+6592(SB), Y4, Y8
+	VADDPS       Y9, Y8, Y4
+	VMULPS       Y6, Y7, Y5
+	VXORPS       Y12, Y5, Y8
+	VFMADD231PS  Y6, Y7, Y8
+	VFMADD231PS  Y6, Y0, Y8
+	VFMADD231PS  Y4, Y7, Y8
+	VADDPS       Y5, Y7, Y4
+	VSUBPS       Y7, Y4, Y6
+	VSUBPS       Y6, Y5, Y5
+	VADDPS       Y8, Y0, Y0
+	VADDPS       Y0, Y5, Y0
+	VMULPS       constants<>+3808(SB), Y4, Y5
+	VXORPS       Y12, Y5, Y6
+	VFMADD231PS  constants<>+3808(SB), Y4, Y6
+	VFMADD231PS  constants<>+6624(SB), Y4, Y6
+	VFMADD231PS  constants<>+3808(SB), Y0, Y6
+	VCVTDQ2PS    Y3, Y0
+	VADDPS       Y5, Y0, Y3
+	VSUBPS       Y0, Y3, Y0
+	VSUBPS       Y0, Y5, Y0
+	VADDPS       Y6, Y0, Y0
+	VMULPS       Y3, Y2, Y4
+	VXORPS       Y12, Y4, Y5
+	VFMADD231PS  Y3, Y2, Y5
+	VFMADD231PS  Y0, Y2, Y5
+	VMINPS       Y4, Y14, Y0
+	VMAXPS       Y0, Y13, Y0
+	VADDPS       constants<>+6656(SB), Y0, Y2
+	VSUBPS       constants<>+6656(SB), Y2, Y3
+	VSUBPS       Y3, Y0, Y0
+	VADDPS       Y5, Y0, Y0
+	VMULPS       Y0, Y0, Y3
+	VMOVAPS      constants<>+6688(SB), Y4
+	VFMADD231PS  constants<>+6720(SB), Y0, Y4
+	VFMADD213PS  constants<>+6752(SB), Y0, Y4
+	VFMADD213PS  constants<>+6784(SB), Y0, Y4
+	VFMADD213PS  constants<>+6816(SB), Y0, Y4
+	VMULPS       constants<>+6848(SB), Y0, Y0
+	VFMADD231PS  Y4, Y3, Y0
+	VPSRLD       $0x01, Y2, Y3
+	VPSLLD       $0x17, Y3, Y4
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VFMADD231PS  Y0, Y4, Y4
+	VMULPS       Y2, Y4, Y0
+	VANDNPS      Y0, Y1, Y0
+	VMOVUPS      Y0, (DI)(AX*4)
+	ADDQ         $0x08, AX
+	CMPQ         AX, R8
+	JLE          mainLoop
 
 mainEnd:
 tail:
-	MOVQ        CX, R8
-	SUBQ        AX, R8
-	JLE         done
-	LEAQ        constants<>+32(SB), R10
-	MOVQ        R8, R9
-	NEGQ        R9
-	LEAQ        (R10)(R9*4), R10
-	VMOVUPS     (R10), Y0
-	VMASKMOVPS  (SI)(AX*4), Y0, Y1
-	VPCMPEQD    constants<>+192(SB), Y1, Y2
-	VMASKMOVPS  (DX)(AX*4), Y0, Y3
-	VCMPPS      $0x0e, constants<>+192(SB), Y3, Y4
-	VANDPS      Y4, Y2, Y2
-	VPADDD      constants<>+1152(SB), Y1, Y4
-	VPCMPGTD    constants<>+1184(SB), Y4, Y4
-	VXORPS      constants<>+6944(SB), Y2, Y5
-	VANDPS      Y5, Y4, Y4
-	VANDPS      constants<>+64(SB), Y3, Y5
-	VPCMPGTD    constants<>+6976(SB), Y5, Y5
-	VORPS       Y5, Y4, Y4
-	VANDPS      Y0, Y4, Y4
-	VMOVMSKPS   Y4, R9
-	TESTL       R9, R9
-	JNE         tailStop
-	VPSUBD      constants<>+1216(SB), Y1, Y4
-	VPSRAD      $0x17, Y4, Y4
-	VPSLLD      $0x17, Y4, Y5
-	VPSUBD      Y5, Y1, Y1
-	VSUBPS      constants<>+128(SB), Y1, Y5
-	VADDPS      constants<>+128(SB), Y1, Y6
-	VSUBPS      constants<>+128(SB), Y6, Y7
-	VSUBPS      Y7, Y1, Y1
-	VMOVAPS     constants<>+128(SB), Y7
-	VDIVPS      Y6, Y7, Y7
-	VMULPS      Y7, Y5, Y8
-	VMULPS      Y6, Y8, Y9
-	VXORPS      constants<>+96(SB), Y9, Y10
-	VFMADD231PS Y6, Y8, Y10
-	VSUBPS      Y9, Y5, Y5
-	VSUBPS      Y10, Y5, Y5
-	VMULPS      Y1, Y8, Y1
-	VSUBPS      Y1, Y5, Y1
-	VMULPS      Y7, Y1, Y1
-	VMULPS      Y8, Y8, Y5
-	VXORPS      constants<>+96(SB), Y5, Y6
-	VFMADD231PS Y8, Y8, Y6
-	VADDPS      Y8, Y8, Y7
-	VFMADD231PS Y1, Y7, Y6
-	VMULPS      constants<>+6912(SB), Y5, Y7
-	VXORPS      constants<>+96(SB), Y7, Y9
-	VFMADD231PS constants<>+6912(SB), Y5, Y9
-	VMULPS      Y5, Y5, Y10
-	VMOVAPS     constants<>+7008(SB), Y11
-	VFMADD231PS constants<>+7040(SB), Y5, Y11
-	VFMADD213PS constants<>+7072(SB), Y5, Y11
-	VMULPS      Y11, Y10, Y10
-	VFMADD231PS constants<>+6912(SB), Y6, Y9
-	VFMADD231PS constants<>+7104(SB), Y5, Y9
-	VADDPS      Y10, Y9, Y5
-	VMULPS      Y7, Y8, Y6
-	VXORPS      constants<>+96(SB), Y6, Y9
-	VFMADD231PS Y7, Y8, Y9
-	VFMADD231PS Y7, Y1, Y9
-	VFMADD231PS Y5, Y8, Y9
-	VADDPS      Y6, Y8, Y5
-	VSUBPS      Y8, Y5, Y7
-	VSUBPS      Y7, Y6, Y6
-	VADDPS      Y9, Y1, Y1
-	VADDPS      Y1, Y6, Y1
-	VMULPS      constants<>+3808(SB), Y5, Y6
-	VXORPS      constants<>+96(SB), Y6, Y7
-	VFMADD231PS constants<>+3808(SB), Y5, Y7
-	VFMADD231PS constants<>+7136(SB), Y5, Y7
-	VFMADD231PS constants<>+3808(SB), Y1, Y7
-	VCVTDQ2PS   Y4, Y1
-	VADDPS      Y6, Y1, Y4
-	VSUBPS      Y1, Y4, Y1
-	VSUBPS      Y1, Y6, Y1
-	VADDPS      Y7, Y1, Y1
-	VMULPS      Y4, Y3, Y5
-	VXORPS      constants<>+96(SB), Y5, Y6
-	VFMADD231PS Y4, Y3, Y6
-	VFMADD231PS Y1, Y3, Y6
-	VMOVAPS     constants<>+6848(SB), Y1
-	VMINPS      Y5, Y1, Y1
-	VMOVAPS     constants<>+6880(SB), Y3
-	VMAXPS      Y1, Y3, Y1
-	VADDPS      constants<>+7168(SB), Y1, Y3
-	VSUBPS      constants<>+7168(SB), Y3, Y4
-	VSUBPS      Y4, Y1, Y1
-	VADDPS      Y6, Y1, Y1
-	VMULPS      Y1, Y1, Y4
-	VMOVAPS     constants<>+7200(SB), Y5
-	VFMADD231PS constants<>+7232(SB), Y1, Y5
-	VFMADD213PS constants<>+7264(SB), Y1, Y5
-	VFMADD213PS constants<>+7296(SB), Y1, Y5
-	VFMADD213PS constants<>+7328(SB), Y1, Y5
-	VMULPS      constants<>+7360(SB), Y1, Y1
-	VFMADD231PS Y5, Y4, Y1
-	VPSRLD      $0x01, Y3, Y4
-	VPSLLD      $0x17, Y4, Y5
-	VPSUBD      Y4, Y3, Y3
-	VPSLLD      $0x17, Y3, Y3
-	VFMADD231PS Y1, Y5, Y5
-	VMULPS      Y3, Y5, Y1
-	VANDNPS     Y1, Y2, Y1
-	VMASKMOVPS  Y1, Y0, (DI)(AX*4)
+	MOVQ         CX, R8
+	SUBQ         AX, R8
+	JLE          done
+	LEAQ         constants<>+32(SB), R10
+	MOVQ         R8, R9
+	NEGQ         R9
+	LEAQ         (R10)(R9*4), R10
+	VMOVUPS      (R10), Y0
+	VMASKMOVPS   (SI)(AX*4), Y0, Y1
+	VPCMPEQD     constants<>+192(SB), Y1, Y2
+	VMASKMOVPS   (DX)(AX*4), Y0, Y3
+	VCMPPS       $0x0e, constants<>+192(SB), Y3, Y4
+	VANDPS       Y4, Y2, Y2
+	VPADDD       constants<>+1152(SB), Y1, Y4
+	VPCMPGTD     constants<>+1184(SB), Y4, Y4
+	VXORPS       constants<>+6432(SB), Y2, Y5
+	VANDPS       Y5, Y4, Y4
+	VANDPS       constants<>+64(SB), Y3, Y5
+	VPCMPGTD     constants<>+6464(SB), Y5, Y5
+	VORPS        Y5, Y4, Y4
+	VANDPS       Y0, Y4, Y4
+	VMOVMSKPS    Y4, R9
+	TESTL        R9, R9
+	JNE          tailStop
+	VPSUBD       constants<>+1216(SB), Y1, Y4
+	VPSRAD       $0x17, Y4, Y4
+	VPSLLD       $0x17, Y4, Y5
+	VPSUBD       Y5, Y1, Y1
+	VSUBPS       constants<>+128(SB), Y1, Y5
+	VADDPS       constants<>+128(SB), Y1, Y6
+	VSUBPS       constants<>+128(SB), Y6, Y7
+	VSUBPS       Y7, Y1, Y1
+	VMOVAPS      constants<>+128(SB), Y7
+	VDIVPS       Y6, Y7, Y7
+	VMULPS       Y7, Y5, Y8
+	VFNMADD231PS Y6, Y8, Y5
+	VFNMADD231PS Y1, Y8, Y5
+	VMULPS       Y7, Y5, Y1
+	VMULPS       Y8, Y8, Y5
+	VXORPS       constants<>+96(SB), Y5, Y6
+	VFMADD231PS  Y8, Y8, Y6
+	VADDPS       Y8, Y8, Y7
+	VFMADD231PS  Y1, Y7, Y6
+	VMULPS       constants<>+6400(SB), Y5, Y7
+	VXORPS       constants<>+96(SB), Y7, Y9
+	VFMADD231PS  constants<>+6400(SB), Y5, Y9
+	VMULPS       Y5, Y5, Y10
+	VMOVAPS      constants<>+6496(SB), Y11
+	VFMADD231PS  constants<>+6528(SB), Y5, Y11
+	VFMADD213PS  constants<>+6560(SB), Y5, Y11
+	VMULPS       Y11, Y10, Y10
+	VFMADD231PS  constants<>+6400(SB), Y6, Y9
+	VFMADD231PS  constants<>+6592(SB), Y5, Y9
+	VADDPS       Y10, Y9, Y5
+	VMULPS       Y7, Y8, Y6
+	VXORPS       constants<>+96(SB), Y6, Y9
+	VFMADD231PS  Y7, Y8, Y9
+	VFMADD231PS  Y7, Y1, Y9
+	VFMADD231PS  Y5, Y8, Y9
+	VADDPS       Y6, Y8, Y5
+	VSUBPS       Y8, Y5, Y7
+	VSUBPS       Y7, Y6, Y6
+	VADDPS       Y9, Y1, Y1
+	VADDPS       Y1, Y6, Y1
+	VMULPS       constants<>+3808(SB), Y5, Y6
+	VXORPS       constants<>+96(SB), Y6, Y7
+	VFMADD231PS  constants<>+3808(SB), Y5, Y7
+	VFMADD231PS  constants<>+6624(SB), Y5, Y7
+	VFMADD231PS  constants<>+3808(SB), Y1, Y7
+	VCVTDQ2PS    Y4, Y1
+	VADDPS       Y6, Y1, Y4
+	VSUBPS       Y1, Y4, Y1
+	VSUBPS       Y1, Y6, Y1
+	VADDPS       Y7, Y1, Y1
+	VMULPS       Y4, Y3, Y5
+	VXORPS       constants<>+96(SB), Y5, Y6
+	VFMADD231PS  Y4, Y3, Y6
+	VFMADD231PS  Y1, Y3, Y6
+	VMOVAPS      constants<>+6336(SB), Y1
+	VMINPS       Y5, Y1, Y1
+	VMOVAPS      constants<>+6368(SB), Y3
+	VMAXPS       Y1, Y3, Y1
+	VADDPS       constants<>+6656(SB), Y1, Y3
+	VSUBPS       constants<>+6656(SB), Y3, Y4
+	VSUBPS       Y4, Y1, Y1
+	VADDPS       Y6, Y1, Y1
+	VMULPS       Y1, Y1, Y4
+	VMOVAPS      constants<>+6688(SB), Y5
+	VFMADD231PS  constants<>+6720(SB), Y1, Y5
+	VFMADD213PS  constants<>+6752(SB), Y1, Y5
+	VFMADD213PS  constants<>+6784(SB), Y1, Y5
+	VFMADD213PS  constants<>+6816(SB), Y1, Y5
+	VMULPS       constants<>+6848(SB), Y1, Y1
+	VFMADD231PS  Y5, Y4, Y1
+	VPSRLD       $0x01, Y3, Y4
+	VPSLLD       $0x17, Y4, Y5
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VFMADD231PS  Y1, Y5, Y5
+	VMULPS       Y3, Y5, Y1
+	VANDNPS      Y1, Y2, Y1
+	VMASKMOVPS   Y1, Y0, (DI)(AX*4)
 
 done:
 	MOVQ CX, done+32(FP)
@@ -7369,216 +7363,206 @@ TEXT ·powScalarAVX2(SB), NOSPLIT, $0-40
 	VBROADCASTSS e+24(FP), Y15
 	VCMPPS       $0x0e, constants<>+192(SB), Y15, Y14
 	VANDPS       constants<>+64(SB), Y15, Y0
-	VPCMPGTD     constants<>+6976(SB), Y0, Y13
+	VPCMPGTD     constants<>+6464(SB), Y0, Y13
 	LEAQ         -8(CX), R8
 	CMPQ         AX, R8
 	JGT          tail
 	VMOVAPS      constants<>+128(SB), Y12
-	VMOVAPS      constants<>+6848(SB), Y11
-	VMOVAPS      constants<>+6880(SB), Y10
+	VMOVAPS      constants<>+6336(SB), Y11
+	VMOVAPS      constants<>+6368(SB), Y10
 	PCALIGN      $0x20
 
 mainLoop:
-	VMOVUPS     (SI)(AX*4), Y0
-	VPCMPEQD    constants<>+192(SB), Y0, Y1
-	VANDPS      Y14, Y1, Y1
-	VPADDD      constants<>+1152(SB), Y0, Y2
-	VPCMPGTD    constants<>+1184(SB), Y2, Y2
-	VXORPS      constants<>+6944(SB), Y1, Y3
-	VANDPS      Y3, Y2, Y2
-	VORPS       Y13, Y2, Y2
-	VMOVMSKPS   Y2, R9
-	TESTL       R9, R9
-	JNE         mainStop
-	VPSUBD      constants<>+1216(SB), Y0, Y2
-	VPSRAD      $0x17, Y2, Y2
-	VPSLLD      $0x17, Y2, Y3
-	VPSUBD      Y3, Y0, Y0
-	VSUBPS      Y12, Y0, Y3
-	VADDPS      Y12, Y0, Y4
-	VSUBPS      Y12, Y4, Y5
-	VSUBPS      Y5, Y0, Y0
-	VDIVPS      Y4, Y12, Y5
-	VMULPS      Y5, Y3, Y6
-	VMULPS      Y4, Y6, Y7
-	VXORPS      constants<>+96(SB), Y7, Y8
-	VFMADD231PS Y4, Y6, Y8
-	VSUBPS      Y7, Y3, Y3
-	VSUBPS      Y8, Y3, Y3
-	VMULPS      Y0, Y6, Y0
-	VSUBPS      Y0, Y3, Y0
-	VMULPS      Y5, Y0, Y0
-	VMULPS      Y6, Y6, Y3
-	VXORPS      constants<>+96(SB), Y3, Y4
-	VFMADD231PS Y6, Y6, Y4
-	VADDPS      Y6, Y6, Y5
-	VFMADD231PS Y0, Y5, Y4
-	VMULPS      constants<>+6912(SB), Y3, Y5
-	VXORPS      constants<>+96(SB), Y5, Y7
-	VFMADD231PS constants<>+6912(SB), Y3, Y7
-	VMULPS      Y3, Y3, Y8
-	VMOVAPS     constants<>+7008(SB), Y9
-	VFMADD231PS constants<>+7040(SB), Y3, Y9
-	VFMADD213PS constants<>+7072(SB), Y3, Y9
-	VMULPS      Y9, Y8, Y8
-	VFMADD231PS constants<>+6912(SB), Y4, Y7
-	VFMADD231PS constants<>+7104(SB), Y3, Y7
-	VADDPS      Y8, Y7, Y3
-	VMULPS      Y5, Y6, Y4
-	VXORPS      constants<>+96(SB), Y4, Y7
-	VFMADD231PS Y5, Y6, Y7
-	VFMADD231PS Y5, Y0, Y7
-	VFMADD231PS Y3, Y6, Y7
-	VADDPS      Y4, Y6, Y3
-	VSUBPS      Y6, Y3, Y5
-	VSUBPS      Y5, Y4, Y4
-	VADDPS      Y7, Y0, Y0
-	VADDPS      Y0, Y4, Y0
-	VMULPS      constants<>+3808(SB), Y3, Y4
-	VXORPS      constants<>+96(SB), Y4, Y5
-	VFMADD231PS constants<>+3808(SB), Y3, Y5
-	VFMADD231PS constants<>+7136(SB), Y3, Y5
-	VFMADD231PS constants<>+3808(SB), Y0, Y5
-	VCVTDQ2PS   Y2, Y0
-	VADDPS      Y4, Y0, Y2
-	VSUBPS      Y0, Y2, Y0
-	VSUBPS      Y0, Y4, Y0
-	VADDPS      Y5, Y0, Y0
-	VMULPS      Y2, Y15, Y3
-	VXORPS      constants<>+96(SB), Y3, Y4
-	VFMADD231PS Y2, Y15, Y4
-	VFMADD231PS Y0, Y15, Y4
-	VMINPS      Y3, Y11, Y0
-	VMAXPS      Y0, Y10, Y0
-	VADDPS      constants<>+7168(SB), Y0, Y2
-	VSUBPS      constants<>+7168(SB), Y2, Y3
-	VSUBPS      Y3, Y0, Y0
-	VADDPS      Y4, Y0, Y0
-	VMULPS      Y0, Y0, Y3
-	VMOVAPS     constants<>+7200(SB), Y4
-	VFMADD231PS constants<>+7232(SB), Y0, Y4
-	VFMADD213PS constants<>+7264(SB), Y0, Y4
-	VFMADD213PS constants<>+7296(SB), Y0, Y4
-	VFMADD213PS constants<>+7328(SB), Y0, Y4
-	VMULPS      constants<>+7360(SB), Y0, Y0
-	VFMADD231PS Y4, Y3, Y0
-	VPSRLD      $0x01, Y2, Y3
-	VPSLLD      $0x17, Y3, Y4
-	VPSUBD      Y3, Y2, Y2
-	VPSLLD      $0x17, Y2, Y2
-	VFMADD231PS Y0, Y4, Y4
-	VMULPS      Y2, Y4, Y0
-	VANDNPS     Y0, Y1, Y0
-	VMOVUPS     Y0, (DI)(AX*4)
-	ADDQ        $0x08, AX
-	CMPQ        AX, R8
-	JLE         mainLoop
+	VMOVUPS      (SI)(AX*4), Y0
+	VPCMPEQD     constants<>+192(SB), Y0, Y1
+	VANDPS       Y14, Y1, Y1
+	VPADDD       constants<>+1152(SB), Y0, Y2
+	VPCMPGTD     constants<>+1184(SB), Y2, Y2
+	VXORPS       constants<>+6432(SB), Y1, Y3
+	VANDPS       Y3, Y2, Y2
+	VORPS        Y13, Y2, Y2
+	VMOVMSKPS    Y2, R9
+	TESTL        R9, R9
+	JNE          mainStop
+	VPSUBD       constants<>+1216(SB), Y0, Y2
+	VPSRAD       $0x17, Y2, Y2
+	VPSLLD       $0x17, Y2, Y3
+	VPSUBD       Y3, Y0, Y0
+	VSUBPS       Y12, Y0, Y3
+	VADDPS       Y12, Y0, Y4
+	VSUBPS       Y12, Y4, Y5
+	VSUBPS       Y5, Y0, Y0
+	VDIVPS       Y4, Y12, Y5
+	VMULPS       Y5, Y3, Y6
+	VFNMADD231PS Y4, Y6, Y3
+	VFNMADD231PS Y0, Y6, Y3
+	VMULPS       Y5, Y3, Y0
+	VMULPS       Y6, Y6, Y3
+	VXORPS       constants<>+96(SB), Y3, Y4
+	VFMADD231PS  Y6, Y6, Y4
+	VADDPS       Y6, Y6, Y5
+	VFMADD231PS  Y0, Y5, Y4
+	VMULPS       constants<>+6400(SB), Y3, Y5
+	VXORPS       constants<>+96(SB), Y5, Y7
+	VFMADD231PS  constants<>+6400(SB), Y3, Y7
+	VMULPS       Y3, Y3, Y8
+	VMOVAPS      constants<>+6496(SB), Y9
+	VFMADD231PS  constants<>+6528(SB), Y3, Y9
+	VFMADD213PS  constants<>+6560(SB), Y3, Y9
+	VMULPS       Y9, Y8, Y8
+	VFMADD231PS  constants<>+6400(SB), Y4, Y7
+	VFMADD231PS  constants<>+6592(SB), Y3, Y7
+	VADDPS       Y8, Y7, Y3
+	VMULPS       Y5, Y6, Y4
+	VXORPS       constants<>+96(SB), Y4, Y7
+	VFMADD231PS  Y5, Y6, Y7
+	VFMADD231PS  Y5, Y0, Y7
+	VFMADD231PS  Y3, Y6, Y7
+	VADDPS       Y4, Y6, Y3
+	VSUBPS       Y6, Y3, Y5
+	VSUBPS       Y5, Y4, Y4
+	VADDPS       Y7, Y0, Y0
+	VADDPS       Y0, Y4, Y0
+	VMULPS       constants<>+3808(SB), Y3, Y4
+	VXORPS       constants<>+96(SB), Y4, Y5
+	VFMADD231PS  constants<>+3808(SB), Y3, Y5
+	VFMADD231PS  constants<>+6624(SB), Y3, Y5
+	VFMADD231PS  constants<>+3808(SB), Y0, Y5
+	VCVTDQ2PS    Y2, Y0
+	VADDPS       Y4, Y0, Y2
+	VSUBPS       Y0, Y2, Y0
+	VSUBPS       Y0, Y4, Y0
+	VADDPS       Y5, Y0, Y0
+	VMULPS       Y2, Y15, Y3
+	VXORPS       constants<>+96(SB), Y3, Y4
+	VFMADD231PS  Y2, Y15, Y4
+	VFMADD231PS  Y0, Y15, Y4
+	VMINPS       Y3, Y11, Y0
+	VMAXPS       Y0, Y10, Y0
+	VADDPS       constants<>+6656(SB), Y0, Y2
+	VSUBPS       constants<>+6656(SB), Y2, Y3
+	VSUBPS       Y3, Y0, Y0
+	VADDPS       Y4, Y0, Y0
+	VMULPS       Y0, Y0, Y3
+	VMOVAPS      constants<>+6688(SB), Y4
+	VFMADD231PS  constants<>+6720(SB), Y0, Y4
+	VFMADD213PS  constants<>+6752(SB), Y0, Y4
+	VFMADD213PS  constants<>+6784(SB), Y0, Y4
+	VFMADD213PS  constants<>+6816(SB), Y0, Y4
+	VMULPS       constants<>+6848(SB), Y0, Y0
+	VFMADD231PS  Y4, Y3, Y0
+	VPSRLD       $0x01, Y2, Y3
+	VPSLLD       $0x17, Y3, Y4
+	VPSUBD       Y3, Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VFMADD231PS  Y0, Y4, Y4
+	VMULPS       Y2, Y4, Y0
+	VANDNPS      Y0, Y1, Y0
+	VMOVUPS      Y0, (DI)(AX*4)
+	ADDQ         $0x08, AX
+	CMPQ         AX, R8
+	JLE          mainLoop
 
 mainEnd:
 tail:
-	MOVQ        CX, R8
-	SUBQ        AX, R8
-	JLE         done
-	LEAQ        constants<>+32(SB), R10
-	MOVQ        R8, R9
-	NEGQ        R9
-	LEAQ        (R10)(R9*4), R10
-	VMOVUPS     (R10), Y0
-	VMASKMOVPS  (SI)(AX*4), Y0, Y1
-	VPCMPEQD    constants<>+192(SB), Y1, Y2
-	VANDPS      Y14, Y2, Y2
-	VPADDD      constants<>+1152(SB), Y1, Y3
-	VPCMPGTD    constants<>+1184(SB), Y3, Y3
-	VXORPS      constants<>+6944(SB), Y2, Y4
-	VANDPS      Y4, Y3, Y3
-	VORPS       Y13, Y3, Y3
-	VANDPS      Y0, Y3, Y3
-	VMOVMSKPS   Y3, R9
-	TESTL       R9, R9
-	JNE         tailStop
-	VPSUBD      constants<>+1216(SB), Y1, Y3
-	VPSRAD      $0x17, Y3, Y3
-	VPSLLD      $0x17, Y3, Y4
-	VPSUBD      Y4, Y1, Y1
-	VSUBPS      constants<>+128(SB), Y1, Y4
-	VADDPS      constants<>+128(SB), Y1, Y5
-	VSUBPS      constants<>+128(SB), Y5, Y6
-	VSUBPS      Y6, Y1, Y1
-	VMOVAPS     constants<>+128(SB), Y6
-	VDIVPS      Y5, Y6, Y6
-	VMULPS      Y6, Y4, Y7
-	VMULPS      Y5, Y7, Y8
-	VXORPS      constants<>+96(SB), Y8, Y9
-	VFMADD231PS Y5, Y7, Y9
-	VSUBPS      Y8, Y4, Y4
-	VSUBPS      Y9, Y4, Y4
-	VMULPS      Y1, Y7, Y1
-	VSUBPS      Y1, Y4, Y1
-	VMULPS      Y6, Y1, Y1
-	VMULPS      Y7, Y7, Y4
-	VXORPS      constants<>+96(SB), Y4, Y5
-	VFMADD231PS Y7, Y7, Y5
-	VADDPS      Y7, Y7, Y6
-	VFMADD231PS Y1, Y6, Y5
-	VMULPS      constants<>+6912(SB), Y4, Y6
-	VXORPS      constants<>+96(SB), Y6, Y8
-	VFMADD231PS constants<>+6912(SB), Y4, Y8
-	VMULPS      Y4, Y4, Y9
-	VMOVAPS     constants<>+7008(SB), Y10
-	VFMADD231PS constants<>+7040(SB), Y4, Y10
-	VFMADD213PS constants<>+7072(SB), Y4, Y10
-	VMULPS      Y10, Y9, Y9
-	VFMADD231PS constants<>+6912(SB), Y5, Y8
-	VFMADD231PS constants<>+7104(SB), Y4, Y8
-	VADDPS      Y9, Y8, Y4
-	VMULPS      Y6, Y7, Y5
-	VXORPS      constants<>+96(SB), Y5, Y8
-	VFMADD231PS Y6, Y7, Y8
-	VFMADD231PS Y6, Y1, Y8
-	VFMADD231PS Y4, Y7, Y8
-	VADDPS      Y5, Y7, Y4
-	VSUBPS      Y7, Y4, Y6
-	VSUBPS      Y6, Y5, Y5
-	VADDPS      Y8, Y1, Y1
-	VADDPS      Y1, Y5, Y1
-	VMULPS      constants<>+3808(SB), Y4, Y5
-	VXORPS      constants<>+96(SB), Y5, Y6
-	VFMADD231PS constants<>+3808(SB), Y4, Y6
-	VFMADD231PS constants<>+7136(SB), Y4, Y6
-	VFMADD231PS constants<>+3808(SB), Y1, Y6
-	VCVTDQ2PS   Y3, Y1
-	VADDPS      Y5, Y1, Y3
-	VSUBPS      Y1, Y3, Y1
-	VSUBPS      Y1, Y5, Y1
-	VADDPS      Y6, Y1, Y1
-	VMULPS      Y3, Y15, Y4
-	VXORPS      constants<>+96(SB), Y4, Y5
-	VFMADD231PS Y3, Y15, Y5
-	VFMADD231PS Y1, Y15, Y5
-	VMOVAPS     constants<>+6848(SB), Y1
-	VMINPS      Y4, Y1, Y1
-	VMOVAPS     constants<>+6880(SB), Y3
-	VMAXPS      Y1, Y3, Y1
-	VADDPS      constants<>+7168(SB), Y1, Y3
-	VSUBPS      constants<>+7168(SB), Y3, Y4
-	VSUBPS      Y4, Y1, Y1
-	VADDPS      Y5, Y1, Y1
-	VMULPS      Y1, Y1, Y4
-	VMOVAPS     constants<>+7200(SB), Y5
-	VFMADD231PS constants<>+7232(SB), Y1, Y5
-	VFMADD213PS constants<>+7264(SB), Y1, Y5
-	VFMADD213PS constants<>+7296(SB), Y1, Y5
-	VFMADD213PS constants<>+7328(SB), Y1, Y5
-	VMULPS      constants<>+7360(SB), Y1, Y1
-	VFMADD231PS Y5, Y4, Y1
-	VPSRLD      $0x01, Y3, Y4
-	VPSLLD      $0x17, Y4, Y5
-	VPSUBD      Y4, Y3, Y3
-	VPSLLD      $0x17, Y3, Y3
-	VFMADD231PS Y1, Y5, Y5
-	VMULPS      Y3, Y5, Y1
-	VANDNPS     Y1, Y2, Y1
-	VMASKMOVPS  Y1, Y0, (DI)(AX*4)
+	MOVQ         CX, R8
+	SUBQ         AX, R8
+	JLE          done
+	LEAQ         constants<>+32(SB), R10
+	MOVQ         R8, R9
+	NEGQ         R9
+	LEAQ         (R10)(R9*4), R10
+	VMOVUPS      (R10), Y0
+	VMASKMOVPS   (SI)(AX*4), Y0, Y1
+	VPCMPEQD     constants<>+192(SB), Y1, Y2
+	VANDPS       Y14, Y2, Y2
+	VPADDD       constants<>+1152(SB), Y1, Y3
+	VPCMPGTD     constants<>+1184(SB), Y3, Y3
+	VXORPS       constants<>+6432(SB), Y2, Y4
+	VANDPS       Y4, Y3, Y3
+	VORPS        Y13, Y3, Y3
+	VANDPS       Y0, Y3, Y3
+	VMOVMSKPS    Y3, R9
+	TESTL        R9, R9
+	JNE          tailStop
+	VPSUBD       constants<>+1216(SB), Y1, Y3
+	VPSRAD       $0x17, Y3, Y3
+	VPSLLD       $0x17, Y3, Y4
+	VPSUBD       Y4, Y1, Y1
+	VSUBPS       constants<>+128(SB), Y1, Y4
+	VADDPS       constants<>+128(SB), Y1, Y5
+	VSUBPS       constants<>+128(SB), Y5, Y6
+	VSUBPS       Y6, Y1, Y1
+	VMOVAPS      constants<>+128(SB), Y6
+	VDIVPS       Y5, Y6, Y6
+	VMULPS       Y6, Y4, Y7
+	VFNMADD231PS Y5, Y7, Y4
+	VFNMADD231PS Y1, Y7, Y4
+	VMULPS       Y6, Y4, Y1
+	VMULPS       Y7, Y7, Y4
+	VXORPS       constants<>+96(SB), Y4, Y5
+	VFMADD231PS  Y7, Y7, Y5
+	VADDPS       Y7, Y7, Y6
+	VFMADD231PS  Y1, Y6, Y5
+	VMULPS       constants<>+6400(SB), Y4, Y6
+	VXORPS       constants<>+96(SB), Y6, Y8
+	VFMADD231PS  constants<>+6400(SB), Y4, Y8
+	VMULPS       Y4, Y4, Y9
+	VMOVAPS      constants<>+6496(SB), Y10
+	VFMADD231PS  constants<>+6528(SB), Y4, Y10
+	VFMADD213PS  constants<>+6560(SB), Y4, Y10
+	VMULPS       Y10, Y9, Y9
+	VFMADD231PS  constants<>+6400(SB), Y5, Y8
+	VFMADD231PS  constants<>+6592(SB), Y4, Y8
+	VADDPS       Y9, Y8, Y4
+	VMULPS       Y6, Y7, Y5
+	VXORPS       constants<>+96(SB), Y5, Y8
+	VFMADD231PS  Y6, Y7, Y8
+	VFMADD231PS  Y6, Y1, Y8
+	VFMADD231PS  Y4, Y7, Y8
+	VADDPS       Y5, Y7, Y4
+	VSUBPS       Y7, Y4, Y6
+	VSUBPS       Y6, Y5, Y5
+	VADDPS       Y8, Y1, Y1
+	VADDPS       Y1, Y5, Y1
+	VMULPS       constants<>+3808(SB), Y4, Y5
+	VXORPS       constants<>+96(SB), Y5, Y6
+	VFMADD231PS  constants<>+3808(SB), Y4, Y6
+	VFMADD231PS  constants<>+6624(SB), Y4, Y6
+	VFMADD231PS  constants<>+3808(SB), Y1, Y6
+	VCVTDQ2PS    Y3, Y1
+	VADDPS       Y5, Y1, Y3
+	VSUBPS       Y1, Y3, Y1
+	VSUBPS       Y1, Y5, Y1
+	VADDPS       Y6, Y1, Y1
+	VMULPS       Y3, Y15, Y4
+	VXORPS       constants<>+96(SB), Y4, Y5
+	VFMADD231PS  Y3, Y15, Y5
+	VFMADD231PS  Y1, Y15, Y5
+	VMOVAPS      constants<>+6336(SB), Y1
+	VMINPS       Y4, Y1, Y1
+	VMOVAPS      constants<>+6368(SB), Y3
+	VMAXPS       Y1, Y3, Y1
+	VADDPS       constants<>+6656(SB), Y1, Y3
+	VSUBPS       constants<>+6656(SB), Y3, Y4
+	VSUBPS       Y4, Y1, Y1
+	VADDPS       Y5, Y1, Y1
+	VMULPS       Y1, Y1, Y4
+	VMOVAPS      constants<>+6688(SB), Y5
+	VFMADD231PS  constants<>+6720(SB), Y1, Y5
+	VFMADD213PS  constants<>+6752(SB), Y1, Y5
+	VFMADD213PS  constants<>+6784(SB), Y1, Y5
+	VFMADD213PS  constants<>+6816(SB), Y1, Y5
+	VMULPS       constants<>+6848(SB), Y1, Y1
+	VFMADD231PS  Y5, Y4, Y1
+	VPSRLD       $0x01, Y3, Y4
+	VPSLLD       $0x17, Y4, Y5
+	VPSUBD       Y4, Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VFMADD231PS  Y1, Y5, Y5
+	VMULPS       Y3, Y5, Y1
+	VANDNPS      Y1, Y2, Y1
+	VMASKMOVPS   Y1, Y0, (DI)(AX*4)
 
 done:
 	MOVQ CX, done+32(FP)
@@ -7604,13 +7588,13 @@ TEXT ·fastExpAVX2(SB), NOSPLIT, $0-24
 	CMPQ    AX, R8
 	JGT     single
 	VMOVAPS constants<>+416(SB), Y15
-	VMOVAPS constants<>+7392(SB), Y14
-	VMOVAPS constants<>+7424(SB), Y13
+	VMOVAPS constants<>+6880(SB), Y14
+	VMOVAPS constants<>+6912(SB), Y13
 	VMOVAPS constants<>+832(SB), Y12
-	VMOVAPS constants<>+7456(SB), Y11
-	VMOVAPS constants<>+7488(SB), Y10
-	VMOVAPS constants<>+7520(SB), Y9
-	VMOVAPS constants<>+7552(SB), Y8
+	VMOVAPS constants<>+6944(SB), Y11
+	VMOVAPS constants<>+6976(SB), Y10
+	VMOVAPS constants<>+7008(SB), Y9
+	VMOVAPS constants<>+7040(SB), Y8
 	PCALIGN $0x20
 
 mainLoop:
@@ -7654,19 +7638,19 @@ single:
 
 singleLoop:
 	VMOVUPS     (SI)(AX*4), Y0
-	VMOVAPS     constants<>+7392(SB), Y1
+	VMOVAPS     constants<>+6880(SB), Y1
 	VMINPS      Y0, Y1, Y0
-	VMOVAPS     constants<>+7424(SB), Y1
+	VMOVAPS     constants<>+6912(SB), Y1
 	VMAXPS      Y0, Y1, Y0
 	VMOVAPS     constants<>+416(SB), Y1
 	VFMADD231PS constants<>+832(SB), Y0, Y1
 	VMOVAPS     constants<>+416(SB), Y2
 	VSUBPS      Y1, Y2, Y2
 	VFMADD231PS constants<>+832(SB), Y0, Y2
-	VMOVAPS     constants<>+7488(SB), Y0
-	VFMADD231PS constants<>+7456(SB), Y2, Y0
-	VFMADD213PS constants<>+7520(SB), Y2, Y0
-	VFMADD213PS constants<>+7552(SB), Y2, Y0
+	VMOVAPS     constants<>+6976(SB), Y0
+	VFMADD231PS constants<>+6944(SB), Y2, Y0
+	VFMADD213PS constants<>+7008(SB), Y2, Y0
+	VFMADD213PS constants<>+7040(SB), Y2, Y0
 	VPSLLD      $0x17, Y1, Y1
 	VMULPS      Y1, Y0, Y0
 	VMOVUPS     Y0, (DI)(AX*4)
@@ -7684,19 +7668,19 @@ tail:
 	LEAQ        (R10)(R9*4), R10
 	VMOVUPS     (R10), Y0
 	VMASKMOVPS  (SI)(AX*4), Y0, Y1
-	VMOVAPS     constants<>+7392(SB), Y2
+	VMOVAPS     constants<>+6880(SB), Y2
 	VMINPS      Y1, Y2, Y1
-	VMOVAPS     constants<>+7424(SB), Y2
+	VMOVAPS     constants<>+6912(SB), Y2
 	VMAXPS      Y1, Y2, Y1
 	VMOVAPS     constants<>+416(SB), Y2
 	VFMADD231PS constants<>+832(SB), Y1, Y2
 	VMOVAPS     constants<>+416(SB), Y3
 	VSUBPS      Y2, Y3, Y3
 	VFMADD231PS constants<>+832(SB), Y1, Y3
-	VMOVAPS     constants<>+7488(SB), Y1
-	VFMADD231PS constants<>+7456(SB), Y3, Y1
-	VFMADD213PS constants<>+7520(SB), Y3, Y1
-	VFMADD213PS constants<>+7552(SB), Y3, Y1
+	VMOVAPS     constants<>+6976(SB), Y1
+	VFMADD231PS constants<>+6944(SB), Y3, Y1
+	VFMADD213PS constants<>+7008(SB), Y3, Y1
+	VFMADD213PS constants<>+7040(SB), Y3, Y1
 	VPSLLD      $0x17, Y2, Y2
 	VMULPS      Y2, Y1, Y1
 	VMASKMOVPS  Y1, Y0, (DI)(AX*4)
@@ -7715,14 +7699,14 @@ TEXT ·fastTanhAVX2(SB), NOSPLIT, $0-24
 	LEAQ    -16(CX), R8
 	CMPQ    AX, R8
 	JGT     single
-	VMOVAPS constants<>+7584(SB), Y15
-	VMOVAPS constants<>+7616(SB), Y14
-	VMOVAPS constants<>+7648(SB), Y13
-	VMOVAPS constants<>+7680(SB), Y12
-	VMOVAPS constants<>+7712(SB), Y11
-	VMOVAPS constants<>+7744(SB), Y10
-	VMOVAPS constants<>+7776(SB), Y9
-	VMOVAPS constants<>+7808(SB), Y8
+	VMOVAPS constants<>+7072(SB), Y15
+	VMOVAPS constants<>+7104(SB), Y14
+	VMOVAPS constants<>+7136(SB), Y13
+	VMOVAPS constants<>+7168(SB), Y12
+	VMOVAPS constants<>+7200(SB), Y11
+	VMOVAPS constants<>+7232(SB), Y10
+	VMOVAPS constants<>+7264(SB), Y9
+	VMOVAPS constants<>+7296(SB), Y8
 	VMOVAPS constants<>+128(SB), Y7
 	PCALIGN $0x20
 
@@ -7767,18 +7751,18 @@ single:
 
 singleLoop:
 	VMOVUPS     (SI)(AX*4), Y0
-	VMOVAPS     constants<>+7584(SB), Y1
+	VMOVAPS     constants<>+7072(SB), Y1
 	VMINPS      Y0, Y1, Y0
-	VMOVAPS     constants<>+7616(SB), Y1
+	VMOVAPS     constants<>+7104(SB), Y1
 	VMAXPS      Y0, Y1, Y0
 	VMULPS      Y0, Y0, Y1
-	VMOVAPS     constants<>+7680(SB), Y2
-	VFMADD231PS constants<>+7648(SB), Y1, Y2
-	VFMADD213PS constants<>+7712(SB), Y1, Y2
+	VMOVAPS     constants<>+7168(SB), Y2
+	VFMADD231PS constants<>+7136(SB), Y1, Y2
+	VFMADD213PS constants<>+7200(SB), Y1, Y2
 	VMULPS      Y2, Y0, Y0
-	VMOVAPS     constants<>+7776(SB), Y2
-	VFMADD231PS constants<>+7744(SB), Y1, Y2
-	VFMADD213PS constants<>+7808(SB), Y1, Y2
+	VMOVAPS     constants<>+7264(SB), Y2
+	VFMADD231PS constants<>+7232(SB), Y1, Y2
+	VFMADD213PS constants<>+7296(SB), Y1, Y2
 	VFMADD213PS constants<>+128(SB), Y1, Y2
 	VDIVPS      Y2, Y0, Y0
 	VMOVUPS     Y0, (DI)(AX*4)
@@ -7796,18 +7780,18 @@ tail:
 	LEAQ        (R10)(R9*4), R10
 	VMOVUPS     (R10), Y0
 	VMASKMOVPS  (SI)(AX*4), Y0, Y1
-	VMOVAPS     constants<>+7584(SB), Y2
+	VMOVAPS     constants<>+7072(SB), Y2
 	VMINPS      Y1, Y2, Y1
-	VMOVAPS     constants<>+7616(SB), Y2
+	VMOVAPS     constants<>+7104(SB), Y2
 	VMAXPS      Y1, Y2, Y1
 	VMULPS      Y1, Y1, Y2
-	VMOVAPS     constants<>+7680(SB), Y3
-	VFMADD231PS constants<>+7648(SB), Y2, Y3
-	VFMADD213PS constants<>+7712(SB), Y2, Y3
+	VMOVAPS     constants<>+7168(SB), Y3
+	VFMADD231PS constants<>+7136(SB), Y2, Y3
+	VFMADD213PS constants<>+7200(SB), Y2, Y3
 	VMULPS      Y3, Y1, Y1
-	VMOVAPS     constants<>+7776(SB), Y3
-	VFMADD231PS constants<>+7744(SB), Y2, Y3
-	VFMADD213PS constants<>+7808(SB), Y2, Y3
+	VMOVAPS     constants<>+7264(SB), Y3
+	VFMADD231PS constants<>+7232(SB), Y2, Y3
+	VFMADD213PS constants<>+7296(SB), Y2, Y3
 	VFMADD213PS constants<>+128(SB), Y2, Y3
 	VDIVPS      Y3, Y1, Y1
 	VMASKMOVPS  Y1, Y0, (DI)(AX*4)
@@ -7828,14 +7812,14 @@ TEXT ·fastSigmoidAVX2(SB), NOSPLIT, $0-24
 	JGT     single
 	VMOVAPS constants<>+416(SB), Y15
 	VMOVAPS constants<>+128(SB), Y14
-	VMOVAPS constants<>+7392(SB), Y13
-	VMOVAPS constants<>+7424(SB), Y12
+	VMOVAPS constants<>+6880(SB), Y13
+	VMOVAPS constants<>+6912(SB), Y12
 	VMOVAPS constants<>+832(SB), Y11
 	VMOVAPS constants<>+96(SB), Y10
-	VMOVAPS constants<>+7456(SB), Y9
-	VMOVAPS constants<>+7488(SB), Y8
-	VMOVAPS constants<>+7520(SB), Y7
-	VMOVAPS constants<>+7552(SB), Y6
+	VMOVAPS constants<>+6944(SB), Y9
+	VMOVAPS constants<>+6976(SB), Y8
+	VMOVAPS constants<>+7008(SB), Y7
+	VMOVAPS constants<>+7040(SB), Y6
 	PCALIGN $0x20
 
 mainLoop:
@@ -7886,19 +7870,19 @@ single:
 singleLoop:
 	VMOVUPS     (SI)(AX*4), Y0
 	VXORPS      constants<>+96(SB), Y0, Y0
-	VMOVAPS     constants<>+7392(SB), Y1
+	VMOVAPS     constants<>+6880(SB), Y1
 	VMINPS      Y0, Y1, Y0
-	VMOVAPS     constants<>+7424(SB), Y1
+	VMOVAPS     constants<>+6912(SB), Y1
 	VMAXPS      Y0, Y1, Y0
 	VMOVAPS     constants<>+416(SB), Y1
 	VFMADD231PS constants<>+832(SB), Y0, Y1
 	VMOVAPS     constants<>+416(SB), Y2
 	VSUBPS      Y1, Y2, Y2
 	VFMADD231PS constants<>+832(SB), Y0, Y2
-	VMOVAPS     constants<>+7488(SB), Y0
-	VFMADD231PS constants<>+7456(SB), Y2, Y0
-	VFMADD213PS constants<>+7520(SB), Y2, Y0
-	VFMADD213PS constants<>+7552(SB), Y2, Y0
+	VMOVAPS     constants<>+6976(SB), Y0
+	VFMADD231PS constants<>+6944(SB), Y2, Y0
+	VFMADD213PS constants<>+7008(SB), Y2, Y0
+	VFMADD213PS constants<>+7040(SB), Y2, Y0
 	VPSLLD      $0x17, Y1, Y1
 	VMULPS      Y1, Y0, Y0
 	VADDPS      constants<>+128(SB), Y0, Y0
@@ -7920,19 +7904,19 @@ tail:
 	VMOVUPS     (R10), Y0
 	VMASKMOVPS  (SI)(AX*4), Y0, Y1
 	VXORPS      constants<>+96(SB), Y1, Y1
-	VMOVAPS     constants<>+7392(SB), Y2
+	VMOVAPS     constants<>+6880(SB), Y2
 	VMINPS      Y1, Y2, Y1
-	VMOVAPS     constants<>+7424(SB), Y2
+	VMOVAPS     constants<>+6912(SB), Y2
 	VMAXPS      Y1, Y2, Y1
 	VMOVAPS     constants<>+416(SB), Y2
 	VFMADD231PS constants<>+832(SB), Y1, Y2
 	VMOVAPS     constants<>+416(SB), Y3
 	VSUBPS      Y2, Y3, Y3
 	VFMADD231PS constants<>+832(SB), Y1, Y3
-	VMOVAPS     constants<>+7488(SB), Y1
-	VFMADD231PS constants<>+7456(SB), Y3, Y1
-	VFMADD213PS constants<>+7520(SB), Y3, Y1
-	VFMADD213PS constants<>+7552(SB), Y3, Y1
+	VMOVAPS     constants<>+6976(SB), Y1
+	VFMADD231PS constants<>+6944(SB), Y3, Y1
+	VFMADD213PS constants<>+7008(SB), Y3, Y1
+	VFMADD213PS constants<>+7040(SB), Y3, Y1
 	VPSLLD      $0x17, Y2, Y2
 	VMULPS      Y2, Y1, Y1
 	VADDPS      constants<>+128(SB), Y1, Y1
@@ -7956,12 +7940,12 @@ TEXT ·fastGELUAVX2(SB), NOSPLIT, $0-24
 	JGT     single
 	VMOVAPS constants<>+416(SB), Y15
 	VMOVAPS constants<>+4480(SB), Y14
-	VMOVAPS constants<>+7392(SB), Y13
-	VMOVAPS constants<>+7424(SB), Y12
+	VMOVAPS constants<>+6880(SB), Y13
+	VMOVAPS constants<>+6912(SB), Y12
 	VMOVAPS constants<>+832(SB), Y11
-	VMOVAPS constants<>+7840(SB), Y10
-	VMOVAPS constants<>+7872(SB), Y9
-	VMOVAPS constants<>+7456(SB), Y8
+	VMOVAPS constants<>+7328(SB), Y10
+	VMOVAPS constants<>+7360(SB), Y9
+	VMOVAPS constants<>+6944(SB), Y8
 	PCALIGN $0x20
 
 mainLoop:
@@ -7987,14 +7971,14 @@ mainLoop:
 	VSUBPS      Y5, Y15, Y7
 	VFMADD231PS Y11, Y2, Y6
 	VFMADD231PS Y11, Y3, Y7
-	VMOVAPS     constants<>+7488(SB), Y2
+	VMOVAPS     constants<>+6976(SB), Y2
 	VFMADD231PS Y6, Y8, Y2
-	VMOVAPS     constants<>+7488(SB), Y3
+	VMOVAPS     constants<>+6976(SB), Y3
 	VFMADD231PS Y7, Y8, Y3
-	VFMADD213PS constants<>+7520(SB), Y6, Y2
-	VFMADD213PS constants<>+7520(SB), Y7, Y3
-	VFMADD213PS constants<>+7552(SB), Y6, Y2
-	VFMADD213PS constants<>+7552(SB), Y7, Y3
+	VFMADD213PS constants<>+7008(SB), Y6, Y2
+	VFMADD213PS constants<>+7008(SB), Y7, Y3
+	VFMADD213PS constants<>+7040(SB), Y6, Y2
+	VFMADD213PS constants<>+7040(SB), Y7, Y3
 	VPSLLD      $0x17, Y4, Y4
 	VPSLLD      $0x17, Y5, Y5
 	VMULPS      Y4, Y2, Y2
@@ -8020,22 +8004,22 @@ singleLoop:
 	VMOVAPS     constants<>+4480(SB), Y1
 	VMAXPS      Y0, Y1, Y0
 	VMULPS      Y0, Y0, Y1
-	VMOVAPS     constants<>+7840(SB), Y2
-	VFMADD213PS constants<>+7872(SB), Y2, Y1
+	VMOVAPS     constants<>+7328(SB), Y2
+	VFMADD213PS constants<>+7360(SB), Y2, Y1
 	VMULPS      Y1, Y0, Y1
-	VMOVAPS     constants<>+7392(SB), Y2
+	VMOVAPS     constants<>+6880(SB), Y2
 	VMINPS      Y1, Y2, Y1
-	VMOVAPS     constants<>+7424(SB), Y2
+	VMOVAPS     constants<>+6912(SB), Y2
 	VMAXPS      Y1, Y2, Y1
 	VMOVAPS     constants<>+416(SB), Y2
 	VFMADD231PS constants<>+832(SB), Y1, Y2
 	VMOVAPS     constants<>+416(SB), Y3
 	VSUBPS      Y2, Y3, Y3
 	VFMADD231PS constants<>+832(SB), Y1, Y3
-	VMOVAPS     constants<>+7488(SB), Y1
-	VFMADD231PS constants<>+7456(SB), Y3, Y1
-	VFMADD213PS constants<>+7520(SB), Y3, Y1
-	VFMADD213PS constants<>+7552(SB), Y3, Y1
+	VMOVAPS     constants<>+6976(SB), Y1
+	VFMADD231PS constants<>+6944(SB), Y3, Y1
+	VFMADD213PS constants<>+7008(SB), Y3, Y1
+	VFMADD213PS constants<>+7040(SB), Y3, Y1
 	VPSLLD      $0x17, Y2, Y2
 	VMULPS      Y2, Y1, Y1
 	VADDPS      constants<>+128(SB), Y1, Y1
@@ -8058,22 +8042,22 @@ tail:
 	VMOVAPS     constants<>+4480(SB), Y2
 	VMAXPS      Y1, Y2, Y1
 	VMULPS      Y1, Y1, Y2
-	VMOVAPS     constants<>+7840(SB), Y3
-	VFMADD213PS constants<>+7872(SB), Y3, Y2
+	VMOVAPS     constants<>+7328(SB), Y3
+	VFMADD213PS constants<>+7360(SB), Y3, Y2
 	VMULPS      Y2, Y1, Y2
-	VMOVAPS     constants<>+7392(SB), Y3
+	VMOVAPS     constants<>+6880(SB), Y3
 	VMINPS      Y2, Y3, Y2
-	VMOVAPS     constants<>+7424(SB), Y3
+	VMOVAPS     constants<>+6912(SB), Y3
 	VMAXPS      Y2, Y3, Y2
 	VMOVAPS     constants<>+416(SB), Y3
 	VFMADD231PS constants<>+832(SB), Y2, Y3
 	VMOVAPS     constants<>+416(SB), Y4
 	VSUBPS      Y3, Y4, Y4
 	VFMADD231PS constants<>+832(SB), Y2, Y4
-	VMOVAPS     constants<>+7488(SB), Y2
-	VFMADD231PS constants<>+7456(SB), Y4, Y2
-	VFMADD213PS constants<>+7520(SB), Y4, Y2
-	VFMADD213PS constants<>+7552(SB), Y4, Y2
+	VMOVAPS     constants<>+6976(SB), Y2
+	VFMADD231PS constants<>+6944(SB), Y4, Y2
+	VFMADD213PS constants<>+7008(SB), Y4, Y2
+	VFMADD213PS constants<>+7040(SB), Y4, Y2
 	VPSLLD      $0x17, Y3, Y3
 	VMULPS      Y3, Y2, Y2
 	VADDPS      constants<>+128(SB), Y2, Y2
@@ -10343,62 +10327,62 @@ DATA constants<>+4576(SB)/8, $0xb6a67a87b6a67a87
 DATA constants<>+4584(SB)/8, $0xb6a67a87b6a67a87
 DATA constants<>+4592(SB)/8, $0xb6a67a87b6a67a87
 DATA constants<>+4600(SB)/8, $0xb6a67a87b6a67a87
-DATA constants<>+4608(SB)/8, $0x416c0000416c0000
-DATA constants<>+4616(SB)/8, $0x416c0000416c0000
-DATA constants<>+4624(SB)/8, $0x416c0000416c0000
-DATA constants<>+4632(SB)/8, $0x416c0000416c0000
-DATA constants<>+4640(SB)/8, $0x3fc000003fc00000
-DATA constants<>+4648(SB)/8, $0x3fc000003fc00000
-DATA constants<>+4656(SB)/8, $0x3fc000003fc00000
-DATA constants<>+4664(SB)/8, $0x3fc000003fc00000
-DATA constants<>+4672(SB)/8, $0xc2800000c2800000
-DATA constants<>+4680(SB)/8, $0xc2800000c2800000
-DATA constants<>+4688(SB)/8, $0xc2800000c2800000
-DATA constants<>+4696(SB)/8, $0xc2800000c2800000
-DATA constants<>+4704(SB)/8, $0x39b9540d39b9540d
-DATA constants<>+4712(SB)/8, $0x39b9540d39b9540d
-DATA constants<>+4720(SB)/8, $0x39b9540d39b9540d
-DATA constants<>+4728(SB)/8, $0x39b9540d39b9540d
-DATA constants<>+4736(SB)/8, $0x3a38e5513a38e551
-DATA constants<>+4744(SB)/8, $0x3a38e5513a38e551
-DATA constants<>+4752(SB)/8, $0x3a38e5513a38e551
-DATA constants<>+4760(SB)/8, $0x3a38e5513a38e551
-DATA constants<>+4768(SB)/8, $0xbb3e65c4bb3e65c4
-DATA constants<>+4776(SB)/8, $0xbb3e65c4bb3e65c4
-DATA constants<>+4784(SB)/8, $0xbb3e65c4bb3e65c4
-DATA constants<>+4792(SB)/8, $0xbb3e65c4bb3e65c4
-DATA constants<>+4800(SB)/8, $0xbb1ec3bdbb1ec3bd
-DATA constants<>+4808(SB)/8, $0xbb1ec3bdbb1ec3bd
-DATA constants<>+4816(SB)/8, $0xbb1ec3bdbb1ec3bd
-DATA constants<>+4824(SB)/8, $0xbb1ec3bdbb1ec3bd
-DATA constants<>+4832(SB)/8, $0x3a83c3333a83c333
-DATA constants<>+4840(SB)/8, $0x3a83c3333a83c333
-DATA constants<>+4848(SB)/8, $0x3a83c3333a83c333
-DATA constants<>+4856(SB)/8, $0x3a83c3333a83c333
-DATA constants<>+4864(SB)/8, $0x3c302ac73c302ac7
-DATA constants<>+4872(SB)/8, $0x3c302ac73c302ac7
-DATA constants<>+4880(SB)/8, $0x3c302ac73c302ac7
-DATA constants<>+4888(SB)/8, $0x3c302ac73c302ac7
-DATA constants<>+4896(SB)/8, $0x3c916a733c916a73
-DATA constants<>+4904(SB)/8, $0x3c916a733c916a73
-DATA constants<>+4912(SB)/8, $0x3c916a733c916a73
-DATA constants<>+4920(SB)/8, $0x3c916a733c916a73
-DATA constants<>+4928(SB)/8, $0xbca2285fbca2285f
-DATA constants<>+4936(SB)/8, $0xbca2285fbca2285f
-DATA constants<>+4944(SB)/8, $0xbca2285fbca2285f
-DATA constants<>+4952(SB)/8, $0xbca2285fbca2285f
-DATA constants<>+4960(SB)/8, $0xbe0153ffbe0153ff
-DATA constants<>+4968(SB)/8, $0xbe0153ffbe0153ff
-DATA constants<>+4976(SB)/8, $0xbe0153ffbe0153ff
-DATA constants<>+4984(SB)/8, $0xbe0153ffbe0153ff
-DATA constants<>+4992(SB)/8, $0x3e5830263e583026
-DATA constants<>+5000(SB)/8, $0x3e5830263e583026
-DATA constants<>+5008(SB)/8, $0x3e5830263e583026
-DATA constants<>+5016(SB)/8, $0x3e5830263e583026
-DATA constants<>+5024(SB)/8, $0x3e9e0a203e9e0a20
-DATA constants<>+5032(SB)/8, $0x3e9e0a203e9e0a20
-DATA constants<>+5040(SB)/8, $0x3e9e0a203e9e0a20
-DATA constants<>+5048(SB)/8, $0x3e9e0a203e9e0a20
+DATA constants<>+4608(SB)/8, $0x3e9e0a203e9e0a20
+DATA constants<>+4616(SB)/8, $0x3e9e0a203e9e0a20
+DATA constants<>+4624(SB)/8, $0x3e9e0a203e9e0a20
+DATA constants<>+4632(SB)/8, $0x3e9e0a203e9e0a20
+DATA constants<>+4640(SB)/8, $0x416c0000416c0000
+DATA constants<>+4648(SB)/8, $0x416c0000416c0000
+DATA constants<>+4656(SB)/8, $0x416c0000416c0000
+DATA constants<>+4664(SB)/8, $0x416c0000416c0000
+DATA constants<>+4672(SB)/8, $0x3fc000003fc00000
+DATA constants<>+4680(SB)/8, $0x3fc000003fc00000
+DATA constants<>+4688(SB)/8, $0x3fc000003fc00000
+DATA constants<>+4696(SB)/8, $0x3fc000003fc00000
+DATA constants<>+4704(SB)/8, $0xc2800000c2800000
+DATA constants<>+4712(SB)/8, $0xc2800000c2800000
+DATA constants<>+4720(SB)/8, $0xc2800000c2800000
+DATA constants<>+4728(SB)/8, $0xc2800000c2800000
+DATA constants<>+4736(SB)/8, $0x39b9540d39b9540d
+DATA constants<>+4744(SB)/8, $0x39b9540d39b9540d
+DATA constants<>+4752(SB)/8, $0x39b9540d39b9540d
+DATA constants<>+4760(SB)/8, $0x39b9540d39b9540d
+DATA constants<>+4768(SB)/8, $0x3a38e5513a38e551
+DATA constants<>+4776(SB)/8, $0x3a38e5513a38e551
+DATA constants<>+4784(SB)/8, $0x3a38e5513a38e551
+DATA constants<>+4792(SB)/8, $0x3a38e5513a38e551
+DATA constants<>+4800(SB)/8, $0xbb3e65c4bb3e65c4
+DATA constants<>+4808(SB)/8, $0xbb3e65c4bb3e65c4
+DATA constants<>+4816(SB)/8, $0xbb3e65c4bb3e65c4
+DATA constants<>+4824(SB)/8, $0xbb3e65c4bb3e65c4
+DATA constants<>+4832(SB)/8, $0xbb1ec3bdbb1ec3bd
+DATA constants<>+4840(SB)/8, $0xbb1ec3bdbb1ec3bd
+DATA constants<>+4848(SB)/8, $0xbb1ec3bdbb1ec3bd
+DATA constants<>+4856(SB)/8, $0xbb1ec3bdbb1ec3bd
+DATA constants<>+4864(SB)/8, $0x3a83c3333a83c333
+DATA constants<>+4872(SB)/8, $0x3a83c3333a83c333
+DATA constants<>+4880(SB)/8, $0x3a83c3333a83c333
+DATA constants<>+4888(SB)/8, $0x3a83c3333a83c333
+DATA constants<>+4896(SB)/8, $0x3c302ac73c302ac7
+DATA constants<>+4904(SB)/8, $0x3c302ac73c302ac7
+DATA constants<>+4912(SB)/8, $0x3c302ac73c302ac7
+DATA constants<>+4920(SB)/8, $0x3c302ac73c302ac7
+DATA constants<>+4928(SB)/8, $0x3c916a733c916a73
+DATA constants<>+4936(SB)/8, $0x3c916a733c916a73
+DATA constants<>+4944(SB)/8, $0x3c916a733c916a73
+DATA constants<>+4952(SB)/8, $0x3c916a733c916a73
+DATA constants<>+4960(SB)/8, $0xbca2285fbca2285f
+DATA constants<>+4968(SB)/8, $0xbca2285fbca2285f
+DATA constants<>+4976(SB)/8, $0xbca2285fbca2285f
+DATA constants<>+4984(SB)/8, $0xbca2285fbca2285f
+DATA constants<>+4992(SB)/8, $0xbe0153ffbe0153ff
+DATA constants<>+5000(SB)/8, $0xbe0153ffbe0153ff
+DATA constants<>+5008(SB)/8, $0xbe0153ffbe0153ff
+DATA constants<>+5016(SB)/8, $0xbe0153ffbe0153ff
+DATA constants<>+5024(SB)/8, $0x3e5830263e583026
+DATA constants<>+5032(SB)/8, $0x3e5830263e583026
+DATA constants<>+5040(SB)/8, $0x3e5830263e583026
+DATA constants<>+5048(SB)/8, $0x3e5830263e583026
 DATA constants<>+5056(SB)/8, $0x3c1a12943c1a1294
 DATA constants<>+5064(SB)/8, $0x3c1a12943c1a1294
 DATA constants<>+5072(SB)/8, $0x3c1a12943c1a1294
@@ -10515,244 +10499,180 @@ DATA constants<>+5952(SB)/8, $0x41a0000041a00000
 DATA constants<>+5960(SB)/8, $0x41a0000041a00000
 DATA constants<>+5968(SB)/8, $0x41a0000041a00000
 DATA constants<>+5976(SB)/8, $0x41a0000041a00000
-DATA constants<>+5984(SB)/8, $0xbf200000bf200000
-DATA constants<>+5992(SB)/8, $0xbf200000bf200000
-DATA constants<>+6000(SB)/8, $0xbf200000bf200000
-DATA constants<>+6008(SB)/8, $0xbf200000bf200000
-DATA constants<>+6016(SB)/8, $0x3fb000003fb00000
-DATA constants<>+6024(SB)/8, $0x3fb000003fb00000
-DATA constants<>+6032(SB)/8, $0x3fb000003fb00000
-DATA constants<>+6040(SB)/8, $0x3fb000003fb00000
-DATA constants<>+6048(SB)/8, $0x374095b0374095b0
-DATA constants<>+6056(SB)/8, $0x374095b0374095b0
-DATA constants<>+6064(SB)/8, $0x374095b0374095b0
-DATA constants<>+6072(SB)/8, $0x374095b0374095b0
-DATA constants<>+6080(SB)/8, $0xb569b9f2b569b9f2
-DATA constants<>+6088(SB)/8, $0xb569b9f2b569b9f2
-DATA constants<>+6096(SB)/8, $0xb569b9f2b569b9f2
-DATA constants<>+6104(SB)/8, $0xb569b9f2b569b9f2
-DATA constants<>+6112(SB)/8, $0xb861a185b861a185
-DATA constants<>+6120(SB)/8, $0xb861a185b861a185
-DATA constants<>+6128(SB)/8, $0xb861a185b861a185
-DATA constants<>+6136(SB)/8, $0xb861a185b861a185
-DATA constants<>+6144(SB)/8, $0x38d0828638d08286
-DATA constants<>+6152(SB)/8, $0x38d0828638d08286
-DATA constants<>+6160(SB)/8, $0x38d0828638d08286
-DATA constants<>+6168(SB)/8, $0x38d0828638d08286
-DATA constants<>+6176(SB)/8, $0xb8686184b8686184
-DATA constants<>+6184(SB)/8, $0xb8686184b8686184
-DATA constants<>+6192(SB)/8, $0xb8686184b8686184
-DATA constants<>+6200(SB)/8, $0xb8686184b8686184
-DATA constants<>+6208(SB)/8, $0x387ea84d387ea84d
-DATA constants<>+6216(SB)/8, $0x387ea84d387ea84d
-DATA constants<>+6224(SB)/8, $0x387ea84d387ea84d
-DATA constants<>+6232(SB)/8, $0x387ea84d387ea84d
-DATA constants<>+6240(SB)/8, $0x38c5b1d738c5b1d7
-DATA constants<>+6248(SB)/8, $0x38c5b1d738c5b1d7
-DATA constants<>+6256(SB)/8, $0x38c5b1d738c5b1d7
-DATA constants<>+6264(SB)/8, $0x38c5b1d738c5b1d7
-DATA constants<>+6272(SB)/8, $0xb9ff8007b9ff8007
-DATA constants<>+6280(SB)/8, $0xb9ff8007b9ff8007
-DATA constants<>+6288(SB)/8, $0xb9ff8007b9ff8007
-DATA constants<>+6296(SB)/8, $0xb9ff8007b9ff8007
-DATA constants<>+6304(SB)/8, $0xbb0e4a1abb0e4a1a
-DATA constants<>+6312(SB)/8, $0xbb0e4a1abb0e4a1a
-DATA constants<>+6320(SB)/8, $0xbb0e4a1abb0e4a1a
-DATA constants<>+6328(SB)/8, $0xbb0e4a1abb0e4a1a
-DATA constants<>+6336(SB)/8, $0xbb652e94bb652e94
-DATA constants<>+6344(SB)/8, $0xbb652e94bb652e94
-DATA constants<>+6352(SB)/8, $0xbb652e94bb652e94
-DATA constants<>+6360(SB)/8, $0xbb652e94bb652e94
-DATA constants<>+6368(SB)/8, $0x3c074df73c074df7
-DATA constants<>+6376(SB)/8, $0x3c074df73c074df7
-DATA constants<>+6384(SB)/8, $0x3c074df73c074df7
-DATA constants<>+6392(SB)/8, $0x3c074df73c074df7
-DATA constants<>+6400(SB)/8, $0x3d85aef73d85aef7
-DATA constants<>+6408(SB)/8, $0x3d85aef73d85aef7
-DATA constants<>+6416(SB)/8, $0x3d85aef73d85aef7
-DATA constants<>+6424(SB)/8, $0x3d85aef73d85aef7
-DATA constants<>+6432(SB)/8, $0x3e336d0a3e336d0a
-DATA constants<>+6440(SB)/8, $0x3e336d0a3e336d0a
-DATA constants<>+6448(SB)/8, $0x3e336d0a3e336d0a
-DATA constants<>+6456(SB)/8, $0x3e336d0a3e336d0a
-DATA constants<>+6464(SB)/8, $0x3e4b80b53e4b80b5
-DATA constants<>+6472(SB)/8, $0x3e4b80b53e4b80b5
-DATA constants<>+6480(SB)/8, $0x3e4b80b53e4b80b5
-DATA constants<>+6488(SB)/8, $0x3e4b80b53e4b80b5
-DATA constants<>+6496(SB)/8, $0x3ca48be73ca48be7
-DATA constants<>+6504(SB)/8, $0x3ca48be73ca48be7
-DATA constants<>+6512(SB)/8, $0x3ca48be73ca48be7
-DATA constants<>+6520(SB)/8, $0x3ca48be73ca48be7
-DATA constants<>+6528(SB)/8, $0xbb57a4e7bb57a4e7
-DATA constants<>+6536(SB)/8, $0xbb57a4e7bb57a4e7
-DATA constants<>+6544(SB)/8, $0xbb57a4e7bb57a4e7
-DATA constants<>+6552(SB)/8, $0xbb57a4e7bb57a4e7
-DATA constants<>+6560(SB)/8, $0xbd6b5846bd6b5846
-DATA constants<>+6568(SB)/8, $0xbd6b5846bd6b5846
-DATA constants<>+6576(SB)/8, $0xbd6b5846bd6b5846
-DATA constants<>+6584(SB)/8, $0xbd6b5846bd6b5846
-DATA constants<>+6592(SB)/8, $0x3dda57043dda5704
-DATA constants<>+6600(SB)/8, $0x3dda57043dda5704
-DATA constants<>+6608(SB)/8, $0x3dda57043dda5704
-DATA constants<>+6616(SB)/8, $0x3dda57043dda5704
-DATA constants<>+6624(SB)/8, $0xbe1d21afbe1d21af
-DATA constants<>+6632(SB)/8, $0xbe1d21afbe1d21af
-DATA constants<>+6640(SB)/8, $0xbe1d21afbe1d21af
-DATA constants<>+6648(SB)/8, $0xbe1d21afbe1d21af
-DATA constants<>+6656(SB)/8, $0x3e49a5aa3e49a5aa
-DATA constants<>+6664(SB)/8, $0x3e49a5aa3e49a5aa
-DATA constants<>+6672(SB)/8, $0x3e49a5aa3e49a5aa
-DATA constants<>+6680(SB)/8, $0x3e49a5aa3e49a5aa
-DATA constants<>+6688(SB)/8, $0xbe7f91f3be7f91f3
-DATA constants<>+6696(SB)/8, $0xbe7f91f3be7f91f3
-DATA constants<>+6704(SB)/8, $0xbe7f91f3be7f91f3
-DATA constants<>+6712(SB)/8, $0xbe7f91f3be7f91f3
-DATA constants<>+6720(SB)/8, $0x3eaaa6e83eaaa6e8
-DATA constants<>+6728(SB)/8, $0x3eaaa6e83eaaa6e8
-DATA constants<>+6736(SB)/8, $0x3eaaa6e83eaaa6e8
-DATA constants<>+6744(SB)/8, $0x3eaaa6e83eaaa6e8
-DATA constants<>+6752(SB)/8, $0xbeffffe9beffffe9
-DATA constants<>+6760(SB)/8, $0xbeffffe9beffffe9
-DATA constants<>+6768(SB)/8, $0xbeffffe9beffffe9
-DATA constants<>+6776(SB)/8, $0xbeffffe9beffffe9
-DATA constants<>+6784(SB)/8, $0x3fe109663fe10966
-DATA constants<>+6792(SB)/8, $0x3fe109663fe10966
-DATA constants<>+6800(SB)/8, $0x3fe109663fe10966
-DATA constants<>+6808(SB)/8, $0x3fe109663fe10966
-DATA constants<>+6816(SB)/8, $0x3f867d5f3f867d5f
-DATA constants<>+6824(SB)/8, $0x3f867d5f3f867d5f
-DATA constants<>+6832(SB)/8, $0x3f867d5f3f867d5f
-DATA constants<>+6840(SB)/8, $0x3f867d5f3f867d5f
-DATA constants<>+6848(SB)/8, $0x4320000043200000
-DATA constants<>+6856(SB)/8, $0x4320000043200000
-DATA constants<>+6864(SB)/8, $0x4320000043200000
-DATA constants<>+6872(SB)/8, $0x4320000043200000
-DATA constants<>+6880(SB)/8, $0xc3200000c3200000
-DATA constants<>+6888(SB)/8, $0xc3200000c3200000
-DATA constants<>+6896(SB)/8, $0xc3200000c3200000
-DATA constants<>+6904(SB)/8, $0xc3200000c3200000
-DATA constants<>+6912(SB)/8, $0x3eaaaaab3eaaaaab
-DATA constants<>+6920(SB)/8, $0x3eaaaaab3eaaaaab
-DATA constants<>+6928(SB)/8, $0x3eaaaaab3eaaaaab
-DATA constants<>+6936(SB)/8, $0x3eaaaaab3eaaaaab
-DATA constants<>+6944(SB)/8, $0xffffffffffffffff
-DATA constants<>+6952(SB)/8, $0xffffffffffffffff
-DATA constants<>+6960(SB)/8, $0xffffffffffffffff
-DATA constants<>+6968(SB)/8, $0xffffffffffffffff
-DATA constants<>+6976(SB)/8, $0x4580000045800000
-DATA constants<>+6984(SB)/8, $0x4580000045800000
-DATA constants<>+6992(SB)/8, $0x4580000045800000
-DATA constants<>+7000(SB)/8, $0x4580000045800000
-DATA constants<>+7008(SB)/8, $0x3e12293e3e12293e
-DATA constants<>+7016(SB)/8, $0x3e12293e3e12293e
-DATA constants<>+7024(SB)/8, $0x3e12293e3e12293e
-DATA constants<>+7032(SB)/8, $0x3e12293e3e12293e
-DATA constants<>+7040(SB)/8, $0x3defd1323defd132
-DATA constants<>+7048(SB)/8, $0x3defd1323defd132
-DATA constants<>+7056(SB)/8, $0x3defd1323defd132
-DATA constants<>+7064(SB)/8, $0x3defd1323defd132
-DATA constants<>+7072(SB)/8, $0x3e4ccd003e4ccd00
-DATA constants<>+7080(SB)/8, $0x3e4ccd003e4ccd00
-DATA constants<>+7088(SB)/8, $0x3e4ccd003e4ccd00
-DATA constants<>+7096(SB)/8, $0x3e4ccd003e4ccd00
-DATA constants<>+7104(SB)/8, $0xb22aaaabb22aaaab
-DATA constants<>+7112(SB)/8, $0xb22aaaabb22aaaab
-DATA constants<>+7120(SB)/8, $0xb22aaaabb22aaaab
-DATA constants<>+7128(SB)/8, $0xb22aaaabb22aaaab
-DATA constants<>+7136(SB)/8, $0x3325706033257060
-DATA constants<>+7144(SB)/8, $0x3325706033257060
-DATA constants<>+7152(SB)/8, $0x3325706033257060
-DATA constants<>+7160(SB)/8, $0x3325706033257060
-DATA constants<>+7168(SB)/8, $0x4b4000fe4b4000fe
-DATA constants<>+7176(SB)/8, $0x4b4000fe4b4000fe
-DATA constants<>+7184(SB)/8, $0x4b4000fe4b4000fe
-DATA constants<>+7192(SB)/8, $0x4b4000fe4b4000fe
-DATA constants<>+7200(SB)/8, $0x3aaf862b3aaf862b
-DATA constants<>+7208(SB)/8, $0x3aaf862b3aaf862b
-DATA constants<>+7216(SB)/8, $0x3aaf862b3aaf862b
-DATA constants<>+7224(SB)/8, $0x3aaf862b3aaf862b
-DATA constants<>+7232(SB)/8, $0x3920d6f53920d6f5
-DATA constants<>+7240(SB)/8, $0x3920d6f53920d6f5
-DATA constants<>+7248(SB)/8, $0x3920d6f53920d6f5
-DATA constants<>+7256(SB)/8, $0x3920d6f53920d6f5
-DATA constants<>+7264(SB)/8, $0x3c1d96d73c1d96d7
-DATA constants<>+7272(SB)/8, $0x3c1d96d73c1d96d7
-DATA constants<>+7280(SB)/8, $0x3c1d96d73c1d96d7
-DATA constants<>+7288(SB)/8, $0x3c1d96d73c1d96d7
-DATA constants<>+7296(SB)/8, $0x3d6357bb3d6357bb
-DATA constants<>+7304(SB)/8, $0x3d6357bb3d6357bb
-DATA constants<>+7312(SB)/8, $0x3d6357bb3d6357bb
-DATA constants<>+7320(SB)/8, $0x3d6357bb3d6357bb
-DATA constants<>+7328(SB)/8, $0x3e75fdee3e75fdee
-DATA constants<>+7336(SB)/8, $0x3e75fdee3e75fdee
-DATA constants<>+7344(SB)/8, $0x3e75fdee3e75fdee
-DATA constants<>+7352(SB)/8, $0x3e75fdee3e75fdee
-DATA constants<>+7360(SB)/8, $0x3f3172183f317218
-DATA constants<>+7368(SB)/8, $0x3f3172183f317218
-DATA constants<>+7376(SB)/8, $0x3f3172183f317218
-DATA constants<>+7384(SB)/8, $0x3f3172183f317218
-DATA constants<>+7392(SB)/8, $0x42b1999a42b1999a
-DATA constants<>+7400(SB)/8, $0x42b1999a42b1999a
-DATA constants<>+7408(SB)/8, $0x42b1999a42b1999a
-DATA constants<>+7416(SB)/8, $0x42b1999a42b1999a
-DATA constants<>+7424(SB)/8, $0xc2b00000c2b00000
-DATA constants<>+7432(SB)/8, $0xc2b00000c2b00000
-DATA constants<>+7440(SB)/8, $0xc2b00000c2b00000
-DATA constants<>+7448(SB)/8, $0xc2b00000c2b00000
-DATA constants<>+7456(SB)/8, $0x3d61faff3d61faff
-DATA constants<>+7464(SB)/8, $0x3d61faff3d61faff
-DATA constants<>+7472(SB)/8, $0x3d61faff3d61faff
-DATA constants<>+7480(SB)/8, $0x3d61faff3d61faff
-DATA constants<>+7488(SB)/8, $0x3e78704b3e78704b
-DATA constants<>+7496(SB)/8, $0x3e78704b3e78704b
-DATA constants<>+7504(SB)/8, $0x3e78704b3e78704b
-DATA constants<>+7512(SB)/8, $0x3e78704b3e78704b
-DATA constants<>+7520(SB)/8, $0x3f3179953f317995
-DATA constants<>+7528(SB)/8, $0x3f3179953f317995
-DATA constants<>+7536(SB)/8, $0x3f3179953f317995
-DATA constants<>+7544(SB)/8, $0x3f3179953f317995
-DATA constants<>+7552(SB)/8, $0x3f7ffb453f7ffb45
-DATA constants<>+7560(SB)/8, $0x3f7ffb453f7ffb45
-DATA constants<>+7568(SB)/8, $0x3f7ffb453f7ffb45
-DATA constants<>+7576(SB)/8, $0x3f7ffb453f7ffb45
-DATA constants<>+7584(SB)/8, $0x40b0000040b00000
-DATA constants<>+7592(SB)/8, $0x40b0000040b00000
-DATA constants<>+7600(SB)/8, $0x40b0000040b00000
-DATA constants<>+7608(SB)/8, $0x40b0000040b00000
-DATA constants<>+7616(SB)/8, $0xc0b00000c0b00000
-DATA constants<>+7624(SB)/8, $0xc0b00000c0b00000
-DATA constants<>+7632(SB)/8, $0xc0b00000c0b00000
-DATA constants<>+7640(SB)/8, $0xc0b00000c0b00000
-DATA constants<>+7648(SB)/8, $0x3ace916f3ace916f
-DATA constants<>+7656(SB)/8, $0x3ace916f3ace916f
-DATA constants<>+7664(SB)/8, $0x3ace916f3ace916f
-DATA constants<>+7672(SB)/8, $0x3ace916f3ace916f
-DATA constants<>+7680(SB)/8, $0x3ded0dfb3ded0dfb
-DATA constants<>+7688(SB)/8, $0x3ded0dfb3ded0dfb
-DATA constants<>+7696(SB)/8, $0x3ded0dfb3ded0dfb
-DATA constants<>+7704(SB)/8, $0x3ded0dfb3ded0dfb
-DATA constants<>+7712(SB)/8, $0x3f7fffbc3f7fffbc
-DATA constants<>+7720(SB)/8, $0x3f7fffbc3f7fffbc
-DATA constants<>+7728(SB)/8, $0x3f7fffbc3f7fffbc
-DATA constants<>+7736(SB)/8, $0x3f7fffbc3f7fffbc
-DATA constants<>+7744(SB)/8, $0x387cda82387cda82
-DATA constants<>+7752(SB)/8, $0x387cda82387cda82
-DATA constants<>+7760(SB)/8, $0x387cda82387cda82
-DATA constants<>+7768(SB)/8, $0x387cda82387cda82
-DATA constants<>+7776(SB)/8, $0x3c93291c3c93291c
-DATA constants<>+7784(SB)/8, $0x3c93291c3c93291c
-DATA constants<>+7792(SB)/8, $0x3c93291c3c93291c
-DATA constants<>+7800(SB)/8, $0x3c93291c3c93291c
-DATA constants<>+7808(SB)/8, $0x3ee5ea443ee5ea44
-DATA constants<>+7816(SB)/8, $0x3ee5ea443ee5ea44
-DATA constants<>+7824(SB)/8, $0x3ee5ea443ee5ea44
-DATA constants<>+7832(SB)/8, $0x3ee5ea443ee5ea44
-DATA constants<>+7840(SB)/8, $0xbd922279bd922279
-DATA constants<>+7848(SB)/8, $0xbd922279bd922279
-DATA constants<>+7856(SB)/8, $0xbd922279bd922279
-DATA constants<>+7864(SB)/8, $0xbd922279bd922279
-DATA constants<>+7872(SB)/8, $0xbfcc422abfcc422a
-DATA constants<>+7880(SB)/8, $0xbfcc422abfcc422a
-DATA constants<>+7888(SB)/8, $0xbfcc422abfcc422a
-DATA constants<>+7896(SB)/8, $0xbfcc422abfcc422a
-GLOBL constants<>(SB), RODATA|NOPTR, $7904
+DATA constants<>+5984(SB)/8, $0x3ca48be73ca48be7
+DATA constants<>+5992(SB)/8, $0x3ca48be73ca48be7
+DATA constants<>+6000(SB)/8, $0x3ca48be73ca48be7
+DATA constants<>+6008(SB)/8, $0x3ca48be73ca48be7
+DATA constants<>+6016(SB)/8, $0xbb57a4e7bb57a4e7
+DATA constants<>+6024(SB)/8, $0xbb57a4e7bb57a4e7
+DATA constants<>+6032(SB)/8, $0xbb57a4e7bb57a4e7
+DATA constants<>+6040(SB)/8, $0xbb57a4e7bb57a4e7
+DATA constants<>+6048(SB)/8, $0xbd6b5846bd6b5846
+DATA constants<>+6056(SB)/8, $0xbd6b5846bd6b5846
+DATA constants<>+6064(SB)/8, $0xbd6b5846bd6b5846
+DATA constants<>+6072(SB)/8, $0xbd6b5846bd6b5846
+DATA constants<>+6080(SB)/8, $0x3dda57043dda5704
+DATA constants<>+6088(SB)/8, $0x3dda57043dda5704
+DATA constants<>+6096(SB)/8, $0x3dda57043dda5704
+DATA constants<>+6104(SB)/8, $0x3dda57043dda5704
+DATA constants<>+6112(SB)/8, $0xbe1d21afbe1d21af
+DATA constants<>+6120(SB)/8, $0xbe1d21afbe1d21af
+DATA constants<>+6128(SB)/8, $0xbe1d21afbe1d21af
+DATA constants<>+6136(SB)/8, $0xbe1d21afbe1d21af
+DATA constants<>+6144(SB)/8, $0x3e49a5aa3e49a5aa
+DATA constants<>+6152(SB)/8, $0x3e49a5aa3e49a5aa
+DATA constants<>+6160(SB)/8, $0x3e49a5aa3e49a5aa
+DATA constants<>+6168(SB)/8, $0x3e49a5aa3e49a5aa
+DATA constants<>+6176(SB)/8, $0xbe7f91f3be7f91f3
+DATA constants<>+6184(SB)/8, $0xbe7f91f3be7f91f3
+DATA constants<>+6192(SB)/8, $0xbe7f91f3be7f91f3
+DATA constants<>+6200(SB)/8, $0xbe7f91f3be7f91f3
+DATA constants<>+6208(SB)/8, $0x3eaaa6e83eaaa6e8
+DATA constants<>+6216(SB)/8, $0x3eaaa6e83eaaa6e8
+DATA constants<>+6224(SB)/8, $0x3eaaa6e83eaaa6e8
+DATA constants<>+6232(SB)/8, $0x3eaaa6e83eaaa6e8
+DATA constants<>+6240(SB)/8, $0xbeffffe9beffffe9
+DATA constants<>+6248(SB)/8, $0xbeffffe9beffffe9
+DATA constants<>+6256(SB)/8, $0xbeffffe9beffffe9
+DATA constants<>+6264(SB)/8, $0xbeffffe9beffffe9
+DATA constants<>+6272(SB)/8, $0x3fe109663fe10966
+DATA constants<>+6280(SB)/8, $0x3fe109663fe10966
+DATA constants<>+6288(SB)/8, $0x3fe109663fe10966
+DATA constants<>+6296(SB)/8, $0x3fe109663fe10966
+DATA constants<>+6304(SB)/8, $0x3f867d5f3f867d5f
+DATA constants<>+6312(SB)/8, $0x3f867d5f3f867d5f
+DATA constants<>+6320(SB)/8, $0x3f867d5f3f867d5f
+DATA constants<>+6328(SB)/8, $0x3f867d5f3f867d5f
+DATA constants<>+6336(SB)/8, $0x4320000043200000
+DATA constants<>+6344(SB)/8, $0x4320000043200000
+DATA constants<>+6352(SB)/8, $0x4320000043200000
+DATA constants<>+6360(SB)/8, $0x4320000043200000
+DATA constants<>+6368(SB)/8, $0xc3200000c3200000
+DATA constants<>+6376(SB)/8, $0xc3200000c3200000
+DATA constants<>+6384(SB)/8, $0xc3200000c3200000
+DATA constants<>+6392(SB)/8, $0xc3200000c3200000
+DATA constants<>+6400(SB)/8, $0x3eaaaaab3eaaaaab
+DATA constants<>+6408(SB)/8, $0x3eaaaaab3eaaaaab
+DATA constants<>+6416(SB)/8, $0x3eaaaaab3eaaaaab
+DATA constants<>+6424(SB)/8, $0x3eaaaaab3eaaaaab
+DATA constants<>+6432(SB)/8, $0xffffffffffffffff
+DATA constants<>+6440(SB)/8, $0xffffffffffffffff
+DATA constants<>+6448(SB)/8, $0xffffffffffffffff
+DATA constants<>+6456(SB)/8, $0xffffffffffffffff
+DATA constants<>+6464(SB)/8, $0x4580000045800000
+DATA constants<>+6472(SB)/8, $0x4580000045800000
+DATA constants<>+6480(SB)/8, $0x4580000045800000
+DATA constants<>+6488(SB)/8, $0x4580000045800000
+DATA constants<>+6496(SB)/8, $0x3e12293e3e12293e
+DATA constants<>+6504(SB)/8, $0x3e12293e3e12293e
+DATA constants<>+6512(SB)/8, $0x3e12293e3e12293e
+DATA constants<>+6520(SB)/8, $0x3e12293e3e12293e
+DATA constants<>+6528(SB)/8, $0x3defd1323defd132
+DATA constants<>+6536(SB)/8, $0x3defd1323defd132
+DATA constants<>+6544(SB)/8, $0x3defd1323defd132
+DATA constants<>+6552(SB)/8, $0x3defd1323defd132
+DATA constants<>+6560(SB)/8, $0x3e4ccd003e4ccd00
+DATA constants<>+6568(SB)/8, $0x3e4ccd003e4ccd00
+DATA constants<>+6576(SB)/8, $0x3e4ccd003e4ccd00
+DATA constants<>+6584(SB)/8, $0x3e4ccd003e4ccd00
+DATA constants<>+6592(SB)/8, $0xb22aaaabb22aaaab
+DATA constants<>+6600(SB)/8, $0xb22aaaabb22aaaab
+DATA constants<>+6608(SB)/8, $0xb22aaaabb22aaaab
+DATA constants<>+6616(SB)/8, $0xb22aaaabb22aaaab
+DATA constants<>+6624(SB)/8, $0x3325706033257060
+DATA constants<>+6632(SB)/8, $0x3325706033257060
+DATA constants<>+6640(SB)/8, $0x3325706033257060
+DATA constants<>+6648(SB)/8, $0x3325706033257060
+DATA constants<>+6656(SB)/8, $0x4b4000fe4b4000fe
+DATA constants<>+6664(SB)/8, $0x4b4000fe4b4000fe
+DATA constants<>+6672(SB)/8, $0x4b4000fe4b4000fe
+DATA constants<>+6680(SB)/8, $0x4b4000fe4b4000fe
+DATA constants<>+6688(SB)/8, $0x3aaf862b3aaf862b
+DATA constants<>+6696(SB)/8, $0x3aaf862b3aaf862b
+DATA constants<>+6704(SB)/8, $0x3aaf862b3aaf862b
+DATA constants<>+6712(SB)/8, $0x3aaf862b3aaf862b
+DATA constants<>+6720(SB)/8, $0x3920d6f53920d6f5
+DATA constants<>+6728(SB)/8, $0x3920d6f53920d6f5
+DATA constants<>+6736(SB)/8, $0x3920d6f53920d6f5
+DATA constants<>+6744(SB)/8, $0x3920d6f53920d6f5
+DATA constants<>+6752(SB)/8, $0x3c1d96d73c1d96d7
+DATA constants<>+6760(SB)/8, $0x3c1d96d73c1d96d7
+DATA constants<>+6768(SB)/8, $0x3c1d96d73c1d96d7
+DATA constants<>+6776(SB)/8, $0x3c1d96d73c1d96d7
+DATA constants<>+6784(SB)/8, $0x3d6357bb3d6357bb
+DATA constants<>+6792(SB)/8, $0x3d6357bb3d6357bb
+DATA constants<>+6800(SB)/8, $0x3d6357bb3d6357bb
+DATA constants<>+6808(SB)/8, $0x3d6357bb3d6357bb
+DATA constants<>+6816(SB)/8, $0x3e75fdee3e75fdee
+DATA constants<>+6824(SB)/8, $0x3e75fdee3e75fdee
+DATA constants<>+6832(SB)/8, $0x3e75fdee3e75fdee
+DATA constants<>+6840(SB)/8, $0x3e75fdee3e75fdee
+DATA constants<>+6848(SB)/8, $0x3f3172183f317218
+DATA constants<>+6856(SB)/8, $0x3f3172183f317218
+DATA constants<>+6864(SB)/8, $0x3f3172183f317218
+DATA constants<>+6872(SB)/8, $0x3f3172183f317218
+DATA constants<>+6880(SB)/8, $0x42b1999a42b1999a
+DATA constants<>+6888(SB)/8, $0x42b1999a42b1999a
+DATA constants<>+6896(SB)/8, $0x42b1999a42b1999a
+DATA constants<>+6904(SB)/8, $0x42b1999a42b1999a
+DATA constants<>+6912(SB)/8, $0xc2b00000c2b00000
+DATA constants<>+6920(SB)/8, $0xc2b00000c2b00000
+DATA constants<>+6928(SB)/8, $0xc2b00000c2b00000
+DATA constants<>+6936(SB)/8, $0xc2b00000c2b00000
+DATA constants<>+6944(SB)/8, $0x3d61faff3d61faff
+DATA constants<>+6952(SB)/8, $0x3d61faff3d61faff
+DATA constants<>+6960(SB)/8, $0x3d61faff3d61faff
+DATA constants<>+6968(SB)/8, $0x3d61faff3d61faff
+DATA constants<>+6976(SB)/8, $0x3e78704b3e78704b
+DATA constants<>+6984(SB)/8, $0x3e78704b3e78704b
+DATA constants<>+6992(SB)/8, $0x3e78704b3e78704b
+DATA constants<>+7000(SB)/8, $0x3e78704b3e78704b
+DATA constants<>+7008(SB)/8, $0x3f3179953f317995
+DATA constants<>+7016(SB)/8, $0x3f3179953f317995
+DATA constants<>+7024(SB)/8, $0x3f3179953f317995
+DATA constants<>+7032(SB)/8, $0x3f3179953f317995
+DATA constants<>+7040(SB)/8, $0x3f7ffb453f7ffb45
+DATA constants<>+7048(SB)/8, $0x3f7ffb453f7ffb45
+DATA constants<>+7056(SB)/8, $0x3f7ffb453f7ffb45
+DATA constants<>+7064(SB)/8, $0x3f7ffb453f7ffb45
+DATA constants<>+7072(SB)/8, $0x40b0000040b00000
+DATA constants<>+7080(SB)/8, $0x40b0000040b00000
+DATA constants<>+7088(SB)/8, $0x40b0000040b00000
+DATA constants<>+7096(SB)/8, $0x40b0000040b00000
+DATA constants<>+7104(SB)/8, $0xc0b00000c0b00000
+DATA constants<>+7112(SB)/8, $0xc0b00000c0b00000
+DATA constants<>+7120(SB)/8, $0xc0b00000c0b00000
+DATA constants<>+7128(SB)/8, $0xc0b00000c0b00000
+DATA constants<>+7136(SB)/8, $0x3ace916f3ace916f
+DATA constants<>+7144(SB)/8, $0x3ace916f3ace916f
+DATA constants<>+7152(SB)/8, $0x3ace916f3ace916f
+DATA constants<>+7160(SB)/8, $0x3ace916f3ace916f
+DATA constants<>+7168(SB)/8, $0x3ded0dfb3ded0dfb
+DATA constants<>+7176(SB)/8, $0x3ded0dfb3ded0dfb
+DATA constants<>+7184(SB)/8, $0x3ded0dfb3ded0dfb
+DATA constants<>+7192(SB)/8, $0x3ded0dfb3ded0dfb
+DATA constants<>+7200(SB)/8, $0x3f7fffbc3f7fffbc
+DATA constants<>+7208(SB)/8, $0x3f7fffbc3f7fffbc
+DATA constants<>+7216(SB)/8, $0x3f7fffbc3f7fffbc
+DATA constants<>+7224(SB)/8, $0x3f7fffbc3f7fffbc
+DATA constants<>+7232(SB)/8, $0x387cda82387cda82
+DATA constants<>+7240(SB)/8, $0x387cda82387cda82
+DATA constants<>+7248(SB)/8, $0x387cda82387cda82
+DATA constants<>+7256(SB)/8, $0x387cda82387cda82
+DATA constants<>+7264(SB)/8, $0x3c93291c3c93291c
+DATA constants<>+7272(SB)/8, $0x3c93291c3c93291c
+DATA constants<>+7280(SB)/8, $0x3c93291c3c93291c
+DATA constants<>+7288(SB)/8, $0x3c93291c3c93291c
+DATA constants<>+7296(SB)/8, $0x3ee5ea443ee5ea44
+DATA constants<>+7304(SB)/8, $0x3ee5ea443ee5ea44
+DATA constants<>+7312(SB)/8, $0x3ee5ea443ee5ea44
+DATA constants<>+7320(SB)/8, $0x3ee5ea443ee5ea44
+DATA constants<>+7328(SB)/8, $0xbd922279bd922279
+DATA constants<>+7336(SB)/8, $0xbd922279bd922279
+DATA constants<>+7344(SB)/8, $0xbd922279bd922279
+DATA constants<>+7352(SB)/8, $0xbd922279bd922279
+DATA constants<>+7360(SB)/8, $0xbfcc422abfcc422a
+DATA constants<>+7368(SB)/8, $0xbfcc422abfcc422a
+DATA constants<>+7376(SB)/8, $0xbfcc422abfcc422a
+DATA constants<>+7384(SB)/8, $0xbfcc422abfcc422a
+GLOBL constants<>(SB), RODATA|NOPTR, $7392

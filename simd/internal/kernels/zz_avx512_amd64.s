@@ -6344,73 +6344,75 @@ TEXT ·geluErfAVX512(SB), NOSPLIT, $0-24
 	JGT          tail
 	VPXORD       Z31, Z31, Z31
 	VBROADCASTSS constants<>+568(SB), Z30
-	VBROADCASTSS constants<>+8(SB), Z29
-	VBROADCASTSS constants<>+572(SB), Z28
-	VBROADCASTSS constants<>+44(SB), Z27
-	VBROADCASTSS constants<>+4(SB), Z26
-	VBROADCASTSS constants<>+324(SB), Z25
-	VBROADCASTSS constants<>+0(SB), Z24
-	VBROADCASTSS constants<>+96(SB), Z23
-	VBROADCASTSS constants<>+100(SB), Z22
-	VBROADCASTSS constants<>+104(SB), Z21
-	VBROADCASTSS constants<>+108(SB), Z20
-	VBROADCASTSS constants<>+112(SB), Z19
-	VBROADCASTSS constants<>+116(SB), Z18
-	VBROADCASTSS constants<>+120(SB), Z17
-	VBROADCASTSS constants<>+124(SB), Z16
-	VBROADCASTSS constants<>+576(SB), Z15
-	VBROADCASTSS constants<>+540(SB), Z14
-	VBROADCASTSS constants<>+544(SB), Z13
-	VBROADCASTSS constants<>+580(SB), Z12
+	VBROADCASTSS constants<>+572(SB), Z29
+	VBROADCASTSS constants<>+8(SB), Z28
+	VBROADCASTSS constants<>+576(SB), Z27
+	VBROADCASTSS constants<>+44(SB), Z26
+	VBROADCASTSS constants<>+4(SB), Z25
+	VBROADCASTSS constants<>+324(SB), Z24
+	VBROADCASTSS constants<>+0(SB), Z23
+	VBROADCASTSS constants<>+96(SB), Z22
+	VBROADCASTSS constants<>+100(SB), Z21
+	VBROADCASTSS constants<>+104(SB), Z20
+	VBROADCASTSS constants<>+108(SB), Z19
+	VBROADCASTSS constants<>+112(SB), Z18
+	VBROADCASTSS constants<>+116(SB), Z17
+	VBROADCASTSS constants<>+120(SB), Z16
+	VBROADCASTSS constants<>+124(SB), Z15
+	VBROADCASTSS constants<>+580(SB), Z14
+	VBROADCASTSS constants<>+540(SB), Z13
+	VBROADCASTSS constants<>+544(SB), Z12
 	VBROADCASTSS constants<>+584(SB), Z11
 	VBROADCASTSS constants<>+588(SB), Z10
-	VBROADCASTSS constants<>+592(SB), Z9
-	VBROADCASTSS constants<>+596(SB), Z8
 	PCALIGN      $0x20
 
 mainLoop:
 	VMOVUPS          (SI)(AX*4), Z0
-	VANDPS           Z26, Z0, Z1
-	VMINPS           Z1, Z30, Z1
-	VSUBPS           Z28, Z1, Z2
-	VADDPS           Z28, Z1, Z3
+	VANDPS           Z25, Z0, Z1
+	VMINPS           Z1, Z29, Z1
+	VSUBPS           Z27, Z1, Z2
+	VADDPS           Z27, Z1, Z3
 	VDIVPS           Z3, Z2, Z2
-	VMULPS           Z25, Z1, Z3
+	VMULPS           Z24, Z1, Z3
 	VMULPS           Z3, Z1, Z4
-	VXORPS           Z24, Z4, Z5
+	VXORPS           Z23, Z4, Z5
 	VFMADD231PS      Z3, Z1, Z5
 	VMOVAPS          Z4, Z3
-	VFMADD213PS      Z27, Z23, Z3
-	VSUBPS           Z27, Z3, Z6
+	VFMADD213PS      Z26, Z22, Z3
+	VSUBPS           Z26, Z3, Z6
 	VMOVAPS          Z6, Z7
-	VFNMADD213PS     Z4, Z22, Z7
-	VFNMADD231PS     Z21, Z6, Z5
+	VFNMADD213PS     Z4, Z21, Z7
+	VFNMADD231PS     Z20, Z6, Z5
 	VADDPS           Z5, Z7, Z5
 	VMULPS           Z5, Z5, Z6
-	VMOVAPS          Z20, Z7
-	VFMADD213PS      Z19, Z5, Z7
+	VMOVAPS          Z19, Z7
 	VFMADD213PS      Z18, Z5, Z7
 	VFMADD213PS      Z17, Z5, Z7
 	VFMADD213PS      Z16, Z5, Z7
+	VFMADD213PS      Z15, Z5, Z7
 	VFMADD231PS      Z7, Z6, Z5
-	VCMPPS           $0x01, Z15, Z4, K1
-	VBLENDMPS        Z14, Z31, K1, Z6
+	VCMPPS           $0x01, Z14, Z4, K1
+	VBLENDMPS        Z13, Z31, K1, Z6
 	VADDPS           Z6, Z3, Z3
 	VPSLLD           $0x17, Z3, Z3
-	VBLENDMPS        Z13, Z29, K1, Z6
-	VMOVAPS          Z12, Z7
-	VFMADD213PS      Z11, Z2, Z7
+	VBLENDMPS        Z12, Z28, K1, Z6
+	VMOVAPS          Z11, Z7
 	VFMADD213PS      Z10, Z2, Z7
-	VFMADD213PS      Z9, Z2, Z7
-	VFMADD213PS      Z8, Z2, Z7
+	VFMADD213PS.BCST constants<>+592(SB), Z2, Z7
+	VFMADD213PS.BCST constants<>+596(SB), Z2, Z7
 	VFMADD213PS.BCST constants<>+600(SB), Z2, Z7
 	VFMADD213PS.BCST constants<>+604(SB), Z2, Z7
 	VFMADD213PS.BCST constants<>+608(SB), Z2, Z7
 	VFMADD213PS.BCST constants<>+612(SB), Z2, Z7
 	VFMADD213PS.BCST constants<>+616(SB), Z2, Z7
 	VFMADD213PS.BCST constants<>+620(SB), Z2, Z7
-	VMULPS           Z7, Z3, Z2
-	VFMADD231PS      Z5, Z2, Z2
+	VMOVAPS          Z2, Z8
+	VFMADD213PS      Z30, Z7, Z8
+	VSUBPS           Z8, Z30, Z9
+	VFMADD231PS      Z7, Z2, Z9
+	VFMADD231PS      Z5, Z8, Z9
+	VADDPS           Z8, Z9, Z2
+	VMULPS           Z3, Z2, Z2
 	VMAXPS           Z0, Z31, Z3
 	VFNMADD231PS     Z6, Z2, Z3
 	VBROADCASTSS     constants<>+624(SB), Z2
@@ -6436,10 +6438,10 @@ tail:
 	KMOVW             R9, K7
 	VMOVUPS.Z         (SI)(AX*4), K7, Z0
 	VANDPS.BCST       constants<>+4(SB), Z0, Z1
-	VBROADCASTSS      constants<>+568(SB), Z2
+	VBROADCASTSS      constants<>+572(SB), Z2
 	VMINPS            Z1, Z2, Z1
-	VSUBPS.BCST       constants<>+572(SB), Z1, Z2
-	VADDPS.BCST       constants<>+572(SB), Z1, Z3
+	VSUBPS.BCST       constants<>+576(SB), Z1, Z2
+	VADDPS.BCST       constants<>+576(SB), Z1, Z3
 	VDIVPS            Z3, Z2, Z2
 	VMULPS.BCST       constants<>+324(SB), Z1, Z3
 	VMULPS            Z3, Z1, Z4
@@ -6459,16 +6461,15 @@ tail:
 	VFMADD213PS.BCST  constants<>+120(SB), Z5, Z7
 	VFMADD213PS.BCST  constants<>+124(SB), Z5, Z7
 	VFMADD231PS       Z7, Z6, Z5
-	VCMPPS.BCST       $0x01, constants<>+576(SB), Z4, K1
+	VCMPPS.BCST       $0x01, constants<>+580(SB), Z4, K1
 	VPXORD            Z6, Z6, Z6
 	VBLENDMPS.BCST    constants<>+540(SB), Z6, K1, Z7
 	VADDPS            Z7, Z3, Z3
 	VPSLLD            $0x17, Z3, Z3
 	VBROADCASTSS      constants<>+8(SB), Z7
 	VBLENDMPS.BCST    constants<>+544(SB), Z7, K1, Z7
-	VBROADCASTSS      constants<>+584(SB), Z8
-	VFMADD231PS.BCST  constants<>+580(SB), Z2, Z8
-	VFMADD213PS.BCST  constants<>+588(SB), Z2, Z8
+	VBROADCASTSS      constants<>+588(SB), Z8
+	VFMADD231PS.BCST  constants<>+584(SB), Z2, Z8
 	VFMADD213PS.BCST  constants<>+592(SB), Z2, Z8
 	VFMADD213PS.BCST  constants<>+596(SB), Z2, Z8
 	VFMADD213PS.BCST  constants<>+600(SB), Z2, Z8
@@ -6477,8 +6478,14 @@ tail:
 	VFMADD213PS.BCST  constants<>+612(SB), Z2, Z8
 	VFMADD213PS.BCST  constants<>+616(SB), Z2, Z8
 	VFMADD213PS.BCST  constants<>+620(SB), Z2, Z8
-	VMULPS            Z8, Z3, Z2
-	VFMADD231PS       Z5, Z2, Z2
+	VBROADCASTSS      constants<>+568(SB), Z9
+	VFMADD231PS       Z8, Z2, Z9
+	VBROADCASTSS      constants<>+568(SB), Z10
+	VSUBPS            Z9, Z10, Z10
+	VFMADD231PS       Z8, Z2, Z10
+	VFMADD231PS       Z5, Z9, Z10
+	VADDPS            Z9, Z10, Z2
+	VMULPS            Z3, Z2, Z2
 	VMAXPS            Z0, Z6, Z3
 	VFNMADD231PS      Z7, Z2, Z3
 	VBROADCASTSS      constants<>+624(SB), Z2
@@ -6622,9 +6629,9 @@ TEXT ·mishAVX512(SB), NOSPLIT, $0-24
 	CMPQ         AX, R8
 	JGT          tail
 	VBROADCASTSS constants<>+8(SB), Z31
-	VPXORD       Z30, Z30, Z30
-	VBROADCASTSS constants<>+736(SB), Z29
-	VBROADCASTSS constants<>+536(SB), Z28
+	VBROADCASTSS constants<>+736(SB), Z30
+	VBROADCASTSS constants<>+536(SB), Z29
+	VPXORD       Z28, Z28, Z28
 	VBROADCASTSS constants<>+44(SB), Z27
 	VBROADCASTSS constants<>+96(SB), Z26
 	VBROADCASTSS constants<>+100(SB), Z25
@@ -6634,82 +6641,76 @@ TEXT ·mishAVX512(SB), NOSPLIT, $0-24
 	VBROADCASTSS constants<>+116(SB), Z21
 	VBROADCASTSS constants<>+120(SB), Z20
 	VBROADCASTSS constants<>+124(SB), Z19
-	VBROADCASTSS constants<>+576(SB), Z18
+	VBROADCASTSS constants<>+580(SB), Z18
 	VBROADCASTSS constants<>+540(SB), Z17
 	VBROADCASTSS constants<>+544(SB), Z16
 	VBROADCASTSS constants<>+128(SB), Z15
-	VBROADCASTSS constants<>+572(SB), Z14
-	VBROADCASTSS constants<>+740(SB), Z13
-	VBROADCASTSS constants<>+4(SB), Z12
-	VBROADCASTSS constants<>+744(SB), Z11
-	VBROADCASTSS constants<>+748(SB), Z10
-	VBROADCASTSS constants<>+752(SB), Z9
-	VBROADCASTSS constants<>+756(SB), Z8
+	VBROADCASTSS constants<>+0(SB), Z14
 	PCALIGN      $0x20
 
 mainLoop:
-	VMOVUPS          (SI)(AX*4), Z0
-	VMINPS           Z0, Z29, Z1
-	VMAXPS           Z1, Z28, Z1
-	VMOVAPS          Z1, Z2
-	VFMADD213PS      Z27, Z26, Z2
-	VSUBPS           Z27, Z2, Z3
-	VMOVAPS          Z3, Z4
-	VFNMADD213PS     Z1, Z25, Z4
-	VFNMADD231PS     Z24, Z3, Z4
-	VMULPS           Z4, Z4, Z3
-	VMOVAPS          Z23, Z5
-	VFMADD213PS      Z22, Z4, Z5
-	VFMADD213PS      Z21, Z4, Z5
-	VFMADD213PS      Z20, Z4, Z5
-	VFMADD213PS      Z19, Z4, Z5
-	VFMADD231PS      Z5, Z3, Z4
-	VCMPPS           $0x01, Z18, Z1, K1
-	VBLENDMPS        Z17, Z30, K1, Z3
-	VADDPS           Z3, Z2, Z2
-	VPSLLD           $0x17, Z2, Z2
-	VBLENDMPS        Z16, Z31, K1, Z3
-	VMOVAPS          Z2, Z5
-	VFMADD213PS      Z2, Z4, Z5
-	VMULPS           Z3, Z5, Z5
-	VMULPS           Z15, Z5, Z6
-	VFMADD231PS      Z6, Z5, Z5
-	VMULPS           Z2, Z1, Z2
-	VADDPS           Z31, Z4, Z7
-	VFMADD231PS      Z6, Z7, Z4
-	VFMADD231PS      Z4, Z2, Z2
-	VCMPPS           $0x01, Z0, Z30, K1
-	VMULPS           Z5, Z2, Z4
-	VBLENDMPS        Z1, Z4, K1, Z1
-	VADDPS           Z31, Z5, Z4
-	VDIVPS           Z4, Z1, Z1
-	VBLENDMPS        Z0, Z2, K1, Z2
-	VSUBPS           Z1, Z2, Z1
-	VMULPS           Z3, Z1, Z1
-	VADDPS           Z14, Z0, Z2
-	VSUBPS           Z13, Z0, Z3
-	VANDPS           Z12, Z3, Z3
-	VCMPPS           $0x01, Z11, Z3, K1
-	VMOVAPS          Z10, Z3
-	VFMADD213PS      Z9, Z2, Z3
-	VFMADD213PS      Z8, Z2, Z3
-	VFMADD213PS.BCST constants<>+760(SB), Z2, Z3
-	VFMADD213PS.BCST constants<>+764(SB), Z2, Z3
-	VFMADD213PS.BCST constants<>+768(SB), Z2, Z3
-	VFMADD213PS.BCST constants<>+772(SB), Z2, Z3
-	VFMADD213PS.BCST constants<>+776(SB), Z2, Z3
-	VFMADD213PS.BCST constants<>+780(SB), Z2, Z3
-	VFMADD213PS.BCST constants<>+784(SB), Z2, Z3
-	VFMADD213PS.BCST constants<>+788(SB), Z2, Z3
-	VFMADD213PS.BCST constants<>+792(SB), Z2, Z3
-	VFMADD213PS.BCST constants<>+796(SB), Z2, Z3
-	VFMADD213PS.BCST constants<>+800(SB), Z2, Z3
-	VMULPS           Z3, Z0, Z0
-	VBLENDMPS        Z0, Z1, K1, Z0
-	VMOVUPS          Z0, (DI)(AX*4)
-	ADDQ             $0x10, AX
-	CMPQ             AX, R8
-	JLE              mainLoop
+	VMOVUPS      (SI)(AX*4), Z0
+	VMINPS       Z0, Z30, Z1
+	VMAXPS       Z1, Z29, Z1
+	VMOVAPS      Z1, Z2
+	VFMADD213PS  Z27, Z26, Z2
+	VSUBPS       Z27, Z2, Z3
+	VMOVAPS      Z3, Z4
+	VFNMADD213PS Z1, Z25, Z4
+	VFNMADD231PS Z24, Z3, Z4
+	VMULPS       Z4, Z4, Z3
+	VMOVAPS      Z23, Z5
+	VFMADD213PS  Z22, Z4, Z5
+	VFMADD213PS  Z21, Z4, Z5
+	VFMADD213PS  Z20, Z4, Z5
+	VFMADD213PS  Z19, Z4, Z5
+	VFMADD231PS  Z5, Z3, Z4
+	VCMPPS       $0x01, Z18, Z1, K1
+	VBLENDMPS    Z17, Z28, K1, Z3
+	VADDPS       Z3, Z2, Z2
+	VPSLLD       $0x17, Z2, Z2
+	VBLENDMPS    Z16, Z31, K1, Z3
+	VMULPS       Z4, Z2, Z4
+	VADDPS       Z4, Z2, Z5
+	VSUBPS       Z2, Z5, Z2
+	VSUBPS       Z2, Z4, Z2
+	VMULPS       Z3, Z5, Z4
+	VMULPS       Z15, Z4, Z6
+	VMULPS       Z6, Z5, Z7
+	VXORPS       Z14, Z7, Z8
+	VFMADD231PS  Z6, Z5, Z8
+	VADDPS       Z7, Z5, Z6
+	VSUBPS       Z5, Z6, Z9
+	VSUBPS       Z9, Z6, Z10
+	VSUBPS       Z10, Z5, Z5
+	VSUBPS       Z9, Z7, Z7
+	VADDPS       Z7, Z5, Z5
+	VADDPS       Z8, Z5, Z5
+	VFMADD231PS  Z4, Z2, Z2
+	VADDPS       Z2, Z5, Z2
+	VMULPS       Z3, Z6, Z4
+	VADDPS       Z31, Z4, Z5
+	VSUBPS       Z4, Z5, Z7
+	VSUBPS       Z7, Z5, Z8
+	VSUBPS       Z8, Z4, Z4
+	VSUBPS       Z7, Z31, Z7
+	VADDPS       Z7, Z4, Z4
+	VFMADD231PS  Z3, Z2, Z4
+	VDIVPS       Z5, Z31, Z7
+	VMULPS       Z7, Z6, Z8
+	VFNMADD231PS Z5, Z8, Z6
+	VFNMADD231PS Z4, Z8, Z2
+	VADDPS       Z2, Z6, Z2
+	VMULPS       Z7, Z2, Z2
+	VMULPS       Z2, Z1, Z2
+	VFMADD231PS  Z8, Z1, Z2
+	VMULPS       Z3, Z2, Z1
+	VCMPPS       $0x01, Z0, Z30, K1
+	VBLENDMPS    Z0, Z1, K1, Z0
+	VMOVUPS      Z0, (DI)(AX*4)
+	ADDQ         $0x10, AX
+	CMPQ         AX, R8
+	JLE          mainLoop
 
 tail:
 	MOVQ              CX, R8
@@ -6720,66 +6721,66 @@ tail:
 	KMOVW             R9, K7
 	VMOVUPS.Z         (SI)(AX*4), K7, Z0
 	VBROADCASTSS      constants<>+736(SB), Z1
-	VMINPS            Z0, Z1, Z1
-	VBROADCASTSS      constants<>+536(SB), Z2
-	VMAXPS            Z1, Z2, Z1
-	VBROADCASTSS      constants<>+44(SB), Z2
-	VFMADD231PS.BCST  constants<>+96(SB), Z1, Z2
-	VSUBPS.BCST       constants<>+44(SB), Z2, Z3
-	VBROADCASTSS      constants<>+100(SB), Z4
-	VFNMADD213PS      Z1, Z3, Z4
-	VFNMADD231PS.BCST constants<>+104(SB), Z3, Z4
-	VMULPS            Z4, Z4, Z3
-	VBROADCASTSS      constants<>+112(SB), Z5
-	VFMADD231PS.BCST  constants<>+108(SB), Z4, Z5
-	VFMADD213PS.BCST  constants<>+116(SB), Z4, Z5
-	VFMADD213PS.BCST  constants<>+120(SB), Z4, Z5
-	VFMADD213PS.BCST  constants<>+124(SB), Z4, Z5
-	VFMADD231PS       Z5, Z3, Z4
-	VCMPPS.BCST       $0x01, constants<>+576(SB), Z1, K1
-	VPXORD            Z3, Z3, Z3
-	VBLENDMPS.BCST    constants<>+540(SB), Z3, K1, Z5
-	VADDPS            Z5, Z2, Z2
-	VPSLLD            $0x17, Z2, Z2
-	VBROADCASTSS      constants<>+8(SB), Z5
-	VBLENDMPS.BCST    constants<>+544(SB), Z5, K1, Z6
-	VMOVAPS           Z2, Z7
-	VFMADD213PS       Z2, Z4, Z7
-	VMULPS            Z6, Z7, Z7
-	VMULPS.BCST       constants<>+128(SB), Z7, Z8
-	VFMADD231PS       Z8, Z7, Z7
-	VMULPS            Z2, Z1, Z2
-	VADDPS            Z5, Z4, Z9
-	VFMADD231PS       Z8, Z9, Z4
-	VFMADD231PS       Z4, Z2, Z2
-	VCMPPS            $0x01, Z0, Z3, K1
-	VMULPS            Z7, Z2, Z3
-	VBLENDMPS         Z1, Z3, K1, Z1
-	VADDPS            Z5, Z7, Z3
-	VDIVPS            Z3, Z1, Z1
-	VBLENDMPS         Z0, Z2, K1, Z2
-	VSUBPS            Z1, Z2, Z1
-	VMULPS            Z6, Z1, Z1
-	VADDPS.BCST       constants<>+572(SB), Z0, Z2
-	VSUBPS.BCST       constants<>+740(SB), Z0, Z3
-	VANDPS.BCST       constants<>+4(SB), Z3, Z3
-	VCMPPS.BCST       $0x01, constants<>+744(SB), Z3, K1
-	VBROADCASTSS      constants<>+752(SB), Z3
-	VFMADD231PS.BCST  constants<>+748(SB), Z2, Z3
-	VFMADD213PS.BCST  constants<>+756(SB), Z2, Z3
-	VFMADD213PS.BCST  constants<>+760(SB), Z2, Z3
-	VFMADD213PS.BCST  constants<>+764(SB), Z2, Z3
-	VFMADD213PS.BCST  constants<>+768(SB), Z2, Z3
-	VFMADD213PS.BCST  constants<>+772(SB), Z2, Z3
-	VFMADD213PS.BCST  constants<>+776(SB), Z2, Z3
-	VFMADD213PS.BCST  constants<>+780(SB), Z2, Z3
-	VFMADD213PS.BCST  constants<>+784(SB), Z2, Z3
-	VFMADD213PS.BCST  constants<>+788(SB), Z2, Z3
-	VFMADD213PS.BCST  constants<>+792(SB), Z2, Z3
-	VFMADD213PS.BCST  constants<>+796(SB), Z2, Z3
-	VFMADD213PS.BCST  constants<>+800(SB), Z2, Z3
-	VMULPS            Z3, Z0, Z0
-	VBLENDMPS         Z0, Z1, K1, Z0
+	VMINPS            Z0, Z1, Z2
+	VBROADCASTSS      constants<>+536(SB), Z3
+	VMAXPS            Z2, Z3, Z2
+	VBROADCASTSS      constants<>+44(SB), Z3
+	VFMADD231PS.BCST  constants<>+96(SB), Z2, Z3
+	VSUBPS.BCST       constants<>+44(SB), Z3, Z4
+	VBROADCASTSS      constants<>+100(SB), Z5
+	VFNMADD213PS      Z2, Z4, Z5
+	VFNMADD231PS.BCST constants<>+104(SB), Z4, Z5
+	VMULPS            Z5, Z5, Z4
+	VBROADCASTSS      constants<>+112(SB), Z6
+	VFMADD231PS.BCST  constants<>+108(SB), Z5, Z6
+	VFMADD213PS.BCST  constants<>+116(SB), Z5, Z6
+	VFMADD213PS.BCST  constants<>+120(SB), Z5, Z6
+	VFMADD213PS.BCST  constants<>+124(SB), Z5, Z6
+	VFMADD231PS       Z6, Z4, Z5
+	VCMPPS.BCST       $0x01, constants<>+580(SB), Z2, K1
+	VPXORD            Z4, Z4, Z4
+	VBLENDMPS.BCST    constants<>+540(SB), Z4, K1, Z4
+	VADDPS            Z4, Z3, Z3
+	VPSLLD            $0x17, Z3, Z3
+	VBROADCASTSS      constants<>+8(SB), Z4
+	VBLENDMPS.BCST    constants<>+544(SB), Z4, K1, Z6
+	VMULPS            Z5, Z3, Z5
+	VADDPS            Z5, Z3, Z7
+	VSUBPS            Z3, Z7, Z3
+	VSUBPS            Z3, Z5, Z3
+	VMULPS            Z6, Z7, Z5
+	VMULPS.BCST       constants<>+128(SB), Z5, Z8
+	VMULPS            Z8, Z7, Z9
+	VXORPS.BCST       constants<>+0(SB), Z9, Z10
+	VFMADD231PS       Z8, Z7, Z10
+	VADDPS            Z9, Z7, Z8
+	VSUBPS            Z7, Z8, Z11
+	VSUBPS            Z11, Z8, Z12
+	VSUBPS            Z12, Z7, Z7
+	VSUBPS            Z11, Z9, Z9
+	VADDPS            Z9, Z7, Z7
+	VADDPS            Z10, Z7, Z7
+	VFMADD231PS       Z5, Z3, Z3
+	VADDPS            Z3, Z7, Z3
+	VMULPS            Z6, Z8, Z5
+	VADDPS            Z4, Z5, Z7
+	VSUBPS            Z5, Z7, Z9
+	VSUBPS            Z9, Z7, Z10
+	VSUBPS            Z10, Z5, Z5
+	VSUBPS            Z9, Z4, Z9
+	VADDPS            Z9, Z5, Z5
+	VFMADD231PS       Z6, Z3, Z5
+	VDIVPS            Z7, Z4, Z4
+	VMULPS            Z4, Z8, Z9
+	VFNMADD231PS      Z7, Z9, Z8
+	VFNMADD231PS      Z5, Z9, Z3
+	VADDPS            Z3, Z8, Z3
+	VMULPS            Z4, Z3, Z3
+	VMULPS            Z3, Z2, Z3
+	VFMADD231PS       Z9, Z2, Z3
+	VMULPS            Z6, Z3, Z2
+	VCMPPS            $0x01, Z0, Z1, K1
+	VBLENDMPS         Z0, Z2, K1, Z0
 	VMOVUPS           Z0, K7, (DI)(AX*4)
 
 done:
@@ -6810,17 +6811,17 @@ TEXT ·softplusAVX512(SB), NOSPLIT, $0-24
 	VBROADCASTSS constants<>+116(SB), Z20
 	VBROADCASTSS constants<>+120(SB), Z19
 	VBROADCASTSS constants<>+124(SB), Z18
-	VBROADCASTSS constants<>+576(SB), Z17
+	VBROADCASTSS constants<>+580(SB), Z17
 	VBROADCASTSS constants<>+544(SB), Z16
-	VBROADCASTSS constants<>+804(SB), Z15
-	VBROADCASTSS constants<>+808(SB), Z14
-	VBROADCASTSS constants<>+812(SB), Z13
-	VBROADCASTSS constants<>+816(SB), Z12
-	VBROADCASTSS constants<>+820(SB), Z11
-	VBROADCASTSS constants<>+824(SB), Z10
-	VBROADCASTSS constants<>+828(SB), Z9
-	VBROADCASTSS constants<>+832(SB), Z8
-	VBROADCASTSS constants<>+836(SB), Z7
+	VBROADCASTSS constants<>+740(SB), Z15
+	VBROADCASTSS constants<>+744(SB), Z14
+	VBROADCASTSS constants<>+748(SB), Z13
+	VBROADCASTSS constants<>+752(SB), Z12
+	VBROADCASTSS constants<>+756(SB), Z11
+	VBROADCASTSS constants<>+760(SB), Z10
+	VBROADCASTSS constants<>+764(SB), Z9
+	VBROADCASTSS constants<>+768(SB), Z8
+	VBROADCASTSS constants<>+772(SB), Z7
 	PCALIGN      $0x20
 
 mainLoop:
@@ -6894,7 +6895,7 @@ tail:
 	VFMADD213PS.BCST  constants<>+120(SB), Z4, Z5
 	VFMADD213PS.BCST  constants<>+124(SB), Z4, Z5
 	VFMADD231PS       Z5, Z3, Z4
-	VCMPPS.BCST       $0x01, constants<>+576(SB), Z1, K1
+	VCMPPS.BCST       $0x01, constants<>+580(SB), Z1, K1
 	VPXORD            Z1, Z1, Z1
 	VBLENDMPS.BCST    constants<>+540(SB), Z1, K1, Z3
 	VADDPS            Z3, Z2, Z2
@@ -6909,15 +6910,15 @@ tail:
 	VSUBPS            Z2, Z3, Z4
 	VSUBPS            Z4, Z1, Z1
 	VMULPS            Z2, Z2, Z4
-	VBROADCASTSS      constants<>+808(SB), Z5
-	VFMADD231PS.BCST  constants<>+804(SB), Z2, Z5
-	VFMADD213PS.BCST  constants<>+812(SB), Z2, Z5
-	VFMADD213PS.BCST  constants<>+816(SB), Z2, Z5
-	VFMADD213PS.BCST  constants<>+820(SB), Z2, Z5
-	VFMADD213PS.BCST  constants<>+824(SB), Z2, Z5
-	VFMADD213PS.BCST  constants<>+828(SB), Z2, Z5
-	VFMADD213PS.BCST  constants<>+832(SB), Z2, Z5
-	VFMADD213PS.BCST  constants<>+836(SB), Z2, Z5
+	VBROADCASTSS      constants<>+744(SB), Z5
+	VFMADD231PS.BCST  constants<>+740(SB), Z2, Z5
+	VFMADD213PS.BCST  constants<>+748(SB), Z2, Z5
+	VFMADD213PS.BCST  constants<>+752(SB), Z2, Z5
+	VFMADD213PS.BCST  constants<>+756(SB), Z2, Z5
+	VFMADD213PS.BCST  constants<>+760(SB), Z2, Z5
+	VFMADD213PS.BCST  constants<>+764(SB), Z2, Z5
+	VFMADD213PS.BCST  constants<>+768(SB), Z2, Z5
+	VFMADD213PS.BCST  constants<>+772(SB), Z2, Z5
 	VFMADD231PS       Z5, Z4, Z1
 	VADDPS            Z3, Z1, Z1
 	VMAXPS            Z0, Z1, Z0
@@ -7087,9 +7088,9 @@ TEXT ·seluAVX512(SB), NOSPLIT, $0-24
 	VBROADCASTSS constants<>+120(SB), Z23
 	VBROADCASTSS constants<>+124(SB), Z22
 	VBROADCASTSS constants<>+8(SB), Z21
-	VBROADCASTSS constants<>+840(SB), Z20
+	VBROADCASTSS constants<>+776(SB), Z20
 	VPXORD       Z19, Z19, Z19
-	VBROADCASTSS constants<>+844(SB), Z18
+	VBROADCASTSS constants<>+780(SB), Z18
 	PCALIGN      $0x20
 
 mainLoop:
@@ -7166,9 +7167,9 @@ singleLoop:
 	VPSLLD            $0x17, Z2, Z2
 	VSUBPS.BCST       constants<>+8(SB), Z2, Z3
 	VFMADD231PS       Z1, Z2, Z3
-	VMULPS.BCST       constants<>+840(SB), Z3, Z1
+	VMULPS.BCST       constants<>+776(SB), Z3, Z1
 	VCMPPS.BCST       $0x0e, constants<>+16(SB), Z0, K1
-	VMULPS.BCST       constants<>+844(SB), Z0, Z0
+	VMULPS.BCST       constants<>+780(SB), Z0, Z0
 	VBLENDMPS         Z0, Z1, K1, Z0
 	VMOVUPS           Z0, (DI)(AX*4)
 	ADDQ              $0x10, AX
@@ -7200,9 +7201,9 @@ tail:
 	VPSLLD            $0x17, Z2, Z2
 	VSUBPS.BCST       constants<>+8(SB), Z2, Z3
 	VFMADD231PS       Z1, Z2, Z3
-	VMULPS.BCST       constants<>+840(SB), Z3, Z1
+	VMULPS.BCST       constants<>+776(SB), Z3, Z1
 	VCMPPS.BCST       $0x0e, constants<>+16(SB), Z0, K1
-	VMULPS.BCST       constants<>+844(SB), Z0, Z0
+	VMULPS.BCST       constants<>+780(SB), Z0, Z0
 	VBLENDMPS         Z0, Z1, K1, Z0
 	VMOVUPS           Z0, K7, (DI)(AX*4)
 
@@ -7222,27 +7223,27 @@ TEXT ·powAVX512(SB), NOSPLIT, $0-40
 	CMPQ         AX, R8
 	JGT          tail
 	VBROADCASTSS constants<>+8(SB), Z31
-	VBROADCASTSS constants<>+848(SB), Z30
-	VBROADCASTSS constants<>+852(SB), Z29
+	VBROADCASTSS constants<>+784(SB), Z30
+	VBROADCASTSS constants<>+788(SB), Z29
 	VBROADCASTSS constants<>+0(SB), Z28
 	VPXORD       Z27, Z27, Z27
-	VBROADCASTSS constants<>+856(SB), Z26
+	VBROADCASTSS constants<>+792(SB), Z26
 	VBROADCASTSS constants<>+468(SB), Z25
-	VBROADCASTSS constants<>+860(SB), Z24
+	VBROADCASTSS constants<>+796(SB), Z24
 	VBROADCASTSS constants<>+136(SB), Z23
 	VBROADCASTSS constants<>+140(SB), Z22
 	VBROADCASTSS constants<>+4(SB), Z21
-	VBROADCASTSS constants<>+864(SB), Z20
+	VBROADCASTSS constants<>+800(SB), Z20
 	VBROADCASTSS constants<>+144(SB), Z19
-	VBROADCASTSS constants<>+868(SB), Z18
-	VBROADCASTSS constants<>+872(SB), Z17
-	VBROADCASTSS constants<>+876(SB), Z16
-	VBROADCASTSS constants<>+880(SB), Z15
-	VBROADCASTSS constants<>+884(SB), Z14
-	VBROADCASTSS constants<>+888(SB), Z13
-	VBROADCASTSS constants<>+892(SB), Z12
-	VBROADCASTSS constants<>+896(SB), Z11
-	VBROADCASTSS constants<>+900(SB), Z10
+	VBROADCASTSS constants<>+804(SB), Z18
+	VBROADCASTSS constants<>+808(SB), Z17
+	VBROADCASTSS constants<>+812(SB), Z16
+	VBROADCASTSS constants<>+816(SB), Z15
+	VBROADCASTSS constants<>+820(SB), Z14
+	VBROADCASTSS constants<>+824(SB), Z13
+	VBROADCASTSS constants<>+828(SB), Z12
+	VBROADCASTSS constants<>+832(SB), Z11
+	VBROADCASTSS constants<>+836(SB), Z10
 	PCALIGN      $0x20
 
 mainLoop:
@@ -7270,14 +7271,9 @@ mainLoop:
 	VSUBPS           Z5, Z0, Z0
 	VDIVPS           Z4, Z31, Z5
 	VMULPS           Z5, Z3, Z6
-	VMULPS           Z4, Z6, Z7
-	VXORPS           Z28, Z7, Z8
-	VFMADD231PS      Z4, Z6, Z8
-	VSUBPS           Z7, Z3, Z3
-	VSUBPS           Z8, Z3, Z3
-	VMULPS           Z0, Z6, Z0
-	VSUBPS           Z0, Z3, Z0
-	VMULPS           Z5, Z0, Z0
+	VFNMADD231PS     Z4, Z6, Z3
+	VFNMADD231PS     Z0, Z6, Z3
+	VMULPS           Z5, Z3, Z0
 	VMULPS           Z6, Z6, Z3
 	VXORPS           Z28, Z3, Z4
 	VFMADD231PS      Z6, Z6, Z4
@@ -7329,8 +7325,8 @@ mainLoop:
 	VFMADD213PS      Z12, Z0, Z3
 	VFMADD213PS      Z11, Z0, Z3
 	VFMADD213PS      Z10, Z0, Z3
-	VFMADD213PS.BCST constants<>+904(SB), Z0, Z3
-	VMULPS.BCST      constants<>+908(SB), Z0, Z0
+	VFMADD213PS.BCST constants<>+840(SB), Z0, Z3
+	VMULPS.BCST      constants<>+844(SB), Z0, Z0
 	VFMADD231PS      Z3, Z2, Z0
 	VPSRLD           $0x01, Z1, Z2
 	VPSLLD           $0x17, Z2, Z3
@@ -7362,7 +7358,7 @@ tail:
 	KNOTW            K1, K3
 	KANDW            K3, K2, K2
 	VANDPS.BCST      constants<>+4(SB), Z1, Z2
-	VPCMPD.BCST      $0x06, constants<>+864(SB), Z2, K3
+	VPCMPD.BCST      $0x06, constants<>+800(SB), Z2, K3
 	KORW             K3, K2, K2
 	KANDW            K7, K2, K2
 	KORTESTW         K2, K2
@@ -7378,29 +7374,24 @@ tail:
 	VBROADCASTSS     constants<>+8(SB), Z5
 	VDIVPS           Z4, Z5, Z5
 	VMULPS           Z5, Z3, Z6
-	VMULPS           Z4, Z6, Z7
-	VXORPS.BCST      constants<>+0(SB), Z7, Z8
-	VFMADD231PS      Z4, Z6, Z8
-	VSUBPS           Z7, Z3, Z3
-	VSUBPS           Z8, Z3, Z3
-	VMULPS           Z0, Z6, Z0
-	VSUBPS           Z0, Z3, Z0
-	VMULPS           Z5, Z0, Z0
+	VFNMADD231PS     Z4, Z6, Z3
+	VFNMADD231PS     Z0, Z6, Z3
+	VMULPS           Z5, Z3, Z0
 	VMULPS           Z6, Z6, Z3
 	VXORPS.BCST      constants<>+0(SB), Z3, Z4
 	VFMADD231PS      Z6, Z6, Z4
 	VADDPS           Z6, Z6, Z5
 	VFMADD231PS      Z0, Z5, Z4
-	VMULPS.BCST      constants<>+856(SB), Z3, Z5
+	VMULPS.BCST      constants<>+792(SB), Z3, Z5
 	VXORPS.BCST      constants<>+0(SB), Z5, Z7
-	VFMADD231PS.BCST constants<>+856(SB), Z3, Z7
+	VFMADD231PS.BCST constants<>+792(SB), Z3, Z7
 	VMULPS           Z3, Z3, Z8
-	VBROADCASTSS     constants<>+872(SB), Z9
-	VFMADD231PS.BCST constants<>+868(SB), Z3, Z9
-	VFMADD213PS.BCST constants<>+876(SB), Z3, Z9
+	VBROADCASTSS     constants<>+808(SB), Z9
+	VFMADD231PS.BCST constants<>+804(SB), Z3, Z9
+	VFMADD213PS.BCST constants<>+812(SB), Z3, Z9
 	VMULPS           Z9, Z8, Z8
-	VFMADD231PS.BCST constants<>+856(SB), Z4, Z7
-	VFMADD231PS.BCST constants<>+880(SB), Z3, Z7
+	VFMADD231PS.BCST constants<>+792(SB), Z4, Z7
+	VFMADD231PS.BCST constants<>+816(SB), Z3, Z7
 	VADDPS           Z8, Z7, Z3
 	VMULPS           Z5, Z6, Z4
 	VXORPS.BCST      constants<>+0(SB), Z4, Z7
@@ -7415,7 +7406,7 @@ tail:
 	VMULPS.BCST      constants<>+468(SB), Z3, Z4
 	VXORPS.BCST      constants<>+0(SB), Z4, Z5
 	VFMADD231PS.BCST constants<>+468(SB), Z3, Z5
-	VFMADD231PS.BCST constants<>+884(SB), Z3, Z5
+	VFMADD231PS.BCST constants<>+820(SB), Z3, Z5
 	VFMADD231PS.BCST constants<>+468(SB), Z0, Z5
 	VCVTDQ2PS        Z2, Z0
 	VADDPS           Z4, Z0, Z2
@@ -7426,21 +7417,21 @@ tail:
 	VXORPS.BCST      constants<>+0(SB), Z3, Z4
 	VFMADD231PS      Z2, Z1, Z4
 	VFMADD231PS      Z0, Z1, Z4
-	VBROADCASTSS     constants<>+848(SB), Z0
+	VBROADCASTSS     constants<>+784(SB), Z0
 	VMINPS           Z3, Z0, Z0
-	VBROADCASTSS     constants<>+852(SB), Z1
+	VBROADCASTSS     constants<>+788(SB), Z1
 	VMAXPS           Z0, Z1, Z0
-	VADDPS.BCST      constants<>+860(SB), Z0, Z1
-	VSUBPS.BCST      constants<>+860(SB), Z1, Z2
+	VADDPS.BCST      constants<>+796(SB), Z0, Z1
+	VSUBPS.BCST      constants<>+796(SB), Z1, Z2
 	VSUBPS           Z2, Z0, Z0
 	VADDPS           Z4, Z0, Z0
 	VMULPS           Z0, Z0, Z2
-	VBROADCASTSS     constants<>+892(SB), Z3
-	VFMADD231PS.BCST constants<>+888(SB), Z0, Z3
-	VFMADD213PS.BCST constants<>+896(SB), Z0, Z3
-	VFMADD213PS.BCST constants<>+900(SB), Z0, Z3
-	VFMADD213PS.BCST constants<>+904(SB), Z0, Z3
-	VMULPS.BCST      constants<>+908(SB), Z0, Z0
+	VBROADCASTSS     constants<>+828(SB), Z3
+	VFMADD231PS.BCST constants<>+824(SB), Z0, Z3
+	VFMADD213PS.BCST constants<>+832(SB), Z0, Z3
+	VFMADD213PS.BCST constants<>+836(SB), Z0, Z3
+	VFMADD213PS.BCST constants<>+840(SB), Z0, Z3
+	VMULPS.BCST      constants<>+844(SB), Z0, Z0
 	VFMADD231PS      Z3, Z2, Z0
 	VPSRLD           $0x01, Z1, Z2
 	VPSLLD           $0x17, Z2, Z3
@@ -7474,128 +7465,123 @@ TEXT ·powScalarAVX512(SB), NOSPLIT, $0-40
 	VBROADCASTSS e+24(FP), Z31
 	VCMPPS.BCST  $0x0e, constants<>+16(SB), Z31, K6
 	VANDPS.BCST  constants<>+4(SB), Z31, Z0
-	VPCMPD.BCST  $0x06, constants<>+864(SB), Z0, K5
+	VPCMPD.BCST  $0x06, constants<>+800(SB), Z0, K5
 	LEAQ         -16(CX), R8
 	CMPQ         AX, R8
 	JGT          tail
 	VBROADCASTSS constants<>+8(SB), Z30
-	VBROADCASTSS constants<>+848(SB), Z29
-	VBROADCASTSS constants<>+852(SB), Z28
+	VBROADCASTSS constants<>+784(SB), Z29
+	VBROADCASTSS constants<>+788(SB), Z28
 	VBROADCASTSS constants<>+0(SB), Z27
-	VBROADCASTSS constants<>+856(SB), Z26
+	VBROADCASTSS constants<>+792(SB), Z26
 	VBROADCASTSS constants<>+468(SB), Z25
 	VPXORD       Z24, Z24, Z24
-	VBROADCASTSS constants<>+860(SB), Z23
+	VBROADCASTSS constants<>+796(SB), Z23
 	VBROADCASTSS constants<>+136(SB), Z22
 	VBROADCASTSS constants<>+140(SB), Z21
 	VBROADCASTSS constants<>+144(SB), Z20
-	VBROADCASTSS constants<>+868(SB), Z19
-	VBROADCASTSS constants<>+872(SB), Z18
-	VBROADCASTSS constants<>+876(SB), Z17
-	VBROADCASTSS constants<>+880(SB), Z16
-	VBROADCASTSS constants<>+884(SB), Z15
-	VBROADCASTSS constants<>+888(SB), Z14
-	VBROADCASTSS constants<>+892(SB), Z13
-	VBROADCASTSS constants<>+896(SB), Z12
-	VBROADCASTSS constants<>+900(SB), Z11
-	VBROADCASTSS constants<>+904(SB), Z10
-	VBROADCASTSS constants<>+908(SB), Z9
+	VBROADCASTSS constants<>+804(SB), Z19
+	VBROADCASTSS constants<>+808(SB), Z18
+	VBROADCASTSS constants<>+812(SB), Z17
+	VBROADCASTSS constants<>+816(SB), Z16
+	VBROADCASTSS constants<>+820(SB), Z15
+	VBROADCASTSS constants<>+824(SB), Z14
+	VBROADCASTSS constants<>+828(SB), Z13
+	VBROADCASTSS constants<>+832(SB), Z12
+	VBROADCASTSS constants<>+836(SB), Z11
+	VBROADCASTSS constants<>+840(SB), Z10
+	VBROADCASTSS constants<>+844(SB), Z9
 	PCALIGN      $0x20
 
 mainLoop:
-	VMOVUPS     (SI)(AX*4), Z0
-	VPCMPD      $0x00, Z24, Z0, K1
-	KANDW       K6, K1, K1
-	VPADDD      Z22, Z0, Z1
-	VPCMPD      $0x06, Z21, Z1, K2
-	KNOTW       K1, K3
-	KANDW       K3, K2, K2
-	KORW        K5, K2, K2
-	KORTESTW    K2, K2
-	JNE         mainStop
-	VPSUBD      Z20, Z0, Z1
-	VPSRAD      $0x17, Z1, Z1
-	VPSLLD      $0x17, Z1, Z2
-	VPSUBD      Z2, Z0, Z0
-	VSUBPS      Z30, Z0, Z2
-	VADDPS      Z30, Z0, Z3
-	VSUBPS      Z30, Z3, Z4
-	VSUBPS      Z4, Z0, Z0
-	VDIVPS      Z3, Z30, Z4
-	VMULPS      Z4, Z2, Z5
-	VMULPS      Z3, Z5, Z6
-	VXORPS      Z27, Z6, Z7
-	VFMADD231PS Z3, Z5, Z7
-	VSUBPS      Z6, Z2, Z2
-	VSUBPS      Z7, Z2, Z2
-	VMULPS      Z0, Z5, Z0
-	VSUBPS      Z0, Z2, Z0
-	VMULPS      Z4, Z0, Z0
-	VMULPS      Z5, Z5, Z2
-	VXORPS      Z27, Z2, Z3
-	VFMADD231PS Z5, Z5, Z3
-	VADDPS      Z5, Z5, Z4
-	VFMADD231PS Z0, Z4, Z3
-	VMULPS      Z26, Z2, Z4
-	VXORPS      Z27, Z4, Z6
-	VFMADD231PS Z26, Z2, Z6
-	VMULPS      Z2, Z2, Z7
-	VMOVAPS     Z19, Z8
-	VFMADD213PS Z18, Z2, Z8
-	VFMADD213PS Z17, Z2, Z8
-	VMULPS      Z8, Z7, Z7
-	VFMADD231PS Z26, Z3, Z6
-	VFMADD231PS Z16, Z2, Z6
-	VADDPS      Z7, Z6, Z2
-	VMULPS      Z4, Z5, Z3
-	VXORPS      Z27, Z3, Z6
-	VFMADD231PS Z4, Z5, Z6
-	VFMADD231PS Z4, Z0, Z6
-	VFMADD231PS Z2, Z5, Z6
-	VADDPS      Z3, Z5, Z2
-	VSUBPS      Z5, Z2, Z4
-	VSUBPS      Z4, Z3, Z3
-	VADDPS      Z6, Z0, Z0
-	VADDPS      Z0, Z3, Z0
-	VMULPS      Z25, Z2, Z3
-	VXORPS      Z27, Z3, Z4
-	VFMADD231PS Z25, Z2, Z4
-	VFMADD231PS Z15, Z2, Z4
-	VFMADD231PS Z25, Z0, Z4
-	VCVTDQ2PS   Z1, Z0
-	VADDPS      Z3, Z0, Z1
-	VSUBPS      Z0, Z1, Z0
-	VSUBPS      Z0, Z3, Z0
-	VADDPS      Z4, Z0, Z0
-	VMULPS      Z1, Z31, Z2
-	VXORPS      Z27, Z2, Z3
-	VFMADD231PS Z1, Z31, Z3
-	VFMADD231PS Z0, Z31, Z3
-	VMINPS      Z2, Z29, Z0
-	VMAXPS      Z0, Z28, Z0
-	VADDPS      Z23, Z0, Z1
-	VSUBPS      Z23, Z1, Z2
-	VSUBPS      Z2, Z0, Z0
-	VADDPS      Z3, Z0, Z0
-	VMULPS      Z0, Z0, Z2
-	VMOVAPS     Z14, Z3
-	VFMADD213PS Z13, Z0, Z3
-	VFMADD213PS Z12, Z0, Z3
-	VFMADD213PS Z11, Z0, Z3
-	VFMADD213PS Z10, Z0, Z3
-	VMULPS      Z9, Z0, Z0
-	VFMADD231PS Z3, Z2, Z0
-	VPSRLD      $0x01, Z1, Z2
-	VPSLLD      $0x17, Z2, Z3
-	VPSUBD      Z2, Z1, Z1
-	VPSLLD      $0x17, Z1, Z1
-	VFMADD231PS Z0, Z3, Z3
-	VMULPS      Z1, Z3, Z0
-	VBLENDMPS   Z24, Z0, K1, Z0
-	VMOVUPS     Z0, (DI)(AX*4)
-	ADDQ        $0x10, AX
-	CMPQ        AX, R8
-	JLE         mainLoop
+	VMOVUPS      (SI)(AX*4), Z0
+	VPCMPD       $0x00, Z24, Z0, K1
+	KANDW        K6, K1, K1
+	VPADDD       Z22, Z0, Z1
+	VPCMPD       $0x06, Z21, Z1, K2
+	KNOTW        K1, K3
+	KANDW        K3, K2, K2
+	KORW         K5, K2, K2
+	KORTESTW     K2, K2
+	JNE          mainStop
+	VPSUBD       Z20, Z0, Z1
+	VPSRAD       $0x17, Z1, Z1
+	VPSLLD       $0x17, Z1, Z2
+	VPSUBD       Z2, Z0, Z0
+	VSUBPS       Z30, Z0, Z2
+	VADDPS       Z30, Z0, Z3
+	VSUBPS       Z30, Z3, Z4
+	VSUBPS       Z4, Z0, Z0
+	VDIVPS       Z3, Z30, Z4
+	VMULPS       Z4, Z2, Z5
+	VFNMADD231PS Z3, Z5, Z2
+	VFNMADD231PS Z0, Z5, Z2
+	VMULPS       Z4, Z2, Z0
+	VMULPS       Z5, Z5, Z2
+	VXORPS       Z27, Z2, Z3
+	VFMADD231PS  Z5, Z5, Z3
+	VADDPS       Z5, Z5, Z4
+	VFMADD231PS  Z0, Z4, Z3
+	VMULPS       Z26, Z2, Z4
+	VXORPS       Z27, Z4, Z6
+	VFMADD231PS  Z26, Z2, Z6
+	VMULPS       Z2, Z2, Z7
+	VMOVAPS      Z19, Z8
+	VFMADD213PS  Z18, Z2, Z8
+	VFMADD213PS  Z17, Z2, Z8
+	VMULPS       Z8, Z7, Z7
+	VFMADD231PS  Z26, Z3, Z6
+	VFMADD231PS  Z16, Z2, Z6
+	VADDPS       Z7, Z6, Z2
+	VMULPS       Z4, Z5, Z3
+	VXORPS       Z27, Z3, Z6
+	VFMADD231PS  Z4, Z5, Z6
+	VFMADD231PS  Z4, Z0, Z6
+	VFMADD231PS  Z2, Z5, Z6
+	VADDPS       Z3, Z5, Z2
+	VSUBPS       Z5, Z2, Z4
+	VSUBPS       Z4, Z3, Z3
+	VADDPS       Z6, Z0, Z0
+	VADDPS       Z0, Z3, Z0
+	VMULPS       Z25, Z2, Z3
+	VXORPS       Z27, Z3, Z4
+	VFMADD231PS  Z25, Z2, Z4
+	VFMADD231PS  Z15, Z2, Z4
+	VFMADD231PS  Z25, Z0, Z4
+	VCVTDQ2PS    Z1, Z0
+	VADDPS       Z3, Z0, Z1
+	VSUBPS       Z0, Z1, Z0
+	VSUBPS       Z0, Z3, Z0
+	VADDPS       Z4, Z0, Z0
+	VMULPS       Z1, Z31, Z2
+	VXORPS       Z27, Z2, Z3
+	VFMADD231PS  Z1, Z31, Z3
+	VFMADD231PS  Z0, Z31, Z3
+	VMINPS       Z2, Z29, Z0
+	VMAXPS       Z0, Z28, Z0
+	VADDPS       Z23, Z0, Z1
+	VSUBPS       Z23, Z1, Z2
+	VSUBPS       Z2, Z0, Z0
+	VADDPS       Z3, Z0, Z0
+	VMULPS       Z0, Z0, Z2
+	VMOVAPS      Z14, Z3
+	VFMADD213PS  Z13, Z0, Z3
+	VFMADD213PS  Z12, Z0, Z3
+	VFMADD213PS  Z11, Z0, Z3
+	VFMADD213PS  Z10, Z0, Z3
+	VMULPS       Z9, Z0, Z0
+	VFMADD231PS  Z3, Z2, Z0
+	VPSRLD       $0x01, Z1, Z2
+	VPSLLD       $0x17, Z2, Z3
+	VPSUBD       Z2, Z1, Z1
+	VPSLLD       $0x17, Z1, Z1
+	VFMADD231PS  Z0, Z3, Z3
+	VMULPS       Z1, Z3, Z0
+	VBLENDMPS    Z24, Z0, K1, Z0
+	VMOVUPS      Z0, (DI)(AX*4)
+	ADDQ         $0x10, AX
+	CMPQ         AX, R8
+	JLE          mainLoop
 
 mainEnd:
 tail:
@@ -7627,29 +7613,24 @@ tail:
 	VBROADCASTSS     constants<>+8(SB), Z4
 	VDIVPS           Z3, Z4, Z4
 	VMULPS           Z4, Z2, Z5
-	VMULPS           Z3, Z5, Z6
-	VXORPS.BCST      constants<>+0(SB), Z6, Z7
-	VFMADD231PS      Z3, Z5, Z7
-	VSUBPS           Z6, Z2, Z2
-	VSUBPS           Z7, Z2, Z2
-	VMULPS           Z0, Z5, Z0
-	VSUBPS           Z0, Z2, Z0
-	VMULPS           Z4, Z0, Z0
+	VFNMADD231PS     Z3, Z5, Z2
+	VFNMADD231PS     Z0, Z5, Z2
+	VMULPS           Z4, Z2, Z0
 	VMULPS           Z5, Z5, Z2
 	VXORPS.BCST      constants<>+0(SB), Z2, Z3
 	VFMADD231PS      Z5, Z5, Z3
 	VADDPS           Z5, Z5, Z4
 	VFMADD231PS      Z0, Z4, Z3
-	VMULPS.BCST      constants<>+856(SB), Z2, Z4
+	VMULPS.BCST      constants<>+792(SB), Z2, Z4
 	VXORPS.BCST      constants<>+0(SB), Z4, Z6
-	VFMADD231PS.BCST constants<>+856(SB), Z2, Z6
+	VFMADD231PS.BCST constants<>+792(SB), Z2, Z6
 	VMULPS           Z2, Z2, Z7
-	VBROADCASTSS     constants<>+872(SB), Z8
-	VFMADD231PS.BCST constants<>+868(SB), Z2, Z8
-	VFMADD213PS.BCST constants<>+876(SB), Z2, Z8
+	VBROADCASTSS     constants<>+808(SB), Z8
+	VFMADD231PS.BCST constants<>+804(SB), Z2, Z8
+	VFMADD213PS.BCST constants<>+812(SB), Z2, Z8
 	VMULPS           Z8, Z7, Z7
-	VFMADD231PS.BCST constants<>+856(SB), Z3, Z6
-	VFMADD231PS.BCST constants<>+880(SB), Z2, Z6
+	VFMADD231PS.BCST constants<>+792(SB), Z3, Z6
+	VFMADD231PS.BCST constants<>+816(SB), Z2, Z6
 	VADDPS           Z7, Z6, Z2
 	VMULPS           Z4, Z5, Z3
 	VXORPS.BCST      constants<>+0(SB), Z3, Z6
@@ -7664,7 +7645,7 @@ tail:
 	VMULPS.BCST      constants<>+468(SB), Z2, Z3
 	VXORPS.BCST      constants<>+0(SB), Z3, Z4
 	VFMADD231PS.BCST constants<>+468(SB), Z2, Z4
-	VFMADD231PS.BCST constants<>+884(SB), Z2, Z4
+	VFMADD231PS.BCST constants<>+820(SB), Z2, Z4
 	VFMADD231PS.BCST constants<>+468(SB), Z0, Z4
 	VCVTDQ2PS        Z1, Z0
 	VADDPS           Z3, Z0, Z1
@@ -7675,21 +7656,21 @@ tail:
 	VXORPS.BCST      constants<>+0(SB), Z2, Z3
 	VFMADD231PS      Z1, Z31, Z3
 	VFMADD231PS      Z0, Z31, Z3
-	VBROADCASTSS     constants<>+848(SB), Z0
+	VBROADCASTSS     constants<>+784(SB), Z0
 	VMINPS           Z2, Z0, Z0
-	VBROADCASTSS     constants<>+852(SB), Z1
+	VBROADCASTSS     constants<>+788(SB), Z1
 	VMAXPS           Z0, Z1, Z0
-	VADDPS.BCST      constants<>+860(SB), Z0, Z1
-	VSUBPS.BCST      constants<>+860(SB), Z1, Z2
+	VADDPS.BCST      constants<>+796(SB), Z0, Z1
+	VSUBPS.BCST      constants<>+796(SB), Z1, Z2
 	VSUBPS           Z2, Z0, Z0
 	VADDPS           Z3, Z0, Z0
 	VMULPS           Z0, Z0, Z2
-	VBROADCASTSS     constants<>+892(SB), Z3
-	VFMADD231PS.BCST constants<>+888(SB), Z0, Z3
-	VFMADD213PS.BCST constants<>+896(SB), Z0, Z3
-	VFMADD213PS.BCST constants<>+900(SB), Z0, Z3
-	VFMADD213PS.BCST constants<>+904(SB), Z0, Z3
-	VMULPS.BCST      constants<>+908(SB), Z0, Z0
+	VBROADCASTSS     constants<>+828(SB), Z3
+	VFMADD231PS.BCST constants<>+824(SB), Z0, Z3
+	VFMADD213PS.BCST constants<>+832(SB), Z0, Z3
+	VFMADD213PS.BCST constants<>+836(SB), Z0, Z3
+	VFMADD213PS.BCST constants<>+840(SB), Z0, Z3
+	VMULPS.BCST      constants<>+844(SB), Z0, Z0
 	VFMADD231PS      Z3, Z2, Z0
 	VPSRLD           $0x01, Z1, Z2
 	VPSLLD           $0x17, Z2, Z3
@@ -7724,13 +7705,13 @@ TEXT ·fastExpAVX512(SB), NOSPLIT, $0-24
 	CMPQ         AX, R8
 	JGT          single
 	VBROADCASTSS constants<>+44(SB), Z31
-	VBROADCASTSS constants<>+912(SB), Z30
-	VBROADCASTSS constants<>+916(SB), Z29
+	VBROADCASTSS constants<>+848(SB), Z30
+	VBROADCASTSS constants<>+852(SB), Z29
 	VBROADCASTSS constants<>+96(SB), Z28
-	VBROADCASTSS constants<>+920(SB), Z27
-	VBROADCASTSS constants<>+924(SB), Z26
-	VBROADCASTSS constants<>+928(SB), Z25
-	VBROADCASTSS constants<>+932(SB), Z24
+	VBROADCASTSS constants<>+856(SB), Z27
+	VBROADCASTSS constants<>+860(SB), Z26
+	VBROADCASTSS constants<>+864(SB), Z25
+	VBROADCASTSS constants<>+868(SB), Z24
 	PCALIGN      $0x20
 
 mainLoop:
@@ -7774,19 +7755,19 @@ single:
 
 singleLoop:
 	VMOVUPS          (SI)(AX*4), Z0
-	VBROADCASTSS     constants<>+912(SB), Z1
+	VBROADCASTSS     constants<>+848(SB), Z1
 	VMINPS           Z0, Z1, Z0
-	VBROADCASTSS     constants<>+916(SB), Z1
+	VBROADCASTSS     constants<>+852(SB), Z1
 	VMAXPS           Z0, Z1, Z0
 	VBROADCASTSS     constants<>+44(SB), Z1
 	VFMADD231PS.BCST constants<>+96(SB), Z0, Z1
 	VBROADCASTSS     constants<>+44(SB), Z2
 	VSUBPS           Z1, Z2, Z2
 	VFMADD231PS.BCST constants<>+96(SB), Z0, Z2
-	VBROADCASTSS     constants<>+924(SB), Z0
-	VFMADD231PS.BCST constants<>+920(SB), Z2, Z0
-	VFMADD213PS.BCST constants<>+928(SB), Z2, Z0
-	VFMADD213PS.BCST constants<>+932(SB), Z2, Z0
+	VBROADCASTSS     constants<>+860(SB), Z0
+	VFMADD231PS.BCST constants<>+856(SB), Z2, Z0
+	VFMADD213PS.BCST constants<>+864(SB), Z2, Z0
+	VFMADD213PS.BCST constants<>+868(SB), Z2, Z0
 	VPSLLD           $0x17, Z1, Z1
 	VMULPS           Z1, Z0, Z0
 	VMOVUPS          Z0, (DI)(AX*4)
@@ -7802,19 +7783,19 @@ tail:
 	BZHIL            R8, R9, R9
 	KMOVW            R9, K7
 	VMOVUPS.Z        (SI)(AX*4), K7, Z0
-	VBROADCASTSS     constants<>+912(SB), Z1
+	VBROADCASTSS     constants<>+848(SB), Z1
 	VMINPS           Z0, Z1, Z0
-	VBROADCASTSS     constants<>+916(SB), Z1
+	VBROADCASTSS     constants<>+852(SB), Z1
 	VMAXPS           Z0, Z1, Z0
 	VBROADCASTSS     constants<>+44(SB), Z1
 	VFMADD231PS.BCST constants<>+96(SB), Z0, Z1
 	VBROADCASTSS     constants<>+44(SB), Z2
 	VSUBPS           Z1, Z2, Z2
 	VFMADD231PS.BCST constants<>+96(SB), Z0, Z2
-	VBROADCASTSS     constants<>+924(SB), Z0
-	VFMADD231PS.BCST constants<>+920(SB), Z2, Z0
-	VFMADD213PS.BCST constants<>+928(SB), Z2, Z0
-	VFMADD213PS.BCST constants<>+932(SB), Z2, Z0
+	VBROADCASTSS     constants<>+860(SB), Z0
+	VFMADD231PS.BCST constants<>+856(SB), Z2, Z0
+	VFMADD213PS.BCST constants<>+864(SB), Z2, Z0
+	VFMADD213PS.BCST constants<>+868(SB), Z2, Z0
 	VPSLLD           $0x17, Z1, Z1
 	VMULPS           Z1, Z0, Z0
 	VMOVUPS          Z0, K7, (DI)(AX*4)
@@ -7833,14 +7814,14 @@ TEXT ·fastTanhAVX512(SB), NOSPLIT, $0-24
 	LEAQ         -32(CX), R8
 	CMPQ         AX, R8
 	JGT          single
-	VBROADCASTSS constants<>+936(SB), Z31
-	VBROADCASTSS constants<>+940(SB), Z30
-	VBROADCASTSS constants<>+944(SB), Z29
-	VBROADCASTSS constants<>+948(SB), Z28
-	VBROADCASTSS constants<>+952(SB), Z27
-	VBROADCASTSS constants<>+956(SB), Z26
-	VBROADCASTSS constants<>+960(SB), Z25
-	VBROADCASTSS constants<>+964(SB), Z24
+	VBROADCASTSS constants<>+872(SB), Z31
+	VBROADCASTSS constants<>+876(SB), Z30
+	VBROADCASTSS constants<>+880(SB), Z29
+	VBROADCASTSS constants<>+884(SB), Z28
+	VBROADCASTSS constants<>+888(SB), Z27
+	VBROADCASTSS constants<>+892(SB), Z26
+	VBROADCASTSS constants<>+896(SB), Z25
+	VBROADCASTSS constants<>+900(SB), Z24
 	VBROADCASTSS constants<>+8(SB), Z23
 	PCALIGN      $0x20
 
@@ -7885,18 +7866,18 @@ single:
 
 singleLoop:
 	VMOVUPS          (SI)(AX*4), Z0
-	VBROADCASTSS     constants<>+936(SB), Z1
+	VBROADCASTSS     constants<>+872(SB), Z1
 	VMINPS           Z0, Z1, Z0
-	VBROADCASTSS     constants<>+940(SB), Z1
+	VBROADCASTSS     constants<>+876(SB), Z1
 	VMAXPS           Z0, Z1, Z0
 	VMULPS           Z0, Z0, Z1
-	VBROADCASTSS     constants<>+948(SB), Z2
-	VFMADD231PS.BCST constants<>+944(SB), Z1, Z2
-	VFMADD213PS.BCST constants<>+952(SB), Z1, Z2
+	VBROADCASTSS     constants<>+884(SB), Z2
+	VFMADD231PS.BCST constants<>+880(SB), Z1, Z2
+	VFMADD213PS.BCST constants<>+888(SB), Z1, Z2
 	VMULPS           Z2, Z0, Z0
-	VBROADCASTSS     constants<>+960(SB), Z2
-	VFMADD231PS.BCST constants<>+956(SB), Z1, Z2
-	VFMADD213PS.BCST constants<>+964(SB), Z1, Z2
+	VBROADCASTSS     constants<>+896(SB), Z2
+	VFMADD231PS.BCST constants<>+892(SB), Z1, Z2
+	VFMADD213PS.BCST constants<>+900(SB), Z1, Z2
 	VFMADD213PS.BCST constants<>+8(SB), Z1, Z2
 	VDIVPS           Z2, Z0, Z0
 	VMOVUPS          Z0, (DI)(AX*4)
@@ -7912,18 +7893,18 @@ tail:
 	BZHIL            R8, R9, R9
 	KMOVW            R9, K7
 	VMOVUPS.Z        (SI)(AX*4), K7, Z0
-	VBROADCASTSS     constants<>+936(SB), Z1
+	VBROADCASTSS     constants<>+872(SB), Z1
 	VMINPS           Z0, Z1, Z0
-	VBROADCASTSS     constants<>+940(SB), Z1
+	VBROADCASTSS     constants<>+876(SB), Z1
 	VMAXPS           Z0, Z1, Z0
 	VMULPS           Z0, Z0, Z1
-	VBROADCASTSS     constants<>+948(SB), Z2
-	VFMADD231PS.BCST constants<>+944(SB), Z1, Z2
-	VFMADD213PS.BCST constants<>+952(SB), Z1, Z2
+	VBROADCASTSS     constants<>+884(SB), Z2
+	VFMADD231PS.BCST constants<>+880(SB), Z1, Z2
+	VFMADD213PS.BCST constants<>+888(SB), Z1, Z2
 	VMULPS           Z2, Z0, Z0
-	VBROADCASTSS     constants<>+960(SB), Z2
-	VFMADD231PS.BCST constants<>+956(SB), Z1, Z2
-	VFMADD213PS.BCST constants<>+964(SB), Z1, Z2
+	VBROADCASTSS     constants<>+896(SB), Z2
+	VFMADD231PS.BCST constants<>+892(SB), Z1, Z2
+	VFMADD213PS.BCST constants<>+900(SB), Z1, Z2
 	VFMADD213PS.BCST constants<>+8(SB), Z1, Z2
 	VDIVPS           Z2, Z0, Z0
 	VMOVUPS          Z0, K7, (DI)(AX*4)
@@ -7944,14 +7925,14 @@ TEXT ·fastSigmoidAVX512(SB), NOSPLIT, $0-24
 	JGT          single
 	VBROADCASTSS constants<>+44(SB), Z31
 	VBROADCASTSS constants<>+8(SB), Z30
-	VBROADCASTSS constants<>+912(SB), Z29
-	VBROADCASTSS constants<>+916(SB), Z28
+	VBROADCASTSS constants<>+848(SB), Z29
+	VBROADCASTSS constants<>+852(SB), Z28
 	VBROADCASTSS constants<>+96(SB), Z27
 	VBROADCASTSS constants<>+0(SB), Z26
-	VBROADCASTSS constants<>+920(SB), Z25
-	VBROADCASTSS constants<>+924(SB), Z24
-	VBROADCASTSS constants<>+928(SB), Z23
-	VBROADCASTSS constants<>+932(SB), Z22
+	VBROADCASTSS constants<>+856(SB), Z25
+	VBROADCASTSS constants<>+860(SB), Z24
+	VBROADCASTSS constants<>+864(SB), Z23
+	VBROADCASTSS constants<>+868(SB), Z22
 	PCALIGN      $0x20
 
 mainLoop:
@@ -8002,19 +7983,19 @@ single:
 singleLoop:
 	VMOVUPS          (SI)(AX*4), Z0
 	VXORPS.BCST      constants<>+0(SB), Z0, Z0
-	VBROADCASTSS     constants<>+912(SB), Z1
+	VBROADCASTSS     constants<>+848(SB), Z1
 	VMINPS           Z0, Z1, Z0
-	VBROADCASTSS     constants<>+916(SB), Z1
+	VBROADCASTSS     constants<>+852(SB), Z1
 	VMAXPS           Z0, Z1, Z0
 	VBROADCASTSS     constants<>+44(SB), Z1
 	VFMADD231PS.BCST constants<>+96(SB), Z0, Z1
 	VBROADCASTSS     constants<>+44(SB), Z2
 	VSUBPS           Z1, Z2, Z2
 	VFMADD231PS.BCST constants<>+96(SB), Z0, Z2
-	VBROADCASTSS     constants<>+924(SB), Z0
-	VFMADD231PS.BCST constants<>+920(SB), Z2, Z0
-	VFMADD213PS.BCST constants<>+928(SB), Z2, Z0
-	VFMADD213PS.BCST constants<>+932(SB), Z2, Z0
+	VBROADCASTSS     constants<>+860(SB), Z0
+	VFMADD231PS.BCST constants<>+856(SB), Z2, Z0
+	VFMADD213PS.BCST constants<>+864(SB), Z2, Z0
+	VFMADD213PS.BCST constants<>+868(SB), Z2, Z0
 	VPSLLD           $0x17, Z1, Z1
 	VMULPS           Z1, Z0, Z0
 	VADDPS.BCST      constants<>+8(SB), Z0, Z0
@@ -8034,19 +8015,19 @@ tail:
 	KMOVW            R9, K7
 	VMOVUPS.Z        (SI)(AX*4), K7, Z0
 	VXORPS.BCST      constants<>+0(SB), Z0, Z0
-	VBROADCASTSS     constants<>+912(SB), Z1
+	VBROADCASTSS     constants<>+848(SB), Z1
 	VMINPS           Z0, Z1, Z0
-	VBROADCASTSS     constants<>+916(SB), Z1
+	VBROADCASTSS     constants<>+852(SB), Z1
 	VMAXPS           Z0, Z1, Z0
 	VBROADCASTSS     constants<>+44(SB), Z1
 	VFMADD231PS.BCST constants<>+96(SB), Z0, Z1
 	VBROADCASTSS     constants<>+44(SB), Z2
 	VSUBPS           Z1, Z2, Z2
 	VFMADD231PS.BCST constants<>+96(SB), Z0, Z2
-	VBROADCASTSS     constants<>+924(SB), Z0
-	VFMADD231PS.BCST constants<>+920(SB), Z2, Z0
-	VFMADD213PS.BCST constants<>+928(SB), Z2, Z0
-	VFMADD213PS.BCST constants<>+932(SB), Z2, Z0
+	VBROADCASTSS     constants<>+860(SB), Z0
+	VFMADD231PS.BCST constants<>+856(SB), Z2, Z0
+	VFMADD213PS.BCST constants<>+864(SB), Z2, Z0
+	VFMADD213PS.BCST constants<>+868(SB), Z2, Z0
 	VPSLLD           $0x17, Z1, Z1
 	VMULPS           Z1, Z0, Z0
 	VADDPS.BCST      constants<>+8(SB), Z0, Z0
@@ -8070,15 +8051,15 @@ TEXT ·fastGELUAVX512(SB), NOSPLIT, $0-24
 	JGT          single
 	VBROADCASTSS constants<>+44(SB), Z31
 	VBROADCASTSS constants<>+552(SB), Z30
-	VBROADCASTSS constants<>+912(SB), Z29
-	VBROADCASTSS constants<>+916(SB), Z28
+	VBROADCASTSS constants<>+848(SB), Z29
+	VBROADCASTSS constants<>+852(SB), Z28
 	VBROADCASTSS constants<>+96(SB), Z27
-	VBROADCASTSS constants<>+968(SB), Z26
-	VBROADCASTSS constants<>+972(SB), Z25
-	VBROADCASTSS constants<>+920(SB), Z24
-	VBROADCASTSS constants<>+924(SB), Z23
-	VBROADCASTSS constants<>+928(SB), Z22
-	VBROADCASTSS constants<>+932(SB), Z21
+	VBROADCASTSS constants<>+904(SB), Z26
+	VBROADCASTSS constants<>+908(SB), Z25
+	VBROADCASTSS constants<>+856(SB), Z24
+	VBROADCASTSS constants<>+860(SB), Z23
+	VBROADCASTSS constants<>+864(SB), Z22
+	VBROADCASTSS constants<>+868(SB), Z21
 	VBROADCASTSS constants<>+8(SB), Z20
 	PCALIGN      $0x20
 
@@ -8138,22 +8119,22 @@ singleLoop:
 	VBROADCASTSS     constants<>+552(SB), Z1
 	VMAXPS           Z0, Z1, Z0
 	VMULPS           Z0, Z0, Z1
-	VBROADCASTSS     constants<>+968(SB), Z2
-	VFMADD213PS.BCST constants<>+972(SB), Z2, Z1
+	VBROADCASTSS     constants<>+904(SB), Z2
+	VFMADD213PS.BCST constants<>+908(SB), Z2, Z1
 	VMULPS           Z1, Z0, Z1
-	VBROADCASTSS     constants<>+912(SB), Z2
+	VBROADCASTSS     constants<>+848(SB), Z2
 	VMINPS           Z1, Z2, Z1
-	VBROADCASTSS     constants<>+916(SB), Z2
+	VBROADCASTSS     constants<>+852(SB), Z2
 	VMAXPS           Z1, Z2, Z1
 	VBROADCASTSS     constants<>+44(SB), Z2
 	VFMADD231PS.BCST constants<>+96(SB), Z1, Z2
 	VBROADCASTSS     constants<>+44(SB), Z3
 	VSUBPS           Z2, Z3, Z3
 	VFMADD231PS.BCST constants<>+96(SB), Z1, Z3
-	VBROADCASTSS     constants<>+924(SB), Z1
-	VFMADD231PS.BCST constants<>+920(SB), Z3, Z1
-	VFMADD213PS.BCST constants<>+928(SB), Z3, Z1
-	VFMADD213PS.BCST constants<>+932(SB), Z3, Z1
+	VBROADCASTSS     constants<>+860(SB), Z1
+	VFMADD231PS.BCST constants<>+856(SB), Z3, Z1
+	VFMADD213PS.BCST constants<>+864(SB), Z3, Z1
+	VFMADD213PS.BCST constants<>+868(SB), Z3, Z1
 	VPSLLD           $0x17, Z2, Z2
 	VMULPS           Z2, Z1, Z1
 	VADDPS.BCST      constants<>+8(SB), Z1, Z1
@@ -8174,22 +8155,22 @@ tail:
 	VBROADCASTSS     constants<>+552(SB), Z1
 	VMAXPS           Z0, Z1, Z0
 	VMULPS           Z0, Z0, Z1
-	VBROADCASTSS     constants<>+968(SB), Z2
-	VFMADD213PS.BCST constants<>+972(SB), Z2, Z1
+	VBROADCASTSS     constants<>+904(SB), Z2
+	VFMADD213PS.BCST constants<>+908(SB), Z2, Z1
 	VMULPS           Z1, Z0, Z1
-	VBROADCASTSS     constants<>+912(SB), Z2
+	VBROADCASTSS     constants<>+848(SB), Z2
 	VMINPS           Z1, Z2, Z1
-	VBROADCASTSS     constants<>+916(SB), Z2
+	VBROADCASTSS     constants<>+852(SB), Z2
 	VMAXPS           Z1, Z2, Z1
 	VBROADCASTSS     constants<>+44(SB), Z2
 	VFMADD231PS.BCST constants<>+96(SB), Z1, Z2
 	VBROADCASTSS     constants<>+44(SB), Z3
 	VSUBPS           Z2, Z3, Z3
 	VFMADD231PS.BCST constants<>+96(SB), Z1, Z3
-	VBROADCASTSS     constants<>+924(SB), Z1
-	VFMADD231PS.BCST constants<>+920(SB), Z3, Z1
-	VFMADD213PS.BCST constants<>+928(SB), Z3, Z1
-	VFMADD213PS.BCST constants<>+932(SB), Z3, Z1
+	VBROADCASTSS     constants<>+860(SB), Z1
+	VFMADD231PS.BCST constants<>+856(SB), Z3, Z1
+	VFMADD213PS.BCST constants<>+864(SB), Z3, Z1
+	VFMADD213PS.BCST constants<>+868(SB), Z3, Z1
 	VPSLLD           $0x17, Z2, Z2
 	VMULPS           Z2, Z1, Z1
 	VADDPS.BCST      constants<>+8(SB), Z1, Z1
@@ -8877,7 +8858,7 @@ masked:
 	JLT       peeled
 
 done:
-	VBROADCASTSS  constants<>+976(SB), K6, Z31
+	VBROADCASTSS  constants<>+912(SB), K6, Z31
 	VMOVAPS       Z31, Z0
 	VEXTRACTF64X4 $0x01, Z0, Y1
 	VCMPPS        $0x03, Y0, Y0, Y2
@@ -9000,7 +8981,7 @@ masked:
 	JLT       peeled
 
 done:
-	VBROADCASTSS  constants<>+976(SB), K6, Z31
+	VBROADCASTSS  constants<>+912(SB), K6, Z31
 	VMOVAPS       Z31, Z0
 	VEXTRACTF64X4 $0x01, Z0, Y1
 	VCMPPS        $0x03, Y0, Y0, Y2
@@ -9134,7 +9115,7 @@ masked:
 	JLT         peeled
 
 done:
-	VBROADCASTSS  constants<>+976(SB), K6, Z31
+	VBROADCASTSS  constants<>+912(SB), K6, Z31
 	VMOVAPS       Z31, Z0
 	VEXTRACTF64X4 $0x01, Z0, Y1
 	VCMPPS        $0x03, Y0, Y0, Y2
@@ -10026,20 +10007,20 @@ DATA constants<>+552(SB)/4, $0xc1300000
 DATA constants<>+556(SB)/4, $0xbd922000
 DATA constants<>+560(SB)/4, $0xb69e549b
 DATA constants<>+564(SB)/4, $0xb6a67a87
-DATA constants<>+568(SB)/4, $0x416c0000
-DATA constants<>+572(SB)/4, $0x3fc00000
-DATA constants<>+576(SB)/4, $0xc2800000
-DATA constants<>+580(SB)/4, $0x3a38e551
-DATA constants<>+584(SB)/4, $0x39b9540d
-DATA constants<>+588(SB)/4, $0xbb3e65c4
-DATA constants<>+592(SB)/4, $0xbb1ec3bd
-DATA constants<>+596(SB)/4, $0x3a83c333
-DATA constants<>+600(SB)/4, $0x3c302ac7
-DATA constants<>+604(SB)/4, $0x3c916a73
-DATA constants<>+608(SB)/4, $0xbca2285f
-DATA constants<>+612(SB)/4, $0xbe0153ff
-DATA constants<>+616(SB)/4, $0x3e583026
-DATA constants<>+620(SB)/4, $0x3e9e0a20
+DATA constants<>+568(SB)/4, $0x3e9e0a20
+DATA constants<>+572(SB)/4, $0x416c0000
+DATA constants<>+576(SB)/4, $0x3fc00000
+DATA constants<>+580(SB)/4, $0xc2800000
+DATA constants<>+584(SB)/4, $0x3a38e551
+DATA constants<>+588(SB)/4, $0x39b9540d
+DATA constants<>+592(SB)/4, $0xbb3e65c4
+DATA constants<>+596(SB)/4, $0xbb1ec3bd
+DATA constants<>+600(SB)/4, $0x3a83c333
+DATA constants<>+604(SB)/4, $0x3c302ac7
+DATA constants<>+608(SB)/4, $0x3c916a73
+DATA constants<>+612(SB)/4, $0xbca2285f
+DATA constants<>+616(SB)/4, $0xbe0153ff
+DATA constants<>+620(SB)/4, $0x3e583026
 DATA constants<>+624(SB)/4, $0x3c1a1294
 DATA constants<>+628(SB)/4, $0x3ace6045
 DATA constants<>+632(SB)/4, $0x3d2358a3
@@ -10069,64 +10050,48 @@ DATA constants<>+724(SB)/4, $0xbc1bec6b
 DATA constants<>+728(SB)/4, $0x3b8349ea
 DATA constants<>+732(SB)/4, $0x3f7fccb1
 DATA constants<>+736(SB)/4, $0x41a00000
-DATA constants<>+740(SB)/4, $0xbf200000
-DATA constants<>+744(SB)/4, $0x3fb00000
-DATA constants<>+748(SB)/4, $0xb569b9f2
-DATA constants<>+752(SB)/4, $0x374095b0
-DATA constants<>+756(SB)/4, $0xb861a185
-DATA constants<>+760(SB)/4, $0x38d08286
-DATA constants<>+764(SB)/4, $0xb8686184
-DATA constants<>+768(SB)/4, $0x387ea84d
-DATA constants<>+772(SB)/4, $0x38c5b1d7
-DATA constants<>+776(SB)/4, $0xb9ff8007
-DATA constants<>+780(SB)/4, $0xbb0e4a1a
-DATA constants<>+784(SB)/4, $0xbb652e94
-DATA constants<>+788(SB)/4, $0x3c074df7
-DATA constants<>+792(SB)/4, $0x3d85aef7
-DATA constants<>+796(SB)/4, $0x3e336d0a
-DATA constants<>+800(SB)/4, $0x3e4b80b5
-DATA constants<>+804(SB)/4, $0xbb57a4e7
-DATA constants<>+808(SB)/4, $0x3ca48be7
-DATA constants<>+812(SB)/4, $0xbd6b5846
-DATA constants<>+816(SB)/4, $0x3dda5704
-DATA constants<>+820(SB)/4, $0xbe1d21af
-DATA constants<>+824(SB)/4, $0x3e49a5aa
-DATA constants<>+828(SB)/4, $0xbe7f91f3
-DATA constants<>+832(SB)/4, $0x3eaaa6e8
-DATA constants<>+836(SB)/4, $0xbeffffe9
-DATA constants<>+840(SB)/4, $0x3fe10966
-DATA constants<>+844(SB)/4, $0x3f867d5f
-DATA constants<>+848(SB)/4, $0x43200000
-DATA constants<>+852(SB)/4, $0xc3200000
-DATA constants<>+856(SB)/4, $0x3eaaaaab
-DATA constants<>+860(SB)/4, $0x4b4000fe
-DATA constants<>+864(SB)/4, $0x45800000
-DATA constants<>+868(SB)/4, $0x3defd132
-DATA constants<>+872(SB)/4, $0x3e12293e
-DATA constants<>+876(SB)/4, $0x3e4ccd00
-DATA constants<>+880(SB)/4, $0xb22aaaab
-DATA constants<>+884(SB)/4, $0x33257060
-DATA constants<>+888(SB)/4, $0x3920d6f5
-DATA constants<>+892(SB)/4, $0x3aaf862b
-DATA constants<>+896(SB)/4, $0x3c1d96d7
-DATA constants<>+900(SB)/4, $0x3d6357bb
-DATA constants<>+904(SB)/4, $0x3e75fdee
-DATA constants<>+908(SB)/4, $0x3f317218
-DATA constants<>+912(SB)/4, $0x42b1999a
-DATA constants<>+916(SB)/4, $0xc2b00000
-DATA constants<>+920(SB)/4, $0x3d61faff
-DATA constants<>+924(SB)/4, $0x3e78704b
-DATA constants<>+928(SB)/4, $0x3f317995
-DATA constants<>+932(SB)/4, $0x3f7ffb45
-DATA constants<>+936(SB)/4, $0x40b00000
-DATA constants<>+940(SB)/4, $0xc0b00000
-DATA constants<>+944(SB)/4, $0x3ace916f
-DATA constants<>+948(SB)/4, $0x3ded0dfb
-DATA constants<>+952(SB)/4, $0x3f7fffbc
-DATA constants<>+956(SB)/4, $0x387cda82
-DATA constants<>+960(SB)/4, $0x3c93291c
-DATA constants<>+964(SB)/4, $0x3ee5ea44
-DATA constants<>+968(SB)/4, $0xbd922279
-DATA constants<>+972(SB)/4, $0xbfcc422a
-DATA constants<>+976(SB)/4, $0x7fc00000
-GLOBL constants<>(SB), RODATA|NOPTR, $980
+DATA constants<>+740(SB)/4, $0xbb57a4e7
+DATA constants<>+744(SB)/4, $0x3ca48be7
+DATA constants<>+748(SB)/4, $0xbd6b5846
+DATA constants<>+752(SB)/4, $0x3dda5704
+DATA constants<>+756(SB)/4, $0xbe1d21af
+DATA constants<>+760(SB)/4, $0x3e49a5aa
+DATA constants<>+764(SB)/4, $0xbe7f91f3
+DATA constants<>+768(SB)/4, $0x3eaaa6e8
+DATA constants<>+772(SB)/4, $0xbeffffe9
+DATA constants<>+776(SB)/4, $0x3fe10966
+DATA constants<>+780(SB)/4, $0x3f867d5f
+DATA constants<>+784(SB)/4, $0x43200000
+DATA constants<>+788(SB)/4, $0xc3200000
+DATA constants<>+792(SB)/4, $0x3eaaaaab
+DATA constants<>+796(SB)/4, $0x4b4000fe
+DATA constants<>+800(SB)/4, $0x45800000
+DATA constants<>+804(SB)/4, $0x3defd132
+DATA constants<>+808(SB)/4, $0x3e12293e
+DATA constants<>+812(SB)/4, $0x3e4ccd00
+DATA constants<>+816(SB)/4, $0xb22aaaab
+DATA constants<>+820(SB)/4, $0x33257060
+DATA constants<>+824(SB)/4, $0x3920d6f5
+DATA constants<>+828(SB)/4, $0x3aaf862b
+DATA constants<>+832(SB)/4, $0x3c1d96d7
+DATA constants<>+836(SB)/4, $0x3d6357bb
+DATA constants<>+840(SB)/4, $0x3e75fdee
+DATA constants<>+844(SB)/4, $0x3f317218
+DATA constants<>+848(SB)/4, $0x42b1999a
+DATA constants<>+852(SB)/4, $0xc2b00000
+DATA constants<>+856(SB)/4, $0x3d61faff
+DATA constants<>+860(SB)/4, $0x3e78704b
+DATA constants<>+864(SB)/4, $0x3f317995
+DATA constants<>+868(SB)/4, $0x3f7ffb45
+DATA constants<>+872(SB)/4, $0x40b00000
+DATA constants<>+876(SB)/4, $0xc0b00000
+DATA constants<>+880(SB)/4, $0x3ace916f
+DATA constants<>+884(SB)/4, $0x3ded0dfb
+DATA constants<>+888(SB)/4, $0x3f7fffbc
+DATA constants<>+892(SB)/4, $0x387cda82
+DATA constants<>+896(SB)/4, $0x3c93291c
+DATA constants<>+900(SB)/4, $0x3ee5ea44
+DATA constants<>+904(SB)/4, $0xbd922279
+DATA constants<>+908(SB)/4, $0xbfcc422a
+DATA constants<>+912(SB)/4, $0x7fc00000
+GLOBL constants<>(SB), RODATA|NOPTR, $916

@@ -4862,8 +4862,8 @@ TEXT ·sinSSE(SB), NOSPLIT, $0-32
 	JGT     tail
 	MOVAPS  constants<>+1200(SB), X15
 	XORPS   X14, X14
-	MOVAPS  constants<>+32(SB), X13
-	MOVAPS  constants<>+1216(SB), X12
+	MOVAPS  constants<>+1216(SB), X13
+	MOVAPS  constants<>+32(SB), X12
 	MOVAPS  constants<>+1232(SB), X11
 	MOVAPS  constants<>+1248(SB), X10
 	MOVAPS  constants<>+1264(SB), X9
@@ -4873,25 +4873,25 @@ TEXT ·sinSSE(SB), NOSPLIT, $0-32
 mainLoop:
 	MOVUPS   (SI)(AX*4), X0
 	MOVAPS   X0, X1
-	ANDPS    X13, X1
-	PCMPGTL  X12, X1
+	ANDPS    X12, X1
+	PCMPGTL  X11, X1
 	MOVMSKPS X1, R9
 	TESTL    R9, R9
 	JNE      mainStop
 	MOVAPS   X0, X1
-	MULPS    X11, X1
+	MULPS    X10, X1
 	ADDPS    X15, X1
 	MOVAPS   X1, X2
 	SUBPS    X15, X2
 	MOVAPS   X2, X3
-	MULPS    X10, X3
+	MULPS    X9, X3
 	MOVAPS   X0, X4
 	SUBPS    X3, X4
 	MOVAPS   X2, X3
-	MULPS    X9, X3
+	MULPS    X8, X3
 	SUBPS    X3, X4
 	MOVAPS   X2, X3
-	MULPS    X8, X3
+	MULPS    constants<>+1296(SB), X3
 	MOVAPS   X4, X5
 	ADDPS    X3, X5
 	MOVAPS   X5, X6
@@ -4899,35 +4899,45 @@ mainLoop:
 	SUBPS    X6, X3
 	ADDPS    X14, X3
 	MOVAPS   X2, X4
-	MULPS    constants<>+1296(SB), X4
+	MULPS    constants<>+1312(SB), X4
 	MOVAPS   X5, X6
 	ADDPS    X4, X6
 	MOVAPS   X6, X7
 	SUBPS    X5, X7
 	SUBPS    X7, X4
 	ADDPS    X4, X3
-	MULPS    constants<>+1312(SB), X2
+	MULPS    constants<>+1328(SB), X2
 	SUBPS    X2, X3
 	ADDPS    X3, X6
 	MOVAPS   X6, X2
-	MULPS    X6, X2
-	MOVAPS   X2, X3
-	MULPS    X2, X3
+	ANDPS    constants<>+960(SB), X2
+	MOVAPS   X6, X3
+	SUBPS    X2, X3
 	MOVAPS   X2, X4
-	MULPS    constants<>+1328(SB), X4
-	ADDPS    constants<>+1344(SB), X4
 	MULPS    X2, X4
-	ADDPS    constants<>+1360(SB), X4
-	MULPS    X4, X3
-	MULPS    constants<>+1376(SB), X2
-	ADDPS    X3, X2
-	MULPS    X6, X2
 	ADDPS    X6, X2
-	MOVAPS   X0, X3
-	CMPPS    X14, X3, $0x00
-	ANDPS    X3, X0
-	ANDNPS   X2, X3
-	ORPS     X3, X0
+	MULPS    X2, X3
+	MOVAPS   X4, X2
+	ADDPS    X3, X2
+	MULPS    X13, X3
+	MOVAPS   X2, X5
+	MULPS    X2, X5
+	MOVAPS   X2, X7
+	MULPS    constants<>+1344(SB), X7
+	ADDPS    constants<>+1360(SB), X7
+	MULPS    X2, X7
+	ADDPS    constants<>+1376(SB), X7
+	MULPS    X7, X5
+	ADDPS    X5, X3
+	MULPS    X13, X4
+	ADDPS    X3, X4
+	MULPS    X6, X4
+	ADDPS    X6, X4
+	MOVAPS   X0, X2
+	CMPPS    X14, X2, $0x00
+	ANDPS    X2, X0
+	ANDNPS   X4, X2
+	ORPS     X2, X0
 	PSLLL    $0x1f, X1
 	XORPS    X1, X0
 	MOVUPS   X0, (DI)(AX*4)
@@ -4962,26 +4972,26 @@ load1:
 load3:
 	MOVAPS   X0, X1
 	ANDPS    constants<>+32(SB), X1
-	PCMPGTL  constants<>+1216(SB), X1
+	PCMPGTL  constants<>+1232(SB), X1
 	MOVUPS   (R10), X2
 	ANDPS    X2, X1
 	MOVMSKPS X1, R9
 	TESTL    R9, R9
 	JNE      tailStop
 	MOVAPS   X0, X1
-	MULPS    constants<>+1232(SB), X1
+	MULPS    constants<>+1248(SB), X1
 	ADDPS    constants<>+1200(SB), X1
 	MOVAPS   X1, X3
 	SUBPS    constants<>+1200(SB), X3
 	MOVAPS   X3, X4
-	MULPS    constants<>+1248(SB), X4
+	MULPS    constants<>+1264(SB), X4
 	MOVAPS   X0, X5
 	SUBPS    X4, X5
 	MOVAPS   X3, X4
-	MULPS    constants<>+1264(SB), X4
+	MULPS    constants<>+1280(SB), X4
 	SUBPS    X4, X5
 	MOVAPS   X3, X4
-	MULPS    constants<>+1280(SB), X4
+	MULPS    constants<>+1296(SB), X4
 	MOVAPS   X5, X6
 	ADDPS    X4, X6
 	MOVAPS   X6, X7
@@ -4989,35 +4999,45 @@ load3:
 	SUBPS    X7, X4
 	ADDPS    constants<>+96(SB), X4
 	MOVAPS   X3, X5
-	MULPS    constants<>+1296(SB), X5
+	MULPS    constants<>+1312(SB), X5
 	MOVAPS   X6, X7
 	ADDPS    X5, X7
 	MOVAPS   X7, X8
 	SUBPS    X6, X8
 	SUBPS    X8, X5
 	ADDPS    X5, X4
-	MULPS    constants<>+1312(SB), X3
+	MULPS    constants<>+1328(SB), X3
 	SUBPS    X3, X4
 	ADDPS    X4, X7
 	MOVAPS   X7, X3
-	MULPS    X7, X3
-	MOVAPS   X3, X4
-	MULPS    X3, X4
+	ANDPS    constants<>+960(SB), X3
+	MOVAPS   X7, X4
+	SUBPS    X3, X4
 	MOVAPS   X3, X5
-	MULPS    constants<>+1328(SB), X5
-	ADDPS    constants<>+1344(SB), X5
 	MULPS    X3, X5
-	ADDPS    constants<>+1360(SB), X5
-	MULPS    X5, X4
-	MULPS    constants<>+1376(SB), X3
-	ADDPS    X4, X3
-	MULPS    X7, X3
 	ADDPS    X7, X3
-	MOVAPS   X0, X4
-	CMPPS    constants<>+96(SB), X4, $0x00
-	ANDPS    X4, X0
-	ANDNPS   X3, X4
-	ORPS     X4, X0
+	MULPS    X3, X4
+	MOVAPS   X5, X3
+	ADDPS    X4, X3
+	MULPS    constants<>+1216(SB), X4
+	MOVAPS   X3, X6
+	MULPS    X3, X6
+	MOVAPS   X3, X8
+	MULPS    constants<>+1344(SB), X8
+	ADDPS    constants<>+1360(SB), X8
+	MULPS    X3, X8
+	ADDPS    constants<>+1376(SB), X8
+	MULPS    X8, X6
+	ADDPS    X6, X4
+	MULPS    constants<>+1216(SB), X5
+	ADDPS    X4, X5
+	MULPS    X7, X5
+	ADDPS    X7, X5
+	MOVAPS   X0, X3
+	CMPPS    constants<>+96(SB), X3, $0x00
+	ANDPS    X3, X0
+	ANDNPS   X5, X3
+	ORPS     X3, X0
 	PSLLL    $0x1f, X1
 	XORPS    X1, X0
 	CMPQ     R8, $0x02
@@ -5056,39 +5076,39 @@ TEXT ·cosSSE(SB), NOSPLIT, $0-32
 	CMPQ    AX, R8
 	JGT     tail
 	MOVAPS  constants<>+1392(SB), X15
-	MOVAPS  constants<>+32(SB), X14
-	MOVAPS  constants<>+1216(SB), X13
+	MOVAPS  constants<>+1216(SB), X14
+	MOVAPS  constants<>+32(SB), X13
 	MOVAPS  constants<>+1232(SB), X12
-	MOVAPS  constants<>+1408(SB), X11
-	MOVAPS  constants<>+560(SB), X10
-	MOVAPS  constants<>+1248(SB), X9
+	MOVAPS  constants<>+1248(SB), X11
+	MOVAPS  constants<>+1408(SB), X10
+	MOVAPS  constants<>+560(SB), X9
 	MOVAPS  constants<>+1264(SB), X8
 	MOVAPS  constants<>+1280(SB), X7
 	PCALIGN $0x20
 
 mainLoop:
 	MOVUPS   (SI)(AX*4), X0
-	ANDPS    X14, X0
+	ANDPS    X13, X0
 	MOVAPS   X0, X1
-	PCMPGTL  X13, X1
+	PCMPGTL  X12, X1
 	MOVMSKPS X1, R9
 	TESTL    R9, R9
 	JNE      mainStop
 	MOVAPS   X0, X1
-	MULPS    X12, X1
-	ADDPS    X11, X1
+	MULPS    X11, X1
+	ADDPS    X10, X1
 	ADDPS    X15, X1
 	MOVAPS   X1, X2
 	SUBPS    X15, X2
-	ADDPS    X10, X2
-	MOVAPS   X2, X3
-	MULPS    X9, X3
-	SUBPS    X3, X0
+	ADDPS    X9, X2
 	MOVAPS   X2, X3
 	MULPS    X8, X3
 	SUBPS    X3, X0
 	MOVAPS   X2, X3
 	MULPS    X7, X3
+	SUBPS    X3, X0
+	MOVAPS   X2, X3
+	MULPS    constants<>+1296(SB), X3
 	MOVAPS   X0, X4
 	ADDPS    X3, X4
 	MOVAPS   X4, X5
@@ -5096,33 +5116,43 @@ mainLoop:
 	SUBPS    X5, X3
 	ADDPS    constants<>+96(SB), X3
 	MOVAPS   X2, X0
-	MULPS    constants<>+1296(SB), X0
+	MULPS    constants<>+1312(SB), X0
 	MOVAPS   X4, X5
 	ADDPS    X0, X5
 	MOVAPS   X5, X6
 	SUBPS    X4, X6
 	SUBPS    X6, X0
 	ADDPS    X0, X3
-	MULPS    constants<>+1312(SB), X2
+	MULPS    constants<>+1328(SB), X2
 	SUBPS    X2, X3
 	ADDPS    X3, X5
 	MOVAPS   X5, X0
-	MULPS    X5, X0
-	MOVAPS   X0, X2
-	MULPS    X0, X2
+	ANDPS    constants<>+960(SB), X0
+	MOVAPS   X5, X2
+	SUBPS    X0, X2
 	MOVAPS   X0, X3
-	MULPS    constants<>+1328(SB), X3
-	ADDPS    constants<>+1344(SB), X3
 	MULPS    X0, X3
-	ADDPS    constants<>+1360(SB), X3
-	MULPS    X3, X2
-	MULPS    constants<>+1376(SB), X0
-	ADDPS    X2, X0
-	MULPS    X5, X0
 	ADDPS    X5, X0
+	MULPS    X0, X2
+	MOVAPS   X3, X0
+	ADDPS    X2, X0
+	MULPS    X14, X2
+	MOVAPS   X0, X4
+	MULPS    X0, X4
+	MOVAPS   X0, X6
+	MULPS    constants<>+1344(SB), X6
+	ADDPS    constants<>+1360(SB), X6
+	MULPS    X0, X6
+	ADDPS    constants<>+1376(SB), X6
+	MULPS    X6, X4
+	ADDPS    X4, X2
+	MULPS    X14, X3
+	ADDPS    X2, X3
+	MULPS    X5, X3
+	ADDPS    X5, X3
 	PSLLL    $0x1f, X1
-	XORPS    X1, X0
-	MOVUPS   X0, (DI)(AX*4)
+	XORPS    X1, X3
+	MOVUPS   X3, (DI)(AX*4)
 	ADDQ     $0x04, AX
 	CMPQ     AX, R8
 	JLE      mainLoop
@@ -5154,27 +5184,27 @@ load1:
 load3:
 	ANDPS    constants<>+32(SB), X0
 	MOVAPS   X0, X1
-	PCMPGTL  constants<>+1216(SB), X1
+	PCMPGTL  constants<>+1232(SB), X1
 	MOVUPS   (R10), X2
 	ANDPS    X2, X1
 	MOVMSKPS X1, R9
 	TESTL    R9, R9
 	JNE      tailStop
 	MOVAPS   X0, X1
-	MULPS    constants<>+1232(SB), X1
+	MULPS    constants<>+1248(SB), X1
 	ADDPS    constants<>+1408(SB), X1
 	ADDPS    constants<>+1392(SB), X1
 	MOVAPS   X1, X3
 	SUBPS    constants<>+1392(SB), X3
 	ADDPS    constants<>+560(SB), X3
 	MOVAPS   X3, X4
-	MULPS    constants<>+1248(SB), X4
-	SUBPS    X4, X0
-	MOVAPS   X3, X4
 	MULPS    constants<>+1264(SB), X4
 	SUBPS    X4, X0
 	MOVAPS   X3, X4
 	MULPS    constants<>+1280(SB), X4
+	SUBPS    X4, X0
+	MOVAPS   X3, X4
+	MULPS    constants<>+1296(SB), X4
 	MOVAPS   X0, X5
 	ADDPS    X4, X5
 	MOVAPS   X5, X6
@@ -5182,43 +5212,53 @@ load3:
 	SUBPS    X6, X4
 	ADDPS    constants<>+96(SB), X4
 	MOVAPS   X3, X0
-	MULPS    constants<>+1296(SB), X0
+	MULPS    constants<>+1312(SB), X0
 	MOVAPS   X5, X6
 	ADDPS    X0, X6
 	MOVAPS   X6, X7
 	SUBPS    X5, X7
 	SUBPS    X7, X0
 	ADDPS    X0, X4
-	MULPS    constants<>+1312(SB), X3
+	MULPS    constants<>+1328(SB), X3
 	SUBPS    X3, X4
 	ADDPS    X4, X6
 	MOVAPS   X6, X0
-	MULPS    X6, X0
-	MOVAPS   X0, X3
-	MULPS    X0, X3
+	ANDPS    constants<>+960(SB), X0
+	MOVAPS   X6, X3
+	SUBPS    X0, X3
 	MOVAPS   X0, X4
-	MULPS    constants<>+1328(SB), X4
-	ADDPS    constants<>+1344(SB), X4
 	MULPS    X0, X4
-	ADDPS    constants<>+1360(SB), X4
-	MULPS    X4, X3
-	MULPS    constants<>+1376(SB), X0
-	ADDPS    X3, X0
-	MULPS    X6, X0
 	ADDPS    X6, X0
+	MULPS    X0, X3
+	MOVAPS   X4, X0
+	ADDPS    X3, X0
+	MULPS    constants<>+1216(SB), X3
+	MOVAPS   X0, X5
+	MULPS    X0, X5
+	MOVAPS   X0, X7
+	MULPS    constants<>+1344(SB), X7
+	ADDPS    constants<>+1360(SB), X7
+	MULPS    X0, X7
+	ADDPS    constants<>+1376(SB), X7
+	MULPS    X7, X5
+	ADDPS    X5, X3
+	MULPS    constants<>+1216(SB), X4
+	ADDPS    X3, X4
+	MULPS    X6, X4
+	ADDPS    X6, X4
 	PSLLL    $0x1f, X1
-	XORPS    X1, X0
+	XORPS    X1, X4
 	CMPQ     R8, $0x02
 	JLT      store4
-	MOVLPS   X0, (DI)(AX*4)
+	MOVLPS   X4, (DI)(AX*4)
 	JEQ      store5
-	SHUFPS   $0x4e, X0, X0
-	MOVSS    X0, 8(DI)(AX*4)
-	SHUFPS   $0x4e, X0, X0
+	SHUFPS   $0x4e, X4, X4
+	MOVSS    X4, 8(DI)(AX*4)
+	SHUFPS   $0x4e, X4, X4
 	JMP      store5
 
 store4:
-	MOVSS X0, (DI)(AX*4)
+	MOVSS X4, (DI)(AX*4)
 
 store5:
 done:
@@ -5247,7 +5287,7 @@ TEXT ·tanSSE(SB), NOSPLIT, $0-32
 	XORPS   X14, X14
 	MOVAPS  constants<>+1424(SB), X13
 	MOVAPS  constants<>+32(SB), X12
-	MOVAPS  constants<>+1216(SB), X11
+	MOVAPS  constants<>+1232(SB), X11
 	MOVAPS  constants<>+1440(SB), X10
 	MOVAPS  constants<>+1456(SB), X9
 	MOVAPS  constants<>+1472(SB), X8
@@ -5362,7 +5402,7 @@ load1:
 load3:
 	MOVAPS   X0, X1
 	ANDPS    constants<>+32(SB), X1
-	PCMPGTL  constants<>+1216(SB), X1
+	PCMPGTL  constants<>+1232(SB), X1
 	MOVUPS   (R10), X2
 	ANDPS    X2, X1
 	MOVMSKPS X1, R9
@@ -7978,35 +8018,35 @@ TEXT ·geluErfSSE(SB), NOSPLIT, $0-24
 	CMPQ    AX, R8
 	JGT     tail
 	MOVAPS  constants<>+2464(SB), X15
-	XORPS   X14, X14
-	MOVAPS  constants<>+2480(SB), X13
+	MOVAPS  constants<>+2480(SB), X14
+	XORPS   X13, X13
 	MOVAPS  constants<>+2496(SB), X12
-	MOVAPS  constants<>+960(SB), X11
-	MOVAPS  constants<>+224(SB), X10
-	MOVAPS  constants<>+32(SB), X9
+	MOVAPS  constants<>+2512(SB), X11
+	MOVAPS  constants<>+960(SB), X10
+	MOVAPS  constants<>+224(SB), X9
 	PCALIGN $0x20
 
 mainLoop:
 	MOVUPS (SI)(AX*4), X0
 	MOVAPS X0, X1
-	ANDPS  X9, X1
-	MOVAPS X15, X2
+	ANDPS  constants<>+32(SB), X1
+	MOVAPS X14, X2
 	MINPS  X1, X2
 	MOVAPS X2, X1
-	SUBPS  X12, X1
+	SUBPS  X11, X1
 	MOVAPS X2, X3
-	ADDPS  X12, X3
+	ADDPS  X11, X3
 	DIVPS  X3, X1
 	MOVAPS X2, X3
 	MULPS  constants<>+1408(SB), X3
 	MOVAPS X2, X4
 	MULPS  X3, X4
 	MOVAPS X2, X5
-	ANDPS  X11, X5
+	ANDPS  X10, X5
 	MOVAPS X2, X6
 	SUBPS  X5, X6
 	MOVAPS X3, X7
-	ANDPS  X11, X7
+	ANDPS  X10, X7
 	SUBPS  X7, X3
 	MOVAPS X5, X8
 	MULPS  X7, X8
@@ -8019,9 +8059,9 @@ mainLoop:
 	ADDPS  X6, X8
 	MOVAPS X4, X3
 	MULPS  constants<>+432(SB), X3
-	ADDPS  X10, X3
+	ADDPS  X9, X3
 	MOVAPS X3, X5
-	SUBPS  X10, X5
+	SUBPS  X9, X5
 	MOVAPS X5, X6
 	MULPS  constants<>+448(SB), X6
 	MOVAPS X4, X7
@@ -8043,7 +8083,7 @@ mainLoop:
 	MULPS  X6, X5
 	ADDPS  X7, X5
 	MOVAPS X4, X6
-	CMPPS  constants<>+2512(SB), X6, $0x01
+	CMPPS  constants<>+2528(SB), X6, $0x01
 	MOVAPS X6, X7
 	ANDPS  constants<>+2320(SB), X7
 	ADDPS  X7, X3
@@ -8053,9 +8093,7 @@ mainLoop:
 	ANDNPS constants<>+64(SB), X6
 	ORPS   X6, X7
 	MOVAPS X1, X6
-	MULPS  constants<>+2528(SB), X6
-	ADDPS  constants<>+2544(SB), X6
-	MULPS  X1, X6
+	MULPS  constants<>+2544(SB), X6
 	ADDPS  constants<>+2560(SB), X6
 	MULPS  X1, X6
 	ADDPS  constants<>+2576(SB), X6
@@ -8073,10 +8111,17 @@ mainLoop:
 	ADDPS  constants<>+2672(SB), X6
 	MULPS  X1, X6
 	ADDPS  constants<>+2688(SB), X6
-	MULPS  X6, X3
+	MULPS  X6, X1
+	MOVAPS X1, X6
+	ADDPS  X15, X6
+	MOVAPS X15, X8
+	SUBPS  X6, X8
+	ADDPS  X8, X1
+	MULPS  X6, X5
+	ADDPS  X1, X5
+	ADDPS  X6, X5
 	MULPS  X3, X5
-	ADDPS  X3, X5
-	MOVAPS X14, X1
+	MOVAPS X13, X1
 	MAXPS  X0, X1
 	MULPS  X7, X5
 	SUBPS  X5, X1
@@ -8092,7 +8137,7 @@ mainLoop:
 	MULPS  X0, X3
 	ADDPS  constants<>+560(SB), X3
 	MULPS  X3, X0
-	MOVAPS X13, X3
+	MOVAPS X12, X3
 	CMPPS  X2, X3, $0x01
 	ANDPS  X3, X1
 	ANDNPS X0, X3
@@ -8124,12 +8169,12 @@ load1:
 load3:
 	MOVAPS X0, X1
 	ANDPS  constants<>+32(SB), X1
-	MOVAPS constants<>+2464(SB), X2
+	MOVAPS constants<>+2480(SB), X2
 	MINPS  X1, X2
 	MOVAPS X2, X1
-	SUBPS  constants<>+2496(SB), X1
+	SUBPS  constants<>+2512(SB), X1
 	MOVAPS X2, X3
-	ADDPS  constants<>+2496(SB), X3
+	ADDPS  constants<>+2512(SB), X3
 	DIVPS  X3, X1
 	MOVAPS X2, X3
 	MULPS  constants<>+1408(SB), X3
@@ -8177,7 +8222,7 @@ load3:
 	MULPS  X6, X5
 	ADDPS  X7, X5
 	MOVAPS X4, X6
-	CMPPS  constants<>+2512(SB), X6, $0x01
+	CMPPS  constants<>+2528(SB), X6, $0x01
 	MOVAPS X6, X7
 	ANDPS  constants<>+2320(SB), X7
 	ADDPS  X7, X3
@@ -8187,9 +8232,7 @@ load3:
 	ANDNPS constants<>+64(SB), X6
 	ORPS   X6, X7
 	MOVAPS X1, X6
-	MULPS  constants<>+2528(SB), X6
-	ADDPS  constants<>+2544(SB), X6
-	MULPS  X1, X6
+	MULPS  constants<>+2544(SB), X6
 	ADDPS  constants<>+2560(SB), X6
 	MULPS  X1, X6
 	ADDPS  constants<>+2576(SB), X6
@@ -8207,9 +8250,16 @@ load3:
 	ADDPS  constants<>+2672(SB), X6
 	MULPS  X1, X6
 	ADDPS  constants<>+2688(SB), X6
-	MULPS  X6, X3
+	MULPS  X6, X1
+	MOVAPS X1, X6
+	ADDPS  constants<>+2464(SB), X6
+	MOVAPS constants<>+2464(SB), X8
+	SUBPS  X6, X8
+	ADDPS  X8, X1
+	MULPS  X6, X5
+	ADDPS  X1, X5
+	ADDPS  X6, X5
 	MULPS  X3, X5
-	ADDPS  X3, X5
 	XORPS  X1, X1
 	MAXPS  X0, X1
 	MULPS  X7, X5
@@ -8226,7 +8276,7 @@ load3:
 	MULPS  X0, X3
 	ADDPS  constants<>+560(SB), X3
 	MULPS  X3, X0
-	MOVAPS constants<>+2480(SB), X3
+	MOVAPS constants<>+2496(SB), X3
 	CMPPS  X2, X3, $0x01
 	ANDPS  X3, X1
 	ANDNPS X0, X3
@@ -8433,32 +8483,26 @@ TEXT ·mishSSE(SB), NOSPLIT, $0-24
 	LEAQ    -4(CX), R8
 	CMPQ    AX, R8
 	JGT     tail
-	MOVAPS  constants<>+3136(SB), X15
-	MOVAPS  constants<>+2352(SB), X14
-	XORPS   X13, X13
-	MOVAPS  constants<>+64(SB), X12
-	MOVAPS  constants<>+224(SB), X11
-	MOVAPS  constants<>+432(SB), X10
-	MOVAPS  constants<>+448(SB), X9
-	MOVAPS  constants<>+464(SB), X8
+	MOVAPS  constants<>+64(SB), X15
+	MOVAPS  constants<>+3136(SB), X14
 	PCALIGN $0x20
 
 mainLoop:
 	MOVUPS (SI)(AX*4), X0
-	MOVAPS X15, X1
+	MOVAPS X14, X1
 	MINPS  X0, X1
-	MOVAPS X14, X2
+	MOVAPS constants<>+2352(SB), X2
 	MAXPS  X1, X2
 	MOVAPS X2, X1
-	MULPS  X10, X1
-	ADDPS  X11, X1
+	MULPS  constants<>+432(SB), X1
+	ADDPS  constants<>+224(SB), X1
 	MOVAPS X1, X3
-	SUBPS  X11, X3
+	SUBPS  constants<>+224(SB), X3
 	MOVAPS X3, X4
-	MULPS  X9, X4
+	MULPS  constants<>+448(SB), X4
 	MOVAPS X2, X5
 	SUBPS  X4, X5
-	MULPS  X8, X3
+	MULPS  constants<>+464(SB), X3
 	SUBPS  X3, X5
 	MOVAPS X5, X3
 	MULPS  X5, X3
@@ -8474,84 +8518,108 @@ mainLoop:
 	MULPS  X4, X3
 	ADDPS  X5, X3
 	MOVAPS X2, X4
-	CMPPS  constants<>+2512(SB), X4, $0x01
+	CMPPS  constants<>+2528(SB), X4, $0x01
 	MOVAPS X4, X5
 	ANDPS  constants<>+2320(SB), X5
 	ADDPS  X5, X1
 	PSLLL  $0x17, X1
 	MOVAPS X4, X5
 	ANDPS  constants<>+2368(SB), X5
-	ANDNPS X12, X4
+	ANDNPS X15, X4
 	ORPS   X4, X5
+	MULPS  X1, X3
 	MOVAPS X1, X4
-	MULPS  X3, X4
-	ADDPS  X1, X4
-	MULPS  X5, X4
+	ADDPS  X3, X4
 	MOVAPS X4, X6
+	SUBPS  X1, X6
+	SUBPS  X6, X3
+	MOVAPS X4, X1
+	MULPS  X5, X1
+	MOVAPS X1, X6
 	MULPS  constants<>+560(SB), X6
 	MOVAPS X4, X7
 	MULPS  X6, X7
-	ADDPS  X4, X7
-	MULPS  X2, X1
-	MOVAPS X3, X4
-	ADDPS  X12, X4
-	MULPS  X6, X4
-	ADDPS  X3, X4
-	MULPS  X1, X4
+	MOVAPS X4, X8
+	ANDPS  constants<>+960(SB), X8
+	MOVAPS X4, X9
+	SUBPS  X8, X9
+	MOVAPS X6, X10
+	ANDPS  constants<>+960(SB), X10
+	SUBPS  X10, X6
+	MOVAPS X8, X11
+	MULPS  X10, X11
+	SUBPS  X7, X11
+	MULPS  X6, X8
+	MULPS  X9, X10
+	ADDPS  X10, X8
+	ADDPS  X8, X11
+	MULPS  X6, X9
+	ADDPS  X9, X11
+	MOVAPS X4, X6
+	ADDPS  X7, X6
+	MOVAPS X6, X8
+	SUBPS  X4, X8
+	MOVAPS X6, X9
+	SUBPS  X8, X9
+	SUBPS  X9, X4
+	SUBPS  X8, X7
+	ADDPS  X7, X4
+	ADDPS  X11, X4
+	MULPS  X3, X1
+	ADDPS  X3, X1
 	ADDPS  X1, X4
-	MOVAPS X13, X1
-	CMPPS  X0, X1, $0x01
-	MOVAPS X4, X3
-	MULPS  X7, X3
-	ANDPS  X1, X2
-	MOVAPS X1, X6
-	ANDNPS X3, X6
-	ORPS   X6, X2
-	ADDPS  X12, X7
-	DIVPS  X7, X2
+	MOVAPS X6, X1
+	MULPS  X5, X1
 	MOVAPS X1, X3
-	ANDPS  X0, X3
-	ANDNPS X4, X1
-	ORPS   X1, X3
-	SUBPS  X2, X3
-	MULPS  X5, X3
-	MOVAPS X0, X1
-	ADDPS  constants<>+2496(SB), X1
-	MOVAPS X0, X2
-	SUBPS  constants<>+3152(SB), X2
-	ANDPS  constants<>+32(SB), X2
-	CMPPS  constants<>+3168(SB), X2, $0x01
-	MOVAPS X1, X4
-	MULPS  constants<>+3184(SB), X4
-	ADDPS  constants<>+3200(SB), X4
-	MULPS  X1, X4
-	ADDPS  constants<>+3216(SB), X4
-	MULPS  X1, X4
-	ADDPS  constants<>+3232(SB), X4
-	MULPS  X1, X4
-	ADDPS  constants<>+3248(SB), X4
-	MULPS  X1, X4
-	ADDPS  constants<>+3264(SB), X4
-	MULPS  X1, X4
-	ADDPS  constants<>+3280(SB), X4
-	MULPS  X1, X4
-	ADDPS  constants<>+3296(SB), X4
-	MULPS  X1, X4
-	ADDPS  constants<>+3312(SB), X4
-	MULPS  X1, X4
-	ADDPS  constants<>+3328(SB), X4
-	MULPS  X1, X4
-	ADDPS  constants<>+3344(SB), X4
-	MULPS  X1, X4
-	ADDPS  constants<>+3360(SB), X4
-	MULPS  X1, X4
-	ADDPS  constants<>+3376(SB), X4
-	MULPS  X1, X4
-	ADDPS  constants<>+3392(SB), X4
-	MULPS  X4, X0
-	ANDPS  X2, X0
-	ANDNPS X3, X2
-	ORPS   X2, X0
+	ADDPS  X15, X3
+	MOVAPS X3, X7
+	SUBPS  X1, X7
+	MOVAPS X3, X8
+	SUBPS  X7, X8
+	SUBPS  X8, X1
+	MOVAPS X15, X8
+	SUBPS  X7, X8
+	ADDPS  X8, X1
+	MOVAPS X4, X7
+	MULPS  X5, X7
+	ADDPS  X1, X7
+	MOVAPS X15, X1
+	DIVPS  X3, X1
+	MOVAPS X6, X8
+	MULPS  X1, X8
+	MOVAPS X8, X9
+	MULPS  X3, X9
+	MOVAPS X8, X10
+	ANDPS  constants<>+960(SB), X10
+	MOVAPS X8, X11
+	SUBPS  X10, X11
+	MOVAPS X3, X12
+	ANDPS  constants<>+960(SB), X12
+	SUBPS  X12, X3
+	MOVAPS X10, X13
+	MULPS  X12, X13
+	SUBPS  X9, X13
+	MULPS  X3, X10
+	MULPS  X11, X12
+	ADDPS  X12, X10
+	ADDPS  X10, X13
+	MULPS  X3, X11
+	ADDPS  X11, X13
+	SUBPS  X9, X6
+	SUBPS  X13, X6
+	MULPS  X8, X7
+	SUBPS  X7, X4
+	ADDPS  X4, X6
+	MULPS  X1, X6
+	MULPS  X2, X6
+	MULPS  X8, X2
+	ADDPS  X6, X2
+	MULPS  X5, X2
+	MOVAPS X14, X1
+	CMPPS  X0, X1, $0x01
+	ANDPS  X1, X0
+	ANDNPS X2, X1
+	ORPS   X1, X0
 	MOVUPS X0, (DI)(AX*4)
 	ADDQ   $0x04, AX
 	CMPQ   AX, R8
@@ -8606,7 +8674,7 @@ load3:
 	MULPS  X4, X3
 	ADDPS  X5, X3
 	MOVAPS X2, X4
-	CMPPS  constants<>+2512(SB), X4, $0x01
+	CMPPS  constants<>+2528(SB), X4, $0x01
 	MOVAPS X4, X5
 	ANDPS  constants<>+2320(SB), X5
 	ADDPS  X5, X1
@@ -8615,75 +8683,99 @@ load3:
 	ANDPS  constants<>+2368(SB), X5
 	ANDNPS constants<>+64(SB), X4
 	ORPS   X4, X5
+	MULPS  X1, X3
 	MOVAPS X1, X4
-	MULPS  X3, X4
-	ADDPS  X1, X4
-	MULPS  X5, X4
+	ADDPS  X3, X4
 	MOVAPS X4, X6
+	SUBPS  X1, X6
+	SUBPS  X6, X3
+	MOVAPS X4, X1
+	MULPS  X5, X1
+	MOVAPS X1, X6
 	MULPS  constants<>+560(SB), X6
 	MOVAPS X4, X7
 	MULPS  X6, X7
-	ADDPS  X4, X7
-	MULPS  X2, X1
-	MOVAPS X3, X4
-	ADDPS  constants<>+64(SB), X4
-	MULPS  X6, X4
-	ADDPS  X3, X4
-	MULPS  X1, X4
+	MOVAPS X4, X8
+	ANDPS  constants<>+960(SB), X8
+	MOVAPS X4, X9
+	SUBPS  X8, X9
+	MOVAPS X6, X10
+	ANDPS  constants<>+960(SB), X10
+	SUBPS  X10, X6
+	MOVAPS X8, X11
+	MULPS  X10, X11
+	SUBPS  X7, X11
+	MULPS  X6, X8
+	MULPS  X9, X10
+	ADDPS  X10, X8
+	ADDPS  X8, X11
+	MULPS  X6, X9
+	ADDPS  X9, X11
+	MOVAPS X4, X6
+	ADDPS  X7, X6
+	MOVAPS X6, X8
+	SUBPS  X4, X8
+	MOVAPS X6, X9
+	SUBPS  X8, X9
+	SUBPS  X9, X4
+	SUBPS  X8, X7
+	ADDPS  X7, X4
+	ADDPS  X11, X4
+	MULPS  X3, X1
+	ADDPS  X3, X1
 	ADDPS  X1, X4
-	XORPS  X1, X1
-	CMPPS  X0, X1, $0x01
-	MOVAPS X4, X3
-	MULPS  X7, X3
-	ANDPS  X1, X2
-	MOVAPS X1, X6
-	ANDNPS X3, X6
-	ORPS   X6, X2
-	ADDPS  constants<>+64(SB), X7
-	DIVPS  X7, X2
+	MOVAPS X6, X1
+	MULPS  X5, X1
 	MOVAPS X1, X3
-	ANDPS  X0, X3
-	ANDNPS X4, X1
-	ORPS   X1, X3
-	SUBPS  X2, X3
-	MULPS  X5, X3
-	MOVAPS X0, X1
-	ADDPS  constants<>+2496(SB), X1
-	MOVAPS X0, X2
-	SUBPS  constants<>+3152(SB), X2
-	ANDPS  constants<>+32(SB), X2
-	CMPPS  constants<>+3168(SB), X2, $0x01
-	MOVAPS X1, X4
-	MULPS  constants<>+3184(SB), X4
-	ADDPS  constants<>+3200(SB), X4
-	MULPS  X1, X4
-	ADDPS  constants<>+3216(SB), X4
-	MULPS  X1, X4
-	ADDPS  constants<>+3232(SB), X4
-	MULPS  X1, X4
-	ADDPS  constants<>+3248(SB), X4
-	MULPS  X1, X4
-	ADDPS  constants<>+3264(SB), X4
-	MULPS  X1, X4
-	ADDPS  constants<>+3280(SB), X4
-	MULPS  X1, X4
-	ADDPS  constants<>+3296(SB), X4
-	MULPS  X1, X4
-	ADDPS  constants<>+3312(SB), X4
-	MULPS  X1, X4
-	ADDPS  constants<>+3328(SB), X4
-	MULPS  X1, X4
-	ADDPS  constants<>+3344(SB), X4
-	MULPS  X1, X4
-	ADDPS  constants<>+3360(SB), X4
-	MULPS  X1, X4
-	ADDPS  constants<>+3376(SB), X4
-	MULPS  X1, X4
-	ADDPS  constants<>+3392(SB), X4
-	MULPS  X4, X0
-	ANDPS  X2, X0
-	ANDNPS X3, X2
-	ORPS   X2, X0
+	ADDPS  constants<>+64(SB), X3
+	MOVAPS X3, X7
+	SUBPS  X1, X7
+	MOVAPS X3, X8
+	SUBPS  X7, X8
+	SUBPS  X8, X1
+	MOVAPS constants<>+64(SB), X8
+	SUBPS  X7, X8
+	ADDPS  X8, X1
+	MOVAPS X4, X7
+	MULPS  X5, X7
+	ADDPS  X1, X7
+	MOVAPS constants<>+64(SB), X1
+	DIVPS  X3, X1
+	MOVAPS X6, X8
+	MULPS  X1, X8
+	MOVAPS X8, X9
+	MULPS  X3, X9
+	MOVAPS X8, X10
+	ANDPS  constants<>+960(SB), X10
+	MOVAPS X8, X11
+	SUBPS  X10, X11
+	MOVAPS X3, X12
+	ANDPS  constants<>+960(SB), X12
+	SUBPS  X12, X3
+	MOVAPS X10, X13
+	MULPS  X12, X13
+	SUBPS  X9, X13
+	MULPS  X3, X10
+	MULPS  X11, X12
+	ADDPS  X12, X10
+	ADDPS  X10, X13
+	MULPS  X3, X11
+	ADDPS  X11, X13
+	SUBPS  X9, X6
+	SUBPS  X13, X6
+	MULPS  X8, X7
+	SUBPS  X7, X4
+	ADDPS  X4, X6
+	MULPS  X1, X6
+	MULPS  X2, X6
+	MULPS  X8, X2
+	ADDPS  X6, X2
+	MULPS  X5, X2
+	MOVAPS constants<>+3136(SB), X1
+	CMPPS  X0, X1, $0x01
+	ANDPS  X1, X0
+	ANDNPS X2, X1
+	ORPS   X1, X0
 	CMPQ   R8, $0x02
 	JLT    store4
 	MOVLPS X0, (DI)(AX*4)
@@ -8752,7 +8844,7 @@ mainLoop:
 	ADDPS  constants<>+544(SB), X4
 	MULPS  X4, X3
 	ADDPS  X5, X3
-	CMPPS  constants<>+2512(SB), X2, $0x01
+	CMPPS  constants<>+2528(SB), X2, $0x01
 	MOVAPS X2, X4
 	ANDPS  X12, X4
 	ADDPS  X4, X1
@@ -8776,22 +8868,22 @@ mainLoop:
 	MOVAPS X3, X4
 	MULPS  X3, X4
 	MOVAPS X3, X5
-	MULPS  constants<>+3408(SB), X5
-	ADDPS  constants<>+3424(SB), X5
+	MULPS  constants<>+3152(SB), X5
+	ADDPS  constants<>+3168(SB), X5
 	MULPS  X3, X5
-	ADDPS  constants<>+3440(SB), X5
+	ADDPS  constants<>+3184(SB), X5
 	MULPS  X3, X5
-	ADDPS  constants<>+3456(SB), X5
+	ADDPS  constants<>+3200(SB), X5
 	MULPS  X3, X5
-	ADDPS  constants<>+3472(SB), X5
+	ADDPS  constants<>+3216(SB), X5
 	MULPS  X3, X5
-	ADDPS  constants<>+3488(SB), X5
+	ADDPS  constants<>+3232(SB), X5
 	MULPS  X3, X5
-	ADDPS  constants<>+3504(SB), X5
+	ADDPS  constants<>+3248(SB), X5
 	MULPS  X3, X5
-	ADDPS  constants<>+3520(SB), X5
+	ADDPS  constants<>+3264(SB), X5
 	MULPS  X3, X5
-	ADDPS  constants<>+3536(SB), X5
+	ADDPS  constants<>+3280(SB), X5
 	MULPS  X5, X4
 	ADDPS  X0, X4
 	ADDPS  X2, X4
@@ -8849,7 +8941,7 @@ load3:
 	ADDPS  constants<>+544(SB), X4
 	MULPS  X4, X3
 	ADDPS  X5, X3
-	CMPPS  constants<>+2512(SB), X2, $0x01
+	CMPPS  constants<>+2528(SB), X2, $0x01
 	MOVAPS X2, X4
 	ANDPS  constants<>+2320(SB), X4
 	ADDPS  X4, X1
@@ -8873,22 +8965,22 @@ load3:
 	MOVAPS X3, X4
 	MULPS  X3, X4
 	MOVAPS X3, X5
-	MULPS  constants<>+3408(SB), X5
-	ADDPS  constants<>+3424(SB), X5
+	MULPS  constants<>+3152(SB), X5
+	ADDPS  constants<>+3168(SB), X5
 	MULPS  X3, X5
-	ADDPS  constants<>+3440(SB), X5
+	ADDPS  constants<>+3184(SB), X5
 	MULPS  X3, X5
-	ADDPS  constants<>+3456(SB), X5
+	ADDPS  constants<>+3200(SB), X5
 	MULPS  X3, X5
-	ADDPS  constants<>+3472(SB), X5
+	ADDPS  constants<>+3216(SB), X5
 	MULPS  X3, X5
-	ADDPS  constants<>+3488(SB), X5
+	ADDPS  constants<>+3232(SB), X5
 	MULPS  X3, X5
-	ADDPS  constants<>+3504(SB), X5
+	ADDPS  constants<>+3248(SB), X5
 	MULPS  X3, X5
-	ADDPS  constants<>+3520(SB), X5
+	ADDPS  constants<>+3264(SB), X5
 	MULPS  X3, X5
-	ADDPS  constants<>+3536(SB), X5
+	ADDPS  constants<>+3280(SB), X5
 	MULPS  X5, X4
 	ADDPS  X0, X4
 	ADDPS  X2, X4
@@ -9209,14 +9301,14 @@ mainLoop:
 	MULPS  X7, X5
 	ADDPS  X2, X4
 	ADDPS  X3, X5
-	MULPS  constants<>+3552(SB), X4
-	MULPS  constants<>+3552(SB), X5
+	MULPS  constants<>+3296(SB), X4
+	MULPS  constants<>+3296(SB), X5
 	MOVAPS X14, X2
 	CMPPS  X0, X2, $0x01
 	MOVAPS X14, X3
 	CMPPS  X1, X3, $0x01
-	MULPS  constants<>+3568(SB), X0
-	MULPS  constants<>+3568(SB), X1
+	MULPS  constants<>+3312(SB), X0
+	MULPS  constants<>+3312(SB), X1
 	ANDPS  X2, X0
 	ANDPS  X3, X1
 	ANDNPS X4, X2
@@ -9267,10 +9359,10 @@ singleLoop:
 	SUBPS  constants<>+64(SB), X1
 	MULPS  X3, X2
 	ADDPS  X1, X2
-	MULPS  constants<>+3552(SB), X2
+	MULPS  constants<>+3296(SB), X2
 	XORPS  X1, X1
 	CMPPS  X0, X1, $0x01
-	MULPS  constants<>+3568(SB), X0
+	MULPS  constants<>+3312(SB), X0
 	ANDPS  X1, X0
 	ANDNPS X2, X1
 	ORPS   X1, X0
@@ -9329,10 +9421,10 @@ load3:
 	SUBPS  constants<>+64(SB), X1
 	MULPS  X3, X2
 	ADDPS  X1, X2
-	MULPS  constants<>+3552(SB), X2
+	MULPS  constants<>+3296(SB), X2
 	XORPS  X1, X1
 	CMPPS  X0, X1, $0x01
-	MULPS  constants<>+3568(SB), X0
+	MULPS  constants<>+3312(SB), X0
 	ANDPS  X1, X0
 	ANDNPS X2, X1
 	ORPS   X1, X0
@@ -9379,11 +9471,11 @@ mainLoop:
 	PADDL    constants<>+592(SB), X3
 	PCMPGTL  constants<>+608(SB), X3
 	MOVAPS   X1, X4
-	XORPS    constants<>+3584(SB), X4
+	XORPS    constants<>+3328(SB), X4
 	ANDPS    X4, X3
 	MOVAPS   X2, X4
 	ANDPS    constants<>+32(SB), X4
-	PCMPGTL  constants<>+3600(SB), X4
+	PCMPGTL  constants<>+3344(SB), X4
 	ORPS     X4, X3
 	MOVMSKPS X3, R9
 	TESTL    R9, R9
@@ -9448,32 +9540,32 @@ mainLoop:
 	MULPS    X4, X6
 	ADDPS    X5, X6
 	MOVAPS   X0, X5
-	MULPS    constants<>+3616(SB), X5
+	MULPS    constants<>+3360(SB), X5
 	MOVAPS   X0, X8
 	ANDPS    constants<>+960(SB), X8
 	MOVAPS   X0, X11
 	SUBPS    X8, X11
 	MOVAPS   X8, X12
-	MULPS    constants<>+3632(SB), X12
+	MULPS    constants<>+3376(SB), X12
 	SUBPS    X5, X12
-	MULPS    constants<>+3648(SB), X8
+	MULPS    constants<>+3392(SB), X8
 	MOVAPS   X11, X13
-	MULPS    constants<>+3632(SB), X13
+	MULPS    constants<>+3376(SB), X13
 	ADDPS    X13, X8
 	ADDPS    X8, X12
-	MULPS    constants<>+3648(SB), X11
+	MULPS    constants<>+3392(SB), X11
 	ADDPS    X11, X12
 	MOVAPS   X0, X8
 	MULPS    X0, X8
 	MOVAPS   X0, X11
-	MULPS    constants<>+3664(SB), X11
-	ADDPS    constants<>+3680(SB), X11
+	MULPS    constants<>+3408(SB), X11
+	ADDPS    constants<>+3424(SB), X11
 	MULPS    X0, X11
-	ADDPS    constants<>+3696(SB), X11
+	ADDPS    constants<>+3440(SB), X11
 	MULPS    X11, X8
-	MULPS    constants<>+3616(SB), X6
+	MULPS    constants<>+3360(SB), X6
 	ADDPS    X12, X6
-	MULPS    constants<>+3712(SB), X0
+	MULPS    constants<>+3456(SB), X0
 	ADDPS    X6, X0
 	ADDPS    X8, X0
 	MOVAPS   X7, X6
@@ -9509,16 +9601,16 @@ mainLoop:
 	MOVAPS   X5, X7
 	SUBPS    X4, X7
 	MOVAPS   X4, X8
-	MULPS    constants<>+3728(SB), X8
+	MULPS    constants<>+3472(SB), X8
 	SUBPS    X0, X8
-	MULPS    constants<>+3744(SB), X4
+	MULPS    constants<>+3488(SB), X4
 	MOVAPS   X7, X9
-	MULPS    constants<>+3728(SB), X9
+	MULPS    constants<>+3472(SB), X9
 	ADDPS    X9, X4
 	ADDPS    X4, X8
-	MULPS    constants<>+3744(SB), X7
+	MULPS    constants<>+3488(SB), X7
 	ADDPS    X7, X8
-	MULPS    constants<>+3760(SB), X5
+	MULPS    constants<>+3504(SB), X5
 	ADDPS    X8, X5
 	MULPS    constants<>+2080(SB), X6
 	ADDPS    X5, X6
@@ -9549,28 +9641,28 @@ mainLoop:
 	ADDPS    X6, X8
 	MULPS    X0, X2
 	ADDPS    X8, X2
-	MOVAPS   constants<>+3776(SB), X0
+	MOVAPS   constants<>+3520(SB), X0
 	MINPS    X3, X0
-	MOVAPS   constants<>+3792(SB), X3
+	MOVAPS   constants<>+3536(SB), X3
 	MAXPS    X0, X3
 	MOVAPS   X3, X0
-	ADDPS    constants<>+3808(SB), X0
+	ADDPS    constants<>+3552(SB), X0
 	MOVAPS   X0, X4
-	SUBPS    constants<>+3808(SB), X4
+	SUBPS    constants<>+3552(SB), X4
 	SUBPS    X4, X3
 	ADDPS    X2, X3
 	MOVAPS   X3, X2
 	MULPS    X3, X2
 	MOVAPS   X3, X4
-	MULPS    constants<>+3824(SB), X4
-	ADDPS    constants<>+3840(SB), X4
+	MULPS    constants<>+3568(SB), X4
+	ADDPS    constants<>+3584(SB), X4
 	MULPS    X3, X4
-	ADDPS    constants<>+3856(SB), X4
+	ADDPS    constants<>+3600(SB), X4
 	MULPS    X3, X4
-	ADDPS    constants<>+3872(SB), X4
+	ADDPS    constants<>+3616(SB), X4
 	MULPS    X3, X4
-	ADDPS    constants<>+3888(SB), X4
-	MULPS    constants<>+3904(SB), X3
+	ADDPS    constants<>+3632(SB), X4
+	MULPS    constants<>+3648(SB), X3
 	MULPS    X4, X2
 	ADDPS    X3, X2
 	MOVAPS   X0, X3
@@ -9638,11 +9730,11 @@ load6:
 	PADDL    constants<>+592(SB), X3
 	PCMPGTL  constants<>+608(SB), X3
 	MOVAPS   X1, X4
-	XORPS    constants<>+3584(SB), X4
+	XORPS    constants<>+3328(SB), X4
 	ANDPS    X4, X3
 	MOVAPS   X2, X4
 	ANDPS    constants<>+32(SB), X4
-	PCMPGTL  constants<>+3600(SB), X4
+	PCMPGTL  constants<>+3344(SB), X4
 	ORPS     X4, X3
 	MOVUPS   (R10), X4
 	ANDPS    X4, X3
@@ -9709,32 +9801,32 @@ load6:
 	MULPS    X5, X7
 	ADDPS    X6, X7
 	MOVAPS   X0, X6
-	MULPS    constants<>+3616(SB), X6
+	MULPS    constants<>+3360(SB), X6
 	MOVAPS   X0, X9
 	ANDPS    constants<>+960(SB), X9
 	MOVAPS   X0, X12
 	SUBPS    X9, X12
 	MOVAPS   X9, X13
-	MULPS    constants<>+3632(SB), X13
+	MULPS    constants<>+3376(SB), X13
 	SUBPS    X6, X13
-	MULPS    constants<>+3648(SB), X9
+	MULPS    constants<>+3392(SB), X9
 	MOVAPS   X12, X14
-	MULPS    constants<>+3632(SB), X14
+	MULPS    constants<>+3376(SB), X14
 	ADDPS    X14, X9
 	ADDPS    X9, X13
-	MULPS    constants<>+3648(SB), X12
+	MULPS    constants<>+3392(SB), X12
 	ADDPS    X12, X13
 	MOVAPS   X0, X9
 	MULPS    X0, X9
 	MOVAPS   X0, X12
-	MULPS    constants<>+3664(SB), X12
-	ADDPS    constants<>+3680(SB), X12
+	MULPS    constants<>+3408(SB), X12
+	ADDPS    constants<>+3424(SB), X12
 	MULPS    X0, X12
-	ADDPS    constants<>+3696(SB), X12
+	ADDPS    constants<>+3440(SB), X12
 	MULPS    X12, X9
-	MULPS    constants<>+3616(SB), X7
+	MULPS    constants<>+3360(SB), X7
 	ADDPS    X13, X7
-	MULPS    constants<>+3712(SB), X0
+	MULPS    constants<>+3456(SB), X0
 	ADDPS    X7, X0
 	ADDPS    X9, X0
 	MOVAPS   X8, X7
@@ -9770,16 +9862,16 @@ load6:
 	MOVAPS   X6, X8
 	SUBPS    X5, X8
 	MOVAPS   X5, X9
-	MULPS    constants<>+3728(SB), X9
+	MULPS    constants<>+3472(SB), X9
 	SUBPS    X0, X9
-	MULPS    constants<>+3744(SB), X5
+	MULPS    constants<>+3488(SB), X5
 	MOVAPS   X8, X10
-	MULPS    constants<>+3728(SB), X10
+	MULPS    constants<>+3472(SB), X10
 	ADDPS    X10, X5
 	ADDPS    X5, X9
-	MULPS    constants<>+3744(SB), X8
+	MULPS    constants<>+3488(SB), X8
 	ADDPS    X8, X9
-	MULPS    constants<>+3760(SB), X6
+	MULPS    constants<>+3504(SB), X6
 	ADDPS    X9, X6
 	MULPS    constants<>+2080(SB), X7
 	ADDPS    X6, X7
@@ -9810,28 +9902,28 @@ load6:
 	ADDPS    X7, X9
 	MULPS    X0, X2
 	ADDPS    X9, X2
-	MOVAPS   constants<>+3776(SB), X0
+	MOVAPS   constants<>+3520(SB), X0
 	MINPS    X3, X0
-	MOVAPS   constants<>+3792(SB), X3
+	MOVAPS   constants<>+3536(SB), X3
 	MAXPS    X0, X3
 	MOVAPS   X3, X0
-	ADDPS    constants<>+3808(SB), X0
+	ADDPS    constants<>+3552(SB), X0
 	MOVAPS   X0, X5
-	SUBPS    constants<>+3808(SB), X5
+	SUBPS    constants<>+3552(SB), X5
 	SUBPS    X5, X3
 	ADDPS    X2, X3
 	MOVAPS   X3, X2
 	MULPS    X3, X2
 	MOVAPS   X3, X5
-	MULPS    constants<>+3824(SB), X5
-	ADDPS    constants<>+3840(SB), X5
+	MULPS    constants<>+3568(SB), X5
+	ADDPS    constants<>+3584(SB), X5
 	MULPS    X3, X5
-	ADDPS    constants<>+3856(SB), X5
+	ADDPS    constants<>+3600(SB), X5
 	MULPS    X3, X5
-	ADDPS    constants<>+3872(SB), X5
+	ADDPS    constants<>+3616(SB), X5
 	MULPS    X3, X5
-	ADDPS    constants<>+3888(SB), X5
-	MULPS    constants<>+3904(SB), X3
+	ADDPS    constants<>+3632(SB), X5
+	MULPS    constants<>+3648(SB), X3
 	MULPS    X5, X2
 	ADDPS    X3, X2
 	MOVAPS   X0, X3
@@ -9883,7 +9975,7 @@ TEXT ·powScalarSSE(SB), NOSPLIT, $64-40
 	MOVUPS  X1, (SP)
 	MOVAPS  X0, X1
 	ANDPS   constants<>+32(SB), X1
-	PCMPGTL constants<>+3600(SB), X1
+	PCMPGTL constants<>+3344(SB), X1
 	MOVUPS  X1, 16(SP)
 	MOVAPS  X0, X1
 	ANDPS   constants<>+960(SB), X1
@@ -9894,8 +9986,8 @@ TEXT ·powScalarSSE(SB), NOSPLIT, $64-40
 	CMPQ    AX, R8
 	JGT     tail
 	MOVAPS  constants<>+64(SB), X15
-	MOVAPS  constants<>+3776(SB), X14
-	MOVAPS  constants<>+3792(SB), X13
+	MOVAPS  constants<>+3520(SB), X14
+	MOVAPS  constants<>+3536(SB), X13
 	PCALIGN $0x20
 
 mainLoop:
@@ -9908,7 +10000,7 @@ mainLoop:
 	PADDL    constants<>+592(SB), X2
 	PCMPGTL  constants<>+608(SB), X2
 	MOVAPS   X1, X3
-	XORPS    constants<>+3584(SB), X3
+	XORPS    constants<>+3328(SB), X3
 	ANDPS    X3, X2
 	MOVUPS   16(SP), X3
 	ORPS     X3, X2
@@ -9975,32 +10067,32 @@ mainLoop:
 	MULPS    X3, X5
 	ADDPS    X4, X5
 	MOVAPS   X0, X4
-	MULPS    constants<>+3616(SB), X4
+	MULPS    constants<>+3360(SB), X4
 	MOVAPS   X0, X7
 	ANDPS    constants<>+960(SB), X7
 	MOVAPS   X0, X10
 	SUBPS    X7, X10
 	MOVAPS   X7, X11
-	MULPS    constants<>+3632(SB), X11
+	MULPS    constants<>+3376(SB), X11
 	SUBPS    X4, X11
-	MULPS    constants<>+3648(SB), X7
+	MULPS    constants<>+3392(SB), X7
 	MOVAPS   X10, X12
-	MULPS    constants<>+3632(SB), X12
+	MULPS    constants<>+3376(SB), X12
 	ADDPS    X12, X7
 	ADDPS    X7, X11
-	MULPS    constants<>+3648(SB), X10
+	MULPS    constants<>+3392(SB), X10
 	ADDPS    X10, X11
 	MOVAPS   X0, X7
 	MULPS    X0, X7
 	MOVAPS   X0, X10
-	MULPS    constants<>+3664(SB), X10
-	ADDPS    constants<>+3680(SB), X10
+	MULPS    constants<>+3408(SB), X10
+	ADDPS    constants<>+3424(SB), X10
 	MULPS    X0, X10
-	ADDPS    constants<>+3696(SB), X10
+	ADDPS    constants<>+3440(SB), X10
 	MULPS    X10, X7
-	MULPS    constants<>+3616(SB), X5
+	MULPS    constants<>+3360(SB), X5
 	ADDPS    X11, X5
-	MULPS    constants<>+3712(SB), X0
+	MULPS    constants<>+3456(SB), X0
 	ADDPS    X5, X0
 	ADDPS    X7, X0
 	MOVAPS   X6, X5
@@ -10036,16 +10128,16 @@ mainLoop:
 	MOVAPS   X4, X6
 	SUBPS    X3, X6
 	MOVAPS   X3, X7
-	MULPS    constants<>+3728(SB), X7
+	MULPS    constants<>+3472(SB), X7
 	SUBPS    X0, X7
-	MULPS    constants<>+3744(SB), X3
+	MULPS    constants<>+3488(SB), X3
 	MOVAPS   X6, X8
-	MULPS    constants<>+3728(SB), X8
+	MULPS    constants<>+3472(SB), X8
 	ADDPS    X8, X3
 	ADDPS    X3, X7
-	MULPS    constants<>+3744(SB), X6
+	MULPS    constants<>+3488(SB), X6
 	ADDPS    X6, X7
-	MULPS    constants<>+3760(SB), X4
+	MULPS    constants<>+3504(SB), X4
 	ADDPS    X7, X4
 	MULPS    constants<>+2080(SB), X5
 	ADDPS    X4, X5
@@ -10082,23 +10174,23 @@ mainLoop:
 	MOVAPS   X13, X2
 	MAXPS    X3, X2
 	MOVAPS   X2, X3
-	ADDPS    constants<>+3808(SB), X3
+	ADDPS    constants<>+3552(SB), X3
 	MOVAPS   X3, X4
-	SUBPS    constants<>+3808(SB), X4
+	SUBPS    constants<>+3552(SB), X4
 	SUBPS    X4, X2
 	ADDPS    X0, X2
 	MOVAPS   X2, X0
 	MULPS    X2, X0
 	MOVAPS   X2, X4
-	MULPS    constants<>+3824(SB), X4
-	ADDPS    constants<>+3840(SB), X4
+	MULPS    constants<>+3568(SB), X4
+	ADDPS    constants<>+3584(SB), X4
 	MULPS    X2, X4
-	ADDPS    constants<>+3856(SB), X4
+	ADDPS    constants<>+3600(SB), X4
 	MULPS    X2, X4
-	ADDPS    constants<>+3872(SB), X4
+	ADDPS    constants<>+3616(SB), X4
 	MULPS    X2, X4
-	ADDPS    constants<>+3888(SB), X4
-	MULPS    constants<>+3904(SB), X2
+	ADDPS    constants<>+3632(SB), X4
+	MULPS    constants<>+3648(SB), X2
 	MULPS    X4, X0
 	ADDPS    X2, X0
 	MOVAPS   X3, X2
@@ -10149,7 +10241,7 @@ load3:
 	PADDL    constants<>+592(SB), X2
 	PCMPGTL  constants<>+608(SB), X2
 	MOVAPS   X1, X3
-	XORPS    constants<>+3584(SB), X3
+	XORPS    constants<>+3328(SB), X3
 	ANDPS    X3, X2
 	MOVUPS   16(SP), X3
 	ORPS     X3, X2
@@ -10218,32 +10310,32 @@ load3:
 	MULPS    X4, X6
 	ADDPS    X5, X6
 	MOVAPS   X0, X5
-	MULPS    constants<>+3616(SB), X5
+	MULPS    constants<>+3360(SB), X5
 	MOVAPS   X0, X8
 	ANDPS    constants<>+960(SB), X8
 	MOVAPS   X0, X11
 	SUBPS    X8, X11
 	MOVAPS   X8, X12
-	MULPS    constants<>+3632(SB), X12
+	MULPS    constants<>+3376(SB), X12
 	SUBPS    X5, X12
-	MULPS    constants<>+3648(SB), X8
+	MULPS    constants<>+3392(SB), X8
 	MOVAPS   X11, X13
-	MULPS    constants<>+3632(SB), X13
+	MULPS    constants<>+3376(SB), X13
 	ADDPS    X13, X8
 	ADDPS    X8, X12
-	MULPS    constants<>+3648(SB), X11
+	MULPS    constants<>+3392(SB), X11
 	ADDPS    X11, X12
 	MOVAPS   X0, X8
 	MULPS    X0, X8
 	MOVAPS   X0, X11
-	MULPS    constants<>+3664(SB), X11
-	ADDPS    constants<>+3680(SB), X11
+	MULPS    constants<>+3408(SB), X11
+	ADDPS    constants<>+3424(SB), X11
 	MULPS    X0, X11
-	ADDPS    constants<>+3696(SB), X11
+	ADDPS    constants<>+3440(SB), X11
 	MULPS    X11, X8
-	MULPS    constants<>+3616(SB), X6
+	MULPS    constants<>+3360(SB), X6
 	ADDPS    X12, X6
-	MULPS    constants<>+3712(SB), X0
+	MULPS    constants<>+3456(SB), X0
 	ADDPS    X6, X0
 	ADDPS    X8, X0
 	MOVAPS   X7, X6
@@ -10279,16 +10371,16 @@ load3:
 	MOVAPS   X5, X7
 	SUBPS    X4, X7
 	MOVAPS   X4, X8
-	MULPS    constants<>+3728(SB), X8
+	MULPS    constants<>+3472(SB), X8
 	SUBPS    X0, X8
-	MULPS    constants<>+3744(SB), X4
+	MULPS    constants<>+3488(SB), X4
 	MOVAPS   X7, X9
-	MULPS    constants<>+3728(SB), X9
+	MULPS    constants<>+3472(SB), X9
 	ADDPS    X9, X4
 	ADDPS    X4, X8
-	MULPS    constants<>+3744(SB), X7
+	MULPS    constants<>+3488(SB), X7
 	ADDPS    X7, X8
-	MULPS    constants<>+3760(SB), X5
+	MULPS    constants<>+3504(SB), X5
 	ADDPS    X8, X5
 	MULPS    constants<>+2080(SB), X6
 	ADDPS    X5, X6
@@ -10320,28 +10412,28 @@ load3:
 	SHUFPS   $0x00, X4, X4
 	MULPS    X4, X0
 	ADDPS    X6, X0
-	MOVAPS   constants<>+3776(SB), X4
+	MOVAPS   constants<>+3520(SB), X4
 	MINPS    X2, X4
-	MOVAPS   constants<>+3792(SB), X2
+	MOVAPS   constants<>+3536(SB), X2
 	MAXPS    X4, X2
 	MOVAPS   X2, X4
-	ADDPS    constants<>+3808(SB), X4
+	ADDPS    constants<>+3552(SB), X4
 	MOVAPS   X4, X5
-	SUBPS    constants<>+3808(SB), X5
+	SUBPS    constants<>+3552(SB), X5
 	SUBPS    X5, X2
 	ADDPS    X0, X2
 	MOVAPS   X2, X0
 	MULPS    X2, X0
 	MOVAPS   X2, X5
-	MULPS    constants<>+3824(SB), X5
-	ADDPS    constants<>+3840(SB), X5
+	MULPS    constants<>+3568(SB), X5
+	ADDPS    constants<>+3584(SB), X5
 	MULPS    X2, X5
-	ADDPS    constants<>+3856(SB), X5
+	ADDPS    constants<>+3600(SB), X5
 	MULPS    X2, X5
-	ADDPS    constants<>+3872(SB), X5
+	ADDPS    constants<>+3616(SB), X5
 	MULPS    X2, X5
-	ADDPS    constants<>+3888(SB), X5
-	MULPS    constants<>+3904(SB), X2
+	ADDPS    constants<>+3632(SB), X5
+	MULPS    constants<>+3648(SB), X2
 	MULPS    X5, X0
 	ADDPS    X2, X0
 	MOVAPS   X4, X2
@@ -10390,13 +10482,13 @@ TEXT ·fastExpSSE(SB), NOSPLIT, $0-24
 	CMPQ    AX, R8
 	JGT     single
 	MOVAPS  constants<>+224(SB), X15
-	MOVAPS  constants<>+3920(SB), X14
-	MOVAPS  constants<>+3936(SB), X13
+	MOVAPS  constants<>+3664(SB), X14
+	MOVAPS  constants<>+3680(SB), X13
 	MOVAPS  constants<>+432(SB), X12
-	MOVAPS  constants<>+3952(SB), X11
-	MOVAPS  constants<>+3968(SB), X10
-	MOVAPS  constants<>+3984(SB), X9
-	MOVAPS  constants<>+4000(SB), X8
+	MOVAPS  constants<>+3696(SB), X11
+	MOVAPS  constants<>+3712(SB), X10
+	MOVAPS  constants<>+3728(SB), X9
+	MOVAPS  constants<>+3744(SB), X8
 	PCALIGN $0x20
 
 mainLoop:
@@ -10454,9 +10546,9 @@ single:
 
 singleLoop:
 	MOVUPS (SI)(AX*4), X0
-	MOVAPS constants<>+3920(SB), X1
+	MOVAPS constants<>+3664(SB), X1
 	MINPS  X0, X1
-	MOVAPS constants<>+3936(SB), X0
+	MOVAPS constants<>+3680(SB), X0
 	MAXPS  X1, X0
 	MULPS  constants<>+432(SB), X0
 	MOVAPS X0, X1
@@ -10465,12 +10557,12 @@ singleLoop:
 	SUBPS  X1, X2
 	ADDPS  X2, X0
 	MOVAPS X0, X2
-	MULPS  constants<>+3952(SB), X2
-	ADDPS  constants<>+3968(SB), X2
+	MULPS  constants<>+3696(SB), X2
+	ADDPS  constants<>+3712(SB), X2
 	MULPS  X0, X2
-	ADDPS  constants<>+3984(SB), X2
+	ADDPS  constants<>+3728(SB), X2
 	MULPS  X0, X2
-	ADDPS  constants<>+4000(SB), X2
+	ADDPS  constants<>+3744(SB), X2
 	PSLLL  $0x17, X1
 	MULPS  X1, X2
 	MOVUPS X2, (DI)(AX*4)
@@ -10498,9 +10590,9 @@ load1:
 	MOVSS (SI)(AX*4), X0
 
 load3:
-	MOVAPS constants<>+3920(SB), X1
+	MOVAPS constants<>+3664(SB), X1
 	MINPS  X0, X1
-	MOVAPS constants<>+3936(SB), X0
+	MOVAPS constants<>+3680(SB), X0
 	MAXPS  X1, X0
 	MULPS  constants<>+432(SB), X0
 	MOVAPS X0, X1
@@ -10509,12 +10601,12 @@ load3:
 	SUBPS  X1, X2
 	ADDPS  X2, X0
 	MOVAPS X0, X2
-	MULPS  constants<>+3952(SB), X2
-	ADDPS  constants<>+3968(SB), X2
+	MULPS  constants<>+3696(SB), X2
+	ADDPS  constants<>+3712(SB), X2
 	MULPS  X0, X2
-	ADDPS  constants<>+3984(SB), X2
+	ADDPS  constants<>+3728(SB), X2
 	MULPS  X0, X2
-	ADDPS  constants<>+4000(SB), X2
+	ADDPS  constants<>+3744(SB), X2
 	PSLLL  $0x17, X1
 	MULPS  X1, X2
 	CMPQ   R8, $0x02
@@ -10543,14 +10635,14 @@ TEXT ·fastTanhSSE(SB), NOSPLIT, $0-24
 	LEAQ    -8(CX), R8
 	CMPQ    AX, R8
 	JGT     single
-	MOVAPS  constants<>+4016(SB), X15
-	MOVAPS  constants<>+4032(SB), X14
-	MOVAPS  constants<>+4048(SB), X13
-	MOVAPS  constants<>+4064(SB), X12
-	MOVAPS  constants<>+4080(SB), X11
-	MOVAPS  constants<>+4096(SB), X10
-	MOVAPS  constants<>+4112(SB), X9
-	MOVAPS  constants<>+4128(SB), X8
+	MOVAPS  constants<>+3760(SB), X15
+	MOVAPS  constants<>+3776(SB), X14
+	MOVAPS  constants<>+3792(SB), X13
+	MOVAPS  constants<>+3808(SB), X12
+	MOVAPS  constants<>+3824(SB), X11
+	MOVAPS  constants<>+3840(SB), X10
+	MOVAPS  constants<>+3856(SB), X9
+	MOVAPS  constants<>+3872(SB), X8
 	MOVAPS  constants<>+64(SB), X7
 	PCALIGN $0x20
 
@@ -10611,23 +10703,23 @@ single:
 
 singleLoop:
 	MOVUPS (SI)(AX*4), X0
-	MOVAPS constants<>+4016(SB), X1
+	MOVAPS constants<>+3760(SB), X1
 	MINPS  X0, X1
-	MOVAPS constants<>+4032(SB), X0
+	MOVAPS constants<>+3776(SB), X0
 	MAXPS  X1, X0
 	MOVAPS X0, X1
 	MULPS  X0, X1
 	MOVAPS X1, X2
-	MULPS  constants<>+4048(SB), X2
-	ADDPS  constants<>+4064(SB), X2
+	MULPS  constants<>+3792(SB), X2
+	ADDPS  constants<>+3808(SB), X2
 	MULPS  X1, X2
-	ADDPS  constants<>+4080(SB), X2
+	ADDPS  constants<>+3824(SB), X2
 	MULPS  X2, X0
 	MOVAPS X1, X2
-	MULPS  constants<>+4096(SB), X2
-	ADDPS  constants<>+4112(SB), X2
+	MULPS  constants<>+3840(SB), X2
+	ADDPS  constants<>+3856(SB), X2
 	MULPS  X1, X2
-	ADDPS  constants<>+4128(SB), X2
+	ADDPS  constants<>+3872(SB), X2
 	MULPS  X1, X2
 	ADDPS  constants<>+64(SB), X2
 	DIVPS  X2, X0
@@ -10656,23 +10748,23 @@ load1:
 	MOVSS (SI)(AX*4), X0
 
 load3:
-	MOVAPS constants<>+4016(SB), X1
+	MOVAPS constants<>+3760(SB), X1
 	MINPS  X0, X1
-	MOVAPS constants<>+4032(SB), X0
+	MOVAPS constants<>+3776(SB), X0
 	MAXPS  X1, X0
 	MOVAPS X0, X1
 	MULPS  X0, X1
 	MOVAPS X1, X2
-	MULPS  constants<>+4048(SB), X2
-	ADDPS  constants<>+4064(SB), X2
+	MULPS  constants<>+3792(SB), X2
+	ADDPS  constants<>+3808(SB), X2
 	MULPS  X1, X2
-	ADDPS  constants<>+4080(SB), X2
+	ADDPS  constants<>+3824(SB), X2
 	MULPS  X2, X0
 	MOVAPS X1, X2
-	MULPS  constants<>+4096(SB), X2
-	ADDPS  constants<>+4112(SB), X2
+	MULPS  constants<>+3840(SB), X2
+	ADDPS  constants<>+3856(SB), X2
 	MULPS  X1, X2
-	ADDPS  constants<>+4128(SB), X2
+	ADDPS  constants<>+3872(SB), X2
 	MULPS  X1, X2
 	ADDPS  constants<>+64(SB), X2
 	DIVPS  X2, X0
@@ -10704,14 +10796,14 @@ TEXT ·fastSigmoidSSE(SB), NOSPLIT, $0-24
 	JGT     single
 	MOVAPS  constants<>+224(SB), X15
 	MOVAPS  constants<>+64(SB), X14
-	MOVAPS  constants<>+3920(SB), X13
-	MOVAPS  constants<>+3936(SB), X12
+	MOVAPS  constants<>+3664(SB), X13
+	MOVAPS  constants<>+3680(SB), X12
 	MOVAPS  constants<>+48(SB), X11
 	MOVAPS  constants<>+432(SB), X10
-	MOVAPS  constants<>+3952(SB), X9
-	MOVAPS  constants<>+3968(SB), X8
-	MOVAPS  constants<>+3984(SB), X7
-	MOVAPS  constants<>+4000(SB), X6
+	MOVAPS  constants<>+3696(SB), X9
+	MOVAPS  constants<>+3712(SB), X8
+	MOVAPS  constants<>+3728(SB), X7
+	MOVAPS  constants<>+3744(SB), X6
 	PCALIGN $0x20
 
 mainLoop:
@@ -10778,9 +10870,9 @@ single:
 singleLoop:
 	MOVUPS (SI)(AX*4), X0
 	XORPS  constants<>+48(SB), X0
-	MOVAPS constants<>+3920(SB), X1
+	MOVAPS constants<>+3664(SB), X1
 	MINPS  X0, X1
-	MOVAPS constants<>+3936(SB), X0
+	MOVAPS constants<>+3680(SB), X0
 	MAXPS  X1, X0
 	MULPS  constants<>+432(SB), X0
 	MOVAPS X0, X1
@@ -10789,12 +10881,12 @@ singleLoop:
 	SUBPS  X1, X2
 	ADDPS  X2, X0
 	MOVAPS X0, X2
-	MULPS  constants<>+3952(SB), X2
-	ADDPS  constants<>+3968(SB), X2
+	MULPS  constants<>+3696(SB), X2
+	ADDPS  constants<>+3712(SB), X2
 	MULPS  X0, X2
-	ADDPS  constants<>+3984(SB), X2
+	ADDPS  constants<>+3728(SB), X2
 	MULPS  X0, X2
-	ADDPS  constants<>+4000(SB), X2
+	ADDPS  constants<>+3744(SB), X2
 	PSLLL  $0x17, X1
 	MULPS  X1, X2
 	ADDPS  constants<>+64(SB), X2
@@ -10826,9 +10918,9 @@ load1:
 
 load3:
 	XORPS  constants<>+48(SB), X0
-	MOVAPS constants<>+3920(SB), X1
+	MOVAPS constants<>+3664(SB), X1
 	MINPS  X0, X1
-	MOVAPS constants<>+3936(SB), X0
+	MOVAPS constants<>+3680(SB), X0
 	MAXPS  X1, X0
 	MULPS  constants<>+432(SB), X0
 	MOVAPS X0, X1
@@ -10837,12 +10929,12 @@ load3:
 	SUBPS  X1, X2
 	ADDPS  X2, X0
 	MOVAPS X0, X2
-	MULPS  constants<>+3952(SB), X2
-	ADDPS  constants<>+3968(SB), X2
+	MULPS  constants<>+3696(SB), X2
+	ADDPS  constants<>+3712(SB), X2
 	MULPS  X0, X2
-	ADDPS  constants<>+3984(SB), X2
+	ADDPS  constants<>+3728(SB), X2
 	MULPS  X0, X2
-	ADDPS  constants<>+4000(SB), X2
+	ADDPS  constants<>+3744(SB), X2
 	PSLLL  $0x17, X1
 	MULPS  X1, X2
 	ADDPS  constants<>+64(SB), X2
@@ -10876,12 +10968,12 @@ TEXT ·fastGELUSSE(SB), NOSPLIT, $0-24
 	JGT     single
 	MOVAPS  constants<>+224(SB), X15
 	MOVAPS  constants<>+2400(SB), X14
-	MOVAPS  constants<>+3920(SB), X13
-	MOVAPS  constants<>+3936(SB), X12
-	MOVAPS  constants<>+4144(SB), X11
-	MOVAPS  constants<>+4160(SB), X10
+	MOVAPS  constants<>+3664(SB), X13
+	MOVAPS  constants<>+3680(SB), X12
+	MOVAPS  constants<>+3888(SB), X11
+	MOVAPS  constants<>+3904(SB), X10
 	MOVAPS  constants<>+432(SB), X9
-	MOVAPS  constants<>+3952(SB), X8
+	MOVAPS  constants<>+3696(SB), X8
 	PCALIGN $0x20
 
 mainLoop:
@@ -10925,16 +11017,16 @@ mainLoop:
 	MULPS  X3, X6
 	MOVAPS X8, X7
 	MULPS  X4, X7
-	ADDPS  constants<>+3968(SB), X6
-	ADDPS  constants<>+3968(SB), X7
+	ADDPS  constants<>+3712(SB), X6
+	ADDPS  constants<>+3712(SB), X7
 	MULPS  X3, X6
 	MULPS  X4, X7
-	ADDPS  constants<>+3984(SB), X6
-	ADDPS  constants<>+3984(SB), X7
+	ADDPS  constants<>+3728(SB), X6
+	ADDPS  constants<>+3728(SB), X7
 	MULPS  X3, X6
 	MULPS  X4, X7
-	ADDPS  constants<>+4000(SB), X6
-	ADDPS  constants<>+4000(SB), X7
+	ADDPS  constants<>+3744(SB), X6
+	ADDPS  constants<>+3744(SB), X7
 	PSLLL  $0x17, X1
 	PSLLL  $0x17, X5
 	MULPS  X1, X6
@@ -10961,12 +11053,12 @@ singleLoop:
 	MAXPS  X0, X1
 	MOVAPS X1, X0
 	MULPS  X1, X0
-	MULPS  constants<>+4144(SB), X0
-	ADDPS  constants<>+4160(SB), X0
+	MULPS  constants<>+3888(SB), X0
+	ADDPS  constants<>+3904(SB), X0
 	MULPS  X1, X0
-	MOVAPS constants<>+3920(SB), X2
+	MOVAPS constants<>+3664(SB), X2
 	MINPS  X0, X2
-	MOVAPS constants<>+3936(SB), X0
+	MOVAPS constants<>+3680(SB), X0
 	MAXPS  X2, X0
 	MULPS  constants<>+432(SB), X0
 	MOVAPS X0, X2
@@ -10975,12 +11067,12 @@ singleLoop:
 	SUBPS  X2, X3
 	ADDPS  X3, X0
 	MOVAPS X0, X3
-	MULPS  constants<>+3952(SB), X3
-	ADDPS  constants<>+3968(SB), X3
+	MULPS  constants<>+3696(SB), X3
+	ADDPS  constants<>+3712(SB), X3
 	MULPS  X0, X3
-	ADDPS  constants<>+3984(SB), X3
+	ADDPS  constants<>+3728(SB), X3
 	MULPS  X0, X3
-	ADDPS  constants<>+4000(SB), X3
+	ADDPS  constants<>+3744(SB), X3
 	PSLLL  $0x17, X2
 	MULPS  X2, X3
 	ADDPS  constants<>+64(SB), X3
@@ -11014,12 +11106,12 @@ load3:
 	MAXPS  X0, X1
 	MOVAPS X1, X0
 	MULPS  X1, X0
-	MULPS  constants<>+4144(SB), X0
-	ADDPS  constants<>+4160(SB), X0
+	MULPS  constants<>+3888(SB), X0
+	ADDPS  constants<>+3904(SB), X0
 	MULPS  X1, X0
-	MOVAPS constants<>+3920(SB), X2
+	MOVAPS constants<>+3664(SB), X2
 	MINPS  X0, X2
-	MOVAPS constants<>+3936(SB), X0
+	MOVAPS constants<>+3680(SB), X0
 	MAXPS  X2, X0
 	MULPS  constants<>+432(SB), X0
 	MOVAPS X0, X2
@@ -11028,12 +11120,12 @@ load3:
 	SUBPS  X2, X3
 	ADDPS  X3, X0
 	MOVAPS X0, X3
-	MULPS  constants<>+3952(SB), X3
-	ADDPS  constants<>+3968(SB), X3
+	MULPS  constants<>+3696(SB), X3
+	ADDPS  constants<>+3712(SB), X3
 	MULPS  X0, X3
-	ADDPS  constants<>+3984(SB), X3
+	ADDPS  constants<>+3728(SB), X3
 	MULPS  X0, X3
-	ADDPS  constants<>+4000(SB), X3
+	ADDPS  constants<>+3744(SB), X3
 	PSLLL  $0x17, X2
 	MULPS  X2, X3
 	ADDPS  constants<>+64(SB), X3
@@ -12990,28 +13082,28 @@ DATA constants<>+1184(SB)/8, $0x3e9a20003e9a2000
 DATA constants<>+1192(SB)/8, $0x3e9a20003e9a2000
 DATA constants<>+1200(SB)/8, $0x4b4000004b400000
 DATA constants<>+1208(SB)/8, $0x4b4000004b400000
-DATA constants<>+1216(SB)/8, $0x4680000046800000
-DATA constants<>+1224(SB)/8, $0x4680000046800000
-DATA constants<>+1232(SB)/8, $0x3ea2f9833ea2f983
-DATA constants<>+1240(SB)/8, $0x3ea2f9833ea2f983
-DATA constants<>+1248(SB)/8, $0x4049000040490000
-DATA constants<>+1256(SB)/8, $0x4049000040490000
-DATA constants<>+1264(SB)/8, $0x3a7d80003a7d8000
-DATA constants<>+1272(SB)/8, $0x3a7d80003a7d8000
-DATA constants<>+1280(SB)/8, $0xb5288000b5288000
-DATA constants<>+1288(SB)/8, $0xb5288000b5288000
-DATA constants<>+1296(SB)/8, $0xaf058000af058000
-DATA constants<>+1304(SB)/8, $0xaf058000af058000
-DATA constants<>+1312(SB)/8, $0x2a0c234c2a0c234c
-DATA constants<>+1320(SB)/8, $0x2a0c234c2a0c234c
-DATA constants<>+1328(SB)/8, $0x362ee462362ee462
-DATA constants<>+1336(SB)/8, $0x362ee462362ee462
-DATA constants<>+1344(SB)/8, $0xb94fb877b94fb877
-DATA constants<>+1352(SB)/8, $0xb94fb877b94fb877
-DATA constants<>+1360(SB)/8, $0x3c08876d3c08876d
-DATA constants<>+1368(SB)/8, $0x3c08876d3c08876d
-DATA constants<>+1376(SB)/8, $0xbe2aaaa6be2aaaa6
-DATA constants<>+1384(SB)/8, $0xbe2aaaa6be2aaaa6
+DATA constants<>+1216(SB)/8, $0xbe2aaaa6be2aaaa6
+DATA constants<>+1224(SB)/8, $0xbe2aaaa6be2aaaa6
+DATA constants<>+1232(SB)/8, $0x4680000046800000
+DATA constants<>+1240(SB)/8, $0x4680000046800000
+DATA constants<>+1248(SB)/8, $0x3ea2f9833ea2f983
+DATA constants<>+1256(SB)/8, $0x3ea2f9833ea2f983
+DATA constants<>+1264(SB)/8, $0x4049000040490000
+DATA constants<>+1272(SB)/8, $0x4049000040490000
+DATA constants<>+1280(SB)/8, $0x3a7d80003a7d8000
+DATA constants<>+1288(SB)/8, $0x3a7d80003a7d8000
+DATA constants<>+1296(SB)/8, $0xb5288000b5288000
+DATA constants<>+1304(SB)/8, $0xb5288000b5288000
+DATA constants<>+1312(SB)/8, $0xaf058000af058000
+DATA constants<>+1320(SB)/8, $0xaf058000af058000
+DATA constants<>+1328(SB)/8, $0x2a0c234c2a0c234c
+DATA constants<>+1336(SB)/8, $0x2a0c234c2a0c234c
+DATA constants<>+1344(SB)/8, $0x362ee462362ee462
+DATA constants<>+1352(SB)/8, $0x362ee462362ee462
+DATA constants<>+1360(SB)/8, $0xb94fb877b94fb877
+DATA constants<>+1368(SB)/8, $0xb94fb877b94fb877
+DATA constants<>+1376(SB)/8, $0x3c08876d3c08876d
+DATA constants<>+1384(SB)/8, $0x3c08876d3c08876d
 DATA constants<>+1392(SB)/8, $0x4b4000014b400001
 DATA constants<>+1400(SB)/8, $0x4b4000014b400001
 DATA constants<>+1408(SB)/8, $0xbf000000bf000000
@@ -13146,36 +13238,36 @@ DATA constants<>+2432(SB)/8, $0xb69e549bb69e549b
 DATA constants<>+2440(SB)/8, $0xb69e549bb69e549b
 DATA constants<>+2448(SB)/8, $0xb6a67a87b6a67a87
 DATA constants<>+2456(SB)/8, $0xb6a67a87b6a67a87
-DATA constants<>+2464(SB)/8, $0x416c0000416c0000
-DATA constants<>+2472(SB)/8, $0x416c0000416c0000
-DATA constants<>+2480(SB)/8, $0x3f4000003f400000
-DATA constants<>+2488(SB)/8, $0x3f4000003f400000
-DATA constants<>+2496(SB)/8, $0x3fc000003fc00000
-DATA constants<>+2504(SB)/8, $0x3fc000003fc00000
-DATA constants<>+2512(SB)/8, $0xc2800000c2800000
-DATA constants<>+2520(SB)/8, $0xc2800000c2800000
-DATA constants<>+2528(SB)/8, $0x3a38e5513a38e551
-DATA constants<>+2536(SB)/8, $0x3a38e5513a38e551
-DATA constants<>+2544(SB)/8, $0x39b9540d39b9540d
-DATA constants<>+2552(SB)/8, $0x39b9540d39b9540d
-DATA constants<>+2560(SB)/8, $0xbb3e65c4bb3e65c4
-DATA constants<>+2568(SB)/8, $0xbb3e65c4bb3e65c4
-DATA constants<>+2576(SB)/8, $0xbb1ec3bdbb1ec3bd
-DATA constants<>+2584(SB)/8, $0xbb1ec3bdbb1ec3bd
-DATA constants<>+2592(SB)/8, $0x3a83c3333a83c333
-DATA constants<>+2600(SB)/8, $0x3a83c3333a83c333
-DATA constants<>+2608(SB)/8, $0x3c302ac73c302ac7
-DATA constants<>+2616(SB)/8, $0x3c302ac73c302ac7
-DATA constants<>+2624(SB)/8, $0x3c916a733c916a73
-DATA constants<>+2632(SB)/8, $0x3c916a733c916a73
-DATA constants<>+2640(SB)/8, $0xbca2285fbca2285f
-DATA constants<>+2648(SB)/8, $0xbca2285fbca2285f
-DATA constants<>+2656(SB)/8, $0xbe0153ffbe0153ff
-DATA constants<>+2664(SB)/8, $0xbe0153ffbe0153ff
-DATA constants<>+2672(SB)/8, $0x3e5830263e583026
-DATA constants<>+2680(SB)/8, $0x3e5830263e583026
-DATA constants<>+2688(SB)/8, $0x3e9e0a203e9e0a20
-DATA constants<>+2696(SB)/8, $0x3e9e0a203e9e0a20
+DATA constants<>+2464(SB)/8, $0x3e9e0a203e9e0a20
+DATA constants<>+2472(SB)/8, $0x3e9e0a203e9e0a20
+DATA constants<>+2480(SB)/8, $0x416c0000416c0000
+DATA constants<>+2488(SB)/8, $0x416c0000416c0000
+DATA constants<>+2496(SB)/8, $0x3f4000003f400000
+DATA constants<>+2504(SB)/8, $0x3f4000003f400000
+DATA constants<>+2512(SB)/8, $0x3fc000003fc00000
+DATA constants<>+2520(SB)/8, $0x3fc000003fc00000
+DATA constants<>+2528(SB)/8, $0xc2800000c2800000
+DATA constants<>+2536(SB)/8, $0xc2800000c2800000
+DATA constants<>+2544(SB)/8, $0x3a38e5513a38e551
+DATA constants<>+2552(SB)/8, $0x3a38e5513a38e551
+DATA constants<>+2560(SB)/8, $0x39b9540d39b9540d
+DATA constants<>+2568(SB)/8, $0x39b9540d39b9540d
+DATA constants<>+2576(SB)/8, $0xbb3e65c4bb3e65c4
+DATA constants<>+2584(SB)/8, $0xbb3e65c4bb3e65c4
+DATA constants<>+2592(SB)/8, $0xbb1ec3bdbb1ec3bd
+DATA constants<>+2600(SB)/8, $0xbb1ec3bdbb1ec3bd
+DATA constants<>+2608(SB)/8, $0x3a83c3333a83c333
+DATA constants<>+2616(SB)/8, $0x3a83c3333a83c333
+DATA constants<>+2624(SB)/8, $0x3c302ac73c302ac7
+DATA constants<>+2632(SB)/8, $0x3c302ac73c302ac7
+DATA constants<>+2640(SB)/8, $0x3c916a733c916a73
+DATA constants<>+2648(SB)/8, $0x3c916a733c916a73
+DATA constants<>+2656(SB)/8, $0xbca2285fbca2285f
+DATA constants<>+2664(SB)/8, $0xbca2285fbca2285f
+DATA constants<>+2672(SB)/8, $0xbe0153ffbe0153ff
+DATA constants<>+2680(SB)/8, $0xbe0153ffbe0153ff
+DATA constants<>+2688(SB)/8, $0x3e5830263e583026
+DATA constants<>+2696(SB)/8, $0x3e5830263e583026
 DATA constants<>+2704(SB)/8, $0x3ace60453ace6045
 DATA constants<>+2712(SB)/8, $0x3ace60453ace6045
 DATA constants<>+2720(SB)/8, $0x3c1a12943c1a1294
@@ -13232,132 +13324,100 @@ DATA constants<>+3120(SB)/8, $0x3f7fccb13f7fccb1
 DATA constants<>+3128(SB)/8, $0x3f7fccb13f7fccb1
 DATA constants<>+3136(SB)/8, $0x41a0000041a00000
 DATA constants<>+3144(SB)/8, $0x41a0000041a00000
-DATA constants<>+3152(SB)/8, $0xbf200000bf200000
-DATA constants<>+3160(SB)/8, $0xbf200000bf200000
-DATA constants<>+3168(SB)/8, $0x3fb000003fb00000
-DATA constants<>+3176(SB)/8, $0x3fb000003fb00000
-DATA constants<>+3184(SB)/8, $0xb569b9f2b569b9f2
-DATA constants<>+3192(SB)/8, $0xb569b9f2b569b9f2
-DATA constants<>+3200(SB)/8, $0x374095b0374095b0
-DATA constants<>+3208(SB)/8, $0x374095b0374095b0
-DATA constants<>+3216(SB)/8, $0xb861a185b861a185
-DATA constants<>+3224(SB)/8, $0xb861a185b861a185
-DATA constants<>+3232(SB)/8, $0x38d0828638d08286
-DATA constants<>+3240(SB)/8, $0x38d0828638d08286
-DATA constants<>+3248(SB)/8, $0xb8686184b8686184
-DATA constants<>+3256(SB)/8, $0xb8686184b8686184
-DATA constants<>+3264(SB)/8, $0x387ea84d387ea84d
-DATA constants<>+3272(SB)/8, $0x387ea84d387ea84d
-DATA constants<>+3280(SB)/8, $0x38c5b1d738c5b1d7
-DATA constants<>+3288(SB)/8, $0x38c5b1d738c5b1d7
-DATA constants<>+3296(SB)/8, $0xb9ff8007b9ff8007
-DATA constants<>+3304(SB)/8, $0xb9ff8007b9ff8007
-DATA constants<>+3312(SB)/8, $0xbb0e4a1abb0e4a1a
-DATA constants<>+3320(SB)/8, $0xbb0e4a1abb0e4a1a
-DATA constants<>+3328(SB)/8, $0xbb652e94bb652e94
-DATA constants<>+3336(SB)/8, $0xbb652e94bb652e94
-DATA constants<>+3344(SB)/8, $0x3c074df73c074df7
-DATA constants<>+3352(SB)/8, $0x3c074df73c074df7
-DATA constants<>+3360(SB)/8, $0x3d85aef73d85aef7
-DATA constants<>+3368(SB)/8, $0x3d85aef73d85aef7
-DATA constants<>+3376(SB)/8, $0x3e336d0a3e336d0a
-DATA constants<>+3384(SB)/8, $0x3e336d0a3e336d0a
-DATA constants<>+3392(SB)/8, $0x3e4b80b53e4b80b5
-DATA constants<>+3400(SB)/8, $0x3e4b80b53e4b80b5
-DATA constants<>+3408(SB)/8, $0xbb57a4e7bb57a4e7
-DATA constants<>+3416(SB)/8, $0xbb57a4e7bb57a4e7
-DATA constants<>+3424(SB)/8, $0x3ca48be73ca48be7
-DATA constants<>+3432(SB)/8, $0x3ca48be73ca48be7
-DATA constants<>+3440(SB)/8, $0xbd6b5846bd6b5846
-DATA constants<>+3448(SB)/8, $0xbd6b5846bd6b5846
-DATA constants<>+3456(SB)/8, $0x3dda57043dda5704
-DATA constants<>+3464(SB)/8, $0x3dda57043dda5704
-DATA constants<>+3472(SB)/8, $0xbe1d21afbe1d21af
-DATA constants<>+3480(SB)/8, $0xbe1d21afbe1d21af
-DATA constants<>+3488(SB)/8, $0x3e49a5aa3e49a5aa
-DATA constants<>+3496(SB)/8, $0x3e49a5aa3e49a5aa
-DATA constants<>+3504(SB)/8, $0xbe7f91f3be7f91f3
-DATA constants<>+3512(SB)/8, $0xbe7f91f3be7f91f3
-DATA constants<>+3520(SB)/8, $0x3eaaa6e83eaaa6e8
-DATA constants<>+3528(SB)/8, $0x3eaaa6e83eaaa6e8
-DATA constants<>+3536(SB)/8, $0xbeffffe9beffffe9
-DATA constants<>+3544(SB)/8, $0xbeffffe9beffffe9
-DATA constants<>+3552(SB)/8, $0x3fe109663fe10966
-DATA constants<>+3560(SB)/8, $0x3fe109663fe10966
-DATA constants<>+3568(SB)/8, $0x3f867d5f3f867d5f
-DATA constants<>+3576(SB)/8, $0x3f867d5f3f867d5f
-DATA constants<>+3584(SB)/8, $0xffffffffffffffff
-DATA constants<>+3592(SB)/8, $0xffffffffffffffff
-DATA constants<>+3600(SB)/8, $0x4580000045800000
-DATA constants<>+3608(SB)/8, $0x4580000045800000
-DATA constants<>+3616(SB)/8, $0x3eaaaaab3eaaaaab
-DATA constants<>+3624(SB)/8, $0x3eaaaaab3eaaaaab
-DATA constants<>+3632(SB)/8, $0x3eaaa0003eaaa000
-DATA constants<>+3640(SB)/8, $0x3eaaa0003eaaa000
-DATA constants<>+3648(SB)/8, $0x38aab00038aab000
-DATA constants<>+3656(SB)/8, $0x38aab00038aab000
-DATA constants<>+3664(SB)/8, $0x3defd1323defd132
-DATA constants<>+3672(SB)/8, $0x3defd1323defd132
-DATA constants<>+3680(SB)/8, $0x3e12293e3e12293e
-DATA constants<>+3688(SB)/8, $0x3e12293e3e12293e
-DATA constants<>+3696(SB)/8, $0x3e4ccd003e4ccd00
-DATA constants<>+3704(SB)/8, $0x3e4ccd003e4ccd00
-DATA constants<>+3712(SB)/8, $0xb22aaaabb22aaaab
-DATA constants<>+3720(SB)/8, $0xb22aaaabb22aaaab
-DATA constants<>+3728(SB)/8, $0x4038a0004038a000
-DATA constants<>+3736(SB)/8, $0x4038a0004038a000
-DATA constants<>+3744(SB)/8, $0x3a23b0003a23b000
-DATA constants<>+3752(SB)/8, $0x3a23b0003a23b000
-DATA constants<>+3760(SB)/8, $0x3325706033257060
-DATA constants<>+3768(SB)/8, $0x3325706033257060
-DATA constants<>+3776(SB)/8, $0x4320000043200000
-DATA constants<>+3784(SB)/8, $0x4320000043200000
-DATA constants<>+3792(SB)/8, $0xc3200000c3200000
-DATA constants<>+3800(SB)/8, $0xc3200000c3200000
-DATA constants<>+3808(SB)/8, $0x4b4000fe4b4000fe
-DATA constants<>+3816(SB)/8, $0x4b4000fe4b4000fe
-DATA constants<>+3824(SB)/8, $0x3920d6f53920d6f5
-DATA constants<>+3832(SB)/8, $0x3920d6f53920d6f5
-DATA constants<>+3840(SB)/8, $0x3aaf862b3aaf862b
-DATA constants<>+3848(SB)/8, $0x3aaf862b3aaf862b
-DATA constants<>+3856(SB)/8, $0x3c1d96d73c1d96d7
-DATA constants<>+3864(SB)/8, $0x3c1d96d73c1d96d7
-DATA constants<>+3872(SB)/8, $0x3d6357bb3d6357bb
-DATA constants<>+3880(SB)/8, $0x3d6357bb3d6357bb
-DATA constants<>+3888(SB)/8, $0x3e75fdee3e75fdee
-DATA constants<>+3896(SB)/8, $0x3e75fdee3e75fdee
-DATA constants<>+3904(SB)/8, $0x3f3172183f317218
-DATA constants<>+3912(SB)/8, $0x3f3172183f317218
-DATA constants<>+3920(SB)/8, $0x42b1999a42b1999a
-DATA constants<>+3928(SB)/8, $0x42b1999a42b1999a
-DATA constants<>+3936(SB)/8, $0xc2b00000c2b00000
-DATA constants<>+3944(SB)/8, $0xc2b00000c2b00000
-DATA constants<>+3952(SB)/8, $0x3d61faff3d61faff
-DATA constants<>+3960(SB)/8, $0x3d61faff3d61faff
-DATA constants<>+3968(SB)/8, $0x3e78704b3e78704b
-DATA constants<>+3976(SB)/8, $0x3e78704b3e78704b
-DATA constants<>+3984(SB)/8, $0x3f3179953f317995
-DATA constants<>+3992(SB)/8, $0x3f3179953f317995
-DATA constants<>+4000(SB)/8, $0x3f7ffb453f7ffb45
-DATA constants<>+4008(SB)/8, $0x3f7ffb453f7ffb45
-DATA constants<>+4016(SB)/8, $0x40b0000040b00000
-DATA constants<>+4024(SB)/8, $0x40b0000040b00000
-DATA constants<>+4032(SB)/8, $0xc0b00000c0b00000
-DATA constants<>+4040(SB)/8, $0xc0b00000c0b00000
-DATA constants<>+4048(SB)/8, $0x3ace916f3ace916f
-DATA constants<>+4056(SB)/8, $0x3ace916f3ace916f
-DATA constants<>+4064(SB)/8, $0x3ded0dfb3ded0dfb
-DATA constants<>+4072(SB)/8, $0x3ded0dfb3ded0dfb
-DATA constants<>+4080(SB)/8, $0x3f7fffbc3f7fffbc
-DATA constants<>+4088(SB)/8, $0x3f7fffbc3f7fffbc
-DATA constants<>+4096(SB)/8, $0x387cda82387cda82
-DATA constants<>+4104(SB)/8, $0x387cda82387cda82
-DATA constants<>+4112(SB)/8, $0x3c93291c3c93291c
-DATA constants<>+4120(SB)/8, $0x3c93291c3c93291c
-DATA constants<>+4128(SB)/8, $0x3ee5ea443ee5ea44
-DATA constants<>+4136(SB)/8, $0x3ee5ea443ee5ea44
-DATA constants<>+4144(SB)/8, $0xbd922279bd922279
-DATA constants<>+4152(SB)/8, $0xbd922279bd922279
-DATA constants<>+4160(SB)/8, $0xbfcc422abfcc422a
-DATA constants<>+4168(SB)/8, $0xbfcc422abfcc422a
-GLOBL constants<>(SB), RODATA|NOPTR, $4176
+DATA constants<>+3152(SB)/8, $0xbb57a4e7bb57a4e7
+DATA constants<>+3160(SB)/8, $0xbb57a4e7bb57a4e7
+DATA constants<>+3168(SB)/8, $0x3ca48be73ca48be7
+DATA constants<>+3176(SB)/8, $0x3ca48be73ca48be7
+DATA constants<>+3184(SB)/8, $0xbd6b5846bd6b5846
+DATA constants<>+3192(SB)/8, $0xbd6b5846bd6b5846
+DATA constants<>+3200(SB)/8, $0x3dda57043dda5704
+DATA constants<>+3208(SB)/8, $0x3dda57043dda5704
+DATA constants<>+3216(SB)/8, $0xbe1d21afbe1d21af
+DATA constants<>+3224(SB)/8, $0xbe1d21afbe1d21af
+DATA constants<>+3232(SB)/8, $0x3e49a5aa3e49a5aa
+DATA constants<>+3240(SB)/8, $0x3e49a5aa3e49a5aa
+DATA constants<>+3248(SB)/8, $0xbe7f91f3be7f91f3
+DATA constants<>+3256(SB)/8, $0xbe7f91f3be7f91f3
+DATA constants<>+3264(SB)/8, $0x3eaaa6e83eaaa6e8
+DATA constants<>+3272(SB)/8, $0x3eaaa6e83eaaa6e8
+DATA constants<>+3280(SB)/8, $0xbeffffe9beffffe9
+DATA constants<>+3288(SB)/8, $0xbeffffe9beffffe9
+DATA constants<>+3296(SB)/8, $0x3fe109663fe10966
+DATA constants<>+3304(SB)/8, $0x3fe109663fe10966
+DATA constants<>+3312(SB)/8, $0x3f867d5f3f867d5f
+DATA constants<>+3320(SB)/8, $0x3f867d5f3f867d5f
+DATA constants<>+3328(SB)/8, $0xffffffffffffffff
+DATA constants<>+3336(SB)/8, $0xffffffffffffffff
+DATA constants<>+3344(SB)/8, $0x4580000045800000
+DATA constants<>+3352(SB)/8, $0x4580000045800000
+DATA constants<>+3360(SB)/8, $0x3eaaaaab3eaaaaab
+DATA constants<>+3368(SB)/8, $0x3eaaaaab3eaaaaab
+DATA constants<>+3376(SB)/8, $0x3eaaa0003eaaa000
+DATA constants<>+3384(SB)/8, $0x3eaaa0003eaaa000
+DATA constants<>+3392(SB)/8, $0x38aab00038aab000
+DATA constants<>+3400(SB)/8, $0x38aab00038aab000
+DATA constants<>+3408(SB)/8, $0x3defd1323defd132
+DATA constants<>+3416(SB)/8, $0x3defd1323defd132
+DATA constants<>+3424(SB)/8, $0x3e12293e3e12293e
+DATA constants<>+3432(SB)/8, $0x3e12293e3e12293e
+DATA constants<>+3440(SB)/8, $0x3e4ccd003e4ccd00
+DATA constants<>+3448(SB)/8, $0x3e4ccd003e4ccd00
+DATA constants<>+3456(SB)/8, $0xb22aaaabb22aaaab
+DATA constants<>+3464(SB)/8, $0xb22aaaabb22aaaab
+DATA constants<>+3472(SB)/8, $0x4038a0004038a000
+DATA constants<>+3480(SB)/8, $0x4038a0004038a000
+DATA constants<>+3488(SB)/8, $0x3a23b0003a23b000
+DATA constants<>+3496(SB)/8, $0x3a23b0003a23b000
+DATA constants<>+3504(SB)/8, $0x3325706033257060
+DATA constants<>+3512(SB)/8, $0x3325706033257060
+DATA constants<>+3520(SB)/8, $0x4320000043200000
+DATA constants<>+3528(SB)/8, $0x4320000043200000
+DATA constants<>+3536(SB)/8, $0xc3200000c3200000
+DATA constants<>+3544(SB)/8, $0xc3200000c3200000
+DATA constants<>+3552(SB)/8, $0x4b4000fe4b4000fe
+DATA constants<>+3560(SB)/8, $0x4b4000fe4b4000fe
+DATA constants<>+3568(SB)/8, $0x3920d6f53920d6f5
+DATA constants<>+3576(SB)/8, $0x3920d6f53920d6f5
+DATA constants<>+3584(SB)/8, $0x3aaf862b3aaf862b
+DATA constants<>+3592(SB)/8, $0x3aaf862b3aaf862b
+DATA constants<>+3600(SB)/8, $0x3c1d96d73c1d96d7
+DATA constants<>+3608(SB)/8, $0x3c1d96d73c1d96d7
+DATA constants<>+3616(SB)/8, $0x3d6357bb3d6357bb
+DATA constants<>+3624(SB)/8, $0x3d6357bb3d6357bb
+DATA constants<>+3632(SB)/8, $0x3e75fdee3e75fdee
+DATA constants<>+3640(SB)/8, $0x3e75fdee3e75fdee
+DATA constants<>+3648(SB)/8, $0x3f3172183f317218
+DATA constants<>+3656(SB)/8, $0x3f3172183f317218
+DATA constants<>+3664(SB)/8, $0x42b1999a42b1999a
+DATA constants<>+3672(SB)/8, $0x42b1999a42b1999a
+DATA constants<>+3680(SB)/8, $0xc2b00000c2b00000
+DATA constants<>+3688(SB)/8, $0xc2b00000c2b00000
+DATA constants<>+3696(SB)/8, $0x3d61faff3d61faff
+DATA constants<>+3704(SB)/8, $0x3d61faff3d61faff
+DATA constants<>+3712(SB)/8, $0x3e78704b3e78704b
+DATA constants<>+3720(SB)/8, $0x3e78704b3e78704b
+DATA constants<>+3728(SB)/8, $0x3f3179953f317995
+DATA constants<>+3736(SB)/8, $0x3f3179953f317995
+DATA constants<>+3744(SB)/8, $0x3f7ffb453f7ffb45
+DATA constants<>+3752(SB)/8, $0x3f7ffb453f7ffb45
+DATA constants<>+3760(SB)/8, $0x40b0000040b00000
+DATA constants<>+3768(SB)/8, $0x40b0000040b00000
+DATA constants<>+3776(SB)/8, $0xc0b00000c0b00000
+DATA constants<>+3784(SB)/8, $0xc0b00000c0b00000
+DATA constants<>+3792(SB)/8, $0x3ace916f3ace916f
+DATA constants<>+3800(SB)/8, $0x3ace916f3ace916f
+DATA constants<>+3808(SB)/8, $0x3ded0dfb3ded0dfb
+DATA constants<>+3816(SB)/8, $0x3ded0dfb3ded0dfb
+DATA constants<>+3824(SB)/8, $0x3f7fffbc3f7fffbc
+DATA constants<>+3832(SB)/8, $0x3f7fffbc3f7fffbc
+DATA constants<>+3840(SB)/8, $0x387cda82387cda82
+DATA constants<>+3848(SB)/8, $0x387cda82387cda82
+DATA constants<>+3856(SB)/8, $0x3c93291c3c93291c
+DATA constants<>+3864(SB)/8, $0x3c93291c3c93291c
+DATA constants<>+3872(SB)/8, $0x3ee5ea443ee5ea44
+DATA constants<>+3880(SB)/8, $0x3ee5ea443ee5ea44
+DATA constants<>+3888(SB)/8, $0xbd922279bd922279
+DATA constants<>+3896(SB)/8, $0xbd922279bd922279
+DATA constants<>+3904(SB)/8, $0xbfcc422abfcc422a
+DATA constants<>+3912(SB)/8, $0xbfcc422abfcc422a
+GLOBL constants<>(SB), RODATA|NOPTR, $3920

@@ -4,6 +4,7 @@ package x86
 import (
 	"bytes"
 	"fmt"
+	"go/format"
 	"maps"
 	"strings"
 
@@ -66,6 +67,10 @@ func kernelFiles(all []*ir.Kernel) (map[string][]byte, error) {
 		}
 		stubs.Write(declared)
 	}
-	files["kernels/zz_stubs_amd64.go"] = stubs.Bytes()
+	text, err := format.Source(stubs.Bytes())
+	if err != nil {
+		return nil, fmt.Errorf("x86: %w", err)
+	}
+	files["kernels/zz_stubs_amd64.go"] = text
 	return files, nil
 }

@@ -49,11 +49,15 @@ func TestTapsAndGather(t *testing.T) {
 
 func TestWindows(t *testing.T) {
 	r := random(t)
+	rounds := 25
+	if testing.Short() {
+		rounds = 6
+	}
 	tiers(t, func(t *testing.T) {
-		for range 60 {
+		for range rounds {
 			w := Windows{M: 1 + r.IntN(300), Offsets: make([]int32, 1+r.IntN(600)), Width: 1 + r.IntN(70), Once: r.IntN(2) == 0}
 			k := len(w.Offsets)
-			n := 1 + r.IntN(100)
+			n := 1 + r.IntN(80)
 			w.AM, w.Step, w.LDC = k+r.IntN(3), w.Width+r.IntN(3), n+r.IntN(3)
 			x := small(r, 1000+ceilDiv(n, w.Width)*w.Step)
 			for p := range w.Offsets {

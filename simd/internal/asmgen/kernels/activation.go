@@ -16,13 +16,14 @@ var activations = []*ir.Kernel{
 		n, d := gate(b, b.Neg(b.MinNaN(c, b.Const(30))), nil)
 		return b.Div(b.Mul(n, c), d)
 	}, "Within 1.8 ULP. −Inf gives 0, its limit."),
-	unary("GELU", "gelu(x[i])", 1, gelu, "gelu is ½x·(1 + tanh(√(2/π)·(x + 0.044715x³))).", "Within 1.8 ULP. −Inf gives 0, its limit."),
+	unary("GELU", "gelu(x[i])", 1, gelu, "gelu is ½x·(1 + tanh(√(2/π)·(x + 0.044715x³))).",
+		"Within 1.8 ULP. −Inf gives 0, its limit."),
 	unary("GELUErf", "float32(0.5 * float64(x[i]) * math.Erfc(-float64(x[i])/math.Sqrt2))", 1, geluErf,
 		"Within 2 ULP. −Inf gives 0, its limit."),
 	unary("Erf", "float32(math.Erf(float64(x[i])))", 1, erf, "Within 1.5 ULP."),
 	unary("Mish", "float32(float64(x[i]) * math.Tanh(math.Log1p(math.Exp(float64(x[i])))))", 1, mish,
 		"Within 1.5 ULP. −Inf gives 0, its limit."),
-	unary("Softplus", "float32(math.Log1p(math.Exp(float64(x[i]))))", 1, softplus, "Within 2 ULP."),
+	unary("Softplus", "float32(math.Log1p(math.Exp(float64(x[i]))))", 1, softplus, "Within 1.9 ULP."),
 	elementwise("ELU", "x; alpha", "elu(x[i])", 2, func(b *builder) f {
 		x := b.Input(0)
 		return b.Select(b.LT(b.Const(0), x), x, b.Mul(b.Param(0), expm1Negative(b, x)))
@@ -51,8 +52,8 @@ func gate(b *builder, x f, lo *f) (n, d f) {
 	return n, b.Add(b.MulAdd(s, q, lost), sum)
 }
 
-// gelu is x/(1 + e⁻²ᵘ) with u = √(2/π)·(x + 0.044715x³). An error of 2u is one of the result, relatively, so it is taken in double
-// precision: 2u = x·(c + d·x²).
+// gelu is x/(1 + e⁻²ᵘ) with u = √(2/π)·(x + 0.044715x³). An error of 2u is one of the result, relatively, so it is taken in
+// double precision: 2u = x·(c + d·x²).
 func gelu(b *builder, x f) f {
 	const c, d = -2 * math.Sqrt2 / math.SqrtPi, -2 * math.Sqrt2 / math.SqrtPi * 0.044715
 	c1, d1 := truncated(c, 16), truncated(d, 12)
@@ -80,9 +81,12 @@ func gelu(b *builder, x f) f {
 // softplus is max(x, 0) + log(1 + e) with e = e⁻ˡˣˡ.
 func softplus(b *builder, x f) f {
 	q, s, c := expNegative(b, b.MaxNaN(minusAbs(b, x), b.Const(-105)), nil)
-	e := b.Mul(b.MulAdd(s, q, s), c)
+	e, el := fastTwoSum(b, s, b.Mul(s, q))
+	e = b.Mul(e, c)
 	m := b.MaxNaN(x, b.Const(0))
 	sum, lost := fastTwoSum(b, e, b.Min(m, b.Const(64)))
+	// What e lost counts 1/(1 + e) times, nearly 1 − e/2.
+	lost = b.MulAdd(b.Mul(el, c), b.MulAdd(e, b.Const(-0.5), b.Const(1)), lost)
 	y := b.Add(b.MulAdd(b.Mul(e, e), b.Poly(e, log1pPoly...), lost), sum)
 	return b.Max(y, m) // m where it is beyond 64
 }
@@ -97,7 +101,7 @@ var log1pPoly = []float64{
 }
 
 // mish is x·h/(h + 1) with h = e + e²/2, e = eˣ. Seven roundings would be too many: e, h and h + 1 carry what they lose, and
-// the quotient is corrected by its remainder. Sums are scaled as expNegative has it.
+// the quotient is corrected by its remainder. The e and h here are scaled as expNegative has it.
 func mish(b *builder, x f) f {
 	v := clamp(b, x, -110, 20)
 	q, s, c := expNegative(b, v, nil)

@@ -20,10 +20,10 @@ var erfTail = []float64{
 	0x1.d940a6p-14, 0x1.4e9b1ep-11, -0x1.5d88b8p-12, 0x1.788d2ap-16, 0x1.21b50cp-15, -0x1.2b8240p-17,
 }
 
-// geluErf is max(x, 0) − a·Φ(−a) with a = |x|: the lower tail of the normal distribution times a is e^(−a²/2)·w(a). The exponent is
-// taken in double precision, as its error is that of the result, relatively. w is a polynomial in t = (a−1.5)/(a+1.5), a map for
-// functions on [0, ∞) from Shepherd and Laframboise, "Chebyshev approximation of (1+2x)exp(x²)erfc x", 1981. Where a is small
-// Φ is a polynomial.
+// geluErf is max(x, 0) − a·Φ(−a) with a = |x|: the lower tail of the normal distribution times a is e^(−a²/2)·w(a). The
+// exponent is taken in double precision, as its error is that of the result, relatively. w is a polynomial in
+// t = (a−1.5)/(a+1.5), a map for functions on [0, ∞) from Shepherd and Laframboise, "Chebyshev approximation of
+// (1+2x)exp(x²)erfc x", 1981. Where a is small Φ is a polynomial.
 func geluErf(b *builder, x f) f {
 	k := b.Const(1.5)
 	a := b.MinNaN(b.Abs(x), b.Const(14.75))

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// relative makes the errors of functions relative ones, where the argument is in a range and elsewhere limits them to what flush
-// to 0, or to +Inf, costs.
+// relative makes the errors of functions relative ones where the argument is in a range, and elsewhere lets results be 0 or
+// +Inf early.
 func relative(low, high float64) func(got float32, x, want float64) float64 {
 	return func(got float32, x, want float64) float64 {
 		g := float64(got)
@@ -26,10 +26,12 @@ func relative(low, high float64) func(got float32, x, want float64) float64 {
 
 var fastFunctions = []function{
 	{name: "FastExp", ulp: 8.5e-5, f: math.Exp, error: relative(-87, 88), points: []float64{87.7, 88, 88.4, 88.8}},
-	{name: "FastTanh", ulp: 5e-5, f: math.Tanh, error: relative(math.Inf(-1), math.Inf(1)), points: []float64{5.5, 9}, odd: true},
+	{name: "FastTanh", ulp: 5e-5, f: math.Tanh, error: relative(math.Inf(-1), math.Inf(1)),
+		points: []float64{5.5, 9}, odd: true},
 	{name: "FastSigmoid", ulp: 8.5e-5, f: func(x float64) float64 { return 1 / (1 + math.Exp(-x)) },
 		error: relative(-87, math.Inf(1)), points: []float64{17.3, 87.7, 88.4}},
-	{name: "FastGELU", ulp: 1e-4, f: zeroAtMinusInf(geluRef), error: relative(-9, math.Inf(1)), points: []float64{9, 10, 10.1, 11}},
+	{name: "FastGELU", ulp: 1e-4, f: zeroAtMinusInf(geluRef), error: relative(-9, math.Inf(1)),
+		points: []float64{9, 10, 10.1, 11}},
 }
 
 func TestFastFunctions(t *testing.T) {

@@ -91,8 +91,8 @@ var simples = []simple{
 // numbers are special values and random ones, half of them of any size and half within ±100.
 func numbers(r *rand.Rand, n int) []float32 {
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())
-	special := []float32{0, float32(math.Copysign(0, -1)), 1, -1, 0.5, 1.5, 2.5, -2.5, 3, -3, 1 << 23, 1<<23 - 0.5, -1 << 24, 100,
-		math.MaxFloat32, -math.MaxFloat32, 0x1p-126, 0x1p-149, -0x1p-149, 0x1.8p-127, inf, -inf, nan}
+	special := []float32{0, float32(math.Copysign(0, -1)), 1, -1, 0.5, 1.5, 2.5, -2.5, 3, -3, 100, 1 << 23, 1<<23 - 0.5,
+		-1 << 24, math.MaxFloat32, -math.MaxFloat32, 0x1p-126, 0x1p-149, -0x1p-149, 0x1.8p-127, inf, -inf, nan}
 	x := make([]float32, n)
 	for i := range x {
 		switch r.IntN(8) {
@@ -163,8 +163,8 @@ func (s simple) compare(t *testing.T, y []float32, guard []bool, in [][]float32,
 	return guarded
 }
 
-// overflows reports operands with a product beyond float32 or in its denormal range, whose roundings are not relative, though all
-// are finite. Results that are exact or rounded once are right all the same.
+// overflows reports finite operands with a product beyond float32 or in its denormal range, where roundings are not relative.
+// Results that are exact or rounded once are right all the same.
 func overflows(x, p []float64, want float64) bool {
 	if len(x)+len(p) < 3 && math.Abs(want) != 0 || len(x)+len(p) == 1 {
 		return false

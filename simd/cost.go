@@ -24,12 +24,14 @@ func (c cost) ns() float64 {
 
 // Slice functions run in parts on several threads from splitTime on, in ns: long against the cost of a loop on awake workers,
 // a few microseconds. A worker that sleeps may come late, which the others make up for: parts, of partTime, are handed out one
-// by one.
-const (
-	splitTime = 40_000
-	partTime  = 15_000
-	fewest    = 1024 // elements that may be worth several threads, for whatever function
+// by one. Tests change both.
+var (
+	splitTime = 40_000.0
+	partTime  = 15_000.0
 )
+
+// fewest is the number of elements that may be worth several threads, for whatever function.
+const fewest = 1024
 
 // threads is the number of threads for n elements.
 func (c cost) threads(n int) int {

@@ -2,7 +2,6 @@ package simd
 
 import (
 	"math"
-	"sync"
 	"unsafe"
 
 	"github.com/wavelane/wavelane/compute"
@@ -18,7 +17,7 @@ type fold[P any] struct {
 	block func(a, b []float32, at int) P // at is the index of the block's first element; b is nil unless there are two slices
 	merge func(x, y P) P                 // x comes before y
 	cost  cost
-	tasks sync.Pool // of *folding[P]
+	tasks freeList[folding[P]]
 }
 
 // blockLen is the number of elements of a block. A kernel that adds up float32 numbers has an error of at most 2⁻²⁷ of the sum
@@ -79,13 +78,10 @@ func (t *folding[P]) Do(part int) {
 }
 
 func (f *fold[P]) spread(a, b []float32, size, threads int) P {
-	t, _ := f.tasks.Get().(*folding[P])
-	if t == nil {
-		t = &folding[P]{f: f}
-	}
-	defer f.tasks.Put(t)
+	t := f.tasks.take()
+	defer f.tasks.give(t)
 	n := ceilDiv(len(a), size)
-	t.a, t.b, t.size, t.run, t.blocks = a, b, size, max(1, f.cost.part()/size), resized(t.blocks, n)
+	t.f, t.a, t.b, t.size, t.run, t.blocks = f, a, b, size, max(1, f.cost.part()/size), resized(t.blocks, n)
 	pool.Shared().EachN(t, ceilDiv(n, t.run), threads)
 	t.a, t.b = nil, nil
 	return f.merged(t.blocks)
@@ -152,6 +148,9 @@ func reduction[P any, R float32 | int32](f *fold[P], finish func(p P, a []float3
 	}
 }
 
+// kahanLanes are for kernels that do not let their memory lie on the stack.
+var kahanLanes freeList[[2 * kernels.Lanes]float32]
+
 // Folds to one number.
 
 func add64(x, y float64) float64 { return x + y }
@@ -167,9 +166,11 @@ var (
 		block: func(a, b []float32, _ int) float64 { return float64(kernels.Dot(a, b)) }}
 	kahanFold = fold[float64]{cost: cost{1.2, 0.11}, merge: add64,
 		block: func(a, _ []float32, _ int) float64 {
-			var lanes [2 * kernels.Lanes]float32
-			kernels.SumKahan(&lanes, a)
-			return kernels.KahanTotal(&lanes)
+			lanes := kahanLanes.take()
+			defer kahanLanes.give(lanes)
+			clear(lanes[:])
+			kernels.SumKahan(lanes, a)
+			return kernels.KahanTotal(lanes)
 		}}
 	maxAbsFold = fold[float32]{cost: cost{0.6, 0.05}, merge: func(x, y float32) float32 { return max(x, y) },
 		block: func(a, _ []float32, _ int) float32 { return kernels.MaxAbs(a) }}

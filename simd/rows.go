@@ -2,7 +2,6 @@ package simd
 
 import (
 	"math"
-	"sync"
 	"unsafe"
 
 	"github.com/wavelane/wavelane/internal/op"
@@ -17,8 +16,8 @@ type rowOp[S any] struct {
 	// write computes a block's result. Own is what block found there, row what the whole row's is. Gamma and beta are nil if
 	// the operation does not have them.
 	write func(y, x, gamma, beta []float32, own, row S, eps float64)
-	cost  cost      // of block and of write
-	tasks sync.Pool // of *rowTask[S]
+	cost  cost // of block and of write
+	tasks freeList[rowTask[S]]
 }
 
 // vectors are the operands of one row beside x.
@@ -77,16 +76,13 @@ func (o *rowOp[S]) apply(y, x []float32, v vectors) {
 		o.short(y, x, v)
 		return
 	}
-	t, _ := o.tasks.Get().(*rowTask[S])
-	if t == nil {
-		t = &rowTask[S]{o: o}
-	}
-	defer o.tasks.Put(t)
+	t := o.tasks.take()
+	defer o.tasks.give(t)
 	threads := o.cost.threads(len(y))
 	if shifted(y, x) || shifted(y, v.gamma) || shifted(y, v.beta) {
 		threads = 1
 	}
-	t.y, t.x, t.vectors, t.run, t.states = y, x, v, max(1, o.cost.part()/blockLen()), resized(t.states, n)
+	t.o, t.y, t.x, t.vectors, t.run, t.states = o, y, x, v, max(1, o.cost.part()/blockLen()), resized(t.states, n)
 	parts := ceilDiv(n, t.run)
 	t.write = false
 	pool.Shared().EachN(t, parts, threads)

@@ -108,8 +108,8 @@ var sliceFunctions = []*sliceFunction{
 			return selu(x, 1.0507009873554804934, 1.0507009873554804934*1.6732632423543772848/1.0507009873554804934)
 		})},
 	{name: "Sigmoid", f: simd.Sigmoid, ref: one(sigmoid), low: -50, high: 50, rel: func2},
-	{name: "GELU", f: simd.GELU, low: -4, high: 4, rel: loose, abs: 1e-7, ref: one(func(x float64) float64 {
-		return 0.5 * x * (1 + math.Tanh(math.Sqrt(2/math.Pi)*(x+0.044715*x*x*x)))
+	{name: "GELU", f: simd.GELU, low: -8, high: 8, rel: func2, ref: one(func(x float64) float64 {
+		return x / (1 + math.Exp(-2*math.Sqrt(2/math.Pi)*(x+0.044715*x*x*x)))
 	})},
 	{name: "GELUErf", f: simd.GELUErf, ref: one(func(x float64) float64 { return 0.5 * x * math.Erfc(-x/math.Sqrt2) }),
 		low: -8, high: 8, rel: func2},
@@ -118,6 +118,12 @@ var sliceFunctions = []*sliceFunction{
 		low: -5, high: 5, abs: 1e-6},
 	{name: "Mish", f: simd.Mish, ref: one(func(x float64) float64 { return x * math.Tanh(softplus(x)) }), low: -50, high: 50, rel: func2},
 	{name: "Softplus", f: simd.Softplus, ref: one(softplus), low: -50, high: 50, rel: func2},
+	{name: "FastExp", f: simd.FastExp, ref: one(math.Exp), low: -80, high: 80, rel: 1e-4},
+	{name: "FastTanh", f: simd.FastTanh, ref: one(math.Tanh), low: -9, high: 9, rel: 6e-5},
+	{name: "FastSigmoid", f: simd.FastSigmoid, ref: one(sigmoid), low: -50, high: 50, rel: 1e-4},
+	{name: "FastGELU", f: simd.FastGELU, low: -4, high: 6, rel: 1.1e-4, ref: one(func(x float64) float64 {
+		return x / (1 + math.Exp(-2*math.Sqrt(2/math.Pi)*(x+0.044715*x*x*x)))
+	})},
 	{name: "Fill", f: simd.Fill, p: []float32{0.3},
 		ref: func(n int) []float64 {
 			return each(make([]float64, n), func(float64) float64 { return float64(float32(0.3)) })

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -61,7 +62,7 @@ func onEveryTier(t *testing.T, f func(t *testing.T)) {
 // atSizes are lengths around all rests of vectors and unrolled loops, blocks, and parts.
 func atSizes(r *rand.Rand) []int {
 	sizes := []int{1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257, 1023, 1025, 2049, 8192, 8193}
-	return append(sizes, 1+r.IntN(1000), 10_000+r.IntN(50_000))
+	return append(sizes, 1+r.IntN(1000), 9000+r.IntN(9000))
 }
 
 // guarded is memory with values around a slice that must stay.
@@ -143,13 +144,14 @@ func (f *sliceFunction) check(t *testing.T, n int, in [][]float32, want, got []f
 // A destination may begin before an operand and reach into it, on however many threads; not the other way round.
 func TestSliceOverlaps(t *testing.T) {
 	defer simd.SetThreads(simd.SetThreads(4))
+	defer simd.SplitEarly()()
 	onEveryTier(t, func(t *testing.T) {
 		r := newRand(t)
 		for _, f := range sliceFunctions {
 			if !f.stores() || f.name == "Axpy" || f.operands() == 0 {
 				continue
 			}
-			for _, n := range []int{3, 50, 1000, 20_000, 150_000} {
+			for _, n := range []int{3, 50, 2000, 40_000} {
 				for k := range f.operands() {
 					in := f.inputs(r, n)
 					shift := 1 + r.IntN(min(n-1, 40))
@@ -219,10 +221,11 @@ func TestEmptySlices(t *testing.T) {
 // Results have the same bits on however many threads.
 func TestThreadsDoNotShow(t *testing.T) {
 	defer simd.SetThreads(simd.SetThreads(1))
+	defer simd.SplitEarly()()
 	onEveryTier(t, func(t *testing.T) {
 		r := newRand(t)
 		for _, f := range sliceFunctions {
-			n := 400_000 + r.IntN(200_000)
+			n := 40_000 + r.IntN(10_000)
 			in := f.inputs(r, n)
 			dst := make([]float32, n)
 			var want []float64
@@ -250,7 +253,7 @@ func TestSliceCallsAllocateNothing(t *testing.T) {
 	onEveryTier(t, func(t *testing.T) {
 		r := newRand(t)
 		for _, f := range sliceFunctions {
-			for _, n := range []int{100, 100_000} {
+			for _, n := range []int{100, 40_000} {
 				in, dst := f.inputs(r, n), make([]float32, n)
 				call := f.bind(dst, in)
 				call()
@@ -337,7 +340,9 @@ func TestSoftmaxOfSpecialValues(t *testing.T) {
 				for _, f := range []func(dst, x []float32){simd.Softmax, simd.LogSoftmax} {
 					f(y, x)
 					for i, v := range y {
-						require.True(t, v != v, "%s: element %d is %v", name, i, v)
+						if v == v {
+							t.Fatalf("%s: element %d is %v", name, i, v)
+						}
 					}
 				}
 			}
@@ -348,8 +353,9 @@ func TestSoftmaxOfSpecialValues(t *testing.T) {
 			y := make([]float32, n)
 			simd.Softmax(y, x)
 			for i, v := range y {
-				require.Equal(t, i == at, v == 1, "element %d is %v", i, v)
-				require.Equal(t, i != at, v == 0, "element %d is %v", i, v)
+				if i == at && v != 1 || i != at && v != 0 {
+					t.Fatalf("element %d is %v", i, v)
+				}
 			}
 			simd.LogSoftmax(y, x)
 			require.Zero(t, y[at])
@@ -362,7 +368,7 @@ func TestSoftmaxOfSpecialValues(t *testing.T) {
 func TestSumsStayWithinTheirBound(t *testing.T) {
 	onEveryTier(t, func(t *testing.T) {
 		r := newRand(t)
-		x := make([]float32, 1_000_000)
+		x := make([]float32, 200_000)
 		for range 20 {
 			v := 1 + r.Float32()
 			simd.Fill(x, v)
@@ -436,12 +442,12 @@ func TestForcedTier(t *testing.T) {
 // again runs the test that calls it in a process of its own, with a variable set.
 func again(t *testing.T, variable string) string {
 	t.Helper()
-	if runtime.GOOS == "js" {
-		t.Skip("no processes")
-	}
 	c := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
 	c.Env = append(os.Environ(), variable, "WAVELANE_SIMD_TEST=1")
 	out, err := c.CombinedOutput()
+	if runtime.GOOS == "js" || errors.Is(err, syscall.ENOEXEC) {
+		t.Skip("no processes here, or none of this architecture")
+	}
 	require.NoError(t, err, string(out))
 	return string(out)
 }

@@ -1,8 +1,6 @@
 package simd
 
 import (
-	"sync"
-
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/op"
 	"github.com/wavelane/wavelane/simd/internal/kernels"
@@ -80,11 +78,11 @@ func (t *spreading) Do(part int) {
 	t.f(t.y[lo:hi], cut(t.a, lo, hi), cut(t.b, lo, hi), cut(t.c, lo, hi), t.p)
 }
 
-var spreadings = sync.Pool{New: func() any { return new(spreading) }}
+var spreadings freeList[spreading]
 
 func (s *spanOp) spread(y, a, b, c []float32, p numbers, threads int) {
-	t := spreadings.Get().(*spreading)
-	defer spreadings.Put(t)
+	t := spreadings.take()
+	defer spreadings.give(t)
 	*t = spreading{s.f, y, a, b, c, p, s.cost.part()}
 	pool.Shared().EachN(t, ceilDiv(len(y), t.part), threads)
 	*t = spreading{}
@@ -177,9 +175,14 @@ var (
 	softplusOp = unaryOp("Softplus", cost{30, 0.55}, kernels.Softplus)
 	seluOp     = unaryOp("SELU", cost{5, 0.22}, kernels.SELU)
 	eluOp      = scalarOp("ELU", cost{5, 0.22}, kernels.ELU)
-	powOp      = binaryOp("Pow", cost{50, 1.5}, pow, nil,
-		func(y, a, _, _ []float32, p numbers) { powScalar(y, a, p[0]) })
-	powScalarOp = scalarOp("PowScalar", cost{50, 1.5}, powScalar)
+	powOp      = binaryOp("Pow", cost{50, 1.5}, kernels.Pow, nil,
+		func(y, a, _, _ []float32, p numbers) { kernels.PowScalar(y, a, p[0]) })
+	powScalarOp = scalarOp("PowScalar", cost{50, 1.5}, kernels.PowScalar)
+
+	fastExpOp     = unaryOp("FastExp", cost{3.5, 0.2}, kernels.FastExp)
+	fastTanhOp    = unaryOp("FastTanh", cost{5.5, 0.3}, kernels.FastTanh)
+	fastSigmoidOp = unaryOp("FastSigmoid", cost{4, 0.3}, kernels.FastSigmoid)
+	fastGELUOp    = unaryOp("FastGELU", cost{5, 0.3}, kernels.FastGELU)
 )
 
 // spans are the elementwise operations of the catalogue, by entry.

@@ -28,53 +28,85 @@ func (p *pooling) ns() float64 {
 	return 30 + cheap.ns()*float64(p.W*(min(p.KH, p.H)+min(p.KW, p.W))) + float64(p.OutW)
 }
 
-// do computes units: it combines the rows that a window covers element by element, then shifted copies of what results.
+// poolBlock is how many elements the rows that are done together have, so that they stay in the first cache.
+const poolBlock = 1 << 11
+
+// do computes units. Rows of a plane are done together: first the elements that lie below each other in their windows are
+// combined, then shifted copies of what results, over the ends of rows, where nothing is read later.
 func (p *pooling) do(y, x []float32, lo, hi int) {
-	before := p.Pad[1]
-	wide := before + p.W + p.Pad[1] // of a line with its padding
-	b := borrow(2 * wide)
+	if p.W == 0 || p.mean && p.KH+p.KW > 48 { // float32 would add up too many roundings
+		for u := lo; u < hi; u++ {
+			p.exact(y, x, u)
+		}
+		return
+	}
+	wide := p.W + 2*p.Pad[1] // of a line with its padding
+	most := max(1, poolBlock/wide)
+	b := borrow(2 * most * wide)
 	defer scratch.Put(b)
-	padded, sums := (*b)[:wide], (*b)[wide:]
-	line := padded[before : before+p.W]
+	lines, across := (*b)[:most*wide], (*b)[most*wide:]
 	nothing := float32(math.Inf(-1)) // does not take part in a maximum
 	if p.mean {
 		nothing = 0
 	}
-	fillWith(padded, nothing)
-	sums = sums[:(p.OutW-1)*p.Stride[1]+1]
-	for u := lo; u < hi; u++ {
-		to := y[u*p.OutW : (u+1)*p.OutW]
+	fillWith(lines, nothing)
+	for u := lo; u < hi; {
+		rows := min(most, hi-u, p.OutH-u%p.OutH)
 		plane := x[u/p.OutH*p.H*p.W:][:p.H*p.W]
-		top := u%p.OutH*p.Stride[0] - p.Pad[0]
-		y0, y1 := max(top, 0), min(top+p.KH, p.H)
-		if y0 >= y1 || p.W == 0 { // an empty plane
-			fillWith(to, float32(math.NaN()))
-			continue
-		}
-		if p.mean && p.KH+p.KW > 48 { // float32 would add up too many roundings
-			p.means(to, plane, y0, y1)
-			continue
-		}
-		copy(line, plane[y0*p.W:])
-		for r := y0 + 1; r < y1; r++ {
-			p.combine(line, line, plane[r*p.W:])
-		}
-		across := sums
-		if p.Stride[1] == 1 {
-			across = to
-		}
-		copy(across, padded)
+		p.down(lines, plane, u%p.OutH, rows, wide)
+		n := rows*wide - (p.KW - 1)
+		result := lines
 		for k := 1; k < p.KW; k++ {
-			p.combine(across, across, padded[k:])
+			p.combine(across[:n], result, lines[k:])
+			result = across
 		}
-		if s := p.Stride[1]; s > 1 {
-			every(to, sums, s)
-		}
-		if p.mean {
-			p.divide(to, y1-y0)
-			if v := kernels.MaxAbs(to); !(v <= math.MaxFloat32) { // the sum may have overflowed where the mean does not
-				p.means(to, plane, y0, y1)
+		for r := range rows {
+			to := y[(u+r)*p.OutW:][:p.OutW]
+			every(to, result[r*wide:], p.Stride[1])
+			y0, y1 := p.rows((u + r) % p.OutH)
+			if p.mean {
+				p.divide(to, y1-y0)
 			}
+			if y0 >= y1 || p.mean && !(kernels.MaxAbs(to) <= math.MaxFloat32) { // a sum may overflow where the mean does not
+				p.exact(y, x, u+r)
+			}
+		}
+		u += rows
+	}
+}
+
+// rows are those of the input that row i of the result covers.
+func (p *pooling) rows(i int) (from, to int) {
+	top := i*p.Stride[0] - p.Pad[0]
+	return max(top, 0), min(top+p.KH, p.H)
+}
+
+// down combines the elements that lie below each other in the windows of rows of the result from a row on.
+func (p *pooling) down(lines, plane []float32, from, rows, wide int) {
+	y0, _ := p.rows(from)
+	_, y1 := p.rows(from + rows - 1)
+	if p.Stride[0] == 1 && wide == p.W && y1-y0 == rows+p.KH-1 && p.KH > 1 { // lines of whole windows, one after the other
+		x := plane[y0*p.W:]
+		lines = lines[:rows*p.W]
+		p.combine(lines, x, x[p.W:])
+		for k := 2; k < p.KH; k++ {
+			p.combine(lines, lines, x[k*p.W:])
+		}
+		return
+	}
+	for r := range rows {
+		line := lines[r*wide+p.Pad[1]:][:p.W]
+		y0, y1 := p.rows(from + r)
+		if y0 >= y1 {
+			continue
+		}
+		if y1-y0 == 1 {
+			copy(line, plane[y0*p.W:])
+			continue
+		}
+		p.combine(line, plane[y0*p.W:], plane[(y0+1)*p.W:])
+		for k := y0 + 2; k < y1; k++ {
+			p.combine(line, line, plane[k*p.W:])
 		}
 	}
 }
@@ -115,16 +147,20 @@ func (p *pooling) divideClipped(y []float32, i, rows int) bool {
 	return true
 }
 
-// means computes a row of means over rows y0 to y1 in float64.
-func (p *pooling) means(to, plane []float32, y0, y1 int) {
-	for i := range to {
+// exact computes a unit one element after the other, means in float64. Of an empty plane they are NaN.
+func (p *pooling) exact(y, x []float32, u int) {
+	plane := x[u/p.OutH*p.H*p.W:][:p.H*p.W]
+	y0, y1 := p.rows(u % p.OutH)
+	for i := range p.OutW {
 		x0, x1 := p.columns(i)
 		s := 0.0
 		for r := y0; r < y1; r++ {
-			for _, v := range plane[r*p.W+x0 : r*p.W+x1] {
+			for _, v := range plane[r*p.W+x0 : r*p.W+max(x0, x1)] {
 				s += float64(v)
 			}
 		}
-		to[i] = float32(s / float64((y1-y0)*(x1-x0)))
+		if n := float64(max(0, y1-y0) * max(0, x1-x0)); p.mean || n == 0 {
+			y[u*p.OutW+i] = float32(s / n)
+		}
 	}
 }

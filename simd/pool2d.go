@@ -60,11 +60,19 @@ func (p *pooling) do(y, x []float32, lo, hi int) {
 			p.combine(across[:n], result, lines[k:])
 			result = across
 		}
+		whole := p.Pad == [2]int{} && p.H > 0 // no window is smaller than others
+		if whole && p.mean {
+			kernels.Scale(result[:n], result[:n], 1/float32(p.KH*p.KW))
+		}
+		done := whole && (!p.mean || kernels.MaxAbs(result[:n]) <= math.MaxFloat32)
 		for r := range rows {
 			to := y[(u+r)*p.OutW:][:p.OutW]
 			every(to, result[r*wide:], p.Stride[1])
+			if done {
+				continue
+			}
 			y0, y1 := p.rows((u + r) % p.OutH)
-			if p.mean {
+			if p.mean && !whole {
 				p.divide(to, y1-y0)
 			}
 			if y0 >= y1 || p.mean && !(kernels.MaxAbs(to) <= math.MaxFloat32) { // a sum may overflow where the mean does not
@@ -155,12 +163,27 @@ func (p *pooling) exact(y, x []float32, u int) {
 		x0, x1 := p.columns(i)
 		s := 0.0
 		for r := y0; r < y1; r++ {
-			for _, v := range plane[r*p.W+x0 : r*p.W+max(x0, x1)] {
-				s += float64(v)
-			}
+			s += sum64(plane[r*p.W+x0 : r*p.W+max(x0, x1)])
 		}
 		if n := float64(max(0, y1-y0) * max(0, x1-x0)); p.mean || n == 0 {
 			y[u*p.OutW+i] = float32(s / n)
 		}
 	}
+}
+
+// sum64 is the sum of a row's elements, which may be beyond float32.
+func sum64(x []float32) float64 {
+	const block = 1 << 12 // float32 adds up few roundings
+	s := 0.0
+	for ; len(x) > 0; x = x[min(block, len(x)):] {
+		part := x[:min(block, len(x))]
+		if v := kernels.Sum(part); v-v == 0 {
+			s += float64(v)
+			continue
+		}
+		for _, v := range part {
+			s += float64(v)
+		}
+	}
+	return s
 }

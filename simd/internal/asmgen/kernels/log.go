@@ -12,10 +12,10 @@ var logarithms = []*ir.Kernel{
 	}, "Within 1 ULP."),
 	unary("Log2", "float32(math.Log2(float64(x[i])))", 1, func(b *builder, x f) f {
 		return log(b, x, log2)
-	}, "Within 1.3 ULP."),
+	}, "Within 1.4 ULP."),
 	unary("Log10", "float32(math.Log10(float64(x[i])))", 1, func(b *builder, x f) f {
 		return log(b, x, log10)
-	}, "Within 1.3 ULP."),
+	}, "Within 1.4 ULP."),
 }
 
 // logBase is what logarithms to a base need.
@@ -47,13 +47,18 @@ func log(b *builder, x f, base logBase) f {
 	zero := b.Const(0)
 	b.Guard(b.And(abnormal(b, bits), b.NE(x, zero)))
 	k, m := logReduce(b, bits)
-	y := base.combine(b, b.FromInt(k), b.Sub(m, b.Const(1)))
+	y := base.combine(b, b.FromInt(k), b.Sub(m, b.Const(1)), nil)
 	return b.Select(b.EQ(x, zero), b.Const(math.Inf(-1)), y)
 }
 
-// combine is k·two + unit·log(1 + r), small terms first.
-func (base logBase) combine(b *builder, k, r f) f {
-	y := b.Mul(b.Mul(r, r), b.Poly(r, base.poly...))
+// combine is k·two + unit·log(1 + r), small terms first; rest, unless nil, is added.
+func (base logBase) combine(b *builder, k, r f, rest *f) f {
+	y, p := b.Mul(r, r), b.Poly(r, base.poly...)
+	if rest != nil {
+		y = b.MulAdd(y, p, *rest)
+	} else {
+		y = b.Mul(y, p)
+	}
 	high := truncated(base.two, 16) // k times it is exact
 	if low := base.two - high; low != 0 {
 		y = b.MulAdd(k, b.Const(low), y)
@@ -88,13 +93,15 @@ func logReduce(b *builder, bits ir.I) (k ir.I, m f) {
 	return k, b.Float(b.SubI(bits, b.Shl(k, 23)))
 }
 
-// log1p is log(1 + w) for 0 ≤ w < 2¹²⁶: what u = 1 + w loses is added to the reduced argument.
-func log1p(b *builder, w f) f {
+// log1p is log(1 + w + wl) for 0 ≤ w < 2¹²⁶ and wl small against it: what u = 1 + w loses is added to the reduced argument,
+// wl to the result, where it counts nearly once if w is small, and nothing if not.
+func log1p(b *builder, w, wl f) f {
 	one := b.Const(1)
 	u := b.Add(w, one)
 	lost := b.Sub(w, b.Sub(u, one))
 	k, m := logReduce(b, b.Bits(u))
 	scale := b.Float(b.SubI(b.Bits(one), b.Shl(k, 23))) // 2⁻ᵏ
 	r := b.MulAdd(lost, scale, b.Sub(m, one))
-	return naturalLog.combine(b, b.FromInt(k), r)
+	rest := b.Mul(wl, scale)
+	return naturalLog.combine(b, b.FromInt(k), r, &rest)
 }

@@ -8,7 +8,7 @@ import (
 
 var trigonometrics = []*ir.Kernel{
 	unary("Sin", "float32(math.Sin(float64(x[i])))", 1, sin, "Within 1.8 ULP."),
-	unary("Cos", "float32(math.Cos(float64(x[i])))", 1, cos, "Within 1.9 ULP."),
+	unary("Cos", "float32(math.Cos(float64(x[i])))", 1, cos, "Within 2 ULP."),
 	unary("Tan", "float32(math.Tan(float64(x[i])))", 1, tan, "Within 1.7 ULP."),
 	unary("Asin", "float32(math.Asin(float64(x[i])))", 1, asin, "Within 1.5 ULP."),
 	unary("Acos", "float32(math.Acos(float64(x[i])))", 1, acos, "Within 1.3 ULP."),

@@ -19,8 +19,8 @@
 // not, or an instruction set that the machine does not have, is an error of [Open]; slice functions, which return no errors,
 // then run on the best one.
 //
-// Kernels of one rounding an element (Add, Sqrt, Floor, …) have the same bits on all of them, but for the bits of NaN; functions
-// such as Exp and sums may differ in the last ones. On one instruction set a result depends on nothing but the operands: work
+// Kernels of one rounding an element (Add, Sqrt, Floor, …) have the same bits on all of them, but for the bits of NaN and the
+// sign of a zero that is chosen between zeros; functions such as Exp and sums may differ in the last bits. On one instruction set a result depends on nothing but the operands: work
 // is cut up by length alone, and sums are added in one order, whatever the number of threads.
 //
 // # Slice functions

@@ -60,10 +60,12 @@ var sliceFunctions = []*sliceFunction{
 	{name: "Lerp", f: simd.Lerp, ref: three(func(a, b, t float64) float64 { return a + t*(b-a) }), low: -2, high: 2, abs: 1e-6},
 	{name: "AddScalar", f: simd.AddScalar, p: []float32{0.3}, low: -2, high: 2, rel: tight,
 		ref: one(func(x float64) float64 { return x + float64(float32(0.3)) })},
-	{name: "Scale", f: simd.Scale, p: []float32{-3}, low: -2, high: 2, rel: tight, ref: one(func(x float64) float64 { return -3 * x })},
+	{name: "Scale", f: simd.Scale, p: []float32{-3}, low: -2, high: 2, rel: tight,
+		ref: one(func(x float64) float64 { return -3 * x })},
 	{name: "ScaleAdd", f: simd.ScaleAdd, p: []float32{-3, 2}, low: -2, high: 2, abs: 1e-6,
 		ref: one(func(x float64) float64 { return -3*x + 2 })},
-	{name: "Axpy", f: axpy, p: []float32{-3}, low: -2, high: 2, abs: 1e-6, ref: two(func(y, x float64) float64 { return y - 3*x })},
+	{name: "Axpy", f: axpy, p: []float32{-3}, low: -2, high: 2, abs: 1e-6,
+		ref: two(func(y, x float64) float64 { return y - 3*x })},
 	{name: "PowScalar", f: simd.PowScalar, p: []float32{1.5}, low: 0, high: 9, rel: func2,
 		ref: one(func(x float64) float64 { return math.Pow(x, 1.5) })},
 	{name: "Clip", f: simd.Clip, p: []float32{-1, 0.5}, low: -2, high: 2,
@@ -116,7 +118,8 @@ var sliceFunctions = []*sliceFunction{
 	{name: "Swish", f: simd.Swish, ref: one(func(x float64) float64 { return x * sigmoid(x) }), low: -50, high: 50, rel: func2},
 	{name: "HardSwish", f: simd.HardSwish, ref: one(func(x float64) float64 { return x * min(max(x+3, 0), 6) / 6 }),
 		low: -5, high: 5, abs: 1e-6},
-	{name: "Mish", f: simd.Mish, ref: one(func(x float64) float64 { return x * math.Tanh(softplus(x)) }), low: -50, high: 50, rel: func2},
+	{name: "Mish", f: simd.Mish, low: -50, high: 50, rel: func2,
+		ref: one(func(x float64) float64 { return x * math.Tanh(softplus(x)) })},
 	{name: "Softplus", f: simd.Softplus, ref: one(softplus), low: -50, high: 50, rel: func2},
 	{name: "FastExp", f: simd.FastExp, ref: one(math.Exp), low: -80, high: 80, rel: 1e-4},
 	{name: "FastTanh", f: simd.FastTanh, ref: one(math.Tanh), low: -9, high: 9, rel: 6e-5},
@@ -129,9 +132,10 @@ var sliceFunctions = []*sliceFunction{
 			return each(make([]float64, n), func(float64) float64 { return float64(float32(0.3)) })
 		}},
 
-	{name: "Sum", f: simd.Sum, ref: all(func(in [][]float64) []float64 { return []float64{sum(in[0])} }), high: 2, rel: sums, empty: zero},
-	{name: "SumKahan", f: simd.SumKahan, ref: all(func(in [][]float64) []float64 { return []float64{sum(in[0])} }), high: 2, rel: tight,
-		empty: zero},
+	{name: "Sum", f: simd.Sum, high: 2, rel: sums, empty: zero,
+		ref: all(func(in [][]float64) []float64 { return []float64{sum(in[0])} })},
+	{name: "SumKahan", f: simd.SumKahan, high: 2, rel: tight, empty: zero,
+		ref: all(func(in [][]float64) []float64 { return []float64{sum(in[0])} })},
 	{name: "SumOfSquares", f: simd.SumOfSquares, ref: all(func(in [][]float64) []float64 { return []float64{dot(in[0], in[0])} }),
 		low: -2, high: 2, rel: sums, empty: zero},
 	{name: "Dot", f: simd.Dot, ref: all(func(in [][]float64) []float64 { return []float64{dot(in[0], in[1])} }),
@@ -173,13 +177,14 @@ var sliceFunctions = []*sliceFunction{
 		l := math.Log(sum(each(in[0], math.Exp)))
 		return each(in[0], func(v float64) float64 { return v - l })
 	})},
-	{name: "LayerNorm", f: simd.LayerNorm, p: []float32{0.01}, low: -2, high: 3, abs: loose, ref: all(func(in [][]float64) []float64 {
-		y := standard(in[0], float64(float32(0.01)))
-		for i := range y {
-			y[i] = y[i]*in[1][i] + in[2][i]
-		}
-		return y
-	})},
+	{name: "LayerNorm", f: simd.LayerNorm, p: []float32{0.01}, low: -2, high: 3, abs: loose,
+		ref: all(func(in [][]float64) []float64 {
+			y := standard(in[0], float64(float32(0.01)))
+			for i := range y {
+				y[i] = y[i]*in[1][i] + in[2][i]
+			}
+			return y
+		})},
 	{name: "LayerNormSimple", f: simd.LayerNormSimple, p: []float32{0.01}, low: -2, high: 3, abs: loose,
 		ref: all(func(in [][]float64) []float64 { return standard(in[0], float64(float32(0.01))) })},
 	{name: "RMSNorm", f: simd.RMSNorm, p: []float32{0.01}, low: -2, high: 3, rel: loose, ref: all(func(in [][]float64) []float64 {
@@ -190,7 +195,8 @@ var sliceFunctions = []*sliceFunction{
 		}
 		return y
 	})},
-	{name: "ZScore", f: simd.ZScore, low: -2, high: 3, abs: 1e-4, ref: all(func(in [][]float64) []float64 { return standard(in[0], 0) })},
+	{name: "ZScore", f: simd.ZScore, low: -2, high: 3, abs: 1e-4,
+		ref: all(func(in [][]float64) []float64 { return standard(in[0], 0) })},
 	{name: "Normalize", f: simd.Normalize, low: -2, high: 3, rel: loose, ref: all(func(in [][]float64) []float64 {
 		f := 1 / math.Sqrt(dot(in[0], in[0]))
 		return each(in[0], func(v float64) float64 { return v * f })
@@ -339,7 +345,8 @@ func mean(x []float64) float64 { return sum(x) / float64(len(x)) }
 
 func covariance(a, b []float64) float64 {
 	ma, mb := mean(a), mean(b)
-	return dot(each(a, func(v float64) float64 { return v - ma }), each(b, func(v float64) float64 { return v - mb })) / float64(len(a))
+	a, b = each(a, func(v float64) float64 { return v - ma }), each(b, func(v float64) float64 { return v - mb })
+	return dot(a, b) / float64(len(a))
 }
 
 func standard(x []float64, eps float64) []float64 {

@@ -61,7 +61,8 @@ func onEveryTier(t *testing.T, f func(t *testing.T)) {
 
 // atSizes are lengths around all rests of vectors and unrolled loops, blocks, and parts.
 func atSizes(r *rand.Rand) []int {
-	sizes := []int{1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257, 1023, 1025, 2049, 8192, 8193}
+	sizes := []int{1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257,
+		1023, 1025, 2049, 8192, 8193}
 	return append(sizes, 1+r.IntN(1000), 9000+r.IntN(9000))
 }
 
@@ -418,7 +419,8 @@ func TestVarianceBesideALargeMean(t *testing.T) {
 func TestForcedTier(t *testing.T) {
 	if os.Getenv("WAVELANE_SIMD_TEST") != "" {
 		_, err := simd.Open()
-		fmt.Printf("tier=%s error=%v argument=%t unavailable=%t\n", simd.Tier(), err, errors.Is(err, compute.ErrArgument), errors.Is(err, compute.ErrUnavailable))
+		fmt.Printf("tier=%s error=%v argument=%t unavailable=%t\n", simd.Tier(), err,
+			errors.Is(err, compute.ErrArgument), errors.Is(err, compute.ErrUnavailable))
 		return
 	}
 	best := kernels.Available()[len(kernels.Available())-1].String()

@@ -98,7 +98,8 @@ func scalarOp(name string, c cost, f func(y, a []float32, s float32)) spanOp {
 
 // binaryOp takes the forms in which a or b is one number, or nil.
 func binaryOp(name string, c cost, f func(y, a, b []float32), fixed ...span) spanOp {
-	return spanOp{name: name, cost: c, two: f, fixed: [3]span(append(fixed, nil, nil, nil)), f: func(y, a, b, _ []float32, _ numbers) { f(y, a, b) }}
+	return spanOp{name: name, cost: c, two: f, fixed: [3]span(append(fixed, nil, nil, nil)),
+		f: func(y, a, b, _ []float32, _ numbers) { f(y, a, b) }}
 }
 
 // Costs of kinds of functions.
@@ -143,7 +144,8 @@ var (
 	minimumOp  = binaryOp("Minimum", cheap, kernels.Minimum)
 	copySignOp = binaryOp("CopySign", cheap, kernels.CopySign)
 	axpyOp     = scalarOp("Axpy", cheap, func(y, a []float32, s float32) { kernels.Axpy(y, y, a, s) })
-	fmaOp      = spanOp{name: "FMA", cost: cost{0.6, 0.16}, f: func(y, a, b, c []float32, _ numbers) { kernels.MulAdd(y, a, b, c) },
+	fmaOp      = spanOp{name: "FMA", cost: cost{0.6, 0.16},
+		f: func(y, a, b, c []float32, _ numbers) { kernels.MulAdd(y, a, b, c) },
 		fixed: [3]span{
 			func(y, _, b, c []float32, p numbers) { kernels.Axpy(y, c, b, p[0]) },
 			func(y, a, _, c []float32, p numbers) { kernels.Axpy(y, c, a, p[0]) }}}

@@ -5448,7 +5448,6 @@ TEXT ·asinhAVX2(SB), NOSPLIT, $0-32
 	VMOVAPS constants<>+1344(SB), Y8
 	VMOVAPS constants<>+1376(SB), Y7
 	VMOVAPS constants<>+1408(SB), Y6
-	VMOVAPS constants<>+1440(SB), Y5
 	PCALIGN $0x20
 
 mainLoop:
@@ -5463,34 +5462,37 @@ mainLoop:
 	VSQRTPS     Y3, Y3
 	VADDPS      Y15, Y3, Y3
 	VDIVPS      Y3, Y2, Y2
-	VADDPS      Y2, Y1, Y1
-	VADDPS      Y15, Y1, Y2
-	VSUBPS      Y15, Y2, Y3
-	VSUBPS      Y3, Y1, Y1
-	VPSUBD      Y12, Y2, Y3
-	VPSRAD      $0x17, Y3, Y3
-	VPSLLD      $0x17, Y3, Y4
-	VPSUBD      Y4, Y2, Y2
-	VPSUBD      Y4, Y15, Y4
+	VADDPS      Y2, Y1, Y3
+	VSUBPS      Y1, Y3, Y1
+	VSUBPS      Y1, Y2, Y1
+	VADDPS      Y15, Y3, Y2
+	VSUBPS      Y15, Y2, Y4
+	VSUBPS      Y4, Y3, Y3
+	VPSUBD      Y12, Y2, Y4
+	VPSRAD      $0x17, Y4, Y4
+	VPSLLD      $0x17, Y4, Y5
+	VPSUBD      Y5, Y2, Y2
+	VPSUBD      Y5, Y15, Y5
 	VSUBPS      Y15, Y2, Y2
-	VFMADD231PS Y4, Y1, Y2
-	VCVTDQ2PS   Y3, Y1
-	VMULPS      Y2, Y2, Y3
-	VMOVAPS     Y11, Y4
-	VFMADD213PS Y10, Y2, Y4
-	VFMADD213PS Y9, Y2, Y4
-	VFMADD213PS Y8, Y2, Y4
-	VFMADD213PS Y7, Y2, Y4
-	VFMADD213PS Y6, Y2, Y4
-	VFMADD213PS Y5, Y2, Y4
-	VFMADD213PS constants<>+1472(SB), Y2, Y4
-	VFMADD213PS constants<>+1504(SB), Y2, Y4
-	VMULPS      Y4, Y3, Y3
-	VFMADD231PS constants<>+896(SB), Y1, Y3
-	VADDPS      Y2, Y3, Y2
-	VFMADD231PS constants<>+864(SB), Y1, Y2
+	VFMADD231PS Y5, Y3, Y2
+	VMULPS      Y5, Y1, Y1
+	VCVTDQ2PS   Y4, Y3
+	VMULPS      Y2, Y2, Y4
+	VMOVAPS     Y11, Y5
+	VFMADD213PS Y10, Y2, Y5
+	VFMADD213PS Y9, Y2, Y5
+	VFMADD213PS Y8, Y2, Y5
+	VFMADD213PS Y7, Y2, Y5
+	VFMADD213PS Y6, Y2, Y5
+	VFMADD213PS constants<>+1440(SB), Y2, Y5
+	VFMADD213PS constants<>+1472(SB), Y2, Y5
+	VFMADD213PS constants<>+1504(SB), Y2, Y5
+	VFMADD231PS Y5, Y4, Y1
+	VFMADD231PS constants<>+896(SB), Y3, Y1
+	VADDPS      Y2, Y1, Y1
+	VFMADD231PS constants<>+864(SB), Y3, Y1
 	VPAND       constants<>+96(SB), Y0, Y0
-	VXORPS      Y0, Y2, Y0
+	VXORPS      Y0, Y1, Y0
 	VMOVUPS     Y0, (DI)(AX*4)
 	ADDQ        $0x08, AX
 	CMPQ        AX, R8
@@ -5518,35 +5520,38 @@ tail:
 	VSQRTPS     Y4, Y4
 	VADDPS      constants<>+128(SB), Y4, Y4
 	VDIVPS      Y4, Y3, Y3
+	VADDPS      Y3, Y2, Y4
+	VSUBPS      Y2, Y4, Y2
+	VSUBPS      Y2, Y3, Y2
+	VADDPS      constants<>+128(SB), Y4, Y3
+	VSUBPS      constants<>+128(SB), Y3, Y5
+	VSUBPS      Y5, Y4, Y4
+	VPSUBD      constants<>+1216(SB), Y3, Y5
+	VPSRAD      $0x17, Y5, Y5
+	VPSLLD      $0x17, Y5, Y6
+	VPSUBD      Y6, Y3, Y3
+	VMOVAPS     constants<>+128(SB), Y7
+	VPSUBD      Y6, Y7, Y6
+	VSUBPS      Y7, Y3, Y3
+	VFMADD231PS Y6, Y4, Y3
+	VMULPS      Y6, Y2, Y2
+	VCVTDQ2PS   Y5, Y4
+	VMULPS      Y3, Y3, Y5
+	VMOVAPS     constants<>+1280(SB), Y6
+	VFMADD231PS constants<>+1248(SB), Y3, Y6
+	VFMADD213PS constants<>+1312(SB), Y3, Y6
+	VFMADD213PS constants<>+1344(SB), Y3, Y6
+	VFMADD213PS constants<>+1376(SB), Y3, Y6
+	VFMADD213PS constants<>+1408(SB), Y3, Y6
+	VFMADD213PS constants<>+1440(SB), Y3, Y6
+	VFMADD213PS constants<>+1472(SB), Y3, Y6
+	VFMADD213PS constants<>+1504(SB), Y3, Y6
+	VFMADD231PS Y6, Y5, Y2
+	VFMADD231PS constants<>+896(SB), Y4, Y2
 	VADDPS      Y3, Y2, Y2
-	VADDPS      constants<>+128(SB), Y2, Y3
-	VSUBPS      constants<>+128(SB), Y3, Y4
-	VSUBPS      Y4, Y2, Y2
-	VPSUBD      constants<>+1216(SB), Y3, Y4
-	VPSRAD      $0x17, Y4, Y4
-	VPSLLD      $0x17, Y4, Y5
-	VPSUBD      Y5, Y3, Y3
-	VMOVAPS     constants<>+128(SB), Y6
-	VPSUBD      Y5, Y6, Y5
-	VSUBPS      Y6, Y3, Y3
-	VFMADD231PS Y5, Y2, Y3
-	VCVTDQ2PS   Y4, Y2
-	VMULPS      Y3, Y3, Y4
-	VMOVAPS     constants<>+1280(SB), Y5
-	VFMADD231PS constants<>+1248(SB), Y3, Y5
-	VFMADD213PS constants<>+1312(SB), Y3, Y5
-	VFMADD213PS constants<>+1344(SB), Y3, Y5
-	VFMADD213PS constants<>+1376(SB), Y3, Y5
-	VFMADD213PS constants<>+1408(SB), Y3, Y5
-	VFMADD213PS constants<>+1440(SB), Y3, Y5
-	VFMADD213PS constants<>+1472(SB), Y3, Y5
-	VFMADD213PS constants<>+1504(SB), Y3, Y5
-	VMULPS      Y5, Y4, Y4
-	VFMADD231PS constants<>+896(SB), Y2, Y4
-	VADDPS      Y3, Y4, Y3
-	VFMADD231PS constants<>+864(SB), Y2, Y3
+	VFMADD231PS constants<>+864(SB), Y4, Y2
 	VPAND       constants<>+96(SB), Y1, Y1
-	VXORPS      Y1, Y3, Y1
+	VXORPS      Y1, Y2, Y1
 	VMASKMOVPS  Y1, Y0, (DI)(AX*4)
 
 done:
@@ -5583,7 +5588,6 @@ TEXT ·acoshAVX2(SB), NOSPLIT, $0-32
 	VMOVAPS constants<>+1408(SB), Y7
 	VMOVAPS constants<>+1440(SB), Y6
 	VMOVAPS constants<>+1472(SB), Y5
-	VMOVAPS constants<>+1504(SB), Y4
 	PCALIGN $0x20
 
 mainLoop:
@@ -5598,33 +5602,36 @@ mainLoop:
 	VADDPS      Y0, Y0, Y1
 	VFMADD231PS Y0, Y0, Y1
 	VSQRTPS     Y1, Y1
-	VADDPS      Y1, Y0, Y0
-	VADDPS      Y15, Y0, Y1
-	VSUBPS      Y15, Y1, Y2
-	VSUBPS      Y2, Y0, Y0
-	VPSUBD      Y13, Y1, Y2
-	VPSRAD      $0x17, Y2, Y2
-	VPSLLD      $0x17, Y2, Y3
-	VPSUBD      Y3, Y1, Y1
-	VPSUBD      Y3, Y15, Y3
+	VADDPS      Y0, Y1, Y2
+	VSUBPS      Y1, Y2, Y1
+	VSUBPS      Y1, Y0, Y0
+	VADDPS      Y15, Y2, Y1
+	VSUBPS      Y15, Y1, Y3
+	VSUBPS      Y3, Y2, Y2
+	VPSUBD      Y13, Y1, Y3
+	VPSRAD      $0x17, Y3, Y3
+	VPSLLD      $0x17, Y3, Y4
+	VPSUBD      Y4, Y1, Y1
+	VPSUBD      Y4, Y15, Y4
 	VSUBPS      Y15, Y1, Y1
-	VFMADD231PS Y3, Y0, Y1
-	VCVTDQ2PS   Y2, Y0
-	VMULPS      Y1, Y1, Y2
-	VMOVAPS     Y12, Y3
-	VFMADD213PS Y11, Y1, Y3
-	VFMADD213PS Y10, Y1, Y3
-	VFMADD213PS Y9, Y1, Y3
-	VFMADD213PS Y8, Y1, Y3
-	VFMADD213PS Y7, Y1, Y3
-	VFMADD213PS Y6, Y1, Y3
-	VFMADD213PS Y5, Y1, Y3
-	VFMADD213PS Y4, Y1, Y3
-	VMULPS      Y3, Y2, Y2
-	VFMADD231PS constants<>+896(SB), Y0, Y2
-	VADDPS      Y1, Y2, Y1
-	VFMADD231PS constants<>+864(SB), Y0, Y1
-	VMOVUPS     Y1, (DI)(AX*4)
+	VFMADD231PS Y4, Y2, Y1
+	VMULPS      Y4, Y0, Y0
+	VCVTDQ2PS   Y3, Y2
+	VMULPS      Y1, Y1, Y3
+	VMOVAPS     Y12, Y4
+	VFMADD213PS Y11, Y1, Y4
+	VFMADD213PS Y10, Y1, Y4
+	VFMADD213PS Y9, Y1, Y4
+	VFMADD213PS Y8, Y1, Y4
+	VFMADD213PS Y7, Y1, Y4
+	VFMADD213PS Y6, Y1, Y4
+	VFMADD213PS Y5, Y1, Y4
+	VFMADD213PS constants<>+1504(SB), Y1, Y4
+	VFMADD231PS Y4, Y3, Y0
+	VFMADD231PS constants<>+896(SB), Y2, Y0
+	VADDPS      Y1, Y0, Y0
+	VFMADD231PS constants<>+864(SB), Y2, Y0
+	VMOVUPS     Y0, (DI)(AX*4)
 	ADDQ        $0x08, AX
 	CMPQ        AX, R8
 	JLE         mainLoop
@@ -5652,33 +5659,36 @@ tail:
 	VADDPS      Y1, Y1, Y3
 	VFMADD231PS Y1, Y1, Y3
 	VSQRTPS     Y3, Y3
-	VADDPS      Y3, Y1, Y1
-	VADDPS      Y2, Y1, Y3
-	VSUBPS      Y2, Y3, Y4
-	VSUBPS      Y4, Y1, Y1
-	VPSUBD      constants<>+1216(SB), Y3, Y4
-	VPSRAD      $0x17, Y4, Y4
-	VPSLLD      $0x17, Y4, Y5
-	VPSUBD      Y5, Y3, Y3
-	VPSUBD      Y5, Y2, Y5
+	VADDPS      Y1, Y3, Y4
+	VSUBPS      Y3, Y4, Y3
+	VSUBPS      Y3, Y1, Y1
+	VADDPS      Y2, Y4, Y3
+	VSUBPS      Y2, Y3, Y5
+	VSUBPS      Y5, Y4, Y4
+	VPSUBD      constants<>+1216(SB), Y3, Y5
+	VPSRAD      $0x17, Y5, Y5
+	VPSLLD      $0x17, Y5, Y6
+	VPSUBD      Y6, Y3, Y3
+	VPSUBD      Y6, Y2, Y6
 	VSUBPS      Y2, Y3, Y2
-	VFMADD231PS Y5, Y1, Y2
-	VCVTDQ2PS   Y4, Y1
-	VMULPS      Y2, Y2, Y3
-	VMOVAPS     constants<>+1280(SB), Y4
-	VFMADD231PS constants<>+1248(SB), Y2, Y4
-	VFMADD213PS constants<>+1312(SB), Y2, Y4
-	VFMADD213PS constants<>+1344(SB), Y2, Y4
-	VFMADD213PS constants<>+1376(SB), Y2, Y4
-	VFMADD213PS constants<>+1408(SB), Y2, Y4
-	VFMADD213PS constants<>+1440(SB), Y2, Y4
-	VFMADD213PS constants<>+1472(SB), Y2, Y4
-	VFMADD213PS constants<>+1504(SB), Y2, Y4
-	VMULPS      Y4, Y3, Y3
-	VFMADD231PS constants<>+896(SB), Y1, Y3
-	VADDPS      Y2, Y3, Y2
-	VFMADD231PS constants<>+864(SB), Y1, Y2
-	VMASKMOVPS  Y2, Y0, (DI)(AX*4)
+	VFMADD231PS Y6, Y4, Y2
+	VMULPS      Y6, Y1, Y1
+	VCVTDQ2PS   Y5, Y3
+	VMULPS      Y2, Y2, Y4
+	VMOVAPS     constants<>+1280(SB), Y5
+	VFMADD231PS constants<>+1248(SB), Y2, Y5
+	VFMADD213PS constants<>+1312(SB), Y2, Y5
+	VFMADD213PS constants<>+1344(SB), Y2, Y5
+	VFMADD213PS constants<>+1376(SB), Y2, Y5
+	VFMADD213PS constants<>+1408(SB), Y2, Y5
+	VFMADD213PS constants<>+1440(SB), Y2, Y5
+	VFMADD213PS constants<>+1472(SB), Y2, Y5
+	VFMADD213PS constants<>+1504(SB), Y2, Y5
+	VFMADD231PS Y5, Y4, Y1
+	VFMADD231PS constants<>+896(SB), Y3, Y1
+	VADDPS      Y2, Y1, Y1
+	VFMADD231PS constants<>+864(SB), Y3, Y1
+	VMASKMOVPS  Y1, Y0, (DI)(AX*4)
 
 done:
 	MOVQ CX, done+24(FP)
@@ -5713,7 +5723,6 @@ TEXT ·atanhAVX2(SB), NOSPLIT, $0-32
 	VMOVAPS constants<>+1344(SB), Y8
 	VMOVAPS constants<>+1376(SB), Y7
 	VMOVAPS constants<>+1408(SB), Y6
-	VMOVAPS constants<>+1440(SB), Y5
 	PCALIGN $0x20
 
 mainLoop:
@@ -5726,34 +5735,38 @@ mainLoop:
 	VMULPS      Y1, Y1, Y2
 	VSUBPS      Y1, Y15, Y3
 	VDIVPS      Y3, Y2, Y2
-	VADDPS      Y2, Y1, Y1
+	VADDPS      Y2, Y1, Y3
+	VSUBPS      Y1, Y3, Y1
+	VSUBPS      Y1, Y2, Y1
+	VADDPS      Y3, Y3, Y2
 	VADDPS      Y1, Y1, Y1
-	VADDPS      Y15, Y1, Y2
-	VSUBPS      Y15, Y2, Y3
-	VSUBPS      Y3, Y1, Y1
-	VPSUBD      Y12, Y2, Y3
-	VPSRAD      $0x17, Y3, Y3
-	VPSLLD      $0x17, Y3, Y4
-	VPSUBD      Y4, Y2, Y2
-	VPSUBD      Y4, Y15, Y4
-	VSUBPS      Y15, Y2, Y2
-	VFMADD231PS Y4, Y1, Y2
-	VCVTDQ2PS   Y3, Y1
-	VMULPS      Y2, Y2, Y3
-	VMOVAPS     Y11, Y4
-	VFMADD213PS Y10, Y2, Y4
-	VFMADD213PS Y9, Y2, Y4
-	VFMADD213PS Y8, Y2, Y4
-	VFMADD213PS Y7, Y2, Y4
-	VFMADD213PS Y6, Y2, Y4
-	VFMADD213PS Y5, Y2, Y4
-	VFMADD213PS constants<>+1472(SB), Y2, Y4
-	VFMADD213PS constants<>+1504(SB), Y2, Y4
-	VMULPS      Y4, Y3, Y3
-	VFMADD231PS constants<>+896(SB), Y1, Y3
-	VADDPS      Y2, Y3, Y2
-	VFMADD231PS constants<>+864(SB), Y1, Y2
-	VMULPS      constants<>+1088(SB), Y2, Y1
+	VADDPS      Y15, Y2, Y3
+	VSUBPS      Y15, Y3, Y4
+	VSUBPS      Y4, Y2, Y2
+	VPSUBD      Y12, Y3, Y4
+	VPSRAD      $0x17, Y4, Y4
+	VPSLLD      $0x17, Y4, Y5
+	VPSUBD      Y5, Y3, Y3
+	VPSUBD      Y5, Y15, Y5
+	VSUBPS      Y15, Y3, Y3
+	VFMADD231PS Y5, Y2, Y3
+	VMULPS      Y5, Y1, Y1
+	VCVTDQ2PS   Y4, Y2
+	VMULPS      Y3, Y3, Y4
+	VMOVAPS     Y11, Y5
+	VFMADD213PS Y10, Y3, Y5
+	VFMADD213PS Y9, Y3, Y5
+	VFMADD213PS Y8, Y3, Y5
+	VFMADD213PS Y7, Y3, Y5
+	VFMADD213PS Y6, Y3, Y5
+	VFMADD213PS constants<>+1440(SB), Y3, Y5
+	VFMADD213PS constants<>+1472(SB), Y3, Y5
+	VFMADD213PS constants<>+1504(SB), Y3, Y5
+	VFMADD231PS Y5, Y4, Y1
+	VFMADD231PS constants<>+896(SB), Y2, Y1
+	VADDPS      Y3, Y1, Y1
+	VFMADD231PS constants<>+864(SB), Y2, Y1
+	VMULPS      constants<>+1088(SB), Y1, Y1
 	VPAND       constants<>+96(SB), Y0, Y0
 	VXORPS      Y0, Y1, Y0
 	VMOVUPS     Y0, (DI)(AX*4)
@@ -5782,34 +5795,38 @@ tail:
 	VMOVAPS     constants<>+128(SB), Y4
 	VSUBPS      Y2, Y4, Y5
 	VDIVPS      Y5, Y3, Y3
-	VADDPS      Y3, Y2, Y2
+	VADDPS      Y3, Y2, Y5
+	VSUBPS      Y2, Y5, Y2
+	VSUBPS      Y2, Y3, Y2
+	VADDPS      Y5, Y5, Y3
 	VADDPS      Y2, Y2, Y2
-	VADDPS      Y4, Y2, Y3
-	VSUBPS      Y4, Y3, Y5
-	VSUBPS      Y5, Y2, Y2
-	VPSUBD      constants<>+1216(SB), Y3, Y5
-	VPSRAD      $0x17, Y5, Y5
-	VPSLLD      $0x17, Y5, Y6
-	VPSUBD      Y6, Y3, Y3
-	VPSUBD      Y6, Y4, Y6
-	VSUBPS      Y4, Y3, Y3
-	VFMADD231PS Y6, Y2, Y3
-	VCVTDQ2PS   Y5, Y2
-	VMULPS      Y3, Y3, Y4
-	VMOVAPS     constants<>+1280(SB), Y5
-	VFMADD231PS constants<>+1248(SB), Y3, Y5
-	VFMADD213PS constants<>+1312(SB), Y3, Y5
-	VFMADD213PS constants<>+1344(SB), Y3, Y5
-	VFMADD213PS constants<>+1376(SB), Y3, Y5
-	VFMADD213PS constants<>+1408(SB), Y3, Y5
-	VFMADD213PS constants<>+1440(SB), Y3, Y5
-	VFMADD213PS constants<>+1472(SB), Y3, Y5
-	VFMADD213PS constants<>+1504(SB), Y3, Y5
-	VMULPS      Y5, Y4, Y4
-	VFMADD231PS constants<>+896(SB), Y2, Y4
-	VADDPS      Y3, Y4, Y3
-	VFMADD231PS constants<>+864(SB), Y2, Y3
-	VMULPS      constants<>+1088(SB), Y3, Y2
+	VADDPS      Y4, Y3, Y5
+	VSUBPS      Y4, Y5, Y6
+	VSUBPS      Y6, Y3, Y3
+	VPSUBD      constants<>+1216(SB), Y5, Y6
+	VPSRAD      $0x17, Y6, Y6
+	VPSLLD      $0x17, Y6, Y7
+	VPSUBD      Y7, Y5, Y5
+	VPSUBD      Y7, Y4, Y7
+	VSUBPS      Y4, Y5, Y4
+	VFMADD231PS Y7, Y3, Y4
+	VMULPS      Y7, Y2, Y2
+	VCVTDQ2PS   Y6, Y3
+	VMULPS      Y4, Y4, Y5
+	VMOVAPS     constants<>+1280(SB), Y6
+	VFMADD231PS constants<>+1248(SB), Y4, Y6
+	VFMADD213PS constants<>+1312(SB), Y4, Y6
+	VFMADD213PS constants<>+1344(SB), Y4, Y6
+	VFMADD213PS constants<>+1376(SB), Y4, Y6
+	VFMADD213PS constants<>+1408(SB), Y4, Y6
+	VFMADD213PS constants<>+1440(SB), Y4, Y6
+	VFMADD213PS constants<>+1472(SB), Y4, Y6
+	VFMADD213PS constants<>+1504(SB), Y4, Y6
+	VFMADD231PS Y6, Y5, Y2
+	VFMADD231PS constants<>+896(SB), Y3, Y2
+	VADDPS      Y4, Y2, Y2
+	VFMADD231PS constants<>+864(SB), Y3, Y2
+	VMULPS      constants<>+1088(SB), Y2, Y2
 	VPAND       constants<>+96(SB), Y1, Y1
 	VXORPS      Y1, Y2, Y1
 	VMASKMOVPS  Y1, Y0, (DI)(AX*4)
@@ -6734,8 +6751,8 @@ TEXT ·softplusAVX2(SB), NOSPLIT, $0-24
 	LEAQ    -8(CX), R8
 	CMPQ    AX, R8
 	JGT     tail
-	VMOVAPS constants<>+384(SB), Y15
-	VMOVAPS constants<>+128(SB), Y14
+	VMOVAPS constants<>+128(SB), Y15
+	VMOVAPS constants<>+384(SB), Y14
 	VXORPS  X13, X13, X13
 	VMOVAPS constants<>+416(SB), Y12
 	VMOVAPS constants<>+4384(SB), Y11
@@ -6743,13 +6760,12 @@ TEXT ·softplusAVX2(SB), NOSPLIT, $0-24
 	VMOVAPS constants<>+832(SB), Y9
 	VMOVAPS constants<>+864(SB), Y8
 	VMOVAPS constants<>+896(SB), Y7
-	VMOVAPS constants<>+960(SB), Y6
 	PCALIGN $0x20
 
 mainLoop:
 	VMOVUPS      (SI)(AX*4), Y0
 	VORPS        Y10, Y0, Y1
-	VMAXPS       Y1, Y15, Y1
+	VMAXPS       Y1, Y14, Y1
 	VMOVAPS      Y1, Y2
 	VFMADD213PS  Y12, Y9, Y2
 	VSUBPS       Y12, Y2, Y3
@@ -6758,7 +6774,7 @@ mainLoop:
 	VFNMADD231PS Y7, Y3, Y4
 	VMULPS       Y4, Y4, Y3
 	VMOVAPS      constants<>+928(SB), Y5
-	VFMADD231PS  Y4, Y6, Y5
+	VFMADD231PS  constants<>+960(SB), Y4, Y5
 	VFMADD213PS  constants<>+992(SB), Y4, Y5
 	VFMADD213PS  constants<>+1024(SB), Y4, Y5
 	VFMADD213PS  constants<>+1056(SB), Y4, Y5
@@ -6767,26 +6783,33 @@ mainLoop:
 	VANDPS       Y11, Y1, Y3
 	VADDPS       Y3, Y2, Y2
 	VPSLLD       $0x17, Y2, Y2
-	VBLENDVPS    Y1, constants<>+4416(SB), Y14, Y1
-	VFMADD231PS  Y4, Y2, Y2
-	VMULPS       Y1, Y2, Y1
+	VBLENDVPS    Y1, constants<>+4416(SB), Y15, Y1
+	VMULPS       Y4, Y2, Y3
+	VADDPS       Y3, Y2, Y4
+	VSUBPS       Y2, Y4, Y2
+	VSUBPS       Y2, Y3, Y2
+	VMULPS       Y1, Y4, Y3
 	VMAXPS       Y0, Y13, Y0
-	VMINPS       Y11, Y0, Y2
-	VADDPS       Y2, Y1, Y3
-	VSUBPS       Y1, Y3, Y4
-	VSUBPS       Y4, Y2, Y2
-	VMULPS       Y1, Y1, Y4
-	VMOVAPS      constants<>+5984(SB), Y5
-	VFMADD231PS  constants<>+6016(SB), Y1, Y5
-	VFMADD213PS  constants<>+6048(SB), Y1, Y5
-	VFMADD213PS  constants<>+6080(SB), Y1, Y5
-	VFMADD213PS  constants<>+6112(SB), Y1, Y5
-	VFMADD213PS  constants<>+6144(SB), Y1, Y5
-	VFMADD213PS  constants<>+6176(SB), Y1, Y5
-	VFMADD213PS  constants<>+6208(SB), Y1, Y5
-	VFMADD213PS  constants<>+6240(SB), Y1, Y5
-	VFMADD231PS  Y5, Y4, Y2
-	VADDPS       Y3, Y2, Y1
+	VMINPS       Y11, Y0, Y4
+	VADDPS       Y4, Y3, Y5
+	VSUBPS       Y3, Y5, Y6
+	VSUBPS       Y6, Y4, Y4
+	VMULPS       Y1, Y2, Y1
+	VMOVAPS      constants<>+2656(SB), Y2
+	VFMADD213PS  Y15, Y3, Y2
+	VFMADD231PS  Y2, Y1, Y4
+	VMULPS       Y3, Y3, Y1
+	VMOVAPS      constants<>+5984(SB), Y2
+	VFMADD231PS  constants<>+6016(SB), Y3, Y2
+	VFMADD213PS  constants<>+6048(SB), Y3, Y2
+	VFMADD213PS  constants<>+6080(SB), Y3, Y2
+	VFMADD213PS  constants<>+6112(SB), Y3, Y2
+	VFMADD213PS  constants<>+6144(SB), Y3, Y2
+	VFMADD213PS  constants<>+6176(SB), Y3, Y2
+	VFMADD213PS  constants<>+6208(SB), Y3, Y2
+	VFMADD213PS  constants<>+6240(SB), Y3, Y2
+	VFMADD231PS  Y2, Y1, Y4
+	VADDPS       Y5, Y4, Y1
 	VMAXPS       Y0, Y1, Y0
 	VMOVUPS      Y0, (DI)(AX*4)
 	ADDQ         $0x08, AX
@@ -6825,26 +6848,32 @@ tail:
 	VPSLLD       $0x17, Y3, Y3
 	VMOVAPS      constants<>+128(SB), Y4
 	VBLENDVPS    Y2, constants<>+4416(SB), Y4, Y2
-	VFMADD231PS  Y5, Y3, Y3
+	VMULPS       Y5, Y3, Y5
+	VADDPS       Y5, Y3, Y6
+	VSUBPS       Y3, Y6, Y3
+	VSUBPS       Y3, Y5, Y3
+	VMULPS       Y2, Y6, Y5
+	VXORPS       X6, X6, X6
+	VMAXPS       Y1, Y6, Y1
+	VMINPS       constants<>+4384(SB), Y1, Y6
+	VADDPS       Y6, Y5, Y7
+	VSUBPS       Y5, Y7, Y8
+	VSUBPS       Y8, Y6, Y6
 	VMULPS       Y2, Y3, Y2
-	VXORPS       X3, X3, X3
-	VMAXPS       Y1, Y3, Y1
-	VMINPS       constants<>+4384(SB), Y1, Y3
-	VADDPS       Y3, Y2, Y4
-	VSUBPS       Y2, Y4, Y5
-	VSUBPS       Y5, Y3, Y3
-	VMULPS       Y2, Y2, Y5
-	VMOVAPS      constants<>+5984(SB), Y6
-	VFMADD231PS  constants<>+6016(SB), Y2, Y6
-	VFMADD213PS  constants<>+6048(SB), Y2, Y6
-	VFMADD213PS  constants<>+6080(SB), Y2, Y6
-	VFMADD213PS  constants<>+6112(SB), Y2, Y6
-	VFMADD213PS  constants<>+6144(SB), Y2, Y6
-	VFMADD213PS  constants<>+6176(SB), Y2, Y6
-	VFMADD213PS  constants<>+6208(SB), Y2, Y6
-	VFMADD213PS  constants<>+6240(SB), Y2, Y6
-	VFMADD231PS  Y6, Y5, Y3
-	VADDPS       Y4, Y3, Y2
+	VFMADD231PS  constants<>+2656(SB), Y5, Y4
+	VFMADD231PS  Y4, Y2, Y6
+	VMULPS       Y5, Y5, Y2
+	VMOVAPS      constants<>+5984(SB), Y3
+	VFMADD231PS  constants<>+6016(SB), Y5, Y3
+	VFMADD213PS  constants<>+6048(SB), Y5, Y3
+	VFMADD213PS  constants<>+6080(SB), Y5, Y3
+	VFMADD213PS  constants<>+6112(SB), Y5, Y3
+	VFMADD213PS  constants<>+6144(SB), Y5, Y3
+	VFMADD213PS  constants<>+6176(SB), Y5, Y3
+	VFMADD213PS  constants<>+6208(SB), Y5, Y3
+	VFMADD213PS  constants<>+6240(SB), Y5, Y3
+	VFMADD231PS  Y3, Y2, Y6
+	VADDPS       Y7, Y6, Y2
 	VMAXPS       Y1, Y2, Y1
 	VMASKMOVPS   Y1, Y0, (DI)(AX*4)
 

@@ -5468,34 +5468,37 @@ mainLoop:
 	VSQRTPS     Z3, Z3
 	VADDPS      Z31, Z3, Z3
 	VDIVPS      Z3, Z2, Z2
-	VADDPS      Z2, Z1, Z1
-	VADDPS      Z31, Z1, Z2
-	VSUBPS      Z31, Z2, Z3
-	VSUBPS      Z3, Z1, Z1
-	VPSUBD      Z28, Z2, Z3
-	VPSRAD      $0x17, Z3, Z3
-	VPSLLD      $0x17, Z3, Z4
-	VPSUBD      Z4, Z2, Z2
-	VPSUBD      Z4, Z31, Z4
+	VADDPS      Z2, Z1, Z3
+	VSUBPS      Z1, Z3, Z1
+	VSUBPS      Z1, Z2, Z1
+	VADDPS      Z31, Z3, Z2
+	VSUBPS      Z31, Z2, Z4
+	VSUBPS      Z4, Z3, Z3
+	VPSUBD      Z28, Z2, Z4
+	VPSRAD      $0x17, Z4, Z4
+	VPSLLD      $0x17, Z4, Z5
+	VPSUBD      Z5, Z2, Z2
+	VPSUBD      Z5, Z31, Z5
 	VSUBPS      Z31, Z2, Z2
-	VFMADD231PS Z4, Z1, Z2
-	VCVTDQ2PS   Z3, Z1
-	VMULPS      Z2, Z2, Z3
-	VMOVAPS     Z27, Z4
-	VFMADD213PS Z26, Z2, Z4
-	VFMADD213PS Z25, Z2, Z4
-	VFMADD213PS Z24, Z2, Z4
-	VFMADD213PS Z23, Z2, Z4
-	VFMADD213PS Z22, Z2, Z4
-	VFMADD213PS Z21, Z2, Z4
-	VFMADD213PS Z20, Z2, Z4
-	VFMADD213PS Z19, Z2, Z4
-	VMULPS      Z4, Z3, Z3
-	VFMADD231PS Z18, Z1, Z3
-	VADDPS      Z2, Z3, Z2
-	VFMADD231PS Z17, Z1, Z2
-	VPTERNLOGD  $0x78, Z16, Z0, Z2
-	VMOVUPS     Z2, (DI)(AX*4)
+	VFMADD231PS Z5, Z3, Z2
+	VMULPS      Z5, Z1, Z1
+	VCVTDQ2PS   Z4, Z3
+	VMULPS      Z2, Z2, Z4
+	VMOVAPS     Z27, Z5
+	VFMADD213PS Z26, Z2, Z5
+	VFMADD213PS Z25, Z2, Z5
+	VFMADD213PS Z24, Z2, Z5
+	VFMADD213PS Z23, Z2, Z5
+	VFMADD213PS Z22, Z2, Z5
+	VFMADD213PS Z21, Z2, Z5
+	VFMADD213PS Z20, Z2, Z5
+	VFMADD213PS Z19, Z2, Z5
+	VFMADD231PS Z5, Z4, Z1
+	VFMADD231PS Z18, Z3, Z1
+	VADDPS      Z2, Z1, Z1
+	VFMADD231PS Z17, Z3, Z1
+	VPTERNLOGD  $0x78, Z16, Z0, Z1
+	VMOVUPS     Z1, (DI)(AX*4)
 	ADDQ        $0x10, AX
 	CMPQ        AX, R8
 	JLE         mainLoop
@@ -5519,35 +5522,38 @@ tail:
 	VSQRTPS          Z3, Z3
 	VADDPS.BCST      constants<>+8(SB), Z3, Z3
 	VDIVPS           Z3, Z2, Z2
+	VADDPS           Z2, Z1, Z3
+	VSUBPS           Z1, Z3, Z1
+	VSUBPS           Z1, Z2, Z1
+	VADDPS.BCST      constants<>+8(SB), Z3, Z2
+	VSUBPS.BCST      constants<>+8(SB), Z2, Z4
+	VSUBPS           Z4, Z3, Z3
+	VPSUBD.BCST      constants<>+144(SB), Z2, Z4
+	VPSRAD           $0x17, Z4, Z4
+	VPSLLD           $0x17, Z4, Z5
+	VPSUBD           Z5, Z2, Z2
+	VBROADCASTSS     constants<>+8(SB), Z6
+	VPSUBD           Z5, Z6, Z5
+	VSUBPS           Z6, Z2, Z2
+	VFMADD231PS      Z5, Z3, Z2
+	VMULPS           Z5, Z1, Z1
+	VCVTDQ2PS        Z4, Z3
+	VMULPS           Z2, Z2, Z4
+	VBROADCASTSS     constants<>+152(SB), Z5
+	VFMADD231PS.BCST constants<>+148(SB), Z2, Z5
+	VFMADD213PS.BCST constants<>+156(SB), Z2, Z5
+	VFMADD213PS.BCST constants<>+160(SB), Z2, Z5
+	VFMADD213PS.BCST constants<>+164(SB), Z2, Z5
+	VFMADD213PS.BCST constants<>+168(SB), Z2, Z5
+	VFMADD213PS.BCST constants<>+172(SB), Z2, Z5
+	VFMADD213PS.BCST constants<>+176(SB), Z2, Z5
+	VFMADD213PS.BCST constants<>+180(SB), Z2, Z5
+	VFMADD231PS      Z5, Z4, Z1
+	VFMADD231PS.BCST constants<>+104(SB), Z3, Z1
 	VADDPS           Z2, Z1, Z1
-	VADDPS.BCST      constants<>+8(SB), Z1, Z2
-	VSUBPS.BCST      constants<>+8(SB), Z2, Z3
-	VSUBPS           Z3, Z1, Z1
-	VPSUBD.BCST      constants<>+144(SB), Z2, Z3
-	VPSRAD           $0x17, Z3, Z3
-	VPSLLD           $0x17, Z3, Z4
-	VPSUBD           Z4, Z2, Z2
-	VBROADCASTSS     constants<>+8(SB), Z5
-	VPSUBD           Z4, Z5, Z4
-	VSUBPS           Z5, Z2, Z2
-	VFMADD231PS      Z4, Z1, Z2
-	VCVTDQ2PS        Z3, Z1
-	VMULPS           Z2, Z2, Z3
-	VBROADCASTSS     constants<>+152(SB), Z4
-	VFMADD231PS.BCST constants<>+148(SB), Z2, Z4
-	VFMADD213PS.BCST constants<>+156(SB), Z2, Z4
-	VFMADD213PS.BCST constants<>+160(SB), Z2, Z4
-	VFMADD213PS.BCST constants<>+164(SB), Z2, Z4
-	VFMADD213PS.BCST constants<>+168(SB), Z2, Z4
-	VFMADD213PS.BCST constants<>+172(SB), Z2, Z4
-	VFMADD213PS.BCST constants<>+176(SB), Z2, Z4
-	VFMADD213PS.BCST constants<>+180(SB), Z2, Z4
-	VMULPS           Z4, Z3, Z3
-	VFMADD231PS.BCST constants<>+104(SB), Z1, Z3
-	VADDPS           Z2, Z3, Z2
-	VFMADD231PS.BCST constants<>+100(SB), Z1, Z2
-	VPTERNLOGD.BCST  $0x78, constants<>+0(SB), Z0, Z2
-	VMOVUPS          Z2, K7, (DI)(AX*4)
+	VFMADD231PS.BCST constants<>+100(SB), Z3, Z1
+	VPTERNLOGD.BCST  $0x78, constants<>+0(SB), Z0, Z1
+	VMOVUPS          Z1, K7, (DI)(AX*4)
 
 done:
 	MOVQ CX, done+24(FP)
@@ -5599,33 +5605,36 @@ mainLoop:
 	VADDPS      Z0, Z0, Z1
 	VFMADD231PS Z0, Z0, Z1
 	VSQRTPS     Z1, Z1
-	VADDPS      Z1, Z0, Z0
-	VADDPS      Z31, Z0, Z1
-	VSUBPS      Z31, Z1, Z2
-	VSUBPS      Z2, Z0, Z0
-	VPSUBD      Z29, Z1, Z2
-	VPSRAD      $0x17, Z2, Z2
-	VPSLLD      $0x17, Z2, Z3
-	VPSUBD      Z3, Z1, Z1
-	VPSUBD      Z3, Z31, Z3
+	VADDPS      Z0, Z1, Z2
+	VSUBPS      Z1, Z2, Z1
+	VSUBPS      Z1, Z0, Z0
+	VADDPS      Z31, Z2, Z1
+	VSUBPS      Z31, Z1, Z3
+	VSUBPS      Z3, Z2, Z2
+	VPSUBD      Z29, Z1, Z3
+	VPSRAD      $0x17, Z3, Z3
+	VPSLLD      $0x17, Z3, Z4
+	VPSUBD      Z4, Z1, Z1
+	VPSUBD      Z4, Z31, Z4
 	VSUBPS      Z31, Z1, Z1
-	VFMADD231PS Z3, Z0, Z1
-	VCVTDQ2PS   Z2, Z0
-	VMULPS      Z1, Z1, Z2
-	VMOVAPS     Z28, Z3
-	VFMADD213PS Z27, Z1, Z3
-	VFMADD213PS Z26, Z1, Z3
-	VFMADD213PS Z25, Z1, Z3
-	VFMADD213PS Z24, Z1, Z3
-	VFMADD213PS Z23, Z1, Z3
-	VFMADD213PS Z22, Z1, Z3
-	VFMADD213PS Z21, Z1, Z3
-	VFMADD213PS Z20, Z1, Z3
-	VMULPS      Z3, Z2, Z2
-	VFMADD231PS Z19, Z0, Z2
-	VADDPS      Z1, Z2, Z1
-	VFMADD231PS Z18, Z0, Z1
-	VMOVUPS     Z1, (DI)(AX*4)
+	VFMADD231PS Z4, Z2, Z1
+	VMULPS      Z4, Z0, Z0
+	VCVTDQ2PS   Z3, Z2
+	VMULPS      Z1, Z1, Z3
+	VMOVAPS     Z28, Z4
+	VFMADD213PS Z27, Z1, Z4
+	VFMADD213PS Z26, Z1, Z4
+	VFMADD213PS Z25, Z1, Z4
+	VFMADD213PS Z24, Z1, Z4
+	VFMADD213PS Z23, Z1, Z4
+	VFMADD213PS Z22, Z1, Z4
+	VFMADD213PS Z21, Z1, Z4
+	VFMADD213PS Z20, Z1, Z4
+	VFMADD231PS Z4, Z3, Z0
+	VFMADD231PS Z19, Z2, Z0
+	VADDPS      Z1, Z0, Z0
+	VFMADD231PS Z18, Z2, Z0
+	VMOVUPS     Z0, (DI)(AX*4)
 	ADDQ        $0x10, AX
 	CMPQ        AX, R8
 	JLE         mainLoop
@@ -5649,34 +5658,37 @@ tail:
 	VADDPS           Z0, Z0, Z1
 	VFMADD231PS      Z0, Z0, Z1
 	VSQRTPS          Z1, Z1
+	VADDPS           Z0, Z1, Z2
+	VSUBPS           Z1, Z2, Z1
+	VSUBPS           Z1, Z0, Z0
+	VADDPS.BCST      constants<>+8(SB), Z2, Z1
+	VSUBPS.BCST      constants<>+8(SB), Z1, Z3
+	VSUBPS           Z3, Z2, Z2
+	VPSUBD.BCST      constants<>+144(SB), Z1, Z3
+	VPSRAD           $0x17, Z3, Z3
+	VPSLLD           $0x17, Z3, Z4
+	VPSUBD           Z4, Z1, Z1
+	VBROADCASTSS     constants<>+8(SB), Z5
+	VPSUBD           Z4, Z5, Z4
+	VSUBPS           Z5, Z1, Z1
+	VFMADD231PS      Z4, Z2, Z1
+	VMULPS           Z4, Z0, Z0
+	VCVTDQ2PS        Z3, Z2
+	VMULPS           Z1, Z1, Z3
+	VBROADCASTSS     constants<>+152(SB), Z4
+	VFMADD231PS.BCST constants<>+148(SB), Z1, Z4
+	VFMADD213PS.BCST constants<>+156(SB), Z1, Z4
+	VFMADD213PS.BCST constants<>+160(SB), Z1, Z4
+	VFMADD213PS.BCST constants<>+164(SB), Z1, Z4
+	VFMADD213PS.BCST constants<>+168(SB), Z1, Z4
+	VFMADD213PS.BCST constants<>+172(SB), Z1, Z4
+	VFMADD213PS.BCST constants<>+176(SB), Z1, Z4
+	VFMADD213PS.BCST constants<>+180(SB), Z1, Z4
+	VFMADD231PS      Z4, Z3, Z0
+	VFMADD231PS.BCST constants<>+104(SB), Z2, Z0
 	VADDPS           Z1, Z0, Z0
-	VADDPS.BCST      constants<>+8(SB), Z0, Z1
-	VSUBPS.BCST      constants<>+8(SB), Z1, Z2
-	VSUBPS           Z2, Z0, Z0
-	VPSUBD.BCST      constants<>+144(SB), Z1, Z2
-	VPSRAD           $0x17, Z2, Z2
-	VPSLLD           $0x17, Z2, Z3
-	VPSUBD           Z3, Z1, Z1
-	VBROADCASTSS     constants<>+8(SB), Z4
-	VPSUBD           Z3, Z4, Z3
-	VSUBPS           Z4, Z1, Z1
-	VFMADD231PS      Z3, Z0, Z1
-	VCVTDQ2PS        Z2, Z0
-	VMULPS           Z1, Z1, Z2
-	VBROADCASTSS     constants<>+152(SB), Z3
-	VFMADD231PS.BCST constants<>+148(SB), Z1, Z3
-	VFMADD213PS.BCST constants<>+156(SB), Z1, Z3
-	VFMADD213PS.BCST constants<>+160(SB), Z1, Z3
-	VFMADD213PS.BCST constants<>+164(SB), Z1, Z3
-	VFMADD213PS.BCST constants<>+168(SB), Z1, Z3
-	VFMADD213PS.BCST constants<>+172(SB), Z1, Z3
-	VFMADD213PS.BCST constants<>+176(SB), Z1, Z3
-	VFMADD213PS.BCST constants<>+180(SB), Z1, Z3
-	VMULPS           Z3, Z2, Z2
-	VFMADD231PS.BCST constants<>+104(SB), Z0, Z2
-	VADDPS           Z1, Z2, Z1
-	VFMADD231PS.BCST constants<>+100(SB), Z0, Z1
-	VMOVUPS          Z1, K7, (DI)(AX*4)
+	VFMADD231PS.BCST constants<>+100(SB), Z2, Z0
+	VMOVUPS          Z0, K7, (DI)(AX*4)
 
 done:
 	MOVQ CX, done+24(FP)
@@ -5729,34 +5741,38 @@ mainLoop:
 	VMULPS      Z1, Z1, Z2
 	VSUBPS      Z1, Z31, Z3
 	VDIVPS      Z3, Z2, Z2
-	VADDPS      Z2, Z1, Z1
+	VADDPS      Z2, Z1, Z3
+	VSUBPS      Z1, Z3, Z1
+	VSUBPS      Z1, Z2, Z1
+	VADDPS      Z3, Z3, Z2
 	VADDPS      Z1, Z1, Z1
-	VADDPS      Z31, Z1, Z2
-	VSUBPS      Z31, Z2, Z3
-	VSUBPS      Z3, Z1, Z1
-	VPSUBD      Z28, Z2, Z3
-	VPSRAD      $0x17, Z3, Z3
-	VPSLLD      $0x17, Z3, Z4
-	VPSUBD      Z4, Z2, Z2
-	VPSUBD      Z4, Z31, Z4
-	VSUBPS      Z31, Z2, Z2
-	VFMADD231PS Z4, Z1, Z2
-	VCVTDQ2PS   Z3, Z1
-	VMULPS      Z2, Z2, Z3
-	VMOVAPS     Z27, Z4
-	VFMADD213PS Z26, Z2, Z4
-	VFMADD213PS Z25, Z2, Z4
-	VFMADD213PS Z24, Z2, Z4
-	VFMADD213PS Z23, Z2, Z4
-	VFMADD213PS Z22, Z2, Z4
-	VFMADD213PS Z21, Z2, Z4
-	VFMADD213PS Z20, Z2, Z4
-	VFMADD213PS Z19, Z2, Z4
-	VMULPS      Z4, Z3, Z3
-	VFMADD231PS Z18, Z1, Z3
-	VADDPS      Z2, Z3, Z2
-	VFMADD231PS Z17, Z1, Z2
-	VMULPS      Z16, Z2, Z1
+	VADDPS      Z31, Z2, Z3
+	VSUBPS      Z31, Z3, Z4
+	VSUBPS      Z4, Z2, Z2
+	VPSUBD      Z28, Z3, Z4
+	VPSRAD      $0x17, Z4, Z4
+	VPSLLD      $0x17, Z4, Z5
+	VPSUBD      Z5, Z3, Z3
+	VPSUBD      Z5, Z31, Z5
+	VSUBPS      Z31, Z3, Z3
+	VFMADD231PS Z5, Z2, Z3
+	VMULPS      Z5, Z1, Z1
+	VCVTDQ2PS   Z4, Z2
+	VMULPS      Z3, Z3, Z4
+	VMOVAPS     Z27, Z5
+	VFMADD213PS Z26, Z3, Z5
+	VFMADD213PS Z25, Z3, Z5
+	VFMADD213PS Z24, Z3, Z5
+	VFMADD213PS Z23, Z3, Z5
+	VFMADD213PS Z22, Z3, Z5
+	VFMADD213PS Z21, Z3, Z5
+	VFMADD213PS Z20, Z3, Z5
+	VFMADD213PS Z19, Z3, Z5
+	VFMADD231PS Z5, Z4, Z1
+	VFMADD231PS Z18, Z2, Z1
+	VADDPS      Z3, Z1, Z1
+	VFMADD231PS Z17, Z2, Z1
+	VMULPS      Z16, Z1, Z1
 	VPTERNLOGD  $0x78, Z15, Z0, Z1
 	VMOVUPS     Z1, (DI)(AX*4)
 	ADDQ        $0x10, AX
@@ -5781,34 +5797,38 @@ tail:
 	VBROADCASTSS     constants<>+8(SB), Z3
 	VSUBPS           Z1, Z3, Z4
 	VDIVPS           Z4, Z2, Z2
-	VADDPS           Z2, Z1, Z1
+	VADDPS           Z2, Z1, Z4
+	VSUBPS           Z1, Z4, Z1
+	VSUBPS           Z1, Z2, Z1
+	VADDPS           Z4, Z4, Z2
 	VADDPS           Z1, Z1, Z1
-	VADDPS           Z3, Z1, Z2
-	VSUBPS           Z3, Z2, Z4
-	VSUBPS           Z4, Z1, Z1
-	VPSUBD.BCST      constants<>+144(SB), Z2, Z4
-	VPSRAD           $0x17, Z4, Z4
-	VPSLLD           $0x17, Z4, Z5
-	VPSUBD           Z5, Z2, Z2
-	VPSUBD           Z5, Z3, Z5
-	VSUBPS           Z3, Z2, Z2
-	VFMADD231PS      Z5, Z1, Z2
-	VCVTDQ2PS        Z4, Z1
-	VMULPS           Z2, Z2, Z3
-	VBROADCASTSS     constants<>+152(SB), Z4
-	VFMADD231PS.BCST constants<>+148(SB), Z2, Z4
-	VFMADD213PS.BCST constants<>+156(SB), Z2, Z4
-	VFMADD213PS.BCST constants<>+160(SB), Z2, Z4
-	VFMADD213PS.BCST constants<>+164(SB), Z2, Z4
-	VFMADD213PS.BCST constants<>+168(SB), Z2, Z4
-	VFMADD213PS.BCST constants<>+172(SB), Z2, Z4
-	VFMADD213PS.BCST constants<>+176(SB), Z2, Z4
-	VFMADD213PS.BCST constants<>+180(SB), Z2, Z4
-	VMULPS           Z4, Z3, Z3
-	VFMADD231PS.BCST constants<>+104(SB), Z1, Z3
-	VADDPS           Z2, Z3, Z2
-	VFMADD231PS.BCST constants<>+100(SB), Z1, Z2
-	VMULPS.BCST      constants<>+128(SB), Z2, Z1
+	VADDPS           Z3, Z2, Z4
+	VSUBPS           Z3, Z4, Z5
+	VSUBPS           Z5, Z2, Z2
+	VPSUBD.BCST      constants<>+144(SB), Z4, Z5
+	VPSRAD           $0x17, Z5, Z5
+	VPSLLD           $0x17, Z5, Z6
+	VPSUBD           Z6, Z4, Z4
+	VPSUBD           Z6, Z3, Z6
+	VSUBPS           Z3, Z4, Z3
+	VFMADD231PS      Z6, Z2, Z3
+	VMULPS           Z6, Z1, Z1
+	VCVTDQ2PS        Z5, Z2
+	VMULPS           Z3, Z3, Z4
+	VBROADCASTSS     constants<>+152(SB), Z5
+	VFMADD231PS.BCST constants<>+148(SB), Z3, Z5
+	VFMADD213PS.BCST constants<>+156(SB), Z3, Z5
+	VFMADD213PS.BCST constants<>+160(SB), Z3, Z5
+	VFMADD213PS.BCST constants<>+164(SB), Z3, Z5
+	VFMADD213PS.BCST constants<>+168(SB), Z3, Z5
+	VFMADD213PS.BCST constants<>+172(SB), Z3, Z5
+	VFMADD213PS.BCST constants<>+176(SB), Z3, Z5
+	VFMADD213PS.BCST constants<>+180(SB), Z3, Z5
+	VFMADD231PS      Z5, Z4, Z1
+	VFMADD231PS.BCST constants<>+104(SB), Z2, Z1
+	VADDPS           Z3, Z1, Z1
+	VFMADD231PS.BCST constants<>+100(SB), Z2, Z1
+	VMULPS.BCST      constants<>+128(SB), Z1, Z1
 	VPTERNLOGD.BCST  $0x78, constants<>+0(SB), Z0, Z1
 	VMOVUPS          Z1, K7, (DI)(AX*4)
 
@@ -6798,8 +6818,8 @@ TEXT ·softplusAVX512(SB), NOSPLIT, $0-24
 	CMPQ         AX, R8
 	JGT          tail
 	VPXORD       Z31, Z31, Z31
-	VBROADCASTSS constants<>+40(SB), Z30
-	VBROADCASTSS constants<>+8(SB), Z29
+	VBROADCASTSS constants<>+8(SB), Z30
+	VBROADCASTSS constants<>+40(SB), Z29
 	VBROADCASTSS constants<>+44(SB), Z28
 	VBROADCASTSS constants<>+540(SB), Z27
 	VBROADCASTSS constants<>+0(SB), Z26
@@ -6813,63 +6833,70 @@ TEXT ·softplusAVX512(SB), NOSPLIT, $0-24
 	VBROADCASTSS constants<>+124(SB), Z18
 	VBROADCASTSS constants<>+580(SB), Z17
 	VBROADCASTSS constants<>+544(SB), Z16
-	VBROADCASTSS constants<>+740(SB), Z15
-	VBROADCASTSS constants<>+744(SB), Z14
-	VBROADCASTSS constants<>+748(SB), Z13
-	VBROADCASTSS constants<>+752(SB), Z12
-	VBROADCASTSS constants<>+756(SB), Z11
-	VBROADCASTSS constants<>+760(SB), Z10
-	VBROADCASTSS constants<>+764(SB), Z9
-	VBROADCASTSS constants<>+768(SB), Z8
-	VBROADCASTSS constants<>+772(SB), Z7
+	VBROADCASTSS constants<>+324(SB), Z15
+	VBROADCASTSS constants<>+740(SB), Z14
+	VBROADCASTSS constants<>+744(SB), Z13
+	VBROADCASTSS constants<>+748(SB), Z12
+	VBROADCASTSS constants<>+752(SB), Z11
+	VBROADCASTSS constants<>+756(SB), Z10
+	VBROADCASTSS constants<>+760(SB), Z9
+	VBROADCASTSS constants<>+764(SB), Z8
+	VBROADCASTSS constants<>+768(SB), Z7
 	PCALIGN      $0x20
 
 mainLoop:
-	VMOVUPS      (SI)(AX*4), Z0
-	VORPS        Z26, Z0, Z1
-	VMAXPS       Z1, Z30, Z1
-	VMOVAPS      Z1, Z2
-	VFMADD213PS  Z28, Z25, Z2
-	VSUBPS       Z28, Z2, Z3
-	VMOVAPS      Z3, Z4
-	VFNMADD213PS Z1, Z24, Z4
-	VFNMADD231PS Z23, Z3, Z4
-	VMULPS       Z4, Z4, Z3
-	VMOVAPS      Z22, Z5
-	VFMADD213PS  Z21, Z4, Z5
-	VFMADD213PS  Z20, Z4, Z5
-	VFMADD213PS  Z19, Z4, Z5
-	VFMADD213PS  Z18, Z4, Z5
-	VFMADD231PS  Z5, Z3, Z4
-	VCMPPS       $0x01, Z17, Z1, K1
-	VBLENDMPS    Z27, Z31, K1, Z1
-	VADDPS       Z1, Z2, Z1
-	VPSLLD       $0x17, Z1, Z1
-	VBLENDMPS    Z16, Z29, K1, Z2
-	VFMADD231PS  Z4, Z1, Z1
-	VMULPS       Z2, Z1, Z1
-	VMAXPS       Z0, Z31, Z0
-	VMINPS       Z27, Z0, Z2
-	VADDPS       Z2, Z1, Z3
-	VSUBPS       Z1, Z3, Z4
-	VSUBPS       Z4, Z2, Z2
-	VMULPS       Z1, Z1, Z4
-	VMOVAPS      Z15, Z5
-	VFMADD213PS  Z14, Z1, Z5
-	VFMADD213PS  Z13, Z1, Z5
-	VFMADD213PS  Z12, Z1, Z5
-	VFMADD213PS  Z11, Z1, Z5
-	VFMADD213PS  Z10, Z1, Z5
-	VFMADD213PS  Z9, Z1, Z5
-	VFMADD213PS  Z8, Z1, Z5
-	VFMADD213PS  Z7, Z1, Z5
-	VFMADD231PS  Z5, Z4, Z2
-	VADDPS       Z3, Z2, Z1
-	VMAXPS       Z0, Z1, Z0
-	VMOVUPS      Z0, (DI)(AX*4)
-	ADDQ         $0x10, AX
-	CMPQ         AX, R8
-	JLE          mainLoop
+	VMOVUPS          (SI)(AX*4), Z0
+	VORPS            Z26, Z0, Z1
+	VMAXPS           Z1, Z29, Z1
+	VMOVAPS          Z1, Z2
+	VFMADD213PS      Z28, Z25, Z2
+	VSUBPS           Z28, Z2, Z3
+	VMOVAPS          Z3, Z4
+	VFNMADD213PS     Z1, Z24, Z4
+	VFNMADD231PS     Z23, Z3, Z4
+	VMULPS           Z4, Z4, Z3
+	VMOVAPS          Z22, Z5
+	VFMADD213PS      Z21, Z4, Z5
+	VFMADD213PS      Z20, Z4, Z5
+	VFMADD213PS      Z19, Z4, Z5
+	VFMADD213PS      Z18, Z4, Z5
+	VFMADD231PS      Z5, Z3, Z4
+	VCMPPS           $0x01, Z17, Z1, K1
+	VBLENDMPS        Z27, Z31, K1, Z1
+	VADDPS           Z1, Z2, Z1
+	VPSLLD           $0x17, Z1, Z1
+	VBLENDMPS        Z16, Z30, K1, Z2
+	VMULPS           Z4, Z1, Z3
+	VADDPS           Z3, Z1, Z4
+	VSUBPS           Z1, Z4, Z1
+	VSUBPS           Z1, Z3, Z1
+	VMULPS           Z2, Z4, Z3
+	VMAXPS           Z0, Z31, Z0
+	VMINPS           Z27, Z0, Z4
+	VADDPS           Z4, Z3, Z5
+	VSUBPS           Z3, Z5, Z6
+	VSUBPS           Z6, Z4, Z4
+	VMULPS           Z2, Z1, Z1
+	VMOVAPS          Z3, Z2
+	VFMADD213PS      Z30, Z15, Z2
+	VFMADD231PS      Z2, Z1, Z4
+	VMULPS           Z3, Z3, Z1
+	VMOVAPS          Z14, Z2
+	VFMADD213PS      Z13, Z3, Z2
+	VFMADD213PS      Z12, Z3, Z2
+	VFMADD213PS      Z11, Z3, Z2
+	VFMADD213PS      Z10, Z3, Z2
+	VFMADD213PS      Z9, Z3, Z2
+	VFMADD213PS      Z8, Z3, Z2
+	VFMADD213PS      Z7, Z3, Z2
+	VFMADD213PS.BCST constants<>+772(SB), Z3, Z2
+	VFMADD231PS      Z2, Z1, Z4
+	VADDPS           Z5, Z4, Z1
+	VMAXPS           Z0, Z1, Z0
+	VMOVUPS          Z0, (DI)(AX*4)
+	ADDQ             $0x10, AX
+	CMPQ             AX, R8
+	JLE              mainLoop
 
 tail:
 	MOVQ              CX, R8
@@ -6901,26 +6928,32 @@ tail:
 	VADDPS            Z3, Z2, Z2
 	VPSLLD            $0x17, Z2, Z2
 	VBROADCASTSS      constants<>+8(SB), Z3
-	VBLENDMPS.BCST    constants<>+544(SB), Z3, K1, Z3
-	VFMADD231PS       Z4, Z2, Z2
-	VMULPS            Z3, Z2, Z2
+	VBLENDMPS.BCST    constants<>+544(SB), Z3, K1, Z5
+	VMULPS            Z4, Z2, Z4
+	VADDPS            Z4, Z2, Z6
+	VSUBPS            Z2, Z6, Z2
+	VSUBPS            Z2, Z4, Z2
+	VMULPS            Z5, Z6, Z4
 	VMAXPS            Z0, Z1, Z0
 	VMINPS.BCST       constants<>+540(SB), Z0, Z1
-	VADDPS            Z1, Z2, Z3
-	VSUBPS            Z2, Z3, Z4
-	VSUBPS            Z4, Z1, Z1
-	VMULPS            Z2, Z2, Z4
-	VBROADCASTSS      constants<>+744(SB), Z5
-	VFMADD231PS.BCST  constants<>+740(SB), Z2, Z5
-	VFMADD213PS.BCST  constants<>+748(SB), Z2, Z5
-	VFMADD213PS.BCST  constants<>+752(SB), Z2, Z5
-	VFMADD213PS.BCST  constants<>+756(SB), Z2, Z5
-	VFMADD213PS.BCST  constants<>+760(SB), Z2, Z5
-	VFMADD213PS.BCST  constants<>+764(SB), Z2, Z5
-	VFMADD213PS.BCST  constants<>+768(SB), Z2, Z5
-	VFMADD213PS.BCST  constants<>+772(SB), Z2, Z5
-	VFMADD231PS       Z5, Z4, Z1
-	VADDPS            Z3, Z1, Z1
+	VADDPS            Z1, Z4, Z6
+	VSUBPS            Z4, Z6, Z7
+	VSUBPS            Z7, Z1, Z1
+	VMULPS            Z5, Z2, Z2
+	VFMADD231PS.BCST  constants<>+324(SB), Z4, Z3
+	VFMADD231PS       Z3, Z2, Z1
+	VMULPS            Z4, Z4, Z2
+	VBROADCASTSS      constants<>+744(SB), Z3
+	VFMADD231PS.BCST  constants<>+740(SB), Z4, Z3
+	VFMADD213PS.BCST  constants<>+748(SB), Z4, Z3
+	VFMADD213PS.BCST  constants<>+752(SB), Z4, Z3
+	VFMADD213PS.BCST  constants<>+756(SB), Z4, Z3
+	VFMADD213PS.BCST  constants<>+760(SB), Z4, Z3
+	VFMADD213PS.BCST  constants<>+764(SB), Z4, Z3
+	VFMADD213PS.BCST  constants<>+768(SB), Z4, Z3
+	VFMADD213PS.BCST  constants<>+772(SB), Z4, Z3
+	VFMADD231PS       Z3, Z2, Z1
+	VADDPS            Z6, Z1, Z1
 	VMAXPS            Z0, Z1, Z0
 	VMOVUPS           Z0, K7, (DI)(AX*4)
 

@@ -5327,76 +5327,82 @@ unrolled:
 	WORD $0x4e20d5ce // fadd v14.4s, v14.4s, v0.4s
 	WORD $0x6e2dfd6b // fdiv v11.4s, v11.4s, v13.4s
 	WORD $0x6e2efd8c // fdiv v12.4s, v12.4s, v14.4s
-	WORD $0x4e2bd529 // fadd v9.4s, v9.4s, v11.4s
-	WORD $0x4e2cd54a // fadd v10.4s, v10.4s, v12.4s
-	WORD $0x4e20d52b // fadd v11.4s, v9.4s, v0.4s
-	WORD $0x4e20d54c // fadd v12.4s, v10.4s, v0.4s
-	WORD $0x4ea0d56d // fsub v13.4s, v11.4s, v0.4s
-	WORD $0x4ea0d58e // fsub v14.4s, v12.4s, v0.4s
-	WORD $0x4eadd529 // fsub v9.4s, v9.4s, v13.4s
-	WORD $0x4eaed54a // fsub v10.4s, v10.4s, v14.4s
-	WORD $0x6ea2856d // sub v13.4s, v11.4s, v2.4s
-	WORD $0x6ea2858e // sub v14.4s, v12.4s, v2.4s
-	WORD $0x4f2905ad // sshr v13.4s, v13.4s, #23
-	WORD $0x4f2905ce // sshr v14.4s, v14.4s, #23
-	WORD $0x4f3755af // shl v15.4s, v13.4s, #23
-	WORD $0x4f3755d0 // shl v16.4s, v14.4s, #23
-	WORD $0x6eaf856b // sub v11.4s, v11.4s, v15.4s
-	WORD $0x6eb0858c // sub v12.4s, v12.4s, v16.4s
-	WORD $0x6eaf840f // sub v15.4s, v0.4s, v15.4s
-	WORD $0x6eb08410 // sub v16.4s, v0.4s, v16.4s
+	WORD $0x4e2bd52d // fadd v13.4s, v9.4s, v11.4s
+	WORD $0x4e2cd54e // fadd v14.4s, v10.4s, v12.4s
+	WORD $0x4ea9d5a9 // fsub v9.4s, v13.4s, v9.4s
+	WORD $0x4eaad5ca // fsub v10.4s, v14.4s, v10.4s
+	WORD $0x4ea9d569 // fsub v9.4s, v11.4s, v9.4s
+	WORD $0x4eaad58a // fsub v10.4s, v12.4s, v10.4s
+	WORD $0x4e20d5ab // fadd v11.4s, v13.4s, v0.4s
+	WORD $0x4e20d5cc // fadd v12.4s, v14.4s, v0.4s
+	WORD $0x4ea0d56f // fsub v15.4s, v11.4s, v0.4s
+	WORD $0x4ea0d590 // fsub v16.4s, v12.4s, v0.4s
+	WORD $0x4eafd5ad // fsub v13.4s, v13.4s, v15.4s
+	WORD $0x4eb0d5ce // fsub v14.4s, v14.4s, v16.4s
+	WORD $0x6ea2856f // sub v15.4s, v11.4s, v2.4s
+	WORD $0x6ea28590 // sub v16.4s, v12.4s, v2.4s
+	WORD $0x4f2905ef // sshr v15.4s, v15.4s, #23
+	WORD $0x4f290610 // sshr v16.4s, v16.4s, #23
+	WORD $0x4f3755f1 // shl v17.4s, v15.4s, #23
+	WORD $0x4f375612 // shl v18.4s, v16.4s, #23
+	WORD $0x6eb1856b // sub v11.4s, v11.4s, v17.4s
+	WORD $0x6eb2858c // sub v12.4s, v12.4s, v18.4s
+	WORD $0x6eb18411 // sub v17.4s, v0.4s, v17.4s
+	WORD $0x6eb28412 // sub v18.4s, v0.4s, v18.4s
 	WORD $0x4ea0d56b // fsub v11.4s, v11.4s, v0.4s
 	WORD $0x4ea0d58c // fsub v12.4s, v12.4s, v0.4s
-	WORD $0x4e2fcd2b // fmla v11.4s, v9.4s, v15.4s
-	WORD $0x4e30cd4c // fmla v12.4s, v10.4s, v16.4s
-	WORD $0x4e21d9a9 // scvtf v9.4s, v13.4s
-	WORD $0x4e21d9ca // scvtf v10.4s, v14.4s
-	WORD $0x6e2bdd6d // fmul v13.4s, v11.4s, v11.4s
-	WORD $0x6e2cdd8e // fmul v14.4s, v12.4s, v12.4s
-	FMOVQ 608(R9), F15
-	WORD $0x4e2bcc6f // fmla v15.4s, v3.4s, v11.4s
-	FMOVQ 608(R9), F16
-	WORD $0x4e2ccc70 // fmla v16.4s, v3.4s, v12.4s
+	WORD $0x4e31cdab // fmla v11.4s, v13.4s, v17.4s
+	WORD $0x4e32cdcc // fmla v12.4s, v14.4s, v18.4s
+	WORD $0x6e31dd29 // fmul v9.4s, v9.4s, v17.4s
+	WORD $0x6e32dd4a // fmul v10.4s, v10.4s, v18.4s
+	WORD $0x4e21d9ed // scvtf v13.4s, v15.4s
+	WORD $0x4e21da0e // scvtf v14.4s, v16.4s
+	WORD $0x6e2bdd6f // fmul v15.4s, v11.4s, v11.4s
+	WORD $0x6e2cdd90 // fmul v16.4s, v12.4s, v12.4s
+	FMOVQ 608(R9), F17
+	WORD $0x4e2bcc71 // fmla v17.4s, v3.4s, v11.4s
+	FMOVQ 608(R9), F18
+	WORD $0x4e2ccc72 // fmla v18.4s, v3.4s, v12.4s
+	FMOVQ 624(R9), F19
+	WORD $0x4e2bce33 // fmla v19.4s, v17.4s, v11.4s
 	FMOVQ 624(R9), F17
-	WORD $0x4e2bcdf1 // fmla v17.4s, v15.4s, v11.4s
-	FMOVQ 624(R9), F15
-	WORD $0x4e2cce0f // fmla v15.4s, v16.4s, v12.4s
-	FMOVQ 640(R9), F16
-	WORD $0x4e2bce30 // fmla v16.4s, v17.4s, v11.4s
-	FMOVQ 640(R9), F17
-	WORD $0x4e2ccdf1 // fmla v17.4s, v15.4s, v12.4s
-	FMOVQ 656(R9), F15
-	WORD $0x4e2bce0f // fmla v15.4s, v16.4s, v11.4s
-	FMOVQ 656(R9), F16
-	WORD $0x4e2cce30 // fmla v16.4s, v17.4s, v12.4s
+	WORD $0x4e2cce51 // fmla v17.4s, v18.4s, v12.4s
+	FMOVQ 640(R9), F18
+	WORD $0x4e2bce72 // fmla v18.4s, v19.4s, v11.4s
+	FMOVQ 640(R9), F19
+	WORD $0x4e2cce33 // fmla v19.4s, v17.4s, v12.4s
+	FMOVQ 656(R9), F17
+	WORD $0x4e2bce51 // fmla v17.4s, v18.4s, v11.4s
+	FMOVQ 656(R9), F18
+	WORD $0x4e2cce72 // fmla v18.4s, v19.4s, v12.4s
+	FMOVQ 672(R9), F19
+	WORD $0x4e2bce33 // fmla v19.4s, v17.4s, v11.4s
 	FMOVQ 672(R9), F17
-	WORD $0x4e2bcdf1 // fmla v17.4s, v15.4s, v11.4s
-	FMOVQ 672(R9), F15
-	WORD $0x4e2cce0f // fmla v15.4s, v16.4s, v12.4s
-	FMOVQ 688(R9), F16
-	WORD $0x4e2bce30 // fmla v16.4s, v17.4s, v11.4s
-	FMOVQ 688(R9), F17
-	WORD $0x4e2ccdf1 // fmla v17.4s, v15.4s, v12.4s
-	FMOVQ 704(R9), F15
-	WORD $0x4e2bce0f // fmla v15.4s, v16.4s, v11.4s
-	FMOVQ 704(R9), F16
-	WORD $0x4e2cce30 // fmla v16.4s, v17.4s, v12.4s
+	WORD $0x4e2cce51 // fmla v17.4s, v18.4s, v12.4s
+	FMOVQ 688(R9), F18
+	WORD $0x4e2bce72 // fmla v18.4s, v19.4s, v11.4s
+	FMOVQ 688(R9), F19
+	WORD $0x4e2cce33 // fmla v19.4s, v17.4s, v12.4s
+	FMOVQ 704(R9), F17
+	WORD $0x4e2bce51 // fmla v17.4s, v18.4s, v11.4s
+	FMOVQ 704(R9), F18
+	WORD $0x4e2cce72 // fmla v18.4s, v19.4s, v12.4s
+	FMOVQ 720(R9), F19
+	WORD $0x4e2bce33 // fmla v19.4s, v17.4s, v11.4s
 	FMOVQ 720(R9), F17
-	WORD $0x4e2bcdf1 // fmla v17.4s, v15.4s, v11.4s
-	FMOVQ 720(R9), F15
-	WORD $0x4e2cce0f // fmla v15.4s, v16.4s, v12.4s
-	WORD $0x6e31ddad // fmul v13.4s, v13.4s, v17.4s
-	WORD $0x6e2fddce // fmul v14.4s, v14.4s, v15.4s
-	WORD $0x4e24cd2d // fmla v13.4s, v9.4s, v4.4s
-	WORD $0x4e24cd4e // fmla v14.4s, v10.4s, v4.4s
-	WORD $0x4e2bd5ab // fadd v11.4s, v13.4s, v11.4s
-	WORD $0x4e2cd5cc // fadd v12.4s, v14.4s, v12.4s
-	WORD $0x4e25cd2b // fmla v11.4s, v9.4s, v5.4s
-	WORD $0x4e25cd4c // fmla v12.4s, v10.4s, v5.4s
+	WORD $0x4e2cce51 // fmla v17.4s, v18.4s, v12.4s
+	WORD $0x4e33cde9 // fmla v9.4s, v15.4s, v19.4s
+	WORD $0x4e31ce0a // fmla v10.4s, v16.4s, v17.4s
+	WORD $0x4e24cda9 // fmla v9.4s, v13.4s, v4.4s
+	WORD $0x4e24cdca // fmla v10.4s, v14.4s, v4.4s
+	WORD $0x4e2bd529 // fadd v9.4s, v9.4s, v11.4s
+	WORD $0x4e2cd54a // fadd v10.4s, v10.4s, v12.4s
+	WORD $0x4e25cda9 // fmla v9.4s, v13.4s, v5.4s
+	WORD $0x4e25cdca // fmla v10.4s, v14.4s, v5.4s
 	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
 	WORD $0x4e261d08 // and v8.16b, v8.16b, v6.16b
-	WORD $0x6e271d67 // eor v7.16b, v11.16b, v7.16b
-	WORD $0x6e281d88 // eor v8.16b, v12.16b, v8.16b
+	WORD $0x6e271d27 // eor v7.16b, v9.16b, v7.16b
+	WORD $0x6e281d48 // eor v8.16b, v10.16b, v8.16b
 	FSTPQ.P (F7, F8), 32(R0)
 	SUBS $8, R8, R8
 	BGE unrolled
@@ -5418,41 +5424,44 @@ vector:
 	WORD $0x6ea1f94a // fsqrt v10.4s, v10.4s
 	WORD $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
 	WORD $0x6e2afd29 // fdiv v9.4s, v9.4s, v10.4s
-	WORD $0x4e29d508 // fadd v8.4s, v8.4s, v9.4s
-	WORD $0x4e20d509 // fadd v9.4s, v8.4s, v0.4s
-	WORD $0x4ea0d52a // fsub v10.4s, v9.4s, v0.4s
-	WORD $0x4eaad508 // fsub v8.4s, v8.4s, v10.4s
-	WORD $0x6ea2852a // sub v10.4s, v9.4s, v2.4s
-	WORD $0x4f29054a // sshr v10.4s, v10.4s, #23
-	WORD $0x4f37554b // shl v11.4s, v10.4s, #23
-	WORD $0x6eab8529 // sub v9.4s, v9.4s, v11.4s
-	WORD $0x6eab840b // sub v11.4s, v0.4s, v11.4s
+	WORD $0x4e29d50a // fadd v10.4s, v8.4s, v9.4s
+	WORD $0x4ea8d548 // fsub v8.4s, v10.4s, v8.4s
+	WORD $0x4ea8d528 // fsub v8.4s, v9.4s, v8.4s
+	WORD $0x4e20d549 // fadd v9.4s, v10.4s, v0.4s
+	WORD $0x4ea0d52b // fsub v11.4s, v9.4s, v0.4s
+	WORD $0x4eabd54a // fsub v10.4s, v10.4s, v11.4s
+	WORD $0x6ea2852b // sub v11.4s, v9.4s, v2.4s
+	WORD $0x4f29056b // sshr v11.4s, v11.4s, #23
+	WORD $0x4f37556c // shl v12.4s, v11.4s, #23
+	WORD $0x6eac8529 // sub v9.4s, v9.4s, v12.4s
+	WORD $0x6eac840c // sub v12.4s, v0.4s, v12.4s
 	WORD $0x4ea0d529 // fsub v9.4s, v9.4s, v0.4s
-	WORD $0x4e2bcd09 // fmla v9.4s, v8.4s, v11.4s
-	WORD $0x4e21d948 // scvtf v8.4s, v10.4s
-	WORD $0x6e29dd2a // fmul v10.4s, v9.4s, v9.4s
-	FMOVQ 608(R9), F11
-	WORD $0x4e29cc6b // fmla v11.4s, v3.4s, v9.4s
-	FMOVQ 624(R9), F12
-	WORD $0x4e29cd6c // fmla v12.4s, v11.4s, v9.4s
-	FMOVQ 640(R9), F11
-	WORD $0x4e29cd8b // fmla v11.4s, v12.4s, v9.4s
-	FMOVQ 656(R9), F12
-	WORD $0x4e29cd6c // fmla v12.4s, v11.4s, v9.4s
-	FMOVQ 672(R9), F11
-	WORD $0x4e29cd8b // fmla v11.4s, v12.4s, v9.4s
-	FMOVQ 688(R9), F12
-	WORD $0x4e29cd6c // fmla v12.4s, v11.4s, v9.4s
-	FMOVQ 704(R9), F11
-	WORD $0x4e29cd8b // fmla v11.4s, v12.4s, v9.4s
-	FMOVQ 720(R9), F12
-	WORD $0x4e29cd6c // fmla v12.4s, v11.4s, v9.4s
-	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
-	WORD $0x4e24cd0a // fmla v10.4s, v8.4s, v4.4s
-	WORD $0x4e29d549 // fadd v9.4s, v10.4s, v9.4s
-	WORD $0x4e25cd09 // fmla v9.4s, v8.4s, v5.4s
+	WORD $0x4e2ccd49 // fmla v9.4s, v10.4s, v12.4s
+	WORD $0x6e2cdd08 // fmul v8.4s, v8.4s, v12.4s
+	WORD $0x4e21d96a // scvtf v10.4s, v11.4s
+	WORD $0x6e29dd2b // fmul v11.4s, v9.4s, v9.4s
+	FMOVQ 608(R9), F12
+	WORD $0x4e29cc6c // fmla v12.4s, v3.4s, v9.4s
+	FMOVQ 624(R9), F13
+	WORD $0x4e29cd8d // fmla v13.4s, v12.4s, v9.4s
+	FMOVQ 640(R9), F12
+	WORD $0x4e29cdac // fmla v12.4s, v13.4s, v9.4s
+	FMOVQ 656(R9), F13
+	WORD $0x4e29cd8d // fmla v13.4s, v12.4s, v9.4s
+	FMOVQ 672(R9), F12
+	WORD $0x4e29cdac // fmla v12.4s, v13.4s, v9.4s
+	FMOVQ 688(R9), F13
+	WORD $0x4e29cd8d // fmla v13.4s, v12.4s, v9.4s
+	FMOVQ 704(R9), F12
+	WORD $0x4e29cdac // fmla v12.4s, v13.4s, v9.4s
+	FMOVQ 720(R9), F13
+	WORD $0x4e29cd8d // fmla v13.4s, v12.4s, v9.4s
+	WORD $0x4e2dcd68 // fmla v8.4s, v11.4s, v13.4s
+	WORD $0x4e24cd48 // fmla v8.4s, v10.4s, v4.4s
+	WORD $0x4e29d508 // fadd v8.4s, v8.4s, v9.4s
+	WORD $0x4e25cd48 // fmla v8.4s, v10.4s, v5.4s
 	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
-	WORD $0x6e271d27 // eor v7.16b, v9.16b, v7.16b
+	WORD $0x6e271d07 // eor v7.16b, v8.16b, v7.16b
 	FMOVQ.P F7, 16(R0)
 	SUBS $4, R8, R8
 	BGE vector
@@ -5483,41 +5492,44 @@ loaded:
 	WORD $0x6ea1f94a // fsqrt v10.4s, v10.4s
 	WORD $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
 	WORD $0x6e2afd29 // fdiv v9.4s, v9.4s, v10.4s
-	WORD $0x4e29d508 // fadd v8.4s, v8.4s, v9.4s
-	WORD $0x4e20d509 // fadd v9.4s, v8.4s, v0.4s
-	WORD $0x4ea0d52a // fsub v10.4s, v9.4s, v0.4s
-	WORD $0x4eaad508 // fsub v8.4s, v8.4s, v10.4s
-	WORD $0x6ea2852a // sub v10.4s, v9.4s, v2.4s
-	WORD $0x4f29054a // sshr v10.4s, v10.4s, #23
-	WORD $0x4f37554b // shl v11.4s, v10.4s, #23
-	WORD $0x6eab8529 // sub v9.4s, v9.4s, v11.4s
-	WORD $0x6eab840b // sub v11.4s, v0.4s, v11.4s
+	WORD $0x4e29d50a // fadd v10.4s, v8.4s, v9.4s
+	WORD $0x4ea8d548 // fsub v8.4s, v10.4s, v8.4s
+	WORD $0x4ea8d528 // fsub v8.4s, v9.4s, v8.4s
+	WORD $0x4e20d549 // fadd v9.4s, v10.4s, v0.4s
+	WORD $0x4ea0d52b // fsub v11.4s, v9.4s, v0.4s
+	WORD $0x4eabd54a // fsub v10.4s, v10.4s, v11.4s
+	WORD $0x6ea2852b // sub v11.4s, v9.4s, v2.4s
+	WORD $0x4f29056b // sshr v11.4s, v11.4s, #23
+	WORD $0x4f37556c // shl v12.4s, v11.4s, #23
+	WORD $0x6eac8529 // sub v9.4s, v9.4s, v12.4s
+	WORD $0x6eac840c // sub v12.4s, v0.4s, v12.4s
 	WORD $0x4ea0d529 // fsub v9.4s, v9.4s, v0.4s
-	WORD $0x4e2bcd09 // fmla v9.4s, v8.4s, v11.4s
-	WORD $0x4e21d948 // scvtf v8.4s, v10.4s
-	WORD $0x6e29dd2a // fmul v10.4s, v9.4s, v9.4s
-	FMOVQ 608(R9), F11
-	WORD $0x4e29cc6b // fmla v11.4s, v3.4s, v9.4s
-	FMOVQ 624(R9), F12
-	WORD $0x4e29cd6c // fmla v12.4s, v11.4s, v9.4s
-	FMOVQ 640(R9), F11
-	WORD $0x4e29cd8b // fmla v11.4s, v12.4s, v9.4s
-	FMOVQ 656(R9), F12
-	WORD $0x4e29cd6c // fmla v12.4s, v11.4s, v9.4s
-	FMOVQ 672(R9), F11
-	WORD $0x4e29cd8b // fmla v11.4s, v12.4s, v9.4s
-	FMOVQ 688(R9), F12
-	WORD $0x4e29cd6c // fmla v12.4s, v11.4s, v9.4s
-	FMOVQ 704(R9), F11
-	WORD $0x4e29cd8b // fmla v11.4s, v12.4s, v9.4s
-	FMOVQ 720(R9), F12
-	WORD $0x4e29cd6c // fmla v12.4s, v11.4s, v9.4s
-	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
-	WORD $0x4e24cd0a // fmla v10.4s, v8.4s, v4.4s
-	WORD $0x4e29d549 // fadd v9.4s, v10.4s, v9.4s
-	WORD $0x4e25cd09 // fmla v9.4s, v8.4s, v5.4s
+	WORD $0x4e2ccd49 // fmla v9.4s, v10.4s, v12.4s
+	WORD $0x6e2cdd08 // fmul v8.4s, v8.4s, v12.4s
+	WORD $0x4e21d96a // scvtf v10.4s, v11.4s
+	WORD $0x6e29dd2b // fmul v11.4s, v9.4s, v9.4s
+	FMOVQ 608(R9), F12
+	WORD $0x4e29cc6c // fmla v12.4s, v3.4s, v9.4s
+	FMOVQ 624(R9), F13
+	WORD $0x4e29cd8d // fmla v13.4s, v12.4s, v9.4s
+	FMOVQ 640(R9), F12
+	WORD $0x4e29cdac // fmla v12.4s, v13.4s, v9.4s
+	FMOVQ 656(R9), F13
+	WORD $0x4e29cd8d // fmla v13.4s, v12.4s, v9.4s
+	FMOVQ 672(R9), F12
+	WORD $0x4e29cdac // fmla v12.4s, v13.4s, v9.4s
+	FMOVQ 688(R9), F13
+	WORD $0x4e29cd8d // fmla v13.4s, v12.4s, v9.4s
+	FMOVQ 704(R9), F12
+	WORD $0x4e29cdac // fmla v12.4s, v13.4s, v9.4s
+	FMOVQ 720(R9), F13
+	WORD $0x4e29cd8d // fmla v13.4s, v12.4s, v9.4s
+	WORD $0x4e2dcd68 // fmla v8.4s, v11.4s, v13.4s
+	WORD $0x4e24cd48 // fmla v8.4s, v10.4s, v4.4s
+	WORD $0x4e29d508 // fadd v8.4s, v8.4s, v9.4s
+	WORD $0x4e25cd48 // fmla v8.4s, v10.4s, v5.4s
 	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
-	WORD $0x6e271d27 // eor v7.16b, v9.16b, v7.16b
+	WORD $0x6e271d07 // eor v7.16b, v8.16b, v7.16b
 	TBZ $1, R8, store1
 	FMOVD F7, (R0)
 	TBZ $0, R8, stored
@@ -5578,73 +5590,79 @@ unrolled:
 	WORD $0x4e27cce9 // fmla v9.4s, v7.4s, v7.4s
 	WORD $0x6ea1f908 // fsqrt v8.4s, v8.4s
 	WORD $0x6ea1f929 // fsqrt v9.4s, v9.4s
-	WORD $0x4e28d4c6 // fadd v6.4s, v6.4s, v8.4s
-	WORD $0x4e29d4e7 // fadd v7.4s, v7.4s, v9.4s
-	WORD $0x4e20d4c8 // fadd v8.4s, v6.4s, v0.4s
-	WORD $0x4e20d4e9 // fadd v9.4s, v7.4s, v0.4s
-	WORD $0x4ea0d50a // fsub v10.4s, v8.4s, v0.4s
-	WORD $0x4ea0d52b // fsub v11.4s, v9.4s, v0.4s
-	WORD $0x4eaad4c6 // fsub v6.4s, v6.4s, v10.4s
-	WORD $0x4eabd4e7 // fsub v7.4s, v7.4s, v11.4s
-	WORD $0x6ea2850a // sub v10.4s, v8.4s, v2.4s
-	WORD $0x6ea2852b // sub v11.4s, v9.4s, v2.4s
-	WORD $0x4f29054a // sshr v10.4s, v10.4s, #23
-	WORD $0x4f29056b // sshr v11.4s, v11.4s, #23
-	WORD $0x4f37554c // shl v12.4s, v10.4s, #23
-	WORD $0x4f37556d // shl v13.4s, v11.4s, #23
-	WORD $0x6eac8508 // sub v8.4s, v8.4s, v12.4s
-	WORD $0x6ead8529 // sub v9.4s, v9.4s, v13.4s
-	WORD $0x6eac840c // sub v12.4s, v0.4s, v12.4s
-	WORD $0x6ead840d // sub v13.4s, v0.4s, v13.4s
+	WORD $0x4e26d50a // fadd v10.4s, v8.4s, v6.4s
+	WORD $0x4e27d52b // fadd v11.4s, v9.4s, v7.4s
+	WORD $0x4ea8d548 // fsub v8.4s, v10.4s, v8.4s
+	WORD $0x4ea9d569 // fsub v9.4s, v11.4s, v9.4s
+	WORD $0x4ea8d4c6 // fsub v6.4s, v6.4s, v8.4s
+	WORD $0x4ea9d4e7 // fsub v7.4s, v7.4s, v9.4s
+	WORD $0x4e20d548 // fadd v8.4s, v10.4s, v0.4s
+	WORD $0x4e20d569 // fadd v9.4s, v11.4s, v0.4s
+	WORD $0x4ea0d50c // fsub v12.4s, v8.4s, v0.4s
+	WORD $0x4ea0d52d // fsub v13.4s, v9.4s, v0.4s
+	WORD $0x4eacd54a // fsub v10.4s, v10.4s, v12.4s
+	WORD $0x4eadd56b // fsub v11.4s, v11.4s, v13.4s
+	WORD $0x6ea2850c // sub v12.4s, v8.4s, v2.4s
+	WORD $0x6ea2852d // sub v13.4s, v9.4s, v2.4s
+	WORD $0x4f29058c // sshr v12.4s, v12.4s, #23
+	WORD $0x4f2905ad // sshr v13.4s, v13.4s, #23
+	WORD $0x4f37558e // shl v14.4s, v12.4s, #23
+	WORD $0x4f3755af // shl v15.4s, v13.4s, #23
+	WORD $0x6eae8508 // sub v8.4s, v8.4s, v14.4s
+	WORD $0x6eaf8529 // sub v9.4s, v9.4s, v15.4s
+	WORD $0x6eae840e // sub v14.4s, v0.4s, v14.4s
+	WORD $0x6eaf840f // sub v15.4s, v0.4s, v15.4s
 	WORD $0x4ea0d508 // fsub v8.4s, v8.4s, v0.4s
 	WORD $0x4ea0d529 // fsub v9.4s, v9.4s, v0.4s
-	WORD $0x4e2cccc8 // fmla v8.4s, v6.4s, v12.4s
-	WORD $0x4e2dcce9 // fmla v9.4s, v7.4s, v13.4s
-	WORD $0x4e21d946 // scvtf v6.4s, v10.4s
-	WORD $0x4e21d967 // scvtf v7.4s, v11.4s
-	WORD $0x6e28dd0a // fmul v10.4s, v8.4s, v8.4s
-	WORD $0x6e29dd2b // fmul v11.4s, v9.4s, v9.4s
-	FMOVQ 608(R9), F12
-	WORD $0x4e28cc6c // fmla v12.4s, v3.4s, v8.4s
-	FMOVQ 608(R9), F13
-	WORD $0x4e29cc6d // fmla v13.4s, v3.4s, v9.4s
+	WORD $0x4e2ecd48 // fmla v8.4s, v10.4s, v14.4s
+	WORD $0x4e2fcd69 // fmla v9.4s, v11.4s, v15.4s
+	WORD $0x6e2edcc6 // fmul v6.4s, v6.4s, v14.4s
+	WORD $0x6e2fdce7 // fmul v7.4s, v7.4s, v15.4s
+	WORD $0x4e21d98a // scvtf v10.4s, v12.4s
+	WORD $0x4e21d9ab // scvtf v11.4s, v13.4s
+	WORD $0x6e28dd0c // fmul v12.4s, v8.4s, v8.4s
+	WORD $0x6e29dd2d // fmul v13.4s, v9.4s, v9.4s
+	FMOVQ 608(R9), F14
+	WORD $0x4e28cc6e // fmla v14.4s, v3.4s, v8.4s
+	FMOVQ 608(R9), F15
+	WORD $0x4e29cc6f // fmla v15.4s, v3.4s, v9.4s
+	FMOVQ 624(R9), F16
+	WORD $0x4e28cdd0 // fmla v16.4s, v14.4s, v8.4s
 	FMOVQ 624(R9), F14
-	WORD $0x4e28cd8e // fmla v14.4s, v12.4s, v8.4s
-	FMOVQ 624(R9), F12
-	WORD $0x4e29cdac // fmla v12.4s, v13.4s, v9.4s
-	FMOVQ 640(R9), F13
-	WORD $0x4e28cdcd // fmla v13.4s, v14.4s, v8.4s
-	FMOVQ 640(R9), F14
-	WORD $0x4e29cd8e // fmla v14.4s, v12.4s, v9.4s
-	FMOVQ 656(R9), F12
-	WORD $0x4e28cdac // fmla v12.4s, v13.4s, v8.4s
-	FMOVQ 656(R9), F13
-	WORD $0x4e29cdcd // fmla v13.4s, v14.4s, v9.4s
+	WORD $0x4e29cdee // fmla v14.4s, v15.4s, v9.4s
+	FMOVQ 640(R9), F15
+	WORD $0x4e28ce0f // fmla v15.4s, v16.4s, v8.4s
+	FMOVQ 640(R9), F16
+	WORD $0x4e29cdd0 // fmla v16.4s, v14.4s, v9.4s
+	FMOVQ 656(R9), F14
+	WORD $0x4e28cdee // fmla v14.4s, v15.4s, v8.4s
+	FMOVQ 656(R9), F15
+	WORD $0x4e29ce0f // fmla v15.4s, v16.4s, v9.4s
+	FMOVQ 672(R9), F16
+	WORD $0x4e28cdd0 // fmla v16.4s, v14.4s, v8.4s
 	FMOVQ 672(R9), F14
-	WORD $0x4e28cd8e // fmla v14.4s, v12.4s, v8.4s
-	FMOVQ 672(R9), F12
-	WORD $0x4e29cdac // fmla v12.4s, v13.4s, v9.4s
-	FMOVQ 688(R9), F13
-	WORD $0x4e28cdcd // fmla v13.4s, v14.4s, v8.4s
-	FMOVQ 688(R9), F14
-	WORD $0x4e29cd8e // fmla v14.4s, v12.4s, v9.4s
-	FMOVQ 704(R9), F12
-	WORD $0x4e28cdac // fmla v12.4s, v13.4s, v8.4s
-	FMOVQ 704(R9), F13
-	WORD $0x4e29cdcd // fmla v13.4s, v14.4s, v9.4s
+	WORD $0x4e29cdee // fmla v14.4s, v15.4s, v9.4s
+	FMOVQ 688(R9), F15
+	WORD $0x4e28ce0f // fmla v15.4s, v16.4s, v8.4s
+	FMOVQ 688(R9), F16
+	WORD $0x4e29cdd0 // fmla v16.4s, v14.4s, v9.4s
+	FMOVQ 704(R9), F14
+	WORD $0x4e28cdee // fmla v14.4s, v15.4s, v8.4s
+	FMOVQ 704(R9), F15
+	WORD $0x4e29ce0f // fmla v15.4s, v16.4s, v9.4s
+	FMOVQ 720(R9), F16
+	WORD $0x4e28cdd0 // fmla v16.4s, v14.4s, v8.4s
 	FMOVQ 720(R9), F14
-	WORD $0x4e28cd8e // fmla v14.4s, v12.4s, v8.4s
-	FMOVQ 720(R9), F12
-	WORD $0x4e29cdac // fmla v12.4s, v13.4s, v9.4s
-	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
-	WORD $0x6e2cdd6b // fmul v11.4s, v11.4s, v12.4s
-	WORD $0x4e24ccca // fmla v10.4s, v6.4s, v4.4s
-	WORD $0x4e24cceb // fmla v11.4s, v7.4s, v4.4s
-	WORD $0x4e28d548 // fadd v8.4s, v10.4s, v8.4s
-	WORD $0x4e29d569 // fadd v9.4s, v11.4s, v9.4s
-	WORD $0x4e25ccc8 // fmla v8.4s, v6.4s, v5.4s
-	WORD $0x4e25cce9 // fmla v9.4s, v7.4s, v5.4s
-	FSTPQ.P (F8, F9), 32(R0)
+	WORD $0x4e29cdee // fmla v14.4s, v15.4s, v9.4s
+	WORD $0x4e30cd86 // fmla v6.4s, v12.4s, v16.4s
+	WORD $0x4e2ecda7 // fmla v7.4s, v13.4s, v14.4s
+	WORD $0x4e24cd46 // fmla v6.4s, v10.4s, v4.4s
+	WORD $0x4e24cd67 // fmla v7.4s, v11.4s, v4.4s
+	WORD $0x4e28d4c6 // fadd v6.4s, v6.4s, v8.4s
+	WORD $0x4e29d4e7 // fadd v7.4s, v7.4s, v9.4s
+	WORD $0x4e25cd46 // fmla v6.4s, v10.4s, v5.4s
+	WORD $0x4e25cd67 // fmla v7.4s, v11.4s, v5.4s
+	FSTPQ.P (F6, F7), 32(R0)
 	SUBS $8, R8, R8
 	BGE unrolled
 
@@ -5665,40 +5683,43 @@ vector:
 	WORD $0x4e26d4c7 // fadd v7.4s, v6.4s, v6.4s
 	WORD $0x4e26ccc7 // fmla v7.4s, v6.4s, v6.4s
 	WORD $0x6ea1f8e7 // fsqrt v7.4s, v7.4s
-	WORD $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
-	WORD $0x4e20d4c7 // fadd v7.4s, v6.4s, v0.4s
-	WORD $0x4ea0d4e8 // fsub v8.4s, v7.4s, v0.4s
-	WORD $0x4ea8d4c6 // fsub v6.4s, v6.4s, v8.4s
-	WORD $0x6ea284e8 // sub v8.4s, v7.4s, v2.4s
-	WORD $0x4f290508 // sshr v8.4s, v8.4s, #23
-	WORD $0x4f375509 // shl v9.4s, v8.4s, #23
-	WORD $0x6ea984e7 // sub v7.4s, v7.4s, v9.4s
-	WORD $0x6ea98409 // sub v9.4s, v0.4s, v9.4s
+	WORD $0x4e26d4e8 // fadd v8.4s, v7.4s, v6.4s
+	WORD $0x4ea7d507 // fsub v7.4s, v8.4s, v7.4s
+	WORD $0x4ea7d4c6 // fsub v6.4s, v6.4s, v7.4s
+	WORD $0x4e20d507 // fadd v7.4s, v8.4s, v0.4s
+	WORD $0x4ea0d4e9 // fsub v9.4s, v7.4s, v0.4s
+	WORD $0x4ea9d508 // fsub v8.4s, v8.4s, v9.4s
+	WORD $0x6ea284e9 // sub v9.4s, v7.4s, v2.4s
+	WORD $0x4f290529 // sshr v9.4s, v9.4s, #23
+	WORD $0x4f37552a // shl v10.4s, v9.4s, #23
+	WORD $0x6eaa84e7 // sub v7.4s, v7.4s, v10.4s
+	WORD $0x6eaa840a // sub v10.4s, v0.4s, v10.4s
 	WORD $0x4ea0d4e7 // fsub v7.4s, v7.4s, v0.4s
-	WORD $0x4e29ccc7 // fmla v7.4s, v6.4s, v9.4s
-	WORD $0x4e21d906 // scvtf v6.4s, v8.4s
-	WORD $0x6e27dce8 // fmul v8.4s, v7.4s, v7.4s
-	FMOVQ 608(R9), F9
-	WORD $0x4e27cc69 // fmla v9.4s, v3.4s, v7.4s
-	FMOVQ 624(R9), F10
-	WORD $0x4e27cd2a // fmla v10.4s, v9.4s, v7.4s
-	FMOVQ 640(R9), F9
-	WORD $0x4e27cd49 // fmla v9.4s, v10.4s, v7.4s
-	FMOVQ 656(R9), F10
-	WORD $0x4e27cd2a // fmla v10.4s, v9.4s, v7.4s
-	FMOVQ 672(R9), F9
-	WORD $0x4e27cd49 // fmla v9.4s, v10.4s, v7.4s
-	FMOVQ 688(R9), F10
-	WORD $0x4e27cd2a // fmla v10.4s, v9.4s, v7.4s
-	FMOVQ 704(R9), F9
-	WORD $0x4e27cd49 // fmla v9.4s, v10.4s, v7.4s
-	FMOVQ 720(R9), F10
-	WORD $0x4e27cd2a // fmla v10.4s, v9.4s, v7.4s
-	WORD $0x6e2add08 // fmul v8.4s, v8.4s, v10.4s
-	WORD $0x4e24ccc8 // fmla v8.4s, v6.4s, v4.4s
-	WORD $0x4e27d507 // fadd v7.4s, v8.4s, v7.4s
-	WORD $0x4e25ccc7 // fmla v7.4s, v6.4s, v5.4s
-	FMOVQ.P F7, 16(R0)
+	WORD $0x4e2acd07 // fmla v7.4s, v8.4s, v10.4s
+	WORD $0x6e2adcc6 // fmul v6.4s, v6.4s, v10.4s
+	WORD $0x4e21d928 // scvtf v8.4s, v9.4s
+	WORD $0x6e27dce9 // fmul v9.4s, v7.4s, v7.4s
+	FMOVQ 608(R9), F10
+	WORD $0x4e27cc6a // fmla v10.4s, v3.4s, v7.4s
+	FMOVQ 624(R9), F11
+	WORD $0x4e27cd4b // fmla v11.4s, v10.4s, v7.4s
+	FMOVQ 640(R9), F10
+	WORD $0x4e27cd6a // fmla v10.4s, v11.4s, v7.4s
+	FMOVQ 656(R9), F11
+	WORD $0x4e27cd4b // fmla v11.4s, v10.4s, v7.4s
+	FMOVQ 672(R9), F10
+	WORD $0x4e27cd6a // fmla v10.4s, v11.4s, v7.4s
+	FMOVQ 688(R9), F11
+	WORD $0x4e27cd4b // fmla v11.4s, v10.4s, v7.4s
+	FMOVQ 704(R9), F10
+	WORD $0x4e27cd6a // fmla v10.4s, v11.4s, v7.4s
+	FMOVQ 720(R9), F11
+	WORD $0x4e27cd4b // fmla v11.4s, v10.4s, v7.4s
+	WORD $0x4e2bcd26 // fmla v6.4s, v9.4s, v11.4s
+	WORD $0x4e24cd06 // fmla v6.4s, v8.4s, v4.4s
+	WORD $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
+	WORD $0x4e25cd06 // fmla v6.4s, v8.4s, v5.4s
+	FMOVQ.P F6, 16(R0)
 	SUBS $4, R8, R8
 	BGE vector
 
@@ -5728,47 +5749,50 @@ loaded:
 	WORD $0x4e26d4c7 // fadd v7.4s, v6.4s, v6.4s
 	WORD $0x4e26ccc7 // fmla v7.4s, v6.4s, v6.4s
 	WORD $0x6ea1f8e7 // fsqrt v7.4s, v7.4s
-	WORD $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
-	WORD $0x4e20d4c7 // fadd v7.4s, v6.4s, v0.4s
-	WORD $0x4ea0d4e8 // fsub v8.4s, v7.4s, v0.4s
-	WORD $0x4ea8d4c6 // fsub v6.4s, v6.4s, v8.4s
-	WORD $0x6ea284e8 // sub v8.4s, v7.4s, v2.4s
-	WORD $0x4f290508 // sshr v8.4s, v8.4s, #23
-	WORD $0x4f375509 // shl v9.4s, v8.4s, #23
-	WORD $0x6ea984e7 // sub v7.4s, v7.4s, v9.4s
-	WORD $0x6ea98409 // sub v9.4s, v0.4s, v9.4s
+	WORD $0x4e26d4e8 // fadd v8.4s, v7.4s, v6.4s
+	WORD $0x4ea7d507 // fsub v7.4s, v8.4s, v7.4s
+	WORD $0x4ea7d4c6 // fsub v6.4s, v6.4s, v7.4s
+	WORD $0x4e20d507 // fadd v7.4s, v8.4s, v0.4s
+	WORD $0x4ea0d4e9 // fsub v9.4s, v7.4s, v0.4s
+	WORD $0x4ea9d508 // fsub v8.4s, v8.4s, v9.4s
+	WORD $0x6ea284e9 // sub v9.4s, v7.4s, v2.4s
+	WORD $0x4f290529 // sshr v9.4s, v9.4s, #23
+	WORD $0x4f37552a // shl v10.4s, v9.4s, #23
+	WORD $0x6eaa84e7 // sub v7.4s, v7.4s, v10.4s
+	WORD $0x6eaa840a // sub v10.4s, v0.4s, v10.4s
 	WORD $0x4ea0d4e7 // fsub v7.4s, v7.4s, v0.4s
-	WORD $0x4e29ccc7 // fmla v7.4s, v6.4s, v9.4s
-	WORD $0x4e21d906 // scvtf v6.4s, v8.4s
-	WORD $0x6e27dce8 // fmul v8.4s, v7.4s, v7.4s
-	FMOVQ 608(R9), F9
-	WORD $0x4e27cc69 // fmla v9.4s, v3.4s, v7.4s
-	FMOVQ 624(R9), F10
-	WORD $0x4e27cd2a // fmla v10.4s, v9.4s, v7.4s
-	FMOVQ 640(R9), F9
-	WORD $0x4e27cd49 // fmla v9.4s, v10.4s, v7.4s
-	FMOVQ 656(R9), F10
-	WORD $0x4e27cd2a // fmla v10.4s, v9.4s, v7.4s
-	FMOVQ 672(R9), F9
-	WORD $0x4e27cd49 // fmla v9.4s, v10.4s, v7.4s
-	FMOVQ 688(R9), F10
-	WORD $0x4e27cd2a // fmla v10.4s, v9.4s, v7.4s
-	FMOVQ 704(R9), F9
-	WORD $0x4e27cd49 // fmla v9.4s, v10.4s, v7.4s
-	FMOVQ 720(R9), F10
-	WORD $0x4e27cd2a // fmla v10.4s, v9.4s, v7.4s
-	WORD $0x6e2add08 // fmul v8.4s, v8.4s, v10.4s
-	WORD $0x4e24ccc8 // fmla v8.4s, v6.4s, v4.4s
-	WORD $0x4e27d507 // fadd v7.4s, v8.4s, v7.4s
-	WORD $0x4e25ccc7 // fmla v7.4s, v6.4s, v5.4s
+	WORD $0x4e2acd07 // fmla v7.4s, v8.4s, v10.4s
+	WORD $0x6e2adcc6 // fmul v6.4s, v6.4s, v10.4s
+	WORD $0x4e21d928 // scvtf v8.4s, v9.4s
+	WORD $0x6e27dce9 // fmul v9.4s, v7.4s, v7.4s
+	FMOVQ 608(R9), F10
+	WORD $0x4e27cc6a // fmla v10.4s, v3.4s, v7.4s
+	FMOVQ 624(R9), F11
+	WORD $0x4e27cd4b // fmla v11.4s, v10.4s, v7.4s
+	FMOVQ 640(R9), F10
+	WORD $0x4e27cd6a // fmla v10.4s, v11.4s, v7.4s
+	FMOVQ 656(R9), F11
+	WORD $0x4e27cd4b // fmla v11.4s, v10.4s, v7.4s
+	FMOVQ 672(R9), F10
+	WORD $0x4e27cd6a // fmla v10.4s, v11.4s, v7.4s
+	FMOVQ 688(R9), F11
+	WORD $0x4e27cd4b // fmla v11.4s, v10.4s, v7.4s
+	FMOVQ 704(R9), F10
+	WORD $0x4e27cd6a // fmla v10.4s, v11.4s, v7.4s
+	FMOVQ 720(R9), F11
+	WORD $0x4e27cd4b // fmla v11.4s, v10.4s, v7.4s
+	WORD $0x4e2bcd26 // fmla v6.4s, v9.4s, v11.4s
+	WORD $0x4e24cd06 // fmla v6.4s, v8.4s, v4.4s
+	WORD $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
+	WORD $0x4e25cd06 // fmla v6.4s, v8.4s, v5.4s
 	TBZ $1, R8, store1
-	FMOVD F7, (R0)
+	FMOVD F6, (R0)
 	TBZ $0, R8, stored
 	ADD $8, R0, R10
-	VST1 V7.S[2], (R10)
+	VST1 V6.S[2], (R10)
 	B stored
 store1:
-	FMOVS F7, (R0)
+	FMOVS F6, (R0)
 stored:
 	MOVD $0, R8
 	B done
@@ -5819,76 +5843,84 @@ unrolled:
 	WORD $0x4eabd40f // fsub v15.4s, v0.4s, v11.4s
 	WORD $0x6e2efd8c // fdiv v12.4s, v12.4s, v14.4s
 	WORD $0x6e2ffdad // fdiv v13.4s, v13.4s, v15.4s
-	WORD $0x4e2cd54a // fadd v10.4s, v10.4s, v12.4s
-	WORD $0x4e2dd56b // fadd v11.4s, v11.4s, v13.4s
+	WORD $0x4e2cd54e // fadd v14.4s, v10.4s, v12.4s
+	WORD $0x4e2dd56f // fadd v15.4s, v11.4s, v13.4s
+	WORD $0x4eaad5ca // fsub v10.4s, v14.4s, v10.4s
+	WORD $0x4eabd5eb // fsub v11.4s, v15.4s, v11.4s
+	WORD $0x4eaad58a // fsub v10.4s, v12.4s, v10.4s
+	WORD $0x4eabd5ab // fsub v11.4s, v13.4s, v11.4s
+	WORD $0x4e2ed5cc // fadd v12.4s, v14.4s, v14.4s
+	WORD $0x4e2fd5ed // fadd v13.4s, v15.4s, v15.4s
 	WORD $0x4e2ad54a // fadd v10.4s, v10.4s, v10.4s
 	WORD $0x4e2bd56b // fadd v11.4s, v11.4s, v11.4s
-	WORD $0x4e20d54c // fadd v12.4s, v10.4s, v0.4s
-	WORD $0x4e20d56d // fadd v13.4s, v11.4s, v0.4s
-	WORD $0x4ea0d58e // fsub v14.4s, v12.4s, v0.4s
-	WORD $0x4ea0d5af // fsub v15.4s, v13.4s, v0.4s
-	WORD $0x4eaed54a // fsub v10.4s, v10.4s, v14.4s
-	WORD $0x4eafd56b // fsub v11.4s, v11.4s, v15.4s
-	WORD $0x6ea2858e // sub v14.4s, v12.4s, v2.4s
-	WORD $0x6ea285af // sub v15.4s, v13.4s, v2.4s
-	WORD $0x4f2905ce // sshr v14.4s, v14.4s, #23
-	WORD $0x4f2905ef // sshr v15.4s, v15.4s, #23
-	WORD $0x4f3755d0 // shl v16.4s, v14.4s, #23
-	WORD $0x4f3755f1 // shl v17.4s, v15.4s, #23
-	WORD $0x6eb0858c // sub v12.4s, v12.4s, v16.4s
-	WORD $0x6eb185ad // sub v13.4s, v13.4s, v17.4s
-	WORD $0x6eb08410 // sub v16.4s, v0.4s, v16.4s
-	WORD $0x6eb18411 // sub v17.4s, v0.4s, v17.4s
-	WORD $0x4ea0d58c // fsub v12.4s, v12.4s, v0.4s
-	WORD $0x4ea0d5ad // fsub v13.4s, v13.4s, v0.4s
-	WORD $0x4e30cd4c // fmla v12.4s, v10.4s, v16.4s
-	WORD $0x4e31cd6d // fmla v13.4s, v11.4s, v17.4s
-	WORD $0x4e21d9ca // scvtf v10.4s, v14.4s
-	WORD $0x4e21d9eb // scvtf v11.4s, v15.4s
-	WORD $0x6e2cdd8e // fmul v14.4s, v12.4s, v12.4s
-	WORD $0x6e2dddaf // fmul v15.4s, v13.4s, v13.4s
-	FMOVQ 608(R9), F16
-	WORD $0x4e2ccc70 // fmla v16.4s, v3.4s, v12.4s
-	FMOVQ 608(R9), F17
-	WORD $0x4e2dcc71 // fmla v17.4s, v3.4s, v13.4s
+	WORD $0x4e20d58e // fadd v14.4s, v12.4s, v0.4s
+	WORD $0x4e20d5af // fadd v15.4s, v13.4s, v0.4s
+	WORD $0x4ea0d5d0 // fsub v16.4s, v14.4s, v0.4s
+	WORD $0x4ea0d5f1 // fsub v17.4s, v15.4s, v0.4s
+	WORD $0x4eb0d58c // fsub v12.4s, v12.4s, v16.4s
+	WORD $0x4eb1d5ad // fsub v13.4s, v13.4s, v17.4s
+	WORD $0x6ea285d0 // sub v16.4s, v14.4s, v2.4s
+	WORD $0x6ea285f1 // sub v17.4s, v15.4s, v2.4s
+	WORD $0x4f290610 // sshr v16.4s, v16.4s, #23
+	WORD $0x4f290631 // sshr v17.4s, v17.4s, #23
+	WORD $0x4f375612 // shl v18.4s, v16.4s, #23
+	WORD $0x4f375633 // shl v19.4s, v17.4s, #23
+	WORD $0x6eb285ce // sub v14.4s, v14.4s, v18.4s
+	WORD $0x6eb385ef // sub v15.4s, v15.4s, v19.4s
+	WORD $0x6eb28412 // sub v18.4s, v0.4s, v18.4s
+	WORD $0x6eb38413 // sub v19.4s, v0.4s, v19.4s
+	WORD $0x4ea0d5ce // fsub v14.4s, v14.4s, v0.4s
+	WORD $0x4ea0d5ef // fsub v15.4s, v15.4s, v0.4s
+	WORD $0x4e32cd8e // fmla v14.4s, v12.4s, v18.4s
+	WORD $0x4e33cdaf // fmla v15.4s, v13.4s, v19.4s
+	WORD $0x6e32dd4a // fmul v10.4s, v10.4s, v18.4s
+	WORD $0x6e33dd6b // fmul v11.4s, v11.4s, v19.4s
+	WORD $0x4e21da0c // scvtf v12.4s, v16.4s
+	WORD $0x4e21da2d // scvtf v13.4s, v17.4s
+	WORD $0x6e2eddd0 // fmul v16.4s, v14.4s, v14.4s
+	WORD $0x6e2fddf1 // fmul v17.4s, v15.4s, v15.4s
+	FMOVQ 608(R9), F18
+	WORD $0x4e2ecc72 // fmla v18.4s, v3.4s, v14.4s
+	FMOVQ 608(R9), F19
+	WORD $0x4e2fcc73 // fmla v19.4s, v3.4s, v15.4s
+	FMOVQ 624(R9), F20
+	WORD $0x4e2ece54 // fmla v20.4s, v18.4s, v14.4s
 	FMOVQ 624(R9), F18
-	WORD $0x4e2cce12 // fmla v18.4s, v16.4s, v12.4s
-	FMOVQ 624(R9), F16
-	WORD $0x4e2dce30 // fmla v16.4s, v17.4s, v13.4s
-	FMOVQ 640(R9), F17
-	WORD $0x4e2cce51 // fmla v17.4s, v18.4s, v12.4s
-	FMOVQ 640(R9), F18
-	WORD $0x4e2dce12 // fmla v18.4s, v16.4s, v13.4s
-	FMOVQ 656(R9), F16
-	WORD $0x4e2cce30 // fmla v16.4s, v17.4s, v12.4s
-	FMOVQ 656(R9), F17
-	WORD $0x4e2dce51 // fmla v17.4s, v18.4s, v13.4s
+	WORD $0x4e2fce72 // fmla v18.4s, v19.4s, v15.4s
+	FMOVQ 640(R9), F19
+	WORD $0x4e2ece93 // fmla v19.4s, v20.4s, v14.4s
+	FMOVQ 640(R9), F20
+	WORD $0x4e2fce54 // fmla v20.4s, v18.4s, v15.4s
+	FMOVQ 656(R9), F18
+	WORD $0x4e2ece72 // fmla v18.4s, v19.4s, v14.4s
+	FMOVQ 656(R9), F19
+	WORD $0x4e2fce93 // fmla v19.4s, v20.4s, v15.4s
+	FMOVQ 672(R9), F20
+	WORD $0x4e2ece54 // fmla v20.4s, v18.4s, v14.4s
 	FMOVQ 672(R9), F18
-	WORD $0x4e2cce12 // fmla v18.4s, v16.4s, v12.4s
-	FMOVQ 672(R9), F16
-	WORD $0x4e2dce30 // fmla v16.4s, v17.4s, v13.4s
-	FMOVQ 688(R9), F17
-	WORD $0x4e2cce51 // fmla v17.4s, v18.4s, v12.4s
-	FMOVQ 688(R9), F18
-	WORD $0x4e2dce12 // fmla v18.4s, v16.4s, v13.4s
-	FMOVQ 704(R9), F16
-	WORD $0x4e2cce30 // fmla v16.4s, v17.4s, v12.4s
-	FMOVQ 704(R9), F17
-	WORD $0x4e2dce51 // fmla v17.4s, v18.4s, v13.4s
+	WORD $0x4e2fce72 // fmla v18.4s, v19.4s, v15.4s
+	FMOVQ 688(R9), F19
+	WORD $0x4e2ece93 // fmla v19.4s, v20.4s, v14.4s
+	FMOVQ 688(R9), F20
+	WORD $0x4e2fce54 // fmla v20.4s, v18.4s, v15.4s
+	FMOVQ 704(R9), F18
+	WORD $0x4e2ece72 // fmla v18.4s, v19.4s, v14.4s
+	FMOVQ 704(R9), F19
+	WORD $0x4e2fce93 // fmla v19.4s, v20.4s, v15.4s
+	FMOVQ 720(R9), F20
+	WORD $0x4e2ece54 // fmla v20.4s, v18.4s, v14.4s
 	FMOVQ 720(R9), F18
-	WORD $0x4e2cce12 // fmla v18.4s, v16.4s, v12.4s
-	FMOVQ 720(R9), F16
-	WORD $0x4e2dce30 // fmla v16.4s, v17.4s, v13.4s
-	WORD $0x6e32ddce // fmul v14.4s, v14.4s, v18.4s
-	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
-	WORD $0x4e24cd4e // fmla v14.4s, v10.4s, v4.4s
-	WORD $0x4e24cd6f // fmla v15.4s, v11.4s, v4.4s
-	WORD $0x4e2cd5cc // fadd v12.4s, v14.4s, v12.4s
-	WORD $0x4e2dd5ed // fadd v13.4s, v15.4s, v13.4s
-	WORD $0x4e25cd4c // fmla v12.4s, v10.4s, v5.4s
-	WORD $0x4e25cd6d // fmla v13.4s, v11.4s, v5.4s
-	WORD $0x6e26dd8a // fmul v10.4s, v12.4s, v6.4s
-	WORD $0x6e26ddab // fmul v11.4s, v13.4s, v6.4s
+	WORD $0x4e2fce72 // fmla v18.4s, v19.4s, v15.4s
+	WORD $0x4e34ce0a // fmla v10.4s, v16.4s, v20.4s
+	WORD $0x4e32ce2b // fmla v11.4s, v17.4s, v18.4s
+	WORD $0x4e24cd8a // fmla v10.4s, v12.4s, v4.4s
+	WORD $0x4e24cdab // fmla v11.4s, v13.4s, v4.4s
+	WORD $0x4e2ed54a // fadd v10.4s, v10.4s, v14.4s
+	WORD $0x4e2fd56b // fadd v11.4s, v11.4s, v15.4s
+	WORD $0x4e25cd8a // fmla v10.4s, v12.4s, v5.4s
+	WORD $0x4e25cdab // fmla v11.4s, v13.4s, v5.4s
+	WORD $0x6e26dd4a // fmul v10.4s, v10.4s, v6.4s
+	WORD $0x6e26dd6b // fmul v11.4s, v11.4s, v6.4s
 	WORD $0x4e271d08 // and v8.16b, v8.16b, v7.16b
 	WORD $0x4e271d29 // and v9.16b, v9.16b, v7.16b
 	WORD $0x6e281d48 // eor v8.16b, v10.16b, v8.16b
@@ -5912,41 +5944,45 @@ vector:
 	WORD $0x6e29dd2a // fmul v10.4s, v9.4s, v9.4s
 	WORD $0x4ea9d40b // fsub v11.4s, v0.4s, v9.4s
 	WORD $0x6e2bfd4a // fdiv v10.4s, v10.4s, v11.4s
-	WORD $0x4e2ad529 // fadd v9.4s, v9.4s, v10.4s
+	WORD $0x4e2ad52b // fadd v11.4s, v9.4s, v10.4s
+	WORD $0x4ea9d569 // fsub v9.4s, v11.4s, v9.4s
+	WORD $0x4ea9d549 // fsub v9.4s, v10.4s, v9.4s
+	WORD $0x4e2bd56a // fadd v10.4s, v11.4s, v11.4s
 	WORD $0x4e29d529 // fadd v9.4s, v9.4s, v9.4s
-	WORD $0x4e20d52a // fadd v10.4s, v9.4s, v0.4s
-	WORD $0x4ea0d54b // fsub v11.4s, v10.4s, v0.4s
-	WORD $0x4eabd529 // fsub v9.4s, v9.4s, v11.4s
-	WORD $0x6ea2854b // sub v11.4s, v10.4s, v2.4s
-	WORD $0x4f29056b // sshr v11.4s, v11.4s, #23
-	WORD $0x4f37556c // shl v12.4s, v11.4s, #23
-	WORD $0x6eac854a // sub v10.4s, v10.4s, v12.4s
-	WORD $0x6eac840c // sub v12.4s, v0.4s, v12.4s
-	WORD $0x4ea0d54a // fsub v10.4s, v10.4s, v0.4s
-	WORD $0x4e2ccd2a // fmla v10.4s, v9.4s, v12.4s
-	WORD $0x4e21d969 // scvtf v9.4s, v11.4s
-	WORD $0x6e2add4b // fmul v11.4s, v10.4s, v10.4s
-	FMOVQ 608(R9), F12
-	WORD $0x4e2acc6c // fmla v12.4s, v3.4s, v10.4s
-	FMOVQ 624(R9), F13
-	WORD $0x4e2acd8d // fmla v13.4s, v12.4s, v10.4s
-	FMOVQ 640(R9), F12
-	WORD $0x4e2acdac // fmla v12.4s, v13.4s, v10.4s
-	FMOVQ 656(R9), F13
-	WORD $0x4e2acd8d // fmla v13.4s, v12.4s, v10.4s
-	FMOVQ 672(R9), F12
-	WORD $0x4e2acdac // fmla v12.4s, v13.4s, v10.4s
-	FMOVQ 688(R9), F13
-	WORD $0x4e2acd8d // fmla v13.4s, v12.4s, v10.4s
-	FMOVQ 704(R9), F12
-	WORD $0x4e2acdac // fmla v12.4s, v13.4s, v10.4s
-	FMOVQ 720(R9), F13
-	WORD $0x4e2acd8d // fmla v13.4s, v12.4s, v10.4s
-	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
-	WORD $0x4e24cd2b // fmla v11.4s, v9.4s, v4.4s
-	WORD $0x4e2ad56a // fadd v10.4s, v11.4s, v10.4s
-	WORD $0x4e25cd2a // fmla v10.4s, v9.4s, v5.4s
-	WORD $0x6e26dd49 // fmul v9.4s, v10.4s, v6.4s
+	WORD $0x4e20d54b // fadd v11.4s, v10.4s, v0.4s
+	WORD $0x4ea0d56c // fsub v12.4s, v11.4s, v0.4s
+	WORD $0x4eacd54a // fsub v10.4s, v10.4s, v12.4s
+	WORD $0x6ea2856c // sub v12.4s, v11.4s, v2.4s
+	WORD $0x4f29058c // sshr v12.4s, v12.4s, #23
+	WORD $0x4f37558d // shl v13.4s, v12.4s, #23
+	WORD $0x6ead856b // sub v11.4s, v11.4s, v13.4s
+	WORD $0x6ead840d // sub v13.4s, v0.4s, v13.4s
+	WORD $0x4ea0d56b // fsub v11.4s, v11.4s, v0.4s
+	WORD $0x4e2dcd4b // fmla v11.4s, v10.4s, v13.4s
+	WORD $0x6e2ddd29 // fmul v9.4s, v9.4s, v13.4s
+	WORD $0x4e21d98a // scvtf v10.4s, v12.4s
+	WORD $0x6e2bdd6c // fmul v12.4s, v11.4s, v11.4s
+	FMOVQ 608(R9), F13
+	WORD $0x4e2bcc6d // fmla v13.4s, v3.4s, v11.4s
+	FMOVQ 624(R9), F14
+	WORD $0x4e2bcdae // fmla v14.4s, v13.4s, v11.4s
+	FMOVQ 640(R9), F13
+	WORD $0x4e2bcdcd // fmla v13.4s, v14.4s, v11.4s
+	FMOVQ 656(R9), F14
+	WORD $0x4e2bcdae // fmla v14.4s, v13.4s, v11.4s
+	FMOVQ 672(R9), F13
+	WORD $0x4e2bcdcd // fmla v13.4s, v14.4s, v11.4s
+	FMOVQ 688(R9), F14
+	WORD $0x4e2bcdae // fmla v14.4s, v13.4s, v11.4s
+	FMOVQ 704(R9), F13
+	WORD $0x4e2bcdcd // fmla v13.4s, v14.4s, v11.4s
+	FMOVQ 720(R9), F14
+	WORD $0x4e2bcdae // fmla v14.4s, v13.4s, v11.4s
+	WORD $0x4e2ecd89 // fmla v9.4s, v12.4s, v14.4s
+	WORD $0x4e24cd49 // fmla v9.4s, v10.4s, v4.4s
+	WORD $0x4e2bd529 // fadd v9.4s, v9.4s, v11.4s
+	WORD $0x4e25cd49 // fmla v9.4s, v10.4s, v5.4s
+	WORD $0x6e26dd29 // fmul v9.4s, v9.4s, v6.4s
 	WORD $0x4e271d08 // and v8.16b, v8.16b, v7.16b
 	WORD $0x6e281d28 // eor v8.16b, v9.16b, v8.16b
 	FMOVQ.P F8, 16(R0)
@@ -5977,41 +6013,45 @@ loaded:
 	WORD $0x6e29dd2a // fmul v10.4s, v9.4s, v9.4s
 	WORD $0x4ea9d40b // fsub v11.4s, v0.4s, v9.4s
 	WORD $0x6e2bfd4a // fdiv v10.4s, v10.4s, v11.4s
-	WORD $0x4e2ad529 // fadd v9.4s, v9.4s, v10.4s
+	WORD $0x4e2ad52b // fadd v11.4s, v9.4s, v10.4s
+	WORD $0x4ea9d569 // fsub v9.4s, v11.4s, v9.4s
+	WORD $0x4ea9d549 // fsub v9.4s, v10.4s, v9.4s
+	WORD $0x4e2bd56a // fadd v10.4s, v11.4s, v11.4s
 	WORD $0x4e29d529 // fadd v9.4s, v9.4s, v9.4s
-	WORD $0x4e20d52a // fadd v10.4s, v9.4s, v0.4s
-	WORD $0x4ea0d54b // fsub v11.4s, v10.4s, v0.4s
-	WORD $0x4eabd529 // fsub v9.4s, v9.4s, v11.4s
-	WORD $0x6ea2854b // sub v11.4s, v10.4s, v2.4s
-	WORD $0x4f29056b // sshr v11.4s, v11.4s, #23
-	WORD $0x4f37556c // shl v12.4s, v11.4s, #23
-	WORD $0x6eac854a // sub v10.4s, v10.4s, v12.4s
-	WORD $0x6eac840c // sub v12.4s, v0.4s, v12.4s
-	WORD $0x4ea0d54a // fsub v10.4s, v10.4s, v0.4s
-	WORD $0x4e2ccd2a // fmla v10.4s, v9.4s, v12.4s
-	WORD $0x4e21d969 // scvtf v9.4s, v11.4s
-	WORD $0x6e2add4b // fmul v11.4s, v10.4s, v10.4s
-	FMOVQ 608(R9), F12
-	WORD $0x4e2acc6c // fmla v12.4s, v3.4s, v10.4s
-	FMOVQ 624(R9), F13
-	WORD $0x4e2acd8d // fmla v13.4s, v12.4s, v10.4s
-	FMOVQ 640(R9), F12
-	WORD $0x4e2acdac // fmla v12.4s, v13.4s, v10.4s
-	FMOVQ 656(R9), F13
-	WORD $0x4e2acd8d // fmla v13.4s, v12.4s, v10.4s
-	FMOVQ 672(R9), F12
-	WORD $0x4e2acdac // fmla v12.4s, v13.4s, v10.4s
-	FMOVQ 688(R9), F13
-	WORD $0x4e2acd8d // fmla v13.4s, v12.4s, v10.4s
-	FMOVQ 704(R9), F12
-	WORD $0x4e2acdac // fmla v12.4s, v13.4s, v10.4s
-	FMOVQ 720(R9), F13
-	WORD $0x4e2acd8d // fmla v13.4s, v12.4s, v10.4s
-	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
-	WORD $0x4e24cd2b // fmla v11.4s, v9.4s, v4.4s
-	WORD $0x4e2ad56a // fadd v10.4s, v11.4s, v10.4s
-	WORD $0x4e25cd2a // fmla v10.4s, v9.4s, v5.4s
-	WORD $0x6e26dd49 // fmul v9.4s, v10.4s, v6.4s
+	WORD $0x4e20d54b // fadd v11.4s, v10.4s, v0.4s
+	WORD $0x4ea0d56c // fsub v12.4s, v11.4s, v0.4s
+	WORD $0x4eacd54a // fsub v10.4s, v10.4s, v12.4s
+	WORD $0x6ea2856c // sub v12.4s, v11.4s, v2.4s
+	WORD $0x4f29058c // sshr v12.4s, v12.4s, #23
+	WORD $0x4f37558d // shl v13.4s, v12.4s, #23
+	WORD $0x6ead856b // sub v11.4s, v11.4s, v13.4s
+	WORD $0x6ead840d // sub v13.4s, v0.4s, v13.4s
+	WORD $0x4ea0d56b // fsub v11.4s, v11.4s, v0.4s
+	WORD $0x4e2dcd4b // fmla v11.4s, v10.4s, v13.4s
+	WORD $0x6e2ddd29 // fmul v9.4s, v9.4s, v13.4s
+	WORD $0x4e21d98a // scvtf v10.4s, v12.4s
+	WORD $0x6e2bdd6c // fmul v12.4s, v11.4s, v11.4s
+	FMOVQ 608(R9), F13
+	WORD $0x4e2bcc6d // fmla v13.4s, v3.4s, v11.4s
+	FMOVQ 624(R9), F14
+	WORD $0x4e2bcdae // fmla v14.4s, v13.4s, v11.4s
+	FMOVQ 640(R9), F13
+	WORD $0x4e2bcdcd // fmla v13.4s, v14.4s, v11.4s
+	FMOVQ 656(R9), F14
+	WORD $0x4e2bcdae // fmla v14.4s, v13.4s, v11.4s
+	FMOVQ 672(R9), F13
+	WORD $0x4e2bcdcd // fmla v13.4s, v14.4s, v11.4s
+	FMOVQ 688(R9), F14
+	WORD $0x4e2bcdae // fmla v14.4s, v13.4s, v11.4s
+	FMOVQ 704(R9), F13
+	WORD $0x4e2bcdcd // fmla v13.4s, v14.4s, v11.4s
+	FMOVQ 720(R9), F14
+	WORD $0x4e2bcdae // fmla v14.4s, v13.4s, v11.4s
+	WORD $0x4e2ecd89 // fmla v9.4s, v12.4s, v14.4s
+	WORD $0x4e24cd49 // fmla v9.4s, v10.4s, v4.4s
+	WORD $0x4e2bd529 // fadd v9.4s, v9.4s, v11.4s
+	WORD $0x4e25cd49 // fmla v9.4s, v10.4s, v5.4s
+	WORD $0x6e26dd29 // fmul v9.4s, v9.4s, v6.4s
 	WORD $0x4e271d08 // and v8.16b, v8.16b, v7.16b
 	WORD $0x6e281d28 // eor v8.16b, v9.16b, v8.16b
 	TBZ $1, R8, store1
@@ -7420,114 +7460,129 @@ TEXT ·softplusNEON(SB), NOSPLIT, $0-24
 	FMOVQ 2160(R9), F9
 	FMOVQ 16(R9), F10
 	FMOVQ 32(R9), F11
-	FMOVQ 2944(R9), F12
+	FMOVQ 1280(R9), F12
+	FMOVQ 2944(R9), F13
 	SUBS $8, R8, R8
 	BLT single
 
 	PCALIGN $16
 unrolled:
-	FLDPQ.P 32(R1), (F13, F14)
-	WORD $0x4ea11daf // orr v15.16b, v13.16b, v1.16b
+	FLDPQ.P 32(R1), (F14, F15)
 	WORD $0x4ea11dd0 // orr v16.16b, v14.16b, v1.16b
-	WORD $0x4e22f5ef // fmax v15.4s, v15.4s, v2.4s
+	WORD $0x4ea11df1 // orr v17.16b, v15.16b, v1.16b
 	WORD $0x4e22f610 // fmax v16.4s, v16.4s, v2.4s
-	WORD $0x4ea31c71 // mov v17.16b, v3.16b
-	WORD $0x4e24cdf1 // fmla v17.4s, v15.4s, v4.4s
+	WORD $0x4e22f631 // fmax v17.4s, v17.4s, v2.4s
 	WORD $0x4ea31c72 // mov v18.16b, v3.16b
 	WORD $0x4e24ce12 // fmla v18.4s, v16.4s, v4.4s
-	WORD $0x4ea3d633 // fsub v19.4s, v17.4s, v3.4s
+	WORD $0x4ea31c73 // mov v19.16b, v3.16b
+	WORD $0x4e24ce33 // fmla v19.4s, v17.4s, v4.4s
 	WORD $0x4ea3d654 // fsub v20.4s, v18.4s, v3.4s
-	WORD $0x4eaf1df5 // mov v21.16b, v15.16b
-	WORD $0x4ea5ce75 // fmls v21.4s, v19.4s, v5.4s
+	WORD $0x4ea3d675 // fsub v21.4s, v19.4s, v3.4s
 	WORD $0x4eb01e16 // mov v22.16b, v16.16b
 	WORD $0x4ea5ce96 // fmls v22.4s, v20.4s, v5.4s
-	WORD $0x4ea6ce75 // fmls v21.4s, v19.4s, v6.4s
+	WORD $0x4eb11e37 // mov v23.16b, v17.16b
+	WORD $0x4ea5ceb7 // fmls v23.4s, v21.4s, v5.4s
 	WORD $0x4ea6ce96 // fmls v22.4s, v20.4s, v6.4s
-	WORD $0x6e35deb3 // fmul v19.4s, v21.4s, v21.4s
+	WORD $0x4ea6ceb7 // fmls v23.4s, v21.4s, v6.4s
 	WORD $0x6e36ded4 // fmul v20.4s, v22.4s, v22.4s
-	FMOVQ 464(R9), F23
-	WORD $0x4e35ccf7 // fmla v23.4s, v7.4s, v21.4s
+	WORD $0x6e37def5 // fmul v21.4s, v23.4s, v23.4s
 	FMOVQ 464(R9), F24
 	WORD $0x4e36ccf8 // fmla v24.4s, v7.4s, v22.4s
-	FMOVQ 480(R9), F25
-	WORD $0x4e35cef9 // fmla v25.4s, v23.4s, v21.4s
-	FMOVQ 480(R9), F23
-	WORD $0x4e36cf17 // fmla v23.4s, v24.4s, v22.4s
-	FMOVQ 496(R9), F24
-	WORD $0x4e35cf38 // fmla v24.4s, v25.4s, v21.4s
+	FMOVQ 464(R9), F25
+	WORD $0x4e37ccf9 // fmla v25.4s, v7.4s, v23.4s
+	FMOVQ 480(R9), F26
+	WORD $0x4e36cf1a // fmla v26.4s, v24.4s, v22.4s
+	FMOVQ 480(R9), F24
+	WORD $0x4e37cf38 // fmla v24.4s, v25.4s, v23.4s
 	FMOVQ 496(R9), F25
-	WORD $0x4e36cef9 // fmla v25.4s, v23.4s, v22.4s
-	FMOVQ 512(R9), F23
-	WORD $0x4e35cf17 // fmla v23.4s, v24.4s, v21.4s
+	WORD $0x4e36cf59 // fmla v25.4s, v26.4s, v22.4s
+	FMOVQ 496(R9), F26
+	WORD $0x4e37cf1a // fmla v26.4s, v24.4s, v23.4s
 	FMOVQ 512(R9), F24
 	WORD $0x4e36cf38 // fmla v24.4s, v25.4s, v22.4s
-	WORD $0x4e37ce75 // fmla v21.4s, v19.4s, v23.4s
+	FMOVQ 512(R9), F25
+	WORD $0x4e37cf59 // fmla v25.4s, v26.4s, v23.4s
 	WORD $0x4e38ce96 // fmla v22.4s, v20.4s, v24.4s
-	WORD $0x6eafe50f // fcmgt v15.4s, v8.4s, v15.4s
+	WORD $0x4e39ceb7 // fmla v23.4s, v21.4s, v25.4s
 	WORD $0x6eb0e510 // fcmgt v16.4s, v8.4s, v16.4s
-	WORD $0x4e201df3 // and v19.16b, v15.16b, v0.16b
+	WORD $0x6eb1e511 // fcmgt v17.4s, v8.4s, v17.4s
 	WORD $0x4e201e14 // and v20.16b, v16.16b, v0.16b
-	WORD $0x4e33d631 // fadd v17.4s, v17.4s, v19.4s
+	WORD $0x4e201e35 // and v21.16b, v17.16b, v0.16b
 	WORD $0x4e34d652 // fadd v18.4s, v18.4s, v20.4s
-	WORD $0x4f375631 // shl v17.4s, v17.4s, #23
+	WORD $0x4e35d673 // fadd v19.4s, v19.4s, v21.4s
 	WORD $0x4f375652 // shl v18.4s, v18.4s, #23
-	WORD $0x6e6a1d2f // bsl v15.16b, v9.16b, v10.16b
+	WORD $0x4f375673 // shl v19.4s, v19.4s, #23
 	WORD $0x6e6a1d30 // bsl v16.16b, v9.16b, v10.16b
-	WORD $0x4e35ce31 // fmla v17.4s, v17.4s, v21.4s
-	WORD $0x4e36ce52 // fmla v18.4s, v18.4s, v22.4s
-	WORD $0x6e2fde2f // fmul v15.4s, v17.4s, v15.4s
-	WORD $0x6e30de50 // fmul v16.4s, v18.4s, v16.4s
-	WORD $0x4e2bf5ad // fmax v13.4s, v13.4s, v11.4s
+	WORD $0x6e6a1d31 // bsl v17.16b, v9.16b, v10.16b
+	WORD $0x6e36de54 // fmul v20.4s, v18.4s, v22.4s
+	WORD $0x6e37de75 // fmul v21.4s, v19.4s, v23.4s
+	WORD $0x4e34d656 // fadd v22.4s, v18.4s, v20.4s
+	WORD $0x4e35d677 // fadd v23.4s, v19.4s, v21.4s
+	WORD $0x4eb2d6d2 // fsub v18.4s, v22.4s, v18.4s
+	WORD $0x4eb3d6f3 // fsub v19.4s, v23.4s, v19.4s
+	WORD $0x4eb2d692 // fsub v18.4s, v20.4s, v18.4s
+	WORD $0x4eb3d6b3 // fsub v19.4s, v21.4s, v19.4s
+	WORD $0x6e30ded4 // fmul v20.4s, v22.4s, v16.4s
+	WORD $0x6e31def5 // fmul v21.4s, v23.4s, v17.4s
 	WORD $0x4e2bf5ce // fmax v14.4s, v14.4s, v11.4s
-	WORD $0x4ea0f5b1 // fmin v17.4s, v13.4s, v0.4s
-	WORD $0x4ea0f5d2 // fmin v18.4s, v14.4s, v0.4s
-	WORD $0x4e31d5f3 // fadd v19.4s, v15.4s, v17.4s
-	WORD $0x4e32d614 // fadd v20.4s, v16.4s, v18.4s
-	WORD $0x4eafd675 // fsub v21.4s, v19.4s, v15.4s
-	WORD $0x4eb0d696 // fsub v22.4s, v20.4s, v16.4s
-	WORD $0x4eb5d631 // fsub v17.4s, v17.4s, v21.4s
-	WORD $0x4eb6d652 // fsub v18.4s, v18.4s, v22.4s
-	WORD $0x6e2fddf5 // fmul v21.4s, v15.4s, v15.4s
-	WORD $0x6e30de16 // fmul v22.4s, v16.4s, v16.4s
-	FMOVQ 2960(R9), F23
-	WORD $0x4e2fcd97 // fmla v23.4s, v12.4s, v15.4s
-	FMOVQ 2960(R9), F24
-	WORD $0x4e30cd98 // fmla v24.4s, v12.4s, v16.4s
-	FMOVQ 2976(R9), F25
-	WORD $0x4e2fcef9 // fmla v25.4s, v23.4s, v15.4s
-	FMOVQ 2976(R9), F23
-	WORD $0x4e30cf17 // fmla v23.4s, v24.4s, v16.4s
-	FMOVQ 2992(R9), F24
-	WORD $0x4e2fcf38 // fmla v24.4s, v25.4s, v15.4s
-	FMOVQ 2992(R9), F25
-	WORD $0x4e30cef9 // fmla v25.4s, v23.4s, v16.4s
-	FMOVQ 3008(R9), F23
-	WORD $0x4e2fcf17 // fmla v23.4s, v24.4s, v15.4s
-	FMOVQ 3008(R9), F24
-	WORD $0x4e30cf38 // fmla v24.4s, v25.4s, v16.4s
-	FMOVQ 3024(R9), F25
-	WORD $0x4e2fcef9 // fmla v25.4s, v23.4s, v15.4s
-	FMOVQ 3024(R9), F23
-	WORD $0x4e30cf17 // fmla v23.4s, v24.4s, v16.4s
-	FMOVQ 3040(R9), F24
-	WORD $0x4e2fcf38 // fmla v24.4s, v25.4s, v15.4s
-	FMOVQ 3040(R9), F25
-	WORD $0x4e30cef9 // fmla v25.4s, v23.4s, v16.4s
-	FMOVQ 3056(R9), F23
-	WORD $0x4e2fcf17 // fmla v23.4s, v24.4s, v15.4s
-	FMOVQ 3056(R9), F24
-	WORD $0x4e30cf38 // fmla v24.4s, v25.4s, v16.4s
-	FMOVQ 3072(R9), F25
-	WORD $0x4e2fcef9 // fmla v25.4s, v23.4s, v15.4s
-	FMOVQ 3072(R9), F15
-	WORD $0x4e30cf0f // fmla v15.4s, v24.4s, v16.4s
-	WORD $0x4e39ceb1 // fmla v17.4s, v21.4s, v25.4s
-	WORD $0x4e2fced2 // fmla v18.4s, v22.4s, v15.4s
-	WORD $0x4e33d62f // fadd v15.4s, v17.4s, v19.4s
-	WORD $0x4e34d650 // fadd v16.4s, v18.4s, v20.4s
-	WORD $0x4e2df5ed // fmax v13.4s, v15.4s, v13.4s
+	WORD $0x4e2bf5ef // fmax v15.4s, v15.4s, v11.4s
+	WORD $0x4ea0f5d6 // fmin v22.4s, v14.4s, v0.4s
+	WORD $0x4ea0f5f7 // fmin v23.4s, v15.4s, v0.4s
+	WORD $0x4e36d698 // fadd v24.4s, v20.4s, v22.4s
+	WORD $0x4e37d6b9 // fadd v25.4s, v21.4s, v23.4s
+	WORD $0x4eb4d71a // fsub v26.4s, v24.4s, v20.4s
+	WORD $0x4eb5d73b // fsub v27.4s, v25.4s, v21.4s
+	WORD $0x4ebad6d6 // fsub v22.4s, v22.4s, v26.4s
+	WORD $0x4ebbd6f7 // fsub v23.4s, v23.4s, v27.4s
+	WORD $0x6e30de50 // fmul v16.4s, v18.4s, v16.4s
+	WORD $0x6e31de71 // fmul v17.4s, v19.4s, v17.4s
+	WORD $0x4eaa1d52 // mov v18.16b, v10.16b
+	WORD $0x4e2cce92 // fmla v18.4s, v20.4s, v12.4s
+	WORD $0x4eaa1d53 // mov v19.16b, v10.16b
+	WORD $0x4e2cceb3 // fmla v19.4s, v21.4s, v12.4s
+	WORD $0x4e32ce16 // fmla v22.4s, v16.4s, v18.4s
+	WORD $0x4e33ce37 // fmla v23.4s, v17.4s, v19.4s
+	WORD $0x6e34de90 // fmul v16.4s, v20.4s, v20.4s
+	WORD $0x6e35deb1 // fmul v17.4s, v21.4s, v21.4s
+	FMOVQ 2960(R9), F18
+	WORD $0x4e34cdb2 // fmla v18.4s, v13.4s, v20.4s
+	FMOVQ 2960(R9), F19
+	WORD $0x4e35cdb3 // fmla v19.4s, v13.4s, v21.4s
+	FMOVQ 2976(R9), F26
+	WORD $0x4e34ce5a // fmla v26.4s, v18.4s, v20.4s
+	FMOVQ 2976(R9), F18
+	WORD $0x4e35ce72 // fmla v18.4s, v19.4s, v21.4s
+	FMOVQ 2992(R9), F19
+	WORD $0x4e34cf53 // fmla v19.4s, v26.4s, v20.4s
+	FMOVQ 2992(R9), F26
+	WORD $0x4e35ce5a // fmla v26.4s, v18.4s, v21.4s
+	FMOVQ 3008(R9), F18
+	WORD $0x4e34ce72 // fmla v18.4s, v19.4s, v20.4s
+	FMOVQ 3008(R9), F19
+	WORD $0x4e35cf53 // fmla v19.4s, v26.4s, v21.4s
+	FMOVQ 3024(R9), F26
+	WORD $0x4e34ce5a // fmla v26.4s, v18.4s, v20.4s
+	FMOVQ 3024(R9), F18
+	WORD $0x4e35ce72 // fmla v18.4s, v19.4s, v21.4s
+	FMOVQ 3040(R9), F19
+	WORD $0x4e34cf53 // fmla v19.4s, v26.4s, v20.4s
+	FMOVQ 3040(R9), F26
+	WORD $0x4e35ce5a // fmla v26.4s, v18.4s, v21.4s
+	FMOVQ 3056(R9), F18
+	WORD $0x4e34ce72 // fmla v18.4s, v19.4s, v20.4s
+	FMOVQ 3056(R9), F19
+	WORD $0x4e35cf53 // fmla v19.4s, v26.4s, v21.4s
+	FMOVQ 3072(R9), F26
+	WORD $0x4e34ce5a // fmla v26.4s, v18.4s, v20.4s
+	FMOVQ 3072(R9), F18
+	WORD $0x4e35ce72 // fmla v18.4s, v19.4s, v21.4s
+	WORD $0x4e3ace16 // fmla v22.4s, v16.4s, v26.4s
+	WORD $0x4e32ce37 // fmla v23.4s, v17.4s, v18.4s
+	WORD $0x4e38d6d0 // fadd v16.4s, v22.4s, v24.4s
+	WORD $0x4e39d6f1 // fadd v17.4s, v23.4s, v25.4s
 	WORD $0x4e2ef60e // fmax v14.4s, v16.4s, v14.4s
-	FSTPQ.P (F13, F14), 32(R0)
+	WORD $0x4e2ff62f // fmax v15.4s, v17.4s, v15.4s
+	FSTPQ.P (F14, F15), 32(R0)
 	SUBS $8, R8, R8
 	BGE unrolled
 
@@ -7537,58 +7592,65 @@ single:
 
 	PCALIGN $16
 vector:
-	FMOVQ.P 16(R1), F13
-	WORD $0x4ea11dae // orr v14.16b, v13.16b, v1.16b
-	WORD $0x4e22f5ce // fmax v14.4s, v14.4s, v2.4s
-	WORD $0x4ea31c6f // mov v15.16b, v3.16b
-	WORD $0x4e24cdcf // fmla v15.4s, v14.4s, v4.4s
-	WORD $0x4ea3d5f0 // fsub v16.4s, v15.4s, v3.4s
-	WORD $0x4eae1dd1 // mov v17.16b, v14.16b
-	WORD $0x4ea5ce11 // fmls v17.4s, v16.4s, v5.4s
-	WORD $0x4ea6ce11 // fmls v17.4s, v16.4s, v6.4s
-	WORD $0x6e31de30 // fmul v16.4s, v17.4s, v17.4s
-	FMOVQ 464(R9), F18
-	WORD $0x4e31ccf2 // fmla v18.4s, v7.4s, v17.4s
-	FMOVQ 480(R9), F19
-	WORD $0x4e31ce53 // fmla v19.4s, v18.4s, v17.4s
-	FMOVQ 496(R9), F18
-	WORD $0x4e31ce72 // fmla v18.4s, v19.4s, v17.4s
-	FMOVQ 512(R9), F19
-	WORD $0x4e31ce53 // fmla v19.4s, v18.4s, v17.4s
-	WORD $0x4e33ce11 // fmla v17.4s, v16.4s, v19.4s
-	WORD $0x6eaee50e // fcmgt v14.4s, v8.4s, v14.4s
-	WORD $0x4e201dd0 // and v16.16b, v14.16b, v0.16b
-	WORD $0x4e30d5ef // fadd v15.4s, v15.4s, v16.4s
-	WORD $0x4f3755ef // shl v15.4s, v15.4s, #23
-	WORD $0x6e6a1d2e // bsl v14.16b, v9.16b, v10.16b
-	WORD $0x4e31cdef // fmla v15.4s, v15.4s, v17.4s
-	WORD $0x6e2eddee // fmul v14.4s, v15.4s, v14.4s
-	WORD $0x4e2bf5ad // fmax v13.4s, v13.4s, v11.4s
-	WORD $0x4ea0f5af // fmin v15.4s, v13.4s, v0.4s
-	WORD $0x4e2fd5d0 // fadd v16.4s, v14.4s, v15.4s
-	WORD $0x4eaed611 // fsub v17.4s, v16.4s, v14.4s
-	WORD $0x4eb1d5ef // fsub v15.4s, v15.4s, v17.4s
-	WORD $0x6e2eddd1 // fmul v17.4s, v14.4s, v14.4s
-	FMOVQ 2960(R9), F18
-	WORD $0x4e2ecd92 // fmla v18.4s, v12.4s, v14.4s
-	FMOVQ 2976(R9), F19
-	WORD $0x4e2ece53 // fmla v19.4s, v18.4s, v14.4s
-	FMOVQ 2992(R9), F18
-	WORD $0x4e2ece72 // fmla v18.4s, v19.4s, v14.4s
-	FMOVQ 3008(R9), F19
-	WORD $0x4e2ece53 // fmla v19.4s, v18.4s, v14.4s
-	FMOVQ 3024(R9), F18
-	WORD $0x4e2ece72 // fmla v18.4s, v19.4s, v14.4s
-	FMOVQ 3040(R9), F19
-	WORD $0x4e2ece53 // fmla v19.4s, v18.4s, v14.4s
-	FMOVQ 3056(R9), F18
-	WORD $0x4e2ece72 // fmla v18.4s, v19.4s, v14.4s
-	FMOVQ 3072(R9), F19
-	WORD $0x4e2ece53 // fmla v19.4s, v18.4s, v14.4s
-	WORD $0x4e33ce2f // fmla v15.4s, v17.4s, v19.4s
-	WORD $0x4e30d5ee // fadd v14.4s, v15.4s, v16.4s
-	WORD $0x4e2df5cd // fmax v13.4s, v14.4s, v13.4s
-	FMOVQ.P F13, 16(R0)
+	FMOVQ.P 16(R1), F14
+	WORD $0x4ea11dcf // orr v15.16b, v14.16b, v1.16b
+	WORD $0x4e22f5ef // fmax v15.4s, v15.4s, v2.4s
+	WORD $0x4ea31c70 // mov v16.16b, v3.16b
+	WORD $0x4e24cdf0 // fmla v16.4s, v15.4s, v4.4s
+	WORD $0x4ea3d611 // fsub v17.4s, v16.4s, v3.4s
+	WORD $0x4eaf1df2 // mov v18.16b, v15.16b
+	WORD $0x4ea5ce32 // fmls v18.4s, v17.4s, v5.4s
+	WORD $0x4ea6ce32 // fmls v18.4s, v17.4s, v6.4s
+	WORD $0x6e32de51 // fmul v17.4s, v18.4s, v18.4s
+	FMOVQ 464(R9), F19
+	WORD $0x4e32ccf3 // fmla v19.4s, v7.4s, v18.4s
+	FMOVQ 480(R9), F20
+	WORD $0x4e32ce74 // fmla v20.4s, v19.4s, v18.4s
+	FMOVQ 496(R9), F19
+	WORD $0x4e32ce93 // fmla v19.4s, v20.4s, v18.4s
+	FMOVQ 512(R9), F20
+	WORD $0x4e32ce74 // fmla v20.4s, v19.4s, v18.4s
+	WORD $0x4e34ce32 // fmla v18.4s, v17.4s, v20.4s
+	WORD $0x6eafe50f // fcmgt v15.4s, v8.4s, v15.4s
+	WORD $0x4e201df1 // and v17.16b, v15.16b, v0.16b
+	WORD $0x4e31d610 // fadd v16.4s, v16.4s, v17.4s
+	WORD $0x4f375610 // shl v16.4s, v16.4s, #23
+	WORD $0x6e6a1d2f // bsl v15.16b, v9.16b, v10.16b
+	WORD $0x6e32de11 // fmul v17.4s, v16.4s, v18.4s
+	WORD $0x4e31d612 // fadd v18.4s, v16.4s, v17.4s
+	WORD $0x4eb0d650 // fsub v16.4s, v18.4s, v16.4s
+	WORD $0x4eb0d630 // fsub v16.4s, v17.4s, v16.4s
+	WORD $0x6e2fde51 // fmul v17.4s, v18.4s, v15.4s
+	WORD $0x4e2bf5ce // fmax v14.4s, v14.4s, v11.4s
+	WORD $0x4ea0f5d2 // fmin v18.4s, v14.4s, v0.4s
+	WORD $0x4e32d633 // fadd v19.4s, v17.4s, v18.4s
+	WORD $0x4eb1d674 // fsub v20.4s, v19.4s, v17.4s
+	WORD $0x4eb4d652 // fsub v18.4s, v18.4s, v20.4s
+	WORD $0x6e2fde0f // fmul v15.4s, v16.4s, v15.4s
+	WORD $0x4eaa1d50 // mov v16.16b, v10.16b
+	WORD $0x4e2cce30 // fmla v16.4s, v17.4s, v12.4s
+	WORD $0x4e30cdf2 // fmla v18.4s, v15.4s, v16.4s
+	WORD $0x6e31de2f // fmul v15.4s, v17.4s, v17.4s
+	FMOVQ 2960(R9), F16
+	WORD $0x4e31cdb0 // fmla v16.4s, v13.4s, v17.4s
+	FMOVQ 2976(R9), F20
+	WORD $0x4e31ce14 // fmla v20.4s, v16.4s, v17.4s
+	FMOVQ 2992(R9), F16
+	WORD $0x4e31ce90 // fmla v16.4s, v20.4s, v17.4s
+	FMOVQ 3008(R9), F20
+	WORD $0x4e31ce14 // fmla v20.4s, v16.4s, v17.4s
+	FMOVQ 3024(R9), F16
+	WORD $0x4e31ce90 // fmla v16.4s, v20.4s, v17.4s
+	FMOVQ 3040(R9), F20
+	WORD $0x4e31ce14 // fmla v20.4s, v16.4s, v17.4s
+	FMOVQ 3056(R9), F16
+	WORD $0x4e31ce90 // fmla v16.4s, v20.4s, v17.4s
+	FMOVQ 3072(R9), F20
+	WORD $0x4e31ce14 // fmla v20.4s, v16.4s, v17.4s
+	WORD $0x4e34cdf2 // fmla v18.4s, v15.4s, v20.4s
+	WORD $0x4e33d64f // fadd v15.4s, v18.4s, v19.4s
+	WORD $0x4e2ef5ee // fmax v14.4s, v15.4s, v14.4s
+	FMOVQ.P F14, 16(R0)
 	SUBS $4, R8, R8
 	BGE vector
 
@@ -7596,72 +7658,79 @@ few:
 	ADDS $4, R8, R8
 	BEQ done
 	TBZ $1, R8, load1
-	FMOVD (R1), F13
+	FMOVD (R1), F14
 	TBZ $0, R8, loaded
 	ADD $8, R1, R10
-	VLD1 (R10), V13.S[2]
+	VLD1 (R10), V14.S[2]
 	B loaded
 load1:
-	FMOVS (R1), F13
+	FMOVS (R1), F14
 loaded:
-	WORD $0x4ea11dae // orr v14.16b, v13.16b, v1.16b
-	WORD $0x4e22f5ce // fmax v14.4s, v14.4s, v2.4s
-	WORD $0x4ea31c6f // mov v15.16b, v3.16b
-	WORD $0x4e24cdcf // fmla v15.4s, v14.4s, v4.4s
-	WORD $0x4ea3d5f0 // fsub v16.4s, v15.4s, v3.4s
-	WORD $0x4eae1dd1 // mov v17.16b, v14.16b
-	WORD $0x4ea5ce11 // fmls v17.4s, v16.4s, v5.4s
-	WORD $0x4ea6ce11 // fmls v17.4s, v16.4s, v6.4s
-	WORD $0x6e31de30 // fmul v16.4s, v17.4s, v17.4s
-	FMOVQ 464(R9), F18
-	WORD $0x4e31ccf2 // fmla v18.4s, v7.4s, v17.4s
-	FMOVQ 480(R9), F19
-	WORD $0x4e31ce53 // fmla v19.4s, v18.4s, v17.4s
-	FMOVQ 496(R9), F18
-	WORD $0x4e31ce72 // fmla v18.4s, v19.4s, v17.4s
-	FMOVQ 512(R9), F19
-	WORD $0x4e31ce53 // fmla v19.4s, v18.4s, v17.4s
-	WORD $0x4e33ce11 // fmla v17.4s, v16.4s, v19.4s
-	WORD $0x6eaee50e // fcmgt v14.4s, v8.4s, v14.4s
-	WORD $0x4e201dd0 // and v16.16b, v14.16b, v0.16b
-	WORD $0x4e30d5ef // fadd v15.4s, v15.4s, v16.4s
-	WORD $0x4f3755ef // shl v15.4s, v15.4s, #23
-	WORD $0x6e6a1d2e // bsl v14.16b, v9.16b, v10.16b
-	WORD $0x4e31cdef // fmla v15.4s, v15.4s, v17.4s
-	WORD $0x6e2eddee // fmul v14.4s, v15.4s, v14.4s
-	WORD $0x4e2bf5ad // fmax v13.4s, v13.4s, v11.4s
-	WORD $0x4ea0f5af // fmin v15.4s, v13.4s, v0.4s
-	WORD $0x4e2fd5d0 // fadd v16.4s, v14.4s, v15.4s
-	WORD $0x4eaed611 // fsub v17.4s, v16.4s, v14.4s
-	WORD $0x4eb1d5ef // fsub v15.4s, v15.4s, v17.4s
-	WORD $0x6e2eddd1 // fmul v17.4s, v14.4s, v14.4s
-	FMOVQ 2960(R9), F18
-	WORD $0x4e2ecd92 // fmla v18.4s, v12.4s, v14.4s
-	FMOVQ 2976(R9), F19
-	WORD $0x4e2ece53 // fmla v19.4s, v18.4s, v14.4s
-	FMOVQ 2992(R9), F18
-	WORD $0x4e2ece72 // fmla v18.4s, v19.4s, v14.4s
-	FMOVQ 3008(R9), F19
-	WORD $0x4e2ece53 // fmla v19.4s, v18.4s, v14.4s
-	FMOVQ 3024(R9), F18
-	WORD $0x4e2ece72 // fmla v18.4s, v19.4s, v14.4s
-	FMOVQ 3040(R9), F19
-	WORD $0x4e2ece53 // fmla v19.4s, v18.4s, v14.4s
-	FMOVQ 3056(R9), F18
-	WORD $0x4e2ece72 // fmla v18.4s, v19.4s, v14.4s
-	FMOVQ 3072(R9), F19
-	WORD $0x4e2ece53 // fmla v19.4s, v18.4s, v14.4s
-	WORD $0x4e33ce2f // fmla v15.4s, v17.4s, v19.4s
-	WORD $0x4e30d5ee // fadd v14.4s, v15.4s, v16.4s
-	WORD $0x4e2df5cd // fmax v13.4s, v14.4s, v13.4s
+	WORD $0x4ea11dcf // orr v15.16b, v14.16b, v1.16b
+	WORD $0x4e22f5ef // fmax v15.4s, v15.4s, v2.4s
+	WORD $0x4ea31c70 // mov v16.16b, v3.16b
+	WORD $0x4e24cdf0 // fmla v16.4s, v15.4s, v4.4s
+	WORD $0x4ea3d611 // fsub v17.4s, v16.4s, v3.4s
+	WORD $0x4eaf1df2 // mov v18.16b, v15.16b
+	WORD $0x4ea5ce32 // fmls v18.4s, v17.4s, v5.4s
+	WORD $0x4ea6ce32 // fmls v18.4s, v17.4s, v6.4s
+	WORD $0x6e32de51 // fmul v17.4s, v18.4s, v18.4s
+	FMOVQ 464(R9), F19
+	WORD $0x4e32ccf3 // fmla v19.4s, v7.4s, v18.4s
+	FMOVQ 480(R9), F20
+	WORD $0x4e32ce74 // fmla v20.4s, v19.4s, v18.4s
+	FMOVQ 496(R9), F19
+	WORD $0x4e32ce93 // fmla v19.4s, v20.4s, v18.4s
+	FMOVQ 512(R9), F20
+	WORD $0x4e32ce74 // fmla v20.4s, v19.4s, v18.4s
+	WORD $0x4e34ce32 // fmla v18.4s, v17.4s, v20.4s
+	WORD $0x6eafe50f // fcmgt v15.4s, v8.4s, v15.4s
+	WORD $0x4e201df1 // and v17.16b, v15.16b, v0.16b
+	WORD $0x4e31d610 // fadd v16.4s, v16.4s, v17.4s
+	WORD $0x4f375610 // shl v16.4s, v16.4s, #23
+	WORD $0x6e6a1d2f // bsl v15.16b, v9.16b, v10.16b
+	WORD $0x6e32de11 // fmul v17.4s, v16.4s, v18.4s
+	WORD $0x4e31d612 // fadd v18.4s, v16.4s, v17.4s
+	WORD $0x4eb0d650 // fsub v16.4s, v18.4s, v16.4s
+	WORD $0x4eb0d630 // fsub v16.4s, v17.4s, v16.4s
+	WORD $0x6e2fde51 // fmul v17.4s, v18.4s, v15.4s
+	WORD $0x4e2bf5ce // fmax v14.4s, v14.4s, v11.4s
+	WORD $0x4ea0f5d2 // fmin v18.4s, v14.4s, v0.4s
+	WORD $0x4e32d633 // fadd v19.4s, v17.4s, v18.4s
+	WORD $0x4eb1d674 // fsub v20.4s, v19.4s, v17.4s
+	WORD $0x4eb4d652 // fsub v18.4s, v18.4s, v20.4s
+	WORD $0x6e2fde0f // fmul v15.4s, v16.4s, v15.4s
+	WORD $0x4eaa1d50 // mov v16.16b, v10.16b
+	WORD $0x4e2cce30 // fmla v16.4s, v17.4s, v12.4s
+	WORD $0x4e30cdf2 // fmla v18.4s, v15.4s, v16.4s
+	WORD $0x6e31de2f // fmul v15.4s, v17.4s, v17.4s
+	FMOVQ 2960(R9), F16
+	WORD $0x4e31cdb0 // fmla v16.4s, v13.4s, v17.4s
+	FMOVQ 2976(R9), F20
+	WORD $0x4e31ce14 // fmla v20.4s, v16.4s, v17.4s
+	FMOVQ 2992(R9), F16
+	WORD $0x4e31ce90 // fmla v16.4s, v20.4s, v17.4s
+	FMOVQ 3008(R9), F20
+	WORD $0x4e31ce14 // fmla v20.4s, v16.4s, v17.4s
+	FMOVQ 3024(R9), F16
+	WORD $0x4e31ce90 // fmla v16.4s, v20.4s, v17.4s
+	FMOVQ 3040(R9), F20
+	WORD $0x4e31ce14 // fmla v20.4s, v16.4s, v17.4s
+	FMOVQ 3056(R9), F16
+	WORD $0x4e31ce90 // fmla v16.4s, v20.4s, v17.4s
+	FMOVQ 3072(R9), F20
+	WORD $0x4e31ce14 // fmla v20.4s, v16.4s, v17.4s
+	WORD $0x4e34cdf2 // fmla v18.4s, v15.4s, v20.4s
+	WORD $0x4e33d64f // fadd v15.4s, v18.4s, v19.4s
+	WORD $0x4e2ef5ee // fmax v14.4s, v15.4s, v14.4s
 	TBZ $1, R8, store1
-	FMOVD F13, (R0)
+	FMOVD F14, (R0)
 	TBZ $0, R8, stored
 	ADD $8, R0, R10
-	VST1 V13.S[2], (R10)
+	VST1 V14.S[2], (R10)
 	B stored
 store1:
-	FMOVS F13, (R0)
+	FMOVS F14, (R0)
 stored:
 
 done:

@@ -6588,7 +6588,6 @@ TEXT ·asinhSSE(SB), NOSPLIT, $0-32
 	MOVAPS  constants<>+672(SB), X9
 	MOVAPS  constants<>+688(SB), X8
 	MOVAPS  constants<>+704(SB), X7
-	MOVAPS  constants<>+720(SB), X6
 	PCALIGN $0x20
 
 mainLoop:
@@ -6607,53 +6606,59 @@ mainLoop:
 	SQRTPS   X3, X3
 	ADDPS    X15, X3
 	DIVPS    X3, X2
-	ADDPS    X2, X1
-	MOVAPS   X1, X2
-	ADDPS    X15, X2
-	MOVAPS   X2, X3
-	SUBPS    X15, X3
-	SUBPS    X3, X1
-	MOVAPS   X2, X3
-	PSUBL    X12, X3
-	PSRAL    $0x17, X3
-	MOVAPS   X3, X4
-	PSLLL    $0x17, X4
-	PSUBL    X4, X2
-	MOVAPS   X15, X5
-	PSUBL    X4, X5
-	SUBPS    X15, X2
-	MULPS    X5, X1
-	ADDPS    X2, X1
-	CVTPL2PS X3, X2
 	MOVAPS   X1, X3
-	MULPS    X1, X3
-	MOVAPS   X11, X4
-	MULPS    X1, X4
-	ADDPS    X10, X4
-	MULPS    X1, X4
-	ADDPS    X9, X4
-	MULPS    X1, X4
-	ADDPS    X8, X4
-	MULPS    X1, X4
-	ADDPS    X7, X4
-	MULPS    X1, X4
-	ADDPS    X6, X4
-	MULPS    X1, X4
-	ADDPS    constants<>+736(SB), X4
-	MULPS    X1, X4
-	ADDPS    constants<>+752(SB), X4
-	MULPS    X1, X4
-	ADDPS    constants<>+768(SB), X4
-	MULPS    X4, X3
-	MOVAPS   X2, X4
-	MULPS    constants<>+464(SB), X4
-	ADDPS    X3, X4
-	ADDPS    X1, X4
-	MULPS    constants<>+448(SB), X2
+	ADDPS    X2, X3
+	MOVAPS   X3, X4
+	SUBPS    X1, X4
+	SUBPS    X4, X2
+	MOVAPS   X3, X1
+	ADDPS    X15, X1
+	MOVAPS   X1, X4
+	SUBPS    X15, X4
+	SUBPS    X4, X3
+	MOVAPS   X1, X4
+	PSUBL    X12, X4
+	PSRAL    $0x17, X4
+	MOVAPS   X4, X5
+	PSLLL    $0x17, X5
+	PSUBL    X5, X1
+	MOVAPS   X15, X6
+	PSUBL    X5, X6
+	SUBPS    X15, X1
+	MULPS    X6, X3
+	ADDPS    X1, X3
+	MULPS    X6, X2
+	CVTPL2PS X4, X1
+	MOVAPS   X3, X4
+	MULPS    X3, X4
+	MOVAPS   X11, X5
+	MULPS    X3, X5
+	ADDPS    X10, X5
+	MULPS    X3, X5
+	ADDPS    X9, X5
+	MULPS    X3, X5
+	ADDPS    X8, X5
+	MULPS    X3, X5
+	ADDPS    X7, X5
+	MULPS    X3, X5
+	ADDPS    constants<>+720(SB), X5
+	MULPS    X3, X5
+	ADDPS    constants<>+736(SB), X5
+	MULPS    X3, X5
+	ADDPS    constants<>+752(SB), X5
+	MULPS    X3, X5
+	ADDPS    constants<>+768(SB), X5
+	MULPS    X5, X4
+	ADDPS    X2, X4
+	MOVAPS   X1, X2
+	MULPS    constants<>+464(SB), X2
 	ADDPS    X4, X2
+	ADDPS    X3, X2
+	MULPS    constants<>+448(SB), X1
+	ADDPS    X2, X1
 	PAND     constants<>+48(SB), X0
-	XORPS    X0, X2
-	MOVUPS   X2, (DI)(AX*4)
+	XORPS    X0, X1
+	MOVUPS   X1, (DI)(AX*4)
 	ADDQ     $0x04, AX
 	CMPQ     AX, R8
 	JLE      mainLoop
@@ -6699,63 +6704,69 @@ load3:
 	SQRTPS   X4, X4
 	ADDPS    constants<>+64(SB), X4
 	DIVPS    X4, X2
-	ADDPS    X2, X1
-	MOVAPS   X1, X2
-	ADDPS    constants<>+64(SB), X2
-	MOVAPS   X2, X4
-	SUBPS    constants<>+64(SB), X4
-	SUBPS    X4, X1
-	MOVAPS   X2, X4
-	PSUBL    constants<>+624(SB), X4
-	PSRAL    $0x17, X4
-	MOVAPS   X4, X5
-	PSLLL    $0x17, X5
-	PSUBL    X5, X2
-	MOVAPS   constants<>+64(SB), X6
-	PSUBL    X5, X6
-	SUBPS    constants<>+64(SB), X2
-	MULPS    X6, X1
-	ADDPS    X2, X1
-	CVTPL2PS X4, X2
 	MOVAPS   X1, X4
-	MULPS    X1, X4
+	ADDPS    X2, X4
+	MOVAPS   X4, X5
+	SUBPS    X1, X5
+	SUBPS    X5, X2
+	MOVAPS   X4, X1
+	ADDPS    constants<>+64(SB), X1
 	MOVAPS   X1, X5
-	MULPS    constants<>+640(SB), X5
-	ADDPS    constants<>+656(SB), X5
-	MULPS    X1, X5
-	ADDPS    constants<>+672(SB), X5
-	MULPS    X1, X5
-	ADDPS    constants<>+688(SB), X5
-	MULPS    X1, X5
-	ADDPS    constants<>+704(SB), X5
-	MULPS    X1, X5
-	ADDPS    constants<>+720(SB), X5
-	MULPS    X1, X5
-	ADDPS    constants<>+736(SB), X5
-	MULPS    X1, X5
-	ADDPS    constants<>+752(SB), X5
-	MULPS    X1, X5
-	ADDPS    constants<>+768(SB), X5
-	MULPS    X5, X4
-	MOVAPS   X2, X5
-	MULPS    constants<>+464(SB), X5
-	ADDPS    X4, X5
-	ADDPS    X1, X5
-	MULPS    constants<>+448(SB), X2
+	SUBPS    constants<>+64(SB), X5
+	SUBPS    X5, X4
+	MOVAPS   X1, X5
+	PSUBL    constants<>+624(SB), X5
+	PSRAL    $0x17, X5
+	MOVAPS   X5, X6
+	PSLLL    $0x17, X6
+	PSUBL    X6, X1
+	MOVAPS   constants<>+64(SB), X7
+	PSUBL    X6, X7
+	SUBPS    constants<>+64(SB), X1
+	MULPS    X7, X4
+	ADDPS    X1, X4
+	MULPS    X7, X2
+	CVTPL2PS X5, X1
+	MOVAPS   X4, X5
+	MULPS    X4, X5
+	MOVAPS   X4, X6
+	MULPS    constants<>+640(SB), X6
+	ADDPS    constants<>+656(SB), X6
+	MULPS    X4, X6
+	ADDPS    constants<>+672(SB), X6
+	MULPS    X4, X6
+	ADDPS    constants<>+688(SB), X6
+	MULPS    X4, X6
+	ADDPS    constants<>+704(SB), X6
+	MULPS    X4, X6
+	ADDPS    constants<>+720(SB), X6
+	MULPS    X4, X6
+	ADDPS    constants<>+736(SB), X6
+	MULPS    X4, X6
+	ADDPS    constants<>+752(SB), X6
+	MULPS    X4, X6
+	ADDPS    constants<>+768(SB), X6
+	MULPS    X6, X5
+	ADDPS    X2, X5
+	MOVAPS   X1, X2
+	MULPS    constants<>+464(SB), X2
 	ADDPS    X5, X2
+	ADDPS    X4, X2
+	MULPS    constants<>+448(SB), X1
+	ADDPS    X2, X1
 	PAND     constants<>+48(SB), X0
-	XORPS    X0, X2
+	XORPS    X0, X1
 	CMPQ     R8, $0x02
 	JLT      store4
-	MOVLPS   X2, (DI)(AX*4)
+	MOVLPS   X1, (DI)(AX*4)
 	JEQ      store5
-	SHUFPS   $0x4e, X2, X2
-	MOVSS    X2, 8(DI)(AX*4)
-	SHUFPS   $0x4e, X2, X2
+	SHUFPS   $0x4e, X1, X1
+	MOVSS    X1, 8(DI)(AX*4)
+	SHUFPS   $0x4e, X1, X1
 	JMP      store5
 
 store4:
-	MOVSS X2, (DI)(AX*4)
+	MOVSS X1, (DI)(AX*4)
 
 store5:
 done:
@@ -6790,7 +6801,6 @@ TEXT ·acoshSSE(SB), NOSPLIT, $0-32
 	MOVAPS  constants<>+704(SB), X8
 	MOVAPS  constants<>+720(SB), X7
 	MOVAPS  constants<>+736(SB), X6
-	MOVAPS  constants<>+752(SB), X5
 	PCALIGN $0x20
 
 mainLoop:
@@ -6810,50 +6820,56 @@ mainLoop:
 	MULPS    X0, X2
 	ADDPS    X1, X2
 	SQRTPS   X2, X1
-	ADDPS    X1, X0
-	MOVAPS   X0, X1
-	ADDPS    X15, X1
 	MOVAPS   X1, X2
-	SUBPS    X15, X2
-	SUBPS    X2, X0
-	MOVAPS   X1, X2
-	PSUBL    X13, X2
-	PSRAL    $0x17, X2
+	ADDPS    X0, X2
 	MOVAPS   X2, X3
-	PSLLL    $0x17, X3
-	PSUBL    X3, X1
-	MOVAPS   X15, X4
-	PSUBL    X3, X4
-	SUBPS    X15, X1
-	MULPS    X4, X0
-	ADDPS    X1, X0
-	CVTPL2PS X2, X1
-	MOVAPS   X0, X2
-	MULPS    X0, X2
-	MOVAPS   X12, X3
-	MULPS    X0, X3
-	ADDPS    X11, X3
-	MULPS    X0, X3
-	ADDPS    X10, X3
-	MULPS    X0, X3
-	ADDPS    X9, X3
-	MULPS    X0, X3
-	ADDPS    X8, X3
-	MULPS    X0, X3
-	ADDPS    X7, X3
-	MULPS    X0, X3
-	ADDPS    X6, X3
-	MULPS    X0, X3
-	ADDPS    X5, X3
-	MULPS    X0, X3
-	ADDPS    constants<>+768(SB), X3
-	MULPS    X3, X2
+	SUBPS    X1, X3
+	SUBPS    X3, X0
+	MOVAPS   X2, X1
+	ADDPS    X15, X1
 	MOVAPS   X1, X3
-	MULPS    constants<>+464(SB), X3
-	ADDPS    X2, X3
+	SUBPS    X15, X3
+	SUBPS    X3, X2
+	MOVAPS   X1, X3
+	PSUBL    X13, X3
+	PSRAL    $0x17, X3
+	MOVAPS   X3, X4
+	PSLLL    $0x17, X4
+	PSUBL    X4, X1
+	MOVAPS   X15, X5
+	PSUBL    X4, X5
+	SUBPS    X15, X1
+	MULPS    X5, X2
+	ADDPS    X1, X2
+	MULPS    X5, X0
+	CVTPL2PS X3, X1
+	MOVAPS   X2, X3
+	MULPS    X2, X3
+	MOVAPS   X12, X4
+	MULPS    X2, X4
+	ADDPS    X11, X4
+	MULPS    X2, X4
+	ADDPS    X10, X4
+	MULPS    X2, X4
+	ADDPS    X9, X4
+	MULPS    X2, X4
+	ADDPS    X8, X4
+	MULPS    X2, X4
+	ADDPS    X7, X4
+	MULPS    X2, X4
+	ADDPS    X6, X4
+	MULPS    X2, X4
+	ADDPS    constants<>+752(SB), X4
+	MULPS    X2, X4
+	ADDPS    constants<>+768(SB), X4
+	MULPS    X4, X3
 	ADDPS    X0, X3
+	MOVAPS   X1, X0
+	MULPS    constants<>+464(SB), X0
+	ADDPS    X3, X0
+	ADDPS    X2, X0
 	MULPS    constants<>+448(SB), X1
-	ADDPS    X3, X1
+	ADDPS    X0, X1
 	MOVUPS   X1, (DI)(AX*4)
 	ADDQ     $0x04, AX
 	CMPQ     AX, R8
@@ -6901,50 +6917,56 @@ load3:
 	MULPS    X0, X3
 	ADDPS    X1, X3
 	SQRTPS   X3, X1
-	ADDPS    X1, X0
-	MOVAPS   X0, X1
-	ADDPS    constants<>+64(SB), X1
 	MOVAPS   X1, X3
-	SUBPS    constants<>+64(SB), X3
-	SUBPS    X3, X0
-	MOVAPS   X1, X3
-	PSUBL    constants<>+624(SB), X3
-	PSRAL    $0x17, X3
+	ADDPS    X0, X3
 	MOVAPS   X3, X4
-	PSLLL    $0x17, X4
-	PSUBL    X4, X1
-	MOVAPS   constants<>+64(SB), X5
-	PSUBL    X4, X5
-	SUBPS    constants<>+64(SB), X1
-	MULPS    X5, X0
-	ADDPS    X1, X0
-	CVTPL2PS X3, X1
-	MOVAPS   X0, X3
-	MULPS    X0, X3
-	MOVAPS   X0, X4
-	MULPS    constants<>+640(SB), X4
-	ADDPS    constants<>+656(SB), X4
-	MULPS    X0, X4
-	ADDPS    constants<>+672(SB), X4
-	MULPS    X0, X4
-	ADDPS    constants<>+688(SB), X4
-	MULPS    X0, X4
-	ADDPS    constants<>+704(SB), X4
-	MULPS    X0, X4
-	ADDPS    constants<>+720(SB), X4
-	MULPS    X0, X4
-	ADDPS    constants<>+736(SB), X4
-	MULPS    X0, X4
-	ADDPS    constants<>+752(SB), X4
-	MULPS    X0, X4
-	ADDPS    constants<>+768(SB), X4
-	MULPS    X4, X3
+	SUBPS    X1, X4
+	SUBPS    X4, X0
+	MOVAPS   X3, X1
+	ADDPS    constants<>+64(SB), X1
 	MOVAPS   X1, X4
-	MULPS    constants<>+464(SB), X4
-	ADDPS    X3, X4
+	SUBPS    constants<>+64(SB), X4
+	SUBPS    X4, X3
+	MOVAPS   X1, X4
+	PSUBL    constants<>+624(SB), X4
+	PSRAL    $0x17, X4
+	MOVAPS   X4, X5
+	PSLLL    $0x17, X5
+	PSUBL    X5, X1
+	MOVAPS   constants<>+64(SB), X6
+	PSUBL    X5, X6
+	SUBPS    constants<>+64(SB), X1
+	MULPS    X6, X3
+	ADDPS    X1, X3
+	MULPS    X6, X0
+	CVTPL2PS X4, X1
+	MOVAPS   X3, X4
+	MULPS    X3, X4
+	MOVAPS   X3, X5
+	MULPS    constants<>+640(SB), X5
+	ADDPS    constants<>+656(SB), X5
+	MULPS    X3, X5
+	ADDPS    constants<>+672(SB), X5
+	MULPS    X3, X5
+	ADDPS    constants<>+688(SB), X5
+	MULPS    X3, X5
+	ADDPS    constants<>+704(SB), X5
+	MULPS    X3, X5
+	ADDPS    constants<>+720(SB), X5
+	MULPS    X3, X5
+	ADDPS    constants<>+736(SB), X5
+	MULPS    X3, X5
+	ADDPS    constants<>+752(SB), X5
+	MULPS    X3, X5
+	ADDPS    constants<>+768(SB), X5
+	MULPS    X5, X4
 	ADDPS    X0, X4
+	MOVAPS   X1, X0
+	MULPS    constants<>+464(SB), X0
+	ADDPS    X4, X0
+	ADDPS    X3, X0
 	MULPS    constants<>+448(SB), X1
-	ADDPS    X4, X1
+	ADDPS    X0, X1
 	CMPQ     R8, $0x02
 	JLT      store4
 	MOVLPS   X1, (DI)(AX*4)
@@ -6989,7 +7011,6 @@ TEXT ·atanhSSE(SB), NOSPLIT, $0-32
 	MOVAPS  constants<>+672(SB), X9
 	MOVAPS  constants<>+688(SB), X8
 	MOVAPS  constants<>+704(SB), X7
-	MOVAPS  constants<>+720(SB), X6
 	PCALIGN $0x20
 
 mainLoop:
@@ -7006,55 +7027,62 @@ mainLoop:
 	MOVAPS   X15, X3
 	SUBPS    X1, X3
 	DIVPS    X3, X2
-	ADDPS    X2, X1
-	ADDPS    X1, X1
-	MOVAPS   X1, X2
-	ADDPS    X15, X2
-	MOVAPS   X2, X3
-	SUBPS    X15, X3
-	SUBPS    X3, X1
-	MOVAPS   X2, X3
-	PSUBL    X12, X3
-	PSRAL    $0x17, X3
-	MOVAPS   X3, X4
-	PSLLL    $0x17, X4
-	PSUBL    X4, X2
-	MOVAPS   X15, X5
-	PSUBL    X4, X5
-	SUBPS    X15, X2
-	MULPS    X5, X1
-	ADDPS    X2, X1
-	CVTPL2PS X3, X2
 	MOVAPS   X1, X3
-	MULPS    X1, X3
-	MOVAPS   X11, X4
-	MULPS    X1, X4
-	ADDPS    X10, X4
-	MULPS    X1, X4
-	ADDPS    X9, X4
-	MULPS    X1, X4
-	ADDPS    X8, X4
-	MULPS    X1, X4
-	ADDPS    X7, X4
-	MULPS    X1, X4
-	ADDPS    X6, X4
-	MULPS    X1, X4
-	ADDPS    constants<>+736(SB), X4
-	MULPS    X1, X4
-	ADDPS    constants<>+752(SB), X4
-	MULPS    X1, X4
-	ADDPS    constants<>+768(SB), X4
-	MULPS    X4, X3
-	MOVAPS   X2, X4
-	MULPS    constants<>+464(SB), X4
-	ADDPS    X3, X4
-	ADDPS    X1, X4
-	MULPS    constants<>+448(SB), X2
+	ADDPS    X2, X3
+	MOVAPS   X3, X4
+	SUBPS    X1, X4
+	SUBPS    X4, X2
+	ADDPS    X3, X3
+	ADDPS    X2, X2
+	MOVAPS   X3, X1
+	ADDPS    X15, X1
+	MOVAPS   X1, X4
+	SUBPS    X15, X4
+	SUBPS    X4, X3
+	MOVAPS   X1, X4
+	PSUBL    X12, X4
+	PSRAL    $0x17, X4
+	MOVAPS   X4, X5
+	PSLLL    $0x17, X5
+	PSUBL    X5, X1
+	MOVAPS   X15, X6
+	PSUBL    X5, X6
+	SUBPS    X15, X1
+	MULPS    X6, X3
+	ADDPS    X1, X3
+	MULPS    X6, X2
+	CVTPL2PS X4, X1
+	MOVAPS   X3, X4
+	MULPS    X3, X4
+	MOVAPS   X11, X5
+	MULPS    X3, X5
+	ADDPS    X10, X5
+	MULPS    X3, X5
+	ADDPS    X9, X5
+	MULPS    X3, X5
+	ADDPS    X8, X5
+	MULPS    X3, X5
+	ADDPS    X7, X5
+	MULPS    X3, X5
+	ADDPS    constants<>+720(SB), X5
+	MULPS    X3, X5
+	ADDPS    constants<>+736(SB), X5
+	MULPS    X3, X5
+	ADDPS    constants<>+752(SB), X5
+	MULPS    X3, X5
+	ADDPS    constants<>+768(SB), X5
+	MULPS    X5, X4
+	ADDPS    X2, X4
+	MOVAPS   X1, X2
+	MULPS    constants<>+464(SB), X2
 	ADDPS    X4, X2
-	MULPS    constants<>+560(SB), X2
+	ADDPS    X3, X2
+	MULPS    constants<>+448(SB), X1
+	ADDPS    X2, X1
+	MULPS    constants<>+560(SB), X1
 	PAND     constants<>+48(SB), X0
-	XORPS    X0, X2
-	MOVUPS   X2, (DI)(AX*4)
+	XORPS    X0, X1
+	MOVUPS   X1, (DI)(AX*4)
 	ADDQ     $0x04, AX
 	CMPQ     AX, R8
 	JLE      mainLoop
@@ -7098,65 +7126,72 @@ load3:
 	MOVAPS   constants<>+64(SB), X4
 	SUBPS    X1, X4
 	DIVPS    X4, X2
-	ADDPS    X2, X1
-	ADDPS    X1, X1
-	MOVAPS   X1, X2
-	ADDPS    constants<>+64(SB), X2
-	MOVAPS   X2, X4
-	SUBPS    constants<>+64(SB), X4
-	SUBPS    X4, X1
-	MOVAPS   X2, X4
-	PSUBL    constants<>+624(SB), X4
-	PSRAL    $0x17, X4
-	MOVAPS   X4, X5
-	PSLLL    $0x17, X5
-	PSUBL    X5, X2
-	MOVAPS   constants<>+64(SB), X6
-	PSUBL    X5, X6
-	SUBPS    constants<>+64(SB), X2
-	MULPS    X6, X1
-	ADDPS    X2, X1
-	CVTPL2PS X4, X2
 	MOVAPS   X1, X4
-	MULPS    X1, X4
+	ADDPS    X2, X4
+	MOVAPS   X4, X5
+	SUBPS    X1, X5
+	SUBPS    X5, X2
+	ADDPS    X4, X4
+	ADDPS    X2, X2
+	MOVAPS   X4, X1
+	ADDPS    constants<>+64(SB), X1
 	MOVAPS   X1, X5
-	MULPS    constants<>+640(SB), X5
-	ADDPS    constants<>+656(SB), X5
-	MULPS    X1, X5
-	ADDPS    constants<>+672(SB), X5
-	MULPS    X1, X5
-	ADDPS    constants<>+688(SB), X5
-	MULPS    X1, X5
-	ADDPS    constants<>+704(SB), X5
-	MULPS    X1, X5
-	ADDPS    constants<>+720(SB), X5
-	MULPS    X1, X5
-	ADDPS    constants<>+736(SB), X5
-	MULPS    X1, X5
-	ADDPS    constants<>+752(SB), X5
-	MULPS    X1, X5
-	ADDPS    constants<>+768(SB), X5
-	MULPS    X5, X4
-	MOVAPS   X2, X5
-	MULPS    constants<>+464(SB), X5
-	ADDPS    X4, X5
-	ADDPS    X1, X5
-	MULPS    constants<>+448(SB), X2
+	SUBPS    constants<>+64(SB), X5
+	SUBPS    X5, X4
+	MOVAPS   X1, X5
+	PSUBL    constants<>+624(SB), X5
+	PSRAL    $0x17, X5
+	MOVAPS   X5, X6
+	PSLLL    $0x17, X6
+	PSUBL    X6, X1
+	MOVAPS   constants<>+64(SB), X7
+	PSUBL    X6, X7
+	SUBPS    constants<>+64(SB), X1
+	MULPS    X7, X4
+	ADDPS    X1, X4
+	MULPS    X7, X2
+	CVTPL2PS X5, X1
+	MOVAPS   X4, X5
+	MULPS    X4, X5
+	MOVAPS   X4, X6
+	MULPS    constants<>+640(SB), X6
+	ADDPS    constants<>+656(SB), X6
+	MULPS    X4, X6
+	ADDPS    constants<>+672(SB), X6
+	MULPS    X4, X6
+	ADDPS    constants<>+688(SB), X6
+	MULPS    X4, X6
+	ADDPS    constants<>+704(SB), X6
+	MULPS    X4, X6
+	ADDPS    constants<>+720(SB), X6
+	MULPS    X4, X6
+	ADDPS    constants<>+736(SB), X6
+	MULPS    X4, X6
+	ADDPS    constants<>+752(SB), X6
+	MULPS    X4, X6
+	ADDPS    constants<>+768(SB), X6
+	MULPS    X6, X5
+	ADDPS    X2, X5
+	MOVAPS   X1, X2
+	MULPS    constants<>+464(SB), X2
 	ADDPS    X5, X2
-	MULPS    constants<>+560(SB), X2
+	ADDPS    X4, X2
+	MULPS    constants<>+448(SB), X1
+	ADDPS    X2, X1
+	MULPS    constants<>+560(SB), X1
 	PAND     constants<>+48(SB), X0
-	XORPS    X0, X2
+	XORPS    X0, X1
 	CMPQ     R8, $0x02
 	JLT      store4
-	MOVLPS   X2, (DI)(AX*4)
+	MOVLPS   X1, (DI)(AX*4)
 	JEQ      store5
-	SHUFPS   $0x4e, X2, X2
-	MOVSS    X2, 8(DI)(AX*4)
-	SHUFPS   $0x4e, X2, X2
+	SHUFPS   $0x4e, X1, X1
+	MOVSS    X1, 8(DI)(AX*4)
+	SHUFPS   $0x4e, X1, X1
 	JMP      store5
 
 store4:
-	MOVSS X2, (DI)(AX*4)
+	MOVSS X1, (DI)(AX*4)
 
 store5:
 done:
@@ -8806,36 +8841,35 @@ TEXT ·softplusSSE(SB), NOSPLIT, $0-24
 	XORPS   X14, X14
 	MOVAPS  constants<>+224(SB), X13
 	MOVAPS  constants<>+2320(SB), X12
-	MOVAPS  constants<>+48(SB), X11
-	MOVAPS  constants<>+432(SB), X10
-	MOVAPS  constants<>+448(SB), X9
-	MOVAPS  constants<>+464(SB), X8
-	MOVAPS  constants<>+480(SB), X7
-	MOVAPS  constants<>+496(SB), X6
+	MOVAPS  constants<>+64(SB), X11
+	MOVAPS  constants<>+48(SB), X10
+	MOVAPS  constants<>+432(SB), X9
+	MOVAPS  constants<>+448(SB), X8
+	MOVAPS  constants<>+464(SB), X7
 	PCALIGN $0x20
 
 mainLoop:
 	MOVUPS (SI)(AX*4), X0
 	MOVAPS X0, X1
-	ORPS   X11, X1
+	ORPS   X10, X1
 	MOVAPS X15, X2
 	MAXPS  X1, X2
 	MOVAPS X2, X1
-	MULPS  X10, X1
+	MULPS  X9, X1
 	ADDPS  X13, X1
 	MOVAPS X1, X3
 	SUBPS  X13, X3
 	MOVAPS X3, X4
-	MULPS  X9, X4
+	MULPS  X8, X4
 	MOVAPS X2, X5
 	SUBPS  X4, X5
-	MULPS  X8, X3
+	MULPS  X7, X3
 	SUBPS  X3, X5
 	MOVAPS X5, X3
 	MULPS  X5, X3
-	MOVAPS X7, X4
-	MULPS  X5, X4
-	ADDPS  X6, X4
+	MOVAPS X5, X4
+	MULPS  constants<>+480(SB), X4
+	ADDPS  constants<>+496(SB), X4
 	MULPS  X5, X4
 	ADDPS  constants<>+512(SB), X4
 	MULPS  X5, X4
@@ -8851,44 +8885,54 @@ mainLoop:
 	PSLLL  $0x17, X1
 	MOVAPS X2, X4
 	ANDPS  constants<>+2368(SB), X4
-	ANDNPS constants<>+64(SB), X2
+	ANDNPS X11, X2
 	ORPS   X2, X4
 	MULPS  X1, X3
-	ADDPS  X1, X3
-	MULPS  X4, X3
+	MOVAPS X1, X2
+	ADDPS  X3, X2
+	MOVAPS X2, X5
+	SUBPS  X1, X5
+	SUBPS  X5, X3
+	MULPS  X4, X2
 	MOVAPS X14, X1
 	MAXPS  X0, X1
 	MOVAPS X1, X0
 	MINPS  X12, X0
-	MOVAPS X3, X2
-	ADDPS  X0, X2
+	MOVAPS X2, X5
+	ADDPS  X0, X5
+	MOVAPS X5, X6
+	SUBPS  X2, X6
+	SUBPS  X6, X0
+	MULPS  X4, X3
 	MOVAPS X2, X4
-	SUBPS  X3, X4
-	SUBPS  X4, X0
-	MOVAPS X3, X4
-	MULPS  X3, X4
-	MOVAPS X3, X5
-	MULPS  constants<>+3152(SB), X5
-	ADDPS  constants<>+3168(SB), X5
-	MULPS  X3, X5
-	ADDPS  constants<>+3184(SB), X5
-	MULPS  X3, X5
-	ADDPS  constants<>+3200(SB), X5
-	MULPS  X3, X5
-	ADDPS  constants<>+3216(SB), X5
-	MULPS  X3, X5
-	ADDPS  constants<>+3232(SB), X5
-	MULPS  X3, X5
-	ADDPS  constants<>+3248(SB), X5
-	MULPS  X3, X5
-	ADDPS  constants<>+3264(SB), X5
-	MULPS  X3, X5
-	ADDPS  constants<>+3280(SB), X5
-	MULPS  X5, X4
-	ADDPS  X0, X4
-	ADDPS  X2, X4
-	MAXPS  X1, X4
-	MOVUPS X4, (DI)(AX*4)
+	MULPS  constants<>+1408(SB), X4
+	ADDPS  X11, X4
+	MULPS  X4, X3
+	ADDPS  X0, X3
+	MOVAPS X2, X0
+	MULPS  X2, X0
+	MOVAPS X2, X4
+	MULPS  constants<>+3152(SB), X4
+	ADDPS  constants<>+3168(SB), X4
+	MULPS  X2, X4
+	ADDPS  constants<>+3184(SB), X4
+	MULPS  X2, X4
+	ADDPS  constants<>+3200(SB), X4
+	MULPS  X2, X4
+	ADDPS  constants<>+3216(SB), X4
+	MULPS  X2, X4
+	ADDPS  constants<>+3232(SB), X4
+	MULPS  X2, X4
+	ADDPS  constants<>+3248(SB), X4
+	MULPS  X2, X4
+	ADDPS  constants<>+3264(SB), X4
+	MULPS  X2, X4
+	ADDPS  constants<>+3280(SB), X4
+	MULPS  X4, X0
+	ADDPS  X3, X0
+	ADDPS  X5, X0
+	MAXPS  X1, X0
+	MOVUPS X0, (DI)(AX*4)
 	ADDQ   $0x04, AX
 	CMPQ   AX, R8
 	JLE    mainLoop
@@ -8951,51 +8995,61 @@ load3:
 	ANDNPS constants<>+64(SB), X2
 	ORPS   X2, X4
 	MULPS  X1, X3
-	ADDPS  X1, X3
-	MULPS  X4, X3
+	MOVAPS X1, X2
+	ADDPS  X3, X2
+	MOVAPS X2, X5
+	SUBPS  X1, X5
+	SUBPS  X5, X3
+	MULPS  X4, X2
 	XORPS  X1, X1
 	MAXPS  X0, X1
 	MOVAPS X1, X0
 	MINPS  constants<>+2320(SB), X0
-	MOVAPS X3, X2
-	ADDPS  X0, X2
+	MOVAPS X2, X5
+	ADDPS  X0, X5
+	MOVAPS X5, X6
+	SUBPS  X2, X6
+	SUBPS  X6, X0
+	MULPS  X4, X3
 	MOVAPS X2, X4
-	SUBPS  X3, X4
-	SUBPS  X4, X0
-	MOVAPS X3, X4
-	MULPS  X3, X4
-	MOVAPS X3, X5
-	MULPS  constants<>+3152(SB), X5
-	ADDPS  constants<>+3168(SB), X5
-	MULPS  X3, X5
-	ADDPS  constants<>+3184(SB), X5
-	MULPS  X3, X5
-	ADDPS  constants<>+3200(SB), X5
-	MULPS  X3, X5
-	ADDPS  constants<>+3216(SB), X5
-	MULPS  X3, X5
-	ADDPS  constants<>+3232(SB), X5
-	MULPS  X3, X5
-	ADDPS  constants<>+3248(SB), X5
-	MULPS  X3, X5
-	ADDPS  constants<>+3264(SB), X5
-	MULPS  X3, X5
-	ADDPS  constants<>+3280(SB), X5
-	MULPS  X5, X4
-	ADDPS  X0, X4
-	ADDPS  X2, X4
-	MAXPS  X1, X4
+	MULPS  constants<>+1408(SB), X4
+	ADDPS  constants<>+64(SB), X4
+	MULPS  X4, X3
+	ADDPS  X0, X3
+	MOVAPS X2, X0
+	MULPS  X2, X0
+	MOVAPS X2, X4
+	MULPS  constants<>+3152(SB), X4
+	ADDPS  constants<>+3168(SB), X4
+	MULPS  X2, X4
+	ADDPS  constants<>+3184(SB), X4
+	MULPS  X2, X4
+	ADDPS  constants<>+3200(SB), X4
+	MULPS  X2, X4
+	ADDPS  constants<>+3216(SB), X4
+	MULPS  X2, X4
+	ADDPS  constants<>+3232(SB), X4
+	MULPS  X2, X4
+	ADDPS  constants<>+3248(SB), X4
+	MULPS  X2, X4
+	ADDPS  constants<>+3264(SB), X4
+	MULPS  X2, X4
+	ADDPS  constants<>+3280(SB), X4
+	MULPS  X4, X0
+	ADDPS  X3, X0
+	ADDPS  X5, X0
+	MAXPS  X1, X0
 	CMPQ   R8, $0x02
 	JLT    store4
-	MOVLPS X4, (DI)(AX*4)
+	MOVLPS X0, (DI)(AX*4)
 	JEQ    store5
-	SHUFPS $0x4e, X4, X4
-	MOVSS  X4, 8(DI)(AX*4)
-	SHUFPS $0x4e, X4, X4
+	SHUFPS $0x4e, X0, X0
+	MOVSS  X0, 8(DI)(AX*4)
+	SHUFPS $0x4e, X0, X0
 	JMP    store5
 
 store4:
-	MOVSS X4, (DI)(AX*4)
+	MOVSS X0, (DI)(AX*4)
 
 store5:
 done:

@@ -88,7 +88,8 @@ func (r *report) write(w io.Writer) error {
 	}
 	fmt.Fprintf(w, "\ncpu: %s\n", r.CPU.Name)
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(table, "  kernels\t%s\n  workers\t%d on %d processors\n", r.CPU.Tier, r.CPU.Workers, r.CPU.Cores)
+	fmt.Fprintf(table, "  kernels\t%s (of %s)\n", r.CPU.Tier, strings.Join(simd.Tiers(), ", "))
+	fmt.Fprintf(table, "  workers\t%d on %d processors\n", r.CPU.Workers, r.CPU.Cores)
 	for _, a := range r.Adapters {
 		l := a.Limits
 		fmt.Fprintf(table, "\ngpu:%d: %s\n", a.Index, a.Name)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wavelane/wavelane/simd"
 	"github.com/wavelane/wavelane/gpu"
 	"github.com/wavelane/wavelane/internal/benchmarks"
 )
@@ -79,6 +80,7 @@ func TestInfo(t *testing.T) {
 	require.Zero(t, status, errOut)
 	require.Contains(t, out, "Default device: ")
 	require.Contains(t, out, "\ncpu: ")
+	require.Contains(t, out, "  kernels  "+simd.Tier()+" (of scalar")
 
 	status, out, errOut = call(t.Context(), "info", "--json")
 	require.Zero(t, status, errOut)
@@ -86,6 +88,7 @@ func TestInfo(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(out), &r))
 	require.NotNil(t, r.Default)
 	require.NotEmpty(t, r.CPU.Name)
+	require.Equal(t, simd.Tier(), r.CPU.Tier)
 	for i, a := range r.Adapters {
 		require.Equal(t, i, a.Index)
 		require.NotZero(t, a.Limits.MaxBuffer)

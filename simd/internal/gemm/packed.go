@@ -39,39 +39,49 @@ func (pl *Plan) packB(i, lo, hi int, o *Operands, scratch []float32) {
 
 // multiply computes units of C from a packed slab of B: a block of C each, for which it packs A block by block.
 func (pl *Plan) multiply(i, lo, hi int, o *Operands, scratch []float32, stop *atomic.Bool) {
-	b := pl.slab(i)
-	wide := roundUp(b.cols, pl.s.lanes)
-	across := ceilDiv(b.cols, pl.cols)
-	last := b.step+b.steps == pl.K
+	slab := pl.slab(i)
+	wide := roundUp(slab.cols, pl.s.lanes)
+	across := ceilDiv(slab.cols, pl.cols)
+	last := slab.step+slab.steps == pl.K
 	sizeA := pl.rows*pl.kc + maxLanes
 	buffer := borrow(sizeA + pl.s.mr*pl.s.nr)
+	// A that meets few columns is not worth packing.
+	asIs := min(pl.cols, slab.cols) <= 2*pl.s.nr && (pl.AM == 1 || pl.AK == 1) && pl.M > 1
 	left, spare := (*buffer)[:sizeA], (*buffer)[sizeA:]
 	for u := lo; u < hi; u++ {
 		item, r, j := u/across/pl.down, u/across%pl.down*pl.rows, u%across*pl.cols
-		m, n := min(pl.rows, pl.M-r), min(pl.cols, b.cols-j)
+		m, n := min(pl.rows, pl.M-r), min(pl.cols, slab.cols-j)
 		if m <= 0 {
 			continue
 		}
-		x := o.A[(b.item+item)*pl.StrideA+r*pl.AM:]
+		x := o.A[(slab.item+item)*pl.StrideA+r*pl.AM:]
 		from := scratch
 		if pl.StrideB > 0 {
 			from = scratch[item*pl.slabSize():]
 		}
-		c := o.C[(b.item+item)*pl.StrideC+r*pl.LDC+b.col+j:]
+		c := o.C[(slab.item+item)*pl.StrideC+r*pl.LDC+slab.col+j:]
 		t := Tile{LDC: pl.LDC, Alpha: pl.Alpha, Beta: pl.Beta}
-		if b.step > 0 {
+		if slab.step > 0 {
 			t.Beta = 1
 		}
-		for k := 0; k < b.steps && !stopped(stop); k += pl.kc {
-			t.K = min(pl.kc, b.steps-k)
-			pl.s.packA(left, x[(b.step+k)*pl.AK:], pl.AM, pl.AK, m, t.K)
-			for q := 0; q < n && !stopped(stop); q += stopGroup * pl.s.nr {
-				pl.s.block(&t, left, from[k*wide+(j+q)*t.K:], c[q:], m, min(stopGroup*pl.s.nr, n-q), spare)
+		for k := 0; k < slab.steps && !stopped(stop); k += pl.kc {
+			t.K = min(pl.kc, slab.steps-k)
+			b, group := from[k*wide+j*t.K:], stopGroup*pl.s.nr*max(1, 128/t.K)
+			if asIs {
+				a := x[(slab.step+k)*pl.AK:]
+				_ = a[(m-1)*pl.AM+(t.K-1)*pl.AK]
+				t.AI, t.AK = pl.AM, pl.AK
+				pl.s.tiles(&t, a, pl.AM, b, c, m, n, spare)
+			} else {
+				pl.s.packA(left, x[(slab.step+k)*pl.AK:], pl.AM, pl.AK, m, t.K)
+				for q := 0; q < n && !stopped(stop); q += group {
+					pl.s.block(&t, left, b[q*t.K:], c[q:], m, min(group, n-q), spare)
+				}
 			}
 			t.Beta = 1
 		}
 		if last {
-			pl.apply(o, c, r, b.col+j, m, n)
+			pl.apply(o, c, r, slab.col+j, m, n)
 		}
 	}
 	buffers.Put(buffer)
@@ -96,28 +106,54 @@ func (s *shape) block(t *Tile, a, b, c []float32, m, n int, spare []float32) {
 	if s.macro(t, a, b, c, m, n) {
 		return
 	}
-	count, height, tall := panels(m, s.mr)
 	t.AI = 1
-	for j := 0; j < n; j += s.nr {
-		t.Cols = min(s.nr, n-j)
-		t.BK = roundUp(t.Cols, s.lanes)
-		t.B = &b[j*t.K]
-		next := j*t.K + t.K*s.nr
-		i := 0
+	s.tiles(t, a, 0, b, c, m, n, spare)
+}
+
+// tiles computes m×n elements of C from packed panels of B. Rows of A are lane apart; 0 stands for packed panels.
+//
+// A panel of B in turn meets all of A, which the second cache holds. If B is small it is the other way round: then C, which
+// little is computed for, is written along its rows.
+func (s *shape) tiles(t *Tile, a []float32, lane int, b, c []float32, m, n int, spare []float32) {
+	count, height, tall := panels(m, s.mr)
+	rowsOf := func(p int) (i, rows int) {
+		if p < tall {
+			return p * (height + 1), height + 1
+		}
+		return p*height + tall, height
+	}
+	put := func(p, j int) {
+		i, rows := rowsOf(p)
+		t.Rows, t.Cols = rows, min(s.nr, n-j)
+		t.B, t.BK, t.C = &b[j*t.K], roundUp(t.Cols, s.lanes), &c[i*t.LDC+j]
+		if lane == 0 {
+			t.A, t.AK = &a[i*t.K], rows
+		} else {
+			t.A = &a[i*lane]
+		}
+		s.put(t, spare)
+	}
+	t.Ahead = nil
+	if t.K*n <= machine.l2/4/16 {
 		for p := range count {
-			t.Rows = height
-			if p < tall {
-				t.Rows++
+			for j := 0; j < n; j += s.nr {
+				put(p, j)
 			}
-			t.A, t.AK, t.C, t.Ahead = &a[i*t.K], t.Rows, &c[i*t.LDC+j], nil
+		}
+		return
+	}
+	for j := 0; j < n; j += s.nr {
+		next := (j + s.nr) * t.K
+		for p := range count {
+			t.Ahead = nil
 			if next < len(b) && next < (j+2*s.nr)*t.K { // the first tiles fetch the next panel of B
 				t.Ahead = &b[next]
 				next += t.K * 16
 			}
-			s.put(t, spare)
-			i += t.Rows
+			put(p, j)
 		}
 	}
+	t.Ahead = nil
 }
 
 // merge adds a tile that was computed on spare memory, rows ld apart, to C.

@@ -11,9 +11,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wavelane/wavelane/simd"
 	"github.com/wavelane/wavelane/gpu"
 	"github.com/wavelane/wavelane/internal/benchmarks"
+	"github.com/wavelane/wavelane/simd"
 )
 
 func call(ctx context.Context, args ...string) (status int, out, errOut string) {

@@ -220,39 +220,39 @@ func vectors(n int, claim Claim) []Case {
 
 // functions are those that arithmetic bounds, against loops over package math.
 func functions(n int) []Case {
-	make1 := func(name string, f func(dst, x []float32), plain func(x float64) float64) Case {
+	function := func(name string, f, plain func(y, x []float32)) Case {
 		return Case{Name: fmt.Sprintf("%s/%d", name, n), Elems: float64(n), Claims: []Claim{{plainGo, 12, 20}}, Slow: plainGo,
 			Make: func(int) map[string]func() {
 				x, y := random(n), make([]float32, n)
 				for i := range x {
 					x[i] *= 5
 				}
-				return map[string]func(){
-					ours: func() { f(y, x) },
-					plainGo: func() {
-						for i, v := range x {
-							y[i] = float32(plain(float64(v)))
-						}
-					},
-				}
+				return map[string]func(){ours: func() { f(y, x) }, plainGo: func() { plain(y, x) }}
 			}}
 	}
-	softmax := make1("softmax", simd.Softmax, nil)
-	make2 := softmax.Make
-	softmax.Make = func(threads int) map[string]func() {
-		subjects := make2(threads)
-		x, y := random(n), make([]float32, n)
-		subjects[plainGo] = func() { goSoftmax(y, x) }
-		return subjects
-	}
 	return []Case{
-		make1("exp", simd.Exp, math.Exp),
-		make1("tanh", simd.Tanh, math.Tanh),
-		make1("sigmoid", simd.Sigmoid, func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }),
-		make1("gelu", simd.GELU, func(x float64) float64 {
-			return 0.5 * x * (1 + math.Tanh(math.Sqrt(2/math.Pi)*(x+0.044715*x*x*x)))
+		function("exp", simd.Exp, func(y, x []float32) {
+			for i, v := range x {
+				y[i] = float32(math.Exp(float64(v)))
+			}
 		}),
-		softmax,
+		function("tanh", simd.Tanh, func(y, x []float32) {
+			for i, v := range x {
+				y[i] = float32(math.Tanh(float64(v)))
+			}
+		}),
+		function("sigmoid", simd.Sigmoid, func(y, x []float32) {
+			for i, v := range x {
+				y[i] = float32(1 / (1 + math.Exp(-float64(v))))
+			}
+		}),
+		function("gelu", simd.GELU, func(y, x []float32) {
+			for i, v := range x {
+				d := float64(v)
+				y[i] = float32(0.5 * d * (1 + math.Tanh(math.Sqrt(2/math.Pi)*(d+0.044715*d*d*d))))
+			}
+		}),
+		function("softmax", simd.Softmax, goSoftmax),
 	}
 }
 
@@ -284,7 +284,9 @@ func searches(n int) []Case {
 					plainGo: func() {
 						m := a[0]
 						for _, v := range a {
-							m = max(m, v)
+							if v > m {
+								m = v
+							}
 						}
 						sink = m
 					},

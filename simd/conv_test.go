@@ -91,13 +91,22 @@ func product(shape [4]int) int { return shape[0] * shape[1] * shape[2] * shape[3
 // check runs a convolution and compares it with the reference.
 func (c *convCase) check(t *testing.T, x, w, bias, dst []float32) {
 	t.Helper()
-	xt, wt, out := op.F32(c.x[:]...), op.F32(c.w[:]...), op.F32(c.out[:]...)
-	in := []op.Array{array(xt, x), array(wt, w)}
+	want, size := c.reference(x, w, bias)
+	c.compare(t, want, size, x, w, bias, dst)
+}
+
+// reference returns the result in float64 and the sums of the absolute values of what is added up.
+func (c *convCase) reference(x, w, bias []float32) (want, size []float64) {
+	in := []op.Array{array(op.F32(c.x[:]...), x), array(op.F32(c.w[:]...), w)}
 	if bias != nil {
 		in = append(in, array(op.F32(len(bias)), bias))
 	}
-	want := op.Conv2D.Reference(in, op.Attr{Options: c.o}, out).Data
-	size := op.Conv2D.Magnitude(in, op.Attr{Options: c.o}, out)
+	a, out := op.Attr{Options: c.o}, op.F32(c.out[:]...)
+	return op.Conv2D.Reference(in, a, out).Data, op.Conv2D.Magnitude(in, a, out)
+}
+
+func (c *convCase) compare(t *testing.T, want, size []float64, x, w, bias, dst []float32) {
+	t.Helper()
 	simd.Conv2D(dst, x, w, bias, c.x, c.w, c.o)
 	for i, v := range want {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
@@ -137,24 +146,25 @@ func TestConv2D(t *testing.T) {
 func TestConv2DLarge(t *testing.T) {
 	r := newRand(t)
 	manyThreads(t, 0)
-	onEveryTier(t, func(t *testing.T) {
-		for _, c := range []convCase{
-			{x: [4]int{1, 64, 20, 23}, w: [4]int{64, 64, 3, 3}, o: compute.Conv2DOptions{Pad: [2]int{1, 1}}},
-			{x: [4]int{1, 40, 9, 9}, w: [4]int{300, 40, 3, 3}, o: compute.Conv2DOptions{Pad: [2]int{1, 1}, Stride: [2]int{2, 2}}},
-			{x: [4]int{1, 3, 400, 401}, w: [4]int{5, 3, 2, 2}},
-			{x: [4]int{1, 2, 700, 300}, w: [4]int{2, 1, 3, 3}, o: compute.Conv2DOptions{Pad: [2]int{1, 1}, Groups: 2}},
-			{x: [4]int{2, 70, 5, 6}, w: [4]int{33, 70, 1, 1}},
-		} {
-			var err error
-			c.out, err = simd.Conv2DShape(c.x, c.w, c.o)
-			require.NoError(t, err)
-			x, w, bias := numbers(r, product(c.x), false), numbers(r, product(c.w), false), numbers(r, c.w[0], false)
+	for _, c := range []convCase{
+		{x: [4]int{1, 64, 20, 23}, w: [4]int{64, 64, 3, 3}, o: compute.Conv2DOptions{Pad: [2]int{1, 1}}},
+		{x: [4]int{1, 40, 9, 9}, w: [4]int{300, 40, 3, 3}, o: compute.Conv2DOptions{Pad: [2]int{1, 1}, Stride: [2]int{2, 2}}},
+		{x: [4]int{1, 3, 400, 401}, w: [4]int{5, 3, 2, 2}},
+		{x: [4]int{1, 2, 700, 300}, w: [4]int{2, 1, 3, 3}, o: compute.Conv2DOptions{Pad: [2]int{1, 1}, Groups: 2}},
+		{x: [4]int{2, 70, 5, 6}, w: [4]int{33, 70, 1, 1}},
+	} {
+		var err error
+		c.out, err = simd.Conv2DShape(c.x, c.w, c.o)
+		require.NoError(t, err)
+		x, w, bias := numbers(r, product(c.x), false), numbers(r, product(c.w), false), numbers(r, c.w[0], false)
+		want, size := c.reference(x, w, bias)
+		onEveryTier(t, func(t *testing.T) {
 			for _, threads := range []int{1, 3} {
 				simd.SetThreads(threads)
-				c.check(t, x, w, bias, poisoned(product(c.out)))
+				c.compare(t, want, size, x, w, bias, poisoned(product(c.out)))
 			}
-		}
-	})
+		})
+	}
 }
 
 func FuzzConv2D(f *testing.F) {

@@ -45,8 +45,7 @@ func (pl *Plan) multiply(i, lo, hi int, o *Operands, scratch []float32, stop *at
 	last := slab.step+slab.steps == pl.K
 	sizeA := pl.rows*pl.kc + maxLanes
 	buffer := borrow(sizeA + pl.s.mr*pl.s.nr)
-	// A that meets few columns is not worth packing.
-	asIs := min(pl.cols, slab.cols) <= 2*pl.s.nr && (pl.AM == 1 || pl.AK == 1) && pl.M > 1
+	asIs := pl.asIs(min(pl.cols, slab.cols))
 	left, spare := (*buffer)[:sizeA], (*buffer)[sizeA:]
 	for u := lo; u < hi; u++ {
 		item, r, j := u/across/pl.down, u/across%pl.down*pl.rows, u%across*pl.cols
@@ -85,6 +84,14 @@ func (pl *Plan) multiply(i, lo, hi int, o *Operands, scratch []float32, stop *at
 		}
 	}
 	buffers.Put(buffer)
+}
+
+// asIs reports whether A is used as it lies, by units of so many columns: where packing costs more than it gains, as it meets
+// few columns or lies in the second cache, unless its rows share sets of the first cache there.
+func (pl *Plan) asIs(cols int) bool {
+	few := cols <= 2*pl.s.nr
+	near := pl.M*pl.AM <= machine.l2/8 && pl.AM%1024 != 0
+	return few && pl.AM == 1 || pl.AK == 1 && (few || near)
 }
 
 // packA packs m rows of A in panels of equal height.

@@ -29,8 +29,6 @@ type Case struct {
 	Flops float64 // per call
 	Bytes float64 // per call, read and written
 	Elems float64 // per call; cases without Flops and Bytes are reported per element
-	// Slow names a subject that takes much longer than the others and so has fewer rounds.
-	Slow string
 	// Make returns what each subject calls. Threads is 1 or that of all cores; nothing but the subjects' own set-up depends on it.
 	Make func(threads int) map[string]func()
 	// Claims are what wavelane promises.
@@ -75,7 +73,7 @@ func cases() []Case {
 }
 
 func gemm(n int, claims ...Claim) Case {
-	return Case{Name: fmt.Sprintf("sgemm/%d", n), Flops: 2 * float64(n) * float64(n) * float64(n), Claims: claims, Slow: plainGo,
+	return Case{Name: fmt.Sprintf("sgemm/%d", n), Flops: 2 * float64(n) * float64(n) * float64(n), Claims: claims,
 		Make: func(threads int) map[string]func() {
 			a, b := random(n*n), random(n*n)
 			c := map[string][]float32{}
@@ -221,7 +219,7 @@ func vectors(n int, claim Claim) []Case {
 // functions are those that arithmetic bounds, against loops over package math.
 func functions(n int) []Case {
 	function := func(name string, f, plain func(y, x []float32)) Case {
-		return Case{Name: fmt.Sprintf("%s/%d", name, n), Elems: float64(n), Claims: []Claim{{plainGo, 12, 20}}, Slow: plainGo,
+		return Case{Name: fmt.Sprintf("%s/%d", name, n), Elems: float64(n), Claims: []Claim{{plainGo, 12, 20}},
 			Make: func(int) map[string]func() {
 				x, y := random(n), make([]float32, n)
 				for i := range x {

@@ -46,7 +46,7 @@ type plan struct {
 	sample time.Duration // least length of one sample
 }
 
-// measure lets all subjects of a case take turns.
+// measure lets all subjects of a case take turns. One whose samples are long has a turn in every fourth round only.
 func (p plan) measure(c Case, threads int, tiers []*worker) ([]Result, error) {
 	setThreads(threads)
 	subjects := map[string]subject{}
@@ -64,19 +64,19 @@ func (p plan) measure(c Case, threads int, tiers []*worker) ([]Result, error) {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	calls := map[string]int{}
+	calls, slow := map[string]int{}, map[string]bool{}
 	for _, name := range names {
-		n, err := p.calibrate(subjects[name])
+		n, took, err := p.calibrate(subjects[name])
 		if err != nil {
 			return nil, err
 		}
-		calls[name] = n
+		calls[name], slow[name] = n, took > 25*p.sample
 	}
 	samples := map[string][]float64{}
 	for round := range p.rounds {
 		for _, i := range rand.Perm(len(names)) {
 			name := names[i]
-			if name == c.Slow && round%4 != 0 {
+			if slow[name] && round%4 != 0 {
 				continue
 			}
 			d, err := subjects[name](calls[name])
@@ -95,15 +95,15 @@ func (p plan) measure(c Case, threads int, tiers []*worker) ([]Result, error) {
 	return results, nil
 }
 
-// calibrate finds how many calls make a sample; it also warms caches and starts threads.
-func (p plan) calibrate(s subject) (int, error) {
+// calibrate finds how many calls make a sample, and how long it is; it also warms caches and starts threads.
+func (p plan) calibrate(s subject) (int, time.Duration, error) {
 	for n := 1; ; {
 		d, err := s(n)
 		if err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 		if d >= p.sample {
-			return n, nil
+			return n, d, nil
 		}
 		n = max(n+1, min(100*n, int(1.2*float64(n)*float64(p.sample)/float64(max(d, 1)))))
 	}

@@ -177,6 +177,7 @@ func (g *group) draw() (template.HTML, error) {
 	if g.sizes != nil {
 		p.X.Label.Text = "size"
 		p.X.Scale = plot.LogScale{}
+		p.X.Max *= 1.1 // room for the last label
 		p.X.Tick.Marker = plot.ConstantTicks(g.ticks())
 	} else {
 		p.NominalX(g.labels...)

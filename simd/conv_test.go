@@ -19,7 +19,11 @@ func TestConvolutionWithInfiniteWeights(t *testing.T) {
 	x, w := random(t, 2*3*9*7), random(t, 8*3*3*3)
 	w[4], w[40], w[100] = float32(math.Inf(1)), float32(math.NaN()), float32(math.Inf(-1))
 	shapes := []op.Type{op.F32(2, 3, 9, 7), op.F32(8, 3, 3, 3)}
-	for _, o := range []compute.Conv2DOptions{{Pad: [2]int{1, 1}}, {Pad: [2]int{2, 3}, Stride: [2]int{2, 1}, Act: compute.ReLU}, {Dilation: [2]int{2, 3}, Pad: [2]int{1, 2}, Stride: [2]int{1, 2}}} {
+	for _, o := range []compute.Conv2DOptions{
+		{Pad: [2]int{1, 1}},
+		{Pad: [2]int{2, 3}, Stride: [2]int{2, 1}, Act: compute.ReLU},
+		{Dilation: [2]int{2, 3}, Pad: [2]int{1, 2}, Stride: [2]int{1, 2}},
+	} {
 		p, a := &op.Program{}, op.Attr{Options: o}
 		y, err := p.Apply(op.Conv2D, a, p.Add(shapes[0], op.FromHost), p.Add(shapes[1], op.FromHost))
 		require.NoError(t, err)
@@ -174,6 +178,7 @@ func FuzzConv2D(f *testing.F) {
 
 func TestConv2DErrors(t *testing.T) {
 	x, w := [4]int{1, 2, 4, 4}, [4]int{3, 2, 3, 3}
+	type options = compute.Conv2DOptions
 	a := make([]float32, 200)
 	for _, c := range []struct {
 		want error
@@ -193,7 +198,7 @@ func TestConv2DErrors(t *testing.T) {
 		{compute.ErrArgument, func() {
 			simd.Conv2D(a[:12], a[100:132], a[132:186], nil, x, w, compute.Conv2DOptions{Stride: [2]int{-1, 1}})
 		}},
-		{compute.ErrArgument, func() { simd.Conv2D(a[:12], a[100:132], a[132:186], nil, x, w, compute.Conv2DOptions{Act: 99}) }},
+		{compute.ErrArgument, func() { simd.Conv2D(a[:12], a[100:132], a[132:186], nil, x, w, options{Act: 99}) }},
 		{compute.ErrArgument, func() { simd.Conv2D(a[95:107], a[100:132], a[132:186], nil, x, w, compute.Conv2DOptions{}) }},
 		{compute.ErrArgument, func() { simd.Conv2D(a[:12], a[100:132], a[132:186], a[11:14], x, w, compute.Conv2DOptions{}) }},
 	} {

@@ -35,7 +35,8 @@ func SymmetricEigen(a []float32, n int) (*Eigen, error) {
 // only reads. It allocates nothing if e held a decomposition of that size or a larger one before.
 //
 // An n that does not fit a is a compute.ErrShape. Elements that are NaN or infinite, and mirrored elements further apart
-// than 1e-5 of the largest absolute value, are a compute.ErrArgument; smaller differences are averaged. After an error e is empty.
+// than 1e-5 of the largest absolute value, are a compute.ErrArgument; smaller differences are averaged. After an error e is
+// empty.
 //
 // The matrix is made tridiagonal by Householder reflections and diagonal by the implicit QL method, all in float64: see
 // Golub and Van Loan, "Matrix Computations", 4th ed., §8.3. Rounding errors are of the order of 2⁻⁵² of the largest value, so

@@ -20,7 +20,7 @@ var (
 
 // numbers are n random ones, every sixth of them special if salted.
 func numbers(r *rand.Rand, n int, salted bool) []float32 {
-	special := []float32{0, float32(math.Copysign(0, -1)), notANumber, infinite, -infinite, math.SmallestNonzeroFloat32, -1e9, 1}
+	special := []float32{0, float32(math.Copysign(0, -1)), notANumber, infinite, -infinite, 0x1p-149, -1e9, 1}
 	x := make([]float32, n)
 	for i := range x {
 		if x[i] = 2*r.Float32() - 1; salted && r.IntN(6) == 0 {
@@ -54,7 +54,8 @@ func TestTranspose(t *testing.T) {
 	r := newRand(t)
 	manyThreads(t, 3)
 	onEveryTier(t, func(t *testing.T) {
-		for _, s := range [][2]int{{0, 0}, {0, 5}, {1, 1}, {1, 9}, {9, 1}, {3, 200}, {17, 33}, {64, 64}, {100, 101}, {600, 300}} {
+		sizes := [][2]int{{0, 0}, {0, 5}, {1, 1}, {1, 9}, {9, 1}, {3, 200}, {17, 33}, {64, 64}, {100, 101}, {600, 300}}
+		for _, s := range sizes {
 			rows, cols := s[0], s[1]
 			x, dst := numbers(r, rows*cols, true), poisoned(rows*cols)
 			simd.Transpose(dst, x, rows, cols)
@@ -72,7 +73,7 @@ func TestTranspose(t *testing.T) {
 		}
 	})
 	x := make([]float32, 12)
-	require.PanicsWithError(t, "simd.Transpose: 12 elements where 15 belong: shape mismatch", func() { simd.Transpose(x, x, 3, 5) })
+	requirePanic(t, "Transpose", compute.ErrShape, func() { simd.Transpose(x, x, 3, 5) })
 	requirePanic(t, "Transpose", compute.ErrArgument, func() { simd.Transpose(x, x, 3, 4) })
 	requirePanic(t, "Transpose", compute.ErrArgument, func() { simd.Transpose(x[:9], x[1:10], 3, 3) })
 	requirePanic(t, "Transpose", compute.ErrShape, func() { simd.Transpose(x, x, -3, -4) })
@@ -108,7 +109,9 @@ func TestPadGatherEmbedding(t *testing.T) {
 		same(t, rounded(want), dst, shape, o)
 	}
 	requirePanic(t, "Pad", compute.ErrArgument, func() { simd.Pad(nil, nil, []int{1}, compute.PadOptions{}) })
-	requirePanic(t, "Pad", compute.ErrArgument, func() { simd.Pad(nil, nil, []int{1}, compute.PadOptions{Before: []int{-1}, After: []int{1}}) })
+	requirePanic(t, "Pad", compute.ErrArgument, func() {
+		simd.Pad(nil, nil, []int{1}, compute.PadOptions{Before: []int{-1}, After: []int{1}})
+	})
 	requirePanic(t, "Pad", compute.ErrShape, func() {
 		simd.Pad(make([]float32, 3), make([]float32, 1), []int{1}, compute.PadOptions{Before: []int{1}, After: []int{0}})
 	})
@@ -219,7 +222,8 @@ func TestPooling(t *testing.T) {
 			simd.MaxPool2D(dst, x, planes, h, w, o)
 			want := op.MaxPool2D.Reference([]op.Array{array(in, x)}, op.Attr{Options: o}, out).Data
 			for i, v := range want {
-				require.True(t, float32(v) == dst[i] || v != v && dst[i] != dst[i], "max %dx%d %+v: element %d is %v, want %v", h, w, o, i, dst[i], v)
+				require.True(t, float32(v) == dst[i] || v != v && dst[i] != dst[i],
+					"max %dx%d %+v: element %d is %v, want %v", h, w, o, i, dst[i], v)
 			}
 			dst = poisoned(out.Len())
 			simd.AvgPool2D(dst, x, planes, h, w, o)
@@ -242,7 +246,9 @@ func TestPooling(t *testing.T) {
 	_, _, err = simd.Pool2DShape(-1, 4, compute.PoolOptions{Size: [2]int{1, 1}})
 	require.ErrorIs(t, err, compute.ErrShape)
 	requirePanic(t, "MaxPool2D", compute.ErrArgument, func() { simd.MaxPool2D(dst, x, 1, 2, 6, compute.PoolOptions{}) })
-	requirePanic(t, "MaxPool2D", compute.ErrShape, func() { simd.MaxPool2D(dst[:2], x, 1, 2, 6, compute.PoolOptions{Size: [2]int{2, 2}}) })
+	requirePanic(t, "MaxPool2D", compute.ErrShape, func() {
+		simd.MaxPool2D(dst[:2], x, 1, 2, 6, compute.PoolOptions{Size: [2]int{2, 2}})
+	})
 }
 
 func TestTransformAllocations(t *testing.T) {
@@ -267,10 +273,12 @@ func TestTransformAllocations(t *testing.T) {
 			simd.AvgPool2D(y[:64*14*14], x, 64, 16, 16, compute.PoolOptions{Size: [2]int{3, 3}, Stride: [2]int{1, 1}})
 		},
 		"Conv2D": func() {
-			simd.Conv2D(y[:len(x)], x, w, bias, [4]int{1, 64, 16, 16}, [4]int{64, 64, 3, 3}, compute.Conv2DOptions{Pad: [2]int{1, 1}, Act: compute.ReLU})
+			o := compute.Conv2DOptions{Pad: [2]int{1, 1}, Act: compute.ReLU}
+			simd.Conv2D(y[:len(x)], x, w, bias, [4]int{1, 64, 16, 16}, [4]int{64, 64, 3, 3}, o)
 		},
 		"Conv2D of few channels": func() {
-			simd.Conv2D(y[:len(x)], x, w[:64*9], nil, [4]int{1, 64, 16, 16}, [4]int{64, 1, 3, 3}, compute.Conv2DOptions{Pad: [2]int{1, 1}, Groups: 64})
+			o := compute.Conv2DOptions{Pad: [2]int{1, 1}, Groups: 64}
+			simd.Conv2D(y[:len(x)], x, w[:64*9], nil, [4]int{1, 64, 16, 16}, [4]int{64, 1, 3, 3}, o)
 		},
 	} {
 		f()

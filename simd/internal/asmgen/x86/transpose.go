@@ -48,7 +48,8 @@ func (t tileTier) transpose(c *build.Context) {
 	c.Function("transpose" + t.name)
 	c.Pragma("noescape")
 	c.SignatureExpr("func(dst, src *uint32, ldd, lds, n int)")
-	c.Doc(fmt.Sprintf("transpose%s transposes n tiles of %d×%d words, one below the other in src and side by side in dst.", t.name, side, side),
+	c.Doc(fmt.Sprintf("transpose%s transposes n tiles of %d×%d words, one below the other in src and side by side in dst.",
+		t.name, side, side),
 		"Rows are ldd and lds words apart.")
 	dst, src := c.Load(c.Param("dst"), c.GP64()), c.Load(c.Param("src"), c.GP64())
 	ldd, lds := c.Load(c.Param("ldd"), c.GP64()), c.Load(c.Param("lds"), c.GP64())
@@ -97,7 +98,8 @@ func (t tileTier) evens(c *build.Context) {
 	c.Function("evens" + t.name)
 	c.Pragma("noescape")
 	c.SignatureExpr("func(dst, src *uint32, n int)")
-	c.Doc(fmt.Sprintf("evens%s copies every second word of src, the first included, to dst: n times %d of them.", t.name, t.evenWords()))
+	c.Doc(fmt.Sprintf("evens%s copies every second word of src, the first included, to dst: n times %d of them.",
+		t.name, t.evenWords()))
 	dst, src, n := c.Load(c.Param("dst"), c.GP64()), c.Load(c.Param("src"), c.GP64()), c.Load(c.Param("n"), c.GP64())
 	c.Label("vector")
 	low, high := operand.Mem{Base: src}, operand.Mem{Base: src, Disp: 16 * t.parts}
@@ -192,7 +194,10 @@ func assembled(c *build.Context, pkg, name string) (map[string][]byte, error) {
 	}
 	files := map[string][]byte{}
 	config := printer.Config{Name: "simd/internal/asmgen", Pkg: pkg}
-	for suffix, p := range map[string]printer.Printer{"_amd64.s": printer.NewGoAsm(config), "_stubs_amd64.go": printer.NewStubs(config)} {
+	for suffix, p := range map[string]printer.Printer{
+		"_amd64.s":        printer.NewGoAsm(config),
+		"_stubs_amd64.go": printer.NewStubs(config),
+	} {
 		text, err := p.Print(file)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)

@@ -18,7 +18,11 @@ type windowTier struct {
 // windowFiles are the kernels of convolutions.
 func windowFiles() (map[string][]byte, error) {
 	c := build.NewContext()
-	for _, t := range []windowTier{{c, "SSE", []int{4, 2, 1}}, {c, "AVX2", []int{8, 4, 2, 1}}, {c, "AVX512", []int{16, 8, 4, 2, 1}}} {
+	for _, t := range []windowTier{
+		{c, "SSE", []int{4, 2, 1}},
+		{c, "AVX2", []int{8, 4, 2, 1}},
+		{c, "AVX512", []int{16, 8, 4, 2, 1}},
+	} {
 		t.gather()
 		t.taps()
 	}

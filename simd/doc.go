@@ -20,8 +20,9 @@
 // then run on the best one.
 //
 // Kernels of one rounding an element (Add, Sqrt, Floor, …) have the same bits on all of them, but for the bits of NaN and the
-// sign of a zero that is chosen between zeros; functions such as Exp and sums may differ in the last bits. On one instruction set a result depends on nothing but the operands: work
-// is cut up by length alone, and sums are added in one order, whatever the number of threads.
+// sign of a zero that is chosen between zeros; functions such as Exp and sums may differ in the last bits. On one instruction
+// set a result depends on nothing but the operands: work is cut up by length alone, and sums are added in one order, whatever
+// the number of threads.
 //
 // # Slice functions
 //
@@ -34,7 +35,8 @@
 // destination must not overlap an operand unless the documentation says so.
 //
 // They may be called from any number of goroutines. Calls that take long enough run on several threads, at most as many as
-// [SetThreads] allows, which are goroutines that the process keeps for that; calls on one thread allocate nothing.
+// [SetThreads] allows, which are goroutines that the process keeps for that; calls on one thread allocate nothing. The compiler
+// cannot know which calls those are, so it puts a local array of the caller's on the heap when a slice of it is passed.
 //
 // # The device
 //

@@ -121,7 +121,8 @@ func mustMatrix(name string, n, rows, cols, stride int, trans bool) (row, col in
 		mustLen(name, n, size)
 		stride = cols
 	} else if stride < cols || size > 0 && (rows-1 > (math.MaxInt-cols)/stride || n < (rows-1)*stride+cols) {
-		panic(fmt.Errorf("simd.%s: %d elements cannot hold %d rows of %d, %d apart: %w", name, n, rows, cols, stride, compute.ErrShape))
+		panic(fmt.Errorf("simd.%s: %d elements cannot hold %d rows of %d, %d apart: %w",
+			name, n, rows, cols, stride, compute.ErrShape))
 	}
 	if trans {
 		return 1, stride

@@ -1,8 +1,7 @@
 package gemm
 
-// caches are the sizes in bytes that blocks are computed from: of a core's first and second cache, and of the share of the
-// last one that a core may count on.
-type caches struct{ l1, l2, l3 int }
+// caches are the sizes in bytes that blocks are computed from: of a core's first and second cache.
+type caches struct{ l1, l2 int }
 
 // machine is this machine's. Where sizes cannot be found out they are those of a small core.
 var machine = detect().sane()
@@ -14,5 +13,5 @@ func (c caches) sane() caches {
 		}
 		return min(max(v, low), high)
 	}
-	return caches{within(c.l1, 16<<10, 256<<10, 32<<10), within(c.l2, 128<<10, 4<<20, 256<<10), within(c.l3, 1<<20, 8<<20, 2<<20)}
+	return caches{within(c.l1, 16<<10, 256<<10, 32<<10), within(c.l2, 128<<10, 4<<20, 256<<10)}
 }

@@ -34,9 +34,7 @@ func detect() caches {
 		case 1:
 			found.l1 = size
 		case 2:
-			found.l2 = size
-		case 3:
-			found.l3 = size / sharing
+			found.l2 = size / max(1, sharing/2) // two threads of a core share theirs
 		}
 	}
 	return found

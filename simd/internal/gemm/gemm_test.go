@@ -109,7 +109,8 @@ func (p *problem) check(t *testing.T) {
 				require.Fail(t, "written outside", "%+v: element %d", p.Product, i)
 			}
 		} else if d := math.Abs(float64(v) - p.want[i]); !(d <= p.bound[i]) {
-			require.Fail(t, "wrong", "%+v: element %d is %g, not %g (difference %g, allowed %g)", p.Product, i, v, p.want[i], d, p.bound[i])
+			require.Fail(t, "wrong", "%+v: element %d is %g, not %g (difference %g, allowed %g)",
+				p.Product, i, v, p.want[i], d, p.bound[i])
 		}
 	}
 }
@@ -178,7 +179,8 @@ func TestWorkers(t *testing.T) {
 		r, s := random(t), active()
 		for _, size := range [][3]int{{1, 5000, 300}, {3000, 1, 400}, {1, 7, 100_000}, {20, 300, 9000}, {3 * s.mr, 900, 700},
 			{257, 255, 259}, {400, 330, 600}, {150, 1500, 1100}} {
-			p := newProblem(r, size[0], size[1], size[2], 1, layout(r.IntN(2)), layout(r.IntN(2)), 1.5, 0.5)
+			m, n, k := size[0], size[1], size[2]
+			p := newProblem(r, m, n, k, 1, layout(r.IntN(2)), layout(r.IntN(2)), 1.5, 0.5)
 			before := normal(r, len(p.C))
 			p.C = append([]float32(nil), before...)
 			Run(&p.Product, &p.Operands, 1)
@@ -201,7 +203,7 @@ func TestLarge(t *testing.T) {
 	r := random(t)
 	defer func(was caches) { machine = was }(machine)
 	tiers(t, func(t *testing.T) {
-		machine = caches{16 << 10, 128 << 10, 1 << 20}
+		machine = caches{16 << 10, 128 << 10}
 		for range 12 {
 			batch := 1 + r.IntN(3)
 			p := newProblem(r, 1+r.IntN(500), 1+r.IntN(500), 1+r.IntN(500)/batch, batch, layout(r.IntN(3)), layout(r.IntN(3)), 1, 1)
@@ -277,8 +279,9 @@ func TestStop(t *testing.T) {
 
 func TestAllocations(t *testing.T) {
 	for _, size := range [][3]int{{16, 16, 16}, {15, 17, 19}, {100, 100, 100}, {1, 500, 500}, {500, 1, 500}, {700, 700, 700}} {
-		p := &Product{M: size[0], N: size[1], K: size[2], AM: size[2], AK: 1, BK: size[1], BN: 1, LDC: size[1], Batch: 1, Alpha: 1}
-		o := &Operands{A: make([]float32, size[0]*size[2]), B: make([]float32, size[1]*size[2]), C: make([]float32, size[0]*size[1])}
+		m, n, k := size[0], size[1], size[2]
+		p := &Product{M: m, N: n, K: k, AM: k, AK: 1, BK: n, BN: 1, LDC: n, Batch: 1, Alpha: 1}
+		o := &Operands{A: make([]float32, m*k), B: make([]float32, n*k), C: make([]float32, m*n)}
 		Run(p, o, 1)
 		require.Less(t, testing.AllocsPerRun(5, func() { Run(p, o, 1) }), 1.0, size) // a collection may take the buffers
 	}

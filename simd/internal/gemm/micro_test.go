@@ -79,7 +79,8 @@ func TestTiles(t *testing.T) {
 
 func checkTile(t *testing.T, r *rand.Rand, s *shape, rows, cols, k int, packed bool, alpha, beta float32) {
 	wide := roundUp(cols, s.lanes)
-	tile := Tile{K: k, AI: 1, AK: rows, BK: wide + r.IntN(5), LDC: cols + r.IntN(3), Rows: rows, Cols: cols, Alpha: alpha, Beta: beta}
+	tile := Tile{K: k, AI: 1, AK: rows, BK: wide + r.IntN(5), LDC: cols + r.IntN(3), Rows: rows, Cols: cols,
+		Alpha: alpha, Beta: beta}
 	if !packed {
 		tile.AI, tile.AK = k+r.IntN(3), 1
 	}
@@ -111,7 +112,8 @@ func checkTile(t *testing.T, r *rand.Rand, s *shape, rows, cols, k int, packed b
 		if bound[i] == 0 {
 			require.Equal(t, uint32(poison), math.Float32bits(c[i]), "%d×%d×%d: element %d was written", rows, cols, k, i-32)
 		} else {
-			require.InDelta(t, want[i], c[i], bound[i], "%d×%d×%d packed %t element %d of rows of %d", rows, cols, k, packed, i-32, tile.LDC)
+			require.InDelta(t, want[i], c[i], bound[i], "%d×%d×%d, packed %t: element %d of rows of %d",
+				rows, cols, k, packed, i-32, tile.LDC)
 		}
 	}
 }

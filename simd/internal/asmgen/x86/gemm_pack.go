@@ -178,7 +178,8 @@ func (g *gemmGen) copies() {
 // rim writes the packing of a panel whose lanes are contiguous and fewer than a panel has: k rows of cols elements, at most
 // two vectors, to rows of width. Each row is written in whole vectors, the rest of the last one 0.
 func (g *gemmGen) rim() {
-	g.begin("copyRim", "func(dst *float32, x *float32, ld int, cols int, width int, k int)", "packs a narrow panel; see copyRimGo.")
+	g.begin("copyRim", "func(dst *float32, x *float32, ld int, cols int, width int, k int)",
+		"packs a narrow panel; see copyRimGo.")
 	dst, x, ld, cols, width, k, table := reg.RDI, reg.RSI, reg.RDX, reg.RCX, reg.R8, reg.R9, reg.RBX
 	g.Load(g.Param("dst"), dst)
 	g.Load(g.Param("x"), x)

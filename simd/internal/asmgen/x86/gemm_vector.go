@@ -160,7 +160,8 @@ func (g *gemmGen) sumRows(y reg.Register) {
 
 // axpys writes the function that adds eight rows, each times a factor.
 func (g *gemmGen) axpys() {
-	g.begin("axpyRows", "func(y *float32, a *float32, ld int, f *float32, n int)", "adds eight multiples of rows; see axpyRowsGo.")
+	g.begin("axpyRows", "func(y *float32, a *float32, ld int, f *float32, n int)",
+		"adds eight multiples of rows; see axpyRowsGo.")
 	y, ld, f, n, p := reg.RDI, reg.RDX, reg.RCX, reg.R8, reg.RAX
 	rows := []reg.GPPhysical{reg.RSI, reg.R9, reg.R10, reg.R11, reg.R12, reg.R13, reg.RBX, reg.R15}
 	g.Load(g.Param("y"), y)

@@ -46,12 +46,40 @@ type plan struct {
 	sample time.Duration // least length of one sample
 }
 
+// openblasSpin is longer than OpenBLAS's threads wait actively for more work, 2²⁶ cycles: on the cores of whoever is next.
+const openblasSpin = 60 * time.Millisecond
+
+// settle is what an operating system may take until threads that have just woken have a core each; the subject keeps calling
+// meanwhile.
+const settle = 40 * time.Millisecond
+
+// warm calls a subject before its turn is timed: caches hold the last subject's data, threads have gone to sleep.
+func (p plan) warm(s subject, calls, threads int) error {
+	if threads == 1 {
+		if calls == 1 { // long enough not to notice
+			return nil
+		}
+		_, err := s(1)
+		return err
+	}
+	for spent := time.Duration(0); spent < min(settle, 10*p.sample); {
+		d, err := s(calls)
+		if err != nil {
+			return err
+		}
+		spent += max(d, 1)
+	}
+	return nil
+}
+
 // measure lets all subjects of a case take turns. One whose samples are long has a turn in every fourth round only.
 func (p plan) measure(c Case, threads int, tiers []*worker) ([]Result, error) {
 	setThreads(threads)
 	subjects := map[string]subject{}
 	for name, f := range c.Make(threads) {
-		subjects[name] = timed(f)
+		if threads == 1 || name != vek && name != plainGo { // these have one thread
+			subjects[name] = timed(f)
+		}
 	}
 	for _, w := range tiers {
 		if err := w.prepare(c.Name, threads); err != nil {
@@ -79,9 +107,15 @@ func (p plan) measure(c Case, threads int, tiers []*worker) ([]Result, error) {
 			if slow[name] && round%4 != 0 {
 				continue
 			}
+			if err := p.warm(subjects[name], calls[name], threads); err != nil {
+				return nil, err
+			}
 			d, err := subjects[name](calls[name])
 			if err != nil {
 				return nil, err
+			}
+			if name == openblas && threads > 1 {
+				time.Sleep(openblasSpin)
 			}
 			samples[name] = append(samples[name], float64(d.Nanoseconds())/float64(calls[name]))
 		}

@@ -39,7 +39,7 @@ func (v Verdict) Word() string {
 	return "aim met"
 }
 
-// judge compares medians. A subject that has no threads is compared on one thread only.
+// judge compares medians, where the other has been measured.
 func judge(c Case, results []Result) []Verdict {
 	ns := map[string]float64{}
 	for _, r := range results {
@@ -48,7 +48,7 @@ func judge(c Case, results []Result) []Verdict {
 	var verdicts []Verdict
 	for _, claim := range c.Claims {
 		other, ok := ns[claim.Against]
-		if !ok || results[0].Threads > 1 && (claim.Against == vek || claim.Against == plainGo) {
+		if !ok {
 			continue
 		}
 		verdicts = append(verdicts, Verdict{c.Name, results[0].Threads, claim.Against, other / ns[ours], claim.AtLeast, claim.Aim})

@@ -174,7 +174,9 @@ func TestMatrixAllocations(t *testing.T) {
 			},
 		} {
 			f()
-			require.Less(t, testing.AllocsPerRun(5, f), 1.0, "%s %d", name, n) // a collection may take the buffers
+			if allocated := testing.AllocsPerRun(5, f); !racing { // a collection may take the buffers
+				require.Less(t, allocated, 1.0, "%s %d", name, n)
+			}
 		}
 	}
 }

@@ -74,7 +74,10 @@ type spreading struct {
 
 func (t *spreading) Do(part int) {
 	lo := part * t.part
-	hi := min(lo+t.part, len(t.y))
+	hi := lo + t.part
+	if len(t.y)-hi < t.part {
+		hi = len(t.y)
+	}
 	t.f(t.y[lo:hi], cut(t.a, lo, hi), cut(t.b, lo, hi), cut(t.c, lo, hi), t.p)
 }
 
@@ -84,7 +87,8 @@ func (s *spanOp) spread(y, a, b, c []float32, p numbers, threads int) {
 	t := spreadings.take()
 	defer spreadings.give(t)
 	*t = spreading{s.f, y, a, b, c, p, s.cost.part()}
-	pool.Shared().EachN(t, ceilDiv(len(y), t.part), threads)
+	// The last part takes what is left: a short one would run on the twin on js, and threads show in the last bits.
+	pool.Shared().EachN(t, max(1, len(y)/t.part), threads)
 	*t = spreading{}
 }
 

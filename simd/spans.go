@@ -183,7 +183,7 @@ var (
 	eluOp      = scalarOp("ELU", cost{5, 0.22}, kernels.ELU)
 	powOp      = binaryOp("Pow", cost{50, 1.5}, kernels.Pow, nil,
 		func(y, a, _, _ []float32, p numbers) { kernels.PowScalar(y, a, p[0]) })
-	powScalarOp = scalarOp("PowScalar", cost{50, 1.5}, kernels.PowScalar)
+	powScalarOp = scalarOp("PowScalar", cost{50, 1.5}, powScalar)
 
 	fastExpOp     = unaryOp("FastExp", cost{3.5, 0.2}, kernels.FastExp)
 	fastTanhOp    = unaryOp("FastTanh", cost{5.5, 0.3}, kernels.FastTanh)
@@ -209,4 +209,18 @@ func activation(a compute.Activation) (span, float64) {
 	}
 	s := spans[e.Name]
 	return s.f, s.cost.ns()
+}
+
+// powScalar has the exponents that people use without logarithms.
+func powScalar(y, a []float32, exponent float32) {
+	switch exponent {
+	case 1:
+		copy(y, a)
+	case 2:
+		kernels.Mul(y, a, a)
+	case -1:
+		kernels.Recip(y, a)
+	default:
+		kernels.PowScalar(y, a, exponent)
+	}
 }

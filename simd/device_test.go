@@ -222,10 +222,26 @@ func TestOverlap(t *testing.T) {
 	}
 }
 
+// slowProduct returns a size of square matrices whose product takes the device at least 100 ms.
+func slowProduct(t *testing.T, d *simd.Device) int {
+	for n := 300; ; n += n / 2 {
+		a, c := random(t, n*n), make([]float32, n*n)
+		took := time.Hour
+		for range 3 { // the best: the machine may be busy
+			start := time.Now()
+			require.NoError(t, wait(d.MatMulAsync(c, a, a, n, n, n)))
+			took = min(took, time.Since(start))
+		}
+		if took >= 100*time.Millisecond {
+			return n
+		}
+	}
+}
+
 // A call that its context ends returns soon, and from then on its slices are left alone.
 func TestCancel(t *testing.T) {
-	const n = 1200
 	d := open(t)
+	n := slowProduct(t, d)
 	a, b := random(t, n*n), random(t, n*n)
 	c := make([]float32, n*n)
 	for _, after := range []time.Duration{0, time.Millisecond, 20 * time.Millisecond} {
@@ -247,12 +263,12 @@ func TestCancel(t *testing.T) {
 // A run that waits behind another one is given up without waiting for it.
 func TestCancelInQueue(t *testing.T) {
 	d := open(t, simd.WithWorkers(1))
-	const n = 600
+	n := slowProduct(t, d)
 	a := random(t, n*n)
+	y := make([]float32, n*n)
 	busy := d.MatMulAsync(make([]float32, n*n), a, a, n, n, n)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	y := make([]float32, n*n)
 	require.ErrorIs(t, d.ExpAsync(y, a).AwaitOrAbandon(ctx), context.Canceled)
 	require.NoError(t, busy.Err(), "still running")
 	select {

@@ -283,9 +283,10 @@ func TestCancelInQueue(t *testing.T) {
 // Tensors that a program keeps are there even when nobody waits for the program.
 func TestKeptTensorsSurviveCancel(t *testing.T) {
 	d := open(t)
-	x := random(t, 500*500)
+	n := slowProduct(t, d)
+	x := random(t, n*n)
 	b := batch.New(d)
-	v := b.Upload(x, 500, 500)
+	v := b.Upload(x, n, n)
 	kept := b.Keep(b.MatMul(v, v, compute.MatMulOptions{}))
 	result := make([]float32, len(x))
 	b.ReadInto(v, result)
@@ -298,7 +299,7 @@ func TestKeptTensorsSurviveCancel(t *testing.T) {
 	tensor := kept.Tensor()
 	got, want := make([]float32, len(x)), make([]float32, len(x))
 	require.NoError(t, wait(tensor.ReadAsync(got)))
-	require.NoError(t, wait(d.MatMulAsync(want, source, source, 500, 500, 500)))
+	require.NoError(t, wait(d.MatMulAsync(want, source, source, n, n, n)))
 	require.Equal(t, want, got)
 	require.Equal(t, make([]float32, len(x)), result)
 	require.NoError(t, tensor.Close())

@@ -2,6 +2,7 @@ package ir
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -15,14 +16,41 @@ func (m *Module) String() string {
 	if len(m.Vars) > 0 {
 		p.line("")
 	}
+	known := map[string]bool{} // functions declared so far
+	declare := func(name string) {
+		if f := m.Func(name); f != nil && !known[name] {
+			known[name] = true
+			p.head(f)
+			p.line(";")
+		}
+	}
+	for i := range m.Vars {
+		for _, e := range m.Vars[i].Init {
+			declare(e.Sym)
+		}
+	}
 	for i := range m.Vars {
 		p.line("%s%s;", linkages[m.Vars[i].Linkage], m.Vars[i].String())
 	}
 	for _, f := range m.Funcs {
 		p.line("")
+		known[f.Name] = true
+		for i := range f.Body {
+			symbols(f.Body[i].Args, declare)
+		}
 		p.function(f)
 	}
 	return p.b.String()
+}
+
+// symbols calls f with the names of functions and variables that operands take the address of.
+func symbols(args []Operand, f func(string)) {
+	for i := range args {
+		if args[i].Kind == SymOperand {
+			f(args[i].Sym)
+		}
+		symbols(args[i].Elems, f)
+	}
 }
 
 // String is the function as PTX text.
@@ -46,7 +74,8 @@ func (p *printer) line(format string, args ...any) {
 	p.b.WriteByte('\n')
 }
 
-func (p *printer) function(f *Func) {
+// head is what comes before the directives and the body.
+func (p *printer) head(f *Func) {
 	p.b.WriteString(linkages[f.Linkage])
 	if f.Entry {
 		p.b.WriteString(".entry ")
@@ -72,6 +101,10 @@ func (p *printer) function(f *Func) {
 	if f.NoRet {
 		p.b.WriteString(" .noreturn")
 	}
+}
+
+func (p *printer) function(f *Func) {
+	p.head(f)
 	if f.Body == nil {
 		p.line(";")
 		return
@@ -151,6 +184,11 @@ func (p *printer) registers(f *Func) {
 		g.count = max(g.count, n+1)
 		g.mixed = g.mixed || g.typ != r.Type
 	}
+	f.names(func(name string) { // that the short declaration would take away
+		if stem, n, ok := splitName(name); ok && groups[stem] != nil && n < groups[stem].count {
+			groups[stem].mixed = true
+		}
+	})
 	for _, stem := range stems {
 		if g := groups[stem]; !g.mixed {
 			p.line("\t.reg .%s %s<%d>;", g.typ, stem, g.count)
@@ -160,6 +198,30 @@ func (p *printer) registers(f *Func) {
 		if stem, _, ok := splitName(r.Name); ok && groups[stem] != nil && groups[stem].mixed && !declared[r.Name] {
 			p.line("\t.reg .%s %s;", r.Type, r.Name)
 		}
+	}
+}
+
+// names calls f with the names that the function uses, other than those of registers.
+func (f *Func) names(use func(string)) {
+	for name := range specials {
+		use(name)
+	}
+	for _, list := range [][]Var{f.Params, f.Rets, f.Vars} {
+		for i := range list {
+			use(list[i].Name)
+		}
+	}
+	var operands func([]Operand)
+	operands = func(args []Operand) {
+		for i := range args {
+			if args[i].Sym != "" {
+				use(args[i].Sym)
+			}
+			operands(args[i].Elems)
+		}
+	}
+	for i := range f.Body {
+		operands(f.Body[i].Args)
 	}
 }
 
@@ -213,7 +275,7 @@ func (v *Var) String() string {
 			fmt.Fprintf(&b, "[%d]", d)
 		}
 	}
-	if v.Init == nil {
+	if len(v.Init) == 0 {
 		return b.String()
 	}
 	b.WriteString(" = ")
@@ -221,12 +283,32 @@ func (v *Var) String() string {
 		b.WriteString(v.Init[0].text(v.Type))
 		return b.String()
 	}
-	parts := make([]string, len(v.Init))
-	for i, e := range v.Init {
-		parts[i] = e.text(v.Type)
+	shape := v.Dims
+	if v.Vec > 0 {
+		shape = append(slices.Clip(shape), v.Vec)
 	}
-	b.WriteString("{" + strings.Join(parts, ", ") + "}")
+	initList(&b, v, shape, v.Init)
 	return b.String()
+}
+
+// initList writes the elements in nested braces, as the shape says.
+func initList(b *strings.Builder, v *Var, shape []int, list []Init) {
+	inner := 1
+	for _, d := range shape[1:] {
+		inner *= d
+	}
+	b.WriteByte('{')
+	for i := 0; i < len(list); i += max(1, inner) {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		if len(shape) > 1 {
+			initList(b, v, shape[1:], list[i:min(i+max(1, inner), len(list))])
+		} else {
+			b.WriteString(list[i].text(v.Type))
+		}
+	}
+	b.WriteByte('}')
 }
 
 func (e Init) text(t Type) string {

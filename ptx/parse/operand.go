@@ -1,0 +1,282 @@
+package parse
+
+import (
+	"strings"
+
+	"github.com/wavelane/wavelane/ptx/ir"
+)
+
+// instruction reads an instruction whose first token is t.
+func (p *parser) instruction(fn *function, t token) {
+	in := ir.Instr{Pos: p.pos(t.off)}
+	if t.kind == '@' {
+		in.Guard.Not = p.accept('!')
+		g := p.expect(ident, "a predicate")
+		o := p.named(fn, g)
+		if o.Kind != ir.RegOperand || fn.f.Regs[o.Reg].Type != ir.Pred {
+			p.failAt(g.off, "%s guards an instruction, but is no predicate register", p.text(g))
+		}
+		in.Guard.Reg = o.Reg
+		t = p.next()
+	}
+	if t.kind != ident {
+		p.failAt(t.off, "an instruction expected, found %s", p.describe(t))
+	}
+	var code strings.Builder
+	code.WriteString(p.text(t))
+	for p.peek().kind == dot {
+		code.WriteString(p.text(p.next()))
+	}
+	op, mods, ok := ir.SplitOpcode(code.String())
+	if reason := ir.Unsupported(op); reason != "" {
+		p.unsupportedAt(t.off, "%s: %s", code.String(), reason)
+	}
+	if !ok {
+		p.unknown(t, code.String())
+	}
+	in.Op, in.Mods = op, mods
+	switch {
+	case op == "call":
+		p.callArgs(fn, &in)
+	case p.peek().kind != ';':
+		for first := true; first || p.accept(','); first = false {
+			isLabel := op == "bra" && len(in.Args) == 0 || op == "brx.idx" && len(in.Args) == 1
+			if n := p.peek(); isLabel && n.kind == ident {
+				p.next()
+				in.Args = append(in.Args, p.jump(fn, n, len(in.Args)))
+				continue
+			}
+			in.Args = append(in.Args, p.operand(fn))
+		}
+	}
+	end := p.next()
+	if end.kind != ';' {
+		p.failAt(end.off, "a comma or semicolon expected in %s, found %s", code.String(), p.describe(end))
+	}
+	p.emit(fn, in)
+}
+
+// unknown fails because of an opcode whose root there is not.
+func (p *parser) unknown(t token, code string) {
+	root, _, _ := strings.Cut(code, ".")
+	p.failAt(t.off, "there is no instruction %s%s", root, nearest(root, func(f func(string)) {
+		ir.Ops(func(op ir.Op, info ir.OpInfo) {
+			if info.Kind != ir.Directive {
+				first, _, _ := strings.Cut(string(op), ".")
+				f(first)
+			}
+		})
+	}))
+}
+
+// jump is a label as the next instruction's argument, to be completed when its scope is known.
+func (p *parser) jump(fn *function, t token, arg int) ir.Operand {
+	fn.scope.jumps = append(fn.scope.jumps, jump{mention{t.off, p.text(t)}, len(fn.f.Body), arg})
+	return ir.LabelOf(p.text(t))
+}
+
+// callArgs reads "(results), function, (arguments), prototype", of which only the function has to be there.
+func (p *parser) callArgs(fn *function, in *ir.Instr) {
+	if p.peek().kind == '(' {
+		in.Args = append(in.Args, p.list(fn))
+		p.expect(',', "a comma")
+	}
+	t := p.expect(ident, "a function or the register that holds its address")
+	in.Args = append(in.Args, p.named(fn, t))
+	if !p.accept(',') {
+		return
+	}
+	if p.peek().kind == '(' {
+		in.Args = append(in.Args, p.list(fn))
+		if !p.accept(',') {
+			return
+		}
+	}
+	t = p.expect(ident, "the label of a .callprototype")
+	in.Args = append(in.Args, p.jump(fn, t, len(in.Args)))
+}
+
+func (p *parser) list(fn *function) ir.Operand {
+	p.next()
+	o := ir.Operand{Kind: ir.ListOperand}
+	for p.peek().kind != ')' {
+		if len(o.Elems) > 0 {
+			p.expect(',', "a comma or )")
+		}
+		o.Elems = append(o.Elems, p.part(fn))
+	}
+	p.next()
+	return o
+}
+
+// operand reads any operand but labels and lists.
+func (p *parser) operand(fn *function) ir.Operand {
+	switch p.peek().kind {
+	case '[':
+		return p.address(fn)
+	case '{':
+		return p.vector(fn)
+	}
+	o := p.scalar(fn)
+	if (o.Kind == ir.RegOperand || o.Kind == ir.SinkOperand) && p.accept('|') {
+		return ir.Operand{Kind: ir.PairOperand, Elems: []ir.Operand{o, p.part(fn)}}
+	}
+	return o
+}
+
+// part reads an operand inside another one, which cannot be a vector.
+func (p *parser) part(fn *function) ir.Operand {
+	t := p.peek()
+	o := p.scalar(fn)
+	if o.Kind == ir.VecOperand {
+		p.failAt(t.off, "a vector inside another operand")
+	}
+	return o
+}
+
+func (p *parser) vector(fn *function) ir.Operand {
+	p.next()
+	o := ir.Operand{Kind: ir.VecOperand}
+	for p.peek().kind != '}' {
+		if len(o.Elems) > 0 {
+			p.expect(',', "a comma or }")
+		}
+		o.Elems = append(o.Elems, p.part(fn))
+	}
+	p.next()
+	return o
+}
+
+// scalar reads a register, constant, symbol with offset, or _.
+func (p *parser) scalar(fn *function) ir.Operand {
+	t := p.peek()
+	switch {
+	case t.kind == ident && p.text(t) != "WARP_SZ":
+		p.next()
+		o := p.named(fn, t)
+		if o.Kind == ir.SymOperand {
+			o.Off = p.offset()
+		}
+		return o
+	case t.kind == '!' && p.at(1).kind == ident && p.text(p.at(1)) != "WARP_SZ":
+		p.next()
+		r := p.next()
+		o := p.named(fn, r)
+		if o.Kind != ir.RegOperand {
+			p.failAt(r.off, "! belongs before predicates")
+		}
+		o.Not = true
+		return o
+	case t.kind == number && strings.HasPrefix(strings.ToLower(p.text(t)), "0f"):
+		p.next()
+		return p.literal(t)
+	case t.kind == number || t.kind == ident || t.kind > 0 && strings.ContainsRune("-+~!(", rune(t.kind)):
+		v := p.constant()
+		if v.float {
+			return ir.Operand{Kind: ir.F64Operand, Bits: v.bits}
+		}
+		return ir.Operand{Kind: ir.IntOperand, Bits: v.bits}
+	}
+	p.failAt(t.off, "an operand expected, found %s", p.describe(t))
+	return ir.Operand{}
+}
+
+// address reads [base + offset, more…].
+func (p *parser) address(fn *function) ir.Operand {
+	p.next()
+	o := ir.Operand{Kind: ir.AddrOperand}
+	if t := p.peek(); t.kind == ident && p.text(t) != "WARP_SZ" {
+		p.next()
+		base := p.named(fn, t)
+		switch base.Kind {
+		case ir.RegOperand:
+			o.Reg = base.Reg
+		case ir.SymOperand:
+			o.Sym = base.Sym
+		default:
+			p.failAt(t.off, "%s cannot be an address", p.text(t))
+		}
+		o.Off = p.offset()
+	} else {
+		v := p.constant()
+		if v.float {
+			p.failAt(t.off, "a floating-point number as address")
+		}
+		o.Off = int64(v.bits)
+	}
+	for p.accept(',') {
+		if p.peek().kind == '{' {
+			o.Elems = append(o.Elems, p.vector(fn))
+		} else {
+			o.Elems = append(o.Elems, p.part(fn))
+		}
+	}
+	p.expect(']', "the ] of the address")
+	return o
+}
+
+// components are the names of a vector's elements.
+const components = "xyzwrgba"
+
+// named is the register, special register, variable or function that the identifier, with the component behind it, names.
+func (p *parser) named(fn *function, t token) ir.Operand {
+	text := p.text(t)
+	if text == "_" {
+		return ir.Operand{Kind: ir.SinkOperand}
+	}
+	component := ""
+	if c := p.peek(); c.kind == dot && c.off == t.end {
+		p.next()
+		component = p.text(c)[1:]
+	}
+	if n := fn.lookup(text); n != nil {
+		return p.ofFunction(fn, t, n, component)
+	}
+	whole := text
+	if component != "" {
+		whole += "." + component
+	}
+	if _, ok := ir.Special(whole); ok {
+		return ir.Operand{Kind: ir.SpecialOperand, Sym: whole}
+	}
+	if isVectorSpecial(text) {
+		p.failAt(t.off, "%s has the components .x, .y and .z; one of them is to be named", text)
+	}
+	if p.module.symbols[text] != nil && component == "" {
+		return ir.Operand{Kind: ir.SymOperand, Sym: text}
+	}
+	p.failAt(t.off, "%s is not declared%s", whole, nearest(text, func(f func(string)) {
+		for s := fn.scope; s != nil; s = s.outer {
+			for name := range s.names {
+				f(name)
+			}
+		}
+		p.moduleNames(f)
+		ir.Specials(func(name string, _ ir.SpecialInfo) { f(name) })
+	}))
+	return ir.Operand{}
+}
+
+// ofFunction is the operand for a name of the function.
+func (p *parser) ofFunction(fn *function, t token, n *name, component string) ir.Operand {
+	switch {
+	case n.isVar && component == "":
+		return ir.Operand{Kind: ir.SymOperand, Sym: n.sym}
+	case n.reg != nil && component == "":
+		return ir.R(p.number(fn, n.reg))
+	case n.vector != nil && component == "":
+		o := ir.Operand{Kind: ir.VecOperand}
+		for _, r := range n.vector {
+			o.Elems = append(o.Elems, ir.R(p.number(fn, r)))
+		}
+		return o
+	case n.vector != nil:
+		if i := strings.Index(components, component) % 4; len(component) == 1 && i >= 0 && i < len(n.vector) {
+			return ir.R(p.number(fn, n.vector[i]))
+		}
+	case strings.HasPrefix(component, "b") || strings.HasPrefix(component, "h"):
+		p.unsupportedAt(t.off, "%s.%s: parts of registers, as video instructions take them, are not supported", p.text(t), component)
+	}
+	p.failAt(t.off, "%s has no part .%s", p.text(t), component)
+	return ir.Operand{}
+}

@@ -1,0 +1,55 @@
+package ptx
+
+// Op is how an atomic, a reduction or a combination of predicates combines.
+type Op string
+
+// The operations.
+const (
+	OpAdd  Op = "add"
+	OpMin  Op = "min"
+	OpMax  Op = "max"
+	OpAnd  Op = "and"
+	OpOr   Op = "or"
+	OpXor  Op = "xor"
+	OpInc  Op = "inc"  // old >= v ? 0 : old + 1
+	OpDec  Op = "dec"  // old == 0 || old > v ? v : old − 1
+	OpExch Op = "exch" // v
+)
+
+// AtomicElem is what atomics work on.
+type AtomicElem interface {
+	Index | Float
+}
+
+// atomicType is the type in the opcode, with what it has to be preceded by.
+func atomicType(op Op, t *typeInfo) string {
+	switch {
+	case op == OpAnd || op == OpOr || op == OpXor || op == OpExch || op == "cas":
+		return t.bits.String()
+	case op == OpAdd && t == &infos.s64: // the same sum
+		return "u64"
+	case t.op.IsFloat() && t.op.Bits() <= 32 && t != &infos.f32:
+		return "noftz." + t.op.String()
+	}
+	return t.op.String()
+}
+
+// Atomic combines the element at p with v in one step and returns what it was. Who does not need that calls [Reduce].
+//
+// Without an option it is relaxed, at the scope of the GPU.
+func Atomic[S Space, T AtomicElem](k *Kernel, op Op, p Ptr[S, T], v Reg[T], opts ...MemOption) Reg[T] {
+	code, policy := access("atom", spaceOf[S](), string(op), opts, atomicType(op, typeOf[T]()))
+	return def[T](k, code, append([]arg{p, v}, policy...)...)
+}
+
+// AtomicCAS writes v to p if compare is there, and returns what was.
+func AtomicCAS[S Space, T Integer | float32 | float64](k *Kernel, p Ptr[S, T], compare, v Reg[T], opts ...MemOption) Reg[T] {
+	code, policy := access("atom", spaceOf[S](), "cas", opts, atomicType("cas", typeOf[T]()))
+	return def[T](k, code, append([]arg{p, compare, v}, policy...)...)
+}
+
+// Reduce combines the element at p with v in one step.
+func Reduce[S Space, T AtomicElem](k *Kernel, op Op, p Ptr[S, T], v Reg[T], opts ...MemOption) {
+	code, policy := access("red", spaceOf[S](), string(op), opts, atomicType(op, typeOf[T]()))
+	k.emit(code, append([]arg{p, v}, policy...)...)
+}

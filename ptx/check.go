@@ -1,0 +1,259 @@
+package ptx
+
+import (
+	"fmt"
+
+	"github.com/wavelane/wavelane/ptx/ir"
+)
+
+// finish is the kernel as a function, and what is wrong with it.
+func (k *Kernel) finish() (*ir.Func, []error) {
+	f := &ir.Func{Pos: k.pos, Name: k.name, Entry: true, Linkage: ir.Visible, Params: k.params, Vars: k.vars, Bounds: k.bounds,
+		Body: []ir.Instr{}}
+	body := k.body
+	if !k.dead {
+		body = append(body[:len(body):len(body)], instr{Instr: ir.Instr{Pos: k.pos, Op: "ret"}})
+	}
+	c := checker{k: k, body: body}
+	c.unused()
+	c.definite()
+	for i := range body {
+		if in := &body[i]; in.Op != "" && !(in.drop && k.idle(in)) {
+			f.Body = append(f.Body, in.Clone())
+		}
+	}
+	k.number(f)
+	return f, c.errs
+}
+
+// idle tells whether none of the results is used.
+func (k *Kernel) idle(in *instr) bool {
+	for _, d := range in.defs {
+		if k.regs[d.reg].uses > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// number gives the registers of f their names, in the order of their first mention.
+func (k *Kernel) number(f *ir.Func) {
+	f.Regs = make([]ir.RegDecl, 1)
+	to := make([]ir.Reg, len(k.regs))
+	counts := map[string]int{}
+	rename := func(r *ir.Reg) {
+		if *r == 0 {
+			return
+		}
+		if to[*r] == 0 {
+			t := k.regs[*r].typ
+			counts[t.stem]++
+			f.Regs = append(f.Regs, ir.RegDecl{Name: fmt.Sprintf("%s%d", t.stem, counts[t.stem]), Type: t.reg})
+			to[*r] = ir.Reg(len(f.Regs) - 1)
+		}
+		*r = to[*r]
+	}
+	var operand func(o *ir.Operand)
+	operand = func(o *ir.Operand) {
+		rename(&o.Reg)
+		for i := range o.Elems {
+			operand(&o.Elems[i])
+		}
+	}
+	for i := range f.Body {
+		in := &f.Body[i]
+		rename(&in.Guard.Reg)
+		for j := range in.Args {
+			operand(&in.Args[j])
+		}
+	}
+}
+
+// checker looks at a whole kernel.
+type checker struct {
+	k    *Kernel
+	body []instr
+	errs []error
+}
+
+func (c *checker) fail(pos ir.Pos, format string, args ...any) {
+	c.errs = append(c.errs, &Error{Kernel: c.k.name, Pos: pos, Msg: fmt.Sprintf(format, args...)})
+}
+
+// unused reports instructions none of whose results is read.
+func (c *checker) unused() {
+	k := c.k
+	reported := map[ir.Reg]bool{}
+	for i := range c.body {
+		in := &c.body[i]
+		if len(in.defs) == 0 || !k.idle(in) {
+			continue
+		}
+		r := &k.regs[in.defs[0].reg]
+		switch {
+		case r.ignore || reported[in.defs[0].reg]:
+		case r.mutable:
+			c.fail(r.pos, "the variable is never read")
+		case r.what != "":
+			c.fail(r.pos, "%s is never used", r.what)
+		default:
+			c.fail(in.Pos, "the result of %s is never used", in.Opcode())
+		}
+		reported[in.defs[0].reg] = true
+	}
+}
+
+// set is a set of registers and views.
+type set []uint64
+
+func (s set) has(i int) bool { return s[i/64]>>(i%64)&1 != 0 }
+func (s set) add(i int)      { s[i/64] |= 1 << (i % 64) }
+func (s set) remove(i int)   { s[i/64] &^= 1 << (i % 64) }
+
+// block is straight code, body[from:to], that goes on at the blocks in next.
+type block struct {
+	from, to int
+	next     []int
+	in       set // what is known before it on every path
+	reached  bool
+}
+
+// definite reports registers that are read before they are written on some path, and values of variables that are read after the variable
+// changed: both are forward "must" problems over the control-flow graph.
+func (c *checker) definite() {
+	blocks := c.blocks()
+	k := c.k
+	nregs, size := len(k.regs), len(k.regs)+len(k.views)
+	viewsOf := map[ir.Reg][]int{}
+	for v, r := range k.views {
+		if v > 0 {
+			viewsOf[r] = append(viewsOf[r], nregs+v)
+		}
+	}
+	if len(blocks) == 0 {
+		return
+	}
+	blocks[0].in, blocks[0].reached = make(set, size/64+1), true
+	work := []int{0}
+	for len(work) > 0 {
+		b := &blocks[work[len(work)-1]]
+		work = work[:len(work)-1]
+		out := append(set(nil), b.in...)
+		for i := b.from; i < b.to; i++ {
+			c.transfer(out, &c.body[i], viewsOf, nregs)
+		}
+		for _, n := range b.next {
+			if next := &blocks[n]; !next.reached {
+				next.reached, next.in = true, append(set(nil), out...)
+				work = append(work, n)
+			} else if intersect(next.in, out) {
+				work = append(work, n)
+			}
+		}
+	}
+	reported := map[int]bool{}
+	for i := range blocks {
+		b := &blocks[i]
+		if !b.reached {
+			continue
+		}
+		known := append(set(nil), b.in...)
+		for j := b.from; j < b.to; j++ {
+			c.reads(known, &c.body[j], nregs, reported)
+			c.transfer(known, &c.body[j], viewsOf, nregs)
+		}
+	}
+}
+
+// intersect takes from a what is not in b and tells whether that was anything.
+func intersect(a, b set) bool {
+	changed := false
+	for i := range a {
+		if n := a[i] & b[i]; n != a[i] {
+			a[i], changed = n, true
+		}
+	}
+	return changed
+}
+
+// transfer is what an instruction does to what is known.
+func (c *checker) transfer(known set, in *instr, viewsOf map[ir.Reg][]int, nregs int) {
+	if in.Op != "" {
+		in.Regs(func(r ir.Reg, role ir.Role) {
+			if role == ir.Read {
+				return
+			}
+			if in.Guard.Reg == 0 || in.sure || !c.k.regs[r].mutable {
+				known.add(int(r))
+			}
+			for _, v := range viewsOf[r] {
+				known.remove(v)
+			}
+		})
+	}
+	for _, v := range in.gens {
+		known.add(nregs + int(v))
+	}
+}
+
+// reads reports what an instruction reads and is not known.
+func (c *checker) reads(known set, in *instr, nregs int, reported map[int]bool) {
+	if in.Op == "" {
+		return
+	}
+	in.Regs(func(r ir.Reg, role ir.Role) {
+		if role == ir.Read && !known.has(int(r)) && !reported[int(r)] {
+			reported[int(r)] = true
+			c.fail(in.Pos, "a %s (of %s) is read before every path to here has set it", c.noun(r), c.k.regs[r].pos)
+		}
+	})
+	for _, v := range in.reads {
+		r := c.k.views[v]
+		if !known.has(nregs+int(v)) && known.has(int(r)) && !reported[nregs+int(v)] {
+			reported[nregs+int(v)] = true
+			c.fail(in.Pos, "a value of the variable of %s is read after the variable was set again; Copy keeps a value", c.k.regs[r].pos)
+		}
+	}
+}
+
+func (c *checker) noun(r ir.Reg) string {
+	if what := c.k.regs[r].what; what != "" {
+		return what
+	}
+	return "value"
+}
+
+// blocks cuts the body at labels and branches.
+func (c *checker) blocks() []block {
+	var blocks []block
+	at := map[string]int{}
+	from := 0
+	cut := func(to int) {
+		if to > from {
+			blocks = append(blocks, block{from: from, to: to})
+			from = to
+		}
+	}
+	for i := range c.body {
+		switch in := &c.body[i]; {
+		case in.Op == ir.OpLabel:
+			cut(i)
+			at[in.Args[0].Sym] = len(blocks)
+		case in.Kind() == ir.Branch || in.Kind() == ir.Leave:
+			cut(i + 1)
+		}
+	}
+	cut(len(c.body))
+	for i := range blocks {
+		b := &blocks[i]
+		last := &c.body[b.to-1]
+		kind := last.Kind()
+		if kind == ir.Branch {
+			b.next = append(b.next, at[last.Args[0].Sym])
+		}
+		if goesOn := kind != ir.Branch && kind != ir.Leave || last.Guard.Reg != 0; goesOn && i+1 < len(blocks) {
+			b.next = append(b.next, i+1)
+		}
+	}
+	return blocks
+}

@@ -1,0 +1,316 @@
+package ptx
+
+import (
+	"fmt"
+
+	"github.com/wavelane/wavelane/ptx/ir"
+)
+
+// label is a place in the code.
+type label struct {
+	name string
+	used bool
+}
+
+// loop is where Continue and Break lead.
+type loop struct{ next, end *label }
+
+func (k *Kernel) label(stem, end string) *label {
+	return &label{name: fmt.Sprintf("$%s%d%s", stem, k.labels, end)}
+}
+
+// place puts a label here, if anything leads to it.
+func (k *Kernel) place(l *label) {
+	if !l.used {
+		return
+	}
+	k.region++
+	k.dead = false
+	k.body = append(k.body, instr{Instr: ir.Instr{Pos: caller(), Op: ir.OpLabel, Args: []ir.Operand{ir.LabelOf(l.name)}}})
+}
+
+// jump goes to a label, always.
+func (k *Kernel) jump(l *label) {
+	if k.dead {
+		return
+	}
+	l.used = true
+	k.add(k.prepare("bra", []arg{raw(ir.LabelOf(l.name))}))
+	k.dead = true
+}
+
+// jumpIf goes to a label if p, or if not p.
+func (k *Kernel) jumpIf(p Reg[bool], not bool, l *label) {
+	l.used = true
+	in := k.prepare("bra", []arg{raw(ir.LabelOf(l.name))})
+	k.guarded(in, p.v, not)
+	k.add(in)
+}
+
+// flow reports control flow where there may be none.
+func (k *Kernel) flow(what string) {
+	if k.guard != nil {
+		k.fail("%s inside When", what)
+	}
+}
+
+// If runs then where p is true, and otherwise, if given, where it is false.
+func (k *Kernel) If(p Reg[bool], then func(), otherwise ...func()) {
+	k.flow("If")
+	k.labels++
+	end := k.label("if", "_end")
+	to := end
+	if len(otherwise) > 0 {
+		to = k.label("if", "_else")
+	}
+	k.jumpIf(p, true, to)
+	k.block(nil, then)
+	if len(otherwise) > 0 {
+		k.jump(end)
+		k.place(to)
+		for _, f := range otherwise {
+			k.block(nil, f)
+		}
+	}
+	k.place(end)
+}
+
+// When runs f with every instruction under the predicate p: what is cheaper than a branch around a few stores or loads. Control flow is not
+// allowed inside, and a Var set there counts as set only if it was before.
+func (k *Kernel) When(p Reg[bool], f func()) {
+	outer := k.guard
+	if outer != nil {
+		p = And(k, Reg[bool]{outer}, p)
+	}
+	k.guard = inRegister(k, p).v
+	k.block(nil, f)
+	k.guard = outer
+}
+
+// LoopOption changes how a loop is made.
+type LoopOption func(*loopOptions)
+
+type loopOptions struct {
+	unroll int
+	keep   bool
+}
+
+// UnrollBy makes each turn of a loop run its body n times, with a second loop for the rest.
+func UnrollBy(n int) LoopOption { return func(o *loopOptions) { o.unroll = n } }
+
+// NoUnroll keeps the compiler from unrolling the loop.
+func NoUnroll() LoopOption { return func(o *loopOptions) { o.keep = true } }
+
+// Unroll calls f for 0 … n−1 while the kernel is built. So does a loop in Go; this one gives each call a block of its own.
+func Unroll(k *Kernel, n int, f func(i int)) {
+	for i := range n {
+		k.block(nil, func() { f(i) })
+	}
+}
+
+// For runs body with i = from, from + step … as long as i < to; with i > to if step is a negative constant. i + step must not overflow.
+func For[T Index](k *Kernel, from, to, step Reg[T], body func(i Reg[T]), opts ...LoopOption) {
+	k.flow("For")
+	o := loopOptions{unroll: 1}
+	for _, f := range opts {
+		f(&o)
+	}
+	stride, fixed := constantOf(step)
+	if fixed && stride == 0 {
+		k.fail("a loop of step 0")
+		return
+	}
+	if o.unroll > 1 && !(fixed && stride > 0) {
+		k.fail("unrolling a loop whose step is no positive constant")
+		return
+	}
+	f := forLoop[T]{k: k, to: to, step: step, body: body, keep: o.keep, goOn: LT, stop: GE}
+	if fixed && stride < 0 {
+		f.goOn, f.stop = GT, LE
+	}
+	k.labels++
+	f.end = k.label("for", "_end")
+	f.i = VarOf(k, from)
+	first, known := constantOf(from)
+	last, bounded := constantOf(to)
+	if !(known && bounded && (stride > 0 && first < last || stride < 0 && first > last)) {
+		k.jumpIf(SetP(k, f.stop, f.i.Get(), to), false, f.end)
+	}
+	if o.unroll > 1 {
+		whole := known && bounded && ceilDiv(last-first, stride)%int64(o.unroll) == 0
+		f.unrolled(int64(o.unroll), stride, whole)
+		if whole {
+			k.place(f.end)
+			return
+		}
+	}
+	f.run("", func(next *label) { f.turn(next, f.i.Get()); k.place(next) }, step)
+	k.place(f.end)
+}
+
+func ceilDiv(a, b int64) int64 { return (a + b - 1) / b }
+
+// constantOf is an immediate's value. uint64 beyond int64 counts as unknown.
+func constantOf[T Index](r Reg[T]) (int64, bool) {
+	bits, ok := r.constant()
+	t := typeOf[T]().op
+	if n := 64 - t.Bits(); t.IsSigned() {
+		return int64(bits<<n) >> n, ok
+	}
+	return int64(bits), ok && int64(bits) >= 0
+}
+
+// immIndex is a constant of an index type.
+func immIndex[T Index](n int64) Reg[T] { return Imm(T(n)) }
+
+type forLoop[T Index] struct {
+	k          *Kernel
+	i          *Var[T]
+	to, step   Reg[T]
+	body       func(Reg[T])
+	goOn, stop Cmp
+	end        *label
+	keep       bool
+}
+
+// turn runs the body once.
+func (f *forLoop[T]) turn(next *label, i Reg[T]) {
+	f.k.block(&loop{next: next, end: f.end}, func() { f.body(Reg[T]{f.k.inScope(i.v)}) })
+}
+
+// inScope is v as a value of the present block, so that it is not known outside.
+func (k *Kernel) inScope(v *value) *value {
+	if v.k == nil {
+		return v
+	}
+	c := *v
+	c.scope = k.scopes[len(k.scopes)-1]
+	return &c
+}
+
+// run is a loop of turns, each of which moves on by step.
+func (f *forLoop[T]) run(suffix string, turn func(next *label), step Reg[T]) {
+	k := f.k
+	top, next := k.label("for", suffix), k.label("for", suffix+"_next")
+	top.used = true
+	k.place(top)
+	if f.keep {
+		k.add(&instr{Instr: ir.Instr{Pos: caller(), Op: ir.OpPragma, Args: []ir.Operand{{Kind: ir.TextOperand, Sym: "nounroll"}}}})
+	}
+	turn(next)
+	if k.dead {
+		return
+	}
+	f.i.Set(Add(k, f.i.Get(), step))
+	k.jumpIf(SetP(k, f.goOn, f.i.Get(), f.to), false, top)
+}
+
+// unrolled is the loop of n bodies a turn, which is left with at most n-1 turns to go, at least one unless whole.
+func (f *forLoop[T]) unrolled(n, stride int64, whole bool) {
+	k := f.k
+	rest := k.label("for", "_rest")
+	f.run("_unrolled", func(next *label) {
+		if !whole {
+			left := Sub(k, f.to, f.i.Get())
+			k.jumpIf(SetP(k, LE, left, immIndex[T]((n-1)*stride)), false, rest)
+		}
+		for j := range n {
+			i := f.i.Get()
+			if j > 0 {
+				i = Add(k, i, immIndex[T](j*stride))
+				k.regs[i.v.reg].ignore = true
+				k.body[i.v.def].drop = true
+			}
+			own := k.label("for", fmt.Sprintf("_next%d", j))
+			f.turn(own, i)
+			k.place(own)
+			if k.dead {
+				return
+			}
+		}
+	}, immIndex[T](n*stride))
+	if !whole {
+		k.jump(f.end)
+		k.place(rest)
+	}
+}
+
+// While runs body as long as condition is true. It is evaluated before each turn; what it defines is known in body.
+func (k *Kernel) While(condition func() Reg[bool], body func()) {
+	k.turns("while", func(end *label) {
+		k.jumpIf(condition(), true, end)
+		k.block(nil, body)
+	})
+}
+
+// Loop runs body until it breaks.
+func (k *Kernel) Loop(body func()) { k.turns("loop", func(*label) { body() }) }
+
+func (k *Kernel) turns(stem string, turn func(end *label)) {
+	k.flow("a loop")
+	k.labels++
+	top, end := k.label(stem, ""), k.label(stem, "_end")
+	top.used = true
+	k.place(top)
+	k.block(&loop{next: top, end: end}, func() { turn(end) })
+	k.jump(top)
+	k.place(end)
+}
+
+// where is a label of the loop around.
+func (k *Kernel) where(what string, pick func(*loop) *label) *label {
+	k.flow(what)
+	l := k.scopes[len(k.scopes)-1].loop
+	if l == nil {
+		k.fail("%s outside of a loop", what)
+		return &label{name: "$nowhere"}
+	}
+	return pick(l)
+}
+
+func endOf(l *loop) *label  { return l.end }
+func nextOf(l *loop) *label { return l.next }
+
+// Break leaves the innermost loop. What follows in the block would never be reached, and is an error of Build.
+func (k *Kernel) Break() { k.jump(k.where("Break", endOf)) }
+
+// BreakIf leaves the innermost loop if p.
+func (k *Kernel) BreakIf(p Reg[bool]) { k.jumpIf(p, false, k.where("BreakIf", endOf)) }
+
+// BreakUnless leaves the innermost loop if not p.
+func (k *Kernel) BreakUnless(p Reg[bool]) { k.jumpIf(p, true, k.where("BreakUnless", endOf)) }
+
+// Continue begins the next turn of the innermost loop.
+func (k *Kernel) Continue() { k.jump(k.where("Continue", nextOf)) }
+
+// ContinueIf begins the next turn of the innermost loop if p.
+func (k *Kernel) ContinueIf(p Reg[bool]) { k.jumpIf(p, false, k.where("ContinueIf", nextOf)) }
+
+// Return ends the thread.
+func (k *Kernel) Return() {
+	k.flow("Return")
+	k.emit("ret")
+	k.dead = true
+}
+
+// ReturnIf ends the thread if p.
+func (k *Kernel) ReturnIf(p Reg[bool]) {
+	in := k.prepare("ret", nil)
+	k.guarded(in, p.v, false)
+	k.flow("ReturnIf")
+	k.add(in)
+}
+
+// Trap aborts the launch.
+func (k *Kernel) Trap() {
+	k.emit("trap")
+	k.dead = k.guard == nil
+}
+
+// TrapIf aborts the launch if p.
+func (k *Kernel) TrapIf(p Reg[bool]) { k.When(p, func() { k.emit("trap") }) }
+
+// Pragma gives the compiler a hint.
+func (k *Kernel) Pragma(text string) {
+	k.add(&instr{Instr: ir.Instr{Pos: caller(), Op: ir.OpPragma, Args: []ir.Operand{{Kind: ir.TextOperand, Sym: text}}}})
+}

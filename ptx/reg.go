@@ -1,0 +1,142 @@
+package ptx
+
+import "github.com/wavelane/wavelane/ptx/ir"
+
+// Reg is a value of type T: the result of an instruction, which never changes, or an immediate.
+type Reg[T Type] struct{ v *value }
+
+func (r Reg[T]) arg(u *uses) ir.Operand { return u.read(r.v, typeOf[T]()) }
+
+// Imm is the constant v. It takes no instruction, but for types that PTX has no literals for, such as F16.
+func Imm[T Type](v T) Reg[T] { return Reg[T]{&value{bits: bitsOf(v)}} }
+
+// constant is the bits of an immediate.
+func (r Reg[T]) constant() (bits uint64, ok bool) {
+	if r.v == nil || r.v.k != nil {
+		return 0, false
+	}
+	return r.v.bits, true
+}
+
+// inRegister is r, moved to a register if it is an immediate: for instructions that take none.
+func inRegister[T Type](k *Kernel, r Reg[T]) Reg[T] {
+	if bits, ok := r.constant(); ok {
+		t := typeOf[T]()
+		if t.held {
+			return Reg[T]{k.move(&value{bits: bits}, t)}
+		}
+		return def[T](k, "mov."+moveType(t), r)
+	}
+	return r
+}
+
+// allInRegisters is inRegister for each.
+func allInRegisters[T Type](k *Kernel, regs []Reg[T]) []Reg[T] {
+	out := make([]Reg[T], len(regs))
+	for i, r := range regs {
+		out[i] = inRegister(k, r)
+	}
+	return out
+}
+
+// moveType is the type that mov takes for a value: f32 and f64 where the register is one, bits otherwise.
+func moveType(t *typeInfo) string {
+	if t.reg.IsFloat() {
+		return t.reg.String()
+	}
+	return t.bits.String()
+}
+
+// Copy is x in a register of its own: what was read from a [Var] then outlives its next Set.
+func Copy[T Type](k *Kernel, x Reg[T]) Reg[T] { return def[T](k, "mov."+moveType(typeOf[T]()), x) }
+
+// Var is a mutable variable of type T in a register.
+//
+// What Get returns is valid until the next Set on any path; use after that is an error of Build ([Copy] keeps a value). So is a
+// Get that a path without a Set leads to, and a Var that nobody reads.
+type Var[T Type] struct {
+	k    *Kernel
+	reg  ir.Reg
+	view int32 // that shows the variable as it is now,
+	at   int   // in this region
+}
+
+// NewVar is a variable without value as yet.
+func NewVar[T Type](k *Kernel) *Var[T] {
+	v := &Var[T]{k: k, reg: k.fresh(typeOf[T]()).reg}
+	r := &k.regs[v.reg]
+	r.mutable, r.what = true, "variable"
+	return v
+}
+
+// VarOf is a variable that begins as x.
+func VarOf[T Type](k *Kernel, x Reg[T]) *Var[T] {
+	v := NewVar[T](k)
+	v.Set(x)
+	return v
+}
+
+// Get is the present value. It takes no instruction.
+func (v *Var[T]) Get() Reg[T] {
+	k := v.k
+	if v.view == 0 || v.at != k.region {
+		v.show()
+		k.body = append(k.body, instr{gens: []int32{v.view}})
+	}
+	return Reg[T]{v.shown()}
+}
+
+// show begins a view.
+func (v *Var[T]) show() {
+	v.k.views = append(v.k.views, v.reg)
+	v.view, v.at = int32(len(v.k.views)-1), v.k.region
+}
+
+func (v *Var[T]) shown() *value {
+	k := v.k
+	return &value{k: k, reg: v.reg, scope: k.scopes[len(k.scopes)-1], view: v.view, def: -1}
+}
+
+// Set changes the value. It takes no instruction if x is the result of the instruction just before and unused so far.
+func (v *Var[T]) Set(x Reg[T]) {
+	k := v.k
+	last := len(k.body) - 1
+	if !v.retarget(x.v, last) {
+		k.emit("mov."+moveType(typeOf[T]()), result{&value{k: k, reg: v.reg}}, x)
+		last = len(k.body) - 1
+	}
+	v.show()
+	k.body[last].gens = append(k.body[last].gens, v.view)
+	if x.v != nil && x.v.reg == v.reg && x.v.def == last {
+		x.v.view = v.view
+	}
+}
+
+// retarget makes the last instruction write to the variable instead of to its own result x.
+func (v *Var[T]) retarget(x *value, last int) bool {
+	k := v.k
+	if x == nil || x.k != k || last < 0 || x.def != last || k.regs[x.reg].uses > 0 || k.regs[x.reg].mutable {
+		return false
+	}
+	in := &k.body[last]
+	for _, d := range in.defs {
+		if d.reg == v.reg {
+			return false
+		}
+	}
+	if (in.Guard.Reg != 0) != (k.guard != nil) {
+		return false
+	}
+	replaceReg(in.Args, x.reg, v.reg)
+	x.reg, x.scope = v.reg, k.scopes[len(k.scopes)-1]
+	return true
+}
+
+func replaceReg(ops []ir.Operand, from, to ir.Reg) {
+	for i := range ops {
+		if ops[i].Reg == from {
+			ops[i].Reg = to
+		}
+		replaceReg(ops[i].Elems, from, to)
+	}
+}

@@ -1,0 +1,123 @@
+package ptx
+
+import "fmt"
+
+// Barrier waits until all threads of the block are here, and orders their accesses to memory.
+func (k *Kernel) Barrier() { k.emit("bar.sync", lit(0)) }
+
+// BarrierSync waits at barrier id, of 16, until so many threads, a multiple of 32, are there or have been at [Kernel.BarrierArrive].
+func (k *Kernel) BarrierSync(id, threads Reg[uint32]) { k.emit("bar.sync", id, threads) }
+
+// BarrierArrive counts at barrier id without waiting.
+func (k *Kernel) BarrierArrive(id, threads Reg[uint32]) { k.emit("bar.arrive", id, threads) }
+
+// BarrierUnaligned is [Kernel.BarrierSync] for warps whose lanes may arrive apart.
+func (k *Kernel) BarrierUnaligned(id, threads Reg[uint32]) { k.emit("barrier.sync", id, threads) }
+
+// BarrierAll waits for all threads of the block: is p true for all of them?
+func (k *Kernel) BarrierAll(p Reg[bool]) Reg[bool] {
+	return def[bool](k, "bar.red.and.pred", lit(0), p)
+}
+
+// BarrierAny waits for all threads of the block: is p true for one of them?
+func (k *Kernel) BarrierAny(p Reg[bool]) Reg[bool] { return def[bool](k, "bar.red.or.pred", lit(0), p) }
+
+// BarrierCount waits for all threads of the block: for how many is p true?
+func (k *Kernel) BarrierCount(p Reg[bool]) Reg[uint32] {
+	return def[uint32](k, "bar.red.popc.u32", lit(0), p)
+}
+
+// WarpSync waits until the lanes of mask are here, and orders their accesses to memory.
+func (k *Kernel) WarpSync(mask Reg[uint32]) { k.emit("bar.warp.sync", mask) }
+
+// Fence orders the thread's accesses to memory before it with those behind, as the scope sees them.
+func (k *Kernel) Fence(s Scope) { k.emit("fence.acq_rel." + string(s)) }
+
+// FenceSC is a sequentially consistent [Kernel.Fence].
+func (k *Kernel) FenceSC(s Scope) { k.emit("fence.sc." + string(s)) }
+
+// FullWarp is the mask of all lanes.
+func FullWarp() Reg[uint32] { return Imm(uint32(0xffffffff)) }
+
+// ShuffleMode says which lane a shuffle reads.
+type ShuffleMode string
+
+// The modes. A lane whose source would lie outside its segment gets its own value.
+const (
+	ShuffleUp    ShuffleMode = "up"   // lane − n
+	ShuffleDown  ShuffleMode = "down" // lane + n
+	ShuffleXor   ShuffleMode = "bfly" // lane ^ n
+	ShuffleIndex ShuffleMode = "idx"  // lane n of the segment
+)
+
+// Shuffle is x of another lane, all lanes of mask taking part. The warp is cut into segments of width lanes, a power of two.
+func Shuffle[T int32 | uint32 | float32 | F16x2 | BF16x2](k *Kernel, mode ShuffleMode, x Reg[T], n Reg[uint32], width int, mask Reg[uint32]) Reg[T] {
+	return def[T](k, "shfl.sync."+string(mode)+".b32", inRegister(k, x), n, k.segment(mode, width), mask)
+}
+
+// ShuffleInside is [Shuffle], and whether the source lies inside the segment.
+func ShuffleInside[T int32 | uint32 | float32 | F16x2 | BF16x2](k *Kernel, mode ShuffleMode, x Reg[T], n Reg[uint32], width int,
+	mask Reg[uint32]) (Reg[T], Reg[bool]) {
+	y, inside := Reg[T]{k.fresh(typeOf[T]())}, Reg[bool]{k.fresh(&infos.pred)}
+	k.emit("shfl.sync."+string(mode)+".b32", pair{result{y.v}, result{inside.v}}, inRegister(k, x), n, k.segment(mode, width), mask)
+	return y, inside
+}
+
+// segment is the operand of shfl that clamps and cuts.
+func (k *Kernel) segment(mode ShuffleMode, width int) lit {
+	if width < 1 || width > 32 || width&(width-1) != 0 {
+		k.fail("segments of %d lanes; wanted a power of two of at most 32", width)
+	}
+	c := (32 - width) << 8
+	if mode != ShuffleUp {
+		c |= 31
+	}
+	return lit(c)
+}
+
+// VoteAll tells whether p is true in all lanes of mask.
+func (k *Kernel) VoteAll(p Reg[bool], mask Reg[uint32]) Reg[bool] {
+	return def[bool](k, "vote.sync.all.pred", p, mask)
+}
+
+// VoteAny tells whether p is true in a lane of mask.
+func (k *Kernel) VoteAny(p Reg[bool], mask Reg[uint32]) Reg[bool] {
+	return def[bool](k, "vote.sync.any.pred", p, mask)
+}
+
+// VoteSame tells whether p is the same in all lanes of mask.
+func (k *Kernel) VoteSame(p Reg[bool], mask Reg[uint32]) Reg[bool] {
+	return def[bool](k, "vote.sync.uni.pred", p, mask)
+}
+
+// Ballot is the lanes of mask in which p is true.
+func (k *Kernel) Ballot(p Reg[bool], mask Reg[uint32]) Reg[uint32] {
+	return def[uint32](k, "vote.sync.ballot.b32", p, mask)
+}
+
+// ActiveMask is the lanes that run this instruction together. It says nothing about which ones will next.
+func (k *Kernel) ActiveMask() Reg[uint32] { return def[uint32](k, "activemask.b32") }
+
+// MatchAny is the lanes of mask whose x is the thread's.
+func MatchAny[T Index](k *Kernel, x Reg[T], mask Reg[uint32]) Reg[uint32] {
+	return def[uint32](k, fmt.Sprintf("match.any.sync.%s", typeOf[T]().bits), inRegister(k, x), mask)
+}
+
+// MatchAll is mask if all its lanes have the same x, and whether they do.
+func MatchAll[T Index](k *Kernel, x Reg[T], mask Reg[uint32]) (Reg[uint32], Reg[bool]) {
+	m, same := Reg[uint32]{k.fresh(&infos.u32)}, Reg[bool]{k.fresh(&infos.pred)}
+	k.emit(fmt.Sprintf("match.all.sync.%s", typeOf[T]().bits), pair{result{m.v}, result{same.v}}, inRegister(k, x), mask)
+	return m, same
+}
+
+// Redux combines x of all lanes of mask by [OpAdd], [OpMin] or [OpMax], or, of unsigned ones, [OpAnd], [OpOr] or [OpXor].
+func Redux[T int32 | uint32](k *Kernel, op Op, x Reg[T], mask Reg[uint32]) Reg[T] {
+	t := typeOf[T]().op.String()
+	if op == OpAnd || op == OpOr || op == OpXor {
+		t = "b32"
+	}
+	return def[T](k, "redux.sync."+string(op)+"."+t, inRegister(k, x), mask)
+}
+
+// Nanosleep pauses the thread for about so many nanoseconds, at most a million.
+func (k *Kernel) Nanosleep(ns Reg[uint32]) { k.emit("nanosleep.u32", ns) }

@@ -8,7 +8,8 @@ import (
 // Mod changes how an instruction computes. An instruction that has no such form is an error of Build.
 type Mod string
 
-// The modifiers. Arithmetic on floating-point numbers rounds to nearest even unless told otherwise, and is never contracted.
+// The modifiers. Arithmetic on floating-point numbers rounds to nearest even unless told otherwise, and is never
+// contracted.
 const (
 	RN         Mod = "rn"          // to nearest, ties to even
 	RZ         Mod = "rz"          // toward zero
@@ -34,7 +35,8 @@ var modOrder = []Mod{RN, RZ, RM, RP, RNA, RNI, RZI, RMI, RPI, Approx, Full, FTZ,
 
 // withMods is the opcode with its modifiers in order and its type, rounding as first says unless a modifier rounds.
 func withMods(op string, first Mod, mods []Mod, types ...string) string {
-	if first != "" && !slices.ContainsFunc(mods, func(m Mod) bool { return slices.Index(modOrder, m) <= slices.Index(modOrder, Full) }) {
+	rounds := func(m Mod) bool { return slices.Index(modOrder, m) <= slices.Index(modOrder, Full) }
+	if first != "" && !slices.ContainsFunc(mods, rounds) {
 		mods = append([]Mod{first}, mods...)
 	}
 	if len(mods) > 1 {

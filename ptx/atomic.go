@@ -1,5 +1,11 @@
 package ptx
 
+import (
+	"fmt"
+
+	"github.com/wavelane/wavelane/ptx/ir"
+)
+
 // Op is how an atomic, a reduction or a combination of predicates combines.
 type Op string
 
@@ -52,4 +58,15 @@ func AtomicCAS[S Space, T Integer | float32 | float64](k *Kernel, p Ptr[S, T], c
 func Reduce[S Space, T AtomicElem](k *Kernel, op Op, p Ptr[S, T], v Reg[T], opts ...MemOption) {
 	code, policy := access("red", spaceOf[S](), string(op), opts, atomicType(op, typeOf[T]()))
 	k.emit(code, append([]arg{p, v}, policy...)...)
+}
+
+// ReduceVector combines neighbouring elements of global memory, each in one step: 2 or 4 float32, or up to 8 of 16 bits.
+func ReduceVector[T Float](k *Kernel, op Op, p Ptr[Global, T], v []Reg[T], opts ...MemOption) {
+	t := typeOf[T]()
+	suffix := t.op.String()
+	if t != &infos.f32 {
+		suffix = "noftz." + suffix
+	}
+	code, policy := access("red", ir.GlobalSpace, string(op), opts, fmt.Sprintf("v%d", len(v)), suffix)
+	k.emit(code, append([]arg{p, operands(allInRegisters(k, v))}, policy...)...)
 }

@@ -2,6 +2,7 @@ package ptx
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/wavelane/wavelane/ptx/ir"
 )
@@ -118,8 +119,8 @@ type block struct {
 	reached  bool
 }
 
-// definite reports registers that are read before they are written on some path, and values of variables that are read after the variable
-// changed: both are forward "must" problems over the control-flow graph.
+// definite reports registers that are read before they are written on some path, and values of variables that are read
+// after the variable changed: both are forward "must" problems over the control-flow graph.
 func (c *checker) definite() {
 	blocks := c.blocks()
 	k := c.k
@@ -202,6 +203,9 @@ func (c *checker) reads(known set, in *instr, nregs int, reported map[int]bool) 
 		return
 	}
 	in.Regs(func(r ir.Reg, role ir.Role) {
+		if in.fresh && c.writes(in, r) {
+			return
+		}
 		if role == ir.Read && !known.has(int(r)) && !reported[int(r)] {
 			reported[int(r)] = true
 			c.fail(in.Pos, "a %s (of %s) is read before every path to here has set it", c.noun(r), c.k.regs[r].pos)
@@ -214,6 +218,11 @@ func (c *checker) reads(known set, in *instr, nregs int, reported map[int]bool) 
 			c.fail(in.Pos, "a value of the variable of %s is read after the variable was set again; Copy keeps a value", c.k.regs[r].pos)
 		}
 	}
+}
+
+// writes tells whether r is among the results.
+func (c *checker) writes(in *instr, r ir.Reg) bool {
+	return slices.ContainsFunc(in.defs, func(v *value) bool { return v.reg == r })
 }
 
 func (c *checker) noun(r ir.Reg) string {

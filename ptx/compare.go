@@ -3,7 +3,8 @@ package ptx
 // Cmp is a comparison.
 type Cmp string
 
-// The comparisons. Those of floating-point numbers are false if one is NaN, but NE and those that end in U, which are true then.
+// The comparisons. Those of floating-point numbers are false if one is NaN, but NE and those that end in U, which are
+// true then.
 const (
 	EQ  Cmp = "eq"
 	NE  Cmp = "ne"

@@ -75,8 +75,8 @@ func (k *Kernel) If(p Reg[bool], then func(), otherwise ...func()) {
 	k.place(end)
 }
 
-// When runs f with every instruction under the predicate p: what is cheaper than a branch around a few stores or loads. Control flow is not
-// allowed inside, and a Var set there counts as set only if it was before.
+// When runs f with every instruction under the predicate p: what is cheaper than a branch around a few stores or loads.
+// Control flow is not allowed inside, and a Var set there counts as set only if it was before.
 func (k *Kernel) When(p Reg[bool], f func()) {
 	outer := k.guard
 	if outer != nil {
@@ -108,7 +108,8 @@ func Unroll(k *Kernel, n int, f func(i int)) {
 	}
 }
 
-// For runs body with i = from, from + step … as long as i < to; with i > to if step is a negative constant. i + step must not overflow.
+// For runs body with i = from, from + step … as long as i < to; with i > to if step is a negative constant. i + step
+// must not overflow.
 func For[T Index](k *Kernel, from, to, step Reg[T], body func(i Reg[T]), opts ...LoopOption) {
 	k.flow("For")
 	o := loopOptions{unroll: 1}

@@ -5,8 +5,9 @@ type Convertible interface {
 	int8 | uint8 | Scalar
 }
 
-// Convert is x as a U, with the meaning of Go's conversion: integers lose their upper bits, floating-point numbers round to nearest, and toward
-// zero when they become integers, which saturate. Modifiers round otherwise, or saturate ([Sat], [Relu], [FTZ]).
+// Convert is x as a U, with the meaning of Go's conversion: integers lose their upper bits, floating-point numbers round
+// to nearest, and toward zero when they become integers, which saturate. Modifiers round otherwise, or saturate ([Sat],
+// [Relu], [FTZ]).
 func Convert[U, T Convertible](k *Kernel, x Reg[T], mods ...Mod) Reg[U] {
 	to, from := typeOf[U](), typeOf[T]()
 	if to == from && len(mods) == 0 {
@@ -35,7 +36,8 @@ func Round[T float32 | float64 | F16](k *Kernel, x Reg[T], how Mod, mods ...Mod)
 	return def[T](k, withMods("cvt", "", append([]Mod{how}, mods...), t, t), x)
 }
 
-// Bitcast is the bits of x as a U of the same size. Between integers, and packed values of their size, it takes no instruction.
+// Bitcast is the bits of x as a U of the same size. Between integers, and packed values of their size, it takes no
+// instruction.
 func Bitcast[U, T Elem](k *Kernel, x Reg[T]) Reg[U] {
 	to, from := typeOf[U](), typeOf[T]()
 	if to.size() != from.size() {
@@ -133,4 +135,16 @@ func WidenFP8[T E4M3x2 | E5M2x2](k *Kernel, x Reg[T], mods ...Mod) Reg[F16x2] {
 // ConvertTF32 is x rounded to the 19 bits that tensor cores read, ties away from zero unless modified by [RN] or [RZ].
 func ConvertTF32(k *Kernel, x Reg[float32], mods ...Mod) Reg[TF32] {
 	return def[TF32](k, withMods("cvt", RNA, mods, "tf32", "f32"), x)
+}
+
+// PackS8 is four integers clamped to signed bytes, x0 lowest.
+func PackS8(k *Kernel, x0, x1, x2, x3 Reg[int32]) Reg[S8x4] {
+	upper := def[S8x4](k, "cvt.pack.sat.s8.s32.b32", x3, x2, Imm[int32](0))
+	return def[S8x4](k, "cvt.pack.sat.s8.s32.b32", x1, x0, upper)
+}
+
+// PackU8 is four integers clamped to unsigned bytes, x0 lowest.
+func PackU8(k *Kernel, x0, x1, x2, x3 Reg[int32]) Reg[U8x4] {
+	upper := def[U8x4](k, "cvt.pack.sat.u8.s32.b32", x3, x2, Imm[int32](0))
+	return def[U8x4](k, "cvt.pack.sat.u8.s32.b32", x1, x0, upper)
 }

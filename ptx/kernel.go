@@ -47,6 +47,7 @@ type instr struct {
 	gens  []int32  // views that begin behind the instruction
 	drop  bool     // to be left out if no result is used
 	sure  bool     // a guarded write that completes an unguarded one
+	fresh bool     // what it reads and writes need not be set before
 }
 
 // value is what a [Reg] stands for.

@@ -96,8 +96,8 @@ func Fns(k *Kernel, mask, base Reg[uint32], n Reg[int32]) Reg[uint32] {
 	return def[uint32](k, "fns.b32", mask, base, n)
 }
 
-// Prmt picks the four bytes that the lower four hexadecimal digits of selector name, out of the eight of hi:lo. Bit 3 of a digit picks
-// copies of the byte's sign.
+// Prmt picks the four bytes that the lower four hexadecimal digits of selector name, out of the eight of hi:lo. Bit 3 of
+// a digit picks copies of the byte's sign.
 func Prmt(k *Kernel, lo, hi, selector Reg[uint32]) Reg[uint32] {
 	return def[uint32](k, "prmt.b32", lo, hi, selector)
 }

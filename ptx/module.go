@@ -132,8 +132,8 @@ func (m *Module) requirements(out *ir.Module) error {
 	return nil
 }
 
-// MaxThreads bounds the threads of a block, in three dimensions; 0 means 1. The compiler may then use more registers, and launches of more
-// threads fail.
+// MaxThreads bounds the threads of a block, in three dimensions; 0 means 1. The compiler may then use more registers,
+// and launches of more threads fail.
 func (k *Kernel) MaxThreads(x, y, z int) { k.bounds.MaxThreads = k.dims(x, y, z, 1024) }
 
 // RequireThreads fixes the threads of a block.

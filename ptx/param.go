@@ -78,10 +78,11 @@ func kernelArray[S Space, T Elem](k *Kernel, name string, n int, opts []DeclOpti
 // dynamicName is the one array of dynamic shared memory; PTX lets all that are declared begin at the same place.
 const dynamicName = "dynamic_shared"
 
-// DynamicShared is the shared memory whose size the launch gives, aligned to 128 bytes (or [Align], up to 1024). It begins behind the static
-// arrays, and every call returns its beginning.
+// DynamicShared is the shared memory whose size the launch gives, aligned to 128 bytes (or [Align], up to 1024). It
+// begins behind the static arrays, and every call returns its beginning.
 func DynamicShared[T Elem](k *Kernel, opts ...DeclOption) Ptr[Shared, T] {
-	v := ir.Var{Pos: caller(), Name: dynamicName, Space: ir.SharedSpace, Linkage: ir.Extern, Type: ir.B8, Align: 128, Dims: []int{0}}
+	v := ir.Var{Pos: caller(), Name: dynamicName, Space: ir.SharedSpace, Linkage: ir.Extern, Type: ir.B8,
+		Align: 128, Dims: []int{0}}
 	k.apply(&v, opts)
 	if v.Align > 1024 {
 		k.fail("dynamic shared memory aligned to %d bytes; 1024 is the most", v.Align)

@@ -52,8 +52,8 @@ func Copy[T Type](k *Kernel, x Reg[T]) Reg[T] { return def[T](k, "mov."+moveType
 
 // Var is a mutable variable of type T in a register.
 //
-// What Get returns is valid until the next Set on any path; use after that is an error of Build ([Copy] keeps a value). So is a
-// Get that a path without a Set leads to, and a Var that nobody reads.
+// What Get returns is valid until the next Set on any path; use after that is an error of Build ([Copy] keeps a value).
+// So is a Get that a path without a Set leads to, and a Var that nobody reads.
 type Var[T Type] struct {
 	k    *Kernel
 	reg  ir.Reg

@@ -5,7 +5,8 @@ import "fmt"
 // Barrier waits until all threads of the block are here, and orders their accesses to memory.
 func (k *Kernel) Barrier() { k.emit("bar.sync", lit(0)) }
 
-// BarrierSync waits at barrier id, of 16, until so many threads, a multiple of 32, are there or have been at [Kernel.BarrierArrive].
+// BarrierSync waits at barrier id, of 16, until so many threads, a multiple of 32, are there or have been at
+// [Kernel.BarrierArrive].
 func (k *Kernel) BarrierSync(id, threads Reg[uint32]) { k.emit("bar.sync", id, threads) }
 
 // BarrierArrive counts at barrier id without waiting.
@@ -39,6 +40,11 @@ func (k *Kernel) FenceSC(s Scope) { k.emit("fence.sc." + string(s)) }
 // FullWarp is the mask of all lanes.
 func FullWarp() Reg[uint32] { return Imm(uint32(0xffffffff)) }
 
+// Lane is what shuffles move.
+type Lane interface {
+	float32 | Word32
+}
+
 // ShuffleMode says which lane a shuffle reads.
 type ShuffleMode string
 
@@ -50,16 +56,19 @@ const (
 	ShuffleIndex ShuffleMode = "idx"  // lane n of the segment
 )
 
-// Shuffle is x of another lane, all lanes of mask taking part. The warp is cut into segments of width lanes, a power of two.
-func Shuffle[T int32 | uint32 | float32 | F16x2 | BF16x2](k *Kernel, mode ShuffleMode, x Reg[T], n Reg[uint32], width int, mask Reg[uint32]) Reg[T] {
+// Shuffle is x of another lane, all lanes of mask taking part. The warp is cut into segments of width lanes, a power of
+// two.
+func Shuffle[T Lane](k *Kernel, mode ShuffleMode, x Reg[T], n Reg[uint32], width int,
+	mask Reg[uint32]) Reg[T] {
 	return def[T](k, "shfl.sync."+string(mode)+".b32", inRegister(k, x), n, k.segment(mode, width), mask)
 }
 
 // ShuffleInside is [Shuffle], and whether the source lies inside the segment.
-func ShuffleInside[T int32 | uint32 | float32 | F16x2 | BF16x2](k *Kernel, mode ShuffleMode, x Reg[T], n Reg[uint32], width int,
+func ShuffleInside[T Lane](k *Kernel, mode ShuffleMode, x Reg[T], n Reg[uint32], width int,
 	mask Reg[uint32]) (Reg[T], Reg[bool]) {
 	y, inside := Reg[T]{k.fresh(typeOf[T]())}, Reg[bool]{k.fresh(&infos.pred)}
-	k.emit("shfl.sync."+string(mode)+".b32", pair{result{y.v}, result{inside.v}}, inRegister(k, x), n, k.segment(mode, width), mask)
+	out := pair{result{y.v}, result{inside.v}}
+	k.emit("shfl.sync."+string(mode)+".b32", out, inRegister(k, x), n, k.segment(mode, width), mask)
 	return y, inside
 }
 

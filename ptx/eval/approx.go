@@ -69,8 +69,8 @@ func circleBound(a, _ float64) bound {
 
 func approximate(in *ir.Instr, t ir.Type) (Func, error) { return approximation32(in, t, nil) }
 
-// Perturbed is Of, but approximate operations err at random within the bound that PTX documents. Results that PTX lists as special,
-// of zero, infinity or NaN and such as are zero, infinity or NaN, stay as they are. The function uses rng, and is as safe for concurrent use as that.
+// Perturbed is Of, but approximate operations err at random within the bound that PTX documents. Results of zero,
+// infinity and NaN, and such as are zero, infinity or NaN, stay as they are. The function uses rng, and is no safer for concurrent use.
 func Perturbed(in *ir.Instr, rng *rand.Rand) (Func, error) {
 	f, err := Of(in) // checks the form
 	if err != nil || in.First(ir.Approx, ir.Full) == "" {
@@ -96,7 +96,7 @@ func approximation32(in *ir.Instr, t ir.Type, rng *rand.Rand) (Func, error) {
 		x, y := f.float64(a), f.float64(b)
 		v := ap.exact(x, y)
 		r := f.from64(v)
-		if rng == nil || v == 0 || x == 0 || math.IsInf(v, 0) || math.IsInf(x, 0) || v != v {
+		if rng == nil || v == 0 || x == 0 || math.IsInf(x, 0) || r&(f.sign()-1) >= f.inf() {
 			return r
 		}
 		return f.err(r, v, ap.bound(x, v), rng)

@@ -20,7 +20,7 @@ func Atom(in *ir.Instr) (AtomFunc, error) {
 	fail := func() (AtomFunc, error) {
 		return nil, fmt.Errorf("ptx/eval: %s is no atomic operation: %w", in.Opcode(), compute.ErrUnsupported)
 	}
-	if w < 16 && op != "" || w > 64 || elem == ir.TF32 {
+	if w < 16 && op != "" || w > 64 {
 		return fail()
 	}
 	binary := func(g Func) (AtomFunc, error) {
@@ -30,12 +30,19 @@ func Atom(in *ir.Instr) (AtomFunc, error) {
 	m := mask(w)
 	switch {
 	case op == "add" && isFloat:
-		g := exact("add", f, ir.RN)
-		if f == f32 {
+		var g Func
+		switch f {
+		case f64:
+			g = nearest64["add"]
+		case f32:
 			g = nearest32["add"]
 			if in.Space() == ir.GlobalSpace {
 				g = flushed(f, g)
 			}
+		case f16, bf16:
+			g = halfArithmetic("add", f)
+		default:
+			return fail()
 		}
 		return binary(g)
 	case (op == "min" || op == "max") && (f == f16 || f == bf16):

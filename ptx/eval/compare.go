@@ -147,6 +147,9 @@ func comparison(in *ir.Instr, t ir.Type) (func(a, b uint64) bool, error) {
 		}
 		return want&unordered != 0
 	}
+	if fast := compareFloats32(want); fast != nil && f == f32 {
+		g = fast
+	}
 	if in.Has(ir.FTZ) {
 		return func(a, b uint64) bool { return g(f.flush(a), f.flush(b)) }, nil
 	}
@@ -292,6 +295,9 @@ func extreme(in *ir.Instr, t ir.Type) (Func, error) {
 	}
 	m := s<<1 - 1
 	h := func(a, b, _, _ uint64) uint64 { return g(a&m, b&m) }
+	if f == f32 && !wins && !magnitudes {
+		h = extreme32(most, pick)
+	}
 	if len(in.Args) == 4 { // of three numbers
 		h = func(a, b, c, _ uint64) uint64 { return g(g(a&m, b&m), c&m) }
 	}

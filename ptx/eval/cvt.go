@@ -1,10 +1,6 @@
 package eval
 
-import (
-	"math/bits"
-
-	"github.com/wavelane/wavelane/ptx/ir"
-)
+import "github.com/wavelane/wavelane/ptx/ir"
 
 const convertible = "u8 s8 " + allInts + " f16 bf16 f32 f64"
 
@@ -38,9 +34,13 @@ func converter(in *ir.Instr, to, from ir.Type) (convert, error) {
 		return nil, errForm
 	}
 	var f convert
+	if !in.Has("satfinite") {
+		f = fastConverter(to, from, mode)
+	}
 	switch {
 	case df == nil && sf == nil:
 		return intToInt(to, from, in.Has(ir.Sat)), nil
+	case f != nil:
 	case df == nil:
 		f = floatToInt(to, sf, mode)
 	case sf == nil:
@@ -221,36 +221,14 @@ func cvtPack(in *ir.Instr, t ir.Type) (Func, error) {
 // F16ToF32 is exact; a NaN becomes the canonical one.
 func F16ToF32(v uint16) float32 { return from32(widenF16(v)) }
 
-func widenF16(v uint16) uint64 {
-	m, s := uint64(v&0x7fff), uint64(v&0x8000)<<16
-	switch {
-	case m >= 0x7c00:
-		if m > 0x7c00 {
-			return f32.nan
-		}
-		return s | 0x7f800000
-	case m >= 0x400:
-		return s | m<<13 + 112<<23
-	case m == 0:
-		return s
-	}
-	shift := uint64(bits.LeadingZeros64(m)) - 53 // to bit 10
-	return s | m<<(13+shift)&mask(23) | (113-shift)<<23
-}
-
 // BF16ToF32 is exact; a NaN becomes the canonical one.
-func BF16ToF32(v uint16) float32 {
-	if v&0x7fff > 0x7f80 {
-		return from32(f32.nan)
-	}
-	return from32(uint64(v) << 16)
-}
+func BF16ToF32(v uint16) float32 { return from32(widenBF16(v)) }
 
 // F32ToF16 rounds to nearest even.
-func F32ToF16(v float32) uint16 { return uint16(f16.round(f32.unpack(bits32(v)), ir.RN)) }
+func F32ToF16(v float32) uint16 { return uint16(narrowF16(bits32(v))) }
 
 // F32ToBF16 rounds to nearest even.
-func F32ToBF16(v float32) uint16 { return uint16(bf16.round(f32.unpack(bits32(v)), ir.RN)) }
+func F32ToBF16(v float32) uint16 { return uint16(narrowBF16(bits32(v))) }
 
 // F32ToTF32 rounds to the 10 bits of significand of tf32: to nearest, ties away from zero, as cvt.rna does.
 func F32ToTF32(v float32) float32 { return from32(tf32.round(f32.unpack(bits32(v)), ir.RNA)) }

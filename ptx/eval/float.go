@@ -35,19 +35,7 @@ func FMA32(a, b, c float32) float32 {
 	if math.Float64bits(s)<<36 != 0 {
 		return float32(s)
 	}
-	return fmaBoundary(p, float64(c), s)
-}
-
-func fmaBoundary(p, c, s float64) float32 {
-	t := s - p
-	e := float64(p-float64(s-t)) + float64(c-t)
-	switch { // NaN, from infinities, is neither
-	case e > 0 && s > 0 || e < 0 && s < 0:
-		s = math.Float64frombits(math.Float64bits(s) + 1)
-	case e > 0 || e < 0:
-		s = math.Float64frombits(math.Float64bits(s) - 1)
-	}
-	return float32(s)
+	return float32(oddSum(p, float64(c)))
 }
 
 // bits32 are the bits of a result in f32.
@@ -147,6 +135,8 @@ func arithmetic(in *ir.Instr, t ir.Type) (Func, error) {
 		g = nearest32[op]
 	case f == f64 && mode == ir.RN:
 		g = nearest64[op]
+	case f == f16 || f == bf16:
+		g = halfArithmetic(op, f) // to nearest always
 	default:
 		g = exact(op, f, mode)
 	}

@@ -13,8 +13,8 @@ const (
 )
 
 func init() {
-	add("add", row{"s32", "sat", 2, 2, addSat}, row{allInts + " " + pairs16, "", 2, 2, packed(addInt)})
-	add("sub", row{"s32", "sat", 2, 2, subSat}, row{allInts + " " + pairs16, "", 2, 2, packed(subInt)})
+	add("add", row{"s32", "sat", 2, 2, saturating(addInt, 1)}, row{allInts + " " + pairs16, "", 2, 2, packed(addInt)})
+	add("sub", row{"s32", "sat", 2, 2, saturating(subInt, -1)}, row{allInts + " " + pairs16, "", 2, 2, packed(subInt)})
 	add("mul", row{allInts, "lo hi wide", 2, 2, mulInt})
 	add("mad", row{"s32", "hi sat", 3, 3, madInt}, row{allInts, "lo hi wide", 3, 3, madInt})
 	add("mul24", row{"u32 s32", "lo hi", 2, 2, mul24})
@@ -59,12 +59,14 @@ func subInt(w uint, _ bool) Func {
 
 func clamp32(v int64) uint64 { return uint64(uint32(min(max(v, -1<<31), 1<<31-1))) }
 
-func addSat(*ir.Instr, ir.Type) (Func, error) {
-	return func(a, b, _, _ uint64) uint64 { return clamp32(int64(int32(a)) + int64(int32(b))) }, nil
-}
-
-func subSat(*ir.Instr, ir.Type) (Func, error) {
-	return func(a, b, _, _ uint64) uint64 { return clamp32(int64(int32(a)) - int64(int32(b))) }, nil
+// saturating is a + sign·b in 32 bits, clamped with .sat.
+func saturating(plain func(uint, bool) Func, sign int64) func(*ir.Instr, ir.Type) (Func, error) {
+	return func(in *ir.Instr, _ ir.Type) (Func, error) {
+		if !in.Has(ir.Sat) {
+			return plain(32, true), nil
+		}
+		return func(a, b, _, _ uint64) uint64 { return clamp32(int64(int32(a)) + sign*int64(int32(b))) }, nil
+	}
 }
 
 // high is the upper half of the product of two w-bit numbers.

@@ -1,0 +1,33 @@
+package sim
+
+// How matrices lie in the registers of a warp, as pure functions. Every figure of the PTX ISA ("Matrix Fragments for mma.*")
+// is one rule: a 32-bit unit (64-bit for f64) of a matrix belongs to the lane group*4 + thread, where group walks the rows of
+// A and C (columns of B) and thread the units along the other dimension; further registers repeat the rule 8 rows or 4 units
+// away, rows first. Elements narrower than the unit lie in it in order, the first one in the low bits.
+
+// fragA is the place of element e of register reg of lane in A, for an instruction with M rows and per elements per register.
+func fragA(m, per, lane, reg, e int) (row, k int) {
+	group, thread := lane/4, lane%4
+	tall := m / 8 // registers that differ in rows: 1 or 2
+	return group + 8*(reg%tall), (thread+4*(reg/tall))*per + e
+}
+
+// fragB is the place in B, which has 8 columns.
+func fragB(per, lane, reg, e int) (k, col int) {
+	return (lane%4+4*reg)*per + e, lane / 4
+}
+
+// fragC is the place in C and D, which have 8 columns: element e counts through the registers, two columns each row.
+func fragC(lane, e int) (row, col int) {
+	return lane/4 + 8*(e/2), lane%4*2 + e%2
+}
+
+// fragLd is where ldmatrix, stmatrix and movmatrix keep the 16-bit element (row, col) of an 8×8 matrix: two to a register.
+func fragLd(row, col int) (lane, half int) { return row*4 + col/2, col % 2 }
+
+// fragD is the place of element e of a thread's accumulators of wgmma, in a matrix of 64 rows: thread 0 to 127 of the
+// warpgroup.
+func fragD(thread, e int) (row, col int) {
+	row, col = fragC(thread%32, e%4)
+	return row + 16*(thread/32), col + 8*(e/4)
+}

@@ -1,0 +1,159 @@
+package sim
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/ptx/ir"
+)
+
+// Checks is a set of checks.
+type Checks uint8
+
+// The checks. Whatever is set, every access must lie in an allocation, and be aligned.
+const (
+	CheckInit  Checks = 1 << iota // registers and memory are written before they matter
+	CheckRace                     // conflicting accesses are ordered
+	CheckAsync                    // asynchronous copies and products are awaited, proxies fenced
+	AllChecks  = CheckInit | CheckRace | CheckAsync
+)
+
+// Config is how a GPU runs kernels. Its zero value is as fast as it can be on one core.
+type Config struct {
+	Checks Checks
+	// Seed chooses the schedule: order of warps and blocks, which lanes of a divided warp run, when asynchronous copies complete.
+	// 0 is one fixed schedule: in turn, and lanes at the lowest instruction first.
+	Seed uint64
+	// Perturb makes the results of approximating instructions err within their documented bounds, by Seed.
+	Perturb bool
+	// Workers is the number of goroutines that run blocks when Checks, Seed and Perturb are 0; otherwise blocks take turns on one.
+	Workers int
+	// MaxSteps is the number of instructions of warps after which a launch is a Timeout; 0: 2^34.
+	MaxSteps uint64
+	// SharedLimit is the number of bytes of shared memory that a block may have; 0: 227 KiB, as sm_90 allows at most.
+	SharedLimit int
+	// Counters adds bank conflicts and sectors to what a launch's Stats count.
+	Counters bool
+}
+
+// GPU executes kernels in software. It is safe for concurrent use; one call runs at a time.
+type GPU struct {
+	mu    sync.Mutex
+	cfg   Config
+	mem   memory
+	mon   monitor
+	locks [64]sync.Mutex
+}
+
+// New returns a GPU without memory in use.
+func New(cfg Config) *GPU {
+	if cfg.MaxSteps == 0 {
+		cfg.MaxSteps = 1 << 34
+	}
+	if cfg.SharedLimit == 0 {
+		cfg.SharedLimit = 227 << 10
+	}
+	if cfg.Workers <= 0 {
+		cfg.Workers = 1
+	}
+	if cfg.Checks != 0 || cfg.Seed != 0 || cfg.Perturb || cfg.Counters {
+		cfg.Workers = 1
+	}
+	cfg.Workers = min(cfg.Workers, 4*runtime.GOMAXPROCS(0))
+	return &GPU{cfg: cfg, mon: newMonitor(cfg)}
+}
+
+// Alloc returns the address of n bytes of global memory, a multiple of 256. Nothing is written to them. n may be 0: then no
+// byte may be accessed. Errors wrap [compute.ErrArgument] or, beyond 16 GiB, [compute.ErrTooLarge].
+func (g *GPU) Alloc(n int) (uint64, error) {
+	if n < 0 {
+		return 0, fmt.Errorf("sim: Alloc of %d bytes: %w", n, compute.ErrArgument)
+	}
+	if uint64(n) > 16<<30 {
+		return 0, fmt.Errorf("sim: Alloc of %d bytes: %w", n, compute.ErrTooLarge)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s := g.mem.add(n, allocAlign, ir.GlobalSpace, "")
+	s.name = fmt.Sprintf("the allocation at %#x", s.base)
+	if g.mon != nil {
+		g.mon.allocated(s)
+	}
+	return s.base, nil
+}
+
+// Free gives back what Alloc returned; an address of 0 is no error.
+func (g *GPU) Free(addr uint64) error {
+	if addr == 0 {
+		return nil
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, s := range g.mem.segments {
+		if s.base == addr && !s.fixed {
+			if g.mon != nil {
+				g.mon.freed(s)
+			}
+			g.mem.remove(s)
+			return nil
+		}
+	}
+	return fmt.Errorf("sim: Free(%#x): not the start of an allocation, but %s: %w", addr, g.mem.describe(addr), compute.ErrArgument)
+}
+
+// Write copies p to global or constant memory.
+func (g *GPU) Write(addr uint64, p []byte) error {
+	return g.host("Write", addr, len(p), func(s *segment, off int) error {
+		copy(s.data[off:], p)
+		if g.mon != nil {
+			g.mon.wrote(s, off, len(p))
+		}
+		return nil
+	})
+}
+
+// Fill sets n bytes to b.
+func (g *GPU) Fill(addr uint64, n int, b byte) error {
+	return g.host("Fill", addr, n, func(s *segment, off int) error {
+		for i := range n {
+			s.data[off+i] = b
+		}
+		if g.mon != nil {
+			g.mon.wrote(s, off, n)
+		}
+		return nil
+	})
+}
+
+// Read copies from global or constant memory to p. With CheckInit, bytes that nothing has written are a *Fault.
+func (g *GPU) Read(p []byte, addr uint64) error {
+	return g.host("Read", addr, len(p), func(s *segment, off int) error {
+		if g.mon != nil {
+			if f := g.mon.read(s, off, len(p)); f != nil {
+				return f
+			}
+		}
+		copy(p, s.data[off:])
+		return nil
+	})
+}
+
+// host finds the memory of an access by the host.
+func (g *GPU) host(what string, addr uint64, n int, f func(s *segment, off int) error) error {
+	if n < 0 {
+		return fmt.Errorf("sim: %s of %d bytes: %w", what, n, compute.ErrArgument)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if n == 0 {
+		return nil
+	}
+	s := g.mem.find(addr)
+	if s == nil || uint64(n) > uint64(s.size)-(addr-s.base) {
+		return &Fault{Kind: OutOfBounds, Addr: addr, Space: ir.GlobalSpace,
+			Detail: fmt.Sprintf("%s of %d bytes at %s", what, n, g.mem.describe(addr))}
+	}
+	return f(s, int(addr-s.base))
+}

@@ -1,0 +1,152 @@
+package sim
+
+import "github.com/wavelane/wavelane/ptx/ir"
+
+// With CheckAsync each word of 4 bytes of shared and global memory knows which asynchronous operations have to do with it, and which
+// thread wrote it last through the generic proxy. Nothing of this exists until a kernel has such instructions.
+
+// words is what is known of a segment, in pages that are made when they are needed.
+type words struct {
+	grid  *grid // the launch that it is about
+	pages [][]word
+}
+
+const pageWords = 64
+
+// word is the state of 4 bytes.
+type word struct {
+	writer  *flight
+	reader  *flight // one of those that read
+	readers int
+	generic *fenced // the thread that wrote it last, through the generic proxy
+	fences  uint32  // how many proxy fences the launch had seen then
+	pc      int32   // its instruction
+}
+
+// fenced is a thread and its last proxy fence.
+type fenced struct {
+	w     *warp
+	lane  int
+	fence uint32 // its number in the launch; 0: none
+}
+
+// proxyFence notes that lanes execute a proxy fence.
+func (w *warp) proxyFence(m uint32) {
+	if !w.prog.async {
+		return
+	}
+	w.block.grid.fences++
+	for ; m != 0; m &= m - 1 {
+		w.fenced(first(m)).fence = w.block.grid.fences
+	}
+}
+
+// tracks says that the program being compiled has asynchronous operations.
+func (c *compiler) tracks() {
+	if c.cfg.Checks&CheckAsync != 0 {
+		c.prog.async = true
+	}
+}
+
+func (w *warp) fenced(lane int) *fenced {
+	if w.async.fences == nil {
+		w.async.fences = make([]fenced, warpSize)
+		for i := range w.async.fences {
+			w.async.fences[i] = fenced{w: w, lane: i}
+		}
+	}
+	return &w.async.fences[lane]
+}
+
+// words are those from an offset on, n bytes long.
+func (w *warp) words(s *segment, off, n int, f func(*word)) {
+	if s.words == nil || s.words.grid != w.block.grid {
+		s.words = &words{grid: w.block.grid, pages: make([][]word, len(s.data)/(4*pageWords)+1)}
+	}
+	for i := off / 4; i <= (off+n-1)/4; i++ {
+		page := &s.words.pages[i/pageWords]
+		if *page == nil {
+			*page = make([]word, pageWords)
+		}
+		f(&(*page)[i%pageWords])
+	}
+}
+
+// guard looks at each access of a program with asynchronous operations.
+func (w *warp) guard(lane int, op *memOp, s *segment, off int) {
+	if s.space != ir.SharedSpace && s.space != ir.GlobalSpace {
+		return
+	}
+	w.words(s, off, op.size, func(x *word) {
+		if !w.async.landing {
+			if x.writer != nil {
+				w.hazard(x.writer, lane, s, off, "nobody has waited for the asynchronous operation that writes here")
+			}
+			if op.write && x.readers > 0 {
+				w.hazard(x.reader, lane, s, off, "nobody has waited for the asynchronous operation that reads this")
+			}
+		}
+		switch {
+		case op.write && !op.async:
+			x.generic = w.fenced(lane)
+			x.fences, x.pc = w.block.grid.fences, w.at
+		case op.write:
+			x.generic = nil
+		case op.async && x.generic != nil:
+			w.proxied(lane, s, off, x.generic, x.fences, x.pc)
+		}
+	})
+}
+
+// proxied faults if the async proxy reads what a thread has written through the generic one and neither that thread nor the one that
+// issues the operation has executed a proxy fence since.
+func (w *warp) proxied(lane int, s *segment, off int, by *fenced, fences uint32, pc int32) {
+	if by.fence > fences || w.fenced(lane).fence > fences {
+		return
+	}
+	f := w.faultOf(ProxyFence, lane, s.space, s.base+uint64(off),
+		"written through the generic proxy and read through the async proxy, with no fence.proxy.async between")
+	f.Other = by.w.accessAt(pc, by.lane)
+	f.Other.Write = true
+	panic(f)
+}
+
+// hold notes that an operation reads or, with op.write, writes.
+func (w *warp) hold(f *flight, op *memOp, addr uint64, n int) {
+	if !w.prog.async || f.reduce != nil && op.write {
+		return
+	}
+	s, off := w.locate(f.lane, op, addr)
+	w.words(s, int(off), n, func(x *word) {
+		if op.write {
+			x.writer = f
+		} else {
+			x.reader = f
+			x.readers++
+		}
+	})
+}
+
+// unlock undoes hold for all pieces.
+func (f *flight) unlock(op *memOp) {
+	if !f.w.prog.async {
+		return
+	}
+	f.each(func(p piece) {
+		addr, n := p.src, p.to-p.from
+		if op.write {
+			addr, n = p.dst, p.n
+		}
+		if n <= 0 {
+			return
+		}
+		s, off := f.w.locate(f.lane, op, addr)
+		f.w.words(s, int(off), n, func(x *word) {
+			if op.write {
+				x.writer = nil
+			} else {
+				x.readers--
+			}
+		})
+	})
+}

@@ -1,0 +1,108 @@
+package opt_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/ptx/ir"
+	"github.com/wavelane/wavelane/ptx/opt"
+)
+
+// single are the passes one by one.
+var single = []opt.Pass{opt.Fold, opt.Copies, opt.Common, opt.Strength, opt.Addresses, opt.Branches, opt.Unroll, opt.Dead}
+
+// choices are sets of passes: none, each alone, each left out, each pair, all.
+func choices() []opt.Pass {
+	out := []opt.Pass{0, opt.All}
+	for i, a := range single {
+		out = append(out, a, opt.All&^a)
+		for _, b := range single[:i] {
+			out = append(out, a|b)
+		}
+	}
+	return out
+}
+
+// TestSameResults runs random programs before and after every choice of passes.
+func TestSameResults(t *testing.T) {
+	rng := seeded(t)
+	n := 400
+	if testing.Short() {
+		n = 60
+	}
+	sets := choices()
+	steps := [2]int{}
+	for round := range n {
+		m := randomModule(rng)
+		data := [][]byte{randomData(rng), randomData(rng)}
+		var want [2][]byte
+		for k := range data {
+			var n int
+			var err error
+			want[k], n, err = interpret(m, data[k])
+			require.NoError(t, err, "%s", m)
+			steps[0] += n
+		}
+		text := m.String()
+		// All, and some of the others.
+		chosen := []opt.Pass{opt.All, sets[round%len(sets)], sets[rng.IntN(len(sets))], opt.Pass(rng.Uint64()) & opt.All}
+		for i, set := range chosen {
+			o := opt.Options{Passes: set, Unroll: rng.IntN(2) * rng.IntN(6)}
+			got, stats, err := opt.Run(m, o)
+			require.NoError(t, err)
+			require.Equal(t, text, m.String(), "the module itself changed")
+			for k := range data {
+				out, n, err := interpret(got, data[k])
+				require.NoError(t, err, "%+v\n%s\n%s", o, m, got)
+				require.Equal(t, want[k], out, "%+v\n%s\n%s", o, m, got)
+				if i == 0 {
+					steps[1] += n
+				}
+			}
+			checkStats(t, m, got, stats)
+			again, _, err := opt.Run(m, o)
+			require.NoError(t, err)
+			require.True(t, ir.Equal(got, again), "two runs, two results")
+			if o.Unroll == 0 {
+				twice, _, err := opt.Run(got, o)
+				require.NoError(t, err)
+				require.Equal(t, got.String(), twice.String(), "%+v\n%s", o, m)
+			}
+		}
+	}
+	t.Logf("%d steps before, %d after", steps[0], steps[1])
+	require.Less(t, steps[1], steps[0])
+}
+
+func checkStats(t *testing.T, before, after *ir.Module, s opt.Stats) {
+	t.Helper()
+	count := func(m *ir.Module) (n int) {
+		for i := range m.Funcs[0].Body {
+			if m.Funcs[0].Body[i].Kind() != ir.Directive {
+				n++
+			}
+		}
+		return n
+	}
+	require.Equal(t, count(before), s.Before)
+	require.Equal(t, count(after), s.After)
+	change := 0
+	for _, p := range s.Passes {
+		change += p.Added - p.Removed
+	}
+	require.Equal(t, s.After-s.Before, change, "%+v", s)
+}
+
+func TestOptions(t *testing.T) {
+	m := randomModule(rand.New(rand.NewPCG(1, 2)))
+	for _, o := range []opt.Options{{Passes: opt.All + 1}, {Unroll: -1}, {MaxUnrolled: -1}} {
+		_, _, err := opt.Run(m, o)
+		require.ErrorIs(t, err, compute.ErrArgument)
+	}
+	_, _, err := opt.Run(nil, opt.Options{})
+	require.ErrorIs(t, err, compute.ErrArgument)
+	require.Equal(t, "fold+dead", (opt.Fold | opt.Dead).String())
+}

@@ -58,11 +58,14 @@ type Graph struct {
 	dom     tree
 	pdom    tree
 	regs    int // one more than the largest register
+	reads   [][]ir.Reg
+	writes  [][]ir.Reg // of each instruction, each once
 }
 
 // New makes the graph of f, which may be a mere declaration: then there is one empty block.
 func New(f *ir.Func) *Graph {
 	g := &Graph{Func: f, labels: map[string]int{}, blockOf: make([]int, len(f.Body)), regs: len(f.Regs)}
+	g.mention()
 	g.cut()
 	g.connect()
 	g.sortReachable()
@@ -78,7 +81,6 @@ func (g *Graph) cut() {
 	first := true
 	for i := range body {
 		in := &body[i]
-		in.Regs(func(r ir.Reg, _ ir.Role) { g.regs = max(g.regs, int(r)+1) })
 		if name, ok := label(in); ok {
 			if _, twice := g.labels[name]; !twice {
 				g.labels[name] = i

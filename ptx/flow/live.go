@@ -2,6 +2,7 @@ package flow
 
 import (
 	"math/bits"
+	"slices"
 
 	"github.com/wavelane/wavelane/ptx/ir"
 )
@@ -56,28 +57,53 @@ func (s Set) or(t Set) bool {
 	return grew
 }
 
-// Reads calls f with every register that the instruction reads; for a ret, these are the function's return values too.
-func (g *Graph) Reads(i int, f func(ir.Reg)) {
-	in := &g.Func.Body[i]
-	in.Regs(func(r ir.Reg, role ir.Role) {
-		if role == ir.Read {
-			f(r)
+// mention collects what each instruction reads and writes.
+func (g *Graph) mention() {
+	body := g.Func.Body
+	g.reads, g.writes = make([][]ir.Reg, len(body)), make([][]ir.Reg, len(body))
+	rets := registersOf(g.Func, g.Func.Rets)
+	var all []ir.Reg // the slices are parts of it
+	since := func(start int) []ir.Reg { return all[start:len(all):len(all)] }
+	add := func(start int, r ir.Reg) {
+		if r > 0 && !slices.Contains(all[start:], r) {
+			all = append(all, r)
+			g.regs = max(g.regs, int(r)+1)
 		}
-	})
-	if in.Op == "ret" {
-		for _, r := range registersOf(g.Func, g.Func.Rets) {
-			f(r)
+	}
+	for i := range body {
+		start, reading := len(all), true
+		body[i].Regs(func(r ir.Reg, role ir.Role) { // reads come first
+			if role == ir.Write && reading {
+				g.reads[i] = since(start)
+				start, reading = len(all), false
+			}
+			add(start, r)
+		})
+		if !reading {
+			g.writes[i] = since(start)
+			continue
 		}
+		if body[i].Op == "ret" {
+			for _, r := range rets {
+				add(start, r)
+			}
+		}
+		g.reads[i] = since(start)
 	}
 }
 
-// Writes calls f with every register that the instruction may write.
+// Reads calls f with every register that the instruction reads, each once; for a ret, these are the function's return values too.
+func (g *Graph) Reads(i int, f func(ir.Reg)) {
+	for _, r := range g.reads[i] {
+		f(r)
+	}
+}
+
+// Writes calls f with every register that the instruction may write, each once.
 func (g *Graph) Writes(i int, f func(ir.Reg)) {
-	g.Func.Body[i].Regs(func(r ir.Reg, role ir.Role) {
-		if role == ir.Write {
-			f(r)
-		}
-	})
+	for _, r := range g.writes[i] {
+		f(r)
+	}
 }
 
 // registersOf are the registers of those variables that are registers: parameters and return values of a .func.

@@ -12,12 +12,12 @@ const Entry = -1
 // Reaching is which writes may have made the value that an instruction reads.
 type Reaching struct {
 	g     *Graph
-	defs  []def            // in the order of the body, first those of Entry
-	of    map[ir.Reg][]int // defs of each register
+	defs  []def   // first those of Entry, by register from 1; then in the order of the body
+	first []int   // of each instruction, its first one in defs
+	of    [][]int // defs of each register
 	in    []Set
 	reads [][]Use // of each definition
 	from  map[Use][]int
-	index map[[2]int]int
 }
 
 type def struct {
@@ -33,29 +33,28 @@ type Use struct {
 
 // Reaching computes reaching definitions. A write kills those before it unless it has a guard.
 func (g *Graph) Reaching() *Reaching {
-	r := &Reaching{g: g, of: map[ir.Reg][]int{}, in: make([]Set, len(g.Blocks)), index: map[[2]int]int{},
-		from: map[Use][]int{}}
+	n := len(g.Func.Body)
+	r := &Reaching{g: g, of: make([][]int, max(1, g.regs)), in: make([]Set, len(g.Blocks)), first: make([]int, n+1), from: map[Use][]int{}}
 	add := func(instr int, reg ir.Reg) {
-		key := [2]int{instr, int(reg)}
-		if _, ok := r.index[key]; ok {
-			return // twice in one instruction
-		}
-		r.index[key] = len(r.defs)
 		r.of[reg] = append(r.of[reg], len(r.defs))
 		r.defs = append(r.defs, def{instr, reg})
 	}
 	for reg := ir.Reg(1); int(reg) < g.regs; reg++ {
 		add(Entry, reg)
 	}
-	for i := range g.Func.Body {
-		g.Writes(i, func(reg ir.Reg) { add(i, reg) })
+	for i := range n {
+		r.first[i] = len(r.defs)
+		for _, reg := range g.writes[i] {
+			add(i, reg)
+		}
 	}
+	r.first[n] = len(r.defs)
 	out := make([]Set, len(g.Blocks))
 	for b := range g.Blocks {
 		r.in[b], out[b] = newSet(len(r.defs)), newSet(len(r.defs))
 	}
-	for reg := ir.Reg(1); int(reg) < g.regs; reg++ {
-		r.in[0].Add(ir.Reg(r.index[[2]int{Entry, int(reg)}]))
+	for d := range g.regs - 1 {
+		r.in[0].Add(ir.Reg(d))
 	}
 	scratch := newSet(len(r.defs))
 	for changed := true; changed; {
@@ -81,16 +80,14 @@ func (g *Graph) Reaching() *Reaching {
 // pass takes the set of definitions from before instruction i to behind it.
 func (r *Reaching) pass(s Set, i int) {
 	guarded := r.g.Func.Body[i].Guard.Reg != 0
-	r.g.Writes(i, func(reg ir.Reg) {
+	for k, reg := range r.g.writes[i] {
 		if !guarded {
 			for _, d := range r.of[reg] {
-				if r.defs[d].instr != i {
-					s.Remove(ir.Reg(d))
-				}
+				s.Remove(ir.Reg(d))
 			}
 		}
-		s.Add(ir.Reg(r.index[[2]int{i, int(reg)}]))
-	})
+		s.Add(ir.Reg(r.first[i] + k))
+	}
 }
 
 // link finds the reads of every definition.
@@ -100,18 +97,15 @@ func (r *Reaching) link() {
 	for b := range r.g.Blocks {
 		copy(s, r.in[b])
 		for i := r.g.Blocks[b].Start; i < r.g.Blocks[b].End; i++ {
-			r.g.Reads(i, func(reg ir.Reg) {
+			for _, reg := range r.g.reads[i] {
 				u := Use{i, reg}
-				if r.from[u] != nil {
-					return // read twice
-				}
 				for _, d := range r.of[reg] {
 					if s.Has(ir.Reg(d)) {
 						r.reads[d] = append(r.reads[d], u)
 						r.from[u] = append(r.from[u], r.defs[d].instr)
 					}
 				}
-			})
+			}
 			r.pass(s, i)
 		}
 	}
@@ -123,9 +117,13 @@ func (r *Reaching) Defs(i int, reg ir.Reg) []int { return r.from[Use{i, reg}] }
 
 // Uses are the places that may read what instruction i (or [Entry]) leaves in reg, ascending.
 func (r *Reaching) Uses(i int, reg ir.Reg) []Use {
-	d, ok := r.index[[2]int{i, int(reg)}]
-	if !ok {
+	if int(reg) >= len(r.of) || reg <= 0 {
 		return nil
 	}
-	return r.reads[d]
+	for _, d := range r.of[reg] {
+		if r.defs[d].instr == i {
+			return r.reads[d]
+		}
+	}
+	return nil
 }

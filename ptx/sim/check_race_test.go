@@ -74,7 +74,7 @@ var warpTranspose = sample{name: "through shared memory within a warp", shared: 
 	}}
 
 // lastBlock is the reduction whose last block adds the others' sums: y[0] counts, y[1…] are the sums, y[16] is the result.
-var lastBlock = sample{name: "last block done", shared: 1024, grid: 8, block: 32, zero: 64, ptx: `
+var lastBlock = sample{name: "last block done", shared: 1024, grid: 8, block: 32, zero: 256, ptx: `
 	ld.global.u32 %r1, [%xi];
 	redux.sync.add.s32 %r2, %r1, -1;
 	setp.ne.u32 %p1, %t, 0;
@@ -244,9 +244,9 @@ END:`,
 var chain = sample{name: "release through a third one's atomic", grid: 3, block: 32, zero: 96, ptx: `
 	setp.ne.u32 %p1, %t, 0;
 	@%p1 bra END;
-	setp.eq.u32 %p2, %b, 1;
-	@%p2 bra RECEIVE;
 	setp.eq.u32 %p2, %b, 2;
+	@%p2 bra RECEIVE;
+	setp.eq.u32 %p2, %b, 1;
 	@%p2 bra BETWEEN;
 	st.global.u32 [%y+8], 42;
 	st.release.gpu.global.u32 [%y], 1;
@@ -256,11 +256,13 @@ BETWEEN:
 	setp.eq.u32 %p3, %r1, 0;
 	@%p3 bra BETWEEN;
 	atom.relaxed.gpu.global.add.u32 %r1, [%y], 1;
+	st.relaxed.gpu.global.u32 [%y+4], 1;
 	bra END;
 RECEIVE:
-	ld.acquire.gpu.global.u32 %r1, [%y];
-	setp.ne.u32 %p3, %r1, 2;
+	ld.relaxed.gpu.global.u32 %r1, [%y+4];
+	setp.eq.u32 %p3, %r1, 0;
 	@%p3 bra RECEIVE;
+	ld.acquire.gpu.global.u32 %r1, [%y];
 	ld.global.u32 %r2, [%y+8];
 	st.global.u32 [%y+12], %r2;
 END:`,
@@ -371,12 +373,14 @@ func TestRaces(t *testing.T) {
 		spinlock.replaced("lock without acquire", Race, "atom.acquire.gpu", "atom.relaxed.gpu"),
 		spinlock.replaced("lock without release", Race, "atom.release.gpu", "atom.relaxed.gpu"),
 		spinlock.replaced("lock given back plainly", Race, "atom.release.gpu.global.exch.b32 %r3, [%y], 0;", "st.global.u32 [%y], 0;"),
-		pipeline.replaced("pipeline that does not wait until full", Race, "bar.sync 1, 64;", "bar.arrive 1, 64;"),
-		pipeline.replaced("pipeline that does not wait until empty", Race, "bar.sync 2, 64;", "bar.arrive 2, 64;"),
+		pipeline.replaced("pipeline that says full too early", Race, "st.shared.u32 [%r2], %r4;\n\tbar.arrive 1, 64;",
+			"bar.arrive 1, 64;\n\tst.shared.u32 [%r2], %r4;"),
+		pipeline.replaced("pipeline that says empty too early", Race, "bar.sync 1, 64;\n\tld.shared.u32 %r4, [%r5];", "bar.sync 1, 64;").
+			replaced("pipeline that says empty too early", Race, "@%p2 bra MORE;", "ld.shared.u32 %r4, [%r5];\n\t@%p2 bra MORE;"),
 		histogram.replaced("histogram without atomics", Race, "red.shared.add.u32 [%r1], 1;",
 			"ld.shared.u32 %r9, [%r1]; add.u32 %r9, %r9, 1; st.shared.u32 [%r1], %r9;"),
 		histogram.replaced("histogram without the second barrier", Race, "bar.sync 0;\n\tsetp", "setp"),
-		histogram.replaced("histogram without the first barrier", Race, "bar.sync 0;\n\tld", "ld"),
+		histogram.replaced("histogram without the first barrier", Race, "bar.sync 0;\n\tld", "ld").or(Uninitialized),
 		mailbox.replaced("mailbox without release", Race, "st.release.gpu", "st.relaxed.gpu"),
 		mailbox.replaced("mailbox without acquire", Race, "ld.acquire.gpu", "ld.relaxed.gpu"),
 		mailbox.replaced("mailbox in the wrong scope", Race, "st.release.gpu", "st.release.cta"),

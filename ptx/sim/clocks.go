@@ -170,7 +170,6 @@ func (k *clocks) join(a, b *view) *view {
 	case b.all > k.base && b.all > n.blocks.at(b.block):
 		n.blocks = n.blocks.with(b.block, b.all)
 	}
-	n.all = max(n.all, b.blocks.at(n.block))
 	n.warps = n.warps.join(b.warps)
 	switch {
 	case b.warp == n.warp:
@@ -178,7 +177,6 @@ func (k *clocks) join(a, b *view) *view {
 	case b.mine > k.base && b.mine > n.warps.at(b.warp):
 		n.warps = n.warps.with(b.warp, b.mine)
 	}
-	n.mine = max(n.mine, b.warps.at(n.warp))
 	n.threads = n.threads.join(b.threads)
 	k.prune(&n)
 	if n.all == a.all && n.mine == a.mine && same(n.blocks, a.blocks) && same(n.warps, a.warps) && same(n.threads, a.threads) {
@@ -191,6 +189,8 @@ func same(a, b stamps) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] =
 
 // prune drops what larger groups imply.
 func (k *clocks) prune(v *view) {
+	v.all = max(v.all, v.blocks.at(v.block))
+	v.mine = max(v.mine, v.warps.at(v.warp))
 	v.blocks = v.blocks.keep(func(s stamp) bool { return s.id != v.block })
 	blockTime := func(warp uint32) uint64 {
 		switch {

@@ -26,7 +26,7 @@ func (w *warp) originOf(r ref, lane int) *origin {
 	name := "a register"
 	for _, f := range w.prog.funcs {
 		for i, g := range f.regs {
-			if i > 0 && g == r {
+			if i > 0 && g.bank == r.bank && g.i == r.i {
 				name = "register " + f.ir.Regs[i].Name
 			}
 		}
@@ -104,6 +104,9 @@ func (c *compiler) checked(in *ir.Instr, s step) step {
 	if c.cfg.Checks&CheckInit == 0 {
 		return s
 	}
+	if in.Op == "wgmma.mma_async" { // accumulators need values only with scale-d: it looks itself
+		return s
+	}
 	o := c.operands(in)
 	switch k := in.Kind(); k {
 	case ir.Arithmetic, ir.Move, ir.SetPred, ir.Carry:
@@ -119,7 +122,7 @@ func (c *compiler) checked(in *ir.Instr, s step) step {
 			return c.shuffled(in, o, s)
 		}
 		return gathered(o, s)
-	case ir.Matrix, ir.Wgmma:
+	case ir.Matrix:
 		switch {
 		case in.Op == "mma" && len(in.Args) == 4:
 			return c.multiplied(in, o, s)
@@ -262,7 +265,7 @@ func (c *compiler) inside(s step) step {
 // wrap adds to a step what checks and counters ask for.
 func (c *compiler) wrap(in *ir.Instr, s step) step {
 	if c.checks {
-		s = c.checked(in, s)
+		s = c.guarded(in, c.checked(in, s))
 	}
 	if c.cfg.Counters {
 		s = c.counted(in, s)

@@ -326,6 +326,7 @@ func (d *watch) raced(w *warp, lane int, v *view, s *segment, cl *cell, off int,
 	c := &w.watched.clock
 	if m == writes && w.watched.twice>>lane&1 != 0 && other.mode == writes && other.at == w.at && other.thread/warpSize == c.id &&
 		cl.time == c.epoch && cl.since == nil {
+		cl.thread = c.id*warpSize + uint32(lane)
 		return
 	}
 	d.raceFault(w, lane, s, off, m, d.who(other.thread, other.at, other.mode))

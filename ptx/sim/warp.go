@@ -320,8 +320,7 @@ func (w *warp) run(n int) int {
 }
 
 func (w *warp) undefinedGuard(in *inst) {
-	bad := w.act &^ w.def[bankP][in.guard]
-	w.fault(Uninitialized, first(bad), 0, 0, "the guard has no value in lanes %#08x", bad)
+	w.demand(ref{bank: bankP, bits: 1, i: in.guard}, w.act, "the guard")
 }
 
 // pick chooses the group that runs next: the runnable lanes at the lowest instruction or, with a seed, now and then at another one. It
@@ -367,4 +366,5 @@ func (w *warp) exit(m uint32) {
 	w.leave(m)
 	w.settle()
 	w.block.exited(bits.OnesCount32(m))
+	w.async.exit(w, m)
 }

@@ -47,6 +47,10 @@ func All() []Kernel {
 		VectorAdd(), Saxpy(),
 		BlockSum(), GridSum(), Softmax(), Scan(), Histogram(),
 		Transpose(Padded), Transpose(Swizzled),
+		SGEMMNaive(), SGEMMTiled(),
+		SGEMM(Tile{M: 64, N: 64, K: 16, PerThreadM: 4, PerThreadN: 4}),
+		SGEMM(Tile{M: 128, N: 64, K: 8, PerThreadM: 8, PerThreadN: 4}),
+		HGEMM(),
 	}
 }
 

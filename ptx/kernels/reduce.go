@@ -94,7 +94,7 @@ func buildGridSum(k *ptx.Kernel) {
 		sum = blockReduce(k, sum, shared, 0, add)
 		k.If(ptx.Eq(k, tid, u32(0)), func() {
 			ptx.Store(k, out, sum)
-			ptx.Store(k, done, u32(0))
+			ptx.Store(k, done, u32(0), ptx.Relaxed(ptx.ScopeGPU))
 		})
 	})
 }

@@ -30,26 +30,27 @@ func buildSoftmax(k *ptx.Kernel) {
 	tid, r := k.Tid(ptx.X), k.Ctaid(ptx.X)
 	x, y = row(k, x, r, cols), row(k, y, r, cols)
 
-	// Everything in units of binary logarithms. −m·log₂e is kept, 0 as long as m is −Inf, so that −Inf − −Inf never happens.
-	scale := ptx.Imm(float32(math.Log2E))
-	negated := func(m ptx.Reg[float32]) ptx.Reg[float32] {
-		return ptx.Select(k, ptx.Eq(k, m, inf), ptx.Imm(float32(0)), ptx.Neg(k, ptx.Mul(k, m, scale)))
+	// What is subtracted: the maximum, but 0 as long as that is −Inf, so that −Inf − −Inf never happens. The difference is taken before it is
+	// scaled: one fused operation would do both, with an error that grows with the elements instead of their distance.
+	base := func(m ptx.Reg[float32]) ptx.Reg[float32] {
+		return ptx.Select(k, ptx.Eq(k, m, inf), ptx.Imm(float32(0)), m)
 	}
-	power := func(v, neg ptx.Reg[float32]) ptx.Reg[float32] { return ptx.Ex2(k, ptx.Fma(k, v, scale, neg)) }
+	exp := func(v, base ptx.Reg[float32]) ptx.Reg[float32] {
+		return ptx.Ex2(k, ptx.Mul(k, ptx.Sub(k, v, base), ptx.Imm(float32(math.Log2E))))
+	}
 
 	m, s := ptx.VarOf(k, inf), ptx.VarOf(k, ptx.Imm(float32(0)))
 	ptx.For(k, tid, cols, u32(reduceThreads), func(i ptx.Reg[uint32]) {
 		v := ptx.Load(k, ptx.At(k, x, i))
 		old := ptx.Copy(k, m.Get())
 		m.Set(larger(old, v))
-		neg := negated(m.Get())
-		s.Set(ptx.Fma(k, s.Get(), power(old, neg), power(v, neg)))
+		top := base(m.Get())
+		s.Set(ptx.Fma(k, s.Get(), exp(old, top), exp(v, top)))
 	})
-	top := blockReduce(k, m.Get(), maxima, float32(math.Inf(-1)), larger)
-	neg := negated(top)
-	sum := blockReduce(k, ptx.Mul(k, s.Get(), power(m.Get(), neg)), sums, 0, add)
+	top := base(blockReduce(k, m.Get(), maxima, float32(math.Inf(-1)), larger))
+	sum := blockReduce(k, ptx.Mul(k, s.Get(), exp(m.Get(), top)), sums, 0, add)
 	inverse := ptx.Rcp(k, sum)
 	ptx.For(k, tid, cols, u32(reduceThreads), func(i ptx.Reg[uint32]) {
-		ptx.Store(k, ptx.At(k, y, i), ptx.Mul(k, power(ptx.Load(k, ptx.At(k, x, i)), neg), inverse))
+		ptx.Store(k, ptx.At(k, y, i), ptx.Mul(k, exp(ptx.Load(k, ptx.At(k, x, i)), top), inverse))
 	})
 }

@@ -1,0 +1,164 @@
+package analyze
+
+import (
+	"slices"
+
+	"github.com/wavelane/wavelane/ptx/ir"
+)
+
+// asyncState is what cp.async has under way.
+type asyncState struct {
+	groups [][]*access // committed, oldest first
+	open   []*access   // not yet committed
+}
+
+func (s asyncState) clone() asyncState {
+	return asyncState{slices.Clone(s.groups), slices.Clone(s.open)}
+}
+
+// mergeAsync is what is under way whichever way was taken.
+func mergeAsync(a, b asyncState) asyncState {
+	both := func(x, y []*access) (out []*access) {
+		for _, e := range x {
+			if slices.Contains(y, e) {
+				out = append(out, e)
+			}
+		}
+		return out
+	}
+	var inB []*access
+	for _, g := range b.groups {
+		inB = append(inB, g...)
+	}
+	if len(a.groups) == len(b.groups) {
+		same := true
+		for i := range a.groups {
+			same = same && slices.Equal(a.groups[i], b.groups[i])
+		}
+		if same {
+			return asyncState{slices.Clone(a.groups), both(a.open, b.open)}
+		}
+	}
+	out := asyncState{open: both(a.open, b.open)}
+	skip := max(0, len(a.groups)-len(b.groups))
+	for _, g := range a.groups[skip:] {
+		out.groups = append(out.groups, both(g, inB))
+	}
+	return out
+}
+
+// asyncEffects walks cp.async and what commits and awaits it. Bulk copies complete through mbarriers or bulk groups and are checked by
+// their protocol only.
+func (m *machine) asyncEffects(st *state, i int, here []presence, frames []frame) {
+	in := &m.f.Body[i]
+	switch {
+	case in.Op == "cp.async.bulk" && len(in.Args) > 3 && in.Args[3].Kind == ir.AddrOperand:
+		m.seen.others[i] = m.addressIn(st, &in.Args[3])
+	case bulkStore(in) && len(in.Args) > 1 && in.Args[1].Kind == ir.AddrOperand:
+		m.seen.others[i] = m.addressIn(st, &in.Args[1])
+	}
+	switch in.Op {
+	case "cp.async":
+		if len(in.Args) < 3 {
+			return
+		}
+		size, _ := m.operand(st, &in.Args[2], ir.U32).scalar()
+		from := &access{instr: i, here: here, frames: frames, epoch: st.epoch, space: ir.GlobalSpace, size: int(size),
+			addr: m.addressIn(st, &in.Args[1])}
+		m.touch(st, from)
+		to := &access{instr: i, here: here, frames: frames, epoch: st.epoch, space: ir.SharedSpace, size: int(size), write: true,
+			issued: true, value: perThread, addr: m.addressIn(st, &in.Args[0])}
+		m.touch(st, to)
+		if to.base != nil {
+			st.async.open = append(st.async.open, to)
+		}
+	case "cp.async.commit_group":
+		st.async.groups = append(st.async.groups, st.async.open)
+		st.async.open = nil
+	case "cp.async.wait_group":
+		if n, ok := m.operand(st, &in.Args[0], ir.U32).scalar(); ok {
+			m.retire(st, int(n))
+		} else {
+			m.retire(st, 0)
+		}
+	case "cp.async.wait_all":
+		st.async.groups = append(st.async.groups, st.async.open)
+		st.async.open = nil
+		m.retire(st, 0)
+	case "cp.async.mbarrier.arrive": // whoever waits for the mbarrier knows
+		st.async = asyncState{}
+	}
+}
+
+// retire lets all but the last n groups arrive: from now on the thread that issued a copy sees it, others behind a barrier.
+func (m *machine) retire(st *state, n int) {
+	for len(st.async.groups) > n {
+		for _, a := range st.async.groups[0] {
+			landed := *a
+			landed.issued, landed.epoch = false, st.epoch
+			st.log = &entry{&landed, st.log}
+		}
+		st.async.groups = st.async.groups[1:]
+	}
+}
+
+// checkPending looks for copies under way to what is accessed.
+func (m *machine) checkPending(st *state, a *access) {
+	if a.issued || a.weak() {
+		return
+	}
+	for _, g := range append(st.async.groups[:len(st.async.groups):len(st.async.groups)], st.async.open) {
+		for _, p := range g {
+			if p.base == a.base && !p.weak() && m.overlap(p, a) {
+				m.seen.hazards[[2]int{a.instr, p.instr}] = true
+			}
+		}
+	}
+}
+
+// unitsOf calls f with the cells that thread t touches, of units of n bytes.
+func (a *access) unitsOf(t int, n int64, f func(cell)) {
+	sig, ok := a.addr.signature(t)
+	if !ok {
+		return
+	}
+	off := at(a.addr.c, t)
+	for u := floorDiv(off, n); u*n < off+int64(a.size); u++ {
+		f(cell{sig, u})
+	}
+}
+
+func floorDiv(a, b int64) int64 {
+	q := a / b
+	if a%b < 0 {
+		q--
+	}
+	return q
+}
+
+// overlap tells whether the two touch a common byte.
+func (m *machine) overlap(p, a *access) bool {
+	if p.cells == nil {
+		p.cells = map[cell]struct{}{}
+		for t, h := range p.here {
+			if h != absent {
+				p.unitsOf(t, 4, func(c cell) { p.cells[c] = struct{}{} })
+			}
+		}
+	}
+	found := false
+	for t, h := range a.here {
+		if h == absent {
+			continue
+		}
+		a.unitsOf(t, 4, func(c cell) {
+			if _, ok := p.cells[c]; ok {
+				found = true
+			}
+		})
+		if found {
+			return together(p, -1, a, t)
+		}
+	}
+	return false
+}

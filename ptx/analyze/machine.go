@@ -1,0 +1,590 @@
+package analyze
+
+import (
+	"slices"
+
+	"github.com/wavelane/wavelane/ptx/flow"
+	"github.com/wavelane/wavelane/ptx/ir"
+)
+
+// The abstract machine walks through a kernel with all threads of one block at once. Registers hold values of type vec: known numbers
+// per thread, and sums of symbols where parameters, block indices or memory come in. A branch whose condition is known splits
+// the threads; one that is not known is taken both ways, and the ways are joined behind it. Loops run turn by turn: while their
+// conditions are known to the end (up to a limit), else for a few turns. In each memory access every thread's address is thereby known
+// up to symbols, swizzles included.
+
+// Limits of one walk.
+const (
+	maxTurns  = 256     // of a loop with known conditions
+	maxVisits = 400_000 // of instructions by warps: after these, loops run two turns
+)
+
+// presence says whether a thread is at a place.
+type presence uint8
+
+const (
+	absent presence = iota
+	may             // under a condition that is not known
+	must
+)
+
+// frame is an unknown condition under which a state is.
+type frame struct {
+	cond  *symbol
+	side  int8 // 1: the condition holds, -1: it does not, 0: both ways are joined in the state
+	join  int  // the block at which both ways have met for certain
+	again bool // it decides whether a loop turns once more, beyond the first turn
+	here  []presence
+}
+
+// state is what is true at a place.
+type state struct {
+	regs   []*vec // nil: not written
+	here   []presence
+	frames []frame // in the order in which the conditions were met
+	log    *entry  // memory accesses since the last barrier, latest first
+	epoch  int     // number of bar.warp.sync since then
+	async  asyncState
+	maxreg []int // what setmaxnreg last set, per warp; 0: nothing
+}
+
+func (s *state) clone() *state {
+	c := *s
+	c.regs = slices.Clone(s.regs)
+	c.here = slices.Clone(s.here)
+	c.frames = slices.Clone(s.frames)
+	c.async = s.async.clone()
+	c.maxreg = slices.Clone(s.maxreg)
+	return &c
+}
+
+// branchInfo is what was seen of a branch, or of another instruction with a guard.
+type branchInfo struct {
+	visits int
+	split  level // perBlock: all threads went the same way, perWarp: all of each warp did
+	taken  bool  // some thread may have had a true condition
+	passed bool  // or a false one
+	plain  bool  // the condition was a number known without thread indices each time
+}
+
+// machine is one walk.
+type machine struct {
+	mod     *ir.Module
+	f       *ir.Func
+	g       *flow.Graph
+	o       *Options
+	dims    [3]int
+	threads int
+	symbols map[string]*symbol
+	next    int
+	visits  int
+	// pending is what waits to be walked at each block; inner ones are those of the loops that are being walked.
+	pending    []map[int]*state
+	counting   int // > 0: in a further turn of a loop of unknown length
+	unknown    bool
+	cut        bool // a loop was left before its end
+	vars       map[string]*ir.Var
+	layout     map[string]int64 // where the .shared variables lie, as far as known
+	shared     int64            // their sum
+	seen       observations
+	done       bool // walked to the end
+	pointerSet map[string]bool
+}
+
+func newMachine(mod *ir.Module, f *ir.Func, g *flow.Graph, o *Options, dims [3]int) *machine {
+	m := &machine{mod: mod, f: f, g: g, o: o, dims: dims, threads: dims[0] * dims[1] * dims[2], symbols: map[string]*symbol{},
+		vars: map[string]*ir.Var{}, layout: map[string]int64{}}
+	m.seen = newObservations(len(f.Body), len(g.Blocks))
+	for _, list := range [][]ir.Var{mod.Vars, f.Vars} {
+		for i := range list {
+			v := &list[i]
+			m.vars[v.Name] = v
+			if v.Space == ir.SharedSpace && v.Size() > 0 {
+				a := int64(v.Alignment())
+				m.shared = (m.shared + a - 1) / a * a
+				m.layout[v.Name] = m.shared
+				m.shared += int64(v.Size())
+			}
+		}
+	}
+	return m
+}
+
+// symbol returns the one with the key, making it if there is none. An empty key always makes one.
+func (m *machine) symbol(key string, make func(s *symbol)) *symbol {
+	if s := m.symbols[key]; s != nil && key != "" {
+		return s
+	}
+	m.next++
+	s := &symbol{id: m.next, name: key, align: 1}
+	make(s)
+	if key != "" {
+		m.symbols[key] = s
+	}
+	return s
+}
+
+// fresh is a value of which nothing is known but this.
+func (m *machine) fresh(l level, data, block bool) *vec {
+	return of(m.symbol("", func(s *symbol) { s.level, s.data, s.block = l, data, block }))
+}
+
+// run walks the kernel. It does nothing for loops with several entries.
+func (m *machine) run() {
+	if len(m.g.Irreducible) > 0 || m.threads == 0 || len(m.f.Body) == 0 {
+		return
+	}
+	start := &state{regs: make([]*vec, len(m.f.Regs)), here: make([]presence, m.threads), maxreg: make([]int, (m.threads+31)/32)}
+	for t := range start.here {
+		start.here[t] = must
+	}
+	m.pending = []map[int]*state{{0: start}}
+	m.region(-1)
+	m.done = true
+}
+
+// region walks the blocks of a loop once, or with -1 the whole function, and leaves in the pending states of this level what goes on
+// elsewhere: behind the loop, or at its header for the next turn.
+func (m *machine) region(loop int) {
+	for _, b := range m.g.RPO {
+		if loop >= 0 && !m.g.Loops[loop].Has(b) {
+			continue
+		}
+		top := m.pending[len(m.pending)-1]
+		st := top[b]
+		if st == nil {
+			continue
+		}
+		inner := m.innermost(b, loop)
+		if inner >= 0 && m.g.Loops[inner].Header == b {
+			delete(top, b)
+			m.loop(inner, st)
+			continue
+		}
+		delete(top, b)
+		m.block(b, st)
+	}
+}
+
+// innermost is the loop around b that is directly inside loop, -1 if b is in none.
+func (m *machine) innermost(b, loop int) int {
+	for l := m.g.Blocks[b].Loop; l >= 0 && l != loop; l = m.g.Loops[l].Parent {
+		if m.g.Loops[l].Parent == loop {
+			return l
+		}
+	}
+	return -1
+}
+
+// loop walks the turns of a loop. States that leave it end up among the pending ones around it.
+func (m *machine) loop(l int, st *state) {
+	header := m.g.Loops[l].Header
+	outside := m.pending[len(m.pending)-1]
+	exits := map[int]*state{}
+	outer, counted := m.unknown, m.counting
+	m.unknown = false
+	turn := 0
+	for ; ; turn++ {
+		m.pending = append(m.pending, map[int]*state{header: st})
+		m.region(l)
+		here := m.pending[len(m.pending)-1]
+		m.pending = m.pending[:len(m.pending)-1]
+		st = here[header]
+		delete(here, header)
+		for b, s := range here {
+			exits[b] = m.merge(exits[b], s)
+		}
+		if m.unknown && m.counting == counted {
+			m.counting++ // only the first turn counts
+		}
+		if st == nil {
+			turn++
+			break
+		}
+		limit := maxTurns
+		switch {
+		case m.visits > maxVisits:
+			limit = 2
+		case m.unknown:
+			limit = m.o.turns()
+		}
+		if turn+1 >= limit {
+			turn++
+			m.cut = true
+			if len(exits) == 0 || !m.unknown {
+				m.leave(l, st, exits)
+			}
+			m.widen(l, exits)
+			break
+		}
+	}
+	if m.seen.turns[header] < turn {
+		m.seen.turns[header] = turn
+	}
+	m.seen.open[header] = m.seen.open[header] || m.unknown || m.cut
+	m.counting = counted
+	m.unknown = outer
+	for b, s := range exits {
+		outside[b] = m.merge(outside[b], s)
+	}
+}
+
+// leave forces a state out of a loop, on all its ways out.
+func (m *machine) leave(l int, st *state, exits map[int]*state) {
+	for _, e := range m.g.Loops[l].Exits {
+		if e.To != m.g.Exit {
+			exits[e.To] = m.merge(exits[e.To], st.clone())
+		}
+	}
+}
+
+// widen forgets what the loop writes, in states that leave a loop before its end.
+func (m *machine) widen(l int, exits map[int]*state) {
+	written := map[ir.Reg]bool{}
+	for _, b := range m.g.Loops[l].Blocks {
+		for i := m.g.Blocks[b].Start; i < m.g.Blocks[b].End; i++ {
+			m.g.Writes(i, func(r ir.Reg) { written[r] = true })
+		}
+	}
+	for _, s := range exits {
+		for r := range written {
+			if v := s.regs[r]; v != nil {
+				data, block := v.from()
+				s.regs[r] = m.fresh(v.level(), data, block)
+			}
+		}
+	}
+}
+
+// push hands a state on to a block.
+func (m *machine) push(b int, st *state) {
+	top := m.pending[len(m.pending)-1]
+	top[b] = m.merge(top[b], st)
+}
+
+// block walks the instructions of a block.
+func (m *machine) block(b int, st *state) {
+	m.rejoin(b, st)
+	blk := &m.g.Blocks[b]
+	m.seen.blocks[b]++
+	for i := blk.Start; i < blk.End; i++ {
+		in := &m.f.Body[i]
+		if in.Kind() == ir.Directive {
+			continue
+		}
+		m.visits += (m.threads + 31) / 32
+		if k := in.Kind(); k == ir.Branch || k == ir.Leave {
+			m.count(i, st.here)
+			m.branch(b, i, st)
+			return
+		}
+		m.step(st, i)
+	}
+	if b+1 < len(m.g.Blocks) {
+		m.push(b+1, st)
+	} else {
+		m.finish(st)
+	}
+}
+
+// rejoin drops the conditions that no longer decide whether a thread is here.
+func (m *machine) rejoin(b int, st *state) {
+	for i, f := range st.frames {
+		if f.join != b {
+			continue
+		}
+		copy(st.here, f.here)
+		kept := st.frames[:i:i]
+		for _, g := range st.frames[i+1:] {
+			if g.join != b {
+				kept = append(kept, g)
+			}
+		}
+		st.frames = kept
+		return
+	}
+}
+
+// branch takes a branch or leaves.
+func (m *machine) branch(b, i int, st *state) {
+	in := &m.f.Body[i]
+	taken, passed := m.split(b, i, st)
+	if taken != nil {
+		switch {
+		case in.Kind() == ir.Leave:
+			m.finish(taken)
+		default:
+			targets, _ := m.g.Targets(i)
+			if len(targets) > 1 {
+				m.unknown = m.unknown || m.g.Blocks[b].Loop >= 0
+			}
+			for k, t := range targets {
+				to := taken
+				if k > 0 {
+					to = taken.clone()
+				}
+				m.push(m.g.BlockOf(t), to)
+			}
+		}
+	}
+	switch {
+	case passed == nil:
+	case b+1 < len(m.g.Blocks):
+		m.push(b+1, passed)
+	default:
+		m.finish(passed)
+	}
+}
+
+// split divides a state by the guard of instruction i into the threads for which it holds and the others; nil if there are none.
+func (m *machine) split(b, i int, st *state) (taken, passed *state) {
+	in := &m.f.Body[i]
+	info := &m.seen.guards[i]
+	info.visits++
+	if in.Op == "brx.idx" {
+		if v := st.regs[in.Args[0].Reg]; v != nil {
+			info.split = max(info.split, v.level())
+		}
+	}
+	if in.Guard.Reg == 0 {
+		return st, nil
+	}
+	p := m.guard(st, in)
+	if p.isConst() {
+		taken, passed = m.divide(st, p, info)
+		return taken, passed
+	}
+	info.taken, info.passed = true, true
+	info.plain = false
+	cond, side := m.condition(p)
+	info.split = max(info.split, cond.level)
+	for _, f := range st.frames { // decided before
+		if f.cond == cond && f.side != 0 && cond.level == perBlock {
+			if f.side == side {
+				return st, nil
+			}
+			return nil, st
+		}
+	}
+	loop := m.g.Blocks[b].Loop
+	exits := false
+	if loop >= 0 {
+		for _, e := range m.g.Edges(b) {
+			exits = exits || !m.g.Loops[loop].Has(e.To)
+		}
+	}
+	if exits {
+		m.unknown = true
+	}
+	f := frame{cond: cond, side: side, join: m.g.IPDom[b], again: exits && m.counting > 0, here: st.here}
+	passed = st.clone()
+	st.here = under(p, st.here)
+	passed.here = under(combine(constant(1), p, 1, -1), passed.here)
+	st.frames = append(st.frames, f)
+	f.side = -side
+	passed.frames = append(passed.frames, f)
+	return st, passed
+}
+
+// under is who is somewhere behind a condition that is not known for all threads.
+func under(p *vec, here []presence) []presence {
+	out := slices.Clone(here)
+	for t, h := range here {
+		known := !slices.ContainsFunc(p.terms, func(e term) bool { return at(e.k, t) != 0 })
+		switch {
+		case !known:
+			out[t] = min(h, may)
+		case at(p.c, t) == 0:
+			out[t] = absent
+		}
+	}
+	return out
+}
+
+// ways tells which ways threads go by a condition that is known, and how far they part.
+func ways(p *vec, here []presence) (yes, no bool, apart level) {
+	var lanes [2]bool
+	for t, h := range here {
+		if t%32 == 0 {
+			lanes = [2]bool{}
+		}
+		if h == absent {
+			continue
+		}
+		holds := at(p.c, t) != 0
+		yes, no = yes || holds, no || !holds
+		lanes[bit(holds)] = true
+		if lanes[0] && lanes[1] {
+			apart = perThread
+		}
+	}
+	if yes && no {
+		apart = max(apart, perWarp)
+	}
+	return yes, no, apart
+}
+
+// divide splits by known numbers.
+func (m *machine) divide(st *state, p *vec, info *branchInfo) (taken, passed *state) {
+	yes, no, apart := ways(p, st.here)
+	info.split = max(info.split, apart)
+	if info.visits == 1 {
+		info.plain = true
+	}
+	info.plain = info.plain && len(p.c) == 1
+	info.taken, info.passed = info.taken || yes, info.passed || no
+	switch {
+	case !no:
+		return st, nil
+	case !yes:
+		return nil, st
+	}
+	passed = st.clone()
+	for t := range st.here {
+		if at(p.c, t) != 0 {
+			passed.here[t] = absent
+		} else {
+			st.here[t] = absent
+		}
+	}
+	return st, passed
+}
+
+// guard is the value of an instruction's guard, 1 where it holds.
+func (m *machine) guard(st *state, in *ir.Instr) *vec {
+	p := st.regs[in.Guard.Reg]
+	if p == nil {
+		p = m.fresh(perThread, false, false)
+		st.regs[in.Guard.Reg] = p
+	}
+	if in.Guard.Not {
+		return combine(constant(1), p, 1, -1)
+	}
+	return p
+}
+
+// condition is the symbol of a predicate that is not known, and whether it or its opposite is meant.
+func (m *machine) condition(p *vec) (*symbol, int8) {
+	if s := p.only(); s != nil {
+		return s, 1
+	}
+	if n := combine(constant(1), p, 1, -1); n.only() != nil {
+		return n.only(), -1
+	}
+	return m.opaque("cond", p).only(), 1
+}
+
+// finish ends the threads of a state.
+func (m *machine) finish(st *state) {
+	m.checkRaces(st)
+	m.seen.endAsync(st)
+	for w, r := range st.maxreg {
+		if r > 0 {
+			m.seen.maxreg[w] = max(m.seen.maxreg[w], r)
+		}
+	}
+}
+
+// merge joins two states.
+func (m *machine) merge(a, b *state) *state {
+	if a == nil || b == nil {
+		if a == nil {
+			return b
+		}
+		return a
+	}
+	out := &state{regs: make([]*vec, len(a.regs)), here: make([]presence, len(a.here)), epoch: max(a.epoch, b.epoch)}
+	onlyA, both := make([]bool, len(a.here)), false
+	for t := range out.here {
+		out.here[t] = max(a.here[t], b.here[t])
+		onlyA[t] = b.here[t] == absent
+		both = both || a.here[t] != absent && b.here[t] != absent
+	}
+	split := splitOf(a.frames, b.frames)
+	for r := range out.regs {
+		out.regs[r] = m.joined(a, b, ir.Reg(r), onlyA, both, split)
+	}
+	out.frames = mergeFrames(a.frames, b.frames)
+	out.log = mergeLogs(a.log, b.log)
+	out.async = mergeAsync(a.async, b.async)
+	out.maxreg = slices.Clone(a.maxreg)
+	for w, r := range b.maxreg {
+		out.maxreg[w] = max(out.maxreg[w], r)
+	}
+	return out
+}
+
+// joined is the value of a register where two states meet.
+func (m *machine) joined(a, b *state, r ir.Reg, onlyA []bool, both bool, split level) *vec {
+	x, y := a.regs[r], b.regs[r]
+	switch {
+	case x == y || y == nil:
+		return x
+	case x == nil:
+		return y
+	}
+	differs := false
+	for t := range onlyA {
+		if a.here[t] != absent && b.here[t] != absent && !equalAt(x, y, t) {
+			differs = true
+			break
+		}
+	}
+	if !differs {
+		return pick(onlyA, x, y)
+	}
+	dx, bx := x.from()
+	dy, by := y.from()
+	v := m.fresh(max(split, x.level(), y.level()), dx || dy, bx || by)
+	v.generic = x.generic
+	return v
+}
+
+// splitOf is how far the threads may have come together on different ways: the largest split of the unknown conditions in which two
+// states differ.
+func splitOf(a, b []frame) level {
+	l := perBlock
+	side := map[*symbol]int8{}
+	for _, f := range a {
+		side[f.cond] = f.side
+	}
+	for _, f := range b {
+		if s, ok := side[f.cond]; !ok || s != f.side || s == 0 {
+			l = max(l, f.cond.level)
+		}
+		delete(side, f.cond)
+	}
+	for s := range side {
+		l = max(l, s.level)
+	}
+	return l
+}
+
+// mergeFrames joins the conditions of two states in the order in which they were met.
+func mergeFrames(a, b []frame) []frame {
+	var out []frame
+	index := map[*symbol]int{}
+	for _, f := range a {
+		index[f.cond] = len(out)
+		out = append(out, f)
+	}
+	seen := map[*symbol]bool{}
+	for _, f := range b {
+		seen[f.cond] = true
+		if i, ok := index[f.cond]; ok {
+			if out[i].side != f.side {
+				out[i].side = 0
+			}
+			continue
+		}
+		f.side = 0
+		out = append(out, f)
+	}
+	for i := range out {
+		if !seen[out[i].cond] {
+			out[i].side = 0
+		}
+	}
+	slices.SortStableFunc(out, func(x, y frame) int { return x.cond.id - y.cond.id })
+	return out
+}

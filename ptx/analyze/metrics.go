@@ -1,0 +1,342 @@
+package analyze
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/wavelane/wavelane/ptx/flow"
+	"github.com/wavelane/wavelane/ptx/ir"
+	"github.com/wavelane/wavelane/ptx/roofline"
+)
+
+// KernelReport is what a kernel costs. Numbers per thread count what a thread does on average over the block: loops as often as they
+// turn if that is known, else one turn; both ways of a branch that is not known.
+type KernelReport struct {
+	Name    string `json:"name"`
+	Block   [3]int `json:"block"`
+	Assumed bool   `json:"assumed"` // the kernel does not say how large its blocks are
+	// Walked is false where the code could not be followed (loops with several entries): then everything counts once, and
+	// addresses are not known.
+	Walked bool `json:"walked"`
+	// OpenLoops are loops whose number of turns is not known: they count as one turn.
+	OpenLoops    int            `json:"openLoops"`
+	Instructions int            `json:"instructions"` // in the text
+	Mix          map[string]int `json:"mix"`          // of them, by kind
+	Live         flow.Pressure  `json:"live"`         // most registers live at once, by width
+	// Registers are those for occupancy: ptxas' count if it was given, else the live ones.
+	Registers int                 `json:"registers"`
+	FromPtxas bool                `json:"fromPtxas"`
+	Shared    int                 `json:"shared"` // bytes per block, static and dynamic
+	Local     int                 `json:"local"`  // bytes per thread
+	SM        int                 `json:"sm"`
+	Occupancy *roofline.Occupancy `json:"occupancy,omitempty"`
+	Memory    Memory              `json:"memory"`
+	Flops     float64             `json:"flops"`     // per thread
+	Bytes     float64             `json:"bytes"`     // of global memory per thread
+	Intensity float64             `json:"intensity"` // flops ÷ bytes; 0 if there are no bytes
+	Rate      roofline.Rate       `json:"rate"`      // the arithmetic that most flops are of
+	Placement *Placement          `json:"roofline,omitempty"`
+	Wastes    []Waste             `json:"wastes"`
+}
+
+// Memory is a kernel's traffic.
+type Memory struct {
+	GlobalLoads  Traffic `json:"globalLoads"`
+	GlobalStores Traffic `json:"globalStores"`
+	SharedLoads  Traffic `json:"sharedLoads"`
+	SharedStores Traffic `json:"sharedStores"`
+	LocalLoads   Traffic `json:"localLoads"`
+	LocalStores  Traffic `json:"localStores"`
+	Atomics      Traffic `json:"atomics"` // of whatever memory; in no other line
+	// Coalescing is the least number of sectors ÷ those touched, over global accesses whose addresses are known; 1 is best.
+	Coalescing      float64 `json:"coalescing"`
+	CoalescingKnown bool    `json:"coalescingKnown"`
+	// BankConflicts is the number of passes over the banks of shared memory ÷ the least; 1 is best.
+	BankConflicts      float64 `json:"bankConflicts"`
+	BankConflictsKnown bool    `json:"bankConflictsKnown"`
+}
+
+// Traffic is that of one kind of access.
+type Traffic struct {
+	Instructions int     `json:"instructions"` // in the text
+	Accesses     float64 `json:"accesses"`     // per thread
+	Bytes        float64 `json:"bytes"`        // per thread
+}
+
+// Placement is the kernel's place under a GPU's roofline.
+type Placement struct {
+	GPU        string         `json:"gpu"`
+	Ridge      float64        `json:"ridge"`      // flops per byte
+	Attainable float64        `json:"attainable"` // flops per second
+	Peak       float64        `json:"peak"`
+	Bound      roofline.Bound `json:"bound"`
+}
+
+// Waste is a warning of a general kind, in the terms of lean production that the prior art uses.
+type Waste struct {
+	Kind   string `json:"kind"` // Transport, Waiting, Overprocessing
+	What   string `json:"what"`
+	Impact string `json:"impact"`
+	Fix    string `json:"fix"`
+}
+
+func (k *kernel) sm() int {
+	switch {
+	case k.o.SM > 0:
+		return k.o.SM
+	case k.o.GPU != nil:
+		return k.o.GPU.SM
+	}
+	return k.mod.Target.SM
+}
+
+func (k *kernel) limits() (roofline.Limits, error) { return roofline.LimitsOf(k.sm()) }
+
+// sharedBytes is the shared memory of a block: what the kernel mentions, and the dynamic part.
+func (k *kernel) sharedBytes() int {
+	mentioned := map[string]bool{}
+	for i := range k.f.Body {
+		for a := range k.f.Body[i].Args {
+			mentions(&k.f.Body[i].Args[a], mentioned)
+		}
+	}
+	n := 0
+	add := func(v *ir.Var) {
+		if v.Space == ir.SharedSpace {
+			a := v.Alignment()
+			n = (n+a-1)/a*a + v.Size()
+		}
+	}
+	for i := range k.mod.Vars {
+		if mentioned[k.mod.Vars[i].Name] {
+			add(&k.mod.Vars[i])
+		}
+	}
+	for i := range k.f.Vars {
+		add(&k.f.Vars[i])
+	}
+	return n + k.o.Shared
+}
+
+// weight is how often a thread runs instruction i.
+func (k *kernel) weight(i int) float64 {
+	if len(k.walks) == 0 {
+		return 1
+	}
+	return k.walks[0].seen.counts[i] / float64(k.walks[0].threads)
+}
+
+func (k *kernel) report() (KernelReport, error) {
+	r := KernelReport{Name: k.f.Name, Block: k.dims, Assumed: k.assumed, Walked: len(k.walks) > 0, Mix: map[string]int{},
+		Live: k.live.Pressure(), Shared: k.sharedBytes(), SM: k.sm(), Wastes: []Waste{}}
+	for i := range k.f.Vars {
+		if v := &k.f.Vars[i]; v.Space == ir.LocalSpace {
+			r.Local += v.Size()
+		}
+	}
+	flops := map[roofline.Rate]float64{}
+	k.each(func(i int, in *ir.Instr) {
+		r.Instructions++
+		r.Mix[kindName(in)]++
+		n, rate := flopsOf(in)
+		flops[rate] += n * k.weight(i)
+		r.Flops += n * k.weight(i)
+		k.traffic(&r.Memory, i, in)
+	})
+	r.Rate = roofline.F32
+	for _, rate := range slices.Sorted(keys(flops)) {
+		if flops[rate] > flops[r.Rate] {
+			r.Rate = rate
+		}
+	}
+	k.ratios(&r.Memory)
+	for _, m := range k.walks[:min(1, len(k.walks))] {
+		for _, open := range m.seen.open {
+			r.OpenLoops += int(bit(open))
+		}
+	}
+	r.Bytes = r.Memory.GlobalLoads.Bytes + r.Memory.GlobalStores.Bytes
+	if r.Bytes > 0 {
+		r.Intensity = r.Flops / r.Bytes
+	}
+	r.Registers = r.Live.Units.Live
+	if n, ok := k.o.Registers[k.f.Name]; ok {
+		r.Registers, r.FromPtxas = n, true
+	}
+	if err := k.locate(&r); err != nil {
+		return r, err
+	}
+	r.wastes()
+	return r, nil
+}
+
+func keys[K comparable, V any](m map[K]V) func(func(K) bool) {
+	return func(yield func(K) bool) {
+		for k := range m {
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+// locate finds occupancy and the place under the roofline.
+func (k *kernel) locate(r *KernelReport) error {
+	if l, err := k.limits(); err == nil {
+		if o, err := l.Occupancy(product3(k.dims), min(r.Registers, l.MaxRegisters), r.Shared); err == nil {
+			r.Occupancy = &o // what exceeds limits is a finding
+		}
+	}
+	if k.o.GPU == nil || r.Bytes == 0 {
+		return nil
+	}
+	peak, err := k.o.GPU.PeakOf(r.Rate)
+	if err != nil {
+		return fmt.Errorf("ptx/analyze: %s: %w", k.f.Name, err)
+	}
+	p := Placement{GPU: k.o.GPU.Name, Peak: peak}
+	if p.Ridge, err = k.o.GPU.Ridge(r.Rate); err == nil {
+		p.Attainable, err = k.o.GPU.Attainable(r.Rate, r.Intensity)
+	}
+	if err != nil {
+		return fmt.Errorf("ptx/analyze: %s: %w", k.f.Name, err)
+	}
+	p.Bound, err = k.o.GPU.Bound(r.Rate, r.Intensity)
+	r.Placement = &p
+	return err
+}
+
+// traffic adds an instruction's accesses.
+func (k *kernel) traffic(m *Memory, i int, in *ir.Instr) {
+	add := func(t *Traffic, bytes float64) {
+		t.Instructions++
+		t.Accesses += k.weight(i)
+		t.Bytes += k.weight(i) * bytes
+	}
+	size := float64(in.Type(0).Size() * in.Width())
+	space := in.Space()
+	if space == ir.NoSpace {
+		space = ir.GlobalSpace
+		for _, w := range k.walks {
+			if u := w.seen.memory[i]; u != nil && u.space != ir.NoSpace {
+				space = u.space
+			}
+		}
+	}
+	pick := func(global, shared, local *Traffic, bytes float64) {
+		switch space {
+		case ir.GlobalSpace:
+			add(global, bytes)
+		case ir.SharedSpace, ir.SharedClusterSpace:
+			add(shared, bytes)
+		case ir.LocalSpace:
+			add(local, bytes)
+		}
+	}
+	switch in.Kind() {
+	case ir.Load:
+		pick(&m.GlobalLoads, &m.SharedLoads, &m.LocalLoads, size)
+	case ir.Store:
+		pick(&m.GlobalStores, &m.SharedStores, &m.LocalStores, size)
+	case ir.Atomic:
+		add(&m.Atomics, size)
+	case ir.Matrix:
+		switch in.Op {
+		case "ldmatrix":
+			add(&m.SharedLoads, float64(4*int(in.First(ir.X1, ir.X2, ir.X4)[1]-'0')))
+		case "stmatrix":
+			add(&m.SharedStores, float64(4*int(in.First(ir.X1, ir.X2, ir.X4)[1]-'0')))
+		case "wmma.load.a", "wmma.load.b", "wmma.load.c":
+			pick(&m.GlobalLoads, &m.SharedLoads, &m.LocalLoads, fragmentBytes(in))
+		case "wmma.store.d":
+			pick(&m.GlobalStores, &m.SharedStores, &m.LocalStores, fragmentBytes(in))
+		}
+	case ir.Async:
+		n := 0.0
+		if len(in.Args) > 2 && in.Args[2].Kind == ir.IntOperand {
+			n = float64(in.Args[2].Bits)
+		}
+		switch {
+		case bulkStore(in):
+			add(&m.GlobalStores, n)
+			add(&m.SharedLoads, n)
+		case in.Op == "cp.async" || in.Op == "cp.async.bulk" || in.Op == "cp.async.bulk.tensor":
+			add(&m.GlobalLoads, n)
+			add(&m.SharedStores, n)
+		}
+	}
+}
+
+// ratios finds how well accesses are coalesced and how often banks clash.
+func (k *kernel) ratios(m *Memory) {
+	var sectors, ideal, passes, least int
+	k.used(func(_ int, in *ir.Instr, u *memoryUse) {
+		switch {
+		case u.space == ir.GlobalSpace && in.Kind() != ir.Atomic:
+			sectors, ideal = sectors+u.sectors, ideal+u.ideal
+		case u.space == ir.SharedSpace && in.Kind() != ir.Atomic && in.Kind() != ir.Mbarrier:
+			passes, least = passes+u.sectors, least+u.ideal
+		}
+	})
+	if sectors > 0 {
+		m.Coalescing, m.CoalescingKnown = math.Min(1, float64(ideal)/float64(sectors)), true
+	}
+	if least > 0 {
+		m.BankConflicts, m.BankConflictsKnown = float64(passes)/float64(least), true
+	}
+}
+
+// wastes are the general warnings.
+func (r *KernelReport) wastes() {
+	if n := r.Memory.LocalLoads.Instructions + r.Memory.LocalStores.Instructions; n > 0 {
+		r.Wastes = append(r.Wastes, Waste{"Transport", fmt.Sprintf("%d accesses to local memory", n),
+			"each costs as much as one to global memory, hundreds of cycles where the cache misses",
+			"keep arrays in registers (constant indices) or in shared memory"})
+	}
+	if r.Memory.CoalescingKnown && r.Memory.Coalescing < 0.8 {
+		r.Wastes = append(r.Wastes, Waste{"Waiting", fmt.Sprintf("coalescing %.0f %%", 100*r.Memory.Coalescing),
+			fmt.Sprintf("%.1f times the necessary traffic", 1/r.Memory.Coalescing),
+			"let neighbouring lanes access neighbouring addresses"})
+	}
+	if r.Registers > 128 {
+		share := "fewer warps hide latency"
+		if r.Occupancy != nil {
+			share = fmt.Sprintf("occupancy is %.0f %%", 100*r.Occupancy.Share)
+		}
+		r.Wastes = append(r.Wastes, Waste{"Overprocessing", fmt.Sprintf("%d registers", r.Registers), share,
+			"use smaller tiles per thread, unless the kernel is bound by arithmetic and its instructions overlap by themselves"})
+	}
+}
+
+// kindName names what an instruction is for.
+func kindName(in *ir.Instr) string {
+	switch in.Kind() {
+	case ir.Arithmetic, ir.Carry:
+		if in.Type(0).IsFloat() {
+			return "float"
+		}
+		return "integer"
+	case ir.Move:
+		return "move"
+	case ir.SetPred:
+		return "compare"
+	case ir.Load:
+		return "load"
+	case ir.Store:
+		return "store"
+	case ir.Atomic:
+		return "atomic"
+	case ir.Branch, ir.Call, ir.Leave:
+		return "control"
+	case ir.Barrier, ir.Fence, ir.Mbarrier:
+		return "synchronisation"
+	case ir.WarpSync:
+		return "warp"
+	case ir.Matrix, ir.Wgmma:
+		return "matrix"
+	case ir.Async:
+		return "copy"
+	}
+	return "other"
+}

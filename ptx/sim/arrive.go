@@ -26,8 +26,8 @@ func init() {
 	})
 }
 
-// mbarrierObject is an mbarrier in shared memory. Its state is kept here; the bytes in memory mirror it, so that a kernel that writes over
-// them is found out. For the order of accesses the object itself is the key.
+// mbarrierObject is an mbarrier in shared memory. Its state is kept here; the bytes in memory mirror it, so that a kernel
+// that writes over them is found out. For the order of accesses the object itself is the key.
 type mbarrierObject struct {
 	mbarrier
 	s       *segment
@@ -101,8 +101,8 @@ func (o *mbarrierObject) check(w *warp, lane int, err error) {
 	}
 }
 
-// complete executes an operation of a lane on the mbarrier, together with which operations on memory complete. What the lane did before is
-// visible to those who wait.
+// complete executes an operation of a lane on the mbarrier, together with which operations on memory complete. What the lane
+// did before is visible to those who wait.
 func (o *mbarrierObject) complete(w *warp, lane int, list []*flight, do func() (bool, error)) {
 	o.current = append(o.current, list...)
 	done, err := do()
@@ -113,6 +113,9 @@ func (o *mbarrierObject) complete(w *warp, lane int, list []*flight, do func() (
 	if done {
 		o.done = append(o.done, o.current...)
 		o.current = nil
+		if w.mon != nil {
+			w.mon.complete(o)
+		}
 	}
 	o.write()
 }
@@ -120,20 +123,23 @@ func (o *mbarrierObject) complete(w *warp, lane int, list []*flight, do func() (
 // seen says that lanes know of the end of a phase: what completed in it is there for them. The first one to know stands for the
 // operations as the writer of what they wrote; it hands that on to those that ask later.
 func (o *mbarrierObject) seen(w *warp, m uint32) {
-	if w.mon != nil {
-		w.mon.acquire(w, m, o)
-	}
-	if len(o.done) == 0 {
+	if w.mon == nil {
+		for _, f := range o.done {
+			f.landed = true
+		}
+		o.done = nil
 		return
 	}
-	for _, f := range o.done {
-		f.land(w, first(m))
+	handed := &o.mbarrier // another key: what is handed on belongs to a phase that is over
+	w.mon.acquire(w, m, o)
+	if len(o.done) > 0 {
+		for _, f := range o.done {
+			f.land(w, first(m))
+		}
+		o.done = nil
+		w.mon.release(w, 1<<first(m), handed)
 	}
-	o.done = nil
-	if w.mon != nil {
-		w.mon.release(w, 1<<first(m), o)
-		w.mon.acquire(w, m, o)
-	}
+	w.mon.acquire(w, m, handed)
 }
 
 func compileMbarrierInit(c *compiler, in *ir.Instr) (step, error) {
@@ -249,8 +255,9 @@ func compileTx(c *compiler, in *ir.Instr) (step, error) {
 	}, err
 }
 
-// compileMbarrierWait compiles test_wait and try_wait: p, [addr], state or parity. try_wait suspends lanes until the phase of one of them is
-// over; then it says for each whether its own is. The time limit is not one of this machine: what waits for ever is a deadlock.
+// compileMbarrierWait compiles test_wait and try_wait: p, [addr], state or parity. try_wait suspends lanes until the phase of
+// one of them is over; then it says for each whether its own is. The time limit is not one of this machine: what waits for
+// ever is a deadlock.
 func compileMbarrierWait(c *compiler, in *ir.Instr) (step, error) {
 	if len(in.Args) < 3 {
 		return nil, c.unsupported(in)

@@ -12,8 +12,8 @@ func init() {
 	register("cp.async.mbarrier.arrive", compileCpAsyncArrive)
 }
 
-// flight is an asynchronous operation on memory, from its issue until a thread has made sure that it is complete. Its bytes move at
-// any time between; with CheckAsync nobody may touch what it writes, nor change what it reads, while it is in flight.
+// flight is an asynchronous operation on memory, from its issue until a thread has made sure that it is complete. Its bytes
+// move at any time between; with CheckAsync nobody may touch what it writes, nor change what it reads, while it is in flight.
 type flight struct {
 	w        *warp
 	lane     int
@@ -152,7 +152,11 @@ func (f *flight) move() {
 		dst := view(f.dst, p.dst, p.n)
 		if f.reduce != nil {
 			defer f.w.atomically(p.dst)()
-			f.reduce(dst, view(f.src, p.src, p.n))
+			var src []byte
+			if f.src != nil {
+				src = view(f.src, p.src, p.n)
+			}
+			f.reduce(dst, src)
 			return
 		}
 		for i := range dst[:p.from] {
@@ -186,7 +190,8 @@ func (f *flight) free() {
 	}
 }
 
-// land ends an operation: a lane of w has made sure that it is complete, and from here on its bytes count as written by that lane.
+// land ends an operation: a lane of w has made sure that it is complete, and from here on its bytes count as written by that
+// lane.
 func (f *flight) land(w *warp, lane int) {
 	f.free()
 	if f.landed {
@@ -275,8 +280,8 @@ func flat(groups [][]*flight) (all []*flight) {
 	return all
 }
 
-// compileCpAsync compiles cp.async: 4, 8 or 16 bytes from global to shared memory, per thread. Bytes beyond src-size are zero; with
-// ignore-src all are.
+// compileCpAsync compiles cp.async: 4, 8 or 16 bytes from global to shared memory, per thread. Bytes beyond src-size are
+// zero; with ignore-src all are.
 func compileCpAsync(c *compiler, in *ir.Instr) (step, error) {
 	if len(in.Args) < 3 || in.Args[2].Kind != ir.IntOperand || in.First("ca", "cg") == "" || !in.Has(ir.Global) {
 		return nil, c.unsupported(in)
@@ -392,8 +397,8 @@ func landAll(q []*flight, w *warp, lane int) {
 	}
 }
 
-// compileCpAsyncArrive makes an mbarrier count an arrival when all copies that the thread has issued are complete. Without .noinc the
-// arrival is one more than those that the mbarrier waits for anyway.
+// compileCpAsyncArrive makes an mbarrier count an arrival when all copies that the thread has issued are complete. Without
+// .noinc the arrival is one more than those that the mbarrier waits for anyway.
 func compileCpAsyncArrive(c *compiler, in *ir.Instr) (step, error) {
 	b, err := c.mbarrierOperand(in, 0)
 	noinc := in.Has("noinc")

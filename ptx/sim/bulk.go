@@ -26,8 +26,8 @@ type transfer struct {
 	reduce   func(dst, src []byte)
 }
 
-// transfer reads the spaces and completion from an opcode. barrier is the place of the mbarrier among the arguments, where there is one; a
-// multicast's mask follows it.
+// transfer reads the spaces and completion from an opcode. barrier is the place of the mbarrier among the arguments, where
+// there is one; a multicast's mask follows it.
 func (c *compiler) transfer(in *ir.Instr, barrier int) (*transfer, error) {
 	var spaces []ir.Space
 	for _, m := range in.Mods {
@@ -83,8 +83,9 @@ func (c *compiler) reduction(in *ir.Instr, t ir.Type) (func(dst, src []byte), er
 	}, nil
 }
 
-// start issues the operation for a lane: pieces gives the pieces for a destination in the lane's own numbering, bytes is what an mbarrier is
-// credited with. Of a multicast each destination block gets its own operation, at the same place and on the mbarrier at the same place.
+// start issues the operation for a lane: pieces gives the pieces for a destination in the lane's own numbering, bytes is what
+// an mbarrier is credited with. Of a multicast each destination block gets its own operation, at the same place and on the
+// mbarrier at the same place.
 func (t *transfer) start(w *warp, lane, bytes int, pieces func(f func(piece))) {
 	if t.barrier == nil {
 		f := t.flight(w, lane, pieces)
@@ -125,10 +126,10 @@ func (t *transfer) flight(w *warp, lane int, each func(func(piece))) *flight {
 }
 
 // launch issues an operation that completes on the mbarrier at addr.
-func (t *transfer) launch(w *warp, lane, bytes int, addr uint64, each func(func(piece))) {
+func (t *transfer) launch(w *warp, lane, bytes int, addr uint64, each func(func(piece))) *flight {
 	s, off := w.locate(lane, t.barrier.op, addr)
 	o := w.mbarrier(lane, t.barrier.op, addr, place{s, off})
-	if o.by != nil && o.by.fence <= o.fences && w.fenced(lane).fence <= o.fences {
+	if t.dst.async && o.by != nil && o.by.fence <= o.fences && w.fenced(lane).fence <= o.fences {
 		f := w.faultOf(ProxyFence, lane, ir.SharedSpace, off,
 			"the mbarrier was initialised through the generic proxy, and no fence.mbarrier_init or fence.proxy.async has followed")
 		f.Other = o.by.w.accessAt(o.pc, o.by.lane)
@@ -147,6 +148,7 @@ func (t *transfer) launch(w *warp, lane, bytes int, addr uint64, each func(func(
 			o.complete(w, lane, []*flight{f}, func() (bool, error) { return o.mbarrier.complete(uint32(bytes)) })
 		})
 	})
+	return f
 }
 
 // compileBulk compiles copies of plain bytes: [dst], [src], size and then [mbar] and the mask, or nothing.

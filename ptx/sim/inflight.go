@@ -2,8 +2,8 @@ package sim
 
 import "github.com/wavelane/wavelane/ptx/ir"
 
-// With CheckAsync each word of 4 bytes of shared and global memory knows which asynchronous operations have to do with it, and which
-// thread wrote it last through the generic proxy. Nothing of this exists until a kernel has such instructions.
+// With CheckAsync each word of 4 bytes of shared and global memory knows which asynchronous operations have to do with it,
+// and which thread wrote it last through the generic proxy. Nothing of this exists until a kernel has such instructions.
 
 // words is what is known of a segment, in pages that are made when they are needed.
 type words struct {
@@ -98,8 +98,8 @@ func (w *warp) guard(lane int, op *memOp, s *segment, off int) {
 	})
 }
 
-// proxied faults if the async proxy reads what a thread has written through the generic one and neither that thread nor the one that
-// issues the operation has executed a proxy fence since.
+// proxied faults if the async proxy reads what a thread has written through the generic one and neither that thread nor the
+// one that issues the operation has executed a proxy fence since.
 func (w *warp) proxied(lane int, s *segment, off int, by *fenced, fences uint32, pc int32) {
 	if by.fence > fences || w.fenced(lane).fence > fences {
 		return

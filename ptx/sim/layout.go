@@ -13,8 +13,8 @@ type layout struct {
 	at   []uint16 // the element's index in the matrix, by register, lane and place in the register
 }
 
-// layout makes the layout of the registers of an operand for a matrix of count elements of type t; index says which element it is
-// that a lane has at a place, counted through its registers.
+// layout makes the layout of the registers of an operand for a matrix of count elements of type t; index says which element
+// it is that a lane has at a place, counted through its registers.
 func (c *compiler) layout(in *ir.Instr, o *ir.Operand, t ir.Type, count int, index func(lane, e int) int) (*layout, error) {
 	width := max(32, t.Bits())
 	regType := ir.B32

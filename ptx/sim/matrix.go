@@ -11,8 +11,8 @@ func init() {
 	register("movmatrix", compileMovmatrix)
 }
 
-// rowOp is how ldmatrix and stmatrix access the 16 bytes of a row of a matrix. The lane that gives a row's address counts as the one
-// that accesses it.
+// rowOp is how ldmatrix and stmatrix access the 16 bytes of a row of a matrix. The lane that gives a row's address counts as
+// the one that accesses it.
 func (c *compiler) rowOp(in *ir.Instr, write bool) *memOp {
 	op := c.memOp(in, 16, write)
 	op.atomic = false

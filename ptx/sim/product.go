@@ -12,9 +12,9 @@ import (
 
 // product is D = A·B + C as mma, wmma and wgmma compute it.
 //
-// Hardware does not say how it rounds inside. Here products are exact and summed in float64, from C on and along k upwards; the
-// result is rounded once, to nearest even. NaN is the canonical one. Products of f64 are a chain of fused multiply-adds along k.
-// Integers are summed exactly, and wrap, or saturate with .satfinite.
+// Hardware does not say how it rounds inside. Here products are exact and summed in float64, from C on and along k upwards;
+// the result is rounded once, to nearest even. NaN is the canonical one. Products of f64 are a chain of fused multiply-adds
+// along k. Integers are summed exactly, and wrap, or saturate with .satfinite.
 type product struct {
 	m, n, k        int
 	td, ta, tb, tc ir.Type
@@ -89,8 +89,8 @@ func encode(t ir.Type, v float64) uint64 {
 	return uint64(math.Float32bits(float32(v)))
 }
 
-// toOdd rounds to the float32 whose last bit says whether it was exact, so that rounding once more to a narrower type is as good as
-// rounding once (Boldo and Melquiond 2008).
+// toOdd rounds to the float32 whose last bit says whether it was exact, so that rounding once more to a narrower type is as
+// good as rounding once (Boldo and Melquiond 2008).
 func toOdd(v float64) float32 {
 	f := float32(v)
 	if float64(f) == v {

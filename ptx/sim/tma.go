@@ -83,8 +83,8 @@ func (t *tile) decode(w *warp, lane int) (*tensormap.Map, [tensormap.MaxRank]int
 	return &m, at
 }
 
-// tensorAlign is what a tile in shared memory is aligned to. The swizzle looks at address bits, so that the pattern does not move with a
-// tile that is not aligned to its period.
+// tensorAlign is what a tile in shared memory is aligned to. The swizzle looks at address bits, so that the pattern does not
+// move with a tile that is not aligned to its period.
 const tensorAlign = 128
 
 // chunks calls f with the pieces of a tile at shared address base: 16 bytes of a row of the box, as far as the tensor has them.
@@ -123,7 +123,8 @@ func chunks(m *tensormap.Map, at [tensormap.MaxRank]int64, base uint64, load boo
 	}
 }
 
-// compileTensor compiles bulk tensor copies: [dst], [map, coordinates], [mbar] to shared memory, [map, coordinates], [src] from there.
+// compileTensor compiles bulk tensor copies: [dst], [map, coordinates], [mbar] to shared memory, [map, coordinates], [src]
+// from there.
 func compileTensor(c *compiler, in *ir.Instr) (step, error) {
 	if len(in.Args) < 2 {
 		return nil, c.unsupported(in)

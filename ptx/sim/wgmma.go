@@ -21,8 +21,8 @@ func init() {
 
 const warpgroup = 4 // warps
 
-// products are a warp's part of the asynchronous products of its warpgroup: each warp multiplies its own 16 rows. They are executed in
-// order, at any time between issue and wait. With CheckAsync the registers are locked that long.
+// products are a warp's part of the asynchronous products of its warpgroup: each warp multiplies its own 16 rows. They are
+// executed in order, at any time between issue and wait. With CheckAsync the registers are locked that long.
 type products struct {
 	queue     []*asyncProduct // oldest first
 	issued    int
@@ -177,7 +177,8 @@ func (f *function) productRegs() map[ir.Reg]bool {
 	return f.products
 }
 
-// compileWgmmaWait waits until at most n groups are in flight, and makes sure that the warps of the warpgroup execute the same products.
+// compileWgmmaWait waits until at most n groups are in flight, and makes sure that the warps of the warpgroup execute the
+// same products.
 func compileWgmmaWait(c *compiler, in *ir.Instr) (step, error) {
 	n, err := groupCount(c, in, false)
 	if err != nil {
@@ -326,6 +327,9 @@ func (f *wgmmaForm) immediates(c *compiler, in *ir.Instr, args []ir.Operand, inR
 
 // descriptor decodes a descriptor, which has to be the same in all lanes.
 func (f *wgmmaForm) descriptor(w *warp, r ref, what string) (d descriptor, bits uint64) {
+	if w.def != nil {
+		w.demand(r, full, "the descriptor of "+what)
+	}
 	bits, same := w.uniform(r, full)
 	if !same {
 		w.fault(BadOperand, 0, 0, 0, "the descriptor of %s differs between lanes", what)
@@ -364,6 +368,9 @@ func (f *wgmmaForm) issue(w *warp, _ uint32) {
 	base := w.index / warpgroup * warpgroup
 	if base+warpgroup > len(w.block.warps) || w.block.warps[base+warpgroup-1].exists != full {
 		w.fault(WarpSync, 0, 0, 0, "the block has no four whole warps here: threads %d to %d", base*warpSize, (base+warpgroup)*warpSize-1)
+	}
+	if w.def != nil {
+		w.demand(f.scale, full, "scale-d")
 	}
 	add, same := w.uniform(f.scale, full)
 	if !same {

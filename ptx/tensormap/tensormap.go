@@ -1,8 +1,8 @@
 // Package tensormap describes tiles of tensors in global memory for bulk tensor copies, cp.async.bulk.tensor (TMA).
 //
-// NVIDIA's driver turns such a description into 128 opaque bytes (cuTensorMapEncodeTiled) whose format is not public. The software
-// GPU needs one that it can read back: [Map.Encode] checks what the driver checks and writes bytes of our own format, [Decode] reads
-// them. Host code that fills a [Map] can hand it to either.
+// NVIDIA's driver turns such a description into 128 opaque bytes (cuTensorMapEncodeTiled) whose format is not public. The
+// software GPU needs one that it can read back: [Map.Encode] checks what the driver checks and writes bytes of our own
+// format, [Decode] reads them. Host code that fills a [Map] can hand it to either.
 //
 // Values are plain data, safe for concurrent reading. Errors wrap compute.ErrArgument and name the field.
 //
@@ -197,8 +197,8 @@ func (m *Map) Counts() (n [MaxRank]int) {
 	return n
 }
 
-// BoxBytes is the number of bytes that a copy moves to or from shared memory, elements outside the tensor included: what it credits
-// to an mbarrier.
+// BoxBytes is the number of bytes that a copy moves to or from shared memory, elements outside the tensor included: what it
+// credits to an mbarrier.
 func (m *Map) BoxBytes() int {
 	n := m.Type.Bytes()
 	for _, c := range m.Counts() {
@@ -316,8 +316,8 @@ func (s Swizzle) Repeat() int {
 	return 8 * s.Span()
 }
 
-// Apply is where the byte at addr of the plain layout lies: the number of its 16-byte chunk within the span (address bits 4 and up)
-// is XORed with as many bits from bit 7 on. It is its own inverse.
+// Apply is where the byte at addr of the plain layout lies: the number of its 16-byte chunk within the span (address bits 4
+// and up) is XORed with as many bits from bit 7 on. It is its own inverse.
 func (s Swizzle) Apply(addr uint64) uint64 {
 	mask := uint64(s.Span()-1) >> 4
 	return addr ^ addr>>7&mask<<4

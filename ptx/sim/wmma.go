@@ -1,0 +1,221 @@
+package sim
+
+import (
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/ptx/ir"
+)
+
+func init() {
+	register("wmma.load.a wmma.load.b wmma.load.c wmma.store.d", compileWmmaMemory)
+	register("wmma.mma", compileWmma)
+}
+
+// PTX does not say how fragments of wmma lie in registers, so here they lie in the order of memory: element e of lane l is
+// number l·E+e of the matrix (E elements to a lane), by rows or columns as the opcode's layout says for A and B, by rows for
+// C and D. Where there is room for more than the matrix has, as on hardware, elements come again. A product that names
+// another layout than the load gets another matrix, as on hardware.
+
+// wmmaRegs are the registers of a fragment by its role, for shapes that have k = 16 and 8-bit or 16-bit elements, and
+// otherwise what holds the matrix once.
+func wmmaRegs(role byte, t ir.Type, count int) int {
+	if (role == 'a' || role == 'b') && t == ir.F16 {
+		return 8
+	}
+	return max(1, count*t.Bits()/max(32, t.Bits())/warpSize)
+}
+
+// wmmaMatrix is the size of a matrix of wmma by its role.
+func wmmaMatrix(role byte, m, n, k int) (rows, cols int) {
+	switch role {
+	case 'a':
+		return m, k
+	case 'b':
+		return k, n
+	}
+	return m, n
+}
+
+// wmmaShape tells whether there is a product of the shape with elements of type t in A and B.
+func wmmaShape(m, n, k int, t ir.Type) bool {
+	s := [3]int{m, n, k}
+	switch t {
+	case ir.F16, ir.BF16, ir.U8, ir.S8:
+		return s == [3]int{16, 16, 16} || s == [3]int{32, 8, 16} || s == [3]int{8, 32, 16}
+	case ir.TF32:
+		return s == [3]int{16, 16, 8}
+	case ir.F64:
+		return s == [3]int{8, 8, 4}
+	}
+	return false
+}
+
+// wmmaLayout is the layout of a fragment.
+func (c *compiler) wmmaLayout(in *ir.Instr, o *ir.Operand, role byte, t ir.Type, m, n, k int, order ir.Mod) (*layout, error) {
+	rows, cols := wmmaMatrix(role, m, n, k)
+	count := rows * cols
+	width := max(32, t.Bits())
+	each := wmmaRegs(role, t, count) * width / t.Bits()
+	return c.layout(in, o, t, each*warpSize, func(lane, e int) int {
+		i := (lane*each + e) % count
+		row, col := i/cols, i%cols
+		if order == ir.Col {
+			row, col = i%rows, i/rows
+		}
+		if role == 'b' { // products take B by columns
+			return col*rows + row
+		}
+		return row*cols + col
+	})
+}
+
+func compileWmma(c *compiler, in *ir.Instr) (step, error) {
+	m, n, k, ok := shape(in)
+	if !ok || len(in.Args) != 4 {
+		return nil, c.unsupported(in)
+	}
+	// f16 products name the types of d and c alone.
+	td, ta, tb, tc := in.Type(0), in.Type(1), in.Type(2), in.Type(3)
+	if tc == ir.NoType {
+		td, ta, tb, tc = in.Type(0), ir.F16, ir.F16, in.Type(1)
+	}
+	var orders []ir.Mod
+	for _, mod := range in.Mods {
+		if mod == ir.Row || mod == ir.Col {
+			orders = append(orders, mod)
+		}
+	}
+	if !wmmaShape(m, n, k, ta) || len(orders) != 2 {
+		return nil, c.unsupported(in)
+	}
+	p, err := newProduct(m, n, k, td, ta, tb, tc)
+	if err != nil {
+		return nil, c.errorf(in, compute.ErrUnsupported, "%v", err)
+	}
+	p.saturate = in.Has("satfinite")
+	var l [4]*layout
+	for i, f := range []struct {
+		role  byte
+		t     ir.Type
+		order ir.Mod
+	}{{'d', td, ir.Row}, {'a', ta, orders[0]}, {'b', tb, orders[1]}, {'c', tc, ir.Row}} {
+		if l[i], err = c.wmmaLayout(in, &in.Args[i], f.role, f.t, m, n, k, f.order); err != nil {
+			return nil, err
+		}
+	}
+	return c.warpwide(p.step(l[0], l[1], l[2], l[3])), nil
+}
+
+// compileWmmaMemory compiles loads and stores: each element is accessed by the lane that has it, and where several have it by
+// the first.
+func compileWmmaMemory(c *compiler, in *ir.Instr) (step, error) {
+	role := in.Op[len(in.Op)-1]
+	writes := role == 'd'
+	m, n, k, ok := shape(in)
+	t := in.Type(0)
+	order := in.First(ir.Row, ir.Col)
+	regs, mem := 0, 1
+	if writes {
+		regs, mem = 1, 0
+	}
+	if !ok || order == "" || len(in.Args) < 2 || t.Bits() < 8 && t != ir.TF32 {
+		return nil, c.unsupported(in)
+	}
+	if (role == 'a' || role == 'b') && !wmmaShape(m, n, k, t) {
+		return nil, c.unsupported(in)
+	}
+	rows, cols := wmmaMatrix(role, m, n, k)
+	// Fragments of C lie by rows whatever the layout in memory.
+	fragOrder := order
+	if role == 'c' || role == 'd' {
+		fragOrder = ir.Row
+	}
+	l, err := c.wmmaLayout(in, &in.Args[regs], role, t, m, n, k, fragOrder)
+	if err != nil {
+		return nil, err
+	}
+	addr, err := c.addr(in, &in.Args[mem])
+	if err != nil {
+		return nil, err
+	}
+	natural := cols
+	if order == ir.Col {
+		natural = rows
+	}
+	ld := c.constant(ir.U32, uint64(natural))
+	if len(in.Args) > 2 {
+		if ld, err = c.arg(in, 2, ir.U32); err != nil {
+			return nil, err
+		}
+	}
+	size := t.Bits() / 8
+	op := c.memOp(in, size, writes)
+	op.atomic = false
+	// where is the offset in elements of the matrix's element i, with rows or columns ld apart.
+	where := func(i, ld int) int {
+		row, col := i/cols, i%cols
+		if role == 'b' {
+			row, col = i%rows, i/rows
+		}
+		if order == ir.Col {
+			return col*ld + row
+		}
+		return row*ld + col
+	}
+	align := uint64(len(l.refs) * max(32, t.Bits()) / 8)
+	return c.warpwide(func(w *warp, _ uint32) {
+		base, stride := addr.of(w, 0), int(w.get(ld, 0))
+		for lane := 1; lane < warpSize; lane++ {
+			if addr.of(w, lane) != base || int(w.get(ld, lane)) != stride {
+				w.fault(BadOperand, lane, 0, 0, "address or stride differ between lanes")
+			}
+		}
+		w.alignedTo(0, op.space, base, int(min(align, 32)))
+		if stride*size%min(16, natural*size) != 0 || stride < natural {
+			w.fault(BadOperand, 0, 0, 0, "rows or columns are %d elements apart: want at least %d, and a multiple of 16 bytes", stride, natural)
+		}
+		if writes {
+			l.storeTo(w, op, func(i int) uint64 { return base + uint64(where(i, stride)*size) })
+			return
+		}
+		l.loadFrom(w, op, rows*cols, func(i int) uint64 { return base + uint64(where(i, stride)*size) })
+	}), nil
+}
+
+// each calls f with each register, lane and place in it, and the element there.
+func (l *layout) each(f func(reg, lane, e, i int)) {
+	at := l.at
+	for reg := range l.refs {
+		for lane := range warpSize {
+			for e := range l.per {
+				f(reg, lane, e, int(at[e]))
+			}
+			at = at[l.per:]
+		}
+	}
+}
+
+// loadFrom loads a matrix of count elements into the registers.
+func (l *layout) loadFrom(w *warp, op *memOp, count int, addr func(i int) uint64) {
+	v, undef, have := make([]uint64, count), make([]bool, count), make([]bool, count)
+	var bad [warpSize]uint32 // by register
+	l.each(func(reg, lane, _, i int) {
+		if !have[i] {
+			b, u := w.bytes(lane, op, addr(i), 0)
+			v[i], undef[i], have[i] = load(b, op.size), u != 0, true
+		}
+		if undef[i] {
+			bad[reg] |= 1 << lane
+		}
+	})
+	l.scatter(w, v)
+	copy(w.poison[:], bad[:])
+}
+
+// storeTo stores the matrix.
+func (l *layout) storeTo(w *warp, op *memOp, addr func(i int) uint64) {
+	l.each(func(reg, lane, e, i int) {
+		undef := w.poison[reg] >> lane & 1 * byteMask(0, op.size)
+		b, _ := w.bytes(lane, op, addr(i), undef)
+		store(b, op.size, w.get(l.refs[reg], lane)>>(e*l.bits))
+	})
+}

@@ -56,13 +56,14 @@ func splitNumber(name string) (stem string, n int, ok bool) {
 	return stem, n, err == nil && n < 1<<19
 }
 
-// newReg makes a register of type t whose name has the stem of that of like, if it is given and has one.
+// newReg makes a register of type t, named after like if that is given: %r12 after %r3, %i_0 after %i.
 func (u *unit) newReg(t ir.Type, like ir.Reg) ir.Reg {
 	u.takeNames()
 	stem := "%" + t.String() + "_"
 	if like != 0 {
-		if s, _, ok := splitNumber(u.f.Regs[like].Name); ok {
-			stem = s
+		var numbered bool
+		if stem, _, numbered = splitNumber(u.f.Regs[like].Name); !numbered {
+			stem = u.f.Regs[like].Name + "_"
 		}
 	}
 	name := stem + strconv.Itoa(u.next[stem])

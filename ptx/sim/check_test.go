@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"math"
 	"math/rand/v2"
 	"os"
 	"strconv"
@@ -73,8 +72,17 @@ func ifShared(s *sample) string {
 	return "shl.b32 %sm, %t, 2; mov.u32 %r63, buf; add.u32 %sm, %sm, %r63;\n"
 }
 
-// execute runs a sample. The buffers come back as words; err is the launch's, or that of reading y.
-func execute(t testing.TB, s *sample, cfg Config, rng *rand.Rand) (x, y []uint32, st *Stats, err error) {
+// prepared is a sample ready to run.
+type prepared struct {
+	gpu    *GPU
+	kernel *Kernel
+	launch Launch
+	x      []uint32
+	y      uint64
+	words  int // of y that are read afterwards
+}
+
+func prepare(t testing.TB, s *sample, cfg Config, rng *rand.Rand) *prepared {
 	text := source(s)
 	m, err := parse.Module(s.name+".ptx", []byte(text))
 	require.NoError(t, err, text)
@@ -87,36 +95,38 @@ func execute(t testing.TB, s *sample, cfg Config, rng *rand.Rand) (x, y []uint32
 	if words == 0 {
 		words = 1024
 	}
-	x = make([]uint32, words)
+	x := make([]uint32, words)
+	raw := make([]byte, 0, 4*words)
 	for i := range x {
 		x[i] = rng.Uint32N(1000)
-	}
-	raw := make([]byte, 4*words)
-	for i, v := range x {
-		binary.LittleEndian.PutUint32(raw[4*i:], v)
+		raw = binary.LittleEndian.AppendUint32(raw, x[i])
 	}
 	px, err := g.Alloc(4 * words)
 	require.NoError(t, err)
 	py, err := g.Alloc(4 * words)
 	require.NoError(t, err)
 	require.NoError(t, g.Write(px, raw))
-	if s.zero > 0 {
-		require.NoError(t, g.Fill(py, 4*s.zero, 0))
-	}
+	require.NoError(t, g.Fill(py, 4*s.zero, 0))
 	params, err := k.Pack(px, py)
 	require.NoError(t, err)
 	l := Launch{Grid: Dim3{X: max(1, s.grid)}, Block: Dim3{X: max(1, s.block)}, Cluster: Dim3{X: s.group}, Params: params}
-	st, err = g.Run(context.Background(), k, l)
+	return &prepared{g, k, l, x, py, max(s.zero, min(words, l.Grid.X*l.Block.X))}
+}
+
+// execute runs a sample. The buffers come back as words; err is the launch's, or that of reading y.
+func execute(t testing.TB, s *sample, cfg Config, rng *rand.Rand) (x, y []uint32, st *Stats, err error) {
+	p := prepare(t, s, cfg, rng)
+	st, err = p.gpu.Run(context.Background(), p.kernel, p.launch)
 	if err != nil {
-		return x, nil, st, err
+		return p.x, nil, st, err
 	}
-	used := max(s.zero, min(words, max(1, s.grid)*max(1, s.block)))
-	y = make([]uint32, used)
-	err = g.Read(raw[:4*used], py)
+	raw := make([]byte, 4*p.words)
+	err = p.gpu.Read(raw, p.y)
+	y = make([]uint32, p.words)
 	for i := range y {
 		y[i] = binary.LittleEndian.Uint32(raw[4*i:])
 	}
-	return x, y, st, err
+	return p.x, y, st, err
 }
 
 const seeds = 20
@@ -166,14 +176,6 @@ func (s sample) replaced(name string, want FaultKind, old, with string) sample {
 func (s sample) or(k FaultKind) sample {
 	s.other = k
 	return s
-}
-
-func floats(v []uint32) []float32 {
-	f := make([]float32, len(v))
-	for i := range v {
-		f[i] = math.Float32frombits(v[i])
-	}
-	return f
 }
 
 func TestUninitialised(t *testing.T) {

@@ -211,6 +211,7 @@ func (k *clocks) prune(v *view) {
 // warpClock is the order of a warp's lanes among all others.
 type warpClock struct {
 	id, block, cluster uint32
+	lo                 uint32 // the block's first warp
 	epoch              uint64 // the time that accesses get
 	gone               uint32 // lanes that have exited or never were
 	common             *view  // of all lanes; nil if they differ
@@ -253,7 +254,7 @@ func (w *warpClock) set(lanes uint32, v *view) {
 
 // start makes the warp one that knows what was before the launch.
 func (k *clocks) start(w *warpClock, index, block, cluster, exists uint32) {
-	*w = warpClock{id: index, block: block, cluster: cluster, epoch: k.tick(), gone: ^exists}
+	*w = warpClock{id: index, block: block, cluster: cluster, lo: block * k.per, epoch: k.tick(), gone: ^exists}
 	w.common = &view{block: block, warp: index, all: k.base, mine: k.base}
 }
 

@@ -29,35 +29,46 @@ const (
 
 func (m mode) scope() int { return int(m >> scopeShift) }
 
-// cell is the history of a word of 4 bytes, or of a byte in a word whose bytes have different ones.
-type cell struct {
-	time   uint64 // of the last weak write
-	thread uint32
-	at     int32     // its instruction in the program
-	since  *accesses // nil for none
-}
-
-// accesses are reads and strong accesses of a cell. They are shared by cells with the same history and never change, but for bytes.
-type accesses struct {
-	id     uint64
-	list   []entry // exact
-	crowd  []entry // by block, in the field warp; without lanes: only when the list would become too long
-	latest uint64  // of all times
-	block  uint32  // of all entries, noBlock if they are of several
-	writes bool    // strong ones
-	bytes  *[4]cell
-}
-
-// entry is an access of some lanes of a warp.
+// entry is an access of some lanes of a warp. Time 0 stands for none.
 type entry struct {
 	time  uint64
 	warp  uint32
 	lanes uint32
-	at    int32
+	at    int32 // the instruction in the program
 	mode  mode
 }
 
-const maxEntries = 48
+// cell is the history of a word of 4 bytes, or of a byte in a word whose bytes have different ones.
+type cell struct {
+	time   uint64 // of the last weak write
+	thread uint32
+	at     int32
+	first  entry     // one of the reads and strong accesses since: most words have no more
+	more   *accesses // the others; nil for none
+}
+
+// accesses are the reads and strong accesses of a cell beside the first.
+type accesses struct {
+	list   []entry
+	crowd  *crowd
+	latest uint64   // of all times in them
+	alien  bool     // some are of other blocks than the list's first
+	writes bool     // some write
+	bytes  *[4]cell // or the cells of a word's bytes
+}
+
+// crowd is what remains of lists that would become too long: the latest access of each block in each mode. The entries' warp is a block.
+// Words that the same threads have read share it, so it never changes.
+type crowd struct {
+	list []entry
+	id   uint64
+}
+
+// How long lists may become: any word of shared memory may be read by all warps of a block; a crowd may read global memory.
+const (
+	maxShared = 64
+	maxGlobal = 12
+)
 
 // conflict is an earlier access with which one races.
 type conflict struct {
@@ -70,13 +81,13 @@ type conflict struct {
 type races struct {
 	clocks
 	cluster uint32 // blocks in a cluster
-	nextID  uint64
-	memo    [1 << 12]transition
+	crowds  uint64
+	memo    [1 << 10]transition
 }
 
-// transition is a step from accesses to accesses that has been computed before.
+// transition is a step from crowd to crowd that has been computed before.
 type transition struct {
-	from, to *accesses
+	from, to *crowd
 	e        entry
 }
 
@@ -92,19 +103,19 @@ func (d *races) distance(a, b uint32) int {
 }
 
 // touch notes an access of a lane to a cell. from is the time before which nothing counts. ok is false if it races with c.
-func (d *races) touch(w *warpClock, lane int, v *view, cl *cell, from uint64, m mode, at int32) (c conflict, ok bool) {
+func (d *races) touch(w *warpClock, lane int, v *view, cl *cell, from uint64, m mode, at int32, limit int) (c conflict, ok bool) {
 	me := w.id*warpSize + uint32(lane)
-	if t := cl.time; t > from && cl.thread != me && (t > v.all || cl.thread/warpSize/d.per != v.block) &&
+	if t := cl.time; t > from && cl.thread != me && (t > v.all || cl.thread/warpSize-w.lo >= d.per) &&
 		!d.before(v, cl.thread/warpSize, 1<<(cl.thread%warpSize), t) {
 		return conflict{cl.thread, cl.at, writes}, false
 	}
-	s := cl.since
-	if s != nil && s.latest <= from {
-		s = nil
+	if cl.first.time <= from && cl.more == nil {
+		cl.first = entry{}
 	}
+	ordered := cl.quiet(w, v, d.per)
 	if m == writes { // weak
-		if s != nil && (s.latest > v.all || s.block != v.block) {
-			if c, ok := d.conflicts(w, lane, v, s, m); !ok {
+		if !ordered {
+			if c, ok := d.conflicts(w, lane, v, cl, from, m); !ok {
 				return c, false
 			}
 		}
@@ -112,125 +123,133 @@ func (d *races) touch(w *warpClock, lane int, v *view, cl *cell, from uint64, m 
 		return conflict{}, true
 	}
 	e := entry{w.epoch, w.id, 1 << lane, at, m}
-	if s == nil {
-		cl.since = d.add(nil, e, w, v)
+	if ordered && (m == 0 || cl.more == nil) && (cl.first.time == 0 || covers(m, cl.first.mode)) && (cl.more == nil || !cl.more.writes) {
+		cl.first = e
+		if cl.more != nil {
+			*cl.more = accesses{list: cl.more.list[:0]}
+		}
 		return conflict{}, true
 	}
-	if (m != 0 || s.writes) && (s.latest > v.all || s.block != v.block) {
-		if c, ok := d.conflicts(w, lane, v, s, m); !ok {
+	if !ordered && (m != 0 || cl.first.mode&writes != 0 || cl.more != nil && cl.more.writes) {
+		if c, ok := d.conflicts(w, lane, v, cl, from, m); !ok {
 			return c, false
 		}
 	}
-	cl.since = d.add(s, e, w, v)
+	d.add(w, v, cl, from, e, limit)
 	return conflict{}, true
 }
 
-// races tells whether accesses in these modes conflict, in blocks at a distance.
+// quiet tells quickly whether all accesses since the last write happened before: those of the own block, up to its last barrier.
+func (cl *cell) quiet(w *warpClock, v *view, per uint32) bool {
+	f := &cl.first
+	return f.time <= v.all && (f.time == 0 || f.warp-w.lo < per) &&
+		(cl.more == nil || cl.more.latest <= v.all && !cl.more.alien && (len(cl.more.list) == 0 || cl.more.list[0].warp-w.lo < per))
+}
+
+// racing tells whether accesses in these modes conflict, in blocks at a distance.
 func racing(a, b mode, distance int) bool {
 	return (a|b)&writes != 0 && (a.scope() < distance || b.scope() < distance)
 }
 
 // conflicts looks for an entry that conflicts with a lane's access.
-func (d *races) conflicts(w *warpClock, lane int, v *view, s *accesses, m mode) (conflict, bool) {
-	for i := range s.list {
-		e := &s.list[i]
-		lanes := e.lanes
-		if e.warp == w.id {
-			lanes &^= 1 << lane
-		}
-		if lanes != 0 && racing(m, e.mode, d.distance(w.block, e.warp/d.per)) && !d.before(v, e.warp, lanes, e.time) {
-			for ; ; lanes &= lanes - 1 {
-				one := lanes & -lanes
-				if !d.before(v, e.warp, one, e.time) {
-					return conflict{e.warp*warpSize + uint32(bits.TrailingZeros32(one)), e.at, e.mode}, false
-				}
-			}
+func (d *races) conflicts(w *warpClock, lane int, v *view, cl *cell, from uint64, m mode) (conflict, bool) {
+	if c, ok := d.against(w, lane, v, &cl.first, from, m); !ok {
+		return c, false
+	}
+	if cl.more == nil {
+		return conflict{}, true
+	}
+	for i := range cl.more.list {
+		if c, ok := d.against(w, lane, v, &cl.more.list[i], from, m); !ok {
+			return c, false
 		}
 	}
-	for i := range s.crowd {
-		e := &s.crowd[i]
-		if racing(m, e.mode, d.distance(w.block, e.warp)) && e.time > d.knownBlock(v, e.warp) {
-			return conflict{e.warp * d.per * warpSize, e.at, e.mode}, false
+	if cl.more.crowd != nil {
+		for _, e := range cl.more.crowd.list {
+			if e.time > from && racing(m, e.mode, d.distance(w.block, e.warp)) && e.time > d.knownBlock(v, e.warp) {
+				return conflict{e.warp * d.per * warpSize, e.at, e.mode}, false
+			}
 		}
 	}
 	return conflict{}, true
 }
 
-// add is s with an entry of one lane. Entries that e makes superfluous go: those that happened before it and conflict with nothing with
-// which e does not conflict.
-func (d *races) add(s *accesses, e entry, w *warpClock, v *view) *accesses {
-	id := uint64(0)
-	if s != nil {
-		if l := &s.list[len(s.list)-1]; l.time == e.time && l.warp == e.warp && l.mode == e.mode && l.lanes&e.lanes != 0 {
-			return s
+func (d *races) against(w *warpClock, lane int, v *view, e *entry, from uint64, m mode) (conflict, bool) {
+	lanes := e.lanes
+	if e.warp == w.id {
+		lanes &^= 1 << lane
+	}
+	if lanes == 0 || e.time <= from || !racing(m, e.mode, d.distance(w.block, e.warp/d.per)) || d.before(v, e.warp, lanes, e.time) {
+		return conflict{}, true
+	}
+	for ; ; lanes &= lanes - 1 {
+		if one := lanes & -lanes; !d.before(v, e.warp, one, e.time) {
+			return conflict{e.warp*warpSize + uint32(bits.TrailingZeros32(one)), e.at, e.mode}, false
 		}
-		id = s.id
 	}
-	h := (id*0x9e3779b97f4a7c15 ^ (uint64(e.warp)<<32|uint64(e.lanes))*0xd6e8feb86659fd93 ^ e.time*0xff51afd7ed558ccd) >> 7
-	h ^= h >> 29
-	t := &d.memo[(h^uint64(e.at))%uint64(len(d.memo))]
-	if t.from == s && t.e == e && t.to != nil {
-		return t.to
-	}
-	*t = transition{s, d.extend(s, e, w, v), e}
-	return t.to
 }
 
-func (d *races) extend(s *accesses, e entry, w *warpClock, v *view) *accesses {
-	n := &accesses{block: w.block}
-	d.nextID++
-	n.id = d.nextID
-	if s != nil {
-		for _, o := range s.list {
-			if o.warp == e.warp && o.time == e.time && o.mode == e.mode && o.lanes&e.lanes != 0 {
-				return s
-			}
+// add notes an access of one lane, which conflicts with nothing.
+func (d *races) add(w *warpClock, v *view, cl *cell, from uint64, e entry, limit int) {
+	same := func(o *entry) bool {
+		if o.warp != e.warp || o.time != e.time || o.mode != e.mode {
+			return false
 		}
-		n.list = make([]entry, 0, len(s.list)+1)
-		merged := false
-		for _, o := range s.list {
-			if covers(e.mode, o.mode) {
-				if o.warp == e.warp {
-					o.lanes &^= e.lanes
-				}
-				if o.lanes == 0 || !(o.warp == e.warp && o.time == e.time) && d.before(v, o.warp, o.lanes, o.time) {
-					continue
-				}
-			}
-			if o.warp == e.warp && o.time == e.time && o.at == e.at && o.mode == e.mode {
-				o.lanes |= e.lanes
-				merged = true
-			}
-			n.list = append(n.list, o)
+		if o.at == e.at {
+			o.lanes |= e.lanes
 		}
-		n.crowd = slices.Clone(s.crowd)
-		n.crowd = slices.DeleteFunc(n.crowd, func(o entry) bool {
-			return covers(e.mode, o.mode) && o.time <= d.knownBlock(v, o.warp)
-		})
-		if !merged {
-			n.list = append(n.list, e)
-		}
-		if len(n.list) > maxEntries {
-			d.fold(n)
-			n.list = append(n.list, e)
-		}
-	} else {
-		n.list = []entry{e}
+		return o.lanes&e.lanes != 0
 	}
-	for i := range n.list {
-		n.count(&n.list[i], n.list[i].warp/d.per)
+	if same(&cl.first) {
+		return
 	}
-	for i := range n.crowd {
-		n.count(&n.crowd[i], n.crowd[i].warp)
+	if cl.first.time == 0 {
+		cl.first = e
+		return
 	}
-	return n
+	s := cl.more
+	if s == nil {
+		s = &accesses{}
+		cl.more = s
+	}
+	for i := len(s.list) - 1; i >= 0; i-- {
+		if same(&s.list[i]) {
+			return
+		}
+	}
+	s.list = append(s.list, e)
+	switch {
+	case len(s.list)&7 == 0:
+		// Entries go that happened before e and conflict with nothing with which e does not conflict.
+		gone := func(o entry) bool {
+			return covers(e.mode, o.mode) && o.time != e.time && (o.time <= from || d.before(v, o.warp, o.lanes, o.time))
+		}
+		s.list = slices.DeleteFunc(s.list, gone)
+		if len(s.list) > limit {
+			d.fold(s)
+		}
+		s.summary()
+	default:
+		s.include(&e)
+		s.alien = s.alien || e.warp/d.per != s.list[0].warp/d.per
+	}
 }
 
-func (n *accesses) count(e *entry, block uint32) {
-	n.latest = max(n.latest, e.time)
-	n.writes = n.writes || e.mode&writes != 0
-	if block != n.block {
-		n.block = noBlock
+func (s *accesses) include(e *entry) {
+	s.latest = max(s.latest, e.time)
+	s.writes = s.writes || e.mode&writes != 0
+}
+
+// summary computes anew what quick looks need.
+func (s *accesses) summary() {
+	s.latest, s.writes, s.alien = 0, false, true
+	for i := range s.list {
+		s.include(&s.list[i])
+	}
+	if s.crowd != nil {
+		for i := range s.crowd.list {
+			s.include(&s.crowd.list[i])
+		}
 	}
 }
 
@@ -245,21 +264,35 @@ func covers(e, o mode) bool {
 	return o&writes == 0 && o.scope() >= e.scope()
 }
 
-// fold gives up lanes and warps in favour of blocks, with the latest time of each. Kernels that order such a word's accesses by less than
-// whole blocks are then taken for racy; none of the usual ones does.
-func (d *races) fold(n *accesses) {
-next:
-	for _, e := range n.list {
-		e.warp, e.lanes = e.warp/d.per, 0
-		for i := range n.crowd {
-			if c := &n.crowd[i]; c.warp == e.warp && c.mode == e.mode {
-				if e.time > c.time {
-					*c = e
-				}
-				continue next
-			}
-		}
-		n.crowd = append(n.crowd, e)
+// fold gives up lanes and warps in favour of blocks. Kernels that order such a word's accesses by less than whole blocks are then taken
+// for racy; none of the usual ones does.
+func (d *races) fold(s *accesses) {
+	for _, e := range s.list {
+		s.crowd = d.joinCrowd(s.crowd, entry{time: e.time, warp: e.warp / d.per, at: e.at, mode: e.mode})
 	}
-	n.list = n.list[:0]
+	s.list = s.list[:0]
+}
+
+// joinCrowd is a crowd with one more block.
+func (d *races) joinCrowd(c *crowd, e entry) *crowd {
+	id := uint64(0)
+	if c != nil {
+		id = c.id
+	}
+	h := (id*0x9e3779b97f4a7c15 ^ uint64(e.warp)*0xd6e8feb86659fd93 ^ e.time*0xff51afd7ed558ccd) >> 20
+	t := &d.memo[h%uint64(len(d.memo))]
+	if t.from == c && t.to != nil && t.e.time == e.time && t.e.warp == e.warp && t.e.mode == e.mode {
+		return t.to
+	}
+	n := &crowd{}
+	d.crowds++
+	n.id = d.crowds
+	if c != nil {
+		n.list = slices.DeleteFunc(slices.Clone(c.list), func(o entry) bool {
+			return o.time <= d.base || o.warp == e.warp && o.mode == e.mode && o.time <= e.time
+		})
+	}
+	n.list = append(n.list, e)
+	*t = transition{c, n, e}
+	return n
 }

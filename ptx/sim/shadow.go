@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 
 	"github.com/wavelane/wavelane/ptx/ir"
 )
@@ -280,11 +281,14 @@ func (d *watch) race(w *warp, lane int, op *memOp, s *segment, sh *shadow, off i
 	if op.strong() {
 		m |= mode(scopeOf(op.scope)) << scopeShift
 	}
-	from := max(sh.from, d.races.base)
+	from, limit := max(sh.from, d.races.base), maxGlobal
+	if s.space == ir.SharedSpace {
+		limit = maxShared
+	}
 	for at := off &^ 3; at < off+op.size; at += 4 {
 		cl := sh.cell(at)
-		if at >= off && at+4 <= off+op.size && (cl.since == nil || cl.since.bytes == nil) {
-			if other, ok := d.races.touch(c, lane, v, cl, from, m, w.at); !ok {
+		if at >= off && at+4 <= off+op.size && (cl.more == nil || cl.more.bytes == nil) {
+			if other, ok := d.races.touch(c, lane, v, cl, from, m, w.at, limit); !ok {
 				d.raced(w, lane, v, s, cl, at, from, m, other)
 			}
 			continue
@@ -306,13 +310,21 @@ func (d *watch) race(w *warp, lane int, op *memOp, s *segment, sh *shadow, off i
 
 // bytewise is race for part of a word, or one whose bytes have different histories.
 func (d *watch) bytewise(w *warp, lane int, v *view, s *segment, cl *cell, word int, from uint64, first, last int, m mode) {
-	if cl.since == nil || cl.since.bytes == nil {
-		*cl = cell{since: &accesses{bytes: &[4]cell{*cl, *cl, *cl, *cl}}}
+	if cl.more == nil || cl.more.bytes == nil {
+		bytes := &[4]cell{*cl, *cl, *cl, *cl}
+		if cl.more != nil {
+			for i := range bytes {
+				own := *cl.more
+				own.list = slices.Clone(own.list)
+				bytes[i].more = &own
+			}
+		}
+		*cl = cell{more: &accesses{bytes: bytes}}
 	}
-	bytes := cl.since.bytes
+	bytes := cl.more.bytes
 	for i := first; i < last; i++ {
 		b := &bytes[i-word]
-		if other, ok := d.races.touch(&w.watched.clock, lane, v, b, from, m, w.at); !ok {
+		if other, ok := d.races.touch(&w.watched.clock, lane, v, b, from, m, w.at, maxGlobal); !ok {
 			d.raced(w, lane, v, s, b, i, from, m, other)
 		}
 	}
@@ -325,7 +337,7 @@ func (d *watch) bytewise(w *warp, lane int, v *view, s *segment, cl *cell, word 
 func (d *watch) raced(w *warp, lane int, v *view, s *segment, cl *cell, off int, from uint64, m mode, other conflict) {
 	c := &w.watched.clock
 	if m == writes && w.watched.twice>>lane&1 != 0 && other.mode == writes && other.at == w.at && other.thread/warpSize == c.id &&
-		cl.time == c.epoch && cl.since == nil {
+		cl.time == c.epoch && cl.first.time == 0 && cl.more == nil {
 		cl.thread = c.id*warpSize + uint32(lane)
 		return
 	}

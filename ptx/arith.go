@@ -42,6 +42,7 @@ func withMods(op string, first Mod, mods []Mod, types ...string) string {
 	if len(mods) > 1 {
 		mods = slices.Clone(mods)
 		slices.SortStableFunc(mods, func(a, b Mod) int { return slices.Index(modOrder, a) - slices.Index(modOrder, b) })
+		mods = slices.Compact(mods)
 	}
 	var b strings.Builder
 	b.WriteString(op)

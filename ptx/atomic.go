@@ -27,15 +27,21 @@ type AtomicElem interface {
 	Index | Float
 }
 
-// atomicType is the type in the opcode, with what it has to be preceded by.
+// atomicOp is the operation in the opcode: 16-bit floats keep their denormals.
+func atomicOp(op Op, t *typeInfo) string {
+	if t.op.IsFloat() && t.op.Bits() <= 32 && t != &infos.f32 && op != OpExch && op != "cas" {
+		return string(op) + ".noftz"
+	}
+	return string(op)
+}
+
+// atomicType is the type in the opcode.
 func atomicType(op Op, t *typeInfo) string {
 	switch {
 	case op == OpAnd || op == OpOr || op == OpXor || op == OpExch || op == "cas":
 		return t.bits.String()
 	case op == OpAdd && t == &infos.s64: // the same sum
 		return "u64"
-	case t.op.IsFloat() && t.op.Bits() <= 32 && t != &infos.f32:
-		return "noftz." + t.op.String()
 	}
 	return t.op.String()
 }
@@ -44,7 +50,7 @@ func atomicType(op Op, t *typeInfo) string {
 //
 // Without an option it is relaxed, at the scope of the GPU.
 func Atomic[S Space, T AtomicElem](k *Kernel, op Op, p Ptr[S, T], v Reg[T], opts ...MemOption) Reg[T] {
-	code, policy := access("atom", spaceOf[S](), string(op), opts, atomicType(op, typeOf[T]()))
+	code, policy := access("atom", spaceOf[S](), atomicOp(op, typeOf[T]()), opts, atomicType(op, typeOf[T]()))
 	return def[T](k, code, append([]arg{p, v}, policy...)...)
 }
 
@@ -56,17 +62,13 @@ func AtomicCAS[S Space, T Integer | float32 | float64](k *Kernel, p Ptr[S, T], c
 
 // Reduce combines the element at p with v in one step.
 func Reduce[S Space, T AtomicElem](k *Kernel, op Op, p Ptr[S, T], v Reg[T], opts ...MemOption) {
-	code, policy := access("red", spaceOf[S](), string(op), opts, atomicType(op, typeOf[T]()))
+	code, policy := access("red", spaceOf[S](), atomicOp(op, typeOf[T]()), opts, atomicType(op, typeOf[T]()))
 	k.emit(code, append([]arg{p, v}, policy...)...)
 }
 
 // ReduceVector combines neighbouring elements of global memory, each in one step: 2 or 4 float32, or up to 8 of 16 bits.
 func ReduceVector[T Float](k *Kernel, op Op, p Ptr[Global, T], v []Reg[T], opts ...MemOption) {
 	t := typeOf[T]()
-	suffix := t.op.String()
-	if t != &infos.f32 {
-		suffix = "noftz." + suffix
-	}
-	code, policy := access("red", ir.GlobalSpace, string(op), opts, fmt.Sprintf("v%d", len(v)), suffix)
+	code, policy := access("red", ir.GlobalSpace, atomicOp(op, t), opts, fmt.Sprintf("v%d", len(v)), t.op.String())
 	k.emit(code, append([]arg{p, operands(allInRegisters(k, v))}, policy...)...)
 }

@@ -71,7 +71,7 @@ func ReduceBulk[T Index | Float](k *Kernel, op Op, dst Ptr[Global, T], src Ptr[S
 			args = append(args, o.policy)
 		}
 	}
-	k.emit(code+"."+string(op)+"."+atomicType(op, t), args...)
+	k.emit(code+"."+atomicOp(op, t)+"."+atomicType(op, t), args...)
 }
 
 // PrefetchBulk brings bytes, a multiple of 16, into L2.

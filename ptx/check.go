@@ -16,6 +16,11 @@ func (k *Kernel) finish() (*ir.Func, []error) {
 		body = append(body[:len(body):len(body)], instr{Instr: ir.Instr{Pos: k.pos, Op: "ret"}})
 	}
 	c := checker{k: k, body: body}
+	if b := k.bounds; b.MaxThreads[0] > 0 && b.ReqThreads[0] > 0 {
+		c.fail(k.pos, "MaxThreads and RequireThreads exclude each other")
+	} else if b.MinBlocks > 0 && b.Threads() == 0 {
+		c.fail(k.pos, "MinBlocks needs MaxThreads or RequireThreads")
+	}
 	c.unused()
 	c.definite()
 	for i := range body {

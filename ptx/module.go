@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"strings"
+	"slices"
 
 	"github.com/wavelane/wavelane/ptx/ir"
 )
@@ -15,6 +15,7 @@ type Module struct {
 	kernels []*Kernel
 	version ir.Version // forced, or zero
 	target  ir.Target
+	pos     ir.Pos // of what forced them
 	errs    []error
 }
 
@@ -22,10 +23,10 @@ type Module struct {
 func NewModule() *Module { return &Module{} }
 
 // ForceVersion makes the module ask for at least this version of PTX. Build fails if its instructions need a later one.
-func (m *Module) ForceVersion(v ir.Version) { m.version = v }
+func (m *Module) ForceVersion(v ir.Version) { m.version, m.pos = v, caller() }
 
 // ForceTarget makes the module ask for this target. Build fails if its instructions need another one.
-func (m *Module) ForceTarget(t ir.Target) { m.target = t }
+func (m *Module) ForceTarget(t ir.Target) { m.target, m.pos = t, caller() }
 
 func (m *Module) fail(format string, args ...any) {
 	m.errs = append(m.errs, &Error{Pos: caller(), Msg: fmt.Sprintf(format, args...)})
@@ -104,7 +105,7 @@ func (m *Module) Build() (*ir.Module, error) {
 		out.Funcs = append(out.Funcs, f)
 	}
 	if len(errs) > 0 {
-		return nil, errors.Join(errs...)
+		return nil, errors.Join(distinct(errs)...)
 	}
 	if err := m.requirements(out); err != nil {
 		return nil, err
@@ -112,24 +113,67 @@ func (m *Module) Build() (*ir.Module, error) {
 	return out.Clone(), nil
 }
 
-// requirements sets version and target.
+// distinct is the errors, each text once: an unrolled loop repeats them.
+func distinct(errs []error) []error {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(slices.Clone(errs), func(e error) bool {
+		again := seen[e.Error()]
+		seen[e.Error()] = true
+		return again
+	})
+}
+
+// requirements sets version and target: the least that will do, or those forced.
 func (m *Module) requirements(out *ir.Module) error {
-	version, target := ir.Version{Major: 8, Minor: 0}, ir.Target{SM: 80}
+	var errs []error
 	for _, f := range out.Funcs {
 		for i := range f.Body {
-			if strings.HasPrefix(string(f.Body[i].Op), "wgmma") {
-				target = ir.Target{SM: 90, Suffix: "a"}
+			in := &f.Body[i]
+			if in.Kind() == ir.Directive {
+				continue
+			}
+			if _, err := ir.FormOf(in); err != nil {
+				errs = append(errs, m.wrap(f, in.Pos, err))
 			}
 		}
 	}
-	if m.version != (ir.Version{}) {
-		version = m.version
+	if len(errs) > 0 {
+		return errors.Join(distinct(errs)...)
 	}
-	if m.target != (ir.Target{}) {
-		target = m.target
+	version, target, err := ir.Requires(out)
+	if err != nil {
+		return m.wrap(nil, ir.Pos{}, err)
 	}
 	out.Version, out.Target = version, target
+	if m.target != (ir.Target{}) {
+		if !m.target.Covers(target) {
+			return &Error{Pos: m.pos, Msg: fmt.Sprintf("%s is asked for, but the instructions need %s", m.target, target)}
+		}
+		out.Target = m.target
+		if out.Version.Less(m.target.PTX()) {
+			out.Version = m.target.PTX()
+		}
+	}
+	if m.version != (ir.Version{}) {
+		if m.version.Less(out.Version) {
+			return &Error{Pos: m.pos, Msg: fmt.Sprintf("PTX %s is asked for, but the module needs %s", m.version, out.Version)}
+		}
+		out.Version = m.version
+	}
 	return nil
+}
+
+// wrap is an error of package ir as one of this package: without its position, which comes with it.
+func (m *Module) wrap(f *ir.Func, pos ir.Pos, err error) error {
+	e := &Error{Pos: pos, Msg: err.Error()}
+	var inner *ir.Error
+	if errors.As(err, &inner) {
+		e.Pos, e.Kernel, e.Msg = inner.Pos, inner.Func, inner.Opcode+": "+inner.Msg
+	}
+	if f != nil {
+		e.Kernel = f.Name
+	}
+	return e
 }
 
 // MaxThreads bounds the threads of a block, in three dimensions; 0 means 1. The compiler may then use more registers,

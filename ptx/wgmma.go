@@ -83,7 +83,7 @@ type WgmmaAccumulator interface{ float32 | F16x2 | int32 }
 // a [Kernel.WgmmaFence]; d may be read after [Kernel.WgmmaCommit] and [Kernel.WgmmaWait]. Each thread has n/2 elements
 // of d.
 func Wgmma[A, B WgmmaElem, C WgmmaAccumulator](k *Kernel, n int, d []*Var[C], a, b Descriptor, o WgmmaOptions) {
-	wgmma[A, B](k, n, d, a.bits, b, o, false)
+	wgmma[A, B](k, n, d, inRegister(k, a.bits), b, o, false)
 }
 
 // WgmmaReg is [Wgmma] with a in registers: four of each thread.
@@ -123,7 +123,7 @@ func wgmma[A, B WgmmaElem, C WgmmaAccumulator](k *Kernel, n int, d []*Var[C], a 
 	if o.SatFinite {
 		code += ".satfinite"
 	}
-	args := []arg{acc, a, b.bits, scale}
+	args := []arg{acc, a, inRegister(k, b.bits), scale}
 	if at.IsFloat() {
 		args = append(args, sign(o.NegateA), sign(o.NegateB))
 	}

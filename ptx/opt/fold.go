@@ -161,12 +161,8 @@ func argType(in *ir.Instr, i int) ir.Type {
 		if i == 2 {
 			return ir.U32
 		}
-	case "bfe", "fns", "szext", "bmsk":
-		if i > 1 {
-			return ir.U32
-		}
-	case "bfi":
-		if i > 2 {
+	case "bfe", "bfi", "szext":
+		if isField(in, i) || in.Op == "szext" && i > 1 {
 			return ir.U32
 		}
 	case "shf", "prmt", "lop3":
@@ -228,12 +224,18 @@ func takesLiteral(in *ir.Instr, i int, t ir.Type) bool {
 			return false
 		}
 	case ir.Arithmetic, ir.SetPred, ir.Carry:
+		if in.Op == "szext" || in.Op == "bmsk" || in.Op == "fns" {
+			return false
+		}
 	default:
 		return false
 	}
 	w := want.Bits()
 	return w == t.Bits() && (w == 16 || w == 32 || w == 64) && !packed(want) && !video(in)
 }
+
+// isField tells whether the i-th argument is the place or the length of a bit field.
+func isField(in *ir.Instr, i int) bool { return in.Op == "bfe" && i > 1 || in.Op == "bfi" && i > 2 }
 
 // video tells the instructions on parts of words, whose operands have types and selectors of their own.
 func video(in *ir.Instr) bool { return in.Op[0] == 'v' }
@@ -286,7 +288,11 @@ func (u *unit) fold() int {
 			if t := u.f.Regs[o.Reg].Type; takesLiteral(in, j, t) {
 				if v := c.at(i, o.Reg); v.state == known {
 					n++
-					*o = literal(v.bits, operandType(in, j))
+					bits := v.bits
+					if isField(in, j) {
+						bits &= 0xff // no other bits are read, and ptxas takes no larger literals
+					}
+					*o = literal(bits, operandType(in, j))
 				}
 			}
 		}

@@ -84,8 +84,14 @@ func (p *program) literal(t ir.Type) ir.Operand {
 	return ir.Int(wholes[p.IntN(len(wholes))])
 }
 
-// operand is a variable or, now and then, a literal.
+// operand is a variable or, now and then, a literal. U8 stands for a 32-bit one whose literals ptxas wants to be below 256.
 func (p *program) operand(t ir.Type) ir.Operand {
+	if t == ir.U8 {
+		if t = ir.U32; p.IntN(2) == 0 {
+			return ir.Int(int64(p.IntN(256)))
+		}
+		return ir.R(p.variable(t))
+	}
 	if p.IntN(3) == 0 && t != ir.Pred {
 		return p.literal(t)
 	}
@@ -125,8 +131,8 @@ var otherForms = []struct {
 	{"cvt.u32.u16", []ir.Type{ir.U32, ir.U16}}, {"cvt.s32.s8", []ir.Type{ir.S32, ir.S32}}, {"cvt.u32.u32", []ir.Type{ir.U32, ir.U32}},
 	{"cvt.rn.f32.s32", []ir.Type{ir.F32, ir.S32}}, {"cvt.rzi.s32.f32", []ir.Type{ir.S32, ir.F32}},
 	{"cvt.f64.f32", []ir.Type{ir.F64, ir.F32}}, {"cvt.rn.f32.f64", []ir.Type{ir.F32, ir.F64}}, {"popc.b32", []ir.Type{ir.U32, ir.U32}},
-	{"clz.b64", []ir.Type{ir.U32, ir.U64}}, {"bfe.u32", []ir.Type{ir.U32, ir.U32, ir.U32, ir.U32}},
-	{"bfi.b32", []ir.Type{ir.U32, ir.U32, ir.U32, ir.U32, ir.U32}}, {"prmt.b32", []ir.Type{ir.U32, ir.U32, ir.U32, ir.U32}},
+	{"clz.b64", []ir.Type{ir.U32, ir.U64}}, {"bfe.u32", []ir.Type{ir.U32, ir.U32, ir.U8, ir.U8}},
+	{"bfi.b32", []ir.Type{ir.U32, ir.U32, ir.U32, ir.U8, ir.U8}}, {"prmt.b32", []ir.Type{ir.U32, ir.U32, ir.U32, ir.U32}},
 	{"shf.l.wrap.b32", []ir.Type{ir.U32, ir.U32, ir.U32, ir.U32}}, {"setp.lt.s32", []ir.Type{ir.Pred, ir.S32, ir.S32}},
 	{"setp.ge.u32", []ir.Type{ir.Pred, ir.U32, ir.U32}}, {"setp.eq.u64", []ir.Type{ir.Pred, ir.U64, ir.U64}},
 	{"setp.gtu.f32", []ir.Type{ir.Pred, ir.F32, ir.F32}}, {"setp.lt.and.f64", []ir.Type{ir.Pred, ir.F64, ir.F64, ir.Pred}},
@@ -220,7 +226,7 @@ func (p *program) access() {
 	}
 	if p.IntN(2) == 0 {
 		code := "ld." + space + "." + t.String()
-		if p.IntN(8) == 0 {
+		if space == "global" && p.IntN(8) == 0 {
 			code = "ld.volatile." + space + "." + t.String()
 		}
 		p.guard(p.emit(code, ir.R(p.target(t)), at))

@@ -32,7 +32,7 @@ func TestMbarrierPhases(t *testing.T) {
 	_, err = b.arrive(3, true)
 	require.NoError(t, err)
 	_, err = b.passed(start)
-	require.ErrorContains(t, err, "only the current phase and the one before it")
+	require.ErrorContains(t, err, "only the current phase and the one before")
 	require.Zero(t, b.expected, "all dropped")
 	_, err = b.arrive(1, false)
 	require.ErrorContains(t, err, "beyond its count")

@@ -56,8 +56,10 @@ var formTable = sync.OnceValue(func() map[Op][]*Form {
 		warpForms, matrixForms, asyncForms, mbarrierForms} {
 		for line := range strings.SplitSeq(text, "\n") {
 			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
-				f := parseForm(line)
-				m[f.Op] = append(m[f.Op], f)
+				for _, l := range places(line) {
+					f := parseForm(l)
+					m[f.Op] = append(m[f.Op], f)
+				}
 			}
 		}
 	}
@@ -68,6 +70,7 @@ var formTable = sync.OnceValue(func() map[Op][]*Form {
 var macros = strings.NewReplacer(append(wgmmaShapes(),
 	"$int", "u16 u32 u64 s16 s32 s64",
 	"$ld", "b8 b16 b32 b64 u8 u16 u32 u64 s8 s16 s32 s64 f32 f64",
+	"$vec", vectors(),
 	"$sel", "b16 b32 b64 u16 u32 u64 s16 s32 s64 f32 f64",
 	"$rnd", "rn rz rm rp",
 	"$rint", "rni rzi rmi rpi",
@@ -75,6 +78,10 @@ var macros = strings.NewReplacer(append(wgmmaShapes(),
 	"$sem", "relaxed@70/6.0 acquire@70/6.0",
 	"$scope", "cta gpu sys cluster@90/7.8",
 	"$shared", "shared shared::cta@50/7.8",
+	"$order", "{.(relaxed@70/6.0 acquire@70/6.0 release@70/6.0 acq_rel@70/6.0)}"+atomicScope,
+	"$releasing", "{.(relaxed@70/6.0 release@70/6.0)}"+atomicScope,
+	"$released", "release.cta@80/8.0 release.cluster@90/8.0 relaxed.cta@90/8.6 relaxed.cluster@90/8.6",
+	"$acquired", "acquire.cta@80/8.0 acquire.cluster@90/8.0 relaxed.cta@90/8.6 relaxed.cluster@90/8.6",
 	"$prefetch", "{.(L2::64B@75/7.4 L2::128B@75/7.4 L2::256B@80/7.4)}",
 	"$hint", "{.L2::cache_hint@80/7.4}",
 	"$pol", "s:b64@L2::cache_hint",
@@ -82,6 +89,33 @@ var macros = strings.NewReplacer(append(wgmmaShapes(),
 		"L1::no_allocate@70/7.4)}",
 	"$tx", "mbarrier::complete_tx::bytes",
 	"$dim", "1d 2d 3d 4d 5d")...)
+
+const atomicScope = "{.(cta@60/5.0 gpu@60/5.0 sys@60/5.0 cluster@90/7.8)}"
+
+// places makes two lines of one with $place or $common: hints about caches go with global and generic addresses only. $common is without
+// the local space.
+func places(line string) []string {
+	far := strings.NewReplacer("$place", "{.global}", "$common", "{.global}")
+	near := strings.NewReplacer("$place", ".(local $shared shared::cluster@90/7.8)", "$common", ".($shared shared::cluster@90/7.8)",
+		"$evict", "", "$hint", "", "$prefetch", "", "$pol", "")
+	if far.Replace(line) == line {
+		return []string{line}
+	}
+	return []string{far.Replace(line), near.Replace(line)}
+}
+
+// vectors are the types that loads and stores move, and vectors of them of up to 128 bits.
+func vectors() string {
+	types := strings.Fields("b8 b16 b32 b64 u8 u16 u32 u64 s8 s16 s32 s64 f32 f64")
+	list := types
+	for _, t := range types {
+		list = append(list, "v2."+t)
+		if !strings.HasSuffix(t, "64") {
+			list = append(list, "v4."+t)
+		}
+	}
+	return strings.Join(list, " ")
+}
 
 // wgmmaShapes are the macros $wk8 … for the shapes m64nNk8 …; $wi32 and $wi256 have the fewer N of integers and bits.
 func wgmmaShapes() []string {
@@ -235,6 +269,16 @@ func (e *Error) Unwrap() error { return e.err }
 
 func wrong(in *Instr, format string, args ...any) *Error {
 	return &Error{Pos: in.Pos, Opcode: in.Opcode(), Msg: fmt.Sprintf(format, args...), err: compute.ErrArgument}
+}
+
+// Form is [FormOf] with the types of the function's registers looked at too.
+func (f *Func) Form(in *Instr) (*Form, error) {
+	form, err := formOf(in, f)
+	if err != nil {
+		err.Func = f.Name
+		return nil, err
+	}
+	return form, nil
 }
 
 // FormOf finds the form that the instruction has, with what its parts need together. The error, of type [*Error], says what is wrong: an

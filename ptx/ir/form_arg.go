@@ -9,7 +9,7 @@ import (
 // argument describes an operand in the table of forms: an optional count, a letter, ":" and a type, "@" and the part of the opcode
 // with which it is there, "?" if it may be left out.
 //
-//	d  register written             D  the same, or _
+//	d  register written             D  the same, or _           _  _ only
 //	s  register or constant         r  register
 //	S  as s, or special register    y  address of a variable, or a function
 //	v  register or, by .v2 and its like, vector of registers written, or _    V  the same with s read
@@ -237,7 +237,7 @@ func (a *argument) scalar(o *Operand, t Type, fn *Func) string {
 	}
 	switch o.Kind {
 	case RegOperand:
-		if a.kind == 'i' || a.kind == 'l' || a.kind == 'y' {
+		if a.kind == 'i' || a.kind == 'l' || a.kind == 'y' || a.kind == '_' {
 			break
 		}
 		if fn == nil {
@@ -270,7 +270,7 @@ func (a *argument) scalar(o *Operand, t Type, fn *Func) string {
 		}
 		return fmt.Sprintf("is a floating-point constant, which .%s does not take", t)
 	case SpecialOperand:
-		if a.kind == 'S' {
+		if info, _ := Special(o.Sym); a.kind == 'S' || a.kind == 'p' && info.Type == Pred {
 			return ""
 		}
 		return fmt.Sprintf("is the special register %s; only mov and cvt read those", o.Sym)
@@ -283,7 +283,7 @@ func (a *argument) scalar(o *Operand, t Type, fn *Func) string {
 			return ""
 		}
 	case SinkOperand:
-		if a.kind == 'D' || a.kind == 'v' || a.kind == 'E' {
+		if strings.IndexByte("DvE_", a.kind) >= 0 {
 			return ""
 		}
 	}
@@ -311,6 +311,8 @@ func (a *argument) describe(t Type) string {
 		return fmt.Sprintf("a register of type .%s", t)
 	case 'D', 'v', 'E':
 		return fmt.Sprintf("a register of type .%s or _", t)
+	case '_':
+		return "_"
 	case 'p', 'q', 'Q', 'P':
 		return "a predicate"
 	case 'y':

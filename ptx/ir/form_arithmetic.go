@@ -5,19 +5,19 @@ const arithmeticForms = `
 add.($int) d s s
 add.sat.s32 d s s
 add.(u16x2 s16x2) d s s | 90 8.0
-add.cc.(u32 s32 b32 u64@50/4.3 s64@50/4.3 b64@50/4.3) d s s
-addc{.cc}.(u32 s32 b32 u64@50/4.3 s64@50/4.3 b64@50/4.3) d s s
+add.cc.(u32 s32 u64@50/4.3 s64@50/4.3) d s s
+addc{.cc}.(u32 s32 u64@50/4.3 s64@50/4.3) d s s
 sub.($int) d s s
 sub.sat.s32 d s s
-sub.cc.(u32 s32 b32 u64@50/4.3 s64@50/4.3 b64@50/4.3) d s s
-subc{.cc}.(u32 s32 b32 u64@50/4.3 s64@50/4.3 b64@50/4.3) d s s
+sub.cc.(u32 s32 u64@50/4.3 s64@50/4.3) d s s
+subc{.cc}.(u32 s32 u64@50/4.3 s64@50/4.3) d s s
 mul.(hi lo).($int) d s s
 mul.wide.(u16 u32 s16 s32) d:w s s
 mad.(hi lo).($int) d s s s
 mad.hi.sat.s32 d s s s
 mad.wide.(u16 u32 s16 s32) d:w s s s:w
-mad.(hi lo).cc.(u32 s32 b32 u64@50/4.3 s64@50/4.3 b64@50/4.3) d s s s
-madc.(hi lo){.cc}.(u32 s32 b32 u64@50/4.3 s64@50/4.3 b64@50/4.3) d s s s
+mad.(hi lo).cc.(u32 s32 u64@50/4.3 s64@50/4.3) d s s s
+madc.(hi lo){.cc}.(u32 s32 u64@50/4.3 s64@50/4.3) d s s s
 mul24.(hi lo).(u32 s32) d s s
 mad24.(hi lo).(u32 s32) d s s s
 mad24.hi.sat.s32 d s s s

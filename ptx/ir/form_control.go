@@ -10,10 +10,10 @@ trap
 brkpt
 pmevent i:0..15
 pmevent.mask i:0..65535
-nanosleep.u32 s | 70 6.3
+nanosleep.u32 s | 70 6.2
 setmaxnreg.(inc dec).sync.aligned.u32 i:24..256 | 90a 8.0
 griddepcontrol.(launch_dependents wait) | 90 7.8
-alloca.u64 d s s? | 52 7.3
+alloca.u64 d s i:8,16? | 52 7.3
 stacksave.u64 d | 52 7.3
 stackrestore.u64 r | 52 7.3
 

@@ -40,8 +40,10 @@ set.(eq ne lt le gt ge).(u32 s32 f32).(s16 s32 s64) d s:1 s:1
 set.(eq ne lt le gt ge lo ls hi hs).(u32 s32 f32).(u16 u32 u64) d s:1 s:1
 set.($fcmp){.ftz}.(u32 s32 f32).f32 d s:1 s:1
 set.($fcmp).(u32 s32 f32).f64 d s:1 s:1
-set.($fcmp){.ftz}.(f16 u16 s16 u32 s32).f16 d r:1 r:1 | 53 4.2
-set.($fcmp){.ftz}.(f16x2 u32 s32).f16x2 d r:1 r:1 | 53 4.2
+set.($fcmp){.ftz}.f16.f16 d r:1 r:1 | 53 4.2
+set.($fcmp){.ftz}.(u16 s16 u32 s32).f16 d r:1 r:1 | 53 6.5
+set.($fcmp){.ftz}.f16x2.f16x2 d r:1 r:1 | 53 4.2
+set.($fcmp){.ftz}.(u32 s32).f16x2 d r:1 r:1 | 53 6.5
 set.($fcmp).(bf16 u16 s16 u32 s32).bf16 d r:1 r:1 | 90 7.8
 set.($fcmp).(bf16x2 u32 s32).bf16x2 d r:1 r:1 | 90 7.8
 set.(eq ne).(and or xor).(u32 s32 f32).(b16 b32 b64) d s:1 s:1 p
@@ -49,8 +51,10 @@ set.(eq ne lt le gt ge).(and or xor).(u32 s32 f32).(s16 s32 s64) d s:1 s:1 p
 set.(eq ne lt le gt ge lo ls hi hs).(and or xor).(u32 s32 f32).(u16 u32 u64) d s:1 s:1 p
 set.($fcmp).(and or xor){.ftz}.(u32 s32 f32).f32 d s:1 s:1 p
 set.($fcmp).(and or xor).(u32 s32 f32).f64 d s:1 s:1 p
-set.($fcmp).(and or xor){.ftz}.(f16 u16 s16 u32 s32).f16 d r:1 r:1 p | 53 4.2
-set.($fcmp).(and or xor){.ftz}.(f16x2 u32 s32).f16x2 d r:1 r:1 p | 53 4.2
+set.($fcmp).(and or xor){.ftz}.f16.f16 d r:1 r:1 p | 53 4.2
+set.($fcmp).(and or xor){.ftz}.(u16 s16 u32 s32).f16 d r:1 r:1 p | 53 6.5
+set.($fcmp).(and or xor){.ftz}.f16x2.f16x2 d r:1 r:1 p | 53 4.2
+set.($fcmp).(and or xor){.ftz}.(u32 s32).f16x2 d r:1 r:1 p | 53 6.5
 testp.(finite infinite number notanumber normal subnormal).(f32 f64) q r
 
 # addresses
@@ -63,7 +67,14 @@ getctarank{.shared::cluster}.(u32 u64) d:u32 r | 90 7.8`
 
 const convertForms = `
 cvt.(u8 u16 u32 u64 s8 s16 s32 s64).(u8 u16 u32 u64 s8 s16 s32 s64) d:~0 S:~1
-cvt.sat.(u8 u16 u32 u64 s8 s16 s32 s64).(u8 u16 u32 u64 s8 s16 s32 s64) d:~0 S:~1
+cvt.sat.u8.(s8 u16 s16 u32 s32 u64 s64) d:~0 S:~1
+cvt.sat.s8.(u8 u16 s16 u32 s32 u64 s64) d:~0 S:~1
+cvt.sat.u16.(s8 s16 u32 s32 u64 s64) d:~0 S:~1
+cvt.sat.s16.(u16 u32 s32 u64 s64) d:~0 S:~1
+cvt.sat.u32.(s8 s16 s32 u64 s64) d:~0 S:~1
+cvt.sat.s32.(u32 u64 s64) d:~0 S:~1
+cvt.sat.u64.(s8 s16 s32 s64) d:~0 S:~1
+cvt.sat.s64.(u64) d:~0 S:~1
 cvt.($rint){.ftz}{.sat}.(u8 u16 u32 u64 s8 s16 s32 s64).f32 d:~0 s:~1
 cvt.($rint){.sat}.(u8 u16 u32 u64 s8 s16 s32 s64).(f16 f64) d:~0 r:~1
 cvt.($rnd){.sat}.(f16 f32 f64).(u8 u16 u32 u64 s8 s16 s32 s64) d:~0 s:~1
@@ -73,7 +84,7 @@ cvt{.($rint)}{.ftz}{.sat}.f32.f32 d:~0 s:~1
 cvt{.($rint)}{.sat}.f64.f64 d:~0 s:~1
 cvt{.ftz}{.sat}.f32.f16 d:~0 r:~1
 cvt{.sat}.f64.f16 d:~0 r:~1
-cvt{.($rint)}{.ftz}{.sat}.f16.f16 d:~0 r:~1
+cvt{.($rint)}{.sat}.f16.f16 d:~0 r:~1
 cvt.($rnd){.ftz}{.sat}.f16.f32 d:~0 s:~1
 cvt.($rnd){.sat}.f16.f64 d:~0 s:~1
 cvt.(rn rz).relu.f16.f32 d:~0 s:~1 | 80 7.0
@@ -85,8 +96,8 @@ cvt.(rn rz){.relu}.tf32.f32 d s:1 | 90 7.8
 cvt.rn.satfinite{.relu}.(e4m3x2 e5m2x2).f32 d s:1 s:1 | 89 8.1
 cvt.rn.satfinite{.relu}.(e4m3x2 e5m2x2).f16x2 d r:1 | 89 8.1
 cvt.rn{.relu}.f16x2.(e4m3x2 e5m2x2) d r:1 | 89 8.1
-cvt.($rint){.sat}.(u8 u16 u32 u64 s8 s16 s32 s64).bf16 d:~0 r:~1 | 90 7.8
-cvt.($rnd).bf16.(u8 u16 u32 u64 s8 s16 s32 s64) d:~0 s:~1 | 90 7.8
+cvt.($rint).($int).bf16 d:~0 r:~1 | 90 7.8
+cvt.($rnd).bf16.($int) d:~0 s:~1 | 90 7.8
 cvt.f64.bf16 d:~0 r:~1 | 90 7.8
 cvt.($rnd).bf16.f64 d:~0 s:~1 | 90 7.8
 cvt.($rnd).bf16.f16 d:~0 r:~1 | 90 7.8

@@ -84,7 +84,7 @@ func (a *alternative) function(f *Func) error {
 			}
 			continue
 		}
-		form, err := formOf(in, nil)
+		form, err := formOf(in, f)
 		if err != nil {
 			err.Func = f.Name
 			return err

@@ -93,6 +93,8 @@ func (a *argument) sample(in *Instr, reg func(Type) Reg) Operand {
 	switch a.kind {
 	case 'p', 'q', 'Q':
 		return R(reg(Pred))
+	case '_':
+		return Operand{Kind: SinkOperand}
 	case 'P':
 		return Operand{Kind: PairOperand, Elems: []Operand{R(reg(Pred)), R(reg(Pred))}}
 	case 'E':
@@ -143,7 +145,7 @@ func (f *Form) Usage() string {
 	for i := range f.args {
 		a := &f.args[i]
 		word := map[byte]string{'d': "d", 'D': "d", 's': "s", 'r': "s", 'S': "s", 'y': "variable", 'v': "d", 'V': "s", 'p': "p", 'q': "p",
-			'Q': "p|q", 'P': "p|q", 'e': "d|p", 'E': "d|p", 'a': "[a]", 'A': "[map, {…}]", 'o': "{…}", 'i': "n", 'l': "label",
+			'Q': "p|q", 'P': "p|q", 'e': "d|p", 'E': "d|p", 'a': "[a]", 'A': "[map, {…}]", 'o': "{…}", 'i': "n", '_': "_", 'l': "label",
 			'c': "(results), function, (arguments), prototype"}[a.kind]
 		if a.count > 0 {
 			word = "{" + word + " …}"

@@ -1,0 +1,280 @@
+package ir_test
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wavelane/wavelane/ptx/ir"
+)
+
+// ptxas finds NVIDIA's assembler by PTXAS or PATH, or skips.
+func ptxas(t *testing.T) string {
+	t.Helper()
+	name := os.Getenv("PTXAS")
+	if name == "" {
+		name = "ptxas"
+	}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		t.Skip("ptxas is neither PTXAS nor in PATH: the table of forms is not compared with it")
+	}
+	return path
+}
+
+// versions are those of PTX, in order.
+var versions = []ir.Version{{4, 0}, {4, 1}, {4, 2}, {4, 3}, {5, 0}, {5, 1}, {6, 0}, {6, 1}, {6, 2}, {6, 3}, {6, 4}, {6, 5}, {7, 0}, {7, 1},
+	{7, 2}, {7, 3}, {7, 4}, {7, 5}, {7, 6}, {7, 7}, {7, 8}, {8, 0}, {8, 1}, {8, 2}, {8, 3}, {8, 4}, {8, 5}, {8, 6}, {8, 7}, {8, 8}}
+
+// sample is an instruction and what the table says it needs.
+type sample struct {
+	form *ir.Form
+	text string
+}
+
+type need struct {
+	sm  ir.Target
+	ptx ir.Version
+}
+
+// registers gives registers of every type, some hundred of each.
+type registers struct {
+	f    *ir.Func
+	pool map[ir.Type][]ir.Reg
+	next map[ir.Type]int
+}
+
+const perType = 300
+
+func newRegisters() *registers {
+	r := &registers{f: &ir.Func{Name: "f", Regs: []ir.RegDecl{{}}}, pool: map[ir.Type][]ir.Reg{}, next: map[ir.Type]int{}}
+	for _, t := range []ir.Type{ir.Pred, ir.B8, ir.B16, ir.B32, ir.B64, ir.U16, ir.U32, ir.U64, ir.S16, ir.S32, ir.S64, ir.F16, ir.F32, ir.F64} {
+		for i := range perType {
+			r.pool[t] = append(r.pool[t], ir.Reg(len(r.f.Regs)))
+			r.f.Regs = append(r.f.Regs, ir.RegDecl{Name: fmt.Sprintf("%%%s_%d", t, i), Type: t})
+		}
+	}
+	return r
+}
+
+func (r *registers) get(t ir.Type) ir.Reg {
+	if t == ir.B128 {
+		r.pool[t] = r.pool[ir.B128]
+		if r.pool[t] == nil {
+			for i := range 4 {
+				r.pool[t] = append(r.pool[t], ir.Reg(len(r.f.Regs)))
+				r.f.Regs = append(r.f.Regs, ir.RegDecl{Name: fmt.Sprintf("%%%s_%d", t, i), Type: t})
+			}
+		}
+	}
+	pool := r.pool[t]
+	if pool == nil {
+		panic(t.String())
+	}
+	r.next[t]++
+	return pool[r.next[t]%len(pool)]
+}
+
+// random is fresh in each run; WAVELANE_SEED replays one.
+func random(t *testing.T) *rand.Rand {
+	seed := rand.Uint64()
+	if s := os.Getenv("WAVELANE_SEED"); s != "" {
+		var err error
+		seed, err = strconv.ParseUint(s, 10, 64)
+		require.NoError(t, err)
+	}
+	t.Logf("WAVELANE_SEED=%d", seed)
+	return rand.New(rand.NewPCG(seed, 0))
+}
+
+// samples are instructions of all forms, by what they need: every variant, or, where there are many, a cover and some at random.
+func samples(t *testing.T, r *registers, rng *rand.Rand, most int) map[need][]sample {
+	all := map[need][]sample{}
+	for f := range ir.Forms() {
+		if f.Op == "call" { // needs a function to call: see the tests of package parse
+			continue
+		}
+		variants := slices.Collect(f.Variants())
+		if len(variants) > most {
+			rng.Shuffle(len(variants), func(i, j int) { variants[i], variants[j] = variants[j], variants[i] })
+			variants = append(slices.Collect(f.Cover()), variants[:most]...)
+		}
+		for _, mods := range variants {
+			for _, in := range f.Samples(mods, r.get) {
+				in = adapt(in)
+				got, err := r.f.Form(&in)
+				require.NoError(t, err, f.Syntax)
+				n := need{got.SM, got.PTX}
+				if slices.Contains(mods, "param::entry") || in.Op == "cvta" && in.Args[1].Sym == "in_param" {
+					continue // of kernels only: see TestEntryForms
+				}
+				all[n] = append(all[n], sample{f, r.f.InstrString(&in)})
+			}
+		}
+	}
+	return all
+}
+
+// adapt puts symbols in where a register will not do.
+func adapt(in ir.Instr) ir.Instr {
+	in = in.Clone()
+	space := in.Space()
+	for i := range in.Args {
+		o := &in.Args[i]
+		switch {
+		case o.Kind == ir.SymOperand && in.Type(0).Bits() == 32:
+			o.Sym = "in_shared"
+		case o.Kind == ir.SymOperand && space != ir.NoSpace:
+			o.Sym = "in_" + strings.TrimSuffix(space.String(), "::cluster")
+		case o.Kind == ir.AddrOperand && space == ir.ParamSpace && (in.Op == "ld" || in.Op == "st"):
+			*o = ir.AddrOf("in_param", 0)
+		case o.Kind == ir.LabelOperand && in.Op == "brx.idx":
+			o.Sym = "T"
+		}
+	}
+	return in
+}
+
+// assemble returns the message for each of the lines that ptxas rejects.
+func assemble(t *testing.T, tool string, r *registers, n need, lines []sample) map[int]string {
+	rejected := map[int]string{}
+	left := make([]int, len(lines))
+	for i := range left {
+		left[i] = i
+	}
+	message := regexp.MustCompile(`(?m)^ptxas .*, line (\d+); (error|fatal) *: (.*)$`)
+	file := filepath.Join(t.TempDir(), "forms.ptx")
+	for range 200 {
+		var b bytes.Buffer
+		fmt.Fprintf(&b, ".version %s\n.target %s\n.address_size 64\n.global .align 16 .b32 variable;.global .align 16 .b32 in_global;"+
+			".shared .align 16 .b32 in_shared;.const .align 16 .b32 in_const;\n.func f(.param .b32 argument) {", n.ptx, n.sm)
+		b.WriteString(".local .align 16 .b8 in_local[64]; .param .align 16 .b8 in_param[64];")
+		for typ, pool := range r.pool {
+			if typ == ir.B128 && (n.sm.SM < 70 || n.ptx.Less(ir.Version{Major: 8, Minor: 3})) {
+				continue
+			}
+			fmt.Fprintf(&b, ".reg .%s %%%s_<%d>;", typ, typ, len(pool))
+		}
+		b.WriteString("\nL: T: ")
+		if !n.ptx.Less(ir.Version{Major: 6}) {
+			b.WriteString(".branchtargets L;")
+		}
+		b.WriteString("\n")
+		first := bytes.Count(b.Bytes(), []byte("\n")) + 1
+		for _, i := range left {
+			b.WriteString(lines[i].text + "\n")
+		}
+		b.WriteString("ret; }\n")
+		require.NoError(t, os.WriteFile(file, b.Bytes(), 0o600))
+		out, err := exec.Command(tool, "-arch="+n.sm.String(), "-o", os.DevNull, file).CombinedOutput()
+		if err == nil {
+			return rejected
+		}
+		stop := -1
+		found := message.FindAllStringSubmatch(string(out), -1)
+		if len(found) == 0 {
+			for _, m := range regexp.MustCompile(`line '(\d+)'`).FindAllStringSubmatch(string(out), -1) {
+				line, _ := strconv.Atoi(m[1])
+				t.Log(strings.Split(b.String(), "\n")[line-1])
+			}
+		}
+		require.NotEmpty(t, found, "%s: %s", n.sm, out)
+		for _, m := range found {
+			line, _ := strconv.Atoi(m[1])
+			require.True(t, line >= first && line < first+len(left), "%s %s: %s", n.sm, n.ptx, m[0])
+			rejected[left[line-first]] = m[3]
+			if m[2] == "fatal" {
+				stop = line - first
+			}
+		}
+		if stop < 0 {
+			return rejected
+		}
+		left = slices.Delete(left, stop, stop+1)
+	}
+	t.Fatalf("%s %s: too many fatal errors", n.sm, n.ptx)
+	return nil
+}
+
+// documented tells instructions that older versions of PTX do not have, though ptxas takes them there.
+func documented(n need, text string) bool {
+	for _, d := range []struct {
+		ptx    ir.Version
+		prefix string
+	}{
+		{ir.Version{Major: 4, Minor: 3}, `(add|sub|mad)c`}, // of 64 bits
+		{ir.Version{Major: 6}, `barrier\.|bar\.warp|vote\.sync|shfl\.sync|fns|neg`},
+		{ir.Version{Major: 7, Minor: 8}, `cp\.async\.c[ag]\.shared::cta`},
+	} {
+		if n.ptx == d.ptx && regexp.MustCompile(`^(`+d.prefix+`)`).MatchString(text) {
+			return true
+		}
+	}
+	return false
+}
+
+func later(a, b ir.Version) ir.Version {
+	if a.Less(b) {
+		return b
+	}
+	return a
+}
+
+// TestFormsAssemble: ptxas takes every form for what the table says that it needs, and not for less.
+func TestFormsAssemble(t *testing.T) {
+	tool := ptxas(t)
+	r := newRegisters()
+	r.get(ir.B128)
+	var targets []ir.Target
+	ir.Targets(func(s ir.Target, _ ir.Version) { targets = append(targets, s) })
+	rng := random(t)
+	total, wrong := 0, map[string][]string{}
+	complain := func(s sample, format string, args ...any) {
+		wrong[s.form.Syntax] = append(wrong[s.form.Syntax], s.text+" "+fmt.Sprintf(format, args...))
+	}
+	for n, list := range samples(t, r, rng, 60) {
+		total += len(list)
+		least := n.sm.PTX()
+		at := need{n.sm, later(n.ptx, least)}
+		for i, msg := range assemble(t, tool, r, at, list) {
+			complain(list[i], "rejected for %s %s: %s", at.sm, at.ptx, msg)
+		}
+		if testing.Short() {
+			continue
+		}
+		if i := slices.Index(versions, n.ptx); i > 0 && !versions[i-1].Less(least) {
+			lower := need{n.sm, versions[i-1]}
+			bad := assemble(t, tool, r, lower, list)
+			for i := range list {
+				if bad[i] == "" && !documented(n, list[i].text) {
+					complain(list[i], "accepted for %s %s", lower.sm, lower.ptx)
+				}
+			}
+		}
+		if i := slices.Index(targets, n.sm); i > 0 {
+			lower := need{targets[i-1], at.ptx}
+			bad := assemble(t, tool, r, lower, list)
+			for i := range list {
+				if bad[i] == "" {
+					complain(list[i], "accepted for %s %s", lower.sm, lower.ptx)
+				}
+			}
+		}
+	}
+	var report strings.Builder
+	for syntax, list := range wrong {
+		fmt.Fprintf(&report, "%s\n\t%s\n", syntax, strings.Join(list[:min(len(list), 3)], "\n\t"))
+	}
+	t.Logf("%d instructions", total)
+	require.Empty(t, report.String())
+}

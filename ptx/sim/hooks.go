@@ -16,6 +16,10 @@ type monitor interface {
 	// offset in s.data. undef has bit i set where byte i of what a store writes has no value; the result says the same of what a
 	// load reads.
 	access(w *warp, lane int, op *memOp, s *segment, off int, undef uint32) uint32
+	// reads and writes are access for plain loads and stores of lanes at once, as long as nothing is unusual; else they return false,
+	// and access has to be called for each lane.
+	reads(w *warp, m uint32, op *memOp, s *segment, off *[warpSize]uint64) bool
+	writes(w *warp, m uint32, op *memOp, s *segment, off *[warpSize]uint64) bool
 	// forget makes n bytes undefined: a new block's shared memory, a new frame.
 	forget(s *segment, off, n int)
 	// carry copies what is known of n bytes: arguments and results of calls.

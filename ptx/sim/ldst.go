@@ -76,8 +76,12 @@ func compileLoad(c *compiler, in *ir.Instr) (step, error) {
 	if v.op.space == ir.ParamSpace && v.addr.base.i < 0 {
 		return v.loadParam, nil
 	}
-	if !c.checks && !v.atom {
-		if s := v.fastLoad(); s != nil {
+	if !v.atom {
+		switch s := v.fastLoad(); {
+		case s == nil || c.checks && v.op.strong():
+		case c.checks:
+			return v.checkedLoad(s), nil
+		default:
 			return s, nil
 		}
 	}
@@ -141,8 +145,12 @@ func compileStore(c *compiler, in *ir.Instr) (step, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !c.checks && !v.atom {
-		if s := v.fastStore(); s != nil {
+	if !v.atom {
+		switch s := v.fastStore(); {
+		case s == nil || c.checks && v.op.strong():
+		case c.checks:
+			return v.checkedStore(s), nil
+		default:
 			return s, nil
 		}
 	}
@@ -199,11 +207,11 @@ func compileCvta(c *compiler, in *ir.Instr) (step, error) {
 		convert = func(v uint64) uint64 { return ungeneric(space, v) }
 	}
 	s := &in.Args[1]
-	if off, ok := c.fn.frame.at[s.Sym]; ok && s.Kind == ir.SymOperand {
+	if off, ok := c.frameAddress(s.Sym); ok && s.Kind == ir.SymOperand {
 		return func(w *warp, m uint32) {
 			for ; m != 0; m &= m - 1 {
 				l := first(m)
-				w.set(dst, l, convert(uint64(w.lanes[l].frame+off)+uint64(s.Off)))
+				w.set(dst, l, convert(uint64(w.lanes[l].frame)+off+uint64(s.Off)))
 			}
 		}, nil
 	}

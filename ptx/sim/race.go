@@ -57,6 +57,18 @@ type accesses struct {
 	bytes  *[4]cell // or the cells of a word's bytes
 }
 
+// none tells whether there are no accesses.
+func (s *accesses) none() bool {
+	return s == nil || len(s.list) == 0 && s.crowd == nil && s.bytes == nil
+}
+
+// clear forgets them and keeps the memory.
+func (s *accesses) clear() {
+	if s != nil {
+		*s = accesses{list: s.list[:0]}
+	}
+}
+
 // crowd is what remains of lists that would become too long: the latest access of each block in each mode. The entries' warp is a block.
 // Words that the same threads have read share it, so it never changes.
 type crowd struct {
@@ -109,7 +121,7 @@ func (d *races) touch(w *warpClock, lane int, v *view, cl *cell, from uint64, m 
 		!d.before(v, cl.thread/warpSize, 1<<(cl.thread%warpSize), t) {
 		return conflict{cl.thread, cl.at, writes}, false
 	}
-	if cl.first.time <= from && cl.more == nil {
+	if cl.first.time <= from && cl.more.none() {
 		cl.first = entry{}
 	}
 	ordered := cl.quiet(w, v, d.per)
@@ -119,15 +131,15 @@ func (d *races) touch(w *warpClock, lane int, v *view, cl *cell, from uint64, m 
 				return c, false
 			}
 		}
-		*cl = cell{time: w.epoch, thread: me, at: at}
+		more := cl.more
+		more.clear()
+		*cl = cell{time: w.epoch, thread: me, at: at, more: more}
 		return conflict{}, true
 	}
 	e := entry{w.epoch, w.id, 1 << lane, at, m}
-	if ordered && (m == 0 || cl.more == nil) && (cl.first.time == 0 || covers(m, cl.first.mode)) && (cl.more == nil || !cl.more.writes) {
+	if ordered && (cl.more.none() || m == 0 && !cl.more.writes) && (cl.first.time == 0 || covers(m, cl.first.mode)) {
 		cl.first = e
-		if cl.more != nil {
-			*cl.more = accesses{list: cl.more.list[:0]}
-		}
+		cl.more.clear()
 		return conflict{}, true
 	}
 	if !ordered && (m != 0 || cl.first.mode&writes != 0 || cl.more != nil && cl.more.writes) {

@@ -337,7 +337,7 @@ func (d *watch) bytewise(w *warp, lane int, v *view, s *segment, cl *cell, word 
 func (d *watch) raced(w *warp, lane int, v *view, s *segment, cl *cell, off int, from uint64, m mode, other conflict) {
 	c := &w.watched.clock
 	if m == writes && w.watched.twice>>lane&1 != 0 && other.mode == writes && other.at == w.at && other.thread/warpSize == c.id &&
-		cl.time == c.epoch && cl.first.time == 0 && cl.more == nil {
+		cl.time == c.epoch && cl.first.time == 0 && cl.more.none() {
 		cl.thread = c.id*warpSize + uint32(lane)
 		return
 	}

@@ -1,9 +1,11 @@
 package parse
 
 import (
+	"errors"
 	"strconv"
 	"strings"
 
+	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/ptx/ir"
 )
 
@@ -27,7 +29,20 @@ func Module(name string, src []byte) (m *ir.Module, err error) {
 		p.topLevel()
 	}
 	p.finish()
+	p.validate()
 	return p.module.m, nil
+}
+
+// validate fails with the first instruction that is none.
+func (p *parser) validate() {
+	err := ir.Validate(p.module.m)
+	if e, ok := errors.AsType[*ir.Error](err); ok {
+		sentinel := compute.ErrArgument
+		if errors.Is(err, compute.ErrUnsupported) {
+			sentinel = compute.ErrUnsupported
+		}
+		panic(bail{&Error{e.Pos, e.Opcode + ": " + e.Msg, sentinel}})
+	}
 }
 
 // module is what is known while a module is read.

@@ -59,6 +59,15 @@ func (c *compiler) layoutFrame(f *function) {
 	c.prog.local = c.prog.local || f.frame.size > 0
 }
 
+// frameAddress is the offset of a variable's address, in its own space, from the frame of the current function; false for what is in no frame.
+func (c *compiler) frameAddress(name string) (uint64, bool) {
+	off, ok := c.fn.frame.at[name]
+	if v := localVar(c.fn.ir, name); ok && (v == nil || v.Space == ir.ParamSpace) {
+		return uint64(off) + frameParams, true
+	}
+	return uint64(off), ok
+}
+
 // sharedLayout is where shared variables lie in a block's shared memory.
 type sharedLayout struct {
 	at     map[*ir.Var]int

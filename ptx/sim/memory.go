@@ -19,6 +19,9 @@ const (
 	globalWindow = uint64(0x7f) << 40
 	windowSize   = uint64(1) << 32
 
+	// Addresses in the .param space of parameters that lie in a thread's frames, those of device functions, begin here; a kernel's at 0.
+	frameParams = windowSize / 2
+
 	// Inside the window of shared memory an address below rankSize belongs to the block's own memory; (r+1)*rankSize and above to that of the
 	// block with rank r in the cluster, as mapa gives it.
 	rankShift = 24
@@ -99,7 +102,7 @@ func (w *warp) locate(lane int, op *memOp, addr uint64) (*segment, uint64) {
 		return &w.lanes[lane].local, addr
 	case ir.ParamSpace:
 		if addr < windowSize {
-			return &w.block.grid.params, addr
+			return w.params(lane, addr)
 		}
 	}
 	switch addr / windowSize * windowSize {
@@ -108,13 +111,21 @@ func (w *warp) locate(lane int, op *memOp, addr uint64) (*segment, uint64) {
 	case localWindow:
 		return &w.lanes[lane].local, addr - localWindow
 	case paramWindow:
-		return &w.block.grid.params, addr - paramWindow
+		return w.params(lane, addr-paramWindow)
 	}
 	s := w.global(op, addr)
 	if s == nil {
 		return nil, 0
 	}
 	return s, addr - s.base
+}
+
+// params is where an address in the .param space lies: in the kernel's parameters, or in a thread's frames.
+func (w *warp) params(lane int, addr uint64) (*segment, uint64) {
+	if addr >= frameParams {
+		return &w.lanes[lane].local, addr - frameParams
+	}
+	return &w.block.grid.params, addr
 }
 
 // global finds the allocation at an address, first where the instruction found its last one.

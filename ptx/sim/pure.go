@@ -215,11 +215,11 @@ func compileMove(c *compiler, in *ir.Instr) (step, error) {
 		}, nil
 	}
 	if s.Kind == ir.SymOperand || s.Kind == ir.AddrOperand {
-		if off, ok := c.fn.frame.at[s.Sym]; ok {
+		if off, ok := c.frameAddress(s.Sym); ok {
 			return func(w *warp, m uint32) {
 				for ; m != 0; m &= m - 1 {
 					l := first(m)
-					w.set(dst, l, uint64(w.lanes[l].frame+off)+uint64(s.Off))
+					w.set(dst, l, uint64(w.lanes[l].frame)+off+uint64(s.Off))
 				}
 			}, nil
 		}

@@ -12,6 +12,7 @@ type access struct {
 	write  bool
 	atomic bool // or volatile, relaxed, acquire, release: no race with its like
 	issued bool // the beginning of an asynchronous write
+	landed bool // its end
 	addr   *vec
 	base   *symbol
 	space  ir.Space
@@ -238,11 +239,11 @@ func (m *machine) synchronise(st *state) {
 	st.async = asyncState{}
 }
 
-// weak tells whether an access happens under conditions that depend on data or hold for single threads: what it may clash with, then,
-// cannot be said.
+// weak tells whether an access happens under a condition that may hold for single threads only: what it may clash with, then, cannot
+// be said.
 func (a *access) weak() bool {
 	for _, f := range a.frames {
-		if f.cond.level > perBlock && (f.cond.data || f.cond.few) {
+		if f.cond.level > perBlock && f.cond.few && f.side == 1 {
 			return true
 		}
 	}
@@ -252,14 +253,14 @@ func (a *access) weak() bool {
 // firm tells whether an access certainly happens in some launch by all threads that are named at once.
 func (a *access) firm() bool {
 	for _, f := range a.frames {
-		if f.again || f.cond.level > perBlock && (f.cond.data || f.cond.few || !f.cond.block) {
+		if f.again || f.cond.level > perBlock && (f.cond.data || !f.cond.block) {
 			return false
 		}
 	}
 	return true
 }
 
-// together tells whether threads t of a and u of b may both run, as far as the conditions above them say.
+// together tells whether threads t of a and u of b may both run, as far as the conditions above them say. A negative t stands for any.
 func together(a *access, t int, b *access, u int) bool {
 	for _, f := range a.frames {
 		if f.side == 0 {
@@ -267,7 +268,7 @@ func together(a *access, t int, b *access, u int) bool {
 		}
 		for _, g := range b.frames {
 			if g.cond == f.cond && g.side == -f.side &&
-				(f.cond.level == perBlock || f.cond.level == perWarp && t/32 == u/32 || t == u) {
+				(f.cond.level == perBlock || t >= 0 && f.cond.level == perWarp && t/32 == u/32 || t >= 0 && t == u) {
 				return false
 			}
 		}

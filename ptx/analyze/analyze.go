@@ -41,6 +41,8 @@ type Finding struct {
 	// Instr is the instruction as text.
 	Instr   string `json:"instr,omitempty"`
 	Message string `json:"message"`
+	// More are the places of further instructions of which the same is true, as in unrolled code; bugs are listed one by one.
+	More []ir.Pos `json:"more,omitempty"`
 	// Explanation says why such code is a defect, Fix what to do about it.
 	Explanation string `json:"explanation"`
 	Fix         string `json:"fix"`
@@ -228,7 +230,8 @@ func (r *Report) detect(o *Options, k *kernel, module bool) {
 		if d.Strict && !o.Strict || o.BugsOnly && d.Severity != Bug || d.module != module {
 			continue
 		}
-		once := map[string]bool{}
+		// What is said of many instructions alike, as in unrolled code, is said once, unless it is a bug.
+		once, first := map[string]bool{}, map[string]int{}
 		d.run(k, func(i int, format string, args ...any) {
 			f := Finding{Class: d.Class, Severity: d.Severity, Message: fmt.Sprintf(format, args...), Explanation: d.Doc, Fix: d.Fix,
 				index: i}
@@ -238,10 +241,17 @@ func (r *Report) detect(o *Options, k *kernel, module bool) {
 					f.Pos, f.Instr = k.f.Body[i].Pos, strings.TrimSuffix(k.f.InstrString(&k.f.Body[i]), ";")
 				}
 			}
-			if key := fmt.Sprint(i, f.Message); !once[key] {
-				once[key] = true
-				r.Findings = append(r.Findings, f)
+			key := fmt.Sprint(i, f.Message)
+			if once[key] {
+				return
 			}
+			once[key] = true
+			if at, ok := first[f.Message]; ok && d.Severity != Bug {
+				r.Findings[at].More = append(r.Findings[at].More, f.Pos)
+				return
+			}
+			first[f.Message] = len(r.Findings)
+			r.Findings = append(r.Findings, f)
 		})
 	}
 	slices.SortStableFunc(r.Findings[from:], func(a, b Finding) int {

@@ -16,33 +16,46 @@ func (s asyncState) clone() asyncState {
 	return asyncState{slices.Clone(s.groups), slices.Clone(s.open)}
 }
 
-// mergeAsync is what is under way whichever way was taken.
-func mergeAsync(a, b asyncState) asyncState {
-	both := func(x, y []*access) (out []*access) {
-		for _, e := range x {
-			if slices.Contains(y, e) {
-				out = append(out, e)
+// mergeAsync is what may be under way where two states meet. Groups are counted from the latest, as cp.async.wait_group counts them.
+func mergeAsync(a, b *state) asyncState {
+	x, y := a.async.possible(a.frames), b.async.possible(b.frames)
+	out := asyncState{open: union(x.open, y.open)}
+	n := max(len(x.groups), len(y.groups))
+	for i := range n {
+		var g []*access
+		for _, s := range []asyncState{x, y} {
+			if k := i - (n - len(s.groups)); k >= 0 {
+				g = union(g, s.groups[k])
+			}
+		}
+		out.groups = append(out.groups, g)
+	}
+	return out
+}
+
+func union(a, b []*access) []*access {
+	out := slices.Clone(a)
+	for _, e := range b {
+		if !slices.Contains(a, e) {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// possible leaves out copies that were made under the opposite of a condition under which the state is.
+func (s asyncState) possible(frames []frame) asyncState {
+	keep := func(list []*access) (out []*access) {
+		for _, a := range list {
+			if together(&access{frames: frames}, -1, a, -1) {
+				out = append(out, a)
 			}
 		}
 		return out
 	}
-	var inB []*access
-	for _, g := range b.groups {
-		inB = append(inB, g...)
-	}
-	if len(a.groups) == len(b.groups) {
-		same := true
-		for i := range a.groups {
-			same = same && slices.Equal(a.groups[i], b.groups[i])
-		}
-		if same {
-			return asyncState{slices.Clone(a.groups), both(a.open, b.open)}
-		}
-	}
-	out := asyncState{open: both(a.open, b.open)}
-	skip := max(0, len(a.groups)-len(b.groups))
-	for _, g := range a.groups[skip:] {
-		out.groups = append(out.groups, both(g, inB))
+	out := asyncState{open: keep(s.open)}
+	for _, g := range s.groups {
+		out.groups = append(out.groups, keep(g))
 	}
 	return out
 }
@@ -95,7 +108,7 @@ func (m *machine) retire(st *state, n int) {
 	for len(st.async.groups) > n {
 		for _, a := range st.async.groups[0] {
 			landed := *a
-			landed.issued, landed.epoch = false, st.epoch
+			landed.issued, landed.landed, landed.epoch = false, true, st.epoch
 			st.log = &entry{&landed, st.log}
 		}
 		st.async.groups = st.async.groups[1:]
@@ -157,7 +170,7 @@ func (m *machine) overlap(p, a *access) bool {
 			}
 		})
 		if found {
-			return together(p, -1, a, t)
+			return together(p, -2, a, t)
 		}
 	}
 	return false

@@ -231,7 +231,7 @@ func detectWgmma(k *kernel, report reporter) {
 		case "wgmma.commit_group":
 			f.open = false
 		case "wgmma.wait_group":
-			f.flight = false
+			f.open, f.flight = false, false
 		default:
 			k.g.Writes(i, func(r ir.Reg) { f.unfenced = f.unfenced || accumulators[r] })
 		}

@@ -146,7 +146,8 @@ func detectConflicts(k *kernel, matrix bool, report reporter) {
 
 func detectScattered(k *kernel, stores bool, report reporter) {
 	k.used(func(i int, in *ir.Instr, u *memoryUse) {
-		if u.space != ir.GlobalSpace || u.write != stores || u.atomic || in.Kind() == ir.Atomic || u.sectors < 2*u.ideal {
+		if u.space != ir.GlobalSpace || u.write != stores || u.atomic || in.Kind() == ir.Atomic || u.requests == 0 ||
+			u.sectors < 2*u.ideal {
 			return
 		}
 		stride := ""
@@ -259,24 +260,26 @@ func detectLocal(k *kernel, report reporter) {
 }
 
 func detectUnusedShared(k *kernel, report reporter) {
-	mentioned := map[string]bool{}
-	for _, f := range k.mod.Funcs {
-		for i := range f.Body {
-			for a := range f.Body[i].Args {
-				mentions(&f.Body[i].Args[a], mentioned)
-			}
-		}
-	}
 	if !k.f.Entry {
 		return
 	}
-	for _, list := range [][]ir.Var{k.f.Vars, k.mod.Vars} {
+	unused := func(list []ir.Var, funcs ...*ir.Func) {
+		mentioned := map[string]bool{}
+		for _, f := range funcs {
+			for i := range f.Body {
+				for a := range f.Body[i].Args {
+					mentions(&f.Body[i].Args[a], mentioned)
+				}
+			}
+		}
 		for i := range list {
 			if v := &list[i]; v.Space == ir.SharedSpace && !mentioned[v.Name] {
 				report(-1, "%s (%d bytes) is never used", v.Name, v.Size())
 			}
 		}
 	}
+	unused(k.f.Vars, k.f)
+	unused(k.mod.Vars, k.mod.Funcs...)
 }
 
 func mentions(o *ir.Operand, into map[string]bool) {

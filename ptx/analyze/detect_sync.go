@@ -50,8 +50,11 @@ func (k *kernel) races(want func(race) bool, report reporter) {
 			if r.warp {
 				scope = "neither a barrier nor bar.warp.sync is"
 			}
-			report(r.second, "thread %d "+what+" at %s%+d (%s), and %s between", r.threads[1], r.threads[0], r.base, r.offset,
-				k.place(r.first), scope)
+			where := fmt.Sprintf("%s%+d", r.base, r.offset)
+			if r.anywhere {
+				what, where = "may clash with thread %d", "some place of "+r.base
+			}
+			report(r.second, "thread %d "+what+" at %s (%s), and %s between", r.threads[1], r.threads[0], where, k.place(r.first), scope)
 		}
 	}
 }

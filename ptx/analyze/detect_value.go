@@ -101,13 +101,17 @@ func detectUnusedParams(k *kernel, report reporter) {
 			mentions(&k.f.Body[i].Args[a], mentioned)
 		}
 	}
-	if len(mentioned) == 0 {
-		return // PlaceholderCode says more
-	}
+	var unused []string
 	for i := range k.f.Params {
 		if n := k.f.Params[i].Name; !mentioned[n] {
-			report(-1, "%s is never read", n)
+			unused = append(unused, n)
 		}
+	}
+	if len(unused) == len(k.f.Params) {
+		return // PlaceholderCode says more
+	}
+	for _, n := range unused {
+		report(-1, "%s is never read", n)
 	}
 }
 

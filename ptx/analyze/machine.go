@@ -506,7 +506,7 @@ func (m *machine) merge(a, b *state) *state {
 	}
 	out.frames = mergeFrames(a.frames, b.frames)
 	out.log = mergeLogs(a.log, b.log)
-	out.async = mergeAsync(a.async, b.async)
+	out.async = mergeAsync(a, b)
 	out.maxreg = slices.Clone(a.maxreg)
 	for w, r := range b.maxreg {
 		out.maxreg[w] = max(out.maxreg[w], r)

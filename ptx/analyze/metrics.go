@@ -81,6 +81,7 @@ type Waste struct {
 	Fix    string `json:"fix"`
 }
 
+// sm is the architecture for occupancy: what the options say, or the module's target, but at least the oldest whose limits are known.
 func (k *kernel) sm() int {
 	switch {
 	case k.o.SM > 0:
@@ -88,7 +89,7 @@ func (k *kernel) sm() int {
 	case k.o.GPU != nil:
 		return k.o.GPU.SM
 	}
-	return k.mod.Target.SM
+	return max(70, k.mod.Target.SM)
 }
 
 func (k *kernel) limits() (roofline.Limits, error) { return roofline.LimitsOf(k.sm()) }

@@ -1,10 +1,6 @@
 package analyze
 
-import (
-	"slices"
-
-	"github.com/wavelane/wavelane/ptx/ir"
-)
+import "slices"
 
 // raceKind says in which order two accesses clash.
 type raceKind uint8
@@ -23,7 +19,7 @@ type race struct {
 	base          string
 	offset        int64
 	warp          bool // both threads in one warp
-	shared        bool
+	anywhere      bool // the offset is not known
 }
 
 // maxRaceWork limits how many cells are looked at in a walk.
@@ -77,6 +73,7 @@ func (m *machine) compareAccesses(base *symbol, list []*access) {
 		m.cut = true
 		return
 	}
+	m.compareWild(base, list)
 	cells := map[cell][]toucher{}
 	var dense [][]toucher // for the cells of one array whose size is known
 	var plain uint64
@@ -103,6 +100,71 @@ func (m *machine) compareAccesses(base *symbol, list []*access) {
 	}
 }
 
+// wild tells whether an access goes to a place in its array that memory tells, any place as far as can be seen: nothing but the loaded
+// value makes the difference between threads.
+func (a *access) wild() bool {
+	loaded := false
+	for _, t := range a.addr.terms {
+		if varies(t.k) > perBlock || t.sym.level > perBlock && !t.sym.data {
+			return false
+		}
+		loaded = loaded || t.sym.level == perThread && t.sym.data
+	}
+	return loaded && len(a.addr.c) == 1
+}
+
+// compareWild looks for accesses to any place of an array among those to known places, with no barrier between: threads will meet.
+func (m *machine) compareWild(base *symbol, list []*access) {
+	if base.kind != addressSymbol {
+		return
+	}
+	for i, a := range list {
+		if a.weak() {
+			continue
+		}
+		for _, b := range list[i+1:] {
+			if b.weak() || a.wild() == b.wild() || !a.write && !b.write || a.atomic && b.atomic {
+				continue
+			}
+			if known := map[bool]*access{true: b, false: a}[a.wild()]; known.addr.level() == perBlock || !within(known, base) {
+				continue
+			}
+			if t, u, ok := m.strangers(a, b); ok {
+				m.seen.race(race{first: a.instr, second: b.instr, kind: kindOf(a, b), threads: [2]int{t, u}, base: base.name, anywhere: true})
+			}
+		}
+	}
+}
+
+// within tells whether an access is at known offsets from its base.
+func within(a *access, base *symbol) bool {
+	for _, t := range a.addr.terms {
+		if t.sym != base {
+			return false
+		}
+	}
+	return true
+}
+
+// strangers are threads of different warps that make the two accesses.
+func (m *machine) strangers(a, b *access) (t, u int, ok bool) {
+	for t, h := range a.here {
+		if h == absent {
+			continue
+		}
+		for u := (t + 32) % max(1, m.threads); u != t; u = (u + 32) % m.threads {
+			if u/32 == t/32 {
+				break
+			}
+			if b.here[u] != absent && together(a, t, b, u) {
+				return t, u, true
+			}
+		}
+		return 0, 0, false
+	}
+	return 0, 0, false
+}
+
 // meet compares an access with those before it to the same cell, and adds it to them. Of one instruction's threads two suffice, of
 // different warps if there are.
 func (m *machine) meet(list []toucher, a *access, t int, base *symbol, offset int64) []toucher {
@@ -119,11 +181,11 @@ func (m *machine) meet(list []toucher, a *access, t int, base *symbol, offset in
 		switch {
 		case warp && o.a.epoch != a.epoch && o.a != a:
 		case o.a.instr == a.instr && a.write && a.value == perBlock && o.a.value == perBlock: // all write the same
-		case o.a.issued && !a.write: // that is a copy under way, see checkPending
+		case o.a.issued && !a.write || a.landed && !o.a.write: // that is a copy under way, see checkPending
 		case !together(o.a, int(o.t), a, t):
 		default:
 			m.seen.race(race{first: o.a.instr, second: a.instr, kind: kindOf(o.a, a), threads: [2]int{int(o.t), t}, base: base.name,
-				offset: offset, warp: warp, shared: a.space == ir.SharedSpace})
+				offset: offset, warp: warp})
 		}
 	}
 	if same >= 2 || same == 1 && sameWarp && len(list) > 8 {

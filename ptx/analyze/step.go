@@ -588,7 +588,7 @@ func (m *machine) symbolic(in *ir.Instr, t ir.Type, a []*vec) *vec {
 	if in.Op == "mov" && len(a) == 1 {
 		return a[0]
 	}
-	if in.Op == "setp" && !t.IsFloat() {
+	if in.Op == "setp" {
 		return m.compared(in, a)
 	}
 	if in.Op == "selp" && len(a) == 3 {
@@ -780,8 +780,8 @@ func (m *machine) both(op ir.Op, a []*vec) *vec {
 	}
 	v := m.opaque(string(op), a...)
 	for _, x := range a {
-		for _, t := range x.terms {
-			v.only().few = v.only().few || t.sym.few
+		if s := x.only(); s != nil && op == "and" {
+			v.only().few = v.only().few || s.few
 		}
 	}
 	v.only().kind = conditionValue
@@ -809,6 +809,17 @@ func (m *machine) compare(in *ir.Instr, a, b *vec) *vec {
 	c, ok := comparisons[in.First("lt", "lo", "ge", "hs", "le", "ls", "gt", "hi", "eq", "ne")]
 	if !ok {
 		return nil
+	}
+	if in.Type(0).IsFloat() {
+		if c.name != "=" {
+			return nil
+		}
+		v := m.opaque("=f", a, b)
+		v.only().few = v.level() > perBlock
+		if c.not {
+			return combine(constant(1), v, 1, -1)
+		}
+		return v
 	}
 	d := combine(a, b, 1, -1)
 	if d.isConst() {

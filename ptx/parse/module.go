@@ -119,7 +119,7 @@ func (p *parser) header() {
 				p.failAt(t.off, "%s is no target such as sm_80 or sm_90a", s)
 			}
 			m.Target.SM = n
-		default:
+		case s != "debug": // asks for the line information that is dropped
 			m.Options = append(m.Options, s)
 		}
 	}

@@ -70,9 +70,9 @@ func TestScopes(t *testing.T) {
 	require.Equal(t, []string{"__local_depot0", "param0", "param1", "retval0", "param0_1", "retval0_1"}, vars)
 	text := m.String()
 	for _, want := range []string{
-		"two[3] = {{1, 2}, {3, 4}, {32}};", "negative = -2;", "bra.uni LOOP;", "@!p_1 bra LOOP_1;", "mov.b64 %rd6, {v_x, v_y};",
+		"two[3] = {{1, 2}, {3, 4}, {32, 4294967295}};", "negative = -2;", "bra.uni LOOP;", "@!p_1 bra LOOP_1;", "mov.b64 %rd6, {v_x, v_y};",
 		"table[3] = {generic($str)+4, $str, pair};", "weights[2][3] = {{0f3F800000, 0f3FC00000, 0fC0000000}, {0f3F800000}};",
-		"st.global.f32 [%rd2-8], %f1;", "call stop, ();", ".pragma \"nounroll\";", ".weak .func stop() .noreturn;",
+		"st.global.f32 [%rd2+-8], %f1;", "call stop, ();", ".pragma \"nounroll\";", ".extern .func stop() .noreturn;",
 		"prototype_1:\n\t.callprototype (.param .align 4 .b8 _[8]) _ (.param .b32 _);", ".global .u32 pair_calls = 1;",
 	} {
 		require.Contains(t, text, want)

@@ -194,7 +194,9 @@ func (p *parser) initList(v *ir.Var, shape []int, base int) int {
 		}
 		v.Init = append(v.Init, e)
 	}
-	p.next()
+	if close := p.next(); v.Vec > 0 && len(shape) == 1 && n != v.Vec {
+		p.failAt(close.off, "a vector of %d has to be given all its elements", v.Vec)
+	}
 	return n * inner
 }
 

@@ -91,9 +91,7 @@ func (c *cluster) delay() uint64 {
 
 // sized is op for n bytes at any address.
 func sized(op *memOp, n int) *memOp {
-	if op.size != n {
-		op.size, op.align = n, 1
-	}
+	op.size, op.align = n, 1
 	return op
 }
 

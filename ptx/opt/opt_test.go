@@ -30,9 +30,9 @@ func choices() []opt.Pass {
 // TestSameResults runs random programs before and after choices of passes.
 func TestSameResults(t *testing.T) {
 	rng := seeded(t)
-	n := 200
+	n := 100
 	if testing.Short() {
-		n = 40
+		n = 25
 	}
 	sets := choices()
 	var before, after uint64
@@ -56,6 +56,7 @@ func TestSameResults(t *testing.T) {
 				after += steps
 			}
 			checkStats(t, m, got, stats)
+			require.NoError(t, ir.Validate(got), "%+v\n%s", o, got)
 			again, _, err := opt.Run(m, o)
 			require.NoError(t, err)
 			require.True(t, ir.Equal(got, again), "two runs, two results")

@@ -13,7 +13,8 @@ type words struct {
 
 const pageWords = 64
 
-// word is the state of 4 bytes.
+// word is the state of 4 bytes. Which of them each part is about is in a mask; of two operations that write different bytes of a
+// word only the first is known.
 type word struct {
 	writer  *flight
 	reader  *flight // one of those that read
@@ -21,6 +22,8 @@ type word struct {
 	generic *fenced // the thread that wrote it last, through the generic proxy
 	fences  uint32  // how many proxy fences the launch had seen then
 	pc      int32   // its instruction
+
+	writerBytes, readerBytes, genericBytes uint8
 }
 
 // fenced is a thread and its last proxy fence.
@@ -58,8 +61,8 @@ func (w *warp) fenced(lane int) *fenced {
 	return &w.async.fences[lane]
 }
 
-// words are those from an offset on, n bytes long.
-func (w *warp) words(s *segment, off, n int, f func(*word)) {
+// words calls f for those from an offset on, n bytes long, with a mask of the bytes of each.
+func (w *warp) words(s *segment, off, n int, f func(x *word, bytes uint8)) {
 	if s.words == nil || s.words.grid != w.block.grid {
 		s.words = &words{grid: w.block.grid, pages: make([][]word, len(s.data)/(4*pageWords)+1)}
 	}
@@ -68,7 +71,8 @@ func (w *warp) words(s *segment, off, n int, f func(*word)) {
 		if *page == nil {
 			*page = make([]word, pageWords)
 		}
-		f(&(*page)[i%pageWords])
+		from, to := max(off-4*i, 0), min(off+n-4*i, 4)
+		f(&(*page)[i%pageWords], uint8(byteMask(from, to-from)))
 	}
 }
 
@@ -77,22 +81,26 @@ func (w *warp) guard(lane int, op *memOp, s *segment, off int) {
 	if s.space != ir.SharedSpace && s.space != ir.GlobalSpace {
 		return
 	}
-	w.words(s, off, op.size, func(x *word) {
+	w.words(s, off, op.size, func(x *word, bytes uint8) {
 		if !w.async.landing {
-			if x.writer != nil {
+			if x.writer != nil && x.writerBytes&bytes != 0 {
 				w.hazard(x.writer, lane, s, off, "nobody has waited for the asynchronous operation that writes here")
 			}
-			if op.write && x.readers > 0 {
+			if op.write && x.readers > 0 && x.readerBytes&bytes != 0 {
 				w.hazard(x.reader, lane, s, off, "nobody has waited for the asynchronous operation that reads this")
 			}
 		}
 		switch {
 		case op.write && !op.async:
-			x.generic = w.fenced(lane)
-			x.fences, x.pc = w.block.grid.fences, w.at
+			me := w.fenced(lane)
+			if x.generic != me || x.fences != w.block.grid.fences {
+				x.generic, x.fences, x.genericBytes = me, w.block.grid.fences, 0
+			}
+			x.genericBytes |= bytes
+			x.pc = w.at
 		case op.write:
-			x.generic = nil
-		case op.async && x.generic != nil:
+			x.genericBytes &^= bytes
+		case op.async && x.genericBytes&bytes != 0:
 			w.proxied(lane, s, off, x.generic, x.fences, x.pc)
 		}
 	})
@@ -117,12 +125,16 @@ func (w *warp) hold(f *flight, op *memOp, addr uint64, n int) {
 		return
 	}
 	s, off := w.locate(f.lane, op, addr)
-	w.words(s, int(off), n, func(x *word) {
-		if op.write {
-			x.writer = f
-		} else {
+	w.words(s, int(off), n, func(x *word, bytes uint8) {
+		switch {
+		case !op.write:
 			x.reader = f
 			x.readers++
+			x.readerBytes |= bytes
+		case x.writer == nil:
+			x.writer, x.writerBytes = f, bytes
+		case x.writer == f:
+			x.writerBytes |= bytes
 		}
 	})
 }
@@ -141,11 +153,14 @@ func (f *flight) unlock(op *memOp) {
 			return
 		}
 		s, off := f.w.locate(f.lane, op, addr)
-		f.w.words(s, int(off), n, func(x *word) {
-			if op.write {
+		f.w.words(s, int(off), n, func(x *word, _ uint8) {
+			switch {
+			case op.write && x.writer == f:
 				x.writer = nil
-			} else {
-				x.readers--
+			case !op.write:
+				if x.readers--; x.readers == 0 {
+					x.readerBytes = 0
+				}
 			}
 		})
 	})

@@ -33,7 +33,7 @@ func tensor(rng *rand.Rand, rank int, typ tensormap.DataType, swizzle tensormap.
 	m = tensormap.Map{Type: typ, Rank: rank, Swizzle: swizzle}
 	size := uint64(typ.Bytes())
 	for i := range rank {
-		m.Dims[i] = 1 + rng.Uint64N(20)
+		m.Dims[i] = 1 + rng.Uint64N(uint64(24/rank))
 		m.Box[i] = 1 + rng.Uint32N(5)
 		m.ElementStrides[i] = 1
 		if i > 0 && rng.IntN(3) == 0 {

@@ -143,6 +143,7 @@ func (m *machine) effects(st *state, i int, here []presence, frames []frame) {
 		}
 		return
 	case ir.Call:
+		st.local = nil
 		m.synchronise(st)
 		return
 	case ir.System:

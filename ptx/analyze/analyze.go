@@ -116,6 +116,7 @@ type kernel struct {
 	dims    [3]int
 	assumed bool       // dims are a guess
 	walks   []*machine // of kernels; none for functions and where nothing can be walked
+	broken  bool       // some instruction is none: nothing but that is looked at
 }
 
 // Module analyses all functions of a module. It returns compute.ErrArgument for options that make no sense; whatever is wrong with
@@ -175,10 +176,28 @@ func (o *Options) check(m *ir.Module) error {
 	return nil
 }
 
+// broken tells whether some instruction is none that PTX has, or names a register that is not declared.
+func broken(f *ir.Func) bool {
+	bad := false
+	for i := range f.Body {
+		in := &f.Body[i]
+		if in.Kind() != ir.Directive {
+			_, err := ir.FormOf(in)
+			bad = bad || err != nil
+		}
+		in.Regs(func(r ir.Reg, _ ir.Role) { bad = bad || r <= 0 || int(r) >= len(f.Regs) })
+	}
+	return bad
+}
+
 func product3(d [3]int) int { return max(1, d[0]) * max(1, d[1]) * max(1, d[2]) }
 
 func newKernel(m *ir.Module, f *ir.Func, o *Options) (*kernel, error) {
-	k := &kernel{mod: m, f: f, o: o, g: flow.New(f)}
+	k := &kernel{mod: m, f: f, o: o, broken: broken(f)}
+	if k.broken {
+		return k, nil
+	}
+	k.g = flow.New(f)
 	k.live = k.g.Liveness()
 	_, k.out = k.live.Live()
 	k.reach = k.g.Reaching()
@@ -227,7 +246,7 @@ func (r *Report) detect(o *Options, k *kernel, module bool) {
 	from := len(r.Findings)
 	for i := range detectors {
 		d := &detectors[i]
-		if d.Strict && !o.Strict || o.BugsOnly && d.Severity != Bug || d.module != module {
+		if d.Strict && !o.Strict || o.BugsOnly && d.Severity != Bug || d.module != module || k.broken && !d.raw {
 			continue
 		}
 		// What is said of many instructions alike, as in unrolled code, is said once, unless it is a bug.

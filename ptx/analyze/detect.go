@@ -18,7 +18,8 @@ type Detector struct {
 	Doc string `json:"doc"`
 	Fix string `json:"fix"`
 
-	module bool
+	module bool // looks at the module, not at functions
+	raw    bool // takes functions whose instructions are none
 	run    func(k *kernel, report func(instr int, format string, args ...any))
 }
 

@@ -89,6 +89,11 @@ func detectUnchecked(k *kernel, report reporter) {
 			scalars[p.Name] = true
 		}
 	}
+	for _, v := range m.seen.addresses { // pointers that went through local memory
+		if b := v.base(); b != nil && b.v != nil {
+			delete(scalars, b.v.Name)
+		}
+	}
 	if len(scalars) == 0 {
 		return
 	}

@@ -11,7 +11,7 @@ var moduleDetectors = []Detector{
 	{Class: "VersionMismatch", Severity: Bug, module: true,
 		Doc: "An instruction needs a newer PTX version or architecture than the module names: ptxas or the driver refuses it.",
 		Fix: "Raise .version or .target.", run: detectVersion},
-	{Class: "InvalidSyntaxAccepted", Severity: Bug,
+	{Class: "InvalidSyntaxAccepted", Severity: Bug, raw: true,
 		Doc: "PTX has no such instruction: its modifiers or operands do not fit.",
 		Fix: "Look the instruction up in the PTX ISA.", run: detectForms},
 	{Class: "LaunchBounds", Severity: Bug,
@@ -42,11 +42,21 @@ func detectVersion(k *kernel, report reporter) {
 }
 
 func detectForms(k *kernel, report reporter) {
-	k.each(func(i int, in *ir.Instr) {
+	for i := range k.f.Body {
+		in := &k.f.Body[i]
+		if in.Kind() == ir.Directive {
+			continue
+		}
 		if _, err := ir.FormOf(in); err != nil {
 			report(i, "%v", err)
+			continue
 		}
-	})
+		in.Regs(func(r ir.Reg, _ ir.Role) {
+			if r <= 0 || int(r) >= len(k.f.Regs) {
+				report(i, "register %d is not declared", r)
+			}
+		})
+	}
 }
 
 func detectBounds(k *kernel, report reporter) {

@@ -46,6 +46,7 @@ type state struct {
 	epoch  int     // number of bar.warp.sync since then
 	async  asyncState
 	maxreg []int // what setmaxnreg last set, per warp; 0: nothing
+	local  map[place]kept
 }
 
 func (s *state) clone() *state {
@@ -253,6 +254,12 @@ func (m *machine) widen(l int, exits map[int]*state) {
 				s.regs[r] = m.fresh(v.level(), data, block)
 			}
 		}
+		local := map[place]kept{}
+		for p, k := range s.local {
+			data, block := k.v.from()
+			local[p] = kept{k.size, m.fresh(k.v.level(), data, block)}
+		}
+		s.local = local
 	}
 }
 
@@ -494,17 +501,17 @@ func (m *machine) merge(a, b *state) *state {
 		return a
 	}
 	out := &state{regs: make([]*vec, len(a.regs)), here: make([]presence, len(a.here)), epoch: max(a.epoch, b.epoch)}
-	onlyA, both := make([]bool, len(a.here)), false
+	onlyA := make([]bool, len(a.here))
 	for t := range out.here {
 		out.here[t] = max(a.here[t], b.here[t])
 		onlyA[t] = b.here[t] == absent
-		both = both || a.here[t] != absent && b.here[t] != absent
 	}
 	split := splitOf(a.frames, b.frames)
 	for r := range out.regs {
-		out.regs[r] = m.joined(a, b, ir.Reg(r), onlyA, both, split)
+		out.regs[r] = m.joined(a, b, a.regs[r], b.regs[r], onlyA, split)
 	}
 	out.frames = mergeFrames(a.frames, b.frames)
+	out.local = m.mergeLocal(a, b, onlyA, split)
 	out.log = mergeLogs(a.log, b.log)
 	out.async = mergeAsync(a, b)
 	out.maxreg = slices.Clone(a.maxreg)
@@ -514,9 +521,8 @@ func (m *machine) merge(a, b *state) *state {
 	return out
 }
 
-// joined is the value of a register where two states meet.
-func (m *machine) joined(a, b *state, r ir.Reg, onlyA []bool, both bool, split level) *vec {
-	x, y := a.regs[r], b.regs[r]
+// joined is what x in one state and y in the other are where the states meet.
+func (m *machine) joined(a, b *state, x, y *vec, onlyA []bool, split level) *vec {
 	switch {
 	case x == y || y == nil:
 		return x

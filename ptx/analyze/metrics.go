@@ -129,6 +129,9 @@ func (k *kernel) weight(i int) float64 {
 }
 
 func (k *kernel) report() (KernelReport, error) {
+	if k.broken {
+		return KernelReport{Name: k.f.Name, Mix: map[string]int{}, Wastes: []Waste{}}, nil
+	}
 	r := KernelReport{Name: k.f.Name, Block: k.dims, Assumed: k.assumed, Walked: len(k.walks) > 0, Mix: map[string]int{},
 		Live: k.live.Pressure(), Shared: k.sharedBytes(), SM: k.sm(), Wastes: []Waste{}}
 	for i := range k.f.Vars {

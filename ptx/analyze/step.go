@@ -39,25 +39,29 @@ func (m *machine) step(st *state, i int) {
 	}
 	m.count(i, here)
 	m.effects(st, i, here, frames)
+	m.keep(st, in, guard)
 	m.results(st, i, guard)
 }
 
 // set writes a register.
 func (m *machine) set(st *state, r ir.Reg, v, guard *vec) {
 	old := st.regs[r]
-	if guard == nil || old == nil {
-		st.regs[r] = v
-		return
+	if guard != nil && old != nil {
+		v = m.guarded(guard, v, old)
 	}
-	if guard.isConst() {
-		yes := make([]bool, m.threads)
-		for t := range yes {
-			yes[t] = at(guard.c, t) != 0
-		}
-		st.regs[r] = pick(yes, v, old)
-		return
+	st.regs[r] = v
+}
+
+// guarded is v where the guard holds and old elsewhere.
+func (m *machine) guarded(guard, v, old *vec) *vec {
+	if !guard.isConst() {
+		return m.either(guard, v, old)
 	}
-	st.regs[r] = m.either(guard, v, old)
+	yes := make([]bool, m.threads)
+	for t := range yes {
+		yes[t] = at(guard.c, t) != 0
+	}
+	return pick(yes, v, old)
 }
 
 // either is one of two values by a condition that is not known.
@@ -249,12 +253,15 @@ func (m *machine) loaded(st *state, in *ir.Instr, k ir.Kind) func(part int) *vec
 		if b := a.base(); b != nil && b.space == ir.ParamSpace || in.Space() == ir.ParamSpace {
 			return func(part int) *vec { return m.param(combine(a, constant(int64(part*in.Type(0).Size())), 1, 1)) }
 		}
-		l := a.level()
-		if b := a.base(); b != nil && b.space == ir.LocalSpace {
-			l = perThread
+		if _, local, _ := localPlace(a); local {
+			return func(part int) *vec {
+				if v := m.recall(st, in, a, part); v != nil {
+					return v
+				}
+				return m.fresh(perThread, true, false)
+			}
 		}
-		data := in.Space() != ir.ConstSpace
-		return unknown(l, data)
+		return unknown(a.level(), in.Space() != ir.ConstSpace)
 	case ir.WarpSync:
 		return m.exchanged(st, in)
 	case ir.Carry, ir.Matrix, ir.Mbarrier:

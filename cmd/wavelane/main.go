@@ -40,7 +40,7 @@ func execute(ctx context.Context, args []string, out, errOut io.Writer) int {
 		PersistentPreRun:  func(*cobra.Command, []string) { started = true },
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
-	root.AddCommand(infoCommand(), benchCommand(), tuneCommand())
+	root.AddCommand(infoCommand(), benchCommand(), tuneCommand(), ptxCommand())
 	root.SetArgs(args)
 	root.SetOut(out)
 	root.SetErr(errOut)

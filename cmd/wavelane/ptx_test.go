@@ -1,0 +1,195 @@
+//go:build !js
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wavelane/wavelane/ptx/kernels"
+	"github.com/wavelane/wavelane/ptx/parse"
+)
+
+// emitted is a file with a kernel of the library.
+func emitted(t *testing.T, kernel string) string {
+	status, out, errOut := call(t.Context(), "ptx", "emit", kernel)
+	require.Zero(t, status, errOut)
+	return written(t, out)
+}
+
+func written(t *testing.T, text string) string {
+	file := filepath.Join(t.TempDir(), "kernel.ptx")
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
+	return file
+}
+
+const header = ".version 7.0\n.target sm_80\n.address_size 64\n"
+
+// half stores half of its index, in a kernel with a parameter of each kind.
+const half = header + `.visible .entry half(.param .u64 out, .param .f32 factor, .param .s64 offset, .param .u32 n)
+{
+	.reg .pred %p<2>; .reg .b32 %r<3>; .reg .f32 %f<3>; .reg .b64 %rd<5>;
+	mov.u32 %r1, %tid.x;
+	ld.param.u32 %r2, [n];
+	setp.ge.u32 %p1, %r1, %r2;
+	@%p1 bra END;
+	ld.param.f32 %f1, [factor];
+	cvt.rn.f32.u32 %f2, %r1;
+	mul.rn.f32 %f1, %f1, %f2;
+	ld.param.u64 %rd1, [out];
+	ld.param.s64 %rd2, [offset];
+	add.s64 %rd1, %rd1, %rd2;
+	mul.wide.u32 %rd3, %r1, 4;
+	add.s64 %rd4, %rd1, %rd3;
+	st.global.f32 [%rd4], %f1;
+END:
+	ret;
+}
+`
+
+func TestPTXEmit(t *testing.T) {
+	status, list, errOut := call(t.Context(), "ptx", "emit")
+	require.Zero(t, status, errOut)
+	for _, k := range kernels.All() {
+		require.Contains(t, list, k.Name)
+		status, out, errOut := call(t.Context(), "ptx", "emit", k.Name)
+		require.Zero(t, status, errOut)
+		m, err := parse.Module("", []byte(out))
+		require.NoError(t, err)
+		require.NotNil(t, m.Func(k.Name))
+	}
+	status, _, errOut = call(t.Context(), "ptx", "emit", "toaster")
+	require.Equal(t, 2, status)
+	require.Contains(t, errOut, "toaster")
+}
+
+func TestPTXRun(t *testing.T) {
+	file := emitted(t, "saxpy")
+	args := []string{"ptx", "run", file, "--entry", "saxpy", "--grid", "1", "--block", "256", "--arg", "u32:3", "--arg", "f32:2",
+		"--arg", "buf:f32:1,2,3", "--arg", "buf:f32:10,20,nan", "--seed", "5"}
+	status, out, errOut := call(t.Context(), args...)
+	require.Zero(t, status, errOut)
+	require.Equal(t, "arg 2, f32[3]: 1 2 3\narg 3, f32[3]: 12 24 NaN\n", out)
+
+	status, out, errOut = call(t.Context(), append(args, "--json", "--stats")...)
+	require.Zero(t, status)
+	require.Contains(t, errOut, "instructions")
+	var buffers []struct {
+		Arg    int
+		Type   string
+		Values []any
+	}
+	require.NoError(t, json.Unmarshal([]byte(out), &buffers))
+	require.Len(t, buffers, 2)
+	require.Equal(t, 3, buffers[1].Arg)
+	require.Equal(t, "f32", buffers[1].Type)
+	require.Equal(t, []any{12.0, 24.0, "NaN"}, buffers[1].Values)
+}
+
+func TestPTXRunArguments(t *testing.T) {
+	file := written(t, half)
+	status, out, errOut := call(t.Context(), "ptx", "run", file, "--block", "3,1,1", "--arg", "zero:f32:4", "--arg", "f32:.5", "--arg", "s64:4",
+		"--arg", "u32:0x3")
+	require.Zero(t, status, errOut)
+	require.Equal(t, "arg 0, f32[4]: 0 0 0.5 1\n", out)
+
+	bytes := filepath.Join(t.TempDir(), "bytes")
+	require.NoError(t, os.WriteFile(bytes, []byte{1, 2, 3, 4, 5, 6, 7, 8}, 0o644))
+	status, out, errOut = call(t.Context(), "ptx", "run", file, "--block", "1", "--arg", "buf:u8:@"+bytes, "--arg", "f32:1", "--arg", "s64:0",
+		"--arg", "u32:1")
+	require.Zero(t, status, errOut)
+	require.Equal(t, "arg 0, u8[8]: 0 0 0 0 5 6 7 8\n", out)
+}
+
+func TestArguments(t *testing.T) {
+	for text, want := range map[string][]any{
+		"buf:u8:1,0xff":              {uint64(1), uint64(255)},
+		"buf:s8:-1,127":              {int64(-1), int64(127)},
+		"buf:f16:0.1,-inf":           {json.Number("0.099975586"), "-Inf"},
+		"buf:bf16:1,nan":             {json.Number("1"), "NaN"},
+		"buf:f64:0.1":                {json.Number("0.1")},
+		"buf:u64:0xffffffffffffffff": {uint64(0xffffffffffffffff)},
+		"zero:s16:2":                 {int64(0), int64(0)},
+	} {
+		a, err := parseArgument(text)
+		require.NoError(t, err, text)
+		require.Equal(t, want, a.values(), text)
+	}
+	for _, text := range []string{"", "7", "u32", "u32:", "u32:-1", "u8:256", "f32:x", "b32:1", "buf:", "buf:f32", "buf:f32:", "buf:f32:1,,2", "buf:x:1",
+		"buf:u8:@/nonexistent", "zero:f32:-1", "zero:f32:0", "zero:f64:99999999999999"} {
+		_, err := parseArgument(text)
+		require.Error(t, err, text)
+	}
+}
+
+// TestPTXErrors is what people get wrong: each a message that names it, and a status.
+func TestPTXErrors(t *testing.T) {
+	file, reduced := written(t, half), emitted(t, "block_sum")
+	good := "--arg zero:f32:4 --arg f32:1 --arg s64:0 --arg u32:3"
+	for _, c := range []struct {
+		args, message string
+		status        int
+	}{
+		{"run " + written(t, half[:len(half)/2]) + " " + good, "kernel.ptx:", 1},
+		{"run " + written(t, strings.Replace(half, "mul.rn.f32", "mull.rn.f32", 1)) + " " + good, "kernel.ptx:13:2: there is no instruction mull", 1},
+		{"run /nonexistent.ptx", "nonexistent.ptx", 1},
+		{"run " + file + " --arg zero:f32:4", "4 parameters", 2},
+		{"run " + file + " --arg zero:f32:4 --arg u32:1 --arg s64:0 --arg u32:3", "--arg 1", 2},
+		{"run " + file + " --arg zero:f32:4 --arg f32:1 --arg s64:0 --arg u64:3", "--arg 3", 2},
+		{"run " + file + " --arg zero:f32:4 --arg f32:1 --arg s64:x --arg u32:3", "--arg 2", 2},
+		{"run " + file + " --entry third " + good, "half", 1},
+		{"run " + file + " --shared 999999 " + good, "shared", 1},
+		{"run " + file + " --shared -1 " + good, "--shared", 2},
+		{"run " + file + " --block 1025 " + good, "1024", 1},
+		{"run " + file + " --block 32,0 " + good, "--block", 2},
+		{"run " + file + " --grid 1,2,3,4 " + good, "--grid", 2},
+		{"run " + file + " --block 5 --arg zero:f32:4 --arg f32:1 --arg s64:0 --arg u32:5", "out of bounds", 1},
+		{"run " + reduced + " --block 256 --arg u32:5 --arg zero:f32:4 --arg zero:f32:1", "out of bounds", 1},
+		{"run " + reduced + " --block 128 --arg u32:4 --arg zero:f32:4 --arg zero:f32:1", "256", 1},
+		{"run", "arg", 2},
+		{"check /nonexistent.ptx", "nonexistent.ptx", 1},
+		{"check " + file + " --gpu toaster", "toaster", 2},
+		{"check " + file + " --block x", "--block", 2},
+		{"check " + written(t, header), "entry", 0},
+		{"run " + written(t, header), "no kernel", 1},
+	} {
+		t.Run(c.args, func(t *testing.T) {
+			status, out, errOut := call(t.Context(), append([]string{"ptx"}, strings.Fields(c.args)...)...)
+			require.Contains(t, errOut+out, c.message)
+			require.Equal(t, c.status, status, errOut)
+		})
+	}
+}
+
+func TestPTXCheck(t *testing.T) {
+	file := emitted(t, "sgemm_tiled")
+	status, out, errOut := call(t.Context(), "ptx", "check", file, "--gpu", "h200", "--sm", "90")
+	require.Zero(t, status, errOut)
+	require.Contains(t, out, "sgemm_tiled")
+	status, out, errOut = call(t.Context(), "ptx", "check", file, "--json", "--strict")
+	require.Zero(t, status, errOut)
+	require.True(t, json.Valid([]byte(out)), out)
+
+	m, err := os.ReadFile(file)
+	require.NoError(t, err)
+	broken := written(t, strings.Replace(string(m), "bar.sync 0;", "", 1))
+	status, out, errOut = call(t.Context(), "ptx", "check", broken, "--bugs")
+	require.Equal(t, 1, status)
+	require.Contains(t, errOut, "bug")
+	require.NotEmpty(t, out)
+}
+
+func TestPTXInterrupt(t *testing.T) {
+	file := written(t, header+".visible .entry spin()\n{\nL:\n\tbra L;\n}\n")
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	status, _, errOut := call(ctx, "ptx", "run", file)
+	require.Equal(t, 130, status, errOut)
+}

@@ -25,8 +25,8 @@ type Counter struct {
 	// Start is the counter's first value, if HasStart.
 	Start    uint64
 	HasStart bool
-	// Trips is how often the test is made until it ends the loop, that time included, if no other exit is taken before; 0 where that
-	// is not a constant, or over MaxTrips.
+	// Trips is how often the test is made until it ends the loop, that time included, if no other exit is taken before; 0
+	// where that is not a constant, or over MaxTrips.
 	Trips int
 }
 
@@ -79,7 +79,8 @@ func (g *Graph) counter(r *Reaching, l, i int) (Counter, bool) {
 	}
 	c.Test = defs[0]
 	test := &g.Func.Body[c.Test]
-	if test.Op != "setp" || test.Guard.Reg != 0 || len(test.Mods) != 2 || len(test.Args) != 3 || test.Args[0].Kind != ir.RegOperand {
+	if test.Op != "setp" || test.Guard.Reg != 0 || len(test.Mods) != 2 || len(test.Args) != 3 ||
+		test.Args[0].Kind != ir.RegOperand {
 		return c, false
 	}
 	c.Cmp, c.Type = test.Mods[0], test.Type(0)

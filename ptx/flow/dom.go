@@ -89,8 +89,8 @@ func (g *Graph) dominators() {
 	g.dom = newTree(g.IDom, 0)
 }
 
-// postDominators turns the graph round. Where there is no way out, the last such block in reverse post-order is taken to leave, until
-// all blocks have a way.
+// postDominators turns the graph round. Where there is no way out, the last such block in reverse post-order is taken to
+// leave, until all blocks have a way.
 func (g *Graph) postDominators() {
 	n := len(g.Blocks)
 	leaves := make([]bool, n)
@@ -158,15 +158,15 @@ func (g *Graph) postDominators() {
 	g.IPDom = ipdom[:n]
 }
 
-// Dominates tells whether every way from the entry to block b goes through a; a block dominates itself. Blocks that cannot be reached
-// dominate nothing and are not dominated.
+// Dominates tells whether every way from the entry to block b goes through a; a block dominates itself. Blocks that cannot be
+// reached dominate nothing and are not dominated.
 func (g *Graph) Dominates(a, b int) bool { return g.dom.above(a, b) }
 
 // PostDominates tells whether every way from block b to the outside goes through a, which may be Exit.
 func (g *Graph) PostDominates(a, b int) bool { return g.pdom.above(a, b) }
 
-// ControlDependence is, for each block, the edges that decide whether it runs (Ferrante, Ottenstein and Warren): those whose target it
-// post-dominates, but not their origin. Edges are in the order of their origins.
+// ControlDependence is, for each block, the edges that decide whether it runs (Ferrante, Ottenstein and Warren): those whose
+// target it post-dominates, but not their origin. Edges are in the order of their origins.
 func (g *Graph) ControlDependence() [][]Edge {
 	deps := make([][]Edge, len(g.Blocks))
 	for a := range g.Blocks {

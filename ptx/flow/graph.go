@@ -1,9 +1,9 @@
 // Package flow is the analysis of control and data flow in one function: basic blocks, dominators and post-dominators, loops,
 // control dependence, reaching definitions, liveness and register pressure.
 //
-// PTX from elsewhere is not in SSA form: registers are written several times, and a guarded write leaves the old value where the
-// guard is false. Everything here takes that as it is. No function panics or fails on odd code; what is unclear (a branch to a
-// label that is not there) is listed, and the rest treated as if it did not branch there.
+// PTX from elsewhere is not in SSA form: registers are written several times, and a guarded write leaves the old value where
+// the guard is false. Everything here takes that as it is. No function panics or fails on odd code; what is unclear (a branch
+// to a label that is not there) is listed, and the rest treated as if it did not branch there.
 //
 // The results are plain data and describe the function as it was: after changing its body, make them anew. They may be read
 // from several goroutines.
@@ -29,8 +29,8 @@ type Block struct {
 // Edge is a way from one block to another; To may be Graph.Exit.
 type Edge struct{ From, To int }
 
-// Graph is the control-flow graph of a function. Block 0 is where it is entered; Exit, one behind the last block, stands for the
-// outside.
+// Graph is the control-flow graph of a function. Block 0 is where it is entered; Exit, one behind the last block, stands for
+// the outside.
 type Graph struct {
 	Func   *ir.Func
 	Blocks []Block

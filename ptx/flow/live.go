@@ -92,7 +92,8 @@ func (g *Graph) mention() {
 	}
 }
 
-// Reads calls f with every register that the instruction reads, each once; for a ret, these are the function's return values too.
+// Reads calls f with every register that the instruction reads, each once; for a ret, these are the function's return values
+// too.
 func (g *Graph) Reads(i int, f func(ir.Reg)) {
 	for _, r := range g.reads[i] {
 		f(r)
@@ -215,8 +216,8 @@ func (l *Liveness) In(block int) Set { return l.in[block] }
 // Out is what is live where the block ends.
 func (l *Liveness) Out(block int) Set { return l.out[block] }
 
-// Walk calls f for each instruction of a block, last one first, with what is live before and behind it. The sets are used anew for
-// the next instruction.
+// Walk calls f for each instruction of a block, last one first, with what is live before and behind it. The sets are used
+// anew for the next instruction.
 func (l *Liveness) Walk(block int, f func(i int, before, behind Set)) {
 	g := l.g
 	blk := &g.Blocks[block]
@@ -253,8 +254,8 @@ func (l *Liveness) Walk(block int, f func(i int, before, behind Set)) {
 	}
 }
 
-// Live is what is live at every instruction: In[i] before it, Out[i] behind it. It takes a bit per instruction and register; Walk
-// does without.
+// Live is what is live at every instruction: In[i] before it, Out[i] behind it. It takes a bit per instruction and register;
+// Walk does without.
 func (l *Liveness) Live() (in, out []Set) {
 	in, out = make([]Set, len(l.g.Func.Body)), make([]Set, len(l.g.Func.Body))
 	for b := range l.g.Blocks {

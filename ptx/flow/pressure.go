@@ -44,9 +44,9 @@ func width(t ir.Type) int {
 	return t.Bits()
 }
 
-// Pressure is the register pressure. ptxas takes at least about that many registers (this package's test allows it 4 less), but often
-// more: it moves loads up to hide their latency and unrolls loops where that costs no occupancy. It may also take less, where it computes
-// addresses anew or shares and shortens them.
+// Pressure is the register pressure. ptxas takes at least about that many registers (this package's test allows it 4 less),
+// but often more: it moves loads up to hide their latency and unrolls loops where that costs no occupancy. It may also take
+// less, where it computes addresses anew or shares and shortens them.
 func (l *Liveness) Pressure() Pressure {
 	g := l.g
 	var p Pressure

@@ -39,8 +39,8 @@ func registersOf(t *testing.T, ptxas string, m *ir.Module) int {
 	return n
 }
 
-// straight is a kernel in which n values are loaded in front of a barrier and stored behind it: loads do not move past it, so that all
-// live at once.
+// straight is a kernel in which n values are loaded in front of a barrier and stored behind it: loads do not move past it, so
+// that all live at once.
 func straight(t *testing.T, n int, typ string) *ir.Module {
 	var b strings.Builder
 	b.WriteString(".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 x) {\n")
@@ -61,10 +61,10 @@ func straight(t *testing.T, n int, typ string) *ir.Module {
 
 // TestPressureAgainstPtxas relates the pressure to the registers that ptxas takes.
 //
-// Where all values have to live at once, ptxas takes as many as are live and a few more (measured: 4 with 64-bit values; with 32-bit
-// ones, where registers cost nothing yet, up to 26). In whole kernels it moves loads up, unrolls loops, and splits, shortens and shares
-// addresses: measured from 1 below to twice what is live, with a correlation of 0.93 over 14 kernels. So pressure is a lower bound with
-// a slack of 4, and an upper one of no use.
+// Where all values have to live at once, ptxas takes as many as are live and a few more (measured: 4 with 64-bit values; with
+// 32-bit ones, where registers cost nothing yet, up to 26). In whole kernels it moves loads up, unrolls loops, and splits,
+// shortens and shares addresses: measured from 1 below to twice what is live, with a correlation of 0.93 over 14 kernels. So
+// pressure is a lower bound with a slack of 4, and an upper one of no use.
 func TestPressureAgainstPtxas(t *testing.T) {
 	ptxas := os.Getenv("PTXAS")
 	if ptxas == "" {

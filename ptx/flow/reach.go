@@ -34,7 +34,8 @@ type Use struct {
 // Reaching computes reaching definitions. A write kills those before it unless it has a guard.
 func (g *Graph) Reaching() *Reaching {
 	n := len(g.Func.Body)
-	r := &Reaching{g: g, of: make([][]int, max(1, g.regs)), in: make([]Set, len(g.Blocks)), first: make([]int, n+1), from: map[Use][]int{}}
+	r := &Reaching{g: g, of: make([][]int, max(1, g.regs)), in: make([]Set, len(g.Blocks)),
+		first: make([]int, n+1), from: map[Use][]int{}}
 	add := func(instr int, reg ir.Reg) {
 		r.of[reg] = append(r.of[reg], len(r.defs))
 		r.defs = append(r.defs, def{instr, reg})
@@ -111,8 +112,8 @@ func (r *Reaching) link() {
 	}
 }
 
-// Defs are the instructions whose writes of reg instruction i, which reads it, may see, ascending; [Entry] comes first if there is a
-// way to it on which reg has not certainly been written.
+// Defs are the instructions whose writes of reg instruction i, which reads it, may see, ascending; [Entry] comes first if
+// there is a way to it on which reg has not certainly been written.
 func (r *Reaching) Defs(i int, reg ir.Reg) []int { return r.from[Use{i, reg}] }
 
 // Uses are the places that may read what instruction i (or [Entry]) leaves in reg, ascending.

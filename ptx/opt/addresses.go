@@ -13,8 +13,8 @@ type sum struct {
 	off  int64
 }
 
-// addresses puts constants that are added to 64-bit addresses into the offsets of loads and stores, and the addresses of variables
-// into those that name their space. 32-bit addresses stay: whether reg+offset wraps there is nowhere written.
+// addresses puts constants that are added to 64-bit addresses into the offsets of loads and stores, and the addresses of
+// variables into those that name their space. 32-bit addresses stay: whether reg+offset wraps there is nowhere written.
 func (u *unit) addresses() int {
 	f := u.facts()
 	sums := map[ir.Reg]sum{}
@@ -50,7 +50,8 @@ func (u *unit) addresses() int {
 
 // sum reads an instruction as one.
 func (u *unit) sum(in *ir.Instr) (sum, bool) {
-	if in.Guard.Reg != 0 || len(in.Mods) != 1 || len(in.Args) < 2 || in.Args[0].Kind != ir.RegOperand || u.bits(in.Args[0].Reg) != 64 {
+	if in.Guard.Reg != 0 || len(in.Mods) != 1 || len(in.Args) < 2 || in.Args[0].Kind != ir.RegOperand ||
+		u.bits(in.Args[0].Reg) != 64 {
 		return sum{}, false
 	}
 	if in.Op == "mov" && in.Args[1].Kind == ir.SymOperand {

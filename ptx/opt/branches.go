@@ -5,8 +5,8 @@ import (
 	"github.com/wavelane/wavelane/ptx/ir"
 )
 
-// branches decides branches whose guards are constant, lets branches to branches go to the end of the way, takes out those to what comes
-// next anyway and labels that nothing mentions, and turns a guard where that saves a branch.
+// branches decides branches whose guards are constant, lets branches to branches go to the end of the way, takes out those to
+// what comes next anyway and labels that nothing mentions, and turns a guard where that saves a branch.
 func (u *unit) branches() int {
 	n := u.decide()
 	for {
@@ -96,7 +96,8 @@ func (u *unit) thread() int {
 			if !ok {
 				return
 			}
-			if i = u.place(i); i == len(u.f.Body) || u.f.Body[i].Op != "bra" || u.f.Body[i].Guard.Reg != 0 || len(u.f.Body[i].Args) != 1 {
+			i = u.place(i)
+			if i == len(u.f.Body) || u.f.Body[i].Op != "bra" || u.f.Body[i].Guard.Reg != 0 || len(u.f.Body[i].Args) != 1 {
 				if to != o.Sym {
 					n++
 					o.Sym = to
@@ -162,7 +163,8 @@ func (u *unit) shorten() int {
 	return u.sweep()
 }
 
-// labels deletes those that no instruction names.
+// labels deletes those that no instruction names, and requests about loops that are none any more: those without a label
+// before them.
 func (u *unit) labels() int {
 	named := map[string]bool{}
 	for i := range u.f.Body {
@@ -172,9 +174,17 @@ func (u *unit) labels() int {
 			}
 		}
 	}
+	behind := false // behind a label, with nothing but directives between
 	for i := range u.f.Body {
-		if in := &u.f.Body[i]; in.Op == ir.OpLabel && len(in.Args) == 1 && !named[in.Args[0].Sym] {
+		switch in := &u.f.Body[i]; {
+		case in.Op == ir.OpLabel && len(in.Args) == 1 && !named[in.Args[0].Sym]:
 			in.Op = gone
+		case in.Op == ir.OpLabel:
+			behind = true
+		case request(in) != 0 && !behind:
+			in.Op = gone
+		case in.Kind() != ir.Directive:
+			behind = false
 		}
 	}
 	return u.sweep()

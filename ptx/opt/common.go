@@ -7,8 +7,8 @@ import (
 	"github.com/wavelane/wavelane/ptx/ir"
 )
 
-// memory counts what may have changed memory, so that equal counts mean that loads from a space see the same. As with registers,
-// each block begins anew.
+// memory counts what may have changed memory, so that equal counts mean that loads from a space see the same. As with
+// registers, each block begins anew.
 type memory struct {
 	last   int
 	spaces map[ir.Space]int
@@ -102,7 +102,8 @@ func (u *unit) key(in *ir.Instr, v *versions, mem *memory) (string, bool) {
 		return "", false // a literal, or a copy
 	}
 	args := in.Args[1:]
-	if len(args) > 1 && commutes(in) && args[0].Kind == ir.RegOperand && args[1].Kind == ir.RegOperand && args[1].Reg < args[0].Reg {
+	if len(args) > 1 && commutes(in) && args[0].Kind == ir.RegOperand && args[1].Kind == ir.RegOperand &&
+		args[1].Reg < args[0].Reg {
 		args = append([]ir.Operand{args[1], args[0]}, args[2:]...)
 	}
 	for i := range args {
@@ -124,8 +125,8 @@ func keyOperand(b *strings.Builder, o *ir.Operand, v *versions) {
 	}
 }
 
-// common finds what is computed or loaded a second time. Readers of the second register read the first where both are written but
-// once; otherwise the second instruction becomes a copy.
+// common finds what is computed or loaded a second time. Readers of the second register read the first where both are written
+// but once; otherwise the second instruction becomes a copy.
 func (u *unit) common() int {
 	type result struct {
 		reg            ir.Reg

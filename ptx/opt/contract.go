@@ -42,8 +42,8 @@ func (u *unit) contractible(in *ir.Instr) bool {
 	return false
 }
 
-// unchanged tells whether the operands of in at d still hold at i what they did: both are in one block and nothing writes them between,
-// or they are written but once.
+// unchanged tells whether the operands of in at d still hold at i what they did: both are in one block and nothing writes
+// them between, or they are written but once.
 func (f *facts) unchanged(in *ir.Instr, d, i int) bool {
 	if f.g.BlockOf(d) != f.g.BlockOf(i) {
 		return false

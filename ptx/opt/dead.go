@@ -5,8 +5,8 @@ import (
 	"github.com/wavelane/wavelane/ptx/ir"
 )
 
-// dead deletes what control cannot come to, and instructions whose only effect is a result that nothing with an effect needs: also
-// those in circles, such as a counter that nothing but itself reads.
+// dead deletes what control cannot come to, and instructions whose only effect is a result that nothing with an effect needs:
+// also those in circles, such as a counter that nothing but itself reads.
 func (u *unit) dead() int {
 	n := u.unreachable()
 	g := flow.New(u.f)

@@ -12,8 +12,8 @@ import (
 // threads is the number of threads that run a random program: a full warp, which diverges.
 const threads = 32
 
-// execute runs the kernel of a random module on the software GPU, with all checks, and returns what is in memory then and how many
-// instructions its lanes went through.
+// execute runs the kernel of a random module on the software GPU, with all checks, and returns what is in memory then and how
+// many instructions its lanes went through.
 func execute(m *ir.Module, data []byte) (out []byte, steps uint64, err error) {
 	g := sim.New(sim.Config{Checks: sim.AllChecks, MaxSteps: 1 << 20})
 	loaded, err := g.Load(m)
@@ -35,7 +35,8 @@ func execute(m *ir.Module, data []byte) (out []byte, steps uint64, err error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	stats, err := g.Run(context.Background(), k, sim.Launch{Grid: sim.Dim3{X: 1, Y: 1, Z: 1}, Block: sim.Dim3{X: threads, Y: 1, Z: 1}, Params: params})
+	stats, err := g.Run(context.Background(), k, sim.Launch{Grid: sim.Dim3{X: 1, Y: 1, Z: 1},
+		Block: sim.Dim3{X: threads, Y: 1, Z: 1}, Params: params})
 	if err != nil {
 		return nil, 0, err
 	}

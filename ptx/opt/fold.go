@@ -28,8 +28,9 @@ func (c constant) meet(d constant) constant {
 	return constant{state: varying}
 }
 
-// constants finds what each write leaves in its register, beginning with the assumption that nothing is known to vary: so it sees
-// through loops that do not change a value. A read sees what all writes that may reach it agree on. What was never written varies.
+// constants finds what each write leaves in its register, beginning with the assumption that nothing is known to vary: so it
+// sees through loops that do not change a value. A read sees what all writes that may reach it agree on. What was never
+// written varies.
 type constants struct {
 	u     *unit
 	g     *flow.Graph
@@ -126,8 +127,8 @@ func (c *constants) compute(i int) constant {
 	return constant{known, f(args[0], args[1], args[2], args[3]) & (^uint64(0) >> (64 - w))}
 }
 
-// exact tells whether the instruction is pure and has one right result. Where PTX leaves a choice, as in approximations, the machine
-// is to make it.
+// exact tells whether the instruction is pure and has one right result. Where PTX leaves a choice, as in approximations, the
+// machine is to make it.
 func exact(in *ir.Instr) bool {
 	if !pure(in) || video(in) || in.Has(ir.Approx) || in.Has(ir.Full) {
 		return false

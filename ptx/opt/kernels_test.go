@@ -87,8 +87,8 @@ func fill(data []byte, kernel string, rng *rand.Rand) {
 	}
 }
 
-// TestKernels rewrites the library's kernels: barriers, shared memory, matrices, copies in the background. They compute the same, in fewer
-// instructions, and ptxas takes them.
+// TestKernels rewrites the library's kernels: barriers, shared memory, matrices, copies in the background. They compute the
+// same, in fewer instructions, and ptxas takes them.
 func TestKernels(t *testing.T) {
 	rng := seeded(t)
 	seed := rng.Uint64()

@@ -34,8 +34,8 @@ func magicOf(d uint64, w int) magic {
 	return magic{multiplier: m, pre: pre, post: post}
 }
 
-// multiplier finds the least m and shift with floor(x/d) = floor(x*m / 2^(w+shift)) for all x of n bits. extra tells that m has w+1 bits, of
-// which the lowest w are returned.
+// multiplier finds the least m and shift with floor(x/d) = floor(x*m / 2^(w+shift)) for all x of n bits. extra tells that m
+// has w+1 bits, of which the lowest w are returned.
 func multiplier(d uint64, w, n int) (m uint64, shift int, extra bool) {
 	shift = bits.Len64(d - 1) // ceil(log2 d)
 	one := big.NewInt(1)

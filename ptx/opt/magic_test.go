@@ -22,8 +22,8 @@ func (g magic) quotient(x uint64, w int) uint64 {
 	return t >> g.post
 }
 
-// TestMagic divides: 16-bit numbers by all constants, at all places where the quotient steps (it never falls in between, being made of
-// products, sums and shifts that do not) and, for some, everywhere; wider ones at random and at such places.
+// TestMagic divides: 16-bit numbers by all constants, at all places where the quotient steps (it never falls in between,
+// being made of products, sums and shifts that do not) and, for some, everywhere; wider ones at random and at such places.
 func TestMagic(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("WAVELANE_SEED=%d", seed)

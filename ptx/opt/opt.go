@@ -1,12 +1,12 @@
 // Package opt rewrites PTX into shorter PTX that computes the same, bit for bit.
 //
-// What it may rely on is what PTX says: a register keeps its value until it is written, a guarded write leaves it where the guard
-// is false, memory that others may write is read where the program reads it. No pass moves an instruction: they replace, copy (when
-// loops are unrolled) and delete. Volatile, atomic and ordered accesses, barriers and all that lanes do together stay as they are, and
-// registers that wgmma uses while it runs are left alone.
+// What it may rely on is what PTX says: a register keeps its value until it is written, a guarded write leaves it where the
+// guard is false, memory that others may write is read where the program reads it. No pass moves an instruction: they
+// replace, copy (when loops are unrolled) and delete. Volatile, atomic and ordered accesses, barriers and all that lanes do
+// together stay as they are, and registers that wgmma uses while it runs are left alone.
 //
-// Two liberties are taken, the ones that ptxas takes too: a weak load whose result nobody reads may go, and with it the fault that
-// it might have caused; and with [Options.Contract] mul and add without rounding modifiers become fma.
+// Two liberties are taken, the ones that ptxas takes too: a weak load whose result nobody reads may go, and with it the fault
+// that it might have caused; and with [Options.Contract] mul and add without rounding modifiers become fma.
 package opt
 
 import (
@@ -66,11 +66,11 @@ type Options struct {
 	// Contract allows mul and add without a rounding modifier to become one fma, which rounds once: results change within what PTX
 	// allows. An explicit .rn forbids it.
 	Contract bool
-	// Unroll is the number of turns that each innermost loop makes before it comes back, where no pragma says otherwise; loops with
-	// a constant number of turns up to it vanish. 0 or 1: only where a pragma asks.
+	// Unroll is the number of turns that each innermost loop makes before it comes back, where no pragma says otherwise;
+	// loops with a constant number of turns up to it vanish. 0 or 1: only where a pragma asks.
 	//
-	// A .pragma "unroll N" or "unroll" (until the loop vanishes) behind the loop's first label asks for one loop, "nounroll" forbids
-	// it. Requests are taken out, since they mean nothing to ptxas; what was unrolled in part gets a "nounroll".
+	// A .pragma "unroll N" or "unroll" (until the loop vanishes) behind the loop's first label asks for one loop, "nounroll"
+	// forbids it. Requests are taken out, since they mean nothing to ptxas; what was unrolled in part gets a "nounroll".
 	Unroll int
 	// MaxUnrolled is the largest number of instructions that unrolling a loop may make; 0 means 8192.
 	MaxUnrolled int
@@ -102,7 +102,8 @@ type Stats struct {
 	Loops  []Unrolled  `json:"loops,omitempty"`
 }
 
-// maxRounds bounds the rounds in which passes make work for each other. Each round shortens something, so that it is not reached.
+// maxRounds bounds the rounds in which passes make work for each other. Each round shortens something, so that it is not
+// reached.
 const maxRounds = 100
 
 // Run returns a module with its functions rewritten; m is left as it is. Running it again changes nothing. The registers of

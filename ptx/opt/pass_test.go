@@ -68,8 +68,10 @@ func TestPasses(t *testing.T) {
 			ld.global.u32 %x, [%a]; mov.u32 %y, %x; add.u32 %z, %y, %y; st.global.u32 [%a], %z; ret;`, `
 			ld.global.u32 %x, [%a]; add.u32 %z, %x, %x; st.global.u32 [%a], %z; ret`},
 		{"a copy whose original changes in a loop", opt.Copies, false, `
-			ld.global.u32 %x, [%a]; L: mov.u32 %y, %x; add.u32 %x, %x, 1; setp.lt.u32 %p, %x, 9; @%p bra L; st.global.u32 [%a], %y; ret;`, `
-			ld.global.u32 %x, [%a]; L: mov.u32 %y, %x; add.u32 %x, %x, 1; setp.lt.u32 %p, %x, 9; @%p bra L; st.global.u32 [%a], %y; ret`},
+			ld.global.u32 %x, [%a]; L: mov.u32 %y, %x; add.u32 %x, %x, 1; setp.lt.u32 %p, %x, 9; @%p bra L;
+			st.global.u32 [%a], %y; ret;`, `
+			ld.global.u32 %x, [%a]; L: mov.u32 %y, %x; add.u32 %x, %x, 1; setp.lt.u32 %p, %x, 9; @%p bra L;
+			st.global.u32 [%a], %y; ret`},
 		{"the same twice", opt.Common, false, `
 			mov.u32 %x, %tid.x; mov.u32 %y, %tid.x; add.u32 %z, %x, %y; add.u32 %w, %y, %x; st.global.u32 [%a], %z;
 			st.global.u32 [%a], %w; ret;`, `
@@ -81,7 +83,8 @@ func TestPasses(t *testing.T) {
 			@%p bra L; add.u32 %x, %w, 1; st.global.u32 [%a], %x; L: add.u32 %y, %w, 1; st.global.u32 [%a], %y; ret;`, `
 			@%p bra L; add.u32 %x, %w, 1; st.global.u32 [%a], %x; L: add.u32 %y, %w, 1; st.global.u32 [%a], %y; ret`},
 		{"loads with nothing between", opt.Common, false, `
-			ld.global.u32 %x, [%a]; st.shared.u32 [tile], %x; ld.global.u32 %y, [%a]; add.u32 %z, %x, %y; st.global.u32 [%a], %z; ret;`, `
+			ld.global.u32 %x, [%a]; st.shared.u32 [tile], %x; ld.global.u32 %y, [%a]; add.u32 %z, %x, %y;
+			st.global.u32 [%a], %z; ret;`, `
 			ld.global.u32 %x, [%a]; st.shared.u32 [tile], %x; add.u32 %z, %x, %x; st.global.u32 [%a], %z; ret`},
 		{"loads behind a store, a barrier, volatile ones", opt.Common, false, `
 			ld.global.u32 %x, [%a]; st.global.u32 [%a+4], %x; ld.global.u32 %y, [%a]; bar.sync 0; ld.global.u32 %z, [%a];
@@ -155,8 +158,8 @@ func layout(body string) string {
 // TestUnroll looks at what became of requests.
 func TestUnroll(t *testing.T) {
 	loop := func(before, pragma, test string) string {
-		return "mov.u32 %x, 0; mov.u32 %y, 0; " + before + "\nL: .pragma \"" + pragma + "\"; ld.global.u32 %z, [%a]; add.u32 %y, %y, %z; " +
-			"add.u32 %x, %x, 1; setp." + test + "; @%p bra L; st.global.u32 [%a], %y; ret;"
+		return "mov.u32 %x, 0; mov.u32 %y, 0; " + before + "\nL: .pragma \"" + pragma + "\"; ld.global.u32 %z, [%a]; " +
+			"add.u32 %y, %y, %z; add.u32 %x, %x, 1; setp." + test + "; @%p bra L; st.global.u32 [%a], %y; ret;"
 	}
 	for _, c := range []struct {
 		name, body string

@@ -10,7 +10,8 @@ import (
 	"github.com/wavelane/wavelane/ptx/opt"
 )
 
-// TestAssembles gives ptxas what the passes make of random programs: literals, addresses and labels must be where PTX takes them.
+// TestAssembles gives ptxas what the passes make of random programs: literals, addresses and labels must be where PTX takes
+// them.
 func TestAssembles(t *testing.T) {
 	if _, err := exec.LookPath("ptxas"); err != nil && os.Getenv("PTXAS") == "" {
 		t.Skip("ptxas is not here: set PTXAS to it")

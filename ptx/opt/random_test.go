@@ -29,8 +29,8 @@ func seeded(t *testing.T) *rand.Rand {
 // slots is the number of words that each thread has in each of its arrays.
 const slots = 16
 
-// program makes a kernel of random statements over variables that are written again and again: arithmetic, loads and stores, branches,
-// loops, guards. Each thread reads and writes its own words, and writes all variables in the end.
+// program makes a kernel of random statements over variables that are written again and again: arithmetic, loads and stores,
+// branches, loops, guards. Each thread reads and writes its own words, and writes all variables in the end.
 type program struct {
 	*rand.Rand
 	f      *ir.Func
@@ -54,7 +54,8 @@ func (p *program) emit(code string, args ...ir.Operand) *ir.Instr {
 	return in
 }
 
-var stems = map[ir.Type]string{ir.U16: "%h", ir.U32: "%r", ir.S32: "%s", ir.U64: "%d", ir.F32: "%f", ir.F64: "%g", ir.Pred: "%p"}
+var stems = map[ir.Type]string{ir.U16: "%h", ir.U32: "%r", ir.S32: "%s", ir.U64: "%d", ir.F32: "%f",
+	ir.F64: "%g", ir.Pred: "%p"}
 
 func (p *program) reg(t ir.Type) ir.Reg {
 	p.f.Regs = append(p.f.Regs, ir.RegDecl{Name: stems[t] + strconv.Itoa(len(p.f.Regs)), Type: t})
@@ -70,9 +71,11 @@ func (p *program) put(label string) { p.emit(string(ir.OpLabel), ir.LabelOf(labe
 
 func (p *program) variable(t ir.Type) ir.Reg { return p.vars[t][p.IntN(len(p.vars[t]))] }
 
-var wholes = []int64{0, 1, -1, 2, 3, 4, 5, 7, 8, 10, 12, 16, 31, 32, 60, 64, 100, 127, 641, 1000, 4096, 65535, 1 << 31, 6700417, -7}
+var wholes = []int64{0, 1, -1, 2, 3, 4, 5, 7, 8, 10, 12, 16, 31, 32, 60, 64, 100, 127, 641, 1000, 4096,
+	65535, 1 << 31, 6700417, -7}
 
-var fractions = []float64{0, math.Copysign(0, -1), 1, -1, 2, 0.5, -4, 3, 1e-40, 1e30, math.Inf(1), math.NaN(), 0x1p-126, 0x1p100}
+var fractions = []float64{0, math.Copysign(0, -1), 1, -1, 2, 0.5, -4, 3, 1e-40, 1e30, math.Inf(1),
+	math.NaN(), 0x1p-126, 0x1p100}
 
 func (p *program) literal(t ir.Type) ir.Operand {
 	switch t {
@@ -98,13 +101,16 @@ func (p *program) operand(t ir.Type) ir.Operand {
 	return ir.R(p.variable(t))
 }
 
-// forms are opcodes with the types of their result and operands; a literal is put in front for a mask that keeps shifts in range.
+// forms are opcodes with the types of their result and operands; a literal is put in front for a mask that keeps shifts in
+// range.
 var forms = []struct {
 	code string
 	args []ir.Type
 }{
-	{"add.T", []ir.Type{0, 0, 0}}, {"sub.T", []ir.Type{0, 0, 0}}, {"mul.lo.T", []ir.Type{0, 0, 0}}, {"mul.hi.T", []ir.Type{0, 0, 0}},
-	{"mad.lo.T", []ir.Type{0, 0, 0, 0}}, {"div.T", []ir.Type{0, 0, 0}}, {"rem.T", []ir.Type{0, 0, 0}}, {"min.T", []ir.Type{0, 0, 0}},
+	{"add.T", []ir.Type{0, 0, 0}}, {"sub.T", []ir.Type{0, 0, 0}}, {"mul.lo.T", []ir.Type{0, 0, 0}},
+	{"mul.hi.T", []ir.Type{0, 0, 0}},
+	{"mad.lo.T", []ir.Type{0, 0, 0, 0}}, {"div.T", []ir.Type{0, 0, 0}}, {"rem.T", []ir.Type{0, 0, 0}},
+	{"min.T", []ir.Type{0, 0, 0}},
 	{"max.T", []ir.Type{0, 0, 0}}, {"and.B", []ir.Type{0, 0, 0}}, {"or.B", []ir.Type{0, 0, 0}}, {"xor.B", []ir.Type{0, 0, 0}},
 	{"not.B", []ir.Type{0, 0}}, {"shl.B", []ir.Type{0, 0, ir.U32}}, {"shr.T", []ir.Type{0, 0, ir.U32}}, {"mov.T", []ir.Type{0, 0}},
 	{"mov.B", []ir.Type{0, 0}}, {"selp.T", []ir.Type{0, 0, 0, ir.Pred}},
@@ -119,7 +125,8 @@ var otherForms = []struct {
 	{"div.rn.f32", []ir.Type{ir.F32, ir.F32, ir.F32}}, {"div.rn.ftz.f32", []ir.Type{ir.F32, ir.F32, ir.F32}},
 	{"fma.rn.f32", []ir.Type{ir.F32, ir.F32, ir.F32, ir.F32}}, {"fma.rm.f32", []ir.Type{ir.F32, ir.F32, ir.F32, ir.F32}},
 	{"fma.rn.ftz.sat.f32", []ir.Type{ir.F32, ir.F32, ir.F32, ir.F32}}, {"min.f32", []ir.Type{ir.F32, ir.F32, ir.F32}},
-	{"max.NaN.f32", []ir.Type{ir.F32, ir.F32, ir.F32}}, {"neg.f32", []ir.Type{ir.F32, ir.F32}}, {"abs.f32", []ir.Type{ir.F32, ir.F32}},
+	{"max.NaN.f32", []ir.Type{ir.F32, ir.F32, ir.F32}}, {"neg.f32", []ir.Type{ir.F32, ir.F32}},
+	{"abs.f32", []ir.Type{ir.F32, ir.F32}},
 	{"sqrt.rn.f32", []ir.Type{ir.F32, ir.F32}}, {"mov.f32", []ir.Type{ir.F32, ir.F32}},
 	{"add.rn.f64", []ir.Type{ir.F64, ir.F64, ir.F64}}, {"mul.rn.f64", []ir.Type{ir.F64, ir.F64, ir.F64}},
 	{"div.rn.f64", []ir.Type{ir.F64, ir.F64, ir.F64}}, {"fma.rn.f64", []ir.Type{ir.F64, ir.F64, ir.F64, ir.F64}},
@@ -127,10 +134,13 @@ var otherForms = []struct {
 	{"mov.u32", []ir.Type{ir.U32, ir.S32}}, {"mul.wide.u32", []ir.Type{ir.U64, ir.U32, ir.U32}},
 	{"mad.wide.u32", []ir.Type{ir.U64, ir.U32, ir.U32, ir.U64}}, {"mul.wide.s32", []ir.Type{ir.U64, ir.S32, ir.S32}},
 	{"mul.wide.u16", []ir.Type{ir.U32, ir.U16, ir.U16}}, {"cvt.u64.u32", []ir.Type{ir.U64, ir.U32}},
-	{"cvt.s64.s32", []ir.Type{ir.U64, ir.S32}}, {"cvt.u32.u64", []ir.Type{ir.U32, ir.U64}}, {"cvt.u16.u32", []ir.Type{ir.U16, ir.U32}},
-	{"cvt.u32.u16", []ir.Type{ir.U32, ir.U16}}, {"cvt.s32.s8", []ir.Type{ir.S32, ir.S32}}, {"cvt.u32.u32", []ir.Type{ir.U32, ir.U32}},
+	{"cvt.s64.s32", []ir.Type{ir.U64, ir.S32}}, {"cvt.u32.u64", []ir.Type{ir.U32, ir.U64}},
+	{"cvt.u16.u32", []ir.Type{ir.U16, ir.U32}},
+	{"cvt.u32.u16", []ir.Type{ir.U32, ir.U16}}, {"cvt.s32.s8", []ir.Type{ir.S32, ir.S32}},
+	{"cvt.u32.u32", []ir.Type{ir.U32, ir.U32}},
 	{"cvt.rn.f32.s32", []ir.Type{ir.F32, ir.S32}}, {"cvt.rzi.s32.f32", []ir.Type{ir.S32, ir.F32}},
-	{"cvt.f64.f32", []ir.Type{ir.F64, ir.F32}}, {"cvt.rn.f32.f64", []ir.Type{ir.F32, ir.F64}}, {"popc.b32", []ir.Type{ir.U32, ir.U32}},
+	{"cvt.f64.f32", []ir.Type{ir.F64, ir.F32}}, {"cvt.rn.f32.f64", []ir.Type{ir.F32, ir.F64}},
+	{"popc.b32", []ir.Type{ir.U32, ir.U32}},
 	{"clz.b64", []ir.Type{ir.U32, ir.U64}}, {"bfe.u32", []ir.Type{ir.U32, ir.U32, ir.U8, ir.U8}},
 	{"bfi.b32", []ir.Type{ir.U32, ir.U32, ir.U32, ir.U8, ir.U8}}, {"prmt.b32", []ir.Type{ir.U32, ir.U32, ir.U32, ir.U32}},
 	{"shf.l.wrap.b32", []ir.Type{ir.U32, ir.U32, ir.U32, ir.U32}}, {"setp.lt.s32", []ir.Type{ir.Pred, ir.S32, ir.S32}},
@@ -194,7 +204,8 @@ func (p *program) target(t ir.Type) ir.Reg {
 
 var accesses = []ir.Type{ir.U32, ir.S32, ir.F32, ir.U64, ir.F64, ir.U16}
 
-// access emits a load or a store at one of this thread's words: at a constant offset, through sums of constants, or at a variable index.
+// access emits a load or a store at one of this thread's words: at a constant offset, through sums of constants, or at a
+// variable index.
 func (p *program) access() {
 	t := accesses[p.IntN(len(accesses))]
 	space, base := "global", p.data
@@ -283,7 +294,8 @@ func (p *program) branch() {
 	p.depth--
 }
 
-// loop emits one that counts up or down, tests in front or behind, to a constant or a variable, perhaps with a way out in between.
+// loop emits one that counts up or down, tests in front or behind, to a constant or a variable, perhaps with a way out in
+// between.
 func (p *program) loop() {
 	p.depth++
 	t := []ir.Type{ir.U32, ir.S32, ir.U16, ir.U64}[p.IntN(4)]
@@ -352,8 +364,8 @@ func (p *program) loop() {
 	p.depth--
 }
 
-// randomModule is a module with one such kernel, k(data, n). A thread's data are slots+1+8 words of 64 bits: slots to load and store, a
-// zero, and its variables in the end.
+// randomModule is a module with one such kernel, k(data, n). A thread's data are slots+1+8 words of 64 bits: slots to load
+// and store, a zero, and its variables in the end.
 func randomModule(rng *rand.Rand) *ir.Module {
 	f := &ir.Func{Name: "k", Entry: true, Linkage: ir.Visible, Regs: []ir.RegDecl{{}},
 		Params: []ir.Var{{Name: "data", Space: ir.ParamSpace, Type: ir.U64}, {Name: "n", Space: ir.ParamSpace, Type: ir.U32}},

@@ -161,8 +161,8 @@ func bitsType(w int) ir.Type {
 	return map[int]ir.Type{16: ir.B16, 32: ir.B32, 64: ir.B64}[w]
 }
 
-// cheaperFloat knows the few identities of floats that hold for every value, NaN, −0 and subnormals among them. x·1 and x+0 are not
-// among those: they make NaN canonical, and flush with .ftz.
+// cheaperFloat knows the few identities of floats that hold for every value, NaN, −0 and subnormals among them. x·1 and
+// x+0 are not among those: they make NaN canonical, and flush with .ftz.
 func (u *unit) cheaperFloat(in *ir.Instr, t ir.Type) []ir.Instr {
 	switch {
 	case in.Op == "div" && in.Rounding() != "" && len(in.Args) == 3:

@@ -94,13 +94,15 @@ func pure(in *ir.Instr) bool {
 	case ir.Arithmetic, ir.SetPred:
 		return true
 	case ir.Move:
-		return !slices.ContainsFunc(in.Args, func(o ir.Operand) bool { return o.Kind == ir.SpecialOperand && !constantSpecial(o.Sym) })
+		return !slices.ContainsFunc(in.Args, func(o ir.Operand) bool {
+			return o.Kind == ir.SpecialOperand && !constantSpecial(o.Sym)
+		})
 	}
 	return false
 }
 
-// constantSpecial tells whether a special register keeps its value while the thread runs. Not the clocks and counters, and not those
-// that may change when the thread is moved.
+// constantSpecial tells whether a special register keeps its value while the thread runs. Not the clocks and counters, and
+// not those that may change when the thread is moved.
 func constantSpecial(name string) bool {
 	base, _, _ := strings.Cut(strings.TrimPrefix(name, "%"), ".")
 	switch base {
@@ -122,8 +124,8 @@ func weak(in *ir.Instr) bool {
 type facts struct {
 	u *unit
 	g *flow.Graph
-	// def is the one instruction that writes a register that behaves as in SSA form: written once, without a guard, before every read.
-	// -1 for all others.
+	// def is the one instruction that writes a register that behaves as in SSA form: written once, without a guard, before
+	// every read. -1 for all others.
 	def []int
 	// counts of reads, guards and addresses among them
 	reads []int
@@ -193,7 +195,8 @@ func (u *unit) stands(s, d ir.Reg) bool {
 }
 
 // versions tells values of registers apart while a pass goes through the blocks in reverse post-order: equal versions of a
-// register mean the same value. A single register has version 0; others get a new one at each write and at the start of each block.
+// register mean the same value. A single register has version 0; others get a new one at each write and at the start of each
+// block.
 type versions struct {
 	f     *facts
 	block int // of those not written in the block

@@ -43,6 +43,7 @@ func pragma(g *flow.Graph, header int) (at, n int) {
 
 // unroll fulfils requests, inner loops first. Each request is taken out, so that this ends.
 func (u *unit) unroll() int {
+	u.labels()
 	if u.o.Unroll > 1 {
 		u.request()
 	}
@@ -161,7 +162,7 @@ func (u *unit) plan(g *flow.Graph, l, factor int, done *Unrolled) *flow.Counter 
 	case best == nil:
 		done.Reason = "no counter was found"
 		return nil
-	case best.Trips > 0 && best.Trips <= factor:
+	case best.Trips > 0 && turns(best) <= factor:
 		done.Full, done.Copies = true, best.Trips
 	case factor == full:
 		done.Reason = "the number of turns is not a constant"
@@ -184,6 +185,14 @@ func (u *unit) plan(g *flow.Graph, l, factor int, done *Unrolled) *flow.Counter 
 		return nil
 	}
 	return best
+}
+
+// turns is the constant number of turns: a test in front is made once more than there are turns.
+func turns(c *flow.Counter) int {
+	if c.Stepped {
+		return c.Trips
+	}
+	return c.Trips - 1
 }
 
 // partial tells whether it can be computed that so many turns are left.
@@ -214,12 +223,15 @@ func labelled(name string) ir.Instr { return instr(ir.OpLabel, nil, ir.LabelOf(n
 
 func jump(name string) ir.Instr { return instr("bra", nil, ir.LabelOf(name)) }
 
-// copyLoop puts copies of the loop before its header, to which everything outside then goes. In the copies the counter's branch is
-// decided: in all but the last to go on, and
+// copyLoop puts copies of the loop before its header, to which everything outside then goes. In the copies the counter's
+// branch is decided: in all but the last to go on, and
 //
 //   - in full unrolling to leave in the last: the loop itself cannot be reached any more and goes;
-//   - in partial unrolling the copies run only while so many turns are left for certain; the last one goes back to the first, and
-//     the loop itself does what is left.
+//   - in partial unrolling the copies run only while so many turns are left for certain; the last one goes back to the first,
+//
+// and
+//
+//	the loop itself does what is left.
 func (u *unit) copyLoop(g *flow.Graph, c *flow.Counter, done *Unrolled) {
 	loop := &g.Loops[c.Loop]
 	header := labelAt(g, loop.Header)
@@ -236,7 +248,12 @@ func (u *unit) copyLoop(g *flow.Graph, c *flow.Counter, done *Unrolled) {
 		first = u.newLabel(header)
 		chunk = u.enough(c, done.Copies, first, header)
 	}
-	order := append([]int{loop.Header}, slices.DeleteFunc(slices.Clone(loop.Blocks), func(b int) bool { return b == loop.Header })...)
+	order := []int{loop.Header}
+	for _, b := range loop.Blocks {
+		if b != loop.Header {
+			order = append(order, b)
+		}
+	}
 	for k := range names {
 		back := first
 		if k+1 < len(names) {
@@ -252,8 +269,8 @@ func (u *unit) copyLoop(g *flow.Graph, c *flow.Counter, done *Unrolled) {
 	}
 }
 
-// enough goes on to the copies if the loop certainly makes that many turns, and to the loop itself otherwise. The difference between bound
-// and counter is taken without sign: once their order is known, it does not wrap.
+// enough goes on to the copies if the loop certainly makes that many turns, and to the loop itself otherwise. The difference
+// between bound and counter is taken without sign: once their order is known, it does not wrap.
 func (u *unit) enough(c *flow.Counter, copies int, first, loop string) []ir.Instr {
 	t := map[int]ir.Type{16: ir.U16, 32: ir.U32, 64: ir.U64}[c.Type.Bits()]
 	p, d := ir.R(u.newReg(ir.Pred, 0)), ir.R(u.newReg(t, 0))
@@ -300,8 +317,8 @@ func (u *unit) copyBlock(g *flow.Graph, c *flow.Counter, b int, names map[int]st
 			continue
 		}
 		if i == c.Branch {
-			// It goes on for certain, but in the last copy: there it leaves if all turns are unrolled, and if it sees the counter after its
-			// last step, that is not known.
+			// It goes on for certain, but in the last copy: there it leaves if all turns are unrolled, and if it sees the
+			// counter after its last step, that is not known.
 			stay := !last || !all && !c.Stepped
 			if stay || all {
 				if stay != c.Stays {

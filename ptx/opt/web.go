@@ -5,8 +5,8 @@ import (
 	"github.com/wavelane/wavelane/ptx/ir"
 )
 
-// splitWebs gives a register that holds unrelated values one after the other a name for each: writes belong together that a common
-// read may see. It makes registers that are written once of most of those that are not. Only names change.
+// splitWebs gives a register that holds unrelated values one after the other a name for each: writes belong together that a
+// common read may see. It makes registers that are written once of most of those that are not. Only names change.
 func (u *unit) splitWebs() {
 	if u.o.Passes == 0 {
 		return

@@ -3,7 +3,7 @@
 GO        ?= go
 PLATFORMS := linux/amd64 linux/arm64 windows/amd64 darwin/arm64 js/wasm
 # Packages with a promise about goroutines; the race detector needs cgo.
-RACE      := ./compute ./batch ./simd ./simd/internal/pool ./simd/internal/gemm ./gpu .
+RACE      := ./compute ./batch ./simd ./simd/internal/pool ./simd/internal/gemm ./gpu ./ptx/sim .
 # Packages whose tests run on other processors too: in emulation (arm64) and under Node.js (js/wasm).
 PORTABLE  := ./compute ./internal/op ./batch ./simd/... .
 # Modules of their own, so that what they depend on stays out of the main one.
@@ -13,10 +13,10 @@ QEMU      := $(shell command -v qemu-aarch64-static || command -v qemu-aarch64)
 WASM_EXEC := $(shell $(GO) env GOROOT)/lib/wasm/go_js_wasm_exec
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo bench test lint cross unit modules conformance race portable generate
+.PHONY: help setup demo bench test lint cross unit modules conformance race portable generate ptxas-check
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## install what the demo and the tests need (Debian, Ubuntu), or say what to install
 	scripts/setup test
@@ -76,3 +76,8 @@ endif
 
 generate: ## write what is generated from the catalogue and the kernels; tests fail when it is stale
 	$(GO) generate ./...
+
+ptxas-check: ## assemble every PTX kernel with NVIDIA's ptxas (from PATH, or PTXAS=…) and write what each takes to a table
+	@command -v "$${PTXAS:-ptxas}" >/dev/null || { echo "no ptxas: set PTXAS (the README says how to get one)"; exit 1; }
+	$(GO) test -count=1 ./ptx/kernels -run '^TestPtxas$$' -update
+	$(GO) test -count=1 ./ptx/... -run Ptxas

@@ -3,6 +3,7 @@ package ir
 import (
 	"fmt"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -49,22 +50,54 @@ type alternative struct {
 	ptx  Version
 }
 
-// formTable is parsed once.
-var formTable = sync.OnceValue(func() map[Op][]*Form {
-	m := map[Op][]*Form{}
+// formsOfOp are the forms of a root, parsed when first asked for: a program uses few of them.
+type formsOfOp struct {
+	lines []string
+	forms func() []*Form
+}
+
+// formTable is the table by roots.
+var formTable = sync.OnceValue(func() map[Op]*formsOfOp {
+	m := map[Op]*formsOfOp{}
 	for _, text := range []string{arithmeticForms, logicForms, moveForms, convertForms, memoryForms, atomicForms, controlForms,
 		warpForms, matrixForms, asyncForms, mbarrierForms} {
 		for line := range strings.SplitSeq(text, "\n") {
-			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
-				for _, l := range places(line) {
-					f := parseForm(l)
-					m[f.Op] = append(m[f.Op], f)
-				}
+			if line == "" || line[0] == '#' {
+				continue
 			}
+			op, _, ok := SplitOpcode(fixedPart(line))
+			if !ok {
+				panic("table of forms: " + line)
+			}
+			of := m[op]
+			if of == nil {
+				of = &formsOfOp{}
+				of.forms = sync.OnceValue(of.parse)
+				m[op] = of
+			}
+			of.lines = append(of.lines, line)
 		}
 	}
 	return m
 })
+
+func (of *formsOfOp) parse() []*Form {
+	var forms []*Form
+	for _, line := range of.lines {
+		for _, l := range places(line) {
+			forms = append(forms, parseForm(l))
+		}
+	}
+	return forms
+}
+
+// fixedPart is the beginning of the opcode in a line, as far as there is no choice.
+func fixedPart(line string) string {
+	if i := strings.IndexAny(line, "{($ "); i >= 0 {
+		line = line[:i]
+	}
+	return strings.TrimSuffix(line, ".")
+}
 
 // macros are the abbreviations of the table.
 var macros = strings.NewReplacer(append(wgmmaShapes(),
@@ -84,7 +117,7 @@ var macros = strings.NewReplacer(append(wgmmaShapes(),
 	"$acquired", "acquire.cta@80/8.0 acquire.cluster@90/8.0 relaxed.cta@90/8.6 relaxed.cluster@90/8.6",
 	"$prefetch", "{.(L2::64B@75/7.4 L2::128B@75/7.4 L2::256B@80/7.4)}",
 	"$hint", "{.L2::cache_hint@80/7.4}",
-	"$pol", "s:b64@L2::cache_hint",
+	"$pol", "s:u64@L2::cache_hint",
 	"$evict", "{.(L1::evict_normal@70/7.4 L1::evict_unchanged@70/7.4 L1::evict_first@70/7.4 L1::evict_last@70/7.4 "+
 		"L1::no_allocate@70/7.4)}",
 	"$tx", "mbarrier::complete_tx::bytes",
@@ -153,23 +186,13 @@ func parseForm(line string) *Form {
 			break
 		}
 	}
-	fixed := len(code)
-	if i := strings.IndexAny(code, "{("); i >= 0 {
-		fixed = i
-	}
-	op, mods, ok := SplitOpcode(strings.TrimSuffix(code[:fixed], "."))
-	if !ok {
-		panic("table of forms: " + f.Syntax)
-	}
+	fixed := fixedPart(code)
+	op, mods, _ := SplitOpcode(fixed)
 	f.Op = op
 	for _, m := range mods {
 		f.parts = append(f.parts, part{alts: []alternative{{mods: []Mod{m}}}})
 	}
-	rest := code[fixed:]
-	if strings.HasSuffix(code[:fixed], ".") {
-		rest = "." + rest
-	}
-	f.parts = append(f.parts, parseParts(rest)...)
+	f.parts = append(f.parts, parseParts(code[len(fixed):])...)
 	for _, a := range strings.Fields(args) {
 		f.args = append(f.args, parseArgument(a))
 	}
@@ -233,8 +256,8 @@ func parseNeed(s string) (Target, Version) {
 // Forms are all forms, those of one root together.
 func Forms() iter.Seq[*Form] {
 	return func(yield func(*Form) bool) {
-		for _, forms := range formTable() {
-			for _, f := range forms {
+		for op := range formTable() {
+			for _, f := range FormsOf(op) {
 				if !yield(f) {
 					return
 				}
@@ -244,7 +267,12 @@ func Forms() iter.Seq[*Form] {
 }
 
 // FormsOf are the forms of a root.
-func FormsOf(op Op) []*Form { return formTable()[op] }
+func FormsOf(op Op) []*Form {
+	if of := formTable()[op]; of != nil {
+		return of.forms()
+	}
+	return nil
+}
 
 // Error is what is wrong with an instruction, and where. It wraps [compute.ErrArgument] or [compute.ErrUnsupported].
 type Error struct {
@@ -293,19 +321,20 @@ func FormOf(in *Instr) (*Form, error) {
 
 // formOf is FormOf with the types of registers looked at too, if fn is given.
 func formOf(in *Instr, fn *Func) (*Form, *Error) {
-	forms := formTable()[in.Op]
+	forms := FormsOf(in.Op)
 	if len(forms) == 0 {
 		if reason := Unsupported(in.Op); reason != "" {
 			return nil, wrong(in, "%s", reason).unsupported()
 		}
 		return nil, wrong(in, "there is no such instruction")
 	}
+	mods := inOrder(in)
 	deepest, depth := -1, -1
 	var bad *argumentError
 	var of *Form
 	for _, f := range forms {
 		need := alternative{sm: f.SM, ptx: f.PTX}
-		ok, reached := f.match(0, in.Mods, 0, &need)
+		ok, reached := f.match(0, mods, 0, &need)
 		deepest = max(deepest, reached)
 		if !ok {
 			continue
@@ -326,10 +355,42 @@ func formOf(in *Instr, fn *Func) (*Form, *Error) {
 	switch {
 	case bad != nil:
 		return nil, wrong(in, "%s; the form is %s", bad.msg, of.Usage())
-	case deepest < len(in.Mods):
-		return nil, wrong(in, "%s has no part .%s at this place", in.Op, in.Mods[deepest])
+	case deepest < len(mods):
+		return nil, wrong(in, "%s has no part .%s at this place", in.Op, mods[deepest])
 	}
 	return nil, wrong(in, "a part of the opcode, such as its type, is missing")
+}
+
+// inOrder returns the parts of the opcode in the order of the manual. Assemblers take the ordering, scope and space of a memory access in any
+// order, and compilers make use of it.
+func inOrder(in *Instr) []Mod {
+	switch in.Op {
+	case "ld", "st", "atom", "red":
+	default:
+		return in.Mods
+	}
+	rank := func(m Mod) int {
+		switch m {
+		case Weak, Volatile, Relaxed, Acquire, Release, AcqRel:
+			return 1
+		case ScopeCTA, ScopeCluster, ScopeGPU, ScopeSys:
+			return 2
+		case Global, Shared, SharedCTA, SharedCluster, Local:
+			return 3
+		}
+		return 0
+	}
+	n := 0
+	for n < len(in.Mods) && rank(in.Mods[n]) > 0 {
+		n++
+	}
+	byRank := func(a, b Mod) int { return rank(a) - rank(b) }
+	if slices.IsSortedFunc(in.Mods[:n], byRank) {
+		return in.Mods
+	}
+	mods := slices.Clone(in.Mods)
+	slices.SortStableFunc(mods[:n], byRank)
+	return mods
 }
 
 // match tells whether mods[j:] are the parts from the i-th on, and how many of mods fitted at best. It adds to need what the chosen

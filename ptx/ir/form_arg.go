@@ -29,6 +29,7 @@ type argument struct {
 	kind     byte
 	typ      string
 	wider    bool
+	loose    bool // the width is enough: loads and stores of vectors of floating-point numbers take integers' registers too
 	with     Mod
 	optional bool
 	only     []int64 // of an integer: the values, or
@@ -122,16 +123,13 @@ func (f *Form) argumentsFrom(in *Instr, fn *Func, i, j int) *argumentError {
 	case a.with != "" && !in.Has(a.with):
 		return f.argumentsFrom(in, fn, i+1, j)
 	}
-	err := &argumentError{j, fmt.Sprintf("%d operands are too few", len(in.Args))}
-	if j < len(in.Args) {
-		msg := a.check(in, &in.Args[j], fn)
-		if msg == "" {
-			if err = f.argumentsFrom(in, fn, i+1, j+1); err == nil {
-				return nil
-			}
-		} else {
-			err.msg = fmt.Sprintf("operand %d %s", j+1, msg)
-		}
+	var err *argumentError
+	if j == len(in.Args) {
+		err = &argumentError{j, fmt.Sprintf("%d operands are too few", len(in.Args))}
+	} else if msg := a.check(in, &in.Args[j], fn); msg != "" {
+		err = &argumentError{j, fmt.Sprintf("operand %d %s", j+1, msg)}
+	} else if err = f.argumentsFrom(in, fn, i+1, j+1); err == nil {
+		return nil
 	}
 	if a.optional {
 		if e := f.argumentsFrom(in, fn, i+1, j); e == nil || e.at > err.at {
@@ -162,7 +160,9 @@ func (a *argument) check(in *Instr, o *Operand, fn *Func) string {
 		if o.Kind != VecOperand || len(o.Elems) != n {
 			return fmt.Sprintf("has to be a vector of %d in braces", n)
 		}
-		return a.each(o.Elems, t, fn)
+		loose := *a
+		loose.loose = t == F16 || t == F32 || t == F64
+		return loose.each(o.Elems, t, fn)
 	case 'o':
 		if o.Kind != VecOperand || len(o.Elems) == 0 {
 			return "has to be a vector in braces"
@@ -244,7 +244,7 @@ func (a *argument) scalar(o *Operand, t Type, fn *Func) string {
 			return ""
 		}
 		r := fn.Regs[o.Reg]
-		if !registerFits(r.Type, t, a.wider) {
+		if !registerFits(r.Type, t, a.wider) && !(a.loose && r.Type.Bits() == t.Bits() && r.Type != Pred) {
 			return fmt.Sprintf("is %s of type .%s, which does not fit .%s", r.Name, r.Type, t)
 		}
 		return ""
@@ -349,8 +349,37 @@ func (a *argument) address(in *Instr, o *Operand, fn *Func) string {
 	}
 	if r := fn.Regs[o.Reg]; r.Type.IsFloat() || r.Type.Bits() != 32 && r.Type.Bits() != 64 {
 		return fmt.Sprintf("has %s of type .%s as base, which is no address", r.Name, r.Type)
+	} else if space := addressSpace(in, o); r.Type.Bits() == 32 && (space == NoSpace || space == GlobalSpace) {
+		return fmt.Sprintf("has %s of type .%s as base, but %s addresses have 64 bits", r.Name, r.Type, space)
 	}
 	return ""
+}
+
+// addressSpace is the space that the address o among the instruction's operands is in: copies name that of the destination first.
+func addressSpace(in *Instr, o *Operand) Space {
+	n := 0 // addresses before it
+	for i := range in.Args {
+		if &in.Args[i] == o {
+			break
+		}
+		if in.Args[i].Kind == AddrOperand {
+			n++
+		}
+	}
+	named := SharedSpace // for the barrier behind the addresses, and without being named
+	found := in.Op == "st.async" || in.Op == "red.async" || in.Op == "st.bulk"
+	for _, m := range in.Mods {
+		if s := SpaceNamed(m); s != NoSpace {
+			if found = true; n == 0 {
+				return s
+			}
+			n--
+		}
+	}
+	if !found {
+		return NoSpace
+	}
+	return named
 }
 
 // dimensions is the number of coordinates that a tensor copy takes.
@@ -376,7 +405,7 @@ func registerFits(r, t Type, wider bool) bool {
 		return false
 	}
 	switch t {
-	case BF16, BF16x2, TF32, E4M3, E5M2, E4M3x2, E5M2x2, F32x2: // live in untyped registers
+	case BF16, BF16x2, TF32, E4M3, E5M2, E4M3x2, E5M2x2, F32x2, U16x2, S16x2, U8x4, S8x4: // live in untyped registers
 		return r.Class() == Bits && (r.Bits() == t.Bits() || wider && r.Bits() > t.Bits())
 	}
 	if r.Bits() != t.Bits() && (!wider || r.Bits() < t.Bits()) {

@@ -115,9 +115,9 @@ prmt.b32{.(f4e b4e rc8 ecl ecr rc16)} d s s s
 popc.(b32 b64) d:u32 s
 clz.(b32 b64) d:u32 s
 bfind{.shiftamt}.(u32 u64 s32 s64) d:u32 s
-fns.b32 d s:b32 s:b32 s:s32 | 50 6.0
+fns.b32 d s:b32 s:b32 s:b32 | 50 6.0
 brev.(b32 b64) d s
 bfe.(u32 u64 s32 s64) d s s:u32 s:u32
 bfi.(b32 b64) d s s s:u32 s:u32
-bmsk.(clamp wrap).b32 d s s | 70 7.6
+bmsk.(clamp wrap).b32 d:u32 s:u32 s:u32 | 70 7.6
 szext.(clamp wrap).(u32 s32) d s s:u32 | 70 7.6`

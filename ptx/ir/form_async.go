@@ -52,22 +52,22 @@ tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.($scope).s
 const mbarrierForms = `
 mbarrier.init{.($shared)}.b64 a s:u32 | 80 7.0
 mbarrier.inval{.($shared)}.b64 a | 80 7.0
-mbarrier.arrive{.($released)}{.($shared)}.b64 D a | 80 7.0
-mbarrier.arrive{.($released)}{.($shared)}.b64 D a s:u32 | 90 7.8
+mbarrier.arrive{.($released)}{.($shared)}.b64 D:u64 a | 80 7.0
+mbarrier.arrive{.($released)}{.($shared)}.b64 D:u64 a s:u32 | 90 7.8
 mbarrier.arrive{.($released)}.shared::cluster.b64 _ a s:u32? | 90 8.0
-mbarrier.arrive.noComplete{.release.cta@80/8.0}{.($shared)}.b64 D a s:u32 | 80 7.0
-mbarrier.arrive.expect_tx{.($released)}{.($shared)}.b64 D a s:u32 | 90 8.0
+mbarrier.arrive.noComplete{.release.cta@80/8.0}{.($shared)}.b64 D:u64 a s:u32 | 80 7.0
+mbarrier.arrive.expect_tx{.($released)}{.($shared)}.b64 D:u64 a s:u32 | 90 8.0
 mbarrier.arrive.expect_tx{.($released)}.shared::cluster.b64 _ a s:u32 | 90 8.0
-mbarrier.arrive_drop{.($released)}{.($shared)}.b64 D a | 80 7.0
-mbarrier.arrive_drop{.($released)}{.($shared)}.b64 D a s:u32 | 90 7.8
+mbarrier.arrive_drop{.($released)}{.($shared)}.b64 D:u64 a | 80 7.0
+mbarrier.arrive_drop{.($released)}{.($shared)}.b64 D:u64 a s:u32 | 90 7.8
 mbarrier.arrive_drop{.($released)}.shared::cluster.b64 _ a s:u32? | 90 8.0
-mbarrier.arrive_drop.noComplete{.release.cta@80/8.0}{.($shared)}.b64 D a s:u32 | 80 7.0
-mbarrier.arrive_drop.expect_tx{.($released)}{.($shared)}.b64 D a s:u32 | 90 8.0
+mbarrier.arrive_drop.noComplete{.release.cta@80/8.0}{.($shared)}.b64 D:u64 a s:u32 | 80 7.0
+mbarrier.arrive_drop.expect_tx{.($released)}{.($shared)}.b64 D:u64 a s:u32 | 90 8.0
 mbarrier.arrive_drop.expect_tx{.($released)}.shared::cluster.b64 _ a s:u32 | 90 8.0
 mbarrier.expect_tx{.(relaxed.cta relaxed.cluster)}{.($shared shared::cluster)}.b64 a s:u32 | 90 8.0
 mbarrier.complete_tx{.(relaxed.cta relaxed.cluster)}{.($shared shared::cluster)}.b64 a s:u32 | 90 8.0
-mbarrier.test_wait{.($acquired)}{.($shared)}.b64 q a r:b64 | 80 7.0
+mbarrier.test_wait{.($acquired)}{.($shared)}.b64 q a r:u64 | 80 7.0
 mbarrier.test_wait.parity{.($acquired)}{.($shared)}.b64 q a s:u32 | 80 7.1
-mbarrier.try_wait{.($acquired)}{.($shared)}.b64 q a r:b64 s:u32? | 90 7.8
+mbarrier.try_wait{.($acquired)}{.($shared)}.b64 q a r:u64 s:u32? | 90 7.8
 mbarrier.try_wait.parity{.($acquired)}{.($shared)}.b64 q a s:u32 s:u32? | 90 7.8
-mbarrier.pending_count.b64 d:u32 r | 80 7.0`
+mbarrier.pending_count.b64 d:u32 r:u64 | 80 7.0`

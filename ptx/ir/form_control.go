@@ -47,17 +47,17 @@ fence.proxy.tensormap::generic.acquire.($scope) a i:128 | 90 8.3
 fence.mbarrier_init.release.cluster | 90 8.0`
 
 const warpForms = `
-bar.warp.sync s:b32 | 50 6.0
-shfl.(up down bfly idx).b32 e s s:u32 s:u32
-shfl.sync.(up down bfly idx).b32 e s s:u32 s:u32 s:b32 | 50 6.0
+bar.warp.sync s:u32 | 50 6.0
+shfl.(up down bfly idx).b32 e s s:b32 s:b32
+shfl.sync.(up down bfly idx).b32 e s s:b32 s:b32 s:u32 | 50 6.0
 vote.(all any uni).pred q p
 vote.ballot.b32 d p
-vote.sync.(all any uni).pred q p s:b32 | 50 6.0
-vote.sync.ballot.b32 d p s:b32 | 50 6.0
-match.any.sync.(b32 b64) d:b32 s s:b32 | 70 6.0
-match.all.sync.(b32 b64) e:b32 s s:b32 | 70 6.0
-redux.sync.(add min max).(u32 s32) d s s:b32 | 80 7.0
-redux.sync.(and or xor).b32 d s s:b32 | 80 7.0
-redux.sync.(min max){.abs}{.NaN}.f32 d s s:b32 | 100a 8.6
-elect.sync E:b32 s:b32 | 90 8.0
+vote.sync.(all any uni).pred q p s:u32 | 50 6.0
+vote.sync.ballot.b32 d p s:u32 | 50 6.0
+match.any.sync.(b32 b64) d:u32 s s:u32 | 70 6.0
+match.all.sync.(b32 b64) e:u32 s s:u32 | 70 6.0
+redux.sync.(add min max).(u32 s32) d s s:u32 | 80 7.0
+redux.sync.(and or xor).b32 d:u32 s:u32 s:u32 | 80 7.0
+redux.sync.(min max){.abs}{.NaN}.f32 d s s:u32 | 100a 8.6
+elect.sync E:u32 s:u32 | 90 8.0
 activemask.b32 d | 50 6.2`

@@ -45,9 +45,9 @@ prefetch{.(const param)}.tensormap a | 90 8.0
 prefetchu.L1 a
 discard{.global}.L2 a i:128 | 80 7.4
 applypriority{.global}.L2::evict_normal a i:128 | 80 7.4
-createpolicy.fractional.(L2::evict_last L2::evict_normal L2::evict_first L2::evict_unchanged){.(L2::evict_first L2::evict_unchanged)}.b64 d s:f32? | 80 7.4
-createpolicy.range{.global}.(L2::evict_last L2::evict_normal L2::evict_first L2::evict_unchanged){.(L2::evict_first L2::evict_unchanged)}.b64 d a s:u32 s:u32 | 80 7.4
-createpolicy.cvt.L2.b64 d s:b64 | 80 7.4`
+createpolicy.fractional.(L2::evict_last L2::evict_normal L2::evict_first L2::evict_unchanged){.(L2::evict_first L2::evict_unchanged)}.b64 d:u64 s:f32? | 80 7.4
+createpolicy.range{.global}.(L2::evict_last L2::evict_normal L2::evict_first L2::evict_unchanged){.(L2::evict_first L2::evict_unchanged)}.b64 d:u64 a s:u32 s:u32 | 80 7.4
+createpolicy.cvt.L2.b64 d:u64 s:u64 | 80 7.4`
 
 const atomicForms = `
 atom$order$common.(and or xor exch)$hint.(b32 b64) D a s $pol

@@ -61,7 +61,8 @@ testp.(finite infinite number notanumber normal subnormal).(f32 f64) q r
 cvta.(const global local $shared shared::cluster@90/7.8 param@70/7.7).u64 d r
 cvta.(const global local $shared shared::cluster@90/7.8 param@70/7.7).u64 d y
 cvta.to.(const global local $shared shared::cluster@90/7.8 param@70/7.7).u64 d r
-isspacep.(const@50/3.1 global local $shared shared::cluster@90/7.8 param@70/7.7) q r:b64
+isspacep.(const@50/3.1 global local $shared shared::cluster@90/7.8 param@70/7.7) q r:u64
+isspacep.(const@50/3.1 global local $shared shared::cluster@90/7.8 param@70/7.7) q r:u32
 mapa{.shared::cluster}.(u32 u64) d r s:u32 | 90 7.8
 getctarank{.shared::cluster}.(u32 u64) d:u32 r | 90 7.8`
 
@@ -88,20 +89,21 @@ cvt{.($rint)}{.sat}.f16.f16 d:~0 r:~1
 cvt.($rnd){.ftz}{.sat}.f16.f32 d:~0 s:~1
 cvt.($rnd){.sat}.f16.f64 d:~0 s:~1
 cvt.(rn rz).relu.f16.f32 d:~0 s:~1 | 80 7.0
-cvt.(rn rz){.relu}{.satfinite@80/8.1}.(f16x2 bf16x2).f32 d s:1 s:1 | 80 7.0
-cvt.(rn rz){.relu}{.satfinite@80/8.1}.bf16.f32 d:~0 s:~1 | 80 7.0
-cvt.f32.bf16 d:~0 r:~1 | 80 7.1
+cvt.(rn rz){.relu}{.satfinite@80/8.1}.f16x2.f32 d:~0 s:~1 s:~1 | 80 7.0
+cvt.(rn rz){.relu}{.satfinite@80/8.1}.bf16x2.f32 d:~0 s:1 s:1 | 80 7.0
+cvt.(rn rz){.relu}{.satfinite@80/8.1}.bf16.f32 d s:1 | 80 7.0
+cvt.f32.bf16 d r:1 | 80 7.1
 cvt.rna.tf32.f32 d s:1 | 80 7.0
 cvt.(rn rz){.relu}.tf32.f32 d s:1 | 90 7.8
 cvt.rn.satfinite{.relu}.(e4m3x2 e5m2x2).f32 d s:1 s:1 | 89 8.1
 cvt.rn.satfinite{.relu}.(e4m3x2 e5m2x2).f16x2 d r:1 | 89 8.1
 cvt.rn{.relu}.f16x2.(e4m3x2 e5m2x2) d r:1 | 89 8.1
-cvt.($rint).($int).bf16 d:~0 r:~1 | 90 7.8
-cvt.($rnd).bf16.($int) d:~0 s:~1 | 90 7.8
-cvt.f64.bf16 d:~0 r:~1 | 90 7.8
-cvt.($rnd).bf16.f64 d:~0 s:~1 | 90 7.8
-cvt.($rnd).bf16.f16 d:~0 r:~1 | 90 7.8
-cvt.f16.bf16 d:~0 r:~1 | 90 7.8
-cvt.($rint).bf16.bf16 d:~0 r:~1 | 90 7.8
-cvt.pack.sat.(u16 s16).s32 d:b32 s:1 s:1 | 72 6.5
-cvt.pack.sat.(u8 s8).s32.b32 d:b32 s:1 s:1 s:2 | 72 6.5`
+cvt.($rint).($int).bf16 d r:1 | 90 7.8
+cvt.($rnd).bf16.($int) d s:1 | 90 7.8
+cvt.f64.bf16 d r:1 | 90 7.8
+cvt.($rnd).bf16.f64 d s:1 | 90 7.8
+cvt.($rnd).bf16.f16 d r:1 | 90 7.8
+cvt.f16.bf16 d r:1 | 90 7.8
+cvt.($rint).bf16.bf16 d r:1 | 90 7.8
+cvt.pack.sat.(u16 s16).s32 d:~s32 s:~1 s:~1 | 72 6.5
+cvt.pack.sat.(u8 s8).s32.b32 d:~s32 s:~1 s:~1 s:~2 | 72 6.5`

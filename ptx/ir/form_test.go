@@ -65,6 +65,7 @@ func TestFormOf(t *testing.T) {
 		{in: instr("max.NaN.xorsign.abs.f32", r, r, r), sm: "sm_86", ptx: "7.2"},
 		{in: instr("ld.global.nc.L1::no_allocate.L2::128B.v4.f32", ir.Vec(r, r, r, r), ir.Addr(1, 0)), sm: "sm_75", ptx: "7.4"},
 		{in: instr("wgmma.fence.sync.aligned"), sm: "sm_90a", ptx: "8.0"},
+		{in: instr("atom.global.gpu.acq_rel.add.u32", r, ir.Addr(1, 0), r), sm: "sm_70", ptx: "6.0"}, // as Triton orders it
 		{in: instr("ad.u32", r, r, r), want: "there is no such instruction"},
 		{in: instr("add.approx.f32", r, r, r), want: "add has no part .approx at this place"},
 		{in: instr("add", r, r, r), want: "a part of the opcode, such as its type, is missing"},
@@ -89,7 +90,7 @@ func TestFormOf(t *testing.T) {
 }
 
 func TestRequires(t *testing.T) {
-	f := &ir.Func{Name: "k", Entry: true, Regs: []ir.RegDecl{{}, {Name: "r", Type: ir.U32}}, Body: []ir.Instr{*instr("ret")}}
+	f := &ir.Func{Name: "k", Entry: true, Regs: []ir.RegDecl{{}, {Name: "r", Type: ir.U32}, {Name: "p", Type: ir.Pred}, {Name: "f", Type: ir.F32}}, Body: []ir.Instr{*instr("ret")}}
 	m := &ir.Module{Funcs: []*ir.Func{f}}
 	ask := func(extra ...*ir.Instr) string {
 		f.Body = nil
@@ -107,10 +108,10 @@ func TestRequires(t *testing.T) {
 	require.Equal(t, "7.8 sm_90", ask(special("%clusterid.x")))
 	require.Equal(t, "7.0 sm_80", ask(instr("cp.async.wait_all"), special("%tid.x")))
 	require.Equal(t, "8.0 sm_90a", ask(instr("wgmma.fence.sync.aligned"), instr("elect.sync", ir.Operand{Kind: ir.PairOperand,
-		Elems: []ir.Operand{ir.R(1), ir.R(1)}}, ir.R(1))))
+		Elems: []ir.Operand{ir.R(1), ir.R(2)}}, ir.R(1))))
 	f.Bounds.ReqCluster = [3]int{2, 1, 1}
 	require.Equal(t, "7.8 sm_90", ask(instr("ret")))
-	f.Body = []ir.Instr{*instr("wgmma.fence.sync.aligned"), *instr("redux.sync.min.f32", ir.R(1), ir.R(1), ir.R(1))}
+	f.Body = []ir.Instr{*instr("wgmma.fence.sync.aligned"), *instr("activemask.b32", ir.R(1)), *instr("redux.sync.min.f32", ir.R(3), ir.R(3), ir.R(1))}
 	_, _, err := ir.Requires(m)
 	require.ErrorContains(t, err, "no GPU has both")
 }

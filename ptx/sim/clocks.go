@@ -214,7 +214,9 @@ type warpClock struct {
 	lo                 uint32 // the block's first warp
 	epoch              uint64 // the time that accesses get
 	gone               uint32 // lanes that have exited or never were
-	common             *view  // of all lanes; nil if they differ
+	told               uint32 // lanes that have published what they did up to epoch, one by one at instruction
+	toldAt             int32
+	common             *view // of all lanes; nil if they differ
 	lanes              [warpSize]*view
 	fences             *[warpSize]fences // nil until somebody needs them
 }
@@ -283,6 +285,20 @@ func (k *clocks) home(v *view, warp uint32) {
 			v.warps = v.warps.with(v.warp, v.mine)
 		}
 		v.warp, v.mine = warp, v.warps.at(warp)
+	}
+}
+
+// publishOne is publish for a lane, without a new time: lanes that execute the same instruction one by one share it. The lane's own next
+// access begins it, see fresh.
+func (k *clocks) publishOne(w *warpClock, lane int, at int32) *view {
+	w.told, w.toldAt = w.told|1<<lane, at
+	return k.view(snapshot{w.view(lane), w.epoch}, w.id*warpSize+uint32(lane))
+}
+
+// fresh makes sure that what the lanes do now is later than what they have published.
+func (k *clocks) fresh(w *warpClock, lanes uint32, at int32) {
+	if w.told != 0 && (w.toldAt != at || w.told&lanes != 0) {
+		w.told, w.epoch = 0, k.tick()
 	}
 }
 

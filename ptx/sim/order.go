@@ -59,7 +59,7 @@ type meeting struct {
 	v      *view // what all that arrived knew
 	lanes  []uint32
 	times  []uint64
-	open   bool // somebody arrived without waiting
+	open   bool // somebody arrived without waiting, or not all threads are meant
 	sealed *view
 	after  uint64
 }
@@ -93,11 +93,11 @@ func (d *watch) release(w *warp, lanes uint32, key any) {
 	}
 	m := d.order.meetings[b]
 	if m == nil {
-		m = &meeting{lanes: make([]uint32, r.per), times: make([]uint64, r.per)}
+		m = &meeting{lanes: make([]uint32, r.per), times: make([]uint64, r.per), open: b.want != 0}
 		d.order.meetings[b] = m
 	}
 	if m.sealed != nil {
-		m.v, m.sealed, m.open = nil, nil, false
+		m.v, m.sealed, m.open = nil, nil, b.want != 0
 		clear(m.lanes)
 	}
 	m.v = r.join(m.v, r.together(c, lanes))
@@ -218,6 +218,7 @@ func (d *watch) fence(w *warp, lanes uint32, sem, scope ir.Mod) {
 		return
 	}
 	c, r := &w.watched.clock, d.races
+	r.fresh(c, lanes, w.at)
 	if c.fences == nil {
 		c.fences = new([warpSize]fences)
 	}
@@ -287,7 +288,7 @@ func (d *watch) strong(w *warp, lane int, op *memOp, sh *shadow, off int) {
 	}
 	switch op.sem {
 	case ir.Release, ir.AcqRel, ir.SC:
-		parts = append(parts, part{c.block, scope, r.publish(c, 1<<lane)})
+		parts = append(parts, part{c.block, scope, r.publishOne(c, lane, w.at)})
 	}
 	switch {
 	case l == nil && parts == nil:

@@ -82,10 +82,8 @@ func (d *watch) reads(w *warp, m uint32, op *memOp, s *segment, addr *[warpSize]
 	if v == nil {
 		return false
 	}
-	from, limit := max(sh.from, r.base), maxGlobal
-	if s.space == ir.SharedSpace {
-		limit = maxShared
-	}
+	r.fresh(c, m, at)
+	from, limit := max(sh.from, r.base), r.limits[b2i(s.space == ir.GlobalSpace)]
 	for l := m; l != 0; l &= l - 1 {
 		lane := first(l) & 31
 		bit, off := uint32(1)<<lane, int(addr[lane])
@@ -102,23 +100,31 @@ func (d *watch) reads(w *warp, m uint32, op *memOp, s *segment, addr *[warpSize]
 				}
 				continue
 			}
-			f := &cl.first
-			if f.time == c.epoch && f.warp == c.id && f.at == at && f.mode == 0 {
-				f.lanes |= bit
-				continue
-			}
-			if more := cl.more; more.none() {
+			f, more := &cl.first, cl.more
+			same := f.time == c.epoch && f.warp == c.id && f.at == at && f.mode == 0
+			switch {
+			case more.none():
+				if same {
+					f.lanes |= bit
+					continue
+				}
 				if f.time <= from || f.time <= v.all && f.warp-c.lo < r.per && f.mode&writes == 0 {
 					*f = entry{c.epoch, c.id, bit, at, 0}
 					continue
 				}
-			} else if n := len(more.list); n > 0 {
-				if f = &more.list[n-1]; f.time == c.epoch && f.warp == c.id && f.at == at && f.mode == 0 {
-					f.lanes |= bit
-					continue
-				}
-			} else if more.bytes != nil {
+			case more.bytes != nil:
 				return false
+			case more.writes || f.mode&writes != 0:
+			case same:
+				f.lanes |= bit
+				continue
+			default:
+				if n := len(more.list); n > 0 {
+					if f = &more.list[n-1]; f.time == c.epoch && f.warp == c.id && f.at == at && f.mode == 0 {
+						f.lanes |= bit
+						continue
+					}
+				}
 			}
 			if _, ok := r.touch(c, lane, v, cl, from, 0, at, limit); !ok {
 				return false
@@ -141,6 +147,7 @@ func (d *watch) writes(w *warp, m uint32, op *memOp, s *segment, addr *[warpSize
 		if v == nil {
 			return false
 		}
+		r.fresh(c, m, at)
 		from := max(sh.from, r.base)
 		for l := m; l != 0; l &= l - 1 {
 			lane := first(l) & 31

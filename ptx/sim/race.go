@@ -79,7 +79,7 @@ type crowd struct {
 // How long lists may become: any word of shared memory may be read by all warps of a block; a crowd may read global memory.
 const (
 	maxShared = 64
-	maxGlobal = 12
+	maxGlobal = 16
 )
 
 // conflict is an earlier access with which one races.
@@ -93,6 +93,7 @@ type conflict struct {
 type races struct {
 	clocks
 	cluster uint32 // blocks in a cluster
+	limits  [2]int // of lists, in shared and in global memory
 	crowds  uint64
 	memo    [1 << 10]transition
 }
@@ -238,7 +239,7 @@ func (d *races) add(w *warpClock, v *view, cl *cell, from uint64, e entry, limit
 		}
 		s.list = slices.DeleteFunc(s.list, gone)
 		if len(s.list) > limit {
-			d.fold(s)
+			d.fold(w, s, limit)
 		}
 		s.summary()
 	default:
@@ -276,13 +277,21 @@ func covers(e, o mode) bool {
 	return o&writes == 0 && o.scope() >= e.scope()
 }
 
-// fold gives up lanes and warps in favour of blocks. Kernels that order such a word's accesses by less than whole blocks are then taken
-// for racy; none of the usual ones does.
-func (d *races) fold(s *accesses) {
-	for _, e := range s.list {
-		s.crowd = d.joinCrowd(s.crowd, entry{time: e.time, warp: e.warp / d.per, at: e.at, mode: e.mode})
+// fold gives up lanes and warps in favour of blocks, first of other blocks than the warp's. Kernels that order such a word's accesses by less
+// than whole blocks are then taken for racy; none of the usual ones does.
+func (d *races) fold(w *warpClock, s *accesses, limit int) {
+	for _, own := range []bool{false, true} {
+		s.list = slices.DeleteFunc(s.list, func(e entry) bool {
+			if block := e.warp / d.per; own || block != w.block {
+				s.crowd = d.joinCrowd(s.crowd, entry{time: e.time, warp: block, at: e.at, mode: e.mode})
+				return true
+			}
+			return false
+		})
+		if len(s.list) <= limit {
+			return
+		}
 	}
-	s.list = s.list[:0]
 }
 
 // joinCrowd is a crowd with one more block.

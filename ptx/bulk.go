@@ -105,7 +105,7 @@ func TensorMapAt[T Elem](k *Kernel, p Ptr[Global, T]) TensorMap {
 	return TensorMap{Address(k, ToGeneric(k, p))}
 }
 
-// tile is [map, {coordinates}].
+// tile is [map, {coordinates}], or [map].
 type tile struct {
 	m  TensorMap
 	at []Reg[int32]
@@ -114,7 +114,9 @@ type tile struct {
 func (t tile) arg(u *uses) ir.Operand {
 	r := t.m.address.arg(u)
 	a := ir.Addr(r.Reg, 0)
-	a.Elems = []ir.Operand{operands(t.at).arg(u)}
+	if len(t.at) > 0 {
+		a.Elems = []ir.Operand{operands(t.at).arg(u)}
+	}
 	return a
 }
 
@@ -150,5 +152,5 @@ func PrefetchTensor(k *Kernel, m TensorMap, at []Reg[int32]) {
 
 // PrefetchTensorMap brings the map itself near.
 func PrefetchTensorMap(k *Kernel, m TensorMap) {
-	k.emit("prefetch.tensormap", address{pointer{base: m.address.v}})
+	k.emit("prefetch.tensormap", tile{m: m})
 }

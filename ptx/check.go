@@ -2,7 +2,6 @@ package ptx
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/wavelane/wavelane/ptx/ir"
 )
@@ -23,9 +22,15 @@ func (k *Kernel) finish() (*ir.Func, []error) {
 	}
 	c.unused()
 	c.definite()
+	final := make([]instr, len(body))
 	for i := range body {
-		if in := &body[i]; in.Op != "" && !(in.drop && k.idle(in)) {
-			f.Body = append(f.Body, in.Clone())
+		final[i] = body[i]
+		final[i].Instr = body[i].Clone()
+	}
+	k.coalesce(final)
+	for i := range final {
+		if in := &final[i]; in.Op != "" && !(in.drop && k.idle(in)) {
+			f.Body = append(f.Body, in.Instr)
 		}
 	}
 	k.number(f)
@@ -97,15 +102,18 @@ func (c *checker) unused() {
 		}
 		r := &k.regs[in.defs[0].reg]
 		switch {
-		case r.ignore || reported[in.defs[0].reg]:
-		case r.mutable:
-			c.fail(r.pos, "the variable is never read")
+		case r.ignore || r.mutable || reported[in.defs[0].reg]:
 		case r.what != "":
 			c.fail(r.pos, "%s is never used", r.what)
 		default:
 			c.fail(in.Pos, "the result of %s is never used", in.Opcode())
 		}
 		reported[in.defs[0].reg] = true
+	}
+	for i := range k.regs {
+		if r := &k.regs[i]; r.mutable && r.uses == 0 {
+			c.fail(r.pos, "the variable is never read")
+		}
 	}
 }
 
@@ -208,7 +216,7 @@ func (c *checker) reads(known set, in *instr, nregs int, reported map[int]bool) 
 		return
 	}
 	in.Regs(func(r ir.Reg, role ir.Role) {
-		if in.fresh && c.writes(in, r) {
+		if in.fresh && in.writes(r) {
 			return
 		}
 		if role == ir.Read && !known.has(int(r)) && !reported[int(r)] {
@@ -223,11 +231,6 @@ func (c *checker) reads(known set, in *instr, nregs int, reported map[int]bool) 
 			c.fail(in.Pos, "a value of the variable of %s is read after the variable was set again; Copy keeps a value", c.k.regs[r].pos)
 		}
 	}
-}
-
-// writes tells whether r is among the results.
-func (c *checker) writes(in *instr, r ir.Reg) bool {
-	return slices.ContainsFunc(in.defs, func(v *value) bool { return v.reg == r })
 }
 
 func (c *checker) noun(r ir.Reg) string {

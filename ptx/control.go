@@ -80,11 +80,21 @@ func (k *Kernel) If(p Reg[bool], then func(), otherwise ...func()) {
 func (k *Kernel) When(p Reg[bool], f func()) {
 	outer := k.guard
 	if outer != nil {
-		p = And(k, Reg[bool]{outer}, p)
+		p = k.both(outer, p)
 	}
 	k.guard = inRegister(k, p).v
 	k.block(nil, f)
 	k.guard = outer
+}
+
+// both is p where outer is true, which is the guard now, and false elsewhere, where p may have no value.
+func (k *Kernel) both(outer *value, p Reg[bool]) Reg[bool] {
+	k.guard = nil
+	r := &value{k: k, reg: k.move(&value{}, &infos.pred).reg, scope: k.scopes[len(k.scopes)-1], def: -1}
+	k.guard = outer
+	k.emit("mov.pred", result{r}, p).sure = true
+	r.def = -1
+	return Reg[bool]{r}
 }
 
 // LoopOption changes how a loop is made.
@@ -130,7 +140,8 @@ func For[T Index](k *Kernel, from, to, step Reg[T], body func(i Reg[T]), opts ..
 		f.goOn, f.stop = GT, LE
 	}
 	k.labels++
-	f.end = k.label("for", "_end")
+	f.id = k.labels
+	f.end = f.label("_end")
 	f.i = VarOf(k, from)
 	first, known := constantOf(from)
 	last, bounded := constantOf(to)
@@ -172,6 +183,11 @@ type forLoop[T Index] struct {
 	goOn, stop Cmp
 	end        *label
 	keep       bool
+	id         int // in the names of its labels
+}
+
+func (f *forLoop[T]) label(end string) *label {
+	return &label{name: fmt.Sprintf("$for%d%s", f.id, end)}
 }
 
 // turn runs the body once.
@@ -192,7 +208,7 @@ func (k *Kernel) inScope(v *value) *value {
 // run is a loop of turns, each of which moves on by step.
 func (f *forLoop[T]) run(suffix string, turn func(next *label), step Reg[T]) {
 	k := f.k
-	top, next := k.label("for", suffix), k.label("for", suffix+"_next")
+	top, next := f.label(suffix), f.label(suffix+"_next")
 	top.used = true
 	k.place(top)
 	if f.keep {
@@ -209,7 +225,7 @@ func (f *forLoop[T]) run(suffix string, turn func(next *label), step Reg[T]) {
 // unrolled is the loop of n bodies a turn, which is left with at most n-1 turns to go, at least one unless whole.
 func (f *forLoop[T]) unrolled(n, stride int64, whole bool) {
 	k := f.k
-	rest := k.label("for", "_rest")
+	rest := f.label("_rest")
 	f.run("_unrolled", func(next *label) {
 		if !whole {
 			left := Sub(k, f.to, f.i.Get())
@@ -222,7 +238,7 @@ func (f *forLoop[T]) unrolled(n, stride int64, whole bool) {
 				k.regs[i.v.reg].ignore = true
 				k.body[i.v.def].drop = true
 			}
-			own := k.label("for", fmt.Sprintf("_next%d", j))
+			own := f.label(fmt.Sprintf("_next%d", j))
 			f.turn(own, i)
 			k.place(own)
 			if k.dead {

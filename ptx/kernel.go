@@ -42,12 +42,13 @@ type register struct {
 // instr is an instruction with what the checks need. One without Op only marks where views begin.
 type instr struct {
 	ir.Instr
-	defs  []*value // results
-	reads []int32  // views that are read
-	gens  []int32  // views that begin behind the instruction
-	drop  bool     // to be left out if no result is used
-	sure  bool     // a guarded write that completes an unguarded one
-	fresh bool     // what it reads and writes need not be set before
+	defs   []*value // results
+	reads  []int32  // views that are read
+	gens   []int32  // views that begin behind the instruction
+	assign *value   // of a move to a variable: what is moved
+	drop   bool     // to be left out if no result is used
+	sure   bool     // a guarded write that completes an unguarded one
+	fresh  bool     // what it reads and writes need not be set before
 }
 
 // value is what a [Reg] stands for.

@@ -40,6 +40,10 @@ func (m *Module) declare(name string, k *Kernel) {
 		m.fail("%q is not a name: letters, digits and underscores", name)
 		return
 	}
+	if name == dynamicName {
+		m.fail("the name %s is that of dynamic shared memory", name)
+		return
+	}
 	taken := func(vars []ir.Var) bool {
 		for i := range vars {
 			if vars[i].Name == name {

@@ -97,39 +97,43 @@ func (v *Var[T]) shown() *value {
 	return &value{k: k, reg: v.reg, scope: k.scopes[len(k.scopes)-1], view: v.view, def: -1}
 }
 
-// Set changes the value. It takes no instruction if x is the result of the instruction just before and unused so far.
+// Set changes the value. It takes no instruction if x is the result of the instruction just before and used nowhere else.
 func (v *Var[T]) Set(x Reg[T]) {
 	k := v.k
-	last := len(k.body) - 1
-	if !v.retarget(x.v, last) {
-		k.emit("mov."+moveType(typeOf[T]()), result{&value{k: k, reg: v.reg}}, x)
-		last = len(k.body) - 1
+	in := k.emit("mov."+moveType(typeOf[T]()), result{&value{k: k, reg: v.reg}}, x)
+	if x.v != nil && x.v.k == k && x.v.view == 0 {
+		in.assign = x.v
 	}
 	v.show()
-	k.body[last].gens = append(k.body[last].gens, v.view)
-	if x.v != nil && x.v.reg == v.reg && x.v.def == last {
-		x.v.view = v.view
+	in.gens = append(in.gens, v.view)
+}
+
+// coalesce makes instructions write to the variables to which their results, not used otherwise, are moved right behind
+// them. body is changed; moves that are left over lose their Op.
+func (k *Kernel) coalesce(body []instr) {
+	for j := range body {
+		x := body[j].assign
+		if x == nil || x.def < 0 || x.def >= j || k.regs[x.reg].uses != 1 {
+			continue
+		}
+		straight := true
+		for _, between := range body[x.def+1 : j] {
+			straight = straight && (between.Op == "" || between.assign != nil && between.assign.def == x.def)
+		}
+		from, to := &body[x.def], body[j].Args[0].Reg
+		if !straight || from.Guard != body[j].Guard || from.writes(to) {
+			continue
+		}
+		replaceReg(from.Args, x.reg, to)
+		body[j].Op = ""
 	}
 }
 
-// retarget makes the last instruction write to the variable instead of to its own result x.
-func (v *Var[T]) retarget(x *value, last int) bool {
-	k := v.k
-	if x == nil || x.k != k || last < 0 || x.def != last || k.regs[x.reg].uses > 0 || k.regs[x.reg].mutable {
-		return false
-	}
-	in := &k.body[last]
-	for _, d := range in.defs {
-		if d.reg == v.reg {
-			return false
-		}
-	}
-	if (in.Guard.Reg != 0) != (k.guard != nil) {
-		return false
-	}
-	replaceReg(in.Args, x.reg, v.reg)
-	x.reg, x.scope = v.reg, k.scopes[len(k.scopes)-1]
-	return true
+// writes tells whether r is among the results.
+func (in *instr) writes(r ir.Reg) bool {
+	found := false
+	in.Regs(func(s ir.Reg, role ir.Role) { found = found || s == r && role != ir.Read })
+	return found
 }
 
 func replaceReg(ops []ir.Operand, from, to ir.Reg) {

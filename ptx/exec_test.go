@@ -1,0 +1,275 @@
+package ptx_test
+
+import (
+	"context"
+	"encoding/binary"
+	"math"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wavelane/wavelane/ptx"
+	"github.com/wavelane/wavelane/ptx/sim"
+)
+
+// random is a generator whose seed is fresh and logged; WAVELANE_SEED replays one.
+func random(t *testing.T) *rand.Rand {
+	seed := uint64(time.Now().UnixNano())
+	if s := os.Getenv("WAVELANE_SEED"); s != "" {
+		var err error
+		seed, err = strconv.ParseUint(s, 10, 64)
+		require.NoError(t, err)
+	}
+	t.Logf("WAVELANE_SEED=%d", seed)
+	return rand.New(rand.NewPCG(seed, 1))
+}
+
+// execute runs a kernel of one block whose first parameter is a buffer and whose others are args, and returns the buffer.
+func execute[T any](t *testing.T, build func(k *kernel), threads int, buffer []T, args ...any) []T {
+	t.Helper()
+	m := cover{name: "run", build: build}.module(t)
+	gpu := sim.New(sim.Config{Checks: sim.AllChecks})
+	loaded, err := gpu.Load(m)
+	require.NoError(t, err, m)
+	k, err := loaded.Kernel("run")
+	require.NoError(t, err)
+	size := binary.Size(buffer)
+	at, err := gpu.Alloc(size)
+	require.NoError(t, err)
+	data, err := binary.Append(nil, binary.LittleEndian, buffer)
+	require.NoError(t, err)
+	require.NoError(t, gpu.Write(at, data))
+	params, err := k.Pack(append([]any{at}, args...)...)
+	require.NoError(t, err)
+	_, err = gpu.Run(context.Background(), k, sim.Launch{Grid: sim.Dim3{X: 1}, Block: sim.Dim3{X: threads}, Params: params})
+	require.NoError(t, err, m)
+	require.NoError(t, gpu.Read(data, at))
+	out := make([]T, len(buffer))
+	_, err = binary.Decode(data, binary.LittleEndian, out)
+	require.NoError(t, err)
+	return out
+}
+
+// Loops run the turns that Go's do: all kinds of bounds and steps, unrolled or not, with turns cut short and loops left.
+func TestLoops(t *testing.T) {
+	r := random(t)
+	for range 40 {
+		from, to := int32(r.IntN(30)-10), int32(r.IntN(40)-10)
+		step := int32(1 + r.IntN(4))
+		if r.IntN(3) == 0 {
+			from, to, step = to, from, -step
+		}
+		skip, stop := int32(r.IntN(40)-10), int32(r.IntN(60)-10)
+		unroll := 1
+		if step > 0 {
+			unroll = 1 + r.IntN(5)
+		}
+		fixed := r.IntN(2) == 0
+		var want []uint32
+		total := uint32(0)
+		for i := from; step > 0 && i < to || step < 0 && i > to; i += step {
+			if i == stop {
+				break
+			}
+			if i == skip {
+				continue
+			}
+			for j := range uint32(3) { // a loop in the loop, unrolled with a rest
+				total = total*31 + uint32(i) + j
+			}
+		}
+		want = []uint32{total}
+		got := execute(t, func(k *kernel) {
+			kk := k.Kernel
+			first, last := ptx.Param[int32](kk, "from"), ptx.Param[int32](kk, "to")
+			sum := ptx.VarOf(kk, ptx.Imm[uint32](0))
+			begin, end := first, last
+			if fixed {
+				begin, end = ptx.Imm(from), ptx.Imm(to)
+				keep(k, first, last)
+				k.next = 0
+			}
+			ptx.For(kk, begin, end, ptx.Imm(step), func(i ptx.Reg[int32]) {
+				k.BreakIf(ptx.Eq(kk, i, ptx.Imm(stop)))
+				k.If(ptx.Eq(kk, i, ptx.Imm(skip)), k.Continue)
+				ptx.For(kk, ptx.Imm[uint32](0), ptx.Imm[uint32](3), ptx.Imm[uint32](1), func(j ptx.Reg[uint32]) {
+					sum.Set(ptx.Mad(kk, sum.Get(), ptx.Imm[uint32](31), ptx.Add(kk, ptx.Convert[uint32](kk, i), j)))
+				}, ptx.UnrollBy(2))
+			}, ptx.UnrollBy(unroll))
+			keep(k, sum.Get())
+		}, 1, make([]uint32, 16), from, to)
+		require.Equal(t, want, got[:1], "from %d to %d by %d, unrolled by %d, without %d, until %d, fixed %t", from, to, step, unroll,
+			skip, stop, fixed)
+	}
+}
+
+// Structured control flow, threads apart.
+func TestCollatz(t *testing.T) {
+	const threads = 64
+	got := execute(t, func(k *kernel) {
+		kk := k.Kernel
+		at := ptx.At(kk, ptx.Cast[uint32](k.out), k.Tid(ptx.X))
+		n, steps := ptx.VarOf(kk, ptx.Load(kk, at)), ptx.VarOf(kk, ptx.Imm[uint32](0))
+		one := ptx.Imm[uint32](1)
+		k.While(func() ptx.Reg[bool] { return ptx.Gt(kk, n.Get(), one) }, func() {
+			odd := ptx.Ne(kk, ptx.And(kk, n.Get(), one), ptx.Imm[uint32](0))
+			k.If(odd,
+				func() { n.Set(ptx.Mad(kk, n.Get(), ptx.Imm[uint32](3), one)) },
+				func() { n.Set(ptx.Shr(kk, n.Get(), one)) })
+			steps.Set(ptx.Add(kk, steps.Get(), one))
+		})
+		k.Barrier()
+		k.If(ptx.Gt(kk, steps.Get(), ptx.Imm[uint32](100)), func() {
+			ptx.Store(kk, at, ptx.Imm[uint32](999))
+			k.Return()
+		})
+		ptx.Store(kk, at, steps.Get())
+	}, threads, numbers(threads, func(i int) uint32 { return uint32(i + 1) }))
+	require.Equal(t, numbers(threads, func(i int) uint32 {
+		steps := uint32(0)
+		for n := i + 1; n > 1; steps++ {
+			if n%2 == 1 {
+				n = 3*n + 1
+			} else {
+				n /= 2
+			}
+		}
+		if steps > 100 {
+			return 999
+		}
+		return steps
+	}), got)
+}
+
+func numbers[T any](n int, f func(i int) T) []T {
+	s := make([]T, n)
+	for i := range s {
+		s[i] = f(i)
+	}
+	return s
+}
+
+// Predicated loads and stores touch nothing where the predicate is false, and nest.
+func TestPredication(t *testing.T) {
+	got := execute(t, func(k *kernel) {
+		kk := k.Kernel
+		i := k.Tid(ptx.X)
+		at := ptx.At(kk, ptx.Cast[uint32](k.out), i)
+		inside := ptx.Lt(kk, i, ptx.Imm[uint32](20))
+		x := ptx.LoadIf(kk, inside, at, ptx.Imm[uint32](77))
+		y := ptx.VarOf(kk, x)
+		even := ptx.Eq(kk, ptx.And(kk, i, ptx.Imm[uint32](1)), ptx.Imm[uint32](0))
+		k.When(even, func() { y.Set(ptx.Add(kk, y.Get(), ptx.Imm[uint32](100))) })
+		sum := ptx.Add(kk, y.Get(), ptx.Shuffle(kk, ptx.ShuffleDown, y.Get(), ptx.Imm[uint32](12), 32, ptx.FullWarp()))
+		k.When(inside, func() {
+			again := ptx.Eq(kk, ptx.And(kk, i, ptx.Imm[uint32](1)), ptx.Imm[uint32](0)) // has no value outside
+			ptx.StoreIf(kk, again, at, sum)
+		})
+	}, 32, numbers(20, func(i int) uint32 { return uint32(i) }))
+	y := func(i int) uint32 {
+		v := uint32(77)
+		if i < 20 {
+			v = uint32(i)
+		}
+		if i%2 == 0 {
+			v += 100
+		}
+		return v
+	}
+	require.Equal(t, numbers(20, func(i int) uint32 {
+		if i%2 == 1 {
+			return uint32(i)
+		}
+		return y(i) + y(i+12)
+	}), got)
+}
+
+// Every layout of a tile puts each element where Offset says, and reads back what it wrote, by registers and constants.
+func TestTilesExecute(t *testing.T) {
+	for _, l := range []ptx.TileLayout{
+		{Rows: 8, Cols: 8}, {Rows: 8, Cols: 8, Pad: 1}, {Rows: 8, Cols: 16, Swizzled: true}, {Rows: 16, Cols: 32, Swizzled: true},
+		{Rows: 4, Cols: 64, Swizzled: true}, {Rows: 16, Cols: 128, Swizzled: true},
+	} {
+		l.Size = 2
+		n := 2 * l.Bytes() / l.Size
+		got := execute(t, func(k *kernel) {
+			kk := k.Kernel
+			tiles := ptx.NewTile[uint16](kk, "tile", l, 2)
+			u := ptx.Imm[uint32]
+			i := k.Tid(ptx.X)
+			ptx.For(kk, i, u(uint32(n)), u(32), func(j ptx.Reg[uint32]) {
+				ptx.Store(kk, ptx.At(kk, tiles.Ptr(), j), ptx.Imm[uint16](0))
+			})
+			k.Barrier()
+			for stage := range uint32(2) {
+				tile := tiles.Stage(kk, u(stage))
+				ptx.For(kk, i, u(uint32(l.Rows*l.Cols)), u(32), func(j ptx.Reg[uint32]) {
+					row, col := ptx.Div(kk, j, u(uint32(l.Cols))), ptx.Rem(kk, j, u(uint32(l.Cols)))
+					ptx.Store(kk, tile.At(kk, row, col), ptx.Convert[uint16](kk, ptx.Add(kk, j, u(1000*stage+1))))
+				})
+			}
+			k.Barrier()
+			k.If(ptx.Eq(kk, i, u(0)), func() {
+				tile := tiles.Stage(kk, k.Ntid(ptx.Y)) // 1
+				ptx.Store(kk, tile.At(kk, u(3), u(5)), ptx.Imm[uint16](7777))
+				ptx.Store(kk, tile.At(kk, ptx.Add(kk, i, u(2)), u(5)), ptx.Imm[uint16](8888))
+				ptx.Store(kk, tile.At(kk, u(1), ptx.Add(kk, i, u(6))), ptx.Imm[uint16](9999))
+			})
+			k.Barrier()
+			ptx.For(kk, i, u(uint32(n)), u(32), func(j ptx.Reg[uint32]) {
+				ptx.Store(kk, ptx.At(kk, ptx.Cast[uint16](k.out), j), ptx.Load(kk, ptx.At(kk, tiles.Ptr(), j)))
+			})
+		}, 32, make([]uint16, n))
+		want := make([]uint16, n)
+		for stage := range 2 {
+			for j := range l.Rows * l.Cols {
+				want[(stage*l.Bytes()+l.Offset(j/l.Cols, j%l.Cols))/l.Size] = uint16(j + 1 + 1000*stage)
+			}
+		}
+		for _, e := range []struct{ row, col, v int }{{3, 5, 7777}, {2, 5, 8888}, {1, 6, 9999}} {
+			want[(l.Bytes()+l.Offset(e.row, e.col))/l.Size] = uint16(e.v)
+		}
+		require.Equal(t, want, got, l)
+	}
+}
+
+// Numbers of several words, pairs and bits.
+func TestWordsExecute(t *testing.T) {
+	r := random(t)
+	in := []uint64{r.Uint64(), r.Uint64(), r.Uint64(), r.Uint64(), math.MaxUint64, 1, 0, 0, 0}
+	got := execute(t, func(k *kernel) {
+		kk := k.Kernel
+		p := ptx.Cast[uint64](k.out)
+		w := make([]ptx.Reg[uint32], 12)
+		for i := range 6 {
+			w[2*i], w[2*i+1] = ptx.Unpack64(kk, ptx.Load(kk, p.At(i)))
+		}
+		sum := ptx.AddWords(kk, w[:4], w[4:8])
+		ptx.Store(kk, p, ptx.Pack64(kk, sum[0], sum[1]))
+		ptx.Store(kk, p.At(1), ptx.Pack64(kk, sum[2], sum[3]))
+		difference := ptx.SubWords(kk, w[8:10], w[10:12])
+		ptx.Store(kk, p.At(2), ptx.Pack64(kk, difference[0], difference[1]))
+		carry := ptx.AddWords(kk, append(w[8:10:10], ptx.Imm[uint32](0)), append(w[10:12:12], ptx.Imm[uint32](0)))
+		ptx.Store(kk, p.At(3), ptx.Pack64(kk, carry[0], carry[1]))
+		ptx.Store(kk, p.At(4), ptx.Convert[uint64](kk, carry[2]))
+		ptx.Store(kk, p.At(5), ptx.Convert[uint64](kk, ptx.Bitcast[uint32](kk, ptx.PackS8(kk, ptx.Imm[int32](1), ptx.Imm[int32](-2),
+			ptx.Imm[int32](300), ptx.Imm[int32](-300)))))
+		ptx.Store(kk, p.At(6), ptx.Convert[uint64](kk, ptx.Bitcast[uint32](kk, ptx.WidenBF16(kk, ptx.Imm(ptx.BF16Of(-1.5))))))
+		half := ptx.ConvertPair[ptx.F16x2](kk, ptx.Imm[float32](1), ptx.Imm[float32](2))
+		ptx.Store(kk, p.At(7), ptx.Convert[uint64](kk, ptx.Bitcast[uint32](kk, half)))
+		table := ptx.LUT(func(a, b, c uint8) uint8 { return a&b | ^c&a })
+		bits := ptx.Lop3(kk, ptx.Imm[uint32](0x0f), ptx.Imm[uint32](0x33), ptx.Imm[uint32](0x55), table)
+		ptx.Store(kk, p.At(8), ptx.Convert[uint64](kk, bits))
+	}, 1, in)
+	lo := in[0] + in[2]
+	hi := in[1] + in[3]
+	if lo < in[0] {
+		hi++
+	}
+	require.Equal(t, []uint64{lo, hi, math.MaxUint64 - 1, 0, 1, 0x807ffe01, uint64(math.Float32bits(-1.5)),
+		uint64(ptx.PairF16(ptx.F16Of(1), ptx.F16Of(2))), 0x0f&0x33 | 0x0f&^0x55}, got)
+}

@@ -18,9 +18,9 @@ import (
 //	add{.(rn rz rm rp)}{.ftz}{.sat}.f32   d s s
 //	fma.rn{.ftz}.relu.(f16 f16x2)         d s s s   | 80 7.0
 //
-// Parts in braces may be left out, of those in parentheses one is to be chosen, and @80/7.0 behind one is what it needs more. The
-// operands are described at [argument]. Behind the bar stand the least architecture and PTX version; without, they are those of
-// [Oldest]. $words are abbreviations, see macros.
+// Parts in braces may be left out, of those in parentheses one is to be chosen, and @80/7.0 behind one is what it needs more.
+// The operands are described at [argument]. Behind the bar stand the least architecture and PTX version; without, they are
+// those of [Oldest]. $words are abbreviations, see macros.
 type Form struct {
 	Op     Op
 	Syntax string // the line of the table
@@ -115,6 +115,10 @@ var macros = strings.NewReplacer(append(wgmmaShapes(),
 	"$releasing", "{.(relaxed@70/6.0 release@70/6.0)}"+atomicScope,
 	"$released", "release.cta@80/8.0 release.cluster@90/8.0 relaxed.cta@90/8.6 relaxed.cluster@90/8.6",
 	"$acquired", "acquire.cta@80/8.0 acquire.cluster@90/8.0 relaxed.cta@90/8.6 relaxed.cluster@90/8.6",
+	"$reduced", "{.(weak relaxed.cta relaxed.cluster relaxed.gpu relaxed.sys acquire.gpu acquire.sys)}",
+	"$priority", "L2::evict_last L2::evict_normal L2::evict_first L2::evict_unchanged",
+	"$wshape", "m16n16k16 m8n32k16 m32n8k16",
+	"$s8", "u8.u8 s8.s8 u8.s8@90a/8.4 s8.u8@90a/8.4",
 	"$prefetch", "{.(L2::64B@75/7.4 L2::128B@75/7.4 L2::256B@80/7.4)}",
 	"$hint", "{.L2::cache_hint@80/7.4}",
 	"$pol", "s:u64@L2::cache_hint",
@@ -125,12 +129,12 @@ var macros = strings.NewReplacer(append(wgmmaShapes(),
 
 const atomicScope = "{.(cta@60/5.0 gpu@60/5.0 sys@60/5.0 cluster@90/7.8)}"
 
-// places makes two lines of one with $place or $common: hints about caches go with global and generic addresses only. $common is without
-// the local space.
+// places makes two lines of one with $place or $common: hints about caches go with global and generic addresses only. $common
+// is without the local space.
 func places(line string) []string {
 	far := strings.NewReplacer("$place", "{.global}", "$common", "{.global}")
-	near := strings.NewReplacer("$place", ".(local $shared shared::cluster@90/7.8)", "$common", ".($shared shared::cluster@90/7.8)",
-		"$evict", "", "$hint", "", "$prefetch", "", "$pol", "")
+	near := strings.NewReplacer("$place", ".(local $shared shared::cluster@90/7.8)",
+		"$common", ".($shared shared::cluster@90/7.8)", "$evict", "", "$hint", "", "$prefetch", "", "$pol", "")
 	if far.Replace(line) == line {
 		return []string{line}
 	}
@@ -309,8 +313,9 @@ func (f *Func) Form(in *Instr) (*Form, error) {
 	return form, nil
 }
 
-// FormOf finds the form that the instruction has, with what its parts need together. The error, of type [*Error], says what is wrong: an
-// unknown instruction, a part that does not fit, the wrong number or kind of operands. Types of registers are for [Validate].
+// FormOf finds the form that the instruction has, with what its parts need together. The error, of type [*Error], says what is
+// wrong: an unknown instruction, a part that does not fit, the wrong number or kind of operands. Types of registers are for
+// [Validate].
 func FormOf(in *Instr) (*Form, error) {
 	f, err := formOf(in, nil)
 	if err != nil {
@@ -361,8 +366,8 @@ func formOf(in *Instr, fn *Func) (*Form, *Error) {
 	return nil, wrong(in, "a part of the opcode, such as its type, is missing")
 }
 
-// inOrder returns the parts of the opcode in the order of the manual. Assemblers take the ordering, scope and space of a memory access in any
-// order, and compilers make use of it.
+// inOrder returns the parts of the opcode in the order of the manual. Assemblers take the ordering, scope and space of a
+// memory access in any order, and compilers make use of it.
 func inOrder(in *Instr) []Mod {
 	switch in.Op {
 	case "ld", "st", "atom", "red":
@@ -393,8 +398,8 @@ func inOrder(in *Instr) []Mod {
 	return mods
 }
 
-// match tells whether mods[j:] are the parts from the i-th on, and how many of mods fitted at best. It adds to need what the chosen
-// alternatives need.
+// match tells whether mods[j:] are the parts from the i-th on, and how many of mods fitted at best. It adds to need what the
+// chosen alternatives need.
 func (f *Form) match(i int, mods []Mod, j int, need *alternative) (bool, int) {
 	if i == len(f.parts) {
 		return j == len(mods), j

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// argument describes an operand in the table of forms: an optional count, a letter, ":" and a type, "@" and the part of the opcode
-// with which it is there, "?" if it may be left out.
+// argument describes an operand in the table of forms: an optional count, a letter, ":" and a type, "@" and the part of the
+// opcode with which it is there, "?" if it may be left out.
 //
 //	d  register written             D  the same, or _           _  _ only
 //	s  register or constant         r  register
@@ -21,8 +21,8 @@ import (
 //	i  integer, of the list or range behind the colon           l  label
 //	c  the operands of call
 //
-// The type is that of the opcode with the index 0 … 3, w double that of 0, h half of it, k a quarter of it, or a type by its name; none
-// stands for 0. With ~ before it, the register may be wider.
+// The type is that of the opcode with the index 0 … 3, w double that of 0, h half of it, k a quarter of it, or a type by its
+// name; none stands for 0. With ~ before it, the register may be wider.
 type argument struct {
 	count    int  // of a vector; 0: not a vector
 	perN     bool // count divides N
@@ -355,7 +355,8 @@ func (a *argument) address(in *Instr, o *Operand, fn *Func) string {
 	return ""
 }
 
-// addressSpace is the space that the address o among the instruction's operands is in: copies name that of the destination first.
+// addressSpace is the space that the address o among the instruction's operands is in: copies name that of the destination
+// first.
 func addressSpace(in *Instr, o *Operand) Space {
 	n := 0 // addresses before it
 	for i := range in.Args {

@@ -41,16 +41,16 @@ mma.sp.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 4d:f32 2r:bf16x2 2r:bf16x
 mma.sp.sync.aligned.m16n8k32.row.col.f32.bf16.bf16.f32 4d:f32 4r:bf16x2 4r:bf16x2 4r:f32 r:bf16x2 i:0..1 | 80 7.1
 mma.sp.sync.aligned.m16n8k64.row.col{.satfinite}.s32.(u8 s8).(u8 s8).s32 4d:s32 4r:u32 4r:u32 4r:s32 r:b32 i:0 | 80 7.1
 
-wmma.load.a.sync.aligned.(row col).(m16n16k16 m8n32k16 m32n8k16){.(global $shared)}.f16 8d:f16x2 a s:u32? | 70 6.3
-wmma.load.b.sync.aligned.(row col).(m16n16k16 m8n32k16 m32n8k16){.(global $shared)}.f16 8d:f16x2 a s:u32? | 70 6.3
-wmma.load.c.sync.aligned.(row col).(m16n16k16 m8n32k16 m32n8k16){.(global $shared)}.f16 4d:f16x2 a s:u32? | 70 6.3
-wmma.load.c.sync.aligned.(row col).(m16n16k16 m8n32k16 m32n8k16){.(global $shared)}.f32 8d:f32 a s:u32? | 70 6.3
-wmma.store.d.sync.aligned.(row col).(m16n16k16 m8n32k16 m32n8k16){.(global $shared)}.f16 a 4r:f16x2 s:u32? | 70 6.3
-wmma.store.d.sync.aligned.(row col).(m16n16k16 m8n32k16 m32n8k16){.(global $shared)}.f32 a 8r:f32 s:u32? | 70 6.3
-wmma.mma.sync.aligned.(row col).(row col).(m16n16k16 m8n32k16 m32n8k16).f32.f32{.satfinite} 8d:f32 8r:f16x2 8r:f16x2 8r:f32 | 70 6.3
-wmma.mma.sync.aligned.(row col).(row col).(m16n16k16 m8n32k16 m32n8k16).f32.f16{.satfinite} 8d:f32 8r:f16x2 8r:f16x2 4r:f16x2 | 70 6.3
-wmma.mma.sync.aligned.(row col).(row col).(m16n16k16 m8n32k16 m32n8k16).f16.f32{.satfinite} 4d:f16x2 8r:f16x2 8r:f16x2 8r:f32 | 70 6.3
-wmma.mma.sync.aligned.(row col).(row col).(m16n16k16 m8n32k16 m32n8k16).f16.f16{.satfinite} 4d:f16x2 8r:f16x2 8r:f16x2 4r:f16x2 | 70 6.3
+wmma.load.a.sync.aligned.(row col).($wshape){.(global $shared)}.f16 8d:f16x2 a s:u32? | 70 6.3
+wmma.load.b.sync.aligned.(row col).($wshape){.(global $shared)}.f16 8d:f16x2 a s:u32? | 70 6.3
+wmma.load.c.sync.aligned.(row col).($wshape){.(global $shared)}.f16 4d:f16x2 a s:u32? | 70 6.3
+wmma.load.c.sync.aligned.(row col).($wshape){.(global $shared)}.f32 8d:f32 a s:u32? | 70 6.3
+wmma.store.d.sync.aligned.(row col).($wshape){.(global $shared)}.f16 a 4r:f16x2 s:u32? | 70 6.3
+wmma.store.d.sync.aligned.(row col).($wshape){.(global $shared)}.f32 a 8r:f32 s:u32? | 70 6.3
+wmma.mma.sync.aligned.(row col).(row col).($wshape).f32.f32{.satfinite} 8d:f32 8r:f16x2 8r:f16x2 8r:f32 | 70 6.3
+wmma.mma.sync.aligned.(row col).(row col).($wshape).f32.f16{.satfinite} 8d:f32 8r:f16x2 8r:f16x2 4r:f16x2 | 70 6.3
+wmma.mma.sync.aligned.(row col).(row col).($wshape).f16.f32{.satfinite} 4d:f16x2 8r:f16x2 8r:f16x2 8r:f32 | 70 6.3
+wmma.mma.sync.aligned.(row col).(row col).($wshape).f16.f16{.satfinite} 4d:f16x2 8r:f16x2 8r:f16x2 4r:f16x2 | 70 6.3
 wmma.load.a.sync.aligned.(row col).m16n16k16{.(global $shared)}.(u8 s8) 2d:u32 a s:u32? | 72 6.3
 wmma.load.b.sync.aligned.(row col).m16n16k16{.(global $shared)}.(u8 s8) 2d:u32 a s:u32? | 72 6.3
 wmma.load.c.sync.aligned.(row col).m16n16k16{.(global $shared)}.s32 8d:s32 a s:u32? | 72 6.3
@@ -106,7 +106,7 @@ wgmma.mma_async.sync.aligned.($wk16).f32.bf16.bf16 n/2d:f32 r:u64 r:u64 p i:-1,1
 wgmma.mma_async.sync.aligned.($wk8).f32.tf32.tf32 n/2d:f32 r:u64 r:u64 p i:-1,1 i:-1,1 | 90a 8.0
 wgmma.mma_async.sync.aligned.($wk32).f32.(e4m3 e5m2).(e4m3 e5m2) n/2d:f32 r:u64 r:u64 p i:-1,1 i:-1,1 | 90a 8.0
 wgmma.mma_async.sync.aligned.($wk32).f16.(e4m3 e5m2).(e4m3 e5m2) n/4d:f16x2 r:u64 r:u64 p i:-1,1 i:-1,1 | 90a 8.0
-wgmma.mma_async.sync.aligned.($wi32).s32.(u8.u8 s8.s8 u8.s8@90a/8.4 s8.u8@90a/8.4){.satfinite} n/2d:s32 r:u64 r:u64 p | 90a 8.0
+wgmma.mma_async.sync.aligned.($wi32).s32.($s8){.satfinite} n/2d:s32 r:u64 r:u64 p | 90a 8.0
 wgmma.mma_async.sync.aligned.($wi256).s32.b1.b1.and.popc n/2d:s32 r:u64 r:u64 p | 90a 8.0
 wgmma.mma_async.sync.aligned.($wk16).f32.f16.f16 n/2d:f32 4r:f16x2 r:u64 p i:-1,1 i:-1,1 i:0,1 | 90a 8.0
 wgmma.mma_async.sync.aligned.($wk16).f16.f16.f16 n/4d:f16x2 4r:f16x2 r:u64 p i:-1,1 i:-1,1 i:0,1 | 90a 8.0
@@ -114,7 +114,7 @@ wgmma.mma_async.sync.aligned.($wk16).f32.bf16.bf16 n/2d:f32 4r:bf16x2 r:u64 p i:
 wgmma.mma_async.sync.aligned.($wk8).f32.tf32.tf32 n/2d:f32 4r:bf16x2 r:u64 p i:-1,1 i:-1,1 | 90a 8.0
 wgmma.mma_async.sync.aligned.($wk32).f32.(e4m3 e5m2).(e4m3 e5m2) n/2d:f32 4r:bf16x2 r:u64 p i:-1,1 i:-1,1 | 90a 8.0
 wgmma.mma_async.sync.aligned.($wk32).f16.(e4m3 e5m2).(e4m3 e5m2) n/4d:f16x2 4r:bf16x2 r:u64 p i:-1,1 i:-1,1 | 90a 8.0
-wgmma.mma_async.sync.aligned.($wi32).s32.(u8.u8 s8.s8 u8.s8@90a/8.4 s8.u8@90a/8.4){.satfinite} n/2d:s32 4r:bf16x2 r:u64 p | 90a 8.0
+wgmma.mma_async.sync.aligned.($wi32).s32.($s8){.satfinite} n/2d:s32 4r:bf16x2 r:u64 p | 90a 8.0
 wgmma.mma_async.sync.aligned.($wi256).s32.b1.b1.and.popc n/2d:s32 4r:bf16x2 r:u64 p | 90a 8.0
 wgmma.fence.sync.aligned | 90a 8.0
 wgmma.commit_group.sync.aligned | 90a 8.0

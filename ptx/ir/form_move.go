@@ -90,7 +90,7 @@ cvt.($rnd){.ftz}{.sat}.f16.f32 d:~0 s:~1
 cvt.($rnd){.sat}.f16.f64 d:~0 s:~1
 cvt.(rn rz).relu.f16.f32 d:~0 s:~1 | 80 7.0
 cvt.(rn rz){.relu}{.satfinite@80/8.1}.f16x2.f32 d:~0 s:~1 s:~1 | 80 7.0
-cvt.(rn rz){.relu}{.satfinite@80/8.1}.bf16x2.f32 d:~0 s:1 s:1 | 80 7.0
+cvt.(rn rz){.relu}{.satfinite@80/8.1}.bf16x2.f32 d s:1 s:1 | 80 7.0
 cvt.(rn rz){.relu}{.satfinite@80/8.1}.bf16.f32 d s:1 | 80 7.0
 cvt.f32.bf16 d r:1 | 80 7.1
 cvt.rna.tf32.f32 d s:1 | 80 7.0

@@ -8,7 +8,8 @@ var targets = []struct {
 	{Target{50, ""}, Version{4, 0}}, {Target{52, ""}, Version{4, 1}}, {Target{53, ""}, Version{4, 2}},
 	{Target{60, ""}, Version{5, 0}}, {Target{61, ""}, Version{5, 0}}, {Target{62, ""}, Version{5, 0}},
 	{Target{70, ""}, Version{6, 0}}, {Target{72, ""}, Version{6, 1}}, {Target{75, ""}, Version{6, 3}},
-	{Target{80, ""}, Version{7, 0}}, {Target{86, ""}, Version{7, 1}}, {Target{87, ""}, Version{7, 4}}, {Target{89, ""}, Version{7, 8}},
+	{Target{80, ""}, Version{7, 0}}, {Target{86, ""}, Version{7, 1}}, {Target{87, ""}, Version{7, 4}},
+	{Target{89, ""}, Version{7, 8}},
 	{Target{90, ""}, Version{7, 8}}, {Target{90, "a"}, Version{8, 0}},
 	{Target{100, ""}, Version{8, 6}}, {Target{100, "a"}, Version{8, 6}}, {Target{100, "f"}, Version{8, 8}},
 	{Target{101, ""}, Version{8, 6}}, {Target{101, "a"}, Version{8, 6}}, {Target{101, "f"}, Version{8, 8}},
@@ -50,8 +51,8 @@ func (t Target) Covers(u Target) bool {
 	return t.SM >= u.SM
 }
 
-// Requires is the least version and target that the module's instructions, special registers and directives need. It is an error if there is
-// none: an instruction that no form describes, or instructions for different architectures only.
+// Requires is the least version and target that the module's instructions, special registers and directives need. It is an
+// error if there is none: an instruction that no form describes, or instructions for different architectures only.
 func Requires(m *Module) (Version, Target, error) {
 	need := alternative{sm: OldestTarget, ptx: OldestVersion}
 	for _, f := range m.Funcs {

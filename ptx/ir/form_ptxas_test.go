@@ -59,7 +59,8 @@ const perType = 300
 
 func newRegisters() *registers {
 	r := &registers{f: &ir.Func{Name: "f", Regs: []ir.RegDecl{{}}}, pool: map[ir.Type][]ir.Reg{}, next: map[ir.Type]int{}}
-	for _, t := range []ir.Type{ir.Pred, ir.B8, ir.B16, ir.B32, ir.B64, ir.U16, ir.U32, ir.U64, ir.S16, ir.S32, ir.S64, ir.F16, ir.F32, ir.F64} {
+	for _, t := range []ir.Type{ir.Pred, ir.B8, ir.B16, ir.B32, ir.B64, ir.U16, ir.U32, ir.U64, ir.S16, ir.S32,
+		ir.S64, ir.F16, ir.F32, ir.F64} {
 		for i := range perType {
 			r.pool[t] = append(r.pool[t], ir.Reg(len(r.f.Regs)))
 			r.f.Regs = append(r.f.Regs, ir.RegDecl{Name: fmt.Sprintf("%%%s_%d", t, i), Type: t})
@@ -98,7 +99,8 @@ func random(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0))
 }
 
-// samples are instructions of all forms, by what they need: every variant, or, where there are many, a cover and some at random.
+// samples are instructions of all forms, by what they need: every variant, or, where there are many, a cover and some at
+// random.
 func samples(t *testing.T, r *registers, rng *rand.Rand, most int) map[need][]sample {
 	all := map[need][]sample{}
 	for f := range ir.Forms() {
@@ -248,7 +250,7 @@ func TestFormsAssemble(t *testing.T) {
 	complain := func(s sample, format string, args ...any) {
 		wrong[s.form.Syntax] = append(wrong[s.form.Syntax], s.text+" "+fmt.Sprintf(format, args...))
 	}
-	for n, list := range samples(t, r, rng, 60) {
+	for n, list := range samples(t, r, rng, 24) {
 		total += len(list)
 		least := n.sm.PTX()
 		at := need{n.sm, later(n.ptx, least)}
@@ -286,7 +288,8 @@ func TestFormsAssemble(t *testing.T) {
 }
 
 // stricter are instructions of which ptxas does not look at all registers, while the table does.
-var stricter = regexp.MustCompile(`^(w?mma|wgmma|ldmatrix|stmatrix|movmatrix|setp?\..*bf16|multimem.*bf16|fence\.proxy|cp\.async\.bulk\.tensor|(ld|st)\..*\.(v8|v4\.\w64))`)
+var stricter = regexp.MustCompile(`^(w?mma|wgmma|ldmatrix|stmatrix|movmatrix|` +
+	`setp?\..*bf16|multimem.*bf16|fence\.proxy|cp\.async\.bulk\.tensor|(ld|st)\..*\.(v8|v4\.\w64))`)
 
 // TestTypesAgree: with a register of another type in the place of one, the table and ptxas come to the same opinion.
 func TestTypesAgree(t *testing.T) {
@@ -311,7 +314,8 @@ func TestTypesAgree(t *testing.T) {
 			if typ == ir.B128 && (form.SM.SM < 70 || form.PTX.Less(ir.Version{Major: 8, Minor: 3})) || len(in.Args) == 0 {
 				continue
 			}
-			// ptxas takes narrow registers as addresses, some with a later complaint, and looks at the first element of some vectors only; the table is stricter.
+			// ptxas takes narrow registers as addresses, some with a later complaint, and looks at the first element of some
+			// vectors only; the table is stricter.
 			switch o := &in.Args[rng.IntN(len(in.Args))]; {
 			case o.Kind == ir.RegOperand || o.Kind == ir.AddrOperand && o.Elems == nil && typ.Bits() == 64:
 				o.Reg = r.get(typ)

@@ -24,8 +24,8 @@ func (f *Form) variants(i int, mods []Mod, yield func([]Mod) bool) bool {
 	return !p.optional || f.variants(i+1, mods, yield)
 }
 
-// Cover are some of the variants, in which each alternative of each part occurs: the plainest one first, then others that differ from it
-// in one part.
+// Cover are some of the variants, in which each alternative of each part occurs: the plainest one first, then others that
+// differ from it in one part.
 func (f *Form) Cover() iter.Seq[[]Mod] {
 	return func(yield func([]Mod) bool) {
 		plain := func(chosen, k int) []Mod {
@@ -53,8 +53,9 @@ func (f *Form) Cover() iter.Seq[[]Mod] {
 	}
 }
 
-// Samples are instructions of the form with the parts given: one with all operands that may be left out, and one without them. reg returns
-// a register for a type, with a different one at each call if need be; labels are called "L". Tests go through the table by them.
+// Samples are instructions of the form with the parts given: one with all operands that may be left out, and one without them.
+// reg returns a register for a type, with a different one at each call if need be; labels are called "L". Tests go through the
+// table by them.
 func (f *Form) Samples(mods []Mod, reg func(Type) Reg) []Instr {
 	var list []Instr
 	for _, full := range []bool{true, false} {
@@ -132,21 +133,35 @@ func (t Type) register() Type {
 	return map[int]Type{8: B8, 16: B16, 32: B32, 64: B64}[t.Bits()]
 }
 
-// Usage is the form for people: its line in the table with the operands' meanings spelled out.
+// Usage is the form for people, in the manual's style: add{.sat}.s32 d, s, s.
 func (f *Form) Usage() string {
-	code, args, _ := strings.Cut(f.Syntax, " ")
-	for strings.Count(code, "(") > strings.Count(code, ")") || strings.Count(code, "{") > strings.Count(code, "}") {
-		var more string
-		more, args, _ = strings.Cut(args, " ")
-		code += " " + more
+	var code strings.Builder
+	code.WriteString(string(f.Op))
+	for _, p := range f.parts {
+		var alts []string
+		for _, a := range p.alts {
+			var words []string
+			for _, m := range a.mods {
+				words = append(words, string(m))
+			}
+			alts = append(alts, strings.Join(words, "."))
+		}
+		if len(alts) > 16 {
+			alts = append(alts[:14], "…")
+		}
+		text := "." + strings.Join(alts, " ")
+		if len(alts) > 1 {
+			text = ".(" + text[1:] + ")"
+		}
+		if p.optional {
+			text = "{" + text + "}"
+		}
+		code.WriteString(text)
 	}
-	_ = args
 	words := make([]string, 0, len(f.args))
 	for i := range f.args {
 		a := &f.args[i]
-		word := map[byte]string{'d': "d", 'D': "d", 's': "s", 'r': "s", 'S': "s", 'y': "variable", 'v': "d", 'V': "s", 'p': "p", 'q': "p",
-			'Q': "p|q", 'P': "p|q", 'e': "d|p", 'E': "d|p", 'a': "[a]", 'A': "[map, {…}]", 'o': "{…}", 'i': "n", '_': "_", 'l': "label",
-			'c': "(results), function, (arguments), prototype"}[a.kind]
+		word := operandWords[a.kind]
 		if a.count > 0 {
 			word = "{" + word + " …}"
 		}
@@ -155,5 +170,12 @@ func (f *Form) Usage() string {
 		}
 		words = append(words, word)
 	}
-	return code + " " + strings.Join(words, ", ")
+	return strings.TrimSpace(code.String() + " " + strings.Join(words, ", "))
+}
+
+// operandWords stand for the letters of arguments in usages.
+var operandWords = map[byte]string{
+	'd': "d", 'D': "d", '_': "_", 's': "s", 'r': "s", 'S': "s", 'v': "d", 'V': "s", 'p': "p", 'q': "p", 'Q': "p|q", 'P': "p|q",
+	'e': "d|p", 'E': "d|p", 'a': "[a]", 'A': "[map, {…}]", 'o': "{…}", 'i': "n", 'l': "label", 'y': "variable",
+	'c': "(results), function, (arguments), prototype",
 }

@@ -13,8 +13,8 @@ type SpecialInfo struct {
 	PTX    Version
 }
 
-// The special registers, as "type name… [sm ptx]"; a vector's name ends in "." here, and % is left out. %warpid and the like without a
-// requirement exist since PTX 1.
+// The special registers, as "type name… [sm ptx]"; a vector's name ends in "." here, and % is left out. %warpid and the like
+// without a requirement exist since PTX 1.
 const specialTable = `
 u32 tid. ntid. ctaid. nctaid. | 20 1.0
 u32 laneid warpid nwarpid smid nsmid | 20 2.0

@@ -89,8 +89,15 @@ func TestFormOf(t *testing.T) {
 	}
 }
 
+func TestUsage(t *testing.T) {
+	require.Equal(t, "add.sat.s32 d, s, s", ir.FormsOf("add")[1].Usage())
+	require.Equal(t, "shfl.sync.(up down bfly idx).b32 d|p, s, s, s, s", ir.FormsOf("shfl.sync")[0].Usage())
+	require.Equal(t, "ret{.uni}", ir.FormsOf("ret")[0].Usage())
+}
+
 func TestRequires(t *testing.T) {
-	f := &ir.Func{Name: "k", Entry: true, Regs: []ir.RegDecl{{}, {Name: "r", Type: ir.U32}, {Name: "p", Type: ir.Pred}, {Name: "f", Type: ir.F32}}, Body: []ir.Instr{*instr("ret")}}
+	f := &ir.Func{Name: "k", Entry: true, Body: []ir.Instr{*instr("ret")}, Regs: []ir.RegDecl{{},
+		{Name: "r", Type: ir.U32}, {Name: "p", Type: ir.Pred}, {Name: "f", Type: ir.F32}}}
 	m := &ir.Module{Funcs: []*ir.Func{f}}
 	ask := func(extra ...*ir.Instr) string {
 		f.Body = nil
@@ -111,7 +118,8 @@ func TestRequires(t *testing.T) {
 		Elems: []ir.Operand{ir.R(1), ir.R(2)}}, ir.R(1))))
 	f.Bounds.ReqCluster = [3]int{2, 1, 1}
 	require.Equal(t, "7.8 sm_90", ask(instr("ret")))
-	f.Body = []ir.Instr{*instr("wgmma.fence.sync.aligned"), *instr("activemask.b32", ir.R(1)), *instr("redux.sync.min.f32", ir.R(3), ir.R(3), ir.R(1))}
+	f.Body = []ir.Instr{*instr("wgmma.fence.sync.aligned"), *instr("activemask.b32", ir.R(1)),
+		*instr("redux.sync.min.f32", ir.R(3), ir.R(3), ir.R(1))}
 	_, _, err := ir.Requires(m)
 	require.ErrorContains(t, err, "no GPU has both")
 }

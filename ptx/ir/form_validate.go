@@ -7,9 +7,9 @@ import (
 	"github.com/wavelane/wavelane/compute"
 )
 
-// Validate tells whether the module is one: every instruction has a form, registers have the types that it takes, labels, variables and
-// functions exist, addresses of variables are used in their space. It returns the first error of each function, of type [*Error], joined.
-// What the module's version and target allow is not looked at; see [Requires].
+// Validate tells whether the module is one: every instruction has a form, registers have the types that it takes, labels,
+// variables and functions exist, addresses of variables are used in their space. It returns the first error of each function,
+// of type [*Error], joined. What the module's version and target allow is not looked at; see [Requires].
 func Validate(m *Module) error {
 	var errs []error
 	for _, f := range m.Funcs {

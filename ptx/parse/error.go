@@ -8,8 +8,8 @@ import (
 	"github.com/wavelane/wavelane/ptx/ir"
 )
 
-// Error is what is wrong with a text, and where. It wraps [compute.ErrArgument], or [compute.ErrUnsupported] for PTX that is right but
-// not representable here.
+// Error is what is wrong with a text, and where. It wraps [compute.ErrArgument], or [compute.ErrUnsupported] for PTX that is
+// right but not representable here.
 type Error struct {
 	Pos ir.Pos
 	Msg string
@@ -55,8 +55,8 @@ func nearest(name string, candidates func(func(string))) string {
 	return fmt.Sprintf(" (did you mean %s?)", best)
 }
 
-// distance is the number of characters to insert, delete, replace or swap with their neighbour to make b of a; limit+1 stands for more
-// than limit.
+// distance is the number of characters to insert, delete, replace or swap with their neighbour to make b of a; limit+1 stands
+// for more than limit.
 func distance(a, b string, limit int) int {
 	if len(a)-len(b) > limit || len(b)-len(a) > limit {
 		return limit + 1

@@ -193,6 +193,11 @@ func broken(f *ir.Func) bool {
 func product3(d [3]int) int { return max(1, d[0]) * max(1, d[1]) * max(1, d[2]) }
 
 func newKernel(m *ir.Module, f *ir.Func, o *Options) (*kernel, error) {
+	if len(f.Body) == 0 { // an empty body returns
+		c := *f
+		c.Body = []ir.Instr{{Pos: f.Pos, Op: "ret"}}
+		f = &c
+	}
 	k := &kernel{mod: m, f: f, o: o, broken: broken(f)}
 	if k.broken {
 		return k, nil

@@ -106,11 +106,13 @@ func detectMbarrier(k *kernel, report reporter) {
 func (k *kernel) checkBytes(m *machine, b int, report reporter) {
 	type sums struct{ expected, copied, at int64 }
 	bars := map[string]*sums{}
+	var order []*sums
 	unknown := false
 	get := func(v *vec) *sums {
 		key := string(v.key(nil))
 		if bars[key] == nil {
 			bars[key] = &sums{at: -1}
+			order = append(order, bars[key])
 		}
 		return bars[key]
 	}
@@ -138,7 +140,7 @@ func (k *kernel) checkBytes(m *machine, b int, report reporter) {
 			unknown = true
 		}
 	}
-	for _, s := range bars {
+	for _, s := range order {
 		if !unknown && s.at >= 0 && s.copied > 0 && s.expected != s.copied {
 			report(int(s.at), "%d bytes are announced, %d are copied", s.expected, s.copied)
 		}

@@ -1,6 +1,8 @@
 package analyze
 
 import (
+	"slices"
+
 	"github.com/wavelane/wavelane/ptx/ir"
 )
 
@@ -29,6 +31,9 @@ func detectNoEntry(k *kernel, report reporter) {
 }
 
 func detectVersion(k *kernel, report reporter) {
+	if slices.ContainsFunc(k.mod.Funcs, broken) {
+		return // InvalidSyntaxAccepted says where
+	}
 	v, t, err := ir.Requires(k.mod)
 	if err != nil {
 		return // InvalidSyntaxAccepted says where

@@ -1,6 +1,7 @@
 package analyze
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/wavelane/wavelane/ptx/flow"
@@ -192,8 +193,8 @@ func (m *machine) loop(l int, st *state) {
 		m.pending = m.pending[:len(m.pending)-1]
 		st = here[header]
 		delete(here, header)
-		for b, s := range here {
-			exits[b] = m.merge(exits[b], s)
+		for _, b := range slices.Sorted(maps.Keys(here)) {
+			exits[b] = m.merge(exits[b], here[b])
 		}
 		if m.unknown && m.counting == counted {
 			m.counting++ // only the first turn counts
@@ -225,8 +226,8 @@ func (m *machine) loop(l int, st *state) {
 	m.seen.open[header] = m.seen.open[header] || m.unknown || m.cut
 	m.counting = counted
 	m.unknown = outer
-	for b, s := range exits {
-		outside[b] = m.merge(outside[b], s)
+	for _, b := range slices.Sorted(maps.Keys(exits)) {
+		outside[b] = m.merge(outside[b], exits[b])
 	}
 }
 
@@ -247,15 +248,16 @@ func (m *machine) widen(l int, exits map[int]*state) {
 			m.g.Writes(i, func(r ir.Reg) { written[r] = true })
 		}
 	}
-	for _, s := range exits {
-		for r := range written {
+	for _, b := range slices.Sorted(maps.Keys(exits)) {
+		s := exits[b]
+		for _, r := range slices.Sorted(maps.Keys(written)) {
 			if v := s.regs[r]; v != nil {
 				data, block := v.from()
 				s.regs[r] = m.fresh(v.level(), data, block)
 			}
 		}
 		local := map[place]kept{}
-		for p, k := range s.local {
+		for p, k := range s.local { // in no order: only the symbols' numbers depend on it
 			data, block := k.v.from()
 			local[p] = kept{k.size, m.fresh(k.v.level(), data, block)}
 		}
@@ -312,175 +314,6 @@ func (m *machine) rejoin(b int, st *state) {
 	}
 }
 
-// branch takes a branch or leaves.
-func (m *machine) branch(b, i int, st *state) {
-	in := &m.f.Body[i]
-	taken, passed := m.split(b, i, st)
-	if taken != nil {
-		switch {
-		case in.Kind() == ir.Leave:
-			m.finish(taken)
-		default:
-			targets, _ := m.g.Targets(i)
-			if len(targets) > 1 {
-				m.unknown = m.unknown || m.g.Blocks[b].Loop >= 0
-			}
-			for k, t := range targets {
-				to := taken
-				if k > 0 {
-					to = taken.clone()
-				}
-				m.push(m.g.BlockOf(t), to)
-			}
-		}
-	}
-	switch {
-	case passed == nil:
-	case b+1 < len(m.g.Blocks):
-		m.push(b+1, passed)
-	default:
-		m.finish(passed)
-	}
-}
-
-// split divides a state by the guard of instruction i into the threads for which it holds and the others; nil if there are none.
-func (m *machine) split(b, i int, st *state) (taken, passed *state) {
-	in := &m.f.Body[i]
-	info := &m.seen.guards[i]
-	info.visits++
-	if in.Op == "brx.idx" {
-		if v := st.regs[in.Args[0].Reg]; v != nil {
-			info.split = max(info.split, v.level())
-		}
-	}
-	if in.Guard.Reg == 0 {
-		return st, nil
-	}
-	p := m.guard(st, in)
-	if p.isConst() {
-		taken, passed = m.divide(st, p, info)
-		return taken, passed
-	}
-	info.taken, info.passed = true, true
-	info.plain = false
-	cond, side := m.condition(p)
-	info.split = max(info.split, cond.level)
-	for _, f := range st.frames { // decided before
-		if f.cond == cond && f.side != 0 && cond.level == perBlock {
-			if f.side == side {
-				return st, nil
-			}
-			return nil, st
-		}
-	}
-	loop := m.g.Blocks[b].Loop
-	exits := false
-	if loop >= 0 {
-		for _, e := range m.g.Edges(b) {
-			exits = exits || !m.g.Loops[loop].Has(e.To)
-		}
-	}
-	if exits {
-		m.unknown = true
-	}
-	f := frame{cond: cond, side: side, join: m.g.IPDom[b], again: exits && m.counting > 0, here: st.here}
-	passed = st.clone()
-	st.here = under(p, st.here)
-	passed.here = under(combine(constant(1), p, 1, -1), passed.here)
-	st.frames = append(st.frames, f)
-	f.side = -side
-	passed.frames = append(passed.frames, f)
-	return st, passed
-}
-
-// under is who is somewhere behind a condition that is not known for all threads.
-func under(p *vec, here []presence) []presence {
-	out := slices.Clone(here)
-	for t, h := range here {
-		known := !slices.ContainsFunc(p.terms, func(e term) bool { return at(e.k, t) != 0 })
-		switch {
-		case !known:
-			out[t] = min(h, may)
-		case at(p.c, t) == 0:
-			out[t] = absent
-		}
-	}
-	return out
-}
-
-// ways tells which ways threads go by a condition that is known, and how far they part.
-func ways(p *vec, here []presence) (yes, no bool, apart level) {
-	var lanes [2]bool
-	for t, h := range here {
-		if t%32 == 0 {
-			lanes = [2]bool{}
-		}
-		if h == absent {
-			continue
-		}
-		holds := at(p.c, t) != 0
-		yes, no = yes || holds, no || !holds
-		lanes[bit(holds)] = true
-		if lanes[0] && lanes[1] {
-			apart = perThread
-		}
-	}
-	if yes && no {
-		apart = max(apart, perWarp)
-	}
-	return yes, no, apart
-}
-
-// divide splits by known numbers.
-func (m *machine) divide(st *state, p *vec, info *branchInfo) (taken, passed *state) {
-	yes, no, apart := ways(p, st.here)
-	info.split = max(info.split, apart)
-	if info.visits == 1 {
-		info.plain = true
-	}
-	info.plain = info.plain && len(p.c) == 1
-	info.taken, info.passed = info.taken || yes, info.passed || no
-	switch {
-	case !no:
-		return st, nil
-	case !yes:
-		return nil, st
-	}
-	passed = st.clone()
-	for t := range st.here {
-		if at(p.c, t) != 0 {
-			passed.here[t] = absent
-		} else {
-			st.here[t] = absent
-		}
-	}
-	return st, passed
-}
-
-// guard is the value of an instruction's guard, 1 where it holds.
-func (m *machine) guard(st *state, in *ir.Instr) *vec {
-	p := st.regs[in.Guard.Reg]
-	if p == nil {
-		p = m.fresh(perThread, false, false)
-		st.regs[in.Guard.Reg] = p
-	}
-	if in.Guard.Not {
-		return combine(constant(1), p, 1, -1)
-	}
-	return p
-}
-
-// condition is the symbol of a predicate that is not known, and whether it or its opposite is meant.
-func (m *machine) condition(p *vec) (*symbol, int8) {
-	if s := p.only(); s != nil {
-		return s, 1
-	}
-	if n := combine(constant(1), p, 1, -1); n.only() != nil {
-		return n.only(), -1
-	}
-	return m.opaque("cond", p).only(), 1
-}
-
 // finish ends the threads of a state.
 func (m *machine) finish(st *state) {
 	m.checkRaces(st)
@@ -490,107 +323,4 @@ func (m *machine) finish(st *state) {
 			m.seen.maxreg[w] = max(m.seen.maxreg[w], r)
 		}
 	}
-}
-
-// merge joins two states.
-func (m *machine) merge(a, b *state) *state {
-	if a == nil || b == nil {
-		if a == nil {
-			return b
-		}
-		return a
-	}
-	out := &state{regs: make([]*vec, len(a.regs)), here: make([]presence, len(a.here)), epoch: max(a.epoch, b.epoch)}
-	onlyA := make([]bool, len(a.here))
-	for t := range out.here {
-		out.here[t] = max(a.here[t], b.here[t])
-		onlyA[t] = b.here[t] == absent
-	}
-	split := splitOf(a.frames, b.frames)
-	for r := range out.regs {
-		out.regs[r] = m.joined(a, b, a.regs[r], b.regs[r], onlyA, split)
-	}
-	out.frames = mergeFrames(a.frames, b.frames)
-	out.local = m.mergeLocal(a, b, onlyA, split)
-	out.log = mergeLogs(a.log, b.log)
-	out.async = mergeAsync(a, b)
-	out.maxreg = slices.Clone(a.maxreg)
-	for w, r := range b.maxreg {
-		out.maxreg[w] = max(out.maxreg[w], r)
-	}
-	return out
-}
-
-// joined is what x in one state and y in the other are where the states meet.
-func (m *machine) joined(a, b *state, x, y *vec, onlyA []bool, split level) *vec {
-	switch {
-	case x == y || y == nil:
-		return x
-	case x == nil:
-		return y
-	}
-	differs := false
-	for t := range onlyA {
-		if a.here[t] != absent && b.here[t] != absent && !equalAt(x, y, t) {
-			differs = true
-			break
-		}
-	}
-	if !differs {
-		return pick(onlyA, x, y)
-	}
-	dx, bx := x.from()
-	dy, by := y.from()
-	v := m.fresh(max(split, x.level(), y.level()), dx || dy, bx || by)
-	v.generic = x.generic
-	return v
-}
-
-// splitOf is how far the threads may have come together on different ways: the largest split of the unknown conditions in which two
-// states differ.
-func splitOf(a, b []frame) level {
-	l := perBlock
-	side := map[*symbol]int8{}
-	for _, f := range a {
-		side[f.cond] = f.side
-	}
-	for _, f := range b {
-		if s, ok := side[f.cond]; !ok || s != f.side || s == 0 {
-			l = max(l, f.cond.level)
-		}
-		delete(side, f.cond)
-	}
-	for s := range side {
-		l = max(l, s.level)
-	}
-	return l
-}
-
-// mergeFrames joins the conditions of two states in the order in which they were met.
-func mergeFrames(a, b []frame) []frame {
-	var out []frame
-	index := map[*symbol]int{}
-	for _, f := range a {
-		index[f.cond] = len(out)
-		out = append(out, f)
-	}
-	seen := map[*symbol]bool{}
-	for _, f := range b {
-		seen[f.cond] = true
-		if i, ok := index[f.cond]; ok {
-			if out[i].side != f.side {
-				out[i].side = 0
-			}
-			continue
-		}
-		f.side = 0
-		out = append(out, f)
-	}
-	for i := range out {
-		if !seen[out[i].cond] {
-			out[i].side = 0
-		}
-	}
-	slices.SortStableFunc(out, func(x, y frame) int { return x.cond.id - y.cond.id })
-	return out
 }

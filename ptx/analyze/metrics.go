@@ -2,8 +2,10 @@ package analyze
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/wavelane/wavelane/ptx/flow"
 	"github.com/wavelane/wavelane/ptx/ir"
@@ -32,6 +34,7 @@ type KernelReport struct {
 	SM        int                 `json:"sm"`
 	Occupancy *roofline.Occupancy `json:"occupancy,omitempty"`
 	Memory    Memory              `json:"memory"`
+	Accesses  []Access            `json:"accesses"`  // instructions that touch global or shared memory
 	Flops     float64             `json:"flops"`     // per thread
 	Bytes     float64             `json:"bytes"`     // of global memory per thread
 	Intensity float64             `json:"intensity"` // flops ÷ bytes; 0 if there are no bytes
@@ -55,6 +58,21 @@ type Memory struct {
 	// BankConflicts is the number of passes over the banks of shared memory ÷ the least; 1 is best.
 	BankConflicts      float64 `json:"bankConflicts"`
 	BankConflictsKnown bool    `json:"bankConflictsKnown"`
+}
+
+// Access is what one instruction's addresses are like, over all warps of a block and the turns of loops that were walked.
+type Access struct {
+	Pos   string `json:"pos"`
+	Instr string `json:"instr"`
+	Space string `json:"space"`
+	Bytes int    `json:"bytes"` // per thread
+	// Requests are executions by warps whose addresses are known up to a common summand.
+	Requests int `json:"requests"`
+	// Transactions are sectors of 32 bytes of global memory, or passes over the banks of shared memory; Ideal is the least number of
+	// them for as many bytes.
+	Transactions int  `json:"transactions"`
+	Ideal        int  `json:"ideal"`
+	Unknown      bool `json:"unknown"` // some addresses are not known
 }
 
 // Traffic is that of one kind of access.
@@ -130,7 +148,7 @@ func (k *kernel) weight(i int) float64 {
 
 func (k *kernel) report() (KernelReport, error) {
 	if k.broken {
-		return KernelReport{Name: k.f.Name, Mix: map[string]int{}, Wastes: []Waste{}}, nil
+		return KernelReport{Name: k.f.Name, Mix: map[string]int{}, Accesses: []Access{}, Wastes: []Waste{}}, nil
 	}
 	r := KernelReport{Name: k.f.Name, Block: k.dims, Assumed: k.assumed, Walked: len(k.walks) > 0, Mix: map[string]int{},
 		Live: k.live.Pressure(), Shared: k.sharedBytes(), SM: k.sm(), Wastes: []Waste{}}
@@ -149,12 +167,19 @@ func (k *kernel) report() (KernelReport, error) {
 		k.traffic(&r.Memory, i, in)
 	})
 	r.Rate = roofline.F32
-	for _, rate := range slices.Sorted(keys(flops)) {
+	for _, rate := range slices.Sorted(maps.Keys(flops)) {
 		if flops[rate] > flops[r.Rate] {
 			r.Rate = rate
 		}
 	}
 	k.ratios(&r.Memory)
+	r.Accesses = []Access{}
+	k.used(func(i int, in *ir.Instr, u *memoryUse) {
+		if u.space == ir.GlobalSpace || u.space == ir.SharedSpace {
+			r.Accesses = append(r.Accesses, Access{in.Pos.String(), strings.TrimSuffix(k.f.InstrString(in), ";"), u.space.String(), u.size,
+				u.requests, u.sectors, u.ideal, u.unknown})
+		}
+	})
 	for _, m := range k.walks[:min(1, len(k.walks))] {
 		for _, open := range m.seen.open {
 			r.OpenLoops += int(bit(open))
@@ -173,16 +198,6 @@ func (k *kernel) report() (KernelReport, error) {
 	}
 	r.wastes()
 	return r, nil
-}
-
-func keys[K comparable, V any](m map[K]V) func(func(K) bool) {
-	return func(yield func(K) bool) {
-		for k := range m {
-			if !yield(k) {
-				return
-			}
-		}
-	}
 }
 
 // locate finds occupancy and the place under the roofline.

@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/ptx/analyze"
-	"github.com/wavelane/wavelane/ptx/ir"
 	"github.com/wavelane/wavelane/ptx/kernels"
 )
 
@@ -39,6 +38,3 @@ func TestWithoutBarriers(t *testing.T) {
 	t.Logf("%d of %d mutants found", caught, mutants)
 	require.GreaterOrEqual(t, 100*caught, 90*mutants)
 }
-
-// A guarded access without its guard, or with an index beside, is found where sizes are known.
-var _ = ir.NoSpace

@@ -3,6 +3,7 @@ package analyze
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -59,7 +60,7 @@ func (k *KernelReport) text(b *strings.Builder) {
 	fmt.Fprintf(b, "%s\n", k.Name)
 	line("block", "%d × %d × %d%s", k.Block[0], k.Block[1], k.Block[2], assumed)
 	var mix []string
-	for _, name := range slices.Sorted(keys(k.Mix)) {
+	for _, name := range slices.Sorted(maps.Keys(k.Mix)) {
 		mix = append(mix, fmt.Sprintf("%s %d", name, k.Mix[name]))
 	}
 	line("instructions", "%d: %s", k.Instructions, strings.Join(mix, ", "))

@@ -57,8 +57,7 @@ func TestClang(t *testing.T) {
 		level string
 		cfg   sim.Config
 	}{
-		// Not CheckInit: unoptimised code copies the padding of structures along and reads bit fields before it sets them.
-		{"-O0", sim.Config{Checks: sim.CheckRace | sim.CheckAsync, Seed: 1 + rng.Uint64N(1<<62)}},
+		{"-O0", sim.Config{Checks: sim.AllChecks, Seed: 1 + rng.Uint64N(1<<62)}},
 		{"-O2", sim.Config{Checks: sim.AllChecks, Seed: 1 + rng.Uint64N(1<<62)}},
 		{"-O2", sim.Config{}},
 	} {

@@ -123,8 +123,9 @@ func (v *moved) extend(x uint64) uint64 {
 // poison notes which elements have no value.
 func (v *moved) poison(w *warp, l int, undef uint32) {
 	for e := range v.elems {
-		if undef&byteMask(e*v.size, v.size) != 0 {
+		if part := undef >> (e * v.size) & byteMask(0, v.size); part != 0 {
 			w.poison[e] |= 1 << l
+			w.watched.parts[e][l] = uint8(part)
 		}
 	}
 }
@@ -173,9 +174,9 @@ func (v *moved) store(w *warp, m uint32) {
 func (v *moved) storeLane(w *warp, l int, addr uint64) {
 	undef := uint32(0)
 	if w.def != nil {
-		for e := range v.elems {
+		for e, r := range v.elems {
 			if w.poison[e]>>l&1 != 0 {
-				undef |= byteMask(e*v.size, v.size)
+				undef |= w.undefinedBytes(r, l, v.size) << (e * v.size)
 			}
 		}
 	}

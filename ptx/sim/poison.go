@@ -31,7 +31,7 @@ func (w *warp) originOf(r ref, lane int) *origin {
 			}
 		}
 	}
-	return &origin{name + " has never been written", w.access(lane)}
+	return &origin{what: name + " has never been written", by: w.access(lane)}
 }
 
 // undefine notes that lanes of dst have no value because those of src have none.
@@ -47,13 +47,31 @@ func (w *warp) undefine(dst []ref, lanes uint32, src []ref) {
 	}
 }
 
+// setOrigin says of whole registers why they have no value.
 func (w *warp) setOrigin(dst []ref, lane int, o *origin) {
+	w.setOriginOf(dst, lane, o, 0)
+}
+
+// setOriginOf says it of some bytes, those of a value that was loaded: what copies structures copies their padding too, and what is copied
+// keeps the value it has.
+func (w *warp) setOriginOf(dst []ref, lane int, o *origin, bytes uint8) {
+	if o != nil && o.bytes != bytes {
+		o = &origin{o.what, o.by, bytes}
+	}
 	if w.watched.origins == nil {
 		w.watched.origins = map[originKey]*origin{}
 	}
 	for _, r := range dst {
 		w.watched.origins[originKey{r.bank, uint8(lane), r.i}] = o
 	}
+}
+
+// undefinedBytes are those of the n low bytes of a register without value that have none.
+func (w *warp) undefinedBytes(r ref, lane, n int) uint32 {
+	if o := w.watched.origins[originKey{r.bank, uint8(lane), r.i}]; o != nil && o.bytes != 0 {
+		return uint32(o.bytes) & byteMask(0, n)
+	}
+	return byteMask(0, n)
 }
 
 // demand ends the launch if a register has no value in some of the lanes.
@@ -416,7 +434,9 @@ func demanding(k ir.Kind, o operands, s step) step {
 			p := &w.def[r.bank][r.i]
 			*p = *p&^lost | m&^lost
 			for ; lost != 0; lost &= lost - 1 {
-				w.setOrigin(o.written[i:i+1], first(lost), w.watched.loaded[first(lost)])
+				part := &w.watched.parts[i][first(lost)]
+				w.setOriginOf(o.written[i:i+1], first(lost), w.watched.loaded[first(lost)], *part)
+				*part = 0
 			}
 		}
 		clear(w.poison[:])

@@ -21,7 +21,7 @@ func newMonitor(cfg Config) monitor {
 	if cfg.Checks == 0 {
 		return nil
 	}
-	d := &watch{checks: cfg.Checks, races: &races{limits: [2]int{maxShared, maxGlobal}}}
+	d := &watch{checks: cfg.Checks, races: &races{}}
 	d.races.now = 1
 	return d
 }
@@ -31,6 +31,7 @@ type warpWatch struct {
 	clock   warpClock
 	origins map[originKey]*origin // of values that are not defined, other than of registers never written
 	loaded  [warpSize]*origin     // of what the last load found undefined
+	parts   [8][warpSize]uint8    // and which bytes of element i; 0: all
 	storing []ref                 // what is being stored, while some of it has no value
 	twice   uint32                // lanes that write where others of the same instruction write the same value
 }
@@ -49,8 +50,9 @@ const pageCells = 1 << 10
 
 // origin is where a value without definition comes from.
 type origin struct {
-	what string
-	by   *Access
+	what  string
+	by    *Access
+	bytes uint8 // of a register: which of its bytes have no value; 0: all
 }
 
 func (d *watch) shadow(s *segment) *shadow {
@@ -228,7 +230,7 @@ func (d *watch) defined(w *warp, lane int, op *memOp, s *segment, sh *shadow, of
 			for i := range op.size {
 				var o *origin
 				if undef>>i&1 != 0 {
-					o = &origin{"stored without a value", w.access(lane)}
+					o = &origin{what: "stored without a value", by: w.access(lane)}
 					for _, r := range w.watched.storing {
 						if w.def[r.bank][r.i]>>lane&1 == 0 {
 							o = w.originOf(r, lane)
@@ -254,8 +256,8 @@ func (d *watch) memoryOrigin(w *warp, lane int, s *segment, sh *shadow, at int) 
 	if o := sh.origins[at]; o != nil {
 		return o
 	}
-	return &origin{fmt.Sprintf("byte %d of %s (%s address %#x), which nothing has written, as loaded", at, s.name, s.space,
-		s.base+uint64(at)), w.access(lane)}
+	return &origin{what: fmt.Sprintf("byte %d of %s (%s address %#x), which nothing has written, as loaded", at, s.name, s.space,
+		s.base+uint64(at)), by: w.access(lane)}
 }
 
 // undefinedFault ends the launch because of a value without definition.
@@ -274,7 +276,6 @@ func (d *watch) undefinedFault(w *warp, lane int, o *origin, s *segment, off int
 // race notes an access for the order of accesses, and ends the launch if it races.
 func (d *watch) race(w *warp, lane int, op *memOp, s *segment, sh *shadow, off int) {
 	c := &w.watched.clock
-	d.races.fresh(c, 1<<lane, w.at)
 	v, m := c.view(lane), mode(0)
 	if op.write {
 		m = writes
@@ -282,7 +283,10 @@ func (d *watch) race(w *warp, lane int, op *memOp, s *segment, sh *shadow, off i
 	if op.strong() {
 		m |= mode(scopeOf(op.scope)) << scopeShift
 	}
-	from, limit := max(sh.from, d.races.base), d.races.limits[b2i(s.space == ir.GlobalSpace)]
+	from, limit := max(sh.from, d.races.base), maxGlobal
+	if s.space == ir.SharedSpace {
+		limit = maxShared
+	}
 	for at := off &^ 3; at < off+op.size; at += 4 {
 		cl := sh.cell(at)
 		if at >= off && at+4 <= off+op.size && (cl.more == nil || cl.more.bytes == nil) {
@@ -322,7 +326,7 @@ func (d *watch) bytewise(w *warp, lane int, v *view, s *segment, cl *cell, word 
 	bytes := cl.more.bytes
 	for i := first; i < last; i++ {
 		b := &bytes[i-word]
-		if other, ok := d.races.touch(&w.watched.clock, lane, v, b, from, m, w.at, d.races.limits[1]); !ok {
+		if other, ok := d.races.touch(&w.watched.clock, lane, v, b, from, m, w.at, maxGlobal); !ok {
 			d.raced(w, lane, v, s, b, i, from, m, other)
 		}
 	}

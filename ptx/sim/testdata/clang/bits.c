@@ -48,7 +48,7 @@ CASE2(u64, bit_fields, u32, u32) {
         s32 middle : 11;
         u32 flag : 1;
         s64 high : 37;
-    } f;
+    } f = {0}; // else the bits beside a field would be read before they are written
     f.low = a, f.middle = b, f.flag = a >> 7, f.high = (s64)((u64)a << 17 ^ b);
     f.middle += f.low;
     return (u64)(f.middle * 1000003LL + f.low) + (u64)f.high * 3 + f.flag;

@@ -21,7 +21,7 @@ func newMonitor(cfg Config) monitor {
 	if cfg.Checks == 0 {
 		return nil
 	}
-	d := &watch{checks: cfg.Checks, races: &races{}}
+	d := &watch{checks: cfg.Checks, races: &races{limits: [2]int{maxShared, maxGlobal}}}
 	d.races.now = 1
 	return d
 }
@@ -276,6 +276,7 @@ func (d *watch) undefinedFault(w *warp, lane int, o *origin, s *segment, off int
 // race notes an access for the order of accesses, and ends the launch if it races.
 func (d *watch) race(w *warp, lane int, op *memOp, s *segment, sh *shadow, off int) {
 	c := &w.watched.clock
+	d.races.fresh(c, 1<<lane, w.at)
 	v, m := c.view(lane), mode(0)
 	if op.write {
 		m = writes
@@ -283,10 +284,7 @@ func (d *watch) race(w *warp, lane int, op *memOp, s *segment, sh *shadow, off i
 	if op.strong() {
 		m |= mode(scopeOf(op.scope)) << scopeShift
 	}
-	from, limit := max(sh.from, d.races.base), maxGlobal
-	if s.space == ir.SharedSpace {
-		limit = maxShared
-	}
+	from, limit := max(sh.from, d.races.base), d.races.limits[b2i(s.space == ir.GlobalSpace)]
 	for at := off &^ 3; at < off+op.size; at += 4 {
 		cl := sh.cell(at)
 		if at >= off && at+4 <= off+op.size && (cl.more == nil || cl.more.bytes == nil) {
@@ -326,7 +324,7 @@ func (d *watch) bytewise(w *warp, lane int, v *view, s *segment, cl *cell, word 
 	bytes := cl.more.bytes
 	for i := first; i < last; i++ {
 		b := &bytes[i-word]
-		if other, ok := d.races.touch(&w.watched.clock, lane, v, b, from, m, w.at, maxGlobal); !ok {
+		if other, ok := d.races.touch(&w.watched.clock, lane, v, b, from, m, w.at, d.races.limits[1]); !ok {
 			d.raced(w, lane, v, s, b, i, from, m, other)
 		}
 	}

@@ -122,12 +122,12 @@ func (w *warp) issue(f *flight) {
 			f.undef = append(f.undef, 0)
 		}
 		if f.dst != nil {
-			undef := uint32(1<<p.n - 1) // until it has come
-			if f.reduce != nil {
-				undef = 0
-			}
-			w.bytes(f.lane, sized(f.dst, p.n), p.dst, undef)
+			w.bytes(f.lane, sized(f.dst, p.n), p.dst, 0)
 			w.hold(f, f.dst, p.dst, p.n)
+			if w.mon != nil && f.reduce == nil { // no value until it has come
+				s, off := w.locate(f.lane, f.dst, p.dst)
+				w.mon.forget(s, int(off), p.n)
+			}
 		}
 		i++
 	})

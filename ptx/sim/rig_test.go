@@ -186,14 +186,18 @@ func precision(t ir.Type) float64 {
 	return 0
 }
 
-// near compares a matrix with its reference by an error bound.
-func near(t testing.TB, got []byte, typ ir.Type, want, size []float64, what string) {
+// wrong compares a matrix with its reference by an error bound.
+func wrong(got []byte, typ ir.Type, want, size []float64) error {
 	for i := range want {
-		g := number(got, typ, i)
-		if math.Abs(g-want[i]) > precision(typ)*size[i] {
-			require.Fail(t, "wrong product", "%s: element %d is %v, want %v", what, i, g, want[i])
+		if g := number(got, typ, i); !(math.Abs(g-want[i]) <= precision(typ)*size[i]) {
+			return fmt.Errorf("element %d is %v, want %v", i, g, want[i])
 		}
 	}
+	return nil
+}
+
+func near(t testing.TB, got []byte, typ ir.Type, want, size []float64, what string) {
+	require.NoError(t, wrong(got, typ, want, size), what)
 }
 
 func list(prefix string, from, n int) string {

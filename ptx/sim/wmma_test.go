@@ -94,6 +94,9 @@ func TestWmma(t *testing.T) {
 				got := r.read(3)
 				for row := range m {
 					for col := range n {
+						if f.tc == ir.S32 {
+							want[row*n+col] = float64(int32(int64(want[row*n+col])))
+						}
 						g := number(got, f.tc, ordered(order(2), row, col, lds['c']))
 						require.LessOrEqual(t, math.Abs(g-want[row*n+col]), precision(f.tc)*abs[row*n+col], "%s %s", shape, types)
 					}

@@ -22,7 +22,6 @@ func newCluster(k *worker) *cluster {
 	g := k.grid
 	c := &cluster{grid: g, work: k}
 	size := g.launch.Cluster.count()
-	c.stale = make([]int, size)
 	for rank := range size {
 		b := &block{grid: g, cluster: c, rank: rank}
 		b.shared = segment{space: ir.SharedSpace, name: "the block's shared memory", data: make([]byte, g.shared), size: g.shared}
@@ -57,7 +56,6 @@ func (c *cluster) reset(i int64) {
 	c.id = g.shape.at(int(i))
 	c.live, c.now, c.turn, c.events = 0, 0, 0, c.events[:0]
 	c.async.reset()
-	clear(c.stale)
 	for rank, b := range c.blocks {
 		in := g.launch.Cluster.at(rank)
 		b.id = Dim3{c.id.X*g.launch.Cluster.X + in.X, c.id.Y*g.launch.Cluster.Y + in.Y, c.id.Z*g.launch.Cluster.Z + in.Z}
@@ -92,6 +90,7 @@ func (w *warp) reset() {
 		read := specials[name].read
 		w.preset(r, func(lane int) uint64 { return read(w, lane) })
 	}
+	w.stale, w.idle = false, false
 	w.cc, w.blocked, w.waiters, w.sync = 0, 0, w.waiters[:0], clusterBarrier{}
 	w.live, w.act = w.exists, 0
 	w.place(w.exists, w.prog.funcs[len(w.prog.funcs)-1].entry)

@@ -252,11 +252,9 @@ func (w *warp) pass(l int, p *passed, value uint64, fn *function, v *ir.Var, fra
 			store(data[lane.frame+p.at:], v.Type.Size(), w.get(r, l))
 		case into:
 			w.set(r, l, value)
-		default:
-			w.set(p.reg, l, w.get(r, l))
 		}
-		if w.def != nil && into {
-			w.def[r.bank][r.i] |= 1 << l
+		if into {
+			w.define(r, l)
 		}
 		return
 	}
@@ -277,8 +275,13 @@ func (w *warp) pass(l int, p *passed, value uint64, fn *function, v *ir.Var, fra
 		if w.mon != nil {
 			w.mon.wrote(&lane.local, inner, n)
 		}
-	default:
-		w.set(p.reg, l, load(data[inner:], min(n, 8)))
+	}
+}
+
+// define notes that a lane's register has a value.
+func (w *warp) define(r ref, l int) {
+	if w.def != nil && r.i >= 0 {
+		w.def[r.bank][r.i] |= 1 << l
 	}
 }
 
@@ -356,6 +359,7 @@ func (w *warp) ret(m uint32) {
 		for i := range k.site.rets {
 			if p := &k.site.rets[i]; p.at < 0 {
 				w.set(p.reg, l, results[0])
+				w.define(p.reg, l)
 				results = results[1:]
 			}
 		}

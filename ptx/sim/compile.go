@@ -91,6 +91,7 @@ type program struct {
 	special map[string]ref // special registers that are fixed for a warp
 	shared  sharedLayout
 	local   bool // frames are needed
+	strong  bool // there are accesses that blocks may synchronise by
 	recurse bool // functions may be active more than once
 	async   bool // asynchronous operations are to be checked: see compiler.tracks
 }
@@ -297,6 +298,9 @@ func (c *compiler) memOp(in *ir.Instr, size int, write bool) *memOp {
 		if op.sem == ir.Volatile {
 			op.scope = ir.ScopeSys
 		}
+	}
+	if op.strong() && op.space != ir.SharedSpace && op.space != ir.LocalSpace {
+		c.prog.strong = true
 	}
 	return op
 }

@@ -43,11 +43,11 @@ func module(t testing.TB, src string) *ir.Module {
 func body(code string) string {
 	return `.visible .entry k(.param .u64 out) {
 	.reg .pred %p<20>; .reg .b16 %h<20>; .reg .b32 %r<40>; .reg .b64 %rd<40>; .reg .f32 %f<40>; .reg .f64 %fd<20>;
-	.reg .b64 %out; .reg .b32 %tid; .reg .b64 %mine;
+	.reg .b64 %out; .reg .b32 %t; .reg .b64 %mine;
 	ld.param.u64 %out, [out];
 	cvta.to.global.u64 %out, %out;
-	mov.u32 %tid, %tid.x;
-	mad.wide.u32 %mine, %tid, 4, %out;
+	mov.u32 %t, %tid.x;
+	mad.wide.u32 %mine, %t, 4, %out;
 ` + code + "\n\tret;\n}\n"
 }
 

@@ -3,6 +3,7 @@ package sim
 import (
 	"encoding/binary"
 	"math"
+	"unsafe"
 
 	"github.com/wavelane/wavelane/ptx/eval"
 	"github.com/wavelane/wavelane/ptx/ir"
@@ -108,31 +109,30 @@ func fmaBits(a, b, c uint32) uint32 {
 	p := float64(fromBits(a)) * float64(fromBits(b))
 	z := float64(fromBits(c))
 	s := p + z
-	if math.Float64bits(s)<<36 != 0 {
-		return math.Float32bits(float32(s))
-	}
-	return fmaSlow(a, b, c, p, z, s)
-}
-
-func fmaSlow(a, b, c uint32, p, z, s float64) uint32 {
-	if s-p == z && s-z == p {
+	if math.Float64bits(s)<<36 != 0 || s-p == z && s-z == p {
 		return math.Float32bits(float32(s))
 	}
 	return toBits(eval.FMA32(fromBits(a), fromBits(b), fromBits(c)))
 }
 
+// asFloats is a register as float32.
+func asFloats(r *[warpSize]uint32) *[warpSize]float32 { return (*[warpSize]float32)(unsafe.Pointer(r)) }
+
 func fma32(d, a, b, c int32) step {
 	return func(w *warp, m uint32) {
 		x, y, z, r := &w.r32[a], &w.r32[b], &w.r32[c], &w.r32[d]
 		if m == full {
-			for l := range r {
-				p := float64(fromBits(x[l])) * float64(fromBits(y[l]))
-				q := float64(fromBits(z[l]))
-				s := p + q
-				if math.Float64bits(s)<<36 != 0 {
-					r[l] = math.Float32bits(float32(s))
-				} else {
-					r[l] = fmaSlow(x[l], y[l], z[l], p, q, s)
+			// Two lanes at a time and as float32: on amd64 a conversion waits for what its destination held before.
+			x, y, z, r := asFloats(x), asFloats(y), asFloats(z), asFloats(r)
+			for l := 0; l < warpSize; l += 2 {
+				s := float64(float64(x[l])*float64(y[l])) + float64(z[l])
+				t := float64(float64(x[l+1])*float64(y[l+1])) + float64(z[l+1])
+				if math.Float64bits(s)<<36 != 0 && math.Float64bits(t)<<36 != 0 {
+					r[l], r[l+1] = float32(s), float32(t)
+					continue
+				}
+				for i := l; i < l+2; i++ {
+					r[i] = fromBits(fmaBits(math.Float32bits(x[i]), math.Float32bits(y[i]), math.Float32bits(z[i])))
 				}
 			}
 			return

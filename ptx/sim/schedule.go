@@ -15,8 +15,8 @@ import (
 // How long something runs before something else has its turn, in instructions of warps.
 const (
 	quantum  = 4096    // of a warp, in the fixed schedule
-	slice    = 1 << 20 // of a cluster
-	patience = 16      // quanta in which the lanes of a warp did not come together before others than the lowest have a turn
+	spinning = 128     // of a warp that may wait for others by looking at memory
+	slice    = 1 << 16 // of a cluster
 	resident = 1024    // clusters at most at the same time on one worker
 	seeded   = 4       // clusters that take turns under a seed
 )
@@ -57,25 +57,9 @@ type worker struct {
 	ticks        uint64   // looks at a clock
 }
 
-// turn tells whether other lanes than those at the lowest instruction are to run now.
-func (k *worker) turn(w *warp) bool {
-	if k.rng != nil {
-		return k.rng.IntN(4) == 0
-	}
-	if w.block.cluster.stale[w.block.rank] > patience {
-		w.block.cluster.stale[w.block.rank] = 0
-		return true
-	}
-	return false
-}
-
 // laneOf chooses one of the lanes.
 func (k *worker) laneOf(m uint32) int {
-	n := int(k.clock) % bits.OnesCount32(m)
-	if k.rng != nil {
-		n = k.rng.IntN(bits.OnesCount32(m))
-	}
-	for ; n > 0; n-- {
+	for n := k.rng.IntN(bits.OnesCount32(m)); n > 0; n-- {
 		m &= m - 1
 	}
 	return first(m)
@@ -88,7 +72,7 @@ func (k *worker) run() {
 		limit = seeded
 	}
 	for turn := 0; ; turn++ {
-		for len(k.active) < min(limit+idle/4, resident) {
+		for len(k.active) < min(limit+idle/2, resident) {
 			c := k.admit()
 			if c == nil {
 				break
@@ -106,7 +90,9 @@ func (k *worker) run() {
 		c := k.active[i]
 		ran := c.run(n)
 		k.spent(c, ran)
-		idle++
+		if k.grid.prog.strong {
+			idle++ // it may wait for a block that has not begun
+		}
 		if c.done() {
 			k.active = slices.Delete(k.active, i, i+1)
 			k.spare = append(k.spare, c)
@@ -167,7 +153,6 @@ type cluster struct {
 	id     Dim3
 	blocks []*block
 	warps  []*warp // of all blocks
-	stale  []int   // by block: quanta since which warps are divided
 	turn   int
 	live   int // threads
 	now    uint64
@@ -213,8 +198,12 @@ func (c *cluster) run(n int) int {
 		if c.work.rng != nil {
 			progress = c.runAny()
 		} else {
+			n := quantum
+			if c.grid.prog.strong {
+				n = spinning
+			}
 			for range c.warps {
-				progress += c.runWarp(c.warps[c.turn], quantum)
+				progress += c.runWarp(c.warps[c.turn], n)
 				c.turn = (c.turn + 1) % len(c.warps)
 			}
 		}
@@ -242,7 +231,7 @@ func (c *cluster) runWarp(w *warp, n int) int {
 	}
 	ran := w.run(n)
 	if ran == n && w.act != w.live&^w.blocked {
-		c.stale[w.block.rank]++
+		w.stale = true
 	}
 	c.now += uint64(ran)
 	c.work.clock += uint64(ran)

@@ -61,7 +61,8 @@ type warp struct {
 	// which what was loaded has none.
 	poison [8]uint32
 
-	idle bool // something else may as well run
+	idle  bool // something else may as well run
+	stale bool // the lanes have been apart for a whole quantum: others than the lowest have a turn
 
 	work    *worker
 	mon     monitor // of the GPU; nil when nothing is checked
@@ -333,13 +334,21 @@ func (w *warp) pick() bool {
 		w.stop = -1
 		return false
 	}
-	low := int32(math.MaxInt32)
+	low, above := int32(math.MaxInt32), int32(math.MaxInt32)
 	for m := run; m != 0; m &= m - 1 {
-		low = min(low, w.pcs[first(m)])
+		pc := w.pcs[first(m)]
+		low = min(low, pc)
+		if pc > w.at {
+			above = min(above, pc)
+		}
 	}
-	if w.work.turn(w) {
+	switch {
+	case w.work.rng != nil && w.work.rng.IntN(4) == 0:
 		low = w.pcs[w.work.laneOf(run)]
+	case w.stale && above < math.MaxInt32:
+		low = above
 	}
+	w.stale = false
 	w.at = low
 	for m := run; m != 0; m &= m - 1 {
 		l := first(m)

@@ -84,7 +84,6 @@ type machine struct {
 	pending    []map[int]*state
 	counting   int // > 0: in a further turn of a loop of unknown length
 	unknown    bool
-	cut        bool // a loop was left before its end
 	vars       map[string]*ir.Var
 	layout     map[string]int64 // where the .shared variables lie, as far as known
 	shared     int64            // their sum
@@ -185,7 +184,7 @@ func (m *machine) loop(l int, st *state) {
 	exits := map[int]*state{}
 	outer, counted := m.unknown, m.counting
 	m.unknown = false
-	turn := 0
+	turn, cut := 0, false
 	for ; ; turn++ {
 		m.pending = append(m.pending, map[int]*state{header: st})
 		m.region(l)
@@ -207,12 +206,13 @@ func (m *machine) loop(l int, st *state) {
 		switch {
 		case m.visits > maxVisits:
 			limit = 2
+			m.seen.incomplete = true
 		case m.unknown:
 			limit = m.o.turns()
 		}
 		if turn+1 >= limit {
 			turn++
-			m.cut = true
+			cut = true
 			if len(exits) == 0 || !m.unknown {
 				m.leave(l, st, exits)
 			}
@@ -223,7 +223,7 @@ func (m *machine) loop(l int, st *state) {
 	if m.seen.turns[header] < turn {
 		m.seen.turns[header] = turn
 	}
-	m.seen.open[header] = m.seen.open[header] || m.unknown || m.cut
+	m.seen.open[header] = m.seen.open[header] || m.unknown || cut
 	m.counting = counted
 	m.unknown = outer
 	for _, b := range slices.Sorted(maps.Keys(exits)) {

@@ -21,6 +21,9 @@ type KernelReport struct {
 	// Walked is false where the code could not be followed (loops with several entries): then everything counts once, and
 	// addresses are not known.
 	Walked bool `json:"walked"`
+	// Incomplete says that the walk met one of its limits (so long are only unrolled kernels with loops in loops): there may be more
+	// to find.
+	Incomplete bool `json:"incomplete"`
 	// OpenLoops are loops whose number of turns is not known: they count as one turn.
 	OpenLoops    int            `json:"openLoops"`
 	Instructions int            `json:"instructions"` // in the text
@@ -181,6 +184,7 @@ func (k *kernel) report() (KernelReport, error) {
 		}
 	})
 	for _, m := range k.walks[:min(1, len(k.walks))] {
+		r.Incomplete = m.seen.incomplete
 		for _, open := range m.seen.open {
 			r.OpenLoops += int(bit(open))
 		}

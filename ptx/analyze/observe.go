@@ -46,6 +46,8 @@ type observations struct {
 	open      map[int]bool    // loops that were left before their end, or whose length is not known
 	partial   map[int]bool    // barriers of some threads, or of a number that is not known
 	work      int
+
+	incomplete bool // a limit was met: loops turned less often than they could have, or accesses were not compared
 }
 
 func newObservations(instrs, blocks int) observations {

@@ -70,7 +70,7 @@ func (m *machine) compareAccesses(base *symbol, list []*access) {
 	}
 	m.seen.work += work / int(unit)
 	if m.seen.work > maxRaceWork {
-		m.cut = true
+		m.seen.incomplete = true
 		return
 	}
 	m.compareWild(base, list)

@@ -1,8 +1,6 @@
 package analyze
 
 import (
-	"strings"
-
 	"github.com/wavelane/wavelane/ptx/eval"
 	"github.com/wavelane/wavelane/ptx/ir"
 )
@@ -143,7 +141,7 @@ func signExtend(b uint64, width int) int64 {
 
 func (m *machine) addressOf(name string, off int64) *vec {
 	s := m.symbol("&"+name, func(s *symbol) {
-		s.kind = addressSymbol
+		s.kind, s.name = addressSymbol, name
 		if v := m.vars[name]; v != nil {
 			s.v, s.space, s.align = v, v.Space, int64(v.Alignment())
 		} else {
@@ -236,7 +234,7 @@ func (m *machine) param(a *vec) *vec {
 	if !ok || len(a.c) > 1 {
 		return m.fresh(a.level(), false, false)
 	}
-	name := strings.TrimPrefix(b.name, "&")
+	name := b.name
 	var v *ir.Var
 	for i := range m.f.Params {
 		if m.f.Params[i].Name == name {

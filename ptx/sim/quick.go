@@ -9,7 +9,7 @@ import "github.com/wavelane/wavelane/ptx/ir"
 func (v *moved) checkedLoad(fast step) step {
 	return func(w *warp, m uint32) {
 		var addr [warpSize]uint64
-		if s := v.inside(w, m, &addr); s != nil && w.mon.reads(w, m, v.op, s, &addr) {
+		if s := v.inside(w, m, &addr); s != nil && w.settled(m, v.op, s, &addr) && w.mon.reads(w, m, v.op, s, &addr) {
 			fast(w, m)
 			return
 		}
@@ -21,19 +21,37 @@ func (v *moved) checkedLoad(fast step) step {
 func (v *moved) checkedStore(fast step) step {
 	return func(w *warp, m uint32) {
 		var addr [warpSize]uint64
-		if s := v.inside(w, m, &addr); s != nil && w.mon.writes(w, m, v.op, s, &addr) {
-			fast(w, m)
-			return
+		if s := v.inside(w, m, &addr); s != nil {
+			for l := m; w.prog.async && l != 0; l &= l - 1 {
+				w.guard(first(l), v.op, s, int(addr[first(l)]))
+			}
+			if w.mon.writes(w, m, v.op, s, &addr) {
+				fast(w, m)
+				return
+			}
 		}
 		v.store(w, m)
 	}
 }
 
+// settled tells whether nothing writes asynchronously what lanes load.
+func (w *warp) settled(m uint32, op *memOp, s *segment, addr *[warpSize]uint64) bool {
+	if !w.prog.async || s.words == nil || s.words.grid != w.block.grid {
+		return true
+	}
+	for ; m != 0; m &= m - 1 {
+		at := addr[first(m)&31] / 4
+		for i := at; i < at+uint64(op.size/4); i++ {
+			if page := s.words.pages[i/pageWords]; page != nil && page[i%pageWords].writer != nil {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // inside finds the segment in which the accesses of all lanes lie, aligned, and their offsets in it; nil if there is none.
 func (v *moved) inside(w *warp, m uint32, addr *[warpSize]uint64) *segment {
-	if w.prog.async {
-		return nil
-	}
 	s, base := &w.block.shared, uint64(0)
 	if v.op.space == ir.GlobalSpace {
 		if s = w.global(v.op, v.addr.of(w, first(m))); s == nil {

@@ -72,9 +72,9 @@ func (a *alternative) function(f *Func) error {
 	if f.NoRet {
 		a.raise(OldestTarget, Version{6, 4})
 	}
-	for i := range f.Params {
-		if f.Params[i].Ptr {
-			a.raise(OldestTarget, OldestVersion)
+	for _, r := range f.Regs {
+		if r.Type == B128 {
+			a.raise(Target{SM: 70}, Version{8, 3})
 		}
 	}
 	for i := range f.Body {

@@ -171,6 +171,8 @@ func (v *validator) symbol(in *Instr, o *Operand) *Error {
 		return wrong(in, "%s is not declared", o.Sym)
 	case x.Space == RegSpace:
 		return wrong(in, "%s is a register, not a variable", o.Sym)
+	case in.Op == "mov" && in.Type(0).Bits() == 32 && x.Space == GlobalSpace && v.m.AddressSize == 64:
+		return wrong(in, "%s has an address of 64 bits", o.Sym)
 	case o.Kind == AddrOperand && in.Op != "cvta":
 		return v.space(in, o, x)
 	}

@@ -34,10 +34,10 @@ func fast(in *ir.Instr, d ref, s []ref) step {
 		int(d.bits) != t.Bits() {
 		return fastMixed(in, d, s)
 	}
-	if t == ir.F32 {
+	if t == ir.F32 && in.Op != "selp" {
 		return fastFloat(in, d.i, s)
 	}
-	if t.IsFloat() || t.Bits() != 32 && t.Bits() != 64 || in.Has(ir.Sat) {
+	if t.IsFloat() && in.Op != "selp" || t.Bits() != 32 && t.Bits() != 64 || in.Has(ir.Sat) {
 		return nil
 	}
 	switch in.Op {

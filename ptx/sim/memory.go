@@ -160,6 +160,9 @@ func (w *warp) outside(op *memOp, addr uint64, s *segment) string {
 		}
 		return fmt.Sprintf("%d bytes at offset %d of %s, which has %d bytes", op.size, int64(off), s.name, len(s.data))
 	}
+	if op.space == ir.SharedSpace || op.space == ir.SharedClusterSpace || addr/windowSize*windowSize == sharedWindow {
+		return fmt.Sprintf("%d bytes where no block that the instruction can reach has shared memory", op.size)
+	}
 	return fmt.Sprintf("%d bytes at %s", op.size, w.block.grid.gpu.mem.describe(addr))
 }
 

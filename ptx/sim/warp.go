@@ -269,10 +269,8 @@ func (w *warp) stuck() {
 		}
 	}
 	p := w.waiters[0]
-	for _, q := range w.waiters {
-		if q.strict == BarrierDivergence {
-			p = q
-		}
+	if i := slices.IndexFunc(w.waiters, func(q waiter) bool { return q.strict == BarrierDivergence }); i >= 0 {
+		p = w.waiters[i]
 	}
 	kind := WarpSync
 	if p.strict != 0 {

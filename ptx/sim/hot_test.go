@@ -1,0 +1,112 @@
+package sim
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wavelane/wavelane/ptx/eval"
+	"github.com/wavelane/wavelane/ptx/ir"
+)
+
+// corners are bit patterns at which functions of 32 and 64 bits change their ways.
+var corners = []uint64{0, 1, 2, 0x7f, 0x80, 0xff, 0x7fff, 0x8000, 0x7fffffff, 0x80000000, 0xffffffff, 0x3f800000, 0xbf800000, 0x7f800000,
+	0xff800000, 0x7fc00000, 0xffc00001, 0x7f800001, 0x00800000, 0x807fffff, 0x7f7fffff, 0x34000000, 0x4b800000, 0x33800000,
+	1 << 32, 1 << 63, math.MaxUint64, 0x3ff0000000000000}
+
+// TestFastPaths compares the loops of hot.go with package eval, for full warps and for parts.
+func TestFastPaths(t *testing.T) {
+	seed := rand.Uint64()
+	if s, err := strconv.ParseUint(os.Getenv("WAVELANE_SEED"), 10, 64); err == nil {
+		seed = s
+	}
+	t.Logf("WAVELANE_SEED=%d", seed)
+	rng := rand.New(rand.NewPCG(seed, 2))
+	var forms []string
+	add := func(pattern string, types ...string) {
+		for _, typ := range types {
+			forms = append(forms, fmt.Sprintf(pattern, typ))
+		}
+	}
+	for _, op := range []string{"add", "sub"} {
+		add(op+".%s", "u32", "s32", "u64", "s64", "f32", "rn.f32")
+	}
+	for _, op := range []string{"and", "or", "xor"} {
+		add(op+".%s", "b32", "b64")
+	}
+	add("mul.%s", "lo.u32", "lo.s32", "wide.u32", "wide.s32", "f32", "rn.f32")
+	add("mad.%s", "lo.u32", "lo.s32", "wide.u32", "wide.s32")
+	add("shl.%s", "b32", "b64")
+	add("selp.%s", "b32", "f32", "u32")
+	add("cvt.%s", "u64.u32", "s64.s32", "u64.s32", "s64.u32")
+	add("fma.%s", "rn.f32")
+	for _, cmp := range []string{"eq", "ne", "lt", "le", "gt", "ge"} {
+		add("setp."+cmp+".%s", "s32", "u32", "s64", "u64")
+	}
+	for _, cmp := range []string{"eq", "lt", "le", "gt", "ge"} {
+		add("setp."+cmp+".%s", "f32")
+	}
+	add("setp.%s", "lo.u32", "ls.u32", "hi.u32", "hs.u64", "eq.b32", "ne.b64")
+	for _, code := range forms {
+		op, mods, _ := ir.SplitOpcode(code)
+		n := map[ir.Op]int{"mad": 3, "fma": 3, "selp": 3, "cvt": 1}[op]
+		if n == 0 {
+			n = 2
+		}
+		in := &ir.Instr{Op: op, Mods: mods, Args: make([]ir.Operand, n+1)}
+		f, err := eval.Of(in)
+		require.NoError(t, err, code)
+		c := &compiler{prog: &program{}}
+		s := make([]ref, n)
+		for i := range s {
+			s[i] = c.slot(operandType(in, i+1))
+		}
+		d := c.slot(in.Type(0))
+		switch {
+		case op == "setp":
+			d = c.slot(ir.Pred)
+		case in.Has(ir.Wide):
+			d = c.slot(ir.B64)
+		}
+		do := fast(in, d, s)
+		require.NotNil(t, do, "%s has no fast path", code)
+		w := &warp{r32: make([][32]uint32, c.prog.slots[bank32]), r64: make([][32]uint64, c.prog.slots[bank64]), p: make([]uint32, c.prog.slots[bankP])}
+		for range 400 {
+			m := full
+			if rng.IntN(2) == 0 {
+				m = rng.Uint32()
+			}
+			var want [warpSize]uint64
+			for l := range warpSize {
+				var v [4]uint64
+				for i, r := range s {
+					x := rng.Uint64()
+					if rng.IntN(3) > 0 {
+						x = corners[rng.IntN(len(corners))]
+					} else if in.Type(0) == ir.F32 && rng.IntN(2) == 0 { // values whose sums matter
+						x = uint64(math.Float32bits(float32(rng.IntN(4096)-2048) * float32(math.Ldexp(1, rng.IntN(60)-50))))
+					}
+					w.set(r, l, x)
+					v[i] = w.get(r, l)
+				}
+				w.set(d, l, 0x5555555555555555)
+				want[l] = w.get(d, l)
+				if m>>l&1 != 0 {
+					w.set(d, l, f(v[0], v[1], v[2], v[3]))
+					want[l] = w.get(d, l)
+					w.set(d, l, 0x5555555555555555)
+				}
+			}
+			before := fmt.Sprint(s, w.r32, w.r64)
+			do(w, m)
+			for l := range warpSize {
+				require.Equal(t, want[l], w.get(d, l), "%s lane %d of %#x: %s", code, l, m, before)
+			}
+		}
+	}
+}

@@ -70,7 +70,8 @@ func circleBound(a, _ float64) bound {
 func approximate(in *ir.Instr, t ir.Type) (Func, error) { return approximation32(in, t, nil) }
 
 // Perturbed is Of, but approximate operations err at random within the bound that PTX documents. Results of zero,
-// infinity and NaN, and such as are zero, infinity or NaN, stay as they are. The function uses rng, and is no safer for concurrent use.
+// infinity and NaN, and such as are zero, infinity or NaN, stay as they are. The function uses rng, and is no safer for
+// concurrent use.
 func Perturbed(in *ir.Instr, rng *rand.Rand) (Func, error) {
 	f, err := Of(in) // checks the form
 	if err != nil || in.First(ir.Approx, ir.Full) == "" {
@@ -146,7 +147,8 @@ func (f *format) err(r uint64, v float64, b bound, rng *rand.Rand) uint64 {
 	return e
 }
 
-// upperHalf is rcp.approx.ftz.f64 and rsqrt.approx(.ftz).f64: rcp and the flushing rsqrt look at the upper 32 bits only and give no others.
+// upperHalf is rcp.approx.ftz.f64 and rsqrt.approx(.ftz).f64: rcp and the flushing rsqrt look at the upper 32 bits only and give
+// no others.
 func upperHalf(in *ir.Instr, rng *rand.Rand) (Func, error) {
 	const upper = ^uint64(1<<32 - 1)
 	ap := approximations[in.Op]

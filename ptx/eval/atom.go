@@ -7,11 +7,13 @@ import (
 	"github.com/wavelane/wavelane/ptx/ir"
 )
 
-// AtomFunc is what an atomic operation writes where old was. b and c are its operands; c is only used by cas, where b is compared.
+// AtomFunc is what an atomic operation writes where old was. b and c are its operands; c is only used by cas, where b is
+// compared.
 type AtomFunc func(old, b, c uint64) uint64
 
 // Atom returns the operation of atom, red or the like, of one element: .f16x2 counts as one, vectors of .v2 and so on do not.
-// Addition of f32 in global memory flushes subnormal numbers, as PTX documents; in shared memory and through generic addresses it does not.
+// Addition of f32 in global memory flushes subnormal numbers, as PTX documents; in shared memory and through generic addresses
+// it does not.
 func Atom(in *ir.Instr) (AtomFunc, error) {
 	t := in.Type(0)
 	elem, _ := part(t)

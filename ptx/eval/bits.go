@@ -180,7 +180,8 @@ func szext(in *ir.Instr, t ir.Type) (Func, error) {
 	}, err
 }
 
-// lop3 is any function of three bits, by its table; with .and and .or also a predicate: the result is not zero, combined with another.
+// lop3 is any function of three bits, by its table; with .and and .or also a predicate: the result is not zero, combined with
+// another.
 func lop3(in *ir.Instr, _ ir.Type) (Func, error) {
 	const tablePlace = 4
 	if in.Args[tablePlace].Kind != ir.IntOperand || in.Args[tablePlace].Bits > 0xff {
@@ -214,7 +215,8 @@ func lop3(in *ir.Instr, _ ir.Type) (Func, error) {
 // flip is v where bit 0 of i is set, else its complement.
 func flip(v uint64, i uint) uint64 { return v ^ (uint64(i&1) - 1) }
 
-// permutations are the selectors of the modes of prmt, for each value of the control's two low bits, as the default mode writes them.
+// permutations are the selectors of the modes of prmt, for each value of the control's two low bits, as the default mode writes
+// them.
 var permutations = map[ir.Mod][4]uint64{
 	"f4e":  {0x3210, 0x4321, 0x5432, 0x6543},
 	"b4e":  {0x5670, 0x6701, 0x7012, 0x0123},

@@ -8,8 +8,8 @@ import (
 	"github.com/wavelane/wavelane/ptx/ir"
 )
 
-// CarryFunc computes an instruction that reads or writes the condition code. cc is what the code held; the second result is what it
-// holds afterwards (of an instruction without .cc: what it held). Subtractions hold a borrow in it.
+// CarryFunc computes an instruction that reads or writes the condition code. cc is what the code held; the second result is
+// what it holds afterwards (of an instruction without .cc: what it held). Subtractions hold a borrow in it.
 type CarryFunc func(a, b, c uint64, cc bool) (uint64, bool)
 
 // Carry returns the function of an instruction of Kind Carry: add.cc, addc, sub.cc, subc, mad.cc and madc.

@@ -80,12 +80,17 @@ func TestAtom(t *testing.T) {
 		old, b, c, r uint64
 	}{
 		{"atom.global.add.u32", 0xffffffff, 2, 0, 1}, {"red.shared.add.u64", 1<<63 | 1, 1 << 63, 0, 1},
-		{"atom.global.min.s32", 0xffffffff, 1, 0, 0xffffffff}, {"atom.global.min.u32", 0xffffffff, 1, 0, 1}, {"atom.max.s64", 1 << 63, 5, 0, 5},
-		{"atom.and.b32", 6, 3, 0, 2}, {"atom.or.b64", 6, 3, 0, 7}, {"atom.xor.b32", 6, 3, 0, 5}, {"atom.exch.b64", 6, 1 << 40, 0, 1 << 40},
+		{"atom.global.min.s32", 0xffffffff, 1, 0, 0xffffffff}, {"atom.global.min.u32", 0xffffffff, 1, 0, 1},
+		{"atom.max.s64", 1 << 63, 5, 0, 5},
+		{"atom.and.b32", 6, 3, 0, 2}, {"atom.or.b64", 6, 3, 0, 7}, {"atom.xor.b32", 6, 3, 0, 5},
+		{"atom.exch.b64", 6, 1 << 40, 0, 1 << 40},
 		{"atom.acquire.cta.cas.b16", 6, 6, 3, 3}, {"atom.cas.b32", 6, 7, 3, 6},
-		{"atom.inc.u32", 6, 7, 0, 7}, {"atom.inc.u32", 7, 7, 0, 0}, {"atom.dec.u32", 0, 7, 0, 7}, {"atom.dec.u32", 9, 7, 0, 7}, {"atom.dec.u32", 7, 7, 0, 6},
-		{"atom.global.add.f32", 0x3f800000, 0x3f800000, 0, 0x40000000}, {"atom.global.add.f32", 1, 1, 0, 0}, {"atom.shared.add.f32", 1, 1, 0, 2},
-		{"red.global.add.noftz.f16x2", 0x3c00_0001, 0x3c00_0001, 0, 0x4000_0002}, {"atom.add.noftz.bf16", 0x3f80, 0x3f80, 0, 0x4000},
+		{"atom.inc.u32", 6, 7, 0, 7}, {"atom.inc.u32", 7, 7, 0, 0}, {"atom.dec.u32", 0, 7, 0, 7},
+		{"atom.dec.u32", 9, 7, 0, 7}, {"atom.dec.u32", 7, 7, 0, 6},
+		{"atom.global.add.f32", 0x3f800000, 0x3f800000, 0, 0x40000000}, {"atom.global.add.f32", 1, 1, 0, 0},
+		{"atom.shared.add.f32", 1, 1, 0, 2},
+		{"red.global.add.noftz.f16x2", 0x3c00_0001, 0x3c00_0001, 0, 0x4000_0002},
+		{"atom.add.noftz.bf16", 0x3f80, 0x3f80, 0, 0x4000},
 		{"atom.add.f64", 1, 1, 0, 2}, {"red.global.v2.max.noftz.bf16x2", 0x3f80_7fff, 0x4000_bf80, 0, 0x4000_bf80},
 	} {
 		f, err := Atom(instr(test.code, 2))
@@ -105,9 +110,12 @@ func TestImmediate(t *testing.T) {
 		t ir.Type
 		r uint64
 	}{
-		{ir.Int(-1), ir.U16, 0xffff}, {ir.Int(-1), ir.S64, 1<<64 - 1}, {ir.Int(0x1_2345_6789), ir.B32, 0x23456789}, {ir.Int(2), ir.Pred, 1},
-		{f32, ir.F32, 0x40490fdb}, {f32, ir.B32, 0x40490fdb}, {f64, ir.F64, 0x400921fb54442d18}, {f64, ir.F32, 0x40490fdb}, {f64, ir.B64, 0x400921fb54442d18},
-		{f32, ir.F64, 0x400921fb60000000}, {f64, ir.F16, 0x4248}, {f64, ir.B32, 0x40490fdb}, {ir.Int(5), ir.NoType, 5}, {ir.Int(-5), ir.F16x2, 0xfffffffb},
+		{ir.Int(-1), ir.U16, 0xffff}, {ir.Int(-1), ir.S64, 1<<64 - 1}, {ir.Int(0x1_2345_6789), ir.B32, 0x23456789},
+		{ir.Int(2), ir.Pred, 1},
+		{f32, ir.F32, 0x40490fdb}, {f32, ir.B32, 0x40490fdb}, {f64, ir.F64, 0x400921fb54442d18},
+		{f64, ir.F32, 0x40490fdb}, {f64, ir.B64, 0x400921fb54442d18},
+		{f32, ir.F64, 0x400921fb60000000}, {f64, ir.F16, 0x4248}, {f64, ir.B32, 0x40490fdb}, {ir.Int(5), ir.NoType, 5},
+		{ir.Int(-5), ir.F16x2, 0xfffffffb},
 	} {
 		require.Equalf(t, test.r, Immediate(test.o, test.t), "%x as %s", test.o.Bits, test.t)
 	}

@@ -258,10 +258,13 @@ func TestFloatConversions(t *testing.T) {
 		code string
 		v, r uint64
 	}{
-		{"cvt.ftz.f32.f16", 0x0001, 0x33800000}, {"cvt.rn.ftz.f16.f32", 0x80000001, 0x8000}, {"cvt.rn.ftz.f32.f64", 0x3690000000000000, 0},
-		{"cvt.rn.f32.f64", 0x36a0000000000000, 1}, {"cvt.rpi.ftz.s32.f32", 1, 0}, {"cvt.rpi.s32.f32", 1, 1}, {"cvt.ftz.f64.f32", 1, 0},
+		{"cvt.ftz.f32.f16", 0x0001, 0x33800000}, {"cvt.rn.ftz.f16.f32", 0x80000001, 0x8000},
+		{"cvt.rn.ftz.f32.f64", 0x3690000000000000, 0},
+		{"cvt.rn.f32.f64", 0x36a0000000000000, 1}, {"cvt.rpi.ftz.s32.f32", 1, 0}, {"cvt.rpi.s32.f32", 1, 1},
+		{"cvt.ftz.f64.f32", 1, 0},
 		{"cvt.sat.f32.f32", 0x40000000, 0x3f800000}, {"cvt.sat.f32.f32", 0xbf800000, 0}, {"cvt.sat.f32.f32", 0x7fc00000, 0},
-		{"cvt.rn.sat.f16.f32", 0x40000000, 0x3c00}, {"cvt.rn.sat.f32.s32", 5, 0x3f800000}, {"cvt.rni.f32.f32", 0xbe800000, 0x80000000},
+		{"cvt.rn.sat.f16.f32", 0x40000000, 0x3c00}, {"cvt.rn.sat.f32.s32", 5, 0x3f800000},
+		{"cvt.rni.f32.f32", 0xbe800000, 0x80000000},
 		{"cvt.f64.f32", 0xffc00001, 0xfff8000020000000}, {"cvt.rn.f32.f64", 0xfff8000020000000, 0x7fffffff},
 		{"cvt.rn.relu.f16.f32", 0x80000000, 0}, {"cvt.rn.relu.f16.f32", 0xffc00000, 0x7fff},
 	} {

@@ -18,7 +18,7 @@ func init() {
 	add("add sub mul", row{"f16 f16x2", "rn ftz sat", 2, 2, arithmetic}, row{"bf16 bf16x2", "rn", 2, 2, arithmetic})
 	add("fma", row{"f16 f16x2", "rn ftz sat", 3, 3, arithmetic}, row{halfTs, "rn ftz relu", 3, 3, arithmetic})
 	add("div rcp sqrt", row{"f32", rounds + " ftz", 1, 2, arithmetic}, row{"f64", rounds, 1, 2, arithmetic})
-	add("neg abs", row{"f32", "ftz", 1, 1, signOnly}, row{"f16 f16x2", "ftz", 1, 1, signOnly}, row{"f64 bf16 bf16x2", "", 1, 1, signOnly})
+	add("neg abs", row{"f32 f16 f16x2", "ftz", 1, 1, signOnly}, row{"f64 bf16 bf16x2", "", 1, 1, signOnly})
 	add("copysign", row{"f32 f64", "", 2, 2, func(_ *ir.Instr, t ir.Type) (Func, error) {
 		s := formatOf(t).sign()
 		return func(a, b, _, _ uint64) uint64 { return a&s | b&(s-1) }, nil
@@ -110,18 +110,14 @@ func exact(op ir.Op, f *format, mode ir.Mod) Func {
 }
 
 // operands is the number of operands of an operation.
-var operands = map[ir.Op]int{"rcp": 1, "sqrt": 1, "fma": 3}
+var operands = map[ir.Op]int{"add": 2, "sub": 2, "mul": 2, "div": 2, "rcp": 1, "sqrt": 1, "fma": 3}
 
 func arithmetic(in *ir.Instr, t ir.Type) (Func, error) {
 	op := in.Op
 	if op == "mad" { // mad of floats is fma since sm_20
 		op = "fma"
 	}
-	n := max(1, operands[op])
-	if operands[op] == 0 {
-		n = 2
-	}
-	if len(in.Args)-1 != n {
+	if len(in.Args)-1 != operands[op] {
 		return nil, errForm
 	}
 	mode := in.Rounding()

@@ -105,25 +105,32 @@ func TestSpecials(t *testing.T) {
 	}{
 		{"add.f32", inf, ninf, 0, nan}, {"add.f32", inf, inf, 0, inf}, {"add.f32", snan, one, 0, nan},
 		{"add.rm.f32", one, 0xbf800000, 0, nzero}, {"add.f32", one, 0xbf800000, 0, zero}, {"add.f32", nzero, nzero, 0, nzero},
-		{"add.rz.f32", largest, largest, 0, largest}, {"add.rp.f32", largest, 1, 0, inf}, {"add.rm.f32", 0xff7fffff, nzero + 1, 0, ninf},
+		{"add.rz.f32", largest, largest, 0, largest}, {"add.rp.f32", largest, 1, 0, inf},
+		{"add.rm.f32", 0xff7fffff, nzero + 1, 0, ninf},
 		{"mul.f32", inf, zero, 0, nan}, {"mul.rm.f32", zero, one, 0, zero}, {"mul.f32", nzero, one, 0, nzero},
 		{"mul.rz.f32", 1, 1, 0, zero}, {"mul.rp.f32", 1, 1, 0, 1}, {"mul.rm.f32", 1, nzero + 1, 0, nzero + 1},
 		{"fma.rn.f32", inf, zero, one, nan}, {"fma.rz.f32", inf, one, ninf, nan}, {"fma.rn.f32", one, one, ninf, ninf},
-		{"fma.rm.f32", one, one, 0xbf800000, nzero}, {"fma.rn.f32", zero, one, nzero, zero}, {"fma.rn.f32", nzero, one, nzero, nzero},
+		{"fma.rm.f32", one, one, 0xbf800000, nzero}, {"fma.rn.f32", zero, one, nzero, zero},
+		{"fma.rn.f32", nzero, one, nzero, nzero},
 		{"div.rn.f32", zero, zero, 0, nan}, {"div.rn.f32", inf, inf, 0, nan}, {"div.rn.f32", one, nzero, 0, ninf},
 		{"div.rz.f32", zero, zero, 0, nan}, {"div.rz.f32", one, nzero, 0, ninf}, {"div.rp.f32", one, ninf, 0, nzero},
-		{"mul.ftz.f32", sub, 0x40000000, 0, zero}, {"mul.ftz.f32", 0x00800000, 0xbf000000, 0, nzero}, {"mul.f32", 0x00800000, 0x3f000000, 0, sub},
+		{"mul.ftz.f32", sub, 0x40000000, 0, zero}, {"mul.ftz.f32", 0x00800000, 0xbf000000, 0, nzero},
+		{"mul.f32", 0x00800000, 0x3f000000, 0, sub},
 		{"add.ftz.f32", nzero | sub, nzero | sub, 0, nzero}, {"fma.rn.ftz.f32", one, one, sub, one},
 		{"add.sat.f32", one, one, 0, one}, {"add.sat.f32", 0xbf800000, zero, 0, zero}, {"add.sat.f32", snan, zero, 0, zero},
 		{"add.sat.f32", nzero, nzero, 0, zero}, {"add.sat.f32", inf, zero, 0, one},
-		{"min.f32", snan, one, 0, one}, {"min.f32", snan, snan, 0, nan}, {"min.NaN.f32", one, snan, 0, nan}, {"min.f32", zero, nzero, 0, nzero},
+		{"min.f32", snan, one, 0, one}, {"min.f32", snan, snan, 0, nan}, {"min.NaN.f32", one, snan, 0, nan},
+		{"min.f32", zero, nzero, 0, nzero},
 		{"max.f32", nzero, zero, 0, zero}, {"max.f32", ninf, nan, 0, ninf}, {"max.ftz.f32", nzero | sub, nzero, 0, nzero},
 		{"max.xorsign.abs.f32", 0xbf800000, 0x40000000, 0, 0xc0000000}, {"min.xorsign.abs.f32", 0xbf800000, 0xc0000000, 0, one},
 		{"max.NaN.xorsign.abs.f32", 0xbf800000, snan, 0, nan},
 		{"copysign.f32", nzero, one, 0, 0xbf800000}, {"copysign.f32", one, 0xffffffff, 0, 0x7fffffff},
-		{"max.f16", 0x8000, 0x0000, 0, 0}, {"max.f16x2", 0x3c00_7e01, 0xbc00_c000, 0, 0x3c00_c000}, {"min.NaN.bf16x2", 0x3f80_7fc1, 0xbf80_0000, 0, 0xbf80_7fff},
-		{"fma.rn.relu.f16", 0x3c00, 0xbc00, 0, 0}, {"fma.rn.relu.f16", 0x7c00, 0, 0, 0x7fff}, {"fma.rn.relu.bf16x2", 0x3f80_3f80, 0xbf80_3f80, 0, 0x0000_3f80},
-		{"fma.rn.sat.f16x2", 0x4000_3800, 0x4000_3c00, 0, 0x3c00_3800}, {"add.ftz.f16", 0x0001, 0x0001, 0, 0}, {"add.f16", 0x0001, 0x0001, 0, 2},
+		{"max.f16", 0x8000, 0x0000, 0, 0}, {"max.f16x2", 0x3c00_7e01, 0xbc00_c000, 0, 0x3c00_c000},
+		{"min.NaN.bf16x2", 0x3f80_7fc1, 0xbf80_0000, 0, 0xbf80_7fff},
+		{"fma.rn.relu.f16", 0x3c00, 0xbc00, 0, 0}, {"fma.rn.relu.f16", 0x7c00, 0, 0, 0x7fff},
+		{"fma.rn.relu.bf16x2", 0x3f80_3f80, 0xbf80_3f80, 0, 0x0000_3f80},
+		{"fma.rn.sat.f16x2", 0x4000_3800, 0x4000_3c00, 0, 0x3c00_3800}, {"add.ftz.f16", 0x0001, 0x0001, 0, 0},
+		{"add.f16", 0x0001, 0x0001, 0, 2},
 		{"add.f16", 0x7bff, 0x7bff, 0, 0x7c00}, {"add.rn.bf16", 0x7f7f, 0x7f7f, 0, 0x7f80}, {"mul.f16", 0x7c00, 0, 0, 0x7fff},
 		{"add.f64", 0x7ff0000000000000, 0xfff0000000000000, 0, 0xfff8000000000000},
 		{"mul.f64", 0x7ff0000000000001, 0x7ff8000000000002, 0, 0x7ff8000000000001}, // payloads stay
@@ -139,25 +146,35 @@ func TestSpecials(t *testing.T) {
 		code string
 		a, r uint64
 	}{
-		{"sqrt.rn.f32", nzero, nzero}, {"sqrt.rn.f32", 0xbf800000, nan}, {"sqrt.rm.f32", 0xbf800000, nan}, {"sqrt.rp.f32", inf, inf},
+		{"sqrt.rn.f32", nzero, nzero}, {"sqrt.rn.f32", 0xbf800000, nan}, {"sqrt.rm.f32", 0xbf800000, nan},
+		{"sqrt.rp.f32", inf, inf},
 		{"sqrt.rn.ftz.f32", sub, zero}, {"sqrt.rz.f32", nzero, nzero}, {"rcp.rn.f32", nzero, ninf}, {"rcp.rz.f32", ninf, nzero},
-		{"rcp.rn.ftz.f32", 0x7f000000, zero}, {"rcp.rn.f32", 0x7f000000, sub}, {"neg.f32", snan, 0xff800001}, {"abs.f32", 0xff800001, snan},
-		{"neg.ftz.f32", sub, nzero}, {"abs.ftz.f32", nzero | sub, zero}, {"neg.f16x2", 0x3c00_8000, 0xbc00_0000}, {"abs.bf16x2", 0xbf80_8000, 0x3f80_0000},
+		{"rcp.rn.ftz.f32", 0x7f000000, zero}, {"rcp.rn.f32", 0x7f000000, sub}, {"neg.f32", snan, 0xff800001},
+		{"abs.f32", 0xff800001, snan},
+		{"neg.ftz.f32", sub, nzero}, {"abs.ftz.f32", nzero | sub, zero}, {"neg.f16x2", 0x3c00_8000, 0xbc00_0000},
+		{"abs.bf16x2", 0xbf80_8000, 0x3f80_0000},
 		{"neg.f64", 1 << 63, 0},
-		{"ex2.approx.f32", ninf, zero}, {"ex2.approx.f32", nzero, one}, {"ex2.approx.f32", inf, inf}, {"ex2.approx.f32", snan, nan},
+		{"ex2.approx.f32", ninf, zero}, {"ex2.approx.f32", nzero, one}, {"ex2.approx.f32", inf, inf},
+		{"ex2.approx.f32", snan, nan},
 		{"ex2.approx.f32", 0xc2fe0000, sub}, {"ex2.approx.ftz.f32", 0xc2fe0000, zero}, {"ex2.approx.ftz.f32", sub, one},
-		{"lg2.approx.f32", ninf, nan}, {"lg2.approx.f32", nzero, ninf}, {"lg2.approx.f32", zero, ninf}, {"lg2.approx.f32", inf, inf},
+		{"lg2.approx.f32", ninf, nan}, {"lg2.approx.f32", nzero, ninf}, {"lg2.approx.f32", zero, ninf},
+		{"lg2.approx.f32", inf, inf},
 		{"lg2.approx.f32", sub, 0xc2fe0000}, {"lg2.approx.ftz.f32", sub, ninf}, {"lg2.approx.f32", one, zero},
-		{"sin.approx.f32", ninf, nan}, {"sin.approx.f32", nzero, nzero}, {"cos.approx.f32", nzero, one}, {"cos.approx.f32", inf, nan},
-		{"sin.approx.ftz.f32", nzero | sub, nzero}, {"tanh.approx.f32", inf, one}, {"tanh.approx.f32", nzero, nzero}, {"tanh.approx.f32", snan, nan},
+		{"sin.approx.f32", ninf, nan}, {"sin.approx.f32", nzero, nzero}, {"cos.approx.f32", nzero, one},
+		{"cos.approx.f32", inf, nan},
+		{"sin.approx.ftz.f32", nzero | sub, nzero}, {"tanh.approx.f32", inf, one}, {"tanh.approx.f32", nzero, nzero},
+		{"tanh.approx.f32", snan, nan},
 		{"rcp.approx.f32", nzero, ninf}, {"rcp.approx.ftz.f32", sub, inf}, {"rcp.approx.f32", inf, zero},
-		{"sqrt.approx.f32", nzero, nzero}, {"sqrt.approx.f32", 0xbf800000, nan}, {"rsqrt.approx.f32", nzero, ninf}, {"rsqrt.approx.f32", inf, zero},
+		{"sqrt.approx.f32", nzero, nzero}, {"sqrt.approx.f32", 0xbf800000, nan}, {"rsqrt.approx.f32", nzero, ninf},
+		{"rsqrt.approx.f32", inf, zero},
 		{"rsqrt.approx.f32", 0xbf800000, nan}, {"rsqrt.approx.ftz.f32", nzero | sub, ninf},
-		{"ex2.approx.f16", 0x4000, 0x4400}, {"ex2.approx.f16x2", 0x4c00_c000, 0x7c00_3400}, {"ex2.approx.ftz.bf16", 0x4000, 0x4080},
+		{"ex2.approx.f16", 0x4000, 0x4400}, {"ex2.approx.f16x2", 0x4c00_c000, 0x7c00_3400},
+		{"ex2.approx.ftz.bf16", 0x4000, 0x4080},
 		{"tanh.approx.bf16x2", 0x7f80_ff80, 0x3f80_bf80}, {"tanh.approx.f16", 0x7e00, 0x7fff},
 		{"rcp.approx.ftz.f64", 0x3ff0000012345678, 0x3ff0000000000000}, {"rcp.approx.ftz.f64", 1, 0x7ff0000000000000},
 		{"rcp.approx.ftz.f64", 0x7ff8000000000001, 0x7fffffff00000000}, {"rsqrt.approx.ftz.f64", 1 << 63, 0xfff0000000000000},
-		{"rsqrt.approx.f64", 0x4010000000000000, 0x3fe0000000000000}, {"rsqrt.approx.ftz.f64", 0xbff0000000000000, 0x7fffffff00000000},
+		{"rsqrt.approx.f64", 0x4010000000000000, 0x3fe0000000000000},
+		{"rsqrt.approx.ftz.f64", 0xbff0000000000000, 0x7fffffff00000000},
 	} {
 		require.Equalf(t, test.r, of(t, test.code, 1)(test.a, 0, 0, 0), "%s of %#x", test.code, test.a)
 	}
@@ -262,8 +279,10 @@ func BenchmarkOf(b *testing.B) {
 	for _, bench := range []struct {
 		code    string
 		sources int
-	}{{"add.s32", 2}, {"mad.lo.s32", 3}, {"add.f32", 2}, {"fma.rz.f32", 3}, {"fma.rn.f64", 3}, {"fma.rz.f64", 3}, {"fma.rn.f16x2", 3},
-		{"cvt.rn.f16.f32", 1}, {"cvt.rzi.s32.f32", 1}, {"setp.lt.s32", 2}, {"setp.lt.f32", 2}, {"max.f32", 2}, {"ex2.approx.f32", 1}} {
+	}{{"add.s32", 2}, {"mad.lo.s32", 3}, {"add.f32", 2}, {"fma.rz.f32", 3}, {"fma.rn.f64", 3}, {"fma.rz.f64", 3},
+		{"fma.rn.f16x2", 3},
+		{"cvt.rn.f16.f32", 1}, {"cvt.rzi.s32.f32", 1}, {"setp.lt.s32", 2}, {"setp.lt.f32", 2}, {"max.f32", 2},
+		{"ex2.approx.f32", 1}} {
 		b.Run(bench.code, func(b *testing.B) {
 			f, err := Of(instr(bench.code, bench.sources))
 			require.NoError(b, err)

@@ -86,7 +86,8 @@ func (w *warp) mbarrier(lane int, op *memOp, addr uint64, p place) *mbarrierObje
 	o := w.block.cluster.async.mbarriers[p]
 	switch {
 	case o == nil:
-		w.fault(BadOperand, lane, ir.SharedSpace, p.off, "there is no mbarrier at shared address %#x: it has not been initialised", p.off)
+		w.fault(BadOperand, lane, ir.SharedSpace, p.off,
+			"there is no mbarrier at shared address %#x: it has not been initialised", p.off)
 	case load(p.s.data[p.off:], 8) != o.bits():
 		w.fault(BadOperand, lane, ir.SharedSpace, p.off, "the mbarrier at shared address %#x has been written over", p.off)
 	}
@@ -168,8 +169,8 @@ func compileMbarrierInit(c *compiler, in *ir.Instr) (step, error) {
 			w.bytes(lane, b.op, b.addr.of(w, lane), 0)
 			all := &w.block.cluster.async.mbarriers
 			if o := (*all)[p]; o != nil && load(p.s.data[p.off:], 8) == o.bits() {
-				w.fault(BadOperand, lane, ir.SharedSpace, p.off, "there is an mbarrier at shared address %#x already, %v: mbarrier.inval it first",
-					p.off, &o.mbarrier)
+				w.fault(BadOperand, lane, ir.SharedSpace, p.off,
+					"there is an mbarrier at shared address %#x already, %v: mbarrier.inval it first", p.off, &o.mbarrier)
 			}
 			state, err := newMbarrier(uint32(w.get(count, lane)))
 			o := &mbarrierObject{mbarrier: state, s: p.s, off: p.off, pc: w.at}
@@ -325,7 +326,8 @@ func compileMbarrierWait(c *compiler, in *ir.Instr) (step, error) {
 		if parity {
 			phase = fmt.Sprintf("parity %d", w.get(state, first(m))&1)
 		}
-		why := fmt.Sprintf("the end of the phase with %s of the mbarrier at shared address %#x, which is in %v", phase, o.off, &o.mbarrier)
+		why := fmt.Sprintf("the end of the phase with %s of the mbarrier at shared address %#x, which is in %v", phase, o.off,
+			&o.mbarrier)
 		w.wait(m, why, func() bool {
 			for l := m; l != 0; l &= l - 1 {
 				if lane := first(l); passed(w, lane, objects[lane]) {

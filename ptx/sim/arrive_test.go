@@ -31,12 +31,16 @@ func await(label, addr, parity string) string {
 // An mbarrier orders what came before an arrival and what comes after the wait, in both kinds of waits.
 func TestMbarrierExchange(t *testing.T) {
 	write := "mad.lo.u32 %r1, %t, 4, %r0;\nst.shared.u32 [%r1+128], %t;\n"
-	read := "xor.b32 %r2, %t, 33;\nmad.lo.u32 %r2, %r2, 4, %r0;\nld.shared.u32 %r3, [%r2+128];\nmad.wide.u32 %rd1, %t, 4, %a0;\nst.global.u32 [%rd1], %r3;\nret;\n}\n"
+	read := "xor.b32 %r2, %t, 33;\nmad.lo.u32 %r2, %r2, 4, %r0;\nld.shared.u32 %r3, [%r2+128];\n" +
+		"mad.wide.u32 %rd1, %t, 4, %a0;\nst.global.u32 [%rd1], %r3;\nret;\n}\n"
 	for name, code := range map[string]string{
-		"state":  write + "mbarrier.arrive.shared::cta.b64 %rd0, [%r0];\nL:\nmbarrier.try_wait.shared::cta.b64 %p1, [%r0], %rd0;\n@!%p1 bra L;\n" + read,
-		"test":   write + "mbarrier.arrive.shared.b64 %rd0, [%r0];\nL:\nmbarrier.test_wait.shared.b64 %p1, [%r0], %rd0;\n@!%p1 bra L;\n" + read,
+		"state": write + "mbarrier.arrive.shared::cta.b64 %rd0, [%r0];\nL:\n" +
+			"mbarrier.try_wait.shared::cta.b64 %p1, [%r0], %rd0;\n@!%p1 bra L;\n" + read,
+		"test": write + "mbarrier.arrive.shared.b64 %rd0, [%r0];\nL:\nmbarrier.test_wait.shared.b64 %p1, [%r0], %rd0;\n" +
+			"@!%p1 bra L;\n" + read,
 		"parity": write + "mbarrier.arrive.shared::cta.b64 _, [%r0];\n" + await("L", "%r0", "0") + read,
-		"generic": write + "cvta.shared.u64 %rd5, sm;\nmbarrier.arrive.b64 %rd0, [%rd5];\nL:\nmbarrier.try_wait.b64 %p1, [%rd5], %rd0, 1000;\n" +
+		"generic": write + "cvta.shared.u64 %rd5, sm;\nmbarrier.arrive.b64 %rd0, [%rd5];\nL:\n" +
+			"mbarrier.try_wait.b64 %p1, [%rd5], %rd0, 1000;\n" +
 			"@!%p1 bra L;\n" + read,
 		"second phase": "mbarrier.arrive.shared::cta.b64 _, [%r0];\n" + await("L", "%r0", "0") + write +
 			"mbarrier.arrive.shared::cta.b64 _, [%r0], 1;\n" + await("M", "%r0", "1") + read,
@@ -62,7 +66,8 @@ func TestMbarrierExchange(t *testing.T) {
 
 func TestMbarrierFaults(t *testing.T) {
 	run := func(code string) error {
-		return newRig(t, sim.Config{Checks: sim.AllChecks}, barriers(1, "2")+code+"ret;\n}\n").bytes(make([]byte, 64)).launch(threads(2))
+		return newRig(t, sim.Config{Checks: sim.AllChecks}, barriers(1, "2")+code+"ret;\n}\n").bytes(make([]byte,
+			64)).launch(threads(2))
 	}
 	const arrive = "mbarrier.arrive.shared::cta.b64 _, [%r0];\n"
 	bad := func(code, want string, kind sim.FaultKind) {
@@ -70,7 +75,8 @@ func TestMbarrierFaults(t *testing.T) {
 		require.Contains(t, f.Detail, want)
 	}
 	require.NoError(t, run(arrive+arrive), "two whole phases")
-	bad("mbarrier.arrive.shared::cta.b64 _, [%r0], 2;\n@%p15 mbarrier.arrive.shared::cta.b64 _, [%r0], 3;\n", "beyond its count", sim.BadOperand)
+	bad("mbarrier.arrive.shared::cta.b64 _, [%r0], 2;\n@%p15 mbarrier.arrive.shared::cta.b64 _, [%r0], 3;\n",
+		"beyond its count", sim.BadOperand)
 	require.NoError(t, run("mbarrier.arrive.shared::cta.b64 _, [%r0], 2;\n@%p15 mbarrier.arrive.shared::cta.b64 _, [%r0], 2;\n"))
 	bad("mbarrier.arrive.shared::cta.b64 _, [%r0+24];\n", "has not been initialised", sim.BadOperand)
 	bad("@%p15 mbarrier.init.shared::cta.b64 [%r0], 1;\n", "already", sim.BadOperand)
@@ -79,13 +85,15 @@ func TestMbarrierFaults(t *testing.T) {
 	bad("@%p15 st.shared.u32 [%r0], 0;\nbar.sync 0;\n"+arrive, "written over", sim.BadOperand)
 	bad("@%p15 mbarrier.init.shared::cta.b64 [%r0+24], 0;\n", "count 0", sim.BadOperand)
 	bad("@%p15 mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [%r0], 4;\n"+arrive, "4 bytes more have come", sim.BadOperand)
-	require.NoError(t, run("@%p15 mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [%r0], 4;\n@%p15 mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%r0], 4;\n"+
+	require.NoError(t, run("@%p15 mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [%r0], 4;\n"+
+		"@%p15 mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%r0], 4;\n"+
 		arrive+await("L", "%r0", "0")))
 	bad("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%r0], 1048575;\n", "tx-count", sim.BadOperand)
 	faults(t, run("@%p15 mbarrier.init.shared::cta.b64 [%r0+28], 1;\n"), sim.Misaligned)
 	faults(t, run("@%p15 mbarrier.init.shared::cta.b64 [%r0+4096], 1;\n"), sim.OutOfBounds)
 	faults(t, run("mbarrier.arrive.b64 _, [%a0];\n"), sim.BadOperand)
-	bad("mbarrier.arrive.shared::cta.b64 %rd0, [%r0];\n"+arrive+arrive+"bar.sync 0;\nmbarrier.test_wait.shared::cta.b64 %p0, [%r0], %rd0;\n",
+	bad("mbarrier.arrive.shared::cta.b64 %rd0, [%r0];\n"+arrive+arrive+"bar.sync 0;\n"+
+		"mbarrier.test_wait.shared::cta.b64 %p0, [%r0], %rd0;\n",
 		"only the current phase", sim.BadOperand)
 	// a phase that cannot come: the report names instruction, mbarrier and state
 	f := faults(t, run("@%p15 "+arrive+"@%p15 bra L;\nret;\n"+await("L", "%r0", "0")), sim.Deadlock)
@@ -98,7 +106,8 @@ func TestMbarrierFaults(t *testing.T) {
 	require.NoError(t, run("@%p15 mbarrier.arrive_drop.shared::cta.b64 _, [%r0];\n@!%p15 "+arrive+await("L", "%r0", "0")+
 		"@!%p15 "+arrive+await("M", "%r0", "1")))
 	// initialised and used without a barrier between
-	err := newRig(t, sim.Config{Checks: sim.AllChecks}, strings.Replace(barriers(1, "64"), "bar.sync 0;", "", 1)+arrive+"ret;\n}\n").
+	err := newRig(t, sim.Config{Checks: sim.AllChecks}, strings.Replace(barriers(1, "64"), "bar.sync 0;", "",
+		1)+arrive+"ret;\n}\n").
 		bytes(make([]byte, 64)).launch(threads(64))
 	require.Error(t, err)
 }
@@ -154,7 +163,8 @@ READ:
 			}
 		}
 		if cfg.Checks != 0 { // an arrival that does not wait for the copies
-			err := newRig(t, cfg, code("mbarrier.arrive.shared::cta.b64 _, [%r0];", "32", await("L", "%r0", "0"))).bytes(src).out(512).launch(threads(64))
+			err := newRig(t, cfg, code("mbarrier.arrive.shared::cta.b64 _, [%r0];", "32", await("L", "%r0",
+				"0"))).bytes(src).out(512).launch(threads(64))
 			faults(t, err, sim.AsyncHazard)
 		}
 	}

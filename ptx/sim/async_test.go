@@ -60,7 +60,8 @@ func TestCpAsync(t *testing.T) {
 
 // Bytes beyond src-size, and all with ignore-src, are zero, and the source need not exist there.
 func TestCpAsyncSourceSize(t *testing.T) {
-	head := prelude(1024, 2) + "mov.u32 %r0, sm;\nmad.lo.u32 %r1, %t, 16, %r0;\nmad.wide.u32 %rd1, %t, 4, %a0;\nmad.wide.u32 %rd2, %t, 16, %a1;\n"
+	head := prelude(1024, 2) + "mov.u32 %r0, sm;\nmad.lo.u32 %r1, %t, 16, %r0;\nmad.wide.u32 %rd1, %t, 4, %a0;\n" +
+		"mad.wide.u32 %rd2, %t, 16, %a1;\n"
 	code := head + `
 	rem.u32 %r6, %t, 5;
 	cp.async.ca.shared.global [%r1], [%rd1], 4, %r6;
@@ -89,7 +90,10 @@ func TestCpAsyncSourceSize(t *testing.T) {
 	r := newRig(t, sim.Config{}, head+"cp.async.ca.shared.global [%r1], [%rd1], 4, 5;\ncp.async.wait_all;\n"+copyOut)
 	faults(t, r.bytes(src).bytes(make([]byte, 512)).launch(threads(32)), sim.BadOperand)
 	g := sim.New(sim.Config{})
-	m, err := g.Load(module(t, ".visible .entry k() {\n.reg .b32 %r<2>;\n.reg .b64 %rd<2>;\ncp.async.ca.shared.global [%r1], [%rd1], 12;\nret;\n}\n"))
+	odd := module(t, ".visible .entry k() {\n.reg .b32 %r<2>;\n.reg .b64 %rd<2>;\n"+
+		"cp.async.ca.shared.global [%r1], [%rd1], 8;\nret;\n}\n")
+	odd.Funcs[0].Body[0].Args[2].Bits = 12
+	m, err := g.Load(odd)
 	require.NoError(t, err)
 	_, err = m.Kernel("k")
 	require.ErrorIs(t, err, compute.ErrArgument)
@@ -140,13 +144,16 @@ func TestCpAsyncHazards(t *testing.T) {
 		require.Contains(t, []sim.FaultKind{sim.Race, sim.AsyncHazard}, fault.Kind, "%v", err)
 	}
 	// misaligned
-	_, _, err := asyncRun(t, sim.Config{}, copyIn+"cp.async.cg.shared.global [%r1+8], [%rd1], 16;\ncp.async.wait_all;\nret;\n}\n", 32)
+	_, _, err := asyncRun(t, sim.Config{}, copyIn+"cp.async.cg.shared.global [%r1+8], [%rd1], 16;\ncp.async.wait_all;\n"+
+		"ret;\n}\n", 32)
 	require.Equal(t, ir.SharedSpace, faults(t, err, sim.Misaligned).Space)
-	_, _, err = asyncRun(t, sim.Config{}, copyIn+"cp.async.cg.shared.global [%r1], [%rd1+16], 16;\ncp.async.wait_all;\nret;\n}\n", 32)
+	_, _, err = asyncRun(t, sim.Config{}, copyIn+"cp.async.cg.shared.global [%r1], [%rd1+16], 16;\ncp.async.wait_all;\n"+
+		"ret;\n}\n", 32)
 	faults(t, err, sim.OutOfBounds)
 }
 
-// A pipeline with two stages: while one is summed, the next is on its way. wait and barriers are parameters, so that each can be missing.
+// A pipeline with two stages: while one is summed, the next is on its way. wait and barriers are parameters, so that each can
+// be missing.
 func pipeline(wait, before, after string) string {
 	return prelude(2*512, 2) + fmt.Sprintf(`
 	mov.u32 %%r0, sm;

@@ -143,7 +143,8 @@ func (t *transfer) launch(w *warp, lane, bytes int, addr uint64, each func(func(
 		f.free()
 		w.from(pc, func() {
 			if w.block.cluster.async.mbarriers[place{o.s, o.off}] != o {
-				w.fault(BadOperand, lane, ir.SharedSpace, o.off, "the mbarrier at %#x was invalidated while a copy was to complete on it", o.off)
+				w.fault(BadOperand, lane, ir.SharedSpace, o.off,
+					"the mbarrier at %#x was invalidated while a copy was to complete on it", o.off)
 			}
 			o.complete(w, lane, []*flight{f}, func() (bool, error) { return o.mbarrier.complete(uint32(bytes)) })
 		})

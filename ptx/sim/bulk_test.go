@@ -83,7 +83,8 @@ func TestBulk(t *testing.T) {
 		bad(hazard, bulkLoad, wait, doubled, fence, sync, bulkStore, "@%p15 st.shared.u32 [%r1], 0;\n", bulkWait)
 		bad(hazard, bulkLoad, wait, fence, sync, bulkStore, "@%p15 ld.global.u32 %r9, [%a1];\n", bulkWait)
 		bad(hazard, bulkLoad) // the block ends first
-		_, err = run(cfg, bulkLoad, wait, doubled, fence, sync, bulkStore, "@%p15 cp.async.bulk.wait_group.read 0;\n", "@%p15 st.shared.u32 [%r1], 0;\n",
+		_, err = run(cfg, bulkLoad, wait, doubled, fence, sync, bulkStore, "@%p15 cp.async.bulk.wait_group.read 0;\n",
+			"@%p15 st.shared.u32 [%r1], 0;\n",
 			bulkWait, "@%p15 ld.global.u32 %r9, [%a1];\n")
 		require.NoError(t, err)
 	}
@@ -112,14 +113,21 @@ func TestBulkReduce(t *testing.T) {
 		t  ir.Type
 		do func(a, b float64) float64
 	}{
-		{"add", ir.S32, func(a, b float64) float64 { return float64(int32(int64(a + b))) }}, {"min", ir.S32, func(a, b float64) float64 { return min(a, b) }},
-		{"max", ir.S32, func(a, b float64) float64 { return max(a, b) }}, {"add", ir.F32, func(a, b float64) float64 { return float64(float32(a + b)) }},
+		{"add", ir.S32, func(a, b float64) float64 { return float64(int32(int64(a + b))) }}, {"min", ir.S32, func(a,
+			b float64) float64 {
+			return min(a, b)
+		}},
+		{"max", ir.S32, func(a, b float64) float64 { return max(a, b) }}, {"add", ir.F32, func(a,
+			b float64) float64 {
+			return float64(float32(a + b))
+		}},
 		{"max", ir.F16, func(a, b float64) float64 { return max(a, b) }},
 	} {
 		n := 512 / c.t.Size()
 		a, va := matrix(rng, c.t, n)
 		b, vb := matrix(rng, c.t, n)
-		store := fmt.Sprintf("@%%p15 cp.reduce.async.bulk.global.shared::cta.bulk_group.%s.%v [%%a1], [%%r1], 512;\n@%%p15 cp.async.bulk.commit_group;\n", c.op, c.t)
+		store := fmt.Sprintf("@%%p15 cp.reduce.async.bulk.global.shared::cta.bulk_group.%s.%v [%%a1], [%%r1], 512;\n"+
+			"@%%p15 cp.async.bulk.commit_group;\n", c.op, c.t)
 		for _, cfg := range checkedSeeds(3) {
 			r := newRig(t, cfg, bulkKernel(bulkLoad, await("L", "%r0", "0"), store, bulkWait)).bytes(a).bytes(b)
 			require.NoError(t, r.launch(threads(32)))

@@ -17,8 +17,8 @@ func clusters(n, size int) sim.Launch {
 
 const clusterSync = "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n"
 
-// ranked begins a kernel with mbarriers: %r10 is the block's rank, %r11 the next one's, %r12 sm in the next block; %rd2 is where the thread's
-// results go.
+// ranked begins a kernel with mbarriers: %r10 is the block's rank, %r11 the next one's, %r12 sm in the next block; %rd2 is
+// where the thread's results go.
 func ranked(args int, n string) string {
 	return barriers(args, n) + `
 	mov.u32 %r10, %cluster_ctarank;
@@ -40,18 +40,26 @@ func TestClusterMemory(t *testing.T) {
 		code string
 		want func(block, lane int) int
 	}{
-		"read of the next block": {clusterSync + "ld.shared::cluster.u32 %r1, [%r21+128];\nst.global.u32 [%rd2], %r1;\n" + clusterSync,
+		"read of the next block": {clusterSync + "ld.shared::cluster.u32 %r1, [%r21+128];\nst.global.u32 [%rd2], %r1;\n" +
+			clusterSync,
 			func(b, l int) int { return (b/4*4+(b+1)%4)*32 + l }},
-		"generic address": {clusterSync + "cvta.shared.u64 %rd5, sm;\nmapa.u64 %rd6, %rd5, %r11;\nmul.wide.u32 %rd7, %t, 4;\nadd.u64 %rd6, %rd6, %rd7;\n" +
+		"generic address": {clusterSync + "cvta.shared.u64 %rd5, sm;\nmapa.u64 %rd6, %rd5, %r11;\nmul.wide.u32 %rd7, %t, 4;\n" +
+			"add.u64 %rd6, %rd6, %rd7;\n" +
 			"ld.u32 %r1, [%rd6+128];\nst.global.u32 [%rd2], %r1;\n" + clusterSync, func(b, l int) int { return (b/4*4+(b+1)%4)*32 + l }},
-		"rank": {"getctarank.shared::cluster.u32 %r1, %r12;\ngetctarank.shared::cluster.u32 %r2, %r0;\nmad.lo.u32 %r1, %r2, 100, %r1;\n" +
+		"rank": {"getctarank.shared::cluster.u32 %r1, %r12;\ngetctarank.shared::cluster.u32 %r2, %r0;\n" +
+			"mad.lo.u32 %r1, %r2, 100, %r1;\n" +
 			"st.global.u32 [%rd2], %r1;\n", func(b, _ int) int { return b%4*100 + (b+1)%4 }},
 		"write and remote arrival": {clusterSync + "st.shared::cluster.u32 [%r21+256], %r14;\n" +
 			"mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r12];\n" +
 			strings.ReplaceAll(await("L", "%r0", "0"), "parity.", "parity.acquire.cluster.") +
-			"ld.shared.u32 %r1, [%r20+256];\nst.global.u32 [%rd2], %r1;\n" + clusterSync, func(b, l int) int { return (b/4*4+(b+3)%4)*32 + l }},
-		"st.async": {"@%p15 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r0], 256;\n@!%p15 mbarrier.arrive.shared::cta.b64 _, [%r0];\n" + clusterSync +
-			"mad.lo.u32 %r21, %t, 4, %r21;\nst.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.b32 [%r21+256], {%r14, %r10}, [%r12];\n" +
+			"ld.shared.u32 %r1, [%r20+256];\nst.global.u32 [%rd2], %r1;\n" + clusterSync, func(b,
+			l int) int {
+			return (b/4*4+(b+3)%4)*32 + l
+		}},
+		"st.async": {"@%p15 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r0], 256;\n" +
+			"@!%p15 mbarrier.arrive.shared::cta.b64 _, [%r0];\n" + clusterSync +
+			"mad.lo.u32 %r21, %t, 4, %r21;\nst.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.b32 " +
+			"[%r21+256], {%r14, %r10}, [%r12];\n" +
 			await("L", "%r0", "0") + "mad.lo.u32 %r20, %t, 4, %r20;\nld.shared.v2.u32 {%r1, %r2}, [%r20+256];\n" +
 			"mad.lo.u32 %r1, %r2, 10000, %r1;\nst.global.u32 [%rd2], %r1;\n" + clusterSync,
 			func(b, l int) int { return (b/4*4+(b+3)%4)*32 + l + (b+3)%4*10000 }},
@@ -76,7 +84,8 @@ func TestClusterMemory(t *testing.T) {
 		if strings.Contains(c.code, "L:") { // without the wait
 			code := strings.ReplaceAll(strings.ReplaceAll(c.code, "@!%p14 bra", "//"), "mbarrier.try_wait", "//")
 			var f *sim.Fault
-			require.ErrorAs(t, newRig(t, sim.Config{Checks: sim.AllChecks}, head+code+"ret;\n}\n").out(8*128).launch(clusters(8, 4)), &f, name)
+			require.ErrorAs(t, newRig(t, sim.Config{Checks: sim.AllChecks}, head+code+"ret;\n}\n").out(8*128).launch(clusters(8, 4)),
+				&f, name)
 			require.Contains(t, []sim.FaultKind{sim.Race, sim.AsyncHazard, sim.Uninitialized}, f.Kind, "%s: %v", name, f)
 		}
 	}
@@ -115,7 +124,8 @@ ONE:
 	faults(t, run(dec+"\nsetmaxnreg.dec.sync.aligned.u32 32;", inc), sim.BadOperand)
 	faults(t, run(dec, inc+"\nsetmaxnreg.inc.sync.aligned.u32 232;"), sim.BadOperand)
 	g := sim.New(sim.Config{})
-	m, err := g.Load(module(t, ".version 8.0\n.target sm_90a\n.address_size 64\n"+kernel("setmaxnreg.dec.sync.aligned.u32 28;", "")))
+	m, err := g.Load(module(t, ".version 8.0\n.target sm_90a\n.address_size 64\n"+kernel("setmaxnreg.dec.sync.aligned.u32 28;",
+		"")))
 	require.NoError(t, err)
 	_, err = m.Kernel("k")
 	require.ErrorIs(t, err, compute.ErrArgument)
@@ -134,7 +144,8 @@ func TestHints(t *testing.T) {
 `).out(4)
 	require.NoError(t, r.launch(threads(32)))
 	g := sim.New(sim.Config{})
-	m, err := g.Load(module(t, ".version 8.1\n.target sm_90\n.address_size 64\n"+prelude(0, 1)+"multimem.red.relaxed.sys.global.add.u32 [%a0], %t;\nret;\n}\n"))
+	m, err := g.Load(module(t, ".version 8.1\n.target sm_90\n.address_size 64\n"+prelude(0,
+		1)+"multimem.red.relaxed.sys.global.add.u32 [%a0], %t;\nret;\n}\n"))
 	require.NoError(t, err)
 	_, err = m.Kernel("k")
 	require.ErrorIs(t, err, compute.ErrUnsupported)

@@ -36,8 +36,8 @@ func decodeDescriptor(d uint64) (descriptor, error) {
 // A tile is made of atoms: 8 rows of 16 bytes, or of the swizzle's span.
 //   - K-major: a row of an atom runs along k, the 8 rows along mn. The next 8 rows are stride away; without swizzle the next 16
 //     bytes along k are leading away, with it the row is long enough.
-//   - MN-major: a row runs along mn, the 8 rows along k. With swizzle the next atom along mn is leading away and the next along k
-//     is stride away; without, the other way round.
+//   - MN-major: a row runs along mn, the 8 rows along k. With swizzle the next atom along mn is leading away and the
+//     next along k is stride away; without, the other way round.
 func (d *descriptor) address(mn, k, size int, trans bool) uint32 {
 	span := d.swizzle.Span()
 	inner, outer := k, mn

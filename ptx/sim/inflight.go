@@ -7,14 +7,15 @@ import "github.com/wavelane/wavelane/ptx/ir"
 
 // words is what is known of a segment, in pages that are made when they are needed.
 type words struct {
-	grid  *grid // the launch that it is about
-	pages [][]word
+	grid    *grid // the launch that it is about
+	cluster Dim3  // and the cluster, for shared memory: it is used again
+	pages   [][]word
 }
 
 const pageWords = 64
 
-// word is the state of 4 bytes. Which of them each part is about is in a mask; of two operations that write different bytes of a
-// word only the first is known.
+// word is the state of 4 bytes. Which of them each part is about is in a mask; of two operations that write different bytes
+// of a word only the first is known.
 type word struct {
 	writer  *flight
 	reader  *flight // one of those that read
@@ -63,8 +64,12 @@ func (w *warp) fenced(lane int) *fenced {
 
 // words calls f for those from an offset on, n bytes long, with a mask of the bytes of each.
 func (w *warp) words(s *segment, off, n int, f func(x *word, bytes uint8)) {
-	if s.words == nil || s.words.grid != w.block.grid {
-		s.words = &words{grid: w.block.grid, pages: make([][]word, len(s.data)/(4*pageWords)+1)}
+	var cluster Dim3
+	if s.space == ir.SharedSpace {
+		cluster = w.block.cluster.id
+	}
+	if s.words == nil || s.words.grid != w.block.grid || s.words.cluster != cluster {
+		s.words = &words{grid: w.block.grid, cluster: cluster, pages: make([][]word, len(s.data)/(4*pageWords)+1)}
 	}
 	for i := off / 4; i <= (off+n-1)/4; i++ {
 		page := &s.words.pages[i/pageWords]

@@ -27,7 +27,8 @@ func (c *compiler) layout(in *ir.Instr, o *ir.Operand, t ir.Type, count int, ind
 		return nil, err
 	}
 	if want := count / 32 / l.per; len(l.refs) != want {
-		return nil, c.errorf(in, compute.ErrArgument, "%d registers for a matrix of %d elements of %v, want %d", len(l.refs), count, t, want)
+		return nil, c.errorf(in, compute.ErrArgument, "%d registers for a matrix of %d elements of %v, want %d", len(l.refs),
+			count, t, want)
 	}
 	for _, r := range l.refs {
 		if int(r.bits) != width {

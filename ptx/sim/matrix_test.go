@@ -11,14 +11,16 @@ import (
 	"github.com/wavelane/wavelane/ptx/sim"
 )
 
-// prelude begins a kernel k with pointers as parameters, in %a0, %a1 and so on; %t is the thread. Registers of all kinds are declared.
+// prelude begins a kernel k with pointers as parameters, in %a0, %a1 and so on; %t is the thread. Registers of all kinds are
+// declared.
 func prelude(shared, n int) string {
 	var s strings.Builder
 	s.WriteString(".visible .entry k(")
 	for i := range n {
 		fmt.Fprintf(&s, "%s.param .u64 p%d", map[bool]string{true: ", "}[i > 0], i)
 	}
-	s.WriteString(") {\n.reg .pred %p<16>;\n.reg .b16 %h<16>;\n.reg .b32 %r<300>;\n.reg .f32 %f<300>;\n.reg .b64 %rd<64>, %a<8>;\n.reg .b32 %t;\n")
+	s.WriteString(") {\n.reg .pred %p<16>;\n.reg .b16 %h<16>;\n.reg .b32 %r<300>;\n.reg .f32 %f<300>;\n" +
+		".reg .b64 %rd<64>, %a<8>;\n.reg .b32 %t;\n")
 	if shared > 0 {
 		fmt.Fprintf(&s, ".shared .align 1024 .b8 sm[%d];\n", shared)
 	}
@@ -127,7 +129,8 @@ func TestLdmatrixMMA(t *testing.T) {
 		b, vb := matrix(rng, ir.F16, 16*8)
 		// B's addresses: without .trans matrix i holds columns 0-7 along k from 8i on; with it rows 8i to 8i+7.
 		want := byRows(vb, 16, 8)
-		bAddr := "and.b32 %r1, %t, 7;\nmul.lo.u32 %r1, %r1, 32;\nshr.u32 %r2, %t, 3;\nand.b32 %r2, %r2, 1;\nmad.lo.u32 %r1, %r2, 16, %r1;"
+		bAddr := "and.b32 %r1, %t, 7;\nmul.lo.u32 %r1, %r1, 32;\nshr.u32 %r2, %t, 3;\nand.b32 %r2, %r2, 1;\n" +
+			"mad.lo.u32 %r1, %r2, 16, %r1;"
 		op := ""
 		if trans {
 			want = vb
@@ -145,7 +148,8 @@ func TestLdmatrixMMA(t *testing.T) {
 	add.u32 %r1, %r1, %r290;
 	ldmatrix.sync.aligned.m8n8.x2` + op + `.shared.b16 {%r14, %r15}, [%r1+512];
 	mov.f32 %f0, 0f00000000;
-	mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1, %f2, %f3, %f4}, {%r10, %r11, %r12, %r13}, {%r14, %r15}, {%f0, %f0, %f0, %f0};
+	mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1, %f2, %f3, %f4}, {%r10, %r11, %r12, %r13}, {%r14, %r15}, {%f0, %f0,
+		%f0, %f0};
 	shr.u32 %r3, %t, 2;
 	and.b32 %r4, %t, 3;
 	mul.lo.u32 %r3, %r3, 32;
@@ -166,7 +170,8 @@ func TestLdmatrixMMA(t *testing.T) {
 
 func TestLdmatrixFaults(t *testing.T) {
 	run := func(code string, n int) error {
-		r := newRig(t, sim.Config{Checks: sim.AllChecks}, prelude(512, 1)+"mov.u32 %r0, sm;\nmad.lo.u32 %r0, %t, 16, %r0;\n"+code+"ret;\n}\n")
+		r := newRig(t, sim.Config{Checks: sim.AllChecks}, prelude(512,
+			1)+"mov.u32 %r0, sm;\nmad.lo.u32 %r0, %t, 16, %r0;\n"+code+"ret;\n}\n")
 		return r.out(4).launch(threads(n))
 	}
 	const x4 = "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r1, %r2, %r3, %r4}, [%r0];\n"

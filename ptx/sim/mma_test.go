@@ -92,7 +92,8 @@ func mmaKernel(op string, a, b, c, d *fragments) string {
 		}
 		return "%r" + pos, t
 	}
-	s.WriteString(".visible .entry k(.param .u64 a, .param .u64 b, .param .u64 c, .param .u64 d) {\n.reg .b32 %t;\n.reg .b64 %p, %q;\nmov.u32 %t, %tid.x;\n")
+	s.WriteString(".visible .entry k(.param .u64 a, .param .u64 b, .param .u64 c, .param .u64 d) {\n.reg .b32 %t;\n" +
+		".reg .b64 %p, %q;\nmov.u32 %t, %tid.x;\n")
 	var names []string
 	for _, x := range []struct {
 		pos string
@@ -215,7 +216,8 @@ func TestMMASpecialValues(t *testing.T) {
 	got = run(op, fc, fill(256, ir.F16, 0x8000), fill(128, ir.F16, 0), fill(128, ir.F32, f32(float32(math.Copysign(0, -1)))))
 	require.Equal(t, uint32(0x80000000), word(got, i), "-0 added to -0")
 	_, _, fh := mmaFragments(16, 16, ir.F16, ir.F16)
-	got = run("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16", fh, fill(256, ir.F16, 0x5bff), fill(128, ir.F16, 0x5bff), fill(128, ir.F16, 0))
+	got = run("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16", fh, fill(256, ir.F16, 0x5bff), fill(128, ir.F16, 0x5bff),
+		fill(128, ir.F16, 0))
 	require.Equal(t, math.Inf(1), number(got, ir.F16, i), "too large for f16")
 
 	fa, fb, fc = mmaFragments(16, 32, ir.S8, ir.S32)
@@ -237,7 +239,8 @@ func TestMMASpecialValues(t *testing.T) {
 	}
 	for _, bit := range []string{"and", "xor"} {
 		fa, fb, fc = mmaFragments(16, 256, ir.B1, ir.S32)
-		got := fc.unpack(run("mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32."+bit+".popc", fc, fa.pack(a, ir.B1), fb.pack(b, ir.B1),
+		got := fc.unpack(run("mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32."+bit+".popc", fc, fa.pack(a, ir.B1), fb.pack(b,
+			ir.B1),
 			fill(128, ir.S32, 7)), ir.S32, 128)
 		for row := range 16 {
 			for col := range 8 {
@@ -256,7 +259,8 @@ func TestMMASpecialValues(t *testing.T) {
 
 func TestMMARefused(t *testing.T) {
 	g := sim.New(sim.Config{})
-	m, err := g.Load(module(t, ".visible .entry k() {\n.reg .b32 %r<2>;\n.reg .f32 %f<8>;\nmma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32 "+
+	m, err := g.Load(module(t, ".visible .entry k() {\n.reg .b32 %r<2>;\n.reg .f32 %f<8>;\n"+
+		"mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32 "+
 		list("%f", 0, 8)+", {%r0, %r1}, {%r0, %r1}, "+list("%f", 0, 8)+";\nret;\n}\n"))
 	require.NoError(t, err)
 	_, err = m.Kernel("k")

@@ -153,7 +153,8 @@ func number(p []byte, t ir.Type, i int) float64 {
 	return float64(int32(b))
 }
 
-// gemm is C + A·B with the sum of the absolute values of all terms, which bounds the rounding error. a is m×k by rows, b is k×n by rows.
+// gemm is C + A·B with the sum of the absolute values of all terms, which bounds the rounding error. a is m×k by rows, b is
+// k×n by rows.
 func gemm(m, n, k int, a, b, c []float64) (d, size []float64) {
 	d, size = make([]float64, m*n), make([]float64, m*n)
 	for i := range m {

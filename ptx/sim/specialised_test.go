@@ -17,9 +17,9 @@ const (
 	stages              = 2
 )
 
-// specialised is a GEMM of f16 as Hopper wants it: a producer warp brings tiles by bulk tensor copies, a warpgroup of consumers multiplies
-// them, and a pair of mbarriers per stage says which stages are full and which empty. C is f32, K tiles are passed as parameter. Lines
-// of without are left out; they are there to be missed.
+// specialised is a GEMM of f16 as Hopper wants it: a producer warp brings tiles by bulk tensor copies, a warpgroup of
+// consumers multiplies them, and a pair of mbarriers per stage says which stages are full and which empty. C is f32, K tiles
+// are passed as parameter. Lines of without are left out; they are there to be missed.
 func specialised(without ...string) string {
 	var s strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&s, format+"\n", args...) }
@@ -71,7 +71,8 @@ func specialised(without ...string) string {
 	line("add.u32 %%r4, %%r4, 1;\nsetp.lt.u32 %%p3, %%r4, %%r2;\n@%%p3 bra CONSUME;")
 
 	// row of C: 64·block + 16·warp + lane/4, columns 2·(lane mod 4) and every 8 on
-	line("ld.param.u64 %%rd4, [c];\nsub.u32 %%r20, %%r1, 128;\nshr.u32 %%r21, %%r20, 5;\nand.b32 %%r22, %%r20, 31;\nshr.u32 %%r23, %%r22, 2;")
+	line("ld.param.u64 %%rd4, [c];\nsub.u32 %%r20, %%r1, 128;\nshr.u32 %%r21, %%r20, 5;\nand.b32 %%r22, %%r20, 31;\n" +
+		"shr.u32 %%r23, %%r22, 2;")
 	line("and.b32 %%r24, %%r22, 3;\nmad.lo.u32 %%r25, %%r21, 16, %%r23;\nmad.lo.u32 %%r25, %%r3, %d, %%r25;", tileM)
 	line("mul.lo.u32 %%r25, %%r25, %d;\nmad.lo.u32 %%r25, %%r24, 2, %%r25;\nmad.wide.u32 %%rd4, %%r25, 4, %%rd4;", tileN)
 	for i := 0; i < tileN/2; i += 2 {

@@ -28,7 +28,8 @@ func (c *compiler) tile(in *ir.Instr, i int) (*tile, error) {
 		return nil, c.unsupported(in)
 	}
 	for _, m := range in.Mods {
-		if strings.HasPrefix(string(m), "im2col") || strings.HasPrefix(string(m), "tile::") || strings.HasPrefix(string(m), "cta_group") {
+		if strings.HasPrefix(string(m), "im2col") || strings.HasPrefix(string(m), "tile::") || strings.HasPrefix(string(m),
+			"cta_group") {
 			return nil, c.unsupported(in)
 		}
 	}
@@ -174,7 +175,8 @@ func compileTensor(c *compiler, in *ir.Instr) (step, error) {
 
 // elementTypes are PTX's names of the types of tensors.
 var elementTypes = map[tensormap.DataType]ir.Type{
-	tensormap.U8: ir.U8, tensormap.U16: ir.U16, tensormap.U32: ir.U32, tensormap.S32: ir.S32, tensormap.U64: ir.U64, tensormap.S64: ir.S64,
+	tensormap.U8: ir.U8, tensormap.U16: ir.U16, tensormap.U32: ir.U32, tensormap.S32: ir.S32, tensormap.U64: ir.U64,
+	tensormap.S64: ir.S64,
 	tensormap.F16: ir.F16, tensormap.F32: ir.F32, tensormap.F64: ir.F64, tensormap.BF16: ir.BF16, tensormap.F32FTZ: ir.F32,
 	tensormap.TF32: ir.F32, tensormap.TF32FTZ: ir.F32,
 }

@@ -13,14 +13,15 @@ import (
 	"github.com/wavelane/wavelane/ptx/tensormap"
 )
 
-// mapped begins a kernel with n tensor maps m0, m1 … and then the pointers p0, p1 … as parameters, and mbarriers for one arrival.
-// %rd50 and up are the generic addresses of the maps.
+// mapped begins a kernel with n tensor maps m0, m1 … and then the pointers p0, p1 … as parameters, and mbarriers for one
+// arrival. %rd50 and up are the generic addresses of the maps.
 func mapped(maps, args int) string {
 	var s strings.Builder
 	for i := range maps {
 		fmt.Fprintf(&s, ".param .align 64 .b8 m%d[128], ", i)
 	}
-	code := strings.Replace(barriers(args, "1"), "k(", "k("+strings.TrimSuffix(s.String(), map[bool]string{true: ", "}[args == 0]), 1)
+	code := strings.Replace(barriers(args, "1"), "k(", "k("+strings.TrimSuffix(s.String(),
+		map[bool]string{true: ", "}[args == 0]), 1)
 	code = strings.Replace(code, "sm[4096]", "sm[65536]", 1)
 	for i := range maps {
 		code += fmt.Sprintf("mov.b64 %%rd%d, m%d;\ncvta.param.u64 %%rd%d, %%rd%d;\n", 50+i, i, 50+i, 50+i)
@@ -192,13 +193,15 @@ func TestTensorStoreReduce(t *testing.T) {
 			at[d] = int32(rng.IntN(int(m.Dims[d])+4)) - 2
 		}
 		size := m.BoxBytes()
-		code := mapped(1, 1) + "mad.wide.u32 %rd1, %t, 4, %a0;\nmad.lo.u32 %r1, %t, 4, %r0;\nmov.u32 %r2, 0;\nFILL:\nld.global.u32 %r3, [%rd1];\n" +
+		code := mapped(1, 1) + "mad.wide.u32 %rd1, %t, 4, %a0;\nmad.lo.u32 %r1, %t, 4, %r0;\nmov.u32 %r2, 0;\nFILL:\n" +
+			"ld.global.u32 %r3, [%rd1];\n" +
 			"st.shared.u32 [%r1+1024], %r3;\nadd.u64 %rd1, %rd1, 128;\nadd.u32 %r1, %r1, 128;\nadd.u32 %r2, %r2, 128;\n" +
 			fmt.Sprintf("setp.lt.u32 %%p1, %%r2, %d;\n@%%p1 bra FILL;\nfence.proxy.async;\nbar.sync 0;\n@!%%p15 bra END;\n", size)
 		if op == "" {
 			code += fmt.Sprintf("cp.async.bulk.tensor.%dd.global.shared::cta.bulk_group [%%rd50, %s], [%%r0+1024];\n", rank, coords(at))
 		} else {
-			code += fmt.Sprintf("cp.reduce.async.bulk.tensor.%dd.global.shared::cta.%s.tile.bulk_group [%%rd50, %s], [%%r0+1024];\n", rank, op, coords(at))
+			code += fmt.Sprintf("cp.reduce.async.bulk.tensor.%dd.global.shared::cta.%s.tile.bulk_group [%%rd50, %s], [%%r0+1024];\n",
+				rank, op, coords(at))
 		}
 		code += "cp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;\nEND:\nret;\n}\n"
 		r := newRig(t, checkedSeeds(3)[rng.IntN(5)], code)
@@ -293,7 +296,8 @@ func TestTensorMulticast(t *testing.T) {
 	and.b32 %r14, %r10, 1;
 	setp.eq.u32 %p1, %r14, 0;
 	and.pred %p1, %p1, %p15;
-	@%p1 cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%r12+1024], [%rd50, {0, %r13}], [%r0], %h1;
+	@%p1 cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%r12+1024], [%rd50,
+		{0, %r13}], [%r0], %h1;
 ` + await("L", "%r0", "0") + `
 	mad.lo.u32 %r20, %t, 16, %r0;
 	shl.b32 %r15, %r10, 11;

@@ -12,8 +12,9 @@ import (
 	"github.com/wavelane/wavelane/ptx/tensormap"
 )
 
-// sharedTile is a matrix in shared memory for wgmma, in one of the canonical layouts: the bytes of rows mn of k elements, from an
-// address that is a multiple of 1024, and the descriptor without that address. skip is how far into the swizzle's span k begins.
+// sharedTile is a matrix in shared memory for wgmma, in one of the canonical layouts: the bytes of rows mn of k elements,
+// from an address that is a multiple of 1024, and the descriptor without that address. skip is how far into the swizzle's
+// span k begins.
 func sharedTile(packed []byte, mns, k, size int, s tensormap.Swizzle, trans bool, skip int) (image []byte, desc uint64) {
 	span := s.Span()
 	image = make([]byte, (mns*max(k*size, span)+4*8*span+2047)&^1023)
@@ -130,12 +131,14 @@ func (f *wgmmaForm) kernel(bytes, baseB int, descA, descB uint64, parts map[stri
 		}
 		return usual
 	}
-	return prelude((bytes+1023)&^1023, 3) + toShared(bytes) + "mad.wide.u32 %rd1, %t, 4, %a1;\nmad.wide.u32 %rd2, %t, 4, %a2;\n" + load +
+	return prelude((bytes+1023)&^1023, 3) + toShared(bytes) + "mad.wide.u32 %rd1, %t, 4, %a1;\n" +
+		"mad.wide.u32 %rd2, %t, 4, %a2;\n" + load +
 		fmt.Sprintf("add.u64 %%rd10, %%rd61, %d;\nadd.u64 %%rd11, %%rd61, %d;\nsetp.%s.u32 %%p1, %%t, 1000;\n", int64(descA),
 			int64(descB)+int64(baseB>>4), map[bool]string{true: "ne", false: "eq"}[f.scale]) +
 		part("fence", "wgmma.fence.sync.aligned;\n") +
 		fmt.Sprintf("%s %s, %s, %%rd11%s;\n", f.op(), list(prefix, 0, n), a, args) +
-		part("commit", "wgmma.commit_group.sync.aligned;\n") + part("wait", "wgmma.wait_group.sync.aligned 0;\n") + store + "ret;\n}\n"
+		part("commit", "wgmma.commit_group.sync.aligned;\n") + part("wait", "wgmma.wait_group.sync.aligned 0;\n") + store +
+		"ret;\n}\n"
 }
 
 // run executes the product on random matrices and compares it.
@@ -197,11 +200,13 @@ func TestWgmma(t *testing.T) {
 	rng := random(t)
 	ks := map[int]int{8: 32, 16: 16, 32: 8}
 	for _, x := range []struct{ ta, tb, td ir.Type }{
-		{ir.F16, ir.F16, ir.F32}, {ir.F16, ir.F16, ir.F16}, {ir.BF16, ir.BF16, ir.F32}, {ir.TF32, ir.TF32, ir.F32}, {ir.E4M3, ir.E4M3, ir.F32},
+		{ir.F16, ir.F16, ir.F32}, {ir.F16, ir.F16, ir.F16}, {ir.BF16, ir.BF16, ir.F32}, {ir.TF32, ir.TF32, ir.F32}, {ir.E4M3,
+			ir.E4M3, ir.F32},
 		{ir.E5M2, ir.E4M3, ir.F16}, {ir.S8, ir.S8, ir.S32}, {ir.U8, ir.S8, ir.S32},
 	} {
 		for i := range 8 {
-			f := wgmmaForm{n: 16 * (1 + rng.IntN(4)), k: ks[x.ta.Bits()], ta: x.ta, tb: x.tb, td: x.td, sa: swizzles[i%4], sb: swizzles[rng.IntN(4)],
+			f := wgmmaForm{n: 16 * (1 + rng.IntN(4)), k: ks[x.ta.Bits()], ta: x.ta, tb: x.tb, td: x.td, sa: swizzles[i%4],
+				sb:     swizzles[rng.IntN(4)],
 				inRegs: i%3 == 2, scale: rng.IntN(2) == 0, signA: 1, signB: 1}
 			if i == 7 {
 				f.n = 256
@@ -226,7 +231,8 @@ func TestWgmma(t *testing.T) {
 }
 
 func TestWgmmaFaults(t *testing.T) {
-	f := wgmmaForm{n: 16, k: 16, ta: ir.F16, tb: ir.F16, td: ir.F32, sa: tensormap.Swizzle128, sb: tensormap.Swizzle128, scale: true, signA: 1, signB: 1}
+	f := wgmmaForm{n: 16, k: 16, ta: ir.F16, tb: ir.F16, td: ir.F32, sa: tensormap.Swizzle128, sb: tensormap.Swizzle128,
+		scale: true, signA: 1, signB: 1}
 	for _, cfg := range checkedSeeds(3) {
 		if cfg.Checks == 0 {
 			continue
@@ -239,9 +245,12 @@ func TestWgmmaFaults(t *testing.T) {
 		hazard(map[string]string{"wait": ""}, "nobody has waited for the asynchronous product")
 		hazard(map[string]string{"commit": ""}, "nobody has waited for the asynchronous product")
 		hazard(map[string]string{"wait": "wgmma.wait_group.sync.aligned 1;\n"}, "nobody has waited for the asynchronous product")
-		hazard(map[string]string{"fence": "wgmma.fence.sync.aligned;\nadd.f32 %f3, %f3, %f3;\n"}, "accessed since the last wgmma.fence")
-		hazard(map[string]string{"wait": "setp.eq.u32 %p3, %t, 0;\n@%p3 st.shared.u32 [%r290], %t;\nwgmma.wait_group.sync.aligned 0;\n"}, "reads this")
-		require.NoError(t, f.run(t, cfg, map[string]string{"wait": "add.u32 %r100, %t, 1;\nwgmma.wait_group.sync.aligned 0;\nbar.sync 0;\nsetp.eq.u32 %p3, %t, 0;\n@%p3 st.shared.u32 [%r290], %t;\n"}))
+		hazard(map[string]string{"fence": "wgmma.fence.sync.aligned;\nadd.f32 %f3, %f3, %f3;\n"},
+			"accessed since the last wgmma.fence")
+		hazard(map[string]string{"wait": "setp.eq.u32 %p3, %t, 0;\n@%p3 st.shared.u32 [%r290], %t;\n" +
+			"wgmma.wait_group.sync.aligned 0;\n"}, "reads this")
+		require.NoError(t, f.run(t, cfg, map[string]string{"wait": "add.u32 %r100, %t, 1;\nwgmma.wait_group.sync.aligned 0;\n" +
+			"bar.sync 0;\nsetp.eq.u32 %p3, %t, 0;\n@%p3 st.shared.u32 [%r290], %t;\n"}))
 	}
 	kernel := func(code string, n int) error {
 		image := make([]byte, 4096)
@@ -249,7 +258,8 @@ func TestWgmmaFaults(t *testing.T) {
 		return r.launch(threads(n))
 	}
 	mma := func(desc string) string {
-		return "setp.eq.u32 %p1, %t, 1000;\nwgmma.fence.sync.aligned;\nwgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0, %f1, %f2, %f3}, " + desc +
+		return "setp.eq.u32 %p1, %t, 1000;\nwgmma.fence.sync.aligned;\n" +
+			"wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0, %f1, %f2, %f3}, " + desc +
 			", %rd11, %p1, 1, 1, 0, 0;\nwgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n"
 	}
 	const desc = 128>>4<<16 | 256>>4<<32

@@ -171,7 +171,8 @@ func compileWmmaMemory(c *compiler, in *ir.Instr) (step, error) {
 		}
 		w.alignedTo(0, op.space, base, int(min(align, 32)))
 		if stride*size%min(16, natural*size) != 0 || stride < natural {
-			w.fault(BadOperand, 0, 0, 0, "rows or columns are %d elements apart: want at least %d, and a multiple of 16 bytes", stride, natural)
+			w.fault(BadOperand, 0, 0, 0, "rows or columns are %d elements apart: want at least %d, and a multiple of 16 bytes",
+				stride, natural)
 		}
 		if writes {
 			l.storeTo(w, op, func(i int) uint64 { return base + uint64(where(i, stride)*size) })

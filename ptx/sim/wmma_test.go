@@ -33,7 +33,8 @@ func TestWmma(t *testing.T) {
 		ta, tc ir.Type
 		shapes [][3]int
 	}{
-		{ir.F16, ir.F32, shapes}, {ir.F16, ir.F16, shapes[:1]}, {ir.BF16, ir.F32, shapes}, {ir.S8, ir.S32, shapes}, {ir.U8, ir.S32, shapes[:1]},
+		{ir.F16, ir.F32, shapes}, {ir.F16, ir.F16, shapes[:1]}, {ir.BF16, ir.F32, shapes}, {ir.S8, ir.S32, shapes}, {ir.U8,
+			ir.S32, shapes[:1]},
 		{ir.TF32, ir.F32, [][3]int{{16, 16, 8}}}, {ir.F64, ir.F64, [][3]int{{8, 8, 4}}},
 	} {
 		for _, s := range f.shapes {
@@ -83,11 +84,13 @@ func TestWmma(t *testing.T) {
 				code := prelude(0, 4) + ".reg .f64 %fd<40>;\n"
 				for i, role := range []byte{'a', 'b', 'c'} {
 					t := []ir.Type{f.ta, f.ta, f.tc}[i]
-					code += fmt.Sprintf("wmma.load.%c.sync.aligned.%s.%s.global.%v %s, [%%a%d], %d;\n", role, order(i), shape, t, reg(role, t), i, lds[role])
+					code += fmt.Sprintf("wmma.load.%c.sync.aligned.%s.%s.global.%v %s, [%%a%d], %d;\n", role, order(i), shape, t, reg(role,
+						t), i, lds[role])
 				}
 				code += fmt.Sprintf("wmma.mma.sync.aligned.%s.%s.%s.%s %s, %s, %s, %s;\n", order(0), order(1), shape, types, reg('d', f.tc),
 					reg('a', f.ta), reg('b', f.ta), reg('c', f.tc))
-				code += fmt.Sprintf("wmma.store.d.sync.aligned.%s.%s.%v [%%a3], %s, %d;\nret;\n}\n", order(2), shape, f.tc, reg('d', f.tc), lds['c'])
+				code += fmt.Sprintf("wmma.store.d.sync.aligned.%s.%s.%v [%%a3], %s, %d;\nret;\n}\n", order(2), shape, f.tc, reg('d',
+					f.tc), lds['c'])
 				r := newRig(t, sim.Config{Checks: sim.AllChecks}, code).bytes(pa).bytes(pb).bytes(pc).bytes(make([]byte, len(pc)))
 				require.NoError(t, r.launch(threads(32)))
 				want, abs := gemm(m, n, k, va, vb, vc)
@@ -112,7 +115,8 @@ func TestWmmaFaults(t *testing.T) {
 		return r.bytes(make([]byte, 4096)).launch(threads(32))
 	}
 	load := func(addr, ld string) string {
-		return "wmma.load.a.sync.aligned.row.m16n16k16.global.f16 {%r0, %r1, %r2, %r3, %r4, %r5, %r6, %r7}, [" + addr + "], " + ld + ";\n"
+		return "wmma.load.a.sync.aligned.row.m16n16k16.global.f16 {%r0, %r1, %r2, %r3, %r4, %r5, %r6, %r7}, [" + addr + "], " +
+			ld + ";\n"
 	}
 	require.NoError(t, run(load("%a0+32", "24")))
 	faults(t, run(load("%a0+16", "24")), sim.Misaligned)

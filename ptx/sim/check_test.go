@@ -137,7 +137,11 @@ func runSamples(t *testing.T, list []sample) {
 		s := &list[i]
 		t.Run(s.name, func(t *testing.T) {
 			rng, seed := newRand(t)
-			for n := range uint64(seeds) {
+			schedules := uint64(seeds)
+			if testing.Short() {
+				schedules = 4
+			}
+			for n := range schedules {
 				cfg := Config{Checks: AllChecks, Seed: n, MaxSteps: 1 << 22}
 				if n > 0 {
 					cfg.Seed += seed

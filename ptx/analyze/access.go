@@ -196,6 +196,7 @@ func (m *machine) touch(st *state, a *access) {
 	}
 	if a.space == ir.SharedSpace {
 		m.checkPending(st, a)
+		m.noteWritten(a)
 	}
 	st.log = &entry{a, st.log}
 }
@@ -240,8 +241,8 @@ func (m *machine) synchronise(st *state) {
 	st.async = asyncState{}
 }
 
-// weak tells whether an access happens under a condition that may hold for single threads only: what it may clash with, then, cannot
-// be said.
+// weak tells whether an access happens under a condition that may hold for single threads only: what it may clash with, then,
+// cannot be said.
 func (a *access) weak() bool {
 	for _, f := range a.frames {
 		if f.cond.level > perBlock && f.cond.few && f.side == 1 {
@@ -261,7 +262,8 @@ func (a *access) firm() bool {
 	return true
 }
 
-// together tells whether threads t of a and u of b may both run, as far as the conditions above them say. A negative t stands for any.
+// together tells whether threads t of a and u of b may both run, as far as the conditions above them say. A negative t stands
+// for any.
 func together(a *access, t int, b *access, u int) bool {
 	for _, f := range a.frames {
 		if f.side == 0 {

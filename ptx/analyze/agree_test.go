@@ -33,7 +33,8 @@ func randomAccesses(rng *rand.Rand, block int) string {
 	const size = 1 << 14
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, "\t"+format+"\n", args...) }
-	fmt.Fprintf(&b, ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 x, .param .u32 n) .reqntid %d\n{\n", block)
+	fmt.Fprintf(&b, ".version 7.0\n.target sm_80\n.address_size 64\n"+
+		".visible .entry k(.param .u64 x, .param .u32 n) .reqntid %d\n{\n", block)
 	line(".reg .b32 %%r<64>;\n\t.reg .b64 %%rd<64>;\n\t.reg .pred %%p<4>;\n\t.shared .align 128 .b8 tile[%d];", size)
 	line("ld.param.u64 %%rd1, [x];\n\tcvta.to.global.u64 %%rd1, %%rd1;\n\tld.param.u32 %%r2, [n];\n\tmov.u32 %%r1, %%tid.x;")
 	line("mov.u32 %%r3, tile;\n\tmov.u32 %%r4, %%r1;")
@@ -79,7 +80,8 @@ func randomAccesses(rng *rand.Rand, block int) string {
 			line("add.u32 %%r40, %%r40, %%r%d;", 10+i)
 		}
 	}
-	line("mul.wide.u32 %%rd3, %%r1, 4;\n\tadd.s64 %%rd3, %%rd3, %%rd1;\n\tbar.sync 0;\n\tst.global.u32 [%%rd3+%d], %%r40;\n\tret;\n}", size)
+	line("mul.wide.u32 %%rd3, %%r1, 4;\n\tadd.s64 %%rd3, %%rd3, %%rd1;\n\tbar.sync 0;")
+	line("st.global.u32 [%%rd3+%d], %%r40;\n\tret;\n}", size)
 	return b.String()
 }
 

@@ -1,10 +1,11 @@
-// Package analyze finds defects in PTX without running it, and says what a kernel costs: registers and occupancy, memory traffic,
-// coalescing, bank conflicts, arithmetic intensity and the place under a GPU's roofline.
+// Package analyze finds defects in PTX without running it, and says what a kernel costs: registers and occupancy, memory
+// traffic, coalescing, bank conflicts, arithmetic intensity and the place under a GPU's roofline.
 //
-// It works on the control-flow graph of parsed code. For kernels whose block size is known it walks the code with all threads of one
-// block at once (see machine): addresses are enumerated exactly, thread by thread, with parameters as symbols. Bank conflicts, sectors,
-// races between barriers, bounds and alignment all come from that one enumeration. What cannot be known (addresses from memory, loops
-// that depend on data) is left out of findings rather than guessed: a finding of severity [Bug] is meant to be one.
+// It works on the control-flow graph of parsed code. For kernels whose block size is known it walks the code with all threads
+// of one block at once (see machine): addresses are enumerated exactly, thread by thread, with parameters as symbols. Bank
+// conflicts, sectors, races between barriers, bounds and alignment all come from that one enumeration. What cannot be known
+// (addresses from memory, loops that depend on data) is left out of findings rather than guessed: a finding of severity [Bug]
+// is meant to be one.
 //
 // A report belongs to whoever asked for it; functions here are safe for concurrent use on modules that nobody changes.
 package analyze
@@ -51,7 +52,8 @@ type Finding struct {
 
 // Options are what the analyser is to assume and to report. The zero value is a good default.
 type Options struct {
-	// Block is the number of threads in each dimension. Without it the kernel's .reqntid or .maxntid holds, and failing these 128.
+	// Block is the number of threads in each dimension. Without it the kernel's .reqntid or .maxntid holds, and failing these
+	// 128.
 	Block [3]int
 	// Grid is the number of blocks in each dimension. With it the first and the last block are walked with their numbers.
 	Grid [3]int
@@ -119,8 +121,8 @@ type kernel struct {
 	broken  bool       // some instruction is none: nothing but that is looked at
 }
 
-// Module analyses all functions of a module. It returns compute.ErrArgument for options that make no sense; whatever is wrong with
-// the module is a finding.
+// Module analyses all functions of a module. It returns compute.ErrArgument for options that make no sense; whatever is wrong
+// with the module is a finding.
 func Module(m *ir.Module, o Options) (*Report, error) {
 	if err := o.check(m); err != nil {
 		return nil, err

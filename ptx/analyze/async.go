@@ -16,7 +16,8 @@ func (s asyncState) clone() asyncState {
 	return asyncState{slices.Clone(s.groups), slices.Clone(s.open)}
 }
 
-// mergeAsync is what may be under way where two states meet. Groups are counted from the latest, as cp.async.wait_group counts them.
+// mergeAsync is what may be under way where two states meet. Groups are counted from the latest, as cp.async.wait_group counts
+// them.
 func mergeAsync(a, b *state) asyncState {
 	x, y := a.async.possible(a.frames), b.async.possible(b.frames)
 	out := asyncState{open: union(x.open, y.open)}
@@ -60,8 +61,8 @@ func (s asyncState) possible(frames []frame) asyncState {
 	return out
 }
 
-// asyncEffects walks cp.async and what commits and awaits it. Bulk copies complete through mbarriers or bulk groups and are checked by
-// their protocol only.
+// asyncEffects walks cp.async and what commits and awaits it. Bulk copies complete through mbarriers or bulk groups and are
+// checked by their protocol only.
 func (m *machine) asyncEffects(st *state, i int, here []presence, frames []frame) {
 	in := &m.f.Body[i]
 	switch {

@@ -37,7 +37,8 @@ func (m *machine) branch(b, i int, st *state) {
 	}
 }
 
-// split divides a state by the guard of instruction i into the threads for which it holds and the others; nil if there are none.
+// split divides a state by the guard of instruction i into the threads for which it holds and the others; nil if there are
+// none.
 func (m *machine) split(b, i int, st *state) (taken, passed *state) {
 	in := &m.f.Body[i]
 	info := &m.seen.guards[i]

@@ -21,8 +21,8 @@ type KernelChange struct {
 	New    float64 `json:"new"`
 }
 
-// Compare tells what has changed from an old report to a new one. Findings are the same if class, kernel, instruction and message are,
-// wherever they stand. A kernel that only one report has is a change of "present".
+// Compare tells what has changed from an old report to a new one. Findings are the same if class, kernel, instruction and
+// message are, wherever they stand. A kernel that only one report has is a change of "present".
 func Compare(before, after *Report) Difference {
 	d := Difference{Added: []Finding{}, Removed: []Finding{}, Kernels: []KernelChange{}}
 	d.Added = append(d.Added, minus(after.Findings, before.Findings)...)

@@ -15,8 +15,8 @@ import (
 	"github.com/wavelane/wavelane/ptx/parse"
 )
 
-// wants are the findings that a text announces by "// want: Class" behind a line, and "// want-module: Class" for the whole module, as
-// "line Class"; 0 is the module's line.
+// wants are the findings that a text announces by "// want: Class" behind a line, and "// want-module: Class" for the whole
+// module, as "line Class"; 0 is the module's line.
 func wants(text string) []string {
 	var out []string
 	for n, line := range strings.Split(text, "\n") {
@@ -51,8 +51,8 @@ func load(t *testing.T, name string) (string, *ir.Module) {
 	return string(text), m
 }
 
-// Every detector has kernels that it flags, at the lines that say so, and kernels close to them that it does not; and nobody flags
-// anything else.
+// Every detector has kernels that it flags, at the lines that say so, and kernels close to them that it does not; and nobody
+// flags anything else.
 func TestCorpus(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.ptx")
 	require.NoError(t, err)

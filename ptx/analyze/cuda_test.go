@@ -22,8 +22,9 @@ func compileCUDA(t *testing.T, level string) *ir.Module {
 	_, err := exec.LookPath(clang)
 	require.NoError(t, err, "this test compiles CUDA: install clang (scripts/setup test does)")
 	out := filepath.Join(t.TempDir(), "kernels.ptx")
-	said, err := exec.Command(clang, "-x", "cuda", "--cuda-device-only", "-nocudainc", "-nocudalib", "--cuda-gpu-arch=sm_80", "-Xclang",
-		"-target-feature", "-Xclang", "+ptx70", "-Wno-everything", "-S", level, "-o", out, "testdata/cuda/kernels.cu").CombinedOutput()
+	said, err := exec.Command(clang, "-x", "cuda", "--cuda-device-only", "-nocudainc", "-nocudalib", "--cuda-gpu-arch=sm_80",
+		"-Xclang", "-target-feature", "-Xclang", "+ptx70", "-Wno-everything", "-S", level, "-o", out,
+		"testdata/cuda/kernels.cu").CombinedOutput()
 	require.NoError(t, err, "%s", said)
 	text, err := os.ReadFile(out)
 	require.NoError(t, err)

@@ -28,8 +28,8 @@ type reporter = func(instr int, format string, args ...any)
 var detectors []Detector
 
 func init() {
-	for _, list := range [][]Detector{syncDetectors, asyncDetectors, memoryDetectors, spaceDetectors, flowDetectors, valueDetectors,
-		moduleDetectors} {
+	for _, list := range [][]Detector{syncDetectors, asyncDetectors, memoryDetectors, spaceDetectors, flowDetectors,
+		valueDetectors, moduleDetectors} {
 		detectors = append(detectors, list...)
 	}
 }
@@ -142,8 +142,8 @@ func readsClock(in *ir.Instr) bool {
 	return false
 }
 
-// dependsOn tells whether what instruction i reads in r comes, through pure instructions, from a special register with one of the
-// names (without dimension) or from anything that stop accepts.
+// dependsOn tells whether what instruction i reads in r comes, through pure instructions, from a special register with one of
+// the names (without dimension) or from anything that stop accepts.
 func (k *kernel) dependsOn(i int, r ir.Reg, accept func(in *ir.Instr) bool) bool {
 	seen := map[int]bool{}
 	var visit func(i int, r ir.Reg) bool

@@ -13,10 +13,10 @@ var asyncDetectors = []Detector{
 		Doc: "Copies by cp.async are never committed to a group, so that no cp.async.wait_group waits for them.",
 		Fix: "Put cp.async.commit_group behind the copies.", run: detectUncommitted},
 	{Class: "MbarrierProtocol", Severity: Bug,
-		Doc: "An mbarrier is used before it is made, a wait's answer is ignored, or the bytes announced are not those copied: threads " +
-			"wait for ever or not at all.",
-		Fix: "Make it with mbarrier.init by one thread before a barrier, loop until try_wait says true, and announce with expect_tx " +
-			"just the bytes that are copied.",
+		Doc: "An mbarrier is used before it is made, a wait's answer is ignored, or the bytes announced are not those copied: " +
+			"threads wait for ever or not at all.",
+		Fix: "Make it with mbarrier.init by one thread before a barrier, loop until try_wait says true, and announce with " +
+			"expect_tx just the bytes that are copied.",
 		run: detectMbarrier},
 	{Class: "WgmmaProtocol", Severity: Bug,
 		Doc: "wgmma works asynchronously: it needs wgmma.fence after registers were written, a commit before the wait, and a wait " +
@@ -26,8 +26,8 @@ var asyncDetectors = []Detector{
 		Doc: "A bulk copy reads shared memory through the async proxy, which does not see ordinary writes before fence.proxy.async.",
 		Fix: "Put fence.proxy.async.shared::cta between the writes and the barrier before the copy.", run: detectProxyFence},
 	{Class: "SetmaxnregSum", Severity: Bug,
-		Doc: "What the warps of a block ask for by setmaxnreg must be in steps of 8 from 24 to 256, and their sum must fit into the " +
-			"multiprocessor's 65,536 registers: otherwise setmaxnreg.inc waits for ever.",
+		Doc: "What the warps of a block ask for by setmaxnreg must be in steps of 8 from 24 to 256, and their sum must fit into " +
+			"the multiprocessor's 65,536 registers: otherwise setmaxnreg.inc waits for ever.",
 		Fix: "Give producers less (24 to 40) so that what consumers ask for fits.", run: detectSetmaxnreg},
 }
 
@@ -174,8 +174,8 @@ func detectSetmaxnreg(k *kernel, report reporter) {
 	}
 }
 
-// forward walks facts along the control flow until they no longer change: join merges what two ways bring, pass takes a fact over an
-// instruction. It returns the facts before each block.
+// forward walks facts along the control flow until they no longer change: join merges what two ways bring, pass takes a fact
+// over an instruction. It returns the facts before each block.
 func forward[F any](k *kernel, start F, join func(a, b F) (F, bool), pass func(f F, i int) F) []*F {
 	in := make([]*F, len(k.g.Blocks))
 	in[0] = &start

@@ -15,8 +15,8 @@ var flowDetectors = []Detector{
 		Doc: "A branch at the end of a loop's body goes to the label behind the loop rather than to its start: the body runs once.",
 		Fix: "Branch to the loop's start.", run: detectBranchToEnd},
 	{Class: "NonInPlaceLoopAccumulator", Severity: Bug,
-		Doc: "In each turn of a loop a result is formed from an initial value that never changes, and goes to a register of its own: " +
-			"nothing accumulates.",
+		Doc: "In each turn of a loop a result is formed from an initial value that never changes, and goes to a register of its " +
+			"own: nothing accumulates.",
 		Fix: "Write the result back to the accumulator.", run: detectLostAccumulator},
 	{Class: "EmptyLoopBody", Severity: Warning,
 		Doc: "A loop does nothing but count, and nothing it computes is used.",
@@ -83,8 +83,8 @@ func (k *kernel) firstOf(b int) int {
 	return k.g.Blocks[b].Start
 }
 
-// detectBranchToEnd looks for what was meant as a loop: a test of a register that leaves to a label, behind it in-place counting of that
-// register for nobody, and a branch to the same label although it comes next anyway.
+// detectBranchToEnd looks for what was meant as a loop: a test of a register that leaves to a label, behind it in-place
+// counting of that register for nobody, and a branch to the same label although it comes next anyway.
 func detectBranchToEnd(k *kernel, report reporter) {
 	for b := range k.g.Blocks {
 		if !k.g.Reachable(b) || k.g.Blocks[b].Loop >= 0 {
@@ -186,7 +186,12 @@ func (k *kernel) initialValue(i int, r ir.Reg, l *flow.Loop) bool {
 			return false
 		}
 		in := &k.f.Body[d]
-		if in.Op != "mov" || in.Args[1].Kind != ir.IntOperand && in.Args[1].Kind != ir.F32Operand && in.Args[1].Kind != ir.F64Operand {
+		if in.Op != "mov" {
+			return false
+		}
+		switch in.Args[1].Kind {
+		case ir.IntOperand, ir.F32Operand, ir.F64Operand:
+		default:
 			return false
 		}
 	}

@@ -13,9 +13,12 @@ var memoryDetectors = []Detector{
 	{Class: "UnalignedMemoryAccess", Severity: Bug,
 		Doc: "An access of n bytes must lie at a multiple of n; otherwise the hardware faults (716, misaligned address).",
 		Fix: "Align the array, or use narrower accesses.", run: detectAskew},
+	{Class: "UninitializedShared", Severity: Bug,
+		Doc: "A thread reads a part of a shared array that nothing in the kernel ever writes: shared memory begins with random contents.",
+		Fix: "Correct the index, or write the whole array first.", run: detectNeverWritten},
 	{Class: "MissingBoundsCheck", Severity: Warning,
-		Doc: "Global memory is indexed by block and thread without any condition, although the kernel gets a number that no comparison " +
-			"looks at: with a grid larger than the data, threads access what lies behind it.",
+		Doc: "Global memory is indexed by block and thread without any condition, although the kernel gets a number that no " +
+			"comparison looks at: with a grid larger than the data, threads access what lies behind it.",
 		Fix: "Compare the index with the length and guard the access.", run: detectUnchecked},
 	{Class: "SharedMemBankConflict", Severity: Performance,
 		Doc: "Lanes of a warp access different words of one of the 32 banks of shared memory: they are served one after the other.",
@@ -64,6 +67,18 @@ func detectOutside(k *kernel, report reporter) {
 			report(i, "%d bytes at %s%+d, which has %d bytes", u.size, u.of, u.where, u.limit)
 		}
 	})
+}
+
+func detectNeverWritten(k *kernel, report reporter) {
+	said := map[int]bool{}
+	for _, m := range k.walks {
+		k.neverWritten(m, func(i int, of *symbol, offset int64) {
+			if !said[i] {
+				said[i] = true
+				report(i, "nothing writes %s%+d", of.name, offset)
+			}
+		})
+	}
 }
 
 func detectAskew(k *kernel, report reporter) {

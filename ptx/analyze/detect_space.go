@@ -19,8 +19,8 @@ var spaceDetectors = []Detector{
 		Doc: "A loop converts an address anew in each turn that does not change in it.",
 		Fix: "Convert it before the loop.", run: detectLoopCvta},
 	{Class: "DataDependentStore", Severity: Info, Strict: true,
-		Doc: "Where the store goes depends on values from memory: if two threads meet, the result depends on their order. Scatters are " +
-			"meant so.",
+		Doc: "Where the store goes depends on values from memory: if two threads meet, the result depends on their order. Scatters " +
+			"are meant so.",
 		Fix: "Make sure that the indices differ, or use atomics.",
 		run: func(k *kernel, report reporter) { detectDataAddress(k, ir.Store, report) }},
 	{Class: "ComputedAddrFromLoaded", Severity: Info, Strict: true,
@@ -80,7 +80,8 @@ func detectWrongSpace(k *kernel, report reporter) {
 		switch {
 		case b.kind == addressSymbol && s == ir.NoSpace && v.generic == ir.NoSpace && (inner(b.space) || b.space == ir.ConstSpace):
 			report(i, "a generic access to the address of %s, which is in %s memory, without cvta", b.name, b.space)
-		case b.kind == addressSymbol && s != ir.NoSpace && s != b.space && !(inner(s) && s != ir.LocalSpace && b.space == ir.SharedSpace):
+		case b.kind == addressSymbol && s != ir.NoSpace && s != b.space && !(inner(s) && s != ir.LocalSpace &&
+			b.space == ir.SharedSpace):
 			report(i, "%s is in %s memory", b.name, b.space)
 		case b.kind == paramSymbol && inner(s) && !inner(b.v.PtrSpace) && b.v.Type.Bits() == 64:
 			report(i, "the parameter %s points to %s memory", b.name, max(b.v.PtrSpace, ir.GlobalSpace))

@@ -9,7 +9,8 @@ import (
 var syncDetectors = []Detector{
 	{Class: "MissingBarrierSync", Severity: Bug,
 		Doc: "A thread reads memory that another one wrote, and no barrier between them makes sure that the write came first.",
-		Fix: "Put bar.sync between the write and the read (bar.warp.sync if both threads are in one warp).", run: detectReadAfterWrite},
+		Fix: "Put bar.sync between the write and the read (bar.warp.sync if both threads are in one warp).",
+		run: detectReadAfterWrite},
 	{Class: "Race", Severity: Bug,
 		Doc: "Two threads access one place, the later access is a write, and no barrier orders them: in a loop, often the barrier " +
 			"at the end of the turn is missing, so that the next turn overwrites what others still read.",
@@ -67,13 +68,15 @@ func (k *kernel) place(i int) string {
 // waits tells barriers of the block at which threads wait.
 func waits(op ir.Op) bool {
 	switch op {
-	case "bar.sync", "barrier.sync", "bar.red", "barrier.red", "bar.cta.sync", "barrier.cta.sync", "bar.cta.red", "barrier.cta.red":
+	case "bar.sync", "barrier.sync", "bar.red", "barrier.red", "bar.cta.sync", "barrier.cta.sync", "bar.cta.red",
+		"barrier.cta.red":
 		return true
 	}
 	return false
 }
 
-// divergentBarriers finds barriers that a divergent branch decides about; leaving tells those where the other threads leave the kernel.
+// divergentBarriers finds barriers that a divergent branch decides about; leaving tells those where the other threads leave the
+// kernel.
 func (k *kernel) divergentBarriers(leaving bool, report reporter) {
 	for _, m := range k.walks {
 		k.each(func(i int, in *ir.Instr) {

@@ -10,7 +10,8 @@ var valueDetectors = []Detector{
 		Doc: "A register is read that nothing has written on any way there: its value is random, and ptxas does not say so.",
 		Fix: "Write it first.", run: func(k *kernel, report reporter) { detectUnwritten(k, true, report) }},
 	{Class: "MayBeUninitialized", Severity: Warning, Strict: true,
-		Doc: "There is a way, as far as the branches show, on which a register is read before it is written. Conditions may exclude it.",
+		Doc: "There is a way, as far as the branches show, on which a register is read before it is written. Conditions may " +
+			"exclude it.",
 		Fix: "Write it on all ways.", run: func(k *kernel, report reporter) { detectUnwritten(k, false, report) }},
 	{Class: "UnusedResult", Severity: Warning,
 		Doc: "What the instruction computes is read by nobody: often another register was meant.",
@@ -28,8 +29,8 @@ var valueDetectors = []Detector{
 		Doc: "More registers hold values at once than a thread can have: ptxas must spill some to local memory.",
 		Fix: "Compute values later or again, use smaller tiles, or fewer threads in a block.", run: detectPressure},
 	{Class: "PredicateOverflow", Severity: Performance,
-		Doc: "The hardware has seven predicates; further live ones are kept in registers and moved to and fro. How many are declared " +
-			"does not matter.",
+		Doc: "The hardware has seven predicates; further live ones are kept in registers and moved to and fro. How many are " +
+			"declared does not matter.",
 		Fix: "Use comparisons where they are made, or selp.", run: detectPredicates},
 }
 

@@ -53,8 +53,8 @@ func (m *machine) value(st *state, in *ir.Instr) *vec {
 	return v
 }
 
-// reduceLanes notes that x ∘ (x from the lane xor m) is the same in both lanes, if ∘ commutes: a butterfly of shuffles over all five
-// masks makes a value that is the same in the whole warp.
+// reduceLanes notes that x ∘ (x from the lane xor m) is the same in both lanes, if ∘ commutes: a butterfly of shuffles over all
+// five masks makes a value that is the same in the whole warp.
 func (m *machine) reduceLanes(v *vec, in *ir.Instr, args []*vec) {
 	s := v.only()
 	switch in.Op {

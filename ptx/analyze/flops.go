@@ -7,8 +7,8 @@ import (
 	"github.com/wavelane/wavelane/ptx/roofline"
 )
 
-// flopsOf is the number of operations that an instruction does per thread: a fused multiply-add counts two, a product of matrices 2mnk
-// spread over the threads that work on it.
+// flopsOf is the number of operations that an instruction does per thread: a fused multiply-add counts two, a product of
+// matrices 2mnk spread over the threads that work on it.
 func flopsOf(in *ir.Instr) (float64, roofline.Rate) {
 	switch in.Op {
 	case "mma", "mma.sp", "wmma.mma", "wgmma.mma_async":

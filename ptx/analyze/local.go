@@ -6,8 +6,8 @@ import (
 	"github.com/wavelane/wavelane/ptx/ir"
 )
 
-// Unoptimised code keeps its variables in local memory. Values stored there at places that are the same in all threads are followed like
-// registers; a store to any other place makes all of it unknown.
+// Unoptimised code keeps its variables in local memory. Values stored there at places that are the same in all threads are
+// followed like registers; a store to any other place makes all of it unknown.
 
 // place is a place in local memory.
 type place struct {
@@ -21,7 +21,8 @@ type kept struct {
 	v    *vec
 }
 
-// localPlace is the place that an address means, if it is one in local memory; known tells whether it is the same for all threads.
+// localPlace is the place that an address means, if it is one in local memory; known tells whether it is the same for all
+// threads.
 func localPlace(a *vec) (p place, local, known bool) {
 	b := a.base()
 	if b == nil || b.space != ir.LocalSpace {

@@ -56,8 +56,8 @@ func (m *machine) joined(a, b *state, x, y *vec, onlyA []bool, split level) *vec
 	return v
 }
 
-// splitOf is how far the threads may have come together on different ways: the largest split of the unknown conditions in which two
-// states differ.
+// splitOf is how far the threads may have come together on different ways: the largest split of the unknown conditions in which
+// two states differ.
 func splitOf(a, b []frame) level {
 	l := perBlock
 	side := map[*symbol]int8{}

@@ -12,8 +12,8 @@ import (
 	"github.com/wavelane/wavelane/ptx/roofline"
 )
 
-// KernelReport is what a kernel costs. Numbers per thread count what a thread does on average over the block: loops as often as they
-// turn if that is known, else one turn; both ways of a branch that is not known.
+// KernelReport is what a kernel costs. Numbers per thread count what a thread does on average over the block: loops as often as
+// they turn if that is known, else one turn; both ways of a branch that is not known.
 type KernelReport struct {
 	Name    string `json:"name"`
 	Block   [3]int `json:"block"`
@@ -21,8 +21,8 @@ type KernelReport struct {
 	// Walked is false where the code could not be followed (loops with several entries): then everything counts once, and
 	// addresses are not known.
 	Walked bool `json:"walked"`
-	// Incomplete says that the walk met one of its limits (so long are only unrolled kernels with loops in loops): there may be more
-	// to find.
+	// Incomplete says that the walk met one of its limits (so long are only unrolled kernels with loops in loops): there may be
+	// more to find.
 	Incomplete bool `json:"incomplete"`
 	// OpenLoops are loops whose number of turns is not known: they count as one turn.
 	OpenLoops    int            `json:"openLoops"`
@@ -71,8 +71,8 @@ type Access struct {
 	Bytes int    `json:"bytes"` // per thread
 	// Requests are executions by warps whose addresses are known up to a common summand.
 	Requests int `json:"requests"`
-	// Transactions are sectors of 32 bytes of global memory, or passes over the banks of shared memory; Ideal is the least number of
-	// them for as many bytes.
+	// Transactions are sectors of 32 bytes of global memory, or passes over the banks of shared memory; Ideal is the least
+	// number of them for as many bytes.
 	Transactions int  `json:"transactions"`
 	Ideal        int  `json:"ideal"`
 	Unknown      bool `json:"unknown"` // some addresses are not known
@@ -102,7 +102,8 @@ type Waste struct {
 	Fix    string `json:"fix"`
 }
 
-// sm is the architecture for occupancy: what the options say, or the module's target, but at least the oldest whose limits are known.
+// sm is the architecture for occupancy: what the options say, or the module's target, but at least the oldest whose limits are
+// known.
 func (k *kernel) sm() int {
 	switch {
 	case k.o.SM > 0:
@@ -179,7 +180,8 @@ func (k *kernel) report() (KernelReport, error) {
 	r.Accesses = []Access{}
 	k.used(func(i int, in *ir.Instr, u *memoryUse) {
 		if u.space == ir.GlobalSpace || u.space == ir.SharedSpace {
-			r.Accesses = append(r.Accesses, Access{in.Pos.String(), strings.TrimSuffix(k.f.InstrString(in), ";"), u.space.String(), u.size,
+			r.Accesses = append(r.Accesses, Access{in.Pos.String(),
+				strings.TrimSuffix(k.f.InstrString(in), ";"), u.space.String(), u.size,
 				u.requests, u.sectors, u.ideal, u.unknown})
 		}
 	})

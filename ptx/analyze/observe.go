@@ -45,6 +45,7 @@ type observations struct {
 	turns     map[int]int     // of loops, by header
 	open      map[int]bool    // loops that were left before their end, or whose length is not known
 	partial   map[int]bool    // barriers of some threads, or of a number that is not known
+	written   written
 	work      int
 
 	incomplete bool // a limit was met: loops turned less often than they could have, or accesses were not compared
@@ -52,9 +53,11 @@ type observations struct {
 
 func newObservations(instrs, blocks int) observations {
 	return observations{blocks: make([]int, blocks), guards: make([]branchInfo, instrs), counts: make([]float64, instrs),
-		memory: map[int]*memoryUse{}, addresses: map[int]*vec{}, others: map[int]*vec{}, raced: map[[3]int]bool{}, hazards: map[[2]int]bool{},
+		memory: map[int]*memoryUse{}, addresses: map[int]*vec{}, others: map[int]*vec{}, raced: map[[3]int]bool{},
+		hazards:  map[[2]int]bool{},
 		uncommit: map[int]bool{}, unwaited: map[int]bool{}, maxreg: make([]int, 32), turns: map[int]int{}, open: map[int]bool{},
-		partial: map[int]bool{}}
+		partial: map[int]bool{},
+		written: written{bytes: map[*symbol][]bool{}, open: map[*symbol]bool{}, grew: map[int]*symbol{}}}
 }
 
 func (o *observations) race(r race) {
@@ -159,9 +162,9 @@ func warpKnown(v *vec, lanes []int) bool {
 	return true
 }
 
-// bankPasses is how often the 32 banks of four bytes must be read to serve a warp, and how often at best. Lanes that access the same
-// word share it. Accesses of 8 bytes are served by half-warps, of 16 by quarters. A common summand turns the banks round and
-// changes nothing.
+// bankPasses is how often the 32 banks of four bytes must be read to serve a warp, and how often at best. Lanes that access the
+// same word share it. Accesses of 8 bytes are served by half-warps, of 16 by quarters. A common summand turns the banks round
+// and changes nothing.
 func bankPasses(a *access, lanes []int) (passes, ideal int) {
 	per := 32
 	switch {
@@ -193,8 +196,8 @@ func bankPasses(a *access, lanes []int) (passes, ideal int) {
 	return passes, ideal
 }
 
-// sectorsOf is how many sectors of 32 bytes a warp touches, and how many at best for as many bytes. Where lanes differ by multiples of
-// something unknown, these are taken for large.
+// sectorsOf is how many sectors of 32 bytes a warp touches, and how many at best for as many bytes. Where lanes differ by
+// multiples of something unknown, these are taken for large.
 func sectorsOf(a *access, lanes []int) (sectors, ideal int, strided, ok bool) {
 	type group struct{ off map[int64]bool }
 	groups := map[string]*group{}

@@ -100,8 +100,8 @@ func (m *machine) compareAccesses(base *symbol, list []*access) {
 	}
 }
 
-// wild tells whether an access goes to a place in its array that memory tells, any place as far as can be seen: nothing but the loaded
-// value makes the difference between threads.
+// wild tells whether an access goes to a place in its array that memory tells, any place as far as can be seen: nothing but the
+// loaded value makes the difference between threads.
 func (a *access) wild() bool {
 	loaded := false
 	for _, t := range a.addr.terms {
@@ -113,7 +113,8 @@ func (a *access) wild() bool {
 	return loaded && len(a.addr.c) == 1
 }
 
-// compareWild looks for accesses to any place of an array among those to known places, with no barrier between: threads will meet.
+// compareWild looks for accesses to any place of an array among those to known places, with no barrier between: threads will
+// meet.
 func (m *machine) compareWild(base *symbol, list []*access) {
 	if base.kind != addressSymbol {
 		return
@@ -130,7 +131,8 @@ func (m *machine) compareWild(base *symbol, list []*access) {
 				continue
 			}
 			if t, u, ok := m.strangers(a, b); ok {
-				m.seen.race(race{first: a.instr, second: b.instr, kind: kindOf(a, b), threads: [2]int{t, u}, base: base.name, anywhere: true})
+				m.seen.race(race{first: a.instr, second: b.instr, kind: kindOf(a, b), threads: [2]int{t, u}, base: base.name,
+					anywhere: true})
 			}
 		}
 	}
@@ -165,8 +167,8 @@ func (m *machine) strangers(a, b *access) (t, u int, ok bool) {
 	return 0, 0, false
 }
 
-// meet compares an access with those before it to the same cell, and adds it to them. Of one instruction's threads two suffice, of
-// different warps if there are.
+// meet compares an access with those before it to the same cell, and adds it to them. Of one instruction's threads two suffice,
+// of different warps if there are.
 func (m *machine) meet(list []toucher, a *access, t int, base *symbol, offset int64) []toucher {
 	same, sameWarp := 0, false
 	for _, o := range list {

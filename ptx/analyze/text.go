@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// WriteText writes the report for people: findings, worst first for each kernel, then what each kernel costs. Why a class of findings
-// is a defect, and what to do, is said with the first of them.
+// WriteText writes the report for people: findings, worst first for each kernel, then what each kernel costs. Why a class of
+// findings is a defect, and what to do, is said with the first of them.
 func (r *Report) WriteText(w io.Writer) error {
 	var b strings.Builder
 	said := map[Class]bool{}

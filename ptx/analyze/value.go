@@ -55,8 +55,9 @@ type term struct {
 	k   []int64
 }
 
-// vec is the value of a register in all threads of a block: Σ k·symbol + c. Factors and constants have one element if they are the
-// same for all threads, else one for each. Constants are sign-extended from the width of the register. It is never changed once made.
+// vec is the value of a register in all threads of a block: Σ k·symbol + c. Factors and constants have one element if they are
+// the same for all threads, else one for each. Constants are sign-extended from the width of the register. It is never changed
+// once made.
 type vec struct {
 	terms   []term // by id of the symbol
 	c       []int64
@@ -277,8 +278,8 @@ func (v *vec) aligned() int64 {
 	return 1 << n
 }
 
-// base is the symbol that the value is an offset from: a variable's address or else the one parameter with factor one; nil if there is
-// none or more than one.
+// base is the symbol that the value is an offset from: a variable's address or else the one parameter with factor one; nil if
+// there is none or more than one.
 func (v *vec) base() *symbol {
 	var found *symbol
 	for _, kind := range []symbolKind{addressSymbol, paramSymbol} {
@@ -314,8 +315,8 @@ func (v *vec) offset(s *symbol, t int) (int64, bool) {
 	return at(v.c, t), true
 }
 
-// signature is a number for the symbols and factors of thread t: equal for values that differ by a constant. It is not ok if a symbol
-// is not the same for all threads.
+// signature is a number for the symbols and factors of thread t: equal for values that differ by a constant. It is not ok if a
+// symbol is not the same for all threads.
 func (v *vec) signature(t int) (sig uint64, ok bool) {
 	h := fnv.New64a()
 	var b [16]byte

@@ -15,11 +15,12 @@ import (
 	"github.com/wavelane/wavelane/ptx/parse"
 )
 
-// randomIndices is straight-line code that computes indices from the thread, the block and two parameters, with a register for each
-// step. Values stay small and positive, as indices are.
+// randomIndices is straight-line code that computes indices from the thread, the block and two parameters, with a register for
+// each step. Values stay small and positive, as indices are.
 func randomIndices(rng *rand.Rand, steps int) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u32 a, .param .u32 b) .reqntid 32, 4\n{\n"+
+	fmt.Fprintf(&b, ".version 7.0\n.target sm_80\n.address_size 64\n"+
+		".visible .entry k(.param .u32 a, .param .u32 b) .reqntid 32, 4\n{\n"+
 		"\t.reg .b32 %%r<%d>;\n\t.reg .pred %%p<%d>;\n", steps+8, steps+8)
 	b.WriteString("\tld.param.u32 %r0, [a];\n\tld.param.u32 %r1, [b];\n\tmov.u32 %r2, %tid.x;\n\tmov.u32 %r3, %tid.y;\n" +
 		"\tmov.u32 %r4, %ctaid.x;\n\tmov.u32 %r5, 7;\n")

@@ -201,7 +201,7 @@ func compileArrive(c *compiler, in *ir.Instr) (step, error) {
 	if err != nil {
 		return nil, err
 	}
-	expect, drop := in.Has("expect_tx"), in.Op == "mbarrier.arrive_drop"
+	expect, drop, keeps := in.Has("expect_tx"), in.Op == "mbarrier.arrive_drop", in.Has("noComplete")
 	count := c.constant(ir.U32, 1)
 	if len(args) > 1 {
 		if count, err = c.src(in, &args[1], ir.U32); err != nil {
@@ -219,6 +219,10 @@ func compileArrive(c *compiler, in *ir.Instr) (step, error) {
 			o := b.find(w, lane)
 			n := uint32(w.get(count, lane))
 			token := o.token(o.pending)
+			if keeps && int(n) >= o.pending {
+				w.fault(BadOperand, lane, ir.SharedSpace, o.off, "%d arrivals would end the phase, which .noComplete rules out: %v", n,
+					&o.mbarrier)
+			}
 			o.complete(w, lane, nil, func() (bool, error) {
 				if !expect {
 					return o.arrive(n, drop)
@@ -326,7 +330,7 @@ func compileMbarrierWait(c *compiler, in *ir.Instr) (step, error) {
 		if parity {
 			phase = fmt.Sprintf("parity %d", w.get(state, first(m))&1)
 		}
-		why := fmt.Sprintf("the end of the phase with %s of the mbarrier at shared address %#x, which is in %v", phase, o.off,
+		why := fmt.Sprintf("the end of the phase with %s of the mbarrier at shared address %#x, which was in %v then", phase, o.off,
 			&o.mbarrier)
 		w.wait(m, why, func() bool {
 			for l := m; l != 0; l &= l - 1 {

@@ -78,6 +78,8 @@ func TestMbarrierFaults(t *testing.T) {
 	bad("mbarrier.arrive.shared::cta.b64 _, [%r0], 2;\n@%p15 mbarrier.arrive.shared::cta.b64 _, [%r0], 3;\n",
 		"beyond its count", sim.BadOperand)
 	require.NoError(t, run("mbarrier.arrive.shared::cta.b64 _, [%r0], 2;\n@%p15 mbarrier.arrive.shared::cta.b64 _, [%r0], 2;\n"))
+	bad("@%p15 mbarrier.arrive.noComplete.shared::cta.b64 %rd0, [%r0], 2;\n", "noComplete", sim.BadOperand)
+	require.NoError(t, run("@%p15 mbarrier.arrive.noComplete.shared::cta.b64 %rd0, [%r0], 1;\n"))
 	bad("mbarrier.arrive.shared::cta.b64 _, [%r0+24];\n", "has not been initialised", sim.BadOperand)
 	bad("@%p15 mbarrier.init.shared::cta.b64 [%r0], 1;\n", "already", sim.BadOperand)
 	require.NoError(t, run("@%p15 mbarrier.inval.shared::cta.b64 [%r0];\n@%p15 mbarrier.init.shared::cta.b64 [%r0], 1;\n"))

@@ -271,3 +271,20 @@ func TestMMARefused(t *testing.T) {
 	r.out(4096).out(4096).out(4096).out(4096)
 	faults(t, r.launch(threads(31)), sim.WarpSync)
 }
+
+// BenchmarkMMA is a warp that executes m16n8k16 of f16, 2048 multiply-adds each.
+func BenchmarkMMA(b *testing.B) {
+	for _, checks := range []sim.Checks{0, sim.AllChecks} {
+		b.Run(fmt.Sprintf("checks=%d", checks), func(b *testing.B) {
+			code := prelude(0, 0) + "mov.u32 %r0, 0;\nmov.f32 %f0, 0f00000000;\nmov.f32 %f1, %f0;\nmov.f32 %f2, %f0;\n" +
+				"mov.f32 %f3, %f0;\nLOOP:\n" +
+				"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f0, %f1, %f2, %f3}, {%r0, %r0, %r0, %r0}, {%r0, %r0}, " +
+				"{%f0, %f1, %f2, %f3};\nadd.u32 %r0, %r0, 1;\nsetp.lt.u32 %p0, %r0, 1000;\n@%p0 bra LOOP;\nret;\n}\n"
+			r := newRig(b, sim.Config{Checks: checks}, code)
+			for b.Loop() {
+				require.NoError(b, r.launch(threads(32)))
+			}
+			b.ReportMetric(float64(b.N)*1000*2048/b.Elapsed().Seconds()/1e6, "M-madd/s")
+		})
+	}
+}

@@ -43,8 +43,8 @@ func BenchmarkSGEMM(b *testing.B) {
 			params, err := k.Pack(uint32(n), uint32(n), uint32(n), at[0], at[1], at[2])
 			require.NoError(b, err)
 			grid := desc.Grid(n, n, n)
-			l := sim.Launch{Grid: sim.Dim3{X: grid[0], Y: grid[1], Z: grid[2]}, Block: sim.Dim3{X: desc.Block[0], Y: desc.Block[1], Z: desc.Block[2]},
-				Params: params}
+			l := sim.Launch{Params: params, Grid: sim.Dim3{X: grid[0], Y: grid[1], Z: grid[2]},
+				Block: sim.Dim3{X: desc.Block[0], Y: desc.Block[1], Z: desc.Block[2]}}
 			for b.Loop() {
 				_, err := g.Run(context.Background(), k, l)
 				require.NoError(b, err)

@@ -42,9 +42,9 @@ func newRand(t testing.TB) (*rand.Rand, uint64) {
 	return rand.New(rand.NewPCG(seed, 1)), seed
 }
 
-// source makes a module of a body. There are registers %r, %f, %d, %h, %p, and what many kernels begin with: %x and %y are the buffers, %tid
-// and %cta this thread's and block's index, %n the number of threads in a block, %i the thread's index in the grid, %sm the address of
-// its word of the shared array buf, %xi and %yi its words in the buffers.
+// source makes a module of a body. There are registers %r, %f, %d, %h, %p, and what many kernels begin with: %x and %y
+// are the buffers, %tid and %cta this thread's and block's index, %n the number of threads in a block, %i the thread's
+// index in the grid, %sm the address of its word of the shared array buf, %xi and %yi its words in the buffers.
 func source(s *sample) string {
 	shared := ""
 	if s.shared > 0 {

@@ -5,11 +5,12 @@ import (
 	"slices"
 )
 
-// The order of memory accesses, as vector clocks. There is one time for the whole GPU, which goes on whenever a warp publishes
-// what it did. Accesses carry the time of their warp; what a thread knows is, for each other thread, a time up to which that
-// one's accesses happened before its own next one. Such a table would have as many entries as there are threads, but they go
-// together in blocks and warps, so a view holds times of blocks, of warps and of threads, and a thread's time is the latest
-// that applies. Compare Flanagan, Freund: FastTrack (PLDI 2009); Eizenberg et al.: BARRACUDA (PLDI 2017).
+// The order of memory accesses, as vector clocks. There is one time for the whole GPU, which goes on whenever a warp
+// publishes what it did. Accesses carry the time of their warp; what a thread knows is, for each other thread, a time up
+// to which that one's accesses happened before its own next one. Such a table would have as many entries as there are
+// threads, but they go together in blocks and warps, so a view holds times of blocks, of warps and of threads, and a
+// thread's time is the latest that applies. Compare Flanagan, Freund: FastTrack (PLDI 2009); Eizenberg et al.: BARRACUDA
+// (PLDI 2017).
 
 // stamp is the time up to which a block, warp or thread is known.
 type stamp struct {
@@ -105,9 +106,6 @@ type view struct {
 	blocks, warps, threads stamps
 }
 
-// agents are the ids of what writes without being a thread: asynchronous copies, by the object that they complete on.
-const agents = 1 << 31
-
 // clocks are the times of a launch.
 type clocks struct {
 	now  uint64 // the latest time given out
@@ -126,14 +124,12 @@ func (k *clocks) before(v *view, warp, lanes uint32, t uint64) bool {
 	if t <= k.base {
 		return true
 	}
-	if warp < agents/warpSize {
-		block := warp / k.per
-		switch {
-		case block == v.block && t <= v.all, warp == v.warp && t <= v.mine:
-			return true
-		case block != v.block && t <= v.blocks.at(block), t <= v.warps.at(warp):
-			return true
-		}
+	block := warp / k.per
+	switch {
+	case block == v.block && t <= v.all, warp == v.warp && t <= v.mine:
+		return true
+	case block != v.block && t <= v.blocks.at(block), t <= v.warps.at(warp):
+		return true
 	}
 	if len(v.threads) == 0 {
 		return lanes == 0
@@ -193,10 +189,7 @@ func (k *clocks) prune(v *view) {
 	v.mine = max(v.mine, v.warps.at(v.warp))
 	v.blocks = v.blocks.keep(func(s stamp) bool { return s.id != v.block })
 	blockTime := func(warp uint32) uint64 {
-		switch {
-		case warp >= agents/warpSize:
-			return 0
-		case warp/k.per == v.block:
+		if warp/k.per == v.block {
 			return v.all
 		}
 		return v.blocks.at(warp / k.per)
@@ -288,8 +281,8 @@ func (k *clocks) home(v *view, warp uint32) {
 	}
 }
 
-// publishOne is publish for a lane, without a new time: lanes that execute the same instruction one by one share it. The lane's own next
-// access begins it, see fresh.
+// publishOne is publish for a lane, without a new time: lanes that execute the same instruction one by one share it. The
+// lane's own next access begins it, see fresh.
 func (k *clocks) publishOne(w *warpClock, lane int, at int32) *view {
 	w.told, w.toldAt = w.told|1<<lane, at
 	return k.view(snapshot{w.view(lane), w.epoch}, w.id*warpSize+uint32(lane))

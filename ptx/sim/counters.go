@@ -29,16 +29,16 @@ type Counts struct {
 	Branches uint64 `json:"branches"` // executed by warps
 	Diverged uint64 `json:"diverged"` // those that split the active lanes
 
-	// Requests are instructions of warps that touched global memory, Sectors the pieces of 32 aligned bytes that they needed, and
-	// SectorsIdeal the fewest that could have held the bytes asked for.
+	// Requests are instructions of warps that touched global memory, Sectors the pieces of 32 aligned bytes that they
+	// needed, and SectorsIdeal the fewest that could have held the bytes asked for.
 	GlobalRequests uint64 `json:"global_requests"`
 	Sectors        uint64 `json:"sectors"`
 	SectorsIdeal   uint64 `json:"sectors_ideal"`
 	GlobalRead     uint64 `json:"global_read_bytes"` // as the lanes asked, each byte as often as it was asked for
 	GlobalWritten  uint64 `json:"global_written_bytes"`
 
-	// Requests are instructions of warps that touched shared memory, Wavefronts the turns that its 32 banks of 4 bytes took, and
-	// Conflicts the turns that a conflict-free pattern of the same width would have saved.
+	// Requests are instructions of warps that touched shared memory, Wavefronts the turns that its 32 banks of 4 bytes
+	// took, and Conflicts the turns that a conflict-free pattern of the same width would have saved.
 	SharedRequests uint64 `json:"shared_requests"`
 	Wavefronts     uint64 `json:"wavefronts"`
 	Conflicts      uint64 `json:"bank_conflicts"`
@@ -77,7 +77,8 @@ func (c *Counts) add(d *Counts) {
 	c.Atomics += d.Atomics
 }
 
-// String is a summary in a few lines, with the three instructions that lose most to bank conflicts and to scattered sectors.
+// String is a summary in a few lines, with the three instructions that lose most to bank conflicts and to scattered
+// sectors.
 func (s *Stats) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %d blocks, %d threads, %d warp instructions (%.1f lanes each)\n", s.Kernel, s.Blocks, s.Threads,
@@ -209,9 +210,9 @@ func flops(in *ir.Instr) (lane, warp uint64) {
 	return 0, 0
 }
 
-// wavefronts is the number of turns in which the 32 banks of 4 bytes serve the lanes of mask, each with size bytes at its address, and the
-// number they would need without conflicts. Accesses of 8 bytes go by half warps, of 16 bytes by quarters; lanes that want the same
-// word share it.
+// wavefronts is the number of turns in which the 32 banks of 4 bytes serve the lanes of mask, each with size bytes at
+// its address, and the number they would need without conflicts. Accesses of 8 bytes go by half warps, of 16 bytes by
+// quarters; lanes that want the same word share it.
 func wavefronts(addr *[32]uint64, mask uint32, size int) (turns, ideal int) {
 	group := 32
 	if size > 4 {
@@ -265,8 +266,8 @@ func turnsOf(addr *[32]uint64, mask uint32, from, to, first, last int) int {
 	return int(most)
 }
 
-// sectors is the number of aligned pieces of 32 bytes that the lanes of mask touch, each with size bytes at its address, and the fewest that
-// could hold the distinct bytes among them.
+// sectors is the number of aligned pieces of 32 bytes that the lanes of mask touch, each with size bytes at its address,
+// and the fewest that could hold the distinct bytes among them.
 func sectors(addr *[32]uint64, mask uint32, size int) (touched, ideal int) {
 	var firsts, places [64]uint64
 	n, m := 0, 0

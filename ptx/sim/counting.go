@@ -6,8 +6,8 @@ import (
 	"github.com/wavelane/wavelane/ptx/ir"
 )
 
-// counted wraps the step of an instruction in a program compiled with Config.Counters: what depends on addresses and masks is counted
-// as it runs. The rest follows from how often an instruction ran; see [cost].
+// counted wraps the step of an instruction in a program compiled with Config.Counters: what depends on addresses and
+// masks is counted as it runs. The rest follows from how often an instruction ran; see [cost].
 func (c *compiler) counted(in *ir.Instr, s step) step {
 	pc := len(c.prog.code) - 1
 	if in.Kind() == ir.Branch {

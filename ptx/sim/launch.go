@@ -186,6 +186,8 @@ func (k *Kernel) validate(l *Launch) error {
 		return bad("cluster of %v blocks, the kernel wants .reqnctapercluster %v", l.Cluster, cluster)
 	case b.MaxClusterBlocks > 0 && l.Cluster.count() > b.MaxClusterBlocks:
 		return bad("cluster of %d blocks, the kernel allows .maxclusterrank %d", l.Cluster.count(), b.MaxClusterBlocks)
+	case k.module.gpu.cfg.Checks&CheckRace != 0 && float64(l.Grid.X)*float64(l.Grid.Y)*float64(l.Grid.Z)*1024 > 1<<32:
+		return fmt.Errorf("grid %v, the check for races is for %d blocks at most: %w", l.Grid, 1<<22, compute.ErrTooLarge)
 	case l.Shared < 0:
 		return bad("%d bytes of shared memory", l.Shared)
 	case k.sharedSize(l.Shared) > k.module.gpu.cfg.SharedLimit:

@@ -12,8 +12,8 @@ import (
 	"github.com/wavelane/wavelane/ptx/ir"
 )
 
-// oracle is a monitor that knows the order of accesses by the book: a full vector clock for each thread, and every access to every byte
-// for ever. It asks the real one too, and compares.
+// oracle is a monitor that knows the order of accesses by the book: a full vector clock for each thread, and every
+// access to every byte for ever. It asks the real one too, and compares.
 type oracle struct {
 	*watch
 	t      *testing.T
@@ -241,7 +241,8 @@ func (o *oracle) judge(w *warp, lane int, op *memOp, s *segment, off int) (races
 	return races
 }
 
-// randomKernel is a few instructions that access few words, guarded by conditions on the thread, with barriers and fences between.
+// randomKernel is a few instructions that access few words, guarded by conditions on the thread, with barriers and
+// fences between.
 func randomKernel(rng *rand.Rand) string {
 	var b strings.Builder
 	pick := func(s ...string) string { return s[rng.IntN(len(s))] }
@@ -319,7 +320,7 @@ func TestOracle(t *testing.T) {
 			races++
 			continue
 		}
-		if f, ok := err.(*Fault); ok && (f.Kind == BarrierDivergence || f.Kind == Deadlock) { // some arrive twice where others should have
+		if f, ok := err.(*Fault); ok && (f.Kind == BarrierDivergence || f.Kind == Deadlock) { // arrived twice, in others' place
 			continue
 		}
 		require.NoError(t, err, s.ptx)

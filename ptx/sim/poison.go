@@ -6,10 +6,11 @@ import (
 	"github.com/wavelane/wavelane/ptx/ir"
 )
 
-// Values without definition. Each register has a bit per lane that says whether its value is one: results of instructions are defined if all
-// their sources are (selp: if the chosen one is), whatever the values; so `and` with 0 of something undefined is undefined. What is undefined may
-// be computed with, shuffled, stored and loaded: kernels do so with padding. It is a fault where it decides something: as an address,
-// guard, index of a branch, operand of a barrier or an atomic operation, and when the host reads it.
+// Values without definition. Each register has a bit per lane that says whether its value is one: results of
+// instructions are defined if all their sources are (selp: if the chosen one is), whatever the values; so `and` with 0
+// of something undefined is undefined. What is undefined may be computed with, shuffled, stored and loaded: kernels do
+// so with padding. It is a fault where it decides something: as an address, guard, index of a branch, operand of a
+// barrier or an atomic operation, and when the host reads it.
 
 // originKey is a register of a lane.
 type originKey struct {
@@ -52,8 +53,8 @@ func (w *warp) setOrigin(dst []ref, lane int, o *origin) {
 	w.setOriginOf(dst, lane, o, 0)
 }
 
-// setOriginOf says it of some bytes, those of a value that was loaded: what copies structures copies their padding too, and what is copied
-// keeps the value it has.
+// setOriginOf says it of some bytes, those of a value that was loaded: what copies structures copies their padding too,
+// and what is copied keeps the value it has.
 func (w *warp) setOriginOf(dst []ref, lane int, o *origin, bytes uint8) {
 	if o != nil && o.bytes != bytes {
 		o = &origin{o.what, o.by, bytes}
@@ -85,7 +86,8 @@ func (w *warp) demand(r ref, m uint32, what string) {
 	}
 }
 
-// operands are the registers of an instruction, by what happens to them. Constants and special registers always have values.
+// operands are the registers of an instruction, by what happens to them. Constants and special registers always have
+// values.
 type operands struct {
 	values, addresses, written []ref
 }
@@ -354,8 +356,9 @@ func (c *compiler) shuffled(in *ir.Instr, o operands, s step) step {
 	}
 }
 
-// multiplied is the wrapper of mma: what lies in rows of A without value, or columns of B, is lost in D. Lanes 4i to 4i+3 have rows i and
-// i+8 of A and D and column i of B; lanes with the same remainder j by 4 have columns 2j and 2j+1 of D.
+// multiplied is the wrapper of mma: what lies in rows of A without value, or columns of B, is lost in D. Lanes 4i to
+// 4i+3 have rows i and i+8 of A and D and column i of B; lanes with the same remainder j by 4 have columns 2j and 2j+1
+// of D.
 func (c *compiler) multiplied(in *ir.Instr, o operands, s step) step {
 	var src [3][]ref
 	for i := range src {
@@ -446,7 +449,8 @@ func demanding(k ir.Kind, o operands, s step) step {
 
 // overlaps looks at a store for lanes that write to the same place: with different values they race.
 func (c *compiler) overlaps(in *ir.Instr, s step) step {
-	if sem := in.First(ir.Volatile, ir.Relaxed, ir.Release); sem != "" || in.Space() == ir.LocalSpace || in.Space() == ir.ParamSpace {
+	strong := in.First(ir.Volatile, ir.Relaxed, ir.Release) != ""
+	if strong || in.Space() == ir.LocalSpace || in.Space() == ir.ParamSpace {
 		return s
 	}
 	size := uint64(in.Type(0).Size() * in.Width())

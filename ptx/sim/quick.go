@@ -2,8 +2,9 @@ package sim
 
 import "github.com/wavelane/wavelane/ptx/ir"
 
-// Most accesses in a checked program are plain ones of a whole warp, to memory of one allocation, with nothing to complain about. They
-// have ways of their own here; at the first thing that is unusual the general way takes over, which repeats and reports.
+// Most accesses in a checked program are plain ones of a whole warp, to memory of one allocation, with nothing to
+// complain about. They have ways of their own here; at the first thing that is unusual the general way takes over, which
+// repeats and reports.
 
 // checkedLoad is fast, the step of a load without checks, with checks.
 func (v *moved) checkedLoad(fast step) step {
@@ -78,8 +79,8 @@ func (v *moved) inside(w *warp, m uint32, addr *[warpSize]uint64) *segment {
 	return s
 }
 
-// reads does what access does for plain loads of lanes, unless something is unusual: then it returns false. Offsets are in bounds and
-// multiples of the size, which is one of 4, 8, 16 or 32.
+// reads does what access does for plain loads of lanes, unless something is unusual: then it returns false. Offsets are
+// in bounds and multiples of the size, which is one of 4, 8, 16 or 32.
 func (d *watch) reads(w *warp, m uint32, op *memOp, s *segment, addr *[warpSize]uint64) bool {
 	sh, _ := s.shadow.(*shadow)
 	if sh == nil || len(sh.def)*64 < len(s.data) {

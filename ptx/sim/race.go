@@ -5,12 +5,13 @@ import (
 	"slices"
 )
 
-// Races: two threads access a byte, at least one of them writes, and neither access happens before the other. Accesses that are both
-// strong (atomic, volatile, relaxed, acquire, release), in scopes that include each other's threads, never race: PTX ISA, "Memory
-// Consistency Model". What is kept follows FastTrack: for each word the last weak write, and the accesses since that a later one might
-// conflict with.
+// Races: two threads access a byte, at least one of them writes, and neither access happens before the other. Accesses
+// that are both strong (atomic, volatile, relaxed, acquire, release), in scopes that include each other's threads, never
+// race: PTX ISA, "Memory Consistency Model". What is kept follows FastTrack: for each word the last weak write, and the
+// accesses since that a later one might conflict with.
 
-// mode is how an access takes part in races: its lowest bit says that it writes, the rest is its scope: 0 for weak accesses.
+// mode is how an access takes part in races: its lowest bit says that it writes, the rest is its scope: 0 for weak
+// accesses.
 type mode uint8
 
 const (
@@ -69,8 +70,8 @@ func (s *accesses) clear() {
 	}
 }
 
-// crowd is what remains of lists that would become too long: the latest access of each block in each mode. The entries' warp is a block.
-// Words that the same threads have read share it, so it never changes.
+// crowd is what remains of lists that would become too long: the latest access of each block in each mode. The entries'
+// warp is a block. Words that the same threads have read share it, so it never changes.
 type crowd struct {
 	list []entry
 	id   uint64
@@ -116,7 +117,7 @@ func (d *races) distance(a, b uint32) int {
 }
 
 // touch notes an access of a lane to a cell. from is the time before which nothing counts. ok is false if it races with c.
-func (d *races) touch(w *warpClock, lane int, v *view, cl *cell, from uint64, m mode, at int32, limit int) (c conflict, ok bool) {
+func (d *races) touch(w *warpClock, lane int, v *view, cl *cell, from uint64, m mode, at int32, limit int) (conflict, bool) {
 	me := w.id*warpSize + uint32(lane)
 	if t := cl.time; t > from && cl.thread != me && (t > v.all || cl.thread/warpSize-w.lo >= d.per) &&
 		!d.before(v, cl.thread/warpSize, 1<<(cl.thread%warpSize), t) {
@@ -152,7 +153,8 @@ func (d *races) touch(w *warpClock, lane int, v *view, cl *cell, from uint64, m 
 	return conflict{}, true
 }
 
-// quiet tells quickly whether all accesses since the last write happened before: those of the own block, up to its last barrier.
+// quiet tells quickly whether all accesses since the last write happened before: those of the own block, up to its last
+// barrier.
 func (cl *cell) quiet(w *warpClock, v *view, per uint32) bool {
 	f := &cl.first
 	return f.time <= v.all && (f.time == 0 || f.warp-w.lo < per) &&
@@ -192,7 +194,8 @@ func (d *races) against(w *warpClock, lane int, v *view, e *entry, from uint64, 
 	if e.warp == w.id {
 		lanes &^= 1 << lane
 	}
-	if lanes == 0 || e.time <= from || !racing(m, e.mode, d.distance(w.block, e.warp/d.per)) || d.before(v, e.warp, lanes, e.time) {
+	if lanes == 0 || e.time <= from || !racing(m, e.mode, d.distance(w.block, e.warp/d.per)) ||
+		d.before(v, e.warp, lanes, e.time) {
 		return conflict{}, true
 	}
 	for ; ; lanes &= lanes - 1 {
@@ -277,8 +280,8 @@ func covers(e, o mode) bool {
 	return o&writes == 0 && o.scope() >= e.scope()
 }
 
-// fold gives up lanes and warps in favour of blocks, first of other blocks than the warp's. Kernels that order such a word's accesses by less
-// than whole blocks are then taken for racy; none of the usual ones does.
+// fold gives up lanes and warps in favour of blocks, first of other blocks than the warp's. Kernels that order such a
+// word's accesses by less than whole blocks are then taken for racy; none of the usual ones does.
 func (d *races) fold(w *warpClock, s *accesses, limit int) {
 	for _, own := range []bool{false, true} {
 		s.list = slices.DeleteFunc(s.list, func(e entry) bool {

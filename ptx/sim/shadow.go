@@ -8,7 +8,8 @@ import (
 	"github.com/wavelane/wavelane/ptx/ir"
 )
 
-// watch is the monitor of a GPU: it knows of each byte whether something has been written to it, and in which order accesses happen.
+// watch is the monitor of a GPU: it knows of each byte whether something has been written to it, and in which order
+// accesses happen.
 type watch struct {
 	checks Checks
 	grid   *grid
@@ -359,6 +360,7 @@ func (d *watch) raceFault(w *warp, lane int, s *segment, off int, m mode, other 
 	}
 	me := &Access{Write: m&writes != 0, Atomic: m.scope() != weakScope}
 	f.Other = other
-	f.Detail = fmt.Sprintf("this %s and an earlier %s by another thread have no order: %s at offset %d", what(me), what(other), s.name, off)
+	f.Detail = fmt.Sprintf("this %s and an earlier %s by another thread have no order: %s at offset %d", what(me), what(other),
+		s.name, off)
 	panic(f)
 }

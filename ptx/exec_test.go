@@ -31,8 +31,16 @@ func random(t *testing.T) *rand.Rand {
 // execute runs a kernel of one block whose first parameter is a buffer and whose others are args, and returns the buffer.
 func execute[T any](t *testing.T, build func(k *kernel), threads int, buffer []T, args ...any) []T {
 	t.Helper()
+	return launch(t, build, sim.Launch{Grid: sim.Dim3{X: 1}, Block: sim.Dim3{X: threads}}, buffer,
+		func(uint64) []any { return args })
+}
+
+// launch is execute with any number of threads, blocks and clusters, and arguments that may depend on the buffer's address. The
+// schedule is a random one.
+func launch[T any](t *testing.T, build func(k *kernel), l sim.Launch, buffer []T, args func(at uint64) []any) []T {
+	t.Helper()
 	m := cover{name: "run", build: build}.module(t)
-	gpu := sim.New(sim.Config{Checks: sim.AllChecks})
+	gpu := sim.New(sim.Config{Checks: sim.AllChecks, Seed: rand.Uint64()})
 	loaded, err := gpu.Load(m)
 	require.NoError(t, err, m)
 	k, err := loaded.Kernel("run")
@@ -43,9 +51,9 @@ func execute[T any](t *testing.T, build func(k *kernel), threads int, buffer []T
 	data, err := binary.Append(nil, binary.LittleEndian, buffer)
 	require.NoError(t, err)
 	require.NoError(t, gpu.Write(at, data))
-	params, err := k.Pack(append([]any{at}, args...)...)
+	l.Params, err = k.Pack(append([]any{at}, args(at)...)...)
 	require.NoError(t, err)
-	_, err = gpu.Run(context.Background(), k, sim.Launch{Grid: sim.Dim3{X: 1}, Block: sim.Dim3{X: threads}, Params: params})
+	_, err = gpu.Run(context.Background(), k, l)
 	require.NoError(t, err, m)
 	require.NoError(t, gpu.Read(data, at))
 	out := make([]T, len(buffer))

@@ -1,10 +1,5 @@
 package ptx
 
-// Bits is what bitwise instructions take.
-type Bits interface {
-	bool | Integer | Word32
-}
-
 func bitwise[T Type](k *Kernel, op string, args ...arg) Reg[T] {
 	return def[T](k, op+"."+typeOf[T]().bits.String(), args...)
 }

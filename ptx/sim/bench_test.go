@@ -3,11 +3,13 @@ package sim_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wavelane/wavelane/ptx/kernels"
 	"github.com/wavelane/wavelane/ptx/sim"
 )
 
@@ -77,6 +79,44 @@ func BenchmarkFMA(b *testing.B) {
 				require.NoError(b, err)
 			}
 			b.ReportMetric(float64(b.N)*64*rounds*blockSize/b.Elapsed().Seconds()/1e6, "Mlane-FMA/s")
+		})
+	}
+}
+
+// BenchmarkGEMM256 multiplies two matrices of 256 × 256 with the register-tiled kernel.
+func BenchmarkGEMM256(b *testing.B) {
+	const n = 256
+	kernel := kernels.SGEMM(kernels.Tile{M: 64, N: 64, K: 16, PerThreadM: 8, PerThreadN: 8})
+	ir, err := kernel.Module()
+	require.NoError(b, err)
+	rng := random(b)
+	for _, c := range []struct {
+		name string
+		cfg  sim.Config
+	}{{"unchecked", sim.Config{}}, {"checked", sim.Config{Checks: sim.AllChecks}}} {
+		b.Run(c.name, func(b *testing.B) {
+			g := sim.New(c.cfg)
+			m, err := g.Load(ir)
+			require.NoError(b, err)
+			k, err := m.Kernel(kernel.Name)
+			require.NoError(b, err)
+			var buffers [3]uint64
+			for i := range buffers {
+				v := make([]uint32, n*n)
+				for j := range v {
+					v[j] = math.Float32bits(rng.Float32()*2 - 1)
+				}
+				buffers[i] = upload(b, g, v)
+			}
+			params, err := k.Pack(uint32(n), uint32(n), uint32(n), buffers[0], buffers[1], buffers[2])
+			require.NoError(b, err)
+			grid := kernel.Grid(n, n, n)
+			l := sim.Launch{Grid: sim.Dim3{X: grid[0], Y: grid[1], Z: grid[2]}, Block: sim.Dim3{X: kernel.Block[0]}, Params: params}
+			for b.Loop() {
+				_, err := g.Run(context.Background(), k, l)
+				require.NoError(b, err)
+			}
+			b.ReportMetric(float64(b.N)*n*n*n/b.Elapsed().Seconds()/1e6, "Mlane-FMA/s")
 		})
 	}
 }

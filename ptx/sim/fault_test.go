@@ -88,11 +88,11 @@ func TestFaultFields(t *testing.T) {
 
 func TestUsableAfterFault(t *testing.T) {
 	g := sim.New(sim.Config{Workers: 3})
-	m, err := g.Load(module(t, body("mov.u32 %r1, %ctaid.x;\nsetp.ne.u32 %p1, %r1, 40;\n@%p1 bra OK;\ntrap;\nOK:\nst.global.u32 [%mine], 3;")))
+	m, err := g.Load(module(t, body("mov.u32 %r1, %ctaid.x;\nsetp.ne.u32 %p1, %r1, 40;\n@%p1 bra OK;\ntrap;\nOK:\nmul.wide.u32 %rd1, %r1, 4;\nadd.u64 %rd1, %out, %rd1;\nst.global.u32 [%rd1], 3;")))
 	require.NoError(t, err)
 	k, err := m.Kernel("k")
 	require.NoError(t, err)
-	out := upload(t, g, make([]uint32, 32))
+	out := upload(t, g, make([]uint32, 50))
 	p, err := k.Pack(out)
 	require.NoError(t, err)
 	var f *sim.Fault
@@ -101,7 +101,7 @@ func TestUsableAfterFault(t *testing.T) {
 	require.Equal(t, sim.Trap, f.Kind)
 	_, err = g.Run(context.Background(), k, sim.Launch{Grid: sim.Dim3{X: 40}, Block: sim.Dim3{X: 1}, Params: p})
 	require.NoError(t, err)
-	require.EqualValues(t, 3, words(t, g, out, 1)[0])
+	require.EqualValues(t, 3, words(t, g, out, 50)[39])
 }
 
 func TestLaunchErrors(t *testing.T) {

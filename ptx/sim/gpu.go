@@ -29,6 +29,7 @@ type Config struct {
 	// Perturb makes the results of approximating instructions err within their documented bounds, by Seed.
 	Perturb bool
 	// Workers is the number of goroutines that run blocks when Checks, Seed and Perturb are 0; otherwise blocks take turns on one.
+	// Accesses that synchronise are atomic among them; a kernel with a data race between blocks has one of the process.
 	Workers int
 	// MaxSteps is the number of instructions of warps after which a launch is a Timeout; 0: 2^34.
 	MaxSteps uint64

@@ -116,7 +116,8 @@ func (d *races) distance(a, b uint32) int {
 	return gpuScope
 }
 
-// touch notes an access of a lane to a cell. from is the time before which nothing counts. ok is false if it races with c.
+// touch notes an access of a lane to a cell. from is the time before which nothing counts. It returns
+// false and the access with which it races.
 func (d *races) touch(w *warpClock, lane int, v *view, cl *cell, from uint64, m mode, at int32, limit int) (conflict, bool) {
 	me := w.id*warpSize + uint32(lane)
 	if t := cl.time; t > from && cl.thread != me && (t > v.all || cl.thread/warpSize-w.lo >= d.per) &&

@@ -25,6 +25,16 @@
 // what has to outlive its block is a Var. A loop in Go around calls is an unrolled loop, as is [Unroll]; [UnrollBy]
 // unrolls a For partly.
 //
+// # Memory
+//
+// [Load], [Store], [Load4] and their like take any pointer, with options such as [ReadOnly] or [Acquire]; [Atomic] and [Reduce]
+// combine. [SharedArray] and [DynamicShared] are shared memory, [NewTile] a matrix in it, padded or swizzled, whose bank conflicts
+// [TileLayout] knows. [CpAsync], [CopyBulk] and [CopyTensor] copy in the background; mbarriers and groups say when they are done.
+//
+// # Matrices
+//
+// [LdMatrix] with [Mma] runs on every GPU from sm_80 on, [Wgmma] on sm_90a; fragments are slices of registers of a packed type.
+//
 // # Errors
 //
 // Calls do not return errors. Build reports all at once, each of type [*Error] with the line that made it: results that

@@ -11,6 +11,8 @@ import (
 
 // The instructions in which kernels spend their time have loops of their own, with the arithmetic inside: for all 32 lanes, and for
 // any others. What they compute is what package eval computes; a test compares them.
+//
+// Functions that return loops are not to be inlined: in the copy of a closure that inlining makes, calls are not inlined any more.
 
 // fast returns such a loop for an instruction with the destination and sources, nil if it has none.
 func fast(in *ir.Instr, d ref, s []ref) step {
@@ -118,6 +120,7 @@ func fmaBits(a, b, c uint32) uint32 {
 // asFloats is a register as float32.
 func asFloats(r *[warpSize]uint32) *[warpSize]float32 { return (*[warpSize]float32)(unsafe.Pointer(r)) }
 
+//go:noinline
 func fma32(d, a, b, c int32) step {
 	return func(w *warp, m uint32) {
 		x, y, z, r := &w.r32[a], &w.r32[b], &w.r32[c], &w.r32[d]
@@ -144,6 +147,7 @@ func fma32(d, a, b, c int32) step {
 	}
 }
 
+//go:noinline
 func float2(d, a, b int32, f func(x, y float32) float32) step {
 	return func(w *warp, m uint32) {
 		x, y, r := &w.r32[a], &w.r32[b], &w.r32[d]
@@ -154,6 +158,7 @@ func float2(d, a, b int32, f func(x, y float32) float32) step {
 	}
 }
 
+//go:noinline
 func mul32(d, a, b int32) step {
 	return func(w *warp, m uint32) {
 		x, y, r := &w.r32[a], &w.r32[b], &w.r32[d]
@@ -179,6 +184,7 @@ var ints32 = map[ir.Op]func(x, y uint32) uint32{
 	"xor": func(x, y uint32) uint32 { return x ^ y },
 }
 
+//go:noinline
 func fast32(op ir.Op, d, a, b int32) step {
 	if op == "add" {
 		return func(w *warp, m uint32) {
@@ -205,6 +211,7 @@ func fast32(op ir.Op, d, a, b int32) step {
 	}
 }
 
+//go:noinline
 func mad32(d, a, b, c int32) step {
 	return func(w *warp, m uint32) {
 		x, y, z, r := &w.r32[a], &w.r32[b], &w.r32[c], &w.r32[d]
@@ -222,6 +229,7 @@ var ints64 = map[ir.Op]func(x, y uint64) uint64{
 	"xor": func(x, y uint64) uint64 { return x ^ y },
 }
 
+//go:noinline
 func fast64(op ir.Op, d, a, b int32) step {
 	if op == "add" {
 		return func(w *warp, m uint32) {
@@ -249,6 +257,8 @@ func fast64(op ir.Op, d, a, b int32) step {
 }
 
 // shl shifts left; shifts by the width or more give 0, in Go as in PTX.
+//
+//go:noinline
 func shl(t ir.Type, d, a, b int32) step {
 	if t.Bits() == 64 {
 		return func(w *warp, m uint32) {
@@ -268,6 +278,7 @@ func shl(t ir.Type, d, a, b int32) step {
 	}
 }
 
+//go:noinline
 func selp32(d, a, b, p int32) step {
 	return func(w *warp, m uint32) {
 		x, y, r, c := &w.r32[a], &w.r32[b], &w.r32[d], w.p[p]
@@ -283,6 +294,8 @@ func selp32(d, a, b, p int32) step {
 }
 
 // fastMixed has what moves between 32 and 64 bits: mul.wide, mad.wide, and cvt of integers of 32 bits to 64.
+//
+//go:noinline
 func fastMixed(in *ir.Instr, d ref, s []ref) step {
 	t := in.Type(0)
 	signed := t.IsSigned()
@@ -374,6 +387,7 @@ func fastCompare(in *ir.Instr, t ir.Type, d ref, s []ref) step {
 	return nil
 }
 
+//go:noinline
 func compare32[T ordered](d int32, s []ref, f func(a, b T) bool, as func(uint32) T) step {
 	if f == nil {
 		return nil
@@ -391,6 +405,7 @@ func compare32[T ordered](d int32, s []ref, f func(a, b T) bool, as func(uint32)
 	}
 }
 
+//go:noinline
 func compare64[T ordered](d int32, s []ref, f func(a, b T) bool, as func(uint64) T) step {
 	if f == nil {
 		return nil
@@ -409,6 +424,8 @@ func compare64[T ordered](d int32, s []ref, f func(a, b T) bool, as func(uint64)
 }
 
 // fastMove copies registers of the same bank, nil if they are of different ones.
+//
+//go:noinline
 func fastMove(d, s ref) step {
 	switch {
 	case d.bank != s.bank || d.i < 0 || s.i < 0 || d.bits < s.bits:
@@ -485,6 +502,7 @@ func (v *moved) plain() bool {
 	return v.size == 4 && !v.addr.frame && (v.op.space == ir.SharedSpace || v.op.space == ir.GlobalSpace)
 }
 
+//go:noinline
 func (v *moved) fastLoad() step {
 	if !v.plain() {
 		return nil
@@ -525,6 +543,7 @@ func (v *moved) fastLoad() step {
 	}
 }
 
+//go:noinline
 func (v *moved) fastStore() step {
 	if !v.plain() {
 		return nil

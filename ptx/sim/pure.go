@@ -64,7 +64,7 @@ func compilePure(c *compiler, in *ir.Instr) (step, error) {
 		return nil, c.errorf(in, compute.ErrArgument, "operands are missing")
 	}
 	var src []ref
-	var not uint64 // bit 64-th... the negated ones
+	var not uint64 // bit i: source i is a negated predicate
 	for i := 1; i < len(in.Args); i++ {
 		if in.Op == "lop3" && i == 4 {
 			continue // the table is in the function
@@ -126,7 +126,9 @@ func generalStep(f eval.Func, dst [2]ref, src [4]ref, not uint64) step {
 	}
 }
 
-// pureStep computes a function of up to four operands with one destination.
+// pureStep computes a function of up to four operands with one destination. (Not inlined: see hot.go.)
+//
+//go:noinline
 func pureStep(f eval.Func, d ref, s [4]ref) step {
 	if s[2].i < 0 && s[3].i < 0 {
 		return binaryStep(f, d, s[0], s[1])
@@ -139,6 +141,7 @@ func pureStep(f eval.Func, d ref, s [4]ref) step {
 	}
 }
 
+//go:noinline
 func binaryStep(f eval.Func, d, a, b ref) step {
 	all32 := func(r ref) bool { return r.bank == bank32 }
 	if b.i < 0 {

@@ -56,7 +56,7 @@ func (m *machine) split(b, i int, st *state) (taken, passed *state) {
 		taken, passed = m.divide(st, p, info)
 		return taken, passed
 	}
-	info.taken, info.passed = true, true
+	info.taken = true
 	info.plain = false
 	cond, side := m.condition(p)
 	info.split = max(info.split, cond.level)
@@ -134,7 +134,7 @@ func (m *machine) divide(st *state, p *vec, info *branchInfo) (taken, passed *st
 		info.plain = true
 	}
 	info.plain = info.plain && len(p.c) == 1
-	info.taken, info.passed = info.taken || yes, info.passed || no
+	info.taken = info.taken || yes
 	switch {
 	case !no:
 		return st, nil

@@ -65,7 +65,6 @@ type branchInfo struct {
 	visits int
 	split  level // perBlock: all threads went the same way, perWarp: all of each warp did
 	taken  bool  // some thread may have had a true condition
-	passed bool  // or a false one
 	plain  bool  // the condition was a number known without thread indices each time
 }
 
@@ -85,8 +84,6 @@ type machine struct {
 	counting   int // > 0: in a further turn of a loop of unknown length
 	unknown    bool
 	vars       map[string]*ir.Var
-	layout     map[string]int64 // where the .shared variables lie, as far as known
-	shared     int64            // their sum
 	seen       observations
 	done       bool // walked to the end
 	pointerSet map[string]bool
@@ -94,18 +91,12 @@ type machine struct {
 
 func newMachine(mod *ir.Module, f *ir.Func, g *flow.Graph, o *Options, dims [3]int) *machine {
 	m := &machine{mod: mod, f: f, g: g, o: o, dims: dims, threads: dims[0] * dims[1] * dims[2], symbols: map[string]*symbol{},
-		vars: map[string]*ir.Var{}, layout: map[string]int64{}}
-	m.seen = newObservations(len(f.Body), len(g.Blocks))
+		vars: map[string]*ir.Var{}}
+	m.seen = newObservations(len(f.Body))
 	for _, list := range [][]ir.Var{mod.Vars, f.Vars} {
 		for i := range list {
 			v := &list[i]
 			m.vars[v.Name] = v
-			if v.Space == ir.SharedSpace && v.Size() > 0 {
-				a := int64(v.Alignment())
-				m.shared = (m.shared + a - 1) / a * a
-				m.layout[v.Name] = m.shared
-				m.shared += int64(v.Size())
-			}
 		}
 	}
 	return m
@@ -184,8 +175,8 @@ func (m *machine) loop(l int, st *state) {
 	exits := map[int]*state{}
 	outer, counted := m.unknown, m.counting
 	m.unknown = false
-	turn, cut := 0, false
-	for ; ; turn++ {
+	cut := false
+	for turn := 1; ; turn++ {
 		m.pending = append(m.pending, map[int]*state{header: st})
 		m.region(l)
 		here := m.pending[len(m.pending)-1]
@@ -199,7 +190,6 @@ func (m *machine) loop(l int, st *state) {
 			m.counting++ // only the first turn counts
 		}
 		if st == nil {
-			turn++
 			break
 		}
 		limit := maxTurns
@@ -210,8 +200,7 @@ func (m *machine) loop(l int, st *state) {
 		case m.unknown:
 			limit = m.o.turns()
 		}
-		if turn+1 >= limit {
-			turn++
+		if turn >= limit {
 			cut = true
 			if len(exits) == 0 || !m.unknown {
 				m.leave(l, st, exits)
@@ -219,9 +208,6 @@ func (m *machine) loop(l int, st *state) {
 			m.widen(l, exits)
 			break
 		}
-	}
-	if m.seen.turns[header] < turn {
-		m.seen.turns[header] = turn
 	}
 	m.seen.open[header] = m.seen.open[header] || m.unknown || cut
 	m.counting = counted
@@ -275,7 +261,6 @@ func (m *machine) push(b int, st *state) {
 func (m *machine) block(b int, st *state) {
 	m.rejoin(b, st)
 	blk := &m.g.Blocks[b]
-	m.seen.blocks[b]++
 	for i := blk.Start; i < blk.End; i++ {
 		in := &m.f.Body[i]
 		if in.Kind() == ir.Directive {

@@ -30,7 +30,6 @@ type memoryUse struct {
 
 // observations are what a walk leaves behind.
 type observations struct {
-	blocks    []int        // visits
 	guards    []branchInfo // of each instruction
 	counts    []float64    // times that a thread runs each instruction, summed over threads; loops of unknown length turn once
 	memory    map[int]*memoryUse
@@ -42,7 +41,6 @@ type observations struct {
 	uncommit  map[int]bool    // copies that were never committed
 	unwaited  map[int]bool    // or never awaited
 	maxreg    []int           // by warp
-	turns     map[int]int     // of loops, by header
 	open      map[int]bool    // loops that were left before their end, or whose length is not known
 	partial   map[int]bool    // barriers of some threads, or of a number that is not known
 	written   written
@@ -51,11 +49,11 @@ type observations struct {
 	incomplete bool // a limit was met: loops turned less often than they could have, or accesses were not compared
 }
 
-func newObservations(instrs, blocks int) observations {
-	return observations{blocks: make([]int, blocks), guards: make([]branchInfo, instrs), counts: make([]float64, instrs),
+func newObservations(instrs int) observations {
+	return observations{guards: make([]branchInfo, instrs), counts: make([]float64, instrs),
 		memory: map[int]*memoryUse{}, addresses: map[int]*vec{}, others: map[int]*vec{}, raced: map[[3]int]bool{},
 		hazards:  map[[2]int]bool{},
-		uncommit: map[int]bool{}, unwaited: map[int]bool{}, maxreg: make([]int, 32), turns: map[int]int{}, open: map[int]bool{},
+		uncommit: map[int]bool{}, unwaited: map[int]bool{}, maxreg: make([]int, 32), open: map[int]bool{},
 		partial: map[int]bool{},
 		written: written{bytes: map[*symbol][]bool{}, open: map[*symbol]bool{}, grew: map[int]*symbol{}}}
 }

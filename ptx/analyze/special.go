@@ -14,7 +14,7 @@ func (m *machine) special(name string) *vec {
 		return &vec{c: shrink(c)}
 	}
 	uniform := func(block bool) *vec {
-		return of(m.symbol(name, func(s *symbol) { s.kind, s.block = blockSymbol, block }))
+		return of(m.symbol(name, func(s *symbol) { s.block = block }))
 	}
 	lane := func(f func(lane int) uint32) *vec { return per(func(t int) int64 { return int64(int32(f(t % 32))) }) }
 	switch base {

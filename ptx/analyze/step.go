@@ -16,14 +16,14 @@ func (m *machine) step(st *state, i int) {
 		info.visits++
 		if guard.isConst() {
 			here = under(guard, st.here)
-			yes, no, apart := ways(guard, st.here)
-			info.taken, info.passed, info.split = info.taken || yes, info.passed || no, max(info.split, apart)
+			yes, _, apart := ways(guard, st.here)
+			info.taken, info.split = info.taken || yes, max(info.split, apart)
 			info.plain = (info.plain || info.visits == 1) && len(guard.c) == 1
 			if !yes {
 				return
 			}
 		} else {
-			info.taken, info.passed, info.plain = true, true, false
+			info.taken, info.plain = true, false
 			cond, side := m.condition(guard)
 			info.split = max(info.split, cond.level)
 			for _, f := range frames {

@@ -136,7 +136,6 @@ func (m *machine) both(op ir.Op, a []*vec) *vec {
 			v.only().few = v.only().few || s.few
 		}
 	}
-	v.only().kind = conditionValue
 	return v
 }
 
@@ -191,7 +190,6 @@ func (m *machine) compare(in *ir.Instr, a, b *vec) *vec {
 	}
 	v := m.opaque(c.name, d)
 	s := v.only()
-	s.kind = conditionValue
 	s.few = s.few || c.name == "=" && d.level() > perBlock
 	if c.not {
 		return combine(constant(1), v, 1, -1)

@@ -22,11 +22,9 @@ const (
 type symbolKind uint8
 
 const (
-	anySymbol      symbolKind = iota
-	paramSymbol               // the value of a parameter
-	addressSymbol             // the address of a variable; its space says which
-	blockSymbol               // %ctaid and its like
-	conditionValue            // a predicate: 0 or 1
+	anySymbol     symbolKind = iota
+	paramSymbol              // the value of a parameter
+	addressSymbol            // the address of a variable; its space says which
 )
 
 // symbol is a quantity that is not known.

@@ -6,7 +6,8 @@ const (
 	mib  = 1 << 20
 )
 
-// known are GPUs with the figures of public data sheets, dense ones throughout: where a sheet gives sparse figures, half of them.
+// known are GPUs with the figures of public data sheets, dense ones throughout: where a sheet gives sparse figures, half of
+// them.
 var known = []Model{
 	// NVIDIA A100 Tensor Core GPU data sheet (80 GB SXM), GA100 white paper for L2 and SMs.
 	{Name: "A100", SM: 80, SMs: 108, Bandwidth: 2039 * giga, L2: 40 * mib, Peak: map[Rate]float64{
@@ -26,7 +27,8 @@ var known = []Model{
 	// NVIDIA HGX B200 data sheet, an eighth of the board's; Blackwell tuning guide for L2, SMs as the driver reports them.
 	{Name: "B200", SM: 100, SMs: 148, Bandwidth: 8000 * giga, L2: 126 * mib, Peak: map[Rate]float64{
 		F32: 75 * tera, F64: 37 * tera, TF32: 1125 * tera, F16: 2250 * tera, BF16: 2250 * tera, FP8: 4500 * tera, Int8: 4500 * tera}},
-	// NVIDIA Jetson AGX Orin technical brief (64 GB, 1.3 GHz): 170 sparse int8 TOPS of the GPU, without the DLAs. It does not state f64.
+	// NVIDIA Jetson AGX Orin technical brief (64 GB, 1.3 GHz): 170 sparse int8 TOPS of the GPU, without the DLAs. It does not
+	// state f64.
 	{Name: "Orin", SM: 87, SMs: 16, Bandwidth: 204.8 * giga, L2: 4 * mib, Peak: map[Rate]float64{
 		F32: 5.3 * tera, TF32: 21 * tera, F16: 43 * tera, BF16: 43 * tera, Int8: 85 * tera}},
 }

@@ -28,8 +28,8 @@ type Limits struct {
 	RegistersPerBlockMax int `json:"registersPerBlockMax"` // per block
 }
 
-// architectures: CUDA C++ Programming Guide, "Compute Capabilities: Technical Specifications per Compute Capability", and for the
-// granularities the rules of NVIDIA's occupancy calculator (the CUDA toolkit's cuda_occupancy.h).
+// architectures: CUDA C++ Programming Guide, "Compute Capabilities: Technical Specifications per Compute Capability", and for
+// the granularities the rules of NVIDIA's occupancy calculator (the CUDA toolkit's cuda_occupancy.h).
 var architectures = []struct{ sm, warps, blocks, sharedKiB, perBlockKiB, granularity, system int }{
 	{70, 64, 32, 96, 96, 256, 0},
 	{72, 64, 32, 96, 96, 256, 0},
@@ -93,9 +93,9 @@ func (o Occupancy) String() string {
 	return s
 }
 
-// Occupancy says how many blocks of a number of threads, each with a number of registers, and with bytes of shared memory per block,
-// static and dynamic together, a multiprocessor holds. Registers 0 means that they do not limit. It returns compute.ErrArgument for
-// what is no block, compute.ErrTooLarge for what exceeds what a block may have.
+// Occupancy says how many blocks of a number of threads, each with a number of registers, and with bytes of shared memory per
+// block, static and dynamic together, a multiprocessor holds. Registers 0 means that they do not limit. It returns
+// compute.ErrArgument for what is no block, compute.ErrTooLarge for what exceeds what a block may have.
 func (l Limits) Occupancy(threads, registers, shared int) (Occupancy, error) {
 	switch {
 	case threads <= 0 || registers < 0 || shared < 0:
@@ -115,8 +115,8 @@ func (l Limits) Occupancy(threads, registers, shared int) (Occupancy, error) {
 	o := Occupancy{ByWarps: l.MaxWarps / warps, ByBlocks: l.MaxBlocks, ByRegisters: l.MaxBlocks, ByShared: l.MaxBlocks}
 	if registers > 0 {
 		perWarp := roundUp(registers*WarpSize, l.RegisterGranularity)
-		// A warp's registers lie in one partition, and a block's warps spread evenly over them: what a partition has left over for
-		// less than a warp is lost, and a block must fit with its warps rounded up to the partitions.
+		// A warp's registers lie in one partition, and a block's warps spread evenly over them: what a partition has left over
+		// for less than a warp is lost, and a block must fit with its warps rounded up to the partitions.
 		if perWarp*roundUp(warps, l.Partitions) > l.RegistersPerBlockMax {
 			o.ByRegisters = 0
 		} else {

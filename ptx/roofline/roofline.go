@@ -121,8 +121,8 @@ func (m Model) Seconds(r Rate, flops, bytes float64) (float64, error) {
 	return max(flops/p, bytes/m.Bandwidth), nil
 }
 
-// WithMeasured is a copy in which figures measured on a machine replace those of the data sheet: the bandwidth in bytes per second,
-// unless it is 0, and the peaks given.
+// WithMeasured is a copy in which figures measured on a machine replace those of the data sheet: the bandwidth in bytes per
+// second, unless it is 0, and the peaks given.
 func (m Model) WithMeasured(bandwidth float64, peak map[Rate]float64) Model {
 	m.Peak = maps.Clone(m.Peak)
 	if m.Peak == nil {

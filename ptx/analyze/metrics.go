@@ -24,7 +24,8 @@ type KernelReport struct {
 	// Incomplete says that the walk met one of its limits (so long are only unrolled kernels with loops in loops): there may be
 	// more to find.
 	Incomplete bool `json:"incomplete"`
-	// OpenLoops are loops whose number of turns is not known: they count as one turn.
+	// OpenLoops are loops whose number of turns is not known: they count as one turn. Those of more than 256 turns are among them and
+	// count as 256.
 	OpenLoops    int            `json:"openLoops"`
 	Instructions int            `json:"instructions"` // in the text
 	Mix          map[string]int `json:"mix"`          // of them, by kind

@@ -188,8 +188,8 @@ func (b *barrier) purpose() string {
 	return fmt.Sprintf("%s of %d threads", what, b.want)
 }
 
-// clusterBarrier is the state of a warp in barrier.cluster: lanes that have arrived in the phase that is not complete, and lanes
-// whose phase is complete and that have not waited for it.
+// clusterBarrier is the state of a warp in barrier.cluster: lanes that have arrived in the phase that is not complete, and
+// lanes whose phase is complete and that have not waited for it.
 type clusterBarrier struct{ arrived, complete uint32 }
 
 func compileClusterBarrier(c *compiler, in *ir.Instr) (step, error) {

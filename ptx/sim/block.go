@@ -39,7 +39,8 @@ func newCluster(k *worker) *cluster {
 func newWarp(g *grid, b *block, index int) *warp {
 	p := g.prog
 	w := &warp{block: b, prog: p, index: index, mon: g.gpu.mon,
-		r32: make([][warpSize]uint32, p.slots[bank32]), r64: make([][warpSize]uint64, p.slots[bank64]), p: make([]uint32, p.slots[bankP])}
+		r32: make([][warpSize]uint32, p.slots[bank32]), r64: make([][warpSize]uint64, p.slots[bank64]),
+		p: make([]uint32, p.slots[bankP])}
 	w.exists = uint32(1<<min(warpSize, g.launch.Block.count()-index*warpSize) - 1)
 	if g.gpu.mon != nil && g.gpu.cfg.Checks&CheckInit != 0 {
 		w.def = new([3][]uint32)

@@ -117,8 +117,8 @@ func register(ops string, h handler) {
 	}
 }
 
-// compiler makes a program. What it offers handlers: operands ([compiler.src], [compiler.dst], [compiler.addr]), accesses to memory
-// ([compiler.memOp]), and to say what the instruction is ([compiler.flow], [compiler.aligned], [compiler.cost]).
+// compiler makes a program. What it offers handlers: operands ([compiler.src], [compiler.dst], [compiler.addr]), accesses to
+// memory ([compiler.memOp]), and to say what the instruction is ([compiler.flow], [compiler.aligned], [compiler.cost]).
 type compiler struct {
 	prog   *program
 	checks bool
@@ -187,8 +187,8 @@ func (c *compiler) constant(t ir.Type, v uint64) ref {
 	return r
 }
 
-// src is an operand that is read as type t: a register, an immediate, a special register or the address of a variable. Negated predicates
-// are for the caller to look at. A vector or list is an error.
+// src is an operand that is read as type t: a register, an immediate, a special register or the address of a variable.
+// Negated predicates are for the caller to look at. A vector or list is an error.
 func (c *compiler) src(in *ir.Instr, o *ir.Operand, t ir.Type) (ref, error) {
 	switch o.Kind {
 	case ir.RegOperand:

@@ -17,7 +17,7 @@ const (
 	Misaligned                              // an address that is no multiple of the access's size
 	Uninitialized                           // an address, a branch or a host read met bytes or registers that nobody has written
 	Race                                    // two accesses, one a write, with no order between them
-	BarrierDivergence                       // an aligned barrier that only part of a warp reached, or that waits for exited threads
+	BarrierDivergence                       // part of a warp at an aligned barrier, or a wait for threads that have exited
 	Deadlock                                // no warp can run
 	AsyncHazard                             // data of an asynchronous copy or product touched before its wait
 	ProxyFence                              // generic writes read by the async proxy without a proxy fence, or the reverse
@@ -99,8 +99,8 @@ func (f *Fault) Error() string {
 // Unwrap makes every fault a [compute.ErrArgument].
 func (f *Fault) Unwrap() error { return compute.ErrArgument }
 
-// fault ends the launch with a fault of the current instruction, for the lane. It panics with the *Fault; the launch recovers it.
-// addr and space are 0 where they mean nothing.
+// fault ends the launch with a fault of the current instruction, for the lane. It panics with the *Fault; the launch recovers
+// it. addr and space are 0 where they mean nothing.
 func (w *warp) fault(kind FaultKind, lane int, space ir.Space, addr uint64, format string, args ...any) {
 	panic(w.faultOf(kind, lane, space, addr, fmt.Sprintf(format, args...)))
 }

@@ -7,7 +7,8 @@ import (
 	"github.com/wavelane/wavelane/ptx/ir"
 )
 
-// frame is where variables lie in a piece of memory: a function's in a thread's local memory, parameters in the parameter block.
+// frame is where variables lie in a piece of memory: a function's in a thread's local memory, parameters in the parameter
+// block.
 type frame struct {
 	at    map[string]int
 	size  int
@@ -59,7 +60,8 @@ func (c *compiler) layoutFrame(f *function) {
 	c.prog.local = c.prog.local || f.frame.size > 0
 }
 
-// frameAddress is the offset of a variable's address, in its own space, from the frame of the current function; false for what is in no frame.
+// frameAddress is the offset of a variable's address, in its own space, from the frame of the current function; false for
+// what is in no frame.
 func (c *compiler) frameAddress(name string) (uint64, bool) {
 	off, ok := c.fn.frame.at[name]
 	if v := localVar(c.fn.ir, name); ok && (v == nil || v.Space == ir.ParamSpace) {

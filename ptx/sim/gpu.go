@@ -101,7 +101,8 @@ func (g *GPU) Free(addr uint64) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("sim: Free(%#x): not the start of an allocation, but %s: %w", addr, g.mem.describe(addr), compute.ErrArgument)
+	return fmt.Errorf("sim: Free(%#x): not the start of an allocation, but %s: %w", addr, g.mem.describe(addr),
+		compute.ErrArgument)
 }
 
 // Write copies p to global or constant memory.

@@ -16,8 +16,8 @@ type monitor interface {
 	// offset in s.data. undef has bit i set where byte i of what a store writes has no value; the result says the same of what a
 	// load reads.
 	access(w *warp, lane int, op *memOp, s *segment, off int, undef uint32) uint32
-	// reads and writes are access for plain loads and stores of lanes at once, as long as nothing is unusual; else they return false,
-	// and access has to be called for each lane.
+	// reads and writes are access for plain loads and stores of lanes at once, as long as nothing is unusual; else they return
+	// false, and access has to be called for each lane.
 	reads(w *warp, m uint32, op *memOp, s *segment, off *[warpSize]uint64) bool
 	writes(w *warp, m uint32, op *memOp, s *segment, off *[warpSize]uint64) bool
 	// forget makes n bytes undefined: a new block's shared memory, a new frame.
@@ -29,8 +29,8 @@ type monitor interface {
 	// Keys are pointers: *barrier for bar.sync, *cluster for barrier.cluster, whatever stands for an mbarrier.
 	release(w *warp, lanes uint32, key any)
 	acquire(w *warp, lanes uint32, key any)
-	// complete says that a phase of the key is over: until the next one is, acquire gets what has been released so far. It is for keys whose
-	// waiters come at any later time; without it, acquire gets all.
+	// complete says that a phase of the key is over: until the next one is, acquire gets what has been released so far. It is
+	// for keys whose waiters come at any later time; without it, acquire gets all.
 	complete(key any)
 	// meet says that the lanes of the warp synchronise with each other: bar.warp.sync, shfl.sync and their like.
 	meet(w *warp, lanes uint32)

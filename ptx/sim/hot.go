@@ -9,10 +9,11 @@ import (
 	"github.com/wavelane/wavelane/ptx/ir"
 )
 
-// The instructions in which kernels spend their time have loops of their own, with the arithmetic inside: for all 32 lanes, and for
-// any others. What they compute is what package eval computes; a test compares them.
+// The instructions in which kernels spend their time have loops of their own, with the arithmetic inside: for all 32 lanes,
+// and for any others. What they compute is what package eval computes; a test compares them.
 //
-// Functions that return loops are not to be inlined: in the copy of a closure that inlining makes, calls are not inlined any more.
+// Functions that return loops are not to be inlined: in the copy of a closure that inlining makes, calls are not inlined any
+// more.
 
 // fast returns such a loop for an instruction with the destination and sources, nil if it has none.
 func fast(in *ir.Instr, d ref, s []ref) step {
@@ -104,9 +105,9 @@ func toBits(v float32) uint32 {
 	return math.Float32bits(v)
 }
 
-// fmaBits computes one fma. The product is exact in float64; the sum is rounded there and again to float32, which is right unless the
-// first rounding ended halfway between two float32: then the low 28 bits are 0 (whatever the exponent), and if the sum was not
-// exact, the slow way decides.
+// fmaBits computes one fma. The product is exact in float64; the sum is rounded there and again to float32, which is right
+// unless the first rounding ended halfway between two float32: then the low 28 bits are 0 (whatever the exponent), and if the
+// sum was not exact, the slow way decides.
 func fmaBits(a, b, c uint32) uint32 {
 	p := float64(fromBits(a)) * float64(fromBits(b))
 	z := float64(fromBits(c))
@@ -456,7 +457,8 @@ func fastMove(d, s ref) step {
 	return func(w *warp, m uint32) { w.p[d.i] = w.p[d.i]&^m | w.p[s.i]&m }
 }
 
-// window returns what a load or store in global or shared memory most probably falls into: the memory and the address of its first byte.
+// window returns what a load or store in global or shared memory most probably falls into: the memory and the address of its
+// first byte.
 func (v *moved) window(w *warp, m uint32) ([]byte, uint64) {
 	if v.op.space == ir.SharedSpace {
 		return w.block.shared.data, 0

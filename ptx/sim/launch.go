@@ -61,11 +61,13 @@ func (k *Kernel) Params() []ir.Var { return append([]ir.Var(nil), k.ir.Params...
 // Name is the kernel's name.
 func (k *Kernel) Name() string { return k.ir.Name }
 
-// StaticShared is the number of bytes of shared memory that each block has without asking, by the variables that the kernel mentions.
+// StaticShared is the number of bytes of shared memory that each block has without asking, by the variables that the kernel
+// mentions.
 func (k *Kernel) StaticShared() int { return k.prog.shared.static }
 
-// Pack makes the parameter block of arguments in the order of the parameters. An argument is a number of the parameter's size and
-// class (integers for .u, .s and .b types, floats for .f, either for .b), or bytes of exactly its size. Errors wrap [compute.ErrArgument].
+// Pack makes the parameter block of arguments in the order of the parameters. An argument is a number of the parameter's size
+// and class (integers for .u, .s and .b types, floats for .f, either for .b), or bytes of exactly its size. Errors wrap
+// [compute.ErrArgument].
 func (k *Kernel) Pack(args ...any) ([]byte, error) {
 	params := k.ir.Params
 	if len(args) != len(params) {

@@ -145,11 +145,12 @@ func orNone(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// compile compiles a kernel with all that it may call. Functions come before those that call them: since the lanes at the lowest
-// instruction run first, lanes return from a call before others go on.
+// compile compiles a kernel with all that it may call. Functions come before those that call them: since the lanes at the
+// lowest instruction run first, lanes return from a call before others go on.
 func (m *Module) compile(kernel *ir.Func) (*program, error) {
 	p := &program{name: kernel.Name, module: m, kernel: kernel, byIndex: map[int]*function{}, special: map[string]ref{}}
-	c := &compiler{prog: p, checks: m.gpu.mon != nil, cfg: &m.gpu.cfg, rng: rand.New(rand.NewPCG(m.gpu.cfg.Seed, 0x3c6ef372fe94f82b)), consts: map[constant]ref{}}
+	c := &compiler{prog: p, checks: m.gpu.mon != nil, cfg: &m.gpu.cfg, rng: rand.New(rand.NewPCG(m.gpu.cfg.Seed, 0x3c6ef372fe94f82b)),
+		consts: map[constant]ref{}}
 	if err := c.reach(kernel); err != nil {
 		return nil, err
 	}

@@ -19,11 +19,12 @@ const (
 	globalWindow = uint64(0x7f) << 40
 	windowSize   = uint64(1) << 32
 
-	// Addresses in the .param space of parameters that lie in a thread's frames, those of device functions, begin here; a kernel's at 0.
+	// Addresses in the .param space of parameters that lie in a thread's frames, those of device functions, begin here; a
+	// kernel's at 0.
 	frameParams = windowSize / 2
 
-	// Inside the window of shared memory an address below rankSize belongs to the block's own memory; (r+1)*rankSize and above to that of the
-	// block with rank r in the cluster, as mapa gives it.
+	// Inside the window of shared memory an address below rankSize belongs to the block's own memory; (r+1)*rankSize and above
+	// to that of the block with rank r in the cluster, as mapa gives it.
 	rankShift = 24
 	rankSize  = uint64(1) << rankShift
 
@@ -61,8 +62,8 @@ type memOp struct {
 // strong tells accesses that take part in synchronisation; where blocks run on several goroutines they hold a lock.
 func (op *memOp) strong() bool { return op.atomic || op.sem != "" && op.sem != ir.Weak }
 
-// bytes returns the memory of one lane's access: op.size bytes at addr. It checks bounds and alignment, asks the monitor, and ends
-// the launch by a fault if something is wrong. undef is as in [monitor.access], which gives the result of the same name.
+// bytes returns the memory of one lane's access: op.size bytes at addr. It checks bounds and alignment, asks the monitor, and
+// ends the launch by a fault if something is wrong. undef is as in [monitor.access], which gives the result of the same name.
 func (w *warp) bytes(lane int, op *memOp, addr uint64, undef uint32) ([]byte, uint32) {
 	s, off := w.locate(lane, op, addr)
 	if s == nil || off > uint64(len(s.data)) || off+uint64(op.size) > uint64(len(s.data)) {

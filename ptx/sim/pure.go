@@ -195,7 +195,8 @@ func (c *compiler) compileCarry(in *ir.Instr, d ref, src []ref) (step, error) {
 	}, nil
 }
 
-// compileMove compiles mov: of registers and immediates, of addresses, of special registers, and between a register and its parts.
+// compileMove compiles mov: of registers and immediates, of addresses, of special registers, and between a register and its
+// parts.
 func compileMove(c *compiler, in *ir.Instr) (step, error) {
 	if len(in.Args) != 2 {
 		return nil, c.unsupported(in)

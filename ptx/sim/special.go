@@ -49,7 +49,8 @@ var specials = map[string]special{
 	"%current_graph_exec":         constSpecial(ir.U64, 0),
 }
 
-// volatileSpecials are special registers that change: clocks count the instructions of the worker, a microsecond has a thousand. pm counters are 0.
+// volatileSpecials are special registers that change: clocks count the instructions of the worker, a microsecond has a
+// thousand. pm counters are 0.
 var volatileSpecials = map[string]func(w *warp) uint64{
 	"%clock":          func(w *warp) uint64 { return w.tick() },
 	"%clock64":        func(w *warp) uint64 { return w.tick() },

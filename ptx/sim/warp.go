@@ -32,8 +32,8 @@ type inst struct {
 
 func (i *inst) text() string { return i.fn.ir.InstrString(i.in) }
 
-// warp is 32 lanes with a program counter each. At any time one group of them runs: those in act, at instruction at. Those that could run but are
-// not in the group have their place in pcs; those that wait are in blocked.
+// warp is 32 lanes with a program counter each. At any time one group of them runs: those in act, at instruction at. Those
+// that could run but are not in the group have their place in pcs; those that wait are in blocked.
 type warp struct {
 	block *block
 	prog  *program
@@ -132,8 +132,8 @@ func (w *warp) leave(m uint32) {
 	}
 }
 
-// wait parks the lanes in m at the current instruction until ready says that they may go on, then calls then with them; the rest
-// of the group goes on. If ready is true at once, nothing waits. ready nil: until [warp.release].
+// wait parks the lanes in m at the current instruction until ready says that they may go on, then calls then with them; the
+// rest of the group goes on. If ready is true at once, nothing waits. ready nil: until [warp.release].
 func (w *warp) wait(m uint32, why string, ready func() bool, then func(lanes uint32)) {
 	if m != 0 && (ready == nil || !ready()) {
 		w.enlist(waiter{lanes: m, why: why, ready: ready, then: then})
@@ -203,9 +203,9 @@ func (w *warp) poll() bool {
 	return w.live&^w.blocked != 0
 }
 
-// together executes do once all live lanes of named have arrived at the current instruction; until then those in m wait. Lanes of
-// the group outside m go on. m must be part of named. do is a step of control flow: it ends with [warp.next] or the like. If strict
-// is a kind of fault, lanes of named that have exited are one, otherwise nobody waits for them.
+// together executes do once all live lanes of named have arrived at the current instruction; until then those in m wait.
+// Lanes of the group outside m go on. m must be part of named. do is a step of control flow: it ends with [warp.next] or the
+// like. If strict is a kind of fault, lanes of named that have exited are one, otherwise nobody waits for them.
 func (w *warp) together(m, named uint32, strict FaultKind, do step) {
 	if m == 0 {
 		w.next()
@@ -322,8 +322,8 @@ func (w *warp) undefinedGuard(in *inst) {
 	w.demand(ref{bank: bankP, bits: 1, i: in.guard}, w.act, "the guard")
 }
 
-// pick chooses the group that runs next: the runnable lanes at the lowest instruction or, with a seed, now and then at another one. It
-// returns false if no lane can run.
+// pick chooses the group that runs next: the runnable lanes at the lowest instruction or, with a seed, now and then at
+// another one. It returns false if no lane can run.
 func (w *warp) pick() bool {
 	w.place(w.act, w.at)
 	w.act, w.stop = 0, math.MaxInt32

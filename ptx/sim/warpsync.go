@@ -33,8 +33,8 @@ func (w *warp) setAll(d ref, m uint32, v uint64) {
 	}
 }
 
-// synced makes a step that the lanes named by a member mask execute together: argument i, or the lanes that happen to be in the group if
-// i is beyond the arguments.
+// synced makes a step that the lanes named by a member mask execute together: argument i, or the lanes that happen to be in
+// the group if i is beyond the arguments.
 func (c *compiler) synced(in *ir.Instr, i int, s step) (step, error) {
 	if i >= len(in.Args) {
 		return s, nil
@@ -141,7 +141,8 @@ func compileShuffle(c *compiler, in *ir.Instr) (step, error) {
 	})
 }
 
-// shuffleSource is the lane from which a lane reads, and whether it is in range. c is the clamp, with the segment mask from bit 8.
+// shuffleSource is the lane from which a lane reads, and whether it is in range. c is the clamp, with the segment mask from
+// bit 8.
 func shuffleSource(mode ir.Mod, lane, b int, c uint32) (from int, in bool) {
 	clamp, segment := int(c&31), int(c>>8&31)
 	top := lane&segment | clamp&^segment

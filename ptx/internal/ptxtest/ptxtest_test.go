@@ -1,0 +1,87 @@
+package ptxtest_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
+)
+
+// outcome runs a test that may fail or skip.
+type outcome struct {
+	testing.TB
+	log             string
+	failed, skipped bool
+}
+
+func (o *outcome) Helper()                           {}
+func (o *outcome) Logf(format string, args ...any)   { o.log += fmt.Sprintf(format, args...) }
+func (o *outcome) Fatalf(format string, args ...any) { o.failed = true; o.end(format, args...) }
+func (o *outcome) Skipf(format string, args ...any)  { o.skipped = true; o.end(format, args...) }
+
+func (o *outcome) end(format string, args ...any) {
+	o.Logf(format, args...)
+	runtime.Goexit()
+}
+
+func run(t *testing.T, test func(testing.TB)) *outcome {
+	o, done := &outcome{TB: t}, make(chan struct{})
+	go func() {
+		defer close(done)
+		test(o)
+	}()
+	<-done
+	return o
+}
+
+func TestRandomReplays(t *testing.T) {
+	t.Setenv("WAVELANE_SEED", "")
+	first, second := uint64(0), uint64(0)
+	o := run(t, func(t testing.TB) { first = ptxtest.Random(t).Uint64() })
+	run(t, func(t testing.TB) { second = ptxtest.Random(t).Uint64() })
+	require.NotEqual(t, first, second, "seeds are fresh")
+
+	var seed uint64
+	_, err := fmt.Sscanf(o.log, "WAVELANE_SEED=%d", &seed)
+	require.NoError(t, err, o.log)
+	require.Equal(t, first, ptxtest.Replay(seed).Uint64())
+	for _, format := range []string{"%d", "%#x"} {
+		t.Setenv("WAVELANE_SEED", fmt.Sprintf(format, seed))
+		run(t, func(t testing.TB) { second = ptxtest.Random(t).Uint64() })
+		require.Equal(t, first, second)
+	}
+
+	t.Setenv("WAVELANE_SEED", "a seed")
+	require.True(t, run(t, func(t testing.TB) { ptxtest.Random(t) }).failed)
+}
+
+func TestNoAssembler(t *testing.T) {
+	find := func(t testing.TB) { ptxtest.Ptxas(t) }
+	t.Setenv("PATH", t.TempDir())
+	t.Setenv("PTXAS", "")
+	o := run(t, find)
+	require.True(t, o.skipped)
+	require.Contains(t, o.log, t.Name())
+
+	t.Setenv("PTXAS", filepath.Join(t.TempDir(), "ptxas"))
+	require.True(t, run(t, find).failed, "PTXAS names a program that is not there")
+	require.True(t, run(t, func(t testing.TB) { _, _ = ptxtest.Assemble(t, "/nowhere/ptxas", "sm_80", "") }).failed)
+}
+
+func TestPtxasRejects(t *testing.T) {
+	ptxas := ptxtest.Ptxas(t)
+	const head = ".version 7.0\n.target sm_80\n.address_size 64\n"
+	log, err := ptxtest.Assemble(t, ptxas, "sm_80", head+".entry k() { ret; }\n", "-v")
+	require.NoError(t, err)
+	require.Contains(t, log, "registers")
+	_, err = ptxtest.Assemble(t, ptxas, "sm_80", head+".entry k() { nonsense; }\n")
+	require.Error(t, err)
+	require.NotErrorIs(t, err, ptxtest.ErrTarget)
+	require.ErrorContains(t, err, "nonsense")
+	_, err = ptxtest.Assemble(t, ptxas, "sm_1", head)
+	require.ErrorIs(t, err, ptxtest.ErrTarget)
+}

@@ -26,7 +26,7 @@ func tile() string {
 	and.b32 %r3, %r3, 4095;
 	add.u32 %r2, %r2, %r3;
 	cvt.rn.f32.u32 %a0, %r1;
-	mul.f32 %a0, %a0, 0f3DCCCCCD;
+	mul.f32 %a0, %a0, 0f3DFCD6EA;
 `)
 	for i := range 8 {
 		fmt.Fprintf(&b, "\tst.shared.f32 [%%r2+%d], %%a0;\n", 4*i)

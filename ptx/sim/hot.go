@@ -129,9 +129,10 @@ func fma32(d, a, b, c int32) step {
 			// Two lanes at a time and as float32: on amd64 a conversion waits for what its destination held before.
 			x, y, z, r := asFloats(x), asFloats(y), asFloats(z), asFloats(r)
 			for l := 0; l < warpSize; l += 2 {
-				s := float64(float64(x[l])*float64(y[l])) + float64(z[l])
-				t := float64(float64(x[l+1])*float64(y[l+1])) + float64(z[l+1])
-				if math.Float64bits(s)<<36 != 0 && math.Float64bits(t)<<36 != 0 {
+				p, q := float64(float64(x[l])*float64(y[l])), float64(float64(x[l+1])*float64(y[l+1]))
+				c, d := float64(z[l]), float64(z[l+1])
+				s, t := p+c, q+d
+				if (math.Float64bits(s)<<36 != 0 || s-p == c && s-c == p) && (math.Float64bits(t)<<36 != 0 || t-q == d && t-d == q) {
 					r[l], r[l+1] = float32(s), float32(t)
 					continue
 				}

@@ -3,28 +3,15 @@ package flow_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/ptx/flow"
+	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx/ir"
 )
-
-// seeded is a source of random numbers whose seed the log tells; WAVELANE_SEED replays one.
-func seeded(t *testing.T) *rand.Rand {
-	seed := rand.Uint64()
-	if s := os.Getenv("WAVELANE_SEED"); s != "" {
-		var err error
-		seed, err = strconv.ParseUint(s, 10, 64)
-		require.NoError(t, err)
-	}
-	t.Logf("seed %d", seed)
-	return rand.New(rand.NewPCG(seed, 0))
-}
 
 // registers %r0… and %p0…: 1 to n are words, n+1 to 2n predicates.
 func registers(n int) []ir.RegDecl {
@@ -148,7 +135,7 @@ func reads(f *ir.Func, i int, r ir.Reg) (read, written bool) {
 
 // TestGraphAgainstPaths compares with the definitions, by search over all paths.
 func TestGraphAgainstPaths(t *testing.T) {
-	rng := seeded(t)
+	rng := ptxtest.Random(t)
 	n := 400
 	if testing.Short() {
 		n = 100

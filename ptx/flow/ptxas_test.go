@@ -3,9 +3,6 @@ package flow_test
 import (
 	"fmt"
 	"math"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -14,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/ptx/flow"
+	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx/ir"
 	"github.com/wavelane/wavelane/ptx/kernels"
 	"github.com/wavelane/wavelane/ptx/parse"
@@ -24,17 +22,15 @@ var usedRegisters = regexp.MustCompile(`Used (\d+) registers`)
 // registersOf is what ptxas -v says.
 func registersOf(t *testing.T, ptxas string, m *ir.Module) int {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "k.ptx")
-	require.NoError(t, os.WriteFile(file, []byte(m.String()), 0o644))
 	arch := m.Target.String()
 	if m.Target.SM < 80 {
 		arch = "sm_80"
 	}
-	out, err := exec.CommandContext(t.Context(), ptxas, "-v", "-arch="+arch, "-o", os.DevNull, file).CombinedOutput()
-	require.NoError(t, err, "%s\n%s", out, m)
-	found := usedRegisters.FindSubmatch(out)
-	require.NotNil(t, found, "%s", out)
-	n, err := strconv.Atoi(string(found[1]))
+	log, err := ptxtest.Assemble(t, ptxas, arch, m.String(), "-v")
+	require.NoError(t, err, "%s", m)
+	found := usedRegisters.FindStringSubmatch(log)
+	require.NotNil(t, found, log)
+	n, err := strconv.Atoi(found[1])
 	require.NoError(t, err)
 	return n
 }
@@ -66,13 +62,7 @@ func straight(t *testing.T, n int, typ string) *ir.Module {
 // shortens and shares addresses: measured from 1 below to twice what is live, with a correlation of 0.93 over 14 kernels. So
 // pressure is a lower bound with a slack of 4, and an upper one of no use.
 func TestPressureAgainstPtxas(t *testing.T) {
-	ptxas := os.Getenv("PTXAS")
-	if ptxas == "" {
-		var err error
-		if ptxas, err = exec.LookPath("ptxas"); err != nil {
-			t.Skip("ptxas is not here: set PTXAS to it")
-		}
-	}
+	ptxas := ptxtest.Ptxas(t)
 	for _, typ := range []string{"u32", "f32", "u64", "f64"} {
 		for _, n := range []int{1, 4, 11, 30, 60, 100} {
 			m := straight(t, n, typ)

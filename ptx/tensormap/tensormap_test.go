@@ -1,25 +1,14 @@
 package tensormap_test
 
 import (
-	"math/rand/v2"
-	"os"
-	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx/tensormap"
 )
-
-func source(t *testing.T) *rand.Rand {
-	seed := rand.Uint64()
-	if s, err := strconv.ParseUint(os.Getenv("WAVELANE_SEED"), 10, 64); err == nil {
-		seed = s
-	}
-	t.Logf("WAVELANE_SEED=%d", seed)
-	return rand.New(rand.NewPCG(seed, 0))
-}
 
 func valid() tensormap.Map {
 	return tensormap.Map{
@@ -29,7 +18,7 @@ func valid() tensormap.Map {
 }
 
 func TestRoundTrip(t *testing.T) {
-	rng := source(t)
+	rng := ptxtest.Random(t)
 	for range 500 {
 		m := tensormap.Map{
 			Type: tensormap.DataType(rng.IntN(13)), Rank: 1 + rng.IntN(5), Address: 16 * (1 + rng.Uint64N(1<<40)),

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx/ir"
 	"github.com/wavelane/wavelane/ptx/kernels"
 	"github.com/wavelane/wavelane/ptx/parse"
@@ -45,7 +46,7 @@ func (m *machine) launch(k kernels.Kernel, module *ir.Module, sizes []int, j job
 // TestKernels executes every kernel over all shapes, with every check on, a schedule of its own each time and approximate instructions that
 // err, and compares with float64.
 func TestKernels(t *testing.T) {
-	rng := random(t)
+	rng := ptxtest.Random(t)
 	for _, k := range kernels.All() {
 		t.Run(k.Name, func(t *testing.T) {
 			c := caseOf(k)
@@ -70,7 +71,7 @@ func TestKernels(t *testing.T) {
 
 // TestSchedules executes with many schedules, and without checks on several workers: all results are the same bits.
 func TestSchedules(t *testing.T) {
-	rng := random(t)
+	rng := ptxtest.Random(t)
 	sizes := map[string][]int{"n": {2500}, "rows cols": {35, 70}, "m n k": {70, 75, 40}}
 	for _, k := range kernels.All() {
 		t.Run(k.Name, func(t *testing.T) {
@@ -83,7 +84,7 @@ func TestSchedules(t *testing.T) {
 				if i >= 10 {
 					config = sim.Config{Workers: 4}
 				}
-				m := &machine{t: t, gpu: sim.New(config), rng: replay(data)}
+				m := &machine{t: t, gpu: sim.New(config), rng: ptxtest.Replay(data)}
 				j := caseOf(k)(m, k, sizes[k.Sizes])
 				require.NoError(t, m.launch(k, module, sizes[k.Sizes], j), "seed %d", config.Seed)
 				require.NoError(t, j.check())

@@ -4,26 +4,12 @@ import (
 	"encoding/binary"
 	"math"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/ptx/sim"
 )
-
-// random is a source that a failed test can be repeated with.
-func random(t testing.TB) *rand.Rand {
-	seed := rand.Uint64()
-	if s := os.Getenv("WAVELANE_SEED"); s != "" {
-		var err error
-		seed, err = strconv.ParseUint(s, 0, 64)
-		require.NoError(t, err)
-	}
-	t.Logf("WAVELANE_SEED=%d", seed)
-	return replay(seed)
-}
 
 // machine is a software GPU with what tests do to its memory.
 type machine struct {
@@ -37,8 +23,6 @@ type buffer struct {
 	at    uint64
 	bytes int
 }
-
-func replay(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) }
 
 // upload puts bytes into a buffer of exactly that size, which the checks guard.
 func (m *machine) upload(p []byte) uint64 {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/ptx/analyze"
+	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx/ir"
 	"github.com/wavelane/wavelane/ptx/kernels"
 	"github.com/wavelane/wavelane/ptx/sim"
@@ -41,7 +42,7 @@ var equivalent = map[string]string{}
 // TestMutants makes every mistake of mutants in every kernel. At least 95 % have to be noticed by the analyser or by execution on the
 // software GPU.
 func TestMutants(t *testing.T) {
-	rng := random(t)
+	rng := ptxtest.Random(t)
 	var lock sync.Mutex
 	count := map[string]*[4]int{}
 	total := &[4]int{}
@@ -112,7 +113,7 @@ func judge(t *testing.T, k kernels.Kernel, mu mutant, before map[analyze.Class]i
 	wrong := false
 	for _, sizes := range mutationSizes[k.Sizes] {
 		for i := range schedules {
-			m := &machine{t: t, rng: replay(seed),
+			m := &machine{t: t, rng: ptxtest.Replay(seed),
 				gpu: sim.New(sim.Config{Checks: sim.AllChecks, Seed: seed + uint64(i), MaxSteps: 1 << 20})}
 			j := caseOf(k)(m, k, sizes)
 			if m.launch(k, mu.module, sizes, j) != nil {

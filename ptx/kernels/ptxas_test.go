@@ -1,14 +1,12 @@
 package kernels_test
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"flag"
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -16,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx/ir"
 	"github.com/wavelane/wavelane/ptx/kernels"
 )
@@ -81,21 +80,19 @@ var complaints = regexp.MustCompile(`C7504|C7508|C7510|C7514|warning`)
 
 // TestPtxas assembles every kernel for every target that this ptxas knows of those that matter, and compares with the table.
 func TestPtxas(t *testing.T) {
-	ptxas := findPtxas(t)
+	if _, ok := ptxtest.FindPtxas(t); *update {
+		require.True(t, ok, "there is no ptxas to write the table with")
+	}
+	ptxas := ptxtest.Ptxas(t)
 	targets := ptxasTargets(t, ptxas)
-	dir := t.TempDir()
 	var rows []string
 	for _, k := range kernels.All() {
 		m, err := k.Module()
 		require.NoError(t, err)
-		file := filepath.Join(dir, k.Name+".ptx")
-		require.NoError(t, os.WriteFile(file, []byte(m.String()), 0o644))
 		assembled := 0
 		for _, target := range targets {
 			if runsOn(m.Target, target) {
-				row := assemble(t, ptxas, file, target)
-				row.kernel, row.sha = k.Name, hash(m)
-				rows = append(rows, row.String())
+				rows = append(rows, assemble(t, ptxas, k.Name, m, target).String())
 				assembled++
 			}
 		}
@@ -122,21 +119,6 @@ func runsOn(code ir.Target, target string) bool {
 	}
 	n, err := strconv.Atoi(strings.TrimPrefix(target, "sm_"))
 	return err == nil && n >= code.SM
-}
-
-func findPtxas(t *testing.T) string {
-	name := os.Getenv("PTXAS")
-	if name == "" {
-		name = "ptxas"
-	}
-	path, err := exec.LookPath(name)
-	if err != nil {
-		if *update || os.Getenv("PTXAS") != "" {
-			t.Fatal(err)
-		}
-		t.Skip("no ptxas in PATH, and PTXAS is not set (the README says how to get one)")
-	}
-	return path
 }
 
 func ptxasVersion(t *testing.T, ptxas string) string {
@@ -169,25 +151,22 @@ var (
 	usedStack     = regexp.MustCompile(`(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads`)
 )
 
-func assemble(t *testing.T, ptxas, file, target string) ptxasRow {
-	cmd := exec.Command(ptxas, "-v", "-arch="+target, "--warn-on-spills", "--warn-on-local-memory-usage", "-Werror",
-		"-o", os.DevNull, file)
-	var log bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &log, &log
-	require.NoError(t, cmd.Run(), "%s for %s: %s", filepath.Base(file), target, &log)
-	require.False(t, complaints.Match(log.Bytes()), "%s for %s: %s", filepath.Base(file), target, &log)
+func assemble(t *testing.T, ptxas, name string, m *ir.Module, target string) ptxasRow {
+	log, err := ptxtest.Assemble(t, ptxas, target, m.String(), "-v", "--warn-on-spills", "--warn-on-local-memory-usage", "-Werror")
+	require.NoError(t, err, name)
+	require.NotRegexp(t, complaints, log, "%s for %s", name, target)
 	number := func(re *regexp.Regexp, group int) int {
-		m := re.FindSubmatch(log.Bytes())
+		m := re.FindStringSubmatch(log)
 		if m == nil {
 			return 0
 		}
-		n, err := strconv.Atoi(string(m[group]))
+		n, err := strconv.Atoi(m[group])
 		require.NoError(t, err)
 		return n
 	}
-	r := ptxasRow{target: target, registers: number(usedRegisters, 1), shared: number(usedShared, 1), stack: number(usedStack, 1),
-		spillStores: number(usedStack, 2), spillLoads: number(usedStack, 3)}
-	require.NotZero(t, r.registers, "%s for %s: %s", filepath.Base(file), target, &log)
-	require.Zero(t, r.stack+r.spillStores+r.spillLoads, "%s for %s: %s", filepath.Base(file), target, &log)
+	r := ptxasRow{kernel: name, sha: hash(m), target: target, registers: number(usedRegisters, 1), shared: number(usedShared, 1),
+		stack: number(usedStack, 1), spillStores: number(usedStack, 2), spillLoads: number(usedStack, 3)}
+	require.NotZero(t, r.registers, "%s for %s: %s", name, target, log)
+	require.Zero(t, r.stack+r.spillStores+r.spillLoads, "%s for %s: %s", name, target, log)
 	return r
 }

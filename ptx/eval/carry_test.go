@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx/ir"
 )
 
@@ -18,7 +19,7 @@ func carry(t *testing.T, code string, sources int) CarryFunc {
 
 // TestCarry adds, subtracts and multiplies numbers of four words by chains.
 func TestCarry(t *testing.T) {
-	rng := random(t)
+	rng := ptxtest.Random(t)
 	for _, typ := range []string{"u32", "s64"} {
 		typed, _ := ir.TypeNamed(typ)
 		w := uint(typed.Bits())

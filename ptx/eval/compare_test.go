@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx/ir"
 )
 
@@ -21,7 +22,7 @@ var compareFloats = map[string]func(a, b float64) bool{
 }
 
 func TestCompareFloats(t *testing.T) {
-	rng := random(t)
+	rng := ptxtest.Random(t)
 	for _, typ := range []ir.Type{ir.F16, ir.BF16, ir.F32, ir.F64} {
 		f := formatOf(typ)
 		for name, want := range compareFloats {
@@ -55,7 +56,7 @@ func TestCompareFloats(t *testing.T) {
 }
 
 func TestCompareIntegers(t *testing.T) {
-	rng := random(t)
+	rng := ptxtest.Random(t)
 	names := map[string]func(c int) bool{
 		"eq": func(c int) bool { return c == 0 }, "ne": func(c int) bool { return c != 0 }, "lt": func(c int) bool { return c < 0 },
 		"le": func(c int) bool { return c <= 0 }, "gt": func(c int) bool { return c > 0 }, "ge": func(c int) bool { return c >= 0 },
@@ -108,7 +109,7 @@ func TestCompareIntegers(t *testing.T) {
 
 // TestExtremes: a total order with −0 below +0 and NaN aside.
 func TestExtremes(t *testing.T) {
-	rng := random(t)
+	rng := ptxtest.Random(t)
 	for _, typ := range []ir.Type{ir.F16, ir.BF16, ir.F32, ir.F64} {
 		f := formatOf(typ)
 		lo, hi := of(t, "min."+typ.String(), 2), of(t, "max."+typ.String(), 2)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx/ir"
 )
 
@@ -49,7 +50,7 @@ func TestWidening(t *testing.T) {
 
 // TestNarrowing rounds each number of a small format, the middle to the next one and what is beside the middle, in all roundings.
 func TestNarrowing(t *testing.T) {
-	rng := random(t)
+	rng := ptxtest.Random(t)
 	for _, test := range []struct {
 		f     *format
 		codes string
@@ -114,7 +115,7 @@ func TestNarrowing(t *testing.T) {
 
 // TestPairs converts all pairs of halves and of bytes: what is in one does not touch the other.
 func TestPairs(t *testing.T) {
-	rng := random(t)
+	rng := ptxtest.Random(t)
 	down, relu, up := of(t, "cvt.rn.satfinite.e4m3x2.f16x2", 1), of(t, "cvt.rn.satfinite.relu.e5m2x2.f16x2", 1), of(t, "cvt.rn.f16x2.e5m2x2", 1)
 	for v := range uint64(1 << 16) {
 		u := rng.Uint64() & 0xffff
@@ -138,7 +139,7 @@ func TestPairs(t *testing.T) {
 
 // TestIntegerConversions: all pairs of integer types, with and without .sat.
 func TestIntegerConversions(t *testing.T) {
-	rng := random(t)
+	rng := ptxtest.Random(t)
 	types := append(integers(), ir.U8, ir.S8)
 	for _, to := range types {
 		for _, from := range types {
@@ -158,7 +159,7 @@ func TestIntegerConversions(t *testing.T) {
 
 // TestMixedConversions: all pairs of an integer and a floating-point type, in all roundings.
 func TestMixedConversions(t *testing.T) {
-	rng := random(t)
+	rng := ptxtest.Random(t)
 	floats := []ir.Type{ir.F16, ir.BF16, ir.F32, ir.F64}
 	for _, i := range append(integers(), ir.U8, ir.S8) {
 		for _, ft := range floats {
@@ -224,7 +225,7 @@ func integral(x fraction, mode ir.Mod) *big.Int {
 
 // TestFloatConversions: all pairs of floating-point types, and rounding to whole numbers in each.
 func TestFloatConversions(t *testing.T) {
-	rng := random(t)
+	rng := ptxtest.Random(t)
 	floats := []ir.Type{ir.F16, ir.BF16, ir.F32, ir.F64}
 	for _, to := range floats {
 		for _, from := range floats {

@@ -6,12 +6,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx/ir"
 )
 
 // TestArithmetic compares every operation, format and rounding with integers of any size.
 func TestArithmetic(t *testing.T) {
-	rng := random(t)
+	rng := ptxtest.Random(t)
 	for _, test := range []struct {
 		typ   ir.Type
 		modes string
@@ -58,7 +59,7 @@ func TestArithmetic(t *testing.T) {
 
 // TestFMA32 puts the addend where rounding decides: just beside the middle of two numbers.
 func TestFMA32(t *testing.T) {
-	rng := random(t)
+	rng := ptxtest.Random(t)
 	fma, double := of(t, "fma.rn.f32", 3), 0
 	for range fewer(1_000_000) {
 		a, b, c := operand(rng, f32), operand(rng, f32), operand(rng, f32)
@@ -192,7 +193,7 @@ func TestSpecials(t *testing.T) {
 
 // TestPerturbed samples the errors: within the bound, not all zero, and none where PTX lists an exact result.
 func TestPerturbed(t *testing.T) {
-	rng := random(t)
+	rng := ptxtest.Random(t)
 	for _, code := range fields(`ex2.approx.f32 lg2.approx.f32 sin.approx.f32 cos.approx.f32 tanh.approx.f32 sqrt.approx.f32
 		rsqrt.approx.f32 rcp.approx.f32 div.full.f32 div.approx.ftz.f32 ex2.approx.f16 ex2.approx.ftz.bf16 tanh.approx.f16 tanh.approx.bf16`) {
 		sources := 1

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx/ir"
 )
 
@@ -44,7 +45,7 @@ func integers() []ir.Type { return []ir.Type{ir.U16, ir.U32, ir.U64, ir.S16, ir.
 
 // TestIntegers compares with integers of any size, for all widths.
 func TestIntegers(t *testing.T) {
-	rng := random(t)
+	rng := ptxtest.Random(t)
 	type big3 func(a, b, c *big.Int, w uint) *big.Int
 	shift := func(f func(*big.Int, uint) *big.Int, w uint) func(*big.Int) *big.Int {
 		return func(x *big.Int) *big.Int { return f(x, w) }
@@ -133,7 +134,7 @@ func clampTo(x *big.Int, t ir.Type) *big.Int {
 }
 
 func TestSaturated(t *testing.T) {
-	rng := random(t)
+	rng := ptxtest.Random(t)
 	for range fewer(20_000) {
 		a, b, c := word(rng), word(rng), word(rng)
 		x, y, z := bigOf(a, ir.S32), bigOf(b, ir.S32), bigOf(c, ir.S32)
@@ -154,7 +155,7 @@ func TestSaturated(t *testing.T) {
 
 // TestPacked: two halves of their own.
 func TestPacked(t *testing.T) {
-	rng := random(t)
+	rng := ptxtest.Random(t)
 	for _, code := range fields("add.u16x2 sub.s16x2 min.s16x2 max.u16x2 max.relu.s16x2 min.relu.s16x2") {
 		f := of(t, code, 2)
 		in := instr(code, 2)
@@ -177,7 +178,7 @@ func TestPacked(t *testing.T) {
 
 // TestDots: the bytes of the manual's pseudo-code.
 func TestDots(t *testing.T) {
-	rng := random(t)
+	rng := ptxtest.Random(t)
 	part := func(v uint64, bit, w int, typ string) int64 {
 		v >>= bit
 		switch {
@@ -212,7 +213,7 @@ func TestDots(t *testing.T) {
 
 // TestShifts tries every amount, within and beyond the width.
 func TestShifts(t *testing.T) {
-	rng := random(t)
+	rng := ptxtest.Random(t)
 	for n := range uint64(300) {
 		if n > 200 {
 			n = rng.Uint64() & 0xffffffff
@@ -253,7 +254,7 @@ func concatenated(hi, lo, i uint64) uint64 {
 
 // TestBitFields follows the manual's pseudo-code, bit by bit.
 func TestBitFields(t *testing.T) {
-	rng := random(t)
+	rng := ptxtest.Random(t)
 	for range fewer(20_000) {
 		v, u, pos, n := word(rng), word(rng), rng.Uint64N(80), rng.Uint64N(80)
 		if rng.IntN(10) == 0 {
@@ -323,7 +324,7 @@ func TestBitFields(t *testing.T) {
 }
 
 func TestBitCounts(t *testing.T) {
-	rng := random(t)
+	rng := ptxtest.Random(t)
 	for range fewer(20_000) {
 		v := word(rng)
 		x, y := uint32(v), v
@@ -359,7 +360,7 @@ func TestBitCounts(t *testing.T) {
 }
 
 func TestLop3(t *testing.T) {
-	rng := random(t)
+	rng := ptxtest.Random(t)
 	for table := range 256 {
 		in := instr("lop3.b32", 4)
 		in.Args[4] = ir.Int(int64(table))

@@ -3,28 +3,13 @@ package eval
 import (
 	"math/big"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/ptx/ir"
 )
-
-// random returns a source with a fresh seed, which it logs, or that of WAVELANE_SEED.
-func random(t testing.TB) *rand.Rand {
-	seed := uint64(time.Now().UnixNano())
-	if s := os.Getenv("WAVELANE_SEED"); s != "" {
-		var err error
-		seed, err = strconv.ParseUint(s, 0, 64)
-		require.NoError(t, err)
-	}
-	t.Logf("WAVELANE_SEED=%d", seed)
-	return rand.New(rand.NewPCG(seed, 0))
-}
 
 // fewer is n, or a tenth of it with -short.
 func fewer(n int) int {

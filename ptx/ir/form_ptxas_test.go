@@ -4,9 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -15,22 +12,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx/ir"
 )
-
-// ptxas finds NVIDIA's assembler by PTXAS or PATH, or skips.
-func ptxas(t *testing.T) string {
-	t.Helper()
-	name := os.Getenv("PTXAS")
-	if name == "" {
-		name = "ptxas"
-	}
-	path, err := exec.LookPath(name)
-	if err != nil {
-		t.Skip("ptxas is neither PTXAS nor in PATH: the table of forms is not compared with it")
-	}
-	return path
-}
 
 // versions are those of PTX, in order.
 var versions = []ir.Version{{4, 0}, {4, 1}, {4, 2}, {4, 3}, {5, 0}, {5, 1}, {6, 0}, {6, 1}, {6, 2}, {6, 3}, {6, 4}, {6, 5}, {7, 0}, {7, 1},
@@ -86,18 +70,6 @@ func (r *registers) get(t ir.Type) ir.Reg {
 	return pool[r.next[t]%len(pool)]
 }
 
-// random is fresh in each run; WAVELANE_SEED replays one.
-func random(t *testing.T) *rand.Rand {
-	seed := rand.Uint64()
-	if s := os.Getenv("WAVELANE_SEED"); s != "" {
-		var err error
-		seed, err = strconv.ParseUint(s, 10, 64)
-		require.NoError(t, err)
-	}
-	t.Logf("WAVELANE_SEED=%d", seed)
-	return rand.New(rand.NewPCG(seed, 0))
-}
-
 // samples are instructions of all forms, by what they need: every variant, or, where there are many, a cover and some at
 // random.
 func samples(t *testing.T, r *registers, rng *rand.Rand, most int) map[need][]sample {
@@ -127,7 +99,7 @@ func samples(t *testing.T, r *registers, rng *rand.Rand, most int) map[need][]sa
 	return all
 }
 
-// ofKernels tells instructions for the parameters of kernels, which the function here is not. See [TestKernelForms].
+// ofKernels tells instructions for the parameters of kernels, which the function here is not. See [TestPtxasKernelForms].
 func ofKernels(in *ir.Instr) bool {
 	return in.Has("param::entry") || in.Op == "cvta" && in.Args[1].Sym == "in_param"
 }
@@ -155,12 +127,11 @@ func adapt(in ir.Instr) ir.Instr {
 // knownTargets are the architectures of this ptxas: newer ones have left the oldest.
 func knownTargets(t *testing.T, tool string) map[ir.Target]bool {
 	known := map[ir.Target]bool{}
-	file := filepath.Join(t.TempDir(), "empty.ptx")
 	ir.Targets(func(target ir.Target, v ir.Version) {
-		require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, ".version %s\n.target %s\n.address_size 64\n", v, target), 0o600))
-		out, err := exec.Command(tool, "-arch="+target.String(), "-o", os.DevNull, file).CombinedOutput()
+		text := fmt.Sprintf(".version %s\n.target %s\n.address_size 64\n", v, target)
+		_, err := ptxtest.Assemble(t, tool, target.String(), text)
 		if known[target] = err == nil; err != nil {
-			require.Contains(t, string(out), "gpu-name")
+			require.ErrorIs(t, err, ptxtest.ErrTarget)
 			t.Logf("this ptxas does not know %s: what needs it is not compared", target)
 		}
 	})
@@ -175,7 +146,6 @@ func assemble(t *testing.T, tool string, r *registers, n need, lines []sample) m
 		left[i] = i
 	}
 	message := regexp.MustCompile(`(?m)^ptxas .*, line (\d+); (error|fatal) *: (.*)$`)
-	file := filepath.Join(t.TempDir(), "forms.ptx")
 	for range 200 {
 		var b bytes.Buffer
 		fmt.Fprintf(&b, ".version %s\n.target %s\n.address_size 64\n.global .align 16 .b32 variable;.global .align 16 .b32 in_global;"+
@@ -197,20 +167,19 @@ func assemble(t *testing.T, tool string, r *registers, n need, lines []sample) m
 			b.WriteString(lines[i].text + "\n")
 		}
 		b.WriteString("ret; }\n")
-		require.NoError(t, os.WriteFile(file, b.Bytes(), 0o600))
-		out, err := exec.Command(tool, "-arch="+n.sm.String(), "-o", os.DevNull, file).CombinedOutput()
+		log, err := ptxtest.Assemble(t, tool, n.sm.String(), b.String())
 		if err == nil {
 			return rejected
 		}
 		stop := -1
-		found := message.FindAllStringSubmatch(string(out), -1)
+		found := message.FindAllStringSubmatch(log, -1)
 		if len(found) == 0 {
-			for _, m := range regexp.MustCompile(`line '(\d+)'`).FindAllStringSubmatch(string(out), -1) {
+			for _, m := range regexp.MustCompile(`line '(\d+)'`).FindAllStringSubmatch(log, -1) {
 				line, _ := strconv.Atoi(m[1])
 				t.Log(strings.Split(b.String(), "\n")[line-1])
 			}
 		}
-		require.NotEmpty(t, found, "%s: %s", n.sm, out)
+		require.NotEmpty(t, found, "%v", err)
 		for _, m := range found {
 			line, _ := strconv.Atoi(m[1])
 			require.True(t, line >= first && line < first+len(left), "%s %s: %s", n.sm, n.ptx, m[0])
@@ -252,14 +221,14 @@ func later(a, b ir.Version) ir.Version {
 	return a
 }
 
-// TestFormsAssemble: ptxas takes every form for what the table says that it needs, and not for less.
-func TestFormsAssemble(t *testing.T) {
-	tool := ptxas(t)
+// TestPtxasForms: ptxas takes every form for what the table says that it needs, and not for less.
+func TestPtxasForms(t *testing.T) {
+	tool := ptxtest.Ptxas(t)
 	r := newRegisters()
 	r.get(ir.B128)
 	var targets []ir.Target
 	ir.Targets(func(s ir.Target, _ ir.Version) { targets = append(targets, s) })
-	rng := random(t)
+	rng := ptxtest.Random(t)
 	total, wrong := 0, map[string][]string{}
 	complain := func(s sample, format string, args ...any) {
 		wrong[s.form.Syntax] = append(wrong[s.form.Syntax], s.text+" "+fmt.Sprintf(format, args...))

@@ -1,11 +1,9 @@
 package ir_test
 
 import (
+	"errors"
 	"fmt"
 	"maps"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx/ir"
 )
 
@@ -20,10 +19,10 @@ import (
 var stricter = regexp.MustCompile(`^(w?mma|wgmma|ldmatrix|stmatrix|movmatrix|` +
 	`setp?\..*bf16|multimem.*bf16|fence\.proxy|cp\.async\.bulk\.tensor|(ld|st)\..*\.(v8|v4\.\w64))`)
 
-// TestTypesAgree: with a register of another type in the place of one, the table and ptxas come to the same opinion.
-func TestTypesAgree(t *testing.T) {
-	tool := ptxas(t)
-	rng := random(t)
+// TestPtxasTypes: with a register of another type in the place of one, the table and ptxas come to the same opinion.
+func TestPtxasTypes(t *testing.T) {
+	tool := ptxtest.Ptxas(t)
+	rng := ptxtest.Random(t)
 	r := newRegisters()
 	r.get(ir.B128)
 	types := slices.Sorted(maps.Keys(r.pool))
@@ -88,10 +87,9 @@ func TestTypesAgree(t *testing.T) {
 	require.Empty(t, report.String())
 }
 
-// TestKernelForms: what refers to the parameters of kernels.
-func TestKernelForms(t *testing.T) {
-	tool := ptxas(t)
-	file := filepath.Join(t.TempDir(), "kernel.ptx")
+// TestPtxasKernelForms: what refers to the parameters of kernels.
+func TestPtxasKernelForms(t *testing.T) {
+	tool := ptxtest.Ptxas(t)
 	for target, body := range map[string]string{
 		"8.3 50": "ld.param::entry.u32 %r, [x]; ld.param.u32 %r, [x];",
 		"7.7 70": "cvta.param.u64 %d, x;",
@@ -99,19 +97,18 @@ func TestKernelForms(t *testing.T) {
 		version, sm, _ := strings.Cut(target, " ")
 		text := ".version " + version + "\n.target sm_" + sm + "\n.address_size 64\n.entry k(.param .u32 x) {\n" +
 			".reg .u32 %r; .reg .u64 %d;\n" + body + "\nret; }\n"
-		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-		out, err := exec.Command(tool, "-arch=sm_"+sm, "-o", os.DevNull, file).CombinedOutput()
-		if strings.Contains(string(out), "gpu-name") {
-			t.Logf("this ptxas does not know sm_%s", sm)
+		_, err := ptxtest.Assemble(t, tool, "sm_"+sm, text)
+		if errors.Is(err, ptxtest.ErrTarget) {
+			t.Logf("%v: sm_%s", err, sm)
 			continue
 		}
-		require.NoError(t, err, "%s: %s", text, out)
+		require.NoError(t, err, text)
 	}
 }
 
-// TestSpecialsAssemble: ptxas knows the special registers for what the table says that they need.
-func TestSpecialsAssemble(t *testing.T) {
-	tool := ptxas(t)
+// TestPtxasSpecials: ptxas knows the special registers for what the table says that they need.
+func TestPtxasSpecials(t *testing.T) {
+	tool := ptxtest.Ptxas(t)
 	r := newRegisters()
 	lists := map[need][]sample{}
 	ir.Specials(func(name string, info ir.SpecialInfo) {

@@ -5,15 +5,13 @@ import (
 	"encoding/binary"
 	"math"
 	"math/rand/v2"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx/ir"
 	"github.com/wavelane/wavelane/ptx/kernels"
 	"github.com/wavelane/wavelane/ptx/opt"
@@ -87,43 +85,27 @@ func fill(data []byte, kernel string, rng *rand.Rand) {
 	}
 }
 
+// everything is what TestKernels and TestPtxasKernels ask for.
+var everything = []opt.Options{{Passes: opt.All}, {Passes: opt.All, Unroll: 4}}
+
 // TestKernels rewrites the library's kernels: barriers, shared memory, matrices, copies in the background. They compute the
-// same, in fewer instructions, and ptxas takes them.
+// same, in fewer instructions.
 func TestKernels(t *testing.T) {
-	rng := seeded(t)
+	rng := ptxtest.Random(t)
 	seed := rng.Uint64()
 	for _, k := range kernels.All() {
 		m, err := k.Module()
 		require.NoError(t, err)
-		want, before := launch(t, k, m, rand.New(rand.NewPCG(seed, 0)))
-		for _, o := range []opt.Options{{Passes: opt.All}, {Passes: opt.All, Unroll: 4}} {
+		want, before := launch(t, k, m, ptxtest.Replay(seed))
+		for _, o := range everything {
 			got, stats, err := opt.Run(m, o)
 			require.NoError(t, err)
 			require.NoError(t, ir.Validate(got), "%s", got)
-			out, after := launch(t, k, got, rand.New(rand.NewPCG(seed, 0)))
+			out, after := launch(t, k, got, ptxtest.Replay(seed))
 			require.Equal(t, want, out, "%s", got)
 			require.LessOrEqual(t, after, before, k.Name)
 			t.Logf("%s, unroll %d: %d instructions, then %d; executed by lanes %d, then %d", k.Name, o.Unroll, stats.Before, stats.After,
 				before, after)
-			assemble(t, got)
 		}
 	}
-}
-
-// assemble gives a module to ptxas, where that is found; [TestAssembles] says if it is not.
-func assemble(t *testing.T, m *ir.Module) {
-	t.Helper()
-	ptxas := os.Getenv("PTXAS")
-	if ptxas == "" {
-		var err error
-		if ptxas, err = exec.LookPath("ptxas"); err != nil {
-			return
-		}
-	}
-	file := filepath.Join(t.TempDir(), "k.ptx")
-	// ptxas knows no requests to unroll: without the pass they are still there.
-	text := strings.ReplaceAll(m.String(), `.pragma "unroll`, `// "`)
-	require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
-	out, err := exec.CommandContext(t.Context(), ptxas, "-arch=sm_80", "-O1", "-o", os.DevNull, file).CombinedOutput()
-	require.NoError(t, err, "%s\n%s", out, m)
 }

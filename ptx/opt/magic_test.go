@@ -2,10 +2,11 @@ package opt
 
 import (
 	"math/bits"
-	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 )
 
 // quotient does what divide's instructions do.
@@ -25,9 +26,7 @@ func (g magic) quotient(x uint64, w int) uint64 {
 // TestMagic divides: 16-bit numbers by all constants, at all places where the quotient steps (it never falls in between,
 // being made of products, sums and shifts that do not) and, for some, everywhere; wider ones at random and at such places.
 func TestMagic(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("WAVELANE_SEED=%d", seed)
-	rng := rand.New(rand.NewPCG(seed, 0))
+	rng := ptxtest.Random(t)
 	check := func(g magic, d, x uint64, w int) {
 		if got := g.quotient(x, w); got != x/d {
 			t.Fatalf("%d bits: %d / %d = %d, not %d with %+v", w, x, d, x/d, got, g)

@@ -1,12 +1,12 @@
 package opt_test
 
 import (
-	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx/ir"
 	"github.com/wavelane/wavelane/ptx/opt"
 	"github.com/wavelane/wavelane/ptx/parse"
@@ -29,7 +29,7 @@ func choices() []opt.Pass {
 
 // TestSameResults runs random programs before and after choices of passes.
 func TestSameResults(t *testing.T) {
-	rng := seeded(t)
+	rng := ptxtest.Random(t)
 	n := 100
 	if testing.Short() {
 		n = 25
@@ -94,7 +94,7 @@ func checkStats(t *testing.T, before, after *ir.Module, s opt.Stats) {
 }
 
 func TestOptions(t *testing.T) {
-	m := randomModule(rand.New(rand.NewPCG(1, 2)))
+	m := randomModule(ptxtest.Replay(1))
 	for _, o := range []opt.Options{{Passes: opt.All + 1}, {Unroll: -1}, {MaxUnrolled: -1}} {
 		_, _, err := opt.Run(m, o)
 		require.ErrorIs(t, err, compute.ErrArgument)

@@ -1,30 +1,49 @@
 package opt_test
 
 import (
-	"os"
-	"os/exec"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
+	"github.com/wavelane/wavelane/ptx/ir"
+	"github.com/wavelane/wavelane/ptx/kernels"
 	"github.com/wavelane/wavelane/ptx/opt"
 )
 
-// TestAssembles gives ptxas what the passes make of random programs: literals, addresses and labels must be where PTX takes
+// TestPtxasPrograms gives ptxas what the passes make of random programs: literals, addresses and labels must be where PTX takes
 // them.
-func TestAssembles(t *testing.T) {
-	if _, err := exec.LookPath("ptxas"); err != nil && os.Getenv("PTXAS") == "" {
-		t.Skip("ptxas is not here: set PTXAS to it")
-	}
-	rng := seeded(t)
+func TestPtxasPrograms(t *testing.T) {
+	ptxas, rng := ptxtest.Ptxas(t), ptxtest.Random(t)
 	n := 12
 	if testing.Short() {
 		n = 3
 	}
 	for range n {
-		m := randomModule(rng)
-		got, _, err := opt.Run(m, opt.Options{Passes: opt.Pass(rng.Uint64())&opt.All | opt.Fold, Contract: true, Unroll: rng.IntN(4)})
-		require.NoError(t, err)
-		assemble(t, got)
+		assemble(t, ptxas, randomModule(rng),
+			opt.Options{Passes: opt.Pass(rng.Uint64())&opt.All | opt.Fold, Contract: true, Unroll: rng.IntN(4)})
 	}
+}
+
+// TestPtxasKernels gives ptxas what the passes make of the library's kernels.
+func TestPtxasKernels(t *testing.T) {
+	ptxas := ptxtest.Ptxas(t)
+	for _, k := range kernels.All() {
+		m, err := k.Module()
+		require.NoError(t, err)
+		for _, o := range everything {
+			assemble(t, ptxas, m, o)
+		}
+	}
+}
+
+func assemble(t *testing.T, ptxas string, m *ir.Module, o opt.Options) {
+	t.Helper()
+	got, _, err := opt.Run(m, o)
+	require.NoError(t, err)
+	// ptxas knows no requests to unroll: without the pass they are still there.
+	text := strings.ReplaceAll(got.String(), `.pragma "unroll`, `// "`)
+	_, err = ptxtest.Assemble(t, ptxas, "sm_80", text, "-O1")
+	require.NoError(t, err, "%s", got)
 }

@@ -4,27 +4,10 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"strconv"
-	"testing"
-
-	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/ptx/ir"
 )
-
-// seeded is a source of random numbers whose seed the log tells; WAVELANE_SEED replays one.
-func seeded(t *testing.T) *rand.Rand {
-	t.Helper()
-	seed := rand.Uint64()
-	if s := os.Getenv("WAVELANE_SEED"); s != "" {
-		var err error
-		seed, err = strconv.ParseUint(s, 10, 64)
-		require.NoError(t, err)
-	}
-	t.Logf("WAVELANE_SEED=%d", seed)
-	return rand.New(rand.NewPCG(seed, 0))
-}
 
 // slots is the number of words that each thread has in each of its arrays.
 const slots = 16

@@ -2,7 +2,7 @@ package parse_test
 
 import (
 	"bytes"
-	"os"
+	"errors"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx/ir"
 	"github.com/wavelane/wavelane/ptx/parse"
 )
@@ -22,8 +23,8 @@ var compilers = map[string][]string{
 	"inline.cu": {"--cuda-device-only", "--cuda-gpu-arch=sm_70", "-nocudainc"},
 }
 
-// TestClang parses what clang makes of C, OpenCL and CUDA, with and without optimisation and line information.
-func TestClang(t *testing.T) {
+// compiled calls do with what clang makes of C, OpenCL and CUDA, with and without optimisation and line information.
+func compiled(t *testing.T, do func(file string, m *ir.Module)) {
 	clang, err := exec.LookPath("clang")
 	if err != nil {
 		t.Skip("clang is not in PATH: what it emits is not parsed")
@@ -42,50 +43,45 @@ func TestClang(t *testing.T) {
 			require.NoError(t, err, "%s: %s", file, &complaints)
 			m, err := parse.Module(file, src)
 			require.NoError(t, err, "%s", src)
-			require.NotEmpty(t, m.Funcs)
-			text := roundTrip(t, m)
-			v, target, err := ir.Requires(m)
-			require.NoError(t, err)
-			require.False(t, m.Version.Less(v), "%s says it needs PTX %s, the table %s", file, m.Version, v)
-			require.True(t, m.Target.Covers(target), "%s is for %s, the table says %s", file, m.Target, target)
-			assemble(t, m.Target, text)
+			do(file, m)
 		}
 	}
 }
 
-// TestFilesAssemble: what is printed of the files here is PTX to ptxas too.
-func TestFilesAssemble(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.ptx")
-	require.NoError(t, err)
-	for _, file := range files {
-		src, err := os.ReadFile(file)
+func TestClang(t *testing.T) {
+	compiled(t, func(file string, m *ir.Module) {
+		require.NotEmpty(t, m.Funcs)
+		roundTrip(t, m)
+		v, target, err := ir.Requires(m)
 		require.NoError(t, err)
-		m, err := parse.Module(file, src)
-		require.NoError(t, err)
-		assemble(t, m.Target, m.String())
+		require.False(t, m.Version.Less(v), "%s says it needs PTX %s, the table %s", file, m.Version, v)
+		require.True(t, m.Target.Covers(target), "%s is for %s, the table says %s", file, m.Target, target)
+	})
+}
+
+// TestPtxasClang: what is printed of what clang emits is PTX to ptxas too.
+func TestPtxasClang(t *testing.T) {
+	ptxas := ptxtest.Ptxas(t)
+	compiled(t, func(_ string, m *ir.Module) { assemble(t, ptxas, m) })
+}
+
+// TestPtxasFiles: so is what is printed of the files here.
+func TestPtxasFiles(t *testing.T) {
+	ptxas := ptxtest.Ptxas(t)
+	for _, m := range modules(t) {
+		assemble(t, ptxas, m)
 	}
 }
 
-// assemble fails unless ptxas, where there is one, takes the text.
-func assemble(t *testing.T, target ir.Target, text string) {
+// assemble fails unless ptxas takes what is printed of the module.
+func assemble(t *testing.T, ptxas string, m *ir.Module) {
 	t.Helper()
-	name := os.Getenv("PTXAS")
-	if name == "" {
-		name = "ptxas"
-	}
-	tool, err := exec.LookPath(name)
-	if err != nil {
-		t.Log("ptxas is neither PTXAS nor in PATH: what is printed is not assembled")
-		return
-	}
-	file := filepath.Join(t.TempDir(), "printed.ptx")
 	// A module may refer to functions of others, which only a linker finds: -c.
-	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-	out, err := exec.Command(tool, "-c", "-arch="+target.String(), "-o", os.DevNull, file).CombinedOutput()
-	if bytes.Contains(out, []byte("gpu-name")) {
-		t.Logf("this ptxas does not know %s", target)
+	log, err := ptxtest.Assemble(t, ptxas, m.Target.String(), m.String(), "-c")
+	if errors.Is(err, ptxtest.ErrTarget) {
+		t.Logf("%v: %s", err, m.Target)
 		return
 	}
-	require.NoError(t, err, "%s\n%s", out, text)
-	require.NotRegexp(t, regexp.MustCompile(`(?m)^ptxas (error|fatal)`), string(out))
+	require.NoError(t, err, "%s", m)
+	require.NotRegexp(t, regexp.MustCompile(`(?m)^ptxas (error|fatal)`), log)
 }

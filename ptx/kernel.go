@@ -2,7 +2,7 @@ package ptx
 
 import (
 	"fmt"
-	"reflect"
+	"path"
 	"runtime"
 	"strings"
 
@@ -85,7 +85,16 @@ func (e *Error) Error() string {
 // Unwrap is [compute.ErrArgument].
 func (e *Error) Unwrap() error { return compute.ErrArgument }
 
-var packagePrefix = reflect.TypeFor[Kernel]().PkgPath() + "."
+// here is the folder of this package, as the compiler names it.
+var here = func() string {
+	_, file, _, _ := runtime.Caller(0)
+	return path.Dir(file)
+}()
+
+// outside tells a line that is not this package's own. Functions' names do not: a closure that is inlined has the name of where it went.
+func outside(f runtime.Frame) bool {
+	return path.Dir(f.File) != here || strings.HasSuffix(f.File, "_test.go")
+}
 
 // caller is the innermost line outside this package.
 func caller() ir.Pos {
@@ -95,7 +104,7 @@ func caller() ir.Pos {
 		frames := runtime.CallersFrames(pcs[:got])
 		for {
 			f, more := frames.Next()
-			if f.Function != "" && !strings.HasPrefix(f.Function, packagePrefix) {
+			if f.File != "" && outside(f) {
 				return ir.Pos{File: f.File, Line: f.Line}
 			}
 			if !more {

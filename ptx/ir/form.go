@@ -95,7 +95,11 @@ func wrong(in *Instr, format string, args ...any) *Error {
 
 // Form is [FormOf] with the types of the function's registers looked at too.
 func (f *Func) Form(in *Instr) (*Form, error) {
-	form, err := formOf(in, f)
+	err := f.undeclared(in)
+	var form *Form
+	if err == nil {
+		form, err = formOf(in, f)
+	}
 	if err != nil {
 		err.Func = f.Name
 		return nil, err

@@ -76,17 +76,21 @@ func (v *validator) label(in *Instr, i int) *Error {
 	return nil
 }
 
-func (v *validator) instr(in *Instr) *Error {
-	bad := ""
+// undeclared finds registers that the function does not have.
+func (f *Func) undeclared(in *Instr) (e *Error) {
 	in.Regs(func(r Reg, _ Role) {
-		if r < 0 || int(r) >= len(v.f.Regs) {
-			bad = fmt.Sprintf("register %d is not among those of %s", r, v.f.Name)
+		if r < 0 || int(r) >= len(f.Regs) {
+			e = wrong(in, "register %d is not among those of %s", r, f.Name)
 		}
 	})
-	switch {
-	case bad != "":
-		return wrong(in, "%s", bad)
-	case in.Guard.Reg != 0 && v.f.Regs[in.Guard.Reg].Type != Pred:
+	return e
+}
+
+func (v *validator) instr(in *Instr) *Error {
+	if e := v.f.undeclared(in); e != nil {
+		return e
+	}
+	if in.Guard.Reg != 0 && v.f.Regs[in.Guard.Reg].Type != Pred {
 		return wrong(in, "%s before it is no predicate", v.f.Regs[in.Guard.Reg].Name)
 	}
 	if in.Kind() == Directive {

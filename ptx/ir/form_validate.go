@@ -2,7 +2,6 @@ package ir
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/wavelane/wavelane/compute"
 )

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx/ir"
 	"github.com/wavelane/wavelane/ptx/sim"
 )
@@ -148,7 +149,7 @@ READ:
 }
 `
 	}
-	rng := random(t)
+	rng := ptxtest.Random(t)
 	src := make([]byte, 512)
 	for i := range src {
 		src[i] = byte(rng.Uint32())

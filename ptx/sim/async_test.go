@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx/ir"
 	"github.com/wavelane/wavelane/ptx/sim"
 )
@@ -28,7 +29,7 @@ const copyOut = `
 `
 
 func asyncRun(t *testing.T, cfg sim.Config, code string, n int) ([]byte, []byte, error) {
-	rng := random(t)
+	rng := ptxtest.Random(t)
 	src := make([]byte, 16*n)
 	for i := range src {
 		src[i] = byte(rng.Uint32())
@@ -189,7 +190,7 @@ LAST:
 }
 
 func TestCpAsyncPipeline(t *testing.T) {
-	rng := random(t)
+	rng := ptxtest.Random(t)
 	src := make([]byte, 8*512)
 	for i := range src {
 		src[i] = byte(rng.Uint32())

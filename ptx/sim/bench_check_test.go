@@ -3,11 +3,12 @@ package sim
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 )
 
 const benchN = 128
@@ -49,7 +50,7 @@ func BenchmarkChecks(b *testing.B) {
 	}{{"none", Config{}}, {"init", Config{Checks: CheckInit}}, {"race", Config{Checks: CheckRace}},
 		{"all", Config{Checks: AllChecks}}, {"counters", Config{Counters: true}}} {
 		b.Run(c.name, func(b *testing.B) {
-			p := prepare(b, s, c.cfg, rand.New(rand.NewPCG(1, 1)))
+			p := prepare(b, s, c.cfg, ptxtest.Replay(1))
 			for b.Loop() {
 				_, err := p.gpu.Run(context.Background(), p.kernel, p.launch)
 				require.NoError(b, err)

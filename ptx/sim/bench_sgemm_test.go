@@ -4,11 +4,11 @@ import (
 	"context"
 	"encoding/binary"
 	"math"
-	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx/kernels"
 	"github.com/wavelane/wavelane/ptx/sim"
 )
@@ -29,7 +29,7 @@ func BenchmarkSGEMM(b *testing.B) {
 			require.NoError(b, err)
 			k, err := m.Kernel(desc.Name)
 			require.NoError(b, err)
-			rng := rand.New(rand.NewPCG(1, 1))
+			rng := ptxtest.Replay(1)
 			var at [3]uint64
 			for i := range at {
 				var raw []byte

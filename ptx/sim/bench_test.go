@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx/kernels"
 	"github.com/wavelane/wavelane/ptx/sim"
 )
@@ -89,7 +90,7 @@ func BenchmarkGEMM256(b *testing.B) {
 	kernel := kernels.SGEMM(kernels.Tile{M: 64, N: 64, K: 16, PerThreadM: 8, PerThreadN: 8})
 	ir, err := kernel.Module()
 	require.NoError(b, err)
-	rng := random(b)
+	rng := ptxtest.Random(b)
 	for _, c := range []struct {
 		name string
 		cfg  sim.Config

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx/ir"
 	"github.com/wavelane/wavelane/ptx/sim"
 )
@@ -39,7 +40,7 @@ func bulkKernel(parts ...string) string {
 }
 
 func TestBulk(t *testing.T) {
-	rng := random(t)
+	rng := ptxtest.Random(t)
 	src := make([]byte, 512)
 	for i := range src {
 		src[i] = byte(rng.Uint32())
@@ -107,7 +108,7 @@ func TestBulk(t *testing.T) {
 }
 
 func TestBulkReduce(t *testing.T) {
-	rng := random(t)
+	rng := ptxtest.Random(t)
 	for _, c := range []struct {
 		op string
 		t  ir.Type

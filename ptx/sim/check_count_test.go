@@ -2,15 +2,16 @@ package sim
 
 import (
 	"encoding/json"
-	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 )
 
 // TestWavefronts compares the bank model with counting by definition.
 func TestWavefronts(t *testing.T) {
-	rng, _ := newRand(t)
+	rng := ptxtest.Random(t)
 	for range 2000 {
 		size := []int{1, 2, 4, 8, 16}[rng.IntN(5)]
 		mask := rng.Uint32() | rng.Uint32()
@@ -58,7 +59,7 @@ func TestWavefronts(t *testing.T) {
 }
 
 func counted(t *testing.T, s *sample) *Stats {
-	_, _, st, err := execute(t, s, Config{Counters: true}, rand.New(rand.NewPCG(1, 2)))
+	_, _, st, err := execute(t, s, Config{Counters: true}, ptxtest.Replay(1))
 	require.NoError(t, err)
 	return st
 }

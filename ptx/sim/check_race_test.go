@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 )
 
 // treeSum adds the words of x for each block, in shared memory.
@@ -409,7 +411,7 @@ func TestRaces(t *testing.T) {
 
 // TestRaceReport looks at what a race says.
 func TestRaceReport(t *testing.T) {
-	rng, _ := newRand(t)
+	rng := ptxtest.Random(t)
 	s := sample{name: "report", block: 64, shared: 256, ptx: `
 		st.shared.u32 [%sm], 1;
 		ld.shared.u32 %r1, [buf+8];

@@ -5,13 +5,13 @@ import (
 	"encoding/binary"
 	"errors"
 	"math/rand/v2"
-	"os"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx/parse"
 )
 
@@ -30,16 +30,6 @@ type sample struct {
 	detail string    // part of the fault's text
 	// check looks at the results.
 	check func(t *testing.T, x, y []uint32)
-}
-
-// newRand is a source of random numbers whose seed the log tells; WAVELANE_SEED replays one.
-func newRand(t testing.TB) (*rand.Rand, uint64) {
-	seed := rand.Uint64()
-	if s, err := strconv.ParseUint(os.Getenv("WAVELANE_SEED"), 10, 64); err == nil {
-		seed = s
-	}
-	t.Logf("WAVELANE_SEED=%d", seed)
-	return rand.New(rand.NewPCG(seed, 1)), seed
 }
 
 // source makes a module of a body. There are registers %r, %f, %d, %h, %p, and what many kernels begin with: %x and %y
@@ -136,7 +126,8 @@ func runSamples(t *testing.T, list []sample) {
 	for i := range list {
 		s := &list[i]
 		t.Run(s.name, func(t *testing.T) {
-			rng, seed := newRand(t)
+			rng := ptxtest.Random(t)
+			seed := rng.Uint64()
 			schedules := uint64(seeds)
 			if testing.Short() {
 				schedules = 4

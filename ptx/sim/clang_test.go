@@ -21,6 +21,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx/ir"
 	"github.com/wavelane/wavelane/ptx/parse"
 	"github.com/wavelane/wavelane/ptx/sim"
@@ -46,7 +47,7 @@ func TestClang(t *testing.T) {
 		[]string{"-DHOST", "-mf16c", "-ffp-contract=off", "-fno-math-errno", "-O0", filepath.Join(sources, "host.c"), "-lm",
 			"-o", filepath.Join(dir, "host")})
 
-	rng := random(t)
+	rng := ptxtest.Random(t)
 	count := 128
 	if testing.Short() {
 		count = 32

@@ -10,12 +10,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx/sim"
 )
 
 // configs are those under which every result has to be the same: fast, checked, and some schedules.
 func configs(t testing.TB) map[string]sim.Config {
-	rng := random(t)
+	rng := ptxtest.Random(t)
 	c := map[string]sim.Config{"fast": {}, "workers": {Workers: 3}, "checked": {Checks: sim.AllChecks}}
 	for i := range 4 {
 		s := rng.Uint64() | 1
@@ -457,7 +458,7 @@ SKIP:
 	add.u64 %rd1, %out, %rd1;
 	st.global.u32 [%rd1], %r8;
 END:`)
-	rng := random(t)
+	rng := ptxtest.Random(t)
 	want := uint32(0)
 	for i := range uint32(128) {
 		want += i*i + 1

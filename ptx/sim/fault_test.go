@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx/ir"
 	"github.com/wavelane/wavelane/ptx/sim"
 )
@@ -69,7 +70,7 @@ func TestFaults(t *testing.T) {
 			require.NotEmpty(t, f.Instr)
 			require.ErrorIs(t, f, compute.ErrArgument)
 			for range 3 { // under any schedule it is found, though perhaps at another place
-				fault(t, sim.Config{MaxSteps: 1 << 16, Seed: random(t).Uint64() | 1}, c.kind, ".const .u32 table[2] = {1, 2};\n"+body(c.code), c.l)
+				fault(t, sim.Config{MaxSteps: 1 << 16, Seed: ptxtest.Random(t).Uint64() | 1}, c.kind, ".const .u32 table[2] = {1, 2};\n"+body(c.code), c.l)
 			}
 		})
 	}

@@ -4,9 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"math"
-	"math/rand/v2"
-	"os"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -16,16 +13,6 @@ import (
 	"github.com/wavelane/wavelane/ptx/parse"
 	"github.com/wavelane/wavelane/ptx/sim"
 )
-
-// random returns a source of fresh numbers; WAVELANE_SEED replays a run.
-func random(t testing.TB) *rand.Rand {
-	seed := rand.Uint64()
-	if s, err := strconv.ParseUint(os.Getenv("WAVELANE_SEED"), 10, 64); err == nil {
-		seed = s
-	}
-	t.Logf("WAVELANE_SEED=%d", seed)
-	return rand.New(rand.NewPCG(seed, 1))
-}
 
 const header = ".version 8.0\n.target sm_90\n.address_size 64\n"
 

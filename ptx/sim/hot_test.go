@@ -3,14 +3,12 @@ package sim
 import (
 	"fmt"
 	"math"
-	"math/rand/v2"
-	"os"
-	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/ptx/eval"
+	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx/ir"
 )
 
@@ -21,12 +19,7 @@ var corners = []uint64{0, 1, 2, 0x7f, 0x80, 0xff, 0x7fff, 0x8000, 0x7fffffff, 0x
 
 // TestFastPaths compares the loops of hot.go with package eval, for full warps and for parts.
 func TestFastPaths(t *testing.T) {
-	seed := rand.Uint64()
-	if s, err := strconv.ParseUint(os.Getenv("WAVELANE_SEED"), 10, 64); err == nil {
-		seed = s
-	}
-	t.Logf("WAVELANE_SEED=%d", seed)
-	rng := rand.New(rand.NewPCG(seed, 2))
+	rng := ptxtest.Random(t)
 	var forms []string
 	add := func(pattern string, types ...string) {
 		for _, typ := range types {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx/ir"
 	"github.com/wavelane/wavelane/ptx/sim"
 )
@@ -42,7 +43,7 @@ func fillShared(n int) string {
 }
 
 func TestLdmatrix(t *testing.T) {
-	rng := random(t)
+	rng := ptxtest.Random(t)
 	src := make([]byte, 4096)
 	for i := range src {
 		src[i] = byte(rng.Uint32())
@@ -85,7 +86,7 @@ func TestLdmatrix(t *testing.T) {
 
 // stmatrix puts back what ldmatrix has loaded; movmatrix transposes.
 func TestStmatrixMovmatrix(t *testing.T) {
-	rng := random(t)
+	rng := ptxtest.Random(t)
 	src := make([]byte, 512)
 	for i := range src {
 		src[i] = byte(rng.Uint32())
@@ -123,7 +124,7 @@ func TestStmatrixMovmatrix(t *testing.T) {
 
 // What ldmatrix loads is what mma multiplies: A by rows, B by columns without .trans and by rows with it.
 func TestLdmatrixMMA(t *testing.T) {
-	rng := random(t)
+	rng := ptxtest.Random(t)
 	for _, trans := range []bool{false, true} {
 		a, va := matrix(rng, ir.F16, 16*16)
 		b, vb := matrix(rng, ir.F16, 16*8)

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx/ir"
 	"github.com/wavelane/wavelane/ptx/sim"
 )
@@ -132,7 +133,7 @@ func byRows(cols []float64, k, n int) []float64 {
 }
 
 func TestMMA(t *testing.T) {
-	rng := random(t)
+	rng := ptxtest.Random(t)
 	type form struct {
 		m, k           int
 		ta, tb, tc, td ir.Type
@@ -187,7 +188,7 @@ func TestMMA(t *testing.T) {
 
 // Saturation and wrapping at the ends of s32, infinities, NaN, and rounding to f16 once.
 func TestMMASpecialValues(t *testing.T) {
-	rng := random(t)
+	rng := ptxtest.Random(t)
 	fa, fb, fc := mmaFragments(16, 16, ir.F16, ir.F32)
 	run := func(op string, fc *fragments, a, b, c []byte) []byte {
 		r := newRig(t, sim.Config{Checks: sim.AllChecks}, mmaKernel(op, fa, fb, fc, fc))

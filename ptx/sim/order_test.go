@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx/ir"
 )
 
@@ -296,7 +297,7 @@ func randomKernel(rng *rand.Rand) string {
 
 // TestOracle compares the monitor with the oracle on random kernels.
 func TestOracle(t *testing.T) {
-	rng, _ := newRand(t)
+	rng := ptxtest.Random(t)
 	n := 1000
 	if testing.Short() {
 		n = 100

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx/ir"
 	"github.com/wavelane/wavelane/ptx/sim"
 	"github.com/wavelane/wavelane/ptx/tensormap"
@@ -91,7 +92,7 @@ func specialised(without ...string) string {
 
 func runSpecialised(t *testing.T, cfg sim.Config, tiles int, code string) error {
 	const blocks = 2
-	rng := random(t)
+	rng := ptxtest.Random(t)
 	k := tiles * tileK
 	a, va := matrix(rng, ir.F16, blocks*tileM*k)
 	b, vb := matrix(rng, ir.F16, tileN*k)

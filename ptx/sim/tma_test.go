@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx/ir"
 	"github.com/wavelane/wavelane/ptx/sim"
 	"github.com/wavelane/wavelane/ptx/tensormap"
@@ -116,7 +117,7 @@ func encoded(t *testing.T, m tensormap.Map) []byte {
 }
 
 func TestTensorLoad(t *testing.T) {
-	rng := random(t)
+	rng := ptxtest.Random(t)
 	for i := range 120 {
 		rank, swizzle := 1+i%5, swizzles[rng.IntN(4)]
 		m, data := tensor(rng, rank, tensorTypes[rng.IntN(len(tensorTypes))], swizzle)
@@ -180,7 +181,7 @@ DUMP:
 }
 
 func TestTensorStoreReduce(t *testing.T) {
-	rng := random(t)
+	rng := ptxtest.Random(t)
 	for i := range 80 {
 		rank, swizzle := 1+i%5, swizzles[rng.IntN(4)]
 		op, typ := "", tensorTypes[rng.IntN(len(tensorTypes))]
@@ -278,7 +279,7 @@ func TestTensorFaults(t *testing.T) {
 
 // A tile for several blocks of a cluster arrives in each of them, on the mbarrier of each.
 func TestTensorMulticast(t *testing.T) {
-	rng := random(t)
+	rng := ptxtest.Random(t)
 	data := make([]byte, 2048)
 	for i := range data {
 		data[i] = byte(rng.Uint32())

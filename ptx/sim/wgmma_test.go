@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx/ir"
 	"github.com/wavelane/wavelane/ptx/sim"
 	"github.com/wavelane/wavelane/ptx/tensormap"
@@ -143,7 +144,7 @@ func (f *wgmmaForm) kernel(bytes, baseB int, descA, descB uint64, parts map[stri
 
 // run executes the product on random matrices and compares it.
 func (f *wgmmaForm) run(t *testing.T, cfg sim.Config, parts map[string]string) error {
-	rng := random(t)
+	rng := ptxtest.Random(t)
 	a, va := matrix(rng, f.ta, 64*f.k)
 	b, vb := matrix(rng, f.tb, f.n*f.k)
 	d, vd := matrix(rng, f.td, 64*f.n)
@@ -197,7 +198,7 @@ func (f *wgmmaForm) run(t *testing.T, cfg sim.Config, parts map[string]string) e
 }
 
 func TestWgmma(t *testing.T) {
-	rng := random(t)
+	rng := ptxtest.Random(t)
 	ks := map[int]int{8: 32, 16: 16, 32: 8}
 	for _, x := range []struct{ ta, tb, td ir.Type }{
 		{ir.F16, ir.F16, ir.F32}, {ir.F16, ir.F16, ir.F16}, {ir.BF16, ir.BF16, ir.F32}, {ir.TF32, ir.TF32, ir.F32}, {ir.E4M3,

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx/ir"
 	"github.com/wavelane/wavelane/ptx/sim"
 )
@@ -20,7 +21,7 @@ func ordered(order string, row, col, ld int) int {
 }
 
 func TestWmma(t *testing.T) {
-	rng := random(t)
+	rng := ptxtest.Random(t)
 	regs := func(role byte, t ir.Type, m, n, k int) int {
 		size := map[byte]int{'a': m * k, 'b': k * n, 'c': m * n}[role]
 		if t == ir.F16 && role != 'c' {

@@ -4,29 +4,16 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/ptx/analyze"
+	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx/parse"
 	"github.com/wavelane/wavelane/ptx/sim"
 )
-
-// random is a source that a failed test can be repeated with.
-func random(t *testing.T) *rand.Rand {
-	seed := rand.Uint64()
-	if s := os.Getenv("WAVELANE_SEED"); s != "" {
-		var err error
-		seed, err = strconv.ParseUint(s, 0, 64)
-		require.NoError(t, err)
-	}
-	t.Logf("WAVELANE_SEED=%d", seed)
-	return rand.New(rand.NewPCG(seed, 0))
-}
 
 // randomAccesses is a kernel of one block that loads from random functions of the thread's index.
 func randomAccesses(rng *rand.Rand, block int) string {
@@ -87,7 +74,7 @@ func randomAccesses(rng *rand.Rand, block int) string {
 
 // The analyser's transactions are those that the software GPU counts, instruction by instruction.
 func TestTransactionsAgree(t *testing.T) {
-	rng := random(t)
+	rng := ptxtest.Random(t)
 	rounds := 120
 	if testing.Short() {
 		rounds = 20

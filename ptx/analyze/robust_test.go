@@ -11,6 +11,7 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/ptx/analyze"
+	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx/ir"
 	"github.com/wavelane/wavelane/ptx/kernels"
 	"github.com/wavelane/wavelane/ptx/roofline"
@@ -74,7 +75,7 @@ func damage(rng *rand.Rand, m *ir.Module) {
 
 // Damaged code makes findings or none, never a panic, and the same ones each time.
 func TestDamaged(t *testing.T) {
-	rng := random(t)
+	rng := ptxtest.Random(t)
 	rounds := 6
 	if testing.Short() {
 		rounds = 2

@@ -3,14 +3,13 @@ package analyze
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/ptx/flow"
+	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx/ir"
 	"github.com/wavelane/wavelane/ptx/parse"
 )
@@ -55,14 +54,7 @@ func randomIndices(rng *rand.Rand, steps int) string {
 
 // What the machine says with symbols is what it computes when their values are known.
 func TestSymbolsAgreeWithNumbers(t *testing.T) {
-	seed := rand.Uint64()
-	if s := os.Getenv("WAVELANE_SEED"); s != "" {
-		var err error
-		seed, err = strconv.ParseUint(s, 0, 64)
-		require.NoError(t, err)
-	}
-	t.Logf("WAVELANE_SEED=%d", seed)
-	rng := rand.New(rand.NewPCG(seed, 0))
+	rng := ptxtest.Random(t)
 	compared, symbolic := 0, 0
 	for range 300 {
 		text := randomIndices(rng, 12)

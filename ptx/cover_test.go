@@ -1,11 +1,10 @@
 package ptx_test
 
 import (
+	"errors"
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/ptx"
+	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx/ir"
 	"github.com/wavelane/wavelane/ptx/parse"
 )
@@ -95,29 +95,17 @@ func TestCoverParses(t *testing.T) {
 }
 
 // Every kernel assembles for the least target and at the least version that Build found.
-func TestCoverAssembles(t *testing.T) {
-	ptxas := os.Getenv("PTXAS")
-	if ptxas == "" {
-		var err error
-		if ptxas, err = exec.LookPath("ptxas"); err != nil {
-			t.Skip("ptxas is neither in PTXAS nor on PATH: what the builder emits is not assembled here")
-		}
-	}
+func TestPtxasCover(t *testing.T) {
+	ptxas := ptxtest.Ptxas(t)
 	for _, c := range covers {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			m := c.module(t)
-			dir := t.TempDir()
-			file := filepath.Join(dir, c.name+".ptx")
-			require.NoError(t, os.WriteFile(file, []byte(m.String()), 0o600))
-			assemble := func(arch string) ([]byte, error) {
-				return exec.Command(ptxas, "-O0", "-arch="+arch, "-o", filepath.Join(dir, "out"), file).CombinedOutput()
+			_, err := ptxtest.Assemble(t, ptxas, m.Target.String(), m.String(), "-O0")
+			if errors.Is(err, ptxtest.ErrTarget) { // newer assemblers do not know old targets
+				_, err = ptxtest.Assemble(t, ptxas, "sm_80", m.String(), "-O0")
 			}
-			out, err := assemble(m.Target.String())
-			if strings.Contains(string(out), "is not defined for option 'gpu-name'") { // newer assemblers do not know old targets
-				out, err = assemble("sm_80")
-			}
-			require.NoError(t, err, "%s", out)
+			require.NoError(t, err)
 		})
 	}
 }

@@ -7,13 +7,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/ptx"
+	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx/sim"
 	"github.com/wavelane/wavelane/ptx/tensormap"
 )
 
 // cp.async, swizzled tiles, ldmatrix and mma: C[16×8] = A[16×64] · B[8×64]ᵀ of small integers, which is exact.
 func TestMmaExecutes(t *testing.T) {
-	r := random(t)
+	r := ptxtest.Random(t)
 	const k64, aLen, bLen = 64, 16 * 64, 8 * 64
 	words := make([]uint32, (aLen+bLen)/2+16*8) // halves, two a word, then the result
 	value := make([]float32, aLen+bLen)
@@ -73,7 +74,7 @@ func TestMmaExecutes(t *testing.T) {
 // TMA with a barrier for A, stores into a swizzled Tile for B, wgmma from descriptors of both: C[64×32] = A[64×64] ·
 // B[32×64]ᵀ.
 func TestWgmmaExecutes(t *testing.T) {
-	r := random(t)
+	r := ptxtest.Random(t)
 	const m, n, depth = 64, 32, 64
 	words := make([]uint32, (m+n)*depth/2+m*n)
 	value := make([]float32, (m+n)*depth)

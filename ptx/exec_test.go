@@ -5,28 +5,14 @@ import (
 	"encoding/binary"
 	"math"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/ptx"
+	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx/sim"
 )
-
-// random is a generator whose seed is fresh and logged; WAVELANE_SEED replays one.
-func random(t *testing.T) *rand.Rand {
-	seed := uint64(time.Now().UnixNano())
-	if s := os.Getenv("WAVELANE_SEED"); s != "" {
-		var err error
-		seed, err = strconv.ParseUint(s, 10, 64)
-		require.NoError(t, err)
-	}
-	t.Logf("WAVELANE_SEED=%d", seed)
-	return rand.New(rand.NewPCG(seed, 1))
-}
 
 // execute runs a kernel of one block whose first parameter is a buffer and whose others are args, and returns the buffer.
 func execute[T any](t *testing.T, build func(k *kernel), threads int, buffer []T, args ...any) []T {
@@ -64,7 +50,7 @@ func launch[T any](t *testing.T, build func(k *kernel), l sim.Launch, buffer []T
 
 // Loops run the turns that Go's do: all kinds of bounds and steps, unrolled or not, with turns cut short and loops left.
 func TestLoops(t *testing.T) {
-	r := random(t)
+	r := ptxtest.Random(t)
 	for range 40 {
 		from, to := int32(r.IntN(30)-10), int32(r.IntN(40)-10)
 		step := int32(1 + r.IntN(4))
@@ -247,7 +233,7 @@ func TestTilesExecute(t *testing.T) {
 
 // Numbers of several words, pairs and bits.
 func TestWordsExecute(t *testing.T) {
-	r := random(t)
+	r := ptxtest.Random(t)
 	in := []uint64{r.Uint64(), r.Uint64(), r.Uint64(), r.Uint64(), math.MaxUint64, 1, 0, 0, 0}
 	got := execute(t, func(k *kernel) {
 		kk := k.Kernel

@@ -8,6 +8,7 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/ptx"
+	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 )
 
 // The table in the documentation of TileLayout.
@@ -89,7 +90,7 @@ func TestHalves(t *testing.T) {
 			require.Equal(t, ptx.F16(h), ptx.F16Of(float32(x)))
 		}
 	}
-	r := random(t)
+	r := ptxtest.Random(t)
 	for range 100000 {
 		x := math.Float32frombits(r.Uint32())
 		got, bgot := ptx.F16Of(x), ptx.BF16Of(x)

@@ -68,3 +68,39 @@ func known(in *ir.Instr) error {
 	}
 	return nil
 }
+
+// TestArgType: pure instructions read their scalars as the table of forms says.
+func TestArgType(t *testing.T) {
+	types := []ir.Type{ir.NoType}
+	register := func(typ ir.Type) ir.Reg {
+		types = append(types, typ)
+		return ir.Reg(len(types) - 1)
+	}
+	width := func(t ir.Type) int { // of registers
+		if t == ir.Pred {
+			return 1
+		}
+		return max(16, t.Bits())
+	}
+	real := func(t ir.Type) bool { return t == ir.F32 || t == ir.F64 }
+	n := 0
+	for form := range ir.Forms() {
+		for mods := range form.Cover() {
+			for _, in := range form.Samples(mods, register) {
+				if kind := in.Kind(); kind != ir.Arithmetic && kind != ir.Move && kind != ir.SetPred && kind != ir.Carry || isElsewhere(&in) {
+					continue
+				}
+				for i := 1; i < len(in.Args); i++ {
+					if in.Args[i].Kind != ir.RegOperand {
+						continue
+					}
+					want, got := types[in.Args[i].Reg], ArgType(&in, i)
+					require.Equal(t, width(want), width(got), "%s, argument %d: .%s or .%s", in.Opcode(), i, want, got)
+					require.Equal(t, real(want), real(got), "%s, argument %d: .%s or .%s", in.Opcode(), i, want, got)
+					n++
+				}
+			}
+		}
+	}
+	require.Greater(t, n, 1000)
+}

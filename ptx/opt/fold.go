@@ -112,7 +112,7 @@ func (c *constants) compute(i int) constant {
 				args[j] ^= 1
 			}
 		case ir.IntOperand, ir.F32Operand, ir.F64Operand:
-			args[j] = eval.Immediate(*o, argType(in, j+1))
+			args[j] = eval.Immediate(*o, eval.ArgType(in, j+1))
 		default:
 			return vary
 		}
@@ -141,50 +141,6 @@ func exact(in *ir.Instr) bool {
 	}
 	return true
 }
-
-// argType is the type of the i-th argument, from 1, of a pure instruction with scalar operands.
-func argType(in *ir.Instr, i int) ir.Type {
-	switch in.Op {
-	case "cvt", "set":
-		if i == 3 {
-			return ir.Pred
-		}
-		return in.Type(1)
-	case "setp", "selp":
-		if i == 3 {
-			return ir.Pred
-		}
-	case "slct":
-		if i == 3 {
-			return in.Type(1)
-		}
-	case "shl", "shr":
-		if i == 2 {
-			return ir.U32
-		}
-	case "bfe", "bfi", "szext":
-		if isField(in, i) || in.Op == "szext" && i > 1 {
-			return ir.U32
-		}
-	case "shf", "prmt", "lop3":
-		return ir.U32
-	case "dp4a", "dp2a":
-		if i == 2 {
-			return in.Type(1)
-		}
-		if i == 3 {
-			return ir.S32
-		}
-	case "mad":
-		if i == 3 && in.Has(ir.Wide) {
-			return double[in.Type(0)]
-		}
-	}
-	return in.Type(0)
-}
-
-// double is the type of the results of .wide.
-var double = map[ir.Type]ir.Type{ir.U16: ir.U32, ir.S16: ir.S32, ir.U32: ir.U64, ir.S32: ir.S64}
 
 // literal is a constant as operand of type t.
 func literal(bits uint64, t ir.Type) ir.Operand {
@@ -234,9 +190,6 @@ func takesLiteral(in *ir.Instr, i int, t ir.Type) bool {
 	w := want.Bits()
 	return w == t.Bits() && (w == 16 || w == 32 || w == 64) && !packed(want) && !video(in)
 }
-
-// isField tells whether the i-th argument is the place or the length of a bit field.
-func isField(in *ir.Instr, i int) bool { return in.Op == "bfe" && i > 1 || in.Op == "bfi" && i > 2 }
 
 // video tells the instructions on parts of words, whose operands have types and selectors of their own.
 func video(in *ir.Instr) bool { return in.Op[0] == 'v' }
@@ -290,7 +243,7 @@ func (u *unit) fold() int {
 				if v := c.at(i, o.Reg); v.state == known {
 					n++
 					bits := v.bits
-					if isField(in, j) {
+					if eval.IsField(in, j) {
 						bits &= 0xff // no other bits are read, and ptxas takes no larger literals
 					}
 					*o = literal(bits, operandType(in, j))
@@ -307,5 +260,5 @@ func operandType(in *ir.Instr, i int) ir.Type {
 	if in.Kind() == ir.Store {
 		return in.Type(0)
 	}
-	return argType(in, i)
+	return eval.ArgType(in, i)
 }

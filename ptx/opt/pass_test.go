@@ -56,6 +56,9 @@ func TestPasses(t *testing.T) {
 		{"what was never written is not known", opt.Fold, false, `
 			@%p bra L; mov.u32 %x, 6; L: st.global.u32 [%a], %x; ret;`, `
 			@%p bra L; mov.u32 %x, 6; L: st.global.u32 [%a], %x; ret`},
+		{"literals have the type of their operand", opt.Fold, false, `
+			cvt.pack.sat.u8.s32.b32 %x, 300, -5, 0; st.global.u32 [%a], %x; ret;`, `
+			mov.u32 %x, 65280; st.global.u32 [%a], 65280; ret`},
 		{"approximations are left to the machine", opt.Fold, false, `
 			mov.f32 %f, 0f40000000; rcp.approx.f32 %g, %f; rcp.rn.f32 %h, %f; st.global.f32 [%a], %g; st.global.f32 [%a], %h; ret;`, `
 			mov.f32 %f, 0f40000000; rcp.approx.f32 %g, 0f40000000; mov.f32 %h, 0f3F000000; st.global.f32 [%a], %g;

@@ -57,7 +57,7 @@ func TestFastPaths(t *testing.T) {
 		c := &compiler{prog: &program{}}
 		s := make([]ref, n)
 		for i := range s {
-			s[i] = c.slot(operandType(in, i+1))
+			s[i] = c.slot(eval.ArgType(in, i+1))
 		}
 		d := c.slot(in.Type(0))
 		switch {

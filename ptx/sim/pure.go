@@ -23,41 +23,6 @@ func init() {
 	register("mov", compileMove)
 }
 
-// operandType is the type as which a pure instruction reads its i-th argument.
-func operandType(in *ir.Instr, i int) ir.Type {
-	t := in.Type(0)
-	switch in.Op {
-	case "cvt", "cvt.pack":
-		return in.Type(1)
-	case "set":
-		if i == 3 {
-			return ir.Pred
-		}
-		return in.Type(1)
-	case "setp", "selp":
-		if i == 3 {
-			return ir.Pred
-		}
-	case "slct":
-		if i == 3 {
-			return in.Type(1)
-		}
-	case "mad", "mul":
-		if i == 3 && in.Has(ir.Wide) {
-			return map[int]ir.Type{16: ir.B32, 32: ir.B64}[t.Bits()]
-		}
-	case "shl", "shr":
-		if i == 2 {
-			return ir.U32
-		}
-	case "lop3":
-		if i == 5 {
-			return ir.Pred
-		}
-	}
-	return t
-}
-
 // compilePure compiles what package eval knows.
 func compilePure(c *compiler, in *ir.Instr) (step, error) {
 	if len(in.Args) < 2 {
@@ -69,7 +34,7 @@ func compilePure(c *compiler, in *ir.Instr) (step, error) {
 		if in.Op == "lop3" && i == 4 {
 			continue // the table is in the function
 		}
-		r, err := c.src(in, &in.Args[i], operandType(in, i))
+		r, err := c.src(in, &in.Args[i], eval.ArgType(in, i))
 		if err != nil {
 			return nil, err
 		}

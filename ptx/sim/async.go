@@ -14,24 +14,26 @@ func init() {
 
 // warpAsync is a warp's part in asynchronous operations.
 type warpAsync struct {
-	lanes    []laneAsync // nil until there is a copy
+	copies   copyQueue
+	lanes    []laneAsync // nil until there is a bulk copy
 	fences   []fenced    // nil until somebody asks
 	products products
 	regs     int  // by setmaxnreg; 0 before it
 	landing  bool // accesses are those of an operation that lands: they touch what it has locked
 }
 
-// laneAsync is a thread's asynchronous copies: those not yet committed and, oldest first, its groups.
+// laneAsync is a thread's bulk copies: those not yet committed and, oldest first, its groups.
 type laneAsync struct {
-	copies, bulk struct {
+	bulk struct {
 		open   []*flight
 		groups [][]*flight
 	}
 }
 
 func (a *warpAsync) reset() {
+	a.copies.reset()
 	if a.lanes != nil || a.fences != nil || a.regs != 0 || a.products.any() {
-		*a = warpAsync{}
+		*a = warpAsync{copies: a.copies}
 	}
 }
 
@@ -96,35 +98,10 @@ func compileCpAsync(c *compiler, in *ir.Instr) (step, error) {
 			size = r
 		}
 	}
-	to, from := c.memOp(in, n, true), c.memOp(in, n, false)
-	to.space, from.space = ir.SharedSpace, ir.GlobalSpace
+	x := &cpAsync{dst: dst, src: src, to: c.memOp(in, n, true), from: c.memOp(in, n, false), n: n, size: size, ignore: ignore, not: not}
+	x.to.space, x.from.space = ir.SharedSpace, ir.GlobalSpace
 	c.tracks()
-	return func(w *warp, m uint32) {
-		for ; m != 0; m &= m - 1 {
-			lane := first(m)
-			p := piece{dst: dst.of(w, lane), src: src.of(w, lane), n: n, to: n}
-			if size.i >= 0 {
-				p.to = int(w.get(size, lane))
-				if p.to < 0 || p.to > n {
-					w.fault(BadOperand, lane, 0, 0, "src-size %d of a copy of %d bytes", w.get(size, lane), n)
-				}
-			}
-			if ignore.i >= 0 && w.get(ignore, lane)&1 == 1 != not {
-				p.to = 0
-			}
-			w.alignedTo(lane, ir.SharedSpace, p.dst, n)
-			if p.to > 0 {
-				w.alignedTo(lane, ir.GlobalSpace, p.src, n)
-			}
-			f := &flight{w: w, lane: lane, pc: w.at, dst: to, src: from, each: func(f func(piece)) { f(p) }}
-			w.issue(f)
-			l := w.laneAsync(lane)
-			l.copies.open = append(l.copies.open, f)
-			if rng := w.work.rng; rng != nil && rng.IntN(2) == 0 {
-				w.block.cluster.later(rng.Uint64N(300), f.move)
-			}
-		}
-	}, nil
+	return x.run, nil
 }
 
 // alignedTo faults at addresses that are no multiples of n.
@@ -136,33 +113,14 @@ func (w *warp) alignedTo(lane int, space ir.Space, addr uint64, n int) {
 
 // compileCommit makes a group of the copies that a thread has issued since its last one.
 func compileCommit(c *compiler, in *ir.Instr) (step, error) {
-	return func(w *warp, m uint32) {
-		for ; m != 0; m &= m - 1 {
-			q := &w.laneAsync(first(m)).copies
-			q.groups = append(q.groups, q.open)
-			q.open = nil
-		}
-	}, nil
+	return func(w *warp, m uint32) { w.async.copies.commit(m) }, nil
 }
 
 // compileWaitGroup waits until at most n of a thread's groups are in flight; wait_all for all copies, committed or not.
 func compileWaitGroup(c *compiler, in *ir.Instr) (step, error) {
-	n, err := groupCount(c, in, in.Op == "cp.async.wait_all")
 	all := in.Op == "cp.async.wait_all"
-	return func(w *warp, m uint32) {
-		for ; m != 0 && w.async.lanes != nil; m &= m - 1 {
-			lane := first(m)
-			q := &w.laneAsync(lane).copies
-			for len(q.groups) > n {
-				landAll(q.groups[0], w, lane)
-				q.groups = q.groups[1:]
-			}
-			if all {
-				landAll(q.open, w, lane)
-				q.open = nil
-			}
-		}
-	}, err
+	n, err := groupCount(c, in, all)
+	return func(w *warp, m uint32) { w.async.copies.wait(w, m, uint32(n), all) }, err
 }
 
 // groupCount is the number that a wait_group gives.
@@ -174,12 +132,6 @@ func groupCount(c *compiler, in *ir.Instr, zero bool) (int, error) {
 		return 0, c.errorf(in, compute.ErrArgument, "the number of groups is no constant")
 	}
 	return int(min(in.Args[0].Bits, 1<<30)), nil
-}
-
-func landAll(q []*flight, w *warp, lane int) {
-	for _, f := range q {
-		f.land(w, lane)
-	}
 }
 
 // compileCpAsyncArrive makes an mbarrier count an arrival when all copies that the thread has issued are complete. Without
@@ -197,8 +149,7 @@ func compileCpAsyncArrive(c *compiler, in *ir.Instr) (step, error) {
 				}
 				o.write()
 			}
-			q := &w.laneAsync(lane).copies
-			list := append(flat(q.groups), q.open...)
+			list := w.async.copies.of(lane)
 			w.async.tie(w, list)
 			pc := w.at
 			w.block.cluster.later(w.block.cluster.delay(), func() {

@@ -267,6 +267,31 @@ func (a *address) of(w *warp, lane int) uint64 {
 	return v
 }
 
+// all computes the addresses of all lanes, relative to base.
+func (a *address) all(w *warp, base uint64, out *[warpSize]uint64) {
+	off := a.off - base
+	switch r := a.base; {
+	case a.frame:
+		for l := range out {
+			out[l] = a.of(w, l) - base
+		}
+	case r.i < 0:
+		for l := range out {
+			out[l] = off
+		}
+	case r.bank == bank64:
+		x := &w.r64[r.i]
+		for l := range out {
+			out[l] = x[l] + off
+		}
+	default:
+		x := &w.r32[r.i]
+		for l := range out {
+			out[l] = uint64(x[l]) + off
+		}
+	}
+}
+
 // addr is an address operand. The coordinates behind a comma, in Elems, are for the caller.
 func (c *compiler) addr(in *ir.Instr, o *ir.Operand) (address, error) {
 	switch {

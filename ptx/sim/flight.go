@@ -7,7 +7,8 @@ type flight struct {
 	lane     int
 	pc       int32
 	dst, src *memOp
-	each     func(func(piece)) // the pieces that it moves
+	each     func(func(piece)) // the pieces that it moves; nil: one
+	one      piece
 	reduce   func(dst, src []byte)
 	undef    []uint32 // by piece: bytes of the source without a value; nil if all have one
 	tied     bool     // completes on an mbarrier
@@ -22,6 +23,15 @@ type piece struct {
 	n        int
 	from, to int    // which of the n bytes come from src, the address of byte from; the others are filled
 	fill     uint64 // with these bits, again and again
+}
+
+// pieces calls do for the pieces that the operation moves.
+func (f *flight) pieces(do func(piece)) {
+	if f.each == nil {
+		do(f.one)
+		return
+	}
+	f.each(do)
 }
 
 // sized is op for n bytes at any address.
@@ -43,7 +53,7 @@ func (w *warp) issue(f *flight) {
 		f.src = &s
 	}
 	i := 0
-	f.each(func(p piece) {
+	f.pieces(func(p piece) {
 		if p.to > p.from && f.src != nil {
 			_, undef := w.bytes(f.lane, sized(f.src, p.to-p.from), p.src, 0)
 			if undef != 0 && f.undef == nil {
@@ -81,7 +91,7 @@ func (f *flight) move() {
 		s, off := f.w.locate(f.lane, op, addr)
 		return s.data[off:][:n]
 	}
-	f.each(func(p piece) {
+	f.pieces(func(p piece) {
 		dst := view(f.dst, p.dst, p.n)
 		if f.reduce != nil {
 			defer f.w.atomically(p.dst)()
@@ -143,7 +153,7 @@ func (f *flight) land(w *warp, lane int) {
 	w.from(f.pc, func() {
 		i := 0
 		op := *f.dst
-		f.each(func(p piece) {
+		f.pieces(func(p piece) {
 			undef := uint32(0)
 			if f.undef != nil {
 				undef = f.undef[i]
@@ -169,18 +179,10 @@ func (w *warp) hazard(f *flight, lane int, s *segment, off int, what string) {
 func (a *warpAsync) exit(w *warp, m uint32) {
 	a.products.exit(w, m)
 	checks := w.checksAsync()
+	a.copies.exit(w, m, checks)
 	for ; a.lanes != nil && m != 0; m &= m - 1 {
 		lane := first(m)
 		l := &a.lanes[lane]
-		for _, f := range append(flat(l.copies.groups), l.copies.open...) {
-			if f.tied {
-				continue
-			}
-			if checks && !f.landed {
-				w.neverAwaited(f)
-			}
-			f.move()
-		}
 		for _, f := range append(flat(l.bulk.groups), l.bulk.open...) {
 			if checks && !f.read { // what it writes to global memory comes in any case
 				w.neverAwaited(f)

@@ -474,27 +474,6 @@ func (v *moved) window(w *warp, m uint32) ([]byte, uint64) {
 	return s.data, s.base
 }
 
-// addresses computes the lanes' addresses relative to base.
-func (v *moved) addresses(w *warp, m uint32, base uint64, out *[warpSize]uint64) {
-	off := v.addr.off - base
-	switch r := v.addr.base; {
-	case r.i < 0:
-		for l := range out {
-			out[l] = off
-		}
-	case r.bank == bank64:
-		x := &w.r64[r.i]
-		for l := range out {
-			out[l] = x[l] + off
-		}
-	default:
-		x := &w.r32[r.i]
-		for l := range out {
-			out[l] = uint64(x[l]) + off
-		}
-	}
-}
-
 // plain tells loads and stores of one, two or four words of 32 bits in global or shared memory.
 func (v *moved) plain() bool {
 	for _, r := range v.elems {
@@ -514,7 +493,7 @@ func (v *moved) fastLoad() step {
 	return func(w *warp, m uint32) {
 		data, base := v.window(w, m)
 		var addr [warpSize]uint64
-		v.addresses(w, m, base, &addr)
+		v.addr.all(w, base, &addr)
 		if len(v.elems) == 1 {
 			r := &w.r32[v.elems[0].i]
 			for ; m != 0; m &= m - 1 {
@@ -555,7 +534,7 @@ func (v *moved) fastStore() step {
 	return func(w *warp, m uint32) {
 		data, base := v.window(w, m)
 		var addr [warpSize]uint64
-		v.addresses(w, m, base, &addr)
+		v.addr.all(w, base, &addr)
 		for ; m != 0; m &= m - 1 {
 			l := first(m) & 31
 			a := addr[l]

@@ -62,8 +62,8 @@ func (w *warp) fenced(lane int) *fenced {
 	return &w.async.fences[lane]
 }
 
-// words calls f for those from an offset on, n bytes long, with a mask of the bytes of each.
-func (w *warp) words(s *segment, off, n int, f func(x *word, bytes uint8)) {
+// wordsOf is what is known of a segment since the launch began, or the cluster.
+func (w *warp) wordsOf(s *segment) *words {
 	var cluster Dim3
 	if s.space == ir.SharedSpace {
 		cluster = w.block.cluster.id
@@ -71,13 +71,41 @@ func (w *warp) words(s *segment, off, n int, f func(x *word, bytes uint8)) {
 	if s.words == nil || s.words.grid != w.block.grid || s.words.cluster != cluster {
 		s.words = &words{grid: w.block.grid, cluster: cluster, pages: make([][]word, len(s.data)/(4*pageWords)+1)}
 	}
+	return s.words
+}
+
+// at is the words of n bytes, not more than 32, at an offset that is a multiple of n.
+func (k *words) at(off uint64, n int) []word {
+	page := &k.pages[off/(4*pageWords)]
+	if *page == nil {
+		*page = make([]word, pageWords)
+	}
+	return (*page)[off/4%pageWords:][:n/4]
+}
+
+// words calls f for those from an offset on, n bytes long, with a mask of the bytes of each.
+func (w *warp) words(s *segment, off, n int, f func(x *word, bytes uint8)) {
+	k := w.wordsOf(s)
 	for i := off / 4; i <= (off+n-1)/4; i++ {
-		page := &s.words.pages[i/pageWords]
-		if *page == nil {
-			*page = make([]word, pageWords)
-		}
 		from, to := max(off-4*i, 0), min(off+n-4*i, 4)
-		f(&(*page)[i%pageWords], uint8(byteMask(from, to-from)))
+		f(&k.at(uint64(4*i), 4)[0], uint8(byteMask(from, to-from)))
+	}
+}
+
+// wrote notes that a lane writes bytes of a word through the generic proxy.
+func (w *warp) wrote(lane int, x *word, bytes uint8) {
+	me := w.fenced(lane)
+	if x.generic != me || x.fences != w.block.grid.fences {
+		x.generic, x.fences, x.genericBytes = me, w.block.grid.fences, 0
+	}
+	x.genericBytes |= bytes
+	x.pc = w.at
+}
+
+// free notes that one of the operations that read the word is over.
+func (x *word) free() {
+	if x.readers--; x.readers == 0 {
+		x.readerBytes = 0
 	}
 }
 
@@ -97,12 +125,7 @@ func (w *warp) guard(lane int, op *memOp, s *segment, off int) {
 		}
 		switch {
 		case op.write && !op.async:
-			me := w.fenced(lane)
-			if x.generic != me || x.fences != w.block.grid.fences {
-				x.generic, x.fences, x.genericBytes = me, w.block.grid.fences, 0
-			}
-			x.genericBytes |= bytes
-			x.pc = w.at
+			w.wrote(lane, x, bytes)
 		case op.write:
 			x.genericBytes &^= bytes
 		case op.async && x.genericBytes&bytes != 0:
@@ -149,7 +172,7 @@ func (f *flight) unlock(op *memOp) {
 	if !f.w.prog.async {
 		return
 	}
-	f.each(func(p piece) {
+	f.pieces(func(p piece) {
 		addr, n := p.src, p.to-p.from
 		if op.write {
 			addr, n = p.dst, p.n
@@ -163,9 +186,7 @@ func (f *flight) unlock(op *memOp) {
 			case op.write && x.writer == f:
 				x.writer = nil
 			case !op.write:
-				if x.readers--; x.readers == 0 {
-					x.readerBytes = 0
-				}
+				x.free()
 			}
 		})
 	})

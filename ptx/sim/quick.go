@@ -9,8 +9,8 @@ import "github.com/wavelane/wavelane/ptx/ir"
 // checkedLoad is fast, the step of a load without checks, with checks.
 func (v *moved) checkedLoad(fast step) step {
 	return func(w *warp, m uint32) {
-		var addr [warpSize]uint64
-		if s := v.inside(w, m, &addr); s != nil && w.settled(m, v.op, s, &addr) && w.mon.reads(w, m, v.op, s, &addr) {
+		addr := &w.places[0]
+		if s := v.inside(w, m, addr); s != nil && w.settled(m, v.op, s, addr) && w.mon.reads(w, m, v.op, s, addr) {
 			fast(w, m)
 			return
 		}
@@ -21,12 +21,12 @@ func (v *moved) checkedLoad(fast step) step {
 // checkedStore is fast, the step of a store without checks, with checks.
 func (v *moved) checkedStore(fast step) step {
 	return func(w *warp, m uint32) {
-		var addr [warpSize]uint64
-		if s := v.inside(w, m, &addr); s != nil {
+		addr := &w.places[0]
+		if s := v.inside(w, m, addr); s != nil {
 			for l := m; w.prog.async && l != 0; l &= l - 1 {
 				w.guard(first(l), v.op, s, int(addr[first(l)]))
 			}
-			if w.mon.writes(w, m, v.op, s, &addr) {
+			if w.mon.writes(w, m, v.op, s, addr) {
 				fast(w, m)
 				return
 			}
@@ -37,7 +37,7 @@ func (v *moved) checkedStore(fast step) step {
 
 // settled tells whether nothing writes asynchronously what lanes load.
 func (w *warp) settled(m uint32, op *memOp, s *segment, addr *[warpSize]uint64) bool {
-	if !w.prog.async || s.words == nil || s.words.grid != w.block.grid {
+	if m == 0 || !w.prog.async || s.words == nil || s.words.grid != w.block.grid {
 		return true
 	}
 	for ; m != 0; m &= m - 1 {
@@ -60,23 +60,27 @@ func (v *moved) inside(w *warp, m uint32, addr *[warpSize]uint64) *segment {
 		}
 		base = s.base
 	}
-	v.addresses(w, m, base, addr)
-	n := uint64(v.op.size)
-	if uint64(len(s.data)) < n || s.readOnly {
-		return nil
-	}
-	limit, bad := uint64(len(s.data))-n, uint64(0)
-	for ; m != 0; m &= m - 1 {
-		a := addr[first(m)&31]
-		if a > limit {
-			return nil
-		}
-		bad |= a
-	}
-	if bad&(n-1) != 0 {
+	v.addr.all(w, base, addr)
+	if s.readOnly || !within(s, m, v.op.size, addr) {
 		return nil
 	}
 	return s
+}
+
+// within tells whether n bytes at each lane's offset lie in a segment, at multiples of n.
+func within(s *segment, m uint32, n int, off *[warpSize]uint64) bool {
+	if len(s.data) < n {
+		return false
+	}
+	limit, bad := uint64(len(s.data)-n), uint64(0)
+	for ; m != 0; m &= m - 1 {
+		a := off[first(m)&31]
+		if a > limit {
+			return false
+		}
+		bad |= a
+	}
+	return bad&uint64(n-1) == 0
 }
 
 // reads does what access does for plain loads of lanes, unless something is unusual: then it returns false. Offsets are

@@ -61,6 +61,10 @@ type warp struct {
 	// which what was loaded has none.
 	poison [8]uint32
 
+	// Lanes' addresses, for whoever executes an instruction. (As local variables they would be allocated each time when a
+	// monitor is to see them.)
+	places [2][warpSize]uint64
+
 	idle  bool // something else may as well run
 	stale bool // the lanes have been apart for a whole quantum: others than the lowest have a turn
 

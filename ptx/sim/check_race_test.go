@@ -328,7 +328,18 @@ W2:	mbarrier.try_wait.shared.b64 %p2, [%r9], %d1;
 		}
 	}}
 
+// resetting is lastBlock whose last block sets the count to zero again, plainly: it has observed that all others have counted.
+func resetting(name, by string, want FaultKind) sample {
+	s := lastBlock.replaced(name, want, "setp.eq.u32 %p4, %t, 0;",
+		"setp.eq.u32 %p4, %t, "+by+"; @%p4 st.global.u32 [%y], 0; setp.eq.u32 %p4, %t, 0;")
+	if want == 0 {
+		s.check = lastBlock.check
+	}
+	return s
+}
+
 var orderly = []sample{treeSum, shuffleSum, warpTranspose, lastBlock, lookBack, spinlock, pipeline, histogram, mailbox, chain,
+	resetting("count reset by who counted", "0", 0), resetting("count reset by who met it", "5", 0),
 	neighbours, asyncCopy, phases,
 	{name: "bytes of one word", block: 128, shared: 128, ptx: `
 		mov.u32 %r1, buf; add.u32 %r1, %r1, %t;
@@ -363,6 +374,9 @@ func TestRaces(t *testing.T) {
 		lastBlock.replaced("last block with the block's fence", Race, "membar.gl;", "membar.cta;"),
 		lastBlock.replaced("last block without release", Race, "membar.gl;\n\tatom", "atom"),
 		lastBlock.replaced("last block without acquire", Race, "membar.gl;\n\tst", "st"),
+		resetting("count reset by a block that is not the last", "0", Race).replaced("count reset too early", Race, "%r3, 7;", "%r3, 4;"),
+		resetting("count reset without the barrier", "5", Race).replaced("count reset by who did not meet it", Race,
+			"bar.sync 0;\n\tld.shared.u32 %r3, [buf];", "mov.u32 %r3, 7;"),
 		lastBlock.replaced("last block that counts alone", Race, "bar.sync 0;", "bar.warp.sync -1;").replaced(
 			"last block that does not count", Race, "atom.global.add.u32 %r3, [%y], 1;", "mov.u32 %r3, 7;"),
 		lookBack.replaced("look-back without fences", Race, "fence.acq_rel.gpu;", ""),

@@ -25,6 +25,7 @@ type oracle struct {
 	bytes  map[string][]event0 // by place
 	posts  map[any]*post0
 	places map[string][]release0
+	saw    map[string]event0 // by place: the last strong access, if that was an atomic operation
 	races  int
 }
 
@@ -53,6 +54,7 @@ func (o *oracle) begin(g *grid) {
 		o.now[i][i] = 1
 	}
 	o.bytes, o.posts, o.places = map[string][]event0{}, map[any]*post0{}, map[string][]release0{}
+	o.saw = map[string]event0{}
 }
 
 func (o *oracle) id(w *warp, lane int) int {
@@ -191,12 +193,24 @@ func (o *oracle) judge(w *warp, lane int, op *memOp, s *segment, off int) (races
 		place = func(i int) string { return fmt.Sprintf("block %d %d", w.block.id.X, i) }
 	}
 	for i := off; i < off+op.size; i++ {
+		saw, observed := o.saw[place(i)]
+		observed = observed && m.scope() == weakScope && (saw.thread == t || o.now[t][saw.thread] >= saw.time)
 		for _, h := range o.bytes[place(i)] {
+			if observed && h.m.scope() != weakScope {
+				continue
+			}
 			if h.thread != t && racing(m, h.m, far(h.thread)) && o.now[t][h.thread] < h.time {
 				races = true
 			}
 		}
-		o.bytes[place(i)] = append(o.bytes[place(i)], event0{t, o.now[t][t], m})
+		e := event0{t, o.now[t][t], m}
+		o.bytes[place(i)] = append(o.bytes[place(i)], e)
+		if m.scope() != weakScope {
+			delete(o.saw, place(i))
+			if op.atomic {
+				o.saw[place(i)] = e
+			}
+		}
 	}
 	if m.scope() == weakScope {
 		if op.write {

@@ -56,6 +56,11 @@ type accesses struct {
 	alien  bool     // some are of other blocks than the list's first
 	writes bool     // some write
 	bytes  *[4]cell // or the cells of a word's bytes
+	// observer is the thread, plus one, of the last strong access if that was an atomic operation, and observed its time. What it
+	// observed precedes all that it does since, and all that follows from that ("Memory Consistency Model", causality order), weak
+	// accesses to this word among it. All strong accesses before count as observed.
+	observer uint32
+	observed uint64
 }
 
 // none tells whether there are no accesses.
@@ -169,25 +174,54 @@ func racing(a, b mode, distance int) bool {
 
 // conflicts looks for an entry that conflicts with a lane's access.
 func (d *races) conflicts(w *warpClock, lane int, v *view, cl *cell, from uint64, m mode) (conflict, bool) {
-	if c, ok := d.against(w, lane, v, &cl.first, from, m); !ok {
-		return c, false
+	observed := m.scope() == weakScope && cl.more != nil && cl.more.observer != 0 && d.follows(w, lane, v, cl.more)
+	if !(observed && cl.first.mode.scope() != weakScope) {
+		if c, ok := d.against(w, lane, v, &cl.first, from, m); !ok {
+			return c, false
+		}
 	}
 	if cl.more == nil {
 		return conflict{}, true
 	}
 	for i := range cl.more.list {
+		if observed && cl.more.list[i].mode.scope() != weakScope {
+			continue
+		}
 		if c, ok := d.against(w, lane, v, &cl.more.list[i], from, m); !ok {
 			return c, false
 		}
 	}
 	if cl.more.crowd != nil {
 		for _, e := range cl.more.crowd.list {
+			if observed && e.mode.scope() != weakScope {
+				continue
+			}
 			if e.time > from && racing(m, e.mode, d.distance(w.block, e.warp)) && e.time > d.knownBlock(v, e.warp) {
 				return conflict{e.warp * d.per * warpSize, e.at, e.mode}, false
 			}
 		}
 	}
 	return conflict{}, true
+}
+
+// observe notes a strong access, after it was added.
+func (cl *cell) observe(c *warpClock, lane int, op *memOp) {
+	if cl.more == nil {
+		if cl.first.lanes&(cl.first.lanes-1) == 0 {
+			return // there was no other to observe
+		}
+		cl.more = &accesses{}
+	}
+	cl.more.observer, cl.more.observed = 0, c.epoch
+	if op.atomic {
+		cl.more.observer = c.id*warpSize + uint32(lane) + 1
+	}
+}
+
+// follows tells whether a lane's access comes after what the observer saw.
+func (d *races) follows(w *warpClock, lane int, v *view, s *accesses) bool {
+	o := s.observer - 1
+	return o == w.id*warpSize+uint32(lane) || d.before(v, o/warpSize, 1<<(o%warpSize), s.observed)
 }
 
 func (d *races) against(w *warpClock, lane int, v *view, e *entry, from uint64, m mode) (conflict, bool) {

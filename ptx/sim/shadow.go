@@ -292,9 +292,12 @@ func (d *watch) race(w *warp, lane int, op *memOp, s *segment, sh *shadow, off i
 			if other, ok := d.races.touch(c, lane, v, cl, from, m, w.at, limit); !ok {
 				d.raced(w, lane, v, s, cl, at, from, m, other)
 			}
+			if m.scope() != weakScope {
+				cl.observe(c, lane, op)
+			}
 			continue
 		}
-		d.bytewise(w, lane, v, s, cl, at, from, max(at, off), min(at+4, off+op.size), m)
+		d.bytewise(w, lane, v, s, cl, at, from, max(at, off), min(at+4, off+op.size), op, m)
 	}
 	if sh.launch != d.races.base {
 		sh.marks, sh.launch = nil, d.races.base
@@ -310,7 +313,8 @@ func (d *watch) race(w *warp, lane int, op *memOp, s *segment, sh *shadow, off i
 }
 
 // bytewise is race for part of a word, or one whose bytes have different histories.
-func (d *watch) bytewise(w *warp, lane int, v *view, s *segment, cl *cell, word int, from uint64, first, last int, m mode) {
+func (d *watch) bytewise(w *warp, lane int, v *view, s *segment, cl *cell, word int, from uint64, first, last int,
+	op *memOp, m mode) {
 	if cl.more == nil || cl.more.bytes == nil {
 		bytes := &[4]cell{*cl, *cl, *cl, *cl}
 		if cl.more != nil {
@@ -327,6 +331,9 @@ func (d *watch) bytewise(w *warp, lane int, v *view, s *segment, cl *cell, word 
 		b := &bytes[i-word]
 		if other, ok := d.races.touch(&w.watched.clock, lane, v, b, from, m, w.at, d.races.limits[1]); !ok {
 			d.raced(w, lane, v, s, b, i, from, m, other)
+		}
+		if m.scope() != weakScope {
+			b.observe(&w.watched.clock, lane, op)
 		}
 	}
 	if last-first == 4 && m == writes {

@@ -43,23 +43,16 @@ func compilePure(c *compiler, in *ir.Instr) (step, error) {
 		}
 		src = append(src, r)
 	}
-	dsts := []ir.Operand{in.Args[0]}
-	if in.Args[0].Kind == ir.PairOperand {
-		dsts = in.Args[0].Elems
+	d, p, err := c.dstPair(in)
+	if err != nil {
+		return nil, err
 	}
-	dst := [2]ref{none, none}
-	for i := range dsts {
-		r, err := c.dst(in, &dsts[i])
-		if err != nil || i > 1 {
-			return nil, c.errorf(in, compute.ErrArgument, "unexpected destination")
-		}
-		dst[i] = r
-	}
+	single := in.Args[0].Kind != ir.PairOperand
 	if in.Kind() == ir.Carry {
-		return c.compileCarry(in, dst[0], src)
+		return c.compileCarry(in, d, src)
 	}
-	if not == 0 && len(dsts) == 1 && !(c.cfg.Perturb && in.Has(ir.Approx)) {
-		if s := fast(in, dst[0], src); s != nil {
+	if not == 0 && single && !(c.cfg.Perturb && in.Has(ir.Approx)) {
+		if s := fast(in, d, src); s != nil {
 			return s, nil
 		}
 	}
@@ -73,10 +66,10 @@ func compilePure(c *compiler, in *ir.Instr) (step, error) {
 	for len(src) < 4 {
 		src = append(src, none)
 	}
-	if not != 0 || len(dsts) > 1 {
-		return generalStep(f, dst, [4]ref(src), not), nil
+	if not != 0 || !single {
+		return generalStep(f, [2]ref{d, p}, [4]ref(src), not), nil
 	}
-	return pureStep(f, dst[0], [4]ref(src)), nil
+	return pureStep(f, d, [4]ref(src)), nil
 }
 
 // generalStep computes any function of up to four operands, with a second destination in bit 32 and negated predicates.

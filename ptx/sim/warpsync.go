@@ -97,6 +97,22 @@ func (w *warp) meetings(m uint32, mask ref, do step) {
 	w.scatter()
 }
 
+// dstPair is a destination d or d|p; the second drops what is written where there is only one.
+func (c *compiler) dstPair(in *ir.Instr) (d, p ref, err error) {
+	o := &in.Args[0]
+	if o.Kind != ir.PairOperand {
+		d, err = c.dst(in, o)
+		return d, none, err
+	}
+	if len(o.Elems) != 2 {
+		return none, none, c.errorf(in, compute.ErrArgument, "a destination of %d registers", len(o.Elems))
+	}
+	if d, err = c.dst(in, &o.Elems[0]); err == nil {
+		p, err = c.dst(in, &o.Elems[1])
+	}
+	return d, p, err
+}
+
 // compileShuffle compiles shfl[.sync].mode.b32 d[|p], a, b, c[, mask].
 func compileShuffle(c *compiler, in *ir.Instr) (step, error) {
 	if len(in.Args) < 4 {
@@ -106,15 +122,7 @@ func compileShuffle(c *compiler, in *ir.Instr) (step, error) {
 	if mode == "" {
 		return nil, c.unsupported(in)
 	}
-	dst := [2]*ir.Operand{&in.Args[0], {Kind: ir.SinkOperand}}
-	if in.Args[0].Kind == ir.PairOperand {
-		dst = [2]*ir.Operand{&in.Args[0].Elems[0], &in.Args[0].Elems[1]}
-	}
-	d, err := c.dst(in, dst[0])
-	if err != nil {
-		return nil, err
-	}
-	p, err := c.dst(in, dst[1])
+	d, p, err := c.dstPair(in)
 	if err != nil {
 		return nil, err
 	}
@@ -207,15 +215,7 @@ func compileMatch(c *compiler, in *ir.Instr) (step, error) {
 	if len(in.Args) != 3 {
 		return nil, c.unsupported(in)
 	}
-	dst := [2]*ir.Operand{&in.Args[0], {Kind: ir.SinkOperand}}
-	if in.Args[0].Kind == ir.PairOperand {
-		dst = [2]*ir.Operand{&in.Args[0].Elems[0], &in.Args[0].Elems[1]}
-	}
-	d, err := c.dst(in, dst[0])
-	if err != nil {
-		return nil, err
-	}
-	p, err := c.dst(in, dst[1])
+	d, p, err := c.dstPair(in)
 	if err != nil {
 		return nil, err
 	}
@@ -275,14 +275,10 @@ func compileRedux(c *compiler, in *ir.Instr) (step, error) {
 
 // compileElect compiles elect.sync d|p, mask: the lowest lane is the leader.
 func compileElect(c *compiler, in *ir.Instr) (step, error) {
-	if len(in.Args) != 2 || in.Args[0].Kind != ir.PairOperand || len(in.Args[0].Elems) != 2 {
+	if len(in.Args) != 2 || in.Args[0].Kind != ir.PairOperand {
 		return nil, c.unsupported(in)
 	}
-	d, err := c.dst(in, &in.Args[0].Elems[0])
-	if err != nil {
-		return nil, err
-	}
-	p, err := c.dst(in, &in.Args[0].Elems[1])
+	d, p, err := c.dstPair(in)
 	if err != nil {
 		return nil, err
 	}

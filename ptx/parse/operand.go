@@ -96,19 +96,6 @@ func (p *parser) callArgs(fn *function, in *ir.Instr) {
 	in.Args = append(in.Args, p.jump(fn, t, len(in.Args)))
 }
 
-func (p *parser) list(fn *function) ir.Operand {
-	p.next()
-	o := ir.Operand{Kind: ir.ListOperand}
-	for p.peek().kind != ')' {
-		if len(o.Elems) > 0 {
-			p.expect(',', "a comma or )")
-		}
-		o.Elems = append(o.Elems, p.part(fn))
-	}
-	p.next()
-	return o
-}
-
 // operand reads any operand but labels and lists.
 func (p *parser) operand(fn *function) ir.Operand {
 	switch p.peek().kind {
@@ -134,12 +121,17 @@ func (p *parser) part(fn *function) ir.Operand {
 	return o
 }
 
-func (p *parser) vector(fn *function) ir.Operand {
+func (p *parser) vector(fn *function) ir.Operand { return p.enclosed(fn, ir.VecOperand, '}') }
+
+func (p *parser) list(fn *function) ir.Operand { return p.enclosed(fn, ir.ListOperand, ')') }
+
+// enclosed reads operands in braces or parentheses.
+func (p *parser) enclosed(fn *function, as ir.OperandKind, end kind) ir.Operand {
 	p.next()
-	o := ir.Operand{Kind: ir.VecOperand}
-	for p.peek().kind != '}' {
+	o := ir.Operand{Kind: as}
+	for p.peek().kind != end {
 		if len(o.Elems) > 0 {
-			p.expect(',', "a comma or }")
+			p.expect(',', "a comma or "+string(rune(end)))
 		}
 		o.Elems = append(o.Elems, p.part(fn))
 	}

@@ -191,14 +191,18 @@ func combine(in *ir.Instr) (func(p, c uint64) uint64, error) {
 	return func(p, _ uint64) uint64 { return p }, nil
 }
 
+// predicate is the comparison of an instruction, and what combines its result with a further predicate.
+func predicate(in *ir.Instr, t ir.Type) (cmp func(a, b uint64) bool, with func(p, c uint64) uint64, err error) {
+	if cmp, err = comparison(in, t); err == nil {
+		with, err = combine(in)
+	}
+	return cmp, with, err
+}
+
 // setp: a second destination gets the opposite of the comparison, combined likewise; of packed types, that of the upper halves.
 func setp(in *ir.Instr, t ir.Type) (Func, error) {
 	elem, two := part(t)
-	cmp, err := comparison(in, elem)
-	if err != nil {
-		return nil, err
-	}
-	with, err := combine(in)
+	cmp, with, err := predicate(in, elem)
 	if err != nil {
 		return nil, err
 	}
@@ -225,11 +229,7 @@ func set(in *ir.Instr, t ir.Type) (Func, error) {
 	if source == ir.NoType {
 		return nil, errForm
 	}
-	cmp, err := comparison(in, elem)
-	if err != nil {
-		return nil, err
-	}
-	with, err := combine(in)
+	cmp, with, err := predicate(in, elem)
 	if err != nil {
 		return nil, err
 	}

@@ -124,15 +124,22 @@ func madInt(in *ir.Instr, t ir.Type) (Func, error) {
 	return func(a, b, c, _ uint64) uint64 { return (f(a, b, 0, 0) + c) & m }, nil
 }
 
-// mul24 multiplies the low 24 bits; .hi are bits 47 to 16 of the product.
-func mul24(in *ir.Instr, t ir.Type) (Func, error) {
-	var shift uint
+// ifHi is n with .hi and 0 with .lo.
+func ifHi(in *ir.Instr, n uint) (uint, error) {
 	switch in.First(ir.Lo, ir.Hi) {
 	case ir.Lo:
+		return 0, nil
 	case ir.Hi:
-		shift = 16
-	default:
-		return nil, errForm
+		return n, nil
+	}
+	return 0, errForm
+}
+
+// mul24 multiplies the low 24 bits; .hi are bits 47 to 16 of the product.
+func mul24(in *ir.Instr, t ir.Type) (Func, error) {
+	shift, err := ifHi(in, 16)
+	if err != nil {
+		return nil, err
 	}
 	f := func(a, b uint64) uint64 { return uint64(uint32((a & 0xffffff) * (b & 0xffffff) >> shift)) }
 	if t.IsSigned() {
@@ -257,15 +264,11 @@ func dp4a(in *ir.Instr, _ ir.Type) (Func, error) {
 
 // dp2a takes the two 16-bit parts of a and two of the four bytes of b.
 func dp2a(in *ir.Instr, _ ir.Type) (Func, error) {
-	sa, sb, err := dotTypes(in)
-	var from uint
-	switch in.First(ir.Lo, ir.Hi) {
-	case ir.Lo:
-	case ir.Hi:
-		from = 2
-	default:
-		return nil, errForm
+	from, err := ifHi(in, 2)
+	if err != nil {
+		return nil, err
 	}
+	sa, sb, err := dotTypes(in)
 	return func(a, b, c, _ uint64) uint64 {
 		sum := int64(c)
 		for i := range uint(2) {

@@ -185,6 +185,14 @@ func TestLoadErrors(t *testing.T) {
 	require.ErrorContains(t, err, "x:7: tex;")
 	_, _, err = m.Global("y")
 	require.ErrorIs(t, err, compute.ErrArgument)
+	// So are operands that no text has.
+	m, err = g.Load(&ir.Module{AddressSize: 64, Funcs: []*ir.Func{{Name: "k", Entry: true, Regs: []ir.RegDecl{{}, {Name: "%r", Type: ir.B32}},
+		Body: []ir.Instr{{Op: "shfl", Mods: []ir.Mod{"idx", "b32"}, Args: []ir.Operand{
+			{Kind: ir.PairOperand, Elems: []ir.Operand{ir.R(1)}}, ir.R(1), ir.Int(0), ir.Int(31)}}}}}})
+	require.NoError(t, err)
+	_, err = m.Kernel("k")
+	require.ErrorIs(t, err, compute.ErrArgument)
+	require.ErrorContains(t, err, "a destination of 1 registers")
 }
 
 func TestHostMemory(t *testing.T) {

@@ -98,7 +98,8 @@ func compileCpAsync(c *compiler, in *ir.Instr) (step, error) {
 			size = r
 		}
 	}
-	x := &cpAsync{dst: dst, src: src, to: c.memOp(in, n, true), from: c.memOp(in, n, false), n: n, size: size, ignore: ignore, not: not}
+	x := &cpAsync{dst: dst, src: src, n: n, size: size, ignore: ignore, not: not}
+	x.to, x.from = c.memOp(in, n, true), c.memOp(in, n, false)
 	x.to.space, x.from.space = ir.SharedSpace, ir.GlobalSpace
 	c.tracks()
 	return x.run, nil

@@ -68,8 +68,13 @@ func (x *cpAsync) run(w *warp, m uint32) {
 			reading |= 1 << lane
 			partly = partly || n < x.n
 		}
-		b.flights[lane] = flight{w: w, lane: lane, pc: w.at, dst: x.to, src: x.from,
-			one: piece{dst: dst[lane], src: src[lane], n: x.n, to: n}}
+		// Field by field, as most are as they were, and pointers cost more than numbers.
+		f := &b.flights[lane]
+		if f.dst != x.to {
+			f.w, f.lane, f.dst, f.src = w, lane, x.to, x.from
+		}
+		f.pc, f.undef, f.tied, f.moved, f.read, f.landed = w.at, nil, false, false, false, false
+		f.one.dst, f.one.src, f.one.n, f.one.to = dst[lane], src[lane], x.n, n
 	}
 	b.alike = !partly && b.begin(w, reading, dst, src)
 	for l := m; l != 0 && !b.alike; l &= l - 1 {

@@ -30,10 +30,13 @@ func TestFastPaths(t *testing.T) {
 		add(op+".%s", "u32", "s32", "u64", "s64", "f32", "rn.f32")
 	}
 	for _, op := range []string{"and", "or", "xor"} {
-		add(op+".%s", "b32", "b64")
+		add(op+".%s", "b32", "b64", "pred")
 	}
-	add("mul.%s", "lo.u32", "lo.s32", "wide.u32", "wide.s32", "f32", "rn.f32")
-	add("mad.%s", "lo.u32", "lo.s32", "wide.u32", "wide.s32")
+	add("not.%s", "pred")
+	add("div.%s", "u32", "u64")
+	add("rem.%s", "u32", "u64")
+	add("mul.%s", "lo.u32", "lo.s32", "lo.u64", "lo.s64", "wide.u32", "wide.s32", "f32", "rn.f32")
+	add("mad.%s", "lo.u32", "lo.s32", "lo.u64", "wide.u32", "wide.s32")
 	add("shl.%s", "b32", "b64")
 	add("selp.%s", "b32", "f32", "u32")
 	add("cvt.%s", "u64.u32", "s64.s32", "u64.s32", "s64.u32")
@@ -47,7 +50,7 @@ func TestFastPaths(t *testing.T) {
 	add("setp.%s", "lo.u32", "ls.u32", "hi.u32", "hs.u64", "eq.b32", "ne.b64")
 	for _, code := range forms {
 		op, mods, _ := ir.SplitOpcode(code)
-		n := map[ir.Op]int{"mad": 3, "fma": 3, "selp": 3, "cvt": 1}[op]
+		n := map[ir.Op]int{"mad": 3, "fma": 3, "selp": 3, "cvt": 1, "not": 1}[op]
 		if n == 0 {
 			n = 2
 		}

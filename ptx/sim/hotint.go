@@ -1,0 +1,320 @@
+package sim
+
+import (
+	"unsafe"
+
+	"github.com/wavelane/wavelane/ptx/ir"
+)
+
+// unsigned is a register's bits.
+type unsigned interface{ uint32 | uint64 }
+
+// lanesOf is a register of the bank for T.
+func lanesOf[T unsigned | int32 | int64 | float32](w *warp, i int32) *[warpSize]T {
+	if unsafe.Sizeof(*new(T)) == 4 {
+		return (*[warpSize]T)(unsafe.Pointer(&w.r32[i]))
+	}
+	return (*[warpSize]T)(unsafe.Pointer(&w.r64[i]))
+}
+
+// loop computes r in all lanes, from those of x, y and z that it has.
+type loop[R, T unsigned] func(r *[warpSize]R, x, y *[warpSize]T, z *[warpSize]R)
+
+// step executes the loop for registers.
+func (f loop[R, T]) step(d, x, y, z int32) step {
+	if f == nil {
+		return nil
+	}
+	return func(w *warp, m uint32) {
+		r, x, y, z := lanesOf[R](w, d), lanesOf[T](w, x), lanesOf[T](w, y), lanesOf[R](w, z)
+		if m == full {
+			f(r, x, y, z)
+			return
+		}
+		t := (*[warpSize]R)(unsafe.Pointer(&w.places[0]))
+		f(t, x, y, z)
+		for ; m != 0; m &= m - 1 {
+			r[first(m)&31] = t[first(m)&31]
+		}
+	}
+}
+
+// fastInt has integers and bits of the width of T.
+func fastInt[T unsigned](in *ir.Instr, d int32, s []ref) step {
+	lo := in.Has(ir.Lo)
+	var f loop[T, T]
+	switch op := in.Op; {
+	case op == "add":
+		f = func(r, x, y, _ *[warpSize]T) {
+			for l := range r {
+				r[l] = x[l] + y[l]
+			}
+		}
+	case op == "sub":
+		f = func(r, x, y, _ *[warpSize]T) {
+			for l := range r {
+				r[l] = x[l] - y[l]
+			}
+		}
+	case op == "and":
+		f = func(r, x, y, _ *[warpSize]T) {
+			for l := range r {
+				r[l] = x[l] & y[l]
+			}
+		}
+	case op == "or":
+		f = func(r, x, y, _ *[warpSize]T) {
+			for l := range r {
+				r[l] = x[l] | y[l]
+			}
+		}
+	case op == "xor":
+		f = func(r, x, y, _ *[warpSize]T) {
+			for l := range r {
+				r[l] = x[l] ^ y[l]
+			}
+		}
+	case op == "mul" && lo:
+		f = func(r, x, y, _ *[warpSize]T) {
+			for l := range r {
+				r[l] = x[l] * y[l]
+			}
+		}
+	case op == "div" && !in.Type(0).IsSigned(): // by 0: all ones
+		f = func(r, x, y, _ *[warpSize]T) {
+			for l := range r {
+				if v := y[l]; v != 0 {
+					r[l] = x[l] / v
+				} else {
+					r[l] = ^v
+				}
+			}
+		}
+	case op == "rem" && !in.Type(0).IsSigned():
+		f = func(r, x, y, _ *[warpSize]T) {
+			for l := range r {
+				if v := y[l]; v != 0 {
+					r[l] = x[l] % v
+				} else {
+					r[l] = ^v
+				}
+			}
+		}
+	case op == "mad" && lo:
+		f = func(r, x, y, z *[warpSize]T) {
+			for l := range r {
+				r[l] = x[l]*y[l] + z[l]
+			}
+		}
+		return f.step(d, s[0].i, s[1].i, s[2].i)
+	}
+	return f.step(d, s[0].i, s[min(1, len(s)-1)].i, d)
+}
+
+// shl shifts left; shifts by the width or more give 0, in Go as in PTX.
+func shl[T unsigned](d, a, b int32) step {
+	f := loop[T, uint32](func(r *[warpSize]T, _, y *[warpSize]uint32, z *[warpSize]T) {
+		for l := range r {
+			r[l] = z[l] << y[l]
+		}
+	})
+	return f.step(d, b, b, a)
+}
+
+//go:noinline
+func selp32(d, a, b, p int32) step {
+	return func(w *warp, m uint32) {
+		x, y, r, c := &w.r32[a], &w.r32[b], &w.r32[d], w.p[p]
+		if m == full {
+			for l := range r {
+				yes := -(c >> l & 1)
+				r[l] = x[l]&yes | y[l]&^yes
+			}
+			return
+		}
+		for ; m != 0; m &= m - 1 {
+			l := first(m) & 31
+			if c>>l&1 != 0 {
+				r[l] = x[l]
+			} else {
+				r[l] = y[l]
+			}
+		}
+	}
+}
+
+// fastMixed has what moves between 32 and 64 bits: mul.wide, mad.wide, and cvt of integers of 32 bits to 64.
+func fastMixed(in *ir.Instr, d ref, s []ref) step {
+	t := in.Type(0)
+	if in.Op == "cvt" {
+		t = in.Type(1)
+		if len(in.Mods) != 2 || in.Type(0).Bits() != 64 || in.Type(0).IsFloat() {
+			return nil
+		}
+	}
+	if d.bank != bank64 || s[0].bank != bank32 || t.Bits() != 32 || t.IsFloat() || s[0].bits != 32 {
+		return nil
+	}
+	signed := t.IsSigned()
+	var f loop[uint64, uint32]
+	switch {
+	case in.Op == "cvt" && signed:
+		f = func(r *[warpSize]uint64, x, _ *[warpSize]uint32, _ *[warpSize]uint64) {
+			for l := range r {
+				r[l] = uint64(int32(x[l]))
+			}
+		}
+	case in.Op == "cvt":
+		f = func(r *[warpSize]uint64, x, _ *[warpSize]uint32, _ *[warpSize]uint64) {
+			for l := range r {
+				r[l] = uint64(x[l])
+			}
+		}
+	case !in.Has(ir.Wide) || s[1].bank != bank32:
+	case in.Op == "mul" && signed:
+		f = func(r *[warpSize]uint64, x, y *[warpSize]uint32, _ *[warpSize]uint64) {
+			for l := range r {
+				r[l] = uint64(int64(int32(x[l])) * int64(int32(y[l])))
+			}
+		}
+	case in.Op == "mul":
+		f = func(r *[warpSize]uint64, x, y *[warpSize]uint32, _ *[warpSize]uint64) {
+			for l := range r {
+				r[l] = uint64(x[l]) * uint64(y[l])
+			}
+		}
+	case in.Op != "mad" || s[2].bank != bank64:
+	case signed:
+		f = func(r *[warpSize]uint64, x, y *[warpSize]uint32, z *[warpSize]uint64) {
+			for l := range r {
+				r[l] = uint64(int64(int32(x[l]))*int64(int32(y[l]))) + z[l]
+			}
+		}
+	default:
+		f = func(r *[warpSize]uint64, x, y *[warpSize]uint32, z *[warpSize]uint64) {
+			for l := range r {
+				r[l] = uint64(x[l])*uint64(y[l]) + z[l]
+			}
+		}
+	}
+	switch {
+	case in.Op == "cvt":
+		return f.step(d.i, s[0].i, s[0].i, d.i)
+	case in.Op == "mad" && f != nil:
+		return f.step(d.i, s[0].i, s[1].i, s[2].i)
+	}
+	return f.step(d.i, s[0].i, s[min(1, len(s)-1)].i, d.i)
+}
+
+// fastPredicate has the logic of predicates, which are masks of lanes.
+func fastPredicate(op ir.Op, d int32, s []ref) step {
+	a, b := s[0].i, s[min(1, len(s)-1)].i
+	switch op {
+	case "and":
+		return func(w *warp, m uint32) { w.p[d] = w.p[d]&^m | w.p[a]&w.p[b]&m }
+	case "or":
+		return func(w *warp, m uint32) { w.p[d] = w.p[d]&^m | (w.p[a]|w.p[b])&m }
+	case "xor":
+		return func(w *warp, m uint32) { w.p[d] = w.p[d]&^m | (w.p[a]^w.p[b])&m }
+	case "not":
+		return func(w *warp, m uint32) { w.p[d] = w.p[d]&^m | ^w.p[a]&m }
+	}
+	return nil
+}
+
+// fastCompare has setp without a third predicate. (For floats, ne is left out: it is false for NaN in PTX.)
+func fastCompare(in *ir.Instr, t ir.Type, d ref, s []ref) step {
+	if len(s) != 2 || len(in.Mods) != 2 || d.bank != bankP {
+		return nil
+	}
+	op := in.Mods[0]
+	switch {
+	case t == ir.F32 && op != "ne" && op != "lo" && op != "ls" && op != "hi" && op != "hs":
+		return comparison[float32](op, d.i, s[0].i, s[1].i)
+	case t == ir.S32:
+		return comparison[int32](op, d.i, s[0].i, s[1].i)
+	case t == ir.U32 || t == ir.B32:
+		return comparison[uint32](op, d.i, s[0].i, s[1].i)
+	case t == ir.S64:
+		return comparison[int64](op, d.i, s[0].i, s[1].i)
+	case t == ir.U64 || t == ir.B64:
+		return comparison[uint64](op, d.i, s[0].i, s[1].i)
+	}
+	return nil
+}
+
+func comparison[T unsigned | int32 | int64 | float32](op ir.Mod, d, a, b int32) step {
+	not := uint32(0)
+	var f func(x, y *[warpSize]T) (v uint32)
+	switch op {
+	case "ne":
+		not = full
+		fallthrough
+	case "eq":
+		f = func(x, y *[warpSize]T) (v uint32) {
+			for l := range x {
+				v |= uint32(b2i(x[l] == y[l])) << l
+			}
+			return v
+		}
+	case "gt", "hi":
+		a, b = b, a
+		fallthrough
+	case "lt", "lo":
+		f = func(x, y *[warpSize]T) (v uint32) {
+			for l := range x {
+				v |= uint32(b2i(x[l] < y[l])) << l
+			}
+			return v
+		}
+	case "ge", "hs":
+		a, b = b, a
+		fallthrough
+	case "le", "ls":
+		f = func(x, y *[warpSize]T) (v uint32) {
+			for l := range x {
+				v |= uint32(b2i(x[l] <= y[l])) << l
+			}
+			return v
+		}
+	default:
+		return nil
+	}
+	return func(w *warp, m uint32) {
+		v := f(lanesOf[T](w, a), lanesOf[T](w, b)) ^ not
+		w.p[d] = w.p[d]&^m | v&m
+	}
+}
+
+// fastMove copies registers of the same bank, nil if they are of different ones.
+//
+//go:noinline
+func fastMove(d, s ref) step {
+	switch {
+	case d.bank != s.bank || d.i < 0 || s.i < 0 || d.bits < s.bits:
+		return nil
+	case d.bank == bank32:
+		return func(w *warp, m uint32) {
+			x, r := &w.r32[s.i], &w.r32[d.i]
+			if m == full {
+				*r = *x
+				return
+			}
+			for ; m != 0; m &= m - 1 {
+				r[first(m)&31] = x[first(m)&31]
+			}
+		}
+	case d.bank == bank64:
+		return func(w *warp, m uint32) {
+			x, r := &w.r64[s.i], &w.r64[d.i]
+			if m == full {
+				*r = *x
+				return
+			}
+			for ; m != 0; m &= m - 1 {
+				r[first(m)&31] = x[first(m)&31]
+			}
+		}
+	}
+	return func(w *warp, m uint32) { w.p[d.i] = w.p[d.i]&^m | w.p[s.i]&m }
+}

@@ -44,7 +44,7 @@ func (x *cpAsync) run(w *warp, m uint32) {
 	q := &w.async.copies
 	b := q.take()
 	b.op, b.lanes, b.group, b.source = x, m, q.committed, nil
-	b.known = w.mon != nil || w.work.rng != nil
+	b.known = w.work.rng != nil
 	dst, src := &w.places[0], &w.places[1]
 	x.dst.all(w, 0, dst)
 	x.src.all(w, 0, src)
@@ -77,6 +77,7 @@ func (x *cpAsync) run(w *warp, m uint32) {
 		f.one.dst, f.one.src, f.one.n, f.one.to = dst[lane], src[lane], x.n, n
 	}
 	b.alike = !partly && b.begin(w, reading, dst, src)
+	b.known = b.known || !b.alike
 	for l := m; l != 0 && !b.alike; l &= l - 1 {
 		w.issue(&b.flights[first(l)])
 	}
@@ -176,6 +177,7 @@ func (b *copies) land(w *warp, m uint32) {
 	if b.alike && b.end(w, m) {
 		return
 	}
+	b.known = true
 	for ; m != 0; m &= m - 1 {
 		lane := first(m)
 		b.flights[lane].land(w, lane)
@@ -249,6 +251,9 @@ func (b *copies) release(w *warp, m uint32) {
 		}
 		for i, list := 0, there.at(f.one.src-b.source.base, b.op.n); i < len(list); i++ {
 			list[i].free()
+			if list[i].reader == f { // it stays there for another one
+				b.known = true
+			}
 		}
 	}
 }

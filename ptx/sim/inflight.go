@@ -105,7 +105,7 @@ func (w *warp) wrote(lane int, x *word, bytes uint8) {
 // free notes that one of the operations that read the word is over.
 func (x *word) free() {
 	if x.readers--; x.readers == 0 {
-		x.readerBytes = 0
+		x.reader, x.readerBytes = nil, 0
 	}
 }
 

@@ -26,7 +26,7 @@ func execute[T any](t *testing.T, build func(k *kernel), threads int, buffer []T
 func launch[T any](t *testing.T, build func(k *kernel), l sim.Launch, buffer []T, args func(at uint64) []any) []T {
 	t.Helper()
 	m := cover{name: "run", build: build}.module(t)
-	gpu := sim.New(sim.Config{Checks: sim.AllChecks, Seed: rand.Uint64()})
+	gpu := sim.New(sim.Config{Checks: sim.AllChecks, Seed: ptxtest.Random(t).Uint64()})
 	loaded, err := gpu.Load(m)
 	require.NoError(t, err, m)
 	k, err := loaded.Kernel("run")

@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -87,7 +88,8 @@ func TestArgType(t *testing.T) {
 	for form := range ir.Forms() {
 		for mods := range form.Cover() {
 			for _, in := range form.Samples(mods, register) {
-				if kind := in.Kind(); kind != ir.Arithmetic && kind != ir.Move && kind != ir.SetPred && kind != ir.Carry || isElsewhere(&in) {
+				pure := []ir.Kind{ir.Arithmetic, ir.Move, ir.SetPred, ir.Carry}
+				if !slices.Contains(pure, in.Kind()) || isElsewhere(&in) {
 					continue
 				}
 				for i := 1; i < len(in.Args); i++ {

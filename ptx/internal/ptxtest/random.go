@@ -1,5 +1,5 @@
-// Package ptxtest is what the tests of package ptx and of those below it share: random inputs that can be replayed, and NVIDIA's
-// assembler.
+// Package ptxtest is what the tests of package ptx and of those below it share: random inputs that can be replayed, and
+// NVIDIA's assembler.
 package ptxtest
 
 import (

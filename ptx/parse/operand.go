@@ -56,17 +56,24 @@ func (p *parser) instruction(fn *function, t token) {
 	p.emit(fn, in)
 }
 
-// unknown fails because of an opcode whose root there is not.
+// unknown fails because of an opcode whose root there is not. Where its first word begins roots of several words, such as bar.sync, the
+// second one is to blame too.
 func (p *parser) unknown(t token, code string) {
-	root, _, _ := strings.Cut(code, ".")
-	p.failAt(t.off, "there is no instruction %s%s", root, nearest(root, func(f func(string)) {
+	words := strings.SplitN(code, ".", 3)
+	name := words[0]
+	roots := func(f func(string)) {
 		ir.Ops(func(op ir.Op, info ir.OpInfo) {
 			if info.Kind != ir.Directive {
-				first, _, _ := strings.Cut(string(op), ".")
-				f(first)
+				f(string(op))
 			}
 		})
-	}))
+	}
+	roots(func(root string) {
+		if first, _, several := strings.Cut(root, "."); several && first == words[0] && len(words) > 1 {
+			name = words[0] + "." + words[1]
+		}
+	})
+	p.failAt(t.off, "there is no instruction %s%s", name, nearest(name, roots))
 }
 
 // jump is a label as the next instruction's argument, to be completed when its scope is known.

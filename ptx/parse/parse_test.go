@@ -128,6 +128,7 @@ func TestErrors(t *testing.T) {
 		{".version 8.0\n.target §sm_banana", "sm_banana is no target"},
 		{head + ".visible §.entri k()", ".entri is no declaration (did you mean .entry?)"},
 		{body(regs + "\n  §ad.u32 %r1, %r2, %r3;"), "there is no instruction ad (did you mean add?)"},
+		{body("§bar.sink 0;"), "there is no instruction bar.sink (did you mean bar.sync?)"},
 		{body(regs + "\n\tadd.u32 %r1, §%r9, 1;"), "%r9 is not declared"},
 		{body(regs + "mov.u32 %r1, §%tid;"), "%tid has the components .x, .y and .z"},
 		{body(regs + "mov.u32 %r1, §%lanid;"), "%lanid is not declared (did you mean %laneid?)"},

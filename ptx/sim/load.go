@@ -35,6 +35,9 @@ func (g *GPU) Load(m *ir.Module) (*Module, error) {
 	if m.AddressSize == 32 {
 		return nil, fmt.Errorf("sim: Load: .address_size 32: %w", compute.ErrUnsupported)
 	}
+	if err := ir.Validate(m); err != nil {
+		return nil, fmt.Errorf("sim: Load: %w", err)
+	}
 	mod := &Module{gpu: g, ir: m, globals: map[string]*segment{}, kernels: map[string]*Kernel{}}
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -26,9 +26,7 @@ var compilers = map[string][]string{
 // compiled calls do with what clang makes of C, OpenCL and CUDA, with and without optimisation and line information.
 func compiled(t *testing.T, do func(file string, m *ir.Module)) {
 	clang, err := exec.LookPath("clang")
-	if err != nil {
-		t.Skip("clang is not in PATH: what it emits is not parsed")
-	}
+	require.NoError(t, err, "scripts/setup test installs clang")
 	for file, args := range compilers {
 		options := [][]string{{"-O0"}, {"-O2"}}
 		if file != "plain.c" { // with line information clang 14 puts labels between the operands of a call by address

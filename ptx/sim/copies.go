@@ -104,7 +104,7 @@ func (q *copyQueue) take() *copies {
 // issued one by one. src becomes offsets in the source.
 func (b *copies) begin(w *warp, reading uint32, dst, src *[warpSize]uint64) bool {
 	x, m, s := b.op, b.lanes, &w.block.shared
-	if !within(s, m, x.n, dst) {
+	if !within(s.data, m, x.n, dst) {
 		return false
 	}
 	if reading != 0 {
@@ -115,7 +115,7 @@ func (b *copies) begin(w *warp, reading uint32, dst, src *[warpSize]uint64) bool
 		for l := reading; l != 0; l &= l - 1 {
 			src[first(l)&31] -= b.source.base
 		}
-		if !within(b.source, reading, x.n, src) {
+		if !within(b.source.data, reading, x.n, src) {
 			return false
 		}
 	}

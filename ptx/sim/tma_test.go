@@ -36,7 +36,7 @@ func tensor(rng *rand.Rand, rank int, typ tensormap.DataType, swizzle tensormap.
 	size := uint64(typ.Bytes())
 	for i := range rank {
 		m.Dims[i] = 1 + rng.Uint64N(uint64(24/rank))
-		m.Box[i] = 1 + rng.Uint32N(5)
+		m.Box[i] = 1 + rng.Uint32N(uint32(min(5, 9-rank))) // at most 32 KiB
 		m.ElementStrides[i] = 1
 		if i > 0 && rng.IntN(3) == 0 {
 			m.ElementStrides[i] = 1 + rng.Uint32N(3)

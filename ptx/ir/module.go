@@ -152,14 +152,10 @@ func (v *Var) Size() int {
 
 // Alignment is the declared one or, without it, the natural one.
 func (v *Var) Alignment() int {
-	return max(1, v.Align, v.Type.Size()*max(1, v.Vec)*b2i(v.Align == 0))
-}
-
-func b2i(b bool) int {
-	if b {
-		return 1
+	if v.Align > 0 {
+		return v.Align
 	}
-	return 0
+	return max(1, v.Type.Size()*max(1, v.Vec))
 }
 
 // Func is a kernel (.entry) or a device function (.func).
@@ -351,7 +347,6 @@ func Equal(a, b *Module) bool { return reflect.DeepEqual(a.anywhere(), b.anywher
 // anywhere is a copy without positions, in which empty slices are nil.
 func (m *Module) anywhere() *Module {
 	c := m.Clone()
-	c.Options = c.Options[:len(c.Options):len(c.Options)]
 	if len(c.Options) == 0 {
 		c.Options = nil
 	}

@@ -150,11 +150,8 @@ func SplitOpcode(code string) (op Op, mods []Mod, ok bool) {
 // Kind says what the instruction is for.
 func (in *Instr) Kind() Kind {
 	k := ops[in.Op].Kind
-	switch {
-	case k == Arithmetic && in.Has(CC):
+	if k == Arithmetic && in.Has(CC) {
 		return Carry
-	case in.Op == "mov" && len(in.Args) == 2 && in.Args[1].Kind == SpecialOperand:
-		return Move
 	}
 	return k
 }

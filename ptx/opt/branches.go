@@ -70,15 +70,6 @@ func (u *unit) place(i int) int {
 	return i
 }
 
-func (u *unit) findLabel(name string) (int, bool) {
-	for i := range u.f.Body {
-		if in := &u.f.Body[i]; in.Op == ir.OpLabel && len(in.Args) == 1 && in.Args[0].Sym == name {
-			return i, true
-		}
-	}
-	return 0, false
-}
-
 // thread follows branches to unguarded branches.
 func (u *unit) thread() int {
 	at := map[string]int{}

@@ -152,9 +152,6 @@ func (c *compiler) aligned(s step) step {
 	return func(w *warp, m uint32) { w.together(m, w.exists, WarpSync, do) }
 }
 
-// cost says what one lane's execution counts as.
-func (c *compiler) cost(k cost) { c.in.cost = k }
-
 // slot makes a new register.
 func (c *compiler) slot(t ir.Type) ref {
 	r := ref{bank: bank32, bits: uint8(min(t.Bits(), 64))}

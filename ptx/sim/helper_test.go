@@ -3,7 +3,6 @@ package sim_test
 import (
 	"context"
 	"encoding/binary"
-	"math"
 	"strings"
 	"testing"
 
@@ -63,14 +62,6 @@ func words(t testing.TB, g *sim.GPU, addr uint64, n int) []uint32 {
 	out := make([]uint32, n)
 	for i := range out {
 		out[i] = binary.LittleEndian.Uint32(b[4*i:])
-	}
-	return out
-}
-
-func floats(v []uint32) []float32 {
-	out := make([]float32, len(v))
-	for i := range v {
-		out[i] = math.Float32frombits(v[i])
 	}
 	return out
 }

@@ -10,14 +10,6 @@ import (
 type order struct {
 	meetings map[*barrier]*meeting
 	keys     map[any]*post
-	last     instance
-}
-
-// instance tells executions of an instruction by a warp apart, so that lanes of the same one are known.
-type instance struct {
-	w    *warp
-	pc   int32
-	lane int
 }
 
 func (o *order) begin() {

@@ -45,6 +45,36 @@ func PointerParam[T Elem](k *Kernel, name string, opts ...DeclOption) Ptr[Global
 	return Ptr[Global, T]{pointer{base: p.v}}
 }
 
+// Array is a parameter of several elements.
+type Array[T Elem] struct {
+	name string
+	n    int
+}
+
+// ParamArray declares a parameter of n elements, which [Array.At] reads.
+func ParamArray[T Elem](k *Kernel, name string, n int) Array[T] {
+	if n < 1 {
+		k.fail("parameter %s of %d elements", name, n)
+		n = 1
+	}
+	t := typeOf[T]()
+	k.addParam(ir.Var{Name: name, Type: t.mem, Dims: []int{n}, Align: t.size()}, nil)
+	return Array[T]{name, n}
+}
+
+// Len is the number of elements.
+func (a Array[T]) Len() int { return a.n }
+
+// At reads element i.
+func (a Array[T]) At(k *Kernel, i int) Reg[T] {
+	t := typeOf[T]()
+	if i < 0 || i >= a.n {
+		k.fail("element %d of parameter %s, which has %d", i, a.name, a.n)
+		i = 0
+	}
+	return def[T](k, "ld.param."+t.mem.String(), raw(ir.AddrOf(a.name, int64(i*t.size()))))
+}
+
 func (k *Kernel) addParam(v ir.Var, opts []DeclOption) {
 	k.m.declare(v.Name, k)
 	v.Pos, v.Space = caller(), ir.ParamSpace

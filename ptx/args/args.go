@@ -1,0 +1,181 @@
+// Package args makes the parameter block of a kernel: where each parameter lies follows from the kernel's own declaration,
+// against which arguments are checked.
+//
+//	layout := args.LayoutOf(kernel.Params)
+//	block := make([]byte, layout.Size())
+//	err := layout.Pack(block, args.U32(n), args.F32(2), args.Ptr(x), args.Ptr(y))
+//
+// Packing allocates nothing. A Layout is safe for concurrent use.
+package args
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/ptx/ir"
+)
+
+// Arg is an argument of a launch.
+type Arg struct {
+	kind kind
+	bits uint64
+	raw  []byte
+}
+
+type kind uint8
+
+const (
+	none    kind = iota
+	integer      // of 4 or 8 bytes, by wide
+	wide
+	float
+	double
+	pointer
+	bytes
+)
+
+func (k kind) String() string {
+	return [...]string{"no argument", "a 32-bit integer", "a 64-bit integer", "a float32", "a float64", "a pointer", "bytes"}[k]
+}
+
+// U32 is an integer of 32 bits.
+func U32(v uint32) Arg { return Arg{kind: integer, bits: uint64(v)} }
+
+// I32 is an integer of 32 bits.
+func I32(v int32) Arg { return Arg{kind: integer, bits: uint64(uint32(v))} }
+
+// U64 is an integer of 64 bits.
+func U64(v uint64) Arg { return Arg{kind: wide, bits: v} }
+
+// I64 is an integer of 64 bits.
+func I64(v int64) Arg { return Arg{kind: wide, bits: uint64(v)} }
+
+// F32 is a number in single precision.
+func F32(v float32) Arg { return Arg{kind: float, bits: uint64(math.Float32bits(v))} }
+
+// F64 is a number in double precision.
+func F64(v float64) Arg { return Arg{kind: double, bits: math.Float64bits(v)} }
+
+// Ptr is an address in the device's memory.
+func Ptr(address uint64) Arg { return Arg{kind: pointer, bits: address} }
+
+// Bytes are a parameter of any type as it lies in memory: an array, a structure, a small number. They are read when packed.
+func Bytes(b []byte) Arg { return Arg{kind: bytes, raw: b} }
+
+// Layout is where the parameters of a kernel lie in its parameter block.
+type Layout struct {
+	params []Param
+	size   int
+}
+
+// Param is a parameter's place.
+type Param struct {
+	Name         string
+	Offset, Size int
+	Type         ir.Type
+	Pointer      bool // declared with .ptr; a plain .u64 may hold an address as well
+	Scalar       bool // no array, no vector
+}
+
+// LayoutOf places parameters one behind the other, each at a multiple of its alignment. (PTX ISA, "Kernel Function Parameters".)
+func LayoutOf(params []ir.Var) *Layout {
+	l := &Layout{params: make([]Param, len(params))}
+	for i := range params {
+		v := &params[i]
+		a := v.Alignment()
+		l.size = (l.size + a - 1) &^ (a - 1)
+		l.params[i] = Param{Name: v.Name, Offset: l.size, Size: v.Size(), Type: v.Type, Pointer: v.Ptr,
+			Scalar: v.Vec == 0 && len(v.Dims) == 0}
+		l.size += v.Size()
+	}
+	return l
+}
+
+// Size is the number of bytes of the block.
+func (l *Layout) Size() int { return l.size }
+
+// Len is the number of parameters.
+func (l *Layout) Len() int { return len(l.params) }
+
+// Param is the i-th parameter.
+func (l *Layout) Param(i int) Param { return l.params[i] }
+
+// Pack writes arguments in the order of the parameters. The block has at least [Layout.Size] bytes. Errors wrap
+// [compute.ErrArgument].
+func (l *Layout) Pack(block []byte, a ...Arg) error {
+	if len(a) != len(l.params) {
+		return fmt.Errorf("%d parameters, %d arguments were given: %w", len(l.params), len(a), compute.ErrArgument)
+	}
+	if len(block) < l.size {
+		return fmt.Errorf("a block of %d bytes for %d of parameters: %w", len(block), l.size, compute.ErrArgument)
+	}
+	for i := range a {
+		if err := l.put(block, i, &a[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Put writes the i-th argument alone.
+func (l *Layout) Put(block []byte, i int, a Arg) error {
+	switch {
+	case i < 0 || i >= len(l.params):
+		return fmt.Errorf("parameter %d of %d: %w", i, len(l.params), compute.ErrArgument)
+	case len(block) < l.size:
+		return fmt.Errorf("a block of %d bytes for %d of parameters: %w", len(block), l.size, compute.ErrArgument)
+	}
+	return l.put(block, i, &a)
+}
+
+func (l *Layout) put(block []byte, i int, a *Arg) error {
+	p := &l.params[i]
+	if !p.takes(a) {
+		return l.misfit(i, a.kind, len(a.raw))
+	}
+	to := block[p.Offset : p.Offset+p.Size]
+	switch {
+	case a.kind == bytes:
+		copy(to, a.raw)
+	case p.Size == 4:
+		binary.LittleEndian.PutUint32(to, uint32(a.bits))
+	default:
+		binary.LittleEndian.PutUint64(to, a.bits)
+	}
+	return nil
+}
+
+func (l *Layout) misfit(i int, k kind, n int) error {
+	p := &l.params[i]
+	what := k.String()
+	if k == bytes {
+		what = fmt.Sprint(n, " bytes")
+	}
+	return fmt.Errorf("argument %d, %s, does not fit .%s %s of %d bytes: %w", i, what, p.Type, p.Name, p.Size, compute.ErrArgument)
+}
+
+func (p *Param) takes(a *Arg) bool {
+	if a.kind == bytes {
+		return len(a.raw) == p.Size
+	}
+	if !p.Scalar {
+		return false
+	}
+	class := p.Type.Class()
+	integers := class != ir.Float
+	switch a.kind {
+	case integer:
+		return p.Size == 4 && integers
+	case wide:
+		return p.Size == 8 && integers && !p.Pointer
+	case pointer:
+		return p.Size == 8 && integers
+	case float:
+		return p.Size == 4 && (class == ir.Float || class == ir.Bits)
+	case double:
+		return p.Size == 8 && (class == ir.Float || class == ir.Bits)
+	}
+	return false
+}

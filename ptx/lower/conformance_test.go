@@ -1,0 +1,23 @@
+package lower
+
+import (
+	"testing"
+
+	"github.com/wavelane/wavelane/internal/conformance"
+	"github.com/wavelane/wavelane/internal/op"
+)
+
+// lowered are the entries that have code, in the order of the catalogue.
+func lowered() (entries []*op.Entry) {
+	for _, e := range op.All() {
+		if lowerings[e] != nil {
+			entries = append(entries, e)
+		}
+	}
+	return entries
+}
+
+// TestConformance executes every lowering over the suite's cases with every check of the software GPU on.
+func TestConformance(t *testing.T) {
+	conformance.RunEntries(t, "software GPU, every check", newRig(t, everyCheck(conformance.Seed())), lowered()...)
+}

@@ -1,0 +1,94 @@
+package lower
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/wavelane/wavelane/ptx"
+	"github.com/wavelane/wavelane/ptx/args"
+	"github.com/wavelane/wavelane/ptx/ir"
+)
+
+// Kernel is an entry of a family. It stands on its own: how to launch it is decided by the lowering that names it.
+type Kernel struct {
+	Family string // the module that holds it: "elementwise"
+	Name   string // of the entry, unique among all families
+	Doc    string // what it computes, with its parameters in order
+	Block  [3]int // threads, each way; launches have exactly these
+
+	build  func(k *ptx.Kernel)
+	layout *args.Layout // of its parameters; see layoutOf
+}
+
+// Family is a module of kernels.
+type Family struct {
+	Name    string
+	Kernels []*Kernel
+
+	once   sync.Once
+	module *ir.Module
+	err    error
+}
+
+var families []*Family
+
+// register adds a kernel to its family; packages variables do it, so that all kernels are known before work begins.
+func register(k Kernel) *Kernel {
+	i := slices.IndexFunc(families, func(f *Family) bool { return f.Name == k.Family })
+	if i < 0 {
+		families = append(families, &Family{Name: k.Family})
+		i = len(families) - 1
+	}
+	families[i].Kernels = append(families[i].Kernels, &k)
+	return &k
+}
+
+// Families returns every family in the order of their names.
+func Families() []*Family {
+	return slices.SortedFunc(slices.Values(families), func(a, b *Family) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// FamilyOf returns the family with that name, or nil.
+func FamilyOf(name string) *Family {
+	i := slices.IndexFunc(families, func(f *Family) bool { return f.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return families[i]
+}
+
+// Module is the family as a module, the same text every time: entries in the order of their names. It is built once and must
+// not be changed.
+func (f *Family) Module() (*ir.Module, error) {
+	f.once.Do(func() { f.module, f.err = f.assemble() })
+	return f.module, f.err
+}
+
+func (f *Family) assemble() (*ir.Module, error) {
+	kernels := slices.SortedFunc(slices.Values(f.Kernels), func(a, b *Kernel) int { return strings.Compare(a.Name, b.Name) })
+	m := ptx.NewModule()
+	for _, k := range kernels {
+		b := m.Kernel(k.Name)
+		b.RequireThreads(k.Block[0], k.Block[1], k.Block[2])
+		k.build(b)
+	}
+	module, err := m.Build()
+	if err != nil {
+		return nil, fmt.Errorf("family %s: %w", f.Name, err)
+	}
+	for _, k := range kernels {
+		i := slices.IndexFunc(module.Funcs, func(fn *ir.Func) bool { return fn.Name == k.Name })
+		k.layout = args.LayoutOf(module.Funcs[i].Params)
+	}
+	return module, nil
+}
+
+// Layout is where the kernel's parameters lie.
+func (k *Kernel) Layout() (*args.Layout, error) {
+	if _, err := FamilyOf(k.Family).Module(); err != nil {
+		return nil, err
+	}
+	return k.layout, nil
+}

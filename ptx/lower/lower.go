@@ -1,0 +1,226 @@
+package lower
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/ptx/args"
+)
+
+// Role of a buffer in a lowering.
+type Role uint8
+
+// Roles.
+const (
+	Operand Role = iota
+	Result
+	Scratch
+)
+
+// Buffer names memory of a step: an operand, the result, or scratch memory of the lowering, from a number of bytes on.
+// All begin at multiples of [Align]; what lies between the end of the elements and the next multiple of 16 may be read and
+// written, and is undefined.
+type Buffer struct {
+	Role   Role
+	Index  int // of the operand or the scratch buffer
+	Offset int // in bytes
+}
+
+// Align is what buffers begin at multiples of, in bytes.
+const Align = 256
+
+// Plus is the buffer from n bytes further on.
+func (b Buffer) Plus(n int) Buffer {
+	b.Offset += n
+	return b
+}
+
+// Launch runs a kernel once.
+type Launch struct {
+	Kernel *Kernel
+	Grid   [3]uint32 // blocks
+	// Params is the kernel's parameter block; at the places that Pointers names, addresses have to be put, of 8 bytes each.
+	Params   []byte
+	Pointers []Pointer
+}
+
+// Pointer is an address in a parameter block.
+type Pointer struct {
+	At int // in bytes
+	Buffer
+}
+
+// Copy copies bytes between buffers.
+type Copy struct {
+	From, To Buffer
+	Bytes    int
+}
+
+// Fill writes one word of four bytes everywhere.
+type Fill struct {
+	To    Buffer
+	Word  uint32
+	Words int
+}
+
+// Action is a Launch, a Copy or a Fill (exactly one is set).
+type Action struct {
+	Launch *Launch
+	Copy   *Copy
+	Fill   *Fill
+}
+
+// Lowering is the code of one step: actions in order. Each sees what the earlier ones wrote.
+type Lowering struct {
+	Actions []Action
+	Scratch []int // bytes of each scratch buffer; contents undefined at the start
+}
+
+// Caps is what code selection depends on.
+type Caps struct {
+	Multiprocessors int       // grids that stride have a few blocks for each
+	MaxGrid         [3]uint32 // blocks along each axis
+}
+
+// DefaultCaps are those of a large GPU.
+var DefaultCaps = Caps{Multiprocessors: 132, MaxGrid: [3]uint32{math.MaxInt32, 65535, 65535}}
+
+// Chooser picks one of several variants of an operation: class and problem key the choice ("matmul", "1024x1024x1024"),
+// candidates are variant names, the first being the safe default. It returns an index into candidates.
+type Chooser func(class, problem string, candidates []string) int
+
+// step is what a lowering works on: a checked call with all shapes known.
+type step struct {
+	*op.Step
+	in     []op.Type
+	out    op.Type
+	caps   *Caps
+	choose Chooser
+	Lowering
+	err error // the first one of launch
+}
+
+// lowerings holds the code of each catalogue entry; files register their own in init.
+var lowerings = map[*op.Entry]func(s *step) error{}
+
+// Lower returns the code of one step. The operands have the types in, the result has the type out, as the catalogue's check
+// gave it. A nil choose takes every default. Results of no elements need no code and get none.
+// Errors wrap [compute.ErrUnsupported] or [compute.ErrTooLarge].
+func Lower(s *op.Step, in []op.Type, out op.Type, caps *Caps, choose Chooser) (Lowering, error) {
+	lower, ok := lowerings[s.Entry]
+	if !ok {
+		return Lowering{}, fmt.Errorf("%s has no PTX kernel: %w", s.Entry.Name, compute.ErrUnsupported)
+	}
+	if out.Len() == 0 {
+		return Lowering{}, nil
+	}
+	if choose == nil {
+		choose = func(string, string, []string) int { return 0 }
+	}
+	st := &step{Step: s, in: in, out: out, caps: caps, choose: choose}
+	err := lower(st)
+	if err == nil {
+		err = st.err
+	}
+	if err != nil {
+		return Lowering{}, fmt.Errorf("%s %v: %w", s.Entry.Name, in, err)
+	}
+	return st.Lowering, nil
+}
+
+// launch appends a run of k over blocks. Arguments are, in the order of the kernel's parameters: uint32, int (which has to fit
+// 32 bits), float32, uint64, []uint32 for an array, and Buffer for a pointer.
+func (s *step) launch(k *Kernel, grid [3]int, arguments ...any) {
+	if s.err == nil {
+		s.err = s.tryLaunch(k, grid, arguments)
+	}
+}
+
+func (s *step) tryLaunch(k *Kernel, grid [3]int, arguments []any) error {
+	l := &Launch{Kernel: k}
+	for i, n := range grid {
+		if n < 1 {
+			return fmt.Errorf("internal error: kernel %s: grid %v", k.Name, grid)
+		}
+		if n > int(s.caps.MaxGrid[i]) {
+			return fmt.Errorf("kernel %s: grid %v, the device allows %v blocks: %w", k.Name, grid, s.caps.MaxGrid, compute.ErrTooLarge)
+		}
+		l.Grid[i] = uint32(n)
+	}
+	layout, err := k.Layout()
+	if err != nil {
+		return err
+	}
+	if len(arguments) != layout.Len() {
+		return fmt.Errorf("internal error: kernel %s has %d parameters, got %d arguments", k.Name, layout.Len(), len(arguments))
+	}
+	l.Params = make([]byte, layout.Size())
+	for i, v := range arguments {
+		var a args.Arg
+		switch v := v.(type) {
+		case int:
+			if v < 0 || v > math.MaxUint32 {
+				return fmt.Errorf("%d does not fit 32 bits: %w", v, compute.ErrTooLarge)
+			}
+			a = args.U32(uint32(v))
+		case uint32:
+			a = args.U32(v)
+		case float32:
+			a = args.F32(v)
+		case uint64:
+			a = args.U64(v)
+		case []uint32:
+			raw := make([]byte, 0, 4*len(v))
+			for _, w := range v {
+				raw = binary.LittleEndian.AppendUint32(raw, w)
+			}
+			a = args.Bytes(raw)
+		case Buffer:
+			l.Pointers = append(l.Pointers, Pointer{layout.Param(i).Offset, v})
+			a = args.Ptr(0)
+		default:
+			return fmt.Errorf("internal error: kernel %s: argument %d is a %T", k.Name, i, v)
+		}
+		if err := layout.Put(l.Params, i, a); err != nil {
+			return fmt.Errorf("internal error: kernel %s: %w", k.Name, err)
+		}
+	}
+	s.Actions = append(s.Actions, Action{Launch: l})
+	return nil
+}
+
+// copyBytes appends a copy.
+func (s *step) copyBytes(from, to Buffer, n int) {
+	if n > 0 {
+		s.Actions = append(s.Actions, Action{Copy: &Copy{from, to, n}})
+	}
+}
+
+// fillWords appends a fill.
+func (s *step) fillWords(to Buffer, word uint32, n int) {
+	if n > 0 {
+		s.Actions = append(s.Actions, Action{Fill: &Fill{to, word, n}})
+	}
+}
+
+// scratch reserves n bytes.
+func (s *step) scratch(n int) Buffer {
+	s.Scratch = append(s.Scratch, n)
+	return Buffer{Role: Scratch, Index: len(s.Scratch) - 1}
+}
+
+func operand(i int) Buffer { return Buffer{Role: Operand, Index: i} }
+
+var result = Buffer{Role: Result}
+
+// strides is a grid for kernels that stride over their data: a block for every per elements, but no more than fill the GPU
+// a few times over.
+func (s *step) strides(n, per int) [3]int {
+	const waves = 16
+	return [3]int{max(1, min(ceilDiv(n, per), waves*s.caps.Multiprocessors)), 1, 1}
+}
+
+func ceilDiv(a, b int) int { return (a + b - 1) / b }

@@ -1,0 +1,191 @@
+package lower
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/ptx/sim"
+)
+
+// rig is the least that can run programs: one after the other on a software GPU with every check on, each value in memory of
+// its own whose bytes nobody has written. It shows what lowerings and kernels do without a driver in between.
+type rig struct {
+	gpu  *sim.GPU
+	caps Caps
+	pick Chooser
+
+	mu      sync.Mutex
+	modules map[string]*sim.Module
+}
+
+func newRig(t testing.TB, c sim.Config) *rig {
+	require.NotNil(t, t)
+	return &rig{gpu: sim.New(c), caps: Caps{Multiprocessors: 2, MaxGrid: DefaultCaps.MaxGrid}, modules: map[string]*sim.Module{}}
+}
+
+func (r *rig) kernel(k *Kernel) (*sim.Kernel, error) {
+	m := r.modules[k.Family]
+	if m == nil {
+		module, err := FamilyOf(k.Family).Module()
+		if err != nil {
+			return nil, err
+		}
+		if m, err = r.gpu.Load(module); err != nil {
+			return nil, err
+		}
+		r.modules[k.Family] = m
+	}
+	return m.Kernel(k.Name)
+}
+
+func (r *rig) Compile(p *op.Program) (op.Executable, error) {
+	x := &rigProgram{rig: r, Program: p}
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		l, err := Lower(s, p.Types(s.In), p.Values[s.Out].Type, &r.caps, r.pick)
+		if err != nil {
+			return nil, err
+		}
+		x.code = append(x.code, l)
+	}
+	return x, nil
+}
+
+type rigProgram struct {
+	*rig
+	*op.Program
+	code   []Lowering
+	closed bool
+}
+
+func (x *rigProgram) Close() error {
+	x.closed = true
+	return nil
+}
+
+func (x *rigProgram) Start(io *op.IO) *compute.Future {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.closed {
+		return compute.Failed(compute.ErrClosed)
+	}
+	f, resolve := compute.NewFuture(nil)
+	results, err := x.run(io)
+	if err != nil {
+		return compute.Failed(err)
+	}
+	resolve(nil, func() {
+		for i := range results {
+			copy(op.Bytes(io.Read[i]), results[i])
+		}
+	})
+	return f
+}
+
+func (x *rigProgram) run(io *op.IO) (results [][]byte, err error) {
+	if err := x.CheckIO(io); err != nil {
+		return nil, err
+	}
+	var all []uint64
+	alloc := func(n int) uint64 {
+		var at uint64
+		if err == nil {
+			at, err = x.gpu.Alloc(max(16, (n+15)&^15))
+			all = append(all, at)
+		}
+		return at
+	}
+	defer func() {
+		for _, at := range all {
+			x.gpu.Free(at)
+		}
+	}()
+	values := make([]uint64, len(x.Values))
+	for i, v := range x.Values {
+		values[i] = alloc(v.Bytes())
+	}
+	if err != nil {
+		return nil, err
+	}
+	for i, s := range x.Host {
+		if err := x.gpu.Write(values[s], op.Bytes(io.Host[i])); err != nil {
+			return nil, err
+		}
+	}
+	for i := range x.Steps {
+		s := &x.Steps[i]
+		var scratch []uint64
+		for _, n := range x.code[i].Scratch {
+			scratch = append(scratch, alloc(n))
+		}
+		if err != nil {
+			return nil, err
+		}
+		at := func(b Buffer) uint64 {
+			switch b.Role {
+			case Operand:
+				return values[s.In[b.Index]] + uint64(b.Offset)
+			case Result:
+				return values[s.Out] + uint64(b.Offset)
+			}
+			return scratch[b.Index] + uint64(b.Offset)
+		}
+		for _, a := range x.code[i].Actions {
+			if err := x.act(a, at); err != nil {
+				return nil, fmt.Errorf("%s: %w", s.Entry.Name, err)
+			}
+		}
+	}
+	for _, s := range x.Read {
+		p := make([]byte, x.Values[s].Bytes())
+		if err := x.gpu.Read(p, values[s]); err != nil {
+			return nil, err
+		}
+		results = append(results, p)
+	}
+	return results, nil
+}
+
+func (r *rig) act(a Action, at func(Buffer) uint64) error {
+	switch {
+	case a.Copy != nil:
+		p := make([]byte, a.Copy.Bytes)
+		if err := r.gpu.Read(p, at(a.Copy.From)); err != nil {
+			return err
+		}
+		return r.gpu.Write(at(a.Copy.To), p)
+	case a.Fill != nil:
+		p := make([]byte, 0, 4*a.Fill.Words)
+		for range a.Fill.Words {
+			p = binary.LittleEndian.AppendUint32(p, a.Fill.Word)
+		}
+		return r.gpu.Write(at(a.Fill.To), p)
+	}
+	l := a.Launch
+	k, err := r.kernel(l.Kernel)
+	if err != nil {
+		return err
+	}
+	params := append([]byte(nil), l.Params...)
+	for _, p := range l.Pointers {
+		binary.LittleEndian.PutUint64(params[p.At:], at(p.Buffer))
+	}
+	b := l.Kernel.Block
+	_, err = r.gpu.Run(context.Background(), k, sim.Launch{
+		Grid:  sim.Dim3{X: int(l.Grid[0]), Y: int(l.Grid[1]), Z: int(l.Grid[2])},
+		Block: sim.Dim3{X: b[0], Y: b[1], Z: b[2]}, Params: params})
+	return err
+}
+
+// everyCheck is the configuration for small cases.
+func everyCheck(seed uint64) sim.Config { return sim.Config{Checks: sim.AllChecks, Seed: seed} }
+
+// fast is the configuration for large ones.
+func fast() sim.Config { return sim.Config{Workers: 2} }

@@ -1,0 +1,39 @@
+package lower
+
+import (
+	"math/bits"
+
+	"github.com/wavelane/wavelane/ptx"
+)
+
+// divisor is a number by which a kernel divides, with what makes that a multiplication (Granlund and Montgomery, "Division by
+// Invariant Integers using Multiplication", for dividends of 31 bits): x / d = (high(x · multiplier) + x) >> shift.
+type divisor struct {
+	d, multiplier, shift ptx.Reg[uint32]
+}
+
+// divisorWords is the number of arguments that a divisor takes.
+const divisorWords = 3
+
+// divisorOf is the arguments for a divisor from 1 to 2³¹: the number itself, the multiplier, the shift.
+func divisorOf(d int) []uint32 {
+	shift := bits.Len(uint(d - 1)) // 2^shift is the least power of two from d on
+	multiplier := (uint64(1)<<shift-uint64(d))<<32/uint64(d) + 1
+	return []uint32{uint32(d), uint32(multiplier), uint32(shift)}
+}
+
+// divisorAt reads a divisor from the arguments of a kernel, from element i on.
+func divisorAt(k *ptx.Kernel, a ptx.Array[uint32], i int) divisor {
+	return divisor{a.At(k, i), a.At(k, i+1), a.At(k, i+2)}
+}
+
+// divide is x / d for x < 2³¹.
+func (v divisor) divide(k *ptx.Kernel, x ptx.Reg[uint32]) ptx.Reg[uint32] {
+	return ptx.Shr(k, ptx.MadHi(k, x, v.multiplier, x), v.shift)
+}
+
+// split is x / d and the remainder, for x < 2³¹.
+func (v divisor) split(k *ptx.Kernel, x ptx.Reg[uint32]) (quotient, remainder ptx.Reg[uint32]) {
+	q := v.divide(k, x)
+	return q, ptx.Sub(k, x, ptx.Mul(k, q, v.d))
+}

@@ -94,6 +94,13 @@ func init() {
 			keep(k, ptx.Load(kk, p.Get()))
 			keep(k, ptx.Load(kk, q.Get()))
 		}},
+		cover{"parameters", "sm_50", "4.0", func(k *kernel) {
+			halves, doubles := ptx.ParamArray[uint16](k.Kernel, "halves", 3), ptx.ParamArray[float64](k.Kernel, "doubles", 2)
+			for i := range halves.Len() {
+				keep(k, halves.At(k.Kernel, i))
+			}
+			keep(k, doubles.At(k.Kernel, 1), ptx.Param[float64](k.Kernel, "one"))
+		}},
 		cover{"loads", "sm_50", "4.0", func(k *kernel) {
 			kk := k.Kernel
 			p := ptx.Cast[float32](k.out)

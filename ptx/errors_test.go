@@ -28,6 +28,15 @@ var mistakes = []struct {
 	}},
 	{"unused parameter", "parameter n is never used", func(k *kernel) { ptx.Param[uint32](k.Kernel, "n") }},
 	{"unused pointer", "parameter x is never used", func(k *kernel) { ptx.PointerParam[float32](k.Kernel, "x") }},
+	{"no elements", "parameter a of 0 elements", func(k *kernel) {
+		keep(k, ptx.ParamArray[uint32](k.Kernel, "a", 0).At(k.Kernel, 0))
+	}},
+	{"element too far", "element 3 of parameter a, which has 3", func(k *kernel) {
+		keep(k, ptx.ParamArray[uint32](k.Kernel, "a", 3).At(k.Kernel, 3))
+	}},
+	{"element too low", "element -1 of parameter a, which has 3", func(k *kernel) {
+		keep(k, ptx.ParamArray[uint32](k.Kernel, "a", 3).At(k.Kernel, -1))
+	}},
 	{"unused variable", "the variable is never read", func(k *kernel) { ptx.VarOf(k.Kernel, ptx.Imm[float32](1)) }},
 	{"variable without use", "the variable is never read", func(k *kernel) { ptx.NewVar[float32](k.Kernel) }},
 	{"read before write", "is read before every path to here has set it", func(k *kernel) {

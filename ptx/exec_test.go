@@ -181,6 +181,54 @@ func TestPredication(t *testing.T) {
 	}), got)
 }
 
+// Arrays of parameters lie where their elements' alignment puts them, and each element is read from its own place.
+func TestParamArray(t *testing.T) {
+	r := ptxtest.Random(t)
+	halves, words, longs := make([]uint16, 3), make([]uint32, 5), make([]uint64, 2)
+	for i := range halves {
+		halves[i] = uint16(r.Uint32())
+	}
+	for i := range words {
+		words[i] = r.Uint32()
+	}
+	for i := range longs {
+		longs[i] = r.Uint64()
+	}
+	raw := func(s any) []byte {
+		b, err := binary.Append(nil, binary.LittleEndian, s)
+		require.NoError(t, err)
+		return b
+	}
+	last := r.Uint32()
+	got := execute(t, func(k *kernel) {
+		// The halves leave a gap before the words, and those one before the longs.
+		h, w := ptx.ParamArray[uint16](k.Kernel, "halves", len(halves)), ptx.ParamArray[uint32](k.Kernel, "words", len(words))
+		l, n := ptx.ParamArray[uint64](k.Kernel, "longs", len(longs)), ptx.Param[uint32](k.Kernel, "last")
+		require.Equal(t, []int{len(halves), len(words), len(longs)}, []int{h.Len(), w.Len(), l.Len()})
+		for i := range halves {
+			keep(k, h.At(k.Kernel, i))
+		}
+		for i := len(words) - 1; i >= 0; i-- {
+			keep(k, w.At(k.Kernel, i))
+		}
+		for i := range longs {
+			keep(k, l.At(k.Kernel, i))
+		}
+		keep(k, n)
+	}, 1, make([]uint64, 2*11), raw(halves), raw(words), raw(longs), last)
+	want := make([]uint64, 0, 11)
+	for _, v := range halves {
+		want = append(want, uint64(v))
+	}
+	for i := range words {
+		want = append(want, uint64(words[len(words)-1-i]))
+	}
+	want = append(append(want, longs...), uint64(last))
+	for i, v := range want {
+		require.Equal(t, v, got[2*i], "value %d", i)
+	}
+}
+
 // Every layout of a tile puts each element where Offset says, and reads back what it wrote, by registers and constants.
 func TestTilesExecute(t *testing.T) {
 	for _, l := range []ptx.TileLayout{

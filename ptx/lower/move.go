@@ -1,0 +1,121 @@
+package lower
+
+import (
+	"math"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
+)
+
+// Movement takes elements as words of four bytes and never computes with them: every bit of a NaN arrives.
+
+func init() {
+	lowerings[op.Transpose] = func(s *step) error {
+		v, err := op.TransposeView(s.in[0].Shape, s.Attr.Options.(compute.TransposeOptions))
+		if err != nil {
+			return err
+		}
+		s.gather(v)
+		return nil
+	}
+	lowerings[op.Slice] = func(s *step) error {
+		v, err := op.SliceView(s.in[0].Shape, s.Attr.Options.(compute.SliceOptions))
+		if err != nil {
+			return err
+		}
+		s.gather(v)
+		return nil
+	}
+	lowerings[op.Pad] = pad
+	lowerings[op.Concat] = func(s *step) error {
+		axis, err := op.ConcatAxis(len(s.out.Shape), s.Attr.Options.(compute.ConcatOptions))
+		if err != nil {
+			return err
+		}
+		strides := op.Strides(s.out.Shape)
+		at := 0
+		for i, x := range s.in {
+			if x.Len() > 0 {
+				s.move(boxOf(operand(i), x.Shape, op.Strides(x.Shape), strides, 0, at*strides[axis]))
+			}
+			at += x.Shape[axis]
+		}
+		return nil
+	}
+}
+
+// pad fills the result, then moves the operand into it. Where the operand stays in one piece, only what lies beside it is
+// filled.
+func pad(s *step) error {
+	o := s.Attr.Options.(compute.PadOptions)
+	word, n := math.Float32bits(o.Value), s.out.Len()
+	if s.in[0].Len() == 0 {
+		s.fillWords(result, word, n)
+		return nil
+	}
+	shape, strides := s.in[0].Shape, op.Strides(s.out.Shape)
+	b := boxOf(operand(0), shape, op.Strides(shape), strides, 0, op.Dot(o.Before, strides))
+	if first, end := b.y0, b.y0+s.in[0].Len(); b.rows() == 1 {
+		s.fillWords(result, word, first)
+		s.fillWords(result.Plus(4*end), word, n-end)
+	} else {
+		s.fillWords(result, word, n)
+	}
+	s.move(b)
+	return nil
+}
+
+// gather makes the result from a strided view of the operand.
+func (s *step) gather(v op.View) {
+	s.move(boxOf(operand(0), v.Shape, v.Strides, op.Strides(v.Shape), v.Offset, 0))
+}
+
+// box is a set of words at a strided place of an operand and of the result. Strides and offsets are in words.
+type box struct {
+	operand Buffer
+	shape   []int // collapsed: no axis of size 1, none that its neighbour continues
+	from    []int // strides in the operand, negative ones too
+	to      []int // strides in the result
+	x0, y0  int   // where the first word lies
+}
+
+func boxOf(operand Buffer, shape, from, to []int, x0, y0 int) box {
+	shape, st := op.Collapse(shape, from, to)
+	return box{operand, shape, st[0], st[1], x0, y0}
+}
+
+// rows is the number of pieces of which the box consists, each of neighbouring words on either side; 0 if it has none.
+func (b box) rows() int {
+	last := len(b.shape) - 1
+	if last >= 0 && (b.from[last] != 1 || b.to[last] != 1) {
+		return 0
+	}
+	rows, _ := op.RowsCols(b.shape)
+	return rows
+}
+
+// A copy costs as much as the launch of a kernel, so that several have to be worth it.
+const (
+	fewCopies = 16
+	longCopy  = 1 << 18 // bytes
+)
+
+// move moves a box of words from an operand to the result.
+func (s *step) move(b box) {
+	rows := b.rows()
+	_, cols := op.RowsCols(b.shape)
+	switch p := b.exchanged(); {
+	case rows == 1 || len(b.shape) == 2 && 0 < rows && rows <= fewCopies && 4*cols >= longCopy:
+		for i := range rows {
+			x, y := b.x0, b.y0
+			if i > 0 {
+				x, y = x+i*b.from[0], y+i*b.to[0]
+			}
+			s.copyBytes(b.operand.Plus(4*x), result.Plus(4*y), 4*cols)
+		}
+	case p >= 0:
+		s.transposed(b, p)
+	default:
+		s.strided(b)
+	}
+}

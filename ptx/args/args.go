@@ -34,10 +34,11 @@ const (
 	double
 	pointer
 	bytes
+	slot
 )
 
 func (k kind) String() string {
-	return [...]string{"no argument", "a 32-bit integer", "a 64-bit integer", "a float32", "a float64", "a pointer", "bytes"}[k]
+	return [...]string{"no argument", "a 32-bit integer", "a 64-bit integer", "a float32", "a float64", "a pointer", "bytes", "a slot"}[k]
 }
 
 // U32 is an integer of 32 bits.
@@ -63,6 +64,12 @@ func Ptr(address uint64) Arg { return Arg{kind: pointer, bits: address} }
 
 // Bytes are a parameter of any type as it lies in memory: an array, a structure, a small number. They are read when packed.
 func Bytes(b []byte) Arg { return Arg{kind: bytes, raw: b} }
+
+// Slot stands for an address that is not known yet. Pack refuses it.
+func Slot(i int) Arg { return Arg{kind: slot, bits: uint64(i)} }
+
+// Slot is the number of a slot, if the argument is one.
+func (a Arg) Slot() (i int, ok bool) { return int(a.bits), a.kind == slot }
 
 // Layout is where the parameters of a kernel lie in its parameter block.
 type Layout struct {

@@ -38,6 +38,14 @@ func TestPack(t *testing.T) {
 	require.Equal(t, []byte{255, 255, 255, 255}, block[:4])
 }
 
+func TestSlot(t *testing.T) {
+	i, ok := args.Slot(-1).Slot()
+	require.True(t, ok)
+	require.Equal(t, -1, i)
+	_, ok = args.Ptr(3).Slot()
+	require.False(t, ok)
+}
+
 func TestPackRefuses(t *testing.T) {
 	l := args.LayoutOf(params)
 	block := make([]byte, l.Size())
@@ -47,7 +55,7 @@ func TestPackRefuses(t *testing.T) {
 	}{
 		{0, args.F32(1)}, {0, args.U64(1)}, {0, args.Ptr(1)}, {0, args.Arg{}}, {0, args.Bytes(nil)}, {1, args.U64(1)}, {1, args.U32(1)},
 		{2, args.U32(1)}, {2, args.F64(1)}, {3, args.F32(1)}, {5, args.U32(1)}, {5, args.Bytes(make([]byte, 11))}, {6, args.I64(1)},
-		{7, args.U32(1)}, {-1, args.U32(1)},
+		{1, args.Slot(0)}, {7, args.U32(1)}, {-1, args.U32(1)},
 	} {
 		require.ErrorIs(t, l.Put(block, bad.i, bad.a), compute.ErrArgument, "%v", bad)
 	}

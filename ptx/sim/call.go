@@ -268,7 +268,7 @@ func (w *warp) pass(l int, p *passed, value uint64, fn *function, v *ir.Var, fra
 		}
 		copy(data[to:to+n], data[from:from+n])
 		if w.mon != nil {
-			w.mon.carry(&lane.local, to, from, n)
+			w.mon.carry(&lane.local, to, &lane.local, from, n)
 		}
 	case into:
 		store(data[inner:], min(n, 8), value)

@@ -37,6 +37,9 @@ type Config struct {
 	SharedLimit int
 	// Counters adds bank conflicts and sectors to what a launch's Stats count.
 	Counters bool
+	// Base is the address behind which allocations begin, for GPUs whose addresses have to differ; 0: 0x7f0000000000. It is a
+	// multiple of 256, and at least that.
+	Base uint64
 }
 
 // GPU executes kernels in software. It is safe for concurrent use; one call runs at a time.
@@ -63,7 +66,7 @@ func New(cfg Config) *GPU {
 		cfg.Workers = 1
 	}
 	cfg.Workers = min(cfg.Workers, 4*runtime.GOMAXPROCS(0))
-	return &GPU{cfg: cfg, mon: newMonitor(cfg)}
+	return &GPU{cfg: cfg, mon: newMonitor(cfg), mem: memory{next: max(cfg.Base, globalWindow)}}
 }
 
 // Alloc returns the address of n bytes of global memory, a multiple of 256. Nothing is written to them. n may be 0: then no
@@ -142,6 +145,31 @@ func (g *GPU) Read(p []byte, addr uint64) error {
 	})
 }
 
+// Copy copies n bytes of global or constant memory, and with CheckInit what is known of them: bytes that nothing has written are
+// no fault here, but stay unwritten. The two may not overlap.
+func (g *GPU) Copy(dst, src uint64, n int) error {
+	if n > 0 && dst-src+uint64(n)-1 < 2*uint64(n)-1 {
+		return fmt.Errorf("sim: Copy of %d bytes from %#x to %#x, which overlap: %w", n, src, dst, compute.ErrArgument)
+	}
+	return g.host("Copy", dst, n, func(to *segment, at int) error {
+		from := g.mem.find(src)
+		if from == nil || uint64(n) > uint64(from.size)-(src-from.base) {
+			return g.outside("Copy", src, n)
+		}
+		off := int(src - from.base)
+		copy(to.data[at:at+n], from.data[off:])
+		if g.mon != nil {
+			g.mon.carry(to, at, from, off, n)
+		}
+		return nil
+	})
+}
+
+func (g *GPU) outside(what string, addr uint64, n int) *Fault {
+	return &Fault{Kind: OutOfBounds, Addr: addr, Space: ir.GlobalSpace,
+		Detail: fmt.Sprintf("%s of %d bytes at %s", what, n, g.mem.describe(addr))}
+}
+
 // host finds the memory of an access by the host.
 func (g *GPU) host(what string, addr uint64, n int, f func(s *segment, off int) error) error {
 	if n < 0 {
@@ -154,8 +182,7 @@ func (g *GPU) host(what string, addr uint64, n int, f func(s *segment, off int) 
 	}
 	s := g.mem.find(addr)
 	if s == nil || uint64(n) > uint64(s.size)-(addr-s.base) {
-		return &Fault{Kind: OutOfBounds, Addr: addr, Space: ir.GlobalSpace,
-			Detail: fmt.Sprintf("%s of %d bytes at %s", what, n, g.mem.describe(addr))}
+		return g.outside(what, addr, n)
 	}
 	return f(s, int(addr-s.base))
 }

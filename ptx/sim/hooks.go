@@ -22,8 +22,9 @@ type monitor interface {
 	writes(w *warp, m uint32, op *memOp, s *segment, off *[warpSize]uint64) bool
 	// forget makes n bytes undefined: a new block's shared memory, a new frame.
 	forget(s *segment, off, n int)
-	// carry copies what is known of n bytes: arguments and results of calls.
-	carry(s *segment, dst, src, n int)
+	// carry copies what is known of n bytes at offset src of one segment to offset dst of another, or of the same: arguments and
+	// results of calls, copies by the host.
+	carry(to *segment, dst int, from *segment, src, n int)
 
 	// release says that what the lanes did before is visible to whoever acquires the key afterwards; acquire is the other half.
 	// Keys are pointers: *barrier for bar.sync, *cluster for barrier.cluster, whatever stands for an mbarrier.

@@ -47,6 +47,7 @@ func (g *GPU) Load(m *ir.Module) (*Module, error) {
 			continue
 		}
 		if v.Linkage == ir.Extern {
+			g.drop(mod)
 			return nil, fmt.Errorf("sim: %s: variable %s is extern, and nothing defines it: %w", v.Pos, v.Name, compute.ErrUnsupported)
 		}
 		s := g.mem.add(v.Size(), v.Alignment(), v.Space, v.Name)
@@ -60,6 +61,7 @@ func (g *GPU) Load(m *ir.Module) (*Module, error) {
 			continue
 		}
 		if err := mod.init(v, s); err != nil {
+			g.drop(mod)
 			return nil, err
 		}
 		if g.mon != nil { // variables without an initial value are zero
@@ -68,6 +70,23 @@ func (g *GPU) Load(m *ir.Module) (*Module, error) {
 		}
 	}
 	return mod, nil
+}
+
+// Unload takes the module's variables out of memory. Its kernels must not run any more.
+func (g *GPU) Unload(m *Module) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.drop(m)
+}
+
+func (g *GPU) drop(m *Module) {
+	for name, s := range m.globals {
+		if g.mon != nil {
+			g.mon.freed(s)
+		}
+		g.mem.remove(s)
+		delete(m.globals, name)
+	}
 }
 
 // init writes a variable's initial value.

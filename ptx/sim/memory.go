@@ -189,9 +189,6 @@ func findIn(list []*segment, addr uint64) *segment {
 
 // add makes a segment of n bytes.
 func (m *memory) add(n int, align int, space ir.Space, name string) *segment {
-	if m.next == 0 {
-		m.next = globalWindow
-	}
 	a := uint64(max(align, allocAlign))
 	base := (m.next + guardZone + a - 1) &^ (a - 1)
 	m.next = base + uint64(n)

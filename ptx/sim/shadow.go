@@ -175,14 +175,14 @@ func (d *watch) forget(s *segment, off, n int) {
 	}
 }
 
-func (d *watch) carry(s *segment, dst, src, n int) {
-	sh := d.shadow(s)
+func (d *watch) carry(to *segment, dst int, from *segment, src, n int) {
+	known, sh := d.shadow(from), d.shadow(to)
 	for i := 0; i < n; i += 32 {
 		k := min(32, n-i)
-		sh.define(dst+i, k, sh.undefined(src+i, k))
-		if sh.origins != nil {
+		sh.define(dst+i, k, known.undefined(src+i, k))
+		if known.origins != nil || sh.origins != nil {
 			for j := i; j < i+k; j++ {
-				sh.setOrigin(dst+j, sh.origins[src+j])
+				sh.setOrigin(dst+j, known.origins[src+j])
 			}
 		}
 	}

@@ -1,0 +1,41 @@
+//go:build !android && (amd64 || arm64)
+
+package libcuda
+
+import (
+	"os"
+
+	"github.com/ebitengine/purego"
+)
+
+const systemLibrary = "libcuda.so.1"
+
+// wslLibrary is where Windows puts the library into its Linux guests, which not every guest's loader searches.
+const wslLibrary = "/usr/lib/wsl/lib/" + systemLibrary
+
+const hintMissing = "install NVIDIA's driver, or put the library's folder into LD_LIBRARY_PATH"
+
+func loadSystem() (uintptr, error) {
+	return loadFirst(systemLibrary, wslLibrary)
+}
+
+// loadFirst loads a library by its name or, where the loader does not find that, from another place. The error is that of the
+// name unless there is a file in the other place.
+func loadFirst(name, fallback string) (uintptr, error) {
+	handle, err := load(name)
+	if err == nil {
+		return handle, nil
+	}
+	if _, missing := os.Stat(fallback); missing != nil {
+		return 0, err
+	}
+	return load(fallback)
+}
+
+func load(path string) (uintptr, error) {
+	return purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
+}
+
+func lookUp(handle uintptr, name string) (uintptr, error) {
+	return purego.Dlsym(handle, name)
+}

@@ -15,17 +15,21 @@ type calc struct{ k *ptx.Kernel }
 
 type float = ptx.Reg[float32]
 
+var infinity = math.Inf(1)
+
 // num is a constant.
 func num(v float64) float { return ptx.Imm(float32(v)) }
 
 func (c calc) add(x, y float) float    { return ptx.Add(c.k, x, y) }
+func (c calc) sub(x, y float) float    { return ptx.Sub(c.k, x, y) }
 func (c calc) mul(x, y float) float    { return ptx.Mul(c.k, x, y) }
 func (c calc) fma(x, y, z float) float { return ptx.Fma(c.k, x, y, z) }
 func (c calc) abs(x float) float       { return ptx.Abs(c.k, x) }
 func (c calc) neg(x float) float       { return ptx.Neg(c.k, x) }
 
-// min is that of numbers: of a number and NaN it is the number.
+// min and max are of numbers: of a number and NaN they are the number.
 func (c calc) min(x, y float) float { return ptx.Min(c.k, x, y) }
+func (c calc) max(x, y float) float { return ptx.Max(c.k, x, y) }
 
 // where is x if p, else y.
 func (c calc) where(p ptx.Reg[bool], x, y float) float { return ptx.Select(c.k, p, x, y) }
@@ -92,3 +96,50 @@ func (c calc) tanh(x float) float {
 
 // withSign is |x| with the sign of s.
 func (c calc) withSign(x, s float) float { return ptx.Copysign(c.k, x, s) }
+
+// expm1 is eˣ − 1 for x up to 0: x + x²·P(x) near 0 (1e-8).
+func (c calc) expm1(x float) float {
+	near := c.fma(c.mul(x, x), c.polynomial(x, 0.5, 0.166665629, 0.0416499302, 0.00823822152, 0.00116428698), x)
+	far := c.add(c.smallExp2(c.mul(x, num(math.Log2E))), num(-1))
+	return c.where(ptx.Gt(c.k, x, num(-0.5)), near, far)
+}
+
+// elu is x where x > 0, else alpha·(eˣ − 1).
+func (c calc) elu(x, alpha float) float {
+	return c.where(ptx.Gt(c.k, x, num(0)), x, c.mul(alpha, c.expm1(x)))
+}
+
+// softplus is max(x, 0) + log(1+e) with e = e^−|x|, by the series of 2·atanh(e/(2+e)) (2e-8), which keeps small e.
+func (c calc) softplus(x float) float {
+	e := c.smallExp2(c.mul(c.abs(x), num(-math.Log2E)))
+	s := c.mul(e, c.inverse(c.add(e, num(2))))
+	z, twice := c.mul(s, s), c.add(s, s)
+	p := c.polynomial(z, 0.333333194, 0.200037807, 0.141183093, 0.134257495)
+	return c.add(c.relu(x), c.fma(c.mul(twice, z), p, twice))
+}
+
+// mish is x·tanh(softplus(x)), which is x·w/(w+2) with w = n² + 2n, n = eˣ; beyond 40, where that is x, n stays.
+func (c calc) mish(x float) float {
+	n := c.smallExp2(c.mul(c.min(x, num(40)), num(math.Log2E)))
+	w := c.mul(n, c.add(n, num(2)))
+	return c.zeroBelow(-120, x, c.mul(x, c.mul(w, c.inverse(c.add(w, num(2))))))
+}
+
+// hardSwish is x·min(max(x+3, 0), 6)/6.
+func (c calc) hardSwish(x float) float {
+	return c.zeroBelow(-3, x, c.mul(x, ptx.Fma(c.k, x, num(1.0/6), num(0.5), ptx.Sat)))
+}
+
+// sign is −1 or 1, or x itself where that is 0 or NaN.
+func (c calc) sign(x float) float {
+	return c.where(ptx.Gt(c.k, c.abs(x), num(0)), c.withSign(num(1), x), x)
+}
+
+// nanMax and nanMin are NaN if an operand is: max.NaN would need sm_80.
+func (c calc) nanMax(x, y float) float {
+	return c.where(ptx.SetP(c.k, ptx.Nan, x, y), num(math.NaN()), c.max(x, y))
+}
+
+func (c calc) nanMin(x, y float) float {
+	return c.where(ptx.SetP(c.k, ptx.Nan, x, y), num(math.NaN()), c.min(x, y))
+}

@@ -1,0 +1,177 @@
+package lower
+
+import (
+	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/ptx"
+)
+
+// elementwise is the kernels of an entry: y[i] = f(x[i], …), four elements at a time. Those that begin in the last four of a
+// tensor may lie beyond its end: buffers have room for them.
+type elementwise struct {
+	entry *op.Entry
+	f     function
+
+	flat *Kernel // each operand is as large as the result, or a single element
+	// By strides along up to op.MaxRank axes; nil where operands cannot be repeated.
+	quads    *Kernel // where the innermost axis consists of quads
+	elements *Kernel // anywhere
+}
+
+// function computes an entry for one element of each operand; p are the entry's scalars.
+type function func(c calc, x, p []float) float
+
+const (
+	elementwiseBlock = 256
+	quadsPerThread   = 2 // at a time, in flat kernels: what keeps memory busy
+)
+
+func newElementwise(e *op.Entry, f function) *elementwise {
+	w := &elementwise{entry: e, f: f}
+	family := "unary"
+	if e.Class != op.Unary {
+		family = "binary"
+	}
+	kernel := func(suffix, doc string, build func(k *ptx.Kernel)) *Kernel {
+		return register(Kernel{Family: family, Name: e.Name + suffix, Block: [3]int{elementwiseBlock, 1, 1}, build: build,
+			Doc: "y is " + e.Doc + ". " + doc})
+	}
+	w.flat = kernel("_flat", "Parameters: u32 quads, u32 single (bit i: operand i is one element; not of unary ones), "+
+		"f32* operands …, f32* y, f32 scalars ….", w.buildFlat)
+	if e.Class != op.Unary {
+		const parameters = "Parameters: u32 count, axes (see broadcast.arguments), f32* operands …, f32* y."
+		w.quads = kernel("_quads", "Strided; counts are of four elements. "+parameters, w.buildQuads)
+		w.elements = kernel("_elements", "Strided. "+parameters, w.buildElements)
+	}
+	lowerings[e] = w.lower
+	return w
+}
+
+// tensors declares the pointers to the operands and the result.
+func (w *elementwise) tensors(k *ptx.Kernel) (x []ptx.Ptr[ptx.Global, float32], y ptx.Ptr[ptx.Global, float32]) {
+	for _, in := range w.entry.Inputs {
+		x = append(x, ptx.PointerParam[float32](k, in.Name, ptx.Align(16)))
+	}
+	return x, ptx.PointerParam[float32](k, "y", ptx.Align(16))
+}
+
+// quad is four elements of each operand.
+type quad [][4]*ptx.Var[float32]
+
+func (w *elementwise) newQuad(k *ptx.Kernel) quad {
+	q := make(quad, len(w.entry.Inputs))
+	for i := range q {
+		for j := range q[i] {
+			q[i][j] = ptx.VarOf(k, num(0))
+		}
+	}
+	return q
+}
+
+// set makes operand i those elements.
+func (q quad) set(i int, x [4]float) {
+	for j, v := range x {
+		q[i][j].Set(v)
+	}
+}
+
+// compute is the four results.
+func (w *elementwise) compute(k *ptx.Kernel, q quad, p []float) (y [4]float) {
+	for j := range y {
+		x := make([]float, len(q))
+		for i := range q {
+			x[i] = q[i][j].Get()
+		}
+		y[j] = w.f(calc{k}, x, p)
+	}
+	return y
+}
+
+// buildFlat strides over pieces of the tensors, of quadsPerThread quads for each thread of the block. What is a single element is
+// read once. Behind the end old values are computed with and nothing is stored.
+func (w *elementwise) buildFlat(k *ptx.Kernel) {
+	count := ptx.Param[uint32](k, "quads")
+	single := make([]ptx.Reg[bool], len(w.entry.Inputs))
+	if len(single) > 1 {
+		mask := ptx.Param[uint32](k, "single")
+		for i := range single {
+			single[i] = ptx.Ne(k, ptx.And(k, mask, ptx.Imm(uint32(1)<<i)), ptx.Imm[uint32](0))
+		}
+	}
+	x, y := w.tensors(k)
+	var p []float
+	for _, s := range w.entry.Scalars {
+		p = append(p, ptx.Param[float32](k, s.Name))
+	}
+	var quads [quadsPerThread]quad
+	for u := range quads {
+		quads[u] = w.newQuad(k)
+	}
+	if len(x) > 1 {
+		for i := range x {
+			k.If(single[i], func() {
+				v := ptx.Load(k, x[i])
+				for _, q := range quads {
+					q.set(i, [4]float{v, v, v, v})
+				}
+			})
+		}
+	}
+	const piece = elementwiseBlock * quadsPerThread
+	first := ptx.Mad(k, k.Ctaid(ptx.X), ptx.Imm[uint32](piece), k.Tid(ptx.X))
+	ptx.For(k, first, count, ptx.Mul(k, k.Nctaid(ptx.X), ptx.Imm[uint32](piece)), func(i ptx.Reg[uint32]) {
+		at := ptx.Shl(k, i, ptx.Imm[uint32](2))
+		var inside [quadsPerThread]ptx.Reg[bool]
+		for u := range quads {
+			inside[u] = ptx.Lt(k, ptx.Add(k, i, ptx.Imm(uint32(u*elementwiseBlock))), count)
+		}
+		for o, from := range x {
+			from = ptx.At(k, from, at)
+			for u, q := range quads {
+				read := inside[u]
+				if len(x) > 1 {
+					read = ptx.And(k, read, ptx.Not(k, single[o]))
+				}
+				k.When(read, func() { q.set(o, ptx.Load4(k, from.At(4*u*elementwiseBlock))) })
+			}
+		}
+		to := ptx.At(k, y, at)
+		for u, q := range quads {
+			r := w.compute(k, q, p)
+			k.When(inside[u], func() { ptx.Store4(k, to.At(4*u*elementwiseBlock), r) })
+		}
+	})
+}
+
+// lower picks the kernel.
+func (w *elementwise) lower(s *step) error {
+	single, flat := 0, true
+	for i, t := range s.in {
+		if t.Len() == 1 {
+			single |= 1 << i
+		}
+		flat = flat && (t.Len() == 1 || t.Len() == s.out.Len())
+	}
+	if !flat {
+		w.lowerStrided(s)
+		return nil
+	}
+	count := ceilDiv(s.out.Len(), 4)
+	arguments := []any{count}
+	if len(s.in) > 1 {
+		arguments = append(arguments, single)
+	}
+	arguments = append(arguments, s.tensors()...)
+	for _, v := range s.Attr.Scalars {
+		arguments = append(arguments, v)
+	}
+	s.launch(w.flat, s.strides(count, elementwiseBlock*quadsPerThread), arguments...)
+	return nil
+}
+
+// tensors is the operands and the result as arguments.
+func (s *step) tensors() (all []any) {
+	for i := range s.in {
+		all = append(all, operand(i))
+	}
+	return append(all, result)
+}

@@ -1,0 +1,240 @@
+package lower
+
+import (
+	"math"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/ptx"
+)
+
+// What kernels of sums do with the sum of a task.
+const (
+	plain uint32 = iota
+	divided
+	rooted
+)
+
+var (
+	sumKernel = sums("sum", "elements", 1, func(c calc, x []float) float { return x[0] })
+	absKernel = sums("sum_abs", "absolute values", 1, func(c calc, x []float) float { return c.abs(x[0]) })
+	// Squares and products are rounded before they are added.
+	squareKernel  = sums("sum_squares", "squares", 1, func(c calc, x []float) float { return c.mul(x[0], x[0]) })
+	productKernel = sums("sum_products", "products of two operands", 2, func(c calc, x []float) float { return c.mul(x[0], x[1]) })
+
+	largestKernel = reduceKernel("largest", "largest of sign·x, times sign; NaN if any is. Parameters: work; f32 sign, 1 or -1; "+
+		"f32* out, one per task; f32* x.", 1, largest)
+	largestAbsKernel = reduceKernel("largest_abs", "largest |x|; NaN if any is. Parameters: work; f32* out, one per task; f32* x.", 1,
+		largestAbs)
+	placeKernel = reduceKernel("place", "place of the first of the largest sign·x, or of the first NaN. Parameters: work; f32 sign, "+
+		"1 or -1; u32 partial; i32* out: one place per task or, if partial is not 0, pairs of order key and place; f32* x.", 1, place)
+	placeJoinKernel = register(Kernel{Family: "reduce", Name: "place_join", Block: [3]int{teamThreads, 1, 1}, build: buildPlaceJoin,
+		Doc: "place of the first of the largest. Parameters: work; i32* out, one place per task; i32* pairs of order key and place."})
+)
+
+func sums(name, what string, operands int, value func(c calc, x []float) float) *Kernel {
+	doc := "sums of " + what + ". Parameters: work; u32 finish: 0 nothing, 1 divides by count, 2 takes the root; f32 count; " +
+		"f32* out, one per task; the operands."
+	return reduceKernel(name, doc, operands, func(t team) reduction[float32] {
+		k, c := t.k, calc{t.k}
+		finish, count := ptx.Param[uint32](k, "finish"), ptx.Param[float32](k, "count")
+		out := ptx.PointerParam[float32](k, "out")
+		return reduction[float32]{
+			identity: []float32{0}, neutral: num(0),
+			value: func(x []float, _ func() ptx.Reg[uint32]) []float { return []float{value(c, x)} },
+			merge: func(a, b []float) []float { return []float{c.add(a[0], b[0])} },
+			store: func(acc []float) {
+				y := ptx.VarOf(k, acc[0])
+				k.If(ptx.Eq(k, finish, ptx.Imm(divided)), func() { y.Set(ptx.Div(k, y.Get(), count)) })
+				k.If(ptx.Eq(k, finish, ptx.Imm(rooted)), func() { y.Set(ptx.Sqrt(k, y.Get())) })
+				ptx.Store(k, ptx.At(k, out, t.task), y.Get())
+			},
+		}
+	})
+}
+
+const lowestKey = math.MinInt32 // below the key of every float
+
+// orderKey maps numbers to integers in the same order, NaN above all.
+func orderKey(k *ptx.Kernel, x float) ptx.Reg[int32] {
+	b := ptx.Bitcast[int32](k, x)
+	return ptx.Xor(k, b, ptx.And(k, ptx.Shr(k, b, u32(31)), ptx.Imm(int32(math.MaxInt32))))
+}
+
+// signed is sign·x with one bit pattern for zeros and for NaN: arithmetic makes +0 of −0 + 0, and its NaN is 0x7fffffff.
+func (c calc) signed(x, sign float) float { return c.fma(x, sign, num(0)) }
+
+func larger(k *ptx.Kernel) merge[int32] {
+	return func(a, b []ptx.Reg[int32]) []ptx.Reg[int32] { return []ptx.Reg[int32]{ptx.Max(k, a[0], b[0])} }
+}
+
+func largest(t team) reduction[int32] {
+	k, c := t.k, calc{t.k}
+	sign := ptx.Param[float32](k, "sign")
+	out := ptx.PointerParam[float32](k, "out")
+	return reduction[int32]{
+		identity: []int32{lowestKey}, neutral: c.mul(sign, num(math.Inf(-1))), merge: larger(k),
+		value: func(x []float, _ func() ptx.Reg[uint32]) []ptx.Reg[int32] {
+			return []ptx.Reg[int32]{orderKey(k, c.signed(x[0], sign))}
+		},
+		store: func(acc []ptx.Reg[int32]) {
+			x := orderKey(k, ptx.Bitcast[float32](k, acc[0])) // its own inverse
+			ptx.Store(k, ptx.At(k, out, t.task), c.mul(ptx.Bitcast[float32](k, x), sign))
+		},
+	}
+}
+
+// largestAbs compares absolute values as integers, which puts NaN above all.
+func largestAbs(t team) reduction[int32] {
+	k := t.k
+	out := ptx.PointerParam[int32](k, "out")
+	return reduction[int32]{
+		identity: []int32{0}, neutral: num(0), merge: larger(k),
+		value: func(x []float, _ func() ptx.Reg[uint32]) []ptx.Reg[int32] {
+			return []ptx.Reg[int32]{ptx.And(k, ptx.Bitcast[int32](k, x[0]), ptx.Imm(int32(math.MaxInt32)))}
+		},
+		store: func(acc []ptx.Reg[int32]) { ptx.Store(k, ptx.At(k, out, t.task), acc[0]) },
+	}
+}
+
+// earlier merges pairs of key and place: the larger key wins, among equals the lower place.
+func earlier(k *ptx.Kernel) merge[int32] {
+	return func(a, b []ptx.Reg[int32]) []ptx.Reg[int32] {
+		tie := ptx.SetPWith(k, ptx.LT, ptx.OpAnd, b[1], a[1], ptx.Eq(k, b[0], a[0]))
+		return choose(k, ptx.SetPWith(k, ptx.GT, ptx.OpOr, b[0], a[0], tie), b, a)
+	}
+}
+
+func choose(k *ptx.Kernel, p ptx.Reg[bool], a, b []ptx.Reg[int32]) []ptx.Reg[int32] {
+	return []ptx.Reg[int32]{ptx.Select(k, p, a[0], b[0]), ptx.Select(k, p, a[1], b[1])}
+}
+
+var noPlace = []int32{lowestKey, math.MaxInt32}
+
+func place(t team) reduction[int32] {
+	k, c := t.k, calc{t.k}
+	sign, partial := ptx.Param[float32](k, "sign"), ptx.Param[uint32](k, "partial")
+	out := ptx.PointerParam[int32](k, "out")
+	return reduction[int32]{
+		identity: noPlace, neutral: c.mul(sign, num(math.Inf(-1))), merge: earlier(k),
+		value: func(x []float, i func() ptx.Reg[uint32]) []ptx.Reg[int32] {
+			return []ptx.Reg[int32]{orderKey(k, c.signed(x[0], sign)), ptx.Bitcast[int32](k, i())}
+		},
+		follow: func(a, b []ptx.Reg[int32]) []ptx.Reg[int32] { return choose(k, ptx.Gt(k, b[0], a[0]), b, a) },
+		store: func(acc []ptx.Reg[int32]) {
+			k.If(ptx.Ne(k, partial, u32(0)), func() {
+				ptx.Store2(k, ptx.AtByte(k, out, ptx.MulWideU32(k, t.task, u32(8))), [2]ptx.Reg[int32](acc))
+			}, func() {
+				ptx.Store(k, ptx.At(k, out, t.task), acc[1])
+			})
+		},
+	}
+}
+
+func buildPlaceJoin(k *ptx.Kernel) {
+	t := teamOf(k)
+	out := ptx.PointerParam[int32](k, "out")
+	pairs := ptx.PointerParam[int32](k, "pairs")
+	pairs = ptx.AtByte(k, pairs, ptx.Mul(k, ptx.MulWideU32(k, t.row, t.cols), ptx.Imm(uint64(8))))
+	acc := variablesOf(k, constants(noPlace))
+	ptx.For(k, ptx.Add(k, t.start, t.lane), t.end, t.lanes, func(i ptx.Reg[uint32]) {
+		pair := ptx.Load2(k, ptx.AtByte(k, pairs, ptx.MulWideU32(k, i, u32(8))))
+		acc.set(earlier(k)(acc.get(), pair[:]))
+	})
+	best := reduce(t, acc.get(), earlier(k))
+	ptx.StoreIf(k, ptx.And(k, t.active, ptx.Eq(k, t.lane, u32(0))), ptx.At(k, out, t.task), best[1])
+}
+
+// reducing says how an entry reduces rows: by kernel or, where rows have parts, by join from the parts' partial results of so many
+// bytes, which kernel left.
+type reducing struct {
+	kernel, join   *Kernel
+	bytes          int
+	args, joinArgs arguments
+}
+
+// arguments are those between work and out of a kernel: of the last one or of one for partial results, for rows of count elements.
+type arguments func(last bool, count int) []any
+
+func none(bool, int) []any { return nil }
+
+func finishing(finish uint32) arguments {
+	return func(last bool, count int) []any {
+		if last {
+			return []any{finish, float32(count)}
+		}
+		return []any{plain, float32(count)}
+	}
+}
+
+func summing(k *Kernel, finish uint32) reducing {
+	return reducing{k, sumKernel, 4, finishing(finish), finishing(finish)}
+}
+
+func extreme(sign float32) reducing {
+	args := func(bool, int) []any { return []any{sign} }
+	return reducing{largestKernel, largestKernel, 4, args, args}
+}
+
+func placing(sign float32) reducing {
+	return reducing{placeKernel, placeJoinKernel, 8, func(last bool, _ int) []any {
+		if last {
+			return []any{sign, uint32(0)}
+		}
+		return []any{sign, uint32(1)}
+	}, none}
+}
+
+var reductions = map[*op.Entry]reducing{
+	op.Sum:        summing(sumKernel, plain),
+	op.Mean:       summing(sumKernel, divided),
+	op.NormL1:     summing(absKernel, plain),
+	op.NormL2:     summing(squareKernel, rooted),
+	op.DotProduct: summing(productKernel, plain),
+	op.Max:        extreme(1),
+	op.Min:        extreme(-1),
+	op.NormLInf:   {largestAbsKernel, largestAbsKernel, 4, none, none},
+	op.ArgMax:     placing(1),
+	op.ArgMin:     placing(-1),
+}
+
+func init() {
+	for e := range reductions {
+		lowerings[e] = reduceRows
+	}
+}
+
+func reduceRows(s *step) error {
+	r := reductions[s.Entry]
+	rows, cols := op.ReduceRows(s.in[0].Shape, s.Attr.Options.(compute.Axis))
+	const blocks = 8 // per multiprocessor
+	w := s.split(rows, cols, blocks, longestTask)
+	var operands []any
+	for i := range s.in {
+		operands = append(operands, operand(i))
+	}
+	if w.parts == 1 {
+		s.reduceTasks(r.kernel, w, r.args(true, cols), result, operands)
+		return nil
+	}
+	partial := s.scratch(w.tasks() * r.bytes)
+	s.reduceTasks(r.kernel, w, r.args(false, cols), partial, operands)
+	s.reduceTasks(r.join, work{rows: rows, cols: w.parts, parts: 1, chunk: w.parts}, r.joinArgs(true, cols), result, []any{partial})
+	return nil
+}
+
+// reduceTasks launches a kernel of family reduce.
+func (s *step) reduceTasks(k *Kernel, w work, args []any, out Buffer, operands []any) {
+	const (
+		vectorLanes = 8  // that the kernels need at least to read vectors
+		vectorCols  = 64 // elements for which that is worth while
+	)
+	if w.vector = min(w.chunk, w.cols) >= vectorCols; w.vector {
+		w.setLanes(vectorLanes, 4, batch)
+	} else {
+		w.setLanes(1, 1, batch)
+	}
+	arguments := append([]any{w.args()}, args...)
+	arguments = append(append(arguments, out), operands...)
+	s.launch(k, w.grid(), arguments...)
+}

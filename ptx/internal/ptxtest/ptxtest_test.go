@@ -20,7 +20,9 @@ type outcome struct {
 
 func (o *outcome) Helper()                           {}
 func (o *outcome) Logf(format string, args ...any)   { o.log += fmt.Sprintf(format, args...) }
+func (o *outcome) Errorf(format string, args ...any) { o.failed = true; o.Logf(format, args...) }
 func (o *outcome) Fatalf(format string, args ...any) { o.failed = true; o.end(format, args...) }
+func (o *outcome) Fatal(args ...any)                 { o.Fatalf("%s", fmt.Sprint(args...)) }
 func (o *outcome) Skipf(format string, args ...any)  { o.skipped = true; o.end(format, args...) }
 
 func (o *outcome) end(format string, args ...any) {

@@ -296,3 +296,23 @@ func casesOf(e *op.Entry) ([]*testCase, error) {
 }
 
 var allCases sync.Map // *op.Entry → func() []*testCase
+
+// Call is a call of an entry: the types of the operands, and the attributes.
+type Call struct {
+	In   []op.Type
+	Attr op.Attr
+}
+
+// Calls returns the calls that the suite's cases of an entry make, without the large ones: for tests of what devices prepare,
+// which execute nothing.
+func Calls(e *op.Entry) ([]Call, error) {
+	cases, err := casesOf(e)
+	if err != nil {
+		return nil, err
+	}
+	var calls []Call
+	for _, c := range cases {
+		calls = append(calls, Call{types(c.inputs(newSource(Seed(), e.Name, c.number))), c.attr})
+	}
+	return calls, nil
+}

@@ -1,0 +1,113 @@
+package lower
+
+import (
+	"math"
+	"math/bits"
+
+	"github.com/wavelane/wavelane/ptx"
+)
+
+// side is an operand of a product on its way: a tile of size × depth elements (size along the result) goes from memory to
+// registers and from there to one of two stages of shared memory, where it lies as depth rows of size elements. Threads bring
+// pieces of four elements that are neighbours in memory.
+//
+// Element (d, i) of a tile, at depth d, lies in row d at i ^ (d/4 · 128/depth): the threads of a warp that bring pieces along
+// the depth then store to 32 banks, and those that read or store four neighbours still find them together.
+type side struct {
+	k           *ptx.Kernel
+	size, depth int
+	memory      ptx.Ptr[ptx.Shared, float32]
+	along       ptx.Reg[bool]
+	vector      ptx.Reg[bool]
+	step        ptx.Reg[uint64] // elements from tile to tile in memory
+	pieces      []piece
+}
+
+// piece is four elements of each tile that a thread brings.
+type piece struct {
+	at   *ptx.PtrVar[ptx.Global, float32]
+	to   ptx.Reg[uint32]   // in the stage; along the depth, that is of the first element
+	from [4]ptx.Reg[int32] // the element exists while more of the depth than this is left
+	held [4]*ptx.Var[float32]
+}
+
+// newSide is the side whose tiles begin at element first of the result's bound and at depth d0. ld is the length of rows in memory.
+func newSide(k *ptx.Kernel, name string, size, depth int, x ptx.Ptr[ptx.Global, float32], ld ptx.Reg[uint32], along, vector ptx.Reg[bool],
+	first, bound, d0 ptx.Reg[uint32]) *side {
+	s := &side{k: k, size: size, depth: depth, along: along, vector: vector}
+	s.memory = ptx.SharedArray[float32](k, name+"_tiles", 2*size*depth, ptx.Align(16))
+	s.step = ptx.Select(k, along, ptx.Imm(uint64(depth)), ptx.MulWideU32(k, ld, u32(depth)))
+	for i := range size * depth / 4 / gemmThreads {
+		id := ptx.Add(k, k.Tid(ptx.X), u32(i*gemmThreads))
+		// Either four of the depth in one row of the result, or four rows at one depth.
+		alongRow, alongDepth := ptx.Div(k, id, u32(depth/4)), ptx.Mul(k, ptx.Rem(k, id, u32(depth/4)), u32(4))
+		acrossRow, acrossDepth := ptx.Mul(k, ptx.Rem(k, id, u32(size/4)), u32(4)), ptx.Div(k, id, u32(size/4))
+		row, d := ptx.Select(k, along, alongRow, acrossRow), ptx.Select(k, along, alongDepth, acrossDepth)
+		g, h := ptx.Add(k, first, row), ptx.Add(k, d0, d)
+		at := ptx.At(k, x, ptx.MulWideU32(k, ptx.Select(k, along, g, h), ld))
+		p := piece{at: ptx.PtrVarOf(k, ptx.At(k, at, ptx.Select(k, along, h, g)))}
+		p.to = ptx.Mad(k, d, u32(size), ptx.Xor(k, row, ptx.Mul(k, ptx.Shr(k, d, u32(2)), u32(s.twist()))))
+		for i := range p.from {
+			inside := ptx.Lt(k, ptx.Add(k, g, ptx.Select(k, along, u32(0), u32(i))), bound)
+			when := ptx.Add(k, d, ptx.Select(k, along, u32(i), u32(0)))
+			p.from[i] = ptx.Bitcast[int32](k, ptx.Select(k, inside, when, u32(math.MaxInt32)))
+			p.held[i] = ptx.NewVar[float32](k)
+		}
+		s.pieces = append(s.pieces, p)
+	}
+	return s
+}
+
+func (s *side) twist() int { return 128 / s.depth }
+
+// load brings the next tile to registers, with zeros where the matrix or the depth ends, of which so much is left.
+func (s *side) load(left ptx.Reg[int32]) {
+	k := s.k
+	for _, p := range s.pieces {
+		var inside [4]ptx.Reg[bool]
+		for i := range inside {
+			inside[i] = ptx.Gt(k, left, p.from[i])
+			p.held[i].Set(ptx.Imm(float32(0)))
+		}
+		loadStrip(k, p.at.Get(), s.vector, inside, p.held, ptx.ReadOnly)
+		p.at.Set(ptx.At(k, p.at.Get(), s.step))
+	}
+}
+
+// stage is the shared memory of one.
+func (s *side) stage(n ptx.Reg[uint32]) ptx.Ptr[ptx.Shared, float32] {
+	return ptx.At(s.k, s.memory, ptx.Mul(s.k, n, u32(s.size*s.depth)))
+}
+
+// store writes what load has brought.
+func (s *side) store(stage ptx.Reg[uint32]) {
+	k := s.k
+	for _, p := range s.pieces {
+		to := ptx.At(k, s.stage(stage), p.to)
+		k.If(s.along, func() {
+			for i, v := range p.held {
+				ptx.Store(k, to.At(i*s.size), v.Get())
+			}
+		}, func() {
+			ptx.Store4(k, to, [4]ptx.Reg[float32]{p.held[0].Get(), p.held[1].Get(), p.held[2].Get(), p.held[3].Get()})
+		})
+	}
+}
+
+// fragments returns what reads the thread's elements at a depth: four from first on, and four more 64 further each.
+func (s *side) fragments(stage, first ptx.Reg[uint32]) func(d int) []ptx.Reg[float32] {
+	k, memory := s.k, s.stage(stage)
+	var twisted []ptx.Ptr[ptx.Shared, float32]
+	for i := range s.depth / 4 {
+		twisted = append(twisted, ptx.At(k, memory, ptx.Xor(k, first, u32(i*s.twist()))))
+	}
+	return func(d int) (v []ptx.Reg[float32]) {
+		for i := 0; i < s.size; i += 64 {
+			four := ptx.Load4(k, twisted[d/4].At(d*s.size+i))
+			v = append(v, four[:]...)
+		}
+		return v
+	}
+}
+
+func log2(n int) int { return bits.TrailingZeros(uint(n)) }

@@ -1,0 +1,240 @@
+package lower
+
+import (
+	"fmt"
+
+	"github.com/wavelane/wavelane/ptx"
+)
+
+// gemvThreads of a block.
+const gemvThreads = 256
+
+// A gemv multiplies a matrix with a few vectors: a product of which one side of the result has at most fewVectors elements.
+// The long side of the result is called rows here, whichever operand it comes from.
+const fewVectors = 4
+
+// Flags of the gemv kernels. For the bias, see gemm.
+const gemvVector = 1 << 0 // four neighbours of the matrix, and of the vectors along depth, may be read at once
+
+// Arguments in the array sizes of the gemv kernels.
+const (
+	gemvK           = iota
+	gemvDepth                                 // of one split
+	gemvVectors                               // how many
+	gemvShape                                 // log2 of the lanes for a row, or of the warps that share out the depth
+	gemvFlags                                 //
+	gemvAct                                   //
+	gemvVectorK                               // elements from depth to depth of a vector
+	gemvVectorV                               // elements from vector to vector
+	gemvResultR                               // elements from row to row of the result
+	gemvResultV                               // elements from vector to vector of the result
+	gemvBiasR                                 // as in the result, or 0
+	gemvBiasV                                 //
+	gemvHasBias                               // 0 or 1
+	gemvRows                                  // of one matrix: a divisor
+	gemvTotal       = gemvRows + divisorWords // rows of all matrices
+	gemvBlocks      = gemvTotal + 1           // of one split: a divisor
+	gemvAcross      = gemvBlocks + divisorWords
+	gemvWords       = gemvAcross + divisorWords
+	gemvParamsInDoc = "u32 sizes[] (k, depth of a split, vectors, log2 of the lanes of a row or of the warps along the depth, flags, " +
+		"activation; strides of the vectors along depth and from one to the next, of the result and of the bias from row to row and " +
+		"from vector to vector, whether there is a bias; as divisor rows of a matrix; rows of all matrices; as divisors blocks of a " +
+		"split, blocks of a matrix), u64 strides of matrix, vectors and result from product to product, u64 stride of the result " +
+		"from split to split, f32* matrix, f32* vectors, f32* bias, f32* result"
+)
+
+// gemvs are the kernels that matmul picks from, by the number of vectors that they have room for.
+var gemvs = []struct {
+	vectors       int
+	rows, columns *Kernel
+}{{1, gemvRowsKernel(1), gemvColumnsKernel(1)}, {fewVectors, gemvRowsKernel(fewVectors), gemvColumnsKernel(fewVectors)}}
+
+// gemv is a kernel under construction.
+type gemv struct {
+	k               *ptx.Kernel
+	room            int // for vectors
+	sizes           ptx.Array[uint32]
+	strideM         ptx.Reg[uint64]
+	strideX         ptx.Reg[uint64]
+	strideC         ptx.Reg[uint64]
+	strideS         ptx.Reg[uint64]
+	m, x, bias, c   ptx.Ptr[ptx.Global, float32]
+	split, block    ptx.Reg[uint32]
+	first, end      ptx.Reg[uint32] // of the depth
+	vectors, shape  ptx.Reg[uint32]
+	vector, hasBias ptx.Reg[bool]
+	chains, sums    []*ptx.Var[float32]
+}
+
+func newGemv(k *ptx.Kernel, room int) *gemv {
+	g := &gemv{k: k, room: room, sizes: ptx.ParamArray[uint32](k, "sizes", gemvWords)}
+	g.strideM, g.strideX = ptx.Param[uint64](k, "stride_matrix"), ptx.Param[uint64](k, "stride_vectors")
+	g.strideC, g.strideS = ptx.Param[uint64](k, "stride_result"), ptx.Param[uint64](k, "stride_split")
+	g.m, g.x = ptx.PointerParam[float32](k, "matrix"), ptx.PointerParam[float32](k, "vectors")
+	g.bias, g.c = ptx.PointerParam[float32](k, "bias"), ptx.PointerParam[float32](k, "result")
+	g.split, g.block = divisorAt(k, g.sizes, gemvBlocks).split(k, k.Ctaid(ptx.X))
+	depth := g.size(gemvDepth)
+	g.first = ptx.Mul(k, g.split, depth)
+	g.end = ptx.Min(k, ptx.Add(k, g.first, depth), g.size(gemvK))
+	g.vectors, g.shape = g.size(gemvVectors), g.size(gemvShape)
+	g.vector = hasFlag(k, g.size(gemvFlags), gemvVector)
+	g.hasBias = ptx.Ne(k, g.size(gemvHasBias), u32(0))
+	return g
+}
+
+func (g *gemv) size(i int) ptx.Reg[uint32] { return g.sizes.At(g.k, i) }
+
+// vectorsOf are pointers to depth d of the vectors of product z. Where there are fewer than room, the last is repeated.
+func (g *gemv) vectorsOf(z, d ptx.Reg[uint32]) (x []ptx.Ptr[ptx.Global, float32]) {
+	k := g.k
+	base := ptx.At(k, g.x, ptx.Mul(k, ptx.Convert[uint64](k, z), g.strideX))
+	base = ptx.At(k, base, ptx.MulWideU32(k, d, g.size(gemvVectorK)))
+	for v := range g.room {
+		i := ptx.Min(k, u32(v), ptx.Sub(k, g.vectors, u32(1)))
+		x = append(x, ptx.At(k, base, ptx.MulWideU32(k, i, g.size(gemvVectorV))))
+	}
+	return x
+}
+
+// accumulate makes n sums of count products each: step is given the chains to add to. A chain ends after so many steps, and is
+// added to its sum.
+func (g *gemv) accumulate(count ptx.Reg[uint32], step func()) {
+	k := g.k
+	left := ptx.VarOf(k, count)
+	k.While(func() ptx.Reg[bool] { return ptx.Ne(k, left.Get(), u32(0)) }, func() {
+		now := ptx.Min(k, left.Get(), u32(longestChain))
+		ptx.For(k, u32(0), now, u32(1), func(ptx.Reg[uint32]) { step() }, ptx.UnrollBy(4))
+		left.Set(ptx.Sub(k, left.Get(), now))
+		for i, s := range g.sums {
+			s.Set(ptx.Add(k, s.Get(), g.chains[i].Get()))
+			g.chains[i].Set(ptx.Imm(float32(0)))
+		}
+	})
+}
+
+// zeros begins n sums.
+func (g *gemv) zeros(n int) {
+	for range n {
+		g.chains = append(g.chains, ptx.VarOf(g.k, ptx.Imm(float32(0))))
+		g.sums = append(g.sums, ptx.VarOf(g.k, ptx.Imm(float32(0))))
+	}
+}
+
+// finish writes a row of the result, one element for each vector.
+func (g *gemv) finish(z, row ptx.Reg[uint32], y []ptx.Reg[float32]) {
+	k := g.k
+	at := func(p ptx.Ptr[ptx.Global, float32], r, v int, i int) ptx.Ptr[ptx.Global, float32] {
+		return ptx.At(k, ptx.At(k, p, ptx.MulWideU32(k, row, g.size(r))), ptx.MulWideU32(k, u32(i), g.size(v)))
+	}
+	c := ptx.At(k, g.c, ptx.Mul(k, ptx.Convert[uint64](k, g.split), g.strideS))
+	c = ptx.At(k, c, ptx.Mul(k, ptx.Convert[uint64](k, z), g.strideC))
+	for i := range y {
+		ok := ptx.And(k, g.hasBias, ptx.Lt(k, u32(i), g.vectors))
+		y[i] = ptx.Add(k, y[i], ptx.LoadIf(k, ok, at(g.bias, gemvBiasR, gemvBiasV, i), ptx.Imm(float32(0))))
+	}
+	y = activate(k, g.size(gemvAct), y)
+	for i := range y {
+		ptx.StoreIf(k, ptx.Lt(k, u32(i), g.vectors), at(c, gemvResultR, gemvResultV, i), y[i])
+	}
+}
+
+// gemvRowsKernel is for matrices whose rows are neighbours in memory along the depth.
+func gemvRowsKernel(room int) *Kernel {
+	return register(Kernel{Family: "matmul", Name: fmt.Sprint("gemv_rows_", room), Block: [3]int{gemvThreads, 1, 1},
+		Doc: fmt.Sprintf("result = act(matrix·vectors + bias) over a split of the depth, for up to %d vectors; so many lanes share a row. "+
+			"Parameters: %s.", room, gemvParamsInDoc),
+		build: func(k *ptx.Kernel) { newGemv(k, room).buildRows() }})
+}
+
+func (g *gemv) buildRows() {
+	k, tid := g.k, g.k.Tid(ptx.X)
+	lanes := ptx.Shl(k, u32(1), g.shape)
+	lane := ptx.And(k, tid, ptx.Sub(k, lanes, u32(1)))
+	// Rows of all products in one line. Those behind the last compute it once more.
+	id := ptx.Add(k, ptx.Mul(k, g.block, ptx.Shr(k, u32(gemvThreads), g.shape)), ptx.Shr(k, tid, g.shape))
+	z, row := divisorAt(k, g.sizes, gemvRows).split(k, ptx.Min(k, id, ptx.Sub(k, g.size(gemvTotal), u32(1))))
+	matrix := ptx.At(k, g.m, ptx.Mul(k, ptx.Convert[uint64](k, z), g.strideM))
+	matrix = ptx.At(k, matrix, ptx.MulWideU32(k, row, g.size(gemvK)))
+
+	g.zeros(4 * g.room)
+	// In turns of lanes elements, or of as many fours.
+	walk := func(per int, step func(m *ptx.PtrVar[ptx.Global, float32], x []*ptx.PtrVar[ptx.Global, float32])) {
+		d := ptx.Add(k, g.first, ptx.Mul(k, lane, u32(per)))
+		turn := ptx.Mul(k, lanes, u32(per))
+		rest := ptx.Sub(k, ptx.Max(k, g.end, d), d)
+		count := ptx.Shr(k, ptx.Add(k, rest, ptx.Sub(k, turn, u32(1))), ptx.Add(k, g.shape, u32(log2(per))))
+		m := ptx.PtrVarOf(k, ptx.At(k, matrix, d))
+		var x []*ptx.PtrVar[ptx.Global, float32]
+		for _, p := range g.vectorsOf(z, d) {
+			x = append(x, ptx.PtrVarOf(k, p))
+		}
+		turnX := ptx.MulWideU32(k, turn, g.size(gemvVectorK))
+		g.accumulate(count, func() {
+			step(m, x)
+			m.Set(ptx.At(k, m.Get(), turn))
+			for _, p := range x {
+				p.Set(ptx.At(k, p.Get(), turnX))
+			}
+		})
+	}
+	k.If(g.vector, func() {
+		walk(4, func(m *ptx.PtrVar[ptx.Global, float32], x []*ptx.PtrVar[ptx.Global, float32]) {
+			mv := ptx.Load4(k, m.Get(), ptx.ReadOnly)
+			for v := range x {
+				for i, y := range ptx.Load4(k, x[v].Get(), ptx.ReadOnly) {
+					s := g.chains[4*v+i]
+					s.Set(ptx.Fma(k, mv[i], y, s.Get()))
+				}
+			}
+		})
+	}, func() {
+		walk(1, func(m *ptx.PtrVar[ptx.Global, float32], x []*ptx.PtrVar[ptx.Global, float32]) {
+			mv := ptx.Load(k, m.Get(), ptx.ReadOnly)
+			for v := range x {
+				s := g.chains[4*v]
+				s.Set(ptx.Fma(k, mv, ptx.Load(k, x[v].Get(), ptx.ReadOnly), s.Get()))
+			}
+		})
+	})
+	y := g.acrossLanes(lane, lanes)
+	k.If(ptx.And(k, ptx.Eq(k, lane, u32(0)), ptx.Lt(k, id, g.size(gemvTotal))), func() { g.finish(z, row, y) })
+}
+
+// acrossLanes adds up the sums of the lanes of a row; lane 0 has the results.
+func (g *gemv) acrossLanes(lane, lanes ptx.Reg[uint32]) (y []ptx.Reg[float32]) {
+	k := g.k
+	total := make([]*ptx.Var[float32], g.room)
+	for v := range total {
+		s := g.sums[4*v : 4*v+4]
+		sum := ptx.Add(k, ptx.Add(k, s[0].Get(), s[1].Get()), ptx.Add(k, s[2].Get(), s[3].Get()))
+		total[v] = ptx.VarOf(k, sum)
+	}
+	for d := 16; d > 0; d /= 2 {
+		within := ptx.Gt(k, lanes, u32(d))
+		for _, t := range total {
+			other := ptx.Shuffle(k, ptx.ShuffleXor, t.Get(), u32(d), 32, ptx.FullWarp())
+			t.Set(ptx.Add(k, t.Get(), ptx.Select(k, within, other, ptx.Imm(float32(0)))))
+		}
+	}
+	// A row that is the whole block's.
+	partial := ptx.SharedArray[float32](k, "warp_sums", g.room*gemvThreads/32)
+	k.If(ptx.Gt(k, lanes, u32(32)), func() {
+		k.If(ptx.Eq(k, ptx.And(k, lane, u32(31)), u32(0)), func() {
+			for v, t := range total {
+				ptx.Store(k, ptx.At(k, partial, ptx.Shr(k, lane, u32(5))).At(v*gemvThreads/32), t.Get())
+			}
+		})
+		k.Barrier()
+		for v, t := range total {
+			sum := ptx.Load(k, partial.At(v*gemvThreads/32))
+			for w := 1; w < gemvThreads/32; w++ {
+				sum = ptx.Add(k, sum, ptx.Load(k, partial.At(v*gemvThreads/32+w)))
+			}
+			t.Set(sum)
+		}
+	})
+	for _, t := range total {
+		y = append(y, t.Get())
+	}
+	return y
+}

@@ -1,0 +1,127 @@
+package lower
+
+import (
+	"fmt"
+
+	"github.com/wavelane/wavelane/ptx"
+)
+
+// warpColumns is how many rows of the result a warp of gemv_columns has: four for each lane.
+const warpColumns = 128
+
+// gemvColumnsKernel is for matrices in which rows of the result are neighbours in memory: as [k, rows].
+func gemvColumnsKernel(room int) *Kernel {
+	return register(Kernel{Family: "matmul", Name: fmt.Sprint("gemv_columns_", room), Block: [3]int{gemvThreads, 1, 1},
+		Doc: fmt.Sprintf("result = act(matrixᵀ·vectors + bias) over a split of the depth, for up to %d vectors; a warp has %d rows of the "+
+			"result, and so many warps of a block share out the depth. Parameters: %s.", room, warpColumns, gemvParamsInDoc),
+		build: func(k *ptx.Kernel) { newGemv(k, room).buildColumns() }})
+}
+
+func (g *gemv) buildColumns() {
+	k, tid := g.k, g.k.Tid(ptx.X)
+	rows := g.size(gemvRows)
+	z, block := divisorAt(k, g.sizes, gemvAcross).split(k, g.block)
+	lane, warp := ptx.And(k, tid, u32(31)), ptx.Shr(k, tid, u32(5))
+	along := ptx.Shl(k, u32(1), g.shape) // warps that share out the depth
+	perBlock := ptx.Shr(k, u32(warpColumns*gemvThreads/32), g.shape)
+	start := ptx.Mul(k, block, perBlock)
+	base := ptx.Mad(k, ptx.Shr(k, warp, g.shape), u32(warpColumns), start)
+
+	d := ptx.Add(k, g.first, ptx.And(k, warp, ptx.Sub(k, along, u32(1))))
+	rest := ptx.Sub(k, ptx.Max(k, g.end, d), d)
+	count := ptx.Shr(k, ptx.Add(k, rest, ptx.Sub(k, along, u32(1))), g.shape)
+	matrix := ptx.At(k, g.m, ptx.Mul(k, ptx.Convert[uint64](k, z), g.strideM))
+	matrix = ptx.At(k, matrix, ptx.MulWideU32(k, d, rows))
+	step, stepX := ptx.MulWideU32(k, along, rows), ptx.MulWideU32(k, along, g.size(gemvVectorK))
+
+	g.zeros(4 * g.room)
+	walk := func(columns []ptx.Ptr[ptx.Global, float32], load func(at []*ptx.PtrVar[ptx.Global, float32]) [4]ptx.Reg[float32]) {
+		var at, x []*ptx.PtrVar[ptx.Global, float32]
+		for _, p := range columns {
+			at = append(at, ptx.PtrVarOf(k, p))
+		}
+		for _, p := range g.vectorsOf(z, d) {
+			x = append(x, ptx.PtrVarOf(k, p))
+		}
+		g.accumulate(count, func() {
+			m := load(at)
+			for v := range x {
+				y := ptx.Load(k, x[v].Get(), ptx.ReadOnly)
+				for i := range m {
+					s := g.chains[4*v+i]
+					s.Set(ptx.Fma(k, m[i], y, s.Get()))
+				}
+				x[v].Set(ptx.At(k, x[v].Get(), stepX))
+			}
+			for _, p := range at {
+				p.Set(ptx.At(k, p.Get(), step))
+			}
+		})
+	}
+	// Columns behind the last are computed as it is.
+	k.If(g.vector, func() {
+		last := ptx.Sub(k, rows, u32(4))
+		column := ptx.At(k, matrix, ptx.Min(k, ptx.Mad(k, lane, u32(4), base), last))
+		walk([]ptx.Ptr[ptx.Global, float32]{column}, func(at []*ptx.PtrVar[ptx.Global, float32]) [4]ptx.Reg[float32] {
+			return ptx.Load4(k, at[0].Get(), ptx.ReadOnly)
+		})
+	}, func() {
+		var columns []ptx.Ptr[ptx.Global, float32]
+		for i := range 4 {
+			column := ptx.Add(k, ptx.Add(k, base, lane), u32(32*i))
+			columns = append(columns, ptx.At(k, matrix, ptx.Min(k, column, ptx.Sub(k, rows, u32(1)))))
+		}
+		walk(columns, func(at []*ptx.PtrVar[ptx.Global, float32]) (m [4]ptx.Reg[float32]) {
+			for i := range m {
+				m[i] = ptx.Load(k, at[i].Get(), ptx.ReadOnly)
+			}
+			return m
+		})
+	})
+	partial := g.keep(warp, lane)
+	k.Barrier()
+
+	ptx.For(k, tid, perBlock, u32(gemvThreads), func(i ptx.Reg[uint32]) {
+		column := ptx.Add(k, start, i)
+		k.If(ptx.Lt(k, column, rows), func() {
+			from := ptx.Shl(k, ptx.Div(k, i, u32(warpColumns)), g.shape) // the first of the warps that have it
+			at := ptx.PtrVarOf(k, ptx.At(k, partial, ptx.Mad(k, from, u32(warpColumns*g.room), ptx.Rem(k, i, u32(warpColumns)))))
+			y := make([]*ptx.Var[float32], g.room)
+			for v := range y {
+				y[v] = ptx.VarOf(k, ptx.Imm(float32(0)))
+			}
+			ptx.For(k, u32(0), along, u32(1), func(ptx.Reg[uint32]) {
+				for v := range y {
+					y[v].Set(ptx.Add(k, y[v].Get(), ptx.Load(k, at.Get().At(v*warpColumns))))
+				}
+				at.Advance(warpColumns * g.room)
+			}, ptx.NoUnroll())
+			var sums []ptx.Reg[float32]
+			for _, s := range y {
+				sums = append(sums, s.Get())
+			}
+			g.finish(z, column, sums)
+		})
+	}, ptx.NoUnroll())
+}
+
+// keep writes the thread's sums to shared memory, [warps][vectors][columns].
+func (g *gemv) keep(warp, lane ptx.Reg[uint32]) ptx.Ptr[ptx.Shared, float32] {
+	k := g.k
+	partial := ptx.SharedArray[float32](k, "column_sums", gemvThreads/32*g.room*warpColumns, ptx.Align(16))
+	at := ptx.At(k, partial, ptx.Mul(k, warp, u32(g.room*warpColumns)))
+	k.If(g.vector, func() {
+		for v := range g.room {
+			s := g.sums[4*v : 4*v+4]
+			to := ptx.At(k, at, ptx.Mul(k, lane, u32(4))).At(v * warpColumns)
+			ptx.Store4(k, to, [4]ptx.Reg[float32]{s[0].Get(), s[1].Get(), s[2].Get(), s[3].Get()})
+		}
+	}, func() {
+		for v := range g.room {
+			for i, s := range g.sums[4*v : 4*v+4] {
+				ptx.Store(k, ptx.At(k, at, lane).At(v*warpColumns+32*i), s.Get())
+			}
+		}
+	})
+	return partial
+}

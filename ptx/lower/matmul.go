@@ -1,0 +1,176 @@
+package lower
+
+import (
+	"fmt"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
+)
+
+func init() {
+	lowerings[op.MatMul] = func(s *step) error {
+		o := s.Attr.Options.(compute.MatMulOptions)
+		d, err := op.MatMulShape(s.in[0].Shape, s.in[1].Shape, o)
+		if err != nil {
+			return err
+		}
+		m := matmul{step: s, MatMulDims: d, transA: o.TransA, transB: o.TransB, a: operand(0), b: operand(1), act: activationCode(s.Attr)}
+		if len(s.in) == 3 {
+			m.bias, m.biasOf = operand(2), biasOfColumns
+		}
+		return m.lower()
+	}
+	lowerings[op.MatVec] = func(s *step) error {
+		rows, cols := op.RowsCols(s.in[0].Shape)
+		m := matmul{step: s, MatMulDims: op.MatMulDims{Batch: 1, M: rows, K: cols, N: 1}, a: operand(0), b: operand(1)}
+		return m.lower()
+	}
+}
+
+// matmul lowers a batch of products; conv2d with filters of 1×1 comes here too.
+type matmul struct {
+	*step
+	op.MatMulDims
+	transA, transB bool
+	a, b, bias     Buffer
+	biasOf         uint32 // biasOfColumns, biasOfRows, or 0 for none: the buffer is then never read
+	act            uint32
+}
+
+// variant is one way to compute a problem. Variants are named so that tests and the autotuner can ask for each.
+type variant struct {
+	name   string
+	splits int                                   // parts of the depth that are computed side by side and then added up
+	emit   func(m *matmul, splits int, c Buffer) // writes that many results of the whole batch
+}
+
+const (
+	splitDepth = 256     // least depth of a part when it is split
+	splitMost  = 64      // parts at most
+	splitWords = 1 << 26 // of all parts at most
+	depthUnit  = 32      // of every tile's depth
+	// Up to so many multiplications in a product, small is the default: tiles would be mostly empty.
+	smallWork = 1 << 12
+	smallMost = 1 << 24 // multiplications from which small is no candidate
+)
+
+func (m *matmul) lower() error {
+	vs := m.variants()
+	names := make([]string, len(vs))
+	for i, v := range vs {
+		names[i] = v.name
+	}
+	v := vs[m.choose("matmul", m.problem(), names)]
+	if v.splits == 1 {
+		v.emit(m, 1, result)
+		return nil
+	}
+	total := m.Batch * m.M * m.N
+	parts := m.scratch(4 * v.splits * total)
+	bare := *m
+	bare.biasOf, bare.act = 0, 0
+	v.emit(&bare, v.splits, parts)
+	sizes := append([]uint32{uint32(total), uint32(v.splits), m.biasOf, m.act}, divisorOf(m.M)...)
+	m.launch(matmulSum, [3]int{ceilDiv(total, partThreads), 1, 1}, append(sizes, divisorOf(m.N)...), parts, m.bias, result)
+	return nil
+}
+
+// problem names the choice of a variant: sizes, and what else changes code.
+func (m *matmul) problem() string {
+	layout := map[bool]string{false: "n", true: "t"}
+	return fmt.Sprintf("%d*%dx%dx%d%s%s", m.Batch, m.M, m.K, m.N, layout[m.transA], layout[m.transB])
+}
+
+// variants lists what can compute this problem, the default first.
+func (m *matmul) variants() []variant {
+	var preferred, others []variant
+	add := func(good bool, name string, blocks int, emit func(m *matmul, splits int, c Buffer)) {
+		vs := []variant{{name, 1, emit}}
+		if n := m.splits(blocks); n > 1 {
+			vs = []variant{{name + "/splitk", n, emit}, vs[0]}
+		}
+		if good {
+			preferred = append(preferred, vs...)
+		} else {
+			others = append(others, vs...)
+		}
+	}
+	small := m.K <= longestChain && m.M*m.N*m.K <= smallWork
+	thin, isThin := m.thin()
+	if isThin {
+		// In columns, few rows leave most of a warp idle.
+		add(!small || thin.along, thin.name(), thin.blocks(m), func(m *matmul, splits int, c Buffer) { thin.emit(m, splits, c) })
+	}
+	if m.K <= longestChain && m.M*m.N*m.K <= smallMost {
+		v := variant{"small", 1, func(m *matmul, _ int, c Buffer) { m.emitSmall(c) }}
+		if small {
+			preferred = append(preferred, v)
+		} else {
+			others = append(others, v)
+		}
+	}
+	for i, t := range gemms {
+		blocks := m.Batch * ceilDiv(m.M, t.m) * ceilDiv(m.N, t.n)
+		good := i == len(gemms)-1 || blocks >= m.caps.Multiprocessors
+		add(good, fmt.Sprintf("tile%dx%d", t.m, t.n), blocks, func(m *matmul, splits int, c Buffer) { m.emitTiled(t, splits, c) })
+	}
+	return append(preferred, others...)
+}
+
+// splits returns into how many parts to cut the depth when a kernel has so many blocks; 1 for none.
+func (m *matmul) splits(blocks int) int {
+	if blocks >= m.caps.Multiprocessors || m.K < 2*splitDepth {
+		return 1
+	}
+	n := min(m.K/splitDepth, splitMost, ceilDiv(2*m.caps.Multiprocessors, blocks), splitWords/(m.Batch*m.M*m.N))
+	if n <= 1 {
+		return 1
+	}
+	return ceilDiv(m.K, m.depth(n))
+}
+
+// depth of each of so many parts but the last.
+func (m *matmul) depth(splits int) int {
+	return max(1, ceilDiv(ceilDiv(m.K, splits), depthUnit)) * depthUnit
+}
+
+// flagIf is bit if on.
+func flagIf(bit uint32, on bool) uint32 {
+	if on {
+		return bit
+	}
+	return 0
+}
+
+func (m *matmul) emitTiled(t tiled, splits int, c Buffer) {
+	lda, ldb := m.K, m.N
+	if m.transA {
+		lda = m.M
+	}
+	if m.transB {
+		ldb = m.K
+	}
+	across := ceilDiv(m.N, t.n)
+	tiles := across * ceilDiv(m.M, t.m)
+	flags := m.biasOf | flagIf(alongA, !m.transA) | flagIf(alongB, m.transB) | flagIf(vectorA, lda%4 == 0) | flagIf(vectorB, ldb%4 == 0) |
+		flagIf(vectorC, m.N%4 == 0)
+	sizes := []uint32{uint32(m.M), uint32(m.N), uint32(m.K), uint32(m.depth(splits)), uint32(lda), uint32(ldb), flags, m.act}
+	for _, d := range []int{across, tiles, m.Batch} {
+		sizes = append(sizes, divisorOf(d)...)
+	}
+	m.launch(t.Kernel, [3]int{tiles * m.Batch * splits, 1, 1}, sizes, uint64(m.StrideA), uint64(m.StrideB), m.a, m.b, m.bias, c)
+}
+
+func (m *matmul) emitSmall(c Buffer) {
+	am, ak, bk, bn := m.K, 1, m.N, 1
+	if m.transA {
+		am, ak = 1, m.M
+	}
+	if m.transB {
+		bk, bn = 1, m.K
+	}
+	total := m.Batch * m.M * m.N
+	sizes := []uint32{uint32(total), uint32(m.K), uint32(am), uint32(ak), uint32(bk), uint32(bn), m.biasOf, m.act}
+	sizes = append(append(sizes, divisorOf(m.M)...), divisorOf(m.N)...)
+	m.launch(matmulSmall, [3]int{ceilDiv(total, partThreads), 1, 1}, sizes, uint64(m.StrideA), uint64(m.StrideB), m.a, m.b, m.bias, c)
+}

@@ -122,7 +122,7 @@ func (w *elementwise) buildElements(k *ptx.Kernel) {
 func (w *elementwise) buildQuads(k *ptx.Kernel) {
 	w.walk(k, func(axes ptx.Array[uint32], i ptx.Reg[uint32], x []ptx.Ptr[ptx.Global, float32], y ptx.Ptr[ptx.Global, float32]) {
 		wide := axes.At(k, 1)
-		q := w.newQuad(k)
+		q := w.newQuad(func() *ptx.Var[float32] { return ptx.NewVar[float32](k) })
 		for o, from := range x {
 			whole := ptx.Ne(k, ptx.And(k, wide, ptx.Imm(uint32(1)<<o)), ptx.Imm[uint32](0))
 			k.If(whole, func() { q.set(o, ptx.Load4(k, from)) }, func() {

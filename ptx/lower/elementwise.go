@@ -57,11 +57,11 @@ func (w *elementwise) tensors(k *ptx.Kernel) (x []ptx.Ptr[ptx.Global, float32], 
 // quad is four elements of each operand.
 type quad [][4]*ptx.Var[float32]
 
-func (w *elementwise) newQuad(k *ptx.Kernel) quad {
+func (w *elementwise) newQuad(element func() *ptx.Var[float32]) quad {
 	q := make(quad, len(w.entry.Inputs))
 	for i := range q {
 		for j := range q[i] {
-			q[i][j] = ptx.VarOf(k, num(0))
+			q[i][j] = element()
 		}
 	}
 	return q
@@ -104,7 +104,7 @@ func (w *elementwise) buildFlat(k *ptx.Kernel) {
 	}
 	var quads [quadsPerThread]quad
 	for u := range quads {
-		quads[u] = w.newQuad(k)
+		quads[u] = w.newQuad(func() *ptx.Var[float32] { return ptx.VarOf(k, num(0)) })
 	}
 	if len(x) > 1 {
 		for i := range x {

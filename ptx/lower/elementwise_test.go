@@ -1,0 +1,21 @@
+package lower
+
+import (
+	"testing"
+
+	"github.com/wavelane/wavelane/internal/conformance"
+	"github.com/wavelane/wavelane/internal/op"
+)
+
+// Tolerances hold where approximate instructions err as far as PTX says they may.
+func TestElementwisePerturbed(t *testing.T) {
+	var entries []*op.Entry
+	for _, e := range lowered() {
+		if e.Class.Elementwise() || e == op.Cast {
+			entries = append(entries, e)
+		}
+	}
+	c := everyCheck(conformance.Seed())
+	c.Perturb = true
+	conformance.RunEntries(t, "software GPU, errors as documented", newRig(t, c), entries...)
+}

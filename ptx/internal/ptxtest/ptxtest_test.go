@@ -20,6 +20,7 @@ type outcome struct {
 
 func (o *outcome) Helper()                           {}
 func (o *outcome) Logf(format string, args ...any)   { o.log += fmt.Sprintf(format, args...) }
+func (o *outcome) Failed() bool                      { return o.failed }
 func (o *outcome) Errorf(format string, args ...any) { o.failed = true; o.Logf(format, args...) }
 func (o *outcome) Fatalf(format string, args ...any) { o.failed = true; o.end(format, args...) }
 func (o *outcome) Fatal(args ...any)                 { o.Fatalf("%s", fmt.Sprint(args...)) }

@@ -98,7 +98,13 @@ func TestPtxasTable(t *testing.T) {
 	require.Contains(t, o.log, "not in "+x.File)
 
 	x.Modules = []ptxtest.Module{module(t, 1, true, "c")}
-	require.True(t, assemble(x, true).failed, "local memory")
+	o = assemble(x, true)
+	require.True(t, o.failed)
+	require.Contains(t, o.log, "Local memory used for function 'c'")
+	require.NotContains(t, o.log, "ptxas info")
+	unchanged, err := os.ReadFile(x.File)
+	require.NoError(t, err)
+	require.NotContains(t, string(unchanged), "\nc\t")
 }
 
 func TestTableWithoutAssembler(t *testing.T) {

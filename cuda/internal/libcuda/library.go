@@ -4,6 +4,7 @@ package libcuda
 
 import (
 	"fmt"
+	"runtime"
 
 	"github.com/wavelane/wavelane/cuda/internal/driver"
 )
@@ -16,16 +17,18 @@ type library struct {
 var _ driver.Driver = (*library)(nil)
 
 func open(path string) (driver.Driver, error) {
+	runtime.LockOSThread() // the loader keeps the text of its errors by thread
+	defer runtime.UnlockOSThread()
 	d, err := bind(path)
 	if err != nil {
 		return nil, err
 	}
 	if r := call(d.cuInit, 0); r != driver.Success {
-		text := d.ResultText(r)
+		err = fmt.Errorf("cuInit: %s, %s", r.Name(), d.ResultText(r))
 		if hint := hints[r]; hint != "" {
-			text += "; " + hint
+			err = fmt.Errorf("%w; %s", err, hint)
 		}
-		return nil, fmt.Errorf("cuInit: %s: %s", r.Name(), text)
+		return nil, err
 	}
 	return d, nil
 }
@@ -34,19 +37,20 @@ func open(path string) (driver.Driver, error) {
 func bind(path string) (*library, error) {
 	var handle uintptr
 	var err error
-	name := path
 	if path == "" {
-		name = systemLibrary
-		handle, err = loadSystem()
+		path = systemLibrary
+		if handle, err = loadSystem(); err != nil {
+			err = fmt.Errorf("%w; %s", err, hintMissing)
+		}
 	} else {
 		handle, err = load(path)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("loading %s: %w; %s", name, err, hintMissing)
+		return nil, fmt.Errorf("loading %s: %w", path, err)
 	}
 	d := &library{}
 	if err := d.lookUpAll(handle); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return d, nil
 }

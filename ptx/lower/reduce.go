@@ -141,7 +141,7 @@ func buildPlaceJoin(k *ptx.Kernel) {
 		pair := ptx.Load2(k, ptx.AtByte(k, pairs, ptx.MulWideU32(k, i, u32(8))))
 		acc.set(earlier(k)(acc.get(), pair[:]))
 	})
-	best := reduce(t, acc.get(), earlier(k))
+	best := reduce(t, acc.get(), sharedFor[int32](k, len(noPlace)), earlier(k))
 	ptx.StoreIf(k, ptx.And(k, t.active, ptx.Eq(k, t.lane, u32(0))), ptx.At(k, out, t.task), best[1])
 }
 

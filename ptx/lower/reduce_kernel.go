@@ -32,7 +32,7 @@ func reduceKernel[T ptx.Lane](name, doc string, operands int, body func(t team) 
 		}
 		b.acc = variablesOf(k, constants(b.identity))
 		k.If(t.vector(), b.inVectors, b.oneByOne)
-		acc := reduce(t, b.acc.get(), b.merge)
+		acc := reduce(t, b.acc.get(), sharedFor[T](k, len(b.identity)), b.merge)
 		k.If(ptx.And(k, t.active, ptx.Eq(k, t.lane, u32(0))), func() { b.store(acc) })
 	}})
 }

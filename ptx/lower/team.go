@@ -84,6 +84,9 @@ func teamOf(k *ptx.Kernel) team {
 // vector is that of the work.
 func (t team) vector() ptx.Reg[bool] { return ptx.Ne(t.k, t.words.At(t.k, 4), u32(0)) }
 
+// log is the number of bits of lanes' numbers.
+func (t team) log() ptx.Reg[uint32] { return t.words.At(t.k, 3) }
+
 // rowOf is where the task's row begins in a matrix.
 func rowOf[T ptx.Elem](t team, p ptx.Ptr[ptx.Global, T]) ptx.Ptr[ptx.Global, T] {
 	return ptx.At(t.k, p, ptx.MulWideU32(t.k, t.row, t.cols))
@@ -125,11 +128,18 @@ func constants[T ptx.Lane](values []T) (x []ptx.Reg[T]) {
 	return x
 }
 
+// warps of a block.
+const warps = teamThreads / 32
+
+// sharedFor is the memory that reduce needs for partial results of so many registers.
+func sharedFor[T ptx.Lane](k *ptx.Kernel, registers int) ptx.Ptr[ptx.Shared, T] {
+	return ptx.SharedArray[T](k, "of_warps", registers*warps)
+}
+
 // reduce merges the partial results of a team's lanes by a tree, always the same. Lanes end with results that are equal but for
 // what merge makes of an exchange of its operands; lane 0's is the team's. It may be called once in the life of a block, by all
-// its threads together.
-func reduce[T ptx.Lane](t team, acc []ptx.Reg[T], f merge[T]) []ptx.Reg[T] {
-	const warps = teamThreads / 32
+// its threads together. shared is of sharedFor.
+func reduce[T ptx.Lane](t team, acc []ptx.Reg[T], shared ptx.Ptr[ptx.Shared, T], f merge[T]) []ptx.Reg[T] {
 	k, v := t.k, variablesOf(t.k, acc)
 	exchange := func(width ptx.Reg[uint32]) { // among so many neighbours
 		d := ptx.VarOf(k, ptx.Shr(k, width, u32(1)))
@@ -144,7 +154,6 @@ func reduce[T ptx.Lane](t team, acc []ptx.Reg[T], f merge[T]) []ptx.Reg[T] {
 	}
 	exchange(ptx.Min(k, t.lanes, u32(32)))
 	k.If(ptx.Gt(k, t.lanes, u32(32)), func() {
-		shared := ptx.SharedArray[T](k, "of_warps", len(acc)*warps)
 		warp, lane := ptx.Shr(k, k.Tid(ptx.X), u32(5)), ptx.And(k, k.Tid(ptx.X), u32(31))
 		mine := ptx.At(k, shared, warp)
 		k.When(ptx.Eq(k, lane, u32(0)), func() {

@@ -1,0 +1,56 @@
+package lower
+
+import "github.com/wavelane/wavelane/internal/op"
+
+var rowsKernels = map[*op.Entry]struct {
+	*Kernel
+	size int // words of a partial result
+}{
+	op.Softmax: {softmaxKernel, 2}, op.LogSoftmax: {logSoftmaxKernel, 2}, op.LayerNorm: {layerNormKernel, 3}, op.RMSNorm: {rmsNormKernel, 1},
+}
+
+func init() {
+	for e := range rowsKernels {
+		lowerings[e] = rowwise
+	}
+}
+
+// longestPart is the number of elements of a task at most, where rows are too long to be kept: a lane then merges 64 tiles.
+const longestPart = 64 * 4 * loopUnits * teamThreads
+
+func rowwise(s *step) error {
+	rows, cols := op.RowsCols(s.in[0].Shape)
+	const blocks = 4 // per multiprocessor
+	w := work{rows: rows, cols: cols, parts: 1, chunk: ceilDiv(cols, 4) * 4}
+	if cols > 4*keptUnits*teamThreads {
+		w = s.split(rows, cols, blocks, longestPart)
+	}
+	w.vector = cols%4 == 0 // so that every row begins at a multiple of 16 bytes
+	if w.setLanes(1, 4, keptUnits); w.parts > 1 {
+		w.lanes = teamThreads
+	}
+	k := rowsKernels[s.Entry]
+	run := func(stage uint32, units int, partial Buffer) {
+		arguments := []any{w.args(), stage, units}
+		if len(s.Attr.Scalars) > 0 {
+			arguments = append(arguments, s.Attr.Scalars[0])
+		}
+		for i := range s.in {
+			arguments = append(arguments, operand(i))
+		}
+		s.launch(k.Kernel, w.grid(), append(arguments, result, partial)...)
+	}
+	switch {
+	case w.parts > 1:
+		partial := s.scratch(4 * k.size * w.tasks())
+		run(partRows, 0, partial)
+		run(writeRows, 0, partial)
+	case cols <= 4*w.lanes:
+		run(wholeRows, 1, result)
+	case cols <= 4*w.lanes*keptUnits:
+		run(wholeRows, keptUnits, result)
+	default:
+		run(wholeRows, 0, result)
+	}
+	return nil
+}

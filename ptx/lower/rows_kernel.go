@@ -1,0 +1,222 @@
+package lower
+
+import "github.com/wavelane/wavelane/ptx"
+
+// statistic is what a kernel of family rows gathers of a row, and how it changes the row's elements by that.
+type statistic struct {
+	neutral float64 // what stands where a row has no element
+	// take is the partial result of the elements of a tile; merge joins two of them.
+	take  func(x []float, l tile) []float
+	empty []float32 // a partial result of nothing
+	merge merge[float32]
+	// coefficients are what apply needs of the whole row.
+	coefficients func(acc []float) []float
+	// apply changes element x, where the vectors have the elements v.
+	apply func(x float, coefficients, v []float) float
+}
+
+// What a kernel of rows does with its tasks.
+const (
+	wholeRows uint32 = iota // gathers and writes rows, each of which is one task
+	partRows                // leaves the partial results of tasks
+	writeRows               // merges the partial results of its row, and writes
+)
+
+const (
+	keptUnits = 8 // accesses of four elements that a lane can keep in registers
+	loopUnits = 4 // that it has under way where it cannot keep them
+
+	rowsBlocks = 4 // per multiprocessor: 64 registers for each thread
+)
+
+// rowsKernel is a kernel over the rows of a matrix: x and y, and vectors as long as a row. x is read once where a lane's share of
+// the row fits its registers. y may be x. Its parameters are work.args; u32 stage; u32 units, 1 or keptUnits if these hold a row,
+// else 0; what body declares; f32* x, the vectors, y; f32* partial results of tasks, unused with wholeRows.
+func rowsKernel(name, doc string, vectors int, body func(t team) statistic) *Kernel {
+	return register(Kernel{Family: "rows", Name: name, Doc: doc, Block: [3]int{teamThreads, 1, 1}, build: func(k *ptx.Kernel) {
+		b := rowsBuilder{team: teamOf(k)}
+		stage, units := ptx.Param[uint32](k, "stage"), ptx.Param[uint32](k, "units")
+		b.statistic = body(b.team)
+		b.shared = sharedFor[float32](k, len(b.empty))
+		b.x = rowOf(b.team, ptx.PointerParam[float32](k, "x"))
+		for i := range vectors {
+			b.vectors = append(b.vectors, ptx.PointerParam[float32](k, string(rune('v'+i))))
+		}
+		b.y = rowOf(b.team, ptx.PointerParam[float32](k, "y"))
+		partial := ptx.PointerParam[float32](k, "partial")
+		b.from = ptx.Add(k, b.start, ptx.Select(k, b.vector(), ptx.Shl(k, b.lane, u32(2)), b.lane))
+		b.stride = ptx.MulWideU32(k, b.lanes, u32(4))
+		k.If(ptx.Eq(k, units, u32(1)), func() { b.kept(1) }, func() {
+			k.If(ptx.Ne(k, units, u32(0)), func() { b.kept(keptUnits) }, func() { b.long(stage, partial) })
+		})
+	}})
+}
+
+// rowsBuilder writes a kernel of rows. A lane accesses units of four elements: neighbours, if the work is in vectors, else as far
+// from each other as the team has lanes.
+type rowsBuilder struct {
+	team
+	statistic
+	shared  ptx.Ptr[ptx.Shared, float32]
+	x, y    ptx.Ptr[ptx.Global, float32] // the task's row
+	vectors []ptx.Ptr[ptx.Global, float32]
+	from    ptx.Reg[uint32] // first element of a lane
+	stride  ptx.Reg[uint64] // bytes from one element of a unit to the next, if they are no neighbours
+}
+
+// tile is some units of a lane. What ptxas keeps of it is x, two words, and a pointer that moves on: not every address.
+type tile struct {
+	*rowsBuilder
+	at     ptx.Reg[uint32] // first element
+	inside ptx.Reg[uint32] // a bit for each element: does the task have it?
+	x      variables[float32]
+}
+
+func (l tile) has(i int) ptx.Reg[bool] {
+	return ptx.Ne(l.k, ptx.And(l.k, l.inside, ptx.Imm(uint32(1)<<i)), u32(0))
+}
+
+// tileAt is the units from element at on, neutral as yet.
+func (b *rowsBuilder) tileAt(at ptx.Reg[uint32], units int) tile {
+	k, l := b.k, tile{rowsBuilder: b, at: at}
+	for range 4 * units {
+		l.x = append(l.x, ptx.VarOf(k, num(b.neutral)))
+	}
+	// Accesses of single elements and of four follow each other at distances that are powers of two.
+	log := b.log()
+	unit := ptx.Select(k, b.vector(), u32(2), u32(0))
+	log = ptx.Add(k, log, unit)
+	left := ptx.Sub(k, ptx.Max(k, b.end, at), at)
+	accesses := ptx.Shr(k, ptx.Add(k, left, ptx.Sub(k, ptx.Shl(k, u32(1), log), u32(1))), log)
+	l.inside = ptx.Sub(k, ptx.Shl(k, u32(1), ptx.Shl(k, accesses, unit)), u32(1)) // all ones from 32 elements on
+	return l
+}
+
+// each walks over the units with pointers to them.
+func (l tile) each(p []ptx.Ptr[ptx.Global, float32], f func(j int, p []ptx.Ptr[ptx.Global, float32])) {
+	var at []*ptx.PtrVar[ptx.Global, float32]
+	for _, p := range p {
+		at = append(at, ptx.PtrVarOf(l.k, ptx.At(l.k, p, l.at)))
+	}
+	for j := range len(l.x) / 4 {
+		var p []ptx.Ptr[ptx.Global, float32]
+		for _, v := range at {
+			if j > 0 {
+				v.Set(ptx.AtByte(l.k, v.Get(), ptx.Shl(l.k, l.stride, u32(2))))
+			}
+			p = append(p, v.Get())
+		}
+		f(j, p)
+	}
+}
+
+// load reads the units from element at on; what lies outside the task becomes neutral.
+func (b *rowsBuilder) load(at ptx.Reg[uint32], units int) tile {
+	k, l, x := b.k, b.tileAt(at, units), []ptx.Ptr[ptx.Global, float32]{b.x}
+	k.If(b.vector(), func() {
+		l.each(x, func(j int, p []ptx.Ptr[ptx.Global, float32]) {
+			k.When(l.has(4*j), func() {
+				x := ptx.Load4(k, p[0])
+				l.x[4*j : 4*j+4].set(x[:])
+			})
+		})
+	}, func() {
+		l.each(x, func(j int, p []ptx.Ptr[ptx.Global, float32]) {
+			for c := range 4 {
+				if c > 0 {
+					p[0] = ptx.AtByte(k, p[0], b.stride)
+				}
+				k.When(l.has(4*j+c), func() { l.x[4*j+c].Set(ptx.Load(k, p[0])) })
+			}
+		})
+	})
+	return l
+}
+
+// store writes what becomes of a tile, unit by unit: branches keep the compiler from having all on the way at once.
+func (b *rowsBuilder) store(l tile, coefficients []float) {
+	k, all := b.k, append([]ptx.Ptr[ptx.Global, float32]{b.y}, b.vectors...)
+	k.If(b.vector(), func() {
+		l.each(all, func(j int, p []ptx.Ptr[ptx.Global, float32]) {
+			k.If(l.has(4*j), func() {
+				var v [4][]float
+				for _, p := range p[1:] {
+					for c, e := range ptx.Load4(k, p) {
+						v[c] = append(v[c], e)
+					}
+				}
+				var y [4]float
+				for c := range y {
+					y[c] = b.apply(l.x[4*j+c].Get(), coefficients, v[c])
+				}
+				ptx.Store4(k, p[0], y)
+			})
+		})
+	}, func() {
+		l.each(all, func(j int, p []ptx.Ptr[ptx.Global, float32]) {
+			k.If(l.has(4*j), func() {
+				for c := range 4 {
+					for i := range p {
+						if c > 0 {
+							p[i] = ptx.AtByte(k, p[i], b.stride)
+						}
+					}
+					k.When(l.has(4*j+c), func() {
+						var v []float
+						for _, p := range p[1:] {
+							v = append(v, ptx.Load(k, p))
+						}
+						ptx.Store(k, p[0], b.apply(l.x[4*j+c].Get(), coefficients, v))
+					})
+				}
+			})
+		})
+	})
+}
+
+// total is the team's partial result, the same in all lanes: they must not differ in the last bit either.
+func (b *rowsBuilder) total(acc []float) []float {
+	return fromFirst(b.team, reduce(b.team, acc, b.shared, b.merge))
+}
+
+// kept changes rows that so many units per lane hold.
+func (b *rowsBuilder) kept(units int) {
+	l := b.load(b.from, units)
+	b.store(l, b.coefficients(b.total(b.take(l.x.get(), l))))
+}
+
+// long works on tasks of any length.
+func (b *rowsBuilder) long(stage ptx.Reg[uint32], partial ptx.Ptr[ptx.Global, float32]) {
+	k := b.k
+	at := func(task ptx.Reg[uint32]) ptx.Ptr[ptx.Global, float32] {
+		return ptx.AtByte(k, partial, ptx.MulWideU32(k, task, u32(4*len(b.empty))))
+	}
+	tiles := func(f func(l tile)) {
+		ptx.For(k, b.from, b.end, ptx.Mul(k, b.lanes, u32(4*loopUnits)), func(at ptx.Reg[uint32]) { f(b.load(at, loopUnits)) })
+	}
+	acc := variablesOf(k, constants(b.empty))
+	k.If(ptx.Eq(k, stage, ptx.Imm(writeRows)), func() {
+		of := at(ptx.Mul(k, b.row, b.parts))
+		ptx.For(k, b.lane, b.parts, b.lanes, func(i ptx.Reg[uint32]) {
+			p := ptx.AtByte(k, of, ptx.MulWideU32(k, i, u32(4*len(b.empty))))
+			var other []float
+			for r := range len(b.empty) {
+				other = append(other, ptx.Load(k, p.At(r)))
+			}
+			acc.set(b.merge(acc.get(), other))
+		})
+	}, func() {
+		tiles(func(l tile) { acc.set(b.merge(acc.get(), b.take(l.x.get(), l))) })
+	})
+	all := b.total(acc.get())
+	k.If(ptx.Eq(k, stage, ptx.Imm(partRows)), func() {
+		k.If(ptx.Eq(k, b.lane, u32(0)), func() {
+			for r, x := range all {
+				ptx.Store(k, at(b.task).At(r), x)
+			}
+		})
+	}, func() {
+		coefficients := b.coefficients(all)
+		tiles(func(l tile) { b.store(l, coefficients) })
+	})
+}

@@ -75,7 +75,8 @@ type product struct {
 	ty, tx    ptx.Reg[uint32] // of the thread
 	depth     ptx.Reg[int32]  // of this split
 	a, b      *side
-	c, bias   ptx.Ptr[ptx.Global, float32] // c: of this split and product
+	place     ptx.Reg[uint32] // of the block's result among those of all splits and products
+	c, bias   ptx.Ptr[ptx.Global, float32]
 	sums      []*ptx.Var[float32]
 }
 
@@ -83,6 +84,7 @@ type product struct {
 func newProduct(k *ptx.Kernel, t tile) *product {
 	p := &product{tile: t, k: k}
 	sizes := ptx.ParamArray[uint32](k, "sizes", gemmWords)
+	k.MinBlocks(map[int]int{64: 3, 128: 2}[t.m]) // what ptxas needs to know lest it saves registers and spills
 	strideA, strideB := ptx.Param[uint64](k, "stride_a"), ptx.Param[uint64](k, "stride_b")
 	a, b := ptx.PointerParam[float32](k, "a"), ptx.PointerParam[float32](k, "b")
 	p.bias, p.c = ptx.PointerParam[float32](k, "bias"), ptx.PointerParam[float32](k, "c")
@@ -94,8 +96,7 @@ func newProduct(k *ptx.Kernel, t tile) *product {
 	p.top, p.left = ptx.Mul(k, row, u32(t.m)), ptx.Mul(k, col, u32(t.n))
 	first := ptx.Mul(k, split, sizes.At(k, gemmDepth))
 	p.depth = ptx.Bitcast[int32](k, ptx.Min(k, ptx.Sub(k, sizes.At(k, gemmK), first), sizes.At(k, gemmDepth)))
-	// place counts results of m × n.
-	p.c = ptx.At(k, p.c, ptx.Mul(k, ptx.Convert[uint64](k, place), ptx.MulWideU32(k, p.m, p.n)))
+	p.place = place
 
 	tid := k.Tid(ptx.X)
 	lane, warp := ptx.And(k, tid, u32(31)), ptx.Shr(k, tid, u32(5))
@@ -129,14 +130,12 @@ func (p *product) build() {
 	p.a.store(stage.Get())
 	p.b.store(stage.Get())
 	k.Barrier()
-	again := ptx.VarOf(k, u32(0))
 	k.Loop(func() {
 		for _, s := range p.sums {
 			s.Set(ptx.Imm(float32(0)))
 		}
-		tiles := ptx.Shr(k, ptx.Add(k, left.Get(), ptx.Imm(int32(p.tile.k-1))), u32(log2(p.tile.k)))
-		tiles = ptx.Min(k, tiles, ptx.Imm(int32(longestChain/p.tile.k)))
-		ptx.For(k, ptx.Imm(int32(0)), tiles, ptx.Imm(int32(1)), func(ptx.Reg[int32]) {
+		stop := ptx.Max(k, ptx.Sub(k, left.Get(), ptx.Imm(int32(longestChain))), ptx.Imm(int32(0)))
+		k.While(func() ptx.Reg[bool] { return ptx.Gt(k, left.Get(), stop) }, func() {
 			left.Set(ptx.Sub(k, left.Get(), ptx.Imm(int32(p.tile.k))))
 			p.a.load(left.Get())
 			p.b.load(left.Get())
@@ -145,11 +144,10 @@ func (p *product) build() {
 			p.a.store(stage.Get())
 			p.b.store(stage.Get())
 			k.Barrier()
-		}, ptx.NoUnroll())
+		})
 		last := ptx.Le(k, left.Get(), ptx.Imm(int32(0)))
 		k.If(last, p.addBias)
-		p.flush(ptx.Ne(k, again.Get(), u32(0)))
-		again.Set(u32(1))
+		p.flush(ptx.Lt(k, left.Get(), ptx.Sub(k, p.depth, ptx.Imm(int32(longestChain)))))
 		k.BreakIf(last)
 	})
 	k.If(ptx.Ne(k, p.act, u32(0)), p.activate)
@@ -240,16 +238,16 @@ func (p *product) activate() {
 type strip struct {
 	k      *ptx.Kernel
 	at     ptx.Ptr[ptx.Global, float32]
-	inside [4]ptx.Reg[bool]
+	inside func(i int) ptx.Reg[bool]
 	vector ptx.Reg[bool]
 }
 
 func (p *product) strip(row, col ptx.Reg[uint32]) strip {
 	k := p.k
-	q := strip{k: k, at: ptx.At(k, ptx.At(k, p.c, ptx.MulWideU32(k, row, p.n)), col), vector: p.has(vectorC)}
-	for i := range q.inside {
-		q.inside[i] = ptx.Lt(k, ptx.Add(k, col, u32(i)), p.n)
-	}
+	rows := ptx.Add(k, ptx.MulWideU32(k, p.place, p.m), ptx.Convert[uint64](k, row))
+	at := ptx.At(k, p.c, ptx.Mul(k, rows, ptx.Convert[uint64](k, p.n)))
+	q := strip{k: k, at: ptx.At(k, at, col), vector: p.has(vectorC)}
+	q.inside = func(i int) ptx.Reg[bool] { return ptx.Lt(k, ptx.Add(k, col, u32(i)), p.n) }
 	return q
 }
 
@@ -264,17 +262,18 @@ func (q strip) load() []ptx.Reg[float32] {
 }
 
 // loadStrip sets those of v that are inside: at once, all or none of them, if vector.
-func loadStrip(k *ptx.Kernel, at ptx.Ptr[ptx.Global, float32], vector ptx.Reg[bool], inside [4]ptx.Reg[bool], v [4]*ptx.Var[float32],
+func loadStrip(k *ptx.Kernel, at ptx.Ptr[ptx.Global, float32], vector ptx.Reg[bool], inside func(i int) ptx.Reg[bool],
+	v [4]*ptx.Var[float32],
 	opts ...ptx.MemOption) {
 	k.If(vector, func() {
-		k.When(inside[0], func() {
+		k.When(inside(0), func() {
 			for i, x := range ptx.Load4(k, at, opts...) {
 				v[i].Set(x)
 			}
 		})
 	}, func() {
 		for i := range v {
-			k.When(inside[i], func() { v[i].Set(ptx.Load(k, at.At(i), opts...)) })
+			k.When(inside(i), func() { v[i].Set(ptx.Load(k, at.At(i), opts...)) })
 		}
 	})
 }
@@ -282,10 +281,10 @@ func loadStrip(k *ptx.Kernel, at ptx.Ptr[ptx.Global, float32], vector ptx.Reg[bo
 func (q strip) store(v []ptx.Reg[float32]) {
 	k := q.k
 	k.If(q.vector, func() {
-		k.When(q.inside[0], func() { ptx.Store4(k, q.at, [4]ptx.Reg[float32](v)) })
+		k.When(q.inside(0), func() { ptx.Store4(k, q.at, [4]ptx.Reg[float32](v)) })
 	}, func() {
 		for i := range v {
-			ptx.StoreIf(k, q.inside[i], q.at.At(i), v[i])
+			ptx.StoreIf(k, q.inside(i), q.at.At(i), v[i])
 		}
 	})
 }

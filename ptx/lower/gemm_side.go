@@ -19,16 +19,18 @@ type side struct {
 	memory      ptx.Ptr[ptx.Shared, float32]
 	along       ptx.Reg[bool]
 	vector      ptx.Reg[bool]
-	step        ptx.Reg[uint64] // elements from tile to tile in memory
+	ld          ptx.Reg[uint32] // elements from depth to depth in memory
 	pieces      []piece
 }
 
 // piece is four elements of each tile that a thread brings.
 type piece struct {
-	at   *ptx.PtrVar[ptx.Global, float32]
-	to   ptx.Reg[uint32]   // in the stage; along the depth, that is of the first element
-	from [4]ptx.Reg[int32] // the element exists while more of the depth than this is left
-	held [4]*ptx.Var[float32]
+	at *ptx.PtrVar[ptx.Global, float32]
+	to ptx.Reg[uint32] // in the stage; along the depth, that is of the first element
+	// The first element exists while more of the depth than from is left. The others do so too; across, those below valid.
+	from  ptx.Reg[int32]
+	valid ptx.Reg[uint32]
+	held  [4]*ptx.Var[float32]
 }
 
 // newSide is the side whose tiles begin at element first of the result's bound and at depth d0. ld is the length of rows in memory.
@@ -36,7 +38,7 @@ func newSide(k *ptx.Kernel, name string, size, depth int, x ptx.Ptr[ptx.Global, 
 	first, bound, d0 ptx.Reg[uint32]) *side {
 	s := &side{k: k, size: size, depth: depth, along: along, vector: vector}
 	s.memory = ptx.SharedArray[float32](k, name+"_tiles", 2*size*depth, ptx.Align(16))
-	s.step = ptx.Select(k, along, ptx.Imm(uint64(depth)), ptx.MulWideU32(k, ld, u32(depth)))
+	s.ld = ptx.Select(k, along, u32(1), ld)
 	for i := range size * depth / 4 / gemmThreads {
 		id := ptx.Add(k, k.Tid(ptx.X), u32(i*gemmThreads))
 		// Either four of the depth in one row of the result, or four rows at one depth.
@@ -47,10 +49,9 @@ func newSide(k *ptx.Kernel, name string, size, depth int, x ptx.Ptr[ptx.Global, 
 		at := ptx.At(k, x, ptx.MulWideU32(k, ptx.Select(k, along, g, h), ld))
 		p := piece{at: ptx.PtrVarOf(k, ptx.At(k, at, ptx.Select(k, along, h, g)))}
 		p.to = ptx.Mad(k, d, u32(size), ptx.Xor(k, row, ptx.Mul(k, ptx.Shr(k, d, u32(2)), u32(s.twist()))))
-		for i := range p.from {
-			inside := ptx.Lt(k, ptx.Add(k, g, ptx.Select(k, along, u32(0), u32(i))), bound)
-			when := ptx.Add(k, d, ptx.Select(k, along, u32(i), u32(0)))
-			p.from[i] = ptx.Bitcast[int32](k, ptx.Select(k, inside, when, u32(math.MaxInt32)))
+		p.valid = ptx.Select(k, along, u32(4), ptx.Sub(k, bound, ptx.Min(k, g, bound)))
+		p.from = ptx.Bitcast[int32](k, ptx.Select(k, ptx.Lt(k, g, bound), d, u32(math.MaxInt32-4)))
+		for i := range p.held {
 			p.held[i] = ptx.NewVar[float32](k)
 		}
 		s.pieces = append(s.pieces, p)
@@ -64,13 +65,17 @@ func (s *side) twist() int { return 128 / s.depth }
 func (s *side) load(left ptx.Reg[int32]) {
 	k := s.k
 	for _, p := range s.pieces {
-		var inside [4]ptx.Reg[bool]
-		for i := range inside {
-			inside[i] = ptx.Gt(k, left, p.from[i])
-			p.held[i].Set(ptx.Imm(float32(0)))
+		for _, v := range p.held {
+			v.Set(ptx.Imm(float32(0)))
 		}
-		loadStrip(k, p.at.Get(), s.vector, inside, p.held, ptx.ReadOnly)
-		p.at.Set(ptx.At(k, p.at.Get(), s.step))
+		loadStrip(k, p.at.Get(), s.vector, func(i int) ptx.Reg[bool] {
+			if i == 0 {
+				return ptx.Gt(k, left, p.from)
+			}
+			more := ptx.Gt(k, left, ptx.Add(k, p.from, ptx.Select(k, s.along, ptx.Imm(int32(i)), ptx.Imm(int32(0)))))
+			return ptx.And(k, more, ptx.Gt(k, p.valid, u32(i)))
+		}, p.held, ptx.ReadOnly)
+		p.at.Set(ptx.At(k, p.at.Get(), ptx.MulWideU32(k, s.ld, u32(s.depth))))
 	}
 }
 

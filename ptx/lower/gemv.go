@@ -68,6 +68,7 @@ type gemv struct {
 
 func newGemv(k *ptx.Kernel, room int) *gemv {
 	g := &gemv{k: k, room: room, sizes: ptx.ParamArray[uint32](k, "sizes", gemvWords)}
+	k.MinBlocks(4 / min(room, 2)) // what ptxas needs to know lest it saves registers and spills
 	g.strideM, g.strideX = ptx.Param[uint64](k, "stride_matrix"), ptx.Param[uint64](k, "stride_vectors")
 	g.strideC, g.strideS = ptx.Param[uint64](k, "stride_result"), ptx.Param[uint64](k, "stride_split")
 	g.m, g.x = ptx.PointerParam[float32](k, "matrix"), ptx.PointerParam[float32](k, "vectors")

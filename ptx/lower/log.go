@@ -24,41 +24,53 @@ func (c calc) log1pRest(f, carry float) float {
 	return c.fma(c.mul(f, f), p, carry)
 }
 
-// logLimits is y where x is finite and above 0, and else what a logarithm is there: lg2 knows, whatever its base.
-func (c calc) logLimits(x, y float) float {
+// logLimits is y where x is finite and above 0, −Inf at 0, and else a third value.
+func (c calc) logLimits(x, y, other float) float {
 	bits := ptx.Sub(c.k, ptx.Bitcast[uint32](c.k, x), ptx.Imm[uint32](1))
-	return c.where(ptx.Lt(c.k, bits, ptx.Imm[uint32](0x7f7fffff)), y, ptx.Lg2(c.k, x))
+	other = c.where(ptx.Eq(c.k, x, num(0)), num(-infinity), other)
+	return c.where(ptx.Lt(c.k, bits, ptx.Imm[uint32](0x7f7fffff)), y, other)
 }
 
-// log is the natural logarithm, to 2e-7 of its value.
+// unlogarithmic is what a logarithm is beyond finite numbers from 0 on: NaN below, NaN and Inf at themselves.
+func (c calc) unlogarithmic(x float) float {
+	return c.where(ptx.Lt(c.k, x, num(0)), num(math.NaN()), x)
+}
+
+// log is the natural logarithm, to 1.2e-7 of its value.
 func (c calc) log(x float) float {
 	f, e := c.splitExponent(x)
 	ln2 := float64(float32(math.Ln2))
 	rest := c.log1pRest(f, c.mul(e, num(math.Ln2-ln2)))
-	return c.logLimits(x, c.fma(e, num(ln2), c.add(f, rest)))
+	return c.logLimits(x, c.fma(e, num(ln2), c.add(f, rest)), c.unlogarithmic(x))
 }
 
-// log2 is the binary logarithm, to 3e-7 of its value.
-func (c calc) log2(x float) float {
+// log2 is the binary logarithm, to 2e-7 of its value.
+func (c calc) log2(x float) float { return c.logLimits(x, c.finiteLog2(x), c.unlogarithmic(x)) }
+
+// finiteLog2 is log2 for finite x above 0.
+func (c calc) finiteLog2(x float) float {
 	f, e := c.splitExponent(x)
-	return c.logLimits(x, c.fma(c.log1pRest(f, f), num(math.Log2E), e))
+	return c.fma(c.log1pRest(f, f), num(math.Log2E), e)
 }
 
 // pow is C's: the magnitude is 2^(y·log2|x|), which knows 0, infinities and NaN; then come the sign, what is no number, and what
-// is one whatever the other operand is.
+// is one whatever the other operand is. Its relative error is that of the product: 3e-7·|y·log2 x|.
 func (c calc) pow(x, y float) float {
 	k := c.k
-	m := c.exp2(c.mul(y, c.log2(c.abs(x))))
+	a := c.abs(x)
+	m := c.exp2(c.mul(y, c.logLimits(a, c.finiteLog2(a), a)))
 
-	half := c.mul(y, num(0.5))
-	whole := ptx.Eq(k, ptx.Round(k, y, ptx.RMI), y) // infinities are, and so is everything from 2²³ on
-	odd := ptx.SetPWith(k, ptx.NE, ptx.OpAnd, ptx.Round(k, half, ptx.RMI), half, whole)
+	// The remainder of y by 2, exactly: 0 and ±1 of whole numbers, NaN of infinities, which count as even.
+	remainder := c.abs(c.fma(ptx.Round(k, c.mul(y, num(0.5)), ptx.RZI), num(-2), y))
+	odd := ptx.Eq(k, remainder, num(1))
+	fractional := ptx.SetPWith(k, ptx.GT, ptx.OpAnd, remainder, num(0), ptx.Not(k, odd))
+
 	sign := ptx.And(k, ptx.Bitcast[uint32](k, x), ptx.Imm[uint32](1<<31))
 	signed := ptx.Bitcast[float32](k, ptx.Or(k, ptx.Bitcast[uint32](k, m), sign))
 	m = c.where(odd, signed, m)
 
 	negative := ptx.SetPWith(k, ptx.GT, ptx.OpAnd, x, num(-infinity), ptx.Lt(k, x, num(0)))
-	m = c.where(ptx.And(k, negative, ptx.Not(k, whole)), num(math.NaN()), m)
+	m = c.where(ptx.And(k, negative, fractional), num(math.NaN()), m)
 
 	one := ptx.SetPWith(k, ptx.EQ, ptx.OpOr, x, num(1), ptx.Eq(k, y, num(0)))
 	minusOne := ptx.SetPWith(k, ptx.EQ, ptx.OpAnd, c.abs(y), num(infinity), ptx.Eq(k, x, num(-1)))

@@ -6,7 +6,7 @@ import (
 	"github.com/wavelane/wavelane/ptx"
 )
 
-// sine is sin(x + quarters·π/2), to 2e-7 for |x| up to about 10⁶; beyond, the error grows, and the result stays within [-1, 1].
+// sine is sin(x + quarters·π/2), to 1e-7 for |x| up to about 10⁶; beyond, the error grows, and the result stays within [-1, 1].
 //
 // The argument is reduced to [−π/4, π/4] with π/2 in two parts (Cody and Waite), of which the first, fused, leaves no error: it
 // ends in 2⁻²³, and so does the difference.
@@ -21,7 +21,7 @@ func (c calc) sine(x float, quarters uint32) float {
 	n := c.add(shifted, num(-shift))
 	r := c.fma(n, num(-upper), x)
 	r = c.fma(n, num(upper-math.Pi/2), r)
-	r = c.min(c.max(r, num(-0.8)), num(0.8))
+	r = c.min(c.max(r, num(-1)), num(1)) // which it is, until x is so large that n is far off
 
 	z := c.mul(r, r)
 	sin := c.fma(c.mul(r, z), c.polynomial(z, -0.166666642, 0.00833274238, -0.000195866072), r) // 8e-9

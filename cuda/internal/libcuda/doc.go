@@ -9,8 +9,8 @@
 //
 // On Linux the dynamic loader searches as ever: LD_LIBRARY_PATH, the cache of ldconfig, the system's folders. If that finds no
 // library, /usr/lib/wsl/lib is looked at, where Windows puts it into its Linux guests. The toolkit's folder "stubs" holds a
-// library of the same name for linking only; one that gets into LD_LIBRARY_PATH shows as CUDA_ERROR_STUB_LIBRARY. On Windows the
-// library comes from the system's folder only.
+// library of the same name for linking only; where LD_LIBRARY_PATH leads there, Open says CUDA_ERROR_STUB_LIBRARY. On Windows
+// the library comes from the system's folder only.
 //
 // purego makes a program that links this package a dynamically linked one, without cgo too: on Linux it needs glibc, and images
 // built from scratch or on musl do not run it. The package stands alone for that reason.

@@ -14,8 +14,8 @@ import (
 // maxArguments is that of cuLaunchKernel.
 const maxArguments = 11
 
-// frame is all the memory that a call needs. It comes from a pool and so lies on the heap: addresses in it, which go to C as plain
-// numbers, stay right while Go's stacks move.
+// frame is all the memory that a call needs. It comes from a pool and so lies on the heap: addresses in it, which go to C as
+// plain numbers, stay right while Go's stacks move.
 type frame struct {
 	args [maxArguments]uintptr
 	// out is what C writes: one value per element, or text.

@@ -12,8 +12,8 @@ import (
 // logBytes is the size of each log of a compilation. The driver cuts what is longer.
 const logBytes = 64 << 10
 
-// jit are the options of a compilation in C's form: keys, and values that are numbers or pointers, both in a void*. The logs are
-// always asked for.
+// jit are the options of a compilation in C's form: keys, and values that are numbers or pointers, both in a void*. The logs
+// are always asked for.
 type jit struct {
 	keys        [6]uint32
 	vals        [6]uintptr

@@ -69,7 +69,7 @@ func (l *launch) initialise() {
 	l.config.attrs = &l.attrs[0]
 }
 
-// parameters makes the void*[] of a block, nil for an empty one. The block has to be held until the call is over, and then released.
+// parameters makes the void*[] of a block, nil for an empty one. It holds the block until release, after the call.
 func (l *launch) parameters(block []byte) *extra {
 	if len(block) == 0 {
 		return nil
@@ -104,8 +104,10 @@ func (d *library) LaunchKernel(fn driver.Function, l *driver.Launch, s driver.St
 	if l.Cooperative || l.Cluster != [3]uint32{} {
 		r = f.call(d.cuLaunchKernelEx, f.configure(l, s), uintptr(fn), 0, x)
 	} else {
-		r = f.call(d.cuLaunchKernel, uintptr(fn), uintptr(l.Grid[0]), uintptr(l.Grid[1]), uintptr(l.Grid[2]),
-			uintptr(l.Block[0]), uintptr(l.Block[1]), uintptr(l.Block[2]), uintptr(l.Shared), uintptr(s), 0, x)
+		// In place, without f.call's copy: this is the hottest of all.
+		f.args = [maxArguments]uintptr{uintptr(fn), uintptr(l.Grid[0]), uintptr(l.Grid[1]), uintptr(l.Grid[2]),
+			uintptr(l.Block[0]), uintptr(l.Block[1]), uintptr(l.Block[2]), uintptr(l.Shared), uintptr(s), 0, x}
+		r = f.invoke(d.cuLaunchKernel, maxArguments)
 	}
 	f.release()
 	f.give()
@@ -120,10 +122,12 @@ func (d *library) OccupancyMaxActiveBlocks(fn driver.Function, threads int, dyna
 	return blocks, r
 }
 
-func (d *library) OccupancyMaxPotentialBlockSize(fn driver.Function, dynamicShared uint64, limit int) (grid, block int, r driver.Result) {
+func (d *library) OccupancyMaxPotentialBlockSize(fn driver.Function, dynamicShared uint64, limit int) (grid, block int,
+	r driver.Result) {
 	f := take()
 	const noCallback = 0 // the dynamic shared memory does not depend on the block
-	r = f.call(d.cuOccupancyMaxPotentialBlockSize, f.at(0), f.at(1), uintptr(fn), noCallback, uintptr(dynamicShared), uintptr(limit))
+	r = f.call(d.cuOccupancyMaxPotentialBlockSize, f.at(0), f.at(1), uintptr(fn), noCallback, uintptr(dynamicShared),
+		uintptr(limit))
 	grid, block = f.int(0), f.int(1)
 	f.give()
 	return grid, block, r

@@ -60,10 +60,10 @@ var hints = map[driver.Result]string{
 	driver.OutOfMemory:          "other processes may have the devices' memory",
 	driver.StubLibrary:          `take the toolkit's folder "stubs" out of LD_LIBRARY_PATH: its library is for linking only`,
 	driver.DeviceUnavailable:    "another process may have the device for itself (nvidia-smi shows its compute mode)",
-	driver.NoDevice:             "there is no NVIDIA GPU, or CUDA_VISIBLE_DEVICES hides it, or a container was started without it",
+	driver.NoDevice:             "there is no NVIDIA GPU, or CUDA_VISIBLE_DEVICES hides it, or this container lacks it",
 	driver.SystemDriverMismatch: "library and kernel module are of different versions: reboot after updating the driver",
 	driver.Unknown:              "the kernel module may have failed: see dmesg, load nvidia_uvm again, or reboot",
 	304:                         "the device files /dev/nvidia* may be missing or not permitted",
 	802:                         "the fabric manager of this machine may not be running",
-	804:                         "take the compatibility library out of LD_LIBRARY_PATH, or update the driver: this GPU cannot use it",
+	804:                         "take the compatibility library out of LD_LIBRARY_PATH: this GPU cannot use it",
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/cuda/internal/driver"
@@ -92,7 +93,8 @@ func methods(s *stub, r *rand.Rand) []method {
 		{"FuncSetAttribute", in{driver.FuncAttribute(i), fn, j}, nil, line("cuFuncSetAttribute", fn, i, j)},
 		{"FuncLoad", in{fn}, nil, line("cuFuncLoad", fn)},
 		{"FuncGetParamInfo", in{fn, int(n >> 1)}, ret{o[0], o[1]}, line("cuFuncGetParamInfo", fn, n>>1)},
-		{"OccupancyMaxActiveBlocks", in{fn, i, n}, ret{int32s(0)}, line("cuOccupancyMaxActiveBlocksPerMultiprocessor", fn, i, n)},
+		{"OccupancyMaxActiveBlocks", in{fn, i, n}, ret{int32s(0)},
+			line("cuOccupancyMaxActiveBlocksPerMultiprocessor", fn, i, n)},
 		{"OccupancyMaxPotentialBlockSize", in{fn, n, i}, ret{int32s(0), int32s(1)},
 			line("cuOccupancyMaxPotentialBlockSize", fn, 0, n, i)},
 		{"OccupancyMaxActiveClusters", in{fn, l}, ret{int32s(0)}, line("cuOccupancyMaxActiveClusters", fn, config(l, 0))},
@@ -276,8 +278,11 @@ func TestConcurrent(t *testing.T) {
 			runtime.LockOSThread()
 			defer runtime.UnlockOSThread()
 			s, r := control(t, path), random(t, 3+uint64(g))
-			s.Driver, _ = Open(path)
-			s.trace(1)
+			d, err := Open(path)
+			if !assert.NoError(t, err) {
+				return
+			}
+			s.begin(d)
 			defer s.trace(0)
 			for range 10 {
 				for _, m := range methods(s, r) {

@@ -14,9 +14,9 @@ var opened struct {
 	by map[string]driver.Driver // by path
 }
 
-// Open loads the driver library of a path, "" for the system's, and initialises it. Every later Open of that path returns the same
-// driver. Its errors wrap [compute.ErrUnavailable] and say what is missing: the library, a function, a device; an Open after one
-// tries again. It is safe for concurrent use.
+// Open loads the driver library of a path, "" for the system's, and initialises it. Every later Open of that path returns the
+// same driver. Its errors wrap [compute.ErrUnavailable] and say what is missing: the library, a function, a device; an Open
+// after one tries again. It is safe for concurrent use.
 func Open(path string) (driver.Driver, error) {
 	if strings.IndexByte(path, 0) >= 0 {
 		return nil, fmt.Errorf("cuda: path of the driver library %q has a NUL: %w", path, compute.ErrArgument)

@@ -84,8 +84,8 @@ func control(t testing.TB, path string) *stub {
 	return s
 }
 
-// openStub opens a driver on the test's library, with all calls written down. It locks the goroutine to its thread until the test
-// ends.
+// openStub opens a driver on the test's library, with all calls written down. It locks the goroutine to its thread until the
+// test ends.
 func openStub(t testing.TB) *stub {
 	path := stubPath(t)
 	s := control(t, path)
@@ -95,13 +95,19 @@ func openStub(t testing.TB) *stub {
 		s.fail("", 0)
 		runtime.UnlockOSThread()
 	})
-	s.fail("", 0)
 	d, err := Open(path)
 	require.NoError(t, err)
+	s.begin(d)
+	return s
+}
+
+// begin writes down from here on what a driver on the library does, on the thread that the caller is locked to. Others may have
+// used the thread before.
+func (s *stub) begin(d driver.Driver) {
 	s.Driver = d
+	s.fail("", 0)
 	s.trace(1)
 	s.take()
-	return s
 }
 
 // Places of values whose meaning restricts them.

@@ -1,5 +1,5 @@
-// A driver library for tests. It exports every function that the binding calls, writes down each call with its arguments and what
-// these point to, answers with values that the test chose, and fails where the test says so. All state belongs to a thread.
+// A driver library for tests. It exports every function that the binding calls, writes down each call with its arguments and
+// what these point to, answers with values that the test chose, and fails where it says so. All state belongs to a thread.
 //
 // With -DCUDA_H='"…/cuda.h"' the types and constants come from NVIDIA's header, and the compiler checks each definition against
 // its prototype there. Without it they are the ones below.
@@ -173,7 +173,7 @@ F(cuDeviceGetPCIBusId, char *id, int len, CUdevice d) {
 
 F(cuDeviceGetUuid_v2, CUuuid *uuid, CUdevice d) { BEGIN; I(d); END; memcpy(uuid, out, sizeof *uuid); DONE; }
 F(cuDeviceTotalMem_v2, size_t *n, CUdevice d) { BEGIN; I(d); END; OUT(0, n); DONE; }
-F(cuDeviceGetAttribute, int *v, CUdevice_attribute a, CUdevice d) { BEGIN; I(a); I(d); END; OUT(0, v); DONE; }
+F(cuDeviceGetAttribute, int *v, CUdevice_attribute a, CUdevice d) { BEGIN; I((int)a); I(d); END; OUT(0, v); DONE; }
 F(cuDeviceCanAccessPeer, int *can, CUdevice d, CUdevice peer) { BEGIN; I(d); I(peer); END; OUT(0, can); DONE; }
 
 // Contexts.
@@ -289,8 +289,8 @@ F(cuModuleGetGlobal_v2, CUdeviceptr *p, size_t *n, CUmodule m, const char *name)
     DONE;
 }
 
-F(cuFuncGetAttribute, int *v, CUfunction_attribute a, CUfunction f) { BEGIN; I(a); H(f); END; OUT(0, v); DONE; }
-F(cuFuncSetAttribute, CUfunction f, CUfunction_attribute a, int v) { BEGIN; H(f); I(a); I(v); END; DONE; }
+F(cuFuncGetAttribute, int *v, CUfunction_attribute a, CUfunction f) { BEGIN; I((int)a); H(f); END; OUT(0, v); DONE; }
+F(cuFuncSetAttribute, CUfunction f, CUfunction_attribute a, int v) { BEGIN; H(f); I((int)a); I(v); END; DONE; }
 F(cuFuncLoad, CUfunction f) { BEGIN; H(f); END; DONE; }
 F(cuFuncGetParamInfo, CUfunction f, size_t i, size_t *offset, size_t *size) {
     BEGIN; H(f); U(i); END;
@@ -304,8 +304,8 @@ F(cuOccupancyMaxActiveBlocksPerMultiprocessor, int *n, CUfunction f, int threads
     DONE;
 }
 
-F(cuOccupancyMaxPotentialBlockSize, int *grid, int *block, CUfunction f, CUoccupancyB2DSize callback, size_t dynamic, int limit) {
-    BEGIN; H(f); H(callback); U(dynamic); I(limit); END;
+F(cuOccupancyMaxPotentialBlockSize, int *grid, int *block, CUfunction f, CUoccupancyB2DSize size, size_t dynamic, int limit) {
+    BEGIN; H(f); H(size); U(dynamic); I(limit); END;
     OUT(0, grid); OUT(1, block);
     DONE;
 }

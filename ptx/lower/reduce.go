@@ -230,9 +230,9 @@ func (s *step) reduceTasks(k *Kernel, w work, args []any, out Buffer, operands [
 		vectorCols  = 64 // elements for which that is worth while
 	)
 	if w.vector = min(w.chunk, w.cols) >= vectorCols; w.vector {
-		w.setLanes(vectorLanes, 4, batch)
+		w.lanes = s.lanes(w, vectorLanes, 4, batch)
 	} else {
-		w.setLanes(1, 1, batch)
+		w.lanes = s.lanes(w, 1, 1, batch)
 	}
 	arguments := append([]any{w.args()}, args...)
 	arguments = append(append(arguments, out), operands...)

@@ -15,8 +15,8 @@ func init() {
 	}
 }
 
-// longestPart is the number of elements of a task at most, where rows are too long to be kept: a lane then merges 64 tiles.
-const longestPart = 64 * 4 * loopUnits * teamThreads
+// longestPart is the number of elements of a task at most, where rows are too long to be kept: a lane then merges 128 tiles.
+const longestPart = 128 * 4 * loopSingles * teamThreads
 
 func rowwise(s *step) error {
 	rows, cols := op.RowsCols(s.in[0].Shape)
@@ -26,7 +26,7 @@ func rowwise(s *step) error {
 		w = s.split(rows, cols, blocks, longestPart)
 	}
 	w.vector = cols%4 == 0 // so that every row begins at a multiple of 16 bytes
-	if w.setLanes(1, 4, keptUnits); w.parts > 1 {
+	if w.lanes = s.lanes(w, 1, 4, keptUnits); w.parts > 1 {
 		w.lanes = teamThreads
 	}
 	k := rowsKernels[s.Entry]

@@ -5,8 +5,8 @@ import "github.com/wavelane/wavelane/ptx"
 // statistic is what a kernel of family rows gathers of a row, and how it changes the row's elements by that.
 type statistic struct {
 	neutral float64 // what stands where a row has no element
-	// take is the partial result of the elements of a tile; merge joins two of them.
-	take  func(x []float, l tile) []float
+	// take is the partial result of the elements of a rowTile; merge joins two of them.
+	take  func(x []float, l rowTile) []float
 	empty []float32 // a partial result of nothing
 	merge merge[float32]
 	// coefficients are what apply needs of the whole row.
@@ -24,9 +24,8 @@ const (
 
 const (
 	keptUnits = 8 // accesses of four elements that a lane can keep in registers
-	loopUnits = 4 // that it has under way where it cannot keep them
-
-	rowsBlocks = 4 // per multiprocessor: 64 registers for each thread
+	// Those that it has under way where it cannot keep them: of neighbours, and of single elements.
+	loopVectors, loopSingles = 4, 2
 )
 
 // rowsKernel is a kernel over the rows of a matrix: x and y, and vectors as long as a row. x is read once where a lane's share of
@@ -34,6 +33,7 @@ const (
 // else 0; what body declares; f32* x, the vectors, y; f32* partial results of tasks, unused with wholeRows.
 func rowsKernel(name, doc string, vectors int, body func(t team) statistic) *Kernel {
 	return register(Kernel{Family: "rows", Name: name, Doc: doc, Block: [3]int{teamThreads, 1, 1}, build: func(k *ptx.Kernel) {
+
 		b := rowsBuilder{team: teamOf(k)}
 		stage, units := ptx.Param[uint32](k, "stage"), ptx.Param[uint32](k, "units")
 		b.statistic = body(b.team)
@@ -64,21 +64,21 @@ type rowsBuilder struct {
 	stride  ptx.Reg[uint64] // bytes from one element of a unit to the next, if they are no neighbours
 }
 
-// tile is some units of a lane. What ptxas keeps of it is x, two words, and a pointer that moves on: not every address.
-type tile struct {
+// rowTile is some units of a lane. What ptxas keeps of it is x, two words, and a pointer that moves on: not every address.
+type rowTile struct {
 	*rowsBuilder
 	at     ptx.Reg[uint32] // first element
 	inside ptx.Reg[uint32] // a bit for each element: does the task have it?
 	x      variables[float32]
 }
 
-func (l tile) has(i int) ptx.Reg[bool] {
+func (l rowTile) has(i int) ptx.Reg[bool] {
 	return ptx.Ne(l.k, ptx.And(l.k, l.inside, ptx.Imm(uint32(1)<<i)), u32(0))
 }
 
 // tileAt is the units from element at on, neutral as yet.
-func (b *rowsBuilder) tileAt(at ptx.Reg[uint32], units int) tile {
-	k, l := b.k, tile{rowsBuilder: b, at: at}
+func (b *rowsBuilder) tileAt(at ptx.Reg[uint32], units int) rowTile {
+	k, l := b.k, rowTile{rowsBuilder: b, at: at}
 	for range 4 * units {
 		l.x = append(l.x, ptx.VarOf(k, num(b.neutral)))
 	}
@@ -93,7 +93,7 @@ func (b *rowsBuilder) tileAt(at ptx.Reg[uint32], units int) tile {
 }
 
 // each walks over the units with pointers to them.
-func (l tile) each(p []ptx.Ptr[ptx.Global, float32], f func(j int, p []ptx.Ptr[ptx.Global, float32])) {
+func (l rowTile) each(p []ptx.Ptr[ptx.Global, float32], f func(j int, p []ptx.Ptr[ptx.Global, float32])) {
 	var at []*ptx.PtrVar[ptx.Global, float32]
 	for _, p := range p {
 		at = append(at, ptx.PtrVarOf(l.k, ptx.At(l.k, p, l.at)))
@@ -110,66 +110,66 @@ func (l tile) each(p []ptx.Ptr[ptx.Global, float32], f func(j int, p []ptx.Ptr[p
 	}
 }
 
-// load reads the units from element at on; what lies outside the task becomes neutral.
-func (b *rowsBuilder) load(at ptx.Reg[uint32], units int) tile {
-	k, l, x := b.k, b.tileAt(at, units), []ptx.Ptr[ptx.Global, float32]{b.x}
-	k.If(b.vector(), func() {
-		l.each(x, func(j int, p []ptx.Ptr[ptx.Global, float32]) {
-			k.When(l.has(4*j), func() {
-				x := ptx.Load4(k, p[0])
-				l.x[4*j : 4*j+4].set(x[:])
-			})
-		})
-	}, func() {
-		l.each(x, func(j int, p []ptx.Ptr[ptx.Global, float32]) {
-			for c := range 4 {
-				if c > 0 {
-					p[0] = ptx.AtByte(k, p[0], b.stride)
-				}
-				k.When(l.has(4*j+c), func() { l.x[4*j+c].Set(ptx.Load(k, p[0])) })
-			}
+// loadVectors and loadSingles read what the task has of a rowTile.
+func (l rowTile) loadVectors() {
+	l.each([]ptx.Ptr[ptx.Global, float32]{l.rowsBuilder.x}, func(j int, p []ptx.Ptr[ptx.Global, float32]) {
+		l.k.When(l.has(4*j), func() {
+			x := ptx.Load4(l.k, p[0])
+			l.x[4*j : 4*j+4].set(x[:])
 		})
 	})
-	return l
 }
 
-// store writes what becomes of a tile, unit by unit: branches keep the compiler from having all on the way at once.
-func (b *rowsBuilder) store(l tile, coefficients []float) {
-	k, all := b.k, append([]ptx.Ptr[ptx.Global, float32]{b.y}, b.vectors...)
-	k.If(b.vector(), func() {
-		l.each(all, func(j int, p []ptx.Ptr[ptx.Global, float32]) {
-			k.If(l.has(4*j), func() {
-				var v [4][]float
-				for _, p := range p[1:] {
-					for c, e := range ptx.Load4(k, p) {
-						v[c] = append(v[c], e)
-					}
+func (l rowTile) loadSingles() {
+	l.each([]ptx.Ptr[ptx.Global, float32]{l.rowsBuilder.x}, func(j int, p []ptx.Ptr[ptx.Global, float32]) {
+		for c := range 4 {
+			if c > 0 {
+				p[0] = ptx.AtByte(l.k, p[0], l.stride)
+			}
+			l.k.When(l.has(4*j+c), func() { l.x[4*j+c].Set(ptx.Load(l.k, p[0])) })
+		}
+	})
+}
+
+// storeVectors and storeSingles write what becomes of a rowTile, unit by unit: branches keep the compiler from having all on the way
+// at once.
+func (l rowTile) storeVectors(coefficients []float) {
+	k := l.k
+	l.each(append([]ptx.Ptr[ptx.Global, float32]{l.y}, l.vectors...), func(j int, p []ptx.Ptr[ptx.Global, float32]) {
+		k.If(l.has(4*j), func() {
+			var v [4][]float
+			for _, p := range p[1:] {
+				for c, e := range ptx.Load4(k, p) {
+					v[c] = append(v[c], e)
 				}
-				var y [4]float
-				for c := range y {
-					y[c] = b.apply(l.x[4*j+c].Get(), coefficients, v[c])
-				}
-				ptx.Store4(k, p[0], y)
-			})
+			}
+			var y [4]float
+			for c := range y {
+				y[c] = l.apply(l.x[4*j+c].Get(), coefficients, v[c])
+			}
+			ptx.Store4(k, p[0], y)
 		})
-	}, func() {
-		l.each(all, func(j int, p []ptx.Ptr[ptx.Global, float32]) {
-			k.If(l.has(4*j), func() {
-				for c := range 4 {
-					for i := range p {
-						if c > 0 {
-							p[i] = ptx.AtByte(k, p[i], b.stride)
-						}
+	})
+}
+
+func (l rowTile) storeSingles(coefficients []float) {
+	k := l.k
+	l.each(append([]ptx.Ptr[ptx.Global, float32]{l.y}, l.vectors...), func(j int, p []ptx.Ptr[ptx.Global, float32]) {
+		k.If(l.has(4*j), func() {
+			for c := range 4 {
+				for i := range p {
+					if c > 0 {
+						p[i] = ptx.AtByte(k, p[i], l.stride)
 					}
-					k.When(l.has(4*j+c), func() {
-						var v []float
-						for _, p := range p[1:] {
-							v = append(v, ptx.Load(k, p))
-						}
-						ptx.Store(k, p[0], b.apply(l.x[4*j+c].Get(), coefficients, v))
-					})
 				}
-			})
+				k.When(l.has(4*j+c), func() {
+					var v []float
+					for _, p := range p[1:] {
+						v = append(v, ptx.Load(k, p))
+					}
+					ptx.Store(k, p[0], l.apply(l.x[4*j+c].Get(), coefficients, v))
+				})
+			}
 		})
 	})
 }
@@ -181,8 +181,27 @@ func (b *rowsBuilder) total(acc []float) []float {
 
 // kept changes rows that so many units per lane hold.
 func (b *rowsBuilder) kept(units int) {
-	l := b.load(b.from, units)
-	b.store(l, b.coefficients(b.total(b.take(l.x.get(), l))))
+	l := b.tileAt(b.from, units)
+	b.k.If(b.vector(), l.loadVectors, l.loadSingles)
+	coefficients := b.coefficients(b.total(b.take(l.x.get(), l)))
+	b.k.If(b.vector(), func() { l.storeVectors(coefficients) }, func() { l.storeSingles(coefficients) })
+}
+
+// tiles walks over the tiles of a task, loaded; store writes one.
+func (b *rowsBuilder) tiles(f func(l rowTile, store func(coefficients []float))) {
+	walk := func(units int, g func(l rowTile)) func() {
+		return func() {
+			ptx.For(b.k, b.from, b.end, ptx.Mul(b.k, b.lanes, u32(4*units)), func(at ptx.Reg[uint32]) { g(b.tileAt(at, units)) },
+				ptx.NoUnroll())
+		}
+	}
+	b.k.If(b.vector(), walk(loopVectors, func(l rowTile) {
+		l.loadVectors()
+		f(l, l.storeVectors)
+	}), walk(loopSingles, func(l rowTile) {
+		l.loadSingles()
+		f(l, l.storeSingles)
+	}))
 }
 
 // long works on tasks of any length.
@@ -191,22 +210,19 @@ func (b *rowsBuilder) long(stage ptx.Reg[uint32], partial ptx.Ptr[ptx.Global, fl
 	at := func(task ptx.Reg[uint32]) ptx.Ptr[ptx.Global, float32] {
 		return ptx.AtByte(k, partial, ptx.MulWideU32(k, task, u32(4*len(b.empty))))
 	}
-	tiles := func(f func(l tile)) {
-		ptx.For(k, b.from, b.end, ptx.Mul(k, b.lanes, u32(4*loopUnits)), func(at ptx.Reg[uint32]) { f(b.load(at, loopUnits)) })
-	}
 	acc := variablesOf(k, constants(b.empty))
 	k.If(ptx.Eq(k, stage, ptx.Imm(writeRows)), func() {
-		of := at(ptx.Mul(k, b.row, b.parts))
+		first := ptx.Mul(k, b.row, b.parts)
 		ptx.For(k, b.lane, b.parts, b.lanes, func(i ptx.Reg[uint32]) {
-			p := ptx.AtByte(k, of, ptx.MulWideU32(k, i, u32(4*len(b.empty))))
+			p := at(ptx.Add(k, first, i))
 			var other []float
-			for r := range len(b.empty) {
+			for r := range b.empty {
 				other = append(other, ptx.Load(k, p.At(r)))
 			}
 			acc.set(b.merge(acc.get(), other))
-		})
+		}, ptx.NoUnroll())
 	}, func() {
-		tiles(func(l tile) { acc.set(b.merge(acc.get(), b.take(l.x.get(), l))) })
+		b.tiles(func(l rowTile, _ func([]float)) { acc.set(b.merge(acc.get(), b.take(l.x.get(), l))) })
 	})
 	all := b.total(acc.get())
 	k.If(ptx.Eq(k, stage, ptx.Imm(partRows)), func() {
@@ -217,6 +233,6 @@ func (b *rowsBuilder) long(stage ptx.Reg[uint32], partial ptx.Ptr[ptx.Global, fl
 		})
 	}, func() {
 		coefficients := b.coefficients(all)
-		tiles(func(l tile) { b.store(l, coefficients) })
+		b.tiles(func(_ rowTile, store func([]float)) { store(coefficients) })
 	})
 }

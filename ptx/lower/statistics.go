@@ -35,7 +35,7 @@ func exponentials(t team, log bool) statistic {
 	// The difference is taken before it is scaled: the error then grows with it, not with the elements.
 	exp := func(x, m float) float { return c.smallExp2(c.mul(ptx.Sub(k, x, m), num(math.Log2E))) }
 	s := statistic{neutral: math.Inf(-1), empty: []float32{-math.MaxFloat32, 0}}
-	s.take = func(x []float, _ tile) []float {
+	s.take = func(x []float, _ rowTile) []float {
 		m := num(-math.MaxFloat32)
 		for _, v := range x {
 			m = ptx.Max(k, v, m)
@@ -69,7 +69,7 @@ func layerNorm(t team) statistic {
 	eps := ptx.Param[float32](k, "eps")
 	return statistic{
 		empty: []float32{0, 0, 0},
-		take: func(x []float, l tile) []float {
+		take: func(x []float, l rowTile) []float {
 			deviations, squares := make([]float, len(x)), make([]float, len(x))
 			n := ptx.Convert[float32](k, ptx.Popc(k, ptx.And(k, l.inside, ptx.Imm(uint32(1)<<len(x)-1))))
 			each := c.inverse(ptx.Max(k, n, num(1)))
@@ -101,7 +101,7 @@ func rmsNorm(t team) statistic {
 	eps := ptx.Param[float32](k, "eps")
 	return statistic{
 		empty: []float32{0},
-		take: func(x []float, _ tile) []float {
+		take: func(x []float, _ rowTile) []float {
 			squares := make([]float, len(x))
 			for i, v := range x {
 				squares[i] = c.mul(v, v)

@@ -17,8 +17,8 @@ type work struct {
 }
 
 const (
-	smallTask   = 4096    // elements that are worth a block
-	manyThreads = 1 << 16 // enough to fill a GPU
+	smallTask = 4096 // elements that are worth a block
+	busyLanes = 512  // per multiprocessor: enough to fill the GPU
 )
 
 // split cuts rows into parts of at most longest elements, a multiple of 4: more than one per row only where rows are fewer
@@ -29,13 +29,14 @@ func (s *step) split(rows, cols, blocks, longest int) work {
 	return work{rows: rows, cols: cols, parts: max(1, ceilDiv(cols, chunk)), chunk: chunk}
 }
 
-// setLanes makes teams as large as it takes for each lane to have at most reads accesses of width elements, and larger where
-// there are so few tasks that the GPU would not be full.
-func (w *work) setLanes(least, width, reads int) {
-	n := min(w.chunk, w.cols)
-	for w.lanes = least; w.lanes < teamThreads && w.lanes*width < n && (reads*w.lanes*width < n || w.tasks()*w.lanes < manyThreads); {
-		w.lanes *= 2
+// lanes is the size of teams for work, from least on: as large as it takes for each lane to have at most reads accesses of width
+// elements, and larger where there are so few tasks that the GPU would not be full.
+func (s *step) lanes(w work, least, width, reads int) int {
+	n, l := min(w.chunk, w.cols), least
+	for l < teamThreads && l*width < n && (reads*l*width < n || w.tasks()*l < busyLanes*s.caps.Multiprocessors) {
+		l *= 2
 	}
+	return l
 }
 
 func (w work) tasks() int { return w.rows * w.parts }

@@ -3,6 +3,7 @@ package softgpu
 import (
 	"context"
 	"errors"
+	"maps"
 	"sync"
 
 	"github.com/wavelane/wavelane/cuda/internal/driver"
@@ -114,6 +115,7 @@ func (g *GPU) sweep(c *primary) {
 			delete(g.handles, handle)
 		}
 	}
+	maps.DeleteFunc(g.current, func(_ uint64, cur *primary) bool { return cur == c })
 	kept := g.host.list[:0:0]
 	for _, h := range g.host.list {
 		if h.context == c {
@@ -209,6 +211,10 @@ func (c *primary) fail(err error) {
 		return
 	}
 	switch f.Kind {
+	case sim.Trap:
+		if f.Detail == "__assertfail" {
+			c.fault = driver.Assert
+		}
 	case sim.OutOfBounds:
 		c.fault = driver.IllegalAddress
 	case sim.Misaligned:

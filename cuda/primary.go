@@ -22,6 +22,9 @@ type primary struct {
 	debug   atomic.Bool
 	poison  atomic.Pointer[PoisonedError]
 	history history
+	// capture is held for reading while a graph is captured. Who synchronises the context, which would break captures, holds it
+	// for writing; by TryLock alone, so that nobody waits for a lock in a capture.
+	capture sync.RWMutex
 }
 
 // primaries are the contexts in use.
@@ -131,11 +134,14 @@ func newError(drv driver.Driver, call string, r driver.Result) *Error {
 	return &Error{Call: call, Code: int(r), Name: r.Name(), Text: drv.ResultText(r)}
 }
 
-// launched notes a launch and, in debug mode, waits for it, so that its fault is charged to it.
-func (p *primary) launched(kernel string, l *driver.Launch, s driver.Stream, r driver.Result) error {
+// launched notes a launch and, in debug mode, waits for it, so that its fault is charged to it; unless it is captured.
+func (p *primary) launched(kernel string, l *driver.Launch, s driver.Stream, r driver.Result, capturing bool) error {
 	if r != driver.Success {
 		return fmt.Errorf("launch of %s, grid %v, block %v, %d bytes of shared memory: %w", kernel, l.Grid, l.Block, l.Shared,
 			p.check("cuLaunchKernel", r))
+	}
+	if capturing {
+		return nil
 	}
 	p.history.add(kernel, l)
 	if p.debug.Load() {

@@ -1,0 +1,285 @@
+package cuda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"sync"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/cuda/internal/driver"
+	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/ptx/lower"
+)
+
+// Device is an open GPU. It is safe for concurrent use.
+type Device struct {
+	compute.Ops // one method per operation of the catalogue, on slices of host memory
+
+	*device
+}
+
+// device is what runs in flight and everything made from a Device refer to. It is apart from Device so that a Device that was
+// forgotten can be found unreachable.
+type device struct {
+	*primary
+	info     Info
+	log      *slog.Logger
+	caps     lower.Caps
+	home     *Stream // that programs run on
+	captures *Stream // that programs are captured on; guarded by submit
+	pool     *pool
+	host     *hostPool
+	stager   *stager
+	loader   *loader
+	events   events
+	submit   sync.Mutex // one program at a time is put on the home stream
+
+	mu          sync.Mutex
+	closed      bool
+	holders     int // calls and runs that need the driver; it is closed when none is left
+	streams     map[*Stream]bool
+	modules     map[*Module]bool
+	graphs      map[*graph]bool
+	executables map[*executable]bool
+	stats       Stats
+}
+
+// Stats counts what a device has done since it was opened.
+type Stats struct {
+	Runs     uint64 `json:"runs"`     // of programs
+	Launches uint64 `json:"launches"` // of kernels by programs
+	Replays  uint64 `json:"replays"`  // runs that were one launch of a graph
+}
+
+// Available says why no NVIDIA GPU can be opened; nil if one can.
+func Available(ctx context.Context) error {
+	_, err := Devices(ctx)
+	return err
+}
+
+// Devices describes the GPUs that can be opened: NVIDIA's, or those of [Software] if that is among the options. The error wraps
+// compute.ErrUnavailable if there are none.
+func Devices(ctx context.Context, opts ...Option) ([]Info, error) {
+	list, err := devices(ctx, opts)
+	if err != nil {
+		return nil, fmt.Errorf("cuda: %w", err)
+	}
+	return list, nil
+}
+
+func devices(ctx context.Context, opts []Option) ([]Info, error) {
+	c, err := newConfig(opts)
+	if err != nil {
+		return nil, err
+	}
+	drv, err := c.load()
+	if err != nil {
+		return nil, err
+	}
+	n, r := drv.DeviceCount()
+	if r != driver.Success {
+		return nil, newError(drv, "cuDeviceGetCount", r)
+	}
+	if n == 0 {
+		return nil, fmt.Errorf("the driver knows no GPU: %w", compute.ErrUnavailable)
+	}
+	var list []Info
+	for i := range n {
+		info, _, err := describe(drv, i)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, info)
+	}
+	return list, ctx.Err()
+}
+
+// Open opens a GPU: the first of NVIDIA's driver, unless options say otherwise. Errors wrap compute.ErrUnavailable if there is no
+// driver or no such GPU, and say what is missing.
+func Open(ctx context.Context, opts ...Option) (*Device, error) {
+	d, err := open(ctx, opts)
+	if err != nil {
+		return nil, fmt.Errorf("cuda: %w", err)
+	}
+	return d, nil
+}
+
+func open(ctx context.Context, opts []Option) (*Device, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	c, err := newConfig(opts)
+	if err != nil {
+		return nil, err
+	}
+	drv, err := c.load()
+	if err != nil {
+		return nil, err
+	}
+	info, id, err := describe(drv, c.ordinal)
+	if err != nil {
+		return nil, err
+	}
+	p, err := retainPrimary(drv, id)
+	if err != nil {
+		return nil, err
+	}
+	if c.debug {
+		p.debug.Store(true)
+	}
+	grid := info.MaxGrid
+	d := &device{
+		primary: p, info: info, log: c.log, streams: map[*Stream]bool{}, modules: map[*Module]bool{},
+		graphs: map[*graph]bool{}, executables: map[*executable]bool{}, events: events{p: p},
+		caps: lower.Caps{Multiprocessors: info.Multiprocessors, MaxGrid: [3]uint32{uint32(grid[0]), uint32(grid[1]), uint32(grid[2])}},
+	}
+	if err := d.start(c); err != nil {
+		d.teardown()
+		return nil, err
+	}
+	dev := &Device{device: d}
+	dev.Ops = op.NewOps(dev)
+	runtime.AddCleanup(dev, func(d *device) { d.close() }, d) // a net under a forgotten Close
+	d.log.Debug("cuda: device open", "device", info.String())
+	return dev, nil
+}
+
+// start makes what a device always has.
+func (d *device) start(c *config) (err error) {
+	if d.home, err = d.newStream(StreamOptions{}); err != nil {
+		return err
+	}
+	d.pool = newPool(d.primary, d.home.handle, c.memory)
+	d.host = newHostPool(d.primary)
+	if d.stager, err = newStager(d.primary, d.host); err != nil {
+		return err
+	}
+	d.loader = newLoader(d.primary, d.info, c.cache, d.log)
+	return nil
+}
+
+// Info describes the GPU.
+func (d *device) Info() Info { return d.info }
+
+// Stats returns counters.
+func (d *device) Stats() Stats {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.stats
+}
+
+// Synchronize waits until all work that was submitted so far is done. It returns the first fault if there was one.
+func (d *device) Synchronize() error {
+	if err := d.begin(); err != nil {
+		return err
+	}
+	defer d.end()
+	if err := d.enter(); err != nil {
+		return err
+	}
+	defer d.leave()
+	return d.check("cuCtxSynchronize", d.drv.CtxSynchronize())
+}
+
+// Close closes the device with all its streams, modules, graphs, tensors, buffers and compiled programs; later use of any of
+// them fails with compute.ErrClosed. Work in flight finishes and delivers its results; the memory is freed after that. Close
+// does not wait and is idempotent.
+func (d *Device) Close() error {
+	d.device.close()
+	return nil
+}
+
+func (d *device) close() {
+	d.mu.Lock()
+	first := !d.closed
+	d.closed = true
+	last := first && d.holders == 0
+	d.mu.Unlock()
+	if last {
+		d.teardown()
+	}
+}
+
+// begin reserves the driver for a call or a run; end gives it back.
+func (d *device) begin() error {
+	if err := d.hold(); err != nil {
+		return err
+	}
+	if dead := d.poison.Load(); dead != nil {
+		d.end()
+		return dead
+	}
+	return nil
+}
+
+// hold is begin for calls that give something back, which a dead context takes as well.
+func (d *device) hold() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return closedError("cuda device")
+	}
+	d.holders++
+	return nil
+}
+
+// more is a further reservation by who has one, for work that goes on after the call.
+func (d *device) more() {
+	d.mu.Lock()
+	d.holders++
+	d.mu.Unlock()
+}
+
+func (d *device) end() {
+	d.mu.Lock()
+	d.holders--
+	last := d.closed && d.holders == 0
+	d.mu.Unlock()
+	if last {
+		d.teardown()
+	}
+}
+
+// teardown destroys everything. Nobody uses the device any more.
+func (d *device) teardown() {
+	d.mu.Lock()
+	streams, modules, graphs, executables := d.streams, d.modules, d.graphs, d.executables
+	d.streams, d.modules, d.graphs, d.executables, d.closed = nil, nil, nil, nil, true
+	d.mu.Unlock()
+	for e := range executables {
+		e.dropGraphs()
+	}
+	for g := range graphs {
+		g.destroy()
+	}
+	var errs []error
+	for s := range streams {
+		errs = append(errs, s.destroy())
+	}
+	d.enterDead()
+	for m := range modules {
+		errs = append(errs, m.unload())
+	}
+	if d.loader != nil {
+		errs = append(errs, d.loader.close())
+	}
+	d.events.close()
+	if d.stager != nil {
+		errs = append(errs, d.stager.close())
+	}
+	if d.pool != nil {
+		errs = append(errs, d.pool.close())
+	}
+	if d.host != nil {
+		errs = append(errs, d.host.close())
+	}
+	d.leave()
+	errs = append(errs, d.release())
+	if err := errors.Join(errs...); err != nil && d.poison.Load() == nil {
+		d.log.Warn("cuda: closing the device", "device", d.info.Name, "error", err)
+	}
+	d.log.Debug("cuda: device closed", "device", d.info.Name)
+}

@@ -1,0 +1,283 @@
+package cuda
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/cuda/internal/driver"
+	"github.com/wavelane/wavelane/internal/op"
+)
+
+// Executable is a compiled program; see [Device.Compile]. It is safe for concurrent use; runs may overlap.
+type Executable struct {
+	dev *Device
+	*executable
+}
+
+// executable is an Executable as runs in flight see it.
+type executable struct {
+	d *device
+	*plan
+
+	mu     sync.Mutex
+	closed bool
+	runs   int
+	graphs []*replay // idle ones
+	made   int       // graphs that there are, idle or not
+}
+
+func newExecutable(dev *Device, pl *plan) *Executable {
+	e := &executable{d: dev.device, plan: pl}
+	x := &Executable{dev, e}
+	e.d.mu.Lock()
+	if e.d.executables != nil {
+		e.d.executables[e] = true
+	}
+	e.d.mu.Unlock()
+	runtime.AddCleanup(x, func(e *executable) { e.close() }, e) // a net under a forgotten Close
+	return x
+}
+
+// Close releases what the executable keeps. Runs in flight finish. It is idempotent.
+func (x *Executable) Close() error {
+	x.close()
+	return nil
+}
+
+func (e *executable) close() {
+	if e.d.hold() != nil {
+		return // the device has freed everything, or will
+	}
+	defer e.d.end()
+	e.mu.Lock()
+	e.closed = true
+	e.plan.release()
+	e.mu.Unlock()
+	e.d.mu.Lock()
+	delete(e.d.executables, e)
+	e.d.mu.Unlock()
+	e.dropGraphs()
+}
+
+// memory is what one run uses.
+type memory struct {
+	arena        *block
+	upload, read *hostBlock
+	kept         []*block // by the program's kept values; nil for those that are tensors or kept twice
+	tensors      []spotted
+}
+
+// spotted is a part of a block.
+type spotted struct {
+	block  *block
+	offset uint64
+}
+
+func (s spotted) ptr() driver.Ptr { return s.block.ptr + driver.Ptr(s.offset) }
+
+// acquire reserves the memory of a run; the caller has entered the context.
+func (e *executable) acquire() (*memory, error) {
+	m := &memory{kept: make([]*block, len(e.prog.Keep))}
+	err := func() (err error) {
+		if e.arena > 0 {
+			if m.arena, err = e.d.pool.get(e.arena); err != nil {
+				return err
+			}
+		}
+		for i, s := range e.prog.Keep {
+			if pl := e.places[s]; pl.kind == inKept && pl.index == i {
+				if m.kept[i], err = e.d.pool.get(max(pl.bytes, 1)); err != nil {
+					return fmt.Errorf("result of shape %v: %w", e.prog.Values[s].Shape, err)
+				}
+			}
+		}
+		if e.upload > 0 {
+			if m.upload, err = e.d.host.get(e.upload); err != nil {
+				return err
+			}
+		}
+		if e.read > 0 {
+			m.read, err = e.d.host.get(e.read)
+		}
+		return err
+	}()
+	if err != nil {
+		m.release()
+		return nil, err
+	}
+	return m, nil
+}
+
+// release gives the memory of the device back, for work that the home stream does later, and that of the host, which nobody
+// must be using any more.
+func (m *memory) release() {
+	m.releaseDevice()
+	for _, h := range []*hostBlock{m.upload, m.read} {
+		if h != nil {
+			h.release()
+		}
+	}
+	m.upload, m.read = nil, nil
+}
+
+func (m *memory) releaseDevice() {
+	if m.arena != nil {
+		m.arena.release()
+	}
+	for _, b := range m.kept {
+		if b != nil {
+			b.release()
+		}
+	}
+	for _, t := range m.tensors {
+		t.block.release()
+	}
+	m.arena, m.kept, m.tensors = nil, nil, nil
+}
+
+// where is the part of a block that a value has.
+func (e *executable) where(m *memory, s op.Slot) spotted {
+	switch p := e.places[s]; p.kind {
+	case inTensor:
+		return m.tensors[p.index]
+	case inKept:
+		return spotted{m.kept[p.index], 0}
+	default:
+		return spotted{m.arena, p.at}
+	}
+}
+
+func (e *executable) address(m *memory, s spot) driver.Ptr {
+	if s.place < len(e.prog.Values) {
+		return e.where(m, op.Slot(s.place)).ptr() + driver.Ptr(s.offset)
+	}
+	return m.arena.ptr + driver.Ptr(e.places[s.place].at+s.offset)
+}
+
+// bindTensors takes hold of the tensors of a run.
+func (e *executable) bindTensors(m *memory, io *op.IO) error {
+	for i := range e.prog.Tensor {
+		t, ok := io.Tensors[i].(*Tensor)
+		if !ok || t.dev.device != e.d {
+			return fmt.Errorf("tensor %d of shape %v: %w", i, io.Tensors[i].Shape(), compute.ErrForeignTensor)
+		}
+		b, err := t.acquire()
+		if err != nil {
+			return fmt.Errorf("tensor %d: %w", i, err)
+		}
+		m.tensors = append(m.tensors, b)
+	}
+	return nil
+}
+
+// fillUpload copies the inputs to the staging memory.
+func (e *executable) fillUpload(m *memory, io *op.IO) {
+	for i := range e.prog.Host {
+		if data := op.Bytes(io.Host[i]); len(data) > 0 {
+			copy(m.upload.bytes()[e.uploadAt[i]:], data)
+		}
+	}
+}
+
+// enqueue gives the whole program to a stream. The caller has entered the context and holds the device's submit lock, which
+// guards the parameter blocks of the plan.
+func (e *executable) enqueue(m *memory, s driver.Stream, capturing bool) error {
+	d := e.d
+	if e.inputs > 0 {
+		r := d.drv.MemcpyHtoDAsync(m.arena.ptr, m.upload.pointer(0), e.inputs, s)
+		if err := d.check("cuMemcpyHtoDAsync", r); err != nil {
+			return err
+		}
+	}
+	for i, v := range e.prog.Host {
+		if p := e.places[v]; p.kind != inArena && p.bytes > 0 {
+			r := d.drv.MemcpyHtoDAsync(e.where(m, v).ptr(), m.upload.pointer(e.uploadAt[i]), p.bytes, s)
+			if err := d.check("cuMemcpyHtoDAsync", r); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range e.actions {
+		if err := e.act(m, &e.actions[i], s, capturing); err != nil {
+			return err
+		}
+	}
+	for i, v := range e.prog.Read {
+		if n := e.places[v].bytes; n > 0 {
+			r := d.drv.MemcpyDtoHAsync(m.read.pointer(e.readAt[i]), e.where(m, v).ptr(), n, s)
+			if err := d.check("cuMemcpyDtoHAsync", r); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (e *executable) act(m *memory, a *action, s driver.Stream, capturing bool) error {
+	d := e.d
+	switch a.kind {
+	case copying:
+		return d.check("cuMemcpyDtoDAsync", d.drv.MemcpyDtoDAsync(e.address(m, a.to), e.address(m, a.from), a.n, s))
+	case filling:
+		return d.check("cuMemsetD32Async", d.drv.MemsetD32Async(e.address(m, a.to), a.word, a.n, s))
+	}
+	for _, q := range a.patches {
+		putAddress(a.launch.Params[q.at:], e.address(m, q.spot))
+	}
+	return d.launched(a.name, &a.launch, s, d.drv.LaunchKernel(a.function, &a.launch, s), capturing)
+}
+
+// launches counts the kernels of the program.
+func (e *executable) launches() (n int) {
+	for i := range e.actions {
+		if e.actions[i].kind == launching {
+			n++
+		}
+	}
+	return n
+}
+
+// deliver copies the results to the caller.
+func (e *executable) deliver(read *hostBlock, dst []any) {
+	for i := range e.prog.Read {
+		if to := op.Bytes(dst[i]); len(to) > 0 {
+			copy(to, read.bytes()[e.readAt[i]:])
+		}
+	}
+}
+
+// keep makes the tensors of the kept values.
+func (e *executable) keep(m *memory, dev *Device, io *op.IO) {
+	if len(e.prog.Keep) == 0 {
+		return
+	}
+	io.Keep = make([]compute.Tensor, len(e.prog.Keep))
+	for i, s := range e.prog.Keep {
+		w := e.where(m, s)
+		w.block.retain()
+		io.Keep[i] = newTensor(dev, e.prog.Values[s].Type, w)
+	}
+}
+
+func putAddress(to []byte, p driver.Ptr) {
+	_ = to[7]
+	for i := range 8 {
+		to[i] = byte(p >> (8 * i))
+	}
+}
+
+// snapshot is the addresses of the tensors of a run.
+func snapshot(m *memory) []driver.Ptr {
+	var all []driver.Ptr
+	for _, t := range m.tensors {
+		all = append(all, t.ptr())
+	}
+	return all
+}
+
+func sameTensors(a []driver.Ptr, m *memory) bool {
+	return slices.EqualFunc(a, m.tensors, func(p driver.Ptr, t spotted) bool { return p == t.ptr() })
+}

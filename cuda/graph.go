@@ -1,0 +1,232 @@
+package cuda
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/cuda/internal/driver"
+)
+
+// Capture is work that is recorded into a graph instead of being run. It is valid during [Stream.Capture] only, on its goroutine.
+// Neither memory can be allocated nor modules loaded nor anything waited for meanwhile.
+type Capture struct {
+	work
+	nodes []node
+}
+
+// Node is a kernel's launch in a graph.
+type Node struct {
+	graph *Capture
+	index int
+}
+
+// node is a launch with what is needed to change it.
+type node struct {
+	handle driver.GraphNode
+	kernel *Kernel
+	launch driver.Launch
+}
+
+// Launch records a kernel's launch. The node is for [Graph.SetArgs].
+func (c *Capture) Launch(k *Kernel, l Launch, a ...Arg) (Node, error) {
+	if err := c.enter(); err != nil {
+		return Node{}, err
+	}
+	defer c.s.d.leave()
+	if err := c.note(c.tryLaunch(k, &l, a)); err != nil {
+		return Node{}, err
+	}
+	if err := c.note(k.module.retain()); err != nil {
+		return Node{}, err
+	}
+	c.keep(k.module)
+	handle, r := c.s.d.drv.StreamCaptureNode(c.s.handle)
+	if err := c.note(c.s.d.check("cuStreamGetCaptureInfo", r)); err != nil {
+		return Node{}, err
+	}
+	launch := c.launch
+	launch.Params = slices.Clone(launch.Params)
+	c.nodes = append(c.nodes, node{handle, k, launch})
+	return Node{c, len(c.nodes) - 1}, nil
+}
+
+// Graph is captured work that can be run again and again with one call. It is safe for concurrent use; its runs, on whatever
+// streams, come one after the other. What it uses must stay open as long as it does.
+type Graph struct{ *graph }
+
+type graph struct {
+	d       *device
+	capture *Capture // identity of the nodes
+	kept    []releaser
+
+	mu   sync.Mutex
+	exec driver.GraphExec // 0 when closed
+	// Replays of one graph do not overlap: the driver takes care of that.
+	nodes []node
+}
+
+// Capture records what f does into a graph. Nothing runs. If f fails, so does Capture.
+func (s *Stream) Capture(f func(c *Capture) error) (*Graph, error) {
+	if err := s.d.begin(); err != nil {
+		return nil, err
+	}
+	defer s.d.end()
+	if err := s.begin(); err != nil {
+		return nil, err
+	}
+	defer s.endRecording()
+	g, err := s.capture(f)
+	if err != nil {
+		return nil, err
+	}
+	x := &Graph{g}
+	runtime.AddCleanup(x, func(g *graph) { g.close() }, g) // a net under a forgotten Close
+	return x, nil
+}
+
+func (s *Stream) capture(f func(c *Capture) error) (*graph, error) {
+	d := s.d
+	// A capture belongs to the thread that began it.
+	if err := d.enter(); err != nil {
+		return nil, err
+	}
+	defer d.leave()
+	// The pool must not record events on a stream that is capturing.
+	if err := d.pool.unwatch(s.handle); err != nil {
+		return nil, err
+	}
+	defer d.pool.watch(s.handle)
+	if err := d.check("cuStreamBeginCapture", d.drv.StreamBeginCapture(s.handle)); err != nil {
+		return nil, err
+	}
+	c := &Capture{work: work{s: s, open: true, capturing: true}}
+	err := s.record(c, f)
+	c.open = false
+	handle, r := d.drv.StreamEndCapture(s.handle)
+	if err == nil {
+		err = d.check("cuStreamEndCapture", r)
+	}
+	if handle != 0 {
+		defer d.drv.GraphDestroy(handle)
+	}
+	if err != nil {
+		c.releaseKept()
+		return nil, fmt.Errorf("capture: %w", err)
+	}
+	exec, r := d.drv.GraphInstantiate(handle)
+	if err := d.check("cuGraphInstantiate", r); err != nil {
+		c.releaseKept()
+		return nil, err
+	}
+	g := &graph{d: d, capture: c, kept: c.kept, exec: exec, nodes: c.nodes}
+	if err := d.check("cuGraphUpload", d.drv.GraphUpload(exec, s.handle)); err != nil {
+		g.destroy()
+		return nil, err
+	}
+	d.mu.Lock()
+	d.graphs[g] = true
+	d.mu.Unlock()
+	return g, nil
+}
+
+// record runs f and returns its error or the capture's; a panic ends the capture before it goes on.
+func (s *Stream) record(c *Capture, f func(c *Capture) error) error {
+	finished := false
+	defer func() {
+		if !finished {
+			if handle, _ := s.d.drv.StreamEndCapture(s.handle); handle != 0 {
+				s.d.drv.GraphDestroy(handle)
+			}
+		}
+	}()
+	err := f(c)
+	finished = true
+	if err == nil {
+		err = c.err
+	}
+	return err
+}
+
+// launch runs the graph on a stream; the caller has entered the context.
+func (g *Graph) launch(r *Recording, drv driver.Driver, s driver.Stream) error {
+	if g == nil || g.d != r.s.d {
+		return fmt.Errorf("replay of another device's graph: %w", compute.ErrArgument)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.exec == 0 {
+		return closedError("graph")
+	}
+	runtime.KeepAlive(g)
+	return g.d.check("cuGraphLaunch", drv.GraphLaunch(g.exec, s))
+}
+
+// SetArgs changes the arguments of a launch in replays that begin later.
+func (g *Graph) SetArgs(n Node, a ...Arg) error {
+	if n.graph == nil || n.graph != g.capture {
+		return fmt.Errorf("node of another graph: %w", compute.ErrArgument)
+	}
+	if err := g.d.begin(); err != nil {
+		return err
+	}
+	defer g.d.end()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.exec == 0 {
+		return closedError("graph")
+	}
+	x := &g.nodes[n.index]
+	if err := x.kernel.layout.Pack(x.launch.Params, a...); err != nil {
+		return fmt.Errorf("kernel %s: %w", x.kernel.name, err)
+	}
+	if err := g.d.enter(); err != nil {
+		return err
+	}
+	defer g.d.leave()
+	return g.d.check("cuGraphExecKernelNodeSetParams", g.d.drv.GraphExecKernelNodeSetParams(g.exec, x.handle, x.kernel.function, &x.launch))
+}
+
+// Nodes is the number of kernels that the graph launches.
+func (g *Graph) Nodes() int { return len(g.nodes) }
+
+// Close gives the graph back; replays under way finish. It is idempotent.
+func (g *Graph) Close() error {
+	g.close()
+	return nil
+}
+
+func (g *graph) close() {
+	if g.d.hold() != nil {
+		return // the device has closed it, or will
+	}
+	defer g.d.end()
+	g.d.mu.Lock()
+	own := g.d.graphs[g]
+	delete(g.d.graphs, g)
+	g.d.mu.Unlock()
+	if own {
+		g.destroy()
+	}
+}
+
+// destroy waits for replays and frees.
+func (g *graph) destroy() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.exec == 0 {
+		return
+	}
+	g.d.enterDead()
+	// The driver lets a graph go when its last replay is done, but what the graph keeps must not be reused before.
+	g.d.drv.CtxSynchronize()
+	g.d.drv.GraphExecDestroy(g.exec)
+	g.d.leave()
+	g.exec = 0
+	for _, x := range g.kept {
+		x.release()
+	}
+	g.kept = nil
+}

@@ -1,0 +1,133 @@
+package cuda
+
+import (
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/cuda/internal/driver"
+	"github.com/wavelane/wavelane/cuda/internal/libcuda"
+	"github.com/wavelane/wavelane/cuda/internal/softgpu"
+	"github.com/wavelane/wavelane/ptx/sim"
+)
+
+// Option configures [Open].
+type Option func(*config) error
+
+type config struct {
+	load    func() (driver.Driver, error)
+	ordinal int
+	log     *slog.Logger
+	debug   bool
+	cache   string // directory of compiled modules; "" for the user's own, "-" for none
+	memory  uint64 // bytes of device memory that may be in use; 0 for all there is
+}
+
+func newConfig(opts []Option) (*config, error) {
+	c := &config{load: func() (driver.Driver, error) { return libcuda.Open("") }, log: slog.New(slog.DiscardHandler)}
+	for _, o := range opts {
+		if o == nil {
+			return nil, fmt.Errorf("nil option: %w", compute.ErrArgument)
+		}
+		if err := o(c); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// WithDevice chooses a GPU by its ordinal, as the driver counts them (CUDA_VISIBLE_DEVICES applies). The default is 0.
+func WithDevice(ordinal int) Option {
+	return func(c *config) error {
+		if ordinal < 0 {
+			return fmt.Errorf("device %d: %w", ordinal, compute.ErrArgument)
+		}
+		c.ordinal = ordinal
+		return nil
+	}
+}
+
+// WithLogger receives the events of the device. The default is silence.
+func WithLogger(l *slog.Logger) Option {
+	return func(c *config) error {
+		if l == nil {
+			return fmt.Errorf("nil logger: %w", compute.ErrArgument)
+		}
+		c.log = l
+		return nil
+	}
+}
+
+// WithDebug waits for each launch to end, so that a fault names the kernel that is guilty. It applies to the context, which
+// all devices that are open on the same GPU share. Slow.
+func WithDebug() Option {
+	return func(c *config) error { c.debug = true; return nil }
+}
+
+// WithCache keeps compiled kernels in a directory instead of the user's cache directory. It is created when needed.
+func WithCache(dir string) Option {
+	return func(c *config) error {
+		if dir == "" {
+			return fmt.Errorf("a cache without a directory: %w", compute.ErrArgument)
+		}
+		c.cache = dir
+		return nil
+	}
+}
+
+// noCache is config.cache without a cache.
+const noCache = "-"
+
+// WithoutCache compiles in every process anew.
+func WithoutCache() Option {
+	return func(c *config) error { c.cache = noCache; return nil }
+}
+
+// WithMemoryLimit bounds the device memory that may be in use, in bytes. More is compute.ErrOutOfMemory.
+func WithMemoryLimit(bytes uint64) Option {
+	return func(c *config) error {
+		if bytes == 0 {
+			return fmt.Errorf("a memory limit of 0: %w", compute.ErrArgument)
+		}
+		c.memory = bytes
+		return nil
+	}
+}
+
+// SoftwareOptions describe a software GPU. The zero value is one GPU, as fast as it can be.
+type SoftwareOptions struct {
+	Devices int    // 0 means 1
+	Memory  uint64 // bytes of each; 0 means 4 GiB
+	// Checked finds races, values that nobody wrote, and asynchronous copies that nobody awaits, in any kernel; see package
+	// ptx/sim. It is many times slower.
+	Checked bool
+	Seed    uint64 // of the schedule; 0 is a fixed one
+	Perturb bool   // approximate instructions err as far as they may
+}
+
+// Software takes a software GPU, which executes PTX on any machine, instead of NVIDIA's driver: the same code runs above it.
+// Devices opened with the same option value are those of one machine.
+func Software(o ...SoftwareOptions) Option {
+	machine := sync.OnceValue(func() driver.Driver {
+		var s SoftwareOptions
+		if len(o) > 0 {
+			s = o[0]
+		}
+		c := softgpu.Config{Devices: s.Devices, Memory: s.Memory, Sim: sim.Config{Seed: s.Seed, Perturb: s.Perturb}}
+		if s.Checked {
+			c.Sim.Checks = sim.AllChecks
+		}
+		return softgpu.New(c)
+	})
+	return func(c *config) error {
+		if len(o) > 1 {
+			return fmt.Errorf("%d sets of options for one software GPU: %w", len(o), compute.ErrArgument)
+		}
+		if len(o) == 1 && o[0].Devices < 0 {
+			return fmt.Errorf("%d software GPUs: %w", o[0].Devices, compute.ErrArgument)
+		}
+		c.load = func() (driver.Driver, error) { return machine(), nil }
+		return nil
+	}
+}

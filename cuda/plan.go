@@ -1,0 +1,257 @@
+package cuda
+
+import (
+	"fmt"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/cuda/internal/driver"
+	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/ptx/lower"
+)
+
+// plan is a program made ready for this device: everything that does not depend on the data of a run.
+type plan struct {
+	prog    *op.Program
+	modules []*Module // of users' kernels, retained
+	actions []action
+	places  []place // of the values, then of scratch memory
+
+	arena    uint64   // bytes of the memory of a run
+	inputs   uint64   // bytes at its beginning that one copy fills
+	uploadAt []uint64 // where each host value lies in the staging memory; below inputs those that the one copy brings
+	upload   uint64   // bytes of that
+	readAt   []uint64 // where each result lies in its staging memory
+	read     uint64
+}
+
+// place is where a value lies.
+type place struct {
+	kind  placeKind
+	at    uint64 // in the arena
+	index int    // among the program's tensors or kept values
+	bytes uint64
+}
+
+type placeKind uint8
+
+const (
+	inArena placeKind = iota
+	inTensor
+	inKept // memory of its own, which outlives the run
+)
+
+// action is a launch, a copy or a fill.
+type action struct {
+	kind     actionKind
+	name     string // of the kernel
+	function driver.Function
+	launch   driver.Launch
+	patches  []patch // addresses in launch.Params
+	from, to spot
+	n        uint64 // bytes of a copy, words of a fill
+	word     uint32
+}
+
+type actionKind uint8
+
+const (
+	launching actionKind = iota
+	copying
+	filling
+)
+
+// patch is an address in a parameter block.
+type patch struct {
+	at int
+	spot
+}
+
+// spot is a position in a place.
+type spot struct {
+	place  int
+	offset uint64
+}
+
+// Compile validates a program and prepares it: code and memory plan. Errors wrap compute.ErrUnsupported, compute.ErrTooLarge,
+// compute.ErrForeignTensor (a kernel of another device), compute.ErrClosed or compute.ErrDeviceLost.
+func (d *Device) Compile(p *op.Program) (op.Executable, error) {
+	if err := d.begin(); err != nil {
+		return nil, err
+	}
+	defer d.end()
+	pl, err := d.plan(p)
+	if err != nil {
+		return nil, err
+	}
+	return newExecutable(d, pl), nil
+}
+
+func (d *device) plan(p *op.Program) (*plan, error) {
+	pl := &plan{prog: p, places: make([]place, len(p.Values))}
+	var scratch [][]int // bytes, by step
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		l, err := d.lower(p, s)
+		if err != nil {
+			pl.release()
+			return nil, err
+		}
+		if err := d.addStep(pl, p, s, l); err != nil {
+			pl.release()
+			return nil, fmt.Errorf("%s %v: %w", stepName(s), p.Types(s.In), err)
+		}
+		scratch = append(scratch, l.Scratch)
+	}
+	pl.arrange(scratch)
+	return pl, nil
+}
+
+// release lets go of the modules.
+func (pl *plan) release() {
+	for _, m := range pl.modules {
+		m.release()
+	}
+	pl.modules = nil
+}
+
+func stepName(s *op.Step) string {
+	if s.Kernel != nil {
+		return s.Kernel.Name()
+	}
+	return s.Entry.Name
+}
+
+// lower returns the code of a step of the catalogue; a user's kernel has its code already.
+func (d *device) lower(p *op.Program, s *op.Step) (lower.Lowering, error) {
+	if s.Kernel != nil {
+		return lower.Lowering{}, nil
+	}
+	return lower.Lower(s, p.Types(s.In), p.Values[s.Out].Type, &d.caps, nil)
+}
+
+// addStep appends the actions of a step.
+func (d *device) addStep(pl *plan, p *op.Program, s *op.Step, l lower.Lowering) error {
+	if s.Kernel != nil {
+		a, err := d.custom(p, s)
+		if err != nil {
+			return err
+		}
+		m := s.Kernel.(*Kernel).module
+		if err := m.retain(); err != nil {
+			return err
+		}
+		pl.modules = append(pl.modules, m)
+		pl.actions = append(pl.actions, a)
+		return nil
+	}
+	first := len(pl.places) // of the step's scratch memory
+	for _, n := range l.Scratch {
+		pl.places = append(pl.places, place{bytes: uint64(n)})
+	}
+	locate := func(b lower.Buffer) spot {
+		switch b.Role {
+		case lower.Operand:
+			return spot{int(s.In[b.Index]), uint64(b.Offset)}
+		case lower.Result:
+			return spot{int(s.Out), uint64(b.Offset)}
+		}
+		return spot{first + b.Index, uint64(b.Offset)}
+	}
+	for _, x := range l.Actions {
+		var a action
+		switch {
+		case x.Launch != nil:
+			f, err := d.catalogueKernel(x.Launch.Kernel)
+			if err != nil {
+				return err
+			}
+			k := x.Launch.Kernel
+			a = action{kind: launching, name: k.Name, function: f, launch: driver.Launch{Grid: x.Launch.Grid,
+				Block: [3]uint32{uint32(k.Block[0]), uint32(k.Block[1]), uint32(k.Block[2])}, Params: x.Launch.Params}}
+			for _, q := range x.Launch.Pointers {
+				a.patches = append(a.patches, patch{q.At, locate(q.Buffer)})
+			}
+		case x.Copy != nil:
+			a = action{kind: copying, from: locate(x.Copy.From), to: locate(x.Copy.To), n: uint64(x.Copy.Bytes)}
+		default:
+			a = action{kind: filling, to: locate(x.Fill.To), n: uint64(x.Fill.Words), word: x.Fill.Word}
+		}
+		pl.actions = append(pl.actions, a)
+	}
+	return nil
+}
+
+// custom is the launch of a user's kernel.
+func (d *device) custom(p *op.Program, s *op.Step) (action, error) {
+	k, ok := s.Kernel.(*Kernel)
+	if !ok || k.module.d != d {
+		return action{}, fmt.Errorf("kernel %s: %w", s.Kernel.Name(), compute.ErrForeignTensor)
+	}
+	in, out := p.Types(s.In), p.Values[s.Out].Type
+	if err := k.Check(in, out, s.Attr); err != nil {
+		return action{}, err
+	}
+	l := s.Attr.Options.(Launch)
+	a := action{kind: launching, name: k.name, function: k.function}
+	if err := k.prepare(d, &l, &a.launch); err != nil {
+		return a, err
+	}
+	a.launch.Params = make([]byte, k.layout.Size())
+	for i, arg := range l.Args {
+		slot, isSlot := arg.Slot()
+		if !isSlot {
+			if err := k.layout.Put(a.launch.Params, i, arg); err != nil {
+				return a, fmt.Errorf("kernel %s: %w", k.name, err)
+			}
+			continue
+		}
+		where := spot{place: int(s.Out)}
+		if slot != resultSlot {
+			where.place = int(s.In[slot])
+		}
+		a.patches = append(a.patches, patch{k.layout.Param(i).Offset, where})
+	}
+	return a, nil
+}
+
+// Check validates a call of the kernel as a step of a program, where a.Options is a [Launch].
+func (k *Kernel) Check(in []op.Type, out op.Type, a op.Attr) error {
+	l, ok := a.Options.(Launch)
+	switch {
+	case !ok:
+		return fmt.Errorf("kernel %s: options are %T, must be cuda.Launch: %w", k.name, a.Options, compute.ErrArgument)
+	case len(a.Scalars) != 0:
+		return fmt.Errorf("kernel %s: takes no scalars, use Launch.Args: %w", k.name, compute.ErrArgument)
+	case len(l.Args) != k.layout.Len():
+		return fmt.Errorf("kernel %s %v: %d parameters, Launch.Args has %d: %w", k.name, in, k.layout.Len(), len(l.Args),
+			compute.ErrArgument)
+	}
+	used := make([]bool, len(in))
+	results := 0
+	for i, arg := range l.Args {
+		slot, isSlot := arg.Slot()
+		switch {
+		case !isSlot:
+			continue
+		case slot == resultSlot:
+			results++
+		case slot >= len(in):
+			return fmt.Errorf("kernel %s %v: argument %d is operand %d of %d: %w", k.name, in, i, slot, len(in), compute.ErrArgument)
+		default:
+			used[slot] = true
+		}
+		if p := k.layout.Param(i); p.Size != 8 || !p.Scalar {
+			return fmt.Errorf("kernel %s %v: argument %d is an address, the parameter %s is a .%s of %d bytes: %w", k.name, in, i, p.Name,
+				p.Type, p.Size, compute.ErrArgument)
+		}
+	}
+	for i := range used {
+		if !used[i] {
+			return fmt.Errorf("kernel %s %v: no argument is operand %d: %w", k.name, in, i, compute.ErrArgument)
+		}
+	}
+	if results != 1 {
+		return fmt.Errorf("kernel %s %v: %d arguments are the result: %w", k.name, in, results, compute.ErrArgument)
+	}
+	return nil
+}

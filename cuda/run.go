@@ -1,0 +1,265 @@
+package cuda
+
+import (
+	"fmt"
+	"runtime"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/cuda/internal/driver"
+	"github.com/wavelane/wavelane/internal/op"
+)
+
+// Start copies the inputs, gives the program to the GPU and returns; see [op.Executable]. Slices in io.Host may be reused at once.
+func (x *Executable) Start(io *op.IO) *compute.Future {
+	fut, resolve := compute.NewFuture(nil)
+	if err := x.start(x.dev, io, resolve); err != nil {
+		return compute.Failed(err)
+	}
+	runtime.KeepAlive(x)
+	return fut
+}
+
+func (e *executable) start(dev *Device, io *op.IO, resolve compute.Resolve) (err error) {
+	if err := e.d.begin(); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			e.d.end()
+		}
+	}()
+	e.mu.Lock()
+	closed := e.closed
+	e.runs++
+	warm := e.runs > warmUp
+	e.mu.Unlock()
+	if closed {
+		return closedError("compiled program")
+	}
+	if err := e.prog.CheckIO(io); err != nil {
+		return err
+	}
+	if err := e.d.enter(); err != nil {
+		return err
+	}
+	defer e.d.leave()
+	if warm && e.replayable() {
+		if done, err := e.replay(io, resolve); done || err != nil {
+			return err
+		}
+	}
+	m, err := e.acquire()
+	if err != nil {
+		return fmt.Errorf("run of a program of %d steps: %w", len(e.prog.Steps), err)
+	}
+	if err := e.bindTensors(m, io); err != nil {
+		m.release()
+		return err
+	}
+	e.fillUpload(m, io)
+
+	e.d.submit.Lock()
+	defer e.d.submit.Unlock()
+	err = e.enqueue(m, e.d.home.handle, false)
+	if err == nil {
+		err = e.d.home.after(func(err error) { e.finish(m, io, resolve, err) })
+	}
+	if err != nil {
+		// What is under way uses the memory.
+		_ = e.d.check("cuStreamSynchronize", e.d.drv.StreamSynchronize(e.d.home.handle))
+		m.release()
+		return fmt.Errorf("run of a program of %d steps: %w", len(e.prog.Steps), err)
+	}
+	e.keep(m, dev, io)
+	m.releaseDevice() // for work behind this on the same stream
+	e.count(uint64(e.launches()), 0)
+	return nil
+}
+
+func (e *executable) count(launches, replays uint64) {
+	e.d.mu.Lock()
+	e.d.stats.Runs++
+	e.d.stats.Launches += launches
+	e.d.stats.Replays += replays
+	e.d.mu.Unlock()
+}
+
+// finish is called when a run is done.
+func (e *executable) finish(m *memory, io *op.IO, resolve compute.Resolve, err error) {
+	if err != nil {
+		err = fmt.Errorf("run of a program of %d steps: %w", len(e.prog.Steps), err)
+	}
+	resolve(err, func() { e.deliver(m.read, io.Read) })
+	m.release()
+	e.d.end()
+}
+
+// Replays: a program that runs again and again becomes a graph, which the driver launches with one call.
+const (
+	warmUp     = 2 // runs before that
+	mostGraphs = 2 // of one program, for runs that overlap
+	worthwhile = 4 // launches and copies; below, the calls themselves cost as little
+)
+
+// replay is a graph of the program with memory of its own.
+type replay struct {
+	*memory
+	at   []driver.Ptr // the tensors whose addresses are in the graph
+	exec driver.GraphExec
+}
+
+// replayable: what is kept needs new memory in each run.
+func (e *executable) replayable() bool { return len(e.prog.Keep) == 0 && len(e.actions) >= worthwhile }
+
+// replay runs the program as a graph if it can: done is false if not, and then nothing has happened.
+func (e *executable) replay(io *op.IO, resolve compute.Resolve) (done bool, err error) {
+	bound := &memory{}
+	if err := e.bindTensors(bound, io); err != nil {
+		bound.releaseDevice()
+		return false, err
+	}
+	g := e.idleGraph(bound)
+	if g == nil {
+		bound.releaseDevice()
+		return false, nil
+	}
+	e.fillUpload(g.memory, io)
+	e.d.submit.Lock()
+	defer e.d.submit.Unlock()
+	err = e.d.check("cuGraphLaunch", e.d.drv.GraphLaunch(g.exec, e.d.home.handle))
+	if err == nil {
+		err = e.d.home.after(func(err error) { e.replayed(g, io, resolve, err) })
+	}
+	bound.releaseDevice() // stream order: what comes later on this stream may have it
+	if err != nil {
+		_ = e.d.check("cuStreamSynchronize", e.d.drv.StreamSynchronize(e.d.home.handle))
+		e.destroyGraph(g)
+		return false, fmt.Errorf("replay of a program of %d steps: %w", len(e.prog.Steps), err)
+	}
+	e.count(uint64(e.launches()), 1)
+	return true, nil
+}
+
+// idleGraph returns a graph for these tensors that no run uses, or nil.
+func (e *executable) idleGraph(bound *memory) *replay {
+	e.mu.Lock()
+	for i, g := range e.graphs {
+		if sameTensors(g.at, bound) {
+			e.graphs = append(e.graphs[:i], e.graphs[i+1:]...)
+			e.mu.Unlock()
+			return g
+		}
+	}
+	if e.closed || e.made >= mostGraphs {
+		e.mu.Unlock()
+		return nil
+	}
+	e.made++
+	e.mu.Unlock()
+	g, err := e.record(bound)
+	if err != nil {
+		// It runs without a graph as well; whether something is wrong shows there. made stays: another try would fail likewise.
+		e.d.log.Debug("cuda: no graph of a program", "steps", len(e.prog.Steps), "error", err)
+		return nil
+	}
+	return g
+}
+
+// record captures the program into a graph.
+func (e *executable) record(bound *memory) (*replay, error) {
+	m, err := e.acquire()
+	if err != nil {
+		return nil, err
+	}
+	m.tensors = bound.tensors
+	g := &replay{memory: m, at: snapshot(bound)}
+	err = e.capture(g)
+	m.tensors = nil
+	if err != nil {
+		m.release()
+		return nil, err
+	}
+	return g, nil
+}
+
+func (e *executable) capture(g *replay) error {
+	d := e.d
+	d.submit.Lock()
+	defer d.submit.Unlock()
+	s, err := d.captureStream()
+	if err != nil {
+		return err
+	}
+	if err := d.check("cuStreamBeginCapture", d.drv.StreamBeginCapture(s)); err != nil {
+		return err
+	}
+	err = e.enqueue(g.memory, s, true)
+	handle, r := d.drv.StreamEndCapture(s)
+	if err == nil {
+		err = d.check("cuStreamEndCapture", r)
+	}
+	if handle != 0 {
+		defer d.drv.GraphDestroy(handle)
+	}
+	if err != nil {
+		return err
+	}
+	if g.exec, r = d.drv.GraphInstantiate(handle); r != driver.Success {
+		return d.check("cuGraphInstantiate", r)
+	}
+	if err := d.check("cuGraphUpload", d.drv.GraphUpload(g.exec, d.home.handle)); err != nil {
+		d.drv.GraphExecDestroy(g.exec)
+		return err
+	}
+	return nil
+}
+
+// captureStream is a stream on which nothing ever runs; the caller holds the submit lock.
+func (d *device) captureStream() (driver.Stream, error) {
+	if d.captures == nil {
+		s, err := d.newStream(StreamOptions{})
+		if err != nil {
+			return 0, err
+		}
+		d.captures = s
+	}
+	return d.captures.handle, nil
+}
+
+// replayed is called when a replay is done.
+func (e *executable) replayed(g *replay, io *op.IO, resolve compute.Resolve, err error) {
+	if err != nil {
+		err = fmt.Errorf("replay of a program of %d steps: %w", len(e.prog.Steps), err)
+	}
+	resolve(err, func() { e.deliver(g.read, io.Read) })
+	e.mu.Lock()
+	back := !e.closed && err == nil
+	if back {
+		e.graphs = append(e.graphs, g)
+	}
+	e.mu.Unlock()
+	if !back {
+		e.destroyGraph(g)
+	}
+	e.d.end()
+}
+
+// destroyGraph frees a graph that no run uses.
+func (e *executable) destroyGraph(g *replay) {
+	e.d.enterDead()
+	e.d.drv.GraphExecDestroy(g.exec)
+	e.d.leave()
+	g.release()
+}
+
+// dropGraphs frees the graphs that are idle.
+func (e *executable) dropGraphs() {
+	e.mu.Lock()
+	idle := e.graphs
+	e.graphs = nil
+	e.made -= len(idle)
+	e.mu.Unlock()
+	for _, g := range idle {
+		e.destroyGraph(g)
+	}
+}

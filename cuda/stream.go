@@ -1,0 +1,168 @@
+package cuda
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/cuda/internal/driver"
+)
+
+// Stream is an order of work on a device: what one stream does is done in the order in which it was submitted, different streams
+// run at the same time as far as the GPU can. Its work lives in types: a [Recording] takes launches and copies, [Recording.Submit]
+// makes of it a [Submitted], and [Submitted.Wait] a [Finished]. A stream has one recording at a time. It is safe for concurrent
+// use.
+type Stream struct {
+	d      *device
+	handle driver.Stream
+	timed  bool
+
+	mu        sync.Mutex
+	closed    bool
+	recording bool
+	waiting   []completion // in the order of submission
+	waiter    bool         // a goroutine looks after waiting
+}
+
+// completion is what to do when an event has passed.
+type completion struct {
+	event driver.Event
+	done  func(error)
+}
+
+// StreamOptions describe a stream.
+type StreamOptions struct {
+	Priority int  // the GPU prefers lower numbers; it has few, usually 0 to −5, and takes the nearest
+	Timed    bool // submissions measure the GPU's time
+}
+
+// NewStream makes a stream of the device, which closes it.
+func (d *Device) NewStream(o StreamOptions) (*Stream, error) {
+	if err := d.begin(); err != nil {
+		return nil, err
+	}
+	defer d.end()
+	s, err := d.newStream(o)
+	if err != nil {
+		return nil, err
+	}
+	d.pool.watch(s.handle)
+	return s, nil
+}
+
+func (d *device) newStream(o StreamOptions) (*Stream, error) {
+	if err := d.enter(); err != nil {
+		return nil, err
+	}
+	defer d.leave()
+	least, greatest, r := d.drv.StreamPriorityRange()
+	if err := d.check("cuCtxGetStreamPriorityRange", r); err != nil {
+		return nil, err
+	}
+	handle, r := d.drv.StreamCreate(max(greatest, min(least, o.Priority)))
+	if err := d.check("cuStreamCreateWithPriority", r); err != nil {
+		return nil, err
+	}
+	s := &Stream{d: d, handle: handle, timed: o.Timed}
+	d.mu.Lock()
+	d.streams[s] = true
+	d.mu.Unlock()
+	return s, nil
+}
+
+// Close waits for the stream's work and gives the stream back. It is idempotent.
+func (s *Stream) Close() error {
+	if s.d.hold() != nil {
+		return nil // the device has closed it, or will
+	}
+	defer s.d.end()
+	s.d.mu.Lock()
+	own := s.d.streams[s]
+	delete(s.d.streams, s)
+	s.d.mu.Unlock()
+	if !own {
+		return nil
+	}
+	s.d.enterDead()
+	defer s.d.leave()
+	err := s.d.pool.unwatch(s.handle)
+	if e := s.destroy(); err == nil {
+		err = e
+	}
+	return err
+}
+
+// destroy waits and frees; nobody else does it.
+func (s *Stream) destroy() error {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.d.enterDead()
+	defer s.d.leave()
+	err := s.d.check("cuStreamSynchronize", s.d.drv.StreamSynchronize(s.handle))
+	if e := s.d.check("cuStreamDestroy", s.d.drv.StreamDestroy(s.handle)); err == nil {
+		err = e
+	}
+	return err
+}
+
+// begin reserves the stream for a recording.
+func (s *Stream) begin() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed:
+		return closedError("stream")
+	case s.recording:
+		return fmt.Errorf("the stream has a recording that is not submitted yet: %w", compute.ErrArgument)
+	}
+	s.recording = true
+	return nil
+}
+
+func (s *Stream) endRecording() {
+	s.mu.Lock()
+	s.recording = false
+	s.mu.Unlock()
+}
+
+// after calls done when everything submitted so far has been done, with the error that the context has by then. Callbacks of
+// one stream come in order, on a goroutine of their own. The caller has entered the context and reserved the device; the
+// reservation passes to the callback, which has to give it back.
+func (s *Stream) after(done func(error)) error {
+	event, err := s.d.events.get(false)
+	if err != nil {
+		return err
+	}
+	if err := s.d.check("cuEventRecord", s.d.drv.EventRecord(event, s.handle)); err != nil {
+		s.d.events.put(event, false)
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.waiting = append(s.waiting, completion{event, done})
+	if !s.waiter {
+		s.waiter = true
+		go s.wait()
+	}
+	return nil
+}
+
+// wait waits for one event after the other until there are none.
+func (s *Stream) wait() {
+	for {
+		s.mu.Lock()
+		if len(s.waiting) == 0 {
+			s.waiter = false
+			s.waiting = nil
+			s.mu.Unlock()
+			return
+		}
+		c := s.waiting[0]
+		s.waiting = s.waiting[1:]
+		s.mu.Unlock()
+		err := s.d.awaitEvent(c.event)
+		s.d.events.put(c.event, false)
+		c.done(err)
+	}
+}

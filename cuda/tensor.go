@@ -1,0 +1,96 @@
+package cuda
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
+)
+
+// Tensor is data that stays on a device; see [compute.Tensor].
+type Tensor struct {
+	dev *Device
+	typ op.Type
+
+	mu      sync.Mutex
+	at      spotted // the block is nil once closed
+	cleanup runtime.Cleanup
+}
+
+var _ compute.Tensor = (*Tensor)(nil)
+
+// newTensor takes over one reference to the block.
+func newTensor(dev *Device, t op.Type, at spotted) *Tensor {
+	x := &Tensor{dev: dev, typ: op.Type{DType: t.DType, Shape: slices.Clone(t.Shape)}, at: at}
+	x.cleanup = runtime.AddCleanup(x, func(b *block) { b.release() }, at.block) // a net under a forgotten Close
+	return x
+}
+
+// Shape returns a copy of the shape.
+func (t *Tensor) Shape() []int { return slices.Clone(t.typ.Shape) }
+
+// DType returns the element type.
+func (t *Tensor) DType() compute.DType { return t.typ.DType }
+
+// acquire returns the memory with one more reference.
+func (t *Tensor) acquire() (spotted, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.at.block == nil {
+		return spotted{}, closedError(fmt.Sprintf("tensor of shape %v", t.typ.Shape))
+	}
+	t.at.block.retain()
+	return t.at, nil
+}
+
+// Close gives the memory back once the runs that use it have finished. It is idempotent.
+func (t *Tensor) Close() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.at.block != nil {
+		t.cleanup.Stop()
+		t.at.block.release()
+		t.at.block = nil
+	}
+	return nil
+}
+
+// ReadAsync copies the elements to dst; see [compute.Tensor].
+func (t *Tensor) ReadAsync(dst any) *compute.Future {
+	p := &op.Program{}
+	p.Read = []op.Slot{p.Add(t.typ, op.FromTensor)}
+	return t.dev.once(p, &op.IO{Tensors: []compute.Tensor{t}, Read: []any{dst}})
+}
+
+// UploadAsync copies a slice of any type in [compute.Tensor] to the device. Without a shape the tensor is a vector. The tensor
+// can be used at once, in work that will run after the copy; if the future fails, so does that work. The slice may be changed
+// as soon as UploadAsync returns.
+func (d *Device) UploadAsync(data any, shape ...int) (compute.Tensor, *compute.Future) {
+	return op.Upload(d, data, shape...)
+}
+
+// Upload is [Device.UploadAsync] and waits until the copy is done.
+func (d *Device) Upload(ctx context.Context, data any, shape ...int) (compute.Tensor, error) {
+	t, f := d.UploadAsync(data, shape...)
+	if err := f.Await(ctx); err != nil {
+		if t != nil {
+			t.Close()
+		}
+		return nil, err
+	}
+	return t, nil
+}
+
+// once compiles, starts and closes a program.
+func (d *Device) once(p *op.Program, io *op.IO) *compute.Future {
+	x, err := d.Compile(p)
+	if err != nil {
+		return compute.Failed(err)
+	}
+	defer x.Close() // the run in flight finishes
+	return x.Start(io)
+}

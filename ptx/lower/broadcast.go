@@ -62,13 +62,16 @@ func (b broadcast) arguments() []uint32 {
 	return append(words, make([]uint32, broadcastWords(len(b.strides))-len(words))...)
 }
 
-// locate is where each operand is read in step i of a walk.
-func locate(k *ptx.Kernel, walk ptx.Array[uint32], i ptx.Reg[uint32], operands int) []ptx.Reg[uint32] {
+// locate is where each operand is read in each of some steps of a walk.
+func locate(k *ptx.Kernel, walk ptx.Array[uint32], steps []ptx.Reg[uint32], operands int) [][]ptx.Reg[uint32] {
 	rank := walk.At(k, 0)
-	rest := ptx.VarOf(k, i)
-	at := make([]*ptx.Var[uint32], operands)
-	for o := range at {
-		at[o] = ptx.VarOf(k, ptx.Imm[uint32](0))
+	rest := make([]*ptx.Var[uint32], len(steps))
+	at := make([][]*ptx.Var[uint32], len(steps))
+	for u, i := range steps {
+		rest[u] = ptx.VarOf(k, i)
+		for range operands {
+			at[u] = append(at[u], ptx.VarOf(k, ptx.Imm[uint32](0)))
+		}
 	}
 	var axis func(d int)
 	axis = func(d int) {
@@ -77,60 +80,94 @@ func locate(k *ptx.Kernel, walk ptx.Array[uint32], i ptx.Reg[uint32], operands i
 		}
 		k.If(ptx.Gt(k, rank, ptx.Imm(uint32(d+1))), func() {
 			from := 2 + operands + d*strideWords(operands)
-			quotient, index := divisorAt(k, walk, from).split(k, rest.Get())
-			rest.Set(quotient)
-			for o, v := range at {
-				v.Set(ptx.Mad(k, index, walk.At(k, from+divisorWords+o), v.Get()))
+			size := divisorAt(k, walk, from)
+			strides := make([]ptx.Reg[uint32], operands)
+			for o := range strides {
+				strides[o] = walk.At(k, from+divisorWords+o)
+			}
+			for u := range steps {
+				quotient, index := size.split(k, rest[u].Get())
+				rest[u].Set(quotient)
+				for o, v := range at[u] {
+					v.Set(ptx.Mad(k, index, strides[o], v.Get()))
+				}
 			}
 			axis(d + 1)
 		})
 	}
 	axis(0)
-	out := make([]ptx.Reg[uint32], operands)
-	for o, v := range at {
-		out[o] = ptx.Mad(k, rest.Get(), walk.At(k, 2+o), v.Get())
+	out := make([][]ptx.Reg[uint32], len(steps))
+	for o := range operands {
+		outermost := walk.At(k, 2+o)
+		for u := range steps {
+			out[u] = append(out[u], ptx.Mad(k, rest[u].Get(), outermost, at[u][o].Get()))
+		}
 	}
 	return out
 }
 
-// walk declares the parameters of a strided kernel and strides over the steps; body gets each with the pointers to the
-// operands' elements there and to the result.
-func (w *elementwise) walk(k *ptx.Kernel, body func(axes ptx.Array[uint32], i ptx.Reg[uint32], x []ptx.Ptr[ptx.Global, float32],
-	y ptx.Ptr[ptx.Global, float32])) {
+// visit is a step of a walk.
+type visit struct {
+	step   ptx.Reg[uint32]
+	inside ptx.Reg[bool] // of the tensor: always, if the thread takes one step at a time
+	x      []ptx.Ptr[ptx.Global, float32]
+}
+
+// walk declares the parameters of a strided kernel, and strides over all steps, of which each thread takes n at a time.
+func (w *elementwise) walk(k *ptx.Kernel, n int, body func(axes ptx.Array[uint32], visits []visit, y ptx.Ptr[ptx.Global, float32])) {
 	count := ptx.Param[uint32](k, "count")
 	axes := ptx.ParamArray[uint32](k, "axes", broadcastWords(len(w.entry.Inputs)))
 	x, y := w.tensors(k)
-	ptx.For(k, k.GlobalID(ptx.X), count, ptx.Mul(k, k.Nctaid(ptx.X), ptx.Imm[uint32](elementwiseBlock)), func(i ptx.Reg[uint32]) {
-		here := slices.Clone(x)
-		for o, at := range locate(k, axes, i, len(x)) {
-			here[o] = ptx.At(k, x[o], at)
+	piece := ptx.Imm(uint32(n * elementwiseBlock))
+	first := ptx.Mad(k, k.Ctaid(ptx.X), piece, k.Tid(ptx.X))
+	ptx.For(k, first, count, ptx.Mul(k, k.Nctaid(ptx.X), piece), func(i ptx.Reg[uint32]) {
+		steps := []ptx.Reg[uint32]{i}
+		for u := 1; u < n; u++ {
+			steps = append(steps, ptx.Add(k, i, ptx.Imm(uint32(u*elementwiseBlock))))
 		}
-		body(axes, i, here, y)
+		visits := make([]visit, n)
+		for u, at := range locate(k, axes, steps, len(x)) {
+			visits[u].step = steps[u]
+			for o, from := range x {
+				visits[u].x = append(visits[u].x, ptx.At(k, from, at[o]))
+			}
+			if n > 1 {
+				visits[u].inside = ptx.Lt(k, steps[u], count)
+			}
+		}
+		body(axes, visits, y)
 	})
 }
 
+// elementsPerThread is how many elements a thread reads at a time, to keep memory busy.
+const elementsPerThread = 4
+
 func (w *elementwise) buildElements(k *ptx.Kernel) {
-	w.walk(k, func(_ ptx.Array[uint32], i ptx.Reg[uint32], x []ptx.Ptr[ptx.Global, float32], y ptx.Ptr[ptx.Global, float32]) {
-		v := make([]float, len(x))
-		for o, from := range x {
-			v[o] = ptx.Load(k, from)
+	w.walk(k, elementsPerThread, func(_ ptx.Array[uint32], visits []visit, y ptx.Ptr[ptx.Global, float32]) {
+		v := make([][]float, len(visits))
+		for u, p := range visits {
+			for _, from := range p.x {
+				v[u] = append(v[u], ptx.LoadIf(k, p.inside, from, num(0)))
+			}
 		}
-		ptx.Store(k, ptx.At(k, y, i), w.f(calc{k}, v, nil))
+		for u, p := range visits {
+			ptx.StoreIf(k, p.inside, ptx.At(k, y, p.step), w.f(calc{k}, v[u], nil))
+		}
 	})
 }
 
 func (w *elementwise) buildQuads(k *ptx.Kernel) {
-	w.walk(k, func(axes ptx.Array[uint32], i ptx.Reg[uint32], x []ptx.Ptr[ptx.Global, float32], y ptx.Ptr[ptx.Global, float32]) {
+	w.walk(k, 1, func(axes ptx.Array[uint32], visits []visit, y ptx.Ptr[ptx.Global, float32]) {
 		wide := axes.At(k, 1)
 		q := w.newQuad(func() *ptx.Var[float32] { return ptx.NewVar[float32](k) })
-		for o, from := range x {
+		for o, from := range visits[0].x {
 			whole := ptx.Ne(k, ptx.And(k, wide, ptx.Imm(uint32(1)<<o)), ptx.Imm[uint32](0))
 			k.If(whole, func() { q.set(o, ptx.Load4(k, from)) }, func() {
 				v := ptx.Load(k, from)
 				q.set(o, [4]float{v, v, v, v})
 			})
 		}
-		ptx.Store4(k, ptx.At(k, y, ptx.Shl(k, i, ptx.Imm[uint32](2))), w.compute(k, q, nil))
+		ptx.Store4(k, ptx.At(k, y, ptx.Shl(k, visits[0].step, ptx.Imm[uint32](2))), w.compute(k, q, nil))
 	})
 }
 
@@ -141,9 +178,9 @@ func (w *elementwise) lowerStrided(s *step) {
 		b.strides = append(b.strides, op.BroadcastStrides(t.Shape, s.out.Shape))
 	}
 	b.shape, b.strides = op.Collapse(s.out.Shape, b.strides...)
-	kernel, count := w.elements, s.out.Len()
+	kernel, count, each := w.elements, s.out.Len(), elementsPerThread
 	if q, ok := b.quads(); ok {
-		b, kernel, count = q, w.quads, count/4
+		b, kernel, count, each = q, w.quads, count/4, 1
 	}
-	s.launch(kernel, s.strides(count, elementwiseBlock), append([]any{count, b.arguments()}, s.tensors()...)...)
+	s.launch(kernel, s.strides(count, elementwiseBlock*each), append([]any{count, b.arguments()}, s.tensors()...)...)
 }

@@ -90,11 +90,11 @@ func (w *elementwise) compute(k *ptx.Kernel, q quad, p []float) (y [4]float) {
 // read once. Behind the end old values are computed with and nothing is stored.
 func (w *elementwise) buildFlat(k *ptx.Kernel) {
 	count := ptx.Param[uint32](k, "quads")
-	single := make([]ptx.Reg[bool], len(w.entry.Inputs))
-	if len(single) > 1 {
-		mask := ptx.Param[uint32](k, "single")
-		for i := range single {
-			single[i] = ptx.Ne(k, ptx.And(k, mask, ptx.Imm(uint32(1)<<i)), ptx.Imm[uint32](0))
+	whole := make([]ptx.Reg[bool], len(w.entry.Inputs)) // operands, where there are several
+	if len(whole) > 1 {
+		single := ptx.Param[uint32](k, "single")
+		for i := range whole {
+			whole[i] = ptx.Eq(k, ptx.And(k, single, ptx.Imm(uint32(1)<<i)), ptx.Imm[uint32](0))
 		}
 	}
 	x, y := w.tensors(k)
@@ -108,7 +108,7 @@ func (w *elementwise) buildFlat(k *ptx.Kernel) {
 	}
 	if len(x) > 1 {
 		for i := range x {
-			k.If(single[i], func() {
+			k.If(ptx.Not(k, whole[i]), func() {
 				v := ptx.Load(k, x[i])
 				for _, q := range quads {
 					q.set(i, [4]float{v, v, v, v})
@@ -129,7 +129,7 @@ func (w *elementwise) buildFlat(k *ptx.Kernel) {
 			for u, q := range quads {
 				read := inside[u]
 				if len(x) > 1 {
-					read = ptx.And(k, read, ptx.Not(k, single[o]))
+					read = ptx.And(k, read, whole[o])
 				}
 				k.When(read, func() { q.set(o, ptx.Load4(k, from.At(4*u*elementwiseBlock))) })
 			}

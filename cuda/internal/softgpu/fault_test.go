@@ -2,6 +2,7 @@ package softgpu_test
 
 import (
 	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -81,15 +82,11 @@ func TestGarbage(t *testing.T) {
 	n := 1<<18 + 3 // more than is written at a time
 	x := r.alloc(4 * n)
 	host, p := r.pinned(n)
-	for i := range host {
-		require.Equal(t, ^uint32(0), host[i])
-		host[i] = 0
-	}
+	require.Equal(t, slices.Repeat([]uint32{^uint32(0)}, n), host)
+	clear(host)
 	r.ok(r.MemcpyDtoHAsync(p, x, uint64(4*n), 0))
 	r.ok(r.CtxSynchronize())
-	for i := range host {
-		require.Equal(t, ^uint32(0), host[i])
-	}
+	require.Equal(t, slices.Repeat([]uint32{^uint32(0)}, n), host)
 	clear(host)
 	r.ok(r.MemFreeHost(p))
 	require.Equal(t, ^uint32(0), host[n-1])

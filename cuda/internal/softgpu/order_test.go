@@ -13,40 +13,53 @@ import (
 	"github.com/wavelane/wavelane/cuda/internal/softgpu"
 )
 
-// TestCopiesHappenWhenTheyRun queues copies behind a slow kernel and changes what they read afterwards.
+// TestCopiesHappenWhenTheyRun queues copies behind other work and changes what they read afterwards.
 func TestCopiesHappenWhenTheyRun(t *testing.T) {
 	r := newRig(t, softgpu.Config{})
 	x := r.alloc(8)
 	host, p := r.pinned(2)
 	host[0], host[1] = 10, 20
 	s := r.stream()
-	r.ok(r.LaunchKernel(r.fn("slow"), one(1, x+4, 2_000_000, 77), s))
+	release := r.Hold(s)
 	r.ok(r.MemcpyHtoDAsync(x, p, 4, s))
+	r.ok(r.LaunchKernel(r.fn("slow"), one(1, x+4, 50_000, 77), s))
 	r.ok(r.MemcpyDtoHAsync(unsafe.Add(p, 4), x+4, 4, s))
 	r.is(driver.NotReady, r.StreamQuery(s))
 	require.Equal(t, uint32(20), host[1], "not copied yet")
 	host[0] = 11 // the copy takes this
+	release()
 	r.ok(r.StreamSynchronize(s))
 	r.ok(r.StreamQuery(s))
 	require.Equal(t, uint32(77), host[1])
 	r.ok(r.MemcpyDtoHAsync(p, x, 4, 0))
-	host[0] = 0
 	r.ok(r.CtxSynchronize())
 	require.Equal(t, uint32(11), host[0])
 
 	// What is freed is freed when the queue has run.
-	r.ok(r.LaunchKernel(r.fn("slow"), one(1, x, 1_000_000, 1), s))
+	slow := func(x driver.Ptr, v int) {
+		r.ok(r.LaunchKernel(r.fn("slow"), one(1, x, 50_000, v), s))
+	}
+	slow(x, 1)
 	r.ok(r.MemcpyDtoHAsync(p, x, 4, s))
 	r.free(x)
 	r.ok(r.StreamQuery(s))
 	require.Equal(t, uint32(1), host[0])
 	y := r.alloc(8)
-	r.ok(r.LaunchKernel(r.fn("slow"), one(1, y, 1_000_000, 1), s))
+	slow(y, 2)
 	r.ok(r.MemcpyHtoDAsync(y, p, 4, s))
 	r.ok(r.MemFreeHost(p))
 	r.ok(r.StreamQuery(s))
-	r.ok(r.LaunchKernel(r.fn("slow"), one(1, y, 1_000_000, 1), s))
+	m := r.load(kernels)
+	f, res := r.ModuleGetFunction(m, "slow")
+	r.ok(res)
+	r.ok(r.LaunchKernel(f, one(1, y, 50_000, 3), s))
+	r.ok(r.ModuleUnload(m))
+	r.ok(r.StreamQuery(s))
+	r.is(driver.InvalidHandle, r.LaunchKernel(f, one(1, y, 1, 3), s))
+	release = r.Hold(s)
+	slow(y, 4)
 	r.ok(r.StreamDestroy(s)) // does not wait
+	release()
 	r.free(y)
 }
 
@@ -65,7 +78,8 @@ func TestStreamsAreUnordered(t *testing.T) {
 
 	r.ok(r.EventRecord(e, s))
 	r.ok(r.EventSynchronize(e))
-	r.ok(r.LaunchKernel(r.fn("slow"), one(1, x, 3_000_000, 5), s))
+	release := r.Hold(s)
+	r.ok(r.LaunchKernel(r.fn("slow"), one(1, x, 1000, 5), s))
 	r.ok(r.EventRecord(late, s))
 	r.is(driver.NotReady, r.EventQuery(late))
 	_, res = r.EventElapsed(e, late)
@@ -75,6 +89,8 @@ func TestStreamsAreUnordered(t *testing.T) {
 	r.ok(r.MemcpyDtoHAsync(p, x, 4, u))
 	r.ok(r.StreamSynchronize(0))
 	r.is(driver.NotReady, r.StreamQuery(u))
+	time.Sleep(2 * time.Millisecond)
+	release()
 	r.ok(r.StreamSynchronize(u))
 	require.Equal(t, uint32(5), host[0])
 

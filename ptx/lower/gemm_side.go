@@ -7,20 +7,58 @@ import (
 	"github.com/wavelane/wavelane/ptx"
 )
 
-// side is an operand of a product on its way: a tile of size × depth elements (size along the result) goes from memory to
-// registers and from there to one of two stages of shared memory, where it lies as depth rows of size elements. Threads bring
-// pieces of four elements that are neighbours in memory.
+// tileMemory is the shared memory of an operand of a product: two stages of a tile of size × depth elements (size along the
+// result), as depth rows of size elements.
 //
-// Element (d, i) of a tile, at depth d, lies in row d at i ^ (d/4 · 128/depth): the threads of a warp that bring pieces along
+// Element (d, i) of a tile, at depth d, lies in row d at i ^ (d/4 · 128/depth): the threads of a warp that bring fours along
 // the depth then store to 32 banks, and those that read or store four neighbours still find them together.
-type side struct {
+type tileMemory struct {
 	k           *ptx.Kernel
 	size, depth int
 	memory      ptx.Ptr[ptx.Shared, float32]
-	along       ptx.Reg[bool]
-	vector      ptx.Reg[bool]
-	ld          ptx.Reg[uint32] // elements from depth to depth in memory
-	pieces      []piece
+}
+
+func newTileMemory(k *ptx.Kernel, name string, size, depth int) tileMemory {
+	return tileMemory{k, size, depth, ptx.SharedArray[float32](k, name+"_tiles", 2*size*depth, ptx.Align(16))}
+}
+
+func (t tileMemory) twist() int { return 128 / t.depth }
+
+// place is where in a stage the element at row i and depth d lies.
+func (t tileMemory) place(i, d ptx.Reg[uint32]) ptx.Reg[uint32] {
+	k := t.k
+	return ptx.Mad(k, d, u32(t.size), ptx.Xor(k, i, ptx.Mul(k, ptx.Shr(k, d, u32(2)), u32(t.twist()))))
+}
+
+// stage is the shared memory of one.
+func (t tileMemory) stage(n ptx.Reg[uint32]) ptx.Ptr[ptx.Shared, float32] {
+	return ptx.At(t.k, t.memory, ptx.Mul(t.k, n, u32(t.size*t.depth)))
+}
+
+// fragments returns what reads the thread's elements at a depth: four from first on, and four more 64 further each.
+func (t tileMemory) fragments(stage, first ptx.Reg[uint32]) func(d int) []ptx.Reg[float32] {
+	k, memory := t.k, t.stage(stage)
+	var twisted []ptx.Ptr[ptx.Shared, float32]
+	for i := range t.depth / 4 {
+		twisted = append(twisted, ptx.At(k, memory, ptx.Xor(k, first, u32(i*t.twist()))))
+	}
+	return func(d int) (v []ptx.Reg[float32]) {
+		for i := 0; i < t.size; i += 64 {
+			four := ptx.Load4(k, twisted[d/4].At(d*t.size+i))
+			v = append(v, four[:]...)
+		}
+		return v
+	}
+}
+
+// side is a matrix as an operand of a product: tiles go from memory to registers and from there to shared memory. Threads bring
+// pieces of four elements that are neighbours in memory.
+type side struct {
+	tileMemory
+	along  ptx.Reg[bool]
+	vector ptx.Reg[bool]
+	ld     ptx.Reg[uint32] // elements from depth to depth in memory
+	pieces []piece
 }
 
 // piece is four elements of each tile that a thread brings.
@@ -36,9 +74,7 @@ type piece struct {
 // newSide is the side whose tiles begin at element first of the result's bound and at depth d0. ld is the length of rows in memory.
 func newSide(k *ptx.Kernel, name string, size, depth int, x ptx.Ptr[ptx.Global, float32], ld ptx.Reg[uint32], along, vector ptx.Reg[bool],
 	first, bound, d0 ptx.Reg[uint32]) *side {
-	s := &side{k: k, size: size, depth: depth, along: along, vector: vector}
-	s.memory = ptx.SharedArray[float32](k, name+"_tiles", 2*size*depth, ptx.Align(16))
-	s.ld = ptx.Select(k, along, u32(1), ld)
+	s := &side{tileMemory: newTileMemory(k, name, size, depth), along: along, vector: vector, ld: ptx.Select(k, along, u32(1), ld)}
 	for i := range size * depth / 4 / gemmThreads {
 		id := ptx.Add(k, k.Tid(ptx.X), u32(i*gemmThreads))
 		// Either four of the depth in one row of the result, or four rows at one depth.
@@ -48,7 +84,7 @@ func newSide(k *ptx.Kernel, name string, size, depth int, x ptx.Ptr[ptx.Global, 
 		g, h := ptx.Add(k, first, row), ptx.Add(k, d0, d)
 		at := ptx.At(k, x, ptx.MulWideU32(k, ptx.Select(k, along, g, h), ld))
 		p := piece{at: ptx.PtrVarOf(k, ptx.At(k, at, ptx.Select(k, along, h, g)))}
-		p.to = ptx.Mad(k, d, u32(size), ptx.Xor(k, row, ptx.Mul(k, ptx.Shr(k, d, u32(2)), u32(s.twist()))))
+		p.to = s.place(row, d)
 		p.valid = ptx.Select(k, along, u32(4), ptx.Sub(k, bound, ptx.Min(k, g, bound)))
 		p.from = ptx.Bitcast[int32](k, ptx.Select(k, ptx.Lt(k, g, bound), d, u32(math.MaxInt32-4)))
 		for i := range p.held {
@@ -59,8 +95,6 @@ func newSide(k *ptx.Kernel, name string, size, depth int, x ptx.Ptr[ptx.Global, 
 	return s
 }
 
-func (s *side) twist() int { return 128 / s.depth }
-
 // load brings the next tile to registers, with zeros where the matrix or the depth ends, of which so much is left.
 func (s *side) load(left ptx.Reg[int32]) {
 	k := s.k
@@ -68,7 +102,7 @@ func (s *side) load(left ptx.Reg[int32]) {
 		for _, v := range p.held {
 			v.Set(ptx.Imm(float32(0)))
 		}
-		loadStrip(k, p.at.Get(), s.vector, func(i int) ptx.Reg[bool] {
+		loadStrip(k, s.vector, p.at.Get().At, func(i int) ptx.Reg[bool] {
 			if i == 0 {
 				return ptx.Gt(k, left, p.from)
 			}
@@ -77,11 +111,6 @@ func (s *side) load(left ptx.Reg[int32]) {
 		}, p.held, ptx.ReadOnly)
 		p.at.Set(ptx.At(k, p.at.Get(), ptx.MulWideU32(k, s.ld, u32(s.depth))))
 	}
-}
-
-// stage is the shared memory of one.
-func (s *side) stage(n ptx.Reg[uint32]) ptx.Ptr[ptx.Shared, float32] {
-	return ptx.At(s.k, s.memory, ptx.Mul(s.k, n, u32(s.size*s.depth)))
 }
 
 // store writes what load has brought.
@@ -96,22 +125,6 @@ func (s *side) store(stage ptx.Reg[uint32]) {
 		}, func() {
 			ptx.Store4(k, to, [4]ptx.Reg[float32]{p.held[0].Get(), p.held[1].Get(), p.held[2].Get(), p.held[3].Get()})
 		})
-	}
-}
-
-// fragments returns what reads the thread's elements at a depth: four from first on, and four more 64 further each.
-func (s *side) fragments(stage, first ptx.Reg[uint32]) func(d int) []ptx.Reg[float32] {
-	k, memory := s.k, s.stage(stage)
-	var twisted []ptx.Ptr[ptx.Shared, float32]
-	for i := range s.depth / 4 {
-		twisted = append(twisted, ptx.At(k, memory, ptx.Xor(k, first, u32(i*s.twist()))))
-	}
-	return func(d int) (v []ptx.Reg[float32]) {
-		for i := 0; i < s.size; i += 64 {
-			four := ptx.Load4(k, twisted[d/4].At(d*s.size+i))
-			v = append(v, four[:]...)
-		}
-		return v
 	}
 }
 

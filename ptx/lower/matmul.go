@@ -65,14 +65,19 @@ func (m *matmul) lower() error {
 		v.emit(m, 1, result)
 		return nil
 	}
-	total := m.Batch * m.M * m.N
-	parts := m.scratch(4 * v.splits * total)
 	bare := *m
 	bare.biasOf, bare.act = 0, 0
+	total := m.Batch * m.M * m.N
+	parts := m.scratch(4 * v.splits * total)
 	v.emit(&bare, v.splits, parts)
-	sizes := append([]uint32{uint32(total), uint32(v.splits), m.biasOf, m.act}, divisorOf(m.M)...)
-	m.launch(matmulSum, [3]int{ceilDiv(total, partThreads), 1, 1}, append(sizes, divisorOf(m.N)...), parts, m.bias, result)
+	m.addUp(parts, v.splits, total, m.M, m.N, m.biasOf, m.act, m.bias)
 	return nil
+}
+
+// addUp makes the result, products of rows × cols with total elements in all, from as many for each split.
+func (s *step) addUp(parts Buffer, splits, total, rows, cols int, biasOf, act uint32, bias Buffer) {
+	sizes := append([]uint32{uint32(total), uint32(splits), biasOf, act}, divisorOf(rows)...)
+	s.launch(matmulSum, [3]int{ceilDiv(total, partThreads), 1, 1}, append(sizes, divisorOf(cols)...), parts, bias, result)
 }
 
 // problem names the choice of a variant: sizes, and what else changes code.
@@ -86,7 +91,7 @@ func (m *matmul) variants() []variant {
 	var preferred, others []variant
 	add := func(good bool, name string, blocks int, emit func(m *matmul, splits int, c Buffer)) {
 		vs := []variant{{name, 1, emit}}
-		if n := m.splits(blocks); n > 1 {
+		if n := m.splits(blocks, m.K, m.Batch*m.M*m.N); n > 1 {
 			vs = []variant{{name + "/splitk", n, emit}, vs[0]}
 		}
 		if good {
@@ -117,21 +122,22 @@ func (m *matmul) variants() []variant {
 	return append(preferred, others...)
 }
 
-// splits returns into how many parts to cut the depth when a kernel has so many blocks; 1 for none.
-func (m *matmul) splits(blocks int) int {
-	if blocks >= m.caps.Multiprocessors || m.K < 2*splitDepth {
+// splits returns into how many parts to cut the depth of products when a kernel has so many blocks, and the result so many
+// elements; 1 for none.
+func (s *step) splits(blocks, depth, total int) int {
+	if blocks >= s.caps.Multiprocessors || depth < 2*splitDepth {
 		return 1
 	}
-	n := min(m.K/splitDepth, splitMost, ceilDiv(2*m.caps.Multiprocessors, blocks), splitWords/(m.Batch*m.M*m.N))
+	n := min(depth/splitDepth, splitMost, ceilDiv(2*s.caps.Multiprocessors, blocks), splitWords/total)
 	if n <= 1 {
 		return 1
 	}
-	return ceilDiv(m.K, m.depth(n))
+	return ceilDiv(depth, depthOf(depth, n))
 }
 
-// depth of each of so many parts but the last.
-func (m *matmul) depth(splits int) int {
-	return max(1, ceilDiv(ceilDiv(m.K, splits), depthUnit)) * depthUnit
+// depthOf each of so many parts but the last.
+func depthOf(depth, splits int) int {
+	return max(1, ceilDiv(ceilDiv(depth, splits), depthUnit)) * depthUnit
 }
 
 // flagIf is bit if on.
@@ -154,7 +160,7 @@ func (m *matmul) emitTiled(t tiled, splits int, c Buffer) {
 	tiles := across * ceilDiv(m.M, t.m)
 	flags := m.biasOf | flagIf(alongA, !m.transA) | flagIf(alongB, m.transB) | flagIf(vectorA, lda%4 == 0) | flagIf(vectorB, ldb%4 == 0) |
 		flagIf(vectorC, m.N%4 == 0)
-	sizes := []uint32{uint32(m.M), uint32(m.N), uint32(m.K), uint32(m.depth(splits)), uint32(lda), uint32(ldb), flags, m.act}
+	sizes := []uint32{uint32(m.M), uint32(m.N), uint32(m.K), uint32(depthOf(m.K, splits)), uint32(lda), uint32(ldb), flags, m.act}
 	for _, d := range []int{across, tiles, m.Batch} {
 		sizes = append(sizes, divisorOf(d)...)
 	}

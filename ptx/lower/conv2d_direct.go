@@ -1,0 +1,187 @@
+package lower
+
+import (
+	"fmt"
+
+	"github.com/wavelane/wavelane/ptx"
+)
+
+const (
+	directThreads = 256
+	directColumns = 4 // of a thread, directThreads apart
+)
+
+// Arguments of conv2d_direct in the array sizes.
+const (
+	directBias     = iota                       // 0 or 1
+	directAct                                   //
+	directTiles                                 // of columns: a divisor
+	directBlocks   = directTiles + divisorWords // of filters in a group, likewise
+	directGeometry = directBlocks + divisorWords
+	directWords    = directGeometry + convWords
+)
+
+// direct is a kernel of which a thread computes so many channels.
+type direct struct {
+	channels int
+	*Kernel
+}
+
+// convDirects are the kernels without shared memory, for few filters or little depth.
+var convDirects = []direct{convDirectKernel(4), convDirectKernel(1)}
+
+func convDirectKernel(channels int) direct {
+	return direct{channels, register(Kernel{Family: "window", Name: fmt.Sprint("conv2d_direct_", channels), Block: [3]int{directThreads, 1, 1},
+		Doc: fmt.Sprintf("y = act(conv2d + bias); a thread has %d columns and %d filters of a group. Parameters: u32 sizes[] (whether there is "+
+			"a bias, activation; as divisors tiles of columns, blocks of filters; %s), f32* x, f32* weights, f32* bias, f32* y.",
+			directColumns, channels, convDoc),
+		build: func(k *ptx.Kernel) { newDirect(k, channels).build() }})}
+}
+
+func (c *convolution) emitDirect(d direct) {
+	tiles, blocks := ceilDiv(c.columns(), directThreads*directColumns), ceilDiv(c.channels(), d.channels)
+	sizes := append([]uint32{c.biasOf / biasOfRows, c.act}, divisorOf(tiles)...)
+	sizes = append(append(sizes, divisorOf(blocks)...), c.geometry()...)
+	c.launch(d.Kernel, [3]int{tiles * blocks * c.Groups, 1, 1}, sizes, operand(0), operand(1), c.bias, result)
+}
+
+// directConv is such a kernel under construction.
+type directConv struct {
+	geometry
+	channels        int
+	x, bias, y      ptx.Ptr[ptx.Global, float32]
+	weights         []*ptx.PtrVar[ptx.Global, float32] // of each filter
+	filter          ptx.Reg[uint32]                    // the first of the thread's
+	columns         [directColumns]ptx.Reg[uint32]
+	top, left, base [directColumns]ptx.Reg[uint32]
+	chains, sums    []*ptx.Var[float32] // of each filter, each column
+}
+
+func newDirect(k *ptx.Kernel, channels int) *directConv {
+	d := &directConv{geometry: geometry{k: k, sizes: ptx.ParamArray[uint32](k, "sizes", directWords), first: directGeometry}, channels: channels}
+	d.x = ptx.PointerParam[float32](k, "x")
+	weights := ptx.PointerParam[float32](k, "weights")
+	d.bias, d.y = ptx.PointerParam[float32](k, "bias"), ptx.PointerParam[float32](k, "y")
+
+	rest, tile := divisorAt(k, d.sizes, directTiles).split(k, k.Ctaid(ptx.X))
+	group, block := divisorAt(k, d.sizes, directBlocks).split(k, rest)
+	d.group, d.filter = group, ptx.Mul(k, block, u32(channels))
+	column := ptx.Mad(k, tile, u32(directThreads*directColumns), k.Tid(ptx.X))
+	for j := range d.columns {
+		d.columns[j] = ptx.Add(k, column, u32(j*directThreads))
+		d.top[j], d.left[j], d.base[j] = d.window(d.columns[j])
+	}
+	filters := d.size(convGroupOutputs)
+	depth := ptx.Mul(k, d.size(convGroupInputs), ptx.Mul(k, d.size(convKH), d.size(convKW)))
+	for i := range channels {
+		// The last filter once more, where there are fewer.
+		filter := ptx.Min(k, ptx.Add(k, d.filter, u32(i)), ptx.Sub(k, filters, u32(1)))
+		filter = ptx.Mad(k, group, filters, filter)
+		d.weights = append(d.weights, ptx.PtrVarOf(k, ptx.At(k, weights, ptx.Mul(k, filter, depth))))
+		for range directColumns {
+			d.chains = append(d.chains, ptx.VarOf(k, ptx.Imm(float32(0))))
+			d.sums = append(d.sums, ptx.VarOf(k, ptx.Imm(float32(0))))
+		}
+	}
+	return d
+}
+
+func (d *directConv) build() {
+	k := d.k
+	chained := ptx.VarOf(k, u32(0)) // products in each chain
+	ptx.For(k, u32(0), d.size(convGroupInputs), u32(1), func(c ptx.Reg[uint32]) {
+		lines := ptx.Mul(k, c, d.size(convH))
+		ptx.For(k, u32(0), d.size(convKH), u32(1), func(ky ptx.Reg[uint32]) {
+			var x, line [directColumns]*ptx.Var[uint32]
+			down := ptx.Mul(k, ky, d.size(convDilationY))
+			for j := range x {
+				y := ptx.Add(k, d.top[j], down)
+				x[j] = ptx.VarOf(k, ptx.Select(k, ptx.Lt(k, y, d.size(convH)), d.left[j], ptx.Imm(uint32(outside))))
+				line[j] = ptx.VarOf(k, ptx.Mad(k, ptx.Add(k, lines, y), d.size(convW), d.base[j]))
+			}
+			left := ptx.VarOf(k, d.size(convKW))
+			k.While(func() ptx.Reg[bool] { return ptx.Ne(k, left.Get(), u32(0)) }, func() {
+				now := ptx.Min(k, left.Get(), u32(longestChain))
+				left.Set(ptx.Sub(k, left.Get(), now))
+				ptx.For(k, u32(0), now, u32(1), func(ptx.Reg[uint32]) { d.multiply(x, line) }, ptx.UnrollBy(3))
+				chained.Set(ptx.Add(k, chained.Get(), now))
+				k.If(ptx.Ge(k, chained.Get(), u32(longestChain)), func() {
+					d.fold()
+					chained.Set(u32(0))
+				})
+			})
+		}, ptx.NoUnroll())
+	}, ptx.NoUnroll())
+	d.fold()
+	d.finish()
+}
+
+// multiply adds the products of one element of each filter with those of the input that lie inside: padding has none.
+func (d *directConv) multiply(x, line [directColumns]*ptx.Var[uint32]) {
+	k := d.k
+	var w []ptx.Reg[float32]
+	for _, p := range d.weights {
+		w = append(w, ptx.Load(k, p.Get(), ptx.ReadOnly))
+		p.Advance(1)
+	}
+	for j := range x {
+		k.When(ptx.Lt(k, x[j].Get(), d.size(convW)), func() {
+			v := ptx.Load(k, ptx.At(k, d.x, ptx.Add(k, line[j].Get(), x[j].Get())), ptx.ReadOnly)
+			for i := range w {
+				s := d.chains[i*directColumns+j]
+				s.Set(ptx.Fma(k, w[i], v, s.Get()))
+			}
+		})
+		x[j].Set(ptx.Add(k, x[j].Get(), d.size(convDilationX)))
+	}
+}
+
+// fold adds the chains to the sums.
+func (d *directConv) fold() {
+	for i, s := range d.sums {
+		s.Set(ptx.Add(d.k, s.Get(), d.chains[i].Get()))
+		d.chains[i].Set(ptx.Imm(float32(0)))
+	}
+}
+
+// finish writes the results; those of several filters are activated in memory, so that the code for it is there once.
+func (d *directConv) finish() {
+	k := d.k
+	hasBias, act := ptx.Ne(k, d.sizes.At(k, directBias), u32(0)), d.sizes.At(k, directAct)
+	place := func(filter ptx.Reg[uint32], j int) ptx.Ptr[ptx.Global, float32] {
+		return ptx.At(k, d.y, d.place(filter, d.columns[j]))
+	}
+	inside := func(j int) ptx.Reg[bool] { return ptx.Lt(k, d.columns[j], d.size(convColumns)) }
+	for i := range d.channels {
+		filter := ptx.Add(k, d.filter, u32(i))
+		k.If(ptx.Lt(k, filter, d.size(convGroupOutputs)), func() {
+			at := ptx.At(k, d.bias, ptx.Mad(k, d.group, d.size(convGroupOutputs), filter))
+			b := ptx.LoadIf(k, hasBias, at, ptx.Imm(float32(0)))
+			var y []ptx.Reg[float32]
+			for _, s := range d.sums[i*directColumns : (i+1)*directColumns] {
+				y = append(y, ptx.Add(k, s.Get(), b))
+			}
+			if d.channels == 1 {
+				y = activate(k, act, y)
+			}
+			for j := range y {
+				ptx.StoreIf(k, inside(j), place(filter, j), y[j])
+			}
+		})
+	}
+	if d.channels == 1 {
+		return
+	}
+	k.If(ptx.Ne(k, act, u32(0)), func() {
+		end := ptx.Min(k, ptx.Add(k, d.filter, u32(d.channels)), d.size(convGroupOutputs))
+		ptx.For(k, d.filter, end, u32(1), func(filter ptx.Reg[uint32]) {
+			var y []ptx.Reg[float32]
+			for j := range d.columns {
+				y = append(y, ptx.LoadIf(k, inside(j), place(filter, j), ptx.Imm(float32(0))))
+			}
+			for j, v := range activate(k, act, y) {
+				ptx.StoreIf(k, inside(j), place(filter, j), v)
+			}
+		}, ptx.NoUnroll())
+	})
+}

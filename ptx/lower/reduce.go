@@ -20,16 +20,18 @@ var (
 	absKernel = sums("sum_abs", "absolute values", 1, func(c calc, x []float) float { return c.abs(x[0]) })
 	// Squares and products are rounded before they are added.
 	squareKernel  = sums("sum_squares", "squares", 1, func(c calc, x []float) float { return c.mul(x[0], x[0]) })
-	productKernel = sums("sum_products", "products of two operands", 2, func(c calc, x []float) float { return c.mul(x[0], x[1]) })
+	productKernel = sums("sum_products", "products of operands", 2, func(c calc, x []float) float { return c.mul(x[0], x[1]) })
 
-	largestKernel = reduceKernel("largest", "largest of sign·x, times sign; NaN if any is. Parameters: work; f32 sign, 1 or -1; "+
-		"f32* out, one per task; f32* x.", 1, largest)
-	largestAbsKernel = reduceKernel("largest_abs", "largest |x|; NaN if any is. Parameters: work; f32* out, one per task; f32* x.", 1,
-		largestAbs)
-	placeKernel = reduceKernel("place", "place of the first of the largest sign·x, or of the first NaN. Parameters: work; f32 sign, "+
-		"1 or -1; u32 partial; i32* out: one place per task or, if partial is not 0, pairs of order key and place; f32* x.", 1, place)
-	placeJoinKernel = register(Kernel{Family: "reduce", Name: "place_join", Block: [3]int{teamThreads, 1, 1}, build: buildPlaceJoin,
-		Doc: "place of the first of the largest. Parameters: work; i32* out, one place per task; i32* pairs of order key and place."})
+	largestKernel = reduceKernel("largest", "largest of sign·x, times sign; NaN if any is. Parameters: work; f32 sign, "+
+		"1 or -1; f32* out, one per task; f32* x.", 1, largest)
+	largestAbsKernel = reduceKernel("largest_abs", "largest |x|; NaN if any is. Parameters: work; f32* out, one per task; "+
+		"f32* x.", 1, largestAbs)
+	placeKernel = reduceKernel("place", "place of the first of the largest sign·x, or of the first NaN. Parameters: work; "+
+		"f32 sign, 1 or -1; u32 partial; i32* out: one place per task or, if partial is not 0, pairs of order key and place; "+
+		"f32* x.", 1, place)
+	placeJoinKernel = register(Kernel{Family: "reduce", Name: "place_join", Block: [3]int{teamThreads, 1, 1},
+		build: buildPlaceJoin, Doc: "place of the first of the largest. Parameters: work; i32* out, one place per task; " +
+			"i32* pairs of order key and place."})
 )
 
 func sums(name, what string, operands int, value func(c calc, x []float) float) *Kernel {
@@ -145,15 +147,16 @@ func buildPlaceJoin(k *ptx.Kernel) {
 	ptx.StoreIf(k, ptx.And(k, t.active, ptx.Eq(k, t.lane, u32(0))), ptx.At(k, out, t.task), best[1])
 }
 
-// reducing says how an entry reduces rows: by kernel or, where rows have parts, by join from the parts' partial results of so many
-// bytes, which kernel left.
+// reducing says how an entry reduces rows: by kernel or, where rows have parts, by join from the parts' partial results of so
+// many bytes, which kernel left.
 type reducing struct {
 	kernel, join   *Kernel
 	bytes          int
 	args, joinArgs arguments
 }
 
-// arguments are those between work and out of a kernel: of the last one or of one for partial results, for rows of count elements.
+// arguments are those between work and out of a kernel: of the last one or of one for partial results, for rows of count
+// elements.
 type arguments func(last bool, count int) []any
 
 func none(bool, int) []any { return nil }
@@ -219,7 +222,8 @@ func reduceRows(s *step) error {
 	}
 	partial := s.scratch(w.tasks() * r.bytes)
 	s.reduceTasks(r.kernel, w, r.args(false, cols), partial, operands)
-	s.reduceTasks(r.join, work{rows: rows, cols: w.parts, parts: 1, chunk: w.parts}, r.joinArgs(true, cols), result, []any{partial})
+	w = work{rows: rows, cols: w.parts, parts: 1, chunk: w.parts}
+	s.reduceTasks(r.join, w, r.joinArgs(true, cols), result, []any{partial})
 	return nil
 }
 

@@ -21,7 +21,8 @@ type reduction[T ptx.Lane] struct {
 // reduceKernel is a kernel that reduces each task to one value. Its parameters are work.args, then what body declares, then the
 // operands.
 func reduceKernel[T ptx.Lane](name, doc string, operands int, body func(t team) reduction[T]) *Kernel {
-	return register(Kernel{Family: "reduce", Name: name, Doc: doc, Block: [3]int{teamThreads, 1, 1}, build: func(k *ptx.Kernel) {
+	block := [3]int{teamThreads, 1, 1}
+	return register(Kernel{Family: "reduce", Name: name, Doc: doc, Block: block, build: func(k *ptx.Kernel) {
 		t := teamOf(k)
 		b := reduceBuilder[T]{team: t, reduction: body(t)}
 		for i := range operands {

@@ -6,7 +6,10 @@ var rowsKernels = map[*op.Entry]struct {
 	*Kernel
 	size int // words of a partial result
 }{
-	op.Softmax: {softmaxKernel, 2}, op.LogSoftmax: {logSoftmaxKernel, 2}, op.LayerNorm: {layerNormKernel, 3}, op.RMSNorm: {rmsNormKernel, 1},
+	op.Softmax:    {softmaxKernel, 2},
+	op.LogSoftmax: {logSoftmaxKernel, 2},
+	op.LayerNorm:  {layerNormKernel, 3},
+	op.RMSNorm:    {rmsNormKernel, 1},
 }
 
 func init() {

@@ -28,9 +28,9 @@ const (
 	loopVectors, loopSingles = 4, 2
 )
 
-// rowsKernel is a kernel over the rows of a matrix: x and y, and vectors as long as a row. x is read once where a lane's share of
-// the row fits its registers. y may be x. Its parameters are work.args; u32 stage; u32 units, 1 or keptUnits if these hold a row,
-// else 0; what body declares; f32* x, the vectors, y; f32* partial results of tasks, unused with wholeRows.
+// rowsKernel is a kernel over the rows of a matrix: x and y, and vectors as long as a row. x is read once where a lane's share
+// of the row fits its registers. y may be x. Its parameters are work.args; u32 stage; u32 units, 1 or keptUnits if these hold a
+// row, else 0; what body declares; f32* x, the vectors, y; f32* partial results of tasks, unused with wholeRows.
 func rowsKernel(name, doc string, vectors int, body func(t team) statistic) *Kernel {
 	return register(Kernel{Family: "rows", Name: name, Doc: doc, Block: [3]int{teamThreads, 1, 1}, build: func(k *ptx.Kernel) {
 
@@ -52,8 +52,8 @@ func rowsKernel(name, doc string, vectors int, body func(t team) statistic) *Ker
 	}})
 }
 
-// rowsBuilder writes a kernel of rows. A lane accesses units of four elements: neighbours, if the work is in vectors, else as far
-// from each other as the team has lanes.
+// rowsBuilder writes a kernel of rows. A lane accesses units of four elements: neighbours, if the work is in vectors, else as
+// far from each other as the team has lanes.
 type rowsBuilder struct {
 	team
 	statistic
@@ -131,8 +131,8 @@ func (l rowTile) loadSingles() {
 	})
 }
 
-// storeVectors and storeSingles write what becomes of a rowTile, unit by unit: branches keep the compiler from having all on the way
-// at once.
+// storeVectors and storeSingles write what becomes of a rowTile, unit by unit: branches keep the compiler from having all on
+// the way at once.
 func (l rowTile) storeVectors(coefficients []float) {
 	k := l.k
 	l.each(append([]ptx.Ptr[ptx.Global, float32]{l.y}, l.vectors...), func(j int, p []ptx.Ptr[ptx.Global, float32]) {
@@ -191,8 +191,8 @@ func (b *rowsBuilder) kept(units int) {
 func (b *rowsBuilder) tiles(f func(l rowTile, store func(coefficients []float))) {
 	walk := func(units int, g func(l rowTile)) func() {
 		return func() {
-			ptx.For(b.k, b.from, b.end, ptx.Mul(b.k, b.lanes, u32(4*units)), func(at ptx.Reg[uint32]) { g(b.tileAt(at, units)) },
-				ptx.NoUnroll())
+			step := ptx.Mul(b.k, b.lanes, u32(4*units))
+			ptx.For(b.k, b.from, b.end, step, func(at ptx.Reg[uint32]) { g(b.tileAt(at, units)) }, ptx.NoUnroll())
 		}
 	}
 	b.k.If(b.vector(), walk(loopVectors, func(l rowTile) {

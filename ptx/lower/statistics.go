@@ -13,9 +13,10 @@ var (
 		func(t team) statistic { return exponentials(t, false) })
 	logSoftmaxKernel = rowsKernel("log_softmax", "x − max − log Σexp(x − max) of rows."+rowsDoc+"f32* x, y, partial.", 0,
 		func(t team) statistic { return exponentials(t, true) })
-	layerNormKernel = rowsKernel("layer_norm", "(x − mean)/√(variance + eps)·v + w of rows."+rowsDoc+"f32 eps; f32* x, v, w, y, partial.",
-		2, layerNorm)
-	rmsNormKernel = rowsKernel("rms_norm", "x/√(mean(x²) + eps)·v of rows."+rowsDoc+"f32 eps; f32* x, v, y, partial.", 1, rmsNorm)
+	layerNormKernel = rowsKernel("layer_norm", "(x − mean)/√(variance + eps)·v + w of rows."+rowsDoc+
+		"f32 eps; f32* x, v, w, y, partial.", 2, layerNorm)
+	rmsNormKernel = rowsKernel("rms_norm", "x/√(mean(x²) + eps)·v of rows."+rowsDoc+"f32 eps; f32* x, v, y, partial.",
+		1, rmsNorm)
 )
 
 // sum adds by a tree.
@@ -27,9 +28,9 @@ func (c calc) sum(x []float) float {
 	return tree(values, func(a, b []float) []float { return []float{c.add(a[0], b[0])} })[0]
 }
 
-// exponentials has the maximum m of a row, at least −FLT_MAX so that −Inf − m never is NaN, and Σexp(x − m). NaN and +Inf make the
-// sum NaN; it is 0 where there is nothing but −Inf, which makes NaN of every element. (Milakov and Gimelshein, "Online normalizer
-// calculation for softmax", 2018.)
+// exponentials has the maximum m of a row, at least −FLT_MAX so that −Inf − m never is NaN, and Σexp(x − m). NaN and +Inf make
+// the sum NaN; it is 0 where there is nothing but −Inf, which makes NaN of every element. (Milakov and Gimelshein, "Online
+// normalizer calculation for softmax", 2018.)
 func exponentials(t team, log bool) statistic {
 	k, c := t.k, calc{t.k}
 	// The difference is taken before it is scaled: the error then grows with it, not with the elements.
@@ -62,8 +63,8 @@ func exponentials(t team, log bool) statistic {
 	return s
 }
 
-// layerNorm has count, mean and the sum of squared deviations: by two passes over the elements at hand, and joined pairwise (Chan,
-// Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances", 1979).
+// layerNorm has count, mean and the sum of squared deviations: by two passes over the elements at hand, and joined pairwise
+// (Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances", 1979).
 func layerNorm(t team) statistic {
 	k, c := t.k, calc{t.k}
 	eps := ptx.Param[float32](k, "eps")

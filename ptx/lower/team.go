@@ -29,8 +29,8 @@ func (s *step) split(rows, cols, blocks, longest int) work {
 	return work{rows: rows, cols: cols, parts: max(1, ceilDiv(cols, chunk)), chunk: chunk}
 }
 
-// lanes is the size of teams for work, from least on: as large as it takes for each lane to have at most reads accesses of width
-// elements, and larger where there are so few tasks that the GPU would not be full.
+// lanes is the size of teams for work, from least on: as large as it takes for each lane to have at most reads accesses of
+// width elements, and larger where there are so few tasks that the GPU would not be full.
 func (s *step) lanes(w work, least, width, reads int) int {
 	n, l := min(w.chunk, w.cols), least
 	for l < teamThreads && l*width < n && (reads*l*width < n || w.tasks()*l < busyLanes*s.caps.Multiprocessors) {

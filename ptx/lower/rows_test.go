@@ -1,0 +1,223 @@
+package lower
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/conformance"
+	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
+	"github.com/wavelane/wavelane/ptx/sim"
+)
+
+// rowEntries are those of families reduce and rows.
+func rowEntries() (entries []*op.Entry) {
+	for _, e := range op.All() {
+		if e.Class == op.Reduce || e.Class == op.Rows {
+			entries = append(entries, e)
+		}
+	}
+	return entries
+}
+
+// TestRowsPerturbed lets approximate instructions err as far as they may.
+func TestRowsPerturbed(t *testing.T) {
+	module, err := FamilyOf("reduce").Module()
+	require.NoError(t, err)
+	require.NotContains(t, module.String(), ".approx", "reductions are exact but for rounding: nothing to perturb")
+	seed := conformance.Seed()
+	conformance.RunEntries(t, "software GPU, approximations err", newRig(t, sim.Config{Seed: seed, Perturb: true}),
+		op.Softmax, op.LogSoftmax, op.LayerNorm, op.RMSNorm)
+}
+
+// apply runs one operation over rows on a rig.
+func apply(t require.TestingT, r *rig, e *op.Entry, a op.Attr, operands [][]float32, shape ...int) any {
+	p, io := &op.Program{}, &op.IO{}
+	var slots []op.Slot
+	for i, x := range operands {
+		s := shape
+		if i > 0 && e.Class == op.Rows {
+			s = shape[len(shape)-1:]
+		}
+		slots = append(slots, p.Add(op.F32(s...), op.FromHost))
+		io.Host = append(io.Host, x)
+	}
+	out, err := p.Apply(e, a, slots...)
+	require.NoError(t, err)
+	p.Read = []op.Slot{out}
+	y := op.MakeSlice(p.Values[out].Type)
+	io.Read = []any{y}
+	x, err := r.Compile(p)
+	require.NoError(t, err)
+	require.NoError(t, x.Start(io).Await(context.Background()))
+	require.NoError(t, x.Close())
+	return y
+}
+
+func attrOf(e *op.Entry) op.Attr {
+	a := op.Attr{}
+	for _, s := range e.Scalars {
+		a.Scalars = append(a.Scalars, s.Test[0])
+	}
+	if e.Class == op.Reduce {
+		a.Options = compute.LastAxis
+	}
+	return a
+}
+
+// judge compares with the reference.
+func judge(t require.TestingT, e *op.Entry, a op.Attr, operands [][]float32, shape []int, got any) {
+	var in []op.Array
+	var types []op.Type
+	for i, x := range operands {
+		s := shape
+		if i > 0 && e.Class == op.Rows {
+			s = shape[len(shape)-1:]
+		}
+		v := op.Array{Shape: s}
+		for _, f := range x {
+			v.Data = append(v.Data, float64(f))
+		}
+		in, types = append(in, v), append(types, op.F32(s...))
+	}
+	out, err := e.Check(types, a)
+	require.NoError(t, err)
+	want, tol := e.Reference(in, a, out).Data, e.ToleranceOf(a)
+	magnitudes := make([]float64, len(want))
+	if tol.Mag > 0 {
+		magnitudes = e.Magnitudes(in, a, out)
+	}
+	for i, w := range want {
+		var g float64
+		switch y := got.(type) {
+		case []float32:
+			g = float64(y[i])
+		case []int32:
+			g = float64(y[i])
+		}
+		if w != w && g != g || w == g {
+			continue
+		}
+		if slack := tol.Abs + tol.Rel*math.Abs(w) + tol.Mag*magnitudes[i]; !(math.Abs(g-w) <= slack) {
+			require.FailNow(t, "wrong", "%s of %v: element %d is %v, want %v ± %v", e.Name, shape, i, g, w, slack)
+		}
+	}
+}
+
+func random(r *rand.Rand, n int) []float32 {
+	x := make([]float32, n)
+	for i := range x {
+		x[i] = float32(r.NormFloat64())
+	}
+	return x
+}
+
+func inputs(r *rand.Rand, e *op.Entry, rows, cols int) (operands [][]float32) {
+	for i := range e.Inputs {
+		n := rows * cols
+		if i > 0 && e.Class == op.Rows {
+			n = cols
+		}
+		operands = append(operands, random(r, n))
+	}
+	return operands
+}
+
+// TestRowsOfEveryLength forces teams of every size, rows that are kept and such that are read twice, in one part and in
+// several, aligned and not: GPUs of different sizes cut the same rows differently.
+func TestRowsOfEveryLength(t *testing.T) {
+	r := ptxtest.Random(t)
+	seen, g := map[string]bool{}, newRig(t, fast())
+	for _, multiprocessors := range []int{1, 132} {
+		for _, shape := range [][2]int{{1, 8196}, {4, 8196}, {4, 8201}, {1, 8193}, {150, 5}, {80, 36}, {50, 81}, {30, 260},
+			{17, 517}, {9, 1032}, {1, 2053}, {1, 4104}} {
+			for _, e := range rowEntries() {
+				g.caps.Multiprocessors = multiprocessors
+				rows, cols := shape[0], shape[1]+4*r.IntN(2)
+				in, a := inputs(r, e, rows, cols), attrOf(e)
+				judge(t, e, a, in, []int{rows, cols}, apply(t, g, e, a, in, rows, cols))
+				if e.Class == op.Rows {
+					seen[waysOf(t, g, e, rows, cols)] = true
+				}
+			}
+		}
+	}
+	for _, way := range []string{"kept 1", "kept 8", "long", "parts"} {
+		require.True(t, seen[way] && seen[way+" in vectors"], "no rows were %s, but %v", way, seen)
+	}
+}
+
+// waysOf says how a lowering treats rows.
+func waysOf(t *testing.T, g *rig, e *op.Entry, rows, cols int) string {
+	in := []op.Type{op.F32(rows, cols)}
+	for range e.Inputs[1:] {
+		in = append(in, op.F32(cols))
+	}
+	l, err := Lower(&op.Step{Entry: e, Attr: attrOf(e)}, in, in[0], &g.caps, nil)
+	require.NoError(t, err)
+	layout, err := l.Actions[0].Launch.Kernel.Layout()
+	require.NoError(t, err)
+	word := func(at int) byte { return l.Actions[0].Launch.Params[at] }
+	way := map[byte]string{0: "long", 1: "kept 1", keptUnits: "kept 8"}[word(layout.Param(2).Offset)]
+	if len(l.Actions) > 1 {
+		way = "parts"
+	}
+	if word(layout.Param(0).Offset+4*4) != 0 {
+		way += " in vectors"
+	}
+	return way
+}
+
+// TestRowsOnAnySchedule compares bits: nothing depends on the order in which warps and blocks run.
+func TestRowsOnAnySchedule(t *testing.T) {
+	r := ptxtest.Random(t)
+	one, other := newRig(t, sim.Config{Seed: r.Uint64()}), newRig(t, sim.Config{Seed: r.Uint64()})
+	for _, e := range rowEntries() {
+		in, a := inputs(r, e, 2, 9001), attrOf(e)
+		first, second := apply(t, one, e, a, in, 2, 9001), apply(t, other, e, a, in, 2, 9001)
+		require.Equal(t, op.Bytes(first), op.Bytes(second), e.Name)
+	}
+}
+
+// TestNegativeNaN puts NaN of every kind among numbers: each of them is above all.
+func TestNegativeNaN(t *testing.T) {
+	r, g := ptxtest.Random(t), newRig(t, fast())
+	for _, bits := range []uint32{0xffc00000, 0x7fc00000, 0xff800001, 0x7f800001, 0xffffffff, 0x7fffffff} {
+		for _, e := range []*op.Entry{op.Max, op.Min, op.NormLInf, op.ArgMax, op.ArgMin, op.Sum, op.Softmax} {
+			for _, cols := range []int{1, 3, 70, 5000} {
+				x := random(r, cols)
+				first, second := r.IntN(cols), r.IntN(cols)
+				x[r.IntN(cols)] = float32(math.Inf(1))
+				x[first], x[second] = math.Float32frombits(bits), math.Float32frombits(bits)
+				judge(t, e, attrOf(e), [][]float32{x}, []int{1, cols}, apply(t, g, e, attrOf(e), [][]float32{x}, 1, cols))
+			}
+		}
+	}
+}
+
+// TestSplit checks what kernels rely on, up to the largest tensors.
+func TestSplit(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := step{caps: &Caps{Multiprocessors: rapid.IntRange(1, 200).Draw(t, "multiprocessors")}}
+		rows := rapid.IntRange(1, op.MaxElements).Draw(t, "rows")
+		cols := rapid.IntRange(0, op.MaxElements/rows).Draw(t, "cols")
+		blocks, longest := rapid.IntRange(1, 8).Draw(t, "blocks"), 4*rapid.IntRange(1024, 1<<17).Draw(t, "longest")
+		w := s.split(rows, cols, blocks, longest)
+		w.lanes = s.lanes(w, 1, 4, 4)
+		require.Zero(t, w.chunk%4)
+		require.LessOrEqual(t, w.chunk, max(longest, 4))
+		require.GreaterOrEqual(t, w.parts*w.chunk, cols)
+		require.True(t, cols == 0 || (w.parts-1)*w.chunk < cols, "an empty part: %+v", w)
+		require.True(t, w.parts == 1 || cols/w.parts >= smallTask/2 || w.parts == ceilDiv(cols, w.chunk), "%+v", w)
+		require.LessOrEqual(t, w.tasks(), math.MaxInt32)
+		require.LessOrEqual(t, w.grid()[0], math.MaxInt32)
+		require.GreaterOrEqual(t, w.grid()[0]*(teamThreads/w.lanes), w.tasks())
+		require.True(t, w.lanes&(w.lanes-1) == 0 && w.lanes <= teamThreads)
+	})
+}

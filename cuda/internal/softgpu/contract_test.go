@@ -86,7 +86,7 @@ func TestInjectedIsNotDone(t *testing.T) {
 	r := newRig(t, softgpu.Config{Inject: inject})
 	fail["ModuleLoadData"] = driver.JITCompilerNotFound
 	o := driver.JIT{InfoLog: "old"}
-	_, res := r.ModuleLoadData([]byte(kernels), &o)
+	_, res := r.ModuleLoadData([]byte(kernelText), &o)
 	r.is(driver.JITCompilerNotFound, res)
 	require.Contains(t, o.ErrorLog, "JIT_COMPILER_NOT_FOUND")
 	require.Empty(t, o.InfoLog)
@@ -156,11 +156,11 @@ func arguments(r *rig, m reflect.Method) []reflect.Value {
 		reflect.TypeFor[driver.Module](): r.module, reflect.TypeFor[driver.Function](): f, reflect.TypeFor[driver.Stream](): s,
 		reflect.TypeFor[driver.Event](): e, reflect.TypeFor[driver.Graph](): graph, reflect.TypeFor[driver.GraphNode](): node,
 		reflect.TypeFor[driver.GraphExec](): exec, reflect.TypeFor[driver.Ptr](): memory, reflect.TypeFor[unsafe.Pointer](): host,
-		reflect.TypeFor[*driver.Launch](): l, reflect.TypeFor[uint64](): uint64(16), reflect.TypeFor[[]byte](): []byte(kernels),
+		reflect.TypeFor[*driver.Launch](): l, reflect.TypeFor[uint64](): uint64(16), reflect.TypeFor[[]byte](): []byte(kernelText),
 		reflect.TypeFor[driver.FuncAttribute](): driver.FuncMaxDynamicShared, reflect.TypeFor[driver.Attribute](): driver.WarpSize,
 	}
 	if m.Name == "ModuleUnload" {
-		values[reflect.TypeFor[driver.Module]()] = r.load(kernels)
+		values[reflect.TypeFor[driver.Module]()] = r.load(kernelText)
 	}
 	if m.Name == "ModuleGetFunction" {
 		values[reflect.TypeFor[string]()] = "add"

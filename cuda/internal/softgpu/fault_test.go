@@ -145,7 +145,7 @@ func TestSticky(t *testing.T) {
 	r.ctx = fresh
 	r.ok(r.CtxSynchronize())
 	r.is(driver.InvalidValue, r.MemFree(x))
-	r.module = r.load(kernels)
+	r.module = r.load(kernelText)
 }
 
 // TestRelease counts what is left to the last release, and ends a kernel that runs.

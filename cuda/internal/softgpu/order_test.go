@@ -49,7 +49,7 @@ func TestCopiesHappenWhenTheyRun(t *testing.T) {
 	r.ok(r.MemcpyHtoDAsync(y, p, 4, s))
 	r.ok(r.MemFreeHost(p))
 	r.ok(r.StreamQuery(s))
-	m := r.load(kernels)
+	m := r.load(kernelText)
 	f, res := r.ModuleGetFunction(m, "slow")
 	r.ok(res)
 	r.ok(r.LaunchKernel(f, one(1, y, 50_000, 3), s))

@@ -29,8 +29,8 @@ func random(t testing.TB) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0))
 }
 
-// kernels is a module with what the tests run.
-const kernels = `.version 7.0
+// kernelText is a module with what the tests run.
+const kernelText = `.version 7.0
 .target sm_80
 .address_size 64
 
@@ -216,7 +216,7 @@ func newRig(t testing.TB, cfg softgpu.Config) *rig {
 	r.ctx, res = g.PrimaryCtxRetain(0)
 	r.ok(res)
 	r.ok(g.CtxSetCurrent(r.ctx))
-	r.module = r.load(kernels)
+	r.module = r.load(kernelText)
 	t.Cleanup(func() {
 		g.ModuleUnload(r.module)
 		r.ok(g.PrimaryCtxRelease(0))

@@ -167,7 +167,11 @@ func (a *arena) grow(size uint64, small bool) (*span, error) {
 	if err := a.trim(); err != nil {
 		return nil, err
 	}
-	return a.obtain(size, roundUp(size, granularity), small)
+	gap, err = a.obtain(size, roundUp(size, granularity), small)
+	if other := a.tree(!small).best(size); err != nil && other != nil {
+		return other, nil // better than nothing
+	}
+	return gap, err
 }
 
 // obtain asks for a segment of the wanted size, or of what the limit leaves if that is at least size.

@@ -94,11 +94,13 @@ func (s *Stream) capture(f func(c *Capture) error) (*graph, error) {
 		return nil, err
 	}
 	defer d.leave()
+	d.primary.capture.RLock()
+	defer d.primary.capture.RUnlock()
 	// The pool must not record events on a stream that is capturing.
+	defer d.pool.watch(s.handle)
 	if err := d.pool.unwatch(s.handle); err != nil {
 		return nil, err
 	}
-	defer d.pool.watch(s.handle)
 	if err := d.check("cuStreamBeginCapture", d.drv.StreamBeginCapture(s.handle)); err != nil {
 		return nil, err
 	}

@@ -1,0 +1,140 @@
+package cuda
+
+import (
+	"fmt"
+	"math/bits"
+	"runtime"
+	"sync"
+	"unsafe"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/cuda/internal/driver"
+	"github.com/wavelane/wavelane/ptx/args"
+)
+
+// Element is what buffers consist of. Floating point numbers of 16 bits are their bits, uint16.
+type Element interface {
+	~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~float32 | ~float64
+}
+
+// Buffer is memory of a device for elements of one type, for kernels, copies and fills on any of its streams. It is safe for
+// concurrent use; the order of what the GPU does with its contents is up to streams.
+type Buffer[T Element] struct {
+	dev *Device
+	at  driver.Ptr
+	n   int
+
+	mu      sync.Mutex
+	block   *block // nil when closed
+	cleanup runtime.Cleanup
+}
+
+// Alloc returns a buffer of n elements, whose contents are not defined. It may be empty. Errors wrap compute.ErrOutOfMemory if
+// there is no memory, and then say what there is.
+func Alloc[T Element](d *Device, n int) (*Buffer[T], error) {
+	b, err := alloc[T](d, n)
+	if err != nil {
+		return nil, fmt.Errorf("buffer of %d elements of %T: %w", n, *new(T), err)
+	}
+	return b, nil
+}
+
+func alloc[T Element](d *Device, n int) (*Buffer[T], error) {
+	bytes, err := sizeOf[T](d, n)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.begin(); err != nil {
+		return nil, err
+	}
+	defer d.end()
+	if err := d.enter(); err != nil {
+		return nil, err
+	}
+	defer d.leave()
+	m, err := d.pool.getAny(bytes)
+	if err != nil {
+		return nil, err
+	}
+	return newBuffer[T](d, m, m.ptr, n), nil
+}
+
+// newBuffer takes over one use of the block.
+func newBuffer[T Element](d *Device, m *block, at driver.Ptr, n int) *Buffer[T] {
+	b := &Buffer[T]{dev: d, at: at, n: n, block: m}
+	b.cleanup = runtime.AddCleanup(b, func(m *block) { m.release() }, m) // a net under a forgotten Close
+	return b
+}
+
+// sizeOf is n elements in bytes.
+func sizeOf[T Element](d *Device, n int) (uint64, error) {
+	if d == nil {
+		return 0, fmt.Errorf("nil device: %w", compute.ErrArgument)
+	}
+	if n < 0 {
+		return 0, fmt.Errorf("negative length: %w", compute.ErrArgument)
+	}
+	high, low := bits.Mul64(uint64(n), uint64(unsafe.Sizeof(*new(T))))
+	if high != 0 {
+		return 0, fmt.Errorf("more bytes than addresses: %w", compute.ErrTooLarge)
+	}
+	return low, nil
+}
+
+// Len is the number of elements.
+func (b *Buffer[T]) Len() int { return b.n }
+
+// Bytes is the size.
+func (b *Buffer[T]) Bytes() uint64 { return uint64(b.n) * uint64(unsafe.Sizeof(*new(T))) }
+
+// Arg is the address, for launches. That of a closed buffer fits no parameter. The address alone does not keep the buffer: it has
+// to stay reachable and open until the work that uses it has been submitted.
+func (b *Buffer[T]) Arg() args.Arg {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.block == nil {
+		return args.Arg{}
+	}
+	return args.Ptr(uint64(b.at))
+}
+
+// Slice returns elements from to to−1 as a buffer that shares the memory and is closed on its own: the memory goes back when the
+// buffer and all its slices are closed.
+func (b *Buffer[T]) Slice(from, to int) (*Buffer[T], error) {
+	if b != nil && (from < 0 || to < from || to > b.n) {
+		return nil, fmt.Errorf("slice from %d to %d of a buffer of %d elements: %w", from, to, b.n, compute.ErrArgument)
+	}
+	m, err := b.acquire(nil)
+	if err != nil {
+		return nil, err
+	}
+	return newBuffer[T](b.dev, m, b.at+driver.Ptr(uint64(from)*uint64(unsafe.Sizeof(*new(T)))), to-from), nil
+}
+
+// acquire returns the memory with one more user. The buffer has to be one of d, if that is not nil.
+func (b *Buffer[T]) acquire(d *device) (*block, error) {
+	if b == nil {
+		return nil, fmt.Errorf("nil buffer: %w", compute.ErrArgument)
+	}
+	if d != nil && b.dev.device != d {
+		return nil, fmt.Errorf("buffer of %d elements: %w", b.n, compute.ErrForeignTensor)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.block == nil {
+		return nil, closedError(fmt.Sprintf("buffer of %d elements", b.n))
+	}
+	return b.block.retain(), nil
+}
+
+// Close gives the memory back, for use after all that has been submitted to the device so far. It is idempotent.
+func (b *Buffer[T]) Close() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.block != nil {
+		b.cleanup.Stop()
+		b.block.release()
+		b.block = nil
+	}
+	return nil
+}

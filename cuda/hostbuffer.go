@@ -1,0 +1,93 @@
+package cuda
+
+import (
+	"fmt"
+	"sync"
+	"unsafe"
+
+	"github.com/wavelane/wavelane/compute"
+)
+
+// HostBuffer is pinned memory of the host for elements of one type, from and to which streams copy without a detour. It is safe
+// for concurrent use; what is in it is not.
+//
+// Pinned memory is a scarce good: close it. A forgotten buffer keeps it until the device is closed, because the garbage collector
+// does not know who still uses its slice.
+type HostBuffer[T Element] struct {
+	dev *Device
+	at  unsafe.Pointer
+	n   int
+
+	mu    sync.Mutex
+	block *hostBlock // nil when closed
+}
+
+// AllocHost returns a buffer of n elements, whose contents are not defined. Errors wrap compute.ErrOutOfMemory.
+func AllocHost[T Element](d *Device, n int) (*HostBuffer[T], error) {
+	b, err := allocHost[T](d, n)
+	if err != nil {
+		return nil, fmt.Errorf("host buffer of %d elements of %T: %w", n, *new(T), err)
+	}
+	return b, nil
+}
+
+func allocHost[T Element](d *Device, n int) (*HostBuffer[T], error) {
+	bytes, err := sizeOf[T](d, n)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.begin(); err != nil {
+		return nil, err
+	}
+	defer d.end()
+	if err := d.enter(); err != nil {
+		return nil, err
+	}
+	defer d.leave()
+	m, err := d.host.get(bytes)
+	if err != nil {
+		return nil, err
+	}
+	return &HostBuffer[T]{dev: d, at: m.at, n: n, block: m}, nil
+}
+
+// Len is the number of elements.
+func (b *HostBuffer[T]) Len() int { return b.n }
+
+// Slice is the memory. It is nil once the buffer is closed; slices taken before must not be used after Close, nor after the
+// device's.
+func (b *HostBuffer[T]) Slice() []T {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.block == nil {
+		return nil
+	}
+	return unsafe.Slice((*T)(b.at), b.n)
+}
+
+// acquire returns the memory with one more user.
+func (b *HostBuffer[T]) acquire(d *device) (*hostBlock, error) {
+	if b == nil {
+		return nil, fmt.Errorf("nil host buffer: %w", compute.ErrArgument)
+	}
+	if b.dev.device != d {
+		return nil, fmt.Errorf("host buffer of %d elements: %w", b.n, compute.ErrForeignTensor)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.block == nil {
+		return nil, closedError(fmt.Sprintf("host buffer of %d elements", b.n))
+	}
+	return b.block.retain(), nil
+}
+
+// Close gives the memory back; copies under way finish before it is used again. It is idempotent.
+func (b *HostBuffer[T]) Close() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.block != nil {
+		b.block.release()
+		b.block = nil
+	}
+	return nil
+}

@@ -83,11 +83,15 @@ func (t thin) vector(m *matmul) bool {
 
 // emit writes result[split][…] to c.
 func (t thin) emit(m *matmul, splits int, c Buffer) {
+	act := m.act
+	if splits > 1 { // who adds them up adds the bias
+		act, t.biasR, t.biasV = 0, 0, 0
+	}
 	kernel := gemvs[0]
 	if t.vectors > kernel.vectors {
 		kernel = gemvs[1]
 	}
-	sizes := []uint32{uint32(m.K), uint32(depthOf(m.K, splits)), uint32(t.vectors), uint32(t.shape(m)), flagIf(gemvVector, t.vector(m)), m.act,
+	sizes := []uint32{uint32(m.K), uint32(depthOf(m.K, splits)), uint32(t.vectors), uint32(t.shape(m)), flagIf(gemvVector, t.vector(m)), act,
 		uint32(t.vectorK), uint32(t.vectorV), uint32(t.resultR), uint32(t.resultV), uint32(t.biasR), uint32(t.biasV), uint32(t.biasR + t.biasV)}
 	sizes = append(sizes, divisorOf(t.rows)...)
 	sizes = append(sizes, uint32(m.Batch*t.rows))

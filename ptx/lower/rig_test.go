@@ -7,9 +7,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/conformance"
 	"github.com/wavelane/wavelane/internal/op"
 	"github.com/wavelane/wavelane/ptx/sim"
 )
@@ -26,8 +25,11 @@ type rig struct {
 }
 
 func newRig(t testing.TB, c sim.Config) *rig {
-	require.NotNil(t, t)
-	return &rig{gpu: sim.New(c), caps: Caps{Multiprocessors: 2, MaxGrid: DefaultCaps.MaxGrid}, modules: map[string]*sim.Module{}}
+	// How work is divided depends on the size of the GPU: another one in each run.
+	sizes := []int{1, 2, 4, 16, 132}
+	size := sizes[conformance.Seed()%uint64(len(sizes))]
+	t.Logf("%d multiprocessors", size)
+	return &rig{gpu: sim.New(c), caps: Caps{Multiprocessors: size, MaxGrid: DefaultCaps.MaxGrid}, modules: map[string]*sim.Module{}}
 }
 
 func (r *rig) kernel(k *Kernel) (*sim.Kernel, error) {

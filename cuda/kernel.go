@@ -106,7 +106,8 @@ func (k *Kernel) Attributes() Attributes { return k.attributes }
 func (k *Kernel) RequiredBlock() [3]uint32 { return k.required }
 
 // prepare makes of a launch what the driver takes, but for the parameters, and checks it against the limits of the kernel and of
-// the device. The context has been entered. It allocates nothing.
+// the device. Unless it fails, it retains the kernel's module, for the caller to release. The context has been entered. It
+// allocates nothing.
 func (k *Kernel) prepare(d *device, l *Launch, out *driver.Launch) error {
 	switch {
 	case k == nil:
@@ -114,6 +115,17 @@ func (k *Kernel) prepare(d *device, l *Launch, out *driver.Launch) error {
 	case k.module.d != d:
 		return fmt.Errorf("kernel %s is another device's: %w", k.name, compute.ErrArgument)
 	}
+	if err := k.module.retain(); err != nil {
+		return fmt.Errorf("kernel %s: %w", k.name, err)
+	}
+	if err := k.fill(l, out); err != nil {
+		k.module.release()
+		return err
+	}
+	return nil
+}
+
+func (k *Kernel) fill(l *Launch, out *driver.Launch) error {
 	out.Grid, out.Block, out.Cluster, out.Shared, out.Cooperative = l.Grid, l.Block, l.Cluster, l.Shared, l.Cooperative
 	if out.Block == ([3]uint32{}) {
 		out.Block = k.required
@@ -132,8 +144,8 @@ func (k *Kernel) prepare(d *device, l *Launch, out *driver.Launch) error {
 	if err := k.checkShared(out.Shared); err != nil {
 		return err
 	}
-	if out.Cooperative && !d.info.Cooperative {
-		return fmt.Errorf("kernel %s: %s has no cooperative launches: %w", k.name, d.info.Name, compute.ErrUnsupported)
+	if info := &k.module.l.info; out.Cooperative && !info.Cooperative {
+		return fmt.Errorf("kernel %s: %s has no cooperative launches: %w", k.name, info.Name, compute.ErrUnsupported)
 	}
 	return k.checkCluster(out)
 }

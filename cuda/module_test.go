@@ -83,14 +83,20 @@ func TestModule(t *testing.T) {
 // What is wrong with a text is said with its place.
 func TestLoadSaysWhere(t *testing.T) {
 	d, g := openSoft(t, softgpu.Config{})
-	for text, want := range map[string]ir.Pos{
-		"":                     {Line: 1, Col: 1},
-		"hello":                {Line: 1, Col: 1},
-		addText + "\n  .entry": {Line: strings.Count(addText, "\n") + 2, Col: 9},
-		addText[:strings.Index(addText, "%f2, %f2")] + "%f9;\n}":               {Line: 24, Col: 10},
-		strings.Replace(addText, "setp.ge.u32", "setp.greater.u32", 1):         {Line: 20, Col: 2},
-		strings.Replace(addText, "ld.global.f32 %f2", "ld.global.f32 %rd2", 1): {Line: 23, Col: 2},
+	at := func(s, mark string) ir.Pos {
+		before := s[:strings.Index(s, mark)]
+		return ir.Pos{Line: 1 + strings.Count(before, "\n"), Col: len(before) - strings.LastIndex(before, "\n")}
+	}
+	changed := func(from, to string) string { return strings.Replace(addText, from, to, 1) }
+	for text, mark := range map[string]string{
+		"":                                     "",
+		"hello":                                "hello",
+		changed("%f2, %f1", "%f9, %f1"):        "%f9",
+		changed("setp.ge", "setp.greater"):     "setp",
+		changed("add.f32 %f2", "add.f32 %rd2"): "add.f32 %rd2",
+		changed("@%p ret", "@%r1 ret"):         "@%r1 ret",
 	} {
+		want := at(text, mark)
 		_, err := d.Load(text)
 		var e *parse.Error
 		require.ErrorAs(t, err, &e, text)
@@ -260,6 +266,9 @@ func TestEveryCallOfALoadFails(t *testing.T) {
 			fail.total, fail.nth, fail.with = 0, n, r
 			fail.mu.Unlock()
 			m, err := d.Load(addText)
+			fail.mu.Lock()
+			fail.nth = 0
+			fail.mu.Unlock()
 			if err == nil {
 				loaded++ // a fallback, or nothing failed
 				require.NoError(t, m.Close())
@@ -270,9 +279,6 @@ func TestEveryCallOfALoadFails(t *testing.T) {
 				require.Equal(t, int(r), e.Code)
 				require.Contains(t, err.Error(), "module of add")
 			}
-			fail.mu.Lock()
-			fail.nth = 0
-			fail.mu.Unlock()
 			m, err = d.Load(strings.Replace(addText, "add(", "sweep(", 1))
 			require.NoError(t, err)
 			require.NoError(t, m.Close())

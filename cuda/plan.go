@@ -132,15 +132,10 @@ func (d *device) lower(p *op.Program, s *op.Step) (lower.Lowering, error) {
 // addStep appends the actions of a step.
 func (d *device) addStep(pl *plan, p *op.Program, s *op.Step, l lower.Lowering) error {
 	if s.Kernel != nil {
-		a, err := d.custom(p, s)
+		a, err := d.custom(pl, p, s)
 		if err != nil {
 			return err
 		}
-		m := s.Kernel.(*Kernel).module
-		if err := m.retain(); err != nil {
-			return err
-		}
-		pl.modules = append(pl.modules, m)
 		pl.actions = append(pl.actions, a)
 		return nil
 	}
@@ -182,7 +177,7 @@ func (d *device) addStep(pl *plan, p *op.Program, s *op.Step, l lower.Lowering) 
 }
 
 // custom is the launch of a user's kernel.
-func (d *device) custom(p *op.Program, s *op.Step) (action, error) {
+func (d *device) custom(pl *plan, p *op.Program, s *op.Step) (action, error) {
 	k, ok := s.Kernel.(*Kernel)
 	if !ok || k.module.d != d {
 		return action{}, fmt.Errorf("kernel %s: %w", s.Kernel.Name(), compute.ErrForeignTensor)
@@ -196,6 +191,7 @@ func (d *device) custom(p *op.Program, s *op.Step) (action, error) {
 	if err := k.prepare(d, &l, &a.launch); err != nil {
 		return a, err
 	}
+	pl.modules = append(pl.modules, k.module) // which prepare has retained
 	a.launch.Params = make([]byte, k.layout.Size())
 	for i, arg := range l.Args {
 		slot, isSlot := arg.Slot()

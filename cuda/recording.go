@@ -82,6 +82,11 @@ func (w *work) tryLaunch(k *Kernel, l *Launch, a []Arg) error {
 	if err := k.prepare(w.s.d, l, &w.launch); err != nil {
 		return err
 	}
+	if w.capturing {
+		w.keep(k.module)
+	} else {
+		defer k.module.release() // which waits for what has been launched before it unloads
+	}
 	n := k.layout.Size()
 	if cap(w.params) < n {
 		w.params = make([]byte, n)

@@ -190,6 +190,8 @@ func (e *executable) capture(g *replay) error {
 	if err != nil {
 		return err
 	}
+	d.primary.capture.RLock()
+	defer d.primary.capture.RUnlock()
 	if err := d.check("cuStreamBeginCapture", d.drv.StreamBeginCapture(s)); err != nil {
 		return err
 	}

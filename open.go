@@ -17,21 +17,22 @@ import (
 type Option func(*config) error
 
 type config struct {
-	kind     string // "" for automatic, "cpu", "gpu"
-	index    int    // of the adapter, −1 for the best
+	kind     string // "" for automatic, "cuda", "gpu", "cpu"
+	index    int    // of the adapter or GPU, −1 for the best
 	software bool
 	log      *slog.Logger
 	wish     string // who asked for kind
 }
 
-// WithDevice asks for one device, and Open fails if it is not to be had: "cpu", "gpu" for the best hardware adapter, or
-// "gpu:<index>" for an adapter of gpu.Adapters, software ones included. It goes before the environment variable
-// WAVELANE_DEVICE, which takes the same values.
+// WithDevice asks for one device, and Open fails if it is not to be had: "cpu"; "cuda" for NVIDIA's first GPU, or
+// "cuda:<ordinal>"; "gpu" for WebGPU's best hardware adapter, or "gpu:<index>" for an adapter of gpu.Adapters, software ones
+// included. It goes before the environment variable WAVELANE_DEVICE, which takes the same values.
 func WithDevice(name string) Option {
 	return func(c *config) error { return c.setDevice(name, "WithDevice asks for it") }
 }
 
-// WithSoftware lets "gpu" and the automatic choice fall to a software adapter before the CPU: for tests.
+// WithSoftware lets "gpu" and the automatic choice fall to a software adapter before the CPU, and makes "cuda" the software GPU
+// of package cuda: for tests.
 func WithSoftware() Option {
 	return func(c *config) error { c.software = true; return nil }
 }
@@ -50,13 +51,13 @@ func WithLogger(l *slog.Logger) Option {
 func (c *config) setDevice(name, wish string) error {
 	kind, index, indexed := strings.Cut(name, ":")
 	c.kind, c.index, c.wish = kind, -1, wish
-	if kind != "cpu" && kind != "gpu" || indexed && kind != "gpu" {
-		return fmt.Errorf(`device %q is none of "cpu", "gpu", "gpu:<index>": %w`, name, compute.ErrArgument)
+	if kind != "cpu" && kind != "gpu" && kind != "cuda" || indexed && kind == "cpu" {
+		return fmt.Errorf(`device %q is none of "cuda", "cuda:<ordinal>", "gpu", "gpu:<index>", "cpu": %w`, name, compute.ErrArgument)
 	}
 	if indexed {
 		i, err := strconv.Atoi(index)
 		if err != nil || i < 0 {
-			return fmt.Errorf("device %q: %q is no adapter index: %w", name, index, compute.ErrArgument)
+			return fmt.Errorf("device %q: %q is no index: %w", name, index, compute.ErrArgument)
 		}
 		c.index = i
 	}
@@ -72,7 +73,7 @@ type candidate struct {
 }
 
 // candidates are tried in this order.
-var candidates = []candidate{gpuCandidate, cpuCandidate}
+var candidates = []candidate{cudaCandidate, gpuCandidate, cpuCandidate}
 
 // Open opens a device: the one that [WithDevice] or else the environment variable WAVELANE_DEVICE asks for, or the best of
 // the machine. An impossible wish is an error wrapping [ErrUnavailable], never another device.

@@ -41,12 +41,18 @@ func TestOpenTakesTheFirstThatExists(t *testing.T) {
 	require.Equal(t, "cpu", d.Info().Kind)
 	require.Contains(t, d.Explain(), "not gpu: no such hardware")
 
-	withCandidates(t, present("gpu"), present("cpu"))
+	withCandidates(t, absent("cuda"), present("gpu"), present("cpu"))
 	d, err = Open(context.Background())
 	require.NoError(t, err)
 	defer d.Close()
 	require.Equal(t, "gpu", d.Info().Kind)
+	require.Contains(t, d.Explain(), "chosen as the best")
+
+	require.Equal(t, "cuda", realCandidates[0].kind)
 }
+
+// realCandidates are what Open chooses from.
+var realCandidates = candidates
 
 func TestOpenReportsABrokenDevice(t *testing.T) {
 	t.Setenv(environment, "")
@@ -56,8 +62,8 @@ func TestOpenReportsABrokenDevice(t *testing.T) {
 }
 
 func TestAnImpossibleWishIsAnError(t *testing.T) {
-	withCandidates(t, absent("gpu"), present("cpu"))
-	for _, wish := range []string{"gpu", "gpu:0", "gpu:99"} {
+	withCandidates(t, absent("cuda"), absent("gpu"), present("cpu"))
+	for _, wish := range []string{"gpu", "gpu:0", "gpu:99", "cuda", "cuda:1"} {
 		t.Setenv(environment, wish)
 		_, err := Open(context.Background())
 		require.ErrorIs(t, err, ErrUnavailable, wish)
@@ -65,7 +71,7 @@ func TestAnImpossibleWishIsAnError(t *testing.T) {
 		_, err = Open(context.Background(), WithDevice(wish))
 		require.ErrorIs(t, err, ErrUnavailable, wish)
 	}
-	for _, wish := range []string{"tpu", "gpu:", "gpu:x", "gpu:-1", "cpu:0", "GPU"} {
+	for _, wish := range []string{"tpu", "gpu:", "gpu:x", "gpu:-1", "cpu:0", "GPU", "cuda:", "cuda:-1"} {
 		t.Setenv(environment, wish)
 		_, err := Open(context.Background())
 		require.ErrorIs(t, err, ErrArgument, wish)

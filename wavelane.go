@@ -41,9 +41,9 @@ type backend interface {
 
 // Info describes an open device.
 type Info struct {
-	Kind     string `json:"kind"`     // "gpu" or "cpu", as [WithDevice] takes it
+	Kind     string `json:"kind"`     // "cuda", "gpu" or "cpu", as [WithDevice] takes it
 	Name     string `json:"name"`     // of the adapter or processor
-	Backend  string `json:"backend"`  // what drives it: "vulkan", "metal", "dx12", "go", …
+	Backend  string `json:"backend"`  // what drives it: "sm_90, CUDA 12.8", "vulkan", "metal", "dx12", "go", …
 	Software bool   `json:"software"` // a GPU interface computed by the CPU
 	Reason   string `json:"reason"`   // why this one was chosen
 }
@@ -72,7 +72,7 @@ func (d *Device) UploadAsync(data any, shape ...int) (compute.Tensor, *compute.F
 	return op.Upload(d.backend, data, shape...)
 }
 
-// Unwrap returns the device behind this one, a *gpu.Device or *simd.Device, for what only that kind offers. Closing either
+// Unwrap returns the device behind this one, a *cuda.Device, *gpu.Device or *simd.Device, for what only that kind offers. Closing either
 // closes both.
 func (d *Device) Unwrap() any { return d.backend }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wavelane/wavelane"
+	"github.com/wavelane/wavelane/cuda"
 	"github.com/wavelane/wavelane/gpu"
 	"github.com/wavelane/wavelane/simd"
 )
@@ -49,13 +50,21 @@ type report struct {
 	Default  *wavelane.Info    `json:"default"` // what Open returns, nil if it fails
 	Failure  string            `json:"default_error,omitempty"`
 	CPU      simd.Info         `json:"cpu"`
+	CUDA     []cuda.Info       `json:"cuda"`
 	Adapters []gpu.AdapterInfo `json:"adapters"`
 	// GPU says why there is no hardware adapter, empty if there is one.
 	GPU string `json:"gpu_unavailable,omitempty"`
+	// NoCUDA says why there is no GPU of NVIDIA's driver, empty if there is one.
+	NoCUDA string `json:"cuda_unavailable,omitempty"`
 }
 
 func gather(ctx context.Context) (*report, error) {
-	r := &report{Version: version(), Adapters: []gpu.AdapterInfo{}}
+	r := &report{Version: version(), Adapters: []gpu.AdapterInfo{}, CUDA: []cuda.Info{}}
+	if list, err := cuda.Devices(ctx); err != nil {
+		r.NoCUDA = err.Error()
+	} else {
+		r.CUDA = list
+	}
 	if err := gpu.Available(ctx); err != nil {
 		r.GPU = err.Error()
 	}
@@ -90,6 +99,9 @@ func (r *report) write(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(table, "  kernels\t%s (of %s)\n", r.CPU.Tier, strings.Join(simd.Tiers(), ", "))
 	fmt.Fprintf(table, "  workers\t%d on %d processors\n", r.CPU.Workers, r.CPU.Cores)
+	for _, c := range r.CUDA {
+		writeCUDA(table, c)
+	}
 	for _, a := range r.Adapters {
 		l := a.Limits
 		fmt.Fprintf(table, "\ngpu:%d: %s\n", a.Index, a.Name)
@@ -110,10 +122,30 @@ func (r *report) write(w io.Writer) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
+	if r.NoCUDA != "" || r.GPU != "" {
+		fmt.Fprintln(w)
+	}
+	if r.NoCUDA != "" {
+		fmt.Fprintf(w, "No CUDA: %s\n", r.NoCUDA)
+	}
 	if r.GPU != "" {
-		fmt.Fprintf(w, "\nNo hardware GPU: %s\n", r.GPU)
+		fmt.Fprintf(w, "No hardware GPU through WebGPU: %s\n", r.GPU)
 	}
 	return nil
+}
+
+func writeCUDA(w io.Writer, i cuda.Info) {
+	fmt.Fprintf(w, "\ncuda:%d: %s\n", i.Ordinal, i.Name)
+	fmt.Fprintf(w, "  architecture\t%s\n  driver\tCUDA %s\n", i.Target(), i.Driver)
+	ecc := ""
+	if i.ECC {
+		ecc = ", ECC"
+	}
+	fmt.Fprintf(w, "  memory\t%s, %d bits at %d MHz%s\n  L2 cache\t%s\n", size(i.Memory), i.MemoryBus, i.MemoryClock, ecc, size(uint64(i.L2)))
+	fmt.Fprintf(w, "  multiprocessors\t%d at %d MHz, %d threads and %d registers each\n", i.Multiprocessors, i.Clock, i.ThreadsMP, i.RegistersMP)
+	fmt.Fprintf(w, "  shared memory\t%s a multiprocessor, %s a block, %s on demand\n", size(uint64(i.SharedMP)), size(uint64(i.Shared)),
+		size(uint64(i.SharedOptin)))
+	fmt.Fprintf(w, "  identity\t%s, PCI %s\n", i.UUID, i.PCIBus)
 }
 
 func indent(s string) string { return strings.ReplaceAll(s, "\n", "\n  ") }

@@ -5,6 +5,7 @@
 //	wavelane info
 //	wavelane bench --device gpu
 //	wavelane tune
+//	wavelane monitor
 //
 // It exits with 0, with 1 when the work failed, with 2 when it was called wrongly, and with 130 when it was interrupted.
 package main
@@ -40,7 +41,7 @@ func execute(ctx context.Context, args []string, out, errOut io.Writer) int {
 		PersistentPreRun:  func(*cobra.Command, []string) { started = true },
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
-	root.AddCommand(infoCommand(), benchCommand(), tuneCommand(), ptxCommand())
+	root.AddCommand(infoCommand(), benchCommand(), tuneCommand(), monitorCommand(), ptxCommand())
 	root.SetArgs(args)
 	root.SetOut(out)
 	root.SetErr(errOut)

@@ -1,0 +1,28 @@
+//go:build !js
+
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wavelane/wavelane/cuda"
+)
+
+// openCUDA opens the software GPU, or what else the options say.
+func openCUDA(t *testing.T, opts ...cuda.Option) (string, *cuda.Device) {
+	t.Helper()
+	d, err := cuda.Open(context.Background(), append(opts, cuda.WithCache(t.TempDir()))...)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, d.Close()) })
+	i := d.Info()
+	return fmt.Sprintf("cuda (%s, %s, CUDA %s)", i.Name, i.Target(), i.Driver), d
+}
+
+func TestCUDASoftware(t *testing.T) {
+	name, d := openCUDA(t, cuda.Software())
+	Run(t, name, d)
+}

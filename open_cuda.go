@@ -1,0 +1,28 @@
+//go:build !nocuda && !js
+
+package wavelane
+
+import (
+	"context"
+
+	"github.com/wavelane/wavelane/cuda"
+)
+
+var cudaCandidate = candidate{"cuda", openCUDA}
+
+func openCUDA(ctx context.Context, c *config) (backend, Info, error) {
+	opts := []cuda.Option{cuda.WithLogger(c.log)}
+	if c.index >= 0 {
+		opts = append(opts, cuda.WithDevice(c.index))
+	}
+	// The software GPU is for tests of kernels, far slower than the CPU's own: automatic choice never falls to it.
+	if c.software && c.kind == "cuda" {
+		opts = append(opts, cuda.Software())
+	}
+	d, err := cuda.Open(ctx, opts...)
+	if err != nil {
+		return nil, Info{}, err
+	}
+	i := d.Info()
+	return d, Info{Name: i.Name, Backend: i.Target().String() + ", CUDA " + i.Driver, Software: i.Software}, nil
+}

@@ -60,7 +60,7 @@ type Driver interface {
 	ModuleGetGlobal(m Module, name string) (at Ptr, bytes uint64, r Result)
 	FuncGetAttribute(FuncAttribute, Function) (int, Result)
 	FuncSetAttribute(a FuncAttribute, f Function, value int) Result
-	// FuncLoad brings a lazily loaded function to the device. Drivers before 12.1 have no lazy functions: Success.
+	// FuncLoad brings a lazily loaded function to the device. Drivers before 12.4 have no such call: Success.
 	FuncLoad(Function) Result
 	// FuncGetParamInfo is where the i-th parameter lies; InvalidValue behind the last. NotSupported before 12.4.
 	FuncGetParamInfo(f Function, i int) (offset, size uint64, r Result)

@@ -3,6 +3,7 @@
 package libcuda
 
 import (
+	"bytes"
 	"math"
 	"runtime"
 	"strings"
@@ -19,13 +20,10 @@ func TestLaunch(t *testing.T) {
 	const most = math.MaxUint32
 	for _, cluster := range [][3]uint32{{}, {2, 1, 1}, {0, 0, 1}, {most, most, most}} {
 		for _, cooperative := range []bool{false, true} {
-			for _, bytes := range []int{0, 1, 3, 8, 4095, 4096} {
+			for _, size := range []int{0, 1, 3, 8, 4095, 4096} {
 				l := randomLaunch(r)
 				l.Grid, l.Block, l.Shared = [3]uint32{most, 0, 1}, [3]uint32{1024, most, 0}, most
-				l.Cluster, l.Cooperative, l.Params = cluster, cooperative, make([]byte, bytes)
-				for i := range l.Params {
-					l.Params[i] = byte(r.Uint32())
-				}
+				l.Cluster, l.Cooperative, l.Params = cluster, cooperative, randomBytes(r, size)
 				before := *l
 				require.Equal(t, driver.Success, s.LaunchKernel(math.MaxUint64, l, math.MaxUint64))
 				require.Equal(t, launched(math.MaxUint64, l, math.MaxUint64), s.take())
@@ -118,11 +116,7 @@ func TestCaptureNode(t *testing.T) {
 func TestLogs(t *testing.T) {
 	s, r := openStub(t), random(t, 31)
 	text := func(n int) string {
-		b := make([]byte, n)
-		for i := range b {
-			b[i] = byte(1 + r.IntN(255))
-		}
-		return string(b)
+		return string(bytes.ReplaceAll(randomBytes(r, n), []byte{0}, []byte{1}))
 	}
 	const counted, countedWithNUL, uncounted, overcounted = 0, 1, 2, 3
 	for _, mode := range []int32{counted, countedWithNUL, uncounted, overcounted} {

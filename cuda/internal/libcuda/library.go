@@ -4,7 +4,6 @@ package libcuda
 
 import (
 	"fmt"
-	"runtime"
 
 	"github.com/wavelane/wavelane/cuda/internal/driver"
 )
@@ -17,8 +16,6 @@ type library struct {
 var _ driver.Driver = (*library)(nil)
 
 func open(path string) (driver.Driver, error) {
-	runtime.LockOSThread() // the loader keeps the text of its errors by thread
-	defer runtime.UnlockOSThread()
 	d, err := bind(path)
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ package libcuda
 
 import (
 	"os"
+	"runtime"
 
 	"github.com/ebitengine/purego"
 )
@@ -32,10 +33,16 @@ func loadFirst(name, fallback string) (uintptr, error) {
 	return load(fallback)
 }
 
+// load loads a library. Like lookUp it stays on one thread: the loader keeps its last error by thread, and purego asks for that
+// in a second call.
 func load(path string) (uintptr, error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	return purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
 }
 
 func lookUp(handle uintptr, name string) (uintptr, error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	return purego.Dlsym(handle, name)
 }

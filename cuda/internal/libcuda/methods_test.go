@@ -3,6 +3,7 @@
 package libcuda
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -139,6 +140,14 @@ func methods(s *stub, r *rand.Rand) []method {
 	}
 }
 
+func randomBytes(r *rand.Rand, n int) []byte {
+	b := make([]byte, 0, n+8)
+	for len(b) < n {
+		b = binary.LittleEndian.AppendUint64(b, r.Uint64())
+	}
+	return b[:n]
+}
+
 func randomLaunch(r *rand.Rand) *driver.Launch {
 	three := func() [3]uint32 { return [3]uint32{r.Uint32(), r.Uint32(), r.Uint32()} }
 	l := &driver.Launch{Grid: three(), Block: three(), Shared: r.Uint32(), Cooperative: r.IntN(2) == 0}
@@ -146,10 +155,7 @@ func randomLaunch(r *rand.Rand) *driver.Launch {
 		l.Cluster = three()
 	}
 	if r.IntN(8) > 0 {
-		l.Params = make([]byte, 1+r.IntN(4096))
-		for i := range l.Params {
-			l.Params[i] = byte(r.Uint32())
-		}
+		l.Params = randomBytes(r, 1+r.IntN(4096))
 	}
 	return l
 }
@@ -218,9 +224,7 @@ func TestMethods(t *testing.T) {
 	covered := map[string]bool{}
 	called := map[string]bool{}
 	for range 20 {
-		n := len(methods(s, r))
-		for i := range n {
-			m := methods(s, r)[i] // with values of its own
+		for _, m := range methods(s, r) {
 			outs, result := s.call(m)
 			require.Equal(t, driver.Success, result, m.name)
 			require.Equal(t, m.outs, outs, m.name)
@@ -249,6 +253,8 @@ func TestErrors(t *testing.T) {
 	require.Greater(t, len(codes), 90)
 	for _, m := range methods(s, r) {
 		for _, f := range m.functions() {
+			s.fail("", 0)
+			s.DevicePCIBusID(0) // fills all that C writes to, for the next call to find
 			for _, code := range codes {
 				s.fail(f, code)
 				outs, result := s.call(m)

@@ -5,8 +5,8 @@ import (
 	"github.com/wavelane/wavelane/ptx"
 )
 
-// elementwise is the kernels of an entry: y[i] = f(x[i], …), four elements at a time. Those that begin in the last four of a
-// tensor may lie beyond its end: buffers have room for them.
+// elementwise is the kernels of an entry: y[i] = f(x[i], …), four elements at a time. Those of the last four of a
+// tensor may lie beyond its end: buffers have room for them. y may be an operand that is as large.
 type elementwise struct {
 	entry *op.Entry
 	f     function

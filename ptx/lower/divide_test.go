@@ -40,8 +40,8 @@ func TestDivide(t *testing.T) {
 		return min(x, math.MaxInt32)
 	}
 	var pairs [][2]uint32
-	for _, d := range []uint32{1, 2, 3, 4, 5, 6, 7, 9, 10, 255, 256, 257, 641, 65535, 65536, 65537, 1 << 30, 1<<30 + 1, math.MaxInt32 - 1,
-		math.MaxInt32, 1 << 31} {
+	for _, d := range []uint32{1, 2, 3, 4, 5, 6, 7, 9, 10, 255, 256, 257, 641, 65535, 65536, 65537, 1 << 30, 1<<30 + 1,
+		math.MaxInt32 - 1, math.MaxInt32, 1 << 31} {
 		for _, x := range []uint32{0, 1, 2, d - 1, d, d + 1, 1<<30 - 1, 1 << 30, math.MaxInt32 - 1, math.MaxInt32} {
 			pairs = append(pairs, [2]uint32{min(x, math.MaxInt32), d})
 		}

@@ -24,8 +24,8 @@ var embedding, embedding4 = embeddingKernel("embedding", 1), embeddingKernel("em
 
 func embeddingKernel(name string, unit int) *Kernel {
 	return register(Kernel{Family: "move", Name: name, Block: [3]int{moveThreads, 1, 1},
-		Doc: "y[i] = table[ids[i]], rows of units of words; NaN where an id is outside the vocabulary. Parameters: u32 total (units " +
-			"of y), u32 vocabulary, u32 width[] (units of a row, as a divisor), u32* table, u32* ids, u32* y.",
+		Doc: "y[i] = table[ids[i]], rows of units of words; NaN where an id is outside the vocabulary. Parameters: u32 total " +
+			"(units of y), u32 vocabulary, u32 width[] (units of a row, as a divisor), u32* table, u32* ids, u32* y.",
 		build: func(k *ptx.Kernel) {
 			total, vocabulary := ptx.Param[uint32](k, "total"), ptx.Param[uint32](k, "vocabulary")
 			width := divisorAt(k, ptx.ParamArray[uint32](k, "width", divisorWords), 0)

@@ -58,6 +58,13 @@ func TestFamilies(t *testing.T) {
 	require.Nil(t, FamilyOf("no such family"))
 }
 
+// Every entry of the catalogue has code.
+func TestCatalogue(t *testing.T) {
+	for _, e := range op.All() {
+		require.Contains(t, lowerings, e, e.Name)
+	}
+}
+
 // lowerCall lowers a call, with a chooser that takes the variant of that number, or the last.
 func lowerCall(e *op.Entry, c conformance.Call, caps *Caps, variant int) (l Lowering, variants int, err error) {
 	p := &op.Program{}

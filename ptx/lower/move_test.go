@@ -102,8 +102,8 @@ func TestMove(t *testing.T) {
 		move(shape, orderX, order, unit, r.IntN(2) == 0)
 	}
 	// Matrices, and matrices among up to six other axes.
-	for _, m := range [][2]int{{2, 700}, {3, 341}, {7, 200}, {16, 64}, {17, 61}, {33, 65}, {70, 40}, {90, 30}, {128, 15}, {300, 8}, {400, 4},
-		{1100, 2}, {4, 257}, {2, 1025}} {
+	for _, m := range [][2]int{{2, 700}, {3, 341}, {7, 200}, {16, 64}, {17, 61}, {33, 65}, {70, 40}, {90, 30}, {128, 15}, {300, 8},
+		{400, 4}, {1100, 2}, {4, 257}, {2, 1025}} {
 		move([]int{m[0], m[1]}, []int{0, 1}, []int{1, 0}, 1, r.IntN(2) == 0)
 		rank := 3 + r.IntN(op.MaxRank-2)
 		order := r.Perm(rank)
@@ -121,8 +121,8 @@ func TestMove(t *testing.T) {
 		move(s, []int{1, 0}, []int{1, 0}, 1, false)
 	}
 	t.Log(ways)
-	for _, w := range []string{"copies", "strided", "strided_4", "transpose by 2", "transpose by 4", "transpose by 8", "transpose by 16",
-		"transpose by 32", "transpose by 128", "transpose by 256", "transpose by 512", "transpose by 1024"} {
+	for _, w := range []string{"copies", "strided", "strided_4", "transpose by 2", "transpose by 4", "transpose by 8",
+		"transpose by 16", "transpose by 32", "transpose by 128", "transpose by 256", "transpose by 512", "transpose by 1024"} {
 		require.NotZero(t, ways[w], "no box was moved by %s: %v", w, ways)
 	}
 }

@@ -18,8 +18,8 @@ var strided, strided4 = stridedKernel("strided", 1), stridedKernel("strided_4", 
 
 func stridedKernel(name string, unit int) *Kernel {
 	return register(Kernel{Family: "move", Name: name, Block: [3]int{moveThreads, 1, 1},
-		Doc: "y[Σ index·to] = x[Σ index·from] over a box of units, each of neighbouring words. Parameters: u32 total (units), the " +
-			"axes (see boxParams; strides in units), u32* x, u32* y.",
+		Doc: "y[Σ index·to] = x[Σ index·from] over a box of units, each of neighbouring words. Parameters: u32 total (units), " +
+			"the axes (see boxParams; strides in units), u32* x, u32* y.",
 		build: func(k *ptx.Kernel) {
 			total := ptx.Param[uint32](k, "total")
 			axes := boxParamsOf(k, op.MaxRank)
@@ -81,7 +81,7 @@ func unitAt(k *ptx.Kernel, p ptx.Ptr[ptx.Global, uint32], unit int, i ptx.Reg[ui
 }
 
 // loadUnit is the words of a unit, one or four; where not inside nothing is read and they are other.
-func loadUnit(k *ptx.Kernel, unit int, inside ptx.Reg[bool], p ptx.Ptr[ptx.Global, uint32], other uint32) (words []ptx.Reg[uint32]) {
+func loadUnit(k *ptx.Kernel, unit int, inside ptx.Reg[bool], p ptx.Ptr[ptx.Global, uint32], other uint32) []ptx.Reg[uint32] {
 	if unit == 1 {
 		return []ptx.Reg[uint32]{ptx.LoadIf(k, inside, p, ptx.Imm(other))}
 	}
@@ -94,10 +94,7 @@ func loadUnit(k *ptx.Kernel, unit int, inside ptx.Reg[bool], p ptx.Ptr[ptx.Globa
 			v[w].Set(x)
 		}
 	})
-	for w := range v {
-		words = append(words, v[w].Get())
-	}
-	return words
+	return []ptx.Reg[uint32]{v[0].Get(), v[1].Get(), v[2].Get(), v[3].Get()}
 }
 
 // storeUnit writes the words of a unit where inside.

@@ -55,9 +55,9 @@ func (s *step) transposed(b box, p int) {
 }
 
 var transpose = register(Kernel{Family: "move", Name: "transpose", Block: [3]int{moveThreads, 1, 1}, build: buildTranspose,
-	Doc: "y[row·y_row + col] = x[col·x_col + row] for matrices that are the elements of a box. One block for each tile. Parameters: " +
-		"u32 rows, u32 cols, s32 x_col, s32 y_row (strides, in words), u32 log (of the rows of a tile), u32 tiles[] (of a matrix: " +
-		"down, then across, as divisors), the axes of the box (see boxParams), u32* x, u32* y."})
+	Doc: "y[row·y_row + col] = x[col·x_col + row] for matrices that are the elements of a box. One block for each tile. " +
+		"Parameters: u32 rows, u32 cols, s32 x_col, s32 y_row (strides, in words), u32 log (of the rows of a tile), u32 tiles[] " +
+		"(of a matrix: down, then across, as divisors), the axes of the box (see boxParams), u32* x, u32* y."})
 
 func buildTranspose(k *ptx.Kernel) {
 	rows, cols := ptx.Param[uint32](k, "rows"), ptx.Param[uint32](k, "cols")

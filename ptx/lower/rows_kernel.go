@@ -187,15 +187,24 @@ func (b *rowsBuilder) kept(units int) {
 	b.k.If(b.vector(), func() { l.storeVectors(coefficients) }, func() { l.storeSingles(coefficients) })
 }
 
-// tiles walks over the tiles of a task, loaded; store writes one.
-func (b *rowsBuilder) tiles(f func(l rowTile, store func(coefficients []float))) {
+// tiles walks over the tiles of a task, loaded; store writes one. A second walk should go backwards: it begins with what caches
+// hold of the first.
+func (b *rowsBuilder) tiles(backwards bool, f func(l rowTile, store func(coefficients []float))) {
+	k := b.k
 	walk := func(units int, g func(l rowTile)) func() {
 		return func() {
-			step := ptx.Mul(b.k, b.lanes, u32(4*units))
-			ptx.For(b.k, b.from, b.end, step, func(at ptx.Reg[uint32]) { g(b.tileAt(at, units)) }, ptx.NoUnroll())
+			step := ptx.Mul(k, b.lanes, u32(4*units)) // a power of two
+			place := func(at ptx.Reg[uint32]) ptx.Reg[uint32] { return at }
+			if backwards {
+				longest := ptx.Sub(k, ptx.Sub(k, b.end, u32(1)), b.from)
+				last := ptx.Add(k, b.from, ptx.And(k, longest, ptx.Sub(k, u32(0), step)))
+				both := ptx.Add(k, b.from, last)
+				place = func(at ptx.Reg[uint32]) ptx.Reg[uint32] { return ptx.Sub(k, both, at) }
+			}
+			ptx.For(k, b.from, b.end, step, func(at ptx.Reg[uint32]) { g(b.tileAt(place(at), units)) }, ptx.NoUnroll())
 		}
 	}
-	b.k.If(b.vector(), walk(loopVectors, func(l rowTile) {
+	k.If(b.vector(), walk(loopVectors, func(l rowTile) {
 		l.loadVectors()
 		f(l, l.storeVectors)
 	}), walk(loopSingles, func(l rowTile) {
@@ -222,7 +231,7 @@ func (b *rowsBuilder) long(stage ptx.Reg[uint32], partial ptx.Ptr[ptx.Global, fl
 			acc.set(b.merge(acc.get(), other))
 		}, ptx.NoUnroll())
 	}, func() {
-		b.tiles(func(l rowTile, _ func([]float)) { acc.set(b.merge(acc.get(), b.take(l.x.get(), l))) })
+		b.tiles(false, func(l rowTile, _ func([]float)) { acc.set(b.merge(acc.get(), b.take(l.x.get(), l))) })
 	})
 	all := b.total(acc.get())
 	k.If(ptx.Eq(k, stage, ptx.Imm(partRows)), func() {
@@ -233,6 +242,6 @@ func (b *rowsBuilder) long(stage ptx.Reg[uint32], partial ptx.Ptr[ptx.Global, fl
 		})
 	}, func() {
 		coefficients := b.coefficients(all)
-		b.tiles(func(_ rowTile, store func([]float)) { store(coefficients) })
+		b.tiles(true, func(_ rowTile, store func([]float)) { store(coefficients) })
 	})
 }

@@ -60,7 +60,8 @@ func TestActivate(t *testing.T) {
 		require.Equal(t, arg, activationCode(op.Attr{Options: compute.Conv2DOptions{Act: act}}))
 		params, err := kernel.Pack(arg, at)
 		require.NoError(t, err)
-		_, err = gpu.Run(context.Background(), kernel, sim.Launch{Grid: sim.Dim3{X: len(x) / 256}, Block: sim.Dim3{X: 128}, Params: params})
+		launch := sim.Launch{Grid: sim.Dim3{X: len(x) / 256}, Block: sim.Dim3{X: 128}, Params: params}
+		_, err = gpu.Run(context.Background(), kernel, launch)
 		require.NoError(t, err)
 		require.NoError(t, gpu.Read(data, at))
 		for i, v := range x {

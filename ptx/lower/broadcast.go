@@ -114,7 +114,8 @@ type visit struct {
 }
 
 // walk declares the parameters of a strided kernel, and strides over all steps, of which each thread takes n at a time.
-func (w *elementwise) walk(k *ptx.Kernel, n int, body func(axes ptx.Array[uint32], visits []visit, y ptx.Ptr[ptx.Global, float32])) {
+func (w *elementwise) walk(k *ptx.Kernel, n int,
+	body func(axes ptx.Array[uint32], visits []visit, y ptx.Ptr[ptx.Global, float32])) {
 	count := ptx.Param[uint32](k, "count")
 	axes := ptx.ParamArray[uint32](k, "axes", broadcastWords(len(w.entry.Inputs)))
 	x, y := w.tensors(k)

@@ -109,7 +109,8 @@ func TestPow(t *testing.T) {
 
 	const odd, even = 1<<24 - 1, 1 << 24
 	tiny := float32(math.SmallestNonzeroFloat32)
-	exponents := []float32{odd, -odd, odd - 1, even, -even, 1<<23 + 1, 1<<23 - 0.5, 3, -3, 2.5, tiny, -tiny, float32(math.Inf(1)), math.MaxFloat32}
+	exponents := []float32{odd, -odd, odd - 1, even, -even, 1<<23 + 1, 1<<23 - 0.5, 3, -3, 2.5, tiny, -tiny,
+		float32(math.Inf(1)), math.MaxFloat32}
 	for _, base := range []float32{-1, -2, -tiny, float32(math.Copysign(0, -1)), float32(math.Inf(-1))} {
 		bases := make([]float32, len(exponents))
 		for i := range bases {

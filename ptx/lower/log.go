@@ -20,7 +20,8 @@ func (c calc) splitExponent(x float) (f, e float) {
 
 // log1pRest is log(1+f) − f + carry for f of [calc.splitExponent]: f²·(−½ + f·P(f)) (2e-8 of the logarithm).
 func (c calc) log1pRest(f, carry float) float {
-	p := c.polynomial(f, -0.5, 0.333333313, -0.25000307, 0.200010449, -0.166412815, 0.142144963, -0.129981831, 0.126223192, -0.0790274367)
+	p := c.polynomial(f, -0.5, 0.333333313, -0.25000307, 0.200010449, -0.166412815, 0.142144963, -0.129981831, 0.126223192,
+		-0.0790274367)
 	return c.fma(c.mul(f, f), p, carry)
 }
 

@@ -6,9 +6,9 @@ import (
 	"github.com/wavelane/wavelane/ptx"
 )
 
-// calc writes float32 arithmetic into a kernel. Values that PTX only approximates (ex2, lg2, rcp: within 2 ulp, 2⁻²² and 1 ulp)
-// are used where the catalogue's tolerances leave room for that. Instructions that take denormals for zero (.ftz) are used where
-// their operand and result cannot be one, or where one more or less is nothing: they are a single instruction of the machine.
+// calc writes float32 arithmetic into a kernel. What PTX only approximates (ex2 within 2 ulp, rcp within 1) is used where the
+// catalogue's tolerances leave room for that. Instructions that take denormals for zero (.ftz) are used where their operand and
+// result cannot be one, or where one more or less is nothing: they are a single instruction of the machine.
 //
 // Polynomials are interpolated at Chebyshev's points; their errors, in float64, are said with each.
 type calc struct{ k *ptx.Kernel }

@@ -46,8 +46,8 @@ func strideWords(operands int) int { return divisorWords + operands }
 // broadcastWords is the words of a walk.
 func broadcastWords(operands int) int { return 2 + operands + (op.MaxRank-1)*strideWords(operands) }
 
-// arguments is the walk for [locate]: the number of axes, the mask of wide operands, the strides of the outermost axis, then the
-// other axes from the innermost on.
+// arguments is the walk for [locate]: the number of axes, the mask of wide operands, the strides of the outermost axis, then
+// the other axes from the innermost on.
 func (b broadcast) arguments() []uint32 {
 	words := []uint32{uint32(len(b.shape)), uint32(b.wide)}
 	for _, st := range b.strides {

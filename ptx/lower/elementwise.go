@@ -86,8 +86,8 @@ func (w *elementwise) compute(k *ptx.Kernel, q quad, p []float) (y [4]float) {
 	return y
 }
 
-// buildFlat strides over pieces of the tensors, of quadsPerThread quads for each thread of the block. What is a single element is
-// read once. Behind the end old values are computed with and nothing is stored.
+// buildFlat strides over pieces of the tensors, of quadsPerThread quads for each thread of the block. What is a single element
+// is read once. Behind the end old values are computed with and nothing is stored.
 func (w *elementwise) buildFlat(k *ptx.Kernel) {
 	count := ptx.Param[uint32](k, "quads")
 	whole := make([]ptx.Reg[bool], len(w.entry.Inputs)) // operands, where there are several

@@ -54,8 +54,8 @@ func (c calc) finiteLog2(x float) float {
 	return c.fma(c.log1pRest(f, f), num(math.Log2E), e)
 }
 
-// pow is C's: the magnitude is 2^(y·log2|x|), which knows 0, infinities and NaN; then come the sign, what is no number, and what
-// is one whatever the other operand is. Its relative error is that of the product: 3e-7·|y·log2 x|.
+// pow is C's: the magnitude is 2^(y·log2|x|), which knows 0, infinities and NaN; then come the sign, what is no number, and
+// what is one whatever the other operand is. Its relative error is that of the product: 3e-7·|y·log2 x|.
 func (c calc) pow(x, y float) float {
 	k := c.k
 	a := c.abs(x)

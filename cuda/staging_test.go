@@ -1,0 +1,137 @@
+package cuda
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/cuda/internal/driver"
+	"github.com/wavelane/wavelane/cuda/internal/softgpu"
+)
+
+func TestStaging(t *testing.T) {
+	d := softDevice(t)
+	r := randomSource(t)
+	sizes := []int{0, 1, 3, stageLeast, stageLeast + 1, stageBytes - 1, stageBytes, stageBytes + 1}
+	if !testing.Short() {
+		sizes = append(sizes, (stages+1)*stageBytes+r.IntN(stageBytes))
+	}
+	for _, n := range sizes {
+		data := make([]byte, n)
+		for i := range data {
+			data[i] = byte(r.Uint32())
+		}
+		b, err := Alloc[byte](d, n)
+		require.NoError(t, err)
+		d.in(t, func() {
+			mine := bytes.Clone(data)
+			require.NoError(t, d.stager.upload(b.at, mine, d.home.handle))
+			clear(mine) // the caller's again
+			got := make([]byte, n)
+			require.NoError(t, d.stager.download(got, b.at, d.home.handle))
+			require.True(t, bytes.Equal(data, got), "%d bytes", n)
+		})
+		require.NoError(t, b.Close())
+		require.Len(t, d.stager.idle, stages)
+	}
+	m, err := d.Memory()
+	require.NoError(t, err)
+	require.LessOrEqual(t, m.Host.InUse, uint64(stages*stageBytes))
+	require.NoError(t, d.Trim())
+	m, err = d.Memory()
+	require.NoError(t, err)
+	require.Zero(t, m.Host.InUse+m.Host.Cached)
+}
+
+// Many transfers share the stages, on streams of which some are slow.
+func TestStagingConcurrently(t *testing.T) {
+	d := softDevice(t)
+	k := loadSlow(t, d)
+	seeds := randomSource(t)
+	var group sync.WaitGroup
+	for range 8 {
+		r := rand.New(rand.NewPCG(seeds.Uint64(), 0))
+		group.Go(func() {
+			s, err := d.NewStream(StreamOptions{})
+			if !noError(t, err) {
+				return
+			}
+			defer s.Close()
+			for range 3 {
+				data := make([]byte, r.IntN(2*stageBytes)+2048)
+				data[len(data)-1], data[stageLeast%len(data)] = byte(r.Uint32()), byte(r.Uint32())
+				got := make([]byte, len(data))
+				b, err := Alloc[byte](d, len(data))
+				if !noError(t, err) {
+					return
+				}
+				if !noError(t, d.enter()) {
+					return
+				}
+				if r.IntN(2) == 0 {
+					k.launch(t, s.handle, b.at, b.at+1024, turns/10)
+				}
+				noError(t, d.stager.upload(b.at, data, s.handle))
+				noError(t, d.stager.download(got, b.at, s.handle))
+				d.leave()
+				if !bytes.Equal(data, got) {
+					t.Errorf("%d bytes are wrong", len(data))
+				}
+				noError(t, b.Close())
+			}
+		})
+	}
+	group.Wait()
+	require.Len(t, d.stager.idle, stages)
+}
+
+// A failure at any point loses no stage, and no stage is used while the GPU has it.
+func TestStagingFails(t *testing.T) {
+	m := newMachine(t, softgpu.Config{})
+	d := m.device(t)
+	n := 2*stageBytes + 5
+	data := bytes.Repeat([]byte("wavelane"), n/8+1)[:n]
+	b, err := Alloc[byte](d, n)
+	require.NoError(t, err)
+	transfer := func() (err error) {
+		d.in(t, func() {
+			if err = d.stager.upload(b.at, data, d.stager.stream); err == nil {
+				got := make([]byte, n)
+				if err = d.stager.download(got, b.at, d.stager.stream); err == nil {
+					require.True(t, bytes.Equal(data, got))
+				}
+			}
+		})
+		return err
+	}
+	failed := 0
+	for stop := int64(0); ; stop++ {
+		var calls atomic.Int64
+		m.inject(func(call string) driver.Result {
+			if call != "CtxGetCurrent" && calls.Add(1)-1 == stop {
+				return driver.OutOfMemory
+			}
+			return driver.Success
+		})
+		err := transfer()
+		m.inject(nil)
+		require.Len(t, d.stager.idle, stages, "call %d", stop)
+		if calls.Load() <= stop {
+			require.NoError(t, err)
+			require.Greater(t, failed, 10)
+			break
+		}
+		if err != nil { // pinned memory is asked for twice
+			failed++
+			require.ErrorIs(t, err, compute.ErrOutOfMemory, "call %d", stop)
+		}
+		require.NoError(t, transfer(), "call %d", stop)
+		require.NoError(t, d.Trim())
+	}
+	require.NoError(t, b.Close())
+}

@@ -1,15 +1,13 @@
 package lower
 
-import (
-	"math"
-
-	"github.com/wavelane/wavelane/ptx"
-)
+import "github.com/wavelane/wavelane/ptx"
 
 // reduction is what a kernel of family reduce computes. Partial results are registers of one type.
 type reduction[T ptx.Lane] struct {
-	identity []T   // what changes no result when it is merged
-	neutral  float // element that changes no result if it comes behind all others
+	identity []T // what changes no result when it is merged
+	// neutral stands where the task has no element, at a place not before its first. No element is less: where neutral ties
+	// with the best, all elements are equal, and the first is the result anyway.
+	neutral float
 	// value is a partial result of one element of each operand; i is its place in the row.
 	value func(x []float, i func() ptx.Reg[uint32]) []ptx.Reg[T]
 	merge merge[T]
@@ -153,6 +151,5 @@ func (b *reduceBuilder[T]) inVectors() {
 		}
 		b.take(all)
 	})
-	outside := ptx.Imm(uint32(math.MaxInt32)) // behind every place
-	b.acc.set(b.merge(b.acc.get(), b.value(edges, func() ptx.Reg[uint32] { return ptx.Select(k, inside, edge, outside) })))
+	b.acc.set(b.merge(b.acc.get(), b.value(edges, func() ptx.Reg[uint32] { return edge })))
 }

@@ -145,8 +145,8 @@ func (g *GPU) Read(p []byte, addr uint64) error {
 	})
 }
 
-// Copy copies n bytes of global or constant memory, and with CheckInit what is known of them: bytes that nothing has written are
-// no fault here, but stay unwritten. The two may not overlap.
+// Copy copies n bytes of global or constant memory, and with CheckInit what is known of them: bytes that nothing has written
+// are no fault here, but stay unwritten. The two may not overlap.
 func (g *GPU) Copy(dst, src uint64, n int) error {
 	if n > 0 && dst-src+uint64(n)-1 < 2*uint64(n)-1 {
 		return fmt.Errorf("sim: Copy of %d bytes from %#x to %#x, which overlap: %w", n, src, dst, compute.ErrArgument)

@@ -111,6 +111,10 @@ func TestWithoutContext(t *testing.T) {
 	r.ok(r.CtxSetCurrent(r.ctx))
 }
 
+// destroys are the calls that take effect on a dead context.
+var destroys = map[string]bool{"MemFree": true, "MemFreeHost": true, "StreamDestroy": true, "EventDestroy": true,
+	"GraphDestroy": true, "GraphExecDestroy": true, "ModuleUnload": true}
+
 // TestDeadContext calls everything on a context with a fault: all calls return it, those that destroy do so nevertheless.
 func TestDeadContext(t *testing.T) {
 	for _, m := range calls() {
@@ -125,8 +129,7 @@ func TestDeadContext(t *testing.T) {
 			require.Equal(t, driver.Success, res)
 		}
 		require.Equal(t, driver.IllegalAddress, call(r.GPU, m.Name, in), m.Name)
-		if destroys := map[string]bool{"MemFree": true, "MemFreeHost": true, "StreamDestroy": true, "EventDestroy": true, "GraphDestroy": true,
-			"GraphExecDestroy": true, "ModuleUnload": true}; destroys[m.Name] {
+		if destroys[m.Name] {
 			require.NotEqual(t, before, r.Live(), m.Name)
 		} else {
 			require.Equal(t, before, r.Live(), m.Name)
@@ -203,7 +206,8 @@ func TestWrongHandles(t *testing.T) {
 		in := arguments(r, m)
 		spare := r.stream()
 		ev := r.event(false)
-		handles := []uint64{0, 1, 7, 1 << 40, ^uint64(0), uint64(spare), uint64(ev), uint64(r.module), uint64(r.ctx), uint64(r.fn("store"))}
+		handles := []uint64{0, 1, 7, 1 << 40, ^uint64(0), uint64(spare), uint64(ev), uint64(r.module), uint64(r.ctx),
+			uint64(r.fn("store"))}
 		for i := range in {
 			right := in[i]
 			kind := right.Type()

@@ -12,9 +12,9 @@
 // then on every call of the context returns it, queued work is dropped, and only the last release of the context helps. Calls
 // that destroy something do so on a dead context too, and return the fault all the same.
 //
-// MemFree, MemFreeHost and ModuleUnload wait for the work that is queued. New memory, on the device and on the host, is full of
-// 0xff (NaNs) if the software GPU does not check for missing values; freed host memory is overwritten so, and freed device memory
-// faults. Addresses, handles and allocations are never used again.
+// MemFree, MemFreeHost and ModuleUnload wait for the work that is queued. New pinned memory, and new memory of the device where
+// the software GPU does not check for missing values, is full of 0xff (NaNs). Freed pinned memory is overwritten so, and freed
+// memory of the device faults. Addresses of devices and handles are never used again.
 //
 // A capture in thread-local mode takes launches, copies and memsets. Calls that allocate, free, load, wait or ask, on the
 // thread that captures, return CaptureUnsupported and spoil the capture, whose calls then return CaptureInvalidated. Other

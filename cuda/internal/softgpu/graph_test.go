@@ -193,8 +193,9 @@ func TestLaunchesOfAGraphDoNotOverlap(t *testing.T) {
 }
 
 // spoil are the calls that may not be made on a thread that captures.
-var spoil = map[string]bool{"CtxSynchronize": true, "Compile": true, "ModuleLoadData": true, "ModuleUnload": true, "MemAlloc": true,
-	"MemFree": true, "MemHostAlloc": true, "MemFreeHost": true, "StreamSynchronize": true, "StreamQuery": true,
+var spoil = map[string]bool{"CtxSynchronize": true, "Compile": true, "ModuleLoadData": true, "ModuleUnload": true,
+	"MemAlloc": true,
+	"MemFree":  true, "MemHostAlloc": true, "MemFreeHost": true, "StreamSynchronize": true, "StreamQuery": true,
 	"EventSynchronize": true, "EventQuery": true, "GraphInstantiate": true}
 
 // TestCallsDuringCapture makes every call while the thread captures a stream that the call is not about.

@@ -66,33 +66,43 @@ func unpack(c []byte, sm int) (text []byte, registers int, r driver.Result) {
 	return c[containerHeader:], field(2), driver.Success
 }
 
-// translate checks PTX as the driver's compiler does for an architecture, without compiling it. The error is for the log.
-func (g *GPU) translate(text []byte) (*ir.Module, driver.Result, error) {
+// parseAndValidate is what the driver's compiler looks at whatever the architecture. The error is for the log.
+func parseAndValidate(text []byte) (*checkedModule, error) {
 	m, err := parse.Module("ptx", text)
 	var wrong *parse.Error
 	switch {
 	case errors.As(err, &wrong):
-		return nil, unsupported(err, driver.InvalidPTX), fmt.Errorf("line %d, column %d: %s", wrong.Pos.Line, wrong.Pos.Col, wrong.Msg)
+		return nil, fmt.Errorf("line %d, column %d: %s: %w", wrong.Pos.Line, wrong.Pos.Col, wrong.Msg, errors.Unwrap(wrong))
 	case err != nil:
-		return nil, driver.InvalidPTX, err
-	}
-	if newest := newestPTX(g.cfg.Version); newest.Less(m.Version) {
-		return nil, driver.UnsupportedPTXVersion, fmt.Errorf("unsupported .version %s; the newest one supported is %s", m.Version, newest)
-	}
-	if !(ir.Target{SM: g.cfg.SM, Suffix: "a"}).Covers(m.Target) {
-		return nil, driver.InvalidPTX, fmt.Errorf(".target %s does not run on sm_%d", m.Target, g.cfg.SM)
+		return nil, err
 	}
 	if err := ir.Validate(m); err != nil {
-		return nil, unsupported(err, driver.InvalidPTX), err
+		return nil, err
 	}
 	version, target, err := ir.Requires(m)
-	switch {
-	case err != nil:
+	if err != nil {
+		return nil, err
+	}
+	return &checkedModule{module: m, version: version, target: target, text: len(text)}, nil
+}
+
+// translate checks PTX as the driver's compiler does for an architecture, without compiling it. The error is for the log.
+func (g *GPU) translate(text []byte) (*ir.Module, driver.Result, error) {
+	c, err := check(text)
+	if err != nil {
 		return nil, unsupported(err, driver.InvalidPTX), err
-	case m.Version.Less(version):
-		return nil, driver.InvalidPTX, fmt.Errorf("the module needs .version %s, it has %s", version, m.Version)
-	case !m.Target.Covers(target):
-		return nil, driver.InvalidPTX, fmt.Errorf("the module needs .target %s, it has %s", target, m.Target)
+	}
+	m, newest := c.module, newestPTX(g.cfg.Version)
+	switch {
+	case newest.Less(m.Version):
+		return nil, driver.UnsupportedPTXVersion, fmt.Errorf(".version %s is not supported, the newest one that is is %s", m.Version,
+			newest)
+	case !(ir.Target{SM: g.cfg.SM, Suffix: "a"}).Covers(m.Target):
+		return nil, driver.InvalidPTX, fmt.Errorf(".target %s does not run on sm_%d", m.Target, g.cfg.SM)
+	case m.Version.Less(c.version):
+		return nil, driver.InvalidPTX, fmt.Errorf("the module needs .version %s, it has %s", c.version, m.Version)
+	case !m.Target.Covers(c.target):
+		return nil, driver.InvalidPTX, fmt.Errorf("the module needs .target %s, it has %s", c.target, m.Target)
 	}
 	return m, driver.Success, nil
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/wavelane/wavelane/ptx/sim"
 )
 
-// portableCluster is the largest cluster that every device of an architecture with clusters takes; maxCluster is that of this one.
+// portableCluster is the largest cluster that all devices with clusters take, maxCluster that of these.
 const (
 	portableCluster = 8
 	maxCluster      = 16
@@ -63,10 +63,15 @@ func dim(d [3]uint32) sim.Dim3 { return sim.Dim3{X: int(d[0]), Y: int(d[1]), Z: 
 // product is the number of elements of an extent. Factors are below 2^31 and 2^16 where it matters.
 func product(d [3]uint32) uint64 { return uint64(d[0]) * uint64(d[1]) * uint64(d[2]) }
 
+// declared is an extent as a kernel declares it, where 1 may be left out.
+func declared(d [3]int) [3]uint32 {
+	return [3]uint32{uint32(d[0]), uint32(max(d[1], 1)), uint32(max(d[2], 1))}
+}
+
 // cluster is that of the launch, or the one that the kernel declares, or none.
 func (f *function) cluster(l *driver.Launch) [3]uint32 {
 	if b := f.ir.Bounds.ReqCluster; l.Cluster == [3]uint32{} && b[0] > 0 {
-		return [3]uint32{uint32(b[0]), uint32(max(b[1], 1)), uint32(max(b[2], 1))}
+		return declared(b)
 	}
 	return l.Cluster
 }
@@ -84,7 +89,7 @@ func (f *function) check(l *driver.Launch, params bool) driver.Result {
 	switch {
 	case threads > maxThreads || b.Threads() > 0 && threads > b.Threads() || params && len(l.Params) != f.params.Size():
 		return driver.InvalidValue
-	case b.ReqThreads[0] > 0 && dim(l.Block) != (sim.Dim3{X: b.ReqThreads[0], Y: max(b.ReqThreads[1], 1), Z: max(b.ReqThreads[2], 1)}):
+	case b.ReqThreads[0] > 0 && l.Block != declared(b.ReqThreads):
 		return driver.InvalidValue
 	case uint64(l.Shared) > uint64(f.dynamic):
 		return driver.InvalidValue
@@ -121,7 +126,7 @@ func (f *function) checkCluster(l *driver.Launch) driver.Result {
 	switch {
 	case n > maxCluster || n > portableCluster && !f.nonPortable || b.MaxClusterBlocks > 0 && n > uint64(b.MaxClusterBlocks):
 		return driver.InvalidClusterSize
-	case b.ReqCluster[0] > 0 && dim(c) != (sim.Dim3{X: b.ReqCluster[0], Y: max(b.ReqCluster[1], 1), Z: max(b.ReqCluster[2], 1)}):
+	case b.ReqCluster[0] > 0 && c != declared(b.ReqCluster):
 		return driver.InvalidClusterSize
 	}
 	return driver.Success

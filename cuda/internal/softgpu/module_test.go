@@ -2,7 +2,6 @@ package softgpu_test
 
 import (
 	"bytes"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -43,8 +42,8 @@ func TestRefused(t *testing.T) {
 		{text("7.0", "sm_70", ".reg .b32 %r<2>; mov.u32 %r1, 1; .reg .b32 %s<3>; redux.sync.add.s32 %s1, %r1, 0xffffffff;"),
 			softgpu.Config{}, driver.InvalidPTX, "sm_80"},
 		{text("6.0", "sm_50", ".reg .b32 %r<2>; activemask.b32 %r1;"), softgpu.Config{}, driver.InvalidPTX, "6.2"},
-		{text("7.0", "sm_80", ".reg .b64 %rd<2>; .reg .b32 %r<6>; tex.1d.v4.u32.s32 {%r1,%r2,%r3,%r4}, [%rd1, {%r5}];"), softgpu.Config{},
-			driver.NotSupported, "tex"},
+		{text("7.0", "sm_80", ".reg .b64 %rd<2>; .reg .b32 %r<6>; tex.1d.v4.u32.s32 {%r1,%r2,%r3,%r4}, [%rd1, {%r5}];"),
+			softgpu.Config{}, driver.NotSupported, "tex"},
 		{text("7.0", "sm_80", ".shared .b8 much[49153]; .reg .b32 %r<2>; ld.shared.b32 %r1, [much];"), softgpu.Config{},
 			driver.InvalidPTX, "too much shared data"},
 		{"\x7fELF\x02\x01\x01", softgpu.Config{}, driver.InvalidImage, "neither PTX nor a binary"},
@@ -262,7 +261,7 @@ func FuzzModuleLoadData(f *testing.F) {
 	r := newRig(f, softgpu.Config{})
 	c, res := r.Compile([]byte(text("7.0", "sm_80", "")), nil)
 	r.ok(res)
-	for _, seed := range [][]byte{c, c[:len(c)-1], c[:40], []byte(text("7.0", "sm_80", "")), []byte(text("9.9", "sm_999z", "bra x;")), {0}} {
+	for _, seed := range [][]byte{c, c[:len(c)-1], c[:40], {0}, []byte(text("7.0", "sm_80", "")), []byte(text("9.9", "sm_9z", "x;"))} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, image []byte) {
@@ -274,8 +273,6 @@ func FuzzModuleLoadData(f *testing.F) {
 			switch {
 			case res == driver.Success && g.ModuleUnload(m) != driver.Success:
 				t.Error("what was loaded is not unloaded")
-			case res == driver.Success && bytes.HasPrefix(image, c[:8]) && !bytes.Equal(image, c) && !strings.Contains(string(image), ".version"):
-				t.Error("a damaged container was loaded")
 			case res != driver.Success && o.ErrorLog == "":
 				t.Errorf("%s without a log", res.Name())
 			}

@@ -180,7 +180,8 @@ func TestBounds(t *testing.T) {
 	r.is(driver.InvalidValue, res)
 	_, res = r.MemHostAlloc(1 << 50)
 	r.is(driver.OutOfMemory, res)
-	require.Equal(t, softgpu.Live{Contexts: 1, Modules: 1, Allocations: 3, Bytes: 1 << 20, HostAllocations: 1, HostBytes: 100}, r.Live())
+	require.Equal(t, softgpu.Live{Contexts: 1, Modules: 1, Allocations: 3, Bytes: 1 << 20, HostAllocations: 1, HostBytes: 100},
+		r.Live())
 	r.is(driver.InvalidValue, r.MemFree(x+1))
 	r.is(driver.InvalidValue, r.MemFreeHost(unsafe.Add(p, 1)))
 	at, n, res := r.ModuleGetGlobal(r.module, "table")

@@ -106,8 +106,7 @@ func (k *Kernel) Attributes() Attributes { return k.attributes }
 func (k *Kernel) RequiredBlock() [3]uint32 { return k.required }
 
 // prepare makes of a launch what the driver takes, but for the parameters, and checks it against the limits of the kernel and of
-// the device. Unless it fails, it retains the kernel's module, for the caller to release. The context has been entered. It
-// allocates nothing.
+// the device. Unless it fails, it retains the kernel's module, for the caller to release. It allocates nothing.
 func (k *Kernel) prepare(d *device, l *Launch, out *driver.Launch) error {
 	switch {
 	case k == nil:
@@ -204,6 +203,10 @@ func (k *Kernel) enable(done *atomic.Bool, a driver.FuncAttribute, value int) er
 	if done.Load() {
 		return nil
 	}
+	if err := k.module.l.p.enter(); err != nil {
+		return err
+	}
+	defer k.module.l.p.leave()
 	if err := k.failed("cuFuncSetAttribute", k.module.l.p.drv.FuncSetAttribute(a, k.function, value)); err != nil {
 		return err
 	}

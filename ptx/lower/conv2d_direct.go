@@ -58,6 +58,7 @@ type directConv struct {
 }
 
 func newDirect(k *ptx.Kernel, channels int) *directConv {
+	k.MinBlocks(1) // what ptxas needs to know lest it saves registers and spills
 	d := &directConv{geometry: geometry{k: k, sizes: ptx.ParamArray[uint32](k, "sizes", directWords), first: directGeometry}, channels: channels}
 	d.x = ptx.PointerParam[float32](k, "x")
 	weights := ptx.PointerParam[float32](k, "weights")

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/conformance/kernelcase"
 	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx/ir"
 	"github.com/wavelane/wavelane/ptx/kernels"
@@ -14,56 +15,25 @@ import (
 	"github.com/wavelane/wavelane/ptx/sim"
 )
 
-// shapes are what every kernel is executed with, by the names of its sizes.
-var shapes = map[string][][]int{
-	"n":         {{1}, {2}, {3}, {4}, {5}, {31}, {32}, {33}, {255}, {256}, {257}, {1000}, {1023}, {1024}, {1025}, {4099}, {9000}},
-	"rows cols": {{1, 1}, {1, 2}, {2, 31}, {3, 32}, {32, 3}, {31, 33}, {33, 65}, {1, 257}, {2, 1000}, {64, 64}, {70, 5}, {1, 5000}},
-	"m n k": {{1, 1, 1}, {1, 5, 3}, {5, 1, 17}, {16, 16, 16}, {17, 15, 33}, {33, 65, 7}, {64, 64, 32}, {65, 66, 67}, {8, 72, 40},
-		{130, 70, 9}, {3, 3, 0}},
-}
-
-// launch executes a kernel on the machine and returns what the software GPU or the comparison objects to.
-func (m *machine) launch(k kernels.Kernel, module *ir.Module, sizes []int, j job) error {
-	loaded, err := m.gpu.Load(module)
-	if err != nil {
-		return err
-	}
-	entry, err := loaded.Kernel(k.Name)
-	if err != nil {
-		return err
-	}
-	params, err := entry.Pack(j.args...)
-	if err != nil {
-		return err
-	}
-	grid := k.Grid(sizes...)
-	l := sim.Launch{Grid: sim.Dim3{X: grid[0], Y: grid[1], Z: grid[2]}, Block: sim.Dim3{X: k.Block[0], Y: k.Block[1], Z: k.Block[2]},
-		Shared: j.shared, Params: params}
-	_, err = m.gpu.Run(m.t.Context(), entry, l)
-	return err
-}
-
 // TestKernels executes every kernel over all shapes, with every check on, a schedule of its own each time and approximate instructions that
 // err, and compares with float64.
 func TestKernels(t *testing.T) {
 	rng := ptxtest.Random(t)
 	for _, k := range kernels.All() {
 		t.Run(k.Name, func(t *testing.T) {
-			c := caseOf(k)
-			require.NotNil(t, c, "a kernel without a case")
-			require.NotEmpty(t, shapes[k.Sizes], "no shapes for %q", k.Sizes)
+			require.NotEmpty(t, kernelcase.Shapes[k.Sizes], "no shapes for %q", k.Sizes)
 			built, err := k.Module()
 			require.NoError(t, err)
 			// What the driver gets is text.
 			module, err := parse.Module(k.Name+".ptx", []byte(built.String()))
 			require.NoError(t, err)
 			require.True(t, ir.Equal(built, module), "parsing what was printed gives another module")
-			for i, sizes := range shapes[k.Sizes] {
+			for i, sizes := range kernelcase.Shapes[k.Sizes] {
 				config := sim.Config{Checks: sim.AllChecks, Seed: rng.Uint64(), Perturb: i%2 == 1}
 				m := &machine{t: t, gpu: sim.New(config), rng: rng}
-				j := c(m, k, sizes)
+				j := m.job(k, sizes)
 				require.NoError(t, m.launch(k, module, sizes, j), "%v, seed %d", sizes, config.Seed)
-				require.NoError(t, j.check(), "%v, seed %d", sizes, config.Seed)
+				require.NoError(t, j.Check(), "%v, seed %d", sizes, config.Seed)
 			}
 		})
 	}
@@ -85,9 +55,9 @@ func TestSchedules(t *testing.T) {
 					config = sim.Config{Workers: 4}
 				}
 				m := &machine{t: t, gpu: sim.New(config), rng: ptxtest.Replay(data)}
-				j := caseOf(k)(m, k, sizes[k.Sizes])
+				j := m.job(k, sizes[k.Sizes])
 				require.NoError(t, m.launch(k, module, sizes[k.Sizes], j), "seed %d", config.Seed)
-				require.NoError(t, j.check())
+				require.NoError(t, j.Check())
 				got := m.everything()
 				if first == nil {
 					first = got

@@ -1,17 +1,18 @@
 package kernels_test
 
 import (
-	"encoding/binary"
-	"math"
 	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wavelane/wavelane/internal/conformance/kernelcase"
+	"github.com/wavelane/wavelane/ptx/ir"
+	"github.com/wavelane/wavelane/ptx/kernels"
 	"github.com/wavelane/wavelane/ptx/sim"
 )
 
-// machine is a software GPU with what tests do to its memory.
+// machine is a software GPU as the cases see it.
 type machine struct {
 	t   testing.TB
 	gpu *sim.GPU
@@ -24,20 +25,23 @@ type buffer struct {
 	bytes int
 }
 
-// upload puts bytes into a buffer of exactly that size, which the checks guard.
-func (m *machine) upload(p []byte) uint64 {
-	at := m.empty(len(p))
+// Upload puts bytes into a buffer of exactly that size, which the checks guard.
+func (m *machine) Upload(p []byte) uint64 {
+	at := m.Empty(len(p))
 	require.NoError(m.t, m.gpu.Write(at, p))
 	return at
 }
 
-// empty is a buffer that nobody has written: reading from it is an error.
-func (m *machine) empty(bytes int) uint64 {
+// Empty is a buffer that nobody has written: reading from it is an error.
+func (m *machine) Empty(bytes int) uint64 {
 	at, err := m.gpu.Alloc(max(1, bytes))
 	require.NoError(m.t, err)
 	m.all = append(m.all, buffer{at, bytes})
 	return at
 }
+
+// Read fails where the kernel did not write.
+func (m *machine) Read(p []byte, at uint64) error { return m.gpu.Read(p, at) }
 
 // everything is the contents of all buffers.
 func (m *machine) everything() []byte {
@@ -50,38 +54,29 @@ func (m *machine) everything() []byte {
 	return all
 }
 
-func (m *machine) floats(x []float32) uint64 { return m.upload(bytesOf(x, math.Float32bits)) }
-
-func (m *machine) words(x []uint32) uint64 {
-	return m.upload(bytesOf(x, func(v uint32) uint32 { return v }))
+func (m *machine) job(k kernels.Kernel, sizes []int) kernelcase.Job {
+	j, err := kernelcase.New(m, m.rng, k, sizes)
+	require.NoError(m.t, err)
+	return j
 }
 
-func bytesOf[T any](x []T, bits func(T) uint32) []byte {
-	var p []byte
-	for _, v := range x {
-		p = binary.LittleEndian.AppendUint32(p, bits(v))
+// launch executes a kernel on the machine and returns what the software GPU or the comparison objects to.
+func (m *machine) launch(k kernels.Kernel, module *ir.Module, sizes []int, j kernelcase.Job) error {
+	loaded, err := m.gpu.Load(module)
+	if err != nil {
+		return err
 	}
-	return p
-}
-
-// read fetches n words. It fails where the kernel did not write.
-func (m *machine) read(at uint64, n int) ([]uint32, error) {
-	p := make([]byte, 4*n)
-	if err := m.gpu.Read(p, at); err != nil {
-		return nil, err
+	entry, err := loaded.Kernel(k.Name)
+	if err != nil {
+		return err
 	}
-	x := make([]uint32, n)
-	for i := range x {
-		x[i] = binary.LittleEndian.Uint32(p[4*i:])
+	params, err := entry.Pack(j.Args...)
+	if err != nil {
+		return err
 	}
-	return x, nil
-}
-
-// normals are n numbers around zero.
-func (m *machine) normals(n int) []float32 {
-	x := make([]float32, n)
-	for i := range x {
-		x[i] = float32(m.rng.NormFloat64())
-	}
-	return x
+	grid := k.Grid(sizes...)
+	l := sim.Launch{Grid: sim.Dim3{X: grid[0], Y: grid[1], Z: grid[2]}, Block: sim.Dim3{X: k.Block[0], Y: k.Block[1], Z: k.Block[2]},
+		Shared: j.Shared, Params: params}
+	_, err = m.gpu.Run(m.t.Context(), entry, l)
+	return err
 }

@@ -115,11 +115,11 @@ func judge(t *testing.T, k kernels.Kernel, mu mutant, before map[analyze.Class]i
 		for i := range schedules {
 			m := &machine{t: t, rng: ptxtest.Replay(seed),
 				gpu: sim.New(sim.Config{Checks: sim.AllChecks, Seed: seed + uint64(i), MaxSteps: 1 << 20})}
-			j := caseOf(k)(m, k, sizes)
+			j := m.job(k, sizes)
 			if m.launch(k, mu.module, sizes, j) != nil {
 				return bySim
 			}
-			wrong = wrong || j.check() != nil
+			wrong = wrong || j.Check() != nil
 		}
 		if wrong {
 			return byResult

@@ -1,54 +1,12 @@
-package kernels_test
+package kernelcase
 
 import (
 	"fmt"
 	"math"
-	"strings"
 
 	"github.com/wavelane/wavelane/ptx/eval"
 	"github.com/wavelane/wavelane/ptx/kernels"
 )
-
-// job is a launch, and what has to come of it.
-type job struct {
-	args   []any
-	shared int
-	// check reads the results and says what is wrong with them.
-	check func() error
-}
-
-// cases makes a job for a kernel, by the beginning of its name.
-var cases = map[string]func(m *machine, k kernels.Kernel, sizes []int) job{
-	"vector_add": vectorAdd, "saxpy": saxpy, "block_sum": blockSum, "grid_sum": gridSum, "softmax": softmax, "scan": scan,
-	"histogram": histogram, "transpose": transpose, "sgemm": sgemm, "hgemm": hgemm,
-}
-
-func caseOf(k kernels.Kernel) func(m *machine, k kernels.Kernel, sizes []int) job {
-	for prefix, c := range cases {
-		if strings.HasPrefix(k.Name, prefix) {
-			return c
-		}
-	}
-	return nil
-}
-
-// compare says where the float32 at an address differ from want by more than within.
-func (m *machine) compare(at uint64, want, within []float64) error {
-	got, err := m.read(at, len(want))
-	if err != nil {
-		return err
-	}
-	for i, bits := range got {
-		g := float64(math.Float32frombits(bits))
-		if math.IsNaN(want[i]) && math.IsNaN(g) || g == want[i] {
-			continue
-		}
-		if d := math.Abs(g - want[i]); !(d <= within[i]) {
-			return fmt.Errorf("element %d is %g, not %g ± %g", i, g, want[i], within[i])
-		}
-	}
-	return nil
-}
 
 const ulp = 0x1p-23
 
@@ -61,20 +19,20 @@ func each(n int, f func(i int) (want, within float64)) (want, within []float64) 
 	return want, within
 }
 
-func vectorAdd(m *machine, _ kernels.Kernel, sizes []int) job {
+func vectorAdd(m *rig, _ kernels.Kernel, sizes []int) Job {
 	n := sizes[0]
-	x, y, out := m.normals(n), m.normals(n), m.empty(4*n)
-	return job{args: []any{uint32(n), m.floats(x), m.floats(y), out}, check: func() error {
+	x, y, out := m.normals(n), m.normals(n), m.Empty(4*n)
+	return Job{Args: []any{uint32(n), m.floats(x), m.floats(y), out}, Check: func() error {
 		want, within := each(n, func(i int) (float64, float64) { return float64(x[i] + y[i]), 0 })
 		return m.compare(out, want, within)
 	}}
 }
 
-func saxpy(m *machine, _ kernels.Kernel, sizes []int) job {
+func saxpy(m *rig, _ kernels.Kernel, sizes []int) Job {
 	n, a := sizes[0], float32(m.rng.NormFloat64())
 	x, y := m.normals(n), m.normals(n)
 	out := m.floats(y)
-	return job{args: []any{uint32(n), a, m.floats(x), out}, check: func() error {
+	return Job{Args: []any{uint32(n), a, m.floats(x), out}, Check: func() error {
 		want, within := each(n, func(i int) (float64, float64) {
 			w := float64(a)*float64(x[i]) + float64(y[i])
 			return w, math.Abs(w) * ulp
@@ -92,10 +50,10 @@ func sum(x []float32, chain int) (want, within float64) {
 	return want, within * float64(chain) * ulp
 }
 
-func blockSum(m *machine, k kernels.Kernel, sizes []int) job {
+func blockSum(m *rig, k kernels.Kernel, sizes []int) Job {
 	n, blocks := sizes[0], k.Grid(sizes...)[0]
-	x, out := m.normals(n), m.empty(4*blocks)
-	return job{args: []any{uint32(n), m.floats(x), out}, check: func() error {
+	x, out := m.normals(n), m.Empty(4*blocks)
+	return Job{Args: []any{uint32(n), m.floats(x), out}, Check: func() error {
 		threads := k.Block[0]
 		want, within := each(blocks, func(b int) (float64, float64) {
 			var own []float32
@@ -110,10 +68,10 @@ func blockSum(m *machine, k kernels.Kernel, sizes []int) job {
 	}}
 }
 
-func gridSum(m *machine, k kernels.Kernel, sizes []int) job {
+func gridSum(m *rig, k kernels.Kernel, sizes []int) Job {
 	n, blocks := sizes[0], k.Grid(sizes...)[0]
-	x, out, done := m.normals(n), m.empty(4), m.words([]uint32{0})
-	return job{args: []any{uint32(n), m.floats(x), m.empty(4 * blocks), done, out}, check: func() error {
+	x, out, done := m.normals(n), m.Empty(4), m.words([]uint32{0})
+	return Job{Args: []any{uint32(n), m.floats(x), m.Empty(4 * blocks), done, out}, Check: func() error {
 		want, within := each(1, func(int) (float64, float64) { return sum(x, 32) })
 		if err := m.compare(out, want, within); err != nil {
 			return err
@@ -125,9 +83,9 @@ func gridSum(m *machine, k kernels.Kernel, sizes []int) job {
 	}}
 }
 
-func softmax(m *machine, _ kernels.Kernel, sizes []int) job {
+func softmax(m *rig, _ kernels.Kernel, sizes []int) Job {
 	rows, cols := sizes[0], sizes[1]
-	x, out := m.normals(rows*cols), m.empty(4*rows*cols)
+	x, out := m.normals(rows*cols), m.Empty(4*rows*cols)
 	for i := range x {
 		x[i] *= 10
 	}
@@ -136,7 +94,7 @@ func softmax(m *machine, _ kernels.Kernel, sizes []int) job {
 		special := []float32{float32(math.Inf(-1)), float32(math.Inf(1)), float32(math.NaN()), 88, -1e30}
 		last[m.rng.IntN(cols)] = special[m.rng.IntN(len(special))]
 	}
-	return job{args: []any{uint32(cols), m.floats(x), out}, check: func() error {
+	return Job{Args: []any{uint32(cols), m.floats(x), out}, Check: func() error {
 		var want, within []float64
 		for r := range rows {
 			in := x[r*cols:][:cols]
@@ -158,11 +116,11 @@ func softmax(m *machine, _ kernels.Kernel, sizes []int) job {
 	}}
 }
 
-func scan(m *machine, _ kernels.Kernel, sizes []int) job {
+func scan(m *rig, _ kernels.Kernel, sizes []int) Job {
 	n := sizes[0]
-	x, out := m.normals(n), m.empty(4*n)
-	state := m.upload(make([]byte, 8*(1+(n+1023)/1024)))
-	return job{args: []any{uint32(n), m.floats(x), out, state}, check: func() error {
+	x, out := m.normals(n), m.Empty(4*n)
+	state := m.Upload(make([]byte, 8*(1+(n+1023)/1024)))
+	return Job{Args: []any{uint32(n), m.floats(x), out, state}, Check: func() error {
 		total, size := 0.0, 0.0
 		want, within := each(n, func(i int) (float64, float64) {
 			total += float64(x[i])
@@ -173,7 +131,7 @@ func scan(m *machine, _ kernels.Kernel, sizes []int) job {
 	}}
 }
 
-func histogram(m *machine, _ kernels.Kernel, sizes []int) job {
+func histogram(m *rig, _ kernels.Kernel, sizes []int) Job {
 	n, bins := sizes[0], 1+m.rng.IntN(300)
 	x, want := make([]uint32, n), make([]uint32, bins)
 	for i := range want {
@@ -186,7 +144,7 @@ func histogram(m *machine, _ kernels.Kernel, sizes []int) job {
 			want[x[i]]++
 		}
 	}
-	return job{args: []any{uint32(n), uint32(bins), m.words(x), out}, shared: 4 * bins, check: func() error {
+	return Job{Args: []any{uint32(n), uint32(bins), m.words(x), out}, Shared: 4 * bins, Check: func() error {
 		got, err := m.read(out, bins)
 		if err != nil {
 			return err
@@ -200,10 +158,10 @@ func histogram(m *machine, _ kernels.Kernel, sizes []int) job {
 	}}
 }
 
-func transpose(m *machine, _ kernels.Kernel, sizes []int) job {
+func transpose(m *rig, _ kernels.Kernel, sizes []int) Job {
 	rows, cols := sizes[0], sizes[1]
-	x, out := m.normals(rows*cols), m.empty(4*rows*cols)
-	return job{args: []any{uint32(rows), uint32(cols), m.floats(x), out}, check: func() error {
+	x, out := m.normals(rows*cols), m.Empty(4*rows*cols)
+	return Job{Args: []any{uint32(rows), uint32(cols), m.floats(x), out}, Check: func() error {
 		want, within := each(rows*cols, func(i int) (float64, float64) { return float64(x[i%rows*cols+i/rows]), 0 })
 		return m.compare(out, want, within)
 	}}
@@ -230,17 +188,17 @@ func widened(x []float32) []float64 {
 	return out
 }
 
-func sgemm(mc *machine, _ kernels.Kernel, sizes []int) job {
+func sgemm(mc *rig, _ kernels.Kernel, sizes []int) Job {
 	m, n, k := sizes[0], sizes[1], sizes[2]
-	a, b, out := mc.normals(m*k), mc.normals(k*n), mc.empty(4*m*n)
-	return job{args: []any{uint32(m), uint32(n), uint32(k), mc.floats(a), mc.floats(b), out}, check: func() error {
+	a, b, out := mc.normals(m*k), mc.normals(k*n), mc.Empty(4*m*n)
+	return Job{Args: []any{uint32(m), uint32(n), uint32(k), mc.floats(a), mc.floats(b), out}, Check: func() error {
 		want, within := product(widened(a), widened(b), m, n, k)
 		return mc.compare(out, want, within)
 	}}
 }
 
 // halves are n numbers in half precision, with their bytes.
-func (m *machine) halves(n int) (x []float64, bytes []byte) {
+func (m *rig) halves(n int) (x []float64, bytes []byte) {
 	for _, v := range m.normals(n) {
 		h := eval.F32ToF16(v)
 		x = append(x, float64(eval.F16ToF32(h)))
@@ -249,12 +207,12 @@ func (m *machine) halves(n int) (x []float64, bytes []byte) {
 	return x, bytes
 }
 
-func hgemm(mc *machine, _ kernels.Kernel, sizes []int) job {
+func hgemm(mc *rig, _ kernels.Kernel, sizes []int) Job {
 	m, n, k := sizes[0], sizes[1], sizes[2]
 	a, aBytes := mc.halves(m * k)
 	b, bBytes := mc.halves(k * n)
-	out := mc.empty(4 * m * n)
-	return job{args: []any{uint32(m), uint32(n), uint32(k), mc.upload(aBytes), mc.upload(bBytes), out}, check: func() error {
+	out := mc.Empty(4 * m * n)
+	return Job{Args: []any{uint32(m), uint32(n), uint32(k), mc.Upload(aBytes), mc.Upload(bBytes), out}, Check: func() error {
 		want, within := product(a, b, m, n, k)
 		return mc.compare(out, want, within)
 	}}

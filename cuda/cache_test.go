@@ -148,7 +148,8 @@ func TestCacheIsBounded(t *testing.T) {
 	c, log := testCache(t)
 	const each = 1000
 	c.limit = 5*(each+entryHeader) + 10
-	foreign, fresh, stale := filepath.Join(c.dir, "notes.txt"), filepath.Join(c.dir, tempPrefix+"1"), filepath.Join(c.dir, tempPrefix+"2")
+	in := func(name string) string { return filepath.Join(c.dir, name) }
+	foreign, fresh, stale := in("notes.txt"), in(tempPrefix+"1"), in(tempPrefix+"2")
 	key := func(i int) cacheKey { return keyOf([]byte{byte(i)}) }
 	c.put(key(0), randomBytes(r, each))
 	for _, f := range []string{foreign, fresh, stale} {

@@ -105,8 +105,8 @@ func (k *Kernel) Attributes() Attributes { return k.attributes }
 // RequiredBlock is the block that the kernel declares to need; zeros if any will do.
 func (k *Kernel) RequiredBlock() [3]uint32 { return k.required }
 
-// prepare makes of a launch what the driver takes, but for the parameters, and checks it against the limits of the kernel and of
-// the device. Unless it fails, it retains the kernel's module, for the caller to release. It allocates nothing.
+// prepare makes of a launch what the driver takes, but for the parameters, and checks it against the limits of the kernel and
+// of the device. Unless it fails, it retains the kernel's module, for the caller to release. It allocates nothing.
 func (k *Kernel) prepare(d *device, l *Launch, out *driver.Launch) error {
 	switch {
 	case k == nil:
@@ -189,8 +189,8 @@ func (k *Kernel) checkShared(dynamic uint32) error {
 	info := &k.module.l.info
 	static, most := int64(k.attributes.Shared), int64(max(info.Shared, info.SharedOptin))
 	if static+int64(dynamic) > most {
-		return fmt.Errorf("kernel %s: %d bytes of shared memory and %d of dynamic, at most %d: %w", k.name, static, dynamic, most,
-			compute.ErrTooLarge)
+		return fmt.Errorf("kernel %s: %d bytes of shared memory and %d of dynamic, at most %d: %w", k.name, static, dynamic,
+			most, compute.ErrTooLarge)
 	}
 	if static+int64(dynamic) <= int64(info.Shared) {
 		return nil
@@ -254,7 +254,8 @@ func (k *Kernel) checkCluster(l *driver.Launch) error {
 		blocks *= min(uint64(n), 1<<20)
 	}
 	if blocks > most {
-		return fmt.Errorf("kernel %s: cluster %v of %d blocks, at most %d: %w", k.name, cluster, blocks, most, compute.ErrTooLarge)
+		return fmt.Errorf("kernel %s: cluster %v of %d blocks, at most %d: %w", k.name, cluster, blocks, most,
+			compute.ErrTooLarge)
 	}
 	if blocks > portableCluster {
 		return k.enable(&k.bigClusters, driver.FuncNonPortableCluster, 1)

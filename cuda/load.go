@@ -18,9 +18,9 @@ import (
 
 // loader brings modules to a device. It is safe for concurrent use.
 //
-// The ladder: the binary that was kept on disk; else one that the driver's linker makes, which is kept, because the driver hands
-// binaries out in no other way; else the text, which the driver compiles by itself. The linker serves the cache alone: without a
-// cache, and for modules that it would not translate faithfully, the text is loaded at once.
+// The ladder: the binary that was kept on disk; else one that the driver's linker makes, which is kept, because the driver
+// hands binaries out in no other way; else the text, which the driver compiles by itself. The linker serves the cache alone:
+// without a cache, and for modules that it would not translate faithfully, the text is loaded at once.
 type loader struct {
 	p        *primary
 	info     Info
@@ -74,14 +74,14 @@ func (l *loader) key(s *source) cacheKey {
 		number(s.jit.MaxRegisters), number(lines), s.text)
 }
 
-// load loads a module. The caller unloads it. It waits for all work of the context first, so that a kernel's fault is charged to
-// that kernel: the driver would report it as an error of the load.
+// load loads a module. The caller unloads it. It waits for all work of the context first, so that a kernel's fault is charged
+// to that kernel: the driver would report it as an error of the load.
 func (l *loader) load(s source) (driver.Module, error) {
 	if err := l.supported(s.m); err != nil {
 		return 0, fmt.Errorf("module %s: %w", s.name, err)
 	}
 	if err := l.p.enter(); err != nil {
-		return 0, err
+		return 0, fmt.Errorf("module %s: %w", s.name, err)
 	}
 	defer l.p.leave()
 	if err := l.settle(); err != nil {

@@ -334,7 +334,8 @@ func TestCompilerRefuses(t *testing.T) {
 
 func TestCitedLines(t *testing.T) {
 	text := []byte("one\n\ttwo\nthree\n")
-	log := "ptxas application ptx input, line 2; error   : Unknown symbol 'x'\nline 99; error\nline 2; again\nline 1; warning\nline 0"
+	log := "ptxas application ptx input, line 2; error   : Unknown symbol 'x'\nline 99; error\nline 2; again\n" +
+		"line 1; warning\nline 0"
 	require.Equal(t, "line 2: two\nline 1: one", cited(log, text))
 	require.Empty(t, cited("no lines", text))
 	require.Empty(t, cited("line 99999999999999999999", text))
@@ -354,7 +355,8 @@ func TestTargets(t *testing.T) {
 	}{
 		{80, "sm_80", true}, {80, "sm_70", true}, {80, "sm_86", false}, {80, "sm_90", false}, {90, "sm_90", true},
 		{90, "sm_90a", true}, {90, "sm_100", false}, {100, "sm_90", true}, {100, "sm_90a", false}, {100, "sm_100a", true},
-		{100, "sm_100f", true}, {103, "sm_100f", true}, {103, "sm_100a", false}, {120, "sm_100f", false}, {121, "sm_120f", true},
+		{100, "sm_100f", true}, {103, "sm_100f", true}, {103, "sm_100a", false}, {120, "sm_100f", false},
+		{121, "sm_120f", true},
 	} {
 		x := newLoading(t, softgpu.Config{SM: c.sm, Version: 13000}, noCache)
 		text := strings.NewReplacer(".target sm_80", ".target "+c.target, ".version 7.0", ".version 9.0").Replace(addText)

@@ -34,7 +34,8 @@ func openSoft(t *testing.T, cfg softgpu.Config) (*Device, *softgpu.GPU) {
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		require.NoError(t, d.Close())
-		require.Eventually(t, func() bool { return g.Live() == softgpu.Live{} }, 10*time.Second, time.Millisecond, "%v", g.Live())
+		// What is under way is given back a moment after it is done.
+		require.Eventually(t, func() bool { return g.Live() == softgpu.Live{} }, 10*time.Second, time.Millisecond)
 	})
 	return d, g
 }
@@ -57,7 +58,8 @@ func TestModule(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "add", k.Name())
 	require.Equal(t, []args.Param{{Name: "x", Offset: 0, Size: 8, Type: ir.U64, Scalar: true},
-		{Name: "v", Offset: 8, Size: 4, Type: ir.F32, Scalar: true}, {Name: "n", Offset: 12, Size: 4, Type: ir.U32, Scalar: true}}, k.Params())
+		{Name: "v", Offset: 8, Size: 4, Type: ir.F32, Scalar: true},
+		{Name: "n", Offset: 12, Size: 4, Type: ir.U32, Scalar: true}}, k.Params())
 	a := k.Attributes()
 	require.Positive(t, a.Registers)
 	require.Equal(t, Attributes{Registers: a.Registers, MaxThreads: 1024, PTXVersion: 70, BinaryVersion: 90}, a)
@@ -198,6 +200,28 @@ func TestModuleClosesWhileUsed(t *testing.T) {
 			require.ErrorIs(t, err, compute.ErrClosed)
 		}
 	}
+}
+
+// On a dead context modules close without a word, and the device gives back what they had.
+func TestModuleClosesOnADeadContext(t *testing.T) {
+	fail := &injector{}
+	d, _ := openSoft(t, softgpu.Config{Inject: fail.next})
+	var modules []*Module
+	for range 3 {
+		m, err := d.Load(addText)
+		require.NoError(t, err)
+		modules = append(modules, m)
+	}
+	fail.set("CtxSynchronize", driver.Unknown, driver.IllegalAddress)
+	var e *Error
+	require.ErrorAs(t, modules[0].Close(), &e)
+	require.Equal(t, int(driver.Unknown), e.Code)
+	require.NoError(t, modules[1].Close())
+	_, err := d.Load(addText)
+	require.ErrorIs(t, err, ErrContextPoisoned)
+	require.NoError(t, modules[2].Close())
+	_, _, err = modules[2].Global("counters")
+	require.ErrorIs(t, err, ErrContextPoisoned)
 }
 
 // lying is a driver that says something else about parameters.

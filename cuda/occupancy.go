@@ -18,9 +18,9 @@ type Occupancy struct {
 	Model *roofline.Occupancy
 }
 
-// Occupancy says how many blocks of the kernel a multiprocessor holds at once. Axes that are 0 are 1; a block of zeros is the one
-// that the kernel requires. shared is bytes of dynamic shared memory. It returns compute.ErrTooLarge for a block that cannot be
-// launched.
+// Occupancy says how many blocks of the kernel a multiprocessor holds at once. Axes that are 0 are 1; a block of zeros is the
+// one that the kernel requires. shared is bytes of dynamic shared memory. It returns compute.ErrTooLarge for a block that cannot
+// be launched.
 func (k *Kernel) Occupancy(block [3]uint32, shared uint32) (Occupancy, error) {
 	leave, err := k.module.use()
 	if err != nil {
@@ -57,8 +57,8 @@ func (k *Kernel) Occupancy(block [3]uint32, shared uint32) (Occupancy, error) {
 	return o, nil
 }
 
-// BestBlock is the number of threads of a block that fills a multiprocessor best, with a number of bytes of dynamic shared memory,
-// and the number of blocks that fill the GPU. A kernel that requires a block gets that.
+// BestBlock is the number of threads of a block that fills a multiprocessor best, with a number of bytes of dynamic shared
+// memory, and the number of blocks that fill the GPU. A kernel that requires a block gets that.
 func (k *Kernel) BestBlock(shared uint32) (threads, blocks int, err error) {
 	leave, err := k.module.use()
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/wavelane/wavelane/ptx/roofline"
 )
 
-// The driver and the analyser agree about every kernel of package kernels, as it is and freed of its required block, with random
-// blocks and shared memory, on every kind of multiprocessor.
+// The driver and the analyser agree about every kernel of package kernels, as it is and freed of its required block, with
+// random blocks and shared memory, on every kind of multiprocessor.
 func TestOccupancyAgrees(t *testing.T) {
 	r := randomSource(t)
 	compared := 0
@@ -62,10 +62,11 @@ func TestOccupancyAgrees(t *testing.T) {
 					if i > 0 || analysed[c.Name] != sm {
 						continue
 					}
-					report, err := analyze.Module(m, analyze.Options{SM: sm, Block: [3]int{int(block[0]), int(block[1]), int(block[2])},
-						Shared: shared, Registers: map[string]int{c.Name: a.Registers}, BugsOnly: true, Turns: 1})
+					report, err := analyze.Module(m, analyze.Options{SM: sm, Shared: shared,
+						Block: [3]int{int(block[0]), int(block[1]), int(block[2])}, Registers: map[string]int{c.Name: a.Registers},
+						BugsOnly: true, Turns: 1})
 					require.NoError(t, err)
-					require.Equal(t, report.Kernels[0].Occupancy, o.Model, "sm_%d, %s, block %v, %d bytes", sm, c.Name, block, shared)
+					require.Equal(t, report.Kernels[0].Occupancy, o.Model, "sm_%d, %s, block %v", sm, c.Name, block)
 				}
 				require.NoError(t, loaded.Close())
 			}
@@ -105,7 +106,8 @@ func TestOccupancy(t *testing.T) {
 		shared uint32
 		err    error
 	}{
-		{k, xyz(), 0, compute.ErrArgument}, {k, xyz(1025), 0, compute.ErrTooLarge}, {required, xyz(128), 0, compute.ErrArgument},
+		{k, xyz(), 0, compute.ErrArgument}, {k, xyz(1025), 0, compute.ErrTooLarge},
+		{required, xyz(128), 0, compute.ErrArgument},
 		{k, xyz(32), 1 << 20, compute.ErrTooLarge},
 	} {
 		_, err := c.k.Occupancy(c.block, c.shared)

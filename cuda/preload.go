@@ -15,7 +15,9 @@ import (
 // abreast is how many modules are compiled at a time.
 const abreast = 4
 
-// family is a module of the catalogue's kernels, loaded when it is first needed.
+// family is a module of the catalogue's kernels, loaded when the first program that uses it is compiled, or by
+// [Device.Preload]. Opening a device loads none: to write the text of all families takes about a second of one core, once per
+// process, which programs that use few of them need not wait for.
 type family struct {
 	of     *lower.Family
 	loaded atomic.Pointer[Module]

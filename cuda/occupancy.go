@@ -19,8 +19,8 @@ type Occupancy struct {
 }
 
 // Occupancy says how many blocks of the kernel a multiprocessor holds at once. Axes that are 0 are 1; a block of zeros is the
-// one that the kernel requires. shared is bytes of dynamic shared memory. It returns compute.ErrTooLarge for a block that cannot
-// be launched.
+// one that the kernel requires. shared is bytes of dynamic shared memory. It returns compute.ErrTooLarge for a block that
+// cannot be launched.
 func (k *Kernel) Occupancy(block [3]uint32, shared uint32) (Occupancy, error) {
 	leave, err := k.module.use()
 	if err != nil {

@@ -37,6 +37,17 @@ func newConfig(opts []Option) (*config, error) {
 	return c, nil
 }
 
+// WithLibrary loads NVIDIA's driver from another path than the system's: libcuda.so.1, or nvcuda.dll.
+func WithLibrary(path string) Option {
+	return func(c *config) error {
+		if path == "" {
+			return fmt.Errorf("a library without a path: %w", compute.ErrArgument)
+		}
+		c.load = func() (driver.Driver, error) { return libcuda.Open(path) }
+		return nil
+	}
+}
+
 // WithDevice chooses a GPU by its ordinal, as the driver counts them (CUDA_VISIBLE_DEVICES applies). The default is 0.
 func WithDevice(ordinal int) Option {
 	return func(c *config) error {

@@ -101,11 +101,8 @@ func (p *primary) enterDead() {
 
 func (p *primary) leave() { runtime.UnlockOSThread() }
 
+// setCurrent does not ask which context is current: the driver compares by itself, and asking takes as long.
 func (p *primary) setCurrent() error {
-	current, r := p.drv.CtxGetCurrent()
-	if r == driver.Success && current == p.handle {
-		return nil
-	}
 	return p.check("cuCtxSetCurrent", p.drv.CtxSetCurrent(p.handle))
 }
 

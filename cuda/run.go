@@ -62,16 +62,22 @@ func (e *executable) start(dev *Device, io *op.IO, resolve compute.Resolve) (err
 	defer e.d.submit.Unlock()
 	err = e.enqueue(m, e.d.home.handle, false)
 	if err == nil {
+		e.keep(m, dev, io)
+		m.releaseDevice() // for work behind this on the same stream
 		err = e.d.home.after(func(err error) { e.finish(m, io, resolve, err) })
 	}
 	if err != nil {
 		// What is under way uses the memory.
 		_ = e.d.check("cuStreamSynchronize", e.d.drv.StreamSynchronize(e.d.home.handle))
 		m.release()
+		for _, t := range io.Keep {
+			if t != nil {
+				t.Close()
+			}
+		}
+		io.Keep = nil
 		return fmt.Errorf("run of a program of %d steps: %w", len(e.prog.Steps), err)
 	}
-	e.keep(m, dev, io)
-	m.releaseDevice() // for work behind this on the same stream
 	e.count(uint64(e.launches()), 0)
 	return nil
 }

@@ -17,7 +17,7 @@ func lowered() (entries []*op.Entry) {
 	return entries
 }
 
-// TestConformance executes every lowering over the suite's cases with every check of the software GPU on.
-func TestConformance(t *testing.T) {
+// TestLowerings executes every lowering over the suite's cases with every check of the software GPU on.
+func TestLowerings(t *testing.T) {
 	conformance.RunEntries(t, "software GPU, every check", newRig(t, everyCheck(conformance.Seed())), lowered()...)
 }

@@ -63,6 +63,7 @@ type graph struct {
 	kept    []releaser
 
 	mu   sync.Mutex
+	of   driver.Graph     // whose nodes can be changed as long as it is there
 	exec driver.GraphExec // 0 when closed
 	// Replays of one graph do not overlap: the driver takes care of that.
 	nodes []node
@@ -111,19 +112,22 @@ func (s *Stream) capture(f func(c *Capture) error) (*graph, error) {
 	if err == nil {
 		err = d.check("cuStreamEndCapture", r)
 	}
-	if handle != 0 {
-		defer d.drv.GraphDestroy(handle)
+	discard := func() {
+		if handle != 0 {
+			d.drv.GraphDestroy(handle)
+		}
+		c.releaseKept()
 	}
 	if err != nil {
-		c.releaseKept()
+		discard()
 		return nil, fmt.Errorf("capture: %w", err)
 	}
 	exec, r := d.drv.GraphInstantiate(handle)
 	if err := d.check("cuGraphInstantiate", r); err != nil {
-		c.releaseKept()
+		discard()
 		return nil, err
 	}
-	g := &graph{d: d, capture: c, kept: c.kept, exec: exec, nodes: c.nodes}
+	g := &graph{d: d, capture: c, kept: c.kept, of: handle, exec: exec, nodes: c.nodes}
 	if err := d.check("cuGraphUpload", d.drv.GraphUpload(exec, s.handle)); err != nil {
 		g.destroy()
 		return nil, err
@@ -225,6 +229,7 @@ func (g *graph) destroy() {
 	// The driver lets a graph go when its last replay is done, but what the graph keeps must not be reused before.
 	g.d.drv.CtxSynchronize()
 	g.d.drv.GraphExecDestroy(g.exec)
+	g.d.drv.GraphDestroy(g.of)
 	g.d.leave()
 	g.exec = 0
 	for _, x := range g.kept {

@@ -19,7 +19,7 @@ var opened struct {
 // after one tries again. It is safe for concurrent use.
 func Open(path string) (driver.Driver, error) {
 	if strings.IndexByte(path, 0) >= 0 {
-		return nil, fmt.Errorf("cuda: path of the driver library %q has a NUL: %w", path, compute.ErrArgument)
+		return nil, fmt.Errorf("path of the driver library %q has a NUL: %w", path, compute.ErrArgument)
 	}
 	opened.Lock()
 	defer opened.Unlock()
@@ -28,7 +28,7 @@ func Open(path string) (driver.Driver, error) {
 	}
 	d, err := open(path)
 	if err != nil {
-		return nil, fmt.Errorf("cuda: %w: %w", compute.ErrUnavailable, err)
+		return nil, fmt.Errorf("%w: %w", compute.ErrUnavailable, err)
 	}
 	if opened.by == nil {
 		opened.by = map[string]driver.Driver{}

@@ -175,5 +175,5 @@ func TestSystemLibrary(t *testing.T) {
 
 	dir := t.TempDir()
 	require.NoError(t, os.Rename(without(t, "cuInit"), filepath.Join(dir, "libcuda.so.1")))
-	require.Contains(t, child(dir), "open: cuda: device unavailable: libcuda.so.1: no function cuInit")
+	require.Contains(t, child(dir), "open: device unavailable: libcuda.so.1: no function cuInit")
 }

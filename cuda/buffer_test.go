@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"math"
+	"slices"
 	"testing"
 	"time"
 	"unsafe"
@@ -11,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/cuda/internal/driver"
 	"github.com/wavelane/wavelane/ptx/args"
 )
 
@@ -248,20 +248,20 @@ func TestBufferRefusals(t *testing.T) {
 // Whoever stops waiting has its memory for itself.
 func TestTransferCancelled(t *testing.T) {
 	d := softDevice(t)
-	k := loadSlow(t, d)
+	g := newGate(t, d)
 	b, err := Alloc[uint32](d, 512)
 	require.NoError(t, err)
 	require.NoError(t, b.Upload(t.Context(), make([]uint32, 512)))
-	d.in(t, func() { k.launch(t, d.home.handle, b.at, b.at+1024, 4*turns) })
+	d.in(t, func() { g.shut(d.home.handle) })
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
-	data := make([]uint32, 512)
-	for i := range data {
-		data[i] = 7
-	}
+	data := slices.Repeat([]uint32{7}, 512)
 	require.ErrorIs(t, b.Upload(ctx, data), context.DeadlineExceeded)
 	require.ErrorIs(t, b.Download(ctx, data), context.DeadlineExceeded)
-	d.in(t, func() { require.Equal(t, driver.NotReady, d.drv.StreamQuery(d.home.handle)) })
+	ctx, cancel = context.WithCancel(t.Context())
+	time.AfterFunc(time.Millisecond, cancel)
+	require.ErrorIs(t, b.Download(ctx, data), context.Canceled)
+	g.open()
 	require.NoError(t, d.Synchronize())
 	require.EqualValues(t, 7, data[0])
 	require.NoError(t, b.Download(context.Background(), data))
@@ -272,19 +272,28 @@ func TestTransferCancelled(t *testing.T) {
 // Transfers come after what any stream was given before.
 func TestTransferOrder(t *testing.T) {
 	d := softDevice(t)
-	k := loadSlow(t, d)
+	g := newGate(t, d)
 	s, err := d.NewStream(StreamOptions{})
 	require.NoError(t, err)
 	b, err := Alloc[uint32](d, 512)
 	require.NoError(t, err)
 	data := randomWords(randomSource(t), 512)
+	after := append(data[256:len(data):len(data)], data[256:]...)
 	require.NoError(t, b.Upload(t.Context(), data))
-	d.in(t, func() { k.launch(t, s.handle, b.at, b.at+1024, turns) })
+	d.in(t, func() {
+		g.shut(s.handle)
+		g.move(s.handle, b.at, b.at+1024)
+	})
+	g.late()
 	got := make([]uint32, 512)
 	require.NoError(t, b.Download(t.Context(), got))
-	require.Equal(t, append(data[256:len(data):len(data)], data[256:]...), got)
-	d.in(t, func() { k.launch(t, s.handle, b.at, b.at+1024, turns) })
-	require.NoError(t, b.Upload(t.Context(), data)) // not before the kernel has read
+	require.Equal(t, after, got)
+	d.in(t, func() {
+		g.shut(s.handle)
+		g.move(s.handle, b.at, b.at+1024)
+	})
+	g.late()
+	require.NoError(t, b.Upload(t.Context(), data)) // not before the kernel has written
 	require.NoError(t, b.Download(t.Context(), got))
 	require.Equal(t, data, got)
 	require.NoError(t, b.Close())

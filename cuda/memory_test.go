@@ -6,10 +6,10 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
-	"unsafe"
 
 	"github.com/stretchr/testify/require"
 
@@ -96,23 +96,17 @@ func (d *Device) memoryThen(t testing.TB) (m Memory) {
 	return m
 }
 
-const slowText = `.version 7.0
+const moveText = `.version 7.0
 .target sm_80
 .address_size 64
 
-// slow: after n turns, to[i] = from[i] for 256 words
-.visible .entry slow(.param .u64 to, .param .u64 from, .param .u32 n)
+// move: to[i] = from[i] for 256 words
+.visible .entry move(.param .u64 to, .param .u64 from)
 {
-	.reg .pred %p<2>;
 	.reg .b32 %r<4>;
 	.reg .b64 %rd<4>;
 	ld.param.u64 %rd1, [to];
 	ld.param.u64 %rd2, [from];
-	ld.param.u32 %r1, [n];
-turn:
-	sub.u32 %r1, %r1, 1;
-	setp.ne.u32 %p1, %r1, 0;
-	@%p1 bra turn;
 	mov.u32 %r2, %tid.x;
 	mul.wide.u32 %rd3, %r2, 4;
 	add.u64 %rd1, %rd1, %rd3;
@@ -123,42 +117,62 @@ turn:
 }
 `
 
-// slow is a kernel that takes its time before it reads.
-type slow struct {
-	d        *device
-	function driver.Function
+// gate holds streams up until it is opened, and has a kernel for what comes behind.
+type gate struct {
+	t       testing.TB
+	d       *device
+	moving  driver.Function
+	mu      sync.Mutex
+	release []func()
 }
 
-const turns = 40_000 // a while: tens of milliseconds
-
-func loadSlow(t testing.TB, d *Device) *slow {
+func newGate(t testing.TB, d *Device) *gate {
 	t.Helper()
-	k, m := newSlow(t, d)
-	t.Cleanup(func() { d.in(t, func() { d.drv.CtxSynchronize(); d.drv.ModuleUnload(m) }) })
-	return k
-}
-
-func newSlow(t testing.TB, d *Device) (k *slow, m driver.Module) {
-	t.Helper()
-	k = &slow{d: d.device}
+	g := &gate{t: t, d: d.device}
+	var m driver.Module
 	d.in(t, func() {
 		var r driver.Result
-		m, r = d.drv.ModuleLoadData([]byte(slowText), &driver.JIT{})
+		m, r = d.drv.ModuleLoadData([]byte(moveText), &driver.JIT{})
 		require.Equal(t, driver.Success, r)
-		k.function, r = d.drv.ModuleGetFunction(m, "slow")
+		g.moving, r = d.drv.ModuleGetFunction(m, "move")
 		require.Equal(t, driver.Success, r)
 	})
-	return k, m
+	t.Cleanup(func() {
+		g.open()
+		d.enterDead()
+		defer d.leave()
+		d.drv.CtxSynchronize()
+		d.drv.ModuleUnload(m)
+	})
+	return g
 }
 
-// launch copies 1 KiB, late; the caller has entered the context.
-func (k *slow) launch(t testing.TB, s driver.Stream, to, from driver.Ptr, turns uint32) {
-	t.Helper()
-	l := driver.Launch{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{256, 1, 1}, Params: make([]byte, 20)}
+// shut holds a stream up until open is called; the caller has entered the context.
+func (g *gate) shut(s driver.Stream) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.release = append(g.release, g.d.drv.(*softgpu.GPU).Hold(s))
+}
+
+func (g *gate) open() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, f := range g.release {
+		f()
+	}
+	g.release = nil
+}
+
+// late opens the gate after a while, in which the test gets to where it waits. If it does not, it tests less, but does not fail.
+func (g *gate) late() { time.AfterFunc(10*time.Millisecond, g.open) }
+
+// move copies 1 KiB by a kernel; the caller has entered the context.
+func (g *gate) move(s driver.Stream, to, from driver.Ptr) {
+	g.t.Helper()
+	l := driver.Launch{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{256, 1, 1}, Params: make([]byte, 16)}
 	putAddress(l.Params, to)
 	putAddress(l.Params[8:], from)
-	*(*uint32)(unsafe.Pointer(&l.Params[16])) = turns
-	require.Equal(t, driver.Success, k.d.drv.LaunchKernel(k.function, &l, s))
+	require.Equal(g.t, driver.Success, g.d.drv.LaunchKernel(g.moving, &l, s))
 }
 
 func randomWords(r *rand.Rand, n int) []uint32 {
@@ -242,7 +256,7 @@ func TestEveryCallFails(t *testing.T) {
 			return err
 		}
 		closers = append(closers, s)
-		data := make([]uint32, stageBytes/4+1)
+		data := make([]uint32, 1001)
 		b, err := Alloc[uint32](d, len(data))
 		if err != nil {
 			return err
@@ -282,7 +296,7 @@ func TestEveryCallFails(t *testing.T) {
 		if err := d.Trim(); err != nil {
 			return err
 		}
-		c, err := Alloc[uint32](d, 5<<20)
+		c, err := Alloc[uint32](d, 100_001)
 		if err != nil {
 			return err
 		}
@@ -330,22 +344,26 @@ func TestEveryCallFails(t *testing.T) {
 
 // A segment that the driver refuses is asked for once more when memory that waits, and idle segments, have been given back.
 func TestOutOfMemoryReclaims(t *testing.T) {
-	m := newMachine(t, softgpu.Config{Memory: 96 << 20})
+	m := newMachine(t, softgpu.Config{Memory: 40 << 20})
 	d := m.device(t)
-	k := loadSlow(t, d)
-	a, err := Alloc[byte](d, 60<<20)
+	g := newGate(t, d)
+	a, err := Alloc[byte](d, 20<<20)
 	require.NoError(t, err)
-	d.in(t, func() { k.launch(t, d.home.handle, a.at+1024, a.at, turns) })
-	require.NoError(t, a.Close()) // pending now
-	b, err := Alloc[byte](d, 70<<20)
+	d.in(t, func() { g.shut(d.home.handle) })
+	require.NoError(t, a.Close())
+	m0, err := d.Memory()
 	require.NoError(t, err)
-	_, err = Alloc[byte](d, 70<<20)
+	require.EqualValues(t, 20<<20, m0.Pending)
+	g.late()
+	b, err := Alloc[byte](d, 30<<20)
+	require.NoError(t, err)
+	_, err = Alloc[byte](d, 30<<20)
 	require.ErrorIs(t, err, compute.ErrOutOfMemory)
 	var e *Error
 	require.ErrorAs(t, err, &e)
 	require.Equal(t, "cuMemAlloc", e.Call)
-	require.ErrorContains(t, err, "buffer of 73400320 elements of uint8")
-	require.ErrorContains(t, err, "73400320 in use, 0 pending, 0 cached")
+	require.ErrorContains(t, err, "buffer of 31457280 elements of uint8")
+	require.ErrorContains(t, err, "31457280 in use, 0 pending, 0 cached")
 	require.NoError(t, b.Close())
 }
 
@@ -380,8 +398,7 @@ func TestMemoryOfDeadContext(t *testing.T) {
 	require.NoError(t, err)
 	h, err := AllocHost[uint32](d, 256)
 	require.NoError(t, err)
-	k, _ := newSlow(t, d)
-	d.in(t, func() { k.launch(t, d.home.handle, 64, b.at, 1) }) // nothing is there
+	d.in(t, func() { newGate(t, d).move(d.home.handle, 64, b.at) }) // nothing is there
 	require.ErrorIs(t, d.Synchronize(), ErrContextPoisoned)
 	_, err = Alloc[uint32](d, 1)
 	require.ErrorIs(t, err, compute.ErrDeviceLost)

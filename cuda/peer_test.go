@@ -13,7 +13,7 @@ import (
 func TestPeerCopy(t *testing.T) {
 	m := newMachine(t, softgpu.Config{Devices: 2})
 	a, b := m.device(t), m.device(t, WithDevice(1))
-	k := loadSlow(t, a)
+	g := newGate(t, a)
 	data := randomWords(randomSource(t), 512)
 	src, err := Alloc[uint32](a, 512)
 	require.NoError(t, err)
@@ -22,11 +22,15 @@ func TestPeerCopy(t *testing.T) {
 	require.NoError(t, src.Upload(t.Context(), data))
 	s, err := a.NewStream(StreamOptions{})
 	require.NoError(t, err)
-	a.in(t, func() { k.launch(t, s.handle, src.at, src.at+1024, turns) })
+	a.in(t, func() {
+		g.shut(s.handle)
+		g.move(s.handle, src.at, src.at+1024)
+	})
 	// The copy comes after the kernel, on another stream of another device; closing the sources' holders does no harm.
 	recorded(t, b, func(r *Recording) {
 		require.NoError(t, CopyPeer(r, dst, src))
 		require.NoError(t, src.Close())
+		g.late()
 	})
 	got := make([]uint32, 512)
 	require.NoError(t, dst.Download(t.Context(), got))
@@ -50,7 +54,7 @@ func TestPeerCopyOutlivesClose(t *testing.T) {
 	a, err := Open(t.Context(), m.on, WithoutCache())
 	require.NoError(t, err)
 	b := m.device(t, WithDevice(1))
-	k := loadSlow(t, b)
+	g := newGate(t, b)
 	data := randomWords(randomSource(t), 256)
 	src, err := Alloc[uint32](a, 256)
 	require.NoError(t, err)
@@ -60,10 +64,11 @@ func TestPeerCopyOutlivesClose(t *testing.T) {
 	half, err := dst.Slice(0, 256)
 	require.NoError(t, err)
 	recorded(t, b, func(r *Recording) {
-		b.in(t, func() { k.launch(t, r.s.handle, dst.at, dst.at+1024, turns) })
+		b.in(t, func() { g.shut(r.s.handle) })
 		require.NoError(t, CopyPeer(r, half, src))
 		require.NoError(t, src.Close())
 		require.NoError(t, a.Close())
+		g.late()
 	})
 	got := make([]uint32, 256)
 	require.NoError(t, half.Download(t.Context(), got))

@@ -37,10 +37,10 @@ func (d *device) read(t testing.TB, at driver.Ptr, n int, s driver.Stream) []uin
 	return slices.Clone(unsafe.Slice((*uint32)(h.at), n))
 }
 
-// The home stream's memory is used again while the GPU still reads what was there.
+// The home stream's memory is used again while the GPU has still to read what was there.
 func TestPoolReusesInStreamOrder(t *testing.T) {
 	d := softDevice(t)
-	k := loadSlow(t, d)
+	g := newGate(t, d)
 	r := randomSource(t)
 	first, second := randomWords(r, 256), randomWords(r, 256)
 	home := d.home.handle
@@ -49,17 +49,18 @@ func TestPoolReusesInStreamOrder(t *testing.T) {
 		require.NoError(t, err)
 		a, err := d.pool.get(1024)
 		require.NoError(t, err)
+		g.shut(home)
 		h1 := d.write(t, a.ptr, first, home)
-		k.launch(t, home, result.ptr, a.ptr, turns)
+		g.move(home, result.ptr, a.ptr)
 		at := a.ptr
 		a.release()
-		require.Equal(t, driver.NotReady, d.drv.StreamQuery(home), "the kernel is under way")
 		b, err := d.pool.get(1000)
 		require.NoError(t, err)
 		require.Equal(t, at, b.ptr, "the memory is used again at once")
-		require.Equal(t, driver.NotReady, d.drv.StreamQuery(home), "get does not wait")
 		h2 := d.write(t, b.ptr, second, home)
-		k.launch(t, home, result.ptr+1024, b.ptr, 1)
+		g.move(home, result.ptr+1024, b.ptr)
+		require.Equal(t, driver.NotReady, d.drv.StreamQuery(home), "nobody has waited")
+		g.open()
 		require.Equal(t, append(first, second...), d.read(t, result.ptr, 512, home))
 		b.release()
 		result.release()
@@ -68,64 +69,85 @@ func TestPoolReusesInStreamOrder(t *testing.T) {
 	})
 }
 
-// Other streams get memory of the home stream only once that is done with it.
+// Other streams get memory of the home stream only once that is done with it, and the wait holds nobody else up.
 func TestPoolWaitsForOtherStreams(t *testing.T) {
 	d := softDevice(t)
-	k := loadSlow(t, d)
+	g := newGate(t, d)
 	r := randomSource(t)
 	first, second := randomWords(r, 256), randomWords(r, 256)
 	home := d.home.handle
 	other, err := d.NewStream(StreamOptions{})
 	require.NoError(t, err)
+	var result, a, b *block
+	var h1 *hostBlock
 	d.in(t, func() {
-		result, err := d.pool.get(1024)
+		a, err = d.pool.get(1024)
 		require.NoError(t, err)
-		a, err := d.pool.get(1024)
+		result, err = d.pool.get(1024) // a wall between a and what is free
 		require.NoError(t, err)
-		h1 := d.write(t, a.ptr, first, home)
-		k.launch(t, home, result.ptr, a.ptr, turns)
+		g.shut(home)
+		h1 = d.write(t, a.ptr, first, home)
+		g.move(home, result.ptr, a.ptr)
 		at := a.ptr
 		a.release()
-		require.Equal(t, driver.NotReady, d.drv.StreamQuery(home))
-		b, err := d.pool.getAny(1024)
+		done := make(chan error)
+		go func() {
+			err := d.enter()
+			if err == nil {
+				b, err = d.pool.getAny(1024)
+				d.leave()
+			}
+			done <- err
+		}()
+		for got := false; !got; time.Sleep(time.Millisecond) {
+			d.pool.mu.Lock()
+			got = d.pool.arena.blocks > 1
+			d.pool.mu.Unlock()
+		}
+		c, err := d.pool.getAny(4096) // what the home stream never had needs no waiting
 		require.NoError(t, err)
+		e, err := d.pool.get(1024)
+		require.NoError(t, err)
+		c.release()
+		e.release()
+		time.Sleep(5 * time.Millisecond)
+		select {
+		case <-done:
+			require.Fail(t, "another stream got memory that is in use")
+		default:
+		}
+		require.Equal(t, driver.NotReady, d.drv.StreamQuery(home))
+		g.open()
+		require.NoError(t, <-done)
 		require.Equal(t, at, b.ptr)
-		require.Equal(t, driver.Success, d.drv.StreamQuery(home), "the home stream is done")
+		require.Equal(t, driver.Success, d.drv.StreamQuery(home))
 		h2 := d.write(t, b.ptr, second, other.handle)
 		require.Equal(t, second, d.read(t, b.ptr, 256, other.handle))
 		require.Equal(t, first, d.read(t, result.ptr, 256, home))
-
-		// What the home stream never had needs no waiting.
-		k.launch(t, home, result.ptr, result.ptr, turns)
-		c, err := d.pool.getAny(4096)
-		require.NoError(t, err)
-		require.Equal(t, driver.NotReady, d.drv.StreamQuery(home))
-		for _, x := range []*block{b, c, result} {
+		for _, x := range []interface{ release() }{b, result, h1, h2} {
 			x.release()
 		}
-		h1.release()
-		h2.release()
 	})
 	require.NoError(t, other.Close())
 }
 
 // A closed buffer is not used again before every stream, open or closed since, is done with what it had been given.
 func TestPoolFences(t *testing.T) {
-	for _, closed := range []bool{false, true} {
+	for _, unwatched := range []bool{false, true} {
 		d := softDevice(t)
-		k := loadSlow(t, d)
+		g := newGate(t, d)
 		s, err := d.NewStream(StreamOptions{})
 		require.NoError(t, err)
 		b, err := Alloc[uint32](d, 512)
 		require.NoError(t, err)
 		at := b.at
-		d.in(t, func() { k.launch(t, s.handle, at, at+1024, turns) })
-		if closed {
-			d.in(t, func() {
+		d.in(t, func() {
+			g.shut(s.handle)
+			g.move(s.handle, at, at+1024)
+			if unwatched {
 				require.NoError(t, d.pool.unwatch(s.handle))
-				require.Equal(t, driver.NotReady, d.drv.StreamQuery(s.handle), "unwatch does not wait")
-			})
-		}
+			}
+		})
 		require.NoError(t, b.Close())
 		m, err := d.Memory()
 		require.NoError(t, err)
@@ -135,17 +157,15 @@ func TestPoolFences(t *testing.T) {
 		c, err := Alloc[uint32](d, 512)
 		require.NoError(t, err)
 		require.NotEqual(t, at, c.at)
-		d.in(t, func() {
-			require.Equal(t, driver.NotReady, d.drv.StreamQuery(s.handle))
-			require.Equal(t, driver.Success, d.drv.StreamSynchronize(s.handle))
-			require.Equal(t, driver.Success, d.drv.StreamSynchronize(d.home.handle))
-		})
+		d.in(t, func() { require.Equal(t, driver.NotReady, d.drv.StreamQuery(s.handle), "nobody has waited") })
+		g.open()
+		d.memoryThen(t)
 		e, err := Alloc[uint32](d, 512)
 		require.NoError(t, err)
 		require.Equal(t, at, e.at)
 		require.NoError(t, c.Close())
 		require.NoError(t, e.Close())
-		if closed {
+		if unwatched {
 			d.pool.watch(s.handle)
 		}
 		require.NoError(t, s.Close())
@@ -351,40 +371,6 @@ func TestPoolClosed(t *testing.T) {
 	require.Equal(t, driver.Success, g.StreamDestroy(home))
 	require.NoError(t, p.release())
 	require.NoError(t, g.Leaks())
-}
-
-// A wait in getAny holds nobody else up.
-func TestPoolGetsWhileAnotherWaits(t *testing.T) {
-	d := softDevice(t)
-	k := loadSlow(t, d)
-	var a *block
-	d.in(t, func() {
-		var err error
-		a, err = d.pool.get(2048)
-		require.NoError(t, err)
-		k.launch(t, d.home.handle, a.ptr, a.ptr+1024, 4*turns)
-		a.release()
-	})
-	waiting := make(chan error)
-	go func() {
-		b, err := Alloc[byte](d, 2048)
-		if err == nil {
-			err = b.Close()
-		}
-		waiting <- err
-	}()
-	for got := false; !got; time.Sleep(time.Millisecond) {
-		d.pool.mu.Lock()
-		got = d.pool.arena.blocks > 0
-		d.pool.mu.Unlock()
-	}
-	d.in(t, func() {
-		b, err := d.pool.get(1)
-		require.NoError(t, err)
-		require.Equal(t, driver.NotReady, d.drv.StreamQuery(d.home.handle), "get does not wait for getAny")
-		b.release()
-	})
-	require.NoError(t, <-waiting)
 }
 
 func BenchmarkPool(b *testing.B) {

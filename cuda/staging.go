@@ -4,8 +4,8 @@ import "github.com/wavelane/wavelane/cuda/internal/driver"
 
 const (
 	stages     = 4
-	stageBytes = 4 << 20 // large enough that a transfer takes much longer than its call
-	stageLeast = 64 << 10
+	stageBytes = 4 << 20  // so large that a transfer takes much longer than its call
+	stageLeast = 64 << 10 // where less is enough
 )
 
 // stager moves memory that is not pinned, such as any Go slice: the driver's asynchronous copies take pinned memory only. It goes
@@ -16,6 +16,7 @@ type stager struct {
 	host   *hostPool
 	events events
 	idle   chan *stage
+	chunk  int           // bytes of a stage
 	stream driver.Stream // for transfers that nothing slow should be in front of
 }
 
@@ -35,7 +36,7 @@ func newStager(p *primary, host *hostPool) (*stager, error) {
 	if err := p.check("cuStreamCreateWithPriority", r); err != nil {
 		return nil, err
 	}
-	t := &stager{p: p, host: host, events: events{p: p}, idle: make(chan *stage, stages), stream: s}
+	t := &stager{p: p, host: host, events: events{p: p}, idle: make(chan *stage, stages), chunk: stageBytes, stream: s}
 	for range stages {
 		t.idle <- &stage{}
 	}
@@ -45,7 +46,7 @@ func newStager(p *primary, host *hostPool) (*stager, error) {
 // upload submits the copy of data to the device. The data have been read when it returns.
 func (t *stager) upload(dst driver.Ptr, data []byte, s driver.Stream) error {
 	for len(data) > 0 {
-		n := min(len(data), stageBytes)
+		n := min(len(data), t.chunk)
 		if err := t.uploadChunk(dst, data[:n], s); err != nil {
 			return err
 		}
@@ -78,7 +79,7 @@ func (t *stager) download(dst []byte, src driver.Ptr, s driver.Stream) (err erro
 	for err == nil && len(dst)+len(way) > 0 {
 		if len(dst) > 0 {
 			if g := t.take(len(way) == 0); g != nil {
-				n := min(len(dst), stageBytes)
+				n := min(len(dst), t.chunk)
 				if err = t.downloadChunk(g, src, n, s); err != nil {
 					t.idle <- g
 					break

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -17,11 +18,17 @@ import (
 func TestStaging(t *testing.T) {
 	d := softDevice(t)
 	r := randomSource(t)
-	sizes := []int{0, 1, 3, stageLeast, stageLeast + 1, stageBytes - 1, stageBytes, stageBytes + 1}
+	const chunk = stageLeast + 1000
+	sizes := []int{0, 1, 3, stageLeast, stageLeast + 1, chunk - 1, chunk, chunk + 1, (stages+1)*chunk + r.IntN(chunk)}
 	if !testing.Short() {
-		sizes = append(sizes, (stages+1)*stageBytes+r.IntN(stageBytes))
+		sizes = append(sizes, 2*stageBytes+r.IntN(stageBytes))
 	}
+	require.Equal(t, stageBytes, d.stager.chunk)
 	for _, n := range sizes {
+		d.stager.chunk = chunk
+		if n > stageBytes {
+			d.stager.chunk = stageBytes
+		}
 		data := make([]byte, n)
 		for i := range data {
 			data[i] = byte(r.Uint32())
@@ -51,9 +58,11 @@ func TestStaging(t *testing.T) {
 // Many transfers share the stages, on streams of which some are slow.
 func TestStagingConcurrently(t *testing.T) {
 	d := softDevice(t)
-	k := loadSlow(t, d)
+	d.stager.chunk = 5000
+	g := newGate(t, d)
 	seeds := randomSource(t)
 	var group sync.WaitGroup
+	var held atomic.Int32
 	for range 8 {
 		r := rand.New(rand.NewPCG(seeds.Uint64(), 0))
 		group.Go(func() {
@@ -63,18 +72,16 @@ func TestStagingConcurrently(t *testing.T) {
 			}
 			defer s.Close()
 			for range 3 {
-				data := make([]byte, r.IntN(2*stageBytes)+2048)
-				data[len(data)-1], data[stageLeast%len(data)] = byte(r.Uint32()), byte(r.Uint32())
+				data := randomBytes(r, r.IntN(50_000)+2048)
 				got := make([]byte, len(data))
 				b, err := Alloc[byte](d, len(data))
-				if !noError(t, err) {
-					return
-				}
-				if !noError(t, d.enter()) {
+				if !noError(t, err) || !noError(t, d.enter()) {
 					return
 				}
 				if r.IntN(2) == 0 {
-					k.launch(t, s.handle, b.at, b.at+1024, turns/10)
+					g.shut(s.handle)
+					time.AfterFunc(time.Millisecond, g.open)
+					held.Add(1)
 				}
 				noError(t, d.stager.upload(b.at, data, s.handle))
 				noError(t, d.stager.download(got, b.at, s.handle))
@@ -87,6 +94,7 @@ func TestStagingConcurrently(t *testing.T) {
 		})
 	}
 	group.Wait()
+	t.Logf("%d were held up", held.Load())
 	require.Len(t, d.stager.idle, stages)
 }
 
@@ -94,20 +102,25 @@ func TestStagingConcurrently(t *testing.T) {
 func TestStagingFails(t *testing.T) {
 	m := newMachine(t, softgpu.Config{})
 	d := m.device(t)
-	n := 2*stageBytes + 5
+	d.stager.chunk = 5000
+	n := 5*d.stager.chunk + 7
 	data := bytes.Repeat([]byte("wavelane"), n/8+1)[:n]
 	b, err := Alloc[byte](d, n)
 	require.NoError(t, err)
-	transfer := func() (err error) {
-		d.in(t, func() {
-			if err = d.stager.upload(b.at, data, d.stager.stream); err == nil {
-				got := make([]byte, n)
-				if err = d.stager.download(got, b.at, d.stager.stream); err == nil {
-					require.True(t, bytes.Equal(data, got))
-				}
-			}
-		})
-		return err
+	transfer := func() error {
+		if err := d.enter(); err != nil {
+			return err
+		}
+		defer d.leave()
+		if err := d.stager.upload(b.at, data, d.stager.stream); err != nil {
+			return err
+		}
+		got := make([]byte, n)
+		if err := d.stager.download(got, b.at, d.stager.stream); err != nil {
+			return err
+		}
+		require.True(t, bytes.Equal(data, got))
+		return nil
 	}
 	failed := 0
 	for stop := int64(0); ; stop++ {

@@ -1,26 +1,4 @@
 package softgpu
 
-import "github.com/wavelane/wavelane/cuda/internal/driver"
-
-// holdOp keeps a stream from going on.
-type holdOp struct {
-	done
-	release chan struct{}
-}
-
-func (o *holdOp) run(c *primary) error {
-	select {
-	case <-o.release:
-	case <-c.alive.Done():
-	}
-	return nil
-}
-
-// Hold queues something in a stream that takes until release is called.
-func (g *GPU) Hold(h driver.Stream) (release func()) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	o := &holdOp{release: make(chan struct{})}
-	g.streamOf(g.current[thread()], h).push(o)
-	return func() { close(o.release) }
-}
+// Threads tells that a context is current on one thread and not on another.
+const Threads = threads

@@ -45,13 +45,13 @@ func (g *GPU) DeviceCount() (int, driver.Result) {
 	return len(g.devices), driver.Success
 }
 
-// DeviceGet is the device with the ordinal. Beyond the first they need OS threads that can be told apart.
+// DeviceGet is the device with the ordinal.
 func (g *GPU) DeviceGet(ordinal int) (driver.Device, driver.Result) {
 	if r := g.begin("DeviceGet"); r != driver.Success {
 		return 0, r
 	}
 	defer g.mu.Unlock()
-	if ordinal < 0 || ordinal >= len(g.devices) || ordinal > 0 && !threads {
+	if ordinal < 0 || ordinal >= len(g.devices) {
 		return 0, driver.InvalidDevice
 	}
 	return driver.Device(ordinal), driver.Success

@@ -23,8 +23,8 @@
 //
 // # What is not
 //
-// One operation of a device runs at a time, so that kernels of two streams that wait for each other end in a timeout. A graph's
-// operations run in the order in which they were captured. Devices cannot access each other's memory; MemcpyPeerAsync copies.
+// One operation of a device runs at a time, so that kernels of two streams that wait for each other end in a timeout, and calls
+// that allocate or load wait until the one that runs has ended. A graph's operations run in the order in which they were captured. Devices cannot access each other's memory; MemcpyPeerAsync copies.
 // Overlapping device copies, which hardware leaves undefined, are InvalidValue. The default stream does not wait for others, as
 // those made by StreamCreate do not wait for it. Registers of kernels are an estimate from liveness. On systems where Go cannot
 // tell OS threads apart (all but Linux and Windows) the current context is the process's, and there is one device at most.

@@ -76,6 +76,9 @@ func New(cfg Config) *GPU {
 	}
 	g.limits = limits
 	g.cfg.Sim.SharedLimit = limits.MaxShared
+	if !threads { // the current context could not be told from another device's
+		cfg.Devices = 1
+	}
 	for i := range cfg.Devices {
 		g.devices = append(g.devices, &device{ordinal: i})
 	}

@@ -227,6 +227,7 @@ func TestCallsDuringCapture(t *testing.T) {
 
 // TestCaptureRules breaks them.
 func TestCaptureRules(t *testing.T) {
+	needThreads(t)
 	r := newRig(t, softgpu.Config{})
 	x := r.alloc(64)
 	s, u := r.stream(), r.stream()

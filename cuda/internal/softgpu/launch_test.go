@@ -140,6 +140,7 @@ func TestLaunchKeepsNothing(t *testing.T) {
 
 // TestDevices asks what the devices are.
 func TestDevices(t *testing.T) {
+	needThreads(t)
 	g := softgpu.New(softgpu.Config{Devices: 2, SM: 86, Multiprocessors: 7, Memory: 123})
 	n, res := g.DeviceCount()
 	require.Equal(t, driver.Success, res)

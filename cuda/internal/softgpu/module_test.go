@@ -257,6 +257,7 @@ func TestCatalogue(t *testing.T) {
 
 // FuzzModuleLoadData loads whatever comes: no panic, and what fails says why.
 func FuzzModuleLoadData(f *testing.F) {
+	needThreads(f)
 	g := softgpu.New(softgpu.Config{})
 	r := newRig(f, softgpu.Config{})
 	c, res := r.Compile([]byte(text("7.0", "sm_80", "")), nil)

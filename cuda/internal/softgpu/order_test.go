@@ -11,6 +11,7 @@ import (
 
 	"github.com/wavelane/wavelane/cuda/internal/driver"
 	"github.com/wavelane/wavelane/cuda/internal/softgpu"
+	"github.com/wavelane/wavelane/ptx/sim"
 )
 
 // TestCopiesHappenWhenTheyRun queues copies behind other work and changes what they read afterwards.
@@ -230,9 +231,7 @@ func TestMemset(t *testing.T) {
 
 // TestPeers copies between two devices, and from one to the other's stream's point of view.
 func TestPeers(t *testing.T) {
-	if _, res := softgpu.New(softgpu.Config{Devices: 2}).DeviceGet(1); res != driver.Success {
-		t.Skip("one device only: threads cannot be told apart here")
-	}
+	needThreads(t)
 	r := newRig(t, softgpu.Config{Devices: 2})
 	store, x := r.fn("store"), r.alloc(64)
 	r.ok(r.MemsetD32Async(x, 42, 16, 0))
@@ -263,6 +262,7 @@ func TestPeers(t *testing.T) {
 
 // TestConcurrent has eight threads, each with a stream and memory of its own, share a context.
 func TestConcurrent(t *testing.T) {
+	needThreads(t)
 	r := newRig(t, softgpu.Config{})
 	add, seed := r.fn("add"), random(t).Uint32()
 	var wg sync.WaitGroup
@@ -328,6 +328,30 @@ func (r *rig) worker(add driver.Function, seed uint32) error {
 		return fmt.Errorf("%s: %s", first.Name(), r.Detail(r.ctx))
 	}
 	return nil
+}
+
+// TestDriversShareModules loads the same text into several drivers at once.
+func TestDriversShareModules(t *testing.T) {
+	var wg sync.WaitGroup
+	got := make([]driver.Result, 6)
+	for i := range got {
+		wg.Go(func() {
+			onThread(func() {
+				g := softgpu.New(softgpu.Config{Sim: sim.Config{Checks: sim.Checks(i) & sim.AllChecks}})
+				c, _ := g.PrimaryCtxRetain(0)
+				g.CtxSetCurrent(c)
+				m, _ := g.ModuleLoadData([]byte(kernelText+"// "+t.Name()), nil)
+				f, _ := g.ModuleGetFunction(m, "add")
+				x, _ := g.MemAlloc(400)
+				g.MemsetD8Async(x, 0, 400, 0)
+				g.LaunchKernel(f, one(100, x, 100, 1), 0)
+				got[i] = g.CtxSynchronize()
+				g.PrimaryCtxRelease(0)
+			})
+		})
+	}
+	wg.Wait()
+	require.Equal(t, make([]driver.Result, len(got)), got)
 }
 
 // TestManyLaunches leaves nothing behind.

@@ -291,6 +291,14 @@ func (r *rig) event(timing bool) driver.Event {
 	return e
 }
 
+// needThreads leaves a test out where OS threads cannot be told apart: there is one device then, with one current context.
+func needThreads(t testing.TB) {
+	t.Helper()
+	if !softgpu.Threads {
+		t.Skip("no threads to tell apart on ", runtime.GOOS)
+	}
+}
+
 // block is a parameter block of 64-bit and 32-bit numbers.
 func block(v ...any) []byte {
 	var b []byte

@@ -5,6 +5,7 @@ import (
 	"path"
 	"runtime"
 	"strings"
+	"sync"
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/ptx/ir"
@@ -98,23 +99,37 @@ func outside(f runtime.Frame) bool {
 
 // caller is the innermost line outside this package.
 func caller() ir.Pos {
-	for skip, n := 2, 16; ; skip, n = skip+n, 2*n {
+	for skip, n := 2, 6; ; skip, n = skip+n, 2*n {
 		pcs := make([]uintptr, n)
 		got := runtime.Callers(skip, pcs)
-		frames := runtime.CallersFrames(pcs[:got])
-		for {
-			f, more := frames.Next()
-			if f.File != "" && outside(f) {
-				return ir.Pos{File: f.File, Line: f.Line}
-			}
-			if !more {
-				break
+		for _, pc := range pcs[:got] {
+			if f := frameAt(pc); f.outside {
+				return f.pos
 			}
 		}
 		if got < n {
 			return ir.Pos{}
 		}
 	}
+}
+
+// frame is a line of Go.
+type frame struct {
+	pos     ir.Pos
+	outside bool // of this package
+}
+
+// frames keeps lines by what [runtime.Callers] calls them: kernels are built by loops, and looking a line up takes long.
+var frames sync.Map // uintptr → frame
+
+func frameAt(pc uintptr) frame {
+	if f, ok := frames.Load(pc); ok {
+		return f.(frame)
+	}
+	g, _ := runtime.CallersFrames([]uintptr{pc}).Next()
+	f := frame{ir.Pos{File: g.File, Line: g.Line}, g.File != "" && outside(g)}
+	frames.Store(pc, f)
+	return f
 }
 
 func (k *Kernel) fail(format string, args ...any) { k.failAt(caller(), format, args...) }

@@ -2,6 +2,7 @@ package softgpu_test
 
 import (
 	"reflect"
+	"runtime"
 	"testing"
 	"unsafe"
 
@@ -127,6 +128,7 @@ func TestDeadContext(t *testing.T) {
 		r.ok(r.LaunchKernel(r.fn("store"), one(1, driver.Ptr(16)), 0))
 		for res := driver.Success; res != driver.IllegalAddress; _, _, res = r.StreamPriorityRange() { // it may be capturing
 			require.Equal(t, driver.Success, res)
+			runtime.Gosched()
 		}
 		require.Equal(t, driver.IllegalAddress, call(r.GPU, m.Name, in), m.Name)
 		if destroys[m.Name] {

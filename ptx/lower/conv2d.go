@@ -153,6 +153,6 @@ func (g geometry) place(filter, column ptx.Reg[uint32]) ptx.Reg[uint32] {
 	k := g.k
 	plane := g.divisor(convPlane)
 	image, at := plane.split(k, column)
-	channel := ptx.Add(k, ptx.Mad(k, image, g.size(convOutputs), ptx.Mul(k, g.group, g.size(convGroupOutputs))), filter)
-	return ptx.Mad(k, channel, plane.d, at)
+	before := ptx.Mad(k, image, g.size(convOutputs), ptx.Mul(k, g.group, g.size(convGroupOutputs))) // channels
+	return ptx.Mad(k, filter, plane.d, ptx.Mad(k, before, plane.d, at))
 }

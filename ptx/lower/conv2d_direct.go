@@ -58,7 +58,7 @@ type directConv struct {
 }
 
 func newDirect(k *ptx.Kernel, channels int) *directConv {
-	k.MinBlocks(1) // what ptxas needs to know lest it saves registers and spills
+	k.MinBlocks(2) // what ptxas needs to know lest it saves registers and spills
 	d := &directConv{geometry: geometry{k: k, sizes: ptx.ParamArray[uint32](k, "sizes", directWords), first: directGeometry}, channels: channels}
 	d.x = ptx.PointerParam[float32](k, "x")
 	weights := ptx.PointerParam[float32](k, "weights")
@@ -104,7 +104,7 @@ func (d *directConv) build() {
 			k.While(func() ptx.Reg[bool] { return ptx.Ne(k, left.Get(), u32(0)) }, func() {
 				now := ptx.Min(k, left.Get(), u32(longestChain))
 				left.Set(ptx.Sub(k, left.Get(), now))
-				ptx.For(k, u32(0), now, u32(1), func(ptx.Reg[uint32]) { d.multiply(x, line) }, ptx.UnrollBy(3))
+				ptx.For(k, u32(0), now, u32(1), func(ptx.Reg[uint32]) { d.multiply(x, line) })
 				chained.Set(ptx.Add(k, chained.Get(), now))
 				k.If(ptx.Ge(k, chained.Get(), u32(longestChain)), func() {
 					d.fold()
@@ -126,8 +126,9 @@ func (d *directConv) multiply(x, line [directColumns]*ptx.Var[uint32]) {
 		p.Advance(1)
 	}
 	for j := range x {
+		at := ptx.At(k, d.x, ptx.Add(k, line[j].Get(), x[j].Get()))
 		k.When(ptx.Lt(k, x[j].Get(), d.size(convW)), func() {
-			v := ptx.Load(k, ptx.At(k, d.x, ptx.Add(k, line[j].Get(), x[j].Get())), ptx.ReadOnly)
+			v := ptx.Load(k, at, ptx.ReadOnly)
 			for i := range w {
 				s := d.chains[i*directColumns+j]
 				s.Set(ptx.Fma(k, w[i], v, s.Get()))

@@ -53,8 +53,8 @@ func newConvProduct(k *ptx.Kernel, t tile) *product {
 	sizes := ptx.ParamArray[uint32](k, "sizes", convGemmSize)
 	x, weights := ptx.PointerParam[float32](k, "x"), ptx.PointerParam[float32](k, "weights")
 	bias, y := ptx.PointerParam[float32](k, "bias"), ptx.PointerParam[float32](k, "y")
+	k.MinBlocks(2) // what ptxas needs to know lest it saves registers and spills
 	p := productOf(k, t, sizes)
-	k.MinBlocks(1) // the places of the windows' words need more registers than two blocks have; otherwise ptxas spills
 	g := geometry{k, sizes, convGeometry, p.z}
 	depth := sizes.At(k, gemmLDA)
 	filters := ptx.Mul(k, p.z, p.m) // of the groups before

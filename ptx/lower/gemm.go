@@ -71,6 +71,7 @@ func newProduct(k *ptx.Kernel, t tile) *product {
 	strideA, strideB := ptx.Param[uint64](k, "stride_a"), ptx.Param[uint64](k, "stride_b")
 	a, b := ptx.PointerParam[float32](k, "a"), ptx.PointerParam[float32](k, "b")
 	bias, c := ptx.PointerParam[float32](k, "bias"), ptx.PointerParam[float32](k, "c")
+	k.MinBlocks(map[int]int{64: 3, 128: 2}[t.m]) // what ptxas needs to know lest it saves registers and spills
 	p := productOf(k, t, sizes)
 	p.bias = bias
 	p.places = func(row, col ptx.Reg[uint32]) func(i int) ptx.Ptr[ptx.Global, float32] {

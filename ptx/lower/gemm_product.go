@@ -35,7 +35,6 @@ type tileSource interface {
 func productOf(k *ptx.Kernel, t tile, sizes ptx.Array[uint32]) *product {
 	p := &product{tile: t, k: k}
 	p.m, p.n, p.flags, p.act = sizes.At(k, gemmM), sizes.At(k, gemmN), sizes.At(k, gemmFlags), sizes.At(k, gemmAct)
-	k.MinBlocks(map[int]int{64: 3, 128: 2}[t.m]) // what ptxas needs to know lest it saves registers and spills
 
 	place, in := divisorAt(k, sizes, gemmTiles).split(k, k.Ctaid(ptx.X))
 	split, z := divisorAt(k, sizes, gemmBatch).split(k, place)
@@ -229,15 +228,18 @@ func (q strip) load() []ptx.Reg[float32] {
 // loadStrip sets those of v that are inside: at once, all or none of them, if vector.
 func loadStrip(k *ptx.Kernel, vector ptx.Reg[bool], at func(i int) ptx.Ptr[ptx.Global, float32], inside func(i int) ptx.Reg[bool],
 	v [4]*ptx.Var[float32], opts ...ptx.MemOption) {
+	// Only what has to be is predicated: a register that is set under a predicate is live from the beginning.
 	k.If(vector, func() {
+		first := at(0)
 		k.When(inside(0), func() {
-			for i, x := range ptx.Load4(k, at(0), opts...) {
+			for i, x := range ptx.Load4(k, first, opts...) {
 				v[i].Set(x)
 			}
 		})
 	}, func() {
 		for i := range v {
-			k.When(inside(i), func() { v[i].Set(ptx.Load(k, at(i), opts...)) })
+			element := at(i)
+			k.When(inside(i), func() { v[i].Set(ptx.Load(k, element, opts...)) })
 		}
 	})
 }
@@ -245,7 +247,8 @@ func loadStrip(k *ptx.Kernel, vector ptx.Reg[bool], at func(i int) ptx.Ptr[ptx.G
 func (q strip) store(v []ptx.Reg[float32]) {
 	k := q.k
 	k.If(q.vector, func() {
-		k.When(q.inside(0), func() { ptx.Store4(k, q.at(0), [4]ptx.Reg[float32](v)) })
+		first := q.at(0)
+		k.When(q.inside(0), func() { ptx.Store4(k, first, [4]ptx.Reg[float32](v)) })
 	}, func() {
 		for i := range v {
 			ptx.StoreIf(k, q.inside(i), q.at(i), v[i])

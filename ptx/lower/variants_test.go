@@ -1,0 +1,167 @@
+package lower
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
+	"github.com/wavelane/wavelane/ptx/sim"
+)
+
+// forcing is a rig that takes a variant wherever it is a candidate, on a GPU large enough to split depths.
+func forcing(t *testing.T, variant string, seed uint64) (r *rig, chosen *int) {
+	r, chosen = newRig(t, sim.Config{Checks: sim.AllChecks, Seed: seed, Perturb: true}), new(int)
+	r.caps.Multiprocessors = 20
+	r.pick = func(_, _ string, names []string) int {
+		i := slices.Index(names, variant)
+		if i >= 0 {
+			*chosen++
+		}
+		return max(i, 0)
+	}
+	return r, chosen
+}
+
+// check compares a call with the reference: of numbers random in [-1, 1], some of them infinite or NaN if wild.
+func (r *rig) check(t *testing.T, rng *rand.Rand, e *op.Entry, a op.Attr, wild bool, shapes ...[]int) {
+	p, io := &op.Program{}, &op.IO{}
+	var slots []op.Slot
+	var in, absolute []op.Array
+	for _, s := range shapes {
+		data := make([]float32, op.Len(s))
+		x := op.Array{Shape: s, Data: make([]float64, len(data))}
+		y := op.Array{Shape: s, Data: make([]float64, len(data))}
+		for i := range data {
+			data[i] = 2*rng.Float32() - 1
+			if wild && rng.IntN(2*len(data)) == 0 {
+				data[i] = []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1))}[rng.IntN(3)]
+			}
+			x.Data[i], y.Data[i] = float64(data[i]), math.Abs(float64(data[i]))
+		}
+		in, absolute = append(in, x), append(absolute, y)
+		slots, io.Host = append(slots, p.Add(op.F32(s...), op.FromHost)), append(io.Host, data)
+	}
+	out, err := p.Apply(e, a, slots...)
+	require.NoError(t, err)
+	p.Read = []op.Slot{out}
+	got := make([]float32, p.Values[out].Type.Len())
+	io.Read = []any{got}
+	x, err := r.Compile(p)
+	require.NoError(t, err)
+	require.NoError(t, x.Start(io).Err())
+	want := e.Ref(in, a, p.Values[out].Type)
+	magnitude := e.Ref(absolute, a, p.Values[out].Type)
+	if e.Magnitude != nil {
+		magnitude = e.Magnitude(absolute, a, p.Values[out].Type)
+	}
+	tol := e.ToleranceOf(a)
+	for i, w := range want {
+		g := float64(got[i])
+		if math.IsNaN(w) && math.IsNaN(g) || g == w {
+			continue
+		}
+		within := tol.Abs + tol.Rel*math.Abs(w) + tol.Mag*magnitude[i]
+		require.True(t, math.Abs(g-w) <= within && !math.IsInf(w, 0), "%v %+v: element %d is %v, want %v ± %v", shapes, a.Options, i, g, w, within)
+	}
+}
+
+// rounds is how many calls of each variant there are: new ones each time.
+func rounds() int {
+	if testing.Short() {
+		return 3
+	}
+	return 6
+}
+
+func oneOf[T any](rng *rand.Rand, v ...T) T { return v[rng.IntN(len(v))] }
+
+// Every variant of a matrix product: layouts, batches, bias, activations, depths of none to more than one chain.
+func TestMatMulVariants(t *testing.T) {
+	for _, v := range []string{"rows", "columns", "small", "tile64x64", "tile128x128"} {
+		for _, split := range []bool{false, true} {
+			if v == "small" && split {
+				continue
+			}
+			name := v
+			if split {
+				name += "/splitk"
+			}
+			t.Run(strings.ReplaceAll(name, "/", "_"), func(t *testing.T) {
+				rng := ptxtest.Random(t)
+				r, chosen := forcing(t, name, rng.Uint64())
+				for range rounds() {
+					o := compute.MatMulOptions{TransA: rng.IntN(2) == 0, TransB: rng.IntN(2) == 0, Act: compute.Activation(rng.IntN(7))}
+					m, n := oneOf(rng, 1, 3, 5, 64, 65, 130), oneOf(rng, 1, 4, 7, 64, 66)
+					depth := oneOf(rng, 0, 1, 4, 15, 16, 33, 100, longestChain+5)
+					var leadA, leadB []int
+					if v == "rows" || v == "columns" {
+						m, n, o.TransA = max(m, 5), 1+rng.IntN(fewVectors), v == "columns"
+						if rng.IntN(2) == 0 {
+							m, n, o.TransB = n, m, v == "rows"
+						}
+					}
+					switch {
+					case split:
+						depth = oneOf(rng, 512, 601)
+					case depth < 50 && rng.IntN(2) == 0:
+						leadA = oneOf(rng, nil, []int{3})
+						leadB = oneOf(rng, leadA, leadA, []int{3})
+					}
+					x, y := []int{m, depth}, []int{depth, n}
+					if o.TransA {
+						slices.Reverse(x)
+					}
+					if o.TransB {
+						slices.Reverse(y)
+					}
+					shapes := [][]int{append(slices.Clone(leadA), x...), append(slices.Clone(leadB), y...)}
+					if rng.IntN(2) == 0 {
+						shapes = append(shapes, []int{n})
+					}
+					r.check(t, rng, op.MatMul, op.Attr{Options: o}, rng.IntN(4) == 0, shapes...)
+				}
+				require.NotZero(t, *chosen, "calls that have the variant")
+			})
+		}
+	}
+}
+
+// Every variant of a convolution: strides, padding, dilation, groups, bias, activations, sums of more than one chain, and infinite
+// weights over padding.
+func TestConv2DVariants(t *testing.T) {
+	for _, name := range []string{"direct1", "direct4", "tile64x64", "tile64x64/splitk"} {
+		t.Run(strings.ReplaceAll(name, "/", "_"), func(t *testing.T) {
+			rng := ptxtest.Random(t)
+			r, chosen := forcing(t, name, rng.Uint64())
+			pair := func(least, most int) [2]int {
+				return [2]int{least + rng.IntN(most-least+1), least + rng.IntN(most-least+1)}
+			}
+			for i := range rounds() {
+				o := compute.Conv2DOptions{Stride: pair(1, 3), Pad: pair(0, 2), Dilation: pair(1, 2), Groups: 1 + rng.IntN(3),
+					Act: compute.Activation(rng.IntN(7))}
+				filter := pair(1, 4)
+				in, out := 1+rng.IntN(5), oneOf(rng, 1, 3, 5, 33, 70)
+				if i%8 == 0 || strings.HasSuffix(name, "splitk") {
+					filter, in, o.Groups, out = [2]int{3, 3}, oneOf(rng, 64, 70), 1, min(out, 33)
+				}
+				if i == 0 {
+					in, out = longestChain/9+5, 3
+				}
+				h := [2]int{(filter[0]-1)*o.Dilation[0] + 1 + rng.IntN(9), (filter[1]-1)*o.Dilation[1] + 1 + rng.IntN(9)}
+				shapes := [][]int{{1 + rng.IntN(3), in * o.Groups, h[0], h[1]}, {out * o.Groups, in, filter[0], filter[1]}}
+				if rng.IntN(2) == 0 {
+					shapes = append(shapes, []int{out * o.Groups})
+				}
+				r.check(t, rng, op.Conv2D, op.Attr{Options: o}, rng.IntN(3) == 0, shapes...)
+			}
+			require.NotZero(t, *chosen, "calls that have the variant")
+		})
+	}
+}

@@ -103,14 +103,17 @@ const (
 	convOutW  = convPlane + divisorWords
 	convWords = convOutW + divisorWords
 
-	convDoc = "height, width, strides down and across, padding above and left, dilations, channels of the input, of its groups, of the " +
-		"result, of its groups, places of the filter in all images; as divisors the filter's height and width, the result's plane and width"
+	convDoc = "height, width, strides down and across, padding above and left, dilations, channels of the input, of its " +
+		"groups, of the result, of its groups, places of the filter in all images; as divisors the filter's height and width, " +
+		"the result's " +
+		"plane and width"
 )
 
 // geometry is the arguments with those numbers.
 func (c *convolution) geometry() []uint32 {
 	var sizes []uint32
-	for _, n := range []int{c.H, c.W, c.Stride[0], c.Stride[1], c.Pad[0], c.Pad[1], c.Dilation[0], c.Dilation[1], c.C, c.C / c.Groups,
+	for _, n := range []int{c.H, c.W, c.Stride[0], c.Stride[1], c.Pad[0], c.Pad[1], c.Dilation[0], c.Dilation[1], c.C,
+		c.C / c.Groups,
 		c.OutC, c.channels(), c.columns()} {
 		sizes = append(sizes, uint32(n))
 	}

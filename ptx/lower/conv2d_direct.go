@@ -31,9 +31,11 @@ type direct struct {
 var convDirects = []direct{convDirectKernel(4), convDirectKernel(1)}
 
 func convDirectKernel(channels int) direct {
-	return direct{channels, register(Kernel{Family: "window", Name: fmt.Sprint("conv2d_direct_", channels), Block: [3]int{directThreads, 1, 1},
-		Doc: fmt.Sprintf("y = act(conv2d + bias); a thread has %d columns and %d filters of a group. Parameters: u32 sizes[] (whether there is "+
-			"a bias, activation; as divisors tiles of columns, blocks of filters; %s), f32* x, f32* weights, f32* bias, f32* y.",
+	return direct{channels, register(Kernel{Family: "window", Name: fmt.Sprint("conv2d_direct_", channels),
+		Block: [3]int{directThreads, 1, 1},
+		Doc: fmt.Sprintf("y = act(conv2d + bias); a thread has %d columns and %d filters of a group. Parameters: u32 sizes[] "+
+			"(whether there is a bias, activation; as divisors tiles of columns, blocks of filters; %s), f32* x, f32* weights, "+
+			"f32* bias, f32* y.",
 			directColumns, channels, convDoc),
 		build: func(k *ptx.Kernel) { newDirect(k, channels).build() }})}
 }
@@ -59,7 +61,8 @@ type directConv struct {
 
 func newDirect(k *ptx.Kernel, channels int) *directConv {
 	k.MinBlocks(2) // what ptxas needs to know lest it saves registers and spills
-	d := &directConv{geometry: geometry{k: k, sizes: ptx.ParamArray[uint32](k, "sizes", directWords), first: directGeometry}, channels: channels}
+	d := &directConv{geometry: geometry{k: k, sizes: ptx.ParamArray[uint32](k, "sizes", directWords), first: directGeometry},
+		channels: channels}
 	d.x = ptx.PointerParam[float32](k, "x")
 	weights := ptx.PointerParam[float32](k, "weights")
 	d.bias, d.y = ptx.PointerParam[float32](k, "bias"), ptx.PointerParam[float32](k, "y")

@@ -20,9 +20,11 @@ const (
 var convGemm = convGemmKernel(tile{64, 64, 16})
 
 func convGemmKernel(t tile) tiled {
-	return tiled{t, register(Kernel{Family: "window", Name: fmt.Sprintf("conv2d_gemm_%dx%d", t.m, t.n), Block: [3]int{gemmThreads, 1, 1},
-		Doc: "y[split] = act(conv2d + bias) over a split of the depth, which is input channels × filter. Bias and activation are for a " +
-			"single split. Parameters: u32 sizes[] (as gemm's, products being groups; " + convDoc + "; the tile's depth in channels, " +
+	return tiled{t, register(Kernel{Family: "window", Name: fmt.Sprintf("conv2d_gemm_%dx%d", t.m, t.n),
+		Block: [3]int{gemmThreads, 1, 1},
+		Doc: "y[split] = act(conv2d + bias) over a split of the depth, which is input channels × filter. Bias and activation " +
+			"are for a single split. Parameters: u32 sizes[] (as gemm's, products being groups; " + convDoc +
+			"; the tile's depth in channels, " +
 			"lines and elements of a filter), f32* x, f32* weights, f32* bias, f32* y.",
 		build: func(k *ptx.Kernel) { newConvProduct(k, t).build() },
 	})}
@@ -36,8 +38,10 @@ func (c *convolution) emitTiled(t tiled, splits int) {
 		y, biasOf, act = c.scratch(4*splits*c.out.Len()), 0, 0
 	}
 	depth := c.depth()
-	flags := biasOf | alongA | flagIf(vectorA, depth%4 == 0) | flagIf(vectorC, c.plane()%4 == 0) | flagIf(padded, c.Pad != [2]int{})
-	sizes := []uint32{uint32(c.channels()), uint32(c.columns()), uint32(depth), uint32(depthOf(depth, splits)), uint32(depth), 0, flags, act}
+	flags := biasOf | alongA | flagIf(vectorA, depth%4 == 0) | flagIf(vectorC, c.plane()%4 == 0) |
+		flagIf(padded, c.Pad != [2]int{})
+	sizes := []uint32{uint32(c.channels()), uint32(c.columns()), uint32(depth), uint32(depthOf(depth, splits)), uint32(depth), 0,
+		flags, act}
 	for _, d := range []int{across, tiles, c.Groups} {
 		sizes = append(sizes, divisorOf(d)...)
 	}

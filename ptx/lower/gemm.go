@@ -6,8 +6,8 @@ import (
 	"github.com/wavelane/wavelane/ptx"
 )
 
-// gemmThreads of a block, 16 × 16 over a tile of the result. A warp is 4 × 8 of them: what it reads of a row of either operand's
-// tile is then at most 128 bytes, all banks once.
+// gemmThreads of a block, 16 × 16 over a tile of the result. A warp is 4 × 8 of them: what it reads of a row of either
+// operand's tile is then at most 128 bytes, all banks once.
 const gemmThreads = 256
 
 // longestChain is how many products are added up one after the other before the sum goes to another one: the error of a sum
@@ -54,11 +54,13 @@ const (
 	gemmBatch  = gemmTiles + divisorWords  // products
 	gemmWords  = gemmBatch + divisorWords  //
 	gemmParams = "u32 sizes[] (m, n, k, depth of a split, row lengths of a and b in memory, flags, activation; as divisors " +
-		"tiles across, tiles of a product, products), u64 strides of a and b from product to product, f32* a, f32* b, f32* bias, f32* c"
+		"tiles across, tiles of a product, products), u64 strides of a and b from product to product, f32* a, f32* b, f32* " +
+		"bias, f32* c"
 )
 
 func gemm(t tile) tiled {
-	return tiled{t, register(Kernel{Family: "matmul", Name: fmt.Sprintf("gemm_%dx%dx%d", t.m, t.n, t.k), Block: [3]int{gemmThreads, 1, 1},
+	return tiled{t, register(Kernel{Family: "matmul", Name: fmt.Sprintf("gemm_%dx%dx%d", t.m, t.n, t.k),
+		Block: [3]int{gemmThreads, 1, 1},
 		Doc: "c[split][product] = act(a·b + bias) over a split of the depth. Bias and activation are for a single split. " +
 			"Block = (split · products + product) · tiles + tile. Parameters: " + gemmParams + ".",
 		build: func(k *ptx.Kernel) { newProduct(k, t).build() },

@@ -226,7 +226,8 @@ func (q strip) load() []ptx.Reg[float32] {
 }
 
 // loadStrip sets those of v that are inside: at once, all or none of them, if vector.
-func loadStrip(k *ptx.Kernel, vector ptx.Reg[bool], at func(i int) ptx.Ptr[ptx.Global, float32], inside func(i int) ptx.Reg[bool],
+func loadStrip(k *ptx.Kernel, vector ptx.Reg[bool], at func(i int) ptx.Ptr[ptx.Global, float32],
+	inside func(i int) ptx.Reg[bool],
 	v [4]*ptx.Var[float32], opts ...ptx.MemOption) {
 	// Only what has to be is predicated: a register that is set under a predicate is live from the beginning.
 	k.If(vector, func() {

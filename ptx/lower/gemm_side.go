@@ -71,9 +71,10 @@ type piece struct {
 	held  [4]*ptx.Var[float32]
 }
 
-// newSide is the side whose tiles begin at element first of the result's bound and at depth d0. ld is the length of rows in memory.
-func newSide(k *ptx.Kernel, name string, size, depth int, x ptx.Ptr[ptx.Global, float32], ld ptx.Reg[uint32], along, vector ptx.Reg[bool],
-	first, bound, d0 ptx.Reg[uint32]) *side {
+// newSide is the side whose tiles begin at element first of the result's bound and at depth d0. ld is the length of rows in
+// memory.
+func newSide(k *ptx.Kernel, name string, size, depth int, x ptx.Ptr[ptx.Global, float32], ld ptx.Reg[uint32],
+	along, vector ptx.Reg[bool], first, bound, d0 ptx.Reg[uint32]) *side {
 	s := &side{tileMemory: newTileMemory(k, name, size, depth), along: along, vector: vector, ld: ptx.Select(k, along, u32(1), ld)}
 	for i := range size * depth / 4 / gemmThreads {
 		id := ptx.Add(k, k.Tid(ptx.X), u32(i*gemmThreads))

@@ -36,10 +36,12 @@ const (
 	gemvBlocks      = gemvTotal + 1           // of one split: a divisor
 	gemvAcross      = gemvBlocks + divisorWords
 	gemvWords       = gemvAcross + divisorWords
-	gemvParamsInDoc = "u32 sizes[] (k, depth of a split, vectors, log2 of the lanes of a row or of the warps along the depth, flags, " +
-		"activation; strides of the vectors along depth and from one to the next, of the result and of the bias from row to row and " +
-		"from vector to vector, whether there is a bias; as divisor rows of a matrix; rows of all matrices; as divisors blocks of a " +
-		"split, blocks of a matrix), u64 strides of matrix, vectors and result from product to product, u64 stride of the result " +
+	gemvParamsInDoc = "u32 sizes[] (k, depth of a split, vectors, log2 of the lanes of a row or of the warps along the " +
+		"depth, flags, activation; strides of the vectors along depth and from one to the next, of the result and of the bias " +
+		"from row to row " +
+		"and from vector to vector, whether there is a bias; as divisor rows of a matrix; rows of all matrices; as divisors blocks " +
+		"of a split, blocks of a matrix), u64 strides of matrix, vectors and result from product to product, u64 stride of the " +
+		"result " +
 		"from split to split, f32* matrix, f32* vectors, f32* bias, f32* result"
 )
 
@@ -142,8 +144,8 @@ func (g *gemv) finish(z, row ptx.Reg[uint32], y []ptx.Reg[float32]) {
 // gemvRowsKernel is for matrices whose rows are neighbours in memory along the depth.
 func gemvRowsKernel(room int) *Kernel {
 	return register(Kernel{Family: "matmul", Name: fmt.Sprint("gemv_rows_", room), Block: [3]int{gemvThreads, 1, 1},
-		Doc: fmt.Sprintf("result = act(matrix·vectors + bias) over a split of the depth, for up to %d vectors; so many lanes share a row. "+
-			"Parameters: %s.", room, gemvParamsInDoc),
+		Doc: fmt.Sprintf("result = act(matrix·vectors + bias) over a split of the depth, for up to %d vectors; so many lanes "+
+			"share a row. Parameters: %s.", room, gemvParamsInDoc),
 		build: func(k *ptx.Kernel) { newGemv(k, room).buildRows() }})
 }
 

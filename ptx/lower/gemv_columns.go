@@ -12,8 +12,8 @@ const warpColumns = 128
 // gemvColumnsKernel is for matrices in which rows of the result are neighbours in memory: as [k, rows].
 func gemvColumnsKernel(room int) *Kernel {
 	return register(Kernel{Family: "matmul", Name: fmt.Sprint("gemv_columns_", room), Block: [3]int{gemvThreads, 1, 1},
-		Doc: fmt.Sprintf("result = act(matrixᵀ·vectors + bias) over a split of the depth, for up to %d vectors; a warp has %d rows of the "+
-			"result, and so many warps of a block share out the depth. Parameters: %s.", room, warpColumns, gemvParamsInDoc),
+		Doc: fmt.Sprintf("result = act(matrixᵀ·vectors + bias) over a split of the depth, for up to %d vectors; a warp has %d "+
+			"rows of the result, and so many warps of a block share out the depth. Parameters: %s.", room, warpColumns, gemvParamsInDoc),
 		build: func(k *ptx.Kernel) { newGemv(k, room).buildColumns() }})
 }
 

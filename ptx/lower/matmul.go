@@ -14,7 +14,8 @@ func init() {
 		if err != nil {
 			return err
 		}
-		m := matmul{step: s, MatMulDims: d, transA: o.TransA, transB: o.TransB, a: operand(0), b: operand(1), act: activationCode(s.Attr)}
+		m := matmul{step: s, MatMulDims: d, transA: o.TransA, transB: o.TransB, a: operand(0), b: operand(1),
+			act: activationCode(s.Attr)}
 		if len(s.in) == 3 {
 			m.bias, m.biasOf = operand(2), biasOfColumns
 		}
@@ -158,8 +159,8 @@ func (m *matmul) emitTiled(t tiled, splits int, c Buffer) {
 	}
 	across := ceilDiv(m.N, t.n)
 	tiles := across * ceilDiv(m.M, t.m)
-	flags := m.biasOf | flagIf(alongA, !m.transA) | flagIf(alongB, m.transB) | flagIf(vectorA, lda%4 == 0) | flagIf(vectorB, ldb%4 == 0) |
-		flagIf(vectorC, m.N%4 == 0)
+	flags := m.biasOf | flagIf(alongA, !m.transA) | flagIf(alongB, m.transB) | flagIf(vectorA, lda%4 == 0) |
+		flagIf(vectorB, ldb%4 == 0) | flagIf(vectorC, m.N%4 == 0)
 	sizes := []uint32{uint32(m.M), uint32(m.N), uint32(m.K), uint32(depthOf(m.K, splits)), uint32(lda), uint32(ldb), flags, m.act}
 	for _, d := range []int{across, tiles, m.Batch} {
 		sizes = append(sizes, divisorOf(d)...)
@@ -178,5 +179,6 @@ func (m *matmul) emitSmall(c Buffer) {
 	total := m.Batch * m.M * m.N
 	sizes := []uint32{uint32(total), uint32(m.K), uint32(am), uint32(ak), uint32(bk), uint32(bn), m.biasOf, m.act}
 	sizes = append(append(sizes, divisorOf(m.M)...), divisorOf(m.N)...)
-	m.launch(matmulSmall, [3]int{ceilDiv(total, partThreads), 1, 1}, sizes, uint64(m.StrideA), uint64(m.StrideB), m.a, m.b, m.bias, c)
+	m.launch(matmulSmall, [3]int{ceilDiv(total, partThreads), 1, 1}, sizes, uint64(m.StrideA), uint64(m.StrideB), m.a, m.b,
+		m.bias, c)
 }

@@ -7,8 +7,8 @@ const partThreads = 256
 
 // matmulSum adds up the splits of products.
 var matmulSum = register(Kernel{Family: "matmul", Name: "matmul_sum", Block: [3]int{partThreads, 1, 1},
-	Doc: "c[i] = act(Σ parts[s][i] + bias), in order of the splits. Parameters: u32 sizes[] (elements of c, splits, flags, activation; as " +
-		"divisors m, n), f32* parts, f32* bias, f32* c.",
+	Doc: "c[i] = act(Σ parts[s][i] + bias), in order of the splits. Parameters: u32 sizes[] (elements of c, splits, flags, " +
+		"activation; as divisors m, n), f32* parts, f32* bias, f32* c.",
 	build: func(k *ptx.Kernel) {
 		sizes := ptx.ParamArray[uint32](k, "sizes", 4+2*divisorWords)
 		parts, bias := ptx.PointerParam[float32](k, "parts"), ptx.PointerParam[float32](k, "bias")
@@ -27,8 +27,8 @@ var matmulSum = register(Kernel{Family: "matmul", Name: "matmul_sum", Block: [3]
 	}})
 
 // finishElement is act(x + bias) for element i of products of m × n.
-func finishElement(k *ptx.Kernel, i ptx.Reg[uint32], m, n divisor, flags, act ptx.Reg[uint32], bias ptx.Ptr[ptx.Global, float32],
-	x ptx.Reg[float32]) ptx.Reg[float32] {
+func finishElement(k *ptx.Kernel, i ptx.Reg[uint32], m, n divisor, flags, act ptx.Reg[uint32],
+	bias ptx.Ptr[ptx.Global, float32], x ptx.Reg[float32]) ptx.Reg[float32] {
 	row, col := n.split(k, i)
 	_, row = m.split(k, row)
 	ofColumns := hasFlag(k, flags, biasOfColumns)
@@ -54,8 +54,10 @@ const (
 
 // matmulSmall is for many small products: what they read is in the caches.
 var matmulSmall = register(Kernel{Family: "matmul", Name: "matmul_small", Block: [3]int{partThreads, 1, 1},
-	Doc: "c = act(a·b + bias), a thread for each element. Parameters: u32 sizes[] (elements of c, k, strides of a along m and k, of b along " +
-		"k and n, flags, activation; as divisors m, n), u64 strides of a and b from product to product, f32* a, f32* b, f32* bias, f32* c.",
+	Doc: "c = act(a·b + bias), a thread for each element. Parameters: u32 sizes[] (elements of c, k, strides of a along m " +
+		"and k, of b along k and n, flags, activation; as divisors m, n), u64 strides of a and b from product to product, f32* " +
+		"a, f32* b, f32* " +
+		"bias, f32* c.",
 	build: func(k *ptx.Kernel) {
 		sizes := ptx.ParamArray[uint32](k, "sizes", smallWords)
 		strideA, strideB := ptx.Param[uint64](k, "stride_a"), ptx.Param[uint64](k, "stride_b")

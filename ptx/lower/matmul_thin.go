@@ -21,7 +21,8 @@ func (m *matmul) thin() (t thin, ok bool) {
 	// A vector lies the same way whether it is transposed or not.
 	alongA, alongB := !m.transA || m.M == 1, m.transB || m.N == 1
 	ofA := thin{rows: m.M, vectors: m.N, along: alongA, matrix: m.a, x: m.b, strideM: m.StrideA, strideX: m.StrideB,
-		vectorK: m.N, vectorV: 1, resultR: m.N, resultV: 1, biasR: int(m.biasOf & biasOfRows / biasOfRows), biasV: int(m.biasOf & biasOfColumns / biasOfColumns)}
+		vectorK: m.N, vectorV: 1, resultR: m.N, resultV: 1, biasR: int(m.biasOf & biasOfRows / biasOfRows),
+		biasV: int(m.biasOf & biasOfColumns / biasOfColumns)}
 	if m.transB {
 		ofA.vectorK, ofA.vectorV = 1, m.K
 	}
@@ -91,8 +92,10 @@ func (t thin) emit(m *matmul, splits int, c Buffer) {
 	if t.vectors > kernel.vectors {
 		kernel = gemvs[1]
 	}
-	sizes := []uint32{uint32(m.K), uint32(depthOf(m.K, splits)), uint32(t.vectors), uint32(t.shape(m)), flagIf(gemvVector, t.vector(m)), act,
-		uint32(t.vectorK), uint32(t.vectorV), uint32(t.resultR), uint32(t.resultV), uint32(t.biasR), uint32(t.biasV), uint32(t.biasR + t.biasV)}
+	sizes := []uint32{uint32(m.K), uint32(depthOf(m.K, splits)), uint32(t.vectors), uint32(t.shape(m)),
+		flagIf(gemvVector, t.vector(m)), act, uint32(t.vectorK), uint32(t.vectorV), uint32(t.resultR), uint32(t.resultV),
+		uint32(t.biasR), uint32(t.biasV),
+		uint32(t.biasR + t.biasV)}
 	sizes = append(sizes, divisorOf(t.rows)...)
 	sizes = append(sizes, uint32(m.Batch*t.rows))
 	sizes = append(sizes, divisorOf(t.blocks(m))...)
@@ -102,6 +105,7 @@ func (t thin) emit(m *matmul, splits int, c Buffer) {
 		k = kernel.rows
 	}
 	product := m.M * m.N
-	m.launch(k, [3]int{t.blocks(m) * splits, 1, 1}, sizes, uint64(t.strideM), uint64(t.strideX), uint64(product), uint64(m.Batch*product),
+	m.launch(k, [3]int{t.blocks(m) * splits, 1, 1}, sizes, uint64(t.strideM), uint64(t.strideX), uint64(product),
+		uint64(m.Batch*product),
 		t.matrix, t.x, m.bias, c)
 }

@@ -47,19 +47,23 @@ func (s *step) pool(k *Kernel) error {
 		lanes = 5
 		across = min(lanes, bits.Len(uint(d.KW-1)))
 	}
-	sizes := []uint32{uint32(total), uint32(d.H), uint32(d.W), uint32(d.KH), uint32(d.KW), uint32(d.Stride[0]), uint32(d.Stride[1]),
+	sizes := []uint32{uint32(total), uint32(d.H), uint32(d.W), uint32(d.KH), uint32(d.KW), uint32(d.Stride[0]),
+		uint32(d.Stride[1]),
 		uint32(d.Pad[0]), uint32(d.Pad[1]), uint32(across), uint32(lanes)}
 	sizes = append(append(sizes, divisorOf(d.OutH)...), divisorOf(d.OutW)...)
 	s.launch(k, [3]int{ceilDiv(total, poolThreads>>lanes), 1, 1}, sizes, operand(0), result)
 	return nil
 }
 
-const poolDoc = " of each window over planes of H × W; windows are never without elements. So many lanes share a window. Parameters: " +
-	"u32 sizes[] (elements of the result, height, width, window height and width, strides down and across, padding above and left, " +
-	"log2 of the lanes that share a line of a window, log2 of the lanes of a window; as divisors the height and width of the result), " +
-	"f32* x, f32* y."
+const poolDoc = " of each window over planes of H × W; windows are never without elements. So many lanes share a window. " +
+	"Parameters: u32 sizes[] (elements of the result, height, width, window height and width, strides down and across, " +
+	"padding above and " +
+	"left, log2 of the lanes that share a line of a window, log2 of the lanes of a window; as divisors the height and width " +
+	"of the " +
+	"result), f32* x, f32* y."
 
-var maxPool = register(Kernel{Family: "window", Name: "max_pool2d", Block: [3]int{poolThreads, 1, 1}, Doc: "y = the largest element" + poolDoc,
+var maxPool = register(Kernel{Family: "window", Name: "max_pool2d", Block: [3]int{poolThreads, 1, 1},
+	Doc: "y = the largest element" + poolDoc,
 	build: func(k *ptx.Kernel) {
 		p := newPooling(k)
 		best := ptx.VarOf(k, ptx.Load(k, p.first()))
@@ -71,7 +75,8 @@ var maxPool = register(Kernel{Family: "window", Name: "max_pool2d", Block: [3]in
 		p.finish(best, larger, best.Get)
 	}})
 
-var avgPool = register(Kernel{Family: "window", Name: "avg_pool2d", Block: [3]int{poolThreads, 1, 1}, Doc: "y = the mean of the elements" + poolDoc,
+var avgPool = register(Kernel{Family: "window", Name: "avg_pool2d", Block: [3]int{poolThreads, 1, 1},
+	Doc: "y = the mean of the elements" + poolDoc,
 	build: func(k *ptx.Kernel) {
 		p := newPooling(k)
 		sum, line := ptx.VarOf(k, ptx.Imm(float32(0))), ptx.NewVar[float32](k)

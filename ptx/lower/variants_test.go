@@ -68,7 +68,8 @@ func (r *rig) check(t *testing.T, rng *rand.Rand, e *op.Entry, a op.Attr, wild b
 			continue
 		}
 		within := tol.Abs + tol.Rel*math.Abs(w) + tol.Mag*magnitude[i]
-		require.True(t, math.Abs(g-w) <= within && !math.IsInf(w, 0), "%v %+v: element %d is %v, want %v ± %v", shapes, a.Options, i, g, w, within)
+		require.True(t, math.Abs(g-w) <= within && !math.IsInf(w, 0), "%v %+v: element %d is %v, want %v ± %v", shapes, a.Options, i,
+			g, w, within)
 	}
 }
 
@@ -133,7 +134,8 @@ func TestMatMulVariants(t *testing.T) {
 	}
 }
 
-// Every variant of a convolution: strides, padding, dilation, groups, bias, activations, sums of more than one chain, and infinite
+// Every variant of a convolution: strides, padding, dilation, groups, bias, activations, sums of more than one chain, and
+// infinite
 // weights over padding.
 func TestConv2DVariants(t *testing.T) {
 	for _, name := range []string{"direct1", "direct4", "tile64x64", "tile64x64/splitk"} {

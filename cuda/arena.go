@@ -26,7 +26,8 @@ type backing interface {
 
 // arena parts segments of a backing into blocks: best fit, neighbours join when they are free. A segment without blocks is kept
 // for what comes until trim. Operations take O(log n), and nothing is allocated once there are enough spans. Small blocks have
-// segments apart from larger ones, so that a few of them do not hold large memory. Its owner guards it against concurrent use.
+// segments apart from larger ones, so that a few of them do not hold large memory, and so have the two kinds of blocks that the
+// owner tells apart; when memory is short, any gap will do. Its owner guards it against concurrent use.
 type arena struct {
 	from  backing
 	limit uint64 // bytes of all segments
@@ -34,9 +35,9 @@ type arena struct {
 	reclaim func() error
 
 	segments []*segment
-	free     [2]spanTree // of small blocks, of others
-	spare    *span       // list by next
-	inUse    uint64      // bytes
+	free     [classes]spanTree
+	spare    *span  // list by next
+	inUse    uint64 // bytes
 	cached   uint64
 	high     uint64 // the most that was in use
 	blocks   int
@@ -48,7 +49,7 @@ type arena struct {
 type segment struct {
 	at, size uint64
 	first    *span
-	small    bool
+	class    class
 }
 
 // span is a part of a segment: a block in use or a gap. Gaps have no gaps as neighbours.
@@ -67,25 +68,29 @@ type span struct {
 // roundUp rounds up to a multiple of a power of two; a result less than n is beyond the numbers.
 func roundUp(n, multiple uint64) uint64 { return (n + multiple - 1) &^ (multiple - 1) }
 
-func (a *arena) tree(small bool) *spanTree {
-	if small {
-		return &a.free[0]
-	}
-	return &a.free[1]
-}
+// class is what a segment is for.
+type class int
 
-// get returns a block of at least the given size; 0 bytes are a block as well. It asks the backing for a segment if no gap fits.
+const (
+	small   class = 1 // blocks, and not larger ones
+	kind    class = 2 // of blocks
+	classes       = 4
+)
+
+// get returns a block of at least the given size, of kind c or 0; 0 bytes are a block as well. It asks the backing for a segment if no gap fits.
 // Errors wrap compute.ErrOutOfMemory if the limit or the backing does not allow it even after idle segments went back.
-func (a *arena) get(bytes uint64) (*span, error) {
+func (a *arena) get(bytes uint64, c class) (*span, error) {
 	size := max(roundUp(bytes, alignment), alignment)
 	if size < bytes {
 		return nil, fmt.Errorf("%d bytes: %w", bytes, compute.ErrOutOfMemory)
 	}
-	small := size < smallBlock
-	gap := a.tree(small).best(size)
+	if size < smallBlock {
+		c |= small
+	}
+	gap := a.free[c].best(size)
 	if gap == nil {
 		var err error
-		if gap, err = a.grow(size, small); err != nil {
+		if gap, err = a.grow(size, c); err != nil {
 			return nil, err
 		}
 	}
@@ -94,7 +99,7 @@ func (a *arena) get(bytes uint64) (*span, error) {
 
 // take makes a block of the beginning of a gap.
 func (a *arena) take(gap *span, size uint64) *span {
-	tree := a.tree(gap.segment.small)
+	tree := &a.free[gap.segment.class]
 	tree.remove(gap)
 	if rest := gap.size - size; rest > 0 {
 		r := a.newSpan()
@@ -120,7 +125,7 @@ func (a *arena) put(s *span, touched uint64) {
 	a.blocks--
 	a.inUse -= s.size
 	a.cached += s.size
-	tree := a.tree(s.segment.small)
+	tree := &a.free[s.segment.class]
 	if n := s.next; n != nil && !n.used {
 		tree.remove(n)
 		a.join(s, n)
@@ -144,38 +149,48 @@ func (a *arena) join(s, next *span) {
 	a.drop(next)
 }
 
-// grow returns a gap of at least size bytes in a new segment, or, if there is no memory for one, in whatever could be reclaimed.
-func (a *arena) grow(size uint64, small bool) (*span, error) {
+// grow returns a gap of at least size bytes in a new segment, or, if there is no memory for one, in any other, or in whatever can
+// be reclaimed.
+func (a *arena) grow(size uint64, c class) (*span, error) {
 	want := roundUp(size, granularity)
-	if small {
+	if c&small != 0 {
 		want = smallSegment
 	} else if size < mediumBlock {
 		want = mediumSegment
 	}
-	gap, err := a.obtain(size, want, small)
+	gap, err := a.obtain(size, want, c)
 	if err == nil || !errors.Is(err, compute.ErrOutOfMemory) {
 		return gap, err
+	}
+	if gap := a.any(size); gap != nil {
+		return gap, nil
 	}
 	if a.reclaim != nil {
 		if err := a.reclaim(); err != nil {
 			return nil, err
 		}
-	}
-	if gap := a.tree(small).best(size); gap != nil {
-		return gap, nil
+		if gap := a.any(size); gap != nil {
+			return gap, nil
+		}
 	}
 	if err := a.trim(); err != nil {
 		return nil, err
 	}
-	gap, err = a.obtain(size, roundUp(size, granularity), small)
-	if other := a.tree(!small).best(size); err != nil && other != nil {
-		return other, nil // better than nothing
+	return a.obtain(size, roundUp(size, granularity), c)
+}
+
+// any is a gap of at least size bytes of whatever class.
+func (a *arena) any(size uint64) *span {
+	for i := range a.free {
+		if gap := a.free[i].best(size); gap != nil {
+			return gap
+		}
 	}
-	return gap, err
+	return nil
 }
 
 // obtain asks for a segment of the wanted size, or of what the limit leaves if that is at least size.
-func (a *arena) obtain(size, want uint64, small bool) (*span, error) {
+func (a *arena) obtain(size, want uint64, c class) (*span, error) {
 	left := (a.limit - a.inUse - a.cached) &^ (alignment - 1)
 	if left < size || want < size {
 		return nil, fmt.Errorf("a limit of %d bytes: %w", a.limit, compute.ErrOutOfMemory)
@@ -185,10 +200,10 @@ func (a *arena) obtain(size, want uint64, small bool) (*span, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &segment{at: at, size: want, small: small, first: a.newSpan()}
+	s := &segment{at: at, size: want, class: c, first: a.newSpan()}
 	*s.first = span{at: at, size: want, segment: s}
 	a.segments = append(a.segments, s)
-	a.tree(small).insert(s.first)
+	a.free[c].insert(s.first)
 	a.cached += want
 	a.obtained++
 	return s.first, nil
@@ -200,7 +215,7 @@ func (a *arena) trim() error {
 	a.segments = slices.DeleteFunc(a.segments, func(s *segment) bool {
 		idle := !s.first.used && s.first.size == s.size
 		if idle {
-			a.tree(s.small).remove(s.first)
+			a.free[s.class].remove(s.first)
 			a.cached -= s.size
 			a.drop(s.first)
 			if err := a.from.free(s.at); failed == nil {
@@ -220,13 +235,18 @@ func (a *arena) close() error {
 			failed = err
 		}
 	}
-	a.segments, a.free, a.spare = nil, [2]spanTree{}, nil
+	a.segments, a.free, a.spare = nil, [classes]spanTree{}, nil
 	a.inUse, a.cached, a.blocks = 0, 0, 0
 	return failed
 }
 
 // largest is the largest block that fits into a gap.
-func (a *arena) largest() uint64 { return max(a.free[0].largest(), a.free[1].largest()) }
+func (a *arena) largest() (n uint64) {
+	for i := range a.free {
+		n = max(n, a.free[i].largest())
+	}
+	return n
+}
 
 func (a *arena) newSpan() *span {
 	s := a.spare

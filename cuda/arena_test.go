@@ -55,7 +55,7 @@ func (h *heap) total() (sum uint64) {
 // inspect compares everything an arena says about itself with what its spans are.
 func inspect(t require.TestingT, a *arena, h *heap) {
 	var used, free, largest, blocks uint64
-	gaps := [2]map[*span]bool{{}, {}}
+	gaps := [classes]map[*span]bool{{}, {}, {}, {}}
 	require.Len(t, a.segments, len(h.live))
 	for _, s := range a.segments {
 		require.Equal(t, h.live[s.at], s.size)
@@ -74,7 +74,7 @@ func inspect(t require.TestingT, a *arena, h *heap) {
 			require.True(t, prev == nil || prev.used, "neighbouring gaps are one")
 			free += n.size
 			largest = max(largest, n.size)
-			gaps[map[bool]int{true: 0, false: 1}[s.small]][n] = true
+			gaps[s.class][n] = true
 		}
 		require.Equal(t, s.at+s.size, at)
 	}
@@ -128,7 +128,7 @@ func TestArenaRandom(t *testing.T) {
 			"get": func(t *rapid.T) {
 				bytes := sizes().Draw(t, "bytes")
 				before := a.inUse
-				s, err := a.get(bytes)
+				s, err := a.get(bytes, rapid.SampledFrom([]class{0, kind}).Draw(t, "kind"))
 				if err != nil {
 					require.ErrorIs(t, err, compute.ErrOutOfMemory)
 					// There really was no gap, nor room for one.
@@ -187,7 +187,7 @@ func TestArenaBestFit(t *testing.T) {
 	a := &arena{from: newHeap(1 << 30), limit: math.MaxUint64}
 	var all []*span
 	for _, n := range []uint64{5, 1, 3, 1, 2, 1, 3, 1} { // odd ones stay as walls
-		s, err := a.get(n * alignment)
+		s, err := a.get(n*alignment, 0)
 		require.NoError(t, err)
 		all = append(all, s)
 	}
@@ -197,7 +197,7 @@ func TestArenaBestFit(t *testing.T) {
 		a.put(all[i], 0)
 	}
 	for i, n := range []uint64{2, 3, 3, 4} {
-		s, err := a.get(n * alignment)
+		s, err := a.get(n*alignment, 0)
 		require.NoError(t, err)
 		require.Equal(t, want[i], s.at)
 	}
@@ -207,13 +207,13 @@ func TestArenaSegments(t *testing.T) {
 	h := newHeap(1 << 40)
 	a := &arena{from: h, limit: math.MaxUint64}
 	for _, n := range []uint64{1, smallBlock - alignment, smallBlock, mediumBlock - 1, mediumBlock, mediumBlock + 1, 100<<20 + 1} {
-		_, err := a.get(n)
+		_, err := a.get(n, 0)
 		require.NoError(t, err)
 	}
 	require.Equal(t, []uint64{smallSegment, mediumSegment, 16 << 20, 18 << 20, 102 << 20}, h.requests[:5])
-	_, err := a.get(math.MaxUint64)
+	_, err := a.get(math.MaxUint64, 0)
 	require.ErrorIs(t, err, compute.ErrOutOfMemory)
-	_, err = a.get(math.MaxUint64 - 2*granularity/3)
+	_, err = a.get(math.MaxUint64-2*granularity/3, 0)
 	require.ErrorIs(t, err, compute.ErrOutOfMemory)
 	require.NoError(t, a.close())
 	require.Empty(t, h.live)
@@ -223,11 +223,11 @@ func TestArenaSegments(t *testing.T) {
 func TestArenaClasses(t *testing.T) {
 	h := newHeap(1 << 40)
 	a := &arena{from: h, limit: math.MaxUint64}
-	large, err := a.get(64 << 20)
+	large, err := a.get(64<<20, 0)
 	require.NoError(t, err)
 	a.put(large, 0)
 	for range smallSegment / 1024 {
-		_, err := a.get(1000)
+		_, err := a.get(1000, 0)
 		require.NoError(t, err)
 	}
 	require.Equal(t, []uint64{64 << 20, smallSegment}, h.requests)
@@ -240,24 +240,24 @@ func TestArenaShort(t *testing.T) {
 	h := newHeap(40 << 20)
 	reclaimed := 0
 	a := &arena{from: h, limit: math.MaxUint64}
-	idle, err := a.get(20 << 20)
+	idle, err := a.get(20<<20, 0)
 	require.NoError(t, err)
 	a.reclaim = func() error { reclaimed++; a.put(idle, 0); return nil }
-	s, err := a.get(2 << 20) // wants a segment of 32 MiB; there are 20, but the reclaimed 20 hold it
+	s, err := a.get(2<<20, 0) // wants a segment of 32 MiB; there are 20, but the reclaimed 20 hold it
 	require.NoError(t, err)
 	require.Equal(t, idle.at, s.at)
 	require.Equal(t, 1, reclaimed)
 	require.EqualValues(t, 1, a.obtained)
 	a.reclaim = func() error { reclaimed++; return nil }
 	a.put(s, 0)
-	_, err = a.get(40 << 20) // only after the idle one went back
+	_, err = a.get(40<<20, 0) // only after the idle one went back
 	require.NoError(t, err)
 	require.Equal(t, 2, reclaimed)
-	_, err = a.get(1)
+	_, err = a.get(1, 0)
 	require.ErrorIs(t, err, compute.ErrOutOfMemory)
 	require.Equal(t, []uint64{20 << 20, 32 << 20, 40 << 20, 40 << 20, smallSegment, smallSegment}, h.requests)
 	a.reclaim = func() error { return compute.ErrDeviceLost }
-	_, err = a.get(1)
+	_, err = a.get(1, 0)
 	require.ErrorIs(t, err, compute.ErrDeviceLost)
 	inspect(t, a, h)
 }
@@ -272,7 +272,7 @@ func TestArenaAllocatesNothing(t *testing.T) {
 			if live[i] != nil {
 				a.put(live[i], 0)
 			}
-			live[i], _ = a.get(n >> 44)
+			live[i], _ = a.get(n>>44, 0)
 		}
 	}
 	for range 100 {
@@ -292,6 +292,6 @@ func BenchmarkArena(b *testing.B) {
 		if *s != nil {
 			a.put(*s, 0)
 		}
-		*s, _ = a.get(n >> 44)
+		*s, _ = a.get(n>>44, 0)
 	}
 }

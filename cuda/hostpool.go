@@ -67,7 +67,7 @@ func (m *hostPool) get(bytes uint64) (*hostBlock, error) {
 	if m.closed {
 		return nil, closedError("pinned memory")
 	}
-	s, err := m.arena.get(bytes)
+	s, err := m.arena.get(bytes, 0)
 	if err != nil {
 		if errors.Is(err, compute.ErrOutOfMemory) {
 			err = fmt.Errorf("pinned memory of the host: %d bytes asked for, %d in use, %d cached: %w", bytes, m.arena.inUse,

@@ -14,8 +14,9 @@ import (
 // Blocks of get are for the home stream. What is put back can be handed out to it again at once, although the GPU may not have
 // got there yet: the stream's order keeps the old work before the new.
 //
-// Blocks of getAny are for any stream. They are handed out only when the home stream is done with the memory, and once they are
-// put back, nobody gets them before all that was submitted by then on every stream of the device is done: a fence of events tells.
+// Blocks of getAny are for any stream. They are handed out only when the home stream is done with the memory; as that would often
+// mean to wait, they have segments of their own unless memory is short. Once they are put back, nobody gets them before all that
+// was submitted by then on every stream of the device is done: a fence of events tells.
 //
 // Fences need the driver, but blocks are put back from anywhere, by the garbage collector too: they queue until the next call
 // that has entered the context. All methods are safe for concurrent use; the callers of all but watch have entered the context.
@@ -110,7 +111,7 @@ func (m *pool) get(bytes uint64) (*block, error) {
 	return m.take(bytes, false)
 }
 
-// getAny returns a block for work on any stream. It waits if the memory is still used by the home stream.
+// getAny returns a block for work on any stream. It waits if the home stream still uses the memory, but then holds nobody else up.
 func (m *pool) getAny(bytes uint64) (*block, error) {
 	m.mu.Lock()
 	b, err := m.take(bytes, true)
@@ -145,7 +146,11 @@ func (m *pool) take(bytes uint64, shared bool) (*block, error) {
 	if err := m.collect(); err != nil {
 		return nil, err
 	}
-	s, err := m.arena.get(bytes)
+	var c class
+	if shared {
+		c = kind
+	}
+	s, err := m.arena.get(bytes, c)
 	if err != nil {
 		return nil, m.explain(bytes, err)
 	}

@@ -69,10 +69,13 @@ func TestPoolReusesInStreamOrder(t *testing.T) {
 	})
 }
 
-// Other streams get memory of the home stream only once that is done with it, and the wait holds nobody else up.
+// When memory is short, the home stream has what is meant for all; they get it back only once it is done, and the wait holds
+// nobody else up.
 func TestPoolWaitsForOtherStreams(t *testing.T) {
-	d := softDevice(t)
+	d := softDevice(t, WithMemoryLimit(smallSegment))
 	g := newGate(t, d)
+	wall, err := Alloc[byte](d, 4096) // takes the only segment
+	require.NoError(t, err)
 	r := randomSource(t)
 	first, second := randomWords(r, 256), randomWords(r, 256)
 	home := d.home.handle
@@ -129,6 +132,27 @@ func TestPoolWaitsForOtherStreams(t *testing.T) {
 		}
 	})
 	require.NoError(t, other.Close())
+	require.NoError(t, wall.Close())
+}
+
+// Ordinarily the two kinds of blocks have nothing to do with each other.
+func TestPoolKeepsKindsApart(t *testing.T) {
+	d := softDevice(t)
+	g := newGate(t, d)
+	d.in(t, func() {
+		g.shut(d.home.handle)
+		for _, n := range []uint64{1, 1000, 3 << 20} {
+			a, err := d.pool.get(n)
+			require.NoError(t, err)
+			at := a.ptr
+			a.release()
+			b, err := d.pool.getAny(n) // would wait until the gate opens
+			require.NoError(t, err)
+			require.NotEqual(t, at, b.ptr)
+			b.release()
+		}
+	})
+	g.open()
 }
 
 // A closed buffer is not used again before every stream, open or closed since, is done with what it had been given.

@@ -161,7 +161,8 @@ type history struct {
 
 func (h *history) add(kernel string, l *driver.Launch) {
 	h.mu.Lock()
-	h.ring[h.n%remembered] = LaunchRecord{h.n, kernel, l.Grid, l.Block}
+	r := &h.ring[h.n%remembered]
+	r.Number, r.Kernel, r.Grid, r.Block = h.n, kernel, l.Grid, l.Block
 	h.n++
 	h.mu.Unlock()
 }

@@ -84,6 +84,8 @@ type Param struct {
 	Type         ir.Type
 	Pointer      bool // declared with .ptr; a plain .u64 may hold an address as well
 	Scalar       bool // no array, no vector
+
+	takes [slot + 1]bool // by kind of argument; bytes fit by their length alone
 }
 
 // LayoutOf places parameters one behind the other, each at a multiple of its alignment. (PTX ISA, "Kernel Function Parameters".)
@@ -95,6 +97,7 @@ func LayoutOf(params []ir.Var) *Layout {
 		l.size = (l.size + a - 1) &^ (a - 1)
 		l.params[i] = Param{Name: v.Name, Offset: l.size, Size: v.Size(), Type: v.Type, Pointer: v.Ptr,
 			Scalar: v.Vec == 0 && len(v.Dims) == 0}
+		l.params[i].classify()
 		l.size += v.Size()
 	}
 	return l
@@ -139,13 +142,12 @@ func (l *Layout) Put(block []byte, i int, a Arg) error {
 
 func (l *Layout) put(block []byte, i int, a *Arg) error {
 	p := &l.params[i]
-	if !p.takes(a) {
-		return l.misfit(i, a.kind, len(a.raw))
-	}
 	to := block[p.Offset : p.Offset+p.Size]
 	switch {
-	case a.kind == bytes:
+	case a.kind == bytes && len(a.raw) == p.Size:
 		copy(to, a.raw)
+	case !p.takes[a.kind]:
+		return l.misfit(i, a.kind, len(a.raw))
 	case p.Size == 4:
 		binary.LittleEndian.PutUint32(to, uint32(a.bits))
 	default:
@@ -163,26 +165,16 @@ func (l *Layout) misfit(i int, k kind, n int) error {
 	return fmt.Errorf("argument %d, %s, does not fit .%s %s of %d bytes: %w", i, what, p.Type, p.Name, p.Size, compute.ErrArgument)
 }
 
-func (p *Param) takes(a *Arg) bool {
-	if a.kind == bytes {
-		return len(a.raw) == p.Size
-	}
+// classify says which kinds of arguments fit.
+func (p *Param) classify() {
 	if !p.Scalar {
-		return false
+		return
 	}
 	class := p.Type.Class()
-	integers := class != ir.Float
-	switch a.kind {
-	case integer:
-		return p.Size == 4 && integers
-	case wide:
-		return p.Size == 8 && integers && !p.Pointer
-	case pointer:
-		return p.Size == 8 && integers
-	case float:
-		return p.Size == 4 && (class == ir.Float || class == ir.Bits)
-	case double:
-		return p.Size == 8 && (class == ir.Float || class == ir.Bits)
-	}
-	return false
+	integers, floats := class != ir.Float, class == ir.Float || class == ir.Bits
+	p.takes[integer] = p.Size == 4 && integers
+	p.takes[wide] = p.Size == 8 && integers && !p.Pointer
+	p.takes[pointer] = p.Size == 8 && integers
+	p.takes[float] = p.Size == 4 && floats
+	p.takes[double] = p.Size == 8 && floats
 }

@@ -2,7 +2,11 @@
 
 package libcuda
 
-import "github.com/wavelane/wavelane/cuda/internal/driver"
+import (
+	"github.com/ebitengine/purego"
+
+	"github.com/wavelane/wavelane/cuda/internal/driver"
+)
 
 func (d *library) PrimaryCtxSetFlags(device driver.Device, flags uint32) driver.Result {
 	return call(d.cuDevicePrimaryCtxSetFlags, uintptr(device), uintptr(flags))
@@ -17,8 +21,15 @@ func (d *library) PrimaryCtxRelease(device driver.Device) driver.Result {
 	return call(d.cuDevicePrimaryCtxRelease, uintptr(device))
 }
 
+// CtxSetCurrent comes before every call of the library above: its arguments are laid out once for a context, and need no frame.
 func (d *library) CtxSetCurrent(c driver.Context) driver.Result {
-	return call(d.cuCtxSetCurrent, uintptr(c))
+	args := d.current.Load()
+	if args == nil || args[0] != uintptr(c) {
+		args = &[1]uintptr{uintptr(c)}
+		d.current.Store(args)
+	}
+	r, _, _ := purego.SyscallN(d.cuCtxSetCurrent, args[:]...)
+	return driver.Result(int32(r)) // the upper half of the register is anything
 }
 
 func (d *library) CtxGetCurrent() (driver.Context, driver.Result) {

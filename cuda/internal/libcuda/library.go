@@ -4,6 +4,7 @@ package libcuda
 
 import (
 	"fmt"
+	"sync/atomic"
 
 	"github.com/wavelane/wavelane/cuda/internal/driver"
 )
@@ -11,6 +12,7 @@ import (
 // library is a loaded and initialised driver library. It does not change, and is never unloaded.
 type library struct {
 	functions
+	current atomic.Pointer[[1]uintptr] // the arguments of the last cuCtxSetCurrent
 }
 
 var _ driver.Driver = (*library)(nil)

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"regexp"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -22,7 +23,7 @@ import (
 
 type benchFlags struct {
 	json, software, list bool
-	device, filter       string
+	device, filter, peer string
 	runs                 int
 	budget               time.Duration
 }
@@ -38,6 +39,7 @@ medians, and each way is compared with the first.
 Without --device it measures the default device and the CPU.`,
 		Example: `  wavelane bench
   wavelane bench --device cpu --filter 'matmul|chain'
+  wavelane bench --device cuda --peer scripts/gpu/peer.py   # beside PyTorch
   wavelane bench --software --json > results.json   # no GPU in this machine: measure a software adapter`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -49,6 +51,7 @@ Without --device it measures the default device and the CPU.`,
 	c.Flags().StringVar(&f.device, "device", "", "`name` as wavelane info lists them, or gpu for the best adapter")
 	c.Flags().BoolVar(&f.software, "software", false, "take a software adapter where there is no GPU")
 	c.Flags().StringVar(&f.filter, "filter", "", "run only benchmarks whose name matches this `regexp`")
+	c.Flags().StringVar(&f.peer, "peer", "", "`program` that measures the same work in turns with this one: scripts/gpu/peer.py")
 	c.Flags().IntVar(&f.runs, "runs", 10, "how often to run each way, at most")
 	c.Flags().DurationVar(&f.budget, "time", 10*time.Second, "start no further runs of a benchmark after this `duration`")
 	return c
@@ -78,7 +81,15 @@ func bench(ctx context.Context, out, errOut io.Writer, f benchFlags) error {
 	if err != nil {
 		return err
 	}
+	o := benchmarks.Options{Runs: f.runs, Budget: f.budget}
+	if f.peer != "" {
+		if o.Peer, err = benchmarks.StartPeer(ctx, f.peer); err != nil {
+			return err
+		}
+		defer o.Peer.Close()
+	}
 	results := []benchmarks.Result{}
+	failed := []error{}
 	turns := 0
 	for _, dev := range devices {
 		defer dev.Close()
@@ -96,20 +107,31 @@ func bench(ctx context.Context, out, errOut io.Writer, f benchFlags) error {
 			}
 			bar.describe(dev.Info().Kind + " " + b.Name)
 			ticks := 0
-			r, err := b.Measure(ctx, dev, f.runs, f.budget, func() { ticks++; bar.add(1) })
-			if err != nil {
-				bar.clear()
-				return err
+			o.Tick = func() { ticks++; bar.add(1) }
+			r, err := b.Measure(ctx, dev, o)
+			if err != nil { // the others are worth having
+				failed = append(failed, err)
+				r = []benchmarks.Result{b.Failed(dev, err)}
 			}
-			bar.add(f.runs + 1 - ticks) // the time was up before
+			if ctx.Err() != nil {
+				break
+			}
+			bar.add(f.runs + 1 - ticks) // the time was up before, or it failed
 			results = append(results, r...)
 		}
 	}
 	bar.clear()
-	if f.json {
-		return writeJSON(out, results)
+	if len(results) > 0 {
+		write := writeResults
+		if f.json {
+			write = func(w io.Writer, r []benchmarks.Result) error { return writeJSON(w, r) }
+		}
+		failed = append(failed, write(out, results))
 	}
-	return writeResults(out, results)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return errors.Join(failed...)
 }
 
 // openDevices opens the device asked for, or the default one and the CPU.
@@ -167,6 +189,10 @@ func writeResults(w io.Writer, results []benchmarks.Result) error {
 			name = ""
 		}
 		previous = r.Benchmark
+		if r.Error != "" {
+			fmt.Fprintf(table, "%s\tnot measured: %s\n", name, strings.ReplaceAll(r.Error, "\n", " "))
+			continue
+		}
 		if r.Unit != "" {
 			rate = fmt.Sprintf("%.3g %s", r.Rate, r.Unit)
 		}

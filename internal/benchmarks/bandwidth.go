@@ -34,7 +34,7 @@ func elementwise(ctx context.Context, dev *wavelane.Device, c *cleanups) ([]Way,
 	if err != nil {
 		return nil, err
 	}
-	return bandwidth(ctx, dev, c, tensors, long, []step{
+	return bandwidth(ctx, dev, c, tensors, fitting(dev, long), []step{
 		{"copy", 2, func(b *batch.Batch, in []batch.Value) batch.Value { return b.Copy(in[0]) }},
 		{"add", 3, func(b *batch.Batch, in []batch.Value) batch.Value { return b.Add(in[0], in[1]) }},
 		{"gelu", 2, func(b *batch.Batch, in []batch.Value) batch.Value { return b.GELU(in[0]) }},
@@ -46,7 +46,7 @@ func reduce(ctx context.Context, dev *wavelane.Device, c *cleanups) ([]Way, erro
 	if err != nil {
 		return nil, err
 	}
-	return bandwidth(ctx, dev, c, tensors, long, []step{
+	return bandwidth(ctx, dev, c, tensors, fitting(dev, long), []step{
 		{"sum", 1, func(b *batch.Batch, in []batch.Value) batch.Value { return b.Sum(in[0]) }},
 		{"max", 1, func(b *batch.Batch, in []batch.Value) batch.Value { return b.Max(in[0]) }},
 		{"argmax", 1, func(b *batch.Batch, in []batch.Value) batch.Value { return b.ArgMax(in[0]) }},
@@ -54,17 +54,18 @@ func reduce(ctx context.Context, dev *wavelane.Device, c *cleanups) ([]Way, erro
 	})
 }
 
-func vectors(ctx context.Context, dev device, c *cleanups) ([]compute.Tensor, error) {
-	a, err := upload(ctx, dev, c, long)
+func vectors(ctx context.Context, dev *wavelane.Device, c *cleanups) ([]compute.Tensor, error) {
+	a, err := upload(ctx, dev, c, fitting(dev, long))
 	if err != nil {
 		return nil, err
 	}
-	b, err := upload(ctx, dev, c, long)
+	b, err := upload(ctx, dev, c, fitting(dev, long))
 	return []compute.Tensor{a, b}, err
 }
 
 func rows(ctx context.Context, dev *wavelane.Device, c *cleanups) ([]Way, error) {
-	const rows, cols = 4096, 1024
+	const cols = 1024
+	rows := fitting(dev, 4096)
 	x, err := upload(ctx, dev, c, rows, cols)
 	if err != nil {
 		return nil, err

@@ -17,7 +17,7 @@ import (
 func devices(tb testing.TB) []*wavelane.Device {
 	tb.Setenv("WAVELANE_DEVICE", "")
 	var list []*wavelane.Device
-	for _, kind := range []string{"cpu", "gpu"} {
+	for _, kind := range []string{"cpu", "gpu", "cuda"} {
 		dev, err := wavelane.Open(tb.Context(), wavelane.WithDevice(kind), wavelane.WithSoftware())
 		if errors.Is(err, wavelane.ErrUnavailable) {
 			tb.Logf("%v", err)
@@ -82,7 +82,7 @@ func TestAll(t *testing.T) {
 			}
 			t.Run(dev.Info().Kind+"/"+b.Name, func(t *testing.T) {
 				ticks := 0
-				results, err := b.Measure(t.Context(), dev, 1, time.Minute, func() { ticks++ })
+				results, err := b.Measure(t.Context(), dev, Options{Runs: 1, Budget: time.Minute, Tick: func() { ticks++ }})
 				require.NoError(t, err)
 				require.Equal(t, 2, ticks, "one turn to warm up, one measured")
 				require.Greater(t, len(results), 1, "nothing to compare with")
@@ -91,6 +91,7 @@ func TestAll(t *testing.T) {
 					require.Equal(t, 1, r.Runs)
 					require.Positive(t, r.Median)
 					require.Equal(t, b.Unit == "", r.Rate == 0)
+					require.Empty(t, r.Error)
 				}
 			})
 		}

@@ -31,8 +31,9 @@ var links = []link{
 
 func chain(ctx context.Context, dev *wavelane.Device, c *cleanups) ([]Way, error) {
 	const steps = 16
-	const work = steps * 2 * 4 * million / 1e9
-	x, y := random(million), make([]float32, million)
+	n := fitting(dev, million)
+	work := steps * 2 * 4 * float64(n) / 1e9
+	x, y := random(n), make([]float32, n)
 
 	b := batch.New(dev)
 	v := b.Upload(x)

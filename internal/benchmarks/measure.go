@@ -16,16 +16,23 @@ type Benchmark struct {
 	Kinds []string // of devices that it is for; nil means all
 	Unit  string   // of Way.Work per second: "GB/s" or "GFLOPS"; empty where only times count
 
-	// prepare sets the ways up on a device. Resources are given back by cleanups.
-	prepare func(ctx context.Context, dev *wavelane.Device, c *cleanups) ([]Way, error)
+	prepare prepareFunc
 }
+
+// prepareFunc sets the ways up on a device. Resources are given back by cleanups.
+type prepareFunc = func(ctx context.Context, dev *wavelane.Device, c *cleanups) ([]Way, error)
 
 // Way is one way to do the work. The first of a benchmark is what the others are compared with.
 type Way struct {
-	Name   string
-	Work   float64                         // in 10⁹ bytes or operations, a run
+	Name  string
+	Work  float64 // in 10⁹ bytes or operations, a run
+	Clock string  // "gpu" where the GPU's events measure; empty for the host's clock
+
 	before func(ctx context.Context) error // not measured; may be nil
 	run    func(ctx context.Context) error
+	timed  func(ctx context.Context) (time.Duration, error) // instead of run, for what measures itself
+	calls  int                                              // in one sample of timed
+	peer   *Request                                         // the same work for a peer; nil for none
 }
 
 // Run does the work once.
@@ -39,6 +46,9 @@ func (w *Way) time(ctx context.Context) (time.Duration, error) {
 		if err := w.before(ctx); err != nil {
 			return 0, err
 		}
+	}
+	if w.timed != nil {
+		return w.timed(ctx)
 	}
 	start := time.Now()
 	err := w.run(ctx)
@@ -66,32 +76,49 @@ type Result struct {
 	Kind      string        `json:"kind"`
 	Software  bool          `json:"software"`
 	Way       string        `json:"way"`
+	Clock     string        `json:"clock,omitempty"` // "gpu", or empty for the host's
 	Runs      int           `json:"runs"`
 	Median    time.Duration `json:"median_ns"`
+	Quartiles [2]float64    `json:"quartiles_ns"`
 	Relative  float64       `json:"relative_time"` // to the benchmark's first way
 	Rate      float64       `json:"rate,omitempty"`
 	Unit      string        `json:"unit,omitempty"`
+	Error     string        `json:"error,omitempty"` // why a benchmark, or a way of it, could not be measured
 }
 
-// Measure runs all ways in turns, the given number of times after one turn to warm up, or fewer once budget is spent.
-// Tick, when not nil, is called after each turn.
-func (b *Benchmark) Measure(ctx context.Context, dev *wavelane.Device, runs int, budget time.Duration, tick func()) ([]Result, error) {
+// Options say how to measure.
+type Options struct {
+	Runs   int           // of each way, after one to warm up
+	Budget time.Duration // no further runs after it
+	Tick   func()        // called after each turn, if not nil
+	Peer   *Peer         // measures the same work in turns with us, if not nil
+}
+
+// Measure runs all ways in turns.
+func (b *Benchmark) Measure(ctx context.Context, dev *wavelane.Device, o Options) ([]Result, error) {
 	ways, closing, err := b.Open(ctx, dev)
 	if err != nil {
 		return nil, err
 	}
 	defer closing()
+	ways, cannot, err := o.Peer.with(ways)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", b.Name, err)
+	}
 	times := make([][]time.Duration, len(ways))
 	var end time.Time
-	for turn := range runs + 1 {
+	for turn := range o.Runs + 1 {
 		if turn == 1 {
-			end = time.Now().Add(budget)
+			end = time.Now().Add(o.Budget)
 		}
 		if turn > 1 && time.Now().After(end) {
 			break
 		}
 		for i := range ways {
 			took, err := ways[i].time(ctx)
+			if err == nil {
+				err = ctx.Err()
+			}
 			if err != nil {
 				return nil, fmt.Errorf("%s, %s: %w", b.Name, ways[i].Name, err)
 			}
@@ -99,27 +126,50 @@ func (b *Benchmark) Measure(ctx context.Context, dev *wavelane.Device, runs int,
 				times[i] = append(times[i], took)
 			}
 		}
-		if tick != nil {
-			tick()
+		if o.Tick != nil {
+			o.Tick()
 		}
 	}
-	info := dev.Info()
-	results := make([]Result, len(ways))
+	var results []Result
 	for i, w := range ways {
-		m := median(times[i])
-		results[i] = Result{Benchmark: b.Name, Device: info.Name, Kind: info.Kind, Software: info.Software, Way: w.Name,
-			Runs: len(times[i]), Median: m, Relative: float64(m) / float64(median(times[0]))}
+		r := b.result(dev)
+		r.Way, r.Clock, r.Runs = w.Name, w.Clock, len(times[i])
+		r.Median, r.Quartiles = median(times[i]), [2]float64{quantile(times[i], 0.25), quantile(times[i], 0.75)}
+		r.Relative = float64(r.Median) / float64(median(times[0]))
 		if b.Unit != "" {
-			results[i].Unit, results[i].Rate = b.Unit, w.Work/m.Seconds()
+			r.Unit, r.Rate = b.Unit, w.Work/r.Median.Seconds()
 		}
+		results = append(results, r)
+	}
+	for _, err := range cannot {
+		results = append(results, b.Failed(dev, err))
 	}
 	return results, nil
 }
 
-func median(times []time.Duration) time.Duration {
-	sorted := slices.Sorted(slices.Values(times))
-	return max(1, (sorted[len(sorted)/2]+sorted[(len(sorted)-1)/2])/2)
+func (b *Benchmark) result(dev *wavelane.Device) Result {
+	info := dev.Info()
+	return Result{Benchmark: b.Name, Device: info.Name, Kind: info.Kind, Software: info.Software}
 }
+
+// Failed is the result of a benchmark that could not be measured.
+func (b *Benchmark) Failed(dev *wavelane.Device, err error) Result {
+	r := b.result(dev)
+	r.Error = err.Error()
+	return r
+}
+
+// quantile interpolates between the two nearest of the times.
+func quantile(times []time.Duration, q float64) float64 {
+	sorted := slices.Sorted(slices.Values(times))
+	at := q * float64(len(sorted)-1)
+	i := int(at)
+	low, high := float64(sorted[i]), float64(sorted[min(i+1, len(sorted)-1)])
+	return low + (high-low)*(at-float64(i))
+}
+
+// median is at least 1 ns, so that it can be divided by.
+func median(times []time.Duration) time.Duration { return max(1, time.Duration(quantile(times, 0.5))) }
 
 // cleanups run last to first.
 type cleanups struct{ list []func() error }

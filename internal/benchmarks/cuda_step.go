@@ -1,0 +1,133 @@
+//go:build !js
+
+package benchmarks
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/cuda"
+	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/ptx/args"
+	"github.com/wavelane/wavelane/ptx/lower"
+)
+
+// operation is one of the catalogue as the device runs it, on buffers of random numbers.
+type operation struct {
+	in    []*cuda.Buffer[byte]
+	out   *cuda.Buffer[byte]
+	moved int // bytes of the operands and the result
+	acts  []act
+}
+
+func (o *operation) capture(c *cuda.Capture) error {
+	for _, f := range o.acts {
+		if err := f(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// operation prepares one for graphs. A program would do the same, but has no clock on the GPU.
+func (k *clock) operation(ctx context.Context, e *op.Entry, a op.Attr, in ...op.Type) (*operation, error) {
+	p := &op.Program{}
+	var slots []op.Slot
+	for _, t := range in {
+		slots = append(slots, p.Add(t, op.FromHost))
+	}
+	slot, err := p.Apply(e, a, slots...)
+	if err != nil {
+		return nil, err
+	}
+	out := p.Values[slot].Type
+	l, err := lower.Lower(&p.Steps[0], in, out, &k.caps, nil)
+	if err != nil {
+		return nil, err
+	}
+	memory := map[lower.Role][]*cuda.Buffer[byte]{}
+	for _, t := range in {
+		b, err := k.filled(ctx, t)
+		if err != nil {
+			return nil, err
+		}
+		memory[lower.Operand] = append(memory[lower.Operand], b)
+	}
+	for role, sizes := range map[lower.Role][]int{lower.Result: {out.Bytes()}, lower.Scratch: l.Scratch} {
+		for _, n := range sizes {
+			b, err := k.buffer(n)
+			if err != nil {
+				return nil, err
+			}
+			memory[role] = append(memory[role], b)
+		}
+	}
+	// part is what lies at a place, n bytes or to the end.
+	part := func(at lower.Buffer, n int) (*cuda.Buffer[byte], error) {
+		b := memory[at.Role][at.Index]
+		if n < 0 {
+			n = b.Len() - at.Offset
+		}
+		s, err := b.Slice(at.Offset, at.Offset+n)
+		if err == nil {
+			k.clean.add(s.Close)
+		}
+		return s, err
+	}
+	o := &operation{in: memory[lower.Operand], out: memory[lower.Result][0], moved: out.Bytes()}
+	for _, t := range in {
+		o.moved += t.Bytes()
+	}
+	for _, x := range l.Actions {
+		f, err := k.action(x, part)
+		if err != nil {
+			return nil, err
+		}
+		o.acts = append(o.acts, f)
+	}
+	return o, nil
+}
+
+func (k *clock) action(x lower.Action, part func(at lower.Buffer, n int) (*cuda.Buffer[byte], error)) (act, error) {
+	switch {
+	case x.Copy != nil:
+		from, err := part(x.Copy.From, x.Copy.Bytes)
+		if err != nil {
+			return nil, err
+		}
+		to, err := part(x.Copy.To, x.Copy.Bytes)
+		return func(c *cuda.Capture) error { return cuda.CopyOnDevice(c, to, from) }, err
+	case x.Fill != nil: // of words, which buffers of bytes do not take
+		return nil, fmt.Errorf("a step that fills memory is not measured: %w", compute.ErrUnsupported)
+	}
+	family := lower.FamilyOf(x.Launch.Kernel.Family)
+	m, err := family.Module()
+	if err != nil {
+		return nil, err
+	}
+	kernel, err := k.kernel("family "+family.Name, x.Launch.Kernel.Name, m)
+	if err != nil {
+		return nil, err
+	}
+	pointers := map[int]args.Arg{} // by their places
+	for _, q := range x.Launch.Pointers {
+		b, err := part(q.Buffer, -1)
+		if err != nil {
+			return nil, err
+		}
+		pointers[q.At] = b.Arg()
+	}
+	var list []args.Arg
+	for _, p := range kernel.Params() {
+		a, ok := pointers[p.Offset]
+		if !ok {
+			a = args.Bytes(x.Launch.Params[p.Offset : p.Offset+p.Size])
+		}
+		list = append(list, a)
+	}
+	return func(c *cuda.Capture) error {
+		_, err := c.Launch(kernel, cuda.Launch{Grid: x.Launch.Grid}, list...)
+		return err
+	}, nil
+}

@@ -1,0 +1,73 @@
+//go:build !js
+
+package benchmarks
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wavelane/wavelane"
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/cuda"
+	"github.com/wavelane/wavelane/internal/op"
+)
+
+func software(t *testing.T) *wavelane.Device {
+	dev, err := wavelane.Open(t.Context(), wavelane.WithDevice("cuda"), wavelane.WithSoftware())
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, dev.Close()) })
+	return dev
+}
+
+// What is measured on the GPU's clock is what the device does for a program: the same bits.
+func TestMeasuredIsWhatRuns(t *testing.T) {
+	dev := software(t)
+	all := append(memoryBound, measured{name: "matmul", entry: op.MatMul, attr: op.Attr{Options: compute.MatMulOptions{}},
+		small: [][]int{{70, 90}, {90, 33}}})
+	for _, m := range all {
+		t.Run(m.name, func(t *testing.T) {
+			c := &cleanups{}
+			defer c.run()
+			k, err := newClock(dev, c)
+			require.NoError(t, err)
+			o, err := k.operation(t.Context(), m.entry, m.attr, types(m.small)...)
+			require.NoError(t, err)
+			g, err := k.repeat(1, o.capture)
+			require.NoError(t, err)
+			took, whole, err := k.run(t.Context(), func(r *cuda.Recording) error { return r.Replay(g) })
+			require.NoError(t, err)
+			require.Positive(t, took)
+			require.Greater(t, whole, took)
+			got := make([]byte, o.out.Len())
+			require.NoError(t, o.out.Download(t.Context(), got))
+
+			p, io := &op.Program{}, &op.IO{}
+			var slots []op.Slot
+			for i, b := range o.in {
+				x := make([]float32, b.Len()/4)
+				require.NoError(t, b.Download(t.Context(), op.Bytes(x)))
+				slots = append(slots, p.Add(types(m.small)[i], op.FromHost))
+				io.Host = append(io.Host, x)
+			}
+			out, err := p.Apply(m.entry, m.attr, slots...)
+			require.NoError(t, err)
+			want := op.MakeSlice(p.Values[out].Type)
+			p.Read, io.Read = []op.Slot{out}, []any{want}
+			x, err := dev.Compile(p)
+			require.NoError(t, err)
+			require.NoError(t, x.Start(io).Await(t.Context()))
+			require.NoError(t, x.Close())
+			require.Equal(t, op.Bytes(want), got)
+		})
+	}
+}
+
+func TestQuantiles(t *testing.T) {
+	times := durations(5, 1, 4, 2, 3)
+	require.Equal(t, 2.0, quantile(times, 0.25))
+	require.EqualValues(t, 3, median(times))
+	require.Equal(t, 3.25, quantile(durations(4, 1, 3, 2), 0.75))
+	require.Equal(t, 7.0, quantile(durations(7), 0.25))
+	require.EqualValues(t, 1, median(durations(0)))
+}

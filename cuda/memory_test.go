@@ -96,6 +96,16 @@ func (d *Device) memoryThen(t testing.TB) (m Memory) {
 	return m
 }
 
+// emptied is when nothing is in use: who does not wait for work lets a goroutine give back what it keeps.
+func (d *Device) emptied(t testing.TB) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		m := d.memoryThen(t)
+		d.in(t, d.stager.trim) // it has pinned memory otherwise
+		return m.InUse+m.Host.InUse == 0
+	}, 10*time.Second, time.Millisecond)
+}
+
 const moveText = `.version 7.0
 .target sm_80
 .address_size 64

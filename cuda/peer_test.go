@@ -55,8 +55,8 @@ func TestPeerCopy(t *testing.T) {
 	for _, c := range []interface{ Close() error }{dst, empty, none, s} {
 		require.NoError(t, c.Close())
 	}
-	require.Zero(t, a.memoryThen(t).InUse)
-	require.Zero(t, b.memoryThen(t).InUse)
+	a.emptied(t)
+	b.emptied(t)
 }
 
 // A device that is closed while another one copies from it goes when the copy is done.

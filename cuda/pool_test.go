@@ -235,7 +235,7 @@ func TestPoolDuringCapture(t *testing.T) {
 	require.EqualValues(t, 256, m.InUse)
 	require.NoError(t, g.Close())
 	require.NoError(t, d.Synchronize())
-	require.Zero(t, d.memoryThen(t).InUse)
+	d.emptied(t)
 }
 
 func TestPoolConcurrently(t *testing.T) {
@@ -318,7 +318,7 @@ func TestPoolConcurrently(t *testing.T) {
 	}
 	group.Wait()
 	require.NoError(t, d.Synchronize())
-	require.Zero(t, d.memoryThen(t).InUse)
+	d.emptied(t)
 	for _, s := range streams {
 		require.NoError(t, s.Close())
 	}

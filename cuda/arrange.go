@@ -8,8 +8,8 @@ import (
 )
 
 // arrange gives every value its place: in the arena of a run, where memory whose last reader has run serves again, unless the
-// value is a tensor's or is kept.
-func (pl *plan) arrange(scratch [][]int) {
+// value is a tensor's or is kept. Inputs of more than large bytes have no place in the staging memory.
+func (pl *plan) arrange(scratch [][]int, large uint64) {
 	p := pl.prog
 	for i, v := range p.Values {
 		pl.places[i].bytes = uint64(v.Bytes())
@@ -26,17 +26,24 @@ func (pl *plan) arrange(scratch [][]int) {
 	var a layout
 	// Inputs lie one behind the other, here and in the staging memory, so that one copy brings them.
 	for _, s := range p.Host {
-		if pl.places[s].kind == inArena {
-			pl.places[s].at = a.get(pl.places[s].bytes)
+		x := &pl.places[s]
+		pl.large = append(pl.large, x.bytes > large)
+		if x.kind == inArena && x.bytes <= large {
+			x.at = a.get(x.bytes)
 		}
 	}
 	pl.inputs = a.end
 	pl.upload = pl.inputs
-	for _, s := range p.Host {
-		at := pl.places[s].at
-		if pl.places[s].kind != inArena {
+	for i, s := range p.Host {
+		x := &pl.places[s]
+		at := x.at
+		switch {
+		case pl.large[i] && x.kind == inArena:
+			x.at = a.get(x.bytes)
+		case pl.large[i]:
+		case x.kind != inArena:
 			at = pl.upload
-			pl.upload += aligned(pl.places[s].bytes)
+			pl.upload += aligned(x.bytes)
 		}
 		pl.uploadAt = append(pl.uploadAt, at)
 	}

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"runtime"
+	"slices"
 	"sync"
 
 	"github.com/wavelane/wavelane/compute"
@@ -28,6 +30,7 @@ type device struct {
 	info     Info
 	log      *slog.Logger
 	caps     lower.Caps
+	large    uint64  // bytes of an input beyond which it does not go through pinned memory of its own
 	home     *Stream // that programs run on
 	captures *Stream // that programs are captured on; guarded by submit
 	pool     *pool
@@ -133,7 +136,7 @@ func open(ctx context.Context, opts []Option) (*Device, error) {
 	grid := info.MaxGrid
 	d := &device{
 		primary: p, info: info, log: c.log, streams: map[*Stream]bool{}, modules: map[*Module]bool{},
-		graphs: map[*graph]bool{}, executables: map[*executable]bool{}, events: events{p: p},
+		graphs: map[*graph]bool{}, executables: map[*executable]bool{}, events: events{p: p}, large: largeInput,
 		caps: lower.Caps{Multiprocessors: info.Multiprocessors, MaxGrid: [3]uint32{uint32(grid[0]), uint32(grid[1]), uint32(grid[2])}},
 	}
 	if err := d.start(c); err != nil {
@@ -142,7 +145,7 @@ func open(ctx context.Context, opts []Option) (*Device, error) {
 	}
 	dev := &Device{device: d}
 	dev.Ops = op.NewOps(dev)
-	runtime.AddCleanup(dev, func(d *device) { d.close() }, d) // a net under a forgotten Close
+	runtime.AddCleanup(dev, func(d *device) { d.forgotten() }, d)
 	d.log.Debug("cuda: device open", "device", info.String())
 	return dev, nil
 }
@@ -154,6 +157,7 @@ func (d *device) start(c *config) (err error) {
 	}
 	d.pool = newPool(d.primary, d.home.handle, c.memory)
 	d.host = newHostPool(d.primary)
+	d.pool.relief, d.host.relief = d.dropIdle, d.dropIdle
 	if d.stager, err = newStager(d.primary, d.host); err != nil {
 		return err
 	}
@@ -171,25 +175,35 @@ func (d *device) Stats() Stats {
 	return d.stats
 }
 
-// Synchronize waits until all work that was submitted so far is done. It returns the first fault if there was one.
+// Synchronize waits until all work that was submitted to the device so far is done. It returns the first fault if there was one.
 func (d *device) Synchronize() error {
-	if err := d.begin(); err != nil {
-		return err
-	}
-	defer d.end()
-	if err := d.enter(); err != nil {
-		return err
-	}
-	defer d.leave()
-	return d.check("cuCtxSynchronize", d.drv.CtxSynchronize())
+	// Events, because the context must not be synchronised while anybody captures.
+	return d.settled(context.Background(), func() error { return nil })
 }
 
 // Close closes the device with all its streams, modules, graphs, tensors, buffers and compiled programs; later use of any of
-// them fails with compute.ErrClosed. Work in flight finishes and delivers its results; the memory is freed after that. Close
-// does not wait and is idempotent.
+// them fails with compute.ErrClosed. Work in flight finishes and delivers its results, and a recording that is open can still be
+// submitted; the memory is freed after that. Close does not wait for it, and is idempotent.
 func (d *Device) Close() error {
 	d.device.close()
 	return nil
+}
+
+// forgotten is the net under a forgotten Close. Streams, modules and graphs may be in use without their Device: while there are
+// any, nothing is closed.
+func (d *device) forgotten() {
+	d.submit.Lock()
+	own := 1 // home
+	if d.captures != nil {
+		own++
+	}
+	d.submit.Unlock()
+	d.mu.Lock()
+	used := len(d.streams) > own || len(d.modules)+len(d.graphs) > 0
+	d.mu.Unlock()
+	if !used {
+		d.close()
+	}
 }
 
 func (d *device) close() {
@@ -243,6 +257,18 @@ func (d *device) end() {
 	}
 }
 
+// dropIdle frees the graphs that compiled programs keep for their next runs. It reports whether there were any.
+func (d *device) dropIdle() bool {
+	d.mu.Lock()
+	all := slices.Collect(maps.Keys(d.executables))
+	d.mu.Unlock()
+	dropped := false
+	for _, e := range all {
+		dropped = e.dropGraphs() || dropped
+	}
+	return dropped
+}
+
 // teardown destroys everything. Nobody uses the device any more.
 func (d *device) teardown() {
 	d.mu.Lock()
@@ -251,15 +277,16 @@ func (d *device) teardown() {
 	d.mu.Unlock()
 	for e := range executables {
 		e.dropGraphs()
+		e.plan.release()
 	}
 	for g := range graphs {
 		g.destroy()
 	}
+	d.enterDead()
 	var errs []error
 	for s := range streams {
 		errs = append(errs, s.destroy())
 	}
-	d.enterDead()
 	for m := range modules {
 		errs = append(errs, m.unload())
 	}

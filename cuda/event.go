@@ -61,14 +61,25 @@ const patience = 40 * time.Microsecond
 
 // awaitEvent waits until an event has passed. It fails if the context is dead.
 func (p *primary) awaitEvent(event driver.Event) error {
-	if err := p.enter(); err != nil {
-		return err
+	err := p.enter()
+	if err != nil {
+		if p.poison.Load() != nil {
+			return err
+		}
+		p.enterDead() // the host must not go on while the GPU uses its memory
 	}
 	defer p.leave()
-	for begin := time.Now(); time.Since(begin) < patience; runtime.Gosched() {
-		if r := p.drv.EventQuery(event); r != driver.NotReady {
-			return p.check("cuEventQuery", r)
+	for begin := time.Now(); err == nil && time.Since(begin) < patience; runtime.Gosched() {
+		r := p.drv.EventQuery(event)
+		if r == driver.Success {
+			return nil
+		}
+		if r != driver.NotReady {
+			err = p.check("cuEventQuery", r)
 		}
 	}
-	return p.check("cuEventSynchronize", p.drv.EventSynchronize(event))
+	if e := p.check("cuEventSynchronize", p.drv.EventSynchronize(event)); err == nil {
+		err = e
+	}
+	return err
 }

@@ -22,11 +22,14 @@ type executable struct {
 	d *device
 	*plan
 
-	mu     sync.Mutex
-	closed bool
-	runs   int
-	graphs []*replay // idle ones
-	made   int       // graphs that there are, idle or not
+	mu       sync.Mutex
+	closed   bool
+	starting int // calls of Start that use the plan
+	runs     int
+	graphs   []*replay // idle ones
+	made     int       // graphs that there are, idle or not
+	missed   []driver.Ptr
+	refused  bool // by the driver, which makes no graph of the program
 }
 
 func newExecutable(dev *Device, pl *plan) *Executable {
@@ -52,14 +55,36 @@ func (e *executable) close() {
 		return // the device has freed everything, or will
 	}
 	defer e.d.end()
-	e.mu.Lock()
-	e.closed = true
-	e.plan.release()
-	e.mu.Unlock()
 	e.d.mu.Lock()
 	delete(e.d.executables, e)
 	e.d.mu.Unlock()
+	e.mu.Lock()
+	e.closed = true
+	if e.starting == 0 {
+		e.plan.release()
+	}
+	e.mu.Unlock()
 	e.dropGraphs()
+}
+
+// begin keeps the plan for a start; end gives it back. warm tells that the program has run a few times.
+func (e *executable) begin() (warm bool, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return false, closedError("compiled program")
+	}
+	e.starting++
+	e.runs++
+	return e.runs > warmUp, nil
+}
+
+func (e *executable) end() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.starting--; e.closed && e.starting == 0 {
+		e.plan.release()
+	}
 }
 
 // memory is what one run uses.
@@ -176,10 +201,23 @@ func (e *executable) bindTensors(m *memory, io *op.IO) error {
 // fillUpload copies the inputs to the staging memory.
 func (e *executable) fillUpload(m *memory, io *op.IO) {
 	for i := range e.prog.Host {
-		if data := op.Bytes(io.Host[i]); len(data) > 0 {
+		if data := op.Bytes(io.Host[i]); len(data) > 0 && !e.large[i] {
 			copy(m.upload.bytes()[e.uploadAt[i]:], data)
 		}
 	}
+}
+
+// stage brings the large inputs to the device, ahead of the program on the home stream. The caller has entered the context.
+func (e *executable) stage(m *memory, io *op.IO) error {
+	for i, v := range e.prog.Host {
+		if !e.large[i] {
+			continue
+		}
+		if err := e.d.stager.upload(e.where(m, v).ptr(), op.Bytes(io.Host[i]), e.d.home.handle); err != nil {
+			return fmt.Errorf("input %d: %w", i, err)
+		}
+	}
+	return nil
 }
 
 // enqueue gives the whole program to a stream. The caller has entered the context and holds the device's submit lock, which
@@ -193,7 +231,7 @@ func (e *executable) enqueue(m *memory, s driver.Stream, capturing bool) error {
 		}
 	}
 	for i, v := range e.prog.Host {
-		if p := e.places[v]; p.kind != inArena && p.bytes > 0 {
+		if p := e.places[v]; p.kind != inArena && p.bytes > 0 && !e.large[i] {
 			r := d.drv.MemcpyHtoDAsync(e.where(m, v).ptr(), m.upload.pointer(e.uploadAt[i]), p.bytes, s)
 			if err := d.check("cuMemcpyHtoDAsync", r); err != nil {
 				return err

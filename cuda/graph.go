@@ -39,10 +39,6 @@ func (c *Capture) Launch(k *Kernel, l Launch, a ...Arg) (Node, error) {
 	if err := c.note(c.tryLaunch(k, &l, a)); err != nil {
 		return Node{}, err
 	}
-	if err := c.note(k.module.retain()); err != nil {
-		return Node{}, err
-	}
-	c.keep(k.module)
 	handle, r := c.s.d.drv.StreamCaptureNode(c.s.handle)
 	if err := c.note(c.s.d.check("cuStreamGetCaptureInfo", r)); err != nil {
 		return Node{}, err
@@ -60,11 +56,13 @@ type Graph struct{ *graph }
 type graph struct {
 	d       *device
 	capture *Capture // identity of the nodes
-	kept    []releaser
 
-	mu   sync.Mutex
-	of   driver.Graph     // whose nodes can be changed as long as it is there
-	exec driver.GraphExec // 0 when closed
+	mu     sync.Mutex
+	closed bool
+	users  int          // its owner and the work that replays it; the last one destroys it
+	of     driver.Graph // whose nodes can be changed as long as it is there
+	exec   driver.GraphExec
+	kept   []releaser
 	// Replays of one graph do not overlap: the driver takes care of that.
 	nodes []node
 }
@@ -105,7 +103,7 @@ func (s *Stream) capture(f func(c *Capture) error) (*graph, error) {
 	if err := d.check("cuStreamBeginCapture", d.drv.StreamBeginCapture(s.handle)); err != nil {
 		return nil, err
 	}
-	c := &Capture{work: work{s: s, open: true, capturing: true}}
+	c := &Capture{work: work{held: &held{s: s}, open: true, capturing: true}}
 	err := s.record(c, f)
 	c.open = false
 	handle, r := d.drv.StreamEndCapture(s.handle)
@@ -127,7 +125,7 @@ func (s *Stream) capture(f func(c *Capture) error) (*graph, error) {
 		discard()
 		return nil, err
 	}
-	g := &graph{d: d, capture: c, kept: c.kept, of: handle, exec: exec, nodes: c.nodes}
+	g := &graph{d: d, capture: c, users: 1, kept: c.kept, of: handle, exec: exec, nodes: c.nodes}
 	if err := d.check("cuGraphUpload", d.drv.GraphUpload(exec, s.handle)); err != nil {
 		g.destroy()
 		return nil, err
@@ -143,9 +141,11 @@ func (s *Stream) record(c *Capture, f func(c *Capture) error) error {
 	finished := false
 	defer func() {
 		if !finished {
+			c.open = false
 			if handle, _ := s.d.drv.StreamEndCapture(s.handle); handle != 0 {
 				s.d.drv.GraphDestroy(handle)
 			}
+			c.releaseKept()
 		}
 	}()
 	err := f(c)
@@ -161,16 +161,22 @@ func (g *Graph) launch(r *Recording, drv driver.Driver, s driver.Stream) error {
 	if g == nil || g.d != r.s.d {
 		return fmt.Errorf("replay of another device's graph: %w", compute.ErrArgument)
 	}
+	defer runtime.KeepAlive(g)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.exec == 0 {
+	if g.closed {
 		return closedError("graph")
 	}
-	runtime.KeepAlive(g)
-	return g.d.check("cuGraphLaunch", drv.GraphLaunch(g.exec, s))
+	if err := g.d.check("cuGraphLaunch", drv.GraphLaunch(g.exec, s)); err != nil {
+		return err
+	}
+	g.users++
+	r.keep(g.graph)
+	return nil
 }
 
-// SetArgs changes the arguments of a launch in replays that begin later.
+// SetArgs changes the arguments of a launch in replays that are recorded later. Errors wrap compute.ErrUnsupported for a launch
+// with clusters, which the driver cannot change.
 func (g *Graph) SetArgs(n Node, a ...Arg) error {
 	if n.graph == nil || n.graph != g.capture {
 		return fmt.Errorf("node of another graph: %w", compute.ErrArgument)
@@ -181,10 +187,13 @@ func (g *Graph) SetArgs(n Node, a ...Arg) error {
 	defer g.d.end()
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.exec == 0 {
+	if g.closed {
 		return closedError("graph")
 	}
 	x := &g.nodes[n.index]
+	if x.launch.Cluster != ([3]uint32{}) {
+		return fmt.Errorf("kernel %s: the arguments of a launch with clusters are fixed: %w", x.kernel.name, compute.ErrUnsupported)
+	}
 	if err := x.kernel.layout.Pack(x.launch.Params, a...); err != nil {
 		return fmt.Errorf("kernel %s: %w", x.kernel.name, err)
 	}
@@ -214,24 +223,29 @@ func (g *graph) close() {
 	delete(g.d.graphs, g)
 	g.d.mu.Unlock()
 	if own {
+		g.mu.Lock()
+		g.closed = true
+		g.mu.Unlock()
+		g.release()
+	}
+}
+
+// release ends one user's use. The last one's destroys the graph.
+func (g *graph) release() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.users--; g.users == 0 {
 		g.destroy()
 	}
 }
 
-// destroy waits for replays and frees.
+// destroy frees the graph and what it keeps. Nobody uses it.
 func (g *graph) destroy() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.exec == 0 {
-		return
-	}
+	g.closed = true
 	g.d.enterDead()
-	// The driver lets a graph go when its last replay is done, but what the graph keeps must not be reused before.
-	g.d.drv.CtxSynchronize()
 	g.d.drv.GraphExecDestroy(g.exec)
 	g.d.drv.GraphDestroy(g.of)
 	g.d.leave()
-	g.exec = 0
 	for _, x := range g.kept {
 		x.release()
 	}

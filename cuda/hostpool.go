@@ -11,8 +11,8 @@ import (
 	"github.com/wavelane/wavelane/compute"
 )
 
-// hostPool is pinned memory of the host. What is put back can be handed out again at once: whoever does it knows that the GPU is
-// done. All methods are safe for concurrent use; the callers of all but release have entered the context.
+// hostPool is pinned memory of the host. What is put back can be handed out again at once: whoever does it knows that the GPU
+// is done. All methods are safe for concurrent use; the callers of all but release have entered the context.
 type hostPool struct {
 	p *primary
 
@@ -20,6 +20,7 @@ type hostPool struct {
 	arena  arena
 	from   *hostMemory
 	spare  []*hostBlock
+	relief func() bool // as the pool's
 	closed bool
 }
 

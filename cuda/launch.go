@@ -17,11 +17,19 @@ type Launch struct {
 	Args []Arg
 }
 
-// resultSlot marks the result among the slots of arguments.
-const resultSlot = -1
+// Slots of arguments that are not operands.
+const (
+	resultSlot = -1
+	noSlot     = -2 // an operand that cannot be
+)
 
 // Operand is the address of a step's i-th operand, from 0 on.
-func Operand(i int) Arg { return args.Slot(max(i, 0)) }
+func Operand(i int) Arg {
+	if i < 0 {
+		i = noSlot
+	}
+	return args.Slot(i)
+}
 
 // Result is the address of a step's result.
 func Result() Arg { return args.Slot(resultSlot) }

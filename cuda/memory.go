@@ -8,8 +8,8 @@ import (
 	"github.com/wavelane/wavelane/cuda/internal/driver"
 )
 
-// Memory is how a device's memory is used: counts, and sizes in bytes. InUse, Pending and Cached together are what the device has
-// taken from the driver.
+// Memory is how a device's memory is used: counts, and sizes in bytes. InUse, Pending and Cached together are what the device
+// has taken from the driver.
 type Memory struct {
 	InUse         uint64  `json:"in_use"`        // of buffers, tensors and runs, each rounded up to 256
 	Pending       uint64  `json:"pending"`       // closed, but the GPU may still be working with it
@@ -54,7 +54,9 @@ func (d *Device) Memory() (Memory, error) {
 	return m, err
 }
 
-// Trim gives memory that is kept for reuse back to the driver. It waits until the GPU is done with what was closed.
+// Trim gives memory that is kept for reuse, by compiled programs too, back to the driver. It waits until the GPU is done with what
+// was closed.
+// what was closed.
 func (d *Device) Trim() error {
 	if err := d.begin(); err != nil {
 		return err
@@ -64,6 +66,7 @@ func (d *Device) Trim() error {
 		return err
 	}
 	defer d.leave()
+	d.dropIdle()
 	d.stager.trim()
 	return errors.Join(d.pool.trim(), d.host.trim())
 }

@@ -18,11 +18,16 @@ type plan struct {
 
 	arena    uint64   // bytes of the memory of a run
 	inputs   uint64   // bytes at its beginning that one copy fills
-	uploadAt []uint64 // where each host value lies in the staging memory; below inputs those that the one copy brings
+	large    []bool   // by host value: it is copied in pieces, and has no place in the staging memory
+	uploadAt []uint64 // where each other host value lies in the staging memory; below inputs those that the one copy brings
 	upload   uint64   // bytes of that
 	readAt   []uint64 // where each result lies in its staging memory
 	read     uint64
 }
+
+// largeInput is how many bytes of pinned memory an input may take until its run is done. What is larger goes through the
+// stager's, and starting a run takes as long as the copy.
+const largeInput = 64 << 20
 
 // place is where a value lies.
 type place struct {
@@ -102,7 +107,7 @@ func (d *device) plan(p *op.Program) (*plan, error) {
 		}
 		scratch = append(scratch, l.Scratch)
 	}
-	pl.arrange(scratch)
+	pl.arrange(scratch, d.large)
 	return pl, nil
 }
 
@@ -214,6 +219,8 @@ func (d *device) custom(pl *plan, p *op.Program, s *op.Step) (action, error) {
 func (k *Kernel) Check(in []op.Type, out op.Type, a op.Attr) error {
 	l, ok := a.Options.(Launch)
 	switch {
+	case k == nil:
+		return fmt.Errorf("no kernel: %w", compute.ErrArgument)
 	case !ok:
 		return fmt.Errorf("kernel %s: options are %T, must be cuda.Launch: %w", k.name, a.Options, compute.ErrArgument)
 	case len(a.Scalars) != 0:
@@ -231,7 +238,7 @@ func (k *Kernel) Check(in []op.Type, out op.Type, a op.Attr) error {
 			continue
 		case slot == resultSlot:
 			results++
-		case slot >= len(in):
+		case slot < 0 || slot >= len(in):
 			return fmt.Errorf("kernel %s %v: argument %d is operand %d of %d: %w", k.name, in, i, slot, len(in), compute.ErrArgument)
 		default:
 			used[slot] = true

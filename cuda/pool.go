@@ -1,11 +1,13 @@
 package cuda
 
 import (
+	"errors"
 	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
 
+	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cuda/internal/driver"
 )
 
@@ -14,15 +16,16 @@ import (
 // Blocks of get are for the home stream. What is put back can be handed out to it again at once, although the GPU may not have
 // got there yet: the stream's order keeps the old work before the new.
 //
-// Blocks of getAny are for any stream. They are handed out only when the home stream is done with the memory; as that would often
-// mean to wait, they have segments of their own unless memory is short. Once they are put back, nobody gets them before all that
-// was submitted by then on every stream of the device is done: a fence of events tells.
+// Blocks of getAny are for any stream. They are handed out only when the home stream is done with the memory; as that would
+// often mean to wait, they have segments of their own unless memory is short. Once they are put back, nobody gets them before
+// all that was submitted by then on every stream of the device is done: a fence of events tells.
 //
 // Fences need the driver, but blocks are put back from anywhere, by the garbage collector too: they queue until the next call
 // that has entered the context. All methods are safe for concurrent use; the callers of all but watch have entered the context.
 type pool struct {
-	p    *primary
-	home driver.Stream
+	p      *primary
+	home   driver.Stream
+	relief func() bool // frees what is not needed right now, and tells whether there was something; may be nil
 
 	mu      sync.Mutex
 	arena   arena
@@ -103,18 +106,19 @@ func (m *pool) unwatch(s driver.Stream) error {
 	return err
 }
 
-// get returns a block of at least the given size, 0 included, for work on the home stream. The caller is its user, until release.
-// Errors wrap compute.ErrOutOfMemory.
+// get returns a block of at least the given size, 0 included, for work on the home stream. The caller is its user, until
+// release. Errors wrap compute.ErrOutOfMemory.
 func (m *pool) get(bytes uint64) (*block, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.take(bytes, false)
+	return m.request(bytes, false)
 }
 
-// getAny returns a block for work on any stream. It waits if the home stream still uses the memory, but then holds nobody else up.
+// getAny returns a block for work on any stream. It waits if the home stream still uses the memory, but then holds nobody else
+// up.
 func (m *pool) getAny(bytes uint64) (*block, error) {
 	m.mu.Lock()
-	b, err := m.take(bytes, true)
+	b, err := m.request(bytes, true)
 	if err != nil || b.span.touched <= m.passed {
 		m.mu.Unlock()
 		return b, err
@@ -137,6 +141,21 @@ func (m *pool) getAny(bytes uint64) (*block, error) {
 	}
 	m.passed = max(m.passed, clock)
 	return b, nil
+}
+
+// request is take, and once more when relief has come, if memory is short. The lock is held, but not meanwhile.
+func (m *pool) request(bytes uint64, shared bool) (*block, error) {
+	b, err := m.take(bytes, shared)
+	if m.relief == nil || !errors.Is(err, compute.ErrOutOfMemory) {
+		return b, err
+	}
+	m.mu.Unlock()
+	came := m.relief()
+	m.mu.Lock()
+	if !came {
+		return nil, err
+	}
+	return m.take(bytes, shared)
 }
 
 func (m *pool) take(bytes uint64, shared bool) (*block, error) {

@@ -3,6 +3,8 @@ package cuda
 import (
 	"context"
 	"fmt"
+	"runtime"
+	"sync"
 	"time"
 	"unsafe"
 
@@ -17,14 +19,20 @@ type Recorder interface {
 
 // work is what a recording and a capture have in common: calls go to the stream at once, the first error is kept.
 type work struct {
-	s      *Stream
+	*held
 	open   bool
 	err    error
 	params []byte // of the launch that is being made
 	launch driver.Launch
-	kept   []releaser
 
 	capturing bool
+}
+
+// held is what has to be given back when work is done, or was given up.
+type held struct {
+	s     *Stream
+	kept  []releaser
+	start driver.Event // of a recording on a timed stream
 }
 
 // releaser is what work holds on to until it is done.
@@ -60,13 +68,13 @@ func (w *work) note(err error) error {
 }
 
 // keep holds on to x until the work is done.
-func (w *work) keep(x releaser) { w.kept = append(w.kept, x) }
+func (h *held) keep(x releaser) { h.kept = append(h.kept, x) }
 
-func (w *work) releaseKept() {
-	for _, x := range w.kept {
+func (h *held) releaseKept() {
+	for _, x := range h.kept {
 		x.release()
 	}
-	w.kept = nil
+	h.kept = nil
 }
 
 // launchKernel checks a launch, makes its parameter block and gives it to the driver, without allocating.
@@ -131,12 +139,15 @@ func (w *work) fill32(dst driver.Ptr, value uint32, words uint64) error {
 
 // Recording is work that is given to a stream, which may begin with it at once. Its errors are returned where they occur, and
 // the first one again by Submit. It belongs to one goroutine.
+//
+// A recording has to be submitted: until then the stream takes no other, and stream and device stay when they are closed. One
+// that was forgotten is given up when the garbage collector finds it; what it gave to the stream runs nevertheless.
 type Recording struct {
 	work
-	start driver.Event // of a timed stream
+	net runtime.Cleanup
 }
 
-// Begin begins a recording. It has to be submitted.
+// Begin begins a recording.
 func (s *Stream) Begin() (*Recording, error) {
 	if err := s.d.begin(); err != nil {
 		return nil, err
@@ -145,24 +156,40 @@ func (s *Stream) Begin() (*Recording, error) {
 		s.d.end()
 		return nil, err
 	}
-	r := &Recording{work: work{s: s, open: true}}
+	h := &held{s: s}
 	if s.timed {
-		if err := r.do(r.mark(&r.start)); err != nil {
-			r.discard()
+		if err := h.begin(); err != nil {
+			h.discard()
 			return nil, err
 		}
 	}
+	r := &Recording{work: work{held: h, open: true}}
+	r.net = runtime.AddCleanup(r, func(h *held) { go h.discard() }, h) // a net under a forgotten Submit
 	return r, nil
 }
 
-// mark records an event that knows the time.
-func (r *Recording) mark(e *driver.Event) func(driver.Driver, driver.Stream) error {
-	return func(drv driver.Driver, s driver.Stream) (err error) {
-		if *e, err = r.s.d.events.get(true); err != nil {
-			return err
-		}
-		return r.s.d.check("cuEventRecord", drv.EventRecord(*e, s))
+// begin takes the time.
+func (h *held) begin() (err error) {
+	if err := h.s.d.enter(); err != nil {
+		return err
 	}
+	defer h.s.d.leave()
+	h.start, err = h.mark()
+	return err
+}
+
+// mark records an event that knows the time.
+func (h *held) mark() (driver.Event, error) {
+	d := h.s.d
+	e, err := d.events.get(true)
+	if err != nil {
+		return 0, err
+	}
+	if err := d.check("cuEventRecord", d.drv.EventRecord(e, h.s.handle)); err != nil {
+		d.events.put(e, true)
+		return 0, err
+	}
+	return e, nil
 }
 
 // Launch runs a kernel. Its arguments are checked against its declaration. Memory that they point to must not be closed before
@@ -172,23 +199,14 @@ func (r *Recording) Launch(k *Kernel, l Launch, a ...Arg) error { return r.launc
 // Wait makes what follows wait until other work is done, of any stream of the same device. The host does not wait.
 func (r *Recording) Wait(other *Submitted) error {
 	return r.do(func(drv driver.Driver, s driver.Stream) error {
-		if other == nil || other.s.d != r.s.d {
+		if other == nil || other.d != r.s.d {
 			return fmt.Errorf("waiting for work of another device: %w", compute.ErrArgument)
 		}
-		// What the other stream has by now includes what is waited for.
-		e, err := r.s.d.events.get(false)
-		if err != nil {
-			return err
-		}
-		defer r.s.d.events.put(e, false) // a wait takes the event as it is now
-		if err := r.s.d.check("cuEventRecord", drv.EventRecord(e, other.s.handle)); err != nil {
-			return err
-		}
-		return r.s.d.check("cuStreamWaitEvent", drv.StreamWaitEvent(s, e))
+		return other.before(s)
 	})
 }
 
-// Replay runs a graph as part of the recording.
+// Replay runs a graph as part of the recording. The graph may be closed once this has returned.
 func (r *Recording) Replay(g *Graph) error {
 	return r.do(func(drv driver.Driver, s driver.Stream) error { return g.launch(r, drv, s) })
 }
@@ -199,73 +217,100 @@ func (r *Recording) Submit() (*Submitted, error) {
 	if !r.open {
 		return nil, closedError("recording")
 	}
-	if r.err != nil {
-		err := r.err
-		r.discard()
-		return nil, err
-	}
-	x := &Submitted{s: r.s, done: make(chan struct{}), start: r.start}
-	err := r.do(func(driver.Driver, driver.Stream) error {
-		if r.s.timed {
-			if err := r.do(r.mark(&x.stop)); err != nil {
-				return err
-			}
-		}
-		return r.s.after(func(err error) { x.finish(r, err) })
-	})
+	x, err := r.submit()
+	r.open = false
+	r.net.Stop()
 	if err != nil {
 		r.discard()
 		return nil, err
 	}
-	r.open = false
 	r.s.endRecording()
 	return x, nil
 }
 
-// discard gives up: waits for what was given to the stream, so that what is kept can go.
-func (r *Recording) discard() {
-	r.open = false
-	if r.s.d.enter() == nil {
-		_ = r.s.d.check("cuStreamSynchronize", r.s.d.drv.StreamSynchronize(r.s.handle)) // the recording has an error already
-		r.s.d.leave()
+func (r *Recording) submit() (x *Submitted, err error) {
+	if err := r.enter(); err != nil {
+		return nil, err
 	}
-	r.releaseKept()
-	if r.start != 0 {
-		r.s.d.events.put(r.start, true)
+	h, d := r.held, r.s.d
+	defer d.leave()
+	x = &Submitted{d: d, done: make(chan struct{}), start: h.start}
+	if h.s.timed {
+		if x.stop, err = h.mark(); err != nil {
+			return nil, err
+		}
 	}
-	r.s.endRecording()
-	r.s.d.end()
+	if x.event, err = h.s.after(func(err error) { x.finish(h, err) }); err != nil {
+		if x.stop != 0 {
+			d.events.put(x.stop, true)
+		}
+		return nil, err
+	}
+	return x, nil
+}
+
+// discard gives up: waits for what was given to the stream, so that what is kept can go. Nobody uses the recording any more.
+func (h *held) discard() {
+	d := h.s.d
+	d.enterDead()
+	_ = d.check("cuStreamSynchronize", d.drv.StreamSynchronize(h.s.handle)) // there is an error already, or nobody to tell
+	d.leave()
+	h.releaseKept()
+	if h.start != 0 {
+		d.events.put(h.start, true)
+	}
+	h.s.endRecording()
+	d.end()
 }
 
 // Submitted is work under way.
 type Submitted struct {
-	s           *Stream
-	done        chan struct{}
-	err         error
-	start, stop driver.Event
+	d           *device
+	event       driver.Event // behind the work, until it is done
+	start, stop driver.Event // 0 unless the stream is timed
 	elapsed     time.Duration
+
+	mu   sync.Mutex
+	done chan struct{}
+	err  error
+}
+
+// before makes a stream wait for the work. The caller has entered the context.
+func (x *Submitted) before(s driver.Stream) error {
+	x.mu.Lock() // the event is x's as long as the work is not done
+	defer x.mu.Unlock()
+	select {
+	case <-x.done:
+		return x.err
+	default:
+		return x.d.check("cuStreamWaitEvent", x.d.drv.StreamWaitEvent(s, x.event))
+	}
 }
 
 // finish is called once, when the work is done.
-func (x *Submitted) finish(r *Recording, err error) {
-	d := x.s.d
+func (x *Submitted) finish(h *held, err error) {
 	if x.stop != 0 {
 		if err == nil {
-			err = d.enter()
+			err = x.measure()
 		}
-		if err == nil {
-			ms, result := d.drv.EventElapsed(x.start, x.stop)
-			err = d.check("cuEventElapsedTime", result)
-			x.elapsed = time.Duration(float64(ms) * float64(time.Millisecond))
-			d.leave()
-		}
-		d.events.put(x.start, true)
-		d.events.put(x.stop, true)
+		x.d.events.put(x.start, true)
+		x.d.events.put(x.stop, true)
 	}
-	r.releaseKept()
+	h.releaseKept()
+	x.mu.Lock()
 	x.err = err
 	close(x.done)
-	d.end()
+	x.mu.Unlock()
+}
+
+func (x *Submitted) measure() error {
+	if err := x.d.enter(); err != nil {
+		return err
+	}
+	defer x.d.leave()
+	ms, r := x.d.drv.EventElapsed(x.start, x.stop)
+	x.elapsed = time.Duration(float64(ms) * float64(time.Millisecond))
+	return x.d.check("cuEventElapsedTime", r)
 }
 
 // Done returns a channel that is closed when the work is done, or has failed.

@@ -3,6 +3,7 @@ package cuda
 import (
 	"fmt"
 	"runtime"
+	"slices"
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cuda/internal/driver"
@@ -28,14 +29,11 @@ func (e *executable) start(dev *Device, io *op.IO, resolve compute.Resolve) (err
 			e.d.end()
 		}
 	}()
-	e.mu.Lock()
-	closed := e.closed
-	e.runs++
-	warm := e.runs > warmUp
-	e.mu.Unlock()
-	if closed {
-		return closedError("compiled program")
+	warm, err := e.begin()
+	if err != nil {
+		return err
 	}
+	defer e.end()
 	if err := e.prog.CheckIO(io); err != nil {
 		return err
 	}
@@ -49,37 +47,54 @@ func (e *executable) start(dev *Device, io *op.IO, resolve compute.Resolve) (err
 		}
 	}
 	m, err := e.acquire()
+	if err == nil {
+		err = e.run(dev, m, io, resolve)
+	}
 	if err != nil {
 		return fmt.Errorf("run of a program of %d steps: %w", len(e.prog.Steps), err)
 	}
+	return nil
+}
+
+// run gives the program to the home stream, call by call.
+func (e *executable) run(dev *Device, m *memory, io *op.IO, resolve compute.Resolve) error {
 	if err := e.bindTensors(m, io); err != nil {
 		m.release()
 		return err
 	}
 	e.fillUpload(m, io)
-
-	e.d.submit.Lock()
-	defer e.d.submit.Unlock()
-	err = e.enqueue(m, e.d.home.handle, false)
+	err := e.stage(m, io)
 	if err == nil {
-		e.keep(m, dev, io)
-		m.releaseDevice() // for work behind this on the same stream
-		err = e.d.home.after(func(err error) { e.finish(m, io, resolve, err) })
+		err = e.submit(dev, m, io, resolve)
 	}
 	if err != nil {
-		// What is under way uses the memory.
-		_ = e.d.check("cuStreamSynchronize", e.d.drv.StreamSynchronize(e.d.home.handle))
+		e.d.settleHome() // what is under way uses the memory
 		m.release()
 		for _, t := range io.Keep {
-			if t != nil {
-				t.Close()
-			}
+			t.Close()
 		}
 		io.Keep = nil
-		return fmt.Errorf("run of a program of %d steps: %w", len(e.prog.Steps), err)
+		return err
 	}
 	e.count(uint64(e.launches()), 0)
 	return nil
+}
+
+func (e *executable) submit(dev *Device, m *memory, io *op.IO, resolve compute.Resolve) error {
+	e.d.submit.Lock()
+	defer e.d.submit.Unlock()
+	if err := e.enqueue(m, e.d.home.handle, false); err != nil {
+		return err
+	}
+	e.keep(m, dev, io)
+	m.releaseDevice() // for work behind this on the same stream
+	_, err := e.d.home.after(func(err error) { e.finish(m, io, resolve, err) })
+	return err
+}
+
+// settleHome waits for the home stream after a failure that is known.
+func (d *device) settleHome() {
+	_ = d.check("cuStreamSynchronize", d.drv.StreamSynchronize(d.home.handle))
 }
 
 func (e *executable) count(launches, replays uint64) {
@@ -97,7 +112,6 @@ func (e *executable) finish(m *memory, io *op.IO, resolve compute.Resolve, err e
 	}
 	resolve(err, func() { e.deliver(m.read, io.Read) })
 	m.release()
-	e.d.end()
 }
 
 // Replays: a program that runs again and again becomes a graph, which the driver launches with one call.
@@ -120,52 +134,79 @@ func (e *executable) replayable() bool { return len(e.prog.Keep) == 0 && len(e.a
 // replay runs the program as a graph if it can: done is false if not, and then nothing has happened.
 func (e *executable) replay(io *op.IO, resolve compute.Resolve) (done bool, err error) {
 	bound := &memory{}
+	// What comes later on the home stream may have the tensors' memory.
+	defer bound.releaseDevice()
 	if err := e.bindTensors(bound, io); err != nil {
-		bound.releaseDevice()
 		return false, err
 	}
 	g := e.idleGraph(bound)
 	if g == nil {
-		bound.releaseDevice()
 		return false, nil
 	}
 	e.fillUpload(g.memory, io)
-	e.d.submit.Lock()
-	defer e.d.submit.Unlock()
-	err = e.d.check("cuGraphLaunch", e.d.drv.GraphLaunch(g.exec, e.d.home.handle))
-	if err == nil {
-		err = e.d.home.after(func(err error) { e.replayed(g, io, resolve, err) })
+	if err = e.stage(g.memory, io); err == nil {
+		err = e.launch(g, io, resolve)
 	}
-	bound.releaseDevice() // stream order: what comes later on this stream may have it
 	if err != nil {
-		_ = e.d.check("cuStreamSynchronize", e.d.drv.StreamSynchronize(e.d.home.handle))
-		e.destroyGraph(g)
+		e.d.settleHome()
+		e.giveUp(g)
 		return false, fmt.Errorf("replay of a program of %d steps: %w", len(e.prog.Steps), err)
 	}
 	e.count(uint64(e.launches()), 1)
 	return true, nil
 }
 
-// idleGraph returns a graph for these tensors that no run uses, or nil.
+func (e *executable) launch(g *replay, io *op.IO, resolve compute.Resolve) error {
+	e.d.submit.Lock()
+	defer e.d.submit.Unlock()
+	if err := e.d.check("cuGraphLaunch", e.d.drv.GraphLaunch(g.exec, e.d.home.handle)); err != nil {
+		return err
+	}
+	_, err := e.d.home.after(func(err error) { e.replayed(g, io, resolve, err) })
+	return err
+}
+
+// idleGraph returns a graph for these tensors that no run uses, or nil. It makes one if there are few yet, or in place of an
+// older one if the last run that found none had the same tensors.
 func (e *executable) idleGraph(bound *memory) *replay {
 	e.mu.Lock()
 	for i, g := range e.graphs {
 		if sameTensors(g.at, bound) {
-			e.graphs = append(e.graphs[:i], e.graphs[i+1:]...)
+			e.graphs = slices.Delete(e.graphs, i, i+1)
 			e.mu.Unlock()
 			return g
 		}
 	}
-	if e.closed || e.made >= mostGraphs {
+	again := sameTensors(e.missed, bound)
+	if !again {
+		e.missed = snapshot(bound)
+	}
+	var old *replay
+	switch {
+	case e.closed || e.refused:
+		e.mu.Unlock()
+		return nil
+	case e.made < mostGraphs:
+		e.made++
+	case again && len(e.graphs) > 0:
+		old = e.graphs[0]
+		e.graphs = e.graphs[1:]
+	default:
 		e.mu.Unlock()
 		return nil
 	}
-	e.made++
 	e.mu.Unlock()
+	if old != nil {
+		e.destroyGraph(old)
+	}
 	g, err := e.record(bound)
 	if err != nil {
-		// It runs without a graph as well; whether something is wrong shows there. made stays: another try would fail likewise.
+		// It runs without a graph as well; whether something is wrong shows there. Another try would fail likewise.
 		e.d.log.Debug("cuda: no graph of a program", "steps", len(e.prog.Steps), "error", err)
+		e.mu.Lock()
+		e.refused = true
+		e.made--
+		e.mu.Unlock()
 		return nil
 	}
 	return g
@@ -247,9 +288,16 @@ func (e *executable) replayed(g *replay, io *op.IO, resolve compute.Resolve, err
 	}
 	e.mu.Unlock()
 	if !back {
-		e.destroyGraph(g)
+		e.giveUp(g)
 	}
-	e.d.end()
+}
+
+// giveUp destroys a graph in use.
+func (e *executable) giveUp(g *replay) {
+	e.mu.Lock()
+	e.made--
+	e.mu.Unlock()
+	e.destroyGraph(g)
 }
 
 // destroyGraph frees a graph that no run uses.
@@ -260,8 +308,8 @@ func (e *executable) destroyGraph(g *replay) {
 	g.release()
 }
 
-// dropGraphs frees the graphs that are idle.
-func (e *executable) dropGraphs() {
+// dropGraphs frees the graphs that are idle. It reports whether there were any.
+func (e *executable) dropGraphs() bool {
 	e.mu.Lock()
 	idle := e.graphs
 	e.graphs = nil
@@ -270,4 +318,5 @@ func (e *executable) dropGraphs() {
 	for _, g := range idle {
 		e.destroyGraph(g)
 	}
+	return len(idle) > 0
 }

@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 
@@ -18,8 +19,8 @@ type Stream struct {
 	timed  bool
 
 	mu        sync.Mutex
-	closed    bool
-	recording bool
+	closed    bool         // nothing new begins
+	recording bool         // or a capture
 	waiting   []completion // in the order of submission
 	waiter    bool         // a goroutine looks after waiting
 }
@@ -70,12 +71,25 @@ func (d *device) newStream(o StreamOptions) (*Stream, error) {
 	return s, nil
 }
 
-// Close waits for the stream's work and gives the stream back. It is idempotent.
+// Close waits for the stream's work and gives the stream back. A recording that is open can still be submitted; the stream goes
+// after it then, and Close does not wait. Close is idempotent.
 func (s *Stream) Close() error {
 	if s.d.hold() != nil {
 		return nil // the device has closed it, or will
 	}
 	defer s.d.end()
+	s.mu.Lock()
+	closed, open := s.closed, s.recording
+	s.closed = true
+	s.mu.Unlock()
+	if closed || open {
+		return nil
+	}
+	return s.giveBack()
+}
+
+// giveBack waits and frees, unless the device has.
+func (s *Stream) giveBack() error {
 	s.d.mu.Lock()
 	own := s.d.streams[s]
 	delete(s.d.streams, s)
@@ -85,25 +99,16 @@ func (s *Stream) Close() error {
 	}
 	s.d.enterDead()
 	defer s.d.leave()
-	err := s.d.pool.unwatch(s.handle)
-	if e := s.destroy(); err == nil {
-		err = e
-	}
-	return err
+	return errors.Join(s.d.pool.unwatch(s.handle), s.destroy())
 }
 
-// destroy waits and frees; nobody else does it.
+// destroy waits and frees; nobody else does it, and the caller has entered the context, dead or not.
 func (s *Stream) destroy() error {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
-	s.d.enterDead()
-	defer s.d.leave()
 	err := s.d.check("cuStreamSynchronize", s.d.drv.StreamSynchronize(s.handle))
-	if e := s.d.check("cuStreamDestroy", s.d.drv.StreamDestroy(s.handle)); err == nil {
-		err = e
-	}
-	return err
+	return errors.Join(err, s.d.check("cuStreamDestroy", s.d.drv.StreamDestroy(s.handle)))
 }
 
 // begin reserves the stream for a recording.
@@ -120,23 +125,30 @@ func (s *Stream) begin() error {
 	return nil
 }
 
+// endRecording makes room for another recording. The caller has reserved the device.
 func (s *Stream) endRecording() {
 	s.mu.Lock()
 	s.recording = false
+	closed := s.closed
 	s.mu.Unlock()
+	if closed {
+		if err := s.giveBack(); err != nil {
+			s.d.log.Warn("cuda: closing a stream", "error", err)
+		}
+	}
 }
 
-// after calls done when everything submitted so far has been done, with the error that the context has by then. Callbacks of
-// one stream come in order, on a goroutine of their own. The caller has entered the context and reserved the device; the
-// reservation passes to the callback, which has to give it back.
-func (s *Stream) after(done func(error)) error {
+// after calls done when everything submitted so far has been done, with the error that the context has by then, and returns the
+// event that tells. Callbacks of one stream come in order, on a goroutine of their own. The caller has entered the context and
+// reserved the device; unless after fails, the reservation ends behind the callback.
+func (s *Stream) after(done func(error)) (driver.Event, error) {
 	event, err := s.d.events.get(false)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if err := s.d.check("cuEventRecord", s.d.drv.EventRecord(event, s.handle)); err != nil {
 		s.d.events.put(event, false)
-		return err
+		return 0, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -145,7 +157,7 @@ func (s *Stream) after(done func(error)) error {
 		s.waiter = true
 		go s.wait()
 	}
-	return nil
+	return event, nil
 }
 
 // wait waits for one event after the other until there are none.
@@ -161,8 +173,8 @@ func (s *Stream) wait() {
 		c := s.waiting[0]
 		s.waiting = s.waiting[1:]
 		s.mu.Unlock()
-		err := s.d.awaitEvent(c.event)
+		c.done(s.d.awaitEvent(c.event))
 		s.d.events.put(c.event, false)
-		c.done(err)
+		s.d.end()
 	}
 }

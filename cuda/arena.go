@@ -77,8 +77,9 @@ const (
 	classes       = 4
 )
 
-// get returns a block of at least the given size, of kind c or 0; 0 bytes are a block as well. It asks the backing for a segment if no gap fits.
-// Errors wrap compute.ErrOutOfMemory if the limit or the backing does not allow it even after idle segments went back.
+// get returns a block of at least the given size, of kind c or 0; 0 bytes are a block as well. It asks the backing for a
+// segment if no gap fits. Errors wrap compute.ErrOutOfMemory if the limit or the backing does not allow it even after idle
+// segments went back.
 func (a *arena) get(bytes uint64, c class) (*span, error) {
 	size := max(roundUp(bytes, alignment), alignment)
 	if size < bytes {
@@ -149,8 +150,8 @@ func (a *arena) join(s, next *span) {
 	a.drop(next)
 }
 
-// grow returns a gap of at least size bytes in a new segment, or, if there is no memory for one, in any other, or in whatever can
-// be reclaimed.
+// grow returns a gap of at least size bytes in a new segment, or, if there is no memory for one, in any other, or in whatever
+// can be reclaimed.
 func (a *arena) grow(size uint64, c class) (*span, error) {
 	want := roundUp(size, granularity)
 	if c&small != 0 {

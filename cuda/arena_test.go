@@ -206,7 +206,8 @@ func TestArenaBestFit(t *testing.T) {
 func TestArenaSegments(t *testing.T) {
 	h := newHeap(1 << 40)
 	a := &arena{from: h, limit: math.MaxUint64}
-	for _, n := range []uint64{1, smallBlock - alignment, smallBlock, mediumBlock - 1, mediumBlock, mediumBlock + 1, 100<<20 + 1} {
+	for _, n := range []uint64{1, smallBlock - alignment, smallBlock, mediumBlock - 1, mediumBlock, mediumBlock + 1,
+		100<<20 + 1} {
 		_, err := a.get(n, 0)
 		require.NoError(t, err)
 	}

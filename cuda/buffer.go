@@ -87,8 +87,8 @@ func (b *Buffer[T]) Len() int { return b.n }
 // Bytes is the size.
 func (b *Buffer[T]) Bytes() uint64 { return uint64(b.n) * uint64(unsafe.Sizeof(*new(T))) }
 
-// Arg is the address, for launches. That of a closed buffer fits no parameter. The address alone does not keep the buffer: it has
-// to stay reachable and open until the work that uses it has been submitted.
+// Arg is the address, for launches. That of a closed buffer fits no parameter. The address alone does not keep the buffer: it
+// has to stay reachable and open until the work that uses it has been submitted.
 func (b *Buffer[T]) Arg() args.Arg {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -98,8 +98,8 @@ func (b *Buffer[T]) Arg() args.Arg {
 	return args.Ptr(uint64(b.at))
 }
 
-// Slice returns elements from to to−1 as a buffer that shares the memory and is closed on its own: the memory goes back when the
-// buffer and all its slices are closed.
+// Slice returns elements from to to−1 as a buffer that shares the memory and is closed on its own: the memory goes back when
+// the buffer and all its slices are closed.
 func (b *Buffer[T]) Slice(from, to int) (*Buffer[T], error) {
 	if b != nil && (from < 0 || to < from || to > b.n) {
 		return nil, fmt.Errorf("slice from %d to %d of a buffer of %d elements: %w", from, to, b.n, compute.ErrArgument)

@@ -11,8 +11,8 @@ import (
 // HostBuffer is pinned memory of the host for elements of one type, from and to which streams copy without a detour. It is safe
 // for concurrent use; what is in it is not.
 //
-// Pinned memory is a scarce good: close it. A forgotten buffer keeps it until the device is closed, because the garbage collector
-// does not know who still uses its slice.
+// Pinned memory is a scarce good: close it. A forgotten buffer keeps it until the device is closed, because the garbage
+// collector does not know who still uses its slice.
 type HostBuffer[T Element] struct {
 	dev *Device
 	at  unsafe.Pointer

@@ -173,7 +173,8 @@ func (g *gate) open() {
 	g.release = nil
 }
 
-// late opens the gate after a while, in which the test gets to where it waits. If it does not, it tests less, but does not fail.
+// late opens the gate after a while, in which the test gets to where it waits. If it does not, it tests less, but does not
+// fail.
 func (g *gate) late() { time.AfterFunc(10*time.Millisecond, g.open) }
 
 // move copies 1 KiB by a kernel; the caller has entered the context.
@@ -207,7 +208,8 @@ func TestMemoryStatistics(t *testing.T) {
 	require.NoError(t, err)
 	m := memory()
 	require.Equal(t, Memory{
-		InUse: 4096 + 256, Cached: smallSegment - 4352, HighWater: 4352, LargestFree: smallSegment - 4352, Segments: 1, Blocks: 2,
+		InUse: 4096 + 256, Cached: smallSegment - 4352, HighWater: 4352, LargestFree: smallSegment - 4352, Segments: 1,
+		Blocks:      2,
 		Allocations: 1, Reused: 1, DeviceTotal: start.DeviceTotal, DeviceFree: start.DeviceFree - smallSegment,
 		Host: HostMemory{InUse: 2048, Cached: smallSegment - 2048, HighWater: 2048, Segments: 1, Blocks: 1, Allocations: 1},
 	}, m)

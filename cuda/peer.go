@@ -34,7 +34,8 @@ func canAccessPeer(a, b *Device) (can bool, err error) {
 func EnablePeer(a, b *Device) error {
 	can, err := canAccessPeer(a, b)
 	if err == nil && !can {
-		err = fmt.Errorf("device %d cannot reach the memory of device %d: %w", a.info.Ordinal, b.info.Ordinal, compute.ErrUnsupported)
+		err = fmt.Errorf("device %d cannot reach the memory of device %d: %w", a.info.Ordinal, b.info.Ordinal,
+			compute.ErrUnsupported)
 	}
 	if err == nil && a.primary != b.primary {
 		err = bothOpen(a, b, func() error {

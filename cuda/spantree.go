@@ -1,7 +1,7 @@
 package cuda
 
-// spanTree holds free spans in the order of size, then address: a treap whose nodes are the spans themselves, so that nothing is
-// allocated. Random priorities keep it balanced: operations take O(log n) expected. (Seidel and Aragon, "Randomized Search
+// spanTree holds free spans in the order of size, then address: a treap whose nodes are the spans themselves, so that nothing
+// is allocated. Random priorities keep it balanced: operations take O(log n) expected. (Seidel and Aragon, "Randomized Search
 // Trees", 1996.)
 type spanTree struct {
 	root *span

@@ -8,9 +8,9 @@ const (
 	stageLeast = 64 << 10 // where less is enough
 )
 
-// stager moves memory that is not pinned, such as any Go slice: the driver's asynchronous copies take pinned memory only. It goes
-// in chunks through a few pinned stages, so that the host copies one while the GPU has another. It is safe for concurrent use;
-// callers have entered the context.
+// stager moves memory that is not pinned, such as any Go slice: the driver's asynchronous copies take pinned memory only. It
+// goes in chunks through a few pinned stages, so that the host copies one while the GPU has another. It is safe for concurrent
+// use; callers have entered the context.
 type stager struct {
 	p      *primary
 	host   *hostPool

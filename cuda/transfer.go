@@ -10,7 +10,8 @@ import (
 )
 
 // Upload copies data, as long as the buffer, to the device: after all that has been submitted to the device so far, and waits
-// until it is done. If ctx ends while earlier work is awaited, nothing is copied. Where waiting is too slow, see [CopyToDevice].
+// until it is done. If ctx ends while earlier work is awaited, nothing is copied. Where waiting is too slow, see
+// [CopyToDevice].
 func (b *Buffer[T]) Upload(ctx context.Context, data []T) error {
 	return b.transfer(ctx, "upload", data, func(d *device, bytes []byte) error {
 		if err := d.stager.upload(b.at, bytes, d.stager.stream); err != nil {
@@ -20,8 +21,9 @@ func (b *Buffer[T]) Upload(ctx context.Context, data []T) error {
 	})
 }
 
-// Download copies the elements to data, as long as the buffer: after all that has been submitted to the device so far, and waits
-// until it is done. If ctx ends while earlier work is awaited, nothing is copied. Where waiting is too slow, see [CopyToHost].
+// Download copies the elements to data, as long as the buffer: after all that has been submitted to the device so far, and
+// waits until it is done. If ctx ends while earlier work is awaited, nothing is copied. Where waiting is too slow, see
+// [CopyToHost].
 func (b *Buffer[T]) Download(ctx context.Context, data []T) error {
 	return b.transfer(ctx, "download", data, func(d *device, bytes []byte) error {
 		return d.stager.download(bytes, b.at, d.stager.stream)

@@ -8,9 +8,11 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wavelane/wavelane/cuda"
 	"github.com/wavelane/wavelane/gpu"
 	"github.com/wavelane/wavelane/internal/benchmarks"
 	"github.com/wavelane/wavelane/simd"
@@ -34,6 +36,10 @@ func TestWrongUsage(t *testing.T) {
 		{"bench --runs many", "many"},
 		{"bench --device toaster", "toaster"},
 		{"bench --device gpu:x", "gpu:x"},
+		{"monitor extra", "extra"},
+		{"monitor --interval 0s", "--interval"},
+		{"monitor --count -1", "--count"},
+		{"monitor --software --device 3", "--device 3"},
 		{"tune --device cpu", "nothing to tune"},
 		{"tune --shape 5x5", "5x5"},
 		{"tune --shape 0x1x1", "0x1x1"},
@@ -67,7 +73,7 @@ func TestInterrupt(t *testing.T) {
 }
 
 func TestHelp(t *testing.T) {
-	for _, args := range [][]string{{}, {"--help"}, {"info", "--help"}, {"bench", "--help"}, {"tune", "--help"}} {
+	for _, args := range [][]string{{}, {"--help"}, {"info", "--help"}, {"monitor", "--help"}, {"bench", "--help"}, {"tune", "--help"}} {
 		status, out, errOut := call(t.Context(), args...)
 		require.Zero(t, status)
 		require.Empty(t, errOut)
@@ -93,6 +99,39 @@ func TestInfo(t *testing.T) {
 		require.Equal(t, i, a.Index)
 		require.NotZero(t, a.Limits.MaxBuffer)
 	}
+	require.NotEqual(t, len(r.CUDA) == 0, r.NoCUDA == "", "NVIDIA GPUs, or why there are none")
+}
+
+// What info says about an NVIDIA GPU, of which the software one is an example.
+func TestInfoCUDA(t *testing.T) {
+	list, err := cuda.Devices(t.Context(), cuda.Software())
+	require.NoError(t, err)
+	var out bytes.Buffer
+	r := report{CUDA: list, NoCUDA: "", GPU: "none"}
+	require.NoError(t, r.write(&out))
+	require.Contains(t, out.String(), "\ncuda:0: "+list[0].Name+"\n")
+	require.Contains(t, out.String(), "sm_90")
+	require.NotContains(t, out.String(), "No CUDA")
+}
+
+func TestMonitor(t *testing.T) {
+	status, out, errOut := call(t.Context(), "monitor", "--software", "--count", "3", "--interval", "1ms")
+	require.Zero(t, status, errOut)
+	require.Equal(t, 3, strings.Count(out, "cuda:0 "))
+	require.Contains(t, out, " of 4 GiB")
+
+	status, out, errOut = call(t.Context(), "monitor", "--software", "--count", "1", "--json")
+	require.Zero(t, status, errOut)
+	var s sample
+	require.NoError(t, json.Unmarshal([]byte(out), &s))
+	require.Equal(t, uint64(4<<30), s.Total)
+	require.Less(t, s.Used, s.Total)
+
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	status, _, errOut = call(ctx, "monitor", "--software", "--interval", "10ms")
+	require.Equal(t, 130, status)
+	require.Equal(t, "wavelane: interrupted\n", errOut)
 }
 
 func TestBench(t *testing.T) {

@@ -14,11 +14,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/ptx/kernels"
+	"github.com/wavelane/wavelane/ptx/lower"
 	"github.com/wavelane/wavelane/ptx/parse"
 )
 
-// emitted is a file with a kernel of the library.
-func emitted(t *testing.T, kernel string) string {
+// emittedFile is a file with a kernel of the library.
+func emittedFile(t *testing.T, kernel string) string {
 	status, out, errOut := call(t.Context(), "ptx", "emit", kernel)
 	require.Zero(t, status, errOut)
 	return written(t, out)
@@ -65,13 +66,26 @@ func TestPTXEmit(t *testing.T) {
 		require.NoError(t, err)
 		require.NotNil(t, m.Func(k.Name))
 	}
+	for _, f := range lower.Families() {
+		require.Contains(t, list, "\n"+f.Name+": "+f.Kernels[0].Name+" ")
+	}
+	status, out, errOut := call(t.Context(), "ptx", "emit", "--family", "move")
+	require.Zero(t, status, errOut)
+	m, err := parse.Module("move", []byte(out))
+	require.NoError(t, err)
+	require.Len(t, m.Funcs, len(lower.FamilyOf("move").Kernels))
+	for _, bad := range [][]string{{"--family", "toaster"}, {"saxpy", "--family", "move"}} {
+		status, _, errOut = call(t.Context(), append([]string{"ptx", "emit"}, bad...)...)
+		require.Equal(t, 2, status)
+		require.Contains(t, errOut, "family")
+	}
 	status, _, errOut = call(t.Context(), "ptx", "emit", "toaster")
 	require.Equal(t, 2, status)
 	require.Contains(t, errOut, "toaster")
 }
 
 func TestPTXRun(t *testing.T) {
-	file := emitted(t, "saxpy")
+	file := emittedFile(t, "saxpy")
 	args := []string{"ptx", "run", file, "--entry", "saxpy", "--grid", "1", "--block", "256", "--arg", "u32:3", "--arg", "f32:2",
 		"--arg", "buf:f32:1,2,3", "--arg", "buf:f32:10,20,nan", "--seed", "5"}
 	status, out, errOut := call(t.Context(), args...)
@@ -131,7 +145,7 @@ func TestArguments(t *testing.T) {
 
 // TestPTXErrors is what people get wrong: each a message that names it, and a status.
 func TestPTXErrors(t *testing.T) {
-	file, reduced := written(t, half), emitted(t, "block_sum")
+	file, reduced := written(t, half), emittedFile(t, "block_sum")
 	good := "--arg zero:f32:4 --arg f32:1 --arg s64:0 --arg u32:3"
 	for _, c := range []struct {
 		args, message string
@@ -169,7 +183,7 @@ func TestPTXErrors(t *testing.T) {
 }
 
 func TestPTXCheck(t *testing.T) {
-	file := emitted(t, "sgemm_tiled")
+	file := emittedFile(t, "sgemm_tiled")
 	status, out, errOut := call(t.Context(), "ptx", "check", file, "--gpu", "h200", "--sm", "90")
 	require.Zero(t, status, errOut)
 	require.Contains(t, out, "sgemm_tiled")

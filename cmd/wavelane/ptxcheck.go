@@ -13,40 +13,65 @@ import (
 	"github.com/wavelane/wavelane/ptx/analyze"
 	"github.com/wavelane/wavelane/ptx/ir"
 	"github.com/wavelane/wavelane/ptx/kernels"
+	"github.com/wavelane/wavelane/ptx/lower"
 	"github.com/wavelane/wavelane/ptx/roofline"
 )
 
 func ptxEmitCommand() *cobra.Command {
+	family := ""
 	c := &cobra.Command{
 		Use:   "emit [KERNEL]",
 		Short: "Print a kernel of this library as PTX, or list them",
+		Long: `Print a kernel of this library as PTX, or with --family the module of kernels that the operations of the catalogue run on
+NVIDIA GPUs. Without either, list them.`,
 		Example: `  wavelane ptx emit
-  wavelane ptx emit softmax > softmax.ptx`,
+  wavelane ptx emit softmax > softmax.ptx
+  wavelane ptx emit --family matmul > matmul.ptx`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			if len(args) == 0 {
+			if len(args) == 0 && family == "" {
 				return listKernels(c.OutOrStdout())
 			}
-			for _, k := range kernels.All() {
-				if k.Name == args[0] {
-					m, err := k.Module()
-					if err != nil {
-						return err
-					}
-					_, err = io.WriteString(c.OutOrStdout(), m.String())
-					return err
-				}
+			if len(args) > 0 && family != "" {
+				return usagef("a family is printed as a whole: KERNEL or --family, not both")
 			}
-			return usagef("no kernel %q: 'wavelane ptx emit' lists them", args[0])
+			m, err := emitted(args, family)
+			if err != nil {
+				return err
+			}
+			_, err = io.WriteString(c.OutOrStdout(), m.String())
+			return err
 		},
 	}
+	c.Flags().StringVar(&family, "family", "", "`name` of a family of the catalogue's kernels")
 	return c
+}
+
+func emitted(args []string, family string) (*ir.Module, error) {
+	if family != "" {
+		if f := lower.FamilyOf(family); f != nil {
+			return f.Module()
+		}
+		return nil, usagef("no family %q: 'wavelane ptx emit' lists them", family)
+	}
+	for _, k := range kernels.All() {
+		if k.Name == args[0] {
+			return k.Module()
+		}
+	}
+	return nil, usagef("no kernel %q: 'wavelane ptx emit' lists them", args[0])
 }
 
 func listKernels(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, k := range kernels.All() {
 		fmt.Fprintf(w, "%s\t%d × %d × %d threads\t%s\n", k.Name, k.Block[0], k.Block[1], k.Block[2], k.Doc)
+	}
+	fmt.Fprintln(w, "\nOf the catalogue, by families:")
+	for _, f := range lower.Families() {
+		for _, k := range f.Kernels {
+			fmt.Fprintf(w, "%s: %s\t%d × %d × %d threads\t%s\n", f.Name, k.Name, k.Block[0], k.Block[1], k.Block[2], k.Doc)
+		}
 	}
 	return w.Flush()
 }

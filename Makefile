@@ -13,7 +13,7 @@ QEMU      := $(shell command -v qemu-aarch64-static || command -v qemu-aarch64)
 WASM_EXEC := $(shell $(GO) env GOROOT)/lib/wasm/go_js_wasm_exec
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo bench test lint cross unit modules conformance race portable generate ptxas-check
+.PHONY: help setup demo bench gpu-bundle test lint cross unit modules conformance race portable generate ptxas-check
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,9 +43,13 @@ test: ## run every test: format, vet, all platforms, conformance on every device
 	$(MAKE) portable
 	@echo "all tests passed"
 
+gpu-bundle: ## build out/gpu-bundle: copied to a machine with an NVIDIA GPU, ./run there tests and measures all (bench/results/README.md)
+	GO="$(GO)" scripts/gpu/bundle out/gpu-bundle
+
 lint: ## gofmt and go vet
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "not formatted, run gofmt -w:" $$unformatted; exit 1; fi
 	$(GO) vet ./...
+	$(GO) vet -tags hardware ./...
 	@set -e; for m in $(MODULES); do echo "go vet in $$m"; (cd $$m && $(GO) vet ./...); done
 
 cross: ## build and vet without cgo for every platform

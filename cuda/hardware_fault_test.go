@@ -36,7 +36,7 @@ const faulting = `.version 7.0
 {
 	.reg .b32 %r<2>;
 	.reg .b64 %rd<3>;
-	mov.u64 %rd2, 1152921504606846976;
+	mov.u64 %rd2, 16;
 	mov.u32 %r1, 1;
 	st.global.u32 [%rd2], %r1;
 	ret;

@@ -68,8 +68,8 @@ var faults = map[string][]driver.Result{
 
 const faultVariable = "WAVELANE_TEST_FAULT"
 
-// A fault kills the context of its process, with an error that says why and after which launches, and nothing else: this process,
-// which has the GPU open meanwhile, and later ones work.
+// A fault kills the context of its process, with an error that says why and after which launches, and nothing else: this
+// process, which has the GPU open meanwhile, and later ones work.
 func TestHardwareFaults(t *testing.T) {
 	if os.Getenv(faultVariable) != "" {
 		return // this is the child

@@ -60,8 +60,8 @@ func TestHardwareAttributes(t *testing.T) {
 		a := k.Attributes()
 		o, err := k.Occupancy(blocks[name], 0)
 		require.NoError(t, err, name)
-		t.Logf("%-44s %3d registers, %6d bytes shared, %3d local, %2d blocks at once, %3.0f %% of threads", name, a.Registers, a.Shared,
-			a.Local, o.Blocks, 100*o.Share)
+		t.Logf("%-44s %3d registers, %6d bytes shared, %3d local, %2d blocks at once, %3.0f %% of threads", name, a.Registers,
+			a.Shared, a.Local, o.Blocks, 100*o.Share)
 		if !onSoftware { // which knows neither
 			require.Zero(t, a.Local, "%s spills", name)
 			require.Positive(t, a.Registers, name)

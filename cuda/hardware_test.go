@@ -24,8 +24,8 @@ import (
 	"github.com/wavelane/wavelane/ptx/kernels"
 )
 
-// What is in files with the tag hardware needs an NVIDIA GPU and fails without one. With WAVELANE_TEST_SOFTWARE=1 the software GPU
-// takes its place, with small sizes: so that the tests themselves are tested on machines without a GPU.
+// What is in files with the tag hardware needs an NVIDIA GPU and fails without one. With WAVELANE_TEST_SOFTWARE=1 the software
+// GPU takes its place, with small sizes: so that the tests themselves are tested on machines without a GPU.
 var onSoftware = os.Getenv("WAVELANE_TEST_SOFTWARE") == "1"
 
 // hardwareOptions are those of the GPU under test.
@@ -327,8 +327,8 @@ func TestHardwareCompilerRefuses(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// A second opening finds what the first compiled. The driver has a cache of its own, which the script that runs these tests turns off
-// (CUDA_CACHE_DISABLE), as it would make the comparison pointless.
+// A second opening finds what the first compiled. The driver has a cache of its own, which the script that runs these tests
+// turns off (CUDA_CACHE_DISABLE), as it would make the comparison pointless.
 func TestHardwareCache(t *testing.T) {
 	dir := t.TempDir()
 	load := func() time.Duration {

@@ -76,7 +76,8 @@ const (
 	sampleCalls = 200
 )
 
-// captured makes a way of work that is repeated within a graph, so that the GPU waits for no host: its time is that of one turn.
+// captured makes a way of work that is repeated within a graph, so that the GPU waits for no host: its time is that of one
+// turn.
 func (k *clock) captured(ctx context.Context, name string, work float64, f act) (Way, error) {
 	g, err := k.repeat(1, f)
 	if err != nil {
@@ -183,5 +184,7 @@ func (k *clock) deviceCopy(ctx context.Context, moved int) (Way, error) {
 	if err := from.Upload(ctx, x[:from.Len()]); err != nil {
 		return Way{}, err
 	}
-	return k.captured(ctx, "device copy", float64(moved)/1e9, func(c *cuda.Capture) error { return cuda.CopyOnDevice(c, to, from) })
+	return k.captured(ctx, "device copy", float64(moved)/1e9, func(c *cuda.Capture) error {
+		return cuda.CopyOnDevice(c, to, from)
+	})
 }

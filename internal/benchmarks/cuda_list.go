@@ -61,7 +61,8 @@ var memoryBound = func() (all []measured) {
 	return append(all,
 		measured{"softmax_wide", op.Softmax, op.Attr{}, [][]int{{2048, 32768}}, [][]int{{1, 8192}}, "64M float32, rows of 32,768"},
 		whole("sum", op.Sum), whole("argmax", op.ArgMax),
-		measured{"transpose", op.Transpose, op.Attr{Options: compute.TransposeOptions{}}, [][]int{{8192, 8192}}, [][]int{{100, 70}}, doc},
+		measured{"transpose", op.Transpose, op.Attr{Options: compute.TransposeOptions{}}, [][]int{{8192, 8192}},
+			[][]int{{100, 70}}, doc},
 		measured{"matvec", op.MatVec, op.Attr{}, [][]int{{8192, 8192}, {8192}}, [][]int{{100, 70}, {70}}, doc},
 	)
 }()
@@ -153,6 +154,9 @@ func square(k *clock, n int) int {
 	return n
 }
 
+// tile is that of the larger SGEMM of package ptx/kernels.
+var tile = kernels.Tile{M: 128, N: 64, K: 8, PerThreadM: 8, PerThreadN: 4}
+
 func sgemm(n int) prepareFunc {
 	return func(ctx context.Context, dev *wavelane.Device, c *cleanups) ([]Way, error) {
 		k, err := newClock(dev, c)
@@ -170,7 +174,7 @@ func sgemm(n int) prepareFunc {
 			return nil, err
 		}
 		way.peer = &Request{Op: "matmul", Shapes: shapes, Calls: way.calls}
-		own, err := k.product(ctx, kernels.SGEMM(kernels.Tile{M: 128, N: 64, K: 8, PerThreadM: 8, PerThreadN: 4}), n, compute.Float32)
+		own, err := k.product(ctx, kernels.SGEMM(tile), n, compute.Float32)
 		return []Way{way, own}, err
 	}
 }
@@ -187,7 +191,7 @@ func hgemm(n int) prepareFunc {
 			return nil, err
 		}
 		way.peer = &Request{Op: "matmul_half", Shapes: [][]int{{n, n}, {n, n}}, Calls: way.calls}
-		without, err := k.product(ctx, kernels.SGEMM(kernels.Tile{M: 128, N: 64, K: 8, PerThreadM: 8, PerThreadN: 4}), n, compute.Float32)
+		without, err := k.product(ctx, kernels.SGEMM(tile), n, compute.Float32)
 		return []Way{way, without}, err
 	}
 }

@@ -18,8 +18,8 @@ type Request struct {
 	Calls  int     `json:"calls"`  // in one sample, so that events are fine enough
 }
 
-// Peer is another library in a process of its own, which measures when it is its turn. It reads requests as lines of JSON and answers each
-// with a line: {"seconds": of one call} or {"error": why it cannot}. The first line it writes is {"name": what it is}.
+// Peer is another library in a process of its own, which measures when it is its turn. It reads requests as lines of JSON and
+// answers each with a line: {"seconds": of one call} or {"error": why it cannot}. The first line it writes is {"name": what it is}.
 type Peer struct {
 	Name string
 

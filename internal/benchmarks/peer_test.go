@@ -22,7 +22,8 @@ func durations(n ...int) (list []time.Duration) {
 
 const peerVariable = "WAVELANE_TEST_PEER"
 
-// TestMain is a peer in a process that a test has started: one that takes 3 ms for everything, knows no softmax, and dies of argmax.
+// TestMain is a peer in a process that a test has started: one that takes 3 ms for everything, knows no softmax, and dies of
+// argmax.
 func TestMain(m *testing.M) {
 	if os.Getenv(peerVariable) == "" {
 		os.Exit(m.Run())

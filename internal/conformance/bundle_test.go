@@ -84,8 +84,8 @@ class Anything:
 sys.modules["torch"] = Anything()
 `
 
-// The bundle for machines with a GPU, built as for them, on the software GPU: the binaries, the script, the peer, and the results they
-// write. And without any GPU: failures, not skips.
+// The bundle for machines with a GPU, built as for them, on the software GPU: the binaries, the script, the peer, and the results
+// they write. And without any GPU: failures, not skips.
 func TestBundle(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the bundle for GPUs is built without -short")

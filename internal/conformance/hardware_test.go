@@ -11,8 +11,8 @@ import (
 	"github.com/wavelane/wavelane/cuda"
 )
 
-// Files with the tag hardware need an NVIDIA GPU and fail without one. With WAVELANE_TEST_SOFTWARE=1 the software GPU and the software
-// adapter take its place, so that the tests themselves are tested on machines without a GPU.
+// Files with the tag hardware need an NVIDIA GPU and fail without one. With WAVELANE_TEST_SOFTWARE=1 the software GPU and the
+// software adapter take its place, so that the tests themselves are tested on machines without a GPU.
 var onSoftware = os.Getenv("WAVELANE_TEST_SOFTWARE") == "1"
 
 // TestHardwareCUDA is the whole suite on the GPU, the large cases included.

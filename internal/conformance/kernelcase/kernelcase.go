@@ -1,5 +1,5 @@
-// Package kernelcase has a case for each kernel of package ptx/kernels, for whatever executes PTX: what to launch it with, and what has to
-// come of it, computed in float64.
+// Package kernelcase has a case for each kernel of package ptx/kernels, for whatever executes PTX: what to launch it with, and
+// what has to come of it, computed in float64.
 package kernelcase
 
 import (

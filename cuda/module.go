@@ -24,6 +24,7 @@ type Module struct {
 
 	// holders are the owner and what refers to the module's kernels. The last one to go retires the module.
 	holders atomic.Int64
+	closed  atomic.Bool // by the owner
 }
 
 // LoadOption configures [Device.Load].
@@ -199,6 +200,7 @@ func (m *Module) Close() error {
 	if !own {
 		return nil
 	}
+	m.closed.Store(true)
 	m.release()
 	if d.enter() != nil {
 		return nil // the context is dead; the device unloads when it is closed
@@ -215,7 +217,7 @@ func (m *Module) Close() error {
 func (m *Module) retain() error {
 	for {
 		n := m.holders.Load()
-		if n <= 0 {
+		if n <= 0 || m.closed.Load() {
 			return closedError("module " + m.name)
 		}
 		if m.holders.CompareAndSwap(n, n+1) {

@@ -1,0 +1,203 @@
+package cuda
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/ptx/lower"
+)
+
+// randomProgram draws values of all sources and steps that read any of them, and scratch memory for each step.
+func randomProgram(t *rapid.T) (*op.Program, [][]int) {
+	p := &op.Program{}
+	typ := func() op.Type {
+		return op.Type{DType: compute.Float32, Shape: []int{rapid.OneOf(rapid.Just(0), rapid.IntRange(0, 2000)).Draw(t, "elements")}}
+	}
+	for range rapid.IntRange(0, 5).Draw(t, "inputs") {
+		p.Add(typ(), rapid.SampledFrom([]op.Source{op.FromHost, op.FromHost, op.FromTensor}).Draw(t, "source"))
+	}
+	if len(p.Values) == 0 {
+		p.Add(typ(), op.FromHost)
+	}
+	any := func() op.Slot { return op.Slot(rapid.IntRange(0, len(p.Values)-1).Draw(t, "slot")) }
+	var scratch [][]int
+	for range rapid.IntRange(0, 20).Draw(t, "steps") {
+		var in []op.Slot
+		for range rapid.IntRange(0, 3).Draw(t, "operands") {
+			in = append(in, any())
+		}
+		p.Steps = append(p.Steps, op.Step{In: in, Out: p.Add(typ(), op.FromStep)})
+		scratch = append(scratch, rapid.SliceOfN(rapid.IntRange(0, 5000), 0, 3).Draw(t, "scratch"))
+	}
+	for range rapid.IntRange(0, 3).Draw(t, "reads") {
+		p.Read = append(p.Read, any())
+	}
+	for range rapid.IntRange(0, 3).Draw(t, "keeps") {
+		p.Keep = append(p.Keep, any())
+	}
+	return p, scratch
+}
+
+// extent is a piece of memory.
+type extent struct {
+	at, n uint64
+	what  string
+}
+
+func disjoint(t require.TestingT, all []extent) {
+	for i, a := range all {
+		require.Zero(t, a.at%lower.Align, a.what)
+		for _, b := range all[:i] {
+			require.False(t, a.n > 0 && b.n > 0 && a.at < b.at+b.n && b.at < a.at+a.n, "%v and %v", a, b)
+		}
+	}
+}
+
+// At no time do two values that are needed overlap, whatever the program.
+func TestArrange(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p, scratch := randomProgram(t)
+		large := rapid.SampledFrom([]uint64{0, 1000, 1 << 40}).Draw(t, "large")
+		pl := &plan{prog: p, places: make([]place, len(p.Values))}
+		for _, step := range scratch {
+			for _, n := range step {
+				pl.places = append(pl.places, place{bytes: uint64(n)})
+			}
+		}
+		pl.arrange(scratch, large)
+
+		kept, tensor := map[op.Slot]bool{}, map[op.Slot]bool{}
+		for _, s := range p.Tensor {
+			tensor[s] = true
+		}
+		for _, s := range p.Keep {
+			kept[s] = !tensor[s]
+		}
+		born := make([]int, len(p.Values)) // the step that writes it; −1 for inputs
+		last := make([]int, len(p.Values)) // the step that needs it last
+		for s := range p.Values {
+			born[s], last[s] = -1, -1
+		}
+		for i, step := range p.Steps {
+			born[step.Out], last[step.Out] = i, i
+			for _, s := range step.In {
+				last[s] = i
+			}
+		}
+		for _, s := range p.Read {
+			last[s] = len(p.Steps)
+		}
+		value := func(s int) extent { return extent{pl.places[s].at, uint64(p.Values[s].Bytes()), "value"} }
+		sum := uint64(0)
+		for s := range p.Values {
+			want := inArena
+			switch {
+			case tensor[op.Slot(s)]:
+				want = inTensor
+			case kept[op.Slot(s)]:
+				want = inKept
+			}
+			require.Equal(t, want, pl.places[s].kind)
+			require.EqualValues(t, p.Values[s].Bytes(), pl.places[s].bytes)
+			if want == inArena {
+				e := value(s)
+				require.LessOrEqual(t, e.at+e.n, pl.arena)
+				sum += aligned(max(e.n, 1))
+			}
+		}
+		next := len(p.Values)
+		for i := -1; i <= len(p.Steps); i++ {
+			var live []extent
+			for s := range p.Values {
+				if pl.places[s].kind == inArena && born[s] <= i && (last[s] >= i || i < 0) {
+					live = append(live, value(s))
+				}
+			}
+			if i >= 0 && i < len(p.Steps) {
+				for range scratch[i] {
+					x := pl.places[next]
+					require.LessOrEqual(t, x.at+x.bytes, pl.arena)
+					live = append(live, extent{x.at, x.bytes, "scratch"})
+					sum += aligned(max(x.bytes, 1))
+					next++
+				}
+			}
+			disjoint(t, live)
+		}
+		require.LessOrEqual(t, pl.arena, sum)
+		if len(p.Steps) == 0 && len(p.Host) == 0 {
+			require.Zero(t, pl.arena)
+		}
+
+		// One copy brings all inputs that are not large; the staging memory has the same order.
+		var staged []extent
+		for i, s := range p.Host {
+			x := pl.places[s]
+			require.Equal(t, x.bytes > large, pl.large[i])
+			if pl.large[i] {
+				require.True(t, x.kind != inArena || x.at >= pl.inputs)
+				continue
+			}
+			staged = append(staged, extent{pl.uploadAt[i], x.bytes, "staged"})
+			require.LessOrEqual(t, pl.uploadAt[i]+x.bytes, pl.upload)
+			if x.kind == inArena {
+				require.Equal(t, x.at, pl.uploadAt[i])
+				require.LessOrEqual(t, x.at+x.bytes, pl.inputs)
+			}
+		}
+		disjoint(t, staged)
+		var results []extent
+		for i, s := range p.Read {
+			results = append(results, extent{pl.readAt[i], pl.places[s].bytes, "result"})
+			require.LessOrEqual(t, pl.readAt[i]+pl.places[s].bytes, pl.read)
+		}
+		disjoint(t, results)
+	})
+}
+
+// A long chain needs the room of two of its values, whatever its length.
+func TestArrangeReuses(t *testing.T) {
+	d := softDevice(t)
+	p := &op.Program{}
+	x := p.Add(f32(300, 1000), op.FromHost)
+	for range 12 {
+		x = with(t, p, "relu", op.Attr{}, x)
+	}
+	p.Read = []op.Slot{x}
+	e := compiled(t, d, p)
+	require.Len(t, e.actions, 12)
+	require.Equal(t, 2*aligned(1_200_000), e.arena)
+	require.NoError(t, e.Close())
+}
+
+// The layout gives memory back in any order, and is empty in the end.
+func TestLayout(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var l layout
+		var live []extent
+		for range rapid.IntRange(1, 60).Draw(t, "steps") {
+			if len(live) == 0 || rapid.Bool().Draw(t, "get") {
+				n := rapid.Uint64Range(0, 3000).Draw(t, "bytes")
+				live = append(live, extent{l.get(n), n, "piece"})
+			} else {
+				i := rapid.IntRange(0, len(live)-1).Draw(t, "which")
+				l.put(live[i].at, live[i].n)
+				live = append(live[:i], live[i+1:]...)
+			}
+			disjoint(t, live)
+			end := uint64(0)
+			for _, e := range live {
+				end = max(end, e.at+aligned(max(e.n, 1)))
+			}
+			require.Equal(t, end, l.end)
+			require.GreaterOrEqual(t, l.high, l.end)
+			for i := range l.free {
+				require.True(t, i == 0 || l.free[i-1].at+l.free[i-1].n < l.free[i].at, "holes in order and apart: %v", l.free)
+			}
+		}
+	})
+}

@@ -1,0 +1,353 @@
+package cuda
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wavelane/wavelane/batch"
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/cuda/internal/softgpu"
+	"github.com/wavelane/wavelane/internal/op"
+)
+
+// chain is softmax(relu(x·w + y) + x) with sums over all of it: steps with scratch memory, inputs of all kinds.
+func chain(t testing.TB, n int) *op.Program {
+	p := &op.Program{}
+	x, y := p.Add(f32(n, 7), op.FromHost), p.Add(f32(n, 7), op.FromHost)
+	w := p.Add(f32(7, 7), op.FromTensor)
+	a := with(t, p, "matmul", op.Attr{Options: compute.MatMulOptions{}}, x, w)
+	a = with(t, p, "add", op.Attr{}, a, y)
+	a = with(t, p, "relu", op.Attr{}, a)
+	b := with(t, p, "softmax", op.Attr{}, with(t, p, "add", op.Attr{}, a, x))
+	sum := with(t, p, "sum", op.Attr{Options: compute.AllAxes}, b)
+	p.Read = []op.Slot{b, sum, a}
+	return p
+}
+
+// chainIO is random data for a chain.
+func chainIO(rng *rand.Rand, n int, w compute.Tensor) *op.IO {
+	return &op.IO{Host: []any{randomFloats(rng, 7*n), randomFloats(rng, 7*n)}, Tensors: []compute.Tensor{w},
+		Read: []any{make([]float32, 7*n), make([]float32, 1), make([]float32, 7*n)}}
+}
+
+// direct is what the program gives without graphs.
+func direct(t testing.TB, d *Device, p *op.Program, io *op.IO) []any {
+	t.Helper()
+	x := compiled(t, d, p)
+	defer x.Close()
+	want := &op.IO{Host: io.Host, Tensors: io.Tensors}
+	for _, s := range p.Read {
+		want.Read = append(want.Read, op.MakeSlice(p.Values[s].Type))
+	}
+	x.refused = true
+	ran(t, x, want)
+	return want.Read
+}
+
+func uploadRandom(t testing.TB, d *Device, rng *rand.Rand, shape ...int) compute.Tensor {
+	t.Helper()
+	n := 1
+	for _, s := range shape {
+		n *= s
+	}
+	x, err := d.Upload(context.Background(), randomFloats(rng, n), shape...)
+	require.NoError(t, err)
+	return x
+}
+
+// After a few runs a program is a graph, whose results are bit by bit those of single calls: with other inputs, with other
+// contents of the same tensor's memory, and with other tensors.
+func TestReplay(t *testing.T) {
+	d := softDevice(t)
+	rng := randomSource(t)
+	n := 1 + rng.IntN(40)
+	p := chain(t, n)
+	x := compiled(t, d, p)
+	replays := func() uint64 { return d.Stats().Replays }
+	run := func(w compute.Tensor) {
+		t.Helper()
+		io := chainIO(rng, n, w)
+		ran(t, x, io)
+		require.Equal(t, direct(t, d, p, io), io.Read)
+	}
+	w := uploadRandom(t, d, rng, 7, 7)
+	for range warmUp {
+		run(w)
+	}
+	require.Zero(t, replays())
+	for i := range 4 {
+		run(w)
+		require.EqualValues(t, i+1, replays())
+	}
+	// One more graph for the second tensor; none for tensors that come once; the oldest makes room for one that stays.
+	second := uploadRandom(t, d, rng, 7, 7)
+	run(second)
+	run(w)
+	require.EqualValues(t, 6, replays())
+	for range 3 {
+		passing := uploadRandom(t, d, rng, 7, 7)
+		defer passing.Close()
+		run(passing)
+	}
+	require.EqualValues(t, 6, replays())
+	require.Equal(t, mostGraphs, x.made)
+	third := uploadRandom(t, d, rng, 7, 7)
+	run(third)
+	for range 3 {
+		run(third)
+	}
+	require.EqualValues(t, 9, replays())
+	require.Equal(t, mostGraphs, x.made)
+	require.EqualValues(t, 15+15+6, d.Stats().Runs, "runs, direct ones, uploads")
+
+	require.NoError(t, third.Close())
+	io := chainIO(rng, n, third)
+	require.ErrorIs(t, x.Start(io).Await(t.Context()), compute.ErrClosed)
+	require.NoError(t, x.Close())
+	require.ErrorIs(t, x.Start(chainIO(rng, n, w)).Await(t.Context()), compute.ErrClosed)
+}
+
+// The memory of a tensor whose contents have changed is read anew.
+func TestReplayReadsTensorsAnew(t *testing.T) {
+	c := newCore(t)
+	rng := randomSource(t)
+	p := chain(t, 3)
+	x := compiled(t, c.Device, p)
+	w := uploadRandom(t, c.Device, rng, 7, 7)
+	at, err := w.(*Tensor).acquire()
+	require.NoError(t, err)
+	defer at.block.release()
+	for i := range 6 {
+		h, err := AllocHost[float32](c.Device, 49)
+		require.NoError(t, err)
+		copy(h.Slice(), randomFloats(rng, 49))
+		c.in(t, func() {
+			c.drv.MemcpyHtoDAsync(at.ptr(), h.at, 4*49, c.home.handle)
+			c.drv.StreamSynchronize(c.home.handle)
+		})
+		require.NoError(t, h.Close())
+		io := chainIO(rng, 3, w)
+		ran(t, x, io)
+		require.Equal(t, direct(t, c.Device, p, io), io.Read, "run %d", i)
+	}
+	require.EqualValues(t, 4, c.Stats().Replays)
+}
+
+// Runs overlap, by graphs as far as there are, each with memory of its own.
+func TestRunsOverlap(t *testing.T) {
+	d := softDevice(t)
+	g := newGate(t, d)
+	rng := randomSource(t)
+	p := chain(t, 9)
+	x := compiled(t, d, p)
+	w := uploadRandom(t, d, rng, 7, 7)
+	for range 2 {
+		d.in(t, func() { g.shut(d.home.handle) })
+		var ios []*op.IO
+		var futures []*compute.Future
+		for range 8 {
+			io := chainIO(rng, 9, w)
+			input := io.Host[0].([]float32)
+			mine := append([]float32(nil), input...)
+			futures = append(futures, x.Start(io))
+			clear(input) // the caller's again
+			io.Host[0] = mine
+			ios = append(ios, io)
+		}
+		for _, f := range futures {
+			pending(t, f.Done())
+		}
+		g.open()
+		for i, f := range futures {
+			require.NoError(t, f.Await(t.Context()))
+			require.Equal(t, direct(t, d, p, ios[i]), ios[i].Read)
+		}
+	}
+	require.EqualValues(t, 2*mostGraphs, d.Stats().Replays)
+}
+
+// What is kept is new memory in each run.
+func TestKeep(t *testing.T) {
+	d := softDevice(t)
+	p := &op.Program{}
+	x, w := p.Add(f32(4), op.FromHost), p.Add(f32(4), op.FromTensor)
+	y := with(t, p, "add", op.Attr{}, x, w)
+	z := with(t, p, "add", op.Attr{}, y, w)
+	p.Keep = []op.Slot{z, x, w, z}
+	e := compiled(t, d, p)
+	tensor, err := d.Upload(t.Context(), []float32{1, 1, 1, 1})
+	require.NoError(t, err)
+	var all []*op.IO
+	for i := range 5 {
+		v := float32(i)
+		io := &op.IO{Host: []any{[]float32{v, v + 1, v + 2, v + 3}}, Tensors: []compute.Tensor{tensor}}
+		ran(t, e, io)
+		all = append(all, io)
+	}
+	require.NoError(t, tensor.Close())
+	require.NoError(t, e.Close())
+	for i, io := range all {
+		v := float32(i)
+		for k, want := range [][]float32{{v + 2, v + 3, v + 4, v + 5}, {v, v + 1, v + 2, v + 3}, {1, 1, 1, 1}, {v + 2, v + 3, v + 4, v + 5}} {
+			got := make([]float32, 4)
+			require.NoError(t, io.Keep[k].(*Tensor).ReadAsync(got).Await(t.Context()))
+			require.Equal(t, want, got)
+			require.NoError(t, io.Keep[k].Close())
+		}
+	}
+	require.Zero(t, d.memoryThen(t).InUse)
+}
+
+// Graphs keep memory between runs; Trim and want of memory take it away from those that are idle.
+func TestIdleGraphsGiveWay(t *testing.T) {
+	m := newMachine(t, softgpu.Config{Memory: 32 << 20})
+	d := m.device(t)
+	rng := randomSource(t)
+	const n = 500_000
+	p := &op.Program{}
+	s := p.Add(f32(n), op.FromHost)
+	for range worthwhile {
+		s = with(t, p, "copy", op.Attr{}, s)
+	}
+	p.Read = []op.Slot{s}
+	x := compiled(t, d, p)
+	io := &op.IO{Host: []any{randomFloats(rng, n)}, Read: []any{make([]float32, n)}}
+	use := func() {
+		t.Helper()
+		for range warmUp + 1 {
+			ran(t, x, io)
+		}
+		// The graph is put back a moment after the run is done.
+		require.Eventually(t, func() bool { x.mu.Lock(); defer x.mu.Unlock(); return len(x.graphs) == 1 }, 5*time.Second, time.Millisecond)
+		require.Equal(t, 1, m.Live().GraphExecs)
+	}
+	use()
+	require.Greater(t, d.memoryThen(t).InUse, uint64(2*n*4))
+	require.NoError(t, d.Trim())
+	require.Zero(t, m.Live().GraphExecs)
+	require.Zero(t, d.memoryThen(t).InUse)
+
+	for _, alloc := range []func() (interface{ Close() error }, error){
+		func() (interface{ Close() error }, error) { return Alloc[byte](d, 30<<20) },
+		func() (interface{ Close() error }, error) { return d.Upload(t.Context(), make([]uint32, 15<<19)) },
+	} {
+		use()
+		b, err := alloc()
+		require.NoError(t, err)
+		require.Zero(t, m.Live().GraphExecs)
+		require.NoError(t, b.Close())
+		require.NoError(t, d.Trim())
+	}
+	ran(t, x, io)
+	require.Equal(t, io.Host, io.Read)
+}
+
+// Inputs that are larger than what may be pinned take the stager's way, as every other input does to the same end.
+func TestLargeInputs(t *testing.T) {
+	d := softDevice(t)
+	rng := randomSource(t)
+	const n = 700
+	p := chain(t, n)
+	w := uploadRandom(t, d, rng, 7, 7)
+	small := compiled(t, d, p)
+	d.large = 999
+	large := compiled(t, d, p)
+	require.Equal(t, []bool{true, true}, large.plan.large)
+	require.Zero(t, large.upload)
+	require.NotZero(t, small.upload)
+	for range 5 {
+		io := chainIO(rng, n, w)
+		again := chainIO(rng, n, w)
+		again.Host = io.Host
+		ran(t, small, io)
+		ran(t, large, again)
+		require.Equal(t, io.Read, again.Read)
+	}
+	require.EqualValues(t, 6, d.Stats().Replays)
+	data := randomFloats(rng, 5000)
+	x, f := d.UploadAsync(data, 5000)
+	require.NoError(t, f.Await(t.Context()))
+	got := make([]float32, 5000)
+	require.NoError(t, x.(*Tensor).ReadAsync(got).Await(t.Context()))
+	require.Equal(t, data, got)
+}
+
+// Closing a program while others start it fails those that come late, and nothing else.
+func TestExecutableClosesWhileStarted(t *testing.T) {
+	c := newCore(t)
+	p := &op.Program{}
+	s := p.Add(f32(5), op.FromHost)
+	for range worthwhile {
+		s = applied(t, p, c.scale, scaleStep(5, 2, 0), f32(5), s)
+	}
+	p.Read = []op.Slot{s}
+	for range 10 {
+		x := compiled(t, c.Device, p)
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() {
+				for {
+					io := &op.IO{Host: []any{[]float32{1, 2, 3, 4, 5}}, Read: []any{make([]float32, 5)}}
+					if err := x.Start(io).Await(context.Background()); err != nil {
+						noError(t, onlyClosed(err))
+						return
+					}
+					if io.Read[0].([]float32)[4] != 80 {
+						t.Error(io.Read[0])
+					}
+				}
+			})
+		}
+		time.Sleep(time.Millisecond)
+		require.NoError(t, x.Close())
+		require.NoError(t, x.Close())
+		wg.Wait()
+	}
+	require.EqualValues(t, 1, c.module.holders.Load())
+	require.Eventually(t, func() bool { return c.m.Live().GraphExecs == 0 }, 5*time.Second, time.Millisecond)
+}
+
+func onlyClosed(err error) error {
+	if errors.Is(err, compute.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+// The collector closes what was forgotten.
+func TestForgottenExecutable(t *testing.T) {
+	c := newCore(t)
+	func() {
+		p := &op.Program{}
+		s := p.Add(f32(5), op.FromHost)
+		p.Read = []op.Slot{applied(t, p, c.scale, scaleStep(5, 2, 0), f32(5), s)}
+		compiled(t, c.Device, p)
+	}()
+	require.Eventually(t, func() bool { runtime.GC(); return c.module.holders.Load() == 1 }, 10*time.Second, time.Millisecond)
+}
+
+// A module that was closed under a program that is still there goes with the device.
+func TestModuleOfAnOpenProgram(t *testing.T) {
+	c := newCore(t)
+	m, err := c.Load(coreText)
+	require.NoError(t, err)
+	k, err := m.Kernel("scale")
+	require.NoError(t, err)
+	b := batch.New(c.Device)
+	r := b.Read(b.Kernel(k, scaleStep(2, 3, 1).Options, compute.Float32, []int{2}, b.Upload([]float32{1, 2})))
+	plan, err := b.Compile(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, m.Close())
+	require.NoError(t, plan.Run(t.Context()))
+	require.Equal(t, []float32{4, 7}, r.Float32s())
+	_, err = b.Compile(t.Context())
+	require.ErrorIs(t, err, compute.ErrClosed)
+	// The plan stays open: closing the device has to unload the module.
+}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -75,7 +76,7 @@ func TestHardwareFaults(t *testing.T) {
 		return // this is the child
 	}
 	d := openHardware(t)
-	for _, kernel := range []string{"stray", "harmless", "askew", "harmless", "stops", "harmless"} {
+	for _, kernel := range []string{"stray", "harmless", "askew", "harmless", "stops", "harmless", "debug stray", "debug harmless"} {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 		exe, err := os.Executable()
 		require.NoError(t, err)
@@ -101,7 +102,12 @@ func TestHardwareFaultChild(t *testing.T) {
 	if name == "" {
 		return
 	}
-	d, err := Open(t.Context(), hardwareOptions(WithoutCache())...)
+	opts := []Option{WithoutCache()}
+	what, debug := strings.CutPrefix(name, "debug ")
+	if debug {
+		opts = append(opts, WithDebug())
+	}
+	d, err := Open(t.Context(), hardwareOptions(opts...)...)
 	require.NoError(t, err)
 	m, err := d.Load(faulting)
 	require.NoError(t, err)
@@ -109,6 +115,7 @@ func TestHardwareFaultChild(t *testing.T) {
 	require.NoError(t, err)
 	s, err := d.NewStream(StreamOptions{})
 	require.NoError(t, err)
+	var launched error // what the launch itself returned
 	run := func(name string) error {
 		k, err := m.Kernel(name)
 		require.NoError(t, err)
@@ -116,10 +123,10 @@ func TestHardwareFaultChild(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		err = r.Launch(k, Launch{Block: [3]uint32{1}}, b.Arg())
+		launched = r.Launch(k, Launch{Block: [3]uint32{1}}, b.Arg())
 		x, submitErr := r.Submit()
-		if err != nil || submitErr != nil {
-			return errors.Join(err, submitErr)
+		if launched != nil || submitErr != nil {
+			return errors.Join(launched, submitErr)
 		}
 		_, err = x.Wait(t.Context())
 		return err
@@ -127,8 +134,8 @@ func TestHardwareFaultChild(t *testing.T) {
 	for range 3 {
 		require.NoError(t, run("harmless"))
 	}
-	err = run(name)
-	want, known := faults[name]
+	err = run(what)
+	want, known := faults[what]
 	require.True(t, known)
 	if want == nil {
 		require.NoError(t, err)
@@ -137,6 +144,10 @@ func TestHardwareFaultChild(t *testing.T) {
 		require.NoError(t, d.Close())
 		return
 	}
+	if debug { // the launch waits, and says which kernel is guilty
+		require.ErrorIs(t, launched, ErrContextPoisoned)
+		require.ErrorContains(t, launched, "kernel "+what)
+	}
 	require.ErrorIs(t, err, ErrContextPoisoned)
 	require.ErrorIs(t, err, compute.ErrDeviceLost)
 	var dead *PoisonedError
@@ -144,7 +155,7 @@ func TestHardwareFaultChild(t *testing.T) {
 	require.True(t, slices.Contains(want, driver.Result(dead.Cause.Code)), "%v is none of %v", dead.Cause, want)
 	require.Len(t, dead.Launches, 4)
 	last := dead.Launches[3]
-	require.Equal(t, name, last.Kernel)
+	require.Equal(t, what, last.Kernel)
 	require.Equal(t, [3]uint32{1, 1, 1}, last.Block)
 	require.Equal(t, "harmless", dead.Launches[2].Kernel)
 

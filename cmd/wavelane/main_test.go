@@ -55,6 +55,25 @@ func TestWrongUsage(t *testing.T) {
 	}
 }
 
+// A peer measures in turns with us; without one, that is the error. Benchmarks for other devices are left out.
+func TestBenchCUDA(t *testing.T) {
+	args := []string{"bench", "--device", "cuda", "--software", "--runs", "2", "--json", "--filter", "^(cuda_launch|pipeline)$"}
+	status, out, errOut := call(t.Context(), args...)
+	require.Zero(t, status, errOut)
+	var results []benchmarks.Result
+	require.NoError(t, json.Unmarshal([]byte(out), &results))
+	require.Len(t, results, 3)
+	for _, r := range results {
+		require.Equal(t, "cuda_launch", r.Benchmark)
+		require.True(t, r.Software)
+		require.Equal(t, 2, r.Runs)
+	}
+	status, out, errOut = call(t.Context(), append(args, "--peer", t.TempDir()+"/nobody")...)
+	require.Equal(t, 1, status)
+	require.Empty(t, out)
+	require.Contains(t, errOut, "nobody")
+}
+
 func TestFailure(t *testing.T) {
 	status, out, errOut := call(t.Context(), "bench", "--device", "gpu:4000")
 	require.Equal(t, 1, status)

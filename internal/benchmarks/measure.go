@@ -88,7 +88,7 @@ type Result struct {
 
 // Options say how to measure.
 type Options struct {
-	Runs   int           // of each way, after one to warm up
+	Runs   int           // of each way, after warming up
 	Budget time.Duration // no further runs after it
 	Tick   func()        // called after each turn, if not nil
 	Peer   *Peer         // measures the same work in turns with us, if not nil
@@ -106,29 +106,43 @@ func (b *Benchmark) Measure(ctx context.Context, dev *wavelane.Device, o Options
 		return nil, fmt.Errorf("%s: %w", b.Name, err)
 	}
 	times := make([][]time.Duration, len(ways))
-	var end time.Time
-	for turn := range o.Runs + 1 {
-		if turn == 1 {
-			end = time.Now().Add(o.Budget)
-		}
-		if turn > 1 && time.Now().After(end) {
-			break
-		}
+	turn := func() error {
 		for i := range ways {
 			took, err := ways[i].time(ctx)
 			if err == nil {
 				err = ctx.Err()
 			}
 			if err != nil {
-				return nil, fmt.Errorf("%s, %s: %w", b.Name, ways[i].Name, err)
+				return fmt.Errorf("%s, %s: %w", b.Name, ways[i].Name, err)
 			}
-			if turn > 0 {
-				times[i] = append(times[i], took)
-			}
+			times[i] = append(times[i], took)
 		}
+		return nil
+	}
+	tick := func() {
 		if o.Tick != nil {
 			o.Tick()
 		}
+	}
+	for warm := time.Now().Add(warmTime(dev)); ; {
+		if err := turn(); err != nil {
+			return nil, err
+		}
+		if !time.Now().Before(warm) {
+			break
+		}
+	}
+	clear(times)
+	tick()
+	end := time.Now().Add(o.Budget)
+	for n := range o.Runs {
+		if n > 0 && time.Now().After(end) {
+			break
+		}
+		if err := turn(); err != nil {
+			return nil, err
+		}
+		tick()
 	}
 	var results []Result
 	for i, w := range ways {
@@ -145,6 +159,14 @@ func (b *Benchmark) Measure(ctx context.Context, dev *wavelane.Device, o Options
 		results = append(results, b.Failed(dev, err))
 	}
 	return results, nil
+}
+
+// warmTime is how long to warm up. Idle GPUs turn their clocks down, and take a while to turn them up again.
+func warmTime(dev *wavelane.Device) time.Duration {
+	if i := dev.Info(); i.Kind == "cpu" || i.Software {
+		return 0
+	}
+	return 300 * time.Millisecond
 }
 
 func (b *Benchmark) result(dev *wavelane.Device) Result {

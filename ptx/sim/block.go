@@ -76,21 +76,7 @@ func (c *cluster) reset(i int64) {
 
 // reset makes the warp begin the kernel.
 func (w *warp) reset() {
-	clear(w.r32)
-	clear(w.r64)
-	clear(w.p)
-	if w.def != nil {
-		for i := range w.def {
-			clear(w.def[i])
-		}
-	}
-	for _, k := range w.prog.consts {
-		w.preset(k.ref, func(int) uint64 { return k.v })
-	}
-	for name, r := range w.prog.special {
-		read := specials[name].read
-		w.preset(r, func(lane int) uint64 { return read(w, lane) })
-	}
+	w.resetRegisters()
 	w.stale, w.idle = false, false
 	w.cc, w.blocked, w.waiters, w.sync = 0, 0, w.waiters[:0], clusterBarrier{}
 	w.live, w.act = w.exists, 0
@@ -105,13 +91,50 @@ func (w *warp) reset() {
 	w.repick()
 }
 
-// preset fills a slot that always has a value.
-func (w *warp) preset(r ref, v func(lane int) uint64) {
-	for lane := range warpSize {
-		w.set(r, lane, v(lane))
+// resetRegisters makes registers zero and undefined. Constants and the special registers that no block changes are written
+// for the first block alone.
+func (w *warp) resetRegisters() {
+	for _, r := range w.prog.variable[bank32] {
+		clear(w.r32[r[0]:r[1]])
 	}
-	if w.def != nil {
-		w.def[r.bank][r.i] = full
+	for _, r := range w.prog.variable[bank64] {
+		clear(w.r64[r[0]:r[1]])
+	}
+	for bank, runs := range w.prog.variable {
+		for _, r := range runs {
+			if bank == bankP {
+				clear(w.p[r[0]:r[1]])
+			}
+			if w.def != nil {
+				clear(w.def[bank][r[0]:r[1]])
+			}
+		}
+	}
+	for _, s := range w.prog.perBlock {
+		v := s.read(w, 0)
+		r := &w.r32[s.slot]
+		for lane := range r {
+			r[lane] = uint32(v)
+		}
+	}
+	if w.preset {
+		return
+	}
+	w.preset = true
+	set := func(r ref, v func(lane int) uint64) {
+		for lane := range warpSize {
+			w.set(r, lane, v(lane))
+		}
+		if w.def != nil {
+			w.def[r.bank][r.i] = full
+		}
+	}
+	for _, k := range w.prog.consts {
+		set(k.ref, func(int) uint64 { return k.v })
+	}
+	for name, r := range w.prog.special {
+		read := specials[name].read
+		set(r, func(lane int) uint64 { return read(w, lane) })
 	}
 }
 

@@ -89,11 +89,48 @@ type program struct {
 	caches  int32  // of segments
 	consts  []constant
 	special map[string]ref // special registers that are fixed for a warp
-	shared  sharedLayout
-	local   bool // frames are needed
-	strong  bool // there are accesses that blocks may synchronise by
-	recurse bool // functions may be active more than once
-	async   bool // asynchronous operations are to be checked: see compiler.tracks
+	// variable are the runs of slots that are neither constants nor special registers, by bank: first, and behind the last.
+	variable [3][][2]int
+	perBlock []blockSpecial
+	shared   sharedLayout
+	local    bool // frames are needed
+	strong   bool // there are accesses that blocks may synchronise by
+	recurse  bool // functions may be active more than once
+	async    bool // asynchronous operations are to be checked: see compiler.tracks
+}
+
+// blockSpecial is the slot, of 32 bits, of a special register that is another one in each block.
+type blockSpecial struct {
+	slot int32
+	read func(w *warp, lane int) uint64
+}
+
+// sort tells apart the slots that each block finds zero, those that it finds changed, and those that stay as they are.
+func (p *program) sort() {
+	var fixed [3]map[int32]bool
+	for i := range fixed {
+		fixed[i] = map[int32]bool{}
+	}
+	for _, k := range p.consts {
+		fixed[k.ref.bank][k.ref.i] = true
+	}
+	for name, r := range p.special {
+		fixed[r.bank][r.i] = true
+		if perBlock[name] {
+			p.perBlock = append(p.perBlock, blockSpecial{r.i, specials[name].read})
+		}
+	}
+	for bank, n := range p.slots {
+		for i := 0; i < n; i++ {
+			first := i
+			for i < n && !fixed[bank][int32(i)] {
+				i++
+			}
+			if i > first {
+				p.variable[bank] = append(p.variable[bank], [2]int{first, i})
+			}
+		}
+	}
 }
 
 // constant is a slot with the same value in all lanes.

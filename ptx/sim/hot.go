@@ -31,12 +31,15 @@ func fast(in *ir.Instr, d ref, s []ref) step {
 		if r.i < 0 {
 			return nil
 		}
-		if r.bank != bank && !(in.Op == "selp" && i == 2) && !((in.Op == "shl" || in.Op == "shr") && i == 1) {
+		if r.bank != bank && !((in.Op == "selp" || in.Op == "setp") && i == 2) && !((in.Op == "shl" || in.Op == "shr") && i == 1) {
 			return fastMixed(in, d, s)
 		}
 	}
 	if in.Op == "setp" {
 		return fastCompare(in, t, d, s)
+	}
+	if in.Op == "cvt" && d.bank == bank32 {
+		return fastConvert(in, d, s[0])
 	}
 	if in.Op == "mul" && in.Has(ir.Wide) || in.Op == "mad" && in.Has(ir.Wide) || in.Op == "cvt" || d.bank != bank ||
 		int(d.bits) != t.Bits() {
@@ -57,7 +60,15 @@ func fast(in *ir.Instr, d ref, s []ref) step {
 		return shl[uint64](d.i, s[0].i, s[1].i)
 	case in.Op == "shl":
 		return shl[uint32](d.i, s[0].i, s[1].i)
+	case in.Op == "shr" && s[1].bank != bank32:
+	case in.Op == "shr" && wide:
+		return shr[uint64](t.IsSigned(), d.i, s[0].i, s[1].i)
 	case in.Op == "shr":
+		return shr[uint32](t.IsSigned(), d.i, s[0].i, s[1].i)
+	case in.Op == "min" || in.Op == "max":
+		return fastExtreme(in, d.i, s)
+	case in.Has(ir.Hi) && !wide:
+		return fastHigh(in, d.i, s)
 	case in.Op == "selp" && !wide:
 		return selp32(d.i, s[0].i, s[1].i, s[2].i)
 	case in.Op == "selp":
@@ -68,32 +79,6 @@ func fast(in *ir.Instr, d ref, s []ref) step {
 	}
 	return nil
 }
-
-// fastFloat has add, sub, mul and fma of f32 in round to nearest.
-func fastFloat(in *ir.Instr, d int32, s []ref) step {
-	for _, m := range in.Mods {
-		if m != ir.RN && m != "f32" {
-			return nil
-		}
-	}
-	switch in.Op {
-	case "fma":
-		return fma32(d, s[0].i, s[1].i, s[2].i)
-	case "mad":
-		if in.Has(ir.RN) {
-			return fma32(d, s[0].i, s[1].i, s[2].i)
-		}
-	case "add":
-		return float2(d, s[0].i, s[1].i, func(x, y float32) float32 { return x + y })
-	case "sub":
-		return float2(d, s[0].i, s[1].i, func(x, y float32) float32 { return x - y })
-	case "mul":
-		return mul32(d, s[0].i, s[1].i)
-	}
-	return nil
-}
-
-const nan32 = 0x7fffffff
 
 func fromBits(v uint32) float32 { return math.Float32frombits(v) }
 
@@ -145,34 +130,6 @@ func fma32(d, a, b, c int32) step {
 		for ; m != 0; m &= m - 1 {
 			l := first(m) & 31
 			r[l] = fmaBits(x[l], y[l], z[l])
-		}
-	}
-}
-
-//go:noinline
-func float2(d, a, b int32, f func(x, y float32) float32) step {
-	return func(w *warp, m uint32) {
-		x, y, r := &w.r32[a], &w.r32[b], &w.r32[d]
-		for ; m != 0; m &= m - 1 {
-			l := first(m) & 31
-			r[l] = toBits(f(fromBits(x[l]), fromBits(y[l])))
-		}
-	}
-}
-
-//go:noinline
-func mul32(d, a, b int32) step {
-	return func(w *warp, m uint32) {
-		x, y, r := &w.r32[a], &w.r32[b], &w.r32[d]
-		if m == full {
-			for l := range r {
-				r[l] = toBits(fromBits(x[l]) * fromBits(y[l]))
-			}
-			return
-		}
-		for ; m != 0; m &= m - 1 {
-			l := first(m) & 31
-			r[l] = toBits(fromBits(x[l]) * fromBits(y[l]))
 		}
 	}
 }

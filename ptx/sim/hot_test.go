@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -27,32 +28,49 @@ func TestFastPaths(t *testing.T) {
 		}
 	}
 	for _, op := range []string{"add", "sub"} {
-		add(op+".%s", "u32", "s32", "u64", "s64", "f32", "rn.f32")
+		add(op+".%s", "u32", "s32", "u64", "s64", "f32", "rn.f32", "sat.f32", "rn.sat.f32")
 	}
+	for _, op := range []string{"min", "max"} {
+		add(op+".%s", "u32", "s32", "u64", "s64", "f32")
+	}
+	for _, op := range []string{"abs", "neg"} {
+		add(op+".%s", "f32")
+	}
+	add("ex2.approx.%s", "f32", "ftz.f32")
+	add("rcp.approx.%s", "f32", "ftz.f32")
+	for _, mode := range []string{"rni", "rzi", "rmi", "rpi"} {
+		add("cvt."+mode+".%s", "f32.f32", "ftz.f32.f32", "s32.f32", "u32.f32")
+	}
+	add("cvt.%s", "rn.f32.s32", "rn.f32.u32", "rn.f16.f32", "f32.f16")
+	add("shr.%s", "u32", "s32", "b32", "u64", "s64", "b64")
 	for _, op := range []string{"and", "or", "xor"} {
 		add(op+".%s", "b32", "b64", "pred")
 	}
 	add("not.%s", "pred")
-	add("div.%s", "u32", "u64")
+	add("div.%s", "u32", "u64", "rn.f32")
 	add("rem.%s", "u32", "u64")
-	add("mul.%s", "lo.u32", "lo.s32", "lo.u64", "lo.s64", "wide.u32", "wide.s32", "f32", "rn.f32")
-	add("mad.%s", "lo.u32", "lo.s32", "lo.u64", "wide.u32", "wide.s32")
+	add("mul.%s", "lo.u32", "lo.s32", "lo.u64", "lo.s64", "wide.u32", "wide.s32", "hi.u32", "hi.s32", "f32", "rn.f32", "sat.f32")
+	add("mad.%s", "lo.u32", "lo.s32", "lo.u64", "wide.u32", "wide.s32", "hi.u32", "hi.s32")
 	add("shl.%s", "b32", "b64")
 	add("selp.%s", "b32", "f32", "u32")
 	add("cvt.%s", "u64.u32", "s64.s32", "u64.s32", "s64.u32")
-	add("fma.%s", "rn.f32")
+	add("fma.%s", "rn.f32", "rn.sat.f32")
 	for _, cmp := range []string{"eq", "ne", "lt", "le", "gt", "ge"} {
 		add("setp."+cmp+".%s", "s32", "u32", "s64", "u64")
 	}
-	for _, cmp := range []string{"eq", "lt", "le", "gt", "ge"} {
-		add("setp."+cmp+".%s", "f32")
+	for _, cmp := range []string{"eq", "lt", "le", "gt", "ge", "neu", "ltu", "leu", "gtu", "geu", "num", "nan"} {
+		add("setp."+cmp+".%s", "f32", "and.f32", "or.f32", "xor.f32")
 	}
+	add("setp.%s", "eq.and.u32", "lt.or.s32", "ge.xor.u64")
 	add("setp.%s", "lo.u32", "ls.u32", "hi.u32", "hs.u64", "eq.b32", "ne.b64")
 	for _, code := range forms {
 		op, mods, _ := ir.SplitOpcode(code)
-		n := map[ir.Op]int{"mad": 3, "fma": 3, "selp": 3, "cvt": 1, "not": 1}[op]
+		n := map[ir.Op]int{"mad": 3, "fma": 3, "selp": 3, "cvt": 1, "not": 1, "abs": 1, "neg": 1, "ex2": 1, "rcp": 1}[op]
 		if n == 0 {
 			n = 2
+		}
+		if op == "setp" && len(mods) == 3 {
+			n = 3
 		}
 		in := &ir.Instr{Op: op, Mods: mods, Args: make([]ir.Operand, n+1)}
 		f, err := eval.Of(in)
@@ -98,11 +116,36 @@ func TestFastPaths(t *testing.T) {
 					w.set(d, l, 0x5555555555555555)
 				}
 			}
-			before := fmt.Sprint(s, w.r32, w.r64)
+			r32, r64 := slices.Clone(w.r32), slices.Clone(w.r64)
 			do(w, m)
 			for l := range warpSize {
-				require.Equal(t, want[l], w.get(d, l), "%s lane %d of %#x: %s", code, l, m, before)
+				if want[l] != w.get(d, l) {
+					require.Equal(t, want[l], w.get(d, l), "%s lane %d of %#x: %v %v %v", code, l, m, s, r32, r64)
+				}
 			}
 		}
+	}
+}
+
+// TestExp2 compares the quick 2^x with math's, which rounds as package eval does.
+func TestExp2(t *testing.T) {
+	rng := ptxtest.Random(t)
+	quick := 0
+	for range 2_000_000 {
+		x := rng.Float32()*300 - 155
+		if rng.IntN(4) == 0 {
+			x = math.Float32frombits(rng.Uint32())
+		}
+		want := float32(math.Exp2(float64(x)))
+		if got := exp2(x); toBits(got) != toBits(want) {
+			require.Equal(t, want, got, "of %v", x)
+		}
+		if x > -126 && x < 128 {
+			quick++
+		}
+	}
+	require.Greater(t, quick, 1_000_000)
+	for n := -126; n < 128; n++ {
+		require.Equal(t, float32(math.Ldexp(1, n)), exp2(float32(n)))
 	}
 }

@@ -111,6 +111,112 @@ func fastInt[T unsigned](in *ir.Instr, d int32, s []ref) step {
 	return f.step(d, s[0].i, s[min(1, len(s)-1)].i, d)
 }
 
+// fastHigh has the upper half of products of 32 bits, and mad with it.
+func fastHigh(in *ir.Instr, d int32, s []ref) step {
+	var f loop[uint32, uint32]
+	switch mad, signed := in.Op == "mad", in.Type(0).IsSigned(); {
+	case in.Op != "mul" && !mad:
+		return nil
+	case signed && mad:
+		f = func(r, x, y, z *[warpSize]uint32) {
+			for l := range r {
+				r[l] = uint32(uint64(int64(int32(x[l]))*int64(int32(y[l])))>>32) + z[l]
+			}
+		}
+	case signed:
+		f = func(r, x, y, _ *[warpSize]uint32) {
+			for l := range r {
+				r[l] = uint32(uint64(int64(int32(x[l]))*int64(int32(y[l]))) >> 32)
+			}
+		}
+	case mad:
+		f = func(r, x, y, z *[warpSize]uint32) {
+			for l := range r {
+				r[l] = uint32(uint64(x[l])*uint64(y[l])>>32) + z[l]
+			}
+		}
+	default:
+		f = func(r, x, y, _ *[warpSize]uint32) {
+			for l := range r {
+				r[l] = uint32(uint64(x[l]) * uint64(y[l]) >> 32)
+			}
+		}
+	}
+	if len(s) == 3 {
+		return f.step(d, s[0].i, s[1].i, s[2].i)
+	}
+	return f.step(d, s[0].i, s[1].i, d)
+}
+
+// extreme is min or max of integers.
+//
+//go:noinline
+func extreme[T unsigned | int32 | int64](most bool, d, a, b int32) step {
+	return func(w *warp, m uint32) {
+		x, y, r := lanesOf[T](w, a), lanesOf[T](w, b), lanesOf[T](w, d)
+		switch {
+		case m != full:
+			for ; m != 0; m &= m - 1 {
+				l := first(m) & 31
+				v, u := x[l], y[l]
+				if (v < u) == most {
+					v = u
+				}
+				r[l] = v
+			}
+		case most:
+			for l := range r {
+				r[l] = max(x[l], y[l])
+			}
+		default:
+			for l := range r {
+				r[l] = min(x[l], y[l])
+			}
+		}
+	}
+}
+
+// fastExtreme has min and max of integers of 32 and 64 bits.
+func fastExtreme(in *ir.Instr, d int32, s []ref) step {
+	if len(in.Mods) != 1 {
+		return nil
+	}
+	most := in.Op == "max"
+	switch in.Type(0) {
+	case ir.U32:
+		return extreme[uint32](most, d, s[0].i, s[1].i)
+	case ir.S32:
+		return extreme[int32](most, d, s[0].i, s[1].i)
+	case ir.U64:
+		return extreme[uint64](most, d, s[0].i, s[1].i)
+	case ir.S64:
+		return extreme[int64](most, d, s[0].i, s[1].i)
+	}
+	return nil
+}
+
+// shr shifts right; signed integers fill with the sign, in Go as in PTX.
+func shr[T unsigned](signed bool, d, a, b int32) step {
+	f := loop[T, uint32](func(r *[warpSize]T, _, y *[warpSize]uint32, z *[warpSize]T) {
+		for l := range r {
+			r[l] = z[l] >> y[l]
+		}
+	})
+	if signed {
+		f = func(r *[warpSize]T, _, y *[warpSize]uint32, z *[warpSize]T) {
+			for l := range r {
+				n := min(y[l], uint32(8*unsafe.Sizeof(z[l])-1))
+				v := z[l] >> n
+				if z[l]>>(8*unsafe.Sizeof(z[l])-1) != 0 {
+					v |= ^(^T(0) >> n)
+				}
+				r[l] = v
+			}
+		}
+	}
+	return f.step(d, b, b, a)
+}
+
 // shl shifts left; shifts by the width or more give 0, in Go as in PTX.
 func shl[T unsigned](d, a, b int32) step {
 	f := loop[T, uint32](func(r *[warpSize]T, _, y *[warpSize]uint32, z *[warpSize]T) {
@@ -222,12 +328,44 @@ func fastPredicate(op ir.Op, d int32, s []ref) step {
 	return nil
 }
 
-// fastCompare has setp without a third predicate. (For floats, ne is left out: it is false for NaN in PTX.)
+// fastCompare has setp, also with a third predicate. (For floats, ne is left out: it is false for NaN in PTX.)
 func fastCompare(in *ir.Instr, t ir.Type, d ref, s []ref) step {
-	if len(s) != 2 || len(in.Mods) != 2 || d.bank != bankP {
+	if len(in.Mods) != len(s) || d.bank != bankP {
 		return nil
 	}
-	op := in.Mods[0]
+	if len(s) == 3 {
+		with := s[2].i
+		p := comparisonOf(in.Mods[0], t, d, s)
+		if p == nil {
+			return nil
+		}
+		switch in.Mods[1] {
+		case "and":
+			return func(w *warp, m uint32) {
+				c := w.p[with]
+				p(w, m)
+				w.p[d.i] &= c | ^m
+			}
+		case "or":
+			return func(w *warp, m uint32) {
+				c := w.p[with]
+				p(w, m)
+				w.p[d.i] |= c & m
+			}
+		case "xor":
+			return func(w *warp, m uint32) {
+				c := w.p[with]
+				p(w, m)
+				w.p[d.i] ^= c & m
+			}
+		}
+		return nil
+	}
+	return comparisonOf(in.Mods[0], t, d, s)
+}
+
+// comparisonOf is a comparison of two registers of a type.
+func comparisonOf(op ir.Mod, t ir.Type, d ref, s []ref) step {
 	switch {
 	case t == ir.F32 && op != "ne" && op != "lo" && op != "ls" && op != "hi" && op != "hs":
 		return comparison[float32](op, d.i, s[0].i, s[1].i)
@@ -243,17 +381,27 @@ func fastCompare(in *ir.Instr, t ir.Type, d ref, s []ref) step {
 	return nil
 }
 
+// complements are comparisons by the one that is true where they are false, also of NaN.
+var complements = map[ir.Mod]ir.Mod{"ne": "eq", "neu": "eq", "ltu": "ge", "leu": "gt", "gtu": "le", "geu": "lt", "nan": "num"}
+
 func comparison[T unsigned | int32 | int64 | float32](op ir.Mod, d, a, b int32) step {
 	not := uint32(0)
+	if c, ok := complements[op]; ok {
+		op, not = c, full
+	}
 	var f func(x, y *[warpSize]T) (v uint32)
 	switch op {
-	case "ne":
-		not = full
-		fallthrough
-	case "eq":
+	case "num":
 		f = func(x, y *[warpSize]T) (v uint32) {
 			for l := range x {
-				v |= uint32(b2i(x[l] == y[l])) << l
+				v |= uint32(b2i(x[l] == x[l] && y[l] == y[l])) << l
+			}
+			return v
+		}
+	case "eq":
+		f = func(x, y *[warpSize]T) (v uint32) {
+			for l := 0; l < warpSize; l += 4 {
+				v |= uint32(b2i(x[l] == y[l])|b2i(x[l+1] == y[l+1])<<1|b2i(x[l+2] == y[l+2])<<2|b2i(x[l+3] == y[l+3])<<3) << l
 			}
 			return v
 		}
@@ -262,8 +410,8 @@ func comparison[T unsigned | int32 | int64 | float32](op ir.Mod, d, a, b int32) 
 		fallthrough
 	case "lt", "lo":
 		f = func(x, y *[warpSize]T) (v uint32) {
-			for l := range x {
-				v |= uint32(b2i(x[l] < y[l])) << l
+			for l := 0; l < warpSize; l += 4 {
+				v |= uint32(b2i(x[l] < y[l])|b2i(x[l+1] < y[l+1])<<1|b2i(x[l+2] < y[l+2])<<2|b2i(x[l+3] < y[l+3])<<3) << l
 			}
 			return v
 		}
@@ -272,8 +420,8 @@ func comparison[T unsigned | int32 | int64 | float32](op ir.Mod, d, a, b int32) 
 		fallthrough
 	case "le", "ls":
 		f = func(x, y *[warpSize]T) (v uint32) {
-			for l := range x {
-				v |= uint32(b2i(x[l] <= y[l])) << l
+			for l := 0; l < warpSize; l += 4 {
+				v |= uint32(b2i(x[l] <= y[l])|b2i(x[l+1] <= y[l+1])<<1|b2i(x[l+2] <= y[l+2])<<2|b2i(x[l+3] <= y[l+3])<<3) << l
 			}
 			return v
 		}

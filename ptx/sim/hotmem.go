@@ -32,6 +32,42 @@ func (v *moved) plain() bool {
 	return v.size == 4 && !v.addr.frame && (v.op.space == ir.SharedSpace || v.op.space == ir.GlobalSpace)
 }
 
+// fastParam loads one register from the parameter block.
+//
+//go:noinline
+func (v *moved) fastParam() step {
+	r := v.elems[0]
+	n := uint64(v.size)
+	at := v.addr.off
+	if len(v.elems) != 1 || r.i < 0 || int(r.bits) != 8*v.size || v.size < 4 || at%n != 0 {
+		return nil
+	}
+	return func(w *warp, m uint32) {
+		data := w.block.grid.params.data
+		switch {
+		case at+n > uint64(len(data)):
+			v.loadParam(w, m)
+		case n == 4:
+			fill(&w.r32[r.i], binary.LittleEndian.Uint32(data[at:]), m)
+		default:
+			fill(&w.r64[r.i], binary.LittleEndian.Uint64(data[at:]), m)
+		}
+	}
+}
+
+// fill writes a value to lanes of a register.
+func fill[T unsigned](r *[warpSize]T, v T, m uint32) {
+	if m == full {
+		for l := range r {
+			r[l] = v
+		}
+		return
+	}
+	for ; m != 0; m &= m - 1 {
+		r[first(m)&31] = v
+	}
+}
+
 //go:noinline
 func (v *moved) fastLoad() step {
 	if !v.plain() {
@@ -40,10 +76,10 @@ func (v *moved) fastLoad() step {
 	n := uint64(v.op.size)
 	return func(w *warp, m uint32) {
 		data, base := v.window(w, m)
-		var addr [warpSize]uint64
-		v.addr.all(w, base, &addr)
-		if m == full && within(data, m, v.op.size, &addr) {
-			v.loadFull(w, data, &addr)
+		addr := &w.places[0]
+		v.addr.all(w, base, addr)
+		if m == full && within(data, m, v.op.size, addr) {
+			v.loadFull(w, data, addr)
 			return
 		}
 		if len(v.elems) == 1 {
@@ -118,6 +154,29 @@ func (v *moved) loadFull(w *warp, data []byte, off *[warpSize]uint64) {
 	}
 }
 
+// storeFull is the store for a full warp that fits; where lanes store to the same place, the last one is right, as it is one
+// lane after the other.
+func (v *moved) storeFull(w *warp, data []byte, off *[warpSize]uint64) {
+	if len(v.elems) == 4 {
+		r0, r1, r2, r3 := &w.r32[v.elems[0].i], &w.r32[v.elems[1].i], &w.r32[v.elems[2].i], &w.r32[v.elems[3].i]
+		for l, a := range off {
+			d := data[a:][:16]
+			binary.LittleEndian.PutUint32(d, r0[l])
+			binary.LittleEndian.PutUint32(d[4:], r1[l])
+			binary.LittleEndian.PutUint32(d[8:], r2[l])
+			binary.LittleEndian.PutUint32(d[12:], r3[l])
+		}
+		return
+	}
+	for e, ref := range v.elems {
+		r := &w.r32[ref.i]
+		data := data[4*e:]
+		for l, a := range off {
+			binary.LittleEndian.PutUint32(data[a:], r[l])
+		}
+	}
+}
+
 //go:noinline
 func (v *moved) fastStore() step {
 	if !v.plain() {
@@ -126,8 +185,12 @@ func (v *moved) fastStore() step {
 	n := uint64(v.op.size)
 	return func(w *warp, m uint32) {
 		data, base := v.window(w, m)
-		var addr [warpSize]uint64
-		v.addr.all(w, base, &addr)
+		addr := &w.places[0]
+		v.addr.all(w, base, addr)
+		if m == full && within(data, m, v.op.size, addr) {
+			v.storeFull(w, data, addr)
+			return
+		}
 		for ; m != 0; m &= m - 1 {
 			l := first(m) & 31
 			a := addr[l]

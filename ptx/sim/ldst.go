@@ -74,6 +74,9 @@ func compileLoad(c *compiler, in *ir.Instr) (step, error) {
 		}
 	}
 	if v.op.space == ir.ParamSpace && v.addr.base.i < 0 {
+		if f := v.fastParam(); f != nil && !c.checks {
+			return f, nil
+		}
 		return v.loadParam, nil
 	}
 	if !v.atom {

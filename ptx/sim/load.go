@@ -184,6 +184,7 @@ func (m *Module) compile(kernel *ir.Func) (*program, error) {
 			return nil, err
 		}
 	}
+	p.sort()
 	return p, nil
 }
 

@@ -14,6 +14,11 @@ type special struct {
 	read func(w *warp, lane int) uint64
 }
 
+// perBlock are those that differ from block to block of a launch, but not within a block.
+var perBlock = map[string]bool{
+	"%ctaid.x": true, "%ctaid.y": true, "%ctaid.z": true, "%clusterid.x": true, "%clusterid.y": true, "%clusterid.z": true, "%smid": true,
+}
+
 // The multiprocessors of the imaginary GPU, and the warps that fit on each.
 const (
 	multiprocessors = 132

@@ -44,8 +44,9 @@ type warp struct {
 	r64 [][warpSize]uint64
 	p   []uint32 // predicates: a mask of lanes each
 	// def says in which lanes the slots of r32, r64 and p have a value; nil unless initialisation is checked.
-	def *[3][]uint32
-	cc  uint32 // the carry flag of add.cc and the like
+	def    *[3][]uint32
+	preset bool   // constants and special registers have been written
+	cc     uint32 // the carry flag of add.cc and the like
 
 	at, stop int32  // the group's instruction; at or beyond stop it has to be chosen anew
 	act      uint32 // lanes of the group

@@ -61,10 +61,12 @@ func fast(in *ir.Instr, d ref, s []ref) step {
 	case in.Op == "shl":
 		return shl[uint32](d.i, s[0].i, s[1].i)
 	case in.Op == "shr" && s[1].bank != bank32:
+	case in.Op == "shr" && t.IsSigned():
+		return shrSigned(wide, d.i, s[0].i, s[1].i)
 	case in.Op == "shr" && wide:
-		return shr[uint64](t.IsSigned(), d.i, s[0].i, s[1].i)
+		return shr[uint64](d.i, s[0].i, s[1].i)
 	case in.Op == "shr":
-		return shr[uint32](t.IsSigned(), d.i, s[0].i, s[1].i)
+		return shr[uint32](d.i, s[0].i, s[1].i)
 	case in.Op == "min" || in.Op == "max":
 		return fastExtreme(in, d.i, s)
 	case in.Has(ir.Hi) && !wide:

@@ -212,6 +212,12 @@ func flush(v uint32) uint32 {
 func unary(ftz bool, d, a int32, f func(float32) float32) step {
 	return func(w *warp, m uint32) {
 		x, r := &w.r32[a], &w.r32[d]
+		if m == full && !ftz {
+			for l := range r {
+				r[l] = toBits(f(fromBits(x[l])))
+			}
+			return
+		}
 		for ; m != 0; m &= m - 1 {
 			l := first(m) & 31
 			if ftz {
@@ -225,28 +231,30 @@ func unary(ftz bool, d, a int32, f func(float32) float32) step {
 
 // exp2 is 2^x as float32(math.Exp2(x)) rounds it.
 //
-// 2^x is 2^(n/32) · 2^(r/32), a table's entry by a polynomial for |r| ≤ 1/2, in float64 with an error below 4 units in the last
-// place. Where that is too near to the middle between two float32 to tell, and outside normal numbers, math.Exp2 decides.
+// With n/512 nearest to x, 2^x is 2^(n/512), from a table, by 2^r with |r| ≤ 1/1024, a polynomial of degree 3: in float64 with
+// an error below 100 units in the last place. Where that is too near to the middle between two float32 to tell, and outside
+// normal numbers, math.Exp2 decides.
 func exp2(x float32) float32 {
-	v := float64(x)
 	if !(x > -126 && x < 128) {
-		return float32(math.Exp2(v))
+		return float32(math.Exp2(float64(x)))
 	}
-	n := int64(v*32+8192.5) - 8192
-	r := (v - float64(n)/32) * math.Ln2
-	p := 1 + r*(1+r*(1.0/2+r*(1.0/6+r*(1.0/24+r*(1.0/120+r*(1.0/720))))))
-	y := math.Float64bits(roots[n&31]*p) + uint64(n>>5)<<52
-	const middle, doubt = 1 << 28, 16
+	v := float64(x) * 512
+	const shift = 1 << 17 // a conversion to an integer rounds towards zero
+	n := int64(v+(shift+0.5)) - shift
+	r := (v - float64(n)) * (math.Ln2 / 512)
+	p := 1 + r + r*r*(1.0/2+r*(1.0/6))
+	y := math.Float64bits(roots[n&511]*p) + uint64(n>>9)<<52
+	const middle, doubt = 1 << 28, 256
 	if low := y & (2*middle - 1); low-(middle-doubt) <= 2*doubt {
-		return float32(math.Exp2(v))
+		return float32(math.Exp2(float64(x)))
 	}
 	return float32(math.Float64frombits(y))
 }
 
-// roots are 2^(i/32).
-var roots = func() (t [32]float64) {
+// roots are 2^(i/512).
+var roots = func() (t [512]float64) {
 	for i := range t {
-		t[i] = math.Exp2(float64(i) / 32)
+		t[i] = math.Exp2(float64(i) / 512)
 	}
 	return t
 }()

@@ -195,26 +195,29 @@ func fastExtreme(in *ir.Instr, d int32, s []ref) step {
 	return nil
 }
 
-// shr shifts right; signed integers fill with the sign, in Go as in PTX.
-func shr[T unsigned](signed bool, d, a, b int32) step {
+// shr shifts right, in Go as in PTX: by the width or more it gives 0, of signed integers the sign.
+func shr[T unsigned](d, a, b int32) step {
 	f := loop[T, uint32](func(r *[warpSize]T, _, y *[warpSize]uint32, z *[warpSize]T) {
 		for l := range r {
 			r[l] = z[l] >> y[l]
 		}
 	})
-	if signed {
-		f = func(r *[warpSize]T, _, y *[warpSize]uint32, z *[warpSize]T) {
-			for l := range r {
-				n := min(y[l], uint32(8*unsafe.Sizeof(z[l])-1))
-				v := z[l] >> n
-				if z[l]>>(8*unsafe.Sizeof(z[l])-1) != 0 {
-					v |= ^(^T(0) >> n)
-				}
-				r[l] = v
-			}
-		}
-	}
 	return f.step(d, b, b, a)
+}
+
+func shrSigned(wide bool, d, a, b int32) step {
+	if wide {
+		return loop[uint64, uint32](func(r *[warpSize]uint64, _, y *[warpSize]uint32, z *[warpSize]uint64) {
+			for l := range r {
+				r[l] = uint64(int64(z[l]) >> y[l])
+			}
+		}).step(d, b, b, a)
+	}
+	return loop[uint32, uint32](func(r *[warpSize]uint32, _, y, z *[warpSize]uint32) {
+		for l := range r {
+			r[l] = uint32(int32(z[l]) >> y[l])
+		}
+	}).step(d, b, b, a)
 }
 
 // shl shifts left; shifts by the width or more give 0, in Go as in PTX.

@@ -24,5 +24,5 @@ func openCUDA(t *testing.T, opts ...cuda.Option) (string, *cuda.Device) {
 
 func TestCUDASoftware(t *testing.T) {
 	name, d := openCUDA(t, cuda.Software())
-	Run(t, name, d)
+	RunOverlapped(t, name, d)
 }

@@ -33,7 +33,13 @@ var Seed = sync.OnceValue(func() uint64 {
 
 // Run runs the whole suite on a device: every entry of the catalogue, programs, errors and, unless testing.Short, the limits.
 // Name tells devices apart in reports, such as "cpu (go, 2 workers)".
-func Run(t *testing.T, name string, dev op.Executor) {
+func Run(t *testing.T, name string, dev op.Executor) { run(t, name, dev, false) }
+
+// RunOverlapped is Run with two large cases at a time, where a device and the reference take about as long: while one waits
+// for the device, the other computes what to expect.
+func RunOverlapped(t *testing.T, name string, dev op.Executor) { run(t, name, dev, true) }
+
+func run(t *testing.T, name string, dev op.Executor, overlap bool) {
 	d := newDevice(name, dev)
 	t.Cleanup(func() { d.log(t) })
 	for _, e := range op.All() {
@@ -47,9 +53,19 @@ func Run(t *testing.T, name string, dev op.Executor) {
 		return
 	}
 	for _, e := range op.All() {
-		t.Run("large/"+e.Name, func(t *testing.T) { d.large(t, e) })
+		t.Run("large/"+e.Name, func(t *testing.T) {
+			if overlap {
+				t.Parallel()
+				overlapping <- struct{}{}
+				defer func() { <-overlapping }()
+			}
+			d.large(t, e)
+		})
 	}
 }
+
+// overlapping bounds the large cases at a time: each may need a gigabyte.
+var overlapping = make(chan struct{}, 2)
 
 // RunEntries runs the cases of some entries and nothing else: for devices that were already through [Run] and are now forced
 // into other variants, limits or numbers of workers.
@@ -58,6 +74,19 @@ func RunEntries(t *testing.T, name string, dev op.Executor, entries ...*op.Entry
 	t.Cleanup(func() { d.log(t) })
 	for _, e := range entries {
 		t.Run(e.Name, func(t *testing.T) { d.entry(t, e) })
+	}
+}
+
+// RunEach is RunEntries in parallel, with a device for each entry.
+func RunEach(t *testing.T, name string, open func(t *testing.T) op.Executor, entries ...*op.Entry) {
+	all := newDevice(name, nil)
+	t.Cleanup(func() { all.log(t) })
+	for _, e := range entries {
+		t.Run(e.Name, func(t *testing.T) {
+			t.Parallel()
+			d := &device{Executor: open(t), name: name, count: all.count}
+			d.entry(t, e)
+		})
 	}
 }
 

@@ -19,5 +19,7 @@ func lowered() (entries []*op.Entry) {
 
 // TestLowerings executes every lowering over the suite's cases with every check of the software GPU on.
 func TestLowerings(t *testing.T) {
-	conformance.RunEntries(t, "software GPU, every check", newRig(t, everyCheck(conformance.Seed())), lowered()...)
+	conformance.RunEach(t, "software GPU, every check", func(t *testing.T) op.Executor {
+		return newRig(t, everyCheck(conformance.Seed()))
+	}, lowered()...)
 }

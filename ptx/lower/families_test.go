@@ -20,6 +20,7 @@ func TestFamilies(t *testing.T) {
 	home := map[string]string{} // of each kernel the family
 	for _, f := range Families() {
 		t.Run(f.Name, func(t *testing.T) {
+			t.Parallel()
 			m, err := f.Module()
 			require.NoError(t, err)
 			again, err := (&Family{Name: f.Name, Kernels: f.Kernels}).Module()

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"os"
+	"runtime/debug"
 	"sync"
 	"testing"
 
@@ -12,6 +14,12 @@ import (
 	"github.com/wavelane/wavelane/internal/op"
 	"github.com/wavelane/wavelane/ptx/sim"
 )
+
+// The software GPU with every check on makes much garbage beside little that stays.
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400)
+	os.Exit(m.Run())
+}
 
 // rig is the least that can run programs: one after the other on a software GPU with every check on, each value in memory of
 // its own whose bytes nobody has written. It shows what lowerings and kernels do without a driver in between.

@@ -277,7 +277,10 @@ func (r *grid) stats(workers []*worker) *Stats {
 		if line.Instructions == 0 {
 			continue
 		}
-		line.Instr, line.Class = in.text(), classOf(in.in)
+		if in.label == "" { // the GPU runs one launch at a time
+			in.label, in.class = in.text(), classOf(in.in)
+		}
+		line.Instr, line.Class = in.label, in.class
 		in.cost.add(&line.Counts, line.Lanes, line.Instructions)
 		s.Instructions += line.Instructions
 		s.Lanes += line.Lanes

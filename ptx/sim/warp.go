@@ -26,8 +26,10 @@ type inst struct {
 	not   uint32 // full if the guard is negated
 	// flow: the step is called even if no lane executes it, and says itself where all lanes of the group go on, by next, jump,
 	// wait or together. Other instructions go on behind themselves.
-	flow bool
-	cost cost
+	flow  bool
+	cost  cost
+	label string // its text and class, once statistics have needed them
+	class string
 }
 
 func (i *inst) text() string { return i.fn.ir.InstrString(i.in) }

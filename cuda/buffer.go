@@ -87,13 +87,17 @@ func (b *Buffer[T]) Len() int { return b.n }
 // Bytes is the size.
 func (b *Buffer[T]) Bytes() uint64 { return uint64(b.n) * uint64(unsafe.Sizeof(*new(T))) }
 
-// Arg is the address, for launches. That of a closed buffer fits no parameter. The address alone does not keep the buffer: it
-// has to stay reachable and open until the work that uses it has been submitted.
+// Arg is the address, for launches. With that of a closed buffer they fail with compute.ErrClosed. The address alone does not
+// keep the buffer: it has to stay reachable and open until the work that uses it has been submitted. Nor does it know elements
+// and device: a launch takes the address of a buffer of other elements, or of a device whose memory the kernel cannot reach.
 func (b *Buffer[T]) Arg() args.Arg {
+	if b == nil {
+		return args.Arg{}
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.block == nil {
-		return args.Arg{}
+		return args.Closed()
 	}
 	return args.Ptr(uint64(b.at))
 }
@@ -129,6 +133,9 @@ func (b *Buffer[T]) acquire(d *device) (*block, error) {
 
 // Close gives the memory back, for use after all that has been submitted to the device so far. It is idempotent.
 func (b *Buffer[T]) Close() error {
+	if b == nil {
+		return nil
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.block != nil {

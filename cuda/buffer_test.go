@@ -232,7 +232,7 @@ func TestBufferRefusals(t *testing.T) {
 	require.ErrorIs(t, closed.Upload(t.Context(), make([]int32, 4)), compute.ErrClosed)
 	require.ErrorIs(t, closed.Download(t.Context(), make([]int32, 4)), compute.ErrClosed)
 	require.ErrorIs(t, none.Upload(t.Context(), nil), compute.ErrArgument)
-	require.Equal(t, args.Arg{}, closed.Arg())
+	require.Equal(t, args.Closed(), closed.Arg())
 	for _, b := range []*Buffer[int32]{a, a5, foreign, half, overlap} {
 		require.NoError(t, b.Close())
 	}

@@ -11,7 +11,7 @@ import (
 // CopyToDevice records a copy from pinned memory, which must not be written before the work is done. Lengths have to be equal.
 // Either may be closed once this has returned.
 func CopyToDevice[T Element](r Recorder, dst *Buffer[T], src *HostBuffer[T]) error {
-	w := r.recorder()
+	w := workOf(r)
 	if err := w.use("copy to the device", dst, src); err != nil || dst.n == 0 {
 		return err
 	}
@@ -21,7 +21,7 @@ func CopyToDevice[T Element](r Recorder, dst *Buffer[T], src *HostBuffer[T]) err
 // CopyToHost records a copy to pinned memory, which must not be read before the work is done. Lengths have to be equal. Either
 // may be closed once this has returned.
 func CopyToHost[T Element](r Recorder, dst *HostBuffer[T], src *Buffer[T]) error {
-	w := r.recorder()
+	w := workOf(r)
 	if err := w.use("copy to the host", dst, src); err != nil || dst.n == 0 {
 		return err
 	}
@@ -31,24 +31,39 @@ func CopyToHost[T Element](r Recorder, dst *HostBuffer[T], src *Buffer[T]) error
 // CopyOnDevice records a copy between buffers of one device. Lengths have to be equal, and the two must not overlap. Either may
 // be closed once this has returned.
 func CopyOnDevice[T Element](r Recorder, dst, src *Buffer[T]) error {
-	w := r.recorder()
+	w := workOf(r)
 	if err := w.use("copy on the device", dst, src); err != nil || dst.n == 0 {
 		return err
 	}
-	bytes := dst.Bytes()
-	if dst.at < src.at+driver.Ptr(bytes) && src.at < dst.at+driver.Ptr(bytes) {
-		return w.refused("copy on the device", fmt.Errorf("the buffers overlap: %w", compute.ErrArgument))
+	if overlap(dst, src) {
+		return w.refused("copy on the device", errOverlap)
 	}
-	return w.copyOnDevice(dst.at, src.at, bytes)
+	return w.copyOnDevice(dst.at, src.at, dst.Bytes())
+}
+
+var errOverlap = fmt.Errorf("the buffers overlap: %w", compute.ErrArgument)
+
+// overlap reports whether two buffers, of equal length and of one address space, have bytes in common.
+func overlap[T Element](a, b *Buffer[T]) bool {
+	n := driver.Ptr(a.Bytes())
+	return a.at < b.at+n && b.at < a.at+n
 }
 
 // Fill records that all elements become value. The buffer may be closed once this has returned.
 func Fill[T Element](r Recorder, dst *Buffer[T], value T) error {
-	w := r.recorder()
+	w := workOf(r)
 	if err := w.use("fill", dst, dst); err != nil || dst.n == 0 {
 		return err
 	}
 	return w.fill(dst.at, unsafe.Slice((*byte)(unsafe.Pointer(&value)), unsafe.Sizeof(value)), dst.Bytes())
+}
+
+// workOf is what a recorder has; nil for a nil one.
+func workOf(r Recorder) *work {
+	if r == nil {
+		return nil
+	}
+	return r.recorder()
 }
 
 // memoryOf is a buffer whose memory work can keep.
@@ -75,6 +90,9 @@ func (b *HostBuffer[T]) keptBy(w *work) error {
 
 // use keeps both buffers, of equal length, until the work is done.
 func (w *work) use(what string, dst, src memoryOf) error {
+	if w == nil {
+		return fmt.Errorf("%s: nil recording: %w", what, compute.ErrArgument)
+	}
 	err := w.ready()
 	if err == nil {
 		err = dst.keptBy(w)
@@ -94,7 +112,7 @@ func (w *work) use(what string, dst, src memoryOf) error {
 // ready says why nothing can be recorded any more.
 func (w *work) ready() error {
 	if !w.open {
-		return closedError("recording")
+		return w.over()
 	}
 	return w.err
 }

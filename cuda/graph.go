@@ -17,6 +17,13 @@ type Capture struct {
 	nodes []node
 }
 
+func (c *Capture) recorder() *work {
+	if c == nil {
+		return nil
+	}
+	return &c.work
+}
+
 // Node is a kernel's launch in a graph.
 type Node struct {
 	graph *Capture
@@ -69,6 +76,9 @@ type graph struct {
 
 // Capture records what f does into a graph. Nothing runs. If f fails, so does Capture.
 func (s *Stream) Capture(f func(c *Capture) error) (*Graph, error) {
+	if f == nil {
+		return nil, fmt.Errorf("capture: nil function: %w", compute.ErrArgument)
+	}
 	if err := s.d.begin(); err != nil {
 		return nil, err
 	}
@@ -158,8 +168,11 @@ func (s *Stream) record(c *Capture, f func(c *Capture) error) error {
 
 // launch runs the graph on a stream; the caller has entered the context.
 func (g *Graph) launch(r *Recording, drv driver.Driver, s driver.Stream) error {
-	if g == nil || g.d != r.s.d {
-		return fmt.Errorf("replay of another device's graph: %w", compute.ErrArgument)
+	switch {
+	case g == nil || g.graph == nil:
+		return fmt.Errorf("replay: nil graph: %w", compute.ErrArgument)
+	case g.d != r.s.d:
+		return fmt.Errorf("replay: the graph %w", compute.ErrForeignTensor)
 	}
 	defer runtime.KeepAlive(g)
 	g.mu.Lock()

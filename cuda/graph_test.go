@@ -155,9 +155,9 @@ func TestCaptureFails(t *testing.T) {
 		}, compute.ErrUnsupported},
 		"a foreign kernel": {func(k *Capture) error {
 			_, err := k.Launch(other.scale, over(1), scaleArgs(b, b, 2, 0)...)
-			require.ErrorIs(t, err, compute.ErrArgument)
+			require.ErrorIs(t, err, compute.ErrForeignTensor)
 			return nil
-		}, compute.ErrArgument},
+		}, compute.ErrForeignTensor},
 		"a foreign buffer": {func(k *Capture) error { return Fill(k, other.numbers(1), 1) }, compute.ErrForeignTensor},
 		"arguments": {func(k *Capture) error {
 			launch(k)
@@ -189,9 +189,9 @@ func TestCaptureFails(t *testing.T) {
 	require.ErrorIs(t, Fill(escaped, b, 2), compute.ErrClosed)
 	c.replay(s, g) // of nothing
 	r := begun(t, other.stream(StreamOptions{}))
-	require.ErrorIs(t, r.Replay(g), compute.ErrArgument)
+	require.ErrorIs(t, r.Replay(g), compute.ErrForeignTensor)
 	_, err = r.Submit()
-	require.ErrorIs(t, err, compute.ErrArgument)
+	require.ErrorIs(t, err, compute.ErrForeignTensor)
 	require.NoError(t, g.Close())
 	require.Equal(t, []float32{1}, c.read(b))
 }

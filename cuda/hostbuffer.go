@@ -83,6 +83,9 @@ func (b *HostBuffer[T]) acquire(d *device) (*hostBlock, error) {
 
 // Close gives the memory back; copies under way finish before it is used again. It is idempotent.
 func (b *HostBuffer[T]) Close() error {
+	if b == nil {
+		return nil
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.block != nil {

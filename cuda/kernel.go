@@ -110,9 +110,9 @@ func (k *Kernel) RequiredBlock() [3]uint32 { return k.required }
 func (k *Kernel) prepare(d *device, l *Launch, out *driver.Launch) error {
 	switch {
 	case k == nil:
-		return fmt.Errorf("no kernel: %w", compute.ErrArgument)
+		return fmt.Errorf("nil kernel: %w", compute.ErrArgument)
 	case k.module.d != d:
-		return fmt.Errorf("kernel %s is another device's: %w", k.name, compute.ErrArgument)
+		return fmt.Errorf("kernel %s: %w", k.name, compute.ErrForeignTensor)
 	}
 	if err := k.module.retain(); err != nil {
 		return fmt.Errorf("kernel %s: %w", k.name, err)

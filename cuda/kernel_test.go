@@ -125,7 +125,7 @@ func TestPrepare(t *testing.T) {
 	other, _ := openSoft(t, softgpu.Config{SM: 80})
 	k := other.kernel(t, strings.Replace(anyBlock, "sm_90", "sm_80", 1), "k")
 	var out driver.Launch
-	require.ErrorIs(t, k.prepare(d.device, &Launch{Block: xyz(1)}, &out), compute.ErrArgument)
+	require.ErrorIs(t, k.prepare(d.device, &Launch{Block: xyz(1)}, &out), compute.ErrForeignTensor)
 	require.ErrorIs(t, k.prepare(other.device, &Launch{Block: xyz(1), Cluster: xyz(1)}, &out), compute.ErrUnsupported)
 	require.ErrorIs(t, (*Kernel)(nil).prepare(d.device, &Launch{}, &out), compute.ErrArgument)
 	require.Equal(t, xyz(8, 4, 1), d.kernel(t, required, "k").RequiredBlock())

@@ -423,5 +423,5 @@ func TestMemoryOfDeadContext(t *testing.T) {
 	_, err = Alloc[uint32](d, 1)
 	require.ErrorIs(t, err, compute.ErrClosed)
 	require.ErrorIs(t, d.Trim(), compute.ErrClosed)
-	require.Equal(t, args.Arg{}, b.Arg())
+	require.Equal(t, args.Closed(), b.Arg())
 }

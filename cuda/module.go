@@ -72,10 +72,10 @@ func (d *device) load(m *ir.Module, text []byte, opts []LoadOption) (*Module, er
 	s := source{name: nameOf(m), text: text, m: m}
 	for _, o := range opts {
 		if o == nil {
-			return nil, fmt.Errorf("nil option: %w", compute.ErrArgument)
+			return nil, fmt.Errorf("module %s: nil option: %w", s.name, compute.ErrArgument)
 		}
 		if err := o(&s.jit); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("module %s: %w", s.name, err)
 		}
 	}
 	if err := d.begin(); err != nil {
@@ -157,7 +157,7 @@ func (m *Module) Kernels() []string { return append([]string(nil), m.names...) }
 func (m *Module) Kernel(name string) (*Kernel, error) {
 	k := m.kernels[name]
 	if k == nil {
-		return nil, fmt.Errorf("no kernel %s among %s: %w", name, listed(m.names), compute.ErrArgument)
+		return nil, fmt.Errorf("no kernel %q among %s: %w", name, listed(m.names), compute.ErrArgument)
 	}
 	return k, nil
 }
@@ -172,7 +172,7 @@ func (m *Module) Global(name string) (address uint64, size int, err error) {
 	defer leave()
 	at, n, r := m.l.p.drv.ModuleGetGlobal(m.handle, name)
 	if r == driver.NotFound {
-		return 0, 0, fmt.Errorf("no variable %s among %s: %w", name, listed(m.variables), compute.ErrArgument)
+		return 0, 0, fmt.Errorf("no variable %q among %s: %w", name, listed(m.variables), compute.ErrArgument)
 	}
 	return uint64(at), int(n), m.l.p.check("cuModuleGetGlobal", r)
 }

@@ -57,29 +57,28 @@ func TestModule(t *testing.T) {
 	k, err := m.Kernel("add")
 	require.NoError(t, err)
 	require.Equal(t, "add", k.Name())
-	require.Equal(t, []args.Param{{Name: "x", Offset: 0, Size: 8, Type: ir.U64, Scalar: true},
-		{Name: "v", Offset: 8, Size: 4, Type: ir.F32, Scalar: true},
-		{Name: "n", Offset: 12, Size: 4, Type: ir.U32, Scalar: true}}, k.Params())
+	l := args.LayoutOf([]ir.Var{{Name: "x", Type: ir.U64}, {Name: "v", Type: ir.F32}, {Name: "n", Type: ir.U32}})
+	require.Equal(t, []args.Param{l.Param(0), l.Param(1), l.Param(2)}, k.Params())
 	a := k.Attributes()
 	require.Positive(t, a.Registers)
 	require.Equal(t, Attributes{Registers: a.Registers, MaxThreads: 1024, PTXVersion: 70, BinaryVersion: 90}, a)
 
 	_, err = m.Kernel("sub")
 	require.ErrorIs(t, err, compute.ErrArgument)
-	require.Contains(t, err.Error(), "no kernel sub among add")
+	require.Contains(t, err.Error(), `no kernel "sub" among add`)
 	at, n, err := m.Global("counters")
 	require.NoError(t, err)
 	require.NotZero(t, at)
 	require.Equal(t, 24, n)
 	_, _, err = m.Global("timers")
 	require.ErrorIs(t, err, compute.ErrArgument)
-	require.Contains(t, err.Error(), "no variable timers among counters")
+	require.Contains(t, err.Error(), `no variable "timers" among counters`)
 
 	b, err := d.LoadModule(built(t, "nothing", func(k *ptx.Kernel) {}))
 	require.NoError(t, err)
 	require.Equal(t, []string{"nothing"}, b.Kernels())
 	_, _, err = b.Global("x")
-	require.Contains(t, err.Error(), "no variable x among none")
+	require.Contains(t, err.Error(), `no variable "x" among none`)
 	require.NoError(t, b.Close())
 }
 

@@ -21,7 +21,7 @@ type config struct {
 	log     *slog.Logger
 	debug   bool
 	cache   string // directory of compiled modules; "" for the user's own, "-" for none
-	memory  uint64 // bytes of device memory that may be in use; 0 for all there is
+	memory  uint64 // bytes of device memory that may be taken from the driver; 0 for all there is
 }
 
 func newConfig(opts []Option) (*config, error) {
@@ -52,7 +52,7 @@ func WithLibrary(path string) Option {
 func WithDevice(ordinal int) Option {
 	return func(c *config) error {
 		if ordinal < 0 {
-			return fmt.Errorf("device %d: %w", ordinal, compute.ErrArgument)
+			return fmt.Errorf("device %d, they are counted from 0: %w", ordinal, compute.ErrArgument)
 		}
 		c.ordinal = ordinal
 		return nil
@@ -95,7 +95,9 @@ func WithoutCache() Option {
 	return func(c *config) error { c.cache = noCache; return nil }
 }
 
-// WithMemoryLimit bounds the device memory that may be in use, in bytes. More is compute.ErrOutOfMemory.
+// WithMemoryLimit bounds the device memory that is taken from the driver, in bytes: what is in use, pending and cached, see
+// [Memory]. More is compute.ErrOutOfMemory. Memory is taken in segments, and what is cached may lie in pieces: a request can be
+// refused although fewer bytes are in use. Kernels, streams and graphs, which the driver keeps for itself, do not count.
 func WithMemoryLimit(bytes uint64) Option {
 	return func(c *config) error {
 		if bytes == 0 {

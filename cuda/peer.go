@@ -77,11 +77,14 @@ func bothOpen(a, b *Device, f func() error) error {
 
 // CopyPeer records, on a stream of dst's device, a copy from another device's buffer: after all that has been submitted to that
 // device so far. What is submitted there later does not wait for the copy: what changes src has to wait for the recorded work.
-// Lengths have to be equal. Either may be closed once this has returned.
+// Lengths have to be equal; buffers of one device must not overlap. Either may be closed once this has returned.
 func CopyPeer[T Element](r *Recording, dst, src *Buffer[T]) error {
-	w := r.recorder()
+	w := workOf(r)
 	if err := w.use("peer copy", dst, peer[T]{src}); err != nil || dst.n == 0 {
 		return err
+	}
+	if src.dev.primary == dst.dev.primary && overlap(dst, src) {
+		return w.refused("peer copy", errOverlap)
 	}
 	return w.note(w.copyPeer(dst.at, src.at, src.dev.device, dst.Bytes()))
 }

@@ -38,8 +38,6 @@ type held struct {
 // releaser is what work holds on to until it is done.
 type releaser interface{ release() }
 
-func (w *work) recorder() *work { return w }
-
 // do runs one call of the driver for the stream.
 func (w *work) do(f func(drv driver.Driver, s driver.Stream) error) error {
 	if err := w.enter(); err != nil {
@@ -51,12 +49,20 @@ func (w *work) do(f func(drv driver.Driver, s driver.Stream) error) error {
 
 func (w *work) enter() error {
 	if !w.open {
-		return closedError("recording") // submitted, discarded, or outside of its capture
+		return w.over()
 	}
 	if w.err != nil {
 		return w.err
 	}
 	return w.note(w.s.d.enter())
+}
+
+// over is the error of work that takes no more.
+func (w *work) over() error {
+	if w.capturing {
+		return closedError("the capture is over")
+	}
+	return closedError("the recording is submitted")
 }
 
 // note keeps the first error.
@@ -87,6 +93,9 @@ func (w *work) launchKernel(k *Kernel, l *Launch, a []Arg) error {
 }
 
 func (w *work) tryLaunch(k *Kernel, l *Launch, a []Arg) error {
+	if len(l.Args) > 0 {
+		return fmt.Errorf("launch: Launch.Args are for steps of a batch, arguments are given beside the launch: %w", compute.ErrArgument)
+	}
 	if err := k.prepare(w.s.d, l, &w.launch); err != nil {
 		return err
 	}
@@ -147,6 +156,13 @@ type Recording struct {
 	net runtime.Cleanup
 }
 
+func (r *Recording) recorder() *work {
+	if r == nil {
+		return nil
+	}
+	return &r.work
+}
+
 // Begin begins a recording.
 func (s *Stream) Begin() (*Recording, error) {
 	if err := s.d.begin(); err != nil {
@@ -196,11 +212,15 @@ func (h *held) mark() (driver.Event, error) {
 // the work is submitted.
 func (r *Recording) Launch(k *Kernel, l Launch, a ...Arg) error { return r.launchKernel(k, &l, a) }
 
-// Wait makes what follows wait until other work is done, of any stream of the same device. The host does not wait.
+// Wait makes what follows wait until other work is done, of any stream of the same device, whatever has become of that stream
+// since. The host does not wait. If the work has failed already, Wait returns its error.
 func (r *Recording) Wait(other *Submitted) error {
 	return r.do(func(drv driver.Driver, s driver.Stream) error {
-		if other == nil || other.d != r.s.d {
-			return fmt.Errorf("waiting for work of another device: %w", compute.ErrArgument)
+		switch {
+		case other == nil || other.d == nil:
+			return fmt.Errorf("wait: nothing submitted: %w", compute.ErrArgument)
+		case other.d != r.s.d:
+			return fmt.Errorf("wait: the work %w", compute.ErrForeignTensor)
 		}
 		return other.before(s)
 	})
@@ -215,7 +235,7 @@ func (r *Recording) Replay(g *Graph) error {
 // stream before that runs nevertheless.
 func (r *Recording) Submit() (*Submitted, error) {
 	if !r.open {
-		return nil, closedError("recording")
+		return nil, r.over()
 	}
 	x, err := r.submit()
 	r.open = false

@@ -92,21 +92,30 @@ func TestRecordingErrors(t *testing.T) {
 	other := newCore(t)
 	for _, f := range []func(r *Recording) error{
 		func(r *Recording) error { return r.Launch(nil, over(3)) },
-		func(r *Recording) error { return r.Launch(other.scale, over(3), scaleArgs(b, b, 1, 1)...) },
 		func(r *Recording) error { return r.Launch(c.scale, Launch{}, scaleArgs(b, b, 1, 1)...) },
 		func(r *Recording) error {
 			return r.Launch(c.scale, over(3), Result(), Operand(0), args.F32(1), args.F32(1), args.U32(3))
 		},
 		func(r *Recording) error { return r.Wait(nil) },
 		func(r *Recording) error { return r.Replay(nil) },
-		func(r *Recording) error {
-			return r.Wait(submitted(t, begun(t, other.stream(StreamOptions{}))))
-		},
+		func(r *Recording) error { return r.Wait(&Submitted{}) },
+		func(r *Recording) error { return r.Replay(&Graph{}) },
 	} {
 		r := begun(t, s)
 		require.ErrorIs(t, f(r), compute.ErrArgument)
 		_, err := r.Submit()
 		require.ErrorIs(t, err, compute.ErrArgument)
+	}
+	for _, f := range []func(r *Recording) error{
+		func(r *Recording) error { return r.Launch(other.scale, over(3), scaleArgs(b, b, 1, 1)...) },
+		func(r *Recording) error {
+			return r.Wait(submitted(t, begun(t, other.stream(StreamOptions{}))))
+		},
+	} {
+		r := begun(t, s)
+		require.ErrorIs(t, f(r), compute.ErrForeignTensor)
+		_, err := r.Submit()
+		require.ErrorIs(t, err, compute.ErrForeignTensor)
 	}
 	finished(t, submitted(t, begun(t, s))) // nothing is work, too
 }

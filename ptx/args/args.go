@@ -35,10 +35,12 @@ const (
 	pointer
 	bytes
 	slot
+	closed
 )
 
 func (k kind) String() string {
-	return [...]string{"no argument", "a 32-bit integer", "a 64-bit integer", "a float32", "a float64", "a pointer", "bytes", "a slot"}[k]
+	return [...]string{"nothing", "a 32-bit integer", "a 64-bit integer", "a float32", "a float64", "a pointer", "bytes", "a slot",
+		"of a closed buffer"}[k]
 }
 
 // U32 is an integer of 32 bits.
@@ -71,6 +73,9 @@ func Slot(i int) Arg { return Arg{kind: slot, bits: uint64(i)} }
 // Slot is the number of a slot, if the argument is one.
 func (a Arg) Slot() (i int, ok bool) { return int(a.bits), a.kind == slot }
 
+// Closed is the argument of a buffer that is closed. Pack refuses it with [compute.ErrClosed].
+func Closed() Arg { return Arg{kind: closed} }
+
 // Layout is where the parameters of a kernel lie in its parameter block.
 type Layout struct {
 	params []Param
@@ -85,7 +90,7 @@ type Param struct {
 	Pointer      bool // declared with .ptr; a plain .u64 may hold an address as well
 	Scalar       bool // no array, no vector
 
-	takes [slot + 1]bool // by kind of argument; bytes fit by their length alone
+	takes [closed + 1]bool // by kind of argument; bytes fit by their length alone
 }
 
 // LayoutOf places parameters one behind the other, each at a multiple of its alignment. (PTX ISA, "Kernel Function Parameters".)
@@ -113,7 +118,7 @@ func (l *Layout) Len() int { return len(l.params) }
 func (l *Layout) Param(i int) Param { return l.params[i] }
 
 // Pack writes arguments in the order of the parameters. The block has at least [Layout.Size] bytes. Errors wrap
-// [compute.ErrArgument].
+// [compute.ErrArgument], or [compute.ErrClosed] for an argument of a closed buffer.
 func (l *Layout) Pack(block []byte, a ...Arg) error {
 	if len(a) != len(l.params) {
 		return fmt.Errorf("%d parameters, %d arguments were given: %w", len(l.params), len(a), compute.ErrArgument)
@@ -158,11 +163,17 @@ func (l *Layout) put(block []byte, i int, a *Arg) error {
 
 func (l *Layout) misfit(i int, k kind, n int) error {
 	p := &l.params[i]
-	what := k.String()
-	if k == bytes {
+	what, hint := k.String(), ""
+	switch {
+	case k == closed:
+		return fmt.Errorf("argument %d, %s, is given for .%s %s: %w", i, what, p.Type, p.Name, compute.ErrClosed)
+	case k == bytes:
 		what = fmt.Sprint(n, " bytes")
+	case !p.Scalar || p.Size < 4:
+		hint = ", which takes args.Bytes"
 	}
-	return fmt.Errorf("argument %d, %s, does not fit .%s %s of %d bytes: %w", i, what, p.Type, p.Name, p.Size, compute.ErrArgument)
+	return fmt.Errorf("argument %d, %s, does not fit .%s %s of %d bytes%s: %w", i, what, p.Type, p.Name, p.Size, hint,
+		compute.ErrArgument)
 }
 
 // classify says which kinds of arguments fit.

@@ -46,6 +46,14 @@ func TestSlot(t *testing.T) {
 	require.False(t, ok)
 }
 
+func TestClosed(t *testing.T) {
+	l := args.LayoutOf(params)
+	err := l.Put(make([]byte, l.Size()), 1, args.Closed())
+	require.ErrorIs(t, err, compute.ErrClosed)
+	require.EqualError(t, err, "argument 1, of a closed buffer, is given for .u64 x: closed")
+	require.ErrorContains(t, l.Put(make([]byte, l.Size()), 3, args.U32(1)), "of 2 bytes, which takes args.Bytes: ")
+}
+
 func TestPackRefuses(t *testing.T) {
 	l := args.LayoutOf(params)
 	block := make([]byte, l.Size())

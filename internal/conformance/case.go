@@ -114,12 +114,11 @@ func (r *source) between(low, high float64) float32 {
 func (r *source) floats(low, high float64, shape ...int) operand {
 	data := make([]float32, op.Len(shape))
 	const cycle = 99991 // prime; long enough to look random, short enough to be quick at any size
-	for i := range data {
-		if i >= cycle {
-			data[i] = data[i-cycle]
-			continue
-		}
+	for i := range min(cycle, len(data)) {
 		data[i] = r.between(low, high)
+	}
+	for i := cycle; i < len(data); {
+		i += copy(data[i:], data[:i])
 	}
 	return operand{op.F32(shape...), data}
 }

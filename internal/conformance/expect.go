@@ -146,7 +146,11 @@ const (
 // judge compares a result with the expectation. Its error counts the wrong elements and shows the first.
 func (x *expectation) judge(data any) error {
 	wrong, first, unwritten := 0, -1, 0
-	for i := range x.want {
+	floats, _ := data.([]float32)
+	for i, want := range x.want {
+		if floats != nil && floats[i] == float32(want) { // nearly always
+			continue
+		}
 		if poisoned(data, i) {
 			unwritten++
 		} else if x.accepts(i, element(data, i)) {

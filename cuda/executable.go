@@ -287,17 +287,14 @@ func (e *executable) deliver(read *hostBlock, dst []any) {
 	}
 }
 
-// keep makes the tensors of the kept values.
-func (e *executable) keep(m *memory, dev *Device, io *op.IO) {
-	if len(e.prog.Keep) == 0 {
-		return
-	}
-	io.Keep = make([]compute.Tensor, len(e.prog.Keep))
-	for i, s := range e.prog.Keep {
+// keep makes the tensors of the kept values, nil if there are none.
+func (e *executable) keep(m *memory, dev *Device) (all []compute.Tensor) {
+	for _, s := range e.prog.Keep {
 		w := e.where(m, s)
 		w.block.retain()
-		io.Keep[i] = newTensor(dev, e.prog.Values[s].Type, w)
+		all = append(all, newTensor(dev, e.prog.Values[s].Type, w))
 	}
+	return all
 }
 
 func putAddress(to []byte, p driver.Ptr) {

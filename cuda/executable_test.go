@@ -88,6 +88,7 @@ func TestReplay(t *testing.T) {
 	}
 	// One more graph for the second tensor; none for tensors that come once; the oldest makes room for one that stays.
 	second := uploadRandom(t, d, rng, 7, 7)
+	defer second.Close() // or the collector makes room for the third
 	run(second)
 	run(w)
 	require.EqualValues(t, 6, replays())
@@ -224,8 +225,6 @@ func TestIdleGraphsGiveWay(t *testing.T) {
 		for range warmUp + 1 {
 			ran(t, x, io)
 		}
-		// The graph is put back a moment after the run is done.
-		require.Eventually(t, func() bool { x.mu.Lock(); defer x.mu.Unlock(); return len(x.graphs) == 1 }, 5*time.Second, time.Millisecond)
 		require.Equal(t, 1, m.Live().GraphExecs)
 	}
 	use()

@@ -116,9 +116,9 @@ func (s *Stream) capture(f func(c *Capture) error) (*graph, error) {
 	c := &Capture{work: work{held: &held{s: s}, open: true, capturing: true}}
 	err := s.record(c, f)
 	c.open = false
-	handle, r := d.drv.StreamEndCapture(s.handle)
+	handle, e := d.endCapture(s.handle)
 	if err == nil {
-		err = d.check("cuStreamEndCapture", r)
+		err = e
 	}
 	discard := func() {
 		if handle != 0 {
@@ -146,13 +146,24 @@ func (s *Stream) capture(f func(c *Capture) error) (*graph, error) {
 	return g, nil
 }
 
+// endCapture returns the graph of a capture. Whatever happens, the stream does not capture any more.
+func (d *device) endCapture(s driver.Stream) (driver.Graph, error) {
+	graph, r := d.drv.StreamEndCapture(s)
+	if r != driver.Success {
+		if g, again := d.drv.StreamEndCapture(s); again == driver.Success { // it goes on otherwise
+			d.drv.GraphDestroy(g)
+		}
+	}
+	return graph, d.check("cuStreamEndCapture", r)
+}
+
 // record runs f and returns its error or the capture's; a panic ends the capture before it goes on.
 func (s *Stream) record(c *Capture, f func(c *Capture) error) error {
 	finished := false
 	defer func() {
 		if !finished {
 			c.open = false
-			if handle, _ := s.d.drv.StreamEndCapture(s.handle); handle != 0 {
+			if handle, _ := s.d.endCapture(s.handle); handle != 0 {
 				s.d.drv.GraphDestroy(handle)
 			}
 			c.releaseKept()

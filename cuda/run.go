@@ -70,10 +70,6 @@ func (e *executable) run(dev *Device, m *memory, io *op.IO, resolve compute.Reso
 	if err != nil {
 		e.d.settleHome() // what is under way uses the memory
 		m.release()
-		for _, t := range io.Keep {
-			t.Close()
-		}
-		io.Keep = nil
 		return err
 	}
 	e.count(uint64(e.launches()), 0)
@@ -86,10 +82,18 @@ func (e *executable) submit(dev *Device, m *memory, io *op.IO, resolve compute.R
 	if err := e.enqueue(m, e.d.home.handle, false); err != nil {
 		return err
 	}
-	e.keep(m, dev, io)
+	kept := e.keep(m, dev)
 	m.releaseDevice() // for work behind this on the same stream
-	_, err := e.d.home.after(func(err error) { e.finish(m, io, resolve, err) })
-	return err
+	if _, err := e.d.home.after(func(err error) { e.finish(m, io, resolve, err) }); err != nil {
+		for _, t := range kept {
+			t.Close()
+		}
+		return err
+	}
+	if kept != nil {
+		io.Keep = kept
+	}
+	return nil
 }
 
 // settleHome waits for the home stream after a failure that is known.
@@ -110,7 +114,10 @@ func (e *executable) finish(m *memory, io *op.IO, resolve compute.Resolve, err e
 	if err != nil {
 		err = fmt.Errorf("run of a program of %d steps: %w", len(e.prog.Steps), err)
 	}
-	resolve(err, func() { e.deliver(m.read, io.Read) })
+	resolve(err, func() {
+		e.deliver(m.read, io.Read)
+		m.release() // so that the memory is back when the future is done
+	})
 	m.release()
 }
 
@@ -243,9 +250,9 @@ func (e *executable) capture(g *replay) error {
 		return err
 	}
 	err = e.enqueue(g.memory, s, true)
-	handle, r := d.drv.StreamEndCapture(s)
+	handle, ended := d.endCapture(s)
 	if err == nil {
-		err = d.check("cuStreamEndCapture", r)
+		err = ended
 	}
 	if handle != 0 {
 		defer d.drv.GraphDestroy(handle)
@@ -253,9 +260,11 @@ func (e *executable) capture(g *replay) error {
 	if err != nil {
 		return err
 	}
-	if g.exec, r = d.drv.GraphInstantiate(handle); r != driver.Success {
-		return d.check("cuGraphInstantiate", r)
+	exec, r := d.drv.GraphInstantiate(handle)
+	if err := d.check("cuGraphInstantiate", r); err != nil {
+		return err
 	}
+	g.exec = exec
 	if err := d.check("cuGraphUpload", d.drv.GraphUpload(g.exec, d.home.handle)); err != nil {
 		d.drv.GraphExecDestroy(g.exec)
 		return err
@@ -280,16 +289,24 @@ func (e *executable) replayed(g *replay, io *op.IO, resolve compute.Resolve, err
 	if err != nil {
 		err = fmt.Errorf("replay of a program of %d steps: %w", len(e.prog.Steps), err)
 	}
-	resolve(err, func() { e.deliver(g.read, io.Read) })
-	e.mu.Lock()
-	back := !e.closed && err == nil
-	if back {
-		e.graphs = append(e.graphs, g)
-	}
-	e.mu.Unlock()
-	if !back {
+	back := false
+	resolve(err, func() {
+		e.deliver(g.read, io.Read)
+		back = e.putBack(g) // for who runs the program again when the future is done
+	})
+	if !back && (err != nil || !e.putBack(g)) {
 		e.giveUp(g)
 	}
+}
+
+// putBack keeps a graph for other runs, unless there will be none.
+func (e *executable) putBack(g *replay) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.closed {
+		e.graphs = append(e.graphs, g)
+	}
+	return !e.closed
 }
 
 // giveUp destroys a graph in use.

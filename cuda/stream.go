@@ -99,7 +99,11 @@ func (s *Stream) giveBack() error {
 	}
 	s.d.enterDead()
 	defer s.d.leave()
-	return errors.Join(s.d.pool.unwatch(s.handle), s.destroy())
+	err := errors.Join(s.d.pool.unwatch(s.handle), s.destroy())
+	if s.d.poison.Load() != nil {
+		return nil // everybody knows
+	}
+	return err
 }
 
 // destroy waits and frees; nobody else does it, and the caller has entered the context, dead or not.

@@ -163,7 +163,7 @@ func (m *Module) Kernel(name string) (*Kernel, error) {
 }
 
 // Global is the address and the size in bytes of a variable in the .global or .const space. It stays valid until the module is
-// closed.
+// closed. To read and write the variable see [Variable].
 func (m *Module) Global(name string) (address uint64, size int, err error) {
 	leave, err := m.use()
 	if err != nil {
@@ -184,7 +184,8 @@ func listed(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// Close unloads the module, after the device's work is done; graphs with its kernels can still be replayed, and keep it loaded.
+// Close unloads the module, after the device's work is done; graphs with its kernels can still be replayed, and keep it loaded, as
+// buffers of its variables do.
 // Later launches of its kernels fail with compute.ErrClosed. It is idempotent. Without it, the module is unloaded when the
 // device is closed.
 func (m *Module) Close() error {

@@ -50,6 +50,8 @@ type block struct {
 	span   *span
 	shared bool // of getAny
 	users  atomic.Int32
+
+	module *Module // whose variable it is; the pool has nothing to do with it then
 }
 
 // fence is what blocks wait for.
@@ -194,6 +196,10 @@ func (b *block) retain() *block {
 // the pool was closed too. A user of a block of get has submitted, on the home stream, all that uses it.
 func (b *block) release() {
 	if b.users.Add(-1) > 0 {
+		return
+	}
+	if b.module != nil {
+		b.module.release()
 		return
 	}
 	m := b.pool

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -100,4 +101,30 @@ func TestEnvironmentAndOptionChoose(t *testing.T) {
 	defer d.Close()
 	require.Equal(t, "gpu", d.Info().Kind)
 	require.Contains(t, d.Explain(), "WithDevice")
+}
+
+// The software GPU is there for who asks for it by name, and never chosen otherwise.
+func TestOpenSoftwareCUDA(t *testing.T) {
+	t.Setenv(environment, "")
+	d, err := Open(context.Background(), WithDevice("cuda"), WithSoftware())
+	if cudaLeftOut(err) {
+		return
+	}
+	require.NoError(t, err)
+	defer d.Close()
+	require.Equal(t, "cuda", d.Info().Kind)
+	require.True(t, d.Info().Software)
+	require.Contains(t, d.Explain(), "WithDevice")
+	y := make([]float32, 3)
+	require.NoError(t, d.AddAsync(y, []float32{1, 2, 3}, []float32{4, 5, 6}).Await(context.Background()))
+	require.Equal(t, []float32{5, 7, 9}, y)
+	_, err = Open(context.Background(), WithDevice("cuda:1"), WithSoftware())
+	require.ErrorIs(t, err, ErrUnavailable)
+	require.ErrorContains(t, err, "device 1")
+}
+
+// cudaLeftOut tells a build without package cuda, which has to say so.
+func cudaLeftOut(err error) bool {
+	return err != nil && errors.Is(err, ErrUnavailable) &&
+		(strings.Contains(err.Error(), "-tags nocuda") || strings.Contains(err.Error(), "browser"))
 }

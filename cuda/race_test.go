@@ -238,7 +238,11 @@ func TestCrowd(t *testing.T) {
 // The device is closed in the midst of it: what was begun ends well, what comes later is told so, and nothing stays behind.
 func TestCrowdAtClosing(t *testing.T) {
 	seed := randomSource(t)
-	for range 5 {
+	turns := 5
+	if testing.Short() {
+		turns = 2
+	}
+	for range turns {
 		m := newMachine(t, softgpu.Config{})
 		d, err := Open(t.Context(), m.on, WithoutCache())
 		require.NoError(t, err)

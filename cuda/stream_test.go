@@ -211,7 +211,10 @@ func TestElapsed(t *testing.T) {
 	g := newGate(t, c.Device)
 	s := c.stream(StreamOptions{Timed: true})
 	r := begun(t, s)
-	c.in(t, func() { g.shut(s.handle) })
+	c.in(t, func() {
+		c.drv.EventSynchronize(r.start)
+		g.shut(s.handle)
+	})
 	x := submitted(t, r)
 	time.Sleep(5 * time.Millisecond)
 	g.open()

@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
@@ -168,6 +169,25 @@ func TestPureHouses(t *testing.T) {
 		}
 	}
 	require.True(t, seen["errors"], "the walk reached the standard library")
+}
+
+// TestLeftOut lists what is linked where package cuda is left out, or was never imported: purego is not.
+func TestLeftOut(t *testing.T) {
+	const purego = "github.com/ebitengine/purego"
+	list := func(pkg string, tags ...string) string {
+		cmd := exec.Command("go", append([]string{"list", "-deps", "-tags", strings.Join(tags, ",")}, pkg)...)
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64")
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		return string(out)
+	}
+	require.Contains(t, list(module), purego, "the front door brings every device along")
+	require.NotContains(t, list(module, "nocuda"), purego)
+	require.NotContains(t, list(module, "nocuda", "nogpu"), purego)
+	require.NotContains(t, list(module+"/gpu"), purego)
+	require.NotContains(t, list(module+"/batch"), purego)
+	require.NotContains(t, list(module+"/ptx/..."), purego)
+	require.NotContains(t, list(module, "nocuda"), module+"/cuda\n")
 }
 
 // standardImports returns what a package of the standard library imports on this platform with cgo enabled.

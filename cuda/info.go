@@ -61,6 +61,11 @@ func describe(drv driver.Driver, ordinal int) (Info, driver.Device, error) {
 	i.Driver, i.driverNumber = fmt.Sprintf("%d.%d", version/1000, version%1000/10), version
 	d, r := drv.DeviceGet(ordinal)
 	check("cuDeviceGet", r)
+	if r == driver.InvalidDevice {
+		if n, known := drv.DeviceCount(); known == driver.Success {
+			failed = fmt.Errorf("%w; the driver knows %d, counted from 0", failed, n)
+		}
+	}
 	if failed != nil {
 		return i, d, failed
 	}

@@ -54,8 +54,8 @@ func (d *Device) Memory() (Memory, error) {
 	return m, err
 }
 
-// Trim gives memory that is kept for reuse, by compiled programs too, back to the driver. It waits until the GPU is done with what
-// was closed.
+// Trim gives memory that is kept for reuse, by compiled programs too, back to the driver. It waits until the GPU is done with
+// what was closed.
 func (d *Device) Trim() error {
 	if err := d.begin(); err != nil {
 		return err

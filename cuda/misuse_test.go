@@ -91,3 +91,22 @@ func TestPeerCopyOverlaps(t *testing.T) {
 		require.ErrorIs(t, err, c.err)
 	}
 }
+
+// TestNoSuchGPU: the error says which there are.
+func TestNoSuchGPU(t *testing.T) {
+	_, err := Open(context.Background(), Software(), WithDevice(7))
+	require.ErrorIs(t, err, compute.ErrUnavailable)
+	require.ErrorContains(t, err, "device 7: ")
+	require.ErrorContains(t, err, "the driver knows 1, counted from 0")
+}
+
+// TestNotWhileCapturing: the error says why.
+func TestNotWhileCapturing(t *testing.T) {
+	c := newCore(t)
+	_, err := c.stream(StreamOptions{}).Capture(func(*Capture) error {
+		_, err := Alloc[byte](c.Device, 1<<22)
+		return err
+	})
+	require.ErrorIs(t, err, compute.ErrUnsupported)
+	require.ErrorContains(t, err, "not while a stream captures")
+}

@@ -184,10 +184,9 @@ func listed(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// Close unloads the module, after the device's work is done; graphs with its kernels can still be replayed, and keep it loaded, as
-// buffers of its variables do.
-// Later launches of its kernels fail with compute.ErrClosed. It is idempotent. Without it, the module is unloaded when the
-// device is closed.
+// Close unloads the module, after the device's work is done; graphs with its kernels can still be replayed, and keep it loaded,
+// as buffers of its variables do. Later launches of its kernels fail with compute.ErrClosed. It is idempotent. Without it, the
+// module is unloaded when the device is closed.
 func (m *Module) Close() error {
 	d := m.d
 	if d.hold() != nil {

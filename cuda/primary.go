@@ -128,7 +128,11 @@ func (p *primary) failed(call string, r driver.Result, log string) error {
 }
 
 func newError(drv driver.Driver, call string, r driver.Result) *Error {
-	return &Error{Call: call, Code: int(r), Name: r.Name(), Text: drv.ResultText(r)}
+	e := &Error{Call: call, Code: int(r), Name: r.Name(), Text: drv.ResultText(r)}
+	if r == driver.CaptureUnsupported {
+		e.Detail = "not while a stream captures, see Stream.Capture"
+	}
+	return e
 }
 
 // launched notes a launch and, in debug mode, waits for it, so that its fault is charged to it; unless it is captured.

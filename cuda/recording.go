@@ -94,7 +94,8 @@ func (w *work) launchKernel(k *Kernel, l *Launch, a []Arg) error {
 
 func (w *work) tryLaunch(k *Kernel, l *Launch, a []Arg) error {
 	if len(l.Args) > 0 {
-		return fmt.Errorf("launch: Launch.Args are for steps of a batch, arguments are given beside the launch: %w", compute.ErrArgument)
+		return fmt.Errorf("launch: Launch.Args are for steps of a batch, elsewhere arguments are given beside the launch: %w",
+			compute.ErrArgument)
 	}
 	if err := k.prepare(w.s.d, l, &w.launch); err != nil {
 		return err

@@ -26,8 +26,8 @@ func monitorCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "monitor",
 		Short: "Watch the memory of NVIDIA GPUs",
-		Long: `Watch the memory of NVIDIA GPUs, all processes together: a line for each GPU and each interval, until interrupted. Watching
-takes a context on each GPU, which itself needs some memory.`,
+		Long: `Watch the memory of NVIDIA GPUs, all processes together: a line for each GPU and each interval, until
+interrupted. Watching takes a context on each GPU, which itself needs some memory.`,
 		Example: `  wavelane monitor
   wavelane monitor --device 0 --interval 200ms
   wavelane monitor --count 1 --json | jq .used`,
@@ -36,7 +36,7 @@ takes a context on each GPU, which itself needs some memory.`,
 	}
 	c.Flags().BoolVar(&f.json, "json", false, "write a line of JSON each")
 	c.Flags().BoolVar(&f.software, "software", false, "watch a software GPU: shows what the output looks like")
-	c.Flags().IntVar(&f.device, "device", -1, "only the GPU with this `ordinal`")
+	c.Flags().IntVar(&f.device, "device", -1, "only the GPU with this `ordinal`; -1 is all of them")
 	c.Flags().IntVar(&f.count, "count", 0, "stop after so many `lines` for each GPU; 0 is never")
 	c.Flags().DurationVar(&f.interval, "interval", time.Second, "`time` between lines")
 	return c
@@ -55,13 +55,13 @@ const barWidth = 40
 
 func (s sample) String() string {
 	full := int(barWidth * s.Used / max(s.Total, 1))
-	return fmt.Sprintf("%s  cuda:%d %s  %s%s  %s of %s", s.Time.Format(time.TimeOnly), s.Ordinal, s.Name, strings.Repeat("█", full),
-		strings.Repeat("░", barWidth-full), size(s.Used), size(s.Total))
+	bar := strings.Repeat("█", full) + strings.Repeat("░", barWidth-full)
+	return fmt.Sprintf("%s  cuda:%d %s  %s  %s of %s", s.Time.Format(time.TimeOnly), s.Ordinal, s.Name, bar, size(s.Used), size(s.Total))
 }
 
 func monitor(ctx context.Context, out io.Writer, f monitorFlags) error {
-	if f.interval <= 0 || f.count < 0 {
-		return usagef("--interval must be positive, --count must not be negative")
+	if f.interval <= 0 || f.count < 0 || f.device < -1 {
+		return usagef("--interval must be positive, --count must not be negative, --device is an ordinal or -1")
 	}
 	var opts []cuda.Option
 	if f.software {

@@ -9,6 +9,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -16,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cuda"
 	"github.com/wavelane/wavelane/ptx"
 	"github.com/wavelane/wavelane/ptx/args"
@@ -32,6 +34,9 @@ func main() {
 	}
 	if err := run(context.Background(), os.Stdout, *steps, opts...); err != nil {
 		fmt.Fprintln(os.Stderr, "graphreplay:", err)
+		if errors.Is(err, compute.ErrUnavailable) {
+			fmt.Fprintln(os.Stderr, "With -software it runs without a GPU.")
+		}
 		os.Exit(1)
 	}
 }

@@ -8,11 +8,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 
+	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cuda"
 	"github.com/wavelane/wavelane/ptx"
 	"github.com/wavelane/wavelane/ptx/args"
@@ -30,6 +32,9 @@ func main() {
 	}
 	if err := run(context.Background(), os.Stdout, *n, *show, opts...); err != nil {
 		fmt.Fprintln(os.Stderr, "vectoradd:", err)
+		if errors.Is(err, compute.ErrUnavailable) {
+			fmt.Fprintln(os.Stderr, "With -software it runs without a GPU.")
+		}
 		os.Exit(1)
 	}
 }

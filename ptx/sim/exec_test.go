@@ -518,3 +518,20 @@ func TestContext(t *testing.T) {
 	_, err = g.Run(ctx, k, threads(1))
 	require.ErrorIs(t, err, compute.ErrArgument)
 }
+
+// Every block finds its registers zero, its own index, and constants as they are, whatever an earlier block on the same
+// worker left.
+func TestBlocksBeginAlike(t *testing.T) {
+	got, _, err := launch(t, sim.Config{}, body(`
+	mov.u32 %r1, %ctaid.x; mov.u32 %r2, %laneid;
+	mad.lo.u32 %r3, %r1, 64, %t; mad.wide.u32 %rd1, %r3, 4, %out;
+	selp.u32 %r4, 1000, 0, %p1; cvt.u32.u64 %r5, %rd2; // all zero
+	add.u32 %r6, %r7, %r4; add.u32 %r6, %r6, %r5; mad.lo.u32 %r6, %r1, 10000, %r6; add.u32 %r6, %r6, %r2; add.u32 %r6, %r6, 7;
+	st.global.u32 [%rd1], %r6;
+	setp.eq.u32 %p1, %r1, %r1; mov.u64 %rd2, 5; mov.u32 %r7, 300; mov.u32 %r1, 9;`),
+		sim.Launch{Grid: sim.Dim3{X: 20}, Block: sim.Dim3{X: 64}}, 20*64)
+	require.NoError(t, err)
+	for i, v := range got {
+		require.EqualValues(t, i/64*10000+i%32+7, v, "thread %d", i)
+	}
+}

@@ -89,7 +89,8 @@ func TestFastPaths(t *testing.T) {
 		}
 		do := fast(in, d, s)
 		require.NotNil(t, do, "%s has no fast path", code)
-		w := &warp{r32: make([][32]uint32, c.prog.slots[bank32]), r64: make([][32]uint64, c.prog.slots[bank64]), p: make([]uint32, c.prog.slots[bankP])}
+		n32, n64, preds := c.prog.slots[bank32], c.prog.slots[bank64], c.prog.slots[bankP]
+		w := &warp{r32: make([][32]uint32, n32), r64: make([][32]uint64, n64), p: make([]uint32, preds)}
 		for range 400 {
 			m := full
 			if rng.IntN(2) == 0 {

@@ -100,7 +100,8 @@ func TestForgottenDevice(t *testing.T) {
 func TestOptions(t *testing.T) {
 	for name, o := range map[string]Option{
 		"nil": nil, "library": WithLibrary(""), "device": WithDevice(-1), "logger": WithLogger(nil), "cache": WithCache(""),
-		"limit": WithMemoryLimit(0), "two": Software(SoftwareOptions{}, SoftwareOptions{}), "GPUs": Software(SoftwareOptions{Devices: -1}),
+		"limit": WithMemoryLimit(0), "two": Software(SoftwareOptions{}, SoftwareOptions{}),
+		"GPUs": Software(SoftwareOptions{Devices: -1}),
 	} {
 		_, err := Open(t.Context(), o)
 		require.ErrorIs(t, err, compute.ErrArgument, name)

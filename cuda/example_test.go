@@ -170,7 +170,7 @@ func ExampleLaunch() {
 		Args:  []cuda.Arg{args.U32(4), cuda.Operand(0), cuda.Result()},
 	}, compute.Float32, []int{4}, b.Scale(x, 10))
 	out := b.Read(y)
-	if err := b.Run(ctx); err != nil {
+	if err := b.Start().Await(ctx); err != nil {
 		fmt.Println(err)
 		return
 	}

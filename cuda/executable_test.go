@@ -196,7 +196,8 @@ func TestKeep(t *testing.T) {
 	require.NoError(t, e.Close())
 	for i, io := range all {
 		v := float32(i)
-		for k, want := range [][]float32{{v + 2, v + 3, v + 4, v + 5}, {v, v + 1, v + 2, v + 3}, {1, 1, 1, 1}, {v + 2, v + 3, v + 4, v + 5}} {
+		sum := []float32{v + 2, v + 3, v + 4, v + 5}
+		for k, want := range [][]float32{sum, {v, v + 1, v + 2, v + 3}, {1, 1, 1, 1}, sum} {
 			got := make([]float32, 4)
 			require.NoError(t, io.Keep[k].(*Tensor).ReadAsync(got).Await(t.Context()))
 			require.Equal(t, want, got)
@@ -344,7 +345,7 @@ func TestModuleOfAnOpenProgram(t *testing.T) {
 	plan, err := b.Compile(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, m.Close())
-	require.NoError(t, plan.Run(t.Context()))
+	require.NoError(t, plan.Start().Await(t.Context()))
 	require.Equal(t, []float32{4, 7}, r.Float32s())
 	_, err = b.Compile(t.Context())
 	require.ErrorIs(t, err, compute.ErrClosed)

@@ -225,7 +225,8 @@ func (g *Graph) SetArgs(n Node, a ...Arg) error {
 		return err
 	}
 	defer g.d.leave()
-	return g.d.check("cuGraphExecKernelNodeSetParams", g.d.drv.GraphExecKernelNodeSetParams(g.exec, x.handle, x.kernel.function, &x.launch))
+	r := g.d.drv.GraphExecKernelNodeSetParams(g.exec, x.handle, x.kernel.function, &x.launch)
+	return g.d.check("cuGraphExecKernelNodeSetParams", r)
 }
 
 // Nodes is the number of kernels that the graph launches.

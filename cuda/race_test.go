@@ -57,7 +57,7 @@ func (x *crowd) jobs() []func(rng *rand.Rand) error {
 			data := randomFloats(rng, n)
 			b := batch.New(d)
 			r := b.Read(b.Add(b.Kernel(x.scale, scaleStep(n, 2, 0).Options, compute.Float32, []int{n}, b.Upload(data)), b.Scalar(1)))
-			if err := b.Run(ctx); err != nil {
+			if err := b.Start().Await(ctx); err != nil {
 				return err
 			}
 			for i := range data {
@@ -119,7 +119,7 @@ func (x *crowd) jobs() []func(rng *rand.Rand) error {
 			}
 			b := batch.New(d)
 			r := b.Read(b.Kernel(k, scaleStep(1, 3, 1).Options, compute.Float32, []int{1}, b.Upload([]float32{2})))
-			if err := b.Run(ctx); err != nil {
+			if err := b.Start().Await(ctx); err != nil {
 				return err
 			}
 			return equal([]float32{7}, r.Float32s(), "module")

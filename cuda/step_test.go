@@ -39,7 +39,7 @@ func TestKernelSteps(t *testing.T) {
 	sum := b.Kernel(axpy, l, compute.Float32, []int{n}, two, x)
 	self := b.Kernel(axpy, l, compute.Float32, []int{n}, sum, sum)
 	r := b.Read(b.Neg(self))
-	require.NoError(t, b.Run(t.Context()))
+	require.NoError(t, b.Start().Await(t.Context()))
 	want := make([]float32, n)
 	for i, v := range data {
 		s := float32(float64(v)*2 + 1)
@@ -67,7 +67,7 @@ func TestKernelStepsAreChecked(t *testing.T) {
 		"too many":         {c.scale, with(Result(), Operand(0), f, f, n, n), compute.ErrArgument, "has 6"},
 		"no operand":       {c.scale, with(Result(), args.Ptr(1), f, f, n), compute.ErrArgument, "no argument is operand 0"},
 		"operand 1 of 1":   {c.scale, with(Result(), Operand(1), f, f, n), compute.ErrArgument, "operand 1 of 1"},
-		"operand -1":       {c.scale, with(Result(), Operand(-1), f, f, n), compute.ErrArgument, "of 1"},
+		"operand -1":       {c.scale, with(Result(), Operand(-1), f, f, n), compute.ErrArgument, "an operand below 0"},
 		"no result":        {c.scale, with(Operand(0), Operand(0), f, f, n), compute.ErrArgument, "0 arguments are the result"},
 		"two results":      {c.poke, with(Result(), Result(), args.U64(0)), compute.ErrArgument, ""},
 		"not an address":   {c.scale, with(Result(), Operand(0), Operand(0), f, n), compute.ErrArgument, "the parameter a is a .f32"},

@@ -25,6 +25,7 @@ const (
 	JITCompilerNotFound      Result = 221
 	UnsupportedPTXVersion    Result = 222
 	JITCompilationDisabled   Result = 223
+	Contained                Result = 226 // an error of the hardware that went no further
 	InvalidSource            Result = 300
 	FileNotFound             Result = 301
 	SymbolNotFound           Result = 302
@@ -43,6 +44,7 @@ const (
 	InvalidPC                Result = 718
 	LaunchFailed             Result = 719
 	CooperativeTooLarge      Result = 720
+	TensorMemoryLeak         Result = 721
 	NotPermitted             Result = 800
 	NotSupported             Result = 801
 	SystemDriverMismatch     Result = 803
@@ -59,7 +61,7 @@ const (
 func (r Result) Sticky() bool {
 	switch r {
 	case ECCUncorrectable, IllegalAddress, LaunchTimeout, Assert, HardwareStackError, IllegalInstruction, MisalignedAddress,
-		InvalidAddressSpace, InvalidPC, LaunchFailed:
+		InvalidAddressSpace, InvalidPC, LaunchFailed, Contained, TensorMemoryLeak:
 		return true
 	}
 	return false

@@ -8,6 +8,7 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cuda/internal/softgpu"
+	"github.com/wavelane/wavelane/internal/op"
 	"github.com/wavelane/wavelane/ptx/args"
 )
 
@@ -38,6 +39,14 @@ func TestArgumentsOfALaunch(t *testing.T) {
 	_, err = r.Submit()
 	require.ErrorIs(t, err, compute.ErrClosed)
 	require.Equal(t, []float32{1, 2, 3}, c.read(b))
+}
+
+// TestOperandBelowZero: the error of a step does not show how operands are numbered inside.
+func TestOperandBelowZero(t *testing.T) {
+	c := newCore(t)
+	l := over(1)
+	l.Args = append([]Arg{Result(), Operand(-7)}, scaleArgs(nil, c.numbers(1), 1, 1)[2:]...)
+	require.ErrorContains(t, c.scale.Check(nil, op.Type{}, op.Attr{Options: l}), "argument 1 is an operand below 0")
 }
 
 // TestNothing: what is nil is an error where it is given, and nothing to close.

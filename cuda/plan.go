@@ -238,7 +238,9 @@ func (k *Kernel) Check(in []op.Type, out op.Type, a op.Attr) error {
 			continue
 		case slot == resultSlot:
 			results++
-		case slot < 0 || slot >= len(in):
+		case slot < 0:
+			return fmt.Errorf("kernel %s %v: argument %d is an operand below 0: %w", k.name, in, i, compute.ErrArgument)
+		case slot >= len(in):
 			return fmt.Errorf("kernel %s %v: argument %d is operand %d of %d: %w", k.name, in, i, slot, len(in), compute.ErrArgument)
 		default:
 			used[slot] = true

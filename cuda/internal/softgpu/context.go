@@ -200,11 +200,12 @@ func (g *GPU) Detail(h driver.Context) string {
 	return ""
 }
 
-// fail notes what an operation met. The first fault stays.
+// fail notes what an operation met. The first fault stays, and ends what other streams are at.
 func (c *primary) fail(err error) {
 	if c.fault != driver.Success || !c.open {
 		return
 	}
+	c.stop()
 	c.fault, c.detail = driver.LaunchFailed, err.Error()
 	var f *sim.Fault
 	if !errors.As(err, &f) {

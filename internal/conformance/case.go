@@ -27,7 +27,6 @@ type testCase struct {
 	exact  bool    // rounding has no excuse: the inputs are small integers
 	loose  float64 // multiplies the tolerance where inputs leave the entry's domain; 0 means 1
 	same   bool    // all operands are one value
-	large  bool
 	alias  alias
 	inputs func(r *source) []operand
 

@@ -57,12 +57,12 @@ func (g *GPU) DeviceGet(ordinal int) (driver.Device, driver.Result) {
 	return driver.Device(ordinal), driver.Success
 }
 
-// DeviceName names the software GPU and its architecture.
+// DeviceName is the same for all.
 func (g *GPU) DeviceName(d driver.Device) (string, driver.Result) {
 	if r := g.onDevice("DeviceName", d); r != driver.Success {
 		return "", r
 	}
-	return fmt.Sprintf("software GPU (sm_%d)", g.cfg.SM), driver.Success
+	return "software GPU", driver.Success
 }
 
 // DeviceUUID is made of the ordinal.

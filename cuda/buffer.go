@@ -39,24 +39,32 @@ func Alloc[T Element](d *Device, n int) (*Buffer[T], error) {
 	return b, nil
 }
 
-func alloc[T Element](d *Device, n int) (*Buffer[T], error) {
+func alloc[T Element](d *Device, n int) (b *Buffer[T], err error) {
+	err = reserve[T](d, n, func(bytes uint64) error {
+		m, err := d.pool.getAny(bytes)
+		if err == nil {
+			b = newBuffer[T](d, m, m.ptr, n)
+		}
+		return err
+	})
+	return b, err
+}
+
+// reserve calls get, with the size of n elements, in the device's context.
+func reserve[T Element](d *Device, n int, get func(bytes uint64) error) error {
 	bytes, err := sizeOf[T](d, n)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := d.begin(); err != nil {
-		return nil, err
+		return err
 	}
 	defer d.end()
 	if err := d.enter(); err != nil {
-		return nil, err
+		return err
 	}
 	defer d.leave()
-	m, err := d.pool.getAny(bytes)
-	if err != nil {
-		return nil, err
-	}
-	return newBuffer[T](d, m, m.ptr, n), nil
+	return get(bytes)
 }
 
 // newBuffer takes over one use of the block.

@@ -31,24 +31,15 @@ func AllocHost[T Element](d *Device, n int) (*HostBuffer[T], error) {
 	return b, nil
 }
 
-func allocHost[T Element](d *Device, n int) (*HostBuffer[T], error) {
-	bytes, err := sizeOf[T](d, n)
-	if err != nil {
-		return nil, err
-	}
-	if err := d.begin(); err != nil {
-		return nil, err
-	}
-	defer d.end()
-	if err := d.enter(); err != nil {
-		return nil, err
-	}
-	defer d.leave()
-	m, err := d.host.get(bytes)
-	if err != nil {
-		return nil, err
-	}
-	return &HostBuffer[T]{dev: d, at: m.at, n: n, block: m}, nil
+func allocHost[T Element](d *Device, n int) (b *HostBuffer[T], err error) {
+	err = reserve[T](d, n, func(bytes uint64) error {
+		m, err := d.host.get(bytes)
+		if err == nil {
+			b = &HostBuffer[T]{dev: d, at: m.at, n: n, block: m}
+		}
+		return err
+	})
+	return b, err
 }
 
 // Len is the number of elements.

@@ -54,8 +54,8 @@ func (b *Batch) Shape(v Value) []int {
 	return slices.Clone(b.program.Values[v.slot].Shape)
 }
 
-// Upload makes a value of a slice in host memory: []float32, []int32, []uint32, or []uint16 for Float16 bits. Without a shape it
-// is a vector. The slice is read when the batch runs.
+// Upload makes a value of a slice in host memory: []float32, []int32, []uint32, []compute.BF16, or []uint16 for Float16 bits.
+// Without a shape it is a vector. The slice is read when the batch runs.
 func (b *Batch) Upload(data any, shape ...int) Value {
 	if b.err != nil {
 		return Value{}

@@ -53,6 +53,9 @@ func (r *Result) Uint32s() []uint32 { return elements[uint32](r) }
 // Float16Bits returns the bits of Float16 elements, or nil if the batch has not run or the element type is another.
 func (r *Result) Float16Bits() []uint16 { return elements[uint16](r) }
 
+// BF16s returns the elements of a BFloat16 result, or nil if the batch has not run or the element type is another.
+func (r *Result) BF16s() []compute.BF16 { return elements[compute.BF16](r) }
+
 // Scalar returns the only element of a float32 result; false if there is not exactly one or the batch has not run.
 func (r *Result) Scalar() (float32, bool) {
 	if s := r.Float32s(); len(s) == 1 {

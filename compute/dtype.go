@@ -1,27 +1,32 @@
 package compute
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // DType is the element type of a tensor.
 type DType uint8
 
-// Element types. Arithmetic is done in Float32; Float16 is a storage format (see the cast operation), the integers hold
-// indices.
+// Element types. Arithmetic is done in Float32; Float16 and BFloat16 are storage formats (see the cast operation) that products
+// of matrices take as they are. The integers hold indices.
 const (
 	Float32 DType = iota
 	Int32
 	Uint32
 	Float16
+	BFloat16
 )
 
 var dtypes = [...]struct {
 	name string
 	size int
 }{
-	Float32: {"f32", 4},
-	Int32:   {"i32", 4},
-	Uint32:  {"u32", 4},
-	Float16: {"f16", 2},
+	Float32:  {"f32", 4},
+	Int32:    {"i32", 4},
+	Uint32:   {"u32", 4},
+	Float16:  {"f16", 2},
+	BFloat16: {"bf16", 2},
 }
 
 // Size returns the number of bytes of one element.
@@ -33,3 +38,18 @@ func (d DType) String() string {
 	}
 	return fmt.Sprintf("DType(%d)", uint8(d))
 }
+
+// BF16 is an element of BFloat16: the upper half of the bits of a float32.
+type BF16 uint16
+
+// BF16Of returns the nearest BF16 of x, ties to even; NaN stays NaN.
+func BF16Of(x float32) BF16 {
+	b := math.Float32bits(x)
+	if b&0x7fffffff > 0x7f800000 {
+		return BF16(b>>16) | 0x40 // quiet, and not Inf
+	}
+	return BF16((b + 0x7fff + b>>16&1) >> 16)
+}
+
+// Float32 returns the value, exactly.
+func (b BF16) Float32() float32 { return math.Float32frombits(uint32(b) << 16) }

@@ -4,14 +4,15 @@ import "slices"
 
 //go:generate go run ../internal/gen ..
 
-// Operand is a slice in host memory under a shape: []float32, []int32, []uint32, or []uint16 for Float16 bits.
+// Operand is a slice in host memory under a shape: []float32, []int32, []uint32, []BF16, or []uint16 for Float16
+// bits.
 type Operand struct {
 	Data  any
 	Shape []int
 }
 
 // Of gives a slice a shape; without one it is a vector.
-func Of[E float32 | int32 | uint32 | uint16](data []E, shape ...int) Operand {
+func Of[E float32 | int32 | uint32 | uint16 | BF16](data []E, shape ...int) Operand {
 	if len(shape) == 0 {
 		shape = []int{len(data)}
 	}

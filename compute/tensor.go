@@ -8,8 +8,8 @@ package compute
 type Tensor interface {
 	Shape() []int
 	DType() DType
-	// ReadAsync copies the elements to dst, whose type and length must match: []float32, []int32, []uint32, or []uint16
-	// for Float16 bits.
+	// ReadAsync copies the elements to dst, whose type and length must match: []float32, []int32, []uint32, []BF16, or
+	// []uint16 for Float16 bits.
 	ReadAsync(dst any) *Future
 	Close() error
 }

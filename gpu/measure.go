@@ -270,6 +270,10 @@ func madeUp(ctx context.Context, dev *Device, t op.Type) (compute.Tensor, error)
 		for i := range s {
 			s[i] = 0x3400 + uint16(i%13) // just above a quarter
 		}
+	case []compute.BF16:
+		for i := range s {
+			s[i] = 0x3e80 + compute.BF16(i%13)
+		}
 	}
 	x, f := dev.UploadAsync(data, t.Shape...)
 	if err := f.Await(ctx); err != nil {

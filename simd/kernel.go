@@ -62,6 +62,8 @@ func operand(v view, t op.Type) compute.Operand {
 		o.Data = v.u32()
 	case compute.Float16:
 		o.Data = v.u16()
+	case compute.BFloat16:
+		o.Data = v.bf16()
 	default:
 		o.Data = v.f32()
 	}

@@ -70,8 +70,8 @@ func (d *Device) forget(w weak.Pointer[Tensor]) {
 	delete(d.tensors, w)
 }
 
-// Upload copies a slice to the device, where it stays as a tensor until it is closed: []float32, []int32, []uint32, or
-// []uint16 for Float16 bits. Without a shape it is a vector.
+// Upload copies a slice to the device, where it stays as a tensor until it is closed: []float32, []int32, []uint32,
+// []compute.BF16, or []uint16 for Float16 bits. Without a shape it is a vector.
 func (d *Device) Upload(ctx context.Context, data any, shape ...int) (compute.Tensor, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

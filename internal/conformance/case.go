@@ -165,6 +165,12 @@ func (r *source) words(d compute.DType, shape ...int) operand {
 				s[i] = 0
 			}
 		}
+	case []compute.BF16:
+		for i := range s {
+			if s[i] = compute.BF16(r.word()); s[i] == poisonBF16 {
+				s[i] = 0
+			}
+		}
 	}
 	return operand{t, data}
 }
@@ -201,6 +207,8 @@ func (o operand) clone() operand {
 	case []uint32:
 		o.data = slices.Clone(s)
 	case []uint16:
+		o.data = slices.Clone(s)
+	case []compute.BF16:
 		o.data = slices.Clone(s)
 	}
 	return o

@@ -133,6 +133,8 @@ func round(v float64, d compute.DType) float64 {
 		return float64(float32(v))
 	case compute.Float16:
 		return float64(float16.Fromfloat32(float32(v)).Float32())
+	case compute.BFloat16:
+		return float64(compute.BF16Of(float32(v)).Float32())
 	}
 	return v
 }
@@ -141,6 +143,7 @@ func round(v float64, d compute.DType) float64 {
 const (
 	poison     = 0x7fc0dead
 	poisonHalf = 0x7cad // a signalling NaN: conversions make quiet ones
+	poisonBF16 = 0x7fad // a signalling NaN too
 )
 
 // judge compares a result with the expectation. Its error counts the wrong elements and shows the first.
@@ -188,6 +191,8 @@ func poisoned(data any, i int) bool {
 		return s[i] == poison
 	case []uint16:
 		return s[i] == poisonHalf
+	case []compute.BF16:
+		return s[i] == poisonBF16
 	}
 	return false
 }
@@ -203,6 +208,8 @@ func element(data any, i int) float64 {
 		return float64(s[i])
 	case []uint16:
 		return float64(float16.Frombits(s[i]).Float32())
+	case []compute.BF16:
+		return float64(s[i].Float32())
 	}
 	return math.NaN()
 }

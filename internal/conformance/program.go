@@ -31,7 +31,7 @@ var programs = []program{
 		g.run()
 	}},
 	{"uploaded and read back", func(g *graph) {
-		for _, d := range []compute.DType{compute.Float32, compute.Int32, compute.Uint32, compute.Float16} {
+		for _, d := range []compute.DType{compute.Float32, compute.Int32, compute.Uint32, compute.Float16, compute.BFloat16} {
 			for _, n := range []int{0, 1, 3, 4099} {
 				g.read(g.upload(g.words(d, n)))
 			}

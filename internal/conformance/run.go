@@ -289,6 +289,8 @@ func subslice(s any, at, n int) any {
 		return s[at : at+n : at+n]
 	case []uint16:
 		return s[at : at+n : at+n]
+	case []compute.BF16:
+		return s[at : at+n : at+n]
 	}
 	return nil
 }
@@ -310,6 +312,10 @@ func poisonAll(s any) {
 	case []uint16:
 		for i := range s {
 			s[i] = poisonHalf
+		}
+	case []compute.BF16:
+		for i := range s {
+			s[i] = poisonBF16
 		}
 	}
 }

@@ -24,7 +24,7 @@ func (g *graph) contents(t compute.Tensor) any {
 
 // tensors keeps values of every kind, reads them, and uses them in later programs.
 func tensors(g *graph) {
-	for _, d := range []compute.DType{compute.Float32, compute.Int32, compute.Uint32, compute.Float16} {
+	for _, d := range []compute.DType{compute.Float32, compute.Int32, compute.Uint32, compute.Float16, compute.BFloat16} {
 		for _, shape := range [][]int{{}, {0}, {1}, {7}, {3, 1025}, {2, 0}} {
 			o := g.words(d, shape...)
 			t := g.resident(o)

@@ -8,8 +8,8 @@ import (
 	"github.com/wavelane/wavelane/compute"
 )
 
-// TypeOf returns the element type and length of a slice that may be uploaded: []float32, []int32, []uint32, or []uint16 for
-// the bits of Float16.
+// TypeOf returns the element type and length of a slice that may be uploaded: []float32, []int32, []uint32, []compute.BF16,
+// or []uint16 for the bits of Float16.
 func TypeOf(data any) (compute.DType, int, error) {
 	switch s := data.(type) {
 	case []float32:
@@ -20,6 +20,8 @@ func TypeOf(data any) (compute.DType, int, error) {
 		return compute.Uint32, len(s), nil
 	case []uint16:
 		return compute.Float16, len(s), nil
+	case []compute.BF16:
+		return compute.BFloat16, len(s), nil
 	case nil:
 		return 0, 0, fmt.Errorf("nil is no data: %w", compute.ErrArgument)
 	}
@@ -51,6 +53,8 @@ func Bytes(data any) []byte {
 		return bytesOf(s)
 	case []uint16:
 		return bytesOf(s)
+	case []compute.BF16:
+		return bytesOf(s)
 	}
 	return nil
 }
@@ -71,6 +75,8 @@ func MakeSlice(t Type) any {
 		return make([]uint32, t.Len())
 	case compute.Float16:
 		return make([]uint16, t.Len())
+	case compute.BFloat16:
+		return make([]compute.BF16, t.Len())
 	}
 	return make([]float32, t.Len())
 }

@@ -8,10 +8,13 @@ import (
 	"github.com/wavelane/wavelane/compute"
 )
 
-// words are the element types that movement takes: those of four bytes. Float16 is packed two to a word; cast it first.
+// words are the element types that movement takes: those of four bytes. Those of two are packed in pairs; cast them first.
 var words = []compute.DType{compute.Float32, compute.Int32, compute.Uint32}
 
-var anyType = append(slices.Clone(words), compute.Float16)
+var anyType = append(slices.Clone(words), compute.Float16, compute.BFloat16)
+
+// Floats are the element types of numbers with a fraction.
+var floats = []compute.DType{compute.Float32, compute.Float16, compute.BFloat16}
 
 // View describes a strided read: element index of the result at Offset + Σ index·Strides of the operand.
 type View struct {

@@ -49,6 +49,9 @@ func detectUnwritten(k *kernel, never bool, report reporter) {
 			if said[r] || len(defs) == 0 || defs[0] != flow.Entry || params[k.f.Regs[r].Name] {
 				return
 			}
+			if !never && k.guardedAlike(i, r) {
+				return
+			}
 			if never == (len(defs) == 1 || len(defs) == 2 && defs[1] == i) {
 				said[r] = true
 				if never {
@@ -59,6 +62,25 @@ func detectUnwritten(k *kernel, never bool, report reporter) {
 			}
 		})
 	})
+}
+
+// guardedAlike tells whether the guard of instruction i has let, in the same block and with the same value, a write of r pass.
+func (k *kernel) guardedAlike(i int, r ir.Reg) bool {
+	guard := k.f.Body[i].Guard
+	if guard.Reg == 0 || guard.Reg == r {
+		return false
+	}
+	for j := i - 1; j >= k.g.Blocks[k.g.BlockOf(i)].Start; j-- {
+		of, written, changed := k.f.Body[j].Guard, false, false
+		k.g.Writes(j, func(w ir.Reg) { written, changed = written || w == r, changed || w == guard.Reg })
+		switch {
+		case changed:
+			return false
+		case written && of == guard:
+			return true
+		}
+	}
+	return false
 }
 
 func detectUnusedResults(k *kernel, report reporter) {

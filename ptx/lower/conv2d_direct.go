@@ -111,6 +111,9 @@ func (d *directConv) build() {
 				chained.Set(ptx.Add(k, chained.Get(), now))
 				k.If(ptx.Ge(k, chained.Get(), u32(longestChain)), func() {
 					d.fold()
+					for _, c := range d.chains {
+						c.Set(ptx.Imm(float32(0)))
+					}
 					chained.Set(u32(0))
 				})
 			})
@@ -145,7 +148,6 @@ func (d *directConv) multiply(x, line [directColumns]*ptx.Var[uint32]) {
 func (d *directConv) fold() {
 	for i, s := range d.sums {
 		s.Set(ptx.Add(d.k, s.Get(), d.chains[i].Get()))
-		d.chains[i].Set(ptx.Imm(float32(0)))
 	}
 }
 

@@ -58,8 +58,10 @@ func sums(name, what string, operands int, value func(c calc, x []float) float) 
 const lowestKey = math.MinInt32 // below the key of every float
 
 // orderKey maps numbers to integers in the same order, NaN above all.
-func orderKey(k *ptx.Kernel, x float) ptx.Reg[int32] {
-	b := ptx.Bitcast[int32](k, x)
+func orderKey(k *ptx.Kernel, x float) ptx.Reg[int32] { return ordered(k, ptx.Bitcast[int32](k, x)) }
+
+// ordered is orderKey of a number's bits, and its own inverse.
+func ordered(k *ptx.Kernel, b ptx.Reg[int32]) ptx.Reg[int32] {
 	return ptx.Xor(k, b, ptx.And(k, ptx.Shr(k, b, u32(31)), ptx.Imm(int32(math.MaxInt32))))
 }
 
@@ -80,8 +82,7 @@ func largest(t team) reduction[int32] {
 			return []ptx.Reg[int32]{orderKey(k, c.signed(x[0], sign))}
 		},
 		store: func(acc []ptx.Reg[int32]) {
-			x := orderKey(k, ptx.Bitcast[float32](k, acc[0])) // its own inverse
-			ptx.Store(k, ptx.At(k, out, t.task), c.mul(ptx.Bitcast[float32](k, x), sign))
+			ptx.Store(k, ptx.At(k, out, t.task), c.mul(ptx.Bitcast[float32](k, ordered(k, acc[0])), sign))
 		},
 	}
 }

@@ -1,0 +1,42 @@
+package conformance
+
+import (
+	"sync/atomic"
+
+	"github.com/wavelane/wavelane/internal/op"
+)
+
+// Case is one case of an entry, for tests that choose theirs.
+type Case struct {
+	Call
+	Entry *op.Entry
+	c     *testCase
+}
+
+// Cases returns the suite's cases of an entry, without the large ones.
+func Cases(e *op.Entry) ([]Case, error) {
+	calls, err := Calls(e)
+	if err != nil {
+		return nil, err
+	}
+	cases, err := casesOf(e)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Case, len(cases))
+	for i, c := range cases {
+		out[i] = Case{calls[i], e, c}
+	}
+	return out, nil
+}
+
+// Run executes the case on a device as a program of one step and judges its results, as [Run] does. It is safe for concurrent
+// use.
+func (c Case) Run(dev op.Executor) error {
+	d := &device{Executor: dev, count: new(atomic.Int64)}
+	return d.run(c.c)
+}
+
+func (c Case) String() string {
+	return c.c.describe(c.c.inputs(newSource(Seed(), c.Entry.Name, c.c.number)))
+}

@@ -1,0 +1,152 @@
+package lower
+
+import (
+	"cmp"
+	"errors"
+	"reflect"
+	"slices"
+	"sync"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/conformance"
+	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/ptx/ir"
+	"github.com/wavelane/wavelane/ptx/sim"
+)
+
+// trial is a case of the suite as a lowering that launches a kernel.
+type trial struct {
+	conformance.Case
+	caps    Caps
+	variant int // of those that the lowering offers
+	blocks  int // of the kernel's largest launch
+	cost    int // about the threads and elements that executing it takes
+}
+
+// trialsOf are the calls of the suite that launch each kernel, the cheapest first: in all variants, on GPUs large and small.
+// What an entry lacks is an error beside them.
+var trialsOf = sync.OnceValues(func() (trials map[*Kernel][]trial, err error) {
+	trials = map[*Kernel][]trial{}
+	for _, e := range lowered() {
+		cases, failed := conformance.Cases(e)
+		err = errors.Join(err, failed)
+		for _, c := range cases {
+			err = errors.Join(err, eachLowering(c, func(t trial, l Lowering) {
+				blocks := map[*Kernel]int{}
+				for _, a := range l.Actions {
+					if a.Launch != nil {
+						g := a.Launch.Grid
+						n := int(g[0]) * int(g[1]) * int(g[2])
+						t.cost += n * threads(a.Launch.Kernel)
+						blocks[a.Launch.Kernel] = max(blocks[a.Launch.Kernel], n)
+					}
+				}
+				for k, n := range blocks {
+					t.blocks = n
+					trials[k] = append(trials[k], t)
+				}
+			}))
+		}
+	}
+	for _, list := range trials {
+		slices.SortStableFunc(list, func(a, b trial) int { return cmp.Compare(a.cost, b.cost) })
+	}
+	return trials, err
+})
+
+// eachLowering calls f for each way to lower a case that differs from the others.
+func eachLowering(c conformance.Case, f func(t trial, l Lowering)) error {
+	size := 0
+	for _, in := range c.In {
+		size += in.Len()
+	}
+	var seen []Lowering
+	for _, caps := range capsTried {
+		for variant, variants := 0, 1; variant < variants; variant++ {
+			l, n, err := lowerCall(c.Entry, c.Call, &caps, variant)
+			if err != nil {
+				return err
+			}
+			variants = max(variants, n)
+			if !slices.ContainsFunc(seen, func(o Lowering) bool { return reflect.DeepEqual(o, l) }) {
+				seen = append(seen, l)
+				f(trial{Case: c, caps: caps, variant: variant, cost: size}, l)
+			}
+		}
+	}
+	return nil
+}
+
+// capsTried are GPUs that lowerings treat differently.
+var capsTried = []Caps{DefaultCaps, {Multiprocessors: 1, MaxGrid: DefaultCaps.MaxGrid}}
+
+func threads(k *Kernel) int { return k.Block[0] * k.Block[1] * k.Block[2] }
+
+// all are the kernels of every family.
+func all() (kernels []*Kernel) {
+	for _, f := range Families() {
+		kernels = append(kernels, f.Kernels...)
+	}
+	return kernels
+}
+
+// setUp prepares a rig for a trial.
+func (t trial) setUp(r *rig) {
+	r.caps = t.caps
+	r.pick = func(_, _ string, candidates []string) int { return min(t.variant, len(candidates)-1) }
+}
+
+// recorder is a rig that keeps the results of its last run.
+type recorder struct {
+	*rig
+	results []byte
+}
+
+func (r *recorder) Compile(p *op.Program) (op.Executable, error) {
+	x, err := r.rig.Compile(p)
+	if err != nil {
+		return nil, err
+	}
+	return recording{x, r}, nil
+}
+
+type recording struct {
+	op.Executable
+	r *recorder
+}
+
+func (x recording) Start(io *op.IO) *compute.Future {
+	f := x.Executable.Start(io)
+	x.r.results = nil
+	if f.Err() == nil {
+		for _, y := range io.Read {
+			x.r.results = append(x.r.results, op.Bytes(y)...)
+		}
+	}
+	return f
+}
+
+// alone is a module with one kernel of its family and what that needs.
+func alone(k *Kernel) (*ir.Module, error) {
+	m, err := FamilyOf(k.Family).Module()
+	if err != nil {
+		return nil, err
+	}
+	c := *m
+	c.Funcs = slices.DeleteFunc(slices.Clone(m.Funcs), func(f *ir.Func) bool { return f.Entry && f.Name != k.Name })
+	return &c, nil
+}
+
+// newQualityRig is a rig without a size of its own: trials say what they need.
+func newQualityRig(c sim.Config) *rig {
+	return &rig{gpu: sim.New(c), caps: DefaultCaps, modules: map[string]*sim.Module{}}
+}
+
+// small are the cheapest call of a kernel, and one of several blocks if there is a cheap one.
+func small(list []trial) []trial {
+	several := slices.IndexFunc(list, func(t trial) bool { return t.blocks > 1 })
+	if several > 0 && list[several].cost <= max(16*list[0].cost, 1<<12) {
+		return []trial{list[0], list[several]}
+	}
+	return list[:1]
+}

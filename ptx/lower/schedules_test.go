@@ -1,0 +1,53 @@
+package lower
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
+	"github.com/wavelane/wavelane/ptx/sim"
+)
+
+// schedules is how many orders of lanes, warps and blocks each kernel is executed in.
+const schedules = 20
+
+// Every kernel, on many schedules with every check of the software GPU on: no race, no unwritten value, no divergence where
+// there may be none, and the same bits each time.
+func TestSchedules(t *testing.T) {
+	trials, err := trialsOf()
+	assert.NoError(t, err)
+	rng := ptxtest.Random(t)
+	n := schedules
+	if testing.Short() {
+		n = 3
+	}
+	rigs := make([]*recorder, n)
+	for i := range rigs {
+		rigs[i] = &recorder{rig: newQualityRig(sim.Config{Checks: sim.AllChecks, Seed: rng.Uint64()})}
+	}
+	for _, f := range Families() {
+		t.Run(f.Name, func(t *testing.T) {
+			for _, k := range f.Kernels {
+				list := trials[k]
+				if len(list) == 0 {
+					t.Errorf("no call of the suite launches %s", k.Name)
+					continue
+				}
+				for _, c := range small(list) {
+					var first []byte
+					for i, r := range rigs {
+						c.setUp(r.rig)
+						require.NoError(t, c.Run(r), "%s, schedule %d", k.Name, i)
+						require.NotEmpty(t, r.results)
+						if i == 0 {
+							first = r.results
+						}
+						require.Equal(t, first, r.results, "%s: schedule %d gives other bits for %v", k.Name, i, c)
+					}
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,75 @@
+package lower
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wavelane/wavelane/ptx/analyze"
+)
+
+// allowance is a finding that stays as it is.
+type allowance struct {
+	class   analyze.Class
+	reason  string
+	kernels []string
+}
+
+var allowed = []allowance{
+	{"UncoalescedLoad", "a lane has four neighbours, and reads them one by one where rows do not begin at multiples of 16 bytes",
+		[]string{"gemm_64x64x16", "gemm_128x128x8", "conv2d_gemm_64x64"}},
+	{"UncoalescedStore", "as the loads: rows that do not begin at multiples of 16 bytes",
+		[]string{"gemm_64x64x16", "gemm_128x128x8"}},
+	{"UncoalescedLoad", "the bias lies at strides that are parameters: 1 or 0 in every call",
+		[]string{"gemv_columns_1", "gemv_columns_4"}},
+	{"UncoalescedStore", "the result lies at strides that are parameters: one of them is 1, and which it is depends on the call",
+		[]string{"gemv_columns_1", "gemv_columns_4"}},
+	{"PredicateOverflow", "one more than the hardware has, where a tile is written, once",
+		[]string{"gemm_64x64x16", "gemm_128x128x8"}},
+	{"ComputedAddrFromLoaded", "a row is looked up by an index from memory, which is compared with the number of rows",
+		[]string{"embedding", "embedding_4"}},
+}
+
+func (a *allowance) covers(f *analyze.Finding) bool {
+	return a.class == f.Class && slices.Contains(a.kernels, f.Kernel)
+}
+
+// Every family is clean in strict mode but for what is allowed, and nothing is allowed that does not occur.
+func TestStrict(t *testing.T) {
+	for _, f := range Families() {
+		t.Run(f.Name, func(t *testing.T) {
+			t.Parallel()
+			used := map[string]bool{}
+			m, err := f.Module()
+			require.NoError(t, err)
+			report, err := analyze.Module(m, analyze.Options{Strict: true})
+			require.NoError(t, err)
+			for _, k := range report.Kernels {
+				require.True(t, k.Walked, k.Name)
+			}
+			for i := range report.Findings {
+				x := &report.Findings[i]
+				used[fmt.Sprint(x.Class, " of ", x.Kernel)] = true
+				if !slices.ContainsFunc(allowed, func(a allowance) bool { return a.covers(x) }) {
+					t.Errorf("%s: %s %s, in %s: %s", x.Kernel, x.Severity, x.Class, x.Instr, x.Message)
+				}
+			}
+			for _, a := range allowed {
+				require.NotEmpty(t, a.reason)
+				for _, k := range a.kernels {
+					known := slices.ContainsFunc(f.Kernels, func(o *Kernel) bool { return o.Name == k })
+					if what := fmt.Sprint(a.class, " of ", k); known && !used[what] {
+						t.Errorf("%s is allowed, and does not occur", what)
+					}
+				}
+			}
+		})
+	}
+	for _, a := range allowed {
+		for _, k := range a.kernels {
+			require.True(t, slices.ContainsFunc(all(), func(o *Kernel) bool { return o.Name == k }), "%s is no kernel", k)
+		}
+	}
+}

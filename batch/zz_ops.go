@@ -7,6 +7,24 @@ import (
 	"github.com/wavelane/wavelane/internal/op"
 )
 
+// Attention computes softmax(scale·q·kᵀ)·v for every head, without the matrix of scores in memory (Dao,
+// "FlashAttention-2", 2023). Q is [batch, n, heads, d], k and v are [batch, keys, kvheads, d], or all three without
+// batch; d is at most 256, and heads a multiple of kvheads, of which each serves as many neighbouring heads of q
+// (grouped queries). K and v have one type; scores and sums are Float32 whatever the types; the result has q's type
+// and shape. Lengths [batch] says how many keys are in use, all without it; a length beyond keys means that k and v
+// are rings, in which position p lies at p mod keys and the newest have taken the place of the oldest. Keys not in
+// use are not read. Positions count from the oldest key in use; see AttentionOptions for which a query sees. A query
+// that sees no key, or only scores of −Inf, gives zeros; NaN or +Inf among its scores gives NaN. Values that are NaN
+// or infinite may reach queries that do not see them.
+func (rec *Batch) Attention(q, k, v Value, options ...compute.AttentionOptions) Value {
+	return rec.apply(op.Lookup("attention"), nil, optional(options), q, k, v)
+}
+
+// AttentionLengths is [Batch.Attention] with lengths.
+func (rec *Batch) AttentionLengths(q, k, v, lengths Value, options ...compute.AttentionOptions) Value {
+	return rec.apply(op.Lookup("attention"), nil, optional(options), q, k, v, lengths)
+}
+
 // Neg computes −x.
 func (rec *Batch) Neg(x Value) Value {
 	return rec.apply(op.Lookup("neg"), nil, nil, x)

@@ -2,6 +2,24 @@
 
 package compute
 
+// AttentionAsync computes softmax(scale·q·kᵀ)·v for every head, without the matrix of scores in memory (Dao,
+// "FlashAttention-2", 2023). The length of y must be that of the result. Q is [batch, n, heads, d], k and v are
+// [batch, keys, kvheads, d], or all three without batch; d is at most 256, and heads a multiple of kvheads, of which
+// each serves as many neighbouring heads of q (grouped queries). K and v have one type; scores and sums are Float32
+// whatever the types; the result has q's type and shape. Lengths [batch] says how many keys are in use, all without
+// it; a length beyond keys means that k and v are rings, in which position p lies at p mod keys and the newest have
+// taken the place of the oldest. Keys not in use are not read. Positions count from the oldest key in use; see
+// AttentionOptions for which a query sees. A query that sees no key, or only scores of −Inf, gives zeros; NaN or
+// +Inf among its scores gives NaN. Values that are NaN or infinite may reach queries that do not see them.
+func (o Ops) AttentionAsync(y any, q, k, v Operand, options ...AttentionOptions) *Future {
+	return o.run.Run("attention", Operand{Data: y}, []Operand{q, k, v}, nil, optional(options))
+}
+
+// AttentionLengthsAsync is [Ops.AttentionAsync] with lengths.
+func (o Ops) AttentionLengthsAsync(y any, q, k, v, lengths Operand, options ...AttentionOptions) *Future {
+	return o.run.Run("attention", Operand{Data: y}, []Operand{q, k, v, lengths}, nil, optional(options))
+}
+
 // NegAsync computes −x.
 func (o Ops) NegAsync(y, x []float32) *Future {
 	return o.run.Run("neg", Of(y), []Operand{Of(x)}, nil, nil)

@@ -6,6 +6,18 @@ package compute
 
 import "context"
 
+// Attention is [Ops.AttentionAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) Attention(ctx context.Context, y any, q, k, v Operand, options ...AttentionOptions) error {
+	return o.AttentionAsync(y, q, k, v, options...).AwaitOrAbandon(ctx)
+}
+
+// AttentionLengths is [Ops.AttentionLengthsAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) AttentionLengths(ctx context.Context, y any, q, k, v, lengths Operand, options ...AttentionOptions) error {
+	return o.AttentionLengthsAsync(y, q, k, v, lengths, options...).AwaitOrAbandon(ctx)
+}
+
 // Neg is [Ops.NegAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Neg(ctx context.Context, y, x []float32) error {

@@ -1,0 +1,149 @@
+package conformance
+
+import (
+	"math"
+
+	"github.com/x448/float16"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
+)
+
+func init() {
+	byName["attention"] = attentionCases
+	largeByName["attention"] = largeAttention
+}
+
+// attentionSizes are batch, queries, keys, heads of queries and of keys, and elements of a head.
+type attentionSizes struct{ b, n, nk, heads, kv, d int }
+
+func (s attentionSizes) shapes() (q, k []int) {
+	return []int{s.b, s.n, s.heads, s.d}, []int{s.b, s.nk, s.kv, s.d}
+}
+
+// attentionTypes are the types of queries, and of keys and values.
+type attentionTypes struct{ q, kv compute.DType }
+
+// attend adds a case of random operands, with lengths if there are any.
+func (b *builder) attend(note string, s attentionSizes, o compute.AttentionOptions, t attentionTypes, lengths ...int32) *testCase {
+	return b.add(note, op.Attr{Options: o}, func(r *source) []operand {
+		q, k := s.shapes()
+		in := []operand{stored(r.domain(b.Entry, q...), t.q), stored(r.domain(b.Entry, k...), t.kv), stored(r.domain(b.Entry, k...), t.kv)}
+		if lengths != nil {
+			in = append(in, operand{op.Type{DType: compute.Int32, Shape: []int{s.b}}, append([]int32{}, lengths...)})
+		}
+		return in
+	})
+}
+
+// stored rounds an operand to another type.
+func stored(o operand, d compute.DType) operand {
+	if d == compute.Float32 {
+		return o
+	}
+	from := o.data.([]float32)
+	to := make([]uint16, len(from))
+	for i, v := range from {
+		to[i] = float16.Fromfloat32(v).Bits()
+	}
+	return operand{op.Type{DType: d, Shape: o.Shape}, to}
+}
+
+func attentionCases(b *builder) {
+	var plain compute.AttentionOptions
+	var f32 attentionTypes
+	causal := compute.AttentionOptions{Causal: true}
+	cache := attentionTypes{compute.Float32, compute.Float16}
+
+	b.attend("", attentionSizes{1, 1, 1, 1, 1, 1}, plain, f32)
+	b.attend("", attentionSizes{1, 1, 5, 1, 1, 3}, plain, f32)
+	b.attend("", attentionSizes{2, 3, 7, 2, 1, 8}, causal, f32)
+	b.attend("", attentionSizes{1, 17, 17, 4, 4, 16}, causal, f32)
+	b.attend("", attentionSizes{1, 33, 65, 2, 1, 32}, plain, f32)
+	b.attend("", attentionSizes{1, 64, 64, 1, 1, 64}, causal, f32)
+	b.attend("", attentionSizes{1, 65, 129, 2, 2, 64}, compute.AttentionOptions{Causal: true, Window: 20}, f32)
+	b.attend("", attentionSizes{1, 5, 70, 6, 2, 40}, compute.AttentionOptions{Window: 9}, f32)
+	b.attend("queries before the first key see none", attentionSizes{1, 130, 67, 1, 1, 80}, causal, f32)
+	b.attend("", attentionSizes{1, 130, 31, 1, 1, 12}, compute.AttentionOptions{Window: 3}, f32)
+	b.attend("", attentionSizes{1, 4, 33, 2, 1, 128}, compute.AttentionOptions{SoftCap: 3}, f32)
+	b.attend("", attentionSizes{1, 3, 20, 1, 1, 256}, compute.AttentionOptions{Scale: 0.25}, f32)
+	b.attend("", attentionSizes{1, 66, 35, 1, 1, 255}, plain, f32)
+	b.attend("scores of hundreds", attentionSizes{1, 9, 40, 2, 2, 20}, compute.AttentionOptions{Scale: 20}, f32)
+	b.attend("one new query", attentionSizes{2, 1, 300, 8, 2, 64}, causal, f32, 300, 131)
+	b.attend("a window of one", attentionSizes{1, 9, 9, 1, 1, 5}, compute.AttentionOptions{Causal: true, Window: 1}, f32)
+	b.add("without batch", op.Attr{Options: causal}, func(r *source) []operand {
+		return []operand{r.domain(b.Entry, 9, 6, 24), r.domain(b.Entry, 12, 3, 24), r.domain(b.Entry, 12, 3, 24)}
+	})
+
+	some := attentionSizes{5, 2, 24, 4, 2, 16}
+	b.attend("lengths", some, causal, f32, 0, 24, 7, 1, -3)
+	b.attend("lengths", some, plain, f32, 0, 24, 7, 1, -3)
+	b.attend("lengths", attentionSizes{2, 40, 70, 1, 1, 33}, compute.AttentionOptions{Causal: true, SoftCap: 2, Window: 30}, f32, 70, 55)
+	b.attend("rings", attentionSizes{4, 3, 16, 2, 1, 20}, causal, f32, 16, 17, 31, 1000)
+	b.attend("rings", attentionSizes{3, 5, 37, 2, 1, 64}, compute.AttentionOptions{Causal: true, Window: 6}, f32, 50, 37, math.MaxInt32)
+
+	b.attend("a cache of halves", attentionSizes{1, 1, 90, 4, 1, 64}, causal, cache, 77)
+	b.attend("a cache of halves", attentionSizes{2, 19, 40, 2, 1, 27}, causal, cache)
+	b.attend("a cache of halves", attentionSizes{1, 70, 50, 1, 1, 96}, compute.AttentionOptions{SoftCap: 4}, cache)
+
+	for _, s := range []attentionSizes{{0, 3, 3, 2, 1, 4}, {2, 0, 3, 2, 1, 4}, {2, 3, 0, 2, 1, 4}, {2, 3, 3, 0, 0, 4}, {1, 1, 0, 1, 1, 64}} {
+		b.attend("empty", s, causal, f32)
+	}
+	b.attend("empty", attentionSizes{2, 3, 0, 2, 1, 4}, plain, f32, 0, 9)
+	attentionSpecials(b)
+
+	c := b.attend("", attentionSizes{1, 12, 12, 2, 2, 8}, causal, f32)
+	b.again(c, inPlace)
+	b.again(c, shifted)
+	b.attend("one value for all operands", attentionSizes{1, 20, 20, 3, 3, 32}, plain, f32).same = true
+}
+
+// attentionSpecials adds cases of special values.
+func attentionSpecials(b *builder) {
+	causal := op.Attr{Options: compute.AttentionOptions{Causal: true}}
+	inf, nan := float32(math.Inf(1)), float32(math.NaN())
+	for _, s := range []attentionSizes{{1, 3, 16, 2, 1, 8}, {1, 40, 64, 1, 1, 64}, {2, 1, 128, 4, 2, 32}} {
+		q, k := s.shapes()
+		b.add("queries of zeros average the values", op.Attr{Options: compute.AttentionOptions{}}, func(r *source) []operand {
+			return []operand{r.integers(0, 0, q...), r.integers(-4, 4, k...), r.integers(-4, 4, k...)}
+		}).exact = true
+	}
+	row := 2 * 8 // of keys: two heads of eight
+	keys := func(r *source) operand { return r.domain(b.Entry, 1, 20, 2, 8) }
+	queries := func(r *source) operand { return r.domain(b.Entry, 1, 6, 4, 8) }
+	b.add("a NaN key hurts those who see it", causal, func(r *source) []operand {
+		return []operand{queries(r), keys(r).set(nan, 17*row+3), keys(r)}
+	})
+	b.add("an infinite key", causal, func(r *source) []operand {
+		return []operand{queries(r), keys(r).set(inf, 18*row+9), keys(r)}
+	})
+	b.add("NaN and infinite queries", causal, func(r *source) []operand {
+		return []operand{queries(r).set(nan, 5).set(inf, 3*4*8+20).set(-inf, 70), keys(r), keys(r)}
+	})
+	b.add("what is not in use is not read", causal, func(r *source) []operand {
+		k, v := keys(r), keys(r)
+		for i := 11 * row; i < 20*row; i++ {
+			k.set(nan, i)
+			v.set(inf, i)
+		}
+		return []operand{queries(r), k, v, {op.Type{DType: compute.Int32, Shape: []int{1}}, []int32{11}}}
+	})
+	b.add("an infinite value of the oldest key", causal, func(r *source) []operand {
+		return []operand{queries(r), keys(r), keys(r).set(inf, 0).set(nan, 9)}
+	})
+	b.add("scores of minus infinity", causal, func(r *source) []operand {
+		q, k := r.floats(1, 2, 1, 3, 1, 4), r.floats(1, 2, 1, 3, 1, 4)
+		return []operand{q, k.set(-inf, 0).set(-inf, 5), r.floats(-2, 2, 1, 3, 1, 4)}
+	})
+	b.add("an infinite score under a cap", op.Attr{Options: compute.AttentionOptions{SoftCap: 2}}, func(r *source) []operand {
+		q, k := r.floats(1, 2, 1, 3, 1, 4), r.floats(1, 2, 1, 3, 1, 4)
+		return []operand{q, k.set(-inf, 0).set(inf, 5), r.floats(-2, 2, 1, 3, 1, 4)}
+	})
+}
+
+func largeAttention(b *builder) {
+	var f32 attentionTypes
+	b.attend("", attentionSizes{1, 1, 100_000, 1, 1, 4}, compute.AttentionOptions{}, f32)
+	b.attend("", attentionSizes{1, 70_000, 2, 1, 1, 1}, compute.AttentionOptions{Causal: true}, f32)
+	b.attend("", attentionSizes{1, 3, 40_000, 2, 1, 8}, compute.AttentionOptions{Causal: true, Window: 100}, f32)
+}

@@ -153,7 +153,7 @@ type queryRow struct {
 	keys   []int     // where the keys that it sees begin
 	s      []float64 // their scores, bent
 	slope  []float64 // by which bending has multiplied a change of the score
-	size   []float64 // Σ|q·k|·scale
+	size   []float64 // what rounding errors of scores grow with: Σ|q·k|·scale; of infinite products, the score under the cap or 0
 	p      []float64 // their weights: exp(s − lse)
 	lse    float64   // log Σ exp(s); −Inf if there are none
 }
@@ -195,6 +195,12 @@ func (r *queryRow) weigh(q, k []float64) {
 		if c := float64(r.SoftCap); c > 0 {
 			t := math.Tanh(r.s[j] / c)
 			r.s[j], r.slope[j] = c*t, 1-t*t
+		}
+		if !(r.size[j] <= math.MaxFloat64) {
+			r.size[j] = 0
+			if s := math.Abs(r.s[j]); s <= math.MaxFloat64 {
+				r.size[j] = s
+			}
 		}
 	}
 	if n == 0 {

@@ -1,0 +1,202 @@
+package simd
+
+import (
+	"math"
+
+	"github.com/x448/float16"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/simd/internal/gemm"
+	"github.com/wavelane/wavelane/simd/internal/kernels"
+)
+
+func init() { lowerings["attention"] = attention }
+
+// Attention goes over blocks of queries; for each it walks over tiles of the keys that some query of the block sees, with the
+// maximum and the sum of what was seen so far (see shiftedSum). Rows of a block are the queries of all heads that share a head
+// of keys, so that few queries of many heads make one product too.
+const (
+	attentionRows = 64
+	attentionKeys = 128
+)
+
+// attending is an attention over the call's operands.
+type attending struct {
+	op.AttentionDims
+	rows   int // of one head of keys: N·Group
+	blocks int // of attentionRows
+}
+
+func attention(c *call) work {
+	d, _ := op.AttentionShape(c.in[0].Shape, c.in[1].Shape, c.in[2].Shape, c.attr.Options.(compute.AttentionOptions)) // checked
+	x := &attending{AttentionDims: d, rows: d.N * d.Group()}
+	x.blocks = ceilDiv(x.rows, attentionRows)
+	const perProduct = 0.02 // ns
+	pairs := float64(min(x.rows, attentionRows)) * float64(d.NK)
+	return one(d.Batch*d.KVHeads*x.blocks, 200+pairs*(0.5+2*perProduct*float64(d.D)), func(a *args, lo, hi int) {
+		t := attentionTiles.take()
+		defer attentionTiles.give(t)
+		for u := lo; u < hi && !a.stop.Load(); u++ {
+			t.start(x, c, a, u)
+			t.walk(x, c, a)
+			t.finish(x, c, a)
+		}
+	})
+}
+
+// attentionTile is what a block of queries needs while it is worked on.
+type attentionTile struct {
+	batch, head int   // of keys
+	first, n    int   // rows of the block
+	used, slot  int   // keys in use, and where the oldest lies
+	at          []int // where rows begin in q
+	from, to    []int // keys that rows see
+	q, o        []float32
+	s           []float32 // scores, then weights: attentionKeys apart
+	k, v        []float32 // converted tiles
+	max, sum    []float64
+}
+
+var attentionTiles freeList[attentionTile]
+
+func (t *attentionTile) start(x *attending, c *call, a *args, unit int) {
+	z, block := unit/x.blocks, unit%x.blocks
+	t.batch, t.head = z/x.KVHeads, z%x.KVHeads
+	t.first = block * attentionRows
+	t.n = min(attentionRows, x.rows-t.first)
+	length := x.NK
+	if len(a.in) > 3 {
+		length = int(a.in[3].i32()[t.batch])
+	}
+	t.used, t.slot = x.InUse(length)
+	t.q, t.o = resized(t.q, t.n*x.D), resized(t.o, t.n*x.D)
+	t.s = resized(t.s, t.n*attentionKeys)
+	t.at, t.from, t.to = resized(t.at, t.n), resized(t.from, t.n), resized(t.to, t.n)
+	t.max, t.sum = resized(t.max, t.n), resized(t.sum, t.n)
+	clear(t.o)
+	scale, g := x.Scale, x.Group()
+	if x.SoftCap > 0 {
+		scale /= x.SoftCap
+	}
+	for r := range t.n {
+		i := (t.first + r) / g
+		t.at[r] = ((t.batch*x.N+i)*x.Heads + t.head*g + (t.first+r)%g) * x.D
+		t.from[r], t.to[r] = x.Seen(i, t.used)
+		t.max[r], t.sum[r] = math.Inf(-1), 0
+		q := t.q[r*x.D:][:x.D]
+		widen(q, a.in[0], c.in[0].DType, t.at[r])
+		kernels.Scale(q, q, scale)
+	}
+}
+
+// walk goes over the keys. Tiles end where a ring does.
+func (t *attentionTile) walk(x *attending, c *call, a *args) {
+	lo, hi := t.used, 0
+	for r := range t.n {
+		if t.from[r] < t.to[r] {
+			lo, hi = min(lo, t.from[r]), max(hi, t.to[r])
+		}
+	}
+	for keys := 0; lo < hi && !a.stop.Load(); lo += keys {
+		slot := (t.slot + lo) % x.NK
+		keys = min(attentionKeys, hi-lo, x.NK-slot)
+		at := ((t.batch*x.NK+slot)*x.KVHeads + t.head) * x.D
+		k, stride := tileOf(&t.k, x, a.in[1], c.in[1].DType, at, keys)
+		gemm.Run(&gemm.Product{M: t.n, N: keys, K: x.D, AM: x.D, AK: 1, BK: 1, BN: stride, LDC: attentionKeys, Batch: 1, Alpha: 1},
+			&gemm.Operands{A: t.q, B: k, C: t.s}, 1)
+		for r := range t.n {
+			t.weigh(x, r, lo, keys)
+		}
+		v, stride := tileOf(&t.v, x, a.in[2], c.in[2].DType, at, keys)
+		gemm.Run(&gemm.Product{M: t.n, N: x.D, K: keys, AM: attentionKeys, AK: 1, BK: stride, BN: 1, LDC: x.D, Batch: 1, Alpha: 1, Beta: 1},
+			&gemm.Operands{A: t.s, B: v, C: t.o}, 1)
+	}
+}
+
+// weigh makes weights of a row's scores and takes them into its sum.
+func (t *attentionTile) weigh(x *attending, r, first, keys int) {
+	s := t.s[r*attentionKeys:][:keys]
+	from, to := min(max(t.from[r]-first, 0), keys), min(max(t.to[r]-first, 0), keys)
+	if from >= to {
+		clear(s)
+		return
+	}
+	clear(s[:from])
+	clear(s[to:])
+	s = s[from:to]
+	if x.SoftCap > 0 {
+		kernels.Tanh(s, s)
+		kernels.Scale(s, s, x.SoftCap)
+	}
+	m := max(t.max[r], float64(kernels.Max(s)))
+	if math.IsInf(m, -1) {
+		clear(s)
+		return
+	}
+	if m != t.max[r] {
+		f := math.Exp(t.max[r] - m)
+		t.max[r], t.sum[r] = m, f*t.sum[r]
+		o := t.o[r*x.D:][:x.D]
+		kernels.Scale(o, o, float32(f))
+	}
+	t.sum[r] += float64(kernels.ExpSub(s, s, float32(m)))
+}
+
+// finish writes the rows.
+func (t *attentionTile) finish(x *attending, c *call, a *args) {
+	for r := range t.n {
+		o := t.o[r*x.D:][:x.D]
+		if t.sum[r] != 0 { // zeros otherwise
+			kernels.Scale(o, o, float32(1/t.sum[r]))
+		}
+		narrow(a.out, c.out.DType, t.at[r], o)
+	}
+}
+
+// tileOf returns keys or values of a head from element at on, and the distance from one to the next.
+func tileOf(spare *[]float32, x *attending, kv view, d compute.DType, at, keys int) (tile []float32, stride int) {
+	stride = x.KVHeads * x.D
+	if d == compute.Float32 {
+		return kv.f32()[at:], stride
+	}
+	*spare = resized(*spare, keys*x.D)
+	for j := range keys {
+		widen((*spare)[j*x.D:][:x.D], kv, d, at+j*stride)
+	}
+	return *spare, x.D
+}
+
+// widen reads elements of any type of floats from an element on.
+func widen(dst []float32, src view, d compute.DType, at int) {
+	switch d {
+	case compute.Float32:
+		copy(dst, src.f32()[at:])
+	case compute.Float16:
+		for i, h := range src.u16()[at:][:len(dst)] {
+			dst[i] = float16.Frombits(h).Float32()
+		}
+	case compute.BFloat16:
+		for i, h := range src.bf16()[at:][:len(dst)] {
+			dst[i] = h.Float32()
+		}
+	}
+}
+
+// narrow stores elements as any type of floats from an element on.
+func narrow(dst view, d compute.DType, at int, src []float32) {
+	switch d {
+	case compute.Float32:
+		copy(dst.f32()[at:], src)
+	case compute.Float16:
+		y := dst.u16()[at:][:len(src)]
+		for i, v := range src {
+			y[i] = float16.Fromfloat32(v).Bits()
+		}
+	case compute.BFloat16:
+		y := dst.bf16()[at:][:len(src)]
+		for i, v := range src {
+			y[i] = compute.BF16Of(v)
+		}
+	}
+}

@@ -7,6 +7,12 @@ import (
 	"github.com/wavelane/wavelane/internal/op"
 )
 
+// ReLUBackward computes dy where x > 0, else 0: the gradient of relu. 0 where x is 0, and where it is negative
+// whatever dy is; NaN where x is.
+func (rec *Batch) ReLUBackward(x, dy Value) Value {
+	return rec.apply(op.Lookup("relu_backward"), nil, nil, x, dy)
+}
+
 // Attention computes softmax(scale·q·kᵀ)·v for every head, without the matrix of scores in memory (Dao,
 // "FlashAttention-2", 2023). Q is [batch, n, heads, d], k and v are [batch, keys, kvheads, d], or all three without
 // batch; d is at most 256, and heads a multiple of kvheads, of which each serves as many neighbouring heads of q
@@ -184,6 +190,24 @@ func (rec *Batch) Sub(a, b Value) Value {
 // Mul computes a·b.
 func (rec *Batch) Mul(a, b Value) Value {
 	return rec.apply(op.Lookup("mul"), nil, nil, a, b)
+}
+
+// GELUBackward computes the gradient of gelu: dy·(½(1+t) + ½x·(1−t²)·√(2/π)·(1+0.134145x²)) with t =
+// tanh(√(2/π)·(x+0.044715x³)). The slope at ±Inf is its limit, 0 or 1; NaN if x or dy is.
+func (rec *Batch) GELUBackward(x, dy Value) Value {
+	return rec.apply(op.Lookup("gelu_backward"), nil, nil, x, dy)
+}
+
+// GELUErfBackward computes the gradient of gelu_erf: dy·(Φ(x) + x·φ(x)) with the normal distribution Φ and its
+// density φ. The slope at ±Inf is its limit, 0 or 1; NaN if x or dy is.
+func (rec *Batch) GELUErfBackward(x, dy Value) Value {
+	return rec.apply(op.Lookup("gelu_erf_backward"), nil, nil, x, dy)
+}
+
+// SiLUBackward computes the gradient of swish, also known as SiLU: dy·(s + x·s·(1−s)) with s = sigmoid(x). The slope
+// at ±Inf is its limit, 0 or 1; NaN if x or dy is.
+func (rec *Batch) SiLUBackward(x, dy Value) Value {
+	return rec.apply(op.Lookup("silu_backward"), nil, nil, x, dy)
 }
 
 // Div computes a/b.

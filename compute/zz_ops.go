@@ -2,6 +2,12 @@
 
 package compute
 
+// ReLUBackwardAsync computes dy where x > 0, else 0: the gradient of relu. Operands of one element are repeated; for
+// other shapes see [Ops.ApplyAsync]. 0 where x is 0, and where it is negative whatever dy is; NaN where x is.
+func (o Ops) ReLUBackwardAsync(y, x, dy []float32) *Future {
+	return o.run.Run("relu_backward", Of(y), []Operand{Of(x), Of(dy)}, nil, nil)
+}
+
 // AttentionAsync computes softmax(scale·q·kᵀ)·v for every head, without the matrix of scores in memory (Dao,
 // "FlashAttention-2", 2023). The length of y must be that of the result. Q is [batch, n, heads, d], k and v are
 // [batch, keys, kvheads, d], or all three without batch; d is at most 256, and heads a multiple of kvheads, of which
@@ -179,6 +185,27 @@ func (o Ops) SubAsync(y, a, b []float32) *Future {
 // MulAsync computes a·b. Operands of one element are repeated; for other shapes see [Ops.ApplyAsync].
 func (o Ops) MulAsync(y, a, b []float32) *Future {
 	return o.run.Run("mul", Of(y), []Operand{Of(a), Of(b)}, nil, nil)
+}
+
+// GELUBackwardAsync computes the gradient of gelu: dy·(½(1+t) + ½x·(1−t²)·√(2/π)·(1+0.134145x²)) with t =
+// tanh(√(2/π)·(x+0.044715x³)). Operands of one element are repeated; for other shapes see [Ops.ApplyAsync]. The
+// slope at ±Inf is its limit, 0 or 1; NaN if x or dy is.
+func (o Ops) GELUBackwardAsync(y, x, dy []float32) *Future {
+	return o.run.Run("gelu_backward", Of(y), []Operand{Of(x), Of(dy)}, nil, nil)
+}
+
+// GELUErfBackwardAsync computes the gradient of gelu_erf: dy·(Φ(x) + x·φ(x)) with the normal distribution Φ and its
+// density φ. Operands of one element are repeated; for other shapes see [Ops.ApplyAsync]. The slope at ±Inf is its
+// limit, 0 or 1; NaN if x or dy is.
+func (o Ops) GELUErfBackwardAsync(y, x, dy []float32) *Future {
+	return o.run.Run("gelu_erf_backward", Of(y), []Operand{Of(x), Of(dy)}, nil, nil)
+}
+
+// SiLUBackwardAsync computes the gradient of swish, also known as SiLU: dy·(s + x·s·(1−s)) with s = sigmoid(x).
+// Operands of one element are repeated; for other shapes see [Ops.ApplyAsync]. The slope at ±Inf is its limit, 0 or
+// 1; NaN if x or dy is.
+func (o Ops) SiLUBackwardAsync(y, x, dy []float32) *Future {
+	return o.run.Run("silu_backward", Of(y), []Operand{Of(x), Of(dy)}, nil, nil)
 }
 
 // DivAsync computes a/b. Operands of one element are repeated; for other shapes see [Ops.ApplyAsync].

@@ -6,6 +6,12 @@ package compute
 
 import "context"
 
+// ReLUBackward is [Ops.ReLUBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) ReLUBackward(ctx context.Context, y, x, dy []float32) error {
+	return o.ReLUBackwardAsync(y, x, dy).AwaitOrAbandon(ctx)
+}
+
 // Attention is [Ops.AttentionAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Attention(ctx context.Context, y any, q, k, v Operand, options ...AttentionOptions) error {
@@ -208,6 +214,24 @@ func (o Ops) Sub(ctx context.Context, y, a, b []float32) error {
 // caller's again.
 func (o Ops) Mul(ctx context.Context, y, a, b []float32) error {
 	return o.MulAsync(y, a, b).AwaitOrAbandon(ctx)
+}
+
+// GELUBackward is [Ops.GELUBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) GELUBackward(ctx context.Context, y, x, dy []float32) error {
+	return o.GELUBackwardAsync(y, x, dy).AwaitOrAbandon(ctx)
+}
+
+// GELUErfBackward is [Ops.GELUErfBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) GELUErfBackward(ctx context.Context, y, x, dy []float32) error {
+	return o.GELUErfBackwardAsync(y, x, dy).AwaitOrAbandon(ctx)
+}
+
+// SiLUBackward is [Ops.SiLUBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) SiLUBackward(ctx context.Context, y, x, dy []float32) error {
+	return o.SiLUBackwardAsync(y, x, dy).AwaitOrAbandon(ctx)
 }
 
 // Div is [Ops.DivAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the

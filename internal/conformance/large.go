@@ -18,11 +18,11 @@ const (
 
 // large runs the cases of an entry at the limits of devices.
 func (d *device) large(t require.TestingT, e *op.Entry) {
-	if e.Class.Elementwise() {
+	generate := largeByName[e.Name]
+	if e.Class.Elementwise() && generate == nil {
 		d.largeElementwise(t, e)
 		return
 	}
-	generate := largeByName[e.Name]
 	if generate == nil {
 		generate = largeByClass[e.Class]
 	}

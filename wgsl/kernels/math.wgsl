@@ -115,6 +115,36 @@ fn swish(x: f32) -> f32 {
     return select(x * sigmoid(x), 0.0, x < -100.0);
 }
 
+// Slopes of activations: sigmoid(w) + x·w'·sigmoid(w)·sigmoid(-w), by e^-|w|, of which all are fractions. Far out, where
+// products would overflow, they are what they are at ±Inf.
+fn sigmoid_slope(w: f32, xw: f32) -> f32 {
+    let e = exp(-min(abs(w), 87.0));
+    let r = 1.0 / (1.0 + e);
+    return select(r, e * r, w < 0.0) + xw * (e * r * r);
+}
+
+fn silu_slope(x: f32) -> f32 {
+    let c = clamp(x, -80.0, 80.0);
+    return select(sigmoid_slope(c, c), x, is_nan(x));
+}
+
+fn gelu_slope(x: f32) -> f32 {
+    let c = clamp(x, -10.0, 10.0);
+    let q = c * c;
+    return select(sigmoid_slope(c * (1.5957691 + 0.071354814 * q), c * (1.5957691 + 0.21406444 * q)), x, is_nan(x));
+}
+
+// Φ(x) + x·φ(x), with Φ(−|x|) as in gelu_erf.
+fn gelu_erf_slope(x: f32) -> f32 {
+    let c = clamp(x, -12.0, 12.0);
+    let a = abs(c);
+    let t = 1.0 / (1.0 + 0.23164189 * a);
+    let tail = t * (0.127414796 + t * (-0.142248368 + t * (0.7107068705 + t * (-0.7265760135 + t * 0.5307027145))));
+    let e = exp(-0.5 * a * a);
+    let y = select(1.0 - tail * e, tail * e, c < 0.0) + c * e * 0.39894228;
+    return select(y, x, is_nan(x));
+}
+
 // log(1+e) for e in [0, 1], by the series of 2·atanh(e/(2+e)), which keeps small e.
 fn small_log1p(e: f32) -> f32 {
     let s = e / (2.0 + e);

@@ -241,6 +241,18 @@ func (rec *Batch) Lerp(a, b, t Value) Value {
 	return rec.apply(op.Lookup("lerp"), nil, nil, a, b, t)
 }
 
+// Conv1D computes act(the cross-correlation of x [n, c, length] with weights [o, c/groups, k] + bias [o]) along the
+// length; causal, depthwise (groups = c = o) and with SiLU it is the short convolution of state-space models.
+// Padding is zeros: an infinite weight over padding gives NaN only where the input has elements.
+func (rec *Batch) Conv1D(x, weights Value, options ...compute.Conv1DOptions) Value {
+	return rec.apply(op.Lookup("conv1d"), nil, optional(options), x, weights)
+}
+
+// Conv1DBias is [Batch.Conv1D] with bias.
+func (rec *Batch) Conv1DBias(x, weights, bias Value, options ...compute.Conv1DOptions) Value {
+	return rec.apply(op.Lookup("conv1d"), nil, optional(options), x, weights, bias)
+}
+
 // MatMul computes act(a·b + bias) over the last two axes; leading axes are a batch, equal or absent on one side. K =
 // 0 gives act(bias). NaN and Inf propagate as the sums of products make them.
 func (rec *Batch) MatMul(a, b Value, options ...compute.MatMulOptions) Value {

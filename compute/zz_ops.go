@@ -243,6 +243,19 @@ func (o Ops) LerpAsync(y, a, b, t []float32) *Future {
 	return o.run.Run("lerp", Of(y), []Operand{Of(a), Of(b), Of(t)}, nil, nil)
 }
 
+// Conv1DAsync computes act(the cross-correlation of x [n, c, length] with weights [o, c/groups, k] + bias [o]) along
+// the length; causal, depthwise (groups = c = o) and with SiLU it is the short convolution of state-space models.
+// The length of y must be that of the result. Padding is zeros: an infinite weight over padding gives NaN only where
+// the input has elements.
+func (o Ops) Conv1DAsync(y []float32, x, weights Operand, options ...Conv1DOptions) *Future {
+	return o.run.Run("conv1d", Operand{Data: y}, []Operand{x, weights}, nil, optional(options))
+}
+
+// Conv1DBiasAsync is [Ops.Conv1DAsync] with bias.
+func (o Ops) Conv1DBiasAsync(y []float32, x, weights, bias Operand, options ...Conv1DOptions) *Future {
+	return o.run.Run("conv1d", Operand{Data: y}, []Operand{x, weights, bias}, nil, optional(options))
+}
+
 // MatMulAsync computes act(a·b + bias) over the last two axes; leading axes are a batch, equal or absent on one
 // side. Here a is [m, k], b is [k, n] and c is [m, n], or as the options transpose them; there is no bias. K = 0
 // gives act(bias). NaN and Inf propagate as the sums of products make them.

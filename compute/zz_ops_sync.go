@@ -270,6 +270,18 @@ func (o Ops) Lerp(ctx context.Context, y, a, b, t []float32) error {
 	return o.LerpAsync(y, a, b, t).AwaitOrAbandon(ctx)
 }
 
+// Conv1D is [Ops.Conv1DAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) Conv1D(ctx context.Context, y []float32, x, weights Operand, options ...Conv1DOptions) error {
+	return o.Conv1DAsync(y, x, weights, options...).AwaitOrAbandon(ctx)
+}
+
+// Conv1DBias is [Ops.Conv1DBiasAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) Conv1DBias(ctx context.Context, y []float32, x, weights, bias Operand, options ...Conv1DOptions) error {
+	return o.Conv1DBiasAsync(y, x, weights, bias, options...).AwaitOrAbandon(ctx)
+}
+
 // MatMul is [Ops.MatMulAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) MatMul(ctx context.Context, c, a, b []float32, m, k, n int, options ...MatMulOptions) error {

@@ -49,10 +49,20 @@ type convData struct {
 }
 
 func conv2d(c *call) work {
-	o := c.attr.Options.(compute.Conv2DOptions)
-	d, _ := op.ConvShape(c.in[0].Shape, c.in[1].Shape, o) // checked
+	d, _ := op.ConvShape(c.in[0].Shape, c.in[1].Shape, c.attr.Options.(compute.Conv2DOptions)) // checked
+	return convolve(c, d)
+}
+
+// conv1d lowers a convolution of sequences as one of planes of one line.
+func conv1d(c *call) work {
+	d, _ := op.Conv1DShape(c.in[0].Shape, c.in[1].Shape, c.attr.Options.(compute.Conv1DOptions)) // checked
+	return convolve(c, d)
+}
+
+// convolve lowers a convolution with its bias and activation.
+func convolve(c *call, d op.ConvDims) work {
 	v := &convolution{}
-	v.plan(d, o.Act, runtime.GOMAXPROCS(0))
+	v.plan(d, c.attr.Activation(), runtime.GOMAXPROCS(0))
 	w := work{scratch: (v.scratch() + 1) / 2 * 8}
 	for i := range v.phases() {
 		units, ns := v.phase(i)

@@ -7,7 +7,22 @@ import (
 	"github.com/wavelane/wavelane/internal/op"
 )
 
-func init() { lowerings[op.Conv2D] = conv2d }
+func init() {
+	lowerings[op.Conv2D] = func(s *step) error {
+		d, err := op.ConvShape(s.in[0].Shape, s.in[1].Shape, s.Attr.Options.(compute.Conv2DOptions))
+		if err != nil {
+			return err
+		}
+		return s.convolve(d)
+	}
+	lowerings[op.Conv1D] = func(s *step) error { // of planes of one line
+		d, err := op.Conv1DShape(s.in[0].Shape, s.in[1].Shape, s.Attr.Options.(compute.Conv1DOptions))
+		if err != nil {
+			return err
+		}
+		return s.convolve(d)
+	}
+}
 
 // convolution describes one specialisation of conv2d.wgsl or, sliding, conv2d_slide.wgsl: an invocation computes channels ×
 // pixels outputs.
@@ -63,14 +78,11 @@ var convBlocks = []convBlock{
 	{false, 4, 4}, {true, 1, 8}, {false, 1, 4}, {false, 1, 8}, {false, 4, 8}, {false, 8, 8}, {true, 4, 8}, {true, 8, 8},
 }
 
-func conv2d(s *step) error {
-	o := s.Attr.Options.(compute.Conv2DOptions)
-	d, err := op.ConvShape(s.in[0].Shape, s.in[1].Shape, o)
-	if err != nil {
-		return err
-	}
+// convolve lowers a convolution with its bias and activation.
+func (s *step) convolve(d op.ConvDims) error {
+	act := s.Attr.Activation()
 	if d.KH == 1 && d.KW == 1 && d.Pad == [2]int{} && d.Stride == [2]int{1, 1} && d.Groups == 1 {
-		return pointwise(s, d, o)
+		return s.pointwise(d, act)
 	}
 	image, produced := d.C*d.H*d.W, d.OutC*d.OutH*d.OutW
 	images, err := s.planes(d.N, image, produced, "an image", "convolve bands of its rows")
@@ -101,7 +113,7 @@ func conv2d(s *step) error {
 			bind := []Buffer{x, operand(1)}
 			c.Resume = first > 0
 			if last == rows {
-				c.Bias, c.Act = len(s.in) == 3, o.Act
+				c.Bias, c.Act = len(s.in) == 3, act
 			}
 			if c.Bias {
 				bind = append(bind, operand(2))
@@ -132,9 +144,9 @@ func (s *step) convBlock(d op.ConvDims) convBlock {
 }
 
 // pointwise is a filter of one element: for each image the product of the weights [o c] and the planes [c h·w].
-func pointwise(s *step, d op.ConvDims, o compute.Conv2DOptions) error {
+func (s *step) pointwise(d op.ConvDims, act compute.Activation) error {
 	size := d.H * d.W
-	m := matmul{step: s, a: operand(1), b: operand(0), product: product{Act: o.Act},
+	m := matmul{step: s, a: operand(1), b: operand(0), product: product{Act: act},
 		MatMulDims: op.MatMulDims{Batch: d.N, M: d.OutC, K: d.C, N: size, StrideB: d.C * size}}
 	if len(s.in) == 3 {
 		m.Bias, m.bias = "row", operand(2)

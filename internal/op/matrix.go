@@ -148,6 +148,8 @@ func (a Attr) Activation() compute.Activation {
 		return o.Act
 	case compute.Conv2DOptions:
 		return o.Act
+	case compute.Conv1DOptions:
+		return o.Act
 	}
 	return compute.NoActivation
 }

@@ -133,18 +133,23 @@ var (
 			return F32(d.N, d.OutC, d.OutH, d.OutW), nil
 		},
 		Ref: func(in []Array, a Attr, out Type) []float64 {
-			return activate(convReference(in, a, out), a.Options.(compute.Conv2DOptions).Act)
+			return activate(convReference(in, a), a.Options.(compute.Conv2DOptions).Act)
 		},
-		Magnitude: func(in []Array, a Attr, out Type) []float64 { return convReference(absolute(in), a, out) }})
+		Magnitude: func(in []Array, a Attr, out Type) []float64 { return convReference(absolute(in), a) }})
 	MaxPool2D = pool("max_pool2d", "MaxPool2D", "the largest element of each window over the last two axes", exact,
 		"NaN if any element of the window is.", rowMax)
 	AvgPool2D = pool("avg_pool2d", "AvgPool2D", "the mean of the elements of each window over the last two axes", sumTol,
 		"Padding is not counted.", func(x []float64) float64 { return sum(x) / float64(len(x)) })
 )
 
-func convReference(in []Array, a Attr, out Type) []float64 {
+func convReference(in []Array, a Attr) []float64 {
 	d, _ := ConvShape(in[0].Shape, in[1].Shape, a.Options.(compute.Conv2DOptions))
-	y := make([]float64, out.Len())
+	return convSums(in, d)
+}
+
+// convSums is a convolution of those sizes, without activation.
+func convSums(in []Array, d ConvDims) []float64 {
+	y := make([]float64, d.N*d.OutC*d.OutH*d.OutW)
 	cg, og := d.C/d.Groups, d.OutC/d.Groups
 	Walk([]int{d.N, d.OutC, d.OutH, d.OutW}, func(i int, p []int) {
 		s := 0.0

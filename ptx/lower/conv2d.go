@@ -14,15 +14,27 @@ func init() {
 		if err != nil {
 			return err
 		}
-		c := convolution{step: s, ConvDims: d, act: activationCode(s.Attr)}
-		if len(s.in) == 3 {
-			c.bias, c.biasOf = operand(2), biasOfRows
-		}
-		if d.KH == 1 && d.KW == 1 && d.Pad == [2]int{} && d.Stride == [2]int{1, 1} && d.Groups == 1 {
-			return c.pointwise()
-		}
-		return c.lower()
+		return s.convolve(d)
 	}
+	lowerings[op.Conv1D] = func(s *step) error { // of planes of one line
+		d, err := op.Conv1DShape(s.in[0].Shape, s.in[1].Shape, s.Attr.Options.(compute.Conv1DOptions))
+		if err != nil {
+			return err
+		}
+		return s.convolve(d)
+	}
+}
+
+// convolve lowers a convolution with its bias and activation.
+func (s *step) convolve(d op.ConvDims) error {
+	c := convolution{step: s, ConvDims: d, act: activationCode(s.Attr)}
+	if len(s.in) == 3 {
+		c.bias, c.biasOf = operand(2), biasOfRows
+	}
+	if d.KH == 1 && d.KW == 1 && d.Pad == [2]int{} && d.Stride == [2]int{1, 1} && d.Groups == 1 {
+		return c.pointwise()
+	}
+	return c.lower()
 }
 
 // convolution lowers conv2d.

@@ -253,8 +253,9 @@ func (rec *Batch) Conv1DBias(x, weights, bias Value, options ...compute.Conv1DOp
 	return rec.apply(op.Lookup("conv1d"), nil, optional(options), x, weights, bias)
 }
 
-// MatMul computes act(a·b + bias) over the last two axes; leading axes are a batch, equal or absent on one side. K =
-// 0 gives act(bias). NaN and Inf propagate as the sums of products make them.
+// MatMul computes act(a·b + bias) over the last two axes; leading axes are a batch, equal or absent on one side. The
+// element types of a and b are the same, that of the result is an option; sums and bias are Float32. K = 0 gives
+// act(bias). NaN and Inf propagate as the sums of products make them. Subnormal halves may count as 0.
 func (rec *Batch) MatMul(a, b Value, options ...compute.MatMulOptions) Value {
 	return rec.apply(op.Lookup("matmul"), nil, optional(options), a, b)
 }
@@ -264,9 +265,18 @@ func (rec *Batch) MatMulBias(a, b, bias Value, options ...compute.MatMulOptions)
 	return rec.apply(op.Lookup("matmul"), nil, optional(options), a, b, bias)
 }
 
-// MatVec computes the matrix a [m, k] times the vector x [k]. K = 0 gives zeros.
+// MatVec computes the matrix a [m, k] times the vector x [k], or times each row of x [rows, k], which gives [rows,
+// m]; the matrix may be Float16 or BFloat16 and is read once for up to 8 rows. K = 0 gives zeros. Subnormal halves
+// may count as 0.
 func (rec *Batch) MatVec(a, x Value) Value {
 	return rec.apply(op.Lookup("matvec"), nil, nil, a, x)
+}
+
+// VecMat computes the vector x [k], or each row of x [rows, k], times the matrix a [k, n], which gives [n] or [rows,
+// n]; the matrix may be Float16 or BFloat16 and is read once for up to 8 rows. K = 0 gives zeros. Subnormal halves
+// may count as 0.
+func (rec *Batch) VecMat(x, a Value) Value {
+	return rec.apply(op.Lookup("vecmat"), nil, nil, x, a)
 }
 
 // Transpose computes x with its axes in another order.
@@ -310,8 +320,9 @@ func (rec *Batch) Fill(value float32, shape ...int) Value {
 	return rec.apply(op.Lookup("fill"), []float32{value}, compute.FillOptions{Shape: shape})
 }
 
-// Cast computes x converted between Float32 and Float16. To Float16 rounds to nearest even; beyond 65504 gives ±Inf.
-// Subnormal halves may become 0.
+// Cast computes x converted between Float32, Float16 and BFloat16, or copied. To a type of fewer bits rounds to
+// nearest even; what rounds beyond its largest value (65504; 3.39e38) gives ±Inf. NaN stays NaN, of any bits.
+// Subnormal numbers, of either type, may become 0.
 func (rec *Batch) Cast(x Value, to compute.DType) Value {
 	return rec.apply(op.Lookup("cast"), nil, compute.CastOptions{To: to}, x)
 }

@@ -24,11 +24,23 @@ const (
 	LastAxis             // the last axis, which the result loses
 )
 
+// Precision says how exactly a product of float32 matrices has to be computed. A device may always be more exact.
+type Precision uint8
+
+// Precisions.
+const (
+	FullPrecision Precision = iota // products and sums in float32
+	TF32                           // operands rounded to 11 significant bits, as tensor cores take them
+	FP32Tensor                     // float32 made up of several products on tensor cores: nearly as exact, rounded otherwise
+)
+
 // MatMulOptions changes how matmul reads its operands and what it does with its result.
 type MatMulOptions struct {
-	TransA bool // a is stored as [..., k, m]
-	TransB bool // b is stored as [..., n, k]
-	Act    Activation
+	TransA    bool // a is stored as [..., k, m]
+	TransB    bool // b is stored as [..., n, k]
+	Act       Activation
+	Result    DType     // of the result: Float32, Float16 or BFloat16, rounded to nearest even after the activation
+	Precision Precision // of Float32 operands
 }
 
 // Conv2DOptions parametrises conv2d, which cross-correlates NCHW input with OIHW weights.

@@ -257,8 +257,9 @@ func (o Ops) Conv1DBiasAsync(y []float32, x, weights, bias Operand, options ...C
 }
 
 // MatMulAsync computes act(a·b + bias) over the last two axes; leading axes are a batch, equal or absent on one
-// side. Here a is [m, k], b is [k, n] and c is [m, n], or as the options transpose them; there is no bias. K = 0
-// gives act(bias). NaN and Inf propagate as the sums of products make them.
+// side. The element types of a and b are the same, that of the result is an option; sums and bias are Float32. Here
+// a is [m, k], b is [k, n] and c is [m, n], or as the options transpose them; there is no bias. K = 0 gives
+// act(bias). NaN and Inf propagate as the sums of products make them. Subnormal halves may count as 0.
 func (o Ops) MatMulAsync(c, a, b []float32, m, k, n int, options ...MatMulOptions) *Future {
 	return o.matmul(c, a, b, nil, nil, m, k, n, options)
 }
@@ -273,9 +274,18 @@ func (o Ops) BatchedMatMulAsync(c, a, b []float32, batch, m, k, n int, options .
 	return o.matmul(c, a, b, nil, []int{batch}, m, k, n, options)
 }
 
-// MatVecAsync computes the matrix a [m, k] times the vector x [k]. K = 0 gives zeros.
+// MatVecAsync computes the matrix a [m, k] times the vector x [k], or times each row of x [rows, k], which gives
+// [rows, m]; the matrix may be Float16 or BFloat16 and is read once for up to 8 rows. K = 0 gives zeros. Subnormal
+// halves may count as 0.
 func (o Ops) MatVecAsync(y, a, x []float32, m, k int) *Future {
 	return o.run.Run("matvec", Of(y, m), []Operand{Of(a, m, k), Of(x, k)}, nil, nil)
+}
+
+// VecMatAsync computes the vector x [k], or each row of x [rows, k], times the matrix a [k, n], which gives [n] or
+// [rows, n]; the matrix may be Float16 or BFloat16 and is read once for up to 8 rows. K = 0 gives zeros. Subnormal
+// halves may count as 0.
+func (o Ops) VecMatAsync(y, x, a []float32, k, n int) *Future {
+	return o.run.Run("vecmat", Of(y, n), []Operand{Of(x, k), Of(a, k, n)}, nil, nil)
 }
 
 // TransposeAsync computes x with its axes in another order. The length of y must be that of the result.
@@ -314,8 +324,9 @@ func (o Ops) FillAsync(y []float32, value float32) *Future {
 	return o.run.Run("fill", Of(y), nil, []float32{value}, FillOptions{Shape: []int{len(y)}})
 }
 
-// CastAsync computes x converted between Float32 and Float16. The length of y must be that of the result. To Float16
-// rounds to nearest even; beyond 65504 gives ±Inf. Subnormal halves may become 0.
+// CastAsync computes x converted between Float32, Float16 and BFloat16, or copied. The length of y must be that of
+// the result. To a type of fewer bits rounds to nearest even; what rounds beyond its largest value (65504; 3.39e38)
+// gives ±Inf. NaN stays NaN, of any bits. Subnormal numbers, of either type, may become 0.
 func (o Ops) CastAsync(y any, x Operand, options CastOptions) *Future {
 	return o.run.Run("cast", Operand{Data: y}, []Operand{x}, nil, options)
 }

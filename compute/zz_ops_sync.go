@@ -306,6 +306,12 @@ func (o Ops) MatVec(ctx context.Context, y, a, x []float32, m, k int) error {
 	return o.MatVecAsync(y, a, x, m, k).AwaitOrAbandon(ctx)
 }
 
+// VecMat is [Ops.VecMatAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) VecMat(ctx context.Context, y, x, a []float32, k, n int) error {
+	return o.VecMatAsync(y, x, a, k, n).AwaitOrAbandon(ctx)
+}
+
 // Transpose is [Ops.TransposeAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Transpose(ctx context.Context, y any, x Operand, options ...TransposeOptions) error {

@@ -51,7 +51,7 @@ var lowerings = map[string]func(*call) work{
 	"argmax": reduction(&maxFold, indexOf), "argmin": reduction(&minFold, indexOf),
 	"softmax": rowwise(&softmaxRow), "log_softmax": rowwise(&logSoftmaxRow),
 	"layer_norm": rowwise(&layerNormRow), "rms_norm": rowwise(&rmsNormRow),
-	"matmul": matmul, "matvec": matvec,
+	"matmul": product("matmul"), "matvec": product("matvec"), "vecmat": product("vecmat"),
 	"conv2d": conv2d, "conv1d": conv1d, "max_pool2d": pool2d(false), "avg_pool2d": pool2d(true),
 	"transpose": transpose, "slice": slice, "pad": pad, "concat": concat, "embedding": embedding,
 	"copy": copyAll, "reshape": copyAll, "fill": fill, "cast": cast,

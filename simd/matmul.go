@@ -8,38 +8,63 @@ import (
 	"github.com/wavelane/wavelane/simd/internal/gemm"
 )
 
-func matmul(c *call) work {
-	o := c.attr.Options.(compute.MatMulOptions)
-	d, _ := op.MatMulShape(c.in[0].Shape, c.in[1].Shape, o) // checked
-	p := &gemm.Product{M: d.M, N: d.N, K: d.K, AM: d.K, AK: 1, BK: d.N, BN: 1, LDC: d.N, Alpha: 1,
-		Batch: d.Batch, StrideA: d.StrideA, StrideB: d.StrideB, StrideC: d.M * d.N}
-	if o.TransA {
-		p.AM, p.AK = 1, d.M
+// product returns the lowering of an entry that is a product of matrices.
+func product(name string) func(c *call) work {
+	return func(c *call) work {
+		d, _ := op.ProductOf(op.Lookup(name), c.in, c.attr) // checked
+		p := &gemm.Product{M: d.M, N: d.N, K: d.K, AM: d.K, AK: 1, BK: d.N, BN: 1, LDC: d.N, Alpha: 1,
+			Batch: d.Batch, StrideA: d.StrideA, StrideB: d.StrideB, StrideC: d.M * d.N}
+		if d.TransA {
+			p.AM, p.AK = 1, d.M
+		}
+		if d.TransB {
+			p.BK, p.BN = 1, d.K
+		}
+		p.Act, p.ActNS = inPlace(d.Act)
+		return c.multiplication(p, d.A, d.B)
 	}
-	if o.TransB {
-		p.BK, p.BN = 1, d.K
-	}
-	p.Act, p.ActNS = inPlace(o.Act)
-	return multiplication(p)
 }
 
-func matvec(c *call) work {
-	m, k := c.in[0].Shape[0], c.in[0].Shape[1]
-	return multiplication(&gemm.Product{M: m, N: 1, K: k, AM: k, AK: 1, BK: 1, BN: 1, LDC: 1, Alpha: 1, Batch: 1})
-}
-
-// multiplication is the work of a product of the first two operands; a third one is its bias.
-func multiplication(p *gemm.Product) work {
+// multiplication is the work of a product of two operands; a third one is its bias. Operands of 16 bits are widened before.
+func (c *call) multiplication(p *gemm.Product, left, right int) work {
 	plan := gemm.NewPlan(p, runtime.GOMAXPROCS(0))
-	w := work{scratch: (plan.Scratch() + 1) / 2 * 8}
+	var w work
+	room := func(n int) int { // float32 elements of scratch memory
+		at := w.scratch / 4
+		w.scratch += padded(n, 16) * 4
+		return at
+	}
+	own := room(plan.Scratch())
+	wide := func(i int) func(a *args) []float32 {
+		t := c.in[i]
+		if t.DType == compute.Float32 {
+			return func(a *args) []float32 { return a.in[i].f32() }
+		}
+		at, n := room(t.Len()), t.Len()
+		w.phases = append(w.phases, phase{units: n, ns: 1, do: func(a *args, lo, hi int) {
+			widen(words32(a)[at+lo:at+hi], a.in[i], t.DType, lo)
+		}})
+		return func(a *args) []float32 { return words32(a)[at:][:n] }
+	}
+	x, y := wide(left), wide(right)
+	target := func(a *args) []float32 { return a.out.f32() }
+	if c.out.DType != compute.Float32 {
+		at, n := room(c.out.Len()), c.out.Len()
+		target = func(a *args) []float32 { return words32(a)[at:][:n] }
+	}
 	for i := range plan.Phases() {
 		units, ns := plan.Phase(i)
 		w.phases = append(w.phases, phase{units: units, ns: ns, do: func(a *args, lo, hi int) {
-			o := gemm.Operands{A: a.in[0].f32(), B: a.in[1].f32(), C: a.out.f32()}
+			o := gemm.Operands{A: x(a), B: y(a), C: target(a)}
 			if len(a.in) == 3 {
 				o.Bias = a.in[2].f32()
 			}
-			plan.Do(i, lo, hi, &o, words32(a), a.stop)
+			plan.Do(i, lo, hi, &o, words32(a)[own:], a.stop)
+		}})
+	}
+	if c.out.DType != compute.Float32 {
+		w.phases = append(w.phases, phase{units: c.out.Len(), ns: 3, do: func(a *args, lo, hi int) {
+			narrow(a.out, c.out.DType, lo, target(a)[lo:hi])
 		}})
 	}
 	return w

@@ -7,21 +7,26 @@ import (
 	"github.com/wavelane/wavelane/internal/op"
 )
 
-func init() { lowerings[op.Cast] = cast }
-
-func cast(s *step) error {
-	if s.in[0].DType == s.out.DType {
-		return copyAll(s)
+func init() {
+	lowerings[op.Cast] = func(s *step) error {
+		if s.in[0].DType == s.out.DType {
+			return copyAll(s)
+		}
+		s.cast(operand(0), s.in[0].DType, result, s.out.DType, s.out.Len())
+		return nil
 	}
-	half, lanes := s.out.DType == compute.Float16, s.workgroup()
-	k := cached(fmt.Sprintf("cast/%v/%d", half, lanes), func() *Kernel {
+}
+
+// cast converts n elements.
+func (s *step) cast(x Buffer, from compute.DType, y Buffer, to compute.DType, n int) {
+	lanes := s.workgroup()
+	k := cached(fmt.Sprintf("cast/%v/%v/%d", from, to, lanes), func() *Kernel {
 		return &Kernel{Bindings: []Access{Read, ReadWrite}, Uniform: 16, Workgroup: [3]uint32{uint32(lanes), 1, 1},
 			Source: render("cast.wgsl", struct {
-				Half  bool
-				Lanes int
-			}{half, lanes})}
+				From, To string
+				Lanes    int
+			}{from.String(), to.String(), lanes})}
 	})
-	n := s.out.Len()
 	chunk := s.chunk() // elements: aligned on both sides
 	for first := 0; first < n; first += chunk {
 		count := min(chunk, n-first)
@@ -30,7 +35,6 @@ func cast(s *step) error {
 			return b
 		}
 		pairs := ceilDiv(count, 2)
-		s.dispatch(k, s.linear(ceilDiv(pairs, lanes)), words(pairs), part(operand(0), s.in[0].DType.Size()), part(result, s.out.DType.Size()))
+		s.dispatch(k, s.linear(ceilDiv(pairs, lanes)), words(pairs), part(x, from.Size()), part(y, to.Size()))
 	}
-	return nil
 }

@@ -9,23 +9,42 @@ import (
 )
 
 func init() {
-	lowerings[op.MatMul] = func(s *step) error {
-		o := s.Attr.Options.(compute.MatMulOptions)
-		d, err := op.MatMulShape(s.in[0].Shape, s.in[1].Shape, o)
-		if err != nil {
-			return err
-		}
-		m := matmul{step: s, MatMulDims: d, a: operand(0), b: operand(1), product: product{TransA: o.TransA, TransB: o.TransB, Act: o.Act}}
-		if len(s.in) == 3 {
-			m.Bias, m.bias = "col", operand(2)
-		}
+	for _, e := range []*op.Entry{op.MatMul, op.MatVec, op.VecMat} {
+		lowerings[e] = matmulStep
+	}
+}
+
+// matmulStep lowers what the catalogue calls a product.
+func matmulStep(s *step) error {
+	p, err := op.ProductOf(s.Entry, s.in, s.Attr)
+	if err != nil {
+		return err
+	}
+	m := matmul{step: s, MatMulDims: p.MatMulDims, a: s.inFloat32(p.A), b: s.inFloat32(p.B), c: result,
+		product: product{TransA: p.TransA, TransB: p.TransB, Act: p.Act}}
+	if len(s.in) == 3 {
+		m.Bias, m.bias = "col", operand(2)
+	}
+	if s.out.DType == compute.Float32 {
 		return m.lower()
 	}
-	lowerings[op.MatVec] = func(s *step) error {
-		rows, cols := op.RowsCols(s.in[0].Shape)
-		m := matmul{step: s, MatMulDims: op.MatMulDims{Batch: 1, M: rows, K: cols, N: 1}, a: operand(0), b: operand(1)}
-		return m.lower()
+	m.c = s.scratch(4 * s.out.Len())
+	if err := m.lower(); err != nil {
+		return err
 	}
+	s.cast(m.c, compute.Float32, result, s.out.DType, s.out.Len())
+	return nil
+}
+
+// inFloat32 is operand i as f32, if need be a copy.
+func (s *step) inFloat32(i int) Buffer {
+	t := s.in[i]
+	if t.DType == compute.Float32 {
+		return operand(i)
+	}
+	y := s.scratch(4 * t.Len())
+	s.cast(operand(i), t.DType, y, compute.Float32, t.Len())
+	return y
 }
 
 // matmul lowers a batch of products; conv2d with 1×1 filters comes here too.
@@ -33,7 +52,7 @@ type matmul struct {
 	*step
 	op.MatMulDims
 	product
-	a, b, bias Buffer
+	a, b, bias, c Buffer
 }
 
 // variant is one way to compute a part of the problem. Variants are named so that tests and the autotuner can ask for each.

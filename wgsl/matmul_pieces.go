@@ -25,7 +25,7 @@ func (m *matmul) pieces(lda, ldb int) ([][]piece, error) {
 	sizeA, sizeB, sizeC := m.M*m.K, m.K*m.N, m.M*m.N
 	sums := m.sums() // of which each has its place in scratch memory
 	all := func(size, stride int) int { return int(BufferSize(4*(size+(m.Batch-1)*stride))) / 4 }
-	base := piece{batch: m.Batch, m: m.M, n: m.N, k: m.K, a: m.a, b: m.b, c: result,
+	base := piece{batch: m.Batch, m: m.M, n: m.N, k: m.K, a: m.a, b: m.b, c: m.c,
 		lda: lda, ldb: ldb, ldc: m.N, strideA: m.StrideA, strideB: m.StrideB, strideC: sizeC}
 	if max(all(sizeA, m.StrideA), all(sizeB, m.StrideB), all(sums*sizeC, sums*sizeC)) <= limit {
 		return [][]piece{{base}}, nil
@@ -91,7 +91,7 @@ func (m *matmul) at(p piece, z, i, j, k int) piece {
 		p.b, p.offB = m.window(m.b, z*m.StrideB+k*p.ldb, last*m.StrideB+p.k*p.ldb)
 		p.offB += j
 	}
-	p.c, p.offC = m.window(result, z*p.strideC+i*p.ldc, last*p.strideC+p.m*p.ldc)
+	p.c, p.offC = m.window(m.c, z*p.strideC+i*p.ldc, last*p.strideC+p.m*p.ldc)
 	p.offC += j
 	p.bias0 = j
 	if m.Bias == "row" {

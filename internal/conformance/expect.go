@@ -39,7 +39,7 @@ func expect(e *op.Entry, a op.Attr, operands []operand, out op.Type) *expectatio
 	subnormal := false
 	for i, v := range in {
 		var s, finite bool
-		flushed[i], s, finite = flush(v)
+		flushed[i], s, finite = flush(v, smallest(operands[i].DType))
 		subnormal = subnormal || s
 		x.finite = x.finite && finite
 	}
@@ -55,13 +55,21 @@ func expect(e *op.Entry, a op.Attr, operands []operand, out op.Type) *expectatio
 	return x
 }
 
-// flush returns v with zeros for subnormals, and whether there are any and all is finite.
-func flush(v op.Array) (flushed op.Array, subnormal, finite bool) {
+// smallest is the smallest number of a type that is not subnormal.
+func smallest(d compute.DType) float64 {
+	if d == compute.Float16 {
+		return 0x1p-14
+	}
+	return smallestNormal
+}
+
+// flush returns v with zeros for what is below the smallest normal number, and whether there is any and all is finite.
+func flush(v op.Array, smallest float64) (flushed op.Array, subnormal, finite bool) {
 	finite = true
 	for _, f := range v.Data {
 		switch a := math.Abs(f); {
-		case a >= smallestNormal && a <= math.MaxFloat64 || a == 0: // nearly always
-		case a < smallestNormal:
+		case a >= smallest && a <= math.MaxFloat64 || a == 0: // nearly always
+		case a < smallest:
 			subnormal = true
 		default:
 			finite = false
@@ -72,7 +80,7 @@ func flush(v op.Array) (flushed op.Array, subnormal, finite bool) {
 	}
 	flushed = op.Array{Shape: v.Shape, Data: make([]float64, len(v.Data))}
 	for i, f := range v.Data {
-		if flushed.Data[i] = f; math.Abs(f) < smallestNormal {
+		if flushed.Data[i] = f; math.Abs(f) < smallest {
 			flushed.Data[i] = math.Copysign(0, f)
 		}
 	}

@@ -82,6 +82,7 @@ func matmulCases(b *builder) {
 	}
 	b.random("one value for both operands", op.Attr{Options: compute.MatMulOptions{}}, []int{33, 33}, []int{33, 33}).same = true
 	b.random("one value for both operands", op.Attr{Options: compute.MatMulOptions{TransB: true}}, []int{21, 34}, []int{21, 34}).same = true
+	halfMatmulCases(b)
 	c := b.integers(op.Attr{Options: compute.MatMulOptions{}}, []int{20, 20}, []int{20, 20})
 	b.again(c, inPlace)
 	b.again(c, shifted)
@@ -128,6 +129,7 @@ func matvecCases(b *builder) {
 	b.add("NaN and Inf stay in their rows", none, func(r *source) []operand {
 		return []operand{r.integers(1, 4, 9, 131).set(float32(math.NaN()), 130, 131*4).set(float32(math.Inf(-1)), 131*7+130), r.integers(1, 4, 131)}
 	}).exact = true
+	vectorCases(b, true)
 	c := b.integers(none, []int{65, 66}, []int{66})
 	b.again(c, inPlace)
 	b.again(c, shifted)

@@ -216,4 +216,5 @@ func castCases(b *builder) {
 		return []operand{vector(x...)}
 	})
 	b.bothAliases(b.random("", single, []int{101}))
+	halfCastCases(b)
 }

@@ -101,6 +101,8 @@ func narrow(v []float64, t op.Type) any {
 			s[i] = uint32(f)
 		case []uint16:
 			s[i] = float16.Fromfloat32(float32(f)).Bits()
+		case []compute.BF16:
+			s[i] = compute.BF16Of(float32(f))
 		}
 	}
 	return out

@@ -17,6 +17,9 @@ func deviceMethods(e *op.Entry) []Method {
 	case op.MatVec:
 		return []Method{{e.Method, doc(e.Method+"Async", e), []Param{{"y", floats}, {"a", floats}, {"x", floats}, {"m", "int"}, {"k", "int"}},
 			`o.run.Run("matvec", Of(y, m), []Operand{Of(a, m, k), Of(x, k)}, nil, nil)`}}
+	case op.VecMat:
+		return []Method{{e.Method, doc(e.Method+"Async", e), []Param{{"y", floats}, {"x", floats}, {"a", floats}, {"k", "int"}, {"n", "int"}},
+			`o.run.Run("vecmat", Of(y, n), []Operand{Of(x, k), Of(a, k, n)}, nil, nil)`}}
 	case op.Reshape: // a slice has no shape to change
 		return nil
 	case op.Fill:

@@ -10,6 +10,12 @@ import (
 // sumTol bounds the error of a running float32 sum of products of a few thousand terms, in blocks or with FMA.
 var sumTol = Tolerance{Mag: 3e-6}
 
+// precisions are what products of float32 may be off by.
+var precisions = map[compute.Precision]Tolerance{compute.FullPrecision: sumTol, compute.TF32: {Mag: 1e-3}, compute.FP32Tensor: {Mag: 2e-5}}
+
+// roundings are what rounding to an element type may be off by; subnormal halves may become 0.
+var roundings = map[compute.DType]Tolerance{compute.Float32: {}, compute.Float16: {Abs: 6.2e-5, Rel: 0x1.01p-11}, compute.BFloat16: {Rel: 0x1.01p-8}}
+
 // MatMulDims are the sizes of a matmul. Strides are the distances in elements between successive matrices of a batch; an
 // operand without leading axes is shared by the whole batch and has stride 0.
 type MatMulDims struct {
@@ -52,15 +58,22 @@ func MatMulShape(a, b []int, o compute.MatMulOptions) (MatMulDims, error) {
 // Matrix entries.
 var (
 	MatMul = register(&Entry{Name: "matmul", Method: "MatMul", Class: Matrix,
-		Doc:     "act(a·b + bias) over the last two axes; leading axes are a batch, equal or absent on one side",
-		Special: "K = 0 gives act(bias). NaN and Inf propagate as the sums of products make them.",
-		Inputs:  []Input{{Name: "a"}, {Name: "b"}, {Name: "bias", Optional: true}},
+		Doc: "act(a·b + bias) over the last two axes; leading axes are a batch, equal or absent on one side. The element types of " +
+			"a and b are the same, that of the result is an option; sums and bias are Float32",
+		Special: "K = 0 gives act(bias). NaN and Inf propagate as the sums of products make them. Subnormal halves may count as 0.",
+		Inputs:  []Input{{Name: "a", Types: floats}, {Name: "b", Types: floats}, {Name: "bias", Optional: true}},
 		Options: compute.MatMulOptions{}, Tol: sumTol, Domain: [2]float64{-1, 1},
 		Infer: func(in []Type, a Attr) (Type, error) {
 			o := a.Options.(compute.MatMulOptions)
 			d, err := MatMulShape(in[0].Shape, in[1].Shape, o)
 			if err != nil {
 				return Type{}, err
+			}
+			if in[0].DType != in[1].DType || !slices.Contains(floats, o.Result) {
+				return Type{}, fmt.Errorf("%v times %v to %v: %w", in[0].DType, in[1].DType, o.Result, compute.ErrDType)
+			}
+			if _, ok := precisions[o.Precision]; !ok {
+				return Type{}, fmt.Errorf("precision %d: %w", o.Precision, compute.ErrArgument)
 			}
 			if len(in) == 3 && !EqualShape(in[2].Shape, []int{d.N}) {
 				return Type{}, fmt.Errorf("bias must have shape [%d]: %w", d.N, compute.ErrShape)
@@ -72,7 +85,7 @@ var (
 			if len(lead) == 0 {
 				lead = in[1].Shape[:len(in[1].Shape)-2]
 			}
-			return F32(append(slices.Clone(lead), d.M, d.N)...), nil
+			return Type{o.Result, append(slices.Clone(lead), d.M, d.N)}, nil
 		},
 		Ref: func(in []Array, a Attr, out Type) []float64 {
 			return activate(matmulReference(in, a.Options.(compute.MatMulOptions), out), a.Options.(compute.MatMulOptions).Act)
@@ -80,24 +93,70 @@ var (
 		Magnitude: func(in []Array, a Attr, out Type) []float64 {
 			return matmulReference(absolute(in), a.Options.(compute.MatMulOptions), out)
 		}})
-	MatVec = register(&Entry{Name: "matvec", Method: "MatVec", Class: Matrix, Doc: "the matrix a [m, k] times the vector x [k]",
-		Special: "K = 0 gives zeros.", Inputs: []Input{{Name: "a"}, {Name: "x"}}, Tol: sumTol, Domain: [2]float64{-1, 1},
-		Infer: func(in []Type, _ Attr) (Type, error) {
-			a, x := in[0].Shape, in[1].Shape
-			if len(a) != 2 || len(x) != 1 || a[1] != x[0] {
-				return Type{}, fmt.Errorf("needs [m k] and [k]: %w", compute.ErrShape)
-			}
-			return F32(a[0]), nil
-		},
+	MatVec = register(&Entry{Name: "matvec", Method: "MatVec", Class: Matrix,
+		Doc: "the matrix a [m, k] times the vector x [k], or times each row of x [rows, k], which gives [rows, m]; the matrix may be " +
+			"Float16 or BFloat16 and is read once for up to 8 rows",
+		Special: "K = 0 gives zeros. Subnormal halves may count as 0.",
+		Inputs:  []Input{{Name: "a", Types: floats}, {Name: "x"}}, Tol: sumTol, Domain: [2]float64{-1, 1},
+		Infer: func(in []Type, _ Attr) (Type, error) { return vectorTimes(in[1].Shape, in[0].Shape, true) },
 		Ref: func(in []Array, _ Attr, out Type) []float64 {
-			y := make([]float64, out.Len())
-			k := len(in[1].Data)
-			for i := range y {
-				y[i] = dot(in[0].Data[i*k:(i+1)*k], in[1].Data)
-			}
-			return y
+			return matmulReference([]Array{asRows(in[1]), in[0]}, compute.MatMulOptions{TransB: true}, out)
+		}})
+	VecMat = register(&Entry{Name: "vecmat", Method: "VecMat", Class: Matrix,
+		Doc: "the vector x [k], or each row of x [rows, k], times the matrix a [k, n], which gives [n] or [rows, n]; the matrix may be " +
+			"Float16 or BFloat16 and is read once for up to 8 rows",
+		Special: "K = 0 gives zeros. Subnormal halves may count as 0.",
+		Inputs:  []Input{{Name: "x"}, {Name: "a", Types: floats}}, Tol: sumTol, Domain: [2]float64{-1, 1},
+		Infer: func(in []Type, _ Attr) (Type, error) { return vectorTimes(in[0].Shape, in[1].Shape, false) },
+		Ref: func(in []Array, _ Attr, out Type) []float64 {
+			return matmulReference([]Array{asRows(in[0]), in[1]}, compute.MatMulOptions{}, out)
 		}})
 )
+
+// vectorTimes is the type of vectors, the rows of x, times a matrix.
+func vectorTimes(x, a []int, transposed bool) (Type, error) {
+	if len(a) != 2 || len(x) != 1 && len(x) != 2 {
+		return Type{}, fmt.Errorf("needs a matrix, and a vector or rows of them: %w", compute.ErrShape)
+	}
+	k, n := a[0], a[1]
+	if transposed {
+		k, n = n, k
+	}
+	if x[len(x)-1] != k {
+		return Type{}, fmt.Errorf("inner dimensions %d and %d differ: %w", x[len(x)-1], k, compute.ErrShape)
+	}
+	return F32(append(slices.Clone(x[:len(x)-1]), n)...), nil
+}
+
+func asRows(x Array) Array {
+	rows, cols := RowsCols(x.Shape)
+	return Array{[]int{rows, cols}, x.Data}
+}
+
+// Product is a matmul, matvec or vecmat as a product of matrices.
+type Product struct {
+	MatMulDims
+	A, B int // which operands they are
+	compute.MatMulOptions
+}
+
+// ProductOf is the product that a checked step is; a third operand is its bias.
+func ProductOf(e *Entry, in []Type, a Attr) (Product, error) {
+	p := Product{A: 0, B: 1}
+	switch e {
+	case MatMul:
+		p.MatMulOptions = a.Options.(compute.MatMulOptions)
+	case MatVec:
+		p.A, p.B, p.TransB = 1, 0, true
+	}
+	left := in[p.A].Shape
+	if len(left) == 1 {
+		left = []int{1, left[0]}
+	}
+	var err error
+	p.MatMulDims, err = MatMulShape(left, in[p.B].Shape, p.MatMulOptions)
+	return p, err
+}
 
 func matmulReference(in []Array, o compute.MatMulOptions, out Type) []float64 {
 	d, _ := MatMulShape(in[0].Shape, in[1].Shape, o)
@@ -114,10 +173,16 @@ func matmulReference(in []Array, o compute.MatMulOptions, out Type) []float64 {
 		a, b := in[0].Data[z*d.StrideA:], in[1].Data[z*d.StrideB:]
 		for i := range d.M {
 			row := y[(z*d.M+i)*d.N : (z*d.M+i+1)*d.N]
-			for k := range d.K {
-				x := a[i*am+k*ak]
+			if ak == 1 && bk == 1 { // as both lie in memory
 				for j := range row {
-					row[j] += x * b[k*bk+j*bn]
+					row[j] = dot(a[i*d.K:(i+1)*d.K], b[j*d.K:(j+1)*d.K])
+				}
+			} else {
+				for k := range d.K {
+					x := a[i*am+k*ak]
+					for j := range row {
+						row[j] += x * b[k*bk+j*bn]
+					}
 				}
 			}
 			if len(in) == 3 {
@@ -154,12 +219,21 @@ func (a Attr) Activation() compute.Activation {
 	return compute.NoActivation
 }
 
-// ToleranceOf returns the tolerance of a call: that of the entry, widened by what its activation adds.
+// ToleranceOf returns the tolerance of a call: that of the entry, widened by what its options permit: a precision, an activation,
+// and the element type of the result.
 func (e *Entry) ToleranceOf(a Attr) Tolerance {
 	tol := e.Tol
+	o, isMatMul := a.Options.(compute.MatMulOptions)
+	if isMatMul {
+		tol = precisions[o.Precision]
+	}
 	if f, err := ActivationEntry(a.Activation()); err == nil && f != nil {
 		// The steepest activation has slope 1.13: the sum's error grows by as much.
 		tol.Abs, tol.Rel, tol.Mag = tol.Abs+f.Tol.Abs, tol.Rel+f.Tol.Rel, 1.13*tol.Mag
+	}
+	if isMatMul {
+		r := roundings[o.Result]
+		tol.Abs, tol.Rel, tol.Mag = tol.Abs+r.Abs, tol.Rel+r.Rel, (1+r.Rel)*tol.Mag
 	}
 	return tol
 }

@@ -13,7 +13,7 @@ var words = []compute.DType{compute.Float32, compute.Int32, compute.Uint32}
 
 var anyType = append(slices.Clone(words), compute.Float16, compute.BFloat16)
 
-// Floats are the element types of numbers with a fraction.
+// floats are the element types of numbers with a fraction.
 var floats = []compute.DType{compute.Float32, compute.Float16, compute.BFloat16}
 
 // View describes a strided read: element index of the result at Offset + Σ index·Strides of the operand.
@@ -220,13 +220,14 @@ var (
 		Ref: func(_ []Array, a Attr, out Type) []float64 {
 			return slices.Repeat([]float64{float64(a.Scalars[0])}, out.Len())
 		}})
-	Cast = register(&Entry{Name: "cast", Method: "Cast", Class: Move, Doc: "x converted between Float32 and Float16",
-		Special: "To Float16 rounds to nearest even; beyond 65504 gives ±Inf. Subnormal halves may become 0.",
-		Inputs:  []Input{{Name: "x", Types: []compute.DType{compute.Float32, compute.Float16}}}, Options: compute.CastOptions{},
-		Tol: Tolerance{Abs: 6.2e-5, Rel: 4.9e-4}, Domain: [2]float64{-6e4, 6e4},
+	Cast = register(&Entry{Name: "cast", Method: "Cast", Class: Move, Doc: "x converted between Float32, Float16 and BFloat16, or copied",
+		Special: "To a type of fewer bits rounds to nearest even; what rounds beyond its largest value (65504; 3.39e38) gives ±Inf. " +
+			"NaN stays NaN, of any bits. Subnormal numbers, of either type, may become 0.",
+		Inputs: []Input{{Name: "x", Types: floats}}, Options: compute.CastOptions{},
+		Tol: Tolerance{Abs: 6.2e-5, Rel: 3.95e-3}, Domain: [2]float64{-6e4, 6e4},
 		Infer: func(in []Type, a Attr) (Type, error) {
 			to := a.Options.(compute.CastOptions).To
-			if to != compute.Float32 && to != compute.Float16 {
+			if !slices.Contains(floats, to) {
 				return Type{}, fmt.Errorf("cannot convert to %v: %w", to, compute.ErrDType)
 			}
 			return Type{to, in[0].Shape}, nil

@@ -1,19 +1,65 @@
 package lower
 
-import "github.com/wavelane/wavelane/ptx"
+import (
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/ptx"
+)
 
 const castBlock = 256
 
-var (
-	widen = register(Kernel{Family: "unary", Name: "widen", Block: [3]int{castBlock, 1, 1},
-		Doc: "y is x, halves as float32, exactly. Parameters: u32 quads, f16* x, f32* y.", build: convert[ptx.F16, float32]})
-	narrow = register(Kernel{Family: "unary", Name: "narrow", Block: [3]int{castBlock, 1, 1},
-		Doc: "y is x rounded to halves, ties to even. Parameters: u32 quads, f32* x, f16* y.", build: convert[float32, ptx.F16]})
-)
+func init() {
+	lowerings[op.Cast] = func(s *step) error {
+		s.cast(operand(0), s.in[0].DType, result, s.out.DType, s.out.Len())
+		return nil
+	}
+}
+
+// casts are the kernels by what they read and what they write.
+var casts = map[[2]compute.DType]*Kernel{
+	{compute.Float16, compute.Float32}: register(Kernel{Family: "unary", Name: "widen", Block: [3]int{castBlock, 1, 1},
+		Doc: "y is x, halves as float32, exactly. Parameters: u32 quads, f16* x, f32* y.", build: convert[ptx.F16, float32]}),
+	{compute.Float32, compute.Float16}: register(Kernel{Family: "unary", Name: "narrow", Block: [3]int{castBlock, 1, 1},
+		Doc: "y is x rounded to halves, ties to even. Parameters: u32 quads, f32* x, f16* y.", build: convert[float32, ptx.F16]}),
+	{compute.BFloat16, compute.Float32}: register(Kernel{Family: "unary", Name: "widen_bf16", Block: [3]int{castBlock, 1, 1},
+		Doc: "y is x, bfloat16 as float32, exactly. Parameters: u32 quads, bf16* x, f32* y.", build: convert[ptx.BF16, float32]}),
+	{compute.Float32, compute.BFloat16}: register(Kernel{Family: "unary", Name: "narrow_bf16", Block: [3]int{castBlock, 1, 1},
+		Doc: "y is x rounded to bfloat16, ties to even. Parameters: u32 quads, f32* x, bf16* y.", build: convert[float32, ptx.BF16]}),
+	{compute.Float16, compute.BFloat16}: register(Kernel{Family: "unary", Name: "half_to_bf16", Block: [3]int{castBlock, 1, 1},
+		Doc: "y is x, halves rounded to bfloat16, ties to even. Parameters: u32 quads, f16* x, bf16* y.", build: convert[ptx.F16, ptx.BF16]}),
+	{compute.BFloat16, compute.Float16}: register(Kernel{Family: "unary", Name: "bf16_to_half", Block: [3]int{castBlock, 1, 1},
+		Doc: "y is x, bfloat16 rounded to halves, ties to even. Parameters: u32 quads, bf16* x, f16* y.", build: convert[ptx.BF16, ptx.F16]}),
+}
+
+// cast converts n elements.
+func (s *step) cast(x Buffer, from compute.DType, y Buffer, to compute.DType, n int) {
+	switch {
+	case n == 0:
+	case from == to:
+		s.copyBytes(x, y, n*to.Size())
+	default:
+		quads := ceilDiv(n, 4)
+		s.launch(casts[[2]compute.DType{from, to}], s.strides(quads, castBlock), quads, x, y)
+	}
+}
+
+// inFloat32 is operand i as float32: itself, or a copy in scratch memory.
+func (s *step) inFloat32(i int) Buffer {
+	t := s.in[i]
+	if t.DType == compute.Float32 {
+		return operand(i)
+	}
+	y := s.scratch(4 * t.Len())
+	s.cast(operand(i), t.DType, y, compute.Float32, t.Len())
+	return y
+}
+
+// floating is a number with a fraction as memory holds it; registers compute with float32.
+type floating interface{ float32 | ptx.F16 | ptx.BF16 }
 
 // convert makes elements of one type those of another, four at a time. The last four may lie partly beyond the end, where there
 // is room.
-func convert[T, U float32 | ptx.F16](k *ptx.Kernel) {
+func convert[T, U floating](k *ptx.Kernel) {
 	count := ptx.Param[uint32](k, "quads")
 	x := ptx.PointerParam[T](k, "x", ptx.Align(16))
 	y := ptx.PointerParam[U](k, "y", ptx.Align(16))
@@ -21,8 +67,40 @@ func convert[T, U float32 | ptx.F16](k *ptx.Kernel) {
 		at := ptx.Shl(k, i, ptx.Imm[uint32](2))
 		var r [4]ptx.Reg[U]
 		for j, v := range ptx.Load4(k, ptx.At(k, x, at)) {
-			r[j] = ptx.Convert[U](k, v)
+			r[j] = fromFloat32[U](k, toFloat32(k, v))
 		}
 		ptx.Store4(k, ptx.At(k, y, at), r)
 	})
+}
+
+// toFloat32 is x, exactly.
+func toFloat32[T floating](k *ptx.Kernel, x ptx.Reg[T]) ptx.Reg[float32] {
+	switch x := any(x).(type) {
+	case ptx.Reg[ptx.F16]:
+		return ptx.Convert[float32](k, x)
+	case ptx.Reg[ptx.BF16]:
+		return ptx.WidenBF16(k, x)
+	default:
+		return x.(ptx.Reg[float32])
+	}
+}
+
+// fromFloat32 is x rounded to nearest, ties to even. What rounds bfloat16 before sm_80 serves everywhere.
+func fromFloat32[U floating](k *ptx.Kernel, x ptx.Reg[float32]) ptx.Reg[U] {
+	var y any
+	switch any(*new(U)).(type) {
+	case ptx.F16:
+		y = ptx.Convert[ptx.F16](k, x)
+	case ptx.BF16:
+		bits := ptx.Bitcast[uint32](k, x)
+		odd := ptx.And(k, ptx.Shr(k, bits, u32(16)), u32(1))
+		rounded := ptx.Add(k, ptx.Add(k, bits, u32(0x7fff)), odd)
+		quiet := ptx.Or(k, bits, u32(0x400000)) // NaN: rounding could make it Inf, or zero
+		isNaN := ptx.Gt(k, ptx.And(k, bits, u32(0x7fffffff)), u32(0x7f800000))
+		_, upper := ptx.Unpack32(k, ptx.Select(k, isNaN, quiet, rounded))
+		y = ptx.Bitcast[ptx.BF16](k, upper)
+	default:
+		y = x
+	}
+	return y.(ptx.Reg[U])
 }

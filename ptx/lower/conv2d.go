@@ -49,7 +49,7 @@ type convolution struct {
 // pointwise is a filter of one element: for each image the product of the weights [o c] and the planes [c h·w].
 func (c *convolution) pointwise() error {
 	size := c.H * c.W
-	m := matmul{step: c.step, a: operand(1), b: operand(0), act: c.act, bias: c.bias, biasOf: c.biasOf,
+	m := matmul{step: c.step, a: operand(1), b: operand(0), c: result, act: c.act, bias: c.bias, biasOf: c.biasOf,
 		MatMulDims: op.MatMulDims{Batch: c.N, M: c.OutC, K: c.C, N: size, StrideB: c.C * size}}
 	return m.lower()
 }

@@ -8,24 +8,31 @@ import (
 )
 
 func init() {
-	lowerings[op.MatMul] = func(s *step) error {
-		o := s.Attr.Options.(compute.MatMulOptions)
-		d, err := op.MatMulShape(s.in[0].Shape, s.in[1].Shape, o)
-		if err != nil {
-			return err
-		}
-		m := matmul{step: s, MatMulDims: d, transA: o.TransA, transB: o.TransB, a: operand(0), b: operand(1),
-			act: activationCode(s.Attr)}
-		if len(s.in) == 3 {
-			m.bias, m.biasOf = operand(2), biasOfColumns
-		}
+	for _, e := range []*op.Entry{op.MatMul, op.MatVec, op.VecMat} {
+		lowerings[e] = matmulStep
+	}
+}
+
+// matmulStep lowers what the catalogue calls a product. Operands of 16 bits are converted first, the result afterwards.
+func matmulStep(s *step) error {
+	p, err := op.ProductOf(s.Entry, s.in, s.Attr)
+	if err != nil {
+		return err
+	}
+	m := matmul{step: s, MatMulDims: p.MatMulDims, transA: p.TransA, transB: p.TransB, a: s.inFloat32(p.A), b: s.inFloat32(p.B),
+		c: result, act: activationCode(s.Attr)}
+	if len(s.in) == 3 {
+		m.bias, m.biasOf = operand(2), biasOfColumns
+	}
+	if s.out.DType == compute.Float32 {
 		return m.lower()
 	}
-	lowerings[op.MatVec] = func(s *step) error {
-		rows, cols := op.RowsCols(s.in[0].Shape)
-		m := matmul{step: s, MatMulDims: op.MatMulDims{Batch: 1, M: rows, K: cols, N: 1}, a: operand(0), b: operand(1)}
-		return m.lower()
+	m.c = s.scratch(4 * s.out.Len())
+	if err := m.lower(); err != nil {
+		return err
 	}
+	s.cast(m.c, compute.Float32, result, s.out.DType, s.out.Len())
+	return nil
 }
 
 // matmul lowers a batch of products; conv2d with filters of 1×1 comes here too.
@@ -33,9 +40,10 @@ type matmul struct {
 	*step
 	op.MatMulDims
 	transA, transB bool
-	a, b, bias     Buffer
+	a, b, bias, c  Buffer
 	biasOf         uint32 // biasOfColumns, biasOfRows, or 0 for none: the buffer is then never read
 	act            uint32
+	resultFlags    uint32 // resultF16, resultBF16 or 0
 }
 
 // variant is one way to compute a problem. Variants are named so that tests and the autotuner can ask for each.
@@ -63,7 +71,7 @@ func (m *matmul) lower() error {
 	}
 	v := vs[m.choose("matmul", m.problem(), names)]
 	if v.splits == 1 {
-		v.emit(m, 1, result)
+		v.emit(m, 1, m.c)
 		return nil
 	}
 	bare := *m
@@ -71,14 +79,14 @@ func (m *matmul) lower() error {
 	total := m.Batch * m.M * m.N
 	parts := m.scratch(4 * v.splits * total)
 	v.emit(&bare, v.splits, parts)
-	m.addUp(parts, v.splits, total, m.M, m.N, m.biasOf, m.act, m.bias)
+	m.addUp(parts, v.splits, total, m.M, m.N, m.biasOf, m.act, m.bias, m.c)
 	return nil
 }
 
 // addUp makes the result, products of rows × cols with total elements in all, from as many for each split.
-func (s *step) addUp(parts Buffer, splits, total, rows, cols int, biasOf, act uint32, bias Buffer) {
+func (s *step) addUp(parts Buffer, splits, total, rows, cols int, biasOf, act uint32, bias, c Buffer) {
 	sizes := append([]uint32{uint32(total), uint32(splits), biasOf, act}, divisorOf(rows)...)
-	s.launch(matmulSum, [3]int{ceilDiv(total, partThreads), 1, 1}, append(sizes, divisorOf(cols)...), parts, bias, result)
+	s.launch(matmulSum, [3]int{ceilDiv(total, partThreads), 1, 1}, append(sizes, divisorOf(cols)...), parts, bias, c)
 }
 
 // problem names the choice of a variant: sizes, and what else changes code.

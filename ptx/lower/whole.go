@@ -3,7 +3,6 @@ package lower
 import (
 	"math"
 
-	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/op"
 )
 
@@ -14,18 +13,6 @@ func init() {
 	lowerings[op.Reshape] = copyAll
 	lowerings[op.Fill] = func(s *step) error {
 		s.fillWords(result, math.Float32bits(s.Attr.Scalars[0]), s.out.Len())
-		return nil
-	}
-	lowerings[op.Cast] = func(s *step) error {
-		if s.in[0].DType == s.out.DType {
-			return copyAll(s)
-		}
-		kernel := widen
-		if s.out.DType == compute.Float16 {
-			kernel = narrow
-		}
-		quads := ceilDiv(s.out.Len(), 4)
-		s.launch(kernel, s.strides(quads, castBlock), quads, operand(0), result)
 		return nil
 	}
 }

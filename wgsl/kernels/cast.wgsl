@@ -1,12 +1,13 @@
-// Converts between f32 and pairs of halves in a word. The last pair of an odd number has room: buffers are multiples of four words.
+// Converts between pairs of f32, and of f16 or bf16 in a word. The last pair of an odd number has room: buffers are multiples of
+// four words.
 struct Params {
     pairs: u32,
 }
 
-@group(0) @binding(0) var<storage, read> x: array<{{if .Half}}vec2<f32>{{else}}u32{{end}}>;
-@group(0) @binding(1) var<storage, read_write> y: array<{{if .Half}}u32{{else}}vec2<f32>{{end}}>;
+@group(0) @binding(0) var<storage, read> x: array<{{if eq .From "f32"}}vec2<f32>{{else}}u32{{end}}>;
+@group(0) @binding(1) var<storage, read_write> y: array<{{if eq .To "f32"}}vec2<f32>{{else}}u32{{end}}>;
 @group(0) @binding(2) var<uniform> p: Params;
-{{if .Half}}
+{{if eq .To "f16"}}
 // Nearest half, ties to even. pack2x16float may round otherwise and may make a finite value of what is too large.
 fn half_of(x: f32) -> u32 {
     let bits = bitcast<u32>(x);
@@ -25,16 +26,31 @@ fn half_of(x: f32) -> u32 {
     let tie = 1u << (shift - 1u);
     return sign | (q + select(0u, 1u, rest > tie || (rest == tie && (q & 1u) == 1u)));
 }
+{{else if eq .To "bf16"}}
+// Nearest bf16, ties to even. NaN is told apart: rounding could make it Inf or zero.
+fn bf16_of(x: f32) -> u32 {
+    let bits = bitcast<u32>(x);
+    if (bits & 0x7fffffffu) > 0x7f800000u { return (bits >> 16u) | 0x40u; }
+    return (bits + 0x7fffu + ((bits >> 16u) & 1u)) >> 16u;
+}
 {{end}}
 @compute @workgroup_size({{.Lanes}})
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) grid: vec3<u32>,
         @builtin(local_invocation_id) local: vec3<u32>) {
     let i = linear_id(workgroup, grid) * {{.Lanes}}u + local.x;
     if i >= p.pairs { return; }
-{{- if .Half}}
+{{- if eq .From "f32"}}
     let v = x[i];
-    y[i] = half_of(v.x) | (half_of(v.y) << 16u);
+{{- else if eq .From "f16"}}
+    let v = unpack2x16float(x[i]);
 {{- else}}
-    y[i] = unpack2x16float(x[i]);
+    let v = vec2<f32>(bitcast<f32>(x[i] << 16u), bitcast<f32>(x[i] & 0xffff0000u));
+{{- end}}
+{{- if eq .To "f16"}}
+    y[i] = half_of(v.x) | (half_of(v.y) << 16u);
+{{- else if eq .To "bf16"}}
+    y[i] = bf16_of(v.x) | (bf16_of(v.y) << 16u);
+{{- else}}
+    y[i] = v;
 {{- end}}
 }

@@ -13,24 +13,6 @@ func (rec *Batch) ReLUBackward(x, dy Value) Value {
 	return rec.apply(op.Lookup("relu_backward"), nil, nil, x, dy)
 }
 
-// Attention computes softmax(scale·q·kᵀ)·v for every head, without the matrix of scores in memory (Dao,
-// "FlashAttention-2", 2023). Q is [batch, n, heads, d], k and v are [batch, keys, kvheads, d], or all three without
-// batch; d is at most 256, and heads a multiple of kvheads, of which each serves as many neighbouring heads of q
-// (grouped queries). K and v have one type; scores and sums are Float32 whatever the types; the result has q's type
-// and shape. Lengths [batch] says how many keys are in use, all without it; a length beyond keys means that k and v
-// are rings, in which position p lies at p mod keys and the newest have taken the place of the oldest. Keys not in
-// use are not read. Positions count from the oldest key in use; see AttentionOptions for which a query sees. A query
-// that sees no key, or only scores of −Inf, gives zeros; NaN or +Inf among its scores gives NaN. Values that are NaN
-// or infinite may reach queries that do not see them.
-func (rec *Batch) Attention(q, k, v Value, options ...compute.AttentionOptions) Value {
-	return rec.apply(op.Lookup("attention"), nil, optional(options), q, k, v)
-}
-
-// AttentionLengths is [Batch.Attention] with lengths.
-func (rec *Batch) AttentionLengths(q, k, v, lengths Value, options ...compute.AttentionOptions) Value {
-	return rec.apply(op.Lookup("attention"), nil, optional(options), q, k, v, lengths)
-}
-
 // Neg computes −x.
 func (rec *Batch) Neg(x Value) Value {
 	return rec.apply(op.Lookup("neg"), nil, nil, x)
@@ -241,6 +223,18 @@ func (rec *Batch) Lerp(a, b, t Value) Value {
 	return rec.apply(op.Lookup("lerp"), nil, nil, a, b, t)
 }
 
+// SwiGLU computes silu(gate)·up (Shazeer, "GLU Variants Improve Transformer", 2020), where a is the gate. A gate of
+// −Inf counts as its limit, 0. Where silu(gate) is below the least normal number, it may be 0.
+func (rec *Batch) SwiGLU(a, b Value) Value {
+	return rec.apply(op.Lookup("swiglu"), nil, nil, a, b)
+}
+
+// BiasActivation computes act(x + bias), bias being a vector along the last axis of x. Activations are the
+// operations of the same name; no activation leaves the sum.
+func (rec *Batch) BiasActivation(x, bias Value, options ...compute.BiasActivationOptions) Value {
+	return rec.apply(op.Lookup("bias_activation"), nil, optional(options), x, bias)
+}
+
 // Conv1D computes act(the cross-correlation of x [n, c, length] with weights [o, c/groups, k] + bias [o]) along the
 // length; causal, depthwise (groups = c = o) and with SiLU it is the short convolution of state-space models.
 // Padding is zeros: an infinite weight over padding gives NaN only where the input has elements.
@@ -251,6 +245,34 @@ func (rec *Batch) Conv1D(x, weights Value, options ...compute.Conv1DOptions) Val
 // Conv1DBias is [Batch.Conv1D] with bias.
 func (rec *Batch) Conv1DBias(x, weights, bias Value, options ...compute.Conv1DOptions) Value {
 	return rec.apply(op.Lookup("conv1d"), nil, optional(options), x, weights, bias)
+}
+
+// Attention computes softmax(scale·q·kᵀ)·v for every head, without the matrix of scores in memory (Dao,
+// "FlashAttention-2", 2023). Q is [batch, n, heads, d], k and v are [batch, keys, kvheads, d], or all three without
+// batch; d is at most 256, and heads a multiple of kvheads, of which each serves as many neighbouring heads of q
+// (grouped queries). K and v have one type; scores and sums are Float32 whatever the types; the result has q's type
+// and shape. Lengths [batch] says how many keys are in use, all without it; a length beyond keys means that k and v
+// are rings, in which position p lies at p mod keys and the newest have taken the place of the oldest. Keys not in
+// use are not read. Positions count from the oldest key in use; see AttentionOptions for which a query sees. A query
+// that sees no key, or only scores of −Inf, gives zeros; NaN or +Inf among its scores gives NaN. Values that are NaN
+// or infinite may reach queries that do not see them.
+func (rec *Batch) Attention(q, k, v Value, options ...compute.AttentionOptions) Value {
+	return rec.apply(op.Lookup("attention"), nil, optional(options), q, k, v)
+}
+
+// AttentionLengths is [Batch.Attention] with lengths.
+func (rec *Batch) AttentionLengths(q, k, v, lengths Value, options ...compute.AttentionOptions) Value {
+	return rec.apply(op.Lookup("attention"), nil, optional(options), q, k, v, lengths)
+}
+
+// PagedAttention computes softmax(scale·q·kᵀ)·v for every head, of keys and values in pages that a table names for
+// each sequence (Kwon and others, "PagedAttention", 2023). Q is [batch, n, heads, d], or without batch; kpages and
+// vpages are [pages, pagesize, kvheads, d] of one type, table is [batch, entries], lengths [batch]. Key t of
+// sequence b lies in page table[b, t/pagesize] at t mod pagesize; keys of pages that do not exist, with ids below 0
+// or from pages on, are not seen. Lengths beyond entries·pagesize mean that many keys. All else is as attention has
+// it.
+func (rec *Batch) PagedAttention(q, kpages, vpages, table, lengths Value, options ...compute.AttentionOptions) Value {
+	return rec.apply(op.Lookup("paged_attention"), nil, optional(options), q, kpages, vpages, table, lengths)
 }
 
 // MatMul computes act(a·b + bias) over the last two axes; leading axes are a batch, equal or absent on one side. The
@@ -327,6 +349,12 @@ func (rec *Batch) Cast(x Value, to compute.DType) Value {
 	return rec.apply(op.Lookup("cast"), nil, compute.CastOptions{To: to}, x)
 }
 
+// L2Norm computes x/√(Σx² + eps) of each row of the last axis: with heads as rows, what queries and keys are scaled
+// by in delta-rule attention.
+func (rec *Batch) L2Norm(x Value, eps float32) Value {
+	return rec.apply(op.Lookup("l2_norm"), []float32{eps}, nil, x)
+}
+
 // Sum computes the sum of the elements. Without an axis everything is reduced, to shape []. 0 for an empty tensor.
 // Summed by trees or blocks, never one running sum.
 func (rec *Batch) Sum(x Value, axis ...compute.Axis) Value {
@@ -387,6 +415,32 @@ func (rec *Batch) Dot(a, b Value, axis ...compute.Axis) Value {
 	return rec.apply(op.Lookup("dot"), nil, optional(axis), a, b)
 }
 
+// Rope computes x with pair i of each head turned by positions·Scale·Base^(−2i/Dims)/factors; x is [… n heads d],
+// positions are Int32 [n] or [… n], factors are [Dims/2] and divide the frequencies one by one (Llama 3, YaRN).
+// Elements from Dims on are copied. Positions may be negative. A factor of 0 or NaN makes its pairs NaN. The result
+// may be x in place.
+func (rec *Batch) Rope(x, positions Value, options ...compute.RopeOptions) Value {
+	return rec.apply(op.Lookup("rope"), nil, optional(options), x, positions)
+}
+
+// RopeFactors is [Batch.Rope] with factors.
+func (rec *Batch) RopeFactors(x, positions, factors Value, options ...compute.RopeOptions) Value {
+	return rec.apply(op.Lookup("rope"), nil, optional(options), x, positions, factors)
+}
+
+// RopeBackward computes the gradient of rope for x, which is dy with its pairs turned back; x is [… n heads d],
+// positions are Int32 [n] or [… n], factors are [Dims/2] and divide the frequencies one by one (Llama 3, YaRN),
+// where x is dy. Elements from Dims on are copied. Positions may be negative. A factor of 0 or NaN makes its pairs
+// NaN. The result may be x in place.
+func (rec *Batch) RopeBackward(dy, positions Value, options ...compute.RopeOptions) Value {
+	return rec.apply(op.Lookup("rope_backward"), nil, optional(options), dy, positions)
+}
+
+// RopeBackwardFactors is [Batch.RopeBackward] with factors.
+func (rec *Batch) RopeBackwardFactors(dy, positions, factors Value, options ...compute.RopeOptions) Value {
+	return rec.apply(op.Lookup("rope_backward"), nil, optional(options), dy, positions, factors)
+}
+
 // Softmax computes exp(x − max)/Σexp(x − max) of each row of the last axis. A row that holds NaN or +Inf, or nothing
 // but −Inf, becomes NaN wherever IEEE arithmetic makes it so.
 func (rec *Batch) Softmax(x Value) Value {
@@ -408,6 +462,12 @@ func (rec *Batch) LayerNorm(x, gamma, beta Value, eps float32) Value {
 // RMSNorm computes x/√(mean(x²) + eps)·gamma of each row of the last axis.
 func (rec *Batch) RMSNorm(x, gamma Value, eps float32) Value {
 	return rec.apply(op.Lookup("rms_norm"), []float32{eps}, nil, x, gamma)
+}
+
+// GatedRMSNorm computes rms_norm(x)·gamma·silu(gate) of each row of the last axis (Mamba 2, gated delta nets); x and
+// gate have one shape, gamma is a row. A gate of −Inf counts as its limit, 0.
+func (rec *Batch) GatedRMSNorm(x, gate, gamma Value, eps float32) Value {
+	return rec.apply(op.Lookup("gated_rms_norm"), []float32{eps}, nil, x, gate, gamma)
 }
 
 // Conv2D computes act(the cross-correlation of x [n, c, h, w] with weights [o, c/groups, kh, kw] + bias [o]), or of

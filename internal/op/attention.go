@@ -112,38 +112,22 @@ func inferAttention(in []Type, a Attr) (AttentionDims, error) {
 	return d, nil
 }
 
+var attentionTol = Tolerance{Abs: 1e-30, Mag: 3e-6}
+
 // Attention entries.
 var Attention = register(&Entry{Name: "attention", Method: "Attention", Class: Matrix,
 	Doc:     "softmax(scale·q·kᵀ)·v for every head, without the matrix of scores in memory (Dao, \"FlashAttention-2\", 2023)",
 	Special: attentionSpecial, Inputs: attentionInputs, Options: compute.AttentionOptions{},
-	Tol: Tolerance{Abs: 1e-30, Mag: 3e-6}, Domain: [2]float64{-2, 2},
+	Tol: attentionTol, Domain: [2]float64{-2, 2},
 	Infer: func(in []Type, a Attr) (Type, error) {
 		_, err := inferAttention(in, a)
 		return in[0], err
 	},
 	Ref: func(in []Array, a Attr, out Type) []float64 {
-		y := make([]float64, out.Len())
-		eachQuery(in, a, func(r queryRow) {
-			for j, p := range r.p {
-				for c := range r.D {
-					y[r.q+c] += p * in[2].Data[r.keys[j]+c]
-				}
-			}
-		})
-		return y
+		return attended(out, in[2], func(f func(r queryRow)) { eachQuery(in, a, f) })
 	},
 	Magnitude: func(in []Array, a Attr, out Type) []float64 {
-		m := make([]float64, out.Len())
-		eachQuery(in, a, func(r queryRow) {
-			// The relative error of a weight grows with the score, and with those of the sum that it is divided by.
-			mean := dot(r.p, r.size)
-			for j, p := range r.p {
-				for c := range r.D {
-					m[r.q+c] += p * math.Abs(in[2].Data[r.keys[j]+c]) * (1 + r.size[j] + mean)
-				}
-			}
-		})
-		return m
+		return attendedMagnitude(out, in[2], func(f func(r queryRow)) { eachQuery(in, a, f) })
 	}})
 
 // queryRow is a query of one head, and what it sees.
@@ -167,18 +151,61 @@ func eachQuery(in []Array, a Attr, f func(r queryRow)) {
 			length = int(in[3].Data[b])
 		}
 		used, first := d.InUse(length)
-		for h := range d.Heads {
-			for i := range d.N {
-				r := queryRow{AttentionDims: d, q: ((b*d.N+i)*d.Heads + h) * d.D, row: (b*d.Heads+h)*d.N + i, lse: math.Inf(-1)}
-				from, to := d.Seen(i, used)
-				for t := from; t < to; t++ {
-					r.keys = append(r.keys, ((b*d.NK+(first+t)%d.NK)*d.KVHeads+h/d.Group())*d.D)
+		d.eachOf(b, used, in[0], in[1], func(head, t int) (int, bool) {
+			return ((b*d.NK+(first+t)%d.NK)*d.KVHeads + head) * d.D, true
+		}, f)
+	}
+}
+
+// eachOf calls f for every query of sequence b, of whose keys so many are in use: at says where key t of a head lies, if there is
+// such a key.
+func (d AttentionDims) eachOf(b, used int, q, k Array, at func(head, t int) (int, bool), f func(r queryRow)) {
+	for h := range d.Heads {
+		for i := range d.N {
+			r := queryRow{AttentionDims: d, q: ((b*d.N+i)*d.Heads + h) * d.D, row: (b*d.Heads+h)*d.N + i, lse: math.Inf(-1)}
+			from, to := d.Seen(i, used)
+			for t := from; t < to; t++ {
+				if key, ok := at(h/d.Group(), t); ok {
+					r.keys = append(r.keys, key)
 				}
-				r.weigh(in[0].Data[r.q:][:d.D], in[1].Data)
-				f(r)
 			}
+			r.weigh(q.Data[r.q:][:d.D], k.Data)
+			f(r)
 		}
 	}
+}
+
+// attended is what the rows that each calls its function for see of the values.
+func attended(out Type, v Array, each func(f func(r queryRow))) []float64 {
+	y := make([]float64, out.Len())
+	each(func(r queryRow) {
+		for j, p := range r.p {
+			for c := range r.D {
+				y[r.q+c] += p * v.Data[r.keys[j]+c]
+			}
+		}
+	})
+	return y
+}
+
+// attendedMagnitude is the yardstick of attended: the relative error of a weight grows with the score, and with those of the sum
+// that it is divided by.
+func attendedMagnitude(out Type, v Array, each func(f func(r queryRow))) []float64 {
+	m := make([]float64, out.Len())
+	each(func(r queryRow) {
+		mean := dot(r.p, r.size)
+		for j, p := range r.p {
+			for c := range r.D {
+				m[r.q+c] += p * math.Abs(v.Data[r.keys[j]+c]) * (1 + r.size[j] + mean)
+			}
+		}
+	})
+	if r := roundings[out.DType]; r != (Tolerance{}) { // of the result
+		for i, y := range attended(out, v, each) {
+			m[i] += (r.Abs + r.Rel*math.Abs(y)) / attentionTol.Mag
+		}
+	}
+	return m
 }
 
 func (r *queryRow) weigh(q, k []float64) {

@@ -81,13 +81,18 @@ func (b *Batch) Upload(data any, shape ...int) Value {
 // Scalar makes a value of shape [] that holds x; operands of shape [] are broadcast.
 func (b *Batch) Scalar(x float32) Value { return b.Fill(x) }
 
-// Import makes a value of a tensor that is on the device already.
+// Import makes a value of a tensor that is on the device already. Importing it again gives the same value. An operation that
+// updates the value in place changes the tensor itself: the programs that use it must run one after the other as they were
+// started, and after a failed run its contents are undefined.
 func (b *Batch) Import(t compute.Tensor) Value {
 	if b.err != nil {
 		return Value{}
 	}
 	if t == nil {
 		return b.fail(fmt.Errorf("import of a nil tensor: %w", compute.ErrArgument))
+	}
+	if i := slices.Index(b.tensors, t); i >= 0 {
+		return Value{b, b.program.Tensor[i]}
 	}
 	b.tensors = append(b.tensors, t)
 	return Value{b, b.program.Add(op.Type{DType: t.DType(), Shape: slices.Clone(t.Shape())}, op.FromTensor)}
@@ -153,17 +158,27 @@ func (b *Batch) Keep(v Value) *Kept {
 	return k
 }
 
-// apply records a step of the catalogue; the generated methods call it.
+// apply records a step of the catalogue with one result; the generated methods call it.
 func (b *Batch) apply(e *op.Entry, scalars []float32, options any, in ...Value) Value {
+	return b.applyAll(e, scalars, options, in...)[0]
+}
+
+// applyAll is apply for any number of results.
+func (b *Batch) applyAll(e *op.Entry, scalars []float32, options any, in ...Value) []Value {
+	values := make([]Value, e.ResultCount())
 	slots, ok := b.slots(in)
 	if !ok {
-		return Value{}
+		return values
 	}
-	s, err := b.program.Apply(e, op.Attr{Scalars: scalars, Options: options}, slots...)
+	out, err := b.program.ApplyAll(e, op.Attr{Scalars: scalars, Options: options}, slots...)
 	if err != nil {
-		return b.fail(err)
+		b.fail(err)
+		return values
 	}
-	return Value{b, s}
+	for i, s := range out {
+		values[i] = Value{b, s}
+	}
+	return values
 }
 
 // slots returns the slots of operands, or false if recording is over.

@@ -6,16 +6,20 @@ import (
 	"github.com/wavelane/wavelane/internal/op"
 )
 
-// removeDead drops steps that no result depends on. Inputs stay, since runs are given data for all of them.
+// removeDead drops steps that no result depends on, and that change no tensor. Inputs stay, since runs are given data for all
+// of them.
 func removeDead(p *op.Program) *op.Program {
 	live := make([]bool, len(p.Values))
 	for _, s := range slices.Concat(p.Read, p.Keep) {
 		live[s] = true
 	}
+	for s, home := range p.Homes() {
+		live[s] = live[s] || home != op.Slot(s)
+	}
 	keep := make([]bool, len(p.Steps))
 	n := 0
 	for i := len(p.Steps) - 1; i >= 0; i-- {
-		if !live[p.Steps[i].Out] {
+		if !slices.ContainsFunc(p.Steps[i].Out, func(s op.Slot) bool { return live[s] }) {
 			continue
 		}
 		keep[i] = true

@@ -21,8 +21,8 @@ func Of[E float32 | int32 | uint32 | uint16 | BF16](data []E, shape ...int) Oper
 
 // Runner executes single operations of the catalogue; devices implement it for [Ops].
 type Runner interface {
-	// Run applies the named entry. The shape of out may be nil: then only its length is checked.
-	Run(entry string, out Operand, in []Operand, scalars []float32, options any) *Future
+	// Run applies the named entry. Shapes of out may be nil: then only lengths are checked.
+	Run(entry string, out []Operand, in []Operand, scalars []float32, options any) *Future
 }
 
 // Ops carries one asynchronous method per operation of the catalogue, on slices of host memory, and natively a blocking
@@ -39,9 +39,23 @@ type Ops struct{ run Runner }
 func NewOps(r Runner) Ops { return Ops{r} }
 
 // ApplyAsync runs the operation of that name in the catalogue on operands of any shape, with everything that operation
-// offers: broadcasting, batches, axes. Scalars and options are those of the batch method of that operation.
+// offers: broadcasting, batches, axes. Scalars and options are those of the batch method of that operation; where it has several
+// results, y is a []any of that many slices.
 func (o Ops) ApplyAsync(entry string, y any, operands []Operand, scalars []float32, options any) *Future {
-	return o.run.Run(entry, Operand{Data: y}, operands, scalars, options)
+	ys, ok := y.([]any)
+	if !ok {
+		ys = []any{y}
+	}
+	return o.run.Run(entry, destinations(ys...), operands, scalars, options)
+}
+
+// destinations are slices whose shapes are what the operation makes them; only their lengths are checked.
+func destinations(y ...any) []Operand {
+	out := make([]Operand, len(y))
+	for i := range y {
+		out[i].Data = y[i]
+	}
+	return out
 }
 
 // optional returns the options of a call, of which there is at most one. More make a value that no operation accepts.
@@ -84,5 +98,5 @@ func (o Ops) matmul(c, a, b, bias []float32, batch []int, m, k, n int, options [
 	if bias != nil {
 		in = append(in, Of(bias))
 	}
-	return o.run.Run("matmul", Operand{Data: c}, in, nil, optional(options))
+	return o.run.Run("matmul", destinations(c), in, nil, optional(options))
 }

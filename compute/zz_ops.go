@@ -5,237 +5,224 @@ package compute
 // ReLUBackwardAsync computes dy where x > 0, else 0: the gradient of relu. Operands of one element are repeated; for
 // other shapes see [Ops.ApplyAsync]. 0 where x is 0, and where it is negative whatever dy is; NaN where x is.
 func (o Ops) ReLUBackwardAsync(y, x, dy []float32) *Future {
-	return o.run.Run("relu_backward", Of(y), []Operand{Of(x), Of(dy)}, nil, nil)
+	return o.run.Run("relu_backward", []Operand{Of(y)}, []Operand{Of(x), Of(dy)}, nil, nil)
 }
 
 // NegAsync computes −x.
 func (o Ops) NegAsync(y, x []float32) *Future {
-	return o.run.Run("neg", Of(y), []Operand{Of(x)}, nil, nil)
+	return o.run.Run("neg", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
 
 // AbsAsync computes |x|.
 func (o Ops) AbsAsync(y, x []float32) *Future {
-	return o.run.Run("abs", Of(y), []Operand{Of(x)}, nil, nil)
+	return o.run.Run("abs", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
 
 // SqrtAsync computes √x. Negative x gives NaN.
 func (o Ops) SqrtAsync(y, x []float32) *Future {
-	return o.run.Run("sqrt", Of(y), []Operand{Of(x)}, nil, nil)
+	return o.run.Run("sqrt", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
 
 // RecipAsync computes 1/x.
 func (o Ops) RecipAsync(y, x []float32) *Future {
-	return o.run.Run("recip", Of(y), []Operand{Of(x)}, nil, nil)
+	return o.run.Run("recip", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
 
 // ExpAsync computes eˣ.
 func (o Ops) ExpAsync(y, x []float32) *Future {
-	return o.run.Run("exp", Of(y), []Operand{Of(x)}, nil, nil)
+	return o.run.Run("exp", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
 
 // LogAsync computes the natural logarithm of x. 0 gives −Inf, negative x NaN.
 func (o Ops) LogAsync(y, x []float32) *Future {
-	return o.run.Run("log", Of(y), []Operand{Of(x)}, nil, nil)
+	return o.run.Run("log", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
 
 // Log2Async computes the base-2 logarithm of x. 0 gives −Inf, negative x NaN.
 func (o Ops) Log2Async(y, x []float32) *Future {
-	return o.run.Run("log2", Of(y), []Operand{Of(x)}, nil, nil)
+	return o.run.Run("log2", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
 
 // SinAsync computes the sine of x in radians. ±Inf gives NaN. Beyond |x| = 8192 the error grows with |x|.
 func (o Ops) SinAsync(y, x []float32) *Future {
-	return o.run.Run("sin", Of(y), []Operand{Of(x)}, nil, nil)
+	return o.run.Run("sin", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
 
 // CosAsync computes the cosine of x in radians. ±Inf gives NaN. Beyond |x| = 8192 the error grows with |x|.
 func (o Ops) CosAsync(y, x []float32) *Future {
-	return o.run.Run("cos", Of(y), []Operand{Of(x)}, nil, nil)
+	return o.run.Run("cos", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
 
 // TanhAsync computes the hyperbolic tangent of x.
 func (o Ops) TanhAsync(y, x []float32) *Future {
-	return o.run.Run("tanh", Of(y), []Operand{Of(x)}, nil, nil)
+	return o.run.Run("tanh", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
 
 // FloorAsync computes the largest integer not above x.
 func (o Ops) FloorAsync(y, x []float32) *Future {
-	return o.run.Run("floor", Of(y), []Operand{Of(x)}, nil, nil)
+	return o.run.Run("floor", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
 
 // CeilAsync computes the smallest integer not below x.
 func (o Ops) CeilAsync(y, x []float32) *Future {
-	return o.run.Run("ceil", Of(y), []Operand{Of(x)}, nil, nil)
+	return o.run.Run("ceil", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
 
 // RoundAsync computes the integer nearest to x, halves to even.
 func (o Ops) RoundAsync(y, x []float32) *Future {
-	return o.run.Run("round", Of(y), []Operand{Of(x)}, nil, nil)
+	return o.run.Run("round", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
 
 // TruncAsync computes x without its fraction.
 func (o Ops) TruncAsync(y, x []float32) *Future {
-	return o.run.Run("trunc", Of(y), []Operand{Of(x)}, nil, nil)
+	return o.run.Run("trunc", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
 
 // SignAsync computes −1, 0 or 1 by the sign of x. ±0 gives 0.
 func (o Ops) SignAsync(y, x []float32) *Future {
-	return o.run.Run("sign", Of(y), []Operand{Of(x)}, nil, nil)
+	return o.run.Run("sign", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
 
 // ReLUAsync computes max(x, 0).
 func (o Ops) ReLUAsync(y, x []float32) *Future {
-	return o.run.Run("relu", Of(y), []Operand{Of(x)}, nil, nil)
+	return o.run.Run("relu", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
 
 // LeakyReLUAsync computes x where x ≥ 0, else alpha·x.
 func (o Ops) LeakyReLUAsync(y, x []float32, alpha float32) *Future {
-	return o.run.Run("leaky_relu", Of(y), []Operand{Of(x)}, []float32{alpha}, nil)
+	return o.run.Run("leaky_relu", []Operand{Of(y)}, []Operand{Of(x)}, []float32{alpha}, nil)
 }
 
 // ELUAsync computes x where x > 0, else alpha·(eˣ − 1).
 func (o Ops) ELUAsync(y, x []float32, alpha float32) *Future {
-	return o.run.Run("elu", Of(y), []Operand{Of(x)}, []float32{alpha}, nil)
+	return o.run.Run("elu", []Operand{Of(y)}, []Operand{Of(x)}, []float32{alpha}, nil)
 }
 
 // SELUAsync computes ELU with the self-normalising constants of Klambauer et al. (2017).
 func (o Ops) SELUAsync(y, x []float32) *Future {
-	return o.run.Run("selu", Of(y), []Operand{Of(x)}, nil, nil)
+	return o.run.Run("selu", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
 
 // SigmoidAsync computes 1/(1+e⁻ˣ).
 func (o Ops) SigmoidAsync(y, x []float32) *Future {
-	return o.run.Run("sigmoid", Of(y), []Operand{Of(x)}, nil, nil)
+	return o.run.Run("sigmoid", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
 
 // GELUAsync computes x·Φ(x) in its tanh form, ½x·(1+tanh(√(2/π)·(x+0.044715x³))). −Inf gives 0, its limit.
 func (o Ops) GELUAsync(y, x []float32) *Future {
-	return o.run.Run("gelu", Of(y), []Operand{Of(x)}, nil, nil)
+	return o.run.Run("gelu", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
 
 // GELUErfAsync computes x·Φ(x) exactly, ½x·(1+erf(x/√2)). −Inf gives 0, its limit.
 func (o Ops) GELUErfAsync(y, x []float32) *Future {
-	return o.run.Run("gelu_erf", Of(y), []Operand{Of(x)}, nil, nil)
+	return o.run.Run("gelu_erf", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
 
 // SwishAsync computes x·sigmoid(x), also known as SiLU. −Inf gives 0, its limit.
 func (o Ops) SwishAsync(y, x []float32) *Future {
-	return o.run.Run("swish", Of(y), []Operand{Of(x)}, nil, nil)
+	return o.run.Run("swish", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
 
 // HardSwishAsync computes x·min(max(x+3, 0), 6)/6. −Inf gives 0, its limit.
 func (o Ops) HardSwishAsync(y, x []float32) *Future {
-	return o.run.Run("hardswish", Of(y), []Operand{Of(x)}, nil, nil)
+	return o.run.Run("hardswish", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
 
 // MishAsync computes x·tanh(softplus(x)). −Inf gives 0, its limit.
 func (o Ops) MishAsync(y, x []float32) *Future {
-	return o.run.Run("mish", Of(y), []Operand{Of(x)}, nil, nil)
+	return o.run.Run("mish", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
 
 // SoftplusAsync computes log(1+eˣ).
 func (o Ops) SoftplusAsync(y, x []float32) *Future {
-	return o.run.Run("softplus", Of(y), []Operand{Of(x)}, nil, nil)
+	return o.run.Run("softplus", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
 
 // ClipAsync computes x limited to [low, high]: min(max(x, low), high).
 func (o Ops) ClipAsync(y, x []float32, low, high float32) *Future {
-	return o.run.Run("clip", Of(y), []Operand{Of(x)}, []float32{low, high}, nil)
+	return o.run.Run("clip", []Operand{Of(y)}, []Operand{Of(x)}, []float32{low, high}, nil)
 }
 
 // ScaleAsync computes x·factor.
 func (o Ops) ScaleAsync(y, x []float32, factor float32) *Future {
-	return o.run.Run("scale", Of(y), []Operand{Of(x)}, []float32{factor}, nil)
+	return o.run.Run("scale", []Operand{Of(y)}, []Operand{Of(x)}, []float32{factor}, nil)
 }
 
 // PowScalarAsync computes x to the power exponent. Special values as C's pow: a negative base takes integer
 // exponents, else NaN; x⁰ and 1ʸ are 1.
 func (o Ops) PowScalarAsync(y, x []float32, exponent float32) *Future {
-	return o.run.Run("pow_scalar", Of(y), []Operand{Of(x)}, []float32{exponent}, nil)
+	return o.run.Run("pow_scalar", []Operand{Of(y)}, []Operand{Of(x)}, []float32{exponent}, nil)
 }
 
 // AddAsync computes a + b. Operands of one element are repeated; for other shapes see [Ops.ApplyAsync].
 func (o Ops) AddAsync(y, a, b []float32) *Future {
-	return o.run.Run("add", Of(y), []Operand{Of(a), Of(b)}, nil, nil)
+	return o.run.Run("add", []Operand{Of(y)}, []Operand{Of(a), Of(b)}, nil, nil)
 }
 
 // SubAsync computes a − b. Operands of one element are repeated; for other shapes see [Ops.ApplyAsync].
 func (o Ops) SubAsync(y, a, b []float32) *Future {
-	return o.run.Run("sub", Of(y), []Operand{Of(a), Of(b)}, nil, nil)
+	return o.run.Run("sub", []Operand{Of(y)}, []Operand{Of(a), Of(b)}, nil, nil)
 }
 
 // MulAsync computes a·b. Operands of one element are repeated; for other shapes see [Ops.ApplyAsync].
 func (o Ops) MulAsync(y, a, b []float32) *Future {
-	return o.run.Run("mul", Of(y), []Operand{Of(a), Of(b)}, nil, nil)
+	return o.run.Run("mul", []Operand{Of(y)}, []Operand{Of(a), Of(b)}, nil, nil)
 }
 
 // GELUBackwardAsync computes the gradient of gelu: dy·(½(1+t) + ½x·(1−t²)·√(2/π)·(1+0.134145x²)) with t =
 // tanh(√(2/π)·(x+0.044715x³)). Operands of one element are repeated; for other shapes see [Ops.ApplyAsync]. The
 // slope at ±Inf is its limit, 0 or 1; NaN if x or dy is.
 func (o Ops) GELUBackwardAsync(y, x, dy []float32) *Future {
-	return o.run.Run("gelu_backward", Of(y), []Operand{Of(x), Of(dy)}, nil, nil)
+	return o.run.Run("gelu_backward", []Operand{Of(y)}, []Operand{Of(x), Of(dy)}, nil, nil)
 }
 
 // GELUErfBackwardAsync computes the gradient of gelu_erf: dy·(Φ(x) + x·φ(x)) with the normal distribution Φ and its
 // density φ. Operands of one element are repeated; for other shapes see [Ops.ApplyAsync]. The slope at ±Inf is its
 // limit, 0 or 1; NaN if x or dy is.
 func (o Ops) GELUErfBackwardAsync(y, x, dy []float32) *Future {
-	return o.run.Run("gelu_erf_backward", Of(y), []Operand{Of(x), Of(dy)}, nil, nil)
+	return o.run.Run("gelu_erf_backward", []Operand{Of(y)}, []Operand{Of(x), Of(dy)}, nil, nil)
 }
 
 // SiLUBackwardAsync computes the gradient of swish, also known as SiLU: dy·(s + x·s·(1−s)) with s = sigmoid(x).
 // Operands of one element are repeated; for other shapes see [Ops.ApplyAsync]. The slope at ±Inf is its limit, 0 or
 // 1; NaN if x or dy is.
 func (o Ops) SiLUBackwardAsync(y, x, dy []float32) *Future {
-	return o.run.Run("silu_backward", Of(y), []Operand{Of(x), Of(dy)}, nil, nil)
+	return o.run.Run("silu_backward", []Operand{Of(y)}, []Operand{Of(x), Of(dy)}, nil, nil)
 }
 
 // DivAsync computes a/b. Operands of one element are repeated; for other shapes see [Ops.ApplyAsync].
 func (o Ops) DivAsync(y, a, b []float32) *Future {
-	return o.run.Run("div", Of(y), []Operand{Of(a), Of(b)}, nil, nil)
+	return o.run.Run("div", []Operand{Of(y)}, []Operand{Of(a), Of(b)}, nil, nil)
 }
 
 // MaximumAsync computes the larger of a and b. Operands of one element are repeated; for other shapes see
 // [Ops.ApplyAsync]. NaN if either is NaN.
 func (o Ops) MaximumAsync(y, a, b []float32) *Future {
-	return o.run.Run("maximum", Of(y), []Operand{Of(a), Of(b)}, nil, nil)
+	return o.run.Run("maximum", []Operand{Of(y)}, []Operand{Of(a), Of(b)}, nil, nil)
 }
 
 // MinimumAsync computes the smaller of a and b. Operands of one element are repeated; for other shapes see
 // [Ops.ApplyAsync]. NaN if either is NaN.
 func (o Ops) MinimumAsync(y, a, b []float32) *Future {
-	return o.run.Run("minimum", Of(y), []Operand{Of(a), Of(b)}, nil, nil)
+	return o.run.Run("minimum", []Operand{Of(y)}, []Operand{Of(a), Of(b)}, nil, nil)
 }
 
 // PowAsync computes a to the power b. Operands of one element are repeated; for other shapes see [Ops.ApplyAsync].
 // Special values as C's pow: a negative base takes integer exponents, else NaN; x⁰ and 1ʸ are 1.
 func (o Ops) PowAsync(y, a, b []float32) *Future {
-	return o.run.Run("pow", Of(y), []Operand{Of(a), Of(b)}, nil, nil)
+	return o.run.Run("pow", []Operand{Of(y)}, []Operand{Of(a), Of(b)}, nil, nil)
 }
 
 // FMAAsync computes a·b + c, fused or not. Operands of one element are repeated; for other shapes see
 // [Ops.ApplyAsync]. Where a·b overflows, so may the result, to ±Inf or NaN.
 func (o Ops) FMAAsync(y, a, b, c []float32) *Future {
-	return o.run.Run("fma", Of(y), []Operand{Of(a), Of(b), Of(c)}, nil, nil)
+	return o.run.Run("fma", []Operand{Of(y)}, []Operand{Of(a), Of(b), Of(c)}, nil, nil)
 }
 
 // LerpAsync computes a + t·(b − a). Operands of one element are repeated; for other shapes see [Ops.ApplyAsync].
 // Where t·(b − a) overflows, so may the result, to ±Inf or NaN.
 func (o Ops) LerpAsync(y, a, b, t []float32) *Future {
-	return o.run.Run("lerp", Of(y), []Operand{Of(a), Of(b), Of(t)}, nil, nil)
-}
-
-// SwiGLUAsync computes silu(gate)·up (Shazeer, "GLU Variants Improve Transformer", 2020), where a is the gate.
-// Operands of one element are repeated; for other shapes see [Ops.ApplyAsync]. A gate of −Inf counts as its limit,
-// 0. Where silu(gate) is below the least normal number, it may be 0.
-func (o Ops) SwiGLUAsync(y, a, b []float32) *Future {
-	return o.run.Run("swiglu", Of(y), []Operand{Of(a), Of(b)}, nil, nil)
-}
-
-// BiasActivationAsync computes act(x + bias), bias being a vector along the last axis of x. The length of y must be
-// that of the result. Activations are the operations of the same name; no activation leaves the sum.
-func (o Ops) BiasActivationAsync(y any, x, bias Operand, options ...BiasActivationOptions) *Future {
-	return o.run.Run("bias_activation", Operand{Data: y}, []Operand{x, bias}, nil, optional(options))
+	return o.run.Run("lerp", []Operand{Of(y)}, []Operand{Of(a), Of(b), Of(t)}, nil, nil)
 }
 
 // Conv1DAsync computes act(the cross-correlation of x [n, c, length] with weights [o, c/groups, k] + bias [o]) along
@@ -243,12 +230,12 @@ func (o Ops) BiasActivationAsync(y any, x, bias Operand, options ...BiasActivati
 // The length of y must be that of the result. Padding is zeros: an infinite weight over padding gives NaN only where
 // the input has elements.
 func (o Ops) Conv1DAsync(y []float32, x, weights Operand, options ...Conv1DOptions) *Future {
-	return o.run.Run("conv1d", Operand{Data: y}, []Operand{x, weights}, nil, optional(options))
+	return o.run.Run("conv1d", destinations(y), []Operand{x, weights}, nil, optional(options))
 }
 
 // Conv1DBiasAsync is [Ops.Conv1DAsync] with bias.
 func (o Ops) Conv1DBiasAsync(y []float32, x, weights, bias Operand, options ...Conv1DOptions) *Future {
-	return o.run.Run("conv1d", Operand{Data: y}, []Operand{x, weights, bias}, nil, optional(options))
+	return o.run.Run("conv1d", destinations(y), []Operand{x, weights, bias}, nil, optional(options))
 }
 
 // AttentionAsync computes softmax(scale·q·kᵀ)·v for every head, without the matrix of scores in memory (Dao,
@@ -261,12 +248,12 @@ func (o Ops) Conv1DBiasAsync(y []float32, x, weights, bias Operand, options ...C
 // AttentionOptions for which a query sees. A query that sees no key, or only scores of −Inf, gives zeros; NaN or
 // +Inf among its scores gives NaN. Values that are NaN or infinite may reach queries that do not see them.
 func (o Ops) AttentionAsync(y any, q, k, v Operand, options ...AttentionOptions) *Future {
-	return o.run.Run("attention", Operand{Data: y}, []Operand{q, k, v}, nil, optional(options))
+	return o.run.Run("attention", destinations(y), []Operand{q, k, v}, nil, optional(options))
 }
 
 // AttentionLengthsAsync is [Ops.AttentionAsync] with lengths.
 func (o Ops) AttentionLengthsAsync(y any, q, k, v, lengths Operand, options ...AttentionOptions) *Future {
-	return o.run.Run("attention", Operand{Data: y}, []Operand{q, k, v, lengths}, nil, optional(options))
+	return o.run.Run("attention", destinations(y), []Operand{q, k, v, lengths}, nil, optional(options))
 }
 
 // PagedAttentionAsync computes softmax(scale·q·kᵀ)·v for every head, of keys and values in pages that a table names
@@ -276,7 +263,7 @@ func (o Ops) AttentionLengthsAsync(y any, q, k, v, lengths Operand, options ...A
 // of pages that do not exist, with ids below 0 or from pages on, are not seen. Lengths beyond entries·pagesize mean
 // that many keys. All else is as attention has it.
 func (o Ops) PagedAttentionAsync(y any, q, kpages, vpages, table, lengths Operand, options ...AttentionOptions) *Future {
-	return o.run.Run("paged_attention", Operand{Data: y}, []Operand{q, kpages, vpages, table, lengths}, nil, optional(options))
+	return o.run.Run("paged_attention", destinations(y), []Operand{q, kpages, vpages, table, lengths}, nil, optional(options))
 }
 
 // MatMulAsync computes act(a·b + bias) over the last two axes; leading axes are a batch, equal or absent on one
@@ -301,203 +288,164 @@ func (o Ops) BatchedMatMulAsync(c, a, b []float32, batch, m, k, n int, options .
 // [rows, m]; the matrix may be Float16 or BFloat16 and is read once for up to 8 rows. K = 0 gives zeros. Subnormal
 // halves may count as 0.
 func (o Ops) MatVecAsync(y, a, x []float32, m, k int) *Future {
-	return o.run.Run("matvec", Of(y, m), []Operand{Of(a, m, k), Of(x, k)}, nil, nil)
+	return o.run.Run("matvec", []Operand{Of(y, m)}, []Operand{Of(a, m, k), Of(x, k)}, nil, nil)
 }
 
 // VecMatAsync computes the vector x [k], or each row of x [rows, k], times the matrix a [k, n], which gives [n] or
 // [rows, n]; the matrix may be Float16 or BFloat16 and is read once for up to 8 rows. K = 0 gives zeros. Subnormal
 // halves may count as 0.
 func (o Ops) VecMatAsync(y, x, a []float32, k, n int) *Future {
-	return o.run.Run("vecmat", Of(y, n), []Operand{Of(x, k), Of(a, k, n)}, nil, nil)
+	return o.run.Run("vecmat", []Operand{Of(y, n)}, []Operand{Of(x, k), Of(a, k, n)}, nil, nil)
 }
 
 // TransposeAsync computes x with its axes in another order. The length of y must be that of the result.
 func (o Ops) TransposeAsync(y any, x Operand, options ...TransposeOptions) *Future {
-	return o.run.Run("transpose", Operand{Data: y}, []Operand{x}, nil, optional(options))
+	return o.run.Run("transpose", destinations(y), []Operand{x}, nil, optional(options))
 }
 
 // SliceAsync computes a strided box of x. The length of y must be that of the result.
 func (o Ops) SliceAsync(y any, x Operand, options SliceOptions) *Future {
-	return o.run.Run("slice", Operand{Data: y}, []Operand{x}, nil, options)
+	return o.run.Run("slice", destinations(y), []Operand{x}, nil, options)
 }
 
 // PadAsync computes x with elements of one value added around it. The length of y must be that of the result.
 func (o Ops) PadAsync(y []float32, x Operand, options PadOptions) *Future {
-	return o.run.Run("pad", Operand{Data: y}, []Operand{x}, nil, options)
+	return o.run.Run("pad", destinations(y), []Operand{x}, nil, options)
 }
 
 // ConcatAsync computes the operands joined along one axis.
 func (o Ops) ConcatAsync(y any, options ConcatOptions, x ...Operand) *Future {
-	return o.run.Run("concat", Operand{Data: y}, x, nil, options)
+	return o.run.Run("concat", destinations(y), x, nil, options)
 }
 
 // EmbeddingAsync computes the rows of table [vocabulary, width] named by ids, of any shape: ids' shape with width
 // appended. The length of y must be that of the result. An id outside the vocabulary gives a row of NaN.
 func (o Ops) EmbeddingAsync(y []float32, table, ids Operand) *Future {
-	return o.run.Run("embedding", Operand{Data: y}, []Operand{table, ids}, nil, nil)
+	return o.run.Run("embedding", destinations(y), []Operand{table, ids}, nil, nil)
 }
 
 // CopyAsync computes x in memory of its own. The length of y must be that of the result.
 func (o Ops) CopyAsync(y any, x Operand) *Future {
-	return o.run.Run("copy", Operand{Data: y}, []Operand{x}, nil, nil)
+	return o.run.Run("copy", destinations(y), []Operand{x}, nil, nil)
 }
 
 // FillAsync computes a tensor of one value.
 func (o Ops) FillAsync(y []float32, value float32) *Future {
-	return o.run.Run("fill", Of(y), nil, []float32{value}, FillOptions{Shape: []int{len(y)}})
+	return o.run.Run("fill", []Operand{Of(y)}, nil, []float32{value}, FillOptions{Shape: []int{len(y)}})
 }
 
 // CastAsync computes x converted between Float32, Float16 and BFloat16, or copied. The length of y must be that of
 // the result. To a type of fewer bits rounds to nearest even; what rounds beyond its largest value (65504; 3.39e38)
 // gives ±Inf. NaN stays NaN, of any bits. Subnormal numbers, of either type, may become 0.
 func (o Ops) CastAsync(y any, x Operand, options CastOptions) *Future {
-	return o.run.Run("cast", Operand{Data: y}, []Operand{x}, nil, options)
-}
-
-// L2NormAsync computes x/√(Σx² + eps) of each row of the last axis: with heads as rows, what queries and keys are
-// scaled by in delta-rule attention.
-func (o Ops) L2NormAsync(y, x []float32, rows, cols int, eps float32) *Future {
-	return o.run.Run("l2_norm", Of(y, rows, cols), []Operand{Of(x, rows, cols)}, []float32{eps}, nil)
+	return o.run.Run("cast", destinations(y), []Operand{x}, nil, options)
 }
 
 // SumAsync computes the sum of the elements. The operand is taken as len(y) rows of equal length, each reduced to
 // one element of y. 0 for an empty tensor. Summed by trees or blocks, never one running sum.
 func (o Ops) SumAsync(y, x []float32) *Future {
-	return o.run.Run("sum", Of(y), []Operand{rowsOf(x, len(y))}, nil, LastAxis)
+	return o.run.Run("sum", []Operand{Of(y)}, []Operand{rowsOf(x, len(y))}, nil, LastAxis)
 }
 
 // MeanAsync computes the mean of the elements. The operand is taken as len(y) rows of equal length, each reduced to
 // one element of y. NaN for an empty tensor.
 func (o Ops) MeanAsync(y, x []float32) *Future {
-	return o.run.Run("mean", Of(y), []Operand{rowsOf(x, len(y))}, nil, LastAxis)
+	return o.run.Run("mean", []Operand{Of(y)}, []Operand{rowsOf(x, len(y))}, nil, LastAxis)
 }
 
 // MaxAsync computes the largest element. The operand is taken as len(y) rows of equal length, each reduced to one
 // element of y. NaN if any element is. An empty tensor is ErrShape.
 func (o Ops) MaxAsync(y, x []float32) *Future {
-	return o.run.Run("max", Of(y), []Operand{rowsOf(x, len(y))}, nil, LastAxis)
+	return o.run.Run("max", []Operand{Of(y)}, []Operand{rowsOf(x, len(y))}, nil, LastAxis)
 }
 
 // MinAsync computes the smallest element. The operand is taken as len(y) rows of equal length, each reduced to one
 // element of y. NaN if any element is. An empty tensor is ErrShape.
 func (o Ops) MinAsync(y, x []float32) *Future {
-	return o.run.Run("min", Of(y), []Operand{rowsOf(x, len(y))}, nil, LastAxis)
+	return o.run.Run("min", []Operand{Of(y)}, []Operand{rowsOf(x, len(y))}, nil, LastAxis)
 }
 
 // ArgMaxAsync computes the index of the largest element. The operand is taken as len(y) rows of equal length, each
 // reduced to one element of y. The lowest index among equals; the lowest index of a NaN if there is one. An empty
 // tensor is ErrShape.
 func (o Ops) ArgMaxAsync(y []int32, x []float32) *Future {
-	return o.run.Run("argmax", Of(y), []Operand{rowsOf(x, len(y))}, nil, LastAxis)
+	return o.run.Run("argmax", []Operand{Of(y)}, []Operand{rowsOf(x, len(y))}, nil, LastAxis)
 }
 
 // ArgMinAsync computes the index of the smallest element. The operand is taken as len(y) rows of equal length, each
 // reduced to one element of y. The lowest index among equals; the lowest index of a NaN if there is one. An empty
 // tensor is ErrShape.
 func (o Ops) ArgMinAsync(y []int32, x []float32) *Future {
-	return o.run.Run("argmin", Of(y), []Operand{rowsOf(x, len(y))}, nil, LastAxis)
+	return o.run.Run("argmin", []Operand{Of(y)}, []Operand{rowsOf(x, len(y))}, nil, LastAxis)
 }
 
 // NormL1Async computes the sum of the absolute values. The operand is taken as len(y) rows of equal length, each
 // reduced to one element of y. 0 for an empty tensor.
 func (o Ops) NormL1Async(y, x []float32) *Future {
-	return o.run.Run("norm_l1", Of(y), []Operand{rowsOf(x, len(y))}, nil, LastAxis)
+	return o.run.Run("norm_l1", []Operand{Of(y)}, []Operand{rowsOf(x, len(y))}, nil, LastAxis)
 }
 
 // NormL2Async computes the square root of the sum of squares. The operand is taken as len(y) rows of equal length,
 // each reduced to one element of y. 0 for an empty tensor. Squares beyond float32's range give +Inf.
 func (o Ops) NormL2Async(y, x []float32) *Future {
-	return o.run.Run("norm_l2", Of(y), []Operand{rowsOf(x, len(y))}, nil, LastAxis)
+	return o.run.Run("norm_l2", []Operand{Of(y)}, []Operand{rowsOf(x, len(y))}, nil, LastAxis)
 }
 
 // NormLInfAsync computes the largest absolute value. The operand is taken as len(y) rows of equal length, each
 // reduced to one element of y. 0 for an empty tensor, NaN if any element is.
 func (o Ops) NormLInfAsync(y, x []float32) *Future {
-	return o.run.Run("norm_linf", Of(y), []Operand{rowsOf(x, len(y))}, nil, LastAxis)
+	return o.run.Run("norm_linf", []Operand{Of(y)}, []Operand{rowsOf(x, len(y))}, nil, LastAxis)
 }
 
 // DotAsync computes the sum of the products of a and b. The operand is taken as len(y) rows of equal length, each
 // reduced to one element of y. 0 for empty tensors.
 func (o Ops) DotAsync(y, a, b []float32) *Future {
-	return o.run.Run("dot", Of(y), []Operand{rowsOf(a, len(y)), rowsOf(b, len(y))}, nil, LastAxis)
-}
-
-// RopeAsync computes x with pair i of each head turned by positions·Scale·Base^(−2i/Dims)/factors; x is [… n heads
-// d], positions are Int32 [n] or [… n], factors are [Dims/2] and divide the frequencies one by one (Llama 3, YaRN).
-// The length of y must be that of the result. Elements from Dims on are copied. Positions may be negative. A factor
-// of 0 or NaN makes its pairs NaN. The result may be x in place.
-func (o Ops) RopeAsync(y any, x, positions Operand, options ...RopeOptions) *Future {
-	return o.run.Run("rope", Operand{Data: y}, []Operand{x, positions}, nil, optional(options))
-}
-
-// RopeFactorsAsync is [Ops.RopeAsync] with factors.
-func (o Ops) RopeFactorsAsync(y any, x, positions, factors Operand, options ...RopeOptions) *Future {
-	return o.run.Run("rope", Operand{Data: y}, []Operand{x, positions, factors}, nil, optional(options))
-}
-
-// RopeBackwardAsync computes the gradient of rope for x, which is dy with its pairs turned back; x is [… n heads d],
-// positions are Int32 [n] or [… n], factors are [Dims/2] and divide the frequencies one by one (Llama 3, YaRN),
-// where x is dy. The length of y must be that of the result. Elements from Dims on are copied. Positions may be
-// negative. A factor of 0 or NaN makes its pairs NaN. The result may be x in place.
-func (o Ops) RopeBackwardAsync(y any, dy, positions Operand, options ...RopeOptions) *Future {
-	return o.run.Run("rope_backward", Operand{Data: y}, []Operand{dy, positions}, nil, optional(options))
-}
-
-// RopeBackwardFactorsAsync is [Ops.RopeBackwardAsync] with factors.
-func (o Ops) RopeBackwardFactorsAsync(y any, dy, positions, factors Operand, options ...RopeOptions) *Future {
-	return o.run.Run("rope_backward", Operand{Data: y}, []Operand{dy, positions, factors}, nil, optional(options))
+	return o.run.Run("dot", []Operand{Of(y)}, []Operand{rowsOf(a, len(y)), rowsOf(b, len(y))}, nil, LastAxis)
 }
 
 // SoftmaxAsync computes exp(x − max)/Σexp(x − max) of each row of the last axis. A row that holds NaN or +Inf, or
 // nothing but −Inf, becomes NaN wherever IEEE arithmetic makes it so.
 func (o Ops) SoftmaxAsync(y, x []float32, rows, cols int) *Future {
-	return o.run.Run("softmax", Of(y, rows, cols), []Operand{Of(x, rows, cols)}, nil, nil)
+	return o.run.Run("softmax", []Operand{Of(y, rows, cols)}, []Operand{Of(x, rows, cols)}, nil, nil)
 }
 
 // LogSoftmaxAsync computes x − max − log Σexp(x − max) of each row of the last axis. A row that holds NaN or +Inf,
 // or nothing but −Inf, becomes NaN wherever IEEE arithmetic makes it so.
 func (o Ops) LogSoftmaxAsync(y, x []float32, rows, cols int) *Future {
-	return o.run.Run("log_softmax", Of(y, rows, cols), []Operand{Of(x, rows, cols)}, nil, nil)
+	return o.run.Run("log_softmax", []Operand{Of(y, rows, cols)}, []Operand{Of(x, rows, cols)}, nil, nil)
 }
 
 // LayerNormAsync computes (x − mean)/√(variance + eps)·gamma + beta of each row of the last axis, with the biased
 // variance. The variance is computed from deviations (two passes or Welford's merge), never as E[x²] − E[x]².
 func (o Ops) LayerNormAsync(y, x, gamma, beta []float32, rows, cols int, eps float32) *Future {
-	return o.run.Run("layer_norm", Of(y, rows, cols), []Operand{Of(x, rows, cols), Of(gamma, cols), Of(beta, cols)}, []float32{eps}, nil)
+	return o.run.Run("layer_norm", []Operand{Of(y, rows, cols)}, []Operand{Of(x, rows, cols), Of(gamma, cols), Of(beta, cols)}, []float32{eps}, nil)
 }
 
 // RMSNormAsync computes x/√(mean(x²) + eps)·gamma of each row of the last axis.
 func (o Ops) RMSNormAsync(y, x, gamma []float32, rows, cols int, eps float32) *Future {
-	return o.run.Run("rms_norm", Of(y, rows, cols), []Operand{Of(x, rows, cols), Of(gamma, cols)}, []float32{eps}, nil)
-}
-
-// GatedRMSNormAsync computes rms_norm(x)·gamma·silu(gate) of each row of the last axis (Mamba 2, gated delta nets);
-// x and gate have one shape, gamma is a row. The length of y must be that of the result. A gate of −Inf counts as
-// its limit, 0.
-func (o Ops) GatedRMSNormAsync(y any, x, gate, gamma Operand, eps float32) *Future {
-	return o.run.Run("gated_rms_norm", Operand{Data: y}, []Operand{x, gate, gamma}, []float32{eps}, nil)
+	return o.run.Run("rms_norm", []Operand{Of(y, rows, cols)}, []Operand{Of(x, rows, cols), Of(gamma, cols)}, []float32{eps}, nil)
 }
 
 // Conv2DAsync computes act(the cross-correlation of x [n, c, h, w] with weights [o, c/groups, kh, kw] + bias [o]),
 // or of [h, w] with [kh, kw]. The length of y must be that of the result. Padding is zeros: an infinite weight over
 // padding gives NaN only where the input has elements.
 func (o Ops) Conv2DAsync(y []float32, x, weights Operand, options ...Conv2DOptions) *Future {
-	return o.run.Run("conv2d", Operand{Data: y}, []Operand{x, weights}, nil, optional(options))
+	return o.run.Run("conv2d", destinations(y), []Operand{x, weights}, nil, optional(options))
 }
 
 // Conv2DBiasAsync is [Ops.Conv2DAsync] with bias.
 func (o Ops) Conv2DBiasAsync(y []float32, x, weights, bias Operand, options ...Conv2DOptions) *Future {
-	return o.run.Run("conv2d", Operand{Data: y}, []Operand{x, weights, bias}, nil, optional(options))
+	return o.run.Run("conv2d", destinations(y), []Operand{x, weights, bias}, nil, optional(options))
 }
 
 // MaxPool2DAsync computes the largest element of each window over the last two axes. The length of y must be that of
 // the result. NaN if any element of the window is.
 func (o Ops) MaxPool2DAsync(y []float32, x Operand, options PoolOptions) *Future {
-	return o.run.Run("max_pool2d", Operand{Data: y}, []Operand{x}, nil, options)
+	return o.run.Run("max_pool2d", destinations(y), []Operand{x}, nil, options)
 }
 
 // AvgPool2DAsync computes the mean of the elements of each window over the last two axes. The length of y must be
 // that of the result. Padding is not counted.
 func (o Ops) AvgPool2DAsync(y []float32, x Operand, options PoolOptions) *Future {
-	return o.run.Run("avg_pool2d", Operand{Data: y}, []Operand{x}, nil, options)
+	return o.run.Run("avg_pool2d", destinations(y), []Operand{x}, nil, options)
 }

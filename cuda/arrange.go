@@ -17,6 +17,11 @@ func (pl *plan) arrange(scratch [][]int, large uint64) {
 	for i, s := range p.Tensor {
 		pl.places[s].kind, pl.places[s].index = inTensor, i
 	}
+	for i, home := range pl.homes {
+		if home != op.Slot(i) {
+			pl.places[i].kind, pl.places[i].index = inTensor, pl.places[home].index
+		}
+	}
 	for i, s := range p.Keep {
 		if pl.places[s].kind == inArena {
 			pl.places[s].kind, pl.places[s].index = inKept, i
@@ -64,8 +69,10 @@ func (pl *plan) arrange(scratch [][]int, large uint64) {
 	next := len(p.Values) // scratch memory
 	for i := range p.Steps {
 		s := &p.Steps[i]
-		if x := &pl.places[s.Out]; x.kind == inArena {
-			x.at = a.get(x.bytes)
+		for _, out := range s.Out {
+			if x := &pl.places[out]; x.kind == inArena {
+				x.at = a.get(x.bytes)
+			}
 		}
 		first := next
 		for range scratch[i] {
@@ -80,8 +87,10 @@ func (pl *plan) arrange(scratch [][]int, large uint64) {
 				free(in)
 			}
 		}
-		if last[s.Out] < 0 {
-			free(s.Out)
+		for _, out := range s.Out {
+			if last[out] < 0 {
+				free(out)
+			}
 		}
 	}
 	pl.arena = a.high

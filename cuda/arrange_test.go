@@ -30,7 +30,7 @@ func randomProgram(t *rapid.T) (*op.Program, [][]int) {
 		for range rapid.IntRange(0, 3).Draw(t, "operands") {
 			in = append(in, any())
 		}
-		p.Steps = append(p.Steps, op.Step{In: in, Out: p.Add(typ(), op.FromStep)})
+		p.Steps = append(p.Steps, op.Step{In: in, Out: []op.Slot{p.Add(typ(), op.FromStep)}})
 		scratch = append(scratch, rapid.SliceOfN(rapid.IntRange(0, 5000), 0, 3).Draw(t, "scratch"))
 	}
 	for range rapid.IntRange(0, 3).Draw(t, "reads") {
@@ -83,7 +83,7 @@ func TestArrange(t *testing.T) {
 			born[s], last[s] = -1, -1
 		}
 		for i, step := range p.Steps {
-			born[step.Out], last[step.Out] = i, i
+			born[step.Out[0]], last[step.Out[0]] = i, i
 			for _, s := range step.In {
 				last[s] = i
 			}

@@ -12,6 +12,7 @@ import (
 // plan is a program made ready for this device: everything that does not depend on the data of a run.
 type plan struct {
 	prog    *op.Program
+	homes   []op.Slot // by value: in whose place it lies, see op.Program.Homes
 	modules []*Module // of users' kernels, retained
 	actions []action
 	places  []place // of the values, then of scratch memory
@@ -92,7 +93,10 @@ func (d *Device) Compile(p *op.Program) (op.Executable, error) {
 }
 
 func (d *device) plan(p *op.Program) (*plan, error) {
-	pl := &plan{prog: p, places: make([]place, len(p.Values))}
+	if err := p.CheckUpdates(); err != nil {
+		return nil, err
+	}
+	pl := &plan{prog: p, homes: p.Homes(), places: make([]place, len(p.Values))}
 	var scratch [][]int // bytes, by step
 	for i := range p.Steps {
 		s := &p.Steps[i]
@@ -131,7 +135,7 @@ func (d *device) lower(p *op.Program, s *op.Step) (lower.Lowering, error) {
 	if s.Kernel != nil {
 		return lower.Lowering{}, nil
 	}
-	return lower.Lower(s, p.Types(s.In), p.Values[s.Out].Type, &d.caps, nil)
+	return lower.Lower(s, p.Types(s.In), p.Types(s.Out), &d.caps, nil)
 }
 
 // addStep appends the actions of a step.
@@ -153,9 +157,14 @@ func (d *device) addStep(pl *plan, p *op.Program, s *op.Step, l lower.Lowering) 
 		case lower.Operand:
 			return spot{int(s.In[b.Index]), uint64(b.Offset)}
 		case lower.Result:
-			return spot{int(s.Out), uint64(b.Offset)}
+			return spot{int(s.Out[b.Index]), uint64(b.Offset)}
 		}
 		return spot{first + b.Index, uint64(b.Offset)}
+	}
+	for k := range s.Entry.Updates {
+		if n := p.Values[s.In[k]].Bytes(); n > 0 && pl.homes[s.In[k]] != pl.homes[s.Out[k]] {
+			pl.actions = append(pl.actions, action{kind: copying, from: spot{place: int(s.In[k])}, to: spot{place: int(s.Out[k])}, n: uint64(n)})
+		}
 	}
 	for _, x := range l.Actions {
 		var a action
@@ -187,7 +196,7 @@ func (d *device) custom(pl *plan, p *op.Program, s *op.Step) (action, error) {
 	if !ok || k.module.d != d {
 		return action{}, fmt.Errorf("kernel %s: %w", s.Kernel.Name(), compute.ErrForeignTensor)
 	}
-	in, out := p.Types(s.In), p.Values[s.Out].Type
+	in, out := p.Types(s.In), p.Values[s.Out[0]].Type
 	if err := k.Check(in, out, s.Attr); err != nil {
 		return action{}, err
 	}
@@ -206,7 +215,7 @@ func (d *device) custom(pl *plan, p *op.Program, s *op.Step) (action, error) {
 			}
 			continue
 		}
-		where := spot{place: int(s.Out)}
+		where := spot{place: int(s.Out[0])}
 		if slot != resultSlot {
 			where.place = int(s.In[slot])
 		}

@@ -30,7 +30,7 @@ type device struct {
 	pipelines pipelines
 	tuner     *tuner
 	timed     bool
-	lowerStep func(*op.Step, []op.Type, op.Type, *wgsl.Caps, wgsl.Chooser) (wgsl.Lowering, error) // wgsl.Lower
+	lowerStep func(s *op.Step, in, out []op.Type, caps *wgsl.Caps, choose wgsl.Chooser) (wgsl.Lowering, error) // wgsl.Lower
 
 	mu          sync.Mutex
 	closed      bool

@@ -253,7 +253,10 @@ func single(ctx context.Context, dev *Device, p *op.Program, s *op.Step) (*op.Pr
 		}
 		step.In = append(step.In, slot)
 	}
-	step.Out = alone.Add(p.Values[s.Out].Type, op.FromStep)
+	step.Out = nil
+	for _, t := range p.Types(s.Out) {
+		step.Out = append(step.Out, alone.Add(t, op.FromStep))
+	}
 	alone.Steps = []op.Step{step}
 	return alone, io, nil
 }

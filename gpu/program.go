@@ -11,6 +11,7 @@ import (
 // plan is a program made ready for this device: everything that does not depend on the data of a run.
 type plan struct {
 	prog    *op.Program
+	homes   []op.Slot // by value: whose place it has, see op.Program.Homes
 	actions []action
 	uniform []byte // contents of the uniform arena, a slot of uniformSlot bytes per distinct parameter block
 
@@ -56,10 +57,13 @@ func (d *Device) Compile(p *op.Program) (op.Executable, error) {
 
 // plan prepares a program, with choose deciding between variants of kernels.
 func (d *device) plan(p *op.Program, choose wgsl.Chooser) (*plan, error) {
-	pl := &plan{prog: p}
-	for _, v := range p.Values {
+	if err := p.CheckUpdates(); err != nil {
+		return nil, err
+	}
+	pl := &plan{prog: p, homes: p.Homes()}
+	for i, v := range p.Values {
 		pl.sizes = append(pl.sizes, wgsl.BufferSize(v.Bytes()))
-		pl.stable = append(pl.stable, v.Source != op.FromTensor)
+		pl.stable = append(pl.stable, v.Source != op.FromTensor && pl.homes[i] == op.Slot(i))
 	}
 	for _, s := range p.Keep {
 		pl.stable[s] = false
@@ -122,7 +126,7 @@ func name(s *op.Step) string {
 
 // lower returns the code of a step: of the user's kernel, or of the catalogue's.
 func (d *device) lower(p *op.Program, s *op.Step, choose wgsl.Chooser) (wgsl.Lowering, error) {
-	in, out := p.Types(s.In), p.Values[s.Out].Type
+	in, out := p.Types(s.In), p.Types(s.Out)
 	if s.Kernel == nil {
 		return d.lowerStep(s, in, out, d.caps(), choose)
 	}
@@ -130,7 +134,7 @@ func (d *device) lower(p *op.Program, s *op.Step, choose wgsl.Chooser) (wgsl.Low
 	if !ok || k.dev.device != d {
 		return wgsl.Lowering{}, fmt.Errorf("kernel %s: %w", s.Kernel.Name(), compute.ErrForeignTensor)
 	}
-	if err := k.Check(in, out, s.Attr); err != nil {
+	if err := k.Check(in, out[0], s.Attr); err != nil {
 		return wgsl.Lowering{}, err
 	}
 	return k.lower(len(in), s.Attr.Options.(Launch)), nil
@@ -144,9 +148,9 @@ func (d *device) addStep(pl *plan, s *op.Step, l wgsl.Lowering, uniforms map[str
 		place := -1
 		switch {
 		case b.Role == wgsl.Operand && b.Index < len(s.In):
-			place = int(s.In[b.Index])
-		case b.Role == wgsl.Result:
-			place = int(s.Out)
+			place = int(pl.homes[s.In[b.Index]])
+		case b.Role == wgsl.Result && b.Index < len(s.Out):
+			place = int(pl.homes[s.Out[b.Index]])
 		case b.Role == wgsl.Scratch && b.Index < len(scratch):
 			place = scratch[b.Index]
 		default:
@@ -164,6 +168,13 @@ func (d *device) addStep(pl *plan, s *op.Step, l wgsl.Lowering, uniforms map[str
 			return region{}, fmt.Errorf("internal error: %+v lies outside its %d bytes", b, size)
 		}
 		return r, nil
+	}
+	for k := range s.Entry.Updates {
+		from, to := pl.homes[s.In[k]], pl.homes[s.Out[k]]
+		if n := pl.sizes[to]; from != to {
+			pl.actions = append(pl.actions, action{bind: []region{{int(from), 0, n}, {int(to), 0, n}},
+				volatile: !pl.stable[from] || !pl.stable[to]})
+		}
 	}
 	for _, x := range l.Actions {
 		var a action

@@ -173,7 +173,7 @@ func TestLowerings(t *testing.T) {
 	result := wgsl.Buffer{Role: wgsl.Result}
 	part := func(offset uint64) wgsl.Buffer { return wgsl.Buffer{Role: wgsl.Result, Offset: offset, Size: half} }
 	compile := func(actions ...wgsl.Action) (op.Executable, error) {
-		d.lowerStep = func(*op.Step, []op.Type, op.Type, *wgsl.Caps, wgsl.Chooser) (wgsl.Lowering, error) {
+		d.lowerStep = func(*op.Step, []op.Type, []op.Type, *wgsl.Caps, wgsl.Chooser) (wgsl.Lowering, error) {
 			return wgsl.Lowering{Actions: actions, Scratch: []uint64{16, uint64(4 * n)}}, nil
 		}
 		p := &op.Program{}

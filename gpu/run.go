@@ -258,7 +258,7 @@ func (r *run) record() {
 	for i, s := range r.prog.Read {
 		if n := r.prog.Values[s].Bytes(); n > 0 {
 			at := r.reads.at[i]
-			r.copy(r.in.buffers[s], 0, r.readback[at.buffer], at.offset, uint64(n))
+			r.copy(r.in.buffers[r.homes[s]], 0, r.readback[at.buffer], at.offset, uint64(n))
 		}
 	}
 	r.sub.timed = r.timed

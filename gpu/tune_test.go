@@ -28,11 +28,11 @@ func variants(d *Device) {
 		return &wgsl.Kernel{Key: "test " + name, Source: source, Entry: "main", Bindings: unary, Uniform: 16, Workgroup: [3]uint32{64, 1, 1}}
 	}
 	kernels := []*wgsl.Kernel{kernel("plain", 5), kernel("broken", 1), kernel("quick", 1)}
-	d.lowerStep = func(s *op.Step, in []op.Type, out op.Type, caps *wgsl.Caps, choose wgsl.Chooser) (wgsl.Lowering, error) {
+	d.lowerStep = func(s *op.Step, in, out []op.Type, caps *wgsl.Caps, choose wgsl.Chooser) (wgsl.Lowering, error) {
 		k := kernels[choose("relu", "n1000", []string{"plain", "broken", "quick"})]
 		return wgsl.Lowering{Actions: []wgsl.Action{{Dispatch: &wgsl.Dispatch{
-			Kernel: k, Bind: []wgsl.Buffer{{Role: wgsl.Operand}, {Role: wgsl.Result}}, Params: []uint32{uint32(out.Len())},
-			Grid: [3]uint32{uint32(out.Len()+63) / 64, 1, 1},
+			Kernel: k, Bind: []wgsl.Buffer{{Role: wgsl.Operand}, {Role: wgsl.Result}}, Params: []uint32{uint32(out[0].Len())},
+			Grid: [3]uint32{uint32(out[0].Len()+63) / 64, 1, 1},
 		}}}}, nil
 	}
 }

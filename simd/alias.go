@@ -36,15 +36,20 @@ func (r *run) conflict(s op.Slot) bool {
 	h, size := r.views[s], x.p.Values[s].DType.Size()
 	for i := range x.steps {
 		c := &x.steps[i]
-		if c.to.in != atResult || x.last[s] < i {
+		if x.last[s] < i {
 			continue
 		}
-		d := r.results[c.to.index]
-		if !overlap(h, size, d, c.out.DType.Size()) {
-			continue
-		}
-		if x.last[s] > i || !c.over(s, x.p.Values[s].Shape) || h.p != d.p {
-			return true
+		for k, to := range c.to {
+			if to.in != atResult {
+				continue
+			}
+			d := r.results[to.index]
+			if !overlap(h, size, d, c.outs[k].DType.Size()) {
+				continue
+			}
+			if x.last[s] > i || !c.over(s, x.p.Values[s].Shape) || h.p != d.p {
+				return true
+			}
 		}
 	}
 	return false
@@ -52,7 +57,7 @@ func (r *run) conflict(s op.Slot) bool {
 
 // over reports whether the step may write its result over operand s while it reads it.
 func (c *step) over(s op.Slot, shape []int) bool {
-	if !c.inPlace || !op.EqualShape(shape, c.out.Shape) {
+	if !c.inPlace || !op.EqualShape(shape, c.outs[0].Shape) {
 		return false
 	}
 	// The vectors of a row operation are read for every row; with the shape of the result they still are no place to write.

@@ -34,7 +34,7 @@ func TestConvolutionWithInfiniteWeights(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, wait(e.Start(&op.IO{Host: []any{x, w}, Read: []any{got}})))
 		require.NoError(t, e.Close())
-		want := op.Conv2D.Reference([]op.Array{array(shapes[0], x), array(shapes[1], w)}, a, out).Data
+		want := op.Conv2D.Reference([]op.Array{array(shapes[0], x), array(shapes[1], w)}, a, []op.Type{out})[0].Data
 		special := 0
 		for i, v := range want {
 			switch {
@@ -106,7 +106,7 @@ func (c *convCase) reference(x, w, bias []float32) (want, size []float64) {
 		in = append(in, array(op.F32(len(bias)), bias))
 	}
 	a, out := op.Attr{Options: c.o}, op.F32(c.out[:]...)
-	return op.Conv2D.Reference(in, a, out).Data, op.Conv2D.Magnitude(in, a, out)
+	return op.Conv2D.Reference(in, a, []op.Type{out})[0].Data, op.Conv2D.Magnitude(in, a, out)
 }
 
 func (c *convCase) compare(t *testing.T, want, size []float64, x, w, bias, dst []float32) {

@@ -131,7 +131,7 @@ func TestInvalidPrograms(t *testing.T) {
 	d := open(t)
 	f := op.F32(2)
 	values := []op.Value{{Type: f, Source: op.FromHost}, {Type: f, Source: op.FromStep}}
-	relu := func(in, out op.Slot) op.Step { return op.Step{Entry: op.ReLU, In: []op.Slot{in}, Out: out} }
+	relu := func(in, out op.Slot) op.Step { return op.Step{Entry: op.ReLU, In: []op.Slot{in}, Out: []op.Slot{out}} }
 	for name, p := range map[string]*op.Program{
 		"operand out of range":    {Values: values, Host: []op.Slot{0}, Steps: []op.Step{relu(7, 1)}},
 		"operand before its step": {Values: values, Host: []op.Slot{0}, Steps: []op.Step{relu(1, 1)}},
@@ -139,7 +139,7 @@ func TestInvalidPrograms(t *testing.T) {
 		"result twice":            {Values: values, Host: []op.Slot{0}, Steps: []op.Step{relu(0, 1), relu(0, 1)}},
 		"result never":            {Values: values, Host: []op.Slot{0}, Read: []op.Slot{1}},
 		"input out of range":      {Values: values, Host: []op.Slot{9}},
-		"no entry":                {Values: values, Host: []op.Slot{0}, Steps: []op.Step{{In: []op.Slot{0}, Out: 1}}},
+		"no entry":                {Values: values, Host: []op.Slot{0}, Steps: []op.Step{{In: []op.Slot{0}, Out: []op.Slot{1}}}},
 	} {
 		_, err := d.Compile(p)
 		require.ErrorIs(t, err, compute.ErrArgument, name)

@@ -37,7 +37,7 @@ func (k *Kernel) Name() string { return k.name }
 func (k *Kernel) Check(_ []op.Type, _ op.Type, _ op.Attr) error { return nil }
 
 func (k *Kernel) run(s *step, a *args) (err error) {
-	out := operand(a.out, s.out)
+	out := operand(a.out, s.outs[0])
 	in := make([]compute.Operand, len(a.in))
 	for i, v := range a.in {
 		in[i] = operand(v, s.types[i])

@@ -8,10 +8,11 @@ import (
 	"github.com/wavelane/wavelane/internal/op"
 )
 
-// call is one step as the lowerings see it. The result has at least one element.
+// call is one step as the lowerings see it. Some result has at least one element.
 type call struct {
 	in   []op.Type
-	out  op.Type
+	outs []op.Type
+	out  op.Type // the first of outs
 	attr op.Attr
 }
 
@@ -29,9 +30,10 @@ type phase struct {
 	grain int                       // units per chunk; set from the cost
 }
 
-// args is the data of one step of one run.
+// args is the data of one step of one run. An operand that is changed in place is its result: the same view.
 type args struct {
-	out     view
+	outs    []view
+	out     view // the first of outs
 	in      []view
 	scratch view         // 8-byte elements
 	stop    *atomic.Bool // set when nobody wants the result any more; long units look at it

@@ -74,6 +74,7 @@ type Device struct {
 	log     *slog.Logger
 	workers *pool.Pool
 	memory  *memory
+	turns   sync.Mutex // held while a run takes its turns with all its tensors
 
 	mu      sync.Mutex
 	closed  bool

@@ -33,28 +33,31 @@ type step struct {
 	attr    op.Attr
 	in      []op.Slot
 	types   []op.Type
-	out     op.Type
-	to      place
-	inPlace bool // may write over an operand of the result's shape
-	rows    bool // only over the first operand
-	reshape bool // computes nothing: its result may be its operand
-	skipped bool // nobody reads its result
-	scratch int  // bytes
-	at      int  // of scratch in the arena
+	results []op.Slot // values that it computes; none for a delivery
+	outs    []op.Type
+	to      []place // of each of outs
+	inPlace bool    // may write over an operand of the result's shape
+	rows    bool    // only over the first operand
+	reshape bool    // computes nothing: its result may be its operand
+	skipped bool    // nobody reads its result
+	scratch int     // bytes
+	at      int     // of scratch in the arena
 }
 
 // executable is a compiled program.
 type executable struct {
-	d      *Device
-	p      *op.Program
-	steps  []step
-	places []place // by slot
-	last   []int   // step that reads a slot last, −1 if none does
-	arena  int     // bytes of temporaries of one run
-	copies []int   // results that are delivered from copies, in a detached program
-	ns     float64 // estimated cost
-	user   bool    // has kernels of the user's
-	keeps  bool    // makes tensors: runs to the end whatever happens
+	d       *Device
+	p       *op.Program
+	steps   []step
+	places  []place   // by slot
+	homes   []op.Slot // see op.Program.Homes
+	last    []int     // step that reads a slot last, −1 if none does
+	arena   int       // bytes of temporaries of one run
+	changes []int     // tensors that it updates in place
+	copies  []int     // results that are delivered from copies, in a detached program
+	ns      float64   // estimated cost
+	user    bool      // has kernels of the user's
+	keeps   bool      // makes tensors: runs to the end whatever happens
 
 	mu     sync.Mutex
 	closed bool
@@ -70,7 +73,10 @@ func (d *Device) Compile(p *op.Program) (op.Executable, error) {
 	if err := d.check(); err != nil {
 		return nil, err
 	}
-	x := &executable{d: d, p: p, steps: make([]step, 0, len(p.Steps)), keeps: len(p.Keep) > 0}
+	if err := p.CheckUpdates(); err != nil {
+		return nil, err
+	}
+	x := &executable{d: d, p: p, homes: p.Homes(), changes: p.Changed(), steps: make([]step, 0, len(p.Steps)), keeps: len(p.Keep) > 0}
 	defined := make([]bool, len(p.Values))
 	for _, given := range [][]op.Slot{p.Host, p.Tensor} {
 		for _, s := range given {
@@ -104,12 +110,16 @@ func (x *executable) add(s *op.Step, defined []bool) error {
 			return fmt.Errorf("operand in slot %d is not computed before: %w", in, compute.ErrArgument)
 		}
 	}
-	if s.Entry == nil || s.Out < 0 || int(s.Out) >= len(p.Values) || defined[s.Out] {
-		return fmt.Errorf("no entry, or result in slot %d twice: %w", s.Out, compute.ErrArgument)
+	if s.Entry == nil || len(s.Out) != s.Entry.ResultCount() {
+		return fmt.Errorf("no entry, or %d results: %w", len(s.Out), compute.ErrArgument)
 	}
-	defined[s.Out] = true
-	out := p.Values[s.Out].Type
-	c := step{attr: s.Attr, in: s.In, types: p.Types(s.In), out: out}
+	for _, out := range s.Out {
+		if out < 0 || int(out) >= len(p.Values) || defined[out] {
+			return fmt.Errorf("result in slot %d twice: %w", out, compute.ErrArgument)
+		}
+		defined[out] = true
+	}
+	c := step{attr: s.Attr, in: s.In, types: p.Types(s.In), results: s.Out, outs: p.Types(s.Out)}
 	if s.Entry.Class == op.Custom {
 		k, ok := s.Kernel.(*Kernel)
 		if !ok || k.d != x.d {
@@ -124,14 +134,15 @@ func (x *executable) add(s *op.Step, defined []bool) error {
 	if err != nil {
 		return err
 	}
-	if want.DType != out.DType || !op.EqualShape(want.Shape, out.Shape) {
-		return fmt.Errorf("%s %v gives %v, not %v: %w", s.Entry.Name, c.types, want, out, compute.ErrShape)
+	if !slices.EqualFunc(want, c.outs, func(a, b op.Type) bool { return a.DType == b.DType && op.EqualShape(a.Shape, b.Shape) }) {
+		return fmt.Errorf("%s %v gives %v, not %v: %w", s.Entry.Name, c.types, want, c.outs, compute.ErrShape)
 	}
+	x.update(s, &c)
 	c.rows = s.Entry.Class == op.Rows
 	c.inPlace = c.rows || s.Entry.Class.Elementwise()
 	c.reshape = s.Entry == op.Reshape
-	if out.Len() > 0 {
-		w, err := lower(s.Entry, &call{in: c.types, out: out, attr: s.Attr})
+	if slices.ContainsFunc(c.outs, func(t op.Type) bool { return t.Len() > 0 }) {
+		w, err := lower(s.Entry, &call{in: c.types, outs: c.outs, out: c.outs[0], attr: s.Attr})
 		if err != nil {
 			return err
 		}
@@ -139,6 +150,20 @@ func (x *executable) add(s *op.Step, defined []bool) error {
 	}
 	x.steps = append(x.steps, c)
 	return nil
+}
+
+// update gives the results that are operands changed in place the operands' elements: by a copy, unless the operand is a tensor,
+// whose memory they have. Either way the step works on its results alone.
+func (x *executable) update(s *op.Step, c *step) {
+	if s.Entry.Updates > 0 {
+		c.in = slices.Clone(c.in)
+	}
+	for k := range s.Entry.Updates {
+		if x.homes[s.Out[k]] == s.Out[k] {
+			x.copyTo(s.In[k], place{}, s.Out[k])
+		}
+		c.in[k] = s.Out[k]
+	}
 }
 
 func (x *executable) emit(c *step, w work) {
@@ -164,6 +189,11 @@ func (x *executable) settle() {
 	}
 	for i, s := range p.Tensor {
 		put(s, atTensor, i)
+	}
+	for s, home := range x.homes {
+		if home != op.Slot(s) {
+			put(op.Slot(s), atTensor, x.places[home].index)
+		}
 	}
 	// A value that stays is computed in its tensor, a value that is read in its destination; every further use is a copy.
 	for i, s := range p.Keep {
@@ -200,12 +230,15 @@ func (x *executable) settle() {
 	x.layOut(settled)
 }
 
-// deliver adds a step that copies a value.
-func (x *executable) deliver(s op.Slot, to place) {
+// deliver adds a step that copies a value to its destination.
+func (x *executable) deliver(s op.Slot, to place) { x.copyTo(s, to) }
+
+// copyTo adds a step that copies a value: to a place, or to where a result lies.
+func (x *executable) copyTo(s op.Slot, to place, result ...op.Slot) {
 	t := x.p.Values[s].Type
-	c := step{in: []op.Slot{s}, types: []op.Type{t}, out: t, to: to}
+	c := step{in: []op.Slot{s}, types: []op.Type{t}, results: result, outs: []op.Type{t}, to: []place{to}, inPlace: len(result) > 0}
 	if t.Len() > 0 {
-		w, _ := lower(op.Copy, &call{in: c.types, out: t})
+		w, _ := lower(op.Copy, &call{in: c.types, outs: c.outs, out: t})
 		x.emit(&c, w)
 	}
 	x.steps = append(x.steps, c)
@@ -230,7 +263,7 @@ func (x *executable) skipReshapes() {
 		if !c.reshape {
 			continue
 		}
-		if s := p.Steps[i].Out; !slices.Contains(p.Read, s) && !slices.Contains(p.Keep, s) {
+		if s := c.results[0]; !slices.Contains(p.Read, s) && !slices.Contains(p.Keep, s) {
 			root[s] = c.in[0]
 			c.phases, c.skipped = nil, true
 		}
@@ -254,12 +287,15 @@ func (x *executable) layOut(settled []bool) {
 	for i := range x.steps {
 		live = slices.DeleteFunc(live, func(s span) bool { return s.last < i })
 		c := &x.steps[i]
-		if i < len(x.p.Steps) {
-			s := x.p.Steps[i].Out
+		for k, s := range c.results {
 			if !settled[s] && !c.skipped {
-				x.places[s].offset = fit(c.out.Bytes(), max(i, x.last[s]))
+				settled[s] = true // an operand that is copied to be changed has its place already
+				x.places[s].offset = fit(c.outs[k].Bytes(), max(i, x.last[s]))
 			}
-			c.to = x.places[s]
+			if k == 0 {
+				c.to = make([]place, len(c.results))
+			}
+			c.to[k] = x.places[s]
 		}
 		if c.scratch > 0 {
 			c.at = fit(c.scratch, i)

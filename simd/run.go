@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -25,6 +26,7 @@ type run struct {
 	loop    loop
 	arena   *block
 	held    []*block // tensors, kept values and copies of inputs
+	turns   []turnOf // with the tensors
 	staged  []staged // inputs to copy before anything is written
 	made    *origin  // of the tensors that this run computes
 	job     pool.Job // execute
@@ -154,12 +156,15 @@ func (x *executable) take() (*run, error) {
 		kept: make([]view, len(x.p.Keep)), args: make([]args, len(x.steps))}
 	operands := 0
 	for i := range x.steps {
-		operands += len(x.steps[i].in)
+		operands += len(x.steps[i].in) + len(x.steps[i].outs)
 	}
-	in := make([]view, operands)
+	views := make([]view, operands)
+	part := func(n int) (p []view) {
+		p, views = views[:n:n], views[n:]
+		return p
+	}
 	for i := range x.steps {
-		n := len(x.steps[i].in)
-		r.args[i].in, in = in[:n:n], in[n:]
+		r.args[i].in, r.args[i].outs = part(len(x.steps[i].in)), part(len(x.steps[i].outs))
 	}
 	r.job.Do = r.execute
 	return r, nil
@@ -180,13 +185,8 @@ func (r *run) bind(io *op.IO) (err error) {
 			return err
 		}
 	}
-	for i, s := range p.Tensor {
-		b, err := io.Tensors[i].(*Tensor).acquire(r)
-		if err != nil {
-			return fmt.Errorf("tensor %d: %w", i, err)
-		}
-		r.held = append(r.held, b)
-		r.views[s] = b.view(0, p.Values[s].Len())
+	if err := r.bindTensors(io); err != nil {
+		return err
 	}
 	for s, at := range x.places {
 		switch n := p.Values[s].Len(); at.in {
@@ -194,7 +194,38 @@ func (r *run) bind(io *op.IO) (err error) {
 			r.views[s] = r.arena.view(at.offset, n)
 		case atResult:
 			r.views[s] = r.results[at.index]
+		case atTensor: // also of what steps make of tensors in place
+			r.views[s] = r.views[p.Tensor[at.index]]
 		}
+	}
+	return nil
+}
+
+// bindTensors takes hold of the tensors, all at once: two runs that both wait for each other cannot be.
+func (r *run) bindTensors(io *op.IO) error {
+	x, p := r.x, r.x.p
+	if len(p.Tensor) == 0 {
+		return nil
+	}
+	x.d.turns.Lock()
+	defer x.d.turns.Unlock()
+	for i, s := range p.Tensor {
+		b, err := io.Tensors[i].(*Tensor).acquire(r)
+		if err != nil {
+			return fmt.Errorf("tensor %d: %w", i, err)
+		}
+		r.held = append(r.held, b)
+		if b != nil {
+			changes := slices.Contains(x.changes, i)
+			for _, t := range r.turns {
+				if t.block == b && (changes || t.changes) {
+					return fmt.Errorf("tensor %d is updated in place and given twice: %w", i, compute.ErrArgument)
+				}
+			}
+			b.turn.take(r, changes)
+			r.turns = append(r.turns, turnOf{b.retain(), changes})
+		}
+		r.views[s] = b.view(0, p.Values[s].Len())
 	}
 	return nil
 }
@@ -298,7 +329,10 @@ func (r *run) steps() error {
 		for k, slot := range s.in {
 			a.in[k] = r.views[slot]
 		}
-		a.out = r.target(s, i)
+		for k := range s.outs {
+			a.outs[k] = r.target(s, k)
+		}
+		a.out = a.outs[0]
 		a.scratch = r.arena.view(s.at, s.scratch/8)
 		a.stop = &r.h.stop
 		if s.kernel != nil && !a.stop.Load() {
@@ -318,15 +352,15 @@ func (r *run) steps() error {
 	return nil
 }
 
-// target is where a step writes.
-func (r *run) target(s *step, i int) view {
+// target is where a step writes a result.
+func (r *run) target(s *step, k int) view {
 	switch {
-	case i < len(r.x.p.Steps):
-		return r.views[r.x.p.Steps[i].Out]
-	case s.to.in == atResult:
-		return r.results[s.to.index]
+	case k < len(s.results):
+		return r.views[s.results[k]]
+	case s.to[k].in == atResult:
+		return r.results[s.to[k].index]
 	}
-	return r.kept[s.to.index]
+	return r.kept[s.to[k].index]
 }
 
 // finish gives back what the run holds, makes it idle and resolves the future, in this order: whoever waits for the future
@@ -339,6 +373,7 @@ func (r *run) finish(err error) {
 	if len(x.copies) > 0 {
 		h.resolve(err, r.deliver)
 	}
+	r.endTurns()
 	r.reset()
 	x.recycle(r)
 	h.resolve(err, nil)
@@ -358,6 +393,7 @@ func (r *run) reset() {
 	for i := range r.args {
 		a := &r.args[i]
 		clear(a.in)
+		clear(a.outs)
 		a.out, a.scratch, a.stop = view{}, view{}, nil
 	}
 	r.held, r.staged = r.held[:0], r.staged[:0]

@@ -104,7 +104,7 @@ func TestPadGatherEmbedding(t *testing.T) {
 		out, err := op.Pad.Infer([]op.Type{in}, op.Attr{Options: o})
 		require.NoError(t, err)
 		x, dst := numbers(r, in.Len(), false), poisoned(out.Len())
-		want := op.Pad.Reference([]op.Array{array(in, x)}, op.Attr{Options: o}, out).Data
+		want := op.Pad.Reference([]op.Array{array(in, x)}, op.Attr{Options: o}, []op.Type{out})[0].Data
 		simd.Pad(dst, x, shape, o)
 		same(t, rounded(want), dst, shape, o)
 	}
@@ -220,14 +220,14 @@ func TestPooling(t *testing.T) {
 			x := numbers(r, in.Len(), r.IntN(3) == 0)
 			dst := poisoned(out.Len())
 			simd.MaxPool2D(dst, x, planes, h, w, o)
-			want := op.MaxPool2D.Reference([]op.Array{array(in, x)}, op.Attr{Options: o}, out).Data
+			want := op.MaxPool2D.Reference([]op.Array{array(in, x)}, op.Attr{Options: o}, []op.Type{out})[0].Data
 			for i, v := range want {
 				require.True(t, float32(v) == dst[i] || v != v && dst[i] != dst[i],
 					"max %dx%d %+v: element %d is %v, want %v", h, w, o, i, dst[i], v)
 			}
 			dst = poisoned(out.Len())
 			simd.AvgPool2D(dst, x, planes, h, w, o)
-			want = op.AvgPool2D.Reference([]op.Array{array(in, x)}, op.Attr{Options: o}, out).Data
+			want = op.AvgPool2D.Reference([]op.Array{array(in, x)}, op.Attr{Options: o}, []op.Type{out})[0].Data
 			for i, v := range want {
 				if v != v || math.IsInf(v, 0) {
 					same(t, rounded(want[i:i+1]), dst[i:i+1], "mean", h, w, o, i)

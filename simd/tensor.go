@@ -12,7 +12,8 @@ import (
 	"github.com/wavelane/wavelane/internal/op"
 )
 
-// Tensor is data that stays in the device's memory. It is immutable and safe for concurrent use.
+// Tensor is data that stays in the device's memory. It is safe for concurrent use; only operations that update it in place
+// change it.
 type Tensor struct {
 	d      *Device
 	typ    op.Type
@@ -83,7 +84,8 @@ func (d *Device) Upload(ctx context.Context, data any, shape ...int) (compute.Te
 	if shape == nil {
 		shape = []int{n}
 	}
-	t, err := op.Copy.Check([]op.Type{{DType: dtype, Shape: shape}}, op.Attr{})
+	t := op.Type{DType: dtype, Shape: shape}
+	err = t.Check()
 	if err == nil {
 		err = op.CheckSlice(data, t)
 	}

@@ -23,10 +23,10 @@ type Kernel struct {
 	Shared    int // bytes of workgroup memory, for checking against the limit
 }
 
-// Buffer names the memory that a dispatch binds: an operand, the result, or scratch memory of the lowering.
+// Buffer names the memory that a dispatch binds: an operand, a result, or scratch memory of the lowering.
 type Buffer struct {
 	Role  Role
-	Index int // of the operand or the scratch buffer
+	Index int // of the operand, the result or the scratch buffer
 	// Offset and Size in bytes select a part; Size 0 means all from Offset on. Offset is a multiple of Caps.StorageAlign.
 	Offset, Size uint64
 }

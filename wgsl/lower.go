@@ -3,6 +3,7 @@ package wgsl
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/op"
@@ -12,7 +13,8 @@ import (
 type step struct {
 	*op.Step
 	in     []op.Type
-	out    op.Type
+	outs   []op.Type
+	out    op.Type // the first of outs
 	caps   *Caps
 	choose Chooser
 	Lowering
@@ -21,21 +23,22 @@ type step struct {
 // lowerings holds the code of each catalogue entry; files register their own in init.
 var lowerings = map[*op.Entry]func(s *step) error{}
 
-// Lower returns the code of one step. The operands have the types in, the result has the type out, as the catalogue's check
-// gave it. A nil choose takes every default. Results of no elements need no code and get none.
+// Lower returns the code of one step. The operands have the types in, the results have the types out, as the catalogue's check
+// gave them. A nil choose takes every default. Where no result has elements there is no code. A result that is an operand
+// changed in place (see op.Entry) has to hold that operand's elements before.
 // Errors wrap [compute.ErrUnsupported] or [compute.ErrTooLarge].
-func Lower(s *op.Step, in []op.Type, out op.Type, caps *Caps, choose Chooser) (Lowering, error) {
+func Lower(s *op.Step, in, out []op.Type, caps *Caps, choose Chooser) (Lowering, error) {
 	lower, ok := lowerings[s.Entry]
 	if !ok {
 		return Lowering{}, fmt.Errorf("%s has no WGSL kernel: %w", s.Entry.Name, compute.ErrUnsupported)
 	}
-	if out.Len() == 0 {
+	if !slices.ContainsFunc(out, func(t op.Type) bool { return t.Len() > 0 }) {
 		return Lowering{}, nil
 	}
 	if choose == nil {
 		choose = func(string, string, []string) int { return 0 }
 	}
-	st := &step{Step: s, in: in, out: out, caps: caps, choose: choose}
+	st := &step{Step: s, in: in, outs: out, out: out[0], caps: caps, choose: choose}
 	if err := lower(st); err != nil {
 		return Lowering{}, fmt.Errorf("%s %v: %w", s.Entry.Name, in, err)
 	}
@@ -55,7 +58,10 @@ func (s *step) scratch(n int) Buffer {
 
 func operand(i int) Buffer { return Buffer{Role: Operand, Index: i} }
 
-var result = Buffer{Role: Result}
+// result is the first result.
+var result = resultAt(0)
+
+func resultAt(i int) Buffer { return Buffer{Role: Result, Index: i} }
 
 // linear spreads n workgroups over as many grid dimensions as hold them. Kernels number themselves with linear_id (see
 // common.wgsl) and guard the overshoot.

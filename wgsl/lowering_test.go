@@ -45,12 +45,12 @@ func (seen texts) lower(t *testing.T, e *op.Entry, a op.Attr, caps *Caps, in ...
 	l, err := Lower(&op.Step{Entry: e, Attr: a}, in, out, caps, nil)
 	require.NoError(t, err)
 	seen.check(t, l, caps, in, out)
-	requireCovered(t, l, BufferSize(out.Bytes()))
+	requireCovered(t, l, BufferSize(out[0].Bytes()))
 	return l
 }
 
 // check checks the actions of a lowering against the operands, the result and the limits.
-func (seen texts) check(t *testing.T, l Lowering, caps *Caps, in []op.Type, out op.Type) {
+func (seen texts) check(t *testing.T, l Lowering, caps *Caps, in, out []op.Type) {
 	t.Helper()
 	for _, action := range l.Actions {
 		d := action.Dispatch
@@ -58,7 +58,7 @@ func (seen texts) check(t *testing.T, l Lowering, caps *Caps, in []op.Type, out 
 			require.Nil(t, d)
 			require.True(t, c.From.Size == c.To.Size && c.From.Size > 0 && c.From.Size%4 == 0 && c.From.Offset%4 == 0 && c.To.Offset%4 == 0)
 			require.LessOrEqual(t, c.From.Offset+c.From.Size, BufferSize(in[c.From.Index].Bytes()))
-			require.LessOrEqual(t, c.To.Offset+c.To.Size, BufferSize(out.Bytes()))
+			require.LessOrEqual(t, c.To.Offset+c.To.Size, BufferSize(out[c.To.Index].Bytes()))
 			require.Equal(t, Result, c.To.Role)
 			continue
 		}
@@ -75,7 +75,7 @@ func (seen texts) check(t *testing.T, l Lowering, caps *Caps, in []op.Type, out 
 				size = BufferSize(in[b.Index].Bytes())
 				require.Equal(t, Read, d.Kernel.Bindings[i])
 			case Result:
-				size = BufferSize(out.Bytes())
+				size = BufferSize(out[b.Index].Bytes())
 				require.Equal(t, ReadWrite, d.Kernel.Bindings[i])
 			case Scratch:
 				size = l.Scratch[b.Index]

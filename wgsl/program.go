@@ -15,7 +15,7 @@ func LowerProgram(p *op.Program, caps *Caps, choose Chooser) ([]Lowering, error)
 		if s.Kernel != nil {
 			continue
 		}
-		l, err := Lower(s, p.Types(s.In), p.Values[s.Out].Type, caps, choose)
+		l, err := Lower(s, p.Types(s.In), p.Types(s.Out), caps, choose)
 		if err != nil {
 			return nil, fmt.Errorf("step %d: %w", i, err)
 		}

@@ -46,7 +46,7 @@ func (seen texts) variants(t *testing.T, e *op.Entry, options any, caps *Caps, i
 		require.ErrorContains(t, err, e.Name+" [")
 		return nil
 	}
-	require.Equal(t, out.Len() == 0, len(l.Actions) == 0)
+	require.Equal(t, out[0].Len() == 0, len(l.Actions) == 0)
 	seen.check(t, l, caps, in, out)
 	for _, name := range names {
 		l, err := Lower(&op.Step{Entry: e, Attr: a}, in, out, caps, force(t, name))
@@ -291,7 +291,7 @@ func TestMatMulDefaults(t *testing.T) {
 		a := op.Attr{Options: o}
 		out, err := op.MatMul.Check(in, a)
 		require.NoError(t, err)
-		require.Equal(t, []int{m, n}, out.Shape)
+		require.Equal(t, []int{m, n}, out[0].Shape)
 		caps := DefaultCaps
 		_, err = Lower(&op.Step{Entry: op.MatMul, Attr: a}, in, out, &caps, func(_, _ string, c []string) int { name = c[0]; return 0 })
 		require.NoError(t, err, k)

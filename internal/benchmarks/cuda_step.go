@@ -37,11 +37,11 @@ func (k *clock) operation(ctx context.Context, e *op.Entry, a op.Attr, in ...op.
 	for _, t := range in {
 		slots = append(slots, p.Add(t, op.FromHost))
 	}
-	slot, err := p.Apply(e, a, slots...)
+	slotsOut, err := p.ApplyAll(e, a, slots...)
 	if err != nil {
 		return nil, err
 	}
-	out := p.Values[slot].Type
+	out := p.Types(slotsOut)
 	l, err := lower.Lower(&p.Steps[0], in, out, &k.caps, nil)
 	if err != nil {
 		return nil, err
@@ -54,7 +54,12 @@ func (k *clock) operation(ctx context.Context, e *op.Entry, a op.Attr, in ...op.
 		}
 		memory[lower.Operand] = append(memory[lower.Operand], b)
 	}
-	for role, sizes := range map[lower.Role][]int{lower.Result: {out.Bytes()}, lower.Scratch: l.Scratch} {
+	results, moved := []int(nil), 0
+	for _, t := range out {
+		results = append(results, t.Bytes())
+		moved += t.Bytes()
+	}
+	for role, sizes := range map[lower.Role][]int{lower.Result: results, lower.Scratch: l.Scratch} {
 		for _, n := range sizes {
 			b, err := k.buffer(n)
 			if err != nil {
@@ -75,7 +80,7 @@ func (k *clock) operation(ctx context.Context, e *op.Entry, a op.Attr, in ...op.
 		}
 		return s, err
 	}
-	o := &operation{in: memory[lower.Operand], out: memory[lower.Result][0], moved: out.Bytes()}
+	o := &operation{in: memory[lower.Operand], out: memory[lower.Result][0], moved: moved}
 	for _, t := range in {
 		o.moved += t.Bytes()
 	}

@@ -31,7 +31,7 @@ type testCase struct {
 	inputs func(r *source) []operand
 
 	mu   sync.Mutex
-	want *expectation
+	want []*expectation // one per result
 }
 
 // alias says how the destination lies in memory with respect to the operands.
@@ -46,8 +46,8 @@ const (
 // keep bounds the size of results whose expectation is kept for the next device.
 const keep = 1 << 16
 
-// expectation computes the reference once for all devices, unless it is large.
-func (c *testCase) expectation(in []operand) (*expectation, error) {
+// expectations computes the reference once for all devices, unless it is large.
+func (c *testCase) expectations(in []operand) ([]*expectation, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.want != nil {
@@ -57,17 +57,20 @@ func (c *testCase) expectation(in []operand) (*expectation, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := expect(c.entry, c.attr, in, out)
-	if c.exact {
-		x.tol = op.Tolerance{}
+	all, size := expect(c.entry, c.attr, in, out), 0
+	for _, x := range all {
+		if c.exact {
+			x.tol = op.Tolerance{}
+		}
+		if c.loose > 0 {
+			x.tol.Abs, x.tol.Rel, x.tol.Mag = x.tol.Abs*c.loose, x.tol.Rel*c.loose, x.tol.Mag*c.loose
+		}
+		size += len(x.want)
 	}
-	if c.loose > 0 {
-		x.tol.Abs, x.tol.Rel, x.tol.Mag = x.tol.Abs*c.loose, x.tol.Rel*c.loose, x.tol.Mag*c.loose
+	if size <= keep {
+		c.want = all
 	}
-	if len(x.want) <= keep {
-		c.want = x
-	}
-	return x, nil
+	return all, nil
 }
 
 func (c *testCase) describe(in []operand) string {

@@ -90,7 +90,7 @@ func TestPerturbationIsNoticed(t *testing.T) {
 			at := len(r) / 2
 			out, err := s.Entry.Check(types(in), s.Attr)
 			require.NoError(t, err)
-			x := expect(s.Entry, s.Attr, in, out)
+			x := expect(s.Entry, s.Attr, in, out)[0]
 			if v := r[at] + float32(10*x.slack(at)); v != r[at] {
 				r[at] = v
 			} else {
@@ -280,7 +280,7 @@ func TestLimitsAreNoticed(t *testing.T) {
 // Programs notice a device that gets a step wrong only when it is not the first.
 func TestProgramsNoticeWrongSteps(t *testing.T) {
 	dev := &reference{mutate: func(s op.Step, in []operand, result any) {
-		if r, ok := result.([]float32); ok && s.Out > 12 && len(r) > 0 {
+		if r, ok := result.([]float32); ok && s.Out[0] > 12 && len(r) > 0 {
 			r[len(r)-1] += 0.5
 		}
 	}}
@@ -299,7 +299,7 @@ func TestAccepts(t *testing.T) {
 	check := func(e *op.Entry, x float32, got float64, want bool) {
 		t.Helper()
 		o := vector(x)
-		require.Equal(t, want, expect(e, attrs(e, nil)[0], []operand{o}, o.Type).accepts(0, got), "%s(%v) = %v", e.Name, x, got)
+		require.Equal(t, want, expect(e, attrs(e, nil)[0], []operand{o}, []op.Type{o.Type})[0].accepts(0, got), "%s(%v) = %v", e.Name, x, got)
 	}
 	check(op.Neg, 1e-40, float64(-float32(1e-40)), true)
 	check(op.Neg, 1e-40, 0, true)

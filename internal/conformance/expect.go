@@ -10,7 +10,7 @@ import (
 	"github.com/wavelane/wavelane/internal/op"
 )
 
-// expectation is what the reference says of one call, and how far a device may be from it.
+// expectation is what the reference says of one result of a call, and how far a device may be from it.
 type expectation struct {
 	entry *op.Entry
 	out   op.Type
@@ -28,31 +28,45 @@ type expectation struct {
 // smallestNormal is the smallest float32 that is not subnormal.
 const smallestNormal = 0x1p-126
 
-func expect(e *op.Entry, a op.Attr, operands []operand, out op.Type) *expectation {
+// expect computes what a call should give, for each of its results.
+func expect(e *op.Entry, a op.Attr, operands []operand, out []op.Type) []*expectation {
 	in := arrays(operands)
-	x := &expectation{entry: e, out: out, tol: e.ToleranceOf(a), finite: true}
-	x.want = e.Reference(in, a, out).Data
-	if x.tol.Mag > 0 {
-		x.mag = e.Magnitudes(in, a, out)
-	}
 	flushed := make([]op.Array, len(in))
-	subnormal := false
+	subnormal, allFinite := false, true
 	for i, v := range in {
 		var s, finite bool
 		flushed[i], s, finite = flush(v, smallest(operands[i].DType))
 		subnormal = subnormal || s
-		x.finite = x.finite && finite
+		allFinite = allFinite && finite
 	}
+	want := e.Reference(in, a, out)
+	var wantFlushed []op.Array
 	if subnormal {
-		x.flushed = e.Reference(flushed, a, out).Data
+		wantFlushed = e.Reference(flushed, a, out)
 	}
-	if e == op.Cast {
-		x.tol = op.Tolerance{} // rounding to nearest even is promised
-		x.half = out.DType == compute.Float16 || operands[0].DType == compute.Float16
+	tol := e.ToleranceOf(a)
+	var mags [][]float64
+	if tol.Mag > 0 {
+		mags = e.Magnitudes(in, a, out)
 	}
-	x.bits = e.Class == op.Move && e != op.Cast && (out.DType != compute.Float32)
-	x.bits = x.bits || out.DType == compute.Int32 || out.DType == compute.Uint32
-	return x
+	all := make([]*expectation, len(out))
+	for i, t := range out {
+		x := &expectation{entry: e, out: t, tol: tol, finite: allFinite, want: want[i].Data}
+		if subnormal {
+			x.flushed = wantFlushed[i].Data
+		}
+		if mags != nil {
+			x.mag = mags[i]
+		}
+		if e == op.Cast {
+			x.tol = op.Tolerance{} // rounding to nearest even is promised
+			x.half = t.DType == compute.Float16 || operands[0].DType == compute.Float16
+		}
+		x.bits = e.Class == op.Move && e != op.Cast && t.DType != compute.Float32
+		x.bits = x.bits || t.DType == compute.Int32 || t.DType == compute.Uint32
+		all[i] = x
+	}
+	return all
 }
 
 // smallest is the smallest number of a type that is not subnormal.
@@ -127,11 +141,25 @@ func (x *expectation) slack(i int) float64 {
 	s := x.tol.Abs + smallestNormal
 	if w := x.want[i]; !math.IsInf(w, 0) && w == w {
 		s += x.tol.Rel * math.Abs(w)
+		if x.tol != (op.Tolerance{}) {
+			s += math.Abs(w) * storageError(x.out.DType)
+		}
 	}
 	if x.mag != nil && x.mag[i] <= math.MaxFloat64 { // neither Inf nor NaN
 		s += x.tol.Mag * x.mag[i]
 	}
 	return s
+}
+
+// storageError is the relative error of rounding a result to its element type, where that is more than arithmetic in Float32 does.
+func storageError(d compute.DType) float64 {
+	switch d {
+	case compute.Float16:
+		return 0x1p-11
+	case compute.BFloat16:
+		return 0x1p-8
+	}
+	return 0
 }
 
 // round converts a reference value to the nearest value of an element type, as float64.

@@ -3,6 +3,7 @@ package conformance
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/stretchr/testify/require"
 
@@ -31,19 +32,26 @@ func (g *graph) upload(o operand) op.Slot {
 	return s
 }
 
-// apply appends a step; the reference of its result is in approx.
+// apply appends a step with one result; its reference is in approx.
 func (g *graph) apply(e *op.Entry, a op.Attr, in ...op.Slot) op.Slot {
-	s, err := g.Apply(e, a, in...)
+	return g.applyAll(e, a, in...)[0]
+}
+
+// applyAll appends a step; the references of its results are in approx.
+func (g *graph) applyAll(e *op.Entry, a op.Attr, in ...op.Slot) []op.Slot {
+	out, err := g.ApplyAll(e, a, in...)
 	require.NoError(g, err)
 	known := make([]op.Array, len(in))
 	for i, v := range in {
 		var ok bool
 		if known[i], ok = g.approx[v]; !ok {
-			return s
+			return out
 		}
 	}
-	g.approx[s] = e.Reference(known, a, g.Values[s].Type)
-	return s
+	for i, y := range e.Reference(known, a, g.Types(out)) {
+		g.approx[out[i]] = y
+	}
+	return out
 }
 
 func (g *graph) read(slots ...op.Slot) { g.Read = append(g.Read, slots...) }
@@ -93,7 +101,7 @@ func (g *graph) verify(io *op.IO) {
 		g.data[s] = o
 	}
 	for i, step := range g.Steps {
-		out, known := g.data[step.Out]
+		known := slices.ContainsFunc(step.Out, func(s op.Slot) bool { _, read := g.data[s]; return read })
 		in := make([]operand, len(step.In))
 		for j, s := range step.In {
 			var ok bool
@@ -103,9 +111,15 @@ func (g *graph) verify(io *op.IO) {
 		if !known {
 			continue
 		}
-		if err := expect(step.Entry, step.Attr, in, out.Type).judge(out.data); err != nil {
-			require.NoError(g, fmt.Errorf("%s: step %d of %d, %s %v%v: %w\nrepeat with WAVELANE_SEED=%d", g.d.name, i, len(g.Steps),
-				step.Entry.Name, types(in), step.Attr, err, Seed()))
+		for k, x := range expect(step.Entry, step.Attr, in, g.Types(step.Out)) {
+			out, read := g.data[step.Out[k]]
+			if !read {
+				continue
+			}
+			if err := x.judge(out.data); err != nil {
+				require.NoError(g, fmt.Errorf("%s: step %d of %d, %s %v%v, result %d: %w\nrepeat with WAVELANE_SEED=%d", g.d.name, i,
+					len(g.Steps), step.Entry.Name, types(in), step.Attr, k, err, Seed()))
+			}
 		}
 	}
 	for s := range g.data { // forget results, so that the graph can run again
@@ -118,7 +132,7 @@ func (g *graph) verify(io *op.IO) {
 // results are all values that steps produce.
 func (g *graph) results() (out []op.Slot) {
 	for _, s := range g.Steps {
-		out = append(out, s.Out)
+		out = append(out, s.Out...)
 	}
 	return out
 }

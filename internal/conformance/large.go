@@ -63,7 +63,7 @@ func (d *device) largeElementwise(t require.TestingT, e *op.Entry) {
 		g.data[s] = operand{op.F32(elements), data}
 		slots = append(slots, s)
 	}
-	want := expect(e, a, tables, op.F32(period))
+	want := expect(e, a, tables, []op.Type{op.F32(period)})[0]
 	out, err := g.Apply(e, a, slots...)
 	require.NoError(g, err)
 	dst := make([]float32, elements)

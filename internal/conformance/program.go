@@ -141,7 +141,7 @@ var programs = []program{
 // only the last, as users do. Both must agree, and the second must give the same bits every time.
 func randomChain(g *graph) {
 	g.randomSteps(30)
-	last := g.Steps[len(g.Steps)-1].Out
+	last := g.Steps[len(g.Steps)-1].Out[0]
 	g.Read = g.results()
 	all := g.run()
 	want := all.Read[len(all.Read)-1].([]float32)

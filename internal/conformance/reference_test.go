@@ -65,13 +65,20 @@ func (x *referenceExecutable) Start(io *op.IO) *compute.Future {
 		for i, slot := range s.In {
 			in[i] = operand{x.p.Values[slot].Type, data[slot]}
 		}
-		out := x.p.Values[s.Out].Type
-		data[s.Out] = narrow(s.Entry.Reference(arrays(in), s.Attr, out).Data, out)
+		out := x.p.Types(s.Out)
+		for k, y := range s.Entry.Reference(arrays(in), s.Attr, out) {
+			data[s.Out[k]] = narrow(y.Data, out[k])
+		}
 		if s.Entry == op.Copy || s.Entry == op.Reshape {
-			data[s.Out] = in[0].clone().data // words that are NaN as floats stay what they are
+			data[s.Out[0]] = in[0].clone().data // words that are NaN as floats stay what they are
 		}
 		if x.device.mutate != nil {
-			x.device.mutate(s, in, data[s.Out])
+			x.device.mutate(s, in, data[s.Out[0]])
+		}
+	}
+	for s, home := range x.p.Homes() {
+		if home != op.Slot(s) {
+			copy(op.Bytes(data[home]), op.Bytes(data[s])) // the tensor itself; steps are in order, so the last one stays
 		}
 	}
 	io.Keep = nil

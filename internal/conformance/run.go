@@ -167,7 +167,7 @@ func (d *device) run(c *testCase) error {
 			in[i] = in[0]
 		}
 	}
-	x, err := c.expectation(in)
+	x, err := c.expectations(in)
 	if err == nil {
 		err = d.compare(c, in, x)
 	}
@@ -177,11 +177,16 @@ func (d *device) run(c *testCase) error {
 	return nil
 }
 
-func (d *device) compare(c *testCase, in []operand, x *expectation) error {
+func (d *device) compare(c *testCase, in []operand, x []*expectation) error {
 	p := &op.Program{}
 	io := &op.IO{}
 	slots := make([]op.Slot, len(in))
-	dst, check := destination(x.out)
+	var checks []func() error
+	for _, result := range x {
+		dst, check := destination(result.out)
+		io.Read = append(io.Read, dst)
+		checks = append(checks, check)
+	}
 	for i, o := range in {
 		if c.same && i > 0 {
 			slots[i] = slots[0]
@@ -192,16 +197,15 @@ func (d *device) compare(c *testCase, in []operand, x *expectation) error {
 	}
 	aliased := -1
 	if c.alias != apart {
-		if dst, aliased = overlap(io.Host, x.out, c.alias); aliased < 0 {
+		if io.Read[0], aliased = overlap(io.Host, x[0].out, c.alias); aliased < 0 {
 			return fmt.Errorf("no operand has the result's element type: no case for aliasing")
 		}
 	}
-	out, err := p.Apply(c.entry, c.attr, slots...)
+	out, err := p.ApplyAll(c.entry, c.attr, slots...)
 	if err != nil {
 		return err
 	}
-	p.Read = []op.Slot{out}
-	io.Read = []any{dst}
+	p.Read = out
 	if err := d.execute(p, io); err != nil {
 		return err
 	}
@@ -210,10 +214,19 @@ func (d *device) compare(c *testCase, in []operand, x *expectation) error {
 			return fmt.Errorf("operand %d was written to", i)
 		}
 	}
-	if err := check(); err != nil {
-		return err
+	for i, result := range x {
+		err := checks[i]()
+		if err == nil {
+			err = result.judge(io.Read[i])
+		}
+		if err != nil && len(x) > 1 {
+			return fmt.Errorf("%s: %w", c.entry.Results[i], err)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	return x.judge(dst)
+	return nil
 }
 
 // execute compiles a program and runs it once.

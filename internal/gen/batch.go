@@ -12,17 +12,17 @@ func batchMethods(e *op.Entry) []Method {
 	entry := "op.Lookup(" + fmt.Sprintf("%q", e.Name) + ")"
 	switch e {
 	case op.Reshape:
-		return []Method{{e.Method, doc(e.Method, e, "One dimension may be -1."), []Param{{"x", "Value"}, {"shape", "...int"}},
-			fmt.Sprintf("rec.apply(%s, nil, compute.ReshapeOptions{Shape: shape}, x)", entry)}}
+		return []Method{simple(e.Method, doc(e.Method, e, "One dimension may be -1."), []Param{{"x", "Value"}, {"shape", "...int"}},
+			fmt.Sprintf("rec.apply(%s, nil, compute.ReshapeOptions{Shape: shape}, x)", entry))}
 	case op.Fill:
-		return []Method{{e.Method, doc(e.Method, e), []Param{{"value", "float32"}, {"shape", "...int"}},
-			fmt.Sprintf("rec.apply(%s, []float32{value}, compute.FillOptions{Shape: shape})", entry)}}
+		return []Method{simple(e.Method, doc(e.Method, e), []Param{{"value", "float32"}, {"shape", "...int"}},
+			fmt.Sprintf("rec.apply(%s, []float32{value}, compute.FillOptions{Shape: shape})", entry))}
 	case op.Cast:
-		return []Method{{e.Method, doc(e.Method, e), []Param{{"x", "Value"}, {"to", "compute.DType"}},
-			fmt.Sprintf("rec.apply(%s, nil, compute.CastOptions{To: to}, x)", entry)}}
+		return []Method{simple(e.Method, doc(e.Method, e), []Param{{"x", "Value"}, {"to", "compute.DType"}},
+			fmt.Sprintf("rec.apply(%s, nil, compute.CastOptions{To: to}, x)", entry))}
 	case op.Concat:
-		return []Method{{e.Method, doc(e.Method, e, "A negative axis counts from the end."), []Param{{"axis", "int"}, {"x", "...Value"}},
-			fmt.Sprintf("rec.apply(%s, nil, compute.ConcatOptions{Axis: axis}, x...)", entry)}}
+		return []Method{simple(e.Method, doc(e.Method, e, "A negative axis counts from the end."), []Param{{"axis", "int"}, {"x", "...Value"}},
+			fmt.Sprintf("rec.apply(%s, nil, compute.ConcatOptions{Axis: axis}, x...)", entry))}
 	}
 	scalars, scalarArg := scalarParams(e)
 	options, optionArg := optionParam(e, "compute.")
@@ -34,9 +34,18 @@ func batchMethods(e *op.Entry) []Method {
 			in = append(in, x.Name)
 		}
 		params = append(append(params, scalars...), options...)
-		return Method{name, doc, params, fmt.Sprintf("rec.apply(%s, %s, %s, %s)", entry, scalarArg, optionArg, strings.Join(in, ", "))}
+		m := Method{Name: name, Doc: doc, Params: params, Results: resultsOf(e)}
+		apply := "rec.apply"
+		if m.Results != nil {
+			apply = "rec.applyAll"
+		}
+		m.Body = fmt.Sprintf("%s(%s, %s, %s, %s)", apply, entry, scalarArg, optionArg, strings.Join(in, ", "))
+		return m
 	}
 	var more []string
+	if names := updated(e); names != "" {
+		more = append(more, "Updated in place: "+names+"; where that is a tensor, the tensor changes. Later steps must use the result.")
+	}
 	if e.Class == op.Reduce {
 		more = append(more, "Without an axis everything is reduced, to shape [].")
 	}
@@ -47,4 +56,18 @@ func batchMethods(e *op.Entry) []Method {
 		ms = append(ms, method(name, comment(fmt.Sprintf("%s is [Batch.%s] with %s.", name, e.Method, e.Inputs[n-1].Name)), e.Inputs[:n]))
 	}
 	return ms
+}
+
+// resultsOf names the results of a recording method so that they do not hide its parameters.
+func resultsOf(e *op.Entry) []string {
+	if e.Results == nil {
+		return nil
+	}
+	names := make([]string, len(e.Results))
+	for i, y := range e.Results {
+		if names[i] = y; i < e.Updates {
+			names[i] = y + "New"
+		}
+	}
+	return names
 }

@@ -15,19 +15,22 @@ func deviceMethods(e *op.Entry) []Method {
 	case op.MatMul:
 		return matmulMethods(e)
 	case op.MatVec:
-		return []Method{{e.Method, doc(e.Method+"Async", e), []Param{{"y", floats}, {"a", floats}, {"x", floats}, {"m", "int"}, {"k", "int"}},
-			`o.run.Run("matvec", Of(y, m), []Operand{Of(a, m, k), Of(x, k)}, nil, nil)`}}
+		return []Method{simple(e.Method, doc(e.Method+"Async", e), []Param{{"y", floats}, {"a", floats}, {"x", floats}, {"m", "int"}, {"k", "int"}},
+			`o.run.Run("matvec", []Operand{Of(y, m)}, []Operand{Of(a, m, k), Of(x, k)}, nil, nil)`)}
 	case op.VecMat:
-		return []Method{{e.Method, doc(e.Method+"Async", e), []Param{{"y", floats}, {"x", floats}, {"a", floats}, {"k", "int"}, {"n", "int"}},
-			`o.run.Run("vecmat", Of(y, n), []Operand{Of(x, k), Of(a, k, n)}, nil, nil)`}}
+		return []Method{simple(e.Method, doc(e.Method+"Async", e), []Param{{"y", floats}, {"x", floats}, {"a", floats}, {"k", "int"}, {"n", "int"}},
+			`o.run.Run("vecmat", []Operand{Of(y, n)}, []Operand{Of(x, k), Of(a, k, n)}, nil, nil)`)}
 	case op.Reshape: // a slice has no shape to change
 		return nil
 	case op.Fill:
-		return []Method{{e.Method, doc(e.Method+"Async", e), []Param{{"y", floats}, {"value", "float32"}},
-			`o.run.Run("fill", Of(y), nil, []float32{value}, FillOptions{Shape: []int{len(y)}})`}}
+		return []Method{simple(e.Method, doc(e.Method+"Async", e), []Param{{"y", floats}, {"value", "float32"}},
+			`o.run.Run("fill", []Operand{Of(y)}, nil, []float32{value}, FillOptions{Shape: []int{len(y)}})`)}
 	case op.Concat:
-		return []Method{{e.Method, doc(e.Method+"Async", e), []Param{{"y", "any"}, {"options", "ConcatOptions"}, {"x", "...Operand"}},
-			`o.run.Run("concat", Operand{Data: y}, x, nil, options)`}}
+		return []Method{simple(e.Method, doc(e.Method+"Async", e), []Param{{"y", "any"}, {"options", "ConcatOptions"}, {"x", "...Operand"}},
+			`o.run.Run("concat", destinations(y), x, nil, options)`)}
+	}
+	if e.Results != nil || e.Updates > 0 {
+		return shapedMethods(e)
 	}
 	switch e.Class {
 	case op.Unary, op.Binary, op.Ternary:
@@ -52,8 +55,8 @@ func elementwiseMethod(e *op.Entry) Method {
 	if len(e.Inputs) > 1 {
 		more = []string{"Operands of one element are repeated; for other shapes see [Ops.ApplyAsync]."}
 	}
-	return Method{e.Method, doc(e.Method+"Async", e, more...), append(params, scalars...),
-		fmt.Sprintf(`o.run.Run(%q, Of(y), []Operand{%s}, %s, nil)`, e.Name, strings.Join(in, ", "), scalarArg)}
+	return simple(e.Method, doc(e.Method+"Async", e, more...), append(params, scalars...),
+		fmt.Sprintf(`o.run.Run(%q, []Operand{Of(y)}, []Operand{%s}, %s, nil)`, e.Name, strings.Join(in, ", "), scalarArg))
 }
 
 func reduceMethod(e *op.Entry) Method {
@@ -67,8 +70,8 @@ func reduceMethod(e *op.Entry) Method {
 		params = append(params, Param{x.Name, floats})
 		in = append(in, "rowsOf("+x.Name+", len(y))")
 	}
-	return Method{e.Method, doc(e.Method+"Async", e, "The operand is taken as len(y) rows of equal length, each reduced to one element of y."),
-		params, fmt.Sprintf(`o.run.Run(%q, Of(y), []Operand{%s}, nil, LastAxis)`, e.Name, strings.Join(in, ", "))}
+	return simple(e.Method, doc(e.Method+"Async", e, "The operand is taken as len(y) rows of equal length, each reduced to one element of y."),
+		params, fmt.Sprintf(`o.run.Run(%q, []Operand{Of(y)}, []Operand{%s}, nil, LastAxis)`, e.Name, strings.Join(in, ", ")))
 }
 
 func rowsMethod(e *op.Entry) Method {
@@ -80,24 +83,24 @@ func rowsMethod(e *op.Entry) Method {
 	}
 	scalars, scalarArg := scalarParams(e)
 	params = append(append(params, Param{"rows", "int"}, Param{"cols", "int"}), scalars...)
-	return Method{e.Method, doc(e.Method+"Async", e), params,
-		fmt.Sprintf(`o.run.Run(%q, Of(y, rows, cols), []Operand{%s}, %s, nil)`, e.Name, strings.Join(in, ", "), scalarArg)}
+	return simple(e.Method, doc(e.Method+"Async", e), params,
+		fmt.Sprintf(`o.run.Run(%q, []Operand{Of(y, rows, cols)}, []Operand{%s}, %s, nil)`, e.Name, strings.Join(in, ", "), scalarArg))
 }
 
 func matmulMethods(e *op.Entry) []Method {
 	dims := []Param{{"m", "int"}, {"k", "int"}, {"n", "int"}, {"options", "...MatMulOptions"}}
 	operands := []Param{{"c", floats}, {"a", floats}, {"b", floats}}
 	return []Method{
-		{"MatMul", doc("MatMulAsync", e, "Here a is [m, k], b is [k, n] and c is [m, n], or as the options transpose them; there is no bias."),
-			append(operands[:3:3], dims...), "o.matmul(c, a, b, nil, nil, m, k, n, options)"},
-		{"MatMulBias", comment("MatMulBiasAsync is [Ops.MatMulAsync] with bias [n] added to each row before the activation."),
-			append(append(operands[:3:3], Param{"bias", floats}), dims...), "o.matmulBias(c, a, b, bias, m, k, n, options)"},
-		{"BatchedMatMul", comment("BatchedMatMulAsync is [Ops.MatMulAsync] on batch matrices one after the other in each operand."),
-			append(append(operands[:3:3], Param{"batch", "int"}), dims...), "o.matmul(c, a, b, nil, []int{batch}, m, k, n, options)"},
+		simple("MatMul", doc("MatMulAsync", e, "Here a is [m, k], b is [k, n] and c is [m, n], or as the options transpose them; there is no bias."),
+			append(operands[:3:3], dims...), "o.matmul(c, a, b, nil, nil, m, k, n, options)"),
+		simple("MatMulBias", comment("MatMulBiasAsync is [Ops.MatMulAsync] with bias [n] added to each row before the activation."),
+			append(append(operands[:3:3], Param{"bias", floats}), dims...), "o.matmulBias(c, a, b, bias, m, k, n, options)"),
+		simple("BatchedMatMul", comment("BatchedMatMulAsync is [Ops.MatMulAsync] on batch matrices one after the other in each operand."),
+			append(append(operands[:3:3], Param{"batch", "int"}), dims...), "o.matmul(c, a, b, nil, []int{batch}, m, k, n, options)"),
 	}
 }
 
-// shapedMethods take operands with shapes, see compute.Of.
+// shapedMethods take operands with shapes, see compute.Of. Operands that are updated in place are their own destinations.
 func shapedMethods(e *op.Entry) []Method {
 	out := "any"
 	if e.Class == op.Window || e == op.Embedding || e == op.Pad {
@@ -105,24 +108,48 @@ func shapedMethods(e *op.Entry) []Method {
 	}
 	options, optionArg := optionParam(e, "")
 	scalars, scalarArg := scalarParams(e)
+	results := resultNames(e)
 	method := func(name, doc string, inputs []op.Input) Method {
-		params := []Param{{"y", out}}
-		var in []string
+		var params []Param
+		var in, to []string
+		for i, y := range results {
+			if i < e.Updates {
+				to = append(to, inputs[i].Name+".Data")
+				continue
+			}
+			params = append(params, Param{y, out})
+			to = append(to, y)
+		}
 		for _, x := range inputs {
 			params = append(params, Param{x.Name, "Operand"})
 			in = append(in, x.Name)
 		}
 		params = append(append(params, scalars...), options...)
-		return Method{name, doc, params, fmt.Sprintf(`o.run.Run(%q, Operand{Data: y}, []Operand{%s}, %s, %s)`, e.Name,
-			strings.Join(in, ", "), scalarArg, optionArg)}
+		return Method{Name: name, Doc: doc, Params: params, Body: fmt.Sprintf(`o.run.Run(%q, destinations(%s), []Operand{%s}, %s, %s)`, e.Name,
+			strings.Join(to, ", "), strings.Join(in, ", "), scalarArg, optionArg)}
 	}
 	least, most := e.Arity()
-	ms := []Method{method(e.Method, doc(e.Method+"Async", e, "The length of y must be that of the result."), e.Inputs[:least])}
+	ms := []Method{method(e.Method, doc(e.Method+"Async", e, destinationDoc(e)...), e.Inputs[:least])}
 	for n := least + 1; n <= most; n++ {
 		name := e.Method + title(e.Inputs[n-1].Name)
 		ms = append(ms, method(name, comment(fmt.Sprintf("%sAsync is [Ops.%sAsync] with %s.", name, e.Method, e.Inputs[n-1].Name)), e.Inputs[:n]))
 	}
 	return ms
+}
+
+func destinationDoc(e *op.Entry) []string {
+	var parts []string
+	if names := updated(e); names != "" {
+		parts = append(parts, names+": overwritten.")
+	}
+	switch names := resultNames(e)[e.Updates:]; len(names) {
+	case 0:
+	case 1:
+		parts = append(parts, "The length of "+names[0]+" must be that of the result.")
+	default:
+		parts = append(parts, "The lengths of "+strings.Join(names, ", ")+" must be those of the results.")
+	}
+	return parts
 }
 
 func title(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

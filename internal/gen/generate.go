@@ -39,10 +39,32 @@ func Generate() (map[string][]byte, error) {
 
 // Method is one method to be written.
 type Method struct {
-	Name   string
-	Doc    string
-	Params []Param
-	Body   string // the expression that it returns
+	Name    string
+	Doc     string
+	Params  []Param
+	Body    string   // the expression that it returns, of several results as a slice
+	Results []string // names, where there are several
+}
+
+func simple(name, doc string, params []Param, body string) Method {
+	return Method{Name: name, Doc: doc, Params: params, Body: body}
+}
+
+// Picked returns the results as elements of the slice that Body is.
+func (m Method) Picked() string {
+	parts := make([]string, len(m.Results))
+	for i := range parts {
+		parts[i] = fmt.Sprintf("r[%d]", i)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Returned returns the result list of a recording method.
+func (m Method) Returned() string {
+	if m.Results == nil {
+		return "Value"
+	}
+	return "(" + strings.Join(m.Results, ", ") + " Value)"
 }
 
 // Param is a parameter; Type may be variadic.
@@ -81,6 +103,23 @@ func methods(entries []*op.Entry) (device, batch []Method) {
 		batch = append(batch, batchMethods(e)...)
 	}
 	return device, batch
+}
+
+// resultNames are the names of all results.
+func resultNames(e *op.Entry) []string {
+	if e.Results == nil {
+		return []string{"y"}
+	}
+	return e.Results
+}
+
+// updated names the operands that an entry updates in place.
+func updated(e *op.Entry) string {
+	var names []string
+	for _, x := range e.Inputs[:e.Updates] {
+		names = append(names, x.Name)
+	}
+	return strings.Join(names, ", ")
 }
 
 // scalarParams are an entry's scalars as parameters, and as the argument that carries them.
@@ -170,7 +209,12 @@ import (
 )
 {{range .}}
 {{.Doc}}
-func (rec *Batch) {{.Name}}({{.Signature}}) Value {
+func (rec *Batch) {{.Name}}({{.Signature}}) {{.Returned}} {
+{{- if .Results}}
+	r := {{.Body}}
+	return {{.Picked}}
+{{- else}}
 	return {{.Body}}
+{{- end}}
 }
 {{end}}`))

@@ -21,6 +21,7 @@ const (
 	Matrix               // matmul and its kin
 	Window               // convolution and pooling over NCHW
 	Move                 // data movement: no arithmetic
+	Layer                // attention, positions, losses, optimisers: operands of several kinds
 	Custom               // a user's kernel
 )
 
@@ -95,19 +96,30 @@ type Entry struct {
 	Scalars []Scalar
 	Options any // zero value of the option type, or nil
 
+	// Results names the results where there are several, in order; nil means one.
+	Results []string
+	// Updates is the number of leading operands that the operation changes in place: result i is operand i, of the same type.
+	// Nothing may use the operand afterwards. Where it is a tensor, the tensor itself changes; any other operand is copied
+	// first.
+	Updates int
+
 	// Infer checks operands and attributes, and returns the type of the result. Its errors wrap compute's sentinels;
-	// Entry.Check adds the operation's name and shapes.
-	Infer func(in []Type, a Attr) (Type, error)
+	// Entry.Check adds the operation's name and shapes. Entries of several results have InferAll instead.
+	Infer    func(in []Type, a Attr) (Type, error)
+	InferAll func(in []Type, a Attr) ([]Type, error)
 
 	// F is the float64 function of an elementwise entry: x holds one value per input, p the scalars.
 	F func(x []float64, p []float64) float64
 	// Ref is the float64 reference of every other entry; in are the operands after Check, out is the inferred type.
-	// Data of the result may hold NaN and Inf.
-	Ref func(in []Array, a Attr, out Type) []float64
+	// Data of the result may hold NaN and Inf. Entries of several results have RefAll instead.
+	Ref    func(in []Array, a Attr, out Type) []float64
+	RefAll func(in []Array, a Attr, out []Type) [][]float64
 
 	Tol Tolerance
-	// Magnitude gives the yardstick of Tol.Mag where the reference on absolute values is not it.
-	Magnitude func(in []Array, a Attr, out Type) []float64
+	// Magnitude gives the yardstick of Tol.Mag where the reference on absolute values is not it. Entries of several results
+	// have MagnitudeAll instead.
+	Magnitude    func(in []Array, a Attr, out Type) []float64
+	MagnitudeAll func(in []Array, a Attr, out []Type) [][]float64
 	// Domain bounds the random inputs for which Tol is promised; the zero value means [-4, 4].
 	Domain [2]float64
 }
@@ -156,44 +168,63 @@ var activations = map[compute.Activation]string{
 // MaxRank is the largest number of axes that a tensor may have.
 const MaxRank = 8
 
-// Check validates a call of e and returns the type of its result. Errors name the operation and the shapes.
-func (e *Entry) Check(in []Type, a Attr) (Type, error) {
+// Check validates a call of e and returns the types of its results. Errors name the operation and the shapes.
+func (e *Entry) Check(in []Type, a Attr) ([]Type, error) {
 	out, err := e.check(in, a)
 	if err != nil {
-		return Type{}, fmt.Errorf("%s %v: %w", e.Name, in, err)
+		return nil, fmt.Errorf("%s %v: %w", e.Name, in, err)
 	}
 	return out, nil
 }
 
-func (e *Entry) check(in []Type, a Attr) (Type, error) {
+func (e *Entry) check(in []Type, a Attr) ([]Type, error) {
 	least, most := e.Arity()
 	if len(in) < least || most >= 0 && len(in) > most {
-		return Type{}, fmt.Errorf("takes %d to %d operands, got %d: %w", least, most, len(in), compute.ErrArgument)
+		return nil, fmt.Errorf("takes %d to %d operands, got %d: %w", least, most, len(in), compute.ErrArgument)
 	}
 	for i, t := range in {
 		want := &e.Inputs[min(i, len(e.Inputs)-1)]
 		if !want.accepts(t.DType) {
-			return Type{}, fmt.Errorf("%s cannot be %v: %w", want.Name, t.DType, compute.ErrDType)
+			return nil, fmt.Errorf("%s cannot be %v: %w", want.Name, t.DType, compute.ErrDType)
 		}
 		if len(t.Shape) > MaxRank {
-			return Type{}, fmt.Errorf("%s has %d axes, at most %d are possible: %w", want.Name, len(t.Shape), MaxRank, compute.ErrShape)
+			return nil, fmt.Errorf("%s has %d axes, at most %d are possible: %w", want.Name, len(t.Shape), MaxRank, compute.ErrShape)
 		}
 		if err := checkShape(t.Shape); err != nil {
-			return Type{}, err
+			return nil, err
 		}
 	}
 	if len(a.Scalars) != len(e.Scalars) {
-		return Type{}, fmt.Errorf("takes %d scalars, got %d: %w", len(e.Scalars), len(a.Scalars), compute.ErrArgument)
+		return nil, fmt.Errorf("takes %d scalars, got %d: %w", len(e.Scalars), len(a.Scalars), compute.ErrArgument)
 	}
 	if reflect.TypeOf(a.Options) != reflect.TypeOf(e.Options) {
-		return Type{}, fmt.Errorf("options are %T, must be %T: %w", a.Options, e.Options, compute.ErrArgument)
+		return nil, fmt.Errorf("options are %T, must be %T: %w", a.Options, e.Options, compute.ErrArgument)
 	}
-	out, err := e.Infer(in, a)
+	out, err := e.infer(in, a)
 	if err != nil {
-		return Type{}, err
+		return nil, err
 	}
-	return out, checkShape(out.Shape)
+	for i, t := range out {
+		if err := checkShape(t.Shape); err != nil {
+			return nil, err
+		}
+		if i < e.Updates && (t.DType != in[i].DType || !EqualShape(t.Shape, in[i].Shape)) {
+			return nil, fmt.Errorf("%s would become %v: %w", e.Inputs[i].Name, t, compute.ErrShape)
+		}
+	}
+	return out, nil
 }
+
+func (e *Entry) infer(in []Type, a Attr) ([]Type, error) {
+	if e.InferAll != nil {
+		return e.InferAll(in, a)
+	}
+	t, err := e.Infer(in, a)
+	return []Type{t}, err
+}
+
+// ResultCount is the number of results.
+func (e *Entry) ResultCount() int { return max(len(e.Results), 1) }
 
 func (in *Input) accepts(d compute.DType) bool {
 	if in.Types == nil {

@@ -2,6 +2,7 @@ package op
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/wavelane/wavelane/compute"
 )
@@ -19,17 +20,18 @@ const (
 	FromStep                 // the result of a step
 )
 
-// Value is a slot's type and origin. Every value is written once.
+// Value is a slot's type and origin. Every value is written once; a step that updates an operand in place makes a new value in
+// the same memory, see [Program.Homes].
 type Value struct {
 	Type
 	Source Source
 }
 
-// Step applies an operation. For the class Custom, Kernel is the device's own compiled kernel and Out is any type.
+// Step applies an operation. For the class Custom, Kernel is the device's own compiled kernel and its only result has any type.
 type Step struct {
 	Entry  *Entry
 	In     []Slot
-	Out    Slot
+	Out    []Slot
 	Attr   Attr
 	Kernel Kernel
 }
@@ -87,15 +89,90 @@ func (p *Program) Add(t Type, from Source) Slot {
 	return s
 }
 
-// Apply checks a call, appends it as a step and returns the slot of its result.
+// Apply is [Program.ApplyAll] for an operation of one result; of several it returns the first.
 func (p *Program) Apply(e *Entry, a Attr, in ...Slot) (Slot, error) {
-	out, err := e.Check(p.Types(in), a)
+	out, err := p.ApplyAll(e, a, in...)
 	if err != nil {
 		return 0, err
 	}
-	s := p.Add(out, FromStep)
-	p.Steps = append(p.Steps, Step{Entry: e, In: in, Out: s, Attr: a})
-	return s, nil
+	return out[0], nil
+}
+
+// ApplyAll checks a call, appends it as a step and returns the slots of its results.
+func (p *Program) ApplyAll(e *Entry, a Attr, in ...Slot) ([]Slot, error) {
+	types, err := e.Check(p.Types(in), a)
+	if err == nil {
+		err = p.unchanged(e, in)
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Slot, len(types))
+	for i, t := range types {
+		out[i] = p.Add(t, FromStep)
+	}
+	p.Steps = append(p.Steps, Step{Entry: e, In: in, Out: out, Attr: a})
+	return out, nil
+}
+
+// unchanged reports operands that an earlier step updated in place, and those that this one would update and read as well.
+func (p *Program) unchanged(e *Entry, in []Slot) error {
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		for k := range s.updates() {
+			if slices.Contains(in, s.In[k]) {
+				return fmt.Errorf("%s %v: an operand was updated in place by step %d (%s), whose result has to be used instead: %w", e.Name,
+					p.Types(in), i, s.Entry.Name, compute.ErrArgument)
+			}
+		}
+	}
+	for k := range e.Updates {
+		if slices.Contains(in[:k], in[k]) || slices.Contains(in[k+1:], in[k]) {
+			return fmt.Errorf("%s %v: %s is updated in place and cannot be another operand as well: %w", e.Name, p.Types(in),
+				e.Inputs[k].Name, compute.ErrArgument)
+		}
+	}
+	return nil
+}
+
+func (s *Step) updates() int {
+	if s.Entry == nil {
+		return 0
+	}
+	return s.Entry.Updates
+}
+
+// Homes tells for every slot in whose memory its value lies: its own, or that of the tensor which steps update in place on the
+// way to it.
+func (p *Program) Homes() []Slot {
+	homes := make([]Slot, len(p.Values))
+	for i := range homes {
+		homes[i] = Slot(i)
+	}
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		for k := range s.updates() {
+			if home := homes[s.In[k]]; p.Values[home].Source == FromTensor {
+				homes[s.Out[k]] = home
+			}
+		}
+	}
+	return homes
+}
+
+// Changed lists the tensors, as indices of IO.Tensors, that the program updates in place.
+func (p *Program) Changed() []int {
+	homes := p.Homes()
+	var changed []int
+	for i, s := range p.Tensor {
+		for v, home := range homes {
+			if home == s && v != int(s) {
+				changed = append(changed, i)
+				break
+			}
+		}
+	}
+	return changed
 }
 
 // ApplyKernel appends a user's kernel as a step with a result of type out.
@@ -106,8 +183,11 @@ func (p *Program) ApplyKernel(k Kernel, a Attr, out Type, in ...Slot) (Slot, err
 	if err := k.Check(p.Types(in), out, a); err != nil {
 		return 0, err
 	}
+	if err := p.unchanged(UserKernel, in); err != nil {
+		return 0, err
+	}
 	s := p.Add(out, FromStep)
-	p.Steps = append(p.Steps, Step{Entry: UserKernel, In: in, Out: s, Attr: a, Kernel: k})
+	p.Steps = append(p.Steps, Step{Entry: UserKernel, In: in, Out: []Slot{s}, Attr: a, Kernel: k})
 	return s, nil
 }
 
@@ -143,6 +223,32 @@ func (p *Program) CheckIO(io *IO) error {
 		}
 		if t.DType() != want.DType || !EqualShape(t.Shape(), want.Shape) {
 			return fmt.Errorf("tensor %d is %v, the program needs %v: %w", i, Type{t.DType(), t.Shape()}, want, compute.ErrShape)
+		}
+	}
+	return p.checkChanged(io)
+}
+
+// checkChanged reports a tensor given twice of which one is updated in place: its other reader would see either state.
+func (p *Program) checkChanged(io *IO) error {
+	for _, i := range p.Changed() {
+		for j, t := range io.Tensors {
+			if j != i && t == io.Tensors[i] {
+				return fmt.Errorf("tensor %d is updated in place and is tensor %d as well: %w", i, j, compute.ErrArgument)
+			}
+		}
+	}
+	return nil
+}
+
+// CheckUpdates validates what the program asks of values that lie in tensors: a tensor that changes cannot be kept as another.
+func (p *Program) CheckUpdates() error {
+	homes, changed := p.Homes(), p.Changed()
+	for i, s := range p.Keep {
+		for _, t := range changed {
+			if homes[s] == p.Tensor[t] {
+				return fmt.Errorf("kept value %d %v lies in a tensor that the program updates in place: use that tensor: %w", i,
+					p.Values[s].Type, compute.ErrArgument)
+			}
 		}
 	}
 	return nil

@@ -3,14 +3,26 @@ package op
 import "math"
 
 // Reference computes an entry in float64. The operands must have passed [Entry.Check], which gave out.
-func (e *Entry) Reference(in []Array, a Attr, out Type) Array {
-	return Array{out.Shape, e.reference(in, a, out)}
+func (e *Entry) Reference(in []Array, a Attr, out []Type) []Array {
+	return arraysOf(e.references(in, a, out), out)
 }
 
+// reference is that of an entry with one result.
 func (e *Entry) reference(in []Array, a Attr, out Type) []float64 {
-	if e.F == nil {
-		return e.Ref(in, a, out)
+	return e.references(in, a, []Type{out})[0]
+}
+
+func (e *Entry) references(in []Array, a Attr, out []Type) [][]float64 {
+	switch {
+	case e.RefAll != nil:
+		return e.RefAll(in, a, out)
+	case e.Ref != nil:
+		return [][]float64{e.Ref(in, a, out[0])}
 	}
+	return [][]float64{e.elementwise(in, a, out[0])}
+}
+
+func (e *Entry) elementwise(in []Array, a Attr, out Type) []float64 {
 	p := make([]float64, len(a.Scalars))
 	for i, s := range a.Scalars {
 		p[i] = float64(s)
@@ -30,12 +42,23 @@ func (e *Entry) reference(in []Array, a Attr, out Type) []float64 {
 	return y
 }
 
-// Magnitudes returns the yardstick that Tolerance.Mag multiplies, one value per element of the result.
-func (e *Entry) Magnitudes(in []Array, a Attr, out Type) []float64 {
-	if e.Magnitude != nil {
-		return e.Magnitude(in, a, out)
+func arraysOf(data [][]float64, out []Type) []Array {
+	y := make([]Array, len(data))
+	for i := range y {
+		y[i] = Array{out[i].Shape, data[i]}
 	}
-	return e.reference(absolute(in), a, out)
+	return y
+}
+
+// Magnitudes returns the yardsticks that Tolerance.Mag multiplies, one value per element of each result.
+func (e *Entry) Magnitudes(in []Array, a Attr, out []Type) [][]float64 {
+	switch {
+	case e.MagnitudeAll != nil:
+		return e.MagnitudeAll(in, a, out)
+	case e.Magnitude != nil:
+		return [][]float64{e.Magnitude(in, a, out[0])}
+	}
+	return e.references(absolute(in), a, out)
 }
 
 // Walk calls visit for every index of a shape in row-major order. The index is reused between calls.

@@ -35,7 +35,7 @@ func eval(t *testing.T, e *op.Entry, options any, scalars []float32, in ...op.Ar
 	}
 	out, err := e.Check(types, a)
 	require.NoError(t, err)
-	y := e.Reference(in, a, out)
+	y := e.Reference(in, a, out)[0]
 	require.Equal(t, op.Len(y.Shape), len(y.Data))
 	return y
 }
@@ -257,11 +257,11 @@ func TestMagnitudes(t *testing.T) {
 		a := attr(e, nil)
 		out, err := e.Check(types, a)
 		require.NoError(t, err)
-		want, mag := e.Reference(ops, a, out).Data, e.Magnitudes(ops, a, out)
+		want, mag := e.Reference(ops, a, out)[0].Data, e.Magnitudes(ops, a, out)[0]
 		for i := range want {
 			require.GreaterOrEqual(t, mag[i], math.Abs(want[i])-1e-12, e.Name)
 		}
 	}
-	m := op.Lerp.Magnitudes([]op.Array{vec(5), vec(5), vec(1)}, op.Attr{}, op.F32(1))
+	m := op.Lerp.Magnitudes([]op.Array{vec(5), vec(5), vec(1)}, op.Attr{}, []op.Type{op.F32(1)})[0]
 	require.InDelta(t, 15, m[0], 1e-9)
 }

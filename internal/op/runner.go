@@ -13,7 +13,7 @@ func NewOps(d Executor) compute.Ops { return compute.NewOps(runner{d}) }
 
 type runner struct{ device Executor }
 
-func (r runner) Run(entry string, out compute.Operand, in []compute.Operand, scalars []float32, options any) *compute.Future {
+func (r runner) Run(entry string, out []compute.Operand, in []compute.Operand, scalars []float32, options any) *compute.Future {
 	p, io, err := single(entry, out, in, Attr{scalars, options})
 	if err != nil {
 		return compute.Failed(err)
@@ -28,7 +28,7 @@ func (r runner) Run(entry string, out compute.Operand, in []compute.Operand, sca
 }
 
 // single builds the program of one operation on host slices.
-func single(entry string, out compute.Operand, in []compute.Operand, a Attr) (*Program, *IO, error) {
+func single(entry string, out []compute.Operand, in []compute.Operand, a Attr) (*Program, *IO, error) {
 	e := Lookup(entry)
 	if e == nil {
 		return nil, nil, fmt.Errorf("no operation is named %q: %w", entry, compute.ErrArgument)
@@ -43,19 +43,25 @@ func single(entry string, out compute.Operand, in []compute.Operand, a Attr) (*P
 		slots[i] = p.Add(t, FromHost)
 		io.Host = append(io.Host, x.Data)
 	}
-	y, err := p.Apply(e, a, slots...)
+	results, err := p.ApplyAll(e, a, slots...)
 	if err != nil {
 		return nil, nil, err
 	}
-	want := p.Values[y].Type
-	if out.Shape != nil && !slices.Equal(out.Shape, want.Shape) {
-		return nil, nil, fmt.Errorf("%s %v: result is %v, destination %v: %w", entry, p.Types(slots), want, out.Shape, compute.ErrShape)
+	if len(out) != len(results) {
+		return nil, nil, fmt.Errorf("%s %v: %d results, %d destinations: %w", entry, p.Types(slots), len(results), len(out),
+			compute.ErrArgument)
 	}
-	if err := CheckSlice(out.Data, want); err != nil {
-		return nil, nil, fmt.Errorf("%s %v: destination: %w", entry, p.Types(slots), err)
+	for i, y := range results {
+		want := p.Values[y].Type
+		if out[i].Shape != nil && !slices.Equal(out[i].Shape, want.Shape) {
+			return nil, nil, fmt.Errorf("%s %v: result is %v, destination %v: %w", entry, p.Types(slots), want, out[i].Shape, compute.ErrShape)
+		}
+		if err := CheckSlice(out[i].Data, want); err != nil {
+			return nil, nil, fmt.Errorf("%s %v: destination: %w", entry, p.Types(slots), err)
+		}
+		io.Read = append(io.Read, out[i].Data)
 	}
-	p.Read = []Slot{y}
-	io.Read = []any{out.Data}
+	p.Read = results
 	return p, io, nil
 }
 

@@ -42,7 +42,7 @@ func apply(t *rapid.T, e *op.Entry, options any, in ...op.Array) op.Array {
 	}
 	out, err := e.Check(types, op.Attr{Options: options})
 	require.NoError(t, err)
-	return e.Reference(in, op.Attr{Options: options}, out)
+	return e.Reference(in, op.Attr{Options: options}, out)[0]
 }
 
 // Broadcasting by the definition: shapes are padded with ones in front, and axes of size 1 repeat.

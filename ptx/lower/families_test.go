@@ -73,11 +73,11 @@ func lowerCall(e *op.Entry, c conformance.Call, caps *Caps, variant int) (l Lowe
 	for _, t := range c.In {
 		slots = append(slots, p.Add(t, op.FromHost))
 	}
-	out, err := p.Apply(e, c.Attr, slots...)
+	out, err := p.ApplyAll(e, c.Attr, slots...)
 	if err != nil {
 		return Lowering{}, 0, err
 	}
-	l, err = Lower(&p.Steps[0], c.In, p.Values[out].Type, caps, func(_, _ string, candidates []string) int {
+	l, err = Lower(&p.Steps[0], c.In, p.Types(out), caps, func(_, _ string, candidates []string) int {
 		variants = max(variants, len(candidates))
 		return min(variant, len(candidates)-1)
 	})

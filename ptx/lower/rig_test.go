@@ -59,7 +59,7 @@ func (r *rig) Compile(p *op.Program) (op.Executable, error) {
 	x := &rigProgram{rig: r, Program: p}
 	for i := range p.Steps {
 		s := &p.Steps[i]
-		l, err := Lower(s, p.Types(s.In), p.Values[s.Out].Type, &r.caps, r.pick)
+		l, err := Lower(s, p.Types(s.In), p.Types(s.Out), &r.caps, r.pick)
 		if err != nil {
 			return nil, err
 		}
@@ -138,12 +138,15 @@ func (x *rigProgram) run(io *op.IO) (results [][]byte, err error) {
 		if err != nil {
 			return nil, err
 		}
+		if err := x.copyUpdated(s, values); err != nil {
+			return nil, err
+		}
 		at := func(b Buffer) uint64 {
 			switch b.Role {
 			case Operand:
 				return values[s.In[b.Index]] + uint64(b.Offset)
 			case Result:
-				return values[s.Out] + uint64(b.Offset)
+				return values[s.Out[b.Index]] + uint64(b.Offset)
 			}
 			return scratch[b.Index] + uint64(b.Offset)
 		}
@@ -161,6 +164,20 @@ func (x *rigProgram) run(io *op.IO) (results [][]byte, err error) {
 		results = append(results, p)
 	}
 	return results, nil
+}
+
+// copyUpdated gives results that are operands changed in place the operands' elements.
+func (x *rigProgram) copyUpdated(s *op.Step, values []uint64) error {
+	for k := range s.Entry.Updates {
+		p := make([]byte, x.Values[s.In[k]].Bytes())
+		if err := x.gpu.Read(p, values[s.In[k]]); err != nil {
+			return err
+		}
+		if err := x.gpu.Write(values[s.Out[k]], p); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (r *rig) act(a Action, at func(Buffer) uint64) error {

@@ -88,10 +88,10 @@ func judge(t require.TestingT, e *op.Entry, a op.Attr, operands [][]float32, sha
 	}
 	out, err := e.Check(types, a)
 	require.NoError(t, err)
-	want, tol := e.Reference(in, a, out).Data, e.ToleranceOf(a)
+	want, tol := e.Reference(in, a, out)[0].Data, e.ToleranceOf(a)
 	magnitudes := make([]float64, len(want))
 	if tol.Mag > 0 {
-		magnitudes = e.Magnitudes(in, a, out)
+		magnitudes = e.Magnitudes(in, a, out)[0]
 	}
 	for i, w := range want {
 		var g float64
@@ -159,7 +159,7 @@ func waysOf(t *testing.T, g *rig, e *op.Entry, rows, cols int) string {
 	for range e.Inputs[1:] {
 		in = append(in, op.F32(cols))
 	}
-	l, err := Lower(&op.Step{Entry: e, Attr: attrOf(e)}, in, in[0], &g.caps, nil)
+	l, err := Lower(&op.Step{Entry: e, Attr: attrOf(e)}, in, in[:1], &g.caps, nil)
 	require.NoError(t, err)
 	layout, err := l.Actions[0].Launch.Kernel.Layout()
 	require.NoError(t, err)

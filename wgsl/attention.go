@@ -1,0 +1,127 @@
+package wgsl
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
+)
+
+func init() { lowerings[op.Attention] = attention }
+
+// attentionKernel describes one specialisation of attention.wgsl.
+type attentionKernel struct {
+	q, kv compute.DType
+	vec   bool // rows begin at multiples of four elements
+	cap   bool // scores are bent
+	dv    int  // times 32 columns: of the result, four in each thread
+}
+
+const attentionRows = 32 // of a workgroup
+
+func (a attentionKernel) kernel() *Kernel {
+	return cached(fmt.Sprintf("attention/%v/%v/%v/%v/%d", a.q, a.kv, a.vec, a.cap, a.dv), func() *Kernel {
+		d := struct {
+			QUnit, KVUnit, YUnit, Functions string
+			DV, Part                        int
+			Cap                             bool
+			Components                      []string
+		}{attentionUnit(a.q, a.vec), attentionUnit(a.kv, a.vec), attentionUnit(a.q, a.vec), "", a.dv, min(32, 64/a.dv), a.cap, components}
+		if d.YUnit == "u32" {
+			d.YUnit = "atomic<u32>"
+		}
+		if a.cap {
+			d.Functions = functionsOf("safe_tanh")
+		}
+		d.Functions += attentionLoad("queries", a.q, a.vec) + attentionLoad("keys", a.kv, a.vec) +
+			attentionLoad("values", a.kv, a.vec) + attentionText("attention_store", "y", a.q, a.vec)
+		return &Kernel{Bindings: []Access{Read, Read, Read, Read, ReadWrite}, Uniform: 80, Workgroup: [3]uint32{64, 1, 1},
+			Shared: 512*16 + 256*16 + 256*4 + 32*4, Source: render("attention.wgsl", d)}
+	})
+}
+
+var components = []string{"x", "y", "z", "w"}
+
+// attentionUnit is the type of a buffer's elements in WGSL.
+func attentionUnit(d compute.DType, vec bool) string {
+	switch {
+	case d == compute.Float32 && vec:
+		return "vec4<f32>"
+	case d == compute.Float32:
+		return "f32"
+	case vec:
+		return "vec2<u32>"
+	}
+	return "u32"
+}
+
+// attentionLoad returns the function that reads rows of a buffer.
+func attentionLoad(buffer string, d compute.DType, vec bool) string {
+	return attentionText("attention_load", buffer, d, vec)
+}
+
+func attentionText(name, buffer string, d compute.DType, vec bool) string {
+	var b strings.Builder
+	if err := sources.ExecuteTemplate(&b, name, struct {
+		Buffer, Type string
+		Vec          bool
+		Components   []string
+	}{buffer, d.String(), vec, components}); err != nil {
+		panic(err) // our own text: every kernel is rendered in a test
+	}
+	return b.String()
+}
+
+func attention(s *step) error {
+	d, err := op.AttentionShape(s.in[0].Shape, s.in[1].Shape, s.in[2].Shape, s.Attr.Options.(compute.AttentionOptions))
+	if err != nil {
+		return err
+	}
+	if d.NK == 0 { // nobody sees anything
+		s.zeros()
+		return nil
+	}
+	a := attentionKernel{s.in[0].DType, s.in[1].DType, d.D%4 == 0, d.SoftCap > 0, 2}
+	for 32*a.dv < d.D {
+		a.dv *= 2
+	}
+	blocks := ceilDiv(d.N*d.Group(), attentionRows)
+	row, item := d.Heads*d.D, d.NK*d.KVHeads*d.D // elements of a row of queries, and of one batch of keys
+	size, kvSize := s.in[0].DType.Size(), s.in[1].DType.Size()
+	lengths := 1
+	emit := func(first, end int, parts []part) {
+		q, k, l := parts[0], parts[1], parts[2]
+		from, to := first/d.N, (end-1)/d.N+1 // batches
+		total := (to - from) * d.KVHeads * blocks
+		params := words(total, blocks, d.N, d.NK, d.Heads, d.KVHeads, d.D, flag(d.Causal), min(d.Window, d.NK+d.N), len(s.in)-3,
+			from, l.base/4, first, end, q.base/size, k.base/kvSize)
+		s.dispatch(a.kernel(), s.linear(total), append(params, bits(d.Scale), bits(d.SoftCap)),
+			q.of(operand(0)), k.of(operand(1)), k.of(operand(2)), l.of(operand(lengths)), q.of(result))
+	}
+	lengthsOf := func(first, end int) (from, to int) { return 0, 4 }
+	if len(s.in) > 3 {
+		lengths = 3
+		lengthsOf = func(first, end int) (from, to int) { return 4 * (first / d.N), 4 * ((end-1)/d.N + 1) }
+	}
+	return s.ranges(d.Batch*d.N, emit,
+		func(first, end int) (from, to int) { return first * row * size, end * row * size },
+		func(first, end int) (from, to int) {
+			return first / d.N * item * kvSize, ((end-1)/d.N + 1) * item * kvSize
+		}, lengthsOf)
+}
+
+func flag(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// zeros makes the result so.
+func (s *step) zeros() {
+	out := s.out
+	s.out = op.F32(ceilDiv(out.Bytes(), 4))
+	s.fill(0)
+	s.out = out
+}

@@ -1,0 +1,176 @@
+// Attention of 32 rows, which are the queries of all heads that share a head of keys, in order of positions. A thread has four
+// rows, of the eight by eight threads those with its y, and of these four keys of each tile and {{.DV}} times four columns of
+// the result. Maximum and sum of the keys seen so far go along (Milakov and Gimelshein, "Online normalizer calculation for
+// softmax", 2018).
+struct Params {
+    total: u32, blocks: u32, // workgroups, and how many there are for a head of keys
+    n: u32, keys: u32, heads: u32, kv_heads: u32, d: u32,
+    causal: u32, window: u32, has_lengths: u32,
+    first_batch: u32, lengths0: u32,
+    first: u32, end: u32, // rows of queries, batch · n + query, that this dispatch writes
+    q0: u32, k0: u32,     // elements at which the bound parts of q and y, and of k and v, begin
+    scale: f32, cap: f32,
+}
+
+@group(0) @binding(0) var<storage, read> queries: array<{{.QUnit}}>;
+@group(0) @binding(1) var<storage, read> keys: array<{{.KVUnit}}>;
+@group(0) @binding(2) var<storage, read> values: array<{{.KVUnit}}>;
+@group(0) @binding(3) var<storage, read> lengths: array<i32>;
+@group(0) @binding(4) var<storage, read_write> y: array<{{.YUnit}}>;
+@group(0) @binding(5) var<uniform> p: Params;
+
+var<workgroup> stage: array<vec4<f32>, 512>;   // 32 columns of queries and of a tile of keys, or some of the tile's values
+var<workgroup> weights: array<vec4<f32>, 256>; // of a tile, for each key and y
+var<workgroup> peaks: array<f32, 256>;
+var<workgroup> places: array<u32, 32>;         // where rows begin in q and y; of those that are not ours, nowhere
+const nowhere = 0xffffffffu;
+{{.Functions}}
+fn shifted_exp(d: f32) -> f32 {
+    return select(select(exp(d), 0.0, d < -104.0), d, is_nan(d));
+}
+
+// The keys that a query sees, counted from the oldest of those in use.
+fn seen(query: u32, used: u32) -> vec2<u32> {
+    let at = i32(used) - i32(p.n) + i32(query);
+    var least = 0;
+    var beyond = i32(used);
+    if p.causal != 0u { beyond = min(beyond, at + 1); }
+    if p.window != 0u {
+        least = max(0, at - i32(p.window) + 1);
+        beyond = min(beyond, at + i32(p.window));
+    }
+    return vec2(u32(least), u32(max(least, beyond)));
+}
+
+// Where a key begins.
+fn key_at(batch: u32, head: u32, key: u32, oldest: u32) -> u32 {
+    let slot = oldest + key - select(0u, p.keys, oldest + key >= p.keys);
+    return ((batch * p.keys + slot) * p.kv_heads + head) * p.d - p.k0;
+}
+
+@compute @workgroup_size(64)
+fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) grid: vec3<u32>,
+        @builtin(local_invocation_index) local: u32) {
+    let unit = linear_id(workgroup, grid);
+    if unit >= p.total { return; }
+    let tx = local % 8u;
+    let ty = local / 8u;
+    let z = unit / p.blocks;
+    let batch = p.first_batch + z / p.kv_heads;
+    let head = z % p.kv_heads;
+    let group = p.heads / p.kv_heads;
+    let first_row = (unit % p.blocks) * 32u;
+    let rows = p.n * group;
+
+    var used = p.keys;
+    var oldest = 0u;
+    if p.has_lengths != 0u {
+        used = u32(max(lengths[batch - p.lengths0], 0));
+        if used > p.keys {
+            oldest = used % p.keys;
+            used = p.keys;
+        }
+    }
+    let low = seen(first_row / group, used).x;
+    let high = seen(min(first_row + 31u, rows - 1u) / group, used).y;
+{{range $i := seq 4}}
+    let r{{$i}} = first_row + ty + {{mul 8 $i}}u;
+    let place{{$i}} = batch * p.n + r{{$i}} / group;
+    if tx == 0u {
+        places[ty + {{mul 8 $i}}u] = select(nowhere, (place{{$i}} * p.heads + head * group + r{{$i}} % group) * p.d - p.q0,
+            r{{$i}} < rows && place{{$i}} >= p.first && place{{$i}} < p.end);
+    }
+    let range{{$i}} = seen(r{{$i}} / group, used);
+    var m{{$i}} = -3.4028234e38;
+    var l{{$i}} = 0.0;
+{{- range $j := seq $.DV}}
+    var o{{$i}}_{{$j}} = vec4<f32>();
+{{- end}}
+{{- end}}
+
+    for (var tile = low; tile < high; tile += 32u) {
+{{- range $i := seq 4}}
+        var s{{$i}} = vec4<f32>();
+{{- end}}
+        for (var c = 0u; c < p.d; c += 32u) {
+            workgroupBarrier();
+            for (var i = ty; i < 32u; i += 8u) {
+                stage[i * 8u + (tx ^ (i % 8u))] = load_queries(places[i], c + 4u * tx, places[i] != nowhere);
+                stage[256u + i * 8u + (tx ^ (i / 4u))] = load_keys(key_at(batch, head, tile + i, oldest), c + 4u * tx, tile + i < high);
+            }
+            workgroupBarrier();
+            for (var e = 0u; 4u * e < min(32u, p.d - c); e++) {
+{{- range $j := seq 4}}
+                let b{{$j}} = stage[256u + (tx * 4u + {{$j}}u) * 8u + (e ^ tx)];
+{{- end}}
+{{- range $i := seq 4}}
+                let a{{$i}} = stage[(ty + {{mul 8 $i}}u) * 8u + (e ^ ty)];
+                s{{$i}} += vec4(dot(a{{$i}}, b0), dot(a{{$i}}, b1), dot(a{{$i}}, b2), dot(a{{$i}}, b3));
+{{- end}}
+            }
+        }
+        let key = vec4(tile + 4u * tx) + vec4(0u, 1u, 2u, 3u);
+{{- range $i := seq 4}}
+        let see{{$i}} = (key >= vec4(range{{$i}}.x)) & (key < vec4(range{{$i}}.y));
+        s{{$i}} *= p.scale;
+{{- if $.Cap}}
+        let u{{$i}} = s{{$i}} / p.cap;
+        s{{$i}} = p.cap * vec4(safe_tanh(u{{$i}}.x), safe_tanh(u{{$i}}.y), safe_tanh(u{{$i}}.z), safe_tanh(u{{$i}}.w));
+{{- end}}
+        let x{{$i}} = select(vec4(-3.4028234e38), s{{$i}}, see{{$i}});
+        peaks[(ty + {{mul 8 $i}}u) * 8u + tx] = max(max(x{{$i}}.x, x{{$i}}.y), max(x{{$i}}.z, x{{$i}}.w));
+{{- end}}
+        workgroupBarrier();
+{{- range $i := seq 4}}
+        let before{{$i}} = m{{$i}};
+        for (var j = 0u; j < 8u; j++) {
+            m{{$i}} = max(m{{$i}}, peaks[(ty + {{mul 8 $i}}u) * 8u + j]);
+        }
+        let f{{$i}} = shifted_exp(before{{$i}} - m{{$i}});
+        l{{$i}} *= f{{$i}};
+{{- range $j := seq $.DV}}
+        o{{$i}}_{{$j}} *= f{{$i}};
+{{- end}}
+        let d{{$i}} = s{{$i}} - m{{$i}};
+        let w{{$i}} = select(vec4<f32>(), vec4(shifted_exp(d{{$i}}.x), shifted_exp(d{{$i}}.y), shifted_exp(d{{$i}}.z), shifted_exp(d{{$i}}.w)), see{{$i}});
+{{- end}}
+{{- range $j, $c := .Components}}
+        weights[(4u * tx + {{$j}}u) * 8u + ty] = vec4(w0.{{$c}}, w1.{{$c}}, w2.{{$c}}, w3.{{$c}});
+{{- end}}
+        var sum = vec4<f32>();
+        for (var part = 0u; part < min(32u, high - tile); part += {{.Part}}u) {
+            workgroupBarrier();
+            let some = min({{.Part}}u, high - tile - part); // of the keys
+            for (var i = local; i < some * {{mul 8 .DV}}u; i += 64u) {
+                let t = tile + part + i / {{mul 8 .DV}}u;
+                stage[i] = load_values(key_at(batch, head, t, oldest), 4u * (i % {{mul 8 .DV}}u), true);
+            }
+            workgroupBarrier();
+            for (var e = 0u; e < some; e++) {
+                let w = weights[(part + e) * 8u + ty];
+                sum += w;
+{{- range $j := seq .DV}}
+                let v{{$j}} = stage[e * {{mul 8 $.DV}}u + tx + {{mul 8 $j}}u];
+{{- range $i, $c := $.Components}}
+                o{{$i}}_{{$j}} += w.{{$c}} * v{{$j}};
+{{- end}}
+{{- end}}
+            }
+        }
+{{- range $i, $c := .Components}}
+        l{{$i}} += sum.{{$c}};
+{{- end}}
+    }
+{{range $i := seq 4}}
+    let f{{$i}} = select(1.0 / l{{$i}}, 0.0, l{{$i}} == 0.0);
+    workgroupBarrier();
+{{- range $j := seq $.DV}}
+    stage[local + {{mul 64 $j}}u] = o{{$i}}_{{$j}} * f{{$i}};
+{{- end}}
+    workgroupBarrier();
+    for (var i = local; i < {{mul 64 $.DV}}u; i += 64u) {
+        let row = places[i % 64u / 8u + {{mul 8 $i}}u];
+        if row != nowhere { store(row, 4u * (i % 8u) + i / 64u * 32u, stage[i]); }
+    }
+{{- end}}
+}

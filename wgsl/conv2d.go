@@ -146,7 +146,7 @@ func (s *step) convBlock(d op.ConvDims) convBlock {
 // pointwise is a filter of one element: for each image the product of the weights [o c] and the planes [c h·w].
 func (s *step) pointwise(d op.ConvDims, act compute.Activation) error {
 	size := d.H * d.W
-	m := matmul{step: s, a: operand(1), b: operand(0), product: product{Act: act},
+	m := matmul{step: s, a: operand(1), b: operand(0), c: result, product: product{Act: act},
 		MatMulDims: op.MatMulDims{Batch: d.N, M: d.OutC, K: d.C, N: size, StrideB: d.C * size}}
 	if len(s.in) == 3 {
 		m.Bias, m.bias = "row", operand(2)

@@ -20,8 +20,8 @@ func matmulStep(s *step) error {
 	if err != nil {
 		return err
 	}
-	m := matmul{step: s, MatMulDims: p.MatMulDims, a: s.inFloat32(p.A), b: s.inFloat32(p.B), c: result,
-		product: product{TransA: p.TransA, TransB: p.TransB, Act: p.Act}}
+	m := matmul{step: s, MatMulDims: p.MatMulDims, a: operand(p.A), b: operand(p.B), c: result,
+		product: product{A: s.in[p.A].DType, B: s.in[p.B].DType, TransA: p.TransA, TransB: p.TransB, Act: p.Act}}
 	if len(s.in) == 3 {
 		m.Bias, m.bias = "col", operand(2)
 	}
@@ -34,17 +34,6 @@ func matmulStep(s *step) error {
 	}
 	s.cast(m.c, compute.Float32, result, s.out.DType, s.out.Len())
 	return nil
-}
-
-// inFloat32 is operand i as f32, if need be a copy.
-func (s *step) inFloat32(i int) Buffer {
-	t := s.in[i]
-	if t.DType == compute.Float32 {
-		return operand(i)
-	}
-	y := s.scratch(4 * t.Len())
-	s.cast(operand(i), t.DType, y, compute.Float32, t.Len())
-	return y
 }
 
 // matmul lowers a batch of products; conv2d with 1×1 filters comes here too.
@@ -139,7 +128,9 @@ func (m *matmul) lower() error {
 
 // problem names the choice of a variant: sizes, and what else changes code.
 func (m *matmul) problem() string {
-	return fmt.Sprintf("%d*%dx%dx%d%s", m.Batch, m.M, m.K, m.N, product{m.TransA, m.TransB, m.VecA, m.VecB, m.Tail, "", 0}.key())
+	bare := m.product
+	bare.Bias, bare.Act = "", compute.NoActivation
+	return fmt.Sprintf("%d*%dx%dx%d%s", m.Batch, m.M, m.K, m.N, bare.key())
 }
 
 func (m *matmul) fits(t tile, p product) bool {
@@ -275,6 +266,7 @@ func (m *matmul) emitRows(lanes int, p piece, split int, dst Buffer, q product) 
 	if swap {
 		p.a, p.b, p.offA, p.offB, p.strideA, p.strideB = p.b, p.a, p.offB, p.offA, p.strideB, p.strideA
 		p.m, p.n = p.n, p.m
+		q.A, q.B = q.B, q.A
 	}
 	m.emit(q.rows(lanes, m.vectors(), swap), p, split, 1, ceilDiv(p.m, 4), dst, q.Bias != "")
 }

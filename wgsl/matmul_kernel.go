@@ -8,6 +8,7 @@ import (
 
 // product describes one specialisation of the matmul kernels; see product.wgsl for the names.
 type product struct {
+	A, B           compute.DType // of lhs and rhs; those of 16 bits lie in pairs in words
 	TransA, TransB bool
 	VecA, VecB     bool   // rows of the operand start at multiples of four elements
 	Tail           bool   // the depth is no multiple of four
@@ -88,6 +89,20 @@ func (d productText) Apart() int {
 	return 1
 }
 
+func (p product) HalfA() bool { return p.A.Size() == 2 }
+func (p product) HalfB() bool { return p.B.Size() == 2 }
+
+// Half names the element type of 16 bits, of which a product has at most one; "" for none.
+func (p product) Half() string {
+	switch {
+	case p.HalfA():
+		return p.A.String()
+	case p.HalfB():
+		return p.B.String()
+	}
+	return ""
+}
+
 // FragA is the number of vectors that hold an invocation's rows of a transposed lhs.
 func (d productText) FragA() int { return d.TM / 4 }
 
@@ -118,7 +133,11 @@ func (p product) key() string {
 		}
 		return "-"
 	}
-	return flag(p.TransA, "t") + flag(p.TransB, "t") + flag(p.VecA, "4") + flag(p.VecB, "4") + flag(p.Tail, "r") +
+	types := ""
+	if p.A != p.B || p.A != compute.Float32 {
+		types = fmt.Sprintf("%v*%v/", p.A, p.B)
+	}
+	return types + flag(p.TransA, "t") + flag(p.TransB, "t") + flag(p.VecA, "4") + flag(p.VecB, "4") + flag(p.Tail, "r") +
 		fmt.Sprintf("/%s/%d", p.Bias, p.Act)
 }
 

@@ -19,7 +19,7 @@ type piece struct {
 
 // pieces cuts a batch of products into what the device can bind: along the batch, along the rows of a and of the result, along
 // the columns of a transposed b, and along the depth where operands lie in memory by it. The pieces of a group, one for each part
-// of the depth, have the same place in the result and have to be added up.
+// of the depth, have the same place in the result and have to be added up. Elements of 16 bits count as if they had 32.
 func (m *matmul) pieces(lda, ldb int) ([][]piece, error) {
 	limit := int(min(m.caps.MaxBinding, 1<<62)) / 4
 	sizeA, sizeB, sizeC := m.M*m.K, m.K*m.N, m.M*m.N
@@ -78,17 +78,17 @@ func (m *matmul) pieces(lda, ldb int) ([][]piece, error) {
 func (m *matmul) at(p piece, z, i, j, k int) piece {
 	last := p.batch - 1
 	if m.TransA {
-		p.a, p.offA = m.window(m.a, z*m.StrideA+k*p.lda, last*m.StrideA+p.k*p.lda)
+		p.a, p.offA = m.windowOf(m.A, m.a, z*m.StrideA+k*p.lda, last*m.StrideA+p.k*p.lda)
 		p.offA += i
 	} else {
-		p.a, p.offA = m.window(m.a, z*m.StrideA+i*p.lda, last*m.StrideA+p.m*p.lda)
+		p.a, p.offA = m.windowOf(m.A, m.a, z*m.StrideA+i*p.lda, last*m.StrideA+p.m*p.lda)
 		p.offA += k
 	}
 	if m.TransB {
-		p.b, p.offB = m.window(m.b, z*m.StrideB+j*p.ldb, last*m.StrideB+p.n*p.ldb)
+		p.b, p.offB = m.windowOf(m.B, m.b, z*m.StrideB+j*p.ldb, last*m.StrideB+p.n*p.ldb)
 		p.offB += k
 	} else {
-		p.b, p.offB = m.window(m.b, z*m.StrideB+k*p.ldb, last*m.StrideB+p.k*p.ldb)
+		p.b, p.offB = m.windowOf(m.B, m.b, z*m.StrideB+k*p.ldb, last*m.StrideB+p.k*p.ldb)
 		p.offB += j
 	}
 	p.c, p.offC = m.window(m.c, z*p.strideC+i*p.ldc, last*p.strideC+p.m*p.ldc)
@@ -103,11 +103,16 @@ func (m *matmul) at(p piece, z, i, j, k int) piece {
 // window binds elements [first, first+n) of a buffer of four-byte elements as near as alignment allows, and returns where in
 // the binding the first one lies.
 func (s *step) window(b Buffer, first, n int) (Buffer, int) {
+	return s.windowOf(compute.Float32, b, first, n)
+}
+
+// windowOf is window for elements of type d.
+func (s *step) windowOf(d compute.DType, b Buffer, first, n int) (Buffer, int) {
 	if n == 0 {
 		return b, 0
 	}
-	p := s.part(4*first, 4*(first+n))
-	return p.of(b), first - p.base/4
+	p := s.part(d.Size()*first, d.Size()*(first+n))
+	return p.of(b), first - p.base/d.Size()
 }
 
 func (s *step) tooLarge(what string, elements int, wayOut string) error {

@@ -111,7 +111,7 @@ func TestMatMulPieces(t *testing.T) {
 		d, err := op.MatMulShape(x, y, o)
 		require.NoError(t, err)
 		s := &step{in: in, out: op.F32(d.Batch, d.M, d.N), caps: &caps}
-		m := &matmul{step: s, MatMulDims: d, a: operand(0), b: operand(1), product: product{TransA: o.TransA, TransB: o.TransB}}
+		m := &matmul{step: s, MatMulDims: d, a: operand(0), b: operand(1), c: result, product: product{TransA: o.TransA, TransB: o.TransB}}
 		lda, ldb := x[2], y[1]
 		groups, err := m.pieces(lda, ldb)
 		if err != nil {

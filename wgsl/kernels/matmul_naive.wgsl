@@ -1,4 +1,5 @@
 {{template "product_head" .}}
+{{template "product_element" .}}
 // One invocation per element, in order: the yardstick of all other variants.
 @compute @workgroup_size({{.Lanes}})
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) grid: vec3<u32>,
@@ -16,7 +17,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
     let end = min(first + p.split, p.depth);
     var sum = 0.0;
     for (var k = first; k < end; k++) {
-        sum += lhs[base_a + {{if .TransA}}k * p.lda + row{{else}}row * p.lda + k{{end}}] * rhs[base_b + {{if .TransB}}col * p.ldb + k{{else}}k * p.ldb + col{{end}}];
+        sum += at_a(base_a + {{if .TransA}}k * p.lda + row{{else}}row * p.lda + k{{end}}) * at_b(base_b + {{if .TransB}}col * p.ldb + k{{else}}k * p.ldb + col{{end}});
     }
     res[p.c0 + z * p.stride_c + row * p.ldc + col] = finish(sum, row, col);
 }

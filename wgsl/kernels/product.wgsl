@@ -10,9 +10,9 @@ struct Params {
     splits: u32, split: u32, // parts of the inner loop, and their length
 }
 
-@group(0) @binding(0) var<storage, read> lhs: array<{{if .VecA}}vec4<f32>{{else}}f32{{end}}>;
+@group(0) @binding(0) var<storage, read> lhs: array<{{if .HalfA}}{{if .VecA}}vec2<u32>{{else}}u32{{end}}{{else if .VecA}}vec4<f32>{{else}}f32{{end}}>;
 {{- if .RHS}}
-@group(0) @binding({{.RHS}}) var<storage, read> rhs: array<{{if .VecB}}vec4<f32>{{else}}f32{{end}}>;
+@group(0) @binding({{.RHS}}) var<storage, read> rhs: array<{{if .HalfB}}{{if .VecB}}vec2<u32>{{else}}u32{{end}}{{else if .VecB}}vec4<f32>{{else}}f32{{end}}>;
 {{- end}}
 {{- if .Bias}}
 @group(0) @binding({{add .RHS 1}}) var<storage, read> bias: array<f32>;
@@ -30,25 +30,55 @@ fn finish(x: f32, row: u32, col: u32) -> f32 {
 }
 {{end}}
 
+{{define "product_element"}}
+{{- if .Half}}
+// A pair of {{.Half}} in a word.
+fn halves(word: u32) -> vec2<f32> {
+{{- if eq .Half "f16"}}
+    return unpack2x16float(word);
+{{- else}}
+    return vec2<f32>(bitcast<f32>(word << 16u), bitcast<f32>(word & 0xffff0000u));
+{{- end}}
+}
+{{end}}
+{{- if not .VecA}}
+fn at_a(i: u32) -> f32 {
+    return {{if .HalfA}}halves(lhs[i >> 1u])[i & 1u]{{else}}lhs[i]{{end}};
+}
+{{end}}
+{{- if not .VecB}}
+fn at_b(i: u32) -> f32 {
+    return {{if .HalfB}}halves(rhs[i >> 1u])[i & 1u]{{else}}rhs[i]{{end}};
+}
+{{end}}
+{{end}}
+
 {{define "product_load"}}
+{{template "product_element" .}}
 // Four elements of the matrix row that starts at element row, from column j on; columns from width on read as zero, whatever
 // lies there.
 fn load_a(row: u32, j: u32, width: u32) -> vec4<f32> {
-{{- if .VecA}}
+{{- if and .VecA .HalfA}}
+    let w = lhs[(row + j) >> 2u];
+    return vec4<f32>(halves(w.x), halves(w.y));
+{{- else if .VecA}}
     return lhs[(row + j) >> 2u];
 {{- else}}
     let e = width - 1u;
-    let v = vec4<f32>(lhs[row + j], lhs[row + min(j + 1u, e)], lhs[row + min(j + 2u, e)], lhs[row + min(j + 3u, e)]);
+    let v = vec4<f32>(at_a(row + j), at_a(row + min(j + 1u, e)), at_a(row + min(j + 2u, e)), at_a(row + min(j + 3u, e)));
     return select(v, vec4<f32>(), vec4<u32>(j, j + 1u, j + 2u, j + 3u) > vec4<u32>(e));
 {{- end}}
 }
 
 fn load_b(row: u32, j: u32, width: u32) -> vec4<f32> {
-{{- if .VecB}}
+{{- if and .VecB .HalfB}}
+    let w = rhs[(row + j) >> 2u];
+    return vec4<f32>(halves(w.x), halves(w.y));
+{{- else if .VecB}}
     return rhs[(row + j) >> 2u];
 {{- else}}
     let e = width - 1u;
-    let v = vec4<f32>(rhs[row + j], rhs[row + min(j + 1u, e)], rhs[row + min(j + 2u, e)], rhs[row + min(j + 3u, e)]);
+    let v = vec4<f32>(at_b(row + j), at_b(row + min(j + 1u, e)), at_b(row + min(j + 2u, e)), at_b(row + min(j + 3u, e)));
     return select(v, vec4<f32>(), vec4<u32>(j, j + 1u, j + 2u, j + 3u) > vec4<u32>(e));
 {{- end}}
 }

@@ -24,25 +24,44 @@ const (
 // attending is an attention over the call's operands.
 type attending struct {
 	op.AttentionDims
+	lengths int // operand, 0 for none
+	table   int // operand, 0 for caches that are not in pages
+	op.Paging
+
 	rows   int // of one head of keys: N·Group
 	blocks int // of attentionRows
+	parts  int // into which the keys of a block are cut; see attentionParts
 }
 
 func attention(c *call) work {
 	d, _ := op.AttentionShape(c.in[0].Shape, c.in[1].Shape, c.in[2].Shape, c.attr.Options.(compute.AttentionOptions)) // checked
-	x := &attending{AttentionDims: d, rows: d.N * d.Group()}
+	x := &attending{AttentionDims: d}
+	if len(c.in) > 3 {
+		x.lengths = 3
+	}
+	return x.work(c)
+}
+
+func (x *attending) work(c *call) work {
+	x.rows = x.N * x.Group()
 	x.blocks = ceilDiv(x.rows, attentionRows)
+	units := x.Batch * x.KVHeads * x.blocks
+	x.parts = attentionParts(units, x.NK)
 	const perProduct = 0.02 // ns
-	pairs := float64(min(x.rows, attentionRows)) * float64(d.NK)
-	return one(d.Batch*d.KVHeads*x.blocks, 200+pairs*(0.5+2*perProduct*float64(d.D)), func(a *args, lo, hi int) {
+	pairs := float64(min(x.rows, attentionRows)) * float64(x.NK) / float64(x.parts)
+	w := one(units*x.parts, 200+pairs*(0.5+2*perProduct*float64(x.D)), func(a *args, lo, hi int) {
 		t := attentionTiles.take()
 		defer attentionTiles.give(t)
 		for u := lo; u < hi && !a.stop.Load(); u++ {
-			t.start(x, c, a, u)
-			t.walk(x, c, a)
-			t.finish(x, c, a)
+			t.start(x, c, a, u/x.parts)
+			t.walk(x, c, a, u%x.parts)
+			t.finish(x, c, a, u)
 		}
 	})
+	if x.parts > 1 {
+		x.joinParts(c, &w, units)
+	}
+	return w
 }
 
 // attentionTile is what a block of queries needs while it is worked on.
@@ -55,6 +74,7 @@ type attentionTile struct {
 	q, o        []float32
 	s           []float32 // scores, then weights: attentionKeys apart
 	k, v        []float32 // converted tiles
+	rows        []int     // of a tile's keys in pages; negative where there is none
 	max, sum    []float64
 }
 
@@ -66,8 +86,11 @@ func (t *attentionTile) start(x *attending, c *call, a *args, unit int) {
 	t.first = block * attentionRows
 	t.n = min(attentionRows, x.rows-t.first)
 	length := x.NK
-	if len(a.in) > 3 {
-		length = int(a.in[3].i32()[t.batch])
+	if x.lengths > 0 {
+		length = int(a.in[x.lengths].i32()[t.batch])
+	}
+	if x.table > 0 {
+		length = min(length, x.NK)
 	}
 	t.used, t.slot = x.InUse(length)
 	t.q, t.o = resized(t.q, t.n*x.D), resized(t.o, t.n*x.D)
@@ -90,25 +113,27 @@ func (t *attentionTile) start(x *attending, c *call, a *args, unit int) {
 	}
 }
 
-// walk goes over the keys. Tiles end where a ring does.
-func (t *attentionTile) walk(x *attending, c *call, a *args) {
+// walk goes over the keys of a part. Tiles end where a ring does.
+func (t *attentionTile) walk(x *attending, c *call, a *args, part int) {
 	lo, hi := t.used, 0
 	for r := range t.n {
 		if t.from[r] < t.to[r] {
 			lo, hi = min(lo, t.from[r]), max(hi, t.to[r])
 		}
 	}
+	if lo < hi {
+		chunk := ceilDiv(hi-lo, x.parts)
+		lo, hi = lo+part*chunk, min(hi, lo+(part+1)*chunk)
+	}
 	for keys := 0; lo < hi && !a.stop.Load(); lo += keys {
-		slot := (t.slot + lo) % x.NK
-		keys = min(attentionKeys, hi-lo, x.NK-slot)
-		at := ((t.batch*x.NK+slot)*x.KVHeads + t.head) * x.D
-		k, stride := tileOf(&t.k, x, a.in[1], c.in[1].DType, at, keys)
+		keys = t.place(x, a, lo, hi)
+		k, stride := t.tileOf(&t.k, x, a.in[1], c.in[1].DType)
 		gemm.Run(&gemm.Product{M: t.n, N: keys, K: x.D, AM: x.D, AK: 1, BK: 1, BN: stride, LDC: attentionKeys, Batch: 1, Alpha: 1},
 			&gemm.Operands{A: t.q, B: k, C: t.s}, 1)
 		for r := range t.n {
 			t.weigh(x, r, lo, keys)
 		}
-		v, stride := tileOf(&t.v, x, a.in[2], c.in[2].DType, at, keys)
+		v, stride := t.tileOf(&t.v, x, a.in[2], c.in[2].DType)
 		gemm.Run(&gemm.Product{M: t.n, N: x.D, K: keys, AM: attentionKeys, AK: 1, BK: stride, BN: 1, LDC: x.D, Batch: 1, Alpha: 1, Beta: 1},
 			&gemm.Operands{A: t.s, B: v, C: t.o}, 1)
 	}
@@ -129,6 +154,11 @@ func (t *attentionTile) weigh(x *attending, r, first, keys int) {
 		kernels.Tanh(s, s)
 		kernels.Scale(s, s, x.SoftCap)
 	}
+	for j, row := range t.rows[from:to] {
+		if row < 0 {
+			s[j] = float32(math.Inf(-1))
+		}
+	}
 	m := max(t.max[r], float64(kernels.Max(s)))
 	if math.IsInf(m, -1) {
 		clear(s)
@@ -143,8 +173,12 @@ func (t *attentionTile) weigh(x *attending, r, first, keys int) {
 	t.sum[r] += float64(kernels.ExpSub(s, s, float32(m)))
 }
 
-// finish writes the rows.
-func (t *attentionTile) finish(x *attending, c *call, a *args) {
+// finish writes the rows, or leaves them to be joined.
+func (t *attentionTile) finish(x *attending, c *call, a *args, unit int) {
+	if x.parts > 1 {
+		t.leave(x, a, unit)
+		return
+	}
 	for r := range t.n {
 		o := t.o[r*x.D:][:x.D]
 		if t.sum[r] != 0 { // zeros otherwise
@@ -154,15 +188,42 @@ func (t *attentionTile) finish(x *attending, c *call, a *args) {
 	}
 }
 
-// tileOf returns keys or values of a head from element at on, and the distance from one to the next.
-func tileOf(spare *[]float32, x *attending, kv view, d compute.DType, at, keys int) (tile []float32, stride int) {
-	stride = x.KVHeads * x.D
-	if d == compute.Float32 {
-		return kv.f32()[at:], stride
+// place finds the rows of the next keys and returns how many there are.
+func (t *attentionTile) place(x *attending, a *args, lo, hi int) (keys int) {
+	keys = min(attentionKeys, hi-lo)
+	if x.table == 0 {
+		slot := (t.slot + lo) % x.NK
+		keys = min(keys, x.NK-slot)
+		t.rows = resized(t.rows, keys)
+		for j := range t.rows {
+			t.rows[j] = t.batch*x.NK + slot + j
+		}
+		return keys
 	}
-	*spare = resized(*spare, keys*x.D)
-	for j := range keys {
-		widen((*spare)[j*x.D:][:x.D], kv, d, at+j*stride)
+	t.rows = resized(t.rows, keys)
+	table := a.in[x.table].i32()
+	for j := range t.rows {
+		t.rows[j] = -1
+		if slot, ok := x.Slot(table, t.batch, lo+j); ok {
+			t.rows[j] = slot
+		}
+	}
+	return keys
+}
+
+// tileOf returns keys or values of the head in the rows of the tile, and the distance from one to the next.
+func (t *attentionTile) tileOf(spare *[]float32, x *attending, kv view, d compute.DType) (tile []float32, stride int) {
+	at := func(row int) int { return (row*x.KVHeads + t.head) * x.D }
+	if d == compute.Float32 && x.table == 0 {
+		return kv.f32()[at(t.rows[0]):], x.KVHeads * x.D
+	}
+	*spare = resized(*spare, len(t.rows)*x.D)
+	for j, row := range t.rows {
+		if to := (*spare)[j*x.D:][:x.D]; row < 0 {
+			clear(to)
+		} else {
+			widen(to, kv, d, at(row))
+		}
 	}
 	return *spare, x.D
 }

@@ -223,6 +223,18 @@ func (rec *Batch) Lerp(a, b, t Value) Value {
 	return rec.apply(op.Lookup("lerp"), nil, nil, a, b, t)
 }
 
+// SwiGLU computes silu(gate)·up (Shazeer, "GLU Variants Improve Transformer", 2020), where a is the gate. A gate of
+// −Inf counts as its limit, 0. Where silu(gate) is below the least normal number, it may be 0.
+func (rec *Batch) SwiGLU(a, b Value) Value {
+	return rec.apply(op.Lookup("swiglu"), nil, nil, a, b)
+}
+
+// BiasActivation computes act(x + bias), bias being a vector along the last axis of x. Activations are the
+// operations of the same name; no activation leaves the sum.
+func (rec *Batch) BiasActivation(x, bias Value, options ...compute.BiasActivationOptions) Value {
+	return rec.apply(op.Lookup("bias_activation"), nil, optional(options), x, bias)
+}
+
 // Conv1D computes act(the cross-correlation of x [n, c, length] with weights [o, c/groups, k] + bias [o]) along the
 // length; causal, depthwise (groups = c = o) and with SiLU it is the short convolution of state-space models.
 // Padding is zeros: an infinite weight over padding gives NaN only where the input has elements.
@@ -337,6 +349,12 @@ func (rec *Batch) Cast(x Value, to compute.DType) Value {
 	return rec.apply(op.Lookup("cast"), nil, compute.CastOptions{To: to}, x)
 }
 
+// L2Norm computes x/√(Σx² + eps) of each row of the last axis: with heads as rows, what queries and keys are scaled
+// by in delta-rule attention.
+func (rec *Batch) L2Norm(x Value, eps float32) Value {
+	return rec.apply(op.Lookup("l2_norm"), []float32{eps}, nil, x)
+}
+
 // Sum computes the sum of the elements. Without an axis everything is reduced, to shape []. 0 for an empty tensor.
 // Summed by trees or blocks, never one running sum.
 func (rec *Batch) Sum(x Value, axis ...compute.Axis) Value {
@@ -397,6 +415,32 @@ func (rec *Batch) Dot(a, b Value, axis ...compute.Axis) Value {
 	return rec.apply(op.Lookup("dot"), nil, optional(axis), a, b)
 }
 
+// Rope computes x with pair i of each head turned by positions·Scale·Base^(−2i/Dims)/factors; x is [… n heads d],
+// positions are Int32 [n] or [… n], factors are [Dims/2] and divide the frequencies one by one (Llama 3, YaRN).
+// Elements from Dims on are copied. Positions may be negative. A factor of 0 or NaN makes its pairs NaN. The result
+// may be x in place.
+func (rec *Batch) Rope(x, positions Value, options ...compute.RopeOptions) Value {
+	return rec.apply(op.Lookup("rope"), nil, optional(options), x, positions)
+}
+
+// RopeFactors is [Batch.Rope] with factors.
+func (rec *Batch) RopeFactors(x, positions, factors Value, options ...compute.RopeOptions) Value {
+	return rec.apply(op.Lookup("rope"), nil, optional(options), x, positions, factors)
+}
+
+// RopeBackward computes the gradient of rope for x, which is dy with its pairs turned back; x is [… n heads d],
+// positions are Int32 [n] or [… n], factors are [Dims/2] and divide the frequencies one by one (Llama 3, YaRN),
+// where x is dy. Elements from Dims on are copied. Positions may be negative. A factor of 0 or NaN makes its pairs
+// NaN. The result may be x in place.
+func (rec *Batch) RopeBackward(dy, positions Value, options ...compute.RopeOptions) Value {
+	return rec.apply(op.Lookup("rope_backward"), nil, optional(options), dy, positions)
+}
+
+// RopeBackwardFactors is [Batch.RopeBackward] with factors.
+func (rec *Batch) RopeBackwardFactors(dy, positions, factors Value, options ...compute.RopeOptions) Value {
+	return rec.apply(op.Lookup("rope_backward"), nil, optional(options), dy, positions, factors)
+}
+
 // Softmax computes exp(x − max)/Σexp(x − max) of each row of the last axis. A row that holds NaN or +Inf, or nothing
 // but −Inf, becomes NaN wherever IEEE arithmetic makes it so.
 func (rec *Batch) Softmax(x Value) Value {
@@ -418,6 +462,12 @@ func (rec *Batch) LayerNorm(x, gamma, beta Value, eps float32) Value {
 // RMSNorm computes x/√(mean(x²) + eps)·gamma of each row of the last axis.
 func (rec *Batch) RMSNorm(x, gamma Value, eps float32) Value {
 	return rec.apply(op.Lookup("rms_norm"), []float32{eps}, nil, x, gamma)
+}
+
+// GatedRMSNorm computes rms_norm(x)·gamma·silu(gate) of each row of the last axis (Mamba 2, gated delta nets); x and
+// gate have one shape, gamma is a row. A gate of −Inf counts as its limit, 0.
+func (rec *Batch) GatedRMSNorm(x, gate, gamma Value, eps float32) Value {
+	return rec.apply(op.Lookup("gated_rms_norm"), []float32{eps}, nil, x, gate, gamma)
 }
 
 // Conv2D computes act(the cross-correlation of x [n, c, h, w] with weights [o, c/groups, kh, kw] + bias [o]), or of

@@ -225,6 +225,19 @@ func (o Ops) LerpAsync(y, a, b, t []float32) *Future {
 	return o.run.Run("lerp", []Operand{Of(y)}, []Operand{Of(a), Of(b), Of(t)}, nil, nil)
 }
 
+// SwiGLUAsync computes silu(gate)·up (Shazeer, "GLU Variants Improve Transformer", 2020), where a is the gate.
+// Operands of one element are repeated; for other shapes see [Ops.ApplyAsync]. A gate of −Inf counts as its limit,
+// 0. Where silu(gate) is below the least normal number, it may be 0.
+func (o Ops) SwiGLUAsync(y, a, b []float32) *Future {
+	return o.run.Run("swiglu", []Operand{Of(y)}, []Operand{Of(a), Of(b)}, nil, nil)
+}
+
+// BiasActivationAsync computes act(x + bias), bias being a vector along the last axis of x. The length of y must be
+// that of the result. Activations are the operations of the same name; no activation leaves the sum.
+func (o Ops) BiasActivationAsync(y any, x, bias Operand, options ...BiasActivationOptions) *Future {
+	return o.run.Run("bias_activation", destinations(y), []Operand{x, bias}, nil, optional(options))
+}
+
 // Conv1DAsync computes act(the cross-correlation of x [n, c, length] with weights [o, c/groups, k] + bias [o]) along
 // the length; causal, depthwise (groups = c = o) and with SiLU it is the short convolution of state-space models.
 // The length of y must be that of the result. Padding is zeros: an infinite weight over padding gives NaN only where
@@ -341,6 +354,12 @@ func (o Ops) CastAsync(y any, x Operand, options CastOptions) *Future {
 	return o.run.Run("cast", destinations(y), []Operand{x}, nil, options)
 }
 
+// L2NormAsync computes x/√(Σx² + eps) of each row of the last axis: with heads as rows, what queries and keys are
+// scaled by in delta-rule attention.
+func (o Ops) L2NormAsync(y, x []float32, rows, cols int, eps float32) *Future {
+	return o.run.Run("l2_norm", []Operand{Of(y, rows, cols)}, []Operand{Of(x, rows, cols)}, []float32{eps}, nil)
+}
+
 // SumAsync computes the sum of the elements. The operand is taken as len(y) rows of equal length, each reduced to
 // one element of y. 0 for an empty tensor. Summed by trees or blocks, never one running sum.
 func (o Ops) SumAsync(y, x []float32) *Future {
@@ -403,6 +422,32 @@ func (o Ops) DotAsync(y, a, b []float32) *Future {
 	return o.run.Run("dot", []Operand{Of(y)}, []Operand{rowsOf(a, len(y)), rowsOf(b, len(y))}, nil, LastAxis)
 }
 
+// RopeAsync computes x with pair i of each head turned by positions·Scale·Base^(−2i/Dims)/factors; x is [… n heads
+// d], positions are Int32 [n] or [… n], factors are [Dims/2] and divide the frequencies one by one (Llama 3, YaRN).
+// The length of y must be that of the result. Elements from Dims on are copied. Positions may be negative. A factor
+// of 0 or NaN makes its pairs NaN. The result may be x in place.
+func (o Ops) RopeAsync(y any, x, positions Operand, options ...RopeOptions) *Future {
+	return o.run.Run("rope", destinations(y), []Operand{x, positions}, nil, optional(options))
+}
+
+// RopeFactorsAsync is [Ops.RopeAsync] with factors.
+func (o Ops) RopeFactorsAsync(y any, x, positions, factors Operand, options ...RopeOptions) *Future {
+	return o.run.Run("rope", destinations(y), []Operand{x, positions, factors}, nil, optional(options))
+}
+
+// RopeBackwardAsync computes the gradient of rope for x, which is dy with its pairs turned back; x is [… n heads d],
+// positions are Int32 [n] or [… n], factors are [Dims/2] and divide the frequencies one by one (Llama 3, YaRN),
+// where x is dy. The length of y must be that of the result. Elements from Dims on are copied. Positions may be
+// negative. A factor of 0 or NaN makes its pairs NaN. The result may be x in place.
+func (o Ops) RopeBackwardAsync(y any, dy, positions Operand, options ...RopeOptions) *Future {
+	return o.run.Run("rope_backward", destinations(y), []Operand{dy, positions}, nil, optional(options))
+}
+
+// RopeBackwardFactorsAsync is [Ops.RopeBackwardAsync] with factors.
+func (o Ops) RopeBackwardFactorsAsync(y any, dy, positions, factors Operand, options ...RopeOptions) *Future {
+	return o.run.Run("rope_backward", destinations(y), []Operand{dy, positions, factors}, nil, optional(options))
+}
+
 // SoftmaxAsync computes exp(x − max)/Σexp(x − max) of each row of the last axis. A row that holds NaN or +Inf, or
 // nothing but −Inf, becomes NaN wherever IEEE arithmetic makes it so.
 func (o Ops) SoftmaxAsync(y, x []float32, rows, cols int) *Future {
@@ -424,6 +469,13 @@ func (o Ops) LayerNormAsync(y, x, gamma, beta []float32, rows, cols int, eps flo
 // RMSNormAsync computes x/√(mean(x²) + eps)·gamma of each row of the last axis.
 func (o Ops) RMSNormAsync(y, x, gamma []float32, rows, cols int, eps float32) *Future {
 	return o.run.Run("rms_norm", []Operand{Of(y, rows, cols)}, []Operand{Of(x, rows, cols), Of(gamma, cols)}, []float32{eps}, nil)
+}
+
+// GatedRMSNormAsync computes rms_norm(x)·gamma·silu(gate) of each row of the last axis (Mamba 2, gated delta nets);
+// x and gate have one shape, gamma is a row. The length of y must be that of the result. A gate of −Inf counts as
+// its limit, 0.
+func (o Ops) GatedRMSNormAsync(y any, x, gate, gamma Operand, eps float32) *Future {
+	return o.run.Run("gated_rms_norm", destinations(y), []Operand{x, gate, gamma}, []float32{eps}, nil)
 }
 
 // Conv2DAsync computes act(the cross-correlation of x [n, c, h, w] with weights [o, c/groups, kh, kw] + bias [o]),

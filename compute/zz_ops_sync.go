@@ -258,6 +258,18 @@ func (o Ops) Lerp(ctx context.Context, y, a, b, t []float32) error {
 	return o.LerpAsync(y, a, b, t).AwaitOrAbandon(ctx)
 }
 
+// SwiGLU is [Ops.SwiGLUAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) SwiGLU(ctx context.Context, y, a, b []float32) error {
+	return o.SwiGLUAsync(y, a, b).AwaitOrAbandon(ctx)
+}
+
+// BiasActivation is [Ops.BiasActivationAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) BiasActivation(ctx context.Context, y any, x, bias Operand, options ...BiasActivationOptions) error {
+	return o.BiasActivationAsync(y, x, bias, options...).AwaitOrAbandon(ctx)
+}
+
 // Conv1D is [Ops.Conv1DAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Conv1D(ctx context.Context, y []float32, x, weights Operand, options ...Conv1DOptions) error {
@@ -366,6 +378,12 @@ func (o Ops) Cast(ctx context.Context, y any, x Operand, options CastOptions) er
 	return o.CastAsync(y, x, options).AwaitOrAbandon(ctx)
 }
 
+// L2Norm is [Ops.L2NormAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) L2Norm(ctx context.Context, y, x []float32, rows, cols int, eps float32) error {
+	return o.L2NormAsync(y, x, rows, cols, eps).AwaitOrAbandon(ctx)
+}
+
 // Sum is [Ops.SumAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Sum(ctx context.Context, y, x []float32) error {
@@ -426,6 +444,30 @@ func (o Ops) Dot(ctx context.Context, y, a, b []float32) error {
 	return o.DotAsync(y, a, b).AwaitOrAbandon(ctx)
 }
 
+// Rope is [Ops.RopeAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) Rope(ctx context.Context, y any, x, positions Operand, options ...RopeOptions) error {
+	return o.RopeAsync(y, x, positions, options...).AwaitOrAbandon(ctx)
+}
+
+// RopeFactors is [Ops.RopeFactorsAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) RopeFactors(ctx context.Context, y any, x, positions, factors Operand, options ...RopeOptions) error {
+	return o.RopeFactorsAsync(y, x, positions, factors, options...).AwaitOrAbandon(ctx)
+}
+
+// RopeBackward is [Ops.RopeBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) RopeBackward(ctx context.Context, y any, dy, positions Operand, options ...RopeOptions) error {
+	return o.RopeBackwardAsync(y, dy, positions, options...).AwaitOrAbandon(ctx)
+}
+
+// RopeBackwardFactors is [Ops.RopeBackwardFactorsAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) RopeBackwardFactors(ctx context.Context, y any, dy, positions, factors Operand, options ...RopeOptions) error {
+	return o.RopeBackwardFactorsAsync(y, dy, positions, factors, options...).AwaitOrAbandon(ctx)
+}
+
 // Softmax is [Ops.SoftmaxAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Softmax(ctx context.Context, y, x []float32, rows, cols int) error {
@@ -448,6 +490,12 @@ func (o Ops) LayerNorm(ctx context.Context, y, x, gamma, beta []float32, rows, c
 // caller's again.
 func (o Ops) RMSNorm(ctx context.Context, y, x, gamma []float32, rows, cols int, eps float32) error {
 	return o.RMSNormAsync(y, x, gamma, rows, cols, eps).AwaitOrAbandon(ctx)
+}
+
+// GatedRMSNorm is [Ops.GatedRMSNormAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) GatedRMSNorm(ctx context.Context, y any, x, gate, gamma Operand, eps float32) error {
+	return o.GatedRMSNormAsync(y, x, gate, gamma, eps).AwaitOrAbandon(ctx)
 }
 
 // Conv2D is [Ops.Conv2DAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the

@@ -111,8 +111,28 @@ func (t *rowTask[S]) Do(part int) {
 	}
 }
 
-// rowwise lowers a row operation.
+// rowsForm says what a row operation finds where.
+type rowsForm struct {
+	x, y  func(a *args) []float32
+	gamma int // number of the operand; beta follows
+	// before prepares elements of x, after changes those of the result; nil for nothing. Both take what lies in one row.
+	before, after func(a *args, lo, hi int)
+	ns            float64 // of both, for an element
+}
+
+// rowwise lowers a row operation of x and vectors.
 func rowwise[S any](o *rowOp[S]) func(*call) work {
+	return rowwiseAs(o, rowsForm{x: func(a *args) []float32 { return a.in[0].f32() },
+		y: func(a *args) []float32 { return a.out.f32() }, gamma: 1})
+}
+
+func rowwiseAs[S any](o *rowOp[S], form rowsForm) func(*call) work {
+	if form.before == nil {
+		form.before = func(*args, int, int) {}
+	}
+	if form.after == nil {
+		form.after = func(*args, int, int) {}
+	}
 	return func(c *call) work {
 		rows, cols := op.RowsCols(c.in[0].Shape)
 		var eps float64
@@ -121,30 +141,38 @@ func rowwise[S any](o *rowOp[S]) func(*call) work {
 		}
 		operands := func(a *args, row int) (y, x []float32, v vectors) {
 			v.eps = eps
-			if len(a.in) > 1 {
-				v.gamma = a.in[1].f32()
+			if len(a.in) > form.gamma {
+				v.gamma = a.in[form.gamma].f32()
 			}
-			if len(a.in) > 2 {
-				v.beta = a.in[2].f32()
+			if len(a.in) > form.gamma+1 {
+				v.beta = a.in[form.gamma+1].f32()
 			}
-			return a.out.f32()[row*cols : (row+1)*cols], a.in[0].f32()[row*cols : (row+1)*cols], v
+			return form.y(a)[row*cols : (row+1)*cols], form.x(a)[row*cols : (row+1)*cols], v
 		}
-		size, ns := blockLen(), o.cost.ns()
+		size, ns := blockLen(), o.cost.ns()+form.ns
 		perRow := ceilDiv(cols, size)
 		if perRow <= fewBlocks {
 			return one(rows, 20+2*ns*float64(cols), func(a *args, lo, hi int) {
 				for row := lo; row < hi; row++ {
+					form.before(a, row*cols, (row+1)*cols)
 					y, x, v := operands(a, row)
 					o.short(y, x, v)
+					form.after(a, row*cols, (row+1)*cols)
 				}
 			})
 		}
 		// Scratch memory holds the states of all blocks, then those of the rows.
 		units := rows * perRow
+		block := func(u int) (lo, hi int) {
+			row, from := u/perRow*cols, u%perRow*size
+			return row + from, row + min(from+size, cols)
+		}
 		states := func(a *args) []S { return cells[S](a.scratch, units+rows) }
 		return work{scratch: (units + rows) * int(unsafe.Sizeof(*new(S))), phases: []phase{
 			{units: units, ns: ns * float64(size), do: func(a *args, lo, hi int) {
 				for u := lo; u < hi; u++ {
+					from, to := block(u)
+					form.before(a, from, to)
 					y, x, _ := operands(a, u/perRow)
 					o.fold(y, x, states(a)[u/perRow*perRow:], u%perRow, u%perRow+1)
 				}
@@ -157,9 +185,11 @@ func rowwise[S any](o *rowOp[S]) func(*call) work {
 			}},
 			{units: units, ns: ns * float64(size), do: func(a *args, lo, hi int) {
 				for u := lo; u < hi; u++ {
+					from, to := block(u)
 					y, x, v := operands(a, u/perRow)
 					s := states(a)
 					o.finish(y, x, v, s[u/perRow*perRow:], s[units+u/perRow], u%perRow, u%perRow+1)
+					form.after(a, from, to)
 				}
 			}},
 		}}

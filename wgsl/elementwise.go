@@ -24,6 +24,7 @@ type elementwiseKernel struct {
 	Reads     string // per operand, how it is read; see below
 	Rank      int    // axes of the strided form; 0 is the flat one
 	Workgroup int
+	Act       compute.Activation
 }
 
 // Reads of an operand.
@@ -34,9 +35,18 @@ const (
 )
 
 func (e elementwiseKernel) kernel() *Kernel {
-	key := fmt.Sprintf("%s/%s/%d/%d", e.Entry.Name, e.Reads, e.Rank, e.Workgroup)
+	key := fmt.Sprintf("%s/%s/%d/%d/%d", e.Entry.Name, e.Reads, e.Rank, e.Workgroup, e.Act)
 	return cached(key, func() *Kernel {
 		expr := expressions[e.Entry]
+		functions := functionsOf(expr)
+		if e.Act != compute.NoActivation {
+			act, of, err := activation(e.Act)
+			if err != nil {
+				panic(err) // checked with the call
+			}
+			functions += act + "fn act(a: f32) -> f32 {\n    return " + of + ";\n}\n"
+			expr = "act(" + expr + ")"
+		}
 		data := struct {
 			Workgroup, PerThread, Rank, Last int
 			Axes                             []int // all but the outermost, innermost first
@@ -44,7 +54,7 @@ func (e elementwiseKernel) kernel() *Kernel {
 			Operands, Lanes                  []string
 			Wide                             []bool
 			Gather                           bool
-		}{Workgroup: e.Workgroup, PerThread: perThread, Rank: e.Rank, Last: e.Rank - 1, Expr: expr, Functions: functionsOf(expr),
+		}{Workgroup: e.Workgroup, PerThread: perThread, Rank: e.Rank, Last: e.Rank - 1, Expr: expr, Functions: functions,
 			Lanes: []string{"x", "y", "z", "w"}, Gather: strings.ContainsRune(e.Reads, gathered)}
 		k := &Kernel{Uniform: 16, Workgroup: [3]uint32{uint32(e.Workgroup), 1, 1}}
 		if e.Rank > 0 {
@@ -99,7 +109,7 @@ func (s *step) scalars(units int) []uint32 {
 const infBits = 0x7f800000
 
 func (s *step) elementwiseFlat(reads string) error {
-	e := elementwiseKernel{Entry: s.Entry, Reads: reads, Workgroup: s.workgroup()}
+	e := elementwiseKernel{Entry: s.Entry, Reads: reads, Workgroup: s.workgroup(), Act: s.Attr.Activation()}
 	size := BufferSize(4 * s.out.Len())
 	chunk := min(size, s.caps.MaxBinding/uint64(s.align())*uint64(s.align()))
 	if chunk == 0 {
@@ -130,7 +140,7 @@ func (s *step) elementwiseStrided() error {
 	}
 	shape, strides := op.Collapse(s.out.Shape, strides...)
 	last := len(shape) - 1 // at least 1: what has one axis is flat
-	e := elementwiseKernel{Entry: s.Entry, Rank: len(shape), Workgroup: s.workgroup()}
+	e := elementwiseKernel{Entry: s.Entry, Rank: len(shape), Workgroup: s.workgroup(), Act: s.Attr.Activation()}
 	reads, units := byUnits(shape, strides)
 	if !units {
 		reads = byElements(shape, strides)

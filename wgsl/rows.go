@@ -9,17 +9,32 @@ import (
 
 // statistic says which file of kernels holds the functions of an entry, and the type that they accumulate.
 type statistic struct {
-	file  string
-	log   bool // softmax.wgsl: of its logarithm
-	acc   string
-	bytes int // of acc
+	file    string
+	variant string // of the file, or none
+	acc     string
+	bytes   int // of acc
+	second  second
 }
 
+// second is what a second matrix is to rows.
+type second string
+
+// Kinds of second matrices. Without one the operands are x and vectors.
+const (
+	added second = "added" // operand 1: x is the sum of both, which is the first result; then come the vectors
+	gate  second = "gate"  // operand 1: silu of it multiplies the result; then come the vectors
+	// gradient is operand 2, that of a norm's result: times gamma, operand 1, it is what the statistic is taken of together
+	// with x. The mean and the factor of each row are left for the gradients of vectors.
+	gradient second = "gradient"
+)
+
 var statistics = map[*op.Entry]statistic{
-	op.Softmax:    {"softmax.wgsl", false, "vec2<f32>", 8},
-	op.LogSoftmax: {"softmax.wgsl", true, "vec2<f32>", 8},
-	op.LayerNorm:  {"layer_norm.wgsl", false, "vec4<f32>", 16},
-	op.RMSNorm:    {"rms_norm.wgsl", false, "f32", 4},
+	op.Softmax:      {"softmax.wgsl", "", "vec2<f32>", 8, ""},
+	op.LogSoftmax:   {"softmax.wgsl", "log", "vec2<f32>", 8, ""},
+	op.LayerNorm:    {"layer_norm.wgsl", "", "vec4<f32>", 16, ""},
+	op.RMSNorm:      {"rms_norm.wgsl", "", "f32", 4, ""},
+	op.L2Norm:       {"rms_norm.wgsl", "l2", "f32", 4, ""},
+	op.GatedRMSNorm: {"rms_norm.wgsl", "", "f32", 4, gate},
 }
 
 func init() {
@@ -43,45 +58,104 @@ type rowsKernel struct {
 	workgroup int
 }
 
+// binding is a storage buffer of a kernel.
+type binding struct {
+	Name, Type string
+	Write      bool
+}
+
+// accesses is what a kernel does to its bindings.
+func accesses(bindings []binding) (a []Access) {
+	for _, b := range bindings {
+		if b.Write {
+			a = append(a, ReadWrite)
+		} else {
+			a = append(a, Read)
+		}
+	}
+	return a
+}
+
+// vectors is the number of operands as long as a row.
+func (s statistic) vectors(e *op.Entry) int {
+	if s.second == "" {
+		return len(e.Inputs) - 1
+	}
+	return len(e.Inputs) - 2
+}
+
+// bindings are those of a stage, in the order of rowsBuffers.
+func (r rowsKernel) bindings(unit string) []binding {
+	st := statistics[r.entry]
+	all := []binding{{Name: "x", Type: unit}}
+	if st.second != "" && (r.stage != "part" || st.second != gate) {
+		all = append(all, binding{Name: "m", Type: unit})
+	}
+	if r.stage != "part" || st.second == gradient {
+		for i := range st.vectors(r.entry) {
+			all = append(all, binding{Name: fmt.Sprint("vector", i), Type: unit})
+		}
+	}
+	if r.stage == "part" {
+		return append(all, binding{"statistics", st.acc, true})
+	}
+	switch st.second {
+	case added:
+		all = append(all, binding{"sum", unit, true})
+	case gradient:
+		all = append(all, binding{"norms", "vec2<f32>", true})
+	}
+	all = append(all, binding{"y", unit, true})
+	if r.stage == "write" {
+		all = append(all, binding{Name: "statistics", Type: st.acc})
+	}
+	return all
+}
+
 func (r rowsKernel) kernel() *Kernel {
 	key := fmt.Sprintf("%s/%s/%d/%d/%d/%d", r.entry.Name, r.stage, r.width, r.blocks, r.lanes, r.workgroup)
 	return cached(key, func() *Kernel {
 		st := statistics[r.entry]
 		var text strings.Builder
-		if err := sources.ExecuteTemplate(&text, st.file, struct{ Log bool }{st.log}); err != nil {
+		if err := sources.ExecuteTemplate(&text, st.file, struct{ Variant string }{st.variant}); err != nil {
 			panic(err) // our own text: every kernel is rendered in a test
 		}
-		k := &Kernel{Uniform: 48, Workgroup: [3]uint32{uint32(r.workgroup), 1, 1}}
-		vectors := len(r.entry.Inputs) - 1
-		switch r.stage {
-		case "part":
-			k.Bindings = []Access{Read, ReadWrite}
-		default:
-			k.Bindings = make([]Access, 1+vectors, 3+vectors) // all Read
-			k.Bindings = append(k.Bindings, ReadWrite)
-			if r.stage == "write" {
-				k.Bindings = append(k.Bindings, Read)
-			}
-		}
-		if r.lanes > 1 {
-			k.Shared = st.bytes * r.workgroup
+		functions := functionsOf(text.String())
+		if st.second == gate {
+			functions = functionsOf(text.String(), "swish")
 		}
 		unit := "f32"
 		if r.width == 4 {
 			unit = "vec4<f32>"
 		}
+		bindings := r.bindings(unit)
+		k := &Kernel{Bindings: accesses(bindings), Uniform: 48, Workgroup: [3]uint32{uint32(r.workgroup), 1, 1}}
+		if r.lanes > 1 {
+			k.Shared = st.bytes * r.workgroup
+		}
 		k.Source = render("rows.wgsl", struct {
-			Unit, Acc, Stage, Functions, Statistic                   string
-			Width, Lanes, Workgroup, Vectors, Blocks, UniformBinding int
-			Components                                               []string
-			Strides                                                  []int
-		}{unit, st.acc, r.stage, functionsOf(text.String()), text.String(), r.width, r.lanes, r.workgroup, vectors, r.blocks,
-			len(k.Bindings), []string{"x", "y", "z", "w"}, strides(r.lanes)})
+			Bindings                                 []binding
+			Acc, Stage, Functions, Statistic, Second string
+			Width, Lanes, Workgroup, Vectors, Blocks int
+			Components                               []string
+			Strides                                  []int
+		}{bindings, st.acc, r.stage, functions, text.String(), string(st.second), r.width, r.lanes, r.workgroup,
+			st.vectors(r.entry), r.blocks, []string{"x", "y", "z", "w"}, strides(r.lanes)})
 		return k
 	})
 }
 
-func rowwise(s *step) error {
+// rowsStep is a step over rows and the buffers of its kernels.
+type rowsStep struct {
+	*step
+	y       Buffer
+	partial Buffer // statistics of tasks
+	norms   Buffer // of rows, with gradient
+}
+
+func rowwise(s *step) error { return (&rowsStep{step: s, y: result}).lower() }
+
+func (s *rowsStep) lower() error {
 	rows, cols := op.RowsCols(s.in[0].Shape)
 	k := rowsKernel{entry: s.Entry, stage: "whole", width: 1, workgroup: s.workgroup()}
 	if rows == 1 || cols%4 == 0 {
@@ -96,47 +170,58 @@ func rowwise(s *step) error {
 		if k.blocks > keptBlocks {
 			k.blocks = 0
 		}
-		return s.rowsStage(k, w, Buffer{})
+		return s.stage(k, w)
 	}
 	k.lanes = k.workgroup
-	bytes := statistics[s.Entry].bytes
-	partial := s.scratch(w.tasks() * bytes)
+	s.partial = s.scratch(w.tasks() * statistics[s.Entry].bytes)
 	part := k
 	part.stage = "part"
-	if err := s.rowsStage(part, w, partial); err != nil {
+	if err := s.stage(part, w); err != nil {
 		return err
 	}
 	k.stage = "write"
-	return s.rowsStage(k, w, partial)
+	return s.stage(k, w)
 }
 
-// rowsStage runs one stage over every task of w.
-func (s *step) rowsStage(k rowsKernel, w work, partial Buffer) error {
-	bytes := statistics[s.Entry].bytes
+// buffer is what a binding of that name is bound to, and which of the parts of a dispatch.
+func (s *rowsStep) buffer(name string, x, vector, statistic, norm part) Buffer {
+	m, v := 1, 1 // where the second matrix and the vectors begin
+	switch statistics[s.Entry].second {
+	case added, gate:
+		v = 2
+	case gradient:
+		m = 2
+	}
+	switch name {
+	case "x":
+		return x.of(operand(0))
+	case "m":
+		return x.of(operand(m))
+	case "vector0":
+		return vector.of(operand(v))
+	case "vector1":
+		return vector.of(operand(v + 1))
+	case "sum":
+		return x.of(result)
+	case "y":
+		return x.of(s.y)
+	case "norms":
+		return norm.of(s.norms)
+	}
+	return statistic.of(s.partial)
+}
+
+// stage runs one stage over every task of w.
+func (s *rowsStep) stage(k rowsKernel, w work) error {
+	st := statistics[s.Entry]
 	var epsilon float32
 	if len(s.Attr.Scalars) > 0 {
 		epsilon = s.Attr.Scalars[0]
 	}
-	emit := func(first, end int, parts []part) {
-		x, vector, statistic := parts[0], parts[1], parts[2]
-		bind := []Buffer{x.of(operand(0))}
-		if k.stage == "part" {
-			bind = append(bind, statistic.of(partial))
-		} else {
-			for i := range s.in[1:] {
-				bind = append(bind, vector.of(operand(1+i)))
-			}
-			bind = append(bind, x.of(result))
-		}
-		if k.stage == "write" {
-			bind = append(bind, statistic.of(partial))
-		}
-		params := append(w.params(first, end), uint32(x.base/4), uint32(statistic.base/bytes), infBits, bits(epsilon), uint32(vector.base/4))
-		s.dispatch(k.kernel(), s.linear(ceilDiv(end-first, k.workgroup/k.lanes)), params, bind...)
-	}
+	bindings := k.bindings("")
 	none := func(int, int) (from, to int) { return 0, 0 }
-	vector, statistic := extent(none), extent(none)
-	if len(s.in) > 1 && k.stage != "part" {
+	vector, statistic, norm := extent(none), extent(none), extent(none)
+	if st.vectors(s.Entry) > 0 && (k.stage != "part" || st.second == gradient) {
 		vector = func(first, end int) (from, to int) {
 			row := first / w.parts
 			if (end-1)/w.parts > row {
@@ -147,11 +232,24 @@ func (s *step) rowsStage(k rowsKernel, w work, partial Buffer) error {
 	}
 	switch k.stage {
 	case "part":
-		statistic = perTask(bytes)
+		statistic = perTask(st.bytes)
 	case "write": // of whole rows
 		statistic = func(first, end int) (from, to int) {
-			return bytes * (first / w.parts * w.parts), bytes * ceilDiv(end, w.parts) * w.parts
+			return st.bytes * (first / w.parts * w.parts), st.bytes * ceilDiv(end, w.parts) * w.parts
 		}
 	}
-	return s.ranges(w.tasks(), emit, w.extent(4), vector, statistic)
+	if st.second == gradient && k.stage != "part" {
+		norm = func(first, end int) (from, to int) { return 8 * (first / w.parts), 8 * ceilDiv(end, w.parts) }
+	}
+	emit := func(first, end int, parts []part) {
+		x, vector, statistic, norm := parts[0], parts[1], parts[2], parts[3]
+		var bind []Buffer
+		for _, b := range bindings {
+			bind = append(bind, s.buffer(b.Name, x, vector, statistic, norm))
+		}
+		params := append(w.params(first, end), uint32(x.base/4), uint32(statistic.base/st.bytes), infBits, bits(epsilon),
+			uint32(vector.base/4), uint32(norm.base/8))
+		s.dispatch(k.kernel(), s.linear(ceilDiv(end-first, k.workgroup/k.lanes)), params, bind...)
+	}
+	return s.ranges(w.tasks(), emit, w.extent(4), vector, statistic, norm)
 }

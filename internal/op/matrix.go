@@ -215,6 +215,8 @@ func (a Attr) Activation() compute.Activation {
 		return o.Act
 	case compute.Conv1DOptions:
 		return o.Act
+	case compute.BiasActivationOptions:
+		return o.Act
 	}
 	return compute.NoActivation
 }

@@ -5,11 +5,14 @@ import "github.com/wavelane/wavelane/internal/op"
 var rowsKernels = map[*op.Entry]struct {
 	*Kernel
 	size int // words of a partial result
+	second
 }{
-	op.Softmax:    {softmaxKernel, 2},
-	op.LogSoftmax: {logSoftmaxKernel, 2},
-	op.LayerNorm:  {layerNormKernel, 3},
-	op.RMSNorm:    {rmsNormKernel, 1},
+	op.Softmax:      {softmaxKernel, 2, noSecond},
+	op.LogSoftmax:   {logSoftmaxKernel, 2, noSecond},
+	op.LayerNorm:    {layerNormKernel, 3, noSecond},
+	op.RMSNorm:      {rmsNormKernel, 1, noSecond},
+	op.L2Norm:       {l2NormKernel, 1, noSecond},
+	op.GatedRMSNorm: {gatedRMSNormKernel, 1, gated},
 }
 
 func init() {
@@ -22,6 +25,20 @@ func init() {
 const longestPart = 128 * 4 * loopSingles * teamThreads
 
 func rowwise(s *step) error {
+	s.rows(rowsKernels[s.Entry].second.tensors(s))
+	return nil
+}
+
+// tensors are the arguments of a kernel of rows but for the last one, partial.
+func (o second) tensors(s *step) []any {
+	if o == noSecond || o == gated {
+		return s.tensors()
+	}
+	panic("lower: results of rows")
+}
+
+// rows launches the step's kernel of rows.
+func (s *step) rows(tensors []any) {
 	rows, cols := op.RowsCols(s.in[0].Shape)
 	const blocks = 4 // per multiprocessor
 	w := work{rows: rows, cols: cols, parts: 1, chunk: ceilDiv(cols, 4) * 4}
@@ -38,10 +55,7 @@ func rowwise(s *step) error {
 		if len(s.Attr.Scalars) > 0 {
 			arguments = append(arguments, s.Attr.Scalars[0])
 		}
-		for i := range s.in {
-			arguments = append(arguments, operand(i))
-		}
-		s.launch(k.Kernel, w.grid(), append(arguments, result, partial)...)
+		s.launch(k.Kernel, w.grid(), append(append(arguments, tensors...), partial)...)
 	}
 	switch {
 	case w.parts > 1:
@@ -55,5 +69,4 @@ func rowwise(s *step) error {
 	default:
 		run(wholeRows, 0, result)
 	}
-	return nil
 }

@@ -5,13 +5,13 @@ import "github.com/wavelane/wavelane/ptx"
 // statistic is what a kernel of family rows gathers of a row, and how it changes the row's elements by that.
 type statistic struct {
 	neutral float64 // what stands where a row has no element
-	// take is the partial result of the elements of a rowTile; merge joins two of them.
-	take  func(x []float, l rowTile) []float
+	// take is the partial result of the elements of a rowTile, to which g belong with gradient; merge joins two of them.
+	take  func(x, g []float, l rowTile) []float
 	empty []float32 // a partial result of nothing
 	merge merge[float32]
 	// coefficients are what apply needs of the whole row.
 	coefficients func(acc []float) []float
-	// apply changes element x, where the vectors have the elements v.
+	// apply changes element x, where the vectors have the elements v. With gradient v is g noSecond.
 	apply func(x float, coefficients, v []float) float
 }
 
@@ -28,21 +28,41 @@ const (
 	loopVectors, loopSingles = 4, 2
 )
 
+// second is what a second matrix m is to rows.
+type second uint8
+
+const (
+	noSecond second = iota // there is none
+	added                  // x + m takes the place of x, and is a result, too
+	gated                  // silu(m) multiplies the result
+	gradient               // m·v takes part as g: m is the gradient of a norm's result. Two coefficients of each row are a result
+)
+
 // rowsKernel is a kernel over the rows of a matrix: x and y, and vectors as long as a row. x is read once where a lane's share
 // of the row fits its registers. y may be x. Its parameters are work.args; u32 stage; u32 units, 1 or keptUnits if these hold a
-// row, else 0; what body declares; f32* x, the vectors, y; f32* partial results of tasks, unused with wholeRows.
-func rowsKernel(name, doc string, vectors int, body func(t team) statistic) *Kernel {
+// row, else 0; what body declares; f32* x, m if there is a second matrix, the vectors, the sum if m is added, y, the coefficients
+// if m is a gradient; f32* partial results of tasks, unused with wholeRows.
+func rowsKernel(name, doc string, m second, vectors int, body func(t team) statistic) *Kernel {
 	return register(Kernel{Family: "rows", Name: name, Doc: doc, Block: [3]int{teamThreads, 1, 1}, build: func(k *ptx.Kernel) {
 
-		b := rowsBuilder{team: teamOf(k)}
+		b := rowsBuilder{team: teamOf(k), second: m}
 		stage, units := ptx.Param[uint32](k, "stage"), ptx.Param[uint32](k, "units")
 		b.statistic = body(b.team)
 		b.shared = sharedFor[float32](k, len(b.empty))
 		b.x = rowOf(b.team, ptx.PointerParam[float32](k, "x"))
+		if m != noSecond {
+			b.m = rowOf(b.team, ptx.PointerParam[float32](k, "m"))
+		}
 		for i := range vectors {
 			b.vectors = append(b.vectors, ptx.PointerParam[float32](k, string(rune('v'+i))))
 		}
+		if m == added {
+			b.sum = rowOf(b.team, ptx.PointerParam[float32](k, "sum"))
+		}
 		b.y = rowOf(b.team, ptx.PointerParam[float32](k, "y"))
+		if m == gradient {
+			b.norms = ptx.PointerParam[float32](k, "norms")
+		}
 		partial := ptx.PointerParam[float32](k, "partial")
 		b.from = ptx.Add(k, b.start, ptx.Select(k, b.vector(), ptx.Shl(k, b.lane, u32(2)), b.lane))
 		b.stride = ptx.MulWideU32(k, b.lanes, u32(4))
@@ -57,8 +77,11 @@ func rowsKernel(name, doc string, vectors int, body func(t team) statistic) *Ker
 type rowsBuilder struct {
 	team
 	statistic
+	second
 	shared  ptx.Ptr[ptx.Shared, float32]
-	x, y    ptx.Ptr[ptx.Global, float32] // the task's row
+	x, m    ptx.Ptr[ptx.Global, float32] // the task's row
+	sum, y  ptx.Ptr[ptx.Global, float32]
+	norms   ptx.Ptr[ptx.Global, float32] // of all rows
 	vectors []ptx.Ptr[ptx.Global, float32]
 	from    ptx.Reg[uint32] // first element of a lane
 	stride  ptx.Reg[uint64] // bytes from one element of a unit to the next, if they are no neighbours
@@ -69,7 +92,7 @@ type rowTile struct {
 	*rowsBuilder
 	at     ptx.Reg[uint32] // first element
 	inside ptx.Reg[uint32] // a bit for each element: does the task have it?
-	x      variables[float32]
+	x, g   variables[float32]
 }
 
 func (l rowTile) has(i int) ptx.Reg[bool] {
@@ -81,6 +104,9 @@ func (b *rowsBuilder) tileAt(at ptx.Reg[uint32], units int) rowTile {
 	k, l := b.k, rowTile{rowsBuilder: b, at: at}
 	for range 4 * units {
 		l.x = append(l.x, ptx.VarOf(k, num(b.neutral)))
+		if b.second == gradient {
+			l.g = append(l.g, ptx.VarOf(k, num(0)))
+		}
 	}
 	// Accesses of single elements and of four follow each other at distances that are powers of two.
 	log := b.log()
@@ -110,51 +136,121 @@ func (l rowTile) each(p []ptx.Ptr[ptx.Global, float32], f func(j int, p []ptx.Pt
 	}
 }
 
+// sources are the pointers from which a rowTile is loaded.
+func (b *rowsBuilder) sources() []ptx.Ptr[ptx.Global, float32] {
+	switch b.second {
+	case added:
+		return []ptx.Ptr[ptx.Global, float32]{b.x, b.m}
+	case gradient:
+		return []ptx.Ptr[ptx.Global, float32]{b.x, b.m, b.vectors[0]}
+	}
+	return []ptx.Ptr[ptx.Global, float32]{b.x}
+}
+
+// set makes element i what its sources have there.
+func (l rowTile) set(i int, from []float) {
+	c := calc{l.k}
+	switch l.second {
+	case added:
+		l.x[i].Set(c.add(from[0], from[1]))
+	case gradient:
+		l.x[i].Set(from[0])
+		l.g[i].Set(c.mul(from[1], from[2]))
+	default:
+		l.x[i].Set(from[0])
+	}
+}
+
 // loadVectors and loadSingles read what the task has of a rowTile.
 func (l rowTile) loadVectors() {
-	l.each([]ptx.Ptr[ptx.Global, float32]{l.rowsBuilder.x}, func(j int, p []ptx.Ptr[ptx.Global, float32]) {
+	l.each(l.sources(), func(j int, p []ptx.Ptr[ptx.Global, float32]) {
 		l.k.When(l.has(4*j), func() {
-			x := ptx.Load4(l.k, p[0])
-			l.x[4*j : 4*j+4].set(x[:])
+			var from [4][]float
+			for _, p := range p {
+				for c, x := range ptx.Load4(l.k, p) {
+					from[c] = append(from[c], x)
+				}
+			}
+			for c := range from {
+				l.set(4*j+c, from[c])
+			}
 		})
 	})
 }
 
 func (l rowTile) loadSingles() {
-	l.each([]ptx.Ptr[ptx.Global, float32]{l.rowsBuilder.x}, func(j int, p []ptx.Ptr[ptx.Global, float32]) {
+	l.each(l.sources(), func(j int, p []ptx.Ptr[ptx.Global, float32]) {
 		for c := range 4 {
-			if c > 0 {
-				p[0] = ptx.AtByte(l.k, p[0], l.stride)
+			for i := range p {
+				if c > 0 {
+					p[i] = ptx.AtByte(l.k, p[i], l.stride)
+				}
 			}
-			l.k.When(l.has(4*j+c), func() { l.x[4*j+c].Set(ptx.Load(l.k, p[0])) })
+			l.k.When(l.has(4*j+c), func() {
+				var from []float
+				for _, p := range p {
+					from = append(from, ptx.Load(l.k, p))
+				}
+				l.set(4*j+c, from)
+			})
 		}
 	})
+}
+
+// sinks are the pointers that storing needs: first those that are written, n of them.
+func (b *rowsBuilder) sinks() (p []ptx.Ptr[ptx.Global, float32], n int) {
+	switch p = append(p, b.y); b.second {
+	case added:
+		return append(append(p, b.sum), b.vectors...), 2
+	case gated:
+		return append(append(p, b.vectors...), b.m), 1
+	case gradient:
+		return p, 1
+	}
+	return append(p, b.vectors...), 1
+}
+
+// result is what becomes of element i, where the pointers behind those that are written have v.
+func (l rowTile) result(i int, coefficients, v []float) float {
+	c := calc{l.k}
+	switch last := len(v) - 1; l.second {
+	case gated:
+		return c.mul(l.apply(l.x[i].Get(), coefficients, v[:last]), c.swish(v[last]))
+	case gradient:
+		return l.apply(l.x[i].Get(), coefficients, []float{l.g[i].Get()})
+	}
+	return l.apply(l.x[i].Get(), coefficients, v)
 }
 
 // storeVectors and storeSingles write what becomes of a rowTile, unit by unit: branches keep the compiler from having all on
 // the way at once.
 func (l rowTile) storeVectors(coefficients []float) {
 	k := l.k
-	l.each(append([]ptx.Ptr[ptx.Global, float32]{l.y}, l.vectors...), func(j int, p []ptx.Ptr[ptx.Global, float32]) {
+	sinks, written := l.sinks()
+	l.each(sinks, func(j int, p []ptx.Ptr[ptx.Global, float32]) {
 		k.If(l.has(4*j), func() {
 			var v [4][]float
-			for _, p := range p[1:] {
+			for _, p := range p[written:] {
 				for c, e := range ptx.Load4(k, p) {
 					v[c] = append(v[c], e)
 				}
 			}
 			var y [4]float
 			for c := range y {
-				y[c] = l.apply(l.x[4*j+c].Get(), coefficients, v[c])
+				y[c] = l.result(4*j+c, coefficients, v[c])
 			}
 			ptx.Store4(k, p[0], y)
+			if l.second == added {
+				ptx.Store4(k, p[1], [4]float(l.x[4*j:4*j+4].get()))
+			}
 		})
 	})
 }
 
 func (l rowTile) storeSingles(coefficients []float) {
 	k := l.k
-	l.each(append([]ptx.Ptr[ptx.Global, float32]{l.y}, l.vectors...), func(j int, p []ptx.Ptr[ptx.Global, float32]) {
+	sinks, written := l.sinks()
+	l.each(sinks, func(j int, p []ptx.Ptr[ptx.Global, float32]) {
 		k.If(l.has(4*j), func() {
 			for c := range 4 {
 				for i := range p {
@@ -164,13 +260,29 @@ func (l rowTile) storeSingles(coefficients []float) {
 				}
 				k.When(l.has(4*j+c), func() {
 					var v []float
-					for _, p := range p[1:] {
+					for _, p := range p[written:] {
 						v = append(v, ptx.Load(k, p))
 					}
-					ptx.Store(k, p[0], l.apply(l.x[4*j+c].Get(), coefficients, v))
+					ptx.Store(k, p[0], l.result(4*j+c, coefficients, v))
+					if l.second == added {
+						ptx.Store(k, p[1], l.x[4*j+c].Get())
+					}
 				})
 			}
 		})
+	})
+}
+
+// keepNorm leaves the first two coefficients of the task's row, which its first task writes.
+func (b *rowsBuilder) keepNorm(coefficients []float) {
+	if b.second != gradient {
+		return
+	}
+	k := b.k
+	first := ptx.And(k, b.active, ptx.Eq(k, ptx.Or(k, b.lane, b.start), u32(0)))
+	k.If(first, func() {
+		at := ptx.AtByte(k, b.norms, ptx.MulWideU32(k, b.row, u32(8)))
+		ptx.Store2(k, at, [2]float{coefficients[0], coefficients[1]})
 	})
 }
 
@@ -183,7 +295,8 @@ func (b *rowsBuilder) total(acc []float) []float {
 func (b *rowsBuilder) kept(units int) {
 	l := b.tileAt(b.from, units)
 	b.k.If(b.vector(), l.loadVectors, l.loadSingles)
-	coefficients := b.coefficients(b.total(b.take(l.x.get(), l)))
+	coefficients := b.coefficients(b.total(b.take(l.x.get(), l.g.get(), l)))
+	b.keepNorm(coefficients)
 	b.k.If(b.vector(), func() { l.storeVectors(coefficients) }, func() { l.storeSingles(coefficients) })
 }
 
@@ -231,7 +344,7 @@ func (b *rowsBuilder) long(stage ptx.Reg[uint32], partial ptx.Ptr[ptx.Global, fl
 			acc.set(b.merge(acc.get(), other))
 		}, ptx.NoUnroll())
 	}, func() {
-		b.tiles(false, func(l rowTile, _ func([]float)) { acc.set(b.merge(acc.get(), b.take(l.x.get(), l))) })
+		b.tiles(false, func(l rowTile, _ func([]float)) { acc.set(b.merge(acc.get(), b.take(l.x.get(), l.g.get(), l))) })
 	})
 	all := b.total(acc.get())
 	k.If(ptx.Eq(k, stage, ptx.Imm(partRows)), func() {
@@ -242,6 +355,7 @@ func (b *rowsBuilder) long(stage ptx.Reg[uint32], partial ptx.Ptr[ptx.Global, fl
 		})
 	}, func() {
 		coefficients := b.coefficients(all)
+		b.keepNorm(coefficients)
 		b.tiles(true, func(_ rowTile, store func([]float)) { store(coefficients) })
 	})
 }

@@ -9,14 +9,17 @@ import (
 const rowsDoc = " Parameters: work; u32 stage; u32 units; "
 
 var (
-	softmaxKernel = rowsKernel("softmax", "exp(x − max)/Σexp(x − max) of rows."+rowsDoc+"f32* x, y, partial.", 0,
+	softmaxKernel = rowsKernel("softmax", "exp(x − max)/Σexp(x − max) of rows."+rowsDoc+"f32* x, y, partial.", noSecond, 0,
 		func(t team) statistic { return exponentials(t, false) })
-	logSoftmaxKernel = rowsKernel("log_softmax", "x − max − log Σexp(x − max) of rows."+rowsDoc+"f32* x, y, partial.", 0,
+	logSoftmaxKernel = rowsKernel("log_softmax", "x − max − log Σexp(x − max) of rows."+rowsDoc+"f32* x, y, partial.", noSecond, 0,
 		func(t team) statistic { return exponentials(t, true) })
 	layerNormKernel = rowsKernel("layer_norm", "(x − mean)/√(variance + eps)·v + w of rows."+rowsDoc+
-		"f32 eps; f32* x, v, w, y, partial.", 2, layerNorm)
+		"f32 eps; f32* x, v, w, y, partial.", noSecond, 2, layerNorm)
 	rmsNormKernel = rowsKernel("rms_norm", "x/√(mean(x²) + eps)·v of rows."+rowsDoc+"f32 eps; f32* x, v, y, partial.",
-		1, rmsNorm)
+		noSecond, 1, rmsNorm)
+	gatedRMSNormKernel = rowsKernel("gated_rms_norm", "x/√(mean(x²) + eps)·v·silu(m) of rows."+rowsDoc+
+		"f32 eps; f32* x, m, v, y, partial.", gated, 1, rmsNorm)
+	l2NormKernel = rowsKernel("l2_norm", "x/√(Σx² + eps) of rows."+rowsDoc+"f32 eps; f32* x, y, partial.", noSecond, 0, l2Norm)
 )
 
 // sum adds by a tree.
@@ -36,7 +39,7 @@ func exponentials(t team, log bool) statistic {
 	// The difference is taken before it is scaled: the error then grows with it, not with the elements.
 	exp := func(x, m float) float { return c.smallExp2(c.mul(ptx.Sub(k, x, m), num(math.Log2E))) }
 	s := statistic{neutral: math.Inf(-1), empty: []float32{-math.MaxFloat32, 0}}
-	s.take = func(x []float, _ rowTile) []float {
+	s.take = func(x, _ []float, _ rowTile) []float {
 		m := num(-math.MaxFloat32)
 		for _, v := range x {
 			m = ptx.Max(k, v, m)
@@ -70,7 +73,7 @@ func layerNorm(t team) statistic {
 	eps := ptx.Param[float32](k, "eps")
 	return statistic{
 		empty: []float32{0, 0, 0},
-		take: func(x []float, l rowTile) []float {
+		take: func(x, _ []float, l rowTile) []float {
 			deviations, squares := make([]float, len(x)), make([]float, len(x))
 			n := ptx.Convert[float32](k, ptx.Popc(k, ptx.And(k, l.inside, ptx.Imm(uint32(1)<<len(x)-1))))
 			each := c.inverse(ptx.Max(k, n, num(1)))
@@ -98,22 +101,30 @@ func layerNorm(t team) statistic {
 
 // rmsNorm has the sum of squares.
 func rmsNorm(t team) statistic {
+	s, k, c := l2Norm(t), t.k, calc{t.k}
+	root := s.coefficients
+	s.coefficients = func(acc []float) []float {
+		return root([]float{c.mul(acc[0], c.inverse(ptx.Convert[float32](k, t.cols)))})
+	}
+	s.apply = func(x float, of, v []float) float { return c.mul(c.mul(x, of[0]), v[0]) }
+	return s
+}
+
+// l2Norm has it, too.
+func l2Norm(t team) statistic {
 	k, c := t.k, calc{t.k}
 	eps := ptx.Param[float32](k, "eps")
 	return statistic{
 		empty: []float32{0},
-		take: func(x []float, _ rowTile) []float {
+		take: func(x, _ []float, _ rowTile) []float {
 			squares := make([]float, len(x))
 			for i, v := range x {
 				squares[i] = c.mul(v, v)
 			}
 			return []float{c.sum(squares)}
 		},
-		merge: func(a, b []float) []float { return []float{c.add(a[0], b[0])} },
-		coefficients: func(acc []float) []float {
-			cols := ptx.Convert[float32](k, t.cols)
-			return []float{ptx.Rsqrt(k, c.fma(acc[0], c.inverse(cols), eps))}
-		},
-		apply: func(x float, of, v []float) float { return c.mul(c.mul(x, of[0]), v[0]) },
+		merge:        func(a, b []float) []float { return []float{c.add(a[0], b[0])} },
+		coefficients: func(acc []float) []float { return []float{ptx.Rsqrt(k, c.add(acc[0], eps))} },
+		apply:        func(x float, of, _ []float) float { return c.mul(x, of[0]) },
 	}
 }

@@ -13,22 +13,13 @@ struct Params {
     inf: u32,
     epsilon: f32,
     vector_base: u32, // element at which the bound part of vectors begins
+    norm_base: u32, // row at which the bound part of the norms begins
 }
 
-@group(0) @binding(0) var<storage, read> x: array<{{.Unit}}>;
-{{if eq .Stage "part" -}}
-@group(0) @binding(1) var<storage, read_write> statistics: array<{{.Acc}}>;
-@group(0) @binding(2) var<uniform> p: Params;
-{{- else -}}
-{{range $i := seq .Vectors -}}
-@group(0) @binding({{add $i 1}}) var<storage, read> vector{{$i}}: array<{{$.Unit}}>;
+{{range $i, $b := .Bindings -}}
+@group(0) @binding({{$i}}) var<storage, {{if $b.Write}}read_write{{else}}read{{end}}> {{$b.Name}}: array<{{$b.Type}}>;
 {{end -}}
-@group(0) @binding({{add .Vectors 1}}) var<storage, read_write> y: array<{{.Unit}}>;
-{{if eq .Stage "write" -}}
-@group(0) @binding({{add .Vectors 2}}) var<storage, read> statistics: array<{{.Acc}}>;
-{{end -}}
-@group(0) @binding({{.UniformBinding}}) var<uniform> p: Params;
-{{- end}}
+@group(0) @binding({{len .Bindings}}) var<uniform> p: Params;
 {{if gt .Lanes 1}}
 var<workgroup> others: array<{{.Acc}}, {{.Workgroup}}>;
 {{end}}
@@ -41,8 +32,16 @@ fn elements(low: u32, lane: u32, j: u32) -> vec4<u32> {
 }
 
 fn load(e: vec4<u32>, high: u32) -> vec4<f32> {
-    return x[min(e.x, high - 1u) / 4u];
+    let i = min(e.x, high - 1u) / 4u;
+    return x[i]{{if eq .Second "added"}} + m[i]{{end}};
 }
+{{- if eq .Second "gradient"}}
+
+fn load_gradient(e: vec4<u32>, origin: u32, high: u32) -> vec4<f32> {
+    let i = min(e.x, high - 1u);
+    return m[i / 4u] * vector0[(i - origin - p.vector_base) / 4u];
+}
+{{- end}}
 {{else}}
 // The four elements of block j of a thread's share.
 fn elements(low: u32, lane: u32, j: u32) -> vec4<u32> {
@@ -51,22 +50,49 @@ fn elements(low: u32, lane: u32, j: u32) -> vec4<u32> {
 
 fn load(e: vec4<u32>, high: u32) -> vec4<f32> {
     let i = min(e, vec4(high - 1u));
-    return vec4(x[i.x], x[i.y], x[i.z], x[i.w]);
+    return vec4(x[i.x], x[i.y], x[i.z], x[i.w]){{if eq .Second "added"}} + vec4(m[i.x], m[i.y], m[i.z], m[i.w]){{end}};
 }
+{{- if eq .Second "gradient"}}
+
+fn load_gradient(e: vec4<u32>, origin: u32, high: u32) -> vec4<f32> {
+    let i = min(e, vec4(high - 1u));
+    let j = i - (origin + p.vector_base);
+    return vec4(m[i.x], m[i.y], m[i.z], m[i.w]) * vec4(vector0[j.x], vector0[j.y], vector0[j.z], vector0[j.w]);
+}
+{{- end}}
 {{end}}
 {{- if ne .Stage "part"}}
+{{- if eq .Second "gradient"}}
+fn store(e: vec4<u32>, origin: u32, high: u32, v: vec4<f32>, g: vec4<f32>, k: vec4<f32>) {
+    let r = apply(v, g, k);
+{{- else}}
 fn store(e: vec4<u32>, origin: u32, high: u32, v: vec4<f32>, k: vec2<f32>) {
 {{- if eq .Width 4}}
-    if e.x < high {
-        let i = (e.x - origin - p.vector_base) / 4u;
-        y[e.x / 4u] = apply(v, k{{range $i := seq .Vectors}}, vector{{$i}}[i]{{end}});
-    }
+    let i = (min(e.x, high - 1u) - origin - p.vector_base) / 4u;
+    var r = apply(v, k{{range $i := seq .Vectors}}, vector{{$i}}[i]{{end}});
 {{- else}}
     let i = min(e, vec4(high - 1u)) - (origin + p.vector_base);
-    let r = apply(v, k{{range $i := seq .Vectors}}, vec4(vector{{$i}}[i.x], vector{{$i}}[i.y], vector{{$i}}[i.z], vector{{$i}}[i.w]){{end}});
+    var r = apply(v, k{{range $i := seq .Vectors}}, vec4(vector{{$i}}[i.x], vector{{$i}}[i.y], vector{{$i}}[i.z], vector{{$i}}[i.w]){{end}});
+{{- end}}
+{{- end}}
+{{- if eq .Width 4}}
+    if e.x < high {
+{{- if eq .Second "gate"}}
+        let a = m[e.x / 4u];
+        r *= vec4(swish(a.x), swish(a.y), swish(a.z), swish(a.w));
+{{- end}}
+        y[e.x / 4u] = r;
+{{- if eq .Second "added"}}
+        sum[e.x / 4u] = v;
+{{- end}}
+    }
+{{- else}}
 {{- range $lane := .Components}}
     if e.{{$lane}} < high {
-        y[e.{{$lane}}] = r.{{$lane}};
+        y[e.{{$lane}}] = r.{{$lane}}{{if eq $.Second "gate"}} * swish(m[e.{{$lane}}]){{end}};
+{{- if eq $.Second "added"}}
+        sum[e.{{$lane}}] = v.{{$lane}};
+{{- end}}
     }
 {{- end}}
 {{- end}}
@@ -92,12 +118,15 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
 {{- range $j := seq .Blocks}}
     let e{{$j}} = elements(low, lane, {{$j}}u);
     let v{{$j}} = load(e{{$j}}, high);
-    acc = take(acc, v{{$j}}, e{{$j}} < vec4(high));
+{{- if eq $.Second "gradient"}}
+    let g{{$j}} = load_gradient(e{{$j}}, origin, high);
+{{- end}}
+    acc = take(acc, v{{$j}}{{if eq $.Second "gradient"}}, g{{$j}}{{end}}, e{{$j}} < vec4(high));
 {{- end}}
 {{- else}}
     for (var j = 0u; low + j * {{mul .Lanes 4}}u < high; j++) {
         let e = elements(low, lane, j);
-        acc = take(acc, load(e, high), e < vec4(high));
+        acc = take(acc, load(e, high){{if eq .Second "gradient"}}, load_gradient(e, origin, high){{end}}, e < vec4(high));
     }
 {{- end}}
 {{- template "tree.wgsl" .}}{{if gt .Lanes 1}}
@@ -111,14 +140,19 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
         }
 {{- else}}
         let k = coefficients(acc);
+{{- if eq .Second "gradient"}}
+        if lane == 0u{{if eq .Stage "write"}} && start == 0u{{end}} {
+            norms[row - p.norm_base] = k.xy;
+        }
+{{- end}}
 {{- if .Blocks}}
 {{- range $j := seq .Blocks}}
-        store(e{{$j}}, origin, high, v{{$j}}, k);
+        store(e{{$j}}, origin, high, v{{$j}}{{if eq $.Second "gradient"}}, g{{$j}}{{end}}, k);
 {{- end}}
 {{- else}}
         for (var j = 0u; low + j * {{mul .Lanes 4}}u < high; j++) {
             let e = elements(low, lane, j);
-            store(e, origin, high, load(e, high), k);
+            store(e, origin, high, load(e, high){{if eq .Second "gradient"}}, load_gradient(e, origin, high){{end}}, k);
         }
 {{- end}}
 {{- end}}

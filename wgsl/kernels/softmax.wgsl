@@ -19,7 +19,7 @@ fn merge(a: vec2<f32>, b: vec2<f32>) -> vec2<f32> {
     let m = max(a.x, b.x);
     return vec2(m, a.y * shifted_exp(a.x - m) + b.y * shifted_exp(b.x - m));
 }
-{{if .Log}}
+{{if eq .Variant "log"}}
 fn coefficients(a: vec2<f32>) -> vec2<f32> {
     return vec2(a.x, select(ieee_log(a.y), nan(), a.y == 0.0));
 }

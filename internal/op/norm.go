@@ -1,0 +1,60 @@
+package op
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/wavelane/wavelane/compute"
+)
+
+// L2Norm is over rows, as those of rows.go.
+var L2Norm = rowwise(&Entry{Name: "l2_norm", Method: "L2Norm",
+	Doc:    "x/√(Σx² + eps) of each row of the last axis: with heads as rows, what queries and keys are scaled by in delta-rule attention",
+	Inputs: []Input{{Name: "x"}}, Scalars: []Scalar{scalar("eps", 1e-6, 1e-3)}, Tol: Tolerance{Abs: 1e-7, Rel: 1e-5}},
+	func(y, x []float64, _ [][]float64, p []float32) {
+		r := 1 / math.Sqrt(dot(x, x)+float64(p[0]))
+		for i := range y {
+			y[i] = x[i] * r
+		}
+	})
+
+// Norms of several matrices. Their rows are those of the last axis.
+var (
+	GatedRMSNorm = register(&Entry{Name: "gated_rms_norm", Method: "GatedRMSNorm", Class: Layer,
+		Doc:     "rms_norm(x)·gamma·silu(gate) of each row of the last axis (Mamba 2, gated delta nets); x and gate have one shape, gamma is a row",
+		Special: "A gate of −Inf counts as its limit, 0.",
+		Inputs:  []Input{{Name: "x"}, {Name: "gate"}, {Name: "gamma"}}, Scalars: []Scalar{scalar("eps", 1e-6, 1e-3)},
+		Tol: Tolerance{Abs: 1e-5, Rel: 3e-5}, Infer: inferNorm(2, 1),
+		Ref: func(in []Array, a Attr, _ Type) []float64 {
+			y := RMSNorm.Ref([]Array{in[0], in[2]}, a, Type{})
+			for i, g := range in[1].Data {
+				y[i] *= swish(g)
+			}
+			return y
+		}})
+)
+
+// inferNorm checks so many matrices of one shape, then vectors as long as their rows, and scalars that are not negative.
+func inferNorm(matrices, vectors int) func(in []Type, a Attr) (Type, error) {
+	return func(in []Type, a Attr) (Type, error) {
+		if len(in[0].Shape) == 0 {
+			return Type{}, fmt.Errorf("a scalar has no rows: %w", compute.ErrShape)
+		}
+		_, cols := RowsCols(in[0].Shape)
+		for i, t := range in[1:] {
+			want := in[0].Shape
+			if i+1 >= matrices && i+1 < matrices+vectors {
+				want = []int{cols}
+			}
+			if !EqualShape(t.Shape, want) {
+				return Type{}, fmt.Errorf("operand %d must have shape %v: %w", i+1, want, compute.ErrShape)
+			}
+		}
+		for _, v := range a.Scalars {
+			if !(v >= 0) {
+				return Type{}, fmt.Errorf("eps is %v, must not be negative: %w", v, compute.ErrArgument)
+			}
+		}
+		return in[0], nil
+	}
+}

@@ -1,0 +1,60 @@
+package lower
+
+import (
+	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/ptx"
+)
+
+func init() {
+	newElementwise(op.SwiGLU, func(c calc, x, _ []float) float { return c.mul(c.swish(x[0]), x[1]) })
+	lowerings[op.BiasActivation] = func(s *step) error {
+		rows, cols := op.RowsCols(s.in[0].Shape)
+		kernel, unit := biasActivation, 1
+		if cols%4 == 0 {
+			kernel, unit = biasActivation4, 4
+		}
+		total := rows * cols / unit
+		s.launch(kernel, s.strides(total, elementwiseBlock), total, activationCode(s.Attr), divisorOf(cols/unit), operand(0), operand(1),
+			result)
+		return nil
+	}
+}
+
+var biasActivation, biasActivation4 = biasActivationKernel("bias_activation", 1), biasActivationKernel("bias_activation_4", 4)
+
+func biasActivationKernel(name string, unit int) *Kernel {
+	return register(Kernel{Family: "binary", Name: name, Block: [3]int{elementwiseBlock, 1, 1},
+		Doc: "y = act(x + bias) by units, bias being as long as a row. Parameters: u32 total (units), u32 activation, u32 cols[] " +
+			"(units of a row, as a divisor), f32* x, f32* bias, f32* y.",
+		build: func(k *ptx.Kernel) {
+			total, act := ptx.Param[uint32](k, "total"), ptx.Param[uint32](k, "activation")
+			cols := divisorAt(k, ptx.ParamArray[uint32](k, "cols", divisorWords), 0)
+			x, bias := ptx.PointerParam[float32](k, "x", ptx.Align(4*unit)), ptx.PointerParam[float32](k, "bias", ptx.Align(4*unit))
+			y := ptx.PointerParam[float32](k, "y", ptx.Align(4*unit))
+			ptx.For(k, k.GlobalID(ptx.X), total, ptx.Mul(k, k.Nctaid(ptx.X), u32(elementwiseBlock)), func(i ptx.Reg[uint32]) {
+				_, col := cols.split(k, i)
+				v, b := loadFloats(k, x, i, unit), loadFloats(k, bias, col, unit)
+				for j := range v {
+					v[j] = ptx.Add(k, v[j], b[j])
+				}
+				storeFloats(k, y, i, activate(k, act, v))
+			}, ptx.NoUnroll())
+		}})
+}
+
+// loadFloats and storeFloats access unit i, of one element or of four.
+func loadFloats(k *ptx.Kernel, p ptx.Ptr[ptx.Global, float32], i ptx.Reg[uint32], unit int) []float {
+	if unit == 1 {
+		return []float{ptx.Load(k, ptx.At(k, p, i))}
+	}
+	v := ptx.Load4(k, ptx.AtByte(k, p, ptx.MulWideU32(k, i, u32(16))))
+	return v[:]
+}
+
+func storeFloats(k *ptx.Kernel, p ptx.Ptr[ptx.Global, float32], i ptx.Reg[uint32], v []float) {
+	if len(v) == 1 {
+		ptx.Store(k, ptx.At(k, p, i), v[0])
+		return
+	}
+	ptx.Store4(k, ptx.AtByte(k, p, ptx.MulWideU32(k, i, u32(16))), [4]float(v))
+}

@@ -1,0 +1,42 @@
+package simd
+
+import (
+	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/simd/internal/kernels"
+)
+
+func init() {
+	spans["swiglu"] = &swigluOp
+	lowerings["bias_activation"] = biasActivation
+}
+
+var swigluOp = binaryOp("SwiGLU", cost{10.5, 0.5}, swiglu)
+
+// swiglu needs room of its own for silu(gate): y may be up.
+func swiglu(y, gate, up []float32) {
+	buffer := borrow(repeat)
+	defer scratch.Put(buffer)
+	for lo := 0; lo < len(y); lo += repeat {
+		hi := min(lo+repeat, len(y))
+		silu := (*buffer)[:hi-lo]
+		kernels.Swish(silu, gate[lo:hi])
+		kernels.Mul(y[lo:hi], silu, up[lo:hi])
+	}
+}
+
+func biasActivation(c *call) work {
+	rows, cols := op.RowsCols(c.out.Shape)
+	act, ns := inPlace(c.attr.Activation())
+	return one(rows, 10+(ns+cheap.ns())*float64(cols), func(a *args, lo, hi int) {
+		for r := lo; r < hi; r++ {
+			y := a.out.f32()[r*cols : (r+1)*cols]
+			for from := 0; from < cols; from += blockLen() { // so that the activation finds them in the first cache
+				part := y[from:min(from+blockLen(), cols)]
+				kernels.Add(part, a.in[0].f32()[r*cols+from:][:len(part)], a.in[1].f32()[from:][:len(part)])
+				if act != nil {
+					act(part)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,24 @@
+package simd
+
+import (
+	"math"
+
+	"github.com/wavelane/wavelane/simd/internal/kernels"
+)
+
+func init() {
+	lowerings["l2_norm"] = rowwise(&l2NormRow)
+	lowerings["gated_rms_norm"] = rowwiseAs(&rmsNormRow, gatedRows)
+}
+
+// gatedRows multiplies the result by silu(gate).
+var gatedRows = rowsForm{gamma: 2, ns: swigluOp.cost.ns(),
+	x:     func(a *args) []float32 { return a.in[0].f32() },
+	y:     func(a *args) []float32 { return a.out.f32() },
+	after: func(a *args, lo, hi int) { swiglu(a.out.f32()[lo:hi], a.in[1].f32()[lo:hi], a.out.f32()[lo:hi]) },
+}
+
+var l2NormRow = rowOp[squares]{cost: cost{1.2, 0.09}, merge: squares.plus, block: squaresOf,
+	write: func(y, x, _, _ []float32, _, row squares, eps float64) {
+		kernels.Scale(y, x, float32(1/math.Sqrt(row.sum+eps)))
+	}}

@@ -91,7 +91,7 @@ func (b *Batch) Import(t compute.Tensor) Value {
 	if t == nil {
 		return b.fail(fmt.Errorf("import of a nil tensor: %w", compute.ErrArgument))
 	}
-	if i := slices.Index(b.tensors, t); i >= 0 {
+	if i := slices.IndexFunc(b.tensors, func(o compute.Tensor) bool { return op.SameTensor(o, t) }); i >= 0 {
 		return Value{b, b.program.Tensor[i]}
 	}
 	b.tensors = append(b.tensors, t)

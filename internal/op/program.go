@@ -2,6 +2,7 @@ package op
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 
 	"github.com/wavelane/wavelane/compute"
@@ -232,7 +233,7 @@ func (p *Program) CheckIO(io *IO) error {
 func (p *Program) checkChanged(io *IO) error {
 	for _, i := range p.Changed() {
 		for j, t := range io.Tensors {
-			if j != i && t == io.Tensors[i] {
+			if j != i && SameTensor(t, io.Tensors[i]) {
 				return fmt.Errorf("tensor %d is updated in place and is tensor %d as well: %w", i, j, compute.ErrArgument)
 			}
 		}
@@ -240,16 +241,35 @@ func (p *Program) checkChanged(io *IO) error {
 	return nil
 }
 
-// CheckUpdates validates what the program asks of values that lie in tensors: a tensor that changes cannot be kept as another.
+// CheckUpdates validates what the program asks of values that lie in tensors which it updates in place: such a tensor cannot be
+// kept as another, and what is read at the end is its last state.
 func (p *Program) CheckUpdates() error {
 	homes, changed := p.Homes(), p.Changed()
-	for i, s := range p.Keep {
-		for _, t := range changed {
-			if homes[s] == p.Tensor[t] {
+	for _, t := range changed {
+		home := p.Tensor[t]
+		last := home
+		for s, h := range homes {
+			if h == home {
+				last = Slot(s) // slots are in the order of steps
+			}
+		}
+		for i, s := range p.Keep {
+			if homes[s] == home {
 				return fmt.Errorf("kept value %d %v lies in a tensor that the program updates in place: use that tensor: %w", i,
+					p.Values[s].Type, compute.ErrArgument)
+			}
+		}
+		for i, s := range p.Read {
+			if homes[s] == home && s != last {
+				return fmt.Errorf("result %d %v is an earlier state of a tensor that the program updates in place: copy it before: %w", i,
 					p.Values[s].Type, compute.ErrArgument)
 			}
 		}
 	}
 	return nil
+}
+
+// SameTensor reports whether two tensors are one.
+func SameTensor(a, b compute.Tensor) bool {
+	return a != nil && b != nil && reflect.TypeOf(a).Comparable() && a == b
 }

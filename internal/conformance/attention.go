@@ -3,8 +3,6 @@ package conformance
 import (
 	"math"
 
-	"github.com/x448/float16"
-
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/op"
 )
@@ -28,25 +26,12 @@ type attentionTypes struct{ q, kv compute.DType }
 func (b *builder) attend(note string, s attentionSizes, o compute.AttentionOptions, t attentionTypes, lengths ...int32) *testCase {
 	return b.add(note, op.Attr{Options: o}, func(r *source) []operand {
 		q, k := s.shapes()
-		in := []operand{stored(r.domain(b.Entry, q...), t.q), stored(r.domain(b.Entry, k...), t.kv), stored(r.domain(b.Entry, k...), t.kv)}
+		in := []operand{r.domain(b.Entry, q...).as(t.q), r.domain(b.Entry, k...).as(t.kv), r.domain(b.Entry, k...).as(t.kv)}
 		if lengths != nil {
 			in = append(in, operand{op.Type{DType: compute.Int32, Shape: []int{s.b}}, append([]int32{}, lengths...)})
 		}
 		return in
 	})
-}
-
-// stored rounds an operand to another type.
-func stored(o operand, d compute.DType) operand {
-	if d == compute.Float32 {
-		return o
-	}
-	from := o.data.([]float32)
-	to := make([]uint16, len(from))
-	for i, v := range from {
-		to[i] = float16.Fromfloat32(v).Bits()
-	}
-	return operand{op.Type{DType: d, Shape: o.Shape}, to}
 }
 
 func attentionCases(b *builder) {
@@ -85,6 +70,15 @@ func attentionCases(b *builder) {
 	b.attend("a cache of halves", attentionSizes{1, 1, 90, 4, 1, 64}, causal, cache, 77)
 	b.attend("a cache of halves", attentionSizes{2, 19, 40, 2, 1, 27}, causal, cache)
 	b.attend("a cache of halves", attentionSizes{1, 70, 50, 1, 1, 96}, plain, cache)
+
+	for _, d := range []compute.DType{compute.Float16, compute.BFloat16} {
+		all := attentionTypes{d, d}
+		b.attend("", attentionSizes{1, 40, 70, 2, 1, 64}, causal, all)
+		b.attend("", attentionSizes{2, 66, 130, 1, 1, 128}, compute.AttentionOptions{Causal: true, Window: 50}, all, 129, 30)
+		b.attend("", attentionSizes{1, 3, 9, 2, 2, 15}, plain, all)
+		b.attend("", attentionSizes{1, 17, 40, 1, 1, 40}, compute.AttentionOptions{SoftCap: 3}, all, 1000)
+	}
+	b.attend("", attentionSizes{1, 3, 20, 4, 2, 64}, causal, attentionTypes{compute.Float16, compute.Float32})
 
 	for _, s := range []attentionSizes{{0, 3, 3, 2, 1, 4}, {2, 0, 3, 2, 1, 4}, {2, 3, 0, 2, 1, 4}, {2, 3, 3, 0, 0, 4}, {1, 1, 0, 1, 1, 64}} {
 		b.attend("empty", s, causal, f32)

@@ -84,10 +84,7 @@ func (d AttentionDims) Seen(i, used int) (from, to int) {
 	return from, max(from, to)
 }
 
-// halves are the types of what is stored in two bytes or four.
-var halves = []compute.DType{compute.Float32, compute.Float16}
-
-var attentionInputs = []Input{{Name: "q", Types: halves}, {Name: "k", Types: halves}, {Name: "v", Types: halves},
+var attentionInputs = []Input{{Name: "q", Types: floats}, {Name: "k", Types: floats}, {Name: "v", Types: floats},
 	{Name: "lengths", Types: []compute.DType{compute.Int32}, Optional: true}}
 
 const attentionSpecial = "Q is [batch, n, heads, d], k and v are [batch, keys, kvheads, d], or all three without batch; d is at " +
@@ -191,16 +188,21 @@ func attended(out Type, v Array, each func(f func(r queryRow))) []float64 {
 // attendedMagnitude is the yardstick of attended: the relative error of a weight grows with the score, and with those of the sum
 // that it is divided by.
 func attendedMagnitude(out Type, v Array, each func(f func(r queryRow))) []float64 {
-	m := make([]float64, out.Len())
+	m, weighted := make([]float64, out.Len()), make([]float64, out.Len())
 	each(func(r queryRow) {
 		mean := dot(r.p, r.size)
 		for j, p := range r.p {
 			for c := range r.D {
-				m[r.q+c] += p * math.Abs(v.Data[r.keys[j]+c]) * (1 + r.size[j] + mean)
+				x := p * math.Abs(v.Data[r.keys[j]+c])
+				weighted[r.q+c] += x
+				m[r.q+c] += x * (1 + r.size[j] + mean)
 			}
 		}
 	})
-	if r := roundings[out.DType]; r != (Tolerance{}) { // of the result
+	if r := roundings[out.DType]; r != (Tolerance{}) { // of weights, which tensor cores take in the queries' type, and of the result
+		for i := range m {
+			m[i] += 2 * r.Rel / attentionTol.Mag * weighted[i]
+		}
 		for i, y := range attended(out, v, each) {
 			m[i] += (r.Abs + r.Rel*math.Abs(y)) / attentionTol.Mag
 		}

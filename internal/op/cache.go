@@ -16,7 +16,7 @@ type Paging struct {
 }
 
 // Slot returns the place of key t of a sequence among those of all pages; false where the table has no page for it.
-func (p Paging) Slot(table []int32, sequence, t int) (int, bool) {
+func (p Paging) Slot(table []float64, sequence, t int) (int, bool) {
 	entry := t / max(p.PageSize, 1)
 	if t < 0 || entry >= p.PerSequence {
 		return 0, false
@@ -74,7 +74,7 @@ var PagedAttention = register(&Entry{Name: "paged_attention", Method: "PagedAtte
 	Doc: "softmax(scale·q·kᵀ)·v for every head, of keys and values in pages that a table names for each sequence " +
 		"(Kwon and others, \"PagedAttention\", 2023)",
 	Special: pagedSpecial,
-	Inputs: []Input{{Name: "q", Types: halves}, {Name: "kpages", Types: cacheTypes}, {Name: "vpages", Types: cacheTypes},
+	Inputs: []Input{{Name: "q", Types: floats}, {Name: "kpages", Types: cacheTypes}, {Name: "vpages", Types: cacheTypes},
 		{Name: "table", Types: []compute.DType{compute.Int32}}, {Name: "lengths", Types: []compute.DType{compute.Int32}}},
 	Options: compute.AttentionOptions{},
 	Tol:     attentionTol, Domain: [2]float64{-2, 2},
@@ -95,14 +95,10 @@ var PagedAttention = register(&Entry{Name: "paged_attention", Method: "PagedAtte
 // eachPagedQuery is eachQuery over pages.
 func eachPagedQuery(in []Array, a Attr, f func(r queryRow)) {
 	d, p, _ := PagedShape(in[0].Shape, in[1].Shape, in[2].Shape, in[3].Shape, in[4].Shape, a.Options.(compute.AttentionOptions)) // checked
-	table := make([]int32, len(in[3].Data))
-	for i, id := range in[3].Data {
-		table[i] = int32(id)
-	}
 	for b := range d.Batch {
 		used := min(max(int(in[4].Data[b]), 0), d.NK)
 		d.eachOf(b, used, in[0], in[1], func(head, t int) (int, bool) {
-			slot, ok := p.Slot(table, b, t)
+			slot, ok := p.Slot(in[3].Data, b, t)
 			return (slot*d.KVHeads + head) * d.D, ok
 		}, f)
 	}

@@ -275,6 +275,29 @@ func (rec *Batch) PagedAttention(q, kpages, vpages, table, lengths Value, option
 	return rec.apply(op.Lookup("paged_attention"), nil, optional(options), q, kpages, vpages, table, lengths)
 }
 
+// KVAppend computes a cache of keys or values with new rows in it, in place: each goes to the slot of its position
+// mod capacity. Updated in place: cache; where that is a tensor, the tensor changes. Later steps must use the
+// result. Rows [batch, n, heads, d] are Float32, rounded to nearest even, or of the cache's type, taken over bit for
+// bit. Positions [batch] are those of first rows: row i of a sequence has position positions + i. Rows at positions
+// below 0 or from 2³¹ on are not written. Slots that no row goes to stay as they are. The cache is [batch, capacity,
+// heads, d]: once positions exceed its capacity, the newest rows take the place of the oldest, and of more rows than
+// slots the last ones stay.
+func (rec *Batch) KVAppend(cache, rows, positions Value) Value {
+	return rec.apply(op.Lookup("kv_append"), nil, nil, cache, rows, positions)
+}
+
+// KVAppendPaged computes pages of keys or values with new rows in them, in place: each goes to the page that a table
+// names for its position. Updated in place: pages; where that is a tensor, the tensor changes. Later steps must use
+// the result. Rows [batch, n, heads, d] are Float32, rounded to nearest even, or of the cache's type, taken over bit
+// for bit. Positions [batch] are those of first rows: row i of a sequence has position positions + i. Rows at
+// positions below 0 or from 2³¹ on are not written. Slots that no row goes to stay as they are. Pages are [pages,
+// pagesize, heads, d], table is [batch, entries]: position t of sequence b lies in page table[b, t/pagesize] at t
+// mod pagesize. Rows at positions from entries·pagesize on, and in pages that do not exist, with ids below 0 or from
+// pages on, are not written. What two rows leave in one slot is undefined.
+func (rec *Batch) KVAppendPaged(pages, rows, positions, table Value) Value {
+	return rec.apply(op.Lookup("kv_append_paged"), nil, nil, pages, rows, positions, table)
+}
+
 // MatMul computes act(a·b + bias) over the last two axes; leading axes are a batch, equal or absent on one side. The
 // element types of a and b are the same, that of the result is an option; sums and bias are Float32. K = 0 gives
 // act(bias). NaN and Inf propagate as the sums of products make them. Subnormal halves may count as 0.
@@ -459,6 +482,19 @@ func (rec *Batch) LayerNorm(x, gamma, beta Value, eps float32) Value {
 	return rec.apply(op.Lookup("layer_norm"), []float32{eps}, nil, x, gamma, beta)
 }
 
+// AddLayerNorm computes x + residual and layer_norm of that with gamma and beta, in one pass.
+func (rec *Batch) AddLayerNorm(x, residual, gamma, beta Value, eps float32) (sum, normed Value) {
+	r := rec.applyAll(op.Lookup("add_layer_norm"), []float32{eps}, nil, x, residual, gamma, beta)
+	return r[0], r[1]
+}
+
+// LayerNormBackward computes the gradients of layer_norm for x, gamma and beta, where dy is that of its result; sums
+// over rows have one order, always the same.
+func (rec *Batch) LayerNormBackward(x, gamma, beta, dy Value, eps float32) (dx, dgamma, dbeta Value) {
+	r := rec.applyAll(op.Lookup("layer_norm_backward"), []float32{eps}, nil, x, gamma, beta, dy)
+	return r[0], r[1], r[2]
+}
+
 // RMSNorm computes x/√(mean(x²) + eps)·gamma of each row of the last axis.
 func (rec *Batch) RMSNorm(x, gamma Value, eps float32) Value {
 	return rec.apply(op.Lookup("rms_norm"), []float32{eps}, nil, x, gamma)
@@ -468,6 +504,20 @@ func (rec *Batch) RMSNorm(x, gamma Value, eps float32) Value {
 // gate have one shape, gamma is a row. A gate of −Inf counts as its limit, 0.
 func (rec *Batch) GatedRMSNorm(x, gate, gamma Value, eps float32) Value {
 	return rec.apply(op.Lookup("gated_rms_norm"), []float32{eps}, nil, x, gate, gamma)
+}
+
+// AddRMSNorm computes x + residual and rms_norm of that with gamma, in one pass: what stands between the layers of a
+// transformer.
+func (rec *Batch) AddRMSNorm(x, residual, gamma Value, eps float32) (sum, normed Value) {
+	r := rec.applyAll(op.Lookup("add_rms_norm"), []float32{eps}, nil, x, residual, gamma)
+	return r[0], r[1]
+}
+
+// RMSNormBackward computes the gradients of rms_norm for x and gamma, where dy is that of its result; sums over rows
+// have one order, always the same.
+func (rec *Batch) RMSNormBackward(x, gamma, dy Value, eps float32) (dx, dgamma Value) {
+	r := rec.applyAll(op.Lookup("rms_norm_backward"), []float32{eps}, nil, x, gamma, dy)
+	return r[0], r[1]
 }
 
 // Conv2D computes act(the cross-correlation of x [n, c, h, w] with weights [o, c/groups, kh, kw] + bias [o]), or of

@@ -279,6 +279,27 @@ func (o Ops) PagedAttentionAsync(y any, q, kpages, vpages, table, lengths Operan
 	return o.run.Run("paged_attention", destinations(y), []Operand{q, kpages, vpages, table, lengths}, nil, optional(options))
 }
 
+// KVAppendAsync computes a cache of keys or values with new rows in it, in place: each goes to the slot of its
+// position mod capacity. cache: overwritten. Rows [batch, n, heads, d] are Float32, rounded to nearest even, or of
+// the cache's type, taken over bit for bit. Positions [batch] are those of first rows: row i of a sequence has
+// position positions + i. Rows at positions below 0 or from 2³¹ on are not written. Slots that no row goes to stay
+// as they are. The cache is [batch, capacity, heads, d]: once positions exceed its capacity, the newest rows take
+// the place of the oldest, and of more rows than slots the last ones stay.
+func (o Ops) KVAppendAsync(cache, rows, positions Operand) *Future {
+	return o.run.Run("kv_append", destinations(cache.Data), []Operand{cache, rows, positions}, nil, nil)
+}
+
+// KVAppendPagedAsync computes pages of keys or values with new rows in them, in place: each goes to the page that a
+// table names for its position. pages: overwritten. Rows [batch, n, heads, d] are Float32, rounded to nearest even,
+// or of the cache's type, taken over bit for bit. Positions [batch] are those of first rows: row i of a sequence has
+// position positions + i. Rows at positions below 0 or from 2³¹ on are not written. Slots that no row goes to stay
+// as they are. Pages are [pages, pagesize, heads, d], table is [batch, entries]: position t of sequence b lies in
+// page table[b, t/pagesize] at t mod pagesize. Rows at positions from entries·pagesize on, and in pages that do not
+// exist, with ids below 0 or from pages on, are not written. What two rows leave in one slot is undefined.
+func (o Ops) KVAppendPagedAsync(pages, rows, positions, table Operand) *Future {
+	return o.run.Run("kv_append_paged", destinations(pages.Data), []Operand{pages, rows, positions, table}, nil, nil)
+}
+
 // MatMulAsync computes act(a·b + bias) over the last two axes; leading axes are a batch, equal or absent on one
 // side. The element types of a and b are the same, that of the result is an option; sums and bias are Float32. Here
 // a is [m, k], b is [k, n] and c is [m, n], or as the options transpose them; there is no bias. K = 0 gives
@@ -466,6 +487,18 @@ func (o Ops) LayerNormAsync(y, x, gamma, beta []float32, rows, cols int, eps flo
 	return o.run.Run("layer_norm", []Operand{Of(y, rows, cols)}, []Operand{Of(x, rows, cols), Of(gamma, cols), Of(beta, cols)}, []float32{eps}, nil)
 }
 
+// AddLayerNormAsync computes x + residual and layer_norm of that with gamma and beta, in one pass. The lengths of
+// sum, normed must be those of the results.
+func (o Ops) AddLayerNormAsync(sum, normed any, x, residual, gamma, beta Operand, eps float32) *Future {
+	return o.run.Run("add_layer_norm", destinations(sum, normed), []Operand{x, residual, gamma, beta}, []float32{eps}, nil)
+}
+
+// LayerNormBackwardAsync computes the gradients of layer_norm for x, gamma and beta, where dy is that of its result;
+// sums over rows have one order, always the same. The lengths of dx, dgamma, dbeta must be those of the results.
+func (o Ops) LayerNormBackwardAsync(dx, dgamma, dbeta any, x, gamma, beta, dy Operand, eps float32) *Future {
+	return o.run.Run("layer_norm_backward", destinations(dx, dgamma, dbeta), []Operand{x, gamma, beta, dy}, []float32{eps}, nil)
+}
+
 // RMSNormAsync computes x/√(mean(x²) + eps)·gamma of each row of the last axis.
 func (o Ops) RMSNormAsync(y, x, gamma []float32, rows, cols int, eps float32) *Future {
 	return o.run.Run("rms_norm", []Operand{Of(y, rows, cols)}, []Operand{Of(x, rows, cols), Of(gamma, cols)}, []float32{eps}, nil)
@@ -476,6 +509,18 @@ func (o Ops) RMSNormAsync(y, x, gamma []float32, rows, cols int, eps float32) *F
 // its limit, 0.
 func (o Ops) GatedRMSNormAsync(y any, x, gate, gamma Operand, eps float32) *Future {
 	return o.run.Run("gated_rms_norm", destinations(y), []Operand{x, gate, gamma}, []float32{eps}, nil)
+}
+
+// AddRMSNormAsync computes x + residual and rms_norm of that with gamma, in one pass: what stands between the layers
+// of a transformer. The lengths of sum, normed must be those of the results.
+func (o Ops) AddRMSNormAsync(sum, normed any, x, residual, gamma Operand, eps float32) *Future {
+	return o.run.Run("add_rms_norm", destinations(sum, normed), []Operand{x, residual, gamma}, []float32{eps}, nil)
+}
+
+// RMSNormBackwardAsync computes the gradients of rms_norm for x and gamma, where dy is that of its result; sums over
+// rows have one order, always the same. The lengths of dx, dgamma must be those of the results.
+func (o Ops) RMSNormBackwardAsync(dx, dgamma any, x, gamma, dy Operand, eps float32) *Future {
+	return o.run.Run("rms_norm_backward", destinations(dx, dgamma), []Operand{x, gamma, dy}, []float32{eps}, nil)
 }
 
 // Conv2DAsync computes act(the cross-correlation of x [n, c, h, w] with weights [o, c/groups, kh, kw] + bias [o]),

@@ -8,6 +8,7 @@ import (
 )
 
 func init() {
+	byName["kv_append"], byName["kv_append_paged"] = appendCases, appendCases
 	byName["paged_attention"] = pagedCases
 	largeByName["paged_attention"] = func(b *builder) {
 		b.paged("", pagedSizes{1, 2, 1, 8, 16, 2500}, compute.AttentionOptions{Causal: true}, attentionTypes{compute.Float32, compute.Float16}, 40_000)
@@ -82,6 +83,72 @@ func pagedCases(b *builder) {
 		return []operand{r.domain(b.Entry, 2, 4, 8), k, v, {op.Type{DType: compute.Int32, Shape: []int{1, 2}}, []int32{2, 1}}, lengthsOf([]int32{6})}
 	})
 	c := b.paged("", pagedSizes{5, 1, 1, 7, 5, 1}, plain, f32, 5)
+	b.again(c, inPlace)
+	b.again(c, shifted)
+}
+
+// appendSizes are of an append: sequences, new rows, slots of a cache or keys of a page, entries of the table, heads, elements.
+type appendSizes struct{ b, n, slots, entries, heads, d int }
+
+// storedTypes are those of caches and of rows.
+var storedTypes = [][2]compute.DType{{compute.Float32, compute.Float32}, {compute.Float16, compute.Float32},
+	{compute.BFloat16, compute.Float32}, {compute.Float16, compute.Float16}, {compute.BFloat16, compute.BFloat16}}
+
+func appendCases(b *builder) {
+	paged := b.Entry == op.KVAppendPaged
+	add := func(note string, s appendSizes, types [][2]compute.DType, positions ...int32) (c *testCase) {
+		for _, t := range types {
+			c = b.add(note, op.Attr{}, func(r *source) []operand {
+				cache := []int{s.b, s.slots, s.heads, s.d}
+				if paged {
+					cache[0] = s.b*s.entries + 2
+				}
+				rows := r.words(t[1], s.b, s.n, s.heads, s.d)
+				if t[1] == compute.Float32 && t[0] != t[1] { // what rounds
+					rows = r.floats(-100, 100, s.b, s.n, s.heads, s.d)
+				}
+				in := []operand{r.words(t[0], cache...), rows, lengthsOf(positions)}
+				if paged {
+					in = append(in, r.table(cache[0], s.b, s.entries))
+				}
+				return in
+			})
+		}
+		return c
+	}
+	add("", appendSizes{1, 1, 1, 1, 1, 1}, storedTypes, 0)
+	add("", appendSizes{2, 1, 9, 2, 2, 8}, storedTypes, 5, 0)
+	add("", appendSizes{3, 4, 7, 3, 1, 33}, storedTypes, 6, 3, 12)
+	add("", appendSizes{2, 3, 16, 2, 3, 10}, storedTypes, 15, 13)
+	add("", appendSizes{2, 40, 17, 4, 2, 64}, storedTypes[:2], 0, 21)
+	add("one slot", appendSizes{2, 3, 1, 5, 1, 5}, storedTypes, 0, 2)
+	add("positions out of range", appendSizes{6, 3, 5, 2, 1, 6}, storedTypes[:2], -1, -3, math.MinInt32, math.MaxInt32-1, 1000, 8)
+	add("no rows", appendSizes{2, 0, 5, 2, 1, 6}, storedTypes[:2], 1, 2)
+	add("no slots", appendSizes{2, 2, 0, 2, 1, 6}, storedTypes[:2], 1, 2)
+	add("no sequences", appendSizes{0, 2, 3, 2, 1, 6}, storedTypes[:1])
+	add("no elements", appendSizes{2, 2, 3, 2, 1, 0}, storedTypes[:1], 1, 2)
+	inf, nan := float32(math.Inf(1)), float32(math.NaN())
+	edges := []float32{nan, inf, -inf, 65504, 65519.996, 65520, -65520, 0x1p-14, 0x1p-24, 0x1p-25, 0x1.8p-25, 1 + 0x1p-11, 1 + 3*0x1p-11,
+		1 + 0x1p-9, 1 + 0x1p-8, 1 + 3*0x1p-9, math.MaxFloat32, 0x1p-130}
+	for _, t := range storedTypes[1:3] {
+		b.add("edges", op.Attr{}, func(r *source) []operand {
+			in := []operand{r.words(t[0], 2, 3, 1, len(edges)), f32s([]int{1, 1, 1, len(edges)}, edges...), lengthsOf([]int32{2})}
+			if paged {
+				return append(in, r.table(2, 1, 1))
+			}
+			return []operand{r.words(t[0], 1, 3, 1, len(edges)), in[1], in[2]}
+		})
+	}
+	if !paged {
+		add("rows beyond the capacity", appendSizes{2, 11, 4, 0, 1, 5}, storedTypes, 3, 0)
+		add("far behind a wrap", appendSizes{2, 3, 7, 0, 1, 4}, storedTypes[:3], 1_000_003, math.MaxInt32-2)
+	} else {
+		b.add("pages that do not exist", op.Attr{}, func(r *source) []operand {
+			table := operand{op.Type{DType: compute.Int32, Shape: []int{2, 4}}, []int32{1, -1, 5, 0, math.MinInt32, math.MaxInt32, 4, 3}}
+			return []operand{r.words(compute.Float16, 5, 2, 1, 3), r.floats(-9, 9, 2, 8, 1, 3), lengthsOf([]int32{0, 1}), table}
+		})
+	}
+	c := add("", appendSizes{2, 2, 6, 1, 1, 5}, storedTypes[:1], 3, 1)
 	b.again(c, inPlace)
 	b.again(c, shifted)
 }

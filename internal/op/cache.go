@@ -6,9 +6,6 @@ import (
 	"github.com/wavelane/wavelane/compute"
 )
 
-// cacheTypes are the types of caches of keys and values.
-var cacheTypes = []compute.DType{compute.Float32, compute.Float16, compute.BFloat16}
-
 // Paging says where the keys of sequences lie in pages: key t of sequence b in page table[b, t/PageSize], at t mod PageSize.
 type Paging struct {
 	Pages, PageSize int
@@ -16,7 +13,7 @@ type Paging struct {
 }
 
 // Slot returns the place of key t of a sequence among those of all pages; false where the table has no page for it.
-func (p Paging) Slot(table []float64, sequence, t int) (int, bool) {
+func (p Paging) Slot(table []int32, sequence, t int) (int, bool) {
 	entry := t / max(p.PageSize, 1)
 	if t < 0 || entry >= p.PerSequence {
 		return 0, false
@@ -74,7 +71,7 @@ var PagedAttention = register(&Entry{Name: "paged_attention", Method: "PagedAtte
 	Doc: "softmax(scale·q·kᵀ)·v for every head, of keys and values in pages that a table names for each sequence " +
 		"(Kwon and others, \"PagedAttention\", 2023)",
 	Special: pagedSpecial,
-	Inputs: []Input{{Name: "q", Types: floats}, {Name: "kpages", Types: cacheTypes}, {Name: "vpages", Types: cacheTypes},
+	Inputs: []Input{{Name: "q", Types: floats}, {Name: "kpages", Types: floats}, {Name: "vpages", Types: floats},
 		{Name: "table", Types: []compute.DType{compute.Int32}}, {Name: "lengths", Types: []compute.DType{compute.Int32}}},
 	Options: compute.AttentionOptions{},
 	Tol:     attentionTol, Domain: [2]float64{-2, 2},
@@ -95,11 +92,20 @@ var PagedAttention = register(&Entry{Name: "paged_attention", Method: "PagedAtte
 // eachPagedQuery is eachQuery over pages.
 func eachPagedQuery(in []Array, a Attr, f func(r queryRow)) {
 	d, p, _ := PagedShape(in[0].Shape, in[1].Shape, in[2].Shape, in[3].Shape, in[4].Shape, a.Options.(compute.AttentionOptions)) // checked
+	table := integers(in[3])
 	for b := range d.Batch {
 		used := min(max(int(in[4].Data[b]), 0), d.NK)
 		d.eachOf(b, used, in[0], in[1], func(head, t int) (int, bool) {
-			slot, ok := p.Slot(in[3].Data, b, t)
+			slot, ok := p.Slot(table, b, t)
 			return (slot*d.KVHeads + head) * d.D, ok
 		}, f)
 	}
+}
+
+func integers(x Array) []int32 {
+	n := make([]int32, len(x.Data))
+	for i, v := range x.Data {
+		n[i] = int32(v)
+	}
+	return n
 }

@@ -16,6 +16,25 @@ const (
 	beyond   = 65535*256 + 1000
 )
 
+// withLarge are the entries whose large cases run this time: all but most of the elementwise ones, which share their kernels
+// and differ in an expression only; a dozen of these are drawn by the seed.
+func withLarge() []*op.Entry {
+	const dozen = 12
+	var chosen, elementwise []*op.Entry
+	for _, e := range op.All() {
+		if e.Class.Elementwise() {
+			elementwise = append(elementwise, e)
+		} else {
+			chosen = append(chosen, e)
+		}
+	}
+	r := newSource(Seed(), "large", 0)
+	for _, i := range r.Perm(len(elementwise))[:dozen] {
+		chosen = append(chosen, elementwise[i])
+	}
+	return chosen
+}
+
 // large runs the cases of an entry at the limits of devices.
 func (d *device) large(t require.TestingT, e *op.Entry) {
 	generate := largeByName[e.Name]

@@ -52,7 +52,7 @@ func run(t *testing.T, name string, dev op.Executor, overlap bool) {
 		t.Logf("conformance: testing.Short leaves out the large cases on %s", name)
 		return
 	}
-	for _, e := range op.All() {
+	for _, e := range withLarge() {
 		t.Run("large/"+e.Name, func(t *testing.T) {
 			if overlap {
 				t.Parallel()

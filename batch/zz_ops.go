@@ -235,6 +235,28 @@ func (rec *Batch) BiasActivation(x, bias Value, options ...compute.BiasActivatio
 	return rec.apply(op.Lookup("bias_activation"), nil, optional(options), x, bias)
 }
 
+// SoftmaxBackward computes the gradient of softmax, p·(dy − Σp·dy) of each row of the last axis, where p is what
+// softmax gave.
+func (rec *Batch) SoftmaxBackward(p, dy Value) Value {
+	return rec.apply(op.Lookup("softmax_backward"), nil, nil, p, dy)
+}
+
+// CrossEntropy computes the cross-entropy log Σexp(logits) − logits[target] of each row of logits [..., classes]
+// against the class that targets [...] names, without forming the softmax; with label smoothing ε, logits[target]
+// becomes (1−ε)·logits[target] + ε·mean(logits). A target outside [0, classes) makes NaN of its row. Ignored rows
+// are 0 whatever their logits are; elsewhere NaN, +Inf or nothing but −Inf among the logits makes NaN.
+func (rec *Batch) CrossEntropy(logits, targets Value, options ...compute.CrossEntropyOptions) Value {
+	return rec.apply(op.Lookup("cross_entropy"), nil, optional(options), logits, targets)
+}
+
+// CrossEntropyBackward computes the gradient of cross_entropy with respect to logits, dloss·(softmax(logits) − p),
+// where p is 1−ε at the target plus ε/classes everywhere, with label smoothing ε, and dloss [...] is the gradient of
+// each row's loss. A target outside [0, classes) makes NaN of its row. Ignored rows are 0 whatever their logits are;
+// elsewhere NaN, +Inf or nothing but −Inf among the logits makes NaN. Options must be those of the loss.
+func (rec *Batch) CrossEntropyBackward(logits, targets, dloss Value, options ...compute.CrossEntropyOptions) Value {
+	return rec.apply(op.Lookup("cross_entropy_backward"), nil, optional(options), logits, targets, dloss)
+}
+
 // Conv1D computes act(the cross-correlation of x [n, c, length] with weights [o, c/groups, k] + bias [o]) along the
 // length; causal, depthwise (groups = c = o) and with SiLU it is the short convolution of state-space models.
 // Padding is zeros: an infinite weight over padding gives NaN only where the input has elements.
@@ -482,19 +504,6 @@ func (rec *Batch) LayerNorm(x, gamma, beta Value, eps float32) Value {
 	return rec.apply(op.Lookup("layer_norm"), []float32{eps}, nil, x, gamma, beta)
 }
 
-// AddLayerNorm computes x + residual and layer_norm of that with gamma and beta, in one pass.
-func (rec *Batch) AddLayerNorm(x, residual, gamma, beta Value, eps float32) (sum, normed Value) {
-	r := rec.applyAll(op.Lookup("add_layer_norm"), []float32{eps}, nil, x, residual, gamma, beta)
-	return r[0], r[1]
-}
-
-// LayerNormBackward computes the gradients of layer_norm for x, gamma and beta, where dy is that of its result; sums
-// over rows have one order, always the same.
-func (rec *Batch) LayerNormBackward(x, gamma, beta, dy Value, eps float32) (dx, dgamma, dbeta Value) {
-	r := rec.applyAll(op.Lookup("layer_norm_backward"), []float32{eps}, nil, x, gamma, beta, dy)
-	return r[0], r[1], r[2]
-}
-
 // RMSNorm computes x/√(mean(x²) + eps)·gamma of each row of the last axis.
 func (rec *Batch) RMSNorm(x, gamma Value, eps float32) Value {
 	return rec.apply(op.Lookup("rms_norm"), []float32{eps}, nil, x, gamma)
@@ -506,18 +515,17 @@ func (rec *Batch) GatedRMSNorm(x, gate, gamma Value, eps float32) Value {
 	return rec.apply(op.Lookup("gated_rms_norm"), []float32{eps}, nil, x, gate, gamma)
 }
 
-// AddRMSNorm computes x + residual and rms_norm of that with gamma, in one pass: what stands between the layers of a
-// transformer.
-func (rec *Batch) AddRMSNorm(x, residual, gamma Value, eps float32) (sum, normed Value) {
-	r := rec.applyAll(op.Lookup("add_rms_norm"), []float32{eps}, nil, x, residual, gamma)
-	return r[0], r[1]
+// SumSquares computes the sum of the squares of the elements, the square of norm_l2. Without an axis everything is
+// reduced, to shape []. 0 for an empty tensor. Squares beyond float32's range give +Inf.
+func (rec *Batch) SumSquares(x Value, axis ...compute.Axis) Value {
+	return rec.apply(op.Lookup("sum_squares"), nil, optional(axis), x)
 }
 
-// RMSNormBackward computes the gradients of rms_norm for x and gamma, where dy is that of its result; sums over rows
-// have one order, always the same.
-func (rec *Batch) RMSNormBackward(x, gamma, dy Value, eps float32) (dx, dgamma Value) {
-	r := rec.applyAll(op.Lookup("rms_norm_backward"), []float32{eps}, nil, x, gamma, dy)
-	return r[0], r[1]
+// CumSum computes the sums of the elements up to each one, along the last axis. From an Inf or NaN on, sums are what
+// IEEE arithmetic makes of them. Each sum is formed from blocks, whose sums are formed likewise: its error is
+// bounded by 2e-6 of the sum of the absolute values, for rows of any length.
+func (rec *Batch) CumSum(x Value, options ...compute.CumSumOptions) Value {
+	return rec.apply(op.Lookup("cumsum"), nil, optional(options), x)
 }
 
 // Conv2D computes act(the cross-correlation of x [n, c, h, w] with weights [o, c/groups, kh, kw] + bias [o]), or of

@@ -238,6 +238,30 @@ func (o Ops) BiasActivationAsync(y any, x, bias Operand, options ...BiasActivati
 	return o.run.Run("bias_activation", destinations(y), []Operand{x, bias}, nil, optional(options))
 }
 
+// SoftmaxBackwardAsync computes the gradient of softmax, p·(dy − Σp·dy) of each row of the last axis, where p is
+// what softmax gave. The length of y must be that of the result.
+func (o Ops) SoftmaxBackwardAsync(y any, p, dy Operand) *Future {
+	return o.run.Run("softmax_backward", destinations(y), []Operand{p, dy}, nil, nil)
+}
+
+// CrossEntropyAsync computes the cross-entropy log Σexp(logits) − logits[target] of each row of logits [...,
+// classes] against the class that targets [...] names, without forming the softmax; with label smoothing ε,
+// logits[target] becomes (1−ε)·logits[target] + ε·mean(logits). The length of y must be that of the result. A target
+// outside [0, classes) makes NaN of its row. Ignored rows are 0 whatever their logits are; elsewhere NaN, +Inf or
+// nothing but −Inf among the logits makes NaN.
+func (o Ops) CrossEntropyAsync(y any, logits, targets Operand, options ...CrossEntropyOptions) *Future {
+	return o.run.Run("cross_entropy", destinations(y), []Operand{logits, targets}, nil, optional(options))
+}
+
+// CrossEntropyBackwardAsync computes the gradient of cross_entropy with respect to logits, dloss·(softmax(logits) −
+// p), where p is 1−ε at the target plus ε/classes everywhere, with label smoothing ε, and dloss [...] is the
+// gradient of each row's loss. The length of y must be that of the result. A target outside [0, classes) makes NaN
+// of its row. Ignored rows are 0 whatever their logits are; elsewhere NaN, +Inf or nothing but −Inf among the logits
+// makes NaN. Options must be those of the loss.
+func (o Ops) CrossEntropyBackwardAsync(y any, logits, targets, dloss Operand, options ...CrossEntropyOptions) *Future {
+	return o.run.Run("cross_entropy_backward", destinations(y), []Operand{logits, targets, dloss}, nil, optional(options))
+}
+
 // Conv1DAsync computes act(the cross-correlation of x [n, c, length] with weights [o, c/groups, k] + bias [o]) along
 // the length; causal, depthwise (groups = c = o) and with SiLU it is the short convolution of state-space models.
 // The length of y must be that of the result. Padding is zeros: an infinite weight over padding gives NaN only where
@@ -487,18 +511,6 @@ func (o Ops) LayerNormAsync(y, x, gamma, beta []float32, rows, cols int, eps flo
 	return o.run.Run("layer_norm", []Operand{Of(y, rows, cols)}, []Operand{Of(x, rows, cols), Of(gamma, cols), Of(beta, cols)}, []float32{eps}, nil)
 }
 
-// AddLayerNormAsync computes x + residual and layer_norm of that with gamma and beta, in one pass. The lengths of
-// sum, normed must be those of the results.
-func (o Ops) AddLayerNormAsync(sum, normed any, x, residual, gamma, beta Operand, eps float32) *Future {
-	return o.run.Run("add_layer_norm", destinations(sum, normed), []Operand{x, residual, gamma, beta}, []float32{eps}, nil)
-}
-
-// LayerNormBackwardAsync computes the gradients of layer_norm for x, gamma and beta, where dy is that of its result;
-// sums over rows have one order, always the same. The lengths of dx, dgamma, dbeta must be those of the results.
-func (o Ops) LayerNormBackwardAsync(dx, dgamma, dbeta any, x, gamma, beta, dy Operand, eps float32) *Future {
-	return o.run.Run("layer_norm_backward", destinations(dx, dgamma, dbeta), []Operand{x, gamma, beta, dy}, []float32{eps}, nil)
-}
-
 // RMSNormAsync computes x/√(mean(x²) + eps)·gamma of each row of the last axis.
 func (o Ops) RMSNormAsync(y, x, gamma []float32, rows, cols int, eps float32) *Future {
 	return o.run.Run("rms_norm", []Operand{Of(y, rows, cols)}, []Operand{Of(x, rows, cols), Of(gamma, cols)}, []float32{eps}, nil)
@@ -511,16 +523,19 @@ func (o Ops) GatedRMSNormAsync(y any, x, gate, gamma Operand, eps float32) *Futu
 	return o.run.Run("gated_rms_norm", destinations(y), []Operand{x, gate, gamma}, []float32{eps}, nil)
 }
 
-// AddRMSNormAsync computes x + residual and rms_norm of that with gamma, in one pass: what stands between the layers
-// of a transformer. The lengths of sum, normed must be those of the results.
-func (o Ops) AddRMSNormAsync(sum, normed any, x, residual, gamma Operand, eps float32) *Future {
-	return o.run.Run("add_rms_norm", destinations(sum, normed), []Operand{x, residual, gamma}, []float32{eps}, nil)
+// SumSquaresAsync computes the sum of the squares of the elements, the square of norm_l2. The operand is taken as
+// len(y) rows of equal length, each reduced to one element of y. 0 for an empty tensor. Squares beyond float32's
+// range give +Inf.
+func (o Ops) SumSquaresAsync(y, x []float32) *Future {
+	return o.run.Run("sum_squares", []Operand{Of(y)}, []Operand{rowsOf(x, len(y))}, nil, LastAxis)
 }
 
-// RMSNormBackwardAsync computes the gradients of rms_norm for x and gamma, where dy is that of its result; sums over
-// rows have one order, always the same. The lengths of dx, dgamma must be those of the results.
-func (o Ops) RMSNormBackwardAsync(dx, dgamma any, x, gamma, dy Operand, eps float32) *Future {
-	return o.run.Run("rms_norm_backward", destinations(dx, dgamma), []Operand{x, gamma, dy}, []float32{eps}, nil)
+// CumSumAsync computes the sums of the elements up to each one, along the last axis. The length of y must be that of
+// the result. From an Inf or NaN on, sums are what IEEE arithmetic makes of them. Each sum is formed from blocks,
+// whose sums are formed likewise: its error is bounded by 2e-6 of the sum of the absolute values, for rows of any
+// length.
+func (o Ops) CumSumAsync(y any, x Operand, options ...CumSumOptions) *Future {
+	return o.run.Run("cumsum", destinations(y), []Operand{x}, nil, optional(options))
 }
 
 // Conv2DAsync computes act(the cross-correlation of x [n, c, h, w] with weights [o, c/groups, kh, kw] + bias [o]),

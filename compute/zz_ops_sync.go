@@ -270,6 +270,24 @@ func (o Ops) BiasActivation(ctx context.Context, y any, x, bias Operand, options
 	return o.BiasActivationAsync(y, x, bias, options...).AwaitOrAbandon(ctx)
 }
 
+// SoftmaxBackward is [Ops.SoftmaxBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) SoftmaxBackward(ctx context.Context, y any, p, dy Operand) error {
+	return o.SoftmaxBackwardAsync(y, p, dy).AwaitOrAbandon(ctx)
+}
+
+// CrossEntropy is [Ops.CrossEntropyAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) CrossEntropy(ctx context.Context, y any, logits, targets Operand, options ...CrossEntropyOptions) error {
+	return o.CrossEntropyAsync(y, logits, targets, options...).AwaitOrAbandon(ctx)
+}
+
+// CrossEntropyBackward is [Ops.CrossEntropyBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) CrossEntropyBackward(ctx context.Context, y any, logits, targets, dloss Operand, options ...CrossEntropyOptions) error {
+	return o.CrossEntropyBackwardAsync(y, logits, targets, dloss, options...).AwaitOrAbandon(ctx)
+}
+
 // Conv1D is [Ops.Conv1DAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Conv1D(ctx context.Context, y []float32, x, weights Operand, options ...Conv1DOptions) error {
@@ -498,18 +516,6 @@ func (o Ops) LayerNorm(ctx context.Context, y, x, gamma, beta []float32, rows, c
 	return o.LayerNormAsync(y, x, gamma, beta, rows, cols, eps).AwaitOrAbandon(ctx)
 }
 
-// AddLayerNorm is [Ops.AddLayerNormAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) AddLayerNorm(ctx context.Context, sum, normed any, x, residual, gamma, beta Operand, eps float32) error {
-	return o.AddLayerNormAsync(sum, normed, x, residual, gamma, beta, eps).AwaitOrAbandon(ctx)
-}
-
-// LayerNormBackward is [Ops.LayerNormBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
-// caller's again.
-func (o Ops) LayerNormBackward(ctx context.Context, dx, dgamma, dbeta any, x, gamma, beta, dy Operand, eps float32) error {
-	return o.LayerNormBackwardAsync(dx, dgamma, dbeta, x, gamma, beta, dy, eps).AwaitOrAbandon(ctx)
-}
-
 // RMSNorm is [Ops.RMSNormAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) RMSNorm(ctx context.Context, y, x, gamma []float32, rows, cols int, eps float32) error {
@@ -522,16 +528,16 @@ func (o Ops) GatedRMSNorm(ctx context.Context, y any, x, gate, gamma Operand, ep
 	return o.GatedRMSNormAsync(y, x, gate, gamma, eps).AwaitOrAbandon(ctx)
 }
 
-// AddRMSNorm is [Ops.AddRMSNormAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// SumSquares is [Ops.SumSquaresAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
-func (o Ops) AddRMSNorm(ctx context.Context, sum, normed any, x, residual, gamma Operand, eps float32) error {
-	return o.AddRMSNormAsync(sum, normed, x, residual, gamma, eps).AwaitOrAbandon(ctx)
+func (o Ops) SumSquares(ctx context.Context, y, x []float32) error {
+	return o.SumSquaresAsync(y, x).AwaitOrAbandon(ctx)
 }
 
-// RMSNormBackward is [Ops.RMSNormBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// CumSum is [Ops.CumSumAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
-func (o Ops) RMSNormBackward(ctx context.Context, dx, dgamma any, x, gamma, dy Operand, eps float32) error {
-	return o.RMSNormBackwardAsync(dx, dgamma, x, gamma, dy, eps).AwaitOrAbandon(ctx)
+func (o Ops) CumSum(ctx context.Context, y any, x Operand, options ...CumSumOptions) error {
+	return o.CumSumAsync(y, x, options...).AwaitOrAbandon(ctx)
 }
 
 // Conv2D is [Ops.Conv2DAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the

@@ -44,7 +44,9 @@ func passKernel(name, doc string, body func(t team) pass) *Kernel {
 				acc.set(b.merge(acc.get(), other))
 			}, ptx.NoUnroll())
 		}, func() {
-			t.batches(func(columns []ptx.Reg[uint32], inside []ptx.Reg[bool]) { acc.set(b.merge(acc.get(), b.take(columns, inside))) })
+			t.batches(func(columns []ptx.Reg[uint32], inside []ptx.Reg[bool]) {
+				acc.set(b.merge(acc.get(), b.take(columns, inside)))
+			})
 		})
 		all := fromFirst(t, reduce(t, acc.get(), sharedFor[float32](k, len(b.empty)), b.merge))
 		first := ptx.And(k, t.active, ptx.Eq(k, t.lane, u32(0)))

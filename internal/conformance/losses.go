@@ -10,6 +10,12 @@ import (
 func init() {
 	byName["sum_squares"] = sumSquaresCases
 	largeByName["sum_squares"] = func(b *builder) { b.random("", op.Attr{Options: compute.AllAxes}, []int{3_000_017}) }
+	byName["cumsum"] = cumSumCases
+	largeByName["cumsum"] = func(b *builder) {
+		b.integers(op.Attr{Options: compute.CumSumOptions{}}, []int{4_000_037})
+		b.random("", op.Attr{Options: compute.CumSumOptions{Reverse: true}}, []int{2, 700_001})
+		b.integers(op.Attr{Options: compute.CumSumOptions{Exclusive: true}}, []int{300_001, 3})
+	}
 	byName["softmax_backward"] = softmaxBackwardCases
 	largeByName["softmax_backward"] = func(b *builder) {
 		for _, s := range [][]int{{1_000_003}, {2000, 257}} {
@@ -118,4 +124,27 @@ func crossEntropyCases(b *builder) {
 		b.again(c, inPlace)
 		b.again(c, shifted)
 	}
+}
+
+func cumSumCases(b *builder) {
+	all := []op.Attr{{Options: compute.CumSumOptions{}}, {Options: compute.CumSumOptions{Exclusive: true}},
+		{Options: compute.CumSumOptions{Reverse: true}}, {Options: compute.CumSumOptions{Exclusive: true, Reverse: true}}}
+	for i, n := range []int{0, 1, 2, 3, 4, 5, 31, 32, 33, 127, 128, 255, 257, 1023, 1024, 1025, 4099, 65537} {
+		b.random("", all[i%4], []int{n})
+	}
+	for i, s := range [][]int{{1000, 3}, {3, 1000}, {300, 1}, {2, 100_000}, {7, 5001}, {2, 3, 4, 5}, {0, 4}, {4, 0}, {129, 257}} {
+		b.random("", all[i%4], s)
+		b.random("", all[(i+2)%4], s)
+	}
+	inf, nan := float32(math.Inf(1)), float32(math.NaN())
+	for _, a := range all {
+		b.integers(a, []int{3, 20_011})
+		b.integers(a, []int{200, 33})
+		b.add("NaN and Inf", a, func(r *source) []operand {
+			return []operand{r.floats(-1, 1, 5, 1030).set(nan, 1031).set(inf, 3000, 5149).set(-inf, 2500, 4000)}
+		})
+	}
+	c := b.random("", all[0], []int{5, 129})
+	b.again(c, inPlace)
+	b.again(c, shifted)
 }

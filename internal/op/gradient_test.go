@@ -1,0 +1,159 @@
+package op_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
+)
+
+// gradient says which entry gives the gradients of another, so that they are compared with finite differences.
+type gradient struct {
+	forward, backward string
+	in                []op.Type                                      // operands of forward
+	attr, back        op.Attr                                        // of forward and backward
+	wrt               []int                                          // the operand of forward whose gradient each result of backward is; nil means 0, 1, …
+	prepare           func(rng *rand.Rand, operand int, x []float64) // changes random operands, which lie in ±2
+	// operands are those of backward from those of forward, its results and the gradients of these; nil means the operands of
+	// forward, then the gradients.
+	operands func(in, out, d []op.Array) []op.Array
+}
+
+// gradients has a row or more for every entry whose name ends in _backward.
+var gradients = []gradient{
+	{forward: "relu", backward: "relu_backward", in: []op.Type{op.F32(3, 7)}, prepare: awayFrom0},
+	{forward: "gelu", backward: "gelu_backward", in: []op.Type{op.F32(40)}},
+	{forward: "gelu_erf", backward: "gelu_erf_backward", in: []op.Type{op.F32(40)}},
+	{forward: "swish", backward: "silu_backward", in: []op.Type{op.F32(40)}},
+	{forward: "softmax", backward: "softmax_backward", in: []op.Type{op.F32(3, 7)},
+		operands: func(_, out, d []op.Array) []op.Array { return append(out, d...) }},
+	{forward: "rope", backward: "rope_backward", in: []op.Type{op.F32(2, 3, 2, 8), {DType: compute.Int32, Shape: []int{3}}}, wrt: []int{0},
+		attr: op.Attr{Options: compute.RopeOptions{Dims: 6}}, back: op.Attr{Options: compute.RopeOptions{Dims: 6}},
+		prepare: func(rng *rand.Rand, operand int, x []float64) {
+			if operand == 1 {
+				x[0], x[1], x[2] = 0, 1, float64(rng.IntN(1000))
+			}
+		},
+		operands: func(in, _, d []op.Array) []op.Array { return []op.Array{d[0], in[1]} }},
+	scoreGradient(compute.CrossEntropyOptions{}, 5, 7),
+	scoreGradient(compute.CrossEntropyOptions{LabelSmoothing: 0.2}, 5, 7),
+	scoreGradient(compute.CrossEntropyOptions{LabelSmoothing: 0.1, Shift: true, Ignore: true, IgnoreIndex: 2}, 2, 6, 4),
+}
+
+// awayFrom0 keeps differences from straddling a corner.
+func awayFrom0(_ *rand.Rand, _ int, x []float64) {
+	for i, v := range x {
+		if math.Abs(v) < 0.01 {
+			x[i] = 0.5
+		}
+	}
+}
+
+func scoreGradient(o compute.CrossEntropyOptions, shape ...int) gradient {
+	classes := shape[len(shape)-1]
+	return gradient{forward: "cross_entropy", backward: "cross_entropy_backward", attr: op.Attr{Options: o}, back: op.Attr{Options: o},
+		in:  []op.Type{op.F32(shape...), {DType: compute.Int32, Shape: shape[:len(shape)-1]}},
+		wrt: []int{0}, prepare: func(rng *rand.Rand, operand int, x []float64) {
+			for i := range x {
+				if operand == 1 {
+					x[i] = float64(rng.IntN(classes))
+				}
+			}
+		}}
+}
+
+// TestGradients compares every gradient with central differences of the entry that it is the gradient of.
+func TestGradients(t *testing.T) {
+	rows := map[string]bool{}
+	for _, g := range gradients {
+		rows[g.backward] = true
+		t.Run(g.backward, func(t *testing.T) { g.check(t) })
+	}
+	for _, e := range op.All() {
+		if strings.HasSuffix(e.Name, "_backward") {
+			require.True(t, rows[e.Name], "%s has no row in gradients", e.Name)
+		}
+	}
+}
+
+func (g *gradient) check(t *testing.T) {
+	forward, backward := op.Lookup(g.forward), op.Lookup(g.backward)
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 0))
+	in := make([]op.Array, len(g.in))
+	for i, typ := range g.in {
+		x := randomArray(rng, typ)
+		if g.prepare != nil {
+			g.prepare(rng, i, x.Data)
+		}
+		in[i] = x
+	}
+	out, err := forward.Check(g.in, g.attr)
+	require.NoError(t, err)
+	y := forward.Reference(in, g.attr, out)
+	d := make([]op.Array, len(y))
+	for i, typ := range out {
+		d[i] = randomArray(rng, typ)
+	}
+	operands := append(append([]op.Array{}, in...), d...)
+	if g.operands != nil {
+		operands = g.operands(in, y, d)
+	}
+	types := make([]op.Type, len(operands))
+	for i, x := range operands {
+		types[i] = op.Type{DType: firstType(backward.Inputs[i]), Shape: x.Shape}
+	}
+	results, err := backward.Check(types, g.back)
+	require.NoError(t, err)
+	for i, got := range backward.Reference(operands, g.back, results) {
+		k := i
+		if g.wrt != nil {
+			k = g.wrt[i]
+		}
+		require.Equal(t, in[k].Shape, got.Shape)
+		for j := range in[k].Data {
+			want := difference(in[k].Data, j, func() (loss float64) {
+				for r, y := range forward.Reference(in, g.attr, out) {
+					for e, v := range y.Data {
+						loss += d[r].Data[e] * v
+					}
+				}
+				return loss
+			})
+			require.InDelta(t, want, got.Data[j], 1e-6*(1+math.Abs(want)), "result %d, element %d", i, j)
+		}
+	}
+}
+
+// difference is the derivative of f with respect to x[i], by central differences.
+func difference(x []float64, i int, f func() float64) float64 {
+	const h = 1e-5
+	v := x[i]
+	x[i] = v + h
+	up := f()
+	x[i] = v - h
+	down := f()
+	x[i] = v
+	return (up - down) / (2 * h)
+}
+
+func randomArray(rng *rand.Rand, t op.Type) op.Array {
+	x := op.Array{Shape: t.Shape, Data: make([]float64, t.Len())}
+	for i := range x.Data {
+		x.Data[i] = 4*rng.Float64() - 2
+	}
+	return x
+}
+
+func firstType(in op.Input) compute.DType {
+	if in.Types == nil {
+		return compute.Float32
+	}
+	return in.Types[0]
+}

@@ -269,6 +269,20 @@ func (rec *Batch) Conv1DBias(x, weights, bias Value, options ...compute.Conv1DOp
 	return rec.apply(op.Lookup("conv1d"), nil, optional(options), x, weights, bias)
 }
 
+// Gather computes the elements of x at indices, of any shape, along an axis (NumPy's take): x's shape with that of
+// indices in the place of the axis. An index outside the axis, negative ones too, gives NaN, and 0 where elements
+// are integers.
+func (rec *Batch) Gather(x, indices Value, options ...compute.GatherOptions) Value {
+	return rec.apply(op.Lookup("gather"), nil, optional(options), x, indices)
+}
+
+// TakeAlong computes for each element of indices the element of x in the same row of the last axis that it names
+// (NumPy's take_along_axis); the other axes are equal. An index outside the axis, negative ones too, gives NaN, and
+// 0 where elements are integers.
+func (rec *Batch) TakeAlong(x, indices Value) Value {
+	return rec.apply(op.Lookup("take_along"), nil, nil, x, indices)
+}
+
 // Attention computes softmax(scale·q·kᵀ)·v for every head, without the matrix of scores in memory (Dao,
 // "FlashAttention-2", 2023). Q is [batch, n, heads, d], k and v are [batch, keys, kvheads, d], or all three without
 // batch; d is at most 256, and heads a multiple of kvheads, of which each serves as many neighbouring heads of q
@@ -526,6 +540,30 @@ func (rec *Batch) SumSquares(x Value, axis ...compute.Axis) Value {
 // bounded by 2e-6 of the sum of the absolute values, for rows of any length.
 func (rec *Batch) CumSum(x Value, options ...compute.CumSumOptions) Value {
 	return rec.apply(op.Lookup("cumsum"), nil, optional(options), x)
+}
+
+// Scatter computes x, changed in place, with rows along the first axis replaced: the row that indices[j] names by
+// updates[j]; updates has the shape of indices with that of a row appended. Updated in place: x; where that is a
+// tensor, the tensor changes. Later steps must use the result. Of several updates of a row the last one wins. An
+// index outside the axis, negative ones too, leaves its row of updates unused.
+func (rec *Batch) Scatter(x, indices, updates Value) Value {
+	return rec.apply(op.Lookup("scatter"), nil, nil, x, indices, updates)
+}
+
+// ScatterAdd computes x, changed in place, with updates[j] added to the row along the first axis that indices[j]
+// names; the gradient of taking rows. updates has the shape of indices with that of a row appended. Updated in
+// place: x; where that is a tensor, the tensor changes. Later steps must use the result. Updates of a row are added
+// in their order, the same in every run; the time for that grows with the square of the number of updates of one
+// row. An index outside the axis, negative ones too, leaves its row of updates unused.
+func (rec *Batch) ScatterAdd(x, indices, updates Value) Value {
+	return rec.apply(op.Lookup("scatter_add"), nil, nil, x, indices, updates)
+}
+
+// EmbeddingBackward computes the gradient of embedding with respect to table [vocabulary, width]: for each row the
+// sum of the rows of dy, of ids' shape with width appended, whose id names it. Of table only the shape counts. Rows
+// are added in their order, as scatter_add does. An id outside the vocabulary leaves its row unused.
+func (rec *Batch) EmbeddingBackward(table, ids, dy Value) Value {
+	return rec.apply(op.Lookup("embedding_backward"), nil, nil, table, ids, dy)
 }
 
 // Conv2D computes act(the cross-correlation of x [n, c, h, w] with weights [o, c/groups, kh, kw] + bias [o]), or of

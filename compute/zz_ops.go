@@ -275,6 +275,20 @@ func (o Ops) Conv1DBiasAsync(y []float32, x, weights, bias Operand, options ...C
 	return o.run.Run("conv1d", destinations(y), []Operand{x, weights, bias}, nil, optional(options))
 }
 
+// GatherAsync computes the elements of x at indices, of any shape, along an axis (NumPy's take): x's shape with that
+// of indices in the place of the axis. The length of y must be that of the result. An index outside the axis,
+// negative ones too, gives NaN, and 0 where elements are integers.
+func (o Ops) GatherAsync(y any, x, indices Operand, options ...GatherOptions) *Future {
+	return o.run.Run("gather", destinations(y), []Operand{x, indices}, nil, optional(options))
+}
+
+// TakeAlongAsync computes for each element of indices the element of x in the same row of the last axis that it
+// names (NumPy's take_along_axis); the other axes are equal. The length of y must be that of the result. An index
+// outside the axis, negative ones too, gives NaN, and 0 where elements are integers.
+func (o Ops) TakeAlongAsync(y any, x, indices Operand) *Future {
+	return o.run.Run("take_along", destinations(y), []Operand{x, indices}, nil, nil)
+}
+
 // AttentionAsync computes softmax(scale·q·kᵀ)·v for every head, without the matrix of scores in memory (Dao,
 // "FlashAttention-2", 2023). The length of y must be that of the result. Q is [batch, n, heads, d], k and v are
 // [batch, keys, kvheads, d], or all three without batch; d is at most 256, and heads a multiple of kvheads, of which
@@ -536,6 +550,30 @@ func (o Ops) SumSquaresAsync(y, x []float32) *Future {
 // length.
 func (o Ops) CumSumAsync(y any, x Operand, options ...CumSumOptions) *Future {
 	return o.run.Run("cumsum", destinations(y), []Operand{x}, nil, optional(options))
+}
+
+// ScatterAsync computes x, changed in place, with rows along the first axis replaced: the row that indices[j] names
+// by updates[j]; updates has the shape of indices with that of a row appended. x: overwritten. Of several updates of
+// a row the last one wins. An index outside the axis, negative ones too, leaves its row of updates unused.
+func (o Ops) ScatterAsync(x, indices, updates Operand) *Future {
+	return o.run.Run("scatter", destinations(x.Data), []Operand{x, indices, updates}, nil, nil)
+}
+
+// ScatterAddAsync computes x, changed in place, with updates[j] added to the row along the first axis that
+// indices[j] names; the gradient of taking rows. updates has the shape of indices with that of a row appended. x:
+// overwritten. Updates of a row are added in their order, the same in every run; the time for that grows with the
+// square of the number of updates of one row. An index outside the axis, negative ones too, leaves its row of
+// updates unused.
+func (o Ops) ScatterAddAsync(x, indices, updates Operand) *Future {
+	return o.run.Run("scatter_add", destinations(x.Data), []Operand{x, indices, updates}, nil, nil)
+}
+
+// EmbeddingBackwardAsync computes the gradient of embedding with respect to table [vocabulary, width]: for each row
+// the sum of the rows of dy, of ids' shape with width appended, whose id names it. Of table only the shape counts.
+// The length of y must be that of the result. Rows are added in their order, as scatter_add does. An id outside the
+// vocabulary leaves its row unused.
+func (o Ops) EmbeddingBackwardAsync(y any, table, ids, dy Operand) *Future {
+	return o.run.Run("embedding_backward", destinations(y), []Operand{table, ids, dy}, nil, nil)
 }
 
 // Conv2DAsync computes act(the cross-correlation of x [n, c, h, w] with weights [o, c/groups, kh, kw] + bias [o]),

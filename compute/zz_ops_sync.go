@@ -300,6 +300,18 @@ func (o Ops) Conv1DBias(ctx context.Context, y []float32, x, weights, bias Opera
 	return o.Conv1DBiasAsync(y, x, weights, bias, options...).AwaitOrAbandon(ctx)
 }
 
+// Gather is [Ops.GatherAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) Gather(ctx context.Context, y any, x, indices Operand, options ...GatherOptions) error {
+	return o.GatherAsync(y, x, indices, options...).AwaitOrAbandon(ctx)
+}
+
+// TakeAlong is [Ops.TakeAlongAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) TakeAlong(ctx context.Context, y any, x, indices Operand) error {
+	return o.TakeAlongAsync(y, x, indices).AwaitOrAbandon(ctx)
+}
+
 // Attention is [Ops.AttentionAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Attention(ctx context.Context, y any, q, k, v Operand, options ...AttentionOptions) error {
@@ -538,6 +550,24 @@ func (o Ops) SumSquares(ctx context.Context, y, x []float32) error {
 // caller's again.
 func (o Ops) CumSum(ctx context.Context, y any, x Operand, options ...CumSumOptions) error {
 	return o.CumSumAsync(y, x, options...).AwaitOrAbandon(ctx)
+}
+
+// Scatter is [Ops.ScatterAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) Scatter(ctx context.Context, x, indices, updates Operand) error {
+	return o.ScatterAsync(x, indices, updates).AwaitOrAbandon(ctx)
+}
+
+// ScatterAdd is [Ops.ScatterAddAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) ScatterAdd(ctx context.Context, x, indices, updates Operand) error {
+	return o.ScatterAddAsync(x, indices, updates).AwaitOrAbandon(ctx)
+}
+
+// EmbeddingBackward is [Ops.EmbeddingBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) EmbeddingBackward(ctx context.Context, y any, table, ids, dy Operand) error {
+	return o.EmbeddingBackwardAsync(y, table, ids, dy).AwaitOrAbandon(ctx)
 }
 
 // Conv2D is [Ops.Conv2DAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the

@@ -55,7 +55,7 @@ var lowerings = map[string]func(*call) work{
 	"layer_norm": rowwise(&layerNormRow), "rms_norm": rowwise(&rmsNormRow),
 	"matmul": product("matmul"), "matvec": product("matvec"), "vecmat": product("vecmat"),
 	"conv2d": conv2d, "conv1d": conv1d, "max_pool2d": pool2d(false), "avg_pool2d": pool2d(true),
-	"transpose": transpose, "slice": slice, "pad": pad, "concat": concat, "embedding": embedding,
+	"transpose": transpose, "slice": slice, "pad": pad, "concat": concat,
 	"copy": copyAll, "reshape": copyAll, "fill": fill, "cast": cast,
 }
 

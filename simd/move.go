@@ -160,26 +160,6 @@ func concat(c *call) work {
 	return w
 }
 
-func embedding(c *call) work {
-	width := c.in[0].Shape[1]
-	return one(c.in[1].Len(), 10+moveNS*float64(width), func(a *args, lo, hi int) {
-		embed(a.out.f32()[lo*width:hi*width], a.in[0].f32(), a.in[1].i32()[lo:hi], width)
-	})
-}
-
-// embed copies the rows of table that ids name; others become NaN.
-func embed(y, table []float32, ids []int32, width int) {
-	rows := len(table) / width
-	for i, id := range ids {
-		row := y[i*width:][:width]
-		if uint(id) < uint(rows) {
-			copy(row, table[int(id)*width:])
-		} else {
-			fillWith(row, float32(math.NaN()))
-		}
-	}
-}
-
 // copyAll lowers copy and reshape, of any element type.
 func copyAll(c *call) work {
 	return one(c.out.Bytes(), moveNS/4, func(a *args, lo, hi int) {

@@ -109,11 +109,11 @@ func Embedding(dst, table []float32, ids []int32, width int) {
 		rows := max(1, grain/width)
 		inParts(ceilDiv(len(ids), rows), n, func(part int) {
 			lo, hi := part*rows, min((part+1)*rows, len(ids))
-			embed(dst[lo*width:hi*width], table, ids[lo:hi], width)
+			embed(dst[lo*width:hi*width], table, ids[lo:hi], width, float32(math.NaN()))
 		})
 		return
 	}
-	embed(dst, table, ids, width)
+	embed(dst, table, ids, width, float32(math.NaN()))
 }
 
 // UniqueIDs appends the distinct ids to dst, in ascending order: the rows of a table that an [Embedding] reads, and that a

@@ -77,18 +77,20 @@ func (s *step) gather(v op.View) error {
 }
 
 // fill writes a word everywhere in the result.
-func (s *step) fill(value uint32) {
+func (s *step) fill(value uint32) { s.fillWords(result, s.out.Len(), value) }
+
+// fillWords writes a word to all n of a buffer.
+func (s *step) fillWords(b Buffer, n int, value uint32) {
 	lanes := s.workgroup()
 	k := cached(fmt.Sprint("fill/", lanes), func() *Kernel {
 		return &Kernel{Bindings: []Access{ReadWrite}, Uniform: 16, Workgroup: [3]uint32{uint32(lanes), 1, 1},
 			Source: render("fill.wgsl", struct{ Lanes int }{lanes})}
 	})
-	n := s.out.Len()
 	chunk := s.chunk()
 	for first := 0; first < n; first += chunk {
 		vecs := ceilDiv(min(chunk, n-first), 4)
-		y := Buffer{Role: Result, Offset: 4 * uint64(first), Size: 16 * uint64(vecs)}
-		s.dispatch(k, s.linear(ceilDiv(vecs, lanes)), []uint32{uint32(vecs), value}, y)
+		b.Offset, b.Size = 4*uint64(first), 16*uint64(vecs)
+		s.dispatch(k, s.linear(ceilDiv(vecs, lanes)), []uint32{uint32(vecs), value}, b)
 	}
 }
 

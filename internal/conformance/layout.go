@@ -9,7 +9,20 @@ import (
 )
 
 func init() {
-	byName["conv1d"] = conv1dCases
+	byName["conv1d"], byName["gather"], byName["take_along"] = conv1dCases, gatherCases, takeAlongCases
+	byName["scatter"], byName["scatter_add"] = scatterCases, scatterCases
+	byName["embedding_backward"] = scatterCases
+	largeByName["gather"] = func(b *builder) {
+		b.indexed("", op.Attr{Options: compute.GatherOptions{Axis: 1}}, 7, []int{300_001}, compute.Float32, []int{7, 5, 3})
+	}
+	largeByName["take_along"] = func(b *builder) {
+		b.indexed("", op.Attr{}, 60, []int{70_001, 5}, compute.Float32, []int{70_001, 60})
+	}
+	for _, name := range []string{"scatter", "scatter_add", "embedding_backward"} {
+		largeByName[name] = func(b *builder) {
+			b.indexed("", op.Attr{}, 50_001, []int{70_003}, compute.Float32, []int{50_001, 5}, []int{70_003, 5})
+		}
+	}
 	largeByName["conv1d"] = func(b *builder) {
 		b.integers(op.Attr{Options: compute.Conv1DOptions{Causal: true, Groups: 600}}, []int{2, 600, 1001}, []int{600, 1, 4}, []int{600})
 	}
@@ -57,4 +70,92 @@ func conv1dCases(b *builder) {
 		}).exact = true
 	}
 	b.bothAliases(b.integers(op.Attr{Options: compute.Conv1DOptions{Causal: true, Groups: 3}}, []int{2, 3, 40}, []int{3, 1, 4}))
+}
+
+// indexed adds a case of x, random indices of a shape (up to those of an axis of so many, and a few outside) and maybe
+// updates, all of an element type.
+func (b *builder) indexed(note string, a op.Attr, axis int, indices []int, d compute.DType, x []int, updates ...[]int) *testCase {
+	return b.add(note, a, func(r *source) []operand {
+		ids := make([]int32, op.Len(indices))
+		for i := range ids {
+			ids[i] = int32(r.IntN(axis+2+axis/8)) - 1
+			if r.IntN(50) == 0 {
+				ids[i] = []int32{math.MinInt32, math.MaxInt32, -5}[r.IntN(3)]
+			}
+		}
+		in := []operand{r.words(d, x...), {op.Type{DType: compute.Int32, Shape: indices}, ids}}
+		for _, s := range updates {
+			in = append(in, r.words(d, s...))
+		}
+		return in
+	})
+}
+
+func gatherCases(b *builder) {
+	for i, c := range []struct {
+		x       []int
+		axis    int
+		indices []int
+	}{
+		{[]int{5}, 0, []int{7}}, {[]int{1}, 0, []int{1}}, {[]int{9, 4}, 0, []int{6}}, {[]int{9, 4}, 1, []int{6}}, {[]int{9, 4}, -1, []int{}},
+		{[]int{9, 5}, 0, []int{2, 3}}, {[]int{3, 4, 8}, 1, []int{5}}, {[]int{3, 4, 8}, -2, []int{2, 2}}, {[]int{3, 4, 7}, 1, []int{300}},
+		{[]int{2, 33, 64}, 1, []int{31}}, {[]int{2, 3, 2, 3, 2}, 2, []int{4, 1}}, {[]int{5, 0}, 0, []int{3}}, {[]int{0, 3}, 0, []int{4}},
+		{[]int{3, 5}, 1, []int{0}}, {[]int{700, 40}, 0, []int{900}}, {[]int{40, 700}, 1, []int{901}}, {[]int{1000, 3}, 0, []int{30_000}},
+	} {
+		d := []compute.DType{compute.Float32, compute.Int32, compute.Uint32}[i%3]
+		a := op.Attr{Options: compute.GatherOptions{Axis: c.axis}}
+		axis := c.axis
+		if axis < 0 {
+			axis += len(c.x)
+		}
+		b.indexed("", a, c.x[axis], c.indices, d, c.x)
+	}
+	b.bothAliases(b.indexed("", op.Attr{Options: compute.GatherOptions{Axis: 1}}, 20, []int{20}, compute.Int32, []int{6, 20}))
+}
+
+func takeAlongCases(b *builder) {
+	for i, c := range []struct{ x, indices []int }{
+		{[]int{5}, []int{7}}, {[]int{1}, []int{1}}, {[]int{9, 4}, []int{9, 6}}, {[]int{9, 4}, []int{9, 4}}, {[]int{3, 4, 7}, []int{3, 4, 1}},
+		{[]int{2, 33, 65}, []int{2, 33, 64}}, {[]int{4, 0}, []int{4, 3}}, {[]int{4, 5}, []int{4, 0}}, {[]int{0, 5}, []int{0, 2}}, {[]int{300, 100}, []int{300, 3}},
+		{[]int{3, 9000}, []int{3, 20_000}}, {[]int{2, 1, 2, 3, 1, 2, 2, 9}, []int{2, 1, 2, 3, 1, 2, 2, 5}},
+	} {
+		d := []compute.DType{compute.Float32, compute.Int32, compute.Uint32}[i%3]
+		b.indexed("", op.Attr{}, c.x[len(c.x)-1], c.indices, d, c.x)
+	}
+	b.bothAliases(b.indexed("", op.Attr{}, 20, []int{6, 20}, compute.Uint32, []int{6, 20}))
+}
+
+// scatterCases are of rows of all widths, of no, one and many updates for each.
+func scatterCases(b *builder) {
+	for i, c := range []struct {
+		x       []int
+		indices []int
+	}{
+		{[]int{5, 3}, []int{4}}, {[]int{1, 1}, []int{1}}, {[]int{9, 4}, []int{30}}, {[]int{9, 8}, []int{2, 3}}, {[]int{3, 64}, []int{5}},
+		{[]int{2, 65}, []int{200}}, {[]int{70, 1}, []int{300}}, {[]int{5, 0}, []int{3}}, {[]int{0, 3}, []int{4}}, {[]int{5, 4}, []int{0}},
+		{[]int{1, 4}, []int{100}}, {[]int{300, 257}, []int{130}}, {[]int{9000, 3}, []int{7000}}, {[]int{40, 600}, []int{40}},
+	} {
+		d := compute.Float32
+		if types := b.Inputs[0].Types; types != nil {
+			d = types[i%len(types)]
+		}
+		u := append(slices.Clone(c.indices), c.x[1:]...)
+		b.indexed("", op.Attr{}, c.x[0], c.indices, d, c.x, u)
+	}
+	if b.Name != "embedding_backward" {
+		b.indexed("one axis", op.Attr{}, 12, []int{30}, compute.Float32, []int{12}, []int{30})
+		b.indexed("many axes", op.Attr{}, 3, []int{2, 2}, compute.Float32, []int{3, 2, 1, 4}, []int{2, 2, 2, 1, 4})
+	}
+	b.add("NaN and Inf stay in their rows", op.Attr{}, func(r *source) []operand {
+		ids := operand{op.Type{DType: compute.Int32, Shape: []int{6}}, []int32{3, 0, 3, 4, 1, 3}}
+		return []operand{r.integers(-9, 9, 5, 4).set(float32(math.Inf(1)), 0), ids,
+			r.integers(-9, 9, 6, 4).set(float32(math.NaN()), 0).set(float32(math.Inf(-1)), 13)}
+	})
+	b.add("small integers", op.Attr{}, func(r *source) []operand {
+		ids := make([]int32, 500)
+		for i := range ids {
+			ids[i] = r.Int32N(7)
+		}
+		return []operand{r.integers(-9, 9, 7, 12), {op.Type{DType: compute.Int32, Shape: []int{500}}, ids}, r.integers(-9, 9, 500, 12)}
+	}).exact = true
 }

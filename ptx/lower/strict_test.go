@@ -29,7 +29,11 @@ var allowed = []allowance{
 	{"PredicateOverflow", "one more than the hardware has, where a tile is written, once",
 		[]string{"gemm_64x64x16", "gemm_128x128x8"}},
 	{"ComputedAddrFromLoaded", "a row is looked up by an index from memory, which is compared with the number of rows",
-		[]string{"embedding", "embedding_4"}},
+		[]string{"gather", "gather_4", "scatter_rows", "scatter_rows_4"}},
+	{"ComputedAddrFromLoaded", "the head of a list, then its links, which another kernel has made; a row whose index was compared before",
+		[]string{"scatter_order", "scatter_sum", "scatter_sum_4"}},
+	{"DataDependentStore", "rows are put where indices say, which are compared with the number of rows; one thread writes each element",
+		[]string{"scatter_rows", "scatter_rows_4", "scatter_sum", "scatter_sum_4"}},
 }
 
 func (a *allowance) covers(f *analyze.Finding) bool {

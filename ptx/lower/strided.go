@@ -29,7 +29,7 @@ func stridedKernel(name string, unit int) *Kernel {
 			from, to := axes.places(k, index)
 			var words [moveUnits][]ptx.Reg[uint32]
 			for j := range words {
-				words[j] = loadUnit(k, unit, inside[j], unitAt(k, x, unit, from[j]), 0)
+				words[j] = loadUnit(k, unit, inside[j], unitAt(k, x, unit, from[j]), ptx.Imm(uint32(0)))
 			}
 			for j := range words {
 				storeUnit(k, inside[j], unitAt(k, y, unit, to[j]), words[j])
@@ -81,13 +81,14 @@ func unitAt(k *ptx.Kernel, p ptx.Ptr[ptx.Global, uint32], unit int, i ptx.Reg[ui
 }
 
 // loadUnit is the words of a unit, one or four; where not inside nothing is read and they are other.
-func loadUnit(k *ptx.Kernel, unit int, inside ptx.Reg[bool], p ptx.Ptr[ptx.Global, uint32], other uint32) []ptx.Reg[uint32] {
+func loadUnit(k *ptx.Kernel, unit int, inside ptx.Reg[bool], p ptx.Ptr[ptx.Global, uint32],
+	other ptx.Reg[uint32]) []ptx.Reg[uint32] {
 	if unit == 1 {
-		return []ptx.Reg[uint32]{ptx.LoadIf(k, inside, p, ptx.Imm(other))}
+		return []ptx.Reg[uint32]{ptx.LoadIf(k, inside, p, other)}
 	}
 	var v [4]*ptx.Var[uint32]
 	for w := range v {
-		v[w] = ptx.VarOf(k, ptx.Imm(other))
+		v[w] = ptx.VarOf(k, other)
 	}
 	k.When(inside, func() {
 		for w, x := range ptx.Load4(k, p) {

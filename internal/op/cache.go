@@ -15,7 +15,7 @@ type Paging struct {
 // Slot returns the place of key t of a sequence among those of all pages; false where the table has no page for it.
 func (p Paging) Slot(table []int32, sequence, t int) (int, bool) {
 	entry := t / max(p.PageSize, 1)
-	if t < 0 || entry >= p.PerSequence {
+	if t < 0 || p.PageSize == 0 || entry >= p.PerSequence {
 		return 0, false
 	}
 	id := int(table[sequence*p.PerSequence+entry])

@@ -109,7 +109,7 @@ func locate(k *ptx.Kernel, walk ptx.Array[uint32], steps []ptx.Reg[uint32], oper
 // visit is a step of a walk.
 type visit struct {
 	step   ptx.Reg[uint32]
-	inside ptx.Reg[bool] // of the tensor: always, if the thread takes one step at a time
+	inside ptx.Reg[bool] // of the tensor: always for the first of those that a thread takes at a time
 	x      []ptx.Ptr[ptx.Global, float32]
 }
 
@@ -132,7 +132,7 @@ func (w *elementwise) walk(k *ptx.Kernel, n int,
 			for o, from := range x {
 				visits[u].x = append(visits[u].x, ptx.At(k, from, at[o]))
 			}
-			if n > 1 {
+			if u > 0 {
 				visits[u].inside = ptx.Lt(k, steps[u], count)
 			}
 		}
@@ -148,11 +148,22 @@ func (w *elementwise) buildElements(k *ptx.Kernel) {
 		v := make([][]float, len(visits))
 		for u, p := range visits {
 			for _, from := range p.x {
-				v[u] = append(v[u], ptx.LoadIf(k, p.inside, from, num(0)))
+				x := ptx.Reg[float32]{}
+				if u == 0 {
+					x = ptx.Load(k, from)
+				} else {
+					x = ptx.LoadIf(k, p.inside, from, num(0))
+				}
+				v[u] = append(v[u], x)
 			}
 		}
 		for u, p := range visits {
-			ptx.StoreIf(k, p.inside, ptx.At(k, y, p.step), w.f(calc{k}, v[u], nil))
+			to, r := ptx.At(k, y, p.step), w.f(calc{k}, v[u], nil)
+			if u == 0 {
+				ptx.Store(k, to, r)
+			} else {
+				ptx.StoreIf(k, p.inside, to, r)
+			}
 		}
 	})
 }

@@ -104,7 +104,12 @@ func (w *elementwise) buildFlat(k *ptx.Kernel) {
 	}
 	var quads [quadsPerThread]quad
 	for u := range quads {
-		quads[u] = w.newQuad(func() *ptx.Var[float32] { return ptx.VarOf(k, num(0)) })
+		quads[u] = w.newQuad(func() *ptx.Var[float32] {
+			if u == 0 && len(x) == 1 { // written whenever it is read
+				return ptx.NewVar[float32](k)
+			}
+			return ptx.VarOf(k, num(0))
+		})
 	}
 	if len(x) > 1 {
 		for i := range x {
@@ -120,24 +125,35 @@ func (w *elementwise) buildFlat(k *ptx.Kernel) {
 	first := ptx.Mad(k, k.Ctaid(ptx.X), ptx.Imm[uint32](piece), k.Tid(ptx.X))
 	ptx.For(k, first, count, ptx.Mul(k, k.Nctaid(ptx.X), ptx.Imm[uint32](piece)), func(i ptx.Reg[uint32]) {
 		at := ptx.Shl(k, i, ptx.Imm[uint32](2))
-		var inside [quadsPerThread]ptx.Reg[bool]
-		for u := range quads {
+		var inside [quadsPerThread]ptx.Reg[bool] // but of the first, which is
+		for u := 1; u < quadsPerThread; u++ {
 			inside[u] = ptx.Lt(k, ptx.Add(k, i, ptx.Imm(uint32(u*elementwiseBlock))), count)
 		}
 		for o, from := range x {
 			from = ptx.At(k, from, at)
 			for u, q := range quads {
-				read := inside[u]
-				if len(x) > 1 {
-					read = ptx.And(k, read, whole[o])
+				load := func() { q.set(o, ptx.Load4(k, from.At(4*u*elementwiseBlock))) }
+				switch {
+				case u > 0 && len(x) > 1:
+					k.When(ptx.And(k, inside[u], whole[o]), load)
+				case u > 0:
+					k.When(inside[u], load)
+				case len(x) > 1:
+					k.When(whole[o], load)
+				default:
+					load()
 				}
-				k.When(read, func() { q.set(o, ptx.Load4(k, from.At(4*u*elementwiseBlock))) })
 			}
 		}
 		to := ptx.At(k, y, at)
 		for u, q := range quads {
 			r := w.compute(k, q, p)
-			k.When(inside[u], func() { ptx.Store4(k, to.At(4*u*elementwiseBlock), r) })
+			store := func() { ptx.Store4(k, to.At(4*u*elementwiseBlock), r) }
+			if u == 0 {
+				store()
+			} else {
+				k.When(inside[u], store)
+			}
 		}
 	})
 }

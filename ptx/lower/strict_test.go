@@ -46,9 +46,7 @@ func TestStrict(t *testing.T) {
 		t.Run(f.Name, func(t *testing.T) {
 			t.Parallel()
 			used := map[string]bool{}
-			m, err := f.Module()
-			require.NoError(t, err)
-			report, err := analyze.Module(m, analyze.Options{Strict: true})
+			report, err := reportOf(f)
 			require.NoError(t, err)
 			for _, k := range report.Kernels {
 				require.True(t, k.Walked, k.Name)

@@ -5,6 +5,7 @@ package benchmarks
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/wavelane/wavelane"
@@ -129,21 +130,30 @@ func (k *clock) buffer(bytes int) (*cuda.Buffer[byte], error) {
 	return b, err
 }
 
-// filled is a buffer of random numbers, in single or half precision.
-func (k *clock) filled(ctx context.Context, t op.Type) (*cuda.Buffer[byte], error) {
+// filled is a buffer of random numbers, or of the given one where they are integers.
+func (k *clock) filled(ctx context.Context, t op.Type, n int32) (*cuda.Buffer[byte], error) {
 	b, err := k.buffer(t.Bytes())
 	if err != nil {
 		return nil, err
 	}
-	x := random(t.Len())
-	if t.DType != compute.Float16 {
-		return b, b.Upload(ctx, op.Bytes(x))
+	data := op.MakeSlice(t)
+	switch s := data.(type) {
+	case []float32:
+		copy(s, random(len(s)))
+	case []int32:
+		for i := range s {
+			s[i] = n
+		}
+	case []uint16:
+		for i, v := range random(len(s)) {
+			s[i] = eval.F32ToF16(v)
+		}
+	case []compute.BF16:
+		for i, v := range random(len(s)) {
+			s[i] = compute.BF16(math.Float32bits(v) >> 16)
+		}
 	}
-	halves := make([]uint16, len(x))
-	for i, v := range x {
-		halves[i] = eval.F32ToF16(v)
-	}
-	return b, b.Upload(ctx, op.Bytes(halves))
+	return b, b.Upload(ctx, op.Bytes(data))
 }
 
 // empty is a kernel that does nothing: what a launch costs by itself.

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/wavelane/wavelane"
-	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cuda"
 	"github.com/wavelane/wavelane/internal/op"
 )
@@ -49,7 +48,7 @@ func newTransfer(ctx context.Context, dev *wavelane.Device, c *cleanups) (*trans
 func (x *transfer) ways(op string, record func(r *cuda.Recording) error, call func(ctx context.Context) error) []Way {
 	work := float64(x.bytes) / 1e9
 	return []Way{
-		{Name: "pinned", Work: work, Clock: "gpu", peer: &Request{Op: op, Shapes: [][]int{{x.bytes / 4}}, Calls: 1},
+		{Name: "pinned", Work: work, Clock: "gpu", peer: &Request{Op: op, Shapes: [][]int{{x.bytes / 4}}, DTypes: []string{"f32"}, Calls: 1},
 			timed: func(ctx context.Context) (time.Duration, error) {
 				t, _, err := x.run(ctx, record)
 				return t, err
@@ -90,8 +89,8 @@ func moves(ctx context.Context, dev *wavelane.Device, c *cleanups) ([]Way, error
 	if err != nil {
 		return nil, err
 	}
-	by.peer = &Request{Op: "copy", Shapes: [][]int{{n}}, Calls: by.calls}
-	o, err := k.operation(ctx, op.Neg, op.Attr{}, op.Type{DType: compute.Float32, Shape: []int{n}})
+	by.peer = &Request{Op: "copy", Shapes: [][]int{{n}}, DTypes: []string{"f32"}, Calls: by.calls}
+	o, err := k.operation(ctx, measured{entry: op.Neg, in: f32s([]int{n})}, "")
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ package benchmarks
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cuda"
@@ -17,8 +18,11 @@ import (
 type operation struct {
 	in    []*cuda.Buffer[byte]
 	out   *cuda.Buffer[byte]
-	moved int // bytes of the operands and the result
-	acts  []act
+	moved int // bytes of the operands and the results
+	// The variant of the kernel that was taken, where there are several, and the rest.
+	variant string
+	others  []string
+	acts    []act
 }
 
 func (o *operation) capture(c *cuda.Capture) error {
@@ -30,36 +34,47 @@ func (o *operation) capture(c *cuda.Capture) error {
 	return nil
 }
 
-// operation prepares one for graphs. A program would do the same, but has no clock on the GPU.
-func (k *clock) operation(ctx context.Context, e *op.Entry, a op.Attr, in ...op.Type) (*operation, error) {
+// operation prepares one for graphs, by a variant of its kernel or by default. A program would do the same, but has no clock on
+// the GPU.
+func (k *clock) operation(ctx context.Context, m measured, variant string) (*operation, error) {
 	p := &op.Program{}
 	var slots []op.Slot
-	for _, t := range in {
+	for _, t := range m.in {
 		slots = append(slots, p.Add(t, op.FromHost))
 	}
-	slotsOut, err := p.ApplyAll(e, a, slots...)
+	results, err := p.ApplyAll(m.entry, m.attr, slots...)
 	if err != nil {
 		return nil, err
 	}
-	out := p.Types(slotsOut)
-	l, err := lower.Lower(&p.Steps[0], in, out, &k.caps, nil)
+	o := &operation{}
+	l, err := lower.Lower(&p.Steps[0], m.in, p.Types(results), &k.caps, func(_, _ string, candidates []string) int {
+		i := max(0, slices.Index(candidates, variant))
+		o.variant = candidates[i]
+		o.others = slices.Delete(slices.Clone(candidates), i, i+1)
+		return i
+	})
 	if err != nil {
 		return nil, err
 	}
 	memory := map[lower.Role][]*cuda.Buffer[byte]{}
-	for _, t := range in {
-		b, err := k.filled(ctx, t)
+	for i, t := range m.in {
+		n := int32(0)
+		if f := m.ints[i]; f != nil {
+			n = f(m.in)
+		}
+		b, err := k.filled(ctx, t, n)
 		if err != nil {
 			return nil, err
 		}
 		memory[lower.Operand] = append(memory[lower.Operand], b)
+		o.moved += t.Bytes()
 	}
-	results, moved := []int(nil), 0
-	for _, t := range out {
-		results = append(results, t.Bytes())
-		moved += t.Bytes()
+	var sizes []int
+	for _, t := range p.Types(results) {
+		sizes = append(sizes, t.Bytes())
+		o.moved += t.Bytes()
 	}
-	for role, sizes := range map[lower.Role][]int{lower.Result: results, lower.Scratch: l.Scratch} {
+	for role, sizes := range map[lower.Role][]int{lower.Result: sizes, lower.Scratch: l.Scratch} {
 		for _, n := range sizes {
 			b, err := k.buffer(n)
 			if err != nil {
@@ -80,10 +95,7 @@ func (k *clock) operation(ctx context.Context, e *op.Entry, a op.Attr, in ...op.
 		}
 		return s, err
 	}
-	o := &operation{in: memory[lower.Operand], out: memory[lower.Result][0], moved: moved}
-	for _, t := range in {
-		o.moved += t.Bytes()
-	}
+	o.in, o.out = memory[lower.Operand], memory[lower.Result][0]
 	for _, x := range l.Actions {
 		f, err := k.action(x, part)
 		if err != nil {

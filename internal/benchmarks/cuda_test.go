@@ -23,15 +23,17 @@ func software(t *testing.T) *wavelane.Device {
 // What is measured on the GPU's clock is what the device does for a program: the same bits.
 func TestMeasuredIsWhatRuns(t *testing.T) {
 	dev := software(t)
-	all := append(memoryBound, measured{name: "matmul", entry: op.MatMul, attr: op.Attr{Options: compute.MatMulOptions{}},
-		small: [][]int{{70, 90}, {90, 33}}})
+	all := append(memoryBound, computeBound...)
+	all = append(all, measured{name: "matmul", entry: op.MatMul, attr: op.Attr{Options: compute.MatMulOptions{}},
+		small: f32s([]int{70, 90}, []int{90, 33})})
 	for _, m := range all {
 		t.Run(m.name, func(t *testing.T) {
+			m.in = m.small
 			c := &cleanups{}
 			defer c.run()
 			k, err := newClock(dev, c)
 			require.NoError(t, err)
-			o, err := k.operation(t.Context(), m.entry, m.attr, types(m.small)...)
+			o, err := k.operation(t.Context(), m, "")
 			require.NoError(t, err)
 			g, err := k.repeat(1, o.capture)
 			require.NoError(t, err)
@@ -45,9 +47,9 @@ func TestMeasuredIsWhatRuns(t *testing.T) {
 			p, io := &op.Program{}, &op.IO{}
 			var slots []op.Slot
 			for i, b := range o.in {
-				x := make([]float32, b.Len()/4)
+				x := op.MakeSlice(m.in[i])
 				require.NoError(t, b.Download(t.Context(), op.Bytes(x)))
-				slots = append(slots, p.Add(types(m.small)[i], op.FromHost))
+				slots = append(slots, p.Add(m.in[i], op.FromHost))
 				io.Host = append(io.Host, x)
 			}
 			out, err := p.Apply(m.entry, m.attr, slots...)

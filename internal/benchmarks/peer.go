@@ -13,9 +13,10 @@ import (
 
 // Request is what a peer is asked to measure: the same work as one of our ways.
 type Request struct {
-	Op     string  `json:"op"`
-	Shapes [][]int `json:"shapes"` // of the operands
-	Calls  int     `json:"calls"`  // in one sample, so that events are fine enough
+	Op     string   `json:"op"`
+	Shapes [][]int  `json:"shapes"` // of the operands
+	DTypes []string `json:"dtypes"` // of the operands: f32, f16, bf16, i32
+	Calls  int      `json:"calls"`  // in one sample, so that events are fine enough
 }
 
 // Peer is another library in a process of its own, which measures when it is its turn. It reads requests as lines of JSON and

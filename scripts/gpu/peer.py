@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures in PyTorch what wavelane bench --peer asks for, when it is its turn.
 
-Reads requests as lines of JSON, {"op": name, "shapes": of the operands, "calls": in one sample}, and answers each with a line,
+Reads requests as lines of JSON, {"op": name, "shapes" and "dtypes": of the operands, "calls": in one sample}, and answers each with a line,
 {"seconds": of one call on the GPU's clock} or {"error": why it cannot}. The first line is {"name": what this is}. As wavelane
 does, it repeats calls within a graph, so that the GPU waits for no host, and measures with events.
 """
@@ -17,28 +17,34 @@ def answer(**fields):
     print(json.dumps(fields), file=answers, flush=True)
 
 
-def made(op, shapes):
+def made(op, shapes, dtypes):
     """The work of one call, on random numbers, and whether it can be captured into a graph."""
     F = torch.nn.functional
+    types = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
 
-    def random(i, dtype=torch.float32):
-        return (torch.rand(shapes[i], device="cuda") * 2 - 1).to(dtype)
+    def random(i):
+        return (torch.rand(shapes[i], device="cuda") * 2 - 1).to(types[dtypes[i]])
 
     if op in ("upload", "download"):
         here, there = torch.rand(shapes[0]).pin_memory(), random(0)
         if op == "upload":
             return lambda: there.copy_(here, non_blocking=True), False
         return lambda: here.copy_(there, non_blocking=True), False
-    if op == "matmul_half":
-        a, b = random(0, torch.float16), random(1, torch.float16)
-        out = torch.empty(shapes[0][0], shapes[1][1], device="cuda")
-        try:  # half to single precision, as ours; PyTorch can since 2.8
-            torch.mm(a, b, out_dtype=torch.float32, out=out)
-            return lambda: torch.mm(a, b, out_dtype=torch.float32, out=out), True
-        except (TypeError, RuntimeError):
-            return lambda: torch.mm(a, b), True
     x = random(0)
     last = x.shape[-1:]
+    torch.backends.cuda.matmul.allow_tf32 = op == "matmul_tf32"
+    if op in ("matmul", "matmul_tf32"):
+        b = random(1)
+        out = torch.empty(shapes[0][0], shapes[1][1], device="cuda", dtype=x.dtype)
+        return lambda: torch.mm(x, b, out=out), True
+    if op in ("attention", "attention_causal"):
+        # Ours is token-major; PyTorch gets what it likes best. A query of single precision is rounded to the cache's type.
+        heads, kv_heads = shapes[0][2], shapes[1][2]
+        k, v = random(1), random(2)
+        q, k, v = (t.to(k.dtype).transpose(1, 2).contiguous() for t in (x, k, v))
+        causal = op == "attention_causal"
+        more = {"enable_gqa": True} if heads != kv_heads else {}
+        return lambda: F.scaled_dot_product_attention(q, k, v, is_causal=causal, **more), True
     if op == "copy":
         y = torch.empty_like(x)
         return lambda: y.copy_(x), True
@@ -47,8 +53,13 @@ def made(op, shapes):
         return lambda: torch.add(x, y, out=z), True
     if op == "gelu":
         return lambda: F.gelu(x, approximate="tanh"), True
+    if op == "swiglu":
+        up = random(1)
+        return lambda: F.silu(x) * up, True
     if op == "softmax":
         return lambda: torch.softmax(x, -1), True
+    if op == "cumsum":
+        return lambda: torch.cumsum(x, -1), True
     if op == "layer_norm":
         gamma, beta = random(1), random(2)
         return lambda: F.layer_norm(x, last, gamma, beta, 1e-5), True
@@ -65,18 +76,14 @@ def made(op, shapes):
     if op == "matvec":
         v = random(1)
         return lambda: torch.mv(x, v), True
-    if op == "matmul":
-        b = random(1)
-        out = torch.empty(shapes[0][0], shapes[1][1], device="cuda")
-        return lambda: torch.mm(x, b, out=out), True
     raise NotImplementedError(op + " is not known here")
 
 
 class Work:
     """Calls ready to be measured."""
 
-    def __init__(self, op, shapes, calls):
-        call, capturable = made(op, shapes)
+    def __init__(self, op, shapes, dtypes, calls):
+        call, capturable = made(op, shapes, dtypes)
         self.calls = calls
         stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())
@@ -104,7 +111,6 @@ class Work:
 
 
 def main():
-    torch.backends.cuda.matmul.allow_tf32 = False
     torch.set_float32_matmul_precision("highest")
     answer(name=f"torch {torch.__version__} (CUDA {torch.version.cuda})")
     key = work = None
@@ -114,7 +120,7 @@ def main():
             if request != key:
                 key = work = None
                 torch.cuda.empty_cache()
-                work = Work(request["op"], request["shapes"], request["calls"])
+                work = Work(request["op"], request["shapes"], request["dtypes"], request["calls"])
                 key = request
             answer(seconds=work.seconds())
         except Exception as e:  # whatever it is, we are asked for something else next

@@ -43,14 +43,23 @@ func (s *step) cast(x Buffer, from compute.DType, y Buffer, to compute.DType, n 
 	}
 }
 
-// inFloat32 is operand i as float32: itself, or a copy in scratch memory.
-func (s *step) inFloat32(i int) Buffer {
-	t := s.in[i]
-	if t.DType == compute.Float32 {
-		return operand(i)
+// elem is the element type of a buffer: scratch memory holds float32.
+func (s *step) elem(x Buffer) compute.DType {
+	if x.Role == Operand {
+		return s.in[x.Index].DType
 	}
-	y := s.scratch(4 * t.Len())
-	s.cast(operand(i), t.DType, y, compute.Float32, t.Len())
+	return compute.Float32
+}
+
+// inFloat32 is a buffer as float32: itself, or a copy in scratch memory.
+func (s *step) inFloat32(x Buffer) Buffer {
+	from := s.elem(x)
+	if from == compute.Float32 {
+		return x
+	}
+	n := s.in[x.Index].Len()
+	y := s.scratch(4 * n)
+	s.cast(x, from, y, compute.Float32, n)
 	return y
 }
 

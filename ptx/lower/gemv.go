@@ -3,6 +3,7 @@ package lower
 import (
 	"fmt"
 
+	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/ptx"
 )
 
@@ -10,8 +11,9 @@ import (
 const gemvThreads = 256
 
 // A gemv multiplies a matrix with a few vectors: a product of which one side of the result has at most fewVectors elements.
-// The long side of the result is called rows here, whichever operand it comes from.
-const fewVectors = 4
+// The long side of the result is called rows here, whichever operand it comes from. The matrix is of any type of numbers, the
+// vectors are float32.
+const fewVectors = 8
 
 // Flags of the gemv kernels. For the bias, see gemm.
 const gemvVector = 1 << 0 // four neighbours of the matrix, and of the vectors along depth, may be read at once
@@ -42,17 +44,32 @@ const (
 		"and from vector to vector, whether there is a bias; as divisor rows of a matrix; rows of all matrices; as divisors blocks " +
 		"of a split, blocks of a matrix), u64 strides of matrix, vectors and result from product to product, u64 stride of the " +
 		"result " +
-		"from split to split, f32* matrix, f32* vectors, f32* bias, f32* result"
+		"from split to split, matrix, f32* vectors, f32* bias, f32* result"
 )
 
-// gemvs are the kernels that matmul picks from, by the number of vectors that they have room for.
-var gemvs = []struct {
+// gemvKernels are for so many vectors at most.
+type gemvKernels struct {
 	vectors       int
 	rows, columns *Kernel
-}{{1, gemvRowsKernel(1), gemvColumnsKernel(1)}, {fewVectors, gemvRowsKernel(fewVectors), gemvColumnsKernel(fewVectors)}}
+}
+
+// gemvs are the kernels that matmul picks from, by the element type of the matrix and the number of vectors that they have
+// room for.
+var gemvs = map[compute.DType][]gemvKernels{
+	compute.Float32:  gemvsOf[float32](""),
+	compute.Float16:  gemvsOf[ptx.F16]("f16_"),
+	compute.BFloat16: gemvsOf[ptx.BF16]("bf16_"),
+}
+
+func gemvsOf[T floating](name string) (kernels []gemvKernels) {
+	for _, room := range []int{1, 4, fewVectors} {
+		kernels = append(kernels, gemvKernels{room, gemvRowsKernel[T](name, room), gemvColumnsKernel[T](name, room)})
+	}
+	return kernels
+}
 
 // gemv is a kernel under construction.
-type gemv struct {
+type gemv[T floating] struct {
 	k               *ptx.Kernel
 	room            int // for vectors
 	sizes           ptx.Array[uint32]
@@ -60,7 +77,8 @@ type gemv struct {
 	strideX         ptx.Reg[uint64]
 	strideC         ptx.Reg[uint64]
 	strideS         ptx.Reg[uint64]
-	m, x, bias, c   ptx.Ptr[ptx.Global, float32]
+	m               ptx.Ptr[ptx.Global, T]
+	x, bias, c      ptx.Ptr[ptx.Global, float32]
 	split, block    ptx.Reg[uint32]
 	first, end      ptx.Reg[uint32] // of the depth
 	vectors, shape  ptx.Reg[uint32]
@@ -68,12 +86,12 @@ type gemv struct {
 	chains, sums    []*ptx.Var[float32]
 }
 
-func newGemv(k *ptx.Kernel, room int) *gemv {
-	g := &gemv{k: k, room: room, sizes: ptx.ParamArray[uint32](k, "sizes", gemvWords)}
-	k.MinBlocks(4 / min(room, 2)) // what ptxas needs to know lest it saves registers and spills
+func newGemv[T floating](k *ptx.Kernel, room int) *gemv[T] {
+	g := &gemv[T]{k: k, room: room, sizes: ptx.ParamArray[uint32](k, "sizes", gemvWords)}
+	k.MinBlocks(max(1, 4/min(room, 2)-room/fewVectors)) // what ptxas needs to know lest it saves registers and spills
 	g.strideM, g.strideX = ptx.Param[uint64](k, "stride_matrix"), ptx.Param[uint64](k, "stride_vectors")
 	g.strideC, g.strideS = ptx.Param[uint64](k, "stride_result"), ptx.Param[uint64](k, "stride_split")
-	g.m, g.x = ptx.PointerParam[float32](k, "matrix"), ptx.PointerParam[float32](k, "vectors")
+	g.m, g.x = ptx.PointerParam[T](k, "matrix"), ptx.PointerParam[float32](k, "vectors")
 	g.bias, g.c = ptx.PointerParam[float32](k, "bias"), ptx.PointerParam[float32](k, "result")
 	g.split, g.block = divisorAt(k, g.sizes, gemvBlocks).split(k, k.Ctaid(ptx.X))
 	depth := g.size(gemvDepth)
@@ -85,10 +103,10 @@ func newGemv(k *ptx.Kernel, room int) *gemv {
 	return g
 }
 
-func (g *gemv) size(i int) ptx.Reg[uint32] { return g.sizes.At(g.k, i) }
+func (g *gemv[T]) size(i int) ptx.Reg[uint32] { return g.sizes.At(g.k, i) }
 
 // vectorsOf are pointers to depth d of the vectors of product z. Where there are fewer than room, the last is repeated.
-func (g *gemv) vectorsOf(z, d ptx.Reg[uint32]) (x []ptx.Ptr[ptx.Global, float32]) {
+func (g *gemv[T]) vectorsOf(z, d ptx.Reg[uint32]) (x []ptx.Ptr[ptx.Global, float32]) {
 	k := g.k
 	base := ptx.At(k, g.x, ptx.Mul(k, ptx.Convert[uint64](k, z), g.strideX))
 	base = ptx.At(k, base, ptx.MulWideU32(k, d, g.size(gemvVectorK)))
@@ -101,12 +119,15 @@ func (g *gemv) vectorsOf(z, d ptx.Reg[uint32]) (x []ptx.Ptr[ptx.Global, float32]
 
 // accumulate makes n sums of count products each: step is given the chains to add to. A chain ends after so many steps, and is
 // added to its sum.
-func (g *gemv) accumulate(count ptx.Reg[uint32], step func()) {
-	k := g.k
+func (g *gemv[T]) accumulate(count ptx.Reg[uint32], step func()) {
+	k, unroll := g.k, 4
+	if g.room > 4 { // or registers for what is loaded ahead leave room for few warps
+		unroll = 2
+	}
 	left := ptx.VarOf(k, count)
 	k.While(func() ptx.Reg[bool] { return ptx.Ne(k, left.Get(), u32(0)) }, func() {
 		now := ptx.Min(k, left.Get(), u32(longestChain))
-		ptx.For(k, u32(0), now, u32(1), func(ptx.Reg[uint32]) { step() }, ptx.UnrollBy(4))
+		ptx.For(k, u32(0), now, u32(1), func(ptx.Reg[uint32]) { step() }, ptx.UnrollBy(unroll))
 		left.Set(ptx.Sub(k, left.Get(), now))
 		for i, s := range g.sums {
 			s.Set(ptx.Add(k, s.Get(), g.chains[i].Get()))
@@ -116,7 +137,7 @@ func (g *gemv) accumulate(count ptx.Reg[uint32], step func()) {
 }
 
 // zeros begins n sums.
-func (g *gemv) zeros(n int) {
+func (g *gemv[T]) zeros(n int) {
 	for range n {
 		g.chains = append(g.chains, ptx.VarOf(g.k, ptx.Imm(float32(0))))
 		g.sums = append(g.sums, ptx.VarOf(g.k, ptx.Imm(float32(0))))
@@ -124,7 +145,7 @@ func (g *gemv) zeros(n int) {
 }
 
 // finish writes a row of the result, one element for each vector.
-func (g *gemv) finish(z, row ptx.Reg[uint32], y []ptx.Reg[float32]) {
+func (g *gemv[T]) finish(z, row ptx.Reg[uint32], y []ptx.Reg[float32]) {
 	k := g.k
 	at := func(p ptx.Ptr[ptx.Global, float32], r, v int, i int) ptx.Ptr[ptx.Global, float32] {
 		return ptx.At(k, ptx.At(k, p, ptx.MulWideU32(k, row, g.size(r))), ptx.MulWideU32(k, u32(i), g.size(v)))
@@ -142,14 +163,14 @@ func (g *gemv) finish(z, row ptx.Reg[uint32], y []ptx.Reg[float32]) {
 }
 
 // gemvRowsKernel is for matrices whose rows are neighbours in memory along the depth.
-func gemvRowsKernel(room int) *Kernel {
-	return register(Kernel{Family: "matmul", Name: fmt.Sprint("gemv_rows_", room), Block: [3]int{gemvThreads, 1, 1},
+func gemvRowsKernel[T floating](name string, room int) *Kernel {
+	return register(Kernel{Family: "matmul", Name: fmt.Sprint("gemv_rows_", name, room), Block: [3]int{gemvThreads, 1, 1},
 		Doc: fmt.Sprintf("result = act(matrix·vectors + bias) over a split of the depth, for up to %d vectors; so many lanes "+
 			"share a row. Parameters: %s.", room, gemvParamsInDoc),
-		build: func(k *ptx.Kernel) { newGemv(k, room).buildRows() }})
+		build: func(k *ptx.Kernel) { newGemv[T](k, room).buildRows() }})
 }
 
-func (g *gemv) buildRows() {
+func (g *gemv[T]) buildRows() {
 	k, tid := g.k, g.k.Tid(ptx.X)
 	lanes := ptx.Shl(k, u32(1), g.shape)
 	lane := ptx.And(k, tid, ptx.Sub(k, lanes, u32(1)))
@@ -161,7 +182,7 @@ func (g *gemv) buildRows() {
 
 	g.zeros(4 * g.room)
 	// In turns of lanes elements, or of as many fours.
-	walk := func(per int, step func(m *ptx.PtrVar[ptx.Global, float32], x []*ptx.PtrVar[ptx.Global, float32])) {
+	walk := func(per int, step func(m *ptx.PtrVar[ptx.Global, T], x []*ptx.PtrVar[ptx.Global, float32])) {
 		d := ptx.Add(k, g.first, ptx.Mul(k, lane, u32(per)))
 		turn := ptx.Mul(k, lanes, u32(per))
 		rest := ptx.Sub(k, ptx.Max(k, g.end, d), d)
@@ -171,28 +192,30 @@ func (g *gemv) buildRows() {
 		for _, p := range g.vectorsOf(z, d) {
 			x = append(x, ptx.PtrVarOf(k, p))
 		}
-		turnX := ptx.MulWideU32(k, turn, g.size(gemvVectorK))
+		turnX := ptx.Shl(k, ptx.MulWideU32(k, turn, g.size(gemvVectorK)), u32(2)) // in bytes
 		g.accumulate(count, func() {
 			step(m, x)
 			m.Set(ptx.At(k, m.Get(), turn))
 			for _, p := range x {
-				p.Set(ptx.At(k, p.Get(), turnX))
+				p.Set(ptx.AtByte(k, p.Get(), turnX))
 			}
 		})
 	}
 	k.If(g.vector, func() {
-		walk(4, func(m *ptx.PtrVar[ptx.Global, float32], x []*ptx.PtrVar[ptx.Global, float32]) {
-			mv := ptx.Load4(k, m.Get(), ptx.ReadOnly)
+		walk(gemvWidth[T](), func(m *ptx.PtrVar[ptx.Global, T], x []*ptx.PtrVar[ptx.Global, float32]) {
+			mv := loadWide(k, m.Get())
 			for v := range x {
-				for i, y := range ptx.Load4(k, x[v].Get(), ptx.ReadOnly) {
-					s := g.chains[4*v+i]
-					s.Set(ptx.Fma(k, mv[i], y, s.Get()))
+				for i := 0; i < len(mv); i += 4 {
+					for j, y := range ptx.Load4(k, x[v].Get().At(i), ptx.ReadOnly) {
+						s := g.chains[4*v+j]
+						s.Set(ptx.Fma(k, mv[i+j], y, s.Get()))
+					}
 				}
 			}
 		})
 	}, func() {
-		walk(1, func(m *ptx.PtrVar[ptx.Global, float32], x []*ptx.PtrVar[ptx.Global, float32]) {
-			mv := ptx.Load(k, m.Get(), ptx.ReadOnly)
+		walk(1, func(m *ptx.PtrVar[ptx.Global, T], x []*ptx.PtrVar[ptx.Global, float32]) {
+			mv := toFloat32(k, ptx.Load(k, m.Get(), ptx.ReadOnly))
 			for v := range x {
 				s := g.chains[4*v]
 				s.Set(ptx.Fma(k, mv, ptx.Load(k, x[v].Get(), ptx.ReadOnly), s.Get()))
@@ -203,8 +226,34 @@ func (g *gemv) buildRows() {
 	k.If(ptx.And(k, ptx.Eq(k, lane, u32(0)), ptx.Lt(k, id, g.size(gemvTotal))), func() { g.finish(z, row, y) })
 }
 
+// gemvWidth is how many elements of a matrix 16 bytes hold.
+func gemvWidth[T floating]() int {
+	if _, ok := any(*new(T)).(float32); ok {
+		return 4
+	}
+	return 8
+}
+
+// loadWide reads 16 bytes of a matrix.
+func loadWide[T floating](k *ptx.Kernel, p ptx.Ptr[ptx.Global, T]) (v []ptx.Reg[float32]) {
+	words := ptx.Load4(k, ptx.Cast[uint32](p), ptx.ReadOnly)
+	for _, w := range words {
+		switch any(*new(T)).(type) {
+		case ptx.F16:
+			lo, hi := ptx.UnpackF16(k, ptx.Bitcast[ptx.F16x2](k, w))
+			v = append(v, toFloat32(k, lo), toFloat32(k, hi))
+		case ptx.BF16: // an instruction for each
+			lo, hi := ptx.Shl(k, w, u32(16)), ptx.And(k, w, u32(0xffff0000))
+			v = append(v, ptx.Bitcast[float32](k, lo), ptx.Bitcast[float32](k, hi))
+		default:
+			v = append(v, ptx.Bitcast[float32](k, w))
+		}
+	}
+	return v
+}
+
 // acrossLanes adds up the sums of the lanes of a row; lane 0 has the results.
-func (g *gemv) acrossLanes(lane, lanes ptx.Reg[uint32]) (y []ptx.Reg[float32]) {
+func (g *gemv[T]) acrossLanes(lane, lanes ptx.Reg[uint32]) (y []ptx.Reg[float32]) {
 	k := g.k
 	total := make([]*ptx.Var[float32], g.room)
 	for v := range total {

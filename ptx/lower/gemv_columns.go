@@ -10,14 +10,14 @@ import (
 const warpColumns = 128
 
 // gemvColumnsKernel is for matrices in which rows of the result are neighbours in memory: as [k, rows].
-func gemvColumnsKernel(room int) *Kernel {
-	return register(Kernel{Family: "matmul", Name: fmt.Sprint("gemv_columns_", room), Block: [3]int{gemvThreads, 1, 1},
+func gemvColumnsKernel[T floating](name string, room int) *Kernel {
+	return register(Kernel{Family: "matmul", Name: fmt.Sprint("gemv_columns_", name, room), Block: [3]int{gemvThreads, 1, 1},
 		Doc: fmt.Sprintf("result = act(matrixᵀ·vectors + bias) over a split of the depth, for up to %d vectors; a warp has %d "+
 			"rows of the result, and so many warps of a block share out the depth. Parameters: %s.", room, warpColumns, gemvParamsInDoc),
-		build: func(k *ptx.Kernel) { newGemv(k, room).buildColumns() }})
+		build: func(k *ptx.Kernel) { newGemv[T](k, room).buildColumns() }})
 }
 
-func (g *gemv) buildColumns() {
+func (g *gemv[T]) buildColumns() {
 	k, tid := g.k, g.k.Tid(ptx.X)
 	rows := g.size(gemvRows)
 	z, block := divisorAt(k, g.sizes, gemvAcross).split(k, g.block)
@@ -32,11 +32,13 @@ func (g *gemv) buildColumns() {
 	count := ptx.Shr(k, ptx.Add(k, rest, ptx.Sub(k, along, u32(1))), g.shape)
 	matrix := ptx.At(k, g.m, ptx.Mul(k, ptx.Convert[uint64](k, z), g.strideM))
 	matrix = ptx.At(k, matrix, ptx.MulWideU32(k, d, rows))
-	step, stepX := ptx.MulWideU32(k, along, rows), ptx.MulWideU32(k, along, g.size(gemvVectorK))
+	step := ptx.MulWideU32(k, along, rows)
+	stepX := ptx.Shl(k, ptx.MulWideU32(k, along, g.size(gemvVectorK)), u32(2)) // in bytes
 
 	g.zeros(4 * g.room)
-	walk := func(columns []ptx.Ptr[ptx.Global, float32], load func(at []*ptx.PtrVar[ptx.Global, float32]) [4]ptx.Reg[float32]) {
-		var at, x []*ptx.PtrVar[ptx.Global, float32]
+	walk := func(columns []ptx.Ptr[ptx.Global, T], load func(at []*ptx.PtrVar[ptx.Global, T]) [4]ptx.Reg[T]) {
+		var at []*ptx.PtrVar[ptx.Global, T]
+		var x []*ptx.PtrVar[ptx.Global, float32]
 		for _, p := range columns {
 			at = append(at, ptx.PtrVarOf(k, p))
 		}
@@ -44,14 +46,17 @@ func (g *gemv) buildColumns() {
 			x = append(x, ptx.PtrVarOf(k, p))
 		}
 		g.accumulate(count, func() {
-			m := load(at)
+			var m [4]ptx.Reg[float32]
+			for i, v := range load(at) {
+				m[i] = toFloat32(k, v)
+			}
 			for v := range x {
 				y := ptx.Load(k, x[v].Get(), ptx.ReadOnly)
 				for i := range m {
 					s := g.chains[4*v+i]
 					s.Set(ptx.Fma(k, m[i], y, s.Get()))
 				}
-				x[v].Set(ptx.At(k, x[v].Get(), stepX))
+				x[v].Set(ptx.AtByte(k, x[v].Get(), stepX))
 			}
 			for _, p := range at {
 				p.Set(ptx.At(k, p.Get(), step))
@@ -62,16 +67,16 @@ func (g *gemv) buildColumns() {
 	k.If(g.vector, func() {
 		last := ptx.Sub(k, rows, u32(4))
 		column := ptx.At(k, matrix, ptx.Min(k, ptx.Mad(k, lane, u32(4), base), last))
-		walk([]ptx.Ptr[ptx.Global, float32]{column}, func(at []*ptx.PtrVar[ptx.Global, float32]) [4]ptx.Reg[float32] {
+		walk([]ptx.Ptr[ptx.Global, T]{column}, func(at []*ptx.PtrVar[ptx.Global, T]) [4]ptx.Reg[T] {
 			return ptx.Load4(k, at[0].Get(), ptx.ReadOnly)
 		})
 	}, func() {
-		var columns []ptx.Ptr[ptx.Global, float32]
+		var columns []ptx.Ptr[ptx.Global, T]
 		for i := range 4 {
 			column := ptx.Add(k, ptx.Add(k, base, lane), u32(32*i))
 			columns = append(columns, ptx.At(k, matrix, ptx.Min(k, column, ptx.Sub(k, rows, u32(1)))))
 		}
-		walk(columns, func(at []*ptx.PtrVar[ptx.Global, float32]) (m [4]ptx.Reg[float32]) {
+		walk(columns, func(at []*ptx.PtrVar[ptx.Global, T]) (m [4]ptx.Reg[T]) {
 			for i := range m {
 				m[i] = ptx.Load(k, at[i].Get(), ptx.ReadOnly)
 			}
@@ -106,7 +111,7 @@ func (g *gemv) buildColumns() {
 }
 
 // keep writes the thread's sums to shared memory, [warps][vectors][columns].
-func (g *gemv) keep(warp, lane ptx.Reg[uint32]) ptx.Ptr[ptx.Shared, float32] {
+func (g *gemv[T]) keep(warp, lane ptx.Reg[uint32]) ptx.Ptr[ptx.Shared, float32] {
 	k := g.k
 	partial := ptx.SharedArray[float32](k, "column_sums", gemvThreads/32*g.room*warpColumns, ptx.Align(16))
 	at := ptx.At(k, partial, ptx.Mul(k, warp, u32(g.room*warpColumns)))

@@ -19,7 +19,7 @@ func matmulStep(s *step) error {
 	if err != nil {
 		return err
 	}
-	m := matmul{step: s, MatMulDims: p.MatMulDims, transA: p.TransA, transB: p.TransB, a: s.inFloat32(p.A), b: s.inFloat32(p.B),
+	m := matmul{step: s, MatMulDims: p.MatMulDims, transA: p.TransA, transB: p.TransB, a: operand(p.A), b: operand(p.B),
 		c: result, act: activationCode(s.Attr)}
 	if len(s.in) == 3 {
 		m.bias, m.biasOf = operand(2), biasOfColumns
@@ -92,7 +92,11 @@ func (s *step) addUp(parts Buffer, splits, total, rows, cols int, biasOf, act ui
 // problem names the choice of a variant: sizes, and what else changes code.
 func (m *matmul) problem() string {
 	layout := map[bool]string{false: "n", true: "t"}
-	return fmt.Sprintf("%d*%dx%dx%d%s%s", m.Batch, m.M, m.K, m.N, layout[m.transA], layout[m.transB])
+	types := ""
+	if a, b := m.elem(m.a), m.elem(m.b); a != b || a != compute.Float32 {
+		types = fmt.Sprintf("/%v*%v", a, b)
+	}
+	return fmt.Sprintf("%d*%dx%dx%d%s%s", m.Batch, m.M, m.K, m.N, layout[m.transA], layout[m.transB]) + types
 }
 
 // variants lists what can compute this problem, the default first.
@@ -173,7 +177,8 @@ func (m *matmul) emitTiled(t tiled, splits int, c Buffer) {
 	for _, d := range []int{across, tiles, m.Batch} {
 		sizes = append(sizes, divisorOf(d)...)
 	}
-	m.launch(t.Kernel, [3]int{tiles * m.Batch * splits, 1, 1}, sizes, uint64(m.StrideA), uint64(m.StrideB), m.a, m.b, m.bias, c)
+	m.launch(t.Kernel, [3]int{tiles * m.Batch * splits, 1, 1}, sizes, uint64(m.StrideA), uint64(m.StrideB), m.inFloat32(m.a),
+		m.inFloat32(m.b), m.bias, c)
 }
 
 func (m *matmul) emitSmall(c Buffer) {
@@ -187,6 +192,6 @@ func (m *matmul) emitSmall(c Buffer) {
 	total := m.Batch * m.M * m.N
 	sizes := []uint32{uint32(total), uint32(m.K), uint32(am), uint32(ak), uint32(bk), uint32(bn), m.biasOf, m.act}
 	sizes = append(append(sizes, divisorOf(m.M)...), divisorOf(m.N)...)
-	m.launch(matmulSmall, [3]int{ceilDiv(total, partThreads), 1, 1}, sizes, uint64(m.StrideA), uint64(m.StrideB), m.a, m.b,
-		m.bias, c)
+	m.launch(matmulSmall, [3]int{ceilDiv(total, partThreads), 1, 1}, sizes, uint64(m.StrideA), uint64(m.StrideB), m.inFloat32(m.a),
+		m.inFloat32(m.b), m.bias, c)
 }

@@ -2,6 +2,7 @@ package lower
 
 import (
 	"math/bits"
+	"slices"
 )
 
 // thin is a product of a matrix with few vectors, for the gemv kernels: one side of the result is at most fewVectors long, the
@@ -79,7 +80,7 @@ func (t thin) vector(m *matmul) bool {
 	if !t.along {
 		return t.rows%4 == 0
 	}
-	return m.K%4 == 0 && t.vectorK == 1 && (t.vectors == 1 || t.vectorV%4 == 0)
+	return m.K%(16/m.elem(t.matrix).Size()) == 0 && t.vectorK == 1 && (t.vectors == 1 || t.vectorV%4 == 0)
 }
 
 // emit writes result[split][…] to c.
@@ -88,10 +89,8 @@ func (t thin) emit(m *matmul, splits int, c Buffer) {
 	if splits > 1 { // who adds them up adds the bias
 		act, t.biasR, t.biasV = 0, 0, 0
 	}
-	kernel := gemvs[0]
-	if t.vectors > kernel.vectors {
-		kernel = gemvs[1]
-	}
+	kernels := gemvs[m.elem(t.matrix)]
+	kernel := kernels[slices.IndexFunc(kernels, func(k gemvKernels) bool { return t.vectors <= k.vectors })]
 	sizes := []uint32{uint32(m.K), uint32(depthOf(m.K, splits)), uint32(t.vectors), uint32(t.shape(m)),
 		flagIf(gemvVector, t.vector(m)), act, uint32(t.vectorK), uint32(t.vectorV), uint32(t.resultR), uint32(t.resultV),
 		uint32(t.biasR), uint32(t.biasV),
@@ -107,5 +106,5 @@ func (t thin) emit(m *matmul, splits int, c Buffer) {
 	product := m.M * m.N
 	m.launch(k, [3]int{t.blocks(m) * splits, 1, 1}, sizes, uint64(t.strideM), uint64(t.strideX), uint64(product),
 		uint64(m.Batch*product),
-		t.matrix, t.x, m.bias, c)
+		t.matrix, m.inFloat32(t.x), m.bias, c)
 }

@@ -82,6 +82,13 @@ func attention(s *step) error {
 		s.zeros()
 		return nil
 	}
+	if decodes(d) && s.choose("attention", fmt.Sprint(s.in), []string{"split", "tiles"}) == 0 {
+		c := splitAttention{AttentionDims: d, q: operand(0), k: 1, v: 2}
+		if len(s.in) > 3 {
+			c.lengths = 3
+		}
+		return s.attendSplit(c)
+	}
 	a := attentionKernel{s.in[0].DType, s.in[1].DType, d.D%4 == 0, d.SoftCap > 0, 2}
 	for 32*a.dv < d.D {
 		a.dv *= 2

@@ -84,6 +84,7 @@ func attentionCases(b *builder) {
 		b.attend("empty", s, causal, f32)
 	}
 	b.attend("empty", attentionSizes{2, 3, 0, 2, 1, 4}, plain, f32, 0, 9)
+	decodeCases(b)
 	attentionSpecials(b)
 
 	c := b.attend("", attentionSizes{1, 12, 12, 2, 2, 8}, causal, f32)

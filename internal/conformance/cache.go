@@ -10,6 +10,17 @@ import (
 func init() {
 	byName["kv_append"], byName["kv_append_paged"] = appendCases, appendCases
 	byName["paged_attention"] = pagedCases
+	largeByName["kv_append"] = func(b *builder) {
+		b.add("", op.Attr{}, func(r *source) []operand {
+			return []operand{r.words(compute.Float16, 70_000, 2, 1, 3), r.floats(-9, 9, 70_000, 1, 1, 3),
+				{op.Type{DType: compute.Int32, Shape: []int{70_000}}, r.words(compute.Int32, 70_000).data}}
+		})
+	}
+	largeByName["kv_append_paged"] = func(b *builder) {
+		b.add("", op.Attr{}, func(r *source) []operand {
+			return []operand{r.words(compute.Float32, 300, 256, 1, 4), r.floats(-9, 9, 1, 70_000, 1, 4), lengthsOf([]int32{11}), r.table(300, 1, 280)}
+		})
+	}
 	largeByName["paged_attention"] = func(b *builder) {
 		b.paged("", pagedSizes{1, 2, 1, 8, 16, 2500}, compute.AttentionOptions{Causal: true}, attentionTypes{compute.Float32, compute.Float16}, 40_000)
 		b.paged("", pagedSizes{2, 1, 1, 4, 1, 70_000}, compute.AttentionOptions{Window: 9}, attentionTypes{}, 69_999)
@@ -41,6 +52,19 @@ func (r *source) table(pages, batch, entries int) operand {
 
 func lengthsOf(n []int32) operand {
 	return operand{op.Type{DType: compute.Int32, Shape: []int{len(n)}}, append([]int32{}, n...)}
+}
+
+// decodeCases are of attention of few queries over caches: groups of several heads, lengths, rings.
+func decodeCases(b *builder) {
+	causal := compute.AttentionOptions{Causal: true}
+	half := attentionTypes{compute.Float32, compute.Float16}
+	b.attend("no key, one, all, some", attentionSizes{4, 1, 130, 8, 1, 33}, causal, half, 0, 1, 130, 77)
+	b.attend("a long cache", attentionSizes{2, 1, 1100, 4, 1, 64}, causal, half, 1100, 700)
+	b.attend("sixteen rows", attentionSizes{2, 4, 90, 8, 2, 80}, causal, half, 90, 3)
+	b.attend("", attentionSizes{1, 1, 140, 1, 1, 256}, causal, attentionTypes{compute.Float32, compute.Float32}, 140)
+	b.attend("", attentionSizes{2, 2, 75, 4, 4, 128}, compute.AttentionOptions{Causal: true, Window: 40, SoftCap: 3},
+		attentionTypes{compute.Float32, compute.BFloat16}, 75, 50)
+	b.attend("rings", attentionSizes{3, 3, 70, 4, 1, 40}, compute.AttentionOptions{Causal: true, Window: 33}, half, 71, 139, 1_000_000)
 }
 
 func pagedCases(b *builder) {

@@ -518,6 +518,19 @@ func (rec *Batch) LayerNorm(x, gamma, beta Value, eps float32) Value {
 	return rec.apply(op.Lookup("layer_norm"), []float32{eps}, nil, x, gamma, beta)
 }
 
+// AddLayerNorm computes x + residual and layer_norm of that with gamma and beta, in one pass.
+func (rec *Batch) AddLayerNorm(x, residual, gamma, beta Value, eps float32) (sum, normed Value) {
+	r := rec.applyAll(op.Lookup("add_layer_norm"), []float32{eps}, nil, x, residual, gamma, beta)
+	return r[0], r[1]
+}
+
+// LayerNormBackward computes the gradients of layer_norm for x, gamma and beta, where dy is that of its result; sums
+// over rows have one order, always the same. Where a row of dy holds infinities, those and NaN take turns in its dx.
+func (rec *Batch) LayerNormBackward(x, gamma, beta, dy Value, eps float32) (dx, dgamma, dbeta Value) {
+	r := rec.applyAll(op.Lookup("layer_norm_backward"), []float32{eps}, nil, x, gamma, beta, dy)
+	return r[0], r[1], r[2]
+}
+
 // RMSNorm computes x/√(mean(x²) + eps)·gamma of each row of the last axis.
 func (rec *Batch) RMSNorm(x, gamma Value, eps float32) Value {
 	return rec.apply(op.Lookup("rms_norm"), []float32{eps}, nil, x, gamma)
@@ -527,6 +540,20 @@ func (rec *Batch) RMSNorm(x, gamma Value, eps float32) Value {
 // gate have one shape, gamma is a row. A gate of −Inf counts as its limit, 0.
 func (rec *Batch) GatedRMSNorm(x, gate, gamma Value, eps float32) Value {
 	return rec.apply(op.Lookup("gated_rms_norm"), []float32{eps}, nil, x, gate, gamma)
+}
+
+// AddRMSNorm computes x + residual and rms_norm of that with gamma, in one pass: what stands between the layers of a
+// transformer.
+func (rec *Batch) AddRMSNorm(x, residual, gamma Value, eps float32) (sum, normed Value) {
+	r := rec.applyAll(op.Lookup("add_rms_norm"), []float32{eps}, nil, x, residual, gamma)
+	return r[0], r[1]
+}
+
+// RMSNormBackward computes the gradients of rms_norm for x and gamma, where dy is that of its result; sums over rows
+// have one order, always the same.
+func (rec *Batch) RMSNormBackward(x, gamma, dy Value, eps float32) (dx, dgamma Value) {
+	r := rec.applyAll(op.Lookup("rms_norm_backward"), []float32{eps}, nil, x, gamma, dy)
+	return r[0], r[1]
 }
 
 // SumSquares computes the sum of the squares of the elements, the square of norm_l2. Without an axis everything is

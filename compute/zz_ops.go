@@ -525,6 +525,19 @@ func (o Ops) LayerNormAsync(y, x, gamma, beta []float32, rows, cols int, eps flo
 	return o.run.Run("layer_norm", []Operand{Of(y, rows, cols)}, []Operand{Of(x, rows, cols), Of(gamma, cols), Of(beta, cols)}, []float32{eps}, nil)
 }
 
+// AddLayerNormAsync computes x + residual and layer_norm of that with gamma and beta, in one pass. The lengths of
+// sum, normed must be those of the results.
+func (o Ops) AddLayerNormAsync(sum, normed any, x, residual, gamma, beta Operand, eps float32) *Future {
+	return o.run.Run("add_layer_norm", destinations(sum, normed), []Operand{x, residual, gamma, beta}, []float32{eps}, nil)
+}
+
+// LayerNormBackwardAsync computes the gradients of layer_norm for x, gamma and beta, where dy is that of its result;
+// sums over rows have one order, always the same. The lengths of dx, dgamma, dbeta must be those of the results.
+// Where a row of dy holds infinities, those and NaN take turns in its dx.
+func (o Ops) LayerNormBackwardAsync(dx, dgamma, dbeta any, x, gamma, beta, dy Operand, eps float32) *Future {
+	return o.run.Run("layer_norm_backward", destinations(dx, dgamma, dbeta), []Operand{x, gamma, beta, dy}, []float32{eps}, nil)
+}
+
 // RMSNormAsync computes x/√(mean(x²) + eps)·gamma of each row of the last axis.
 func (o Ops) RMSNormAsync(y, x, gamma []float32, rows, cols int, eps float32) *Future {
 	return o.run.Run("rms_norm", []Operand{Of(y, rows, cols)}, []Operand{Of(x, rows, cols), Of(gamma, cols)}, []float32{eps}, nil)
@@ -535,6 +548,18 @@ func (o Ops) RMSNormAsync(y, x, gamma []float32, rows, cols int, eps float32) *F
 // its limit, 0.
 func (o Ops) GatedRMSNormAsync(y any, x, gate, gamma Operand, eps float32) *Future {
 	return o.run.Run("gated_rms_norm", destinations(y), []Operand{x, gate, gamma}, []float32{eps}, nil)
+}
+
+// AddRMSNormAsync computes x + residual and rms_norm of that with gamma, in one pass: what stands between the layers
+// of a transformer. The lengths of sum, normed must be those of the results.
+func (o Ops) AddRMSNormAsync(sum, normed any, x, residual, gamma Operand, eps float32) *Future {
+	return o.run.Run("add_rms_norm", destinations(sum, normed), []Operand{x, residual, gamma}, []float32{eps}, nil)
+}
+
+// RMSNormBackwardAsync computes the gradients of rms_norm for x and gamma, where dy is that of its result; sums over
+// rows have one order, always the same. The lengths of dx, dgamma must be those of the results.
+func (o Ops) RMSNormBackwardAsync(dx, dgamma any, x, gamma, dy Operand, eps float32) *Future {
+	return o.run.Run("rms_norm_backward", destinations(dx, dgamma), []Operand{x, gamma, dy}, []float32{eps}, nil)
 }
 
 // SumSquaresAsync computes the sum of the squares of the elements, the square of norm_l2. The operand is taken as

@@ -528,6 +528,18 @@ func (o Ops) LayerNorm(ctx context.Context, y, x, gamma, beta []float32, rows, c
 	return o.LayerNormAsync(y, x, gamma, beta, rows, cols, eps).AwaitOrAbandon(ctx)
 }
 
+// AddLayerNorm is [Ops.AddLayerNormAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) AddLayerNorm(ctx context.Context, sum, normed any, x, residual, gamma, beta Operand, eps float32) error {
+	return o.AddLayerNormAsync(sum, normed, x, residual, gamma, beta, eps).AwaitOrAbandon(ctx)
+}
+
+// LayerNormBackward is [Ops.LayerNormBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) LayerNormBackward(ctx context.Context, dx, dgamma, dbeta any, x, gamma, beta, dy Operand, eps float32) error {
+	return o.LayerNormBackwardAsync(dx, dgamma, dbeta, x, gamma, beta, dy, eps).AwaitOrAbandon(ctx)
+}
+
 // RMSNorm is [Ops.RMSNormAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) RMSNorm(ctx context.Context, y, x, gamma []float32, rows, cols int, eps float32) error {
@@ -538,6 +550,18 @@ func (o Ops) RMSNorm(ctx context.Context, y, x, gamma []float32, rows, cols int,
 // caller's again.
 func (o Ops) GatedRMSNorm(ctx context.Context, y any, x, gate, gamma Operand, eps float32) error {
 	return o.GatedRMSNormAsync(y, x, gate, gamma, eps).AwaitOrAbandon(ctx)
+}
+
+// AddRMSNorm is [Ops.AddRMSNormAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) AddRMSNorm(ctx context.Context, sum, normed any, x, residual, gamma Operand, eps float32) error {
+	return o.AddRMSNormAsync(sum, normed, x, residual, gamma, eps).AwaitOrAbandon(ctx)
+}
+
+// RMSNormBackward is [Ops.RMSNormBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) RMSNormBackward(ctx context.Context, dx, dgamma any, x, gamma, dy Operand, eps float32) error {
+	return o.RMSNormBackwardAsync(dx, dgamma, x, gamma, dy, eps).AwaitOrAbandon(ctx)
 }
 
 // SumSquares is [Ops.SumSquaresAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the

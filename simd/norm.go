@@ -9,6 +9,9 @@ import (
 func init() {
 	lowerings["l2_norm"] = rowwise(&l2NormRow)
 	lowerings["gated_rms_norm"] = rowwiseAs(&rmsNormRow, gatedRows)
+	lowerings["add_rms_norm"] = rowwiseAs(&rmsNormRow, addedRows)
+	lowerings["add_layer_norm"] = rowwiseAs(&layerNormRow, addedRows)
+	lowerings["rms_norm_backward"], lowerings["layer_norm_backward"] = normBackward, normBackward
 }
 
 // gatedRows multiplies the result by silu(gate).
@@ -22,3 +25,12 @@ var l2NormRow = rowOp[squares]{cost: cost{1.2, 0.09}, merge: squares.plus, block
 	write: func(y, x, _, _ []float32, _, row squares, eps float64) {
 		kernels.Scale(y, x, float32(1/math.Sqrt(row.sum+eps)))
 	}}
+
+// addedRows has x + residual as x, which is the first result.
+var addedRows = rowsForm{gamma: 2, ns: cheap.ns(),
+	x: func(a *args) []float32 { return a.outs[0].f32() },
+	y: func(a *args) []float32 { return a.outs[1].f32() },
+	before: func(a *args, lo, hi int) {
+		kernels.Add(a.outs[0].f32()[lo:hi], a.in[0].f32()[lo:hi], a.in[1].f32()[lo:hi])
+	},
+}

@@ -23,7 +23,7 @@ type second string
 const (
 	added second = "added" // operand 1: x is the sum of both, which is the first result; then come the vectors
 	gate  second = "gate"  // operand 1: silu of it multiplies the result; then come the vectors
-	// gradient is operand 2, that of a norm's result: times gamma, operand 1, it is what the statistic is taken of together
+	// gradient is the last operand, that of a norm's result: times gamma, operand 1, it is what the statistic is taken of together
 	// with x. The mean and the factor of each row are left for the gradients of vectors.
 	gradient second = "gradient"
 )
@@ -35,11 +35,18 @@ var statistics = map[*op.Entry]statistic{
 	op.RMSNorm:      {"rms_norm.wgsl", "", "f32", 4, ""},
 	op.L2Norm:       {"rms_norm.wgsl", "l2", "f32", 4, ""},
 	op.GatedRMSNorm: {"rms_norm.wgsl", "", "f32", 4, gate},
+	op.AddRMSNorm:   {"rms_norm.wgsl", "", "f32", 4, added},
+	op.AddLayerNorm: {"layer_norm.wgsl", "", "vec4<f32>", 16, added},
+
+	op.RMSNormBackward:   {"rms_norm_backward.wgsl", "", "vec2<f32>", 8, gradient},
+	op.LayerNormBackward: {"layer_norm_backward.wgsl", "", "Moments", 32, gradient},
 }
 
 func init() {
-	for e := range statistics {
-		lowerings[e] = rowwise
+	for e, s := range statistics {
+		if s.second == "" || s.second == gate {
+			lowerings[e] = rowwise
+		}
 	}
 }
 
@@ -91,7 +98,9 @@ func (r rowsKernel) bindings(unit string) []binding {
 	if st.second != "" && (r.stage != "part" || st.second != gate) {
 		all = append(all, binding{Name: "m", Type: unit})
 	}
-	if r.stage != "part" || st.second == gradient {
+	if st.second == gradient {
+		all = append(all, binding{Name: "vector0", Type: unit})
+	} else if r.stage != "part" {
 		for i := range st.vectors(r.entry) {
 			all = append(all, binding{Name: fmt.Sprint("vector", i), Type: unit})
 		}
@@ -190,7 +199,7 @@ func (s *rowsStep) buffer(name string, x, vector, statistic, norm part) Buffer {
 	case added, gate:
 		v = 2
 	case gradient:
-		m = 2
+		m = len(s.in) - 1
 	}
 	switch name {
 	case "x":

@@ -32,7 +32,34 @@ var (
 			}
 			return y
 		}})
+	AddRMSNorm = register(&Entry{Name: "add_rms_norm", Method: "AddRMSNorm", Class: Layer,
+		Doc:    "x + residual and rms_norm of that with gamma, in one pass: what stands between the layers of a transformer",
+		Inputs: []Input{{Name: "x"}, {Name: "residual"}, {Name: "gamma"}}, Results: []string{"sum", "normed"},
+		Scalars: RMSNorm.Scalars, Tol: RMSNorm.Tol, InferAll: twice(inferNorm(2, 1)),
+		RefAll: func(in []Array, a Attr, _ []Type) [][]float64 {
+			sum := addArrays(in[0], in[1])
+			return [][]float64{sum.Data, RMSNorm.Ref([]Array{sum, in[2]}, a, Type{})}
+		}})
+	AddLayerNorm = register(&Entry{Name: "add_layer_norm", Method: "AddLayerNorm", Class: Layer,
+		Doc:    "x + residual and layer_norm of that with gamma and beta, in one pass",
+		Inputs: []Input{{Name: "x"}, {Name: "residual"}, {Name: "gamma"}, {Name: "beta"}}, Results: []string{"sum", "normed"},
+		Scalars: LayerNorm.Scalars, Tol: LayerNorm.Tol, InferAll: twice(inferNorm(2, 2)),
+		RefAll: func(in []Array, a Attr, _ []Type) [][]float64 {
+			sum := addArrays(in[0], in[1])
+			return [][]float64{sum.Data, LayerNorm.Ref([]Array{sum, in[2], in[3]}, a, Type{})}
+		},
+		MagnitudeAll: func(in []Array, a Attr, _ []Type) [][]float64 {
+			sum := addArrays(in[0], in[1])
+			return [][]float64{mapArray(sum, math.Abs).Data, LayerNorm.Magnitude([]Array{sum, in[2], in[3]}, a, Type{})}
+		}})
 )
+
+func twice(infer func(in []Type, a Attr) (Type, error)) func(in []Type, a Attr) ([]Type, error) {
+	return func(in []Type, a Attr) ([]Type, error) {
+		t, err := infer(in, a)
+		return []Type{t, t}, err
+	}
+}
 
 // inferNorm checks so many matrices of one shape, then vectors as long as their rows, and scalars that are not negative.
 func inferNorm(matrices, vectors int) func(in []Type, a Attr) (Type, error) {

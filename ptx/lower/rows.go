@@ -13,6 +13,11 @@ var rowsKernels = map[*op.Entry]struct {
 	op.RMSNorm:      {rmsNormKernel, 1, noSecond},
 	op.L2Norm:       {l2NormKernel, 1, noSecond},
 	op.GatedRMSNorm: {gatedRMSNormKernel, 1, gated},
+	op.AddRMSNorm:   {addRMSNormKernel, 1, added},
+	op.AddLayerNorm: {addLayerNormKernel, 3, added},
+
+	op.RMSNormBackward:   {rmsNormBackwardKernel, 2, gradient},
+	op.LayerNormBackward: {layerNormBackwardKernel, 5, gradient},
 }
 
 func init() {
@@ -25,19 +30,18 @@ func init() {
 const longestPart = 128 * 4 * loopSingles * teamThreads
 
 func rowwise(s *step) error {
-	s.rows(rowsKernels[s.Entry].second.tensors(s))
+	switch rowsKernels[s.Entry].second {
+	case added:
+		s.rows(append(s.tensors(), resultAt(1)))
+	case gradient:
+		s.normBackward()
+	default:
+		s.rows(s.tensors())
+	}
 	return nil
 }
 
-// tensors are the arguments of a kernel of rows but for the last one, partial.
-func (o second) tensors(s *step) []any {
-	if o == noSecond || o == gated {
-		return s.tensors()
-	}
-	panic("lower: results of rows")
-}
-
-// rows launches the step's kernel of rows.
+// rows launches the step's kernel of rows on those tensors, in the order of the kernel's parameters.
 func (s *step) rows(tensors []any) {
 	rows, cols := op.RowsCols(s.in[0].Shape)
 	const blocks = 4 // per multiprocessor

@@ -19,6 +19,15 @@ var (
 		noSecond, 1, rmsNorm)
 	gatedRMSNormKernel = rowsKernel("gated_rms_norm", "x/√(mean(x²) + eps)·v·silu(m) of rows."+rowsDoc+
 		"f32 eps; f32* x, m, v, y, partial.", gated, 1, rmsNorm)
+	addRMSNormKernel = rowsKernel("add_rms_norm", "sum = x + m and sum/√(mean(sum²) + eps)·v of rows."+rowsDoc+
+		"f32 eps; f32* x, m, v, sum, y, partial.", added, 1, rmsNorm)
+	addLayerNormKernel = rowsKernel("add_layer_norm", "sum = x + m and (sum − mean)/√(variance + eps)·v + w of rows."+rowsDoc+
+		"f32 eps; f32* x, m, v, w, sum, y, partial.", added, 2, layerNorm)
+	rmsNormBackwardKernel = rowsKernel("rms_norm_backward", "The gradient of rms_norm for x, m being that of its result; norms "+
+		"are 0 and 1/√(mean(x²) + eps) of each row."+rowsDoc+"f32 eps; f32* x, m, v, y, norms, partial.", gradient, 1, rmsNormBackward)
+	layerNormBackwardKernel = rowsKernel("layer_norm_backward", "The gradient of layer_norm for x, m being that of its result; "+
+		"norms are mean and 1/√(variance + eps) of each row."+rowsDoc+"f32 eps; f32* x, m, v, y, norms, partial.", gradient, 1,
+		layerNormBackward)
 	l2NormKernel = rowsKernel("l2_norm", "x/√(Σx² + eps) of rows."+rowsDoc+"f32 eps; f32* x, y, partial.", noSecond, 0, l2Norm)
 )
 

@@ -134,6 +134,7 @@ var programs = []program{
 	{"wrong data", wrongData},
 	{"tensors", tensors},
 	{"tensors at once", tensorsAtOnce},
+	{"updates in order", updatesInOrder},
 	{"tensors closed and foreign", closedTensors},
 }
 

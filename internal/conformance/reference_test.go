@@ -19,7 +19,7 @@ type reference struct {
 }
 
 func (r *reference) Compile(p *op.Program) (op.Executable, error) {
-	return &referenceExecutable{device: r, p: p}, nil
+	return &referenceExecutable{device: r, p: p}, p.CheckUpdates()
 }
 
 type referenceExecutable struct {

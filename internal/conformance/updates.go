@@ -1,0 +1,63 @@
+package conformance
+
+import (
+	"slices"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
+)
+
+// updatesInOrder starts runs that change a tensor, and runs that only read it, without waiting for any: each sees what those
+// started before it have done, and nothing of those after it.
+func updatesInOrder(g *graph) {
+	const slots, width, runs = 4, 3000, 24
+	shape := []int{1, slots, 1, width}
+	first := g.floats(-1, 1, shape...)
+	cache := g.resident(first)
+
+	in := g.Add(op.F32(shape...), op.FromTensor)
+	rows := g.Add(op.F32(1, 1, 1, width), op.FromHost)
+	position := g.Add(op.Type{DType: compute.Int32, Shape: []int{1}}, op.FromHost)
+	g.read(g.apply(op.KVAppend, op.Attr{}, in, rows, position))
+	update := g.compile()
+	look := g.d.graph(g, "look")
+	look.read(look.apply(op.Copy, op.Attr{}, look.Add(op.F32(shape...), op.FromTensor)))
+	read := look.compile()
+
+	var futures []*compute.Future
+	var seen [][2]any // of each pair of runs
+	for i := range runs {
+		row := fillWith(g.floats(0, 0, width), float32(i)+2)
+		changed, _ := destination(op.F32(shape...))
+		looked, _ := destination(op.F32(shape...))
+		futures = append(futures,
+			update.Start(&op.IO{Host: []any{row.data, []int32{int32(i)}}, Tensors: []compute.Tensor{cache}, Read: []any{changed}}),
+			read.Start(&op.IO{Tensors: []compute.Tensor{cache}, Read: []any{looked}}))
+		seen = append(seen, [2]any{changed, looked})
+	}
+	want := slices.Clone(first.data.([]float32))
+	for i := range runs {
+		require.NoError(g, await(futures[2*i]))
+		require.NoError(g, await(futures[2*i+1]))
+		at := i % slots * width
+		copy(want[at:at+width], slices.Repeat([]float32{float32(i) + 2}, width))
+		for k, got := range seen[i] {
+			require.True(g, sameBits(want, got), "%s: after %d updates, seen by the %s", g.d.name, i+1, []string{"update", "next run"}[k])
+		}
+	}
+	require.True(g, sameBits(want, g.contents(cache)), "%s: the tensor at the end", g.d.name)
+
+	// The tensor cannot be another operand, or become another tensor, of the run that changes it.
+	twice := g.d.graph(g, "twice")
+	a, b := twice.Add(op.F32(shape...), op.FromTensor), twice.Add(op.F32(1, 1, 1, width), op.FromTensor)
+	out := twice.apply(op.KVAppend, op.Attr{}, a, b, twice.upload(operand{op.Type{DType: compute.Int32, Shape: []int{1}}, []int32{0}}))
+	twice.Keep = []op.Slot{out}
+	_, err := g.d.Compile(&twice.Program)
+	require.ErrorIs(g, err, compute.ErrArgument)
+
+	require.NoError(g, cache.Close())
+	require.NoError(g, update.Close())
+	require.NoError(g, read.Close())
+}

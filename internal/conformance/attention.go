@@ -73,6 +73,9 @@ func attentionCases(b *builder) {
 
 	for _, d := range []compute.DType{compute.Float16, compute.BFloat16} {
 		all := attentionTypes{d, d}
+		for _, n := range []int{1, 3, 7} {
+			b.attend("", attentionSizes{1, n, 20, 2, 2, 64}, causal, attentionTypes{compute.Float32, d})
+		}
 		b.attend("", attentionSizes{1, 40, 70, 2, 1, 64}, causal, all)
 		b.attend("", attentionSizes{2, 66, 130, 1, 1, 128}, compute.AttentionOptions{Causal: true, Window: 50}, all, 129, 30)
 		b.attend("", attentionSizes{1, 3, 9, 2, 2, 15}, plain, all)

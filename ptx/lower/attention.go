@@ -1,6 +1,9 @@
 package lower
 
 import (
+	"fmt"
+	"math"
+
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/op"
 )
@@ -20,6 +23,57 @@ func attention(s *step) error {
 	if len(s.in) > 3 {
 		c.lengths = 3
 	}
-	s.attendSplit(c)
+	names := []string{"tiles", "split"}
+	if decodes(d) {
+		names = []string{"split", "tiles"}
+	}
+	problem := fmt.Sprintf("%dx%dx%dx%d", d.N*d.Group(), d.NK, d.D, d.Batch*d.KVHeads)
+	if names[s.choose("attention", problem, names)] == "split" {
+		s.attendSplit(c)
+	} else {
+		s.attendTiles(c, Buffer{})
+	}
 	return nil
+}
+
+// attendTiles is attention whose blocks go over all keys of a head. Operands and results of 16 bits are converted before and after.
+// The logarithms of sums go to lse, if there is such a buffer.
+func (s *step) attendTiles(c cacheOf, lse Buffer) {
+	rows := c.N * c.Group()
+	shape := flashShapes[0]
+	for i := 1; shape.width < c.D; i++ {
+		shape = flashShapes[i]
+	}
+	tiles := ceilDiv(rows, shape.rows)
+	flag := func(b bool) int {
+		if b {
+			return 1
+		}
+		return 0
+	}
+	wanted := lse != Buffer{}
+	sizes := words(c.N, c.Heads, c.D, c.NK, rows, flag(c.Causal), c.Window, flag(c.lengths > 0), 1, flag(c.D%4 == 0), 0, flag(wanted),
+		0, 0, 0, 0)
+	for _, n := range []int{tiles, 1, c.KVHeads, c.Group(), 1} {
+		sizes = append(sizes, divisorOf(n)...)
+	}
+	scale, bend := c.Scale, c.SoftCap
+	if bend > 0 {
+		scale /= bend
+		bend *= math.Log2E
+	} else {
+		scale *= math.Log2E
+	}
+	q, k, v := s.inFloat32(operand(c.q)), s.inFloat32(operand(c.k)), s.inFloat32(operand(c.v))
+	y, out := result, s.outs[0]
+	if out.DType != compute.Float32 {
+		y = s.scratch(4 * out.Len())
+	}
+	if !wanted {
+		lse = y // is not touched
+	}
+	s.launch(flashKernels[shape], [3]int{c.Batch * c.KVHeads * tiles, 1, 1}, sizes, scale, bend, q, k, v, operand(c.lengths), y, lse)
+	if y != result {
+		s.cast(y, compute.Float32, result, out.DType, out.Len())
+	}
 }

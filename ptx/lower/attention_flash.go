@@ -1,0 +1,377 @@
+package lower
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/wavelane/wavelane/ptx"
+)
+
+// Attention as in FlashAttention-2 (Dao, 2023) without tensor cores: a block has rows of queries, of all heads that share a head of
+// keys, and goes over tiles of keys with the maximum and the sum of what it has seen. 8 × 16 threads have rows/8 rows and four
+// keys of a tile each, then width/16 columns of the result.
+const (
+	flashThreads = 128
+	flashKeys    = 64 // of a tile
+	flashDepth   = 32 // elements of queries and keys that are multiplied at a time
+	flashPitch   = flashKeys + 16
+)
+
+// flashShape is what a kernel is made for: heads up to a width, by how many rows.
+type flashShape struct{ width, rows int }
+
+var flashShapes = []flashShape{{64, 64}, {128, 64}, {256, 32}}
+
+var flashKernels = func() map[flashShape]*Kernel {
+	all := map[flashShape]*Kernel{}
+	for _, s := range flashShapes {
+		all[s] = register(Kernel{Family: "attention", Name: fmt.Sprintf("attention_%d", s.width), Block: [3]int{flashThreads, 1, 1},
+			Doc: "Attention of rows of queries over all keys of one head. Block = (batch · heads of keys + head) · tiles + tile, the " +
+				"last tile first. Parameters: u32 sizes[] (see decodeSizes), f32 scale, f32 cap, f32* q, f32* k, f32* v, i32* " +
+				"lengths, f32* y, f32* lse (if sizes want it).",
+			build: func(k *ptx.Kernel) { newFlashBuilder(k, s).build() }})
+	}
+	return all
+}()
+
+// sizeLSE says whether the logarithms of sums are wanted: it takes the place of what only split attention needs.
+const sizeLSE = sizeDirect
+
+type flashBuilder struct {
+	decodeFrame
+	flashShape
+	scale, cap     float
+	q, keys, vals  ptx.Ptr[ptx.Global, float32]
+	lengths        ptx.Ptr[ptx.Global, int32]
+	y, lse         ptx.Ptr[ptx.Global, float32]
+	stage, weights ptx.Ptr[ptx.Shared, float32]
+
+	tid, tx, ty        ptx.Reg[uint32]
+	batch, head, first ptx.Reg[uint32] // head of keys, first row
+	used               ptx.Reg[int32]
+	front              ptx.Reg[uint32] // slot of the oldest key
+	from, to           ptx.Reg[uint32] // keys of the block
+	maxima, sums       variables[float32]
+	acc                []variables[float32]
+}
+
+func newFlashBuilder(k *ptx.Kernel, s flashShape) *flashBuilder {
+	b := &flashBuilder{decodeFrame: decodeFrame{calc{k}, ptx.ParamArray[uint32](k, "sizes", decodeSizes)}, flashShape: s}
+	b.scale, b.cap = ptx.Param[float32](k, "scale"), ptx.Param[float32](k, "cap")
+	b.q = ptx.PointerParam[float32](k, "q", ptx.Align(16))
+	b.keys = ptx.PointerParam[float32](k, "k", ptx.Align(16))
+	b.vals = ptx.PointerParam[float32](k, "v", ptx.Align(16))
+	b.lengths = ptx.PointerParam[int32](k, "lengths")
+	b.y = ptx.PointerParam[float32](k, "y", ptx.Align(16))
+	b.lse = ptx.PointerParam[float32](k, "lse")
+	b.stage = ptx.SharedArray[float32](k, "stage", 4096, ptx.Align(16))
+	b.weights = ptx.SharedArray[float32](k, "weights", s.rows*flashPitch, ptx.Align(16))
+	return b
+}
+
+func (b *flashBuilder) mine() int { return b.rows / 8 } // rows of a thread
+
+func (b *flashBuilder) build() {
+	k := b.k
+	b.tid = k.Tid(ptx.X)
+	b.tx, b.ty = ptx.And(k, b.tid, u32(15)), ptx.Shr(k, b.tid, u32(4))
+	b.place()
+	for range b.mine() {
+		b.maxima = append(b.maxima, ptx.VarOf(k, num(math.Inf(-1))))
+		b.sums = append(b.sums, ptx.VarOf(k, num(0)))
+		b.acc = append(b.acc, variablesOf(k, constants(make([]float32, b.width/16))))
+	}
+	var queries [][2]ptx.Reg[uint32]
+	for i := range b.rows * flashDepth / 4 / flashThreads {
+		queries = append(queries, b.query(b.bringer(i)))
+	}
+	ptx.For(k, b.from, b.to, u32(flashKeys), func(tile ptx.Reg[uint32]) {
+		s := b.scores(tile, queries)
+		b.mask(tile, s)
+		b.weigh(s)
+		b.gather(tile)
+	}, ptx.NoUnroll())
+	b.write()
+}
+
+// place finds out what the block is to do.
+func (b *flashBuilder) place() {
+	k := b.k
+	tiles := b.divisor(sizeTiles)
+	rest, tile := tiles.split(k, k.Ctaid(ptx.X))
+	tile = ptx.Sub(k, ptx.Sub(k, tiles.d, u32(1)), tile) // with causal masks those are the longest
+	b.batch, b.head = b.divisor(sizeKVHeads).split(k, rest)
+	length := b.length(b.lengths, b.batch)
+	b.used, b.front = b.inUse(length), b.oldest(length)
+	b.first = ptx.Mul(k, tile, u32(b.rows))
+	b.from = b.seenFrom(b.standing(b.first))
+	b.to = b.seenTo(b.standing(b.last()), b.used)
+}
+
+// last is the last row of the block.
+func (b *flashBuilder) last() ptx.Reg[uint32] {
+	k := b.k
+	return ptx.Sub(k, ptx.Min(k, ptx.Add(k, b.first, u32(b.rows)), b.size(sizeRows)), u32(1))
+}
+
+// standing is the position of row r's query.
+func (b *flashBuilder) standing(r ptx.Reg[uint32]) ptx.Reg[int32] {
+	return b.position(ptx.Bitcast[int32](b.k, b.quotient(r, sizeGroup)), b.used)
+}
+
+// query is where row r of the block begins, in elements, and its length: 0 where there is no such row.
+func (b *flashBuilder) query(r ptx.Reg[uint32]) [2]ptx.Reg[uint32] {
+	k, group := b.k, b.divisor(sizeGroup)
+	r = ptx.Add(k, b.first, r)
+	i, g := group.split(k, r)
+	row := ptx.Mad(k, ptx.Mad(k, b.batch, b.size(sizeN), i), b.size(sizeHeads), ptx.Mad(k, b.head, group.d, g))
+	width := b.size(sizeWidth)
+	return [2]ptx.Reg[uint32]{ptx.Mul(k, row, width), ptx.Select(k, ptx.Lt(k, r, b.size(sizeRows)), width, u32(0))}
+}
+
+// key is that of a key's row: nothing of it is there behind the last key.
+func (b *flashBuilder) key(t ptx.Reg[uint32]) [2]ptx.Reg[uint32] {
+	k, capacity := b.k, b.size(sizeCapacity)
+	slot := ptx.Add(k, b.front, t)
+	slot = ptx.Sub(k, slot, ptx.Select(k, ptx.Ge(k, slot, capacity), capacity, u32(0)))
+	width := b.size(sizeWidth)
+	row := ptx.Mad(k, ptx.Mad(k, b.batch, capacity, slot), b.size(sizeKVHeads), b.head)
+	return [2]ptx.Reg[uint32]{ptx.Mul(k, row, width), ptx.Select(k, ptx.Lt(k, t, b.to), width, u32(0))}
+}
+
+// bringer is the row of the i-th four elements that a thread brings of a stage of flashDepth columns.
+func (b *flashBuilder) bringer(i int) ptx.Reg[uint32] {
+	return ptx.Add(b.k, ptx.Shr(b.k, b.tid, u32(3)), u32(i*flashThreads/8))
+}
+
+// piece of four elements of a row, from column c on, that a thread brings to shared memory: zeros behind the row's end.
+type flashPiece struct {
+	to   ptx.Ptr[ptx.Shared, float32]
+	from ptx.Ptr[ptx.Global, float32]
+	row  [2]ptx.Reg[uint32]
+	c    ptx.Reg[uint32]
+}
+
+// bring has all pieces under way at once.
+func (b *flashBuilder) bring(pieces []flashPiece) {
+	k := b.k
+	held := make([]variables[float32], len(pieces))
+	for i := range pieces {
+		held[i] = variablesOf(k, constants(make([]float32, 4)))
+	}
+	at := func(p flashPiece) ptx.Ptr[ptx.Global, float32] { return ptx.At(k, p.from, ptx.Add(k, p.row[0], p.c)) }
+	k.If(b.flag(sizeVector), func() {
+		for i, p := range pieces {
+			from := at(p)
+			k.When(ptx.Lt(k, p.c, p.row[1]), func() {
+				four := ptx.Load4(k, from, ptx.ReadOnly)
+				held[i].set(four[:])
+			})
+		}
+	}, func() {
+		for i, p := range pieces {
+			from := at(p)
+			for j, v := range held[i] {
+				v.Set(ptx.LoadIf(k, ptx.Lt(k, ptx.Add(k, p.c, u32(j)), p.row[1]), from.At(j), num(0)))
+			}
+		}
+	})
+	for i, p := range pieces {
+		ptx.Store4(k, p.to, [4]float(held[i].get()))
+	}
+}
+
+// scores are the products of the thread's rows and keys, of which the j-th is 16·j further.
+func (b *flashBuilder) scores(tile ptx.Reg[uint32], queries [][2]ptx.Reg[uint32]) []variables[float32] {
+	k := b.k
+	s := make([]variables[float32], b.mine())
+	for i := range s {
+		s[i] = variablesOf(k, constants(make([]float32, flashKeys/16)))
+	}
+	var keys [][2]ptx.Reg[uint32]
+	for i := range flashKeys * flashDepth / 4 / flashThreads {
+		keys = append(keys, b.key(ptx.Add(k, tile, b.bringer(i))))
+	}
+	const chunks = flashDepth / 4
+	column := ptx.And(k, b.tid, u32(chunks-1))
+	keysAt := b.stage.At(b.rows * flashDepth)
+	ptx.For(k, u32(0), b.size(sizeWidth), u32(flashDepth), func(c ptx.Reg[uint32]) {
+		at := ptx.Mad(k, column, u32(4), c)
+		var pieces []flashPiece
+		for i, row := range queries {
+			to := ptx.Mad(k, b.bringer(i), u32(flashDepth), ptx.Shl(k, column, u32(2)))
+			pieces = append(pieces, flashPiece{ptx.At(k, b.stage, to), b.q, row, at})
+		}
+		for i, row := range keys {
+			r := b.bringer(i)
+			place := ptx.Shl(k, ptx.Xor(k, column, ptx.And(k, r, u32(chunks-1))), u32(2)) // so that neighbours among keys meet other banks
+			pieces = append(pieces, flashPiece{ptx.At(k, keysAt, ptx.Mad(k, r, u32(flashDepth), place)), b.keys, row, at})
+		}
+		k.Barrier()
+		b.bring(pieces)
+		k.Barrier()
+		mine := ptx.At(k, b.stage, ptx.Mul(k, b.ty, u32(flashDepth)))
+		theirs := ptx.At(k, keysAt, ptx.Mul(k, b.tx, u32(flashDepth)))
+		ptx.For(k, u32(0), u32(chunks), u32(1), func(e ptx.Reg[uint32]) {
+			place := ptx.At(k, theirs, ptx.Shl(k, ptx.Xor(k, e, ptx.And(k, b.tx, u32(chunks-1))), u32(2)))
+			row := ptx.At(k, mine, ptx.Shl(k, e, u32(2)))
+			var y [flashKeys / 16][4]float
+			for j := range y {
+				y[j] = ptx.Load4(k, place.At(16*j*flashDepth))
+			}
+			for i := range s {
+				x := ptx.Load4(k, row.At(8*i*flashDepth))
+				for j := range y {
+					for n := range x {
+						s[i][j].Set(b.fma(x[n], y[j][n], s[i][j].Get()))
+					}
+				}
+			}
+		}, ptx.NoUnroll())
+	}, ptx.NoUnroll())
+	return s
+}
+
+// mask scales and bends scores, and hides what rows do not see.
+func (b *flashBuilder) mask(tile ptx.Reg[uint32], s []variables[float32]) {
+	k := b.k
+	for _, row := range s {
+		for _, x := range row {
+			x.Set(b.mul(x.Get(), b.scale))
+		}
+	}
+	k.If(ptx.Ne(k, b.cap, num(0)), func() {
+		for _, row := range s {
+			for _, x := range row {
+				x.Set(b.mul(b.cap, b.tanh(x.Get())))
+			}
+		}
+	})
+	// All rows see what the first and the last one see.
+	end := ptx.Add(k, tile, u32(flashKeys))
+	whole := ptx.And(k, ptx.Ge(k, tile, b.seenFrom(b.standing(b.last()))), ptx.Le(k, end, b.seenTo(b.standing(b.first), b.used)))
+	k.If(ptx.Not(k, whole), func() {
+		for i, row := range s {
+			p := b.standing(ptx.Add(k, b.first, ptx.Add(k, b.ty, u32(8*i))))
+			from, to := b.seenFrom(p), b.seenTo(p, b.used)
+			for j, x := range row {
+				key := ptx.Add(k, tile, ptx.Add(k, b.tx, u32(16*j)))
+				x.Set(b.where(ptx.And(k, ptx.Ge(k, key, from), ptx.Lt(k, key, to)), x.Get(), num(math.Inf(-1))))
+			}
+		}
+	})
+}
+
+// weigh makes weights of scores, in shared memory, and takes them into maxima and sums.
+func (b *flashBuilder) weigh(s []variables[float32]) {
+	k := b.k
+	at := ptx.At(k, b.weights, ptx.Mad(k, b.ty, u32(flashPitch), b.tx))
+	k.Barrier() // the weights of the tile before are no longer needed
+	for i, row := range s {
+		best := row[0].Get()
+		for _, x := range row[1:] {
+			best = b.max(best, x.Get())
+		}
+		for d := 8; d > 0; d /= 2 {
+			best = b.max(best, ptx.Shuffle(k, ptx.ShuffleXor, best, u32(d), 32, ptx.FullWarp()))
+		}
+		best = b.max(best, b.maxima[i].Get())
+		base := b.where(ptx.Eq(k, best, num(math.Inf(-1))), num(0), best)
+		f := b.exp2(b.sub(b.maxima[i].Get(), base))
+		b.maxima[i].Set(best)
+		var sum float
+		for j, x := range row {
+			w := b.exp2(b.sub(x.Get(), base))
+			ptx.Store(k, at.At(8*i*flashPitch+16*j), w)
+			if j == 0 {
+				sum = w
+			} else {
+				sum = b.add(sum, w)
+			}
+		}
+		b.sums[i].Set(b.fma(b.sums[i].Get(), f, sum))
+		for _, a := range b.acc[i] {
+			a.Set(b.mul(a.Get(), f))
+		}
+	}
+}
+
+// gather adds the tile's values to the accumulators.
+func (b *flashBuilder) gather(tile ptx.Reg[uint32]) {
+	k := b.k
+	some := 4096 / b.width // values that the stage holds
+	columns := b.width / 4
+	ptx.For(k, u32(0), u32(flashKeys), u32(some), func(part ptx.Reg[uint32]) {
+		var pieces []flashPiece
+		for i := range some * columns / flashThreads {
+			e := ptx.Add(k, b.tid, u32(i*flashThreads))
+			t := ptx.Add(k, ptx.Add(k, tile, part), ptx.Shr(k, e, u32(log2(columns))))
+			c := ptx.Shl(k, ptx.And(k, e, u32(columns-1)), u32(2))
+			pieces = append(pieces, flashPiece{ptx.At(k, b.stage, ptx.Shl(k, e, u32(2))), b.vals, b.key(t), c})
+		}
+		k.Barrier()
+		b.bring(pieces)
+		k.Barrier()
+		weights := ptx.At(k, b.weights, ptx.Mad(k, b.ty, u32(flashPitch), part))
+		values := ptx.At(k, b.stage, ptx.Shl(k, b.tx, u32(2)))
+		ptx.For(k, u32(0), u32(some), u32(4), func(e ptx.Reg[uint32]) {
+			w := make([][4]float, b.mine())
+			for i := range w {
+				w[i] = ptx.Load4(k, ptx.At(k, weights, e).At(8*i*flashPitch))
+			}
+			from := ptx.At(k, values, ptx.Mul(k, e, u32(b.width)))
+			for n := range 4 {
+				for j := 0; j < b.width/16; j += 4 {
+					v := ptx.Load4(k, from.At(n*b.width+16*j))
+					for i, acc := range b.acc {
+						for c := range v {
+							acc[j+c].Set(b.fma(w[i][n], v[c], acc[j+c].Get()))
+						}
+					}
+				}
+			}
+		}, ptx.NoUnroll())
+	}, ptx.NoUnroll())
+}
+
+// write divides by the sums and stores.
+func (b *flashBuilder) write() {
+	k := b.k
+	for i, acc := range b.acc {
+		sum := b.sums[i].Get()
+		for d := 8; d > 0; d /= 2 {
+			sum = b.add(sum, ptx.Shuffle(k, ptx.ShuffleXor, sum, u32(d), 32, ptx.FullWarp()))
+		}
+		none := ptx.Eq(k, sum, num(0))
+		scale := ptx.Rcp(k, b.where(none, num(1), sum))
+		r := ptx.Add(k, b.ty, u32(8*i))
+		row := b.query(r)
+		for j := 0; j < b.width/16; j += 4 {
+			var y [4]float
+			for c := range y {
+				y[c] = b.mul(acc[j+c].Get(), scale)
+			}
+			b.store(row, ptx.Mad(k, b.tx, u32(4), u32(16*j)), y)
+		}
+		mine := ptx.And(k, ptx.Eq(k, b.tx, u32(0)), ptx.Ne(k, row[1], u32(0)))
+		k.If(ptx.And(k, mine, b.flag(sizeLSE)), func() {
+			group := b.divisor(sizeGroup)
+			n, g := group.split(k, ptx.Add(k, b.first, r))
+			heads := ptx.Mad(k, b.batch, b.size(sizeHeads), ptx.Mad(k, b.head, group.d, g))
+			log := b.mul(b.add(b.maxima[i].Get(), ptx.Lg2(k, sum, ptx.Approx)), num(math.Ln2))
+			ptx.Store(k, ptx.At(k, b.lse, ptx.Mad(k, heads, b.size(sizeN), n)), b.where(none, num(math.Inf(-1)), log))
+		})
+	}
+}
+
+// store writes four elements of a row of y.
+func (b *flashBuilder) store(row [2]ptx.Reg[uint32], c ptx.Reg[uint32], y [4]float) {
+	k := b.k
+	at := ptx.Add(k, row[0], c)
+	to := ptx.At(k, b.y, at)
+	k.If(b.flag(sizeVector), func() { k.When(ptx.Lt(k, c, row[1]), func() { ptx.Store4(k, to, y) }) }, func() {
+		for i, x := range y {
+			ptx.StoreIf(k, ptx.Lt(k, ptx.Add(k, c, u32(i)), row[1]), to.At(i), x)
+		}
+	})
+}

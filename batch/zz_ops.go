@@ -257,6 +257,25 @@ func (rec *Batch) CrossEntropyBackward(logits, targets, dloss Value, options ...
 	return rec.apply(op.Lookup("cross_entropy_backward"), nil, optional(options), logits, targets, dloss)
 }
 
+// LZ4Compress computes pages of 4 KiB [pages, 1024] as blocks of the LZ4 block format, each at the beginning of its
+// row of blocks [pages, 1024], with the rest zeros, and their sizes [pages] in bytes: the same bytes on every
+// device. Size 4096 says that a page does not get smaller: then the block is the page itself. A page of zeros has 26
+// bytes.
+func (rec *Batch) LZ4Compress(pages Value) (blocks, sizes Value) {
+	r := rec.applyAll(op.Lookup("lz4_compress"), nil, nil, pages)
+	return r[0], r[1]
+}
+
+// LZ4Decompress computes the pages [pages, 1024] of 4 KiB at most that are compressed in blocks [pages, 1024] of the
+// LZ4 block format, of so many bytes as sizes [pages] say (4096: the page itself), with the rest zeros; status
+// [pages] is the number of their bytes. Where a block is malformed, its page is zeros and its status says what is
+// wrong: −1 the size is not from 1 to 4096, −2 the block ends within a sequence or with a match, −3 a match begins
+// before the page or at offset 0, −4 there is more than a page. What lies behind a block is not looked at.
+func (rec *Batch) LZ4Decompress(blocks, sizes Value) (pages, status Value) {
+	r := rec.applyAll(op.Lookup("lz4_decompress"), nil, nil, blocks, sizes)
+	return r[0], r[1]
+}
+
 // Conv1D computes act(the cross-correlation of x [n, c, length] with weights [o, c/groups, k] + bias [o]) along the
 // length; causal, depthwise (groups = c = o) and with SiLU it is the short convolution of state-space models.
 // Padding is zeros: an infinite weight over padding gives NaN only where the input has elements.

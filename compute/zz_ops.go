@@ -262,6 +262,24 @@ func (o Ops) CrossEntropyBackwardAsync(y any, logits, targets, dloss Operand, op
 	return o.run.Run("cross_entropy_backward", destinations(y), []Operand{logits, targets, dloss}, nil, optional(options))
 }
 
+// LZ4CompressAsync computes pages of 4 KiB [pages, 1024] as blocks of the LZ4 block format, each at the beginning of
+// its row of blocks [pages, 1024], with the rest zeros, and their sizes [pages] in bytes: the same bytes on every
+// device. The lengths of blocks, sizes must be those of the results. Size 4096 says that a page does not get
+// smaller: then the block is the page itself. A page of zeros has 26 bytes.
+func (o Ops) LZ4CompressAsync(blocks, sizes any, pages Operand) *Future {
+	return o.run.Run("lz4_compress", destinations(blocks, sizes), []Operand{pages}, nil, nil)
+}
+
+// LZ4DecompressAsync computes the pages [pages, 1024] of 4 KiB at most that are compressed in blocks [pages, 1024]
+// of the LZ4 block format, of so many bytes as sizes [pages] say (4096: the page itself), with the rest zeros;
+// status [pages] is the number of their bytes. The lengths of pages, status must be those of the results. Where a
+// block is malformed, its page is zeros and its status says what is wrong: −1 the size is not from 1 to 4096, −2 the
+// block ends within a sequence or with a match, −3 a match begins before the page or at offset 0, −4 there is more
+// than a page. What lies behind a block is not looked at.
+func (o Ops) LZ4DecompressAsync(pages, status any, blocks, sizes Operand) *Future {
+	return o.run.Run("lz4_decompress", destinations(pages, status), []Operand{blocks, sizes}, nil, nil)
+}
+
 // Conv1DAsync computes act(the cross-correlation of x [n, c, length] with weights [o, c/groups, k] + bias [o]) along
 // the length; causal, depthwise (groups = c = o) and with SiLU it is the short convolution of state-space models.
 // The length of y must be that of the result. Padding is zeros: an infinite weight over padding gives NaN only where

@@ -288,6 +288,18 @@ func (o Ops) CrossEntropyBackward(ctx context.Context, y any, logits, targets, d
 	return o.CrossEntropyBackwardAsync(y, logits, targets, dloss, options...).AwaitOrAbandon(ctx)
 }
 
+// LZ4Compress is [Ops.LZ4CompressAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) LZ4Compress(ctx context.Context, blocks, sizes any, pages Operand) error {
+	return o.LZ4CompressAsync(blocks, sizes, pages).AwaitOrAbandon(ctx)
+}
+
+// LZ4Decompress is [Ops.LZ4DecompressAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) LZ4Decompress(ctx context.Context, pages, status any, blocks, sizes Operand) error {
+	return o.LZ4DecompressAsync(pages, status, blocks, sizes).AwaitOrAbandon(ctx)
+}
+
 // Conv1D is [Ops.Conv1DAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Conv1D(ctx context.Context, y []float32, x, weights Operand, options ...Conv1DOptions) error {

@@ -19,7 +19,7 @@ const (
 	lz4Direct = 15          // from this on, a length goes on behind the token
 )
 
-// LZ4Compress compresses a page into block, of the same size, and returns the size of the result, of which the rest is zeros;
+// CompressLZ4 compresses a page into block, of the same size, and returns the size of the result, of which the rest is zeros;
 // LZ4Page means that block is the page itself, because it does not get smaller.
 //
 // The search is made for 32 threads in step and gives the same bytes with one. A table holds, for each hash of four bytes, the
@@ -28,7 +28,7 @@ const (
 // position before are the same (a run, which the table would not know yet). The first position that has one begins a match, as
 // long as possible; what lies between is literals. Entered are the positions up to and with the match's, then the last 32
 // positions inside the match; without a match, all 32. The search goes on behind.
-func LZ4Compress(block, page []byte) int {
+func CompressLZ4(block, page []byte) int {
 	block, page = block[:LZ4Page], page[:LZ4Page]
 	var table [LZ4Table]uint16 // positions, plus 1
 	word := func(i int) uint32 { return endian.LittleEndian.Uint32(page[i:]) }
@@ -139,9 +139,9 @@ const (
 	LZ4Overflow  = -4 // there is more than a page
 )
 
-// LZ4Decompress decompresses the first size bytes of block into page, and returns how many bytes that is, of which the rest of
+// DecompressLZ4 decompresses the first size bytes of block into page, and returns how many bytes that is, of which the rest of
 // the page is zeros, or a negative number that says what is wrong: then all of the page is zeros.
-func LZ4Decompress(page, block []byte, size int) int {
+func DecompressLZ4(page, block []byte, size int) int {
 	page = page[:LZ4Page]
 	n := lz4Decompress(page, block, size)
 	clear(page[max(n, 0):])

@@ -36,25 +36,25 @@ func TestLZ4RoundTrip(t *testing.T) {
 			copy(page[:n], bytes.Repeat(page[:1+rng.IntN(20)], LZ4Page))
 		}
 		block, back := make([]byte, LZ4Page), bytes.Repeat([]byte{1}, LZ4Page)
-		n := LZ4Compress(block, page)
+		n := CompressLZ4(block, page)
 		if n == LZ4Page {
 			require.Equal(t, page, block)
 		} else {
 			require.Equal(t, make([]byte, LZ4Page-n), block[n:], "what lies behind the block")
 		}
-		require.Equal(t, LZ4Page, LZ4Decompress(back, block, n))
+		require.Equal(t, LZ4Page, DecompressLZ4(back, block, n))
 		require.True(t, bytes.Equal(page, back))
 	})
 }
 
 func TestLZ4Sizes(t *testing.T) {
 	block := make([]byte, LZ4Page)
-	require.Equal(t, 26, LZ4Compress(block, make([]byte, LZ4Page)), "a page of zeros")
+	require.Equal(t, 26, CompressLZ4(block, make([]byte, LZ4Page)), "a page of zeros")
 	random := make([]byte, LZ4Page)
 	for i := range random {
 		random[i] = byte(rand.Uint32())
 	}
-	require.Equal(t, LZ4Page, LZ4Compress(block, random), "a page of noise")
+	require.Equal(t, LZ4Page, CompressLZ4(block, random), "a page of noise")
 }
 
 func TestLZ4Malformed(t *testing.T) {
@@ -81,25 +81,25 @@ func TestLZ4Malformed(t *testing.T) {
 	} {
 		page, block := bytes.Repeat([]byte{1}, LZ4Page), make([]byte, LZ4Page)
 		copy(block, c.block)
-		require.Equal(t, c.want, LZ4Decompress(page, block, c.size), c.name)
+		require.Equal(t, c.want, DecompressLZ4(page, block, c.size), c.name)
 		require.Equal(t, make([]byte, LZ4Page-max(0, c.want)), page[max(0, c.want):], c.name)
 	}
 }
 
 func FuzzLZ4(f *testing.F) {
 	block := make([]byte, LZ4Page)
-	n := LZ4Compress(block, bytes.Repeat([]byte("some text "), 500)[:LZ4Page])
+	n := CompressLZ4(block, bytes.Repeat([]byte("some text "), 500)[:LZ4Page])
 	f.Add(block[:n], n)
 	f.Add([]byte{0x11, 7, 1, 0, 0x10, 9}, 6)
 	f.Add([]byte{0x1f, 7, 1, 0, 255, 255, 3}, 7)
 	f.Fuzz(func(t *testing.T, b []byte, size int) {
 		block, page := make([]byte, LZ4Page), make([]byte, LZ4Page)
 		copy(block, b)
-		n := LZ4Decompress(page, block, size)
+		n := DecompressLZ4(page, block, size)
 		require.GreaterOrEqual(t, n, LZ4Overflow)
 		require.LessOrEqual(t, n, LZ4Page)
 		back, again := make([]byte, LZ4Page), make([]byte, LZ4Page)
-		require.Equal(t, LZ4Page, LZ4Decompress(again, back, LZ4Compress(back, page)))
+		require.Equal(t, LZ4Page, DecompressLZ4(again, back, CompressLZ4(back, page)))
 		require.Equal(t, page, again)
 	})
 }

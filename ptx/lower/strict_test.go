@@ -32,6 +32,10 @@ var allowed = []allowance{
 		[]string{"gather", "gather_4", "scatter_rows", "scatter_rows_4"}},
 	{"ComputedAddrFromLoaded", "the head of a list, then its links, which another kernel has made; a row whose index was compared before",
 		[]string{"scatter_order", "scatter_sum", "scatter_sum_4"}},
+	{"ComputedAddrFromLoaded", "positions in a page that a table holds, or a block tells: compared with the page's size",
+		[]string{"lz4_compress", "lz4_decompress"}},
+	{"DataDependentStore", "what is written so far is as long as the block or the page is known to be; compared with its size",
+		[]string{"lz4_compress", "lz4_decompress"}},
 	{"DataDependentStore", "rows are put where indices say, which are compared with the number of rows; one thread writes each element",
 		[]string{"scatter_rows", "scatter_rows_4", "scatter_sum", "scatter_sum_4"}},
 }

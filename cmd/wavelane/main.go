@@ -41,7 +41,7 @@ func execute(ctx context.Context, args []string, out, errOut io.Writer) int {
 		PersistentPreRun:  func(*cobra.Command, []string) { started = true },
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
-	root.AddCommand(infoCommand(), benchCommand(), tuneCommand(), monitorCommand(), ptxCommand())
+	root.AddCommand(infoCommand(), benchCommand(), tuneCommand(), monitorCommand(), kernelsCommand(), ptxCommand())
 	root.SetArgs(args)
 	root.SetOut(out)
 	root.SetErr(errOut)

@@ -85,6 +85,9 @@ func halfMatmulCases(b *builder) {
 				}
 			}
 		}
+		for _, o := range []compute.MatMulOptions{tn, tt} { // rows at multiples of 16 bytes
+			add("", o, true, matmulShapes([3]int{16, 24, 40}, o, nil, nil)...)
+		}
 		for i, o := range []compute.MatMulOptions{nn, nt, tt} {
 			o.Result, o.Act = d, []compute.Activation{compute.NoActivation, compute.GELU, compute.ReLU}[i]
 			add("", o, false, append(matmulShapes([3]int{9, 34, 21}, o, []int{3}, [][]int{nil, {3}, {3}}[i]), []int{21})...)

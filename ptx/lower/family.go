@@ -17,6 +17,7 @@ type Kernel struct {
 	Name   string // of the entry, unique among all families
 	Doc    string // what it computes, with its parameters in order
 	Block  [3]int // threads, each way; launches have exactly these
+	Shared int    // bytes of dynamic shared memory of a block; static comes on top
 
 	build  func(k *ptx.Kernel)
 	layout *args.Layout // of its parameters; see layoutOf

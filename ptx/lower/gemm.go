@@ -76,13 +76,19 @@ func newProduct(k *ptx.Kernel, t tile) *product {
 	k.MinBlocks(map[int]int{64: 3, 128: 2}[t.m]) // what ptxas needs to know lest it saves registers and spills
 	p := productOf(k, t, sizes)
 	p.bias = bias
-	p.places = func(row, col ptx.Reg[uint32]) func(i int) ptx.Ptr[ptx.Global, float32] {
-		rows := ptx.Add(k, ptx.MulWideU32(k, p.place, p.m), ptx.Convert[uint64](k, row))
-		return ptx.At(k, ptx.At(k, c, ptx.Mul(k, rows, ptx.Convert[uint64](k, p.n))), col).At
-	}
+	p.places = p.placesIn(c)
 	wideZ := ptx.Convert[uint64](k, p.z)
 	a, b = ptx.At(k, a, ptx.Mul(k, wideZ, strideA)), ptx.At(k, b, ptx.Mul(k, wideZ, strideB))
 	p.a = newSide(k, "a", t.m, t.k, a, sizes.At(k, gemmLDA), p.has(alongA), p.has(vectorA), p.top, p.m, p.first)
 	p.b = newSide(k, "b", t.n, t.k, b, sizes.At(k, gemmLDB), p.has(alongB), p.has(vectorB), p.left, p.n, p.first)
 	return p
+}
+
+// placesIn is where the elements of the block's product lie in c.
+func (p *product) placesIn(c ptx.Ptr[ptx.Global, float32]) func(row, col ptx.Reg[uint32]) func(i int) ptx.Ptr[ptx.Global, float32] {
+	k := p.k
+	return func(row, col ptx.Reg[uint32]) func(i int) ptx.Ptr[ptx.Global, float32] {
+		rows := ptx.Add(k, ptx.MulWideU32(k, p.place, p.m), ptx.Convert[uint64](k, row))
+		return ptx.At(k, ptx.At(k, c, ptx.Mul(k, rows, ptx.Convert[uint64](k, p.n))), col).At
+	}
 }

@@ -99,8 +99,15 @@ func (p *product) build() {
 
 // multiply adds the products of a stage.
 func (p *product) multiply(stage ptx.Reg[uint32]) {
-	a := p.a.fragments(stage, ptx.Mul(p.k, p.ty, u32(4)))
-	b := p.b.fragments(stage, ptx.Mul(p.k, p.tx, u32(4)))
+	p.add(p.a.fragments(stage, p.firstRow()), p.b.fragments(stage, p.firstColumn()))
+}
+
+// firstRow and firstColumn are the thread's, in the tile.
+func (p *product) firstRow() ptx.Reg[uint32]    { return ptx.Mul(p.k, p.ty, u32(4)) }
+func (p *product) firstColumn() ptx.Reg[uint32] { return ptx.Mul(p.k, p.tx, u32(4)) }
+
+// add adds the products of the fragments at each depth of a tile.
+func (p *product) add(a, b func(d int) []ptx.Reg[float32]) {
 	for i := range p.tile.k {
 		av, bv := a(i), b(i)
 		for r := range av {

@@ -9,6 +9,8 @@ import (
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/op"
 	"github.com/wavelane/wavelane/ptx/args"
+	"github.com/wavelane/wavelane/ptx/ir"
+	"github.com/wavelane/wavelane/ptx/tensormap"
 )
 
 // Role of a buffer in a lowering.
@@ -46,6 +48,15 @@ type Launch struct {
 	// Params is the kernel's parameter block; at the places that Pointers names, addresses have to be put, of 8 bytes each.
 	Params   []byte
 	Pointers []Pointer
+	Maps     []TensorMap
+}
+
+// TensorMap is a tensor map in a parameter block: at run time the bytes there become the encoded Map, with the address of the
+// buffer as its Address.
+type TensorMap struct {
+	At int // in bytes
+	Buffer
+	Map tensormap.Map
 }
 
 // Pointer is an address in a parameter block.
@@ -84,10 +95,12 @@ type Lowering struct {
 type Caps struct {
 	Multiprocessors int       // grids that stride have a few blocks for each
 	MaxGrid         [3]uint32 // blocks along each axis
+	Target          ir.Target // that code may be for; the zero value is the oldest
 }
 
 // DefaultCaps are those of a large GPU.
-var DefaultCaps = Caps{Multiprocessors: 132, MaxGrid: [3]uint32{math.MaxInt32, 65535, 65535}}
+var DefaultCaps = Caps{Multiprocessors: 132, MaxGrid: [3]uint32{math.MaxInt32, 65535, 65535},
+	Target: ir.Target{SM: 90, Suffix: "a"}}
 
 // Chooser picks one of several variants of an operation: class and problem key the choice ("matmul", "1024x1024x1024"),
 // candidates are variant names, the first being the safe default. It returns an index into candidates.
@@ -135,7 +148,7 @@ func Lower(s *op.Step, in, out []op.Type, caps *Caps, choose Chooser) (Lowering,
 }
 
 // launch appends a run of k over blocks. Arguments are, in the order of the kernel's parameters: uint32, int (which has to fit
-// 32 bits), float32, uint64, []uint32 for an array, and Buffer for a pointer.
+// 32 bits), float32, uint64, []uint32 for an array, Buffer for a pointer, and TensorMap, whose At does not matter.
 func (s *step) launch(k *Kernel, grid [3]int, arguments ...any) {
 	if s.err == nil {
 		s.err = s.tryLaunch(k, grid, arguments)
@@ -184,6 +197,10 @@ func (s *step) tryLaunch(k *Kernel, grid [3]int, arguments []any) error {
 		case Buffer:
 			l.Pointers = append(l.Pointers, Pointer{layout.Param(i).Offset, v})
 			a = args.Ptr(0)
+		case TensorMap:
+			v.At = layout.Param(i).Offset
+			l.Maps = append(l.Maps, v)
+			a = args.Bytes(make([]byte, tensormap.Size))
 		default:
 			return fmt.Errorf("internal error: kernel %s: argument %d is a %T", k.Name, i, v)
 		}

@@ -13,37 +13,30 @@ func init() {
 	}
 }
 
-// matmulStep lowers what the catalogue calls a product. Operands of 16 bits are converted first, the result afterwards.
+// matmulStep lowers what the catalogue calls a product.
 func matmulStep(s *step) error {
 	p, err := op.ProductOf(s.Entry, s.in, s.Attr)
 	if err != nil {
 		return err
 	}
-	m := matmul{step: s, MatMulDims: p.MatMulDims, transA: p.TransA, transB: p.TransB, a: operand(p.A), b: operand(p.B),
-		c: result, act: activationCode(s.Attr)}
+	m := matmul{step: s, MatMulDims: p.MatMulDims, transA: p.TransA, transB: p.TransB, a: operand(p.A), b: operand(p.B), c: result,
+		typeA: s.in[p.A].DType, typeB: s.in[p.B].DType, typeC: s.out.DType, precision: p.Precision, act: activationCode(s.Attr)}
 	if len(s.in) == 3 {
 		m.bias, m.biasOf = operand(2), biasOfColumns
 	}
-	if s.out.DType == compute.Float32 {
-		return m.lower()
-	}
-	m.c = s.scratch(4 * s.out.Len())
-	if err := m.lower(); err != nil {
-		return err
-	}
-	s.cast(m.c, compute.Float32, result, s.out.DType, s.out.Len())
-	return nil
+	return m.lower()
 }
 
 // matmul lowers a batch of products; conv2d with filters of 1×1 comes here too.
 type matmul struct {
 	*step
 	op.MatMulDims
-	transA, transB bool
-	a, b, bias, c  Buffer
-	biasOf         uint32 // biasOfColumns, biasOfRows, or 0 for none: the buffer is then never read
-	act            uint32
-	resultFlags    uint32 // resultF16, resultBF16 or 0
+	transA, transB      bool
+	a, b, bias, c       Buffer
+	typeA, typeB, typeC compute.DType
+	precision           compute.Precision
+	biasOf              uint32 // biasOfColumns, biasOfRows, or 0 for none: the buffer is then never read
+	act                 uint32
 }
 
 // variant is one way to compute a problem. Variants are named so that tests and the autotuner can ask for each.
@@ -51,13 +44,14 @@ type variant struct {
 	name   string
 	splits int                                   // parts of the depth that are computed side by side and then added up
 	emit   func(m *matmul, splits int, c Buffer) // writes that many results of the whole batch
+	asIs   bool                                  // writes results of any type; others write float32
 }
 
 const (
 	splitDepth = 256     // least depth of a part when it is split
 	splitMost  = 64      // parts at most
 	splitWords = 1 << 26 // of all parts at most
-	depthUnit  = 32      // of every tile's depth
+	depthUnit  = 64      // a multiple of every tile's depth
 	// Up to so many multiplications in a product, small is the default: tiles would be mostly empty.
 	smallWork = 1 << 12
 	smallMost = 1 << 24 // multiplications from which small is no candidate
@@ -70,16 +64,23 @@ func (m *matmul) lower() error {
 		names[i] = v.name
 	}
 	v := vs[m.choose("matmul", m.problem(), names)]
-	if v.splits == 1 {
-		v.emit(m, 1, m.c)
-		return nil
+	c := m.c
+	if m.typeC != compute.Float32 && (v.splits > 1 || !v.asIs) {
+		c = m.scratch(4 * m.out.Len())
 	}
-	bare := *m
-	bare.biasOf, bare.act = 0, 0
-	total := m.Batch * m.M * m.N
-	parts := m.scratch(4 * v.splits * total)
-	v.emit(&bare, v.splits, parts)
-	m.addUp(parts, v.splits, total, m.M, m.N, m.biasOf, m.act, m.bias, m.c)
+	if v.splits == 1 {
+		v.emit(m, 1, c)
+	} else {
+		bare := *m
+		bare.biasOf, bare.act, bare.typeC = 0, 0, compute.Float32
+		total := m.Batch * m.M * m.N
+		parts := m.scratch(4 * v.splits * total)
+		v.emit(&bare, v.splits, parts)
+		m.addUp(parts, v.splits, total, m.M, m.N, m.biasOf, m.act, m.bias, c)
+	}
+	if c != m.c {
+		m.cast(c, compute.Float32, m.c, m.typeC, m.out.Len())
+	}
 	return nil
 }
 
@@ -93,20 +94,20 @@ func (s *step) addUp(parts Buffer, splits, total, rows, cols int, biasOf, act ui
 func (m *matmul) problem() string {
 	layout := map[bool]string{false: "n", true: "t"}
 	types := ""
-	if a, b := m.elem(m.a), m.elem(m.b); a != b || a != compute.Float32 {
-		types = fmt.Sprintf("/%v*%v", a, b)
+	if m.typeA != compute.Float32 || m.typeB != compute.Float32 || m.typeC != compute.Float32 {
+		types = fmt.Sprintf(" %v*%v=%v", m.typeA, m.typeB, m.typeC)
 	}
-	return fmt.Sprintf("%d*%dx%dx%d%s%s", m.Batch, m.M, m.K, m.N, layout[m.transA], layout[m.transB]) + types
+	if m.precision != compute.FullPrecision {
+		types += fmt.Sprintf(" precision %d", m.precision)
+	}
+	return fmt.Sprintf("%d*%dx%dx%d%s%s%s", m.Batch, m.M, m.K, m.N, layout[m.transA], layout[m.transB], types)
 }
 
 // variants lists what can compute this problem, the default first.
 func (m *matmul) variants() []variant {
-	var preferred, others []variant
+	preferred, others := m.newer()
 	add := func(good bool, name string, blocks int, emit func(m *matmul, splits int, c Buffer)) {
-		vs := []variant{{name, 1, emit}}
-		if n := m.splits(blocks, m.K, m.Batch*m.M*m.N); n > 1 {
-			vs = []variant{{name + "/splitk", n, emit}, vs[0]}
-		}
+		vs := m.withSplits(variant{name: name, splits: 1, emit: emit}, blocks)
 		if good {
 			preferred = append(preferred, vs...)
 		} else {
@@ -117,10 +118,12 @@ func (m *matmul) variants() []variant {
 	thin, isThin := m.thin()
 	if isThin {
 		// In columns, few rows leave most of a warp idle.
-		add(!small || thin.along, thin.name(), thin.blocks(m), func(m *matmul, splits int, c Buffer) { thin.emit(m, splits, c) })
+		add(!small || thin.along, thin.name(), thin.blocks(m), func(m *matmul, splits int, c Buffer) {
+			thin.emit(m, splits, c)
+		})
 	}
 	if m.K <= longestChain && m.M*m.N*m.K <= smallMost {
-		v := variant{"small", 1, func(m *matmul, _ int, c Buffer) { m.emitSmall(c) }}
+		v := variant{name: "small", splits: 1, emit: func(m *matmul, _ int, c Buffer) { m.emitSmall(c) }}
 		if small {
 			preferred = append(preferred, v)
 		} else {
@@ -133,6 +136,17 @@ func (m *matmul) variants() []variant {
 		add(good, fmt.Sprintf("tile%dx%d", t.m, t.n), blocks, func(m *matmul, splits int, c Buffer) { m.emitTiled(t, splits, c) })
 	}
 	return append(preferred, others...)
+}
+
+// withSplits is a variant of so many blocks and, before it, the same with the depth cut up, where that fills the GPU better.
+func (m *matmul) withSplits(v variant, blocks int) []variant {
+	n := m.splits(blocks, m.K, m.Batch*m.M*m.N)
+	if n <= 1 {
+		return []variant{v}
+	}
+	s := v
+	s.name, s.splits = v.name+"/splitk", n
+	return []variant{s, v}
 }
 
 // splits returns into how many parts to cut the depth of products when a kernel has so many blocks, and the result so many
@@ -162,13 +176,7 @@ func flagIf(bit uint32, on bool) uint32 {
 }
 
 func (m *matmul) emitTiled(t tiled, splits int, c Buffer) {
-	lda, ldb := m.K, m.N
-	if m.transA {
-		lda = m.M
-	}
-	if m.transB {
-		ldb = m.K
-	}
+	lda, ldb := m.rowLengths()
 	across := ceilDiv(m.N, t.n)
 	tiles := across * ceilDiv(m.M, t.m)
 	flags := m.biasOf | flagIf(alongA, !m.transA) | flagIf(alongB, m.transB) | flagIf(vectorA, lda%4 == 0) |

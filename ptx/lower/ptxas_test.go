@@ -13,7 +13,7 @@ var update = flag.Bool("update", false, "write the table of what ptxas makes of 
 
 // ptxasTable is of the oldest target, and of those that most work is done on.
 func ptxasTable(t *testing.T) ptxtest.Table {
-	x := ptxtest.Table{File: "testdata/ptxas.tsv", Targets: []string{"sm_50", "sm_80", "sm_90"}}
+	x := ptxtest.Table{File: "testdata/ptxas.tsv", Targets: []string{"sm_50", "sm_80", "sm_90", "sm_90a"}}
 	for _, f := range Families() {
 		m, err := f.Module()
 		require.NoError(t, err)

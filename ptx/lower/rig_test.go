@@ -39,7 +39,7 @@ func newRig(t testing.TB, c sim.Config) *rig {
 	sizes := []int{1, 2, 4, 16, 132}
 	size := sizes[conformance.Seed()%uint64(len(sizes))]
 	t.Logf("%d multiprocessors", size)
-	return &rig{gpu: sim.New(c), caps: Caps{Multiprocessors: size, MaxGrid: DefaultCaps.MaxGrid}, modules: map[string]*sim.Module{}}
+	return &rig{gpu: sim.New(c), caps: Caps{Multiprocessors: size, MaxGrid: DefaultCaps.MaxGrid, Target: DefaultCaps.Target}, modules: map[string]*sim.Module{}}
 }
 
 func (r *rig) kernel(k *Kernel) (*sim.Kernel, error) {
@@ -209,10 +209,18 @@ func (r *rig) act(a Action, at func(Buffer) uint64) error {
 	for _, p := range l.Pointers {
 		binary.LittleEndian.PutUint64(params[p.At:], at(p.Buffer))
 	}
+	for _, m := range l.Maps {
+		m.Map.Address = at(m.Buffer)
+		b, err := m.Map.Encode()
+		if err != nil {
+			return err
+		}
+		copy(params[m.At:], b[:])
+	}
 	b := l.Kernel.Block
 	stats, err := r.gpu.Run(context.Background(), k, sim.Launch{
 		Grid:  sim.Dim3{X: int(l.Grid[0]), Y: int(l.Grid[1]), Z: int(l.Grid[2])},
-		Block: sim.Dim3{X: b[0], Y: b[1], Z: b[2]}, Params: params})
+		Block: sim.Dim3{X: b[0], Y: b[1], Z: b[2]}, Params: params, Shared: l.Kernel.Shared})
 	if err == nil && r.observe != nil {
 		r.observe(l.Kernel, stats)
 	}

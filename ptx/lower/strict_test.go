@@ -3,6 +3,7 @@ package lower
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -28,6 +29,10 @@ var allowed = []allowance{
 		[]string{"gemv_columns_1", "gemv_columns_4"}},
 	{"PredicateOverflow", "one more than the hardware has, where a tile is written, once",
 		[]string{"gemm_64x64x16", "gemm_128x128x8"}},
+	{"UncoalescedLoad", "chunks of 16 bytes are gathered element by element where rows do not begin at multiples of 16 bytes",
+		named("mma_", "gemm_async_")},
+	{"UncoalescedStore", "as the loads: rows that do not begin at multiples of 16 bytes", named("mma_", "gemm_async_", "wgmma_")},
+	{"PredicateOverflow", "a few more than the hardware has, where the operands' tiles are placed, once", named("mma_")},
 	{"ComputedAddrFromLoaded", "a row is looked up by an index from memory, which is compared with the number of rows",
 		[]string{"gather", "gather_4", "scatter_rows", "scatter_rows_4"}},
 	{"ComputedAddrFromLoaded", "the head of a list, then its links, which another kernel has made; a row whose index was compared before",
@@ -38,6 +43,21 @@ var allowed = []allowance{
 		[]string{"lz4_compress", "lz4_decompress"}},
 	{"DataDependentStore", "rows are put where indices say, which are compared with the number of rows; one thread writes each element",
 		[]string{"scatter_rows", "scatter_rows_4", "scatter_sum", "scatter_sum_4"}},
+}
+
+// named are the kernels whose names begin so.
+func named(prefixes ...string) (names []string) {
+	for _, k := range all() {
+		if slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(k.Name, p) }) {
+			names = append(names, k.Name)
+		}
+	}
+	return names
+	{"ComputedAddrFromLoaded", "keys lie in pages that a table names, whose ids are compared with the number of pages; rings begin where a length says",
+		[]string{"attention_decode_f32_1", "attention_decode_f32_4", "attention_decode_f32_8", "attention_decode_f16_1",
+			"attention_decode_f16_4", "attention_decode_f16_8", "attention_decode_bf16_1", "attention_decode_bf16_4",
+			"attention_decode_bf16_8"}},
+	{"UncoalescedLoad", "lanes look at the maxima of different parts, a few words in all", []string{"attention_decode_combine"}},
 }
 
 func (a *allowance) covers(f *analyze.Finding) bool {

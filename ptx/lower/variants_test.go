@@ -85,7 +85,7 @@ func oneOf[T any](rng *rand.Rand, v ...T) T { return v[rng.IntN(len(v))] }
 
 // Every variant of a matrix product: layouts, batches, bias, activations, depths of none to more than one chain.
 func TestMatMulVariants(t *testing.T) {
-	for _, v := range []string{"rows", "columns", "small", "tile64x64", "tile128x128"} {
+	for _, v := range []string{"rows", "columns", "small", "tile64x64", "tile128x128", "async"} {
 		for _, split := range []bool{false, true} {
 			if v == "small" && split {
 				continue

@@ -1,0 +1,203 @@
+package lower
+
+import (
+	"fmt"
+
+	"github.com/wavelane/wavelane/ptx"
+)
+
+// asyncTile is the tile of a gemm_async: 8 × 16 of the result for each thread, so that 128 of 134 instructions at a depth multiply.
+var asyncTile = tile{128, 256, 8}
+
+// asyncStages of tiles, of which all but one are on their way: 37 KiB.
+const asyncStages = 3
+
+// gemmsAsync are the kernels by whether a and b lie along the depth. Operands go from memory to shared memory without passing
+// registers (cp.async, from sm_80 on): elements one by one where they lie along the depth, which turns the tile, and fours where
+// they lie across, which therefore have to be aligned.
+var gemmsAsync = func() (all [2][2]*Kernel) {
+	lie := [2]string{"x", "k"}
+	for a := range all {
+		for b := range all[a] {
+			t := asyncTile
+			all[a][b] = register(Kernel{Family: "matmul_async", Name: fmt.Sprintf("gemm_async_%dx%dx%d_%s%s", t.m, t.n, t.k, lie[a], lie[b]),
+				Block: [3]int{gemmThreads, 1, 1},
+				Doc: "As gemm, with operands that arrive in the background; in the name, k says that an operand lies along the depth (a " +
+					"[m, k], b [n, k]), x that it lies across, with rows at multiples of 16 bytes. Parameters: " + gemmParams + ".",
+				build: func(k *ptx.Kernel) { newAsyncProduct(k, a == 1, b == 1).build() }})
+		}
+	}
+	return all
+}()
+
+// asyncProduct is a gemm_async under construction.
+type asyncProduct struct {
+	*product
+	a, b asyncSide
+}
+
+func newAsyncProduct(k *ptx.Kernel, alongA, alongB bool) *asyncProduct {
+	t := asyncTile
+	sizes := ptx.ParamArray[uint32](k, "sizes", gemmWords)
+	strideA, strideB := ptx.Param[uint64](k, "stride_a"), ptx.Param[uint64](k, "stride_b")
+	a, b := ptx.PointerParam[float32](k, "a"), ptx.PointerParam[float32](k, "b")
+	bias, c := ptx.PointerParam[float32](k, "bias"), ptx.PointerParam[float32](k, "c")
+	k.MinBlocks(1)
+	p := &asyncProduct{product: productOf(k, t, sizes)}
+	p.bias, p.places = bias, p.placesIn(c)
+	wideZ := ptx.Convert[uint64](k, p.z)
+	a, b = ptx.At(k, a, ptx.Mul(k, wideZ, strideA)), ptx.At(k, b, ptx.Mul(k, wideZ, strideB))
+	p.a = asyncSide{k: k, size: t.m, along: alongA, ld: sizes.At(k, gemmLDA)}
+	p.b = asyncSide{k: k, size: t.n, along: alongB, ld: sizes.At(k, gemmLDB)}
+	memory := ptx.SharedArray[float32](k, "tiles", asyncStages*(p.a.words()+p.b.words()), ptx.Align(16))
+	p.a.begin(memory, a, p.top, p.m, p.first)
+	p.b.begin(memory.At(p.a.words()), b, p.left, p.n, p.first)
+	return p
+}
+
+// build: the first tile is what the depth has beyond a multiple of a tile's, so that all others are whole and the loop need not
+// ask. Each turn brings a tile to the stage that the turn before has read, which the barrier in between makes safe.
+func (p *asyncProduct) build() {
+	k, deep := p.k, uint32(p.tile.k)
+	stage := 4 * (p.a.words() + p.b.words())
+	depth := ptx.Bitcast[uint32](k, p.depth)
+	whole := ptx.Mul(k, ptx.Div(k, ptx.Add(k, depth, ptx.Imm(deep-1)), ptx.Imm(deep)), ptx.Imm(deep)) // rounded up
+	rest := ptx.Min(k, depth, ptx.Sub(k, depth, ptx.Sub(k, whole, ptx.Imm(deep))))                    // of the first tile
+	p.a.load(u32(0), rest)
+	p.b.load(u32(0), rest)
+	k.CpAsyncCommit()
+	total := ptx.Bitcast[int32](k, whole)
+	k.When(ptx.Gt(k, total, ptx.Imm(int32(deep))), func() { p.bring(u32(stage)) })
+	k.CpAsyncCommit()
+
+	left := ptx.VarOf(k, total)
+	from, to := ptx.VarOf(k, u32(0)), ptx.VarOf(k, u32(2*stage))
+	next := func(v *ptx.Var[uint32]) {
+		n := ptx.Add(k, v.Get(), u32(stage))
+		v.Set(ptx.Select(k, ptx.Eq(k, n, u32(asyncStages*stage)), u32(0), n))
+	}
+	k.Loop(func() {
+		for _, s := range p.sums {
+			s.Set(ptx.Imm(float32(0)))
+		}
+		stop := ptx.Max(k, ptx.Sub(k, left.Get(), ptx.Imm(int32(longestChain))), ptx.Imm(int32(0)))
+		k.While(func() ptx.Reg[bool] { return ptx.Gt(k, left.Get(), stop) }, func() {
+			k.CpAsyncWait(asyncStages - 2)
+			k.Barrier()
+			k.When(ptx.Gt(k, left.Get(), ptx.Imm(int32(deep*(asyncStages-1)))), func() { p.bring(to.Get()) })
+			k.CpAsyncCommit()
+			left.Set(ptx.Sub(k, left.Get(), ptx.Imm(int32(deep))))
+			p.add(p.a.fragments(from.Get(), p.firstRow()), p.b.fragments(from.Get(), p.firstColumn()))
+			next(from)
+			next(to)
+		})
+		last := ptx.Le(k, left.Get(), ptx.Imm(int32(0)))
+		k.If(last, p.addBias)
+		p.flush(ptx.Lt(k, left.Get(), ptx.Sub(k, total, ptx.Imm(int32(longestChain)))))
+		k.BreakIf(last)
+	})
+	k.If(ptx.Ne(k, p.act, u32(0)), p.activate)
+}
+
+func (p *asyncProduct) bring(stage ptx.Reg[uint32]) {
+	p.a.bring(stage)
+	p.b.bring(stage)
+}
+
+// asyncSide is an operand of a gemm_async. A tile is rows of elements at one depth, padded by four so that elements along the depth
+// come to different banks.
+type asyncSide struct {
+	k      *ptx.Kernel
+	size   int
+	along  bool
+	ld     ptx.Reg[uint32]
+	memory ptx.Ptr[ptx.Shared, float32]
+	pieces []asyncPiece
+	step   ptx.Reg[uint64] // bytes from tile to tile
+}
+
+// asyncPiece is what a thread brings of each tile: an element, or four.
+type asyncPiece struct {
+	at    *ptx.PtrVar[ptx.Global, float32]
+	d     ptx.Reg[uint32] // its depth in the tile
+	to    ptx.Reg[uint32] // bytes, in the stage
+	bytes ptx.Reg[uint32] // 0 beyond the matrix
+}
+
+func (s *asyncSide) row() int   { return s.size + 4 }
+func (s *asyncSide) words() int { return asyncTile.k * s.row() }
+func (s *asyncSide) each() int {
+	if s.along {
+		return 1
+	}
+	return 4
+}
+
+// begin is about tiles from first on and at depth d0.
+func (s *asyncSide) begin(memory ptx.Ptr[ptx.Shared, float32], x ptx.Ptr[ptx.Global, float32], first, bound, d0 ptx.Reg[uint32]) {
+	k := s.k
+	s.memory = memory
+	s.step = u64(4 * asyncTile.k)
+	if !s.along {
+		s.step = ptx.MulWideU32(k, s.ld, u32(4*asyncTile.k))
+	}
+	for i := range s.size * asyncTile.k / s.each() / gemmThreads {
+		r, d := s.where(i)
+		g := ptx.Add(k, first, r)
+		major, minor := g, ptx.Add(k, d0, d)
+		if !s.along {
+			major, minor = minor, major
+		}
+		at := ptx.At(k, ptx.At(k, x, ptx.MulWideU32(k, major, s.ld)), minor)
+		s.pieces = append(s.pieces, asyncPiece{at: ptx.PtrVarOf(k, at), d: d,
+			to:    ptx.Mul(k, ptx.Mad(k, d, u32(s.row()), r), u32(4)),
+			bytes: ptx.Select(k, ptx.Lt(k, g, bound), u32(4*s.each()), u32(0))})
+	}
+}
+
+// where is the row and the depth in a tile of what the thread brings with the i-th piece.
+func (s *asyncSide) where(i int) (row, d ptx.Reg[uint32]) {
+	k := s.k
+	id := ptx.Add(k, k.Tid(ptx.X), u32(i*gemmThreads))
+	if s.along {
+		return ptx.Div(k, id, u32(asyncTile.k)), ptx.Rem(k, id, u32(asyncTile.k))
+	}
+	return ptx.Mul(k, ptx.Rem(k, id, u32(s.size/4)), u32(4)), ptx.Div(k, id, u32(s.size/4))
+}
+
+// load starts to bring a tile of only so much depth, with zeros for the rest.
+func (s *asyncSide) load(stage, depth ptx.Reg[uint32]) {
+	k := s.k
+	for _, p := range s.pieces {
+		ptx.CpAsyncFill(k, ptx.AtByte(k, ptx.AtByte(k, s.memory, stage), p.to), p.at.Get(), 4*s.each(),
+			ptx.Select(k, ptx.Lt(k, p.d, depth), p.bytes, u32(0)))
+		skipped := ptx.MulWideU32(k, depth, u32(4))
+		if !s.along {
+			skipped = ptx.Mul(k, skipped, ptx.Convert[uint64](k, s.ld))
+		}
+		p.at.Set(ptx.AtByte(k, p.at.Get(), skipped))
+	}
+}
+
+// bring starts to bring a whole tile.
+func (s *asyncSide) bring(stage ptx.Reg[uint32]) {
+	k := s.k
+	tile := ptx.AtByte(k, s.memory, stage)
+	for _, p := range s.pieces {
+		ptx.CpAsyncFill(k, ptx.AtByte(k, tile, p.to), p.at.Get(), 4*s.each(), p.bytes)
+		p.at.Set(ptx.AtByte(k, p.at.Get(), s.step))
+	}
+}
+
+// fragments returns what reads the thread's elements at a depth: four from first on, and four more 64 further each.
+func (s *asyncSide) fragments(stage, first ptx.Reg[uint32]) func(d int) []ptx.Reg[float32] {
+	k := s.k
+	at := ptx.At(k, ptx.AtByte(k, s.memory, stage), first)
+	return func(d int) (v []ptx.Reg[float32]) {
+		for i := 0; i < s.size; i += 64 {
+			four := ptx.Load4(k, at.At(d*s.row()+i))
+			v = append(v, four[:]...)
+		}
+		return v
+	}
+}

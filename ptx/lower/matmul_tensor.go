@@ -1,0 +1,173 @@
+package lower
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/ptx/ir"
+	"github.com/wavelane/wavelane/ptx/tensormap"
+)
+
+// newer lists the variants of this problem that need more than the oldest GPU: those to be preferred, and the others. Operands of 16
+// bits always go to tensor cores, which take them as they are; float32 does so if its precision permits.
+func (m *matmul) newer() (preferred, others []variant) {
+	if !m.caps.Target.Covers(ir.Target{SM: 80}) {
+		return nil, nil
+	}
+	// Products with few vectors read a matrix once: that is what other kernels are for.
+	found := min(m.M, m.N) <= fewVectors // a good one, or none is wanted
+	add := func(name string, tileM, tileN int, asIs bool, enough int, emit func(m *matmul, splits int, c Buffer)) {
+		blocks := m.Batch * ceilDiv(m.M, tileM) * ceilDiv(m.N, tileN)
+		vs := m.withSplits(variant{name: name, splits: 1, emit: emit, asIs: asIs}, blocks)
+		if !found && blocks >= enough {
+			preferred, found = append(preferred, vs...), true
+		} else {
+			others = append(others, vs...)
+		}
+	}
+	if set := wgmmas[m.typeA]; set != nil && m.typeA == m.typeB && m.caps.Target.Covers(ir.Target{SM: 90, Suffix: "a"}) && m.wgmmaFits() {
+		for i, t := range set.tiles {
+			// Few blocks do with their depths cut up, unless most of the tile would be empty.
+			enough := m.caps.Multiprocessors
+			if m.M > wgmmaM/2 && m.N > t.n/2 && m.K >= 4*splitDepth {
+				enough = ceilDiv(enough, 8)
+			}
+			add(fmt.Sprintf("wgmma_%dx%d", wgmmaM, t.n), wgmmaM, t.n, true, enough,
+				func(m *matmul, splits int, c Buffer) { m.emitWgmma(set, i, splits, c) })
+		}
+	}
+	if set := m.mmaSet(); set != nil {
+		for i, t := range mmaTiles {
+			enough := m.caps.Multiprocessors
+			switch {
+			case set.size == 4 && m.M*m.N*m.K <= smallWork: // others begin sooner
+				enough = math.MaxInt
+			case i == len(mmaTiles)-1:
+				enough = 0
+			}
+			add(t.name(), t.m, t.n, true, enough, func(m *matmul, splits int, c Buffer) { m.emitMma(set, i, splits, c) })
+		}
+	}
+	if m.asyncFits() {
+		enough := m.caps.Multiprocessors
+		if m.mmaSet() != nil {
+			enough = math.MaxInt
+		}
+		add("async", asyncTile.m, asyncTile.n, false, enough, func(m *matmul, splits int, c Buffer) { m.emitAsync(splits, c) })
+	}
+	return preferred, others
+}
+
+var wgmmas = map[compute.DType]*wgmmaSet{compute.Float16: wgmmaF16, compute.BFloat16: wgmmaBF16}
+
+// mmaSet is the kernels by mma.sync that are exact enough, or nil.
+func (m *matmul) mmaSet() *mmaSet {
+	switch {
+	case m.typeA != m.typeB:
+		return nil
+	case m.typeA == compute.Float16:
+		return mmaF16
+	case m.typeA == compute.BFloat16:
+		return mmaBF16
+	case m.precision == compute.TF32:
+		return mmaTF32
+	case m.precision == compute.FP32Tensor:
+		return mmaTF32x3
+	}
+	return nil
+}
+
+// resultFlags are the type of the result as a flag.
+func (m *matmul) resultFlags() uint32 {
+	return flagIf(resultF16, m.typeC == compute.Float16) | flagIf(resultBF16, m.typeC == compute.BFloat16)
+}
+
+// rowLengths are the elements from row to row of a and b as they lie in memory.
+func (m *matmul) rowLengths() (a, b int) {
+	a, b = m.K, m.N
+	if m.transA {
+		a = m.M
+	}
+	if m.transB {
+		b = m.K
+	}
+	return a, b
+}
+
+// lie tells whether a and b lie along the depth, as indices.
+func (m *matmul) lie() (a, b int) { return index(!m.transA), index(m.transB) }
+
+func index(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func (t mmaTile) name() string { return fmt.Sprintf("mma_%dx%d", t.m, t.n) }
+
+// emitMma is the product by mma.sync, in tiles of that number.
+func (m *matmul) emitMma(set *mmaSet, tile, splits int, c Buffer) {
+	t, chunk := mmaTiles[tile], 16/set.size
+	lda, ldb := m.rowLengths()
+	across := ceilDiv(m.N, t.n)
+	tiles := across * ceilDiv(m.M, t.m)
+	flags := m.biasOf | m.resultFlags() | flagIf(vectorA, lda%chunk == 0) | flagIf(vectorB, ldb%chunk == 0) | flagIf(vectorC, m.N%4 == 0)
+	sizes := []uint32{uint32(m.M), uint32(m.N), uint32(m.K), uint32(depthOf(m.K, splits)), uint32(lda), uint32(ldb), flags, m.act}
+	for _, d := range []int{across, tiles, m.Batch} {
+		sizes = append(sizes, divisorOf(d)...)
+	}
+	alongA, alongB := m.lie()
+	m.launch(set.kernels[tile][alongA][alongB], [3]int{tiles * m.Batch * splits, 1, 1}, sizes, uint64(m.StrideA), uint64(m.StrideB),
+		m.a, m.b, m.bias, c)
+}
+
+// wgmmaFits tells whether tensor maps can describe the operands: rows at multiples of 16 bytes, and some of them.
+func (m *matmul) wgmmaFits() bool {
+	lda, ldb := m.rowLengths()
+	return m.K > 0 && lda%8 == 0 && ldb%8 == 0
+}
+
+// emitWgmma is the product by wgmma, in tiles of that number.
+func (m *matmul) emitWgmma(set *wgmmaSet, tile, splits int, c Buffer) {
+	t := set.tiles[tile]
+	down, across := ceilDiv(m.M, wgmmaM), ceilDiv(m.N, t.n)
+	total := down * across * m.Batch * splits
+	sizes := []uint32{uint32(m.M), uint32(m.N), uint32(m.K), uint32(depthOf(m.K, splits)), uint32(total), flagIf(1, m.StrideA > 0),
+		flagIf(1, m.StrideB > 0), m.biasOf | m.resultFlags() | flagIf(vectorC, m.N%4 == 0), m.act, uint32(down)}
+	for _, d := range []int{wgmmaGroup * across, down * across, m.Batch} {
+		sizes = append(sizes, divisorOf(d)...)
+	}
+	alongA, alongB := m.lie()
+	m.launch(set.kernels[tile][alongA][alongB], [3]int{min(total, m.caps.Multiprocessors), 1, 1}, sizes, m.bias, c,
+		m.tensorMap(set.typ, m.a, m.M, wgmmaM, m.StrideA, !m.transA), m.tensorMap(set.typ, m.b, m.N, t.n, m.StrideB, m.transB))
+}
+
+// tensorMap describes an operand with so many rows of the result's bound, of which a tile has box.
+func (m *matmul) tensorMap(t tensormap.DataType, x Buffer, rows, box, stride int, along bool) TensorMap {
+	inner, outer := rows, m.K
+	if along {
+		inner, outer = m.K, rows
+	}
+	batch := 1
+	if stride > 0 {
+		batch = m.Batch
+	}
+	d := tensormap.Map{Type: t, Rank: 3, Swizzle: tensormap.Swizzle128, Promotion: tensormap.L2x256}
+	d.Dims = [tensormap.MaxRank]uint64{uint64(inner), uint64(outer), uint64(batch)}
+	d.Strides = [tensormap.MaxRank - 1]uint64{uint64(2 * inner), uint64(2 * inner * outer)}
+	d.Box = [tensormap.MaxRank]uint32{wgmmaDepth, wgmmaDepth, 1}
+	if along {
+		d.Box[1] = uint32(box)
+	}
+	return TensorMap{Buffer: x, Map: d}
+}
+
+// asyncFits tells whether gemm_async can read the operands: what lies across has rows at multiples of 16 bytes.
+func (m *matmul) asyncFits() bool { return (!m.transA || m.M%4 == 0) && (m.transB || m.N%4 == 0) }
+
+func (m *matmul) emitAsync(splits int, c Buffer) {
+	alongA, alongB := m.lie()
+	m.emitTiled(tiled{asyncTile, gemmsAsync[alongA][alongB]}, splits, c)
+}

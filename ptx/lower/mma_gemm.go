@@ -1,0 +1,193 @@
+package lower
+
+import (
+	"fmt"
+
+	"github.com/wavelane/wavelane/ptx"
+)
+
+// mmaTile is how a block of an mma_gemm cuts up its product: m × n of the result, of which each warp has warpM × warpN.
+type mmaTile struct{ m, n, warpM, warpN int }
+
+func (t mmaTile) threads() int { return 32 * (t.m / t.warpM) * (t.n / t.warpN) }
+
+// Tiles of operands are mmaRow bytes deep, in mmaStages stages: with tiles of 128 × 128 that is 48 KiB, all that a block has
+// without asking.
+const (
+	mmaRow    = 64
+	mmaStages = 3
+)
+
+// mmaTiles are those that there are kernels for, the largest first.
+var mmaTiles = []mmaTile{{128, 128, 64, 32}, {64, 64, 32, 32}}
+
+// mmaSet is the kernels for a kind of numbers: by tile, and by whether a and b lie along the depth.
+type mmaSet struct {
+	*mmaKind
+	kernels [][2][2]*Kernel
+}
+
+// Tensor-core products by kind of numbers, each a family: a program needs one kind.
+var (
+	mmaF16    = newMmaSet(&kindF16)
+	mmaBF16   = newMmaSet(&kindBF16)
+	mmaTF32   = newMmaSet(&kindTF32)
+	mmaTF32x3 = newMmaSet(&kindTF32x3)
+)
+
+func newMmaSet(kind *mmaKind) *mmaSet {
+	s := &mmaSet{mmaKind: kind}
+	for _, t := range mmaTiles {
+		var of [2][2]*Kernel
+		for a := range of {
+			for b := range of[a] {
+				of[a][b] = register(mmaGemm(kind, t, a == 1, b == 1))
+			}
+		}
+		s.kernels = append(s.kernels, of)
+	}
+	return s
+}
+
+func mmaGemm(kind *mmaKind, t mmaTile, alongA, alongB bool) Kernel {
+	lie := func(along bool) string {
+		if along {
+			return "k"
+		}
+		return "x"
+	}
+	return Kernel{Family: "matmul_" + kind.name,
+		Name:  fmt.Sprintf("mma_%s_%dx%d_%s%s", kind.name, t.m, t.n, lie(alongA), lie(alongB)),
+		Block: [3]int{t.threads(), 1, 1},
+		Doc: "c[split][product] = act(a·b + bias) over a split of the depth, by mma.sync on " + kind.doc + "; in the name, k says that " +
+			"an operand lies along the depth (a [m, k], b [n, k]), x that it lies across. Parameters: " + mmaParams + ".",
+		build: func(k *ptx.Kernel) { newMmaProduct(k, kind, t, alongA, alongB).build() }}
+}
+
+// mmaParams are those of gemm, with the types of the kind and of the result. Of the flags, alongA and alongB do not matter here.
+const mmaParams = gemmParams + "; c as the flags say"
+
+// mmaProduct is an mma_gemm under construction.
+type mmaProduct struct {
+	mmaTile
+	*mmaKind
+	k      *ptx.Kernel
+	depth  ptx.Reg[int32] // of this split
+	memory ptx.Ptr[ptx.Shared, uint32]
+	a, b   mmaSide
+	sums   [][]*ptx.Var[float32] // of each 16 × 8 of the warp's part, row by row
+	result rowResult
+	// Of the warp's part of the result.
+	top, left ptx.Reg[uint32]
+}
+
+// newMmaProduct reads the parameters and finds the block's and the warp's place.
+func newMmaProduct(k *ptx.Kernel, kind *mmaKind, t mmaTile, alongA, alongB bool) *mmaProduct {
+	sizes := ptx.ParamArray[uint32](k, "sizes", gemmWords)
+	strideA, strideB := ptx.Param[uint64](k, "stride_a"), ptx.Param[uint64](k, "stride_b")
+	a, b := ptx.PointerParam[uint8](k, "a"), ptx.PointerParam[uint8](k, "b")
+	bias, c := ptx.PointerParam[float32](k, "bias"), ptx.PointerParam[uint8](k, "c")
+	p := &mmaProduct{mmaTile: t, mmaKind: kind, k: k}
+	m, n, flags := sizes.At(k, gemmM), sizes.At(k, gemmN), sizes.At(k, gemmFlags)
+	place, in := divisorAt(k, sizes, gemmTiles).split(k, k.Ctaid(ptx.X))
+	split, z := divisorAt(k, sizes, gemmBatch).split(k, place)
+	row, col := divisorAt(k, sizes, gemmAcross).split(k, in)
+	top, left := ptx.Mul(k, row, u32(t.m)), ptx.Mul(k, col, u32(t.n))
+	first := ptx.Mul(k, split, sizes.At(k, gemmDepth))
+	p.depth = ptx.Bitcast[int32](k, ptx.Min(k, ptx.Sub(k, sizes.At(k, gemmK), first), sizes.At(k, gemmDepth)))
+
+	stage := (t.m + t.n) * mmaRow
+	p.memory = ptx.SharedArray[uint32](k, "tiles", mmaStages*stage/4, ptx.Align(128))
+	tid := k.Tid(ptx.X)
+	lane := ptx.And(k, tid, u32(31))
+	warp := ptx.Shr(k, tid, u32(5))
+	warpTop := ptx.Mul(k, ptx.Div(k, warp, u32(t.n/t.warpN)), u32(t.warpM))
+	warpLeft := ptx.Mul(k, ptx.Rem(k, warp, u32(t.n/t.warpN)), u32(t.warpN))
+	p.top, p.left = ptx.Add(k, top, warpTop), ptx.Add(k, left, warpLeft)
+	x := &p.result
+	*x = rowResult{k: k, lane: lane, m: m, n: n, act: sizes.At(k, gemmAct), bias: bias, c: c}
+	x.scratch = ptx.AtByte(k, p.memory, ptx.Mul(k, warp, u32(32*mmaScratchRow)))
+	x.read(flags)
+	x.begin(place)
+
+	wideZ := ptx.Convert[uint64](k, z)
+	size := u64(kind.size)
+	side := func(x ptx.Ptr[ptx.Global, uint8], stride ptx.Reg[uint64], ld int, along bool, vector uint32) mmaSide {
+		x = ptx.AtByte(k, x, ptx.Mul(k, ptx.Mul(k, wideZ, stride), size))
+		return mmaSide{k: k, mmaKind: kind, along: along, threads: t.threads(), x: x, ld: sizes.At(k, ld),
+			vector: hasFlag(k, flags, vector)}
+	}
+	p.a = side(a, strideA, gemmLDA, alongA, vectorA)
+	p.b = side(b, strideB, gemmLDB, alongB, vectorB)
+	p.a.begin(p.memory, t.m, top, m, first)
+	p.b.begin(p.memory.Bytes(t.m*mmaRow), t.n, left, n, first)
+	p.a.lanes(lane, warpTop, t.warpM, true)
+	p.b.lanes(lane, warpLeft, t.warpN, false)
+	for range t.warpM / 16 * (t.warpN / 8) {
+		sum := make([]*ptx.Var[float32], 4)
+		for i := range sum {
+			sum[i] = ptx.VarOf(k, ptx.Imm(float32(0)))
+		}
+		p.sums = append(p.sums, sum)
+	}
+	return p
+}
+
+func u64(n int) ptx.Reg[uint64] { return ptx.Imm(uint64(n)) }
+
+// build: while the tiles of a stage are multiplied, those of the next ones are on their way. Each turn brings tiles to the stage
+// that the turn before has read, which the barrier in between makes safe.
+func (p *mmaProduct) build() {
+	k := p.k
+	stage, deep := (p.mmaTile.m+p.mmaTile.n)*mmaRow, mmaRow/p.size
+	bring := func(to ptx.Reg[uint32], left ptx.Reg[int32]) {
+		p.a.load(to, left)
+		p.b.load(to, left)
+		k.CpAsyncCommit()
+	}
+	coming := ptx.VarOf(k, p.depth) // of the depth, not yet asked for
+	for s := range mmaStages - 1 {
+		bring(u32(s*stage), coming.Get())
+		coming.Set(ptx.Sub(k, coming.Get(), ptx.Imm(int32(deep))))
+	}
+	to, from := ptx.VarOf(k, u32((mmaStages-1)*stage)), ptx.VarOf(k, u32(0))
+	next := func(v *ptx.Var[uint32]) {
+		n := ptx.Add(k, v.Get(), u32(stage))
+		v.Set(ptx.Select(k, ptx.Eq(k, n, u32(mmaStages*stage)), u32(0), n))
+	}
+	left := ptx.VarOf(k, p.depth)
+	k.CpAsyncWait(mmaStages - 2)
+	k.Barrier()
+	k.While(func() ptx.Reg[bool] { return ptx.Gt(k, left.Get(), ptx.Imm(int32(0))) }, func() {
+		bring(to.Get(), coming.Get())
+		coming.Set(ptx.Sub(k, coming.Get(), ptx.Imm(int32(deep))))
+		next(to)
+		p.multiply(from.Get())
+		next(from)
+		left.Set(ptx.Sub(k, left.Get(), ptx.Imm(int32(deep))))
+		k.CpAsyncWait(mmaStages - 2)
+		k.Barrier()
+	})
+	k.CpAsyncWaitAll()
+	k.Barrier()
+	p.result.chunks(p.warpM/32, 32, p.top, p.left, true, func(i, row, col int) *ptx.Var[float32] {
+		return p.sums[(32*i+row)/16*(p.warpN/8)+col/8][row%16/8*2+col%8]
+	})
+}
+
+// multiply adds the products of a stage.
+func (p *mmaProduct) multiply(stage ptx.Reg[uint32]) {
+	readA, readB := p.a.fragments(stage), p.b.fragments(stage)
+	across := p.warpN / 8
+	for step := range mmaRow / 32 {
+		var a, b [][]ptx.Reg[uint32]
+		for i := 0; i < p.warpM; i += 16 {
+			a = append(a, readA(i, step))
+		}
+		for j := 0; j < p.warpN; j += 16 {
+			pair := readB(j, step)
+			b = append(b, pair[:2], pair[2:])
+		}
+		p.products(p.k, a, b, func(i, j int) []*ptx.Var[float32] { return p.sums[i*across+j] })
+	}
+}

@@ -1,0 +1,133 @@
+package lower
+
+import "github.com/wavelane/wavelane/ptx"
+
+// mmaScratchRow is bytes from row to row of the shared memory in which a warp turns results from fragments to rows: of 32 columns,
+// and as many more that fragments meet each bank once.
+const mmaScratchRow = 40 * 4
+
+// Flags of the result's type; float32 without either.
+const (
+	resultF16 = 1 << (iota + 16)
+	resultBF16
+)
+
+// rowResult writes the results of a warp row by row, 32 columns at a time: bias, activation and conversion take four neighbours of
+// a lane, and are there once for all chunks.
+type rowResult struct {
+	k         *ptx.Kernel
+	lane      ptx.Reg[uint32]
+	scratch   ptx.Ptr[ptx.Shared, uint32] // of the warp
+	m, n, act ptx.Reg[uint32]
+	bias      ptx.Ptr[ptx.Global, float32]
+	c         ptx.Ptr[ptx.Global, uint8]
+
+	vector, toF16, toBF16, ofRows, ofColumns ptx.Reg[bool]
+	product                                  ptx.Reg[uint64] // the first element of the product
+}
+
+func (x *rowResult) read(flags ptx.Reg[uint32]) {
+	has := func(flag uint32) ptx.Reg[bool] { return hasFlag(x.k, flags, flag) }
+	x.vector, x.toF16, x.toBF16, x.ofRows, x.ofColumns = has(vectorC), has(resultF16), has(resultBF16), has(biasOfRows), has(biasOfColumns)
+}
+
+// begin is about the product at that place among those of all splits.
+func (x *rowResult) begin(place ptx.Reg[uint32]) {
+	x.product = ptx.Mul(x.k, ptx.MulWideU32(x.k, place, x.m), ptx.Convert[uint64](x.k, x.n))
+}
+
+// chunks writes n chunks of rows × 32 results; the first begins at (top, left), each next one 32 columns further, or with below
+// so many rows. sum is an element of the lane in a chunk: of each 16 × 8, lane 4g+t has columns 2t and 2t+1 of rows g and g+8.
+// It is asked for row 0 or 8 of each 16, and for column 0 or 1 of each 8.
+func (x *rowResult) chunks(n, rows int, top, left ptx.Reg[uint32], below bool, sum func(i, row, col int) *ptx.Var[float32]) {
+	k := x.k
+	g, t := ptx.Shr(k, x.lane, u32(2)), ptx.And(k, x.lane, u32(3))
+	to := ptx.AtByte(k, x.scratch, ptx.Mad(k, g, u32(mmaScratchRow), ptx.Shl(k, t, u32(3))))
+	r, c := ptx.Shr(k, x.lane, u32(3)), ptx.Shl(k, ptx.And(k, x.lane, u32(7)), u32(2))
+	from := ptx.AtByte(k, x.scratch, ptx.Mad(k, r, u32(mmaScratchRow), ptx.Shl(k, c, u32(2))))
+	top, left = ptx.Add(k, top, r), ptx.Add(k, left, c)
+	each := func(f func(i ptx.Reg[uint32])) { ptx.For(k, u32(0), u32(n), u32(1), f, ptx.NoUnroll()) }
+	if n == 1 {
+		each = func(f func(i ptx.Reg[uint32])) { f(u32(0)) }
+	}
+	each(func(i ptx.Reg[uint32]) {
+		k.WarpSync(ptx.FullWarp())
+		put := func(chunk int) {
+			for row := 0; row < rows; row += 8 {
+				for col := 0; col < 32; col += 8 {
+					pair := [2]ptx.Reg[float32]{sum(chunk, row, col).Get(), sum(chunk, row, col+1).Get()}
+					ptx.Store2(k, ptx.Cast[float32](to.Bytes(row*mmaScratchRow+col*4)), pair)
+				}
+			}
+		}
+		for chunk := range n - 1 {
+			k.If(ptx.Eq(k, i, u32(chunk)), func() { put(chunk) })
+		}
+		if n == 1 {
+			put(0)
+		} else {
+			k.If(ptx.Eq(k, i, u32(n-1)), func() { put(n - 1) })
+		}
+		k.WarpSync(ptx.FullWarp())
+		if below {
+			x.rows(rows, ptx.Mad(k, i, u32(rows), top), left, ptx.Cast[float32](from))
+		} else {
+			x.rows(rows, top, ptx.Mad(k, i, u32(32), left), ptx.Cast[float32](from))
+		}
+	})
+}
+
+// rows writes four neighbours in every fourth of so many rows, from (row, col) on.
+func (x *rowResult) rows(rows int, row, col ptx.Reg[uint32], from ptx.Ptr[ptx.Shared, float32]) {
+	k, zero := x.k, ptx.Imm(float32(0))
+	inside := func(i int) ptx.Reg[bool] { return ptx.Lt(k, ptx.Add(k, col, u32(i)), x.n) }
+	var bias [4]*ptx.Var[float32]
+	for i := range bias {
+		bias[i] = ptx.VarOf(k, ptx.LoadIf(k, ptx.And(k, x.ofColumns, inside(i)), ptx.At(k, x.bias, col).At(i), zero))
+	}
+	at := ptx.PtrVarOf(k, from)
+	ptx.For(k, row, ptx.Add(k, row, u32(rows)), u32(4), func(row ptx.Reg[uint32]) {
+		v := ptx.Load4(k, at.Get())
+		at.Set(at.Get().Bytes(4 * mmaScratchRow))
+		there := ptx.Lt(k, row, x.m)
+		ofRow := ptx.LoadIf(k, ptx.And(k, x.ofRows, there), ptx.At(k, x.bias, row), zero)
+		y := make([]ptx.Reg[float32], 4)
+		for i := range y {
+			y[i] = ptx.Add(k, ptx.Add(k, v[i], bias[i].Get()), ofRow)
+		}
+		y = activate(k, x.act, y)
+		element := ptx.Add(k, x.product, ptx.Add(k, ptx.MulWideU32(k, row, x.n), ptx.Convert[uint64](k, col)))
+		k.If(there, func() { x.four(element, inside, y) })
+	}, ptx.NoUnroll())
+}
+
+// four writes neighbours, those that are inside.
+func (x *rowResult) four(element ptx.Reg[uint64], inside func(i int) ptx.Reg[bool], y []ptx.Reg[float32]) {
+	k := x.k
+	k.If(ptx.Or(k, x.toF16, x.toBF16), func() {
+		to := ptx.Cast[uint16](ptx.AtByte(k, x.c, ptx.Shl(k, element, u32(1))))
+		pair := func(i int) ptx.Reg[uint32] {
+			f := ptx.Bitcast[uint32](k, ptx.ConvertPair[ptx.F16x2](k, y[i], y[i+1]))
+			b := ptx.Bitcast[uint32](k, ptx.ConvertPair[ptx.BF16x2](k, y[i], y[i+1]))
+			return ptx.Select(k, x.toF16, f, b)
+		}
+		pairs := [2]ptx.Reg[uint32]{pair(0), pair(2)}
+		k.If(x.vector, func() {
+			k.When(inside(0), func() { ptx.Store2(k, ptx.Cast[uint32](to), pairs) })
+		}, func() {
+			for i := range 4 {
+				lo, hi := ptx.Unpack32(k, pairs[i/2])
+				ptx.StoreIf(k, inside(i), to.At(i), [2]ptx.Reg[uint16]{lo, hi}[i%2])
+			}
+		})
+	}, func() {
+		to := ptx.Cast[float32](ptx.AtByte(k, x.c, ptx.Shl(k, element, u32(2))))
+		k.If(x.vector, func() {
+			k.When(inside(0), func() { ptx.Store4(k, to, [4]ptx.Reg[float32](y)) })
+		}, func() {
+			for i := range 4 {
+				ptx.StoreIf(k, inside(i), to.At(i), y[i])
+			}
+		})
+	})
+}

@@ -1,0 +1,174 @@
+package lower
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/ptx"
+	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
+	"github.com/wavelane/wavelane/ptx/sim"
+)
+
+// perform runs the actions of a lowering on operands of these bytes; the result has so many.
+func (r *rig) perform(t *testing.T, l Lowering, result int, operands ...[]byte) []byte {
+	alloc := func(n int) uint64 {
+		at, err := r.gpu.Alloc(max(16, (n+15)&^15))
+		require.NoError(t, err)
+		t.Cleanup(func() { r.gpu.Free(at) })
+		return at
+	}
+	var in, scratch []uint64
+	for _, b := range operands {
+		in = append(in, alloc(len(b)))
+		require.NoError(t, r.gpu.Write(in[len(in)-1], b))
+	}
+	for _, n := range l.Scratch {
+		scratch = append(scratch, alloc(n))
+	}
+	out := alloc(result)
+	for _, a := range l.Actions {
+		require.NoError(t, r.act(a, func(b Buffer) uint64 {
+			switch b.Role {
+			case Operand:
+				return in[b.Index] + uint64(b.Offset)
+			case Result:
+				return out + uint64(b.Offset)
+			}
+			return scratch[b.Index] + uint64(b.Offset)
+		}))
+	}
+	got := make([]byte, result)
+	require.NoError(t, r.gpu.Read(got, out))
+	return got
+}
+
+// exact is a product of small integers: every kind of numbers holds them and their sums.
+type exact struct {
+	kind    string // f16, bf16, or of float32
+	emit    func(m *matmul)
+	batch   int
+	m, n, k int
+	transA  bool
+	transB  bool
+	shareB  bool // one b for the whole batch
+}
+
+func (e exact) size() int {
+	if e.kind == "f16" || e.kind == "bf16" {
+		return 2
+	}
+	return 4
+}
+
+func (e exact) fill(rng *rand.Rand, n int) (x []float64, raw []byte) {
+	for range n {
+		v := float32(rng.IntN(17) - 8)
+		x = append(x, float64(v))
+		switch e.kind {
+		case "f16":
+			raw = binary.LittleEndian.AppendUint16(raw, uint16(ptx.F16Of(v)))
+		case "bf16":
+			raw = binary.LittleEndian.AppendUint16(raw, uint16(ptx.BF16Of(v)))
+		default:
+			raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(v))
+		}
+	}
+	return x, raw
+}
+
+func (e exact) check(t *testing.T, r *rig, rng *rand.Rand) {
+	strideB, ofB := e.k*e.n, e.batch
+	if e.shareB {
+		strideB, ofB = 0, 1
+	}
+	x, a := e.fill(rng, e.batch*e.m*e.k)
+	y, b := e.fill(rng, ofB*e.k*e.n)
+	s := &step{caps: &r.caps}
+	p := matmul{step: s, transA: e.transA, transB: e.transB, a: operand(0), b: operand(1),
+		MatMulDims: op.MatMulDims{Batch: e.batch, M: e.m, N: e.n, K: e.k, StrideA: e.m * e.k, StrideB: strideB}}
+	e.emit(&p)
+	require.NoError(t, s.err)
+	got := r.perform(t, s.Lowering, 4*e.batch*e.m*e.n, a, b)
+	for z := range e.batch {
+		for i := range e.m {
+			for j := range e.n {
+				want := 0.0
+				for d := range e.k {
+					u, v := (z*e.m+i)*e.k+d, z*strideB+d*e.n+j
+					if e.transA {
+						u = (z*e.k+d)*e.m + i
+					}
+					if e.transB {
+						v = z*strideB + j*e.k + d
+					}
+					want += x[u] * y[v]
+				}
+				have := math.Float32frombits(binary.LittleEndian.Uint32(got[4*((z*e.m+i)*e.n+j):]))
+				require.Equal(t, want, float64(have), "%+v: %d, %d, %d", e, z, i, j)
+			}
+		}
+	}
+}
+
+// Products by mma.sync: layouts, odd sizes, batches.
+func TestMmaProducts(t *testing.T) {
+	for _, set := range []*mmaSet{mmaF16, mmaBF16, mmaTF32, mmaTF32x3} {
+		for tile := range mmaTiles {
+			t.Run(set.mmaKind.name+mmaTiles[tile].name(), func(t *testing.T) {
+				rng := ptxtest.Random(t)
+				for i := range 4 {
+					r := newRig(t, sim.Config{Checks: sim.AllChecks, Seed: rng.Uint64(), Perturb: true})
+					e := exact{kind: set.mmaKind.name, batch: oneOf(rng, 1, 2), m: 1 + rng.IntN(140), n: 1 + rng.IntN(140), k: rng.IntN(140),
+						transA: i&1 == 1, transB: i&2 == 2, shareB: rng.IntN(2) == 0}
+					if rng.IntN(2) == 0 {
+						e.m, e.n, e.k = (e.m+7)&^7, (e.n+7)&^7, (e.k+7)&^7
+					}
+					e.emit = func(m *matmul) { m.emitMma(set, tile, 1, result) }
+					e.check(t, r, rng)
+				}
+			})
+		}
+	}
+}
+
+// Products by wgmma: layouts, sizes that end inside of tiles, batches, more tiles than blocks.
+func TestWgmmaProducts(t *testing.T) {
+	for kind, set := range map[string]*wgmmaSet{"f16": wgmmaF16, "bf16": wgmmaBF16} {
+		for tile, of := range set.tiles {
+			t.Run(fmt.Sprintf("%s_%d", kind, of.n), func(t *testing.T) {
+				rng := ptxtest.Random(t)
+				for i := range 4 {
+					r := newRig(t, sim.Config{Checks: sim.AllChecks, Seed: rng.Uint64(), Perturb: true})
+					e := exact{kind: kind, batch: oneOf(rng, 1, 2), m: 8 * (1 + rng.IntN(20)), n: 8 * (1 + rng.IntN(36)),
+						k: 8 * (1 + rng.IntN(20)), transA: i&1 == 1, transB: i&2 == 2, shareB: rng.IntN(2) == 0}
+					e.emit = func(m *matmul) { m.emitWgmma(set, tile, 1, result) }
+					e.check(t, r, rng)
+				}
+			})
+		}
+	}
+}
+
+// Products by gemm_async.
+func TestAsyncProducts(t *testing.T) {
+	rng := ptxtest.Random(t)
+	for i := range 8 {
+		r := newRig(t, sim.Config{Checks: sim.AllChecks, Seed: rng.Uint64(), Perturb: true})
+		e := exact{kind: "f32", batch: oneOf(rng, 1, 2), m: 1 + rng.IntN(140), n: 1 + rng.IntN(270), k: rng.IntN(40),
+			transA: i&1 == 1, transB: i&2 == 2, shareB: rng.IntN(2) == 0}
+		if e.transA {
+			e.m = (e.m + 3) &^ 3
+		}
+		if !e.transB {
+			e.n = (e.n + 3) &^ 3
+		}
+		e.emit = func(m *matmul) { m.emitAsync(1, result) }
+		e.check(t, r, rng)
+	}
+}

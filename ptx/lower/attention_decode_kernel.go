@@ -210,7 +210,7 @@ func newDecodeBuilder(k *ptx.Kernel, s decodeShape) *decodeBuilder {
 	b.y = ptx.PointerParam[float32](k, "y")
 	b.pairs = ptx.PointerParam[float32](k, "pairs")
 	b.out = ptx.PointerParam[float32](k, "partial")
-	if s.rows == 4 {
+	if s.rows == 4 && s.words == 4 {
 		k.MinBlocks(3) // else ptxas aims at four, and spills
 	}
 	return b
@@ -287,25 +287,30 @@ func (b *decodeBuilder) loadQueries() {
 	k := b.k
 	rows := b.rows
 	const each = decodeWidth / decodeThreads
-	values := variablesOf(k, constants(make([]float32, rows*each)))
-	at, inside := make([]ptx.Reg[uint32], len(values)), make([]ptx.Reg[bool], len(values))
+	values := make(variables[float32], rows*each)
+	for i := range values {
+		values[i] = ptx.NewVar[float32](k)
+	}
+	at, size := make([]ptx.Reg[uint32], len(values)), make([]ptx.Reg[uint32], rows) // of a row, none behind the last
 	for m := range rows {
 		r := ptx.Mad(k, b.block, u32(rows), u32(m))
-		known, start := ptx.Lt(k, r, b.size(sizeRows)), b.query(r)
+		size[m] = ptx.Select(k, ptx.Lt(k, r, b.size(sizeRows)), b.size(sizeWidth), u32(0))
+		start := b.query(r)
 		for j := range each {
-			e := ptx.Add(k, b.tid, u32(j*decodeThreads))
-			at[m*each+j] = ptx.Add(k, start, e)
-			inside[m*each+j] = ptx.And(k, known, ptx.Lt(k, e, b.size(sizeWidth)))
+			at[m*each+j] = ptx.Add(k, start, ptx.Add(k, b.tid, u32(j*decodeThreads)))
 		}
+	}
+	inside := func(i int) ptx.Reg[bool] {
+		return ptx.Lt(k, ptx.Add(k, b.tid, u32(i%each*decodeThreads)), size[i/each])
 	}
 	half := b.size(sizeHalf)
 	k.If(ptx.Eq(k, half, u32(0)), func() {
 		for i, v := range values {
-			v.Set(ptx.LoadIf(k, inside[i], ptx.At(k, ptx.Cast[float32](b.q), at[i]), num(0)))
+			v.Set(ptx.LoadIf(k, inside(i), ptx.At(k, ptx.Cast[float32](b.q), at[i]), num(0)))
 		}
 	}, func() {
 		for i, v := range values {
-			x := ptx.LoadIf(k, inside[i], ptx.At(k, ptx.Cast[uint16](b.q), at[i]), ptx.Imm[uint16](0))
+			x := ptx.LoadIf(k, inside(i), ptx.At(k, ptx.Cast[uint16](b.q), at[i]), ptx.Imm[uint16](0))
 			f16 := ptx.Convert[float32](k, ptx.Bitcast[ptx.F16](k, x))
 			bf16 := ptx.Bitcast[float32](k, ptx.Shl(k, ptx.Convert[uint32](k, x), u32(16)))
 			v.Set(b.where(ptx.Eq(k, half, u32(1)), f16, bf16))

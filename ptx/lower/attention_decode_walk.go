@@ -10,15 +10,17 @@ import (
 // these are weighed, the next keys.
 func (b *decodeBuilder) walk(q [][]float) {
 	k, keys := b.k, b.keys()
-	for range keys {
-		b.slots = append(b.slots, ptx.VarOf(k, u32(0)))
+	fresh := func(n int) (v variables[uint32]) {
+		for range n {
+			v = append(v, ptx.NewVar[uint32](k))
+		}
+		return v
 	}
-	b.known = ptx.VarOf(k, u32(0))
+	b.slots, b.known = fresh(keys), ptx.NewVar[uint32](k)
 	tile := make([]variables[uint32], keys)
 	values := make([]variables[uint32], keys)
 	for j := range keys {
-		tile[j] = variablesOf(k, constants(make([]uint32, b.words)))
-		values[j] = variablesOf(k, constants(make([]uint32, b.words)))
+		tile[j], values[j] = fresh(b.words), fresh(b.words)
 	}
 	ahead := ptx.Mul(k, b.team, u32(keys)) // of this group in a tile
 	b.locate(ptx.Add(k, b.from, ahead))
@@ -83,16 +85,17 @@ func (b *decodeBuilder) know(j int, ok ptx.Reg[bool]) {
 func (b *decodeBuilder) load(p ptx.Ptr[ptx.Global, uint32], to []variables[uint32]) {
 	k := b.k
 	at := make([]ptx.Ptr[ptx.Global, uint32], len(to))
-	known := make([]ptx.Reg[bool], len(to))
+	left := make([]ptx.Reg[uint32], len(to)) // elements of the slice, none if the row is not known
 	for j := range to {
 		at[j] = ptx.AtByte(k, p, ptx.MulWideU32(k, b.slots[j].Get(), b.stride))
-		known[j] = ptx.Ne(k, ptx.And(k, b.known.Get(), ptx.Imm(uint32(1)<<j)), u32(0))
+		known := ptx.Ne(k, ptx.And(k, b.known.Get(), ptx.Imm(uint32(1)<<j)), u32(0))
+		left[j] = ptx.Select(k, known, b.left, u32(0))
 		to[j].set(constants(make([]uint32, b.words)))
 	}
 	k.If(b.flag(sizeVector), func() {
 		for j := range to {
 			for u := range b.words / 4 {
-				inside := ptx.And(k, known[j], ptx.Lt(k, u32(4*u*decodeSlice/b.words), b.left))
+				inside := ptx.Lt(k, u32(4*u*decodeSlice/b.words), left[j])
 				k.When(inside, func() {
 					x := ptx.Load4(k, at[j].At(4*u), ptx.ReadOnly)
 					to[j][4*u : 4*u+4].set(x[:])
@@ -102,7 +105,7 @@ func (b *decodeBuilder) load(p ptx.Ptr[ptx.Global, uint32], to []variables[uint3
 	}, func() {
 		for j := range to {
 			for w := range b.words {
-				inside := func(e int) ptx.Reg[bool] { return ptx.And(k, known[j], ptx.Lt(k, u32(e), b.left)) }
+				inside := func(e int) ptx.Reg[bool] { return ptx.Lt(k, u32(e), left[j]) }
 				if b.words == decodeSlice {
 					to[j][w].Set(ptx.LoadIf(k, inside(w), at[j].At(w), u32(0)))
 					continue
@@ -244,7 +247,7 @@ func (b *decodeBuilder) join() {
 // write merges what warps have gathered, and leaves it or the result.
 func (b *decodeBuilder) write() {
 	k, rows := b.k, b.rows
-	stats := ptx.SharedArray[float32](k, "pairs_of_warps", decodeWarps*rows*2)
+	stats := ptx.SharedArray[float32](k, "pairs_of_warps", decodeWarps*rows*2, ptx.Align(8))
 	warp, lane := ptx.Shr(k, b.tid, u32(5)), ptx.And(k, b.tid, u32(31))
 	k.If(ptx.Lt(k, lane, ptx.Shl(k, u32(1), b.log)), func() {
 		p := ptx.At(k, b.shared, ptx.Mad(k, warp, u32(rows*decodeWidth), ptx.Shl(k, b.slice, u32(3))))

@@ -58,6 +58,10 @@ func named(prefixes ...string) (names []string) {
 			"attention_decode_f16_4", "attention_decode_f16_8", "attention_decode_bf16_1", "attention_decode_bf16_4",
 			"attention_decode_bf16_8"}},
 	{"UncoalescedLoad", "lanes look at the maxima of different parts, a few words in all", []string{"attention_decode_combine"}},
+	{"ComputedAddrFromLoaded", "the entry of a table for a position, which is compared with the number of entries",
+		[]string{"kv_append_1", "kv_append_8", "kv_append_f16_1", "kv_append_f16_8", "kv_append_bf16_1", "kv_append_bf16_8"}},
+	{"DataDependentStore", "rows go where positions and tables say, which are compared with the slots and pages that there are",
+		[]string{"kv_append_1", "kv_append_8", "kv_append_f16_1", "kv_append_f16_8", "kv_append_bf16_1", "kv_append_bf16_8"}},
 }
 
 func (a *allowance) covers(f *analyze.Finding) bool {

@@ -3,8 +3,6 @@ package simd
 import (
 	"math"
 
-	"github.com/x448/float16"
-
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/op"
 	"github.com/wavelane/wavelane/simd/internal/gemm"
@@ -226,38 +224,4 @@ func (t *attentionTile) tileOf(spare *[]float32, x *attending, kv view, d comput
 		}
 	}
 	return *spare, x.D
-}
-
-// widen reads elements of any type of floats from an element on.
-func widen(dst []float32, src view, d compute.DType, at int) {
-	switch d {
-	case compute.Float32:
-		copy(dst, src.f32()[at:])
-	case compute.Float16:
-		for i, h := range src.u16()[at:][:len(dst)] {
-			dst[i] = float16.Frombits(h).Float32()
-		}
-	case compute.BFloat16:
-		for i, h := range src.bf16()[at:][:len(dst)] {
-			dst[i] = h.Float32()
-		}
-	}
-}
-
-// narrow stores elements as any type of floats from an element on.
-func narrow(dst view, d compute.DType, at int, src []float32) {
-	switch d {
-	case compute.Float32:
-		copy(dst.f32()[at:], src)
-	case compute.Float16:
-		y := dst.u16()[at:][:len(src)]
-		for i, v := range src {
-			y[i] = float16.Fromfloat32(v).Bits()
-		}
-	case compute.BFloat16:
-		y := dst.bf16()[at:][:len(src)]
-		for i, v := range src {
-			y[i] = compute.BF16Of(v)
-		}
-	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"github.com/x448/float16"
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/op"
@@ -30,7 +31,7 @@ func measure(b *testing.B, work float64, unit string, e *op.Entry, a op.Attr, in
 				for i := range x {
 					x[i] = float32(i*7919%2001)/1000 - 1
 				}
-				io.Host = append(io.Host, x)
+				io.Host = append(io.Host, inType(t.DType, x))
 			}
 			y, err := p.Apply(e, a, slots...)
 			require.NoError(b, err)
@@ -90,12 +91,39 @@ func BenchmarkRows(b *testing.B) {
 	}
 }
 
+// inType are the bits of x in an element type.
+func inType(d compute.DType, x []float32) any {
+	switch d {
+	case compute.Float16:
+		y := make([]uint16, len(x))
+		for i, v := range x {
+			y[i] = float16.Fromfloat32(v).Bits()
+		}
+		return y
+	case compute.BFloat16:
+		y := make([]compute.BF16, len(x))
+		for i, v := range x {
+			y[i] = compute.BF16Of(v)
+		}
+		return y
+	}
+	return x
+}
+
 func BenchmarkMatMul(b *testing.B) {
 	for _, d := range [][3]int{{16, 16, 16}, {64, 64, 64}, {256, 256, 256}, {1024, 1024, 1024}, {1, 4096, 4096}, {4096, 4096, 1}, {32, 65536, 32}} {
 		m, k, n := d[0], d[1], d[2]
 		b.Run(fmt.Sprintf("shape=%dx%dx%d", m, k, n), func(b *testing.B) {
 			measure(b, 2*float64(m*k)*float64(n), "GFLOPS", op.MatMul, op.Attr{Options: compute.MatMulOptions{}}, op.F32(m, k), op.F32(k, n))
 		})
+	}
+	for _, d := range []compute.DType{compute.Float16, compute.BFloat16} {
+		for _, s := range [][3]int{{256, 256, 256}, {1024, 1024, 1024}, {1, 4096, 4096}} {
+			b.Run(fmt.Sprintf("shape=%dx%dx%d/%v", s[0], s[1], s[2], d), func(b *testing.B) {
+				measure(b, 2*float64(s[0]*s[1])*float64(s[2]), "GFLOPS", op.MatMul, op.Attr{Options: compute.MatMulOptions{}},
+					op.Type{DType: d, Shape: []int{s[0], s[1]}}, op.Type{DType: d, Shape: []int{s[1], s[2]}})
+			})
+		}
 	}
 	b.Run("shape=512x512x512/transposed", func(b *testing.B) {
 		measure(b, 2*512*512*512, "GFLOPS", op.MatMul, op.Attr{Options: compute.MatMulOptions{TransA: true, TransB: true}}, op.F32(512, 512), op.F32(512, 512))

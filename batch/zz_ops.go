@@ -612,6 +612,37 @@ func (rec *Batch) EmbeddingBackward(table, ids, dy Value) Value {
 	return rec.apply(op.Lookup("embedding_backward"), nil, nil, table, ids, dy)
 }
 
+// SwiGLUBackward computes the gradients of swish(gate)·up for gate, which is dy·up·s·(1 + gate·(1−s)) with s =
+// sigmoid(gate), and for up, which is dy·swish(gate); all operands have one shape. At gate = ±Inf swish and its
+// slope are their limits.
+func (rec *Batch) SwiGLUBackward(gate, up, dy Value) (dgate, dup Value) {
+	r := rec.applyAll(op.Lookup("swiglu_backward"), nil, nil, gate, up, dy)
+	return r[0], r[1]
+}
+
+// ClipByNorm computes x·min(1, limit/√sumsq): x with its norm, of which sumsq is the square, limited. x where sumsq
+// is 0, NaN where it is NaN or negative. The sum of the squares of several tensors clips all of them by their common
+// norm.
+func (rec *Batch) ClipByNorm(x, sumsq Value, limit float32) Value {
+	return rec.apply(op.Lookup("clip_by_norm"), []float32{limit}, nil, x, sumsq)
+}
+
+// Adam computes one step of Adam (Kingma and Ba, 2015) or, with weight decay, AdamW (Loshchilov and Hutter, 2019): m
+// = Beta1·m + (1−Beta1)·grad, v = Beta2·v + (1−Beta2)·grad², p = p − LR·(m/(1−Beta1ᵗ)/(√(v/(1−Beta2ᵗ)) + Eps) +
+// WeightDecay·p), where t is the number of the step, from 1 on; m and v begin as 0, and all four have one shape.
+// Updated in place: p, m, v; where that is a tensor, the tensor changes. Later steps must use the result. With step,
+// an Int32 of shape [1], a compiled plan trains on: t is read when it runs. It must be at least 1.
+func (rec *Batch) Adam(p, m, v, grad Value, options ...compute.AdamOptions) (pNew, mNew, vNew Value) {
+	r := rec.applyAll(op.Lookup("adam"), nil, optional(options), p, m, v, grad)
+	return r[0], r[1], r[2]
+}
+
+// AdamStep is [Batch.Adam] with step.
+func (rec *Batch) AdamStep(p, m, v, grad, step Value, options ...compute.AdamOptions) (pNew, mNew, vNew Value) {
+	r := rec.applyAll(op.Lookup("adam"), nil, optional(options), p, m, v, grad, step)
+	return r[0], r[1], r[2]
+}
+
 // Conv2D computes act(the cross-correlation of x [n, c, h, w] with weights [o, c/groups, kh, kw] + bias [o]), or of
 // [h, w] with [kh, kw]. Padding is zeros: an infinite weight over padding gives NaN only where the input has
 // elements.

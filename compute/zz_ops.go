@@ -619,6 +619,34 @@ func (o Ops) EmbeddingBackwardAsync(y any, table, ids, dy Operand) *Future {
 	return o.run.Run("embedding_backward", destinations(y), []Operand{table, ids, dy}, nil, nil)
 }
 
+// SwiGLUBackwardAsync computes the gradients of swish(gate)·up for gate, which is dy·up·s·(1 + gate·(1−s)) with s =
+// sigmoid(gate), and for up, which is dy·swish(gate); all operands have one shape. The lengths of dgate, dup must be
+// those of the results. At gate = ±Inf swish and its slope are their limits.
+func (o Ops) SwiGLUBackwardAsync(dgate, dup any, gate, up, dy Operand) *Future {
+	return o.run.Run("swiglu_backward", destinations(dgate, dup), []Operand{gate, up, dy}, nil, nil)
+}
+
+// ClipByNormAsync computes x·min(1, limit/√sumsq): x with its norm, of which sumsq is the square, limited. Operands
+// of one element are repeated; for other shapes see [Ops.ApplyAsync]. x where sumsq is 0, NaN where it is NaN or
+// negative. The sum of the squares of several tensors clips all of them by their common norm.
+func (o Ops) ClipByNormAsync(y, x, sumsq []float32, limit float32) *Future {
+	return o.run.Run("clip_by_norm", []Operand{Of(y)}, []Operand{Of(x), Of(sumsq)}, []float32{limit}, nil)
+}
+
+// AdamAsync computes one step of Adam (Kingma and Ba, 2015) or, with weight decay, AdamW (Loshchilov and Hutter,
+// 2019): m = Beta1·m + (1−Beta1)·grad, v = Beta2·v + (1−Beta2)·grad², p = p − LR·(m/(1−Beta1ᵗ)/(√(v/(1−Beta2ᵗ)) +
+// Eps) + WeightDecay·p), where t is the number of the step, from 1 on; m and v begin as 0, and all four have one
+// shape. p, m, v: overwritten. With step, an Int32 of shape [1], a compiled plan trains on: t is read when it runs.
+// It must be at least 1.
+func (o Ops) AdamAsync(p, m, v, grad Operand, options ...AdamOptions) *Future {
+	return o.run.Run("adam", destinations(p.Data, m.Data, v.Data), []Operand{p, m, v, grad}, nil, optional(options))
+}
+
+// AdamStepAsync is [Ops.AdamAsync] with step.
+func (o Ops) AdamStepAsync(p, m, v, grad, step Operand, options ...AdamOptions) *Future {
+	return o.run.Run("adam", destinations(p.Data, m.Data, v.Data), []Operand{p, m, v, grad, step}, nil, optional(options))
+}
+
 // Conv2DAsync computes act(the cross-correlation of x [n, c, h, w] with weights [o, c/groups, kh, kw] + bias [o]),
 // or of [h, w] with [kh, kw]. The length of y must be that of the result. Padding is zeros: an infinite weight over
 // padding gives NaN only where the input has elements.

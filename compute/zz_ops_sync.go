@@ -606,6 +606,30 @@ func (o Ops) EmbeddingBackward(ctx context.Context, y any, table, ids, dy Operan
 	return o.EmbeddingBackwardAsync(y, table, ids, dy).AwaitOrAbandon(ctx)
 }
 
+// SwiGLUBackward is [Ops.SwiGLUBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) SwiGLUBackward(ctx context.Context, dgate, dup any, gate, up, dy Operand) error {
+	return o.SwiGLUBackwardAsync(dgate, dup, gate, up, dy).AwaitOrAbandon(ctx)
+}
+
+// ClipByNorm is [Ops.ClipByNormAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) ClipByNorm(ctx context.Context, y, x, sumsq []float32, limit float32) error {
+	return o.ClipByNormAsync(y, x, sumsq, limit).AwaitOrAbandon(ctx)
+}
+
+// Adam is [Ops.AdamAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) Adam(ctx context.Context, p, m, v, grad Operand, options ...AdamOptions) error {
+	return o.AdamAsync(p, m, v, grad, options...).AwaitOrAbandon(ctx)
+}
+
+// AdamStep is [Ops.AdamStepAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) AdamStep(ctx context.Context, p, m, v, grad, step Operand, options ...AdamOptions) error {
+	return o.AdamStepAsync(p, m, v, grad, step, options...).AwaitOrAbandon(ctx)
+}
+
 // Conv2D is [Ops.Conv2DAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Conv2D(ctx context.Context, y []float32, x, weights Operand, options ...Conv2DOptions) error {

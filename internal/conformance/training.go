@@ -3,6 +3,7 @@ package conformance
 import (
 	"math"
 
+	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/op"
 )
 
@@ -11,6 +12,12 @@ func init() {
 		byName[name] = activationGradientCases
 		largeByName[name] = largeActivationGradient
 	}
+	byName["swiglu_backward"] = swigluBackwardCases
+	largeByName["swiglu_backward"] = func(b *builder) { b.random("", op.Attr{}, []int{1_000_003}, []int{1_000_003}, []int{1_000_003}) }
+	byName["clip_by_norm"] = clipByNormCases
+	largeByName["clip_by_norm"] = func(b *builder) { b.clipped(1, []int{3_000_017}, []int{}) }
+	byName["adam"] = adamCases
+	largeByName["adam"] = func(b *builder) { b.optimised("", compute.AdamOptions{WeightDecay: 0.1}, 10, 1_000_003) }
 }
 
 // activationGradientCases leave to other binary entries what all have in common.
@@ -38,3 +45,74 @@ func activationGradientCases(b *builder) {
 }
 
 func largeActivationGradient(b *builder) { b.random("", op.Attr{}, []int{1_000_003}, []int{1_000_003}) }
+
+func swigluBackwardCases(b *builder) {
+	none := op.Attr{}
+	for _, s := range [][]int{{0}, {1}, {2}, {3}, {4}, {5}, {255}, {1025}, {4099}, {3, 7}, {}, {2, 3, 4}} {
+		b.random("", none, s, s, s)
+	}
+	x := specials(b.Entry)
+	gate, up, dy := make([]float32, 2*len(x)), make([]float32, 2*len(x)), make([]float32, 2*len(x))
+	for i := range gate {
+		gate[i], up[i], dy[i] = x[i/2], []float32{2, -0.5}[i%2], []float32{-1, 3}[i%2]
+	}
+	b.given("special gates", none, vector(gate...), vector(up...), vector(dy...)).loose = 4
+	inf, nan := float32(math.Inf(1)), float32(math.NaN())
+	b.given("special dy and up", none, vector(1, 2, 3, 1, 2, 3), vector(nan, inf, -inf, 1, 1, 0), vector(1, 2, 3, nan, inf, -inf))
+	b.random("one value for all operands", none, []int{65}, []int{65}, []int{65}).same = true
+	c := b.random("", none, []int{259}, []int{259}, []int{259})
+	b.again(c, inPlace)
+	b.again(c, shifted)
+}
+
+// clipped adds a case of x and positive squares of norms, above and below the limit's.
+func (b *builder) clipped(limit float32, x, sumsq []int) *testCase {
+	return b.add("", op.Attr{Scalars: []float32{limit}}, func(r *source) []operand {
+		return []operand{r.floats(-4, 4, x...), r.floats(1e-3, 4, sumsq...)}
+	})
+}
+
+func clipByNormCases(b *builder) {
+	for _, s := range [][][]int{{{1}, {}}, {{5}, {1}}, {{1025}, {}}, {{4099}, {}}, {{3, 5}, {}}, {{3, 64}, {3, 1}}, {{7, 33}, {7, 1}}, {{0}, {}}, {{257}, {257}},
+		{{64, 65}, {65}}, {{}, {}}} {
+		b.clipped(1, s[0], s[1])
+		b.clipped(0.25, s[0], s[1])
+	}
+	inf, nan := float32(math.Inf(1)), float32(math.NaN())
+	b.given("special values", op.Attr{Scalars: []float32{2}}, f32s([]int{5, 1}, 1, -3, nan, inf, 0), vector(0, 1, 4, 16, 1e-40, 1e30, nan, -1, 1e-30))
+	b.given("an infinite norm", op.Attr{Scalars: []float32{2}}, vector(1, -3, 0), vector(inf))
+	c := b.clipped(1, []int{5, 129}, []int{})
+	b.again(c, inPlace)
+	b.again(c, shifted)
+}
+
+// optimised adds a case of adam; with the number of the step as an operand where it is not 0.
+func (b *builder) optimised(note string, o compute.AdamOptions, step int32, shape ...int) *testCase {
+	return b.add(note, op.Attr{Options: o}, func(r *source) []operand {
+		in := []operand{r.floats(-2, 2, shape...), r.floats(-0.5, 0.5, shape...), r.floats(0, 1, shape...), r.floats(-4, 4, shape...)}
+		if step > 0 {
+			in = append(in, operand{op.Type{DType: compute.Int32, Shape: []int{1}}, []int32{step}})
+		}
+		return in
+	})
+}
+
+func adamCases(b *builder) {
+	plain := compute.AdamOptions{}
+	for i, s := range [][]int{{1}, {2}, {3}, {4}, {5}, {255}, {1025}, {4099}, {3, 7}, {}, {0}, {2, 3, 4}} {
+		b.optimised("", plain, 0, s...)
+		b.optimised("", compute.AdamOptions{LR: 0.01, WeightDecay: 0.1, Step: 1 + i*i}, int32(i%3*i), s...)
+	}
+	for _, o := range []compute.AdamOptions{{Beta1: 0.5, Beta2: 0.9, Eps: 1e-3, Step: 7}, {LR: 2, WeightDecay: 0.5}, {Beta1: 1e-6, Step: 100_000}} {
+		for _, step := range []int32{0, 1, 2, 100, 1_000_000} {
+			b.optimised("", o, step, 70)
+		}
+	}
+	zeros := f32s([]int{9}, make([]float32, 9)...)
+	inf, nan := float32(math.Inf(1)), float32(math.NaN())
+	b.given("the first step", op.Attr{Options: plain}, vector(1, 2, 3, 4, 5, 6, 7, 8, 9), zeros, zeros, vector(0, 1, -1, 1e-6, -1e-3, 100, nan, 1e3, -20))
+	b.given("an infinite gradient", op.Attr{Options: plain}, vector(1), vector(1), vector(1), vector(inf))
+	c := b.optimised("", plain, 3, 259)
+	b.again(c, inPlace)
+	b.again(c, shifted)
+}

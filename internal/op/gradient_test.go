@@ -30,6 +30,7 @@ var gradients = []gradient{
 	{forward: "gelu", backward: "gelu_backward", in: []op.Type{op.F32(40)}},
 	{forward: "gelu_erf", backward: "gelu_erf_backward", in: []op.Type{op.F32(40)}},
 	{forward: "swish", backward: "silu_backward", in: []op.Type{op.F32(40)}},
+	{forward: "swiglu", backward: "swiglu_backward", in: []op.Type{op.F32(3, 7), op.F32(3, 7)}},
 	{forward: "softmax", backward: "softmax_backward", in: []op.Type{op.F32(3, 7)},
 		operands: func(_, out, d []op.Array) []op.Array { return append(out, d...) }},
 	{forward: "rope", backward: "rope_backward", in: []op.Type{op.F32(2, 3, 2, 8), {DType: compute.Int32, Shape: []int{3}}}, wrt: []int{0},

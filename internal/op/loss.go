@@ -8,7 +8,7 @@ import (
 )
 
 // SoftmaxBackward needs the result of softmax, not its operand.
-var SoftmaxBackward = register(&Entry{Name: "softmax_backward", Method: "SoftmaxBackward", Class: Matrix,
+var SoftmaxBackward = register(&Entry{Name: "softmax_backward", Method: "SoftmaxBackward", Class: Layer,
 	Doc:    "the gradient of softmax, p·(dy − Σp·dy) of each row of the last axis, where p is what softmax gave",
 	Inputs: []Input{{Name: "p"}, {Name: "dy"}}, Tol: Tolerance{Mag: 4e-6}, Domain: [2]float64{-1, 1},
 	Infer: func(in []Type, _ Attr) (Type, error) {
@@ -42,7 +42,7 @@ const targetSpecial = "A target outside [0, classes) makes NaN of its row. Ignor
 
 // Losses against class numbers.
 var (
-	CrossEntropy = register(&Entry{Name: "cross_entropy", Method: "CrossEntropy", Class: Matrix,
+	CrossEntropy = register(&Entry{Name: "cross_entropy", Method: "CrossEntropy", Class: Layer,
 		Doc: "the cross-entropy log Σexp(logits) − logits[target] of each row of logits [..., classes] against the class that " +
 			"targets [...] names, without forming the softmax; with label smoothing ε, logits[target] becomes " +
 			"(1−ε)·logits[target] + ε·mean(logits)",
@@ -73,7 +73,7 @@ var (
 			})
 		},
 	})
-	CrossEntropyBackward = register(&Entry{Name: "cross_entropy_backward", Method: "CrossEntropyBackward", Class: Matrix,
+	CrossEntropyBackward = register(&Entry{Name: "cross_entropy_backward", Method: "CrossEntropyBackward", Class: Layer,
 		Doc: "the gradient of cross_entropy with respect to logits, dloss·(softmax(logits) − p), where p is 1−ε at the target plus " +
 			"ε/classes everywhere, with label smoothing ε, and dloss [...] is the gradient of each row's loss",
 		Special: targetSpecial + " Options must be those of the loss.",

@@ -11,7 +11,7 @@ var SumSquares = reduction("sum_squares", "SumSquares", "the sum of the squares 
 	compute.Float32, true, func(x []float64) float64 { return dot(x, x) }).special("0 for an empty tensor. Squares beyond float32's range give +Inf.")
 
 // CumSum is summed by trees of blocks: no partial sum has more than some forty additions behind it.
-var CumSum = register(&Entry{Name: "cumsum", Method: "CumSum", Class: Matrix,
+var CumSum = register(&Entry{Name: "cumsum", Method: "CumSum", Class: Layer,
 	Doc: "the sums of the elements up to each one, along the last axis",
 	Special: "From an Inf or NaN on, sums are what IEEE arithmetic makes of them. Each sum is formed from blocks, whose sums are " +
 		"formed likewise: its error is bounded by 2e-6 of the sum of the absolute values, for rows of any length.",

@@ -115,10 +115,11 @@ type visit struct {
 
 // walk declares the parameters of a strided kernel, and strides over all steps, of which each thread takes n at a time.
 func (w *elementwise) walk(k *ptx.Kernel, n int,
-	body func(axes ptx.Array[uint32], visits []visit, y ptx.Ptr[ptx.Global, float32])) {
+	body func(axes ptx.Array[uint32], visits []visit, y ptx.Ptr[ptx.Global, float32], p []float)) {
 	count := ptx.Param[uint32](k, "count")
 	axes := ptx.ParamArray[uint32](k, "axes", broadcastWords(len(w.entry.Inputs)))
 	x, y := w.tensors(k)
+	p := w.scalars(k)
 	piece := ptx.Imm(uint32(n * elementwiseBlock))
 	first := ptx.Mad(k, k.Ctaid(ptx.X), piece, k.Tid(ptx.X))
 	ptx.For(k, first, count, ptx.Mul(k, k.Nctaid(ptx.X), piece), func(i ptx.Reg[uint32]) {
@@ -136,7 +137,7 @@ func (w *elementwise) walk(k *ptx.Kernel, n int,
 				visits[u].inside = ptx.Lt(k, steps[u], count)
 			}
 		}
-		body(axes, visits, y)
+		body(axes, visits, y, p)
 	})
 }
 
@@ -144,32 +145,32 @@ func (w *elementwise) walk(k *ptx.Kernel, n int,
 const elementsPerThread = 4
 
 func (w *elementwise) buildElements(k *ptx.Kernel) {
-	w.walk(k, elementsPerThread, func(_ ptx.Array[uint32], visits []visit, y ptx.Ptr[ptx.Global, float32]) {
+	w.walk(k, elementsPerThread, func(_ ptx.Array[uint32], visits []visit, y ptx.Ptr[ptx.Global, float32], p []float) {
 		v := make([][]float, len(visits))
-		for u, p := range visits {
-			for _, from := range p.x {
+		for u, s := range visits {
+			for _, from := range s.x {
 				x := ptx.Reg[float32]{}
 				if u == 0 {
 					x = ptx.Load(k, from)
 				} else {
-					x = ptx.LoadIf(k, p.inside, from, num(0))
+					x = ptx.LoadIf(k, s.inside, from, num(0))
 				}
 				v[u] = append(v[u], x)
 			}
 		}
-		for u, p := range visits {
-			to, r := ptx.At(k, y, p.step), w.f(calc{k}, v[u], nil)
+		for u, s := range visits {
+			to, r := ptx.At(k, y, s.step), w.f(calc{k}, v[u], p)
 			if u == 0 {
 				ptx.Store(k, to, r)
 			} else {
-				ptx.StoreIf(k, p.inside, to, r)
+				ptx.StoreIf(k, s.inside, to, r)
 			}
 		}
 	})
 }
 
 func (w *elementwise) buildQuads(k *ptx.Kernel) {
-	w.walk(k, 1, func(axes ptx.Array[uint32], visits []visit, y ptx.Ptr[ptx.Global, float32]) {
+	w.walk(k, 1, func(axes ptx.Array[uint32], visits []visit, y ptx.Ptr[ptx.Global, float32], p []float) {
 		wide := axes.At(k, 1)
 		q := w.newQuad(func() *ptx.Var[float32] { return ptx.NewVar[float32](k) })
 		for o, from := range visits[0].x {
@@ -179,7 +180,7 @@ func (w *elementwise) buildQuads(k *ptx.Kernel) {
 				q.set(o, [4]float{v, v, v, v})
 			})
 		}
-		ptx.Store4(k, ptx.At(k, y, ptx.Shl(k, visits[0].step, ptx.Imm[uint32](2))), w.compute(k, q, nil))
+		ptx.Store4(k, ptx.At(k, y, ptx.Shl(k, visits[0].step, ptx.Imm[uint32](2))), w.compute(k, q, p))
 	})
 }
 
@@ -194,5 +195,6 @@ func (w *elementwise) lowerStrided(s *step) {
 	if q, ok := b.quads(); ok {
 		b, kernel, count, each = q, w.quads, count/4, 1
 	}
-	s.launch(kernel, s.strides(count, elementwiseBlock*each), append([]any{count, b.arguments()}, s.tensors()...)...)
+	arguments := append(append([]any{count, b.arguments()}, s.tensors()...), s.scalars()...)
+	s.launch(kernel, s.strides(count, elementwiseBlock*each), arguments...)
 }

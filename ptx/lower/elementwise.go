@@ -38,7 +38,7 @@ func newElementwise(e *op.Entry, f function) *elementwise {
 	w.flat = kernel("_flat", "Parameters: u32 quads, u32 single (bit i: operand i is one element; not of unary ones), "+
 		"f32* operands …, f32* y, f32 scalars ….", w.buildFlat)
 	if e.Class != op.Unary {
-		const parameters = "Parameters: u32 count, axes (see broadcast.arguments), f32* operands …, f32* y."
+		const parameters = "Parameters: u32 count, axes (see broadcast.arguments), f32* operands …, f32* y, f32 scalars …."
 		w.quads = kernel("_quads", "Strided; counts are of four elements. "+parameters, w.buildQuads)
 		w.elements = kernel("_elements", "Strided. "+parameters, w.buildElements)
 	}
@@ -52,6 +52,14 @@ func (w *elementwise) tensors(k *ptx.Kernel) (x []ptx.Ptr[ptx.Global, float32], 
 		x = append(x, ptx.PointerParam[float32](k, in.Name, ptx.Align(16)))
 	}
 	return x, ptx.PointerParam[float32](k, "y", ptx.Align(16))
+}
+
+// scalars declares the entry's.
+func (w *elementwise) scalars(k *ptx.Kernel) (p []float) {
+	for _, s := range w.entry.Scalars {
+		p = append(p, ptx.Param[float32](k, s.Name))
+	}
+	return p
 }
 
 // quad is four elements of each operand.
@@ -98,10 +106,7 @@ func (w *elementwise) buildFlat(k *ptx.Kernel) {
 		}
 	}
 	x, y := w.tensors(k)
-	var p []float
-	for _, s := range w.entry.Scalars {
-		p = append(p, ptx.Param[float32](k, s.Name))
-	}
+	p := w.scalars(k)
 	var quads [quadsPerThread]quad
 	for u := range quads {
 		quads[u] = w.newQuad(func() *ptx.Var[float32] {
@@ -176,10 +181,7 @@ func (w *elementwise) lower(s *step) error {
 	if len(s.in) > 1 {
 		arguments = append(arguments, single)
 	}
-	arguments = append(arguments, s.tensors()...)
-	for _, v := range s.Attr.Scalars {
-		arguments = append(arguments, v)
-	}
+	arguments = append(append(arguments, s.tensors()...), s.scalars()...)
 	s.launch(w.flat, s.strides(count, elementwiseBlock*quadsPerThread), arguments...)
 	return nil
 }
@@ -190,4 +192,12 @@ func (s *step) tensors() (all []any) {
 		all = append(all, operand(i))
 	}
 	return append(all, result)
+}
+
+// scalars is the scalars as arguments.
+func (s *step) scalars() (all []any) {
+	for _, v := range s.Attr.Scalars {
+		all = append(all, v)
+	}
+	return all
 }

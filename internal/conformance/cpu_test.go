@@ -29,3 +29,8 @@ func TestCPUWorkers(t *testing.T) {
 		RunEntries(t, name, d, op.All()...)
 	}
 }
+
+func TestCPUParity(t *testing.T) {
+	name, d := openCPU(t)
+	RunParity(t, name+", batches and items", d)
+}

@@ -32,6 +32,11 @@ func TestWebGPU(t *testing.T) {
 	Run(t, name, d)
 }
 
+func TestWebGPUParity(t *testing.T) {
+	name, d := openSoftware(t, ", batches and items")
+	RunParity(t, name, d)
+}
+
 // The limits that every WebGPU grants are enough.
 func TestWebGPUDefaultLimits(t *testing.T) {
 	name, d := openSoftware(t, ", default limits", gpu.WithDefaultLimits())

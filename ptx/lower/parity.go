@@ -1,0 +1,22 @@
+package lower
+
+import "github.com/wavelane/wavelane/internal/op"
+
+// Dispatch is how a kernel that works on a batch spreads it.
+type Dispatch uint8
+
+// The ways.
+const (
+	// GridOverItems runs the kernel of a single item on more blocks, or on more turns of them.
+	GridOverItems Dispatch = iota
+	// RegistersOverItems holds the sums of several items in registers, so that what they share is read once: kernels of the
+	// same family, specialised to the number of items.
+	RegistersOverItems
+)
+
+// KernelParity says, for entries whose batched kernels have a reference of one item, how the batch is dispatched.
+var KernelParity = map[*op.Entry]Dispatch{
+	op.RMSNorm: GridOverItems, op.LayerNorm: GridOverItems, op.Softmax: GridOverItems, op.AddRMSNorm: GridOverItems,
+	op.SwiGLU: GridOverItems, op.Add: GridOverItems, op.Rope: GridOverItems, op.Attention: GridOverItems,
+	op.MatMul: RegistersOverItems,
+}

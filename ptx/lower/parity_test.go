@@ -1,0 +1,59 @@
+package lower
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wavelane/wavelane/internal/conformance"
+	"github.com/wavelane/wavelane/internal/op"
+)
+
+// Batched kernels give what those of one item give, on GPUs of every size.
+func TestKernelParity(t *testing.T) {
+	conformance.RunParity(t, "software GPU, batches and items", newRig(t, everyCheck(conformance.Seed())))
+}
+
+// What a batch and an item launch is of the declared structure, and addresses shared memory in 32 bits.
+func TestKernelParityStructure(t *testing.T) {
+	paired := map[*op.Entry]bool{}
+	for _, p := range conformance.Pairings() {
+		paired[p.Entry] = true
+		strategy, ok := KernelParity[p.Entry]
+		require.True(t, ok, "%s is paired, and KernelParity does not say how it is dispatched", p.Entry.Name)
+		batch, _, err := lowerCall(p.Entry, p.Call, &DefaultCaps, 0)
+		require.NoError(t, err)
+		single, _, err := lowerCall(p.Entry, p.Single(), &DefaultCaps, 0)
+		require.NoError(t, err)
+		many, one := launchedBy(batch), launchedBy(single)
+		switch strategy {
+		case GridOverItems:
+			require.Equal(t, one, many, "%s: a batch has other kernels", p.Entry.Name)
+		case RegistersOverItems:
+			require.NotEmpty(t, many)
+			require.Equal(t, one[0].Family, many[0].Family, p.Entry.Name)
+			require.Equal(t, len(single.Actions), len(batch.Actions), "%s: items are not done together", p.Entry.Name)
+		}
+		for _, k := range append(many, one...) {
+			r, err := reportOf(FamilyOf(k.Family))
+			require.NoError(t, err)
+			for _, f := range r.Findings {
+				require.False(t, f.Kernel == k.Name && f.Class == "SharedMemU64Addressing", "%s: %s", k.Name, f.Message)
+			}
+		}
+	}
+	for e := range KernelParity {
+		require.True(t, paired[e], "%s has no pairing", e.Name)
+	}
+}
+
+// launchedBy are the kernels that a lowering launches, in order.
+func launchedBy(l Lowering) (kernels []*Kernel) {
+	for _, a := range l.Actions {
+		if a.Launch != nil && !slices.Contains(kernels, a.Launch.Kernel) {
+			kernels = append(kernels, a.Launch.Kernel)
+		}
+	}
+	return kernels
+}

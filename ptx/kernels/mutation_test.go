@@ -36,8 +36,8 @@ var mutationSizes = map[string][][]int{
 		{53, 3, 29}, {8, 8, 40}, {40, 16, 24}, {40, 8, 56}, {5, 7, 37}, {37, 9, 55}, {65, 67, 35}},
 }
 
-// equivalent lists the mutants that compute the same without any error, with the reason.
-var equivalent = map[string]string{}
+// mutationKinds are those that are tried here; in package ptx/lower it is all.
+var mutationKinds = []string{"barrier", "wait", "bounds", "index"}
 
 // TestMutants makes every mistake of mutants in every kernel. At least 95 % have to be noticed by the analyser or by execution on the
 // software GPU.
@@ -54,19 +54,19 @@ func TestMutants(t *testing.T) {
 				module, err := k.Module()
 				require.NoError(t, err)
 				before := bugs(t, module)
-				for _, mu := range mutants(module) {
-					if equivalent[mu.name] != "" {
+				for _, mu := range ptxtest.Mutations(module.Funcs[0]) {
+					if !slices.Contains(mutationKinds, mu.Kind) {
 						continue
 					}
-					by := judge(t, k, mu, before, seed)
+					by := judge(t, k, module, &mu, before, seed)
 					if by == byNobody {
-						t.Log("nobody noticed ", mu.name)
+						t.Logf("nobody noticed %v", &mu)
 					}
 					lock.Lock()
-					if count[mu.kind] == nil {
-						count[mu.kind] = &[4]int{}
+					if count[mu.Kind] == nil {
+						count[mu.Kind] = &[4]int{}
 					}
-					count[mu.kind][by]++
+					count[mu.Kind][by]++
 					total[by]++
 					lock.Unlock()
 				}
@@ -100,14 +100,15 @@ func bugs(t *testing.T, m *ir.Module) map[analyze.Class]int {
 }
 
 // judge says who notices what is wrong with a mutant. What goes wrong only sometimes, a missing barrier, has several schedules to show it.
-func judge(t *testing.T, k kernels.Kernel, mu mutant, before map[analyze.Class]int, seed uint64) caught {
-	for class, n := range bugs(t, mu.module) {
+func judge(t *testing.T, k kernels.Kernel, module *ir.Module, mu *ptxtest.Mutation, before map[analyze.Class]int, seed uint64) caught {
+	mutant := mu.Apply(module)
+	for class, n := range bugs(t, mutant) {
 		if n > before[class] {
 			return byAnalyser
 		}
 	}
 	schedules := 1
-	if mu.kind == "barrier" || mu.kind == "wait" {
+	if mu.Kind == "barrier" || mu.Kind == "wait" {
 		schedules = 3
 	}
 	wrong := false
@@ -116,7 +117,7 @@ func judge(t *testing.T, k kernels.Kernel, mu mutant, before map[analyze.Class]i
 			m := &machine{t: t, rng: ptxtest.Replay(seed),
 				gpu: sim.New(sim.Config{Checks: sim.AllChecks, Seed: seed + uint64(i), MaxSteps: 1 << 20})}
 			j := m.job(k, sizes)
-			if m.launch(k, mu.module, sizes, j) != nil {
+			if m.launch(k, mutant, sizes, j) != nil {
 				return bySim
 			}
 			wrong = wrong || j.Check() != nil

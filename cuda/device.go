@@ -137,7 +137,8 @@ func open(ctx context.Context, opts []Option) (*Device, error) {
 	d := &device{
 		primary: p, info: info, log: c.log, streams: map[*Stream]bool{}, modules: map[*Module]bool{},
 		graphs: map[*graph]bool{}, executables: map[*executable]bool{}, events: events{p: p}, large: largeInput,
-		caps: lower.Caps{Multiprocessors: info.Multiprocessors, MaxGrid: [3]uint32{uint32(grid[0]), uint32(grid[1]), uint32(grid[2])}},
+		caps: lower.Caps{Multiprocessors: info.Multiprocessors, MaxGrid: [3]uint32{uint32(grid[0]), uint32(grid[1]), uint32(grid[2])},
+			Target: info.codeTarget()},
 	}
 	if err := d.start(c); err != nil {
 		d.teardown()

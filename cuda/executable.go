@@ -9,6 +9,7 @@ import (
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cuda/internal/driver"
 	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/ptx/tensormap"
 )
 
 // Executable is a compiled program; see [Device.Compile]. It is safe for concurrent use; runs may overlap.
@@ -264,6 +265,18 @@ func (e *executable) act(m *memory, a *action, s driver.Stream, capturing bool) 
 	}
 	for _, q := range a.patches {
 		putAddress(a.launch.Params[q.at:], e.address(m, q.spot))
+	}
+	for i := range a.maps {
+		t := &a.maps[i]
+		at := uint64(e.address(m, t.spot))
+		if t.Address == at {
+			continue
+		}
+		t.Address = at
+		if r := d.drv.TensorMapEncode(a.launch.Params[t.at:t.at+tensormap.Size], &t.Map); r != driver.Success {
+			t.Address = 0
+			return d.check("cuTensorMapEncodeTiled", r)
+		}
 	}
 	return d.launched(a.name, &a.launch, s, d.drv.LaunchKernel(a.function, &a.launch, s), capturing)
 }

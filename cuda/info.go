@@ -42,6 +42,15 @@ type Info struct {
 // Target is the GPU's architecture, such as sm_90.
 func (i Info) Target() ir.Target { return ir.Target{SM: 10*i.Capability[0] + i.Capability[1]} }
 
+// codeTarget is what the catalogue's kernels may be for: features of this architecture alone need a driver for CUDA 12.
+func (i Info) codeTarget() ir.Target {
+	t := i.Target()
+	if i.driverNumber >= 12000 {
+		t.Suffix = "a"
+	}
+	return t
+}
+
 func (i Info) String() string {
 	return fmt.Sprintf("%s, %s, %d multiprocessors, %.1f GiB, CUDA %s", i.Name, i.Target(), i.Multiprocessors,
 		float64(i.Memory)/(1<<30), i.Driver)

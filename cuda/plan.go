@@ -7,6 +7,7 @@ import (
 	"github.com/wavelane/wavelane/cuda/internal/driver"
 	"github.com/wavelane/wavelane/internal/op"
 	"github.com/wavelane/wavelane/ptx/lower"
+	"github.com/wavelane/wavelane/ptx/tensormap"
 )
 
 // plan is a program made ready for this device: everything that does not depend on the data of a run.
@@ -53,6 +54,7 @@ type action struct {
 	function driver.Function
 	launch   driver.Launch
 	patches  []patch // addresses in launch.Params
+	maps     []mapPatch
 	from, to spot
 	n        uint64 // bytes of a copy, words of a fill
 	word     uint32
@@ -70,6 +72,12 @@ const (
 type patch struct {
 	at int
 	spot
+}
+
+// mapPatch is a tensor map in a parameter block. Its Address is the one that is encoded there; 0 at first.
+type mapPatch struct {
+	patch
+	tensormap.Map
 }
 
 // spot is a position in a place.
@@ -175,8 +183,11 @@ func (d *device) addStep(pl *plan, p *op.Program, s *op.Step, l lower.Lowering) 
 				return err
 			}
 			k := x.Launch.Kernel
-			a = action{kind: launching, name: k.Name, function: f, launch: driver.Launch{Grid: x.Launch.Grid,
+			a = action{kind: launching, name: k.Name, function: f, launch: driver.Launch{Grid: x.Launch.Grid, Shared: uint32(k.Shared),
 				Block: [3]uint32{uint32(k.Block[0]), uint32(k.Block[1]), uint32(k.Block[2])}, Params: x.Launch.Params}}
+			for _, t := range x.Launch.Maps {
+				a.maps = append(a.maps, mapPatch{patch{t.At, locate(t.Buffer)}, t.Map})
+			}
 			for _, q := range x.Launch.Pointers {
 				a.patches = append(a.patches, patch{q.At, locate(q.Buffer)})
 			}

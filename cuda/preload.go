@@ -50,6 +50,11 @@ func (f *family) get(l *loader) (*Module, error) {
 	if err != nil {
 		return nil, err
 	}
+	for _, k := range f.of.Kernels {
+		if err := m.kernels[k.Name].checkShared(uint32(k.Shared)); err != nil {
+			return nil, err
+		}
+	}
 	f.loaded.Store(m)
 	return m, nil
 }
@@ -74,6 +79,9 @@ func (d *Device) Preload(ctx context.Context, modules ...*ir.Module) ([]*Module,
 	own := make([]*Module, len(modules))
 	var work []func() error
 	for _, f := range d.loader.families {
+		if s, err := f.of.Module(); err == nil && d.loader.supported(s) != nil {
+			continue // kernels for newer GPUs, which no program of this one uses
+		}
 		work = append(work, func() error { _, err := f.get(d.loader); return err })
 	}
 	for i, m := range modules {

@@ -4,7 +4,11 @@
 // an earlier asynchronous call. Nothing above the seam knows which of the two is below.
 package driver
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"github.com/wavelane/wavelane/ptx/tensormap"
+)
 
 // Handles of the driver. 0 is none.
 type (
@@ -67,6 +71,10 @@ type Driver interface {
 	OccupancyMaxActiveBlocks(f Function, threads int, dynamicShared uint64) (int, Result)
 	OccupancyMaxPotentialBlockSize(f Function, dynamicShared uint64, limit int) (grid, block int, r Result)
 	OccupancyMaxActiveClusters(f Function, l *Launch) (int, Result)
+
+	// TensorMapEncode writes the opaque bytes of a tensor map, tensormap.Size, as kernels take them. NotSupported before 12.0. It
+	// allocates nothing.
+	TensorMapEncode(to []byte, m *tensormap.Map) Result
 
 	// LaunchKernel allocates nothing and is done with l when it returns.
 	LaunchKernel(f Function, l *Launch, s Stream) Result

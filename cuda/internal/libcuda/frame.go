@@ -11,8 +11,11 @@ import (
 	"github.com/wavelane/wavelane/cuda/internal/driver"
 )
 
-// maxArguments is that of cuLaunchKernel.
-const maxArguments = 11
+// maxArguments is that of cuTensorMapEncodeTiled, launchArguments that of cuLaunchKernel.
+const (
+	maxArguments    = 12
+	launchArguments = 11
+)
 
 // frame is all the memory that a call needs. It comes from a pool and so lies on the heap: addresses in it, which go to C as
 // plain numbers, stay right while Go's stacks move.
@@ -23,6 +26,7 @@ type frame struct {
 	// keep is Go memory that C reads.
 	keep unsafe.Pointer
 	launch
+	tensor tensor
 }
 
 // maxText is the size of a buffer for text, with its NUL.

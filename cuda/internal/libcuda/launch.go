@@ -107,7 +107,7 @@ func (d *library) LaunchKernel(fn driver.Function, l *driver.Launch, s driver.St
 		// In place, without f.call's copy: this is the hottest of all.
 		f.args = [maxArguments]uintptr{uintptr(fn), uintptr(l.Grid[0]), uintptr(l.Grid[1]), uintptr(l.Grid[2]),
 			uintptr(l.Block[0]), uintptr(l.Block[1]), uintptr(l.Block[2]), uintptr(l.Shared), uintptr(s), 0, x}
-		r = f.invoke(d.cuLaunchKernel, maxArguments)
+		r = f.invoke(d.cuLaunchKernel, launchArguments)
 	}
 	f.release()
 	f.give()

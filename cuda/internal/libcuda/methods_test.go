@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/cuda/internal/driver"
+	"github.com/wavelane/wavelane/ptx/tensormap"
 )
 
 // method is a method called with args: it returns outs, and what it did in C is trace.
@@ -94,6 +95,10 @@ func methods(s *stub, r *rand.Rand) []method {
 		{"FuncSetAttribute", in{driver.FuncAttribute(i), fn, j}, nil, line("cuFuncSetAttribute", fn, i, j)},
 		{"FuncLoad", in{fn}, nil, line("cuFuncLoad", fn)},
 		{"FuncGetParamInfo", in{fn, int(n >> 1)}, ret{o[0], o[1]}, line("cuFuncGetParamInfo", fn, n>>1)},
+		{"TensorMapEncode", in{make([]byte, tensormap.Size), &tensormap.Map{Type: tensormap.BF16, Rank: 2, Address: n, Dims: [5]uint64{n, n2},
+			Strides: [4]uint64{n2}, Box: [5]uint32{64, 8}, ElementStrides: [5]uint32{1, 2}, Swizzle: tensormap.Swizzle128,
+			Promotion: tensormap.L2x256, Fill: tensormap.FillNaN}}, nil,
+			line("cuTensorMapEncodeTiled", 0, 9, 2, n, n, 64, 1, n2, 8, 2, n2, 0, 3, 3, 1)},
 		{"OccupancyMaxActiveBlocks", in{fn, i, n}, ret{int32s(0)},
 			line("cuOccupancyMaxActiveBlocksPerMultiprocessor", fn, i, n)},
 		{"OccupancyMaxPotentialBlockSize", in{fn, n, i}, ret{int32s(0), int32s(1)},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/wavelane/wavelane/cuda/internal/driver"
 	"github.com/wavelane/wavelane/cuda/internal/softgpu"
+	"github.com/wavelane/wavelane/ptx/tensormap"
 )
 
 // The tests here go over the methods of the interface, so that one that is new is tested too.
@@ -163,6 +164,10 @@ func arguments(r *rig, m reflect.Method) []reflect.Value {
 		reflect.TypeFor[driver.GraphExec](): exec, reflect.TypeFor[driver.Ptr](): memory, reflect.TypeFor[unsafe.Pointer](): host,
 		reflect.TypeFor[*driver.Launch](): l, reflect.TypeFor[uint64](): uint64(16), reflect.TypeFor[[]byte](): []byte(kernelText),
 		reflect.TypeFor[driver.FuncAttribute](): driver.FuncMaxDynamicShared, reflect.TypeFor[driver.Attribute](): driver.WarpSize,
+	}
+	if m.Name == "TensorMapEncode" {
+		values[reflect.TypeFor[[]byte]()] = make([]byte, tensormap.Size)
+		values[reflect.TypeFor[*tensormap.Map]()] = &tensormap.Map{Type: tensormap.F32, Rank: 1, Address: 16, Dims: [5]uint64{4}, Box: [5]uint32{4}}
 	}
 	if m.Name == "ModuleUnload" {
 		values[reflect.TypeFor[driver.Module]()] = r.load(kernelText)

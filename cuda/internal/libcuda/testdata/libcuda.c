@@ -26,6 +26,9 @@ typedef unsigned long long CUresult;
 typedef int CUdevice;
 typedef unsigned long long CUdeviceptr;
 typedef uint64_t cuuint64_t;
+typedef uint32_t cuuint32_t;
+typedef struct { cuuint64_t opaque[16]; } CUtensorMap;
+typedef int CUtensorMapDataType, CUtensorMapInterleave, CUtensorMapSwizzle, CUtensorMapL2promotion, CUtensorMapFloatOOBfill;
 typedef struct CUctx_st *CUcontext;
 typedef struct CUmod_st *CUmodule;
 typedef struct CUfunc_st *CUfunction;
@@ -291,6 +294,17 @@ F(cuModuleGetGlobal_v2, CUdeviceptr *p, size_t *n, CUmodule m, const char *name)
 
 F(cuFuncGetAttribute, int *v, CUfunction_attribute a, CUfunction f) { BEGIN; I((int)a); H(f); END; OUT(0, v); DONE; }
 F(cuFuncSetAttribute, CUfunction f, CUfunction_attribute a, int v) { BEGIN; H(f); I((int)a); I(v); END; DONE; }
+F(cuTensorMapEncodeTiled, CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank, void *address, const cuuint64_t *dims,
+  const cuuint64_t *strides, const cuuint32_t *box, const cuuint32_t *steps, CUtensorMapInterleave interleave,
+  CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill) {
+    BEGIN; U((uintptr_t)map % 64); I((int)type); U(rank); H(address);
+    for (cuuint32_t i = 0; i < rank; i++) { U(dims[i]); U(box[i]); U(steps[i]); if (i > 0) U(strides[i - 1]); }
+    I((int)interleave); I((int)swizzle); I((int)promotion); I((int)fill); END;
+    memset(map, 0, sizeof *map);
+    OUT(0, &map->opaque[15]);
+    DONE;
+}
+
 F(cuFuncLoad, CUfunction f) { BEGIN; H(f); END; DONE; }
 F(cuFuncGetParamInfo, CUfunction f, size_t i, size_t *offset, size_t *size) {
     BEGIN; H(f); U(i); END;

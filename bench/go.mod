@@ -3,6 +3,7 @@ module github.com/wavelane/wavelane/bench
 go 1.26.0
 
 require (
+	github.com/pierrec/lz4/v4 v4.1.33
 	github.com/stretchr/testify v1.12.1
 	github.com/viterin/vek v0.4.3
 	github.com/wavelane/wavelane v0.0.0

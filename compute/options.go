@@ -62,7 +62,8 @@ type PoolOptions struct {
 }
 
 // TransposeOptions orders the axes of the result: axis i of the result is axis Perm[i] of the input.
-// A nil Perm exchanges the last two axes.
+// A nil Perm exchanges the last two axes. Rows of the last axis that stay whole are moved as such: {1, 0, 2} makes [heads, n, d]
+// of [n, heads, d].
 type TransposeOptions struct {
 	Perm []int
 }
@@ -73,7 +74,7 @@ type ConcatOptions struct {
 }
 
 // SliceOptions selects, along each axis, Size elements from Start on, Step apart.
-// A nil Step means 1 everywhere.
+// A nil Step means 1 everywhere. Two slices with Step 2, from 0 and from 1, split an axis of interleaved pairs.
 type SliceOptions struct {
 	Start []int
 	Size  []int

@@ -189,19 +189,37 @@ func (s *step) cut(b box, emit func(b box, x, y Buffer, x0, y0 int)) error {
 
 func abs(n int) int { return max(n, -n) }
 
-// generalBox moves one word per invocation; x0 and y0 are where in the bindings the first one lies.
+// generalBox moves one word per invocation, or four where they are neighbours on both sides; x0 and y0 are where in the
+// bindings the first one lies.
 func (s *step) generalBox(b box, x, y Buffer, x0, y0 int) {
-	rank, lanes := len(b.shape), s.workgroup()
-	k := cached(fmt.Sprintf("strided/%d/%d", rank, lanes), func() *Kernel {
+	rank, lanes, unit := len(b.shape), s.workgroup(), 1
+	if b.inQuads(x0, y0) {
+		unit = 4
+	}
+	k := cached(fmt.Sprintf("strided/%d/%d/%d", rank, unit, lanes), func() *Kernel {
 		return &Kernel{Bindings: []Access{Read, ReadWrite}, Uniform: 16 + 16*rank, Workgroup: [3]uint32{uint32(lanes), 1, 1},
-			Source: render("strided.wgsl", struct{ Rank, Lanes int }{rank, lanes})}
+			Source: render("strided.wgsl", struct{ Rank, Unit, Lanes int }{rank, unit, lanes})}
 	})
-	total := op.Len(b.shape)
-	params := words(total, x0, y0, 0)
+	total := op.Len(b.shape) / unit
+	params := words(total, x0/unit, y0/unit, 0)
 	for d := rank - 1; d >= 0; d-- {
-		params = append(params, words(b.shape[d], b.from[d], b.to[d], 0)...)
+		if d == rank-1 {
+			params = append(params, words(b.shape[d]/unit, b.from[d], b.to[d], 0)...)
+		} else {
+			params = append(params, words(b.shape[d], b.from[d]/unit, b.to[d]/unit, 0)...)
+		}
 	}
 	s.dispatch(k, s.linear(ceilDiv(total, lanes)), params, x, y)
+}
+
+// inQuads tells whether a box consists of fours of neighbouring words, at multiples of that on both sides.
+func (b box) inQuads(x0, y0 int) bool {
+	last := len(b.shape) - 1
+	if last < 0 || b.from[last] != 1 || b.to[last] != 1 {
+		return false
+	}
+	words := slices.Concat([]int{x0, y0, b.shape[last]}, b.from[:last], b.to[:last])
+	return !slices.ContainsFunc(words, func(n int) bool { return n%4 != 0 })
 }
 
 // transposes: whether a box is a matrix or a row of matrices whose axes are exchanged.

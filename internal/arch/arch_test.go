@@ -38,6 +38,7 @@ var houses = []house{
 	{name: "gpu", floor: 3, deps: []string{"github.com/cogentcore/webgpu"}},
 	{name: "cuda", floor: 3, deps: []string{"github.com/ebitengine/purego"}},
 	{name: "batch", floor: 4},
+	{name: "lz4", floor: 4},
 	{name: ".", floor: 5},
 	{name: "internal/benchmarks", floor: 6},
 	{name: "cmd", floor: 7, deps: []string{"github.com/spf13/cobra", "github.com/schollz/progressbar/v3", "golang.org/x/term"}},
@@ -52,7 +53,7 @@ var outside = []string{"internal/conformance", "internal/arch", "internal/gen"}
 var devices = []string{"gpu", "cuda", "simd"}
 
 // pure are the houses whose importers must get neither cgo nor purego into their binary.
-var pure = []string{"compute", "quant", "internal/op", "wgsl", "ptx", "simd", "batch"}
+var pure = []string{"compute", "quant", "internal/op", "wgsl", "ptx", "simd", "batch", "lz4"}
 
 // imports are the packages that one package of the module imports, over all platforms and build tags, without its tests.
 type imports struct {

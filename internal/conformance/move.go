@@ -52,6 +52,10 @@ func transposeCases(b *builder) {
 		dims := []int{3, 4, 2, 5, 1, 3, 2, 2}[:len(p)]
 		b.words(op.Attr{Options: compute.TransposeOptions{Perm: p}}, dims)
 	}
+	for _, heads := range [][]int{{9, 4, 8}, {5, 3, 64}} { // [n, heads, d] and [heads, n, d]
+		b.words(op.Attr{Options: compute.TransposeOptions{Perm: []int{1, 0, 2}}}, heads)
+	}
+	b.words(op.Attr{Options: compute.TransposeOptions{Perm: []int{0, 2, 1, 3}}}, []int{2, 7, 3, 20})
 	b.words(op.Attr{Options: compute.TransposeOptions{Perm: []int{}}}, []int{})
 	b.words(op.Attr{Options: compute.TransposeOptions{Perm: []int{1, 0}}}, []int{257, 129})
 	b.bothAliases(b.words(op.Attr{Options: compute.TransposeOptions{}}, []int{33, 34}))

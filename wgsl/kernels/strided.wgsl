@@ -1,4 +1,4 @@
-// Copies a box of words from a strided place to a strided place. Strides may be negative: they wrap.
+// Copies a box of {{if eq .Unit 4}}fours of words{{else}}words{{end}} from a strided place to a strided place. Strides may be negative: they wrap.
 struct Params {
     total: u32, x0: u32, y0: u32, unused: u32,
 {{- range $d := seq .Rank}}
@@ -6,8 +6,8 @@ struct Params {
 {{- end}}
 }
 
-@group(0) @binding(0) var<storage, read> x: array<u32>;
-@group(0) @binding(1) var<storage, read_write> y: array<u32>;
+@group(0) @binding(0) var<storage, read> x: array<{{if eq .Unit 4}}vec4<u32>{{else}}u32{{end}}>;
+@group(0) @binding(1) var<storage, read_write> y: array<{{if eq .Unit 4}}vec4<u32>{{else}}u32{{end}}>;
 @group(0) @binding(2) var<uniform> p: Params;
 
 @compute @workgroup_size({{.Lanes}})

@@ -320,6 +320,27 @@ func (rec *Batch) AttentionLengths(q, k, v, lengths Value, options ...compute.At
 	return rec.apply(op.Lookup("attention"), nil, optional(options), q, k, v, lengths)
 }
 
+// AttentionLSE computes attention, and with it lse [batch, heads, n], for each query the logarithm of the sum of the
+// exponentials of its scores, which the gradients of attention need. Without batch, lse is [heads, n]. It is −Inf
+// where the result is zeros. Q is [batch, n, heads, d], k and v are [batch, keys, kvheads, d], or all three without
+// batch; d is at most 256, and heads a multiple of kvheads, of which each serves as many neighbouring heads of q
+// (grouped queries). K and v have one type; scores and sums are Float32 whatever the types; the result has q's type
+// and shape. Lengths [batch] says how many keys are in use, all without it; a length beyond keys means that k and v
+// are rings, in which position p lies at p mod keys and the newest have taken the place of the oldest. Keys not in
+// use are not read. Positions count from the oldest key in use; see AttentionOptions for which a query sees. A query
+// that sees no key, or only scores of −Inf, gives zeros; NaN or +Inf among its scores gives NaN. Values that are NaN
+// or infinite may reach queries that do not see them.
+func (rec *Batch) AttentionLSE(q, k, v Value, options ...compute.AttentionOptions) (y, lse Value) {
+	r := rec.applyAll(op.Lookup("attention_lse"), nil, optional(options), q, k, v)
+	return r[0], r[1]
+}
+
+// AttentionLSELengths is [Batch.AttentionLSE] with lengths.
+func (rec *Batch) AttentionLSELengths(q, k, v, lengths Value, options ...compute.AttentionOptions) (y, lse Value) {
+	r := rec.applyAll(op.Lookup("attention_lse"), nil, optional(options), q, k, v, lengths)
+	return r[0], r[1]
+}
+
 // PagedAttention computes softmax(scale·q·kᵀ)·v for every head, of keys and values in pages that a table names for
 // each sequence (Kwon and others, "PagedAttention", 2023). Q is [batch, n, heads, d], or without batch; kpages and
 // vpages are [pages, pagesize, kvheads, d] of one type, table is [batch, entries], lengths [batch]. Key t of

@@ -325,6 +325,26 @@ func (o Ops) AttentionLengthsAsync(y any, q, k, v, lengths Operand, options ...A
 	return o.run.Run("attention", destinations(y), []Operand{q, k, v, lengths}, nil, optional(options))
 }
 
+// AttentionLSEAsync computes attention, and with it lse [batch, heads, n], for each query the logarithm of the sum
+// of the exponentials of its scores, which the gradients of attention need. The lengths of y, lse must be those of
+// the results. Without batch, lse is [heads, n]. It is −Inf where the result is zeros. Q is [batch, n, heads, d], k
+// and v are [batch, keys, kvheads, d], or all three without batch; d is at most 256, and heads a multiple of
+// kvheads, of which each serves as many neighbouring heads of q (grouped queries). K and v have one type; scores and
+// sums are Float32 whatever the types; the result has q's type and shape. Lengths [batch] says how many keys are in
+// use, all without it; a length beyond keys means that k and v are rings, in which position p lies at p mod keys and
+// the newest have taken the place of the oldest. Keys not in use are not read. Positions count from the oldest key
+// in use; see AttentionOptions for which a query sees. A query that sees no key, or only scores of −Inf, gives
+// zeros; NaN or +Inf among its scores gives NaN. Values that are NaN or infinite may reach queries that do not see
+// them.
+func (o Ops) AttentionLSEAsync(y, lse any, q, k, v Operand, options ...AttentionOptions) *Future {
+	return o.run.Run("attention_lse", destinations(y, lse), []Operand{q, k, v}, nil, optional(options))
+}
+
+// AttentionLSELengthsAsync is [Ops.AttentionLSEAsync] with lengths.
+func (o Ops) AttentionLSELengthsAsync(y, lse any, q, k, v, lengths Operand, options ...AttentionOptions) *Future {
+	return o.run.Run("attention_lse", destinations(y, lse), []Operand{q, k, v, lengths}, nil, optional(options))
+}
+
 // PagedAttentionAsync computes softmax(scale·q·kᵀ)·v for every head, of keys and values in pages that a table names
 // for each sequence (Kwon and others, "PagedAttention", 2023). The length of y must be that of the result. Q is
 // [batch, n, heads, d], or without batch; kpages and vpages are [pages, pagesize, kvheads, d] of one type, table is

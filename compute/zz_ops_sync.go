@@ -336,6 +336,18 @@ func (o Ops) AttentionLengths(ctx context.Context, y any, q, k, v, lengths Opera
 	return o.AttentionLengthsAsync(y, q, k, v, lengths, options...).AwaitOrAbandon(ctx)
 }
 
+// AttentionLSE is [Ops.AttentionLSEAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) AttentionLSE(ctx context.Context, y, lse any, q, k, v Operand, options ...AttentionOptions) error {
+	return o.AttentionLSEAsync(y, lse, q, k, v, options...).AwaitOrAbandon(ctx)
+}
+
+// AttentionLSELengths is [Ops.AttentionLSELengthsAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) AttentionLSELengths(ctx context.Context, y, lse any, q, k, v, lengths Operand, options ...AttentionOptions) error {
+	return o.AttentionLSELengthsAsync(y, lse, q, k, v, lengths, options...).AwaitOrAbandon(ctx)
+}
+
 // PagedAttention is [Ops.PagedAttentionAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) PagedAttention(ctx context.Context, y any, q, kpages, vpages, table, lengths Operand, options ...AttentionOptions) error {

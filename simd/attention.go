@@ -9,7 +9,7 @@ import (
 	"github.com/wavelane/wavelane/simd/internal/kernels"
 )
 
-func init() { lowerings["attention"] = attention }
+func init() { lowerings["attention"], lowerings["attention_lse"] = attention, attention }
 
 // Attention goes over blocks of queries; for each it walks over tiles of the keys that some query of the block sees, with the
 // maximum and the sum of what was seen so far (see shiftedSum). Rows of a block are the queries of all heads that share a head
@@ -25,6 +25,7 @@ type attending struct {
 	lengths int // operand, 0 for none
 	table   int // operand, 0 for caches that are not in pages
 	op.Paging
+	lse bool // is wanted too
 
 	rows   int // of one head of keys: N·Group
 	blocks int // of attentionRows
@@ -33,7 +34,7 @@ type attending struct {
 
 func attention(c *call) work {
 	d, _ := op.AttentionShape(c.in[0].Shape, c.in[1].Shape, c.in[2].Shape, c.attr.Options.(compute.AttentionOptions)) // checked
-	x := &attending{AttentionDims: d}
+	x := &attending{AttentionDims: d, lse: len(c.outs) > 1}
 	if len(c.in) > 3 {
 		x.lengths = 3
 	}
@@ -44,7 +45,9 @@ func (x *attending) work(c *call) work {
 	x.rows = x.N * x.Group()
 	x.blocks = ceilDiv(x.rows, attentionRows)
 	units := x.Batch * x.KVHeads * x.blocks
-	x.parts = attentionParts(units, x.NK)
+	if x.parts = attentionParts(units, x.NK); x.lse {
+		x.parts = 1
+	}
 	const perProduct = 0.02 // ns
 	pairs := float64(min(x.rows, attentionRows)) * float64(x.NK) / float64(x.parts)
 	w := one(units*x.parts, 200+pairs*(0.5+2*perProduct*float64(x.D)), func(a *args, lo, hi int) {
@@ -183,6 +186,11 @@ func (t *attentionTile) finish(x *attending, c *call, a *args, unit int) {
 			kernels.Scale(o, o, float32(1/t.sum[r]))
 		}
 		narrow(a.out, c.out.DType, t.at[r], o)
+		if x.lse {
+			at := t.at[r] / x.D // in [batch, n, heads]
+			i, head := at/x.Heads, at%x.Heads
+			a.outs[1].f32()[(i/x.N*x.Heads+head)*x.N+i%x.N] = float32(t.max[r] + math.Log(t.sum[r]))
+		}
 	}
 }
 

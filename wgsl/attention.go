@@ -2,41 +2,50 @@ package wgsl
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/op"
 )
 
-func init() { lowerings[op.Attention] = attention }
+func init() { lowerings[op.Attention], lowerings[op.AttentionLSE] = attention, attention }
 
 // attentionKernel describes one specialisation of attention.wgsl.
 type attentionKernel struct {
 	q, kv compute.DType
 	vec   bool // rows begin at multiples of four elements
 	cap   bool // scores are bent
+	lse   bool // logarithms of sums are stored too
 	dv    int  // times 32 columns: of the result, four in each thread
 }
 
 const attentionRows = 32 // of a workgroup
 
 func (a attentionKernel) kernel() *Kernel {
-	return cached(fmt.Sprintf("attention/%v/%v/%v/%v/%d", a.q, a.kv, a.vec, a.cap, a.dv), func() *Kernel {
+	return cached(fmt.Sprintf("attention/%v/%v/%v/%v/%v/%d", a.q, a.kv, a.vec, a.cap, a.lse, a.dv), func() *Kernel {
 		d := struct {
 			QUnit, KVUnit, YUnit, Functions string
 			DV, Part                        int
-			Cap                             bool
+			Cap, LSE                        bool
 			Components                      []string
-		}{attentionUnit(a.q, a.vec), attentionUnit(a.kv, a.vec), attentionUnit(a.q, a.vec), "", a.dv, min(32, 64/a.dv), a.cap, components}
+		}{attentionUnit(a.q, a.vec), attentionUnit(a.kv, a.vec), attentionUnit(a.q, a.vec), "", a.dv, min(32, 64/a.dv), a.cap, a.lse, components}
 		if d.YUnit == "u32" {
 			d.YUnit = "atomic<u32>"
 		}
 		if a.cap {
 			d.Functions = functionsOf("safe_tanh")
 		}
+		if a.lse {
+			d.Functions += functionsOf("ieee_log")
+		}
 		d.Functions += attentionLoad("queries", a.q, a.vec) + attentionLoad("keys", a.kv, a.vec) +
 			attentionLoad("values", a.kv, a.vec) + attentionText("attention_store", "y", a.q, a.vec)
-		return &Kernel{Bindings: []Access{Read, Read, Read, Read, ReadWrite}, Uniform: 80, Workgroup: [3]uint32{64, 1, 1},
+		bindings := []Access{Read, Read, Read, Read, ReadWrite}
+		if a.lse {
+			bindings = append(bindings, ReadWrite)
+		}
+		return &Kernel{Bindings: bindings, Uniform: 96, Workgroup: [3]uint32{64, 1, 1},
 			Shared: 512*16 + 256*16 + 256*4 + 32*4, Source: render("attention.wgsl", d)}
 	})
 }
@@ -79,17 +88,20 @@ func attention(s *step) error {
 		return err
 	}
 	if d.NK == 0 { // nobody sees anything
-		s.zeros()
+		s.fillWords(result, ceilDiv(s.out.Bytes(), 4), 0)
+		if len(s.outs) > 1 {
+			s.fillWords(resultAt(1), s.outs[1].Len(), bits(float32(math.Inf(-1))))
+		}
 		return nil
 	}
-	if decodes(d) && s.choose("attention", fmt.Sprint(s.in), []string{"split", "tiles"}) == 0 {
+	if len(s.outs) == 1 && decodes(d) && s.choose("attention", fmt.Sprint(s.in), []string{"split", "tiles"}) == 0 {
 		c := splitAttention{AttentionDims: d, q: operand(0), k: 1, v: 2}
 		if len(s.in) > 3 {
 			c.lengths = 3
 		}
 		return s.attendSplit(c)
 	}
-	a := attentionKernel{s.in[0].DType, s.in[1].DType, d.D%4 == 0, d.SoftCap > 0, 2}
+	a := attentionKernel{s.in[0].DType, s.in[1].DType, d.D%4 == 0, d.SoftCap > 0, len(s.outs) > 1, 2}
 	for 32*a.dv < d.D {
 		a.dv *= 2
 	}
@@ -102,9 +114,12 @@ func attention(s *step) error {
 		from, to := first/d.N, (end-1)/d.N+1 // batches
 		total := (to - from) * d.KVHeads * blocks
 		params := words(total, blocks, d.N, d.NK, d.Heads, d.KVHeads, d.D, flag(d.Causal), min(d.Window, d.NK+d.N), len(s.in)-3,
-			from, l.base/4, first, end, q.base/size, k.base/kvSize)
-		s.dispatch(a.kernel(), s.linear(total), append(params, bits(d.Scale), bits(d.SoftCap)),
-			q.of(operand(0)), k.of(operand(1)), k.of(operand(2)), l.of(operand(lengths)), q.of(result))
+			from, l.base/4, first, end, q.base/size, k.base/kvSize, parts[3].base/4)
+		bind := []Buffer{q.of(operand(0)), k.of(operand(1)), k.of(operand(2)), l.of(operand(lengths)), q.of(result)}
+		if a.lse {
+			bind = append(bind, parts[3].of(resultAt(1)))
+		}
+		s.dispatch(a.kernel(), s.linear(total), append(params, bits(d.Scale), bits(d.SoftCap), infBits), bind...)
 	}
 	lengthsOf := func(first, end int) (from, to int) { return 0, 4 }
 	if len(s.in) > 3 {
@@ -115,7 +130,13 @@ func attention(s *step) error {
 		func(first, end int) (from, to int) { return first * row * size, end * row * size },
 		func(first, end int) (from, to int) {
 			return first / d.N * item * kvSize, ((end-1)/d.N + 1) * item * kvSize
-		}, lengthsOf)
+		}, lengthsOf,
+		func(first, end int) (from, to int) { // of whole batches
+			if !a.lse {
+				return 0, 0
+			}
+			return 4 * d.Heads * (first / d.N * d.N), 4 * d.Heads * (ceilDiv(end, d.N) * d.N)
+		})
 }
 
 func flag(b bool) int {
@@ -123,12 +144,4 @@ func flag(b bool) int {
 		return 1
 	}
 	return 0
-}
-
-// zeros makes the result so.
-func (s *step) zeros() {
-	out := s.out
-	s.out = op.F32(ceilDiv(out.Bytes(), 4))
-	s.fill(0)
-	s.out = out
 }

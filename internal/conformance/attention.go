@@ -10,6 +10,10 @@ import (
 func init() {
 	byName["attention"] = attentionCases
 	largeByName["attention"] = largeAttention
+	byName["attention_lse"] = lseCases
+	largeByName["attention_lse"] = func(b *builder) {
+		b.attend("", attentionSizes{1, 20, 20_000, 1, 1, 4}, compute.AttentionOptions{}, attentionTypes{})
+	}
 }
 
 // attentionSizes are batch, queries, keys, heads of queries and of keys, and elements of a head.
@@ -94,6 +98,30 @@ func attentionCases(b *builder) {
 	b.again(c, inPlace)
 	b.again(c, shifted)
 	b.attend("one value for all operands", attentionSizes{1, 20, 20, 3, 3, 32}, plain, f32).same = true
+}
+
+// lseCases are a few of attention's: what is more than attention is quickly told.
+func lseCases(b *builder) {
+	var f32 attentionTypes
+	causal := compute.AttentionOptions{Causal: true}
+	half := attentionTypes{compute.Float16, compute.Float16}
+	b.attend("", attentionSizes{1, 1, 1, 1, 1, 1}, causal, f32)
+	b.attend("", attentionSizes{2, 3, 7, 4, 2, 8}, causal, f32)
+	b.attend("", attentionSizes{1, 33, 65, 2, 1, 32}, compute.AttentionOptions{Scale: 3}, f32)
+	b.attend("", attentionSizes{1, 65, 40, 1, 1, 64}, causal, f32)
+	b.attend("", attentionSizes{3, 5, 9, 1, 1, 3}, causal, f32, 9, 2, 0)
+	b.attend("rings", attentionSizes{2, 3, 16, 2, 1, 20}, compute.AttentionOptions{Causal: true, Window: 3}, f32, 17, 1000)
+	b.attend("", attentionSizes{1, 20, 20, 4, 2, 64}, causal, half)
+	b.attend("empty", attentionSizes{2, 3, 0, 2, 1, 4}, causal, f32)
+	b.attend("empty", attentionSizes{2, 3, 0, 2, 1, 4}, causal, f32, 0, 9)
+	b.attend("empty", attentionSizes{2, 0, 3, 2, 1, 4}, causal, f32)
+	b.add("without batch", op.Attr{Options: causal}, func(r *source) []operand {
+		return []operand{r.domain(b.Entry, 9, 6, 24), r.domain(b.Entry, 12, 3, 24), r.domain(b.Entry, 12, 3, 24)}
+	})
+	b.add("NaN and infinite queries", op.Attr{Options: causal}, func(r *source) []operand {
+		nan, inf := float32(math.NaN()), float32(math.Inf(1))
+		return []operand{r.domain(b.Entry, 1, 6, 2, 8).set(nan, 5).set(inf, 40), r.domain(b.Entry, 1, 6, 2, 8), r.domain(b.Entry, 1, 6, 2, 8)}
+	})
 }
 
 // attentionSpecials adds cases of special values.

@@ -127,6 +127,44 @@ var Attention = register(&Entry{Name: "attention", Method: "Attention", Class: M
 		return attendedMagnitude(out, in[2], func(f func(r queryRow)) { eachQuery(in, a, f) })
 	}})
 
+// AttentionLSE is what training keeps of attention.
+var AttentionLSE = register(&Entry{Name: "attention_lse", Method: "AttentionLSE", Class: Layer,
+	Doc: "attention, and with it lse [batch, heads, n], for each query the logarithm of the sum of the exponentials of its scores, " +
+		"which the gradients of attention need",
+	Special: "Without batch, lse is [heads, n]. It is −Inf where the result is zeros. " + attentionSpecial,
+	Inputs:  attentionInputs, Results: []string{"y", "lse"}, Options: compute.AttentionOptions{},
+	Tol: attentionTol, Domain: [2]float64{-2, 2},
+	InferAll: func(in []Type, a Attr) ([]Type, error) {
+		d, err := inferAttention(in, a)
+		lse := F32(d.Batch, d.Heads, d.N)
+		if len(in[0].Shape) == 3 {
+			lse.Shape = lse.Shape[1:]
+		}
+		return []Type{in[0], lse}, err
+	},
+	RefAll: func(in []Array, a Attr, out []Type) [][]float64 {
+		lse := make([]float64, out[1].Len())
+		y := attended(out[0], in[2], func(f func(r queryRow)) {
+			eachQuery(in, a, func(r queryRow) {
+				lse[r.row] = r.lse
+				f(r)
+			})
+		})
+		return [][]float64{y, lse}
+	},
+	MagnitudeAll: func(in []Array, a Attr, out []Type) [][]float64 {
+		lse := make([]float64, out[1].Len())
+		y := attendedMagnitude(out[0], in[2], func(f func(r queryRow)) {
+			eachQuery(in, a, func(r queryRow) {
+				if lse[r.row] = 1 + dot(r.p, r.size); math.Abs(r.lse) <= math.MaxFloat64 {
+					lse[r.row] += math.Abs(r.lse)
+				}
+				f(r)
+			})
+		})
+		return [][]float64{y, lse}
+	}})
+
 // queryRow is a query of one head, and what it sees.
 type queryRow struct {
 	AttentionDims

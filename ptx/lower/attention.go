@@ -8,7 +8,7 @@ import (
 	"github.com/wavelane/wavelane/internal/op"
 )
 
-func init() { lowerings[op.Attention] = attention }
+func init() { lowerings[op.Attention], lowerings[op.AttentionLSE] = attention, attention }
 
 func attention(s *step) error {
 	d, err := op.AttentionShape(s.in[0].Shape, s.in[1].Shape, s.in[2].Shape, s.Attr.Options.(compute.AttentionOptions))
@@ -17,11 +17,18 @@ func attention(s *step) error {
 	}
 	if d.NK == 0 { // nobody sees anything
 		s.fillWords(result, 0, ceilDiv(s.out.Bytes(), 4))
+		if len(s.outs) > 1 {
+			s.fillWords(resultAt(1), math.Float32bits(float32(math.Inf(-1))), s.outs[1].Len())
+		}
 		return nil
 	}
 	c := cacheOf{q: 0, k: 1, v: 2, AttentionDims: d}
 	if len(s.in) > 3 {
 		c.lengths = 3
+	}
+	if len(s.outs) > 1 {
+		s.attendTiles(c, resultAt(1))
+		return nil
 	}
 	names := []string{"tiles", "split"}
 	if decodes(d) {

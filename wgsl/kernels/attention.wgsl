@@ -9,7 +9,8 @@ struct Params {
     first_batch: u32, lengths0: u32,
     first: u32, end: u32, // rows of queries, batch · n + query, that this dispatch writes
     q0: u32, k0: u32,     // elements at which the bound parts of q and y, and of k and v, begin
-    scale: f32, cap: f32,
+    lse0: u32,
+    scale: f32, cap: f32, inf: u32,
 }
 
 @group(0) @binding(0) var<storage, read> queries: array<{{.QUnit}}>;
@@ -17,7 +18,12 @@ struct Params {
 @group(0) @binding(2) var<storage, read> values: array<{{.KVUnit}}>;
 @group(0) @binding(3) var<storage, read> lengths: array<i32>;
 @group(0) @binding(4) var<storage, read_write> y: array<{{.YUnit}}>;
+{{if .LSE -}}
+@group(0) @binding(5) var<storage, read_write> lse: array<f32>; // [batch, heads, n]
+@group(0) @binding(6) var<uniform> p: Params;
+{{- else -}}
 @group(0) @binding(5) var<uniform> p: Params;
+{{- end}}
 
 var<workgroup> stage: array<vec4<f32>, 512>;   // 32 columns of queries and of a tile of keys, or some of the tile's values
 var<workgroup> weights: array<vec4<f32>, 256>; // of a tile, for each key and y
@@ -162,6 +168,13 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
 {{- end}}
     }
 {{range $i := seq 4}}
+{{- if $.LSE}}
+    if tx == 0u && places[ty + {{mul 8 $i}}u] != nowhere {
+        let i = r{{$i}} / group;
+        lse[(batch * p.heads + head * group + r{{$i}} % group) * p.n + i - p.lse0] =
+            select(m{{$i}} + ieee_log(l{{$i}}), bitcast<f32>(p.inf | 0x80000000u), l{{$i}} == 0.0);
+    }
+{{- end}}
     let f{{$i}} = select(1.0 / l{{$i}}, 0.0, l{{$i}} == 0.0);
     workgroupBarrier();
 {{- range $j := seq $.DV}}

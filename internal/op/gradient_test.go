@@ -33,6 +33,14 @@ var gradients = []gradient{
 	{forward: "swiglu", backward: "swiglu_backward", in: []op.Type{op.F32(3, 7), op.F32(3, 7)}},
 	{forward: "softmax", backward: "softmax_backward", in: []op.Type{op.F32(3, 7)},
 		operands: func(_, out, d []op.Array) []op.Array { return append(out, d...) }},
+	{forward: "embedding", backward: "embedding_backward", in: []op.Type{op.F32(4, 3), {DType: compute.Int32, Shape: []int{6}}}, wrt: []int{0},
+		prepare: func(rng *rand.Rand, operand int, x []float64) {
+			for i := range x {
+				if operand == 1 {
+					x[i] = float64(rng.IntN(4))
+				}
+			}
+		}},
 	{forward: "rope", backward: "rope_backward", in: []op.Type{op.F32(2, 3, 2, 8), {DType: compute.Int32, Shape: []int{3}}}, wrt: []int{0},
 		attr: op.Attr{Options: compute.RopeOptions{Dims: 6}}, back: op.Attr{Options: compute.RopeOptions{Dims: 6}},
 		prepare: func(rng *rand.Rand, operand int, x []float64) {

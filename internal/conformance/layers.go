@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/x448/float16"
+
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/op"
 )
@@ -18,6 +20,9 @@ func init() {
 	byName["rope"], byName["rope_backward"] = ropeCases, ropeCases
 	byName["bias_activation"] = biasCases
 	byName["l2_norm"] = func(b *builder) { normCases(b, 1, 0, -1) }
+	for _, name := range []string{"rms_norm_matvec", "qkv", "gate_up_swiglu"} {
+		byName[name] = fusedCases
+	}
 	byName["gated_rms_norm"] = func(b *builder) { normCases(b, 2, 1, 1) }
 	byName["add_rms_norm"] = func(b *builder) { normCases(b, 2, 1, 1) }
 	byName["add_layer_norm"] = func(b *builder) { normCases(b, 2, 2, 1) }
@@ -33,6 +38,9 @@ func init() {
 		b.random("", op.Attr{Options: compute.BiasActivationOptions{Act: compute.ReLU}}, []int{70_000, 9}, []int{9})
 		b.random("", op.Attr{Options: compute.BiasActivationOptions{}}, []int{3, 100_000}, []int{100_000})
 	}
+	largeByName["rms_norm_matvec"] = func(b *builder) { b.fused("", compute.Float32, false, 1, 8, 70_000) }
+	largeByName["qkv"] = func(b *builder) { b.fused("", compute.Float16, true, 2, 16, 5000, 700, 3) }
+	largeByName["gate_up_swiglu"] = func(b *builder) { b.fused("", compute.BFloat16, false, 1, 100_000, 3, 3) }
 	largeByName["gated_rms_norm"] = func(b *builder) { largeNorms(b, 2, 1) }
 	largeByName["add_rms_norm"] = func(b *builder) { largeNorms(b, 2, 1) }
 	largeByName["add_layer_norm"] = func(b *builder) { largeNorms(b, 2, 2) }
@@ -160,4 +168,80 @@ func largeNorms(b *builder, matrices, vectors int) {
 	a := attrs(b.Entry, nil)[0]
 	b.norm("", a, matrices, vectors, nil, 66_000, 5)
 	b.norm("", a, matrices, vectors, nil, 3, 300_000)
+}
+
+// fused adds a case of a fused matmul: x of m × k, and weights of so many rows each.
+func (b *builder) fused(note string, d compute.DType, biases bool, m, k int, rows ...int) *testCase {
+	return b.add(note, attrs(b.Entry, b.Options)[0], func(r *source) []operand {
+		x := []int{m, k}
+		if m == 1 && k%2 == 1 {
+			x = x[1:]
+		}
+		in := []operand{r.domain(b.Entry, x...)}
+		if b.Name == "rms_norm_matvec" {
+			in = append(in, r.floats(-2, 2, k))
+		}
+		for _, n := range rows {
+			w := r.domain(b.Entry, n, k)
+			in = append(in, operand{op.Type{DType: d, Shape: []int{n, k}}, rounded(w.data.([]float32), d)})
+		}
+		for _, n := range rows {
+			if biases {
+				in = append(in, r.floats(-1, 1, n))
+			}
+		}
+		return in
+	})
+}
+
+// rounded rounds to an element type.
+func rounded(x []float32, d compute.DType) any {
+	switch d {
+	case compute.Float16:
+		h := make([]uint16, len(x))
+		for i, v := range x {
+			h[i] = float16.Fromfloat32(v).Bits()
+		}
+		return h
+	case compute.BFloat16:
+		h := make([]compute.BF16, len(x))
+		for i, v := range x {
+			h[i] = compute.BF16(math.Float32bits(v) >> 16)
+		}
+		return h
+	}
+	return x
+}
+
+func fusedCases(b *builder) {
+	rows := func(n int) []int {
+		switch b.Name {
+		case "qkv":
+			return []int{n, max(n/2, 1), n / 3}
+		case "gate_up_swiglu":
+			return []int{n, n}
+		}
+		return []int{n}
+	}
+	for _, d := range []compute.DType{compute.Float32, compute.Float16, compute.BFloat16} {
+		for i, s := range [][3]int{{1, 1, 1}, {1, 64, 33}, {8, 72, 20}, {3, 21, 7}, {11, 40, 9}} {
+			b.fused("", d, b.Name == "qkv" && i%2 == 1, s[0], s[1], rows(s[2])...)
+		}
+	}
+	b.fused("deep", compute.Float32, false, 1, 4100, rows(3)...)
+	b.fused("deep", compute.Float16, false, 2, 2064, rows(5)...)
+	b.fused("no depth", compute.Float32, b.Name == "qkv", 2, 0, rows(3)...)
+	b.fused("no rows", compute.Float32, false, 0, 4, rows(3)...)
+	b.fused("no weights", compute.Float32, false, 2, 4, rows(0)...)
+	c := b.fused("NaN and Inf", compute.Float32, false, 3, 8, rows(5)...)
+	inputs := c.inputs
+	c.inputs = func(r *source) []operand {
+		in := inputs(r)
+		in[0].set(float32(math.NaN()), 9)
+		in[len(in)-1].set(float32(math.Inf(1)), 1)
+		return in
+	}
+	c = b.fused("", compute.Float32, false, 4, 12, rows(12)...)
+	b.again(c, inPlace)
+	b.again(c, shifted)
 }

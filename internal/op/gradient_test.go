@@ -49,6 +49,10 @@ var gradients = []gradient{
 			}
 		},
 		operands: func(in, _, d []op.Array) []op.Array { return []op.Array{d[0], in[1]} }},
+	{forward: "rms_norm", backward: "rms_norm_backward", in: []op.Type{op.F32(3, 9), op.F32(9)},
+		attr: op.Attr{Scalars: []float32{1e-3}}, back: op.Attr{Scalars: []float32{1e-3}}},
+	{forward: "layer_norm", backward: "layer_norm_backward", in: []op.Type{op.F32(3, 9), op.F32(9), op.F32(9)},
+		attr: op.Attr{Scalars: []float32{1e-3}}, back: op.Attr{Scalars: []float32{1e-3}}},
 	scoreGradient(compute.CrossEntropyOptions{}, 5, 7),
 	scoreGradient(compute.CrossEntropyOptions{LabelSmoothing: 0.2}, 5, 7),
 	scoreGradient(compute.CrossEntropyOptions{LabelSmoothing: 0.1, Shift: true, Ignore: true, IgnoreIndex: 2}, 2, 6, 4),

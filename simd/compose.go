@@ -1,0 +1,79 @@
+package simd
+
+import (
+	"unsafe"
+
+	"github.com/wavelane/wavelane/internal/op"
+)
+
+// sequence puts the work of several entries behind each other: a step that is made of others.
+type sequence struct {
+	work
+	temporaries int // bytes at the start of the scratch memory
+	most        int // bytes that a piece needs behind them
+	err         error
+}
+
+// source finds a value of a step.
+type source func(a *args) view
+
+func operandOf(i int) source { return func(a *args) view { return a.in[i] } }
+func resultOf(i int) source  { return func(a *args) view { return a.outs[i] } }
+
+// temporary is room for n float32.
+func (s *sequence) temporary(n int) source {
+	at := s.temporaries
+	s.temporaries += ceilDiv(4*n, 64) * 64
+	return func(a *args) view { return view{unsafe.Add(a.scratch.p, at), n} }
+}
+
+// value is an operand of a piece.
+type value struct {
+	op.Type
+	source
+}
+
+// call appends an entry, whose result is out. All temporaries must have been made.
+func (s *sequence) call(e *op.Entry, a op.Attr, out source, in ...value) {
+	types := make([]op.Type, len(in))
+	for i, v := range in {
+		types[i] = v.Type
+	}
+	results, err := e.Check(types, a)
+	if err != nil {
+		s.err = err
+		return
+	}
+	if results[0].Len() == 0 {
+		return
+	}
+	w, err := lower(e, &call{in: types, outs: results, out: results[0], attr: a})
+	if err != nil {
+		s.err = err
+		return
+	}
+	s.most = max(s.most, w.scratch)
+	before := s.temporaries
+	for _, p := range w.phases {
+		do := p.do
+		p.do = func(a *args, lo, hi int) {
+			sub := args{stop: a.stop, in: make([]view, len(in)), outs: []view{out(a)}}
+			sub.out = sub.outs[0]
+			for i, v := range in {
+				sub.in[i] = v.source(a)
+			}
+			sub.scratch = view{unsafe.Add(a.scratch.p, before), a.scratch.n - before/8}
+			do(&sub, lo, hi)
+		}
+		s.phases = append(s.phases, p)
+	}
+}
+
+// done is the work of all pieces.
+func (s *sequence) done() work {
+	if s.err != nil { // pieces of a checked call are calls that pass the check
+		panic(s.err)
+	}
+	s.scratch = s.temporaries + s.most
+	return s.work
+}

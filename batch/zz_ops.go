@@ -374,6 +374,39 @@ func (rec *Batch) KVAppendPaged(pages, rows, positions, table Value) Value {
 	return rec.apply(op.Lookup("kv_append_paged"), nil, nil, pages, rows, positions, table)
 }
 
+// QKV computes the products of x with three weights, x·wqᵀ + bq, x·wkᵀ + bk and x·wvᵀ + bv; biases are [n], all or
+// none. x is [… k], weights are [n k] in Float32, Float16 or BFloat16, all of one type; sums are Float32. K = 0 sums
+// up to 0. For up to 8 rows of x it is one kernel that reads each weight once; beyond, it is the matmuls.
+func (rec *Batch) QKV(x, wq, wk, wv Value) (q, k, v Value) {
+	r := rec.applyAll(op.Lookup("qkv"), nil, nil, x, wq, wk, wv)
+	return r[0], r[1], r[2]
+}
+
+// QKVBq is [Batch.QKV] with bq.
+func (rec *Batch) QKVBq(x, wq, wk, wv, bq Value) (q, k, v Value) {
+	r := rec.applyAll(op.Lookup("qkv"), nil, nil, x, wq, wk, wv, bq)
+	return r[0], r[1], r[2]
+}
+
+// QKVBk is [Batch.QKV] with bk.
+func (rec *Batch) QKVBk(x, wq, wk, wv, bq, bk Value) (q, k, v Value) {
+	r := rec.applyAll(op.Lookup("qkv"), nil, nil, x, wq, wk, wv, bq, bk)
+	return r[0], r[1], r[2]
+}
+
+// QKVBv is [Batch.QKV] with bv.
+func (rec *Batch) QKVBv(x, wq, wk, wv, bq, bk, bv Value) (q, k, v Value) {
+	r := rec.applyAll(op.Lookup("qkv"), nil, nil, x, wq, wk, wv, bq, bk, bv)
+	return r[0], r[1], r[2]
+}
+
+// GateUpSwiGLU computes silu(x·gateᵀ)·(x·upᵀ), the wide half of a gated feed-forward layer. x is [… k], weights are
+// [n k] in Float32, Float16 or BFloat16, all of one type; sums are Float32. K = 0 sums up to 0. For up to 8 rows of
+// x it is one kernel that reads each weight once; beyond, it is the matmuls.
+func (rec *Batch) GateUpSwiGLU(x, gate, up Value) Value {
+	return rec.apply(op.Lookup("gate_up_swiglu"), nil, nil, x, gate, up)
+}
+
 // MatMul computes act(a·b + bias) over the last two axes; leading axes are a batch, equal or absent on one side. The
 // element types of a and b are the same, that of the result is an option; sums and bias are Float32. K = 0 gives
 // act(bias). NaN and Inf propagate as the sums of products make them. Subnormal halves may count as 0.
@@ -576,6 +609,13 @@ func (rec *Batch) RMSNorm(x, gamma Value, eps float32) Value {
 	return rec.apply(op.Lookup("rms_norm"), []float32{eps}, nil, x, gamma)
 }
 
+// RMSNormMatVec computes rms_norm(x)·wᵀ, the norm being that of the last axis with gamma [k]. x is [… k], weights
+// are [n k] in Float32, Float16 or BFloat16, all of one type; sums are Float32. K = 0 sums up to 0. For up to 8 rows
+// of x it is one kernel that reads each weight once; beyond, it is the matmuls.
+func (rec *Batch) RMSNormMatVec(x, gamma, w Value, eps float32) Value {
+	return rec.apply(op.Lookup("rms_norm_matvec"), []float32{eps}, nil, x, gamma, w)
+}
+
 // GatedRMSNorm computes rms_norm(x)·gamma·silu(gate) of each row of the last axis (Mamba 2, gated delta nets); x and
 // gate have one shape, gamma is a row. A gate of −Inf counts as its limit, 0.
 func (rec *Batch) GatedRMSNorm(x, gate, gamma Value, eps float32) Value {
@@ -631,6 +671,14 @@ func (rec *Batch) ScatterAdd(x, indices, updates Value) Value {
 // are added in their order, as scatter_add does. An id outside the vocabulary leaves its row unused.
 func (rec *Batch) EmbeddingBackward(table, ids, dy Value) Value {
 	return rec.apply(op.Lookup("embedding_backward"), nil, nil, table, ids, dy)
+}
+
+// TopK computes the K largest elements of each row of the last axis in descending order, and their indices in the
+// row, Int32; both results have K as their last axis. Of equal elements, which zeros of either sign are, those of
+// lower index come first. NaN counts as larger than every number, +Inf too.
+func (rec *Batch) TopK(x Value, options ...compute.TopKOptions) (values, indices Value) {
+	r := rec.applyAll(op.Lookup("top_k"), nil, optional(options), x)
+	return r[0], r[1]
 }
 
 // SwiGLUBackward computes the gradients of swish(gate)·up for gate, which is dy·up·s·(1 + gate·(1−s)) with s =

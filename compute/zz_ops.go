@@ -376,6 +376,37 @@ func (o Ops) KVAppendPagedAsync(pages, rows, positions, table Operand) *Future {
 	return o.run.Run("kv_append_paged", destinations(pages.Data), []Operand{pages, rows, positions, table}, nil, nil)
 }
 
+// QKVAsync computes the products of x with three weights, x·wqᵀ + bq, x·wkᵀ + bk and x·wvᵀ + bv; biases are [n], all
+// or none. The lengths of q, k, v must be those of the results. x is [… k], weights are [n k] in Float32, Float16 or
+// BFloat16, all of one type; sums are Float32. K = 0 sums up to 0. For up to 8 rows of x it is one kernel that reads
+// each weight once; beyond, it is the matmuls.
+func (o Ops) QKVAsync(q, k, v any, x, wq, wk, wv Operand) *Future {
+	return o.run.Run("qkv", destinations(q, k, v), []Operand{x, wq, wk, wv}, nil, nil)
+}
+
+// QKVBqAsync is [Ops.QKVAsync] with bq.
+func (o Ops) QKVBqAsync(q, k, v any, x, wq, wk, wv, bq Operand) *Future {
+	return o.run.Run("qkv", destinations(q, k, v), []Operand{x, wq, wk, wv, bq}, nil, nil)
+}
+
+// QKVBkAsync is [Ops.QKVAsync] with bk.
+func (o Ops) QKVBkAsync(q, k, v any, x, wq, wk, wv, bq, bk Operand) *Future {
+	return o.run.Run("qkv", destinations(q, k, v), []Operand{x, wq, wk, wv, bq, bk}, nil, nil)
+}
+
+// QKVBvAsync is [Ops.QKVAsync] with bv.
+func (o Ops) QKVBvAsync(q, k, v any, x, wq, wk, wv, bq, bk, bv Operand) *Future {
+	return o.run.Run("qkv", destinations(q, k, v), []Operand{x, wq, wk, wv, bq, bk, bv}, nil, nil)
+}
+
+// GateUpSwiGLUAsync computes silu(x·gateᵀ)·(x·upᵀ), the wide half of a gated feed-forward layer. The length of y
+// must be that of the result. x is [… k], weights are [n k] in Float32, Float16 or BFloat16, all of one type; sums
+// are Float32. K = 0 sums up to 0. For up to 8 rows of x it is one kernel that reads each weight once; beyond, it is
+// the matmuls.
+func (o Ops) GateUpSwiGLUAsync(y any, x, gate, up Operand) *Future {
+	return o.run.Run("gate_up_swiglu", destinations(y), []Operand{x, gate, up}, nil, nil)
+}
+
 // MatMulAsync computes act(a·b + bias) over the last two axes; leading axes are a batch, equal or absent on one
 // side. The element types of a and b are the same, that of the result is an option; sums and bias are Float32. Here
 // a is [m, k], b is [k, n] and c is [m, n], or as the options transpose them; there is no bias. K = 0 gives
@@ -581,6 +612,14 @@ func (o Ops) RMSNormAsync(y, x, gamma []float32, rows, cols int, eps float32) *F
 	return o.run.Run("rms_norm", []Operand{Of(y, rows, cols)}, []Operand{Of(x, rows, cols), Of(gamma, cols)}, []float32{eps}, nil)
 }
 
+// RMSNormMatVecAsync computes rms_norm(x)·wᵀ, the norm being that of the last axis with gamma [k]. The length of y
+// must be that of the result. x is [… k], weights are [n k] in Float32, Float16 or BFloat16, all of one type; sums
+// are Float32. K = 0 sums up to 0. For up to 8 rows of x it is one kernel that reads each weight once; beyond, it is
+// the matmuls.
+func (o Ops) RMSNormMatVecAsync(y any, x, gamma, w Operand, eps float32) *Future {
+	return o.run.Run("rms_norm_matvec", destinations(y), []Operand{x, gamma, w}, []float32{eps}, nil)
+}
+
 // GatedRMSNormAsync computes rms_norm(x)·gamma·silu(gate) of each row of the last axis (Mamba 2, gated delta nets);
 // x and gate have one shape, gamma is a row. The length of y must be that of the result. A gate of −Inf counts as
 // its limit, 0.
@@ -637,6 +676,14 @@ func (o Ops) ScatterAddAsync(x, indices, updates Operand) *Future {
 // vocabulary leaves its row unused.
 func (o Ops) EmbeddingBackwardAsync(y any, table, ids, dy Operand) *Future {
 	return o.run.Run("embedding_backward", destinations(y), []Operand{table, ids, dy}, nil, nil)
+}
+
+// TopKAsync computes the K largest elements of each row of the last axis in descending order, and their indices in
+// the row, Int32; both results have K as their last axis. The lengths of values, indices must be those of the
+// results. Of equal elements, which zeros of either sign are, those of lower index come first. NaN counts as larger
+// than every number, +Inf too.
+func (o Ops) TopKAsync(values, indices any, x Operand, options ...TopKOptions) *Future {
+	return o.run.Run("top_k", destinations(values, indices), []Operand{x}, nil, optional(options))
 }
 
 // SwiGLUBackwardAsync computes the gradients of swish(gate)·up for gate, which is dy·up·s·(1 + gate·(1−s)) with s =

@@ -366,6 +366,36 @@ func (o Ops) KVAppendPaged(ctx context.Context, pages, rows, positions, table Op
 	return o.KVAppendPagedAsync(pages, rows, positions, table).AwaitOrAbandon(ctx)
 }
 
+// QKV is [Ops.QKVAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) QKV(ctx context.Context, q, k, v any, x, wq, wk, wv Operand) error {
+	return o.QKVAsync(q, k, v, x, wq, wk, wv).AwaitOrAbandon(ctx)
+}
+
+// QKVBq is [Ops.QKVBqAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) QKVBq(ctx context.Context, q, k, v any, x, wq, wk, wv, bq Operand) error {
+	return o.QKVBqAsync(q, k, v, x, wq, wk, wv, bq).AwaitOrAbandon(ctx)
+}
+
+// QKVBk is [Ops.QKVBkAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) QKVBk(ctx context.Context, q, k, v any, x, wq, wk, wv, bq, bk Operand) error {
+	return o.QKVBkAsync(q, k, v, x, wq, wk, wv, bq, bk).AwaitOrAbandon(ctx)
+}
+
+// QKVBv is [Ops.QKVBvAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) QKVBv(ctx context.Context, q, k, v any, x, wq, wk, wv, bq, bk, bv Operand) error {
+	return o.QKVBvAsync(q, k, v, x, wq, wk, wv, bq, bk, bv).AwaitOrAbandon(ctx)
+}
+
+// GateUpSwiGLU is [Ops.GateUpSwiGLUAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) GateUpSwiGLU(ctx context.Context, y any, x, gate, up Operand) error {
+	return o.GateUpSwiGLUAsync(y, x, gate, up).AwaitOrAbandon(ctx)
+}
+
 // MatMul is [Ops.MatMulAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) MatMul(ctx context.Context, c, a, b []float32, m, k, n int, options ...MatMulOptions) error {
@@ -570,6 +600,12 @@ func (o Ops) RMSNorm(ctx context.Context, y, x, gamma []float32, rows, cols int,
 	return o.RMSNormAsync(y, x, gamma, rows, cols, eps).AwaitOrAbandon(ctx)
 }
 
+// RMSNormMatVec is [Ops.RMSNormMatVecAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) RMSNormMatVec(ctx context.Context, y any, x, gamma, w Operand, eps float32) error {
+	return o.RMSNormMatVecAsync(y, x, gamma, w, eps).AwaitOrAbandon(ctx)
+}
+
 // GatedRMSNorm is [Ops.GatedRMSNormAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) GatedRMSNorm(ctx context.Context, y any, x, gate, gamma Operand, eps float32) error {
@@ -616,6 +652,12 @@ func (o Ops) ScatterAdd(ctx context.Context, x, indices, updates Operand) error 
 // caller's again.
 func (o Ops) EmbeddingBackward(ctx context.Context, y any, table, ids, dy Operand) error {
 	return o.EmbeddingBackwardAsync(y, table, ids, dy).AwaitOrAbandon(ctx)
+}
+
+// TopK is [Ops.TopKAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) TopK(ctx context.Context, values, indices any, x Operand, options ...TopKOptions) error {
+	return o.TopKAsync(values, indices, x, options...).AwaitOrAbandon(ctx)
 }
 
 // SwiGLUBackward is [Ops.SwiGLUBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the

@@ -16,6 +16,11 @@ func init() {
 		b.random("", op.Attr{Options: compute.CumSumOptions{Reverse: true}}, []int{2, 700_001})
 		b.integers(op.Attr{Options: compute.CumSumOptions{Exclusive: true}}, []int{300_001, 3})
 	}
+	byName["top_k"] = topKCases
+	largeByName["top_k"] = func(b *builder) {
+		b.random("", op.Attr{Options: compute.TopKOptions{K: 64}}, []int{1, 2_000_003})
+		b.random("", op.Attr{Options: compute.TopKOptions{K: 4}}, []int{3000, 64})
+	}
 	byName["softmax_backward"] = softmaxBackwardCases
 	largeByName["softmax_backward"] = func(b *builder) {
 		for _, s := range [][]int{{1_000_003}, {2000, 257}} {
@@ -147,4 +152,33 @@ func cumSumCases(b *builder) {
 	c := b.random("", all[0], []int{5, 129})
 	b.again(c, inPlace)
 	b.again(c, shifted)
+}
+
+func topKCases(b *builder) {
+	attr := func(k int) op.Attr { return op.Attr{Options: compute.TopKOptions{K: k}} }
+	for _, c := range []struct{ rows, cols, k int }{{1, 1, 1}, {3, 5, 2}, {7, 33, 33}, {5, 64, 8}, {3, 257, 50}, {2, 1023, 1}, {2, 1025, 300},
+		{1, 3000, 1024}, {2, 4099, 40}, {1, 20_011, 7}, {1, 20_011, 1000}, {2, 100_003, 50}, {0, 5, 3}} {
+		b.random("", attr(c.k), []int{c.rows, c.cols})
+	}
+	b.random("", attr(3), []int{2, 3, 1, 9})
+	b.random("", attr(2), []int{5})
+	given := func(note string, k int, x func(r *source) operand) {
+		b.add(note, attr(k), func(r *source) []operand { return []operand{x(r)} })
+	}
+	for _, c := range [][3]int{{3, 300, 20}, {1, 9000, 1024}, {2, 30_000, 100}} {
+		given("many ties", c[2], func(r *source) operand { return r.integers(-8, 8, c[0], c[1]) })
+		given("ascending", c[2], func(*source) operand {
+			x := f32s([]int{c[0], c[1]}, make([]float32, c[0]*c[1])...)
+			for i := range x.data.([]float32) {
+				x.data.([]float32)[i] = float32(i)
+			}
+			return x
+		})
+	}
+	inf, nan := float32(math.Inf(1)), float32(math.NaN())
+	given("all equal", 300, func(*source) operand { return fillWith(f32s([]int{2, 700}, make([]float32, 1400)...), 3) })
+	given("special values", 12, func(*source) operand {
+		return f32s([]int{1, 12}, 1, nan, -inf, 0, float32(math.Copysign(0, -1)), inf, nan, -1, 0, -inf, math.MaxFloat32, -math.MaxFloat32)
+	})
+	given("NaN everywhere", 20, func(*source) operand { return fillWith(f32s([]int{1, 600}, make([]float32, 600)...), nan) })
 }

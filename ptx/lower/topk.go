@@ -1,0 +1,160 @@
+package lower
+
+import (
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/ptx"
+)
+
+const (
+	topKRoom  = 2048            // pairs that a block sorts
+	topKReads = 4               // elements that a thread reads at a time
+	topKTile  = 4 * teamThreads // of the block: beside the largest K there is room for one
+	topKLeast = 8192            // elements that are worth a block
+)
+
+func init() { lowerings[op.TopK] = topK }
+
+// topK chooses among parts of rows where rows are few and long, then among what these gave.
+func topK(s *step) error {
+	rows, cols := op.RowsCols(s.in[0].Shape)
+	k := s.Attr.Options.(compute.TopKOptions).K
+	x, pairs := operand(0), 0
+	for {
+		parts := max(1, min(ceilDiv(2*s.caps.Multiprocessors, rows), cols/max(topKLeast, 8*k)))
+		chunk := ceilDiv(cols, parts)
+		if parts == 1 {
+			s.launch(topKKernel, [3]int{rows, 1, 1}, cols, cols, 1, k, pairs, 0, x, result, resultAt(1))
+			return nil
+		}
+		to := s.scratch(8 * k * rows * parts)
+		s.launch(topKKernel, [3]int{rows * parts, 1, 1}, cols, chunk, parts, k, pairs, 1, x, to, to)
+		x, pairs, cols = to, 1, parts*k
+	}
+}
+
+var topKKernel = register(Kernel{Family: "topk", Name: "top_k", Block: [3]int{teamThreads, 1, 1}, build: buildTopK,
+	Doc: "the k largest elements of each task, which is a part of a row, with their indices. Parameters: u32 cols; u32 chunk, elements of " +
+		"a part; u32 parts, of a row; u32 k; u32 from_pairs, u32 to_pairs, 1 where operand and result are pairs of order key and " +
+		"complement of the index as u64; f32* x or u64* pairs; f32* values or u64* pairs; i32* indices, not with to_pairs."})
+
+// buildTopK gathers elements above the least of the k largest so far in an arena behind those; when it is full, it is sorted, and the
+// k first stay. No two pairs are equal: the order in which they are gathered does not show.
+func buildTopK(k *ptx.Kernel) {
+	c := calc{k}
+	cols, chunk, parts := ptx.Param[uint32](k, "cols"), ptx.Param[uint32](k, "chunk"), ptx.Param[uint32](k, "parts")
+	most := ptx.Param[uint32](k, "k")
+	fromPairs := ptx.Ne(k, ptx.Param[uint32](k, "from_pairs"), u32(0))
+	toPairs := ptx.Ne(k, ptx.Param[uint32](k, "to_pairs"), u32(0))
+	x := ptx.PointerParam[float32](k, "x")
+	y := ptx.PointerParam[float32](k, "y")
+	indices := ptx.PointerParam[uint32](k, "indices")
+	tid, task := k.Tid(ptx.X), k.Ctaid(ptx.X)
+	row := ptx.Div(k, task, parts)
+	start := ptx.Mul(k, ptx.Sub(k, task, ptx.Mul(k, row, parts)), chunk)
+	end := ptx.Min(k, ptx.Add(k, start, chunk), cols)
+	origin := ptx.MulWideU32(k, row, cols)
+	numbers := ptx.At(k, x, origin)
+	given := ptx.At(k, ptx.Cast[uint64](x), origin)
+
+	arena := ptx.SharedArray[uint64](k, "arena", topKRoom)
+	count := ptx.SharedArray[uint32](k, "count", 1)
+	none := ptx.Imm(uint64(0))
+	for i := 0; i < topKRoom; i += teamThreads {
+		ptx.Store(k, ptx.At(k, arena, tid).At(i), none)
+	}
+	k.When(ptx.Eq(k, tid, u32(0)), func() { ptx.Store(k, count, u32(0)) })
+	least := ptx.VarOf(k, none)
+	k.Barrier()
+	ptx.For(k, start, end, u32(topKTile), func(tile ptx.Reg[uint32]) {
+		var pairs [topKReads]*ptx.Var[uint64]
+		for j := range pairs {
+			pairs[j] = ptx.NewVar[uint64](k)
+		}
+		k.If(fromPairs, func() {
+			for j := range pairs {
+				i := ptx.Add(k, ptx.Add(k, tile, tid), u32(j*teamThreads))
+				pairs[j].Set(ptx.LoadIf(k, ptx.Lt(k, i, end), ptx.At(k, given, i), none))
+			}
+		}, func() {
+			var v [topKReads]float
+			for j := range pairs {
+				i := ptx.Add(k, ptx.Add(k, tile, tid), u32(j*teamThreads))
+				v[j] = ptx.LoadIf(k, ptx.Lt(k, i, end), ptx.At(k, numbers, i), num(0))
+			}
+			for j := range pairs {
+				i := ptx.Add(k, ptx.Add(k, tile, tid), u32(j*teamThreads))
+				key := ptx.Bitcast[uint32](k, orderKey(k, c.signed(v[j], num(1))))
+				pair := ptx.Pack64(k, ptx.Not(k, i), ptx.Xor(k, key, ptx.Imm(uint32(1)<<31)))
+				pairs[j].Set(ptx.Select(k, ptx.Lt(k, i, end), pair, none))
+			}
+		})
+		for j := range pairs {
+			k.If(ptx.Gt(k, pairs[j].Get(), least.Get()), func() {
+				at := ptx.Atomic(k, ptx.OpAdd, count, u32(1))
+				ptx.Store(k, ptx.At(k, arena, at), pairs[j].Get())
+			})
+		}
+		k.Barrier()
+		n := ptx.Load(k, count)
+		full := ptx.Gt(k, n, u32(topKRoom-topKTile))
+		k.If(ptx.Or(k, full, ptx.Ge(k, ptx.Add(k, tile, u32(topKTile)), end)), func() {
+			k.Barrier() // all know n
+			sortPairs(k, arena, n)
+			least.Set(ptx.Load(k, ptx.At(k, arena, ptx.Sub(k, most, u32(1)))))
+			ptx.For(k, ptx.Add(k, most, tid), n, u32(teamThreads), func(i ptx.Reg[uint32]) {
+				ptx.Store(k, ptx.At(k, arena, i), none)
+			}, ptx.NoUnroll())
+			k.When(ptx.Eq(k, tid, u32(0)), func() { ptx.Store(k, count, ptx.Min(k, n, most)) })
+		})
+		k.Barrier()
+	}, ptx.NoUnroll())
+	to := ptx.MulWideU32(k, task, most)
+	ptx.For(k, tid, most, u32(teamThreads), func(i ptx.Reg[uint32]) {
+		pair := ptx.Load(k, ptx.At(k, arena, i))
+		k.If(toPairs, func() { ptx.Store(k, ptx.At(k, ptx.At(k, ptx.Cast[uint64](y), to), i), pair) }, func() {
+			index, key := ptx.Unpack64(k, pair)
+			back := ptx.Bitcast[float32](k, ptx.Xor(k, key, ptx.Imm(uint32(1)<<31)))
+			ptx.Store(k, ptx.At(k, ptx.At(k, y, to), i), ptx.Bitcast[float32](k, orderKey(k, back))) // its own inverse
+			ptx.Store(k, ptx.At(k, ptx.At(k, indices, to), i), ptx.Not(k, index))
+		})
+	}, ptx.NoUnroll())
+}
+
+// sortPairs sorts the first n elements of an arena, descending, by a bitonic network whose comparisons all have one direction; those
+// behind are 0. It ends with a barrier.
+func sortPairs(k *ptx.Kernel, arena ptx.Ptr[ptx.Shared, uint64], n ptx.Reg[uint32]) {
+	tid := k.Tid(ptx.X)
+	exchange := func(i, j ptx.Reg[uint32]) {
+		p, q := ptx.At(k, arena, i), ptx.At(k, arena, j)
+		a, b := ptx.Load(k, p), ptx.Load(k, q)
+		k.If(ptx.Gt(k, b, a), func() {
+			ptx.Store(k, p, b)
+			ptx.Store(k, q, a)
+		})
+	}
+	log := ptx.VarOf(k, u32(0)) // of half the size of what gets sorted
+	k.While(func() ptx.Reg[bool] { return ptx.Lt(k, ptx.Shl(k, u32(1), log.Get()), n) }, func() {
+		half := ptx.Shl(k, u32(1), log.Get())
+		last := ptx.Sub(k, half, u32(1))
+		ptx.For(k, tid, n, u32(teamThreads), func(i ptx.Reg[uint32]) {
+			at := ptx.And(k, i, last)
+			base := ptx.Shl(k, ptx.Sub(k, i, at), u32(1))
+			j := ptx.Sub(k, ptx.Add(k, ptx.Add(k, base, half), last), at)
+			k.If(ptx.Lt(k, j, u32(topKRoom)), func() { exchange(ptx.Add(k, base, at), j) })
+		}, ptx.NoUnroll())
+		k.Barrier()
+		step := ptx.VarOf(k, ptx.Shr(k, half, u32(1)))
+		k.While(func() ptx.Reg[bool] { return ptx.Ne(k, step.Get(), u32(0)) }, func() {
+			ptx.For(k, tid, n, u32(teamThreads), func(i ptx.Reg[uint32]) {
+				at := ptx.And(k, i, ptx.Sub(k, step.Get(), u32(1)))
+				from := ptx.Sub(k, ptx.Shl(k, i, u32(1)), at)
+				j := ptx.Add(k, from, step.Get())
+				k.If(ptx.Lt(k, j, u32(topKRoom)), func() { exchange(from, j) })
+			}, ptx.NoUnroll())
+			k.Barrier()
+			step.Set(ptx.Shr(k, step.Get(), u32(1)))
+		})
+		log.Set(ptx.Add(k, log.Get(), u32(1)))
+	})
+}

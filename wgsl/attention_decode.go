@@ -72,8 +72,11 @@ func (s *step) attendSplit(c splitAttention) error {
 	partial := s.scratch(c.Batch * perSequence)
 	of32 := func(elements int) extent { return perTask(4 * elements) }
 	extents := []extent{of32(c.N * c.Heads * c.D), perTask(perSequence)}
-	if c.table == 0 && c.shards == 1 {
+	switch {
+	case c.table == 0 && c.shards == 1:
 		extents = append(extents, perTask(c.NK*row))
+	case c.table == 0: // one sequence at a time
+		extents = append(extents, perTask(int(s.caps.MaxBinding)/2+1))
 	}
 	k := s.decodeKernel(s.in[c.k].DType, of)
 	emit := func(first, end int, parts []part) {
@@ -82,8 +85,11 @@ func (s *step) attendSplit(c splitAttention) error {
 			low, high = 0, total
 		}
 		for shard := range c.shards {
-			from := low + shard*c.fit
-			s.decodePass(c, k, partial, first, end, from, min(from+c.fit, high), shard*c.parts, tiles, rows)
+			from, to := low+shard*c.fit, high
+			if c.shards > 1 {
+				to = min(from+c.fit, high)
+			}
+			s.decodePass(c, k, partial, first, end, from, to, shard*c.parts, tiles, rows)
 		}
 		s.combinePass(c, partial, y, first, end, rows)
 	}

@@ -1,11 +1,8 @@
 package simd
 
 import (
-	"math"
-
-	"github.com/x448/float16"
-
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/simd/internal/kernels"
 )
 
 func cast(c *call) work {
@@ -14,11 +11,11 @@ func cast(c *call) work {
 	case from == to:
 		return copyAll(c)
 	case to == compute.Float32:
-		return one(c.out.Len(), 1, func(a *args, lo, hi int) { widen(a.out.f32()[lo:hi], a.in[0], from, lo) })
+		return one(c.out.Len(), widening.ns(), func(a *args, lo, hi int) { widen(a.out.f32()[lo:hi], a.in[0], from, lo) })
 	case from == compute.Float32:
-		return one(c.out.Len(), 3, func(a *args, lo, hi int) { narrow(a.out, to, lo, a.in[0].f32()[lo:hi]) })
+		return one(c.out.Len(), narrowing.ns(), func(a *args, lo, hi int) { narrow(a.out, to, lo, a.in[0].f32()[lo:hi]) })
 	}
-	return one(c.out.Len(), 4, func(a *args, lo, hi int) {
+	return one(c.out.Len(), widening.ns()+narrowing.ns(), func(a *args, lo, hi int) {
 		var block [256]float32
 		for ; lo < hi; lo += len(block) {
 			x := block[:min(len(block), hi-lo)]
@@ -28,19 +25,18 @@ func cast(c *call) work {
 	})
 }
 
+// What conversions cost.
+var widening, narrowing = cost{1.5, 0.15}, cost{3, 0.3}
+
 // widen reads elements of any type of floats from an element on.
 func widen(dst []float32, src view, d compute.DType, at int) {
 	switch d {
 	case compute.Float32:
 		copy(dst, src.f32()[at:])
 	case compute.Float16:
-		for i, h := range src.u16()[at:][:len(dst)] {
-			dst[i] = halfToFloat(h)
-		}
+		kernels.WidenF16(dst, src.u16()[at:])
 	case compute.BFloat16:
-		for i, h := range src.bf16()[at:][:len(dst)] {
-			dst[i] = h.Float32()
-		}
+		kernels.WidenBF16(dst, src.u16()[at:])
 	}
 }
 
@@ -50,28 +46,8 @@ func narrow(dst view, d compute.DType, at int, src []float32) {
 	case compute.Float32:
 		copy(dst.f32()[at:], src)
 	case compute.Float16:
-		y := dst.u16()[at:][:len(src)]
-		for i, v := range src {
-			y[i] = float16.Fromfloat32(v).Bits()
-		}
+		kernels.NarrowF16(dst.u16()[at:][:len(src)], src)
 	case compute.BFloat16:
-		y := dst.bf16()[at:][:len(src)]
-		for i, v := range src {
-			y[i] = compute.BF16Of(v)
-		}
+		kernels.NarrowBF16(dst.u16()[at:][:len(src)], src)
 	}
-}
-
-// halfToFloat is a half's value. Its exponent counts from 112 less, which one multiplication makes up for, of subnormal numbers
-// too.
-func halfToFloat(h uint16) float32 {
-	bits := uint32(h&0x7fff) << 13
-	f := math.Float32bits(math.Float32frombits(bits) * 0x1p112)
-	if bits >= 0x7c00<<13 { // Inf, or NaN made quiet
-		f = bits | 0x7f800000
-		if bits > 0x7c00<<13 {
-			f |= 0x400000
-		}
-	}
-	return math.Float32frombits(f | uint32(h&0x8000)<<16)
 }

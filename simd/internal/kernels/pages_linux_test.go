@@ -53,3 +53,24 @@ func TestGuardPages(t *testing.T) {
 		}
 	})
 }
+
+// Conversions beside pages that fault.
+func TestHalfGuardPages(t *testing.T) {
+	const most = 70
+	wide, short := pages(t, most), pages(t, most)
+	u16 := unsafe.Slice((*uint16)(unsafe.Pointer(&short[0])), 2*len(short))
+	onTiers(t, func(t *testing.T) {
+		for _, h := range halves {
+			for n := range most {
+				for _, end := range []bool{false, true} {
+					y, x := wide[:n], u16[:n]
+					if end {
+						y, x = wide[len(wide)-n:], u16[len(u16)-n:]
+					}
+					h.widen(y, x)
+					h.narrow(x, y)
+				}
+			}
+		}
+	})
+}

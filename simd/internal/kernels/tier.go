@@ -16,7 +16,7 @@ type Tier uint8
 const (
 	Scalar  Tier = iota // portable Go
 	SSE                 // SSE2: every amd64
-	AVX2                // with FMA
+	AVX2                // with FMA and F16C
 	AVX512              // F, BW, DQ and VL
 	NEON                // every arm64
 	SIMD128             // WebAssembly

@@ -6,7 +6,7 @@ import "golang.org/x/sys/cpu"
 func detect() []Tier {
 	tiers := []Tier{Scalar, SSE}
 	x := &cpu.X86
-	if x.HasAVX2 && x.HasFMA {
+	if x.HasAVX2 && x.HasFMA && x.HasF16C {
 		tiers = append(tiers, AVX2)
 		if x.HasAVX512F && x.HasAVX512BW && x.HasAVX512DQ && x.HasAVX512VL {
 			tiers = append(tiers, AVX512)

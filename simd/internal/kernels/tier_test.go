@@ -17,7 +17,7 @@ func expected() Tier {
 		switch {
 		case cpu.X86.HasAVX512F && cpu.X86.HasAVX512VL && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512DQ:
 			return AVX512
-		case cpu.X86.HasAVX2 && cpu.X86.HasFMA:
+		case cpu.X86.HasAVX2 && cpu.X86.HasFMA && cpu.X86.HasF16C:
 			return AVX2
 		}
 		return SSE

@@ -29,6 +29,7 @@ func Files() (map[string][]byte, error) {
 		return nil, err
 	}
 	maps.Copy(files, transposeFiles())
+	maps.Copy(files, halfFiles())
 	maps.Copy(files, gemmFiles())
 	return files, nil
 }

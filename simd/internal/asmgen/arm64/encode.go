@@ -86,6 +86,12 @@ var instructions = map[string]instruction{
 	"zip1": {0x4e803800, dnm, floats3}, // lanes 0 and 1 of n and m by turns
 	"zip2": {0x4e807800, dnm, floats3}, // lanes 2 and 3
 
+	// Floats of 16 bits, in the lower half of a register.
+	"fcvtl": {0x0e217800, dn, "v%d.4s, v%d.4h"},
+	"fcvtn": {0x0e216800, dn, "v%d.4h, v%d.4s"},
+	"shll":  {0x2e613800, dn, "v%d.4s, v%d.4h, #16"},
+	"shrn":  {0x0f108400, dn, "v%d.4h, v%d.4s, #16"},
+
 	"fmla.e": {0x4f801000, element, "v%d.4s, v%d.4s, v%d.s[%d]"},
 	"fmul.e": {0x4f809000, element, "v%d.4s, v%d.4s, v%d.s[%d]"},
 }

@@ -70,6 +70,6 @@ func checkWords(t *testing.T, files map[string][]byte) {
 func TestFiles(t *testing.T) {
 	files, err := Files()
 	require.NoError(t, err)
-	require.Len(t, files, 5)
+	require.Len(t, files, 7)
 	checkWords(t, files)
 }

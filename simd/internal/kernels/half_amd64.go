@@ -1,0 +1,55 @@
+package kernels
+
+// Vectors convert all elements but the last few. They return how many they did.
+
+func widenF16(y []float32, x []uint16) (done int) {
+	if active == AVX512 && len(y) >= 16 {
+		done = len(y) &^ 15
+		widenF16AVX512(&y[0], &x[0], done/16)
+	}
+	if active >= AVX2 && len(y)-done >= 8 {
+		n := (len(y) - done) / 8
+		widenF16AVX2(&y[done], &x[done], n)
+		done += 8 * n
+	}
+	return done
+}
+
+func widenBF16(y []float32, x []uint16) (done int) {
+	if active == AVX512 && len(y) >= 16 {
+		done = len(y) &^ 15
+		widenBF16AVX512(&y[0], &x[0], done/16)
+	}
+	if active >= AVX2 && len(y)-done >= 8 {
+		n := (len(y) - done) / 8
+		widenBF16AVX2(&y[done], &x[done], n)
+		done += 8 * n
+	}
+	return done
+}
+
+func narrowF16(y []uint16, x []float32) (done int) {
+	if active == AVX512 && len(y) >= 16 {
+		done = len(y) &^ 15
+		narrowF16AVX512(&y[0], &x[0], done/16)
+	}
+	if active >= AVX2 && len(y)-done >= 8 {
+		n := (len(y) - done) / 8
+		narrowF16AVX2(&y[done], &x[done], n)
+		done += 8 * n
+	}
+	return done
+}
+
+func narrowBF16(y []uint16, x []float32) (done int) {
+	if active == AVX512 && len(y) >= 16 {
+		done = len(y) &^ 15
+		narrowBF16AVX512(&y[0], &x[0], done/16)
+	}
+	if active >= AVX2 && len(y)-done >= 8 {
+		n := (len(y) - done) / 8
+		narrowBF16AVX2(&y[done], &x[done], n)
+		done += 8 * n
+	}
+	return done
+}

@@ -1,0 +1,35 @@
+package kernels
+
+// Vectors convert all elements but the last few. They return how many they did.
+
+func widenF16(y []float32, x []uint16) (done int) {
+	if active == NEON && len(y) >= 4 {
+		widenF16NEON(&y[0], &x[0], len(y)/4)
+		done = len(y) &^ 3
+	}
+	return done
+}
+
+func widenBF16(y []float32, x []uint16) (done int) {
+	if active == NEON && len(y) >= 4 {
+		widenBF16NEON(&y[0], &x[0], len(y)/4)
+		done = len(y) &^ 3
+	}
+	return done
+}
+
+func narrowF16(y []uint16, x []float32) (done int) {
+	if active == NEON && len(y) >= 4 {
+		narrowF16NEON(&y[0], &x[0], len(y)/4)
+		done = len(y) &^ 3
+	}
+	return done
+}
+
+func narrowBF16(y []uint16, x []float32) (done int) {
+	if active == NEON && len(y) >= 4 {
+		narrowBF16NEON(&y[0], &x[0], len(y)/4)
+		done = len(y) &^ 3
+	}
+	return done
+}

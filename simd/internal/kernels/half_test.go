@@ -1,0 +1,132 @@
+package kernels
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/x448/float16"
+
+	"github.com/wavelane/wavelane/compute"
+)
+
+// Every number of 16 bits is widened, and comes back.
+func TestWidenAll(t *testing.T) {
+	all := make([]uint16, 1<<16)
+	for i := range all {
+		all[i] = uint16(i)
+	}
+	wide, back := make([]float32, len(all)), make([]uint16, len(all))
+	onTiers(t, func(t *testing.T) {
+		WidenF16(wide, all)
+		NarrowF16(back, wide)
+		for i, v := range wide {
+			h := float16.Frombits(uint16(i))
+			if got, want := math.Float32bits(v), math.Float32bits(h.Float32()); got != want {
+				t.Fatalf("half %#04x is %#08x, not %#08x", i, got, want)
+			}
+			if h.IsNaN() {
+				h |= 0x200
+			}
+			require.Equal(t, h.Bits(), back[i])
+		}
+		WidenBF16(wide, all)
+		NarrowBF16(back, wide)
+		for i, v := range wide {
+			require.Equal(t, uint32(i)<<16, math.Float32bits(v))
+			h := compute.BF16(i)
+			if v != v {
+				h |= 0x40
+			}
+			require.Equal(t, uint16(h), back[i])
+		}
+	})
+}
+
+// Narrowing is right beside and between all numbers of 16 bits, and for any bits.
+func TestNarrow(t *testing.T) {
+	r := random(t)
+	var x []float32
+	for i := range 1 << 16 {
+		f := math.Float32bits(float16.Frombits(uint16(i)).Float32())
+		middle := math.Float32bits(float32((float64(float16.Frombits(uint16(i)).Float32()) +
+			float64(float16.Frombits(uint16(i+1)).Float32())) / 2))
+		for _, b := range []uint32{f, middle, uint32(i) << 16, uint32(i)<<16 + 0x8000} {
+			x = append(x, math.Float32frombits(b-1), math.Float32frombits(b), math.Float32frombits(b+1))
+		}
+		x = append(x, math.Float32frombits(r.Uint32()))
+	}
+	f16, bf16 := make([]uint16, len(x)), make([]uint16, len(x))
+	onTiers(t, func(t *testing.T) {
+		NarrowF16(f16, x)
+		NarrowBF16(bf16, x)
+		for i, v := range x {
+			if want := float16.Fromfloat32(v).Bits(); f16[i] != want {
+				t.Fatalf("%#08x is %#04x, not %#04x", math.Float32bits(v), f16[i], want)
+			}
+			if want := uint16(compute.BF16Of(v)); bf16[i] != want {
+				t.Fatalf("%#08x is %#04x, not %#04x", math.Float32bits(v), bf16[i], want)
+			}
+		}
+	})
+}
+
+// halves are all conversions with their twins.
+var halves = []struct {
+	name         string
+	widen, twin  func(y []float32, x []uint16)
+	narrow, back func(y []uint16, x []float32)
+}{
+	{"f16", WidenF16, widenF16Go, NarrowF16, narrowF16Go},
+	{"bf16", WidenBF16, widenBF16Go, NarrowBF16, narrowBF16Go},
+}
+
+// Every length at every alignment does as the twins, and writes nothing beside.
+func TestHalfLengths(t *testing.T) {
+	r := random(t)
+	onTiers(t, func(t *testing.T) {
+		for _, h := range halves {
+			for n := range 140 {
+				at, from := r.IntN(9), r.IntN(9)
+				x, y := make([]uint16, from+n), make([]float32, at+n+9)
+				for i := range x {
+					x[i] = uint16(r.Uint32()) &^ 0x4000 // no NaN, which is not equal
+				}
+				want := make([]float32, len(y))
+				h.widen(y[at:][:n], x[from:])
+				h.twin(want[at:][:n], x[from:])
+				require.Equal(t, want, y, "%s: %d", h.name, n)
+				short, wide := make([]uint16, at+n+9), y[at:]
+				wanted := make([]uint16, len(short))
+				h.narrow(short[at:][:n], wide)
+				h.back(wanted[at:][:n], wide)
+				require.Equal(t, wanted, short, "%s: %d", h.name, n)
+			}
+		}
+	})
+}
+
+func BenchmarkHalf(b *testing.B) {
+	for _, n := range []int{64, 4096} {
+		x, y := make([]uint16, n), make([]float32, n)
+		for i := range x {
+			x[i] = uint16(0x3c00 + i%1000)
+		}
+		for _, h := range halves {
+			for _, f := range []struct {
+				name string
+				run  func()
+			}{
+				{"widen", func() { h.widen(y, x) }}, {"widen-twin", func() { h.twin(y, x) }},
+				{"narrow", func() { h.narrow(x, y) }}, {"narrow-twin", func() { h.back(x, y) }},
+			} {
+				b.Run(f.name+"/"+h.name+"/n="+map[int]string{64: "64", 4096: "4096"}[n], func(b *testing.B) {
+					for b.Loop() {
+						f.run()
+					}
+					b.ReportMetric(float64(n)*float64(b.N)/b.Elapsed().Seconds()/1e9, "Gelement/s")
+				})
+			}
+		}
+	}
+}

@@ -53,6 +53,7 @@ func fusedKernelsOf(name string, form fusedForm) map[compute.DType][2]*Kernel {
 }
 
 func buildFused[T floating](k *ptx.Kernel, form fusedForm, room int) {
+	k.MinBlocks(4 / min(room, 2)) // what ptxas needs to know lest it saves registers and spills
 	t, c := teamOf(k), calc{k}
 	sizes := ptx.ParamArray[uint32](k, "sizes", 5)
 	m := sizes.At(k, 0)

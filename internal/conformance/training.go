@@ -3,6 +3,8 @@ package conformance
 import (
 	"math"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/op"
 )
@@ -115,4 +117,53 @@ func adamCases(b *builder) {
 	c := b.optimised("", plain, 3, 259)
 	b.again(c, inPlace)
 	b.again(c, shifted)
+}
+
+func init() {
+	programs = append(programs, program{"a network that learns", learn})
+}
+
+// learn trains a network of two layers to tell in which of four quadrants points lie, 30 steps of Adam in one program: the loss falls
+// to less than half.
+func learn(g *graph) {
+	const points, hidden, classes, steps = 64, 16, 4, 30
+	x := make([]float32, 2*points)
+	targets := make([]int32, points)
+	for i := range targets {
+		a, b := g.between(-1, 1), g.between(-1, 1)
+		x[2*i], x[2*i+1] = a, b
+		if a > 0 {
+			targets[i]++
+		}
+		if b > 0 {
+			targets[i] += 2
+		}
+	}
+	in := g.upload(f32s([]int{points, 2}, x...))
+	want := g.upload(operand{op.Type{DType: compute.Int32, Shape: []int{points}}, targets})
+	dloss := g.apply(op.Fill, op.Attr{Scalars: []float32{1.0 / points}, Options: compute.FillOptions{Shape: []int{points}}})
+	scored := op.Attr{Options: compute.CrossEntropyOptions{}}
+	product := func(o compute.MatMulOptions, a, b op.Slot) op.Slot {
+		return g.apply(op.MatMul, op.Attr{Options: o}, a, b)
+	}
+	parameter := func(rows, cols int) []op.Slot {
+		zeros := func() operand { return f32s([]int{rows, cols}, make([]float32, rows*cols)...) }
+		return []op.Slot{g.upload(g.floats(-1, 1, rows, cols)), g.upload(zeros()), g.upload(zeros())}
+	}
+	first, second := parameter(2, hidden), parameter(hidden, classes)
+	for step := range steps {
+		before := product(compute.MatMulOptions{}, in, first[0])
+		between := g.apply(op.ReLU, op.Attr{}, before)
+		logits := product(compute.MatMulOptions{}, between, second[0])
+		g.read(g.apply(op.Mean, op.Attr{Options: compute.AllAxes}, g.apply(op.CrossEntropy, scored, logits, want)))
+		dlogits := g.apply(op.CrossEntropyBackward, scored, logits, want, dloss)
+		dsecond := product(compute.MatMulOptions{TransA: true}, between, dlogits)
+		dbetween := product(compute.MatMulOptions{TransB: true}, dlogits, second[0])
+		dfirst := product(compute.MatMulOptions{TransA: true}, in, g.apply(op.ReLUBackward, op.Attr{}, before, dbetween))
+		adam := op.Attr{Options: compute.AdamOptions{LR: 0.1, Step: step + 1}}
+		first, second = g.applyAll(op.Adam, adam, append(first, dfirst)...), g.applyAll(op.Adam, adam, append(second, dsecond)...)
+	}
+	io := g.run()
+	begin, end := io.Read[0].([]float32)[0], io.Read[steps-1].([]float32)[0]
+	require.Less(g, end, begin/2, "%s: the loss was %v and is %v after %d steps", g.d.name, begin, end, steps)
 }

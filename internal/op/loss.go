@@ -78,7 +78,7 @@ var (
 			"ε/classes everywhere, with label smoothing ε, and dloss [...] is the gradient of each row's loss",
 		Special: targetSpecial + " Options must be those of the loss.",
 		Inputs:  []Input{{Name: "logits"}, {Name: "targets", Types: []compute.DType{compute.Int32}}, {Name: "dloss"}},
-		Options: compute.CrossEntropyOptions{}, Tol: Tolerance{Mag: 2e-5}, Domain: [2]float64{-10, 10},
+		Options: compute.CrossEntropyOptions{}, Tol: Tolerance{Abs: 1e-30, Mag: 2e-5}, Domain: [2]float64{-10, 10},
 		Infer: func(in []Type, a Attr) (Type, error) {
 			if err := checkTargets(in, a); err != nil {
 				return Type{}, err

@@ -12,7 +12,7 @@ var SwiGLUBackward = register(&Entry{Name: "swiglu_backward", Method: "SwiGLUBac
 	Doc: "the gradients of swish(gate)·up for gate, which is dy·up·s·(1 + gate·(1−s)) with s = sigmoid(gate), and for up, which is " +
 		"dy·swish(gate); all operands have one shape",
 	Special: "At gate = ±Inf swish and its slope are their limits.",
-	Inputs:  []Input{{Name: "gate"}, {Name: "up"}, {Name: "dy"}}, Results: []string{"dgate", "dup"}, Tol: Tolerance{Rel: 1e-5, Mag: 4e-6},
+	Inputs:  []Input{{Name: "gate"}, {Name: "up"}, {Name: "dy"}}, Results: []string{"dgate", "dup"}, Tol: Tolerance{Abs: 1e-30, Rel: 1e-5, Mag: 4e-6},
 	InferAll: func(in []Type, _ Attr) ([]Type, error) {
 		if !EqualShape(in[0].Shape, in[1].Shape) || !EqualShape(in[0].Shape, in[2].Shape) {
 			return nil, fmt.Errorf("operands must have one shape: %w", compute.ErrShape)

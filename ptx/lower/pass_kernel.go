@@ -4,7 +4,7 @@ import "github.com/wavelane/wavelane/ptx"
 
 // pass is what a kernel of family pass gathers of rows, and how it finishes them by it.
 type pass struct {
-	empty []float32 // what no element gives
+	empty []float32 // what no element gives: one number or four
 	merge merge[float32]
 	// take gathers elements, columns of the row, of which some may not be inside; finish stores element i, or the row's result.
 	take    func(columns []ptx.Reg[uint32], inside []ptx.Reg[bool]) []float
@@ -26,7 +26,7 @@ func passKernel(name, doc string, body func(t team) pass) *Kernel {
 	return register(Kernel{Family: "pass", Name: name, Doc: doc, Block: [3]int{teamThreads, 1, 1}, build: func(k *ptx.Kernel) {
 		t := teamOf(k)
 		stage, states := ptx.Param[uint32](k, "stage"), ptx.Param[uint32](k, "states")
-		partial := ptx.PointerParam[float32](k, "partial")
+		partial := ptx.PointerParam[float32](k, "partial", ptx.Align(16))
 		b := body(t)
 		at := func(task ptx.Reg[uint32]) ptx.Ptr[ptx.Global, float32] {
 			return ptx.AtByte(k, partial, ptx.MulWideU32(k, task, u32(4*len(b.empty))))
@@ -36,12 +36,7 @@ func passKernel(name, doc string, body func(t team) pass) *Kernel {
 			first := ptx.Mul(k, t.row, states)
 			end := ptx.Select(k, t.active, states, u32(0))
 			ptx.For(k, t.lane, end, t.lanes, func(i ptx.Reg[uint32]) {
-				p := at(ptx.Add(k, first, i))
-				var other []float
-				for r := range b.empty {
-					other = append(other, ptx.Load(k, p.At(r)))
-				}
-				acc.set(b.merge(acc.get(), other))
+				acc.set(b.merge(acc.get(), loadAll(k, at(ptx.Add(k, first, i)), len(b.empty))))
 			}, ptx.NoUnroll())
 		}, func() {
 			t.batches(func(columns []ptx.Reg[uint32], inside []ptx.Reg[bool]) {
@@ -51,11 +46,7 @@ func passKernel(name, doc string, body func(t team) pass) *Kernel {
 		all := fromFirst(t, reduce(t, acc.get(), sharedFor[float32](k, len(b.empty)), b.merge))
 		first := ptx.And(k, t.active, ptx.Eq(k, t.lane, u32(0)))
 		k.If(ptx.Eq(k, stage, ptx.Imm(partPass)), func() {
-			k.If(first, func() {
-				for r, x := range all {
-					ptx.Store(k, at(t.task).At(r), x)
-				}
-			})
+			k.If(first, func() { storeAll(k, at(t.task), all) })
 		}, func() {
 			if b.row != nil {
 				k.If(first, func() { b.row(all) })
@@ -64,6 +55,23 @@ func passKernel(name, doc string, body func(t team) pass) *Kernel {
 			t.batches(func(columns []ptx.Reg[uint32], inside []ptx.Reg[bool]) { b.element(all, columns, inside) })
 		})
 	}})
+}
+
+// loadAll and storeAll access one number, or four at a multiple of 16 bytes.
+func loadAll(k *ptx.Kernel, p ptx.Ptr[ptx.Global, float32], n int) []float {
+	if n == 4 {
+		x := ptx.Load4(k, p)
+		return x[:]
+	}
+	return []float{ptx.Load(k, p)}
+}
+
+func storeAll(k *ptx.Kernel, p ptx.Ptr[ptx.Global, float32], x []float) {
+	if len(x) == 4 {
+		ptx.Store4(k, p, [4]float(x))
+		return
+	}
+	ptx.Store(k, p, x[0])
 }
 
 // batches walks over the elements of the task, a batch of each lane at a time, neighbours side by side.

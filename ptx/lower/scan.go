@@ -52,7 +52,6 @@ func buildScan(k *ptx.Kernel) {
 	t, c := teamOf(k), calc{k}
 	flags := ptx.Param[uint32](k, "flags")
 	flag := func(bit int) ptx.Reg[bool] { return ptx.Ne(k, ptx.And(k, flags, u32(bit)), u32(0)) }
-	exclusive, backwards := flag(1), flag(2)
 	x := ptx.At(k, rowOf(t, ptx.PointerParam[float32](k, "x")), t.start)
 	y := ptx.At(k, rowOf(t, ptx.PointerParam[float32](k, "y")), t.start)
 	before := ptx.PointerParam[float32](k, "before")
@@ -65,11 +64,11 @@ func buildScan(k *ptx.Kernel) {
 	warp, lane := ptx.Shr(k, k.Tid(ptx.X), u32(5)), ptx.And(k, k.Tid(ptx.X), u32(31))
 	width := ptx.Min(k, t.lanes, u32(32))
 	inWarp := ptx.And(k, lane, ptx.Sub(k, width, u32(1)))
-	wide := ptx.Gt(k, t.lanes, u32(32))
 	firstWarp := ptx.And(k, warp, ptx.Not(k, ptx.Sub(k, ptx.Shr(k, t.lanes, u32(5)), u32(1)))) // of the team, if it is wide
 	turn := ptx.VarOf(k, u32(0))
 	ptx.For(k, u32(0), longest, ptx.Shl(k, t.lanes, u32(2)), func(tile ptx.Reg[uint32]) {
 		place := ptx.Mad(k, t.lane, u32(4), tile)
+		backwards := flag(2)
 		var at [4]ptx.Reg[uint32]
 		var inside [4]ptx.Reg[bool]
 		var v [4]float
@@ -95,7 +94,7 @@ func buildScan(k *ptx.Kernel) {
 		end := ptx.Or(k, ptx.And(k, lane, ptx.Not(k, ptx.Sub(k, width, u32(1)))), ptx.Sub(k, width, u32(1)))
 		all := ptx.VarOf(k, ptx.Shuffle(k, ptx.ShuffleIndex, sum.Get(), end, 32, ptx.FullWarp()))
 		from := ptx.VarOf(k, c.add(carry.Get(), num(0))) // what is before the warp
-		k.If(wide, func() {
+		k.If(ptx.Gt(k, t.lanes, u32(32)), func() {
 			sums := ptx.At(k, shared, turn.Get())
 			k.When(ptx.Eq(k, lane, u32(31)), func() { ptx.Store(k, ptx.At(k, sums, warp), sum.Get()) })
 			k.Barrier()
@@ -109,7 +108,7 @@ func buildScan(k *ptx.Kernel) {
 			all.Set(total.Get())
 			turn.Set(ptx.Xor(k, turn.Get(), u32(warps)))
 		})
-		others := c.add(from.Get(), lower)
+		others, exclusive := c.add(from.Get(), lower), flag(1)
 		carry.Set(c.add(carry.Get(), all.Get()))
 		for j := range v {
 			before := others

@@ -1,6 +1,8 @@
 package lower
 
 import (
+	"math"
+
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/op"
 	"github.com/wavelane/wavelane/ptx"
@@ -98,24 +100,26 @@ func buildTopK(k *ptx.Kernel) {
 		k.Barrier()
 		n := ptx.Load(k, count)
 		full := ptx.Gt(k, n, u32(topKRoom-topKTile))
-		k.If(ptx.Or(k, full, ptx.Ge(k, ptx.Add(k, tile, u32(topKTile)), end)), func() {
-			k.Barrier() // all know n
+		// A barrier: all know n before any thread changes it.
+		sort := k.BarrierAny(ptx.Or(k, full, ptx.Ge(k, ptx.Add(k, tile, u32(topKTile)), end)))
+		k.If(sort, func() {
 			sortPairs(k, arena, n)
 			least.Set(ptx.Load(k, ptx.At(k, arena, ptx.Sub(k, most, u32(1)))))
 			ptx.For(k, ptx.Add(k, most, tid), n, u32(teamThreads), func(i ptx.Reg[uint32]) {
 				ptx.Store(k, ptx.At(k, arena, i), none)
 			}, ptx.NoUnroll())
 			k.When(ptx.Eq(k, tid, u32(0)), func() { ptx.Store(k, count, ptx.Min(k, n, most)) })
+			k.Barrier()
 		})
-		k.Barrier()
 	}, ptx.NoUnroll())
 	to := ptx.MulWideU32(k, task, most)
 	ptx.For(k, tid, most, u32(teamThreads), func(i ptx.Reg[uint32]) {
 		pair := ptx.Load(k, ptx.At(k, arena, i))
 		k.If(toPairs, func() { ptx.Store(k, ptx.At(k, ptx.At(k, ptx.Cast[uint64](y), to), i), pair) }, func() {
 			index, key := ptx.Unpack64(k, pair)
-			back := ptx.Bitcast[float32](k, ptx.Xor(k, key, ptx.Imm(uint32(1)<<31)))
-			ptx.Store(k, ptx.At(k, ptx.At(k, y, to), i), ptx.Bitcast[float32](k, orderKey(k, back))) // its own inverse
+			v := ptx.Bitcast[int32](k, ptx.Xor(k, key, ptx.Imm(uint32(1)<<31)))
+			v = ptx.Xor(k, v, ptx.And(k, ptx.Shr(k, v, u32(31)), ptx.Imm(int32(math.MaxInt32)))) // as orderKey, its own inverse
+			ptx.Store(k, ptx.At(k, ptx.At(k, ptx.Cast[int32](y), to), i), v)
 			ptx.Store(k, ptx.At(k, ptx.At(k, indices, to), i), ptx.Not(k, index))
 		})
 	}, ptx.NoUnroll())

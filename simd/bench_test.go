@@ -118,7 +118,7 @@ func BenchmarkMatMul(b *testing.B) {
 		})
 	}
 	for _, d := range []compute.DType{compute.Float16, compute.BFloat16} {
-		for _, s := range [][3]int{{256, 256, 256}, {1024, 1024, 1024}, {1, 4096, 4096}} {
+		for _, s := range [][3]int{{256, 256, 256}, {1024, 1024, 1024}, {1, 4096, 4096}, {4096, 4096, 1}} {
 			b.Run(fmt.Sprintf("shape=%dx%dx%d/%v", s[0], s[1], s[2], d), func(b *testing.B) {
 				measure(b, 2*float64(s[0]*s[1])*float64(s[2]), "GFLOPS", op.MatMul, op.Attr{Options: compute.MatMulOptions{}},
 					op.Type{DType: d, Shape: []int{s[0], s[1]}}, op.Type{DType: d, Shape: []int{s[1], s[2]}})

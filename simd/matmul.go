@@ -25,7 +25,8 @@ func product(name string) func(c *call) work {
 	}
 }
 
-// multiplication is the work of a product of two operands; a third one is its bias. Operands of 16 bits are widened before.
+// multiplication is the work of a product of two operands; a third one is its bias. Operands of 16 bits that the plan does not
+// take are widened before.
 func (c *call) multiplication(p *gemm.Product, left, right int) work {
 	plan := gemm.NewPlan(p, runtime.GOMAXPROCS(0))
 	var w work
@@ -35,18 +36,24 @@ func (c *call) multiplication(p *gemm.Product, left, right int) work {
 		return at
 	}
 	own := room(plan.Scratch())
-	wide := func(i int) func(a *args) []float32 {
+	operand := func(i int, halves bool) func(a *args) ([]float32, gemm.Half) {
 		t := c.in[i]
-		if t.DType == compute.Float32 {
-			return func(a *args) []float32 { return a.in[i].f32() }
+		switch {
+		case t.DType == compute.Float32:
+			return func(a *args) ([]float32, gemm.Half) { return a.in[i].f32(), gemm.Half{} }
+		case halves:
+			return func(a *args) ([]float32, gemm.Half) {
+				return nil, gemm.Half{Bits: a.in[i].u16(), Brain: t.DType == compute.BFloat16}
+			}
 		}
 		at, n := room(t.Len()), t.Len()
-		w.phases = append(w.phases, phase{units: n, ns: 1, do: func(a *args, lo, hi int) {
+		w.phases = append(w.phases, phase{units: n, ns: widening.ns(), do: func(a *args, lo, hi int) {
 			widen(words32(a)[at+lo:at+hi], a.in[i], t.DType, lo)
 		}})
-		return func(a *args) []float32 { return words32(a)[at:][:n] }
+		return func(a *args) ([]float32, gemm.Half) { return words32(a)[at:][:n], gemm.Half{} }
 	}
-	x, y := wide(left), wide(right)
+	halfA, halfB := plan.Halves()
+	x, y := operand(left, halfA), operand(right, halfB)
 	target := func(a *args) []float32 { return a.out.f32() }
 	if c.out.DType != compute.Float32 {
 		at, n := room(c.out.Len()), c.out.Len()
@@ -55,7 +62,9 @@ func (c *call) multiplication(p *gemm.Product, left, right int) work {
 	for i := range plan.Phases() {
 		units, ns := plan.Phase(i)
 		w.phases = append(w.phases, phase{units: units, ns: ns, do: func(a *args, lo, hi int) {
-			o := gemm.Operands{A: x(a), B: y(a), C: target(a)}
+			o := gemm.Operands{C: target(a)}
+			o.A, o.HalfA = x(a)
+			o.B, o.HalfB = y(a)
 			if len(a.in) == 3 {
 				o.Bias = a.in[2].f32()
 			}
@@ -63,7 +72,7 @@ func (c *call) multiplication(p *gemm.Product, left, right int) work {
 		}})
 	}
 	if c.out.DType != compute.Float32 {
-		w.phases = append(w.phases, phase{units: c.out.Len(), ns: 3, do: func(a *args, lo, hi int) {
+		w.phases = append(w.phases, phase{units: c.out.Len(), ns: narrowing.ns(), do: func(a *args, lo, hi int) {
 			narrow(a.out, c.out.DType, lo, target(a)[lo:hi])
 		}})
 	}

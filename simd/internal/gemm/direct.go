@@ -35,10 +35,10 @@ func (s *shape) small(p *Product, o *Operands) bool {
 		return false
 	}
 	if p.BN == 1 && p.N%s.lanes == 0 {
-		s.stripe(p, o.A, o.B, o.C, p.LDC, p.N, p.K, p.Beta, 0, nil)
+		s.stripe(p, o.A, o.right(), o.C, p.LDC, p.N, p.K, p.Beta, 0, nil)
 	} else {
 		buffer := borrow(s.stripeBuffer(p.K, 0))
-		s.stripe(p, o.A, o.B, o.C, p.LDC, p.N, p.K, p.Beta, 0, *buffer)
+		s.stripe(p, o.A, o.right(), o.C, p.LDC, p.N, p.K, p.Beta, 0, *buffer)
 		buffers.Put(buffer)
 	}
 	p.apply(o, o.C, 0, 0, p.M, p.N)
@@ -52,7 +52,7 @@ func (pl *Plan) doDirect(lo, hi int, o *Operands, scratch []float32, stop *atomi
 	for u := lo; u < hi && !stopped(stop); u++ {
 		split, item, j := u%pl.splits, u/pl.splits/pl.across, u/pl.splits%pl.across*pl.cols
 		n := min(pl.cols, pl.N-j)
-		a, b, c, ldc, beta := o.A[item*pl.StrideA:], o.B[item*pl.StrideB:], o.C[item*pl.StrideC:], pl.LDC, pl.Beta
+		a, b, c, ldc, beta := o.A[item*pl.StrideA:], o.right().from(item*pl.StrideB), o.C[item*pl.StrideC:], pl.LDC, pl.Beta
 		if pl.splits > 1 {
 			c, ldc, beta = scratch[(split*pl.Batch+item)*pl.M*pl.N:], pl.N, 0
 		}
@@ -60,7 +60,7 @@ func (pl *Plan) doDirect(lo, hi int, o *Operands, scratch []float32, stop *atomi
 		k, end := split*pl.perSplit*pl.kc, min(pl.K, (split+1)*pl.perSplit*pl.kc)
 		for ; k < end && !stopped(stop); k += pl.kc {
 			steps := min(pl.kc, end-k)
-			pl.s.stripe(&pl.Product, a[k*pl.AK:], b[k*pl.BK+j*pl.BN:], c, ldc, n, steps, beta, pl.group, *buffer)
+			pl.s.stripe(&pl.Product, a[k*pl.AK:], b.from(k*pl.BK+j*pl.BN), c, ldc, n, steps, beta, pl.group, *buffer)
 			beta = 1
 		}
 		if pl.splits == 1 {
@@ -77,26 +77,27 @@ func (s *shape) stripeBuffer(steps, group int) int {
 
 // stripe multiplies all rows of A with n columns of B over a block of the inner dimension. B is packed a group of panels at a
 // time. With group 0 panels whose columns are contiguous and fill vectors are used as they lie, and the others packed.
-func (s *shape) stripe(p *Product, a, b, c []float32, ldc, n, steps int, beta float32, group int, buffer []float32) {
+func (s *shape) stripe(p *Product, a []float32, b matrix, c []float32, ldc, n, steps int, beta float32, group int, buffer []float32) {
 	t := Tile{K: steps, AI: p.AM, AK: p.AK, LDC: ldc, Alpha: p.Alpha, Beta: beta}
 	if p.M == 1 {
 		t.AI = 1
 	}
-	_, _ = a[(p.M-1)*p.AM+(steps-1)*p.AK], b[(steps-1)*p.BK+(n-1)*p.BN]
+	_ = a[(p.M-1)*p.AM+(steps-1)*p.AK]
+	b.check((steps-1)*p.BK + (n-1)*p.BN)
 	count, height, tall := panels(p.M, s.mr)
 	for j := 0; j < n; j += s.nr {
 		t.Cols = min(s.nr, n-j)
 		switch {
 		case group == 0 && p.BN == 1 && t.Cols%s.lanes == 0:
-			t.B, t.BK = &b[j], p.BK
+			t.B, t.BK = &b.x[j], p.BK
 		case group == 0:
 			t.BK = roundUp(t.Cols, s.lanes)
-			s.pack(buffer, b[j*p.BN:], p.BN, p.BK, t.Cols, steps, t.BK)
+			s.pack(buffer, b.x[j*p.BN:], p.BN, p.BK, t.Cols, steps, t.BK)
 			t.B = &buffer[0]
 		default:
 			in := j % (group * s.nr)
 			if in == 0 {
-				s.packB(buffer, b[j*p.BN:], p.BN, p.BK, min(group*s.nr, n-j), steps)
+				s.packB(buffer, b.from(j*p.BN), p.BN, p.BK, min(group*s.nr, n-j), steps)
 			}
 			t.BK = roundUp(t.Cols, s.lanes)
 			t.B = &buffer[in*steps]

@@ -21,6 +21,8 @@ type Product struct {
 type Operands struct {
 	A, B, C []float32
 	Bias    []float32 // per column or row as the epilogue says; nil for none
+	// HalfA and HalfB stand for A or B, which are nil then, in plans that allow it; see [Plan.Halves].
+	HalfA, HalfB Half
 }
 
 // Epilogue is what is done to elements of C when their sums are complete: first the bias is added, then the activation runs.

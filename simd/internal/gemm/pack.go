@@ -28,8 +28,12 @@ func (s *shape) pack(dst, x []float32, lane, step, lanes, steps, width int) {
 
 // packB packs cols columns of B, column j and step p at x[j*lane+p*step], in panels of nr; the last is as wide as its columns
 // rounded up to vectors.
-func (s *shape) packB(dst, x []float32, lane, step, cols, steps int) {
-	j := 0
+func (s *shape) packB(dst []float32, m matrix, lane, step, cols, steps int) {
+	if m.x == nil {
+		s.packHalf(dst, m.Half, lane, step, cols, steps)
+		return
+	}
+	x, j := m.x, 0
 	if whole := cols / s.nr; lane == 1 && whole > 0 {
 		j = whole * s.nr
 		_, _ = dst[j*steps-1], x[(steps-1)*step+j-1]

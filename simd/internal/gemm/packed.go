@@ -31,9 +31,9 @@ func (pl *Plan) packB(i, lo, hi int, o *Operands, scratch []float32) {
 	for u := lo; u < hi; u++ {
 		item, k, j := u/groups/blocks, u/groups%blocks*pl.kc, u%groups*group
 		steps := min(pl.kc, b.steps-k)
-		x := o.B[(b.item+item)*pl.StrideB+(b.step+k)*pl.BK+b.col*pl.BN:]
+		x := o.right().from((b.item+item)*pl.StrideB + (b.step+k)*pl.BK + b.col*pl.BN)
 		to := scratch[item*pl.slabSize()+k*wide:]
-		pl.s.packB(to[j*steps:], x[j*pl.BN:], pl.BN, pl.BK, min(group, b.cols-j), steps)
+		pl.s.packB(to[j*steps:], x.from(j*pl.BN), pl.BN, pl.BK, min(group, b.cols-j), steps)
 	}
 }
 
@@ -44,16 +44,20 @@ func (pl *Plan) multiply(i, lo, hi int, o *Operands, scratch []float32, stop *at
 	across := ceilDiv(slab.cols, pl.cols)
 	last := slab.step+slab.steps == pl.K
 	sizeA := pl.rows*pl.kc + maxLanes
-	buffer := borrow(sizeA + pl.s.mr*pl.s.nr)
+	sizeWide := 0
+	if o.A == nil {
+		sizeWide = pl.rows * pl.kc
+	}
+	buffer := borrow(sizeA + pl.s.mr*pl.s.nr + sizeWide)
 	asIs := pl.asIs(min(pl.cols, slab.cols))
-	left, spare := (*buffer)[:sizeA], (*buffer)[sizeA:]
+	left, wide16, spare := (*buffer)[:sizeA], (*buffer)[sizeA:][:sizeWide], (*buffer)[sizeA+sizeWide:]
 	for u := lo; u < hi; u++ {
 		item, r, j := u/across/pl.down, u/across%pl.down*pl.rows, u%across*pl.cols
 		m, n := min(pl.rows, pl.M-r), min(pl.cols, slab.cols-j)
 		if m <= 0 {
 			continue
 		}
-		x := o.A[(slab.item+item)*pl.StrideA+r*pl.AM:]
+		x := o.left().from((slab.item+item)*pl.StrideA + r*pl.AM)
 		from := scratch
 		if pl.StrideB > 0 {
 			from = scratch[item*pl.slabSize():]
@@ -66,13 +70,19 @@ func (pl *Plan) multiply(i, lo, hi int, o *Operands, scratch []float32, stop *at
 		for k := 0; k < slab.steps && !stopped(stop); k += pl.kc {
 			t.K = min(pl.kc, slab.steps-k)
 			b, group := from[k*wide+j*t.K:], stopGroup*pl.s.nr*max(1, 128/t.K)
-			if asIs {
-				a := x[(slab.step+k)*pl.AK:]
-				_ = a[(m-1)*pl.AM+(t.K-1)*pl.AK]
-				t.AI, t.AK = pl.AM, pl.AK
-				pl.s.tiles(&t, a, pl.AM, b, c, m, n, spare)
+			a, row, step := x.x, pl.AM, pl.AK
+			if a == nil {
+				a = wide16
+				row, step = x.from((slab.step+k)*pl.AK).widenBlock(a, pl.AM, pl.AK, m, t.K)
 			} else {
-				pl.s.packA(left, x[(slab.step+k)*pl.AK:], pl.AM, pl.AK, m, t.K)
+				a = a[(slab.step+k)*pl.AK:]
+			}
+			if asIs {
+				_ = a[(m-1)*row+(t.K-1)*step]
+				t.AI, t.AK = row, step
+				pl.s.tiles(&t, a, row, b, c, m, n, spare)
+			} else {
+				pl.s.packA(left, a, row, step, m, t.K)
 				for q := 0; q < n && !stopped(stop); q += group {
 					pl.s.block(&t, left, b[q*t.K:], c[q:], m, min(group, n-q), spare)
 				}

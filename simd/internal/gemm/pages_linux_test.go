@@ -75,3 +75,35 @@ func tileAtEnd(r *rand.Rand, s *shape, a, b, c []float32) {
 	t.A, t.B, t.C = &a[len(a)-rows*k], &b[len(b)-k*wide], &c[len(c)-rows*cols]
 	s.tile(&t)
 }
+
+// TestHalvesAtEnd: nothing is read past a matrix of 16 bits.
+func TestHalvesAtEnd(t *testing.T) {
+	tiers(t, func(t *testing.T) {
+		r, memory := random(t), fenced(t, 1<<14)
+		bits := unsafe.Slice((*uint16)(unsafe.Pointer(&memory[0])), 2*len(memory))
+		for range 300 {
+			p := newProblem(r, 1, 1+r.IntN(70), 1+r.IntN(70), 1, rowMajor, layout(r.IntN(2)), 1, 0)
+			if r.IntN(2) == 0 {
+				p = newProblem(r, 1+r.IntN(70), 1, 1+r.IntN(70), 1, layout(r.IntN(2)), rowMajor, 1, 0)
+			}
+			pl := NewPlan(&p.Product, 1)
+			half := func(x []float32) Half {
+				h := narrowed(x, r.IntN(2) == 0)
+				to := bits[len(bits)-len(x):]
+				copy(to, h.Bits)
+				return Half{to, h.Brain}
+			}
+			o := p.Operands
+			if a, _ := pl.Halves(); a {
+				o.HalfA = half(p.A)
+				o.A = nil
+			} else {
+				o.HalfB = half(p.B)
+				o.B = nil
+			}
+			p.solve(r)
+			planned(&pl, &o)
+			p.check(t)
+		}
+	})
+}

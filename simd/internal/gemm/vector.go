@@ -19,7 +19,8 @@ const (
 
 // vector is a product with a vector as its kernels see it: output i is the sum over p of v[p*step]·m[p*along+i*across].
 type vector struct {
-	v, m                   []float32
+	v                      []float32
+	m                      matrix
 	n, step, along, across int
 	inC                    int // from output to output in C
 }
@@ -29,13 +30,13 @@ func (p *Product) vector(o *Operands, item int) vector {
 	if p.N == 1 {
 		w := vector{n: p.M, step: p.BK, along: p.AK, across: p.AM, inC: p.LDC}
 		if o != nil {
-			w.v, w.m = o.B[item*p.StrideB:], o.A[item*p.StrideA:]
+			w.v, w.m = o.B[item*p.StrideB:], o.left().from(item*p.StrideA)
 		}
 		return w
 	}
 	w := vector{n: p.N, step: p.AK, along: p.BK, across: p.BN, inC: 1}
 	if o != nil {
-		w.v, w.m = o.A[item*p.StrideA:], o.B[item*p.StrideB:]
+		w.v, w.m = o.A[item*p.StrideA:], o.right().from(item*p.StrideB)
 	}
 	return w
 }
@@ -126,7 +127,7 @@ func (w *vector) multiply(y []float32, j, k, steps int, spare []float32, stop *a
 		}
 		v = own
 	}
-	m := w.m[k*w.along+j*w.across:]
+	m := w.m.from(k*w.along + j*w.across)
 	switch {
 	case w.along == 1:
 		w.dots(y, v, m)
@@ -136,7 +137,7 @@ func (w *vector) multiply(y []float32, j, k, steps int, spare []float32, stop *a
 		for i := range y {
 			sum := 0.0
 			for p, f := range v {
-				sum += float64(f) * float64(m[i*w.across+p*w.along])
+				sum += float64(f) * float64(m.x[i*w.across+p*w.along])
 			}
 			y[i] = float32(sum)
 		}
@@ -144,15 +145,15 @@ func (w *vector) multiply(y []float32, j, k, steps int, spare []float32, stop *a
 }
 
 // dots sets y to the dot products of rows of the matrix with v, four at a time, in blocks whose sums are added in float64.
-func (w *vector) dots(y, v, m []float32) {
+func (w *vector) dots(y, v []float32, m matrix) {
 	const block = 8192
-	_ = m[(len(y)-1)*w.across+len(v)-1]
+	m.check((len(y)-1)*w.across + len(v) - 1)
 	i := 0
 	for ; i+4 <= len(y); i += 4 {
 		var part [4]float32
 		var sum [4]float64
 		for k := 0; k < len(v); k += block {
-			dotRows(&part, &m[i*w.across+k], w.across, &v[k], min(block, len(v)-k))
+			m.from(i*w.across+k).dotRows(&part, w.across, v[k:min(k+block, len(v))])
 			for r, s := range part {
 				sum[r] += float64(s)
 			}
@@ -161,28 +162,40 @@ func (w *vector) dots(y, v, m []float32) {
 			y[i+r] = float32(s)
 		}
 	}
+	var spare []float32
+	if i < len(y) && m.x == nil {
+		buffer := borrow(min(block, len(v)))
+		defer buffers.Put(buffer)
+		spare = *buffer
+	}
 	for ; i < len(y); i++ {
 		sum := 0.0
 		for k := 0; k < len(v); k += block {
 			n := min(block, len(v)-k)
-			sum += float64(kernels.Dot(v[k:k+n], m[i*w.across+k:][:n]))
+			sum += float64(kernels.Dot(v[k:k+n], m.row(i*w.across+k, n, spare)))
 		}
 		y[i] = float32(sum)
 	}
 }
 
 // columns sets y to the sum of v[p] times row p, eight rows at a time.
-func (w *vector) columns(y, v, m, spare []float32, stop *atomic.Bool) {
-	_ = m[(len(v)-1)*w.along+len(y)-1]
+func (w *vector) columns(y, v []float32, m matrix, spare []float32, stop *atomic.Bool) {
+	m.check((len(v)-1)*w.along + len(y) - 1)
+	var row []float32
+	if m.x == nil {
+		buffer := borrow(len(y))
+		defer buffers.Put(buffer)
+		row = *buffer
+	}
 	to := y
 	for k := 0; k < len(v) && !stopped(stop); k += vectorSteps {
 		clear(to)
 		p, end := k, min(k+vectorSteps, len(v))
 		for ; p+8 <= end; p += 8 {
-			axpyRows(&to[0], &m[p*w.along], w.along, (*[8]float32)(v[p:]), len(to))
+			m.from(p*w.along).axpyRows(to, w.along, (*[8]float32)(v[p:]))
 		}
 		for ; p < end; p++ {
-			kernels.Axpy(to, to, m[p*w.along:][:len(to)], v[p])
+			kernels.Axpy(to, to, m.row(p*w.along, len(to), row), v[p])
 		}
 		if k > 0 {
 			kernels.Add(y, y, spare)

@@ -54,6 +54,7 @@ type gemmGen struct {
 	gemmISA
 	labels int
 	table  operand.Mem
+	shifts operand.Mem
 }
 
 // gemmFiles returns the files of package gemm.
@@ -64,10 +65,14 @@ func gemmFiles() (map[string][]byte, error) {
 		g.tile()
 		g.transpose()
 		g.copies()
-		g.dots()
-		g.axpys()
+		g.dots(full)
+		g.axpys(full)
 		if isa.lanes > 4 {
 			g.rim()
+			for _, e := range []elements{f16, bf16} {
+				g.dots(e)
+				g.axpys(e)
+			}
 		}
 	}
 	file, err := ctx.Result()

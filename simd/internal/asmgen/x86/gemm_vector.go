@@ -1,6 +1,8 @@
 package x86
 
 import (
+	"math/bits"
+
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
@@ -13,8 +15,8 @@ const (
 )
 
 // rowPointers sets registers to the beginnings of rows.
-func (g *gemmGen) rowPointers(rows []reg.GPPhysical, ld reg.Register) {
-	g.SHLQ(operand.U8(2), ld)
+func (g *gemmGen) rowPointers(rows []reg.GPPhysical, ld reg.Register, e elements) {
+	g.SHLQ(operand.U8(bits.TrailingZeros(uint(e.size()))), ld)
 	for i := 1; i < len(rows); i++ {
 		g.LEAQ(operand.Mem{Base: rows[i-1], Index: ld, Scale: 1}, rows[i])
 	}
@@ -44,8 +46,9 @@ func (g *gemmGen) loadTail(m operand.Mem, mask, v reg.VecPhysical) {
 }
 
 // dots writes the function that multiplies four rows with a vector.
-func (g *gemmGen) dots() {
-	g.begin("dotRows", "func(y *float32, a *float32, ld int, x *float32, n int)", "computes four dot products; see dotRowsGo.")
+func (g *gemmGen) dots(e elements) {
+	g.begin("dotRows"+e.suffix(), "func(y *float32, a *"+e.goType()+", ld int, x *float32, n int)",
+		"computes four dot products; see dotRowsGo.")
 	y, ld, x, n, p := reg.RDI, reg.RDX, reg.RCX, reg.R8, reg.RAX
 	rows := []reg.GPPhysical{reg.RSI, reg.R9, reg.R10, reg.R11}
 	g.Load(g.Param("y"), y)
@@ -53,7 +56,7 @@ func (g *gemmGen) dots() {
 	g.Load(g.Param("ld"), ld)
 	g.Load(g.Param("x"), x)
 	g.Load(g.Param("n"), n)
-	g.rowPointers(rows, ld)
+	g.rowPointers(rows, ld, e)
 	g.XORQ(p, p)
 	acc := func(i, j int) reg.VecPhysical { return g.v[i*2+j] }
 	v, t := g.v[8:10], g.v[10]
@@ -69,12 +72,16 @@ func (g *gemmGen) dots() {
 		}
 		for i, r := range rows {
 			for j := range vectors {
-				if g.lanes == 4 {
-					g.load(element(r, j), t)
+				switch m := e.at(r, p, j*g.lanes); {
+				case g.lanes == 4:
+					g.load(m, t)
 					g.MULPS(v[j], t)
 					g.ADDPS(t, acc(i, j))
-				} else {
-					g.VFMADD231PS(element(r, j), v[j], acc(i, j))
+				case e == full:
+					g.VFMADD231PS(m, v[j], acc(i, j))
+				default:
+					g.widen(e, m, t)
+					g.VFMADD231PS(t, v[j], acc(i, j))
 				}
 			}
 		}
@@ -108,11 +115,12 @@ func (g *gemmGen) dots() {
 		g.DECQ(n)
 		g.JNE(operand.LabelRef(single))
 	} else {
-		mask := g.v[11]
+		mask, end := g.v[11], reg.R12
+		g.tailShift(e, n, p, end, reg.RBX)
 		g.tailMask(n, reg.RBX, mask)
 		g.loadTail(element(x, 0), mask, v[0])
 		for i, r := range rows {
-			g.loadTail(element(r, 0), mask, t)
+			g.widenTail(e, r, p, end, mask, t)
 			g.VFMADD231PS(t, v[0], acc(i, 0))
 		}
 	}
@@ -159,8 +167,8 @@ func (g *gemmGen) sumRows(y reg.Register) {
 }
 
 // axpys writes the function that adds eight rows, each times a factor.
-func (g *gemmGen) axpys() {
-	g.begin("axpyRows", "func(y *float32, a *float32, ld int, f *float32, n int)",
+func (g *gemmGen) axpys(e elements) {
+	g.begin("axpyRows"+e.suffix(), "func(y *float32, a *"+e.goType()+", ld int, f *float32, n int)",
 		"adds eight multiples of rows; see axpyRowsGo.")
 	y, ld, f, n, p := reg.RDI, reg.RDX, reg.RCX, reg.R8, reg.RAX
 	rows := []reg.GPPhysical{reg.RSI, reg.R9, reg.R10, reg.R11, reg.R12, reg.R13, reg.RBX, reg.R15}
@@ -169,7 +177,7 @@ func (g *gemmGen) axpys() {
 	g.Load(g.Param("ld"), ld)
 	g.Load(g.Param("f"), f)
 	g.Load(g.Param("n"), n)
-	g.rowPointers(rows, ld)
+	g.rowPointers(rows, ld, e)
 	g.XORQ(p, p)
 	factor, v, t, mask := g.v[:8], g.v[8], g.v[9], g.v[10]
 	for i, r := range factor {
@@ -182,12 +190,16 @@ func (g *gemmGen) axpys() {
 	g.Label(whole)
 	g.load(element(y), v)
 	for i, r := range rows {
-		if g.lanes == 4 {
-			g.load(element(r), t)
+		switch m := e.at(r, p, 0); {
+		case g.lanes == 4:
+			g.load(m, t)
 			g.MULPS(factor[i], t)
 			g.ADDPS(t, v)
-		} else {
-			g.VFMADD231PS(element(r), factor[i], v)
+		case e == full:
+			g.VFMADD231PS(m, factor[i], v)
+		default:
+			g.widen(e, m, t)
+			g.VFMADD231PS(t, factor[i], v)
 		}
 	}
 	g.store(v, element(y))
@@ -211,10 +223,12 @@ func (g *gemmGen) axpys() {
 		g.DECQ(n)
 		g.JNE(operand.LabelRef(single))
 	} else {
+		end := f
+		g.tailShift(e, n, p, end, ld)
 		g.tailMask(n, ld, mask)
 		g.loadTail(element(y), mask, v)
 		for i, r := range rows {
-			g.loadTail(element(r), mask, t)
+			g.widenTail(e, r, p, end, mask, t)
 			g.VFMADD231PS(t, factor[i], v)
 		}
 		if g.lanes == 16 {

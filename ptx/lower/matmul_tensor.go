@@ -12,7 +12,7 @@ import (
 // newer lists the variants of this problem that need more than the oldest GPU: those to be preferred, and the others. Operands of 16
 // bits always go to tensor cores, which take them as they are; float32 does so if its precision permits.
 func (m *matmul) newer() (preferred, others []variant) {
-	if !m.caps.Target.Covers(ir.Target{SM: 80}) {
+	if !m.caps.Target.Covers(ir.Target{SM: 80}) || m.K == 0 { // pipelines have nothing to fill themselves with
 		return nil, nil
 	}
 	// Products with few vectors read a matrix once: that is what other kernels are for.

@@ -88,21 +88,23 @@ func (s *shape) packHalf(dst []float32, h Half, lane, step, cols, steps int) {
 	if cols == 0 || steps == 0 {
 		return
 	}
+	if lane == 1 { // step by step, since memory is read best along rows
+		for p := range steps {
+			for j := 0; j < cols; j += s.nr {
+				n := min(s.nr, cols-j)
+				width := roundUp(n, s.lanes)
+				row := dst[j*steps+p*width:][:width]
+				h.widen(row[:n], p*step+j)
+				clear(row[n:])
+			}
+		}
+		return
+	}
 	buffer := borrow(s.nr * steps)
 	for j := 0; j < cols; j += s.nr {
 		n := min(s.nr, cols-j)
-		width := roundUp(n, s.lanes)
-		from := Half{h.Bits[j*lane:], h.Brain}
-		if to := dst[j*steps:]; lane == 1 { // rows of a panel
-			for p := range steps {
-				row := to[p*width:][:width]
-				from.widen(row[:n], p*step)
-				clear(row[n:])
-			}
-		} else {
-			newLane, newStep := from.widenBlock(*buffer, lane, step, n, steps)
-			s.pack(to, *buffer, newLane, newStep, n, steps, width)
-		}
+		newLane, newStep := Half{h.Bits[j*lane:], h.Brain}.widenBlock(*buffer, lane, step, n, steps)
+		s.pack(dst[j*steps:], *buffer, newLane, newStep, n, steps, roundUp(n, s.lanes))
 	}
 	buffers.Put(buffer)
 }

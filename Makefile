@@ -13,7 +13,7 @@ QEMU      := $(shell command -v qemu-aarch64-static || command -v qemu-aarch64)
 WASM_EXEC := $(shell $(GO) env GOROOT)/lib/wasm/go_js_wasm_exec
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo bench gpu-bundle test lint cross unit modules conformance race portable generate mutants ptxas-check
+.PHONY: help setup demo bench gpu-bundle test lint cross unit modules conformance race portable generate proofs ptxas-check
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -82,8 +82,8 @@ endif
 generate: ## write what is generated from the catalogue and the kernels; tests fail when it is stale
 	$(GO) generate ./...
 
-mutants: ## make every mistake of a list in every PTX kernel, and write who notices how many to a table (half an hour)
-	WAVELANE_MUTANTS=all $(GO) test -count=1 -timeout 120m ./ptx/lower -run '^TestMutants$$' -v | grep -v '^ *\(===\|---\)'
+proofs: ## all of what make test leaves to the seed: every PTX kernel analysed, on 20 schedules, with every mistake of a list made in it
+	WAVELANE_PROOFS=all $(GO) test -count=1 -timeout 120m ./ptx/lower -run '^(TestStrict|TestUses|TestVerdicts|TestSchedules|TestMutants)$$' -v | grep -v '^ *\(===\|---\)'
 
 ptxas-check: ## assemble every PTX kernel with NVIDIA's ptxas (from PATH, or PTXAS=…) and write what each takes to a table
 	@command -v "$${PTXAS:-ptxas}" >/dev/null || { echo "no ptxas: set PTXAS (the README says how to get one)"; exit 1; }

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-//go:generate go test -count=1 -run ^TestUses$ . -update
+//go:generate go test -count=1 -run ^(TestUses|TestVerdicts)$ . -update
 
 // Compiled is what NVIDIA's assembler made of a kernel for a target: registers of a thread, everything else in bytes.
 type Compiled struct {

@@ -6,33 +6,12 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wavelane/wavelane/ptx/analyze"
 	"github.com/wavelane/wavelane/ptx/ir"
-	"github.com/wavelane/wavelane/ptx/roofline"
 )
-
-// reports are what the strict analyser says about each family, on an H200.
-var reports sync.Map // *Family → func() (*analyze.Report, error)
-
-func reportOf(f *Family) (*analyze.Report, error) {
-	v, _ := reports.LoadOrStore(f, sync.OnceValues(func() (*analyze.Report, error) {
-		m, err := f.Module()
-		if err != nil {
-			return nil, err
-		}
-		model, err := roofline.Named("H200")
-		if err != nil {
-			return nil, err
-		}
-		return analyze.Module(m, analyze.Options{Strict: true, GPU: &model})
-	}))
-	return v.(func() (*analyze.Report, error))()
-}
 
 const usesHead = "kernel\tentries\ttarget\tflops per byte\tbound\n"
 
@@ -43,8 +22,7 @@ func usesNow(t *testing.T) string {
 	var s strings.Builder
 	s.WriteString(usesHead)
 	for _, f := range Families() {
-		r, err := reportOf(f)
-		require.NoError(t, err)
+		v := verdictOf(t, f)
 		for _, k := range slices.SortedFunc(slices.Values(f.Kernels), func(a, b *Kernel) int { return strings.Compare(a.Name, b.Name) }) {
 			entries := map[string]bool{}
 			for _, c := range trials[k] {
@@ -54,14 +32,8 @@ func usesNow(t *testing.T) string {
 			require.NoError(t, err)
 			_, target, err := ir.Requires(m)
 			require.NoError(t, err)
-			i := slices.IndexFunc(r.Kernels, func(o analyze.KernelReport) bool { return o.Name == k.Name })
-			require.GreaterOrEqual(t, i, 0)
-			bound := ""
-			if p := r.Kernels[i].Placement; p != nil {
-				bound = string(p.Bound)
-			}
-			fmt.Fprintf(&s, "%s\t%s\t%v\t%.2g\t%s\n", k.Name, strings.Join(slices.Sorted(maps.Keys(entries)), " "),
-				ir.Target{SM: max(50, target.SM), Suffix: target.Suffix}, r.Kernels[i].Intensity, bound)
+			fmt.Fprintf(&s, "%s\t%s\t%v\t%s\n", k.Name, strings.Join(slices.Sorted(maps.Keys(entries)), " "),
+				ir.Target{SM: max(50, target.SM), Suffix: target.Suffix}, v.place[k.Name])
 		}
 	}
 	return s.String()

@@ -10,8 +10,9 @@ import (
 	"github.com/wavelane/wavelane/ptx/sim"
 )
 
-// schedules is how many orders of lanes, warps and blocks each kernel is executed in.
-const schedules = 20
+// Each kernel is executed in so many orders of lanes, warps and blocks: in all of them when everything is asked for, else in a
+// few, other ones each time.
+const schedules, someSchedules = 20, 5
 
 // Every kernel, on many schedules with every check of the software GPU on: no race, no unwritten value, no divergence where
 // there may be none, and the same bits each time.
@@ -19,9 +20,9 @@ func TestSchedules(t *testing.T) {
 	trials, err := trialsOf()
 	assert.NoError(t, err)
 	rng := ptxtest.Random(t)
-	n := schedules
-	if testing.Short() {
-		n = 3
+	n := someSchedules
+	if everything {
+		n = schedules
 	}
 	rigs := make([]*recorder, n)
 	for i := range rigs {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/op"
 	"github.com/wavelane/wavelane/ptx"
 	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
@@ -89,7 +90,8 @@ func (e exact) check(t *testing.T, r *rig, rng *rand.Rand) {
 	}
 	x, a := e.fill(rng, e.batch*e.m*e.k)
 	y, b := e.fill(rng, ofB*e.k*e.n)
-	s := &step{caps: &r.caps}
+	dtypes := map[string]compute.DType{"f16": compute.Float16, "bf16": compute.BFloat16} // else float32
+	s := &step{caps: &r.caps, in: []op.Type{{DType: dtypes[e.kind], Shape: []int{len(x)}}, {DType: dtypes[e.kind], Shape: []int{len(y)}}}}
 	p := matmul{step: s, transA: e.transA, transB: e.transB, a: operand(0), b: operand(1),
 		MatMulDims: op.MatMulDims{Batch: e.batch, M: e.m, N: e.n, K: e.k, StrideA: e.m * e.k, StrideB: strideB}}
 	e.emit(&p)
@@ -160,7 +162,7 @@ func TestAsyncProducts(t *testing.T) {
 	rng := ptxtest.Random(t)
 	for i := range 8 {
 		r := newRig(t, sim.Config{Checks: sim.AllChecks, Seed: rng.Uint64(), Perturb: true})
-		e := exact{kind: "f32", batch: oneOf(rng, 1, 2), m: 1 + rng.IntN(140), n: 1 + rng.IntN(270), k: rng.IntN(40),
+		e := exact{kind: "f32", batch: oneOf(rng, 1, 2), m: 1 + rng.IntN(140), n: 1 + rng.IntN(270), k: 1 + rng.IntN(40),
 			transA: i&1 == 1, transB: i&2 == 2, shareB: rng.IntN(2) == 0}
 		if e.transA {
 			e.m = (e.m + 3) &^ 3

@@ -84,6 +84,11 @@ func attentionCases(b *builder) {
 		b.attend("", attentionSizes{2, 66, 130, 1, 1, 128}, compute.AttentionOptions{Causal: true, Window: 50}, all, 129, 30)
 		b.attend("", attentionSizes{1, 3, 9, 2, 2, 15}, plain, all)
 		b.attend("", attentionSizes{1, 17, 40, 1, 1, 40}, compute.AttentionOptions{SoftCap: 3}, all, 1000)
+		b.attend("", attentionSizes{1, 50, 70, 6, 2, 72}, causal, all)
+		b.attend("", attentionSizes{2, 17, 129, 2, 1, 80}, compute.AttentionOptions{Causal: true, Window: 70, SoftCap: 30}, all, 128, 7)
+		b.attend("", attentionSizes{1, 140, 100, 1, 1, 16}, compute.AttentionOptions{Window: 20}, all)
+		b.attend("a ring", attentionSizes{1, 20, 100, 1, 1, 64}, causal, all, 130)
+		b.attend("", attentionSizes{1, 18, 65, 1, 1, 256}, causal, all)
 	}
 	b.attend("", attentionSizes{1, 3, 20, 4, 2, 64}, causal, attentionTypes{compute.Float16, compute.Float32})
 
@@ -112,6 +117,7 @@ func lseCases(b *builder) {
 	b.attend("", attentionSizes{3, 5, 9, 1, 1, 3}, causal, f32, 9, 2, 0)
 	b.attend("rings", attentionSizes{2, 3, 16, 2, 1, 20}, compute.AttentionOptions{Causal: true, Window: 3}, f32, 17, 1000)
 	b.attend("", attentionSizes{1, 20, 20, 4, 2, 64}, causal, half)
+	b.attend("", attentionSizes{2, 30, 80, 1, 1, 104}, compute.AttentionOptions{Causal: true, SoftCap: 5}, half, 20, 80)
 	b.attend("empty", attentionSizes{2, 3, 0, 2, 1, 4}, causal, f32)
 	b.attend("empty", attentionSizes{2, 3, 0, 2, 1, 4}, causal, f32, 0, 9)
 	b.attend("empty", attentionSizes{2, 0, 3, 2, 1, 4}, causal, f32)

@@ -3,6 +3,7 @@ package lower
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/op"
@@ -26,19 +27,30 @@ func attention(s *step) error {
 	if len(s.in) > 3 {
 		c.lengths = 3
 	}
+	var lse Buffer
 	if len(s.outs) > 1 {
-		s.attendTiles(c, resultAt(1))
-		return nil
+		lse = resultAt(1)
 	}
-	names := []string{"tiles", "split"}
-	if decodes(d) {
-		names = []string{"split", "tiles"}
+	names := []string{"tiles"}
+	set := s.attendSet(c)
+	if set != nil {
+		names = []string{"mma", "tiles"}
+	}
+	switch {
+	case lse != Buffer{}: // parts of keys do not leave them
+	case decodes(d):
+		names = slices.Insert(names, 0, "split")
+	default:
+		names = append(names, "split")
 	}
 	problem := fmt.Sprintf("%dx%dx%dx%d", d.N*d.Group(), d.NK, d.D, d.Batch*d.KVHeads)
-	if names[s.choose("attention", problem, names)] == "split" {
+	switch names[s.choose("attention", problem, names)] {
+	case "split":
 		s.attendSplit(c)
-	} else {
-		s.attendTiles(c, Buffer{})
+	case "mma":
+		s.attendMma(set, c, lse)
+	default:
+		s.attendTiles(c, lse)
 	}
 	return nil
 }
@@ -52,25 +64,8 @@ func (s *step) attendTiles(c cacheOf, lse Buffer) {
 		shape = flashShapes[i]
 	}
 	tiles := ceilDiv(rows, shape.rows)
-	flag := func(b bool) int {
-		if b {
-			return 1
-		}
-		return 0
-	}
 	wanted := lse != Buffer{}
-	sizes := words(c.N, c.Heads, c.D, c.NK, rows, flag(c.Causal), c.Window, flag(c.lengths > 0), 1, flag(c.D%4 == 0), 0, flag(wanted),
-		0, 0, 0, 0)
-	for _, n := range []int{tiles, 1, c.KVHeads, c.Group(), 1} {
-		sizes = append(sizes, divisorOf(n)...)
-	}
-	scale, bend := c.Scale, c.SoftCap
-	if bend > 0 {
-		scale /= bend
-		bend *= math.Log2E
-	} else {
-		scale *= math.Log2E
-	}
+	sizes, scale, bend := c.flashSizes(tiles, wanted)
 	q, k, v := s.inFloat32(operand(c.q)), s.inFloat32(operand(c.k)), s.inFloat32(operand(c.v))
 	y, out := result, s.outs[0]
 	if out.DType != compute.Float32 {

@@ -38,7 +38,7 @@ var flashKernels = func() map[flashShape]*Kernel {
 const sizeLSE = sizeDirect
 
 type flashBuilder struct {
-	decodeFrame
+	flashBlock
 	flashShape
 	scale, cap     float
 	q, keys, vals  ptx.Ptr[ptx.Global, float32]
@@ -46,17 +46,13 @@ type flashBuilder struct {
 	y, lse         ptx.Ptr[ptx.Global, float32]
 	stage, weights ptx.Ptr[ptx.Shared, float32]
 
-	tid, tx, ty        ptx.Reg[uint32]
-	batch, head, first ptx.Reg[uint32] // head of keys, first row
-	used               ptx.Reg[int32]
-	front              ptx.Reg[uint32] // slot of the oldest key
-	from, to           ptx.Reg[uint32] // keys of the block
-	maxima, sums       variables[float32]
-	acc                []variables[float32]
+	tid, tx, ty  ptx.Reg[uint32]
+	maxima, sums variables[float32]
+	acc          []variables[float32]
 }
 
 func newFlashBuilder(k *ptx.Kernel, s flashShape) *flashBuilder {
-	b := &flashBuilder{decodeFrame: decodeFrame{calc{k}, ptx.ParamArray[uint32](k, "sizes", decodeSizes)}, flashShape: s}
+	b := &flashBuilder{flashBlock: newFlashBlock(k), flashShape: s}
 	b.scale, b.cap = ptx.Param[float32](k, "scale"), ptx.Param[float32](k, "cap")
 	b.q = ptx.PointerParam[float32](k, "q", ptx.Align(16))
 	b.keys = ptx.PointerParam[float32](k, "k", ptx.Align(16))
@@ -75,7 +71,7 @@ func (b *flashBuilder) build() {
 	k := b.k
 	b.tid = k.Tid(ptx.X)
 	b.tx, b.ty = ptx.And(k, b.tid, u32(15)), ptx.Shr(k, b.tid, u32(4))
-	b.place()
+	b.place(b.lengths, b.rows)
 	for range b.mine() {
 		b.maxima = append(b.maxima, ptx.VarOf(k, num(math.Inf(-1))))
 		b.sums = append(b.sums, ptx.VarOf(k, num(0)))
@@ -94,37 +90,10 @@ func (b *flashBuilder) build() {
 	b.write()
 }
 
-// place finds out what the block is to do.
-func (b *flashBuilder) place() {
-	k := b.k
-	tiles := b.divisor(sizeTiles)
-	rest, tile := tiles.split(k, k.Ctaid(ptx.X))
-	tile = ptx.Sub(k, ptx.Sub(k, tiles.d, u32(1)), tile) // with causal masks those are the longest
-	b.batch, b.head = b.divisor(sizeKVHeads).split(k, rest)
-	length := b.length(b.lengths, b.batch)
-	b.used, b.front = b.inUse(length), b.oldest(length)
-	b.first = ptx.Mul(k, tile, u32(b.rows))
-	b.from = b.seenFrom(b.standing(b.first))
-	b.to = b.seenTo(b.standing(b.last()), b.used)
-}
-
-// last is the last row of the block.
-func (b *flashBuilder) last() ptx.Reg[uint32] {
-	k := b.k
-	return ptx.Sub(k, ptx.Min(k, ptx.Add(k, b.first, u32(b.rows)), b.size(sizeRows)), u32(1))
-}
-
-// standing is the position of row r's query.
-func (b *flashBuilder) standing(r ptx.Reg[uint32]) ptx.Reg[int32] {
-	return b.position(ptx.Bitcast[int32](b.k, b.quotient(r, sizeGroup)), b.used)
-}
-
 // query is where row r of the block begins, in elements, and its length: 0 where there is no such row.
 func (b *flashBuilder) query(r ptx.Reg[uint32]) [2]ptx.Reg[uint32] {
-	k, group := b.k, b.divisor(sizeGroup)
-	r = ptx.Add(k, b.first, r)
-	i, g := group.split(k, r)
-	row := ptx.Mad(k, ptx.Mad(k, b.batch, b.size(sizeN), i), b.size(sizeHeads), ptx.Mad(k, b.head, group.d, g))
+	k := b.k
+	r, row := b.rowAt(r)
 	width := b.size(sizeWidth)
 	return [2]ptx.Reg[uint32]{ptx.Mul(k, row, width), ptx.Select(k, ptx.Lt(k, r, b.size(sizeRows)), width, u32(0))}
 }
@@ -249,7 +218,7 @@ func (b *flashBuilder) mask(tile ptx.Reg[uint32], s []variables[float32]) {
 	})
 	// All rows see what the first and the last one see.
 	end := ptx.Add(k, tile, u32(flashKeys))
-	whole := ptx.And(k, ptx.Ge(k, tile, b.seenFrom(b.standing(b.last()))), ptx.Le(k, end, b.seenTo(b.standing(b.first), b.used)))
+	whole := ptx.And(k, ptx.Ge(k, tile, b.seenFrom(b.standing(b.last(b.rows)))), ptx.Le(k, end, b.seenTo(b.standing(b.first), b.used)))
 	k.If(ptx.Not(k, whole), func() {
 		for i, row := range s {
 			p := b.standing(ptx.Add(k, b.first, ptx.Add(k, b.ty, u32(8*i))))
@@ -355,11 +324,7 @@ func (b *flashBuilder) write() {
 		}
 		mine := ptx.And(k, ptx.Eq(k, b.tx, u32(0)), ptx.Ne(k, row[1], u32(0)))
 		k.If(ptx.And(k, mine, b.flag(sizeLSE)), func() {
-			group := b.divisor(sizeGroup)
-			n, g := group.split(k, ptx.Add(k, b.first, r))
-			heads := ptx.Mad(k, b.batch, b.size(sizeHeads), ptx.Mad(k, b.head, group.d, g))
-			log := b.mul(b.add(b.maxima[i].Get(), ptx.Lg2(k, sum, ptx.Approx)), num(math.Ln2))
-			ptx.Store(k, ptx.At(k, b.lse, ptx.Mad(k, heads, b.size(sizeN), n)), b.where(none, num(math.Inf(-1)), log))
+			b.storeLSE(b.lse, r, b.maxima[i].Get(), sum, none)
 		})
 	}
 }

@@ -10,20 +10,23 @@ import (
 	"github.com/wavelane/wavelane/internal/op"
 )
 
-// Either way of attention is right for whatever calls it is not the default of.
+// Each way of attention is right for whatever calls have it, also where it is not the default.
 func TestAttentionVariants(t *testing.T) {
-	for _, name := range []string{"tiles", "split"} {
+	for _, name := range []string{"tiles", "split", "mma"} {
 		t.Run(name, func(t *testing.T) {
 			chosen := 0
 			t.Cleanup(func() { require.NotZero(t, chosen) })
 			conformance.RunEach(t, "software GPU, "+name, func(t *testing.T) op.Executor {
 				r := newRig(t, everyCheck(conformance.Seed()))
 				r.pick = func(_, _ string, names []string) int {
-					chosen++
-					return slices.Index(names, name)
+					i := slices.Index(names, name)
+					if i >= 0 {
+						chosen++
+					}
+					return max(i, 0)
 				}
 				return r
-			}, op.Attention)
+			}, op.Attention, op.AttentionLSE)
 		})
 	}
 }

@@ -12,24 +12,27 @@ import (
 // Attention on tensor cores as in FlashAttention-2 (Dao, 2023): four warps have rows of queries each, and go over tiles of keys
 // together. While products with keys are added up their values are on the way, and while these are weighed the next keys. Weights
 // become operands of the second product where they are: the layouts of results and operands agree.
-const (
-	attendThreads = 128
-	attendKeys    = 64 // of a tile
-)
+const attendThreads = 128
 
-// attendShape is what a kernel is made for: heads up to a width, by rows of a warp.
+// attendShape is what a kernel is made for: heads up to a width, by rows of a warp and keys of a tile.
 type attendShape struct {
-	width, rows int
-	held        bool // whether queries stay in registers
+	width, rows, keys int
+	held              bool // whether queries stay in registers
 }
 
 func (s attendShape) block() int  { return s.rows * attendThreads / 32 } // rows
-func (s attendShape) pitch() int  { return 2 * s.width }                 // bytes of a row in shared memory
-func (s attendShape) shared() int { return (s.block() + 2*attendKeys) * s.pitch() }
+func (s attendShape) pitch() int  { return 2*s.width + 16 }              // bytes from row to row in shared memory
+func (s attendShape) shared() int { return (s.block() + 2*s.keys) * s.pitch() }
 
 // With 32 rows a warp reads half as much of shared memory for each product as with 16; of the widest heads registers have room for
-// the results of 16.
-var attendShapes = []attendShape{{64, 32, true}, {128, 32, false}, {256, 16, false}}
+// the results of 16, and of the others for so many keys.
+var attendShapes = []attendShape{{64, 32, 64, true}, {128, 32, 48, false}, {256, 16, 64, false}}
+
+// Sizes that take the places of what only split attention needs.
+const (
+	sizeKey    = sizeTile  // bytes from a key to the next
+	sizeFactor = sizeTable // what scores are multiplied by at last: the bits of a float32
+)
 
 // attendSet is the kernels for a type, by shape.
 type attendSet struct {
@@ -82,6 +85,11 @@ func (s *step) attendMma(set *attendSet, c cacheOf, lse Buffer) {
 		lse = result // is not touched
 	}
 	sizes, scale, bend := c.flashSizes(tiles, wanted)
+	sizes[sizeKey] = uint32(2 * c.KVHeads * c.D)
+	sizes[sizeFactor] = math.Float32bits(1)
+	if bend == 0 {
+		sizes[sizeFactor] = math.Float32bits(scale)
+	}
 	s.launch(set.kernels[i], [3]int{c.Batch * c.KVHeads * tiles, 1, 1}, sizes, scale, bend, operand(c.q), operand(c.k), operand(c.v),
 		operand(c.lengths), result, lse)
 }

@@ -7,27 +7,24 @@ import (
 )
 
 // attendBuilder is an attention_mma under construction. In shared memory are the block's queries, which make room for results in
-// the end, a tile of keys and one of values: rows of chunks of 16 bytes, which are permuted by chunk ^ (row & 7) lest rows share
-// banks.
+// the end, a tile of keys and one of values. Rows are an odd number of 16 bytes apart: eight of them meet each bank once.
 type attendBuilder struct {
 	flashBlock
 	attendShape
-	set           *attendSet
-	scale, cap    float
-	q, keys, vals ptx.Ptr[ptx.Global, uint8]
-	lengths       ptx.Ptr[ptx.Global, int32]
-	y             ptx.Ptr[ptx.Global, uint8]
-	lse           ptx.Ptr[ptx.Global, float32]
-	ofQ, ofK, ofV ptx.Ptr[ptx.Shared, uint32]
-	lane, top     ptx.Reg[uint32] // top is the first row of the warp
-	factor        float           // of scores, bent ones if they are bent
-	stride        ptx.Reg[uint32] // bytes from a key to the next
-	pieces        attendPieces
-	wholeFrom     ptx.Reg[uint32] // keys that all rows see
-	wholeTo       ptx.Reg[uint32]
-	query         func(i, step int) []ptx.Reg[uint32] // fragments of queries
-	maxima, sums  variables[float32]                  // of rows g and g + 8 of each 16
-	acc           [][]variables[float32]              // of each 16 × 8
+	set                 *attendSet
+	scale, cap          float
+	q, ofKeys, ofValues ptx.Ptr[ptx.Global, uint8]
+	lengths             ptx.Ptr[ptx.Global, int32]
+	y                   ptx.Ptr[ptx.Global, uint8]
+	lse                 ptx.Ptr[ptx.Global, float32]
+	ofQ, ofK, ofV       ptx.Ptr[ptx.Shared, uint32]
+	lane, top           ptx.Reg[uint32] // top is the first row of the warp
+	parked              ptx.Ptr[ptx.Shared, uint32]
+	pieces              attendPieces
+	before              ptx.Reg[uint64]                     // bytes before the thread's column of the head
+	query               func(i, step int) []ptx.Reg[uint32] // fragments of queries
+	maxima, sums        variables[float32]                  // of rows g and g + 8 of each 16
+	acc                 [][]variables[float32]              // of each 16 × 8
 }
 
 // attendPieces are the chunks that a thread brings of a tile: one of each step-th row.
@@ -43,14 +40,15 @@ func newAttendBuilder(k *ptx.Kernel, set *attendSet, s attendShape) *attendBuild
 	b := &attendBuilder{flashBlock: newFlashBlock(k), attendShape: s, set: set}
 	b.scale, b.cap = ptx.Param[float32](k, "scale"), ptx.Param[float32](k, "cap")
 	b.q = ptx.PointerParam[uint8](k, "q", ptx.Align(16))
-	b.keys = ptx.PointerParam[uint8](k, "k", ptx.Align(16))
-	b.vals = ptx.PointerParam[uint8](k, "v", ptx.Align(16))
+	b.ofKeys = ptx.PointerParam[uint8](k, "k", ptx.Align(16))
+	b.ofValues = ptx.PointerParam[uint8](k, "v", ptx.Align(16))
 	b.lengths = ptx.PointerParam[int32](k, "lengths")
 	b.y = ptx.PointerParam[uint8](k, "y", ptx.Align(16))
 	b.lse = ptx.PointerParam[float32](k, "lse")
 	b.ofQ = ptx.DynamicShared[uint32](k, ptx.Align(128))
 	b.ofK = b.ofQ.Bytes(s.block() * s.pitch())
-	b.ofV = b.ofK.Bytes(attendKeys * s.pitch())
+	b.ofV = b.ofK.Bytes(s.keys * s.pitch())
+	b.parked = b.ofQ.Bytes(2 * s.width)
 	return b
 }
 
@@ -60,12 +58,10 @@ func (b *attendBuilder) build() {
 	b.lane = ptx.And(k, tid, u32(31))
 	b.top = ptx.Mul(k, ptx.Shr(k, tid, u32(5)), u32(b.rows))
 	b.place(b.lengths, b.block())
-	b.wholeFrom = b.seenFrom(b.standing(b.last(b.block())))
-	b.wholeTo = b.seenTo(b.standing(b.first), b.used)
-	b.factor = b.where(ptx.Eq(k, b.cap, num(0)), b.scale, num(1))
+	b.park(tid)
 	b.prepare(tid)
 	b.bringQueries()
-	b.bring(b.keys, b.ofK, b.from)
+	b.bring(b.ofKeys, b.ofK, b.from)
 	k.CpAsyncWaitAll()
 	k.Barrier()
 	b.query = b.queries()
@@ -74,20 +70,30 @@ func (b *attendBuilder) build() {
 		b.sums = append(b.sums, variablesOf(k, constants(make([]float32, 2)))...)
 		b.acc = append(b.acc, b.zeros(b.width))
 	}
-	ptx.For(k, b.from, b.to, u32(attendKeys), func(tile ptx.Reg[uint32]) {
-		b.bring(b.vals, b.ofV, tile)
+	ptx.For(k, b.from, b.to, u32(b.keys), func(tile ptx.Reg[uint32]) {
+		b.bring(b.ofValues, b.ofV, tile)
 		s := b.scores()
 		b.mask(tile, s)
 		k.CpAsyncWaitAll()
 		k.Barrier() // the values are there, and the keys no longer needed
-		next := ptx.Add(k, tile, u32(attendKeys))
-		k.If(ptx.Lt(k, next, b.to), func() { b.bring(b.keys, b.ofK, next) })
-		b.weigh(s)
-		b.gather(s)
+		next := ptx.Add(k, tile, u32(b.keys))
+		k.If(ptx.Lt(k, next, b.to), func() { b.bring(b.ofKeys, b.ofK, next) })
+		b.gather(b.weigh(s))
 		k.CpAsyncWaitAll()
 		k.Barrier() // the next keys are there, and the values no longer needed
 	}, ptx.NoUnroll())
 	b.write()
+}
+
+// park puts what is not needed all the time into shared memory: there are hardly enough registers.
+func (b *attendBuilder) park(tid ptx.Reg[uint32]) {
+	k := b.k
+	wholeFrom := b.seenFrom(b.standing(b.last(b.block())))
+	wholeTo := b.seenTo(b.standing(b.first), b.used)
+	k.If(ptx.Eq(k, tid, u32(0)), func() {
+		ptx.Store4(k, b.parked, [4]ptx.Reg[uint32]{b.first, unsigned(k, b.used), wholeFrom, wholeTo})
+		ptx.Store2(k, b.parked.Bytes(b.pitch()), [2]ptx.Reg[uint32]{b.batch, b.head})
+	})
 }
 
 // zeros are 16 rows of so many sums.
@@ -101,36 +107,22 @@ func (b *attendBuilder) zeros(columns int) (sums []variables[float32]) {
 // prepare finds out which part of tiles the thread brings.
 func (b *attendBuilder) prepare(tid ptx.Reg[uint32]) {
 	k, p := b.k, &b.pieces
-	chunks := b.pitch() / 16
+	chunks := b.width / 8
 	p.step = attendThreads / chunks
 	p.first = ptx.Shr(k, tid, u32(log2(chunks)))
 	chunk := ptx.And(k, tid, u32(chunks-1))
 	p.column = ptx.Shl(k, chunk, u32(4))
 	width := b.size(sizeWidth)
 	p.bytes = ptx.Select(k, ptx.Lt(k, ptx.Shl(k, chunk, u32(3)), width), u32(16), u32(0))
-	p.to = b.offset(p.first, chunk)
-	// Of the batch and the head.
-	b.stride = ptx.Mul(k, ptx.Mul(k, b.size(sizeKVHeads), width), u32(2))
-	before := ptx.MulWideU32(k, ptx.Mul(k, b.batch, b.size(sizeCapacity)), b.stride)
+	p.to = ptx.Mad(k, p.first, u32(b.pitch()), p.column)
+	before := ptx.MulWideU32(k, ptx.Mul(k, b.batch, b.size(sizeCapacity)), b.size(sizeKey))
 	within := ptx.Mad(k, ptx.Mul(k, b.head, width), u32(2), p.column)
-	before = ptx.Add(k, before, ptx.Convert[uint64](k, within))
-	b.keys, b.vals = ptx.AtByte(k, b.keys, before), ptx.AtByte(k, b.vals, before)
+	b.before = ptx.Add(k, before, ptx.Convert[uint64](k, within))
 }
 
-// offset is where a chunk of a row lies.
-func (b *attendBuilder) offset(row, chunk ptx.Reg[uint32]) ptx.Reg[uint32] {
-	k := b.k
-	return ptx.Mad(k, row, u32(b.pitch()), ptx.Shl(k, ptx.Xor(k, chunk, ptx.And(k, row, u32(7))), u32(4)))
-}
-
-// place of the i-th piece in the memory of a tile.
+// pieceTo is the place of the i-th piece in the memory of a tile.
 func (b *attendBuilder) pieceTo(memory ptx.Ptr[ptx.Shared, uint32], i int) ptx.Ptr[ptx.Shared, uint32] {
-	k, row := b.k, i*b.pieces.step
-	to := b.pieces.to
-	if twist := row & 7; twist != 0 {
-		to = ptx.Xor(k, to, u32(twist<<4))
-	}
-	return ptx.AtByte(k, memory, to).Bytes(row * b.pitch())
+	return ptx.AtByte(b.k, memory, b.pieces.to).Bytes(i * b.pieces.step * b.pitch())
 }
 
 func (b *attendBuilder) bringQueries() {
@@ -151,42 +143,37 @@ func (b *attendBuilder) bring(x ptx.Ptr[ptx.Global, uint8], memory ptx.Ptr[ptx.S
 		return ptx.Sub(k, slot, ptx.Select(k, ptx.Ge(k, slot, capacity), capacity, u32(0)))
 	}
 	slot := wrap(ptx.Add(k, b.front, tile))
-	inside := ptx.Le(k, ptx.Add(k, tile, u32(attendKeys)), b.to)
-	inside = ptx.And(k, inside, ptx.Le(k, ptx.Add(k, slot, u32(attendKeys)), capacity))
+	inside := ptx.Le(k, ptx.Add(k, tile, u32(b.keys)), b.to)
+	inside = ptx.And(k, inside, ptx.Le(k, ptx.Add(k, slot, u32(b.keys)), capacity))
 	k.If(inside, func() {
-		at := ptx.AtByte(k, x, ptx.MulWideU32(k, ptx.Add(k, slot, p.first), b.stride))
-		step := ptx.MulWideU32(k, b.stride, u32(p.step))
-		for i := range attendKeys / p.step {
-			if i > 0 {
-				at = ptx.AtByte(k, at, step)
-			}
-			ptx.CpAsyncFill(k, b.pieceTo(memory, i), at, 16, p.bytes)
+		first := ptx.Add(k, slot, p.first)
+		for i := range b.keys / p.step {
+			at := ptx.MadWideU32(k, ptx.Add(k, first, u32(i*p.step)), b.size(sizeKey), b.before)
+			ptx.CpAsyncFill(k, b.pieceTo(memory, i), ptx.AtByte(k, x, at), 16, p.bytes)
 		}
 	}, func() {
-		for i := range attendKeys / p.step {
-			t := ptx.Add(k, ptx.Add(k, tile, p.first), u32(i*p.step))
+		to := ptx.AtByte(k, memory, p.to)
+		ptx.For(k, u32(0), u32(b.keys), u32(p.step), func(i ptx.Reg[uint32]) {
+			t := ptx.Add(k, ptx.Add(k, tile, p.first), i)
 			bytes := ptx.Select(k, ptx.Lt(k, t, b.to), p.bytes, u32(0))
-			at := ptx.MulWideU32(k, wrap(ptx.Add(k, b.front, t)), b.stride)
-			ptx.CpAsyncFill(k, b.pieceTo(memory, i), ptx.AtByte(k, x, at), 16, bytes)
-		}
+			at := ptx.MadWideU32(k, wrap(ptx.Add(k, b.front, t)), b.size(sizeKey), b.before)
+			ptx.CpAsyncFill(k, ptx.AtByte(k, to, ptx.Mul(k, i, u32(b.pitch()))), ptx.AtByte(k, x, at), 16, bytes)
+		}, ptx.NoUnroll())
 	})
 }
 
-// reader returns what reads fragments of 16 rows × 16 elements of a tile by ldmatrix, of which four groups of lanes name the rows
-// of a matrix of 8 × 8 each: rows first where deep is false, columns first where it is true.
-func (b *attendBuilder) reader(memory ptx.Ptr[ptx.Shared, uint32], columnsFirst bool) func(row, step int) ptx.Ptr[ptx.Shared, uint32] {
+// reader returns where the lane reads fragments of 16 rows × 16 elements by ldmatrix: four groups of lanes name the rows of a
+// matrix of 8 × 8 each. Of queries and values the second matrix is below the first, of keys beside it.
+func (b *attendBuilder) reader(memory ptx.Ptr[ptx.Shared, uint32], beside bool) func(row, step int) ptx.Ptr[ptx.Shared, uint32] {
 	k := b.k
 	group, r := ptx.Shr(k, b.lane, u32(3)), ptx.And(k, b.lane, u32(7))
 	down, right := ptx.And(k, group, u32(1)), ptx.Shr(k, group, u32(1))
-	if columnsFirst {
+	if beside {
 		down, right = right, down
 	}
-	at := b.offset(ptx.Mad(k, down, u32(8), r), right)
-	var base []ptx.Ptr[ptx.Shared, uint32]
-	for step := range 4 {
-		base = append(base, ptx.AtByte(k, memory, ptx.Xor(k, at, u32(32*step))))
-	}
-	return func(row, step int) ptx.Ptr[ptx.Shared, uint32] { return base[step%4].Bytes(row*b.pitch() + step/4*128) }
+	row := ptx.Mad(k, down, u32(8), r)
+	at := ptx.AtByte(k, memory, ptx.Mad(k, row, u32(b.pitch()), ptx.Shl(k, right, u32(4))))
+	return func(row, step int) ptx.Ptr[ptx.Shared, uint32] { return at.Bytes(row*b.pitch() + 32*step) }
 }
 
 // queries returns what gives fragments of the warp's rows.
@@ -210,7 +197,7 @@ func (b *attendBuilder) queries() func(i, step int) []ptx.Reg[uint32] {
 func (b *attendBuilder) scores() (s [][]variables[float32]) {
 	k := b.k
 	for range b.rows / 16 {
-		s = append(s, b.zeros(attendKeys))
+		s = append(s, b.zeros(b.keys))
 	}
 	at := b.reader(b.ofK, true)
 	for step := range b.width / 16 {
@@ -218,7 +205,7 @@ func (b *attendBuilder) scores() (s [][]variables[float32]) {
 		for i := range s {
 			q = append(q, b.query(i, step))
 		}
-		for j := 0; j < attendKeys; j += 16 {
+		for j := 0; j < b.keys; j += 16 {
 			pair := ptx.LdMatrix[uint32](k, at(j, step), 4)
 			b.set.products(k, q, [][]ptx.Reg[uint32]{pair[:2], pair[2:]}, func(i, n int) []*ptx.Var[float32] { return s[i][j/8+n] })
 		}
@@ -249,13 +236,16 @@ func (b *attendBuilder) mask(tile ptx.Reg[uint32], s [][]variables[float32]) {
 			}
 		}
 	})
-	end := ptx.Add(k, tile, u32(attendKeys))
-	whole := ptx.And(k, ptx.Ge(k, tile, b.wholeFrom), ptx.Le(k, end, b.wholeTo))
+	end := ptx.Add(k, tile, u32(b.keys))
+	parked := ptx.Load4(k, b.parked)
+	block := b.flashBlock
+	block.first, block.used = parked[0], ptx.Bitcast[int32](k, parked[1])
+	whole := ptx.And(k, ptx.Ge(k, tile, parked[2]), ptx.Le(k, end, parked[3])) // all rows see all of its keys
 	k.If(ptx.Not(k, whole), func() {
 		at := ptx.Add(k, tile, ptx.Shl(k, ptx.And(k, b.lane, u32(3)), u32(1))) // the lane's first key
 		b.each(func(i, half int, row ptx.Reg[uint32]) {
-			p := b.standing(ptx.Add(k, b.first, row))
-			from, to := b.seenFrom(p), b.seenTo(p, b.used)
+			p := block.standing(ptx.Add(k, block.first, row))
+			from, to := b.seenFrom(p), b.seenTo(p, block.used)
 			low, high := ptx.Bitcast[int32](k, ptx.Sub(k, from, at)), ptx.Bitcast[int32](k, ptx.Sub(k, to, at))
 			for j, part := range s[i] {
 				for e, x := range part[2*half : 2*half+2] {
@@ -268,10 +258,14 @@ func (b *attendBuilder) mask(tile ptx.Reg[uint32], s [][]variables[float32]) {
 	})
 }
 
-// weigh makes weights of scores, and takes them into maxima and sums.
-func (b *attendBuilder) weigh(s [][]variables[float32]) {
-	k := b.k
+// weigh makes weights of scores, and takes them into maxima and sums. Results are fragments, of each 16 × 16.
+func (b *attendBuilder) weigh(s [][]variables[float32]) (w [][][]ptx.Reg[uint32]) {
+	k, factor := b.k, ptx.Bitcast[float32](b.k, b.size(sizeFactor))
 	for i := range s {
+		w = append(w, make([][]ptx.Reg[uint32], b.keys/16))
+		for j := range w[i] {
+			w[i][j] = make([]ptx.Reg[uint32], 4)
+		}
 		for half := range 2 {
 			var row variables[float32]
 			for _, part := range s[i] {
@@ -285,15 +279,19 @@ func (b *attendBuilder) weigh(s [][]variables[float32]) {
 				best = b.max(best, ptx.Shuffle(k, ptx.ShuffleXor, best, u32(d), 32, ptx.FullWarp()))
 			}
 			before, sum := b.maxima[2*i+half], b.sums[2*i+half]
-			best = b.max(b.mul(best, b.factor), before.Get())
+			best = b.max(b.mul(best, factor), before.Get())
 			base := b.where(ptx.Eq(k, best, num(math.Inf(-1))), num(0), best)
 			f := b.smallExp2(b.sub(before.Get(), base))
 			before.Set(best)
 			less := b.neg(base)
 			total := b.mul(sum.Get(), f)
-			for _, x := range row {
-				x.Set(b.smallExp2(b.fma(x.Get(), b.factor, less)))
-				total = b.add(total, x.Get())
+			for j, part := range s[i] {
+				var pair [2]float
+				for e, x := range part[2*half : 2*half+2] {
+					pair[e] = b.smallExp2(b.fma(x.Get(), factor, less))
+					total = b.add(total, pair[e])
+				}
+				w[i][j/2][j%2*2+half] = b.set.pack(k, pair[0], pair[1])
 			}
 			sum.Set(total)
 			for _, part := range b.acc[i] {
@@ -303,25 +301,21 @@ func (b *attendBuilder) weigh(s [][]variables[float32]) {
 			}
 		}
 	}
+	return w
 }
 
 // gather adds the tile's values, weighed, to the results.
-func (b *attendBuilder) gather(s [][]variables[float32]) {
+func (b *attendBuilder) gather(w [][][]ptx.Reg[uint32]) {
 	k := b.k
 	at := b.reader(b.ofV, false)
-	for j := 0; j < attendKeys; j += 16 {
-		var w [][]ptx.Reg[uint32]
-		for i := range s {
-			var a []ptx.Reg[uint32]
-			for _, part := range s[i][j/8 : j/8+2] {
-				x := part.get()
-				a = append(a, b.set.pack(k, x[0], x[1]), b.set.pack(k, x[2], x[3]))
-			}
-			w = append(w, a)
+	for j := 0; j < b.keys; j += 16 {
+		var a [][]ptx.Reg[uint32]
+		for i := range w {
+			a = append(a, w[i][j/16])
 		}
 		for step := range b.width / 16 {
 			pair := ptx.LdMatrixTrans[uint32](k, at(j, step), 4)
-			b.set.products(k, w, [][]ptx.Reg[uint32]{pair[:2], pair[2:]}, func(i, n int) []*ptx.Var[float32] { return b.acc[i][2*step+n] })
+			b.set.products(k, a, [][]ptx.Reg[uint32]{pair[:2], pair[2:]}, func(i, n int) []*ptx.Var[float32] { return b.acc[i][2*step+n] })
 		}
 	}
 }
@@ -329,6 +323,8 @@ func (b *attendBuilder) gather(s [][]variables[float32]) {
 // write divides by the sums and stores. Rows pass through the memory of the warp's queries, so that neighbours are written together.
 func (b *attendBuilder) write() {
 	k := b.k
+	block, parked := b.flashBlock, ptx.Load2(k, b.parked.Bytes(b.pitch()))
+	block.first, block.batch, block.head = ptx.Load(k, b.parked), parked[0], parked[1]
 	t := ptx.And(k, b.lane, u32(3))
 	b.each(func(i, half int, row ptx.Reg[uint32]) {
 		sum := b.sums[2*i+half].Get()
@@ -337,27 +333,26 @@ func (b *attendBuilder) write() {
 		}
 		none := ptx.Eq(k, sum, num(0))
 		scale := ptx.Rcp(k, b.where(none, num(1), sum))
-		at := ptx.Mad(k, row, u32(b.pitch()), ptx.Shl(k, t, u32(2)))
-		twist := ptx.Shl(k, ptx.And(k, row, u32(7)), u32(4))
+		to := ptx.AtByte(k, b.ofQ, ptx.Mad(k, row, u32(b.pitch()), ptx.Shl(k, t, u32(2))))
 		for n := range b.width / 8 {
 			x := b.acc[i][n][2*half : 2*half+2].get()
-			to := ptx.Add(k, at, ptx.Xor(k, twist, u32(n%8*16)))
-			ptx.Store(k, ptx.AtByte(k, b.ofQ, to).Bytes(n/8*128), b.set.pack(k, b.mul(x[0], scale), b.mul(x[1], scale)))
+			ptx.Store(k, to.Bytes(16*n), b.set.pack(k, b.mul(x[0], scale), b.mul(x[1], scale)))
 		}
-		mine := ptx.And(k, ptx.Eq(k, t, u32(0)), ptx.Lt(k, ptx.Add(k, b.first, row), b.size(sizeRows)))
-		k.If(ptx.And(k, mine, b.flag(sizeLSE)), func() { b.storeLSE(b.lse, row, b.maxima[2*i+half].Get(), sum, none) })
+		mine := ptx.And(k, ptx.Eq(k, t, u32(0)), ptx.Lt(k, ptx.Add(k, block.first, row), b.size(sizeRows)))
+		k.If(ptx.And(k, mine, b.flag(sizeLSE)), func() { block.storeLSE(b.lse, row, b.maxima[2*i+half].Get(), sum, none) })
 	})
 	k.WarpSync(ptx.FullWarp())
-	chunks := b.pitch() / 16
+	chunks := b.width / 8
 	chunk := ptx.And(k, b.lane, u32(chunks-1))
 	pitch := ptx.Mul(k, b.size(sizeWidth), u32(2))
-	to := ptx.AtByte(k, b.y, ptx.Shl(k, chunk, u32(4)))
+	column := ptx.Shl(k, chunk, u32(4))
+	to := ptx.AtByte(k, b.y, column)
 	first := ptx.Add(k, b.top, ptx.Shr(k, b.lane, u32(log2(chunks))))
 	ptx.For(k, u32(0), u32(b.rows), u32(32/chunks), func(r ptx.Reg[uint32]) {
 		r = ptx.Add(k, first, r)
-		number, row := b.rowAt(r)
+		number, row := block.rowAt(r)
 		inside := ptx.And(k, ptx.Lt(k, number, b.size(sizeRows)), ptx.Ne(k, b.pieces.bytes, u32(0)))
-		words := ptx.Load4(k, ptx.AtByte(k, b.ofQ, b.offset(r, chunk)))
+		words := ptx.Load4(k, ptx.AtByte(k, b.ofQ, ptx.Mad(k, r, u32(b.pitch()), column)))
 		at := ptx.Cast[uint32](ptx.AtByte(k, to, ptx.MulWideU32(k, row, pitch)))
 		k.When(inside, func() { ptx.Store4(k, at, words) })
 	}, ptx.NoUnroll())

@@ -92,7 +92,6 @@ func (b *attendBuilder) park(tid ptx.Reg[uint32]) {
 	wholeTo := b.seenTo(b.standing(b.first), b.used)
 	k.If(ptx.Eq(k, tid, u32(0)), func() {
 		ptx.Store4(k, b.parked, [4]ptx.Reg[uint32]{b.first, unsigned(k, b.used), wholeFrom, wholeTo})
-		ptx.Store2(k, b.parked.Bytes(b.pitch()), [2]ptx.Reg[uint32]{b.batch, b.head})
 	})
 }
 
@@ -323,8 +322,7 @@ func (b *attendBuilder) gather(w [][][]ptx.Reg[uint32]) {
 // write divides by the sums and stores. Rows pass through the memory of the warp's queries, so that neighbours are written together.
 func (b *attendBuilder) write() {
 	k := b.k
-	block, parked := b.flashBlock, ptx.Load2(k, b.parked.Bytes(b.pitch()))
-	block.first, block.batch, block.head = ptx.Load(k, b.parked), parked[0], parked[1]
+	k.WarpSync(ptx.FullWarp())
 	t := ptx.And(k, b.lane, u32(3))
 	b.each(func(i, half int, row ptx.Reg[uint32]) {
 		sum := b.sums[2*i+half].Get()
@@ -338,8 +336,8 @@ func (b *attendBuilder) write() {
 			x := b.acc[i][n][2*half : 2*half+2].get()
 			ptx.Store(k, to.Bytes(16*n), b.set.pack(k, b.mul(x[0], scale), b.mul(x[1], scale)))
 		}
-		mine := ptx.And(k, ptx.Eq(k, t, u32(0)), ptx.Lt(k, ptx.Add(k, block.first, row), b.size(sizeRows)))
-		k.If(ptx.And(k, mine, b.flag(sizeLSE)), func() { block.storeLSE(b.lse, row, b.maxima[2*i+half].Get(), sum, none) })
+		mine := ptx.And(k, ptx.Eq(k, t, u32(0)), ptx.Lt(k, ptx.Add(k, b.first, row), b.size(sizeRows)))
+		k.If(ptx.And(k, mine, b.flag(sizeLSE)), func() { b.storeLSE(b.lse, row, b.maxima[2*i+half].Get(), sum, none) })
 	})
 	k.WarpSync(ptx.FullWarp())
 	chunks := b.width / 8
@@ -350,7 +348,7 @@ func (b *attendBuilder) write() {
 	first := ptx.Add(k, b.top, ptx.Shr(k, b.lane, u32(log2(chunks))))
 	ptx.For(k, u32(0), u32(b.rows), u32(32/chunks), func(r ptx.Reg[uint32]) {
 		r = ptx.Add(k, first, r)
-		number, row := block.rowAt(r)
+		number, row := b.rowAt(r)
 		inside := ptx.And(k, ptx.Lt(k, number, b.size(sizeRows)), ptx.Ne(k, b.pieces.bytes, u32(0)))
 		words := ptx.Load4(k, ptx.AtByte(k, b.ofQ, ptx.Mad(k, r, u32(b.pitch()), column)))
 		at := ptx.Cast[uint32](ptx.AtByte(k, to, ptx.MulWideU32(k, row, pitch)))

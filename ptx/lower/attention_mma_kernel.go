@@ -151,13 +151,12 @@ func (b *attendBuilder) bring(x ptx.Ptr[ptx.Global, uint8], memory ptx.Ptr[ptx.S
 			ptx.CpAsyncFill(k, b.pieceTo(memory, i), ptx.AtByte(k, x, at), 16, p.bytes)
 		}
 	}, func() {
-		to := ptx.AtByte(k, memory, p.to)
-		ptx.For(k, u32(0), u32(b.keys), u32(p.step), func(i ptx.Reg[uint32]) {
-			t := ptx.Add(k, ptx.Add(k, tile, p.first), i)
+		for i := range b.keys / p.step {
+			t := ptx.Add(k, ptx.Add(k, tile, p.first), u32(i*p.step))
 			bytes := ptx.Select(k, ptx.Lt(k, t, b.to), p.bytes, u32(0))
 			at := ptx.MadWideU32(k, wrap(ptx.Add(k, b.front, t)), b.size(sizeKey), b.before)
-			ptx.CpAsyncFill(k, ptx.AtByte(k, to, ptx.Mul(k, i, u32(b.pitch()))), ptx.AtByte(k, x, at), 16, bytes)
-		}, ptx.NoUnroll())
+			ptx.CpAsyncFill(k, b.pieceTo(memory, i), ptx.AtByte(k, x, at), 16, bytes)
+		}
 	})
 }
 

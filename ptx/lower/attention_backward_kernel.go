@@ -146,16 +146,19 @@ func (b *backwardBuilder) know(first ptx.Reg[uint32], rows int) {
 		log, mean := ptx.LoadIf(k, inside, at, num(0)), ptx.LoadIf(k, inside, at.At(1), num(0))
 		p := b.standing(r)
 		from, to := b.seenFrom(p), ptx.Select(k, inside, b.seenTo(p, b.used), u32(0))
-		ptx.Store4(k, ptx.At(k, b.facts, ptx.Shl(k, b.tid, u32(2))),
-			[4]float{ptx.Bitcast[float32](k, from), ptx.Bitcast[float32](k, to), log, mean})
+		place := ptx.At(k, b.facts, b.tid)
+		for n, x := range [4]float{ptx.Bitcast[float32](k, from), ptx.Bitcast[float32](k, to), log, mean} {
+			ptx.Store(k, place.At(n*flashKeys), x)
+		}
 	})
+	k.Barrier()
 }
 
 // weigh makes weights of products, and gradients of scores, as far as scores are scaled.
 func (b *backwardBuilder) weigh(tile ptx.Reg[uint32], p, ds []variables[float32]) {
 	k := b.k
 	b.eachQuery(func(facts ptx.Ptr[ptx.Shared, float32], pairs [][2]int) {
-		mean := ptx.Load(k, facts.At(3))
+		mean := ptx.Load(k, facts.At(3*flashKeys))
 		for _, at := range pairs {
 			x, d := p[at[0]][at[1]], ds[at[0]][at[1]]
 			x.Set(b.mul(x.Get(), b.scale))
@@ -172,8 +175,8 @@ func (b *backwardBuilder) weigh(tile ptx.Reg[uint32], p, ds []variables[float32]
 		}
 	})
 	b.eachQuery(func(facts ptx.Ptr[ptx.Shared, float32], pairs [][2]int) {
-		seen, log := ptx.Load2(k, facts), ptx.Load(k, facts.At(2))
-		from, to := ptx.Bitcast[uint32](k, seen[0]), ptx.Bitcast[uint32](k, seen[1])
+		log := ptx.Load(k, facts.At(2*flashKeys))
+		from, to := ptx.Bitcast[uint32](k, ptx.Load(k, facts)), ptx.Bitcast[uint32](k, ptx.Load(k, facts.At(flashKeys)))
 		for _, at := range pairs {
 			x, d := p[at[0]][at[1]], ds[at[0]][at[1]]
 			var key ptx.Reg[uint32]
@@ -193,23 +196,23 @@ func (b *backwardBuilder) weigh(tile ptx.Reg[uint32], p, ds []variables[float32]
 func (b *backwardBuilder) eachQuery(f func(facts ptx.Ptr[ptx.Shared, float32], pairs [][2]int)) {
 	k := b.k
 	if b.backward.keys {
-		mine := ptx.At(k, b.facts, ptx.Shl(k, b.tx, u32(2)))
+		mine := ptx.At(k, b.facts, b.tx)
 		for j := range flashKeys / 16 {
 			var pairs [][2]int
 			for i := range b.mine() {
 				pairs = append(pairs, [2]int{i, j})
 			}
-			f(mine.At(4*16*j), pairs)
+			f(mine.At(16*j), pairs)
 		}
 		return
 	}
-	mine := ptx.At(k, b.facts, ptx.Shl(k, b.ty, u32(2)))
+	mine := ptx.At(k, b.facts, b.ty)
 	for i := range b.mine() {
 		var pairs [][2]int
 		for j := range flashKeys / 16 {
 			pairs = append(pairs, [2]int{i, j})
 		}
-		f(mine.At(4*8*i), pairs)
+		f(mine.At(8*i), pairs)
 	}
 }
 

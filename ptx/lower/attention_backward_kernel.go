@@ -96,11 +96,12 @@ func (b *backwardBuilder) build() {
 	ptx.For(k, b.from, b.to, u32(flashKeys), func(tile ptx.Reg[uint32]) {
 		if b.backward.keys {
 			b.know(tile, flashKeys) // barriers of the tile before lie behind the last look at what was there
-			theirs := b.rowsOf(tile, b.row)
+			row := func(r ptx.Reg[uint32]) [2]ptx.Reg[uint32] { return b.row(r, b.divisor(sizeGroup)) }
+			theirs := b.rowsOf(tile, row)
 			p, ds := b.products(b.keys, b.q, mine, theirs), b.products(b.vals, b.dy, mine, theirs)
 			b.weigh(tile, p, ds)
-			b.collect(1, p, b.dy, tile, b.row)
-			b.collect(0, ds, b.q, tile, b.row)
+			b.collect(1, p, b.dy, tile, row)
+			b.collect(0, ds, b.q, tile, row)
 		} else {
 			theirs := b.rowsOf(tile, b.key)
 			p, ds := b.products(b.q, b.keys, mine, theirs), b.products(b.dy, b.vals, mine, theirs)

@@ -94,17 +94,20 @@ func (b *backwardBuilder) build() {
 		}
 	}
 	ptx.For(k, b.from, b.to, u32(flashKeys), func(tile ptx.Reg[uint32]) {
+		p, ds := b.zeros(), b.zeros()
 		if b.backward.keys {
 			b.know(tile, flashKeys) // barriers of the tile before lie behind the last look at what was there
 			row := func(r ptx.Reg[uint32]) [2]ptx.Reg[uint32] { return b.row(r, b.divisor(sizeGroup)) }
 			theirs := b.rowsOf(tile, row)
-			p, ds := b.products(b.keys, b.q, mine, theirs), b.products(b.vals, b.dy, mine, theirs)
+			b.products(p, b.keys, b.q, mine, theirs)
+			b.products(ds, b.vals, b.dy, mine, theirs)
 			b.weigh(tile, p, ds)
 			b.collect(1, p, b.dy, tile, row)
 			b.collect(0, ds, b.q, tile, row)
 		} else {
 			theirs := b.rowsOf(tile, b.key)
-			p, ds := b.products(b.q, b.keys, mine, theirs), b.products(b.dy, b.vals, mine, theirs)
+			b.products(p, b.q, b.keys, mine, theirs)
+			b.products(ds, b.dy, b.vals, mine, theirs)
 			b.weigh(tile, p, ds)
 			b.collect(0, ds, b.keys, tile, b.key)
 		}

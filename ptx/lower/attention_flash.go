@@ -86,7 +86,8 @@ func (b *flashBuilder) build() {
 		queries = append(queries, b.query(b.bringer(i)))
 	}
 	ptx.For(k, b.from, b.to, u32(flashKeys), func(tile ptx.Reg[uint32]) {
-		s := b.products(b.q, b.keys, queries, b.rowsOf(tile, b.key))
+		s := b.zeros()
+		b.products(s, b.q, b.keys, queries, b.rowsOf(tile, b.key))
 		b.mask(tile, s)
 		b.weigh(s)
 		b.gather(b.acc, b.vals, tile, b.key)
@@ -197,13 +198,18 @@ func (b *flashBuilder) rowsOf(tile ptx.Reg[uint32], at func(ptx.Reg[uint32]) [2]
 	return rows
 }
 
-// products are those of the thread's rows of x and of y, of which the j-th is 16·j further.
-func (b *flashBuilder) products(x, y ptx.Ptr[ptx.Global, float32], mine, theirs [][2]ptx.Reg[uint32]) []variables[float32] {
-	k := b.k
+// zeros are sums for the thread's rows and their partners in a tile, of which the j-th is 16·j further.
+func (b *flashBuilder) zeros() []variables[float32] {
 	s := make([]variables[float32], b.mine())
 	for i := range s {
-		s[i] = variablesOf(k, constants(make([]float32, flashKeys/16)))
+		s[i] = variablesOf(b.k, constants(make([]float32, flashKeys/16)))
 	}
+	return s
+}
+
+// products adds those of the thread's rows of x and their partners of y to s; mine and theirs are the rows that it brings.
+func (b *flashBuilder) products(s []variables[float32], x, y ptx.Ptr[ptx.Global, float32], mine, theirs [][2]ptx.Reg[uint32]) {
+	k := b.k
 	const chunks = flashDepth / 4
 	column := ptx.And(k, b.tid, u32(chunks-1))
 	keysAt := b.stage.At(b.rows * flashDepth)
@@ -241,7 +247,6 @@ func (b *flashBuilder) products(x, y ptx.Ptr[ptx.Global, float32], mine, theirs 
 			}
 		}, ptx.NoUnroll())
 	}, ptx.NoUnroll())
-	return s
 }
 
 // mask scales and bends scores, and hides what rows do not see.

@@ -90,20 +90,19 @@ func (b *backwardBuilder) build() {
 		if r := b.bringer(i); b.backward.keys {
 			mine = append(mine, b.keyBefore(ptx.Add(k, b.first, r), unsigned(k, b.used)))
 		} else {
-			mine = append(mine, b.query(r))
+			mine = append(mine, b.row(ptx.Add(k, b.first, r)))
 		}
 	}
 	ptx.For(k, b.from, b.to, u32(flashKeys), func(tile ptx.Reg[uint32]) {
 		p, ds := b.zeros(), b.zeros()
 		if b.backward.keys {
 			b.know(tile, flashKeys) // barriers of the tile before lie behind the last look at what was there
-			row := func(r ptx.Reg[uint32]) [2]ptx.Reg[uint32] { return b.row(r, b.divisor(sizeGroup)) }
-			theirs := b.rowsOf(tile, row)
+			theirs := b.rowsOf(tile, b.row)
 			b.products(p, b.keys, b.q, mine, theirs)
 			b.products(ds, b.vals, b.dy, mine, theirs)
 			b.weigh(tile, p, ds)
-			b.collect(1, p, b.dy, tile, row)
-			b.collect(0, ds, b.q, tile, row)
+			b.collect(1, p, b.dy, tile, b.row)
+			b.collect(0, ds, b.q, tile, b.row)
 		} else {
 			theirs := b.rowsOf(tile, b.key)
 			b.products(p, b.q, b.keys, mine, theirs)
@@ -137,15 +136,29 @@ func (b *backwardBuilder) placeKeys() {
 	b.from, b.to = ptx.Mul(k, unsigned(k, from), group), ptx.Mul(k, unsigned(k, to), group)
 }
 
+// split is the query and the head of queries of row r, counted from the first of all.
+func (b *backwardBuilder) split(r ptx.Reg[uint32]) (i, head ptx.Reg[uint32]) {
+	group := b.divisor(sizeGroup)
+	i, g := group.split(b.k, r)
+	return i, ptx.Mad(b.k, b.head, group.d, g)
+}
+
+// row is where row r begins, in elements, and its length: 0 where there is no such row.
+func (b *backwardBuilder) row(r ptx.Reg[uint32]) [2]ptx.Reg[uint32] {
+	k, width := b.k, b.size(sizeWidth)
+	i, head := b.split(r)
+	row := ptx.Mad(k, ptx.Mad(k, b.batch, b.size(sizeN), i), b.size(sizeHeads), head)
+	return [2]ptx.Reg[uint32]{ptx.Mul(k, row, width), ptx.Select(k, ptx.Lt(k, r, b.size(sizeRows)), width, u32(0))}
+}
+
 // know puts into shared memory what is known of rows from the first on: their stats, and the keys that they see.
 func (b *backwardBuilder) know(first ptx.Reg[uint32], rows int) {
 	k := b.k
 	k.If(ptx.Lt(k, b.tid, u32(rows)), func() {
 		r := ptx.Add(k, first, b.tid)
 		inside := ptx.Lt(k, r, b.size(sizeRows))
-		group := b.divisor(sizeGroup)
-		i, g := group.split(k, r)
-		heads := ptx.Mad(k, b.batch, b.size(sizeHeads), ptx.Mad(k, b.head, group.d, g))
+		i, head := b.split(r)
+		heads := ptx.Mad(k, b.batch, b.size(sizeHeads), head)
 		at := ptx.At(k, b.stats, ptx.MulWideU32(k, ptx.Mad(k, heads, b.size(sizeN), i), u32(2)))
 		log, mean := ptx.LoadIf(k, inside, at, num(0)), ptx.LoadIf(k, inside, at.At(1), num(0))
 		p := b.standing(r)
@@ -243,7 +256,7 @@ func (b *backwardBuilder) write() {
 		if b.backward.keys {
 			row = b.keyBefore(ptx.Add(k, b.first, r), b.size(sizeCapacity))
 		} else {
-			row = b.query(r)
+			row = b.row(ptx.Add(k, b.first, r))
 		}
 		for n, acc := range b.all {
 			for j := 0; j < b.width/16; j += 4 {

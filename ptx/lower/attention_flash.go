@@ -122,13 +122,8 @@ func (b *flashBuilder) standing(r ptx.Reg[uint32]) ptx.Reg[int32] {
 
 // query is where row r of the block begins, in elements, and its length: 0 where there is no such row.
 func (b *flashBuilder) query(r ptx.Reg[uint32]) [2]ptx.Reg[uint32] {
-	group := b.divisor(sizeGroup)
-	return b.row(ptx.Add(b.k, b.first, r), group)
-}
-
-// row is that of any row of the head.
-func (b *flashBuilder) row(r ptx.Reg[uint32], group divisor) [2]ptx.Reg[uint32] {
-	k := b.k
+	k, group := b.k, b.divisor(sizeGroup)
+	r = ptx.Add(k, b.first, r)
 	i, g := group.split(k, r)
 	row := ptx.Mad(k, ptx.Mad(k, b.batch, b.size(sizeN), i), b.size(sizeHeads), ptx.Mad(k, b.head, group.d, g))
 	width := b.size(sizeWidth)

@@ -13,6 +13,25 @@ func (rec *Batch) ReLUBackward(x, dy Value) Value {
 	return rec.apply(op.Lookup("relu_backward"), nil, nil, x, dy)
 }
 
+// AttentionBackward computes the gradients of attention for q, k and v, where dy is that of y, and y and lse are
+// what attention_lse gave for the same options, without the matrix of weights in memory (Dao, "FlashAttention-2",
+// 2023); sums have one order, always the same. Q, y, dy and dq are [batch, n, heads, d], k, v, dk and dv are [batch,
+// keys, kvheads, d], lse is [batch, heads, n], or all without batch; all are Float32: cast operands of 16 bits
+// before. Heads of queries that share one of keys add to the same gradient. Lengths are those of attention, also of
+// rings. Keys that are not in use or that no query sees have gradients of zeros, as have queries that see no key or
+// whose lse is −Inf; keys not in use are not read. What is NaN or infinite may make NaN of any gradient of its
+// sequence.
+func (rec *Batch) AttentionBackward(q, k, v, y, lse, dy Value, options ...compute.AttentionOptions) (dq, dk, dv Value) {
+	r := rec.applyAll(op.Lookup("attention_backward"), nil, optional(options), q, k, v, y, lse, dy)
+	return r[0], r[1], r[2]
+}
+
+// AttentionBackwardLengths is [Batch.AttentionBackward] with lengths.
+func (rec *Batch) AttentionBackwardLengths(q, k, v, y, lse, dy, lengths Value, options ...compute.AttentionOptions) (dq, dk, dv Value) {
+	r := rec.applyAll(op.Lookup("attention_backward"), nil, optional(options), q, k, v, y, lse, dy, lengths)
+	return r[0], r[1], r[2]
+}
+
 // Neg computes −x.
 func (rec *Batch) Neg(x Value) Value {
 	return rec.apply(op.Lookup("neg"), nil, nil, x)

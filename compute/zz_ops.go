@@ -8,6 +8,23 @@ func (o Ops) ReLUBackwardAsync(y, x, dy []float32) *Future {
 	return o.run.Run("relu_backward", []Operand{Of(y)}, []Operand{Of(x), Of(dy)}, nil, nil)
 }
 
+// AttentionBackwardAsync computes the gradients of attention for q, k and v, where dy is that of y, and y and lse
+// are what attention_lse gave for the same options, without the matrix of weights in memory (Dao,
+// "FlashAttention-2", 2023); sums have one order, always the same. The lengths of dq, dk, dv must be those of the
+// results. Q, y, dy and dq are [batch, n, heads, d], k, v, dk and dv are [batch, keys, kvheads, d], lse is [batch,
+// heads, n], or all without batch; all are Float32: cast operands of 16 bits before. Heads of queries that share one
+// of keys add to the same gradient. Lengths are those of attention, also of rings. Keys that are not in use or that
+// no query sees have gradients of zeros, as have queries that see no key or whose lse is −Inf; keys not in use are
+// not read. What is NaN or infinite may make NaN of any gradient of its sequence.
+func (o Ops) AttentionBackwardAsync(dq, dk, dv any, q, k, v, y, lse, dy Operand, options ...AttentionOptions) *Future {
+	return o.run.Run("attention_backward", destinations(dq, dk, dv), []Operand{q, k, v, y, lse, dy}, nil, optional(options))
+}
+
+// AttentionBackwardLengthsAsync is [Ops.AttentionBackwardAsync] with lengths.
+func (o Ops) AttentionBackwardLengthsAsync(dq, dk, dv any, q, k, v, y, lse, dy, lengths Operand, options ...AttentionOptions) *Future {
+	return o.run.Run("attention_backward", destinations(dq, dk, dv), []Operand{q, k, v, y, lse, dy, lengths}, nil, optional(options))
+}
+
 // NegAsync computes −x.
 func (o Ops) NegAsync(y, x []float32) *Future {
 	return o.run.Run("neg", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)

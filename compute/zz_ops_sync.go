@@ -12,6 +12,18 @@ func (o Ops) ReLUBackward(ctx context.Context, y, x, dy []float32) error {
 	return o.ReLUBackwardAsync(y, x, dy).AwaitOrAbandon(ctx)
 }
 
+// AttentionBackward is [Ops.AttentionBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) AttentionBackward(ctx context.Context, dq, dk, dv any, q, k, v, y, lse, dy Operand, options ...AttentionOptions) error {
+	return o.AttentionBackwardAsync(dq, dk, dv, q, k, v, y, lse, dy, options...).AwaitOrAbandon(ctx)
+}
+
+// AttentionBackwardLengths is [Ops.AttentionBackwardLengthsAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) AttentionBackwardLengths(ctx context.Context, dq, dk, dv any, q, k, v, y, lse, dy, lengths Operand, options ...AttentionOptions) error {
+	return o.AttentionBackwardLengthsAsync(dq, dk, dv, q, k, v, y, lse, dy, lengths, options...).AwaitOrAbandon(ctx)
+}
+
 // Neg is [Ops.NegAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Neg(ctx context.Context, y, x []float32) error {

@@ -136,11 +136,7 @@ var AttentionLSE = register(&Entry{Name: "attention_lse", Method: "AttentionLSE"
 	Tol: attentionTol, Domain: [2]float64{-2, 2},
 	InferAll: func(in []Type, a Attr) ([]Type, error) {
 		d, err := inferAttention(in, a)
-		lse := F32(d.Batch, d.Heads, d.N)
-		if len(in[0].Shape) == 3 {
-			lse.Shape = lse.Shape[1:]
-		}
-		return []Type{in[0], lse}, err
+		return []Type{in[0], d.lseType(in[0])}, err
 	},
 	RefAll: func(in []Array, a Attr, out []Type) [][]float64 {
 		lse := make([]float64, out[1].Len())
@@ -164,6 +160,14 @@ var AttentionLSE = register(&Entry{Name: "attention_lse", Method: "AttentionLSE"
 		})
 		return [][]float64{y, lse}
 	}})
+
+// lseType is the type of the logarithms of the sums of queries q.
+func (d AttentionDims) lseType(q Type) Type {
+	if len(q.Shape) == 3 {
+		return F32(d.Heads, d.N)
+	}
+	return F32(d.Batch, d.Heads, d.N)
+}
 
 // queryRow is a query of one head, and what it sees.
 type queryRow struct {

@@ -3,6 +3,7 @@ package op_test
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -53,6 +54,9 @@ var gradients = []gradient{
 		attr: op.Attr{Scalars: []float32{1e-3}}, back: op.Attr{Scalars: []float32{1e-3}}},
 	{forward: "layer_norm", backward: "layer_norm_backward", in: []op.Type{op.F32(3, 9), op.F32(9), op.F32(9)},
 		attr: op.Attr{Scalars: []float32{1e-3}}, back: op.Attr{Scalars: []float32{1e-3}}},
+	attentionGradient(compute.AttentionOptions{}, 1, 3, 4, 2, 2, 5),
+	attentionGradient(compute.AttentionOptions{Causal: true, SoftCap: 1.5}, 2, 5, 4, 4, 2, 3, 4, 3),
+	attentionGradient(compute.AttentionOptions{Window: 2, Scale: 0.7}, 2, 4, 3, 2, 1, 3, 8, 0),
 	scoreGradient(compute.CrossEntropyOptions{}, 5, 7),
 	scoreGradient(compute.CrossEntropyOptions{LabelSmoothing: 0.2}, 5, 7),
 	scoreGradient(compute.CrossEntropyOptions{LabelSmoothing: 0.1, Shift: true, Ignore: true, IgnoreIndex: 2}, 2, 6, 4),
@@ -65,6 +69,25 @@ func awayFrom0(_ *rand.Rand, _ int, x []float64) {
 			x[i] = 0.5
 		}
 	}
+}
+
+// attentionGradient takes what attention_lse gives from its reference.
+func attentionGradient(o compute.AttentionOptions, batch, n, keys, heads, kvheads, d int, lengths ...float64) gradient {
+	q, k, a := op.F32(batch, n, heads, d), op.F32(batch, keys, kvheads, d), op.Attr{Options: o}
+	g := gradient{forward: "attention", backward: "attention_backward", attr: a, back: a, in: []op.Type{q, k, k}}
+	if lengths != nil {
+		g.in = append(g.in, op.Type{DType: compute.Int32, Shape: []int{batch}})
+	}
+	g.prepare = func(_ *rand.Rand, operand int, x []float64) {
+		if operand == 3 {
+			copy(x, lengths)
+		}
+	}
+	g.operands = func(in, _, d []op.Array) []op.Array {
+		out := op.AttentionLSE.Reference(in, a, []op.Type{q, op.F32(batch, heads, n)})
+		return slices.Concat(in[:3], out, d, in[3:])
+	}
+	return g
 }
 
 func scoreGradient(o compute.CrossEntropyOptions, shape ...int) gradient {

@@ -82,10 +82,11 @@ func (b *flashBuilder) build() {
 		queries = append(queries, b.query(b.bringer(i)))
 	}
 	ptx.For(k, b.from, b.to, u32(flashKeys), func(tile ptx.Reg[uint32]) {
-		s := b.scores(tile, queries)
+		s := b.zeros()
+		b.products(s, b.q, b.keys, queries, b.rowsOf(tile, b.key))
 		b.mask(tile, s)
 		b.weigh(s)
-		b.gather(tile)
+		b.gather(b.acc, b.vals, tile, b.key)
 	}, ptx.NoUnroll())
 	b.write()
 }
@@ -99,13 +100,16 @@ func (b *flashBuilder) query(r ptx.Reg[uint32]) [2]ptx.Reg[uint32] {
 }
 
 // key is that of a key's row: nothing of it is there behind the last key.
-func (b *flashBuilder) key(t ptx.Reg[uint32]) [2]ptx.Reg[uint32] {
+func (b *flashBuilder) key(t ptx.Reg[uint32]) [2]ptx.Reg[uint32] { return b.keyBefore(t, b.to) }
+
+// keyBefore is that of a key's row, of which nothing is there from key end on.
+func (b *flashBuilder) keyBefore(t, end ptx.Reg[uint32]) [2]ptx.Reg[uint32] {
 	k, capacity := b.k, b.size(sizeCapacity)
 	slot := ptx.Add(k, b.front, t)
 	slot = ptx.Sub(k, slot, ptx.Select(k, ptx.Ge(k, slot, capacity), capacity, u32(0)))
 	width := b.size(sizeWidth)
 	row := ptx.Mad(k, ptx.Mad(k, b.batch, capacity, slot), b.size(sizeKVHeads), b.head)
-	return [2]ptx.Reg[uint32]{ptx.Mul(k, row, width), ptx.Select(k, ptx.Lt(k, t, b.to), width, u32(0))}
+	return [2]ptx.Reg[uint32]{ptx.Mul(k, row, width), ptx.Select(k, ptx.Lt(k, t, end), width, u32(0))}
 }
 
 // bringer is the row of the i-th four elements that a thread brings of a stage of flashDepth columns.
@@ -150,31 +154,40 @@ func (b *flashBuilder) bring(pieces []flashPiece) {
 	}
 }
 
-// scores are the products of the thread's rows and keys, of which the j-th is 16·j further.
-func (b *flashBuilder) scores(tile ptx.Reg[uint32], queries [][2]ptx.Reg[uint32]) []variables[float32] {
-	k := b.k
+// rowsOf are the rows of a tile that a thread brings of each stage.
+func (b *flashBuilder) rowsOf(tile ptx.Reg[uint32], at func(ptx.Reg[uint32]) [2]ptx.Reg[uint32]) (rows [][2]ptx.Reg[uint32]) {
+	for i := range flashKeys * flashDepth / 4 / flashThreads {
+		rows = append(rows, at(ptx.Add(b.k, tile, b.bringer(i))))
+	}
+	return rows
+}
+
+// zeros are sums for the thread's rows and their partners in a tile, of which the j-th is 16·j further.
+func (b *flashBuilder) zeros() []variables[float32] {
 	s := make([]variables[float32], b.mine())
 	for i := range s {
-		s[i] = variablesOf(k, constants(make([]float32, flashKeys/16)))
+		s[i] = variablesOf(b.k, constants(make([]float32, flashKeys/16)))
 	}
-	var keys [][2]ptx.Reg[uint32]
-	for i := range flashKeys * flashDepth / 4 / flashThreads {
-		keys = append(keys, b.key(ptx.Add(k, tile, b.bringer(i))))
-	}
+	return s
+}
+
+// products adds those of the thread's rows of x and their partners of y to s; mine and theirs are the rows that it brings.
+func (b *flashBuilder) products(s []variables[float32], x, y ptx.Ptr[ptx.Global, float32], mine, theirs [][2]ptx.Reg[uint32]) {
+	k := b.k
 	const chunks = flashDepth / 4
 	column := ptx.And(k, b.tid, u32(chunks-1))
 	keysAt := b.stage.At(b.rows * flashDepth)
 	ptx.For(k, u32(0), b.size(sizeWidth), u32(flashDepth), func(c ptx.Reg[uint32]) {
 		at := ptx.Mad(k, column, u32(4), c)
 		var pieces []flashPiece
-		for i, row := range queries {
+		for i, row := range mine {
 			to := ptx.Mad(k, b.bringer(i), u32(flashDepth), ptx.Shl(k, column, u32(2)))
-			pieces = append(pieces, flashPiece{ptx.At(k, b.stage, to), b.q, row, at})
+			pieces = append(pieces, flashPiece{ptx.At(k, b.stage, to), x, row, at})
 		}
-		for i, row := range keys {
+		for i, row := range theirs {
 			r := b.bringer(i)
 			place := ptx.Shl(k, ptx.Xor(k, column, ptx.And(k, r, u32(chunks-1))), u32(2)) // so that neighbours among keys meet other banks
-			pieces = append(pieces, flashPiece{ptx.At(k, keysAt, ptx.Mad(k, r, u32(flashDepth), place)), b.keys, row, at})
+			pieces = append(pieces, flashPiece{ptx.At(k, keysAt, ptx.Mad(k, r, u32(flashDepth), place)), y, row, at})
 		}
 		k.Barrier()
 		b.bring(pieces)
@@ -198,7 +211,6 @@ func (b *flashBuilder) scores(tile ptx.Reg[uint32], queries [][2]ptx.Reg[uint32]
 			}
 		}, ptx.NoUnroll())
 	}, ptx.NoUnroll())
-	return s
 }
 
 // mask scales and bends scores, and hides what rows do not see.
@@ -265,8 +277,9 @@ func (b *flashBuilder) weigh(s []variables[float32]) {
 	}
 }
 
-// gather adds the tile's values to the accumulators.
-func (b *flashBuilder) gather(tile ptx.Reg[uint32]) {
+// gather adds a tile's rows of what lies at from to accumulators, by their weights.
+func (b *flashBuilder) gather(acc []variables[float32], from ptx.Ptr[ptx.Global, float32], tile ptx.Reg[uint32],
+	at func(ptx.Reg[uint32]) [2]ptx.Reg[uint32]) {
 	k := b.k
 	some := 4096 / b.width // values that the stage holds
 	columns := b.width / 4
@@ -276,7 +289,7 @@ func (b *flashBuilder) gather(tile ptx.Reg[uint32]) {
 			e := ptx.Add(k, b.tid, u32(i*flashThreads))
 			t := ptx.Add(k, ptx.Add(k, tile, part), ptx.Shr(k, e, u32(log2(columns))))
 			c := ptx.Shl(k, ptx.And(k, e, u32(columns-1)), u32(2))
-			pieces = append(pieces, flashPiece{ptx.At(k, b.stage, ptx.Shl(k, e, u32(2))), b.vals, b.key(t), c})
+			pieces = append(pieces, flashPiece{ptx.At(k, b.stage, ptx.Shl(k, e, u32(2))), from, at(t), c})
 		}
 		k.Barrier()
 		b.bring(pieces)
@@ -288,13 +301,13 @@ func (b *flashBuilder) gather(tile ptx.Reg[uint32]) {
 			for i := range w {
 				w[i] = ptx.Load4(k, ptx.At(k, weights, e).At(8*i*flashPitch))
 			}
-			from := ptx.At(k, values, ptx.Mul(k, e, u32(b.width)))
+			value := ptx.At(k, values, ptx.Mul(k, e, u32(b.width)))
 			for n := range 4 {
 				for j := 0; j < b.width/16; j += 4 {
-					v := ptx.Load4(k, from.At(n*b.width+16*j))
-					for i, acc := range b.acc {
+					v := ptx.Load4(k, value.At(n*b.width+16*j))
+					for i, sums := range acc {
 						for c := range v {
-							acc[j+c].Set(b.fma(w[i][n], v[c], acc[j+c].Get()))
+							sums[j+c].Set(b.fma(w[i][n], v[c], sums[j+c].Get()))
 						}
 					}
 				}
@@ -320,7 +333,7 @@ func (b *flashBuilder) write() {
 			for c := range y {
 				y[c] = b.mul(acc[j+c].Get(), scale)
 			}
-			b.store(row, ptx.Mad(k, b.tx, u32(4), u32(16*j)), y)
+			b.store(b.y, row, ptx.Mad(k, b.tx, u32(4), u32(16*j)), y)
 		}
 		mine := ptx.And(k, ptx.Eq(k, b.tx, u32(0)), ptx.Ne(k, row[1], u32(0)))
 		k.If(ptx.And(k, mine, b.flag(sizeLSE)), func() {
@@ -329,11 +342,11 @@ func (b *flashBuilder) write() {
 	}
 }
 
-// store writes four elements of a row of y.
-func (b *flashBuilder) store(row [2]ptx.Reg[uint32], c ptx.Reg[uint32], y [4]float) {
+// store writes four elements of a row.
+func (b *flashBuilder) store(to ptx.Ptr[ptx.Global, float32], row [2]ptx.Reg[uint32], c ptx.Reg[uint32], y [4]float) {
 	k := b.k
 	at := ptx.Add(k, row[0], c)
-	to := ptx.At(k, b.y, at)
+	to = ptx.At(k, to, at)
 	k.If(b.flag(sizeVector), func() { k.When(ptx.Lt(k, c, row[1]), func() { ptx.Store4(k, to, y) }) }, func() {
 		for i, x := range y {
 			ptx.StoreIf(k, ptx.Lt(k, ptx.Add(k, c, u32(i)), row[1]), to.At(i), x)

@@ -60,6 +60,11 @@ var allowed = []allowance{
 		[]string{"kv_append_1", "kv_append_8", "kv_append_f16_1", "kv_append_f16_8", "kv_append_bf16_1", "kv_append_bf16_8"}},
 	{"DataDependentStore", "a pair goes behind those that are in the arena, which is sorted before it is full", []string{"top_k"}},
 	{"SharedMemBankConflict", "pairs of 64 bits at distances that are powers of two", []string{"top_k"}},
+	{"ComputedAddrFromLoaded", "rings begin where a length says, which is taken modulo the keys that there are",
+		named("attention_dq_", "attention_dk_dv_")},
+	{"DataDependentStore", "as the loads: rings begin where a length says", named("attention_dk_dv_")},
+	{"UncoalescedLoad", "elements one by one where rows do not begin at multiples of 16 bytes",
+		[]string{"attention_dq_128", "attention_dq_256", "attention_dk_dv_128", "attention_dk_dv_256"}},
 }
 
 // named are the kernels whose names begin so.

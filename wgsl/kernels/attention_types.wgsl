@@ -75,3 +75,28 @@ fn store(row: u32, c: u32, v: vec4<f32>) {
 {{- end}}
 }
 {{end}}
+
+{{define "attention_common" -}}
+fn shifted_exp(d: f32) -> f32 {
+    return select(select(exp(d), 0.0, d < -104.0), d, is_nan(d));
+}
+
+// The keys that a query sees, counted from the oldest of those in use.
+fn seen(query: u32, used: u32) -> vec2<u32> {
+    let at = i32(used) - i32(p.n) + i32(query);
+    var least = 0;
+    var beyond = i32(used);
+    if p.causal != 0u { beyond = min(beyond, at + 1); }
+    if p.window != 0u {
+        least = max(0, at - i32(p.window) + 1);
+        beyond = min(beyond, at + i32(p.window));
+    }
+    return vec2(u32(least), u32(max(least, beyond)));
+}
+
+// Where a key begins.
+fn key_at(batch: u32, head: u32, key: u32, oldest: u32) -> u32 {
+    let slot = oldest + key - select(0u, p.keys, oldest + key >= p.keys);
+    return ((batch * p.keys + slot) * p.kv_heads + head) * p.d - p.k0;
+}
+{{end}}

@@ -50,7 +50,7 @@ type backwardBuilder struct {
 func newBackwardBuilder(k *ptx.Kernel, s backwardShape) *backwardBuilder {
 	b := &backwardBuilder{backward: s}
 	b.flashShape = s.flashShape
-	b.decodeFrame = decodeFrame{calc{k}, ptx.ParamArray[uint32](k, "sizes", decodeSizes)}
+	b.flashBlock = newFlashBlock(k)
 	b.scale, b.cap, b.gain = ptx.Param[float32](k, "scale"), ptx.Param[float32](k, "cap"), ptx.Param[float32](k, "gain")
 	pointer := func(name string) ptx.Ptr[ptx.Global, float32] {
 		return ptx.PointerParam[float32](k, name, ptx.Align(16))
@@ -75,7 +75,7 @@ func (b *backwardBuilder) build() {
 	if b.backward.keys {
 		b.placeKeys()
 	} else {
-		b.place()
+		b.place(b.lengths, b.rows)
 		b.know(b.first, b.rows)
 	}
 	for range b.results {

@@ -50,8 +50,8 @@ func newAsyncProduct(k *ptx.Kernel, alongA, alongB bool) *asyncProduct {
 	p.a = asyncSide{k: k, size: t.m, along: alongA, ld: sizes.At(k, gemmLDA)}
 	p.b = asyncSide{k: k, size: t.n, along: alongB, ld: sizes.At(k, gemmLDB)}
 	memory := ptx.SharedArray[float32](k, "tiles", asyncStages*(p.a.words()+p.b.words()), ptx.Align(16))
-	p.a.begin(memory, a, p.top, p.m, p.first)
-	p.b.begin(memory.At(p.a.words()), b, p.left, p.n, p.first)
+	p.a.begin(memory, a, p.top, p.m, p.first, p.firstRow())
+	p.b.begin(memory.At(p.a.words()), b, p.left, p.n, p.first, p.firstColumn())
 	return p
 }
 
@@ -67,8 +67,7 @@ func (p *asyncProduct) build() {
 	p.b.load(u32(0), rest)
 	k.CpAsyncCommit()
 	total := ptx.Bitcast[int32](k, whole)
-	k.When(ptx.Gt(k, total, ptx.Imm(int32(deep))), func() { p.bring(u32(stage)) })
-	k.CpAsyncCommit()
+	p.bring(u32(stage), ptx.Gt(k, total, ptx.Imm(int32(deep))))
 
 	left := ptx.VarOf(k, total)
 	from, to := ptx.VarOf(k, u32(0)), ptx.VarOf(k, u32(2*stage))
@@ -76,20 +75,21 @@ func (p *asyncProduct) build() {
 		n := ptx.Add(k, v.Get(), u32(stage))
 		v.Set(ptx.Select(k, ptx.Eq(k, n, u32(asyncStages*stage)), u32(0), n))
 	}
+	k.CpAsyncWait(asyncStages - 2)
+	k.Barrier()
 	k.Loop(func() {
 		for _, s := range p.sums {
 			s.Set(ptx.Imm(float32(0)))
 		}
 		stop := ptx.Max(k, ptx.Sub(k, left.Get(), ptx.Imm(int32(longestChain))), ptx.Imm(int32(0)))
 		k.While(func() ptx.Reg[bool] { return ptx.Gt(k, left.Get(), stop) }, func() {
-			k.CpAsyncWait(asyncStages - 2)
-			k.Barrier()
-			k.When(ptx.Gt(k, left.Get(), ptx.Imm(int32(deep*(asyncStages-1)))), func() { p.bring(to.Get()) })
-			k.CpAsyncCommit()
+			p.bring(to.Get(), ptx.Gt(k, left.Get(), ptx.Imm(int32(deep*(asyncStages-1)))))
 			left.Set(ptx.Sub(k, left.Get(), ptx.Imm(int32(deep))))
-			p.add(p.a.fragments(from.Get(), p.firstRow()), p.b.fragments(from.Get(), p.firstColumn()))
+			p.add(p.a.fragments(from.Get()), p.b.fragments(from.Get()))
 			next(from)
 			next(to)
+			k.CpAsyncWait(asyncStages - 2)
+			k.Barrier()
 		})
 		last := ptx.Le(k, left.Get(), ptx.Imm(int32(0)))
 		k.If(last, p.addBias)
@@ -99,33 +99,46 @@ func (p *asyncProduct) build() {
 	k.If(ptx.Ne(k, p.act, u32(0)), p.activate)
 }
 
-func (p *asyncProduct) bring(stage ptx.Reg[uint32]) {
-	p.a.bring(stage)
-	p.b.bring(stage)
+// bring starts to bring the next tiles if there are more.
+func (p *asyncProduct) bring(stage ptx.Reg[uint32], more ptx.Reg[bool]) {
+	p.a.bring(stage, more)
+	p.b.bring(stage, more)
+	p.k.CpAsyncCommit()
 }
 
-// asyncSide is an operand of a gemm_async. A tile is rows of elements at one depth, padded by four so that elements along the depth
-// come to different banks.
+// asyncSide is an operand of a gemm_async. A tile is rows of elements at one depth, padded by eight so that elements of eight rows
+// at four depths come to different banks. Beyond the matrix it repeats the last elements, whose results are not written.
 type asyncSide struct {
 	k      *ptx.Kernel
 	size   int
 	along  bool
 	ld     ptx.Reg[uint32]
 	memory ptx.Ptr[ptx.Shared, float32]
+	to     ptx.Ptr[ptx.Shared, float32] // where the thread's first piece comes to in the first stage,
+	apart  int                          // and how many bytes from there to that of the next piece
+	from   ptx.Ptr[ptx.Shared, float32] // the first that the thread multiplies
 	pieces []asyncPiece
 	step   ptx.Reg[uint64] // bytes from tile to tile
 }
 
-// asyncPiece is what a thread brings of each tile: an element, or four.
+// asyncPiece is what a thread brings of each tile: four elements across, or two along the depth that are four apart.
 type asyncPiece struct {
-	at    *ptx.PtrVar[ptx.Global, float32]
-	d     ptx.Reg[uint32] // its depth in the tile
-	to    ptx.Reg[uint32] // bytes, in the stage
-	bytes ptx.Reg[uint32] // 0 beyond the matrix
+	at *ptx.PtrVar[ptx.Global, float32]
+	d  ptx.Reg[uint32] // its depth in the tile, that of the first
 }
 
-func (s *asyncSide) row() int   { return s.size + 4 }
+func (s *asyncSide) row() int   { return s.size + 8 }
 func (s *asyncSide) words() int { return asyncTile.k * s.row() }
+
+// copies calls f for each copy of a piece: what lies so many bytes behind its first element, and in shared memory.
+func (s *asyncSide) copies(f func(from, to int)) {
+	f(0, 0)
+	if s.along {
+		f(16, 16*s.row())
+	}
+}
+
+// each is the elements of a copy.
 func (s *asyncSide) each() int {
 	if s.along {
 		return 1
@@ -133,66 +146,71 @@ func (s *asyncSide) each() int {
 	return 4
 }
 
-// begin is about tiles from first on and at depth d0.
-func (s *asyncSide) begin(memory ptx.Ptr[ptx.Shared, float32], x ptx.Ptr[ptx.Global, float32], first, bound, d0 ptx.Reg[uint32]) {
+// begin is about tiles from first on and at depth d0, of which the thread multiplies what begins at own.
+func (s *asyncSide) begin(memory ptx.Ptr[ptx.Shared, float32], x ptx.Ptr[ptx.Global, float32], first, bound, d0, own ptx.Reg[uint32]) {
 	k := s.k
-	s.memory = memory
-	s.step = u64(4 * asyncTile.k)
-	if !s.along {
-		s.step = ptx.MulWideU32(k, s.ld, u32(4*asyncTile.k))
+	s.memory, s.from = memory, ptx.At(k, memory, own)
+	tid := k.Tid(ptx.X)
+	var r, d ptx.Reg[uint32]     // of the first piece, in the tile
+	var down, deeper, pieces int // to the next one, and how many there are
+	if s.along {
+		r, d = ptx.Div(k, tid, u32(asyncTile.k/2)), ptx.Rem(k, tid, u32(asyncTile.k/2))
+		down, s.step = gemmThreads/(asyncTile.k/2), u64(4*asyncTile.k)
+		pieces = s.size / down
+	} else {
+		r, d = ptx.Mul(k, ptx.Rem(k, tid, u32(s.size/4)), u32(4)), ptx.Div(k, tid, u32(s.size/4))
+		deeper, s.step = gemmThreads/(s.size/4), ptx.MulWideU32(k, s.ld, u32(4*asyncTile.k))
+		pieces = asyncTile.k / deeper
 	}
-	for i := range s.size * asyncTile.k / s.each() / gemmThreads {
-		r, d := s.where(i)
-		g := ptx.Add(k, first, r)
-		major, minor := g, ptx.Add(k, d0, d)
+	s.to, s.apart = ptx.At(k, memory, ptx.Mad(k, d, u32(s.row()), r)), 4*(down+deeper*s.row())
+	last := ptx.Sub(k, bound, u32(s.each()))
+	for i := range pieces {
+		g, d := ptx.Add(k, first, ptx.Add(k, r, u32(i*down))), ptx.Add(k, d, u32(i*deeper))
+		major, minor := ptx.Min(k, g, last), ptx.Add(k, d0, d)
 		if !s.along {
 			major, minor = minor, major
 		}
 		at := ptx.At(k, ptx.At(k, x, ptx.MulWideU32(k, major, s.ld)), minor)
-		s.pieces = append(s.pieces, asyncPiece{at: ptx.PtrVarOf(k, at), d: d,
-			to:    ptx.Mul(k, ptx.Mad(k, d, u32(s.row()), r), u32(4)),
-			bytes: ptx.Select(k, ptx.Lt(k, g, bound), u32(4*s.each()), u32(0))})
+		s.pieces = append(s.pieces, asyncPiece{at: ptx.PtrVarOf(k, at), d: d})
 	}
-}
-
-// where is the row and the depth in a tile of what the thread brings with the i-th piece.
-func (s *asyncSide) where(i int) (row, d ptx.Reg[uint32]) {
-	k := s.k
-	id := ptx.Add(k, k.Tid(ptx.X), u32(i*gemmThreads))
-	if s.along {
-		return ptx.Div(k, id, u32(asyncTile.k)), ptx.Rem(k, id, u32(asyncTile.k))
-	}
-	return ptx.Mul(k, ptx.Rem(k, id, u32(s.size/4)), u32(4)), ptx.Div(k, id, u32(s.size/4))
 }
 
 // load starts to bring a tile of only so much depth, with zeros for the rest.
 func (s *asyncSide) load(stage, depth ptx.Reg[uint32]) {
 	k := s.k
-	for _, p := range s.pieces {
-		ptx.CpAsyncFill(k, ptx.AtByte(k, ptx.AtByte(k, s.memory, stage), p.to), p.at.Get(), 4*s.each(),
-			ptx.Select(k, ptx.Lt(k, p.d, depth), p.bytes, u32(0)))
-		skipped := ptx.MulWideU32(k, depth, u32(4))
-		if !s.along {
-			skipped = ptx.Mul(k, skipped, ptx.Convert[uint64](k, s.ld))
-		}
+	skipped := ptx.MulWideU32(k, depth, u32(4))
+	if !s.along {
+		skipped = ptx.Mul(k, skipped, ptx.Convert[uint64](k, s.ld))
+	}
+	skipped = ptx.Sub(k, skipped, s.step) // bring goes on first
+	to := ptx.AtByte(k, s.to, stage)
+	for i, p := range s.pieces {
+		s.copies(func(from, at int) {
+			inside := ptx.Lt(k, ptx.Add(k, p.d, u32(from/4)), depth)
+			ptx.CpAsyncFill(k, to.Bytes(i*s.apart+at), p.at.Get().Bytes(from), 4*s.each(), ptx.Select(k, inside, u32(4*s.each()), u32(0)))
+		})
 		p.at.Set(ptx.AtByte(k, p.at.Get(), skipped))
 	}
 }
 
-// bring starts to bring a whole tile.
-func (s *asyncSide) bring(stage ptx.Reg[uint32]) {
+// bring starts to bring a whole tile if there are more. Only the copies ask: addresses that nobody needs do not hurt.
+func (s *asyncSide) bring(stage ptx.Reg[uint32], more ptx.Reg[bool]) {
 	k := s.k
-	tile := ptx.AtByte(k, s.memory, stage)
+	to := ptx.AtByte(k, s.to, stage)
 	for _, p := range s.pieces {
-		ptx.CpAsyncFill(k, ptx.AtByte(k, tile, p.to), p.at.Get(), 4*s.each(), p.bytes)
 		p.at.Set(ptx.AtByte(k, p.at.Get(), s.step))
 	}
+	k.When(more, func() {
+		for i, p := range s.pieces {
+			s.copies(func(from, at int) { ptx.CpAsync(k, to.Bytes(i*s.apart+at), p.at.Get().Bytes(from), 4*s.each()) })
+		}
+	})
 }
 
-// fragments returns what reads the thread's elements at a depth: four from first on, and four more 64 further each.
-func (s *asyncSide) fragments(stage, first ptx.Reg[uint32]) func(d int) []ptx.Reg[float32] {
+// fragments returns what reads the thread's elements at a depth: its first four, and four more 64 further each.
+func (s *asyncSide) fragments(stage ptx.Reg[uint32]) func(d int) []ptx.Reg[float32] {
 	k := s.k
-	at := ptx.At(k, ptx.AtByte(k, s.memory, stage), first)
+	at := ptx.AtByte(k, s.from, stage)
 	return func(d int) (v []ptx.Reg[float32]) {
 		for i := 0; i < s.size; i += 64 {
 			four := ptx.Load4(k, at.At(d*s.row()+i))

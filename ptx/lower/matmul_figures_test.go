@@ -15,8 +15,7 @@ import (
 
 const matmulFigures = "testdata/matmul.tsv"
 
-// What a turn of the loop takes that multiplies tiles: a tile's depth. Loops of mma kernels hold the gathering of operands whose
-// rows are not aligned, too, beside the copies in the background; one of both is executed.
+// What a turn of the loop takes that multiplies tiles: a tile's depth.
 func TestMatMulFigures(t *testing.T) {
 	lines := []string{"kernel\tinstructions\tfma\tldmatrix\tmma\twgmma"}
 	for _, f := range Families() {

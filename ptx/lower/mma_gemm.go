@@ -2,6 +2,7 @@ package lower
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/wavelane/wavelane/ptx"
 )
@@ -135,38 +136,56 @@ func newMmaProduct(k *ptx.Kernel, kind *mmaKind, t mmaTile, alongA, alongB bool)
 
 func u64(n int) ptx.Reg[uint64] { return ptx.Imm(uint64(n)) }
 
-// build: while the tiles of a stage are multiplied, those of the next ones are on their way. Each turn brings tiles to the stage
-// that the turn before has read, which the barrier in between makes safe.
+// build: while the tiles of a stage are multiplied, those of the next ones are on their way. The first tile is what the depth has
+// beyond a multiple of a tile's, so that all others are whole. Each turn of the inner loop brings tiles to the stage that the turn
+// before has read, which the barrier in between makes safe; if operands are not aligned, the outer loop does that instead, and the
+// inner one has a single turn.
 func (p *mmaProduct) build() {
 	k := p.k
-	stage, deep := (p.mmaTile.m+p.mmaTile.n)*mmaRow, mmaRow/p.size
-	bring := func(to ptx.Reg[uint32], left ptx.Reg[int32]) {
-		p.a.load(to, left)
-		p.b.load(to, left)
-		k.CpAsyncCommit()
-	}
-	coming := ptx.VarOf(k, p.depth) // of the depth, not yet asked for
-	for s := range mmaStages - 1 {
-		bring(u32(s*stage), coming.Get())
-		coming.Set(ptx.Sub(k, coming.Get(), ptx.Imm(int32(deep))))
-	}
-	to, from := ptx.VarOf(k, u32((mmaStages-1)*stage)), ptx.VarOf(k, u32(0))
-	next := func(v *ptx.Var[uint32]) {
-		n := ptx.Add(k, v.Get(), u32(stage))
+	stage, deep := (p.mmaTile.m+p.mmaTile.n)*mmaRow, uint32(mmaRow/p.size)
+	depth := ptx.Bitcast[uint32](k, p.depth)
+	whole := ptx.And(k, ptx.Add(k, depth, ptx.Imm(deep-1)), ptx.Imm(-deep)) // rounded up
+	part := ptx.VarOf(k, ptx.Sub(k, ptx.Imm(deep), ptx.Sub(k, whole, depth)))
+	total := ptx.Bitcast[int32](k, whole)
+	left, coming := ptx.VarOf(k, total), ptx.VarOf(k, total) // coming: not yet asked for by the outer loop
+	next := func(v *ptx.Var[uint32], by ptx.Reg[uint32]) {
+		n := ptx.Add(k, v.Get(), by)
 		v.Set(ptx.Select(k, ptx.Eq(k, n, u32(mmaStages*stage)), u32(0), n))
 	}
-	left := ptx.VarOf(k, p.depth)
-	k.CpAsyncWait(mmaStages - 2)
-	k.Barrier()
+	to, from := ptx.VarOf(k, u32(0)), ptx.VarOf(k, u32(0))
+	aligned := ptx.And(k, p.a.vector, p.b.vector)
+	// What an inner turn goes on by.
+	inner := ptx.Select(k, aligned, u32(stage), u32(0))
+	stepA, stepB := ptx.Select(k, aligned, p.a.step, u64(0)), ptx.Select(k, aligned, p.b.step, u64(0))
+	stop := ptx.Select(k, aligned, ptx.Imm(int32(0)), ptx.Imm(int32(math.MaxInt32)))
+	enough := ptx.Select(k, aligned, ptx.Imm(int32(deep*(mmaStages-1))), ptx.Imm(int32(math.MaxInt32)))
 	k.While(func() ptx.Reg[bool] { return ptx.Gt(k, left.Get(), ptx.Imm(int32(0))) }, func() {
-		bring(to.Get(), coming.Get())
+		k.If(ptx.Gt(k, coming.Get(), ptx.Imm(int32(0))), func() {
+			p.a.load(to.Get(), part.Get())
+			p.b.load(to.Get(), part.Get())
+		})
+		k.CpAsyncCommit()
+		next(to, u32(stage))
+		part.Set(ptx.Imm(deep))
 		coming.Set(ptx.Sub(k, coming.Get(), ptx.Imm(int32(deep))))
-		next(to)
-		p.multiply(from.Get())
-		next(from)
-		left.Set(ptx.Sub(k, left.Get(), ptx.Imm(int32(deep))))
-		k.CpAsyncWait(mmaStages - 2)
-		k.Barrier()
+		// All stages but one are filled first.
+		k.If(ptx.Le(k, coming.Get(), ptx.Sub(k, left.Get(), ptx.Imm(int32(deep*(mmaStages-1))))), func() {
+			k.CpAsyncWait(mmaStages - 2)
+			k.Barrier()
+			k.Loop(func() {
+				more := ptx.Gt(k, left.Get(), enough)
+				p.a.bring(to.Get(), more, stepA)
+				p.b.bring(to.Get(), more, stepB)
+				k.CpAsyncCommit()
+				next(to, inner)
+				p.multiply(from.Get())
+				next(from, u32(stage))
+				left.Set(ptx.Sub(k, left.Get(), ptx.Imm(int32(deep))))
+				k.CpAsyncWait(mmaStages - 2)
+				k.Barrier()
+				k.BreakIf(ptx.Le(k, left.Get(), stop))
+			})
+		})
 	})
 	k.CpAsyncWaitAll()
 	k.Barrier()

@@ -98,7 +98,8 @@ func tf32x3Products(k *ptx.Kernel, a, b [][]ptx.Reg[uint32], sum func(i, j int) 
 	}
 }
 
-// tf32Parts cuts each number in two: rounded to a TF32, and the rest rounded to one. Infinite numbers and NaN have no rest.
+// tf32Parts cuts each number in two: rounded to a TF32, and the rest cut off to one. Of its at most 12 bits one is lost, as it would
+// be by rounding: there were only ties. Infinite numbers and NaN have no rest.
 func tf32Parts(k *ptx.Kernel, x [][]ptx.Reg[uint32]) (high, low [][]ptx.Reg[uint32]) {
 	for _, f := range x {
 		var h, l []ptx.Reg[uint32]
@@ -106,10 +107,10 @@ func tf32Parts(k *ptx.Kernel, x [][]ptx.Reg[uint32]) (high, low [][]ptx.Reg[uint
 			whole := ptx.Bitcast[float32](k, v)
 			upper := ptx.Bitcast[uint32](k, ptx.ConvertTF32(k, whole))
 			up := ptx.Bitcast[float32](k, upper)
-			rest := ptx.ConvertTF32(k, ptx.Sub(k, whole, up))
+			rest := ptx.And(k, ptx.Bitcast[uint32](k, ptx.Sub(k, whole, up)), u32(math.MaxUint32>>13<<13))
 			finite := ptx.Lt(k, ptx.Abs(k, up), ptx.Imm(float32(math.Inf(1))))
 			h = append(h, upper)
-			l = append(l, ptx.Select(k, finite, ptx.Bitcast[uint32](k, rest), u32(0)))
+			l = append(l, ptx.Select(k, finite, rest, u32(0)))
 		}
 		high, low = append(high, h), append(low, l)
 	}

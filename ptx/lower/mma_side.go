@@ -1,8 +1,6 @@
 package lower
 
 import (
-	"math"
-
 	"github.com/wavelane/wavelane/ptx"
 )
 
@@ -11,6 +9,8 @@ import (
 //
 //	along the depth, rows of 64 bytes for each element of the result's bound: chunk ^ (row >> 1 & 3)
 //	across, rows of elements at one depth: chunk ^ (row & 7), and of 4-byte elements chunk ^ 2·(row & 3)
+//
+// Beyond the result's bound tiles repeat the last elements, whose products are not written.
 type mmaSide struct {
 	*mmaKind
 	k       *ptx.Kernel
@@ -20,21 +20,21 @@ type mmaSide struct {
 	ld      ptx.Reg[uint32] // elements from row to row in memory
 	vector  ptx.Reg[bool]   // rows begin at multiples of 16 bytes
 	tile    ptx.Ptr[ptx.Shared, uint32]
-	row     int // bytes of a row of the tile
+	row     int                         // bytes of a row of the tile
+	to      ptx.Ptr[ptx.Shared, uint32] // where the thread's first piece comes to in the first stage,
+	apart   int                         // and how many bytes from there to the next one
 	pieces  []mmaPiece
-	// Of the lane, to read fragments: where the first of them lies, permuted by each value that XOR gives.
-	base []ptx.Reg[uint32]
+	step    ptx.Reg[uint64] // bytes from tile to tile in memory
+	// Of the lane, to read fragments: where in the first stage the first of them lies, permuted by each value that XOR gives.
+	base []ptx.Ptr[ptx.Shared, uint32]
 	ofA  bool
 }
 
 // mmaPiece is a chunk of each tile that a thread brings.
 type mmaPiece struct {
-	at *ptx.PtrVar[ptx.Global, uint8]
-	to ptx.Reg[uint32] // bytes from the beginning of the tile
-	// The first element exists while more of the depth than from is left; the next ones along the depth too, across those below
-	// valid.
-	from  ptx.Reg[int32]
-	valid ptx.Reg[uint32]
+	at    *ptx.PtrVar[ptx.Global, uint8]
+	d     ptx.Reg[uint32] // depth of the first element in the tile
+	valid ptx.Reg[uint32] // elements inside of the result's bound
 }
 
 func (s *mmaSide) chunk() int { return 16 / s.size } // elements
@@ -47,29 +47,32 @@ func (s *mmaSide) begin(tile ptx.Ptr[ptx.Shared, uint32], size int, first, bound
 	if !s.along {
 		s.row = size * s.size
 	}
+	s.step = u64(mmaRow)
+	if !s.along {
+		s.step = ptx.MulWideU32(k, s.ld, u32(mmaRow))
+	}
 	perRow := s.row / 16
+	rows := s.threads / perRow // that the block brings at a time: permuted alike
+	tid := k.Tid(ptx.X)
+	row, c := ptx.Div(k, tid, u32(perRow)), ptx.Rem(k, tid, u32(perRow))
+	in := ptx.Mul(k, c, u32(s.chunk())) // of the row, in elements
+	s.to, s.apart = ptx.AtByte(k, tile, s.offset(row, c)), rows*s.row
 	for i := range size * mmaRow / 16 / s.threads {
-		id := ptx.Add(k, k.Tid(ptx.X), u32(i*s.threads))
-		row, c := ptx.Div(k, id, u32(perRow)), ptx.Rem(k, id, u32(perRow))
-		in := ptx.Mul(k, c, u32(s.chunk())) // of the row, in elements
-		r, d := row, in
-		if !s.along {
-			r, d = in, row
-		}
-		g, h := ptx.Add(k, first, r), ptx.Add(k, d0, d)
-		major, minor := g, h
-		if !s.along {
-			major, minor = h, g
+		row := ptx.Add(k, row, u32(i*rows))
+		p := mmaPiece{d: in}
+		var major, minor ptx.Reg[uint32]
+		if s.along {
+			major, minor = ptx.Min(k, ptx.Add(k, first, row), ptx.Sub(k, bound, u32(1))), ptx.Add(k, d0, in)
+		} else {
+			p.d = row
+			g := ptx.Add(k, first, in)
+			inside := ptx.Lt(k, g, bound)
+			p.valid = ptx.Select(k, inside, ptx.Sub(k, bound, g), u32(1))
+			major, minor = ptx.Add(k, d0, row), ptx.Select(k, inside, g, u32(0))
 		}
 		at := ptx.MulWideU32(k, major, s.ld)
 		at = ptx.Mul(k, ptx.Add(k, at, ptx.Convert[uint64](k, minor)), u64(s.size))
-		p := mmaPiece{at: ptx.PtrVarOf(k, ptx.AtByte(k, s.x, at)), to: s.offset(row, c)}
-		inside := ptx.Lt(k, g, bound)
-		p.from = ptx.Bitcast[int32](k, ptx.Select(k, inside, d, u32(math.MaxInt32-64)))
-		p.valid = u32(s.chunk())
-		if !s.along {
-			p.valid = ptx.Sub(k, bound, ptx.Min(k, g, bound))
-		}
+		p.at = ptx.PtrVarOf(k, ptx.AtByte(k, s.x, at))
 		s.pieces = append(s.pieces, p)
 	}
 }
@@ -92,42 +95,50 @@ func (s *mmaSide) offset(row, chunk ptx.Reg[uint32]) ptx.Reg[uint32] {
 	return ptx.Mad(k, row, u32(s.row), ptx.Shl(k, ptx.Xor(k, chunk, s.twist(row)), u32(4)))
 }
 
-// load starts to bring the next tile to a stage, with zeros where the matrix or the depth ends, of which so much is left.
-func (s *mmaSide) load(stage ptx.Reg[uint32], left ptx.Reg[int32]) {
+// load starts to bring a tile of only so much depth, with zeros for the rest, whichever way its chunks permit.
+func (s *mmaSide) load(stage, depth ptx.Reg[uint32]) {
 	k := s.k
-	tile := ptx.AtByte(k, s.tile, stage)
+	to := ptx.AtByte(k, s.to, stage)
 	k.If(s.vector, func() {
-		for _, p := range s.pieces {
-			bytes := ptx.Select(k, ptx.Gt(k, left, p.from), u32(16), u32(0))
-			ptx.CpAsyncFill(k, ptx.AtByte(k, tile, p.to), p.at.Get(), 16, bytes)
+		for i, p := range s.pieces {
+			ptx.CpAsyncFill(k, to.Bytes(i*s.apart), p.at.Get(), 16, ptx.Select(k, ptx.Lt(k, p.d, depth), u32(16), u32(0)))
 		}
 	}, func() {
-		for _, p := range s.pieces {
-			s.gather(ptx.AtByte(k, tile, p.to), p, left)
+		for i, p := range s.pieces {
+			s.gather(to.Bytes(i*s.apart), p, depth)
+		}
+	})
+	skipped := ptx.MulWideU32(k, depth, u32(s.size))
+	if !s.along {
+		skipped = ptx.Mul(k, skipped, ptx.Convert[uint64](k, s.ld))
+	}
+	for _, p := range s.pieces {
+		p.at.Set(ptx.AtByte(k, p.at.Get(), skipped))
+	}
+}
+
+// bring starts to bring a whole tile of aligned chunks if there are more, and goes on so many bytes.
+func (s *mmaSide) bring(stage ptx.Reg[uint32], more ptx.Reg[bool], step ptx.Reg[uint64]) {
+	k := s.k
+	to := ptx.AtByte(k, s.to, stage)
+	k.When(more, func() {
+		for i, p := range s.pieces {
+			ptx.CpAsync(k, to.Bytes(i*s.apart), p.at.Get(), 16)
 		}
 	})
 	for _, p := range s.pieces {
-		if s.along {
-			p.at.Set(p.at.Get().Bytes(mmaRow))
-		} else {
-			p.at.Set(ptx.AtByte(k, p.at.Get(), ptx.MulWideU32(k, s.ld, u32(mmaRow))))
-		}
+		p.at.Set(ptx.AtByte(k, p.at.Get(), step))
 	}
 }
 
 // gather brings a chunk element by element: it need not be aligned, and may end inside.
-func (s *mmaSide) gather(to ptx.Ptr[ptx.Shared, uint32], p mmaPiece, left ptx.Reg[int32]) {
+func (s *mmaSide) gather(to ptx.Ptr[ptx.Shared, uint32], p mmaPiece, depth ptx.Reg[uint32]) {
 	k := s.k
 	inside := func(i int) ptx.Reg[bool] {
-		from := p.from
 		if s.along {
-			from = ptx.Add(k, from, ptx.Imm(int32(i)))
+			return ptx.Lt(k, ptx.Add(k, p.d, u32(i)), depth)
 		}
-		in := ptx.Gt(k, left, from)
-		if !s.along {
-			in = ptx.And(k, in, ptx.Gt(k, p.valid, u32(i)))
-		}
-		return in
+		return ptx.And(k, ptx.Lt(k, p.d, depth), ptx.Gt(k, p.valid, u32(i)))
 	}
 	at := p.at.Get()
 	var words [4]ptx.Reg[uint32]
@@ -153,9 +164,7 @@ func (s *mmaSide) lanes(lane, first ptx.Reg[uint32], part int, ofA bool) {
 		t, g := ptx.And(k, lane, u32(3)), ptx.Shr(k, lane, u32(2))
 		at := ptx.Add(k, s.offset(t, ptx.Add(k, ptx.Shr(k, first, u32(2)), ptx.Shr(k, g, u32(2)))),
 			ptx.Shl(k, ptx.And(k, g, u32(3)), u32(2)))
-		for o := 0; o < 32; o += 8 {
-			s.base = append(s.base, ptx.Xor(k, at, u32(o*4)))
-		}
+		s.permuted(at, 4)
 		return
 	}
 	// With ldmatrix, the eight lanes of a group name the rows of one matrix of 8 × 16 bytes: of two along the result's bound and
@@ -167,14 +176,17 @@ func (s *mmaSide) lanes(lane, first ptx.Reg[uint32], part int, ofA bool) {
 	}
 	if s.along {
 		at := s.offset(ptx.Add(k, first, ptx.Mad(k, bound, u32(8), r)), deep)
-		for step := range mmaRow / 32 {
-			s.base = append(s.base, ptx.Xor(k, at, u32(32*step)))
-		}
+		s.permuted(at, mmaRow/32)
 		return
 	}
 	at := s.offset(ptx.Mad(k, deep, u32(8), r), ptx.Add(k, ptx.Shr(k, first, u32(3)), bound))
-	for o := 0; o < min(part, 64); o += 16 {
-		s.base = append(s.base, ptx.Xor(k, at, u32(o*2)))
+	s.permuted(at, min(part, 64)/16)
+}
+
+// permuted sets the bases.
+func (s *mmaSide) permuted(at ptx.Reg[uint32], n int) {
+	for i := range n {
+		s.base = append(s.base, ptx.AtByte(s.k, s.tile, ptx.Xor(s.k, at, u32(32*i))))
 	}
 }
 
@@ -182,10 +194,9 @@ func (s *mmaSide) lanes(lane, first ptx.Reg[uint32], part int, ofA bool) {
 // with 16 rows, or for two with 8.
 func (s *mmaSide) fragments(stage ptx.Reg[uint32]) func(o, step int) []ptx.Reg[uint32] {
 	k := s.k
-	tile := ptx.AtByte(k, s.tile, stage)
 	var at []ptx.Ptr[ptx.Shared, uint32]
 	for _, b := range s.base {
-		at = append(at, ptx.AtByte(k, tile, b))
+		at = append(at, ptx.AtByte(k, b, stage))
 	}
 	return func(o, step int) []ptx.Reg[uint32] {
 		switch {

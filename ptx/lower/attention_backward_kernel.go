@@ -31,7 +31,10 @@ var backwardKernels = func() map[backwardShape]*Kernel {
 			Doc: "Gradients of " + what + ". Block = (batch · heads of keys + head) · tiles + tile, the longest first. Parameters: " +
 				"u32 sizes[] (see decodeSizes), f32 scale, f32 cap (both for powers of two), f32 gain (scale of scores), f32* q, " +
 				"f32* k, f32* v, f32* dy, f32* stats (see attention_stats), i32* lengths, " + results + ".",
-			build: func(k *ptx.Kernel) { newBackwardBuilder(k, s).build() }})
+			build: func(k *ptx.Kernel) {
+				k.MinBlocks(2) // what ptxas needs to know lest it saves registers and spills
+				newBackwardBuilder(k, s).build()
+			}})
 	}
 	return all
 }()

@@ -67,6 +67,9 @@ func (c calc) swish(x float) float {
 	return c.zeroBelow(-120, x, c.mul(x, c.min(c.sigmoid(x), num(1))))
 }
 
+// plainSwish is swish where registers are short: the largest numbers may become ±Inf.
+func (c calc) plainSwish(x float) float { return c.zeroBelow(-120, x, c.mul(x, c.sigmoid(x))) }
+
 // zeroBelow is 0 where x is below a limit from which on y is as good as 0, else y.
 func (c calc) zeroBelow(limit float64, x, y float) float {
 	return c.where(ptx.Lt(c.k, x, num(limit)), num(0), y)

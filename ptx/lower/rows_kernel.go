@@ -44,7 +44,6 @@ const (
 // if m is a gradient; f32* partial results of tasks, unused with wholeRows.
 func rowsKernel(name, doc string, m second, vectors int, body func(t team) statistic) *Kernel {
 	return register(Kernel{Family: "rows", Name: name, Doc: doc, Block: [3]int{teamThreads, 1, 1}, build: func(k *ptx.Kernel) {
-
 		b := rowsBuilder{team: teamOf(k), second: m}
 		stage, units := ptx.Param[uint32](k, "stage"), ptx.Param[uint32](k, "units")
 		b.statistic = body(b.team)
@@ -215,7 +214,7 @@ func (l rowTile) result(i int, coefficients, v []float) float {
 	c := calc{l.k}
 	switch last := len(v) - 1; l.second {
 	case gated:
-		return c.mul(l.apply(l.x[i].Get(), coefficients, v[:last]), c.swish(v[last]))
+		return c.mul(l.apply(l.x[i].Get(), coefficients, v[:last]), c.plainSwish(v[last]))
 	case gradient:
 		return l.apply(l.x[i].Get(), coefficients, []float{l.g[i].Get()})
 	}

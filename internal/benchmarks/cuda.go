@@ -39,7 +39,8 @@ func newClock(dev *wavelane.Device, c *cleanups) (*clock, error) {
 	}
 	c.add(s.Close)
 	i := d.Info()
-	caps := lower.Caps{Multiprocessors: i.Multiprocessors}
+	// Without the features of one architecture alone: wgmma's kernels take tensor maps, which only a program encodes.
+	caps := lower.Caps{Multiprocessors: i.Multiprocessors, Target: i.Target()}
 	for axis, n := range i.MaxGrid {
 		caps.MaxGrid[axis] = uint32(n)
 	}

@@ -144,7 +144,7 @@ func (k *clock) action(x lower.Action, part func(at lower.Buffer, n int) (*cuda.
 		list = append(list, a)
 	}
 	return func(c *cuda.Capture) error {
-		_, err := c.Launch(kernel, cuda.Launch{Grid: x.Launch.Grid}, list...)
+		_, err := c.Launch(kernel, cuda.Launch{Grid: x.Launch.Grid, Shared: uint32(x.Launch.Kernel.Shared)}, list...)
 		return err
 	}, nil
 }

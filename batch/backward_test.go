@@ -73,11 +73,11 @@ func TestMatMulBackwardIsTheSlope(t *testing.T) {
 		require.Equal(t, sa, rec.Shape(da))
 		require.Equal(t, sb, rec.Shape(db))
 		gotA, gotB, bias := rec.Read(da), rec.Read(db), rec.Read(rec.BiasBackward(rec.Upload(dy, sy...)))
-		require.NoError(t, rec.Run(t.Context()))
+		require.NoError(t, rec.Start().Await(t.Context()))
 		value := func() (sum float64) {
 			rec := batch.New(dev)
 			y := rec.Read(rec.MatMul(rec.Upload(a, sa...), rec.Upload(b, sb...), o))
-			require.NoError(t, rec.Run(t.Context()))
+			require.NoError(t, rec.Start().Await(t.Context()))
 			for i, v := range y.Float32s() {
 				sum += float64(v) * float64(dy[i])
 			}

@@ -87,5 +87,5 @@ proofs: ## all of what make test leaves to the seed: every PTX kernel analysed, 
 
 ptxas-check: ## assemble every PTX kernel with NVIDIA's ptxas (from PATH, or PTXAS=…) and write what each takes to a table
 	@command -v "$${PTXAS:-ptxas}" >/dev/null || { echo "no ptxas: set PTXAS (the README says how to get one)"; exit 1; }
-	$(GO) test -count=1 ./ptx/kernels ./ptx/lower -run '^TestPtxas$$' -update
+	$(GO) test -count=1 ./ptx/kernels ./ptx/lower -run '^TestPtxas(Sass)?$$' -update
 	$(GO) test -count=1 ./ptx/... -run Ptxas

@@ -24,6 +24,10 @@ func matmulStep(s *step) error {
 		product: product{A: s.in[p.A].DType, B: s.in[p.B].DType, TransA: p.TransA, TransB: p.TransB, Act: p.Act}}
 	if len(s.in) == 3 {
 		m.Bias, m.bias = "col", operand(2)
+	} else if m.M == 1 && m.Batch == 1 && uint64(4*m.N) > s.caps.MaxBinding {
+		// A single row that no binding holds is a column just as well, and columns are cut into pieces.
+		m.a, m.b, m.M, m.N = m.b, m.a, m.N, 1
+		m.A, m.B, m.TransA, m.TransB = m.B, m.A, !m.TransB, false
 	}
 	if s.out.DType == compute.Float32 {
 		return m.lower()

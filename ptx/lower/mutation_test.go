@@ -40,7 +40,7 @@ const mutationsTable = "testdata/mutants.tsv"
 
 // go test tries a few mutations of one kernel in so many.
 const (
-	sampledKernels   = 3
+	sampledKernels   = 6
 	sampledMutations = 2
 )
 

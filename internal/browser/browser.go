@@ -150,17 +150,12 @@ type janitor struct {
 const cleaning = `
 read -r pid
 cat >/dev/null
-tries=0
-if [ -n "$pid" ]; then
-	while kill -9 -- "-$pid" 2>/dev/null && [ $tries -lt 100 ]; do
-		tries=$((tries + 1))
-		sleep 0.05
-	done
-fi
-while ! rm -rf -- "$1" 2>/dev/null && [ $tries -lt 200 ]; do
-	tries=$((tries + 1))
-	sleep 0.05
-done`
+for pass in 1 2 3; do # one may be born while the others die, and the last to go may still write
+	[ -z "$pid" ] || kill -9 -- "-$pid" 2>/dev/null
+	rm -rf -- "$1" 2>/dev/null
+	sleep 0.1
+done
+rm -rf -- "$1"`
 
 func newJanitor() (*janitor, error) {
 	dir, err := os.MkdirTemp("", "wavelane-browser-")

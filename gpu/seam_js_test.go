@@ -61,6 +61,9 @@ func isGroup(o object) bool { _, ok := o.(*browserGroup); return ok }
 // many is how often tests repeat what a race could spoil: there is one thread, and each time takes milliseconds.
 const many = 30
 
+// slowRounds keeps the software device busy for a good part of a second.
+const slowRounds = 500
+
 // breathe gives the thread to the event loop.
 func breathe() { time.Sleep(20 * time.Millisecond) }
 

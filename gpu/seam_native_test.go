@@ -29,6 +29,9 @@ func isGroup(o object) bool { _, ok := o.(*nativeGroup); return ok }
 // many is how often tests repeat what a race could spoil.
 const many = 2000
 
+// slowRounds keeps the software device busy for a good part of a second.
+const slowRounds = 4000
+
 // breathe lets others run where there is one thread.
 func breathe() {}
 

@@ -101,42 +101,45 @@ func dequantizeQ5_K(dst []float32, src []byte) {
 
 // affine is what the quantisers of the three differ in.
 type affine struct {
+	format               Type
 	size, scaleAt, minAt int
 	width                int     // values of a sub-block
-	limit, scaleLimit    int     // the largest q; the largest sc and mn
+	limit, scaleLimit    int32   // the largest q; the largest sc and mn
 	rms                  bool    // without importance, weights are |x| plus the root mean square of the sub-block
-	trials               trials  // without importance
+	trials               *trials // without importance
 	spread               float32 // with importance, the variance in the weights is this times the mean square of the block
-	pack                 func(block []byte, scales, mins *[16]uint8, q *[256]uint8)
 }
 
 var (
-	affineQ2_K = affine{size: Q2_KSize, scaleAt: Q2_KScale, minAt: Q2_KMin, width: 16, limit: 3, scaleLimit: 15, spread: 1,
-		trials: trials{first: -0.5, step: 0.1, count: 15, absolute: true},
-		pack: func(b []byte, scales, mins *[16]uint8, q *[256]uint8) {
-			for s := range scales {
-				b[Q2_KScales+s] = scales[s] | mins[s]<<4
-			}
-			packPairs(b[Q2_KQuants:], q)
-		}}
-	affineQ4_K = affine{size: Q4_KSize, scaleAt: Q4_KScale, minAt: Q4_KMin, width: 32, limit: 15, scaleLimit: 63, spread: 2,
-		rms: true, trials: trials{first: -1, step: 0.1, count: 20},
-		pack: func(b []byte, scales, mins *[16]uint8, q *[256]uint8) {
-			PackScalesK4((*[12]byte)(b[Q4_KScales:]), (*[8]uint8)(scales[:]), (*[8]uint8)(mins[:]))
-			packNibblePairs(b[Q4_KQuants:], q)
-		}}
-	affineQ5_K = affine{size: Q5_KSize, scaleAt: Q5_KScale, minAt: Q5_KMin, width: 32, limit: 31, scaleLimit: 63, spread: 2,
-		rms: true, trials: trials{first: -0.5, step: 0.1, count: 15},
-		pack: func(b []byte, scales, mins *[16]uint8, q *[256]uint8) {
-			PackScalesK4((*[12]byte)(b[Q5_KScales:]), (*[8]uint8)(scales[:]), (*[8]uint8)(mins[:]))
-			high := (*[32]byte)(b[Q5_KHigh:])
-			clear(high[:])
-			for i, v := range q {
-				high[i%32] |= v >> 4 << (i / 32)
-			}
-			packNibblePairs(b[Q5_KQuants:], q)
-		}}
+	affineQ2_K = affine{format: Q2_K, size: Q2_KSize, scaleAt: Q2_KScale, minAt: Q2_KMin, width: 16, limit: 3, scaleLimit: 15,
+		trials: &trials{first: -0.5, step: 0.1, count: 15, absolute: true}, spread: 1}
+	affineQ4_K = affine{format: Q4_K, size: Q4_KSize, scaleAt: Q4_KScale, minAt: Q4_KMin, width: 32, limit: 15, scaleLimit: 63,
+		rms: true, trials: &trials{first: -1, step: 0.1, count: 20}, spread: 2}
+	affineQ5_K = affine{format: Q5_K, size: Q5_KSize, scaleAt: Q5_KScale, minAt: Q5_KMin, width: 32, limit: 31, scaleLimit: 63,
+		rms: true, trials: &trials{first: -0.5, step: 0.1, count: 15}, spread: 2}
 )
+
+// pack writes all but the scale and the minimum of the block.
+func (a *affine) pack(b []byte, s *subBlocks) {
+	switch a.format {
+	case Q2_K:
+		for j := range s.scales {
+			b[Q2_KScales+j] = s.scales[j] | s.mins[j]<<4
+		}
+		packPairs(b[Q2_KQuants:], &s.q)
+	case Q4_K:
+		PackScalesK4((*[12]byte)(b[Q4_KScales:]), (*[8]uint8)(s.scales[:]), (*[8]uint8)(s.mins[:]))
+		packNibblePairs(b[Q4_KQuants:], &s.q)
+	case Q5_K:
+		PackScalesK4((*[12]byte)(b[Q5_KScales:]), (*[8]uint8)(s.scales[:]), (*[8]uint8)(s.mins[:]))
+		high := (*[32]byte)(b[Q5_KHigh:])
+		clear(high[:])
+		for i, v := range s.q {
+			high[i%32] |= v >> 4 << (i / 32)
+		}
+		packNibblePairs(b[Q5_KQuants:], &s.q)
+	}
+}
 
 // packPairs writes integers of two bits as Q2_K and Q3_K have them.
 func packPairs(dst []byte, q *[256]uint8) {
@@ -217,7 +220,7 @@ type subBlocks struct {
 }
 
 // shareLargest makes integers of scales so that the largest one becomes limit, and returns what to multiply the integers by.
-func shareLargest(q []uint8, scales []float32, limit int) float32 {
+func shareLargest(q []uint8, scales []float32, limit int32) float32 {
 	var largest float32
 	for _, s := range scales {
 		if s > largest {
@@ -247,5 +250,5 @@ func (a *affine) finish(block []byte, src []float32, s *subBlocks, d, m float32)
 			s.q[i] = uint8(clamp(nearest((src[i]+float32(offset))/scale), 0, a.limit))
 		}
 	}
-	a.pack(block, &s.scales, &s.mins, &s.q)
+	a.pack(block, s)
 }

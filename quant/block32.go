@@ -124,19 +124,12 @@ func truncate(x float32, limit uint8) uint8 {
 	return uint8(min(int32(limit), int32(x)))
 }
 
-// round is x rounded to the nearest integer, halves away from zero, for |x| < 2²³, and zero for NaN.
+// round is x rounded to the nearest integer, halves away from zero, for |x| < 2²³, and zero for NaN. The sum is exact.
 func round(x float32) int8 {
 	if x != x {
 		return 0
 	}
-	n := int32(x)
-	switch rest := x - float32(n); {
-	case rest >= 0.5:
-		n++
-	case rest <= -0.5:
-		n--
-	}
-	return int8(n)
+	return int8(int32(float64(x) + math.Copysign(0.5, float64(x))))
 }
 
 func quantizeQ4_0(dst []byte, src []float32) {
@@ -259,7 +252,7 @@ func weightedQ5_0(dst []byte, src, weights []float32) {
 	})
 }
 
-func weightedSymmetric(dst []byte, row, weights []float32, size, limit int, pack func([]byte, *[32]uint8)) {
+func weightedSymmetric(dst []byte, row, weights []float32, size int, limit int32, pack func([]byte, *[32]uint8)) {
 	variance := sumOfSquares(row) / float32(len(row))
 	var q [32]uint8
 	var w [32]float32
@@ -283,7 +276,7 @@ func weightedQ5_1(dst []byte, src, weights []float32) {
 	})
 }
 
-func weightedAffine(dst []byte, row, weights []float32, size, limit int, pack func([]byte, *[32]uint8)) {
+func weightedAffine(dst []byte, row, weights []float32, size int, limit int32, pack func([]byte, *[32]uint8)) {
 	variance := sumOfSquares(row) / float32(len(row))
 	var q [32]uint8
 	var w [32]float32

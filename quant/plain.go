@@ -32,14 +32,21 @@ func quantizeF32(dst []byte, src []float32) {
 }
 
 func dequantizeF16(dst []float32, src []byte) {
+	const halfToFloat = 1 << 112 // what the exponents differ in; the product is exact, for subnormal numbers, too
 	for i := range dst {
-		dst[i] = half(src[2*i:])
+		h := binary.LittleEndian.Uint16(src[2*i:])
+		if h&halfInfinity == halfInfinity {
+			dst[i] = float16.Frombits(h).Float32()
+			continue
+		}
+		x := math.Float32frombits(uint32(h)&0x7fff<<13) * halfToFloat
+		dst[i] = math.Float32frombits(math.Float32bits(x) | uint32(h)>>15<<31)
 	}
 }
 
 func quantizeF16(dst []byte, src []float32) {
 	for i, x := range src {
-		putHalf(dst[2*i:], x)
+		binary.LittleEndian.PutUint16(dst[2*i:], float16.Fromfloat32(x).Bits())
 	}
 }
 

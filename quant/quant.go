@@ -12,7 +12,8 @@ import (
 // quantised in one call if its rows are whole blocks.
 //
 // Errors wrap [compute.ErrShape] for lengths, [compute.ErrDType] for a type that has no conversion, and [compute.ErrArgument] for
-// NaN, infinities, and values whose scale exceeds what the format can hold, 65,504. What dst holds after an error is undefined.
+// NaN, infinities, and values whose scale exceeds the 65,504 of binary16, in formats that have such scales. What dst holds after an
+// error is undefined.
 func Quantize(dst []byte, t Type, src []float32) error {
 	if err := checkQuantize(dst, t, src); err != nil {
 		return err
@@ -23,7 +24,7 @@ func Quantize(dst []byte, t Type, src []float32) error {
 
 // QuantizeWeighted is [Quantize] with a weight for each column of a matrix: how much its error matters, for instance the mean
 // square of the activations that meet it (the importance matrix of GGML). src is rows of len(weights) values, and each row is
-// whole blocks. Weights are finite and not negative. F32, F16, BF16, Q8_0, Q8_1 and Q8_K do not look at them. A group of values
+// whole blocks. Weights are from 0 to 1e12. F32, F16, BF16, Q8_0, Q8_1 and Q8_K do not look at them. A group of values
 // whose weights are all zero may become zeros.
 func QuantizeWeighted(dst []byte, t Type, src, weights []float32) error {
 	if err := checkQuantize(dst, t, src); err != nil {
@@ -37,8 +38,8 @@ func QuantizeWeighted(dst []byte, t Type, src, weights []float32) error {
 		return fmt.Errorf("quant: %d values are no whole rows of %d weights: %w", len(src), cols, compute.ErrShape)
 	}
 	for i, w := range weights {
-		if !(w >= 0 && w <= math.MaxFloat32) {
-			return fmt.Errorf("quant: weight %d is %v: %w", i, w, compute.ErrArgument)
+		if !(w >= 0 && w <= maxWeight) {
+			return fmt.Errorf("quant: weight %d is %v, not from 0 to %g: %w", i, w, float64(maxWeight), compute.ErrArgument)
 		}
 	}
 	f := t.format()
@@ -59,16 +60,42 @@ func checkQuantize(dst []byte, t Type, src []float32) error {
 	if err := checkConvert(t, len(src), len(dst)); err != nil {
 		return err
 	}
+	// Beyond the largest magnitude, sums of the search could overflow and hide that the scale did.
+	most := t.format().most * 65520 // the least that is infinity in binary16
+	if most == 0 {
+		most = math.MaxFloat32
+	}
 	for i, x := range src {
-		if math.Float32bits(x)&infinity == infinity {
+		if !(abs(x) <= most) {
 			return fmt.Errorf("quant: value %d is %v, which %v cannot hold: %w", i, x, t, compute.ErrArgument)
 		}
 	}
 	return nil
 }
 
-// infinity is the exponent of infinities and NaNs.
-const infinity = 0xff << 23
+// maxWeight keeps the sums of the search finite.
+const maxWeight = 1e12
+
+// scale is where a scale stands in a block, and the exponent of infinities and NaNs in its format.
+type scale struct {
+	offset   int
+	exponent uint32
+}
+
+const (
+	infinity      = 0xff << 23 // of float32
+	halfInfinity  = 0x1f << 10 // of binary16
+	brainInfinity = 0xff << 7  // of bfloat16
+)
+
+// halves are scales in binary16.
+func halves(offsets ...int) []scale {
+	s := make([]scale, len(offsets))
+	for i, at := range offsets {
+		s[i] = scale{at, halfInfinity}
+	}
+	return s
+}
 
 // Dequantize writes the values of the blocks in src to dst, which has exactly [Type.BlockLen] values for each block.
 //
@@ -96,7 +123,8 @@ func checkConvert(t Type, values, bytes int) error {
 }
 
 // Check says where blocks have a scale that is infinite or NaN, or a value that is, for types without scales. The error wraps
-// [compute.ErrArgument], or [compute.ErrShape] if the blocks are not whole.
+// [compute.ErrArgument], [compute.ErrShape] if the blocks are not whole, and [compute.ErrDType] if t is not valid. Types that
+// cannot be converted have no such places.
 func Check(t Type, blocks []byte) error {
 	f := t.format()
 	if f.len == 0 {
@@ -105,23 +133,32 @@ func Check(t Type, blocks []byte) error {
 	if len(blocks)%f.size != 0 {
 		return fmt.Errorf("quant: %d bytes are no whole blocks of %v, which have %d: %w", len(blocks), t, f.size, compute.ErrShape)
 	}
-	const half, brain = 0x1f << 10, 0xff << 7 // exponents
-	for at := 0; at < len(blocks); at += f.size {
-		b := blocks[at : at+f.size]
-		bad := false
-		switch t {
-		case F32, Q8_K:
-			bad = binary.LittleEndian.Uint32(b)&infinity == infinity
-		case BF16:
-			bad = binary.LittleEndian.Uint16(b)&brain == brain
-		default:
-			for _, s := range f.scales {
-				bad = bad || binary.LittleEndian.Uint16(b[s:])&half == half
-			}
-		}
-		if bad {
-			return fmt.Errorf("quant: block %d of %v has a scale beyond its range: %w", at/f.size, t, compute.ErrArgument)
-		}
+	first := len(blocks)
+	for _, s := range f.scales {
+		first = min(first, firstBeyond(blocks, f.size, s))
+	}
+	if first < len(blocks) {
+		return fmt.Errorf("quant: block %d of %v has a scale beyond its range: %w", first/f.size, t, compute.ErrArgument)
 	}
 	return nil
+}
+
+// firstBeyond returns the place of the first scale that is infinite or NaN, or len(blocks).
+func firstBeyond(blocks []byte, size int, s scale) int {
+	switch s.exponent {
+	case infinity:
+		for at := s.offset; at+4 <= len(blocks); at += size {
+			if binary.LittleEndian.Uint32(blocks[at:])&infinity == infinity {
+				return at
+			}
+		}
+	default:
+		exponent := uint16(s.exponent)
+		for at := s.offset; at+2 <= len(blocks); at += size {
+			if binary.LittleEndian.Uint16(blocks[at:])&exponent == exponent {
+				return at
+			}
+		}
+	}
+	return len(blocks)
 }

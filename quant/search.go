@@ -11,12 +11,12 @@ const tinyGroup = 1e-15
 
 // nearest rounds to the nearest integer, ties to even, for |x| < 2²². What lies beyond gives a number, too, the same on all
 // processors, as GGML's.
-func nearest(x float32) int {
+func nearest(x float32) int32 {
 	const magic = 3 << 22 // the sum has its last bit where x has the ones
-	return int(math.Float32bits(float32(x)+magic)&(1<<23-1)) - 1<<22
+	return int32(math.Float32bits(float32(x)+magic)&(1<<23-1)) - 1<<22
 }
 
-func clamp(x, low, high int) int { return max(low, min(high, x)) }
+func clamp(x, low, high int32) int32 { return max(low, min(high, x)) }
 
 func sqrt(x float32) float32 { return float32(math.Sqrt(float64(x))) }
 
@@ -43,7 +43,7 @@ func extreme(x []float32) float32 {
 
 // searchSymmetric looks for the scale d and integers q with x ≈ d·(q − limit), 0 ≤ q < 2·limit, and returns d: the least weighted
 // squares fit over 19 trial scales around that which maps the extreme value to −limit (make_qx_quants).
-func searchSymmetric(q []uint8, x, w []float32, limit int) float32 {
+func searchSymmetric(q []uint8, x, w []float32, limit int32) float32 {
 	w, q = w[:len(x)], q[:len(x)]
 	most := extreme(x)
 	if abs(most) < tinyGroup {
@@ -88,13 +88,13 @@ func searchSymmetric(q []uint8, x, w []float32, limit int) float32 {
 
 // searchByCoordinate is another search for x ≈ d·(q − limit), with weights x²: it starts with the scale that maps the extreme value
 // to −limit, and moves one integer at a time as long as that makes the fit better (make_q3_quants).
-func searchByCoordinate(q []uint8, x []float32, limit int) float32 {
+func searchByCoordinate(q []uint8, x []float32, limit int32) float32 {
 	most := extreme(x)
 	if abs(most) < tinyGroup {
 		clear(q[:len(x)])
 		return 0
 	}
-	var levels [16]int
+	var levels [16]int32
 	inverse := float32(-limit) / most
 	var sumXQ, sumQQ float32
 	for i, v := range x {
@@ -145,12 +145,12 @@ type trials struct {
 }
 
 // importance are the trials where there are importance weights.
-var importance = trials{first: -0.9, step: 0.05, count: 36}
+var importance = &trials{first: -0.9, step: 0.05, count: 36}
 
 // searchAffine looks for the scale d, the offset m ≥ 0 and integers q with x ≈ d·q − m, 0 ≤ q ≤ limit, and returns d and m: for each
 // trial scale, the integers that it gives and the weighted least squares fit to them (make_qkx2_quants, make_qkx3_quants). As in
 // GGML, a trial measures from the best offset so far.
-func searchAffine(q []uint8, x, w []float32, limit int, t trials) (scale, offset float32) {
+func searchAffine(q []uint8, x, w []float32, limit int32, t *trials) (scale, offset float32) {
 	w, q = w[:len(x)], q[:len(x)]
 	low, high := x[0], x[0]
 	sumW := w[0]
@@ -173,23 +173,22 @@ func searchAffine(q []uint8, x, w []float32, limit int, t trials) (scale, offset
 	}
 	inverse := float32(limit) / (high - low)
 	scale = 1 / inverse
-	var best float32
+	var levels [32]float32
+	trial := levels[:len(x)]
 	for i, v := range x {
 		l := clamp(nearest(inverse*(v-low)), 0, limit)
 		q[i] = uint8(l)
-		best += float32(w[i] * t.difference(float32(scale*float32(l))+low-v))
+		trial[i] = float32(l)
 	}
-	var levels [32]uint8
-	trial := levels[:len(x)]
+	best := t.misfit(trial, x, w, scale, low)
 	for step := range t.count + 1 {
 		inverse = (t.first + float32(t.step*float32(step)) + float32(limit)) / (high - low)
 		var sumQ, sumQQ, sumXQ float32
 		for i, v := range x {
-			l := clamp(nearest(inverse*(v-low)), 0, limit)
-			trial[i] = uint8(l)
-			f := float32(l)
-			wq := float32(w[i] * f)
-			sumQ += wq
+			f := float32(clamp(nearest(inverse*(v-low)), 0, limit))
+			trial[i] = f
+			wq := w[i] * f
+			sumQ += float32(wq)
 			sumQQ += float32(wq * f)
 			sumXQ += float32(wq * v)
 		}
@@ -203,29 +202,36 @@ func searchAffine(q []uint8, x, w []float32, limit int, t trials) (scale, offset
 			m = 0
 			d = sumXQ / sumQQ
 		}
-		var sum float32
-		for i, v := range x {
-			sum += float32(w[i] * t.difference(float32(d*float32(trial[i]))+m-v))
-		}
-		if sum < best {
-			copy(q, trial)
-			best, scale, low = sum, d, m
+		if e := t.misfit(trial, x, w, d, m); e < best {
+			for i, f := range trial {
+				q[i] = uint8(f)
+			}
+			best, scale, low = e, d, m
 		}
 	}
 	return scale, -low
 }
 
-// difference is what a difference d counts.
-func (t *trials) difference(d float32) float32 {
+// misfit is the weighted sum of the differences between d·q + m and x.
+func (t *trials) misfit(q, x, w []float32, d, m float32) float32 {
+	q, w = q[:len(x)], w[:len(x)]
+	var sum float32
 	if t.absolute {
-		return abs(d)
+		for i, v := range x {
+			sum += float32(w[i] * abs(float32(d*q[i])+m-v))
+		}
+		return sum
 	}
-	return float32(d * d)
+	for i, v := range x {
+		e := float32(d*q[i]) + m - v
+		sum += float32(w[i] * float32(e*e))
+	}
+	return sum
 }
 
 // searchPositive looks for the scale d and integers q with x ≈ d·q, 0 ≤ q ≤ limit, for x that are hardly ever negative, and
 // returns d: the best of nine scales by weighted squares, then one integer at a time (make_qp_quants).
-func searchPositive(q []uint8, x, w []float32, limit int) float32 {
+func searchPositive(q []uint8, x, w []float32, limit int32) float32 {
 	var high float32
 	for _, v := range x {
 		high = max(high, v)
@@ -274,7 +280,7 @@ func searchPositive(q []uint8, x, w []float32, limit int) float32 {
 				continue
 			}
 			l := min(limit, nearest(float32(v*qq)/xq))
-			if l == int(q[i]) {
+			if l == int32(q[i]) {
 				continue
 			}
 			f = float32(l)

@@ -115,7 +115,7 @@ func quantizeQ3_K(dst []byte, src []float32) {
 		if most := extreme(scale[:]); most != 0 {
 			inverse := -32 / most
 			for s, v := range scale {
-				scales[s] = int8(clamp(int(int8(nearest(inverse*v))), -32, 31))
+				scales[s] = int8(clamp(int32(int8(nearest(inverse*v))), -32, 31))
 			}
 			d = 1 / inverse
 		}
@@ -160,7 +160,7 @@ func finishQ3_K(block []byte, src []float32, q *[256]uint8, scales *[16]int8, d 
 }
 
 // requantize writes q = round(x/(d·scale)) + limit, at least 0 and less than 2·limit, for 16 sub-blocks.
-func requantize(q *[256]uint8, x []float32, scales *[16]int8, d float32, limit int) {
+func requantize(q *[256]uint8, x []float32, scales *[16]int8, d float32, limit int32) {
 	for s, scale := range scales {
 		scale := d * float32(scale)
 		if scale == 0 {

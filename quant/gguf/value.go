@@ -110,8 +110,13 @@ func (d *decoder) read(p []byte) error {
 		return fmt.Errorf("%w: it ends at byte %d", ErrMalformed, d.end)
 	}
 	n, err := io.ReadFull(d.buffer, p)
+	return d.advance(n, err)
+}
+
+// advance tells the end of a source that is shorter than it was said to be from other errors.
+func (d *decoder) advance(n int, err error) error {
 	d.at += int64(n)
-	if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("%w: it ends at byte %d", ErrMalformed, d.at)
 	}
 	return err
@@ -125,9 +130,7 @@ func (d *decoder) skip(n int64) error {
 		d.seek(d.at + n)
 		return nil
 	}
-	done, err := d.buffer.Discard(int(n))
-	d.at += int64(done)
-	return err
+	return d.advance(d.buffer.Discard(int(n)))
 }
 
 func (d *decoder) uint32() (uint32, error) {

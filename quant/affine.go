@@ -29,8 +29,8 @@ const (
 )
 
 // UnpackScalesK4 returns the scales and minima, of 6 bits each, of the 8 sub-blocks of a block of Q4_K or Q5_K. Those of the
-// sub-blocks 0 to 3 are the low 6 bits of bytes 0 to 3 and 4 to 7; of those of the sub-blocks 4 to 7, bytes 8 to 11 have the low 4
-// bits (the scale in the low nibble), and the top 2 bits of bytes 0 to 3 and 4 to 7 the rest.
+// sub-blocks 0 to 3 are the low 6 bits of bytes 0 to 3 and 4 to 7; of those of the sub-blocks 4 to 7, bytes 8 to 11 have the
+// low 4 bits (the scale in the low nibble), and the top 2 bits of bytes 0 to 3 and 4 to 7 the rest.
 func UnpackScalesK4(b *[12]byte) (scales, mins [8]uint8) {
 	for j := range 4 {
 		scales[j], mins[j] = b[j]&63, b[j+4]&63

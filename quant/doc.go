@@ -22,10 +22,10 @@
 // unpacking of scales from here. All numbers are little-endian. Types of GGML that are not in this table have a name, a block
 // length and a size, so that files with them can be listed; converting them is [compute.ErrUnsupported].
 //
-// [Dequantize] gives the very floats that GGML gives. [Quantize] searches for scales as GGML's reference quantisers do and gives
-// the very bytes that they give, with importance weights ([QuantizeWeighted]) or without, on every processor: nothing in this
-// package is left to the fusing of multiplications and additions. The source of formats and algorithms is ggml-quants.c and
-// ggml-common.h of github.com/ggml-org/ggml.
+// [Dequantize] gives the very floats that GGML gives. [Quantize] searches for scales as GGML's reference quantisers do and
+// gives the very bytes that they give, with importance weights ([QuantizeWeighted]) or without, on every processor: nothing
+// in this package is left to the fusing of multiplications and additions. The source of formats and algorithms is
+// ggml-quants.c and ggml-common.h of github.com/ggml-org/ggml.
 //
 // Nothing here is shared between calls: every function may be called from many goroutines.
 package quant

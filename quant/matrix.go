@@ -9,8 +9,8 @@ import (
 	"github.com/wavelane/wavelane/compute"
 )
 
-// Matrix is a matrix in blocks: rows of Cols values lie one after the other, and each row is whole blocks. A weight that maps in to
-// out features has out rows and in columns.
+// Matrix is a matrix in blocks: rows of Cols values lie one after the other, and each row is whole blocks. A weight that maps
+// in to out features has out rows and in columns.
 type Matrix struct {
 	Type       Type
 	Rows, Cols int
@@ -24,7 +24,8 @@ func NewMatrix(t Type, rows, cols int, data []byte) (*Matrix, error) {
 		return nil, err
 	}
 	if size != len(data) {
-		return nil, fmt.Errorf("quant: %d × %d values of %v are %d bytes, not %d: %w", rows, cols, t, size, len(data), compute.ErrShape)
+		return nil, fmt.Errorf("quant: %d × %d values of %v are %d bytes, not %d: %w",
+			rows, cols, t, size, len(data), compute.ErrShape)
 	}
 	return &Matrix{t, rows, cols, data}, nil
 }
@@ -131,9 +132,9 @@ func (m *Matrix) RowBlock(from, to int) (*Matrix, error) {
 // Dequantize writes all values to dst, row by row. Errors are those of the function [Dequantize].
 func (m *Matrix) Dequantize(dst []float32) error { return Dequantize(dst, m.Type, m.Data) }
 
-// TransposeLossy returns the transposed matrix in the format t. It dequantises and quantises again, since blocks run along rows and
-// the values of a column lie in different ones: the result has the errors of both, and transposing it back does not give m. m.Rows
-// must be whole blocks of t. Weights in Options are for the rows of m. Errors are those of [QuantizeMatrix].
+// TransposeLossy returns the transposed matrix in the format t. It dequantises and quantises again, since blocks run along
+// rows and the values of a column lie in different ones: the result has the errors of both, and transposing it back does not
+// give m. m.Rows must be whole blocks of t. Weights in Options are for the rows of m. Errors are those of [QuantizeMatrix].
 func (m *Matrix) TransposeLossy(t Type, o Options) (*Matrix, error) {
 	if _, err := t.RowSize(m.Rows); err != nil {
 		return nil, err

@@ -93,7 +93,9 @@ func TestTransposeLossy(t *testing.T) {
 	before, after := dequantize(t, quant.Q8_0, m.Data), dequantize(t, quant.F32, turned.Data)
 	for i := range rows {
 		for j := range cols {
-			require.Equal(t, before[i*cols+j], after[j*rows+i])
+			if before[i*cols+j] != after[j*rows+i] {
+				t.Fatalf("%v at row %d and column %d became %v", before[i*cols+j], i, j, after[j*rows+i])
+			}
 		}
 	}
 

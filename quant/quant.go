@@ -11,9 +11,9 @@ import (
 // Quantize writes the blocks of src to dst: whole blocks, and exactly as many bytes as [Type.RowSize] says. A matrix is
 // quantised in one call if its rows are whole blocks.
 //
-// Errors wrap [compute.ErrShape] for lengths, [compute.ErrDType] for a type that has no conversion, and [compute.ErrArgument] for
-// NaN, infinities, and values whose scale exceeds the 65,504 of binary16, in formats that have such scales. What dst holds after an
-// error is undefined.
+// Errors wrap [compute.ErrShape] for lengths, [compute.ErrDType] for a type that has no conversion, and [compute.ErrArgument]
+// for NaN, infinities, and values whose scale exceeds the 65,504 of binary16, in formats that have such scales. What dst
+// holds after an error is undefined.
 func Quantize(dst []byte, t Type, src []float32) error {
 	if err := checkQuantize(dst, t, src); err != nil {
 		return err
@@ -131,7 +131,8 @@ func Check(t Type, blocks []byte) error {
 		return fmt.Errorf("quant: no %v: %w", t, compute.ErrDType)
 	}
 	if len(blocks)%f.size != 0 {
-		return fmt.Errorf("quant: %d bytes are no whole blocks of %v, which have %d: %w", len(blocks), t, f.size, compute.ErrShape)
+		return fmt.Errorf("quant: %d bytes are no whole blocks of %v, which have %d: %w",
+			len(blocks), t, f.size, compute.ErrShape)
 	}
 	first := len(blocks)
 	for _, s := range f.scales {

@@ -2,9 +2,9 @@ package quant
 
 import "math"
 
-// The searches for scales follow GGML's make_qx_quants, make_q3_quants, make_qkx2_quants, make_qkx3_quants and make_qp_quants step
-// by step, since the bytes depend on each rounding. Every product that is added to something is converted to float32: Go may
-// otherwise fuse the two, as it does on arm64, and round once.
+// The searches for scales follow GGML's make_qx_quants, make_q3_quants, make_qkx2_quants, make_qkx3_quants and make_qp_quants
+// step by step, since the bytes depend on each rounding. Every product that is added to something is converted to float32: Go
+// may otherwise fuse the two, as it does on arm64, and round once.
 
 // tinyGroup is the largest magnitude below which a group of values counts as zeros.
 const tinyGroup = 1e-15
@@ -41,8 +41,8 @@ func extreme(x []float32) float32 {
 	return most
 }
 
-// searchSymmetric looks for the scale d and integers q with x ≈ d·(q − limit), 0 ≤ q < 2·limit, and returns d: the least weighted
-// squares fit over 19 trial scales around that which maps the extreme value to −limit (make_qx_quants).
+// searchSymmetric looks for the scale d and integers q with x ≈ d·(q − limit), 0 ≤ q < 2·limit, and returns d: the least
+// weighted squares fit over 19 trial scales around that which maps the extreme value to −limit (make_qx_quants).
 func searchSymmetric(q []uint8, x, w []float32, limit int32) float32 {
 	w, q = w[:len(x)], q[:len(x)]
 	most := extreme(x)
@@ -86,8 +86,8 @@ func searchSymmetric(q []uint8, x, w []float32, limit int32) float32 {
 	return scale
 }
 
-// searchByCoordinate is another search for x ≈ d·(q − limit), with weights x²: it starts with the scale that maps the extreme value
-// to −limit, and moves one integer at a time as long as that makes the fit better (make_q3_quants).
+// searchByCoordinate is another search for x ≈ d·(q − limit), with weights x²: it starts with the scale that maps the extreme
+// value to −limit, and moves one integer at a time as long as that makes the fit better (make_q3_quants).
 func searchByCoordinate(q []uint8, x []float32, limit int32) float32 {
 	most := extreme(x)
 	if abs(most) < tinyGroup {
@@ -147,9 +147,9 @@ type trials struct {
 // importance are the trials where there are importance weights.
 var importance = &trials{first: -0.9, step: 0.05, count: 36}
 
-// searchAffine looks for the scale d, the offset m ≥ 0 and integers q with x ≈ d·q − m, 0 ≤ q ≤ limit, and returns d and m: for each
-// trial scale, the integers that it gives and the weighted least squares fit to them (make_qkx2_quants, make_qkx3_quants). As in
-// GGML, a trial measures from the best offset so far.
+// searchAffine looks for the scale d, the offset m ≥ 0 and integers q with x ≈ d·q − m, 0 ≤ q ≤ limit, and returns d and m:
+// for each trial scale, the integers that it gives and the weighted least squares fit to them (make_qkx2_quants,
+// make_qkx3_quants). As in GGML, a trial measures from the best offset so far.
 func searchAffine(q []uint8, x, w []float32, limit int32, t *trials) (scale, offset float32) {
 	w, q = w[:len(x)], q[:len(x)]
 	low, high := x[0], x[0]

@@ -15,9 +15,9 @@ const (
 	Q3_KScales = 96  // 12 bytes
 	Q3_KScale  = 108 // d, binary16
 
-	// Q6_K: x = d·sc·(q − 32). Each half of 128 values has 64 bytes of low and 32 bytes of high. With l = 0 … 31, the low four
-	// bits of values l, l + 32, l + 64 and l + 96 are the low nibbles of low[l] and low[l + 32] and their high nibbles; the high
-	// two bits are high[l], two bits each, from the lowest.
+	// Q6_K: x = d·sc·(q − 32). Each half of 128 values has 64 bytes of low and 32 bytes of high. With l = 0 … 31, the low
+	// four bits of values l, l + 32, l + 64 and l + 96 are the low nibbles of low[l] and low[l + 32] and their high nibbles;
+	// the high two bits are high[l], two bits each, from the lowest.
 	Q6_KSize   = 210
 	Q6_KLow    = 0   // 128 bytes
 	Q6_KHigh   = 128 // 64 bytes
@@ -31,9 +31,9 @@ const (
 	Q8_KSums   = 260 // 16 int16: the sums of 16 q each
 )
 
-// UnpackScalesQ3K returns the scales of the 16 sub-blocks of a block of Q3_K, −32 to 31. They are stored with 32 added: the low
-// four bits in the low nibbles of bytes 0 to 7 and then in their high nibbles, the high two bits in bytes 8 to 11: first the lowest
-// two bits of each, then the next two.
+// UnpackScalesQ3K returns the scales of the 16 sub-blocks of a block of Q3_K, −32 to 31. They are stored with 32 added: the
+// low four bits in the low nibbles of bytes 0 to 7 and then in their high nibbles, the high two bits in bytes 8 to 11: first
+// the lowest two bits of each, then the next two.
 func UnpackScalesQ3K(b *[12]byte) (scales [16]int8) {
 	for j := range 16 {
 		low, high := b[j%8]>>(j/8*4)&15, b[8+j%4]>>(j/4*2)&3

@@ -7,9 +7,7 @@ import (
 	"io"
 	"math"
 	"math/bits"
-	"os"
 	"slices"
-	"strings"
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/quant"
@@ -31,8 +29,8 @@ const (
 	maxDims          = 4
 )
 
-// File is an open GGUF file, or all files of a split model. Its methods may be called from many goroutines, but not together with
-// Close.
+// File is an open GGUF file, or all files of a split model. Its methods may be called from many goroutines, but not together
+// with Close.
 type File struct {
 	version   int
 	alignment int64
@@ -63,7 +61,8 @@ func Open(name string) (*File, error) {
 	return f, nil
 }
 
-// New reads from r, which has size bytes. It keeps r for what is read later. Of a split model, more are the other files, in order.
+// New reads from r, which has size bytes. It keeps r for what is read later. Of a split model, more are the other files, in
+// order.
 func New(r io.ReaderAt, size int64, more ...*io.SectionReader) (*File, error) {
 	f, err := read(mapped.From(r, size))
 	if err != nil {
@@ -146,7 +145,8 @@ func (f *File) header(d *decoder) (tensors, pairs uint64, err error) {
 	case err != nil:
 		return 0, 0, err
 	case v != 0 && v&0xffff == 0:
-		return 0, 0, fmt.Errorf("a big-endian GGUF file; gguf-convert-endian of the gguf Python package converts it: %w", compute.ErrUnsupported)
+		return 0, 0, fmt.Errorf("a big-endian GGUF file; gguf-convert-endian of the gguf Python package converts it: %w",
+			compute.ErrUnsupported)
 	case v != 2 && v != 3:
 		return 0, 0, fmt.Errorf("version %d of GGUF; 2 and 3 are read: %w", v, compute.ErrUnsupported)
 	}
@@ -306,116 +306,3 @@ func (f *File) place(s *mapped.Source, at int64) error {
 }
 
 func pad(n, alignment int64) int64 { return (n + alignment - 1) &^ (alignment - 1) }
-
-// The metadata of split models.
-const (
-	splitNumber  = "split.no"
-	splitCount   = "split.count"
-	splitTensors = "split.tensors.count"
-)
-
-// maxSplits is what fits in the five digits of the names.
-const maxSplits = 99999
-
-// openRest opens the other files of a split model.
-func (f *File) openRest(name string) error {
-	count, err := f.splits()
-	if err != nil || count == 1 {
-		return err
-	}
-	end := fmt.Sprintf("-00001-of-%05d.gguf", count)
-	stem, ok := strings.CutSuffix(name, end)
-	if !ok {
-		return fmt.Errorf("the first of %d files, whose names end in %s and so on: %w", count, end, compute.ErrArgument)
-	}
-	var parts []*File
-	for i := 2; i <= count && err == nil; i++ {
-		var p *File
-		if p, err = openPart(fmt.Sprintf("%s-%05d-of-%05d.gguf", stem, i, count)); err == nil {
-			parts = append(parts, p)
-		}
-	}
-	if err == nil {
-		err = f.join(parts)
-	}
-	if err != nil {
-		for _, p := range parts {
-			p.Close()
-		}
-	}
-	return err
-}
-
-func openPart(name string) (*File, error) {
-	s, err := mapped.Open(name)
-	if err != nil {
-		if errors.Is(err, os.ErrNotExist) {
-			err = fmt.Errorf("a file of the model is missing: %w", err)
-		}
-		return nil, err
-	}
-	f, err := read(s)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, errors.Join(err, s.Close()))
-	}
-	return f, nil
-}
-
-// splits returns of how many files f is the first.
-func (f *File) splits() (int, error) {
-	if _, ok := f.values[splitCount]; !ok {
-		return 1, nil
-	}
-	count, err := f.Int(splitCount)
-	if err != nil {
-		return 0, err
-	}
-	if count < 0 || count > maxSplits {
-		return 0, fmt.Errorf("%w: %s is %d", ErrMalformed, splitCount, count)
-	}
-	if no, err := f.Int(splitNumber); err != nil || no != 0 {
-		return 0, fmt.Errorf("file %d of %d of a split model; open the first: %w", no+1, count, errors.Join(err, compute.ErrArgument))
-	}
-	return max(count, 1), nil
-}
-
-// join adds the tensors of the other files of a split model.
-func (f *File) join(parts []*File) error {
-	count, err := f.splits()
-	if err != nil {
-		return err
-	}
-	if count != len(parts)+1 {
-		return fmt.Errorf("%d files of a model of %d: %w", len(parts)+1, count, compute.ErrArgument)
-	}
-	for i, p := range parts {
-		no, err := p.Int(splitNumber)
-		if err != nil {
-			return err
-		}
-		of, err := p.Int(splitCount)
-		if err != nil {
-			return err
-		}
-		if no != i+1 || of != count {
-			return fmt.Errorf("%w: file %d of %d says that it is file %d of %d", ErrMalformed, i+2, count, no+1, of)
-		}
-		for _, t := range p.tensors {
-			if _, double := f.byName[t.name]; double {
-				return fmt.Errorf("%w: tensor %q is in two files", ErrMalformed, t.name)
-			}
-			f.byName[t.name] = t
-		}
-		f.tensors = append(f.tensors, p.tensors...)
-		f.size += p.size
-	}
-	if _, ok := f.values[splitTensors]; ok {
-		if n, err := f.Int(splitTensors); err != nil || n != len(f.tensors) {
-			return errors.Join(err, fmt.Errorf("%w: %d tensors in all files, not %d as %s says", ErrMalformed, len(f.tensors), n, splitTensors))
-		}
-	}
-	for _, p := range parts {
-		f.sources = append(f.sources, p.sources...)
-	}
-	return nil
-}

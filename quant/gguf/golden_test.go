@@ -23,9 +23,10 @@ var goldenMetadata = []struct {
 }{
 	{"general.architecture", "test"}, {"general.alignment", uint32(64)}, {"z.uint8", uint8(200)}, {"int8", int8(-100)},
 	{"uint16", uint16(60000)}, {"int16", int16(-30000)}, {"uint32", uint32(4000000000)}, {"int32", int32(-2000000000)},
-	{"float32", float32(1.5)}, {"uint64", uint64(1 << 63)}, {"int64", int64(-1 << 62)}, {"float64", 0.1}, {"yes", true}, {"no", false},
-	{"text", "Grüße, 世界"}, {"words", []string{"one", "", "drei"}}, {"ints", []int32{1, -2, 3}}, {"floats", []float32{0.5, -0.25}},
-	{"bools", []bool{true, false, true}}, {"bytes", []uint8{1, 2, 255}}, {"shorts", []uint16{1, 2, 65535}},
+	{"float32", float32(1.5)}, {"uint64", uint64(1 << 63)}, {"int64", int64(-1 << 62)}, {"float64", 0.1}, {"yes", true},
+	{"no", false}, {"text", "Grüße, 世界"}, {"words", []string{"one", "", "drei"}}, {"ints", []int32{1, -2, 3}},
+	{"floats", []float32{0.5, -0.25}}, {"bools", []bool{true, false, true}}, {"bytes", []uint8{1, 2, 255}},
+	{"shorts", []uint16{1, 2, 65535}},
 }
 
 func open(t *testing.T, name string) *gguf.File {

@@ -18,8 +18,8 @@ func (f *File) Value(key string) (any, bool) {
 	return v, ok
 }
 
-// Int returns an integer of any kind. Errors of this and the other typed accesses wrap [ErrMissing] where there is no such key, and
-// [compute.ErrDType] where the value is something else or does not fit.
+// Int returns an integer of any kind. Errors of this and the other typed accesses wrap [ErrMissing] where there is no such
+// key, and [compute.ErrDType] where the value is something else or does not fit.
 func (f *File) Int(key string) (int, error) {
 	v, err := f.find(key)
 	if err != nil {

@@ -26,8 +26,8 @@ func (t *Tensor) Name() string { return t.name }
 // Type is the format of the elements.
 func (t *Tensor) Type() quant.Type { return t.typ }
 
-// Shape returns the dimensions as they stand in the file, at most four: the first is the length of a row, whose elements lie side by
-// side. A weight that maps in to out features has the shape [in, out].
+// Shape returns the dimensions as they stand in the file, at most four: the first is the length of a row, whose elements lie
+// side by side. A weight that maps in to out features has the shape [in, out].
 func (t *Tensor) Shape() []int { return slices.Clone(t.shape) }
 
 // Len is the number of elements.
@@ -56,8 +56,9 @@ func (t *Tensor) Rows() int {
 	return rows
 }
 
-// Bytes returns the data: part of the mapping of the file, which must not be written to nor be used after [File.Close], or a copy
-// where there is no mapping. A file that is made shorter while it is mapped makes the program crash when its data is touched.
+// Bytes returns the data: part of the mapping of the file, which must not be written to nor be used after [File.Close], or a
+// copy where there is no mapping. A file that is made shorter while it is mapped makes the program crash when its data is
+// touched.
 func (t *Tensor) Bytes() ([]byte, error) {
 	b, err := t.source.Bytes(t.at, t.size)
 	if err != nil {

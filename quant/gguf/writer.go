@@ -10,9 +10,9 @@ import (
 	"github.com/wavelane/wavelane/quant"
 )
 
-// Writer writes a GGUF file of version 3 as a stream: [Writer.Set] and [Writer.Tensor] say what is in it, then the data of all
-// tensors is written with [Writer.Write], one after the other in the order in which they were declared, and [Writer.Close] ends it.
-// The writer adds what lies between them. It belongs to one goroutine.
+// Writer writes a GGUF file of version 3 as a stream: [Writer.Set] and [Writer.Tensor] say what is in it, then the data of
+// all tensors is written with [Writer.Write], one after the other in the order in which they were declared, and
+// [Writer.Close] ends it. The writer adds what lies between them. It belongs to one goroutine.
 type Writer struct {
 	out       io.Writer
 	alignment int64
@@ -32,9 +32,10 @@ func NewWriter(out io.Writer) *Writer {
 	return &Writer{out: out, alignment: defaultAlignment, keys: map[string]bool{}, names: map[string]bool{}}
 }
 
-// Set adds metadata, which keeps its order: a value of the Go type of a [Kind], or a slice of such values for an array; an array of
-// arrays is a slice of any, and [Array] a copy from another file. The key general.alignment, a uint32, sets the alignment.
-// Errors wrap [compute.ErrArgument] for keys that are empty, too long or there already, and [compute.ErrDType] for other types.
+// Set adds metadata, which keeps its order: a value of the Go type of a [Kind], or a slice of such values for an array; an
+// array of arrays is a slice of any, and [Array] a copy from another file. The key general.alignment, a uint32, sets the
+// alignment. Errors wrap [compute.ErrArgument] for keys that are empty, too long or there already, and [compute.ErrDType] for
+// other types.
 func (w *Writer) Set(key string, value any) error {
 	switch {
 	case w.started:
@@ -45,7 +46,8 @@ func (w *Writer) Set(key string, value any) error {
 	if key == alignmentKey {
 		a, err := checkAlignment(value)
 		if err != nil || len(w.tensors) > 0 {
-			return fmt.Errorf("gguf: %s is %v; it is a uint32, a power of two, and comes before the tensors: %w", key, value, compute.ErrArgument)
+			return fmt.Errorf("gguf: %s is %v; it is a uint32, a power of two, and comes before the tensors: %w",
+				key, value, compute.ErrArgument)
 		}
 		w.alignment = a
 	}
@@ -78,13 +80,14 @@ func (w *Writer) Tensor(name string, t quant.Type, shape ...int) error {
 	if n := len(w.tensors); n > 0 {
 		at = pad(w.tensors[n-1].at+w.tensors[n-1].size, w.alignment)
 	}
-	w.tensors = append(w.tensors, &Tensor{name: name, typ: t, shape: slices.Clone(shape), elements: elements, size: size, at: at})
+	declared := &Tensor{name: name, typ: t, shape: slices.Clone(shape), elements: elements, size: size, at: at}
+	w.tensors = append(w.tensors, declared)
 	w.names[name] = true
 	return nil
 }
 
-// Write writes the next bytes of tensor data; a call may hold part of a tensor, or several. More than was declared is an error that
-// wraps [compute.ErrShape].
+// Write writes the next bytes of tensor data; a call may hold part of a tensor, or several. More than was declared is an
+// error that wraps [compute.ErrShape].
 func (w *Writer) Write(p []byte) (int, error) {
 	n := 0
 	if err := w.begin(); err != nil {
@@ -108,15 +111,16 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// Close writes the header if nothing else was, and says whether all data has been written. It does not close the underlying writer.
+// Close writes the header if nothing else was, and says whether all data has been written. It does not close the underlying
+// writer.
 func (w *Writer) Close() error {
 	if err := w.begin(); err != nil {
 		return err
 	}
 	if w.current < len(w.tensors) {
 		t := w.tensors[w.current]
-		return fmt.Errorf("gguf: %d of the %d bytes of tensor %q are missing, and %d tensors after it: %w", t.size-w.done, t.size, t.name,
-			len(w.tensors)-w.current-1, compute.ErrShape)
+		return fmt.Errorf("gguf: %d of the %d bytes of tensor %q are missing, and %d tensors after it: %w",
+			t.size-w.done, t.size, t.name, len(w.tensors)-w.current-1, compute.ErrShape)
 	}
 	return nil
 }

@@ -109,8 +109,9 @@ func TestWriterErrors(t *testing.T) {
 		value any
 		is    error
 	}{
-		{"", 1, compute.ErrArgument}, {"a", 1, compute.ErrDType}, {"a", nil, compute.ErrDType}, {"a", []any{1}, compute.ErrDType},
-		{"a", []int{1}, compute.ErrDType}, {"a", map[string]int{}, compute.ErrDType}, {"a", []any{"x"}, compute.ErrDType},
+		{"", 1, compute.ErrArgument}, {"a", 1, compute.ErrDType}, {"a", nil, compute.ErrDType},
+		{"a", []any{1}, compute.ErrDType}, {"a", []int{1}, compute.ErrDType},
+		{"a", map[string]int{}, compute.ErrDType}, {"a", []any{"x"}, compute.ErrDType},
 		{"general.alignment", uint32(0), compute.ErrArgument}, {"general.alignment", uint32(48), compute.ErrArgument},
 		{"general.alignment", 32, compute.ErrArgument}, {string(make([]byte, 1<<16)), uint8(1), compute.ErrArgument},
 	} {

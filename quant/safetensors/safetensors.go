@@ -1,10 +1,12 @@
-// Package safetensors reads safetensors, the files that hold models of Hugging Face: a header in JSON and tensors in plain formats.
+// Package safetensors reads safetensors, the files that hold models of Hugging Face: a header in JSON and tensors in plain
+// formats.
 //
-// [Open] maps a file into memory and reads the header; tensor data is touched when it is asked for. A file is taken for hostile:
-// what it claims is compared with its size before anything is allocated, and whatever does not fit is an error that wraps
-// [ErrMalformed].
+// [Open] maps a file into memory and reads the header; tensor data is touched when it is asked for. A file is taken for
+// hostile: what it claims is compared with its size before anything is allocated, and whatever does not fit is an error that
+// wraps [ErrMalformed].
 //
-// The source of the format is the README of github.com/huggingface/safetensors; as there, tensors follow each other without gaps.
+// The source of the format is the README of github.com/huggingface/safetensors; as there, tensors follow each other without
+// gaps.
 package safetensors
 
 import (
@@ -35,8 +37,8 @@ var (
 const maxHeader = 100_000_000
 
 // widths are the bytes of an element of each type.
-var widths = map[string]int64{"BOOL": 1, "U8": 1, "I8": 1, "F8_E4M3": 1, "F8_E5M2": 1, "F8_E8M0": 1, "I16": 2, "U16": 2, "F16": 2,
-	"BF16": 2, "I32": 4, "U32": 4, "F32": 4, "I64": 8, "U64": 8, "F64": 8, "C64": 8}
+var widths = map[string]int64{"BOOL": 1, "U8": 1, "I8": 1, "F8_E4M3": 1, "F8_E5M2": 1, "F8_E8M0": 1, "I16": 2, "U16": 2,
+	"F16": 2, "BF16": 2, "I32": 4, "U32": 4, "F32": 4, "I64": 8, "U64": 8, "F64": 8, "C64": 8}
 
 // quantTypes are the types that package quant has, too.
 var quantTypes = map[string]quant.Type{"I8": quant.I8, "I16": quant.I16, "I32": quant.I32, "I64": quant.I64, "F16": quant.F16,
@@ -105,7 +107,8 @@ func read(s *mapped.Source) (*File, error) {
 	}
 	n := binary.LittleEndian.Uint64(b[:])
 	if n > maxHeader || int64(n) > s.Size()-8 {
-		return nil, fmt.Errorf("%w: a header of %d bytes in a file of %d; at most %d are read", ErrMalformed, n, s.Size(), maxHeader)
+		return nil, fmt.Errorf("%w: a header of %d bytes in a file of %d; at most %d are read",
+			ErrMalformed, n, s.Size(), maxHeader)
 	}
 	header, err := s.Bytes(8, int64(n))
 	if err != nil {
@@ -115,7 +118,9 @@ func read(s *mapped.Source) (*File, error) {
 	if err := f.header(header); err != nil {
 		return nil, err
 	}
-	slices.SortStableFunc(f.tensors, func(a, b *Tensor) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.size, b.size)) })
+	slices.SortStableFunc(f.tensors, func(a, b *Tensor) int {
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.size, b.size))
+	})
 	var end int64
 	for _, t := range f.tensors {
 		if t.at != end {
@@ -239,12 +244,13 @@ func (t *Tensor) Bytes() ([]byte, error) {
 // Reader reads the data without holding all of it in memory.
 func (t *Tensor) Reader() *io.SectionReader { return io.NewSectionReader(t.source, t.at, t.size) }
 
-// Float32s writes the elements of F32, F16 and BF16 tensors to dst, as many as [Tensor.Len] says. Errors wrap [compute.ErrShape],
-// and [compute.ErrDType] for other types.
+// Float32s writes the elements of F32, F16 and BF16 tensors to dst, as many as [Tensor.Len] says. Errors wrap
+// [compute.ErrShape], and [compute.ErrDType] for other types.
 func (t *Tensor) Float32s(dst []float32) error {
 	typ, ok := t.Type()
 	if !ok || !typ.Convertible() {
-		return fmt.Errorf("safetensors: tensor %q has elements of type %s, not F32, F16 or BF16: %w", t.name, t.dtype, compute.ErrDType)
+		return fmt.Errorf("safetensors: tensor %q has elements of type %s, not F32, F16 or BF16: %w",
+			t.name, t.dtype, compute.ErrDType)
 	}
 	b, err := t.Bytes()
 	if err != nil {

@@ -83,9 +83,11 @@ func parse(b []byte) error {
 	return nil
 }
 
+const two = `{"a":{"dtype":"U8","shape":[2],"data_offsets":[1,3]},"b":{"dtype":"I8","shape":[],"data_offsets":[0,1]}}`
+
 func TestHostile(t *testing.T) {
 	require.NoError(t, parse(file(`{}`, "")))
-	require.NoError(t, parse(file(`{"a":{"dtype":"U8","shape":[2],"data_offsets":[1,3]},"b":{"dtype":"I8","shape":[],"data_offsets":[0,1]}}  `, "xyz")))
+	require.NoError(t, parse(file(two+"  ", "xyz")))
 	a := `"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}`
 	for name, b := range map[string][]byte{
 		"empty":            nil,
@@ -127,7 +129,7 @@ func FuzzRead(f *testing.F) {
 	b, err := os.ReadFile(golden)
 	require.NoError(f, err)
 	f.Add(b)
-	f.Add(file(`{"a":{"dtype":"U8","shape":[2],"data_offsets":[1,3]},"b":{"dtype":"I8","shape":[],"data_offsets":[0,1]}}`, "xyz"))
+	f.Add(file(two, "xyz"))
 	f.Add(file(`{"__metadata__":{"a":"b"}}`, ""))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if err := parse(b); err != nil {

@@ -3,10 +3,10 @@
     pip install gguf==0.19.0 ggml-python==0.0.45
     python3 golden.py [VALUES [SEED]] > golden.gguf
 
-The committed file has the default of 512 values for each distribution. Quantisers are the reference quantisers of GGML's C library
-(ggml-python holds it; its base library is compiled without fused multiply-add on x86-64, which these bytes are from); dequantised
-values are those of the gguf package, which has an implementation of its own in numpy, and compared with the C library here.
-Q8_1 and Q8_K, which gguf lacks, are computed below.
+The committed file has the default of 512 values for each distribution. Quantisers are the reference quantisers of GGML's C
+library (ggml-python holds it; its base library is compiled without fused multiply-add on x86-64, which these bytes are from);
+dequantised values are those of the gguf package, which has an implementation of its own in numpy, and compared with the C
+library here. Q8_1 and Q8_K, which gguf lacks, are computed below.
 
 Tensors: x.CASE are values and CASE.TYPE their blocks; importance are weights and CASE.TYPE.w the blocks with them;
 blocks.TYPE are random blocks and values.TYPE what they mean.

@@ -1,4 +1,4 @@
-"""Writes the files that the tests read, or, with the name of a file that this package wrote, prints what the gguf package reads.
+"""Writes the files that the tests read, or, given a file that this package wrote, prints what the gguf package reads.
 
     pip install gguf==0.19.0
     cd quant/gguf/testdata && python3 golden.py

@@ -77,7 +77,8 @@ func (s *Source) ReadAt(p []byte, at int64) (int, error) {
 	return n, err
 }
 
-// Bytes returns n bytes: those of the mapping, which must not be written to nor be used after Close, or a copy if there is none.
+// Bytes returns n bytes: those of the mapping, which must not be written to nor be used after Close, or a copy if there is
+// none.
 func (s *Source) Bytes(at, n int64) ([]byte, error) {
 	s.mu.RLock()
 	data, closed := s.data, s.closed

@@ -66,8 +66,9 @@ func QuantizeMatrix(t Type, rows, cols int, values []float32, o Options) (*Matri
 		return nil, fmt.Errorf("quant: %d workers: %w", o.Workers, compute.ErrArgument)
 	}
 	m := &Matrix{t, rows, cols, make([]byte, size)}
+	row := m.RowSize()
 	err = forRows(rows, o.Workers, func(i int) error {
-		dst, src := m.Row(i), values[i*cols:][:cols]
+		dst, src := m.Data[i*row:][:row], values[i*cols:][:cols]
 		if o.Weights != nil {
 			return QuantizeWeighted(dst, t, src, o.Weights)
 		}
@@ -112,16 +113,14 @@ func forRows(rows, workers int, f func(int) error) error {
 }
 
 // RowSize is the number of bytes of a row.
-func (m *Matrix) RowSize() int { return m.Cols / m.Type.BlockLen() * m.Type.BlockSize() }
+func (m *Matrix) RowSize() int { return m.Cols / max(m.Type.BlockLen(), 1) * m.Type.BlockSize() }
 
-// Row returns the blocks of row i, which share memory with the matrix. As an index of a slice, i must be in range.
-func (m *Matrix) Row(i int) []byte {
-	n := m.RowSize()
-	return m.Data[i*n : (i+1)*n : (i+1)*n]
-}
-
-// RowBlock returns the rows from ≤ i < to as a matrix that shares memory with m. Errors wrap [compute.ErrArgument].
+// RowBlock returns the rows from ≤ i < to as a matrix that shares memory with m. Errors wrap [compute.ErrArgument], and those
+// of [NewMatrix] if m contradicts itself.
 func (m *Matrix) RowBlock(from, to int) (*Matrix, error) {
+	if _, err := NewMatrix(m.Type, m.Rows, m.Cols, m.Data); err != nil {
+		return nil, err
+	}
 	if from < 0 || from > to || to > m.Rows {
 		return nil, fmt.Errorf("quant: rows %d to %d of %d: %w", from, to, m.Rows, compute.ErrArgument)
 	}
@@ -136,6 +135,9 @@ func (m *Matrix) Dequantize(dst []float32) error { return Dequantize(dst, m.Type
 // rows and the values of a column lie in different ones: the result has the errors of both, and transposing it back does not
 // give m. m.Rows must be whole blocks of t. Weights in Options are for the rows of m. Errors are those of [QuantizeMatrix].
 func (m *Matrix) TransposeLossy(t Type, o Options) (*Matrix, error) {
+	if _, err := NewMatrix(m.Type, m.Rows, m.Cols, m.Data); err != nil {
+		return nil, err
+	}
 	if _, err := t.RowSize(m.Rows); err != nil {
 		return nil, err
 	}

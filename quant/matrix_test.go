@@ -35,7 +35,7 @@ func TestMatrix(t *testing.T) {
 		block, err := m.RowBlock(5, 9)
 		require.NoError(t, err)
 		require.Equal(t, 4, block.Rows)
-		require.Equal(t, m.Row(6), block.Row(1))
+		require.Equal(t, m.Data[6*m.RowSize():7*m.RowSize()], block.Data[m.RowSize():2*m.RowSize()])
 		y := make([]float32, 4*cols)
 		require.NoError(t, block.Dequantize(y))
 		require.Equal(t, dequantize(t, typ, m.Data)[5*cols:9*cols], y)
@@ -72,6 +72,15 @@ func TestMatrixErrors(t *testing.T) {
 	require.ErrorIs(t, err, compute.ErrShape)
 	_, err = quant.NewMatrix(99, 2, 256, nil)
 	require.ErrorIs(t, err, compute.ErrDType)
+
+	for _, m := range []quant.Matrix{{Type: 99, Rows: 1, Cols: 1}, {Type: quant.Q4_K, Rows: 2, Cols: 256}, {Rows: -1, Cols: -4},
+		{Type: quant.F32, Rows: math.MaxInt, Cols: math.MaxInt}} {
+		_, err := m.RowBlock(0, 1)
+		require.Error(t, err)
+		_, err = m.TransposeLossy(quant.F32, quant.Options{})
+		require.Error(t, err)
+		require.NotPanics(t, func() { m.RowSize() })
+	}
 
 	// The first bad row is named, whoever finds one first.
 	x[3*256], x[2*256] = float32(math.NaN()), float32(math.NaN())

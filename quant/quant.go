@@ -12,8 +12,8 @@ import (
 // quantised in one call if its rows are whole blocks.
 //
 // Errors wrap [compute.ErrShape] for lengths, [compute.ErrDType] for a type that has no conversion, and [compute.ErrArgument]
-// for NaN, infinities, and values whose scale exceeds the 65,504 of binary16, in formats that have such scales. What dst
-// holds after an error is undefined.
+// for NaN, infinities, and values that would need a scale beyond the 65,504 of binary16, in formats that have such scales.
+// What dst holds after an error is undefined.
 func Quantize(dst []byte, t Type, src []float32) error {
 	if err := checkQuantize(dst, t, src); err != nil {
 		return err
@@ -60,10 +60,9 @@ func checkQuantize(dst []byte, t Type, src []float32) error {
 	if err := checkConvert(t, len(src), len(dst)); err != nil {
 		return err
 	}
-	// Beyond the largest magnitude, sums of the search could overflow and hide that the scale did.
-	most := t.format().most * 65520 // the least that is infinity in binary16
-	if most == 0 {
-		most = math.MaxFloat32
+	most := float32(math.MaxFloat32)
+	if f := t.format(); f.scales[0].exponent == halfInfinity {
+		most = maxValue
 	}
 	for i, x := range src {
 		if !(abs(x) <= most) {
@@ -73,8 +72,12 @@ func checkQuantize(dst []byte, t Type, src []float32) error {
 	return nil
 }
 
-// maxWeight keeps the sums of the search finite.
-const maxWeight = 1e12
+// Within these bounds the sums of the search do not overflow and hide that a scale did. No format with scales in binary16 has
+// values beyond 2.7e8.
+const (
+	maxValue  = 1e9
+	maxWeight = 1e12
+)
 
 // scale is where a scale stands in a block, and the exponent of infinities and NaNs in its format.
 type scale struct {

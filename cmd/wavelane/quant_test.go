@@ -82,7 +82,7 @@ func TestQuantWrongInput(t *testing.T) {
 		{"quantize --type Q4_0 --cols 512 --rows 3", floatBytes(x), "1024 values, not 3 × 512"},
 		{"quantize --type Q4_0 --cols 512 --rows 1", floatBytes(x), "more than 1 × 512 values"},
 		{"quantize --type F16", floatBytes(bad), "from number 8192 on: quant: value 1807 is NaN"},
-		{"quantize --type F16", floatBytes([]float32{1, 70000}), "value 1 is 70000"},
+		{"quantize --type F16", floatBytes([]float32{1, 70000}), "block 1 of F16 has a scale beyond its range"},
 		{"dequantize --type Q4_K", make([]byte, 2*144-1), "after 256 values, 143 bytes, not the 144 of a block"},
 		{"dequantize --type Q4_K --cols 512", make([]byte, 144), "256 values: 0 rows of 512 and 256 values more"},
 	} {

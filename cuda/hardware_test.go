@@ -163,13 +163,6 @@ func vectorAddOn(t testing.TB, d *Device) (*Kernel, func(n int) [3]uint32) {
 	return kernel, func(n int) [3]uint32 { return [3]uint32{uint32((n + threads - 1) / threads), 1, 1} }
 }
 
-func uploaded[T Element](t testing.TB, d *Device, x []T) *Buffer[T] {
-	b, err := Alloc[T](d, len(x))
-	require.NoError(t, err)
-	require.NoError(t, b.Upload(context.Background(), x))
-	return b
-}
-
 // Streams of several goroutines at once, each doubling a number of its own many times, with copies between them.
 func TestHardwareStreams(t *testing.T) {
 	d := openHardware(t)

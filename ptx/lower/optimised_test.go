@@ -18,8 +18,8 @@ var optimised = []opt.Options{{Passes: opt.All}, {Passes: opt.All, Unroll: 4}}
 // go test rewrites one kernel in so many.
 const sampledRewrites = 24
 
-// What the passes of package opt make of the kernels computes the same bits, in hardly more instructions of lanes anywhere: barriers,
-// shared memory, atomics, matrices and copies in the background are at stake.
+// What the passes of package opt make of the kernels computes the same bits, in hardly more instructions of lanes anywhere:
+// barriers, shared memory, atomics, matrices and copies in the background are at stake.
 func TestOptimised(t *testing.T) {
 	trials, err := trialsOf()
 	assert.NoError(t, err)

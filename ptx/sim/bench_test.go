@@ -88,8 +88,8 @@ func BenchmarkFMA(b *testing.B) {
 	}
 }
 
-// BenchmarkGEMM256 multiplies two matrices of 256 × 256 with kernels of the catalogue: tiles that are loaded, and tiles that arrive in the
-// background.
+// BenchmarkGEMM256 multiplies two matrices of 256 × 256 with kernels of the catalogue: tiles that are loaded, and tiles that
+// arrive in the background.
 func BenchmarkGEMM256(b *testing.B) {
 	const n = 256
 	for _, variant := range []string{"tile64x64", "async"} {

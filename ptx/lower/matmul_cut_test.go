@@ -47,7 +47,7 @@ func TestCutsChosen(t *testing.T) {
 		{old, 1, 40 * 128, 2048, 20 * 128, "mma_128x128/streamk", 2}, // 800 tiles are 3.03 waves
 		{old, 8, 17 * 64, 2048, 9 * 128, "mma_128x128/streamk", 2},   // 648 tiles of a batch are 2.45 waves
 		{new, 1, 12 * 128, 4096, 12 * 256, "wgmma_128x256/streamk", 2},
-		{new, 1, 11 * 128, 4096, 12 * 256, "wgmma_128x256", 1}, // 132 tiles, a block each
+		{new, 1, 11 * 128, 4096, 12 * 256, "wgmma_128x256", 1},        // 132 tiles, a block each
 		{new, 1, 5 * 128, 16384, 4 * 256, "wgmma_128x256/streamk", 2}, // 20 tiles: split-K has waves of its own
 		{old, 1, 16, 256, 16, "mma_64x64", 1},
 	} {
@@ -130,7 +130,7 @@ func TestSumOfParts(t *testing.T) {
 			}
 		}
 		for i := range m.M {
-			bias = binary.LittleEndian.AppendUint32(bias, math.Float32bits(float32(i % 7)))
+			bias = binary.LittleEndian.AppendUint32(bias, math.Float32bits(float32(i%7)))
 		}
 		m.addUp(c, biasOfRows, 0, operand(0), operand(1), operand(2))
 		m.copyBytes(operand(2), result, len(y))

@@ -188,10 +188,10 @@ func (b *attendBuilder) bring(x ptx.Ptr[ptx.Global, uint8], memory ptx.Ptr[ptx.S
 	}
 	slot := wrap(ptx.Add(k, b.front, tile))
 	together := func() {
-		first := ptx.Add(k, slot, p.first)
+		first := ptx.MadWideU32(k, ptx.Add(k, slot, p.first), b.size(sizeKey), ptx.Address(k, ptx.AtByte(k, x, b.before)))
 		for i := range b.keys / p.step {
-			at := ptx.MadWideU32(k, ptx.Add(k, first, u32(i*p.step)), b.size(sizeKey), b.before)
-			ptx.CpAsyncFill(k, b.pieceTo(memory, i), ptx.AtByte(k, x, at), 16, p.bytes)
+			at := ptx.PtrAt[ptx.Global, uint8](k, ptx.MadWideU32(k, b.size(sizeKey), u32(i*p.step), first)) // one instruction
+			ptx.CpAsyncFill(k, b.pieceTo(memory, i), at, 16, p.bytes)
 		}
 	}
 	if plain {
@@ -309,7 +309,9 @@ func (b *attendBuilder) mask(tile ptx.Reg[uint32], s [][]variables[float32]) {
 // weigh makes weights of scores, and takes them into maxima and sums. Results are fragments, of each 16 × 16.
 func (b *attendBuilder) weigh(s [][]variables[float32]) (w [][][]ptx.Reg[uint32]) {
 	k, factor := b.k, ptx.Bitcast[float32](b.k, b.size(sizeFactor))
+	var factors [][2]float // by which earlier results become smaller
 	for i := range s {
+		factors = append(factors, [2]float{})
 		w = append(w, make([][]ptx.Reg[uint32], b.keys/16))
 		for j := range w[i] {
 			w[i][j] = make([]ptx.Reg[uint32], 4)
@@ -330,6 +332,7 @@ func (b *attendBuilder) weigh(s [][]variables[float32]) (w [][][]ptx.Reg[uint32]
 			best = b.max(b.mul(best, factor), before.Get())
 			base := b.where(ptx.Eq(k, best, num(math.Inf(-1))), num(0), best)
 			f := b.smallExp2(b.sub(before.Get(), base))
+			factors[i][half] = f
 			before.Set(best)
 			less := b.neg(base)
 			total := b.mul(sum.Get(), f)
@@ -342,14 +345,31 @@ func (b *attendBuilder) weigh(s [][]variables[float32]) (w [][][]ptx.Reg[uint32]
 				w[i][j/2][j%2*2+half] = b.set.pack(k, pair[0], pair[1])
 			}
 			sum.Set(total)
+		}
+	}
+	b.shrink(factors)
+	return w
+}
+
+// shrink multiplies the results by factors, of rows g and g + 8 of each 16, unless all of the warp's are 1: most tiles have no new
+// maximum.
+func (b *attendBuilder) shrink(factors [][2]float) {
+	k := b.k
+	ones := ptx.Eq(k, factors[0][0], num(1))
+	for _, pair := range factors {
+		for _, f := range pair {
+			ones = ptx.And(k, ones, ptx.Eq(k, f, num(1))) // not if it is NaN
+		}
+	}
+	k.If(ptx.Not(k, k.VoteAll(ones, ptx.FullWarp())), func() {
+		for i, pair := range factors {
 			for _, part := range b.acc[i] {
-				for _, a := range part[2*half : 2*half+2] {
-					a.Set(b.mul(a.Get(), f))
+				for n, a := range part {
+					a.Set(b.mul(a.Get(), pair[n/2]))
 				}
 			}
 		}
-	}
-	return w
+	})
 }
 
 // gather adds the tile's values, weighed, to the results.

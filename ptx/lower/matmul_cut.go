@@ -49,8 +49,10 @@ type tiling struct {
 	batch, rows, cols int
 }
 
+// tiling is that of the result in tiles of tileM × tileN.
 func (m *matmul) tiling(tileM, tileN, group int) tiling {
-	return tiling{m: tileM, n: tileN, group: group, across: ceilDiv(m.N, tileN), down: ceilDiv(m.M, tileM), batch: m.Batch, rows: m.M, cols: m.N}
+	return tiling{m: tileM, n: tileN, group: group, across: ceilDiv(m.N, tileN), down: ceilDiv(m.M, tileM),
+		batch: m.Batch, rows: m.M, cols: m.N}
 }
 
 // tiles of a product.

@@ -65,8 +65,8 @@ func TestCutsModel(t *testing.T) {
 	streams := 0
 	for range 2000 {
 		caps := Caps{Multiprocessors: 1 + rng.IntN(150), MaxGrid: DefaultCaps.MaxGrid}
-		m := matmul{step: &step{caps: &caps}, MatMulDims: op.MatMulDims{Batch: 1 + rng.IntN(3), M: 1 + rng.IntN(4000), N: 1 + rng.IntN(4000),
-			K: 1 + rng.IntN(9000)}}
+		m := matmul{step: &step{caps: &caps}}
+		m.Batch, m.M, m.N, m.K = 1+rng.IntN(3), 1+rng.IntN(4000), 1+rng.IntN(4000), 1+rng.IntN(9000)
 		of := m.tiling(128, oneOf(rng, 128, 256), oneOf(rng, 1, 8))
 		cuts := m.cuts(of, oneOf(rng, 1, 2, 4))
 		tiles := of.tiles() * of.batch
@@ -94,7 +94,8 @@ func TestSumOfParts(t *testing.T) {
 	rng := ptxtest.Random(t)
 	for range 20 {
 		r := newRig(t, sim.Config{Checks: sim.AllChecks, Seed: rng.Uint64(), Perturb: true})
-		m := matmul{step: &step{caps: &r.caps}, MatMulDims: op.MatMulDims{Batch: 1 + rng.IntN(3), M: 1 + rng.IntN(40), N: 1 + rng.IntN(20)}}
+		m := matmul{step: &step{caps: &r.caps}}
+		m.Batch, m.M, m.N = 1+rng.IntN(3), 1+rng.IntN(40), 1+rng.IntN(20)
 		of := m.tiling(oneOf(rng, 1, 2, 4), oneOf(rng, 2, 4), oneOf(rng, 1, 2, 4))
 		all := of.tiles() * of.batch
 		length := 1 + rng.IntN(6)

@@ -53,8 +53,8 @@ var matmulSum = register(Kernel{Family: "matmul", Name: "matmul_sum", Block: [3]
 		y := finishElement(k, i, m, n, flags, sizes.At(k, sumAct), bias, sum.Get())
 		toF16, toBF16 := hasFlag(k, flags, resultF16), hasFlag(k, flags, resultBF16)
 		k.If(ptx.Or(k, toF16, toBF16), func() {
-			f := ptx.Bitcast[uint16](k, ptx.Convert[ptx.F16](k, y))
-			b := ptx.Bitcast[uint16](k, ptx.Convert[ptx.BF16](k, y))
+			f := ptx.Bitcast[uint16](k, fromFloat32[ptx.F16](k, y))
+			b := ptx.Bitcast[uint16](k, fromFloat32[ptx.BF16](k, y))
 			ptx.Store(k, ptx.At(k, ptx.Cast[uint16](c), i), ptx.Select(k, toF16, f, b))
 		}, func() { ptx.Store(k, ptx.At(k, ptx.Cast[float32](c), i), y) })
 	}})

@@ -141,7 +141,8 @@ func (p *mmaProduct) build() {
 	k, t := p.k, p.mmaTile
 	eachSegment(k, p.sizes, mmaCut, k.Ctaid(ptx.X), p.arg(mmaK), func(s segment) {
 		z, top, left := p.place(s.tile)
-		begin := func(side *mmaSide, x ptx.Ptr[ptx.Global, uint8], stride ptx.Reg[uint64], size int, first, bound ptx.Reg[uint32]) {
+		begin := func(side *mmaSide, x ptx.Ptr[ptx.Global, uint8], stride ptx.Reg[uint64], size int,
+			first, bound ptx.Reg[uint32]) {
 			product := ptx.Mul(k, ptx.Mul(k, ptx.Convert[uint64](k, z), stride), u64(p.mmaKind.size))
 			side.begin(ptx.AtByte(k, x, product), size, first, bound, s.first)
 		}
@@ -154,7 +155,8 @@ func (p *mmaProduct) build() {
 		p.addUp(s.depth)
 		z, top, left = p.place(s.tile) // found anew, rather than kept
 		p.result.begin(s, z, p.arg(mmaFlags), p.arg(mmaAct))
-		p.result.chunks(t.warpM/32, 32, ptx.Add(k, top, p.warpTop), ptx.Add(k, left, p.warpLeft), true, func(i, row, col int) *ptx.Var[float32] {
+		top, left = ptx.Add(k, top, p.warpTop), ptx.Add(k, left, p.warpLeft)
+		p.result.chunks(t.warpM/32, 32, top, left, true, func(i, row, col int) *ptx.Var[float32] {
 			return p.sums[(32*i+row)/16*(t.warpN/8)+col/8][row%16/8*2+col%8]
 		})
 		k.Barrier() // before the next segment's tiles come to where results were turned

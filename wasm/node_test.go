@@ -79,7 +79,7 @@ func TestConformance(t *testing.T) {
 func TestAPI(t *testing.T) {
 	var report jstest.Report
 	require.NoError(t, json.Unmarshal(node(t, "api_node.js")(), &report))
-	report.Check(t)
+	report.Check(t, 10)
 }
 
 // TestReadme runs the README's JavaScript as it stands, with the package in node_modules.

@@ -20,7 +20,7 @@ func main() {
 	}
 	object := js.Global().Get(os.Args[1])
 	page = host{
-		settle: object.Get("settle"),
+		settle:     object.Get("settle"),
 		uint8Array: js.Global().Get("Uint8Array"),
 	}
 	// As many functions as there will ever be: they are never released.

@@ -15,7 +15,10 @@ import (
 // Generate returns the generated files by path.
 func Generate() (map[string][]byte, error) {
 	device, batch := methods(op.All())
-	files := map[string][]byte{}
+	files, err := javascriptFiles()
+	if err != nil {
+		return nil, err
+	}
 	for name, f := range map[string]struct {
 		text *template.Template
 		data any

@@ -1,5 +1,5 @@
 // Command gen writes the methods of devices (compute/zz_ops.go, compute/zz_ops_sync.go) and of batches (batch/zz_ops.go)
-// from the catalogue. Run it with go generate ./... after changing the catalogue; a test fails when its output is stale.
+// from the catalogue, and what the JavaScript package knows of it (wasm/js/operations.js, wasm/js/operations.d.ts). Run it with go generate ./... after changing the catalogue; a test fails when its output is stale.
 package main
 
 import (

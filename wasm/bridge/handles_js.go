@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/wavelane/wavelane/batch"
+	"github.com/wavelane/wavelane/compute"
+)
+
+// tensor is a resident tensor and the device that it belongs to.
+type tensor struct {
+	compute.Tensor
+	device *device
+}
+
+// record is a batch while it is recorded.
+type record struct {
+	device  *device
+	batch   *batch.Batch
+	values  []batch.Value
+	outputs []output // in the order of read and keep
+	failed  error
+}
+
+// plan is a compiled batch.
+type plan struct {
+	*batch.Plan
+	device  *device
+	values  []batch.Value
+	outputs []output
+	latest  <-chan struct{} // closed when the latest run has delivered its results, which belong to the plan; nil before the first
+	failed  error           // of an input set while runs were waiting
+}
+
+// output is what a batch was asked for: one of the two.
+type output struct {
+	read *batch.Result
+	keep *batch.Kept
+}
+
+// handles are the objects that JavaScript holds, by their number. A number is never used again.
+var (
+	handles    = map[int]any{}
+	lastHandle int
+)
+
+func hold(x any) int {
+	lastHandle++
+	handles[lastHandle] = x
+	return lastHandle
+}
+
+// held returns the object of a handle that was not released.
+func held[T any](handle int) (T, error) {
+	x, ok := handles[handle].(T)
+	if !ok {
+		return x, fmt.Errorf("object %d: %w", handle, compute.ErrClosed)
+	}
+	return x, nil
+}
+
+// release closes an object and forgets it.
+func release(handle int) {
+	switch x := handles[handle].(type) {
+	case *tensor:
+		x.Close()
+	case *plan:
+		x.device.enqueue(func() { x.Close() }) // after the runs that were asked for
+	case *device:
+		x.enqueue(func() { x.executor.Close() })
+	}
+	delete(handles, handle)
+}
+
+// calls are those in flight; JavaScript cancels them by their number.
+var calls = map[int]context.CancelFunc{}

@@ -1,25 +1,23 @@
 package lower
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
+	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wavelane/wavelane/ptx/analyze"
 	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
-	"github.com/wavelane/wavelane/ptx/ir"
 	"github.com/wavelane/wavelane/ptx/parse"
-	"github.com/wavelane/wavelane/ptx/sim"
 )
 
 // verdict says who noticed a mutation.
@@ -59,21 +57,28 @@ func TestMutants(t *testing.T) {
 			if !every && rng.IntN(sampledKernels) > 0 {
 				continue
 			}
-			module, err := alone(k)
-			require.NoError(t, err)
-			module, err = parse.Module(k.Name, []byte(module.String())) // each instruction has a line of its own
-			require.NoError(t, err)
-			mutations := ptxtest.Mutations(module.Funcs[0])
-			if !every {
-				mutations = sample(rng, mutations, sampledMutations)
-			}
 			seed := rng.Uint64()
 			t.Run(k.Name, func(t *testing.T) {
 				t.Parallel()
-				l := newLab(t, k, module, seed, every)
+				rng := ptxtest.Replay(seed)
+				written, err := alone(k)
+				require.NoError(t, err)
+				module, err := parse.Module(k.Name, []byte(written.String()))
+				require.NoError(t, err)
+				mutations := ptxtest.Mutations(module.Funcs[0])
+				if n, _ := strconv.Atoi(os.Getenv("ZZN")); n > 0 {
+					rng.Shuffle(len(mutations), func(i, j int) { mutations[i], mutations[j] = mutations[j], mutations[i] })
+					mutations = mutations[:min(n, len(mutations))]
+				}
+				if !every {
+					mutations = sample(rng, mutations, sampledMutations)
+				}
+				l := newLab(t, k, module, written.Funcs[0].Body, seed)
 				for i := range mutations {
 					m := &mutations[i]
+					begin := time.Now()
 					v := l.judge(t, m)
+					t.Logf("ZZ %s/%s\t%s\t%d\t%d\t%v\t%s", k.Family, k.Name, m.Kind, v, time.Since(begin).Milliseconds(), m.At, m.Instr+"\t"+path.Base(l.source[m.At].Pos.File)+": "+sourceAt(l.source[m.At].Pos))
 					lock.Lock()
 					key := k.Family + "\t" + m.Kind
 					if counts[key] == nil {
@@ -129,167 +134,6 @@ func sample(rng *rand.Rand, mutations []ptxtest.Mutation, n int) (picked []ptxte
 		})
 	}
 	return picked
-}
-
-// lab tries mutations of one kernel.
-type lab struct {
-	*Kernel
-	module *ir.Module
-	calls  []shown
-	most   uint64 // instructions after which a run counts as endless
-	seed   uint64
-	rigs   map[uint64]*rig
-	bugs   map[analyze.Class]int // of the kernel as it is; nil before they are needed
-}
-
-// shown is a call with what it shows of the kernel.
-type shown struct {
-	trial
-	lines map[int]bool // that it reaches: whether any lane executes them
-	steps uint64       // instructions of warps
-}
-
-// tiers are how many calls a lab tries, and of how many instructions in all: of those of a small cost, and of others.
-var tiers = []struct {
-	cost, calls int
-	work        uint64
-}{{1 << 13, 60, 150_000}, {1 << 16, 12, 400_000}}
-
-// newLab tries calls that launch the kernel, some of the quick ones in no order that depends on what they are, for what they
-// execute of it. A thorough one tries four times as many.
-func newLab(t *testing.T, k *Kernel, module *ir.Module, seed uint64, thorough bool) *lab {
-	l := &lab{Kernel: k, module: module, seed: seed, rigs: map[uint64]*rig{}, most: 1 << 19}
-	trials, err := trialsOf()
-	require.NoError(t, err)
-	list, times := slices.Clone(trials[k]), 1
-	if thorough {
-		times = 4
-	}
-	r := newQualityRig(sim.Config{Checks: sim.AllChecks, Counters: true, Seed: seed, MaxSteps: l.most})
-	for _, tier := range tiers {
-		few := slices.IndexFunc(list, func(c trial) bool { return c.cost > tier.cost })
-		if few < 0 {
-			few = len(list)
-		}
-		ptxtest.Replay(seed).Shuffle(few, func(i, j int) { list[i], list[j] = list[j], list[i] })
-		work := uint64(0)
-		for _, c := range list[:min(few, times*tier.calls)] {
-			if work > uint64(times)*tier.work {
-				break
-			}
-			s := l.show(t, r, c)
-			if work += s.steps; s.steps > 0 {
-				l.calls = append(l.calls, s)
-			}
-		}
-		list = list[few:]
-	}
-	require.NotEmpty(t, trials[k], "no call of the suite launches it")
-	if len(l.calls) == 0 { // all are large
-		l.calls = append(l.calls, l.show(t, r, trials[k][0]))
-	}
-	slices.SortStableFunc(l.calls, func(a, b shown) int { return cmp.Compare(a.steps, b.steps) })
-	l.most = 4*l.calls[len(l.calls)-1].steps + 10_000
-	return l
-}
-
-// show executes a call of the kernel as it is; one that takes too long shows nothing.
-func (l *lab) show(t *testing.T, r *rig, c trial) shown {
-	s := shown{trial: c, lines: map[int]bool{}}
-	r.observe = func(of *Kernel, stats *sim.Stats) {
-		if of == l.Kernel {
-			for _, line := range stats.Lines {
-				s.lines[line.Pos.Line] = s.lines[line.Pos.Line] || line.Lanes > 0
-			}
-			s.steps = max(s.steps, stats.Instructions)
-		}
-	}
-	if err := l.run(r, c, l.module); err != nil {
-		var f *sim.Fault
-		require.True(t, errors.As(err, &f) && f.Kind == sim.Timeout, "%v: %v", c, err)
-		return shown{}
-	}
-	return s
-}
-
-func (l *lab) rig(schedule uint64) *rig {
-	if l.rigs[schedule] == nil {
-		l.rigs[schedule] = newQualityRig(sim.Config{Checks: sim.AllChecks, Seed: l.seed + schedule, MaxSteps: l.most})
-	}
-	return l.rigs[schedule]
-}
-
-// run executes a call with the kernel as a module has it.
-func (l *lab) run(r *rig, c trial, module *ir.Module) error {
-	c.setUp(r)
-	m, err := r.gpu.Load(module)
-	if err != nil {
-		return &sim.Fault{Detail: err.Error()}
-	}
-	defer r.gpu.Unload(m)
-	k, err := m.Kernel(l.Name)
-	if err != nil {
-		return &sim.Fault{Detail: err.Error()}
-	}
-	r.instead = map[*Kernel]*sim.Kernel{l.Kernel: k}
-	return c.Run(r)
-}
-
-// judge says who notices a mutation. What goes wrong only sometimes, a missing barrier, has several schedules to show it.
-func (l *lab) judge(t *testing.T, m *ptxtest.Mutation) verdict {
-	if equivalent(l.Kernel, m) {
-		return byNature
-	}
-	mutant := m.Apply(l.module)
-	orders := uint64(1)
-	if slices.Contains([]string{"barrier", "fence", "wait", "count", "commit"}, m.Kind) {
-		orders = 3
-	}
-	line := l.module.Funcs[0].Body[m.At].Pos.Line
-	tried := false
-	for i, c := range l.calls {
-		if executes, reaches := c.lines[line]; !executes && !(reaches && m.Kind == "predicate") {
-			continue
-		}
-		tried = true
-		for schedule := range orders {
-			err := l.run(l.rig(schedule), c.trial, mutant)
-			if err == nil {
-				continue
-			}
-			delete(l.rigs, schedule) // nobody knows in what state that left the GPU
-			// What shows one mistake shows others: it is tried first.
-			copy(l.calls[1:i+1], l.calls[:i])
-			l.calls[0] = c
-			if errors.As(err, new(*sim.Fault)) {
-				return byChecks
-			}
-			return byResult
-		}
-	}
-	if l.bugs == nil {
-		l.bugs = bugs(t, l.module)
-	}
-	for class, n := range bugs(t, mutant) {
-		if n > l.bugs[class] {
-			return byAnalyser
-		}
-	}
-	if !tried {
-		return unreached
-	}
-	return byNobody
-}
-
-// bugs counts the analyser's findings of bugs by class.
-func bugs(t *testing.T, m *ir.Module) map[analyze.Class]int {
-	r, err := analyze.Module(m, analyze.Options{BugsOnly: true})
-	require.NoError(t, err)
-	n := map[analyze.Class]int{}
-	for _, f := range r.Findings {
-		n[f.Class]++
-	}
-	return n
 }
 
 // writeMutations writes the table.

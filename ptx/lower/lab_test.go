@@ -11,6 +11,7 @@ import (
 	"github.com/wavelane/wavelane/ptx/analyze"
 	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx/ir"
+	"github.com/wavelane/wavelane/ptx/parse"
 	"github.com/wavelane/wavelane/ptx/sim"
 )
 
@@ -36,16 +37,21 @@ type shown struct {
 	trial
 	lines map[int]bool // that it reaches: whether any lane executes them
 	most  uint64       // instructions of warps after which a run counts as endless
+	work  uint64       // that a run is, see labWork
 }
 
 const (
-	labWork = 500_000 // instructions of warps of calls that a lab draws, about
+	labWork = 500_000 // instructions of warps in the calls that a lab draws, about; a matrix product counts for many
 	labCost = 1 << 17 // of the largest call that it draws, but when all are larger
 )
 
-// newLab has the calls that launch a kernel, but for the largest, in an order that does not depend on what they are.
-func newLab(t *testing.T, k *Kernel, module *ir.Module, source []ir.Instr, seed uint64) *lab {
-	l := &lab{Kernel: k, module: module, source: source, seed: seed, rigs: map[rigKey]*rig{}}
+// newLab has the calls that launch a kernel, but for the largest.
+func newLab(t *testing.T, k *Kernel, seed uint64) *lab {
+	written, err := alone(k)
+	require.NoError(t, err)
+	module, err := parse.Module(k.Name, []byte(written.String()))
+	require.NoError(t, err)
+	l := &lab{Kernel: k, module: module, source: written.Funcs[0].Body, seed: seed, rigs: map[rigKey]*rig{}}
 	trials, err := trialsOf()
 	require.NoError(t, err)
 	require.NotEmpty(t, trials[k], "no call of the suite launches it")
@@ -56,6 +62,16 @@ func newLab(t *testing.T, k *Kernel, module *ir.Module, source []ir.Instr, seed 
 	}
 	ptxtest.Replay(seed).Shuffle(len(l.rest), func(i, j int) { l.rest[i], l.rest[j] = l.rest[j], l.rest[i] })
 	return l
+}
+
+// mutations are so many of the kernel's mutations, any; 0 is all.
+func (l *lab) mutations(n int) []ptxtest.Mutation {
+	all := ptxtest.Mutations(l.module.Funcs[0])
+	ptxtest.Replay(l.seed).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	if n == 0 {
+		return all
+	}
+	return all[:min(n, len(all))]
 }
 
 // candidate is a call that nobody has looked at, with its traits.
@@ -83,19 +99,24 @@ func traitsOf(words []uint32) (t traits) {
 	return t
 }
 
-// next is in turn the candidate with the most traits that no other had before it, for what it costs, and any one: what counts
-// may be in the operands, which have no traits.
+// next is the candidate with the most traits that no other had before it, for what it costs: one made for its kernel first.
+// Every other one is any: what counts may be in the operands, which have no traits.
 func (l *lab) next() trial {
 	best, most := 0, -1.0
 	for i := range l.rest {
-		if l.random {
-			break
-		}
+		c := &l.rest[i]
 		n := 1
-		for w, t := range l.rest[i].traits {
+		for w, t := range c.traits {
 			n += bits.OnesCount64(t &^ l.traits[w])
 		}
-		if worth := float64(n) / float64(10+bits.Len(uint(l.rest[i].cost))); worth > most {
+		worth := float64(n) / float64(10+bits.Len(uint(c.cost)))
+		if c.telling && n > 1 {
+			worth += 1e6
+		}
+		if l.random {
+			worth = float64(-i)
+		}
+		if i == 0 || worth > most {
 			best, most = i, worth
 		}
 	}
@@ -112,7 +133,7 @@ func (l *lab) next() trial {
 func (l *lab) draw(t *testing.T) bool {
 	for len(l.rest) > 0 && l.work < labWork {
 		c := l.next()
-		s, steps := shown{trial: c, lines: map[int]bool{}}, uint64(0)
+		s, steps, before := shown{trial: c, lines: map[int]bool{}}, uint64(0), l.work
 		r := newQualityRig(sim.Config{Checks: sim.AllChecks, Counters: true, Seed: l.seed, MaxSteps: labWork})
 		r.observe = func(of *Kernel, stats *sim.Stats) {
 			if of == l.Kernel {
@@ -120,7 +141,7 @@ func (l *lab) draw(t *testing.T) bool {
 					s.lines[line.Pos.Line] = s.lines[line.Pos.Line] || line.Lanes > 0
 				}
 				steps = max(steps, stats.Instructions)
-				l.work += stats.Instructions + stats.Flops>>10
+				l.work += stats.Instructions + stats.Flops>>7
 			}
 		}
 		err := l.run(r, c, l.module)
@@ -130,6 +151,7 @@ func (l *lab) draw(t *testing.T) bool {
 		}
 		require.NoError(t, err, "%v", c)
 		if steps > 0 {
+			s.work = l.work - before
 			s.most = 1 << (bits.Len64(4*steps+10_000) | 1)
 			l.calls = append(l.calls, s)
 			return true
@@ -172,13 +194,14 @@ func (l *lab) judge(t *testing.T, m *ptxtest.Mutation) verdict {
 		orders = 3
 	}
 	line := l.module.Funcs[0].Body[m.At].Pos.Line
-	tried := false
-	for i := 0; i < len(l.calls) || l.draw(t); i++ {
+	tried, work := false, uint64(0)
+	for i := 0; work < labWork && (i < len(l.calls) || l.draw(t)); i++ {
 		c := l.calls[i]
 		if executes, reaches := c.lines[line]; !executes && !(reaches && m.Kind == "predicate") {
 			continue
 		}
 		tried = true
+		work += orders * c.work
 		for schedule := range orders {
 			key := rigKey{schedule, c.most}
 			err := l.run(l.rig(key), c.trial, mutant)

@@ -20,6 +20,7 @@ type trial struct {
 	conformance.Case
 	caps    Caps
 	variant int      // of those that the lowering offers
+	telling bool     // see there
 	blocks  int      // of the kernel's largest launch
 	params  []uint32 // words of the kernel's launches: grid and parameters
 	cost    int      // about the threads and elements that executing it takes
@@ -31,10 +32,11 @@ var trialsOf = sync.OnceValues(func() (trials map[*Kernel][]trial, err error) {
 	trials = map[*Kernel][]trial{}
 	for _, e := range lowered() {
 		cases, failed := conformance.Cases(e)
-		cases = append(cases, telling(e)...)
 		err = errors.Join(err, failed)
-		for _, c := range cases {
+		ofSuite := len(cases)
+		for i, c := range append(cases, telling(e)...) {
 			err = errors.Join(err, eachLowering(c, func(t trial, l Lowering) {
+				t.telling = i >= ofSuite
 				blocks, params := map[*Kernel]int{}, map[*Kernel][]uint32{}
 				for _, a := range l.Actions {
 					if a.Launch != nil {

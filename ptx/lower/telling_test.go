@@ -94,6 +94,16 @@ func telling(e *op.Entry) (cases []conformance.Case) {
 				}
 			}
 		}
+	case e == op.Attention: // heads whose rows do not begin at multiples of 16 bytes
+		for _, d := range halves {
+			for _, s := range [][3]int{{1, 71, 70}, {3, 15, 40}, {7, 119, 70}, {2, 128, 90}, {70, 61, 67}, {40, 103, 70}, {20, 201, 33}} {
+				n, of, keys := s[0], s[1], s[2]
+				q, kv := op.F32(1, n, 1, of), op.Type{DType: d, Shape: []int{1, keys, 1, of}}
+				add(op.Attr{Options: compute.AttentionOptions{Causal: n < 20}}, q, kv, kv)
+				q.DType = d
+				add(op.Attr{Options: compute.AttentionOptions{}}, q, kv, kv)
+			}
+		}
 	case e == op.MatMul:
 		for _, o := range []compute.MatMulOptions{{}, {TransA: true}, {TransB: true}, {TransA: true, TransB: true}} {
 			for _, s := range [][3]int{{134, 20, 268}, {131, 9, 261}, {136, 72, 264}, {70, 43, 66}} { // large tiles
@@ -105,7 +115,10 @@ func telling(e *op.Entry) (cases []conformance.Case) {
 					slices.Reverse(y)
 				}
 				for _, d := range halves {
+					o := o
 					add(op.Attr{Options: o}, op.Type{DType: d, Shape: x}, op.Type{DType: d, Shape: y})
+					o.Result = d
+					add(op.Attr{Options: o}, op.Type{DType: d, Shape: x}, op.Type{DType: d, Shape: y}, op.F32(s[2]))
 				}
 				for _, p := range []compute.Precision{compute.TF32, compute.FP32Tensor} {
 					o := o

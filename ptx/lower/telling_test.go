@@ -50,7 +50,7 @@ func telling(e *op.Entry) (cases []conformance.Case) {
 	case e == op.SwiGLUBackward:
 		same([]int{16_500})
 	case rowsKernels[e].Kernel != nil:
-		for _, s := range [][]int{{17, 1021}, {17, 1016}, {5, 8201}, {5, 8208}, {1, 8210}, {1, 8212}} {
+		for _, s := range [][]int{{17, 1021}, {17, 1016}, {17, 143}, {17, 140}, {5, 8201}, {5, 8208}, {1, 8210}, {1, 8212}} {
 			in := []op.Type{op.F32(s...)}
 			for range e.Inputs[1:] {
 				in = append(in, op.F32(s[1]))

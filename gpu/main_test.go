@@ -1,4 +1,4 @@
-//go:build cgo && !js
+//go:build cgo || js
 
 package gpu
 
@@ -19,8 +19,8 @@ var ctx = context.Background()
 // open opens a software device for a test. Without one the test fails: a suite that skips itself proves nothing.
 func open(t testing.TB, opts ...Option) *Device {
 	t.Helper()
-	d, err := Open(ctx, append([]Option{WithSoftware(), WithTuneCache(t.TempDir())}, opts...)...)
-	require.NoError(t, err, "these tests need a software Vulkan driver; on Debian and Ubuntu: apt-get install mesa-vulkan-drivers")
+	d, err := Open(ctx, append([]Option{WithSoftware(), WithTuneCache(tuneDir(t))}, opts...)...)
+	require.NoError(t, err, noAdapter)
 	t.Cleanup(func() { d.Close() })
 	return d
 }
@@ -108,7 +108,7 @@ func slow(t testing.TB, d *Device) (*Kernel, Launch) {
 	t.Helper()
 	k, err := NewKernel(d, KernelDesc{Label: "slow", WGSL: slowWGSL, Bindings: unary, Uniform: 16, Workgroup: [3]uint32{64, 1, 1}})
 	require.NoError(t, err)
-	return k, Launch{Grid: [3]uint32{1024, 1, 1}, Params: []uint32{4000}}
+	return k, Launch{Grid: [3]uint32{1024, 1, 1}, Params: []uint32{slowRounds}}
 }
 
 // idle waits until nothing is in flight, then requires that no memory is in use.

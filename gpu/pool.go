@@ -29,8 +29,10 @@ type buffer struct {
 	kind bufferKind
 	size uint64 // of the bucket
 	refs atomic.Int32
-	pool *pool
-	idle *list.Element // place among the free ones
+	pool *pool                 // nil: the memory is somebody else's
+	base uint64                // where it begins in the object
+	bad  atomic.Pointer[error] // why what it holds is not what it should hold
+	idle *list.Element         // place among the free ones
 }
 
 func (b *buffer) retain() *buffer {
@@ -39,16 +41,37 @@ func (b *buffer) retain() *buffer {
 }
 
 func (b *buffer) release() {
-	if b.refs.Add(-1) == 0 {
+	if b.refs.Add(-1) == 0 && b.pool != nil {
 		b.pool.put(b, true)
 	}
 }
 
+// spoil marks a buffer that did not come into being, or that a failed run was to fill. Runs that use it fail.
+func (b *buffer) spoil(err error) { b.bad.CompareAndSwap(nil, &err) }
+
+// fault returns why the buffer must not be used, or nil.
+func (b *buffer) fault() error {
+	if err := b.bad.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
 // discard is release for a buffer that nobody may use again.
 func (b *buffer) discard() {
-	if b.refs.Add(-1) == 0 {
+	if b.refs.Add(-1) == 0 && b.pool != nil {
 		b.pool.put(b, false)
 	}
+}
+
+// foreign returns a buffer with one owner over memory that is not the pool's.
+func (p *pool) foreign(o object, base, size uint64) *buffer {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lastID++
+	b := &buffer{object: o, id: p.lastID, kind: storageBuffer, size: size, base: base}
+	b.refs.Store(1)
+	return b
 }
 
 // pool keeps free buffers by kind and size. Sizes are rounded up to buckets, eight per power of two.
@@ -95,6 +118,10 @@ func (p *pool) get(kind bufferKind, n uint64) (*buffer, error) {
 	}
 	size := min(bucket(n), p.maxBuffer)
 	b, err := p.tryGet(kind, size)
+	for err == nil && b.fault() != nil { // it failed while it was free
+		b.discard()
+		b, err = p.tryGet(kind, size)
+	}
 	if errors.Is(err, compute.ErrOutOfMemory) {
 		p.reclaim()
 		p.trim(0)
@@ -132,6 +159,13 @@ func (p *pool) tryGet(kind bufferKind, size uint64) (*buffer, error) {
 	p.mu.Unlock()
 
 	object, err := p.drv.newBuffer(kind, size)
+	if err == nil {
+		p.drv.ready(object, func(err error) {
+			if err != nil {
+				b.spoil(err)
+			}
+		})
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err != nil {
@@ -157,7 +191,7 @@ func (p *pool) put(b *buffer, reusable bool) {
 		return
 	}
 	p.use.InUse -= b.size
-	if !reusable {
+	if !reusable || b.fault() != nil {
 		p.drop(b)
 		return
 	}

@@ -24,7 +24,7 @@ var equivalents = []struct {
 		"the turns of an unrolled loop that are left over at its end are taken one by one: so may be all of them"},
 	{`^(gemv|conv2d_direct)_`, `^bounds$`, "setp.ge.u32", "ptx.For(k, u32(0), now, u32(1)",
 		"whether the loop has a turn is asked at its beginning: now is not 0, as left is not"},
-	{`^gemv_(rows|columns)_(f16_|bf16_)?4$|^(rms_norm_matvec|qkv|gate_up_swiglu)_.*_8$`, `^bounds$`, "setp.lt.u32 .*, 1, ", "ptx.Lt(k, u32(",
+	{`^gemv_(rows|columns)_(f16_|bf16_)?[24]$|^(rms_norm_matvec|qkv|gate_up_swiglu)_.*_8$`, `^bounds$`, "setp.lt.u32 .*, 1, ", "ptx.Lt(k, u32(",
 		"a kernel with room for several vectors is taken where there are two or more"},
 	{`^gemv_(rows|columns)_(f16_|bf16_)?8$`, `^bounds$`, "setp.lt.u32 .*, [1234], ", "ptx.Lt(k, u32(i), g.vectors)",
 		"a kernel with room for eight vectors is taken where there are five or more"},

@@ -47,7 +47,7 @@ const (
 
 // newLab has the calls that launch a kernel, but for the largest.
 func newLab(t *testing.T, k *Kernel, seed uint64) *lab {
-	written, err := alone(k)
+	written, err := k.Module()
 	require.NoError(t, err)
 	module, err := parse.Module(k.Name, []byte(written.String()))
 	require.NoError(t, err)

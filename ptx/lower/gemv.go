@@ -158,12 +158,20 @@ func (g *gemv[T]) finish(z, row ptx.Reg[uint32], y []ptx.Reg[float32]) {
 	c := ptx.At(k, g.c, ptx.Mul(k, ptx.Convert[uint64](k, g.split), g.strideS))
 	c = ptx.At(k, c, ptx.Mul(k, ptx.Convert[uint64](k, z), g.strideC))
 	for i := range y {
-		ok := ptx.And(k, g.hasBias, ptx.Lt(k, u32(i), g.vectors))
+		ok := g.hasBias
+		if i > 0 { // there is a vector
+			ok = ptx.And(k, ok, ptx.Lt(k, u32(i), g.vectors))
+		}
 		y[i] = ptx.Add(k, y[i], ptx.LoadIf(k, ok, at(g.bias, gemvBiasR, gemvBiasV, i), ptx.Imm(float32(0))))
 	}
 	y = activate(k, g.size(gemvAct), y)
 	for i := range y {
-		ptx.StoreIf(k, ptx.Lt(k, u32(i), g.vectors), at(c, gemvResultR, gemvResultV, i), y[i])
+		to := at(c, gemvResultR, gemvResultV, i)
+		if i == 0 {
+			ptx.Store(k, to, y[i])
+			continue
+		}
+		ptx.StoreIf(k, ptx.Lt(k, u32(i), g.vectors), to, y[i])
 	}
 }
 

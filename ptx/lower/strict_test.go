@@ -42,7 +42,6 @@ var allowed = []allowance{
 	{"ComputedAddrFromLoaded", "rings begin where a length says, which is taken modulo the keys that there are",
 		named("attention_64", "attention_128", "attention_256")},
 	{"UncoalescedLoad", "elements one by one where rows do not begin at multiples of 16 bytes", named("attention_128", "attention_256")},
-	{"PredicateOverflow", "one more than the hardware has, where rows begin", []string{"gated_rms_norm"}},
 	{"ComputedAddrFromLoaded", "a row is looked up by an index from memory, which is compared with the number of rows",
 		[]string{"gather", "gather_4", "scatter_rows", "scatter_rows_4"}},
 	{"ComputedAddrFromLoaded", "the head of a list, then its links, which another kernel has made; a row whose index was compared before",

@@ -1,4 +1,4 @@
-//go:build cgo && !js
+//go:build cgo || js
 
 package gpu
 
@@ -9,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/op"
 )
 
@@ -114,7 +113,7 @@ func BenchmarkReadback(b *testing.B) {
 			y := make([]float32, n)
 			b.SetBytes(int64(4 * n))
 			for b.Loop() {
-				require.NoError(b, compute.Read(ctx, x, y))
+				require.NoError(b, fetch(ctx, x, y))
 			}
 		})
 	}

@@ -10,12 +10,16 @@ import (
 // driver is the seam between this package and a WebGPU implementation: wgpu-native through cgo, or the browser's. It knows
 // neither tensors nor programs. Everything it is asked has been validated, so that an error means the machine said no:
 // errors wrap compute.ErrOutOfMemory or compute.ErrDeviceLost, or are *ShaderError, or are plain where this package or the
-// implementation is at fault. Methods are safe for concurrent use.
+// implementation is at fault. Methods are safe for concurrent use, and none waits for anything: the browser tells only later
+// whether something came into being, see ready.
 type driver interface {
 	newBuffer(kind bufferKind, size uint64) (object, error)
 	newPipeline(k *wgsl.Kernel) (object, error)
 	// newGroup binds buffers to a pipeline's storage bindings, then to its uniform if it has one.
 	newGroup(pipeline object, bind []binding) (object, error)
+	// ready calls f, which must not block, when it is known whether o came into being; at once if it is already. Until then o
+	// may be used like any other. Submissions that use one that failed fail; it must be freed, and not be used again.
+	ready(o object, f func(error))
 
 	// write copies into an upload buffer that no submission uses.
 	write(upload object, offset uint64, data []byte)
@@ -23,8 +27,8 @@ type driver interface {
 	read(readback object, offset uint64, dst []byte)
 	unmap(readback object) error
 
-	// submit records and submits. If it returns nil, s.done will be called once, when the work has finished or failed;
-	// else nothing was submitted.
+	// submit records and submits. If it returns nil, s.done will be called once, when the work has finished or failed, and
+	// after the outcome of everything made before is known; else nothing was submitted.
 	submit(s *submission) error
 
 	// lost returns the reason once the device is lost, for ever after.

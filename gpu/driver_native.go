@@ -174,6 +174,9 @@ type native struct {
 	stamps   []C.wl_stamps // free
 }
 
+// ready has nothing to wait for: every call reports its errors itself.
+func (d *native) ready(_ object, f func(error)) { f(nil) }
+
 func (d *native) lost() error {
 	var text [512]C.char
 	if C.wl_device_lost(d.dev, &text[0], C.size_t(len(text))) == 0 {

@@ -1,11 +1,10 @@
-//go:build js || !cgo
+//go:build !js && !cgo
 
 package gpu
 
 import (
 	"context"
 	"fmt"
-	"runtime"
 
 	"github.com/wavelane/wavelane/compute"
 )
@@ -16,9 +15,6 @@ var builtin platform = noPlatform{}
 type noPlatform struct{}
 
 func (noPlatform) reason() error {
-	if runtime.GOOS == "js" {
-		return fmt.Errorf("gpu: this version does not drive the browser's WebGPU; use the CPU device: %w", compute.ErrUnavailable)
-	}
 	return fmt.Errorf("gpu: built with CGO_ENABLED=0, which leaves WebGPU out; build with CGO_ENABLED=1 and a C compiler: %w",
 		compute.ErrUnavailable)
 }

@@ -134,8 +134,8 @@ func (e *executable) acquire() (*instance, error) {
 	return in, nil
 }
 
-// recycle takes an instance back after a run.
-func (e *executable) recycle(in *instance) {
+// recycle takes an instance back after a run; not to be used again if the run failed, whatever of it was at fault.
+func (e *executable) recycle(in *instance, reusable bool) {
 	for i, b := range in.buffers {
 		if b != nil && !e.stable[i] {
 			b.release()
@@ -143,7 +143,7 @@ func (e *executable) recycle(in *instance) {
 		}
 	}
 	e.mu.Lock()
-	if !e.closed && len(e.idle) < maxIdle {
+	if reusable && !e.closed && len(e.idle) < maxIdle {
 		e.idle = append(e.idle, in)
 		in = nil
 	}

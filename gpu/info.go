@@ -27,9 +27,17 @@ type AdapterInfo struct {
 	Driver     string      `json:"driver,omitempty"`
 	DriverInfo string      `json:"driver_info,omitempty"`
 	Type       AdapterType `json:"type"`
-	Backend    string      `json:"backend"` // "vulkan", "metal" or "dx12"
+	Backend    string      `json:"backend"` // "vulkan", "metal", "dx12" or "browser"
 	Limits     wgsl.Caps   `json:"limits"`
-	Features   []string    `json:"features"` // of "timestamp-query" and "shader-f16"
+	Features   []string    `json:"features"` // of "timestamp-query", "shader-f16" and, in browsers, "subgroups"
+
+	// What only browsers tell, and not all of them. They hide numbers of vendor and device, and whether a GPU is discrete.
+	VendorName   string `json:"vendor_name,omitempty"`  // "nvidia"
+	Architecture string `json:"architecture,omitempty"` // "ampere"
+	SubgroupMin  uint32 `json:"subgroup_min,omitempty"` // sizes of subgroups that kernels may meet
+	SubgroupMax  uint32 `json:"subgroup_max,omitempty"`
+
+	way int // of asking the browser for it
 }
 
 func (a AdapterInfo) has(feature string) bool {

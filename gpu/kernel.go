@@ -43,11 +43,22 @@ var _ op.Kernel = (*Kernel)(nil)
 // cannot grow.
 const maxNesting = 200
 
-// NewKernel compiles a kernel. Errors wrap compute.ErrArgument (with *ShaderError for WGSL, saying line and column),
-// compute.ErrTooLarge for what is beyond the device's limits, compute.ErrClosed or compute.ErrDeviceLost.
-func NewKernel(dev *Device, desc KernelDesc) (*Kernel, error) {
+// NewKernelAsync compiles a kernel. It can be used at once; if the future fails, so do its runs. Errors wrap
+// compute.ErrArgument (with *ShaderError for WGSL, saying line and column), compute.ErrTooLarge for what is beyond the
+// device's limits, compute.ErrClosed or compute.ErrDeviceLost. The kernel is nil where the error is known at once.
+func NewKernelAsync(dev *Device, desc KernelDesc) (*Kernel, *compute.Future) {
+	k, p, err := newKernel(dev, desc)
+	if err != nil {
+		return nil, compute.Failed(err)
+	}
+	f, resolve := compute.NewFuture(nil)
+	dev.drv.ready(p.object, func(err error) { resolve(dev.failed(err), nil) })
+	return k, f
+}
+
+func newKernel(dev *Device, desc KernelDesc) (*Kernel, *pipeline, error) {
 	if dev == nil {
-		return nil, fmt.Errorf("kernel %s: nil device: %w", desc.Label, compute.ErrArgument)
+		return nil, nil, fmt.Errorf("kernel %s: nil device: %w", desc.Label, compute.ErrArgument)
 	}
 	if desc.Entry == "" {
 		desc.Entry = "main"
@@ -60,22 +71,23 @@ func NewKernel(dev *Device, desc KernelDesc) (*Kernel, error) {
 		Workgroup: desc.Workgroup, Shared: desc.Shared,
 	}
 	if err := checkDesc(k); err != nil {
-		return nil, fmt.Errorf("kernel %s: %w", desc.Label, err)
+		return nil, nil, fmt.Errorf("kernel %s: %w", desc.Label, err)
 	}
 	if err := checkKernel(k, dev.caps()); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	hash := sha256.Sum256(fmt.Appendf(nil, "%q %q %v %d", k.Source, k.Entry, k.Bindings, k.Uniform))
 	k.Key = fmt.Sprintf("%s#%x", desc.Label, hash[:8])
 
 	if err := dev.begin(); err != nil {
-		return nil, fmt.Errorf("kernel %s: %w", desc.Label, err)
+		return nil, nil, fmt.Errorf("kernel %s: %w", desc.Label, err)
 	}
 	defer dev.end()
-	if _, err := dev.pipelines.get(k); err != nil {
-		return nil, dev.failed(err)
+	p, err := dev.pipelines.get(k)
+	if err != nil {
+		return nil, nil, dev.failed(err)
 	}
-	return &Kernel{dev, k, desc.Label}, nil
+	return &Kernel{dev, k, desc.Label}, p, nil
 }
 
 // checkDesc refuses what the library would abort on, or what could never run.

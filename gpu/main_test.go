@@ -1,4 +1,4 @@
-//go:build cgo && !js
+//go:build cgo || js
 
 package gpu
 
@@ -19,8 +19,8 @@ var ctx = context.Background()
 // open opens a software device for a test. Without one the test fails: a suite that skips itself proves nothing.
 func open(t testing.TB, opts ...Option) *Device {
 	t.Helper()
-	d, err := Open(ctx, append([]Option{WithSoftware(), WithTuneCache(t.TempDir())}, opts...)...)
-	require.NoError(t, err, "these tests need a software Vulkan driver; on Debian and Ubuntu: apt-get install mesa-vulkan-drivers")
+	d, err := Open(ctx, append([]Option{WithSoftware(), WithTuneCache(tuneDir(t))}, opts...)...)
+	require.NoError(t, err, noAdapter)
 	t.Cleanup(func() { d.Close() })
 	return d
 }

@@ -1,4 +1,4 @@
-//go:build cgo && !js
+//go:build cgo || js
 
 package gpu
 
@@ -127,7 +127,7 @@ func TestForgottenTensor(t *testing.T) {
 func TestForgottenDevice(t *testing.T) {
 	_, f := openFaulty(t)
 	f2 := func() *faulty {
-		c, err := newConfig([]Option{WithSoftware(), WithTuneCache(t.TempDir())})
+		c, err := newConfig([]Option{WithSoftware(), WithTuneCache(tuneDir(t))})
 		require.NoError(t, err)
 		list, err := Adapters(ctx)
 		require.NoError(t, err)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/wgsl"
@@ -134,6 +135,9 @@ func WithAutotune(m TuneMode) Option {
 	return func(c *config) error {
 		if m > TuneFirstUse {
 			return fmt.Errorf("tune mode %d: %w", m, compute.ErrArgument)
+		}
+		if m == TuneFirstUse && runtime.GOOS == "js" {
+			return fmt.Errorf("measuring at the first use waits for the device, which a browser's functions cannot: %w", compute.ErrUnsupported)
 		}
 		c.tune = m
 		return nil

@@ -2,17 +2,19 @@ package gpu
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"github.com/wavelane/wavelane/wgsl"
 )
 
 // pipelines caches compiled kernels by key until the device closes. Kernels of one key are compiled once, however many
-// goroutines ask at the same time; failures are not kept.
+// goroutines ask at the same time; failures are not given out again.
 type pipelines struct {
 	drv driver
 
 	mu           sync.Mutex
 	byKey        map[string]*pipeline
+	failed       []*pipeline // after they had been given out
 	hits, misses uint64
 }
 
@@ -20,6 +22,15 @@ type pipeline struct {
 	object
 	ready chan struct{}
 	err   error
+	late  atomic.Pointer[error] // that the driver reported after ready
+}
+
+// fault returns why the pipeline does not work, as far as that is known.
+func (p *pipeline) fault() error {
+	if err := p.late.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
 
 func (c *pipelines) get(k *wgsl.Kernel) (*pipeline, error) {
@@ -39,6 +50,19 @@ func (c *pipelines) get(k *wgsl.Kernel) (*pipeline, error) {
 		c.mu.Lock()
 		delete(c.byKey, k.Key)
 		c.mu.Unlock()
+	} else {
+		c.drv.ready(p.object, func(err error) {
+			if err == nil {
+				return
+			}
+			p.late.Store(&err)
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			if c.byKey[k.Key] == p {
+				delete(c.byKey, k.Key)
+				c.failed = append(c.failed, p)
+			}
+		})
 	}
 	close(p.ready)
 	return p, p.err
@@ -54,5 +78,8 @@ func (c *pipelines) close() {
 	for _, p := range c.byKey { // nobody else is left
 		p.free()
 	}
-	c.byKey = nil
+	for _, p := range c.failed {
+		p.free()
+	}
+	c.byKey, c.failed = nil, nil
 }

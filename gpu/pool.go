@@ -30,7 +30,8 @@ type buffer struct {
 	size uint64 // of the bucket
 	refs atomic.Int32
 	pool *pool
-	idle *list.Element // place among the free ones
+	bad  atomic.Pointer[error] // why what it holds is not what it should hold
+	idle *list.Element         // place among the free ones
 }
 
 func (b *buffer) retain() *buffer {
@@ -42,6 +43,17 @@ func (b *buffer) release() {
 	if b.refs.Add(-1) == 0 {
 		b.pool.put(b, true)
 	}
+}
+
+// spoil marks a buffer that did not come into being, or that a failed run was to fill. Runs that use it fail.
+func (b *buffer) spoil(err error) { b.bad.CompareAndSwap(nil, &err) }
+
+// fault returns why the buffer must not be used, or nil.
+func (b *buffer) fault() error {
+	if err := b.bad.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
 
 // discard is release for a buffer that nobody may use again.
@@ -95,6 +107,10 @@ func (p *pool) get(kind bufferKind, n uint64) (*buffer, error) {
 	}
 	size := min(bucket(n), p.maxBuffer)
 	b, err := p.tryGet(kind, size)
+	for err == nil && b.fault() != nil { // it failed while it was free
+		b.discard()
+		b, err = p.tryGet(kind, size)
+	}
 	if errors.Is(err, compute.ErrOutOfMemory) {
 		p.reclaim()
 		p.trim(0)
@@ -132,6 +148,13 @@ func (p *pool) tryGet(kind bufferKind, size uint64) (*buffer, error) {
 	p.mu.Unlock()
 
 	object, err := p.drv.newBuffer(kind, size)
+	if err == nil {
+		p.drv.ready(object, func(err error) {
+			if err != nil {
+				b.spoil(err)
+			}
+		})
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err != nil {
@@ -157,7 +180,7 @@ func (p *pool) put(b *buffer, reusable bool) {
 		return
 	}
 	p.use.InUse -= b.size
-	if !reusable {
+	if !reusable || b.fault() != nil {
 		p.drop(b)
 		return
 	}

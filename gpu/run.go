@@ -1,6 +1,7 @@
 package gpu
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 
@@ -14,6 +15,7 @@ type run struct {
 	in       *instance
 	io       *op.IO
 	arena    *buffer
+	fills    bool // the arena
 	uploads  []*buffer
 	readback []*buffer
 	sub      submission
@@ -101,7 +103,10 @@ func (r *run) bindTensors() error {
 		if err != nil {
 			return fmt.Errorf("tensor %d: %w", i, err)
 		}
-		r.in.buffers[s] = b
+		r.in.buffers[s] = b // given back even if it is at fault
+		if err := b.fault(); err != nil {
+			return fmt.Errorf("tensor %d of shape %v: %w", i, r.io.Tensors[i].Shape(), err)
+		}
 	}
 	for _, s := range r.prog.Keep {
 		if r.in.buffers[s] == nil {
@@ -195,7 +200,7 @@ func (r *run) newArena() (*buffer, error) {
 // stage copies the inputs into upload buffers and reserves readback buffers.
 func (r *run) stage() error {
 	r.executable.mu.Lock()
-	fill := r.arena != nil && !(r.filled && r.arena == r.executable.arena)
+	r.fills = r.arena != nil && !(r.filled && r.arena == r.executable.arena)
 	r.executable.mu.Unlock()
 	for _, n := range r.plan.uploads.sizes {
 		b, err := r.d.pool.get(uploadBuffer, n)
@@ -211,7 +216,7 @@ func (r *run) stage() error {
 			r.copy(r.uploads[at.buffer], at.offset, r.in.buffers[s], 0, uint64(len(data)))
 		}
 	}
-	if fill {
+	if r.fills {
 		b, err := r.d.pool.get(uploadBuffer, uint64(len(r.uniform)))
 		if err != nil {
 			return fmt.Errorf("upload: %w", err)
@@ -291,7 +296,8 @@ func (r *run) done(err error, resolve compute.Resolve) {
 }
 
 func (r *run) finish(err error, resolve compute.Resolve) {
-	if err != nil {
+	if err = r.verdict(err); err != nil {
+		r.spoil(err)
 		err = fmt.Errorf("program of %d steps: %w", len(r.prog.Steps), r.d.failed(err))
 		r.giveBack(false)
 		resolve(err, nil)
@@ -311,6 +317,51 @@ func (r *run) finish(err error, resolve compute.Resolve) {
 	})
 	if !delivered { // nobody waits any more
 		r.giveBack(true)
+	}
+}
+
+// verdict returns the error of a run whose submission ended with err: something that it used may have failed since.
+func (r *run) verdict(err error) error {
+	for _, list := range [][]*buffer{r.in.buffers, {r.arena}, r.uploads, r.readback} {
+		for _, b := range list {
+			if b != nil && b.fault() != nil {
+				return b.fault()
+			}
+		}
+	}
+	if err == nil {
+		return nil
+	}
+	for i := range r.actions {
+		if p := r.actions[i].pipeline; p != nil && p.fault() != nil {
+			return p.fault()
+		}
+	}
+	return err
+}
+
+// spoil marks what a failed run was to fill, of which others may have taken hold already.
+func (r *run) spoil(err error) {
+	for _, s := range r.prog.Keep {
+		if r.prog.Values[s].Source != op.FromTensor {
+			r.in.buffers[s].spoil(err)
+		}
+	}
+	if r.fills {
+		r.arena.spoil(err)
+		r.executable.mu.Lock()
+		ours := r.executable.arena == r.arena
+		if ours {
+			r.executable.arena, r.filled = nil, false
+		}
+		r.executable.mu.Unlock()
+		if ours {
+			r.arena.release()
+		}
+	}
+	if errors.Is(err, compute.ErrOutOfMemory) { // told too late for this run, but the next one may find room
+		r.d.dropIdle()
+		r.d.pool.trim(0)
 	}
 }
 
@@ -342,7 +393,7 @@ func (r *run) deliver() {
 // after a success, and before a submission.
 func (r *run) release(reusable bool) {
 	if r.in != nil {
-		r.recycle(r.in)
+		r.recycle(r.in, reusable)
 	}
 	if r.arena != nil {
 		r.arena.release()

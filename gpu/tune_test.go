@@ -108,6 +108,13 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
+func TestTuneClosed(t *testing.T) {
+	d := open(t)
+	require.NoError(t, d.Close())
+	_, err := d.Tune(ctx)
+	require.ErrorIs(t, err, compute.ErrClosed)
+}
+
 func TestTuneFirstUse(t *testing.T) {
 	d := open(t, WithAutotune(TuneFirstUse))
 	variants(d)

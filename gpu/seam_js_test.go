@@ -1,0 +1,56 @@
+package gpu
+
+import (
+	"context"
+	"testing"
+
+	"github.com/wavelane/wavelane/compute"
+)
+
+// The waiting methods that browsers do not have: tests run in goroutines, which may wait.
+
+func NewKernel(dev *Device, desc KernelDesc) (*Kernel, error) {
+	k, f := NewKernelAsync(dev, desc)
+	if err := f.Await(context.Background()); err != nil {
+		return nil, err
+	}
+	return k, nil
+}
+
+func (k *Kernel) Run(ctx context.Context, l Launch, dst any, args ...any) error {
+	return k.RunAsync(l, dst, args...).AwaitOrAbandon(ctx)
+}
+
+func (d *Device) Upload(ctx context.Context, data any, shape ...int) (compute.Tensor, error) {
+	t, f := d.UploadAsync(data, shape...)
+	if err := f.Await(ctx); err != nil {
+		if t != nil {
+			t.Close()
+		}
+		return nil, err
+	}
+	return t, nil
+}
+
+func (d *Device) ReLU(ctx context.Context, y, x []float32) error { return d.ReLUAsync(y, x).AwaitOrAbandon(ctx) }
+
+// What the tests of both drivers ask of this one.
+
+const noAdapter = "these tests need a browser with a software adapter; see internal/browser"
+
+// tuneDir is where nothing can be written: pages have no files.
+func tuneDir(testing.TB) string { return "/nowhere" }
+
+// lose makes the browser lose the device, and returns what its error says.
+func lose(d *Device) string {
+	d.drv.(*browser).device.Call("destroy")
+	return "destroyed"
+}
+
+// quiet reports whether nothing is in flight or waited for.
+func quiet(d *Device) bool {
+	drv := d.drv.(*browser)
+	return len(drv.inFlight)+len(drv.making) == 0
+}
+
+func isGroup(o object) bool { _, ok := o.(*browserGroup); return ok }

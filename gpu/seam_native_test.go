@@ -1,0 +1,27 @@
+//go:build cgo && !js
+
+package gpu
+
+import "testing"
+
+// What the tests of both drivers ask of this one.
+
+const noAdapter = "these tests need a software Vulkan driver; on Debian and Ubuntu: apt-get install mesa-vulkan-drivers"
+
+func tuneDir(t testing.TB) string { return t.TempDir() }
+
+// lose makes the device count as lost, and returns what its error says.
+func lose(d *Device) string {
+	d.drv.(*native).lose("unplugged")
+	return "unplugged"
+}
+
+// quiet reports whether nothing polls the device.
+func quiet(d *Device) bool {
+	drv := d.drv.(*native)
+	drv.mu.Lock()
+	defer drv.mu.Unlock()
+	return !drv.polling
+}
+
+func isGroup(o object) bool { _, ok := o.(*nativeGroup); return ok }

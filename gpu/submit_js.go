@@ -1,0 +1,274 @@
+package gpu
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"syscall/js"
+	"time"
+)
+
+// flight is a submission that has not completed.
+type flight struct {
+	d        *browser
+	s        *submission
+	stamps   stamps
+	waiting  int   // for how many outcomes
+	err      error // the first that went wrong
+	rejected error // why a mapping was refused, often for want of a better reason
+}
+
+func (f *flight) fail(err error) {
+	if f.err == nil {
+		f.err = err
+	}
+}
+
+func (d *browser) submit(s *submission) error {
+	if d.lostErr != nil {
+		return d.lostErr
+	}
+	if err := checkMapped(s); err != nil {
+		return err
+	}
+	f := &flight{d: d, s: s, err: d.stray}
+	d.stray = nil
+	if s.timed {
+		f.stamps = d.takeStamps()
+	}
+	var mappings []any
+	scope, thrown := d.scoped([]js.Value{d.w.validation}, nil, func() {
+		commands := d.record(s, f.stamps)
+		for _, o := range s.staging {
+			if b := o.(*browserBuffer); b.kind == uploadBuffer {
+				b.closeMapping()
+			}
+		}
+		d.w.submit.Invoke(d.queue, d.w.arrayOf.Invoke(commands))
+		for _, o := range s.staging {
+			mode := mapRead
+			b := o.(*browserBuffer)
+			if b.kind == uploadBuffer {
+				mode = mapWrite
+			}
+			mappings = append(mappings, d.w.mapAsync.Invoke(b.ref, mode))
+		}
+		if s.timed {
+			mappings = append(mappings, d.w.mapAsync.Invoke(f.stamps.staging, mapRead))
+		}
+		if mappings == nil {
+			mappings = append(mappings, d.w.onSubmittedWorkDone.Invoke(d.queue))
+		}
+	})
+	if thrown != nil {
+		return fmt.Errorf("submit: %w", thrown)
+	}
+	scope.after(func(err error) {
+		if err != nil {
+			f.fail(fmt.Errorf("submit: %w", err))
+		}
+	})
+	f.waiting = 1 + len(d.making)
+	d.inFlight = append(d.inFlight, f)
+	for c := range d.making {
+		c.after(func(error) { f.arrive() })
+	}
+	d.w.settle(d.w.all.Invoke(d.w.arrayOf.Invoke(mappings...)), func(_ js.Value, err error) {
+		if f.rejected = err; err == nil {
+			for _, o := range s.staging {
+				o.(*browserBuffer).mapped = true
+			}
+		}
+		f.arrive()
+	})
+	return nil
+}
+
+// checkMapped refuses buffers that would be mapped when they reach the queue: upload buffers that are not handed over with
+// the submission, and readback buffers that nobody has unmapped.
+func checkMapped(s *submission) error {
+	for _, o := range s.staging {
+		if b := o.(*browserBuffer); (b.kind == uploadBuffer) != b.mapped {
+			return fmt.Errorf("internal error: %v buffer with mapping %v submitted", b.kind, b.mapped)
+		}
+	}
+	for i := range s.commands {
+		for _, o := range []object{s.commands[i].from, s.commands[i].to} {
+			b, _ := o.(*browserBuffer)
+			if b != nil && (b.kind == uploadBuffer || b.kind == readbackBuffer) && !slices.Contains(s.staging, o) {
+				return fmt.Errorf("internal error: %v buffer used without being handed over", b.kind)
+			}
+		}
+	}
+	return nil
+}
+
+// record returns the command buffer of a submission. A pass is held open from dispatch to dispatch.
+func (d *browser) record(s *submission, t stamps) js.Value {
+	w := d.w
+	first, last := -1, -1 // where the first and the last pass begin
+	for i := range s.commands {
+		if s.commands[i].pipeline != nil && (i == 0 || s.commands[i-1].pipeline == nil) {
+			last = i
+			if first < 0 {
+				first = i
+			}
+		}
+	}
+	offsets := d.dynamic.fill(w, s.commands)
+	encoder := w.createCommandEncoder.Invoke(d.device)
+	var pass js.Value
+	var pipeline object
+	open, uniforms := false, 0
+	for i := range s.commands {
+		c := &s.commands[i]
+		if c.pipeline == nil {
+			if open {
+				w.end.Invoke(pass)
+				open = false
+			}
+			w.copyBufferToBuffer.Invoke(encoder, c.from.(*browserBuffer).ref, float64(c.fromOffset), c.to.(*browserBuffer).ref,
+				float64(c.toOffset), float64(c.size))
+			continue
+		}
+		if !open {
+			if s.timed && (i == first || i == last) {
+				pass = w.beginComputePass.Invoke(encoder, t.writes(w, i == first, i == last))
+			} else {
+				pass = w.beginComputePass.Invoke(encoder)
+			}
+			open, pipeline = true, nil
+		}
+		p := c.pipeline.(*browserPipeline)
+		if c.pipeline != pipeline {
+			w.setPipeline.Invoke(pass, p.ref)
+			pipeline = c.pipeline
+		}
+		if group := c.group.(*browserGroup).ref; p.uniform {
+			w.setBindGroup.Invoke(pass, 0, group, offsets, uniforms, 1)
+			uniforms++
+		} else {
+			w.setBindGroup.Invoke(pass, 0, group)
+		}
+		w.dispatchWorkgroups.Invoke(pass, int(c.grid[0]), int(c.grid[1]), int(c.grid[2]))
+	}
+	if open {
+		w.end.Invoke(pass)
+	}
+	if s.timed {
+		w.resolveQuerySet.Invoke(encoder, t.queries, 0, 2, t.resolve, 0)
+		w.copyBufferToBuffer.Invoke(encoder, t.resolve, 0, t.staging, 0, 16)
+	}
+	return w.finish.Invoke(encoder)
+}
+
+// dynamicOffsets hands the uniform offsets of a submission to JavaScript in one piece.
+type dynamicOffsets struct {
+	local []byte
+	words js.Value // a Uint32Array
+	bytes js.Value // the same memory
+}
+
+// fill returns a Uint32Array that begins with the offsets of the dispatches that have one.
+func (o *dynamicOffsets) fill(w *webgpu, commands []command) js.Value {
+	o.local = o.local[:0]
+	for i := range commands {
+		if p, _ := commands[i].pipeline.(*browserPipeline); p != nil && p.uniform {
+			o.local = binary.LittleEndian.AppendUint32(o.local, commands[i].dynamic) // as every browser's processor
+		}
+	}
+	if o.words.IsUndefined() || o.words.Length()*4 < len(o.local) {
+		o.words = w.uint32.New(max(64, cap(o.local)/4))
+		o.bytes = w.uint8.New(o.words.Get("buffer"))
+	}
+	js.CopyBytesToJS(o.bytes, o.local)
+	return o.words
+}
+
+// arrive counts one of the outcomes that a flight waits for.
+func (f *flight) arrive() {
+	f.waiting--
+	f.d.land()
+}
+
+// land ends the flights that wait for nothing any more, in the order of their submissions.
+func (d *browser) land() {
+	for len(d.inFlight) > 0 && d.inFlight[0].waiting <= 0 {
+		f := d.inFlight[0]
+		d.inFlight = slices.Delete(d.inFlight, 0, 1)
+		go f.end()
+	}
+}
+
+// lossDelay is how long after a rejection the news that the device is lost may come.
+const lossDelay = 100 * time.Millisecond
+
+// end tells the outcome. It runs in a goroutine of its own.
+func (f *flight) end() {
+	err := f.err
+	if err == nil && f.rejected != nil && f.d.lostErr == nil {
+		select {
+		case <-f.d.lostSignal:
+		case <-time.After(lossDelay):
+			err = fmt.Errorf("submission failed: %w", f.rejected)
+		}
+	}
+	if f.d.lostErr != nil {
+		err = f.d.lostErr
+	}
+	if f.s.timed {
+		if err == nil {
+			f.s.gpuTime = f.stamps.read(f.d.w)
+			f.d.stamps = append(f.d.stamps, f.stamps)
+		} else {
+			f.stamps.free(f.d)
+		}
+	}
+	f.s.done(err)
+}
+
+// stamps are two timestamps with the buffers that bring them here.
+type stamps struct{ queries, resolve, staging js.Value }
+
+func (d *browser) takeStamps() stamps {
+	if n := len(d.stamps); n > 0 {
+		s := d.stamps[n-1]
+		d.stamps = d.stamps[:n-1]
+		return s
+	}
+	w := d.w
+	buffer := func(usage int) js.Value {
+		return w.createBuffer.Invoke(d.device, w.literal("size", 16, "usage", usage))
+	}
+	return stamps{
+		queries: w.createQuerySet.Invoke(d.device, w.literal("type", "timestamp", "count", 2)),
+		resolve: buffer(usageQueryResolve | usageCopySrc), staging: buffer(usageMapRead | usageCopyDst),
+	}
+}
+
+func (s stamps) free(d *browser) {
+	s.queries.Call("destroy")
+	d.w.destroy.Invoke(s.resolve)
+	d.w.destroy.Invoke(s.staging)
+}
+
+// writes describes a pass that writes the first or the second timestamp, or both.
+func (s stamps) writes(w *webgpu, first, last bool) js.Value {
+	writes := w.literal("querySet", s.queries)
+	if first {
+		writes.Set("beginningOfPassWriteIndex", 0)
+	}
+	if last {
+		writes.Set("endOfPassWriteIndex", 1)
+	}
+	return w.literal("timestampWrites", writes)
+}
+
+// read returns the time between the stamps, which browsers give in nanoseconds and round for the sake of privacy.
+func (s stamps) read(w *webgpu) time.Duration {
+	var bytes [16]byte
+	js.CopyBytesToGo(bytes[:], w.uint8.New(w.getMappedRange.Invoke(s.staging)))
+	w.unmap.Invoke(s.staging)
+	from, to := binary.LittleEndian.Uint64(bytes[:]), binary.LittleEndian.Uint64(bytes[8:])
+	return time.Duration(max(to, from) - from)
+}

@@ -1,7 +1,7 @@
 // A small network on a drawing pad.
 
 import { tensor } from "../wavelane/wavelane.js";
-import { current, onDevice } from "../devices.js";
+import { onDevice } from "../devices.js";
 import { $, explain, make, milliseconds, say } from "../ui.js";
 import { digitise } from "./strokes.js";
 
@@ -16,7 +16,7 @@ class Recogniser {
   strokes = [];
   pen = null; // the pointer that draws
   shown = null; // the picture of 8 × 8 that was last asked about
-  network = null; // a promise of {plan, input} on the current device
+  network = null; // a promise of {plan, input, parameters} on the current device
   working = false;
 
   constructor() {
@@ -36,6 +36,7 @@ class Recogniser {
     });
     this.redraw();
     this.drawSeen(new Float32Array(side * side));
+    this.showBars(null);
   }
 
   async load() {
@@ -110,18 +111,24 @@ class Recogniser {
     try {
       for (let done = null; this.shown && this.shown !== done;) {
         done = this.shown;
-        if (!current()) {
+        const network = this.network;
+        if (!network) {
           say(this.status, "No device is open yet.");
           break;
         }
-        const { plan, input } = await this.network;
-        const start = performance.now();
-        plan.setInput(input, done);
-        const [probabilities] = await plan.run();
-        if (this.shown === done) this.show(probabilities, performance.now() - start);
+        try {
+          const { plan, input } = await network;
+          const start = performance.now();
+          plan.setInput(input, done);
+          const [probabilities] = await plan.run();
+          if (this.shown === done) this.show(probabilities, performance.now() - start);
+        } catch (error) {
+          if (network === this.network) throw error;
+          done = null; // another device was opened meanwhile: ask that
+        }
       }
     } catch (error) {
-      if (error.name !== "ClosedError") say(this.status, explain(error), "bad"); // closed: the next device asks again
+      say(this.status, explain(error), "bad");
     } finally {
       this.working = false;
     }
@@ -202,9 +209,12 @@ async function compile(device, { widths, weights }) {
   const input = b.input([1, side * side]);
   let x = b.scale(input, 1 / full);
   let offset = 0;
+  const parameters = []; // what is forgotten is freed: they are kept with the plan
   const take = async (shape) => {
     const n = shape.reduce((n, d) => n * d, 1);
-    return device.cast(tensor(halves.slice(offset, (offset += n)), shape), { to: "f32", keep: true });
+    const half = tensor(halves.slice(offset, (offset += n)), shape);
+    parameters.push(await device.cast(half, { to: "f32", keep: true }));
+    return parameters.at(-1);
   };
   for (let i = 0; i + 1 < widths.length; i++) {
     const matrix = await take([widths[i], widths[i + 1]]);
@@ -212,5 +222,5 @@ async function compile(device, { widths, weights }) {
     x = b.matmul(x, matrix, { bias, act: i + 2 < widths.length ? "relu" : "none" });
   }
   b.read(b.softmax(x));
-  return { plan: await b.compile(), input };
+  return { plan: await b.compile(), input, parameters };
 }

@@ -132,14 +132,19 @@ class PictureFilter {
     try {
       while (this.again && current()) {
         this.again = false;
-        await this.frame(current());
+        const device = current();
+        try {
+          await this.frame(device);
+        } catch (error) {
+          if (device === current()) throw error; // else it was closed for another, which has its own turn
+        }
         if (this.moving() && !document.hidden) {
           this.again = true;
           await new Promise((resolve) => requestAnimationFrame(resolve));
         }
       }
     } catch (error) {
-      if (error.name !== "ClosedError") say(this.status, explain(error), "bad"); // closed: another device is being opened
+      say(this.status, explain(error), "bad");
     } finally {
       this.working = false;
     }
@@ -170,9 +175,7 @@ class PictureFilter {
     const began = performance.now();
     const [result] = await plan.run();
     const ended = performance.now();
-    if ($("picture-result").width !== width || $("picture-result").height !== height) {
-      Object.assign($("picture-result"), { width, height });
-    }
+    resize(this.after.canvas, width, height);
     this.after.putImageData(toPixels(result, planes, width, height), 0, 0);
     const shown = performance.now();
 
@@ -181,7 +184,7 @@ class PictureFilter {
     const run = median(this.times.map((t) => t.run));
     $("picture-time").textContent = `${width} × ${height}, ${length} operations in one batch: frame ${milliseconds(all)}, ` +
       `of which ${milliseconds(run)} the plan with its readback (median of ${this.times.length})`;
-    $("picture-result").dataset.frames = Number($("picture-result").dataset.frames ?? 0) + 1;
+    this.after.canvas.ariaLabel = `The picture after the filter: ${describe(settings)}`;
   }
 
   /** Draws the source and returns its pixels. */
@@ -189,8 +192,7 @@ class PictureFilter {
     const { kind, image } = this.source;
     const width = Number($("picture-width").value);
     const height = Math.max(1, Math.round((width * this.source.height) / this.source.width));
-    const canvas = this.before.canvas;
-    if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
+    resize(this.before.canvas, width, height);
     const picture = image ?? builtin();
     if (kind !== "camera" && $("picture-move").checked) {
       this.phase += 0.01;
@@ -209,6 +211,18 @@ class PictureFilter {
     this.key = "";
     this.times = [];
   }
+}
+
+function resize(canvas, width, height) { // setting a size clears the canvas
+  if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
+}
+
+function describe({ brightness, contrast, blur, edges, binary, threshold }) {
+  const steps = [`brightness ${brightness}`, `contrast ${contrast}`];
+  if (blur) steps.push("blur");
+  if (edges) steps.push("edges");
+  if (binary) steps.push(`threshold ${threshold}`);
+  return steps.join(", ");
 }
 
 let painted = null;

@@ -13,7 +13,7 @@ QEMU      := $(shell command -v qemu-aarch64-static || command -v qemu-aarch64)
 WASM_EXEC := $(shell $(GO) env GOROOT)/lib/wasm/go_js_wasm_exec
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo bench gpu-bundle test lint cross unit modules conformance race portable generate proofs ptxas-check
+.PHONY: help setup demo bench gpu-bundle wasm-package test lint cross unit modules conformance race portable generate proofs ptxas-check
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -45,6 +45,9 @@ test: ## run every test: format, vet, all platforms, conformance on every device
 
 gpu-bundle: ## build out/gpu-bundle: copied to a machine with an NVIDIA GPU, ./run there tests and measures all (bench/results/README.md)
 	GO="$(GO)" scripts/gpu/bundle out/gpu-bundle
+
+wasm-package: ## build out/npm/wavelane, ready for npm publish: the library for browsers
+	$(GO) run ./wasm/cmd/pack out/npm/wavelane
 
 lint: ## gofmt and go vet
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "not formatted, run gofmt -w:" $$unformatted; exit 1; fi

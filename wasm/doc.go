@@ -1,6 +1,6 @@
-// Package wasm is the room for the browser: the library compiled to WebAssembly behind a JavaScript API of typed arrays and
-// promises, with its loader, type declarations and demo site.
+// Package wasm makes the npm package: the library compiled to WebAssembly behind a JavaScript API of typed arrays and promises.
 //
-// The JavaScript API is not there yet. The Go packages below it build for GOOS=js already; those of the CPU device and of
-// batches are tested there.
+// [Pack] puts it together from three places: bridge, the Go program; js, what runs around it and its declarations, of which the
+// list of operations is generated from the catalogue; and Go's own support file. What a page sees is documented in js/wavelane.d.ts and in
+// README.md, which becomes the package's.
 package wasm

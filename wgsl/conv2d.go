@@ -37,6 +37,14 @@ type convolution struct {
 // Vectors is the number of vectors of four that hold the sums of one channel.
 func (c convolution) Vectors() int { return c.Pixels / 4 }
 
+// field has what templates take of the methods.
+func (c convolution) field(name string) any {
+	if name == "Vectors" {
+		return c.Vectors()
+	}
+	return nil
+}
+
 func (c convolution) kernel() *Kernel {
 	key := fmt.Sprintf("conv2d/%s/%d/%v/%v/%v/%d", c.convBlock, c.Lanes, c.Padded, c.Resume, c.Bias, c.Act)
 	return cached(key, func() *Kernel {

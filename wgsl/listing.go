@@ -22,11 +22,16 @@ type Listed struct {
 //go:embed testdata/kernels.json
 var listing []byte
 
-var listed = sync.OnceValues(func() (list []Listed, err error) {
-	err = json.Unmarshal(listing, &list)
-	return list, err
-})
-
 // List returns the shaders that the catalogue's conformance cases are compiled to, in all variants, by their names. The list
 // must not be changed.
-func List() ([]Listed, error) { return listed() }
+func List() ([]Listed, error) {
+	// Not a variable: programs that do not call List have neither the listing nor what reads it in them.
+	listed.once.Do(func() { listed.err = json.Unmarshal(listing, &listed.list) })
+	return listed.list, listed.err
+}
+
+var listed struct {
+	once sync.Once
+	list []Listed
+	err  error
+}

@@ -45,6 +45,45 @@ type productText struct {
 	Swap            bool // matmul_rows: lhs is the right operand, so rows of lhs are columns of the result
 }
 
+// field has what the template takes of the methods.
+func (d productText) field(name string) any {
+	switch name {
+	case "WideA":
+		return d.WideA()
+	case "WideB":
+		return d.WideB()
+	case "PitchA":
+		return d.PitchA()
+	case "PitchB":
+		return d.PitchB()
+	case "VecsA":
+		return d.VecsA()
+	case "VecsB":
+		return d.VecsB()
+	case "SizeA":
+		return d.SizeA()
+	case "SizeB":
+		return d.SizeB()
+	case "BM":
+		return d.BM()
+	case "BN":
+		return d.BN()
+	case "VecC":
+		return d.VecC()
+	case "Apart":
+		return d.Apart()
+	case "FragA":
+		return d.FragA()
+	case "Half":
+		return d.Half()
+	case "HalfA":
+		return d.HalfA()
+	case "HalfB":
+		return d.HalfB()
+	}
+	return nil
+}
+
 // Tiles lie in workgroup memory as the operands lie in theirs: WideA vectors of four to a row. One more keeps the rows that
 // neighbouring invocations read in different banks.
 

@@ -3,29 +3,19 @@ package wgsl
 import (
 	"embed"
 	"fmt"
+	"io"
 	"strings"
 	"sync"
-	"text/template"
 )
 
 //go:embed kernels/*.wgsl
 var files embed.FS
 
-// sources are templates: specialisation is substitution of text, since override constants are not available everywhere.
-var sources = template.Must(template.New("").Funcs(template.FuncMap{
-	"seq": func(n int) []int { // range over 0 … n-1
-		s := make([]int, n)
-		for i := range s {
-			s[i] = i
-		}
-		return s
-	},
-	"add": func(a, b int) int { return a + b },
-	"sub": func(a, b int) int { return a - b },
-	"mul": func(a, b int) int { return a * b },
-	"div": func(a, b int) int { return a / b },
-	"rem": func(a, b int) int { return a % b },
-}).ParseFS(files, "kernels/*.wgsl"))
+// sources are templates: specialisation is substitution of text, since override constants are not available everywhere. A test
+// puts another executor in their place.
+var sources interface {
+	ExecuteTemplate(w io.Writer, name string, data any) error
+} = mustParse(files, "kernels")
 
 var kernels sync.Map // key → *Kernel
 

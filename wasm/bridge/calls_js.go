@@ -289,14 +289,9 @@ func (c *call) newKernel(m *message, _ js.Value) {
 		desc.Bindings = append(desc.Bindings, wgsl.Read)
 	}
 	desc.Bindings = append(desc.Bindings, wgsl.ReadWrite)
-	d.enqueue(func() {
-		defer c.guard()
-		k, err := gpu.NewKernel(d.gpu, desc)
-		if err != nil {
-			c.reject(err)
-			return
-		}
-		c.resolve(hold(k))
+	c.start(d, func() (*compute.Future, func() ([]any, error), func()) {
+		k, f := gpu.NewKernelAsync(d.gpu, desc)
+		return f, func() ([]any, error) { return []any{hold(k)}, nil }, func() {}
 	})
 }
 

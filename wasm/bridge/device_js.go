@@ -93,7 +93,7 @@ func gpuInfo(a gpu.AdapterInfo, reason string) map[string]any {
 		name := v.Type().Field(i).Name
 		limits[strings.ToLower(name[:1])+name[1:]] = number(v.Field(i))
 	}
-	return map[string]any{"kind": "webgpu", "name": a.Name, "vendor": a.Driver, "backend": a.Backend, "software": a.Type == gpu.Software,
+	return map[string]any{"kind": "webgpu", "name": a.Name, "vendor": a.VendorName, "backend": a.Backend, "software": a.Type == gpu.Software,
 		"features": features, "limits": limits, "reason": reason}
 }
 

@@ -104,7 +104,7 @@ export interface Info {
   /** of the adapter, as far as the browser tells */
   name: string;
   vendor: string;
-  /** what drives it: "webgpu"; on the CPU "wasm-simd128", or "go" where the engine has no SIMD */
+  /** what drives it: "browser"; on the CPU "simd128", or "go" where the engine has no SIMD */
   backend: string;
   /** whether a GPU's interface is computed by the CPU */
   software: boolean;

@@ -1,7 +1,7 @@
 /** The JavaScript API; wavelane.d.ts documents it. */
 
 import { addOptions, checkOptions, layOut, parseArguments } from "./arguments.js";
-import { ArgumentError, ClosedError, DeviceLostError, ForeignTensorError, ShapeError, UnsupportedError, WavelaneError } from "./errors.js";
+import { ArgumentError, ClosedError, DeviceLostError, ForeignTensorError, ShaderError, ShapeError, UnsupportedError, WavelaneError } from "./errors.js";
 import { checkSignal, immediate, instance, waiting } from "./instance.js";
 import { Message, checkDType, checkInt, checkInts, describe, dtypeNames, dtypeOf, typedArray } from "./message.js";
 import { enums, operations } from "./operations.js";
@@ -114,8 +114,13 @@ class Device extends Held {
     }
     const message = new Message(this.handle("kernel"), checkInt(operands, "kernel: operands"), checkInt(uniform, "kernel: uniform"),
       ...triple(workgroup, "kernel: workgroup"), checkInt(shared, "kernel: shared")).text(wgsl).text(entry).text(label);
-    const [handle] = await this.program.call(waiting.kernel, message, { signal, operation: label, shapes: [] });
-    return new Kernel(this, this.program, handle, label);
+    try {
+      const [handle] = await this.program.call(waiting.kernel, message, { signal, operation: label, shapes: [] });
+      return new Kernel(this, this.program, handle, label);
+    } catch (error) {
+      if (error instanceof ShaderError && error.column) error.column = columnOf(wgsl.split("\n")[error.line - 1], error.column);
+      throw error;
+    }
   }
 
   memory() {
@@ -296,6 +301,11 @@ class Plan extends Held {
     const results = await this.program.call(waiting.runPlan, new Message(this.handle("run")), { signal, operation: "run", shapes: [] });
     return results.map((r) => resultOf(this.device, r));
   }
+}
+
+/** A column of UTF-8 bytes as one of a string's characters. */
+function columnOf(line, column) {
+  return new TextDecoder().decode(new TextEncoder().encode(line).subarray(0, column - 1)).length + 1;
 }
 
 const launchKeys = ["grid", "params", "shape", "dtype"];

@@ -15,7 +15,8 @@ import (
 
 // testKeyboard works the page without a mouse: every control can be reached in order, has a name and shows the focus.
 func testKeyboard(s site) {
-	s.Exec(s.t, `document.activeElement.blur(); scrollTo(0, 0); getSelection().removeAllRanges()`)
+	// The order starts where the focus was last: at the top.
+	s.Exec(s.t, `document.body.tabIndex = -1; document.body.focus(); document.body.removeAttribute("tabindex")`)
 	s.key(kb.Tab)
 	require.Equal(s.t, "Skip to the panels", browser.Eval[string](s.t, s.Page, `document.activeElement.textContent`))
 	require.Positive(s.t, browser.Eval[float64](s.t, s.Page, `document.activeElement.getBoundingClientRect().bottom`), "it is seen when it has the focus")
@@ -94,7 +95,9 @@ func testLooks(s site) {
 		for _, width := range []int64{1200, 360} {
 			require.NoError(s.t, chromedp.Do(s.Context(), chromedp.EmulateViewport(width, 900)))
 			s.Exec(s.t, `scrollTo(0, 0); new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(r)))`)
-			require.LessOrEqual(s.t, browser.Eval[int64](s.t, s.Page, `document.documentElement.scrollWidth`), width, "nothing sticks out")
+			sticking := browser.Eval[[]string](s.t, s.Page, fmt.Sprintf(`[...document.querySelectorAll("body *")].filter((e) =>
+				e.checkVisibility() && e.getBoundingClientRect().right > %d && !e.closest(".scroll, .code, .editor")).map((e) => e.outerHTML.slice(0, 80))`, width))
+			require.LessOrEqual(s.t, browser.Eval[int64](s.t, s.Page, `document.documentElement.scrollWidth`), width, "nothing sticks out: %q", sticking)
 			png, err := chromedp.Run(s.Context(), chromedp.FullScreenshot(100))
 			require.NoError(s.t, err)
 			require.NoError(s.t, os.MkdirAll(shots, 0o755))

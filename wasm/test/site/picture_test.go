@@ -165,7 +165,7 @@ func testPicture(s site) {
 	} {
 		checkPicture(s, want)
 	}
-	require.Regexp(s.t, `240 × 160, 13 operations in one batch: frame [\d.,]+ ms`, s.text("#picture-time"))
+	require.Regexp(s.t, `240 × 160, 15 operations in one batch: frame [\d.,]+ ms`, s.text("#picture-time"))
 }
 
 func testCamera(s site) {

@@ -145,14 +145,14 @@ func TestNoOutsideAddress(t *testing.T) {
 // testDevice finds the CPU chosen, as the only adapter is a software one, and opens that.
 func testDevice(s site) {
 	s.wait("device-status", "^Open: the CPU")
-	require.Contains(s.t, s.text("#device-facts"), "wasm-simd128")
+	require.Contains(s.t, s.text("#device-facts"), "simd128")
 	require.Contains(s.t, s.text("#device-facts"), "no WebGPU", "the reason")
 
 	s.set("device-software", false)
 	s.Click(s.t, "#device-form .segments label:nth-of-type(2)")
 	s.Click(s.t, "#device-open")
 	s.wait("device-status", "UnavailableError")
-	require.Contains(s.t, s.text("#device-facts"), "wasm-simd128", "the device before stays")
+	require.Contains(s.t, s.text("#device-facts"), "simd128", "the device before stays")
 
 	s.Click(s.t, "#device-software")
 	s.Click(s.t, "#device-open")

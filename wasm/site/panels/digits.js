@@ -13,6 +13,7 @@ export function init() {
 }
 
 class Recogniser {
+  samples = [];
   strokes = [];
   pen = null; // the pointer that draws
   shown = null; // the picture of 8 × 8 that was last asked about
@@ -27,15 +28,14 @@ class Recogniser {
     this.model = this.load();
     this.acceptStrokes();
     $("digits-clear").addEventListener("click", () => this.clear());
-    document.addEventListener("theme", () => this.redraw());
+    document.addEventListener("theme", () => this.redrawAll()); // canvases do not follow the style sheet by themselves
     onDevice((device) => {
       this.network?.then(({ plan }) => plan.close(), () => {});
       this.network = device && this.model.then((model) => compile(device, model));
       this.network?.catch(() => {}); // said when it is needed
       if (device && this.shown) this.recognise(this.shown);
     });
-    this.redraw();
-    this.drawSeen(new Float32Array(side * side));
+    this.redrawAll();
     this.showBars(null);
   }
 
@@ -46,11 +46,13 @@ class Recogniser {
       const model = await response.json();
       $("digits-accuracy").textContent = `${(100 * model.accuracy).toFixed(1)} %`;
       $("digits-shape").textContent = model.widths.join(" → ");
-      $("digits-samples").replaceChildren(...model.samples.map(({ label, picture }) => {
+      this.samples = model.samples.map(({ label, picture }) => {
         const canvas = make("canvas", { width: 32, height: 32, "aria-hidden": "true" });
-        drawPicture(canvas, picture);
-        return make("button", { type: "button", "aria-label": `Sample of a ${label}`, click: () => this.sample(Float32Array.from(picture)) }, canvas);
-      }));
+        const click = () => this.sample(Float32Array.from(picture));
+        $("digits-samples").append(make("button", { type: "button", "aria-label": `Sample of a ${label}`, click }, canvas));
+        return { canvas, picture };
+      });
+      this.redrawAll();
       return model;
     } catch (error) {
       say(this.status, `The weights could not be loaded: ${error.message}`, "bad");
@@ -90,22 +92,21 @@ class Recogniser {
   clear() {
     this.strokes = [];
     this.shown = null;
-    this.redraw();
-    this.drawSeen(new Float32Array(side * side));
+    this.redrawAll();
     this.showBars(null);
     say(this.status, "Draw a digit.");
   }
 
   sample(picture) {
     this.strokes = [];
-    this.redraw(picture);
     this.recognise(picture);
+    this.redraw();
   }
 
   /** Asks the network; while it is at work, only the latest picture waits. */
   async recognise(picture) {
     this.shown = picture;
-    this.drawSeen(picture);
+    drawPicture($("digits-seen"), picture);
     if (this.working) return;
     this.working = true;
     try {
@@ -160,19 +161,11 @@ class Recogniser {
     if (!probabilities) delete this.status.dataset.digit;
   }
 
-  redraw(picture) {
+  /** Draws the strokes on the pad or, without any, the sample. */
+  redraw() {
     const { context: c, pad } = this;
-    const style = getComputedStyle(pad);
-    if (picture) {
-      drawPicture(pad, picture, style);
-      return;
-    }
-    c.clearRect(0, 0, pad.width, pad.height);
-    if (this.strokes.length === 0) {
-      if (this.shown) drawPicture(pad, this.shown, style); // a sample
-      return;
-    }
-    Object.assign(c, { lineWidth: 40, lineCap: "round", lineJoin: "round", strokeStyle: style.color });
+    drawPicture(pad, this.strokes.length ? [] : (this.shown ?? []));
+    Object.assign(c, { lineWidth: 40, lineCap: "round", lineJoin: "round", strokeStyle: getComputedStyle(pad).color });
     for (const [first, ...rest] of this.strokes) {
       c.beginPath();
       c.moveTo(...first);
@@ -182,19 +175,21 @@ class Recogniser {
     }
   }
 
-  drawSeen(picture) {
-    drawPicture($("digits-seen"), picture);
+  redrawAll() {
+    this.redraw();
+    drawPicture($("digits-seen"), this.shown ?? []);
+    for (const { canvas, picture } of this.samples) drawPicture(canvas, picture);
   }
 }
 
 const percent = (p) => `${(100 * p).toFixed(p > 0.9995 || p < 0.0005 ? 0 : 1)} %`;
 
 /** Draws 8 × 8 numbers as blocks of the text's colour. */
-function drawPicture(canvas, picture, style = getComputedStyle(canvas)) {
+function drawPicture(canvas, picture) {
   const c = canvas.getContext("2d");
   const block = canvas.width / side;
   c.clearRect(0, 0, canvas.width, canvas.height);
-  c.fillStyle = style.color || "#888";
+  c.fillStyle = getComputedStyle(canvas).color;
   picture.forEach((v, i) => {
     c.globalAlpha = v / full;
     c.fillRect((i % side) * block, Math.floor(i / side) * block, block, block);

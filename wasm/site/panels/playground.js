@@ -62,6 +62,7 @@ async function run() {
   const [width, height] = shapes[$("playground-shape").value];
   number([]);
   $("playground-problems").replaceChildren();
+  for (const id of ["canvas", "plot", "values"]) $(`playground-${id}`).hidden = true;
   try {
     const device = need();
     const workgroup = workgroupSize(wgsl);

@@ -46,7 +46,8 @@ export function explain(error) {
     case "DeviceLostError":
       return `The device is lost: ${error.message}. Open it again above.`;
   }
-  return error?.message ? `${error.name}: ${error.message}` : String(error);
+  if (!error?.message) return String(error);
+  return error.name === "Error" ? error.message : `${error.name}: ${error.message}`;
 }
 
 /**

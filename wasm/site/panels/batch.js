@@ -4,8 +4,7 @@ import { need } from "../devices.js";
 import { $, breathe, figure, make, measure, median, milliseconds, noise } from "../ui.js";
 
 const size = 64 * 1024;
-const lengths = [16, 64];
-const rounds = 9;
+const lengths = [{ length: 16, rounds: 21 }, { length: 64, rounds: 9 }];
 
 /** Steps that repeat along the chain; target is a device or a batch, which have the same operations. */
 const cycle = [
@@ -25,7 +24,7 @@ async function compare(signal, progress) {
   const input = noise(size);
   const results = [];
   $("batch-result").replaceChildren();
-  for (const [i, length] of lengths.entries()) {
+  for (const [i, { length, rounds }] of lengths.entries()) {
     const chain = Array.from({ length }, (_, k) => cycle[k % cycle.length]);
     const times = { separate: [], batch: [] };
     for (let round = -1; round < rounds; round++) { // the first compiles kernels
@@ -42,7 +41,7 @@ async function compare(signal, progress) {
     results.push({ length, separate: median(times.separate), batch: median(times.batch) });
     show(results);
   }
-  return `Done on ${device.info.kind === "cpu" ? "the CPU" : "WebGPU"}; medians of ${rounds} runs. Both ways gave the same numbers.`;
+  return `Done on ${device.info.kind === "cpu" ? "the CPU" : "WebGPU"}; medians of ${lengths.map((l) => l.rounds).join(" and ")} runs. Both ways gave the same numbers.`;
 }
 
 async function separately(device, chain, input, signal) {

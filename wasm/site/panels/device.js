@@ -40,7 +40,7 @@ function show(device) {
   };
   $("device-facts").replaceChildren(...Object.entries(facts).flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, String(value))]));
   $("device-features").replaceChildren(...(info.features.length ? info.features : ["none"]).map((f) => make("li", {}, f)));
-  const limits = Object.entries(info.limits);
+  const limits = Object.entries(info.limits).sort(([a], [b]) => a.localeCompare(b));
   const rows = limits.map(([name, value]) => make("tr", {}, make("th", { scope: "row" }, name), make("td", { class: "number" }, limit(value))));
   $("device-limits").replaceChildren(...(rows.length ? rows : [make("tr", {}, make("td", { colspan: 2 }, "none: memory is all that limits the CPU"))]));
 }

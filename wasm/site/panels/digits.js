@@ -17,7 +17,7 @@ class Recogniser {
   strokes = [];
   pen = null; // the pointer that draws
   shown = null; // the picture of 8 × 8 that was last asked about
-  network = null; // a promise of {plan, input, parameters} on the current device
+  network = null; // a promise of {plan, input} on the current device
   working = false;
 
   constructor() {
@@ -204,12 +204,9 @@ async function compile(device, { widths, weights }) {
   const input = b.input([1, side * side]);
   let x = b.scale(input, 1 / full);
   let offset = 0;
-  const parameters = []; // what is forgotten is freed: they are kept with the plan
-  const take = async (shape) => {
+  const take = (shape) => {
     const n = shape.reduce((n, d) => n * d, 1);
-    const half = tensor(halves.slice(offset, (offset += n)), shape);
-    parameters.push(await device.cast(half, { to: "f32", keep: true }));
-    return parameters.at(-1);
+    return device.cast(tensor(halves.slice(offset, (offset += n)), shape), { to: "f32", keep: true });
   };
   for (let i = 0; i + 1 < widths.length; i++) {
     const matrix = await take([widths[i], widths[i + 1]]);
@@ -217,5 +214,5 @@ async function compile(device, { widths, weights }) {
     x = b.matmul(x, matrix, { bias, act: i + 2 < widths.length ? "relu" : "none" });
   }
   b.read(b.softmax(x));
-  return { plan: await b.compile(), input, parameters };
+  return { plan: await b.compile(), input };
 }

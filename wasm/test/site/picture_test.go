@@ -166,6 +166,14 @@ func testPicture(s site) {
 		checkPicture(s, want)
 	}
 	require.Regexp(s.t, `240 × 160, 15 operations in one batch: frame [\d.,]+ ms`, s.text("#picture-time"))
+
+	still := s.pixels("picture-source")
+	s.set("picture-move", true)
+	s.Wait(s.t, `/median of ([5-9]|\d\d)/.test(document.getElementById("picture-time").textContent)`)
+	s.set("picture-move", false)
+	require.NotEqual(s.t, still, s.pixels("picture-source"))
+	checkPicture(s, settings{contrast: 1.1, blur: true, edges: true})
+	require.Equal(s.t, still, s.pixels("picture-source"), "it is where it was")
 }
 
 func testCamera(s site) {

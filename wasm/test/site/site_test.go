@@ -249,6 +249,8 @@ func testPlayground(s site) {
 	s.Click(s.t, "#playground-run")
 	s.wait("playground-status", "needs @workgroup_size")
 	choose("A curve")
+	s.Click(s.t, "#playground-run")
+	s.wait("playground-status", "^Ran")
 }
 
 // place returns the line and column of a text, from 1 on.

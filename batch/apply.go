@@ -22,9 +22,9 @@ func (b *Batch) Apply(entry string, in []Value, scalars []float32, options any) 
 	return b.applyAll(e, scalars, options, in...)
 }
 
-// DType returns the element type of a value; Float32 after an error.
+// DType returns the element type of a value; Float32 for what an error has prevented from being one.
 func (b *Batch) DType(v Value) compute.DType {
-	if v.batch != b || b.err != nil {
+	if v.batch != b {
 		return compute.Float32
 	}
 	return b.program.Values[v.slot].DType

@@ -46,9 +46,9 @@ func (b *Batch) Err() error { return b.err }
 // Len returns the number of steps recorded.
 func (b *Batch) Len() int { return len(b.program.Steps) }
 
-// Shape returns the shape of a value, or nil after an error.
+// Shape returns the shape of a value, or nil for what an error has prevented from being one.
 func (b *Batch) Shape(v Value) []int {
-	if v.batch != b || b.err != nil {
+	if v.batch != b {
 		return nil
 	}
 	return slices.Clone(b.program.Values[v.slot].Shape)
@@ -64,7 +64,7 @@ func (b *Batch) Upload(data any, shape ...int) Value {
 	if err != nil {
 		return b.fail(fmt.Errorf("upload: %w", err))
 	}
-	if len(shape) == 0 {
+	if shape == nil { // an empty one is that of a scalar
 		shape = []int{n}
 	}
 	t := op.Type{DType: d, Shape: slices.Clone(shape)}

@@ -58,7 +58,8 @@ func TestFirstErrorSticksAndNamesItsLine(t *testing.T) {
 		require.NotContains(t, err.Error(), "matmul")
 	}
 	require.Nil(t, r.Float32s())
-	require.Nil(t, b.Shape(x))
+	require.Equal(t, []int{3}, b.Shape(x))
+	require.Nil(t, b.Shape(z))
 }
 
 func TestBadRecordings(t *testing.T) {

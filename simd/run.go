@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -49,9 +48,7 @@ func (l *loop) Do(chunk int) {
 	}
 	lo := chunk * l.phase.grain
 	l.phase.do(l.args, lo, min(lo+l.phase.grain, l.phase.units))
-	if runtime.GOOS == "js" { // one thread without preemption: let timers and other goroutines have a turn
-		runtime.Gosched()
-	}
+	pool.Breathe()
 }
 
 // staged is an input that a destination overlaps in a way that would change the result.

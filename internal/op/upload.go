@@ -30,7 +30,7 @@ func uploadProgram(data any, shape []int) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(shape) == 0 {
+	if shape == nil { // an empty one is that of a scalar
 		shape = []int{n}
 	}
 	t := Type{d, slices.Clone(shape)}

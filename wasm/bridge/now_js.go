@@ -127,8 +127,8 @@ func wantValue(m *message) (any, error) {
 
 // describeValue returns element type and shape.
 func describeValue(m *message) (any, error) {
-	handle, value := m.int(), m.int()
-	r, err := batchOf(handle, m, nil)
+	r, err := held[*record](m.int()) // errors want to name shapes of what was recorded before
+	value := m.int()
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,10 @@
 package gemm
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"github.com/wavelane/wavelane/simd/internal/pool"
+)
 
 // Plan is the work of a product: phases in order, each complete before the next begins, of units that may run in any order
 // and at the same time. Phases, units and results depend on the product and the machine, not on the number of workers: every
@@ -232,4 +236,11 @@ func (pl *Plan) Do(i, lo, hi int, o *Operands, scratch []float32, stop *atomic.B
 	}
 }
 
-func stopped(stop *atomic.Bool) bool { return stop != nil && stop.Load() }
+// stopped is asked now and then by units that may take long.
+func stopped(stop *atomic.Bool) bool {
+	if stop == nil {
+		return false
+	}
+	pool.Breathe()
+	return stop.Load()
+}

@@ -1,0 +1,28 @@
+/** Spoils the program's memory, so that it ends: what waits is rejected, and the next open starts another. */
+export async function ending(wavelane, memory) {
+  try {
+    const [a, b] = await Promise.all([wavelane.open({ device: "cpu" }), wavelane.open({ device: "cpu" })]);
+    const t = await a.upload(new Float32Array(4));
+    const waiting = a.matmul(new Float32Array(2 ** 22), new Float32Array(2 ** 22), 2048, 2048, 2048);
+    new Uint8Array(memory().buffer).fill(0xff, 65536);
+    const failed = await Promise.allSettled([waiting, b.relu(new Float32Array(4)), t.read(), b.upload(new Float32Array(1))]);
+    for (const f of failed) {
+      if (f.reason?.name !== "InstanceError") throw new Error(`${f.reason?.stack ?? f.value}, want an InstanceError`);
+    }
+    try {
+      a.batch();
+      throw new Error("a batch of a program that has ended");
+    } catch (error) {
+      if (error.name !== "InstanceError") throw error;
+    }
+    t.close();
+    a.close();
+    const c = await wavelane.open({ device: "cpu" });
+    const y = await c.relu(new Float32Array([-1, 1]));
+    if (y[0] !== 0 || y[1] !== 1) throw new Error(`relu gives ${y}`);
+    c.close();
+    return { ok: true, note: failed[0].reason.message.split("\n")[0] };
+  } catch (error) {
+    return { ok: false, note: String(error.stack ?? error) };
+  }
+}

@@ -1,0 +1,56 @@
+package jstest
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/wavelane/wavelane/internal/conformance"
+	"github.com/wavelane/wavelane/internal/op"
+)
+
+// Conform runs the conformance cases of every entry through the API that answers, at most perEntry of each: which ones is up to the
+// seed. It returns their number.
+func (r *Remote) Conform(t *testing.T, perEntry int) int {
+	count := 0
+	for _, e := range op.All() {
+		cases, err := conformance.Cases(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		step := max(1, len(cases)/perEntry)
+		var wg sync.WaitGroup
+		for i := int(conformance.Seed() % uint64(step)); i < len(cases); i += step {
+			count++
+			wg.Go(func() {
+				if err := cases[i].Run(r); err != nil {
+					t.Errorf("%v\nrepeat with WAVELANE_SEED=%d", err, conformance.Seed())
+				}
+			})
+		}
+		wg.Wait()
+	}
+	return count
+}
+
+// Report is what api.js says of its tests, by name.
+type Report map[string]struct {
+	OK   bool   `json:"ok"`
+	Note string `json:"note"`
+}
+
+// Check makes a test of each.
+func (r Report) Check(t *testing.T) {
+	if len(r) < 10 {
+		t.Errorf("only %d tests: %v", len(r), r)
+	}
+	for name, x := range r {
+		t.Run(name, func(t *testing.T) {
+			if x.Note != "" {
+				t.Log(x.Note)
+			}
+			if !x.OK {
+				t.Fail()
+			}
+		})
+	}
+}

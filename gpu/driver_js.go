@@ -272,7 +272,7 @@ func (d *browser) newPipeline(k *wgsl.Kernel) (object, error) {
 			return
 		}
 		d.w.settle(module.Call("getCompilationInfo"), func(info js.Value, failed error) {
-			e := &ShaderError{Label: label, Message: firstLine(err.Error()), Details: err.Error()}
+			e := &ShaderError{Label: label, Message: oneLine(err.Error()), Details: err.Error()}
 			if failed == nil {
 				e.take(info.Get("messages"), k.Source)
 			}
@@ -305,9 +305,15 @@ func layoutEntry(binding int, buffer map[string]any) map[string]any {
 	return map[string]any{"binding": binding, "visibility": visibleToCompute, "buffer": buffer}
 }
 
-func firstLine(s string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
-	return line
+// oneLine leaves out which call of ours an error came from: " - While calling …".
+func oneLine(report string) string {
+	var parts []string
+	for line := range strings.Lines(strings.TrimSpace(report)) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "- While calling") {
+			parts = append(parts, line)
+		}
+	}
+	return strings.Join(parts, " ")
 }
 
 // take reads the compiler's messages.
@@ -319,7 +325,7 @@ func (e *ShaderError) take(messages js.Value, source string) {
 		line, column := m.Get("lineNum").Int(), m.Get("linePos").Int()
 		all = append(all, fmt.Sprintf("%d:%d: %s: %s", line, column, kind, text))
 		if kind == "error" && e.Line == 0 {
-			e.Message, e.Line, e.Column = firstLine(text), line, byteColumn(source, line, column)
+			e.Message, e.Line, e.Column = oneLine(text), line, byteColumn(source, line, column)
 		}
 	}
 	if len(all) > 0 {

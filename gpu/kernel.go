@@ -40,8 +40,8 @@ type Kernel struct {
 var _ op.Kernel = (*Kernel)(nil)
 
 // maxNesting bounds brackets within brackets and runs of prefix operators: the compiler recurses on both, and its stack
-// cannot grow.
-const maxNesting = 200
+// cannot grow. Chromium's stops at 128.
+const maxNesting = 120
 
 // NewKernelAsync compiles a kernel. It can be used at once; if the future fails, so do its runs. Errors wrap
 // compute.ErrArgument (with *ShaderError for WGSL, saying line and column), compute.ErrTooLarge for what is beyond the

@@ -108,7 +108,7 @@ func slow(t testing.TB, d *Device) (*Kernel, Launch) {
 	t.Helper()
 	k, err := NewKernel(d, KernelDesc{Label: "slow", WGSL: slowWGSL, Bindings: unary, Uniform: 16, Workgroup: [3]uint32{64, 1, 1}})
 	require.NoError(t, err)
-	return k, Launch{Grid: [3]uint32{1024, 1, 1}, Params: []uint32{4000}}
+	return k, Launch{Grid: [3]uint32{1024, 1, 1}, Params: []uint32{slowRounds}}
 }
 
 // idle waits until nothing is in flight, then requires that no memory is in use.

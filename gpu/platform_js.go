@@ -111,9 +111,9 @@ func describe(info, of js.Value) AdapterInfo {
 			a.Features = append(a.Features, f)
 		}
 	}
-	limits := of.Get("limits")
+	offered := of.Get("limits")
 	for name, field := range limitFields(&a.Limits) {
-		field.set(limits.Get(name).Float())
+		field.set(offered.Get(name).Float())
 	}
 	a.Limits.MaxBinding, a.Limits.MaxBuffer = a.Limits.MaxBinding&^15, a.Limits.MaxBuffer&^15 // vec4 kernels want multiples of 16
 	return a
@@ -167,19 +167,24 @@ func (p browserPlatform) open(ctx context.Context, want AdapterInfo) (driver, Ad
 	if adapter.IsNull() {
 		return nil, AdapterInfo{}, fmt.Errorf("the adapter has disappeared: %w", compute.ErrUnavailable)
 	}
-	limits := map[string]any{}
+	required := map[string]any{}
 	for name, field := range limitFields(&want.Limits) {
-		limits[name] = field.get()
+		required[name] = field.get()
 	}
 	ask := make([]any, len(want.Features))
 	for i, f := range want.Features {
 		ask[i] = f
 	}
-	device, err := api().await(ctx, adapter.Call("requestDevice", map[string]any{"requiredLimits": limits, "requiredFeatures": ask}))
+	device, err := api().await(ctx, adapter.Call("requestDevice", map[string]any{"requiredLimits": required, "requiredFeatures": ask}))
 	if err != nil {
 		return nil, AdapterInfo{}, fmt.Errorf("open the device: %w", err)
 	}
+	// Browsers grant no less than WebGPU's defaults, whatever is asked for: what is below is up to our own checks.
 	granted := describe(adapter.Get("info"), device)
-	granted.Index, granted.Type, granted.way = want.Index, want.Type, want.way
-	return newBrowserDriver(device, true), granted, nil
+	if _, err := limits(granted.Limits, want.Limits); err != nil {
+		device.Call("destroy")
+		return nil, AdapterInfo{}, fmt.Errorf("the browser granted less: %w", err)
+	}
+	want.Features = granted.Features
+	return newBrowserDriver(device, true), want, nil
 }

@@ -29,7 +29,8 @@ type buffer struct {
 	kind bufferKind
 	size uint64 // of the bucket
 	refs atomic.Int32
-	pool *pool
+	pool *pool                 // nil: the memory is somebody else's
+	base uint64                // where it begins in the object
 	bad  atomic.Pointer[error] // why what it holds is not what it should hold
 	idle *list.Element         // place among the free ones
 }
@@ -40,7 +41,7 @@ func (b *buffer) retain() *buffer {
 }
 
 func (b *buffer) release() {
-	if b.refs.Add(-1) == 0 {
+	if b.refs.Add(-1) == 0 && b.pool != nil {
 		b.pool.put(b, true)
 	}
 }
@@ -58,9 +59,19 @@ func (b *buffer) fault() error {
 
 // discard is release for a buffer that nobody may use again.
 func (b *buffer) discard() {
-	if b.refs.Add(-1) == 0 {
+	if b.refs.Add(-1) == 0 && b.pool != nil {
 		b.pool.put(b, false)
 	}
+}
+
+// foreign returns a buffer with one owner over memory that is not the pool's.
+func (p *pool) foreign(o object, base, size uint64) *buffer {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lastID++
+	b := &buffer{object: o, id: p.lastID, kind: storageBuffer, size: size, base: base}
+	b.refs.Store(1)
+	return b
 }
 
 // pool keeps free buffers by kind and size. Sizes are rounded up to buckets, eight per power of two.

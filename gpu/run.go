@@ -156,7 +156,7 @@ func (r *run) bindGroups() error {
 		for _, x := range a.bind {
 			b := r.in.buffers[x.place]
 			g.ids = append(g.ids, b.id)
-			bind = append(bind, binding{b.object, x.offset, x.size})
+			bind = append(bind, binding{b.object, b.base + x.offset, x.size})
 		}
 		if a.kernel.Uniform > 0 {
 			bind = append(bind, binding{r.arena.object, 0, uint64(a.kernel.Uniform)})
@@ -243,7 +243,7 @@ func (r *run) stage() error {
 // copy records a copy of n bytes, rounded up to what copies can do; buffers are long enough for that.
 func (r *run) copy(from *buffer, fromAt uint64, to *buffer, toAt, n uint64) {
 	r.sub.commands = append(r.sub.commands, command{
-		from: from.object, to: to.object, fromOffset: fromAt, toOffset: toAt, size: (n + 3) &^ 3,
+		from: from.object, to: to.object, fromOffset: from.base + fromAt, toOffset: to.base + toAt, size: (n + 3) &^ 3,
 	})
 }
 

@@ -3,6 +3,7 @@ package gpu
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/wavelane/wavelane/compute"
 )
@@ -32,7 +33,9 @@ func (d *Device) Upload(ctx context.Context, data any, shape ...int) (compute.Te
 	return t, nil
 }
 
-func (d *Device) ReLU(ctx context.Context, y, x []float32) error { return d.ReLUAsync(y, x).AwaitOrAbandon(ctx) }
+func (d *Device) ReLU(ctx context.Context, y, x []float32) error {
+	return d.ReLUAsync(y, x).AwaitOrAbandon(ctx)
+}
 
 // What the tests of both drivers ask of this one.
 
@@ -54,3 +57,29 @@ func quiet(d *Device) bool {
 }
 
 func isGroup(o object) bool { _, ok := o.(*browserGroup); return ok }
+
+// many is how often tests repeat what a race could spoil: there is one thread, and each time takes milliseconds.
+const many = 30
+
+// slowRounds keeps the software device busy for a good part of a second.
+const slowRounds = 500
+
+// breathe gives the thread to the event loop.
+func breathe() { time.Sleep(20 * time.Millisecond) }
+
+// says is what the compiler calls what the native one calls s.
+func says(s string) string {
+	return map[string]string{
+		"entry point": "Entry point", "binding": "@binding(0)", "binding: 2": "@binding(2)",
+		"Workgroup size is out of range": "exceeds the maximum allowed",
+	}[s]
+}
+
+var complaints = map[string]complaint{
+	"type":       {3, 18, "cannot convert value of type 'abstract-float' to type 'i32'"},
+	"syntax":     {3, 20, "expected ')'"},
+	"name":       {1, 18, "unresolved call target 'foo'"},
+	"validation": {1, 55, "cannot assign 'f32' to 'i32'"},
+	"entry":      {0, 0, "Entry point"},
+	"binding":    {0, 0, "@binding(7)"},
+}

@@ -7,4 +7,6 @@ import (
 )
 
 // fetch is compute.Read, which browsers do not have.
-func fetch(ctx context.Context, t compute.Tensor, dst any) error { return t.ReadAsync(dst).AwaitOrAbandon(ctx) }
+func fetch(ctx context.Context, t compute.Tensor, dst any) error {
+	return t.ReadAsync(dst).AwaitOrAbandon(ctx)
+}

@@ -54,7 +54,7 @@ var expressions = map[*op.Entry]string{
 	op.Minimum: "nan_min(a, b)",
 	op.Pow:     "ieee_pow(a, b)",
 
-	op.SwiGLU:         "swish(a) * b",
+	op.SwiGLU:         "swiglu(a, b)",
 	op.BiasActivation: "a + b", // and the activation, see elementwiseKernel
 
 	op.FMA:  "fma(a, b, c)",

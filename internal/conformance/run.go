@@ -128,22 +128,37 @@ func Summary() string {
 	return s
 }
 
-// entry runs all cases of an entry; with testing.Short, which is for emulated processors, one in three, other ones by each seed. It
-// goes on after failures, but reports only the first few.
+// entry runs the cases of an entry. It goes on after failures, but reports only the first few.
 func (d *device) entry(t require.TestingT, e *op.Entry) {
 	cases, err := casesOf(e)
 	if err != nil {
 		t.Errorf("%v", err)
 		return
 	}
+	d.cases(t, sample(cases))
+}
+
+// sample returns one case in n, other ones by each seed, and at least one. N is WAVELANE_SAMPLE; else with testing.Short, which is
+// for emulated processors, 3; else 1.
+func sample(cases []*testCase) []*testCase {
+	n := 1
 	if testing.Short() {
-		var some []*testCase
-		for i := int(Seed() % 3); i < len(cases); i += 3 {
-			some = append(some, cases[i])
-		}
-		cases = some
+		n = 3
 	}
-	d.cases(t, cases)
+	if s := os.Getenv("WAVELANE_SAMPLE"); s != "" {
+		var err error
+		if n, err = strconv.Atoi(s); err != nil || n < 1 {
+			panic(fmt.Sprintf("WAVELANE_SAMPLE=%s is no positive number", s))
+		}
+	}
+	if n = min(n, len(cases)); n <= 1 {
+		return cases
+	}
+	var some []*testCase
+	for i := int(Seed() % uint64(n)); i < len(cases); i += n {
+		some = append(some, cases[i])
+	}
+	return some
 }
 
 const reported = 8

@@ -115,6 +115,15 @@ fn swish(x: f32) -> f32 {
     return select(x * sigmoid(x), 0.0, x < -100.0);
 }
 
+// swish(x)·up, of which no factor is smaller than the product unless that is tiny itself: where subnormals are zeros, one would make
+// NaN of an infinite up.
+fn swiglu(x: f32, up: f32) -> f32 {
+    let h = exp(0.5 * clamp(x, -100.0, 0.0));
+    let far = (x * h) * up * (h / (1.0 + h * h));
+    let near = select(swish(x) * up, (x * up) * sigmoid(x), abs(x) <= 1.0);
+    return select(near, far, x < -1.0 && x >= -100.0);
+}
+
 // Slopes of activations: sigmoid(w) + x·w'·sigmoid(w)·sigmoid(-w), by e^-|w|, of which all are fractions. Far out, where
 // products would overflow, they are what they are at ±Inf.
 fn sigmoid_slope(w: f32, xw: f32) -> f32 {

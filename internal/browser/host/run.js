@@ -19,7 +19,7 @@ export async function run(emit) {
     fs.writeSync = print;
     fs.write = (fd, bytes, offset, length, _, done) => done(null, print(fd, bytes.subarray(offset, offset + length)));
     process.cwd = () => "/";
-    const go = new Go();
+    const go = (globalThis.goProgram = new Go()); // for tests that count what it holds
     go.argv = args;
     go.env = env;
     let code = 0;

@@ -7,13 +7,15 @@ RACE      := ./compute ./batch ./simd ./simd/internal/pool ./simd/internal/gemm 
 # Packages whose tests run on other processors too: in emulation (arm64) and under Node.js (js/wasm).
 PORTABLE  := ./compute ./internal/op ./batch ./simd/... ./ptx/eval .
 # Modules of their own, so that what they depend on stays out of the main one.
-MODULES   := simd/internal/asmgen simd/blas bench wasm/test
+MODULES   := simd/internal/asmgen simd/blas internal/browser bench wasm/browser
 HOSTARCH  := $(shell $(GO) env GOHOSTARCH)
 QEMU      := $(shell command -v qemu-aarch64-static || command -v qemu-aarch64)
+# Of the suite's cases for each operation, one in so many runs in the browser, other ones by each seed.
+BROWSER_SAMPLE ?= 32
 WASM_EXEC := $(shell $(GO) env GOROOT)/lib/wasm/go_js_wasm_exec
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo bench gpu-bundle wasm-package site serve test lint cross unit modules conformance race portable generate proofs ptxas-check
+.PHONY: help setup demo bench gpu-bundle wasm-package site serve test lint cross unit modules conformance race portable browser generate proofs ptxas-check
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,7 +34,7 @@ bench: ## measure the CPU's kernels beside gonum, vek and OpenBLAS (to bench/res
 	cd bench && $(GO) run . -out results
 	$(GO) run ./cmd/wavelane bench --software
 
-test: ## run every test: format, vet, all platforms, conformance on every device, race detector, arm64 and js/wasm
+test: ## run every test: format, vet, all platforms, conformance on every device, race detector, arm64, js/wasm, Chromium
 	scripts/setup test
 	$(MAKE) lint
 	$(MAKE) cross
@@ -41,6 +43,7 @@ test: ## run every test: format, vet, all platforms, conformance on every device
 	$(MAKE) conformance
 	$(MAKE) race
 	$(MAKE) portable
+	$(MAKE) browser
 	@echo "all tests passed"
 
 gpu-bundle: ## build out/gpu-bundle: copied to a machine with an NVIDIA GPU, ./run there tests and measures all (bench/results/README.md)
@@ -89,6 +92,17 @@ ifneq ($(HOSTARCH),arm64)
 	CGO_ENABLED=0 GOARCH=arm64 $(GO) test -timeout 20m -short -tags nocuda -exec "$(QEMU)" $(PORTABLE)
 endif
 	CGO_ENABLED=0 GOOS=js GOARCH=wasm $(GO) test -timeout 20m -short -exec "$(WASM_EXEC)" $(PORTABLE)
+
+# The CPU device's tests run under Node.js; here it is in its place beside WebGPU. Chromium brings a software GPU along.
+browser: export GOOS := js
+browser: export GOARCH := wasm
+browser: export CGO_ENABLED := 0
+browser: export WAVELANE_SAMPLE := $(BROWSER_SAMPLE)
+browser: # in a headless Chromium, in a page and in a worker
+	cd internal/browser && GOOS= GOARCH= $(GO) build -o $(CURDIR)/out/gobrowser ./cmd/gobrowser
+	cd internal/conformance && $(GO) test -timeout 20m -short -exec $(CURDIR)/out/gobrowser -run '^(TestWebGPU|TestCPU)$$'
+	$(GO) test -timeout 20m -exec $(CURDIR)/out/gobrowser ./gpu
+	$(GO) test -timeout 20m -exec "$(CURDIR)/out/gobrowser -worker" -run '^(TestOpenInBrowser|TestKernelRuns|TestInterop|TestLost)$$' . ./gpu
 
 generate: ## write what is generated from the catalogue and the kernels; tests fail when it is stale
 	$(GO) generate ./...

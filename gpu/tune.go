@@ -2,7 +2,6 @@ package gpu
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -141,22 +140,32 @@ func (t *tuner) key(class, problem string, candidates []string) string {
 	return rounded + " of " + strings.Join(candidates, ",")
 }
 
-var number = regexp.MustCompile(`-?\d+`)
-
 // roundSizes rounds the numbers in a problem above 8 to powers of two: sizes of the same magnitude share a choice.
 // No size follows a minus sign: such numbers are flags, and stay.
 func roundSizes(problem string) string {
-	return number.ReplaceAllStringFunc(problem, func(s string) string {
-		n, err := strconv.ParseInt(s, 10, 62)
-		if err != nil || n <= 8 {
-			return s
+	var b strings.Builder
+	for problem != "" {
+		const digits = "0123456789"
+		at := max(0, strings.IndexAny(problem, digits))
+		end := at
+		for end < len(problem) && strings.IndexByte(digits, problem[end]) >= 0 {
+			end++
 		}
-		power := int64(16)
-		for n >= power*3/2 {
-			power *= 2
+		if end == at { // no more numbers
+			at, end = len(problem), len(problem)
 		}
-		return strconv.FormatInt(power, 10)
-	})
+		number := problem[at:end]
+		if n, err := strconv.ParseInt(number, 10, 62); err == nil && n > 8 && !strings.HasSuffix(problem[:at], "-") {
+			power := int64(16)
+			for n >= power*3/2 {
+				power *= 2
+			}
+			number = strconv.FormatInt(power, 10)
+		}
+		b.WriteString(problem[:at] + number)
+		problem = problem[end:]
+	}
+	return b.String()
 }
 
 // fingerprint names what choices depend on: the adapter, its driver and the limits granted.

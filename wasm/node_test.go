@@ -2,6 +2,7 @@ package wasm_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -34,11 +35,11 @@ func pack(m *testing.M) (int, error) {
 		return 1, err
 	}
 	defer os.RemoveAll(dir)
-	folder = filepath.Join(dir, "wavelane")
+	folder = filepath.Join(dir, "node_modules", "wavelane")
 	if err := wasm.Pack(context.Background(), "..", folder); err != nil {
 		return 1, err
 	}
-	if err := os.CopyFS(filepath.Join(dir, "test"), jstest.Files); err != nil {
+	if err := os.CopyFS(filepath.Join(folder, "..", "..", "test"), jstest.Files); err != nil {
 		return 1, err
 	}
 	if err := os.WriteFile(filepath.Join(dir, "test", "package.json"), []byte(`{"type": "module"}`), 0o644); err != nil {
@@ -51,7 +52,7 @@ func pack(m *testing.M) (int, error) {
 func node(t *testing.T, file string, args ...string) (wait func() []byte) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	t.Cleanup(cancel)
-	cmd := exec.CommandContext(ctx, "node", append([]string{filepath.Join(folder, "..", "test", file), folder}, args...)...)
+	cmd := exec.CommandContext(ctx, "node", append([]string{filepath.Join(folder, "..", "..", "test", file), folder}, args...)...)
 	var out bytes.Buffer
 	var problems bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &problems
@@ -78,5 +79,65 @@ func TestConformance(t *testing.T) {
 func TestAPI(t *testing.T) {
 	var report jstest.Report
 	require.NoError(t, json.Unmarshal(node(t, "api_node.js")(), &report))
-	report.Check(t)
+	report.Check(t, 10)
+}
+
+// TestReadme runs the README's JavaScript as it stands, with the package in node_modules.
+func TestReadme(t *testing.T) {
+	script := filepath.Join(folder, "..", "..", "readme.mjs")
+	require.NoError(t, os.WriteFile(script, []byte(jstest.Snippet(t, "README.md")+"\nconsole.log(JSON.stringify([...c, ...probabilities, ...y]));\n"), 0o644))
+	cmd := exec.Command("node", script)
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	var got []float64
+	require.NoError(t, json.Unmarshal(out, &got), "%s", out)
+	require.InDeltaSlice(t, jstest.SnippetResults, got, 1e-5)
+}
+
+// TestSize holds the download to its budget.
+func TestSize(t *testing.T) {
+	const budget = 2_500_000
+	total := 0
+	files, err := os.ReadDir(folder)
+	require.NoError(t, err)
+	for _, f := range files {
+		if ext := filepath.Ext(f.Name()); ext != ".wasm" && ext != ".js" {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(folder, f.Name()))
+		require.NoError(t, err)
+		var b bytes.Buffer
+		w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+		require.NoError(t, err)
+		_, err = w.Write(text)
+		require.NoError(t, err)
+		require.NoError(t, w.Close())
+		if f.Name() == "wavelane.wasm" {
+			t.Logf("%s: %d bytes, %d compressed", f.Name(), len(text), b.Len())
+		}
+		total += b.Len()
+	}
+	t.Logf("all that a page loads: %d bytes compressed, the budget is %d", total, budget)
+	require.Less(t, total, budget)
+}
+
+// TestNpm lets npm look at the package.
+func TestNpm(t *testing.T) {
+	cmd := exec.Command("npm", "pack", "--dry-run", "--json", "--offline")
+	cmd.Dir = folder
+	var problems bytes.Buffer
+	cmd.Stderr = &problems
+	out, err := cmd.Output()
+	require.NoError(t, err, "%s", &problems)
+	var packed []struct {
+		Name, Version string
+		Files         []struct{ Path string }
+	}
+	require.NoError(t, json.Unmarshal(out, &packed), "%s", out)
+	var names []string
+	for _, f := range packed[0].Files {
+		names = append(names, f.Path)
+	}
+	require.Equal(t, []string{"wavelane", wasm.Version}, []string{packed[0].Name, packed[0].Version})
+	require.Subset(t, names, []string{"wavelane.js", "wavelane.wasm", "wavelane.d.ts", "operations.d.ts", "go.js", "README.md", "LICENSE", "LICENSE-go", "package.json"})
 }

@@ -3,7 +3,6 @@ package wgsl
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -82,13 +81,24 @@ var library = sync.OnceValue(func() map[string]string {
 		panic(err) // embedded at build time
 	}
 	fns := map[string]string{}
-	for _, m := range regexp.MustCompile(`(?ms)^fn (\w+)\(.*?^}\n`).FindAllSubmatch(text, -1) {
-		fns[string(m[1])] = string(m[0])
+	name, body := "", "" // of the function that the line is in
+	for line := range strings.Lines(string(text)) {
+		if rest, ok := strings.CutPrefix(line, "fn "); ok {
+			name, _, _ = strings.Cut(rest, "(")
+			body = ""
+		}
+		if body += line; line == "}\n" && name != "" {
+			fns[name] = body
+			name = ""
+		}
 	}
 	return fns
 })
 
-var identifier = regexp.MustCompile(`\w+`)
+// between reports what does not belong to an identifier.
+func between(r rune) bool {
+	return !(r == '_' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z')
+}
 
 // functionsOf returns the library functions that an expression uses, directly or through others, so that kernels stay
 // small and compile fast.
@@ -96,7 +106,7 @@ func functionsOf(exprs ...string) string {
 	used := map[string]string{}
 	var collect func(text string)
 	collect = func(text string) {
-		for _, name := range identifier.FindAllString(text, -1) {
+		for _, name := range strings.FieldsFunc(text, between) {
 			if body, ok := library()[name]; ok && used[name] == "" {
 				used[name] = body
 				collect(body)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
@@ -135,8 +136,10 @@ func (p *Program) handler() (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
+	env := map[string]string{}
+	maps.Copy(env, p.Env)
 	config, err := json.Marshal(map[string]any{
-		"args": append([]string{filepath.Base(p.Path)}, p.Args...), "env": p.Env, "adapter": p.NeedsAdapter,
+		"args": append([]string{filepath.Base(p.Path)}, p.Args...), "env": env, "adapter": p.NeedsAdapter,
 	})
 	if err != nil {
 		return nil, err

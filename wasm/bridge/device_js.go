@@ -68,6 +68,9 @@ func openDevice(ctx context.Context, w wish) (*device, map[string]any, error) {
 }
 
 func openGPU(ctx context.Context, w wish) (*gpu.Device, error) {
+	if w.adopted.Truthy() {
+		return gpu.AdoptDevice(w.adopted)
+	}
 	var options []gpu.Option
 	if w.software {
 		options = append(options, gpu.WithSoftware())

@@ -8,9 +8,7 @@ import (
 // host is what the loader gives the program: functions to call, held once.
 type host struct {
 	settle     js.Value // (call, failure or null, results)
-	lost       js.Value // (device handle, failure)
 	uint8Array js.Value
-	array      js.Value
 }
 
 var page host
@@ -22,8 +20,8 @@ func main() {
 	}
 	object := js.Global().Get(os.Args[1])
 	page = host{
-		settle: object.Get("settle"), lost: object.Get("lost"),
-		uint8Array: js.Global().Get("Uint8Array"), array: js.Global().Get("Array"),
+		settle:     object.Get("settle"),
+		uint8Array: js.Global().Get("Uint8Array"),
 	}
 	// As many functions as there will ever be: they are never released.
 	object.Call("ready", js.FuncOf(begin), js.FuncOf(now))

@@ -11,6 +11,7 @@ import (
 // immediate are the calls that return, by their numbers in wasm/js/instance.js.
 var immediate = [...]func(m *message) (any, error){
 	cancelCall, releaseHandle, newBatch, uploadValue, recordStep, recordKernel, wantValue, describeValue, setInput, deviceMemory,
+	adoptBuffer, bufferOf, gpuDevice,
 }
 
 // now is now(what, numbers, arrays): it returns an array, of the failure if there is one.

@@ -1,10 +1,10 @@
-import { InstanceError, WavelaneError, ArgumentError, errorOf, isFailure } from "./errors.js";
+import { DeviceLostError, InstanceError, WavelaneError, ArgumentError, errorOf, isFailure } from "./errors.js";
 import defineGo from "./go.js";
 
 // Calls that wait, and calls that return; the order is that of wasm/bridge.
 export const waiting = { open: 0, upload: 1, read: 2, apply: 3, run: 4, compile: 5, runPlan: 6, kernel: 7, runKernel: 8 };
 export const immediate = {
-  cancel: 0, release: 1, batch: 2, uploadValue: 3, record: 4, recordKernel: 5, want: 6, describe: 7, setInput: 8, memory: 9,
+  cancel: 0, release: 1, batch: 2, uploadValue: 3, record: 4, recordKernel: 5, want: 6, describe: 7, setInput: 8, memory: 9, adopt: 10, gpuBuffer: 11, gpuDevice: 12,
 };
 
 let shared = null; // the instance, or the promise of it
@@ -69,6 +69,7 @@ class Instance {
   #calls = new Map(); // in flight: number → {resolve, reject, abort, signal, context}
   #number = 0;
   #output = "";
+  #go;
   #begin;
   #now;
   #memory;
@@ -105,6 +106,7 @@ class Instance {
       return globalThis.Go;
     });
     const go = new Go();
+    this.#go = go;
     const resume = go._resume.bind(go);
     go._resume = () => { // all of JavaScript's ways into the program
       if (this.ended) return;
@@ -125,7 +127,6 @@ class Instance {
         this.#now = now;
       },
       settle: (number, failure, results) => this.#settle(number, failure, results),
-      lost: (handle, failure) => this.onLost.get(handle)?.(errorOf(failure)),
     };
     go.argv = ["wavelane", key];
     go.env = {};
@@ -199,11 +200,14 @@ class Instance {
     const said = this.#output.trim();
     this.ended = new InstanceError(`${reason}; open devices anew${said ? `\n${said}` : ""}`, { cause });
     shared = null;
+    for (const timeout of this.#go._scheduledTimeouts.values()) clearTimeout(timeout);
+    this.#go._scheduledTimeouts.clear(); // Go's file insists on those that it has
     for (const call of this.#calls.values()) {
       call.signal?.removeEventListener("abort", call.abort);
       call.reject(this.ended);
     }
     this.#calls.clear();
+    for (const lost of this.onLost.values()) lost(new DeviceLostError(this.ended.message, { cause: this.ended }));
   }
 }
 

@@ -90,7 +90,20 @@ class Device extends Held {
   constructor(program, handle, info) {
     super(null, program, handle);
     this.info = Object.freeze({ ...info, features: Object.freeze(info.features), limits: Object.freeze(info.limits) });
-    this.lost = new Promise((resolve) => program.onLost.set(handle, resolve));
+    this.gpuDevice = program.now(immediate.gpuDevice, [handle], []);
+    this.lost = new Promise((resolve) => {
+      program.onLost.set(handle, resolve);
+      this.gpuDevice?.lost.then(({ reason, message }) => {
+        // To be destroyed is how a device of ours ends.
+        if (!(this.closed && reason === "destroyed")) resolve(new DeviceLostError(`device lost (${reason || "unknown"}): ${message}`));
+      });
+    });
+    Object.defineProperty(this, "gpuDevice", { enumerable: false, writable: false });
+  }
+
+  close() {
+    if (!this.closed) this.program.onLost.delete(this.handle("close"));
+    super.close();
   }
 
   async upload(data, shape, options) {
@@ -99,6 +112,13 @@ class Device extends Held {
     addArray(message, data, shape, dtype, "upload");
     const [t] = await this.program.call(waiting.upload, message, { signal, operation: "upload", shapes: [shape ?? [data.length]] });
     return tensorOf(this, t);
+  }
+
+  adopt(buffer, shape, options) {
+    const { dtype = "f32", offset = 0 } = checkOptions(options, ["dtype", "offset"], "adopt");
+    if (!Object.hasOwn(enums.DType, dtype)) throw new ArgumentError(`dtype ${describe(dtype)} is none of ${dtypeNames.join(", ")}`);
+    const { numbers } = new Message(this.handle("adopt"), enums.DType[dtype], checkInt(offset, "adopt: offset")).ints(checkInts(shape, "adopt: shape"));
+    return tensorOf(this, this.program.now(immediate.adopt, numbers, [buffer], { operation: "adopt", shapes: [shape] }));
   }
 
   batch() {
@@ -142,6 +162,11 @@ class Tensor extends Held {
     const context = { signal, operation: "read", shapes: [this.shape] };
     const [result] = await this.program.call(waiting.read, new Message(this.handle("read")), context);
     return typedArray(result);
+  }
+
+  gpuBuffer() {
+    const [buffer, offset, size] = this.program.now(immediate.gpuBuffer, [this.handle("gpuBuffer")], [], { operation: "gpuBuffer", shapes: [this.shape] });
+    return { buffer, offset, size };
   }
 }
 

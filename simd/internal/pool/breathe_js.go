@@ -18,7 +18,7 @@ func Breathe() {
 	case d > idle: // longer than chunks take: nothing ran, and the page had its turns
 		lastBreath = now
 	case d > often:
-		time.Sleep(time.Nanosecond) // with nothing else to run, the scheduler returns to the event loop
+		time.Sleep(time.Millisecond) // long enough that the scheduler returns to the event loop
 		lastBreath = time.Now()
 	}
 }

@@ -1,6 +1,8 @@
 package jstest
 
 import (
+	"os"
+	"strings"
 	"sync"
 	"testing"
 
@@ -38,9 +40,9 @@ type Report map[string]struct {
 	Note string `json:"note"`
 }
 
-// Check makes a test of each.
-func (r Report) Check(t *testing.T) {
-	if len(r) < 10 {
+// Check makes a test of each, of which there must be so many.
+func (r Report) Check(t *testing.T, least int) {
+	if len(r) < least {
 		t.Errorf("only %d tests: %v", len(r), r)
 	}
 	for name, x := range r {
@@ -54,3 +56,20 @@ func (r Report) Check(t *testing.T) {
 		})
 	}
 }
+
+// Snippet returns the JavaScript of a README.
+func Snippet(t *testing.T, path string) string {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, code, ok := strings.Cut(string(text), "```js\n")
+	code, _, closed := strings.Cut(code, "```")
+	if !ok || !closed {
+		t.Fatalf("no JavaScript in %s", path)
+	}
+	return code
+}
+
+// SnippetResults are c, probabilities and y of the README of the package.
+var SnippetResults = []float64{4, 5, 10, 11, 0.377541, 0.622459, 0.377541, 0.622459, 4, 5, 10, 11}

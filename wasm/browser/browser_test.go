@@ -1,0 +1,116 @@
+package browser
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wavelane/wavelane/internal/browser"
+	"github.com/wavelane/wavelane/wasm"
+	"github.com/wavelane/wavelane/wasm/internal/jstest"
+)
+
+// folder has the package and nothing else.
+var folder string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "wavelane-npm")
+	code := 1
+	if err == nil {
+		folder = filepath.Join(dir, "wavelane")
+		err = wasm.Pack(context.Background(), filepath.Join("..", ".."), folder)
+	}
+	if err == nil {
+		code = m.Run()
+	} else {
+		fmt.Println(err)
+	}
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// devices are what pages open. Chromium's WebGPU is SwiftShader here, a software adapter.
+var devices = map[string]string{"webgpu": `{device: "webgpu", software: true}`, "cpu": `{device: "cpu"}`}
+
+// job runs one of page.js, in the page or in a worker.
+func job[T any](t *testing.T, p *browser.Page, name, options string, worker bool) T {
+	call := fmt.Sprintf("m.jobs.%s(%s)", name, options)
+	if worker {
+		call = fmt.Sprintf("m.jobs.worker(%q, %s)", name, options)
+	}
+	return browser.Eval[T](t, p, `import("/test/page.js").then((m) => `+call+`)`)
+}
+
+// TestConformance runs cases of every operation through the API of a page.
+func TestConformance(t *testing.T) {
+	b := browser.Start(t)
+	for device, options := range devices {
+		t.Run(device, func(t *testing.T) {
+			r := jstest.Serve(t, folder)
+			p := b.Page(t, r.URL)
+			var info struct{ Kind, Name, Reason string }
+			require.NoError(t, json.Unmarshal(job[json.RawMessage](t, p, "info", options, false), &info))
+			require.Equal(t, device, info.Kind)
+			done := make(chan int)
+			go func() {
+				defer close(done)
+				done <- r.Conform(t, 2)
+				r.Finish()
+			}()
+			p.Exec(t, fmt.Sprintf(`import("/test/page.js").then((m) => { globalThis.answered = m.jobs.conform(%s); })`, options))
+			n := <-done
+			<-done
+			require.Equal(t, n, browser.Eval[int](t, p, "answered"))
+			require.Empty(t, p.Errors())
+			t.Logf("%d cases of the catalogue through JavaScript on %s (%s)", n, device, info.Name)
+		})
+	}
+}
+
+// TestAPI runs what api.js tests, in pages and in workers.
+func TestAPI(t *testing.T) {
+	b := browser.Start(t)
+	for device, options := range devices {
+		for _, worker := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s,worker=%v", device, worker), func(t *testing.T) {
+				r := jstest.Serve(t, folder)
+				p := b.Page(t, r.URL)
+				job[jstest.Report](t, p, "api", options, worker).Check(t, 10)
+				require.Empty(t, p.Errors())
+			})
+		}
+	}
+}
+
+// TestInterop is about devices and buffers of the page, and devices that are lost.
+func TestInterop(t *testing.T) {
+	r := jstest.Serve(t, folder)
+	p := browser.Start(t).Page(t, r.URL)
+	job[jstest.Report](t, p, "interop", "", false).Check(t, 3)
+	require.Empty(t, p.Errors())
+}
+
+// TestReadme runs the README's JavaScript on a server that has the package's files only. Without a hardware adapter it is the CPU that
+// computes, and the device says why.
+func TestReadme(t *testing.T) {
+	p := browser.Start(t).Page(t, browser.Serve(t, folder)+"/LICENSE")
+	code := strings.Replace(jstest.Snippet(t, filepath.Join("..", "README.md")), `"wavelane"`, `"BASE/wavelane.js"`, 1)
+	text, err := json.Marshal(code + "\nexport const results = [...c, ...probabilities, ...y], info = dev.info;\n")
+	require.NoError(t, err)
+	var got struct {
+		Results []float64
+		Info    struct{ Kind, Reason string }
+	}
+	out := browser.Eval[json.RawMessage](t, p, fmt.Sprintf(`import(URL.createObjectURL(new Blob([%s.replace("BASE", location.origin)],
+		{type: "text/javascript"}))).then((m) => ({results: m.results, info: m.info}))`, text))
+	require.NoError(t, json.Unmarshal(out, &got))
+	require.InDeltaSlice(t, jstest.SnippetResults, got.Results, 1e-5)
+	require.Equal(t, "cpu", got.Info.Kind)
+	require.Contains(t, got.Info.Reason, "software")
+}

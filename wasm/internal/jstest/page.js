@@ -1,0 +1,51 @@
+// What tests call in pages, and workers in theirs.
+
+import * as tables from "/package/operations.js";
+import * as wavelane from "/package/wavelane.js";
+import { run } from "./api.js";
+import { interop } from "./interop.js";
+import { answer } from "./remote.js";
+
+const instantiate = WebAssembly.instantiate;
+let memory = null;
+WebAssembly.instantiate = async (...args) => {
+  const result = await instantiate.apply(WebAssembly, args);
+  memory = (result.instance ?? result).exports.mem ?? memory;
+  return result;
+};
+
+export const jobs = {
+  async info(options) {
+    const dev = await wavelane.open(options);
+    dev.close();
+    return dev.info;
+  },
+
+  /** Answers conformance cases. */
+  async conform(options) {
+    const dev = await wavelane.open(options);
+    const n = await answer(wavelane, tables, dev, location.origin);
+    dev.close();
+    return n;
+  },
+
+  /** Tests the API. */
+  async api(options) {
+    const dev = await wavelane.open(options);
+    const report = await run(wavelane, dev, { globals: Object.getOwnPropertyNames(globalThis), calls: options.device === "cpu" ? 2000 : 400, wasmBytes: () => memory.buffer.byteLength });
+    dev.close();
+    return report;
+  },
+
+  interop: () => interop(wavelane),
+
+  /** Runs a job in a worker. */
+  worker(name, options) {
+    const w = new Worker("/test/worker.js", { type: "module" });
+    return new Promise((resolve, reject) => {
+      w.onmessage = ({ data }) => (data.error ? reject(new Error(data.error)) : resolve(data.result));
+      w.onerror = (e) => reject(new Error(e.message));
+      w.postMessage({ name, options });
+    }).finally(() => w.terminate());
+  },
+};

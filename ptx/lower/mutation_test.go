@@ -59,7 +59,7 @@ func TestMutants(t *testing.T) {
 			if !every && rng.IntN(sampledKernels) > 0 {
 				continue
 			}
-			module, err := alone(k)
+			module, err := k.Module()
 			require.NoError(t, err)
 			module, err = parse.Module(k.Name, []byte(module.String())) // each instruction has a line of its own
 			require.NoError(t, err)
@@ -104,7 +104,7 @@ func TestMutants(t *testing.T) {
 	if every && tried == len(all()) && !t.Failed() {
 		writeMutations(t, counts)
 	}
-	// The aim is 0.05, which the kernels of ptx/kernels meet. Here calls and guards are missing yet that would tell the rest.
+	// The aim is 0.05. Calls and guards are missing yet that would tell the rest.
 	const missed = 0.25
 	allowed := missed * float64(n)
 	if !every { // a sample scatters: once in ten thousand by more than that

@@ -10,7 +10,6 @@ import (
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/conformance"
 	"github.com/wavelane/wavelane/internal/op"
-	"github.com/wavelane/wavelane/ptx/ir"
 	"github.com/wavelane/wavelane/ptx/sim"
 )
 
@@ -124,17 +123,6 @@ func (x recording) Start(io *op.IO) *compute.Future {
 		}
 	}
 	return f
-}
-
-// alone is a module with one kernel of its family and what that needs.
-func alone(k *Kernel) (*ir.Module, error) {
-	m, err := FamilyOf(k.Family).Module()
-	if err != nil {
-		return nil, err
-	}
-	c := *m
-	c.Funcs = slices.DeleteFunc(slices.Clone(m.Funcs), func(f *ir.Func) bool { return f.Entry && f.Name != k.Name })
-	return &c, nil
 }
 
 // newQualityRig is a rig without a size of its own: trials say what they need.

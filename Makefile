@@ -7,7 +7,7 @@ RACE      := ./compute ./quant ./batch ./simd ./simd/internal/pool ./simd/intern
 # Packages whose tests run on other processors too: in emulation (arm64) and under Node.js (js/wasm).
 PORTABLE  := ./compute ./quant ./quant/gguf ./internal/op ./batch ./simd/... ./ptx/eval .
 # Modules of their own, so that what they depend on stays out of the main one.
-MODULES   := simd/internal/asmgen simd/blas internal/browser bench
+MODULES   := simd/internal/asmgen simd/blas internal/browser bench wasm/browser
 HOSTARCH  := $(shell $(GO) env GOHOSTARCH)
 QEMU      := $(shell command -v qemu-aarch64-static || command -v qemu-aarch64)
 # Of the suite's cases for each operation, one in so many runs in the browser, other ones by each seed.
@@ -15,7 +15,7 @@ BROWSER_SAMPLE ?= 48
 WASM_EXEC := $(shell $(GO) env GOROOT)/lib/wasm/go_js_wasm_exec
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo bench gpu-bundle wasm-package test lint cross unit modules conformance race portable browser generate proofs ptxas-check
+.PHONY: help setup demo bench gpu-bundle wasm-package site serve test lint cross unit modules conformance race portable browser generate proofs ptxas-check
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,6 +51,14 @@ gpu-bundle: ## build out/gpu-bundle: copied to a machine with an NVIDIA GPU, ./r
 
 wasm-package: ## build out/npm/wavelane, ready for npm publish: the library for browsers
 	$(GO) run ./wasm/cmd/pack out/npm/wavelane
+
+site: wasm-package ## build out/site, the demo site: any static host will do
+	rm -rf out/site
+	cp -R wasm/site out/site
+	cp -R out/npm/wavelane out/site/wavelane
+
+serve: site ## build the demo site and serve it on this machine
+	$(GO) run ./wasm/serve out/site
 
 lint: ## gofmt and go vet
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "not formatted, run gofmt -w:" $$unformatted; exit 1; fi

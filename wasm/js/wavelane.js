@@ -219,6 +219,12 @@ class Value {
 class Batch extends Held {
   kind = "batch";
   length = 0;
+  #tensors = new Set();
+
+  /** Keeps a tensor from being forgotten, and thus freed, as long as the batch or a plan of it may use it. */
+  hold(tensor) {
+    this.#tensors.add(tensor);
+  }
 
   #record(what, message, context) {
     const { numbers, arrays } = message;
@@ -256,7 +262,7 @@ class Batch extends Held {
   import(t) {
     if (!(t instanceof Tensor)) throw new ArgumentError(`import of ${describe(t)}, must be a Tensor`);
     const message = new Message(this.handle("import"));
-    const shapes = [addOperand(message, this.device, null, t, "import")];
+    const shapes = [addOperand(message, this.device, this, t, "import")];
     return new Value(this, this.#record(immediate.uploadValue, message, { operation: "import", shapes }));
   }
 
@@ -307,7 +313,8 @@ class Batch extends Held {
 
 class Plan extends Held {
   kind = "plan";
-  #batch;
+  #batch; // holds the tensors that it was recorded with
+  #tensors = new Map(); // set since, by the index of their value
 
   constructor(batch, handle) {
     super(batch.device, batch.program, handle);
@@ -319,6 +326,7 @@ class Plan extends Held {
     const message = new Message(this.handle("setInput"), value.index);
     const shapes = [addOperand(message, this.device, null, data, "setInput")];
     this.program.now(immediate.setInput, message.numbers, message.arrays, { operation: "setInput", shapes });
+    if (data instanceof Tensor) this.#tensors.set(value.index, data);
   }
 
   async run(options) {
@@ -380,6 +388,7 @@ function addOperand(message, device, batch, x, what, shape) {
     if (shape) throw new ArgumentError(`${what} has a shape: leave the sizes out`);
     if (x.device !== device) throw new ForeignTensorError(`${what}: the tensor is another device's`, { operation: what, shapes: [x.shape] });
     message.tensor(x.handle(what));
+    batch?.hold(x);
     return x.shape;
   }
   if (x instanceof ShapedArray) {

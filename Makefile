@@ -7,7 +7,7 @@ RACE      := ./compute ./batch ./simd ./simd/internal/pool ./simd/internal/gemm 
 # Packages whose tests run on other processors too: in emulation (arm64) and under Node.js (js/wasm).
 PORTABLE  := ./compute ./internal/op ./batch ./simd/... ./ptx/eval .
 # Modules of their own, so that what they depend on stays out of the main one.
-MODULES   := simd/internal/asmgen simd/blas internal/browser bench
+MODULES   := simd/internal/asmgen simd/blas internal/browser wasm/browser bench
 HOSTARCH  := $(shell $(GO) env GOHOSTARCH)
 QEMU      := $(shell command -v qemu-aarch64-static || command -v qemu-aarch64)
 # Of the suite's cases for each operation, one in so many runs in the browser, other ones by each seed.

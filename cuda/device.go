@@ -138,7 +138,7 @@ func open(ctx context.Context, opts []Option) (*Device, error) {
 		primary: p, info: info, log: c.log, streams: map[*Stream]bool{}, modules: map[*Module]bool{},
 		graphs: map[*graph]bool{}, executables: map[*executable]bool{}, events: events{p: p}, large: largeInput,
 		caps: lower.Caps{Multiprocessors: info.Multiprocessors, MaxGrid: [3]uint32{uint32(grid[0]), uint32(grid[1]), uint32(grid[2])},
-			Target: info.codeTarget()},
+			Target: info.CodeTarget()},
 	}
 	if err := d.start(c); err != nil {
 		d.teardown()

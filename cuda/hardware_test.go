@@ -20,8 +20,8 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cuda/internal/driver"
+	"github.com/wavelane/wavelane/ptx"
 	"github.com/wavelane/wavelane/ptx/args"
-	"github.com/wavelane/wavelane/ptx/kernels"
 )
 
 // What is in files with the tag hardware needs an NVIDIA GPU and fails without one. With WAVELANE_TEST_SOFTWARE=1 the software
@@ -142,24 +142,25 @@ func TestHardwareCopies(t *testing.T) {
 
 // vectorAddOn loads out = x + y.
 func vectorAddOn(t testing.TB, d *Device) (*Kernel, func(n int) [3]uint32) {
-	k := kernels.VectorAdd()
-	m, err := k.Module()
+	const threads = 256
+	m := ptx.NewModule()
+	k := m.Kernel("vector_add")
+	k.RequireThreads(threads, 1, 1)
+	n := ptx.Param[uint32](k, "n")
+	x := ptx.PointerParam[float32](k, "x")
+	y := ptx.PointerParam[float32](k, "y")
+	out := ptx.PointerParam[float32](k, "out")
+	i := k.GlobalID(ptx.X)
+	k.If(ptx.Lt(k, i, n), func() {
+		ptx.Store(k, ptx.At(k, out, i), ptx.Add(k, ptx.Load(k, ptx.At(k, x, i)), ptx.Load(k, ptx.At(k, y, i))))
+	})
+	built, err := m.Build()
 	require.NoError(t, err)
-	loaded, err := d.LoadModule(m)
+	loaded, err := d.LoadModule(built)
 	require.NoError(t, err)
-	kernel, err := loaded.Kernel(k.Name)
+	kernel, err := loaded.Kernel("vector_add")
 	require.NoError(t, err)
-	return kernel, func(n int) [3]uint32 {
-		g := k.Grid(n)
-		return [3]uint32{uint32(g[0]), uint32(g[1]), uint32(g[2])}
-	}
-}
-
-func uploaded[T Element](t testing.TB, d *Device, x []T) *Buffer[T] {
-	b, err := Alloc[T](d, len(x))
-	require.NoError(t, err)
-	require.NoError(t, b.Upload(context.Background(), x))
-	return b
+	return kernel, func(n int) [3]uint32 { return [3]uint32{uint32((n + threads - 1) / threads), 1, 1} }
 }
 
 // Streams of several goroutines at once, each doubling a number of its own many times, with copies between them.

@@ -42,8 +42,8 @@ type Info struct {
 // Target is the GPU's architecture, such as sm_90.
 func (i Info) Target() ir.Target { return ir.Target{SM: 10*i.Capability[0] + i.Capability[1]} }
 
-// codeTarget is what the catalogue's kernels may be for: features of this architecture alone need a driver for CUDA 12.
-func (i Info) codeTarget() ir.Target {
+// CodeTarget is what code may be for, such as sm_90a: features of this architecture alone need a driver for CUDA 12.
+func (i Info) CodeTarget() ir.Target {
 	t := i.Target()
 	if i.driverNumber >= 12000 {
 		t.Suffix = "a"

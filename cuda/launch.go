@@ -2,7 +2,8 @@ package cuda
 
 import "github.com/wavelane/wavelane/ptx/args"
 
-// Arg is an argument of a launch; package ptx/args makes them: args.U32(n), args.F32(x). Buffers have their own method Arg.
+// Arg is an argument of a launch; package ptx/args makes them: args.U32(n), args.F32(x). Buffers have methods
+// of their own: Arg, and TensorMap for kernels that copy tiles.
 type Arg = args.Arg
 
 // Launch is how to run a kernel. Axes of Grid and Block that are 0 are 1; a Block of zeros is the one that the kernel requires.

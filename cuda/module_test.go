@@ -40,6 +40,13 @@ func openSoft(t *testing.T, cfg softgpu.Config) (*Device, *softgpu.GPU) {
 	return d, g
 }
 
+func uploaded[T Element](t testing.TB, d *Device, x []T) *Buffer[T] {
+	b, err := Alloc[T](d, len(x))
+	require.NoError(t, err)
+	require.NoError(t, b.Upload(context.Background(), x))
+	return b
+}
+
 func built(t *testing.T, name string, build func(k *ptx.Kernel)) *ir.Module {
 	m := ptx.NewModule()
 	build(m.Kernel(name))

@@ -336,3 +336,34 @@ func BenchmarkDispatch(b *testing.B) {
 	b.ReportMetric(float64((all-few).Microseconds())/float64(n*more), "µs/dispatch")
 	b.ReportMetric(float64(few.Microseconds())/float64(n), "µs/run")
 }
+
+// The same with a bind group made for each dispatch, because each run is on another tensor.
+func BenchmarkDispatchRebound(b *testing.B) {
+	const steps = 500
+	d := open(b)
+	k := affine(b, d)
+	p := &op.Program{}
+	s := p.Add(op.F32(64), op.FromTensor)
+	for range steps {
+		_, err := p.ApplyKernel(k, op.Attr{Options: affineLaunch(64, 2, 1)}, op.F32(64), s)
+		require.NoError(b, err)
+	}
+	x, err := d.Compile(p)
+	require.NoError(b, err)
+	defer x.Close()
+	var tensors [2]compute.Tensor
+	for i := range tensors {
+		tensors[i], err = d.Upload(ctx, make([]float32, 64))
+		require.NoError(b, err)
+	}
+	var took time.Duration
+	n := 0
+	for b.Loop() {
+		t := time.Now()
+		f := x.Start(&op.IO{Tensors: []compute.Tensor{tensors[n%2]}})
+		took += time.Since(t)
+		require.NoError(b, f.Await(ctx))
+		n++
+	}
+	b.ReportMetric(float64(took.Microseconds())/float64(n*steps), "µs/dispatch")
+}

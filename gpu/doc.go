@@ -1,4 +1,5 @@
-// Package gpu is the WebGPU device: Vulkan, Metal and DX12 through wgpu-native, behind one API with typed errors.
+// Package gpu is the WebGPU device: Vulkan, Metal and DX12 through wgpu-native, and the browser's WebGPU for GOOS=js, behind one
+// API with typed errors.
 //
 // [Open] gives a [Device]. Every operation of the catalogue is a method of it, on slices of host memory; each call is a
 // program of one step, submitted once. Programs of many steps are recorded with package batch. [Device.Upload] keeps data on
@@ -29,8 +30,16 @@
 // # Platforms
 //
 // Linux (glibc), macOS and Windows on amd64 and arm64, built with cgo. With CGO_ENABLED=0 the package builds and [Open]
-// fails with compute.ErrUnavailable and the reason; likewise for GOOS=js. OpenGL is left out: it is slow, prints to stderr
+// fails with compute.ErrUnavailable and the reason. OpenGL is left out: it is slow, prints to stderr
 // while it probes, and where no GPU driver is installed it turns into a silent software renderer.
+//
+// GOOS=js drives the browser, in pages and in workers, and needs nothing of the page but a secure context (https or localhost).
+// The methods that wait do not exist there; their Async twins never wait, so functions that JavaScript calls may use them and
+// leave the future to a goroutine. [Open] and [Adapters] do wait, for the browser's answer: call them in a goroutine. Errors of
+// memory and of shaders come with the future of the first run concerned, because the browser tells them late. All features that
+// kernels may use (shader-f16, subgroups) are requested where they are offered; [Device.Info] lists them. The browser build also
+// has AdoptDevice, Device.ImportBuffer, Device.GPUDevice and Tensor.GPUBuffer, which share a device and its buffers with
+// JavaScript. Browsers round timestamps, Chromium to 0.1 ms.
 //
 // Software adapters are used only when asked for, [WithSoftware]. Nothing is printed; [WithLogger] receives events.
 package gpu

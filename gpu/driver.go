@@ -17,6 +17,8 @@ type driver interface {
 	newPipeline(k *wgsl.Kernel) (object, error)
 	// newGroup binds buffers to a pipeline's storage bindings, then to its uniform if it has one.
 	newGroup(pipeline object, bind []binding) (object, error)
+	// together calls f, which makes many groups and nothing else: where outcomes come later, they share one.
+	together(f func() error) error
 	// ready calls f, which must not block, when it is known whether o came into being; at once if it is already. Until then o
 	// may be used like any other. Submissions that use one that failed fail; it must be freed, and not be used again.
 	ready(o object, f func(error))

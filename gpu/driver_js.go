@@ -1,6 +1,7 @@
 package gpu
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -24,6 +25,7 @@ type browser struct {
 	owned         bool // destroyed by close
 
 	making   map[*creation]bool // whose outcome is not known
+	shared   *creation          // of groups that are made together
 	inFlight []*flight          // in the order of submission
 	stray    error              // that no scope caught, for the next submission
 
@@ -34,7 +36,7 @@ type browser struct {
 
 	// Reused from call to call: WebGPU reads descriptors before it returns.
 	bufferDesc, groupDesc js.Value
-	resources             []js.Value // by binding: {buffer, offset, size}
+	resources             []resource // by binding
 	bindings              []js.Value // by binding: {binding, resource}
 	bindingLists          []js.Value // by number of bindings
 	dynamic               dynamicOffsets
@@ -114,13 +116,13 @@ type creation struct {
 
 // scoped calls f, which makes something, between error scopes. It returns the creation, and what f has thrown. Explain, if
 // not nil, may find out more about an error before it is told.
-func (d *browser) scoped(filters []js.Value, explain func(err error, tell func(error)), f func()) (*creation, error) {
+func (d *browser) scoped(filters []js.Value, explain func(err error, tell func(error)), f func(c *creation)) (*creation, error) {
 	for _, filter := range filters {
 		d.w.pushErrorScope.Invoke(d.device, filter)
 	}
-	thrown := attempt(f)
 	c := &creation{}
 	d.making[c] = true
+	thrown := attempt(func() { f(c) })
 	tell := func(err error) {
 		if d.lostErr != nil {
 			err = d.lostErr // a lost device reports nothing else
@@ -205,7 +207,7 @@ func (d *browser) newBuffer(kind bufferKind, size uint64) (object, error) {
 		tell(fmt.Errorf("create a %v buffer of %d bytes: %w", kind, size, err))
 	}
 	var thrown error
-	b.creation, thrown = d.scoped([]js.Value{d.w.validation, d.w.memory}, explain, func() {
+	b.creation, thrown = d.scoped([]js.Value{d.w.validation, d.w.memory}, explain, func(*creation) {
 		d.bufferDesc.Set("size", float64(size))
 		d.bufferDesc.Set("usage", usages[kind])
 		d.bufferDesc.Set("mappedAtCreation", kind == uploadBuffer)
@@ -279,7 +281,7 @@ func (d *browser) newPipeline(k *wgsl.Kernel) (object, error) {
 			tell(e)
 		})
 	}
-	p.creation, _ = d.scoped([]js.Value{d.w.validation, d.w.memory, d.w.internal}, explain, func() {
+	p.creation, _ = d.scoped([]js.Value{d.w.validation, d.w.memory, d.w.internal}, explain, func(*creation) {
 		module = d.w.createShaderModule.Invoke(d.device, d.w.literal("label", k.Key, "code", k.Source))
 		var entries []any
 		for i, a := range k.Bindings {
@@ -349,6 +351,12 @@ func byteColumn(source string, line, column int) int {
 	return len(lines[line-1]) + 1
 }
 
+// resource is {buffer, offset, size}, with the numbers that it has.
+type resource struct {
+	js.Value
+	offset, size uint64
+}
+
 // browserGroup is a bind group.
 type browserGroup struct {
 	*creation
@@ -363,27 +371,47 @@ func (d *browser) newGroup(pipeline object, bind []binding) (object, error) {
 	for len(d.bindingLists) <= len(bind) { // lists of 0, 1, 2 … bindings share their entries
 		n := len(d.bindings)
 		d.bindingLists = append(d.bindingLists, js.ValueOf(values(d.bindings)))
-		resource := d.w.object.New()
-		d.resources = append(d.resources, resource)
-		d.bindings = append(d.bindings, d.w.literal("binding", n, "resource", resource))
+		r := resource{Value: d.w.literal("offset", 0, "size", 0)}
+		d.resources = append(d.resources, r)
+		d.bindings = append(d.bindings, d.w.literal("binding", n, "resource", r.Value))
 	}
 	g := &browserGroup{}
-	var thrown error
-	g.creation, thrown = d.scoped([]js.Value{d.w.validation}, nil, func() {
+	create := func(c *creation) {
+		g.creation = c
 		for i, b := range bind {
-			r := d.resources[i]
+			r := &d.resources[i]
 			r.Set("buffer", b.buffer.(*browserBuffer).ref)
-			r.Set("offset", float64(b.offset))
-			r.Set("size", float64(b.size))
+			if r.offset != b.offset {
+				r.Set("offset", float64(b.offset))
+			}
+			if r.size != b.size {
+				r.Set("size", float64(b.size))
+			}
+			r.offset, r.size = b.offset, b.size
 		}
 		d.groupDesc.Set("layout", pipeline.(*browserPipeline).layout)
 		d.groupDesc.Set("entries", d.bindingLists[len(bind)])
 		g.ref = d.w.createBindGroup.Invoke(d.device, d.groupDesc)
-	})
+	}
+	var thrown error
+	if d.shared != nil {
+		thrown = attempt(func() { create(d.shared) })
+	} else {
+		_, thrown = d.scoped([]js.Value{d.w.validation}, nil, create)
+	}
 	if thrown != nil {
 		return nil, fmt.Errorf("bind buffers: %w", thrown)
 	}
 	return g, nil
+}
+
+func (d *browser) together(f func() error) (err error) {
+	_, thrown := d.scoped([]js.Value{d.w.validation}, nil, func(c *creation) {
+		d.shared = c
+		defer func() { d.shared = nil }()
+		err = f()
+	})
+	return cmp.Or(err, thrown)
 }
 
 func values(list []js.Value) []any {

@@ -174,6 +174,8 @@ type native struct {
 	stamps   []C.wl_stamps // free
 }
 
+func (d *native) together(f func() error) error { return f() }
+
 // ready has nothing to wait for: every call reports its errors itself.
 func (d *native) ready(_ object, f func(error)) { f(nil) }
 

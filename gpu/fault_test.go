@@ -152,6 +152,8 @@ func (f *faulty) newGroup(pipeline object, bind []binding) (object, error) {
 	return f.watch(o), nil
 }
 
+func (f *faulty) together(g func() error) error { return f.driver.together(g) }
+
 func (f *faulty) ready(o object, g func(error)) { f.driver.ready(f.unwrap(o), g) }
 
 func (f *faulty) write(o object, at uint64, data []byte) { f.driver.write(f.unwrap(o), at, data) }

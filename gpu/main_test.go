@@ -114,7 +114,7 @@ func slow(t testing.TB, d *Device) (*Kernel, Launch) {
 // idle waits until nothing is in flight, then requires that no memory is in use.
 func idle(t testing.TB, d *Device) {
 	t.Helper()
-	require.Eventually(t, func() bool { return d.Memory().InUse == 0 }, 10*time.Second, time.Millisecond, "memory in use: %+v", d.Memory())
+	require.Eventually(t, func() bool { return d.Memory().InUse == 0 }, time.Minute, time.Millisecond, "memory in use: %+v", d.Memory())
 }
 
 // chain is a program: a host vector, steps of scale·x + add, one result.

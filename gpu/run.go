@@ -137,19 +137,28 @@ func (r *run) bindGroups() error {
 		}
 		r.arena = arena
 	}
+	var needed []int // actions
 	for i := range r.actions {
 		a, g := &r.actions[i], &r.in.groups[i]
-		if a.pipeline == nil || g.object != nil && !a.volatile && g.arena == r.arena {
+		if a.pipeline == nil || g.object != nil && (!a.volatile && g.arena == r.arena || r.bound(a, g)) {
 			continue
 		}
-		var err error
 		if g.object != nil {
-			if r.bound(a, g) {
-				continue
-			}
 			g.free()
 			g.object = nil
 		}
+		needed = append(needed, i)
+	}
+	if needed == nil {
+		return nil
+	}
+	return r.d.drv.together(func() error { return r.makeGroups(needed) })
+}
+
+// makeGroups makes the bind groups of some actions.
+func (r *run) makeGroups(actions []int) (err error) {
+	for _, i := range actions {
+		a, g := &r.actions[i], &r.in.groups[i]
 		g.ids, g.arena = g.ids[:0], r.arena
 		var few [16]binding
 		bind := few[:0]

@@ -37,7 +37,7 @@ func (d *browser) submit(s *submission) error {
 		f.stamps = d.takeStamps()
 	}
 	var mappings []any
-	scope, thrown := d.scoped([]js.Value{d.w.validation}, nil, func() {
+	scope, thrown := d.scoped([]js.Value{d.w.validation}, nil, func(*creation) {
 		commands := d.record(s, f.stamps)
 		for _, o := range s.staging {
 			if b := o.(*browserBuffer); b.kind == uploadBuffer {

@@ -21,7 +21,7 @@ const (
 	// TuneOff always takes the default variant.
 	TuneOff
 	// TuneFirstUse measures when an operation meets a problem of a new magnitude, before it runs: once with each variant and
-	// some more with the fast ones. Natively only.
+	// some more with the fast ones. Browsers do not have it.
 	TuneFirstUse
 )
 

@@ -91,7 +91,7 @@ func (k *Kernel) BulkWaitRead(pending int) { k.emit("cp.async.bulk.wait_group.re
 // TensorMap describes tiles of a tensor in global memory; package tensormap and the driver make them.
 type TensorMap struct{ address Reg[uint64] }
 
-// TensorMapParam declares a tensor map as parameter: 128 bytes.
+// TensorMapParam declares a tensor map as parameter: 128 bytes, which package cuda makes (Buffer.TensorMap).
 func TensorMapParam(k *Kernel, name string) TensorMap {
 	k.addParam(ir.Var{Name: name, Type: ir.B8, Align: 64, Dims: []int{128}}, nil)
 	p := def[uint64](k, "mov.b64", raw{Kind: ir.SymOperand, Sym: name})

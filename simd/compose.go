@@ -20,8 +20,12 @@ type source func(a *args) view
 func operandOf(i int) source { return func(a *args) view { return a.in[i] } }
 func resultOf(i int) source  { return func(a *args) view { return a.outs[i] } }
 
-// temporary is room for n float32.
+// temporary is room for n float32. No pointer may be made to behind the end of memory: the garbage collector takes it for one to
+// whatever lies there.
 func (s *sequence) temporary(n int) source {
+	if n == 0 {
+		return func(*args) view { return view{} }
+	}
 	at := s.temporaries
 	s.temporaries += ceilDiv(4*n, 64) * 64
 	return func(a *args) view { return view{unsafe.Add(a.scratch.p, at), n} }
@@ -52,6 +56,11 @@ func (s *sequence) call(e *op.Entry, a op.Attr, out source, in ...value) {
 		s.err = err
 		return
 	}
+	s.append(w, out, in...)
+}
+
+// append appends work on operands, whose result is out. All temporaries must have been made.
+func (s *sequence) append(w work, out source, in ...value) {
 	s.most = max(s.most, w.scratch)
 	before := s.temporaries
 	for _, p := range w.phases {
@@ -62,7 +71,9 @@ func (s *sequence) call(e *op.Entry, a op.Attr, out source, in ...value) {
 			for i, v := range in {
 				sub.in[i] = v.source(a)
 			}
-			sub.scratch = view{unsafe.Add(a.scratch.p, before), a.scratch.n - before/8}
+			if w.scratch > 0 {
+				sub.scratch = view{unsafe.Add(a.scratch.p, before), a.scratch.n - before/8}
+			}
 			do(&sub, lo, hi)
 		}
 		s.phases = append(s.phases, p)

@@ -1,8 +1,8 @@
 package simd
 
 import (
-	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/simd/internal/gemm"
 )
 
 func init() {
@@ -15,43 +15,42 @@ func init() {
 func fusedMatmul(e *op.Entry, c *call) work {
 	m, k := op.RowsCols(c.in[0].Shape)
 	s := &sequence{}
-	// Weights of 16 bits become float32 first.
-	weights := map[int]value{}
-	for i, t := range c.in {
-		if t.DType != compute.Float32 {
-			weights[i] = value{op.F32(t.Shape...), s.temporary(t.Len())}
-		} else if len(t.Shape) == 2 {
-			weights[i] = value{t, operandOf(i)}
-		}
-	}
+	operand := func(i int) value { return value{c.in[i], operandOf(i)} }
 	x := value{op.F32(m, k), operandOf(0)}
-	normed := value{x.Type, s.temporary(m * k)}
-	wide := op.F32(c.out.Len())
-	gate, up := value{wide, s.temporary(c.out.Len())}, value{wide, s.temporary(c.out.Len())}
-	for i, t := range c.in {
-		if t.DType != compute.Float32 {
-			s.call(op.Cast, op.Attr{Options: compute.CastOptions{To: compute.Float32}}, weights[i].source, value{t, operandOf(i)})
-		}
-	}
-	product := func(x value, i int, out source, bias ...value) {
-		s.call(op.MatMul, op.Attr{Options: compute.MatMulOptions{TransB: true}}, out, append([]value{x, weights[i]}, bias...)...)
-	}
 	switch e {
 	case op.RMSNormMatVec:
-		s.call(op.RMSNorm, c.attr, normed.source, x, value{c.in[1], operandOf(1)})
-		product(normed, 2, resultOf(0))
+		normed := value{x.Type, s.temporary(m * k)}
+		s.call(op.RMSNorm, c.attr, normed.source, x, operand(1))
+		s.linear(resultOf(0), normed, operand(2))
 	case op.GateUpSwiGLU:
-		product(x, 1, gate.source)
-		product(x, 2, up.source)
+		wide := op.F32(c.out.Len())
+		gate, up := value{wide, s.temporary(wide.Len())}, value{wide, s.temporary(wide.Len())}
+		s.linear(gate.source, x, operand(1))
+		s.linear(up.source, x, operand(2))
 		s.call(op.SwiGLU, op.Attr{}, resultOf(0), gate, up)
 	default:
 		for i := range 3 {
-			var bias []value
+			in := []value{x, operand(1 + i)}
 			if len(c.in) == 7 {
-				bias = append(bias, value{c.in[4+i], operandOf(4 + i)})
+				in = append(in, operand(4+i))
 			}
-			product(x, 1+i, resultOf(i), bias...)
+			s.linear(resultOf(i), in...)
 		}
 	}
 	return s.done()
+}
+
+// linear appends the product of rows with a transposed weight of any element type, plus a bias if there is a third operand.
+func (s *sequence) linear(out source, in ...value) {
+	rows, weight := in[0].Shape, in[1].Shape
+	m, k, n := rows[0], rows[1], weight[0]
+	if m == 0 || n == 0 {
+		return
+	}
+	p := &gemm.Product{M: m, N: n, K: k, AM: k, AK: 1, BK: 1, BN: k, LDC: n, Alpha: 1, Batch: 1, StrideC: m * n}
+	c := &call{out: op.F32(m, n)}
+	for _, v := range in {
+		c.in = append(c.in, v.Type)
+	}
+	s.append(c.multiplication(p, 0, 1), out, in...)
 }

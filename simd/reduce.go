@@ -21,7 +21,8 @@ type fold[P any] struct {
 }
 
 // blockLen is the number of elements of a block. A kernel that adds up float32 numbers has an error of at most 2⁻²⁷ of the sum
-// of the absolute values for each addition to a lane: 128 of them keep within the catalogue's tolerance.
+// of the absolute values for each addition to a lane: 128 of them, and 256 of exponentials, which have half the lanes, keep within
+// the catalogue's tolerance.
 func blockLen() int {
 	const additions = 128
 	switch kernels.Active() {

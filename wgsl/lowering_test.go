@@ -236,30 +236,35 @@ func TestRowsLowering(t *testing.T) {
 					if statistics[e].second == gradient && uint64(4*s[len(s)-1]) > caps.MaxBinding {
 						continue // whole rows of partial sums have to fit a binding
 					}
-					seen.lower(t, e, op.Attr{}, caps, rowsOperands(e, s)...)
+					seen.lower(t, e, op.Attr{}, caps, rowsOperands(t, e, s)...)
 				}
 			}
 		})
 	}
 }
 
-// rowsOperands are a matrix, a second one where the entry takes two, and vectors.
-func rowsOperands(e *op.Entry, shape []int) (in []op.Type) {
-	for i := range e.Inputs {
-		matrix := i == 0
-		switch statistics[e].second {
-		case added, gate:
-			matrix = i < 2
-		case gradient:
-			matrix = i == 0 || i == len(e.Inputs)-1
+// rowsOperands are operands that the entry takes where the first has this shape: each is as large, or a vector as long as its rows.
+func rowsOperands(t *testing.T, e *op.Entry, shape []int) []op.Type {
+	t.Helper()
+	operands := func(matrices int, shape []int) (in []op.Type) {
+		for i := range e.Inputs {
+			if matrices>>i&1 == 1 {
+				in = append(in, op.F32(shape...))
+			} else {
+				in = append(in, op.F32(shape[len(shape)-1]))
+			}
 		}
-		if matrix {
-			in = append(in, op.F32(shape...))
-		} else {
-			in = append(in, op.F32(shape[len(shape)-1]))
+		return in
+	}
+	a := op.Attr{Scalars: make([]float32, len(e.Scalars)), Options: e.Options}
+	var possible []int
+	for matrices := 1; matrices < 1<<len(e.Inputs); matrices += 2 {
+		if _, err := e.Check(operands(matrices, []int{3, 5}), a); err == nil {
+			possible = append(possible, matrices)
 		}
 	}
-	return in
+	require.Len(t, possible, 1, e.Name)
+	return operands(possible[0], shape)
 }
 
 func TestLargestTensors(t *testing.T) {
@@ -280,7 +285,7 @@ func TestLargestTensors(t *testing.T) {
 	}
 	for e := range statistics {
 		for _, s := range [][]int{{n}, {n, 1}, {2, n / 2}, {46340, 46340}, {4096, 50257}} {
-			seen.lower(t, e, op.Attr{}, &caps, rowsOperands(e, s)...)
+			seen.lower(t, e, op.Attr{}, &caps, rowsOperands(t, e, s)...)
 		}
 	}
 }

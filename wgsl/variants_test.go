@@ -64,7 +64,7 @@ func TestMatMulLowering(t *testing.T) {
 			for _, s := range [][4]int{{1, 1, 1, 1}, {1, 1, 0, 1}, {1, 5, 7, 3}, {1, 33, 20, 37}, {1, 64, 64, 64}, {1, 1, 700, 40},
 				{1, 5, 1030, 36}, {1, 40, 1030, 1}, {1, 100, 64, 7}, {3, 33, 17, 34}, {2, 36, 600, 40}, {1, 128, 128, 128},
 				{1, 2, 70000, 3}, {1, 8, 300, 1000}, {70000, 2, 3, 2}, {1, 2000, 8, 12}, {1, 0, 3, 4}} {
-				for _, f := range rand.Perm(16)[:6] { // other ones in each run
+				for _, f := range rand.Perm(16)[:3] { // other ones in each run
 					o := compute.MatMulOptions{TransA: f&1 != 0, TransB: f&2 != 0, Act: []compute.Activation{compute.NoActivation, compute.GELU}[f/8]}
 					x, y := []int{s[1], s[2]}, []int{s[2], s[3]}
 					if o.TransA {

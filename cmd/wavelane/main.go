@@ -6,6 +6,7 @@
 //	wavelane bench --device gpu
 //	wavelane tune
 //	wavelane monitor
+//	wavelane gguf model.gguf
 //
 // It exits with 0, with 1 when the work failed, with 2 when it was called wrongly, and with 130 when it was interrupted.
 package main
@@ -41,7 +42,8 @@ func execute(ctx context.Context, args []string, out, errOut io.Writer) int {
 		PersistentPreRun:  func(*cobra.Command, []string) { started = true },
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
-	root.AddCommand(infoCommand(), benchCommand(), tuneCommand(), monitorCommand(), kernelsCommand(), ptxCommand())
+	root.AddCommand(infoCommand(), benchCommand(), tuneCommand(), monitorCommand(), kernelsCommand(), ptxCommand(),
+		quantCommand(), ggufCommand())
 	root.SetArgs(args)
 	root.SetOut(out)
 	root.SetErr(errOut)

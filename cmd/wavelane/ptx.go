@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strconv"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wavelane/wavelane/ptx/ir"
+	"github.com/wavelane/wavelane/ptx/lower"
 	"github.com/wavelane/wavelane/ptx/parse"
 	"github.com/wavelane/wavelane/ptx/sim"
 )
@@ -30,7 +32,7 @@ func ptxCommand() *cobra.Command {
 	return c
 }
 
-// readModule parses a file, "-" for standard input.
+// readModule parses a file, "-" for standard input. Where there is no such file, it is the kernel of the catalogue with that name.
 func readModule(file string) (*ir.Module, error) {
 	var src []byte
 	var err error
@@ -38,6 +40,12 @@ func readModule(file string) (*ir.Module, error) {
 		src, err = io.ReadAll(os.Stdin)
 	} else {
 		src, err = os.ReadFile(file)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		if k := lower.KernelNamed(file); k != nil {
+			return k.Module()
+		}
+		return nil, fmt.Errorf("%w, and no kernel of that name: 'wavelane ptx emit' lists them", err)
 	}
 	if err != nil {
 		return nil, err
@@ -58,9 +66,9 @@ type runFlags struct {
 func ptxRunCommand() *cobra.Command {
 	var f runFlags
 	c := &cobra.Command{
-		Use:   "run FILE.ptx",
+		Use:   "run FILE.ptx|KERNEL",
 		Short: "Execute a kernel on the software GPU and print its buffers",
-		Long: `Execute a kernel on the software GPU, with every check on, and print its buffers afterwards.
+		Long: `Execute a kernel, of a file or of this library, on the software GPU, with every check on, and print its buffers afterwards.
 
 Arguments are given in the kernel's order, each with --arg:
   u32:7, f32:1.5, s64:-3    a number
@@ -71,8 +79,7 @@ Types: ` + argumentTypeNames() + `.
 
 It fails with a report when the software GPU finds an error: access out of bounds, data that nobody wrote, a race, a barrier that
 not all threads reach, a deadlock, a missing wait, and others.`,
-		Example: `  wavelane ptx emit saxpy > saxpy.ptx
-  wavelane ptx run saxpy.ptx --grid 1 --block 256 --arg u32:3 --arg f32:2 --arg buf:f32:1,2,3 --arg buf:f32:10,20,30
+		Example: `  wavelane ptx run add_flat --arg u32:1 --arg u32:0 --arg buf:f32:1,2,3,4 --arg buf:f32:10,20,30,40 --arg zero:f32:4
   wavelane ptx run kernel.ptx --entry scale --grid 4,2 --block 32,8 --arg zero:f32:1024 --seed 7 --json`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, files []string) error {
@@ -81,7 +88,7 @@ not all threads reach, a deadlock, a missing wait, and others.`,
 	}
 	c.Flags().StringVar(&f.entry, "entry", "", "`name` of the kernel; not needed where there is one")
 	c.Flags().StringVar(&f.grid, "grid", "1", "blocks, `X,Y,Z`; what is missing is 1")
-	c.Flags().StringVar(&f.block, "block", "1", "threads of a block, `X,Y,Z`")
+	c.Flags().StringVar(&f.block, "block", "", "threads of a block, `X,Y,Z`; without it the kernel's .reqntid, or 1")
 	c.Flags().StringVar(&f.cluster, "cluster", "1", "blocks of a cluster, `X,Y,Z`")
 	c.Flags().IntVar(&f.shared, "shared", 0, "`bytes` of dynamic shared memory")
 	c.Flags().StringArrayVar(&f.args, "arg", nil, "an `argument`, see above; repeat it in the kernel's order")
@@ -120,6 +127,10 @@ func ptxRun(ctx context.Context, out, errOut io.Writer, file string, f runFlags)
 	if err != nil {
 		return err
 	}
+	if f.block == "" {
+		b := source.Func(f.entry).Bounds.ReqThreads
+		launch.Block = sim.Dim3{X: max(1, b[0]), Y: max(1, b[1]), Z: max(1, b[2])}
+	}
 	addresses, err := upload(gpu, args)
 	if err != nil {
 		return err
@@ -149,6 +160,9 @@ func (f *runFlags) parse() (launch sim.Launch, args []argument, err error) {
 		name, value string
 		to          *sim.Dim3
 	}{{"grid", f.grid, &launch.Grid}, {"block", f.block, &launch.Block}, {"cluster", f.cluster, &launch.Cluster}} {
+		if d.value == "" && d.name == "block" {
+			continue
+		}
 		if *d.to, err = parseDim(d.value); err != nil {
 			return launch, nil, usagef("--%s %w", d.name, err)
 		}

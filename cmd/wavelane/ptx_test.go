@@ -13,7 +13,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/wavelane/wavelane/ptx/kernels"
 	"github.com/wavelane/wavelane/ptx/lower"
 	"github.com/wavelane/wavelane/ptx/parse"
 )
@@ -58,23 +57,23 @@ END:
 func TestPTXEmit(t *testing.T) {
 	status, list, errOut := call(t.Context(), "ptx", "emit")
 	require.Zero(t, status, errOut)
-	for _, k := range kernels.All() {
-		require.Contains(t, list, k.Name)
-		status, out, errOut := call(t.Context(), "ptx", "emit", k.Name)
+	for _, f := range lower.Families() {
+		require.Contains(t, "\n"+list, "\n"+f.Name+": "+f.Kernels[0].Name+" ")
+	}
+	for _, name := range []string{"softmax", "wgmma_f16_128x256_kk"} {
+		status, out, errOut := call(t.Context(), "ptx", "emit", name)
 		require.Zero(t, status, errOut)
 		m, err := parse.Module("", []byte(out))
 		require.NoError(t, err)
-		require.NotNil(t, m.Func(k.Name))
-	}
-	for _, f := range lower.Families() {
-		require.Contains(t, list, "\n"+f.Name+": "+f.Kernels[0].Name+" ")
+		require.Len(t, m.Funcs, 1)
+		require.Equal(t, name, m.Funcs[0].Name)
 	}
 	status, out, errOut := call(t.Context(), "ptx", "emit", "--family", "move")
 	require.Zero(t, status, errOut)
 	m, err := parse.Module("move", []byte(out))
 	require.NoError(t, err)
 	require.Len(t, m.Funcs, len(lower.FamilyOf("move").Kernels))
-	for _, bad := range [][]string{{"--family", "toaster"}, {"saxpy", "--family", "move"}} {
+	for _, bad := range [][]string{{"--family", "toaster"}, {"softmax", "--family", "move"}} {
 		status, _, errOut = call(t.Context(), append([]string{"ptx", "emit"}, bad...)...)
 		require.Equal(t, 2, status)
 		require.Contains(t, errOut, "family")
@@ -85,12 +84,18 @@ func TestPTXEmit(t *testing.T) {
 }
 
 func TestPTXRun(t *testing.T) {
-	file := emittedFile(t, "saxpy")
-	args := []string{"ptx", "run", file, "--entry", "saxpy", "--grid", "1", "--block", "256", "--arg", "u32:3", "--arg", "f32:2",
-		"--arg", "buf:f32:1,2,3", "--arg", "buf:f32:10,20,nan", "--seed", "5"}
+	const want = "arg 2, f32[4]: 1 2 3 4\narg 3, f32[4]: 10 20 NaN 40\narg 4, f32[4]: 11 22 NaN 44\n"
+	values := []string{"--arg", "u32:1", "--arg", "u32:0", "--arg", "buf:f32:1,2,3,4", "--arg", "buf:f32:10,20,nan,40", "--arg", "zero:f32:4",
+		"--seed", "5"}
+	file := emittedFile(t, "add_flat")
+	args := append([]string{"ptx", "run", file, "--entry", "add_flat", "--grid", "1", "--block", "256"}, values...)
 	status, out, errOut := call(t.Context(), args...)
 	require.Zero(t, status, errOut)
-	require.Equal(t, "arg 2, f32[3]: 1 2 3\narg 3, f32[3]: 12 24 NaN\n", out)
+	require.Equal(t, want, out)
+	// By its name, and with as many threads as it requires.
+	status, out, errOut = call(t.Context(), append([]string{"ptx", "run", "add_flat"}, values...)...)
+	require.Zero(t, status, errOut)
+	require.Equal(t, want, out)
 
 	status, out, errOut = call(t.Context(), append(args, "--json", "--stats")...)
 	require.Zero(t, status)
@@ -101,10 +106,10 @@ func TestPTXRun(t *testing.T) {
 		Values []any
 	}
 	require.NoError(t, json.Unmarshal([]byte(out), &buffers))
-	require.Len(t, buffers, 2)
-	require.Equal(t, 3, buffers[1].Arg)
-	require.Equal(t, "f32", buffers[1].Type)
-	require.Equal(t, []any{12.0, 24.0, "NaN"}, buffers[1].Values)
+	require.Len(t, buffers, 3)
+	require.Equal(t, 4, buffers[2].Arg)
+	require.Equal(t, "f32", buffers[2].Type)
+	require.Equal(t, []any{11.0, 22.0, "NaN", 44.0}, buffers[2].Values)
 }
 
 func TestPTXRunArguments(t *testing.T) {
@@ -145,7 +150,7 @@ func TestArguments(t *testing.T) {
 
 // TestPTXErrors is what people get wrong: each a message that names it, and a status.
 func TestPTXErrors(t *testing.T) {
-	file, reduced := written(t, half), emittedFile(t, "block_sum")
+	file := written(t, half)
 	good := "--arg zero:f32:4 --arg f32:1 --arg s64:0 --arg u32:3"
 	for _, c := range []struct {
 		args, message string
@@ -165,8 +170,9 @@ func TestPTXErrors(t *testing.T) {
 		{"run " + file + " --block 32,0 " + good, "--block", 2},
 		{"run " + file + " --grid 1,2,3,4 " + good, "--grid", 2},
 		{"run " + file + " --block 5 --arg zero:f32:4 --arg f32:1 --arg s64:0 --arg u32:5", "out of bounds", 1},
-		{"run " + reduced + " --block 256 --arg u32:5 --arg zero:f32:4 --arg zero:f32:1", "out of bounds", 1},
-		{"run " + reduced + " --block 128 --arg u32:4 --arg zero:f32:4 --arg zero:f32:1", "256", 1},
+		{"run add_flat --arg u32:2 --arg u32:0 --arg zero:f32:8 --arg zero:f32:4 --arg zero:f32:8", "out of bounds", 1},
+		{"run add_flat --block 128 --arg u32:1 --arg u32:0 --arg zero:f32:4 --arg zero:f32:4 --arg zero:f32:4", "256", 1},
+		{"run add_fast", "no kernel of that name", 1},
 		{"run", "arg", 2},
 		{"check /nonexistent.ptx", "nonexistent.ptx", 1},
 		{"check " + file + " --gpu toaster", "toaster", 2},
@@ -183,10 +189,13 @@ func TestPTXErrors(t *testing.T) {
 }
 
 func TestPTXCheck(t *testing.T) {
-	file := emittedFile(t, "sgemm_tiled")
+	file := emittedFile(t, "top_k")
 	status, out, errOut := call(t.Context(), "ptx", "check", file, "--gpu", "h200", "--sm", "90")
 	require.Zero(t, status, errOut)
-	require.Contains(t, out, "sgemm_tiled")
+	require.Contains(t, out, "top_k")
+	status, byName, errOut := call(t.Context(), "ptx", "check", "top_k", "--gpu", "h200", "--sm", "90")
+	require.Zero(t, status, errOut)
+	require.Contains(t, byName, "roofline")
 	status, out, errOut = call(t.Context(), "ptx", "check", file, "--json", "--strict")
 	require.Zero(t, status, errOut)
 	require.True(t, json.Valid([]byte(out)), out)

@@ -12,7 +12,6 @@ import (
 
 	"github.com/wavelane/wavelane/ptx/analyze"
 	"github.com/wavelane/wavelane/ptx/ir"
-	"github.com/wavelane/wavelane/ptx/kernels"
 	"github.com/wavelane/wavelane/ptx/lower"
 	"github.com/wavelane/wavelane/ptx/roofline"
 )
@@ -22,8 +21,8 @@ func ptxEmitCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "emit [KERNEL]",
 		Short: "Print a kernel of this library as PTX, or list them",
-		Long: `Print a kernel of this library as PTX, or with --family the module of kernels that the operations of the catalogue run on
-NVIDIA GPUs. Without either, list them.`,
+		Long: `Print a kernel of this library as PTX: those that the operations of the catalogue run on NVIDIA GPUs. With --family, print a
+whole module of them, as the driver gets it. Without either, list them.`,
 		Example: `  wavelane ptx emit
   wavelane ptx emit softmax > softmax.ptx
   wavelane ptx emit --family matmul > matmul.ptx`,
@@ -54,20 +53,14 @@ func emitted(args []string, family string) (*ir.Module, error) {
 		}
 		return nil, usagef("no family %q: 'wavelane ptx emit' lists them", family)
 	}
-	for _, k := range kernels.All() {
-		if k.Name == args[0] {
-			return k.Module()
-		}
+	if k := lower.KernelNamed(args[0]); k != nil {
+		return k.Module()
 	}
 	return nil, usagef("no kernel %q: 'wavelane ptx emit' lists them", args[0])
 }
 
 func listKernels(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	for _, k := range kernels.All() {
-		fmt.Fprintf(w, "%s\t%d × %d × %d threads\t%s\n", k.Name, k.Block[0], k.Block[1], k.Block[2], k.Doc)
-	}
-	fmt.Fprintln(w, "\nOf the catalogue, by families:")
 	for _, f := range lower.Families() {
 		for _, k := range f.Kernels {
 			fmt.Fprintf(w, "%s: %s\t%d × %d × %d threads\t%s\n", f.Name, k.Name, k.Block[0], k.Block[1], k.Block[2], k.Doc)
@@ -86,14 +79,16 @@ type checkFlags struct {
 func ptxCheckCommand() *cobra.Command {
 	var f checkFlags
 	c := &cobra.Command{
-		Use:   "check FILE.ptx",
+		Use:   "check FILE.ptx|KERNEL",
 		Short: "Analyse PTX without executing it",
-		Long: `Analyse PTX without executing it: registers and occupancy, memory accesses, coalescing and bank conflicts, arithmetic
-intensity, and defects such as missing barriers, races, early exits, accesses out of bounds and missing waits.
+		Long: `Analyse PTX, that of a file or of a kernel of this library, without executing it: registers and occupancy, memory accesses,
+coalescing and bank conflicts, arithmetic intensity, and defects such as missing barriers, races, early exits, accesses out of
+bounds and missing waits.
 
 It fails when it finds a bug; what is merely slow or odd does not make it fail.`,
 		Example: `  wavelane ptx check kernel.ptx
   wavelane ptx check kernel.ptx --block 256 --gpu H200 --strict
+  wavelane ptx check softmax --gpu H200
   wavelane ptx check kernel.ptx --bugs --json | jq '.findings[].message'`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, files []string) error { return ptxCheck(c.OutOrStdout(), files[0], f) },

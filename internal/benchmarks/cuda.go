@@ -39,8 +39,7 @@ func newClock(dev *wavelane.Device, c *cleanups) (*clock, error) {
 	}
 	c.add(s.Close)
 	i := d.Info()
-	// Without the features of one architecture alone: wgmma's kernels take tensor maps, which only a program encodes.
-	caps := lower.Caps{Multiprocessors: i.Multiprocessors, Target: i.Target()}
+	caps := lower.Caps{Multiprocessors: i.Multiprocessors, Target: i.CodeTarget()}
 	for axis, n := range i.MaxGrid {
 		caps.MaxGrid[axis] = uint32(n)
 	}
@@ -131,13 +130,16 @@ func (k *clock) buffer(bytes int) (*cuda.Buffer[byte], error) {
 	return b, err
 }
 
-// filled is a buffer of random numbers, or of the given one where they are integers.
-func (k *clock) filled(ctx context.Context, t op.Type, n int32) (*cuda.Buffer[byte], error) {
+// filled is a buffer of random numbers, of zeros, or of the given number where they are integers.
+func (k *clock) filled(ctx context.Context, t op.Type, n int32, zeros bool) (*cuda.Buffer[byte], error) {
 	b, err := k.buffer(t.Bytes())
 	if err != nil {
 		return nil, err
 	}
 	data := op.MakeSlice(t)
+	if zeros {
+		return b, b.Upload(ctx, op.Bytes(data))
+	}
 	switch s := data.(type) {
 	case []float32:
 		copy(s, random(len(s)))

@@ -66,13 +66,17 @@ func (m measured) prepare(ctx context.Context, dev *wavelane.Device, c *cleanups
 			way.peer.DTypes = append(way.peer.DTypes, t.DType.String())
 		}
 	}
-	if m.flops != nil {
+	if m.flops != nil && len(o.others) > 0 {
 		others, err := m.others(ctx, k, o, work)
 		return append([]Way{way}, others...), err
 	}
-	bound, err := k.deviceCopy(ctx, o.moved)
-	if err != nil {
-		return nil, err
+	ways := []Way{way}
+	if m.flops == nil {
+		bound, err := k.deviceCopy(ctx, o.moved)
+		if err != nil {
+			return nil, err
+		}
+		ways = append(ways, bound)
 	}
 	empty, err := k.empty()
 	if err != nil {
@@ -82,7 +86,7 @@ func (m measured) prepare(ctx context.Context, dev *wavelane.Device, c *cleanups
 		_, err := c.Launch(empty, cuda.Launch{})
 		return err
 	})
-	return []Way{way, bound, nothing}, err
+	return append(ways, nothing), err
 }
 
 // others are ways of the variants that are not the default.

@@ -19,6 +19,8 @@ type measured struct {
 	doc   string
 	// ints is what fills Int32 operands, by number; 0 where it says nothing.
 	ints map[int]func(in []op.Type) int32
+	// zeros are the operands, by number, that begin as zeros; others are random.
+	zeros []int
 	// flops counts those of a call where they and not the bytes set the time; every variant of the kernel is measured then.
 	flops func(in []op.Type) float64
 	peer  string // what the peer calls it; "" if that has no such thing
@@ -72,6 +74,7 @@ var memoryBound = func() (all []measured) {
 	}
 	const doc = "8192 × 8192 float32"
 	half := func(shape ...int) op.Type { return op.Type{DType: compute.Float16, Shape: shape} }
+	all = append(all, training()...)
 	return append(all,
 		measured{name: "softmax_wide", entry: op.Softmax, in: f32s([]int{2048, 32768}), small: f32s([]int{1, 8192}), peer: "softmax",
 			doc: "64M float32, rows of 32,768"},
@@ -146,5 +149,5 @@ var computeBound = func() (all []measured) {
 				return f
 			}})
 	}
-	return all
+	return append(all, attentionBackward())
 }()

@@ -17,7 +17,7 @@ import (
 // operation is one of the catalogue as the device runs it, on buffers of random numbers.
 type operation struct {
 	in    []*cuda.Buffer[byte]
-	out   *cuda.Buffer[byte]
+	out   []*cuda.Buffer[byte]
 	moved int // bytes of the operands and the results
 	// The variant of the kernel that was taken, where there are several, and the rest.
 	variant string
@@ -62,7 +62,7 @@ func (k *clock) operation(ctx context.Context, m measured, variant string) (*ope
 		if f := m.ints[i]; f != nil {
 			n = f(m.in)
 		}
-		b, err := k.filled(ctx, t, n)
+		b, err := k.filled(ctx, t, n, slices.Contains(m.zeros, i))
 		if err != nil {
 			return nil, err
 		}
@@ -74,6 +74,9 @@ func (k *clock) operation(ctx context.Context, m measured, variant string) (*ope
 		sizes = append(sizes, t.Bytes())
 		o.moved += t.Bytes()
 	}
+	// What is changed in place is operand and result.
+	memory[lower.Result] = slices.Clone(memory[lower.Operand][:m.entry.Updates])
+	sizes = sizes[m.entry.Updates:]
 	for role, sizes := range map[lower.Role][]int{lower.Result: sizes, lower.Scratch: l.Scratch} {
 		for _, n := range sizes {
 			b, err := k.buffer(n)
@@ -95,7 +98,7 @@ func (k *clock) operation(ctx context.Context, m measured, variant string) (*ope
 		}
 		return s, err
 	}
-	o.in, o.out = memory[lower.Operand], memory[lower.Result][0]
+	o.in, o.out = memory[lower.Operand], memory[lower.Result]
 	for _, x := range l.Actions {
 		f, err := k.action(x, part)
 		if err != nil {
@@ -127,17 +130,26 @@ func (k *clock) action(x lower.Action, part func(at lower.Buffer, n int) (*cuda.
 	if err != nil {
 		return nil, err
 	}
-	pointers := map[int]args.Arg{} // by their places
+	addresses := map[int]args.Arg{} // and tensor maps, by their places
 	for _, q := range x.Launch.Pointers {
 		b, err := part(q.Buffer, -1)
 		if err != nil {
 			return nil, err
 		}
-		pointers[q.At] = b.Arg()
+		addresses[q.At] = b.Arg()
+	}
+	for _, q := range x.Launch.Maps {
+		b, err := part(q.Buffer, -1)
+		if err != nil {
+			return nil, err
+		}
+		if addresses[q.At], err = b.TensorMap(q.Map); err != nil {
+			return nil, err
+		}
 	}
 	var list []args.Arg
 	for _, p := range kernel.Params() {
-		a, ok := pointers[p.Offset]
+		a, ok := addresses[p.Offset]
 		if !ok {
 			a = args.Bytes(x.Launch.Params[p.Offset : p.Offset+p.Size])
 		}

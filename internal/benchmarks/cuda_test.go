@@ -3,6 +3,7 @@
 package benchmarks
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -24,8 +25,11 @@ func software(t *testing.T) *wavelane.Device {
 func TestMeasuredIsWhatRuns(t *testing.T) {
 	dev := software(t)
 	all := append(memoryBound, computeBound...)
+	halves := func(shape ...int) op.Type { return op.Type{DType: compute.Float16, Shape: shape} }
 	all = append(all, measured{name: "matmul", entry: op.MatMul, attr: op.Attr{Options: compute.MatMulOptions{}},
-		small: f32s([]int{70, 90}, []int{90, 33})})
+		small: f32s([]int{70, 90}, []int{90, 33})},
+		measured{name: "wgmma", entry: op.MatMul, attr: op.Attr{Options: compute.MatMulOptions{}},
+			small: []op.Type{halves(128, 1024), halves(1024, 256)}})
 	for _, m := range all {
 		t.Run(m.name, func(t *testing.T) {
 			m.in = m.small
@@ -35,32 +39,37 @@ func TestMeasuredIsWhatRuns(t *testing.T) {
 			require.NoError(t, err)
 			o, err := k.operation(t.Context(), m, "")
 			require.NoError(t, err)
+			require.Equal(t, m.name == "wgmma", strings.HasPrefix(o.variant, "wgmma"), o.variant)
+			p, io := &op.Program{}, &op.IO{}
+			var slots []op.Slot
+			for i, b := range o.in { // before the operation changes them, if it does
+				x := op.MakeSlice(m.in[i])
+				require.NoError(t, b.Download(t.Context(), op.Bytes(x)))
+				slots = append(slots, p.Add(m.in[i], op.FromHost))
+				io.Host = append(io.Host, x)
+			}
 			g, err := k.repeat(1, o.capture)
 			require.NoError(t, err)
 			took, whole, err := k.run(t.Context(), func(r *cuda.Recording) error { return r.Replay(g) })
 			require.NoError(t, err)
 			require.Positive(t, took)
 			require.Greater(t, whole, took)
-			got := make([]byte, o.out.Len())
-			require.NoError(t, o.out.Download(t.Context(), got))
 
-			p, io := &op.Program{}, &op.IO{}
-			var slots []op.Slot
-			for i, b := range o.in {
-				x := op.MakeSlice(m.in[i])
-				require.NoError(t, b.Download(t.Context(), op.Bytes(x)))
-				slots = append(slots, p.Add(m.in[i], op.FromHost))
-				io.Host = append(io.Host, x)
-			}
-			out, err := p.Apply(m.entry, m.attr, slots...)
+			out, err := p.ApplyAll(m.entry, m.attr, slots...)
 			require.NoError(t, err)
-			want := op.MakeSlice(p.Values[out].Type)
-			p.Read, io.Read = []op.Slot{out}, []any{want}
+			p.Read = out
+			for _, s := range out {
+				io.Read = append(io.Read, op.MakeSlice(p.Values[s].Type))
+			}
 			x, err := dev.Compile(p)
 			require.NoError(t, err)
 			require.NoError(t, x.Start(io).Await(t.Context()))
 			require.NoError(t, x.Close())
-			require.Equal(t, op.Bytes(want), got)
+			for i, b := range o.out {
+				got := make([]byte, b.Len())
+				require.NoError(t, b.Download(t.Context(), got))
+				require.Equal(t, op.Bytes(io.Read[i]), got, "result %d", i)
+			}
 		})
 	}
 }

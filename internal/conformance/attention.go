@@ -89,6 +89,16 @@ func attentionCases(b *builder) {
 		b.attend("", attentionSizes{1, 140, 100, 1, 1, 16}, compute.AttentionOptions{Window: 20}, all)
 		b.attend("a ring", attentionSizes{1, 20, 100, 1, 1, 64}, causal, all, 130)
 		b.attend("", attentionSizes{1, 18, 65, 1, 1, 256}, causal, all)
+		for _, n := range []int{64, 128, 256} {
+			b.add("keys that are not in use are not read", op.Attr{Options: plain}, func(r *source) []operand {
+				k, v := r.domain(b.Entry, 1, 70, 1, n), r.domain(b.Entry, 1, 70, 1, n)
+				for i := 50 * n; i < 70*n; i++ {
+					k.set(float32(math.NaN()), i)
+					v.set(float32(math.NaN()), i)
+				}
+				return []operand{r.domain(b.Entry, 1, 20, 1, n).as(d), k.as(d), v.as(d), lengthsOf([]int32{50})}
+			})
+		}
 	}
 	b.attend("", attentionSizes{1, 3, 20, 4, 2, 64}, causal, attentionTypes{compute.Float16, compute.Float32})
 

@@ -147,6 +147,18 @@ func appendCases(b *builder) {
 	add("", appendSizes{2, 40, 17, 4, 2, 64}, storedTypes[:2], 0, 21)
 	add("one slot", appendSizes{2, 3, 1, 5, 1, 5}, storedTypes, 0, 2)
 	add("positions out of range", appendSizes{6, 3, 5, 2, 1, 6}, storedTypes[:2], -1, -3, math.MinInt32, math.MaxInt32-1, 1000, 8)
+	if paged { // eight elements of a row are written at once, or one
+		for i, t := range storedTypes {
+			b.add("pages that do not exist", op.Attr{}, func(r *source) []operand {
+				n := 3 + 5*(i%2)
+				table := operand{op.Type{DType: compute.Int32, Shape: []int{2, 2}}, []int32{5, 0, -1, math.MaxInt32}}
+				return []operand{r.words(t[0], 5, 4, 1, n), r.words(t[1], 2, 6, 1, n), lengthsOf([]int32{1, 0}), table}
+			})
+			b.add("positions behind the table", op.Attr{}, func(r *source) []operand {
+				return []operand{r.words(t[0], 5, 4, 1, 8), r.words(t[1], 2, 6, 1, 8), lengthsOf([]int32{5, 7}), r.table(5, 2, 2)}
+			})
+		}
+	}
 	add("no rows", appendSizes{2, 0, 5, 2, 1, 6}, storedTypes[:2], 1, 2)
 	add("no slots", appendSizes{2, 2, 0, 2, 1, 6}, storedTypes[:2], 1, 2)
 	add("no sequences", appendSizes{0, 2, 3, 2, 1, 6}, storedTypes[:1])

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"github.com/x448/float16"
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/op"
@@ -318,4 +319,42 @@ func TestAccepts(t *testing.T) {
 	check(op.Exp, -104, 0, true)
 	check(op.Neg, 1, -1, true)
 	check(op.Neg, 1, float64(math.Nextafter32(-1, 0)), false)
+}
+
+// A result of 16 bits that is rounded to the wrong side is noticed: only where the exact number lies close to the middle between two
+// may it be either.
+func TestRoundingIsNoticed(t *testing.T) {
+	t.Logf("seed %d", Seed())
+	r := newSource(Seed(), "rounding", 0)
+	for _, d := range []compute.DType{compute.Float16, compute.BFloat16} {
+		a := op.Attr{Options: compute.MatMulOptions{Result: d}}
+		in := []operand{r.floats(-1, 1, 40, 30), r.floats(-1, 1, 30, 50)}
+		out, err := op.MatMul.Check(types(in), a)
+		require.NoError(t, err)
+		x := expect(op.MatMul, a, in, out)[0]
+		large, either := 0, 0
+		for i, want := range x.want {
+			right := round(want, d)
+			require.True(t, x.accepts(i, right))
+			if math.Abs(want) < 0.25 { // what adding up may be off by is no small part of a unit of the last place
+				continue
+			}
+			large++
+			if x.accepts(i, following(right, d, 1)) || x.accepts(i, following(right, d, -1)) {
+				either++
+			}
+			for _, n := range []int{-2, 2} {
+				require.False(t, x.accepts(i, following(right, d, n)), "%v of %v", right, want)
+			}
+		}
+		require.Less(t, either, large/8, "%v", d)
+	}
+}
+
+// following is the number of a type of 16 bits that follows, at so many numbers' distance, away from zero.
+func following(v float64, d compute.DType, n int) float64 {
+	if d == compute.BFloat16 {
+		return float64((compute.BF16Of(float32(v)) + compute.BF16(n)).Float32())
+	}
+	return float64((float16.Fromfloat32(float32(v)) + float16.Float16(n)).Float32())
 }

@@ -16,7 +16,7 @@ type expectation struct {
 	out   op.Type
 	tol   op.Tolerance
 	bits  bool // movement of words: not even flushing subnormals is allowed
-	half  bool // conversion from or to Float16
+	half  bool // the result is Float16, or converted from it
 
 	want []float64
 	// flushed is the reference on inputs whose subnormals are zero; nil where there are none. Devices may flush.
@@ -60,8 +60,8 @@ func expect(e *op.Entry, a op.Attr, operands []operand, out []op.Type) []*expect
 		}
 		if e == op.Cast {
 			x.tol = op.Tolerance{} // rounding to nearest even is promised
-			x.half = t.DType == compute.Float16 || operands[0].DType == compute.Float16
 		}
+		x.half = t.DType == compute.Float16 || e == op.Cast && operands[0].DType == compute.Float16
 		x.bits = e.Class == op.Move && e != op.Cast && t.DType != compute.Float32
 		x.bits = x.bits || t.DType == compute.Int32 || t.DType == compute.Uint32
 		all[i] = x
@@ -133,33 +133,22 @@ func (x *expectation) near(want, got float64, i int) bool {
 	if math.IsInf(got, 0) { // just below the edge of overflow
 		return math.Copysign(math.Abs(want)+slack, want)*math.Copysign(1, got) > math.MaxFloat32
 	}
+	if x.out.DType.Size() == 2 { // what one rounding makes of the numbers that are near enough
+		return round(want-slack, x.out.DType) <= got && got <= round(want+slack, x.out.DType)
+	}
 	return math.Abs(got-want) <= slack
 }
 
-// slack is the largest difference allowed at element i; one flushed intermediate is always allowed for.
+// slack is the largest difference allowed at element i before it is stored; one flushed intermediate is always allowed for.
 func (x *expectation) slack(i int) float64 {
 	s := x.tol.Abs + smallestNormal
 	if w := x.want[i]; !math.IsInf(w, 0) && w == w {
 		s += x.tol.Rel * math.Abs(w)
-		if x.tol != (op.Tolerance{}) {
-			s += math.Abs(w) * storageError(x.out.DType)
-		}
 	}
 	if x.mag != nil && x.mag[i] <= math.MaxFloat64 { // neither Inf nor NaN
 		s += x.tol.Mag * x.mag[i]
 	}
 	return s
-}
-
-// storageError is the relative error of rounding a result to its element type, where that is more than arithmetic in Float32 does.
-func storageError(d compute.DType) float64 {
-	switch d {
-	case compute.Float16:
-		return 0x1p-11
-	case compute.BFloat16:
-		return 0x1p-8
-	}
-	return 0
 }
 
 // round converts a reference value to the nearest value of an element type, as float64.

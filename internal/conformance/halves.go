@@ -78,7 +78,7 @@ func halfMatmulCases(b *builder) {
 			return c
 		}
 		for i, s := range [][3]int{{1, 1, 1}, {3, 5, 7}, {4, 8, 12}, {17, 33, 9}, {65, 66, 67}, {64, 64, 64}, {130, 35, 129},
-			{1, 257, 33}, {33, 130, 1}, {2, 264, 65}, {5, 64, 40}, {8, 131, 63}, {3, 0, 5}, {0, 3, 4}, {16, 2048, 16}} {
+			{1, 257, 33}, {33, 130, 1}, {2, 264, 261}, {5, 64, 40}, {8, 131, 63}, {3, 0, 5}, {0, 3, 4}, {16, 2048, 16}, {130, 328, 72}} {
 			for j, o := range []compute.MatMulOptions{nn, nt, tn, tt} {
 				if j < 2 || i%4 == j {
 					add("", o, i%2 == 0, matmulShapes(s, o, nil, nil)...)
@@ -90,6 +90,9 @@ func halfMatmulCases(b *builder) {
 		}
 		for i, o := range []compute.MatMulOptions{nn, nt, tt} {
 			o.Result, o.Act = d, []compute.Activation{compute.NoActivation, compute.GELU, compute.ReLU}[i]
+			if o.Act == compute.GELU { // a batch whose depths are cut up
+				add("", o, false, append(matmulShapes([3]int{33, 325, 70}, o, []int{3}, []int{3}), []int{70})...)
+			}
 			add("", o, false, append(matmulShapes([3]int{9, 34, 21}, o, []int{3}, [][]int{nil, {3}, {3}}[i]), []int{21})...)
 		}
 		o := nn
@@ -112,8 +115,8 @@ func halfMatmulCases(b *builder) {
 		}
 	}
 	for _, p := range []compute.Precision{compute.TF32, compute.FP32Tensor} {
-		for i, s := range [][3]int{{65, 66, 67}, {128, 64, 96}, {1, 64, 33}, {3, 1030, 17}} {
-			o := []compute.MatMulOptions{nn, nt, tn, tt}[i]
+		for i, s := range [][3]int{{65, 66, 67}, {128, 64, 96}, {1, 64, 33}, {3, 1030, 17}, {65, 325, 70}} {
+			o := []compute.MatMulOptions{nn, nt, tn, tt}[i%4]
 			o.Precision = p
 			b.random("", op.Attr{Options: o}, matmulShapes(s, o, nil, nil)...)
 			b.integers(op.Attr{Options: o}, matmulShapes(s, o, nil, nil)...)

@@ -3,6 +3,7 @@ package conformance
 import (
 	"sync/atomic"
 
+	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/op"
 )
 
@@ -39,4 +40,15 @@ func (c Case) Run(dev op.Executor) error {
 
 func (c Case) String() string {
 	return c.c.describe(c.c.inputs(newSource(Seed(), c.Entry.Name, c.c.number)))
+}
+
+// NewCase is a case of numbers at random from the entry's domain, for tests that need calls for which the suite has no use.
+// The element types are those of numbers with fractions.
+func NewCase(e *op.Entry, a op.Attr, in ...op.Type) Case {
+	shapes, types := make([][]int, len(in)), make([]compute.DType, len(in))
+	for i, t := range in {
+		shapes[i], types[i] = t.Shape, t.DType
+	}
+	b := &builder{Entry: e}
+	return Case{Call{in, a}, e, b.typed("", a, b.numbers(false, shapes...), types...)}
 }

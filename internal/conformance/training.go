@@ -110,6 +110,7 @@ func adamCases(b *builder) {
 			b.optimised("", o, step, 70)
 		}
 	}
+	b.optimised("more than a small GPU takes in one turn", plain, 0, 16_500)
 	zeros := f32s([]int{9}, make([]float32, 9)...)
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())
 	b.given("the first step", op.Attr{Options: plain}, vector(1, 2, 3, 4, 5, 6, 7, 8, 9), zeros, zeros, vector(0, 1, -1, 1e-6, -1e-3, 100, nan, 1e3, -20))

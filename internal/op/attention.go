@@ -3,6 +3,7 @@ package op
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/wavelane/wavelane/compute"
 )
@@ -228,27 +229,27 @@ func attended(out Type, v Array, each func(f func(r queryRow))) []float64 {
 }
 
 // attendedMagnitude is the yardstick of attended: the relative error of a weight grows with the score, and with those of the sum
-// that it is divided by.
+// that it is divided by. Tensor cores take weights, in units of the largest, in the queries' type, and so is their sum off.
 func attendedMagnitude(out Type, v Array, each func(f func(r queryRow))) []float64 {
-	m, weighted := make([]float64, out.Len()), make([]float64, out.Len())
+	m := make([]float64, out.Len())
+	var unit, subnormal float64 // what rounding a weight is off by, relatively and at least
+	switch out.DType {
+	case compute.Float16:
+		unit, subnormal = 2*0x1p-11/attentionTol.Mag, 2*0x1p-25/attentionTol.Mag
+	case compute.BFloat16:
+		unit = 2 * 0x1p-8 / attentionTol.Mag
+	}
 	each(func(r queryRow) {
-		mean := dot(r.p, r.size)
+		if len(r.p) == 0 {
+			return
+		}
+		mean, least := dot(r.p, r.size), subnormal*slices.Max(r.p)
 		for j, p := range r.p {
 			for c := range r.D {
-				x := p * math.Abs(v.Data[r.keys[j]+c])
-				weighted[r.q+c] += x
-				m[r.q+c] += x * (1 + r.size[j] + mean)
+				m[r.q+c] += (p*(1+r.size[j]+mean+unit) + least) * math.Abs(v.Data[r.keys[j]+c])
 			}
 		}
 	})
-	if r := roundings[out.DType]; r != (Tolerance{}) { // of weights, which tensor cores take in the queries' type, and of the result
-		for i := range m {
-			m[i] += 2 * r.Rel / attentionTol.Mag * weighted[i]
-		}
-		for i, y := range attended(out, v, each) {
-			m[i] += (r.Abs + r.Rel*math.Abs(y)) / attentionTol.Mag
-		}
-	}
 	return m
 }
 

@@ -125,8 +125,8 @@ type Entry struct {
 }
 
 // Tolerance bounds |got − want| per element: Abs + Rel·|want| + Mag·magnitude, where magnitude is the reference computed on
-// the absolute values of the inputs, the yardstick of rounding errors in sums. Exact entries match bit for bit, except that
-// any NaN equals any NaN and −0 equals 0.
+// the absolute values of the inputs, the yardstick of rounding errors in sums. A result of 16 bits is such a number, rounded once;
+// subnormal halves may become 0. Exact entries match bit for bit, except that any NaN equals any NaN and −0 equals 0.
 type Tolerance struct {
 	Abs, Rel, Mag float64
 }

@@ -13,9 +13,6 @@ var sumTol = Tolerance{Mag: 3e-6}
 // precisions are what products of float32 may be off by.
 var precisions = map[compute.Precision]Tolerance{compute.FullPrecision: sumTol, compute.TF32: {Mag: 1e-3}, compute.FP32Tensor: {Mag: 2e-5}}
 
-// roundings are what rounding to an element type may be off by; subnormal halves may become 0.
-var roundings = map[compute.DType]Tolerance{compute.Float32: {}, compute.Float16: {Abs: 6.2e-5, Rel: 0x1.01p-11}, compute.BFloat16: {Rel: 0x1.01p-8}}
-
 // MatMulDims are the sizes of a matmul. Strides are the distances in elements between successive matrices of a batch; an
 // operand without leading axes is shared by the whole batch and has stride 0.
 type MatMulDims struct {
@@ -221,21 +218,15 @@ func (a Attr) Activation() compute.Activation {
 	return compute.NoActivation
 }
 
-// ToleranceOf returns the tolerance of a call: that of the entry, widened by what its options permit: a precision, an activation,
-// and the element type of the result.
+// ToleranceOf returns the tolerance of a call: that of the entry, widened by what its options permit: a precision or an activation.
 func (e *Entry) ToleranceOf(a Attr) Tolerance {
 	tol := e.Tol
-	o, isMatMul := a.Options.(compute.MatMulOptions)
-	if isMatMul {
+	if o, ok := a.Options.(compute.MatMulOptions); ok {
 		tol = precisions[o.Precision]
 	}
 	if f, err := ActivationEntry(a.Activation()); err == nil && f != nil {
 		// The steepest activation has slope 1.13: the sum's error grows by as much.
 		tol.Abs, tol.Rel, tol.Mag = tol.Abs+f.Tol.Abs, tol.Rel+f.Tol.Rel, 1.13*tol.Mag
-	}
-	if isMatMul {
-		r := roundings[o.Result]
-		tol.Abs, tol.Rel, tol.Mag = tol.Abs+r.Abs, tol.Rel+r.Rel, (1+r.Rel)*tol.Mag
 	}
 	return tol
 }

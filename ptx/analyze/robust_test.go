@@ -13,7 +13,6 @@ import (
 	"github.com/wavelane/wavelane/ptx/analyze"
 	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx/ir"
-	"github.com/wavelane/wavelane/ptx/kernels"
 	"github.com/wavelane/wavelane/ptx/roofline"
 )
 
@@ -27,12 +26,7 @@ func corpus(t *testing.T) []*ir.Module {
 		_, m := load(t, filepath.Base(f))
 		out = append(out, m)
 	}
-	for _, k := range kernels.All()[:9] { // the others are long
-		m, err := k.Module()
-		require.NoError(t, err)
-		out = append(out, m)
-	}
-	return out
+	return append(out, rightKernels(t)...)
 }
 
 // damage changes an instruction somewhere.
@@ -115,18 +109,15 @@ func TestOptions(t *testing.T) {
 		require.ErrorIs(t, err, c.want)
 	}
 	// A GPU without the arithmetic.
-	h, err := kernels.HGEMM().Module()
-	require.NoError(t, err)
+	_, h := load(t, "kernels/hgemm_mma_64x64x32.ptx")
 	gpu := roofline.Model{Name: "none", SM: 80, Bandwidth: 1, Peak: map[roofline.Rate]float64{roofline.F32: 1}}
-	_, err = analyze.Module(h, analyze.Options{GPU: &gpu})
+	_, err := analyze.Module(h, analyze.Options{GPU: &gpu})
 	require.ErrorIs(t, err, compute.ErrUnsupported)
 }
 
 // With sizes given, the first and the last block are walked with their numbers.
 func TestBuffers(t *testing.T) {
-	k := kernels.VectorAdd()
-	m, err := k.Module()
-	require.NoError(t, err)
+	_, m := load(t, "kernels/vector_add.ptx")
 	find := func(m *ir.Module, bytes uint64) []analyze.Finding {
 		r, err := analyze.Module(m, analyze.Options{BugsOnly: true, Grid: [3]int{3, 1, 1}, Params: map[string]uint64{"n": 1000},
 			Buffers: map[string]uint64{"x": bytes, "y": 4000, "out": 4000}})

@@ -61,7 +61,7 @@ func TestArithmetic(t *testing.T) {
 func TestFMA32(t *testing.T) {
 	rng := ptxtest.Random(t)
 	fma, double := of(t, "fma.rn.f32", 3), 0
-	for range fewer(1_000_000) {
+	for range fewer(300_000) {
 		a, b, c := operand(rng, f32), operand(rng, f32), operand(rng, f32)
 		if rng.IntN(2) == 0 {
 			// The product is 2^e·(1 ± 2^-2i), a little beside half a unit of c: too little for float64 to keep. c may be subnormal.

@@ -13,7 +13,7 @@ import (
 	"github.com/wavelane/wavelane/ptx/flow"
 	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx/ir"
-	"github.com/wavelane/wavelane/ptx/kernels"
+	"github.com/wavelane/wavelane/ptx/lower"
 	"github.com/wavelane/wavelane/ptx/parse"
 )
 
@@ -22,11 +22,7 @@ var usedRegisters = regexp.MustCompile(`Used (\d+) registers`)
 // registersOf is what ptxas -v says.
 func registersOf(t *testing.T, ptxas string, m *ir.Module) int {
 	t.Helper()
-	arch := m.Target.String()
-	if m.Target.SM < 80 {
-		arch = "sm_80"
-	}
-	log, err := ptxtest.Assemble(t, ptxas, arch, m.String(), "-v")
+	log, err := ptxtest.Assemble(t, ptxas, ptxtest.TargetOf(m), m.String(), "-v")
 	require.NoError(t, err, "%s", m)
 	found := usedRegisters.FindStringSubmatch(log)
 	require.NotNil(t, found, log)
@@ -59,8 +55,8 @@ func straight(t *testing.T, n int, typ string) *ir.Module {
 //
 // Where all values have to live at once, ptxas takes as many as are live and a few more (measured: 4 with 64-bit values; with
 // 32-bit ones, where registers cost nothing yet, up to 26). In whole kernels it moves loads up, unrolls loops, and splits,
-// shortens and shares addresses: measured from 1 below to twice what is live, with a correlation of 0.93 over 14 kernels. So
-// pressure is a lower bound with a slack of 4, and an upper one of no use.
+// shortens and shares addresses: measured over 28 kernels of the catalogue, half of what is live to twice as much, and once four
+// times, with a correlation of 0.95. So pressure tells which kernels take many, and does not tell how many.
 func TestPressureAgainstPtxas(t *testing.T) {
 	ptxas := ptxtest.Ptxas(t)
 	for _, typ := range []string{"u32", "f32", "u64", "f64"} {
@@ -78,14 +74,14 @@ func TestPressureAgainstPtxas(t *testing.T) {
 		}
 	}
 	var live, regs []float64
-	for _, k := range kernels.All() {
+	for _, f := range lower.Families() {
+		k := f.Kernels[0]
 		m, err := k.Module()
 		require.NoError(t, err)
 		p := flow.New(m.Funcs[0]).Liveness().Pressure()
 		r := registersOf(t, ptxas, m)
 		t.Logf("%-40s %3d live (%s: %s), ptxas %3d", k.Name, p.Units.Live, p.Units.Pos, p.Units.Text, r)
-		require.LessOrEqual(t, p.Units.Live, r+4)
-		require.LessOrEqual(t, r, 2*p.Units.Live+12)
+		require.LessOrEqual(t, p.Units.Live, 2*r)
 		live, regs = append(live, float64(p.Units.Live)), append(regs, float64(r))
 	}
 	r := correlation(live, regs)

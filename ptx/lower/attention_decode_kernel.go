@@ -119,7 +119,7 @@ func unsigned(k *ptx.Kernel, x ptx.Reg[int32]) ptx.Reg[uint32] { return ptx.Bitc
 
 // quotient is x divided by a divisor of which nothing else is needed.
 func (f decodeFrame) quotient(x ptx.Reg[uint32], i int) ptx.Reg[uint32] {
-	return divisor{multiplier: f.size(i + 1), shift: f.size(i + 2)}.divide(f.k, x)
+	return quotientAt(f.k, f.sizes, i, x)
 }
 
 // length is the keys of sequence b, also those that have been overwritten; inUse those that are there.

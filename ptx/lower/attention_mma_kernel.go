@@ -61,7 +61,7 @@ func (b *attendBuilder) build() {
 	b.park(tid)
 	b.prepare(tid)
 	b.bringQueries()
-	b.bring(b.ofKeys, b.ofK, b.from)
+	b.bring(b.ofKeys, b.ofK, b.from, false)
 	k.CpAsyncWaitAll()
 	k.Barrier()
 	b.query = b.queries()
@@ -70,19 +70,52 @@ func (b *attendBuilder) build() {
 		b.sums = append(b.sums, variablesOf(k, constants(make([]float32, 2)))...)
 		b.acc = append(b.acc, b.zeros(b.width))
 	}
-	ptx.For(k, b.from, b.to, u32(b.keys), func(tile ptx.Reg[uint32]) {
-		b.bring(b.ofValues, b.ofV, tile)
-		s := b.scores()
-		b.mask(tile, s)
-		k.CpAsyncWaitAll()
-		k.Barrier() // the values are there, and the keys no longer needed
-		next := ptx.Add(k, tile, u32(b.keys))
-		k.If(ptx.Lt(k, next, b.to), func() { b.bring(b.ofKeys, b.ofK, next) })
-		b.gather(b.weigh(s))
-		k.CpAsyncWaitAll()
-		k.Barrier() // the next keys are there, and the values no longer needed
-	}, ptx.NoUnroll())
+	tile := ptx.VarOf(k, b.from)
+	k.While(func() ptx.Reg[bool] { return ptx.Lt(k, tile.Get(), ptx.Load(k, b.parked.Bytes(b.pitch()+12))) }, func() {
+		begin, last := b.plain(tile.Get())
+		k.If(begin, func() {
+			k.While(func() ptx.Reg[bool] { return ptx.Le(k, ptx.Bitcast[int32](k, tile.Get()), last) }, func() { b.turn(tile, true) })
+		})
+		b.turn(tile, false)
+	})
+	b.rowsParked()
 	b.write()
+}
+
+// turn takes in the keys of a tile; those of a plain one all rows see, and there is another one behind it.
+func (b *attendBuilder) turn(tile *ptx.Var[uint32], plain bool) {
+	k := b.k
+	b.keysParked()
+	b.bring(b.ofValues, b.ofV, tile.Get(), plain)
+	s := b.scores()
+	if !plain {
+		b.mask(tile.Get(), s)
+	}
+	k.CpAsyncWaitAll()
+	k.Barrier() // the values are there, and the keys no longer needed
+	tile.Set(ptx.Add(k, tile.Get(), u32(b.keys)))
+	next := func() { b.bring(b.ofKeys, b.ofK, tile.Get(), plain) }
+	if plain {
+		next()
+	} else {
+		k.If(ptx.Lt(k, tile.Get(), b.to), next)
+	}
+	b.gather(b.weigh(s))
+	k.CpAsyncWaitAll()
+	k.Barrier() // the next keys are there, and the values no longer needed
+}
+
+// plain tells whether a tile may begin a run of plain ones, and where the last of them begins at most: all rows see what they
+// hold, no score is bent, and there is no end, neither of the keys nor of the ring, in them and in the tile behind them.
+func (b *attendBuilder) plain(tile ptx.Reg[uint32]) (begin ptx.Reg[bool], last ptx.Reg[int32]) {
+	k, capacity := b.k, b.size(sizeCapacity)
+	b.keysParked()
+	parked := ptx.Load4(k, b.parked)
+	ring := ptx.Select(k, ptx.Ge(k, ptx.Add(k, b.front, tile), capacity), b.to, ptx.Sub(k, capacity, b.front))
+	seen := ptx.Add(k, parked[3], u32(b.keys))
+	end := ptx.Min(k, ptx.Min(k, ring, b.to), seen)
+	last = ptx.Bitcast[int32](k, ptx.Sub(k, end, u32(2*b.keys)))
+	return ptx.And(k, ptx.Ge(k, tile, parked[2]), ptx.Eq(k, b.cap, num(0))), last
 }
 
 // park puts what is not needed all the time into shared memory: there are hardly enough registers.
@@ -92,7 +125,19 @@ func (b *attendBuilder) park(tid ptx.Reg[uint32]) {
 	wholeTo := b.seenTo(b.standing(b.first), b.used)
 	k.If(ptx.Eq(k, tid, u32(0)), func() {
 		ptx.Store4(k, b.parked, [4]ptx.Reg[uint32]{b.first, unsigned(k, b.used), wholeFrom, wholeTo})
+		ptx.Store4(k, b.parked.Bytes(b.pitch()), [4]ptx.Reg[uint32]{b.batch, b.head, b.front, b.to})
 	})
+}
+
+// keysParked finds what is parked of the block's keys, rowsParked what of its rows.
+func (b *attendBuilder) keysParked() {
+	two := ptx.Load2(b.k, b.parked.Bytes(b.pitch()+8))
+	b.front, b.to = two[0], two[1]
+}
+
+func (b *attendBuilder) rowsParked() {
+	two := ptx.Load2(b.k, b.parked.Bytes(b.pitch()))
+	b.batch, b.head, b.first = two[0], two[1], ptx.Load(b.k, b.parked)
 }
 
 // zeros are 16 rows of so many sums.
@@ -135,22 +180,27 @@ func (b *attendBuilder) bringQueries() {
 	}
 }
 
-// bring starts to bring a tile of keys or values, with zeros behind the last one.
-func (b *attendBuilder) bring(x ptx.Ptr[ptx.Global, uint8], memory ptx.Ptr[ptx.Shared, uint32], tile ptx.Reg[uint32]) {
+// bring starts to bring a tile of keys or values, with zeros behind the last one; a plain one has no end in it.
+func (b *attendBuilder) bring(x ptx.Ptr[ptx.Global, uint8], memory ptx.Ptr[ptx.Shared, uint32], tile ptx.Reg[uint32], plain bool) {
 	k, p, capacity := b.k, b.pieces, b.size(sizeCapacity)
 	wrap := func(slot ptx.Reg[uint32]) ptx.Reg[uint32] {
 		return ptx.Sub(k, slot, ptx.Select(k, ptx.Ge(k, slot, capacity), capacity, u32(0)))
 	}
 	slot := wrap(ptx.Add(k, b.front, tile))
+	together := func() {
+		first := ptx.MadWideU32(k, ptx.Add(k, slot, p.first), b.size(sizeKey), ptx.Address(k, ptx.AtByte(k, x, b.before)))
+		for i := range b.keys / p.step {
+			at := ptx.PtrAt[ptx.Global, uint8](k, ptx.MadWideU32(k, b.size(sizeKey), u32(i*p.step), first)) // one instruction
+			ptx.CpAsyncFill(k, b.pieceTo(memory, i), at, 16, p.bytes)
+		}
+	}
+	if plain {
+		together()
+		return
+	}
 	inside := ptx.Le(k, ptx.Add(k, tile, u32(b.keys)), b.to)
 	inside = ptx.And(k, inside, ptx.Le(k, ptx.Add(k, slot, u32(b.keys)), capacity))
-	k.If(inside, func() {
-		first := ptx.Add(k, slot, p.first)
-		for i := range b.keys / p.step {
-			at := ptx.MadWideU32(k, ptx.Add(k, first, u32(i*p.step)), b.size(sizeKey), b.before)
-			ptx.CpAsyncFill(k, b.pieceTo(memory, i), ptx.AtByte(k, x, at), 16, p.bytes)
-		}
-	}, func() {
+	k.If(inside, together, func() {
 		for i := range b.keys / p.step {
 			t := ptx.Add(k, ptx.Add(k, tile, p.first), u32(i*p.step))
 			bytes := ptx.Select(k, ptx.Lt(k, t, b.to), p.bytes, u32(0))
@@ -259,7 +309,9 @@ func (b *attendBuilder) mask(tile ptx.Reg[uint32], s [][]variables[float32]) {
 // weigh makes weights of scores, and takes them into maxima and sums. Results are fragments, of each 16 × 16.
 func (b *attendBuilder) weigh(s [][]variables[float32]) (w [][][]ptx.Reg[uint32]) {
 	k, factor := b.k, ptx.Bitcast[float32](b.k, b.size(sizeFactor))
+	var factors [][2]float // by which earlier results become smaller
 	for i := range s {
+		factors = append(factors, [2]float{})
 		w = append(w, make([][]ptx.Reg[uint32], b.keys/16))
 		for j := range w[i] {
 			w[i][j] = make([]ptx.Reg[uint32], 4)
@@ -280,6 +332,7 @@ func (b *attendBuilder) weigh(s [][]variables[float32]) (w [][][]ptx.Reg[uint32]
 			best = b.max(b.mul(best, factor), before.Get())
 			base := b.where(ptx.Eq(k, best, num(math.Inf(-1))), num(0), best)
 			f := b.smallExp2(b.sub(before.Get(), base))
+			factors[i][half] = f
 			before.Set(best)
 			less := b.neg(base)
 			total := b.mul(sum.Get(), f)
@@ -292,14 +345,31 @@ func (b *attendBuilder) weigh(s [][]variables[float32]) (w [][][]ptx.Reg[uint32]
 				w[i][j/2][j%2*2+half] = b.set.pack(k, pair[0], pair[1])
 			}
 			sum.Set(total)
+		}
+	}
+	b.shrink(factors)
+	return w
+}
+
+// shrink multiplies the results by factors, of rows g and g + 8 of each 16, unless all of the warp's are 1: most tiles have no new
+// maximum.
+func (b *attendBuilder) shrink(factors [][2]float) {
+	k := b.k
+	ones := ptx.Eq(k, factors[0][0], num(1))
+	for _, pair := range factors {
+		for _, f := range pair {
+			ones = ptx.And(k, ones, ptx.Eq(k, f, num(1))) // not if it is NaN
+		}
+	}
+	k.If(ptx.Not(k, k.VoteAll(ones, ptx.FullWarp())), func() {
+		for i, pair := range factors {
 			for _, part := range b.acc[i] {
-				for _, a := range part[2*half : 2*half+2] {
-					a.Set(b.mul(a.Get(), f))
+				for n, a := range part {
+					a.Set(b.mul(a.Get(), pair[n/2]))
 				}
 			}
 		}
-	}
-	return w
+	})
 }
 
 // gather adds the tile's values, weighed, to the results.

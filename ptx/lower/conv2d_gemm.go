@@ -49,7 +49,7 @@ func (c *convolution) emitTiled(t tiled, splits int) {
 	sizes = append(sizes, uint32(t.k/c.KW/c.KH), uint32(t.k/c.KW%c.KH), uint32(t.k%c.KW))
 	c.launch(t.Kernel, [3]int{tiles * c.Groups * splits, 1, 1}, sizes, operand(0), operand(1), c.bias, y)
 	if splits > 1 {
-		c.addUp(y, splits, c.out.Len(), c.OutC, c.plane(), c.biasOf, c.act, c.bias, result)
+		c.addUp(uniform(splits, c.out.Len()/c.OutC/c.plane(), c.OutC, c.plane()), c.biasOf, c.act, y, c.bias, result)
 	}
 }
 

@@ -27,6 +27,11 @@ func divisorAt(k *ptx.Kernel, a ptx.Array[uint32], i int) divisor {
 	return divisor{a.At(k, i), a.At(k, i+1), a.At(k, i+2)}
 }
 
+// quotientAt is x / d for x < 2³¹, for kernels that have no other use for the divisor from element i on.
+func quotientAt(k *ptx.Kernel, a ptx.Array[uint32], i int, x ptx.Reg[uint32]) ptx.Reg[uint32] {
+	return divisor{multiplier: a.At(k, i+1), shift: a.At(k, i+2)}.divide(k, x)
+}
+
 // divide is x / d for x < 2³¹.
 func (v divisor) divide(k *ptx.Kernel, x ptx.Reg[uint32]) ptx.Reg[uint32] {
 	return ptx.Shr(k, ptx.MadHi(k, x, v.multiplier, x), v.shift)

@@ -69,13 +69,7 @@ func (f *Family) Module() (*ir.Module, error) {
 
 func (f *Family) assemble() (*ir.Module, error) {
 	kernels := slices.SortedFunc(slices.Values(f.Kernels), func(a, b *Kernel) int { return strings.Compare(a.Name, b.Name) })
-	m := ptx.NewModule()
-	for _, k := range kernels {
-		b := m.Kernel(k.Name)
-		b.RequireThreads(k.Block[0], k.Block[1], k.Block[2])
-		k.build(b)
-	}
-	module, err := m.Build()
+	module, err := assemble(kernels...)
 	if err != nil {
 		return nil, fmt.Errorf("family %s: %w", f.Name, err)
 	}
@@ -84,6 +78,38 @@ func (f *Family) assemble() (*ir.Module, error) {
 		k.layout = args.LayoutOf(module.Funcs[i].Params)
 	}
 	return module, nil
+}
+
+func assemble(kernels ...*Kernel) (*ir.Module, error) {
+	m := ptx.NewModule()
+	for _, k := range kernels {
+		b := m.Kernel(k.Name)
+		b.RequireThreads(k.Block[0], k.Block[1], k.Block[2])
+		k.build(b)
+	}
+	return m.Build()
+}
+
+// KernelNamed returns the kernel with that name, of whatever family, or nil.
+func KernelNamed(name string) *Kernel {
+	for _, f := range families {
+		for _, k := range f.Kernels {
+			if k.Name == name {
+				return k
+			}
+		}
+	}
+	return nil
+}
+
+// Module is the kernel alone in a module, which asks for no later target and version than it needs. It is built anew each time and
+// the caller's to change.
+func (k *Kernel) Module() (*ir.Module, error) {
+	m, err := assemble(k)
+	if err != nil {
+		return nil, fmt.Errorf("kernel %s: %w", k.Name, err)
+	}
+	return m, nil
 }
 
 // Layout is where the kernel's parameters lie.

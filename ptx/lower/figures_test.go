@@ -28,7 +28,7 @@ func usesNow(t *testing.T) string {
 			for _, c := range trials[k] {
 				entries[c.Entry.Name] = true
 			}
-			m, err := alone(k)
+			m, err := k.Module()
 			require.NoError(t, err)
 			_, target, err := ir.Requires(m)
 			require.NoError(t, err)

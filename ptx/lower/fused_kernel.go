@@ -172,6 +172,10 @@ func buildFused[T floating](k *ptx.Kernel, form fusedForm, room int) {
 				r = c.mul(c.swish(r), all[room+v])
 			}
 			at := ptx.At(k, to, ptx.MadWideU32(k, u32(v), width, ptx.Convert[uint64](k, row)))
+			if v == 0 { // there is a row
+				ptx.Store(k, at, r)
+				continue
+			}
 			ptx.StoreIf(k, ptx.Lt(k, u32(v), m), at, r)
 		}
 	})

@@ -62,7 +62,11 @@ var gemvs = map[compute.DType][]gemvKernels{
 }
 
 func gemvsOf[T floating](name string) (kernels []gemvKernels) {
-	for _, room := range []int{1, 4, fewVectors} {
+	rooms := []int{1, 4, fewVectors}
+	if gemvWidth[T]() > 4 { // halves have to be converted, which takes as long as another vector
+		rooms = []int{1, 2, 4, fewVectors}
+	}
+	for _, room := range rooms {
 		kernels = append(kernels, gemvKernels{room, gemvRowsKernel[T](name, room), gemvColumnsKernel[T](name, room)})
 	}
 	return kernels
@@ -86,9 +90,10 @@ type gemv[T floating] struct {
 	chains, sums    []*ptx.Var[float32]
 }
 
-func newGemv[T floating](k *ptx.Kernel, room int) *gemv[T] {
+// newGemv reads the parameters. Of blocks so many fit a multiprocessor: ptxas needs to know lest it saves registers and spills.
+func newGemv[T floating](k *ptx.Kernel, room, blocks int) *gemv[T] {
 	g := &gemv[T]{k: k, room: room, sizes: ptx.ParamArray[uint32](k, "sizes", gemvWords)}
-	k.MinBlocks(max(1, 4/min(room, 2)-room/fewVectors)) // what ptxas needs to know lest it saves registers and spills
+	k.MinBlocks(blocks)
 	g.strideM, g.strideX = ptx.Param[uint64](k, "stride_matrix"), ptx.Param[uint64](k, "stride_vectors")
 	g.strideC, g.strideS = ptx.Param[uint64](k, "stride_result"), ptx.Param[uint64](k, "stride_split")
 	g.m, g.x = ptx.PointerParam[T](k, "matrix"), ptx.PointerParam[float32](k, "vectors")
@@ -153,12 +158,20 @@ func (g *gemv[T]) finish(z, row ptx.Reg[uint32], y []ptx.Reg[float32]) {
 	c := ptx.At(k, g.c, ptx.Mul(k, ptx.Convert[uint64](k, g.split), g.strideS))
 	c = ptx.At(k, c, ptx.Mul(k, ptx.Convert[uint64](k, z), g.strideC))
 	for i := range y {
-		ok := ptx.And(k, g.hasBias, ptx.Lt(k, u32(i), g.vectors))
+		ok := g.hasBias
+		if i > 0 { // there is a vector
+			ok = ptx.And(k, ok, ptx.Lt(k, u32(i), g.vectors))
+		}
 		y[i] = ptx.Add(k, y[i], ptx.LoadIf(k, ok, at(g.bias, gemvBiasR, gemvBiasV, i), ptx.Imm(float32(0))))
 	}
 	y = activate(k, g.size(gemvAct), y)
 	for i := range y {
-		ptx.StoreIf(k, ptx.Lt(k, u32(i), g.vectors), at(c, gemvResultR, gemvResultV, i), y[i])
+		to := at(c, gemvResultR, gemvResultV, i)
+		if i == 0 {
+			ptx.Store(k, to, y[i])
+			continue
+		}
+		ptx.StoreIf(k, ptx.Lt(k, u32(i), g.vectors), to, y[i])
 	}
 }
 
@@ -167,7 +180,7 @@ func gemvRowsKernel[T floating](name string, room int) *Kernel {
 	return register(Kernel{Family: "matmul", Name: fmt.Sprint("gemv_rows_", name, room), Block: [3]int{gemvThreads, 1, 1},
 		Doc: fmt.Sprintf("result = act(matrix·vectors + bias) over a split of the depth, for up to %d vectors; so many lanes "+
 			"share a row. Parameters: %s.", room, gemvParamsInDoc),
-		build: func(k *ptx.Kernel) { newGemv[T](k, room).buildRows() }})
+		build: func(k *ptx.Kernel) { newGemv[T](k, room, gemvResident(room)).buildRows() }})
 }
 
 func (g *gemv[T]) buildRows() {
@@ -226,6 +239,9 @@ func (g *gemv[T]) buildRows() {
 	k.If(ptx.And(k, ptx.Eq(k, lane, u32(0)), ptx.Lt(k, id, g.size(gemvTotal))), func() { g.finish(z, row, y) })
 }
 
+// gemvResident is how many blocks a multiprocessor has of a kernel whose lanes have four sums for each vector.
+func gemvResident(room int) int { return max(1, 4/min(room, 2)-room/fewVectors) }
+
 // gemvWidth is how many elements of a matrix 16 bytes hold.
 func gemvWidth[T floating]() int {
 	if _, ok := any(*new(T)).(float32); ok {
@@ -250,6 +266,13 @@ func loadWide[T floating](k *ptx.Kernel, p ptx.Ptr[ptx.Global, T]) (v []ptx.Reg[
 		}
 	}
 	return v
+}
+
+func allToFloat32[T floating](k *ptx.Kernel, x []ptx.Reg[T]) (y []ptx.Reg[float32]) {
+	for _, v := range x {
+		y = append(y, toFloat32(k, v))
+	}
+	return y
 }
 
 // acrossLanes adds up the sums of the lanes of a row; lane 0 has the results.

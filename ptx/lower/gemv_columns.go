@@ -6,20 +6,37 @@ import (
 	"github.com/wavelane/wavelane/ptx"
 )
 
-// warpColumns is how many rows of the result a warp of gemv_columns has: four for each lane.
-const warpColumns = 128
+// columnsOf is how many rows of the result a lane of gemv_columns has: 16 bytes of the matrix, but no more than there are registers
+// for the sums of.
+func columnsOf(width, room int) int {
+	if room > 2 {
+		return 4
+	}
+	return width
+}
+
+// warpColumns is how many of them a warp has.
+func (g *gemv[T]) warpColumns() int { return 32 * columnsOf(gemvWidth[T](), g.room) }
 
 // gemvColumnsKernel is for matrices in which rows of the result are neighbours in memory: as [k, rows].
 func gemvColumnsKernel[T floating](name string, room int) *Kernel {
 	return register(Kernel{Family: "matmul", Name: fmt.Sprint("gemv_columns_", name, room), Block: [3]int{gemvThreads, 1, 1},
 		Doc: fmt.Sprintf("result = act(matrixᵀ·vectors + bias) over a split of the depth, for up to %d vectors; a warp has %d "+
-			"rows of the result, and so many warps of a block share out the depth. Parameters: %s.", room, warpColumns, gemvParamsInDoc),
-		build: func(k *ptx.Kernel) { newGemv[T](k, room).buildColumns() }})
+			"rows of the result, and so many warps of a block share out the depth. Parameters: %s.", room,
+			32*columnsOf(gemvWidth[T](), room), gemvParamsInDoc),
+		build: func(k *ptx.Kernel) {
+			blocks := gemvResident(room)
+			if columnsOf(gemvWidth[T](), room) > 4 {
+				blocks = min(blocks, 2)
+			}
+			newGemv[T](k, room, blocks).buildColumns()
+		}})
 }
 
 func (g *gemv[T]) buildColumns() {
 	k, tid := g.k, g.k.Tid(ptx.X)
-	rows := g.size(gemvRows)
+	rows, mine := g.size(gemvRows), columnsOf(gemvWidth[T](), g.room)
+	warpColumns := g.warpColumns()
 	z, block := divisorAt(k, g.sizes, gemvAcross).split(k, g.block)
 	lane, warp := ptx.And(k, tid, u32(31)), ptx.Shr(k, tid, u32(5))
 	along := ptx.Shl(k, u32(1), g.shape) // warps that share out the depth
@@ -32,11 +49,11 @@ func (g *gemv[T]) buildColumns() {
 	count := ptx.Shr(k, ptx.Add(k, rest, ptx.Sub(k, along, u32(1))), g.shape)
 	matrix := ptx.At(k, g.m, ptx.Mul(k, ptx.Convert[uint64](k, z), g.strideM))
 	matrix = ptx.At(k, matrix, ptx.MulWideU32(k, d, rows))
-	step := ptx.MulWideU32(k, along, rows)
+	step := ptx.Mul(k, ptx.MulWideU32(k, along, rows), u64(16/gemvWidth[T]())) // in bytes
 	stepX := ptx.Shl(k, ptx.MulWideU32(k, along, g.size(gemvVectorK)), u32(2)) // in bytes
 
-	g.zeros(4 * g.room)
-	walk := func(columns []ptx.Ptr[ptx.Global, T], load func(at []*ptx.PtrVar[ptx.Global, T]) [4]ptx.Reg[T]) {
+	g.zeros(mine * g.room)
+	walk := func(columns []ptx.Ptr[ptx.Global, T], load func(at []*ptx.PtrVar[ptx.Global, T]) []ptx.Reg[float32]) {
 		var at []*ptx.PtrVar[ptx.Global, T]
 		var x []*ptx.PtrVar[ptx.Global, float32]
 		for _, p := range columns {
@@ -46,39 +63,40 @@ func (g *gemv[T]) buildColumns() {
 			x = append(x, ptx.PtrVarOf(k, p))
 		}
 		g.accumulate(count, func() {
-			var m [4]ptx.Reg[float32]
-			for i, v := range load(at) {
-				m[i] = toFloat32(k, v)
-			}
+			m := load(at)
 			for v := range x {
 				y := ptx.Load(k, x[v].Get(), ptx.ReadOnly)
 				for i := range m {
-					s := g.chains[4*v+i]
+					s := g.chains[mine*v+i]
 					s.Set(ptx.Fma(k, m[i], y, s.Get()))
 				}
 				x[v].Set(ptx.AtByte(k, x[v].Get(), stepX))
 			}
 			for _, p := range at {
-				p.Set(ptx.At(k, p.Get(), step))
+				p.Set(ptx.AtByte(k, p.Get(), step))
 			}
 		})
 	}
 	// Columns behind the last are computed as it is.
 	k.If(g.vector, func() {
-		last := ptx.Sub(k, rows, u32(4))
-		column := ptx.At(k, matrix, ptx.Min(k, ptx.Mad(k, lane, u32(4), base), last))
-		walk([]ptx.Ptr[ptx.Global, T]{column}, func(at []*ptx.PtrVar[ptx.Global, T]) [4]ptx.Reg[T] {
-			return ptx.Load4(k, at[0].Get(), ptx.ReadOnly)
+		last := ptx.Sub(k, rows, u32(mine))
+		column := ptx.At(k, matrix, ptx.Min(k, ptx.Mad(k, lane, u32(mine), base), last))
+		walk([]ptx.Ptr[ptx.Global, T]{column}, func(at []*ptx.PtrVar[ptx.Global, T]) []ptx.Reg[float32] {
+			if mine == gemvWidth[T]() {
+				return loadWide(k, at[0].Get())
+			}
+			four := ptx.Load4(k, at[0].Get(), ptx.ReadOnly)
+			return allToFloat32(k, four[:])
 		})
 	}, func() {
 		var columns []ptx.Ptr[ptx.Global, T]
-		for i := range 4 {
+		for i := range mine {
 			column := ptx.Add(k, ptx.Add(k, base, lane), u32(32*i))
 			columns = append(columns, ptx.At(k, matrix, ptx.Min(k, column, ptx.Sub(k, rows, u32(1)))))
 		}
-		walk(columns, func(at []*ptx.PtrVar[ptx.Global, T]) (m [4]ptx.Reg[T]) {
-			for i := range m {
-				m[i] = ptx.Load(k, at[i].Get(), ptx.ReadOnly)
+		walk(columns, func(at []*ptx.PtrVar[ptx.Global, T]) (m []ptx.Reg[float32]) {
+			for _, p := range at {
+				m = append(m, toFloat32(k, ptx.Load(k, p.Get(), ptx.ReadOnly)))
 			}
 			return m
 		})
@@ -112,20 +130,19 @@ func (g *gemv[T]) buildColumns() {
 
 // keep writes the thread's sums to shared memory, [warps][vectors][columns].
 func (g *gemv[T]) keep(warp, lane ptx.Reg[uint32]) ptx.Ptr[ptx.Shared, float32] {
-	k := g.k
+	k, warpColumns := g.k, g.warpColumns()
+	mine := warpColumns / 32
 	partial := ptx.SharedArray[float32](k, "column_sums", gemvThreads/32*g.room*warpColumns, ptx.Align(16))
 	at := ptx.At(k, partial, ptx.Mul(k, warp, u32(g.room*warpColumns)))
 	k.If(g.vector, func() {
-		for v := range g.room {
-			s := g.sums[4*v : 4*v+4]
-			to := ptx.At(k, at, ptx.Mul(k, lane, u32(4))).At(v * warpColumns)
+		for i := 0; i < mine*g.room; i += 4 {
+			s := g.sums[i : i+4]
+			to := ptx.At(k, at, ptx.Mul(k, lane, u32(mine))).At(i/mine*warpColumns + i%mine)
 			ptx.Store4(k, to, [4]ptx.Reg[float32]{s[0].Get(), s[1].Get(), s[2].Get(), s[3].Get()})
 		}
 	}, func() {
-		for v := range g.room {
-			for i, s := range g.sums[4*v : 4*v+4] {
-				ptx.Store(k, ptx.At(k, at, lane).At(v*warpColumns+32*i), s.Get())
-			}
+		for i, s := range g.sums {
+			ptx.Store(k, ptx.At(k, at, lane).At(i/mine*warpColumns+i%mine*32), s.Get())
 		}
 	})
 	return partial

@@ -59,17 +59,17 @@ func softmaxBackward(t team) pass {
 	return pass{
 		empty: []float32{0},
 		merge: func(a, b []float) []float { return []float{c.add(a[0], b[0])} },
-		take: func(columns []ptx.Reg[uint32], inside []ptx.Reg[bool]) []float {
-			x := t.loads(p, columns, inside, num(0))
-			for j, d := range t.loads(dy, columns, inside, num(0)) {
+		take: func(b columns) []float {
+			x := b.load(p, num(0))
+			for j, d := range b.load(dy, num(0)) {
 				x[j] = c.mul(x[j], d)
 			}
 			return []float{c.sum(x)}
 		},
-		element: func(all []float, columns []ptx.Reg[uint32], inside []ptx.Reg[bool]) {
-			x, d := t.loads(p, columns, inside, num(0)), t.loads(dy, columns, inside, num(0))
-			for j, i := range columns {
-				ptx.StoreIf(k, inside[j], ptx.At(k, dx, i), c.mul(x[j], c.sub(d[j], all[0])))
+		elements: func(all []float, b columns) {
+			x, d := b.load(p, num(0)), b.load(dy, num(0))
+			for j := range x {
+				b.store(j, dx, c.mul(x[j], c.sub(d[j], all[0])))
 			}
 		},
 	}
@@ -102,8 +102,8 @@ func crossEntropy(t team, backward bool) pass {
 			m := ptx.Max(k, a[0], b[0])
 			return []float{m, c.fma(a[1], exp(a[0], m), c.mul(b[1], exp(b[0], m))), c.add(a[2], b[2]), c.add(a[3], b[3])}
 		},
-		take: func(columns []ptx.Reg[uint32], inside []ptx.Reg[bool]) []float {
-			x := t.loads(logits, columns, inside, num(math.Inf(-1)))
+		take: func(b columns) []float {
+			x := b.load(logits, num(math.Inf(-1)))
 			m := num(-math.MaxFloat32)
 			for _, v := range x {
 				m = ptx.Max(k, v, m)
@@ -111,8 +111,8 @@ func crossEntropy(t team, backward bool) pass {
 			var terms, all, own []float
 			for j, v := range x {
 				terms = append(terms, exp(v, m))
-				all = append(all, c.where(inside[j], v, num(0)))
-				own = append(own, c.where(ptx.Eq(k, columns[j], target), all[j], num(0)))
+				all = append(all, b.orZero(j, v))
+				own = append(own, c.where(ptx.Eq(k, b.at[j], target), all[j], num(0)))
 			}
 			return []float{m, c.sum(terms), c.sum(all), c.sum(own)}
 		},
@@ -130,14 +130,14 @@ func crossEntropy(t team, backward bool) pass {
 	}
 	dloss := ptx.LoadIf(k, t.active, ptx.At(k, ptx.PointerParam[float32](k, "dloss"), t.row), num(0))
 	dx := rowOf(t, ptx.PointerParam[float32](k, "dx"))
-	p.element = func(all []float, columns []ptx.Reg[uint32], inside []ptx.Reg[bool]) {
+	p.elements = func(all []float, b columns) {
 		scale := ptx.Rcp(k, all[1], ptx.Approx)
 		elsewhere := c.mul(smoothing, each)
 		own := c.add(elsewhere, c.sub(num(1), smoothing))
-		for j, x := range t.loads(logits, columns, inside, num(0)) {
-			wanted := c.where(ptx.Eq(k, columns[j], target), own, elsewhere)
+		for j, x := range b.load(logits, num(0)) {
+			wanted := c.where(ptx.Eq(k, b.at[j], target), own, elsewhere)
 			v := c.mul(dloss, c.sub(c.mul(exp(x, all[0]), scale), wanted))
-			ptx.StoreIf(k, inside[j], ptx.At(k, dx, columns[j]), or(v))
+			b.store(j, dx, or(v))
 		}
 	}
 	return p

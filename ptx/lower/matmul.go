@@ -41,17 +41,13 @@ type matmul struct {
 
 // variant is one way to compute a problem. Variants are named so that tests and the autotuner can ask for each.
 type variant struct {
-	name   string
-	splits int                                   // parts of the depth that are computed side by side and then added up
-	emit   func(m *matmul, splits int, c Buffer) // writes that many results of the whole batch
-	asIs   bool                                  // writes results of any type; others write float32
+	name string
+	cut  cut
+	emit func(m *matmul, c, parts Buffer, cut cut) // writes c, and what is cut up to parts
+	asIs bool                                      // writes results of any type; others write float32
 }
 
 const (
-	splitDepth = 256     // least depth of a part when it is split
-	splitMost  = 64      // parts at most
-	splitWords = 1 << 26 // of all parts at most
-	depthUnit  = 64      // a multiple of every tile's depth
 	// Up to so many multiplications in a product, small is the default: tiles would be mostly empty.
 	smallWork = 1 << 12
 	smallMost = 1 << 24 // multiplications from which small is no candidate
@@ -64,30 +60,20 @@ func (m *matmul) lower() error {
 		names[i] = v.name
 	}
 	v := vs[m.choose("matmul", m.problem(), names)]
-	c := m.c
-	if m.typeC != compute.Float32 && (v.splits > 1 || !v.asIs) {
+	c, parts := m.c, m.c
+	if v.cut.parts > 1 {
+		parts = m.scratch(4 * v.cut.parts * v.cut.elements)
+	} else if m.typeC != compute.Float32 && !v.asIs {
 		c = m.scratch(4 * m.out.Len())
 	}
-	if v.splits == 1 {
-		v.emit(m, 1, c)
-	} else {
-		bare := *m
-		bare.biasOf, bare.act, bare.typeC = 0, 0, compute.Float32
-		total := m.Batch * m.M * m.N
-		parts := m.scratch(4 * v.splits * total)
-		v.emit(&bare, v.splits, parts)
-		m.addUp(parts, v.splits, total, m.M, m.N, m.biasOf, m.act, m.bias, c)
+	v.emit(m, c, parts, v.cut)
+	if v.cut.parts > 1 {
+		m.addUp(v.cut, m.biasOf|m.resultFlags(), m.act, parts, m.bias, c)
 	}
 	if c != m.c {
 		m.cast(c, compute.Float32, m.c, m.typeC, m.out.Len())
 	}
 	return nil
-}
-
-// addUp makes the result, products of rows × cols with total elements in all, from as many for each split.
-func (s *step) addUp(parts Buffer, splits, total, rows, cols int, biasOf, act uint32, bias, c Buffer) {
-	sizes := append([]uint32{uint32(total), uint32(splits), biasOf, act}, divisorOf(rows)...)
-	s.launch(matmulSum, [3]int{ceilDiv(total, partThreads), 1, 1}, append(sizes, divisorOf(cols)...), parts, bias, c)
 }
 
 // problem names the choice of a variant: sizes, and what else changes code.
@@ -107,7 +93,7 @@ func (m *matmul) problem() string {
 func (m *matmul) variants() []variant {
 	preferred, others := m.newer()
 	add := func(good bool, name string, blocks int, emit func(m *matmul, splits int, c Buffer)) {
-		vs := m.withSplits(variant{name: name, splits: 1, emit: emit}, blocks)
+		vs := m.withSplits(name, blocks, emit)
 		if good {
 			preferred = append(preferred, vs...)
 		} else {
@@ -123,7 +109,7 @@ func (m *matmul) variants() []variant {
 		})
 	}
 	if m.K <= longestChain && m.M*m.N*m.K <= smallMost {
-		v := variant{name: "small", splits: 1, emit: func(m *matmul, _ int, c Buffer) { m.emitSmall(c) }}
+		v := variant{name: "small", emit: func(m *matmul, c, _ Buffer, _ cut) { m.emitSmall(c) }}
 		if small {
 			preferred = append(preferred, v)
 		} else {
@@ -138,15 +124,18 @@ func (m *matmul) variants() []variant {
 	return append(preferred, others...)
 }
 
-// withSplits is a variant of so many blocks and, before it, the same with the depth cut up, where that fills the GPU better.
-func (m *matmul) withSplits(v variant, blocks int) []variant {
-	n := m.splits(blocks, m.K, m.Batch*m.M*m.N)
-	if n <= 1 {
-		return []variant{v}
+// withSplits is a variant of so many blocks and, before it, the same with the depth cut up, where that fills the GPU better. emit
+// writes results of float32, as many as there are splits.
+func (m *matmul) withSplits(name string, blocks int, emit func(m *matmul, splits int, c Buffer)) (vs []variant) {
+	if n := m.splits(blocks, m.K, m.Batch*m.M*m.N); n > 1 {
+		c := uniform(n, m.Batch, m.M, m.N)
+		vs = append(vs, variant{name: name + c.name, cut: c, emit: func(m *matmul, _, parts Buffer, c cut) {
+			bare := *m
+			bare.biasOf, bare.act, bare.typeC = 0, 0, compute.Float32
+			emit(&bare, c.parts, parts)
+		}})
 	}
-	s := v
-	s.name, s.splits = v.name+"/splitk", n
-	return []variant{s, v}
+	return append(vs, variant{name: name, emit: func(m *matmul, c, _ Buffer, _ cut) { emit(m, 1, c) }})
 }
 
 // splits returns into how many parts to cut the depth of products when a kernel has so many blocks, and the result so many

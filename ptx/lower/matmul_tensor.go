@@ -17,14 +17,19 @@ func (m *matmul) newer() (preferred, others []variant) {
 	}
 	// Products with few vectors read a matrix once: that is what other kernels are for.
 	found := min(m.M, m.N) <= fewVectors // a good one, or none is wanted
-	add := func(name string, tileM, tileN int, asIs bool, enough int, emit func(m *matmul, splits int, c Buffer)) {
-		blocks := m.Batch * ceilDiv(m.M, tileM) * ceilDiv(m.N, tileN)
-		vs := m.withSplits(variant{name: name, splits: 1, emit: emit, asIs: asIs}, blocks)
+	add := func(blocks, enough int, vs []variant) {
 		if !found && blocks >= enough {
 			preferred, found = append(preferred, vs...), true
 		} else {
 			others = append(others, vs...)
 		}
+	}
+	addCuts := func(name string, t tiling, resident, enough int, emit func(m *matmul, c, parts Buffer, cut cut)) {
+		var vs []variant
+		for _, c := range m.cuts(t, resident) {
+			vs = append(vs, variant{name: name + c.name, cut: c, emit: emit, asIs: true})
+		}
+		add(t.batch*t.tiles(), enough, vs)
 	}
 	if set := wgmmas[m.typeA]; set != nil && m.typeA == m.typeB && m.caps.Target.Covers(ir.Target{SM: 90, Suffix: "a"}) && m.wgmmaFits() {
 		for i, t := range set.tiles {
@@ -33,8 +38,8 @@ func (m *matmul) newer() (preferred, others []variant) {
 			if m.M > wgmmaM/2 && m.N > t.n/2 && m.K >= 4*splitDepth {
 				enough = ceilDiv(enough, 8)
 			}
-			add(fmt.Sprintf("wgmma_%dx%d", wgmmaM, t.n), wgmmaM, t.n, true, enough,
-				func(m *matmul, splits int, c Buffer) { m.emitWgmma(set, i, splits, c) })
+			addCuts(fmt.Sprintf("wgmma_%dx%d", wgmmaM, t.n), m.tiling(wgmmaM, t.n, wgmmaGroup), 1, enough,
+				func(m *matmul, c, parts Buffer, cut cut) { m.emitWgmma(set, i, c, parts, cut) })
 		}
 	}
 	if set := m.mmaSet(); set != nil {
@@ -46,7 +51,8 @@ func (m *matmul) newer() (preferred, others []variant) {
 			case i == len(mmaTiles)-1:
 				enough = 0
 			}
-			add(t.name(), t.m, t.n, true, enough, func(m *matmul, splits int, c Buffer) { m.emitMma(set, i, splits, c) })
+			addCuts(t.name(), m.tiling(t.m, t.n, 1), t.resident(), enough,
+				func(m *matmul, c, parts Buffer, cut cut) { m.emitMma(set, i, c, parts, cut) })
 		}
 	}
 	if m.asyncFits() {
@@ -54,7 +60,8 @@ func (m *matmul) newer() (preferred, others []variant) {
 		if m.mmaSet() != nil {
 			enough = math.MaxInt
 		}
-		add("async", asyncTile.m, asyncTile.n, false, enough, func(m *matmul, splits int, c Buffer) { m.emitAsync(splits, c) })
+		blocks := m.Batch * ceilDiv(m.M, asyncTile.m) * ceilDiv(m.N, asyncTile.n)
+		add(blocks, enough, m.withSplits("async", blocks, func(m *matmul, splits int, c Buffer) { m.emitAsync(splits, c) }))
 	}
 	return preferred, others
 }
@@ -108,19 +115,18 @@ func index(b bool) int {
 func (t mmaTile) name() string { return fmt.Sprintf("mma_%dx%d", t.m, t.n) }
 
 // emitMma is the product by mma.sync, in tiles of that number.
-func (m *matmul) emitMma(set *mmaSet, tile, splits int, c Buffer) {
-	t, chunk := mmaTiles[tile], 16/set.size
+func (m *matmul) emitMma(set *mmaSet, tile int, c, parts Buffer, cut cut) {
+	chunk := 16 / set.size
 	lda, ldb := m.rowLengths()
-	across := ceilDiv(m.N, t.n)
-	tiles := across * ceilDiv(m.M, t.m)
 	flags := m.biasOf | m.resultFlags() | flagIf(vectorA, lda%chunk == 0) | flagIf(vectorB, ldb%chunk == 0) | flagIf(vectorC, m.N%4 == 0)
-	sizes := []uint32{uint32(m.M), uint32(m.N), uint32(m.K), uint32(depthOf(m.K, splits)), uint32(lda), uint32(ldb), flags, m.act}
-	for _, d := range []int{across, tiles, m.Batch} {
+	sizes := []uint32{uint32(m.M), uint32(m.N), uint32(m.K), uint32(lda), uint32(ldb), flags, m.act}
+	for _, d := range []int{cut.tiling.across, cut.tiling.tiles()} {
 		sizes = append(sizes, divisorOf(d)...)
 	}
+	sizes = append(sizes, cut.args()...)
 	alongA, alongB := m.lie()
-	m.launch(set.kernels[tile][alongA][alongB], [3]int{tiles * m.Batch * splits, 1, 1}, sizes, uint64(m.StrideA), uint64(m.StrideB),
-		m.a, m.b, m.bias, c)
+	m.launch(set.kernels[tile][alongA][alongB], [3]int{cut.items(), 1, 1}, sizes, uint64(m.StrideA), uint64(m.StrideB), m.a, m.b,
+		m.bias, c, parts)
 }
 
 // wgmmaFits tells whether tensor maps can describe the operands: rows at multiples of 16 bytes, and some of them.
@@ -130,18 +136,18 @@ func (m *matmul) wgmmaFits() bool {
 }
 
 // emitWgmma is the product by wgmma, in tiles of that number.
-func (m *matmul) emitWgmma(set *wgmmaSet, tile, splits int, c Buffer) {
-	t := set.tiles[tile]
-	down, across := ceilDiv(m.M, wgmmaM), ceilDiv(m.N, t.n)
-	total := down * across * m.Batch * splits
-	sizes := []uint32{uint32(m.M), uint32(m.N), uint32(m.K), uint32(depthOf(m.K, splits)), uint32(total), flagIf(1, m.StrideA > 0),
-		flagIf(1, m.StrideB > 0), m.biasOf | m.resultFlags() | flagIf(vectorC, m.N%4 == 0), m.act, uint32(down)}
-	for _, d := range []int{wgmmaGroup * across, down * across, m.Batch} {
+func (m *matmul) emitWgmma(set *wgmmaSet, tile int, c, parts Buffer, cut cut) {
+	n, t := set.tiles[tile].n, cut.tiling
+	items := cut.items()
+	sizes := []uint32{uint32(m.M), uint32(m.N), uint32(m.K), uint32(items), flagIf(1, m.StrideA > 0), flagIf(1, m.StrideB > 0),
+		m.biasOf | m.resultFlags() | flagIf(vectorC, m.N%4 == 0), m.act, uint32(t.down)}
+	for _, d := range []int{wgmmaGroup * t.across, t.tiles()} {
 		sizes = append(sizes, divisorOf(d)...)
 	}
+	sizes = append(sizes, cut.args()...)
 	alongA, alongB := m.lie()
-	m.launch(set.kernels[tile][alongA][alongB], [3]int{min(total, m.caps.Multiprocessors), 1, 1}, sizes, m.bias, c,
-		m.tensorMap(set.typ, m.a, m.M, wgmmaM, m.StrideA, !m.transA), m.tensorMap(set.typ, m.b, m.N, t.n, m.StrideB, m.transB))
+	m.launch(set.kernels[tile][alongA][alongB], [3]int{min(items, m.caps.Multiprocessors), 1, 1}, sizes, m.bias, c, parts,
+		m.tensorMap(set.typ, m.a, m.M, wgmmaM, m.StrideA, !m.transA), m.tensorMap(set.typ, m.b, m.N, n, m.StrideB, m.transB))
 }
 
 // tensorMap describes an operand with so many rows of the result's bound, of which a tile has box.

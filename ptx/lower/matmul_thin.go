@@ -73,12 +73,23 @@ func (t thin) blocks(m *matmul) int {
 }
 
 // across is blocks of one product, of columns.
-func (t thin) across(m *matmul) int { return ceilDiv(t.rows, warpColumns*gemvThreads/32>>t.shape(m)) }
+func (t thin) across(m *matmul) int { return ceilDiv(t.rows, t.perLane(m)*gemvThreads>>t.shape(m)) }
 
-// vector: whether everything may be read in fours.
+// kernel has room for the vectors.
+func (t thin) kernel(m *matmul) gemvKernels {
+	kernels := gemvs[m.elem(t.matrix)]
+	return kernels[slices.IndexFunc(kernels, func(k gemvKernels) bool { return t.vectors <= k.vectors })]
+}
+
+// perLane is how many rows a lane has, in columns.
+func (t thin) perLane(m *matmul) int {
+	return columnsOf(16/m.elem(t.matrix).Size(), t.kernel(m).vectors)
+}
+
+// vector: whether everything may be read in fours, or a matrix of halves in eights.
 func (t thin) vector(m *matmul) bool {
 	if !t.along {
-		return t.rows%4 == 0
+		return t.rows%t.perLane(m) == 0
 	}
 	return m.K%(16/m.elem(t.matrix).Size()) == 0 && t.vectorK == 1 && (t.vectors == 1 || t.vectorV%4 == 0)
 }
@@ -89,8 +100,6 @@ func (t thin) emit(m *matmul, splits int, c Buffer) {
 	if splits > 1 { // who adds them up adds the bias
 		act, t.biasR, t.biasV = 0, 0, 0
 	}
-	kernels := gemvs[m.elem(t.matrix)]
-	kernel := kernels[slices.IndexFunc(kernels, func(k gemvKernels) bool { return t.vectors <= k.vectors })]
 	sizes := []uint32{uint32(m.K), uint32(depthOf(m.K, splits)), uint32(t.vectors), uint32(t.shape(m)),
 		flagIf(gemvVector, t.vector(m)), act, uint32(t.vectorK), uint32(t.vectorV), uint32(t.resultR), uint32(t.resultV),
 		uint32(t.biasR), uint32(t.biasV),
@@ -99,9 +108,9 @@ func (t thin) emit(m *matmul, splits int, c Buffer) {
 	sizes = append(sizes, uint32(m.Batch*t.rows))
 	sizes = append(sizes, divisorOf(t.blocks(m))...)
 	sizes = append(sizes, divisorOf(t.across(m))...)
-	k := kernel.columns
+	k := t.kernel(m).columns
 	if t.along {
-		k = kernel.rows
+		k = t.kernel(m).rows
 	}
 	product := m.M * m.N
 	m.launch(k, [3]int{t.blocks(m) * splits, 1, 1}, sizes, uint64(t.strideM), uint64(t.strideX), uint64(product),

@@ -12,6 +12,9 @@ type mmaTile struct{ m, n, warpM, warpN int }
 
 func (t mmaTile) threads() int { return 32 * (t.m / t.warpM) * (t.n / t.warpN) }
 
+// resident is how many blocks a multiprocessor has at a time, about: 16 warps.
+func (t mmaTile) resident() int { return 512 / t.threads() }
+
 // Tiles of operands are mmaRow bytes deep, in mmaStages stages: with tiles of 128 × 128 that is 48 KiB, all that a block has
 // without asking.
 const (
@@ -60,90 +63,115 @@ func mmaGemm(kind *mmaKind, t mmaTile, alongA, alongB bool) Kernel {
 	return Kernel{Family: "matmul_" + kind.name,
 		Name:  fmt.Sprintf("mma_%s_%dx%d_%s%s", kind.name, t.m, t.n, lie(alongA), lie(alongB)),
 		Block: [3]int{t.threads(), 1, 1},
-		Doc: "c[split][product] = act(a·b + bias) over a split of the depth, by mma.sync on " + kind.doc + "; in the name, k says that " +
+		Doc: "c = act(a·b + bias), or parts of a·b where depths are cut up, by mma.sync on " + kind.doc + "; in the name, k says that " +
 			"an operand lies along the depth (a [m, k], b [n, k]), x that it lies across. Parameters: " + mmaParams + ".",
 		build: func(k *ptx.Kernel) { newMmaProduct(k, kind, t, alongA, alongB).build() }}
 }
 
-// mmaParams are those of gemm, with the types of the kind and of the result. Of the flags, alongA and alongB do not matter here.
-const mmaParams = gemmParams + "; c as the flags say"
+// Arguments in the array sizes of an mma_gemm.
+const (
+	mmaM = iota
+	mmaN
+	mmaK
+	mmaLDA // elements from row to row of a, as it lies in memory
+	mmaLDB
+	mmaFlags                              // as gemm's, but for alongA and alongB, and of the result
+	mmaAct                                //
+	mmaAcross                             // tiles in a row of them: a divisor
+	mmaTilesOf = mmaAcross + divisorWords // of one product: a divisor
+	mmaCut     = mmaTilesOf + divisorWords
+	mmaWords   = mmaCut + cutWords
+	mmaParams  = "u32 sizes[] (m, n, k, row lengths of a and b in memory, flags, activation; as divisors tiles across and tiles of a " +
+		"product; " + cutInDoc + "), u64 strides of a and b from product to product, a, b, f32* bias, c of the type that the flags " +
+		"say, f32* parts"
+)
 
 // mmaProduct is an mma_gemm under construction.
 type mmaProduct struct {
 	mmaTile
 	*mmaKind
-	k      *ptx.Kernel
-	depth  ptx.Reg[int32] // of this split
-	memory ptx.Ptr[ptx.Shared, uint32]
-	a, b   mmaSide
-	sums   [][]*ptx.Var[float32] // of each 16 × 8 of the warp's part, row by row
-	result rowResult
-	// Of the warp's part of the result.
-	top, left ptx.Reg[uint32]
+	k                 *ptx.Kernel
+	sizes             ptx.Array[uint32]
+	strideA, strideB  ptx.Reg[uint64]
+	ofA, ofB          ptx.Ptr[ptx.Global, uint8]
+	memory            ptx.Ptr[ptx.Shared, uint32]
+	a, b              mmaSide
+	sums              [][]*ptx.Var[float32] // of each 16 × 8 of the warp's part, row by row
+	result            rowResult
+	warpTop, warpLeft ptx.Reg[uint32] // of the warp's part, in the tile
 }
 
-// newMmaProduct reads the parameters and finds the block's and the warp's place.
+// newMmaProduct reads the parameters and finds the warp's place in a tile.
 func newMmaProduct(k *ptx.Kernel, kind *mmaKind, t mmaTile, alongA, alongB bool) *mmaProduct {
-	sizes := ptx.ParamArray[uint32](k, "sizes", gemmWords)
-	strideA, strideB := ptx.Param[uint64](k, "stride_a"), ptx.Param[uint64](k, "stride_b")
-	a, b := ptx.PointerParam[uint8](k, "a"), ptx.PointerParam[uint8](k, "b")
+	p := &mmaProduct{mmaTile: t, mmaKind: kind, k: k, sizes: ptx.ParamArray[uint32](k, "sizes", mmaWords)}
+	p.strideA, p.strideB = ptx.Param[uint64](k, "stride_a"), ptx.Param[uint64](k, "stride_b")
+	p.ofA, p.ofB = ptx.PointerParam[uint8](k, "a"), ptx.PointerParam[uint8](k, "b")
 	bias, c := ptx.PointerParam[float32](k, "bias"), ptx.PointerParam[uint8](k, "c")
-	p := &mmaProduct{mmaTile: t, mmaKind: kind, k: k}
-	m, n, flags := sizes.At(k, gemmM), sizes.At(k, gemmN), sizes.At(k, gemmFlags)
-	place, in := divisorAt(k, sizes, gemmTiles).split(k, k.Ctaid(ptx.X))
-	split, z := divisorAt(k, sizes, gemmBatch).split(k, place)
-	row, col := divisorAt(k, sizes, gemmAcross).split(k, in)
-	top, left := ptx.Mul(k, row, u32(t.m)), ptx.Mul(k, col, u32(t.n))
-	first := ptx.Mul(k, split, sizes.At(k, gemmDepth))
-	p.depth = ptx.Bitcast[int32](k, ptx.Min(k, ptx.Sub(k, sizes.At(k, gemmK), first), sizes.At(k, gemmDepth)))
+	parts := ptx.PointerParam[float32](k, "parts")
+	flags := p.arg(mmaFlags)
 
-	stage := (t.m + t.n) * mmaRow
-	p.memory = ptx.SharedArray[uint32](k, "tiles", mmaStages*stage/4, ptx.Align(128))
+	p.memory = ptx.SharedArray[uint32](k, "tiles", mmaStages*(t.m+t.n)*mmaRow/4, ptx.Align(128))
 	tid := k.Tid(ptx.X)
 	lane := ptx.And(k, tid, u32(31))
 	warp := ptx.Shr(k, tid, u32(5))
-	warpTop := ptx.Mul(k, ptx.Div(k, warp, u32(t.n/t.warpN)), u32(t.warpM))
-	warpLeft := ptx.Mul(k, ptx.Rem(k, warp, u32(t.n/t.warpN)), u32(t.warpN))
-	p.top, p.left = ptx.Add(k, top, warpTop), ptx.Add(k, left, warpLeft)
-	x := &p.result
-	*x = rowResult{k: k, lane: lane, m: m, n: n, act: sizes.At(k, gemmAct), bias: bias, c: c}
-	x.scratch = ptx.AtByte(k, p.memory, ptx.Mul(k, warp, u32(32*mmaScratchRow)))
-	x.read(flags)
-	x.begin(place)
-
-	wideZ := ptx.Convert[uint64](k, z)
-	size := u64(kind.size)
-	side := func(x ptx.Ptr[ptx.Global, uint8], stride ptx.Reg[uint64], ld int, along bool, vector uint32) mmaSide {
-		x = ptx.AtByte(k, x, ptx.Mul(k, ptx.Mul(k, wideZ, stride), size))
-		return mmaSide{k: k, mmaKind: kind, along: along, threads: t.threads(), x: x, ld: sizes.At(k, ld),
-			vector: hasFlag(k, flags, vector)}
+	p.warpTop = ptx.Mul(k, ptx.Div(k, warp, u32(t.n/t.warpN)), u32(t.warpM))
+	p.warpLeft = ptx.Mul(k, ptx.Rem(k, warp, u32(t.n/t.warpN)), u32(t.warpN))
+	p.result = rowResult{k: k, lane: lane, m: p.arg(mmaM), n: p.arg(mmaN), bias: bias, c: c, parts: parts}
+	p.result.scratch = ptx.AtByte(k, p.memory, ptx.Mul(k, warp, u32(32*mmaScratchRow)))
+	side := func(ld int, along bool, vector uint32) mmaSide {
+		return mmaSide{k: k, mmaKind: kind, along: along, threads: t.threads(), ld: p.arg(ld), vector: hasFlag(k, flags, vector)}
 	}
-	p.a = side(a, strideA, gemmLDA, alongA, vectorA)
-	p.b = side(b, strideB, gemmLDB, alongB, vectorB)
-	p.a.begin(p.memory, t.m, top, m, first)
-	p.b.begin(p.memory.Bytes(t.m*mmaRow), t.n, left, n, first)
-	p.a.lanes(lane, warpTop, t.warpM, true)
-	p.b.lanes(lane, warpLeft, t.warpN, false)
-	for range t.warpM / 16 * (t.warpN / 8) {
-		sum := make([]*ptx.Var[float32], 4)
-		for i := range sum {
-			sum[i] = ptx.VarOf(k, ptx.Imm(float32(0)))
-		}
-		p.sums = append(p.sums, sum)
-	}
+	p.a, p.b = side(mmaLDA, alongA, vectorA), side(mmaLDB, alongB, vectorB)
+	p.a.lanes(p.memory, t.m, lane, p.warpTop, t.warpM, true)
+	p.b.lanes(p.memory.Bytes(t.m*mmaRow), t.n, lane, p.warpLeft, t.warpN, false)
 	return p
+}
+
+func (p *mmaProduct) arg(i int) ptx.Reg[uint32] { return p.sizes.At(p.k, i) }
+
+// place is the product that a tile belongs to, and the tile's first row and column.
+func (p *mmaProduct) place(tile ptx.Reg[uint32]) (z, top, left ptx.Reg[uint32]) {
+	k := p.k
+	z, in := divisorAt(k, p.sizes, mmaTilesOf).split(k, tile)
+	row, col := divisorAt(k, p.sizes, mmaAcross).split(k, in)
+	return z, ptx.Mul(k, row, u32(p.mmaTile.m)), ptx.Mul(k, col, u32(p.mmaTile.n))
+}
+
+func (p *mmaProduct) build() {
+	k, t := p.k, p.mmaTile
+	eachSegment(k, p.sizes, mmaCut, k.Ctaid(ptx.X), p.arg(mmaK), func(s segment) {
+		z, top, left := p.place(s.tile)
+		begin := func(side *mmaSide, x ptx.Ptr[ptx.Global, uint8], stride ptx.Reg[uint64], size int,
+			first, bound ptx.Reg[uint32]) {
+			product := ptx.Mul(k, ptx.Mul(k, ptx.Convert[uint64](k, z), stride), u64(p.mmaKind.size))
+			side.begin(ptx.AtByte(k, x, product), size, first, bound, s.first)
+		}
+		begin(&p.a, p.ofA, p.strideA, t.m, top, p.arg(mmaM))
+		begin(&p.b, p.ofB, p.strideB, t.n, left, p.arg(mmaN))
+		p.sums = nil
+		for range t.warpM / 16 * (t.warpN / 8) {
+			p.sums = append(p.sums, variablesOf(k, constants(make([]float32, 4))))
+		}
+		p.addUp(s.depth)
+		z, top, left = p.place(s.tile) // found anew, rather than kept
+		p.result.begin(s, z, p.arg(mmaFlags), p.arg(mmaAct))
+		top, left = ptx.Add(k, top, p.warpTop), ptx.Add(k, left, p.warpLeft)
+		p.result.chunks(t.warpM/32, 32, top, left, true, func(i, row, col int) *ptx.Var[float32] {
+			return p.sums[(32*i+row)/16*(t.warpN/8)+col/8][row%16/8*2+col%8]
+		})
+		k.Barrier() // before the next segment's tiles come to where results were turned
+	})
 }
 
 func u64(n int) ptx.Reg[uint64] { return ptx.Imm(uint64(n)) }
 
-// build: while the tiles of a stage are multiplied, those of the next ones are on their way. The first tile is what the depth has
+// addUp adds up the products of a segment: while the tiles of a stage are multiplied, those of the next ones are on their way. The first tile is what the depth has
 // beyond a multiple of a tile's, so that all others are whole. Each turn of the inner loop brings tiles to the stage that the turn
 // before has read, which the barrier in between makes safe; if operands are not aligned, the outer loop does that instead, and the
 // inner one has a single turn.
-func (p *mmaProduct) build() {
+func (p *mmaProduct) addUp(depth ptx.Reg[uint32]) {
 	k := p.k
 	stage, deep := (p.mmaTile.m+p.mmaTile.n)*mmaRow, uint32(mmaRow/p.size)
-	depth := ptx.Bitcast[uint32](k, p.depth)
 	whole := ptx.And(k, ptx.Add(k, depth, ptx.Imm(deep-1)), ptx.Imm(-deep)) // rounded up
 	part := ptx.VarOf(k, ptx.Sub(k, ptx.Imm(deep), ptx.Sub(k, whole, depth)))
 	total := ptx.Bitcast[int32](k, whole)
@@ -189,9 +217,6 @@ func (p *mmaProduct) build() {
 	})
 	k.CpAsyncWaitAll()
 	k.Barrier()
-	p.result.chunks(p.warpM/32, 32, p.top, p.left, true, func(i, row, col int) *ptx.Var[float32] {
-		return p.sums[(32*i+row)/16*(p.warpN/8)+col/8][row%16/8*2+col%8]
-	})
 }
 
 // multiply adds the products of a stage.

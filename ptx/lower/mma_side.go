@@ -16,7 +16,6 @@ type mmaSide struct {
 	k       *ptx.Kernel
 	along   bool
 	threads int
-	x       ptx.Ptr[ptx.Global, uint8]
 	ld      ptx.Reg[uint32] // elements from row to row in memory
 	vector  ptx.Reg[bool]   // rows begin at multiples of 16 bytes
 	tile    ptx.Ptr[ptx.Shared, uint32]
@@ -40,13 +39,10 @@ type mmaPiece struct {
 func (s *mmaSide) chunk() int { return 16 / s.size } // elements
 func (s *mmaSide) deep() int  { return mmaRow / s.size }
 
-// begin is about tiles of size rows of the result's bound, from first on and at depth d0.
-func (s *mmaSide) begin(tile ptx.Ptr[ptx.Shared, uint32], size int, first, bound, d0 ptx.Reg[uint32]) {
+// begin is about x, in tiles of size rows of the result's bound, from first on and at depth d0.
+func (s *mmaSide) begin(x ptx.Ptr[ptx.Global, uint8], size int, first, bound, d0 ptx.Reg[uint32]) {
 	k := s.k
-	s.tile, s.row = tile, mmaRow
-	if !s.along {
-		s.row = size * s.size
-	}
+	s.pieces = nil
 	s.step = u64(mmaRow)
 	if !s.along {
 		s.step = ptx.MulWideU32(k, s.ld, u32(mmaRow))
@@ -56,7 +52,7 @@ func (s *mmaSide) begin(tile ptx.Ptr[ptx.Shared, uint32], size int, first, bound
 	tid := k.Tid(ptx.X)
 	row, c := ptx.Div(k, tid, u32(perRow)), ptx.Rem(k, tid, u32(perRow))
 	in := ptx.Mul(k, c, u32(s.chunk())) // of the row, in elements
-	s.to, s.apart = ptx.AtByte(k, tile, s.offset(row, c)), rows*s.row
+	s.to, s.apart = ptx.AtByte(k, s.tile, s.offset(row, c)), rows*s.row
 	for i := range size * mmaRow / 16 / s.threads {
 		row := ptx.Add(k, row, u32(i*rows))
 		p := mmaPiece{d: in}
@@ -72,7 +68,7 @@ func (s *mmaSide) begin(tile ptx.Ptr[ptx.Shared, uint32], size int, first, bound
 		}
 		at := ptx.MulWideU32(k, major, s.ld)
 		at = ptx.Mul(k, ptx.Add(k, at, ptx.Convert[uint64](k, minor)), u64(s.size))
-		p.at = ptx.PtrVarOf(k, ptx.AtByte(k, s.x, at))
+		p.at = ptx.PtrVarOf(k, ptx.AtByte(k, x, at))
 		s.pieces = append(s.pieces, p)
 	}
 }
@@ -155,11 +151,14 @@ func (s *mmaSide) gather(to ptx.Ptr[ptx.Shared, uint32], p mmaPiece, depth ptx.R
 	ptx.Store4(k, to, words)
 }
 
-// lanes prepares the reading of fragments of the warp's part, which begins at first. Of a, a fragment is 16 rows; of b it is two
-// of 8 rows.
-func (s *mmaSide) lanes(lane, first ptx.Reg[uint32], part int, ofA bool) {
+// lanes prepares the reading of fragments of the warp's part of tiles of size rows, which begins at first. Of a, a fragment is 16
+// rows; of b it is two of 8 rows.
+func (s *mmaSide) lanes(tile ptx.Ptr[ptx.Shared, uint32], size int, lane, first ptx.Reg[uint32], part int, ofA bool) {
 	k := s.k
-	s.ofA = ofA
+	s.ofA, s.tile, s.row = ofA, tile, mmaRow
+	if !s.along {
+		s.row = size * s.size
+	}
 	if !s.along && s.size == 4 { // lane 4g+t reads column g at depth t
 		t, g := ptx.And(k, lane, u32(3)), ptx.Shr(k, lane, u32(2))
 		at := ptx.Add(k, s.offset(t, ptx.Add(k, ptx.Shr(k, first, u32(2)), ptx.Shr(k, g, u32(2)))),

@@ -1,6 +1,10 @@
 package lower
 
-import "github.com/wavelane/wavelane/ptx"
+import (
+	"math"
+
+	"github.com/wavelane/wavelane/ptx"
+)
 
 // mmaScratchRow is bytes from row to row of the shared memory in which a warp turns results from fragments to rows: of 32 columns,
 // and as many more that fragments meet each bank once.
@@ -15,25 +19,31 @@ const (
 // rowResult writes the results of a warp row by row, 32 columns at a time: bias, activation and conversion take four neighbours of
 // a lane, and are there once for all chunks.
 type rowResult struct {
-	k         *ptx.Kernel
-	lane      ptx.Reg[uint32]
-	scratch   ptx.Ptr[ptx.Shared, uint32] // of the warp
-	m, n, act ptx.Reg[uint32]
-	bias      ptx.Ptr[ptx.Global, float32]
-	c         ptx.Ptr[ptx.Global, uint8]
+	k       *ptx.Kernel
+	lane    ptx.Reg[uint32]
+	scratch ptx.Ptr[ptx.Shared, uint32] // of the warp
+	m, n    ptx.Reg[uint32]
+	bias    ptx.Ptr[ptx.Global, float32]
+	c       ptx.Ptr[ptx.Global, uint8]
+	parts   ptx.Ptr[ptx.Global, float32]
 
+	to                                       ptx.Ptr[ptx.Global, uint8] // c, or the parts of this number
+	act                                      ptx.Reg[uint32]
 	vector, toF16, toBF16, ofRows, ofColumns ptx.Reg[bool]
 	product                                  ptx.Reg[uint64] // the first element of the product
 }
 
-func (x *rowResult) read(flags ptx.Reg[uint32]) {
+// begin is about a segment's tile of product z. Parts of it are written as they are.
+func (x *rowResult) begin(s segment, z, flags, act ptx.Reg[uint32]) {
+	k, whole := x.k, s.whole()
+	to := ptx.PtrVarOf(k, x.c)
+	k.If(ptx.Not(k, whole), func() { to.Set(ptx.Cast[uint8](ptx.At(k, x.parts, s.before()))) })
+	x.to = to.Get()
+	x.act = ptx.Select(k, whole, act, u32(0))
+	flags = ptx.And(k, flags, ptx.Select(k, whole, ptx.Imm(uint32(math.MaxUint32)), u32(vectorC)))
 	has := func(flag uint32) ptx.Reg[bool] { return hasFlag(x.k, flags, flag) }
 	x.vector, x.toF16, x.toBF16, x.ofRows, x.ofColumns = has(vectorC), has(resultF16), has(resultBF16), has(biasOfRows), has(biasOfColumns)
-}
-
-// begin is about the product at that place among those of all splits.
-func (x *rowResult) begin(place ptx.Reg[uint32]) {
-	x.product = ptx.Mul(x.k, ptx.MulWideU32(x.k, place, x.m), ptx.Convert[uint64](x.k, x.n))
+	x.product = ptx.Mul(k, ptx.MulWideU32(k, z, x.m), ptx.Convert[uint64](k, x.n))
 }
 
 // chunks writes n chunks of rows × 32 results; the first begins at (top, left), each next one 32 columns further, or with below
@@ -105,7 +115,7 @@ func (x *rowResult) rows(rows int, row, col ptx.Reg[uint32], from ptx.Ptr[ptx.Sh
 func (x *rowResult) four(element ptx.Reg[uint64], inside func(i int) ptx.Reg[bool], y []ptx.Reg[float32]) {
 	k := x.k
 	k.If(ptx.Or(k, x.toF16, x.toBF16), func() {
-		to := ptx.Cast[uint16](ptx.AtByte(k, x.c, ptx.Shl(k, element, u32(1))))
+		to := ptx.Cast[uint16](ptx.AtByte(k, x.to, ptx.Shl(k, element, u32(1))))
 		pair := func(i int) ptx.Reg[uint32] {
 			f := ptx.Bitcast[uint32](k, ptx.ConvertPair[ptx.F16x2](k, y[i], y[i+1]))
 			b := ptx.Bitcast[uint32](k, ptx.ConvertPair[ptx.BF16x2](k, y[i], y[i+1]))
@@ -121,7 +131,7 @@ func (x *rowResult) four(element ptx.Reg[uint64], inside func(i int) ptx.Reg[boo
 			}
 		})
 	}, func() {
-		to := ptx.Cast[float32](ptx.AtByte(k, x.c, ptx.Shl(k, element, u32(2))))
+		to := ptx.Cast[float32](ptx.AtByte(k, x.to, ptx.Shl(k, element, u32(2))))
 		k.If(x.vector, func() {
 			k.When(inside(0), func() { ptx.Store4(k, to, [4]ptx.Reg[float32](y)) })
 		}, func() {

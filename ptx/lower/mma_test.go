@@ -118,6 +118,27 @@ func (e exact) check(t *testing.T, r *rig, rng *rand.Rand) {
 	}
 }
 
+// emitCut emits a product whole or cut up at random: some tiles of the first, in shares of any size, or all in equal parts.
+func (m *matmul) emitCut(t *testing.T, rng *rand.Rand, of tiling, emit func(parts Buffer, c cut)) {
+	tiles, length := of.tiles()*of.batch, ceilDiv(m.K, depthUnit)
+	all := []cut{{parts: 1, length: max(1, length), share: 1, tiling: of}}
+	if length > 0 {
+		all = of.cut(all, "", 1+rng.IntN(tiles), length, 1+rng.IntN(2*length), 0)
+		share := 1 + rng.IntN(length)
+		all = of.cut(all, "", tiles, ceilDiv(length, share)*share, share, 0)
+	}
+	c := all[rng.IntN(len(all))]
+	parts := result
+	if c.parts > 1 {
+		parts = m.scratch(4 * c.parts * c.elements)
+	}
+	t.Logf("%d parts of %d tiles among %d, of %d units in shares of %d", c.parts, c.tiles, tiles, c.length, c.share)
+	emit(parts, c)
+	if c.parts > 1 {
+		m.addUp(c, 0, 0, parts, m.bias, result)
+	}
+}
+
 // Products by mma.sync: layouts, odd sizes, batches.
 func TestMmaProducts(t *testing.T) {
 	for _, set := range []*mmaSet{mmaF16, mmaBF16, mmaTF32, mmaTF32x3} {
@@ -126,12 +147,14 @@ func TestMmaProducts(t *testing.T) {
 				rng := ptxtest.Random(t)
 				for i := range 4 {
 					r := newRig(t, sim.Config{Checks: sim.AllChecks, Seed: rng.Uint64(), Perturb: true})
-					e := exact{kind: set.mmaKind.name, batch: oneOf(rng, 1, 2), m: 1 + rng.IntN(140), n: 1 + rng.IntN(140), k: rng.IntN(140),
+					e := exact{kind: set.mmaKind.name, batch: oneOf(rng, 1, 2), m: 1 + rng.IntN(140), n: 1 + rng.IntN(140), k: rng.IntN(330),
 						transA: i&1 == 1, transB: i&2 == 2, shareB: rng.IntN(2) == 0}
 					if rng.IntN(2) == 0 {
 						e.m, e.n, e.k = (e.m+7)&^7, (e.n+7)&^7, (e.k+7)&^7
 					}
-					e.emit = func(m *matmul) { m.emitMma(set, tile, 1, result) }
+					e.emit = func(m *matmul) {
+						m.emitMma(set, tile, result, result, m.cuts(m.tiling(mmaTiles[tile].m, mmaTiles[tile].n, 1), 1)[0])
+					}
 					e.check(t, r, rng)
 				}
 			})
@@ -149,7 +172,11 @@ func TestWgmmaProducts(t *testing.T) {
 					r := newRig(t, sim.Config{Checks: sim.AllChecks, Seed: rng.Uint64(), Perturb: true})
 					e := exact{kind: kind, batch: oneOf(rng, 1, 2), m: 8 * (1 + rng.IntN(20)), n: 8 * (1 + rng.IntN(36)),
 						k: 8 * (1 + rng.IntN(20)), transA: i&1 == 1, transB: i&2 == 2, shareB: rng.IntN(2) == 0}
-					e.emit = func(m *matmul) { m.emitWgmma(set, tile, 1, result) }
+					e.emit = func(m *matmul) {
+						m.emitCut(t, rng, m.tiling(wgmmaM, of.n, wgmmaGroup), func(parts Buffer, c cut) {
+							m.emitWgmma(set, tile, result, parts, c)
+						})
+					}
 					e.check(t, r, rng)
 				}
 			})

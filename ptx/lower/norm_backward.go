@@ -98,8 +98,8 @@ func (s *step) normBackward() {
 	s.launch(normColumns[vectors-1], [3]int{blocks * parts, 1, 1}, append([]any{sizes, operand(0), dy, norms}, sums[:vectors]...)...)
 	if parts > 1 {
 		for i := range vectors {
-			sizes := append([]uint32{uint32(cols), uint32(parts), 0, 0}, divisorOf(1)...)
-			s.launch(matmulSum, [3]int{ceilDiv(cols, partThreads), 1, 1}, append(sizes, divisorOf(cols)...), sums[i], sums[i], resultAt(1+i))
+			partial := sums[i].(Buffer)
+			s.addUp(uniform(parts, 1, 1, cols), 0, 0, partial, partial, resultAt(1+i))
 		}
 	}
 }

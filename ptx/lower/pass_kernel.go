@@ -6,10 +6,10 @@ import "github.com/wavelane/wavelane/ptx"
 type pass struct {
 	empty []float32 // what no element gives: one number or four
 	merge merge[float32]
-	// take gathers elements, columns of the row, of which some may not be inside; finish stores element i, or the row's result.
-	take    func(columns []ptx.Reg[uint32], inside []ptx.Reg[bool]) []float
-	row     func(all []float)
-	element func(all []float, i []ptx.Reg[uint32], inside []ptx.Reg[bool])
+	// take gathers elements of a row; row stores the row's result, or elements those of elements.
+	take     func(b columns) []float
+	row      func(all []float)
+	elements func(all []float, b columns)
 }
 
 // What a kernel of passes does with its tasks.
@@ -39,9 +39,7 @@ func passKernel(name, doc string, body func(t team) pass) *Kernel {
 				acc.set(b.merge(acc.get(), loadAll(k, at(ptx.Add(k, first, i)), len(b.empty))))
 			}, ptx.NoUnroll())
 		}, func() {
-			t.batches(func(columns []ptx.Reg[uint32], inside []ptx.Reg[bool]) {
-				acc.set(b.merge(acc.get(), b.take(columns, inside)))
-			})
+			t.batches(func(c columns) { acc.set(b.merge(acc.get(), b.take(c))) })
 		})
 		all := fromFirst(t, reduce(t, acc.get(), sharedFor[float32](k, len(b.empty)), b.merge))
 		first := ptx.And(k, t.active, ptx.Eq(k, t.lane, u32(0)))
@@ -52,7 +50,7 @@ func passKernel(name, doc string, body func(t team) pass) *Kernel {
 				k.If(first, func() { b.row(all) })
 				return
 			}
-			t.batches(func(columns []ptx.Reg[uint32], inside []ptx.Reg[bool]) { b.element(all, columns, inside) })
+			t.batches(func(c columns) { b.elements(all, c) })
 		})
 	}})
 }
@@ -74,25 +72,53 @@ func storeAll(k *ptx.Kernel, p ptx.Ptr[ptx.Global, float32], x []float) {
 	ptx.Store(k, p, x[0])
 }
 
+// columns are a batch of elements of a row that a lane has: of which the first is inside, the others may not be.
+type columns struct {
+	k      *ptx.Kernel
+	at     []ptx.Reg[uint32]
+	inside []ptx.Reg[bool]
+}
+
 // batches walks over the elements of the task, a batch of each lane at a time, neighbours side by side.
-func (t team) batches(f func(columns []ptx.Reg[uint32], inside []ptx.Reg[bool])) {
+func (t team) batches(f func(b columns)) {
 	k := t.k
 	ptx.For(k, ptx.Add(k, t.start, t.lane), t.end, ptx.Mul(k, t.lanes, u32(batch)), func(i ptx.Reg[uint32]) {
-		columns, inside := []ptx.Reg[uint32]{i}, []ptx.Reg[bool]{ptx.Lt(k, i, t.end)}
+		b := columns{k, []ptx.Reg[uint32]{i}, make([]ptx.Reg[bool], 1)}
 		for j := 1; j < batch; j++ {
-			columns = append(columns, ptx.Mad(k, t.lanes, u32(j), i))
-			inside = append(inside, ptx.Lt(k, columns[j], t.end))
+			b.at = append(b.at, ptx.Mad(k, t.lanes, u32(j), i))
+			b.inside = append(b.inside, ptx.Lt(k, b.at[j], t.end))
 		}
-		f(columns, inside)
+		f(b)
 	}, ptx.NoUnroll())
 }
 
-// loads are elements of a row where they are inside, and other elsewhere.
-func (t team) loads(p ptx.Ptr[ptx.Global, float32], columns []ptx.Reg[uint32], inside []ptx.Reg[bool], other float) (x []float) {
-	for j, i := range columns {
-		x = append(x, ptx.LoadIf(t.k, inside[j], ptx.At(t.k, p, i), other))
+// load is the batch's elements of a row, and other where they are not inside.
+func (b columns) load(p ptx.Ptr[ptx.Global, float32], other float) (x []float) {
+	for j, i := range b.at {
+		if j == 0 {
+			x = append(x, ptx.Load(b.k, ptx.At(b.k, p, i)))
+			continue
+		}
+		x = append(x, ptx.LoadIf(b.k, b.inside[j], ptx.At(b.k, p, i), other))
 	}
 	return x
+}
+
+// store writes element j of the batch if it is inside.
+func (b columns) store(j int, p ptx.Ptr[ptx.Global, float32], v float) {
+	if p = ptx.At(b.k, p, b.at[j]); j == 0 {
+		ptx.Store(b.k, p, v)
+		return
+	}
+	ptx.StoreIf(b.k, b.inside[j], p, v)
+}
+
+// orZero is v where element j of the batch is inside, else 0.
+func (b columns) orZero(j int, v float) float {
+	if j == 0 {
+		return v
+	}
+	return ptx.Select(b.k, b.inside[j], v, num(0))
 }
 
 // longestPass is the number of elements of a task at most: a lane joins 64 batches.

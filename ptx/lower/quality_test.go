@@ -2,6 +2,7 @@ package lower
 
 import (
 	"cmp"
+	"encoding/binary"
 	"errors"
 	"reflect"
 	"slices"
@@ -10,7 +11,6 @@ import (
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/conformance"
 	"github.com/wavelane/wavelane/internal/op"
-	"github.com/wavelane/wavelane/ptx/ir"
 	"github.com/wavelane/wavelane/ptx/sim"
 )
 
@@ -18,9 +18,11 @@ import (
 type trial struct {
 	conformance.Case
 	caps    Caps
-	variant int // of those that the lowering offers
-	blocks  int // of the kernel's largest launch
-	cost    int // about the threads and elements that executing it takes
+	variant int      // of those that the lowering offers
+	telling bool     // see there
+	blocks  int      // of the kernel's largest launch
+	params  []uint32 // words of the kernel's launches: grid and parameters
+	cost    int      // about the threads and elements that executing it takes
 }
 
 // trialsOf are the calls of the suite that launch each kernel, the cheapest first: in all variants, on GPUs large and small.
@@ -30,19 +32,26 @@ var trialsOf = sync.OnceValues(func() (trials map[*Kernel][]trial, err error) {
 	for _, e := range lowered() {
 		cases, failed := conformance.Cases(e)
 		err = errors.Join(err, failed)
-		for _, c := range cases {
+		ofSuite := len(cases)
+		for i, c := range append(cases, telling(e)...) {
 			err = errors.Join(err, eachLowering(c, func(t trial, l Lowering) {
-				blocks := map[*Kernel]int{}
+				t.telling = i >= ofSuite
+				blocks, params := map[*Kernel]int{}, map[*Kernel][]uint32{}
 				for _, a := range l.Actions {
 					if a.Launch != nil {
 						g := a.Launch.Grid
 						n := int(g[0]) * int(g[1]) * int(g[2])
 						t.cost += n * threads(a.Launch.Kernel)
 						blocks[a.Launch.Kernel] = max(blocks[a.Launch.Kernel], n)
+						words := append(params[a.Launch.Kernel], g[:]...)
+						for p := a.Launch.Params; len(p) >= 4; p = p[4:] {
+							words = append(words, binary.LittleEndian.Uint32(p))
+						}
+						params[a.Launch.Kernel] = words
 					}
 				}
 				for k, n := range blocks {
-					t.blocks = n
+					t.blocks, t.params = n, params[k]
 					trials[k] = append(trials[k], t)
 				}
 			}))
@@ -124,17 +133,6 @@ func (x recording) Start(io *op.IO) *compute.Future {
 		}
 	}
 	return f
-}
-
-// alone is a module with one kernel of its family and what that needs.
-func alone(k *Kernel) (*ir.Module, error) {
-	m, err := FamilyOf(k.Family).Module()
-	if err != nil {
-		return nil, err
-	}
-	c := *m
-	c.Funcs = slices.DeleteFunc(slices.Clone(m.Funcs), func(f *ir.Func) bool { return f.Entry && f.Name != k.Name })
-	return &c, nil
 }
 
 // newQualityRig is a rig without a size of its own: trials say what they need.

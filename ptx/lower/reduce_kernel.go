@@ -61,11 +61,16 @@ func (b *reduceBuilder[T]) oneByOne() {
 	k.While(func() ptx.Reg[bool] { return ptx.Lt(k, at.Get(), b.end) }, func() {
 		var values [][]ptx.Reg[T]
 		for j := range batch {
-			i := at.Get()
+			i, x := at.Get(), []float(nil)
 			if j > 0 {
 				i = ptx.Mad(k, b.lanes, u32(j), i)
+				x = b.one(ptx.Lt(k, i, b.end), i)
+			} else {
+				for _, p := range b.x {
+					x = append(x, ptx.Load(k, ptx.At(k, p, i)))
+				}
 			}
-			values = append(values, b.value(b.one(ptx.Lt(k, i, b.end), i), func() ptx.Reg[uint32] { return i }))
+			values = append(values, b.value(x, func() ptx.Reg[uint32] { return i }))
 		}
 		b.take(values)
 		at.Set(ptx.Mad(k, b.lanes, u32(batch), at.Get()))
@@ -141,6 +146,9 @@ func (b *reduceBuilder[T]) inVectors() {
 		for j := range batch - 1 {
 			n := next(j)
 			all = append(all, values(n, func(p ptx.Ptr[ptx.Global, float32]) [4]float {
+				if j == 0 {
+					return ptx.Load4(k, p)
+				}
 				v := variablesOf(k, []float{b.neutral, b.neutral, b.neutral, b.neutral})
 				k.When(ptx.Lt(k, n, units), func() {
 					x := ptx.Load4(k, p)

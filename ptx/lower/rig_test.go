@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"testing"
 
@@ -109,10 +110,14 @@ func (x *rigProgram) run(io *op.IO) (results [][]byte, err error) {
 		return nil, err
 	}
 	var all []uint64
-	alloc := func(n int) uint64 {
+	whole := x.wholeQuads()
+	alloc := func(n, size int) uint64 {
 		var at uint64
 		if err == nil {
-			at, err = x.gpu.Alloc(max(16, (n+15)&^15))
+			if whole {
+				n = ceilDiv(n, 4*size) * 4 * size
+			}
+			at, err = x.gpu.Alloc(n)
 			all = append(all, at)
 		}
 		return at
@@ -124,7 +129,7 @@ func (x *rigProgram) run(io *op.IO) (results [][]byte, err error) {
 	}()
 	values := make([]uint64, len(x.Values))
 	for i, v := range x.Values {
-		values[i] = alloc(v.Bytes())
+		values[i] = alloc(v.Bytes(), v.DType.Size())
 	}
 	if err != nil {
 		return nil, err
@@ -138,7 +143,7 @@ func (x *rigProgram) run(io *op.IO) (results [][]byte, err error) {
 		s := &x.Steps[i]
 		var scratch []uint64
 		for _, n := range x.code[i].Scratch {
-			scratch = append(scratch, alloc(n))
+			scratch = append(scratch, alloc(n, 4))
 		}
 		if err != nil {
 			return nil, err
@@ -169,6 +174,19 @@ func (x *rigProgram) run(io *op.IO) (results [][]byte, err error) {
 		results = append(results, p)
 	}
 	return results, nil
+}
+
+// wholeQuads tells whether a kernel of the program takes tensors as quads of elements: the last of them may reach beyond the end,
+// as memory is allocated in larger pieces. All others may touch nothing but the tensors.
+func (x *rigProgram) wholeQuads() bool {
+	for _, l := range x.code {
+		for _, a := range l.Actions {
+			if a.Launch != nil && strings.Contains(a.Launch.Kernel.Doc, "Parameters: u32 quads") {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // copyUpdated gives results that are operands changed in place the operands' elements.

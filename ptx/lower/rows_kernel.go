@@ -257,7 +257,7 @@ func (l rowTile) storeSingles(coefficients []float) {
 						p[i] = ptx.AtByte(k, p[i], l.stride)
 					}
 				}
-				k.When(l.has(4*j+c), func() {
+				store := func() {
 					var v []float
 					for _, p := range p[written:] {
 						v = append(v, ptx.Load(k, p))
@@ -266,7 +266,12 @@ func (l rowTile) storeSingles(coefficients []float) {
 					if l.second == added {
 						ptx.Store(k, p[1], l.x[4*j+c].Get())
 					}
-				})
+				}
+				if c == 0 {
+					store()
+					continue
+				}
+				k.When(l.has(4*j+c), store)
 			}
 		})
 	})

@@ -29,7 +29,7 @@ var worked = []struct {
 	{"mma_", "sm_80", "HMMA", 0},
 	{"mma_", "sm_90", "HMMA", 0},
 	{"wgmma_", "sm_90a", "HGMMA", 0},
-	{"attention_mma", "sm_90", "HMMA", 0},
+	{"attention_mma", "sm_90", "HMMA", 0.19}, // of the loop over tiles that all rows see
 }
 
 // sassRows is the table as the tools make it, and what falls short.

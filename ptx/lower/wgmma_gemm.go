@@ -57,7 +57,7 @@ func newWgmmaSet(name string, typ tensormap.DataType, body func(k *ptx.Kernel, t
 				of[a][b] = register(Kernel{Family: "matmul_wgmma_" + name,
 					Name:  fmt.Sprintf("wgmma_%s_%dx%d_%s%s", name, wgmmaM, t.n, lie[a], lie[b]),
 					Block: [3]int{wgmmaThreads, 1, 1}, Shared: t.shared(),
-					Doc: "c[split][product] = act(a·b + bias) over a split of the depth, by wgmma on tiles that TMA brings; in the name, k " +
+					Doc: "c = act(a·b + bias), or parts of a·b where depths are cut up, by wgmma on tiles that TMA brings; in the name, k " +
 						"says that an operand lies along the depth (a [m, k], b [n, k]), x that it lies across. Parameters: " + wgmmaParams + ".",
 					build: func(k *ptx.Kernel) { body(k, t, a == 1, b == 1) }})
 			}
@@ -72,8 +72,7 @@ const (
 	wgmmaSizeM = iota
 	wgmmaSizeN
 	wgmmaSizeK
-	wgmmaSplit                                 // depth of one split: a multiple of wgmmaDepth
-	wgmmaTotal                                 // tiles of all splits and products
+	wgmmaItems                                 // see cut.items
 	wgmmaBatchA                                // 0 if all products share a
 	wgmmaBatchB                                // likewise
 	wgmmaFlags                                 // as gemm's, of bias and result
@@ -81,11 +80,11 @@ const (
 	wgmmaTilesM                                // tiles below each other
 	wgmmaInGroup = wgmmaTilesM + 1             // tiles of wgmmaGroup rows of them: a divisor
 	wgmmaTilesOf = wgmmaInGroup + divisorWords // of one product
-	wgmmaBatch   = wgmmaTilesOf + divisorWords // products
-	wgmmaWords   = wgmmaBatch + divisorWords
-	wgmmaParams  = "u32 sizes[] (m, n, k, depth of a split, tiles in all, whether a and b differ from product to product, flags, " +
-		"activation, tiles in a column of them; as divisors tiles in a group of rows, tiles of a product, products), f32* bias, c of " +
-		"the type that the flags say, tensor maps of a and b"
+	wgmmaCut     = wgmmaTilesOf + divisorWords
+	wgmmaWords   = wgmmaCut + cutWords
+	wgmmaParams  = "u32 sizes[] (m, n, k, shares and other tiles in all, whether a and b differ from product to product, flags, " +
+		"activation, tiles in a column of them; as divisors tiles in a group of rows, tiles of a product; " + cutInDoc + "), f32* bias, " +
+		"c of the type that the flags say, f32* parts, tensor maps of a and b"
 )
 
 // wgmmaProduct is a wgmma_gemm under construction.
@@ -111,7 +110,7 @@ func wgmmaBody[T ptx.F16x2 | ptx.BF16x2](k *ptx.Kernel, t wgmmaTile, alongA, alo
 
 func (p *wgmmaProduct) build() {
 	k := p.k
-	bias, c := ptx.PointerParam[float32](k, "bias"), ptx.PointerParam[uint8](k, "c")
+	bias, c, parts := ptx.PointerParam[float32](k, "bias"), ptx.PointerParam[uint8](k, "c"), ptx.PointerParam[float32](k, "parts")
 	a, b := ptx.TensorMapParam(k, "map_a"), ptx.TensorMapParam(k, "map_b")
 	k.MinBlocks(1)
 	p.memory = ptx.DynamicShared[uint32](k, ptx.Align(1024))
@@ -133,7 +132,7 @@ func (p *wgmmaProduct) build() {
 		k.If(first, func() { p.produce(a, b) })
 	}, func() {
 		k.SetMaxRegsInc(wgmmaConsumerRegs)
-		p.consume(bias, c)
+		p.consume(&rowResult{k: k, bias: bias, c: c, parts: parts})
 	})
 }
 
@@ -163,30 +162,25 @@ func (r *ring) next() {
 	r.stage.Set(ptx.Select(k, around, u32(0), n))
 }
 
-// outputTile is one tile of the result.
+// outputTile is a tile of the result, of which the block computes a segment.
 type outputTile struct {
-	z         ptx.Reg[uint32]        // number of the product
-	place     func() ptx.Reg[uint32] // of the product among those of all splits
-	top, left ptx.Reg[uint32]
-	first     ptx.Reg[uint32] // where the depth of its split begins
-	depth     ptx.Reg[uint32] // of the split
+	segment
+	z, top, left ptx.Reg[uint32] // number of the product, first row and column
 }
 
-// each goes over the tiles that the block computes.
+// each goes over what the block computes.
 func (p *wgmmaProduct) each(f func(w outputTile)) {
 	k := p.k
-	ptx.For(k, k.Ctaid(ptx.X), p.sizes.At(k, wgmmaTotal), k.Nctaid(ptx.X), func(i ptx.Reg[uint32]) {
-		place, in := divisorAt(k, p.sizes, wgmmaTilesOf).split(k, i)
-		batch := divisorAt(k, p.sizes, wgmmaBatch)
-		split, z := batch.split(k, place)
-		group, in := divisorAt(k, p.sizes, wgmmaInGroup).split(k, in)
-		row := ptx.Mul(k, group, u32(wgmmaGroup))
-		rows := ptx.Min(k, ptx.Sub(k, p.sizes.At(k, wgmmaTilesM), row), u32(wgmmaGroup))
-		col := ptx.Div(k, in, rows)
-		row = ptx.Add(k, row, ptx.Sub(k, in, ptx.Mul(k, col, rows)))
-		first := ptx.Mul(k, split, p.sizes.At(k, wgmmaSplit))
-		f(outputTile{z: z, place: func() ptx.Reg[uint32] { return ptx.Mad(k, split, batch.d, z) }, top: ptx.Mul(k, row, u32(wgmmaM)), left: ptx.Mul(k, col, u32(p.n)), first: first,
-			depth: ptx.Min(k, ptx.Sub(k, p.sizes.At(k, wgmmaSizeK), first), p.sizes.At(k, wgmmaSplit))})
+	ptx.For(k, k.Ctaid(ptx.X), p.sizes.At(k, wgmmaItems), k.Nctaid(ptx.X), func(i ptx.Reg[uint32]) {
+		eachSegment(k, p.sizes, wgmmaCut, i, p.sizes.At(k, wgmmaSizeK), func(s segment) {
+			z, in := divisorAt(k, p.sizes, wgmmaTilesOf).split(k, s.tile)
+			group, in := divisorAt(k, p.sizes, wgmmaInGroup).split(k, in)
+			row := ptx.Mul(k, group, u32(wgmmaGroup))
+			rows := ptx.Min(k, ptx.Sub(k, p.sizes.At(k, wgmmaTilesM), row), u32(wgmmaGroup))
+			col := ptx.Div(k, in, rows)
+			row = ptx.Add(k, row, ptx.Sub(k, in, ptx.Mul(k, col, rows)))
+			f(outputTile{s, z, ptx.Mul(k, row, u32(wgmmaM)), ptx.Mul(k, col, u32(p.n))})
+		})
 	}, ptx.NoUnroll())
 }
 
@@ -223,14 +217,12 @@ func (p *wgmmaProduct) produce(a, b ptx.TensorMap) {
 
 // consume is what the two warpgroups do that multiply. A stage is given back when the products of the next one have been asked
 // for, so that there is always work waiting.
-func (p *wgmmaProduct) consume(bias ptx.Ptr[ptx.Global, float32], c ptx.Ptr[ptx.Global, uint8]) {
+func (p *wgmmaProduct) consume(x *rowResult) {
 	k := p.k
 	tid := ptx.Sub(k, k.Tid(ptx.X), u32(128))
 	lane, warp, half := ptx.And(k, tid, u32(31)), ptx.Shr(k, tid, u32(5)), ptx.Shr(k, tid, u32(7))
-	scratch := ptx.AtByte(k, p.scratch, ptx.Mul(k, warp, u32(wgmmaScratch)))
-	x := &rowResult{k: k, lane: lane, scratch: scratch, m: p.sizes.At(k, wgmmaSizeM), n: p.sizes.At(k, wgmmaSizeN),
-		act: p.sizes.At(k, wgmmaAct), bias: bias, c: c}
-	x.read(p.sizes.At(k, wgmmaFlags))
+	x.lane, x.scratch = lane, ptx.AtByte(k, p.scratch, ptx.Mul(k, warp, u32(wgmmaScratch)))
+	x.m, x.n = p.sizes.At(k, wgmmaSizeM), p.sizes.At(k, wgmmaSizeN)
 	leader := ptx.Eq(k, lane, u32(0))
 	r := p.ring()
 	sums := make([]*ptx.Var[float32], p.n/2)
@@ -264,7 +256,7 @@ func (p *wgmmaProduct) consume(bias ptx.Ptr[ptx.Global, float32], c ptx.Ptr[ptx.
 		k.When(ptx.And(k, leader, ptx.Gt(k, w.depth, u32(0))), func() {
 			ptx.MbarrierArriveN(k, ptx.SharedPtrAt[ptx.Shared, ptx.Mbarrier](k, before.Get()), u32(1))
 		})
-		x.begin(w.place())
+		x.begin(w.segment, w.z, p.sizes.At(k, wgmmaFlags), p.sizes.At(k, wgmmaAct))
 		x.chunks(p.n/32, 16, ptx.Mad(k, warp, u32(16), w.top), w.left, false, func(i, row, col int) *ptx.Var[float32] {
 			return sums[(32*i+col)/8*4+row/8*2+col%8]
 		})

@@ -8,7 +8,7 @@ import (
 
 	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 	"github.com/wavelane/wavelane/ptx/ir"
-	"github.com/wavelane/wavelane/ptx/kernels"
+	"github.com/wavelane/wavelane/ptx/lower"
 	"github.com/wavelane/wavelane/ptx/opt"
 )
 
@@ -26,14 +26,14 @@ func TestPtxasPrograms(t *testing.T) {
 	}
 }
 
-// TestPtxasKernels gives ptxas what the passes make of the library's kernels.
+// TestPtxasKernels gives ptxas what the passes make of the catalogue's kernels.
 func TestPtxasKernels(t *testing.T) {
 	ptxas := ptxtest.Ptxas(t)
-	for _, k := range kernels.All() {
-		m, err := k.Module()
+	for _, f := range lower.Families() {
+		m, err := f.Kernels[0].Module()
 		require.NoError(t, err)
-		for _, o := range everything {
-			assemble(t, ptxas, m, o)
+		for _, unroll := range []int{0, 4} {
+			assemble(t, ptxas, m, opt.Options{Passes: opt.All, Unroll: unroll})
 		}
 	}
 }
@@ -44,6 +44,6 @@ func assemble(t *testing.T, ptxas string, m *ir.Module, o opt.Options) {
 	require.NoError(t, err)
 	// ptxas knows no requests to unroll: without the pass they are still there.
 	text := strings.ReplaceAll(got.String(), `.pragma "unroll`, `// "`)
-	_, err = ptxtest.Assemble(t, ptxas, "sm_80", text, "-O1")
+	_, err = ptxtest.Assemble(t, ptxas, ptxtest.TargetOf(got), text, "-O1")
 	require.NoError(t, err, "%s", got)
 }

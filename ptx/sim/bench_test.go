@@ -2,15 +2,19 @@ package sim_test
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
 	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
-	"github.com/wavelane/wavelane/ptx/kernels"
+	"github.com/wavelane/wavelane/ptx/lower"
 	"github.com/wavelane/wavelane/ptx/sim"
 )
 
@@ -84,40 +88,58 @@ func BenchmarkFMA(b *testing.B) {
 	}
 }
 
-// BenchmarkGEMM256 multiplies two matrices of 256 × 256 with the register-tiled kernel.
+// BenchmarkGEMM256 multiplies two matrices of 256 × 256 with kernels of the catalogue: tiles that are loaded, and tiles that
+// arrive in the background.
 func BenchmarkGEMM256(b *testing.B) {
 	const n = 256
-	kernel := kernels.SGEMM(kernels.Tile{M: 64, N: 64, K: 16, PerThreadM: 8, PerThreadN: 8})
-	ir, err := kernel.Module()
-	require.NoError(b, err)
-	rng := ptxtest.Random(b)
-	for _, c := range []struct {
-		name string
-		cfg  sim.Config
-	}{{"unchecked", sim.Config{}}, {"checked", sim.Config{Checks: sim.AllChecks}}} {
-		b.Run(c.name, func(b *testing.B) {
-			g := sim.New(c.cfg)
-			m, err := g.Load(ir)
-			require.NoError(b, err)
-			k, err := m.Kernel(kernel.Name)
-			require.NoError(b, err)
-			var buffers [3]uint64
-			for i := range buffers {
-				v := make([]uint32, n*n)
-				for j := range v {
-					v[j] = math.Float32bits(rng.Float32()*2 - 1)
-				}
-				buffers[i] = upload(b, g, v)
-			}
-			params, err := k.Pack(uint32(n), uint32(n), uint32(n), buffers[0], buffers[1], buffers[2])
-			require.NoError(b, err)
-			grid := kernel.Grid(n, n, n)
-			l := sim.Launch{Grid: sim.Dim3{X: grid[0], Y: grid[1], Z: grid[2]}, Block: sim.Dim3{X: kernel.Block[0]}, Params: params}
-			for b.Loop() {
-				_, err := g.Run(context.Background(), k, l)
+	for _, variant := range []string{"tile64x64", "async"} {
+		kernel, launch := product(b, variant, n)
+		for _, c := range []struct {
+			name string
+			cfg  sim.Config
+		}{{"unchecked", sim.Config{}}, {"checked", sim.Config{Checks: sim.AllChecks}}} {
+			b.Run(variant+"/"+c.name, func(b *testing.B) {
+				g := sim.New(c.cfg)
+				rng := ptxtest.Replay(1)
+				ir, err := kernel.Module()
 				require.NoError(b, err)
-			}
-			b.ReportMetric(float64(b.N)*n*n*n/b.Elapsed().Seconds()/1e6, "Mlane-FMA/s")
-		})
+				m, err := g.Load(ir)
+				require.NoError(b, err)
+				k, err := m.Kernel(kernel.Name)
+				require.NoError(b, err)
+				for _, p := range launch.Pointers {
+					v := make([]uint32, n*n)
+					for j := range v {
+						v[j] = math.Float32bits(rng.Float32()*2 - 1)
+					}
+					binary.LittleEndian.PutUint64(launch.Params[p.At:], upload(b, g, v)+uint64(p.Offset))
+				}
+				grid, block := launch.Grid, kernel.Block
+				l := sim.Launch{Grid: sim.Dim3{X: int(grid[0]), Y: int(grid[1]), Z: int(grid[2])}, Params: launch.Params,
+					Block: sim.Dim3{X: block[0], Y: block[1], Z: block[2]}, Shared: kernel.Shared}
+				for b.Loop() {
+					_, err := g.Run(context.Background(), k, l)
+					require.NoError(b, err)
+				}
+				b.ReportMetric(float64(b.N)*n*n*n/b.Elapsed().Seconds()/1e6, "Mlane-FMA/s")
+			})
+		}
 	}
+}
+
+// product is the launch by which the catalogue multiplies two square matrices, by a variant of its kernel.
+func product(b *testing.B, variant string, n int) (*lower.Kernel, *lower.Launch) {
+	p := &op.Program{}
+	x, y := p.Add(op.F32(n, n), op.FromHost), p.Add(op.F32(n, n), op.FromHost)
+	out, err := p.Apply(op.MatMul, op.Attr{Options: compute.MatMulOptions{}}, x, y)
+	require.NoError(b, err)
+	l, err := lower.Lower(&p.Steps[0], p.Types([]op.Slot{x, y}), p.Types([]op.Slot{out}), &lower.DefaultCaps,
+		func(_, _ string, candidates []string) int {
+			i := slices.Index(candidates, variant)
+			require.GreaterOrEqual(b, i, 0, "%s is none of %v", variant, candidates)
+			return i
+		})
+	require.NoError(b, err)
+	require.Len(b, l.Actions, 1)
+	return l.Actions[0].Launch.Kernel, l.Actions[0].Launch
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/wavelane/wavelane/cuda/internal/driver"
 	"github.com/wavelane/wavelane/cuda/internal/softgpu"
 	"github.com/wavelane/wavelane/ptx/args"
-	"github.com/wavelane/wavelane/ptx/kernels"
 	"github.com/wavelane/wavelane/ptx/parse"
 )
 
@@ -230,29 +229,6 @@ func TestOccupancy(t *testing.T) {
 	l.Grid = [3]uint32{16, 1, 1}
 	_, res = r.OccupancyMaxActiveClusters(r.fn("add"), l)
 	r.is(driver.InvalidClusterSize, res)
-}
-
-// TestCatalogue loads every kernel there is: what the builder makes, the driver takes.
-func TestCatalogue(t *testing.T) {
-	r := newRig(t, softgpu.Config{})
-	for _, k := range kernels.All() {
-		m, err := k.Module()
-		require.NoError(t, err)
-		o := driver.JIT{}
-		c, res := r.Compile([]byte(m.String()), &o)
-		require.Equal(t, driver.Success, res, "%s: %s", k.Name, o.ErrorLog)
-		loaded, res := r.ModuleLoadData(c, &o)
-		require.Equal(t, driver.Success, res, "%s: %s", k.Name, o.ErrorLog)
-		f, res := r.ModuleGetFunction(loaded, k.Name)
-		r.ok(res)
-		most, res := r.FuncGetAttribute(driver.FuncMaxThreads, f)
-		r.ok(res)
-		require.Equal(t, k.Block[0]*k.Block[1]*k.Block[2], most)
-		blocks, res := r.OccupancyMaxActiveBlocks(f, most, 0)
-		r.ok(res)
-		require.Positive(t, blocks)
-		r.ok(r.ModuleUnload(loaded))
-	}
 }
 
 // FuzzModuleLoadData loads whatever comes: no panic, and what fails says why.

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/wavelane/wavelane/ptx/ir"
 )
 
 // assemblerVariable is the environment variable with the path of ptxas.
@@ -41,6 +43,14 @@ func Ptxas(t testing.TB) string {
 
 // ErrTarget says that ptxas does not know a target: newer ones have left the oldest, older ones lack the newest.
 var ErrTarget = errors.New("this ptxas does not know the target")
+
+// TargetOf is what to assemble a module for: its own target, or sm_80 where it asks for an older one, which not every ptxas knows.
+func TargetOf(m *ir.Module) string {
+	if m.Target.SM < 80 {
+		return "sm_80"
+	}
+	return m.Target.String()
+}
 
 // Assemble gives a module to ptxas, for a target such as sm_90a, and throws the result away. It returns what ptxas printed. The
 // error, if ptxas rejects the text, contains that; it is [ErrTarget] if ptxas does not know the target. Everything else that

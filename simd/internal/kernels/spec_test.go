@@ -261,7 +261,23 @@ func acceptsSum(got, want, magnitude float64, n int) bool {
 	case got-got != 0 || want-want != 0:
 		return false
 	}
-	// Callers cut blocks of at most 16 Ki elements. The error of longer sums grows with their length.
-	bound := 2e-6 * max(1, float64(n)/(16<<10))
+	// What is below half a unit of the last place of the sum so far, which is up to 2⁻²⁴ of it, is lost: of terms like those of
+	// exp, most of which are small, always. That adds up: for arguments spread over 30, to 2⁻³⁰ of the sum for each addition to
+	// a lane (the mean over a growing sum, and 1/30 of the terms for each factor e). Twice that stays a small part of what random
+	// roundings can do at worst, 2⁻²⁵ each. Beside it there is the error of the terms.
+	bound := 3e-7 + 0x1p-29*float64(n/perAddition())
 	return math.Abs(got-want) <= bound*magnitude+float64(n+1)*0x1p-148
+}
+
+// perAddition is how many elements there are for each addition to a lane, at least: kernels that sum have two lots of lanes or more.
+func perAddition() int {
+	switch Active() {
+	case AVX512:
+		return 2 * 16
+	case AVX2:
+		return 2 * 8
+	case SSE, NEON, SIMD128:
+		return 2 * 4
+	}
+	return math.MaxInt // sums in float64
 }

@@ -7,7 +7,7 @@ RACE      := ./compute ./quant ./batch ./simd ./simd/internal/pool ./simd/intern
 # Packages whose tests run on other processors too: in emulation (arm64) and under Node.js (js/wasm).
 PORTABLE  := ./compute ./quant ./quant/gguf ./internal/op ./batch ./simd/... ./ptx/eval .
 # Modules of their own, so that what they depend on stays out of the main one.
-MODULES   := simd/internal/asmgen simd/blas internal/browser bench wasm/browser
+MODULES   := simd/internal/asmgen simd/blas internal/browser wasm/browser bench
 HOSTARCH  := $(shell $(GO) env GOHOSTARCH)
 QEMU      := $(shell command -v qemu-aarch64-static || command -v qemu-aarch64)
 # Of the suite's cases for each operation, one in so many runs in the browser, other ones by each seed.
@@ -109,9 +109,9 @@ browser: export CGO_ENABLED := 0
 browser: export WAVELANE_SAMPLE := $(BROWSER_SAMPLE)
 browser: # in a headless Chromium, in a page and in a worker
 	cd internal/browser && GOOS= GOARCH= $(GO) build -o $(CURDIR)/out/gobrowser ./cmd/gobrowser
-	cd internal/conformance && $(GO) test -timeout 20m -short -exec $(CURDIR)/out/gobrowser -run '^(TestWebGPU|TestCPU)$$'
-	$(GO) test -timeout 20m -exec $(CURDIR)/out/gobrowser ./gpu
-	$(GO) test -timeout 20m -exec "$(CURDIR)/out/gobrowser -worker" -run '^(TestOpenInBrowser|TestKernelRuns|TestInterop|TestLost)$$' . ./gpu
+	cd internal/conformance && $(TEST) -short -exec $(CURDIR)/out/gobrowser -run '^(TestWebGPU|TestCPU)$$'
+	$(TEST) -exec $(CURDIR)/out/gobrowser ./gpu
+	$(TEST) -exec "$(CURDIR)/out/gobrowser -worker" -run '^(TestOpenInBrowser|TestKernelRuns|TestInterop|TestLost)$$' . ./gpu
 
 generate: ## write what is generated from the catalogue and the kernels; tests fail when it is stale
 	$(GO) generate ./...

@@ -49,47 +49,67 @@ func pack(m *testing.M) (int, error) {
 	return m.Run(), nil
 }
 
-// node starts a module of package jstest, which finds the library's folder as its first argument.
-func node(t *testing.T, file string, args ...string) (wait func() []byte) {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
-	t.Cleanup(cancel)
-	cmd := exec.CommandContext(ctx, "node", append([]string{filepath.Join(folder, "..", "..", "test", file), folder}, args...)...)
-	var out bytes.Buffer
-	var problems bytes.Buffer
+// patience is how long Node.js may take for a test: some ten times what it needs, and a small part of what go test allows.
+const patience = 3 * time.Minute
+
+// node runs Node.js and returns its output. To take too long is an error, and so is to complain.
+func node(t *testing.T, args ...string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "node", args...)
+	cmd.WaitDelay = time.Second
+	var out, problems bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &problems
-	require.NoError(t, cmd.Start(), "the tests of the JavaScript API need Node.js")
-	return func() []byte {
-		require.NoError(t, cmd.Wait(), "%s%s", &out, &problems)
-		require.Empty(t, problems.String())
-		t.Logf("%s: %v of CPU time", file, cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime())
-		return out.Bytes()
+	err := cmd.Run()
+	switch {
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("node %v hangs: not done after %v\n%s%s", args, patience, &out, &problems)
+	case err != nil || problems.Len() > 0:
+		return nil, fmt.Errorf("node %v (these tests need Node.js): %v\n%s%s", args, err, &out, &problems)
 	}
+	t.Logf("%v of CPU time", cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime())
+	return out.Bytes(), nil
+}
+
+// module is the path of a module of package jstest. Each finds the library's folder as its first argument.
+func module(name string) string { return filepath.Join(folder, "..", "..", "test", name) }
+
+// report runs a module that tests by itself.
+func report(t *testing.T, least int, args ...string) {
+	out, err := node(t, append(args, folder)...)
+	require.NoError(t, err)
+	var r jstest.Report
+	require.NoError(t, json.Unmarshal(out, &r), "%s", out)
+	r.Check(t, least)
 }
 
 // TestConformance runs cases of every operation through the API: arrays, tensors, batches and plans in turn.
 func TestConformance(t *testing.T) {
 	r := jstest.Serve(t, folder)
-	wait := node(t, "node.js", r.URL)
+	ended := make(chan error, 1)
+	go func() {
+		defer r.Finish() // should it end early, so does what waits for its answers
+		_, err := node(t, module("node.js"), folder, r.URL)
+		ended <- err
+	}()
 	n := r.Conform(t, 6)
 	r.Finish()
-	wait()
+	require.NoError(t, <-ended)
 	t.Logf("%d cases of the catalogue through JavaScript on the CPU device", n)
 }
 
 // TestAPI runs what api.js tests: mistakes of every kind, batches, plans, signals, memory, and the end of the program.
-func TestAPI(t *testing.T) {
-	var report jstest.Report
-	require.NoError(t, json.Unmarshal(node(t, "api_node.js")(), &report))
-	report.Check(t, 10)
-}
+func TestAPI(t *testing.T) { report(t, 15, module("api_node.js")) }
+
+// TestForgotten runs what forgotten.js tests: the garbage collector takes nothing from calls that wait.
+func TestForgotten(t *testing.T) { report(t, 6, "--expose-gc", module("forgotten.js")) }
 
 // TestReadme runs the README's JavaScript as it stands, with the package in node_modules.
 func TestReadme(t *testing.T) {
 	script := filepath.Join(folder, "..", "..", "readme.mjs")
 	require.NoError(t, os.WriteFile(script, []byte(jstest.Snippet(t, "README.md")+"\nconsole.log(JSON.stringify([...c, ...probabilities, ...y]));\n"), 0o644))
-	cmd := exec.Command("node", script)
-	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	out, err := node(t, script)
+	require.NoError(t, err)
 	var got []float64
 	require.NoError(t, json.Unmarshal(out, &got), "%s", out)
 	require.InDeltaSlice(t, jstest.SnippetResults, got, 1e-5)

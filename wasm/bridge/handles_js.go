@@ -60,13 +60,14 @@ func held[T any](handle int) (T, error) {
 	return x, nil
 }
 
-// release closes an object and forgets it.
+// release forgets an object, and closes it after the calls that were made before: a page may close what a waiting call uses, and its
+// garbage collector may find that nobody else does.
 func release(handle int) {
 	switch x := handles[handle].(type) {
 	case *tensor:
-		x.Close()
+		x.device.enqueue(func() { x.Close() })
 	case *plan:
-		x.device.enqueue(func() { x.Close() }) // after the runs that were asked for
+		x.device.enqueue(func() { x.Close() })
 	case *device:
 		x.enqueue(func() { x.executor.Close() })
 	}

@@ -184,7 +184,7 @@ export interface Tensor {
    * @throws {UnsupportedError} on the CPU
    */
   gpuBuffer(): GPUBufferRange;
-  /** Frees the memory once work in flight no longer needs it. */
+  /** Frees the memory once the calls made before no longer need it: they need not be waited for. */
   close(): void;
 }
 

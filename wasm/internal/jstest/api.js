@@ -32,6 +32,18 @@ const detached = () => {
 
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
+/**
+ * Makes a plan; each call of runs() keeps the device's queue waiting, as a run begins when the one before has delivered. On the CPU a run
+ * must take long enough for events to be let through.
+ */
+export async function occupy(dev, n = dev.info.kind === "cpu" ? 1024 : 64) {
+  const b = dev.batch();
+  const x = b.fill(0.5, { shape: [n, n] });
+  b.read(b.matmul(x, x));
+  const plan = await b.compile();
+  return [() => [plan.run(), plan.run(), plan.run()], () => plan.close()];
+}
+
 export const tests = {
   // The first, while there is no garbage of others.
   async "memory stays flat"(w, dev, { calls, wasmBytes }) {
@@ -195,6 +207,23 @@ export const tests = {
     await fails("ClosedError", () => { other.batch(); });
     await fails("ClosedError", () => { other.memory(); });
     theirs.close();
+  },
+
+  async "closing behind calls that wait"(w, dev) {
+    const [runs, end] = await occupy(dev);
+    const t = await dev.upload(f32(-1, 2)), u = await dev.upload(f32(-1, 2));
+    const b = dev.batch();
+    b.read(b.neg(t));
+    const c = dev.batch();
+    c.read(c.neg(u));
+    const plan = await c.compile();
+    const more = [...runs(), t.read(), dev.relu(t), dev.add(f32(1, 1), t, { keep: true }), b.run(), plan.run()];
+    for (const x of [t, u, plan]) x.close();
+    await fails("ClosedError", () => t.read());
+    const [read, relu, sum, [batch], [planned]] = (await Promise.all(more)).slice(-5);
+    equal([read, relu, await sum.read(), batch, planned].map((x) => [...x]), [[-1, 2], [0, 2], [0, 3], [1, -2], [1, -2]]);
+    sum.close();
+    end();
   },
 
   async "recording throws and spoils"(w, dev) {

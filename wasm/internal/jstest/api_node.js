@@ -7,12 +7,21 @@ import { ending } from "./ending.js";
 const globals = Object.getOwnPropertyNames(globalThis);
 const [folder] = process.argv.slice(2);
 
-// The program's memory, to see it grow, and to spoil it.
+// The program's memory, to see it grow, and what makes it fail: from then on, whatever it imports throws, as a trap of its own would.
 let memory = null;
+let spoil = null;
 const instantiate = WebAssembly.instantiate;
-WebAssembly.instantiate = async (...args) => {
-  const result = await instantiate.apply(WebAssembly, args);
-  memory = (result.instance ?? result).exports.mem ?? memory;
+WebAssembly.instantiate = async (module, imports) => {
+  let spoilt = false;
+  const functions = Object.entries(imports?.gojs ?? {}).map(([name, f]) => [name, (...args) => {
+    if (spoilt) throw new WebAssembly.RuntimeError(`${name} on purpose`);
+    return f(...args);
+  }]);
+  const result = await instantiate.call(WebAssembly, module, functions.length ? { ...imports, gojs: Object.fromEntries(functions) } : imports);
+  if (functions.length) {
+    memory = result.exports.mem;
+    spoil = () => { spoilt = true; };
+  }
   return result;
 };
 
@@ -20,5 +29,5 @@ const wavelane = await import(pathToFileURL(`${folder}/wavelane.js`));
 const dev = await wavelane.open();
 const report = await run(wavelane, dev, { globals, calls: 10_000, wasmBytes: () => memory.buffer.byteLength });
 dev.close();
-report["the end of the program"] = await ending(wavelane, () => memory);
+report["the end of the program"] = await ending(wavelane, () => spoil());
 console.log(JSON.stringify(report));

@@ -1,10 +1,10 @@
-/** Spoils the program's memory, so that it ends: what waits is rejected, and the next open starts another. */
-export async function ending(wavelane, memory) {
+/** Has the program fail by spoil, so that it ends: what waits is rejected, and the next open starts another. */
+export async function ending(wavelane, spoil) {
   try {
     const [a, b] = await Promise.all([wavelane.open({ device: "cpu" }), wavelane.open({ device: "cpu" })]);
     const t = await a.upload(new Float32Array(4));
     const waiting = a.matmul(new Float32Array(2 ** 22), new Float32Array(2 ** 22), 2048, 2048, 2048);
-    new Uint8Array(memory().buffer).fill(0xff, 65536);
+    spoil();
     const failed = await Promise.allSettled([waiting, b.relu(new Float32Array(4)), t.read(), b.upload(new Float32Array(1))]);
     for (const f of failed) {
       if (f.reason?.name !== "InstanceError") throw new Error(`${f.reason?.stack ?? f.value}, want an InstanceError`);
@@ -14,6 +14,10 @@ export async function ending(wavelane, memory) {
       throw new Error("a batch of a program that has ended");
     } catch (error) {
       if (error.name !== "InstanceError") throw error;
+    }
+    for (const device of [a, b]) {
+      const lost = await device.lost;
+      if (lost.name !== "DeviceLostError") throw lost;
     }
     t.close();
     a.close();

@@ -67,14 +67,29 @@ func Serve(t testing.TB, packageDir string) *Remote {
 	return r
 }
 
-// Finish tells JavaScript that there are no more calls.
+// errEnded is the error of calls that nobody answers any more.
+var errEnded = errors.New("JavaScript has ended")
+
+// Finish tells JavaScript that there are no more calls, and those who wait for answers that there will be none.
 func (r *Remote) Finish() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.finished() {
+		return
+	}
+	close(r.done)
+	for _, w := range r.waiting {
+		w.resolve(errEnded, nil)
+	}
+	clear(r.waiting)
+}
+
+func (r *Remote) finished() bool {
 	select {
 	case <-r.done:
+		return true
 	default:
-		close(r.done)
+		return false
 	}
 }
 
@@ -152,8 +167,14 @@ func (x executable) Start(data *op.IO) *compute.Future {
 	}
 	f, resolve := compute.NewFuture(nil)
 	r.mu.Lock()
-	r.waiting[c.Number] = waiter{resolve, data.Read}
+	finished := r.finished()
+	if !finished {
+		r.waiting[c.Number] = waiter{resolve, data.Read}
+	}
 	r.mu.Unlock()
+	if finished {
+		return compute.Failed(errEnded)
+	}
 	r.calls <- call{c.Number, body}
 	return f
 }

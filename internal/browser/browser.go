@@ -46,10 +46,10 @@ func Find() (string, error) {
 	return "", fmt.Errorf("%s not found: %w", strings.Join(candidates, ", "), ErrNoBrowser)
 }
 
-// Start launches a browser for the length of a test.
-func Start(t testing.TB) *Browser {
+// Start launches a browser for the length of a test. Options come after those of [Launch].
+func Start(t testing.TB, options ...chromedp.ExecAllocatorOption) *Browser {
 	t.Helper()
-	b, err := Launch(context.Background())
+	b, err := Launch(context.Background(), options...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func Start(t testing.TB) *Browser {
 const patience = time.Minute
 
 // Launch starts a browser, which Close or the end of ctx stops.
-func Launch(ctx context.Context) (*Browser, error) {
+func Launch(ctx context.Context, more ...chromedp.ExecAllocatorOption) (*Browser, error) {
 	path, err := Find()
 	if err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func Launch(ctx context.Context) (*Browser, error) {
 			cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 		}),
 	)
-	ctx, cancel := chromedp.NewExecAllocator(ctx, options...)
+	ctx, cancel := chromedp.NewExecAllocator(ctx, append(options, more...)...)
 	b.stop = append(b.stop, cancel)
 	b.ctx, cancel = chromedp.NewContext(ctx)
 	b.stop = append(b.stop, cancel)

@@ -46,10 +46,11 @@ type Page struct {
 	logs   []string
 }
 
-// Page opens an address in a tab of its own and waits until it has loaded. The tab is closed with the test.
-func (b *Browser) Page(t testing.TB, url string) *Page {
+// Page opens an address in a tab of its own and waits until it has loaded. The tab is closed with the test. It has a window of its own,
+// and is seen, unless options say otherwise.
+func (b *Browser) Page(t testing.TB, url string, options ...chromedp.ContextOption) *Page {
 	t.Helper()
-	p, done, err := b.open(context.Background())
+	p, done, err := b.open(context.Background(), options...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,8 +60,8 @@ func (b *Browser) Page(t testing.TB, url string) *Page {
 }
 
 // open makes a tab whose events are collected.
-func (b *Browser) open(parent context.Context) (*Page, func(), error) {
-	ctx, cancel := chromedp.NewContext(b.ctx)
+func (b *Browser) open(parent context.Context, options ...chromedp.ContextOption) (*Page, func(), error) {
+	ctx, cancel := chromedp.NewContext(b.ctx, options...)
 	stop := context.AfterFunc(parent, cancel)
 	done := func() { stop(); cancel() }
 	p := &Page{ctx: ctx, crashed: make(chan struct{})}

@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/internal/browser"
@@ -99,6 +102,56 @@ func TestInterop(t *testing.T) {
 			require.Empty(t, p.Errors())
 		})
 	}
+}
+
+// TestHidden hides a page behind another tab while a batch runs and calls wait: all are answered there, though the browser holds back
+// timers, and so are calls that the hidden page makes.
+func TestHidden(t *testing.T) {
+	var throttled []chromedp.ExecAllocatorOption
+	for _, name := range []string{"background-timer-throttling", "backgrounding-occluded-windows", "renderer-backgrounding"} {
+		throttled = append(throttled, chromedp.Flag("disable-"+name, false)) // chromedp's default is true
+	}
+	b := browser.Start(t, throttled...)
+	for device, options := range devices {
+		t.Run(device, func(t *testing.T) {
+			r := jstest.Serve(t, folder)
+			p := b.Page(t, r.URL, chromedp.WithNewWindow(false))
+			other := b.Page(t, "about:blank", chromedp.WithNewWindow(false))
+			front(t, p)
+			p.Exec(t, `import("/test/page.js").then((m) => { globalThis.outcome = m.jobs.hidden(`+options+`); })`)
+			p.Exec(t, `Promise.race([outcome, (async () => { while (!globalThis.working) await new Promise((r) => setTimeout(r, 5)); })()])`)
+			front(t, other)
+			var o struct {
+				Before, After   float64
+				Waiting         int
+				VisibilityState string
+				Results         []string
+			}
+			require.NoError(t, json.Unmarshal(browser.Eval[json.RawMessage](t, p, "outcome"), &o))
+			t.Logf("a timer of 10 ms takes %.0f ms in sight and %.0f ms hidden, where %d sets of calls waited", o.Before, o.After, o.Waiting)
+			require.Equal(t, "hidden", o.VisibilityState)
+			require.Greater(t, o.After, 200.0, "the timers are not held back")
+			require.Positive(t, o.Waiting)
+			require.Len(t, o.Results, 1)
+			var got [][]float64
+			require.NoError(t, json.Unmarshal([]byte(o.Results[0]), &got))
+			const e = 0.002472623
+			want := [][]float64{{0, 2}, {1, -2}, {e, 1 - e}, {0, 2}, {0, 3}, {-1, 2}}
+			require.Len(t, got, len(want))
+			for i := range want {
+				require.InDeltaSlice(t, want[i], got[i], 1e-5)
+			}
+			require.Empty(t, p.Errors())
+		})
+	}
+}
+
+// front shows a tab instead of the others of its window.
+func front(t *testing.T, p *browser.Page) {
+	_, err := chromedp.Run(p.Context(), func(ctx context.Context, tab *chromedp.Target) (cdp.Empty, error) {
+		return cdp.Call(ctx, tab, page.BringToFront, cdp.Empty{})
+	})
+	require.NoError(t, err)
 }
 
 // TestReadme runs the README's JavaScript on a server that has the package's files only. Without a hardware adapter it is the CPU that

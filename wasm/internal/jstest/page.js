@@ -3,6 +3,7 @@
 import * as tables from "/package/operations.js";
 import * as wavelane from "/package/wavelane.js";
 import { run } from "./api.js";
+import { hidden } from "./hidden.js";
 import { interop } from "./interop.js";
 import { answer } from "./remote.js";
 
@@ -38,6 +39,8 @@ export const jobs = {
   },
 
   interop: () => interop(wavelane),
+
+  hidden,
 
   /** Runs a job in a worker. */
   worker(name, options) {

@@ -104,8 +104,9 @@ func TestAPI(t *testing.T) { report(t, 15, module("api_node.js")) }
 // TestForgotten runs what forgotten.js tests: the garbage collector takes nothing from calls that wait.
 func TestForgotten(t *testing.T) { report(t, 6, "--expose-gc", module("forgotten.js")) }
 
-// TestReadme runs the README's JavaScript as it stands, with the package in node_modules.
+// TestReadme runs the README's JavaScript as it stands, with the package in node_modules. That of the repository's is the first part of it.
 func TestReadme(t *testing.T) {
+	require.Contains(t, jstest.Snippet(t, "README.md"), jstest.Snippet(t, filepath.Join("..", "README.md")))
 	script := filepath.Join(folder, "..", "..", "readme.mjs")
 	require.NoError(t, os.WriteFile(script, []byte(jstest.Snippet(t, "README.md")+"\nconsole.log(JSON.stringify([...c, ...probabilities, ...y]));\n"), 0o644))
 	out, err := node(t, script)

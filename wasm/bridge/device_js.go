@@ -58,7 +58,7 @@ func openDevice(ctx context.Context, w wish) (*device, map[string]any, error) {
 		case w.kind == webGPU || !errors.Is(err, compute.ErrUnavailable): // a device that exists and fails is reported
 			return nil, nil, err
 		}
-		reason = "no WebGPU: " + strings.TrimPrefix(err.Error(), "gpu: ")
+		reason = "no WebGPU: " + strings.TrimPrefix(said(err), "gpu: ")
 	}
 	d, err := simd.Open(simd.WithMemoryLimit(deviceLimit))
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strings"
 	"syscall/js"
 
 	"github.com/wavelane/wavelane/batch"
@@ -106,18 +107,23 @@ var sentinels = []struct {
 	{compute.ErrShape, "ShapeError"}, {compute.ErrArgument, "ArgumentError"},
 }
 
+// said is an error's text for a page: what to ask for is called as JavaScript calls it.
+func said(err error) string {
+	return strings.ReplaceAll(err.Error(), "WithSoftware", "the option software: true")
+}
+
 // failure says an error to JavaScript: the class, the message and, for a shader, the place.
 func failure(err error) js.Value {
 	var shader *gpu.ShaderError
 	if errors.As(err, &shader) {
-		return js.ValueOf([]any{"ShaderError", err.Error(), shader.Line, shader.Column, shader.Details})
+		return js.ValueOf([]any{"ShaderError", said(err), shader.Line, shader.Column, shader.Details})
 	}
 	for _, s := range sentinels {
 		if errors.Is(err, s.err) {
-			return js.ValueOf([]any{s.name, err.Error()})
+			return js.ValueOf([]any{s.name, said(err)})
 		}
 	}
-	return js.ValueOf([]any{"WavelaneError", err.Error()})
+	return js.ValueOf([]any{"WavelaneError", said(err)})
 }
 
 // recorded is the error of a batch without the place in Go that recorded it, which means nothing to a page.

@@ -170,5 +170,6 @@ func TestReadme(t *testing.T) {
 	require.NoError(t, json.Unmarshal(out, &got))
 	require.InDeltaSlice(t, jstest.SnippetResults, got.Results, 1e-5)
 	require.Equal(t, "cpu", got.Info.Kind)
-	require.Contains(t, got.Info.Reason, "software")
+	require.Contains(t, got.Info.Reason, "ask for one with the option software: true")
+	require.NotContains(t, got.Info.Reason, "WithSoftware")
 }

@@ -9,7 +9,10 @@ export function checkOptions(options, keys, what) {
     throw new ArgumentError(`${what}: options are ${describe(options)}, must be an object`);
   }
   for (const key of Object.keys(options)) {
-    if (!keys.includes(key)) throw new ArgumentError(`${what}: unknown option ${JSON.stringify(key)}; there ${keys.length ? `are ${keys.join(", ")}` : "is none"}`);
+    if (!keys.includes(key)) {
+      const known = keys.length ? `are ${keys.join(", ")}` : "is none";
+      throw new ArgumentError(`${what}: unknown option ${JSON.stringify(key)}; there ${known}`);
+    }
   }
   return options;
 }
@@ -34,7 +37,9 @@ export function parseArguments(op, args, common) {
   let operands = args.slice(0, n);
   let names = op.operands;
   if (op.variadic) {
-    if (!Array.isArray(operands[0]) || operands[0].length === 0) throw new ArgumentError(`${what} takes an array of operands, got ${describe(operands[0])}`);
+    if (!Array.isArray(operands[0]) || operands[0].length === 0) {
+      throw new ArgumentError(`${what} takes an array of operands, got ${describe(operands[0])}`);
+    }
     operands = operands[0];
     names = operands.map((_, i) => `${op.operands[0]}[${i}]`);
   }
@@ -84,7 +89,9 @@ export function addOptions(message, op, options) {
     }
     switch (kind) {
       case "bool":
-        if (x !== undefined && typeof x !== "boolean") throw new ArgumentError(`${what} is ${describe(x)}, must be true or false`);
+        if (x !== undefined && typeof x !== "boolean") {
+          throw new ArgumentError(`${what} is ${describe(x)}, must be true or false`);
+        }
         message.add(x ? 1 : 0);
         break;
       case "int":

@@ -4,7 +4,8 @@ import defineGo from "./go.js";
 // Calls that wait, and calls that return; the order is that of wasm/bridge.
 export const waiting = { open: 0, upload: 1, read: 2, apply: 3, run: 4, compile: 5, runPlan: 6, kernel: 7, runKernel: 8 };
 export const immediate = {
-  cancel: 0, release: 1, batch: 2, uploadValue: 3, record: 4, recordKernel: 5, want: 6, describe: 7, setInput: 8, memory: 9, adopt: 10, gpuBuffer: 11, gpuDevice: 12,
+  cancel: 0, release: 1, batch: 2, uploadValue: 3, record: 4, recordKernel: 5, want: 6, describe: 7, setInput: 8,
+  memory: 9, adopt: 10, gpuBuffer: 11, gpuDevice: 12,
 };
 
 let shared = null; // the instance, or the promise of it
@@ -13,7 +14,9 @@ let shared = null; // the instance, or the promise of it
 export function instance(source) {
   shared ??= start(source).catch((error) => {
     shared = null;
-    throw error instanceof WavelaneError ? error : new InstanceError(`the program could not be loaded: ${error.message}`, { cause: error });
+    throw error instanceof WavelaneError ? error : new InstanceError(`the program could not be loaded: ${error.message}`, {
+      cause: error,
+    });
   });
   return shared;
 }
@@ -39,22 +42,28 @@ async function compile(source) {
     }
     source = await fetch(url);
   }
-  if (typeof source?.arrayBuffer !== "function") throw new ArgumentError("wasm must be an address, a response, bytes or a compiled module");
+  if (typeof source?.arrayBuffer !== "function") {
+    throw new ArgumentError("wasm must be an address, a response, bytes or a compiled module");
+  }
   if (!source.ok) throw new InstanceError(`${source.url}: ${source.status} ${source.statusText}`);
   // Static hosts that do not know the MIME type are common; streaming refuses anything else.
   const type = source.headers.get("content-type") ?? "";
-  if (WebAssembly.compileStreaming && type.split(";")[0].trim() === "application/wasm") return WebAssembly.compileStreaming(source);
+  if (WebAssembly.compileStreaming && type.split(";")[0].trim() === "application/wasm") {
+    return WebAssembly.compileStreaming(source);
+  }
   return WebAssembly.compile(await source.arrayBuffer());
 }
 
 /**
- * Gives globals other values while f runs, which must not wait, and puts them back as they were. Go's support file writes to globals, and
- * its runtime reads them when it starts; nobody else sees them.
+ * Gives globals other values while f runs, which must not wait, and puts them back as they were. Go's support file writes to
+ * globals, and its runtime reads them when it starts; nobody else sees them.
  */
 function withGlobals(values, f) {
   const before = Object.keys(values).map((name) => [name, Object.getOwnPropertyDescriptor(globalThis, name)]);
   try {
-    for (const name in values) Object.defineProperty(globalThis, name, { value: values[name], configurable: true, writable: true, enumerable: false });
+    for (const name in values) Object.defineProperty(globalThis, name, {
+      value: values[name], configurable: true, writable: true, enumerable: false,
+    });
     return f();
   } finally {
     for (const [name, descriptor] of before) {
@@ -82,7 +91,8 @@ class Instance {
     const decoder = new TextDecoder();
     const enosys = () => Object.assign(new Error("not implemented"), { code: "ENOSYS" });
     const refuse = (...args) => args.at(-1)(enosys());
-    const calls = "chmod chown close fchmod fchown fstat ftruncate lchown link lstat mkdir open read readdir readlink rename rmdir stat symlink truncate unlink utimes";
+    const calls = "chmod chown close fchmod fchown fstat ftruncate lchown link lstat mkdir open read readdir readlink rename " +
+      "rmdir stat symlink truncate unlink utimes";
     const fs = {
       constants: { O_WRONLY: -1, O_RDWR: -1, O_CREAT: -1, O_TRUNC: -1, O_APPEND: -1, O_EXCL: -1, O_DIRECTORY: -1 },
       // What Go prints are its last words; they become part of the error.
@@ -98,7 +108,10 @@ class Instance {
     for (const name of calls.split(" ")) fs[name] = refuse;
     const none = () => -1;
     const fail = () => { throw enosys(); };
-    const process = { getuid: none, getgid: none, geteuid: none, getegid: none, getgroups: fail, pid: -1, ppid: -1, umask: fail, cwd: fail, chdir: fail };
+    const process = {
+      getuid: none, getgid: none, geteuid: none, getegid: none, getgroups: fail, pid: -1, ppid: -1,
+      umask: fail, cwd: fail, chdir: fail,
+    };
     const globals = { fs, process, path: { resolve: (...parts) => parts.join("/") }, crypto };
 
     const Go = withGlobals({ Go: undefined, ...globals }, () => {
@@ -217,5 +230,7 @@ function pack(numbers) {
 
 export function checkSignal(signal) {
   if (signal === undefined || signal === null) return;
-  if (typeof signal.addEventListener !== "function" || typeof signal.aborted !== "boolean") throw new ArgumentError("signal is no AbortSignal");
+  if (typeof signal.addEventListener !== "function" || typeof signal.aborted !== "boolean") {
+    throw new ArgumentError("signal is no AbortSignal");
+  }
 }

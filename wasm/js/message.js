@@ -15,7 +15,8 @@ export function dtypeOf(data) {
 export function checkDType(data, dtype, what) {
   const own = dtypeOf(data);
   if (own === undefined) {
-    throw new DTypeError(`${what} is ${describe(data)}, must be a Float32Array, Int32Array, Uint32Array, Uint16Array or Float16Array`);
+    const types = "Float32Array, Int32Array, Uint32Array, Uint16Array or Float16Array";
+    throw new DTypeError(`${what} is ${describe(data)}, must be a ${types}`);
   }
   if (dtype === undefined || dtype === own) return own;
   if (enums.DType[dtype] === undefined) throw new ArgumentError(`dtype ${describe(dtype)} is none of ${dtypeNames.join(", ")}`);
@@ -51,7 +52,9 @@ export function checkNumber(x, what) {
 /** The bytes of a typed array or buffer, without a copy. */
 export function bytesOf(data, what) {
   const view = ArrayBuffer.isView(data);
-  if (!view && !(data instanceof ArrayBuffer)) throw new ArgumentError(`${what} is ${describe(data)}, must be an ArrayBuffer or a view of one`);
+  if (!view && !(data instanceof ArrayBuffer)) {
+    throw new ArgumentError(`${what} is ${describe(data)}, must be an ArrayBuffer or a view of one`);
+  }
   try {
     return view ? new Uint8Array(data.buffer, data.byteOffset, data.byteLength) : new Uint8Array(data);
   } catch {

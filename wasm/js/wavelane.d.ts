@@ -17,7 +17,10 @@ export * from "./operations.js";
 /** The version of the package. */
 export const version: string;
 
-/** Elements of type f32, i32, u32 and f16 (its bits, or numbers where the engine has Float16Array); bits of bf16, if so tagged. */
+/**
+ * Elements of type f32, i32, u32 and f16 (its bits, or numbers where the engine has Float16Array); bits of bf16, if so
+ * tagged.
+ */
 export type TypedArray = Float32Array | Int32Array | Uint32Array | Uint16Array | Float16Bits;
 
 /** A Float16Array, where the engine and its types have it. */
@@ -40,7 +43,10 @@ export interface ShapedArray {
 /** An operand of a device's operation. A plain typed array is a vector. */
 export type Operand = TypedArray | ShapedArray | Tensor;
 
-/** An operand of a batch's operation. Arrays are uploaded and tensors imported as if by {@link Batch.upload} and {@link Batch.import}. */
+/**
+ * An operand of a batch's operation. Arrays are uploaded and tensors imported as if by {@link Batch.upload} and
+ * {@link Batch.import}.
+ */
 export type BatchOperand = Value | Operand;
 
 /** What an operand that is updated in place gives: itself if it is a resident tensor, else a new array. */
@@ -49,8 +55,8 @@ export type Updated<X extends Operand> = X extends Tensor ? X : Result;
 /** Options of every call that waits. */
 export interface CallOptions {
   /**
-   * Ends the wait when it aborts: the promise is rejected with the signal's reason, an AbortError by default. What the device has
-   * begun goes on unseen; a call that has not begun is left out.
+   * Ends the wait when it aborts: the promise is rejected with the signal's reason, an AbortError by default. What the device
+   * has begun goes on unseen; a call that has not begun is left out.
    */
   signal?: AbortSignal;
 }
@@ -74,8 +80,8 @@ export function tensor(data: TypedArray, shape: readonly number[], options?: DTy
 
 export interface OpenOptions extends CallOptions {
   /**
-   * Which device to open. "auto", the default, takes WebGPU where there is a hardware adapter, else the CPU; {@link Info.reason}
-   * says why. "webgpu" and "cpu" take that device or reject with {@link UnavailableError}.
+   * Which device to open. "auto", the default, takes WebGPU where there is a hardware adapter, else the CPU;
+   * {@link Info.reason} says why. "webgpu" and "cpu" take that device or reject with {@link UnavailableError}.
    */
   device?: "auto" | "webgpu" | "cpu";
   /** An existing device, to share its buffers. It stays the page's: closing ours leaves it as it is. Implies "webgpu". */
@@ -147,8 +153,8 @@ export interface Device extends DeviceOperations {
   upload(data: TypedArray | ShapedArray, shape?: readonly number[], options?: DTypeOptions & CallOptions): Promise<Tensor>;
 
   /**
-   * Makes a tensor of a buffer of the page's, without copying: of {@link Device.gpuDevice}, with usage STORAGE, COPY_SRC and COPY_DST. The
-   * buffer stays the page's, which must not destroy or map it before the tensor is closed.
+   * Makes a tensor of a buffer of the page's, without copying: of {@link Device.gpuDevice}, with usage STORAGE, COPY_SRC and
+   * COPY_DST. The buffer stays the page's, which must not destroy or map it before the tensor is closed.
    * @throws {UnsupportedError} on the CPU
    */
   adopt(buffer: GPUBufferType, shape: readonly number[], options?: DTypeOptions & { offset?: number }): Tensor;
@@ -166,7 +172,10 @@ export interface Device extends DeviceOperations {
   /** The use of device memory. */
   memory(): Memory;
 
-  /** Closes the device and its tensors, plans and kernels. Work in flight is finished first. Later use is a {@link ClosedError}. */
+  /**
+   * Closes the device and its tensors, plans and kernels. Work in flight is finished first. Later use is a
+   * {@link ClosedError}.
+   */
   close(): void;
 }
 
@@ -179,8 +188,8 @@ export interface Tensor {
   /** Copies the elements to a new array. */
   read(options?: CallOptions): Promise<Result>;
   /**
-   * Where the elements lie: size bytes of buffer from offset on. The page may use them in its own work on {@link Device.gpuDevice}, which the
-   * queue runs after all that was submitted before, until the tensor is closed.
+   * Where the elements lie: size bytes of buffer from offset on. The page may use them in its own work on
+   * {@link Device.gpuDevice}, which the queue runs after all that was submitted before, until the tensor is closed.
    * @throws {UnsupportedError} on the CPU
    */
   gpuBuffer(): GPUBufferRange;
@@ -204,8 +213,8 @@ export interface Value {
 }
 
 /**
- * A batch records operations on values. Recording throws at once what is wrong with a call; the batch is then spoilt, and running it rejects
- * with the same error. A batch ends with {@link Batch.run}, {@link Batch.compile} or {@link Batch.close}.
+ * A batch records operations on values. Recording throws at once what is wrong with a call; the batch is then spoilt, and
+ * running it rejects with the same error. A batch ends with {@link Batch.run}, {@link Batch.compile} or {@link Batch.close}.
  *
  * ```js
  * const b = dev.batch();
@@ -245,8 +254,8 @@ export interface Plan {
   readonly device: Device;
   readonly closed: boolean;
   /**
-   * Replaces the data of a value made by {@link Batch.upload} or {@link Batch.input}, or the tensor of one made by {@link Batch.import}, from the
-   * next run on. Its type and length must be the same.
+   * Replaces the data of a value made by {@link Batch.upload} or {@link Batch.input}, or the tensor of one made by
+   * {@link Batch.import}, from the next run on. Its type and length must be the same.
    */
   setInput(value: Value, data: Operand): void;
   /** Runs the plan: resolves as {@link Batch.run} does, each time with new arrays and new tensors. Runs may overlap. */
@@ -254,7 +263,10 @@ export interface Plan {
   close(): void;
 }
 
-/** A kernel: storage buffers are bindings 0, 1, … of group 0, operands first and the result last, then a uniform if there is one. */
+/**
+ * A kernel: storage buffers are bindings 0, 1, … of group 0, operands first and the result last, then a uniform if there is
+ * one.
+ */
 export interface KernelDescriptor {
   wgsl: string;
   /** Name of the entry point; default "main". */

@@ -1,7 +1,9 @@
 /** The JavaScript API; wavelane.d.ts documents it. */
 
 import { addOptions, checkOptions, layOut, parseArguments } from "./arguments.js";
-import { ArgumentError, ClosedError, DeviceLostError, ForeignTensorError, ShaderError, ShapeError, UnsupportedError, WavelaneError } from "./errors.js";
+import {
+  ArgumentError, ClosedError, DeviceLostError, ForeignTensorError, ShaderError, ShapeError, WavelaneError,
+} from "./errors.js";
 import { checkSignal, immediate, instance, waiting } from "./instance.js";
 import { Message, checkDType, checkInt, checkInts, describe, dtypeNames, dtypeOf, typedArray } from "./message.js";
 import { enums, operations } from "./operations.js";
@@ -23,7 +25,9 @@ export function tensor(data, shape, options) {
   const type = checkDType(data, dtype, "data");
   checkInts(shape, "shape");
   const n = shape.reduce((n, d) => n * d, 1);
-  if (shape.some((d) => d < 0) || n !== data.length) throw new ShapeError(`${data.length} elements do not fill [${shape}]`, { operation: "tensor", shapes: [[...shape]] });
+  if (shape.some((d) => d < 0) || n !== data.length) {
+    throw new ShapeError(`${data.length} elements do not fill [${shape}]`, { operation: "tensor", shapes: [[...shape]] });
+  }
   return new ShapedArray(data, shape, type);
 }
 
@@ -31,11 +35,17 @@ const openKeys = ["device", "gpuDevice", "powerPreference", "software", "wasm", 
 const kinds = { auto: 0, webgpu: 1, cpu: 2 };
 
 export async function open(options) {
-  const { device, gpuDevice = null, powerPreference = "high-performance", software = false, wasm, signal } = checkOptions(options, openKeys, "open");
+  const {
+    device, gpuDevice = null, powerPreference = "high-performance", software = false, wasm, signal,
+  } = checkOptions(options, openKeys, "open");
   const kind = kinds[device ?? (gpuDevice ? "webgpu" : "auto")];
-  if (kind === undefined) throw new ArgumentError(`device is ${describe(device)}, must be one of ${Object.keys(kinds).join(", ")}`);
+  if (kind === undefined) {
+    throw new ArgumentError(`device is ${describe(device)}, must be one of ${Object.keys(kinds).join(", ")}`);
+  }
   if (gpuDevice && kind === kinds.cpu) throw new ArgumentError("the CPU device cannot adopt a GPUDevice");
-  if (!["high-performance", "low-power"].includes(powerPreference)) throw new ArgumentError(`powerPreference is ${describe(powerPreference)}`);
+  if (!["high-performance", "low-power"].includes(powerPreference)) {
+    throw new ArgumentError(`powerPreference is ${describe(powerPreference)}`);
+  }
   checkSignal(signal);
   const program = await abortable(instance(wasm), signal);
   const message = new Message(kind, software ? 1 : 0, powerPreference === "low-power" ? 1 : 0);
@@ -95,7 +105,9 @@ class Device extends Held {
       program.onLost.set(handle, resolve);
       this.gpuDevice?.lost.then(({ reason, message }) => {
         // To be destroyed is how a device of ours ends.
-        if (!(this.closed && reason === "destroyed")) resolve(new DeviceLostError(`device lost (${reason || "unknown"}): ${message}`));
+        if (!(this.closed && reason === "destroyed")) {
+          resolve(new DeviceLostError(`device lost (${reason || "unknown"}): ${message}`));
+        }
       });
     });
     Object.defineProperty(this, "gpuDevice", { enumerable: false, writable: false });
@@ -110,14 +122,19 @@ class Device extends Held {
     const { dtype, signal } = checkOptions(options, ["dtype", "signal"], "upload");
     const message = new Message(this.handle("upload"));
     addArray(message, data, shape, dtype, "upload");
-    const [t] = await this.program.call(waiting.upload, message, { signal, operation: "upload", shapes: [shape ?? [data.length]] });
+    const [t] = await this.program.call(waiting.upload, message, {
+      signal, operation: "upload", shapes: [shape ?? [data.length]],
+    });
     return tensorOf(this, t);
   }
 
   adopt(buffer, shape, options) {
     const { dtype = "f32", offset = 0 } = checkOptions(options, ["dtype", "offset"], "adopt");
-    if (!Object.hasOwn(enums.DType, dtype)) throw new ArgumentError(`dtype ${describe(dtype)} is none of ${dtypeNames.join(", ")}`);
-    const { numbers } = new Message(this.handle("adopt"), enums.DType[dtype], checkInt(offset, "adopt: offset")).ints(checkInts(shape, "adopt: shape"));
+    if (!Object.hasOwn(enums.DType, dtype)) {
+      throw new ArgumentError(`dtype ${describe(dtype)} is none of ${dtypeNames.join(", ")}`);
+    }
+    const { numbers } = new Message(this.handle("adopt"), enums.DType[dtype], checkInt(offset, "adopt: offset"))
+      .ints(checkInts(shape, "adopt: shape"));
     return tensorOf(this, this.program.now(immediate.adopt, numbers, [buffer], { operation: "adopt", shapes: [shape] }));
   }
 
@@ -128,12 +145,15 @@ class Device extends Held {
   async kernel(descriptor, options) {
     const { signal } = checkOptions(options, ["signal"], "kernel");
     const keys = ["wgsl", "entry", "label", "operands", "uniform", "workgroup", "shared"];
-    const { wgsl, entry = "main", label = "kernel", operands, uniform = 0, workgroup, shared = 0 } = checkOptions(descriptor, keys, "kernel");
+    const {
+      wgsl, entry = "main", label = "kernel", operands, uniform = 0, workgroup, shared = 0,
+    } = checkOptions(descriptor, keys, "kernel");
     for (const [name, text] of Object.entries({ wgsl, entry, label })) {
       if (typeof text !== "string") throw new ArgumentError(`kernel: ${name} is ${describe(text)}, must be a string`);
     }
-    const message = new Message(this.handle("kernel"), checkInt(operands, "kernel: operands"), checkInt(uniform, "kernel: uniform"),
-      ...triple(workgroup, "kernel: workgroup"), checkInt(shared, "kernel: shared")).text(wgsl).text(entry).text(label);
+    const message = new Message(this.handle("kernel"), checkInt(operands, "kernel: operands"),
+      checkInt(uniform, "kernel: uniform"), ...triple(workgroup, "kernel: workgroup"), checkInt(shared, "kernel: shared"))
+      .text(wgsl).text(entry).text(label);
     try {
       const [handle] = await this.program.call(waiting.kernel, message, { signal, operation: label, shapes: [] });
       return new Kernel(this, this.program, handle, label);
@@ -165,7 +185,9 @@ class Tensor extends Held {
   }
 
   gpuBuffer() {
-    const [buffer, offset, size] = this.program.now(immediate.gpuBuffer, [this.handle("gpuBuffer")], [], { operation: "gpuBuffer", shapes: [this.shape] });
+    const [buffer, offset, size] = this.program.now(immediate.gpuBuffer, [this.handle("gpuBuffer")], [], {
+      operation: "gpuBuffer", shapes: [this.shape],
+    });
     return { buffer, offset, size };
   }
 }
@@ -195,7 +217,9 @@ class Value {
   constructor(batch, index) {
     this.batch = batch;
     this.index = index;
-    Object.defineProperties(this, { batch: { enumerable: false, writable: false }, index: { enumerable: false, writable: false } });
+    Object.defineProperties(this, {
+      batch: { enumerable: false, writable: false }, index: { enumerable: false, writable: false },
+    });
   }
 
   /** Shapes are asked for when somebody wants to know. */
@@ -242,14 +266,18 @@ class Batch extends Held {
     const { dtype } = checkOptions(options, ["dtype"], "upload");
     const message = new Message(this.handle("upload"));
     addArray(message, data, shape, dtype, "upload");
-    return new Value(this, this.#record(immediate.uploadValue, message, { operation: "upload", shapes: [shape ?? [data.length]] }));
+    return new Value(this, this.#record(immediate.uploadValue, message, {
+      operation: "upload", shapes: [shape ?? [data.length]],
+    }));
   }
 
   input(shape, options) {
     const { dtype = "f32" } = checkOptions(options, ["dtype"], "input");
     checkInts(shape, "shape");
     const n = shape.reduce((n, d) => n * d, 1);
-    if (!(n >= 0 && n < 2 ** 31) || shape.some((d) => d < 0)) throw new ShapeError(`input: no array has the shape [${shape}]`, { operation: "input", shapes: [[...shape]] });
+    if (!(n >= 0 && n < 2 ** 31) || shape.some((d) => d < 0)) {
+      throw new ShapeError(`input: no array has the shape [${shape}]`, { operation: "input", shapes: [[...shape]] });
+    }
     const types = { f32: Float32Array, i32: Int32Array, u32: Uint32Array, f16: Uint16Array, bf16: Uint16Array };
     if (!Object.hasOwn(types, dtype)) throw new ArgumentError(`dtype ${describe(dtype)} is none of ${dtypeNames.join(", ")}`);
     return this.upload(new types[dtype](n), shape, { dtype });
@@ -269,7 +297,9 @@ class Batch extends Held {
   kernel(kernel, operands, launch) {
     if (!(kernel instanceof Kernel)) throw new ArgumentError(`${describe(kernel)} is no Kernel`);
     checkOptions(launch, launchKeys, kernel.label);
-    if (kernel.device !== this.device) throw new ForeignTensorError(`${kernel.label}: the kernel is another device's`, { operation: kernel.label });
+    if (kernel.device !== this.device) {
+      throw new ForeignTensorError(`${kernel.label}: the kernel is another device's`, { operation: kernel.label });
+    }
     const message = new Message(this.handle(kernel.label));
     addLaunch(message, kernel, launch);
     const shapes = addOperands(message, this.device, this, checkArray(operands, kernel.label), kernel.label);
@@ -331,7 +361,9 @@ class Plan extends Held {
 
   async run(options) {
     const { signal } = checkOptions(options, ["signal"], "run");
-    const results = await this.program.call(waiting.runPlan, new Message(this.handle("run")), { signal, operation: "run", shapes: [] });
+    const results = await this.program.call(waiting.runPlan, new Message(this.handle("run")), {
+      signal, operation: "run", shapes: [],
+    });
     return results.map((r) => resultOf(this.device, r));
   }
 }
@@ -344,10 +376,14 @@ function columnOf(line, column) {
 const launchKeys = ["grid", "params", "shape", "dtype"];
 
 function addLaunch(message, kernel, { grid, params, shape, dtype = "f32" } = {}) {
-  if (!Object.hasOwn(enums.DType, dtype)) throw new ArgumentError(`${kernel.label}: dtype ${describe(dtype)} is none of ${dtypeNames.join(", ")}`);
+  if (!Object.hasOwn(enums.DType, dtype)) {
+    throw new ArgumentError(`${kernel.label}: dtype ${describe(dtype)} is none of ${dtypeNames.join(", ")}`);
+  }
   message.add(kernel.handle(kernel.label), ...triple(grid, `${kernel.label}: grid`), enums.DType[dtype]);
   message.ints(checkInts(shape, `${kernel.label}: shape`)).bytes(params ?? new ArrayBuffer(0), `${kernel.label}: params`);
-  if (message.arrays.at(-1).length % 4) throw new ArgumentError(`${kernel.label}: params have ${message.arrays.at(-1).length} bytes, must be a multiple of 4`);
+  if (message.arrays.at(-1).length % 4) {
+    throw new ArgumentError(`${kernel.label}: params have ${message.arrays.at(-1).length} bytes, must be a multiple of 4`);
+  }
 }
 
 function triple(list, what) {
@@ -363,7 +399,9 @@ function checkArray(list, what) {
 
 function checkValue(value, batch, operation) {
   if (!(value instanceof Value)) throw new ArgumentError(`${operation} of ${describe(value)}, must be a Value`, { operation });
-  if (value.batch !== batch) throw new ForeignTensorError(`${operation}: the value is another batch's`, { operation, shapes: [value.shape] });
+  if (value.batch !== batch) {
+    throw new ForeignTensorError(`${operation}: the value is another batch's`, { operation, shapes: [value.shape] });
+  }
 }
 
 /** Adds an array that is uploaded as it is. */
@@ -386,7 +424,9 @@ function addOperand(message, device, batch, x, what, shape) {
   }
   if (x instanceof Tensor) {
     if (shape) throw new ArgumentError(`${what} has a shape: leave the sizes out`);
-    if (x.device !== device) throw new ForeignTensorError(`${what}: the tensor is another device's`, { operation: what, shapes: [x.shape] });
+    if (x.device !== device) {
+      throw new ForeignTensorError(`${what}: the tensor is another device's`, { operation: what, shapes: [x.shape] });
+    }
     message.tensor(x.handle(what));
     batch?.hold(x);
     return x.shape;
@@ -427,7 +467,13 @@ function messageOf(op, index, target, args, common) {
     const shapes = addOperands(message, target.device, batch, operands, op.name, names, dims && layOut(op, dims, options));
     message.add(numbers.length, ...numbers);
     addOptions(message, op, options);
-    return { message, options, operands, context: { operation: op.name, get shapes() { return shapes.map((s) => (s instanceof Value ? s.shape : s)); } } };
+    const context = {
+      operation: op.name,
+      get shapes() {
+        return shapes.map((s) => (s instanceof Value ? s.shape : s));
+      },
+    };
+    return { message, options, operands, context };
   } catch (error) {
     if (error instanceof WavelaneError && !error.operation) error.operation = op.name;
     throw error;

@@ -7,7 +7,8 @@ import { ending } from "./ending.js";
 const globals = Object.getOwnPropertyNames(globalThis);
 const [folder] = process.argv.slice(2);
 
-// The program's memory, to see it grow, and what makes it fail: from then on, whatever it imports throws, as a trap of its own would.
+// The program's memory, to see it grow, and what makes it fail: from then on, whatever it imports throws, as a trap of its
+// own would.
 let memory = null;
 let spoil = null;
 const instantiate = WebAssembly.instantiate;
@@ -17,11 +18,10 @@ WebAssembly.instantiate = async (module, imports) => {
     if (spoilt) throw new WebAssembly.RuntimeError(`${name} on purpose`);
     return f(...args);
   }]);
-  const result = await instantiate.call(WebAssembly, module, functions.length ? { ...imports, gojs: Object.fromEntries(functions) } : imports);
-  if (functions.length) {
-    memory = result.exports.mem;
-    spoil = () => { spoilt = true; };
-  }
+  if (!functions.length) return instantiate.call(WebAssembly, module, imports); // not Go's
+  const result = await instantiate.call(WebAssembly, module, { ...imports, gojs: Object.fromEntries(functions) });
+  memory = result.exports.mem;
+  spoil = () => { spoilt = true; };
   return result;
 };
 

@@ -1,5 +1,5 @@
-// node --expose-gc forgotten.js <folder of the package>: tensors that only a waiting call knows survive the garbage collector, and what
-// nobody knows is freed. Prints a report.
+// node --expose-gc forgotten.js <folder of the package>: tensors that only a waiting call knows survive the garbage
+// collector, and what nobody knows is freed. Prints a report.
 
 import { pathToFileURL } from "node:url";
 import { occupy } from "./api.js";

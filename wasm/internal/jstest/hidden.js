@@ -13,8 +13,9 @@ async function timer(n) {
 }
 
 /**
- * Keeps calls waiting as long as the page is seen, and makes more when it is hidden, where all must end. Resolves to how long a timer
- * took before and after, how many calls waited when the page was hidden, and what all calls gave, without repetitions.
+ * Keeps calls waiting as long as the page is seen, and makes more when it is hidden, where all must end. Resolves to how long
+ * a timer took before and after, how many calls waited when the page was hidden, and what all calls gave, without
+ * repetitions.
  */
 export async function hidden(options) {
   const dev = await wavelane.open(options);

@@ -33,7 +33,9 @@ export const jobs = {
   /** Tests the API. */
   async api(options) {
     const dev = await wavelane.open(options);
-    const report = await run(wavelane, dev, { globals: Object.getOwnPropertyNames(globalThis), calls: options.device === "cpu" ? 2000 : 400, wasmBytes: () => memory.buffer.byteLength });
+    const globals = Object.getOwnPropertyNames(globalThis);
+    const calls = options.device === "cpu" ? 2000 : 400;
+    const report = await run(wavelane, dev, { globals, calls, wasmBytes: () => memory.buffer.byteLength });
     dev.close();
     return report;
   },

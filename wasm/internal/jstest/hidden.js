@@ -20,7 +20,7 @@ async function timer(n) {
 export async function hidden(options) {
   const dev = await wavelane.open(options);
   const before = await timer(10);
-  const [runs, end] = await occupy(dev, dev.info.kind === "cpu" ? 1024 : 64);
+  const [runs, end] = await occupy(dev, dev.info.kind === "cpu" ? 512 : 64);
   const t = await dev.upload(f32(-1, 2));
   const sets = []; // of calls behind runs of a plan
   const work = () => {

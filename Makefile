@@ -82,12 +82,14 @@ cross: ## build and vet without cgo for every platform
 # lint and cross have vetted what go test would vet again, for each way of building.
 TEST := $(GO) test -vet=off -timeout 20m
 
-# The CPU's conformance run in ./simd is that of ./internal/conformance again.
+# The CPU's conformance run in ./simd is that of ./internal/conformance again. What tests of the packed program depend on is more than
+# go test knows of, so that their results must not come from its cache.
 unit: # all but the conformance suite
-	$(TEST) -skip '^TestConformance$$' $$($(GO) list ./... | grep -v /internal/conformance)
+	$(TEST) -skip '^TestConformance$$' $$($(GO) list ./... | grep -v -e /internal/conformance -e '/wasm$$')
+	$(TEST) -count=1 ./wasm
 
 modules: # what generates the assembly, with a test that fails when committed files are stale, and the other modules
-	@set -e; for m in $(MODULES); do echo "go test in $$m"; (cd $$m && $(TEST) ./...); done
+	@set -e; for m in $(MODULES); do echo "go test in $$m"; (cd $$m && $(TEST) -count=1 ./...); done
 
 conformance: # the catalogue on every device; in its own folder, go test shows how many cases ran where
 	cd internal/conformance && $(TEST)
@@ -117,7 +119,7 @@ generate: ## write what is generated from the catalogue and the kernels; tests f
 	$(GO) generate ./...
 
 # WAVELANE_MUTANTS is how many mistakes are made in each kernel, 0 for all that a list has: about 0.15 s of a core each.
-proofs: ## what make test leaves to the seed: every PTX kernel analysed, on 20 schedules, optimised, with 40 mistakes made in it (an hour of a core)
+proofs: ## what make test leaves to the seed: every PTX kernel analysed, on 20 schedules, optimised, with 10 mistakes made in it (an hour of a core)
 	WAVELANE_PROOFS=all $(GO) test -count=1 -timeout 120m ./ptx/lower -run '^(TestStrict|TestUses|TestVerdicts|TestSchedules|TestMutants|TestOptimised)$$' -v | grep -v '^ *\(===\|---\)'
 
 ptxas-check: ## assemble every PTX kernel with NVIDIA's ptxas (from PATH, or PTXAS=…) and write what each takes to a table

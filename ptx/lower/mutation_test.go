@@ -52,7 +52,7 @@ const (
 func mutantsOfKernel(t *testing.T) int {
 	s := os.Getenv("WAVELANE_MUTANTS")
 	if s == "" {
-		return 40
+		return 10
 	}
 	n, err := strconv.Atoi(s)
 	require.NoError(t, err, "WAVELANE_MUTANTS")

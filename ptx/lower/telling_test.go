@@ -76,7 +76,8 @@ func telling(e *op.Entry) (cases []conformance.Case) {
 		}
 	case e == op.MatVec, e == op.VecMat, e == op.RMSNormMatVec, e == op.QKV, e == op.GateUpSwiGLU:
 		for _, d := range halves {
-			for _, s := range [][3]int{{1, 9, 1296}, {3, 9, 1296}, {8, 5, 2304}, {1, 5, 2304}, {1, 70, 472}, {5, 70, 952}, {1, 36, 327}, {6, 36, 327}} {
+			for _, s := range [][3]int{{1, 9, 1296}, {3, 9, 1296}, {8, 5, 2304}, {1, 5, 2304}, {1, 70, 472}, {5, 70, 952}, {1, 36, 327}, {6, 36, 327},
+				{2, 7, 1160}, {4, 6, 2056}, {7, 5, 1290}, {8, 9, 1288}} {
 				m, n, k := s[0], s[1], s[2]
 				x, w := op.F32(m, k), op.Type{DType: d, Shape: []int{n, k}}
 				switch e {
@@ -106,7 +107,8 @@ func telling(e *op.Entry) (cases []conformance.Case) {
 		}
 	case e == op.MatMul:
 		for _, o := range []compute.MatMulOptions{{}, {TransA: true}, {TransB: true}, {TransA: true, TransB: true}} {
-			for _, s := range [][3]int{{134, 20, 268}, {131, 9, 261}, {136, 72, 264}, {70, 43, 66}} { // large tiles
+			for _, s := range [][3]int{{134, 20, 268}, {131, 9, 261}, {136, 72, 264}, {70, 43, 66},
+				{67, 23, 65}, {70, 14, 69}, {69, 21, 67}, {65, 18, 70}} { // large tiles; all that sides may leave of eight
 				x, y := []int{s[0], s[1]}, []int{s[1], s[2]}
 				if o.TransA {
 					slices.Reverse(x)

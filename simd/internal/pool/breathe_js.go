@@ -2,6 +2,7 @@ package pool
 
 import (
 	"runtime"
+	"syscall/js"
 	"time"
 )
 
@@ -9,7 +10,7 @@ import (
 var lastBreath time.Time
 
 // Breathe gives others a turn, between pieces of long work: there is one thread without preemption. Goroutines have theirs always; the
-// page's events, a cancellation among them, have theirs ten times a second, as it costs some milliseconds.
+// page's events, a cancellation among them, have theirs ten times a second.
 func Breathe() {
 	runtime.Gosched()
 	const often, idle = 100 * time.Millisecond, 2 * time.Second
@@ -18,7 +19,36 @@ func Breathe() {
 	case d > idle: // longer than chunks take: nothing ran, and the page had its turns
 		lastBreath = now
 	case d > often:
-		time.Sleep(time.Millisecond) // long enough that the scheduler returns to the event loop
+		turn()
 		lastBreath = time.Now()
 	}
 }
+
+// waiting is closed when the event loop comes round to wake; nil if nobody waits for it.
+var waiting chan struct{}
+
+// turn returns when the event loop has been through what was in its queue. A timer would do, but browsers hold back those of hidden pages,
+// and all the work that they wake with them: to a hundredth of the processor.
+func turn() {
+	if waiting == nil {
+		waiting = make(chan struct{})
+		post.Invoke()
+	}
+	<-waiting
+}
+
+// post puts a call of wake at the end of the event loop's queue.
+var post = func() js.Value {
+	wake := js.FuncOf(func(js.Value, []js.Value) any {
+		close(waiting)
+		waiting = nil
+		return nil
+	})
+	if immediate := js.Global().Get("setImmediate"); immediate.Type() == js.TypeFunction { // Node.js, where a port would keep it from ending
+		return immediate.Call("bind", js.Undefined(), wake)
+	}
+	channel := js.Global().Get("MessageChannel").New()
+	channel.Get("port1").Set("onmessage", wake)
+	to := channel.Get("port2")
+	return to.Get("postMessage").Call("bind", to, js.Null())
+}()

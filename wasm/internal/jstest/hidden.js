@@ -44,7 +44,7 @@ export async function hidden(options) {
     await sets.at(-2).results;
   }
   const after = await timer(3);
-  work([]); // few: what browsers leave a hidden page of the processor is a hundredth
+  work([]);
   const results = new Set(await Promise.all(sets.map((set) => set.results)));
   const { visibilityState } = document;
   for (const x of [t, dev]) x.close();

@@ -57,7 +57,7 @@ func TestWebGPUTinyLimits(t *testing.T) {
 			if e.Class == op.Matrix {
 				cases = d.refused(t, cases, tiny.MaxBinding)
 			}
-			d.cases(t, cases)
+			d.cases(t, sample(cases, again))
 		})
 	}
 	d.log(t)
@@ -89,7 +89,7 @@ func (d *device) refused(t *testing.T, cases []*testCase, binding uint64) (fit [
 	return fit
 }
 
-// Every variant that is ever offered, forced, on every case that offers it: none exists that is not tested. Of activations
+// Every variant that is ever offered, forced, on cases that offer it: none exists that is not tested. Of activations
 // there is one: the others are the same text in another place, and compiling takes most of the time.
 func TestWebGPUVariants(t *testing.T) {
 	_, probe := openSoftware(t, "")
@@ -118,7 +118,7 @@ func TestWebGPUVariants(t *testing.T) {
 			t.Parallel()
 			name, dev := openSoftware(t, ", "+v[0]+" by "+v[1], gpu.WithVariant(v[0], v[1]))
 			d := &device{Executor: dev, name: name, count: all.count}
-			d.cases(t, offered[v])
+			d.cases(t, sample(offered[v], again))
 		})
 	}
 }

@@ -67,17 +67,24 @@ func run(t *testing.T, name string, dev op.Executor, overlap bool) {
 // overlapping bounds the large cases at a time: each may need a gigabyte.
 var overlapping = make(chan struct{}, 2)
 
-// RunEntries runs the cases of some entries and nothing else: for devices that were already through [Run] and are now forced
-// into other variants, limits or numbers of workers.
+// again is of how many cases a device takes one, others by each seed, when it has been through all and is now forced into other
+// variants, limits or numbers of workers.
+const again = 2
+
+// RunEntries runs cases of some entries and nothing else, one in [again].
 func RunEntries(t *testing.T, name string, dev op.Executor, entries ...*op.Entry) {
 	d := newDevice(name, dev)
 	t.Cleanup(func() { d.log(t) })
 	for _, e := range entries {
-		t.Run(e.Name, func(t *testing.T) { d.entry(t, e) })
+		t.Run(e.Name, func(t *testing.T) {
+			cases, err := casesOf(e)
+			require.NoError(t, err)
+			d.cases(t, sample(cases, again))
+		})
 	}
 }
 
-// RunEach is RunEntries in parallel, with a device for each entry.
+// RunEach runs all cases of some entries in parallel, with a device for each entry.
 func RunEach(t *testing.T, name string, open func(t *testing.T) op.Executor, entries ...*op.Entry) {
 	all := newDevice(name, nil)
 	t.Cleanup(func() { all.log(t) })
@@ -135,15 +142,14 @@ func (d *device) entry(t require.TestingT, e *op.Entry) {
 		t.Errorf("%v", err)
 		return
 	}
-	d.cases(t, sample(cases))
+	d.cases(t, sample(cases, 1))
 }
 
-// sample returns one case in n, other ones by each seed, and at least one. N is WAVELANE_SAMPLE; else with testing.Short, which is
-// for emulated processors, 3; else 1.
-func sample(cases []*testCase) []*testCase {
-	n := 1
+// sample returns one case in n, other ones by each seed, and at least one. WAVELANE_SAMPLE is another n; testing.Short, which is
+// for emulated processors, at least 3.
+func sample(cases []*testCase, n int) []*testCase {
 	if testing.Short() {
-		n = 3
+		n = max(n, 3)
 	}
 	if s := os.Getenv("WAVELANE_SAMPLE"); s != "" {
 		var err error

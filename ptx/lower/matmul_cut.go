@@ -75,7 +75,7 @@ func uniform(splits, products, rows, cols int) cut {
 // over, and tileUnits for each tile that they touch. The GPU has room for some blocks at a time, whose waves add up. When whole
 // tiles leave most of a last wave idle, stream-K has that wave, and the one before it, do what is left over in equal shares.
 func (m *matmul) cuts(t tiling, resident int) []cut {
-	tiles, length := t.tiles()*t.batch, ceilDiv(m.K, depthUnit)
+	tiles, length := t.tiles()*t.batch, max(1, ceilDiv(m.K, depthUnit)) // of depth 0 the tiles are written all the same
 	room := m.caps.Multiprocessors * resident
 	cuts := []cut{{parts: 1, length: length, share: 1, tiling: t, time: ceilDiv(tiles, room) * (length + tileUnits)}}
 	if n := m.splits(tiles, m.K, m.Batch*m.M*m.N); n > 1 {

@@ -23,6 +23,7 @@ type Kernel interface {
 // Batch records operations on values.
 type Batch struct {
 	device  Device
+	options options
 	program op.Program
 	host    []any            // data of program.Host
 	tensors []compute.Tensor // of program.Tensor
@@ -38,7 +39,13 @@ type Value struct {
 }
 
 // New returns an empty batch for a device.
-func New(device Device) *Batch { return &Batch{device: device} }
+func New(device Device, options ...Option) *Batch {
+	b := &Batch{device: device}
+	for _, o := range options {
+		o(&b.options)
+	}
+	return b
+}
 
 // Err returns the first error of recording.
 func (b *Batch) Err() error { return b.err }

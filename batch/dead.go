@@ -8,7 +8,7 @@ import (
 
 // removeDead drops steps that no result depends on, and that change no tensor. Inputs stay, since runs are given data for all
 // of them.
-func removeDead(p *op.Program) *op.Program {
+func removeDead(_ *compiler, p *op.Program) (*op.Program, error) {
 	live := make([]bool, len(p.Values))
 	for _, s := range slices.Concat(p.Read, p.Keep) {
 		live[s] = true
@@ -29,7 +29,7 @@ func removeDead(p *op.Program) *op.Program {
 		}
 	}
 	if n == len(p.Steps) {
-		return p
+		return p, nil
 	}
 	q := *p
 	q.Steps = make([]op.Step, 0, n)
@@ -38,5 +38,5 @@ func removeDead(p *op.Program) *op.Program {
 			q.Steps = append(q.Steps, s)
 		}
 	}
-	return &q
+	return &q, nil
 }

@@ -25,15 +25,6 @@ type Plan struct {
 	closed  bool
 }
 
-// passes rewrite a program before a device compiles it, in this order. Fusion and memory planning belong here, between the
-// two: what they need (all shapes, all uses) is in the program.
-var passes = []struct {
-	name string
-	run  func(*op.Program) *op.Program
-}{
-	{"remove dead steps", removeDead},
-}
-
 // Compile prepares the batch to be run again and again. The batch may be recorded further afterwards; the plan does not change.
 func (b *Batch) Compile(ctx context.Context) (*Plan, error) {
 	if err := ctx.Err(); err != nil {
@@ -62,11 +53,8 @@ func (b *Batch) Program() (*op.Program, error) {
 	if b.err != nil {
 		return nil, b.err
 	}
-	p := b.snapshot()
-	for _, pass := range passes {
-		p = pass.run(p)
-	}
-	return p, nil
+	c := compiler{device: b.device, options: b.options}
+	return c.rewrite(b.snapshot())
 }
 
 func (b *Batch) snapshot() *op.Program {

@@ -23,6 +23,7 @@ const (
 	Move                 // data movement: no arithmetic
 	Layer                // attention, positions, losses, optimisers: operands of several kinds
 	Custom               // a user's kernel
+	Fusion               // expressions, see Fused
 )
 
 // Elementwise reports whether the class computes each element of its result from the elements at its place.
@@ -77,6 +78,9 @@ type Input struct {
 type Attr struct {
 	Scalars []float32 // one per Entry.Scalars
 	Options any       // of the type of Entry.Options, never a pointer; nil if that is nil
+
+	// Expressions before and behind the operation, see [Entry.Parts]: rewrites put them there, callers do not.
+	Prologue, Epilogue Expression
 }
 
 // Scalar is a float32 parameter of an entry, the same for every element.
@@ -178,6 +182,19 @@ func (e *Entry) Check(in []Type, a Attr) ([]Type, error) {
 }
 
 func (e *Entry) check(in []Type, a Attr) ([]Type, error) {
+	parts, err := e.Parts(in, a)
+	if err != nil {
+		return nil, err
+	}
+	out, err := e.checkOwn(parts.In, parts.Attr)
+	if err == nil {
+		err = parts.checkEpilogue(out[0])
+	}
+	return out, err
+}
+
+// checkOwn is check without expressions.
+func (e *Entry) checkOwn(in []Type, a Attr) ([]Type, error) {
 	least, most := e.Arity()
 	if len(in) < least || most >= 0 && len(in) > most {
 		return nil, fmt.Errorf("takes %d to %d operands, got %d: %w", least, most, len(in), compute.ErrArgument)
@@ -194,11 +211,11 @@ func (e *Entry) check(in []Type, a Attr) ([]Type, error) {
 			return nil, err
 		}
 	}
-	if len(a.Scalars) != len(e.Scalars) {
-		return nil, fmt.Errorf("takes %d scalars, got %d: %w", len(e.Scalars), len(a.Scalars), compute.ErrArgument)
-	}
 	if reflect.TypeOf(a.Options) != reflect.TypeOf(e.Options) {
 		return nil, fmt.Errorf("options are %T, must be %T: %w", a.Options, e.Options, compute.ErrArgument)
+	}
+	if n := e.scalars(a); len(a.Scalars) != n {
+		return nil, fmt.Errorf("takes %d scalars, got %d: %w", n, len(a.Scalars), compute.ErrArgument)
 	}
 	out, err := e.infer(in, a)
 	if err != nil {
@@ -213,6 +230,14 @@ func (e *Entry) check(in []Type, a Attr) ([]Type, error) {
 		}
 	}
 	return out, nil
+}
+
+// scalars is the number of scalars that a call has.
+func (e *Entry) scalars(a Attr) int {
+	if x, ok := a.Options.(Expression); ok {
+		return x.Scalars()
+	}
+	return len(e.Scalars)
 }
 
 func (e *Entry) infer(in []Type, a Attr) ([]Type, error) {

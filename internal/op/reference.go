@@ -14,6 +14,13 @@ func (e *Entry) reference(in []Array, a Attr, out Type) []float64 {
 
 func (e *Entry) references(in []Array, a Attr, out []Type) [][]float64 {
 	switch {
+	case !a.Prologue.None() || !a.Epilogue.None():
+		types := make([]Type, len(in))
+		for i, x := range in {
+			types[i] = F32(x.Shape...)
+		}
+		parts, _ := e.Parts(types, a) // checked with the call; its own operands may be of other types
+		return parts.reference(e, in, out)
 	case e.RefAll != nil:
 		return e.RefAll(in, a, out)
 	case e.Ref != nil:

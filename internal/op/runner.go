@@ -14,7 +14,7 @@ func NewOps(d Executor) compute.Ops { return compute.NewOps(runner{d}) }
 type runner struct{ device Executor }
 
 func (r runner) Run(entry string, out []compute.Operand, in []compute.Operand, scalars []float32, options any) *compute.Future {
-	p, io, err := single(entry, out, in, Attr{scalars, options})
+	p, io, err := single(entry, out, in, Attr{Scalars: scalars, Options: options})
 	if err != nil {
 		return compute.Failed(err)
 	}

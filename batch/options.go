@@ -1,0 +1,6 @@
+package batch
+
+// Option changes how a batch is compiled; see [New].
+type Option func(*options)
+
+type options struct{}

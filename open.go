@@ -124,6 +124,7 @@ func (c *config) open(ctx context.Context) (*Device, error) {
 				if b, err = c.beside(ctx, b, info); err != nil {
 					return nil, fmt.Errorf("wavelane.Open: %w", err)
 				}
+				info.Routed = true
 			}
 			return &Device{Ops: op.NewOps(b), backend: b, info: info}, nil
 		}

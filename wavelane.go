@@ -1,6 +1,7 @@
 package wavelane
 
 import (
+	"fmt"
 	"strings"
 	"sync"
 
@@ -46,6 +47,7 @@ type Info struct {
 	Backend  string `json:"backend"`  // what drives it: "sm_90, CUDA 12.8", "vulkan", "metal", "dx12", "go", …
 	Software bool   `json:"software"` // a GPU interface computed by the CPU
 	Reason   string `json:"reason"`   // why this one was chosen
+	Routed   bool   `json:"routed"`   // programs on slices run on the CPU where they are done there first; see [WithoutRouting]
 
 	identity string // what costs depend on: hardware, driver
 }
@@ -61,7 +63,7 @@ func (d *Device) Explain() string {
 		b.WriteString(", software")
 	}
 	b.WriteString(")\n" + d.info.Reason)
-	if _, ok := d.backend.(*router); ok {
+	if d.info.Routed {
 		b.WriteString("\nprograms on slices run on the CPU where they are done first")
 	}
 	return b.String()
@@ -72,8 +74,11 @@ func (d *Device) Compile(p *op.Program) (op.Executable, error) { return d.backen
 
 // Place returns the device that a program is for; batches call it.
 func (d *Device) Place(p *op.Program) op.Executor {
-	if r, ok := d.backend.(*router); ok {
-		return r.Place(p)
+	switch b := d.backend.(type) {
+	case *router:
+		return b.Place(p)
+	case borrowed:
+		return b.backend
 	}
 	return d.backend
 }
@@ -101,6 +106,27 @@ func (d *Device) Costs() map[string]Costs {
 	return costs
 }
 
+// On returns the one of the devices that programs are routed to which is of that kind, "cpu" for example, for programs that are to run
+// there whatever they cost: batches are made for it instead of d. Tensors of one are of no use to the other. It lives as long as d,
+// and closing it does nothing. A kind that there is not is [ErrUnavailable].
+func (d *Device) On(kind string) (*Device, error) {
+	all := []*routed{{backend: d.backend, info: d.info}}
+	if r, ok := d.backend.(*router); ok {
+		all = r.devices
+	}
+	for _, x := range all {
+		if x.info.Kind == kind {
+			return &Device{Ops: op.NewOps(x.backend), backend: borrowed{x.backend}, info: x.info}, nil
+		}
+	}
+	return nil, fmt.Errorf("no %q behind %s: %w", kind, d.info.Kind, compute.ErrUnavailable)
+}
+
+// borrowed is a backend that belongs to another device.
+type borrowed struct{ backend }
+
+func (borrowed) Close() error { return nil }
+
 // UploadAsync copies a slice to the device, where it stays as a tensor until it is closed: []float32, []int32, []uint32,
 // []compute.BF16, or []uint16 for Float16 bits. Without a shape it is a vector. The tensor can be used at once, in work that will run after the
 // copy; the slice belongs to the upload until the future is done. The tensor is nil if the upload could not begin.
@@ -111,8 +137,11 @@ func (d *Device) UploadAsync(data any, shape ...int) (compute.Tensor, *compute.F
 // Unwrap returns the device behind this one, a *cuda.Device, *gpu.Device or *simd.Device, for what only that kind offers. Closing either
 // closes both.
 func (d *Device) Unwrap() any {
-	if r, ok := d.backend.(*router); ok {
-		return r.devices[0].backend
+	switch b := d.backend.(type) {
+	case *router:
+		return b.devices[0].backend
+	case borrowed:
+		return b.backend
 	}
 	return d.backend
 }

@@ -51,7 +51,10 @@ func (c *Costs) calibrate(d op.Executor, host bool, end time.Time) error {
 		return m.err
 	}
 	// A step has 12 bytes per element: two operands, which are one here, and the result. Both are transferred.
-	c.Memory, c.Transfer = rate(12*manyElements, step), 0
+	memory := rate(12*manyElements, step)
+	// What there is no time to measure is as much faster or slower as memory is.
+	c.Product, c.Math = c.Product*memory/c.Memory, c.Math*memory/c.Memory
+	c.Memory, c.Transfer = memory, 0
 	if !host {
 		c.Transfer = rate(8*manyElements, max(one-step-c.Launch, one/noise))
 	}
@@ -120,24 +123,28 @@ func (m *calibration) run(p *op.Program) time.Duration {
 		io.Read = append(io.Read, make([]float32, p.Values[s].Len()))
 	}
 	var least time.Duration
-	const runs = 8
-	for i := range runs {
-		if time.Now().After(m.end) {
+	begun := time.Now()
+	for i := 0; i < mostRuns && (i < 2 || time.Since(begun) < enough); i++ {
+		start := time.Now()
+		if start.After(m.end) {
+			m.err = errOutOfTime
 			break
 		}
-		start := time.Now()
 		if m.err = x.Start(io).Await(context.Background()); m.err != nil {
 			return 0
 		}
-		if took := time.Since(start); i == 1 || i > 1 && took < least {
+		if took := time.Since(start); i < 2 || took < least {
 			least = took
 		}
 	}
-	if least == 0 {
-		m.err = errOutOfTime
-	}
 	return least
 }
+
+// A program runs so often, but no further time after it has run long enough.
+const (
+	mostRuns = 8
+	enough   = 40 * time.Millisecond
+)
 
 // costsVersion is raised when kernels, or what is measured, change so much that old costs mislead.
 const costsVersion = 1

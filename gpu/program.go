@@ -1,6 +1,7 @@
 package gpu
 
 import (
+	"encoding/binary"
 	"fmt"
 
 	"github.com/wavelane/wavelane/compute"
@@ -13,7 +14,17 @@ type plan struct {
 	prog    *op.Program
 	homes   []op.Slot // by value: whose place it has, see op.Program.Homes
 	actions []action
-	uniform []byte // contents of the uniform arena, a slot of uniformSlot bytes per distinct parameter block
+
+	// The uniform arena has a slot of uniformSlot bytes per distinct parameter block, behind them one for each block with scalars
+	// that vary from run to run.
+	arena    int // its place
+	uniform  []byte
+	varying  int    // where those begin
+	own      []byte // they
+	variable []variable
+	scalars  []float32 // of a run that is given none, see op.IO.Scalars
+
+	dispatches uint64
 
 	// Memory. Places are buffers of a run: first those of the values, then shared ones for scratch.
 	sizes  []uint64 // bytes of each place
@@ -30,6 +41,7 @@ type action struct {
 	dynamic  uint32
 	grid     [3]uint32
 	volatile bool // some place is not stable
+	varies   bool // its parameters are among those that vary
 }
 
 // region is a part of a place.
@@ -60,7 +72,7 @@ func (d *device) plan(p *op.Program, choose wgsl.Chooser) (*plan, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
-	pl := &plan{prog: p, homes: p.Homes()}
+	pl := &plan{prog: p, homes: p.Homes(), scalars: p.Recorded()}
 	for i, v := range p.Values {
 		pl.sizes = append(pl.sizes, wgsl.BufferSize(v.Bytes()))
 		pl.stable = append(pl.stable, v.Source != op.FromTensor && pl.homes[i] == op.Slot(i))
@@ -75,10 +87,15 @@ func (d *device) plan(p *op.Program, choose wgsl.Chooser) (*plan, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := d.addStep(pl, s, lowering, uniforms); err != nil {
+		probe, err := d.probe(p, s, choose)
+		if err != nil {
+			return nil, err
+		}
+		if err := d.addStep(pl, s, lowering, uniforms, probe); err != nil {
 			return nil, fmt.Errorf("%s %v: %w", name(s), p.Types(s.In), err)
 		}
 	}
+	pl.addArena()
 	for _, s := range p.Host {
 		pl.uploads.add(uint64(p.Values[s].Bytes()), d.caps().MaxBuffer)
 	}
@@ -142,7 +159,7 @@ func (d *device) lower(p *op.Program, s *op.Step, choose wgsl.Chooser) (wgsl.Low
 
 // addStep appends the actions of a step after checking them against the device's limits: what gets past here may not make
 // the library fail, because some of its failures end the process.
-func (d *device) addStep(pl *plan, s *op.Step, l wgsl.Lowering, uniforms map[string]uint32) error {
+func (d *device) addStep(pl *plan, s *op.Step, l wgsl.Lowering, uniforms map[string]uint32, probe probe) error {
 	scratch := pl.scratch(l.Scratch)
 	locate := func(b wgsl.Buffer) (region, error) {
 		place := -1
@@ -176,7 +193,7 @@ func (d *device) addStep(pl *plan, s *op.Step, l wgsl.Lowering, uniforms map[str
 				volatile: !pl.stable[from] || !pl.stable[to]})
 		}
 	}
-	for _, x := range l.Actions {
+	for i, x := range l.Actions {
 		var a action
 		var bind []wgsl.Buffer
 		if x.Dispatch != nil {
@@ -210,8 +227,14 @@ func (d *device) addStep(pl *plan, s *op.Step, l wgsl.Lowering, uniforms map[str
 			return err
 		}
 		a.pipeline, a.kernel, a.grid = p, x.Dispatch.Kernel, x.Dispatch.Grid
+		pl.dispatches++
 		if a.kernel.Uniform > 0 {
-			a.dynamic = pl.params(x.Dispatch.Params, uniforms)
+			if a.varies, err = pl.varyingParams(&a, x.Dispatch, probe, i); err != nil {
+				return err
+			}
+			if !a.varies {
+				a.dynamic = pl.params(x.Dispatch.Params, uniforms)
+			}
 		}
 		pl.actions = append(pl.actions, a)
 	}
@@ -234,12 +257,17 @@ func (pl *plan) scratch(sizes []uint64) []int {
 	return places
 }
 
+// block is parameters in their slot.
+func block(words []uint32) (slot [uniformSlot]byte) {
+	for i, w := range words {
+		binary.LittleEndian.PutUint32(slot[4*i:], w)
+	}
+	return slot
+}
+
 // params returns the offset of a parameter block in the uniform arena.
 func (pl *plan) params(words []uint32, known map[string]uint32) uint32 {
-	var slot [uniformSlot]byte
-	for i, w := range words {
-		slot[4*i], slot[4*i+1], slot[4*i+2], slot[4*i+3] = byte(w), byte(w>>8), byte(w>>16), byte(w>>24)
-	}
+	slot := block(words)
 	key := string(slot[:])
 	at, ok := known[key]
 	if !ok {

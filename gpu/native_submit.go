@@ -121,8 +121,8 @@ func checkMapped(s *submission) error {
 func (d *native) poll() {
 	waiting := time.Now() // since the last completion
 	pause := time.Duration(0)
+	var e C.wl_error // of which C sees the address: one for all questions
 	for {
-		var e C.wl_error
 		lost := d.lost()
 		if lost == nil { // asking a lost device aborts the process
 			C.wl_device_poll(d.dev, C.int64_t(pause), &e)

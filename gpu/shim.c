@@ -66,7 +66,7 @@ static void on_lost(WGPUDeviceLostReason reason, char const *message, void *user
 
 int wl_device_lost(wl_device *d, char *message, size_t capacity) {
     if (__atomic_load_n(&d->lost, __ATOMIC_ACQUIRE) != 2) return 0;
-    snprintf(message, capacity, "%s", d->lost_message);
+    if (message) snprintf(message, capacity, "%s", d->lost_message);
     return 1;
 }
 

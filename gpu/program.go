@@ -26,9 +26,11 @@ type plan struct {
 
 	dispatches uint64
 
-	// Memory. Places are buffers of a run: first those of the values, then shared ones for scratch.
+	// Memory. Places are buffers of a run: blocks that values and scratch memory share, those of tensors and kept results, the arena.
+	place  []int    // by value
 	sizes  []uint64 // bytes of each place
 	stable []bool   // the same buffer in every run of an instance, as opposed to tensors and kept results
+	blocks *op.Arrangement
 
 	uploads, reads packing // of the host values and of the results
 }
@@ -73,25 +75,24 @@ func (d *device) plan(p *op.Program, choose wgsl.Chooser) (*plan, error) {
 		return nil, err
 	}
 	pl := &plan{prog: p, homes: p.Homes(), scalars: p.Recorded()}
-	for i, v := range p.Values {
-		pl.sizes = append(pl.sizes, wgsl.BufferSize(v.Bytes()))
-		pl.stable = append(pl.stable, v.Source != op.FromTensor && pl.homes[i] == op.Slot(i))
+	lowerings := make([]wgsl.Lowering, len(p.Steps))
+	for i := range p.Steps {
+		var err error
+		if lowerings[i], err = d.lower(p, &p.Steps[i], choose); err != nil {
+			return nil, err
+		}
 	}
-	for _, s := range p.Keep {
-		pl.stable[s] = false
+	if err := d.arrange(pl, lowerings); err != nil {
+		return nil, err
 	}
 	uniforms := map[string]uint32{}
 	for i := range p.Steps {
 		s := &p.Steps[i]
-		lowering, err := d.lower(p, s, choose)
-		if err != nil {
-			return nil, err
-		}
 		probe, err := d.probe(p, s, choose)
 		if err != nil {
 			return nil, err
 		}
-		if err := d.addStep(pl, s, lowering, uniforms, probe); err != nil {
+		if err := d.addStep(pl, i, lowerings[i], uniforms, probe); err != nil {
 			return nil, fmt.Errorf("%s %v: %w", name(s), p.Types(s.In), err)
 		}
 	}
@@ -101,12 +102,6 @@ func (d *device) plan(p *op.Program, choose wgsl.Chooser) (*plan, error) {
 	}
 	for _, s := range p.Read {
 		pl.reads.add(uint64(p.Values[s].Bytes()), d.caps().MaxBuffer)
-	}
-	for i, n := range pl.sizes {
-		if n > d.info.Limits.MaxBuffer {
-			return nil, fmt.Errorf("%s needs a buffer of %d bytes, the device allows %d: %w", placeName(p, i), n,
-				d.info.Limits.MaxBuffer, compute.ErrTooLarge)
-		}
 	}
 	return pl, nil
 }
@@ -159,24 +154,20 @@ func (d *device) lower(p *op.Program, s *op.Step, choose wgsl.Chooser) (wgsl.Low
 
 // addStep appends the actions of a step after checking them against the device's limits: what gets past here may not make
 // the library fail, because some of its failures end the process.
-func (d *device) addStep(pl *plan, s *op.Step, l wgsl.Lowering, uniforms map[string]uint32, probe probe) error {
-	scratch := pl.scratch(l.Scratch)
+func (d *device) addStep(pl *plan, step int, l wgsl.Lowering, uniforms map[string]uint32, probe probe) error {
+	s := &pl.prog.Steps[step]
 	locate := func(b wgsl.Buffer) (region, error) {
-		place := -1
+		r, size := region{offset: b.Offset, size: b.Size}, uint64(0) // the place may be larger than what it is used for
+		value := func(v op.Slot) { r.place, size = pl.place[v], pl.bytes(v) }
 		switch {
 		case b.Role == wgsl.Operand && b.Index < len(s.In):
-			place = int(pl.homes[s.In[b.Index]])
+			value(s.In[b.Index])
 		case b.Role == wgsl.Result && b.Index < len(s.Out):
-			place = int(pl.homes[s.Out[b.Index]])
-		case b.Role == wgsl.Scratch && b.Index < len(scratch):
-			place = scratch[b.Index]
+			value(s.Out[b.Index])
+		case b.Role == wgsl.Scratch && b.Index < len(l.Scratch):
+			r.place, size = pl.blocks.Scratch[step][b.Index], l.Scratch[b.Index]
 		default:
 			return region{}, fmt.Errorf("internal error: no buffer %+v", b)
-		}
-		r := region{place, b.Offset, b.Size}
-		size := pl.sizes[place]
-		if b.Role == wgsl.Scratch {
-			size = l.Scratch[b.Index] // the place may be larger
 		}
 		if r.size == 0 && r.offset < size {
 			r.size = size - r.offset
@@ -187,9 +178,9 @@ func (d *device) addStep(pl *plan, s *op.Step, l wgsl.Lowering, uniforms map[str
 		return r, nil
 	}
 	for k := range s.Entry.Updates {
-		from, to := pl.homes[s.In[k]], pl.homes[s.Out[k]]
-		if n := pl.sizes[to]; from != to {
-			pl.actions = append(pl.actions, action{bind: []region{{int(from), 0, n}, {int(to), 0, n}},
+		from, to := pl.place[s.In[k]], pl.place[s.Out[k]]
+		if n := pl.bytes(s.Out[k]); from != to {
+			pl.actions = append(pl.actions, action{bind: []region{{from, 0, n}, {to, 0, n}},
 				volatile: !pl.stable[from] || !pl.stable[to]})
 		}
 	}
@@ -239,22 +230,6 @@ func (d *device) addStep(pl *plan, s *op.Step, l wgsl.Lowering, uniforms map[str
 		pl.actions = append(pl.actions, a)
 	}
 	return nil
-}
-
-// scratch finds places for the scratch memory of a step. Steps run one after another, so all share the same places.
-// Reusing the memory of values whose last reader has run would be decided here as well.
-func (pl *plan) scratch(sizes []uint64) []int {
-	first := len(pl.prog.Values)
-	places := make([]int, len(sizes))
-	for i, n := range sizes {
-		places[i] = first + i
-		if first+i == len(pl.sizes) {
-			pl.sizes = append(pl.sizes, 0)
-			pl.stable = append(pl.stable, true)
-		}
-		pl.sizes[first+i] = max(pl.sizes[first+i], wgsl.BufferSize(int(n)))
-	}
-	return places
 }
 
 // block is parameters in their slot.
@@ -345,11 +320,4 @@ func checkKernel(k *wgsl.Kernel, l *wgsl.Caps) error {
 			compute.ErrTooLarge)
 	}
 	return nil
-}
-
-func placeName(p *op.Program, i int) string {
-	if i < len(p.Values) {
-		return fmt.Sprintf("a value of type %v", p.Values[i].Type)
-	}
-	return "scratch memory"
 }

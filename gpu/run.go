@@ -82,9 +82,9 @@ func (e *executable) start(dev *Device, io *op.IO, resolve compute.Resolve) (err
 	e.d.stats.Dispatches += e.dispatches
 	e.d.mu.Unlock()
 	if len(kept) > 0 {
-		io.Keep = make([]compute.Tensor, len(kept))
-		for i, t := range kept {
-			io.Keep[i] = t
+		io.Keep = io.Keep[:0]
+		for _, t := range kept {
+			io.Keep = append(io.Keep, t)
 		}
 	}
 	return nil
@@ -101,18 +101,18 @@ func (r *run) bindTensors() error {
 		if err != nil {
 			return fmt.Errorf("tensor %d: %w", i, err)
 		}
-		r.in.buffers[s] = b // given back even if it is at fault
+		r.in.buffers[r.place[s]] = b // given back even if it is at fault
 		if err := b.fault(); err != nil {
 			return fmt.Errorf("tensor %d of shape %v: %w", i, r.io.Tensors[i].Shape(), err)
 		}
 	}
 	for _, s := range r.prog.Keep {
-		if r.in.buffers[s] == nil {
-			b, err := r.d.pool.get(storageBuffer, r.sizes[s])
+		if r.in.buffers[r.place[s]] == nil {
+			b, err := r.d.pool.get(storageBuffer, r.bytes(s))
 			if err != nil {
 				return fmt.Errorf("result of shape %v: %w", r.prog.Values[s].Shape, err)
 			}
-			r.in.buffers[s] = b
+			r.in.buffers[r.place[s]] = b
 		}
 	}
 	return nil
@@ -183,7 +183,7 @@ func (r *run) stage() error {
 		if data := op.Bytes(r.io.Host[i]); len(data) > 0 {
 			at := r.plan.uploads.at[i]
 			r.d.drv.write(r.uploads[at.buffer].object, at.offset, data)
-			r.copy(r.uploads[at.buffer], at.offset, r.in.buffers[s], 0, uint64(len(data)))
+			r.copy(r.uploads[at.buffer], at.offset, r.in.buffers[r.place[s]], 0, uint64(len(data)))
 		}
 	}
 	if err := r.fillArena(); err != nil {
@@ -229,7 +229,7 @@ func (r *run) record() {
 	for i, s := range r.prog.Read {
 		if n := r.prog.Values[s].Bytes(); n > 0 {
 			at := r.reads.at[i]
-			r.copy(r.in.buffers[r.homes[s]], 0, r.readback[at.buffer], at.offset, uint64(n))
+			r.copy(r.in.buffers[r.place[s]], 0, r.readback[at.buffer], at.offset, uint64(n))
 		}
 	}
 	r.sub.timed = r.timed
@@ -239,7 +239,7 @@ func (r *run) record() {
 func (r *run) keep(dev *Device) []*Tensor {
 	var list []*Tensor
 	for _, s := range r.prog.Keep {
-		list = append(list, newTensor(dev, r.prog.Values[s].Type, r.in.buffers[s].retain()))
+		list = append(list, newTensor(dev, r.prog.Values[s].Type, r.in.buffers[r.place[s]].retain()))
 	}
 	return list
 }
@@ -311,7 +311,7 @@ func (r *run) verdict(err error) error {
 func (r *run) spoil(err error) {
 	for _, s := range r.prog.Keep {
 		if r.prog.Values[s].Source != op.FromTensor {
-			r.in.buffers[s].spoil(err)
+			r.in.buffers[r.place[s]].spoil(err)
 		}
 	}
 	if errors.Is(err, compute.ErrOutOfMemory) { // told too late for this run, but the next one may find room

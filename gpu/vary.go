@@ -70,8 +70,7 @@ func (pl *plan) addArena() {
 		}
 	}
 	if pl.arena = -1; len(pl.uniform) > 0 {
-		pl.arena = len(pl.sizes)
-		pl.sizes, pl.stable = append(pl.sizes, uint64(len(pl.uniform))), append(pl.stable, true)
+		pl.arena = pl.addPlace(uint64(len(pl.uniform)), true)
 	}
 }
 

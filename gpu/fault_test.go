@@ -30,6 +30,14 @@ type faulty struct {
 	inFlight map[*watched]int
 	dead     error
 	closed   bool
+	calls    map[string]int // since reset
+	written  []int          // bytes of each write since then
+}
+
+func (f *faulty) reset() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls, f.written = map[string]int{}, nil
 }
 
 type watched struct {
@@ -83,6 +91,9 @@ func (f *faulty) hit(call string) error {
 	defer f.mu.Unlock()
 	if f.closed {
 		f.t.Errorf("%s after close", call)
+	}
+	if f.calls != nil {
+		f.calls[call]++
 	}
 	if f.fail != call {
 		return nil
@@ -156,8 +167,14 @@ func (f *faulty) together(g func() error) error { return f.driver.together(g) }
 
 func (f *faulty) ready(o object, g func(error)) { f.driver.ready(f.unwrap(o), g) }
 
-func (f *faulty) write(o object, at uint64, data []byte) { f.driver.write(f.unwrap(o), at, data) }
-func (f *faulty) read(o object, at uint64, dst []byte)   { f.driver.read(f.unwrap(o), at, dst) }
+func (f *faulty) write(o object, at uint64, data []byte) {
+	f.mu.Lock()
+	f.written = append(f.written, len(data))
+	f.mu.Unlock()
+	f.driver.write(f.unwrap(o), at, data)
+}
+
+func (f *faulty) read(o object, at uint64, dst []byte) { f.driver.read(f.unwrap(o), at, dst) }
 
 func (f *faulty) unmap(o object) error {
 	if err := f.hit("unmap"); err != nil {

@@ -32,12 +32,14 @@ type faulty struct {
 	closed   bool
 	calls    map[string]int // since reset
 	written  []int          // bytes of each write since then
+	order    []string       // of calls that concern staging, and submissions
+	buffers  int            // command buffers
 }
 
 func (f *faulty) reset() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.calls, f.written = map[string]int{}, nil
+	f.calls, f.written, f.order, f.buffers = map[string]int{}, nil, nil, 0
 }
 
 type watched struct {
@@ -169,17 +171,25 @@ func (f *faulty) ready(o object, g func(error)) { f.driver.ready(f.unwrap(o), g)
 
 func (f *faulty) write(o object, at uint64, data []byte) {
 	f.mu.Lock()
-	f.written = append(f.written, len(data))
+	f.written, f.order = append(f.written, len(data)), append(f.order, "write")
 	f.mu.Unlock()
 	f.driver.write(f.unwrap(o), at, data)
 }
 
-func (f *faulty) read(o object, at uint64, dst []byte) { f.driver.read(f.unwrap(o), at, dst) }
+func (f *faulty) read(o object, at uint64, dst []byte) {
+	f.mu.Lock()
+	f.order = append(f.order, "read")
+	f.mu.Unlock()
+	f.driver.read(f.unwrap(o), at, dst)
+}
 
 func (f *faulty) unmap(o object) error {
 	if err := f.hit("unmap"); err != nil {
 		return err
 	}
+	f.mu.Lock()
+	f.order = append(f.order, "unmap")
+	f.mu.Unlock()
 	return f.driver.unmap(f.unwrap(o))
 }
 
@@ -214,6 +224,7 @@ func (f *faulty) submit(s *submission) error {
 		s.done(errors.Join(err, late))
 	}
 	f.mu.Lock()
+	f.order, f.buffers = append(f.order, "submit"), f.buffers+len(s.cuts)+1
 	for _, w := range used {
 		f.inFlight[w]++
 	}

@@ -25,6 +25,7 @@ type plan struct {
 	scalars  []float32 // of a run that is given none, see op.IO.Scalars
 
 	dispatches uint64
+	piece      uint64 // dispatches in a command buffer
 
 	// Memory. Places are buffers of a run: blocks that values and scratch memory share, those of tensors and kept results, the arena.
 	place  []int    // by value
@@ -97,6 +98,7 @@ func (d *device) plan(p *op.Program, choose wgsl.Chooser) (*plan, error) {
 		}
 	}
 	pl.addArena()
+	pl.piece = pieces(pl.dispatches, d.threshold)
 	for _, s := range p.Host {
 		pl.uploads.add(uint64(p.Values[s].Bytes()), d.caps().MaxBuffer)
 	}
@@ -104,6 +106,12 @@ func (d *device) plan(p *op.Program, choose wgsl.Chooser) (*plan, error) {
 		pl.reads.add(uint64(p.Values[s].Bytes()), d.caps().MaxBuffer)
 	}
 	return pl, nil
+}
+
+// pieces returns how many dispatches each command buffer has of a program that is cut into equal ones of at most so many.
+func pieces(dispatches, threshold uint64) uint64 {
+	n := max(1, (dispatches+threshold-1)/threshold)
+	return max(1, (dispatches+n-1)/n)
 }
 
 // packing lays out data in staging buffers, of which more than one is needed only for data beyond the largest buffer.

@@ -215,13 +215,19 @@ func (r *run) copy(from *buffer, fromAt uint64, to *buffer, toAt, n uint64) {
 
 // record appends the commands of the steps and the copies of results.
 func (r *run) record() {
+	dispatches := uint64(0) // since the last cut
 	for i := range r.actions {
 		a := &r.actions[i]
+		if dispatches == r.piece {
+			r.sub.cuts = append(r.sub.cuts, len(r.sub.commands))
+			dispatches = 0
+		}
 		if a.pipeline == nil {
 			from, to := a.bind[0], a.bind[1]
 			r.copy(r.in.buffers[from.place], from.offset, r.in.buffers[to.place], to.offset, from.size)
 			continue
 		}
+		dispatches++
 		r.sub.commands = append(r.sub.commands, command{
 			pipeline: a.pipeline.object, group: r.in.groups[i].object, dynamic: a.dynamic, grid: a.grid,
 		})

@@ -2,6 +2,7 @@ package gpu
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/op"
@@ -72,6 +73,28 @@ func (d *device) arrange(pl *plan, lowerings []wgsl.Lowering) error {
 		}
 	}
 	return nil
+}
+
+// view puts results of reshapes where their operands lie, unless one of the two is updated in place, or the result becomes a tensor.
+// It returns which steps have nothing to do then.
+func (pl *plan) view() []bool {
+	p := pl.prog
+	changing := make([]bool, len(p.Values))
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		for k := range s.Entry.Updates {
+			changing[s.In[k]], changing[pl.homes[s.In[k]]], changing[s.Out[k]] = true, true, true
+		}
+	}
+	views := make([]bool, len(p.Steps))
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		if s.Entry != op.Reshape || slices.Contains(p.Keep, s.Out[0]) || changing[s.Out[0]] || changing[pl.homes[s.In[0]]] {
+			continue
+		}
+		pl.homes[s.Out[0]], views[i] = pl.homes[s.In[0]], true
+	}
+	return views
 }
 
 // addPlace returns a new place.

@@ -94,6 +94,59 @@ func TestUpdatesOfValues(t *testing.T) {
 	require.Equal(t, io.Host[0], io.Read[1])
 }
 
+// A reshape costs nothing, unless memory of its own is asked for.
+func TestReshapesAreViews(t *testing.T) {
+	d := open(t)
+	shape := func(s ...int) op.Attr { return op.Attr{Options: compute.ReshapeOptions{Shape: s}} }
+	for _, own := range []string{"", "kept", "updated"} {
+		p := &op.Program{}
+		apply := func(e *op.Entry, a op.Attr, in ...op.Slot) op.Slot {
+			s, err := p.Apply(e, a, in...)
+			require.NoError(t, err)
+			return s
+		}
+		x := p.Add(op.F32(2, 6), op.FromHost)
+		a := apply(op.Reshape, shape(1, 4, 1, 3), x)
+		b := apply(op.Reshape, shape(12), a)
+		y := apply(op.Neg, op.Attr{}, b)
+		in := []float32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}
+		io := &op.IO{Host: []any{in}}
+		copies := 0
+		switch own {
+		case "kept":
+			p.Keep, copies = []op.Slot{a}, 1
+		case "updated":
+			row, at := p.Add(op.F32(1, 1, 1, 3), op.FromHost), p.Add(op.Type{DType: compute.Int32, Shape: []int{1}}, op.FromHost)
+			p.Read = append(p.Read, apply(op.KVAppend, op.Attr{}, a, row, at))
+			io.Host, copies = append(io.Host, []float32{7, 7, 7}, []int32{1}), 2 // the first reshape, and the second, of what changes
+		}
+		p.Read = append(p.Read, y, b, x)
+		for _, s := range p.Read {
+			io.Read = append(io.Read, op.MakeSlice(p.Values[s].Type))
+		}
+		exec, err := d.Compile(p)
+		require.NoError(t, err)
+		require.NoError(t, exec.Start(io).Await(ctx))
+		last := len(io.Read) - 1
+		require.Equal(t, in, io.Read[last])
+		require.Equal(t, in, io.Read[last-1])
+		require.Equal(t, float32(-11), io.Read[last-2].([]float32)[11])
+		n := len(exec.(*Executable).actions)
+		if own == "updated" {
+			require.Equal(t, []float32{0, 1, 2, 7, 7, 7, 6, 7, 8, 9, 10, 11}, io.Read[0])
+			n--
+		}
+		require.Equal(t, 1+copies, n, own)
+		for _, k := range io.Keep {
+			got := make([]float32, 12)
+			require.NoError(t, fetch(ctx, k, got))
+			require.Equal(t, in, got)
+			require.NoError(t, k.Close())
+		}
+		require.NoError(t, exec.Close())
+	}
+}
+
 // What no step computes cannot be used.
 func TestUncomputed(t *testing.T) {
 	d := open(t)

@@ -12,7 +12,7 @@ import (
 // plan is a program made ready for this device: everything that does not depend on the data of a run.
 type plan struct {
 	prog    *op.Program
-	homes   []op.Slot // by value: whose place it has, see op.Program.Homes
+	homes   []op.Slot // by value: whose place it has, see op.Program.Homes and view
 	actions []action
 
 	// The uniform arena has a slot of uniformSlot bytes per distinct parameter block, behind them one for each block with scalars
@@ -76,8 +76,12 @@ func (d *device) plan(p *op.Program, choose wgsl.Chooser) (*plan, error) {
 		return nil, err
 	}
 	pl := &plan{prog: p, homes: p.Homes(), scalars: p.Recorded()}
+	views := pl.view()
 	lowerings := make([]wgsl.Lowering, len(p.Steps))
 	for i := range p.Steps {
+		if views[i] {
+			continue
+		}
 		var err error
 		if lowerings[i], err = d.lower(p, &p.Steps[i], choose); err != nil {
 			return nil, err

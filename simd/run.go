@@ -57,13 +57,15 @@ type staged struct {
 	to   view
 }
 
-// handle is what outlives a run: its future's side.
+// handle is what outlives a run: its starter's side.
 type handle struct {
-	x       *executable
-	future  *compute.Future
+	x     *executable
+	state atomic.Int32
+	stop  atomic.Bool
+
+	future  *compute.Future // nil for a starter that waits at once
 	resolve compute.Resolve
-	state   atomic.Int32
-	stop    atomic.Bool
+	ended   chan error // instead; holds one
 }
 
 // States of a handle.
@@ -74,6 +76,15 @@ const (
 )
 
 var errAbandoned = fmt.Errorf("abandoned before the end: %w", context.Canceled)
+
+// settle tells the starter of the run's end.
+func (h *handle) settle(err error) {
+	if h.future != nil {
+		h.resolve(err, nil)
+	} else {
+		h.ended <- err
+	}
+}
 
 // abandon is called when the only waiter gives up. On return the run no longer touches the caller's slices.
 func (h *handle) abandon() {
@@ -92,17 +103,25 @@ func (h *handle) abandon() {
 
 // Start begins one run. Small programs are done when it returns.
 func (x *executable) Start(io *op.IO) *compute.Future {
-	r, err := x.prepare(io)
-	if err != nil {
+	h := &handle{x: x}
+	h.future, h.resolve = compute.NewFuture(h.abandon)
+	if err := x.start(io, h); err != nil {
 		return compute.Failed(err)
 	}
-	f := r.h.future
-	r.ready(true)
-	return f
+	return h.future
+}
+
+// start begins a run.
+func (x *executable) start(io *op.IO, h *handle) error {
+	r, err := x.prepare(io, h)
+	if err == nil {
+		r.ready(true)
+	}
+	return err
 }
 
 // prepare validates the data of a run and takes everything that it needs.
-func (x *executable) prepare(io *op.IO) (r *run, err error) {
+func (x *executable) prepare(io *op.IO, h *handle) (r *run, err error) {
 	if err := x.d.check(); err != nil {
 		return nil, err
 	}
@@ -121,9 +140,7 @@ func (x *executable) prepare(io *op.IO) (r *run, err error) {
 	if r, err = x.take(); err != nil {
 		return nil, err
 	}
-	r.h = &handle{x: x}
-	r.h.future, r.h.resolve = compute.NewFuture(r.h.abandon)
-	r.err = nil
+	r.h, r.err = h, nil
 	r.pending.Store(1) // Start itself
 	if err = r.bind(io); err == nil && x.keeps {
 		err = r.keep(io)
@@ -373,7 +390,7 @@ func (r *run) finish(err error) {
 	r.endTurns()
 	r.reset()
 	x.recycle(r)
-	h.resolve(err, nil)
+	h.settle(err)
 }
 
 // reset lets go of all memory: the caller's slices are not ours to keep alive.
@@ -396,8 +413,10 @@ func (r *run) reset() {
 	r.held, r.staged = r.held[:0], r.staged[:0]
 }
 
+// spare is how many idle runs, and handles, an executable keeps.
+const spare = 8
+
 func (x *executable) recycle(r *run) {
-	const spare = 8 // idle runs
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if !x.closed && len(x.idle) < spare {

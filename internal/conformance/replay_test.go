@@ -1,0 +1,76 @@
+package conformance
+
+import (
+	"context"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/simd"
+)
+
+// A compiled program runs again without allocations, whatever its operation and however many workers there are.
+func TestCPUReplaysAllocateNothing(t *testing.T) {
+	for _, workers := range []int{1, 4} {
+		name, d := openCPU(t, simd.WithWorkers(workers))
+		for _, e := range op.All() {
+			cases, err := casesOf(e)
+			require.NoError(t, err)
+			for _, c := range sample(cases, 1) {
+				n, err := replayAllocations(d, c)
+				require.NoError(t, err)
+				if n > 0 {
+					t.Errorf("%s: %s: %v allocations a run\nrepeat with WAVELANE_SEED=%d", name, c.describe(c.inputs(newSource(Seed(), e.Name, c.number))), n, Seed())
+				}
+			}
+		}
+	}
+}
+
+// replayAllocations counts the allocations of a run of a case that is compiled and warm.
+func replayAllocations(d *simd.Device, c *testCase) (float64, error) {
+	p, io := &op.Program{}, &op.IO{}
+	var slots []op.Slot
+	for _, o := range c.inputs(newSource(Seed(), c.entry.Name, c.number)) {
+		slots = append(slots, p.Add(o.Type, op.FromHost))
+		io.Host = append(io.Host, o.data)
+	}
+	out, err := p.ApplyAll(c.entry, c.attr, slots...)
+	if err != nil {
+		return 0, err
+	}
+	p.Read = out
+	for _, s := range out {
+		io.Read = append(io.Read, op.MakeSlice(p.Values[s].Type))
+	}
+	x, err := d.Compile(p)
+	if err != nil {
+		return 0, err
+	}
+	defer x.Close()
+	return allocations(func() error {
+		run, err := x.(op.Direct).Begin(io)
+		if err != nil {
+			return err
+		}
+		return run.Wait(context.Background())
+	})
+}
+
+var _ compute.Tensor
+var _ = runtime.GC
+
+// allocations is how many there are each time once f is warm.
+func allocations(f func() error) (float64, error) {
+	var err error
+	do := func() {
+		if e := f(); e != nil {
+			err = e
+		}
+	}
+	n := testing.AllocsPerRun(20, do)
+	return n, err
+}

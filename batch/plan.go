@@ -16,7 +16,8 @@ import (
 type Plan struct {
 	exec    *shared
 	program *op.Program
-	batch   *Batch // whose values name inputs
+	steps   []op.Step // as recorded
+	batch   *Batch    // whose values name inputs
 
 	mu      sync.Mutex // guards the data of runs
 	io      op.IO
@@ -61,17 +62,19 @@ func (b *Batch) Compile(ctx context.Context) (*Plan, error) {
 			r.data = op.MakeSlice(r.typ)
 		}
 	}
-	return newPlan(&shared{Executable: exec}, p, b, op.IO{Host: b.host, Tensors: b.tensors}, slices.Clone(b.results), slices.Clone(b.kept)), nil
+	return newPlan(&shared{Executable: exec}, p, slices.Clone(b.program.Steps), b, op.IO{Host: b.host, Tensors: b.tensors, Scalars: b.scalars},
+		slices.Clone(b.results), slices.Clone(b.kept)), nil
 }
 
 // newPlan makes a plan with these inputs.
-func newPlan(x *shared, p *op.Program, b *Batch, io op.IO, results []*Result, kept []*Kept) *Plan {
+func newPlan(x *shared, p *op.Program, steps []op.Step, b *Batch, io op.IO, results []*Result, kept []*Kept) *Plan {
 	x.plans.Add(1)
-	io = op.IO{Host: slices.Clone(io.Host), Tensors: slices.Clone(io.Tensors), Keep: make([]compute.Tensor, len(kept))}
+	io = op.IO{Host: slices.Clone(io.Host), Tensors: slices.Clone(io.Tensors), Scalars: slices.Clone(io.Scalars),
+		Keep: make([]compute.Tensor, len(kept))}
 	for _, r := range results {
 		io.Read = append(io.Read, r.data)
 	}
-	return &Plan{exec: x, program: p, batch: b, io: io, results: results, kept: kept}
+	return &Plan{exec: x, program: p, steps: steps, batch: b, io: io, results: results, kept: kept}
 }
 
 // Fork returns another plan of the same compiled program, so that a run of each can be in flight: while one computes, the inputs
@@ -91,7 +94,7 @@ func (p *Plan) Fork() (*Plan, error) {
 	for i, k := range p.kept {
 		kept[i] = &Kept{asked: k.origin()}
 	}
-	return newPlan(p.exec, p.program, p.batch, p.io, results, kept), nil
+	return newPlan(p.exec, p.program, p.steps, p.batch, p.io, results, kept), nil
 }
 
 // Result returns this plan's own result for what [Batch.Read] or another plan of the same program returned.
@@ -135,7 +138,7 @@ func (b *Batch) Program() (*op.Program, error) {
 func (b *Batch) snapshot() *op.Program {
 	p := &b.program
 	return &op.Program{Values: slices.Clone(p.Values), Steps: slices.Clone(p.Steps), Host: slices.Clone(p.Host),
-		Tensor: slices.Clone(p.Tensor), Read: slices.Clone(p.Read), Keep: slices.Clone(p.Keep)}
+		Tensor: slices.Clone(p.Tensor), Read: slices.Clone(p.Read), Keep: slices.Clone(p.Keep), Variables: p.Variables}
 }
 
 // SetInput replaces the slice of a value made by Upload, from the next run on. Its type and length must be the same. Go allocates

@@ -19,6 +19,7 @@ type plan struct {
 	places  []place // of the values, then of scratch memory
 
 	arena    uint64   // bytes of the memory of a run
+	fullest  int      // step during which most of it is in use, −1 if there is none
 	inputs   uint64   // bytes at its beginning that one copy fills
 	large    []bool   // by host value: it is copied in pieces, and has no place in the staging memory
 	uploadAt []uint64 // where each other host value lies in the staging memory; below inputs those that the one copy brings
@@ -105,7 +106,7 @@ func (d *device) plan(p *op.Program) (*plan, error) {
 		return nil, err
 	}
 	pl := &plan{prog: p, homes: p.Homes(), places: make([]place, len(p.Values))}
-	var scratch [][]int // bytes, by step
+	var uses []op.Use
 	for i := range p.Steps {
 		s := &p.Steps[i]
 		l, err := d.lower(p, s)
@@ -117,9 +118,9 @@ func (d *device) plan(p *op.Program) (*plan, error) {
 			pl.release()
 			return nil, fmt.Errorf("%s %v: %w", stepName(s), p.Types(s.In), err)
 		}
-		scratch = append(scratch, l.Scratch)
+		uses = append(uses, use(p, s, l))
 	}
-	pl.arrange(scratch, d.large)
+	pl.arrange(uses, d.large)
 	return pl, nil
 }
 

@@ -343,16 +343,9 @@ func (c *step) overwrites() (over []op.Slot) {
 // Memory implements op.Sized. Inputs that Start copies count among the memory of the device.
 func (x *executable) Memory() op.Memory {
 	m := op.Memory{Peak: x.arena, Step: x.fullest}
-	for _, s := range x.p.Host {
-		m.Inputs += x.p.Values[s].Bytes()
-	}
+	m.Inputs, m.Results = x.p.Traffic()
 	if x.detached() {
 		m.Peak += m.Inputs
-	}
-	for _, slots := range [][]op.Slot{x.p.Read, x.p.Keep} {
-		for _, s := range slots {
-			m.Results += x.p.Values[s].Bytes()
-		}
 	}
 	return m
 }

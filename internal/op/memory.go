@@ -18,6 +18,19 @@ type Sized interface {
 	Memory() Memory
 }
 
+// Traffic is how many bytes of inputs the program reads and of results it makes, as [Memory] counts them.
+func (p *Program) Traffic() (inputs, results int) {
+	for _, s := range p.Host {
+		inputs += p.Values[s].Bytes()
+	}
+	for _, slots := range [][]Slot{p.Read, p.Keep} {
+		for _, s := range slots {
+			results += p.Values[s].Bytes()
+		}
+	}
+	return inputs, results
+}
+
 // Demand is what a program asks of a device's memory, in the device's terms: its steps may be others than the program's.
 type Demand struct {
 	Bytes  []int  // of each value; 0 for those that lie elsewhere

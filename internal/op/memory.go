@@ -160,7 +160,7 @@ type calendar struct {
 	begin, carried [][]int // by week: those that begin in it, and those that began before and are still in use
 }
 
-const week = 32 // steps
+const week = 8 // steps
 
 func newCalendar(spans []span, steps int) *calendar {
 	n := (steps+1)/week + 1

@@ -14,10 +14,10 @@ import (
 // Plan is a compiled batch. It replays with the slices and tensors that the batch was recorded with, whose contents may
 // have changed, or with others set since. One run may be in flight; [Plan.Fork] makes a plan for another at the same time.
 type Plan struct {
-	exec    *shared
-	program *op.Program
-	steps   []op.Step // as recorded
-	batch   *Batch    // whose values name inputs
+	exec     *shared
+	program  *op.Program
+	recorded *op.Program // before rewrites
+	batch    *Batch      // whose values name inputs
 
 	mu      sync.Mutex // guards the data of runs
 	io      op.IO
@@ -44,11 +44,16 @@ func (b *Batch) Compile(ctx context.Context) (*Plan, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	p, err := b.Program()
+	if b.err != nil {
+		return nil, b.err
+	}
+	recorded := b.snapshot()
+	device := placed(b.device, recorded)
+	p, err := b.rewritten(recorded, device)
 	if err != nil {
 		return nil, err
 	}
-	exec, err := b.device.Compile(p)
+	exec, err := device.Compile(p)
 	if err == nil {
 		if err = b.options.checkMemory(exec, p); err != nil {
 			exec.Close()
@@ -62,19 +67,19 @@ func (b *Batch) Compile(ctx context.Context) (*Plan, error) {
 			r.data = op.MakeSlice(r.typ)
 		}
 	}
-	return newPlan(&shared{Executable: exec}, p, slices.Clone(b.program.Steps), b, op.IO{Host: b.host, Tensors: b.tensors, Scalars: b.scalars},
+	return newPlan(&shared{Executable: exec}, p, recorded, b, op.IO{Host: b.host, Tensors: b.tensors, Scalars: b.scalars},
 		slices.Clone(b.results), slices.Clone(b.kept)), nil
 }
 
 // newPlan makes a plan with these inputs.
-func newPlan(x *shared, p *op.Program, steps []op.Step, b *Batch, io op.IO, results []*Result, kept []*Kept) *Plan {
+func newPlan(x *shared, p, recorded *op.Program, b *Batch, io op.IO, results []*Result, kept []*Kept) *Plan {
 	x.plans.Add(1)
 	io = op.IO{Host: slices.Clone(io.Host), Tensors: slices.Clone(io.Tensors), Scalars: slices.Clone(io.Scalars),
 		Keep: make([]compute.Tensor, len(kept))}
 	for _, r := range results {
 		io.Read = append(io.Read, r.data)
 	}
-	return &Plan{exec: x, program: p, steps: steps, batch: b, io: io, results: results, kept: kept}
+	return &Plan{exec: x, program: p, recorded: recorded, batch: b, io: io, results: results, kept: kept}
 }
 
 // Fork returns another plan of the same compiled program, so that a run of each can be in flight: while one computes, the inputs
@@ -94,7 +99,7 @@ func (p *Plan) Fork() (*Plan, error) {
 	for i, k := range p.kept {
 		kept[i] = &Kept{asked: k.origin()}
 	}
-	return newPlan(p.exec, p.program, p.steps, p.batch, p.io, results, kept), nil
+	return newPlan(p.exec, p.program, p.recorded, p.batch, p.io, results, kept), nil
 }
 
 // Result returns this plan's own result for what [Batch.Read] or another plan of the same program returned.
@@ -127,12 +132,20 @@ func (b *Batch) Program() (*op.Program, error) {
 	if b.err != nil {
 		return nil, b.err
 	}
-	c := compiler{device: b.device, options: b.options}
-	p, err := c.rewrite(b.snapshot())
-	if err == nil {
-		p.Apart = b.options.apart
+	p := b.snapshot()
+	return b.rewritten(p, placed(b.device, p))
+}
+
+// rewritten passes a program through all rewrites, for a device.
+func (b *Batch) rewritten(p *op.Program, device Device) (*op.Program, error) {
+	c := compiler{device: device, options: b.options}
+	q, err := c.rewrite(p)
+	if err == nil && b.options.apart {
+		apart := *q
+		apart.Apart = true
+		q = &apart
 	}
-	return p, err
+	return q, err
 }
 
 func (b *Batch) snapshot() *op.Program {

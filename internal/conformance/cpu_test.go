@@ -34,3 +34,8 @@ func TestCPUParity(t *testing.T) {
 	name, d := openCPU(t)
 	RunParity(t, name+", batches and items", d)
 }
+
+func TestCPUMemory(t *testing.T) {
+	name, d := openCPU(t)
+	testMemory(t, name, d)
+}

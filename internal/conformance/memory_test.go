@@ -1,0 +1,72 @@
+package conformance
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wavelane/wavelane/batch"
+	"github.com/wavelane/wavelane/compute"
+)
+
+// uploader is a device on which batches run.
+type uploader interface {
+	batch.Device
+	Upload(ctx context.Context, data any, shape ...int) (compute.Tensor, error)
+}
+
+// testMemory has a network of 64 layers, and holds the memory of its plan against the room of three activations. Shared memory must
+// not show.
+func testMemory(t *testing.T, name string, d uploader) {
+	const layers, rows, width = 64, 32, 64
+	const activation = 4 * rows * width
+	r := newSource(Seed(), "memory", 0)
+	upload := func(shape ...int) compute.Tensor {
+		x, err := d.Upload(t.Context(), r.floats(-0.25, 0.25, shape...).data, shape...)
+		require.NoError(t, err)
+		t.Cleanup(func() { x.Close() })
+		return x
+	}
+	weights := []compute.Tensor{upload(width, width), upload(width, width), upload(width, width)}
+	bias := upload(width)
+	x := r.floats(-1, 1, rows, width).data
+	record := func(options ...batch.Option) (*batch.Batch, *batch.Result) {
+		b := batch.New(d, options...)
+		h := b.Upload(x, rows, width)
+		for i := range layers {
+			h = b.ReLU(b.Add(b.MatMul(h, b.Import(weights[i%len(weights)])), b.Import(bias)))
+		}
+		return b, b.Read(h)
+	}
+	var memory [2]batch.Memory
+	var results [2][]float32
+	for i, options := range [][]batch.Option{{batch.WithoutMemoryPlanning()}, nil} {
+		b, out := record(options...)
+		plan, err := b.Compile(t.Context())
+		require.NoError(t, err)
+		memory[i] = plan.Memory()
+		require.NoError(t, plan.Start().Await(t.Context()))
+		results[i] = out.Float32s()
+		require.NoError(t, plan.Close())
+	}
+	require.Equal(t, results[0], results[1], "%s: with and without sharing\nrepeat with WAVELANE_SEED=%d", name, Seed())
+	require.GreaterOrEqual(t, memory[0].Peak, (layers-1)*activation, "%s: a value of each layer", name)
+	m := memory[1]
+	t.Logf("%s: %d bytes without sharing, %d with, at step %d, %s; three activations are %d", name, memory[0].Peak, m.Peak, m.Step, m.At, 3*activation)
+	require.LessOrEqual(t, m.Peak, 3*activation, name)
+	require.GreaterOrEqual(t, m.Peak, activation, name)
+	require.Equal(t, activation, m.Inputs)
+	require.Equal(t, activation, m.Results)
+
+	// The limit is met exactly, and one byte less is refused with the peak and the step.
+	b, _ := record(batch.WithMemoryLimit(uint64(m.Peak)))
+	plan, err := b.Compile(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, plan.Close())
+	b, _ = record(batch.WithMemoryLimit(uint64(m.Peak - 1)))
+	_, err = b.Compile(t.Context())
+	require.ErrorIs(t, err, compute.ErrOutOfMemory)
+	require.ErrorContains(t, err, m.At)
+	require.ErrorIs(t, b.Start().Await(t.Context()), compute.ErrOutOfMemory)
+}

@@ -38,4 +38,5 @@ func TestCPUParity(t *testing.T) {
 func TestCPUMemory(t *testing.T) {
 	name, d := openCPU(t)
 	testMemory(t, name, d)
+	testForks(t, name, d)
 }

@@ -25,6 +25,7 @@ func openCUDA(t *testing.T, opts ...cuda.Option) (string, *cuda.Device) {
 func TestCUDAMemory(t *testing.T) {
 	name, d := openCUDA(t, cuda.Software())
 	testMemory(t, name, d)
+	testForks(t, name, d)
 }
 
 func TestCUDASoftware(t *testing.T) {

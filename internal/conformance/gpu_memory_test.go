@@ -44,3 +44,8 @@ func TestWebGPUOversizedBatches(t *testing.T) {
 		}
 	}
 }
+
+func TestWebGPUForks(t *testing.T) {
+	name, d := openSoftware(t, "")
+	testForks(t, name, d)
+}

@@ -19,7 +19,7 @@ type uploader interface {
 // testMemory has a network of 64 layers, and holds the memory of its plan against the room of three activations. Shared memory must
 // not show.
 func testMemory(t *testing.T, name string, d uploader) {
-	const layers, rows, width = 64, 32, 64
+	const layers, rows, width = 64, 8, 64
 	const activation = 4 * rows * width
 	r := newSource(Seed(), "memory", 0)
 	upload := func(shape ...int) compute.Tensor {
@@ -69,4 +69,55 @@ func testMemory(t *testing.T, name string, d uploader) {
 	require.ErrorIs(t, err, compute.ErrOutOfMemory)
 	require.ErrorContains(t, err, m.At)
 	require.ErrorIs(t, b.Start().Await(t.Context()), compute.ErrOutOfMemory)
+}
+
+// testForks has runs of one program in flight together, each with inputs and results of its own.
+func testForks(t *testing.T, name string, d uploader) {
+	const n, forks, rounds = 40, 3, 4
+	b := batch.New(d)
+	x := b.Upload(make([]float32, n))
+	y := b.Scale(x, 3)
+	square := b.Mul(y, y)
+	results := []*batch.Result{b.Read(y), b.Read(b.Add(square, b.ReLU(y))), b.Read(b.Sum(square))}
+	plans := make([]*batch.Plan, forks)
+	own := make([][]*batch.Result, forks)
+	var err error
+	for i := range plans {
+		if i == 0 {
+			plans[i], err = b.Compile(t.Context())
+		} else {
+			plans[i], err = plans[0].Fork()
+		}
+		require.NoError(t, err)
+		for _, r := range results {
+			mine, err := plans[i].Result(r)
+			require.NoError(t, err)
+			own[i] = append(own[i], mine)
+		}
+	}
+	for round := range rounds {
+		futures := make([]*compute.Future, forks)
+		for i, p := range plans {
+			data := make([]float32, n)
+			for k := range data {
+				data[k] = float32(round + i - k%3)
+			}
+			require.NoError(t, p.SetInput(x, data))
+			futures[i] = p.Start()
+		}
+		for i, f := range futures {
+			require.NoError(t, f.Await(t.Context()), name)
+			sum := float32(0)
+			for k := range n {
+				v := 3 * float32(round+i-k%3)
+				sum += v * v
+				require.Equal(t, v, own[i][0].Float32s()[k], "%s: round %d, fork %d", name, round, i)
+				require.Equal(t, v*v+max(v, 0), own[i][1].Float32s()[k], "%s: round %d, fork %d", name, round, i)
+			}
+			require.Equal(t, []float32{sum}, own[i][2].Float32s(), "%s: round %d, fork %d", name, round, i)
+		}
+	}
+	for _, p := range plans {
+		require.NoError(t, p.Close())
+	}
 }

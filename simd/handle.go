@@ -2,10 +2,66 @@ package simd
 
 import (
 	"context"
+	"fmt"
+	"sync/atomic"
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/op"
 )
+
+// handle is what outlives a run: its starter's side.
+type handle struct {
+	x     *executable
+	state atomic.Int32
+	stop  atomic.Bool
+
+	future  *compute.Future // nil for a starter that waits at once
+	resolve compute.Resolve
+	ended   chan error // instead; holds one
+}
+
+// States of a handle.
+const (
+	queued int32 = iota
+	running
+	abandoned // before it began
+)
+
+var errAbandoned = fmt.Errorf("abandoned before the end: %w", context.Canceled)
+
+// settle tells the starter of the run's end.
+func (h *handle) settle(err error) {
+	if h.future != nil {
+		h.resolve(err, nil)
+	} else {
+		h.ended <- err
+	}
+}
+
+// abandon is called when the only waiter gives up. On return the run no longer touches the caller's slices.
+func (h *handle) abandon() {
+	if h.x.keeps {
+		return // the tensors may be in use; host slices were copied by Start
+	}
+	if h.state.CompareAndSwap(queued, abandoned) {
+		h.resolve(errAbandoned, nil)
+		return
+	}
+	h.stop.Store(true)
+	if !h.x.detached() {
+		<-h.future.Done()
+	}
+}
+
+// Start begins one run. Small programs are done when it returns.
+func (x *executable) Start(io *op.IO) *compute.Future {
+	h := &handle{x: x}
+	h.future, h.resolve = compute.NewFuture(h.abandon)
+	if err := x.start(io, h); err != nil {
+		return compute.Failed(err)
+	}
+	return h.future
+}
 
 // Begin implements op.Direct. Runs that outlive their waiters, those of detached programs, have futures all the same.
 func (x *executable) Begin(io *op.IO) (op.Waiter, error) {

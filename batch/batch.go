@@ -31,6 +31,10 @@ type Batch struct {
 	kept    []*Kept          // one per program.Keep
 	scalars []float32        // one per program.Variables, as recorded
 	err     error
+
+	parameters []op.Slot // values that including batches give
+	returns    []op.Slot
+	uploads    map[Value]Value // of batches that are included
 }
 
 // Value is a handle of what an operation of a batch will compute. It belongs to its batch.

@@ -45,8 +45,8 @@ func (b *Batch) Compile(ctx context.Context) (*Plan, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if b.err != nil {
-		return nil, b.err
+	if err := b.complete(); err != nil {
+		return nil, err
 	}
 	recorded := b.snapshot()
 	exec, p, err := b.compile(b.device, recorded)
@@ -139,11 +139,19 @@ func (p *Plan) Kept(k *Kept) (*Kept, error) {
 // Program returns what a device would be given to compile, for devices that look at programs in other ways, such as
 // gpu.Device.Tune.
 func (b *Batch) Program() (*op.Program, error) {
-	if b.err != nil {
-		return nil, b.err
+	if err := b.complete(); err != nil {
+		return nil, err
 	}
 	p := b.snapshot()
 	return b.rewritten(p, placed(b.device, p))
+}
+
+// complete reports why the batch cannot run.
+func (b *Batch) complete() error {
+	if b.err == nil && len(b.parameters) > 0 {
+		return fmt.Errorf("a batch with %d parameters runs as a part of others, see Include: %w", len(b.parameters), compute.ErrArgument)
+	}
+	return b.err
 }
 
 // rewritten passes a program through all rewrites, for a device.

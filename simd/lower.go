@@ -51,6 +51,7 @@ var lowerings = map[string]func(*call) work{
 	"norm_l2": reduction(&squaresFold, norm2), "norm_linf": reduction(&maxAbsFold, itself), "dot": reduction(&dotFold, rounded),
 	"max": reduction(&maxFold, first.in), "min": reduction(&minFold, first.in),
 	"argmax": reduction(&maxFold, indexOf), "argmin": reduction(&minFold, indexOf),
+	"inspect": reduction(&specialFold, specialIn),
 	"softmax": rowwise(&softmaxRow), "log_softmax": rowwise(&logSoftmaxRow),
 	"layer_norm": rowwise(&layerNormRow), "rms_norm": rowwise(&rmsNormRow),
 	"matmul": product("matmul"), "matvec": product("matvec"), "vecmat": product("vecmat"),

@@ -108,7 +108,7 @@ func cells[P any](v view, n int) []P { return unsafe.Slice((*P)(v.p), n) }
 
 // reduction lowers a reduction. Rows longer than a block are folded block by block first. Finish makes the result of a row, a,
 // and its fold.
-func reduction[P any, R float32 | int32](f *fold[P], finish func(p P, a []float32) R) func(*call) work {
+func reduction[P any, R float32 | int32 | special](f *fold[P], finish func(p P, a []float32) R) func(*call) work {
 	return func(c *call) work {
 		rows, cols := op.ReduceRows(c.in[0].Shape, c.attr.Options.(compute.Axis))
 		size := blockLen()

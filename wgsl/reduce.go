@@ -25,6 +25,8 @@ var (
 	maxima = accumulator{"u32", "0u", "max(a, b)", 4} // of order_key: 0 is below the key of every float
 	// pairs of order_key and index; the lower index wins among equals
 	places = accumulator{"vec2<u32>", "0u, 0xffffffffu", "select(a, b, b.x > a.x || (b.x == a.x && b.y < a.y))", 8}
+	// how many NaN and Inf, and the lowest index of each
+	specials = accumulator{"vec4<u32>", "0u, 0u, 0xffffffffu, 0xffffffffu", "vec4(a.xy + b.xy, min(a.zw, b.zw))", 16}
 )
 
 var reductions = map[*op.Entry]reduction{
@@ -38,6 +40,7 @@ var reductions = map[*op.Entry]reduction{
 	op.NormLInf:   {maxima, "bitcast<u32>(a) & 0x7fffffffu", "bitcast<f32>(a)", "f32"},
 	op.ArgMax:     {places, "vec2(order_key(a), i)", "a.y", "u32"},
 	op.ArgMin:     {places, "vec2(order_key(-a), i)", "a.y", "u32"},
+	op.Inspect:    {specials, "special_number(a, i)", "a", "vec4<u32>"},
 }
 
 func init() {
@@ -104,8 +107,9 @@ func reduce(s *step) error {
 	}
 	k := reduceKernel{name: s.Entry.Name, operands: len(in), reduction: r, element: "vec4<f32>", workgroup: s.workgroup()}
 	w := s.split(rows, cols, longestRun*longestRun*4*k.workgroup)
+	size := s.out.Bytes() / rows // of the result of a row
 	if w.parts == 1 {
-		return s.reduceStage(k, w, 4, 4, cols, in, result)
+		return s.reduceStage(k, w, 4, size, cols, in, result)
 	}
 	first := k
 	first.name += "/part"
@@ -116,7 +120,7 @@ func reduce(s *step) error {
 	}
 	k.name += "/join"
 	k.operands, k.element, k.value = 1, r.acc, "a"
-	return s.reduceStage(k, work{rows: rows, cols: w.parts, parts: 1, chunk: w.parts}, r.bytes, 4, cols, []Buffer{partial}, result)
+	return s.reduceStage(k, work{rows: rows, cols: w.parts, parts: 1, chunk: w.parts}, r.bytes, size, cols, []Buffer{partial}, result)
 }
 
 // reduceStage reduces every task of w from elements of inBytes to values of outBytes.

@@ -194,7 +194,7 @@ func (x *jsOp) optionType(operand string) string {
 // resultType is the typed array of result i where it is always the same.
 func (x *jsOp) resultType(i int) string {
 	switch {
-	case x.Entry == op.ArgMax || x.Entry == op.ArgMin || x.Name == "topK" && i == 1 || x.Name == "lz4Compress" && i == 1 || x.Name == "lz4Decompress" && i == 1:
+	case x.Entry == op.ArgMax || x.Entry == op.ArgMin || x.Entry == op.Inspect || x.Name == "topK" && i == 1 || x.Name == "lz4Compress" && i == 1 || x.Name == "lz4Decompress" && i == 1:
 		return "Int32Array"
 	case x.Name == "lz4Compress" || x.Name == "lz4Decompress":
 		return "Uint32Array"

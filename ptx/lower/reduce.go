@@ -200,6 +200,7 @@ var reductions = map[*op.Entry]reducing{
 	op.NormLInf:   {largestAbsKernel, largestAbsKernel, 4, none, none},
 	op.ArgMax:     placing(1),
 	op.ArgMin:     placing(-1),
+	op.Inspect:    {inspectKernel, inspectJoinKernel, 16, none, none},
 }
 
 func init() {

@@ -381,6 +381,12 @@ export interface DeviceOperations {
    */
   biasActivation(x: Operand, bias: Operand, options: BiasActivationOptions & CallOptions & Keep): Promise<Tensor>;
   biasActivation(x: Operand, bias: Operand, options?: BiasActivationOptions & CallOptions): Promise<Float32Array>;
+  /**
+   * Four words about the elements: how many are NaN, how many are ±Inf, the lowest index of a NaN and the lowest of an Inf.
+   * The words, i32, are the last axis of the result. An index is −1 where there is no such element. An empty tensor has none.
+   */
+  inspect(x: Operand, options: AxisOptions & CallOptions & Keep): Promise<Tensor>;
+  inspect(x: Operand, options?: AxisOptions & CallOptions): Promise<Int32Array>;
   /** The gradient of softmax, p·(dy − Σp·dy) of each row of the last axis, where p is what softmax gave. */
   softmaxBackward(p: Operand, dy: Operand, options: CallOptions & Keep): Promise<Tensor>;
   softmaxBackward(p: Operand, dy: Operand, options?: CallOptions): Promise<Float32Array>;
@@ -877,6 +883,11 @@ export interface BatchOperations {
    * activation leaves the sum.
    */
   biasActivation(x: BatchOperand, bias: BatchOperand, options?: BiasActivationOptions): Value;
+  /**
+   * Four words about the elements: how many are NaN, how many are ±Inf, the lowest index of a NaN and the lowest of an Inf.
+   * The words, i32, are the last axis of the result. An index is −1 where there is no such element. An empty tensor has none.
+   */
+  inspect(x: BatchOperand, options?: AxisOptions): Value;
   /** The gradient of softmax, p·(dy − Σp·dy) of each row of the last axis, where p is what softmax gave. */
   softmaxBackward(p: BatchOperand, dy: BatchOperand): Value;
   /**

@@ -29,7 +29,7 @@ func (p *Plan) Memory() Memory { return memoryOf(p.exec.Executable, p.program) }
 
 // memoryOf asks the executable; all of this module's devices know.
 func memoryOf(x op.Executable, p *op.Program) Memory {
-	sized, ok := x.(op.Sized)
+	sized, ok := innermost(x).(op.Sized)
 	if !ok {
 		return Memory{Step: -1}
 	}
@@ -64,4 +64,18 @@ func (o *options) checkMemory(x op.Executable, p *op.Program) error {
 			compute.ErrOutOfMemory)
 	}
 	return nil
+}
+
+// wrapper is an executable around another one.
+type wrapper interface{ unwrap() op.Executable }
+
+// innermost is the device's own executable.
+func innermost(x op.Executable) op.Executable {
+	for {
+		w, ok := x.(wrapper)
+		if !ok {
+			return x
+		}
+		x = w.unwrap()
+	}
 }

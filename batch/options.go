@@ -6,4 +6,5 @@ type Option func(*options)
 type options struct {
 	memoryLimit uint64
 	apart       bool
+	guard       *guard // of everything
 }

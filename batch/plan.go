@@ -44,7 +44,7 @@ func (b *Batch) Compile(ctx context.Context) (*Plan, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	p, err := b.Program()
+	p, w, err := b.prepare()
 	if err != nil {
 		return nil, err
 	}
@@ -56,6 +56,9 @@ func (b *Batch) Compile(ctx context.Context) (*Plan, error) {
 	}
 	if err != nil {
 		return nil, fmt.Errorf("batch of %d steps: %w", len(p.Steps), err)
+	}
+	if w != nil {
+		exec = &guardedRun{Executable: exec, watch: w}
 	}
 	for _, r := range b.results {
 		if r.data == nil {
@@ -124,15 +127,20 @@ func (p *Plan) Kept(k *Kept) (*Kept, error) {
 // Program returns what a device would be given to compile, for devices that look at programs in other ways, such as
 // gpu.Device.Tune.
 func (b *Batch) Program() (*op.Program, error) {
+	p, _, err := b.prepare()
+	return p, err
+}
+
+// prepare returns the program that the device is to run, with what guards it.
+func (b *Batch) prepare() (*op.Program, *watch, error) {
 	if b.err != nil {
-		return nil, b.err
+		return nil, nil, b.err
 	}
-	c := compiler{device: b.device, options: b.options}
-	p, err := c.rewrite(b.snapshot())
+	p, w, err := b.watched(&compiler{device: b.device, options: b.options})
 	if err == nil {
 		p.Apart = b.options.apart
 	}
-	return p, err
+	return p, w, err
 }
 
 func (b *Batch) snapshot() *op.Program {

@@ -26,3 +26,8 @@ func TestCUDASoftware(t *testing.T) {
 	name, d := openCUDA(t, cuda.Software())
 	RunOverlapped(t, name, d)
 }
+
+func TestGuardsCUDASoftware(t *testing.T) {
+	_, d := openCUDA(t, cuda.Software())
+	testGuards(t, d, 7)
+}

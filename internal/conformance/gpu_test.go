@@ -145,3 +145,8 @@ func variants(t *testing.T, c *testCase, caps *wgsl.Caps) map[[2]string]bool {
 	}
 	return everywhere
 }
+
+func TestGuardsWebGPU(t *testing.T) {
+	_, d := openSoftware(t, "")
+	testGuards(t, d, 4)
+}

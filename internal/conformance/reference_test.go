@@ -19,7 +19,7 @@ type reference struct {
 }
 
 func (r *reference) Compile(p *op.Program) (op.Executable, error) {
-	return &referenceExecutable{device: r, p: p}, p.CheckUpdates()
+	return &referenceExecutable{device: r, p: p}, p.Check()
 }
 
 type referenceExecutable struct {

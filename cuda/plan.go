@@ -16,6 +16,7 @@ type plan struct {
 	homes   []op.Slot // by value: in whose place it lies, see op.Program.Homes
 	modules []*Module // of users' kernels, retained
 	actions []action
+	ends    []int   // how many actions there are after each step
 	places  []place // of the values, then of scratch memory
 
 	arena    uint64   // bytes of the memory of a run
@@ -118,6 +119,7 @@ func (d *device) plan(p *op.Program) (*plan, error) {
 			return nil, fmt.Errorf("%s %v: %w", stepName(s), p.Types(s.In), err)
 		}
 		scratch = append(scratch, l.Scratch)
+		pl.ends = append(pl.ends, len(pl.actions))
 	}
 	pl.arrange(scratch, d.large)
 	return pl, nil

@@ -62,8 +62,9 @@ type binding struct {
 	offset, size uint64
 }
 
-// command is a dispatch if pipeline is set, else a copy.
+// command is a dispatch if pipeline is set, a lap's end if that is, else a copy.
 type command struct {
+	lap             bool
 	pipeline, group object
 	dynamic         uint32 // offset of the uniform, if the pipeline has one
 	uniform         bool
@@ -77,10 +78,12 @@ type command struct {
 // submission is the work of one run.
 type submission struct {
 	commands []command
-	staging  []object      // the upload and readback buffers in commands; mapped at completion
-	timed    bool          // measure gpuTime
-	gpuTime  time.Duration // from the first to the last command, valid in done
-	done     func(error)   // called from any goroutine; must not block
+	staging  []object        // the upload and readback buffers in commands; mapped at completion
+	timed    bool            // measure gpuTime
+	gpuTime  time.Duration   // from the first to the last command, valid in done
+	laps     int             // how many commands end a lap; only if timed
+	times    []time.Duration // between the ends of laps, one fewer than there are; valid in done
+	done     func(error)     // called from any goroutine; must not block
 }
 
 // platform is what a build offers: a list of adapters and a way to open one.

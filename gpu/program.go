@@ -13,6 +13,7 @@ type plan struct {
 	prog    *op.Program
 	homes   []op.Slot // by value: whose place it has, see op.Program.Homes
 	actions []action
+	ends    []int  // how many actions there are after each step
 	uniform []byte // contents of the uniform arena, a slot of uniformSlot bytes per distinct parameter block
 
 	// Memory. Places are buffers of a run: first those of the values, then shared ones for scratch.
@@ -78,6 +79,7 @@ func (d *device) plan(p *op.Program, choose wgsl.Chooser) (*plan, error) {
 		if err := d.addStep(pl, s, lowering, uniforms); err != nil {
 			return nil, fmt.Errorf("%s %v: %w", name(s), p.Types(s.In), err)
 		}
+		pl.ends = append(pl.ends, len(pl.actions))
 	}
 	for _, s := range p.Host {
 		pl.uploads.add(uint64(p.Values[s].Bytes()), d.caps().MaxBuffer)

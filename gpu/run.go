@@ -53,6 +53,9 @@ func (e *executable) start(dev *Device, io *op.IO, resolve compute.Resolve) (err
 	if err := e.prog.CheckIO(io); err != nil {
 		return err
 	}
+	if err := e.checkTimes(io); err != nil {
+		return err
+	}
 	if r.in, err = e.acquire(); err != nil {
 		return err
 	}
@@ -259,6 +262,7 @@ func (r *run) copy(from *buffer, fromAt uint64, to *buffer, toAt, n uint64) {
 // record appends the commands of the steps and the copies of results.
 func (r *run) record() {
 	for i := range r.actions {
+		r.reach(i)
 		a := &r.actions[i]
 		if a.pipeline == nil {
 			from, to := a.bind[0], a.bind[1]
@@ -269,13 +273,14 @@ func (r *run) record() {
 			pipeline: a.pipeline.object, group: r.in.groups[i].object, dynamic: a.dynamic, grid: a.grid,
 		})
 	}
+	r.reach(len(r.actions))
 	for i, s := range r.prog.Read {
 		if n := r.prog.Values[s].Bytes(); n > 0 {
 			at := r.reads.at[i]
 			r.copy(r.in.buffers[r.homes[s]], 0, r.readback[at.buffer], at.offset, uint64(n))
 		}
 	}
-	r.sub.timed = r.timed
+	r.sub.timed = r.timed || r.sub.laps > 0
 }
 
 // keep makes the tensors of kept results.
@@ -312,6 +317,7 @@ func (r *run) finish(err error, resolve compute.Resolve) {
 		resolve(err, nil)
 		return
 	}
+	copy(r.io.Times, r.sub.times)
 	r.executable.mu.Lock()
 	r.executable.gpuTime = r.sub.gpuTime
 	r.executable.mu.Unlock()

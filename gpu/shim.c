@@ -364,15 +364,15 @@ void wl_group_free(wl_handle group) { wgpuBindGroupRelease((WGPUBindGroup)group)
 
 // ---- timestamps
 
-int wl_stamps_new(wl_device *d, wl_stamps *out, wl_error *err) {
+int wl_stamps_new(wl_device *d, uint32_t count, wl_stamps *out, wl_error *err) {
     begin(err);
     memset(out, 0, sizeof *out);
-    WGPUQuerySetDescriptor q = {.type = WGPUQueryType_Timestamp, .count = 2};
-    WGPUBufferDescriptor r = {.usage = WGPUBufferUsage_QueryResolve | WGPUBufferUsage_CopySrc, .size = 16};
-    WGPUBufferDescriptor s = {.usage = WGPUBufferUsage_MapRead | WGPUBufferUsage_CopyDst, .size = 16};
+    WGPUQuerySetDescriptor q = {.type = WGPUQueryType_Timestamp, .count = count};
+    WGPUBufferDescriptor r = {.usage = WGPUBufferUsage_QueryResolve | WGPUBufferUsage_CopySrc, .size = 8 * count};
+    WGPUBufferDescriptor s = {.usage = WGPUBufferUsage_MapRead | WGPUBufferUsage_CopyDst, .size = 8 * count};
     WGPUQuerySet queries = wgpuDeviceCreateQuerySet(d->device, &q);
     WGPUBuffer resolve = wgpuDeviceCreateBuffer(d->device, &r), staging = wgpuDeviceCreateBuffer(d->device, &s);
-    wl_stamps made = {(wl_handle)queries, (wl_handle)resolve, (wl_handle)staging};
+    wl_stamps made = {(wl_handle)queries, (wl_handle)resolve, (wl_handle)staging, count};
     if (!end(err)) {
         wl_stamps_free(made);
         return 0;
@@ -407,14 +407,19 @@ static WGPUCommandBuffer record(
     if (queries) wgpuCommandEncoderWriteTimestamp(enc, queries, 0);
     WGPUComputePassEncoder pass = NULL; // held open from dispatch to dispatch: a pass of its own costs more than a dispatch
     wl_handle pipeline = 0;
+    uint32_t lap = 2; // stamp
     for (size_t i = 0; i < count && err->kind == WGPUErrorType_NoError; i++) {
         const wl_command *c = &commands[i];
+        if (c->kind != WL_DISPATCH && pass) {
+            wgpuComputePassEncoderEnd(pass);
+            wgpuComputePassEncoderRelease(pass);
+            pass = NULL;
+        }
+        if (c->kind == WL_LAP) {
+            wgpuCommandEncoderWriteTimestamp(enc, queries, lap++);
+            continue;
+        }
         if (c->kind == WL_COPY) {
-            if (pass) {
-                wgpuComputePassEncoderEnd(pass);
-                wgpuComputePassEncoderRelease(pass);
-                pass = NULL;
-            }
             wgpuCommandEncoderCopyBufferToBuffer(
                 enc, (WGPUBuffer)c->a, c->from, (WGPUBuffer)c->b, c->to, c->size);
             continue;
@@ -440,8 +445,8 @@ static WGPUCommandBuffer record(
         if (queries) {
             WGPUBuffer resolve = (WGPUBuffer)stamps.resolve;
             wgpuCommandEncoderWriteTimestamp(enc, queries, 1);
-            wgpuCommandEncoderResolveQuerySet(enc, queries, 0, 2, resolve, 0);
-            wgpuCommandEncoderCopyBufferToBuffer(enc, resolve, 0, (WGPUBuffer)stamps.staging, 0, 16);
+            wgpuCommandEncoderResolveQuerySet(enc, queries, 0, stamps.count, resolve, 0);
+            wgpuCommandEncoderCopyBufferToBuffer(enc, resolve, 0, (WGPUBuffer)stamps.staging, 0, 8 * stamps.count);
         }
         cb = wgpuCommandEncoderFinish(enc, NULL);
     }
@@ -469,7 +474,7 @@ void wl_submit(wl_device *d, const wl_command *commands, size_t count, const wl_
         wgpuBufferMapAsync((WGPUBuffer)staging[i].buffer, staging[i].upload ? WGPUMapMode_Write : WGPUMapMode_Read, 0,
             (size_t)staging[i].size, on_mapped, &words[WL_STAGING + i]);
     if (stamps.queries)
-        wgpuBufferMapAsync((WGPUBuffer)stamps.staging, WGPUMapMode_Read, 0, 16, on_mapped, &words[WL_STAMPS]);
+        wgpuBufferMapAsync((WGPUBuffer)stamps.staging, WGPUMapMode_Read, 0, 8 * stamps.count, on_mapped, &words[WL_STAMPS]);
     else
         words[WL_STAMPS] = WL_DONE;
     end(err);

@@ -39,7 +39,7 @@ typedef struct {
     uint64_t offset, size;
 } wl_binding;
 
-enum { WL_DISPATCH = 0, WL_COPY = 1 };
+enum { WL_DISPATCH = 0, WL_COPY = 1, WL_LAP = 2 };
 
 typedef struct {
     uint32_t kind;
@@ -56,6 +56,7 @@ enum { WL_WORK = 0, WL_STAMPS = 1, WL_STAGING = 2 };
 
 typedef struct {
     wl_handle queries, resolve, staging;
+    uint32_t count; // the first and the last of a submission, then those of its laps
 } wl_stamps;
 
 typedef struct {
@@ -92,7 +93,7 @@ void wl_pipeline_free(wl_pipeline p);
 wl_handle wl_group_new(wl_device *d, wl_handle layout, const wl_binding *bindings, size_t count, wl_error *err);
 void wl_group_free(wl_handle group);
 
-int wl_stamps_new(wl_device *d, wl_stamps *out, wl_error *err);
+int wl_stamps_new(wl_device *d, uint32_t count, wl_stamps *out, wl_error *err);
 void wl_stamps_free(wl_stamps s);
 
 // Records and submits everything, then asks for the staging buffers to be mapped. Nothing has been submitted when err is set.

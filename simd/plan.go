@@ -49,6 +49,7 @@ type executable struct {
 	d       *Device
 	p       *op.Program
 	steps   []step
+	ends    []int     // how many of steps there are after each step of the program
 	places  []place   // by slot
 	homes   []op.Slot // see op.Program.Homes
 	last    []int     // step that reads a slot last, −1 if none does
@@ -90,6 +91,7 @@ func (d *Device) Compile(p *op.Program) (op.Executable, error) {
 		if err := x.add(&p.Steps[i], defined); err != nil {
 			return nil, fmt.Errorf("step %d: %w", i, err)
 		}
+		x.ends = append(x.ends, len(x.steps))
 	}
 	for _, asked := range [][]op.Slot{p.Read, p.Keep} {
 		for _, s := range asked {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"time"
 
 	"github.com/wavelane/wavelane/compute"
 )
@@ -66,6 +67,10 @@ type IO struct {
 	Read    []any            // destination slices, one per Program.Read; must not overlap each other
 	Keep    []compute.Tensor // filled by Start, one per Program.Keep; valid to use in later programs at once
 	Scalars []float32        // one per Program.Variables, not used after Start; nil for those in the steps
+
+	// Times, if not nil, has one element per step, which a run sets to the step's time by the device's clock. Such runs are slower;
+	// devices without a clock fail with compute.ErrUnsupported.
+	Times []time.Duration
 }
 
 // Executor is a device as programs see it.
@@ -223,6 +228,9 @@ func (p *Program) CheckIO(io *IO) error {
 	if len(io.Host) != len(p.Host) || len(io.Tensors) != len(p.Tensor) || len(io.Read) != len(p.Read) {
 		return fmt.Errorf("program of %d inputs, %d tensors and %d results was given %d, %d and %d: %w", len(p.Host),
 			len(p.Tensor), len(p.Read), len(io.Host), len(io.Tensors), len(io.Read), compute.ErrArgument)
+	}
+	if io.Times != nil && len(io.Times) != len(p.Steps) {
+		return fmt.Errorf("program of %d steps was given room for %d times: %w", len(p.Steps), len(io.Times), compute.ErrArgument)
 	}
 	if io.Scalars != nil && len(io.Scalars) != p.Variables {
 		return fmt.Errorf("program of %d variable scalars was given %d: %w", p.Variables, len(io.Scalars), compute.ErrArgument)

@@ -77,41 +77,26 @@ func (x *guardedRun) Start(io *op.IO) *compute.Future {
 	inner.Read = own
 	run := x.Executable.Start(&inner)
 	io.Keep = inner.Keep
-	future, resolve := compute.NewFuture(func() { abandon(run) })
-	end := func() {
-		err := run.Err()
+	return then(run, func(err error) (func(), error) {
 		if err == nil {
 			if found := x.verdict(m); found != nil {
 				err = found
 			}
 		}
-		resolve(err, func() {
+		m.io.Host, m.io.Tensors = nil, nil
+		if err != nil {
+			x.give(m)
+			return nil, err
+		}
+		return func() {
 			if !x.delivers() {
 				for i := range read {
 					copy(op.Bytes(read[i]), op.Bytes(own[i]))
 				}
 			}
-		})
-		m.io.Host, m.io.Tensors = nil, nil
-		x.give(m)
-	}
-	select {
-	case <-run.Done():
-		end()
-	default:
-		go func() {
-			<-run.Done()
-			end()
-		}()
-	}
-	return future
-}
-
-// abandon is for the only waiter of a run.
-func abandon(run *compute.Future) {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	run.AwaitOrAbandon(ctx)
+			x.give(m)
+		}, nil
+	})
 }
 
 // verdict is what the guards find of a run.

@@ -65,17 +65,3 @@ func (o *options) checkMemory(x op.Executable, p *op.Program) error {
 	}
 	return nil
 }
-
-// wrapper is an executable around another one.
-type wrapper interface{ unwrap() op.Executable }
-
-// innermost is the device's own executable.
-func innermost(x op.Executable) op.Executable {
-	for {
-		w, ok := x.(wrapper)
-		if !ok {
-			return x
-		}
-		x = w.unwrap()
-	}
-}

@@ -7,4 +7,6 @@ type options struct {
 	memoryLimit uint64
 	apart       bool
 	guard       *guard // of everything
+	profile     bool
+	peaks       []Peaks
 }

@@ -57,6 +57,9 @@ func (b *Batch) Compile(ctx context.Context) (*Plan, error) {
 	if err != nil {
 		return nil, fmt.Errorf("batch of %d steps: %w", len(p.Steps), err)
 	}
+	if b.options.profile {
+		exec = b.options.profiled(exec, p, b.runsOn())
+	}
 	if w != nil {
 		exec = &guardedRun{Executable: exec, watch: w}
 	}

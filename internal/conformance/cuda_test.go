@@ -3,6 +3,7 @@
 package conformance
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"testing"
@@ -30,4 +31,11 @@ func TestCUDASoftware(t *testing.T) {
 func TestGuardsCUDASoftware(t *testing.T) {
 	_, d := openCUDA(t, cuda.Software())
 	testGuards(t, d, 7)
+}
+
+func TestProfileCUDASoftware(t *testing.T) {
+	_, d := openCUDA(t, cuda.Software())
+	var code bytes.Buffer
+	require.NoError(t, testProfile(t, d).Code(&code))
+	require.Contains(t, code.String(), ".visible .entry inspect")
 }

@@ -3,6 +3,7 @@
 package conformance
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -149,4 +150,12 @@ func variants(t *testing.T, c *testCase, caps *wgsl.Caps) map[[2]string]bool {
 func TestGuardsWebGPU(t *testing.T) {
 	_, d := openSoftware(t, "")
 	testGuards(t, d, 4)
+}
+
+func TestProfileWebGPU(t *testing.T) {
+	_, d := openSoftware(t, "")
+	var code bytes.Buffer
+	require.NoError(t, testProfile(t, d).Code(&code))
+	require.Contains(t, code.String(), "@compute")
+	require.Contains(t, code.String(), "special_number")
 }

@@ -234,20 +234,13 @@ func (w *watch) fails(g *guard, p *op.Program, s *op.Step, out op.Slot, of words
 	if e == nil {
 		return nil
 	}
-	e.Position = make([]int, len(e.Shape))
-	rest := e.Index
-	for d := len(e.Shape) - 1; d >= 0; d-- {
-		e.Position[d], rest = rest%e.Shape[d], rest/e.Shape[d]
-	}
+	e.Position = position(e.Index, e.Shape)
 	if s == nil {
 		return e
 	}
-	e.Operation = s.Name()
-	for _, t := range p.Types(s.In) {
-		e.Operands = append(e.Operands, t.Shape)
-	}
-	if e.Step = slices.IndexFunc(w.steps, func(s op.Step) bool { return slices.Contains(s.Out, out) }); w.sites[e.Step] != "" {
-		e.Site = w.sites[e.Step]
+	e.Operation, e.Operands, e.Step = s.Name(), shapes(p, s.In), recordedStep(w.steps, out)
+	if site := w.sites[e.Step]; site != "" {
+		e.Site = site
 	}
 	return e
 }

@@ -7,6 +7,7 @@ type options struct {
 	memoryLimit uint64
 	apart       bool
 	guard       *guard // of everything
+	twice       bool
 	profile     bool
 	peaks       []Peaks
 }

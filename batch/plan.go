@@ -3,6 +3,7 @@ package batch
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -59,6 +60,9 @@ func (b *Batch) Compile(ctx context.Context) (*Plan, error) {
 	}
 	if b.options.profile {
 		exec = b.options.profiled(exec, p, b.runsOn())
+	}
+	if b.options.twice {
+		exec = &twiceRun{exec, &Batch{program: *b.snapshot(), sites: maps.Clone(b.sites)}, p}
 	}
 	if w != nil {
 		exec = &guardedRun{Executable: exec, watch: w}
@@ -140,6 +144,9 @@ func (b *Batch) prepare() (*op.Program, *watch, error) {
 		return nil, nil, b.err
 	}
 	p, w, err := b.watched(&compiler{device: b.device, options: b.options})
+	if err == nil && b.options.twice {
+		p, err = twice(p)
+	}
 	if err == nil {
 		p.Apart = b.options.apart
 	}

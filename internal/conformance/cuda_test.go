@@ -39,3 +39,8 @@ func TestProfileCUDASoftware(t *testing.T) {
 	require.NoError(t, testProfile(t, d).Code(&code))
 	require.Contains(t, code.String(), ".visible .entry inspect")
 }
+
+func TestCompareCUDASoftware(t *testing.T) {
+	_, d := openCUDA(t, cuda.Software())
+	testCompare(t, d)
+}

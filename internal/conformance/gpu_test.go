@@ -159,3 +159,8 @@ func TestProfileWebGPU(t *testing.T) {
 	require.Contains(t, code.String(), "@compute")
 	require.Contains(t, code.String(), "special_number")
 }
+
+func TestCompareWebGPU(t *testing.T) {
+	_, d := openSoftware(t, "")
+	testCompare(t, d)
+}

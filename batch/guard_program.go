@@ -31,10 +31,9 @@ type look struct {
 // words are those of op.Inspect, by what guards call the values.
 type words map[op.Slot][]int32
 
-// watched compiles the recorded program to one that runs, with guards if there are any.
-func (b *Batch) watched(c *compiler) (*op.Program, *watch, error) {
-	p := b.snapshot()
-	w := &watch{device: b.device, guards: slices.Clone(b.guards), steps: p.Steps, sites: maps.Clone(b.sites)}
+// guarded passes the recorded program through the rewrites, and adds what guards need if there are any.
+func (b *Batch) guarded(c *compiler, p *op.Program) (*op.Program, *watch, error) {
+	w := &watch{device: c.device, guards: slices.Clone(b.guards), steps: p.Steps, sites: maps.Clone(b.sites)}
 	whole := b.options.guard != nil
 	if whole {
 		w.guards = append(w.guards, *b.options.guard)
@@ -52,8 +51,9 @@ func (b *Batch) watched(c *compiler) (*op.Program, *watch, error) {
 			pinned = append(pinned, w.needs(p, &g)...)
 		}
 	}
-	asked := len(p.Read)
-	p.Read = append(p.Read, pinned...)
+	asked, own := len(p.Read), *p
+	p = &own
+	p.Read = slices.Concat(p.Read, pinned)
 	recorded, err := removeDead(c, p)
 	if err != nil {
 		return nil, nil, err
@@ -62,7 +62,7 @@ func (b *Batch) watched(c *compiler) (*op.Program, *watch, error) {
 	w.coarse = whole && len(p.Changed()) == 0
 	if whole && !w.coarse {
 		pinned = values(recorded)
-		p.Read = append(p.Read[:asked:asked], pinned...)
+		p.Read = slices.Concat(p.Read[:asked], pinned)
 	}
 	if p, err = c.rewrite(p); err != nil {
 		return nil, nil, err

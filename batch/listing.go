@@ -14,7 +14,7 @@ import (
 func (p *Plan) String() string {
 	var b strings.Builder
 	q := p.program
-	fmt.Fprintf(&b, "plan of %d steps, for %d recorded\n", len(q.Steps), len(p.steps))
+	fmt.Fprintf(&b, "plan of %d steps, for %d recorded\n", len(q.Steps), len(p.recorded.Steps))
 	for _, list := range []struct {
 		what  string
 		slots []op.Slot
@@ -146,18 +146,9 @@ func dotText(s string) string {
 // Code writes the sources of the kernels that each step runs: WGSL or PTX. The CPU device's are part of the library, which is
 // compute.ErrUnsupported.
 func (p *Plan) Code(w io.Writer) error {
-	d, ok := p.batch.runsOn().(op.Coder)
+	d, ok := placed(p.batch.device, p.recorded).(op.Coder)
 	if !ok {
 		return fmt.Errorf("code of a plan: the device runs functions that are compiled already: %w", compute.ErrUnsupported)
 	}
 	return d.Code(w, p.program)
-}
-
-// runsOn is the device that the batch's program runs on.
-func (b *Batch) runsOn() op.Executor {
-	if r, ok := b.device.(op.Placer); ok {
-		d, _ := r.Place(&b.program)
-		return d
-	}
-	return b.device
 }

@@ -15,10 +15,10 @@ import (
 // Plan is a compiled batch. It replays with the slices and tensors that the batch was recorded with, whose contents may
 // have changed, or with others set since. One run may be in flight; [Plan.Fork] makes a plan for another at the same time.
 type Plan struct {
-	exec    *shared
-	program *op.Program
-	steps   []op.Step // as recorded
-	batch   *Batch    // whose values name inputs
+	exec     *shared
+	program  *op.Program
+	recorded *op.Program // before rewrites
+	batch    *Batch      // whose values name inputs
 
 	mu      sync.Mutex // guards the data of runs
 	io      op.IO
@@ -45,11 +45,16 @@ func (b *Batch) Compile(ctx context.Context) (*Plan, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	p, w, err := b.prepare()
+	if b.err != nil {
+		return nil, b.err
+	}
+	recorded := b.snapshot()
+	device := placed(b.device, recorded)
+	p, w, err := b.rewritten(recorded, device)
 	if err != nil {
 		return nil, err
 	}
-	exec, err := b.device.Compile(p)
+	exec, err := device.Compile(p)
 	if err == nil {
 		if err = b.options.checkMemory(exec, p); err != nil {
 			exec.Close()
@@ -59,10 +64,10 @@ func (b *Batch) Compile(ctx context.Context) (*Plan, error) {
 		return nil, fmt.Errorf("batch of %d steps: %w", len(p.Steps), err)
 	}
 	if b.options.profile {
-		exec = b.options.profiled(exec, p, b.runsOn())
+		exec = b.options.profiled(exec, p, device)
 	}
 	if b.options.twice {
-		exec = &twiceRun{exec, &Batch{program: *b.snapshot(), sites: maps.Clone(b.sites)}, p}
+		exec = &twiceRun{exec, &Batch{program: *recorded, sites: maps.Clone(b.sites)}, p}
 	}
 	if w != nil {
 		exec = &guardedRun{Executable: exec, watch: w}
@@ -72,19 +77,19 @@ func (b *Batch) Compile(ctx context.Context) (*Plan, error) {
 			r.data = op.MakeSlice(r.typ)
 		}
 	}
-	return newPlan(&shared{Executable: exec}, p, slices.Clone(b.program.Steps), b, op.IO{Host: b.host, Tensors: b.tensors, Scalars: b.scalars},
+	return newPlan(&shared{Executable: exec}, p, recorded, b, op.IO{Host: b.host, Tensors: b.tensors, Scalars: b.scalars},
 		slices.Clone(b.results), slices.Clone(b.kept)), nil
 }
 
 // newPlan makes a plan with these inputs.
-func newPlan(x *shared, p *op.Program, steps []op.Step, b *Batch, io op.IO, results []*Result, kept []*Kept) *Plan {
+func newPlan(x *shared, p, recorded *op.Program, b *Batch, io op.IO, results []*Result, kept []*Kept) *Plan {
 	x.plans.Add(1)
 	io = op.IO{Host: slices.Clone(io.Host), Tensors: slices.Clone(io.Tensors), Scalars: slices.Clone(io.Scalars),
 		Keep: make([]compute.Tensor, len(kept))}
 	for _, r := range results {
 		io.Read = append(io.Read, r.data)
 	}
-	return &Plan{exec: x, program: p, steps: steps, batch: b, io: io, results: results, kept: kept}
+	return &Plan{exec: x, program: p, recorded: recorded, batch: b, io: io, results: results, kept: kept}
 }
 
 // Fork returns another plan of the same compiled program, so that a run of each can be in flight: while one computes, the inputs
@@ -104,7 +109,7 @@ func (p *Plan) Fork() (*Plan, error) {
 	for i, k := range p.kept {
 		kept[i] = &Kept{asked: k.origin()}
 	}
-	return newPlan(p.exec, p.program, p.steps, p.batch, p.io, results, kept), nil
+	return newPlan(p.exec, p.program, p.recorded, p.batch, p.io, results, kept), nil
 }
 
 // Result returns this plan's own result for what [Batch.Read] or another plan of the same program returned.
@@ -134,23 +139,26 @@ func (p *Plan) Kept(k *Kept) (*Kept, error) {
 // Program returns what a device would be given to compile, for devices that look at programs in other ways, such as
 // gpu.Device.Tune.
 func (b *Batch) Program() (*op.Program, error) {
-	p, _, err := b.prepare()
+	if b.err != nil {
+		return nil, b.err
+	}
+	p := b.snapshot()
+	p, _, err := b.rewritten(p, placed(b.device, p))
 	return p, err
 }
 
-// prepare returns the program that the device is to run, with what guards it.
-func (b *Batch) prepare() (*op.Program, *watch, error) {
-	if b.err != nil {
-		return nil, nil, b.err
-	}
-	p, w, err := b.watched(&compiler{device: b.device, options: b.options})
+// rewritten passes a program through all rewrites, for a device. The guards are nil if there are none.
+func (b *Batch) rewritten(p *op.Program, device Device) (*op.Program, *watch, error) {
+	q, w, err := b.guarded(&compiler{device: device, options: b.options}, p)
 	if err == nil && b.options.twice {
-		p, err = twice(p)
+		q, err = twice(q)
 	}
-	if err == nil {
-		p.Apart = b.options.apart
+	if err == nil && b.options.apart {
+		apart := *q
+		apart.Apart = true
+		q = &apart
 	}
-	return p, w, err
+	return q, w, err
 }
 
 func (b *Batch) snapshot() *op.Program {

@@ -73,8 +73,8 @@ func (p *Plan) Profile() (*Profile, error) {
 // recordedAs lists the recorded steps whose results a step of the compiled program computes.
 func (p *Plan) recordedAs(s *op.Step) []int {
 	numbers := []int{}
-	for i := range p.steps {
-		if slices.ContainsFunc(p.steps[i].Out, func(out op.Slot) bool { return slices.Contains(s.Out, out) }) {
+	for i := range p.recorded.Steps {
+		if slices.ContainsFunc(p.recorded.Steps[i].Out, func(out op.Slot) bool { return slices.Contains(s.Out, out) }) {
 			numbers = append(numbers, i)
 		}
 	}

@@ -49,7 +49,7 @@ func (p *Plan) SetScalar(v Value, i int, x float32) error {
 	if v.batch != p.batch {
 		return fmt.Errorf("set scalar: value of another batch: %w", compute.ErrForeignTensor)
 	}
-	s := computes(p.steps, v.slot)
+	s := computes(p.recorded.Steps, v.slot)
 	if s == nil || !s.Attr.Varies() {
 		return fmt.Errorf("set scalar: the scalars of the value were not marked with Vary before the plan was compiled: %w", compute.ErrArgument)
 	}

@@ -20,7 +20,7 @@ import (
 )
 
 // openSoftware opens the software adapter, which every machine that runs this suite must have.
-func openSoftware(t *testing.T, note string, opts ...gpu.Option) (string, *gpu.Device) {
+func openSoftware(t testing.TB, note string, opts ...gpu.Option) (string, *gpu.Device) {
 	t.Helper()
 	d, err := gpu.Open(context.Background(), append([]gpu.Option{gpu.WithSoftware(), gpu.WithAutotune(gpu.TuneOff)}, opts...)...)
 	require.NoError(t, err, "no software WebGPU adapter: 'scripts/setup test' installs the Vulkan loader and Mesa's software driver (packages libvulkan1 and mesa-vulkan-drivers)")
@@ -163,4 +163,9 @@ func TestProfileWebGPU(t *testing.T) {
 func TestCompareWebGPU(t *testing.T) {
 	_, d := openSoftware(t, "")
 	testCompare(t, d)
+}
+
+func BenchmarkGuardsWebGPU(b *testing.B) {
+	_, d := openSoftware(b, "")
+	guardCost(b, d)
 }

@@ -33,7 +33,12 @@ type words map[op.Slot][]int32
 
 // guarded passes the recorded program through the rewrites, and adds what guards need if there are any.
 func (b *Batch) guarded(c *compiler, p *op.Program) (*op.Program, *watch, error) {
-	w := &watch{device: c.device, guards: slices.Clone(b.guards), steps: p.Steps, sites: maps.Clone(b.sites)}
+	w := &watch{device: c.device, steps: p.Steps, sites: maps.Clone(b.sites)}
+	for _, g := range b.guards {
+		if int(g.slot) < len(p.Values) { // the batch may have been recorded further since
+			w.guards = append(w.guards, g)
+		}
+	}
 	whole := b.options.guard != nil
 	if whole {
 		w.guards = append(w.guards, *b.options.guard)

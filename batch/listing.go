@@ -146,7 +146,7 @@ func dotText(s string) string {
 // Code writes the sources of the kernels that each step runs: WGSL or PTX. The CPU device's are part of the library, which is
 // compute.ErrUnsupported.
 func (p *Plan) Code(w io.Writer) error {
-	d, ok := placed(p.batch.device, p.recorded).(op.Coder)
+	d, ok := placed(p.exec.device, p.recorded).(op.Coder)
 	if !ok {
 		return fmt.Errorf("code of a plan: the device runs functions that are compiled already: %w", compute.ErrUnsupported)
 	}

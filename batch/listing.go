@@ -3,6 +3,7 @@ package batch
 import (
 	"fmt"
 	"io"
+	"reflect"
 	"strings"
 
 	"github.com/wavelane/wavelane/compute"
@@ -74,7 +75,7 @@ func attributes(s *op.Step) string {
 		text += fmt.Sprintf(" %v", s.Attr.Scalars)
 	}
 	_, expression := s.Attr.Options.(op.Expression)
-	if s.Attr.Options != nil && !expression && s.Kernel == nil {
+	if s.Attr.Options != nil && !expression && s.Kernel == nil && !reflect.ValueOf(s.Attr.Options).IsZero() {
 		text += fmt.Sprintf(" %+v", s.Attr.Options)
 	}
 	return text

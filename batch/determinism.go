@@ -3,6 +3,7 @@ package batch
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/wavelane/wavelane/compute"
@@ -13,7 +14,7 @@ import (
 // the run ends with a [*DivergenceError] for the first such value in the order of recording, and results are not delivered.
 // Tensors of [Batch.Keep] are those of the first run. A batch that updates tensors in place cannot run twice:
 // compute.ErrUnsupported.
-func WithDeterminismCheck() Option { return func(o *options) { o.twice = true } }
+func WithDeterminismCheck() Option { return func(o *options) { o.repeated = (*Batch).repeated } }
 
 // twiceRun is the executable of a program that runs twice. Kept values are among those that it reads, behind the others.
 type twiceRun struct {
@@ -24,14 +25,15 @@ type twiceRun struct {
 
 func (x *twiceRun) unwrap() op.Executable { return x.Executable }
 
-// twice makes a program one that can be compared with itself.
-func twice(p *op.Program) (*op.Program, error) {
+// repeated makes a program one that can be compared with itself.
+func (b *Batch) repeated(p *op.Program) (*op.Program, wrap, error) {
 	if len(p.Changed()) > 0 {
-		return nil, fmt.Errorf("determinism check of a batch that updates tensors in place: %w", compute.ErrUnsupported)
+		return nil, nil, fmt.Errorf("determinism check of a batch that updates tensors in place: %w", compute.ErrUnsupported)
 	}
 	q := *p
 	q.Read = slices.Concat(p.Read, p.Keep)
-	return &q, nil
+	then := &Batch{program: *b.snapshot(), sites: maps.Clone(b.sites)}
+	return &q, func(x op.Executable) op.Executable { return &twiceRun{x, then, &q} }, nil
 }
 
 // Start runs the program, then runs it again.

@@ -51,7 +51,9 @@ const (
 // step's result, as with exp(−Inf). [Batch.Guard] has single values in memory.
 // A batch that updates tensors in place cannot run again: all its values are in memory, so that elementwise steps are not fused.
 func WithGuard(checks Check, action Action) Option {
-	return func(o *options) { o.guard = &guard{slot: everything, checks: checks, action: action} }
+	return func(o *options) {
+		o.guard, o.guarded = &guard{slot: everything, checks: checks, action: action}, (*Batch).guarded
+	}
 }
 
 // Guard checks one value, as [WithGuard] does all of them, and returns it. The value is computed into memory even if nothing else
@@ -66,6 +68,7 @@ func (b *Batch) Guard(v Value, checks Check, action Action) Value {
 		return b.fail(err)
 	}
 	b.guards = append(b.guards, g)
+	b.options.guarded = (*Batch).guarded
 	return v
 }
 

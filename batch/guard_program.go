@@ -32,7 +32,7 @@ type look struct {
 type words map[op.Slot][]int32
 
 // guarded passes the recorded program through the rewrites, and adds what guards need if there are any.
-func (b *Batch) guarded(c *compiler, p *op.Program) (*op.Program, *watch, error) {
+func (b *Batch) guarded(c *compiler, p *op.Program) (*op.Program, wrap, error) {
 	w := &watch{device: c.device, steps: p.Steps, sites: maps.Clone(b.sites)}
 	for _, g := range b.guards {
 		if int(g.slot) < len(p.Values) { // the batch may have been recorded further since
@@ -93,7 +93,7 @@ func (b *Batch) guarded(c *compiler, p *op.Program) (*op.Program, *watch, error)
 		return again || !visible(p, l.at)
 	})
 	w.program, err = inspect(p, w.looks)
-	return w.program, w, err
+	return w.program, func(x op.Executable) op.Executable { return &guardedRun{Executable: x, watch: w} }, err
 }
 
 // without returns the program without the results behind the first n.

@@ -1,5 +1,7 @@
 package batch
 
+import "github.com/wavelane/wavelane/internal/op"
+
 // Option changes how a batch is compiled; see [New].
 type Option func(*options)
 
@@ -7,7 +9,10 @@ type options struct {
 	memoryLimit uint64
 	apart       bool
 	guard       *guard // of everything
-	twice       bool
-	profile     bool
 	peaks       []Peaks
+
+	// What the options that bring much code along do: programs without them are linked without it.
+	guarded  func(*Batch, *compiler, *op.Program) (*op.Program, wrap, error)
+	repeated func(*Batch, *op.Program) (*op.Program, wrap, error)
+	profiled func(o *options, x op.Executable, p *op.Program, d op.Executor) op.Executable
 }

@@ -3,7 +3,6 @@ package batch
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -66,7 +65,7 @@ func (b *Batch) Compile(ctx context.Context) (*Plan, error) {
 // compile prepares what was recorded for a device.
 func (b *Batch) compile(device Device, recorded *op.Program) (*shared, *op.Program, error) {
 	d := placed(device, recorded)
-	p, w, err := b.rewritten(recorded, d)
+	p, wraps, err := b.rewritten(recorded, d)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -79,14 +78,11 @@ func (b *Batch) compile(device Device, recorded *op.Program) (*shared, *op.Progr
 	if err != nil {
 		return nil, nil, fmt.Errorf("batch of %d steps: %w", len(p.Steps), err)
 	}
-	if b.options.profile {
-		exec = b.options.profiled(exec, p, d)
+	if b.options.profiled != nil {
+		exec = b.options.profiled(&b.options, exec, p, d)
 	}
-	if b.options.twice {
-		exec = &twiceRun{exec, &Batch{program: *recorded, sites: maps.Clone(b.sites)}, p}
-	}
-	if w != nil {
-		exec = &guardedRun{Executable: exec, watch: w}
+	for _, wrap := range wraps {
+		exec = wrap(exec)
 	}
 	return &shared{Executable: exec, device: device}, p, nil
 }
@@ -157,18 +153,29 @@ func (b *Batch) Program() (*op.Program, error) {
 	return p, err
 }
 
-// rewritten passes a program through all rewrites, for a device. The guards are nil if there are none.
-func (b *Batch) rewritten(p *op.Program, device Device) (*op.Program, *watch, error) {
-	q, w, err := b.guarded(&compiler{device: device, options: b.options}, p)
-	if err == nil && b.options.twice {
-		q, err = twice(q)
+// rewritten passes a program through all rewrites, for a device. What is compiled of it has to be wrapped, the first innermost.
+func (b *Batch) rewritten(p *op.Program, device Device) (q *op.Program, wraps []wrap, err error) {
+	c := &compiler{device: device, options: b.options}
+	var guard wrap
+	if b.options.guarded != nil {
+		q, guard, err = b.options.guarded(b, c, p)
+	} else {
+		q, err = c.rewrite(p)
+	}
+	if err == nil && b.options.repeated != nil {
+		var twice wrap
+		q, twice, err = b.options.repeated(b, q)
+		wraps = append(wraps, twice)
+	}
+	if guard != nil {
+		wraps = append(wraps, guard)
 	}
 	if err == nil && b.options.apart {
 		apart := *q
 		apart.Apart = true
 		q = &apart
 	}
-	return q, w, err
+	return q, wraps, err
 }
 
 func (b *Batch) snapshot() *op.Program {

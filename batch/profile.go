@@ -19,7 +19,7 @@ type Peaks = op.Peaks
 // with compute.ErrUnsupported; on WebGPU that is an adapter without the feature timestamp-query. Browsers round timestamps.
 // The peaks of the device, if given, place steps under its roofline; without them a device that knows its own is asked.
 func WithProfile(peaks ...Peaks) Option {
-	return func(o *options) { o.profile, o.peaks = true, peaks }
+	return func(o *options) { o.profiled, o.peaks = (*options).profile, peaks }
 }
 
 // Profile is what the steps of one run took. It prints as a table, encodes as JSON, and is written as a trace by [Profile.Trace].
@@ -160,8 +160,8 @@ type profiledRun struct {
 
 func (x *profiledRun) unwrap() op.Executable { return x.Executable }
 
-// profiled measures an executable for a device.
-func (o *options) profiled(x op.Executable, p *op.Program, d op.Executor) op.Executable {
+// profile measures an executable for a device.
+func (o *options) profile(x op.Executable, p *op.Program, d op.Executor) op.Executable {
 	r := &profiledRun{Executable: x, steps: len(p.Steps)}
 	if len(o.peaks) > 0 {
 		r.peaks = o.peaks[0]

@@ -10,6 +10,9 @@ import (
 // wrapper is an executable around another one, which is the device's or again a wrapper.
 type wrapper interface{ unwrap() op.Executable }
 
+// wrap puts one around an executable.
+type wrap func(op.Executable) op.Executable
+
 // innermost is the device's own executable.
 func innermost(x op.Executable) op.Executable {
 	for {

@@ -93,6 +93,7 @@ func (m *matmul) lower() error {
 		ldb = m.K
 	}
 	m.VecA, m.VecB = lda%4 == 0, ldb%4 == 0
+	m.F16 = (m.A == compute.Float16 || m.B == compute.Float16) && m.nativeHalves(m.problem())
 	groups, err := m.pieces(lda, ldb)
 	if err != nil {
 		return err
@@ -169,19 +170,22 @@ func (m *matmul) variants(whole bool, sums int) []variant {
 		add(good, variant{name, sums, emit})
 	}
 	if m.rowsForm() != 0 {
-		addRows := func(name string, lanes int, good bool) {
+		addRows := func(name string, lanes int, subgroups, good bool) {
 			if 16*lanes*m.vectors() > int(m.caps.MaxShared) {
 				return
 			}
-			emit := func(p piece, split int, dst Buffer, q product) { m.emitRows(lanes, p, split, dst, q) }
+			emit := func(p piece, split int, dst Buffer, q product) { m.emitRows(lanes, subgroups, p, split, dst, q) }
 			if n := m.splits(m.Batch*ceilDiv(max(m.M, m.N), 4), whole); good && n > sums {
 				add(good, variant{name + "/splitk", n, emit})
 			}
 			add(good, variant{name, sums, emit})
 		}
-		addRows("rows", min(lanes, 64), true)
+		addRows("rows", min(lanes, 64), false, true)
 		if lanes > 64 {
-			addRows(fmt.Sprint("rows", lanes), lanes, false)
+			addRows(fmt.Sprint("rows", lanes), lanes, false, false)
+		}
+		if m.caps.Subgroups {
+			addRows("rows/subgroups", min(lanes, 64), true, false)
 		}
 	}
 	if m.M <= 8 {
@@ -262,7 +266,7 @@ func (m *matmul) emitNaive(lanes int, p piece, split int, dst Buffer, q product)
 	m.emit(q.naive(lanes), p, split, 1, ceilDiv(p.m*p.n, lanes), dst, q.Bias != "")
 }
 
-func (m *matmul) emitRows(lanes int, p piece, split int, dst Buffer, q product) {
+func (m *matmul) emitRows(lanes int, subgroups bool, p piece, split int, dst Buffer, q product) {
 	// What lies along depth has rows of K, whatever its name for them.
 	p.lda, p.ldb = m.K, m.K
 	q.VecA, q.VecB = m.K%4 == 0, m.K%4 == 0
@@ -272,7 +276,7 @@ func (m *matmul) emitRows(lanes int, p piece, split int, dst Buffer, q product) 
 		p.m, p.n = p.n, p.m
 		q.A, q.B = q.B, q.A
 	}
-	m.emit(q.rows(lanes, m.vectors(), swap), p, split, 1, ceilDiv(p.m, 4), dst, q.Bias != "")
+	m.emit(q.rows(lanes, m.vectors(), swap, subgroups), p, split, 1, ceilDiv(p.m, 4), dst, q.Bias != "")
 }
 
 // addUp appends the second pass of a split depth.

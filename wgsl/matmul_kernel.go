@@ -12,6 +12,7 @@ type product struct {
 	TransA, TransB bool
 	VecA, VecB     bool   // rows of the operand start at multiples of four elements
 	Tail           bool   // the depth is no multiple of four
+	F16            bool   // operands of type f16 are bound as such; else as words
 	Bias           string // "row" or "col": along which axis it runs; "" for none
 	Act            compute.Activation
 }
@@ -42,6 +43,7 @@ type productText struct {
 	RHS, Uniform    int // bindings; an RHS of 0 means there is none
 	Functions, Expr string
 	Lanes, Vectors  int  // of the kernels that are not tiled
+	Subgroups       bool // matmul_rows adds up in subgroups first
 	Swap            bool // matmul_rows: lhs is the right operand, so rows of lhs are columns of the result
 }
 
@@ -74,6 +76,10 @@ func (d productText) field(name string) any {
 		return d.Apart()
 	case "FragA":
 		return d.FragA()
+	case "TypeA":
+		return d.TypeA()
+	case "TypeB":
+		return d.TypeB()
 	case "Half":
 		return d.Half()
 	case "HalfA":
@@ -131,6 +137,26 @@ func (d productText) Apart() int {
 func (p product) HalfA() bool { return p.A.Size() == 2 }
 func (p product) HalfB() bool { return p.B.Size() == 2 }
 
+// TypeA and TypeB are what the operands' bindings are arrays of.
+func (p product) TypeA() string { return p.element(p.HalfA(), p.VecA) }
+func (p product) TypeB() string { return p.element(p.HalfB(), p.VecB) }
+
+func (p product) element(half, vec bool) string {
+	switch {
+	case half && p.F16 && vec:
+		return "vec4<f16>"
+	case half && p.F16:
+		return "f16"
+	case half && vec:
+		return "vec2<u32>"
+	case half:
+		return "u32"
+	case vec:
+		return "vec4<f32>"
+	}
+	return "f32"
+}
+
 // Half names the element type of 16 bits, of which a product has at most one; "" for none.
 func (p product) Half() string {
 	switch {
@@ -160,7 +186,14 @@ func (d productText) kernel(name, file string, workgroup [3]uint32, shared int) 
 			k.Bindings = append(k.Bindings, Read)
 		}
 		k.Bindings = append(k.Bindings, ReadWrite)
-		k.Source = render(file, d)
+		var enable []string
+		if d.F16 {
+			enable = append(enable, "f16")
+		}
+		if d.Subgroups {
+			enable = append(enable, "subgroups")
+		}
+		k.Source = render(file, d, enable...)
 		return k
 	})
 }
@@ -175,6 +208,9 @@ func (p product) key() string {
 	types := ""
 	if p.A != p.B || p.A != compute.Float32 {
 		types = fmt.Sprintf("%v*%v/", p.A, p.B)
+	}
+	if p.F16 {
+		types += "native/"
 	}
 	return types + flag(p.TransA, "t") + flag(p.TransB, "t") + flag(p.VecA, "4") + flag(p.VecB, "4") + flag(p.Tail, "r") +
 		fmt.Sprintf("/%s/%d", p.Bias, p.Act)
@@ -203,11 +239,15 @@ func (p product) naive(lanes int) *Kernel {
 	return d.kernel(fmt.Sprint("naive/", lanes), "matmul_naive.wgsl", [3]uint32{uint32(lanes), 1, 1}, 0)
 }
 
-func (p product) rows(lanes, vectors int, swap bool) *Kernel {
+func (p product) rows(lanes, vectors int, swap, subgroups bool) *Kernel {
 	p.TransA, p.TransB, p.Tail = false, false, false
 	d := p.text(2)
-	d.Lanes, d.Vectors, d.Swap = lanes, vectors, swap
-	return d.kernel(fmt.Sprintf("rows/%d/%d/%v", lanes, vectors, swap), "matmul_rows.wgsl", [3]uint32{uint32(lanes), 1, 1}, 16*lanes*vectors)
+	d.Lanes, d.Vectors, d.Swap, d.Subgroups = lanes, vectors, swap, subgroups
+	name := fmt.Sprintf("rows/%d/%d/%v", lanes, vectors, swap)
+	if subgroups {
+		name += "/subgroups"
+	}
+	return d.kernel(name, "matmul_rows.wgsl", [3]uint32{uint32(lanes), 1, 1}, 16*lanes*vectors)
 }
 
 func (p product) sum(lanes int) *Kernel {

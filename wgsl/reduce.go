@@ -57,6 +57,7 @@ type reduceKernel struct {
 	element   string // of the operands: vec4<f32>, or the accumulator in the second stage
 	lanes     int    // threads per task, a power of two that divides workgroup
 	workgroup int
+	subgroups bool // see tree
 }
 
 func (r reduceKernel) width() int {
@@ -67,16 +68,16 @@ func (r reduceKernel) width() int {
 }
 
 func (r reduceKernel) kernel() *Kernel {
-	key := fmt.Sprintf("%s/%s/%d/%d", r.name, r.element, r.lanes, r.workgroup)
+	t := newTree(r.acc, r.merge, r.lanes, r.workgroup, r.subgroups)
+	key := fmt.Sprintf("%s/%s/%d/%d%s", r.name, r.element, r.lanes, r.workgroup, t.key())
 	return cached(key, func() *Kernel {
 		data := struct {
-			Operands, Columns                                                    []string
-			Element, Scalar, Out, Acc, Identity, Value, Merge, Finish, Functions string
-			Lanes, Workgroup, Width, Run                                         int
-			Strides                                                              []int
-		}{Element: r.element, Scalar: r.element, Out: r.out, Acc: r.acc, Identity: r.identity, Value: r.value, Merge: r.merge,
-			Finish: r.finish, Functions: functionsOf(r.value, r.finish), Lanes: r.lanes, Workgroup: r.workgroup, Width: r.width(),
-			Run: longestRun, Columns: []string{""}, Strides: strides(r.lanes)}
+			Operands, Columns                                               []string
+			Element, Scalar, Out, Identity, Value, Merge, Finish, Functions string
+			Width, Run                                                      int
+			tree
+		}{Element: r.element, Scalar: r.element, Out: r.out, Identity: r.identity, Value: r.value, Merge: r.merge, Finish: r.finish,
+			Functions: functionsOf(r.value, r.finish), Width: r.width(), Run: longestRun, Columns: []string{""}, tree: t}
 		if r.width() == 4 {
 			data.Scalar = "f32"
 			data.Columns = []string{".x", ".y", ".z", ".w"}
@@ -90,7 +91,7 @@ func (r reduceKernel) kernel() *Kernel {
 		if r.lanes > 1 {
 			k.Shared = r.bytes * r.workgroup
 		}
-		k.Source = render("reduce.wgsl", data)
+		k.Source = render("reduce.wgsl", data, t.enable()...)
 		return k
 	})
 }
@@ -122,6 +123,7 @@ func reduce(s *step) error {
 // reduceStage reduces every task of w from elements of inBytes to values of outBytes.
 func (s *step) reduceStage(k reduceKernel, w work, inBytes, outBytes, count int, in []Buffer, out Buffer) error {
 	k.lanes = lanes(w.tasks(), min(w.chunk, w.cols), k.width(), longestRun, k.workgroup)
+	k.subgroups = s.inSubgroups("reduce", k.name, w, k.lanes)
 	emit := func(first, end int, parts []part) {
 		var bind []Buffer
 		for _, b := range in {

@@ -63,6 +63,7 @@ type rowsKernel struct {
 	blocks    int    // of four elements that a thread keeps in registers; 0 where a row does not fit them
 	lanes     int    // threads per task, a power of two that divides workgroup
 	workgroup int
+	subgroups bool // see tree
 }
 
 // binding is a storage buffer of a kernel.
@@ -122,7 +123,8 @@ func (r rowsKernel) bindings(unit string) []binding {
 }
 
 func (r rowsKernel) kernel() *Kernel {
-	key := fmt.Sprintf("%s/%s/%d/%d/%d/%d", r.entry.Name, r.stage, r.width, r.blocks, r.lanes, r.workgroup)
+	t := newTree(statistics[r.entry].acc, mergeOf(statistics[r.entry].acc), r.lanes, r.workgroup, r.subgroups)
+	key := fmt.Sprintf("%s/%s/%d/%d/%d/%d%s", r.entry.Name, r.stage, r.width, r.blocks, r.lanes, r.workgroup, t.key())
 	return cached(key, func() *Kernel {
 		st := statistics[r.entry]
 		var text strings.Builder
@@ -143,13 +145,13 @@ func (r rowsKernel) kernel() *Kernel {
 			k.Shared = st.bytes * r.workgroup
 		}
 		k.Source = render("rows.wgsl", struct {
-			Bindings                                 []binding
-			Acc, Stage, Functions, Statistic, Second string
-			Width, Lanes, Workgroup, Vectors, Blocks int
-			Components                               []string
-			Strides                                  []int
-		}{bindings, st.acc, r.stage, functions, text.String(), string(st.second), r.width, r.lanes, r.workgroup,
-			st.vectors(r.entry), r.blocks, []string{"x", "y", "z", "w"}, strides(r.lanes)})
+			Bindings                            []binding
+			Stage, Functions, Statistic, Second string
+			Width, Vectors, Blocks              int
+			Components                          []string
+			tree
+		}{bindings, r.stage, functions, text.String(), string(st.second), r.width, st.vectors(r.entry), r.blocks,
+			[]string{"x", "y", "z", "w"}, t}, t.enable()...)
 		return k
 	})
 }
@@ -227,6 +229,7 @@ func (s *rowsStep) stage(k rowsKernel, w work) error {
 	if len(s.Attr.Scalars) > 0 {
 		epsilon = s.Attr.Scalars[0]
 	}
+	k.subgroups = s.inSubgroups("rows", k.entry.Name+"/"+k.stage, w, k.lanes)
 	bindings := k.bindings("")
 	none := func(int, int) (from, to int) { return 0, 0 }
 	vector, statistic, norm := extent(none), extent(none), extent(none)

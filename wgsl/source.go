@@ -33,9 +33,12 @@ func cached(key string, make func() *Kernel) *Kernel {
 	return actual.(*Kernel)
 }
 
-// render executes the template of a kernel file, with common.wgsl in front of it.
-func render(file string, data any) string {
+// render executes the template of a kernel file, with common.wgsl in front of it, and before that the extensions that it enables.
+func render(file string, data any, enable ...string) string {
 	var b strings.Builder
+	for _, extension := range enable {
+		b.WriteString("enable " + extension + ";\n")
+	}
 	for _, name := range []string{"common.wgsl", file} {
 		if err := sources.ExecuteTemplate(&b, name, data); err != nil {
 			panic(fmt.Sprintf("wgsl: template %s: %v", name, err)) // our own text: every kernel is rendered in a test

@@ -13,9 +13,12 @@ import (
 	"github.com/wavelane/wavelane/internal/op"
 )
 
-// force chooses the variant of that name; it must be among the candidates.
-func force(t *testing.T, name string) Chooser {
+// force chooses the variant of that name in its class, where it must be among the candidates.
+func force(t *testing.T, of, name string) Chooser {
 	return func(class, problem string, candidates []string) int {
+		if class != of {
+			return 0
+		}
 		i := slices.Index(candidates, name)
 		require.GreaterOrEqual(t, i, 0, "%s %s offers %v", class, problem, candidates)
 		return i
@@ -36,9 +39,13 @@ func (seen texts) variants(t *testing.T, e *op.Entry, options any, caps *Caps, i
 		kernels.Clear() // so that a key used twice shows
 	}
 	var names []string
-	l, err := Lower(&op.Step{Entry: e, Attr: a}, in, out, caps, func(_, problem string, candidates []string) int {
+	classes := map[string]string{} // by name
+	l, err := Lower(&op.Step{Entry: e, Attr: a}, in, out, caps, func(class, problem string, candidates []string) int {
 		require.Equal(t, slices.Compact(slices.Sorted(slices.Values(candidates))), slices.Sorted(slices.Values(candidates)), "a name twice")
-		names = candidates
+		names = append(names, candidates...)
+		for _, name := range candidates {
+			classes[name] = class
+		}
 		return 0
 	})
 	if err != nil {
@@ -49,7 +56,7 @@ func (seen texts) variants(t *testing.T, e *op.Entry, options any, caps *Caps, i
 	require.Equal(t, out[0].Len() == 0, len(l.Actions) == 0)
 	seen.check(t, l, caps, in, out)
 	for _, name := range names {
-		l, err := Lower(&op.Step{Entry: e, Attr: a}, in, out, caps, force(t, name))
+		l, err := Lower(&op.Step{Entry: e, Attr: a}, in, out, caps, force(t, classes[name], name))
 		require.NoError(t, err)
 		seen.check(t, l, caps, in, out)
 	}

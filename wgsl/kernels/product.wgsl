@@ -10,9 +10,9 @@ struct Params {
     splits: u32, split: u32, // parts of the inner loop, and their length
 }
 
-@group(0) @binding(0) var<storage, read> lhs: array<{{if .HalfA}}{{if .VecA}}vec2<u32>{{else}}u32{{end}}{{else if .VecA}}vec4<f32>{{else}}f32{{end}}>;
+@group(0) @binding(0) var<storage, read> lhs: array<{{.TypeA}}>;
 {{- if .RHS}}
-@group(0) @binding({{.RHS}}) var<storage, read> rhs: array<{{if .HalfB}}{{if .VecB}}vec2<u32>{{else}}u32{{end}}{{else if .VecB}}vec4<f32>{{else}}f32{{end}}>;
+@group(0) @binding({{.RHS}}) var<storage, read> rhs: array<{{.TypeB}}>;
 {{- end}}
 {{- if .Bias}}
 @group(0) @binding({{add .RHS 1}}) var<storage, read> bias: array<f32>;
@@ -31,7 +31,7 @@ fn finish(x: f32, row: u32, col: u32) -> f32 {
 {{end}}
 
 {{define "product_element"}}
-{{- if .Half}}
+{{- if and .Half (not .F16)}}
 // A pair of {{.Half}} in a word.
 fn halves(word: u32) -> vec2<f32> {
 {{- if eq .Half "f16"}}
@@ -43,12 +43,12 @@ fn halves(word: u32) -> vec2<f32> {
 {{end}}
 {{- if not .VecA}}
 fn at_a(i: u32) -> f32 {
-    return {{if .HalfA}}halves(lhs[i >> 1u])[i & 1u]{{else}}lhs[i]{{end}};
+    return {{if not .HalfA}}lhs[i]{{else if .F16}}f32(lhs[i]){{else}}halves(lhs[i >> 1u])[i & 1u]{{end}};
 }
 {{end}}
 {{- if not .VecB}}
 fn at_b(i: u32) -> f32 {
-    return {{if .HalfB}}halves(rhs[i >> 1u])[i & 1u]{{else}}rhs[i]{{end}};
+    return {{if not .HalfB}}rhs[i]{{else if .F16}}f32(rhs[i]){{else}}halves(rhs[i >> 1u])[i & 1u]{{end}};
 }
 {{end}}
 {{end}}
@@ -58,7 +58,9 @@ fn at_b(i: u32) -> f32 {
 // Four elements of the matrix row that starts at element row, from column j on; columns from width on read as zero, whatever
 // lies there.
 fn load_a(row: u32, j: u32, width: u32) -> vec4<f32> {
-{{- if and .VecA .HalfA}}
+{{- if and .VecA .HalfA .F16}}
+    return vec4<f32>(lhs[(row + j) >> 2u]);
+{{- else if and .VecA .HalfA}}
     let w = lhs[(row + j) >> 2u];
     return vec4<f32>(halves(w.x), halves(w.y));
 {{- else if .VecA}}
@@ -71,7 +73,9 @@ fn load_a(row: u32, j: u32, width: u32) -> vec4<f32> {
 }
 
 fn load_b(row: u32, j: u32, width: u32) -> vec4<f32> {
-{{- if and .VecB .HalfB}}
+{{- if and .VecB .HalfB .F16}}
+    return vec4<f32>(rhs[(row + j) >> 2u]);
+{{- else if and .VecB .HalfB}}
     let w = rhs[(row + j) >> 2u];
     return vec4<f32>(halves(w.x), halves(w.y));
 {{- else if .VecB}}

@@ -19,9 +19,7 @@ struct Params {
 @group(0) @binding({{len .Operands}}) var<storage, read_write> y: array<{{.Out}}>;
 @group(0) @binding({{add (len .Operands) 1}}) var<uniform> p: Params;
 
-{{if gt .Lanes 1 -}}
-var<workgroup> others: array<{{.Acc}}, {{.Workgroup}}>;
-{{end}}
+{{template "tree_head" .}}
 {{.Functions}}
 fn value({{range $i, $name := .Operands}}{{$name}}: {{$.Scalar}}, {{end}}i: u32) -> {{.Acc}} {
     return {{.Value}};
@@ -37,7 +35,7 @@ fn finish(a: {{.Acc}}) -> {{.Out}} {
 
 @compute @workgroup_size({{.Workgroup}})
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) grid: vec3<u32>,
-        @builtin(local_invocation_index) local: u32) {
+        @builtin(local_invocation_index) local: u32{{template "tree_inputs" .}}) {
     let task = p.first + linear_id(workgroup, grid) * {{div .Workgroup .Lanes}}u + local / {{.Lanes}}u;
     let lane = local % {{.Lanes}}u;
 {{- range $c, $lane := .Columns}}

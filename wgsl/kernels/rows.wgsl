@@ -20,9 +20,7 @@ struct Params {
 @group(0) @binding({{$i}}) var<storage, {{if $b.Write}}read_write{{else}}read{{end}}> {{$b.Name}}: array<{{$b.Type}}>;
 {{end -}}
 @group(0) @binding({{len .Bindings}}) var<uniform> p: Params;
-{{if gt .Lanes 1}}
-var<workgroup> others: array<{{.Acc}}, {{.Workgroup}}>;
-{{end}}
+{{template "tree_head" .}}
 {{.Functions}}
 {{- .Statistic}}
 {{- if eq .Width 4}}
@@ -100,7 +98,7 @@ fn store(e: vec4<u32>, origin: u32, high: u32, v: vec4<f32>, k: vec2<f32>) {
 {{end}}
 @compute @workgroup_size({{.Workgroup}})
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) grid: vec3<u32>,
-        @builtin(local_invocation_index) local: u32) {
+        @builtin(local_invocation_index) local: u32{{template "tree_inputs" .}}) {
     let lane = local % {{.Lanes}}u;
     let asked = p.first + linear_id(workgroup, grid) * {{div .Workgroup .Lanes}}u + local / {{.Lanes}}u;
     let task = min(asked, p.end - 1u); // threads beyond the end repeat the last task without writing
@@ -129,10 +127,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
         acc = take(acc, load(e, high){{if eq .Second "gradient"}}, load_gradient(e, origin, high){{end}}, e < vec4(high));
     }
 {{- end}}
-{{- template "tree.wgsl" .}}{{if gt .Lanes 1}}
-    workgroupBarrier();
-    acc = others[local - lane];
-{{- end}}
+{{- template "tree.wgsl" .}}{{template "tree_all" .}}
     if asked < p.end {
 {{- if eq .Stage "part"}}
         if lane == 0u {

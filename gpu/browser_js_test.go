@@ -367,3 +367,33 @@ func BenchmarkDispatchRebound(b *testing.B) {
 	}
 	b.ReportMetric(float64(took.Microseconds())/float64(n*steps), "µs/dispatch")
 }
+
+// In a browser tuning does not wait; its clock is coarse, so that short kernels are measured in rows.
+func TestTuneAsync(t *testing.T) {
+	d := open(t, WithAutotune(TuneCached))
+	p := &op.Program{}
+	y, err := p.Apply(op.Lookup("softmax"), op.Attr{}, p.Add(op.F32(8, 1000), op.FromHost))
+	require.NoError(t, err)
+	p.Read = []op.Slot{y}
+	tuning, f := d.TuneAsync(ctx, p)
+	require.NoError(t, f.Await(ctx))
+	list := tuning.Measurements()
+	require.Len(t, list, 1)
+	require.Equal(t, "rows", list[0].Class)
+	require.Equal(t, []string{"tree", "subgroups"}, list[0].Variants)
+	require.Positive(t, list[0].Median[0])
+	t.Logf("%+v", list)
+	x, err := d.Compile(p)
+	require.NoError(t, err)
+	require.NoError(t, x.Close())
+	require.Equal(t, []Choice{{"rows", list[0].Problem, list[0].Winner, "measured", 1}}, d.Choices())
+	idle(t, d)
+
+	ended, cancel := context.WithCancel(ctx)
+	cancel()
+	_, f = d.TuneAsync(ended, p)
+	require.ErrorIs(t, f.Await(ctx), context.Canceled)
+	require.NoError(t, d.Close())
+	_, f = d.TuneAsync(ctx, p)
+	require.ErrorIs(t, f.Await(ctx), compute.ErrClosed)
+}

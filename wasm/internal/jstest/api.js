@@ -266,6 +266,18 @@ export const tests = {
     equal(await dev.batch().run(), []);
   },
 
+  async "plans that are measured first"(w, dev) {
+    const b = dev.batch();
+    b.read(b.softmax(b.upload(new Float32Array(1024).fill(0.5), [2, 512])));
+    const plan = await b.compile({ tune: true });
+    for (const m of plan.measured) {
+      check(m.kind && m.problem && m.milliseconds[m.winner] > 0, JSON.stringify(m));
+    }
+    equal(plan.measured.length > 0, dev.info.kind === "webgpu", "something was measured");
+    equal(await plan.run(), [new Float32Array(1024).fill(1 / 512)]);
+    plan.close();
+  },
+
   async "plans, in order"(w, dev) {
     const b = dev.batch();
     const x = b.input([2]);

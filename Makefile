@@ -12,10 +12,12 @@ HOSTARCH  := $(shell $(GO) env GOHOSTARCH)
 QEMU      := $(shell command -v qemu-aarch64-static || command -v qemu-aarch64)
 # Of the suite's cases for each operation, one in so many runs in the browser, other ones by each seed.
 BROWSER_SAMPLE ?= 48
+# Go programs under Node.js with WebGPU by Dawn, from npm.
+DAWN      := node --stack-size=8192 $(CURDIR)/wasm/npm/dawn.mjs
 WASM_EXEC := $(shell $(GO) env GOROOT)/lib/wasm/go_js_wasm_exec
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo bench gpu-bundle wasm-package site serve test lint cross unit modules conformance race portable browser generate proofs ptxas-check
+.PHONY: help setup demo bench gpu-bundle wasm-package site serve test lint cross unit modules conformance race portable browser dawn generate proofs ptxas-check
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -111,9 +113,16 @@ browser: export CGO_ENABLED := 0
 browser: export WAVELANE_SAMPLE := $(BROWSER_SAMPLE)
 browser: # in a headless Chromium, in a page and in a worker
 	cd internal/browser && GOOS= GOARCH= $(GO) build -o $(CURDIR)/out/gobrowser ./cmd/gobrowser
-	cd internal/conformance && $(TEST) -short -exec $(CURDIR)/out/gobrowser -run '^(TestWebGPU|TestCPU)$$'
+	cd internal/conformance && $(TEST) -short -exec $(CURDIR)/out/gobrowser -run '^(TestWebGPU|TestWebGPUExtensions|TestCPU)$$'
+	cd internal/conformance && DAWN=backend=null WAVELANE_FEATURES="shader-f16 subgroups" WAVELANE_SAMPLE=8 $(TEST) -exec "$(DAWN)" -run '^TestExtensionsCompile$$'
 	$(TEST) -exec $(CURDIR)/out/gobrowser ./gpu
 	$(TEST) -exec "$(CURDIR)/out/gobrowser -worker" -run '^(TestOpenInBrowser|TestKernelRuns|TestInterop|TestLost)$$' . ./gpu
+
+dawn: export GOOS := js
+dawn: export GOARCH := wasm
+dawn: export CGO_ENABLED := 0
+dawn: ## force the kernels with f16 and subgroups on this machine's Vulkan adapter, by Chromium's WebGPU outside of it; Mesa's software adapter has f16 from version 24 on
+	cd internal/conformance && WAVELANE_FEATURES=shader-f16 $(TEST) -v -exec "$(DAWN)" -run '^TestWebGPUExtensions$$'
 
 generate: ## write what is generated from the catalogue and the kernels; tests fail when it is stale
 	$(GO) generate ./...

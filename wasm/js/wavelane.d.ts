@@ -316,6 +316,8 @@ export interface Kernel {
   readonly label: string;
   run(operands: readonly Operand[], launch: Launch & CallOptions & Keep): Promise<Tensor>;
   run(operands: readonly Operand[], launch: Launch & CallOptions): Promise<Result>;
+  readonly closed: boolean;
+  close(): void;
 }
 
 /** The base of all errors of this package. */

@@ -144,7 +144,8 @@ func WithAutotune(m TuneMode) Option {
 	}
 }
 
-// WithTuneCache sets the directory in which measured choices are kept; the default is "wavelane" in [os.UserCacheDir].
+// WithTuneCache sets the directory in which measured choices are kept; the default is "wavelane" in [os.UserCacheDir]. In browsers,
+// which have no files, they last as long as the device.
 func WithTuneCache(dir string) Option {
 	return func(c *config) error {
 		if dir == "" {

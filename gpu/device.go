@@ -3,7 +3,6 @@ package gpu
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"runtime"
 	"sync"
 	"time"
@@ -26,7 +25,7 @@ type device struct {
 	drv        driver
 	info       AdapterInfo
 	kernelCaps wgsl.Caps // of info
-	log        *slog.Logger
+	log        compute.Logger
 	pool       *pool
 	pipelines  pipelines
 	tuner      *tuner

@@ -19,7 +19,7 @@ type config struct {
 	preference PowerPreference
 	limits     wgsl.Caps // zero fields: the adapter's maximum
 	memory     uint64    // 0: no limit of our own
-	log        *slog.Logger
+	log        compute.Logger
 	variants   map[string]string
 	tune       TuneMode
 	tuneDir    string // empty: the user's cache
@@ -27,7 +27,7 @@ type config struct {
 }
 
 func newConfig(opts []Option) (*config, error) {
-	c := &config{adapter: -1, log: slog.New(slog.DiscardHandler), variants: map[string]string{}}
+	c := &config{adapter: -1, log: compute.Silence{}, variants: map[string]string{}}
 	var errs []error
 	for _, o := range opts {
 		if o == nil {

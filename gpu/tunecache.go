@@ -1,9 +1,10 @@
 package gpu
 
 import (
-	"log/slog"
 	"maps"
 	"sync"
+
+	"github.com/wavelane/wavelane/compute"
 )
 
 // tuneCache keeps measured choices, in memory and in one file per fingerprint. Whatever is wrong with the file costs new
@@ -11,14 +12,14 @@ import (
 type tuneCache struct {
 	fingerprint string
 	path        string // empty: memory only
-	log         *slog.Logger
+	log         compute.Logger
 
 	mu      sync.Mutex
 	loaded  bool
 	choices map[string]string // variant by key
 }
 
-func newTuneCache(dir, fingerprint string, log *slog.Logger) *tuneCache {
+func newTuneCache(dir, fingerprint string, log compute.Logger) *tuneCache {
 	return &tuneCache{fingerprint: fingerprint, path: cachePath(dir, fingerprint, log), log: log, choices: map[string]string{}}
 }
 

@@ -8,9 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"os"
 	"path/filepath"
+
+	"github.com/wavelane/wavelane/compute"
 )
 
 // tuneFile is the file's contents.
@@ -25,7 +26,7 @@ type tuneFile struct {
 const tuneVersion = 1
 
 // cachePath is where the choices for a fingerprint are kept; empty for nowhere.
-func cachePath(dir, fingerprint string, log *slog.Logger) string {
+func cachePath(dir, fingerprint string, log compute.Logger) string {
 	if dir == "" {
 		user, err := os.UserCacheDir()
 		if err != nil {

@@ -7,20 +7,25 @@ import (
 	"github.com/wavelane/wavelane/compute"
 )
 
-// tuneCache keeps measured choices, in memory and in one file per fingerprint. Whatever is wrong with the file costs new
-// measurements, never an error: a damaged one is ignored and written anew. On js there is no file.
+// tuneCache keeps measured choices, in memory and in one file per fingerprint.
 type tuneCache struct {
-	fingerprint string
-	path        string // empty: memory only
-	log         compute.Logger
+	file *cacheFile // nil: memory only
+	log  compute.Logger
 
 	mu      sync.Mutex
 	loaded  bool
 	choices map[string]string // variant by key
 }
 
+// tuneVersion is raised when kernels change so much that old measurements mislead.
+const tuneVersion = 1
+
 func newTuneCache(dir, fingerprint string, log compute.Logger) *tuneCache {
-	return &tuneCache{fingerprint: fingerprint, path: cachePath(dir, fingerprint, log), log: log, choices: map[string]string{}}
+	file, err := newCacheFile(dir, fingerprint)
+	if err != nil {
+		log.Debug("gpu: no directory for the tune cache", "error", err)
+	}
+	return &tuneCache{file: file, log: log, choices: map[string]string{}}
 }
 
 func (c *tuneCache) lookup(key string) (string, bool) {
@@ -34,19 +39,31 @@ func (c *tuneCache) lookup(key string) (string, bool) {
 	return v, ok
 }
 
+// read returns the choices in the file, or none.
+func (c *tuneCache) read() map[string]string {
+	if c.file == nil {
+		return nil
+	}
+	choices, _, err := c.file.Read()
+	if err != nil {
+		c.log.Warn("gpu: tune cache ignored", "file", c.file.Path(), "error", err)
+	}
+	return choices
+}
+
 // store adds a choice. Other processes may have added theirs in the meantime, so the file is read again before it is
 // replaced; of two that write at the same moment one may lose its last choice, and will measure it again.
 func (c *tuneCache) store(key, variant string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.choices[key] = variant
-	if c.path == "" {
+	if c.file == nil {
 		return
 	}
 	merged := map[string]string{}
 	maps.Copy(merged, c.read())
 	maps.Copy(merged, c.choices)
-	if err := c.write(merged); err != nil {
-		c.log.Warn("gpu: tune cache not written", "file", c.path, "error", err)
+	if err := c.file.Write(merged); err != nil {
+		c.log.Warn("gpu: tune cache not written", "file", c.file.Path(), "error", err)
 	}
 }

@@ -121,7 +121,7 @@ browser: # in a headless Chromium, in a page and in a worker
 dawn: export GOOS := js
 dawn: export GOARCH := wasm
 dawn: export CGO_ENABLED := 0
-dawn: ## force the kernels with f16 and subgroups on this machine's Vulkan adapter, by Chromium's WebGPU outside of it; Mesa's software adapter has f16 from version 24 on
+dawn: ## force the kernels with f16 and subgroups on this machine's Vulkan adapter, by Chromium's WebGPU outside of it; Mesa 25's software adapter will do
 	cd internal/conformance && WAVELANE_FEATURES=shader-f16 $(TEST) -v -exec "$(DAWN)" -run '^TestWebGPUExtensions$$'
 
 generate: ## write what is generated from the catalogue and the kernels; tests fail when it is stale

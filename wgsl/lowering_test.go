@@ -301,22 +301,6 @@ func TestTooLargeForOneBinding(t *testing.T) {
 	require.ErrorContains(t, err, "add [[3 1 5000] [4 1]]")
 }
 
-// Matmul and convolution take activations into kernels whose uniform is another.
-func TestActivationsStandAlone(t *testing.T) {
-	for act := compute.NoActivation; act <= compute.Tanh; act++ {
-		functions, expr, err := activation(act)
-		require.NoError(t, err)
-		require.NotContains(t, functions+expr, "p.")
-		for name := range library() {
-			if regexp.MustCompile(`\b` + name + `\(`).MatchString(expr) {
-				require.Contains(t, functions, "fn "+name+"(")
-			}
-		}
-	}
-	_, _, err := activation(99)
-	require.ErrorIs(t, err, compute.ErrArgument)
-}
-
 func TestFunctionsOf(t *testing.T) {
 	require.Empty(t, functionsOf("a + b"))
 	text := functionsOf("ieee_log2(a)")

@@ -27,7 +27,7 @@ type device struct {
 	info      AdapterInfo
 	log       *slog.Logger
 	pool      *pool
-	pipelines pipelines
+	pipelines *pipelines
 	tuner     *tuner
 	timed     bool
 	lowerStep func(s *op.Step, in, out []op.Type, caps *wgsl.Caps, choose wgsl.Chooser) (wgsl.Lowering, error) // wgsl.Lower
@@ -53,7 +53,7 @@ type Stats struct {
 func newDevice(drv driver, info AdapterInfo, c *config) *Device {
 	d := &device{
 		drv: drv, info: info, log: c.log, timed: c.timestamps, lowerStep: wgsl.Lower, executables: map[*executable]bool{},
-		pipelines: pipelines{drv: drv, byKey: map[string]*pipeline{}},
+		pipelines: newPipelines(drv, mostPipelines),
 	}
 	d.pool = newPool(drv, info.Limits.MaxBuffer, c.memory, d.dropIdle)
 	dev := &Device{device: d}

@@ -133,15 +133,22 @@ func (f *formula) function(name string, first int) string {
 		fmt.Fprintf(&b, ") -> array<f32, %d> {\n", len(f.Results))
 	}
 	for i, n := range f.Nodes {
-		fmt.Fprintf(&b, "    let v%d = op_%s(", i, n.Entry.Name)
+		format, end := "    let v%d = op_%s(", ");\n"
+		if f.uses(f.Inputs + i) {
+			format, end = "    let v%d = opaque(op_%s(", "));\n"
+		}
+		fmt.Fprintf(&b, format, i, n.Entry.Name)
 		list(len(n.Args)+len(n.Entry.Scalars), func(k int) string {
-			if k < len(n.Args) {
-				return value(n.Args[k])
+			switch {
+			case k >= len(n.Args):
+				first++
+				return fmt.Sprint("p.s", first-1)
+			case slices.Contains(n.Args[:k], n.Args[k]):
+				return "opaque(" + value(n.Args[k]) + ")"
 			}
-			first++
-			return fmt.Sprint("p.s", first-1)
+			return value(n.Args[k])
 		})
-		b.WriteString(");\n")
+		b.WriteString(end)
 	}
 	b.WriteString("    return ")
 	if len(f.Results) > 1 {
@@ -153,6 +160,11 @@ func (f *formula) function(name string, first int) string {
 	}
 	b.WriteString(";\n}\n")
 	return b.String()
+}
+
+// uses reports whether a node takes a value.
+func (f *formula) uses(value int) bool {
+	return slices.ContainsFunc(f.Nodes, func(n op.Node) bool { return slices.Contains(n.Args, value) })
 }
 
 // definition is the function of that name, where [formula.applied] calls it.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/recent"
 )
 
 // narrow is a device with room for next to nothing, so that small tensors take the ways of large ones.
@@ -41,7 +42,7 @@ func (seen texts) lower(t *testing.T, e *op.Entry, a op.Attr, caps *Caps, in ...
 	}
 	out, err := e.Check(in, a)
 	require.NoError(t, err)
-	kernels.Clear()
+	kernels.kept = recent.New[*Kernel](mostKernels)
 	l, err := Lower(&op.Step{Entry: e, Attr: a}, in, out, caps, nil)
 	require.NoError(t, err)
 	seen.check(t, l, caps, in, out)

@@ -134,7 +134,7 @@ func (f *formula) function(name string, first int) string {
 	}
 	for i, n := range f.Nodes {
 		format, end := "    let v%d = op_%s(", ");\n"
-		if f.uses(f.Inputs + i) {
+		if f.calculates(f.Inputs + i) {
 			format, end = "    let v%d = opaque(op_%s(", "));\n"
 		}
 		fmt.Fprintf(&b, format, i, n.Entry.Name)
@@ -143,7 +143,7 @@ func (f *formula) function(name string, first int) string {
 			case k >= len(n.Args):
 				first++
 				return fmt.Sprint("p.s", first-1)
-			case slices.Contains(n.Args[:k], n.Args[k]):
+			case slices.Contains(n.Args[:k], n.Args[k]) && !comparing[n.Entry]:
 				return "opaque(" + value(n.Args[k]) + ")"
 			}
 			return value(n.Args[k])
@@ -162,9 +162,15 @@ func (f *formula) function(name string, first int) string {
 	return b.String()
 }
 
-// uses reports whether a node takes a value.
-func (f *formula) uses(value int) bool {
-	return slices.ContainsFunc(f.Nodes, func(n op.Node) bool { return slices.Contains(n.Args, value) })
+// calculates reports whether a node calculates with a value, and so may have an inverse to it, or a factor or a term in common.
+func (f *formula) calculates(value int) bool {
+	return slices.ContainsFunc(f.Nodes, func(n op.Node) bool { return slices.Contains(n.Args, value) && !comparing[n.Entry] })
+}
+
+// comparing are entries that do no arithmetic with what they are given.
+var comparing = map[*op.Entry]bool{
+	op.Neg: true, op.Abs: true, op.Sign: true, op.Floor: true, op.Ceil: true, op.Round: true, op.Trunc: true, op.ReLU: true, op.Clip: true,
+	op.Maximum: true, op.Minimum: true,
 }
 
 // definition is the function of that name, where [formula.applied] calls it.

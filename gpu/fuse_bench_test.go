@@ -40,7 +40,9 @@ func BenchmarkFusion(b *testing.B) {
 				y = add(links[i%4].Entry, op.Attr{Scalars: values[i%4]}, y)
 			}
 			return y
-		}, func(add adding, x []op.Slot) op.Slot { return add(op.Fused, op.Attr{Options: chained, Scalars: scalars}, x...) }},
+		}, func(add adding, x []op.Slot) op.Slot {
+			return add(op.Fused, op.Attr{Options: chained, Scalars: scalars}, x...)
+		}},
 		{"product", thin, func(add adding, x []op.Slot) op.Slot {
 			return add(op.Add, op.Attr{}, add(op.GELU, op.Attr{}, add(op.MatMul, product, x[0], x[1])), x[2])
 		}, func(add adding, x []op.Slot) op.Slot {

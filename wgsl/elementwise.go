@@ -16,7 +16,7 @@ func init() {
 		return s.evaluate(call(op.Add, nil, s.in, []Buffer{operand(0), operand(1)}).activated(s.Attr.Activation()))
 	}
 	lowerings[op.Fused] = func(s *step) error {
-		f := formula{s.Attr.Options.(op.Expression), s.Attr.Scalars, s.in, operands(0, len(s.in))}
+		f := &formula{s.Attr.Options.(op.Expression), s.Attr.Scalars, s.in, operands(0, len(s.in))}
 		return s.evaluate(f.distinct(s.In, 0))
 	}
 }
@@ -55,7 +55,7 @@ func (r read) String() string { return fmt.Sprintf("%c%d", r.how, r.walk) }
 func (r read) vector() bool { return r.how == wide || r.how == units }
 
 // walks is the number of different walks.
-func (e elementwiseKernel) walks() int {
+func (e *elementwiseKernel) walks() int {
 	n := 0
 	for _, r := range e.reads {
 		n = max(n, r.walk+1)
@@ -64,14 +64,14 @@ func (e elementwiseKernel) walks() int {
 }
 
 // perThread is how many units of four elements a thread computes: where the expression is long, its text is what costs.
-func (e elementwiseKernel) perThread() int {
+func (e *elementwiseKernel) perThread() int {
 	if e.rank > 0 || len(e.f.Nodes) > 8 {
 		return 1
 	}
 	return 2
 }
 
-func (e elementwiseKernel) kernel() *Kernel {
+func (e *elementwiseKernel) kernel() *Kernel {
 	key := fmt.Sprintf("%s/%v/%v/%d/%d", e.name, &e.f.Expression, e.reads, e.rank, e.workgroup)
 	return cached(key, func() *Kernel {
 		type operand struct{ Type, At, Value string }
@@ -127,7 +127,7 @@ func (e elementwiseKernel) kernel() *Kernel {
 
 // params is the uniform: how many units, the bits of +Inf, the scalars; in the strided form where the results and the walks begin, and
 // for each axis its size and the strides of the walks. Values that are not given are 0.
-func (e elementwiseKernel) params(units int, base, sizes []int, strides [][]int) []uint32 {
+func (e *elementwiseKernel) params(units int, base, sizes []int, strides [][]int) []uint32 {
 	p := append([]uint32{uint32(units), infBits}, e.f.uniforms()...)
 	if e.rank == 0 {
 		return p
@@ -150,8 +150,8 @@ func (e elementwiseKernel) params(units int, base, sizes []int, strides [][]int)
 const infBits = 0x7f800000
 
 // evaluate computes a formula over whole tensors into the step's results.
-func (s *step) evaluate(f formula) error {
-	e := elementwiseKernel{name: s.Entry.Name, f: &f, workgroup: s.workgroup()}
+func (s *step) evaluate(f *formula) error {
+	e := &elementwiseKernel{name: s.Entry.Name, f: f, workgroup: s.workgroup()}
 	n := s.out.Len()
 	var walks []op.Type // operands that are neither as large as the results nor a single element
 	for _, t := range f.in {
@@ -172,7 +172,7 @@ func (s *step) evaluate(f formula) error {
 }
 
 // bindings are what a kernel is bound to: parts of the results and of what lies as they do, parts of what is on walks.
-func (s *step) bindings(e elementwiseKernel, whole part, walks []part) (bind []Buffer) {
+func (s *step) bindings(e *elementwiseKernel, whole part, walks []part) (bind []Buffer) {
 	for i, r := range e.reads {
 		switch b := e.f.bind[i]; {
 		case r.how == wide:
@@ -189,7 +189,7 @@ func (s *step) bindings(e elementwiseKernel, whole part, walks []part) (bind []B
 	return bind
 }
 
-func (s *step) evaluateFlat(e elementwiseKernel) error {
+func (s *step) evaluateFlat(e *elementwiseKernel) error {
 	size := BufferSize(4 * s.out.Len())
 	chunk := min(size, s.caps.MaxBinding/uint64(s.align())*uint64(s.align()))
 	if chunk == 0 {
@@ -205,7 +205,7 @@ func (s *step) evaluateFlat(e elementwiseKernel) error {
 }
 
 // evaluateStrided cuts the outermost axis where tensors exceed a binding. walked are the types of the operands on walks.
-func (s *step) evaluateStrided(e elementwiseKernel, walked []op.Type) error {
+func (s *step) evaluateStrided(e *elementwiseKernel, walked []op.Type) error {
 	strides := make([][]int, len(walked))
 	for i, t := range walked {
 		strides[i] = op.BroadcastStrides(t.Shape, s.out.Shape)

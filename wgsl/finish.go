@@ -15,20 +15,20 @@ type epilogue struct {
 }
 
 // finishing is the epilogue of a step: that of the operation itself, own, then the step's. The results' last so many axes are columns.
-func (s *step) finishing(own formula, columns int) (epilogue, error) {
+func (s *step) finishing(own *formula, columns int) (epilogue, error) {
 	if s.behind != nil {
-		own = own.then(*s.behind)
+		own = own.then(s.behind)
 	}
 	if own.nothing() {
 		return epilogue{}, nil
 	}
 	row, column := matrixAxes(s.out.Shape, columns)
 	reaches, err := own.reaches(1, s.out.Shape, row, column)
-	return epilogue{&own, reaches}, err
+	return epilogue{own, reaches}, err
 }
 
 // biased is act(x + bias) of a step's result; without a bias there is none of its type.
-func (s *step) biased(bias ...op.Type) formula {
+func (s *step) biased(bias ...op.Type) *formula {
 	f := identity(s.out, Buffer{})
 	if len(bias) > 0 {
 		f = call(op.Add, nil, []op.Type{s.out, bias[0]}, []Buffer{{}, operand(2)})

@@ -18,22 +18,22 @@ type formula struct {
 }
 
 // identity is the formula of what stands before an operation where nothing does.
-func identity(t op.Type, b Buffer) formula {
-	return formula{op.Expression{Inputs: 1, Results: []int{0}}, nil, []op.Type{t}, []Buffer{b}}
+func identity(t op.Type, b Buffer) *formula {
+	return &formula{op.Expression{Inputs: 1, Results: []int{0}}, nil, []op.Type{t}, []Buffer{b}}
 }
 
 // call is a formula that applies one entry.
-func call(e *op.Entry, scalars []float32, in []op.Type, bind []Buffer) formula {
+func call(e *op.Entry, scalars []float32, in []op.Type, bind []Buffer) *formula {
 	args := make([]int, len(in))
 	for i := range args {
 		args[i] = i
 	}
 	x := op.Expression{Inputs: len(in), Nodes: []op.Node{{Entry: e, Args: args}}, Results: []int{len(in)}}
-	return formula{x, scalars, in, bind}
+	return &formula{x, scalars, in, bind}
 }
 
 // then appends the formula g, whose operand 0 is f's only result.
-func (f formula) then(g formula) formula {
+func (f *formula) then(g *formula) *formula {
 	if g.None() {
 		return f
 	}
@@ -61,7 +61,7 @@ func (f formula) then(g formula) formula {
 		nodes = append(nodes, op.Node{Entry: n.Entry, Args: mapped(n.Args, of)})
 	}
 	x := op.Expression{Inputs: f.Inputs + more, Nodes: nodes, Results: mapped(g.Results, of)}
-	return formula{x, slices.Concat(f.scalars, g.scalars), slices.Concat(f.in, g.in[1:]), slices.Concat(f.bind, g.bind[1:])}
+	return &formula{x, slices.Concat(f.scalars, g.scalars), slices.Concat(f.in, g.in[1:]), slices.Concat(f.bind, g.bind[1:])}
 }
 
 func mapped(values []int, f func(int) int) []int {
@@ -73,12 +73,12 @@ func mapped(values []int, f func(int) int) []int {
 }
 
 // distinct takes operands that are one value as one operand, since bindings are few. slots names the values, from operand first on.
-func (f formula) distinct(slots []op.Slot, first int) formula {
+func (f *formula) distinct(slots []op.Slot, first int) *formula {
 	if len(slots) != len(f.in)-first { // nobody knows
 		return f
 	}
 	to := make([]int, f.Inputs)
-	g := formula{scalars: f.scalars}
+	g := &formula{scalars: f.scalars}
 	for i := range to {
 		to[i] = len(g.in)
 		if i >= first {
@@ -191,7 +191,7 @@ func (f *formula) uniforms() []uint32 {
 }
 
 // activated follows f by an activation, which is one of the catalogue.
-func (f formula) activated(act compute.Activation) formula {
+func (f *formula) activated(act compute.Activation) *formula {
 	e, err := op.ActivationEntry(act)
 	if err != nil {
 		panic(err) // the catalogue's check has admitted it

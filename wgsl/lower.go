@@ -75,14 +75,14 @@ func (s *step) takeApart() error {
 		slots = nil // nobody knows them
 	}
 	if n := len(p.PrologueIn); n > 0 {
-		f := formula{p.Prologue, p.PrologueScalars, p.PrologueIn, operands(0, n)}.distinct(slots[:min(n, len(slots))], 0)
-		s.before, s.moved = &f, n-1
+		f := &formula{p.Prologue, p.PrologueScalars, p.PrologueIn, operands(0, n)}
+		s.before, s.moved = f.distinct(slots[:min(n, len(slots))], 0), n-1
 	}
 	if !p.Epilogue.None() {
 		first := len(s.in) - len(p.EpilogueIn)
-		f := formula{p.Epilogue, p.EpilogueScalars, append([]op.Type{s.out}, p.EpilogueIn...),
-			append([]Buffer{{}}, operands(first, len(p.EpilogueIn))...)}.distinct(slots[min(first, len(slots)):], 1)
-		s.behind = &f
+		f := &formula{p.Epilogue, p.EpilogueScalars, append([]op.Type{s.out}, p.EpilogueIn...),
+			append([]Buffer{{}}, operands(first, len(p.EpilogueIn))...)}
+		s.behind = f.distinct(slots[min(first, len(slots)):], 1)
 	}
 	own := *s.Step
 	own.Attr = p.Attr

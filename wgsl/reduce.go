@@ -63,7 +63,7 @@ type reduceKernel struct {
 	workgroup int
 }
 
-func (r reduceKernel) width() int {
+func (r *reduceKernel) width() int {
 	if r.element == "vec4<f32>" {
 		return 4
 	}
@@ -74,7 +74,7 @@ func (r reduceKernel) width() int {
 const reduceWords = 11
 
 // kernel has as bindings those of in, then the operands of the epilogue, then the result.
-func (r reduceKernel) kernel(bindings []binding) *Kernel {
+func (r *reduceKernel) kernel(bindings []binding) *Kernel {
 	key := fmt.Sprintf("%s/%s/%d/%d/%v%v/%s", r.name, r.element, r.lanes, r.workgroup, &r.before.Expression, r.reads, r.behind.key())
 	return cached(key, func() *Kernel {
 		data := struct {
@@ -115,9 +115,8 @@ func (r reduceKernel) kernel(bindings []binding) *Kernel {
 }
 
 // of makes x what is reduced, an operand or the values of parts.
-func (r reduceKernel) of(x Buffer) reduceKernel {
-	f := identity(op.Type{}, x)
-	r.before, r.reads, r.in = &f, []reach{each}, []binding{{Name: "x0", Type: r.element, Buffer: x, reach: each}}
+func (r *reduceKernel) of(x Buffer) *reduceKernel {
+	r.before, r.reads, r.in = identity(op.Type{}, x), []reach{each}, []binding{{Name: "x0", Type: r.element, Buffer: x, reach: each}}
 	return r
 }
 
@@ -128,7 +127,7 @@ func reduce(s *step) error {
 	axis := s.Attr.Options.(compute.Axis)
 	shape := s.in[0].Shape
 	rows, cols := op.ReduceRows(shape, axis)
-	k := reduceKernel{name: s.Entry.Name, reduction: reductions[s.Entry], element: "vec4<f32>", workgroup: s.workgroup()}.of(operand(0))
+	k := (&reduceKernel{name: s.Entry.Name, reduction: reductions[s.Entry], element: "vec4<f32>", workgroup: s.workgroup()}).of(operand(0))
 	if s.before != nil {
 		column := 0
 		if axis == compute.LastAxis {
@@ -163,11 +162,11 @@ func reduce(s *step) error {
 		k.behind = behind
 		return s.reduceStage(k, w, 4, 4, cols, result)
 	}
-	first := k
+	first := *k
 	first.name += "/part"
 	first.finish, first.out = "a", k.acc
 	partial := s.scratch(w.tasks() * k.bytes)
-	if err := s.reduceStage(first, w, 4, k.bytes, cols, partial); err != nil {
+	if err := s.reduceStage(&first, w, 4, k.bytes, cols, partial); err != nil {
 		return err
 	}
 	k.name += "/join"
@@ -176,7 +175,7 @@ func reduce(s *step) error {
 }
 
 // reduceStage reduces every task of w from elements of inBytes to values of outBytes.
-func (s *step) reduceStage(k reduceKernel, w work, inBytes, outBytes, count int, out Buffer) error {
+func (s *step) reduceStage(k *reduceKernel, w work, inBytes, outBytes, count int, out Buffer) error {
 	k.lanes = lanes(w.tasks(), min(w.chunk, w.cols), k.width(), longestRun, k.workgroup)
 	extents := w.extents()
 	extents[each], extents[results] = w.extent(inBytes), perTask(outBytes)

@@ -29,10 +29,7 @@ const (
 	gradient second = "gradient"
 )
 
-var (
-	sumOfBoth = op.Expression{Inputs: 2, Nodes: []op.Node{{Entry: op.Add, Args: []int{0, 1}}}, Results: []int{2}}
-	gatedBy   = op.Expression{Inputs: 2, Nodes: []op.Node{{Entry: op.Swish, Args: []int{1}}, {Entry: op.Mul, Args: []int{0, 2}}}, Results: []int{3}}
-)
+var gatedBy = op.Expression{Inputs: 2, Nodes: []op.Node{{Entry: op.Swish, Args: []int{1}}, {Entry: op.Mul, Args: []int{0, 2}}}, Results: []int{3}}
 
 var statistics = map[*op.Entry]statistic{
 	op.Softmax:      {"softmax.wgsl", "", "vec2<f32>", 8, ""},
@@ -122,7 +119,7 @@ func foursOf(f *formula, name, function string, width, first int, reaches []reac
 	return t
 }
 
-func (r rowsKernel) kernel(bindings []binding) *Kernel {
+func (r *rowsKernel) kernel(bindings []binding) *Kernel {
 	key := fmt.Sprintf("%s/%s/%d/%d/%d/%d/%v%v/%v%v", r.entry.Name, r.stage, r.width, r.blocks, r.lanes, r.workgroup,
 		&r.before.Expression, r.reads, &r.behind.Expression, r.extras)
 	return cached(key, func() *Kernel {
@@ -170,21 +167,19 @@ func rowwise(s *step) error { return (&rowsStep{step: s, y: result}).lower() }
 func (s *rowsStep) lower() error {
 	shape := s.in[0].Shape
 	rows, cols := op.RowsCols(shape)
-	k := rowsKernel{entry: s.Entry, stage: "whole", width: 1, workgroup: s.workgroup()}
+	k := &rowsKernel{entry: s.Entry, stage: "whole", width: 1, workgroup: s.workgroup()}
 	k.before, k.behind = s.before, s.behind
 	if k.before == nil {
-		x := identity(s.in[0], operand(0))
+		k.before = identity(s.in[0], operand(0))
 		if statistics[s.Entry].second == added {
-			x = formula{sumOfBoth, nil, s.in[:2], operands(0, 2)}
+			k.before = call(op.Add, nil, s.in[:2], operands(0, 2))
 		}
-		k.before = &x
 	}
 	if k.behind == nil {
-		y := identity(s.out, Buffer{})
+		k.behind = identity(s.out, Buffer{})
 		if statistics[s.Entry].second == gate {
-			y = formula{gatedBy, nil, s.in[:2], operands(0, 2)}
+			k.behind = &formula{gatedBy, nil, s.in[:2], operands(0, 2)}
 		}
-		k.behind = &y
 	}
 	_, column := matrixAxes(shape, 1)
 	var err error
@@ -210,9 +205,9 @@ func (s *rowsStep) lower() error {
 	}
 	k.lanes = k.workgroup
 	s.partial = s.scratch(w.tasks() * statistics[s.Entry].bytes)
-	part := k
+	part := *k
 	part.stage = "part"
-	if err := s.stage(part, w); err != nil {
+	if err := s.stage(&part, w); err != nil {
 		return err
 	}
 	k.stage = "write"
@@ -220,7 +215,7 @@ func (s *rowsStep) lower() error {
 }
 
 // bindings are those of a stage.
-func (s *rowsStep) bindings(k rowsKernel) (all []binding) {
+func (s *rowsStep) bindings(k *rowsKernel) (all []binding) {
 	st := statistics[s.Entry]
 	add := func(name string, r reach, write bool, b Buffer) {
 		unit := "f32"
@@ -285,7 +280,7 @@ func (w work) perRow(bytes int) extent {
 }
 
 // stage runs one stage over every task of w.
-func (s *rowsStep) stage(k rowsKernel, w work) error {
+func (s *rowsStep) stage(k *rowsKernel, w work) error {
 	st := statistics[s.Entry]
 	var epsilon float32
 	if len(s.Attr.Scalars) > 0 {

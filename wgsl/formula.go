@@ -1,8 +1,8 @@
 package wgsl
 
 import (
-	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/wavelane/wavelane/compute"
@@ -110,56 +110,45 @@ func (f *formula) nothing() bool {
 // function writes the expression as a WGSL function of one value of each operand; of several results it returns an array. Its scalars
 // are p.s0, p.s1 … of the uniform, counted from first. What it calls is in the library.
 func (f *formula) function(name string, first int) string {
-	var b strings.Builder
 	value := func(a int) string {
 		if a < f.Inputs {
-			return fmt.Sprint("x", a)
+			return "x" + strconv.Itoa(a)
 		}
-		return fmt.Sprint("v", a-f.Inputs)
+		return "v" + strconv.Itoa(a-f.Inputs)
 	}
-	list := func(n int, item func(i int) string) {
-		for i := range n {
-			if i > 0 {
-				b.WriteString(", ")
-			}
-			b.WriteString(item(i))
-		}
+	parameters := make([]string, f.Inputs)
+	for i := range parameters {
+		parameters[i] = value(i) + ": f32"
 	}
-	fmt.Fprintf(&b, "fn %s(", name)
-	list(f.Inputs, func(i int) string { return value(i) + ": f32" })
-	if len(f.Results) == 1 {
-		b.WriteString(") -> f32 {\n")
-	} else {
-		fmt.Fprintf(&b, ") -> array<f32, %d> {\n", len(f.Results))
-	}
+	body := ""
 	for i, n := range f.Nodes {
-		format, end := "    let v%d = op_%s(", ");\n"
-		if f.calculates(f.Inputs + i) {
-			format, end = "    let v%d = opaque(op_%s(", "));\n"
-		}
-		fmt.Fprintf(&b, format, i, n.Entry.Name)
-		list(len(n.Args)+len(n.Entry.Scalars), func(k int) string {
-			switch {
-			case k >= len(n.Args):
-				first++
-				return fmt.Sprint("p.s", first-1)
-			case slices.Contains(n.Args[:k], n.Args[k]) && !comparing[n.Entry]:
-				return "opaque(" + value(n.Args[k]) + ")"
+		args := make([]string, len(n.Args), len(n.Args)+len(n.Entry.Scalars))
+		for k, a := range n.Args {
+			args[k] = value(a)
+			if slices.Contains(n.Args[:k], a) && !comparing[n.Entry] {
+				args[k] = "opaque(" + args[k] + ")"
 			}
-			return value(n.Args[k])
-		})
-		b.WriteString(end)
+		}
+		for range n.Entry.Scalars {
+			args = append(args, "p.s"+strconv.Itoa(first))
+			first++
+		}
+		y := "op_" + n.Entry.Name + "(" + strings.Join(args, ", ") + ")"
+		if f.calculates(f.Inputs + i) {
+			y = "opaque(" + y + ")"
+		}
+		body += "    let " + value(f.Inputs+i) + " = " + y + ";\n"
 	}
-	b.WriteString("    return ")
-	if len(f.Results) > 1 {
-		fmt.Fprintf(&b, "array<f32, %d>(", len(f.Results))
+	results, kind := make([]string, len(f.Results)), "f32"
+	for i, r := range f.Results {
+		results[i] = value(r)
 	}
-	list(len(f.Results), func(i int) string { return value(f.Results[i]) })
-	if len(f.Results) > 1 {
-		b.WriteString(")")
+	y := results[0]
+	if len(results) > 1 {
+		kind = "array<f32, " + strconv.Itoa(len(results)) + ">"
+		y = kind + "(" + strings.Join(results, ", ") + ")"
 	}
-	b.WriteString(";\n}\n")
-	return b.String()
+	return "fn " + name + "(" + strings.Join(parameters, ", ") + ") -> " + kind + " {\n" + body + "    return " + y + ";\n}\n"
 }
 
 // calculates reports whether a node calculates with a value, and so may have an inverse to it, or a factor or a term in common.

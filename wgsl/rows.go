@@ -3,6 +3,7 @@ package wgsl
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/wavelane/wavelane/internal/op"
@@ -217,43 +218,44 @@ func (s *rowsStep) lower() error {
 // bindings are those of a stage.
 func (s *rowsStep) bindings(k *rowsKernel) (all []binding) {
 	st := statistics[s.Entry]
-	add := func(name string, r reach, write bool, b Buffer) {
-		unit := "f32"
-		if k.width == 4 && (r == each || r == perColumn) {
-			unit = "vec4<f32>"
+	add := func(name, unit string, r reach, write bool, b Buffer) {
+		if unit == "" {
+			unit = "f32"
+			if k.width == 4 && (r == each || r == perColumn) {
+				unit = "vec4<f32>"
+			}
 		}
 		all = append(all, binding{name, unit, write, b, r})
 	}
 	for i, r := range k.reads {
-		add(fmt.Sprint("x", i), r, false, k.before.bind[i])
+		add("x"+strconv.Itoa(i), "", r, false, k.before.bind[i])
 	}
 	first := 1 // of the vectors
 	switch st.second {
 	case added, gate:
 		first = 2
 	case gradient:
-		add("m", each, false, operand(len(s.in)-1))
+		add("m", "", each, false, operand(len(s.in)-1))
 	}
 	if k.stage != "part" || st.second == gradient {
 		for i := range st.vectors(s.Entry) {
-			add(fmt.Sprint("vector", i), perColumn, false, s.own(first+i))
+			add("vector"+strconv.Itoa(i), "", perColumn, false, s.own(first+i))
 		}
 	}
-	if k.stage == "part" {
-		return append(all, binding{"statistics", st.acc, true, s.partial, ""})
+	if k.stage != "part" {
+		for i, r := range k.extras {
+			add("extra"+strconv.Itoa(1+i), "", r, false, k.behind.bind[1+i])
+		}
+		switch st.second {
+		case added:
+			add("sum", "", each, true, result)
+		case gradient:
+			add("norms", "vec2<f32>", "norm", true, s.norms)
+		}
+		add("y", "", each, true, s.y)
 	}
-	for i, r := range k.extras {
-		add(fmt.Sprint("extra", 1+i), r, false, k.behind.bind[1+i])
-	}
-	switch st.second {
-	case added:
-		add("sum", each, true, result)
-	case gradient:
-		all = append(all, binding{"norms", "vec2<f32>", true, s.norms, "norm"})
-	}
-	add("y", each, true, s.y)
-	if k.stage == "write" {
-		all = append(all, binding{"statistics", st.acc, false, s.partial, ""})
+	if k.stage != "whole" {
+		add("statistics", st.acc, "", k.stage == "part", s.partial)
 	}
 	return all
 }

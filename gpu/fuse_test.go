@@ -373,59 +373,77 @@ func TestPrologueAndEpilogue(t *testing.T) {
 				if r.IntN(rare) > 0 { // others in the next run
 					continue
 				}
-				var in []op.Type
-				own := f.in
-				attr := op.Attr{Options: f.options, Scalars: f.scalars}
-				if f.prologue {
-					x, scalars := tame(len(f.more))
-					attr.Prologue, attr.Scalars = x, append(scalars, f.scalars...)
-					for _, s := range f.more {
-						in = append(in, op.F32(s...))
-					}
-					own = own[1:]
-				}
-				for _, s := range own {
-					in = append(in, op.F32(s...))
-				}
-				if !f.prologue {
-					x, scalars := tame(1 + len(f.more))
-					attr.Epilogue, attr.Scalars = x, append(append([]float32{}, f.scalars...), scalars...)
-					for _, s := range f.more {
-						in = append(in, op.F32(s...))
-					}
-				}
-				data, arrays := make([][]float32, len(in)), make([]op.Array, len(in))
-				for k, x := range in {
-					data[k] = tensorOf(r, x.Len(), false)
-					arrays[k] = op.Array{Shape: x.Shape}
-					for _, v := range data[k] {
-						arrays[k].Data = append(arrays[k].Data, float64(v))
-					}
-				}
-				out, err := f.entry.Check(in, attr)
-				require.NoError(t, err, f)
-				if f.impossible {
-					s := &op.Step{Entry: f.entry, Attr: attr}
-					require.False(t, d.Fuses(s, in, out), f)
-					_, err := wgsl.Lower(s, in, out, d.caps(), nil)
-					require.ErrorIs(t, err, compute.ErrUnsupported, f)
-					continue
-				}
-				if f.entry == op.ArgMax {
-					checkPlaces(t, d, attr, in, data, arrays)
-					continue
-				}
-				want := f.entry.Reference(arrays, attr, out)[0].Data
-				_, got := execute[float32](t, d, f.entry, attr, in, data)
-				largest := 1.0
-				for _, w := range want {
-					largest = max(largest, math.Abs(w))
-				}
-				for i, w := range want {
-					require.InDelta(t, w, got[0][i], 1e-4*largest, "%v at %d", f, i)
-				}
+				f.check(t, d, r)
 			}
 		})
+	}
+}
+
+// The expression behind a product or a convolution comes in wherever a variant stores its results.
+func TestEpilogueOfVariants(t *testing.T) {
+	product, vector := fusion{entry: op.MatMul, options: compute.MatMulOptions{}, in: [][]int{{64, 1030}, {1030, 68}}, more: [][]int{{64, 68}, {68}, {64, 1}}},
+		fusion{entry: op.MatMul, options: compute.MatMulOptions{}, in: [][]int{{64, 1030}, {1030, 1}}, more: [][]int{{64, 1}, {1}}}
+	image := fusion{entry: op.Conv2D, options: compute.Conv2DOptions{}, in: [][]int{{1, 3, 12, 13}, {16, 3, 3, 3}}, more: [][]int{{16, 1, 1}, {1, 16, 10, 11}}}
+	for _, c := range []struct {
+		class, name string
+		f           fusion
+	}{{"matmul", "naive", product}, {"matmul", "reg4x4", product}, {"matmul", "tile64", product}, {"matmul", "tile32/splitk", product},
+		{"matmul", "rows", vector}, {"matmul", "rows/splitk", vector}, {"conv2d", "block4x4", image}, {"conv2d", "slide4x8", image}} {
+		t.Run(c.class+"/"+c.name, func(t *testing.T) { c.f.check(t, open(t, WithVariant(c.class, c.name)), random(t)) })
+	}
+}
+
+func (f fusion) check(t *testing.T, d *Device, r *rand.Rand) {
+	var in []op.Type
+	own := f.in
+	attr := op.Attr{Options: f.options, Scalars: f.scalars}
+	if f.prologue {
+		x, scalars := tame(len(f.more))
+		attr.Prologue, attr.Scalars = x, append(scalars, f.scalars...)
+		for _, s := range f.more {
+			in = append(in, op.F32(s...))
+		}
+		own = own[1:]
+	}
+	for _, s := range own {
+		in = append(in, op.F32(s...))
+	}
+	if !f.prologue {
+		x, scalars := tame(1 + len(f.more))
+		attr.Epilogue, attr.Scalars = x, append(append([]float32{}, f.scalars...), scalars...)
+		for _, s := range f.more {
+			in = append(in, op.F32(s...))
+		}
+	}
+	data, arrays := make([][]float32, len(in)), make([]op.Array, len(in))
+	for k, x := range in {
+		data[k] = tensorOf(r, x.Len(), false)
+		arrays[k] = op.Array{Shape: x.Shape}
+		for _, v := range data[k] {
+			arrays[k].Data = append(arrays[k].Data, float64(v))
+		}
+	}
+	out, err := f.entry.Check(in, attr)
+	require.NoError(t, err, f)
+	if f.impossible {
+		s := &op.Step{Entry: f.entry, Attr: attr}
+		require.False(t, d.Fuses(s, in, out), f)
+		_, err := wgsl.Lower(s, in, out, d.caps(), nil)
+		require.ErrorIs(t, err, compute.ErrUnsupported, f)
+		return
+	}
+	if f.entry == op.ArgMax {
+		checkPlaces(t, d, attr, in, data, arrays)
+		return
+	}
+	want := f.entry.Reference(arrays, attr, out)[0].Data
+	_, got := execute[float32](t, d, f.entry, attr, in, data)
+	largest := 1.0
+	for _, w := range want {
+		largest = max(largest, math.Abs(w))
+	}
+	for i, w := range want {
+		require.InDelta(t, w, got[0][i], 1e-4*largest, "%v at %d", f, i)
 	}
 }
 

@@ -251,10 +251,13 @@ func (p *Program) CheckIO(io *IO) error {
 
 // checkChanged reports a tensor given twice of which one is updated in place: its other reader would see either state.
 func (p *Program) checkChanged(io *IO) error {
-	for _, i := range p.Changed() {
-		for j, t := range io.Tensors {
-			if j != i && SameTensor(t, io.Tensors[i]) {
-				return fmt.Errorf("tensor %d is updated in place and is tensor %d as well: %w", i, j, compute.ErrArgument)
+	for j, t := range io.Tensors {
+		for i, u := range io.Tensors[:j] {
+			if !SameTensor(t, u) {
+				continue
+			}
+			if changed := p.Changed(); slices.Contains(changed, i) || slices.Contains(changed, j) {
+				return fmt.Errorf("tensor %d is tensor %d as well, and is updated in place: %w", j, i, compute.ErrArgument)
 			}
 		}
 	}

@@ -65,6 +65,12 @@ func (d *Device) Explain() string {
 // Compile prepares a program; batches call it.
 func (d *Device) Compile(p *op.Program) (op.Executable, error) { return d.backend.Compile(p) }
 
+// Fuses is asked by batches which steps to put together: it passes the question on.
+func (d *Device) Fuses(s *op.Step, in, out []op.Type) bool {
+	f, ok := d.backend.(op.Fuser)
+	return ok && f.Fuses(s, in, out)
+}
+
 // UploadAsync copies a slice to the device, where it stays as a tensor until it is closed: []float32, []int32, []uint32,
 // []compute.BF16, or []uint16 for Float16 bits. Without a shape it is a vector. The tensor can be used at once, in work that will run after the
 // copy; the slice belongs to the upload until the future is done. The tensor is nil if the upload could not begin.

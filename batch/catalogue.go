@@ -13,6 +13,9 @@ func (g *graph) replace(a, b int32, s op.Step) bool {
 	if !ok || !g.valid(&s) {
 		return false
 	}
+	if !g.changed {
+		g.steps, g.changed = slices.Clone(g.steps), true
+	}
 	g.steps[at] = s
 	for _, out := range s.Out {
 		g.maker[out] = at

@@ -12,14 +12,15 @@ import (
 type graph struct {
 	p       *op.Program
 	fuser   op.Fuser  // nil: the device knows no expressions
-	steps   []op.Step // those of the program, or what they have become
-	units   []unit    // by place; without any step where one has gone into another
-	place   []int32   // by step: the place of its unit, through the places that this one went into
-	maker   []int32   // by slot: the step that computes it, −1 for none
-	first   []int32   // by slot: where in reader those that use it begin
-	reader  []int32   // steps
-	updater []int32   // by slot: the step that updates it in place, −1 for none
-	asked   []bool    // by slot: wanted for itself, see compiler.asked
+	steps   []op.Step // those of the program, or, changed, what they have become
+	changed bool
+	units   []unit  // by place; without any step where one has gone into another
+	place   []int32 // by step: the place of its unit, through the places that this one went into
+	maker   []int32 // by slot: the step that computes it, −1 for none
+	first   []int32 // by slot: where in reader those that use it begin
+	reader  []int32 // steps
+	updater []int32 // by slot: the step that updates it in place, −1 for none
+	asked   []bool  // by slot: wanted for itself, see compiler.asked
 
 	// Room for lists: see collect.
 	round    int32
@@ -35,14 +36,18 @@ type unit struct {
 	core   int32 // the step that is no expression, or none
 	before []int32
 	behind []int32 // steps in their order
-	widest op.Slot // for an expression: a value of its shape
 	gone   bool    // it went into another
+
+	// For an expression:
+	widest op.Slot             // a value of its shape
+	ports  [maxBuffers]op.Slot // operands, then results that are wanted outside
+	in, io int                 // number of operands, and of both
 }
 
 const none = -1
 
 func newGraph(c *compiler, p *op.Program) *graph {
-	g := &graph{p: p, steps: slices.Clone(p.Steps), units: make([]unit, len(p.Steps)), place: make([]int32, len(p.Steps)),
+	g := &graph{p: p, steps: p.Steps, units: make([]unit, len(p.Steps)), place: make([]int32, len(p.Steps)),
 		maker: make([]int32, len(p.Values)), first: make([]int32, len(p.Values)+1), updater: updated(p), asked: c.asked(p),
 		inRound: make([]int32, len(p.Steps)), numbered: make([]int32, len(p.Values)), number: make([]int, len(p.Values))}
 	g.fuser, _ = c.device.(op.Fuser)
@@ -55,7 +60,12 @@ func newGraph(c *compiler, p *op.Program) *graph {
 		g.place[i], singles[i] = int32(i), int32(i)
 		g.units[i].core = int32(i)
 		if g.elementwise(s) {
-			g.units[i] = unit{core: none, behind: singles[i : i+1 : i+1], widest: s.Out[0]}
+			u := &g.units[i]
+			*u = unit{core: none, behind: singles[i : i+1 : i+1], widest: s.Out[0]}
+			for _, in := range s.In {
+				u.use(in)
+			}
+			u.result(s.Out[0])
 		}
 		for _, out := range s.Out {
 			g.maker[out] = int32(i)
@@ -115,17 +125,44 @@ func (g *graph) only(v op.Slot, at int32) bool {
 	return true
 }
 
-// each calls visit for the steps of a unit until it returns false, and reports whether it never did.
-func (g *graph) each(at int32, visit func(step int32) bool) bool {
-	u := &g.units[at]
-	for _, list := range [][]int32{u.before, u.behind} {
+// use makes a value an operand of an expression, once; result makes it a result. They report whether there is room.
+func (u *unit) use(v op.Slot) bool {
+	if slices.Contains(u.ports[:u.in], v) {
+		return true
+	}
+	ok := u.result(v)
+	u.in = u.io
+	return ok
+}
+
+func (u *unit) result(v op.Slot) bool {
+	if u.io == maxBuffers {
+		return false
+	}
+	u.ports[u.io] = v
+	u.io++
+	return true
+}
+
+func (u *unit) operands() []op.Slot { return u.ports[:u.in] }
+func (u *unit) results() []op.Slot  { return u.ports[u.in:u.io] }
+
+// check calls in for what a unit uses and out for what it computes, until one returns false, and reports whether none did.
+func (g *graph) check(u *unit, in, out func(v op.Slot) bool) bool {
+	all := func(values []op.Slot, ok func(v op.Slot) bool) bool {
+		return !slices.ContainsFunc(values, func(v op.Slot) bool { return !ok(v) })
+	}
+	if u.core == none {
+		return all(u.operands(), in) && all(u.results(), out)
+	}
+	for _, list := range [][]int32{u.before, u.behind, {u.core}} {
 		for _, s := range list {
-			if !visit(s) {
+			if !all(g.steps[s].In, in) || !all(g.steps[s].Out, out) {
 				return false
 			}
 		}
 	}
-	return u.core == none || visit(u.core)
+	return true
 }
 
 // manyReaders bounds the search for one of a value that stands in the way.
@@ -143,22 +180,14 @@ func (g *graph) order(a, b int32) (int32, bool) {
 		at := g.at(step)
 		return a < at && at < b
 	}
-	late := g.each(a, func(step int32) bool {
-		s := &g.steps[step]
-		for _, out := range s.Out {
-			readers := g.readers(out)
-			if len(readers) > manyReaders || slices.ContainsFunc(readers, between) {
-				return false
-			}
-		}
-		return !slices.ContainsFunc(s.In, func(in op.Slot) bool { return between(g.updater[in]) })
-	})
-	if late {
+	unread := func(v op.Slot) bool {
+		readers := g.readers(v)
+		return len(readers) <= manyReaders && !slices.ContainsFunc(readers, between)
+	}
+	if g.check(&g.units[a], func(v op.Slot) bool { return !between(g.updater[v]) }, unread) {
 		return b, true
 	}
-	return a, g.each(b, func(step int32) bool {
-		return !slices.ContainsFunc(g.steps[step].In, func(in op.Slot) bool { return between(g.maker[in]) })
-	})
+	return a, g.check(&g.units[b], func(v op.Slot) bool { return !between(g.maker[v]) }, func(op.Slot) bool { return true })
 }
 
 // join makes one unit of those at a and b, at one of these places.

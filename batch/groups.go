@@ -68,13 +68,41 @@ func (g *graph) unite(a, b int32, agrees func(*unit) bool) int32 {
 	if !ok {
 		return b
 	}
-	u := unit{core: none, widest: g.units[b].widest, behind: merged(g.units[a].behind, g.units[b].behind)}
-	in, out := g.collect(u.behind)
-	if len(in)+len(out) > maxBuffers || !agrees(&u) {
+	u := g.union(a, b)
+	if u.io == 0 || !agrees(&u) {
 		return b
 	}
 	g.join(a, b, at, u)
 	return at
+}
+
+// union is the expression of two in which the first may lose its shape; without results where it has too many operands.
+func (g *graph) union(a, b int32) unit {
+	u := unit{core: none, widest: g.units[b].widest}
+	inside := func(step int32) bool {
+		if step == none {
+			return false
+		}
+		at := g.at(step)
+		return at == a || at == b
+	}
+	for _, part := range []int32{a, b} {
+		for _, v := range g.units[part].operands() {
+			if !inside(g.maker[v]) && !u.use(v) {
+				return unit{}
+			}
+		}
+	}
+	for _, part := range []int32{a, b} {
+		for _, v := range g.units[part].results() {
+			outside := g.asked[v] || slices.ContainsFunc(g.readers(v), func(r int32) bool { return !inside(r) })
+			if outside && !u.result(v) {
+				return unit{}
+			}
+		}
+	}
+	u.behind = merged(g.units[a].behind, g.units[b].behind)
+	return u
 }
 
 func (g *graph) shape(at int32) []int { return g.p.Values[g.units[at].widest].Shape }
@@ -113,8 +141,11 @@ func (g *graph) cheap(a, b int32, shape []int) bool {
 // trivial are functions of one operand that take an instruction or two.
 var trivial = map[*op.Entry]bool{op.Neg: true, op.Abs: true, op.Scale: true, op.Clip: true, op.ReLU: true}
 
-// merged merges two ascending lists.
+// merged merges two ascending lists; the room behind a is nobody else's.
 func merged(a, b []int32) []int32 {
+	if len(a) > 0 && len(b) > 0 && a[len(a)-1] < b[0] {
+		return append(a, b...)
+	}
 	out := make([]int32, 0, len(a)+len(b))
 	for len(a) > 0 && len(b) > 0 {
 		if a[0] < b[0] {

@@ -35,7 +35,7 @@ func (g *graph) epilogue(at int32) int32 {
 	if b == at || !g.expression(b) || !g.only(result, b) || !op.EqualShape(g.shape(b), g.p.Values[result].Shape) {
 		return none
 	}
-	_, out := g.collect(g.units[b].behind)
+	out := g.units[b].results()
 	if len(out) != 1 || !op.EqualShape(g.p.Values[out[0]].Shape, g.shape(b)) {
 		return none
 	}
@@ -85,7 +85,7 @@ func (g *graph) prologue(at int32) int32 {
 		if shape := g.p.Values[x].Shape; !op.EqualShape(g.shape(a), shape) && !g.cheap(a, at, shape) {
 			continue
 		}
-		if _, out := g.collect(g.units[a].behind); len(out) != 1 {
+		if len(g.units[a].results()) != 1 {
 			continue
 		}
 		to, ok := g.order(a, at)

@@ -13,7 +13,7 @@ import (
 // its result uses the other.
 func simplify(c *compiler, p *op.Program) (*op.Program, error) {
 	s := simplifier{c: c, p: p, fixed: make([]bool, len(p.Values)), same: make([]op.Slot, len(p.Values)),
-		maker: make([]int32, len(p.Values)), steps: make([]op.Step, 0, len(p.Steps)), known: make(map[valueKey]int32, len(p.Steps)),
+		maker: make([]int32, len(p.Values)), steps: make([]*op.Step, 0, len(p.Steps)), next: make([]int32, 0, len(p.Steps)), known: make(map[valueKey]int32, len(p.Steps)),
 		read: make([]bool, len(p.Values)), updated: updated(p)}
 	for i := range p.Values {
 		s.same[i], s.maker[i] = op.Slot(i), -1
@@ -35,7 +35,10 @@ func simplify(c *compiler, p *op.Program) (*op.Program, error) {
 		return p, nil
 	}
 	q := *p
-	q.Steps = s.steps
+	q.Steps = make([]op.Step, len(s.steps))
+	for i, step := range s.steps {
+		q.Steps[i] = *step
+	}
 	q.Read = slices.Clone(p.Read)
 	for i, r := range q.Read {
 		q.Read[i] = s.same[r]
@@ -47,7 +50,7 @@ func simplify(c *compiler, p *op.Program) (*op.Program, error) {
 type simplifier struct {
 	c       *compiler
 	p       *op.Program
-	steps   []op.Step
+	steps   []*op.Step
 	next    []int32   // by step: the one before of the same key, −1 for none
 	same    []op.Slot // by slot: the one to use instead
 	maker   []int32   // by slot: which of steps computes it, −1 for none
@@ -67,43 +70,44 @@ type valueKey struct {
 
 // add puts a step behind the others, and reports whether it is not as it was.
 func (s *simplifier) add(old *op.Step) bool {
-	step := *old
-	changed := false
-	for k, in := range step.In {
-		if to := s.same[in]; to != in {
-			if !changed {
-				step.In = slices.Clone(step.In)
-			}
-			step.In[k] = to
-			changed = true
-		}
-	}
-	if step.Entry.Updates == 0 && step.Kernel == nil {
-		from, ok := s.fold(&step)
-		if ok && s.replace(step.Out[0], from) {
+	step := s.renamed(old)
+	link := int32(-1)
+	if old.Entry.Updates == 0 && old.Kernel == nil {
+		folded, same := s.fold(step)
+		if same >= 0 && s.replace(step.Out[0], same) {
 			return true
 		}
-		changed = changed || step.Entry != old.Entry || !slices.Equal(step.In, old.In) || !sameScalars(step.Attr.Scalars, old.Attr.Scalars)
-		key := keyOf(&step)
-		first, found := s.known[key]
-		if !found {
-			first = -1
+		step = folded
+		key := keyOf(step)
+		if i, found := s.known[key]; found {
+			link = i
 		}
-		for i := first; i >= 0; i = s.next[i] {
-			if equalSteps(&s.steps[i], &step) && s.replaceAll(step.Out, s.steps[i].Out) {
+		for i := link; i >= 0; i = s.next[i] {
+			if equalSteps(s.steps[i], step) && s.replaceAll(step.Out, s.steps[i].Out) {
 				return true
 			}
 		}
 		s.known[key] = int32(len(s.steps))
-		s.next = append(s.next, first)
-	} else {
-		s.next = append(s.next, -1)
 	}
 	for _, out := range step.Out {
 		s.maker[out] = int32(len(s.steps))
 	}
+	s.next = append(s.next, link)
 	s.steps = append(s.steps, step)
-	return changed
+	return step != old
+}
+
+// renamed is a step with the operands to be used instead of its own.
+func (s *simplifier) renamed(step *op.Step) *op.Step {
+	if !slices.ContainsFunc(step.In, func(in op.Slot) bool { return s.same[in] != in }) {
+		return step
+	}
+	to := *step
+	to.In = slices.Clone(step.In)
+	for k, in := range to.In {
+		to.In[k] = s.same[in]
+	}
+	return &to
 }
 
 // replace has another value used for v from now on, if both may: what is updated in place is nobody else's, and what is kept has
@@ -133,7 +137,7 @@ func (s *simplifier) replaceAll(v, by []op.Slot) bool {
 // producer returns the step that computes a value if it is one of entry e, else nil.
 func (s *simplifier) producer(v op.Slot, e *op.Entry) *op.Step {
 	if i := s.maker[v]; i >= 0 && s.steps[i].Entry == e && !s.steps[i].Attr.Varies() {
-		return &s.steps[i]
+		return s.steps[i]
 	}
 	return nil
 }

@@ -125,8 +125,3 @@ func (t *exactTensor) ReadAsync(dst any) *compute.Future {
 	write(dst, t.Data)
 	return compute.Failed(nil)
 }
-
-func (d exact) UploadAsync(data any, shape ...int) (compute.Tensor, *compute.Future) {
-	t, _, err := op.TypeOf(data)
-	return &exactTensor{op.Array{Shape: shape, Data: numbers(data)}, t}, compute.Failed(err)
-}

@@ -8,4 +8,11 @@ require (
 	pgregory.net/rapid v1.3.0
 )
 
+require (
+	github.com/cespare/xxhash/v2 v2.3.0 // indirect
+	github.com/cogentcore/webgpu v0.23.0 // indirect
+	github.com/ebitengine/purego v0.11.3 // indirect
+	golang.org/x/sys v0.49.0 // indirect
+)
+
 replace github.com/wavelane/wavelane => ../..

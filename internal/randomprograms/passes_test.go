@@ -41,7 +41,7 @@ func TestPasses(t *testing.T) {
 }
 
 // knowsNone hides that a device knows expressions.
-type knowsNone struct{ uploader }
+type knowsNone struct{ batch.Device }
 
 // listing is what a batch makes of the program.
 func listing(p *program) string {

@@ -75,14 +75,8 @@ func (p *program) record(b *batch.Batch, tensors []compute.Tensor) []batch.Value
 	return values
 }
 
-// uploader is a device that holds tensors.
-type uploader interface {
-	batch.Device
-	UploadAsync(data any, shape ...int) (compute.Tensor, *compute.Future)
-}
-
 // run runs the program as a batch and returns what it gives: values read, values kept, and the tensors' contents behind it.
-func (p *program) run(dev uploader, options ...batch.Option) ([][]float64, error) {
+func (p *program) run(dev batch.Device, options ...batch.Option) ([][]float64, error) {
 	ctx := context.Background()
 	var tensors []compute.Tensor
 	defer func() {
@@ -91,7 +85,7 @@ func (p *program) run(dev uploader, options ...batch.Option) ([][]float64, error
 		}
 	}()
 	for _, s := range p.Tensor {
-		t, f := dev.UploadAsync(p.data(s), append([]int{}, p.Values[s].Shape...)...)
+		t, f := op.Upload(dev, p.data(s), append([]int{}, p.Values[s].Shape...)...)
 		if err := f.Await(ctx); err != nil {
 			return nil, fmt.Errorf("upload of %s: %w", p.text[s], err)
 		}

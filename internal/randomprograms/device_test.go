@@ -1,0 +1,88 @@
+package randomprograms
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/wavelane/wavelane/batch"
+	"github.com/wavelane/wavelane/cuda"
+	"github.com/wavelane/wavelane/gpu"
+	"github.com/wavelane/wavelane/simd"
+)
+
+// tally counts elements that were compared and those of which nothing was claimed.
+type tally struct{ compared, unclaimed int }
+
+// judge compares what a device gave with the estimates.
+func (n *tally) judge(t *rapid.T, p *program, values []estimate, how string, got [][]float64, err error) {
+	if err != nil {
+		t.Fatalf("%s: %v\n%v\n%s", how, err, p, listing(p))
+	}
+	for k, s := range p.results() {
+		for i, want := range values[s].Data {
+			b := values[s].bound[i]
+			if math.IsInf(b, 0) {
+				n.unclaimed++
+				continue
+			}
+			n.compared++
+			if g := got[k][i]; !(math.Abs(g-want) <= b) {
+				t.Fatalf("%s: element %d of v%d is %v, want %v ± %.3g\n%v\n%s", how, i, s, g, want, b, p, listing(p))
+			}
+		}
+	}
+}
+
+// check runs programs on a device, fused and unfused, and compares both with the float64 reference.
+func check(t *testing.T, dev batch.Device) {
+	var n tally
+	rapid.Check(t, func(t *rapid.T) {
+		p := generate(t, false)
+		values := p.estimates()
+		for how, options := range variants {
+			got, err := p.run(dev, options...)
+			n.judge(t, p, values, how, got, err)
+		}
+	})
+	t.Logf("%d elements compared, of %d nothing was claimed", n.compared, n.unclaimed)
+	if n.compared < 2*n.unclaimed {
+		t.Error("too little is claimed for this test to mean much")
+	}
+}
+
+// variants are the ways in which a batch may be compiled.
+var variants = map[string][]batch.Option{"fused": nil, "unfused": {batch.WithoutFusion()}}
+
+func TestCPU(t *testing.T) {
+	d, err := simd.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	check(t, d)
+}
+
+func TestWebGPU(t *testing.T) {
+	d, err := gpu.Open(context.Background(), gpu.WithSoftware(), gpu.WithAutotune(gpu.TuneOff))
+	if err != nil {
+		t.Fatal("no software WebGPU adapter: 'scripts/setup test' installs one: ", err)
+	}
+	defer d.Close()
+	check(t, d)
+}
+
+func TestCUDASoftware(t *testing.T) {
+	d, err := cuda.Open(context.Background(), cuda.Software(), cuda.WithCache(t.TempDir()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	check(t, d)
+}
+
+// The reference rounded to float32 is a device too: the bounds hold on it, and where they are too small this is where it shows
+// first.
+func TestExact(t *testing.T) { check(t, exact{}) }

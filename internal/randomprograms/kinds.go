@@ -20,6 +20,12 @@ func (g *generator) elementwise() {
 	e := pick(g, "entry", elementwise)
 	x, _ := g.value("x", nil)
 	in := []op.Slot{x}
+	if e == op.ClipByNorm { // its second operand is no number at will
+		if squares, ok := g.apply(op.SumSquares, compute.AllAxes, x); ok {
+			g.apply(e, nil, x, squares)
+		}
+		return
+	}
 	shape := g.p.Values[x].Shape
 	for range e.Inputs[1:] {
 		y, _ := g.value("y", func(has []int) bool {

@@ -70,7 +70,7 @@ func areExact(in []estimate) bool {
 // positive reports whether results are sums of products of operands with coefficients that are not negative.
 func positive(e *op.Entry, a op.Attr) bool {
 	switch e {
-	case op.Sum, op.Mean, op.NormL1, op.DotProduct, op.MatMul, op.MatVec, op.VecMat, op.Conv2D, op.Conv1D, op.CumSum:
+	case op.Sum, op.Mean, op.NormL1, op.SumSquares, op.DotProduct, op.MatMul, op.MatVec, op.VecMat, op.Conv2D, op.Conv1D, op.CumSum:
 		return a.Activation() == compute.NoActivation
 	case op.Cast, op.Copy, op.Reshape, op.Transpose, op.Slice, op.Concat, op.Pad, op.KVAppend:
 		return true

@@ -4,7 +4,9 @@ package batch
 type Option func(*options)
 
 type options struct {
-	unfused bool
+	unfused     bool
+	memoryLimit uint64
+	apart       bool
 }
 
 // WithoutFusion keeps the steps of a batch apart, each in memory of its own, as they were recorded. Results may differ within the

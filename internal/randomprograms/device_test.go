@@ -36,7 +36,7 @@ func (n *tally) judge(t *rapid.T, p *program, values []estimate, how string, got
 	}
 }
 
-// check runs programs on a device, fused and unfused, and compares both with the float64 reference.
+// check runs programs on a device, fused and unfused, with planned memory and without, and compares both with the float64 reference.
 func check(t *testing.T, dev batch.Device) {
 	var n tally
 	rapid.Check(t, func(t *rapid.T) {
@@ -54,7 +54,10 @@ func check(t *testing.T, dev batch.Device) {
 }
 
 // variants are the ways in which a batch may be compiled.
-var variants = map[string][]batch.Option{"fused": nil, "unfused": {batch.WithoutFusion()}}
+var variants = map[string][]batch.Option{
+	"fused": nil, "fused, memory apart": {batch.WithoutMemoryPlanning()},
+	"unfused": {batch.WithoutFusion()}, "unfused, memory apart": {batch.WithoutFusion(), batch.WithoutMemoryPlanning()},
+}
 
 func TestCPU(t *testing.T) {
 	d, err := simd.Open()

@@ -6,17 +6,7 @@ import (
 	"testing"
 
 	"github.com/wavelane/wavelane/batch"
-	"github.com/wavelane/wavelane/compute"
-	"github.com/wavelane/wavelane/internal/op"
 )
-
-// idle compiles programs to nothing and agrees to every fusion.
-type idle struct{}
-
-func (idle) Compile(*op.Program) (op.Executable, error) { return idle{}, nil }
-func (idle) Fuses(*op.Step, []op.Type, []op.Type) bool  { return true }
-func (idle) Start(*op.IO) *compute.Future               { return compute.Failed(nil) }
-func (idle) Close() error                               { return nil }
 
 // recordElementwise records so many elementwise steps, as a chain that another operand enters now and then.
 func recordElementwise(steps int) *batch.Batch {

@@ -10,7 +10,7 @@ import (
 // kinds are what a generator adds next, the frequent ones several times.
 var kinds = []func(g *generator){
 	(*generator).elementwise, (*generator).elementwise, (*generator).elementwise, (*generator).elementwise, (*generator).elementwise,
-	(*generator).elementwise, (*generator).elementwise, (*generator).elementwise, (*generator).again,
+	(*generator).elementwise, (*generator).elementwise, (*generator).elementwise, (*generator).again, (*generator).twice,
 	(*generator).reduce, (*generator).reduce, (*generator).row, (*generator).row, (*generator).product, (*generator).product,
 	(*generator).move, (*generator).move, (*generator).constant, (*generator).update, (*generator).layer, (*generator).layer,
 }
@@ -46,6 +46,15 @@ func (g *generator) again() {
 	if len(g.p.Steps) > 0 {
 		s := pick(g, "step", g.p.Steps)
 		g.applyScalars(s.Entry, s.Attr, slices.Clone(s.In)...)
+	}
+}
+
+// twice adds an operation on itself.
+func (g *generator) twice() {
+	e := pick(g, "entry", []*op.Entry{op.Scale, op.Clip, op.Neg, op.Abs, op.ReLU, op.Sign, op.Copy})
+	x, ok := g.value("x", nil)
+	for i := 0; i < 2 && ok; i++ {
+		x, ok = g.apply(e, e.Options, x)
 	}
 }
 
@@ -89,6 +98,7 @@ func (g *generator) product() {
 	}
 	rows, k := op.RowsCols(g.p.Values[x].Shape)
 	n := pick(g, "n", sizes)
+	var y op.Slot
 	switch matrix := len(g.p.Values[x].Shape) == 2; g.number("product", 0, 3) {
 	case 0:
 		if matrix {
@@ -101,18 +111,24 @@ func (g *generator) product() {
 			if g.chance("bias", 3) {
 				in = append(in, g.of("bias", n))
 			}
-			g.apply(op.MatMul, o, in...)
+			y, ok = g.apply(op.MatMul, o, in...)
 		}
 	case 1:
-		g.apply(op.MatVec, nil, g.of("w", n, k), x)
+		y, ok = g.apply(op.MatVec, nil, g.of("w", n, k), x)
 	case 2:
-		g.apply(op.VecMat, nil, x, g.of("w", k, n))
+		y, ok = g.apply(op.VecMat, nil, x, g.of("w", k, n))
 	case 3:
 		if matrix && rows > 2 && k > 2 {
-			g.apply(op.Conv2D, compute.Conv2DOptions{Pad: [2]int{g.number("pad", 0, 1), 1}, Act: pick(g, "act", acts)}, x, g.of("w", 3, 2))
+			o := compute.Conv2DOptions{Pad: [2]int{g.number("pad", 0, 1), 1}, Act: pick(g, "act", acts)}
+			y, ok = g.apply(op.Conv2D, o, x, g.of("w", 3, 2))
 		}
 	}
+	if ok && g.chance("activation", 3) {
+		g.apply(pick(g, "act", activations), nil, y)
+	}
 }
+
+var activations = []*op.Entry{op.ReLU, op.GELU, op.GELUErf, op.Swish, op.Sigmoid, op.Tanh}
 
 func (g *generator) constant() {
 	g.apply(op.Fill, compute.FillOptions{Shape: g.shape()})
@@ -151,24 +167,29 @@ func (g *generator) move() {
 	}
 }
 
-// update changes values in place, of which some are tensors.
+// update changes values in place, of which some are tensors, and puts what was before beside what is then.
 func (g *generator) update() {
-	shape := []int{1, 4, 1, 3}
 	if g.chance("adam", 2) {
-		shape = []int{pick(g, "size", sizes)}
-		v := g.of("v", shape...)
-		if positive, ok := g.apply(op.Abs, nil, v); ok {
+		shape := []int{pick(g, "size", sizes)}
+		p := g.of("p", shape...)
+		before, _ := g.apply(pick(g, "before", readers), nil, p)
+		if positive, ok := g.apply(op.Abs, nil, g.of("v", shape...)); ok {
 			o := compute.AdamOptions{LR: 0.1, Beta1: 0.9, Beta2: 0.99, Eps: 1e-3, Step: 1}
-			g.apply(op.Adam, o, g.of("p", shape...), g.of("m", shape...), positive, g.of("grad", shape...))
+			if next, ok := g.apply(op.Adam, o, p, g.of("m", shape...), positive, g.of("grad", shape...)); ok {
+				g.apply(op.Sub, nil, next, before)
+			}
 		}
 		return
 	}
-	cache := g.of("cache", shape...)
+	cache := g.of("cache", 1, 4, 1, 3)
+	before, _ := g.apply(pick(g, "before", readers), nil, cache)
 	position := g.indices([]int32{int32(g.number("position", 0, 5))}, 1)
 	if next, ok := g.apply(op.KVAppend, nil, cache, g.of("rows", 1, 1, 1, 3), position); ok {
-		g.apply(pick(g, "then", []*op.Entry{op.Neg, op.Exp, op.Floor}), nil, next)
+		g.apply(op.Sub, nil, next, before)
 	}
 }
+
+var readers = []*op.Entry{op.Neg, op.Copy, op.Exp}
 
 // layer adds steps that a compiler looks for.
 func (g *generator) layer() {
@@ -205,7 +226,7 @@ func (g *generator) layer() {
 		if g.chance("in one", 2) {
 			g.apply(op.BiasActivation, compute.BiasActivationOptions{Act: pick(g, "act", acts)}, y, g.of("bias", n))
 		} else if z, ok := g.apply(op.Add, nil, y, g.of("bias", n)); ok {
-			g.apply(pick(g, "act", []*op.Entry{op.ReLU, op.GELU, op.GELUErf, op.Swish, op.Sigmoid, op.Tanh}), nil, z)
+			g.apply(pick(g, "act", activations), nil, z)
 		}
 	}
 }

@@ -8,12 +8,14 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/wavelane/wavelane/batch"
+	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/cuda"
 	"github.com/wavelane/wavelane/gpu"
+	"github.com/wavelane/wavelane/internal/op"
 	"github.com/wavelane/wavelane/simd"
 )
 
-// tally counts elements that were compared and those of which nothing was claimed.
+// tally counts results that were compared and those of which, for most elements, nothing was claimed.
 type tally struct{ compared, unclaimed int }
 
 // judge compares what a device gave with the estimates.
@@ -22,24 +24,27 @@ func (n *tally) judge(t *rapid.T, p *program, values []estimate, how string, got
 		t.Fatalf("%s: %v\n%v\n%s", how, err, p, listing(p))
 	}
 	for k, s := range p.results() {
+		unclaimed := 0
 		for i, want := range values[s].Data {
 			b := values[s].bound[i]
 			if math.IsInf(b, 0) {
-				n.unclaimed++
-				continue
-			}
-			n.compared++
-			if g := got[k][i]; !(math.Abs(g-want) <= b) {
+				unclaimed++
+			} else if g := got[k][i]; !(math.Abs(g-want) <= b) {
 				t.Fatalf("%s: element %d of v%d is %v, want %v ± %.3g\n%v\n%s", how, i, s, g, want, b, p, listing(p))
 			}
+		}
+		if unclaimed > len(values[s].Data)/2 {
+			n.unclaimed++
+		} else {
+			n.compared++
 		}
 	}
 }
 
 // check runs programs on a device, fused and unfused, with planned memory and without, and compares both with the float64 reference.
-func check(t *testing.T, dev batch.Device) {
+func check(t *testing.T, dev batch.Device, programs int) {
 	var n tally
-	rapid.Check(t, func(t *rapid.T) {
+	checked(t, programs, func(t *rapid.T) {
 		p := generate(t, false)
 		values := p.estimates()
 		for how, options := range variants {
@@ -47,7 +52,7 @@ func check(t *testing.T, dev batch.Device) {
 			n.judge(t, p, values, how, got, err)
 		}
 	})
-	t.Logf("%d elements compared, of %d nothing was claimed", n.compared, n.unclaimed)
+	t.Logf("%d results compared, of most of %d nothing was claimed", n.compared, n.unclaimed)
 	if n.compared < 2*n.unclaimed {
 		t.Error("too little is claimed for this test to mean much")
 	}
@@ -65,7 +70,7 @@ func TestCPU(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	check(t, d)
+	check(t, d, 500)
 }
 
 func TestWebGPU(t *testing.T) {
@@ -74,7 +79,7 @@ func TestWebGPU(t *testing.T) {
 		t.Fatal("no software WebGPU adapter: 'scripts/setup test' installs one: ", err)
 	}
 	defer d.Close()
-	check(t, d)
+	check(t, d, 60)
 }
 
 func TestCUDASoftware(t *testing.T) {
@@ -83,9 +88,48 @@ func TestCUDASoftware(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	check(t, d)
+	check(t, d, 50)
 }
 
 // The reference rounded to float32 is a device too: the bounds hold on it, and where they are too small this is where it shows
 // first.
-func TestExact(t *testing.T) { check(t, exact{}) }
+func TestExact(t *testing.T) { check(t, exact{}, 100) }
+
+// A device that is off by a thousandth in one step is mostly found out, if it shows at all.
+func TestMistakesShow(t *testing.T) {
+	shown, found := 0, 0
+	checked(t, 200, func(t *rapid.T) {
+		p := generate(t, false)
+		values := p.estimates()
+		at := rapid.IntRange(0, len(p.Steps)-1).Draw(t, "wrong step")
+		wrong := exact{spoil: func(step int, y []op.Array) {
+			for i := range y[0].Data {
+				if v := y[0].Data[i]; step == at && math.Trunc(v) != v {
+					y[0].Data[i] = rounded(v*1.001, compute.Float32)
+				}
+			}
+		}}
+		right, err := p.run(exact{}, batch.WithoutFusion())
+		got, err2 := p.run(wrong, batch.WithoutFusion())
+		if err != nil || err2 != nil {
+			t.Fatal(err, err2)
+		}
+		differs, beyond := false, false
+		for k, s := range p.results() {
+			for i, want := range values[s].Data {
+				differs = differs || math.Abs(got[k][i]-right[k][i]) > 1e-4*math.Abs(right[k][i])
+				beyond = beyond || math.Abs(got[k][i]-want) > values[s].bound[i]
+			}
+		}
+		if differs {
+			shown++
+		}
+		if beyond {
+			found++
+		}
+	})
+	t.Logf("%d of %d mistakes found", found, shown)
+	if found < shown*2/3 {
+		t.Error("the bounds are too wide to find mistakes")
+	}
+}

@@ -13,10 +13,10 @@ import (
 
 // TestPasses runs programs as they are and as batches rewrite them, on a device on which nothing changes by that.
 func TestPasses(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	checked(t, 2000, func(t *rapid.T) {
 		p := generate(t, rapid.IntRange(0, 3).Draw(t, "special") == 3)
 		values := p.arrays()
-		computeAll(&p.Program, values)
+		computeAll(&p.Program, values, nil)
 		moody := exact{refuses: func(s *op.Step) bool { return (uint64(len(s.In)*7+len(s.Name()))*0x9e3779b97f4a7c15^p.seed)>>40&3 == 0 }}
 		for name, run := range map[string]func() ([][]float64, error){
 			"fused":       func() ([][]float64, error) { return p.run(exact{}) },

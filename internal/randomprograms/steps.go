@@ -5,15 +5,19 @@ import (
 	"github.com/wavelane/wavelane/internal/op"
 )
 
-// computeAll fills in the results of all steps of a program.
-func computeAll(p *op.Program, values []op.Array) {
+// computeAll fills in the results of all steps of a program. Spoil, unless nil, may change them.
+func computeAll(p *op.Program, values []op.Array, spoil func(step int, y []op.Array)) {
 	for i := range p.Steps {
 		s := &p.Steps[i]
 		in := make([]op.Array, len(s.In))
 		for k, slot := range s.In {
 			in[k] = values[slot]
 		}
-		for k, y := range apart(s.Entry, in, p.Types(s.In), s.Attr, p.Types(s.Out)) {
+		results := apart(s.Entry, in, p.Types(s.In), s.Attr, p.Types(s.Out))
+		if spoil != nil {
+			spoil(i, results)
+		}
+		for k, y := range results {
 			values[s.Out[k]] = y
 		}
 	}

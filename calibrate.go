@@ -25,7 +25,7 @@ const (
 	manyElements = 1 << 19
 	rowLength    = 256
 	matrixEdge   = 256
-	moreSteps    = 8
+	moreSteps    = 4
 )
 
 // calibration measures a device by running small programs on it until its time is over.
@@ -41,40 +41,58 @@ var errOutOfTime = errors.New("out of time")
 // what they were.
 func (c *Costs) calibrate(d op.Executor, host bool, end time.Time) error {
 	m := &calibration{device: d, end: end}
-	launch, longer := m.run(sums(fewElements, 1)), m.run(sums(fewElements, 1+moreSteps))
+	launch, step := m.step(op.Add, op.Attr{}, fewElements)
 	if m.err != nil {
 		return m.err
 	}
-	c.Step = max(0, longer-launch) / moreSteps
-	c.Launch = max(0, launch-c.Step)
-	one, more := m.run(sums(manyElements, 1)), m.run(sums(manyElements, 1+moreSteps))
+	c.Step, c.Launch = step, max(0, launch-step)
+	one, step := m.step(op.Add, op.Attr{}, manyElements)
 	if m.err != nil {
 		return m.err
 	}
-	// A step has 12 bytes per element: two operands, which are one here, and the result; both are transferred.
-	step := max(0, more-one) / moreSteps
-	c.Memory, c.Transfer = rate(12*manyElements, step), 0
+	// A step has 12 bytes per element: two operands, which are one here, and the result. Both are transferred.
+	memory := rate(12*manyElements, step)
+	// What there is no time to measure is as much faster or slower as memory is.
+	c.Product, c.Math = c.Product*memory/c.Memory, c.Math*memory/c.Memory
+	c.Memory, c.Transfer = memory, 0
 	if !host {
-		c.Transfer = rate(8*manyElements, one-step-c.Launch)
+		c.Transfer = rate(8*manyElements, max(one-step-c.Launch, one/noise))
 	}
-	c.Product = c.rate(m, program(op.F32(matrixEdge, matrixEdge), func(p *op.Program, x op.Slot) op.Slot {
-		return apply(p, op.MatMul, op.Attr{Options: compute.MatMulOptions{}}, x, x)
-	}), c.Product)
-	c.Math = c.rate(m, program(op.F32(manyElements/rowLength, rowLength), func(p *op.Program, x op.Slot) op.Slot {
-		return apply(p, op.Softmax, op.Attr{}, x)
-	}), c.Math)
+	if _, step = m.step(op.MatMul, op.Attr{Options: compute.MatMulOptions{}}, matrixEdge, matrixEdge); m.err == nil {
+		c.Product = rate(2*matrixEdge*matrixEdge*matrixEdge, step)
+	}
+	if _, step = m.step(op.Softmax, op.Attr{}, manyElements/rowLength, rowLength); m.err == nil {
+		x := []op.Type{op.F32(manyElements)}
+		c.Math = rate(op.Softmax.Flops(x, x, op.Attr{}), step)
+	}
 	return m.err
 }
 
-// rate is that of the operations of a program of one step, or the one given where it cannot be measured.
-func (c *Costs) rate(m *calibration, p *op.Program, given float64) float64 {
-	took := m.run(p)
-	if m.err != nil {
-		return given
+// noise bounds how much faster than a whole run on average a part of it may look, because other work has disturbed one of two
+// measurements: what is measured on a busy machine is kept for long.
+const noise = 4
+
+// step is the time of a program of one step on an operand of a shape, which all its operands are, and what a further step adds.
+func (m *calibration) step(e *op.Entry, a op.Attr, shape ...int) (one, more time.Duration) {
+	one = m.run(chain(e, a, 1, shape...))
+	all := m.run(chain(e, a, 1+moreSteps, shape...))
+	return one, max(all-one, all/noise) / moreSteps
+}
+
+// chain is a program that applies an entry to its results again and again.
+func chain(e *op.Entry, a op.Attr, steps int, shape ...int) *op.Program {
+	p := &op.Program{}
+	x := p.Add(op.F32(shape...), op.FromHost)
+	y := x
+	for range steps {
+		in := []op.Slot{y, x}
+		var err error
+		if y, err = p.Apply(e, a, in[:min(2, len(e.Inputs))]...); err != nil {
+			panic(fmt.Sprint("calibration: ", err)) // the shapes are written above
+		}
 	}
-	l := loadOf(p)
-	rest, _ := c.estimate(&load{transfer: l.transfer})
-	return rate(l.steps[0].flops, took-rest)
+	p.Read = []op.Slot{y}
+	return p
 }
 
 // rate is in 10⁹ a second. What has taken no time that can be measured has taken a little.
@@ -105,50 +123,28 @@ func (m *calibration) run(p *op.Program) time.Duration {
 		io.Read = append(io.Read, make([]float32, p.Values[s].Len()))
 	}
 	var least time.Duration
-	const runs = 8
-	for i := range runs {
-		if time.Now().After(m.end) {
+	begun := time.Now()
+	for i := 0; i < mostRuns && (i < 2 || time.Since(begun) < enough); i++ {
+		start := time.Now()
+		if start.After(m.end) {
+			m.err = errOutOfTime
 			break
 		}
-		start := time.Now()
 		if m.err = x.Start(io).Await(context.Background()); m.err != nil {
 			return 0
 		}
-		if took := time.Since(start); i == 1 || i > 1 && took < least {
+		if took := time.Since(start); i < 2 || took < least {
 			least = took
 		}
-	}
-	if least == 0 {
-		m.err = errOutOfTime
 	}
 	return least
 }
 
-// sums is a chain of sums.
-func sums(elements, steps int) *op.Program {
-	return program(op.F32(elements), func(p *op.Program, x op.Slot) op.Slot {
-		y := x
-		for range steps {
-			y = apply(p, op.Add, op.Attr{}, y, x)
-		}
-		return y
-	})
-}
-
-// program makes a program of one operand and one result.
-func program(t op.Type, record func(p *op.Program, x op.Slot) op.Slot) *op.Program {
-	p := &op.Program{}
-	p.Read = []op.Slot{record(p, p.Add(t, op.FromHost))}
-	return p
-}
-
-func apply(p *op.Program, e *op.Entry, a op.Attr, in ...op.Slot) op.Slot {
-	y, err := p.Apply(e, a, in...)
-	if err != nil {
-		panic(fmt.Sprint("calibration: ", err)) // the shapes are written above
-	}
-	return y
-}
+// A program runs so often, but no further time after it has run long enough.
+const (
+	mostRuns = 8
+	enough   = 40 * time.Millisecond
+)
 
 // costsVersion is raised when kernels, or what is measured, change so much that old costs mislead.
 const costsVersion = 1

@@ -15,11 +15,13 @@ import (
 type Plan struct {
 	exec    op.Executable
 	program *op.Program
+	steps   []op.Step // as recorded
 
 	mu      sync.Mutex // guards the data of runs
 	batch   *Batch     // whose values name inputs
 	host    []any
 	tensors []compute.Tensor
+	scalars []float32
 	results []*Result
 	kept    []*Kept
 	closed  bool
@@ -43,8 +45,8 @@ func (b *Batch) Compile(ctx context.Context) (*Plan, error) {
 			r.data = op.MakeSlice(r.typ)
 		}
 	}
-	return &Plan{exec: exec, program: p, batch: b, host: slices.Clone(b.host),
-		tensors: slices.Clone(b.tensors), results: slices.Clone(b.results), kept: slices.Clone(b.kept)}, nil
+	return &Plan{exec: exec, program: p, steps: slices.Clone(b.program.Steps), batch: b, host: slices.Clone(b.host),
+		tensors: slices.Clone(b.tensors), scalars: slices.Clone(b.scalars), results: slices.Clone(b.results), kept: slices.Clone(b.kept)}, nil
 }
 
 // Program returns what a device would be given to compile, for devices that look at programs in other ways, such as
@@ -60,7 +62,7 @@ func (b *Batch) Program() (*op.Program, error) {
 func (b *Batch) snapshot() *op.Program {
 	p := &b.program
 	return &op.Program{Values: slices.Clone(p.Values), Steps: slices.Clone(p.Steps), Host: slices.Clone(p.Host),
-		Tensor: slices.Clone(p.Tensor), Read: slices.Clone(p.Read), Keep: slices.Clone(p.Keep)}
+		Tensor: slices.Clone(p.Tensor), Read: slices.Clone(p.Read), Keep: slices.Clone(p.Keep), Variables: p.Variables}
 }
 
 // SetInput replaces the slice of a value made by Upload, from the next run on. Its type and length must be the same.
@@ -118,7 +120,7 @@ func (p *Plan) Start() *compute.Future {
 	if p.closed {
 		return compute.Failed(fmt.Errorf("plan: %w", compute.ErrClosed))
 	}
-	io := &op.IO{Host: p.host, Tensors: p.tensors, Read: make([]any, len(p.results)), Keep: make([]compute.Tensor, len(p.kept))}
+	io := &op.IO{Host: p.host, Tensors: p.tensors, Scalars: p.scalars, Read: make([]any, len(p.results)), Keep: make([]compute.Tensor, len(p.kept))}
 	for i, r := range p.results {
 		io.Read[i] = r.data
 	}

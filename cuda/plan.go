@@ -101,7 +101,7 @@ func (d *Device) Compile(p *op.Program) (op.Executable, error) {
 }
 
 func (d *device) plan(p *op.Program) (*plan, error) {
-	if err := p.CheckUpdates(); err != nil {
+	if err := p.Check(); err != nil {
 		return nil, err
 	}
 	pl := &plan{prog: p, homes: p.Homes(), places: make([]place, len(p.Values))}

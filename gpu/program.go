@@ -57,7 +57,7 @@ func (d *Device) Compile(p *op.Program) (op.Executable, error) {
 
 // plan prepares a program, with choose deciding between variants of kernels.
 func (d *device) plan(p *op.Program, choose wgsl.Chooser) (*plan, error) {
-	if err := p.CheckUpdates(); err != nil {
+	if err := p.Check(); err != nil {
 		return nil, err
 	}
 	pl := &plan{prog: p, homes: p.Homes()}

@@ -73,7 +73,7 @@ func (d *Device) Compile(p *op.Program) (op.Executable, error) {
 	if err := d.check(); err != nil {
 		return nil, err
 	}
-	if err := p.CheckUpdates(); err != nil {
+	if err := p.Check(); err != nil {
 		return nil, err
 	}
 	x := &executable{d: d, p: p, homes: p.Homes(), changes: p.Changed(), steps: make([]step, 0, len(p.Steps)), keeps: len(p.Keep) > 0}

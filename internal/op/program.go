@@ -53,6 +53,8 @@ type Program struct {
 	Tensor []Slot // FromTensor values, in the order of IO.Tensors
 	Read   []Slot // values copied to the caller when the program ends, in the order of IO.Read
 	Keep   []Slot // values that stay on the device as tensors, in the order of IO.Keep
+
+	Variables int // number of IO.Scalars, see Attr.Vary
 }
 
 // IO is the data of one run.
@@ -61,6 +63,7 @@ type IO struct {
 	Tensors []compute.Tensor // one per Program.Tensor
 	Read    []any            // destination slices, one per Program.Read; must not overlap each other
 	Keep    []compute.Tensor // filled by Start, one per Program.Keep; valid to use in later programs at once
+	Scalars []float32        // one per Program.Variables, not used after Start; nil for those in the steps
 }
 
 // Executor is a device as programs see it.
@@ -207,6 +210,9 @@ func (p *Program) CheckIO(io *IO) error {
 		return fmt.Errorf("program of %d inputs, %d tensors and %d results was given %d, %d and %d: %w", len(p.Host),
 			len(p.Tensor), len(p.Read), len(io.Host), len(io.Tensors), len(io.Read), compute.ErrArgument)
 	}
+	if io.Scalars != nil && len(io.Scalars) != p.Variables {
+		return fmt.Errorf("program of %d variable scalars was given %d: %w", p.Variables, len(io.Scalars), compute.ErrArgument)
+	}
 	for i, s := range p.Host {
 		if err := CheckSlice(io.Host[i], p.Values[s].Type); err != nil {
 			return fmt.Errorf("input %d: %w", i, err)
@@ -241,9 +247,14 @@ func (p *Program) checkChanged(io *IO) error {
 	return nil
 }
 
-// CheckUpdates validates what the program asks of values that lie in tensors which it updates in place: such a tensor cannot be
-// kept as another, and what is read at the end is its last state.
-func (p *Program) CheckUpdates() error {
+// Check validates what no single step shows: the marks of variable scalars, and what the program asks of values that lie in
+// tensors which it updates in place. Such a tensor cannot be kept as another, and what is read at the end is its last state.
+func (p *Program) Check() error {
+	for i := range p.Steps {
+		if err := p.checkVary(&p.Steps[i]); err != nil {
+			return fmt.Errorf("step %d: %w", i, err)
+		}
+	}
 	homes, changed := p.Homes(), p.Changed()
 	for _, t := range changed {
 		home := p.Tensor[t]

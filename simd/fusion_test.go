@@ -102,7 +102,7 @@ type calculation struct {
 }
 
 // separate appends an expression node by node.
-func separate(t *testing.T, p *op.Program, x *op.Expression, scalars []float32, in []op.Slot) []op.Slot {
+func separate(t testing.TB, p *op.Program, x *op.Expression, scalars []float32, in []op.Slot) []op.Slot {
 	values := slices.Clone(in)
 	for _, node := range x.Nodes {
 		var args []op.Slot
@@ -121,7 +121,7 @@ func separate(t *testing.T, p *op.Program, x *op.Expression, scalars []float32, 
 	return out
 }
 
-func (c *calculation) programs(t *testing.T) (whole, apart *op.Program) {
+func (c *calculation) programs(t testing.TB) (whole, apart *op.Program) {
 	whole, apart = &op.Program{}, &op.Program{}
 	var in []op.Slot
 	for _, s := range c.in {
@@ -135,6 +135,10 @@ func (c *calculation) programs(t *testing.T) (whole, apart *op.Program) {
 	whole.Read, err = whole.ApplyAll(c.e, a, in...)
 	require.NoError(t, err)
 
+	if x, ok := c.attr.Options.(op.Expression); ok {
+		apart.Read = separate(t, apart, &x, c.attr.Scalars, in)
+		return whole, apart
+	}
 	own := slices.Clone(in[c.preface : c.preface+c.own])
 	if !c.before.None() {
 		own = append(separate(t, apart, &c.before, c.first, in[:c.preface]), own...)
@@ -209,37 +213,33 @@ func TestFusedIsExact(t *testing.T) {
 		r.special = r.IntN(2) == 0
 		shape := fusedShapes[r.IntN(len(fusedShapes))]
 		x, scalars := r.expression(1+r.IntN(4), 1+r.IntN(12), 1+r.IntN(3))
-		whole, apart, io := &op.Program{}, &op.Program{}, &op.IO{}
-		var in []op.Slot
+		c := calculation{e: op.Fused, attr: op.Attr{Options: x, Scalars: scalars}, own: x.Inputs}
+		io := &op.IO{}
 		for k := range x.Inputs {
 			s := op.F32(shape...)
 			if k > 0 {
 				s = op.F32(r.operand(shape)...)
 			}
-			in = append(in, whole.Add(s, op.FromHost))
-			apart.Add(s, op.FromHost)
+			c.in = append(c.in, s)
 			io.Host = append(io.Host, r.data(s.Len()))
 		}
-		var err error
-		whole.Read, err = whole.ApplyAll(op.Fused, op.Attr{Options: x, Scalars: scalars}, in...)
-		require.NoError(t, err)
-		apart.Read = separate(t, apart, &x, scalars, in)
+		whole, apart := c.programs(t)
 		io.Read = destinations(apart)
 		want := results(t, d, apart, io)
 		for k, s := range apart.Read {
 			want[k] = expanded(want[k], apart.Values[s].Shape, shape)
 		}
 		io.Read = destinations(whole)
-		requireBits(t, want, results(t, d, whole, io), "%v of %v", &x, apart.Types(in))
+		requireBits(t, want, results(t, d, whole, io), "%v of %v", &x, c.in)
 
 		// In place: results take the memory of operands, in any order.
-		at := r.Perm(len(in))
+		at := r.Perm(len(c.in))
 		for k := range io.Read {
-			if k < len(at) && op.EqualShape(whole.Values[in[at[k]]].Shape, shape) {
+			if k < len(at) && op.EqualShape(c.in[at[k]].Shape, shape) {
 				io.Read[k] = io.Host[at[k]]
 			}
 		}
-		requireBits(t, want, results(t, d, whole, io), "%v of %v in place", &x, apart.Types(in))
+		requireBits(t, want, results(t, d, whole, io), "%v of %v in place", &x, c.in)
 	})
 }
 

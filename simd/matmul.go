@@ -25,11 +25,11 @@ func product(name string) func(c *call) work {
 		_, behind := c.expressions.ns()
 		p.FinishNS = ns + behind
 		if act != nil || c.behind != nil {
-			p.Finish = func(o *gemm.Operands, y []float32, at int) {
+			p.Finish = func(context any, y []float32, at int) {
 				if act != nil {
 					act(y)
 				}
-				c.finish(o.Context.(*args), view{unsafe.Pointer(&y[0]), len(y)}, at, at, at+len(y))
+				c.finish(context.(*args), view{unsafe.Pointer(&y[0]), len(y)}, at, at, at+len(y))
 			}
 		}
 		return c.multiplication(p, d.A, d.B)

@@ -132,12 +132,12 @@ func mustMatrix(name string, n, rows, cols, stride int, trans bool) (row, col in
 
 // epilogues are the activations as products run them.
 var epilogues = func() (e [compute.Tanh + 1]struct {
-	act func(o *gemm.Operands, y []float32, at int)
+	act func(context any, y []float32, at int)
 	ns  float64
 }) {
 	for a := range e {
 		if act, ns := inPlace(compute.Activation(a)); act != nil {
-			e[a].act, e[a].ns = func(_ *gemm.Operands, y []float32, _ int) { act(y) }, ns
+			e[a].act, e[a].ns = func(_ any, y []float32, _ int) { act(y) }, ns
 		}
 	}
 	return e

@@ -23,7 +23,7 @@ type Operands struct {
 	Bias    []float32 // per column or row as the epilogue says; nil for none
 	// HalfA and HalfB stand for A or B, which are nil then, in plans that allow it; see [Plan.Halves].
 	HalfA, HalfB Half
-	Context      any // for the epilogue
+	Context      any // of the epilogue
 }
 
 // Epilogue is what is done to elements of C when their sums are complete: first the bias is added, then they are finished.
@@ -31,7 +31,7 @@ type Epilogue struct {
 	BiasRows bool // Bias has an element per row of C, not per column
 	// Finish changes y in place: part of a row of C, or of its only column, from element at of C on. It may run on several
 	// parts at a time. Nil for nothing.
-	Finish   func(o *Operands, y []float32, at int)
+	Finish   func(context any, y []float32, at int)
 	FinishNS float64 // what an element of it costs
 }
 
@@ -51,7 +51,7 @@ func (p *Product) apply(o *Operands, c []float32, i, j, m, n int) {
 			kernels.Add(y, y, o.Bias[j:][:n])
 		}
 		if p.Finish != nil {
-			p.Finish(o, y, at+r*p.LDC)
+			p.Finish(o.Context, y, at+r*p.LDC)
 		}
 	}
 }

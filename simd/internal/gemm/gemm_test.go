@@ -95,7 +95,7 @@ func (p *problem) solve(r *rand.Rand) {
 	}
 }
 
-func relu(_ *Operands, y []float32, _ int) {
+func relu(_ any, y []float32, _ int) {
 	for i, v := range y {
 		y[i] = max(v, 0)
 	}

@@ -227,7 +227,7 @@ func (p *Product) deliver(y []float32, w *vector, o *Operands, item, j int) {
 		kernels.AddScalar(y, y, o.Bias[0])
 	}
 	if p.Finish != nil {
-		p.Finish(o, y, len(o.C)-len(c))
+		p.Finish(o.Context, y, len(o.C)-len(c))
 	}
 	if w.inC == 1 {
 		copy(c, y)

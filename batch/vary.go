@@ -49,7 +49,7 @@ func (p *Plan) SetScalar(v Value, i int, x float32) error {
 	if v.batch != p.batch {
 		return fmt.Errorf("set scalar: value of another batch: %w", compute.ErrForeignTensor)
 	}
-	s := computes(p.steps, v.slot)
+	s := computes(p.recorded.Steps, v.slot)
 	if s == nil || !s.Attr.Varies() {
 		return fmt.Errorf("set scalar: the scalars of the value were not marked with Vary before the plan was compiled: %w", compute.ErrArgument)
 	}
@@ -58,10 +58,10 @@ func (p *Plan) SetScalar(v Value, i int, x float32) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	at := &p.scalars[s.Attr.Vary[i]-1]
+	at := &p.io.Scalars[s.Attr.Vary[i]-1]
 	old := *at
 	*at = x
-	if _, err := s.Entry.Check(p.program.Types(s.In), s.Attr.At(p.scalars)); err != nil {
+	if _, err := s.Entry.Check(p.program.Types(s.In), s.Attr.At(p.io.Scalars)); err != nil {
 		*at = old
 		return fmt.Errorf("set scalar: %w", err)
 	}

@@ -94,7 +94,7 @@ func bench(ctx context.Context, out, errOut io.Writer, f benchFlags) error {
 	for _, dev := range devices {
 		defer dev.Close()
 		for _, b := range chosen {
-			if b.For(dev.Info().Kind) {
+			if b.For(dev.Info()) {
 				turns += f.runs + 1
 			}
 		}
@@ -102,7 +102,7 @@ func bench(ctx context.Context, out, errOut io.Writer, f benchFlags) error {
 	bar := newBar(errOut, turns)
 	for _, dev := range devices {
 		for _, b := range chosen {
-			if !b.For(dev.Info().Kind) {
+			if !b.For(dev.Info()) {
 				continue
 			}
 			bar.describe(dev.Info().Kind + " " + b.Name)

@@ -55,8 +55,13 @@ func (w *Way) time(ctx context.Context) (time.Duration, error) {
 	return time.Since(start), err
 }
 
-// For reports whether the benchmark is for a kind of device.
-func (b *Benchmark) For(kind string) bool { return b.Kinds == nil || slices.Contains(b.Kinds, kind) }
+// For reports whether the benchmark is for a device.
+func (b *Benchmark) For(i wavelane.Info) bool {
+	return b.Kinds == nil || slices.Contains(b.Kinds, i.Kind) || i.Routed && slices.Contains(b.Kinds, routed)
+}
+
+// routed stands for devices that route, among kinds.
+const routed = "routed"
 
 // Open prepares the ways on a device; closing gives back what they hold.
 func (b *Benchmark) Open(ctx context.Context, dev *wavelane.Device) (ways []Way, closing func(), err error) {

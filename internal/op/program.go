@@ -1,6 +1,7 @@
 package op
 
 import (
+	"context"
 	"fmt"
 	"reflect"
 	"slices"
@@ -54,7 +55,8 @@ type Program struct {
 	Read   []Slot // values copied to the caller when the program ends, in the order of IO.Read
 	Keep   []Slot // values that stay on the device as tensors, in the order of IO.Keep
 
-	Variables int // number of IO.Scalars, see Attr.Vary
+	Variables int  // number of IO.Scalars, see Attr.Vary
+	Apart     bool // every value has memory of its own, so that tests can find values which should not share any
 }
 
 // IO is the data of one run.
@@ -74,10 +76,22 @@ type Executor interface {
 
 // Executable is a compiled program. Start may be called again while earlier runs are in flight.
 type Executable interface {
-	// Start begins one run and returns at once. Errors, also of arguments, come through the future.
+	// Start begins one run and returns at once. Errors, also of arguments, come through the future. Host and Tensors are not read
+	// any more once it has returned, and Read is not before the run is done; what the slices hold is in use until then.
 	Start(io *IO) *compute.Future
 	// Close releases what the executable holds. Runs in flight finish.
 	Close() error
+}
+
+// Direct is an Executable which makes no future for callers that wait at once.
+type Direct interface {
+	// Begin is Start for such a caller.
+	Begin(io *IO) (Waiter, error)
+}
+
+// Waiter is a run that was begun. Wait is called once and does what compute.Future.AwaitOrAbandon does.
+type Waiter interface {
+	Wait(ctx context.Context) error
 }
 
 // Add appends a value and returns its slot.

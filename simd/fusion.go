@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/simd/internal/kernels"
 )
 
 // formula is an expression on operands of known shapes. It is evaluated in blocks of elements of the result that stay in the
@@ -215,7 +216,7 @@ func (f *formula) run(outs []view, base int, in []view, lo, hi int) {
 			n = f.block
 		}
 		e.operandsAt(lo, n)
-		e.compute(lo, n)
+		e.compute(lo, n, min(hi, lo+2*n))
 		lo += n
 	}
 	clear(e.values)
@@ -321,10 +322,13 @@ func (e *evaluation) spread(k int, v *blockValue, lo, n int) {
 	}
 }
 
-// compute runs the terms on n elements from lo on.
-func (e *evaluation) compute(lo, n int) {
+// compute runs the terms on n elements from lo on. Between them it asks for what is in memory of those up to ahead: a processor
+// does not fetch beyond a block by itself, as it reads the operands once and then works in the cache.
+func (e *evaluation) compute(lo, n, ahead int) {
+	more := ceilDiv((ahead-lo-n)/len(e.terms), 16) * 16
 	for i := range e.terms {
 		t := &e.terms[i]
+		e.fetch(lo+n+i*more, min(lo+n+(i+1)*more, ahead))
 		var y []float32
 		if at := e.plan.to[i]; at < 0 {
 			y = e.outs[^at].f32()[lo-e.base:][:n]
@@ -354,6 +358,23 @@ func (e *evaluation) compute(lo, n int) {
 	}
 	for _, c := range e.plan.copies {
 		copy(e.outs[c.result].f32()[lo-e.base:][:n], e.values[c.value].x)
+	}
+}
+
+// fetch asks for elements lo to hi of what is in the result's order.
+func (e *evaluation) fetch(lo, hi int) {
+	if lo >= hi {
+		return
+	}
+	for k, o := range e.operands {
+		if o.dense && (k > 0 || !e.own) {
+			kernels.Prefetch(e.view(k).f32()[lo:hi])
+		}
+	}
+	if !e.own && e.base == 0 {
+		for _, y := range e.outs {
+			kernels.PrefetchWrite(y.f32()[lo:hi])
+		}
 	}
 }
 

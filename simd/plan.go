@@ -122,7 +122,7 @@ func (x *executable) add(s *op.Step, defined []bool) error {
 			return fmt.Errorf("operand in slot %d is not computed before: %w", in, compute.ErrArgument)
 		}
 	}
-	if s.Entry == nil || len(s.Out) != s.Entry.ResultCount() {
+	if s.Entry == nil || s.Entry != op.Fused && len(s.Out) != s.Entry.ResultCount() {
 		return fmt.Errorf("no entry, or %d results: %w", len(s.Out), compute.ErrArgument)
 	}
 	for _, out := range s.Out {
@@ -151,7 +151,7 @@ func (x *executable) add(s *op.Step, defined []bool) error {
 	}
 	x.update(s, &c)
 	c.rows = s.Entry.Class == op.Rows
-	c.inPlace = (c.rows || s.Entry.Class.Elementwise()) && s.Attr.Prologue.None() && s.Attr.Epilogue.None()
+	c.inPlace = c.rows || s.Entry == op.Fused || s.Entry.Class.Elementwise()
 	c.reshape = s.Entry == op.Reshape
 	if slices.ContainsFunc(c.outs, func(t op.Type) bool { return t.Len() > 0 }) {
 		w, err := lower(s.Entry, &call{in: c.types, outs: c.outs, out: c.outs[0], attr: s.Attr})

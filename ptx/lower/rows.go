@@ -30,12 +30,9 @@ func init() {
 const longestPart = 128 * 4 * loopSingles * teamThreads
 
 func rowwise(s *step) error {
-	switch rowsKernels[s.Entry].second {
-	case added:
-		s.rows(append(s.tensors(), resultAt(1)))
-	case gradient:
+	if rowsKernels[s.Entry].second == gradient {
 		s.normBackward()
-	default:
+	} else {
 		s.rows(s.tensors())
 	}
 	return nil

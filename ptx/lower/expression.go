@@ -20,7 +20,7 @@ func init() {
 		}
 		text := x.String()
 		return w.lower(s, func(v way) *Kernel {
-			return made(w.name+[ways]string{"_flat", "_quads", "_elements"}[v], text, w.kernel(v))
+			return s.made(w.name+[ways]string{"_flat", "_quads", "_elements"}[v], text, w.kernel(v))
 		})
 	}
 }
@@ -133,14 +133,4 @@ func fusedOf(x *op.Expression) (*elementwise, error) {
 	// Strided ones have addresses and places besides.
 	w.elements = max(1, min(elementsPerThread, elementsPerThread*4/max(1, x.Inputs)))
 	return w, nil
-}
-
-// Fuses reports whether there are kernels for a step with expressions; see [op.Fuser].
-func Fuses(s *op.Step, in, out []op.Type, caps *Caps) bool {
-	if s.Entry != op.Fused {
-		return false
-	}
-	x := s.Attr.Options.(op.Expression)
-	_, err := fusedOf(&x)
-	return err == nil
 }

@@ -20,7 +20,8 @@ type Kernel struct {
 	Shared int    // bytes of dynamic shared memory of a block; static comes on top
 
 	build  func(k *ptx.Kernel)
-	layout *args.Layout // of its parameters; see Layout
+	tailed func(k *ptx.Kernel, t *tail) // build of kernels that take an epilogue, with one or with nil
+	layout *args.Layout                 // of its parameters; see Layout
 
 	// Of those made on demand.
 	key string
@@ -41,6 +42,9 @@ var families []*Family
 
 // register adds a kernel to its family; packages variables do it, so that all kernels are known before work begins.
 func register(k Kernel) *Kernel {
+	if k.tailed != nil {
+		k.build = func(b *ptx.Kernel) { k.tailed(b, nil) }
+	}
 	i := slices.IndexFunc(families, func(f *Family) bool { return f.Name == k.Family })
 	if i < 0 {
 		families = append(families, &Family{Name: k.Family})

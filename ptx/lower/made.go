@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"crypto/sha256"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/wavelane/wavelane/ptx"
@@ -37,7 +38,7 @@ func made(kind, text string, k Kernel) *Kernel {
 		return e.Value.(*Kernel)
 	}
 	sum := sha256.Sum256([]byte(key))
-	k.Family, k.Name, k.key, k.lay = "", fmt.Sprintf("%s_%x", kind, sum[:12]), key, new(sync.Mutex)
+	k.Family, k.Name, k.key, k.layout, k.lay = "", fmt.Sprintf("%s_%x", kind, sum[:12]), key, nil, new(sync.Mutex)
 	makers.kernels[key] = makers.recent.PushFront(&k)
 	if makers.recent.Len() > madeMost {
 		oldest := makers.recent.Remove(makers.recent.Back()).(*Kernel)
@@ -99,7 +100,15 @@ func Made(kernels ...*Kernel) (*ir.Module, error) {
 		if !all.Target.Covers(m.Target) {
 			all.Target = m.Target
 		}
-		all.Funcs = append(all.Funcs, m.Funcs...) // they have no variables of their module
+		all.Funcs = append(all.Funcs, m.Funcs...)
+		for _, v := range m.Vars { // dynamic shared memory, which all share
+			i := slices.IndexFunc(all.Vars, func(o ir.Var) bool { return o.Name == v.Name })
+			if i < 0 {
+				all.Vars = append(all.Vars, v)
+			} else {
+				all.Vars[i].Align = max(all.Vars[i].Align, v.Align)
+			}
+		}
 	}
 	return all, nil
 }

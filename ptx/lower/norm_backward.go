@@ -99,7 +99,7 @@ func (s *step) normBackward() {
 	if parts > 1 {
 		for i := range vectors {
 			partial := sums[i].(Buffer)
-			s.addUp(uniform(parts, 1, 1, cols), 0, 0, partial, partial, resultAt(1+i))
+			s.addUp(uniform(parts, 1, 1, cols), 0, 0, nil, partial, partial, resultAt(1+i))
 		}
 	}
 }

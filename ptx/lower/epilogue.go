@@ -18,8 +18,10 @@ type tail struct {
 }
 
 const (
-	tailOperands = 4  // beside the result
-	tailPressure = 16 // values at a time: sums of other results may still be in registers
+	// Registers are short where results are written: sums of other results may still be in them. These are the most with which no
+	// kernel spills any.
+	tailOperands = 2 // beside the result
+	tailPressure = 4 // values at a time
 )
 
 // tail is the step's epilogue behind so many products of rows × cols; nil if it has none.
@@ -99,11 +101,14 @@ func (s *step) launchTail(t *tail, swapped bool, k *Kernel, grid [3]int, argumen
 		arguments = append(arguments, v)
 	}
 	with := *k
-	with.build = func(b *ptx.Kernel) { k.tailed(b, t) }
+	with.build = k.withTail(t)
 	with.Doc += fmt.Sprintf(" Behind it %s; further parameters: for each of its operands u32 strides from product to product, row to row, "+
 		"column to column, whether it may be read by fours; these f32* operands; f32 scalars.", t.text)
 	s.launch(s.made(k.Name, t.text, with), grid, arguments...)
 }
+
+// withTail is what builds the kernel with a tail.
+func (k *Kernel) withTail(t *tail) func(b *ptx.Kernel) { return func(b *ptx.Kernel) { k.tailed(b, t) } }
 
 // epilogue is a tail in a kernel.
 type epilogue struct {

@@ -23,7 +23,9 @@ type fusable struct {
 // products are matmuls and convolutions that take every kernel of theirs: tiles that are full and not, vectors, both ways to
 // transpose, several products, depths that are cut up, biases and activations.
 func products() (all []fusable) {
-	add := func(e *op.Entry, options any, shapes ...[]int) { all = append(all, fusable{e, op.Attr{Options: options}, shapes}) }
+	add := func(e *op.Entry, options any, shapes ...[]int) {
+		all = append(all, fusable{e, op.Attr{Options: options}, shapes})
+	}
 	mm := func(o compute.MatMulOptions, shapes ...[]int) { add(op.MatMul, o, shapes...) }
 	mm(compute.MatMulOptions{}, []int{5, 7}, []int{7, 6})
 	mm(compute.MatMulOptions{}, []int{70, 33}, []int{33, 68})

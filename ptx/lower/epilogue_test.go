@@ -73,7 +73,7 @@ func (c *call) loosely(t *testing.T, got [][]float32, tolerance float64) {
 	require.NoError(t, err)
 	in := make([]op.Array, len(c.in))
 	for i, d := range c.data {
-		in[i] = op.Array{Shape: c.in[i].Shape, Data: wide(d)}
+		in[i] = op.Array{Shape: c.in[i].Shape, Data: wide(floats(d))}
 	}
 	for k, want := range c.Reference(in, c.Attr, out) {
 		for i, w := range want.Data {

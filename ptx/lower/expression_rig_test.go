@@ -8,7 +8,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"github.com/x448/float16"
 
+	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/op"
 	"github.com/wavelane/wavelane/ptx/sim"
 )
@@ -81,7 +83,7 @@ type call struct {
 	*op.Entry
 	op.Attr
 	in   []op.Type
-	data [][]float32
+	data []any
 }
 
 func newCall(rng *rand.Rand, e *op.Entry, a op.Attr, special bool, shapes ...[]int) call {
@@ -91,6 +93,34 @@ func newCall(rng *rand.Rand, e *op.Entry, a op.Attr, special bool, shapes ...[]i
 		c.data = append(c.data, randomData(rng, op.F32(s...), special))
 	}
 	return c
+}
+
+// halve makes the first operands halves.
+func (c *call) halve(operands int) {
+	for i := range operands {
+		var h []uint16
+		for _, v := range floats(c.data[i]) {
+			h = append(h, float16.Fromfloat32(v).Bits())
+		}
+		c.in[i].DType, c.data[i] = compute.Float16, h
+	}
+}
+
+// floats are elements of any type.
+func floats(data any) (x []float32) {
+	switch data := data.(type) {
+	case []float32:
+		return data
+	case []uint16:
+		for _, v := range data {
+			x = append(x, float16.Frombits(v).Float32())
+		}
+	case []int32:
+		for _, v := range data {
+			x = append(x, float32(v))
+		}
+	}
+	return x
 }
 
 // fused executes the call as one step.
@@ -152,17 +182,17 @@ func (c *call) program() (*op.Program, []op.Slot) {
 
 func (c *call) run(t *testing.T, r *rig, p *op.Program, out []op.Slot) (results [][]float32) {
 	io := &op.IO{}
-	for _, d := range c.data {
-		io.Host = append(io.Host, d)
-	}
+	io.Host = c.data
 	p.Read = out
 	for _, s := range out {
-		results = append(results, make([]float32, p.Values[s].Len()))
-		io.Read = append(io.Read, results[len(results)-1])
+		io.Read = append(io.Read, op.MakeSlice(p.Values[s].Type))
 	}
 	x, err := r.Compile(p)
 	require.NoError(t, err, "%s %+v %v", c.Name, c.Attr, c.in)
 	require.NoError(t, x.Start(io).Await(context.Background()), "%s %+v %v", c.Name, c.Attr, c.in)
+	for _, y := range io.Read {
+		results = append(results, floats(y))
+	}
 	return results
 }
 
@@ -250,7 +280,7 @@ func (c *call) checkReference(t *testing.T, got [][]float32) (known, all int) {
 	in := make([]op.Array, len(c.in))
 	strides := make([][]int, len(c.in))
 	for i, d := range c.data {
-		in[i] = op.Array{Shape: c.in[i].Shape, Data: wide(d)}
+		in[i] = op.Array{Shape: c.in[i].Shape, Data: wide(floats(d))}
 		strides[i] = op.BroadcastStrides(c.in[i].Shape, out[0].Shape)
 	}
 	reference := c.Reference(in, c.Attr, out)

@@ -21,6 +21,7 @@ type Kernel struct {
 
 	build  func(k *ptx.Kernel)
 	tailed func(k *ptx.Kernel, t *tail) // build of kernels that take an epilogue, with one or with nil
+	headed func(k *ptx.Kernel, h *head) // likewise of those that take a prologue
 	layout *args.Layout                 // of its parameters; see Layout
 
 	// Of those made on demand.
@@ -43,7 +44,10 @@ var families []*Family
 // register adds a kernel to its family; packages variables do it, so that all kernels are known before work begins.
 func register(k Kernel) *Kernel {
 	if k.tailed != nil {
-		k.build = func(b *ptx.Kernel) { k.tailed(b, nil) }
+		k.build = k.withTail(nil)
+	}
+	if k.headed != nil {
+		k.build = k.withHead(nil)
 	}
 	i := slices.IndexFunc(families, func(f *Family) bool { return f.Name == k.Family })
 	if i < 0 {

@@ -48,8 +48,20 @@ func TestPtxasExpressions(t *testing.T) {
 	most := heavy(1+tailOperands, tailPressure-1)
 	e, err := tailOf(&most)
 	require.NoError(t, err)
-	require.LessOrEqual(t, pressure(&most), tailPressure)
+	require.Equal(t, tailPressure, pressure(&most))
+	before := heavy(headOperands, headPressure-1)
+	f, err := formulaOf(&before)
+	require.NoError(t, err)
+	h := &head{formula: f, text: before.String(), strides: make([][2]int, headOperands)}
+	require.Equal(t, headPressure, pressure(&before))
 	for _, k := range all() {
+		if k.headed != nil && some(16) {
+			with := *k
+			with.build = k.withHead(h)
+			m, err := with.Module()
+			require.NoError(t, err)
+			assembles(k.Name, m)
+		}
 		if k.tailed != nil && some(16) {
 			with := *k
 			with.build = k.withTail(e)

@@ -24,6 +24,7 @@ type elementwise struct {
 	family, name, doc string
 
 	ahead    int // quads of a thread at a time in flat kernels
+	blocks   int // what ptxas needs to know lest it saves registers and spills; 0 where it need not
 	elements int // elements of a thread at a time where operands are strided
 }
 
@@ -80,6 +81,9 @@ func (w *elementwise) kernel(v way) Kernel {
 
 // tensors declares the pointers to the operands and the results.
 func (w *elementwise) tensors(k *ptx.Kernel) (x, y []ptx.Ptr[ptx.Global, float32]) {
+	if w.blocks > 0 {
+		k.MinBlocks(w.blocks)
+	}
 	for _, name := range w.operands {
 		x = append(x, ptx.PointerParam[float32](k, name, ptx.Align(16)))
 	}

@@ -130,6 +130,12 @@ func fusedOf(x *op.Expression) (*elementwise, error) {
 	if 4*x.Inputs*quadsPerThread+between <= busyRegisters && len(x.Nodes) <= briefNodes {
 		w.ahead = quadsPerThread
 	}
+	switch {
+	case 4*x.Inputs+between > busyRegisters:
+		w.blocks = 1
+	case 4*x.Inputs+between > busyRegisters/2:
+		w.blocks = 2
+	}
 	// Strided ones have addresses and places besides.
 	w.elements = max(1, min(elementsPerThread, elementsPerThread*4/max(1, x.Inputs)))
 	return w, nil

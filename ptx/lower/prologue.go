@@ -107,6 +107,7 @@ type prologue struct {
 // prologueOf declares the parameters of a head.
 func prologueOf(t team, h *head) *prologue {
 	k, e := t.k, &prologue{k: t.k, formula: h.formula}
+	k.MinBlocks(2) // what ptxas needs to know lest it saves registers and spills
 	for _, name := range h.operands {
 		e.from = append(e.from, ptx.PointerParam[float32](k, "head_"+name, ptx.Align(16)))
 	}

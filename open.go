@@ -22,6 +22,8 @@ type config struct {
 	software bool
 	log      *slog.Logger
 	wish     string // who asked for kind
+	alone    bool   // no routing
+	costsDir string // of measured costs, "" for that of the user
 }
 
 // WithDevice asks for one device, and Open fails if it is not to be had: "cpu"; "cuda" for NVIDIA's first GPU, or
@@ -35,6 +37,15 @@ func WithDevice(name string) Option {
 // of package cuda: for tests.
 func WithSoftware() Option {
 	return func(c *config) error { c.software = true; return nil }
+}
+
+// WithoutRouting makes Open's device do everything itself, as it is after [WithDevice]. Otherwise, where the best device of the
+// machine is not the CPU, a program on slices runs on the CPU if it is done there first, by the costs of both: transfer, launch, memory
+// and arithmetic, which the first such program measures in less than a second and a file in the user's cache directory keeps, until
+// hardware or driver change. In browsers, where nothing is measured, costs are fixed; [Device.Costs] tells them. Programs with tensors
+// always run where Open's device has put them.
+func WithoutRouting() Option {
+	return func(c *config) error { c.alone = true; return nil }
 }
 
 // WithLogger receives the events of choosing and of the device. The default is silence.
@@ -109,6 +120,12 @@ func (c *config) open(ctx context.Context) (*Device, error) {
 				info.Reason = "chosen because " + c.wish
 			}
 			c.log.Info("device opened", "kind", info.Kind, "name", info.Name, "backend", info.Backend, "reason", info.Reason)
+			if c.kind == "" && !c.alone && cand.kind != "cpu" {
+				if b, err = c.beside(ctx, b, info); err != nil {
+					return nil, fmt.Errorf("wavelane.Open: %w", err)
+				}
+				info.Routed = true
+			}
 			return &Device{Ops: op.NewOps(b), backend: b, info: info}, nil
 		}
 		// Only absence lets the next candidate have a try: a device that exists and fails is reported.
@@ -118,4 +135,14 @@ func (c *config) open(ctx context.Context) (*Device, error) {
 		passed = append(passed, "not "+cand.kind+": "+strings.TrimPrefix(err.Error(), cand.kind+": "))
 	}
 	return nil, fmt.Errorf("wavelane.Open: %s: %w", strings.Join(passed, "; "), compute.ErrUnavailable)
+}
+
+// beside opens the CPU beside a device, for the programs that are done there first.
+func (c *config) beside(ctx context.Context, b backend, info Info) (backend, error) {
+	cpu, cpuInfo, err := cpuCandidate.open(ctx, c)
+	if err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
+	cpuInfo.Kind = cpuCandidate.kind
+	return newRouter(c, &routed{backend: b, info: info}, &routed{backend: cpu, info: cpuInfo}), nil
 }

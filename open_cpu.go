@@ -2,6 +2,7 @@ package wavelane
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/wavelane/wavelane/simd"
 )
@@ -14,5 +15,5 @@ func openCPU(context.Context, *config) (backend, Info, error) {
 		return nil, Info{}, err
 	}
 	i := d.Info()
-	return d, Info{Name: i.Name, Backend: i.Tier}, nil
+	return d, Info{Name: i.Name, Backend: i.Tier, identity: fmt.Sprintf("%+v", i)}, nil
 }

@@ -4,6 +4,7 @@ package wavelane
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/wavelane/wavelane/cuda"
 )
@@ -24,5 +25,6 @@ func openCUDA(ctx context.Context, c *config) (backend, Info, error) {
 		return nil, Info{}, err
 	}
 	i := d.Info()
-	return d, Info{Name: i.Name, Backend: i.Target().String() + ", CUDA " + i.Driver, Software: i.Software}, nil
+	return d, Info{Name: i.Name, Backend: i.Target().String() + ", CUDA " + i.Driver, Software: i.Software,
+		identity: fmt.Sprintf("%+v", i)}, nil
 }

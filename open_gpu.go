@@ -5,6 +5,7 @@ package wavelane
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/gpu"
@@ -25,5 +26,5 @@ func openGPU(ctx context.Context, c *config) (backend, Info, error) {
 		return nil, Info{}, err
 	}
 	a := d.Info()
-	return d, Info{Name: a.Name, Backend: a.Backend, Software: a.Type == gpu.Software}, nil
+	return d, Info{Name: a.Name, Backend: a.Backend, Software: a.Type == gpu.Software, identity: fmt.Sprintf("%s %+v", a, a.Limits)}, nil
 }

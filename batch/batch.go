@@ -29,6 +29,7 @@ type Batch struct {
 	tensors []compute.Tensor // of program.Tensor
 	results []*Result        // one per program.Read
 	kept    []*Kept          // one per program.Keep
+	scalars []float32        // one per program.Variables, as recorded
 	err     error
 }
 

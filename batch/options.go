@@ -3,4 +3,7 @@ package batch
 // Option changes how a batch is compiled; see [New].
 type Option func(*options)
 
-type options struct{}
+type options struct {
+	memoryLimit uint64
+	apart       bool
+}

@@ -5,24 +5,39 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/op"
 )
 
 // Plan is a compiled batch. It replays with the slices and tensors that the batch was recorded with, whose contents may
-// have changed, or with others set since.
+// have changed, or with others set since. One run may be in flight; [Plan.Fork] makes a plan for another at the same time.
 type Plan struct {
-	exec    op.Executable
-	program *op.Program
+	recorded *op.Program // before rewrites
+	batch    *Batch      // whose values name inputs
 
-	mu      sync.Mutex // guards the data of runs
-	batch   *Batch     // whose values name inputs
-	host    []any
-	tensors []compute.Tensor
+	mu      sync.Mutex // guards what follows
+	exec    *shared
+	program *op.Program // that it executes
+	io      op.IO
 	results []*Result
 	kept    []*Kept
 	closed  bool
+}
+
+// shared is the compiled program of a plan and its forks.
+type shared struct {
+	op.Executable
+	device Device
+	plans  atomic.Int32
+}
+
+func (x *shared) release() error {
+	if x.plans.Add(-1) > 0 {
+		return nil
+	}
+	return x.Close()
 }
 
 // Compile prepares the batch to be run again and again. The batch may be recorded further afterwards; the plan does not change.
@@ -30,21 +45,95 @@ func (b *Batch) Compile(ctx context.Context) (*Plan, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	p, err := b.Program()
+	if b.err != nil {
+		return nil, b.err
+	}
+	recorded := b.snapshot()
+	exec, p, err := b.compile(b.device, recorded)
 	if err != nil {
 		return nil, err
-	}
-	exec, err := b.device.Compile(p)
-	if err != nil {
-		return nil, fmt.Errorf("batch of %d steps: %w", len(p.Steps), err)
 	}
 	for _, r := range b.results {
 		if r.data == nil {
 			r.data = op.MakeSlice(r.typ)
 		}
 	}
-	return &Plan{exec: exec, program: p, batch: b, host: slices.Clone(b.host),
-		tensors: slices.Clone(b.tensors), results: slices.Clone(b.results), kept: slices.Clone(b.kept)}, nil
+	return newPlan(exec, p, recorded, b, op.IO{Host: b.host, Tensors: b.tensors, Scalars: b.scalars},
+		slices.Clone(b.results), slices.Clone(b.kept)), nil
+}
+
+// compile prepares what was recorded for a device.
+func (b *Batch) compile(device Device, recorded *op.Program) (*shared, *op.Program, error) {
+	d := placed(device, recorded)
+	p, err := b.rewritten(recorded, d)
+	if err != nil {
+		return nil, nil, err
+	}
+	exec, err := d.Compile(p)
+	if err == nil {
+		if err = b.options.checkMemory(exec, p); err != nil {
+			exec.Close()
+		}
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("batch of %d steps: %w", len(p.Steps), err)
+	}
+	return &shared{Executable: exec, device: device}, p, nil
+}
+
+// newPlan makes a plan with these inputs.
+func newPlan(x *shared, p, recorded *op.Program, b *Batch, io op.IO, results []*Result, kept []*Kept) *Plan {
+	x.plans.Add(1)
+	io = op.IO{Host: slices.Clone(io.Host), Tensors: slices.Clone(io.Tensors), Scalars: slices.Clone(io.Scalars),
+		Keep: make([]compute.Tensor, len(kept))}
+	for _, r := range results {
+		io.Read = append(io.Read, r.data)
+	}
+	return &Plan{exec: x, program: p, recorded: recorded, batch: b, io: io, results: results, kept: kept}
+}
+
+// Fork returns another plan of the same compiled program, so that a run of each can be in flight: while one computes, the inputs
+// of the other are set. It begins with the inputs and tensors that this one has now. Its results are its own, also those of
+// [Batch.ReadInto]; Result and Kept tell which they are. Tensors that the program updates in place are changed by the runs of
+// both, in the order of their starts. Each is closed for itself.
+func (p *Plan) Fork() (*Plan, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil, fmt.Errorf("fork a plan: %w", compute.ErrClosed)
+	}
+	results, kept := make([]*Result, len(p.results)), make([]*Kept, len(p.kept))
+	for i, r := range p.results {
+		results[i] = &Result{typ: r.typ, data: op.MakeSlice(r.typ), asked: r.origin()}
+	}
+	for i, k := range p.kept {
+		kept[i] = &Kept{asked: k.origin()}
+	}
+	return newPlan(p.exec, p.program, p.recorded, p.batch, p.io, results, kept), nil
+}
+
+// Result returns this plan's own result for what [Batch.Read] or another plan of the same program returned.
+func (p *Plan) Result(r *Result) (*Result, error) {
+	if r != nil {
+		for _, own := range p.results {
+			if own.origin() == r.origin() {
+				return own, nil
+			}
+		}
+	}
+	return nil, fmt.Errorf("result of another plan: %w", compute.ErrForeignTensor)
+}
+
+// Kept is Result for what [Batch.Keep] returned.
+func (p *Plan) Kept(k *Kept) (*Kept, error) {
+	if k != nil {
+		for _, own := range p.kept {
+			if own.origin() == k.origin() {
+				return own, nil
+			}
+		}
+	}
+	return nil, fmt.Errorf("kept value of another plan: %w", compute.ErrForeignTensor)
 }
 
 // Program returns what a device would be given to compile, for devices that look at programs in other ways, such as
@@ -53,48 +142,59 @@ func (b *Batch) Program() (*op.Program, error) {
 	if b.err != nil {
 		return nil, b.err
 	}
-	c := compiler{device: b.device, options: b.options}
-	return c.rewrite(b.snapshot())
+	p := b.snapshot()
+	return b.rewritten(p, placed(b.device, p))
+}
+
+// rewritten passes a program through all rewrites, for a device.
+func (b *Batch) rewritten(p *op.Program, device Device) (*op.Program, error) {
+	c := compiler{device: device, options: b.options}
+	q, err := c.rewrite(p)
+	if err == nil && b.options.apart {
+		apart := *q
+		apart.Apart = true
+		q = &apart
+	}
+	return q, err
 }
 
 func (b *Batch) snapshot() *op.Program {
 	p := &b.program
 	return &op.Program{Values: slices.Clone(p.Values), Steps: slices.Clone(p.Steps), Host: slices.Clone(p.Host),
-		Tensor: slices.Clone(p.Tensor), Read: slices.Clone(p.Read), Keep: slices.Clone(p.Keep)}
+		Tensor: slices.Clone(p.Tensor), Read: slices.Clone(p.Read), Keep: slices.Clone(p.Keep), Variables: p.Variables}
 }
 
-// SetInput replaces the slice of a value made by Upload, from the next run on. Its type and length must be the same.
+// SetInput replaces the slice of a value made by Upload, from the next run on. Its type and length must be the same. Go allocates
+// when it makes an any of a slice; who sets inputs in a loop that must not allocate keeps them as such.
 func (p *Plan) SetInput(v Value, data any) error {
-	i, err := p.input(v, p.program.Host)
+	i, err := p.input(v, p.recorded.Host)
 	if err != nil {
 		return err
 	}
-	if err := op.CheckSlice(data, p.program.Values[v.slot].Type); err != nil {
+	if err := op.CheckSlice(data, p.recorded.Values[v.slot].Type); err != nil {
 		return fmt.Errorf("set input: %w", err)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.host = slices.Clone(p.host) // a run in flight may still read the old one
-	p.host[i] = data
+	p.io.Host[i] = data
 	return nil
 }
 
 // SetTensor replaces the tensor of a value made by Import, from the next run on. Its type and shape must be the same.
 func (p *Plan) SetTensor(v Value, t compute.Tensor) error {
-	i, err := p.input(v, p.program.Tensor)
+	i, err := p.input(v, p.recorded.Tensor)
 	if err != nil {
 		return err
 	}
 	if t == nil {
 		return fmt.Errorf("set tensor: nil: %w", compute.ErrArgument)
 	}
-	if want := p.program.Values[v.slot].Type; t.DType() != want.DType || !op.EqualShape(t.Shape(), want.Shape) {
+	if want := p.recorded.Values[v.slot].Type; t.DType() != want.DType || !op.EqualShape(t.Shape(), want.Shape) {
 		return fmt.Errorf("set tensor: %v for %v: %w", op.Type{DType: t.DType(), Shape: t.Shape()}, want, compute.ErrShape)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.tensors = slices.Clone(p.tensors)
-	p.tensors[i] = t
+	p.io.Tensors[i] = t
 	return nil
 }
 
@@ -111,28 +211,30 @@ func (p *Plan) input(v Value, slots []op.Slot) (int, error) {
 }
 
 // Start begins a run and returns at once. When the future is done, results hold the run's data. Start the next run after
-// that: results belong to the plan.
+// that, or one of a [Plan.Fork]: results belong to the plan.
 func (p *Plan) Start() *compute.Future {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
 		return compute.Failed(fmt.Errorf("plan: %w", compute.ErrClosed))
 	}
-	io := &op.IO{Host: p.host, Tensors: p.tensors, Read: make([]any, len(p.results)), Keep: make([]compute.Tensor, len(p.kept))}
-	for i, r := range p.results {
-		io.Read[i] = r.data
-	}
-	f := p.exec.Start(io)
-	for _, r := range p.results {
-		r.run = f
-	}
-	for i, k := range p.kept {
-		k.tensor = io.Keep[i]
-	}
+	clear(p.io.Keep)
+	f := p.exec.Start(&p.io)
+	p.started(f)
 	return f
 }
 
-// Close releases what the plan holds on its device. It is idempotent; a run in flight finishes.
+// started notes which run results and kept tensors are of: nil for one that has no future.
+func (p *Plan) started(f *compute.Future) {
+	for _, r := range p.results {
+		r.run.Store(f)
+	}
+	for i, k := range p.kept {
+		k.tensor = p.io.Keep[i]
+	}
+}
+
+// Close releases what the plan holds on its device, unless it has forks that are open. It is idempotent; a run in flight finishes.
 func (p *Plan) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -140,7 +242,7 @@ func (p *Plan) Close() error {
 		return nil
 	}
 	p.closed = true
-	return p.exec.Close()
+	return p.exec.release()
 }
 
 // Start compiles and begins the batch and returns at once. When the future is done, results hold their data.

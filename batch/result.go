@@ -2,6 +2,7 @@ package batch
 
 import (
 	"fmt"
+	"sync/atomic"
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/op"
@@ -9,19 +10,28 @@ import (
 
 // Result is what Read asked for. It holds data once its batch or plan has run, and each further run overwrites it.
 type Result struct {
-	typ  op.Type
-	data any
-	run  *compute.Future // the latest
+	typ   op.Type
+	data  any
+	run   atomic.Pointer[compute.Future] // the latest
+	asked *Result                        // in the batch; nil if this is it
+}
+
+func (r *Result) origin() *Result {
+	if r.asked != nil {
+		return r.asked
+	}
+	return r
 }
 
 // ready reports whether the latest run has delivered.
 func (r *Result) ready() bool {
-	if r.run == nil {
+	run := r.run.Load()
+	if run == nil {
 		return false
 	}
 	select {
-	case <-r.run.Done():
-		return r.run.Err() == nil
+	case <-run.Done():
+		return run.Err() == nil
 	default:
 		return false
 	}
@@ -75,6 +85,14 @@ func elements[E any](r *Result) []E {
 // Kept is what Keep asked for.
 type Kept struct {
 	tensor compute.Tensor
+	asked  *Kept // in the batch; nil if this is it
+}
+
+func (k *Kept) origin() *Kept {
+	if k.asked != nil {
+		return k.asked
+	}
+	return k
 }
 
 // Tensor returns the tensor that the latest run made, or nil before the first. The caller closes it.

@@ -2,7 +2,12 @@
 
 package batch
 
-import "context"
+import (
+	"context"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
+)
 
 // Run compiles and runs everything recorded: one submission, one readback. When ctx ends first it returns ctx.Err(), and
 // results are not written any more.
@@ -15,10 +20,31 @@ func (b *Batch) Run(ctx context.Context) error {
 	return p.Run(ctx)
 }
 
-// Run runs the plan once. When ctx ends first it returns ctx.Err(), and results are not written any more.
+// Run runs the plan once. When ctx ends first it returns ctx.Err(), and results are not written any more. On the CPU device a run
+// allocates nothing but the tensors of [Batch.Keep].
 func (p *Plan) Run(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return p.Start().AwaitOrAbandon(ctx)
+	p.mu.Lock()
+	direct, ok := p.exec.Executable.(op.Direct)
+	if !ok || p.closed {
+		p.mu.Unlock()
+		return p.Start().AwaitOrAbandon(ctx)
+	}
+	clear(p.io.Keep)
+	run, err := direct.Begin(&p.io)
+	p.started(nil)
+	p.mu.Unlock()
+	if err == nil {
+		err = run.Wait(ctx)
+	}
+	if err == nil {
+		for _, r := range p.results {
+			r.run.Store(succeeded)
+		}
+	}
+	return err
 }
+
+var succeeded = compute.Failed(nil)

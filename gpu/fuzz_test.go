@@ -15,15 +15,15 @@ func FuzzTuneFile(f *testing.F) {
 	dir := f.TempDir()
 	c := newTuneCache(dir, "adapter", slog.New(slog.DiscardHandler))
 	c.store("matmul 64x64", "tile32")
-	good, err := os.ReadFile(c.path)
+	good, err := os.ReadFile(c.file.Path())
 	require.NoError(f, err)
 	f.Add(good)
 	f.Add(good[:len(good)/2])
-	f.Add([]byte(`{"version":1,"fingerprint":"adapter","choices":null,"checksum":""}`))
+	f.Add([]byte(`{"version":1,"fingerprint":"adapter","measured":null,"checksum":""}`))
 	f.Add([]byte("[]"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		c := newTuneCache(t.TempDir(), "adapter", slog.New(slog.DiscardHandler))
-		require.NoError(t, os.WriteFile(c.path, text, 0o600))
+		require.NoError(t, os.WriteFile(c.file.Path(), text, 0o600))
 		for key, variant := range c.read() {
 			require.Equal(t, [2]string{"matmul 64x64", "tile32"}, [2]string{key, variant})
 		}

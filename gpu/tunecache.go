@@ -1,64 +1,32 @@
 package gpu
 
 import (
-	"crypto/sha256"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io/fs"
 	"log/slog"
 	"maps"
-	"os"
-	"path/filepath"
 	"sync"
+
+	"github.com/wavelane/wavelane/internal/measured"
 )
 
-// tuneCache keeps measured choices, in memory and in one file per fingerprint. Whatever is wrong with the file costs new
-// measurements, never an error: a damaged one is ignored and written anew.
+// tuneCache keeps measured choices, in memory and in one file per fingerprint.
 type tuneCache struct {
-	fingerprint string
-	path        string // empty: memory only
-	log         *slog.Logger
+	file *measured.File[map[string]string] // variant by key; nil: memory only
+	log  *slog.Logger
 
 	mu      sync.Mutex
 	loaded  bool
 	choices map[string]string // variant by key
 }
 
-// tuneFile is the file's contents.
-type tuneFile struct {
-	Version     int               `json:"version"`
-	Fingerprint string            `json:"fingerprint"`
-	Choices     map[string]string `json:"choices"`
-	Checksum    string            `json:"checksum"` // of the rest
-}
-
 // tuneVersion is raised when kernels change so much that old measurements mislead.
 const tuneVersion = 1
 
 func newTuneCache(dir, fingerprint string, log *slog.Logger) *tuneCache {
-	c := &tuneCache{fingerprint: fingerprint, log: log, choices: map[string]string{}}
-	if dir == "" {
-		user, err := os.UserCacheDir()
-		if err != nil {
-			log.Debug("gpu: no directory for the tune cache", "error", err)
-			return c
-		}
-		dir = filepath.Join(user, "wavelane")
-	}
-	sum := sha256.Sum256([]byte(fingerprint))
-	c.path = filepath.Join(dir, fmt.Sprintf("tune-%x.json", sum[:8]))
-	return c
-}
-
-func (f *tuneFile) sum() string {
-	g := *f
-	g.Checksum = ""
-	text, err := json.Marshal(&g) // maps are written in the order of their keys
+	file, err := measured.New[map[string]string](dir, "tune", tuneVersion, fingerprint)
 	if err != nil {
-		return ""
+		log.Debug("gpu: no directory for the tune cache", "error", err)
 	}
-	return fmt.Sprintf("%x", sha256.Sum256(text))
+	return &tuneCache{file: file, log: log, choices: map[string]string{}}
 }
 
 func (c *tuneCache) lookup(key string) (string, bool) {
@@ -74,28 +42,14 @@ func (c *tuneCache) lookup(key string) (string, bool) {
 
 // read returns the choices in the file, or none.
 func (c *tuneCache) read() map[string]string {
-	if c.path == "" {
+	if c.file == nil {
 		return nil
 	}
-	text, err := os.ReadFile(c.path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+	choices, _, err := c.file.Read()
+	if err != nil {
+		c.log.Warn("gpu: tune cache ignored", "file", c.file.Path(), "error", err)
 	}
-	var f tuneFile
-	if err == nil {
-		err = json.Unmarshal(text, &f)
-	}
-	switch {
-	case err != nil:
-	case f.Version != tuneVersion || f.Fingerprint != c.fingerprint:
-		err = errors.New("of another version or adapter")
-	case f.Checksum != f.sum():
-		err = errors.New("checksum does not match")
-	default:
-		return f.Choices
-	}
-	c.log.Warn("gpu: tune cache ignored", "file", c.path, "error", err)
-	return nil
+	return choices
 }
 
 // store adds a choice. Other processes may have added theirs in the meantime, so the file is read again before it is
@@ -104,38 +58,13 @@ func (c *tuneCache) store(key, variant string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.choices[key] = variant
-	if c.path == "" {
+	if c.file == nil {
 		return
 	}
 	merged := map[string]string{}
 	maps.Copy(merged, c.read())
 	maps.Copy(merged, c.choices)
-	if err := c.write(merged); err != nil {
-		c.log.Warn("gpu: tune cache not written", "file", c.path, "error", err)
+	if err := c.file.Write(merged); err != nil {
+		c.log.Warn("gpu: tune cache not written", "file", c.file.Path(), "error", err)
 	}
-}
-
-// write replaces the file in one step, so that readers see the old or the new one.
-func (c *tuneCache) write(choices map[string]string) error {
-	f := tuneFile{Version: tuneVersion, Fingerprint: c.fingerprint, Choices: choices}
-	f.Checksum = f.sum()
-	text, err := json.MarshalIndent(&f, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(c.path), 0o755); err != nil {
-		return err
-	}
-	tmp, err := os.CreateTemp(filepath.Dir(c.path), filepath.Base(c.path)+".*")
-	if err != nil {
-		return err
-	}
-	_, err = tmp.Write(text)
-	if err = errors.Join(err, tmp.Close()); err == nil {
-		err = os.Rename(tmp.Name(), c.path)
-	}
-	if err != nil {
-		os.Remove(tmp.Name())
-	}
-	return err
 }

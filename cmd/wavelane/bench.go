@@ -26,6 +26,9 @@ type benchFlags struct {
 	device, filter, peer string
 	runs                 int
 	budget               time.Duration
+
+	baseline, history, html string
+	threshold               float64
 }
 
 func benchCommand() *cobra.Command {
@@ -36,11 +39,18 @@ func benchCommand() *cobra.Command {
 		Long: `Measure this machine's devices. Each benchmark does the same work in several ways, in turns; times are
 medians, and each way is compared with the first.
 
-Without --device it measures the default device and the CPU.`,
+Without --device it measures the default device and the CPU.
+
+With --baseline the results are compared with those of an earlier run (--json) or, better on a busy machine, with another build of this
+command that measures in turns with this one. The command fails if a median is more than the threshold larger and the 95 % intervals of
+both medians have nothing in common.`,
 		Example: `  wavelane bench
   wavelane bench --device cpu --filter 'matmul|chain'
   wavelane bench --device cuda --peer scripts/gpu/peer.py   # beside PyTorch
-  wavelane bench --software --json > results.json   # no GPU in this machine: measure a software adapter`,
+  wavelane bench --software --json > results.json   # no GPU in this machine: measure a software adapter
+  wavelane bench --software --baseline results.json --threshold 0.2
+  wavelane bench --baseline ./wavelane-before --filter chain --runs 40
+  wavelane bench --history bench.jsonl --html bench.html`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return bench(c.Context(), c.OutOrStdout(), c.ErrOrStderr(), f)
@@ -54,6 +64,10 @@ Without --device it measures the default device and the CPU.`,
 	c.Flags().StringVar(&f.peer, "peer", "", "`program` that measures the same work in turns with this one: scripts/gpu/peer.py")
 	c.Flags().IntVar(&f.runs, "runs", 10, "how often to run each way, at most")
 	c.Flags().DurationVar(&f.budget, "time", 10*time.Second, "start no further runs of a benchmark after this `duration`")
+	c.Flags().StringVar(&f.baseline, "baseline", "", "compare with the results in this `file`, or with this other build of wavelane")
+	c.Flags().Float64Var(&f.threshold, "threshold", 0.1, "`part` of its time by which a result may be slower than the baseline")
+	c.Flags().StringVar(&f.history, "history", "", "add the results to this `file`, a line of JSON for each run")
+	c.Flags().StringVar(&f.html, "html", "", "write a page with plots of the history, or of this run, to this `file`")
 	return c
 }
 
@@ -64,6 +78,13 @@ func bench(ctx context.Context, out, errOut io.Writer, f benchFlags) error {
 	}
 	if f.runs < 1 || f.budget <= 0 {
 		return usagef("--runs and --time must be positive")
+	}
+	if !(f.threshold >= 0) {
+		return usagef("--threshold must not be negative")
+	}
+	before, err := openBaseline(f.baseline)
+	if err != nil {
+		return err
 	}
 	var chosen []benchmarks.Benchmark
 	for _, b := range benchmarks.All() {
@@ -94,7 +115,7 @@ func bench(ctx context.Context, out, errOut io.Writer, f benchFlags) error {
 	for _, dev := range devices {
 		defer dev.Close()
 		for _, b := range chosen {
-			if b.For(dev.Info().Kind) {
+			if b.For(dev.Info()) {
 				turns += f.runs + 1
 			}
 		}
@@ -102,13 +123,13 @@ func bench(ctx context.Context, out, errOut io.Writer, f benchFlags) error {
 	bar := newBar(errOut, turns)
 	for _, dev := range devices {
 		for _, b := range chosen {
-			if !b.For(dev.Info().Kind) {
+			if !b.For(dev.Info()) {
 				continue
 			}
 			bar.describe(dev.Info().Kind + " " + b.Name)
 			ticks := 0
 			o.Tick = func() { ticks++; bar.add(1) }
-			r, err := b.Measure(ctx, dev, o)
+			r, err := before.measure(ctx, &b, dev, o, f)
 			if err != nil { // the others are worth having
 				failed = append(failed, err)
 				r = []benchmarks.Result{b.Failed(dev, err)}
@@ -131,6 +152,14 @@ func bench(ctx context.Context, out, errOut io.Writer, f benchFlags) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if before != nil {
+		table := out
+		if f.json {
+			table = errOut // results alone are on out
+		}
+		failed = append(failed, before.judge(table, results, f.threshold))
+	}
+	failed = append(failed, keep(results, f))
 	return errors.Join(failed...)
 }
 
@@ -196,7 +225,7 @@ func writeResults(w io.Writer, results []benchmarks.Result) error {
 		if r.Unit != "" {
 			rate = fmt.Sprintf("%.3g %s", r.Rate, r.Unit)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%.2f×\t%d\n", name, r.Way, short(r.Median), rate, r.Relative, r.Runs)
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%.2f×\t%d\n", name, r.Way, benchmarks.Short(r.Median), rate, r.Relative, r.Runs)
 	}
 	return table.Flush()
 }
@@ -206,16 +235,6 @@ func title(r benchmarks.Result) string {
 		return r.Kind + ": " + r.Device + " (software adapter: compare ratios, not times)"
 	}
 	return r.Kind + ": " + r.Device
-}
-
-// short rounds to three or four digits.
-func short(d time.Duration) time.Duration {
-	for unit := time.Second; unit > 1; unit /= 10 {
-		if d >= unit {
-			return d.Round(unit / 1000)
-		}
-	}
-	return d
 }
 
 // bar shows progress on a terminal and nothing elsewhere.

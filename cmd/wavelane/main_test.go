@@ -6,6 +6,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -56,6 +59,66 @@ func TestWrongUsage(t *testing.T) {
 }
 
 // A peer measures in turns with us; without one, that is the error. Benchmarks for other devices are left out.
+// TestMain lets the tests' binary be the command, for tests that need it as a program.
+func TestMain(m *testing.M) {
+	if os.Getenv("WAVELANE_TEST_COMMAND") != "" {
+		os.Exit(execute(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
+	}
+	os.Exit(m.Run())
+}
+
+func TestBaseline(t *testing.T) {
+	dir := t.TempDir()
+	args := []string{"bench", "--device", "cpu", "--filter", "^chain16$", "--runs", "6"}
+	status, out, errOut := call(t.Context(), append(args, "--json")...)
+	require.Zero(t, status, errOut)
+	var results []benchmarks.Result
+	require.NoError(t, json.Unmarshal([]byte(out), &results))
+	file := filepath.Join(dir, "results.json")
+	against := func(factor float64) (int, string, string) {
+		changed := slices.Clone(results)
+		for i := range changed {
+			r := &changed[i]
+			r.Median = time.Duration(factor * float64(r.Median))
+			r.Interval = [2]float64{factor * r.Interval[0], factor * r.Interval[1]}
+		}
+		text, err := json.Marshal(changed)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(file, text, 0o600))
+		return call(t.Context(), append(args, "--baseline", file)...)
+	}
+	status, out, errOut = against(1e3)
+	require.Zero(t, status, errOut)
+	require.Contains(t, out, "faster")
+	status, out, errOut = against(1e-3)
+	require.Equal(t, 1, status)
+	require.Contains(t, out, "slower")
+	require.Contains(t, errOut, "3 of 3 results are more than 10 % slower")
+
+	history, page := filepath.Join(dir, "history"), filepath.Join(dir, "page.html")
+	t.Setenv("WAVELANE_TEST_COMMAND", "1")
+	own, err := os.Executable()
+	require.NoError(t, err)
+	for range 2 {
+		status, out, errOut = call(t.Context(), append(args, "--baseline", own, "--threshold", "1000", "--history", history, "--html", page)...)
+		require.Zero(t, status, errOut)
+		require.Contains(t, out, "same")
+	}
+	runs, err := benchmarks.ReadHistory(history)
+	require.NoError(t, err)
+	require.Len(t, runs, 2)
+	require.Equal(t, 6, runs[1].Results[0].Runs)
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	require.Contains(t, string(text), "chain16 on cpu")
+
+	for flag, value := range map[string]string{"--baseline": page, "--threshold": "-1"} {
+		status, _, errOut = call(t.Context(), append(args, flag, value)...)
+		require.Equal(t, 2, status)
+		require.Contains(t, errOut, flag)
+	}
+}
+
 func TestBenchCUDA(t *testing.T) {
 	args := []string{"bench", "--device", "cuda", "--software", "--runs", "2", "--json", "--filter", "^(cuda_launch|pipeline)$"}
 	status, out, errOut := call(t.Context(), args...)

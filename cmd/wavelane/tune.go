@@ -16,6 +16,7 @@ import (
 	"github.com/wavelane/wavelane"
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/gpu"
+	"github.com/wavelane/wavelane/internal/benchmarks"
 	"github.com/wavelane/wavelane/internal/op"
 )
 
@@ -119,10 +120,10 @@ func writeMeasurements(w io.Writer, info wavelane.Info, list []gpu.Measurement) 
 		fmt.Fprintf(table, "%s\t%s", m.Class, m.Problem)
 		for i, v := range m.Variants {
 			if v == m.Winner {
-				fmt.Fprintf(table, "\t%s\t%s", v, short(m.Median[i]))
+				fmt.Fprintf(table, "\t%s\t%s", v, benchmarks.Short(m.Median[i]))
 			}
 		}
-		fmt.Fprintf(table, "\t%s\t%s\n", m.Variants[0], short(m.Median[0]))
+		fmt.Fprintf(table, "\t%s\t%s\n", m.Variants[0], benchmarks.Short(m.Median[0]))
 	}
 	return table.Flush()
 }

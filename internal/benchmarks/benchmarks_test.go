@@ -27,14 +27,18 @@ func devices(tb testing.TB) []*wavelane.Device {
 		tb.Cleanup(func() { dev.Close() })
 		list = append(list, dev)
 	}
-	return list
+	tb.Setenv("XDG_CACHE_HOME", tb.TempDir()) // costs are measured here
+	dev, err := wavelane.Open(tb.Context(), wavelane.WithSoftware())
+	require.NoError(tb, err)
+	tb.Cleanup(func() { dev.Close() })
+	return append(list, dev)
 }
 
 // BenchmarkAll measures every way of every benchmark; names are for benchstat: -col /way compares ways, -col /device devices.
 func BenchmarkAll(b *testing.B) {
 	for _, dev := range devices(b) {
 		for _, bench := range All() {
-			if bench.For(dev.Info().Kind) {
+			if bench.For(dev.Info()) {
 				b.Run(bench.Name+"/device="+dev.Info().Kind, func(b *testing.B) { each(b, &bench, dev) })
 			}
 		}
@@ -72,13 +76,16 @@ func TestAll(t *testing.T) {
 		names[b.Name] = true
 		require.NotEmpty(t, b.Doc)
 	}
-	full := cube
-	cube = 128
-	t.Cleanup(func() { cube = full })
+	full, most := cube, longest
+	cube, longest = 128, 10
+	t.Cleanup(func() { cube, longest = full, most })
 	for _, dev := range devices(t) {
 		for _, b := range All() {
-			if !b.For(dev.Info().Kind) {
+			if !b.For(dev.Info()) {
 				continue
+			}
+			if i := dev.Info(); i.Routed && b.Kinds == nil {
+				continue // measured for its kind
 			}
 			t.Run(dev.Info().Kind+"/"+b.Name, func(t *testing.T) {
 				ticks := 0

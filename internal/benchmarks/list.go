@@ -33,7 +33,7 @@ func All() []Benchmark {
 		{Name: "elementwise", Unit: "GB/s", prepare: elementwise, Doc: "16M float32, resident: copy, add, gelu"},
 		{Name: "reduce", Unit: "GB/s", prepare: reduce, Doc: "16M float32, resident: sum, max, argmax, dot"},
 		{Name: "rows", Unit: "GB/s", prepare: rows, Doc: "4096 rows of 1024 float32, resident: softmax, layer norm, RMS norm"},
-	}, onCUDA()...)
+	}, append(routing(), onCUDA()...)...)
 }
 
 // fitting is n, or as much as the software GPU can do in the time that others take for n: it is for kernels, not for work.

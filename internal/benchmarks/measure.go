@@ -55,8 +55,13 @@ func (w *Way) time(ctx context.Context) (time.Duration, error) {
 	return time.Since(start), err
 }
 
-// For reports whether the benchmark is for a kind of device.
-func (b *Benchmark) For(kind string) bool { return b.Kinds == nil || slices.Contains(b.Kinds, kind) }
+// For reports whether the benchmark is for a device.
+func (b *Benchmark) For(i wavelane.Info) bool {
+	return b.Kinds == nil || slices.Contains(b.Kinds, i.Kind) || i.Routed && slices.Contains(b.Kinds, routed)
+}
+
+// routed stands for devices that route, among kinds.
+const routed = "routed"
 
 // Open prepares the ways on a device; closing gives back what they hold.
 func (b *Benchmark) Open(ctx context.Context, dev *wavelane.Device) (ways []Way, closing func(), err error) {
@@ -71,19 +76,21 @@ func (b *Benchmark) Open(ctx context.Context, dev *wavelane.Device) (ways []Way,
 
 // Result is what one way of a benchmark took.
 type Result struct {
-	Benchmark string        `json:"benchmark"`
-	Device    string        `json:"device"`
-	Kind      string        `json:"kind"`
-	Software  bool          `json:"software"`
-	Way       string        `json:"way"`
-	Clock     string        `json:"clock,omitempty"` // "gpu", or empty for the host's
-	Runs      int           `json:"runs"`
-	Median    time.Duration `json:"median_ns"`
-	Quartiles [2]float64    `json:"quartiles_ns"`
-	Relative  float64       `json:"relative_time"` // to the benchmark's first way
-	Rate      float64       `json:"rate,omitempty"`
-	Unit      string        `json:"unit,omitempty"`
-	Error     string        `json:"error,omitempty"` // why a benchmark, or a way of it, could not be measured
+	Benchmark string          `json:"benchmark"`
+	Device    string          `json:"device"`
+	Kind      string          `json:"kind"`
+	Software  bool            `json:"software"`
+	Way       string          `json:"way"`
+	Clock     string          `json:"clock,omitempty"` // "gpu", or empty for the host's
+	Runs      int             `json:"runs"`
+	Median    time.Duration   `json:"median_ns"`
+	Quartiles [2]float64      `json:"quartiles_ns"`
+	Interval  [2]float64      `json:"interval_ns"`   // of the median, see Confidence
+	Relative  float64         `json:"relative_time"` // to the benchmark's first way
+	Rate      float64         `json:"rate,omitempty"`
+	Unit      string          `json:"unit,omitempty"`
+	Times     []time.Duration `json:"times_ns,omitempty"` // of each run, in order
+	Error     string          `json:"error,omitempty"`    // why a benchmark, or a way of it, could not be measured
 }
 
 // Options say how to measure.
@@ -147,8 +154,8 @@ func (b *Benchmark) Measure(ctx context.Context, dev *wavelane.Device, o Options
 	var results []Result
 	for i, w := range ways {
 		r := b.result(dev)
-		r.Way, r.Clock, r.Runs = w.Name, w.Clock, len(times[i])
-		r.Median, r.Quartiles = median(times[i]), [2]float64{quantile(times[i], 0.25), quantile(times[i], 0.75)}
+		r.Way, r.Clock = w.Name, w.Clock
+		r.sum(times[i])
 		r.Relative = float64(r.Median) / float64(median(times[0]))
 		if b.Unit != "" {
 			r.Unit, r.Rate = b.Unit, w.Work/r.Median.Seconds()
@@ -180,18 +187,6 @@ func (b *Benchmark) Failed(dev *wavelane.Device, err error) Result {
 	r.Error = err.Error()
 	return r
 }
-
-// quantile interpolates between the two nearest of the times.
-func quantile(times []time.Duration, q float64) float64 {
-	sorted := slices.Sorted(slices.Values(times))
-	at := q * float64(len(sorted)-1)
-	i := int(at)
-	low, high := float64(sorted[i]), float64(sorted[min(i+1, len(sorted)-1)])
-	return low + (high-low)*(at-float64(i))
-}
-
-// median is at least 1 ns, so that it can be divided by.
-func median(times []time.Duration) time.Duration { return max(1, time.Duration(quantile(times, 0.5))) }
 
 // cleanups run last to first.
 type cleanups struct{ list []func() error }

@@ -1,6 +1,7 @@
 package op
 
 import (
+	"context"
 	"fmt"
 	"reflect"
 	"slices"
@@ -53,6 +54,9 @@ type Program struct {
 	Tensor []Slot // FromTensor values, in the order of IO.Tensors
 	Read   []Slot // values copied to the caller when the program ends, in the order of IO.Read
 	Keep   []Slot // values that stay on the device as tensors, in the order of IO.Keep
+
+	Variables int  // number of IO.Scalars, see Attr.Vary
+	Apart     bool // every value has memory of its own, so that tests can find values which should not share any
 }
 
 // IO is the data of one run.
@@ -61,6 +65,7 @@ type IO struct {
 	Tensors []compute.Tensor // one per Program.Tensor
 	Read    []any            // destination slices, one per Program.Read; must not overlap each other
 	Keep    []compute.Tensor // filled by Start, one per Program.Keep; valid to use in later programs at once
+	Scalars []float32        // one per Program.Variables, not used after Start; nil for those in the steps
 }
 
 // Executor is a device as programs see it.
@@ -71,10 +76,22 @@ type Executor interface {
 
 // Executable is a compiled program. Start may be called again while earlier runs are in flight.
 type Executable interface {
-	// Start begins one run and returns at once. Errors, also of arguments, come through the future.
+	// Start begins one run and returns at once. Errors, also of arguments, come through the future. Host and Tensors are not read
+	// any more once it has returned, and Read is not before the run is done; what the slices hold is in use until then.
 	Start(io *IO) *compute.Future
 	// Close releases what the executable holds. Runs in flight finish.
 	Close() error
+}
+
+// Direct is an Executable which makes no future for callers that wait at once.
+type Direct interface {
+	// Begin is Start for such a caller.
+	Begin(io *IO) (Waiter, error)
+}
+
+// Waiter is a run that was begun. Wait is called once and does what compute.Future.AwaitOrAbandon does.
+type Waiter interface {
+	Wait(ctx context.Context) error
 }
 
 // Add appends a value and returns its slot.
@@ -207,6 +224,9 @@ func (p *Program) CheckIO(io *IO) error {
 		return fmt.Errorf("program of %d inputs, %d tensors and %d results was given %d, %d and %d: %w", len(p.Host),
 			len(p.Tensor), len(p.Read), len(io.Host), len(io.Tensors), len(io.Read), compute.ErrArgument)
 	}
+	if io.Scalars != nil && len(io.Scalars) != p.Variables {
+		return fmt.Errorf("program of %d variable scalars was given %d: %w", p.Variables, len(io.Scalars), compute.ErrArgument)
+	}
 	for i, s := range p.Host {
 		if err := CheckSlice(io.Host[i], p.Values[s].Type); err != nil {
 			return fmt.Errorf("input %d: %w", i, err)
@@ -231,19 +251,27 @@ func (p *Program) CheckIO(io *IO) error {
 
 // checkChanged reports a tensor given twice of which one is updated in place: its other reader would see either state.
 func (p *Program) checkChanged(io *IO) error {
-	for _, i := range p.Changed() {
-		for j, t := range io.Tensors {
-			if j != i && SameTensor(t, io.Tensors[i]) {
-				return fmt.Errorf("tensor %d is updated in place and is tensor %d as well: %w", i, j, compute.ErrArgument)
+	for j, t := range io.Tensors {
+		for i, u := range io.Tensors[:j] {
+			if !SameTensor(t, u) {
+				continue
+			}
+			if changed := p.Changed(); slices.Contains(changed, i) || slices.Contains(changed, j) {
+				return fmt.Errorf("tensor %d is tensor %d as well, and is updated in place: %w", j, i, compute.ErrArgument)
 			}
 		}
 	}
 	return nil
 }
 
-// CheckUpdates validates what the program asks of values that lie in tensors which it updates in place: such a tensor cannot be
-// kept as another, and what is read at the end is its last state.
-func (p *Program) CheckUpdates() error {
+// Check validates what no single step shows: the marks of variable scalars, and what the program asks of values that lie in
+// tensors which it updates in place. Such a tensor cannot be kept as another, and what is read at the end is its last state.
+func (p *Program) Check() error {
+	for i := range p.Steps {
+		if err := p.checkVary(&p.Steps[i]); err != nil {
+			return fmt.Errorf("step %d: %w", i, err)
+		}
+	}
 	homes, changed := p.Homes(), p.Changed()
 	for _, t := range changed {
 		home := p.Tensor[t]

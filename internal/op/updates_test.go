@@ -39,19 +39,19 @@ func TestHomes(t *testing.T) {
 		require.Equal(t, s, homes[s], "slot %d", s)
 	}
 	require.Equal(t, []int{0}, p.Changed())
-	require.NoError(t, p.CheckUpdates())
+	require.NoError(t, p.Check())
 
 	p.Keep = []op.Slot{second[1], x}
-	require.NoError(t, p.CheckUpdates(), "what has a place of its own can be kept, and so can a tensor that stays as it is")
+	require.NoError(t, p.Check(), "what has a place of its own can be kept, and so can a tensor that stays as it is")
 	for _, s := range []op.Slot{sum, second[0]} {
 		p.Keep = []op.Slot{s}
-		require.ErrorIs(t, p.CheckUpdates(), compute.ErrArgument)
+		require.ErrorIs(t, p.Check(), compute.ErrArgument)
 	}
 	p.Keep, p.Read = nil, []op.Slot{second[0], count}
-	require.NoError(t, p.CheckUpdates())
+	require.NoError(t, p.Check())
 	for _, s := range []op.Slot{sum, first[0]} {
 		p.Read = []op.Slot{s}
-		require.ErrorIs(t, p.CheckUpdates(), compute.ErrArgument, "an earlier state of a tensor is gone when results are read")
+		require.ErrorIs(t, p.Check(), compute.ErrArgument, "an earlier state of a tensor is gone when results are read")
 	}
 }
 

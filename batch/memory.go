@@ -1,0 +1,71 @@
+package batch
+
+import (
+	"fmt"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
+)
+
+// Memory tells what one run of a plan needs, in bytes, beside the tensors that were imported.
+type Memory struct {
+	Peak    int    `json:"peak"`    // device memory for values and scratch memory, which share it when they are not needed at the same time
+	Inputs  int    `json:"inputs"`  // uploaded slices
+	Results int    `json:"results"` // slices that are read into, and kept tensors
+	Step    int    `json:"step"`    // which needs the most of Peak; −1 if Peak is 0
+	At      string `json:"at"`      // that step's operation and shapes
+}
+
+// WithMemoryLimit bounds the device memory that one run may take for values between steps, [Memory.Peak]: Compile and Run fail
+// with an error that names the peak and its step and wraps compute.ErrOutOfMemory. 0 is no limit. Devices have limits of their
+// own, of all that they hold.
+func WithMemoryLimit(bytes uint64) Option { return func(o *options) { o.memoryLimit = bytes } }
+
+// WithoutMemoryPlanning gives every value memory of its own. It is for tests and for looking for errors: results are the same.
+func WithoutMemoryPlanning() Option { return func(o *options) { o.apart = true } }
+
+// Memory tells what one run needs.
+func (p *Plan) Memory() Memory {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return memoryOf(p.exec.Executable, p.program)
+}
+
+// memoryOf asks the executable; all of this module's devices know.
+func memoryOf(x op.Executable, p *op.Program) Memory {
+	sized, ok := x.(op.Sized)
+	if !ok {
+		return Memory{Step: -1}
+	}
+	m := sized.Memory()
+	all := Memory{Peak: m.Peak, Inputs: m.Inputs, Results: m.Results, Step: m.Step}
+	if m.Step >= 0 && m.Step < len(p.Steps) {
+		all.At = describe(p, m.Step)
+	}
+	return all
+}
+
+// describe names a step and its shapes.
+func describe(p *op.Program, step int) string {
+	s := &p.Steps[step]
+	name := s.Entry.Name
+	if s.Kernel != nil {
+		name = s.Kernel.Name()
+	}
+	return fmt.Sprintf("%s %v to %v", name, p.Types(s.In), p.Types(s.Out))
+}
+
+// checkMemory holds a compiled program against the limit.
+func (o *options) checkMemory(x op.Executable, p *op.Program) error {
+	if o.memoryLimit == 0 {
+		return nil
+	}
+	if _, ok := x.(op.Sized); !ok {
+		return fmt.Errorf("the device does not tell how much memory programs need, which a limit asks for: %w", compute.ErrUnsupported)
+	}
+	if m := memoryOf(x, p); uint64(m.Peak) > o.memoryLimit {
+		return fmt.Errorf("%d bytes of memory are needed, most in step %d, %s; the limit is %d: %w", m.Peak, m.Step, m.At, o.memoryLimit,
+			compute.ErrOutOfMemory)
+	}
+	return nil
+}

@@ -1,0 +1,21 @@
+package batch
+
+import "github.com/wavelane/wavelane/internal/op"
+
+// placed returns the device that a program runs on: the batch's, or the one to which that gives the program.
+func placed(d Device, p *op.Program) Device {
+	if r, ok := d.(op.Placer); ok {
+		return r.Place(p)
+	}
+	return d
+}
+
+// Explain says on which device the plan runs, and why.
+func (p *Plan) Explain() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if r, ok := p.exec.device.(op.Placer); ok {
+		return r.ExplainPlace(p.recorded)
+	}
+	return "the batch's device"
+}

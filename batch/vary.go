@@ -1,0 +1,69 @@
+package batch
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
+)
+
+// Vary marks the step that computes v: its scalars, such as the factor of Scale, may change between the runs of a plan, see
+// [Plan.SetScalar]. It returns v. The step is not folded into constants; it may still be fused with others. Numbers that many
+// steps use are best one value: rate := b.Vary(b.Scalar(0.01)). Positions and lengths are operands and need no mark: they are
+// inputs, see [Plan.SetInput].
+func (b *Batch) Vary(v Value) Value {
+	slots, ok := b.slots([]Value{v})
+	if !ok {
+		return Value{}
+	}
+	s := computes(b.program.Steps, slots[0])
+	if s == nil || len(s.Attr.Scalars) == 0 {
+		return b.fail(fmt.Errorf("vary: a value of type %v whose step has no scalars: %w", b.program.Values[v.slot].Type, compute.ErrArgument))
+	}
+	if s.Attr.Varies() {
+		return v
+	}
+	s.Attr.Vary = make([]int, len(s.Attr.Scalars))
+	for i, x := range s.Attr.Scalars {
+		b.scalars = append(b.scalars, x)
+		s.Attr.Vary[i] = len(b.scalars)
+	}
+	b.program.Variables = len(b.scalars)
+	return v
+}
+
+// computes returns the step that computes a value.
+func computes(steps []op.Step, v op.Slot) *op.Step {
+	for i := range steps {
+		if slices.Contains(steps[i].Out, v) {
+			return &steps[i]
+		}
+	}
+	return nil
+}
+
+// SetScalar replaces scalar i of the step that computes v, in the order of the arguments of its method, from the next run on.
+// The step must have been marked with [Batch.Vary] before the plan was compiled.
+func (p *Plan) SetScalar(v Value, i int, x float32) error {
+	if v.batch != p.batch {
+		return fmt.Errorf("set scalar: value of another batch: %w", compute.ErrForeignTensor)
+	}
+	s := computes(p.recorded.Steps, v.slot)
+	if s == nil || !s.Attr.Varies() {
+		return fmt.Errorf("set scalar: the scalars of the value were not marked with Vary before the plan was compiled: %w", compute.ErrArgument)
+	}
+	if i < 0 || i >= len(s.Attr.Scalars) {
+		return fmt.Errorf("set scalar: %s has %d scalars, there is no scalar %d: %w", s.Entry.Name, len(s.Attr.Scalars), i, compute.ErrArgument)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	at := &p.io.Scalars[s.Attr.Vary[i]-1]
+	old := *at
+	*at = x
+	if _, err := s.Entry.Check(p.recorded.Types(s.In), s.Attr.At(p.io.Scalars)); err != nil {
+		*at = old
+		return fmt.Errorf("set scalar: %w", err)
+	}
+	return nil
+}

@@ -12,8 +12,8 @@ import (
 // madeMost is how many kernels that were made for expressions stay loaded though no program has them any more.
 const madeMost = 256
 
-// made keeps kernels that package lower makes on demand, for expressions: those that programs have, and of others those that were
-// asked for last. It is safe for concurrent use.
+// made keeps kernels that package lower makes on demand, for expressions: those that programs have, and of others those
+// that were asked for last. It is safe for concurrent use.
 type made struct {
 	most    int
 	loading sync.Mutex // held by who loads
@@ -29,11 +29,11 @@ func newMade() *made {
 }
 
 // find returns those of the kernels that are loaded, by name, and adds the others to missing. It retains the modules.
-func (m *made) find(wanted map[*lower.Kernel]bool) (found map[string]*Kernel, missing []*lower.Kernel) {
+func (m *made) find(wanted map[string]*lower.Kernel) (found map[string]*Kernel, missing []*lower.Kernel) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	found = map[string]*Kernel{}
-	for w := range wanted {
+	for _, w := range wanted {
 		e := m.kernels[w.Name]
 		if e == nil {
 			missing = append(missing, w)
@@ -74,9 +74,9 @@ func (m *made) forget(x driver.Module) {
 	delete(m.modules, x)
 }
 
-// madeKernels brings kernels to the device that were made on demand: those that are not there as one module, so that the driver's
-// compiler is called once. The caller releases the modules of those returned.
-func (l *loader) madeKernels(wanted map[*lower.Kernel]bool) (map[string]*Kernel, error) {
+// madeKernels brings kernels to the device that were made on demand: those that are not there as one module, so that the
+// driver's compiler is called once. The caller releases the modules of those returned.
+func (l *loader) madeKernels(wanted map[string]*lower.Kernel) (map[string]*Kernel, error) {
 	if len(wanted) == 0 {
 		return nil, nil
 	}

@@ -144,7 +144,7 @@ func (d *device) plan(p *op.Program) (*plan, error) {
 
 // lowerAll is the code of all steps, and those of its kernels that were made on demand, by name; the caller releases their modules.
 func (d *device) lowerAll(p *op.Program) ([]lower.Lowering, map[string]*Kernel, error) {
-	steps, wanted := make([]lower.Lowering, len(p.Steps)), map[*lower.Kernel]bool{}
+	steps, wanted := make([]lower.Lowering, len(p.Steps)), map[string]*lower.Kernel{}
 	for i := range p.Steps {
 		var err error
 		if steps[i], err = d.lower(p, &p.Steps[i]); err != nil {
@@ -152,7 +152,7 @@ func (d *device) lowerAll(p *op.Program) ([]lower.Lowering, map[string]*Kernel, 
 		}
 		for _, a := range steps[i].Actions {
 			if a.Launch != nil && a.Launch.Kernel.Family == "" {
-				wanted[a.Launch.Kernel] = true
+				wanted[a.Launch.Kernel.Name] = a.Launch.Kernel
 			}
 		}
 	}

@@ -47,7 +47,8 @@ const (
 // newElementwise registers the kernels of an entry. Where there is one operand it is never strided.
 func newElementwise(e *op.Entry, f function) {
 	functions[e] = f
-	w := &elementwise{family: "unary", name: e.Name, doc: "y is " + e.Doc + ".", ahead: quadsPerThread, elements: elementsPerThread}
+	w := &elementwise{family: "unary", name: e.Name, doc: "y is " + e.Doc + ".", ahead: quadsPerThread,
+		elements: elementsPerThread}
 	w.formula = formula{results: []string{"y"}, f: func(c calc, x, p []float) []float { return []float{f(c, x, p)} }}
 	for _, in := range e.Inputs {
 		w.operands = append(w.operands, in.Name)

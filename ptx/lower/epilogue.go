@@ -8,7 +8,8 @@ import (
 	"github.com/wavelane/wavelane/ptx"
 )
 
-// tail is an epilogue as kernels of products need it: what becomes of each result before it stays in memory.
+// tail is an epilogue as kernels of products need it: what becomes of each result before it stays in memory. No operand of it may
+// lie where the result does: that is written before it is final.
 type tail struct {
 	formula // its first operand is the result
 	text    string
@@ -42,8 +43,8 @@ func (s *step) tail(products, rows, cols int) (*tail, error) {
 	for _, in := range s.parts.EpilogueIn {
 		strides, ok := regroup(s.out.Shape, op.BroadcastStrides(in.Shape, s.out.Shape), []int{products, rows, cols})
 		if !ok {
-			return nil, fmt.Errorf("epilogue %v: %v is repeated along other axes than those of %d products of %d×%d: %w", x, in, products,
-				rows, cols, compute.ErrUnsupported)
+			return nil, fmt.Errorf("epilogue %v: %v is repeated along other axes than those of %d products of %d×%d: %w", x, in,
+				products, rows, cols, compute.ErrUnsupported)
 		}
 		t.strides = append(t.strides, [3]int(strides))
 	}
@@ -77,7 +78,8 @@ func regroup(shape, strides, sizes []int) (joined []int, ok bool) {
 // tailWords is the words of an operand in the array of a kernel: its strides, and whether it may be read by fours.
 const tailWords = 4
 
-// launchTail is launch for a kernel that takes a tail behind its own parameters. With swapped, its rows are columns of the result.
+// launchTail is launch for a kernel that takes a tail behind its own parameters. With swapped, its rows are columns of
+// the result.
 func (s *step) launchTail(t *tail, swapped bool, k *Kernel, grid [3]int, arguments ...any) {
 	if t == nil {
 		s.launch(k, grid, arguments...)
@@ -102,8 +104,8 @@ func (s *step) launchTail(t *tail, swapped bool, k *Kernel, grid [3]int, argumen
 	}
 	with := *k
 	with.build = k.withTail(t)
-	with.Doc += fmt.Sprintf(" Behind it %s; further parameters: for each of its operands u32 strides from product to product, row to row, "+
-		"column to column, whether it may be read by fours; these f32* operands; f32 scalars.", t.text)
+	with.Doc += fmt.Sprintf(" Behind it %s; further parameters: for each of its operands u32 strides from product to product, "+
+		"row to row, column to column, whether it may be read by fours; these f32* operands; f32 scalars.", t.text)
 	s.launch(s.made(k.Name, t.text, with), grid, arguments...)
 }
 

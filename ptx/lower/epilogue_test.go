@@ -95,8 +95,8 @@ func (c *call) loosely(t *testing.T, got [][]float32, tolerance float64) {
 	}
 }
 
-// A product with an epilogue gives what it gives without, and the expression of that, to the last bit: in any variant, and about
-// what the reference gives.
+// A product with an epilogue gives what it gives without, and the expression of that, to the last bit: in any variant, and
+// about what the reference gives.
 func TestEpilogues(t *testing.T) {
 	rng := ptxtest.Random(t)
 	r := newExpressionRig(t, rng)
@@ -132,8 +132,8 @@ func TestEpilogues(t *testing.T) {
 	}
 	t.Logf("%d variants", len(seen))
 	if everything {
-		for _, name := range []string{"matmul small", "matmul tile64x64", "matmul tile64x64/splitk", "matmul tile128x128", "matmul async",
-			"matmul rows", "matmul columns", "matmul mma_64x64", "matmul mma_128x128", "matmul wgmma_128x128", "conv2d direct1",
+		for _, name := range []string{"matmul small", "matmul tile64x64", "matmul tile64x64/splitk", "matmul tile128x128",
+			"matmul async", "matmul rows", "matmul columns", "matmul mma_64x64", "matmul mma_128x128", "matmul wgmma_128x128", "conv2d direct1",
 			"conv2d direct4", "conv2d tile64x64"} {
 			require.True(t, seen[name], "%s among %v", name, seen)
 		}

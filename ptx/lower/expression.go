@@ -124,8 +124,8 @@ func fusedOf(x *op.Expression) (*elementwise, error) {
 	// A quad's operands are all there before its first result is, and its results before they are stored.
 	between := pressure(x) + 3*len(x.Results)
 	if 4*x.Inputs+between > expressionRegisters {
-		return nil, fmt.Errorf("expression %v takes %d registers, at most %d are possible: %w", x, 4*x.Inputs+between, expressionRegisters,
-			compute.ErrUnsupported)
+		return nil, fmt.Errorf("expression %v takes %d registers, at most %d are possible: %w", x, 4*x.Inputs+between,
+			expressionRegisters, compute.ErrUnsupported)
 	}
 	if 4*x.Inputs*quadsPerThread+between <= busyRegisters && len(x.Nodes) <= briefNodes {
 		w.ahead = quadsPerThread

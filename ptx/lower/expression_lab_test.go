@@ -30,8 +30,8 @@ func examples() (all []*call) {
 		all = append(all, &c)
 	}
 	// relu(x·s + a)·b and x·s + a.
-	x := op.Expression{Inputs: 3, Results: []int{6, 4}, Nodes: []op.Node{{Entry: op.Scale, Args: []int{0}}, {Entry: op.Add, Args: []int{3, 1}},
-		{Entry: op.ReLU, Args: []int{4}}, {Entry: op.Mul, Args: []int{5, 2}}}}
+	x := op.Expression{Inputs: 3, Results: []int{6, 4}, Nodes: []op.Node{{Entry: op.Scale, Args: []int{0}},
+		{Entry: op.Add, Args: []int{3, 1}}, {Entry: op.ReLU, Args: []int{4}}, {Entry: op.Mul, Args: []int{5, 2}}}}
 	a := op.Attr{Options: x, Scalars: []float32{0.5}}
 	add(op.Fused, a, []int{37}, []int{37}, []int{1})
 	add(op.Fused, a, []int{2100}, []int{2100}, []int{1})
@@ -97,7 +97,9 @@ func (e *example) Run(dev op.Executor) error {
 		return err
 	}
 	for k, want := range e.want {
-		if !slices.EqualFunc(got[k], want, func(a, b float32) bool { return math.Float32bits(a) == math.Float32bits(b) || a != a && b != b }) {
+		if !slices.EqualFunc(got[k], want, func(a, b float32) bool {
+			return math.Float32bits(a) == math.Float32bits(b) || a != a && b != b
+		}) {
 			return fmt.Errorf("result %d differs", k)
 		}
 	}

@@ -34,14 +34,15 @@ func tailOf(x *op.Expression) (*tail, error) {
 	return &tail{formula: f, text: x.String(), strides: make([][3]int, x.Inputs-1)}, err
 }
 
-// The kernels of expressions are code for NVIDIA's assembler, which spills nothing: a few of them, others each time, at the limits
-// of what fuses and at random. With WAVELANE_PROOFS=all there are all kernels at the limits.
+// The kernels of expressions are code for NVIDIA's assembler, which spills nothing: a few of them, others each time, at the
+// limits of what fuses and at random. With WAVELANE_PROOFS=all there are all kernels at the limits.
 func TestPtxasExpressions(t *testing.T) {
 	ptxas := ptxtest.Ptxas(t)
 	rng := ptxtest.Random(t)
 	assembles := func(name string, m *ir.Module) {
 		t.Helper()
-		_, err := ptxtest.Assemble(t, ptxas, ptxtest.TargetOf(m), m.String(), "-v", "--warn-on-spills", "--warn-on-local-memory-usage", "-Werror")
+		_, err := ptxtest.Assemble(t, ptxas, ptxtest.TargetOf(m), m.String(), "-v", "--warn-on-spills",
+			"--warn-on-local-memory-usage", "-Werror")
 		assert.NoError(t, err, name)
 	}
 	some := func(n int) bool { return everything || rng.IntN(n) == 0 }

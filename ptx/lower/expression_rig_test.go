@@ -26,7 +26,8 @@ func elementwiseEntries() (entries []*op.Entry) {
 }
 
 // tame are entries whose errors stay small.
-var tame = []*op.Entry{op.Add, op.Sub, op.Mul, op.Maximum, op.Scale, op.ReLU, op.Sigmoid, op.Tanh, op.Abs, op.FMA, op.Clip, op.GELU}
+var tame = []*op.Entry{op.Add, op.Sub, op.Mul, op.Maximum, op.Scale, op.ReLU, op.Sigmoid, op.Tanh, op.Abs, op.FMA,
+	op.Clip, op.GELU}
 
 // randomExpression has so many operands and nodes, each of which is used, and results that are what no node uses. Scalars are
 // those that entries are tested with.

@@ -11,8 +11,8 @@ import (
 )
 
 // Expressions give what their entries give one after the other, to the last bit, and what the reference gives within the errors
-// that the entries may have: of all entries, with operands repeated along any axes, several results, odd sizes, and numbers that
-// are none.
+// that the entries may have: of all entries, with operands repeated along any axes, several results, odd sizes, and
+// numbers that are none.
 func TestExpressions(t *testing.T) {
 	rng := ptxtest.Random(t)
 	entries := elementwiseEntries()

@@ -17,8 +17,8 @@ const (
 	freshMost = 16  // of which so many still have their code
 )
 
-// makers remembers the kernels that were made on demand, those that were asked for last. The code of one is written to know where
-// its parameters lie, and is then kept for a while: whoever asked is about to load it.
+// makers remembers the kernels that were made on demand, those that were asked for last. The code of one is written to know
+// where its parameters lie, and is then kept for a while: whoever asked is about to load it.
 var makers = struct {
 	sync.Mutex
 	kernels map[string]*list.Element // of *Kernel, by kind and text

@@ -16,7 +16,8 @@ type head struct {
 	strides [][2]int  // of the operands, from row to row and from element to element: 0 or 1
 }
 
-// A lane has elements of a whole row, or many of several operands at a time. These are the most with which no kernel spills any.
+// A lane has elements of a whole row, or many of several operands at a time. These are the most with which no kernel
+// spills any.
 const (
 	headOperands = 3
 	headPressure = 4
@@ -85,8 +86,8 @@ func (s *step) launchHead(h *head, k *Kernel, grid [3]int, arguments ...any) {
 	}
 	with := *k
 	with.build = k.withHead(h)
-	with.Doc += fmt.Sprintf(" Its first operand is %s: in its place are f32* operands, for each u32 strides from row to row and from element "+
-		"to element, f32 scalars.", h.text)
+	with.Doc += fmt.Sprintf(" Its first operand is %s: in its place are f32* operands, for each u32 strides from row to row and "+
+		"from element to element, f32 scalars.", h.text)
 	s.launch(s.made(k.Name, h.text, with), grid, all...)
 }
 

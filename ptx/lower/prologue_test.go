@@ -56,8 +56,8 @@ func (c *call) shifted(t *testing.T) bool {
 	return h.shifted(cols)
 }
 
-// A reduction, a norm or a softmax with a prologue gives what it gives of the expression's result, to the last bit: for rows that
-// registers hold and longer ones, in fours and singly, with operands that are repeated along rows or columns.
+// A reduction, a norm or a softmax with a prologue gives what it gives of the expression's result, to the last bit: for rows
+// that registers hold and longer ones, in fours and singly, with operands that are repeated along rows or columns.
 func TestPrologues(t *testing.T) {
 	rng := ptxtest.Random(t)
 	r := newExpressionRig(t, rng)

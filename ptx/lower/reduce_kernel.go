@@ -127,7 +127,8 @@ func (b *reduceBuilder[T]) inVectors() {
 	whole := func(n ptx.Reg[uint32]) [4]float {
 		return b.head.four(ptx.Mad(k, n, u32(4), first))
 	}
-	values := func(n ptx.Reg[uint32], whole func(n ptx.Reg[uint32]) [4]float, load func(p ptx.Ptr[ptx.Global, float32]) [4]float) (values [][]ptx.Reg[T]) {
+	values := func(n ptx.Reg[uint32], whole func(n ptx.Reg[uint32]) [4]float,
+		load func(p ptx.Ptr[ptx.Global, float32]) [4]float) (values [][]ptx.Reg[T]) {
 		var at ptx.Reg[uint32]
 		known := false
 		place := func() ptx.Reg[uint32] {

@@ -159,7 +159,6 @@ void wl_adapter_describe(wl_handle adapter, wl_adapter_info *out) {
         wgpuAdapterEnumerateFeatures((WGPUAdapter)adapter, features);
         for (size_t i = 0; i < n; i++) {
             out->timestamps |= features[i] == WGPUFeatureName_TimestampQuery;
-            out->shader_f16 |= features[i] == WGPUFeatureName_ShaderF16;
         }
     }
     free(features);

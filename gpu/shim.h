@@ -18,7 +18,7 @@ typedef struct {
 typedef struct {
     char name[256], driver[256], driver_info[256];
     uint32_t backend, type, vendor_id, device_id;
-    uint32_t timestamps, shader_f16;
+    uint32_t timestamps;
     uint64_t max_buffer, max_storage_binding, max_uniform_binding;
     uint32_t max_storage_buffers, storage_align, uniform_align, max_shared, max_invocations, max_size[3], max_groups;
 } wl_adapter_info;

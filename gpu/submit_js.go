@@ -221,15 +221,20 @@ func (d *browser) land() {
 // lossDelay is how long after a rejection the news that the device is lost may come.
 const lossDelay = 100 * time.Millisecond
 
+// awaitLoss waits until the device is lost, if it is.
+func (d *browser) awaitLoss() {
+	select {
+	case <-d.lostSignal:
+	case <-time.After(lossDelay):
+	}
+}
+
 // end tells the outcome. It runs in a goroutine of its own.
 func (f *flight) end() {
 	err := f.err
 	if err == nil && f.rejected != nil && f.d.lostErr == nil {
-		select {
-		case <-f.d.lostSignal:
-		case <-time.After(lossDelay):
-			err = fmt.Errorf("submission failed: %w", f.rejected)
-		}
+		f.d.awaitLoss()
+		err = fmt.Errorf("submission failed: %w", f.rejected)
 	}
 	if f.d.lostErr != nil {
 		err = f.d.lostErr

@@ -41,4 +41,4 @@ var specialFold = fold[special]{cost: maxAbsFold.cost,
 		return x
 	}}
 
-func specialIn(s special, _ []float32) special { return s }
+func specialIn(s special, _ *reducedRow) special { return s }

@@ -113,6 +113,7 @@ var guardVariants = []struct {
 }{
 	{"stop", nil, batch.Stop},
 	{"report", nil, batch.Report},
+	{"unfused", []batch.Option{batch.WithoutFusion()}, batch.Stop},
 }
 
 // An infinity counts as an overflow where it comes up, not where it comes in.

@@ -10,7 +10,9 @@
 // The first error sticks, names the line that caused it and is returned by Err, Compile and Run; everything recorded after
 // it is ignored, so calls may be nested without checking each.
 //
-// A batch that runs often is compiled once: [Batch.Compile] returns a [Plan], which replays without recording again.
+// A batch that runs often is compiled once: [Batch.Compile] returns a [Plan], which replays without recording again, with other
+// inputs ([Plan.SetInput]), tensors ([Plan.SetTensor]) and scalars ([Batch.Vary], [Plan.SetScalar]), and on another device after a
+// loss ([Plan.Recompile]).
 //
 // Package batch knows devices only through what they execute; any device of this module works.
 //

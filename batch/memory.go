@@ -25,7 +25,11 @@ func WithMemoryLimit(bytes uint64) Option { return func(o *options) { o.memoryLi
 func WithoutMemoryPlanning() Option { return func(o *options) { o.apart = true } }
 
 // Memory tells what one run needs.
-func (p *Plan) Memory() Memory { return memoryOf(p.exec.Executable, p.program) }
+func (p *Plan) Memory() Memory {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return memoryOf(p.exec.Executable, p.program)
+}
 
 // memoryOf asks the executable; all of this module's devices know.
 func memoryOf(x op.Executable, p *op.Program) Memory {

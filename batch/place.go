@@ -12,7 +12,9 @@ func placed(d Device, p *op.Program) Device {
 
 // Explain says on which device the plan runs, and why.
 func (p *Plan) Explain() string {
-	if r, ok := p.batch.device.(op.Placer); ok {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if r, ok := p.exec.device.(op.Placer); ok {
 		return r.ExplainPlace(p.recorded)
 	}
 	return "the batch's device"

@@ -14,12 +14,12 @@ import (
 // Plan is a compiled batch. It replays with the slices and tensors that the batch was recorded with, whose contents may
 // have changed, or with others set since. One run may be in flight; [Plan.Fork] makes a plan for another at the same time.
 type Plan struct {
-	exec     *shared
-	program  *op.Program
 	recorded *op.Program // before rewrites
 	batch    *Batch      // whose values name inputs
 
-	mu      sync.Mutex // guards the data of runs
+	mu      sync.Mutex // guards what follows
+	exec    *shared
+	program *op.Program // that it executes
 	io      op.IO
 	results []*Result
 	kept    []*Kept
@@ -29,7 +29,8 @@ type Plan struct {
 // shared is the compiled program of a plan and its forks.
 type shared struct {
 	op.Executable
-	plans atomic.Int32
+	device Device
+	plans  atomic.Int32
 }
 
 func (x *shared) release() error {
@@ -48,27 +49,36 @@ func (b *Batch) Compile(ctx context.Context) (*Plan, error) {
 		return nil, b.err
 	}
 	recorded := b.snapshot()
-	device := placed(b.device, recorded)
-	p, err := b.rewritten(recorded, device)
+	exec, p, err := b.compile(b.device, recorded)
 	if err != nil {
 		return nil, err
-	}
-	exec, err := device.Compile(p)
-	if err == nil {
-		if err = b.options.checkMemory(exec, p); err != nil {
-			exec.Close()
-		}
-	}
-	if err != nil {
-		return nil, fmt.Errorf("batch of %d steps: %w", len(p.Steps), err)
 	}
 	for _, r := range b.results {
 		if r.data == nil {
 			r.data = op.MakeSlice(r.typ)
 		}
 	}
-	return newPlan(&shared{Executable: exec}, p, recorded, b, op.IO{Host: b.host, Tensors: b.tensors, Scalars: b.scalars},
+	return newPlan(exec, p, recorded, b, op.IO{Host: b.host, Tensors: b.tensors, Scalars: b.scalars},
 		slices.Clone(b.results), slices.Clone(b.kept)), nil
+}
+
+// compile prepares what was recorded for a device.
+func (b *Batch) compile(device Device, recorded *op.Program) (*shared, *op.Program, error) {
+	d := placed(device, recorded)
+	p, err := b.rewritten(recorded, d)
+	if err != nil {
+		return nil, nil, err
+	}
+	exec, err := d.Compile(p)
+	if err == nil {
+		if err = b.options.checkMemory(exec, p); err != nil {
+			exec.Close()
+		}
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("batch of %d steps: %w", len(p.Steps), err)
+	}
+	return &shared{Executable: exec, device: device}, p, nil
 }
 
 // newPlan makes a plan with these inputs.
@@ -157,11 +167,11 @@ func (b *Batch) snapshot() *op.Program {
 // SetInput replaces the slice of a value made by Upload, from the next run on. Its type and length must be the same. Go allocates
 // when it makes an any of a slice; who sets inputs in a loop that must not allocate keeps them as such.
 func (p *Plan) SetInput(v Value, data any) error {
-	i, err := p.input(v, p.program.Host)
+	i, err := p.input(v, p.recorded.Host)
 	if err != nil {
 		return err
 	}
-	if err := op.CheckSlice(data, p.program.Values[v.slot].Type); err != nil {
+	if err := op.CheckSlice(data, p.recorded.Values[v.slot].Type); err != nil {
 		return fmt.Errorf("set input: %w", err)
 	}
 	p.mu.Lock()
@@ -172,14 +182,14 @@ func (p *Plan) SetInput(v Value, data any) error {
 
 // SetTensor replaces the tensor of a value made by Import, from the next run on. Its type and shape must be the same.
 func (p *Plan) SetTensor(v Value, t compute.Tensor) error {
-	i, err := p.input(v, p.program.Tensor)
+	i, err := p.input(v, p.recorded.Tensor)
 	if err != nil {
 		return err
 	}
 	if t == nil {
 		return fmt.Errorf("set tensor: nil: %w", compute.ErrArgument)
 	}
-	if want := p.program.Values[v.slot].Type; t.DType() != want.DType || !op.EqualShape(t.Shape(), want.Shape) {
+	if want := p.recorded.Values[v.slot].Type; t.DType() != want.DType || !op.EqualShape(t.Shape(), want.Shape) {
 		return fmt.Errorf("set tensor: %v for %v: %w", op.Type{DType: t.DType(), Shape: t.Shape()}, want, compute.ErrShape)
 	}
 	p.mu.Lock()

@@ -61,7 +61,7 @@ func (p *Plan) SetScalar(v Value, i int, x float32) error {
 	at := &p.io.Scalars[s.Attr.Vary[i]-1]
 	old := *at
 	*at = x
-	if _, err := s.Entry.Check(p.program.Types(s.In), s.Attr.At(p.io.Scalars)); err != nil {
+	if _, err := s.Entry.Check(p.recorded.Types(s.In), s.Attr.At(p.io.Scalars)); err != nil {
 		*at = old
 		return fmt.Errorf("set scalar: %w", err)
 	}

@@ -94,6 +94,7 @@ type memory struct {
 	upload, read *hostBlock
 	kept         []*block // by the program's kept values; nil for those that are tensors or kept twice
 	tensors      []spotted
+	scalars      []float32 // during a start
 }
 
 // spotted is a part of a block.
@@ -201,6 +202,10 @@ func (e *executable) bindTensors(m *memory, io *op.IO) error {
 
 // fillUpload copies the inputs to the staging memory.
 func (e *executable) fillUpload(m *memory, io *op.IO) {
+	if m.scalars = io.Scalars; m.scalars == nil {
+		m.scalars = e.plan.scalars
+	}
+	e.fillWords(m, m.scalars)
 	for i := range e.prog.Host {
 		if data := op.Bytes(io.Host[i]); len(data) > 0 && !e.large[i] {
 			copy(m.upload.bytes()[e.uploadAt[i]:], data)
@@ -221,9 +226,9 @@ func (e *executable) stage(m *memory, io *op.IO) error {
 	return nil
 }
 
-// enqueue gives the whole program to a stream. The caller has entered the context and holds the device's submit lock, which
-// guards the parameter blocks of the plan.
-func (e *executable) enqueue(m *memory, s driver.Stream, capturing bool) error {
+// enqueue gives the whole program to a stream, which captures it if there is a graph to make. The caller has entered the context
+// and holds the device's submit lock, which guards the parameter blocks of the plan.
+func (e *executable) enqueue(m *memory, s driver.Stream, graph *replay) error {
 	d := e.d
 	if e.inputs > 0 {
 		r := d.drv.MemcpyHtoDAsync(m.arena.ptr, m.upload.pointer(0), e.inputs, s)
@@ -240,8 +245,13 @@ func (e *executable) enqueue(m *memory, s driver.Stream, capturing bool) error {
 		}
 	}
 	for i := range e.actions {
-		if err := e.act(m, &e.actions[i], s, capturing); err != nil {
+		if err := e.act(m, &e.actions[i], s, graph != nil); err != nil {
 			return err
+		}
+		if graph != nil {
+			if err := e.note(graph, i, s); err != nil {
+				return err
+			}
 		}
 	}
 	for i, v := range e.prog.Read {
@@ -258,11 +268,23 @@ func (e *executable) enqueue(m *memory, s driver.Stream, capturing bool) error {
 func (e *executable) act(m *memory, a *action, s driver.Stream, capturing bool) error {
 	d := e.d
 	switch a.kind {
+	case uploading:
+		return d.check("cuMemcpyHtoDAsync", d.drv.MemcpyHtoDAsync(e.address(m, a.to), m.upload.pointer(a.staged), 4, s))
 	case copying:
 		return d.check("cuMemcpyDtoDAsync", d.drv.MemcpyDtoDAsync(e.address(m, a.to), e.address(m, a.from), a.n, s))
 	case filling:
+		a.vary(m.scalars)
 		return d.check("cuMemsetD32Async", d.drv.MemsetD32Async(e.address(m, a.to), a.word, a.n, s))
 	}
+	if err := e.patch(m, a); err != nil {
+		return err
+	}
+	return d.launched(a.name, &a.launch, s, d.drv.LaunchKernel(a.function, &a.launch, s), capturing)
+}
+
+// patch puts the addresses of a run into a launch, and its scalars.
+func (e *executable) patch(m *memory, a *action) error {
+	a.vary(m.scalars)
 	for _, q := range a.patches {
 		putAddress(a.launch.Params[q.at:], e.address(m, q.spot))
 	}
@@ -273,12 +295,12 @@ func (e *executable) act(m *memory, a *action, s driver.Stream, capturing bool) 
 			continue
 		}
 		t.Address = at
-		if r := d.drv.TensorMapEncode(a.launch.Params[t.at:t.at+tensormap.Size], &t.Map); r != driver.Success {
+		if r := e.d.drv.TensorMapEncode(a.launch.Params[t.at:t.at+tensormap.Size], &t.Map); r != driver.Success {
 			t.Address = 0
-			return d.check("cuTensorMapEncodeTiled", r)
+			return e.d.check("cuTensorMapEncodeTiled", r)
 		}
 	}
-	return d.launched(a.name, &a.launch, s, d.drv.LaunchKernel(a.function, &a.launch, s), capturing)
+	return nil
 }
 
 // launches counts the kernels of the program.

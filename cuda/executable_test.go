@@ -42,7 +42,7 @@ func direct(t testing.TB, d *Device, p *op.Program, io *op.IO) []any {
 	t.Helper()
 	x := compiled(t, d, p)
 	defer x.Close()
-	want := &op.IO{Host: io.Host, Tensors: io.Tensors}
+	want := &op.IO{Host: io.Host, Tensors: io.Tensors, Scalars: io.Scalars}
 	for _, s := range p.Read {
 		want.Read = append(want.Read, op.MakeSlice(p.Values[s].Type))
 	}

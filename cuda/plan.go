@@ -18,13 +18,15 @@ type plan struct {
 	actions []action
 	places  []place // of the values, then of scratch memory
 
-	arena    uint64   // bytes of the memory of a run
-	fullest  int      // step during which most of it is in use, −1 if there is none
-	inputs   uint64   // bytes at its beginning that one copy fills
-	large    []bool   // by host value: it is copied in pieces, and has no place in the staging memory
-	uploadAt []uint64 // where each other host value lies in the staging memory; below inputs those that the one copy brings
-	upload   uint64   // bytes of that
-	readAt   []uint64 // where each result lies in its staging memory
+	scalars  []float32 // of a run that is given none, see op.IO.Scalars
+	fixed    bool      // it makes no graph, because that could not be given the scalars of a run
+	arena    uint64    // bytes of the memory of a run
+	fullest  int       // step during which most of it is in use, −1 if there is none
+	inputs   uint64    // bytes at its beginning that one copy fills
+	large    []bool    // by host value: it is copied in pieces, and has no place in the staging memory
+	uploadAt []uint64  // where each other host value lies in the staging memory; below inputs those that the one copy brings
+	upload   uint64    // bytes of that
+	readAt   []uint64  // where each result lies in its staging memory
 	read     uint64
 }
 
@@ -56,6 +58,8 @@ type action struct {
 	launch   driver.Launch
 	patches  []patch // addresses in launch.Params
 	maps     []mapPatch
+	scalars  []scalarPatch
+	staged   uint64 // where the staging memory has the word to upload
 	from, to spot
 	n        uint64 // bytes of a copy, words of a fill
 	word     uint32
@@ -67,12 +71,19 @@ const (
 	launching actionKind = iota
 	copying
 	filling
+	uploading // a word
 )
 
 // patch is an address in a parameter block.
 type patch struct {
 	at int
 	spot
+}
+
+// scalarPatch is a number in a parameter block, or the word of a fill, that differs from run to run.
+type scalarPatch struct {
+	at       int
+	variable int // index in op.IO.Scalars
 }
 
 // mapPatch is a tensor map in a parameter block. Its Address is the one that is encoded there; 0 at first.
@@ -105,7 +116,7 @@ func (d *device) plan(p *op.Program) (*plan, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
-	pl := &plan{prog: p, homes: p.Homes(), places: make([]place, len(p.Values))}
+	pl := &plan{prog: p, homes: p.Homes(), places: make([]place, len(p.Values)), scalars: p.Recorded()}
 	var uses []op.Use
 	for i := range p.Steps {
 		s := &p.Steps[i]
@@ -114,13 +125,18 @@ func (d *device) plan(p *op.Program) (*plan, error) {
 			pl.release()
 			return nil, err
 		}
-		if err := d.addStep(pl, p, s, l); err != nil {
+		err = d.addStep(pl, p, s, l)
+		if err == nil && s.Attr.Varies() {
+			err = d.findScalars(p, s, l, pl.actions[len(pl.actions)-len(l.Actions):])
+		}
+		if err != nil {
 			pl.release()
 			return nil, fmt.Errorf("%s %v: %w", stepName(s), p.Types(s.In), err)
 		}
 		uses = append(uses, use(p, s, l))
 	}
 	pl.arrange(uses, d.large)
+	pl.stageWords()
 	return pl, nil
 }
 

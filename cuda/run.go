@@ -79,7 +79,7 @@ func (e *executable) run(dev *Device, m *memory, io *op.IO, resolve compute.Reso
 func (e *executable) submit(dev *Device, m *memory, io *op.IO, resolve compute.Resolve) error {
 	e.d.submit.Lock()
 	defer e.d.submit.Unlock()
-	if err := e.enqueue(m, e.d.home.handle, false); err != nil {
+	if err := e.enqueue(m, e.d.home.handle, nil); err != nil {
 		return err
 	}
 	kept := e.keep(m, dev)
@@ -133,10 +133,16 @@ type replay struct {
 	*memory
 	at   []driver.Ptr // the tensors whose addresses are in the graph
 	exec driver.GraphExec
+
+	nodes   []varyingNode
+	scalars []float32    // that they have
+	of      driver.Graph // whose nodes can be changed as long as it is there
 }
 
 // replayable: what is kept needs new memory in each run.
-func (e *executable) replayable() bool { return len(e.prog.Keep) == 0 && len(e.actions) >= worthwhile }
+func (e *executable) replayable() bool {
+	return len(e.prog.Keep) == 0 && len(e.actions) >= worthwhile && !e.fixed
+}
 
 // replay runs the program as a graph if it can: done is false if not, and then nothing has happened.
 func (e *executable) replay(io *op.IO, resolve compute.Resolve) (done bool, err error) {
@@ -152,7 +158,7 @@ func (e *executable) replay(io *op.IO, resolve compute.Resolve) (done bool, err 
 	}
 	e.fillUpload(g.memory, io)
 	if err = e.stage(g.memory, io); err == nil {
-		err = e.launch(g, io, resolve)
+		err = e.launch(g, bound, io, resolve)
 	}
 	if err != nil {
 		e.d.settleHome()
@@ -163,9 +169,12 @@ func (e *executable) replay(io *op.IO, resolve compute.Resolve) (done bool, err 
 	return true, nil
 }
 
-func (e *executable) launch(g *replay, io *op.IO, resolve compute.Resolve) error {
+func (e *executable) launch(g *replay, bound *memory, io *op.IO, resolve compute.Resolve) error {
 	e.d.submit.Lock()
 	defer e.d.submit.Unlock()
+	if err := e.varyNodes(g, bound.tensors); err != nil {
+		return err
+	}
 	if err := e.d.check("cuGraphLaunch", e.d.drv.GraphLaunch(g.exec, e.d.home.handle)); err != nil {
 		return err
 	}
@@ -225,8 +234,8 @@ func (e *executable) record(bound *memory) (*replay, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.tensors = bound.tensors
-	g := &replay{memory: m, at: snapshot(bound)}
+	m.tensors, m.scalars = bound.tensors, e.plan.scalars
+	g := &replay{memory: m, at: snapshot(bound), scalars: slices.Clone(e.plan.scalars)}
 	err = e.capture(g)
 	m.tensors = nil
 	if err != nil {
@@ -249,14 +258,17 @@ func (e *executable) capture(g *replay) error {
 	if err := d.check("cuStreamBeginCapture", d.drv.StreamBeginCapture(s)); err != nil {
 		return err
 	}
-	err = e.enqueue(g.memory, s, true)
+	err = e.enqueue(g.memory, s, g)
 	handle, ended := d.endCapture(s)
 	if err == nil {
 		err = ended
 	}
-	if handle != 0 {
-		defer d.drv.GraphDestroy(handle)
-	}
+	keep := false
+	defer func() {
+		if handle != 0 && !keep {
+			d.drv.GraphDestroy(handle)
+		}
+	}()
 	if err != nil {
 		return err
 	}
@@ -268,6 +280,9 @@ func (e *executable) capture(g *replay) error {
 	if err := d.check("cuGraphUpload", d.drv.GraphUpload(g.exec, d.home.handle)); err != nil {
 		d.drv.GraphExecDestroy(g.exec)
 		return err
+	}
+	if keep = len(g.nodes) > 0; keep {
+		g.of = handle
 	}
 	return nil
 }
@@ -321,6 +336,9 @@ func (e *executable) giveUp(g *replay) {
 func (e *executable) destroyGraph(g *replay) {
 	e.d.enterDead()
 	e.d.drv.GraphExecDestroy(g.exec)
+	if g.of != 0 {
+		e.d.drv.GraphDestroy(g.of)
+	}
 	e.d.leave()
 	g.release()
 }

@@ -30,6 +30,7 @@ type device struct {
 	pipelines pipelines
 	tuner     *tuner
 	timed     bool
+	threshold uint64                                                                                           // dispatches of a command buffer
 	lowerStep func(s *op.Step, in, out []op.Type, caps *wgsl.Caps, choose wgsl.Chooser) (wgsl.Lowering, error) // wgsl.Lower
 
 	mu          sync.Mutex
@@ -52,8 +53,8 @@ type Stats struct {
 
 func newDevice(drv driver, info AdapterInfo, c *config) *Device {
 	d := &device{
-		drv: drv, info: info, log: c.log, timed: c.timestamps, lowerStep: wgsl.Lower, executables: map[*executable]bool{},
-		pipelines: pipelines{drv: drv, byKey: map[string]*pipeline{}},
+		drv: drv, info: info, log: c.log, timed: c.timestamps, threshold: uint64(c.threshold), lowerStep: wgsl.Lower,
+		executables: map[*executable]bool{}, pipelines: pipelines{drv: drv, byKey: map[string]*pipeline{}},
 	}
 	d.pool = newPool(drv, info.Limits.MaxBuffer, c.memory, d.dropIdle)
 	dev := &Device{device: d}

@@ -22,7 +22,8 @@
 //
 // # Device loss
 //
-// Once a device is lost everything fails with compute.ErrDeviceLost; close it and open another. This holds for losses that
+// Once a device is lost everything fails with compute.ErrDeviceLost; close it and open another, for which the Recompile method of
+// package batch prepares plans that there are. This holds for losses that
 // the library reports. The pinned library ends the process when the driver reports a loss, or has no memory left, in the
 // middle of a submission; no error reaches us there. Validation cannot cause that: whatever could fail to validate is
 // checked before it reaches the library.

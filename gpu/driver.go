@@ -29,8 +29,8 @@ type driver interface {
 	read(readback object, offset uint64, dst []byte)
 	unmap(readback object) error
 
-	// submit records and submits. If it returns nil, s.done will be called once, when the work has finished or failed, and
-	// after the outcome of everything made before is known; else nothing was submitted.
+	// submit records and submits. If it returns nil, s.done will be called once, when the work has finished or failed, also to be
+	// recorded to the end, and after the outcome of everything made before is known; else nothing was submitted.
 	submit(s *submission) error
 
 	// lost returns the reason once the device is lost, for ever after.
@@ -77,6 +77,7 @@ type command struct {
 // submission is the work of one run.
 type submission struct {
 	commands []command
+	cuts     []int         // where command buffers end but the last; each is submitted before the next is recorded
 	staging  []object      // the upload and readback buffers in commands; mapped at completion
 	timed    bool          // measure gpuTime
 	gpuTime  time.Duration // from the first to the last command, valid in done

@@ -180,10 +180,11 @@ func (d *native) together(f func() error) error { return f() }
 func (d *native) ready(_ object, f func(error)) { f(nil) }
 
 func (d *native) lost() error {
-	var text [512]C.char
-	if C.wl_device_lost(d.dev, &text[0], C.size_t(len(text))) == 0 {
+	if C.wl_device_lost(d.dev, nil, 0) == 0 {
 		return nil
 	}
+	var text [512]C.char
+	C.wl_device_lost(d.dev, &text[0], C.size_t(len(text)))
 	return fmt.Errorf("%s: %w", C.GoString(&text[0]), compute.ErrDeviceLost)
 }
 

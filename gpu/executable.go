@@ -4,6 +4,9 @@ import (
 	"runtime"
 	"sync"
 	"time"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
 )
 
 // Executable is a compiled program; see [Device.Compile]. It is safe for concurrent use; runs may overlap.
@@ -21,8 +24,6 @@ type executable struct {
 	mu      sync.Mutex
 	closed  bool
 	idle    []*instance
-	arena   *buffer // uniforms, the same for all runs
-	filled  bool    // a submission has filled the arena
 	gpuTime time.Duration
 }
 
@@ -30,12 +31,14 @@ type executable struct {
 type instance struct {
 	buffers []*buffer // by place; of unstable places only during a run
 	groups  []group   // by action
+	uniform []byte    // contents of the arena; nil until it has some
+	scalars []float32 // in them
+	run     run
 }
 
 type group struct {
 	object
-	ids   []uint64 // of the buffers that it binds
-	arena *buffer
+	ids []uint64 // of the buffers that it binds
 }
 
 // maxIdle is how many instances an executable keeps between runs.
@@ -70,12 +73,7 @@ func (x *Executable) GPUTime() time.Duration {
 func (e *executable) close() {
 	e.mu.Lock()
 	e.closed = true
-	arena := e.arena
-	e.arena = nil
 	e.mu.Unlock()
-	if arena != nil {
-		arena.release()
-	}
 	if e.d.enter() != nil {
 		return // teardown has freed the rest, or will
 	}
@@ -120,11 +118,17 @@ func (e *executable) acquire() (*instance, error) {
 	}
 	e.mu.Unlock()
 	in := &instance{buffers: make([]*buffer, len(e.sizes)), groups: make([]group, len(e.actions))}
+	in.run = run{executable: e, in: in}
+	in.run.sub.done = in.run.done
 	for i, n := range e.sizes {
 		if !e.stable[i] {
 			continue
 		}
-		b, err := e.d.pool.get(storageBuffer, n)
+		kind := storageBuffer
+		if i == e.arena {
+			kind = uniformBuffer
+		}
+		b, err := e.d.pool.get(kind, n)
 		if err != nil {
 			in.free()
 			return nil, err
@@ -132,6 +136,15 @@ func (e *executable) acquire() (*instance, error) {
 		in.buffers[i] = b
 	}
 	return in, nil
+}
+
+// begin makes the instance's run ready for another start.
+func (in *instance) begin(io *op.IO, resolve compute.Resolve) *run {
+	r := &in.run
+	r.io, r.resolve = io, resolve
+	r.uploads, r.readback = r.uploads[:0], r.readback[:0]
+	r.sub.commands, r.sub.cuts, r.sub.staging, r.sub.gpuTime = r.sub.commands[:0], r.sub.cuts[:0], r.sub.staging[:0], 0
+	return r
 }
 
 // recycle takes an instance back after a run; not to be used again if the run failed, whatever of it was at fault.

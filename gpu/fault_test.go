@@ -30,6 +30,16 @@ type faulty struct {
 	inFlight map[*watched]int
 	dead     error
 	closed   bool
+	calls    map[string]int // since reset
+	written  []int          // bytes of each write since then
+	order    []string       // of calls that concern staging, and submissions
+	buffers  int            // command buffers
+}
+
+func (f *faulty) reset() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls, f.written, f.order, f.buffers = map[string]int{}, nil, nil, 0
 }
 
 type watched struct {
@@ -83,6 +93,9 @@ func (f *faulty) hit(call string) error {
 	defer f.mu.Unlock()
 	if f.closed {
 		f.t.Errorf("%s after close", call)
+	}
+	if f.calls != nil {
+		f.calls[call]++
 	}
 	if f.fail != call {
 		return nil
@@ -156,13 +169,27 @@ func (f *faulty) together(g func() error) error { return f.driver.together(g) }
 
 func (f *faulty) ready(o object, g func(error)) { f.driver.ready(f.unwrap(o), g) }
 
-func (f *faulty) write(o object, at uint64, data []byte) { f.driver.write(f.unwrap(o), at, data) }
-func (f *faulty) read(o object, at uint64, dst []byte)   { f.driver.read(f.unwrap(o), at, dst) }
+func (f *faulty) write(o object, at uint64, data []byte) {
+	f.mu.Lock()
+	f.written, f.order = append(f.written, len(data)), append(f.order, "write")
+	f.mu.Unlock()
+	f.driver.write(f.unwrap(o), at, data)
+}
+
+func (f *faulty) read(o object, at uint64, dst []byte) {
+	f.mu.Lock()
+	f.order = append(f.order, "read")
+	f.mu.Unlock()
+	f.driver.read(f.unwrap(o), at, dst)
+}
 
 func (f *faulty) unmap(o object) error {
 	if err := f.hit("unmap"); err != nil {
 		return err
 	}
+	f.mu.Lock()
+	f.order = append(f.order, "unmap")
+	f.mu.Unlock()
 	return f.driver.unmap(f.unwrap(o))
 }
 
@@ -197,6 +224,7 @@ func (f *faulty) submit(s *submission) error {
 		s.done(errors.Join(err, late))
 	}
 	f.mu.Lock()
+	f.order, f.buffers = append(f.order, "submit"), f.buffers+len(s.cuts)+1
 	for _, w := range used {
 		f.inFlight[w]++
 	}

@@ -234,7 +234,7 @@ func (c *contender) sample(ctx context.Context, io *op.IO) error {
 func single(ctx context.Context, dev *Device, p *op.Program, s *op.Step) (*op.Program, *op.IO, error) {
 	alone, io := &op.Program{}, &op.IO{}
 	step := *s
-	step.In = nil
+	step.In, step.Attr.Vary = nil, nil
 	slots := map[op.Slot]op.Slot{}
 	for _, in := range s.In {
 		slot, ok := slots[in]

@@ -26,6 +26,7 @@ type flight struct {
 	s      *submission
 	words  []int32 // C memory, which callbacks write to; see shim.h
 	stamps C.wl_stamps
+	failed error // why some of it was not recorded
 }
 
 // commandBuffers recycles the C commands of submissions; handles in them are integers, so the collector skips them.
@@ -80,7 +81,7 @@ func (d *native) submit(s *submission) error {
 	for _, o := range s.staging {
 		o.(*nativeBuffer).at = nil // until land
 	}
-	if err := d.launch(f, cs, staging); err != nil {
+	if err := d.launch(f, cs, s.cuts, staging); err != nil {
 		d.giveStamps(f.stamps)
 		return err
 	}
@@ -121,8 +122,8 @@ func checkMapped(s *submission) error {
 func (d *native) poll() {
 	waiting := time.Now() // since the last completion
 	pause := time.Duration(0)
+	var e C.wl_error // of which C sees the address: one for all questions
 	for {
-		var e C.wl_error
 		lost := d.lost()
 		if lost == nil { // asking a lost device aborts the process
 			C.wl_device_poll(d.dev, C.int64_t(pause), &e)
@@ -175,6 +176,9 @@ func (d *native) land(f *flight, lost error) error {
 		return lost // the status stays allocated: callbacks may still come
 	}
 	defer f.freeWords()
+	if f.failed != nil {
+		return f.failed
+	}
 	for i := range f.words {
 		if atomic.LoadInt32(&f.words[i]) != C.WL_DONE {
 			return fmt.Errorf("submission failed: %s", [...]string{"work", "timestamps", "mapping"}[min(i, C.WL_STAGING)])
@@ -197,8 +201,8 @@ func (d *native) land(f *flight, lost error) error {
 	return callError("unmap timestamps", &e)
 }
 
-// launch crosses into C, where everything is recorded and submitted in one call.
-func (d *native) launch(f *flight, commands []C.wl_command, staging []C.wl_staging) error {
+// launch crosses into C, where everything is recorded and submitted in one call. It fails if nothing was.
+func (d *native) launch(f *flight, commands []C.wl_command, cuts []int, staging []C.wl_staging) error {
 	n := C.WL_STAGING + len(staging)
 	p := (*int32)(C.calloc(C.size_t(n), 4))
 	if p == nil {
@@ -206,13 +210,15 @@ func (d *native) launch(f *flight, commands []C.wl_command, staging []C.wl_stagi
 	}
 	f.words = unsafe.Slice(p, n)
 	var e C.wl_error
-	C.wl_submit(d.dev, unsafe.SliceData(commands), C.size_t(len(commands)), unsafe.SliceData(staging), C.size_t(len(staging)),
-		f.stamps, (*C.int32_t)(p), &e)
+	submitted := C.wl_submit(d.dev, unsafe.SliceData(commands), C.size_t(len(commands)), (*C.size_t)(unsafe.Pointer(unsafe.SliceData(cuts))),
+		C.size_t(len(cuts)), unsafe.SliceData(staging), C.size_t(len(staging)), f.stamps, (*C.int32_t)(p), &e)
 	err := callError("submit", &e)
-	if err != nil {
+	if submitted == 0 {
 		f.freeWords()
+		return err
 	}
-	return err
+	f.failed = err
+	return nil
 }
 
 func (f *flight) freeWords() {
@@ -316,7 +322,7 @@ func (d *native) bestClock(stamps C.wl_stamps) (clock, error) {
 func (d *native) readClock(stamps C.wl_stamps) (clock, error) {
 	f := &flight{stamps: stamps}
 	before := time.Now()
-	if err := d.launch(f, nil, nil); err != nil {
+	if err := d.launch(f, nil, nil, nil); err != nil {
 		return clock{}, err
 	}
 	for !f.landed() {

@@ -138,6 +138,11 @@ func TestDriverErrors(t *testing.T) {
 	again := &submission{commands: []command{{from: a, to: b, size: 256}}, staging: []object{b}, done: never}
 	require.Error(t, d.submit(again), "still mapped")
 	require.NoError(t, d.unmap(b))
+	// What is wrong behind a cut is told when the work before it is done.
+	require.NoError(t, d.submit(&submission{commands: []command{{from: a, to: b, size: 256}, {from: a, to: b, fromOffset: 128, size: 256}},
+		cuts: []int{1}, staging: []object{b}, done: func(err error) { done <- err }}))
+	require.ErrorContains(t, <-done, "submit")
+	require.NoError(t, d.lost())
 	up.free()
 	a.free()
 	b.free()

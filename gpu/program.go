@@ -1,6 +1,7 @@
 package gpu
 
 import (
+	"encoding/binary"
 	"fmt"
 
 	"github.com/wavelane/wavelane/compute"
@@ -11,13 +12,26 @@ import (
 // plan is a program made ready for this device: everything that does not depend on the data of a run.
 type plan struct {
 	prog    *op.Program
-	homes   []op.Slot // by value: whose place it has, see op.Program.Homes
+	homes   []op.Slot // by value: whose place it has, see op.Program.Homes and view
 	actions []action
-	uniform []byte // contents of the uniform arena, a slot of uniformSlot bytes per distinct parameter block
 
-	// Memory. Places are buffers of a run: first those of the values, then shared ones for scratch.
+	// The uniform arena has a slot of uniformSlot bytes per distinct parameter block, behind them one for each block with scalars
+	// that vary from run to run.
+	arena    int // its place
+	uniform  []byte
+	varying  int    // where those begin
+	own      []byte // they
+	variable []variable
+	scalars  []float32 // of a run that is given none, see op.IO.Scalars
+
+	dispatches uint64
+	piece      uint64 // dispatches in a command buffer
+
+	// Memory. Places are buffers of a run: blocks that values and scratch memory share, those of tensors and kept results, the arena.
+	place  []int    // by value
 	sizes  []uint64 // bytes of each place
 	stable []bool   // the same buffer in every run of an instance, as opposed to tensors and kept results
+	blocks *op.Arrangement
 
 	uploads, reads packing // of the host values and of the results
 }
@@ -30,6 +44,7 @@ type action struct {
 	dynamic  uint32
 	grid     [3]uint32
 	volatile bool // some place is not stable
+	varies   bool // its parameters are among those that vary
 }
 
 // region is a part of a place.
@@ -60,38 +75,47 @@ func (d *device) plan(p *op.Program, choose wgsl.Chooser) (*plan, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
-	pl := &plan{prog: p, homes: p.Homes()}
-	for i, v := range p.Values {
-		pl.sizes = append(pl.sizes, wgsl.BufferSize(v.Bytes()))
-		pl.stable = append(pl.stable, v.Source != op.FromTensor && pl.homes[i] == op.Slot(i))
+	pl := &plan{prog: p, homes: p.Homes(), scalars: p.Recorded()}
+	views := pl.view()
+	lowerings := make([]wgsl.Lowering, len(p.Steps))
+	for i := range p.Steps {
+		if views[i] {
+			continue
+		}
+		var err error
+		if lowerings[i], err = d.lower(p, &p.Steps[i], choose); err != nil {
+			return nil, err
+		}
 	}
-	for _, s := range p.Keep {
-		pl.stable[s] = false
+	if err := d.arrange(pl, lowerings); err != nil {
+		return nil, err
 	}
 	uniforms := map[string]uint32{}
 	for i := range p.Steps {
 		s := &p.Steps[i]
-		lowering, err := d.lower(p, s, choose)
+		probe, err := d.probe(p, s, choose)
 		if err != nil {
 			return nil, err
 		}
-		if err := d.addStep(pl, s, lowering, uniforms); err != nil {
+		if err := d.addStep(pl, i, lowerings[i], uniforms, probe); err != nil {
 			return nil, fmt.Errorf("%s %v: %w", name(s), p.Types(s.In), err)
 		}
 	}
+	pl.addArena()
+	pl.piece = pieces(pl.dispatches, d.threshold)
 	for _, s := range p.Host {
 		pl.uploads.add(uint64(p.Values[s].Bytes()), d.caps().MaxBuffer)
 	}
 	for _, s := range p.Read {
 		pl.reads.add(uint64(p.Values[s].Bytes()), d.caps().MaxBuffer)
 	}
-	for i, n := range pl.sizes {
-		if n > d.info.Limits.MaxBuffer {
-			return nil, fmt.Errorf("%s needs a buffer of %d bytes, the device allows %d: %w", placeName(p, i), n,
-				d.info.Limits.MaxBuffer, compute.ErrTooLarge)
-		}
-	}
 	return pl, nil
+}
+
+// pieces returns how many dispatches each command buffer has of a program that is cut into equal ones of at most so many.
+func pieces(dispatches, threshold uint64) uint64 {
+	n := max(1, (dispatches+threshold-1)/threshold)
+	return max(1, (dispatches+n-1)/n)
 }
 
 // packing lays out data in staging buffers, of which more than one is needed only for data beyond the largest buffer.
@@ -142,24 +166,20 @@ func (d *device) lower(p *op.Program, s *op.Step, choose wgsl.Chooser) (wgsl.Low
 
 // addStep appends the actions of a step after checking them against the device's limits: what gets past here may not make
 // the library fail, because some of its failures end the process.
-func (d *device) addStep(pl *plan, s *op.Step, l wgsl.Lowering, uniforms map[string]uint32) error {
-	scratch := pl.scratch(l.Scratch)
+func (d *device) addStep(pl *plan, step int, l wgsl.Lowering, uniforms map[string]uint32, probe probe) error {
+	s := &pl.prog.Steps[step]
 	locate := func(b wgsl.Buffer) (region, error) {
-		place := -1
+		r, size := region{offset: b.Offset, size: b.Size}, uint64(0) // the place may be larger than what it is used for
+		value := func(v op.Slot) { r.place, size = pl.place[v], pl.bytes(v) }
 		switch {
 		case b.Role == wgsl.Operand && b.Index < len(s.In):
-			place = int(pl.homes[s.In[b.Index]])
+			value(s.In[b.Index])
 		case b.Role == wgsl.Result && b.Index < len(s.Out):
-			place = int(pl.homes[s.Out[b.Index]])
-		case b.Role == wgsl.Scratch && b.Index < len(scratch):
-			place = scratch[b.Index]
+			value(s.Out[b.Index])
+		case b.Role == wgsl.Scratch && b.Index < len(l.Scratch):
+			r.place, size = pl.blocks.Scratch[step][b.Index], l.Scratch[b.Index]
 		default:
 			return region{}, fmt.Errorf("internal error: no buffer %+v", b)
-		}
-		r := region{place, b.Offset, b.Size}
-		size := pl.sizes[place]
-		if b.Role == wgsl.Scratch {
-			size = l.Scratch[b.Index] // the place may be larger
 		}
 		if r.size == 0 && r.offset < size {
 			r.size = size - r.offset
@@ -170,13 +190,13 @@ func (d *device) addStep(pl *plan, s *op.Step, l wgsl.Lowering, uniforms map[str
 		return r, nil
 	}
 	for k := range s.Entry.Updates {
-		from, to := pl.homes[s.In[k]], pl.homes[s.Out[k]]
-		if n := pl.sizes[to]; from != to {
-			pl.actions = append(pl.actions, action{bind: []region{{int(from), 0, n}, {int(to), 0, n}},
+		from, to := pl.place[s.In[k]], pl.place[s.Out[k]]
+		if n := pl.bytes(s.Out[k]); from != to {
+			pl.actions = append(pl.actions, action{bind: []region{{from, 0, n}, {to, 0, n}},
 				volatile: !pl.stable[from] || !pl.stable[to]})
 		}
 	}
-	for _, x := range l.Actions {
+	for i, x := range l.Actions {
 		var a action
 		var bind []wgsl.Buffer
 		if x.Dispatch != nil {
@@ -210,36 +230,31 @@ func (d *device) addStep(pl *plan, s *op.Step, l wgsl.Lowering, uniforms map[str
 			return err
 		}
 		a.pipeline, a.kernel, a.grid = p, x.Dispatch.Kernel, x.Dispatch.Grid
+		pl.dispatches++
 		if a.kernel.Uniform > 0 {
-			a.dynamic = pl.params(x.Dispatch.Params, uniforms)
+			if a.varies, err = pl.varyingParams(&a, x.Dispatch, probe, i); err != nil {
+				return err
+			}
+			if !a.varies {
+				a.dynamic = pl.params(x.Dispatch.Params, uniforms)
+			}
 		}
 		pl.actions = append(pl.actions, a)
 	}
 	return nil
 }
 
-// scratch finds places for the scratch memory of a step. Steps run one after another, so all share the same places.
-// Reusing the memory of values whose last reader has run would be decided here as well.
-func (pl *plan) scratch(sizes []uint64) []int {
-	first := len(pl.prog.Values)
-	places := make([]int, len(sizes))
-	for i, n := range sizes {
-		places[i] = first + i
-		if first+i == len(pl.sizes) {
-			pl.sizes = append(pl.sizes, 0)
-			pl.stable = append(pl.stable, true)
-		}
-		pl.sizes[first+i] = max(pl.sizes[first+i], wgsl.BufferSize(int(n)))
+// block is parameters in their slot.
+func block(words []uint32) (slot [uniformSlot]byte) {
+	for i, w := range words {
+		binary.LittleEndian.PutUint32(slot[4*i:], w)
 	}
-	return places
+	return slot
 }
 
 // params returns the offset of a parameter block in the uniform arena.
 func (pl *plan) params(words []uint32, known map[string]uint32) uint32 {
-	var slot [uniformSlot]byte
-	for i, w := range words {
-		slot[4*i], slot[4*i+1], slot[4*i+2], slot[4*i+3] = byte(w), byte(w>>8), byte(w>>16), byte(w>>24)
-	}
+	slot := block(words)
 	key := string(slot[:])
 	at, ok := known[key]
 	if !ok {
@@ -317,11 +332,4 @@ func checkKernel(k *wgsl.Kernel, l *wgsl.Caps) error {
 			compute.ErrTooLarge)
 	}
 	return nil
-}
-
-func placeName(p *op.Program, i int) string {
-	if i < len(p.Values) {
-		return fmt.Sprintf("a value of type %v", p.Values[i].Type)
-	}
-	return "scratch memory"
 }

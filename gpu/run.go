@@ -9,13 +9,13 @@ import (
 	"github.com/wavelane/wavelane/internal/op"
 )
 
-// run is one execution, from Start to completion.
+// run is one execution, from Start to completion. Its memory is the instance's, whose next run has it again.
 type run struct {
 	*executable
 	in       *instance
 	io       *op.IO
-	arena    *buffer
-	fills    bool // the arena
+	resolve  compute.Resolve
+	filling  *buffer // brings the arena's contents; nil if it has them
 	uploads  []*buffer
 	readback []*buffer
 	sub      submission
@@ -36,10 +36,12 @@ func (e *executable) start(dev *Device, io *op.IO, resolve compute.Resolve) (err
 	if err := e.d.begin(); err != nil {
 		return err
 	}
-	r := &run{executable: e, io: io}
+	var r *run
 	defer func() {
 		if err != nil {
-			r.release(false) // a failed submit may have unmapped what it was given
+			if r != nil {
+				r.release(false) // a failed submit may have unmapped what it was given
+			}
 			err = e.d.failed(err)
 			e.d.end()
 		}
@@ -53,9 +55,11 @@ func (e *executable) start(dev *Device, io *op.IO, resolve compute.Resolve) (err
 	if err := e.prog.CheckIO(io); err != nil {
 		return err
 	}
-	if r.in, err = e.acquire(); err != nil {
+	in, err := e.acquire()
+	if err != nil {
 		return err
 	}
+	r = in.begin(io, resolve)
 	if err := r.bindTensors(); err != nil {
 		return err
 	}
@@ -67,26 +71,20 @@ func (e *executable) start(dev *Device, io *op.IO, resolve compute.Resolve) (err
 	}
 	r.record()
 	kept := r.keep(dev)
-	r.sub.done = func(err error) { r.done(err, resolve) }
 	if err := e.d.drv.submit(&r.sub); err != nil {
 		for _, t := range kept {
 			t.Close()
 		}
 		return fmt.Errorf("submit a program of %d steps: %w", len(e.prog.Steps), err)
 	}
-	if r.arena != nil {
-		e.mu.Lock()
-		e.filled = e.filled || r.arena == e.arena
-		e.mu.Unlock()
-	}
 	e.d.mu.Lock()
 	e.d.stats.Runs++
-	e.d.stats.Dispatches += uint64(e.dispatches())
+	e.d.stats.Dispatches += e.dispatches
 	e.d.mu.Unlock()
 	if len(kept) > 0 {
-		io.Keep = make([]compute.Tensor, len(kept))
-		for i, t := range kept {
-			io.Keep[i] = t
+		io.Keep = io.Keep[:0]
+		for _, t := range kept {
+			io.Keep = append(io.Keep, t)
 		}
 	}
 	return nil
@@ -103,18 +101,18 @@ func (r *run) bindTensors() error {
 		if err != nil {
 			return fmt.Errorf("tensor %d: %w", i, err)
 		}
-		r.in.buffers[s] = b // given back even if it is at fault
+		r.in.buffers[r.place[s]] = b // given back even if it is at fault
 		if err := b.fault(); err != nil {
 			return fmt.Errorf("tensor %d of shape %v: %w", i, r.io.Tensors[i].Shape(), err)
 		}
 	}
 	for _, s := range r.prog.Keep {
-		if r.in.buffers[s] == nil {
-			b, err := r.d.pool.get(storageBuffer, r.sizes[s])
+		if r.in.buffers[r.place[s]] == nil {
+			b, err := r.d.pool.get(storageBuffer, r.bytes(s))
 			if err != nil {
 				return fmt.Errorf("result of shape %v: %w", r.prog.Values[s].Shape, err)
 			}
-			r.in.buffers[s] = b
+			r.in.buffers[r.place[s]] = b
 		}
 	}
 	return nil
@@ -122,25 +120,10 @@ func (r *run) bindTensors() error {
 
 // bindGroups makes the bind groups that the instance does not have already for the buffers it has now.
 func (r *run) bindGroups() error {
-	if len(r.uniform) > 0 {
-		r.executable.mu.Lock()
-		arena := r.executable.arena
-		if arena != nil {
-			arena.retain()
-		}
-		r.executable.mu.Unlock()
-		if arena == nil {
-			var err error
-			if arena, err = r.newArena(); err != nil {
-				return err
-			}
-		}
-		r.arena = arena
-	}
 	var needed []int // actions
 	for i := range r.actions {
 		a, g := &r.actions[i], &r.in.groups[i]
-		if a.pipeline == nil || g.object != nil && (!a.volatile && g.arena == r.arena || r.bound(a, g)) {
+		if a.pipeline == nil || g.object != nil && (!a.volatile || r.bound(a, g)) {
 			continue
 		}
 		if g.object != nil {
@@ -159,7 +142,7 @@ func (r *run) bindGroups() error {
 func (r *run) makeGroups(actions []int) (err error) {
 	for _, i := range actions {
 		a, g := &r.actions[i], &r.in.groups[i]
-		g.ids, g.arena = g.ids[:0], r.arena
+		g.ids = g.ids[:0]
 		var few [16]binding
 		bind := few[:0]
 		for _, x := range a.bind {
@@ -168,7 +151,7 @@ func (r *run) makeGroups(actions []int) (err error) {
 			bind = append(bind, binding{b.object, b.base + x.offset, x.size})
 		}
 		if a.kernel.Uniform > 0 {
-			bind = append(bind, binding{r.arena.object, 0, uint64(a.kernel.Uniform)})
+			bind = append(bind, binding{r.in.buffers[r.arena].object, 0, uint64(a.kernel.Uniform)})
 		}
 		if g.object, err = r.d.drv.newGroup(a.pipeline.object, bind); err != nil {
 			g.object = nil
@@ -184,33 +167,11 @@ func (r *run) bound(a *action, g *group) bool {
 			return false
 		}
 	}
-	return g.arena == r.arena
-}
-
-// newArena makes the buffer of the uniforms, which all runs of the executable share: their contents never change.
-func (r *run) newArena() (*buffer, error) {
-	b, err := r.d.pool.get(uniformBuffer, uint64(len(r.uniform)))
-	if err != nil {
-		return nil, err
-	}
-	r.executable.mu.Lock()
-	defer r.executable.mu.Unlock()
-	switch {
-	case r.executable.arena != nil: // another run was faster
-		b.release()
-		return r.executable.arena.retain(), nil
-	case r.closed: // for this run only
-		return b, nil
-	}
-	r.executable.arena = b.retain()
-	return b, nil
+	return true
 }
 
 // stage copies the inputs into upload buffers and reserves readback buffers.
 func (r *run) stage() error {
-	r.executable.mu.Lock()
-	r.fills = r.arena != nil && !(r.filled && r.arena == r.executable.arena)
-	r.executable.mu.Unlock()
 	for _, n := range r.plan.uploads.sizes {
 		b, err := r.d.pool.get(uploadBuffer, n)
 		if err != nil {
@@ -222,17 +183,11 @@ func (r *run) stage() error {
 		if data := op.Bytes(r.io.Host[i]); len(data) > 0 {
 			at := r.plan.uploads.at[i]
 			r.d.drv.write(r.uploads[at.buffer].object, at.offset, data)
-			r.copy(r.uploads[at.buffer], at.offset, r.in.buffers[s], 0, uint64(len(data)))
+			r.copy(r.uploads[at.buffer], at.offset, r.in.buffers[r.place[s]], 0, uint64(len(data)))
 		}
 	}
-	if r.fills {
-		b, err := r.d.pool.get(uploadBuffer, uint64(len(r.uniform)))
-		if err != nil {
-			return fmt.Errorf("upload: %w", err)
-		}
-		r.uploads = append(r.uploads, b)
-		r.d.drv.write(b.object, 0, r.uniform)
-		r.copy(b, 0, r.arena, 0, uint64(len(r.uniform)))
+	if err := r.fillArena(); err != nil {
+		return err
 	}
 	for _, n := range r.reads.sizes {
 		b, err := r.d.pool.get(readbackBuffer, n)
@@ -241,9 +196,11 @@ func (r *run) stage() error {
 		}
 		r.readback = append(r.readback, b)
 	}
-	for _, list := range [][]*buffer{r.uploads, r.readback} {
+	for _, list := range [][]*buffer{r.uploads, r.readback, {r.filling}} {
 		for _, b := range list {
-			r.sub.staging = append(r.sub.staging, b.object)
+			if b != nil {
+				r.sub.staging = append(r.sub.staging, b.object)
+			}
 		}
 	}
 	return nil
@@ -258,13 +215,19 @@ func (r *run) copy(from *buffer, fromAt uint64, to *buffer, toAt, n uint64) {
 
 // record appends the commands of the steps and the copies of results.
 func (r *run) record() {
+	dispatches := uint64(0) // since the last cut
 	for i := range r.actions {
 		a := &r.actions[i]
+		if dispatches == r.piece {
+			r.sub.cuts = append(r.sub.cuts, len(r.sub.commands))
+			dispatches = 0
+		}
 		if a.pipeline == nil {
 			from, to := a.bind[0], a.bind[1]
 			r.copy(r.in.buffers[from.place], from.offset, r.in.buffers[to.place], to.offset, from.size)
 			continue
 		}
+		dispatches++
 		r.sub.commands = append(r.sub.commands, command{
 			pipeline: a.pipeline.object, group: r.in.groups[i].object, dynamic: a.dynamic, grid: a.grid,
 		})
@@ -272,7 +235,7 @@ func (r *run) record() {
 	for i, s := range r.prog.Read {
 		if n := r.prog.Values[s].Bytes(); n > 0 {
 			at := r.reads.at[i]
-			r.copy(r.in.buffers[r.homes[s]], 0, r.readback[at.buffer], at.offset, uint64(n))
+			r.copy(r.in.buffers[r.place[s]], 0, r.readback[at.buffer], at.offset, uint64(n))
 		}
 	}
 	r.sub.timed = r.timed
@@ -282,7 +245,7 @@ func (r *run) record() {
 func (r *run) keep(dev *Device) []*Tensor {
 	var list []*Tensor
 	for _, s := range r.prog.Keep {
-		list = append(list, newTensor(dev, r.prog.Values[s].Type, r.in.buffers[s].retain()))
+		list = append(list, newTensor(dev, r.prog.Values[s].Type, r.in.buffers[r.place[s]].retain()))
 	}
 	return list
 }
@@ -292,19 +255,20 @@ func (r *run) keep(dev *Device) []*Tensor {
 const inline = 64 << 10
 
 // done ends a run. It is called once by the driver. Whoever waits finds the memory given back already.
-func (r *run) done(err error, resolve compute.Resolve) {
+func (r *run) done(err error) {
 	total := uint64(0)
 	for _, n := range r.reads.sizes {
 		total += n
 	}
 	if total > inline && err == nil {
-		go r.finish(err, resolve)
+		go r.finish(err)
 	} else {
-		r.finish(err, resolve)
+		r.finish(err)
 	}
 }
 
-func (r *run) finish(err error, resolve compute.Resolve) {
+func (r *run) finish(err error) {
+	resolve := r.resolve // the run may be another's as soon as its memory is given back
 	if err = r.verdict(err); err != nil {
 		r.spoil(err)
 		err = fmt.Errorf("program of %d steps: %w", len(r.prog.Steps), r.d.failed(err))
@@ -331,7 +295,7 @@ func (r *run) finish(err error, resolve compute.Resolve) {
 
 // verdict returns the error of a run whose submission ended with err: something that it used may have failed since.
 func (r *run) verdict(err error) error {
-	for _, list := range [][]*buffer{r.in.buffers, {r.arena}, r.uploads, r.readback} {
+	for _, list := range [][]*buffer{r.in.buffers, r.uploads, r.readback, {r.filling}} {
 		for _, b := range list {
 			if b != nil && b.fault() != nil {
 				return b.fault()
@@ -353,19 +317,7 @@ func (r *run) verdict(err error) error {
 func (r *run) spoil(err error) {
 	for _, s := range r.prog.Keep {
 		if r.prog.Values[s].Source != op.FromTensor {
-			r.in.buffers[s].spoil(err)
-		}
-	}
-	if r.fills {
-		r.arena.spoil(err)
-		r.executable.mu.Lock()
-		ours := r.executable.arena == r.arena
-		if ours {
-			r.executable.arena, r.filled = nil, false
-		}
-		r.executable.mu.Unlock()
-		if ours {
-			r.arena.release()
+			r.in.buffers[r.place[s]].spoil(err)
 		}
 	}
 	if errors.Is(err, compute.ErrOutOfMemory) { // told too late for this run, but the next one may find room
@@ -384,8 +336,9 @@ func (r *run) giveBack(success bool) {
 			}
 		}
 	}
+	d := r.d
 	r.release(success)
-	r.d.end()
+	d.end()
 }
 
 // deliver copies the results to the caller.
@@ -399,30 +352,19 @@ func (r *run) deliver() {
 }
 
 // release gives everything back that the run holds. Staging buffers can be used again only if their mappings are in order:
-// after a success, and before a submission.
+// after a success, and before a submission. The run is over then, and the instance has its memory.
 func (r *run) release(reusable bool) {
-	if r.in != nil {
-		r.recycle(r.in, reusable)
-	}
-	if r.arena != nil {
-		r.arena.release()
-	}
-	for _, list := range [][]*buffer{r.uploads, r.readback} {
+	for _, list := range [][]*buffer{r.uploads, r.readback, {r.filling}} {
 		for _, b := range list {
-			if reusable {
+			switch {
+			case b == nil:
+			case reusable:
 				b.release()
-			} else {
+			default:
 				b.discard()
 			}
 		}
 	}
-}
-
-func (pl *plan) dispatches() (n int) {
-	for i := range pl.actions {
-		if pl.actions[i].pipeline != nil {
-			n++
-		}
-	}
-	return n
+	r.io, r.resolve, r.filling = nil, nil, nil
+	r.recycle(r.in, reusable)
 }

@@ -66,7 +66,7 @@ static void on_lost(WGPUDeviceLostReason reason, char const *message, void *user
 
 int wl_device_lost(wl_device *d, char *message, size_t capacity) {
     if (__atomic_load_n(&d->lost, __ATOMIC_ACQUIRE) != 2) return 0;
-    snprintf(message, capacity, "%s", d->lost_message);
+    if (message) snprintf(message, capacity, "%s", d->lost_message);
     return 1;
 }
 
@@ -399,12 +399,13 @@ static void on_mapped(WGPUBufferMapAsyncStatus status, void *word) {
     __atomic_store_n((int32_t *)word, v, __ATOMIC_RELEASE);
 }
 
+// record makes a command buffer; the first and the last of a submission take the time, if stamps are given.
 static WGPUCommandBuffer record(
-    wl_device *d, const wl_command *commands, size_t count, wl_stamps stamps, wl_error *err) {
+    wl_device *d, const wl_command *commands, size_t count, wl_stamps stamps, int first, int last, wl_error *err) {
     WGPUCommandEncoderDescriptor desc = {0};
     WGPUCommandEncoder enc = wgpuDeviceCreateCommandEncoder(d->device, &desc);
     WGPUQuerySet queries = (WGPUQuerySet)stamps.queries;
-    if (queries) wgpuCommandEncoderWriteTimestamp(enc, queries, 0);
+    if (queries && first) wgpuCommandEncoderWriteTimestamp(enc, queries, 0);
     WGPUComputePassEncoder pass = NULL; // held open from dispatch to dispatch: a pass of its own costs more than a dispatch
     wl_handle pipeline = 0;
     for (size_t i = 0; i < count && err->kind == WGPUErrorType_NoError; i++) {
@@ -437,7 +438,7 @@ static WGPUCommandBuffer record(
     }
     WGPUCommandBuffer cb = NULL;
     if (err->kind == WGPUErrorType_NoError) {
-        if (queries) {
+        if (queries && last) {
             WGPUBuffer resolve = (WGPUBuffer)stamps.resolve;
             wgpuCommandEncoderWriteTimestamp(enc, queries, 1);
             wgpuCommandEncoderResolveQuerySet(enc, queries, 0, 2, resolve, 0);
@@ -449,20 +450,31 @@ static WGPUCommandBuffer record(
     return cb;
 }
 
-void wl_submit(wl_device *d, const wl_command *commands, size_t count, const wl_staging *staging, size_t staging_count,
-    wl_stamps stamps, int32_t *words, wl_error *err) {
+int wl_submit(wl_device *d, const wl_command *commands, size_t count, const size_t *cuts, size_t cut_count,
+    const wl_staging *staging, size_t staging_count, wl_stamps stamps, int32_t *words, wl_error *err) {
     begin(err);
-    WGPUCommandBuffer cb = record(d, commands, count, stamps, err);
-    // A buffer still mapped, or a command buffer that failed to finish, must never reach the queue: it aborts the process.
-    for (size_t i = 0; i < staging_count && err->kind == WGPUErrorType_NoError; i++)
-        if (staging[i].upload) wgpuBufferUnmap((WGPUBuffer)staging[i].buffer);
-    if (err->kind != WGPUErrorType_NoError) {
+    int submitted = 0;
+    for (size_t i = 0, from = 0; i <= cut_count; i++) {
+        size_t to = i < cut_count ? cuts[i] : count;
+        WGPUCommandBuffer cb = record(d, commands + from, to - from, stamps, i == 0, i == cut_count, err);
+        // A buffer still mapped, or a command buffer that failed to finish, must never reach the queue: it aborts the process.
+        for (size_t j = 0; i == 0 && j < staging_count && err->kind == WGPUErrorType_NoError; j++)
+            if (staging[j].upload) wgpuBufferUnmap((WGPUBuffer)staging[j].buffer);
+        if (err->kind == WGPUErrorType_NoError) {
+            wgpuQueueSubmit(d->queue, 1, &cb);
+            submitted = 1;
+        }
         if (cb) wgpuCommandBufferRelease(cb);
-        end(err);
-        return;
+        if (err->kind != WGPUErrorType_NoError) break;
+        from = to;
     }
-    wgpuQueueSubmit(d->queue, 1, &cb);
-    wgpuCommandBufferRelease(cb);
+    if (!submitted) {
+        end(err);
+        return 0;
+    }
+    wl_error recorded = *err; // what the rest of the work failed with
+    err->kind = WGPUErrorType_NoError;
+    err->message = NULL;
     // The mappings wait for the submission; their callbacks fire from the same poll as the work's.
     wgpuQueueOnSubmittedWorkDone(d->queue, on_work, &words[WL_WORK]);
     for (size_t i = 0; i < staging_count; i++)
@@ -473,8 +485,8 @@ void wl_submit(wl_device *d, const wl_command *commands, size_t count, const wl_
     else
         words[WL_STAMPS] = WL_DONE;
     end(err);
-    // From here on the work runs: an error of the mappings is in their words, not in err.
+    // The work runs: an error of the mappings is in their words, not in err.
     free(err->message);
-    err->kind = WGPUErrorType_NoError;
-    err->message = NULL;
+    *err = recorded;
+    return 1;
 }

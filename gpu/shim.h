@@ -95,8 +95,9 @@ void wl_group_free(wl_handle group);
 int wl_stamps_new(wl_device *d, wl_stamps *out, wl_error *err);
 void wl_stamps_free(wl_stamps s);
 
-// Records and submits everything, then asks for the staging buffers to be mapped. Nothing has been submitted when err is set.
-void wl_submit(wl_device *d, const wl_command *commands, size_t count, const wl_staging *staging, size_t staging_count,
-    wl_stamps stamps, int32_t *words, wl_error *err);
+// Records and submits everything, in command buffers that end at the cuts and at the end, then asks for the staging buffers to be
+// mapped. Returns whether anything was submitted: not all of it if err is set.
+int wl_submit(wl_device *d, const wl_command *commands, size_t count, const size_t *cuts, size_t cut_count,
+    const wl_staging *staging, size_t staging_count, wl_stamps stamps, int32_t *words, wl_error *err);
 
 #endif

@@ -37,14 +37,17 @@ func (d *browser) submit(s *submission) error {
 		f.stamps = d.takeStamps()
 	}
 	var mappings []any
+	submitted := false
 	scope, thrown := d.scoped([]js.Value{d.w.validation}, nil, func(*creation) {
-		commands := d.record(s, f.stamps)
-		for _, o := range s.staging {
-			if b := o.(*browserBuffer); b.kind == uploadBuffer {
-				b.closeMapping()
+		d.record(s, f.stamps, func(commands js.Value) {
+			for _, o := range s.staging {
+				if b := o.(*browserBuffer); b.kind == uploadBuffer && !submitted {
+					b.closeMapping()
+				}
 			}
-		}
-		d.w.submit.Invoke(d.queue, d.w.arrayOf.Invoke(commands))
+			d.w.submit.Invoke(d.queue, d.w.arrayOf.Invoke(commands))
+			submitted = true
+		})
 		for _, o := range s.staging {
 			mode := mapRead
 			b := o.(*browserBuffer)
@@ -56,12 +59,16 @@ func (d *browser) submit(s *submission) error {
 		if s.timed {
 			mappings = append(mappings, d.w.mapAsync.Invoke(f.stamps.staging, mapRead))
 		}
-		if mappings == nil {
-			mappings = append(mappings, d.w.onSubmittedWorkDone.Invoke(d.queue))
-		}
 	})
-	if thrown != nil {
+	if thrown != nil && !submitted {
 		return fmt.Errorf("submit: %w", thrown)
+	}
+	if thrown != nil { // the rest; what was submitted runs to its end
+		f.fail(fmt.Errorf("submit: %w", thrown))
+		mappings = nil
+	}
+	if mappings == nil {
+		mappings = append(mappings, d.w.onSubmittedWorkDone.Invoke(d.queue))
 	}
 	scope.after(func(err error) {
 		if err != nil {
@@ -103,12 +110,14 @@ func checkMapped(s *submission) error {
 	return nil
 }
 
-// record returns the command buffer of a submission. A pass is held open from dispatch to dispatch.
-func (d *browser) record(s *submission, t stamps) js.Value {
+// record makes the command buffers of a submission and submits each before it goes on. A pass is held open from dispatch to
+// dispatch.
+func (d *browser) record(s *submission, t stamps, submit func(commands js.Value)) {
 	w := d.w
+	cut := func(i int) bool { return slices.Contains(s.cuts, i) }
 	first, last := -1, -1 // where the first and the last pass begin
 	for i := range s.commands {
-		if s.commands[i].pipeline != nil && (i == 0 || s.commands[i-1].pipeline == nil) {
+		if s.commands[i].pipeline != nil && (i == 0 || s.commands[i-1].pipeline == nil || cut(i)) {
 			last = i
 			if first < 0 {
 				first = i
@@ -122,11 +131,15 @@ func (d *browser) record(s *submission, t stamps) js.Value {
 	open, uniforms := false, 0
 	for i := range s.commands {
 		c := &s.commands[i]
+		if open && (c.pipeline == nil || cut(i)) {
+			w.end.Invoke(pass)
+			open = false
+		}
+		if cut(i) {
+			submit(w.finish.Invoke(encoder))
+			encoder = w.createCommandEncoder.Invoke(d.device)
+		}
 		if c.pipeline == nil {
-			if open {
-				w.end.Invoke(pass)
-				open = false
-			}
 			w.copyBufferToBuffer.Invoke(encoder, c.from.(*browserBuffer).ref, float64(c.fromOffset), c.to.(*browserBuffer).ref,
 				float64(c.toOffset), float64(c.size))
 			continue
@@ -159,7 +172,7 @@ func (d *browser) record(s *submission, t stamps) js.Value {
 		w.resolveQuerySet.Invoke(encoder, t.queries, 0, 2, t.resolve, 0)
 		w.copyBufferToBuffer.Invoke(encoder, t.resolve, 0, t.staging, 0, 16)
 	}
-	return w.finish.Invoke(encoder)
+	submit(w.finish.Invoke(encoder))
 }
 
 // dynamicOffsets hands the uniform offsets of a submission to JavaScript in one piece.

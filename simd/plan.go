@@ -29,7 +29,8 @@ const (
 // step is a compiled step of a program, or a copy that delivers a value which does not lie in its destination already.
 type step struct {
 	phases  []phase
-	kernel  *Kernel // instead of phases
+	entry   *op.Entry // of a step that varies from run to run
+	kernel  *Kernel   // instead of phases
 	attr    op.Attr
 	in      []op.Slot
 	types   []op.Type
@@ -56,6 +57,8 @@ type executable struct {
 	last    []int     // step that reads a slot last, −1 if none does
 	arena   int       // bytes of temporaries of one run
 	fullest int       // step of the program during which most of them are in use, −1 if there are none
+	varying []int     // steps whose scalars differ from run to run
+	scalars []float32 // as recorded
 	changes []int     // tensors that it updates in place
 	copies  []int     // results that are delivered from copies, in a detached program
 	ns      float64   // estimated cost
@@ -80,7 +83,8 @@ func (d *Device) Compile(p *op.Program) (op.Executable, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
-	x := &executable{d: d, p: p, homes: p.Homes(), changes: p.Changed(), steps: make([]step, 0, len(p.Steps)), keeps: len(p.Keep) > 0}
+	x := &executable{d: d, p: p, homes: p.Homes(), changes: p.Changed(), scalars: p.Recorded(), steps: make([]step, 0, len(p.Steps)),
+		keeps: len(p.Keep) > 0}
 	defined := make([]bool, len(p.Values))
 	for _, given := range [][]op.Slot{p.Host, p.Tensor} {
 		for _, s := range given {
@@ -155,6 +159,10 @@ func (x *executable) add(s *op.Step, defined []bool) error {
 			return err
 		}
 		x.emit(&c, w)
+		if s.Attr.Varies() {
+			c.entry = s.Entry
+			x.varying = append(x.varying, len(x.steps))
+		}
 	}
 	x.steps = append(x.steps, c)
 	return nil

@@ -21,6 +21,7 @@ type run struct {
 	results []view // by index of IO.Read
 	kept    []view // by index of IO.Keep
 	args    []args // by step
+	varied  varied
 	loop    loop
 	arena   *block
 	held    []*block // tensors, kept values and copies of inputs
@@ -89,6 +90,9 @@ func (x *executable) prepare(io *op.IO, h *handle) (r *run, err error) {
 	r.pending.Store(1) // Start itself
 	if err = r.bind(io); err == nil && x.keeps {
 		err = r.keep(io)
+	}
+	if err == nil {
+		err = r.vary(io.Scalars)
 	}
 	if err != nil {
 		// A run that a tensor made wait cannot be taken back: it goes on and fails.
@@ -299,8 +303,12 @@ func (r *run) steps() error {
 				return err
 			}
 		}
-		for j := range s.phases {
-			ph := &s.phases[j]
+		phases := s.phases
+		if s.entry != nil {
+			phases = r.varied.of(i, phases)
+		}
+		for j := range phases {
+			ph := &phases[j]
 			r.loop = loop{ph, a}
 			x.d.workers.Each(&r.loop, ceilDiv(ph.units, ph.grain))
 		}

@@ -112,6 +112,7 @@ var programs = []program{
 		}
 	}},
 	{"replayed with other data", replay},
+	{"replayed with other scalars", varying},
 	{"many goroutines", concurrent},
 	{"closed with runs in flight", func(g *graph) {
 		x := g.upload(g.floats(-4, 4, 100000))

@@ -66,7 +66,7 @@ func (x *referenceExecutable) Start(io *op.IO) *compute.Future {
 			in[i] = operand{x.p.Values[slot].Type, data[slot]}
 		}
 		out := x.p.Types(s.Out)
-		for k, y := range s.Entry.Reference(arrays(in), s.Attr, out) {
+		for k, y := range s.Entry.Reference(arrays(in), s.Attr.At(io.Scalars), out) {
 			data[s.Out[k]] = narrow(y.Data, out[k])
 		}
 		if s.Entry == op.Copy || s.Entry == op.Reshape {

@@ -2,6 +2,8 @@ package op
 
 import (
 	"fmt"
+	"math"
+	"slices"
 
 	"github.com/wavelane/wavelane/compute"
 )
@@ -55,4 +57,56 @@ func (p *Program) checkVary(s *Step) error {
 		}
 	}
 	return nil
+}
+
+// Recorded returns the values of IO.Scalars with which the program is what its steps say.
+func (p *Program) Recorded() []float32 {
+	values := make([]float32, p.Variables)
+	for i := range p.Steps {
+		a := &p.Steps[i].Attr
+		for k, v := range a.Vary {
+			if v > 0 {
+				values[v-1] = a.Scalars[k]
+			}
+		}
+	}
+	return values
+}
+
+// Probe returns the step with other numbers in the place of those that vary, and which of IO.Scalars stands for the bits of each.
+// Devices find out by it where their code takes the scalars from: words that change between the lowerings of the two steps.
+func (s *Step) Probe() (probe Step, marks map[uint32]int) {
+	probe, marks = *s, map[uint32]int{}
+	probe.Attr.Scalars = slices.Clone(s.Attr.Scalars)
+	x := float32(1.25)
+	for i, v := range s.Attr.Vary {
+		if v == 0 {
+			continue
+		}
+		for slices.Contains(s.Attr.Scalars, x) {
+			x += 0.25
+		}
+		probe.Attr.Scalars[i], marks[math.Float32bits(x)] = x, v-1
+		x += 0.25
+	}
+	return probe, marks
+}
+
+// Moved compares two lowerings of a step and its probe word by word: it calls found for each word that is a scalar, and reports
+// whether there is no other difference.
+func Moved(words, probed []uint32, marks map[uint32]int, found func(at, variable int)) bool {
+	if len(words) != len(probed) {
+		return false
+	}
+	for at, w := range probed {
+		if w == words[at] {
+			continue
+		}
+		variable, ok := marks[w]
+		if !ok {
+			return false
+		}
+		found(at, variable)
+	}
+	return true
 }

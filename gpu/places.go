@@ -1,0 +1,121 @@
+package gpu
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/wgsl"
+)
+
+// arrange gives every value a place, and scratch memory blocks: blocks serve again when their last reader has run.
+func (d *device) arrange(pl *plan, lowerings []wgsl.Lowering) error {
+	p := pl.prog
+	m := &op.Demand{Bytes: make([]int, len(p.Values)), Before: p.Host, Apart: p.Apart}
+	kept := make([]bool, len(p.Values))
+	for _, s := range p.Keep {
+		kept[s] = true
+	}
+	for i, v := range p.Values {
+		n := pl.bytes(op.Slot(i))
+		if err := d.checkBuffer(n, fmt.Sprintf("a value of type %v", v.Type)); err != nil {
+			return err
+		}
+		if v.Source != op.FromTensor && pl.homes[i] == op.Slot(i) && !kept[i] {
+			m.Bytes[i] = int(n)
+		}
+	}
+	for _, s := range p.Read {
+		m.After = append(m.After, pl.homes[s])
+	}
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		u := op.Use{Out: s.Out}
+		for _, in := range s.In {
+			u.In = append(u.In, pl.homes[in])
+		}
+		for k := range s.Entry.Updates { // kernels bind the result alone, which may have been the operand
+			u.Over = append(u.Over, u.In[k:k+1])
+		}
+		for _, n := range lowerings[i].Scratch {
+			n = wgsl.BufferSize(int(n))
+			if err := d.checkBuffer(n, "scratch memory"); err != nil {
+				return err
+			}
+			u.Scratch = append(u.Scratch, int(n))
+		}
+		m.Steps = append(m.Steps, u)
+	}
+	pl.blocks = m.InBlocks()
+	for _, n := range pl.blocks.Blocks {
+		pl.addPlace(uint64(n), true)
+	}
+	pl.place = pl.blocks.Values
+	for i := range p.Values {
+		if m.Bytes[i] == 0 && pl.homes[i] == op.Slot(i) {
+			pl.place[i] = pl.addPlace(pl.bytes(op.Slot(i)), false)
+		}
+	}
+	for i, home := range pl.homes {
+		pl.place[i] = pl.place[home]
+	}
+	for _, s := range m.After {
+		if pl.place[s] < 0 {
+			return fmt.Errorf("result in slot %d, which no step computes: %w", s, compute.ErrArgument)
+		}
+	}
+	for i, u := range m.Steps {
+		for _, s := range u.In {
+			if pl.place[s] < 0 {
+				return fmt.Errorf("step %d: operand in slot %d, which no step computes: %w", i, s, compute.ErrArgument)
+			}
+		}
+	}
+	return nil
+}
+
+// view puts results of reshapes where their operands lie, unless one of the two is updated in place, or the result becomes a tensor.
+// It returns which steps have nothing to do then.
+func (pl *plan) view() []bool {
+	p := pl.prog
+	changing := make([]bool, len(p.Values))
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		for k := range s.Entry.Updates {
+			changing[s.In[k]], changing[pl.homes[s.In[k]]], changing[s.Out[k]] = true, true, true
+		}
+	}
+	views := make([]bool, len(p.Steps))
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		if s.Entry != op.Reshape || slices.Contains(p.Keep, s.Out[0]) || changing[s.Out[0]] || changing[pl.homes[s.In[0]]] {
+			continue
+		}
+		pl.homes[s.Out[0]], views[i] = pl.homes[s.In[0]], true
+	}
+	return views
+}
+
+// addPlace returns a new place.
+func (pl *plan) addPlace(bytes uint64, stable bool) int {
+	pl.sizes, pl.stable = append(pl.sizes, bytes), append(pl.stable, stable)
+	return len(pl.sizes) - 1
+}
+
+// bytes is the room of a value.
+func (pl *plan) bytes(s op.Slot) uint64 { return wgsl.BufferSize(pl.prog.Values[s].Bytes()) }
+
+func (d *device) checkBuffer(n uint64, what string) error {
+	if n > d.info.Limits.MaxBuffer {
+		return fmt.Errorf("%s needs a buffer of %d bytes, the device allows %d: %w", what, n, d.info.Limits.MaxBuffer, compute.ErrTooLarge)
+	}
+	return nil
+}
+
+// Memory tells what one run needs; see [op.Sized].
+func (pl *plan) Memory() op.Memory {
+	m := op.Memory{Peak: pl.blocks.Peak, Step: pl.blocks.Step}
+	m.Inputs, m.Results = pl.prog.Traffic()
+	return m
+}

@@ -1,0 +1,163 @@
+//go:build cgo || js
+
+package gpu
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wavelane/wavelane/batch"
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
+)
+
+// A deep network needs no more memory between its layers than a shallow one, and computes what it does with memory of its own for
+// every value.
+func TestDeepNetworkMemory(t *testing.T) {
+	d := open(t)
+	r := random(t)
+	const layers, rows, width = 64, 4, 32
+	input := floats(r, rows*width)
+	var weights, biases []compute.Tensor
+	for range layers {
+		w := floats(r, width*width)
+		for i := range w {
+			w[i] /= 8
+		}
+		x, err := d.Upload(ctx, w, width, width)
+		require.NoError(t, err)
+		y, err := d.Upload(ctx, floats(r, width))
+		require.NoError(t, err)
+		weights, biases = append(weights, x), append(biases, y)
+	}
+	run := func(options ...batch.Option) ([]float32, batch.Memory) {
+		b := batch.New(d, options...)
+		x := b.Upload(input, rows, width)
+		for i := range layers {
+			x = b.ReLU(b.Add(b.MatMul(x, b.Import(weights[i])), b.Import(biases[i])))
+		}
+		y := b.Read(x)
+		p, err := b.Compile(ctx)
+		require.NoError(t, err)
+		defer p.Close()
+		require.NoError(t, p.Start().Await(ctx))
+		return y.Float32s(), p.Memory()
+	}
+	const activation = 4 * rows * width
+	planned, m := run()
+	require.LessOrEqual(t, m.Peak, 3*activation)
+	require.Equal(t, activation, m.Inputs)
+	require.Equal(t, activation, m.Results)
+	apart, all := run(batch.WithoutMemoryPlanning())
+	require.Greater(t, all.Peak, layers*activation)
+	require.Equal(t, apart, planned)
+}
+
+// An operand that is updated in place and not used again is not copied; one that is read at the end, is.
+func TestUpdatesOfValues(t *testing.T) {
+	d := open(t)
+	shape := []int{1, 4, 1, 3}
+	program := func(read bool) (*plan, *op.IO) {
+		p := &op.Program{}
+		cache := p.Add(op.F32(shape...), op.FromHost)
+		row := p.Add(op.F32(1, 1, 1, 3), op.FromHost)
+		at := p.Add(op.Type{DType: compute.Int32, Shape: []int{1}}, op.FromHost)
+		y, err := p.Apply(op.KVAppend, op.Attr{}, cache, row, at)
+		require.NoError(t, err)
+		p.Read = []op.Slot{y}
+		io := &op.IO{Host: []any{[]float32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, []float32{-1, -2, -3}, []int32{2}}, Read: []any{make([]float32, 12)}}
+		if read {
+			p.Read, io.Read = append(p.Read, cache), append(io.Read, make([]float32, 12))
+		}
+		x, err := d.Compile(p)
+		require.NoError(t, err)
+		defer x.Close()
+		require.NoError(t, x.Start(io).Await(ctx))
+		return x.(*Executable).plan, io
+	}
+	copies := func(p *plan) (n int) {
+		for i := range p.actions {
+			if p.actions[i].pipeline == nil {
+				n++
+			}
+		}
+		return n
+	}
+	want := []float32{0, 1, 2, 3, 4, 5, -1, -2, -3, 9, 10, 11}
+	p, io := program(false)
+	require.Zero(t, copies(p))
+	require.Equal(t, want, io.Read[0])
+	p, io = program(true)
+	require.Equal(t, 1, copies(p))
+	require.Equal(t, want, io.Read[0])
+	require.Equal(t, io.Host[0], io.Read[1])
+}
+
+// A reshape costs nothing, unless memory of its own is asked for.
+func TestReshapesAreViews(t *testing.T) {
+	d := open(t)
+	shape := func(s ...int) op.Attr { return op.Attr{Options: compute.ReshapeOptions{Shape: s}} }
+	for _, own := range []string{"", "kept", "updated"} {
+		p := &op.Program{}
+		apply := func(e *op.Entry, a op.Attr, in ...op.Slot) op.Slot {
+			s, err := p.Apply(e, a, in...)
+			require.NoError(t, err)
+			return s
+		}
+		x := p.Add(op.F32(2, 6), op.FromHost)
+		a := apply(op.Reshape, shape(1, 4, 1, 3), x)
+		b := apply(op.Reshape, shape(12), a)
+		y := apply(op.Neg, op.Attr{}, b)
+		in := []float32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}
+		io := &op.IO{Host: []any{in}}
+		copies := 0
+		switch own {
+		case "kept":
+			p.Keep, copies = []op.Slot{a}, 1
+		case "updated":
+			row, at := p.Add(op.F32(1, 1, 1, 3), op.FromHost), p.Add(op.Type{DType: compute.Int32, Shape: []int{1}}, op.FromHost)
+			p.Read = append(p.Read, apply(op.KVAppend, op.Attr{}, a, row, at))
+			io.Host, copies = append(io.Host, []float32{7, 7, 7}, []int32{1}), 2 // the first reshape, and the second, of what changes
+		}
+		p.Read = append(p.Read, y, b, x)
+		for _, s := range p.Read {
+			io.Read = append(io.Read, op.MakeSlice(p.Values[s].Type))
+		}
+		exec, err := d.Compile(p)
+		require.NoError(t, err)
+		require.NoError(t, exec.Start(io).Await(ctx))
+		last := len(io.Read) - 1
+		require.Equal(t, in, io.Read[last])
+		require.Equal(t, in, io.Read[last-1])
+		require.Equal(t, float32(-11), io.Read[last-2].([]float32)[11])
+		n := len(exec.(*Executable).actions)
+		if own == "updated" {
+			require.Equal(t, []float32{0, 1, 2, 7, 7, 7, 6, 7, 8, 9, 10, 11}, io.Read[0])
+			n--
+		}
+		require.Equal(t, 1+copies, n, own)
+		for _, k := range io.Keep {
+			got := make([]float32, 12)
+			require.NoError(t, fetch(ctx, k, got))
+			require.Equal(t, in, got)
+			require.NoError(t, k.Close())
+		}
+		require.NoError(t, exec.Close())
+	}
+}
+
+// What no step computes cannot be used.
+func TestUncomputed(t *testing.T) {
+	d := open(t)
+	p := &op.Program{}
+	x := p.Add(op.F32(3), op.FromStep)
+	p.Read = []op.Slot{x}
+	_, err := d.Compile(p)
+	require.ErrorIs(t, err, compute.ErrArgument)
+	p.Read = nil
+	_, err = p.Apply(op.ReLU, op.Attr{}, x)
+	require.NoError(t, err)
+	_, err = d.Compile(p)
+	require.ErrorIs(t, err, compute.ErrArgument)
+}

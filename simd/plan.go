@@ -56,9 +56,9 @@ type executable struct {
 	homes   []op.Slot // see op.Program.Homes
 	last    []int     // step that reads a slot last, −1 if none does
 	arena   int       // bytes of temporaries of one run
-	fullest int       // step of the program during which most of them are in use, −1 if there are none
 	varying []int     // steps whose scalars differ from run to run
 	scalars []float32 // as recorded
+	fullest int       // step of the program during which most of them are in use, −1 if there are none
 	changes []int     // tensors that it updates in place
 	copies  []int     // results that are delivered from copies, in a detached program
 	ns      float64   // estimated cost

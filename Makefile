@@ -7,7 +7,7 @@ RACE      := ./compute ./quant ./batch ./simd ./simd/internal/pool ./simd/intern
 # Packages whose tests run on other processors too: in emulation (arm64) and under Node.js (js/wasm).
 PORTABLE  := ./compute ./quant ./quant/gguf ./internal/op ./batch ./simd/... ./ptx/eval .
 # Modules of their own, so that what they depend on stays out of the main one.
-MODULES   := simd/internal/asmgen simd/blas internal/browser wasm/browser bench
+MODULES   := simd/internal/asmgen simd/blas internal/browser internal/randomprograms wasm/browser bench
 HOSTARCH  := $(shell $(GO) env GOHOSTARCH)
 QEMU      := $(shell command -v qemu-aarch64-static || command -v qemu-aarch64)
 # Of the suite's cases for each operation, one in so many runs in the browser, other ones by each seed.
@@ -119,8 +119,9 @@ generate: ## write what is generated from the catalogue and the kernels; tests f
 	$(GO) generate ./...
 
 # WAVELANE_MUTANTS is how many mistakes are made in each kernel, 0 for all that a list has: about 0.15 s of a core each.
-proofs: ## what make test leaves to the seed: every PTX kernel analysed, on 20 schedules, optimised, with 10 mistakes made in it (an hour of a core)
+proofs: ## what make test leaves to the seed: every PTX kernel analysed, on 20 schedules, optimised, with 10 mistakes made in it; 5,000 random programs per device (an hour of a core)
 	WAVELANE_PROOFS=all $(GO) test -count=1 -timeout 120m ./ptx/lower -run '^(TestStrict|TestUses|TestVerdicts|TestSchedules|TestMutants|TestOptimised)$$' -v | grep -v '^ *\(===\|---\)'
+	cd internal/randomprograms && WAVELANE_PROOFS=all $(GO) test -count=1 -timeout 120m .
 
 ptxas-check: ## assemble every PTX kernel with NVIDIA's ptxas (from PATH, or PTXAS=…) and write what each takes to a table
 	@command -v "$${PTXAS:-ptxas}" >/dev/null || { echo "no ptxas: set PTXAS (the README says how to get one)"; exit 1; }

@@ -48,11 +48,7 @@ func memoryOf(x op.Executable, p *op.Program) Memory {
 // describe names a step and its shapes.
 func describe(p *op.Program, step int) string {
 	s := &p.Steps[step]
-	name := s.Entry.Name
-	if s.Kernel != nil {
-		name = s.Kernel.Name()
-	}
-	return fmt.Sprintf("%s %v to %v", name, p.Types(s.In), p.Types(s.Out))
+	return fmt.Sprintf("%s %v to %v", s.Name(), p.Types(s.In), p.Types(s.Out))
 }
 
 // checkMemory holds a compiled program against the limit.

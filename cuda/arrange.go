@@ -8,8 +8,9 @@ import (
 )
 
 // arrange gives every value its place: in the arena of a run, where memory whose last reader has run serves again, unless the
-// value is a tensor's or is kept. Inputs of more than large bytes have no place in the staging memory.
-func (pl *plan) arrange(scratch [][]int, large uint64) {
+// value is a tensor's or is kept. Inputs of more than large bytes have no place in the staging memory. Uses are those of the
+// program's steps.
+func (pl *plan) arrange(uses []op.Use, large uint64) {
 	p := pl.prog
 	for i, v := range p.Values {
 		pl.places[i].bytes = uint64(v.Bytes())
@@ -27,146 +28,94 @@ func (pl *plan) arrange(scratch [][]int, large uint64) {
 			pl.places[s].kind, pl.places[s].index = inKept, i
 		}
 	}
-	last := lastUses(p)
-	var a layout
-	// Inputs lie one behind the other, here and in the staging memory, so that one copy brings them.
+	d := op.Demand{Bytes: make([]int, len(p.Values)), After: p.Read, Steps: uses, Align: lower.Align, Apart: p.Apart}
+	for s := range d.Bytes {
+		if pl.places[s].kind == inArena {
+			d.Bytes[s] = int(max(pl.places[s].bytes, 1)) // an address of their own also for empty ones
+		}
+	}
+	for _, u := range uses {
+		for i, n := range u.Scratch {
+			u.Scratch[i] = max(n, 1)
+		}
+	}
+	// Inputs lie one behind the other, here and in the staging memory, so that one copy brings them; large ones behind them.
+	var behind []op.Slot
 	for _, s := range p.Host {
 		x := &pl.places[s]
 		pl.large = append(pl.large, x.bytes > large)
-		if x.kind == inArena && x.bytes <= large {
-			x.at = a.get(x.bytes)
+		switch {
+		case x.kind != inArena:
+		case x.bytes > large:
+			behind = append(behind, s)
+		default:
+			d.Before = append(d.Before, s)
+			pl.inputs += aligned(max(x.bytes, 1))
 		}
 	}
-	pl.inputs = a.end
+	d.Before = append(d.Before, behind...)
+	a := d.Arena()
+	pl.arena, pl.fullest = uint64(a.Peak), a.Step
+	for s, at := range a.Values {
+		pl.places[s].at = uint64(max(at, 0))
+	}
+	next := len(p.Values)
+	for _, step := range a.Scratch {
+		for _, at := range step {
+			pl.places[next].at = uint64(at)
+			next++
+		}
+	}
+	pl.actions = slices.DeleteFunc(pl.actions, func(a action) bool { return a.kind == copying && pl.same(a.from, a.to) })
+	pl.layStaging()
+}
+
+// same reports whether two spots are one.
+func (pl *plan) same(a, b spot) bool {
+	x, y := pl.places[a.place], pl.places[b.place]
+	return x.kind == inArena && y.kind == inArena && x.at+a.offset == y.at+b.offset
+}
+
+// layStaging lays out inputs and results in staging memory.
+func (pl *plan) layStaging() {
 	pl.upload = pl.inputs
-	for i, s := range p.Host {
+	for i, s := range pl.prog.Host {
 		x := &pl.places[s]
 		at := x.at
-		switch {
-		case pl.large[i] && x.kind == inArena:
-			x.at = a.get(x.bytes)
-		case pl.large[i]:
-		case x.kind != inArena:
+		if x.kind != inArena && !pl.large[i] {
 			at = pl.upload
 			pl.upload += aligned(x.bytes)
 		}
 		pl.uploadAt = append(pl.uploadAt, at)
 	}
-	for _, s := range p.Read {
+	for _, s := range pl.prog.Read {
 		pl.readAt = append(pl.readAt, pl.read)
 		pl.read += aligned(pl.places[s].bytes)
 	}
-	free := func(s op.Slot) {
-		if pl.places[s].kind == inArena {
-			a.put(pl.places[s].at, pl.places[s].bytes)
-		}
-	}
-	for _, s := range p.Host {
-		if last[s] < 0 {
-			free(s)
-		}
-	}
-	next := len(p.Values) // scratch memory
-	for i := range p.Steps {
-		s := &p.Steps[i]
-		for _, out := range s.Out {
-			if x := &pl.places[out]; x.kind == inArena {
-				x.at = a.get(x.bytes)
-			}
-		}
-		first := next
-		for range scratch[i] {
-			pl.places[next].at = a.get(pl.places[next].bytes)
-			next++
-		}
-		for k := first; k < next; k++ {
-			a.put(pl.places[k].at, pl.places[k].bytes)
-		}
-		for j, in := range s.In {
-			if last[in] == i && !slices.Contains(s.In[:j], in) {
-				free(in)
-			}
-		}
-		for _, out := range s.Out {
-			if last[out] < 0 {
-				free(out)
-			}
-		}
-	}
-	pl.arena = a.high
 }
 
-// lastUses is, by value, the last step that reads it: −1 if none does, the number of steps if the program's end does.
-func lastUses(p *op.Program) []int {
-	last := make([]int, len(p.Values))
-	for i := range last {
-		last[i] = -1
+// use is what a step does with memory. What it changes in place, or only copies, stays where it is if nobody else needs it.
+func use(p *op.Program, s *op.Step, l lower.Lowering) op.Use {
+	u := op.Use{In: s.In, Out: s.Out, Scratch: slices.Clone(l.Scratch)}
+	for k := range s.Entry.Updates {
+		u.Over = append(u.Over, []op.Slot{s.In[k]})
 	}
-	for i := range p.Steps {
-		for _, s := range p.Steps[i].In {
-			last[s] = i
+	if len(l.Actions) == 1 && l.Actions[0].Copy != nil {
+		c := l.Actions[0].Copy
+		whole := c.From.Offset == 0 && c.To.Offset == 0 && c.Bytes == p.Values[s.Out[0]].Bytes() && c.Bytes == p.Values[s.In[c.From.Index]].Bytes()
+		if c.From.Role == lower.Operand && c.To.Role == lower.Result && whole {
+			u.Over = [][]op.Slot{{s.In[c.From.Index]}}
 		}
 	}
-	for _, s := range p.Read {
-		last[s] = len(p.Steps)
-	}
-	return last
+	return u
 }
 
 // aligned is the room that so many bytes take.
 func aligned(n uint64) uint64 { return (n + lower.Align - 1) &^ (lower.Align - 1) }
 
-// layout hands out pieces of an arena that grows as it has to: the smallest that fits (best fit), neighbours joined.
-type layout struct {
-	free []hole // by position, never touching
-	end  uint64 // behind the last piece in use, at present
-	high uint64 // the largest end there was
-}
-
-type hole struct{ at, n uint64 }
-
-func (l *layout) get(n uint64) uint64 {
-	n = aligned(max(n, 1))
-	best := -1
-	for i, h := range l.free {
-		if h.n >= n && (best < 0 || h.n < l.free[best].n) {
-			best = i
-		}
-	}
-	if best >= 0 {
-		at := l.free[best].at
-		l.free[best].at += n
-		l.free[best].n -= n
-		if l.free[best].n == 0 {
-			l.free = slices.Delete(l.free, best, best+1)
-		}
-		return at
-	}
-	at := l.end
-	l.end += n
-	l.high = max(l.high, l.end)
-	return at
-}
-
-func (l *layout) put(at, n uint64) {
-	n = aligned(max(n, 1))
-	i, _ := slices.BinarySearchFunc(l.free, at, func(h hole, at uint64) int {
-		if h.at < at {
-			return -1
-		}
-		return 1
-	})
-	l.free = slices.Insert(l.free, i, hole{at, n})
-	if i+1 < len(l.free) && l.free[i].at+l.free[i].n == l.free[i+1].at {
-		l.free[i].n += l.free[i+1].n
-		l.free = slices.Delete(l.free, i+1, i+2)
-	}
-	if i > 0 && l.free[i-1].at+l.free[i-1].n == l.free[i].at {
-		l.free[i-1].n += l.free[i].n
-		l.free = slices.Delete(l.free, i, i+1)
-	}
-	if k := len(l.free) - 1; l.free[k].at+l.free[k].n == l.end {
-		l.end = l.free[k].at
-		l.free = l.free[:k]
-	}
+// Memory implements op.Sized.
+func (e *executable) Memory() op.Memory {
+	m := op.Memory{Peak: int(e.arena), Step: e.fullest}
+	m.Inputs, m.Results = e.prog.Traffic()
+	return m
 }

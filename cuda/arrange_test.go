@@ -68,7 +68,11 @@ func TestArrange(t *testing.T) {
 				pl.places = append(pl.places, place{bytes: uint64(n)})
 			}
 		}
-		pl.arrange(scratch, large)
+		var uses []op.Use
+		for i, s := range p.Steps {
+			uses = append(uses, op.Use{In: s.In, Out: s.Out, Scratch: scratch[i]})
+		}
+		pl.arrange(uses, large)
 
 		kept, tensor := map[op.Slot]bool{}, map[op.Slot]bool{}
 		for _, s := range p.Tensor {
@@ -172,32 +176,4 @@ func TestArrangeReuses(t *testing.T) {
 	require.Len(t, e.actions, 12)
 	require.Equal(t, 2*aligned(1_200_000), e.arena)
 	require.NoError(t, e.Close())
-}
-
-// The layout gives memory back in any order, and is empty in the end.
-func TestLayout(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		var l layout
-		var live []extent
-		for range rapid.IntRange(1, 60).Draw(t, "steps") {
-			if len(live) == 0 || rapid.Bool().Draw(t, "get") {
-				n := rapid.Uint64Range(0, 3000).Draw(t, "bytes")
-				live = append(live, extent{l.get(n), n, "piece"})
-			} else {
-				i := rapid.IntRange(0, len(live)-1).Draw(t, "which")
-				l.put(live[i].at, live[i].n)
-				live = append(live[:i], live[i+1:]...)
-			}
-			disjoint(t, live)
-			end := uint64(0)
-			for _, e := range live {
-				end = max(end, e.at+aligned(max(e.n, 1)))
-			}
-			require.Equal(t, end, l.end)
-			require.GreaterOrEqual(t, l.high, l.end)
-			for i := range l.free {
-				require.True(t, i == 0 || l.free[i-1].at+l.free[i-1].n < l.free[i].at, "holes in order and apart: %v", l.free)
-			}
-		}
-	})
 }

@@ -21,6 +21,7 @@ type plan struct {
 	scalars  []float32 // of a run that is given none, see op.IO.Scalars
 	fixed    bool      // it makes no graph, because that could not be given the scalars of a run
 	arena    uint64    // bytes of the memory of a run
+	fullest  int       // step during which most of it is in use, −1 if there is none
 	inputs   uint64    // bytes at its beginning that one copy fills
 	large    []bool    // by host value: it is copied in pieces, and has no place in the staging memory
 	uploadAt []uint64  // where each other host value lies in the staging memory; below inputs those that the one copy brings
@@ -116,7 +117,7 @@ func (d *device) plan(p *op.Program) (*plan, error) {
 		return nil, err
 	}
 	pl := &plan{prog: p, homes: p.Homes(), places: make([]place, len(p.Values)), scalars: p.Recorded()}
-	var scratch [][]int // bytes, by step
+	var uses []op.Use
 	for i := range p.Steps {
 		s := &p.Steps[i]
 		l, err := d.lower(p, s)
@@ -132,9 +133,9 @@ func (d *device) plan(p *op.Program) (*plan, error) {
 			pl.release()
 			return nil, fmt.Errorf("%s %v: %w", stepName(s), p.Types(s.In), err)
 		}
-		scratch = append(scratch, l.Scratch)
+		uses = append(uses, use(p, s, l))
 	}
-	pl.arrange(scratch, d.large)
+	pl.arrange(uses, d.large)
 	pl.stageWords()
 	return pl, nil
 }

@@ -27,7 +27,7 @@ type device struct {
 	info      AdapterInfo
 	log       *slog.Logger
 	pool      *pool
-	pipelines pipelines
+	pipelines *pipelines
 	tuner     *tuner
 	timed     bool
 	threshold uint64                                                                                           // dispatches of a command buffer
@@ -54,7 +54,7 @@ type Stats struct {
 func newDevice(drv driver, info AdapterInfo, c *config) *Device {
 	d := &device{
 		drv: drv, info: info, log: c.log, timed: c.timestamps, threshold: uint64(c.threshold), lowerStep: wgsl.Lower,
-		executables: map[*executable]bool{}, pipelines: pipelines{drv: drv, byKey: map[string]*pipeline{}},
+		executables: map[*executable]bool{}, pipelines: newPipelines(drv, mostPipelines),
 	}
 	d.pool = newPool(drv, info.Limits.MaxBuffer, c.memory, d.dropIdle)
 	dev := &Device{device: d}

@@ -1,6 +1,7 @@
 package simd
 
 import (
+	"sync"
 	"unsafe"
 
 	"github.com/wavelane/wavelane/internal/op"
@@ -66,19 +67,26 @@ func (s *sequence) append(w work, out source, in ...value) {
 	for _, p := range w.phases {
 		do := p.do
 		p.do = func(a *args, lo, hi int) {
-			sub := args{stop: a.stop, in: make([]view, len(in)), outs: []view{out(a)}}
-			sub.out = sub.outs[0]
-			for i, v := range in {
-				sub.in[i] = v.source(a)
+			sub := pieces.Get().(*args)
+			sub.stop, sub.out, sub.outs = a.stop, out(a), append(sub.outs, out(a))
+			for _, v := range in {
+				sub.in = append(sub.in, v.source(a))
 			}
 			if w.scratch > 0 {
 				sub.scratch = view{unsafe.Add(a.scratch.p, before), a.scratch.n - before/8}
 			}
-			do(&sub, lo, hi)
+			do(sub, lo, hi)
+			clear(sub.in) // no memory is kept alive
+			clear(sub.outs)
+			*sub = args{in: sub.in[:0], outs: sub.outs[:0]}
+			pieces.Put(sub)
 		}
 		s.phases = append(s.phases, p)
 	}
 }
+
+// pieces lends the data of one part of a piece.
+var pieces = sync.Pool{New: func() any { return new(args) }}
 
 // done is the work of all pieces.
 func (s *sequence) done() work {

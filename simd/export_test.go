@@ -6,3 +6,6 @@ func SplitEarly() (restore func()) {
 	splitTime, partTime = 0, 0
 	return func() { splitTime, partTime = split, part }
 }
+
+// Poison fills all memory that the device hands out from now on with NaN.
+func (d *Device) Poison() { d.memory.poison = true }

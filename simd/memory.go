@@ -48,6 +48,7 @@ type memory struct {
 	free   map[int][]*block
 	used   Memory
 	closed bool
+	poison bool // for tests: blocks are full of NaN
 }
 
 // maxCached bounds what is kept for reuse.
@@ -96,6 +97,11 @@ func (m *memory) take(n int) (*block, error) {
 			}
 		}
 		b = &block{from: m, data: make([]uint64, size/8)}
+	}
+	if m.poison {
+		for i := range b.data {
+			b.data[i] = 0xffff_ffff_ffff_ffff // NaN as float64, float32, float16 and bfloat16
+		}
 	}
 	b.refs.Store(1)
 	m.used.InUse += uint64(size)

@@ -40,9 +40,11 @@ type step struct {
 	inPlace bool    // may write over an operand of the result's shape
 	rows    bool    // only over the first operand
 	reshape bool    // computes nothing: its result may be its operand
+	moves   bool    // a copy from one temporary to another
 	skipped bool    // nobody reads its result
 	scratch int     // bytes
 	at      int     // of scratch in the arena
+	from    int     // step of the program that it is of
 }
 
 // executable is a compiled program.
@@ -56,15 +58,17 @@ type executable struct {
 	arena   int       // bytes of temporaries of one run
 	varying []int     // steps whose scalars differ from run to run
 	scalars []float32 // as recorded
+	fullest int       // step of the program during which most of them are in use, −1 if there are none
 	changes []int     // tensors that it updates in place
 	copies  []int     // results that are delivered from copies, in a detached program
 	ns      float64   // estimated cost
 	user    bool      // has kernels of the user's
 	keeps   bool      // makes tensors: runs to the end whatever happens
 
-	mu     sync.Mutex
-	closed bool
-	idle   []*run
+	mu      sync.Mutex
+	closed  bool
+	idle    []*run
+	handles []*handle // idle ones of runs without futures
 }
 
 // detached reports whether runs must not touch the caller's slices after Start: they cannot be stopped when their future is
@@ -91,8 +95,12 @@ func (d *Device) Compile(p *op.Program) (op.Executable, error) {
 		}
 	}
 	for i := range p.Steps {
+		first := len(x.steps)
 		if err := x.add(&p.Steps[i], defined); err != nil {
 			return nil, fmt.Errorf("step %d: %w", i, err)
+		}
+		for k := range x.steps[first:] {
+			x.steps[first+k].from = i
 		}
 	}
 	for _, asked := range [][]op.Slot{p.Read, p.Keep} {
@@ -143,7 +151,7 @@ func (x *executable) add(s *op.Step, defined []bool) error {
 	}
 	x.update(s, &c)
 	c.rows = s.Entry.Class == op.Rows
-	c.inPlace = c.rows || s.Entry.Class.Elementwise()
+	c.inPlace = (c.rows || s.Entry.Class.Elementwise()) && s.Attr.Prologue.None() && s.Attr.Epilogue.None()
 	c.reshape = s.Entry == op.Reshape
 	if slices.ContainsFunc(c.outs, func(t op.Type) bool { return t.Len() > 0 }) {
 		w, err := lower(s.Entry, &call{in: c.types, outs: c.outs, out: c.outs[0], attr: s.Attr})
@@ -244,7 +252,7 @@ func (x *executable) deliver(s op.Slot, to place) { x.copyTo(s, to) }
 // copyTo adds a step that copies a value: to a place, or to where a result lies.
 func (x *executable) copyTo(s op.Slot, to place, result ...op.Slot) {
 	t := x.p.Values[s].Type
-	c := step{in: []op.Slot{s}, types: []op.Type{t}, results: result, outs: []op.Type{t}, to: []place{to}, inPlace: len(result) > 0}
+	c := step{in: []op.Slot{s}, types: []op.Type{t}, results: result, outs: []op.Type{t}, to: []place{to}, inPlace: len(result) > 0, moves: len(result) > 0}
 	if t.Len() > 0 {
 		w, _ := lower(op.Copy, &call{in: c.types, outs: c.outs, out: t})
 		x.emit(&c, w)
@@ -278,44 +286,11 @@ func (x *executable) skipReshapes() {
 	}
 }
 
-// layOut gives temporaries offsets in the arena: first fit among those that live at the same time.
-func (x *executable) layOut(settled []bool) {
-	type span struct{ lo, hi, last int }
-	var live []span // by offset
-	fit := func(bytes, last int) int {
-		bytes = (bytes + 63) &^ 63 // whole cache lines
-		at, i := 0, 0
-		for ; i < len(live) && live[i].lo < at+bytes; i++ {
-			at = live[i].hi
-		}
-		live = slices.Insert(live, i, span{at, at + bytes, last})
-		x.arena = max(x.arena, at+bytes)
-		return at
-	}
-	for i := range x.steps {
-		live = slices.DeleteFunc(live, func(s span) bool { return s.last < i })
-		c := &x.steps[i]
-		for k, s := range c.results {
-			if !settled[s] && !c.skipped {
-				settled[s] = true // an operand that is copied to be changed has its place already
-				x.places[s].offset = fit(c.outs[k].Bytes(), max(i, x.last[s]))
-			}
-			if k == 0 {
-				c.to = make([]place, len(c.results))
-			}
-			c.to[k] = x.places[s]
-		}
-		if c.scratch > 0 {
-			c.at = fit(c.scratch, i)
-		}
-	}
-}
-
 // Close frees what the executable keeps. It is idempotent; runs in flight finish.
 func (x *executable) Close() error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.closed = true
-	x.idle = nil
+	x.idle, x.handles = nil, nil
 	return nil
 }

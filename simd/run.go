@@ -1,7 +1,6 @@
 package simd
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -58,52 +57,17 @@ type staged struct {
 	to   view
 }
 
-// handle is what outlives a run: its future's side.
-type handle struct {
-	x       *executable
-	future  *compute.Future
-	resolve compute.Resolve
-	state   atomic.Int32
-	stop    atomic.Bool
-}
-
-// States of a handle.
-const (
-	queued int32 = iota
-	running
-	abandoned // before it began
-)
-
-var errAbandoned = fmt.Errorf("abandoned before the end: %w", context.Canceled)
-
-// abandon is called when the only waiter gives up. On return the run no longer touches the caller's slices.
-func (h *handle) abandon() {
-	if h.x.keeps {
-		return // the tensors may be in use; host slices were copied by Start
+// start begins a run.
+func (x *executable) start(io *op.IO, h *handle) error {
+	r, err := x.prepare(io, h)
+	if err == nil {
+		r.ready(true)
 	}
-	if h.state.CompareAndSwap(queued, abandoned) {
-		h.resolve(errAbandoned, nil)
-		return
-	}
-	h.stop.Store(true)
-	if !h.x.detached() {
-		<-h.future.Done()
-	}
-}
-
-// Start begins one run. Small programs are done when it returns.
-func (x *executable) Start(io *op.IO) *compute.Future {
-	r, err := x.prepare(io)
-	if err != nil {
-		return compute.Failed(err)
-	}
-	f := r.h.future
-	r.ready(true)
-	return f
+	return err
 }
 
 // prepare validates the data of a run and takes everything that it needs.
-func (x *executable) prepare(io *op.IO) (r *run, err error) {
+func (x *executable) prepare(io *op.IO, h *handle) (r *run, err error) {
 	if err := x.d.check(); err != nil {
 		return nil, err
 	}
@@ -122,9 +86,7 @@ func (x *executable) prepare(io *op.IO) (r *run, err error) {
 	if r, err = x.take(); err != nil {
 		return nil, err
 	}
-	r.h = &handle{x: x}
-	r.h.future, r.h.resolve = compute.NewFuture(r.h.abandon)
-	r.err = nil
+	r.h, r.err = h, nil
 	r.pending.Store(1) // Start itself
 	if err = r.bind(io); err == nil && x.keeps {
 		err = r.keep(io)
@@ -381,7 +343,7 @@ func (r *run) finish(err error) {
 	r.endTurns()
 	r.reset()
 	x.recycle(r)
-	h.resolve(err, nil)
+	h.settle(err)
 }
 
 // reset lets go of all memory: the caller's slices are not ours to keep alive.
@@ -404,8 +366,10 @@ func (r *run) reset() {
 	r.held, r.staged = r.held[:0], r.staged[:0]
 }
 
+// spare is how many idle runs, and handles, an executable keeps.
+const spare = 8
+
 func (x *executable) recycle(r *run) {
-	const spare = 8 // idle runs
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if !x.closed && len(x.idle) < spare {

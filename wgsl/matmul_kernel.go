@@ -10,10 +10,9 @@ import (
 type product struct {
 	A, B           compute.DType // of lhs and rhs; those of 16 bits lie in pairs in words
 	TransA, TransB bool
-	VecA, VecB     bool   // rows of the operand start at multiples of four elements
-	Tail           bool   // the depth is no multiple of four
-	Bias           string // "row" or "col": along which axis it runs; "" for none
-	Act            compute.Activation
+	VecA, VecB     bool // rows of the operand start at multiples of four elements
+	Tail           bool // the depth is no multiple of four
+	finish         epilogue
 }
 
 // tile is the shape of a workgroup's work in matmul.wgsl.
@@ -39,10 +38,10 @@ func (t tile) shared(p product) int {
 type productText struct {
 	product
 	tile
-	RHS, Uniform    int // bindings; an RHS of 0 means there is none
-	Functions, Expr string
-	Lanes, Vectors  int  // of the kernels that are not tiled
-	Swap            bool // matmul_rows: lhs is the right operand, so rows of lhs are columns of the result
+	RHS, Uniform   int // bindings; an RHS of 0 means there is none
+	Finish         finishText
+	Lanes, Vectors int  // of the kernels that are not tiled
+	Swap           bool // matmul_rows: lhs is the right operand, so rows of lhs are columns of the result
 }
 
 // field has what the template takes of the methods.
@@ -145,17 +144,14 @@ func (p product) Half() string {
 // FragA is the number of vectors that hold an invocation's rows of a transposed lhs.
 func (d productText) FragA() int { return d.TM / 4 }
 
-const productParams = 80 // bytes of struct Params
+const productWords = 20 // of struct Params, before the scalars
 
 // kernel finishes a description: text from the template file, made once per key.
 func (d productText) kernel(name, file string, workgroup [3]uint32, shared int) *Kernel {
 	key := fmt.Sprintf("matmul/%s/%s", name, d.product.key())
 	return cached(key, func() *Kernel {
-		var err error
-		if d.Functions, d.Expr, err = activation(d.Act); err != nil {
-			panic(err) // the catalogue's check has admitted it
-		}
-		k := &Kernel{Uniform: productParams, Workgroup: workgroup, Shared: shared}
+		d.Finish = d.finish.text(d.RHS+1, 0, d.VecC(), "p.row0 + row", "p.col0 + col")
+		k := &Kernel{Uniform: roundUniform(productWords + len(d.finish.words())), Workgroup: workgroup, Shared: shared}
 		for range d.Uniform - 1 {
 			k.Bindings = append(k.Bindings, Read)
 		}
@@ -177,16 +173,12 @@ func (p product) key() string {
 		types = fmt.Sprintf("%v*%v/", p.A, p.B)
 	}
 	return types + flag(p.TransA, "t") + flag(p.TransB, "t") + flag(p.VecA, "4") + flag(p.VecB, "4") + flag(p.Tail, "r") +
-		fmt.Sprintf("/%s/%d", p.Bias, p.Act)
+		"/" + p.finish.key()
 }
 
-// bindings numbers the bindings of a kernel with a number of operands besides the bias.
+// text numbers the bindings of a kernel with a number of operands besides those of the epilogue.
 func (p product) text(operands int) productText {
-	d := productText{product: p, RHS: operands - 1, Uniform: operands + 1}
-	if p.Bias != "" {
-		d.Uniform++
-	}
-	return d
+	return productText{product: p, RHS: operands - 1, Uniform: operands + len(p.finish.reaches) + 1}
 }
 
 func (p product) tiled(t tile) *Kernel {
@@ -211,7 +203,7 @@ func (p product) rows(lanes, vectors int, swap bool) *Kernel {
 }
 
 func (p product) sum(lanes int) *Kernel {
-	d := product{Bias: p.Bias, Act: p.Act}.text(1)
+	d := product{finish: p.finish}.text(1)
 	d.Lanes = lanes
 	return d.kernel(fmt.Sprint("sum/", lanes), "matmul_sum.wgsl", [3]uint32{uint32(lanes), 1, 1}, 0)
 }

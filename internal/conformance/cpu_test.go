@@ -34,3 +34,9 @@ func TestCPUParity(t *testing.T) {
 	name, d := openCPU(t)
 	RunParity(t, name+", batches and items", d)
 }
+
+func TestCPUMemory(t *testing.T) {
+	name, d := openCPU(t)
+	testMemory(t, name, d)
+	testForks(t, name, d)
+}

@@ -22,6 +22,12 @@ func openCUDA(t *testing.T, opts ...cuda.Option) (string, *cuda.Device) {
 	return fmt.Sprintf("cuda (%s, %s, CUDA %s)", i.Name, i.Target(), i.Driver), d
 }
 
+func TestCUDAMemory(t *testing.T) {
+	name, d := openCUDA(t, cuda.Software())
+	testMemory(t, name, d)
+	testForks(t, name, d)
+}
+
 func TestCUDASoftware(t *testing.T) {
 	name, d := openCUDA(t, cuda.Software())
 	RunOverlapped(t, name, d)

@@ -57,6 +57,10 @@ type Program struct {
 
 	Variables int  // number of IO.Scalars, see Attr.Vary
 	Apart     bool // every value has memory of its own, so that tests can find values which should not share any
+
+	// While it is built: the steps that update operands among those searched for them so far.
+	updaters []int
+	searched int
 }
 
 // IO is the data of one run.
@@ -135,7 +139,12 @@ func (p *Program) ApplyAll(e *Entry, a Attr, in ...Slot) ([]Slot, error) {
 
 // unchanged reports operands that an earlier step updated in place, and those that this one would update and read as well.
 func (p *Program) unchanged(e *Entry, in []Slot) error {
-	for i := range p.Steps {
+	for ; p.searched < len(p.Steps); p.searched++ {
+		if p.Steps[p.searched].updates() > 0 {
+			p.updaters = append(p.updaters, p.searched)
+		}
+	}
+	for _, i := range p.updaters {
 		s := &p.Steps[i]
 		for k := range s.updates() {
 			if slices.Contains(in, s.In[k]) {
@@ -251,10 +260,13 @@ func (p *Program) CheckIO(io *IO) error {
 
 // checkChanged reports a tensor given twice of which one is updated in place: its other reader would see either state.
 func (p *Program) checkChanged(io *IO) error {
-	for _, i := range p.Changed() {
-		for j, t := range io.Tensors {
-			if j != i && SameTensor(t, io.Tensors[i]) {
-				return fmt.Errorf("tensor %d is updated in place and is tensor %d as well: %w", i, j, compute.ErrArgument)
+	for j, t := range io.Tensors {
+		for i, u := range io.Tensors[:j] {
+			if !SameTensor(t, u) {
+				continue
+			}
+			if changed := p.Changed(); slices.Contains(changed, i) || slices.Contains(changed, j) {
+				return fmt.Errorf("tensor %d is tensor %d as well, and is updated in place: %w", j, i, compute.ErrArgument)
 			}
 		}
 	}

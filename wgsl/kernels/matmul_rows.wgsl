@@ -50,9 +50,11 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
         if r < p.rows && v < p.cols {
             let x = sums[v * {{.Lanes}}u][i % 4u];
         {{- if .Swap}}
-            res[p.c0 + z * p.stride_c + v * p.ldc + r] = finish(x, v, r);
+            let o = p.c0 + z * p.stride_c + v * p.ldc + r;
+            res[o] = finish(x, v, r, o);
         {{- else}}
-            res[p.c0 + z * p.stride_c + r * p.ldc + v] = finish(x, r, v);
+            let o = p.c0 + z * p.stride_c + r * p.ldc + v;
+            res[o] = finish(x, r, v, o);
         {{- end}}
         }
     }

@@ -119,13 +119,6 @@ func (d *device) checkBuffer(n uint64, what string) error {
 // Memory tells what one run needs; see [op.Sized].
 func (pl *plan) Memory() op.Memory {
 	m := op.Memory{Peak: pl.blocks.Peak, Step: pl.blocks.Step}
-	for _, s := range pl.prog.Host {
-		m.Inputs += pl.prog.Values[s].Bytes()
-	}
-	for _, list := range [][]op.Slot{pl.prog.Read, pl.prog.Keep} {
-		for _, s := range list {
-			m.Results += pl.prog.Values[s].Bytes()
-		}
-	}
+	m.Inputs, m.Results = pl.prog.Traffic()
 	return m
 }

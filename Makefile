@@ -114,7 +114,7 @@ browser: export WAVELANE_SAMPLE := $(BROWSER_SAMPLE)
 browser: # in a headless Chromium, in a page and in a worker
 	cd internal/browser && GOOS= GOARCH= $(GO) build -o $(CURDIR)/out/gobrowser ./cmd/gobrowser
 	cd internal/conformance && $(TEST) -short -exec $(CURDIR)/out/gobrowser -run '^(TestWebGPU|TestWebGPUExtensions|TestCPU)$$'
-	cd internal/conformance && DAWN=backend=null WAVELANE_FEATURES="shader-f16 subgroups" WAVELANE_SAMPLE=8 $(TEST) -exec "$(DAWN)" -run '^TestExtensionsCompile$$'
+	cd internal/conformance && DAWN=backend=null WAVELANE_FEATURES="shader-f16 subgroups" WAVELANE_SAMPLE=24 $(TEST) -exec "$(DAWN)" -run '^TestExtensionsCompile$$'
 	$(TEST) -exec $(CURDIR)/out/gobrowser ./gpu
 	$(TEST) -exec "$(CURDIR)/out/gobrowser -worker" -run '^(TestOpenInBrowser|TestKernelRuns|TestInterop|TestLost)$$' . ./gpu
 

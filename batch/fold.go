@@ -55,7 +55,8 @@ func (s *simplifier) fold(step *op.Step) (*op.Step, op.Slot) {
 }
 
 // idempotent are functions with f(f(x)) = f(x).
-var idempotent = map[*op.Entry]bool{op.Abs: true, op.ReLU: true, op.Floor: true, op.Ceil: true, op.Round: true, op.Trunc: true, op.Sign: true}
+var idempotent = map[*op.Entry]bool{op.Abs: true, op.ReLU: true, op.Floor: true, op.Ceil: true,
+	op.Round: true, op.Trunc: true, op.Sign: true}
 
 // with is a step with another operand and scalars instead of its own.
 func with(step *op.Step, e *op.Entry, x op.Slot, scalars ...float32) *op.Step {

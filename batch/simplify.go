@@ -13,8 +13,9 @@ import (
 // its result uses the other.
 func simplify(c *compiler, p *op.Program) (*op.Program, error) {
 	s := simplifier{c: c, p: p, fixed: make([]bool, len(p.Values)), same: make([]op.Slot, len(p.Values)),
-		maker: make([]int32, len(p.Values)), steps: make([]*op.Step, 0, len(p.Steps)), next: make([]int32, 0, len(p.Steps)), known: make(map[valueKey]int32, len(p.Steps)),
-		read: make([]bool, len(p.Values)), updated: updated(p)}
+		maker: make([]int32, len(p.Values)), steps: make([]*op.Step, 0, len(p.Steps)), next: make([]int32, 0, len(p.Steps)),
+		known: make(map[valueKey]int32, len(p.Steps)),
+		read:  make([]bool, len(p.Values)), updated: updated(p)}
 	for i := range p.Values {
 		s.same[i], s.maker[i] = op.Slot(i), -1
 	}

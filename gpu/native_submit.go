@@ -221,8 +221,9 @@ func (d *native) launch(f *flight, commands []C.wl_command, cuts []int, staging 
 	}
 	f.words = unsafe.Slice(p, n)
 	var e C.wl_error
-	submitted := C.wl_submit(d.dev, unsafe.SliceData(commands), C.size_t(len(commands)), (*C.size_t)(unsafe.Pointer(unsafe.SliceData(cuts))),
-		C.size_t(len(cuts)), unsafe.SliceData(staging), C.size_t(len(staging)), f.stamps, (*C.int32_t)(p), &e)
+	at := (*C.size_t)(unsafe.Pointer(unsafe.SliceData(cuts)))
+	submitted := C.wl_submit(d.dev, unsafe.SliceData(commands), C.size_t(len(commands)), at, C.size_t(len(cuts)),
+		unsafe.SliceData(staging), C.size_t(len(staging)), f.stamps, (*C.int32_t)(p), &e)
 	err := callError("submit", &e)
 	if submitted == 0 {
 		f.freeWords()

@@ -44,6 +44,9 @@ func (s *step) head(rows, cols int) (*head, error) {
 			return nil, fmt.Errorf("prologue %v: %v is repeated along other axes than those of %d rows of %d: %w", x, in, rows, cols,
 				compute.ErrUnsupported)
 		}
+		if rows == 1 {
+			strides[0] = cols * strides[1] // a row of its own length
+		}
 		h.strides = append(h.strides, [2]int(strides))
 	}
 	return h, nil

@@ -7,15 +7,17 @@ RACE      := ./compute ./quant ./batch ./simd ./simd/internal/pool ./simd/intern
 # Packages whose tests run on other processors too: in emulation (arm64) and under Node.js (js/wasm).
 PORTABLE  := ./compute ./quant ./quant/gguf ./internal/op ./batch ./simd/... ./ptx/eval .
 # Modules of their own, so that what they depend on stays out of the main one.
-MODULES   := simd/internal/asmgen simd/blas internal/browser wasm/browser bench
+MODULES   := simd/internal/asmgen simd/blas internal/browser internal/randomprograms wasm/browser bench
 HOSTARCH  := $(shell $(GO) env GOHOSTARCH)
 QEMU      := $(shell command -v qemu-aarch64-static || command -v qemu-aarch64)
 # Of the suite's cases for each operation, one in so many runs in the browser, other ones by each seed.
 BROWSER_SAMPLE ?= 48
+# Go programs under Node.js with WebGPU by Dawn, from npm.
+DAWN      := node --stack-size=8192 $(CURDIR)/wasm/npm/dawn.mjs
 WASM_EXEC := $(shell $(GO) env GOROOT)/lib/wasm/go_js_wasm_exec
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo bench gpu-bundle wasm-package site serve test lint cross unit modules conformance race portable browser generate proofs ptxas-check
+.PHONY: help setup demo bench gpu-bundle wasm-package site serve test lint cross unit modules conformance race portable browser dawn generate proofs ptxas-check
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -111,16 +113,24 @@ browser: export CGO_ENABLED := 0
 browser: export WAVELANE_SAMPLE := $(BROWSER_SAMPLE)
 browser: # in a headless Chromium, in a page and in a worker
 	cd internal/browser && GOOS= GOARCH= $(GO) build -o $(CURDIR)/out/gobrowser ./cmd/gobrowser
-	cd internal/conformance && $(TEST) -short -exec $(CURDIR)/out/gobrowser -run '^(TestWebGPU|TestCPU)$$'
+	cd internal/conformance && $(TEST) -short -exec $(CURDIR)/out/gobrowser -run '^(TestWebGPU|TestWebGPUExtensions|TestCPU)$$'
+	cd internal/conformance && DAWN=backend=null WAVELANE_FEATURES="shader-f16 subgroups" WAVELANE_SAMPLE=24 $(TEST) -exec "$(DAWN)" -run '^TestExtensionsCompile$$'
 	$(TEST) -exec $(CURDIR)/out/gobrowser ./gpu
 	$(TEST) -exec "$(CURDIR)/out/gobrowser -worker" -run '^(TestOpenInBrowser|TestKernelRuns|TestInterop|TestLost)$$' . ./gpu
+
+dawn: export GOOS := js
+dawn: export GOARCH := wasm
+dawn: export CGO_ENABLED := 0
+dawn: ## force the kernels with f16 and subgroups on this machine's Vulkan adapter, by Chromium's WebGPU outside of it; Mesa 25's software adapter will do
+	cd internal/conformance && WAVELANE_FEATURES=shader-f16 $(TEST) -v -exec "$(DAWN)" -run '^TestWebGPUExtensions$$'
 
 generate: ## write what is generated from the catalogue and the kernels; tests fail when it is stale
 	$(GO) generate ./...
 
 # WAVELANE_MUTANTS is how many mistakes are made in each kernel, 0 for all that a list has: about 0.15 s of a core each.
-proofs: ## what make test leaves to the seed: every PTX kernel analysed, on 20 schedules, optimised, with 10 mistakes made in it (an hour of a core)
+proofs: ## what make test leaves to the seed: every PTX kernel analysed, on 20 schedules, optimised, with 10 mistakes made in it; 5,000 random programs per device (an hour of a core)
 	WAVELANE_PROOFS=all $(GO) test -count=1 -timeout 120m ./ptx/lower -run '^(TestStrict|TestUses|TestVerdicts|TestSchedules|TestMutants|TestOptimised)$$' -v | grep -v '^ *\(===\|---\)'
+	cd internal/randomprograms && WAVELANE_PROOFS=all $(GO) test -count=1 -timeout 120m .
 
 ptxas-check: ## assemble every PTX kernel with NVIDIA's ptxas (from PATH, or PTXAS=…) and write what each takes to a table
 	@command -v "$${PTXAS:-ptxas}" >/dev/null || { echo "no ptxas: set PTXAS (the README says how to get one)"; exit 1; }

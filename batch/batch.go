@@ -30,6 +30,8 @@ type Batch struct {
 	results []*Result        // one per program.Read
 	kept    []*Kept          // one per program.Keep
 	scalars []float32        // one per program.Variables, as recorded
+	guards  []guard
+	sites   map[int]string // file:line by step, where somebody will ask
 	err     error
 
 	parameters []op.Slot // values that including batches give
@@ -125,6 +127,7 @@ func (b *Batch) Kernel(k Kernel, launch any, result compute.DType, shape []int, 
 	if err != nil {
 		return b.fail(err)
 	}
+	b.note()
 	return Value{b, s}
 }
 
@@ -187,6 +190,7 @@ func (b *Batch) applyAll(e *op.Entry, scalars []float32, options any, in ...Valu
 		b.fail(err)
 		return values
 	}
+	b.note()
 	for i, s := range out {
 		values[i] = Value{b, s}
 	}
@@ -219,6 +223,17 @@ func (b *Batch) fail(err error) Value {
 		b.err = fmt.Errorf("%w (recorded at %s)", err, caller())
 	}
 	return Value{}
+}
+
+// note remembers where the latest step was recorded, for guards and for the error of a memory limit.
+func (b *Batch) note() {
+	if b.options.guard == nil && b.options.memoryLimit == 0 {
+		return
+	}
+	if b.sites == nil {
+		b.sites = map[int]string{}
+	}
+	b.sites[len(b.program.Steps)-1] = caller()
 }
 
 const packagePath = "github.com/wavelane/wavelane/batch."

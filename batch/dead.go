@@ -8,14 +8,8 @@ import (
 
 // removeDead drops steps that no result depends on, and that change no tensor. Inputs stay, since runs are given data for all
 // of them.
-func removeDead(_ *compiler, p *op.Program) (*op.Program, error) {
-	live := make([]bool, len(p.Values))
-	for _, s := range slices.Concat(p.Read, p.Keep) {
-		live[s] = true
-	}
-	for s, home := range p.Homes() {
-		live[s] = live[s] || home != op.Slot(s)
-	}
+func removeDead(c *compiler, p *op.Program) (*op.Program, error) {
+	live := c.asked(p)
 	keep := make([]bool, len(p.Steps))
 	n := 0
 	for i := len(p.Steps) - 1; i >= 0; i-- {

@@ -18,13 +18,14 @@
 //
 // # Concurrency
 //
-// A batch belongs to one goroutine. A plan may be run from any goroutine, one run at a time; devices may serve many
-// batches and plans at once.
+// A batch belongs to one goroutine. A plan may be run from any goroutine, one run at a time; [Plan.Fork] makes plans for runs at
+// the same time. Devices may serve many batches and plans at once.
 //
 // # Memory
 //
 // Slices given to Upload are read when the batch runs, not when it is recorded, and must not change until the run is done.
-// Values between steps live on the device for the time of a run. Results are allocated once per plan and overwritten by
+// Values between steps live on the device for the time of a run, and share memory where they are not needed at the same time:
+// [Plan.Memory] tells how much a run takes, [WithMemoryLimit] bounds it. Results are allocated once per plan and overwritten by
 // each run. Tensors made by Keep belong to the caller.
 //
 // # Platforms

@@ -153,11 +153,16 @@ func (b *Batch) includeStep(part *Batch, s *op.Step, here []op.Slot) error {
 			return err
 		}
 		here[s.Out[0]] = out
+		b.note()
 		return nil
 	}
 	out, err := b.program.ApplyAll(s.Entry, a, in...)
+	if err != nil {
+		return err
+	}
 	for i := range out {
 		here[s.Out[i]] = out[i]
 	}
-	return err
+	b.note()
+	return nil
 }

@@ -2,6 +2,7 @@ package batch
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/op"
@@ -33,7 +34,7 @@ func (p *Plan) Memory() Memory {
 
 // memoryOf asks the executable; all of this module's devices know.
 func memoryOf(x op.Executable, p *op.Program) Memory {
-	sized, ok := x.(op.Sized)
+	sized, ok := innermost(x).(op.Sized)
 	if !ok {
 		return Memory{Step: -1}
 	}
@@ -48,15 +49,12 @@ func memoryOf(x op.Executable, p *op.Program) Memory {
 // describe names a step and its shapes.
 func describe(p *op.Program, step int) string {
 	s := &p.Steps[step]
-	name := s.Entry.Name
-	if s.Kernel != nil {
-		name = s.Kernel.Name()
-	}
-	return fmt.Sprintf("%s %v to %v", name, p.Types(s.In), p.Types(s.Out))
+	return fmt.Sprintf("%s %v to %v", s.Name(), p.Types(s.In), p.Types(s.Out))
 }
 
-// checkMemory holds a compiled program against the limit.
-func (o *options) checkMemory(x op.Executable, p *op.Program) error {
+// checkMemory holds a compiled program against the limit. The error names the step of the peak, and where it was recorded.
+func (b *Batch) checkMemory(x op.Executable, p, recorded *op.Program) error {
+	o := &b.options
 	if o.memoryLimit == 0 {
 		return nil
 	}
@@ -64,7 +62,15 @@ func (o *options) checkMemory(x op.Executable, p *op.Program) error {
 		return fmt.Errorf("the device does not tell how much memory programs need, which a limit asks for: %w", compute.ErrUnsupported)
 	}
 	if m := memoryOf(x, p); uint64(m.Peak) > o.memoryLimit {
-		return fmt.Errorf("%d bytes of memory are needed, most in step %d, %s; the limit is %d: %w", m.Peak, m.Step, m.At, o.memoryLimit,
+		at := m.At
+		if m.Step >= 0 {
+			for i := range recorded.Steps {
+				if site := b.sites[i]; site != "" && slices.Contains(recorded.Steps[i].Out, p.Steps[m.Step].Out[0]) {
+					at += " (recorded at " + site + ")"
+				}
+			}
+		}
+		return fmt.Errorf("%d bytes of memory are needed, most in step %d, %s; the limit is %d: %w", m.Peak, m.Step, at, o.memoryLimit,
 			compute.ErrOutOfMemory)
 	}
 	return nil

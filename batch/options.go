@@ -1,9 +1,23 @@
 package batch
 
+import "github.com/wavelane/wavelane/internal/op"
+
 // Option changes how a batch is compiled; see [New].
 type Option func(*options)
 
 type options struct {
+	unfused     bool
 	memoryLimit uint64
 	apart       bool
+	guard       *guard // of everything
+	peaks       []Peaks
+
+	// What the options that bring much code along do: programs without them are linked without it.
+	guarded  func(*Batch, *compiler, *op.Program) (*op.Program, wrap, error)
+	repeated func(*Batch, *op.Program) (*op.Program, wrap, error)
+	profiled func(o *options, x op.Executable, p *op.Program, d op.Executor) op.Executable
 }
+
+// WithoutFusion keeps the steps of a batch apart, each in memory of its own, as they were recorded. Results may differ within the
+// tolerances of the operations: it is for comparing, and for finding out which step is at fault.
+func WithoutFusion() Option { return func(o *options) { o.unfused = true } }

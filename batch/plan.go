@@ -65,18 +65,24 @@ func (b *Batch) Compile(ctx context.Context) (*Plan, error) {
 // compile prepares what was recorded for a device.
 func (b *Batch) compile(device Device, recorded *op.Program) (*shared, *op.Program, error) {
 	d := placed(device, recorded)
-	p, err := b.rewritten(recorded, d)
+	p, wraps, err := b.rewritten(recorded, d)
 	if err != nil {
 		return nil, nil, err
 	}
 	exec, err := d.Compile(p)
 	if err == nil {
-		if err = b.options.checkMemory(exec, p); err != nil {
+		if err = b.checkMemory(exec, p, recorded); err != nil {
 			exec.Close()
 		}
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("batch of %d steps: %w", len(p.Steps), err)
+	}
+	if b.options.profiled != nil {
+		exec = b.options.profiled(&b.options, exec, p, d)
+	}
+	for _, wrap := range wraps {
+		exec = wrap(exec)
 	}
 	return &shared{Executable: exec, device: device}, p, nil
 }
@@ -143,7 +149,8 @@ func (b *Batch) Program() (*op.Program, error) {
 		return nil, err
 	}
 	p := b.snapshot()
-	return b.rewritten(p, placed(b.device, p))
+	p, _, err := b.rewritten(p, placed(b.device, p))
+	return p, err
 }
 
 // complete reports why the batch cannot run.
@@ -154,16 +161,29 @@ func (b *Batch) complete() error {
 	return b.err
 }
 
-// rewritten passes a program through all rewrites, for a device.
-func (b *Batch) rewritten(p *op.Program, device Device) (*op.Program, error) {
-	c := compiler{device: device, options: b.options}
-	q, err := c.rewrite(p)
+// rewritten passes a program through all rewrites, for a device. What is compiled of it has to be wrapped, the first innermost.
+func (b *Batch) rewritten(p *op.Program, device Device) (q *op.Program, wraps []wrap, err error) {
+	c := &compiler{device: device, options: b.options}
+	var guard wrap
+	if b.options.guarded != nil {
+		q, guard, err = b.options.guarded(b, c, p)
+	} else {
+		q, err = c.rewrite(p)
+	}
+	if err == nil && b.options.repeated != nil {
+		var twice wrap
+		q, twice, err = b.options.repeated(b, q)
+		wraps = append(wraps, twice)
+	}
+	if guard != nil {
+		wraps = append(wraps, guard)
+	}
 	if err == nil && b.options.apart {
 		apart := *q
 		apart.Apart = true
 		q = &apart
 	}
-	return q, err
+	return q, wraps, err
 }
 
 func (b *Batch) snapshot() *op.Program {

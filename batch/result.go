@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"errors"
 	"fmt"
 	"sync/atomic"
 
@@ -31,10 +32,19 @@ func (r *Result) ready() bool {
 	}
 	select {
 	case <-run.Done():
-		return run.Err() == nil
+		return delivered(run.Err())
 	default:
 		return false
 	}
+}
+
+// delivered reports whether a run that ended with err has results.
+func delivered(err error) bool {
+	if err == nil {
+		return true // without the variable, for which memory is allocated
+	}
+	var found *GuardError
+	return errors.As(err, &found) && found.Delivered
 }
 
 // Shape returns the result's shape.

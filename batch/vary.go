@@ -19,7 +19,8 @@ func (b *Batch) Vary(v Value) Value {
 	}
 	s := computes(b.program.Steps, slots[0])
 	if s == nil || len(s.Attr.Scalars) == 0 {
-		return b.fail(fmt.Errorf("vary: a value of type %v whose step has no scalars: %w", b.program.Values[v.slot].Type, compute.ErrArgument))
+		return b.fail(fmt.Errorf("vary: a value of type %v whose step has no scalars: %w", b.program.Values[v.slot].Type,
+			compute.ErrArgument))
 	}
 	if s.Attr.Varies() {
 		return v
@@ -51,10 +52,10 @@ func (p *Plan) SetScalar(v Value, i int, x float32) error {
 	}
 	s := computes(p.recorded.Steps, v.slot)
 	if s == nil || !s.Attr.Varies() {
-		return fmt.Errorf("set scalar: the scalars of the value were not marked with Vary before the plan was compiled: %w", compute.ErrArgument)
+		return fmt.Errorf("set scalar: not marked with Vary before the plan was compiled: %w", compute.ErrArgument)
 	}
 	if i < 0 || i >= len(s.Attr.Scalars) {
-		return fmt.Errorf("set scalar: %s has %d scalars, there is no scalar %d: %w", s.Entry.Name, len(s.Attr.Scalars), i, compute.ErrArgument)
+		return fmt.Errorf("set scalar %d of the %d of %s: %w", i, len(s.Attr.Scalars), s.Entry.Name, compute.ErrArgument)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

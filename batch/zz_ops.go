@@ -254,6 +254,13 @@ func (rec *Batch) BiasActivation(x, bias Value, options ...compute.BiasActivatio
 	return rec.apply(op.Lookup("bias_activation"), nil, optional(options), x, bias)
 }
 
+// Inspect computes four words about the elements: how many are NaN, how many are ±Inf, the lowest index of a NaN and
+// the lowest of an Inf. Without an axis everything is reduced, to shape []. The words, Int32, are the last axis of
+// the result. An index is −1 where there is no such element. An empty tensor has none.
+func (rec *Batch) Inspect(x Value, axis ...compute.Axis) Value {
+	return rec.apply(op.Lookup("inspect"), nil, optional(axis), x)
+}
+
 // SoftmaxBackward computes the gradient of softmax, p·(dy − Σp·dy) of each row of the last axis, where p is what
 // softmax gave.
 func (rec *Batch) SoftmaxBackward(p, dy Value) Value {

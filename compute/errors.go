@@ -24,6 +24,10 @@ var (
 	ErrClosed = errors.New("closed")
 	// ErrForeignTensor: a tensor, value or kernel of another device or another batch.
 	ErrForeignTensor = errors.New("belongs to another device")
+	// ErrNotFinite: a value is NaN or infinite where a guard forbids it.
+	ErrNotFinite = errors.New("value is not finite")
+	// ErrDiverged: two runs that should agree do not.
+	ErrDiverged = errors.New("runs differ")
 	// ErrNotRun: a result was asked for before its batch ran.
 	ErrNotRun = errors.New("batch has not run")
 )

@@ -255,6 +255,14 @@ func (o Ops) BiasActivationAsync(y any, x, bias Operand, options ...BiasActivati
 	return o.run.Run("bias_activation", destinations(y), []Operand{x, bias}, nil, optional(options))
 }
 
+// InspectAsync computes four words about the elements: how many are NaN, how many are ±Inf, the lowest index of a
+// NaN and the lowest of an Inf. The operand is taken as len(y) rows of equal length, each reduced to one element of
+// y. The words, Int32, are the last axis of the result. An index is −1 where there is no such element. An empty
+// tensor has none.
+func (o Ops) InspectAsync(y, x []float32) *Future {
+	return o.run.Run("inspect", []Operand{Of(y)}, []Operand{rowsOf(x, len(y))}, nil, LastAxis)
+}
+
 // SoftmaxBackwardAsync computes the gradient of softmax, p·(dy − Σp·dy) of each row of the last axis, where p is
 // what softmax gave. The length of y must be that of the result.
 func (o Ops) SoftmaxBackwardAsync(y any, p, dy Operand) *Future {

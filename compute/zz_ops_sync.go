@@ -282,6 +282,12 @@ func (o Ops) BiasActivation(ctx context.Context, y any, x, bias Operand, options
 	return o.BiasActivationAsync(y, x, bias, options...).AwaitOrAbandon(ctx)
 }
 
+// Inspect is [Ops.InspectAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) Inspect(ctx context.Context, y, x []float32) error {
+	return o.InspectAsync(y, x).AwaitOrAbandon(ctx)
+}
+
 // SoftmaxBackward is [Ops.SoftmaxBackwardAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) SoftmaxBackward(ctx context.Context, y any, p, dy Operand) error {

@@ -21,12 +21,14 @@ import (
 type cache struct {
 	dir   string
 	limit int64 // of all files, in bytes
+	files int   // at most
 	log   *slog.Logger
 }
 
 const (
 	cacheFormat = 1         // of files and keys
 	cacheLimit  = 256 << 20 // bytes
+	cacheFiles  = 4096      // programs of ever other expressions make many small ones
 	cacheSuffix = ".cubin"
 	tempPrefix  = "new-"
 	tempAge     = time.Hour // of a temporary file that nobody writes any more
@@ -60,7 +62,7 @@ func newCache(dir string, log *slog.Logger) *cache {
 		}
 		dir = filepath.Join(user, "wavelane", "cuda")
 	}
-	return &cache{dir: dir, limit: cacheLimit, log: log}
+	return &cache{dir: dir, limit: cacheLimit, files: cacheFiles, log: log}
 }
 
 func (c *cache) path(key cacheKey) string {
@@ -174,8 +176,8 @@ func (c *cache) shrink() error {
 		entries, total = append(entries, info), total+info.Size()
 	}
 	slices.SortFunc(entries, func(a, b fs.FileInfo) int { return a.ModTime().Compare(b.ModTime()) })
-	for _, e := range entries {
-		if total <= c.limit {
+	for i, e := range entries {
+		if total <= c.limit && len(entries)-i <= c.files {
 			break
 		}
 		if err := os.Remove(filepath.Join(c.dir, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {

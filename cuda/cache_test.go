@@ -174,6 +174,17 @@ func TestCacheIsBounded(t *testing.T) {
 	require.Empty(t, log.warnings())
 	c.put(key(50), randomBytes(r, int(c.limit)+1))
 	require.Nil(t, c.get(key(50)), "what is larger than the cache is not kept")
+
+	few, _ := testCache(t)
+	few.files = 3
+	for i := range 6 {
+		few.put(key(i), randomBytes(r, 10))
+		at := time.Now().Add(time.Duration(i-100) * time.Minute)
+		_ = os.Chtimes(few.path(key(i)), at, at)
+	}
+	for i := range 6 {
+		require.Equal(t, i > 2, few.get(key(i)) != nil, i)
+	}
 }
 
 // No place for a cache is no error.

@@ -94,6 +94,7 @@ type memory struct {
 	upload, read *hostBlock
 	kept         []*block // by the program's kept values; nil for those that are tensors or kept twice
 	tensors      []spotted
+	clock        *clock    // nil for a run that nobody measures
 	scalars      []float32 // during a start
 }
 
@@ -245,6 +246,9 @@ func (e *executable) enqueue(m *memory, s driver.Stream, graph *replay) error {
 		}
 	}
 	for i := range e.actions {
+		if err := m.clock.reach(e, i, s); err != nil {
+			return err
+		}
 		if err := e.act(m, &e.actions[i], s, graph != nil); err != nil {
 			return err
 		}
@@ -253,6 +257,9 @@ func (e *executable) enqueue(m *memory, s driver.Stream, graph *replay) error {
 				return err
 			}
 		}
+	}
+	if err := m.clock.reach(e, len(e.actions), s); err != nil {
+		return err
 	}
 	for i, v := range e.prog.Read {
 		if n := e.places[v].bytes; n > 0 {

@@ -27,13 +27,14 @@ type loader struct {
 	cache    *cache
 	log      *slog.Logger
 	families map[string]*family // of package lower; never changes
+	made     *made
 
 	mu      sync.Mutex
 	retired []driver.Module // modules that were closed while something held them
 }
 
 func newLoader(p *primary, info Info, cacheDir string, log *slog.Logger) *loader {
-	return &loader{p: p, info: info, cache: newCache(cacheDir, log), log: log, families: newFamilies()}
+	return &loader{p: p, info: info, cache: newCache(cacheDir, log), log: log, families: newFamilies(), made: newMade()}
 }
 
 // source is a module as text, with what has to be known about it.
@@ -126,11 +127,15 @@ func (l *loader) close() error {
 			errs = append(errs, m.unload())
 		}
 	}
+	for m := range l.made.modules {
+		errs = append(errs, l.p.check("cuModuleUnload", l.p.drv.ModuleUnload(m)))
+	}
 	return errors.Join(errs...)
 }
 
 // retire unloads a module at the next occasion.
 func (l *loader) retire(m driver.Module) {
+	l.made.forget(m)
 	l.mu.Lock()
 	l.retired = append(l.retired, m)
 	l.mu.Unlock()

@@ -14,8 +14,9 @@ import (
 type plan struct {
 	prog    *op.Program
 	homes   []op.Slot // by value: in whose place it lies, see op.Program.Homes
-	modules []*Module // of users' kernels, retained
+	modules []*Module // of users' kernels and those made on demand, retained
 	actions []action
+	ends    []int   // how many actions there are after each step
 	places  []place // of the values, then of scratch memory
 
 	scalars  []float32 // of a run that is given none, see op.IO.Scalars
@@ -117,15 +118,17 @@ func (d *device) plan(p *op.Program) (*plan, error) {
 		return nil, err
 	}
 	pl := &plan{prog: p, homes: p.Homes(), places: make([]place, len(p.Values)), scalars: p.Recorded()}
+	steps, kernels, err := d.lowerAll(p)
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range kernels {
+		pl.modules = append(pl.modules, k.module)
+	}
 	var uses []op.Use
 	for i := range p.Steps {
-		s := &p.Steps[i]
-		l, err := d.lower(p, s)
-		if err != nil {
-			pl.release()
-			return nil, err
-		}
-		err = d.addStep(pl, p, s, l)
+		s, l := &p.Steps[i], steps[i]
+		err = d.addStep(pl, p, s, l, kernels)
 		if err == nil && s.Attr.Varies() {
 			err = d.findScalars(p, s, l, pl.actions[len(pl.actions)-len(l.Actions):])
 		}
@@ -134,10 +137,29 @@ func (d *device) plan(p *op.Program) (*plan, error) {
 			return nil, fmt.Errorf("%s %v: %w", stepName(s), p.Types(s.In), err)
 		}
 		uses = append(uses, use(p, s, l))
+		pl.ends = append(pl.ends, len(pl.actions))
 	}
 	pl.arrange(uses, d.large)
 	pl.stageWords()
 	return pl, nil
+}
+
+// lowerAll is the code of all steps, and those of its kernels that were made on demand, by name; the caller releases their modules.
+func (d *device) lowerAll(p *op.Program) ([]lower.Lowering, map[string]*Kernel, error) {
+	steps, wanted := make([]lower.Lowering, len(p.Steps)), map[string]*lower.Kernel{}
+	for i := range p.Steps {
+		var err error
+		if steps[i], err = d.lower(p, &p.Steps[i]); err != nil {
+			return nil, nil, err
+		}
+		for _, a := range steps[i].Actions {
+			if a.Launch != nil && a.Launch.Kernel.Family == "" {
+				wanted[a.Launch.Kernel.Name] = a.Launch.Kernel
+			}
+		}
+	}
+	kernels, err := d.loader.madeKernels(wanted)
+	return steps, kernels, err
 }
 
 // release lets go of the modules.
@@ -164,7 +186,7 @@ func (d *device) lower(p *op.Program, s *op.Step) (lower.Lowering, error) {
 }
 
 // addStep appends the actions of a step.
-func (d *device) addStep(pl *plan, p *op.Program, s *op.Step, l lower.Lowering) error {
+func (d *device) addStep(pl *plan, p *op.Program, s *op.Step, l lower.Lowering, made map[string]*Kernel) error {
 	if s.Kernel != nil {
 		a, err := d.custom(pl, p, s)
 		if err != nil {
@@ -195,11 +217,16 @@ func (d *device) addStep(pl *plan, p *op.Program, s *op.Step, l lower.Lowering) 
 		var a action
 		switch {
 		case x.Launch != nil:
-			f, err := d.catalogueKernel(x.Launch.Kernel)
-			if err != nil {
-				return err
-			}
 			k := x.Launch.Kernel
+			var f driver.Function
+			if k.Family == "" {
+				f = made[k.Name].function
+			} else {
+				var err error
+				if f, err = d.catalogueKernel(k); err != nil {
+					return err
+				}
+			}
 			a = action{kind: launching, name: k.Name, function: f, launch: driver.Launch{Grid: x.Launch.Grid, Shared: uint32(k.Shared),
 				Block: [3]uint32{uint32(k.Block[0]), uint32(k.Block[1]), uint32(k.Block[2])}, Params: x.Launch.Params}}
 			for _, t := range x.Launch.Maps {
@@ -297,3 +324,6 @@ func (k *Kernel) Check(in []op.Type, out op.Type, a op.Attr) error {
 	}
 	return nil
 }
+
+// Fuses reports whether the device computes a step with expressions in one kernel; see op.Fuser.
+func (d *Device) Fuses(s *op.Step, in, out []op.Type) bool { return lower.Fuses(s, in, out, &d.caps) }

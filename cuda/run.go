@@ -41,13 +41,14 @@ func (e *executable) start(dev *Device, io *op.IO, resolve compute.Resolve) (err
 		return err
 	}
 	defer e.d.leave()
-	if warm && e.replayable() {
+	if warm && e.replayable() && io.Times == nil {
 		if done, err := e.replay(io, resolve); done || err != nil {
 			return err
 		}
 	}
 	m, err := e.acquire()
 	if err == nil {
+		m.clock = newClock(io.Times)
 		err = e.run(dev, m, io, resolve)
 	}
 	if err != nil {
@@ -113,6 +114,9 @@ func (e *executable) count(launches, replays uint64) {
 func (e *executable) finish(m *memory, io *op.IO, resolve compute.Resolve, err error) {
 	if err != nil {
 		err = fmt.Errorf("run of a program of %d steps: %w", len(e.prog.Steps), err)
+	}
+	if read := m.clock.read(e.d); err == nil {
+		err = read
 	}
 	resolve(err, func() {
 		e.deliver(m.read, io.Read)

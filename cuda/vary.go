@@ -27,7 +27,7 @@ func (d *device) findScalars(p *op.Program, s *op.Step, l lower.Lowering, action
 		}
 		switch {
 		case x.Launch != nil && y.Launch != nil:
-			same = x.Launch.Kernel == y.Launch.Kernel && x.Launch.Grid == y.Launch.Grid &&
+			same = x.Launch.Kernel.Name == y.Launch.Kernel.Name && x.Launch.Grid == y.Launch.Grid &&
 				op.Moved(wordsOf(x.Launch.Params), wordsOf(y.Launch.Params), marks, found)
 		case x.Fill != nil && y.Fill != nil:
 			same = op.Moved([]uint32{x.Fill.Word}, []uint32{y.Fill.Word}, marks, found)

@@ -367,3 +367,69 @@ func BenchmarkDispatchRebound(b *testing.B) {
 	}
 	b.ReportMetric(float64(took.Microseconds())/float64(n*steps), "µs/dispatch")
 }
+
+// In a browser tuning does not wait; its clock is coarse, so that short kernels are measured in rows.
+func TestTuneAsync(t *testing.T) {
+	d := open(t, WithAutotune(TuneCached))
+	p := &op.Program{}
+	y, err := p.Apply(op.Lookup("softmax"), op.Attr{}, p.Add(op.F32(8, 1000), op.FromHost))
+	require.NoError(t, err)
+	p.Read = []op.Slot{y}
+	tuning, f := d.TuneAsync(ctx, p)
+	require.NoError(t, f.Await(ctx))
+	list := tuning.Measurements()
+	require.Len(t, list, 1)
+	require.Equal(t, "rows", list[0].Class)
+	require.Equal(t, []string{"tree", "subgroups"}, list[0].Variants)
+	require.Positive(t, list[0].Median[0])
+	t.Logf("%+v", list)
+	x, err := d.Compile(p)
+	require.NoError(t, err)
+	require.NoError(t, x.Close())
+	require.Equal(t, []Choice{{"rows", list[0].Problem, list[0].Winner, "measured", 1}}, d.Choices())
+	idle(t, d)
+
+	ended, cancel := context.WithCancel(ctx)
+	cancel()
+	_, f = d.TuneAsync(ended, p)
+	require.ErrorIs(t, f.Await(ctx), context.Canceled)
+	require.NoError(t, d.Close())
+	_, f = d.TuneAsync(ctx, p)
+	require.ErrorIs(t, f.Await(ctx), compute.ErrClosed)
+}
+
+// A buffer as large as the adapter allows, which SwiftShader then refuses: no allocation of its may reach 1 GiB.
+// Nothing is injected, and nothing is filled, so that it costs the machine nothing. That many buffers together are too much cannot be
+// provoked so: SwiftShader takes them from the process until the machine has no more, and then the browser ends the process rather than
+// let an allocation fail. What becomes of that, a lost device, is what TestGPUProcessEnds of wasm/browser sees.
+func TestOutOfMemory(t *testing.T) {
+	d := open(t)
+	n := int(d.Info().Limits.MaxBuffer / 4)
+	require.Equal(t, uint64(1<<30), d.Info().Limits.MaxBuffer)
+	fill := func(n int) ([]compute.Tensor, error) {
+		p := &op.Program{}
+		y, err := p.Apply(op.Fill, op.Attr{Scalars: []float32{7}, Options: compute.FillOptions{Shape: []int{n}}})
+		require.NoError(t, err)
+		p.Keep = []op.Slot{y}
+		x, err := d.Compile(p)
+		require.NoError(t, err)
+		io := &op.IO{Keep: make([]compute.Tensor, 1)}
+		err = x.Start(io).Await(ctx)
+		require.NoError(t, x.Close())
+		return io.Keep, err
+	}
+	for range 2 {
+		kept, err := fill(n)
+		require.ErrorIs(t, err, compute.ErrOutOfMemory)
+		require.NoError(t, kept[0].Close())
+		require.ErrorContains(t, err, "1073741824 bytes")
+		require.ErrorContains(t, err, "vkAllocateMemory")
+	}
+	kept, err := fill(5) // it goes on
+	require.NoError(t, err)
+	y := make([]float32, 5)
+	require.NoError(t, fetch(ctx, kept[0], y))
+	require.Equal(t, []float32{7, 7, 7, 7, 7}, y)
+	require.NoError(t, kept[0].Close())
+	idle(t, d)
+}

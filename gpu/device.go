@@ -3,7 +3,6 @@ package gpu
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"runtime"
 	"sync"
 	"time"
@@ -23,15 +22,16 @@ type Device struct {
 // device is what runs in flight and everything made from a Device refer to. It is apart from Device so that a Device that
 // was forgotten can be found unreachable.
 type device struct {
-	drv       driver
-	info      AdapterInfo
-	log       *slog.Logger
-	pool      *pool
-	pipelines pipelines
-	tuner     *tuner
-	timed     bool
-	threshold uint64                                                                                           // dispatches of a command buffer
-	lowerStep func(s *op.Step, in, out []op.Type, caps *wgsl.Caps, choose wgsl.Chooser) (wgsl.Lowering, error) // wgsl.Lower
+	drv        driver
+	info       AdapterInfo
+	kernelCaps wgsl.Caps // of info
+	log        compute.Logger
+	pool       *pool
+	pipelines  *pipelines
+	tuner      *tuner
+	timed      bool
+	threshold  uint64                                                                                           // dispatches of a command buffer
+	lowerStep  func(s *op.Step, in, out []op.Type, caps *wgsl.Caps, choose wgsl.Chooser) (wgsl.Lowering, error) // wgsl.Lower
 
 	mu          sync.Mutex
 	closed      bool
@@ -53,8 +53,8 @@ type Stats struct {
 
 func newDevice(drv driver, info AdapterInfo, c *config) *Device {
 	d := &device{
-		drv: drv, info: info, log: c.log, timed: c.timestamps, threshold: uint64(c.threshold), lowerStep: wgsl.Lower,
-		executables: map[*executable]bool{}, pipelines: pipelines{drv: drv, byKey: map[string]*pipeline{}},
+		drv: drv, info: info, kernelCaps: info.Caps(), log: c.log, timed: c.timestamps, threshold: uint64(c.threshold),
+		lowerStep: wgsl.Lower, executables: map[*executable]bool{}, pipelines: newPipelines(drv, mostPipelines),
 	}
 	d.pool = newPool(drv, info.Limits.MaxBuffer, c.memory, d.dropIdle)
 	dev := &Device{device: d}
@@ -198,4 +198,4 @@ func (d *device) failed(err error) error {
 	return err
 }
 
-func (d *device) caps() *wgsl.Caps { return &d.info.Limits }
+func (d *device) caps() *wgsl.Caps { return &d.kernelCaps }

@@ -38,7 +38,9 @@
 // The methods that wait do not exist there; their Async twins never wait, so functions that JavaScript calls may use them and
 // leave the future to a goroutine. [Open] and [Adapters] do wait, for the browser's answer: call them in a goroutine. Errors of
 // memory and of shaders come with the future of the first run concerned, because the browser tells them late. All features that
-// kernels may use (shader-f16, subgroups) are requested where they are offered; [Device.Info] lists them. The browser build also
+// kernels may use (shader-f16, subgroups) are requested where they are offered; [Device.Info] lists them. Reductions, norms, softmax and
+// products of few rows have variants that merge in subgroups, and what reads f16 has variants that read it as such: none is the
+// default, since what wins differs; [Device.TuneAsync] measures. The native library's compiler knows neither. The browser build also
 // has AdoptDevice, Device.ImportBuffer, Device.GPUDevice and Tensor.GPUBuffer, which share a device and its buffers with
 // JavaScript. Browsers round timestamps, Chromium to 0.1 ms.
 //

@@ -62,8 +62,9 @@ type binding struct {
 	offset, size uint64
 }
 
-// command is a dispatch if pipeline is set, else a copy.
+// command is a dispatch if pipeline is set, a lap's end if that is, else a copy.
 type command struct {
+	lap             bool
 	pipeline, group object
 	dynamic         uint32 // offset of the uniform, if the pipeline has one
 	uniform         bool
@@ -77,11 +78,13 @@ type command struct {
 // submission is the work of one run.
 type submission struct {
 	commands []command
-	cuts     []int         // where command buffers end but the last; each is submitted before the next is recorded
-	staging  []object      // the upload and readback buffers in commands; mapped at completion
-	timed    bool          // measure gpuTime
-	gpuTime  time.Duration // from the first to the last command, valid in done
-	done     func(error)   // called from any goroutine; must not block
+	cuts     []int           // where command buffers end but the last; each is submitted before the next is recorded
+	staging  []object        // the upload and readback buffers in commands; mapped at completion
+	timed    bool            // measure gpuTime
+	gpuTime  time.Duration   // from the first to the last command, valid in done
+	laps     int             // how many commands end a lap; only if timed
+	times    []time.Duration // between the ends of laps, one fewer than there are; valid in done
+	done     func(error)     // called from any goroutine; must not block
 }
 
 // platform is what a build offers: a list of adapters and a way to open one.

@@ -134,11 +134,13 @@ func (d *browser) scoped(filters []js.Value, explain func(err error, tell func(e
 		}
 		c.then = nil
 	}
-	waiting, found := len(filters), thrown
+	waiting, found, torn := len(filters), thrown, false
 	for range filters {
 		d.w.settle(d.w.popErrorScope.Invoke(d.device), func(v js.Value, err error) {
 			if err == nil {
 				err = d.w.gpuError(v)
+			} else {
+				torn = true // the browser's GPU process has ended: that the device is lost is not known yet
 			}
 			if found == nil || errors.Is(err, compute.ErrOutOfMemory) {
 				found = err
@@ -146,7 +148,12 @@ func (d *browser) scoped(filters []js.Value, explain func(err error, tell func(e
 			if waiting--; waiting > 0 {
 				return
 			}
-			if found != nil && explain != nil {
+			if torn {
+				go func() {
+					d.awaitLoss()
+					tell(found)
+				}()
+			} else if found != nil && explain != nil {
 				explain(found, tell)
 			} else {
 				tell(found)

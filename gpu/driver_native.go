@@ -103,9 +103,6 @@ func adapterInfo(index int, c *C.wl_adapter_info) AdapterInfo {
 	if c.timestamps != 0 {
 		a.Features = append(a.Features, featureTimestamps)
 	}
-	if c.shader_f16 != 0 {
-		a.Features = append(a.Features, "shader-f16")
-	}
 	return a
 }
 

@@ -144,6 +144,7 @@ func (in *instance) begin(io *op.IO, resolve compute.Resolve) *run {
 	r.io, r.resolve = io, resolve
 	r.uploads, r.readback = r.uploads[:0], r.readback[:0]
 	r.sub.commands, r.sub.cuts, r.sub.staging, r.sub.gpuTime = r.sub.commands[:0], r.sub.cuts[:0], r.sub.staging[:0], 0
+	r.sub.laps, r.sub.times = 0, r.sub.times[:0]
 	return r
 }
 

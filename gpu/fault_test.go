@@ -30,10 +30,11 @@ type faulty struct {
 	inFlight map[*watched]int
 	dead     error
 	closed   bool
-	calls    map[string]int // since reset
-	written  []int          // bytes of each write since then
-	order    []string       // of calls that concern staging, and submissions
-	buffers  int            // command buffers
+	calls    map[string]int  // since reset
+	written  []int           // bytes of each write since then
+	order    []string        // of calls that concern staging, and submissions
+	buffers  int             // command buffers
+	gates    []chan struct{} // of the next submissions, whose ends are told when they are open
 }
 
 func (f *faulty) reset() {
@@ -214,7 +215,15 @@ func (f *faulty) submit(s *submission) error {
 		raw.staging = append(raw.staging, use(o))
 	}
 	late := f.hit("complete")
-	raw.done = func(err error) {
+	gate := make(chan struct{})
+	f.mu.Lock()
+	if len(f.gates) > 0 {
+		gate, f.gates = f.gates[0], f.gates[1:]
+	} else {
+		close(gate)
+	}
+	f.mu.Unlock()
+	done := func(err error) {
 		f.mu.Lock()
 		for _, w := range used {
 			f.inFlight[w]--
@@ -222,6 +231,17 @@ func (f *faulty) submit(s *submission) error {
 		f.mu.Unlock()
 		s.gpuTime = raw.gpuTime
 		s.done(errors.Join(err, late))
+	}
+	raw.done = func(err error) {
+		select {
+		case <-gate:
+			done(err)
+		default:
+			go func() {
+				<-gate
+				done(err)
+			}()
+		}
 	}
 	f.mu.Lock()
 	f.order, f.buffers = append(f.order, "submit"), f.buffers+len(s.cuts)+1

@@ -29,7 +29,8 @@ type AdapterInfo struct {
 	Type       AdapterType `json:"type"`
 	Backend    string      `json:"backend"` // "vulkan", "metal", "dx12" or "browser"
 	Limits     wgsl.Caps   `json:"limits"`
-	Features   []string    `json:"features"` // of "timestamp-query", "shader-f16" and, in browsers, "subgroups"
+	// "timestamp-query" and, in browsers, "shader-f16" and "subgroups", which the native library's compiler does not know.
+	Features []string `json:"features"`
 
 	// What only browsers tell, and not all of them. They hide numbers of vendor and device, and whether a GPU is discrete.
 	VendorName   string `json:"vendor_name,omitempty"`  // "nvidia"
@@ -47,6 +48,13 @@ func (a AdapterInfo) has(feature string) bool {
 		}
 	}
 	return false
+}
+
+// Caps is what kernels are chosen by: the limits, and the features that kernels have variants for.
+func (a AdapterInfo) Caps() wgsl.Caps {
+	c := a.Limits
+	c.Subgroups, c.F16 = a.has("subgroups"), a.has("shader-f16")
+	return c
 }
 
 func (a AdapterInfo) String() string {

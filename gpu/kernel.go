@@ -1,8 +1,8 @@
 package gpu
 
 import (
-	"crypto/sha256"
 	"fmt"
+	"hash/fnv"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -76,8 +76,9 @@ func newKernel(dev *Device, desc KernelDesc) (*Kernel, *pipeline, error) {
 	if err := checkKernel(k, dev.caps()); err != nil {
 		return nil, nil, err
 	}
-	hash := sha256.Sum256(fmt.Appendf(nil, "%q %q %v %d", k.Source, k.Entry, k.Bindings, k.Uniform))
-	k.Key = fmt.Sprintf("%s#%x", desc.Label, hash[:8])
+	hash := fnv.New128a()
+	fmt.Fprintf(hash, "%q %q %v %d", k.Source, k.Entry, k.Bindings, k.Uniform)
+	k.Key = fmt.Sprintf("%s#%x", desc.Label, hash.Sum(nil))
 
 	if err := dev.begin(); err != nil {
 		return nil, nil, fmt.Errorf("kernel %s: %w", desc.Label, err)

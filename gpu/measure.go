@@ -114,9 +114,24 @@ func (t *tuner) measure(ctx context.Context, p *op.Program, s *op.Step, q *quest
 			x.Close()
 		}
 	}()
+	copies, err := t.copies(ctx, dev, alone, io, q)
+	if err != nil {
+		return m, err
+	}
 	var list []*contender // nil: not possible, or dropped
+	var first []any       // results of the first that is possible
 	for i := range q.candidates {
-		c, err := t.contender(ctx, dev, alone, io, q, i)
+		results, err := t.results(ctx, dev, alone, io, q, i)
+		if err == nil && first == nil {
+			first = results
+		}
+		if err == nil && !alike(first, results) {
+			err = fmt.Errorf("other results than those of %s: %w", q.candidates[0], compute.ErrUnsupported)
+		}
+		var c *contender
+		if err == nil {
+			c, err = t.contender(ctx, dev, repeated(alone, copies), io, q, i)
+		}
 		if err != nil {
 			if ctx.Err() != nil || errors.Is(err, compute.ErrDeviceLost) || errors.Is(err, compute.ErrClosed) {
 				return m, err
@@ -129,7 +144,7 @@ func (t *tuner) measure(ctx context.Context, p *op.Program, s *op.Step, q *quest
 	}
 	for i, c := range list { // the warm-up counts only for those that it ends for
 		if c != nil {
-			m.Median[i] = time.Duration(c.median() * 1e9)
+			m.Median[i] = time.Duration(c.median() * 1e9 / float64(copies))
 		}
 	}
 	drop(list, cold)
@@ -147,7 +162,7 @@ func (t *tuner) measure(ctx context.Context, p *op.Program, s *op.Step, q *quest
 			if err := c.sample(ctx, io); err != nil {
 				return m, err
 			}
-			m.Median[i] = time.Duration(c.median() * 1e9)
+			m.Median[i] = time.Duration(c.median() * 1e9 / float64(copies))
 		}
 		if round > 0 {
 			drop(list, hopeless)
@@ -191,14 +206,7 @@ func fastest(list []*contender) int {
 
 // contender compiles variant i and runs it once.
 func (t *tuner) contender(ctx context.Context, dev *Device, p *op.Program, io *op.IO, q *question, i int) (*contender, error) {
-	key := t.key(q.class, q.problem, q.candidates)
-	pl, err := t.d.plan(p, func(class, problem string, candidates []string) int {
-		if t.key(class, problem, candidates) == key {
-			return i
-		}
-		v, _ := t.decide(class, problem, candidates)
-		return max(slices.Index(candidates, v), 0)
-	})
+	pl, err := t.planOf(p, q, i)
 	if err != nil {
 		return nil, err
 	}
@@ -216,6 +224,18 @@ func (t *tuner) contender(ctx context.Context, dev *Device, p *op.Program, io *o
 	return c, nil
 }
 
+// planOf plans a program with variant i.
+func (t *tuner) planOf(p *op.Program, q *question, i int) (*plan, error) {
+	key := t.key(q.class, q.problem, q.candidates)
+	return t.d.plan(p, func(class, problem string, candidates []string) int {
+		if t.key(class, problem, candidates) == key {
+			return i
+		}
+		v, _ := t.decide(class, problem, candidates)
+		return max(slices.Index(candidates, v), 0)
+	})
+}
+
 func (c *contender) sample(ctx context.Context, io *op.IO) error {
 	run := *io
 	start := time.Now()
@@ -228,62 +248,4 @@ func (c *contender) sample(ctx context.Context, io *op.IO) error {
 	}
 	c.samples = append(c.samples, took.Seconds())
 	return nil
-}
-
-// single returns the program of one step by itself, on tensors of made-up data.
-func single(ctx context.Context, dev *Device, p *op.Program, s *op.Step) (*op.Program, *op.IO, error) {
-	alone, io := &op.Program{}, &op.IO{}
-	step := *s
-	step.In, step.Attr.Vary = nil, nil
-	slots := map[op.Slot]op.Slot{}
-	for _, in := range s.In {
-		slot, ok := slots[in]
-		if !ok {
-			t := p.Values[in].Type
-			x, err := madeUp(ctx, dev, t)
-			if err != nil {
-				for _, x := range io.Tensors {
-					x.Close()
-				}
-				return nil, nil, err
-			}
-			io.Tensors = append(io.Tensors, x)
-			slot = alone.Add(t, op.FromTensor)
-			slots[in] = slot
-		}
-		step.In = append(step.In, slot)
-	}
-	step.Out = nil
-	for _, t := range p.Types(s.Out) {
-		step.Out = append(step.Out, alone.Add(t, op.FromStep))
-	}
-	alone.Steps = []op.Step{step}
-	return alone, io, nil
-}
-
-// madeUp uploads small numbers; integers are zero, which every index may be.
-func madeUp(ctx context.Context, dev *Device, t op.Type) (compute.Tensor, error) {
-	data := op.MakeSlice(t)
-	switch s := data.(type) {
-	case []float32:
-		for i := range s {
-			s[i] = float32(i%13)/16 - 0.375
-		}
-	case []uint16:
-		for i := range s {
-			s[i] = 0x3400 + uint16(i%13) // just above a quarter
-		}
-	case []compute.BF16:
-		for i := range s {
-			s[i] = 0x3e80 + compute.BF16(i%13)
-		}
-	}
-	x, f := dev.UploadAsync(data, t.Shape...)
-	if err := f.Await(ctx); err != nil {
-		if x != nil {
-			x.Close()
-		}
-		return nil, err
-	}
-	return x, nil
 }

@@ -41,6 +41,10 @@ func (d *native) submit(s *submission) error {
 	}
 	for i := range s.commands {
 		c := &s.commands[i]
+		if c.lap {
+			cs = append(cs, C.wl_command{kind: C.WL_LAP})
+			continue
+		}
 		if c.pipeline == nil {
 			cs = append(cs, C.wl_command{
 				kind: C.WL_COPY, a: c.from.(*nativeBuffer).ref, b: c.to.(*nativeBuffer).ref,
@@ -74,7 +78,7 @@ func (d *native) submit(s *submission) error {
 		if err != nil {
 			return fmt.Errorf("%w: %w", err, compute.ErrUnsupported)
 		}
-		if f.stamps, err = d.takeStamps(); err != nil {
+		if f.stamps, err = d.takeStamps(2 + s.laps); err != nil {
 			return err
 		}
 	}
@@ -192,9 +196,16 @@ func (d *native) land(f *flight, lost error) error {
 		return nil
 	}
 	defer d.giveStamps(f.stamps)
-	t := *(*[2]uint64)(C.wl_buffer_mapped(f.stamps.staging, 16, 0))
-	if t[1] > t[0] { // counters may wrap, or start over after a suspend
-		f.s.gpuTime = time.Duration(float64(t[1]-t[0]) * d.period)
+	t := unsafe.Slice((*uint64)(C.wl_buffer_mapped(f.stamps.staging, C.uint64_t(8*f.stamps.count), 0)), f.stamps.count)
+	between := func(from, to uint64) time.Duration {
+		if to < from { // counters may wrap, or start over after a suspend
+			return 0
+		}
+		return time.Duration(float64(to-from) * d.period)
+	}
+	f.s.gpuTime = between(t[0], t[1])
+	for i := 1; i < f.s.laps; i++ {
+		f.s.times = append(f.s.times, between(t[1+i], t[2+i]))
 	}
 	var e C.wl_error
 	C.wl_buffer_unmap(d.dev, f.stamps.staging, &e)
@@ -210,8 +221,9 @@ func (d *native) launch(f *flight, commands []C.wl_command, cuts []int, staging 
 	}
 	f.words = unsafe.Slice(p, n)
 	var e C.wl_error
-	submitted := C.wl_submit(d.dev, unsafe.SliceData(commands), C.size_t(len(commands)), (*C.size_t)(unsafe.Pointer(unsafe.SliceData(cuts))),
-		C.size_t(len(cuts)), unsafe.SliceData(staging), C.size_t(len(staging)), f.stamps, (*C.int32_t)(p), &e)
+	at := (*C.size_t)(unsafe.Pointer(unsafe.SliceData(cuts)))
+	submitted := C.wl_submit(d.dev, unsafe.SliceData(commands), C.size_t(len(commands)), at, C.size_t(len(cuts)),
+		unsafe.SliceData(staging), C.size_t(len(staging)), f.stamps, (*C.int32_t)(p), &e)
 	err := callError("submit", &e)
 	if submitted == 0 {
 		f.freeWords()
@@ -233,9 +245,9 @@ func b2i(b bool) C.int {
 	return 0
 }
 
-func (d *native) takeStamps() (C.wl_stamps, error) {
+func (d *native) takeStamps(count int) (C.wl_stamps, error) {
 	d.mu.Lock()
-	if n := len(d.stamps); n > 0 {
+	if n := len(d.stamps); n > 0 && count == 2 {
 		s := d.stamps[n-1]
 		d.stamps = d.stamps[:n-1]
 		d.mu.Unlock()
@@ -244,12 +256,17 @@ func (d *native) takeStamps() (C.wl_stamps, error) {
 	d.mu.Unlock()
 	var s C.wl_stamps
 	var e C.wl_error
-	C.wl_stamps_new(d.dev, &s, &e)
+	C.wl_stamps_new(d.dev, C.uint32_t(count), &s, &e)
 	return s, callError("create timestamp queries", &e)
 }
 
 func (d *native) giveStamps(s C.wl_stamps) {
-	if s.queries == 0 {
+	switch s.count {
+	case 0:
+		return
+	case 2:
+	default: // of laps, of which the next run may have more or fewer
+		C.wl_stamps_free(s)
 		return
 	}
 	d.mu.Lock()
@@ -271,7 +288,7 @@ func (d *native) calibrate() error {
 		percent  = 100
 		patience = time.Second // on a machine too busy for good readings the last one has to do
 	)
-	stamps, err := d.takeStamps()
+	stamps, err := d.takeStamps(2)
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ type config struct {
 	preference PowerPreference
 	limits     wgsl.Caps // zero fields: the adapter's maximum
 	memory     uint64    // 0: no limit of our own
-	log        *slog.Logger
+	log        compute.Logger
 	variants   map[string]string
 	tune       TuneMode
 	tuneDir    string // empty: the user's cache
@@ -31,7 +31,7 @@ type config struct {
 const defaultThreshold = 256
 
 func newConfig(opts []Option) (*config, error) {
-	c := &config{adapter: -1, threshold: defaultThreshold, log: slog.New(slog.DiscardHandler), variants: map[string]string{}}
+	c := &config{adapter: -1, threshold: defaultThreshold, log: compute.Silence{}, variants: map[string]string{}}
 	var errs []error
 	for _, o := range opts {
 		if o == nil {
@@ -148,7 +148,8 @@ func WithAutotune(m TuneMode) Option {
 	}
 }
 
-// WithTuneCache sets the directory in which measured choices are kept; the default is "wavelane" in [os.UserCacheDir].
+// WithTuneCache sets the directory in which measured choices are kept; the default is "wavelane" in [os.UserCacheDir]. In browsers,
+// which have no files, they last as long as the device.
 func WithTuneCache(dir string) Option {
 	return func(c *config) error {
 		if dir == "" {

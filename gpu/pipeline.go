@@ -1,21 +1,31 @@
 package gpu
 
 import (
+	"runtime"
 	"sync"
 	"sync/atomic"
 
+	"github.com/wavelane/wavelane/internal/recent"
 	"github.com/wavelane/wavelane/wgsl"
 )
 
-// pipelines caches compiled kernels by key until the device closes. Kernels of one key are compiled once, however many
-// goroutines ask at the same time; failures are not given out again.
+// pipelines caches compiled kernels by key. Kernels of one key are compiled once, however many goroutines ask at the same time;
+// failures are not given out again. There is no end to expressions, so those that no program has asked for lately are forgotten: they
+// are freed when no program that has them is left.
 type pipelines struct {
 	drv driver
 
 	mu           sync.Mutex
-	byKey        map[string]*pipeline
-	failed       []*pipeline // after they had been given out
+	byKey        *recent.Map[*pipeline]
+	made         map[object]bool // to be freed
 	hits, misses uint64
+}
+
+// mostPipelines is the limit of a device's cache, more than the operations of any program are likely to have.
+const mostPipelines = 1024
+
+func newPipelines(drv driver, limit int) *pipelines {
+	return &pipelines{drv: drv, byKey: recent.New[*pipeline](limit), made: map[object]bool{}}
 }
 
 type pipeline struct {
@@ -35,33 +45,31 @@ func (p *pipeline) fault() error {
 
 func (c *pipelines) get(k *wgsl.Kernel) (*pipeline, error) {
 	c.mu.Lock()
-	if p := c.byKey[k.Key]; p != nil {
+	if p, ok := c.byKey.Get(k.Key); ok {
 		c.hits++
 		c.mu.Unlock()
 		<-p.ready
 		return p, p.err
 	}
 	p := &pipeline{ready: make(chan struct{})}
-	c.byKey[k.Key] = p
+	c.byKey.Put(k.Key, p)
 	c.misses++
 	c.mu.Unlock()
 
 	if p.object, p.err = c.drv.newPipeline(k); p.err != nil {
-		c.mu.Lock()
-		delete(c.byKey, k.Key)
-		c.mu.Unlock()
+		c.forget(k.Key, p)
 	} else {
+		c.mu.Lock()
+		c.made[p.object] = true
+		c.mu.Unlock()
+		// Programs hold on to p as long as they may run: whoever still has it is in nobody's way.
+		runtime.AddCleanup(p, c.free, p.object)
 		c.drv.ready(p.object, func(err error) {
 			if err == nil {
 				return
 			}
 			p.late.Store(&err)
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			if c.byKey[k.Key] == p {
-				delete(c.byKey, k.Key)
-				c.failed = append(c.failed, p)
-			}
+			c.forget(k.Key, p)
 		})
 	}
 	close(p.ready)
@@ -71,15 +79,34 @@ func (c *pipelines) get(k *wgsl.Kernel) (*pipeline, error) {
 func (c *pipelines) counts() (hits, misses uint64, cached int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.hits, c.misses, len(c.byKey)
+	return c.hits, c.misses, c.byKey.Len()
+}
+
+// forget makes sure that p is not given out again.
+func (c *pipelines) forget(key string, p *pipeline) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if other, _ := c.byKey.Get(key); other == p {
+		c.byKey.Delete(key)
+	}
+}
+
+// free frees what was compiled, if closing has not done so.
+func (c *pipelines) free(o object) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.made[o] {
+		delete(c.made, o)
+		o.free()
+	}
 }
 
 func (c *pipelines) close() {
-	for _, p := range c.byKey { // nobody else is left
-		p.free()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for o := range c.made { // nobody needs them any more
+		o.free()
 	}
-	for _, p := range c.failed {
-		p.free()
-	}
-	c.byKey, c.failed = nil, nil
+	clear(c.made)
+	c.byKey = recent.New[*pipeline](1)
 }

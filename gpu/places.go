@@ -75,8 +75,8 @@ func (d *device) arrange(pl *plan, lowerings []wgsl.Lowering) error {
 	return nil
 }
 
-// view puts results of reshapes where their operands lie, unless one of the two is updated in place, or the result becomes a tensor.
-// It returns which steps have nothing to do then.
+// view puts results of reshapes where their operands lie, unless one of the two is updated in place, or the result becomes a
+// tensor. It returns which steps have nothing to do then.
 func (pl *plan) view() []bool {
 	p := pl.prog
 	changing := make([]bool, len(p.Values))
@@ -89,10 +89,13 @@ func (pl *plan) view() []bool {
 	views := make([]bool, len(p.Steps))
 	for i := range p.Steps {
 		s := &p.Steps[i]
-		if s.Entry != op.Reshape || slices.Contains(p.Keep, s.Out[0]) || changing[s.Out[0]] || changing[pl.homes[s.In[0]]] {
+		if s.Entry != op.Reshape {
 			continue
 		}
-		pl.homes[s.Out[0]], views[i] = pl.homes[s.In[0]], true
+		in, out := pl.homes[s.In[0]], s.Out[0]
+		if !changing[in] && !changing[out] && !slices.Contains(p.Keep, out) {
+			pl.homes[out], views[i] = in, true
+		}
 	}
 	return views
 }
@@ -116,13 +119,6 @@ func (d *device) checkBuffer(n uint64, what string) error {
 // Memory tells what one run needs; see [op.Sized].
 func (pl *plan) Memory() op.Memory {
 	m := op.Memory{Peak: pl.blocks.Peak, Step: pl.blocks.Step}
-	for _, s := range pl.prog.Host {
-		m.Inputs += pl.prog.Values[s].Bytes()
-	}
-	for _, list := range [][]op.Slot{pl.prog.Read, pl.prog.Keep} {
-		for _, s := range list {
-			m.Results += pl.prog.Values[s].Bytes()
-		}
-	}
+	m.Inputs, m.Results = pl.prog.Traffic()
 	return m
 }

@@ -71,8 +71,7 @@ func (p browserPlatform) adapters(ctx context.Context) ([]AdapterInfo, error) {
 	return list, nil
 }
 
-// features are those that are asked for wherever they are offered. Our kernels use timestamp-query; the others are for
-// kernels of the user.
+// features are those that are asked for wherever they are offered: for measuring, and for kernels of ours and the user's.
 var features = []string{featureTimestamps, "shader-f16", "subgroups"}
 
 // describe reads the information of an adapter or a device, and its limits and features.

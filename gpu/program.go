@@ -14,6 +14,7 @@ type plan struct {
 	prog    *op.Program
 	homes   []op.Slot // by value: whose place it has, see op.Program.Homes and view
 	actions []action
+	ends    []int // how many actions there are after each step
 
 	// The uniform arena has a slot of uniformSlot bytes per distinct parameter block, behind them one for each block with scalars
 	// that vary from run to run.
@@ -100,6 +101,7 @@ func (d *device) plan(p *op.Program, choose wgsl.Chooser) (*plan, error) {
 		if err := d.addStep(pl, i, lowerings[i], uniforms, probe); err != nil {
 			return nil, fmt.Errorf("%s %v: %w", name(s), p.Types(s.In), err)
 		}
+		pl.ends = append(pl.ends, len(pl.actions))
 	}
 	pl.addArena()
 	pl.piece = pieces(pl.dispatches, d.threshold)

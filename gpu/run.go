@@ -55,6 +55,9 @@ func (e *executable) start(dev *Device, io *op.IO, resolve compute.Resolve) (err
 	if err := e.prog.CheckIO(io); err != nil {
 		return err
 	}
+	if err := e.checkTimes(io); err != nil {
+		return err
+	}
 	in, err := e.acquire()
 	if err != nil {
 		return err
@@ -217,6 +220,7 @@ func (r *run) copy(from *buffer, fromAt uint64, to *buffer, toAt, n uint64) {
 func (r *run) record() {
 	dispatches := uint64(0) // since the last cut
 	for i := range r.actions {
+		r.reach(i)
 		a := &r.actions[i]
 		if dispatches == r.piece {
 			r.sub.cuts = append(r.sub.cuts, len(r.sub.commands))
@@ -232,13 +236,14 @@ func (r *run) record() {
 			pipeline: a.pipeline.object, group: r.in.groups[i].object, dynamic: a.dynamic, grid: a.grid,
 		})
 	}
+	r.reach(len(r.actions))
 	for i, s := range r.prog.Read {
 		if n := r.prog.Values[s].Bytes(); n > 0 {
 			at := r.reads.at[i]
 			r.copy(r.in.buffers[r.place[s]], 0, r.readback[at.buffer], at.offset, uint64(n))
 		}
 	}
-	r.sub.timed = r.timed
+	r.sub.timed = r.timed || r.sub.laps > 0
 }
 
 // keep makes the tensors of kept results.
@@ -276,6 +281,7 @@ func (r *run) finish(err error) {
 		resolve(err, nil)
 		return
 	}
+	copy(r.io.Times, r.sub.times)
 	r.executable.mu.Lock()
 	r.executable.gpuTime = r.sub.gpuTime
 	r.executable.mu.Unlock()

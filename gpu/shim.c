@@ -159,7 +159,6 @@ void wl_adapter_describe(wl_handle adapter, wl_adapter_info *out) {
         wgpuAdapterEnumerateFeatures((WGPUAdapter)adapter, features);
         for (size_t i = 0; i < n; i++) {
             out->timestamps |= features[i] == WGPUFeatureName_TimestampQuery;
-            out->shader_f16 |= features[i] == WGPUFeatureName_ShaderF16;
         }
     }
     free(features);
@@ -364,15 +363,15 @@ void wl_group_free(wl_handle group) { wgpuBindGroupRelease((WGPUBindGroup)group)
 
 // ---- timestamps
 
-int wl_stamps_new(wl_device *d, wl_stamps *out, wl_error *err) {
+int wl_stamps_new(wl_device *d, uint32_t count, wl_stamps *out, wl_error *err) {
     begin(err);
     memset(out, 0, sizeof *out);
-    WGPUQuerySetDescriptor q = {.type = WGPUQueryType_Timestamp, .count = 2};
-    WGPUBufferDescriptor r = {.usage = WGPUBufferUsage_QueryResolve | WGPUBufferUsage_CopySrc, .size = 16};
-    WGPUBufferDescriptor s = {.usage = WGPUBufferUsage_MapRead | WGPUBufferUsage_CopyDst, .size = 16};
+    WGPUQuerySetDescriptor q = {.type = WGPUQueryType_Timestamp, .count = count};
+    WGPUBufferDescriptor r = {.usage = WGPUBufferUsage_QueryResolve | WGPUBufferUsage_CopySrc, .size = 8 * count};
+    WGPUBufferDescriptor s = {.usage = WGPUBufferUsage_MapRead | WGPUBufferUsage_CopyDst, .size = 8 * count};
     WGPUQuerySet queries = wgpuDeviceCreateQuerySet(d->device, &q);
     WGPUBuffer resolve = wgpuDeviceCreateBuffer(d->device, &r), staging = wgpuDeviceCreateBuffer(d->device, &s);
-    wl_stamps made = {(wl_handle)queries, (wl_handle)resolve, (wl_handle)staging};
+    wl_stamps made = {(wl_handle)queries, (wl_handle)resolve, (wl_handle)staging, count};
     if (!end(err)) {
         wl_stamps_free(made);
         return 0;
@@ -401,7 +400,7 @@ static void on_mapped(WGPUBufferMapAsyncStatus status, void *word) {
 
 // record makes a command buffer; the first and the last of a submission take the time, if stamps are given.
 static WGPUCommandBuffer record(
-    wl_device *d, const wl_command *commands, size_t count, wl_stamps stamps, int first, int last, wl_error *err) {
+    wl_device *d, const wl_command *commands, size_t count, wl_stamps stamps, uint32_t *lap, int first, int last, wl_error *err) {
     WGPUCommandEncoderDescriptor desc = {0};
     WGPUCommandEncoder enc = wgpuDeviceCreateCommandEncoder(d->device, &desc);
     WGPUQuerySet queries = (WGPUQuerySet)stamps.queries;
@@ -410,12 +409,16 @@ static WGPUCommandBuffer record(
     wl_handle pipeline = 0;
     for (size_t i = 0; i < count && err->kind == WGPUErrorType_NoError; i++) {
         const wl_command *c = &commands[i];
+        if (c->kind != WL_DISPATCH && pass) {
+            wgpuComputePassEncoderEnd(pass);
+            wgpuComputePassEncoderRelease(pass);
+            pass = NULL;
+        }
+        if (c->kind == WL_LAP) {
+            wgpuCommandEncoderWriteTimestamp(enc, queries, (*lap)++);
+            continue;
+        }
         if (c->kind == WL_COPY) {
-            if (pass) {
-                wgpuComputePassEncoderEnd(pass);
-                wgpuComputePassEncoderRelease(pass);
-                pass = NULL;
-            }
             wgpuCommandEncoderCopyBufferToBuffer(
                 enc, (WGPUBuffer)c->a, c->from, (WGPUBuffer)c->b, c->to, c->size);
             continue;
@@ -441,8 +444,8 @@ static WGPUCommandBuffer record(
         if (queries && last) {
             WGPUBuffer resolve = (WGPUBuffer)stamps.resolve;
             wgpuCommandEncoderWriteTimestamp(enc, queries, 1);
-            wgpuCommandEncoderResolveQuerySet(enc, queries, 0, 2, resolve, 0);
-            wgpuCommandEncoderCopyBufferToBuffer(enc, resolve, 0, (WGPUBuffer)stamps.staging, 0, 16);
+            wgpuCommandEncoderResolveQuerySet(enc, queries, 0, stamps.count, resolve, 0);
+            wgpuCommandEncoderCopyBufferToBuffer(enc, resolve, 0, (WGPUBuffer)stamps.staging, 0, 8 * stamps.count);
         }
         cb = wgpuCommandEncoderFinish(enc, NULL);
     }
@@ -454,9 +457,10 @@ int wl_submit(wl_device *d, const wl_command *commands, size_t count, const size
     const wl_staging *staging, size_t staging_count, wl_stamps stamps, int32_t *words, wl_error *err) {
     begin(err);
     int submitted = 0;
+    uint32_t lap = 2; // stamp
     for (size_t i = 0, from = 0; i <= cut_count; i++) {
         size_t to = i < cut_count ? cuts[i] : count;
-        WGPUCommandBuffer cb = record(d, commands + from, to - from, stamps, i == 0, i == cut_count, err);
+        WGPUCommandBuffer cb = record(d, commands + from, to - from, stamps, &lap, i == 0, i == cut_count, err);
         // A buffer still mapped, or a command buffer that failed to finish, must never reach the queue: it aborts the process.
         for (size_t j = 0; i == 0 && j < staging_count && err->kind == WGPUErrorType_NoError; j++)
             if (staging[j].upload) wgpuBufferUnmap((WGPUBuffer)staging[j].buffer);
@@ -481,7 +485,7 @@ int wl_submit(wl_device *d, const wl_command *commands, size_t count, const size
         wgpuBufferMapAsync((WGPUBuffer)staging[i].buffer, staging[i].upload ? WGPUMapMode_Write : WGPUMapMode_Read, 0,
             (size_t)staging[i].size, on_mapped, &words[WL_STAGING + i]);
     if (stamps.queries)
-        wgpuBufferMapAsync((WGPUBuffer)stamps.staging, WGPUMapMode_Read, 0, 16, on_mapped, &words[WL_STAMPS]);
+        wgpuBufferMapAsync((WGPUBuffer)stamps.staging, WGPUMapMode_Read, 0, 8 * stamps.count, on_mapped, &words[WL_STAMPS]);
     else
         words[WL_STAMPS] = WL_DONE;
     end(err);

@@ -18,7 +18,7 @@ typedef struct {
 typedef struct {
     char name[256], driver[256], driver_info[256];
     uint32_t backend, type, vendor_id, device_id;
-    uint32_t timestamps, shader_f16;
+    uint32_t timestamps;
     uint64_t max_buffer, max_storage_binding, max_uniform_binding;
     uint32_t max_storage_buffers, storage_align, uniform_align, max_shared, max_invocations, max_size[3], max_groups;
 } wl_adapter_info;
@@ -39,7 +39,7 @@ typedef struct {
     uint64_t offset, size;
 } wl_binding;
 
-enum { WL_DISPATCH = 0, WL_COPY = 1 };
+enum { WL_DISPATCH = 0, WL_COPY = 1, WL_LAP = 2 };
 
 typedef struct {
     uint32_t kind;
@@ -56,6 +56,7 @@ enum { WL_WORK = 0, WL_STAMPS = 1, WL_STAGING = 2 };
 
 typedef struct {
     wl_handle queries, resolve, staging;
+    uint32_t count; // the first and the last of a submission, then those of its laps
 } wl_stamps;
 
 typedef struct {
@@ -92,7 +93,7 @@ void wl_pipeline_free(wl_pipeline p);
 wl_handle wl_group_new(wl_device *d, wl_handle layout, const wl_binding *bindings, size_t count, wl_error *err);
 void wl_group_free(wl_handle group);
 
-int wl_stamps_new(wl_device *d, wl_stamps *out, wl_error *err);
+int wl_stamps_new(wl_device *d, uint32_t count, wl_stamps *out, wl_error *err);
 void wl_stamps_free(wl_stamps s);
 
 // Records and submits everything, in command buffers that end at the cuts and at the end, then asks for the staging buffers to be

@@ -34,7 +34,7 @@ func (d *browser) submit(s *submission) error {
 	f := &flight{d: d, s: s, err: d.stray}
 	d.stray = nil
 	if s.timed {
-		f.stamps = d.takeStamps()
+		f.stamps = d.takeStamps(2 + s.laps)
 	}
 	var mappings []any
 	submitted := false
@@ -128,7 +128,7 @@ func (d *browser) record(s *submission, t stamps, submit func(commands js.Value)
 	encoder := w.createCommandEncoder.Invoke(d.device)
 	var pass js.Value
 	var pipeline object
-	open, uniforms := false, 0
+	open, uniforms, lap := false, 0, 2
 	for i := range s.commands {
 		c := &s.commands[i]
 		if open && (c.pipeline == nil || cut(i)) {
@@ -140,6 +140,11 @@ func (d *browser) record(s *submission, t stamps, submit func(commands js.Value)
 			encoder = w.createCommandEncoder.Invoke(d.device)
 		}
 		if c.pipeline == nil {
+			if c.lap { // only passes write timestamps
+				w.end.Invoke(w.beginComputePass.Invoke(encoder, t.lap(w, lap)))
+				lap++
+				continue
+			}
 			w.copyBufferToBuffer.Invoke(encoder, c.from.(*browserBuffer).ref, float64(c.fromOffset), c.to.(*browserBuffer).ref,
 				float64(c.toOffset), float64(c.size))
 			continue
@@ -169,8 +174,8 @@ func (d *browser) record(s *submission, t stamps, submit func(commands js.Value)
 		w.end.Invoke(pass)
 	}
 	if s.timed {
-		w.resolveQuerySet.Invoke(encoder, t.queries, 0, 2, t.resolve, 0)
-		w.copyBufferToBuffer.Invoke(encoder, t.resolve, 0, t.staging, 0, 16)
+		w.resolveQuerySet.Invoke(encoder, t.queries, 0, t.count, t.resolve, 0)
+		w.copyBufferToBuffer.Invoke(encoder, t.resolve, 0, t.staging, 0, 8*t.count)
 	}
 	submit(w.finish.Invoke(encoder))
 }
@@ -216,22 +221,29 @@ func (d *browser) land() {
 // lossDelay is how long after a rejection the news that the device is lost may come.
 const lossDelay = 100 * time.Millisecond
 
+// awaitLoss waits until the device is lost, if it is.
+func (d *browser) awaitLoss() {
+	select {
+	case <-d.lostSignal:
+	case <-time.After(lossDelay):
+	}
+}
+
 // end tells the outcome. It runs in a goroutine of its own.
 func (f *flight) end() {
 	err := f.err
 	if err == nil && f.rejected != nil && f.d.lostErr == nil {
-		select {
-		case <-f.d.lostSignal:
-		case <-time.After(lossDelay):
-			err = fmt.Errorf("submission failed: %w", f.rejected)
-		}
+		f.d.awaitLoss()
+		err = fmt.Errorf("submission failed: %w", f.rejected)
 	}
 	if f.d.lostErr != nil {
 		err = f.d.lostErr
 	}
 	if f.s.timed {
 		if err == nil {
-			f.s.gpuTime = f.stamps.read(f.d.w)
+			f.stamps.read(f.d.w, f.s)
+		}
+		if err == nil && f.stamps.count == 2 {
 			f.d.stamps = append(f.d.stamps, f.stamps)
 		} else {
 			f.stamps.free(f.d)
@@ -240,22 +252,25 @@ func (f *flight) end() {
 	f.s.done(err)
 }
 
-// stamps are two timestamps with the buffers that bring them here.
-type stamps struct{ queries, resolve, staging js.Value }
+// stamps are timestamps, the first and the last of a submission and those of its laps, with the buffers that bring them here.
+type stamps struct {
+	queries, resolve, staging js.Value
+	count                     int
+}
 
-func (d *browser) takeStamps() stamps {
-	if n := len(d.stamps); n > 0 {
+func (d *browser) takeStamps(count int) stamps {
+	if n := len(d.stamps); n > 0 && count == 2 {
 		s := d.stamps[n-1]
 		d.stamps = d.stamps[:n-1]
 		return s
 	}
 	w := d.w
 	buffer := func(usage int) js.Value {
-		return w.createBuffer.Invoke(d.device, w.literal("size", 16, "usage", usage))
+		return w.createBuffer.Invoke(d.device, w.literal("size", 8*count, "usage", usage))
 	}
 	return stamps{
-		queries: w.createQuerySet.Invoke(d.device, w.literal("type", "timestamp", "count", 2)),
-		resolve: buffer(usageQueryResolve | usageCopySrc), staging: buffer(usageMapRead | usageCopyDst),
+		queries: w.createQuerySet.Invoke(d.device, w.literal("type", "timestamp", "count", count)),
+		resolve: buffer(usageQueryResolve | usageCopySrc), staging: buffer(usageMapRead | usageCopyDst), count: count,
 	}
 }
 
@@ -277,11 +292,22 @@ func (s stamps) writes(w *webgpu, first, last bool) js.Value {
 	return w.literal("timestampWrites", writes)
 }
 
-// read returns the time between the stamps, which browsers give in nanoseconds and round for the sake of privacy.
-func (s stamps) read(w *webgpu) time.Duration {
-	var bytes [16]byte
-	js.CopyBytesToGo(bytes[:], w.uint8.New(w.getMappedRange.Invoke(s.staging)))
+// lap describes a pass that writes a timestamp and nothing else.
+func (s stamps) lap(w *webgpu, i int) js.Value {
+	return w.literal("timestampWrites", w.literal("querySet", s.queries, "beginningOfPassWriteIndex", i))
+}
+
+// read tells a submission the times between the stamps, which browsers give in nanoseconds and round for the sake of privacy.
+func (s stamps) read(w *webgpu, sub *submission) {
+	bytes := make([]byte, 8*s.count)
+	js.CopyBytesToGo(bytes, w.uint8.New(w.getMappedRange.Invoke(s.staging)))
 	w.unmap.Invoke(s.staging)
-	from, to := binary.LittleEndian.Uint64(bytes[:]), binary.LittleEndian.Uint64(bytes[8:])
-	return time.Duration(max(to, from) - from)
+	between := func(from, to int) time.Duration {
+		a, b := binary.LittleEndian.Uint64(bytes[8*from:]), binary.LittleEndian.Uint64(bytes[8*to:])
+		return time.Duration(max(a, b) - a)
+	}
+	sub.gpuTime = between(0, 1)
+	for i := 1; i < sub.laps; i++ {
+		sub.times = append(sub.times, between(1+i, 2+i))
+	}
 }

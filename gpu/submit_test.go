@@ -4,6 +4,7 @@ package gpu
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -41,41 +42,43 @@ func TestSubmitThreshold(t *testing.T) {
 // and copies them out while the next computes.
 func TestRunsInFlight(t *testing.T) {
 	d, f := openFaulty(t)
-	k, l := slow(t, d)
+	k := affine(t, d)
 	p := &op.Program{}
 	x := p.Add(op.F32(1), op.FromHost)
-	busy, err := p.ApplyKernel(k, op.Attr{Options: l}, op.F32(64), x)
+	y, err := p.ApplyKernel(k, op.Attr{Options: affineLaunch(1, 2, 1)}, op.F32(1), x)
 	require.NoError(t, err)
-	y, err := p.ApplyKernel(affine(t, d), op.Attr{Options: affineLaunch(1, 2, 1)}, op.F32(1), x)
+	z, err := p.ApplyKernel(k, op.Attr{Options: affineLaunch(1, 1, 1)}, op.F32(1), y)
 	require.NoError(t, err)
-	p.Read = []op.Slot{busy, y, x}
+	p.Read = []op.Slot{z, y, x}
 	exec, err := d.Compile(p)
 	require.NoError(t, err)
 	start := func(v float32) (*compute.Future, *op.IO) {
-		io := &op.IO{Host: []any{[]float32{v}}, Read: []any{make([]float32, 64), make([]float32, 1), make([]float32, 1)}}
+		io := &op.IO{Host: []any{[]float32{v}}, Read: []any{make([]float32, 1), make([]float32, 1), make([]float32, 1)}}
 		return exec.Start(io), io
 	}
-	for range 2 { // both have their memory and parameters
-		a, _ := start(0)
-		b, _ := start(0)
-		require.NoError(t, a.Await(ctx))
-		require.NoError(t, b.Await(ctx))
+	var gates []chan struct{}
+	both := func() (a, b *compute.Future, one, two *op.IO) {
+		gates = []chan struct{}{make(chan struct{}), make(chan struct{})}
+		f.gates = slices.Clone(gates)
+		f.reset()
+		a, one = start(1)
+		b, two = start(2)
+		return
 	}
-	f.reset()
-	a, one := start(1)
-	b, two := start(2)
-	require.Nil(t, a.Err())
-	select {
-	case <-a.Done():
-		t.Error("the first run ended before the second was under way")
-	default:
-	}
+	a, b, _, _ := both() // each gets its memory and parameters
+	close(gates[0])
+	close(gates[1])
+	require.NoError(t, a.Await(ctx))
 	require.NoError(t, b.Await(ctx))
-	require.NoError(t, a.Await(ctx), "in the order of their starts")
-	require.Equal(t, []float32{3}, one.Read[1])
-	require.Equal(t, []float32{5}, two.Read[1])
-	require.Equal(t, []string{"write", "submit", "write", "submit"}, f.order[:4], "before anything of the first is read")
-	require.Equal(t, []string{"read", "read", "read", "unmap"}, f.order[4:8], "three results of one buffer")
+	a, b, one, two := both()
+	require.Equal(t, []string{"write", "submit", "write", "submit"}, f.order, "while the first is under way")
+	close(gates[0])
+	require.NoError(t, a.Await(ctx))
+	require.Equal(t, []string{"read", "read", "read", "unmap"}, f.order[4:], "three results of one buffer")
+	close(gates[1])
+	require.NoError(t, b.Await(ctx))
+	require.Equal(t, []any{[]float32{4}, []float32{3}, []float32{1}}, one.Read)
+	require.Equal(t, []any{[]float32{6}, []float32{5}, []float32{2}}, two.Read)
 	require.NoError(t, exec.Close())
 	idle(t, d)
 }

@@ -170,5 +170,5 @@ func roundSizes(problem string) string {
 
 // fingerprint names what choices depend on: the adapter, its driver and the limits granted.
 func fingerprint(a AdapterInfo) string {
-	return fmt.Sprintf("%s|%s|%x:%x|%s|%s|%s|%+v", a.Backend, a.Type, a.Vendor, a.Device, a.Name, a.Driver, a.DriverInfo, a.Limits)
+	return fmt.Sprintf("%s|%s|%x:%x|%s|%s|%s|%+v", a.Backend, a.Type, a.Vendor, a.Device, a.Name, a.Driver, a.DriverInfo, a.Caps())
 }

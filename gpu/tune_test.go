@@ -115,6 +115,27 @@ func TestTuneClosed(t *testing.T) {
 	require.ErrorIs(t, err, compute.ErrClosed)
 }
 
+// What computes something else cannot win, however fast.
+func TestTuneWrong(t *testing.T) {
+	d := open(t, WithTuneCache(t.TempDir()))
+	variants(d)
+	real := d.lowerStep
+	d.lowerStep = func(s *op.Step, in, out []op.Type, caps *wgsl.Caps, choose wgsl.Chooser) (wgsl.Lowering, error) {
+		l, err := real(s, in, out, caps, choose)
+		if k := l.Actions[0].Dispatch.Kernel; strings.HasSuffix(k.Key, "quick") {
+			wrong := *k
+			wrong.Key, wrong.Source = "test wrong", strings.Replace(k.Source, "min(v, 0.0)", "1.0", 1)
+			l.Actions[0].Dispatch.Kernel = &wrong
+		}
+		return l, err
+	}
+	list, err := d.Tune(ctx, reluProgram(t))
+	require.NoError(t, err)
+	require.Equal(t, "plain", list[0].Winner)
+	require.Zero(t, list[0].Median[2])
+	idle(t, d)
+}
+
 func TestTuneFirstUse(t *testing.T) {
 	d := open(t, WithAutotune(TuneFirstUse))
 	variants(d)

@@ -1,17 +1,16 @@
 package gpu
 
 import (
-	"log/slog"
 	"maps"
 	"sync"
 
-	"github.com/wavelane/wavelane/internal/measured"
+	"github.com/wavelane/wavelane/compute"
 )
 
 // tuneCache keeps measured choices, in memory and in one file per fingerprint.
 type tuneCache struct {
-	file *measured.File[map[string]string] // variant by key; nil: memory only
-	log  *slog.Logger
+	file *cacheFile // nil: memory only
+	log  compute.Logger
 
 	mu      sync.Mutex
 	loaded  bool
@@ -21,8 +20,8 @@ type tuneCache struct {
 // tuneVersion is raised when kernels change so much that old measurements mislead.
 const tuneVersion = 1
 
-func newTuneCache(dir, fingerprint string, log *slog.Logger) *tuneCache {
-	file, err := measured.New[map[string]string](dir, "tune", tuneVersion, fingerprint)
+func newTuneCache(dir, fingerprint string, log compute.Logger) *tuneCache {
+	file, err := newCacheFile(dir, fingerprint)
 	if err != nil {
 		log.Debug("gpu: no directory for the tune cache", "error", err)
 	}

@@ -113,6 +113,14 @@ func caller() ir.Pos {
 	}
 }
 
+// line is caller unless nobody wants to know.
+func (k *Kernel) line() ir.Pos {
+	if k.m.bare {
+		return ir.Pos{}
+	}
+	return caller()
+}
+
 // frame is a line of Go.
 type frame struct {
 	pos     ir.Pos
@@ -224,7 +232,7 @@ func (k *Kernel) move(v *value, t *typeInfo) *value {
 
 // fresh is a value in a new register.
 func (k *Kernel) fresh(t *typeInfo) *value {
-	k.regs = append(k.regs, register{typ: t, pos: caller()})
+	k.regs = append(k.regs, register{typ: t, pos: k.line()})
 	return &value{k: k, reg: ir.Reg(len(k.regs) - 1), scope: k.scopes[len(k.scopes)-1], def: -1}
 }
 
@@ -241,7 +249,7 @@ func (k *Kernel) emit(code string, args ...arg) *instr {
 func (k *Kernel) prepare(code string, args []arg) *instr {
 	op, mods, _ := ir.SplitOpcode(code)
 	u := &uses{k: k}
-	in := &instr{Instr: ir.Instr{Pos: caller(), Op: op, Mods: mods}}
+	in := &instr{Instr: ir.Instr{Pos: k.line(), Op: op, Mods: mods}}
 	if len(args) > 0 {
 		in.Args = u.all(args)
 	}

@@ -4,7 +4,9 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"sync"
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/op"
@@ -26,7 +28,8 @@ type convolution struct {
 	taps     int // weights of an output channel
 	pixels   int // of an output plane
 	act      span
-	actNS    float64
+	finish   func(d *convData, y []float32, at int) // changes y, which begins at element at of the result; nil for nothing
+	finishNS float64                                // of both
 
 	whole   bool     // the input is read as it lies: there is neither padding nor a stride
 	product bool     // it is computed as a product
@@ -46,6 +49,7 @@ type convData struct {
 	x, w, bias, y []float32
 	packed        []float32 // weights
 	stop          *atomic.Bool
+	args          *args
 }
 
 func conv2d(c *call) work {
@@ -63,26 +67,37 @@ func conv1d(c *call) work {
 func convolve(c *call, d op.ConvDims) work {
 	v := &convolution{}
 	v.plan(d, c.attr.Activation(), runtime.GOMAXPROCS(0))
+	if c.behind != nil {
+		v.finish, v.finishNS = func(d *convData, y []float32, at int) {
+			c.finish(d.args, view{unsafe.Pointer(&y[0]), len(y)}, at, at, at+len(y))
+		}, v.finishNS+c.behind.ns
+	}
 	w := work{scratch: (v.scratch() + 1) / 2 * 8}
 	for i := range v.phases() {
 		units, ns := v.phase(i)
 		w.phases = append(w.phases, phase{units: units, ns: ns, do: func(a *args, lo, hi int) {
-			d := convData{x: a.in[0].f32(), w: a.in[1].f32(), y: a.out.f32(), packed: words32(a), stop: a.stop}
-			if len(a.in) == 3 {
+			d := convDatas.Get().(*convData)
+			*d = convData{x: a.in[0].f32(), w: a.in[1].f32(), y: a.out.f32(), packed: words32(a), stop: a.stop, args: a}
+			if len(c.in) == 3 {
 				d.bias = a.in[2].f32()
 			}
-			v.do(i, lo, hi, &d)
+			v.do(i, lo, hi, d)
+			*d = convData{}
+			convDatas.Put(d)
 		}})
 	}
 	return w
 }
+
+// convDatas are at hand so that replays allocate nothing.
+var convDatas = sync.Pool{New: func() any { return new(convData) }}
 
 // plan fills v in for a number of threads. All of v that can be used again is.
 func (v *convolution) plan(d op.ConvDims, act compute.Activation, threads int) {
 	*v = convolution{ConvDims: d, rests: v.rests, offsets: v.offsets}
 	v.perGroup, v.outs, v.pixels = d.C/d.Groups, d.OutC/d.Groups, d.OutH*d.OutW
 	v.taps = v.perGroup * d.KH * d.KW
-	v.act, v.actNS = activation(act)
+	v.act, v.finishNS = activation(act)
 	v.whole = d.Stride == [2]int{1, 1} && d.Pad == [2]int{}
 	for axis, size := range [2]int{d.KH, d.KW} {
 		v.rests[axis] = v.rests[axis][:0]
@@ -128,7 +143,7 @@ func (v *convolution) cut(above, threads int) {
 	images := v.N * v.Groups
 	v.band = most/max(1, v.perGroup*len(v.rests[0])*len(v.rests[1])*v.wide) - above
 	units := 1
-	if work := float64(v.N*v.OutC) * float64(v.pixels) * (0.01*float64(v.taps) + v.actNS); threads > 1 && work > splitTime {
+	if work := float64(v.N*v.OutC) * float64(v.pixels) * (0.01*float64(v.taps) + v.finishNS); threads > 1 && work > splitTime {
 		units = 4 * threads
 	}
 	v.band = min(v.band, ceilDiv(v.OutH, ceilDiv(units, images)))
@@ -188,9 +203,9 @@ func (v *convolution) phase(i int) (units int, ns float64) {
 	pixels := float64(v.band * v.OutW)
 	ns = 0.2 * float64(v.spreadSize())
 	if v.product {
-		ns += pixels * (v.windows.NS() + float64(v.outs)*v.actNS) / float64(v.parts)
+		ns += pixels * (v.windows.NS() + float64(v.outs)*v.finishNS) / float64(v.parts)
 	} else {
-		ns += pixels * float64(v.outs) * (0.1*float64(v.taps) + v.actNS)
+		ns += pixels * float64(v.outs) * (0.1*float64(v.taps) + v.finishNS)
 	}
 	return v.N * v.Groups * v.bands * v.parts, 20 + ns
 }
@@ -223,7 +238,8 @@ func (v *convolution) do(i, lo, hi int, a *convData) {
 		group, n := unit/v.bands%v.Groups, unit/v.bands/v.Groups
 		rows := min(v.band, v.OutH-from)
 		x := a.x[(n*v.C+group*v.perGroup)*v.H*v.W:][:v.perGroup*v.H*v.W]
-		y := a.y[(n*v.OutC+group*v.outs)*v.pixels+from*v.OutW:]
+		at := (n*v.OutC+group*v.outs)*v.pixels + from*v.OutW
+		y := a.y[at:]
 		first, last := 0, v.outs
 		if !v.slow {
 			if v.whole {
@@ -260,6 +276,9 @@ func (v *convolution) do(i, lo, hi int, a *convData) {
 			}
 			if v.act != nil {
 				v.act(y, y, nil, nil, numbers{})
+			}
+			if v.finish != nil {
+				v.finish(a, y, at+c*v.pixels)
 			}
 		}
 	}

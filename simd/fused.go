@@ -12,6 +12,9 @@ func init() {
 
 var swigluOp = binaryOp("SwiGLU", cost{10.5, 0.5}, swiglu)
 
+// repeat is the longest run of elements for which swiglu needs room.
+const repeat = 512
+
 // swiglu needs room of its own for silu(gate): y may be up.
 func swiglu(y, gate, up []float32) {
 	buffer := borrow(repeat)

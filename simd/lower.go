@@ -14,6 +14,7 @@ type call struct {
 	outs []op.Type
 	out  op.Type // the first of outs
 	attr op.Attr
+	expressions
 }
 
 // work is the code of a step: phases in order, each complete before the next begins.
@@ -51,6 +52,7 @@ var lowerings = map[string]func(*call) work{
 	"norm_l2": reduction(&squaresFold, norm2), "norm_linf": reduction(&maxAbsFold, itself), "dot": reduction(&dotFold, rounded),
 	"max": reduction(&maxFold, first.in), "min": reduction(&minFold, first.in),
 	"argmax": reduction(&maxFold, indexOf), "argmin": reduction(&minFold, indexOf),
+	"inspect": reduction(&specialFold, specialIn),
 	"softmax": rowwise(&softmaxRow), "log_softmax": rowwise(&logSoftmaxRow),
 	"layer_norm": rowwise(&layerNormRow), "rms_norm": rowwise(&rmsNormRow),
 	"matmul": product("matmul"), "matvec": product("matvec"), "vecmat": product("vecmat"),
@@ -62,8 +64,14 @@ var lowerings = map[string]func(*call) work{
 // lower returns the code of a step.
 func lower(e *op.Entry, c *call) (work, error) {
 	var w work
+	if err := c.takeApart(e); err != nil {
+		return w, err
+	}
 	if s, ok := spans[e.Name]; ok {
-		w = elementwise(s, c)
+		w = elementwise(e, s, c)
+	} else if e == op.Fused {
+		x := c.attr.Options.(op.Expression)
+		w = fused(newFormula(&x, c.attr.Scalars, c.in, c.out.Shape, false), c)
 	} else if f := lowerings[e.Name]; f != nil {
 		w = f(c)
 	} else {

@@ -2,6 +2,7 @@ package simd
 
 import (
 	"runtime"
+	"unsafe"
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/op"
@@ -20,7 +21,17 @@ func product(name string) func(c *call) work {
 		if d.TransB {
 			p.BK, p.BN = 1, d.K
 		}
-		p.Act, p.ActNS = inPlace(d.Act)
+		act, ns := inPlace(d.Act)
+		_, behind := c.expressions.ns()
+		p.FinishNS = ns + behind
+		if act != nil || c.behind != nil {
+			p.Finish = func(context any, y []float32, at int) {
+				if act != nil {
+					act(y)
+				}
+				c.finish(context.(*args), view{unsafe.Pointer(&y[0]), len(y)}, at, at, at+len(y))
+			}
+		}
 		return c.multiplication(p, d.A, d.B)
 	}
 }
@@ -62,10 +73,10 @@ func (c *call) multiplication(p *gemm.Product, left, right int) work {
 	for i := range plan.Phases() {
 		units, ns := plan.Phase(i)
 		w.phases = append(w.phases, phase{units: units, ns: ns, do: func(a *args, lo, hi int) {
-			o := gemm.Operands{C: target(a)}
+			o := gemm.Operands{C: target(a), Context: a}
 			o.A, o.HalfA = x(a)
 			o.B, o.HalfB = y(a)
-			if len(a.in) == 3 {
+			if len(c.in) == 3 {
 				o.Bias = a.in[2].f32()
 			}
 			plan.Do(i, lo, hi, &o, words32(a)[own:], a.stop)

@@ -19,7 +19,7 @@ type Option func(*config) error
 type config struct {
 	workers int
 	memory  uint64
-	log     *slog.Logger
+	log     compute.Logger
 }
 
 const maxWorkers = 1024
@@ -71,7 +71,7 @@ type Device struct {
 	compute.Ops // one method per operation of the catalogue, on slices of host memory
 
 	info    Info
-	log     *slog.Logger
+	log     compute.Logger
 	workers *pool.Pool
 	memory  *memory
 	turns   sync.Mutex // held while a run takes its turns with all its tensors
@@ -84,7 +84,7 @@ type Device struct {
 // Open opens the CPU as a device. It fails only on an invalid option or an instruction set in WAVELANE_SIMD that there is not
 // (compute.ErrArgument) or that this machine does not have (compute.ErrUnavailable).
 func Open(opts ...Option) (*Device, error) {
-	c := &config{workers: runtime.GOMAXPROCS(0), log: slog.New(slog.DiscardHandler)}
+	c := &config{workers: runtime.GOMAXPROCS(0), log: compute.Silence{}}
 	for _, o := range opts {
 		if o == nil {
 			return nil, fmt.Errorf("simd.Open: nil option: %w", compute.ErrArgument)

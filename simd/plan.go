@@ -52,6 +52,7 @@ type executable struct {
 	d       *Device
 	p       *op.Program
 	steps   []step
+	ends    []int     // how many of steps there are after each step of the program
 	places  []place   // by slot
 	homes   []op.Slot // see op.Program.Homes
 	last    []int     // step that reads a slot last, −1 if none does
@@ -99,6 +100,7 @@ func (d *Device) Compile(p *op.Program) (op.Executable, error) {
 		if err := x.add(&p.Steps[i], defined); err != nil {
 			return nil, fmt.Errorf("step %d: %w", i, err)
 		}
+		x.ends = append(x.ends, len(x.steps))
 		for k := range x.steps[first:] {
 			x.steps[first+k].from = i
 		}
@@ -122,7 +124,7 @@ func (x *executable) add(s *op.Step, defined []bool) error {
 			return fmt.Errorf("operand in slot %d is not computed before: %w", in, compute.ErrArgument)
 		}
 	}
-	if s.Entry == nil || len(s.Out) != s.Entry.ResultCount() {
+	if s.Entry == nil || s.Entry != op.Fused && len(s.Out) != s.Entry.ResultCount() {
 		return fmt.Errorf("no entry, or %d results: %w", len(s.Out), compute.ErrArgument)
 	}
 	for _, out := range s.Out {
@@ -151,7 +153,7 @@ func (x *executable) add(s *op.Step, defined []bool) error {
 	}
 	x.update(s, &c)
 	c.rows = s.Entry.Class == op.Rows
-	c.inPlace = (c.rows || s.Entry.Class.Elementwise()) && s.Attr.Prologue.None() && s.Attr.Epilogue.None()
+	c.inPlace = c.rows || s.Entry == op.Fused || s.Entry.Class.Elementwise()
 	c.reshape = s.Entry == op.Reshape
 	if slices.ContainsFunc(c.outs, func(t op.Type) bool { return t.Len() > 0 }) {
 		w, err := lower(s.Entry, &call{in: c.types, outs: c.outs, out: c.outs[0], attr: s.Attr})

@@ -106,28 +106,31 @@ func (f *fold[P]) merged(blocks []P) P {
 // cells is scratch memory as values of a type.
 func cells[P any](v view, n int) []P { return unsafe.Slice((*P)(v.p), n) }
 
-// reduction lowers a reduction. Rows longer than a block are folded block by block first. Finish makes the result of a row, a,
-// and its fold.
-func reduction[P any, R float32 | int32](f *fold[P], finish func(p P, a []float32) R) func(*call) work {
+// reduction lowers a reduction. Rows longer than a block are folded block by block first. Finish makes the result of a row from
+// its fold.
+func reduction[P any, R float32 | int32 | special](f *fold[P], finish func(p P, r *reducedRow) R) func(*call) work {
 	return func(c *call) work {
 		rows, cols := op.ReduceRows(c.in[0].Shape, c.attr.Options.(compute.Axis))
 		size := blockLen()
 		perRow := max(1, ceilDiv(cols, size))
-		ns := f.cost.ns()
-		read := func(a *args, row, lo, hi int) P {
-			x := a.in[0].f32()[row*cols:][lo:hi]
-			if len(a.in) == 2 {
-				return f.block(x, a.in[1].f32()[row*cols:][lo:hi], lo)
+		before, behind := c.expressions.ns()
+		ns := f.cost.ns() + before
+		read := func(a *args, r *reducedRow, lo, hi int) P {
+			if len(c.in) == 2 {
+				return f.block(r.elements(lo, hi), c.operand(a, 1).f32()[r.row*cols:][lo:hi], lo)
 			}
-			return f.block(x, nil, lo)
+			return f.block(r.elements(lo, hi), nil, lo)
 		}
-		write := func(a *args, row int, p P) {
-			cells[R](a.out, rows)[row] = finish(p, a.in[0].f32()[row*cols:][:cols])
+		write := func(a *args, r *reducedRow, p P) {
+			cells[R](a.out, rows)[r.row] = finish(p, r)
+			c.finish(a, a.out, 0, r.row, r.row+1)
 		}
 		if perRow == 1 {
-			return one(rows, 15+ns*float64(cols), func(a *args, lo, hi int) {
-				for row := lo; row < hi; row++ {
-					write(a, row, read(a, row, 0, cols))
+			return one(rows, 15+ns*float64(cols)+behind, func(a *args, lo, hi int) {
+				r := newReducedRow(c, a, cols)
+				defer r.done()
+				for r.row = lo; r.row < hi; r.row++ {
+					write(a, r, read(a, r, 0, cols))
 				}
 			})
 		}
@@ -135,18 +138,64 @@ func reduction[P any, R float32 | int32](f *fold[P], finish func(p P, a []float3
 		return work{scratch: units * int(unsafe.Sizeof(*new(P))), phases: []phase{
 			{units: units, ns: ns * float64(size), do: func(a *args, lo, hi int) {
 				blocks := cells[P](a.scratch, units)
+				r := newReducedRow(c, a, cols)
+				defer r.done()
 				for u := lo; u < hi; u++ {
 					from := u % perRow * size
-					blocks[u] = read(a, u/perRow, from, min(from+size, cols))
+					r.row = u / perRow
+					blocks[u] = read(a, r, from, min(from+size, cols))
 				}
 			}},
 			{units: rows, ns: 3*float64(perRow) + f.cost.ns()*float64(size), do: func(a *args, lo, hi int) {
-				for row := lo; row < hi; row++ {
-					write(a, row, f.merged(cells[P](a.scratch, units)[row*perRow:][:perRow]))
+				r := newReducedRow(c, a, cols)
+				defer r.done()
+				for r.row = lo; r.row < hi; r.row++ {
+					write(a, r, f.merged(cells[P](a.scratch, units)[r.row*perRow:][:perRow]))
 				}
 			}},
 		}}
 	}
+}
+
+// reducedRow is a row of the first operand of a reduction.
+type reducedRow struct {
+	c         *call
+	a         *args
+	row, cols int
+	computed  *[]float32 // a block of the expression before it; nil for none
+}
+
+// reducedRows are for folds that do not let their memory lie on the stack.
+var reducedRows freeList[reducedRow]
+
+func newReducedRow(c *call, a *args, cols int) *reducedRow {
+	r := reducedRows.take()
+	*r = reducedRow{c: c, a: a, cols: cols}
+	if c.before != nil {
+		r.computed = borrow(min(blockLen(), cols))
+	}
+	return r
+}
+
+func (r *reducedRow) done() {
+	if r.computed != nil {
+		scratch.Put(r.computed)
+	}
+	*r = reducedRow{}
+	reducedRows.give(r)
+}
+
+// elements returns elements lo to hi, no more than a block, until the next call.
+func (r *reducedRow) elements(lo, hi int) []float32 {
+	from := r.row * r.cols
+	if r.computed == nil {
+		return r.a.in[0].f32()[from:][lo:hi]
+	}
+	x := (*r.computed)[:hi-lo]
+	if len(x) > 0 {
+		r.c.prepare(r.a, view{unsafe.Pointer(&x[0]), len(x)}, from+lo, from+lo, from+hi)
+	}
+	return x
 }
 
 // kahanLanes are for kernels that do not let their memory lie on the stack.
@@ -203,22 +252,27 @@ var (
 		}}
 )
 
-func (p first) in([]float32) float32 { return p.value }
+func (p first) in(*reducedRow) float32 { return p.value }
 
 // index is the position of the value in a, which holds it.
-func (p first) index(a []float32) int {
+func (p first) index(a []float32) int { return p.at + p.find(a[p.at:]) }
+
+// find is index in the elements from the block on.
+func (p first) find(a []float32) int {
 	if p.value != p.value {
-		return p.at + kernels.FindNaN(a[p.at:])
+		return kernels.FindNaN(a)
 	}
-	return p.at + kernels.Find(a[p.at:], p.value)
+	return kernels.Find(a, p.value)
 }
 
 // norm2 makes squares beyond float32's range infinite, as the catalogue does.
-func norm2(squares float64, _ []float32) float32 {
+func norm2(squares float64, _ *reducedRow) float32 {
 	return float32(math.Sqrt(float64(float32(squares))))
 }
 
-func rounded(s float64, _ []float32) float32 { return float32(s) }
-func meanOf(s float64, a []float32) float32  { return float32(s / float64(len(a))) }
-func indexOf(p first, a []float32) int32     { return int32(p.index(a)) }
-func itself(v float32, _ []float32) float32  { return v }
+func rounded(s float64, _ *reducedRow) float32 { return float32(s) }
+func meanOf(s float64, r *reducedRow) float32  { return float32(s / float64(r.cols)) }
+func indexOf(p first, r *reducedRow) int32 {
+	return int32(p.at + p.find(r.elements(p.at, min(p.at+blockLen(), r.cols))))
+}
+func itself(v float32, _ *reducedRow) float32 { return v }

@@ -115,7 +115,7 @@ func (t *rowTask[S]) Do(part int) {
 type rowsForm struct {
 	x, y  func(a *args) []float32
 	gamma int // number of the operand; beta follows
-	// before prepares elements of x, after changes those of the result; nil for nothing. Both take what lies in one row.
+	// before prepares elements of x, after changes those of the result; nil for nothing. Both take whole rows or a part of one.
 	before, after func(a *args, lo, hi int)
 	ns            float64 // of both, for an element
 }
@@ -126,14 +126,30 @@ func rowwise[S any](o *rowOp[S]) func(*call) work {
 		y: func(a *args) []float32 { return a.out.f32() }, gamma: 1})
 }
 
+// between puts a row operation between the expressions of a step. What the one before it computes lies in the result, whose rows
+// are then done in place.
+func (f rowsForm) between(c *call) rowsForm {
+	before, behind := c.expressions.ns()
+	f.ns += before + behind
+	if c.before != nil {
+		f.x = f.y
+		f.before = func(a *args, lo, hi int) { c.prepare(a, a.out, 0, lo, hi) }
+	}
+	if c.behind != nil {
+		f.after = func(a *args, lo, hi int) { c.finish(a, a.out, 0, lo, hi) }
+	}
+	if f.before == nil {
+		f.before = func(*args, int, int) {}
+	}
+	if f.after == nil {
+		f.after = func(*args, int, int) {}
+	}
+	return f
+}
+
 func rowwiseAs[S any](o *rowOp[S], form rowsForm) func(*call) work {
-	if form.before == nil {
-		form.before = func(*args, int, int) {}
-	}
-	if form.after == nil {
-		form.after = func(*args, int, int) {}
-	}
 	return func(c *call) work {
+		form := form.between(c)
 		rows, cols := op.RowsCols(c.in[0].Shape)
 		var eps float64
 		if len(c.attr.Scalars) > 0 {
@@ -141,23 +157,28 @@ func rowwiseAs[S any](o *rowOp[S], form rowsForm) func(*call) work {
 		}
 		operands := func(a *args, row int) (y, x []float32, v vectors) {
 			v.eps = eps
-			if len(a.in) > form.gamma {
-				v.gamma = a.in[form.gamma].f32()
+			if len(c.in) > form.gamma {
+				v.gamma = c.operand(a, form.gamma).f32()
 			}
-			if len(a.in) > form.gamma+1 {
-				v.beta = a.in[form.gamma+1].f32()
+			if len(c.in) > form.gamma+1 {
+				v.beta = c.operand(a, form.gamma+1).f32()
 			}
 			return form.y(a)[row*cols : (row+1)*cols], form.x(a)[row*cols : (row+1)*cols], v
 		}
 		size, ns := blockLen(), o.cost.ns()+form.ns
 		perRow := ceilDiv(cols, size)
 		if perRow <= fewBlocks {
+			together := max(1, mostBlock/max(1, cols)) // short rows
 			return one(rows, 20+2*ns*float64(cols), func(a *args, lo, hi int) {
-				for row := lo; row < hi; row++ {
-					form.before(a, row*cols, (row+1)*cols)
-					y, x, v := operands(a, row)
-					o.short(y, x, v)
-					form.after(a, row*cols, (row+1)*cols)
+				for lo < hi {
+					end := min(lo+together, hi)
+					form.before(a, lo*cols, end*cols)
+					for row := lo; row < end; row++ {
+						y, x, v := operands(a, row)
+						o.short(y, x, v)
+					}
+					form.after(a, lo*cols, end*cols)
+					lo = end
 				}
 			})
 		}

@@ -29,6 +29,7 @@ type run struct {
 	staged  []staged // inputs to copy before anything is written
 	made    *origin  // of the tensors that this run computes
 	job     pool.Job // execute
+	clock   clock
 	pending atomic.Int32
 
 	mu  sync.Mutex
@@ -88,6 +89,7 @@ func (x *executable) prepare(io *op.IO, h *handle) (r *run, err error) {
 	}
 	r.h, r.err = h, nil
 	r.pending.Store(1) // Start itself
+	r.clock = clock{times: io.Times}
 	if err = r.bind(io); err == nil && x.keeps {
 		err = r.keep(io)
 	}
@@ -288,6 +290,7 @@ func (r *run) steps() error {
 		r.views[s.slot] = s.to
 	}
 	for i := range x.steps {
+		r.clock.reach(x, i)
 		s, a := &x.steps[i], &r.args[i]
 		for k, slot := range s.in {
 			a.in[k] = r.views[slot]
@@ -316,6 +319,7 @@ func (r *run) steps() error {
 			return errAbandoned
 		}
 	}
+	r.clock.reach(x, len(x.steps))
 	return nil
 }
 
@@ -353,6 +357,7 @@ func (r *run) reset() {
 		b.release()
 	}
 	r.arena, r.h, r.made = nil, nil, nil
+	r.clock = clock{}
 	clear(r.held)
 	clear(r.views)
 	clear(r.results)

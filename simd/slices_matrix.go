@@ -105,7 +105,7 @@ func Gemm(dst, a, b []float32, p Product) {
 			panic(fmt.Errorf("simd.%s: %w", name, err))
 		}
 		e := &epilogues[p.Act]
-		g.Act, g.ActNS = e.act, e.ns
+		g.Finish, g.FinishNS = e.act, e.ns
 	}
 	gemm.Run(&g, &gemm.Operands{A: a, B: b, C: dst, Bias: p.Bias}, pool.Limit())
 }
@@ -132,11 +132,13 @@ func mustMatrix(name string, n, rows, cols, stride int, trans bool) (row, col in
 
 // epilogues are the activations as products run them.
 var epilogues = func() (e [compute.Tanh + 1]struct {
-	act func(y []float32)
+	act func(context any, y []float32, at int)
 	ns  float64
 }) {
 	for a := range e {
-		e[a].act, e[a].ns = inPlace(compute.Activation(a))
+		if act, ns := inPlace(compute.Activation(a)); act != nil {
+			e[a].act, e[a].ns = func(_ any, y []float32, _ int) { act(y) }, ns
+		}
 	}
 	return e
 }()

@@ -87,7 +87,7 @@ func mustHold(name string, x []float32) {
 // E[x²] − E[x]². Of an empty slice they are NaN.
 
 // Mean returns Σx[i]/n.
-func Mean(x []float32) float32 { return meanOf(sumFold.of(x, nil), x) }
+func Mean(x []float32) float32 { return float32(sumFold.of(x, nil) / float64(len(x))) }
 
 // Variance returns the mean square of the differences from the mean.
 func Variance(x []float32) float32 { return float32(momentsFold.of(x, nil).variance()) }

@@ -20,12 +20,18 @@ func init() {
 // cast converts n elements.
 func (s *step) cast(x Buffer, from compute.DType, y Buffer, to compute.DType, n int) {
 	lanes := s.workgroup()
-	k := cached(fmt.Sprintf("cast/%v/%v/%d", from, to, lanes), func() *Kernel {
+	key, enable := fmt.Sprintf("cast/%v/%v/%d", from, to, lanes), []string(nil)
+	// The other way round, WGSL leaves rounding open.
+	if from == compute.Float16 && s.nativeHalves(fmt.Sprint("cast ", n)) {
+		key, enable = key+"/native", []string{"f16"}
+	}
+	k := cached(key, func() *Kernel {
 		return &Kernel{Bindings: []Access{Read, ReadWrite}, Uniform: 16, Workgroup: [3]uint32{uint32(lanes), 1, 1},
 			Source: render("cast.wgsl", struct {
 				From, To string
+				F16      bool
 				Lanes    int
-			}{from.String(), to.String(), lanes})}
+			}{from.String(), to.String(), enable != nil, lanes}, enable...)}
 	})
 	chunk := s.chunk() // elements: aligned on both sides
 	for first := 0; first < n; first += chunk {
@@ -37,4 +43,10 @@ func (s *step) cast(x Buffer, from compute.DType, y Buffer, to compute.DType, n 
 		pairs := ceilDiv(count, 2)
 		s.dispatch(k, s.linear(ceilDiv(pairs, lanes)), words(pairs), part(x, from.Size()), part(y, to.Size()))
 	}
+}
+
+// nativeHalves chooses between the ways of reading elements of type f16: as pairs in words, which works everywhere and is the
+// default, or as what they are.
+func (s *step) nativeHalves(problem string) bool {
+	return s.caps.F16 && s.choose("f16", problem, []string{"words", "native"}) == 1
 }

@@ -2,25 +2,27 @@ package wgsl
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/op"
 )
 
 func init() {
+	takesEpilogue[op.Conv2D], takesEpilogue[op.Conv1D] = true, true
 	lowerings[op.Conv2D] = func(s *step) error {
 		d, err := op.ConvShape(s.in[0].Shape, s.in[1].Shape, s.Attr.Options.(compute.Conv2DOptions))
 		if err != nil {
 			return err
 		}
-		return s.convolve(d)
+		return s.convolve(d, 2)
 	}
 	lowerings[op.Conv1D] = func(s *step) error { // of planes of one line
 		d, err := op.Conv1DShape(s.in[0].Shape, s.in[1].Shape, s.Attr.Options.(compute.Conv1DOptions))
 		if err != nil {
 			return err
 		}
-		return s.convolve(d)
+		return s.convolve(d, 1)
 	}
 }
 
@@ -28,10 +30,10 @@ func init() {
 // pixels outputs.
 type convolution struct {
 	convBlock
-	Lanes        int
-	Padded, Bias bool
-	Resume       bool // add to what an earlier dispatch has left in the result
-	Act          compute.Activation
+	Lanes  int
+	Padded bool
+	Resume bool // add to what an earlier dispatch has left in the result
+	finish epilogue
 }
 
 // Vectors is the number of vectors of four that hold the sums of one channel.
@@ -46,24 +48,20 @@ func (c convolution) field(name string) any {
 }
 
 func (c convolution) kernel() *Kernel {
-	key := fmt.Sprintf("conv2d/%s/%d/%v/%v/%v/%d", c.convBlock, c.Lanes, c.Padded, c.Resume, c.Bias, c.Act)
+	key := fmt.Sprintf("conv2d/%s/%d/%v/%v/%s", c.convBlock, c.Lanes, c.Padded, c.Resume, c.finish.key())
 	return cached(key, func() *Kernel {
-		functions, expr, err := activation(c.Act)
-		if err != nil {
-			panic(err) // the catalogue's check has admitted it
-		}
-		k := &Kernel{Bindings: []Access{Read, Read, ReadWrite}, Uniform: 96, Workgroup: [3]uint32{uint32(c.Lanes), 1, 1}}
-		if c.Bias {
-			k.Bindings = []Access{Read, Read, Read, ReadWrite}
-		}
+		k := &Kernel{Bindings: make([]Access, 2+len(c.finish.reaches), 3+len(c.finish.reaches)), // all Read
+			Uniform: roundUniform(23 + len(c.finish.words())), Workgroup: [3]uint32{uint32(c.Lanes), 1, 1}}
+		k.Bindings = append(k.Bindings, ReadWrite)
 		file := "conv2d.wgsl"
 		if c.Slide {
 			file = "conv2d_slide.wgsl"
 		}
 		k.Source = render(file, struct {
 			convolution
-			Functions, Expr string
-		}{c, functions, expr})
+			Finish finishText
+			Result int // binding
+		}{c, c.finish.text(2, 0, false, "row", "col"), len(k.Bindings) - 1})
 		return k
 	})
 }
@@ -86,11 +84,18 @@ var convBlocks = []convBlock{
 	{false, 4, 4}, {true, 1, 8}, {false, 1, 4}, {false, 1, 8}, {false, 4, 8}, {false, 8, 8}, {true, 4, 8}, {true, 8, 8},
 }
 
-// convolve lowers a convolution with its bias and activation.
-func (s *step) convolve(d op.ConvDims) error {
-	act := s.Attr.Activation()
+// convolve lowers a convolution with its bias and activation; planes are the result's last so many axes.
+func (s *step) convolve(d op.ConvDims, axes int) error {
+	var bias []op.Type
+	if len(s.in) == 3 {
+		bias = append(bias, op.F32(append([]int{d.OutC}, slices.Repeat([]int{1}, axes)...)...))
+	}
+	behind, err := s.finishing(s.biased(bias...), axes)
+	if err != nil {
+		return err
+	}
 	if d.KH == 1 && d.KW == 1 && d.Pad == [2]int{} && d.Stride == [2]int{1, 1} && d.Groups == 1 {
-		return s.pointwise(d, act)
+		return s.pointwise(d, behind)
 	}
 	image, produced := d.C*d.H*d.W, d.OutC*d.OutH*d.OutW
 	images, err := s.planes(d.N, image, produced, "an image", "convolve bands of its rows")
@@ -121,16 +126,14 @@ func (s *step) convolve(d op.ConvDims) error {
 			bind := []Buffer{x, operand(1)}
 			c.Resume = first > 0
 			if last == rows {
-				c.Bias, c.Act = len(s.in) == 3, act
+				c.finish = behind
 			}
-			if c.Bias {
-				bind = append(bind, operand(2))
-			}
+			bind = append(bind, c.finish.bindings(y)...)
 			params := words(d.H, d.W, d.OutH, d.OutW, d.KH, d.KW, d.Stride[0], d.Stride[1], d.Pad[0], d.Pad[1], d.Dilation[0],
-				d.Dilation[1], d.C/d.Groups, d.OutC/d.Groups, d.Groups, total, tiles, blocks, x0, y0, first, last)
-			s.dispatch(c.kernel(), s.linear(total), params, append(bind, y)...)
+				d.Dilation[1], d.C/d.Groups, d.OutC/d.Groups, d.Groups, total, tiles, blocks, x0, y0, first, last, infBits)
+			s.dispatch(c.kernel(), s.linear(total), append(params, c.finish.words()...), append(bind, y)...)
 		}
-		c.Bias, c.Act = false, compute.NoActivation
+		c.finish = epilogue{}
 	}
 	return nil
 }
@@ -152,13 +155,10 @@ func (s *step) convBlock(d op.ConvDims) convBlock {
 }
 
 // pointwise is a filter of one element: for each image the product of the weights [o c] and the planes [c h·w].
-func (s *step) pointwise(d op.ConvDims, act compute.Activation) error {
+func (s *step) pointwise(d op.ConvDims, behind epilogue) error {
 	size := d.H * d.W
-	m := matmul{step: s, a: operand(1), b: operand(0), c: result, product: product{Act: act},
+	m := matmul{step: s, a: operand(1), b: operand(0), c: result, product: product{finish: behind},
 		MatMulDims: op.MatMulDims{Batch: d.N, M: d.OutC, K: d.C, N: size, StrideB: d.C * size}}
-	if len(s.in) == 3 {
-		m.Bias, m.bias = "row", operand(2)
-	}
 	return m.lower()
 }
 

@@ -7,12 +7,11 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/op"
 )
 
-// expressions gives each elementwise entry as WGSL over its operands a, b and c of type f32 and its scalars p.s0, p.s1 …
-// of the uniform. Functions come from math.wgsl.
+// expressions gives each elementwise entry as WGSL over its operands a, b and c and its scalars s0, s1 …, all of type f32. Functions
+// come from math.wgsl.
 var expressions = map[*op.Entry]string{
 	op.Neg:   "-a",
 	op.Abs:   "abs(a)",
@@ -31,8 +30,8 @@ var expressions = map[*op.Entry]string{
 	op.Sign:  "select(sign(a), a, is_nan(a))",
 
 	op.ReLU:      "select(max(a, 0.0), a, is_nan(a))",
-	op.LeakyReLU: "a * select(1.0, p.s0, a < 0.0)",
-	op.ELU:       "select(p.s0 * ieee_expm1(a), a, a > 0.0)",
+	op.LeakyReLU: "a * select(1.0, s0, a < 0.0)",
+	op.ELU:       "select(s0 * ieee_expm1(a), a, a > 0.0)",
 	op.SELU:      fmt.Sprintf("%.9g * select(%.9g * ieee_expm1(a), a, a > 0.0)", op.SELUScale, op.SELUAlpha),
 	op.Sigmoid:   "sigmoid(a)",
 	op.GELU:      "gelu(a)",
@@ -41,9 +40,9 @@ var expressions = map[*op.Entry]string{
 	op.HardSwish: "select(a * (min(a + 3.0, 6.0) / 6.0), 0.0, a <= -3.0)",
 	op.Mish:      "mish(a)",
 	op.Softplus:  "softplus(a)",
-	op.Clip:      "nan_min(nan_max(a, p.s0), p.s1)",
-	op.Scale:     "a * p.s0",
-	op.PowScalar: "ieee_pow(a, p.s0)",
+	op.Clip:      "nan_min(nan_max(a, s0), s1)",
+	op.Scale:     "a * s0",
+	op.PowScalar: "ieee_pow(a, s0)",
 
 	op.Add:     "a + b",
 	op.Sub:     "a - b",
@@ -53,28 +52,13 @@ var expressions = map[*op.Entry]string{
 	op.Minimum: "nan_min(a, b)",
 	op.Pow:     "ieee_pow(a, b)",
 
-	op.SwiGLU:         "swiglu(a, b)",
-	op.BiasActivation: "a + b", // and the activation, see elementwiseKernel
+	op.SwiGLU: "swiglu(a, b)",
 
 	op.FMA:  "fma(a, b, c)",
 	op.Lerp: "fma(c, b - a, a)",
 }
 
-// activation returns the WGSL expression over a that an activation stands for, and the functions it needs. They use
-// nothing of the uniform, so that any kernel can take them in behind common.wgsl.
-func activation(act compute.Activation) (functions, expr string, err error) {
-	e, err := op.ActivationEntry(act)
-	if err != nil {
-		return "", "", err
-	}
-	if e == nil {
-		return "", "a", nil
-	}
-	expr = expressions[e]
-	return functionsOf(expr), expr, nil
-}
-
-// library holds the functions of math.wgsl by name.
+// library holds functions by name: those of math.wgsl, and for each elementwise entry one named op_ and as the entry.
 var library = sync.OnceValue(func() map[string]string {
 	text, err := files.ReadFile("kernels/math.wgsl")
 	if err != nil {
@@ -92,6 +76,16 @@ var library = sync.OnceValue(func() map[string]string {
 			name = ""
 		}
 	}
+	for e, expr := range expressions {
+		parameters := ""
+		for i := range e.Inputs {
+			parameters += fmt.Sprintf(", %c: f32", "abc"[i])
+		}
+		for i := range e.Scalars {
+			parameters += fmt.Sprintf(", s%d: f32", i)
+		}
+		fns["op_"+e.Name] = fmt.Sprintf("fn op_%s(%s) -> f32 {\n    return %s;\n}\n", e.Name, parameters[2:], expr)
+	}
 	return fns
 })
 
@@ -100,9 +94,8 @@ func between(r rune) bool {
 	return !(r == '_' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z')
 }
 
-// functionsOf returns the library functions that an expression uses, directly or through others, so that kernels stay
-// small and compile fast.
-func functionsOf(exprs ...string) string {
+// functionsOf returns the library functions that texts use, directly or through others, so that kernels stay small and compile fast.
+func functionsOf(texts ...string) string {
 	used := map[string]string{}
 	var collect func(text string)
 	collect = func(text string) {
@@ -113,7 +106,7 @@ func functionsOf(exprs ...string) string {
 			}
 		}
 	}
-	collect(strings.Join(exprs, " "))
+	collect(strings.Join(texts, " "))
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(used)) {
 		b.WriteString(used[name])

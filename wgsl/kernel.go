@@ -76,6 +76,9 @@ type Caps struct {
 	MaxBinding        uint64    `json:"max_binding"`         // bytes of one storage binding
 	MaxBuffer         uint64    `json:"max_buffer"`          // bytes of one buffer
 	StorageAlign      uint32    `json:"storage_align"`       // of binding offsets
+
+	Subgroups bool `json:"subgroups,omitempty"` // shaders may enable subgroups
+	F16       bool `json:"f16,omitempty"`       // shaders may enable f16
 }
 
 // DefaultCaps are the limits that every WebGPU implementation grants.

@@ -93,7 +93,8 @@ func (s *step) passStage(d pass, stage string, w work, states, lanes int) error 
 			bindings = append(bindings, b)
 		}
 	}
-	k := cached(fmt.Sprintf("%s/%s/%d/%d", d.name, stage, lanes, workgroup), func() *Kernel {
+	t := newTree(d.acc, mergeOf(d.acc), lanes, workgroup, s.inSubgroups("rows", d.name+"/"+stage, w, lanes))
+	k := cached(fmt.Sprintf("%s/%s/%d/%d%s", d.name, stage, lanes, workgroup, t.key()), func() *Kernel {
 		k := &Kernel{Uniform: (4*(7+len(bindings)+len(d.uniforms)) + 15) &^ 15, Workgroup: [3]uint32{uint32(workgroup), 1, 1}}
 		for _, b := range bindings {
 			access := Read
@@ -106,20 +107,18 @@ func (s *step) passStage(d pass, stage string, w work, states, lanes int) error 
 			k.Shared = d.bytes * workgroup
 		}
 		data := struct {
-			Stage, Acc, Functions, Text string
-			PerRow                      bool
-			Lanes, Workgroup            int
-			Strides                     []int
-			Bindings                    []passBinding
-			Uniforms                    []string
-		}{Stage: stage, Acc: d.acc, PerRow: d.perRow, Lanes: lanes, Workgroup: workgroup, Strides: strides(lanes), Bindings: bindings,
-			Uniforms: d.uniforms}
+			Stage, Functions, Text string
+			PerRow                 bool
+			Bindings               []passBinding
+			Uniforms               []string
+			tree
+		}{Stage: stage, PerRow: d.perRow, Bindings: bindings, Uniforms: d.uniforms, tree: t}
 		var text strings.Builder
 		if err := sources.ExecuteTemplate(&text, d.file, data); err != nil {
 			panic(err) // our own text: every kernel is rendered in a test
 		}
 		data.Text, data.Functions = text.String(), functionsOf(text.String())
-		k.Source = render("pass.wgsl", data)
+		k.Source = render("pass.wgsl", data, t.enable()...)
 		return k
 	})
 	extents := make([]extent, len(bindings))

@@ -18,6 +18,9 @@ type step struct {
 	caps   *Caps
 	choose Chooser
 	Lowering
+
+	before, behind *formula // of the step's operand 0 and of its first result; nil for none
+	moved          int      // how many places the operands after operand 0 stand further behind
 }
 
 // lowerings holds the code of each catalogue entry; files register their own in init.
@@ -39,11 +42,93 @@ func Lower(s *op.Step, in, out []op.Type, caps *Caps, choose Chooser) (Lowering,
 		choose = func(string, string, []string) int { return 0 }
 	}
 	st := &step{Step: s, in: in, outs: out, out: out[0], caps: caps, choose: choose}
-	if err := lower(st); err != nil {
+	err := st.takeApart()
+	if err == nil {
+		err = lower(st)
+	}
+	if err != nil {
 		return Lowering{}, fmt.Errorf("%s %v: %w", s.Entry.Name, in, err)
 	}
 	return st.Lowering, nil
 }
+
+// Entries whose lowerings have a place for an expression before or behind the operation.
+var takesPrologue, takesEpilogue = map[*op.Entry]bool{}, map[*op.Entry]bool{}
+
+// takeApart leaves of a step with expressions the operation itself, with before and behind beside it.
+func (s *step) takeApart() error {
+	a := &s.Attr
+	if a.Prologue.None() && a.Epilogue.None() {
+		return nil
+	}
+	p, err := s.Entry.Parts(s.in, *a)
+	switch {
+	case err != nil:
+		return err
+	case !p.Prologue.None() && !takesPrologue[s.Entry]:
+		return fmt.Errorf("prologue %v: %w", &p.Prologue, compute.ErrUnsupported)
+	case !p.Epilogue.None() && !takesEpilogue[s.Entry]:
+		return fmt.Errorf("epilogue %v: %w", &p.Epilogue, compute.ErrUnsupported)
+	}
+	slots := s.Step.In
+	if len(slots) != len(s.in) {
+		slots = nil // nobody knows them
+	}
+	if n := len(p.PrologueIn); n > 0 {
+		f := &formula{p.Prologue, p.PrologueScalars, p.PrologueIn, operands(0, n)}
+		s.before, s.moved = f.distinct(slots[:min(n, len(slots))], 0), n-1
+	}
+	if !p.Epilogue.None() {
+		first := len(s.in) - len(p.EpilogueIn)
+		f := &formula{p.Epilogue, p.EpilogueScalars, append([]op.Type{s.out}, p.EpilogueIn...),
+			append([]Buffer{{}}, operands(first, len(p.EpilogueIn))...)}
+		s.behind = f.distinct(slots[min(first, len(slots)):], 1)
+	}
+	own := *s.Step
+	own.Attr = p.Attr
+	s.Step, s.in = &own, p.In
+	return nil
+}
+
+// own is operand i > 0 of the operation itself.
+func (s *step) own(i int) Buffer { return operand(i + s.moved) }
+
+// Fuses reports whether [Lower] has code for a step that computes an expression or has one before or behind it, within the limits of a
+// device. Such code reads and writes less than that of the steps apart.
+func Fuses(s *op.Step, in, out []op.Type, caps *Caps) bool {
+	l, err := Lower(s, in, out, caps, nil)
+	if err != nil {
+		return false
+	}
+	for _, a := range l.Actions {
+		if a.Dispatch == nil {
+			continue
+		}
+		k := a.Dispatch.Kernel
+		if len(k.Bindings) > int(caps.MaxStorageBuffers) || k.Uniform > maxUniform {
+			return false
+		}
+		for _, b := range a.Dispatch.Bind {
+			size := b.Size
+			switch {
+			case size > 0:
+			case b.Role == Operand:
+				size = BufferSize(in[b.Index].Bytes()) - b.Offset
+			case b.Role == Result:
+				size = BufferSize(out[b.Index].Bytes()) - b.Offset
+			default:
+				size = l.Scratch[b.Index] - b.Offset
+			}
+			if size > caps.MaxBinding {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// maxUniform is the most bytes that a Kernel.Uniform may be.
+const maxUniform = 256
 
 // dispatch appends a run of k over a number of workgroups along x, y and z.
 func (s *step) dispatch(k *Kernel, grid [3]uint32, params []uint32, bind ...Buffer) {
@@ -57,6 +142,15 @@ func (s *step) scratch(n int) Buffer {
 }
 
 func operand(i int) Buffer { return Buffer{Role: Operand, Index: i} }
+
+// operands are n of them, from the first on.
+func operands(first, n int) []Buffer {
+	b := make([]Buffer, n)
+	for i := range b {
+		b[i] = operand(first + i)
+	}
+	return b
+}
 
 // result is the first result.
 var result = resultAt(0)

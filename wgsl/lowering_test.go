@@ -11,6 +11,7 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/recent"
 )
 
 // narrow is a device with room for next to nothing, so that small tensors take the ways of large ones.
@@ -41,7 +42,7 @@ func (seen texts) lower(t *testing.T, e *op.Entry, a op.Attr, caps *Caps, in ...
 	}
 	out, err := e.Check(in, a)
 	require.NoError(t, err)
-	kernels.Clear()
+	kernels.kept = recent.New[*Kernel](mostKernels)
 	l, err := Lower(&op.Step{Entry: e, Attr: a}, in, out, caps, nil)
 	require.NoError(t, err)
 	seen.check(t, l, caps, in, out)
@@ -299,22 +300,6 @@ func TestTooLargeForOneBinding(t *testing.T) {
 	require.ErrorIs(t, err, compute.ErrTooLarge)
 	require.ErrorContains(t, err, "4096 bytes")
 	require.ErrorContains(t, err, "add [[3 1 5000] [4 1]]")
-}
-
-// Matmul and convolution take activations into kernels whose uniform is another.
-func TestActivationsStandAlone(t *testing.T) {
-	for act := compute.NoActivation; act <= compute.Tanh; act++ {
-		functions, expr, err := activation(act)
-		require.NoError(t, err)
-		require.NotContains(t, functions+expr, "p.")
-		for name := range library() {
-			if regexp.MustCompile(`\b` + name + `\(`).MatchString(expr) {
-				require.Contains(t, functions, "fn "+name+"(")
-			}
-		}
-	}
-	_, _, err := activation(99)
-	require.ErrorIs(t, err, compute.ErrArgument)
 }
 
 func TestFunctionsOf(t *testing.T) {

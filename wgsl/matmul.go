@@ -10,7 +10,7 @@ import (
 
 func init() {
 	for _, e := range []*op.Entry{op.MatMul, op.MatVec, op.VecMat} {
-		lowerings[e] = matmulStep
+		lowerings[e], takesEpilogue[e] = matmulStep, true
 	}
 }
 
@@ -21,10 +21,11 @@ func matmulStep(s *step) error {
 		return err
 	}
 	m := matmul{step: s, MatMulDims: p.MatMulDims, a: operand(p.A), b: operand(p.B), c: result,
-		product: product{A: s.in[p.A].DType, B: s.in[p.B].DType, TransA: p.TransA, TransB: p.TransB, Act: p.Act}}
-	if len(s.in) == 3 {
-		m.Bias, m.bias = "col", operand(2)
-	} else if m.M == 1 && m.Batch == 1 && uint64(4*m.N) > s.caps.MaxBinding {
+		product: product{A: s.in[p.A].DType, B: s.in[p.B].DType, TransA: p.TransA, TransB: p.TransB}}
+	if m.finish, err = s.finishing(s.biased(s.in[2:]...), 1); err != nil {
+		return err
+	}
+	if len(s.in) == 2 && m.M == 1 && m.Batch == 1 && uint64(4*m.N) > s.caps.MaxBinding {
 		// A single row that no binding holds is a column just as well, and columns are cut into pieces.
 		m.a, m.b, m.M, m.N = m.b, m.a, m.N, 1
 		m.A, m.B, m.TransA, m.TransB = m.B, m.A, !m.TransB, false
@@ -45,7 +46,7 @@ type matmul struct {
 	*step
 	op.MatMulDims
 	product
-	a, b, bias, c Buffer
+	a, b, c Buffer
 }
 
 // variant is one way to compute a part of the problem. Variants are named so that tests and the autotuner can ask for each.
@@ -93,6 +94,7 @@ func (m *matmul) lower() error {
 		ldb = m.K
 	}
 	m.VecA, m.VecB = lda%4 == 0, ldb%4 == 0
+	m.F16 = (m.A == compute.Float16 || m.B == compute.Float16) && m.nativeHalves(m.problem())
 	groups, err := m.pieces(lda, ldb)
 	if err != nil {
 		return err
@@ -108,9 +110,9 @@ func (m *matmul) lower() error {
 		names[i] = v.name
 	}
 	v := vs[m.choose("matmul", m.problem(), names)]
-	// Whose depth is cut gets its bias and activation when the parts are added.
+	// Whose depth is cut gets its epilogue when the parts are added.
 	bare := m.product
-	bare.Bias, bare.Act = "", compute.NoActivation
+	bare.finish = epilogue{}
 	sums := max(v.split, len(groups[0]))
 	var partial Buffer
 	if sums > 1 {
@@ -133,7 +135,7 @@ func (m *matmul) lower() error {
 // problem names the choice of a variant: sizes, and what else changes code.
 func (m *matmul) problem() string {
 	bare := m.product
-	bare.Bias, bare.Act = "", compute.NoActivation
+	bare.finish = epilogue{}
 	return fmt.Sprintf("%d*%dx%dx%d%s", m.Batch, m.M, m.K, m.N, bare.key())
 }
 
@@ -169,19 +171,22 @@ func (m *matmul) variants(whole bool, sums int) []variant {
 		add(good, variant{name, sums, emit})
 	}
 	if m.rowsForm() != 0 {
-		addRows := func(name string, lanes int, good bool) {
+		addRows := func(name string, lanes int, subgroups, good bool) {
 			if 16*lanes*m.vectors() > int(m.caps.MaxShared) {
 				return
 			}
-			emit := func(p piece, split int, dst Buffer, q product) { m.emitRows(lanes, p, split, dst, q) }
+			emit := func(p piece, split int, dst Buffer, q product) { m.emitRows(lanes, subgroups, p, split, dst, q) }
 			if n := m.splits(m.Batch*ceilDiv(max(m.M, m.N), 4), whole); good && n > sums {
 				add(good, variant{name + "/splitk", n, emit})
 			}
 			add(good, variant{name, sums, emit})
 		}
-		addRows("rows", min(lanes, 64), true)
+		addRows("rows", min(lanes, 64), false, true)
 		if lanes > 64 {
-			addRows(fmt.Sprint("rows", lanes), lanes, false)
+			addRows(fmt.Sprint("rows", lanes), lanes, false, false)
+		}
+		if m.caps.Subgroups {
+			addRows("rows/subgroups", min(lanes, 64), true, false)
 		}
 	}
 	if m.M <= 8 {
@@ -238,31 +243,28 @@ func (m *matmul) rowsForm() int {
 func (m *matmul) vectors() int { return 1 << mathbits.Len(uint(min(m.M, m.N)-1)) }
 
 // emit appends a kernel over groups workgroups per product.
-func (m *matmul) emit(k *Kernel, p piece, split, across, tiles int, dst Buffer, bias bool) {
+func (m *matmul) emit(k *Kernel, p piece, split, across, tiles int, dst Buffer, behind epilogue) {
 	depth := p.k
 	if split > 1 {
 		depth = ceilDiv(ceilDiv(p.k, split), 32) * 32 // of every tile's depth
 	}
 	total := p.batch * split * tiles
 	params := words(p.m, p.n, p.k, total, p.lda, p.ldb, p.ldc, tiles, p.offA, p.offB, p.offC, across, p.strideA, p.strideB, p.strideC,
-		p.bias0, split, depth)
-	bind := []Buffer{p.a, p.b}
-	if bias {
-		bind = append(bind, m.bias)
-	}
-	m.dispatch(k, m.linear(total), params, append(bind, dst)...)
+		p.row0, split, depth, p.col0, infBits)
+	bind := append([]Buffer{p.a, p.b}, behind.bindings(dst)...)
+	m.dispatch(k, m.linear(total), append(params, behind.words()...), append(bind, dst)...)
 }
 
 func (m *matmul) emitTiled(t tile, p piece, split int, dst Buffer, q product) {
 	across := ceilDiv(p.n, t.BN())
-	m.emit(q.tiled(t), p, split, across, across*ceilDiv(p.m, t.BM()), dst, q.Bias != "")
+	m.emit(q.tiled(t), p, split, across, across*ceilDiv(p.m, t.BM()), dst, q.finish)
 }
 
 func (m *matmul) emitNaive(lanes int, p piece, split int, dst Buffer, q product) {
-	m.emit(q.naive(lanes), p, split, 1, ceilDiv(p.m*p.n, lanes), dst, q.Bias != "")
+	m.emit(q.naive(lanes), p, split, 1, ceilDiv(p.m*p.n, lanes), dst, q.finish)
 }
 
-func (m *matmul) emitRows(lanes int, p piece, split int, dst Buffer, q product) {
+func (m *matmul) emitRows(lanes int, subgroups bool, p piece, split int, dst Buffer, q product) {
 	// What lies along depth has rows of K, whatever its name for them.
 	p.lda, p.ldb = m.K, m.K
 	q.VecA, q.VecB = m.K%4 == 0, m.K%4 == 0
@@ -272,17 +274,14 @@ func (m *matmul) emitRows(lanes int, p piece, split int, dst Buffer, q product) 
 		p.m, p.n = p.n, p.m
 		q.A, q.B = q.B, q.A
 	}
-	m.emit(q.rows(lanes, m.vectors(), swap), p, split, 1, ceilDiv(p.m, 4), dst, q.Bias != "")
+	m.emit(q.rows(lanes, m.vectors(), swap, subgroups), p, split, 1, ceilDiv(p.m, 4), dst, q.finish)
 }
 
 // addUp appends the second pass of a split depth.
 func (m *matmul) addUp(p piece, split int, partial Buffer) {
 	lanes := m.workgroup()
 	total := p.batch * p.m * p.n
-	params := words(p.m, p.n, 0, total, 0, 0, p.ldc, 0, 0, 0, p.offC, 0, 0, 0, p.strideC, p.bias0, split, 0)
-	bind := []Buffer{partial}
-	if m.Bias != "" {
-		bind = append(bind, m.bias)
-	}
-	m.dispatch(m.product.sum(lanes), m.linear(ceilDiv(total, lanes)), params, append(bind, p.c)...)
+	params := words(p.m, p.n, 0, total, 0, 0, p.ldc, 0, 0, 0, p.offC, 0, 0, 0, p.strideC, p.row0, split, 0, p.col0, infBits)
+	bind := append([]Buffer{partial}, m.finish.bindings(p.c)...)
+	m.dispatch(m.product.sum(lanes), m.linear(ceilDiv(total, lanes)), append(params, m.finish.words()...), append(bind, p.c)...)
 }

@@ -10,10 +10,10 @@ import (
 type product struct {
 	A, B           compute.DType // of lhs and rhs; those of 16 bits lie in pairs in words
 	TransA, TransB bool
-	VecA, VecB     bool   // rows of the operand start at multiples of four elements
-	Tail           bool   // the depth is no multiple of four
-	Bias           string // "row" or "col": along which axis it runs; "" for none
-	Act            compute.Activation
+	VecA, VecB     bool // rows of the operand start at multiples of four elements
+	Tail           bool // the depth is no multiple of four
+	F16            bool // operands of type f16 are bound as such; else as words
+	finish         epilogue
 }
 
 // tile is the shape of a workgroup's work in matmul.wgsl.
@@ -39,10 +39,11 @@ func (t tile) shared(p product) int {
 type productText struct {
 	product
 	tile
-	RHS, Uniform    int // bindings; an RHS of 0 means there is none
-	Functions, Expr string
-	Lanes, Vectors  int  // of the kernels that are not tiled
-	Swap            bool // matmul_rows: lhs is the right operand, so rows of lhs are columns of the result
+	RHS, Uniform   int // bindings; an RHS of 0 means there is none
+	Finish         finishText
+	Lanes, Vectors int  // of the kernels that are not tiled
+	Subgroups      bool // matmul_rows adds up in subgroups first
+	Swap           bool // matmul_rows: lhs is the right operand, so rows of lhs are columns of the result
 }
 
 // field has what the template takes of the methods.
@@ -74,6 +75,10 @@ func (d productText) field(name string) any {
 		return d.Apart()
 	case "FragA":
 		return d.FragA()
+	case "TypeA":
+		return d.TypeA()
+	case "TypeB":
+		return d.TypeB()
 	case "Half":
 		return d.Half()
 	case "HalfA":
@@ -131,6 +136,26 @@ func (d productText) Apart() int {
 func (p product) HalfA() bool { return p.A.Size() == 2 }
 func (p product) HalfB() bool { return p.B.Size() == 2 }
 
+// TypeA and TypeB are what the operands' bindings are arrays of.
+func (p product) TypeA() string { return p.element(p.HalfA(), p.VecA) }
+func (p product) TypeB() string { return p.element(p.HalfB(), p.VecB) }
+
+func (p product) element(half, vec bool) string {
+	switch {
+	case half && p.F16 && vec:
+		return "vec4<f16>"
+	case half && p.F16:
+		return "f16"
+	case half && vec:
+		return "vec2<u32>"
+	case half:
+		return "u32"
+	case vec:
+		return "vec4<f32>"
+	}
+	return "f32"
+}
+
 // Half names the element type of 16 bits, of which a product has at most one; "" for none.
 func (p product) Half() string {
 	switch {
@@ -145,22 +170,26 @@ func (p product) Half() string {
 // FragA is the number of vectors that hold an invocation's rows of a transposed lhs.
 func (d productText) FragA() int { return d.TM / 4 }
 
-const productParams = 80 // bytes of struct Params
+const productWords = 20 // of struct Params, before the scalars
 
 // kernel finishes a description: text from the template file, made once per key.
 func (d productText) kernel(name, file string, workgroup [3]uint32, shared int) *Kernel {
 	key := fmt.Sprintf("matmul/%s/%s", name, d.product.key())
 	return cached(key, func() *Kernel {
-		var err error
-		if d.Functions, d.Expr, err = activation(d.Act); err != nil {
-			panic(err) // the catalogue's check has admitted it
-		}
-		k := &Kernel{Uniform: productParams, Workgroup: workgroup, Shared: shared}
+		d.Finish = d.finish.text(d.RHS+1, 0, d.VecC(), "p.row0 + row", "p.col0 + col")
+		k := &Kernel{Uniform: roundUniform(productWords + len(d.finish.words())), Workgroup: workgroup, Shared: shared}
 		for range d.Uniform - 1 {
 			k.Bindings = append(k.Bindings, Read)
 		}
 		k.Bindings = append(k.Bindings, ReadWrite)
-		k.Source = render(file, d)
+		var enable []string
+		if d.F16 {
+			enable = append(enable, "f16")
+		}
+		if d.Subgroups {
+			enable = append(enable, "subgroups")
+		}
+		k.Source = render(file, d, enable...)
 		return k
 	})
 }
@@ -176,17 +205,16 @@ func (p product) key() string {
 	if p.A != p.B || p.A != compute.Float32 {
 		types = fmt.Sprintf("%v*%v/", p.A, p.B)
 	}
+	if p.F16 {
+		types += "native/"
+	}
 	return types + flag(p.TransA, "t") + flag(p.TransB, "t") + flag(p.VecA, "4") + flag(p.VecB, "4") + flag(p.Tail, "r") +
-		fmt.Sprintf("/%s/%d", p.Bias, p.Act)
+		"/" + p.finish.key()
 }
 
-// bindings numbers the bindings of a kernel with a number of operands besides the bias.
+// text numbers the bindings of a kernel with a number of operands besides those of the epilogue.
 func (p product) text(operands int) productText {
-	d := productText{product: p, RHS: operands - 1, Uniform: operands + 1}
-	if p.Bias != "" {
-		d.Uniform++
-	}
-	return d
+	return productText{product: p, RHS: operands - 1, Uniform: operands + len(p.finish.reaches) + 1}
 }
 
 func (p product) tiled(t tile) *Kernel {
@@ -203,15 +231,19 @@ func (p product) naive(lanes int) *Kernel {
 	return d.kernel(fmt.Sprint("naive/", lanes), "matmul_naive.wgsl", [3]uint32{uint32(lanes), 1, 1}, 0)
 }
 
-func (p product) rows(lanes, vectors int, swap bool) *Kernel {
+func (p product) rows(lanes, vectors int, swap, subgroups bool) *Kernel {
 	p.TransA, p.TransB, p.Tail = false, false, false
 	d := p.text(2)
-	d.Lanes, d.Vectors, d.Swap = lanes, vectors, swap
-	return d.kernel(fmt.Sprintf("rows/%d/%d/%v", lanes, vectors, swap), "matmul_rows.wgsl", [3]uint32{uint32(lanes), 1, 1}, 16*lanes*vectors)
+	d.Lanes, d.Vectors, d.Swap, d.Subgroups = lanes, vectors, swap, subgroups
+	name := fmt.Sprintf("rows/%d/%d/%v", lanes, vectors, swap)
+	if subgroups {
+		name += "/subgroups"
+	}
+	return d.kernel(name, "matmul_rows.wgsl", [3]uint32{uint32(lanes), 1, 1}, 16*lanes*vectors)
 }
 
 func (p product) sum(lanes int) *Kernel {
-	d := product{Bias: p.Bias, Act: p.Act}.text(1)
+	d := product{finish: p.finish}.text(1)
 	d.Lanes = lanes
 	return d.kernel(fmt.Sprint("sum/", lanes), "matmul_sum.wgsl", [3]uint32{uint32(lanes), 1, 1}, 0)
 }

@@ -14,7 +14,7 @@ type piece struct {
 	offA, offB, offC          int
 	lda, ldb, ldc             int
 	strideA, strideB, strideC int
-	bias0                     int
+	row0, col0                int // of the result
 }
 
 // pieces cuts a batch of products into what the device can bind: along the batch, along the rows of a and of the result, along
@@ -93,10 +93,7 @@ func (m *matmul) at(p piece, z, i, j, k int) piece {
 	}
 	p.c, p.offC = m.window(m.c, z*p.strideC+i*p.ldc, last*p.strideC+p.m*p.ldc)
 	p.offC += j
-	p.bias0 = j
-	if m.Bias == "row" {
-		p.bias0 = i
-	}
+	p.row0, p.col0 = i, j
 	return p
 }
 

@@ -2,6 +2,7 @@ package wgsl
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/op"
@@ -25,6 +26,8 @@ var (
 	maxima = accumulator{"u32", "0u", "max(a, b)", 4} // of order_key: 0 is below the key of every float
 	// pairs of order_key and index; the lower index wins among equals
 	places = accumulator{"vec2<u32>", "0u, 0xffffffffu", "select(a, b, b.x > a.x || (b.x == a.x && b.y < a.y))", 8}
+	// how many NaN and Inf, and the lowest index of each
+	specials = accumulator{"vec4<u32>", "0u, 0u, 0xffffffffu, 0xffffffffu", "vec4(a.xy + b.xy, min(a.zw, b.zw))", 16}
 )
 
 var reductions = map[*op.Entry]reduction{
@@ -38,11 +41,12 @@ var reductions = map[*op.Entry]reduction{
 	op.NormLInf:   {maxima, "bitcast<u32>(a) & 0x7fffffffu", "bitcast<f32>(a)", "f32"},
 	op.ArgMax:     {places, "vec2(order_key(a), i)", "a.y", "u32"},
 	op.ArgMin:     {places, "vec2(order_key(-a), i)", "a.y", "u32"},
+	op.Inspect:    {specials, "special_number(a, i)", "a", "vec4<u32>"},
 }
 
 func init() {
 	for e := range reductions {
-		lowerings[e] = reduce
+		lowerings[e], takesPrologue[e], takesEpilogue[e] = reduce, true, true
 	}
 }
 
@@ -51,85 +55,149 @@ const longestRun = 16
 
 // reduceKernel describes one specialisation of reduce.wgsl.
 type reduceKernel struct {
-	name     string // of entry and stage
-	operands int
+	name string // of entry and stage
 	reduction
+	before    *formula  // of operand a
+	reads     []reach   // of its operands
+	in        []binding // them and, where there is one, operand b
+	behind    epilogue
 	element   string // of the operands: vec4<f32>, or the accumulator in the second stage
 	lanes     int    // threads per task, a power of two that divides workgroup
 	workgroup int
+	subgroups bool // see tree
 }
 
-func (r reduceKernel) width() int {
+func (r *reduceKernel) width() int {
 	if r.element == "vec4<f32>" {
 		return 4
 	}
 	return 1
 }
 
-func (r reduceKernel) kernel() *Kernel {
-	key := fmt.Sprintf("%s/%s/%d/%d", r.name, r.element, r.lanes, r.workgroup)
+// reduceWords are those of struct Params before the scalars.
+const reduceWords = 11
+
+// kernel has as bindings those of in, then the operands of the epilogue, then the result.
+func (r *reduceKernel) kernel(bindings []binding) *Kernel {
+	t := newTree(r.acc, r.merge, r.lanes, r.workgroup, r.subgroups)
+	key := fmt.Sprintf("%s/%s/%d/%d/%v%v/%s%s", r.name, r.element, r.lanes, r.workgroup, &r.before.Expression, r.reads, r.behind.key(), t.key())
 	return cached(key, func() *Kernel {
 		data := struct {
-			Operands, Columns                                                    []string
-			Element, Scalar, Out, Acc, Identity, Value, Merge, Finish, Functions string
-			Lanes, Workgroup, Width, Run                                         int
-			Strides                                                              []int
-		}{Element: r.element, Scalar: r.element, Out: r.out, Acc: r.acc, Identity: r.identity, Value: r.value, Merge: r.merge,
-			Finish: r.finish, Functions: functionsOf(r.value, r.finish), Lanes: r.lanes, Workgroup: r.workgroup, Width: r.width(),
-			Run: longestRun, Columns: []string{""}, Strides: strides(r.lanes)}
+			In                                                   []binding
+			Result                                               int // binding
+			Other                                                bool
+			Before                                               []string // how the operands of a are read
+			One, Four                                            string   // a, of values of its operands
+			Element, Scalar, Out, Identity, Value, Merge, Finish string
+			Behind                                               finishText
+			Columns                                              []string
+			Width, Run, Scalars                                  int
+			tree
+		}{In: r.in, Result: len(bindings) - 1, Other: len(r.in) > len(r.reads), Element: r.element, Scalar: r.element, Out: r.out,
+			Identity: r.identity, Value: r.value, Merge: r.merge, Finish: r.finish, tree: t,
+			Width: r.width(), Run: longestRun, Columns: []string{""},
+			Scalars: len(r.before.scalars) + len(r.behind.words())}
 		if r.width() == 4 {
 			data.Scalar = "f32"
 			data.Columns = []string{".x", ".y", ".z", ".w"}
 		}
-		k := &Kernel{Uniform: 48, Workgroup: [3]uint32{uint32(r.workgroup), 1, 1}}
-		for i := range r.operands {
-			data.Operands = append(data.Operands, string("ab"[i]))
-			k.Bindings = append(k.Bindings, Read)
+		var values []string
+		for i, reach := range r.reads {
+			data.Before, values = append(data.Before, string(reach)), append(values, fmt.Sprint("v", i))
 		}
-		k.Bindings = append(k.Bindings, ReadWrite)
+		data.One, data.Four = r.before.applied("prologue", false, values...), r.before.applied("prologue", true, values...)
+		before := r.before.definition("prologue", 0)
+		data.Behind = r.behind.text(len(r.in), len(r.before.scalars), false, "", "")
+		data.Behind.Functions = functionsOf(r.value, r.finish, before, data.Behind.Function) + before
+		k := &Kernel{Bindings: accesses(bindings), Uniform: roundUniform(reduceWords + data.Scalars),
+			Workgroup: [3]uint32{uint32(r.workgroup), 1, 1}}
 		if r.lanes > 1 {
 			k.Shared = r.bytes * r.workgroup
 		}
-		k.Source = render("reduce.wgsl", data)
+		k.Source = render("reduce.wgsl", data, t.enable()...)
 		return k
 	})
 }
 
+// of makes x what is reduced, an operand or the values of parts.
+func (r *reduceKernel) of(x Buffer) *reduceKernel {
+	r.before, r.reads, r.in = identity(op.Type{}, x), []reach{each}, []binding{{Name: "x0", Type: r.element, Buffer: x, reach: each}}
+	return r
+}
+
+// results is the reach of what has an element for each row, as the result has.
+const results reach = "result"
+
 func reduce(s *step) error {
-	r := reductions[s.Entry]
-	rows, cols := op.ReduceRows(s.in[0].Shape, s.Attr.Options.(compute.Axis))
-	var in []Buffer
-	for i := range s.in {
-		in = append(in, operand(i))
+	axis := s.Attr.Options.(compute.Axis)
+	shape := s.in[0].Shape
+	rows, cols := op.ReduceRows(shape, axis)
+	k := (&reduceKernel{name: s.Entry.Name, reduction: reductions[s.Entry], element: "vec4<f32>", workgroup: s.workgroup()}).of(operand(0))
+	if s.before != nil {
+		column := 0
+		if axis == compute.LastAxis {
+			_, column = matrixAxes(shape, 1)
+		}
+		reads, err := s.before.reaches(0, shape, 0, column)
+		if err != nil {
+			return err
+		}
+		k.before, k.reads, k.in = s.before, reads, nil
+		for i, r := range reads {
+			b := binding{Name: fmt.Sprint("x", i), Type: "f32", Buffer: s.before.bind[i], reach: r}
+			if r == each {
+				b.Type = k.element
+			}
+			k.in = append(k.in, b)
+		}
 	}
-	k := reduceKernel{name: s.Entry.Name, operands: len(in), reduction: r, element: "vec4<f32>", workgroup: s.workgroup()}
+	if len(s.in) > 1 {
+		k.in = append(k.in, binding{Name: "other", Type: k.element, Buffer: s.own(1), reach: each})
+	}
+	var behind epilogue
+	if s.behind != nil {
+		reaches, err := s.behind.reaches(1, s.out.Shape, len(s.out.Shape), len(s.out.Shape))
+		if err != nil {
+			return err
+		}
+		behind = epilogue{s.behind, reaches}
+	}
 	w := s.split(rows, cols, longestRun*longestRun*4*k.workgroup)
+	size := s.out.Bytes() / rows // of the result of a row
 	if w.parts == 1 {
-		return s.reduceStage(k, w, 4, 4, cols, in, result)
+		k.behind = behind
+		return s.reduceStage(k, w, 4, size, cols, result)
 	}
-	first := k
+	first := *k
 	first.name += "/part"
-	first.finish, first.out = "a", r.acc
-	partial := s.scratch(w.tasks() * r.bytes)
-	if err := s.reduceStage(first, w, 4, r.bytes, cols, in, partial); err != nil {
+	first.finish, first.out = "a", k.acc
+	partial := s.scratch(w.tasks() * k.bytes)
+	if err := s.reduceStage(&first, w, 4, k.bytes, cols, partial); err != nil {
 		return err
 	}
 	k.name += "/join"
-	k.operands, k.element, k.value = 1, r.acc, "a"
-	return s.reduceStage(k, work{rows: rows, cols: w.parts, parts: 1, chunk: w.parts}, r.bytes, 4, cols, []Buffer{partial}, result)
+	k.behind, k.element, k.value = behind, k.acc, "a"
+	return s.reduceStage(k.of(partial), work{rows: rows, cols: w.parts, parts: 1, chunk: w.parts}, k.bytes, size, cols, result)
 }
 
 // reduceStage reduces every task of w from elements of inBytes to values of outBytes.
-func (s *step) reduceStage(k reduceKernel, w work, inBytes, outBytes, count int, in []Buffer, out Buffer) error {
+func (s *step) reduceStage(k *reduceKernel, w work, inBytes, outBytes, count int, out Buffer) error {
 	k.lanes = lanes(w.tasks(), min(w.chunk, w.cols), k.width(), longestRun, k.workgroup)
-	emit := func(first, end int, parts []part) {
-		var bind []Buffer
-		for _, b := range in {
-			bind = append(bind, parts[0].of(b))
+	k.subgroups = s.inSubgroups("reduce", k.name, w, k.lanes)
+	extents := w.extents()
+	extents[each], extents[results] = w.extent(inBytes), perTask(outBytes)
+	bindings := slices.Clone(k.in)
+	for i, r := range k.behind.reaches {
+		if r == each {
+			r = results
 		}
-		params := append(w.params(first, end), uint32(parts[0].base/inBytes), uint32(parts[1].base/outBytes), infBits,
-			bits(float32(count)))
-		s.dispatch(k.kernel(), s.linear(ceilDiv(end-first, k.workgroup/k.lanes)), params, append(bind, parts[1].of(out))...)
+		bindings = append(bindings, binding{Buffer: k.behind.bind[1+i], reach: r})
 	}
-	return s.ranges(w.tasks(), emit, w.extent(inBytes), perTask(outBytes))
+	bindings = append(bindings, binding{Write: true, Buffer: out, reach: results})
+	return s.reaching(w.tasks(), bindings, extents, func(first, end int, at map[reach]int, bind []Buffer) {
+		params := append(w.params(first, end), uint32(at[each]/inBytes), uint32(at[results]/outBytes), infBits, bits(float32(count)),
+			uint32(at[perColumn]/4), uint32(at[perRow]/4))
+		params = slices.Concat(params, k.before.uniforms(), k.behind.words())
+		s.dispatch(k.kernel(bindings), s.linear(ceilDiv(end-first, k.workgroup/k.lanes)), params, bind...)
+	})
 }

@@ -2,6 +2,8 @@ package wgsl
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/wavelane/wavelane/internal/op"
@@ -28,6 +30,8 @@ const (
 	gradient second = "gradient"
 )
 
+var gatedBy = op.Expression{Inputs: 2, Nodes: []op.Node{{Entry: op.Swish, Args: []int{1}}, {Entry: op.Mul, Args: []int{0, 2}}}, Results: []int{3}}
+
 var statistics = map[*op.Entry]statistic{
 	op.Softmax:      {"softmax.wgsl", "", "vec2<f32>", 8, ""},
 	op.LogSoftmax:   {"softmax.wgsl", "log", "vec2<f32>", 8, ""},
@@ -47,6 +51,7 @@ func init() {
 		if s.second == "" || s.second == gate {
 			lowerings[e] = rowwise
 		}
+		takesPrologue[e], takesEpilogue[e] = s.second == "", s.second == ""
 	}
 }
 
@@ -58,17 +63,24 @@ const (
 // rowsKernel describes one specialisation of rows.wgsl.
 type rowsKernel struct {
 	entry     *op.Entry
-	stage     string // whole, part or write
-	width     int    // elements of a read or write: 4 where rows begin at multiples of 4, else 1
-	blocks    int    // of four elements that a thread keeps in registers; 0 where a row does not fit them
-	lanes     int    // threads per task, a power of two that divides workgroup
+	before    *formula // of x
+	behind    *formula // of the result
+	reads     []reach  // of the operands of before
+	extras    []reach  // of the operands of behind from the second on
+	stage     string   // whole, part or write
+	width     int      // elements of a read or write: 4 where rows begin at multiples of 4, else 1
+	blocks    int      // of four elements that a thread keeps in registers; 0 where a row does not fit them
+	lanes     int      // threads per task, a power of two that divides workgroup
 	workgroup int
+	subgroups bool // see tree
 }
 
 // binding is a storage buffer of a kernel.
 type binding struct {
 	Name, Type string
 	Write      bool
+	Buffer     Buffer // that is bound to it
+	reach      reach  // how much of the buffer a task needs; "" is that of the statistics
 }
 
 // accesses is what a kernel does to its bindings.
@@ -91,68 +103,60 @@ func (s statistic) vectors(e *op.Entry) int {
 	return len(e.Inputs) - 2
 }
 
-// bindings are those of a stage, in the order of rowsBuffers.
-func (r rowsKernel) bindings(unit string) []binding {
-	st := statistics[r.entry]
-	all := []binding{{Name: "x", Type: unit}}
-	if st.second != "" && (r.stage != "part" || st.second != gate) {
-		all = append(all, binding{Name: "m", Type: unit})
-	}
-	if st.second == gradient {
-		all = append(all, binding{Name: "vector0", Type: unit})
-	} else if r.stage != "part" {
-		for i := range st.vectors(r.entry) {
-			all = append(all, binding{Name: fmt.Sprint("vector", i), Type: unit})
-		}
-	}
-	if r.stage == "part" {
-		return append(all, binding{"statistics", st.acc, true})
-	}
-	switch st.second {
-	case added:
-		all = append(all, binding{"sum", unit, true})
-	case gradient:
-		all = append(all, binding{"norms", "vec2<f32>", true})
-	}
-	all = append(all, binding{"y", unit, true})
-	if r.stage == "write" {
-		all = append(all, binding{Name: "statistics", Type: st.acc})
-	}
-	return all
+// fours is what the template "fours" sees: a value of four elements of each operand of a formula.
+type fours struct {
+	Width, First int // elements of a read or write; number of the first operand
+	Name         string
+	Reaches      []string
+	Call         string // the formula of the values
 }
 
-func (r rowsKernel) kernel() *Kernel {
-	key := fmt.Sprintf("%s/%s/%d/%d/%d/%d", r.entry.Name, r.stage, r.width, r.blocks, r.lanes, r.workgroup)
+func foursOf(f *formula, name, function string, width, first int, reaches []reach, values ...string) fours {
+	t := fours{Width: width, First: first, Name: name}
+	for i, r := range reaches {
+		t.Reaches = append(t.Reaches, string(r))
+		values = append(values, fmt.Sprint("v", first+i))
+	}
+	t.Call = f.applied(function, true, values...)
+	return t
+}
+
+func (r *rowsKernel) kernel(bindings []binding) *Kernel {
+	acc := statistics[r.entry].acc
+	t := newTree(acc, mergeOf(acc), r.lanes, r.workgroup, r.subgroups)
+	key := fmt.Sprintf("%s/%s/%d/%d/%d/%d/%v%v/%v%v%s", r.entry.Name, r.stage, r.width, r.blocks, r.lanes, r.workgroup,
+		&r.before.Expression, r.reads, &r.behind.Expression, r.extras, t.key())
 	return cached(key, func() *Kernel {
 		st := statistics[r.entry]
 		var text strings.Builder
 		if err := sources.ExecuteTemplate(&text, st.file, struct{ Variant string }{st.variant}); err != nil {
 			panic(err) // our own text: every kernel is rendered in a test
 		}
-		functions := functionsOf(text.String())
-		if st.second == gate {
-			functions = functionsOf(text.String(), "swish")
+		before, behind := r.before.definition("prologue", 0), r.behind.definition("epilogue", len(r.before.scalars))
+		if r.stage == "part" {
+			behind = ""
 		}
-		unit := "f32"
-		if r.width == 4 {
-			unit = "vec4<f32>"
-		}
-		bindings := r.bindings(unit)
-		k := &Kernel{Bindings: accesses(bindings), Uniform: 48, Workgroup: [3]uint32{uint32(r.workgroup), 1, 1}}
+		scalars := len(r.before.scalars) + len(r.behind.scalars)
+		k := &Kernel{Bindings: accesses(bindings), Uniform: roundUniform(rowsWords + scalars), Workgroup: [3]uint32{uint32(r.workgroup), 1, 1}}
 		if r.lanes > 1 {
 			k.Shared = st.bytes * r.workgroup
 		}
 		k.Source = render("rows.wgsl", struct {
-			Bindings                                 []binding
-			Acc, Stage, Functions, Statistic, Second string
-			Width, Lanes, Workgroup, Vectors, Blocks int
-			Components                               []string
-			Strides                                  []int
-		}{bindings, st.acc, r.stage, functions, text.String(), string(st.second), r.width, r.lanes, r.workgroup,
-			st.vectors(r.entry), r.blocks, []string{"x", "y", "z", "w"}, strides(r.lanes)})
+			Bindings                            []binding
+			Stage, Functions, Statistic, Second string
+			Before, Behind                      fours
+			Scalars, Width, Vectors, Blocks     int
+			Components                          []string
+			tree
+		}{bindings, r.stage, functionsOf(text.String(), before, behind) + before + behind, text.String(), string(st.second),
+			foursOf(r.before, "x", "prologue", r.width, 0, r.reads), foursOf(r.behind, "extra", "epilogue", r.width, 1, r.extras, "r"),
+			scalars, r.width, st.vectors(r.entry), r.blocks, []string{"x", "y", "z", "w"}, t}, t.enable()...)
 		return k
 	})
 }
+
+// rowsWords are those of struct Params before the scalars.
+const rowsWords = 12
 
 // rowsStep is a step over rows and the buffers of its kernels.
 type rowsStep struct {
@@ -165,8 +169,30 @@ type rowsStep struct {
 func rowwise(s *step) error { return (&rowsStep{step: s, y: result}).lower() }
 
 func (s *rowsStep) lower() error {
-	rows, cols := op.RowsCols(s.in[0].Shape)
-	k := rowsKernel{entry: s.Entry, stage: "whole", width: 1, workgroup: s.workgroup()}
+	shape := s.in[0].Shape
+	rows, cols := op.RowsCols(shape)
+	k := &rowsKernel{entry: s.Entry, stage: "whole", width: 1, workgroup: s.workgroup()}
+	k.before, k.behind = s.before, s.behind
+	if k.before == nil {
+		k.before = identity(s.in[0], operand(0))
+		if statistics[s.Entry].second == added {
+			k.before = call(op.Add, nil, s.in[:2], operands(0, 2))
+		}
+	}
+	if k.behind == nil {
+		k.behind = identity(s.out, Buffer{})
+		if statistics[s.Entry].second == gate {
+			k.behind = &formula{gatedBy, nil, s.in[:2], operands(0, 2)}
+		}
+	}
+	_, column := matrixAxes(shape, 1)
+	var err error
+	if k.reads, err = k.before.reaches(0, shape, 0, column); err != nil {
+		return err
+	}
+	if k.extras, err = k.behind.reaches(1, shape, 0, column); err != nil {
+		return err
+	}
 	if rows == 1 || cols%4 == 0 {
 		k.width = 4
 	}
@@ -183,82 +209,118 @@ func (s *rowsStep) lower() error {
 	}
 	k.lanes = k.workgroup
 	s.partial = s.scratch(w.tasks() * statistics[s.Entry].bytes)
-	part := k
+	part := *k
 	part.stage = "part"
-	if err := s.stage(part, w); err != nil {
+	if err := s.stage(&part, w); err != nil {
 		return err
 	}
 	k.stage = "write"
 	return s.stage(k, w)
 }
 
-// buffer is what a binding of that name is bound to, and which of the parts of a dispatch.
-func (s *rowsStep) buffer(name string, x, vector, statistic, norm part) Buffer {
-	m, v := 1, 1 // where the second matrix and the vectors begin
-	switch statistics[s.Entry].second {
+// bindings are those of a stage.
+func (s *rowsStep) bindings(k *rowsKernel) (all []binding) {
+	st := statistics[s.Entry]
+	add := func(name, unit string, r reach, write bool, b Buffer) {
+		if unit == "" {
+			unit = "f32"
+			if k.width == 4 && (r == each || r == perColumn) {
+				unit = "vec4<f32>"
+			}
+		}
+		all = append(all, binding{name, unit, write, b, r})
+	}
+	for i, r := range k.reads {
+		add("x"+strconv.Itoa(i), "", r, false, k.before.bind[i])
+	}
+	first := 1 // of the vectors
+	switch st.second {
 	case added, gate:
-		v = 2
+		first = 2
 	case gradient:
-		m = len(s.in) - 1
+		add("m", "", each, false, operand(len(s.in)-1))
 	}
-	switch name {
-	case "x":
-		return x.of(operand(0))
-	case "m":
-		return x.of(operand(m))
-	case "vector0":
-		return vector.of(operand(v))
-	case "vector1":
-		return vector.of(operand(v + 1))
-	case "sum":
-		return x.of(result)
-	case "y":
-		return x.of(s.y)
-	case "norms":
-		return norm.of(s.norms)
+	if k.stage != "part" || st.second == gradient {
+		for i := range st.vectors(s.Entry) {
+			add("vector"+strconv.Itoa(i), "", perColumn, false, s.own(first+i))
+		}
 	}
-	return statistic.of(s.partial)
+	if k.stage != "part" {
+		for i, r := range k.extras {
+			add("extra"+strconv.Itoa(1+i), "", r, false, k.behind.bind[1+i])
+		}
+		switch st.second {
+		case added:
+			add("sum", "", each, true, result)
+		case gradient:
+			add("norms", "vec2<f32>", "norm", true, s.norms)
+		}
+		add("y", "", each, true, s.y)
+	}
+	if k.stage != "whole" {
+		add("statistics", st.acc, "", k.stage == "part", s.partial)
+	}
+	return all
 }
 
-// stage runs one stage over every task of w.
-func (s *rowsStep) stage(k rowsKernel, w work) error {
-	st := statistics[s.Entry]
-	var epsilon float32
-	if len(s.Attr.Scalars) > 0 {
-		epsilon = s.Attr.Scalars[0]
-	}
-	bindings := k.bindings("")
-	none := func(int, int) (from, to int) { return 0, 0 }
-	vector, statistic, norm := extent(none), extent(none), extent(none)
-	if st.vectors(s.Entry) > 0 && (k.stage != "part" || st.second == gradient) {
-		vector = func(first, end int) (from, to int) {
+// extents are the parts of buffers that tasks touch, by reach.
+func (w work) extents() map[reach]extent {
+	return map[reach]extent{
+		each:    w.extent(4),
+		allOver: func(int, int) (from, to int) { return 0, 4 },
+		perRow:  w.perRow(4),
+		perColumn: func(first, end int) (from, to int) {
 			row := first / w.parts
 			if (end-1)/w.parts > row {
 				return 0, 4 * w.cols
 			}
 			return 4 * (w.start(first) - row*w.cols), 4 * (w.start(end) - row*w.cols)
-		}
+		},
 	}
-	switch k.stage {
-	case "part":
-		statistic = perTask(st.bytes)
-	case "write": // of whole rows
-		statistic = func(first, end int) (from, to int) {
+}
+
+// perRow is the extent of a tensor of so many bytes for each row.
+func (w work) perRow(bytes int) extent {
+	return func(first, end int) (from, to int) { return bytes * (first / w.parts), bytes * ceilDiv(end, w.parts) }
+}
+
+// stage runs one stage over every task of w.
+func (s *rowsStep) stage(k *rowsKernel, w work) error {
+	st := statistics[s.Entry]
+	var epsilon float32
+	if len(s.Attr.Scalars) > 0 {
+		epsilon = s.Attr.Scalars[0]
+	}
+	k.subgroups = s.inSubgroups("rows", k.entry.Name+"/"+k.stage, w, k.lanes)
+	bindings := s.bindings(k)
+	extents := w.extents()
+	extents["norm"] = w.perRow(8)
+	extents[""] = perTask(st.bytes)
+	if k.stage == "write" { // of whole rows
+		extents[""] = func(first, end int) (from, to int) {
 			return st.bytes * (first / w.parts * w.parts), st.bytes * ceilDiv(end, w.parts) * w.parts
 		}
 	}
-	if st.second == gradient && k.stage != "part" {
-		norm = func(first, end int) (from, to int) { return 8 * (first / w.parts), 8 * ceilDiv(end, w.parts) }
+	return s.reaching(w.tasks(), bindings, extents, func(first, end int, at map[reach]int, bind []Buffer) {
+		params := append(w.params(first, end), uint32(at[each]/4), uint32(at[""]/st.bytes), infBits, bits(epsilon),
+			uint32(at[perColumn]/4), uint32(at["norm"]/8), uint32(at[perRow]/4))
+		params = slices.Concat(params, k.before.uniforms(), k.behind.uniforms())
+		s.dispatch(k.kernel(bindings), s.linear(ceilDiv(end-first, k.workgroup/k.lanes)), params, bind...)
+	})
+}
+
+// reaching is ranges for bindings, of which those of one reach begin at the same byte, at.
+func (s *step) reaching(n int, bindings []binding, extents map[reach]extent,
+	emit func(first, end int, at map[reach]int, bind []Buffer)) error {
+	all := make([]extent, len(bindings))
+	for i, b := range bindings {
+		all[i] = extents[b.reach]
 	}
-	emit := func(first, end int, parts []part) {
-		x, vector, statistic, norm := parts[0], parts[1], parts[2], parts[3]
-		var bind []Buffer
-		for _, b := range bindings {
-			bind = append(bind, s.buffer(b.Name, x, vector, statistic, norm))
+	return s.ranges(n, func(first, end int, parts []part) {
+		at, bind := map[reach]int{}, make([]Buffer, len(bindings))
+		for i, b := range bindings {
+			at[b.reach], bind[i] = parts[i].base, parts[i].of(b.Buffer)
 		}
-		params := append(w.params(first, end), uint32(x.base/4), uint32(statistic.base/st.bytes), infBits, bits(epsilon),
-			uint32(vector.base/4), uint32(norm.base/8))
-		s.dispatch(k.kernel(), s.linear(ceilDiv(end-first, k.workgroup/k.lanes)), params, bind...)
-	}
-	return s.ranges(w.tasks(), emit, w.extent(4), vector, statistic, norm)
+		emit(first, end, at, bind)
+	}, all...)
 }

@@ -27,8 +27,8 @@ func (s *step) scan(x, y Buffer, rows, cols int, exclusive, backwards bool) erro
 		return s.scanTasks(x, y, Buffer{}, false, w, lanes(rows, cols, 4, 1, workgroup), exclusive, backwards)
 	}
 	before := s.scratch(4 * w.tasks())
-	sum := reduceKernel{name: "cumsum/part", operands: 1, reduction: reductions[op.Sum], element: "vec4<f32>", workgroup: workgroup}
-	if err := s.reduceStage(sum, w, 4, 4, cols, []Buffer{x}, before); err != nil {
+	sum := (&reduceKernel{name: "cumsum/part", reduction: reductions[op.Sum], element: "vec4<f32>", workgroup: workgroup}).of(x)
+	if err := s.reduceStage(sum, w, 4, 4, cols, before); err != nil {
 		return err
 	}
 	from := s.scratch(4 * w.tasks())

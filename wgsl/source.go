@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 	"sync"
+
+	"github.com/wavelane/wavelane/internal/recent"
 )
 
 //go:embed kernels/*.wgsl
@@ -17,25 +19,53 @@ var sources interface {
 	ExecuteTemplate(w io.Writer, name string, data any) error
 } = mustParse(files, "kernels")
 
-var kernels sync.Map // key → *Kernel
+// kernels by key. There is no end to expressions, so those that nobody has asked for lately are made anew.
+var kernels = kernelCache{kept: recent.New[*Kernel](mostKernels)}
 
-// cached returns the kernel of that key, made once.
+// mostKernels are more than all operations together have.
+const mostKernels = 2048
+
+type kernelCache struct {
+	mu   sync.Mutex
+	kept *recent.Map[*Kernel]
+}
+
+func (c *kernelCache) get(key string) (*Kernel, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.kept.Get(key)
+}
+
+// add returns the kernel that has come first.
+func (c *kernelCache) add(k *Kernel) *Kernel {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if first, ok := c.kept.Get(k.Key); ok {
+		return first
+	}
+	c.kept.Put(k.Key, k)
+	return k
+}
+
+// cached returns the kernel of that key.
 func cached(key string, make func() *Kernel) *Kernel {
-	if k, ok := kernels.Load(key); ok {
-		return k.(*Kernel)
+	if k, ok := kernels.get(key); ok {
+		return k
 	}
 	k := make()
 	k.Key = key
 	if k.Entry == "" {
 		k.Entry = "main"
 	}
-	actual, _ := kernels.LoadOrStore(key, k)
-	return actual.(*Kernel)
+	return kernels.add(k)
 }
 
-// render executes the template of a kernel file, with common.wgsl in front of it.
-func render(file string, data any) string {
+// render executes the template of a kernel file, with common.wgsl in front of it, and before that the extensions that it enables.
+func render(file string, data any, enable ...string) string {
 	var b strings.Builder
+	for _, extension := range enable {
+		b.WriteString("enable " + extension + ";\n")
+	}
 	for _, name := range []string{"common.wgsl", file} {
 		if err := sources.ExecuteTemplate(&b, name, data); err != nil {
 			panic(fmt.Sprintf("wgsl: template %s: %v", name, err)) // our own text: every kernel is rendered in a test

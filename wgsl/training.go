@@ -10,7 +10,7 @@ import (
 )
 
 func init() {
-	expressions[op.ClipByNorm] = "a * select(nan_min(1.0, p.s0 / ieee_sqrt(b)), 1.0, b == 0.0)"
+	expressions[op.ClipByNorm] = "a * select(nan_min(1.0, s0 / ieee_sqrt(b)), 1.0, b == 0.0)"
 	lowerings[op.ClipByNorm] = elementwise
 	lowerings[op.SwiGLUBackward] = func(s *step) error {
 		return s.severalResults(pointwise{file: "swiglu_backward.wgsl", reads: []string{"gate", "up", "dy"}, writes: []string{"dgate", "dup"},

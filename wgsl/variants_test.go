@@ -11,11 +11,15 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/recent"
 )
 
-// force chooses the variant of that name; it must be among the candidates.
-func force(t *testing.T, name string) Chooser {
+// force chooses the variant of that name in its class, where it must be among the candidates.
+func force(t *testing.T, of, name string) Chooser {
 	return func(class, problem string, candidates []string) int {
+		if class != of {
+			return 0
+		}
 		i := slices.Index(candidates, name)
 		require.GreaterOrEqual(t, i, 0, "%s %s offers %v", class, problem, candidates)
 		return i
@@ -33,12 +37,16 @@ func (seen texts) variants(t *testing.T, e *op.Entry, options any, caps *Caps, i
 	out, err := e.Check(in, a)
 	require.NoError(t, err)
 	if caps.MaxInvocations == DefaultCaps.MaxInvocations {
-		kernels.Clear() // so that a key used twice shows
+		kernels.kept = recent.New[*Kernel](mostKernels) // so that a key used twice shows
 	}
 	var names []string
-	l, err := Lower(&op.Step{Entry: e, Attr: a}, in, out, caps, func(_, problem string, candidates []string) int {
+	classes := map[string]string{} // by name
+	l, err := Lower(&op.Step{Entry: e, Attr: a}, in, out, caps, func(class, problem string, candidates []string) int {
 		require.Equal(t, slices.Compact(slices.Sorted(slices.Values(candidates))), slices.Sorted(slices.Values(candidates)), "a name twice")
-		names = candidates
+		names = append(names, candidates...)
+		for _, name := range candidates {
+			classes[name] = class
+		}
 		return 0
 	})
 	if err != nil {
@@ -49,7 +57,7 @@ func (seen texts) variants(t *testing.T, e *op.Entry, options any, caps *Caps, i
 	require.Equal(t, out[0].Len() == 0, len(l.Actions) == 0)
 	seen.check(t, l, caps, in, out)
 	for _, name := range names {
-		l, err := Lower(&op.Step{Entry: e, Attr: a}, in, out, caps, force(t, name))
+		l, err := Lower(&op.Step{Entry: e, Attr: a}, in, out, caps, force(t, classes[name], name))
 		require.NoError(t, err)
 		seen.check(t, l, caps, in, out)
 	}
@@ -305,4 +313,72 @@ func TestMatMulDefaults(t *testing.T) {
 	require.Equal(t, "rows/splitk", first(4, 65536, 1, nn, []int{4, 65536}, []int{65536, 1}))
 	require.Equal(t, "skinny/splitk", first(4, 4096, 4096, nn, []int{4, 4096}, []int{4096, 4096}))
 	require.Equal(t, "skinny", first(4, 64, 65536, nn, []int{4, 64}, []int{64, 65536}))
+}
+
+// However many expressions there are, few of their kernels are kept.
+func TestKernelsAreBounded(t *testing.T) {
+	const limit = 16
+	kernels.kept = recent.New[*Kernel](limit)
+	defer func() { kernels.kept = recent.New[*Kernel](mostKernels) }()
+	caps := DefaultCaps
+	in := []op.Type{op.F32(5)}
+	for i := range 10 * limit {
+		x := op.Expression{Inputs: 1, Results: []int{8}}
+		for bit := range 8 {
+			x.Nodes = append(x.Nodes, op.Node{Entry: []*op.Entry{op.Neg, op.Abs}[i>>bit&1], Args: []int{bit}})
+		}
+		_, err := Lower(&op.Step{Entry: op.Fused, Attr: op.Attr{Options: x}}, in, in, &caps, nil)
+		require.NoError(t, err)
+		require.LessOrEqual(t, kernels.kept.Len(), 2*limit)
+	}
+}
+
+// What limits do not allow is not fused.
+func TestFusesWithinLimits(t *testing.T) {
+	sum := func(inputs, results int, scales int) (*op.Step, []op.Type, []op.Type) {
+		x := op.Expression{Inputs: inputs}
+		var in, out []op.Type
+		for i := range inputs {
+			in = append(in, op.F32(10))
+			if i > 0 {
+				x.Nodes = append(x.Nodes, op.Node{Entry: op.Add, Args: []int{inputs + i - 2, i}})
+			}
+		}
+		if inputs > 1 {
+			x.Nodes[0].Args[0] = 0
+		}
+		for range scales {
+			x.Nodes = append(x.Nodes, op.Node{Entry: op.Scale, Args: []int{inputs + len(x.Nodes) - 1}})
+		}
+		for i := range results {
+			x.Results = append(x.Results, i)
+			out = append(out, op.F32(10))
+		}
+		s := &op.Step{Entry: op.Fused, Attr: op.Attr{Options: x, Scalars: make([]float32, scales)}}
+		for i := range inputs {
+			s.In = append(s.In, op.Slot(i))
+		}
+		return s, in, out
+	}
+	caps := DefaultCaps
+	fuses := func(s *op.Step, in, out []op.Type) bool { return Fuses(s, in, out, &caps) }
+	require.True(t, fuses(sum(7, 1, 0)))
+	require.False(t, fuses(sum(7, 2, 0)), "nine buffers")
+	s, in, out := sum(8, 1, 0)
+	require.False(t, fuses(s, in, out), "nine buffers")
+	s.In[3] = s.In[1]
+	require.True(t, fuses(s, in, out), "of which two are one")
+	require.True(t, fuses(sum(2, 1, 60)))
+	require.False(t, fuses(sum(2, 1, 70)), "more scalars than a uniform holds")
+	x := op.F32(9, 8)
+	prologue := op.Expression{Inputs: 2, Nodes: []op.Node{{Entry: op.Add, Args: []int{0, 1}}}, Results: []int{2}}
+	for _, e := range []*op.Entry{op.Softmax, op.Sum} {
+		s := &op.Step{Entry: e, Attr: op.Attr{Options: e.Options, Prologue: prologue}}
+		out, err := e.Check([]op.Type{x, x}, s.Attr)
+		require.NoError(t, err)
+		require.True(t, fuses(s, []op.Type{x, x}, out))
+		small := caps
+		small.MaxStorageBuffers = 2
+		require.False(t, Fuses(s, []op.Type{x, x}, out, &small))
+	}
 }

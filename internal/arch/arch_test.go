@@ -31,7 +31,7 @@ type house struct {
 var houses = []house{
 	{name: "compute", floor: 0},
 	{name: "internal/measured", floor: 0},
-	{name: "internal/measured", floor: 0},
+	{name: "internal/recent", floor: 0},
 	{name: "quant", floor: 1, deps: []string{"github.com/x448/float16"}},
 	{name: "internal/op", floor: 1, deps: []string{"github.com/x448/float16"}},
 	{name: "wgsl", floor: 2},

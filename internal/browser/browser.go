@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -113,6 +115,26 @@ func (b *Browser) Close() {
 			b.stop[i]()
 		}
 	})
+}
+
+// EndGPU kills the browser's GPU process, which is what becomes of it when the machine has no memory left. The browser starts another.
+func (b *Browser) EndGPU() error {
+	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		return err
+	}
+	for _, path := range lines {
+		text, _ := os.ReadFile(path)
+		if !bytes.Contains(text, []byte("--user-data-dir="+b.janitor.dir)) || !bytes.Contains(text, []byte("--type=gpu-process")) {
+			continue
+		}
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+		if err != nil {
+			return err
+		}
+		return syscall.Kill(pid, syscall.SIGKILL)
+	}
+	return errors.New("no GPU process")
 }
 
 // Output returns what the browser itself has printed, which is mostly noise.

@@ -10,7 +10,7 @@ import (
 	"github.com/wavelane/wavelane/simd"
 )
 
-func openCPU(t *testing.T, opts ...simd.Option) (string, *simd.Device) {
+func openCPU(t testing.TB, opts ...simd.Option) (string, *simd.Device) {
 	d, err := simd.Open(opts...)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, d.Close()) })

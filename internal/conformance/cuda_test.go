@@ -3,6 +3,7 @@
 package conformance
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"testing"
@@ -31,4 +32,21 @@ func TestCUDAMemory(t *testing.T) {
 func TestCUDASoftware(t *testing.T) {
 	name, d := openCUDA(t, cuda.Software())
 	RunOverlapped(t, name, d)
+}
+
+func TestGuardsCUDASoftware(t *testing.T) {
+	_, d := openCUDA(t, cuda.Software())
+	testGuards(t, d, 7)
+}
+
+func TestProfileCUDASoftware(t *testing.T) {
+	_, d := openCUDA(t, cuda.Software())
+	var code bytes.Buffer
+	require.NoError(t, testProfile(t, d).Code(&code))
+	require.Contains(t, code.String(), ".visible .entry inspect")
+}
+
+func TestCompareCUDASoftware(t *testing.T) {
+	_, d := openCUDA(t, cuda.Software())
+	testCompare(t, d)
 }

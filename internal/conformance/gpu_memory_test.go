@@ -45,7 +45,8 @@ func TestWebGPUOversizedBatches(t *testing.T) {
 	}
 }
 
-func TestWebGPUForks(t *testing.T) {
+func TestWebGPUMemory(t *testing.T) {
 	name, d := openSoftware(t, "")
+	testMemory(t, name, d)
 	testForks(t, name, d)
 }

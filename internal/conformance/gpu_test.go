@@ -3,6 +3,7 @@
 package conformance
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -19,7 +20,7 @@ import (
 )
 
 // openSoftware opens the software adapter, which every machine that runs this suite must have.
-func openSoftware(t *testing.T, note string, opts ...gpu.Option) (string, *gpu.Device) {
+func openSoftware(t testing.TB, note string, opts ...gpu.Option) (string, *gpu.Device) {
 	t.Helper()
 	d, err := gpu.Open(context.Background(), append([]gpu.Option{gpu.WithSoftware(), gpu.WithAutotune(gpu.TuneOff)}, opts...)...)
 	require.NoError(t, err, "no software WebGPU adapter: 'scripts/setup test' installs the Vulkan loader and Mesa's software driver (packages libvulkan1 and mesa-vulkan-drivers)")
@@ -92,8 +93,14 @@ func (d *device) refused(t *testing.T, cases []*testCase, binding uint64) (fit [
 // Every variant that is ever offered, forced, on cases that offer it: none exists that is not tested. Of activations
 // there is one: the others are the same text in another place, and compiling takes most of the time.
 func TestWebGPUVariants(t *testing.T) {
+	classes := runVariants(t, func([2]string) bool { return true })
+	require.GreaterOrEqual(t, classes["matmul"], 3, "matmul has at least three variants besides the default: %v", classes)
+}
+
+// runVariants forces those of the variants that are asked for. It returns how many of each class there are.
+func runVariants(t *testing.T, asked func(v [2]string) bool) map[string]int {
 	_, probe := openSoftware(t, "")
-	caps := probe.Info().Limits
+	caps := probe.Info().Caps()
 	offered := map[[2]string][]*testCase{} // by class and variant
 	classes := map[string]int{}
 	for _, e := range op.All() {
@@ -104,6 +111,9 @@ func TestWebGPUVariants(t *testing.T) {
 				continue
 			}
 			for v := range variants(t, c, &caps) {
+				if !asked(v) {
+					continue
+				}
 				if offered[v] == nil {
 					classes[v[0]]++
 				}
@@ -111,7 +121,6 @@ func TestWebGPUVariants(t *testing.T) {
 			}
 		}
 	}
-	require.GreaterOrEqual(t, classes["matmul"], 3, "matmul has at least three variants besides the default: %v", classes)
 	all := newDevice(fmt.Sprintf("webgpu (%s, %s, each of %d variants forced)", probe.Info().Name, probe.Info().Backend, len(offered)), nil)
 	for _, v := range slices.SortedFunc(maps.Keys(offered), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
 		t.Run(v[0]+"/"+v[1], func(t *testing.T) {
@@ -121,6 +130,7 @@ func TestWebGPUVariants(t *testing.T) {
 			d.cases(t, sample(offered[v], again))
 		})
 	}
+	return classes
 }
 
 // variants lists what the lowering of a case may choose from, besides the default, which the suite takes anyway.
@@ -144,4 +154,27 @@ func variants(t *testing.T, c *testCase, caps *wgsl.Caps) map[[2]string]bool {
 		}
 	}
 	return everywhere
+}
+
+func TestGuardsWebGPU(t *testing.T) {
+	_, d := openSoftware(t, "")
+	testGuards(t, d, 4)
+}
+
+func TestProfileWebGPU(t *testing.T) {
+	_, d := openSoftware(t, "")
+	var code bytes.Buffer
+	require.NoError(t, testProfile(t, d).Code(&code))
+	require.Contains(t, code.String(), "@compute")
+	require.Contains(t, code.String(), "special_number")
+}
+
+func TestCompareWebGPU(t *testing.T) {
+	_, d := openSoftware(t, "")
+	testCompare(t, d)
+}
+
+func BenchmarkGuardsWebGPU(b *testing.B) {
+	_, d := openSoftware(b, "")
+	guardCost(b, d)
 }

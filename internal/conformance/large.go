@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"fmt"
+	"math"
 	"sync"
 
 	"github.com/stretchr/testify/require"
@@ -194,6 +195,12 @@ func largeReductions(b *builder) {
 	one(last, 66_000, 257)
 	if b.Name == "sum" || b.Name == "argmax" || b.Name == "norm_linf" {
 		one(last, elements/3, 3)
+	}
+	if b.Name == "inspect" {
+		b.add("NaN and Inf at the end", all, func(*source) []operand {
+			x := f32s([]int{elements}, make([]float32, elements)...).set(float32(math.Inf(-1)), 0x1000001, elements-1)
+			return []operand{x.set(float32(math.NaN()), 0x1000002, elements-3, elements-2)}
+		})
 	}
 	if b.Name == "argmax" || b.Name == "argmin" {
 		best := float32(1)

@@ -1,29 +1,24 @@
 package conformance
 
 import (
-	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
 )
-
-// uploader is a device on which batches run.
-type uploader interface {
-	batch.Device
-	Upload(ctx context.Context, data any, shape ...int) (compute.Tensor, error)
-}
 
 // testMemory has a network of 64 layers, and holds the memory of its plan against the room of three activations. Shared memory must
 // not show.
-func testMemory(t *testing.T, name string, d uploader) {
+func testMemory(t *testing.T, name string, d batch.Device) {
 	const layers, rows, width = 64, 8, 64
 	const activation = 4 * rows * width
 	r := newSource(Seed(), "memory", 0)
 	upload := func(shape ...int) compute.Tensor {
-		x, err := d.Upload(t.Context(), r.floats(-0.25, 0.25, shape...).data, shape...)
+		x, f := op.Upload(d, r.floats(-0.25, 0.25, shape...).data, shape...)
+		err := f.Await(t.Context())
 		require.NoError(t, err)
 		t.Cleanup(func() { x.Close() })
 		return x
@@ -72,7 +67,7 @@ func testMemory(t *testing.T, name string, d uploader) {
 }
 
 // testForks has runs of one program in flight together, each with inputs and results of its own.
-func testForks(t *testing.T, name string, d uploader) {
+func testForks(t *testing.T, name string, d batch.Device) {
 	const n, forks, rounds = 40, 3, 4
 	b := batch.New(d)
 	x := b.Upload(make([]float32, n))

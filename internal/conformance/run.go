@@ -147,7 +147,7 @@ func (d *device) entry(t require.TestingT, e *op.Entry) {
 
 // sample returns one case in n, other ones by each seed, and at least one. WAVELANE_SAMPLE is another n; testing.Short, which is
 // for emulated processors, at least 3.
-func sample(cases []*testCase, n int) []*testCase {
+func sample[T any](cases []T, n int) []T {
 	if testing.Short() {
 		n = max(n, 3)
 	}
@@ -160,7 +160,7 @@ func sample(cases []*testCase, n int) []*testCase {
 	if n = min(n, len(cases)); n <= 1 {
 		return cases
 	}
-	var some []*testCase
+	var some []T
 	for i := int(Seed() % uint64(n)); i < len(cases); i += n {
 		some = append(some, cases[i])
 	}

@@ -55,7 +55,8 @@ func varying(g *graph) {
 			q, want := program(plain)
 			require.NoError(g, g.d.execute(q, want))
 			for k := range want.Read {
-				require.True(g, sameBits(want.Read[k], io.Read[k]), "%s: %s: result %d of run %d with %v", g.d.name, c.describe(in), k, run, plain.Scalars)
+				require.True(g, sameBits(want.Read[k], io.Read[k]), "%s: %s: result %d of run %d with %v", g.d.name, c.describe(in), k, run,
+					plain.Scalars)
 			}
 		}
 		require.NoError(g, x.Close())

@@ -194,17 +194,17 @@ func (x *jsOp) optionType(operand string) string {
 // resultType is the typed array of result i where it is always the same.
 func (x *jsOp) resultType(i int) string {
 	switch {
-	case x.Entry == op.ArgMax || x.Entry == op.ArgMin || x.Name == "topK" && i == 1 || x.Name == "lz4Compress" && i == 1 || x.Name == "lz4Decompress" && i == 1:
-		return "Int32Array"
+	case x.Entry == op.ArgMax || x.Entry == op.ArgMin || x.Entry == op.Inspect || x.Name == "topK" && i == 1 || x.Name == "lz4Compress" && i == 1 || x.Name == "lz4Decompress" && i == 1:
+		return "Int32Array<ArrayBuffer>"
 	case x.Name == "lz4Compress" || x.Name == "lz4Decompress":
-		return "Uint32Array"
+		return "Uint32Array<ArrayBuffer>"
 	}
 	switch x.Entry.Options.(type) {
 	case compute.MatMulOptions, compute.CastOptions:
 		return "Result"
 	}
 	if x.Inputs == nil || x.Inputs[0].Types == nil || x.Entry == op.MatVec {
-		return "Float32Array"
+		return "Float32Array<ArrayBuffer>"
 	}
 	return "Result"
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"time"
 
 	"github.com/wavelane/wavelane/compute"
 )
@@ -57,6 +58,10 @@ type Program struct {
 
 	Variables int  // number of IO.Scalars, see Attr.Vary
 	Apart     bool // every value has memory of its own, so that tests can find values which should not share any
+
+	// While it is built: the steps that update operands among those searched for them so far.
+	updaters []int
+	searched int
 }
 
 // IO is the data of one run.
@@ -66,6 +71,10 @@ type IO struct {
 	Read    []any            // destination slices, one per Program.Read; must not overlap each other
 	Keep    []compute.Tensor // filled by Start, one per Program.Keep; valid to use in later programs at once
 	Scalars []float32        // one per Program.Variables, not used after Start; nil for those in the steps
+
+	// Times, if not nil, has one element per step, which a run sets to the step's time by the device's clock. Such runs are slower;
+	// devices without a clock fail with compute.ErrUnsupported.
+	Times []time.Duration
 }
 
 // Executor is a device as programs see it.
@@ -135,7 +144,12 @@ func (p *Program) ApplyAll(e *Entry, a Attr, in ...Slot) ([]Slot, error) {
 
 // unchanged reports operands that an earlier step updated in place, and those that this one would update and read as well.
 func (p *Program) unchanged(e *Entry, in []Slot) error {
-	for i := range p.Steps {
+	for ; p.searched < len(p.Steps); p.searched++ {
+		if p.Steps[p.searched].updates() > 0 {
+			p.updaters = append(p.updaters, p.searched)
+		}
+	}
+	for _, i := range p.updaters {
 		s := &p.Steps[i]
 		for k := range s.updates() {
 			if slices.Contains(in, s.In[k]) {
@@ -223,6 +237,9 @@ func (p *Program) CheckIO(io *IO) error {
 	if len(io.Host) != len(p.Host) || len(io.Tensors) != len(p.Tensor) || len(io.Read) != len(p.Read) {
 		return fmt.Errorf("program of %d inputs, %d tensors and %d results was given %d, %d and %d: %w", len(p.Host),
 			len(p.Tensor), len(p.Read), len(io.Host), len(io.Tensors), len(io.Read), compute.ErrArgument)
+	}
+	if io.Times != nil && len(io.Times) != len(p.Steps) {
+		return fmt.Errorf("program of %d steps was given room for %d times: %w", len(p.Steps), len(io.Times), compute.ErrArgument)
 	}
 	if io.Scalars != nil && len(io.Scalars) != p.Variables {
 		return fmt.Errorf("program of %d variable scalars was given %d: %w", p.Variables, len(io.Scalars), compute.ErrArgument)

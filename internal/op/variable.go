@@ -49,7 +49,7 @@ func (a *Attr) AppendScalars(b Attr) {
 // checkVary validates the marks of variable scalars in a program.
 func (p *Program) checkVary(s *Step) error {
 	if s.Attr.Vary != nil && len(s.Attr.Vary) != len(s.Attr.Scalars) {
-		return fmt.Errorf("%d scalars, of which %d are said to vary or not: %w", len(s.Attr.Scalars), len(s.Attr.Vary), compute.ErrArgument)
+		return fmt.Errorf("%d scalars and %d marks of varying: %w", len(s.Attr.Scalars), len(s.Attr.Vary), compute.ErrArgument)
 	}
 	for _, v := range s.Attr.Vary {
 		if v < 0 || v > p.Variables {

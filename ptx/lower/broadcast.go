@@ -115,11 +115,11 @@ type visit struct {
 
 // walk declares the parameters of a strided kernel, and strides over all steps, of which each thread takes n at a time.
 func (w *elementwise) walk(k *ptx.Kernel, n int,
-	body func(axes ptx.Array[uint32], visits []visit, y ptx.Ptr[ptx.Global, float32], p []float)) {
+	body func(axes ptx.Array[uint32], visits []visit, y []ptx.Ptr[ptx.Global, float32], p []float)) {
 	count := ptx.Param[uint32](k, "count")
-	axes := ptx.ParamArray[uint32](k, "axes", broadcastWords(len(w.entry.Inputs)))
+	axes := ptx.ParamArray[uint32](k, "axes", broadcastWords(len(w.operands)))
 	x, y := w.tensors(k)
-	p := w.scalars(k)
+	p := w.parameters(k)
 	piece := ptx.Imm(uint32(n * elementwiseBlock))
 	first := ptx.Mad(k, k.Ctaid(ptx.X), piece, k.Tid(ptx.X))
 	ptx.For(k, first, count, ptx.Mul(k, k.Nctaid(ptx.X), piece), func(i ptx.Reg[uint32]) {
@@ -141,11 +141,8 @@ func (w *elementwise) walk(k *ptx.Kernel, n int,
 	})
 }
 
-// elementsPerThread is how many elements a thread reads at a time, to keep memory busy.
-const elementsPerThread = 4
-
 func (w *elementwise) buildElements(k *ptx.Kernel) {
-	w.walk(k, elementsPerThread, func(_ ptx.Array[uint32], visits []visit, y ptx.Ptr[ptx.Global, float32], p []float) {
+	w.walk(k, w.elements, func(_ ptx.Array[uint32], visits []visit, y []ptx.Ptr[ptx.Global, float32], p []float) {
 		v := make([][]float, len(visits))
 		for u, s := range visits {
 			for _, from := range s.x {
@@ -159,18 +156,23 @@ func (w *elementwise) buildElements(k *ptx.Kernel) {
 			}
 		}
 		for u, s := range visits {
-			to, r := ptx.At(k, y, s.step), w.f(calc{k}, v[u], p)
-			if u == 0 {
-				ptx.Store(k, to, r)
-			} else {
-				ptx.StoreIf(k, s.inside, to, r)
+			var to []ptx.Ptr[ptx.Global, float32]
+			for _, y := range y {
+				to = append(to, ptx.At(k, y, s.step))
+			}
+			for o, r := range w.f(calc{k}, v[u], p) {
+				if u == 0 {
+					ptx.Store(k, to[o], r)
+				} else {
+					ptx.StoreIf(k, s.inside, to[o], r)
+				}
 			}
 		}
 	})
 }
 
 func (w *elementwise) buildQuads(k *ptx.Kernel) {
-	w.walk(k, 1, func(axes ptx.Array[uint32], visits []visit, y ptx.Ptr[ptx.Global, float32], p []float) {
+	w.walk(k, 1, func(axes ptx.Array[uint32], visits []visit, y []ptx.Ptr[ptx.Global, float32], p []float) {
 		wide := axes.At(k, 1)
 		q := w.newQuad(func() *ptx.Var[float32] { return ptx.NewVar[float32](k) })
 		for o, from := range visits[0].x {
@@ -180,21 +182,26 @@ func (w *elementwise) buildQuads(k *ptx.Kernel) {
 				q.set(o, [4]float{v, v, v, v})
 			})
 		}
-		ptx.Store4(k, ptx.At(k, y, ptx.Shl(k, visits[0].step, ptx.Imm[uint32](2))), w.compute(k, q, p))
+		var to []ptx.Ptr[ptx.Global, float32]
+		for _, y := range y {
+			to = append(to, ptx.At(k, y, ptx.Shl(k, visits[0].step, ptx.Imm[uint32](2))))
+		}
+		for o, r := range w.compute(k, q, p) {
+			ptx.Store4(k, to[o], r)
+		}
 	})
 }
 
 // lowerStrided is for operands that are neither as large as the result nor single elements.
-func (w *elementwise) lowerStrided(s *step) {
+func (w *elementwise) lowerStrided(s *step, kernelOf func(way) *Kernel, tensors []any) {
 	var b broadcast
 	for _, t := range s.in {
 		b.strides = append(b.strides, op.BroadcastStrides(t.Shape, s.out.Shape))
 	}
 	b.shape, b.strides = op.Collapse(s.out.Shape, b.strides...)
-	kernel, count, each := w.elements, s.out.Len(), elementsPerThread
+	v, count, each := elements, s.out.Len(), w.elements
 	if q, ok := b.quads(); ok {
-		b, kernel, count, each = q, w.quads, count/4, 1
+		b, v, count, each = q, quads, count/4, 1
 	}
-	arguments := append(append([]any{count, b.arguments()}, s.tensors()...), s.scalars()...)
-	s.launch(kernel, s.strides(count, elementwiseBlock*each), arguments...)
+	s.launch(kernelOf(v), s.strides(count, elementwiseBlock*each), append([]any{count, b.arguments()}, tensors...)...)
 }

@@ -9,6 +9,7 @@ import (
 )
 
 func init() {
+	takesEpilogue[op.Conv2D], takesEpilogue[op.Conv1D] = true, true
 	lowerings[op.Conv2D] = func(s *step) error {
 		d, err := op.ConvShape(s.in[0].Shape, s.in[1].Shape, s.Attr.Options.(compute.Conv2DOptions))
 		if err != nil {
@@ -34,6 +35,10 @@ func (s *step) convolve(d op.ConvDims) error {
 	if d.KH == 1 && d.KW == 1 && d.Pad == [2]int{} && d.Stride == [2]int{1, 1} && d.Groups == 1 {
 		return c.pointwise()
 	}
+	var err error
+	if c.tail, err = s.tail(c.N, c.OutC, c.plane()); err != nil {
+		return err
+	}
 	return c.lower()
 }
 
@@ -44,6 +49,7 @@ type convolution struct {
 	bias   Buffer
 	biasOf uint32 // biasOfRows, or 0 for none: the buffer is then never read
 	act    uint32
+	tail   *tail
 }
 
 // pointwise is a filter of one element: for each image the product of the weights [o c] and the planes [c h·w].
@@ -170,4 +176,11 @@ func (g geometry) place(filter, column ptx.Reg[uint32]) ptx.Reg[uint32] {
 	image, at := plane.split(k, column)
 	before := ptx.Mad(k, image, g.size(convOutputs), ptx.Mul(k, g.group, g.size(convGroupOutputs))) // channels
 	return ptx.Mad(k, filter, plane.d, ptx.Mad(k, before, plane.d, at))
+}
+
+// at is where that element is for an epilogue: an image's plane has channels as rows.
+func (g geometry) at(filter, column ptx.Reg[uint32]) site {
+	k := g.k
+	image, at := g.divisor(convPlane).split(k, column)
+	return site{image, ptx.Mad(k, g.group, g.size(convGroupOutputs), filter), at}
 }

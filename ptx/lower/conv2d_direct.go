@@ -37,14 +37,14 @@ func convDirectKernel(channels int) direct {
 			"(whether there is a bias, activation; as divisors tiles of columns, blocks of filters; %s), f32* x, f32* weights, "+
 			"f32* bias, f32* y.",
 			directColumns, channels, convDoc),
-		build: func(k *ptx.Kernel) { newDirect(k, channels).build() }})}
+		tailed: func(k *ptx.Kernel, e *tail) { newDirect(k, channels, e).build() }})}
 }
 
 func (c *convolution) emitDirect(d direct) {
 	tiles, blocks := ceilDiv(c.columns(), directThreads*directColumns), ceilDiv(c.channels(), d.channels)
 	sizes := append([]uint32{c.biasOf / biasOfRows, c.act}, divisorOf(tiles)...)
 	sizes = append(append(sizes, divisorOf(blocks)...), c.geometry()...)
-	c.launch(d.Kernel, [3]int{tiles * blocks * c.Groups, 1, 1}, sizes, operand(0), operand(1), c.bias, result)
+	c.launchTail(c.tail, false, d.Kernel, [3]int{tiles * blocks * c.Groups, 1, 1}, sizes, operand(0), operand(1), c.bias, result)
 }
 
 // directConv is such a kernel under construction.
@@ -57,15 +57,17 @@ type directConv struct {
 	columns         [directColumns]ptx.Reg[uint32]
 	top, left, base [directColumns]ptx.Reg[uint32]
 	chains, sums    []*ptx.Var[float32] // of each filter, each column
+	after           *epilogue
 }
 
-func newDirect(k *ptx.Kernel, channels int) *directConv {
+func newDirect(k *ptx.Kernel, channels int, e *tail) *directConv {
 	k.MinBlocks(2) // what ptxas needs to know lest it saves registers and spills
 	d := &directConv{geometry: geometry{k: k, sizes: ptx.ParamArray[uint32](k, "sizes", directWords), first: directGeometry},
 		channels: channels}
 	d.x = ptx.PointerParam[float32](k, "x")
 	weights := ptx.PointerParam[float32](k, "weights")
 	d.bias, d.y = ptx.PointerParam[float32](k, "bias"), ptx.PointerParam[float32](k, "y")
+	d.after = epilogueOf(k, e)
 
 	rest, tile := divisorAt(k, d.sizes, directTiles).split(k, k.Ctaid(ptx.X))
 	group, block := divisorAt(k, d.sizes, directBlocks).split(k, rest)
@@ -169,7 +171,7 @@ func (d *directConv) finish() {
 				y = append(y, ptx.Add(k, s.Get(), b))
 			}
 			if d.channels == 1 {
-				y = activate(k, act, y)
+				y = d.behind(filter, activate(k, act, y))
 			}
 			for j := range y {
 				ptx.StoreIf(k, inside(j), place(filter, j), y[j])
@@ -179,16 +181,30 @@ func (d *directConv) finish() {
 	if d.channels == 1 {
 		return
 	}
-	k.If(ptx.Ne(k, act, u32(0)), func() {
+	change := func() {
 		end := ptx.Min(k, ptx.Add(k, d.filter, u32(d.channels)), d.size(convGroupOutputs))
 		ptx.For(k, d.filter, end, u32(1), func(filter ptx.Reg[uint32]) {
 			var y []ptx.Reg[float32]
 			for j := range d.columns {
 				y = append(y, ptx.LoadIf(k, inside(j), place(filter, j), ptx.Imm(float32(0))))
 			}
-			for j, v := range activate(k, act, y) {
+			for j, v := range d.behind(filter, activate(k, act, y)) {
 				ptx.StoreIf(k, inside(j), place(filter, j), v)
 			}
 		}, ptx.NoUnroll())
-	})
+	}
+	if d.after != nil {
+		change()
+	} else {
+		k.If(ptx.Ne(k, act, u32(0)), change)
+	}
+}
+
+// behind is what becomes of the results of a filter.
+func (d *directConv) behind(filter ptx.Reg[uint32], y []ptx.Reg[float32]) []ptx.Reg[float32] {
+	if d.after == nil {
+		return y
+	}
+	return d.after.apply(y, func(j int) site { return d.at(filter, d.columns[j]) },
+		func(j int) ptx.Reg[bool] { return ptx.Lt(d.k, d.columns[j], d.size(convColumns)) })
 }

@@ -26,16 +26,16 @@ func convGemmKernel(t tile) tiled {
 			"are for a single split. Parameters: u32 sizes[] (as gemm's, products being groups; " + convDoc +
 			"; the tile's depth in channels, " +
 			"lines and elements of a filter), f32* x, f32* weights, f32* bias, f32* y.",
-		build: func(k *ptx.Kernel) { newConvProduct(k, t).build() },
+		tailed: func(k *ptx.Kernel, e *tail) { newConvProduct(k, t, e).build() },
 	})}
 }
 
 func (c *convolution) emitTiled(t tiled, splits int) {
 	across := ceilDiv(c.columns(), t.n)
 	tiles := across * ceilDiv(c.channels(), t.m)
-	y, biasOf, act := result, c.biasOf, c.act
+	y, biasOf, act, behind := result, c.biasOf, c.act, c.tail
 	if splits > 1 {
-		y, biasOf, act = c.scratch(4*splits*c.out.Len()), 0, 0
+		y, biasOf, act, behind = c.scratch(4*splits*c.out.Len()), 0, 0, nil
 	}
 	depth := c.depth()
 	flags := biasOf | alongA | flagIf(vectorA, depth%4 == 0) | flagIf(vectorC, c.plane()%4 == 0) |
@@ -47,19 +47,21 @@ func (c *convolution) emitTiled(t tiled, splits int) {
 	}
 	sizes = append(sizes, c.geometry()...)
 	sizes = append(sizes, uint32(t.k/c.KW/c.KH), uint32(t.k/c.KW%c.KH), uint32(t.k%c.KW))
-	c.launch(t.Kernel, [3]int{tiles * c.Groups * splits, 1, 1}, sizes, operand(0), operand(1), c.bias, y)
+	c.launchTail(behind, false, t.Kernel, [3]int{tiles * c.Groups * splits, 1, 1}, sizes, operand(0), operand(1), c.bias, y)
 	if splits > 1 {
-		c.addUp(uniform(splits, c.out.Len()/c.OutC/c.plane(), c.OutC, c.plane()), c.biasOf, c.act, y, c.bias, result)
+		c.addUp(uniform(splits, c.out.Len()/c.OutC/c.plane(), c.OutC, c.plane()), c.biasOf, c.act, c.tail, y, c.bias, result)
 	}
 }
 
-func newConvProduct(k *ptx.Kernel, t tile) *product {
+func newConvProduct(k *ptx.Kernel, t tile, e *tail) *product {
 	sizes := ptx.ParamArray[uint32](k, "sizes", convGemmSize)
 	x, weights := ptx.PointerParam[float32](k, "x"), ptx.PointerParam[float32](k, "weights")
 	bias, y := ptx.PointerParam[float32](k, "bias"), ptx.PointerParam[float32](k, "y")
+	after := epilogueOf(k, e)
 	k.MinBlocks(2) // what ptxas needs to know lest it saves registers and spills
 	p := productOf(k, t, sizes)
 	g := geometry{k, sizes, convGeometry, p.z}
+	p.after, p.at = after, g.at
 	depth := sizes.At(k, gemmLDA)
 	filters := ptx.Mul(k, p.z, p.m) // of the groups before
 	weights = ptx.At(k, weights, ptx.Mul(k, filters, depth))

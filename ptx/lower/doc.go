@@ -3,4 +3,6 @@
 //
 // Kernels come in families: a family is a module, loaded as a whole before work begins. Shapes are arguments of a launch; what
 // is baked into a kernel is what changes its code. Every kernel runs from sm_50 on.
+//
+// Kernels of expressions are made on demand and belong to no family: see [Made].
 package lower

@@ -5,59 +5,99 @@ import (
 	"github.com/wavelane/wavelane/ptx"
 )
 
-// elementwise is the kernels of an entry: y[i] = f(x[i], …), four elements at a time. Those of the last four of a
-// tensor may lie beyond its end: buffers have room for them. y may be an operand that is as large.
-type elementwise struct {
-	entry *op.Entry
-	f     function
-
-	flat *Kernel // each operand is as large as the result, or a single element
-	// By strides along up to op.MaxRank axes; nil where operands cannot be repeated.
-	quads    *Kernel // where the innermost axis consists of quads
-	elements *Kernel // anywhere
+// formula is what a kernel computes for one element of each operand, with the names that its parameters have.
+type formula struct {
+	operands, scalars, results []string
+	f                          func(c calc, x, p []float) []float
 }
 
 // function computes an entry for one element of each operand; p are the entry's scalars.
 type function func(c calc, x, p []float) float
 
+// functions are those of the catalogue's elementwise entries.
+var functions = map[*op.Entry]function{}
+
+// elementwise is the kernels of a formula: y[i] = f(x[i], …), four elements at a time. Those of the last four of a
+// tensor may lie beyond its end: buffers have room for them. y may be an operand that is as large.
+type elementwise struct {
+	formula
+	family, name, doc string
+
+	ahead    int // quads of a thread at a time in flat kernels
+	blocks   int // what ptxas needs to know lest it saves registers and spills; 0 where it need not
+	elements int // elements of a thread at a time where operands are strided
+}
+
+// way is how a kernel finds the elements of its operands.
+type way int
+
 const (
-	elementwiseBlock = 256
-	quadsPerThread   = 2 // at a time, in flat kernels: what keeps memory busy
+	flat     way = iota // each operand is as large as the result, or a single element
+	quads               // by strides along up to op.MaxRank axes, of which the innermost consists of quads
+	elements            // by strides
+	ways
 )
 
-func newElementwise(e *op.Entry, f function) *elementwise {
-	w := &elementwise{entry: e, f: f}
-	family := "unary"
-	if e.Class != op.Unary {
-		family = "binary"
+const (
+	elementwiseBlock  = 256
+	quadsPerThread    = 2 // at a time, in flat kernels: what keeps memory busy
+	elementsPerThread = 4 // likewise where operands are strided
+)
+
+// newElementwise registers the kernels of an entry. Where there is one operand it is never strided.
+func newElementwise(e *op.Entry, f function) {
+	functions[e] = f
+	w := &elementwise{family: "unary", name: e.Name, doc: "y is " + e.Doc + ".", ahead: quadsPerThread,
+		elements: elementsPerThread}
+	w.formula = formula{results: []string{"y"}, f: func(c calc, x, p []float) []float { return []float{f(c, x, p)} }}
+	for _, in := range e.Inputs {
+		w.operands = append(w.operands, in.Name)
 	}
-	kernel := func(suffix, doc string, build func(k *ptx.Kernel)) *Kernel {
-		return register(Kernel{Family: family, Name: e.Name + suffix, Block: [3]int{elementwiseBlock, 1, 1}, build: build,
-			Doc: "y is " + e.Doc + ". " + doc})
+	for _, s := range e.Scalars {
+		w.scalars = append(w.scalars, s.Name)
 	}
-	w.flat = kernel("_flat", "Parameters: u32 quads, u32 single (bit i: operand i is one element; not of unary ones), "+
-		"f32* operands …, f32* y, f32 scalars ….", w.buildFlat)
-	if e.Class != op.Unary {
-		const parameters = "Parameters: u32 count, axes (see broadcast.arguments), f32* operands …, f32* y, f32 scalars …."
-		w.quads = kernel("_quads", "Strided; counts are of four elements. "+parameters, w.buildQuads)
-		w.elements = kernel("_elements", "Strided. "+parameters, w.buildElements)
+	if len(w.operands) > 1 {
+		w.family = "binary"
 	}
-	lowerings[e] = w.lower
-	return w
+	kernels := []*Kernel{register(w.kernel(flat))}
+	for v := quads; v < ways && len(w.operands) > 1; v++ {
+		kernels = append(kernels, register(w.kernel(v)))
+	}
+	lowerings[e] = func(s *step) error { return w.lower(s, func(v way) *Kernel { return kernels[v] }) }
 }
 
-// tensors declares the pointers to the operands and the result.
-func (w *elementwise) tensors(k *ptx.Kernel) (x []ptx.Ptr[ptx.Global, float32], y ptx.Ptr[ptx.Global, float32]) {
-	for _, in := range w.entry.Inputs {
-		x = append(x, ptx.PointerParam[float32](k, in.Name, ptx.Align(16)))
+// kernel is the one for a way.
+func (w *elementwise) kernel(v way) Kernel {
+	suffix := [ways]string{"_flat", "_quads", "_elements"}[v]
+	what, build := "Parameters: u32 quads, u32 single (bit i: operand i is one element; not of unary ones)", w.buildFlat
+	switch v {
+	case quads:
+		what, build = "Strided; counts are of four elements. Parameters: u32 count, axes (see broadcast.arguments)", w.buildQuads
+	case elements:
+		what, build = "Strided. Parameters: u32 count, axes (see broadcast.arguments)", w.buildElements
 	}
-	return x, ptx.PointerParam[float32](k, "y", ptx.Align(16))
+	return Kernel{Family: w.family, Name: w.name + suffix, Block: [3]int{elementwiseBlock, 1, 1}, build: build,
+		Doc: w.doc + " " + what + ", f32* operands …, f32* results …, f32 scalars …."}
 }
 
-// scalars declares the entry's.
-func (w *elementwise) scalars(k *ptx.Kernel) (p []float) {
-	for _, s := range w.entry.Scalars {
-		p = append(p, ptx.Param[float32](k, s.Name))
+// tensors declares the pointers to the operands and the results.
+func (w *elementwise) tensors(k *ptx.Kernel) (x, y []ptx.Ptr[ptx.Global, float32]) {
+	if w.blocks > 0 {
+		k.MinBlocks(w.blocks)
+	}
+	for _, name := range w.operands {
+		x = append(x, ptx.PointerParam[float32](k, name, ptx.Align(16)))
+	}
+	for _, name := range w.results {
+		y = append(y, ptx.PointerParam[float32](k, name, ptx.Align(16)))
+	}
+	return x, y
+}
+
+// parameters declares the scalars.
+func (w *elementwise) parameters(k *ptx.Kernel) (p []float) {
+	for _, name := range w.scalars {
+		p = append(p, ptx.Param[float32](k, name))
 	}
 	return p
 }
@@ -66,7 +106,7 @@ func (w *elementwise) scalars(k *ptx.Kernel) (p []float) {
 type quad [][4]*ptx.Var[float32]
 
 func (w *elementwise) newQuad(element func() *ptx.Var[float32]) quad {
-	q := make(quad, len(w.entry.Inputs))
+	q := make(quad, len(w.operands))
 	for i := range q {
 		for j := range q[i] {
 			q[i][j] = element()
@@ -82,23 +122,26 @@ func (q quad) set(i int, x [4]float) {
 	}
 }
 
-// compute is the four results.
-func (w *elementwise) compute(k *ptx.Kernel, q quad, p []float) (y [4]float) {
-	for j := range y {
+// compute is four of each result.
+func (w *elementwise) compute(k *ptx.Kernel, q quad, p []float) [][4]float {
+	y := make([][4]float, len(w.results))
+	for j := range 4 {
 		x := make([]float, len(q))
 		for i := range q {
 			x[i] = q[i][j].Get()
 		}
-		y[j] = w.f(calc{k}, x, p)
+		for i, v := range w.f(calc{k}, x, p) {
+			y[i][j] = v
+		}
 	}
 	return y
 }
 
-// buildFlat strides over pieces of the tensors, of quadsPerThread quads for each thread of the block. What is a single element
-// is read once. Behind the end old values are computed with and nothing is stored.
+// buildFlat strides over pieces of the tensors, of some quads for each thread of the block. What is a single element is read
+// once. Behind the end old values are computed with and nothing is stored.
 func (w *elementwise) buildFlat(k *ptx.Kernel) {
 	count := ptx.Param[uint32](k, "quads")
-	whole := make([]ptx.Reg[bool], len(w.entry.Inputs)) // operands, where there are several
+	whole := make([]ptx.Reg[bool], len(w.operands)) // operands, where there are several
 	if len(whole) > 1 {
 		single := ptx.Param[uint32](k, "single")
 		for i := range whole {
@@ -106,10 +149,10 @@ func (w *elementwise) buildFlat(k *ptx.Kernel) {
 		}
 	}
 	x, y := w.tensors(k)
-	p := w.scalars(k)
-	var quads [quadsPerThread]quad
-	for u := range quads {
-		quads[u] = w.newQuad(func() *ptx.Var[float32] {
+	p := w.parameters(k)
+	all := make([]quad, w.ahead)
+	for u := range all {
+		all[u] = w.newQuad(func() *ptx.Var[float32] {
 			if u == 0 && len(x) == 1 { // written whenever it is read
 				return ptx.NewVar[float32](k)
 			}
@@ -120,23 +163,23 @@ func (w *elementwise) buildFlat(k *ptx.Kernel) {
 		for i := range x {
 			k.If(ptx.Not(k, whole[i]), func() {
 				v := ptx.Load(k, x[i])
-				for _, q := range quads {
+				for _, q := range all {
 					q.set(i, [4]float{v, v, v, v})
 				}
 			})
 		}
 	}
-	const piece = elementwiseBlock * quadsPerThread
-	first := ptx.Mad(k, k.Ctaid(ptx.X), ptx.Imm[uint32](piece), k.Tid(ptx.X))
-	ptx.For(k, first, count, ptx.Mul(k, k.Nctaid(ptx.X), ptx.Imm[uint32](piece)), func(i ptx.Reg[uint32]) {
+	piece := uint32(elementwiseBlock * w.ahead)
+	first := ptx.Mad(k, k.Ctaid(ptx.X), ptx.Imm(piece), k.Tid(ptx.X))
+	ptx.For(k, first, count, ptx.Mul(k, k.Nctaid(ptx.X), ptx.Imm(piece)), func(i ptx.Reg[uint32]) {
 		at := ptx.Shl(k, i, ptx.Imm[uint32](2))
-		var inside [quadsPerThread]ptx.Reg[bool] // but of the first, which is
-		for u := 1; u < quadsPerThread; u++ {
+		inside := make([]ptx.Reg[bool], w.ahead) // but of the first, which is
+		for u := 1; u < w.ahead; u++ {
 			inside[u] = ptx.Lt(k, ptx.Add(k, i, ptx.Imm(uint32(u*elementwiseBlock))), count)
 		}
 		for o, from := range x {
 			from = ptx.At(k, from, at)
-			for u, q := range quads {
+			for u, q := range all {
 				load := func() { q.set(o, ptx.Load4(k, from.At(4*u*elementwiseBlock))) }
 				switch {
 				case u > 0 && len(x) > 1:
@@ -150,30 +193,36 @@ func (w *elementwise) buildFlat(k *ptx.Kernel) {
 				}
 			}
 		}
-		to := ptx.At(k, y, at)
-		for u, q := range quads {
+		to := make([]ptx.Ptr[ptx.Global, float32], len(y))
+		for o := range y {
+			to[o] = ptx.At(k, y[o], at)
+		}
+		for u, q := range all {
 			r := w.compute(k, q, p)
-			store := func() { ptx.Store4(k, to.At(4*u*elementwiseBlock), r) }
-			if u == 0 {
-				store()
-			} else {
-				k.When(inside[u], store)
+			for o := range r {
+				store := func() { ptx.Store4(k, to[o].At(4*u*elementwiseBlock), r[o]) }
+				if u == 0 {
+					store()
+				} else {
+					k.When(inside[u], store)
+				}
 			}
 		}
 	})
 }
 
-// lower picks the kernel.
-func (w *elementwise) lower(s *step) error {
-	single, flat := 0, true
+// lower picks the way, of which kernelOf has the kernel.
+func (w *elementwise) lower(s *step, kernelOf func(way) *Kernel) error {
+	single, isFlat := 0, true
 	for i, t := range s.in {
 		if t.Len() == 1 {
 			single |= 1 << i
 		}
-		flat = flat && (t.Len() == 1 || t.Len() == s.out.Len())
+		isFlat = isFlat && (t.Len() == 1 || t.Len() == s.out.Len())
 	}
-	if !flat {
-		w.lowerStrided(s)
+	tensors := append(s.tensors(), s.scalars()...)
+	if !isFlat {
+		w.lowerStrided(s, kernelOf, tensors)
 		return nil
 	}
 	count := ceilDiv(s.out.Len(), 4)
@@ -181,17 +230,19 @@ func (w *elementwise) lower(s *step) error {
 	if len(s.in) > 1 {
 		arguments = append(arguments, single)
 	}
-	arguments = append(append(arguments, s.tensors()...), s.scalars()...)
-	s.launch(w.flat, s.strides(count, elementwiseBlock*quadsPerThread), arguments...)
+	s.launch(kernelOf(flat), s.strides(count, elementwiseBlock*w.ahead), append(arguments, tensors...)...)
 	return nil
 }
 
-// tensors is the operands and the result as arguments.
+// tensors is the operands and the results as arguments.
 func (s *step) tensors() (all []any) {
 	for i := range s.in {
 		all = append(all, operand(i))
 	}
-	return append(all, result)
+	for i := range s.outs {
+		all = append(all, resultAt(i))
+	}
+	return all
 }
 
 // scalars is the scalars as arguments.

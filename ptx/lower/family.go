@@ -13,14 +13,20 @@ import (
 
 // Kernel is an entry of a family. It stands on its own: how to launch it is decided by the lowering that names it.
 type Kernel struct {
-	Family string // the module that holds it: "elementwise"
+	Family string // the module that holds it: "elementwise"; "" for those made on demand, which have none, see Made
 	Name   string // of the entry, unique among all families
 	Doc    string // what it computes, with its parameters in order
 	Block  [3]int // threads, each way; launches have exactly these
 	Shared int    // bytes of dynamic shared memory of a block; static comes on top
 
 	build  func(k *ptx.Kernel)
-	layout *args.Layout // of its parameters; see layoutOf
+	tailed func(k *ptx.Kernel, t *tail) // build of kernels that take an epilogue, with one or with nil
+	headed func(k *ptx.Kernel, h *head) // likewise of those that take a prologue
+	layout *args.Layout                 // of its parameters; see Layout
+
+	// Of those made on demand.
+	key string
+	lay *sync.Mutex // held by who finds the layout
 }
 
 // Family is a module of kernels.
@@ -37,6 +43,12 @@ var families []*Family
 
 // register adds a kernel to its family; packages variables do it, so that all kernels are known before work begins.
 func register(k Kernel) *Kernel {
+	if k.tailed != nil {
+		k.build = k.withTail(nil)
+	}
+	if k.headed != nil {
+		k.build = k.withHead(nil)
+	}
 	i := slices.IndexFunc(families, func(f *Family) bool { return f.Name == k.Family })
 	if i < 0 {
 		families = append(families, &Family{Name: k.Family})
@@ -68,7 +80,7 @@ func (f *Family) Module() (*ir.Module, error) {
 }
 
 func (f *Family) assemble() (*ir.Module, error) {
-	kernels := slices.SortedFunc(slices.Values(f.Kernels), func(a, b *Kernel) int { return strings.Compare(a.Name, b.Name) })
+	kernels := sorted(f.Kernels)
 	module, err := assemble(kernels...)
 	if err != nil {
 		return nil, fmt.Errorf("family %s: %w", f.Name, err)
@@ -80,8 +92,14 @@ func (f *Family) assemble() (*ir.Module, error) {
 	return module, nil
 }
 
-func assemble(kernels ...*Kernel) (*ir.Module, error) {
-	m := ptx.NewModule()
+// sorted is kernels in the order of their names.
+func sorted(kernels []*Kernel) []*Kernel {
+	return slices.SortedFunc(slices.Values(kernels), func(a, b *Kernel) int { return strings.Compare(a.Name, b.Name) })
+}
+
+func assemble(kernels ...*Kernel) (*ir.Module, error) { return assembleIn(ptx.NewModule(), kernels...) }
+
+func assembleIn(m *ptx.Module, kernels ...*Kernel) (*ir.Module, error) {
 	for _, k := range kernels {
 		b := m.Kernel(k.Name)
 		b.RequireThreads(k.Block[0], k.Block[1], k.Block[2])
@@ -114,6 +132,9 @@ func (k *Kernel) Module() (*ir.Module, error) {
 
 // Layout is where the kernel's parameters lie.
 func (k *Kernel) Layout() (*args.Layout, error) {
+	if k.Family == "" {
+		return k.layMade()
+	}
 	if _, err := FamilyOf(k.Family).Module(); err != nil {
 		return nil, err
 	}

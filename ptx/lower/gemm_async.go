@@ -24,7 +24,7 @@ var gemmsAsync = func() (all [2][2]*Kernel) {
 				Block: [3]int{gemmThreads, 1, 1},
 				Doc: "As gemm, with operands that arrive in the background; in the name, k says that an operand lies along the depth (a " +
 					"[m, k], b [n, k]), x that it lies across, with rows at multiples of 16 bytes. Parameters: " + gemmParams + ".",
-				build: func(k *ptx.Kernel) { newAsyncProduct(k, a == 1, b == 1).build() }})
+				tailed: func(k *ptx.Kernel, e *tail) { newAsyncProduct(k, a == 1, b == 1, e).build() }})
 		}
 	}
 	return all
@@ -36,15 +36,16 @@ type asyncProduct struct {
 	a, b asyncSide
 }
 
-func newAsyncProduct(k *ptx.Kernel, alongA, alongB bool) *asyncProduct {
+func newAsyncProduct(k *ptx.Kernel, alongA, alongB bool, e *tail) *asyncProduct {
 	t := asyncTile
 	sizes := ptx.ParamArray[uint32](k, "sizes", gemmWords)
 	strideA, strideB := ptx.Param[uint64](k, "stride_a"), ptx.Param[uint64](k, "stride_b")
 	a, b := ptx.PointerParam[float32](k, "a"), ptx.PointerParam[float32](k, "b")
 	bias, c := ptx.PointerParam[float32](k, "bias"), ptx.PointerParam[float32](k, "c")
+	after := epilogueOf(k, e)
 	k.MinBlocks(1)
 	p := &asyncProduct{product: productOf(k, t, sizes)}
-	p.bias, p.places = bias, p.placesIn(c)
+	p.bias, p.places, p.after = bias, p.placesIn(c), after
 	wideZ := ptx.Convert[uint64](k, p.z)
 	a, b = ptx.At(k, a, ptx.Mul(k, wideZ, strideA)), ptx.At(k, b, ptx.Mul(k, wideZ, strideB))
 	p.a = asyncSide{k: k, size: t.m, along: alongA, ld: sizes.At(k, gemmLDA)}
@@ -96,7 +97,7 @@ func (p *asyncProduct) build() {
 		p.flush(ptx.Lt(k, left.Get(), ptx.Sub(k, total, ptx.Imm(int32(longestChain)))))
 		k.BreakIf(last)
 	})
-	k.If(ptx.Ne(k, p.act, u32(0)), p.activate)
+	p.finish()
 }
 
 // bring starts to bring the next tiles if there are more.

@@ -22,6 +22,9 @@ type product struct {
 	places func(row, col ptx.Reg[uint32]) func(i int) ptx.Ptr[ptx.Global, float32]
 	// mend, if there is one, corrects results that are NaN.
 	mend func(row, col ptx.Reg[uint32]) ptx.Reg[float32]
+	// after is what stands behind the product, if anything; at is where a result is for it, if not in row and column of product z.
+	after *epilogue
+	at    func(row, col ptx.Reg[uint32]) site
 }
 
 // tileSource brings an operand's tiles to shared memory, see side.
@@ -43,6 +46,8 @@ func productOf(k *ptx.Kernel, t tile, sizes ptx.Array[uint32]) *product {
 	p.top, p.left = ptx.Mul(k, row, u32(t.m)), ptx.Mul(k, col, u32(t.n))
 	p.first = ptx.Mul(k, split, sizes.At(k, gemmDepth))
 	p.depth = ptx.Bitcast[int32](k, ptx.Min(k, ptx.Sub(k, sizes.At(k, gemmK), p.first), sizes.At(k, gemmDepth)))
+
+	p.at = func(row, col ptx.Reg[uint32]) site { return site{z, row, col} }
 
 	tid := k.Tid(ptx.X)
 	lane, warp := ptx.And(k, tid, u32(31)), ptx.Shr(k, tid, u32(5))
@@ -94,7 +99,7 @@ func (p *product) build() {
 	if p.mend != nil {
 		p.mendAll()
 	}
-	k.If(ptx.Ne(k, p.act, u32(0)), p.activate)
+	p.finish()
 }
 
 // multiply adds the products of a stage.
@@ -183,11 +188,24 @@ func (p *product) own(f func(row, col ptx.Reg[uint32])) {
 	}, ptx.NoUnroll())
 }
 
-func (p *product) activate() {
-	p.own(func(row, col ptx.Reg[uint32]) {
-		q := p.strip(row, col)
-		q.store(activate(p.k, p.act, q.load()))
-	})
+// finish changes what has been written, if there is anything to change.
+func (p *product) finish() {
+	k, e := p.k, p.after
+	change := func() {
+		p.own(func(row, col ptx.Reg[uint32]) {
+			q := p.strip(row, col)
+			x := activate(k, p.act, q.load())
+			if e != nil {
+				x = e.apply(x, func(i int) site { return p.at(row, ptx.Add(k, col, u32(i))) }, q.inside, q.vector)
+			}
+			q.store(x)
+		})
+	}
+	if e != nil {
+		change()
+	} else {
+		k.If(ptx.Ne(k, p.act, u32(0)), change)
+	}
 }
 
 // mendAll looks for results that are NaN, which hardly any thread has.

@@ -88,16 +88,18 @@ type gemv[T floating] struct {
 	vectors, shape  ptx.Reg[uint32]
 	vector, hasBias ptx.Reg[bool]
 	chains, sums    []*ptx.Var[float32]
+	after           *epilogue
 }
 
 // newGemv reads the parameters. Of blocks so many fit a multiprocessor: ptxas needs to know lest it saves registers and spills.
-func newGemv[T floating](k *ptx.Kernel, room, blocks int) *gemv[T] {
+func newGemv[T floating](k *ptx.Kernel, room, blocks int, e *tail) *gemv[T] {
 	g := &gemv[T]{k: k, room: room, sizes: ptx.ParamArray[uint32](k, "sizes", gemvWords)}
 	k.MinBlocks(blocks)
 	g.strideM, g.strideX = ptx.Param[uint64](k, "stride_matrix"), ptx.Param[uint64](k, "stride_vectors")
 	g.strideC, g.strideS = ptx.Param[uint64](k, "stride_result"), ptx.Param[uint64](k, "stride_split")
 	g.m, g.x = ptx.PointerParam[T](k, "matrix"), ptx.PointerParam[float32](k, "vectors")
 	g.bias, g.c = ptx.PointerParam[float32](k, "bias"), ptx.PointerParam[float32](k, "result")
+	g.after = epilogueOf(k, e)
 	g.split, g.block = divisorAt(k, g.sizes, gemvBlocks).split(k, k.Ctaid(ptx.X))
 	depth := g.size(gemvDepth)
 	g.first = ptx.Mul(k, g.split, depth)
@@ -165,6 +167,11 @@ func (g *gemv[T]) finish(z, row ptx.Reg[uint32], y []ptx.Reg[float32]) {
 		y[i] = ptx.Add(k, y[i], ptx.LoadIf(k, ok, at(g.bias, gemvBiasR, gemvBiasV, i), ptx.Imm(float32(0))))
 	}
 	y = activate(k, g.size(gemvAct), y)
+	if g.after != nil {
+		y = g.after.apply(y, func(i int) site { return site{z, row, u32(i)} }, func(i int) ptx.Reg[bool] {
+			return ptx.Lt(k, u32(i), g.vectors)
+		})
+	}
 	for i := range y {
 		to := at(c, gemvResultR, gemvResultV, i)
 		if i == 0 {
@@ -180,7 +187,7 @@ func gemvRowsKernel[T floating](name string, room int) *Kernel {
 	return register(Kernel{Family: "matmul", Name: fmt.Sprint("gemv_rows_", name, room), Block: [3]int{gemvThreads, 1, 1},
 		Doc: fmt.Sprintf("result = act(matrix·vectors + bias) over a split of the depth, for up to %d vectors; so many lanes "+
 			"share a row. Parameters: %s.", room, gemvParamsInDoc),
-		build: func(k *ptx.Kernel) { newGemv[T](k, room, gemvResident(room)).buildRows() }})
+		tailed: func(k *ptx.Kernel, e *tail) { newGemv[T](k, room, gemvResident(room), e).buildRows() }})
 }
 
 func (g *gemv[T]) buildRows() {

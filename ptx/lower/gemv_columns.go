@@ -24,12 +24,12 @@ func gemvColumnsKernel[T floating](name string, room int) *Kernel {
 		Doc: fmt.Sprintf("result = act(matrixᵀ·vectors + bias) over a split of the depth, for up to %d vectors; a warp has %d "+
 			"rows of the result, and so many warps of a block share out the depth. Parameters: %s.", room,
 			32*columnsOf(gemvWidth[T](), room), gemvParamsInDoc),
-		build: func(k *ptx.Kernel) {
+		tailed: func(k *ptx.Kernel, e *tail) {
 			blocks := gemvResident(room)
 			if columnsOf(gemvWidth[T](), room) > 4 {
 				blocks = min(blocks, 2)
 			}
-			newGemv[T](k, room, blocks).buildColumns()
+			newGemv[T](k, room, blocks, e).buildColumns()
 		}})
 }
 

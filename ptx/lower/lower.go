@@ -21,6 +21,9 @@ const (
 	Operand Role = iota
 	Result
 	Scratch
+
+	before // operands of a prologue
+	behind // operands of an epilogue from its second on
 )
 
 // Buffer names memory of a step: an operand, a result, or scratch memory of the lowering, from a number of bytes on.
@@ -114,6 +117,8 @@ type step struct {
 	out    op.Type // the first of outs
 	caps   *Caps
 	choose Chooser
+	parts  op.Parts // what stands before and behind the entry: Step and in are its own
+	dry    bool     // nobody wants the code, only whether there is some
 	Lowering
 	err error // the first one of launch
 }
@@ -126,9 +131,30 @@ var lowerings = map[*op.Entry]func(s *step) error{}
 // changed in place (see op.Entry) has to hold that operand's elements before.
 // Errors wrap [compute.ErrUnsupported] or [compute.ErrTooLarge].
 func Lower(s *op.Step, in, out []op.Type, caps *Caps, choose Chooser) (Lowering, error) {
+	return lowerStep(s, in, out, caps, choose, false)
+}
+
+// Fuses reports whether there is code for a step with expressions: those of the classes unary, binary and ternary alone, before
+// reductions, and behind products and convolutions. See [op.Fuser].
+func Fuses(s *op.Step, in, out []op.Type, caps *Caps) bool {
+	_, err := lowerStep(s, in, out, caps, nil, true)
+	return err == nil
+}
+
+func lowerStep(s *op.Step, in, out []op.Type, caps *Caps, choose Chooser, dry bool) (Lowering, error) {
 	lower, ok := lowerings[s.Entry]
 	if !ok {
 		return Lowering{}, fmt.Errorf("%s has no PTX kernel: %w", s.Entry.Name, compute.ErrUnsupported)
+	}
+	parts, err := s.Entry.Parts(in, s.Attr)
+	if err == nil && !parts.Prologue.None() && !takesPrologue[s.Entry] {
+		err = fmt.Errorf("prologue %v: %w", &parts.Prologue, compute.ErrUnsupported)
+	}
+	if err == nil && !parts.Epilogue.None() && !takesEpilogue[s.Entry] {
+		err = fmt.Errorf("epilogue %v: %w", &parts.Epilogue, compute.ErrUnsupported)
+	}
+	if err != nil {
+		return Lowering{}, fmt.Errorf("%s %v: %w", s.Entry.Name, in, err)
 	}
 	if !slices.ContainsFunc(out, func(t op.Type) bool { return t.Len() > 0 }) {
 		return Lowering{}, nil
@@ -136,23 +162,59 @@ func Lower(s *op.Step, in, out []op.Type, caps *Caps, choose Chooser) (Lowering,
 	if choose == nil {
 		choose = func(string, string, []string) int { return 0 }
 	}
-	st := &step{Step: s, in: in, outs: out, out: out[0], caps: caps, choose: choose}
-	err := lower(st)
-	if err == nil {
+	own := *s
+	own.Attr = parts.Attr
+	st := &step{Step: &own, in: parts.In, outs: out, out: out[0], parts: parts, dry: dry, caps: caps, choose: choose}
+	if err = lower(st); err == nil {
 		err = st.err
 	}
 	if err != nil {
 		return Lowering{}, fmt.Errorf("%s %v: %w", s.Entry.Name, in, err)
 	}
+	st.number(len(in))
 	return st.Lowering, nil
+}
+
+// Entries that take expressions.
+var takesPrologue, takesEpilogue = map[*op.Entry]bool{}, map[*op.Entry]bool{}
+
+// number names the operands as the step has them, which are so many: those of its prologue, its entry and its epilogue.
+func (s *step) number(operands int) {
+	first, rest := len(s.parts.PrologueIn), len(s.parts.EpilogueIn)
+	if first+rest == 0 {
+		return
+	}
+	for _, a := range s.Actions {
+		if a.Launch == nil {
+			continue
+		}
+		for i := range a.Launch.Pointers {
+			switch b := &a.Launch.Pointers[i].Buffer; {
+			case b.Role == Operand && first > 0:
+				b.Index += first - 1 // in place of its first
+			case b.Role == before:
+				b.Role = Operand
+			case b.Role == behind:
+				b.Role, b.Index = Operand, operands-rest+b.Index
+			}
+		}
+	}
 }
 
 // launch appends a run of k over blocks. Arguments are, in the order of the kernel's parameters: uint32, int (which has to fit
 // 32 bits), float32, uint64, []uint32 for an array, Buffer for a pointer, and TensorMap, whose At does not matter.
 func (s *step) launch(k *Kernel, grid [3]int, arguments ...any) {
-	if s.err == nil {
+	if s.err == nil && !s.dry {
 		s.err = s.tryLaunch(k, grid, arguments)
 	}
+}
+
+// made is the kernel for an expression, see there; nil if nobody wants it.
+func (s *step) made(kind, text string, k Kernel) *Kernel {
+	if s.dry {
+		return nil
+	}
+	return made(kind, text, k)
 }
 
 func (s *step) tryLaunch(k *Kernel, grid [3]int, arguments []any) error {

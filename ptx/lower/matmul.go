@@ -9,7 +9,7 @@ import (
 
 func init() {
 	for _, e := range []*op.Entry{op.MatMul, op.MatVec, op.VecMat} {
-		lowerings[e] = matmulStep
+		lowerings[e], takesEpilogue[e] = matmulStep, true
 	}
 }
 
@@ -37,6 +37,7 @@ type matmul struct {
 	precision           compute.Precision
 	biasOf              uint32 // biasOfColumns, biasOfRows, or 0 for none: the buffer is then never read
 	act                 uint32
+	tail                *tail
 }
 
 // variant is one way to compute a problem. Variants are named so that tests and the autotuner can ask for each.
@@ -54,6 +55,10 @@ const (
 )
 
 func (m *matmul) lower() error {
+	var err error
+	if m.tail, err = m.step.tail(m.Batch, m.M, m.N); err != nil {
+		return err
+	}
 	vs := m.variants()
 	names := make([]string, len(vs))
 	for i, v := range vs {
@@ -68,7 +73,7 @@ func (m *matmul) lower() error {
 	}
 	v.emit(m, c, parts, v.cut)
 	if v.cut.parts > 1 {
-		m.addUp(v.cut, m.biasOf|m.resultFlags(), m.act, parts, m.bias, c)
+		m.addUp(v.cut, m.biasOf|m.resultFlags(), m.act, m.tail, parts, m.bias, c)
 	}
 	if c != m.c {
 		m.cast(c, compute.Float32, m.c, m.typeC, m.out.Len())
@@ -131,7 +136,7 @@ func (m *matmul) withSplits(name string, blocks int, emit func(m *matmul, splits
 		c := uniform(n, m.Batch, m.M, m.N)
 		vs = append(vs, variant{name: name + c.name, cut: c, emit: func(m *matmul, _, parts Buffer, c cut) {
 			bare := *m
-			bare.biasOf, bare.act, bare.typeC = 0, 0, compute.Float32
+			bare.biasOf, bare.act, bare.tail, bare.typeC = 0, 0, nil, compute.Float32
 			emit(&bare, c.parts, parts)
 		}})
 	}
@@ -174,7 +179,7 @@ func (m *matmul) emitTiled(t tiled, splits int, c Buffer) {
 	for _, d := range []int{across, tiles, m.Batch} {
 		sizes = append(sizes, divisorOf(d)...)
 	}
-	m.launch(t.Kernel, [3]int{tiles * m.Batch * splits, 1, 1}, sizes, uint64(m.StrideA), uint64(m.StrideB), m.inFloat32(m.a),
+	m.launchTail(m.tail, false, t.Kernel, [3]int{tiles * m.Batch * splits, 1, 1}, sizes, uint64(m.StrideA), uint64(m.StrideB), m.inFloat32(m.a),
 		m.inFloat32(m.b), m.bias, c)
 }
 
@@ -189,6 +194,6 @@ func (m *matmul) emitSmall(c Buffer) {
 	total := m.Batch * m.M * m.N
 	sizes := []uint32{uint32(total), uint32(m.K), uint32(am), uint32(ak), uint32(bk), uint32(bn), m.biasOf, m.act}
 	sizes = append(append(sizes, divisorOf(m.M)...), divisorOf(m.N)...)
-	m.launch(matmulSmall, [3]int{ceilDiv(total, partThreads), 1, 1}, sizes, uint64(m.StrideA), uint64(m.StrideB), m.inFloat32(m.a),
+	m.launchTail(m.tail, false, matmulSmall, [3]int{ceilDiv(total, partThreads), 1, 1}, sizes, uint64(m.StrideA), uint64(m.StrideB), m.inFloat32(m.a),
 		m.inFloat32(m.b), m.bias, c)
 }

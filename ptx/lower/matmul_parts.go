@@ -30,10 +30,11 @@ var matmulSum = register(Kernel{Family: "matmul", Name: "matmul_sum", Block: [3]
 		"the flags say. Parameters: u32 sizes[] (elements, flags, activation, log2 of a tile's rows and columns and of the rows of " +
 		"tiles in a group, tiles across, down, and of a product, tiles that are cut up, length of a tile; as divisors m, n, share of a " +
 		"block), f32* parts, f32* bias, c.",
-	build: func(k *ptx.Kernel) {
+	tailed: func(k *ptx.Kernel, e *tail) {
 		sizes := ptx.ParamArray[uint32](k, "sizes", sumInTotal)
 		parts, bias := ptx.PointerParam[float32](k, "parts"), ptx.PointerParam[float32](k, "bias")
 		c := ptx.PointerParam[uint8](k, "c")
+		after := epilogueOf(k, e)
 		total, flags := sizes.At(k, sumTotal), sizes.At(k, sumFlags)
 		i := k.GlobalID(ptx.X)
 		k.ReturnIf(ptx.Ge(k, i, total))
@@ -50,7 +51,7 @@ var matmulSum = register(Kernel{Family: "matmul", Name: "matmul_sum", Block: [3]
 			from.Set(ptx.At(k, from.Get(), total))
 			sum.Set(ptx.Add(k, sum.Get(), ptx.Load(k, from.Get())))
 		}, ptx.UnrollBy(8))
-		y := finishElement(k, i, m, n, flags, sizes.At(k, sumAct), bias, sum.Get())
+		y := finishElement(k, i, m, n, flags, sizes.At(k, sumAct), bias, sum.Get(), after)
 		toF16, toBF16 := hasFlag(k, flags, resultF16), hasFlag(k, flags, resultBF16)
 		k.If(ptx.Or(k, toF16, toBF16), func() {
 			f := ptx.Bitcast[uint16](k, fromFloat32[ptx.F16](k, y))
@@ -72,25 +73,29 @@ func tileOf(k *ptx.Kernel, sizes ptx.Array[uint32], m, n divisor, i ptx.Reg[uint
 }
 
 // addUp makes of parts what belongs to c of the tiles that are cut up. Of flags, those of bias and result matter.
-func (s *step) addUp(cut cut, flags, act uint32, parts, bias, c Buffer) {
-	t := cut.tiling
-	sizes := words(cut.elements, int(flags), int(act), log2(t.m), log2(t.n), log2(t.group), t.across, t.down, t.tiles(), cut.tiles,
+func (s *step) addUp(cut cut, flags, act uint32, t *tail, parts, bias, c Buffer) {
+	g := cut.tiling
+	sizes := words(cut.elements, int(flags), int(act), log2(g.m), log2(g.n), log2(g.group), g.across, g.down, g.tiles(), cut.tiles,
 		cut.length)
-	for _, n := range []int{t.rows, t.cols, cut.share} {
+	for _, n := range []int{g.rows, g.cols, cut.share} {
 		sizes = append(sizes, divisorOf(n)...)
 	}
-	s.launch(matmulSum, [3]int{ceilDiv(cut.elements, partThreads), 1, 1}, sizes, parts, bias, c)
+	s.launchTail(t, false, matmulSum, [3]int{ceilDiv(cut.elements, partThreads), 1, 1}, sizes, parts, bias, c)
 }
 
-// finishElement is act(x + bias) for element i of products of m × n.
+// finishElement is act(x + bias) for element i of products of m × n, and what becomes of that.
 func finishElement(k *ptx.Kernel, i ptx.Reg[uint32], m, n divisor, flags, act ptx.Reg[uint32],
-	bias ptx.Ptr[ptx.Global, float32], x ptx.Reg[float32]) ptx.Reg[float32] {
+	bias ptx.Ptr[ptx.Global, float32], x ptx.Reg[float32], after *epilogue) ptx.Reg[float32] {
 	row, col := n.split(k, i)
-	_, row = m.split(k, row)
+	z, row := m.split(k, row)
 	ofColumns := hasFlag(k, flags, biasOfColumns)
 	there := ptx.Or(k, ofColumns, hasFlag(k, flags, biasOfRows))
 	b := ptx.LoadIf(k, there, ptx.At(k, bias, ptx.Select(k, ofColumns, col, row)), ptx.Imm(float32(0)))
-	return activate(k, act, []ptx.Reg[float32]{ptx.Add(k, x, b)})[0]
+	y := activate(k, act, []ptx.Reg[float32]{ptx.Add(k, x, b)})[0]
+	if after != nil {
+		y = after.one(y, site{z, row, col})
+	}
+	return y
 }
 
 // Arguments in the array sizes of matmul_small.
@@ -114,11 +119,12 @@ var matmulSmall = register(Kernel{Family: "matmul", Name: "matmul_small", Block:
 		"and k, of b along k and n, flags, activation; as divisors m, n), u64 strides of a and b from product to product, f32* " +
 		"a, f32* b, f32* " +
 		"bias, f32* c.",
-	build: func(k *ptx.Kernel) {
+	tailed: func(k *ptx.Kernel, e *tail) {
 		sizes := ptx.ParamArray[uint32](k, "sizes", smallWords)
 		strideA, strideB := ptx.Param[uint64](k, "stride_a"), ptx.Param[uint64](k, "stride_b")
 		a, b := ptx.PointerParam[float32](k, "a"), ptx.PointerParam[float32](k, "b")
 		bias, c := ptx.PointerParam[float32](k, "bias"), ptx.PointerParam[float32](k, "c")
+		after := epilogueOf(k, e)
 		m, n := divisorAt(k, sizes, smallM), divisorAt(k, sizes, smallN)
 		i := k.GlobalID(ptx.X)
 		k.ReturnIf(ptx.Ge(k, i, sizes.At(k, smallTotal)))
@@ -133,6 +139,6 @@ var matmulSmall = register(Kernel{Family: "matmul", Name: "matmul_small", Block:
 			at.Set(ptx.At(k, at.Get(), sizes.At(k, smallAK)))
 			bt.Set(ptx.At(k, bt.Get(), sizes.At(k, smallBK)))
 		}, ptx.UnrollBy(4))
-		y := finishElement(k, i, m, n, sizes.At(k, smallFlags), sizes.At(k, smallAct), bias, sum.Get())
+		y := finishElement(k, i, m, n, sizes.At(k, smallFlags), sizes.At(k, smallAct), bias, sum.Get(), after)
 		ptx.Store(k, ptx.At(k, c, i), y)
 	}})

@@ -125,7 +125,7 @@ func (m *matmul) emitMma(set *mmaSet, tile int, c, parts Buffer, cut cut) {
 	}
 	sizes = append(sizes, cut.args()...)
 	alongA, alongB := m.lie()
-	m.launch(set.kernels[tile][alongA][alongB], [3]int{cut.items(), 1, 1}, sizes, uint64(m.StrideA), uint64(m.StrideB), m.a, m.b,
+	m.launchTail(m.tail, false, set.kernels[tile][alongA][alongB], [3]int{cut.items(), 1, 1}, sizes, uint64(m.StrideA), uint64(m.StrideB), m.a, m.b,
 		m.bias, c, parts)
 }
 
@@ -146,7 +146,7 @@ func (m *matmul) emitWgmma(set *wgmmaSet, tile int, c, parts Buffer, cut cut) {
 	}
 	sizes = append(sizes, cut.args()...)
 	alongA, alongB := m.lie()
-	m.launch(set.kernels[tile][alongA][alongB], [3]int{min(items, m.caps.Multiprocessors), 1, 1}, sizes, m.bias, c, parts,
+	m.launchTail(m.tail, false, set.kernels[tile][alongA][alongB], [3]int{min(items, m.caps.Multiprocessors), 1, 1}, sizes, m.bias, c, parts,
 		m.tensorMap(set.typ, m.a, m.M, wgmmaM, m.StrideA, !m.transA), m.tensorMap(set.typ, m.b, m.N, n, m.StrideB, m.transB))
 }
 

@@ -10,6 +10,7 @@ import (
 type thin struct {
 	rows, vectors    int
 	along            bool // the matrix lies along the depth
+	ofB              bool // the matrix is b, so that rows are columns of the result
 	matrix, x        Buffer
 	strideM, strideX int // from product to product
 	vectorK, vectorV int // strides of the vectors
@@ -27,7 +28,7 @@ func (m *matmul) thin() (t thin, ok bool) {
 	if m.transB {
 		ofA.vectorK, ofA.vectorV = 1, m.K
 	}
-	ofB := thin{rows: m.N, vectors: m.M, along: alongB, matrix: m.b, x: m.a, strideM: m.StrideB, strideX: m.StrideA,
+	ofB := thin{ofB: true, rows: m.N, vectors: m.M, along: alongB, matrix: m.b, x: m.a, strideM: m.StrideB, strideX: m.StrideA,
 		vectorK: 1, vectorV: m.K, resultR: 1, resultV: m.N, biasR: ofA.biasV, biasV: ofA.biasR}
 	if m.transA {
 		ofB.vectorK, ofB.vectorV = m.M, 1
@@ -113,7 +114,7 @@ func (t thin) emit(m *matmul, splits int, c Buffer) {
 		k = t.kernel(m).rows
 	}
 	product := m.M * m.N
-	m.launch(k, [3]int{t.blocks(m) * splits, 1, 1}, sizes, uint64(t.strideM), uint64(t.strideX), uint64(product),
+	m.launchTail(m.tail, t.ofB, k, [3]int{t.blocks(m) * splits, 1, 1}, sizes, uint64(t.strideM), uint64(t.strideX), uint64(product),
 		uint64(m.Batch*product),
 		t.matrix, m.inFloat32(t.x), m.bias, c)
 }

@@ -65,7 +65,7 @@ func mmaGemm(kind *mmaKind, t mmaTile, alongA, alongB bool) Kernel {
 		Block: [3]int{t.threads(), 1, 1},
 		Doc: "c = act(a·b + bias), or parts of a·b where depths are cut up, by mma.sync on " + kind.doc + "; in the name, k says that " +
 			"an operand lies along the depth (a [m, k], b [n, k]), x that it lies across. Parameters: " + mmaParams + ".",
-		build: func(k *ptx.Kernel) { newMmaProduct(k, kind, t, alongA, alongB).build() }}
+		tailed: func(k *ptx.Kernel, e *tail) { newMmaProduct(k, kind, t, alongA, alongB, e).build() }}
 }
 
 // Arguments in the array sizes of an mma_gemm.
@@ -102,12 +102,13 @@ type mmaProduct struct {
 }
 
 // newMmaProduct reads the parameters and finds the warp's place in a tile.
-func newMmaProduct(k *ptx.Kernel, kind *mmaKind, t mmaTile, alongA, alongB bool) *mmaProduct {
+func newMmaProduct(k *ptx.Kernel, kind *mmaKind, t mmaTile, alongA, alongB bool, e *tail) *mmaProduct {
 	p := &mmaProduct{mmaTile: t, mmaKind: kind, k: k, sizes: ptx.ParamArray[uint32](k, "sizes", mmaWords)}
 	p.strideA, p.strideB = ptx.Param[uint64](k, "stride_a"), ptx.Param[uint64](k, "stride_b")
 	p.ofA, p.ofB = ptx.PointerParam[uint8](k, "a"), ptx.PointerParam[uint8](k, "b")
 	bias, c := ptx.PointerParam[float32](k, "bias"), ptx.PointerParam[uint8](k, "c")
 	parts := ptx.PointerParam[float32](k, "parts")
+	after := epilogueOf(k, e)
 	flags := p.arg(mmaFlags)
 
 	p.memory = ptx.SharedArray[uint32](k, "tiles", mmaStages*(t.m+t.n)*mmaRow/4, ptx.Align(128))
@@ -116,7 +117,7 @@ func newMmaProduct(k *ptx.Kernel, kind *mmaKind, t mmaTile, alongA, alongB bool)
 	warp := ptx.Shr(k, tid, u32(5))
 	p.warpTop = ptx.Mul(k, ptx.Div(k, warp, u32(t.n/t.warpN)), u32(t.warpM))
 	p.warpLeft = ptx.Mul(k, ptx.Rem(k, warp, u32(t.n/t.warpN)), u32(t.warpN))
-	p.result = rowResult{k: k, lane: lane, m: p.arg(mmaM), n: p.arg(mmaN), bias: bias, c: c, parts: parts}
+	p.result = rowResult{k: k, lane: lane, m: p.arg(mmaM), n: p.arg(mmaN), bias: bias, c: c, parts: parts, after: after}
 	p.result.scratch = ptx.AtByte(k, p.memory, ptx.Mul(k, warp, u32(32*mmaScratchRow)))
 	side := func(ld int, along bool, vector uint32) mmaSide {
 		return mmaSide{k: k, mmaKind: kind, along: along, threads: t.threads(), ld: p.arg(ld), vector: hasFlag(k, flags, vector)}

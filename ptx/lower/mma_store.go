@@ -31,6 +31,10 @@ type rowResult struct {
 	act                                      ptx.Reg[uint32]
 	vector, toF16, toBF16, ofRows, ofColumns ptx.Reg[bool]
 	product                                  ptx.Reg[uint64] // the first element of the product
+
+	after *epilogue // of what is whole, nil if there is none
+	whole ptx.Reg[bool]
+	z     ptx.Reg[uint32] // number of the product
 }
 
 // begin is about a segment's tile of product z. Parts of it are written as they are.
@@ -38,7 +42,7 @@ func (x *rowResult) begin(s segment, z, flags, act ptx.Reg[uint32]) {
 	k, whole := x.k, s.whole()
 	to := ptx.PtrVarOf(k, x.c)
 	k.If(ptx.Not(k, whole), func() { to.Set(ptx.Cast[uint8](ptx.At(k, x.parts, s.before()))) })
-	x.to = to.Get()
+	x.to, x.whole, x.z = to.Get(), whole, z
 	x.act = ptx.Select(k, whole, act, u32(0))
 	flags = ptx.And(k, flags, ptx.Select(k, whole, ptx.Imm(uint32(math.MaxUint32)), u32(vectorC)))
 	has := func(flag uint32) ptx.Reg[bool] { return hasFlag(x.k, flags, flag) }
@@ -106,9 +110,21 @@ func (x *rowResult) rows(rows int, row, col ptx.Reg[uint32], from ptx.Ptr[ptx.Sh
 			y[i] = ptx.Add(k, ptx.Add(k, v[i], bias[i].Get()), ofRow)
 		}
 		y = activate(k, x.act, y)
+		if x.after != nil {
+			y = x.finish(row, col, inside, y)
+		}
 		element := ptx.Add(k, x.product, ptx.Add(k, ptx.MulWideU32(k, row, x.n), ptx.Convert[uint64](k, col)))
 		k.If(there, func() { x.four(element, inside, y) })
 	}, ptx.NoUnroll())
+}
+
+// finish is what becomes of four neighbours of a tile that is whole.
+func (x *rowResult) finish(row, col ptx.Reg[uint32], inside func(i int) ptx.Reg[bool], y []ptx.Reg[float32]) []ptx.Reg[float32] {
+	k, v := x.k, variablesOf(x.k, y)
+	k.If(ptx.And(k, x.whole, ptx.Lt(k, row, x.m)), func() {
+		v.set(x.after.apply(v.get(), func(i int) site { return site{x.z, row, ptx.Add(k, col, u32(i))} }, inside, x.vector))
+	})
+	return v.get()
 }
 
 // four writes neighbours, those that are inside.

@@ -1,6 +1,7 @@
 package lower
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -63,9 +64,15 @@ func mutantsOfKernel(t *testing.T) int {
 // the analyser. With WAVELANE_PROOFS=all there are many of each kernel, else a few of any kernels.
 func TestMutants(t *testing.T) {
 	rng := ptxtest.Random(t)
-	_, err := trialsOf()
+	trials, err := trialsOf()
 	require.NoError(t, err)
 	kernels := all()
+	for k := range trials {
+		if k.Family == "" {
+			kernels = append(kernels, k)
+		}
+	}
+	slices.SortStableFunc(kernels, func(a, b *Kernel) int { return cmp.Compare(a.Name, b.Name) })
 	wanted := make([]int, len(kernels)) // mutations of each kernel; 0 is all with everything, else none
 	if everything {
 		for i, n := 0, mutantsOfKernel(t); i < len(wanted); i++ {
@@ -91,7 +98,7 @@ func TestMutants(t *testing.T) {
 				for _, m := range l.mutations(wanted[i]) {
 					v := l.judge(t, &m)
 					lock.Lock()
-					key := k.Family + "\t" + m.Kind
+					key := cmp.Or(k.Family, "made") + "\t" + m.Kind
 					if counts[key] == nil {
 						counts[key] = new([verdicts]int)
 					}

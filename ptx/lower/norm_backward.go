@@ -82,7 +82,7 @@ func (s *step) normBackward() {
 	}
 	norms := s.scratch(8 * rows)
 	dy := operand(len(s.in) - 1)
-	s.rows([]any{operand(0), dy, operand(1), result, norms})
+	s.rows(nil, []any{operand(0), dy, operand(1), result, norms})
 
 	blocks := ceilDiv(cols, columnsOfBlock)
 	perPart := min(max(ceilDiv(rows, ceilDiv(4*s.caps.Multiprocessors, blocks)), 4*warps), mostRowsOfPart)
@@ -99,7 +99,7 @@ func (s *step) normBackward() {
 	if parts > 1 {
 		for i := range vectors {
 			partial := sums[i].(Buffer)
-			s.addUp(uniform(parts, 1, 1, cols), 0, 0, partial, partial, resultAt(1+i))
+			s.addUp(uniform(parts, 1, 1, cols), 0, 0, nil, partial, partial, resultAt(1+i))
 		}
 	}
 }

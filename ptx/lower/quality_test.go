@@ -23,12 +23,48 @@ type trial struct {
 	blocks  int      // of the kernel's largest launch
 	params  []uint32 // words of the kernel's launches: grid and parameters
 	cost    int      // about the threads and elements that executing it takes
+	example *example // in place of the case; nil if there is none
+	expect  func() error
+}
+
+// Run is that of the case or the example.
+func (t trial) Run(dev op.Executor) error {
+	if t.example == nil {
+		return t.Case.Run(dev)
+	}
+	if err := t.expect(); err != nil {
+		return err
+	}
+	return t.example.Run(dev)
 }
 
 // trialsOf are the calls of the suite that launch each kernel, the cheapest first: in all variants, on GPUs large and small.
 // What an entry lacks is an error beside them.
 var trialsOf = sync.OnceValues(func() (trials map[*Kernel][]trial, err error) {
 	trials = map[*Kernel][]trial{}
+	add := func(t trial, l Lowering, of func(k *Kernel) bool) {
+		blocks, params := map[*Kernel]int{}, map[*Kernel][]uint32{}
+		for _, a := range l.Actions {
+			if a.Launch != nil {
+				g := a.Launch.Grid
+				n := int(g[0]) * int(g[1]) * int(g[2])
+				t.cost += n * threads(a.Launch.Kernel)
+				blocks[a.Launch.Kernel] = max(blocks[a.Launch.Kernel], n)
+				words := append(params[a.Launch.Kernel], g[:]...)
+				for p := a.Launch.Params; len(p) >= 4; p = p[4:] {
+					words = append(words, binary.LittleEndian.Uint32(p))
+				}
+				params[a.Launch.Kernel] = words
+			}
+		}
+		for k, n := range blocks {
+			if of(k) {
+				t.blocks, t.params = n, params[k]
+				trials[k] = append(trials[k], t)
+			}
+		}
+	}
+	err = exampleTrials(func(t trial, l Lowering) { add(t, l, func(k *Kernel) bool { return k.Family == "" }) })
 	for _, e := range lowered() {
 		cases, failed := conformance.Cases(e)
 		err = errors.Join(err, failed)
@@ -36,24 +72,7 @@ var trialsOf = sync.OnceValues(func() (trials map[*Kernel][]trial, err error) {
 		for i, c := range append(cases, telling(e)...) {
 			err = errors.Join(err, eachLowering(c, func(t trial, l Lowering) {
 				t.telling = i >= ofSuite
-				blocks, params := map[*Kernel]int{}, map[*Kernel][]uint32{}
-				for _, a := range l.Actions {
-					if a.Launch != nil {
-						g := a.Launch.Grid
-						n := int(g[0]) * int(g[1]) * int(g[2])
-						t.cost += n * threads(a.Launch.Kernel)
-						blocks[a.Launch.Kernel] = max(blocks[a.Launch.Kernel], n)
-						words := append(params[a.Launch.Kernel], g[:]...)
-						for p := a.Launch.Params; len(p) >= 4; p = p[4:] {
-							words = append(words, binary.LittleEndian.Uint32(p))
-						}
-						params[a.Launch.Kernel] = words
-					}
-				}
-				for k, n := range blocks {
-					t.blocks, t.params = n, params[k]
-					trials[k] = append(trials[k], t)
-				}
+				add(t, l, func(*Kernel) bool { return true })
 			}))
 		}
 	}

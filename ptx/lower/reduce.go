@@ -200,17 +200,22 @@ var reductions = map[*op.Entry]reducing{
 	op.NormLInf:   {largestAbsKernel, largestAbsKernel, 4, none, none},
 	op.ArgMax:     placing(1),
 	op.ArgMin:     placing(-1),
+	op.Inspect:    {inspectKernel, inspectJoinKernel, 16, none, none},
 }
 
 func init() {
 	for e := range reductions {
-		lowerings[e] = reduceRows
+		lowerings[e], takesPrologue[e] = reduceRows, true
 	}
 }
 
 func reduceRows(s *step) error {
 	r := reductions[s.Entry]
 	rows, cols := op.ReduceRows(s.in[0].Shape, s.Attr.Options.(compute.Axis))
+	h, err := s.head(rows, cols)
+	if err != nil {
+		return err
+	}
 	const blocks = 8 // per multiprocessor
 	w := s.split(rows, cols, blocks, longestTask)
 	var operands []any
@@ -218,28 +223,28 @@ func reduceRows(s *step) error {
 		operands = append(operands, operand(i))
 	}
 	if w.parts == 1 {
-		s.reduceTasks(r.kernel, w, r.args(true, cols), result, operands)
+		s.reduceTasks(h, r.kernel, w, r.args(true, cols), result, operands)
 		return nil
 	}
 	partial := s.scratch(w.tasks() * r.bytes)
-	s.reduceTasks(r.kernel, w, r.args(false, cols), partial, operands)
+	s.reduceTasks(h, r.kernel, w, r.args(false, cols), partial, operands)
 	w = work{rows: rows, cols: w.parts, parts: 1, chunk: w.parts}
-	s.reduceTasks(r.join, w, r.joinArgs(true, cols), result, []any{partial})
+	s.reduceTasks(nil, r.join, w, r.joinArgs(true, cols), result, []any{partial})
 	return nil
 }
 
 // reduceTasks launches a kernel of family reduce.
-func (s *step) reduceTasks(k *Kernel, w work, args []any, out Buffer, operands []any) {
+func (s *step) reduceTasks(h *head, k *Kernel, w work, args []any, out Buffer, operands []any) {
 	const (
 		vectorLanes = 8  // that the kernels need at least to read vectors
 		vectorCols  = 64 // elements for which that is worth while
 	)
-	if w.vector = min(w.chunk, w.cols) >= vectorCols; w.vector {
+	if w.vector = min(w.chunk, w.cols) >= vectorCols && !h.shifted(w.cols); w.vector {
 		w.lanes = s.lanes(w, vectorLanes, 4, batch)
 	} else {
 		w.lanes = s.lanes(w, 1, 1, batch)
 	}
 	arguments := append([]any{w.args()}, args...)
 	arguments = append(append(arguments, out), operands...)
-	s.launch(k, w.grid(), arguments...)
+	s.launchHead(h, k, w.grid(), arguments...)
 }

@@ -20,10 +20,14 @@ type reduction[T ptx.Lane] struct {
 // operands.
 func reduceKernel[T ptx.Lane](name, doc string, operands int, body func(t team) reduction[T]) *Kernel {
 	block := [3]int{teamThreads, 1, 1}
-	return register(Kernel{Family: "reduce", Name: name, Doc: doc, Block: block, build: func(k *ptx.Kernel) {
+	return register(Kernel{Family: "reduce", Name: name, Doc: doc, Block: block, headed: func(k *ptx.Kernel, h *head) {
 		t := teamOf(k)
 		b := reduceBuilder[T]{team: t, reduction: body(t)}
-		for i := range operands {
+		first := 0
+		if h != nil {
+			b.head, first = prologueOf(t, h), 1
+		}
+		for i := first; i < operands; i++ {
 			b.x = append(b.x, rowOf(t, ptx.PointerParam[float32](k, string(rune('a'+i)))))
 		}
 		if b.follow == nil {
@@ -46,8 +50,9 @@ const longestTask = 16 * batch * 4 * teamThreads
 type reduceBuilder[T ptx.Lane] struct {
 	team
 	reduction[T]
-	x   []ptx.Ptr[ptx.Global, float32] // rows of the operands
-	acc variables[T]
+	x    []ptx.Ptr[ptx.Global, float32] // rows of the operands
+	head *prologue                      // in place of the first; nil if there is none
+	acc  variables[T]
 }
 
 func (b *reduceBuilder[T]) take(values [][]ptx.Reg[T]) {
@@ -66,6 +71,9 @@ func (b *reduceBuilder[T]) oneByOne() {
 				i = ptx.Mad(k, b.lanes, u32(j), i)
 				x = b.one(ptx.Lt(k, i, b.end), i)
 			} else {
+				if b.head != nil {
+					x = append(x, b.head.one(i))
+				}
 				for _, p := range b.x {
 					x = append(x, ptx.Load(k, ptx.At(k, p, i)))
 				}
@@ -79,6 +87,9 @@ func (b *reduceBuilder[T]) oneByOne() {
 
 // one is element i of each operand where inside.
 func (b *reduceBuilder[T]) one(inside ptx.Reg[bool], i ptx.Reg[uint32]) (x []float) {
+	if b.head != nil {
+		x = append(x, b.head.oneIf(inside, i, b.neutral))
+	}
 	for _, p := range b.x {
 		x = append(x, ptx.LoadIf(b.k, inside, ptx.At(b.k, p, i), b.neutral))
 	}
@@ -112,8 +123,12 @@ func (b *reduceBuilder[T]) inVectors() {
 		}
 		return ptx.Mad(k, b.lanes, u32(j), u.Get())
 	}
-	// values of unit number n; load gives four elements of an operand.
-	values := func(n ptx.Reg[uint32], load func(p ptx.Ptr[ptx.Global, float32]) [4]float) (values [][]ptx.Reg[T]) {
+	// values of unit number n; load gives four elements of an operand, and whole those of the head.
+	whole := func(n ptx.Reg[uint32]) [4]float {
+		return b.head.four(ptx.Mad(k, n, u32(4), first))
+	}
+	values := func(n ptx.Reg[uint32], whole func(n ptx.Reg[uint32]) [4]float,
+		load func(p ptx.Ptr[ptx.Global, float32]) [4]float) (values [][]ptx.Reg[T]) {
 		var at ptx.Reg[uint32]
 		known := false
 		place := func() ptx.Reg[uint32] {
@@ -123,6 +138,11 @@ func (b *reduceBuilder[T]) inVectors() {
 			return at
 		}
 		var elements [4][]float
+		if b.head != nil {
+			for c, v := range whole(n) {
+				elements[c] = append(elements[c], v)
+			}
+		}
 		for _, p := range x {
 			for c, v := range load(ptx.AtByte(k, p, ptx.MulWideU32(k, n, u32(16)))) {
 				elements[c] = append(elements[c], v)
@@ -136,7 +156,7 @@ func (b *reduceBuilder[T]) inVectors() {
 	k.While(func() ptx.Reg[bool] { return ptx.Lt(k, next(batch-1), units) }, func() {
 		var all [][]ptx.Reg[T]
 		for j := range batch {
-			all = append(all, values(next(j), func(p ptx.Ptr[ptx.Global, float32]) [4]float { return ptx.Load4(k, p) })...)
+			all = append(all, values(next(j), whole, func(p ptx.Ptr[ptx.Global, float32]) [4]float { return ptx.Load4(k, p) })...)
 		}
 		b.take(all)
 		u.Set(next(batch))
@@ -144,8 +164,18 @@ func (b *reduceBuilder[T]) inVectors() {
 	k.If(ptx.Lt(k, u.Get(), units), func() { // fewer than a batch is left
 		var all [][]ptx.Reg[T]
 		for j := range batch - 1 {
-			n := next(j)
-			all = append(all, values(n, func(p ptx.Ptr[ptx.Global, float32]) [4]float {
+			n, some := next(j), whole
+			if j > 0 {
+				some = func(n ptx.Reg[uint32]) [4]float {
+					v := variablesOf(k, []float{b.neutral, b.neutral, b.neutral, b.neutral})
+					k.If(ptx.Lt(k, n, units), func() {
+						x := whole(n)
+						v.set(x[:])
+					})
+					return [4]float(v.get())
+				}
+			}
+			all = append(all, values(n, some, func(p ptx.Ptr[ptx.Global, float32]) [4]float {
 				if j == 0 {
 					return ptx.Load4(k, p)
 				}

@@ -13,6 +13,7 @@ import (
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/conformance"
 	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/ptx/ir"
 	"github.com/wavelane/wavelane/ptx/sim"
 )
 
@@ -47,16 +48,20 @@ func (r *rig) kernel(k *Kernel) (*sim.Kernel, error) {
 	if other := r.instead[k]; other != nil {
 		return other, nil
 	}
-	m := r.modules[k.Family]
+	name, build := k.Family, func() (*ir.Module, error) { return FamilyOf(k.Family).Module() }
+	if name == "" {
+		name, build = k.Name, func() (*ir.Module, error) { return Made(k) }
+	}
+	m := r.modules[name]
 	if m == nil {
-		module, err := FamilyOf(k.Family).Module()
+		module, err := build()
 		if err != nil {
 			return nil, err
 		}
 		if m, err = r.gpu.Load(module); err != nil {
 			return nil, err
 		}
-		r.modules[k.Family] = m
+		r.modules[name] = m
 	}
 	return m.Kernel(k.Name)
 }

@@ -21,8 +21,8 @@ var rowsKernels = map[*op.Entry]struct {
 }
 
 func init() {
-	for e := range rowsKernels {
-		lowerings[e] = rowwise
+	for e, k := range rowsKernels {
+		lowerings[e], takesPrologue[e] = rowwise, k.second == noSecond
 	}
 }
 
@@ -30,19 +30,19 @@ func init() {
 const longestPart = 128 * 4 * loopSingles * teamThreads
 
 func rowwise(s *step) error {
-	switch rowsKernels[s.Entry].second {
-	case added:
-		s.rows(append(s.tensors(), resultAt(1)))
-	case gradient:
+	if rowsKernels[s.Entry].second == gradient {
 		s.normBackward()
-	default:
-		s.rows(s.tensors())
+		return nil
 	}
-	return nil
+	h, err := s.head(op.RowsCols(s.in[0].Shape))
+	if err == nil {
+		s.rows(h, s.tensors())
+	}
+	return err
 }
 
 // rows launches the step's kernel of rows on those tensors, in the order of the kernel's parameters.
-func (s *step) rows(tensors []any) {
+func (s *step) rows(h *head, tensors []any) {
 	rows, cols := op.RowsCols(s.in[0].Shape)
 	const blocks = 4 // per multiprocessor
 	w := work{rows: rows, cols: cols, parts: 1, chunk: ceilDiv(cols, 4) * 4}
@@ -59,7 +59,7 @@ func (s *step) rows(tensors []any) {
 		if len(s.Attr.Scalars) > 0 {
 			arguments = append(arguments, s.Attr.Scalars[0])
 		}
-		s.launch(k.Kernel, w.grid(), append(append(arguments, tensors...), partial)...)
+		s.launchHead(h, k.Kernel, w.grid(), append(append(arguments, tensors...), partial)...)
 	}
 	switch {
 	case w.parts > 1:

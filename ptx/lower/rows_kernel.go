@@ -43,12 +43,16 @@ const (
 // row, else 0; what body declares; f32* x, m if there is a second matrix, the vectors, the sum if m is added, y, the coefficients
 // if m is a gradient; f32* partial results of tasks, unused with wholeRows.
 func rowsKernel(name, doc string, m second, vectors int, body func(t team) statistic) *Kernel {
-	return register(Kernel{Family: "rows", Name: name, Doc: doc, Block: [3]int{teamThreads, 1, 1}, build: func(k *ptx.Kernel) {
+	return register(Kernel{Family: "rows", Name: name, Doc: doc, Block: [3]int{teamThreads, 1, 1}, headed: func(k *ptx.Kernel, h *head) {
 		b := rowsBuilder{team: teamOf(k), second: m}
 		stage, units := ptx.Param[uint32](k, "stage"), ptx.Param[uint32](k, "units")
 		b.statistic = body(b.team)
 		b.shared = sharedFor[float32](k, len(b.empty))
-		b.x = rowOf(b.team, ptx.PointerParam[float32](k, "x"))
+		if h != nil {
+			b.head = prologueOf(b.team, h)
+		} else {
+			b.x = rowOf(b.team, ptx.PointerParam[float32](k, "x"))
+		}
 		if m != noSecond {
 			b.m = rowOf(b.team, ptx.PointerParam[float32](k, "m"))
 		}
@@ -78,6 +82,7 @@ type rowsBuilder struct {
 	statistic
 	second
 	shared  ptx.Ptr[ptx.Shared, float32]
+	head    *prologue                    // in place of x; nil if there is none
 	x, m    ptx.Ptr[ptx.Global, float32] // the task's row
 	sum, y  ptx.Ptr[ptx.Global, float32]
 	norms   ptx.Ptr[ptx.Global, float32] // of all rows
@@ -160,8 +165,37 @@ func (l rowTile) set(i int, from []float) {
 	}
 }
 
+// loadHead reads what the task has of a rowTile with a head, by fours or singly.
+func (l rowTile) loadHead(vectors bool) {
+	k, h := l.k, l.head
+	at := ptx.VarOf(k, l.at)
+	for j := range len(l.x) / 4 {
+		if j > 0 {
+			at.Set(ptx.Mad(k, l.lanes, u32(4), at.Get()))
+		}
+		first := at.Get()
+		if vectors {
+			k.If(l.has(4*j), func() {
+				for c, v := range h.four(first) {
+					l.x[4*j+c].Set(v)
+				}
+			})
+			continue
+		}
+		for c := range 4 {
+			k.If(l.has(4*j+c), func() {
+				l.x[4*j+c].Set(h.one(ptx.Mad(k, l.lanes, u32(c), first)))
+			})
+		}
+	}
+}
+
 // loadVectors and loadSingles read what the task has of a rowTile.
 func (l rowTile) loadVectors() {
+	if l.head != nil {
+		l.loadHead(true)
+		return
+	}
 	l.each(l.sources(), func(j int, p []ptx.Ptr[ptx.Global, float32]) {
 		l.k.When(l.has(4*j), func() {
 			var from [4][]float
@@ -178,6 +212,10 @@ func (l rowTile) loadVectors() {
 }
 
 func (l rowTile) loadSingles() {
+	if l.head != nil {
+		l.loadHead(false)
+		return
+	}
 	l.each(l.sources(), func(j int, p []ptx.Ptr[ptx.Global, float32]) {
 		for c := range 4 {
 			for i := range p {

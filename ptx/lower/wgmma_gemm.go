@@ -47,7 +47,7 @@ var (
 	wgmmaBF16 = newWgmmaSet("bf16", tensormap.BF16, wgmmaBody[ptx.BF16x2])
 )
 
-func newWgmmaSet(name string, typ tensormap.DataType, body func(k *ptx.Kernel, t wgmmaTile, alongA, alongB bool)) *wgmmaSet {
+func newWgmmaSet(name string, typ tensormap.DataType, body func(k *ptx.Kernel, t wgmmaTile, alongA, alongB bool, e *tail)) *wgmmaSet {
 	s := &wgmmaSet{typ: typ, tiles: wgmmaTiles}
 	lie := [2]string{"x", "k"}
 	for _, t := range wgmmaTiles {
@@ -59,7 +59,7 @@ func newWgmmaSet(name string, typ tensormap.DataType, body func(k *ptx.Kernel, t
 					Block: [3]int{wgmmaThreads, 1, 1}, Shared: t.shared(),
 					Doc: "c = act(a·b + bias), or parts of a·b where depths are cut up, by wgmma on tiles that TMA brings; in the name, k " +
 						"says that an operand lies along the depth (a [m, k], b [n, k]), x that it lies across. Parameters: " + wgmmaParams + ".",
-					build: func(k *ptx.Kernel) { body(k, t, a == 1, b == 1) }})
+					tailed: func(k *ptx.Kernel, e *tail) { body(k, t, a == 1, b == 1, e) }})
 			}
 		}
 		s.kernels = append(s.kernels, of)
@@ -99,19 +99,20 @@ type wgmmaProduct struct {
 	multiply       func(sums []*ptx.Var[float32], a, b ptx.Descriptor, o ptx.WgmmaOptions)
 }
 
-func wgmmaBody[T ptx.F16x2 | ptx.BF16x2](k *ptx.Kernel, t wgmmaTile, alongA, alongB bool) {
+func wgmmaBody[T ptx.F16x2 | ptx.BF16x2](k *ptx.Kernel, t wgmmaTile, alongA, alongB bool, e *tail) {
 	p := &wgmmaProduct{wgmmaTile: t, k: k, alongA: alongA, alongB: alongB}
 	p.sizes = ptx.ParamArray[uint32](k, "sizes", wgmmaWords)
 	p.multiply = func(sums []*ptx.Var[float32], a, b ptx.Descriptor, o ptx.WgmmaOptions) {
 		ptx.Wgmma[T, T](k, t.n, sums, a, b, o)
 	}
-	p.build()
+	p.build(e)
 }
 
-func (p *wgmmaProduct) build() {
+func (p *wgmmaProduct) build(e *tail) {
 	k := p.k
 	bias, c, parts := ptx.PointerParam[float32](k, "bias"), ptx.PointerParam[uint8](k, "c"), ptx.PointerParam[float32](k, "parts")
 	a, b := ptx.TensorMapParam(k, "map_a"), ptx.TensorMapParam(k, "map_b")
+	after := epilogueOf(k, e)
 	k.MinBlocks(1)
 	p.memory = ptx.DynamicShared[uint32](k, ptx.Align(1024))
 	p.scratch = p.memory.Bytes(p.stages * p.size())
@@ -132,7 +133,7 @@ func (p *wgmmaProduct) build() {
 		k.If(first, func() { p.produce(a, b) })
 	}, func() {
 		k.SetMaxRegsInc(wgmmaConsumerRegs)
-		p.consume(&rowResult{k: k, bias: bias, c: c, parts: parts})
+		p.consume(&rowResult{k: k, bias: bias, c: c, parts: parts, after: after})
 	})
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"syscall/js"
@@ -225,6 +226,7 @@ func (c *call) runBatch(m *message, _ js.Value) {
 
 func (c *call) compile(m *message, _ js.Value) {
 	r, err := recordOf(m)
+	tune := m.bool()
 	if err == nil {
 		err = r.err()
 	}
@@ -234,13 +236,46 @@ func (c *call) compile(m *message, _ js.Value) {
 	}
 	r.device.enqueue(func() {
 		defer c.guard()
+		measured := []any{}
+		if tune {
+			if measured, err = r.tune(c.ctx); err != nil {
+				c.reject(err)
+				return
+			}
+		}
 		p, err := r.batch.Compile(c.ctx)
 		if err != nil {
 			c.reject(err)
 			return
 		}
-		c.resolve(hold(&plan{Plan: p, device: r.device, values: r.values, outputs: r.outputs}))
+		c.resolve(hold(&plan{Plan: p, device: r.device, values: r.values, outputs: r.outputs}), measured)
 	})
+}
+
+// tune measures kernel variants for a batch; what it returns is in the form of Measurement in wavelane.d.ts.
+func (r *record) tune(ctx context.Context) ([]any, error) {
+	measured := []any{}
+	if r.device.gpu == nil {
+		return measured, nil // the CPU's kernels have no variants
+	}
+	p, err := r.batch.Program()
+	if err != nil {
+		return nil, err
+	}
+	tuning, f := r.device.gpu.TuneAsync(ctx, p)
+	if err := f.Await(ctx); err != nil {
+		return nil, err
+	}
+	for _, m := range tuning.Measurements() {
+		times := map[string]any{}
+		for i, name := range m.Variants {
+			if m.Median[i] > 0 {
+				times[name] = m.Median[i].Seconds() * 1e3
+			}
+		}
+		measured = append(measured, map[string]any{"kind": m.Class, "problem": m.Problem, "winner": m.Winner, "milliseconds": times})
+	}
+	return measured, nil
 }
 
 // runPlan starts a run when the one before has delivered.

@@ -93,6 +93,9 @@ func gpuInfo(a gpu.AdapterInfo, reason string) map[string]any {
 	limits := map[string]any{}
 	v := reflect.ValueOf(a.Limits)
 	for i := range v.NumField() {
+		if v.Field(i).Kind() == reflect.Bool {
+			continue // a feature
+		}
 		name := v.Type().Field(i).Name
 		limits[strings.ToLower(name[:1])+name[1:]] = number(v.Field(i))
 	}

@@ -105,6 +105,40 @@ func TestInterop(t *testing.T) {
 	}
 }
 
+// TestGPUProcessEnds ends the browser's GPU process while calls wait, as the system does when memory runs out: what waits is rejected,
+// and the page can open a device again, without being loaded anew.
+func TestGPUProcessEnds(t *testing.T) {
+	r := jstest.Serve(t, folder)
+	b := browser.Start(t)
+	p := b.Page(t, r.URL)
+	p.Exec(t, `import("/package/wavelane.js").then(async (w) => {
+		globalThis.w = w;
+		globalThis.dev = await w.open(`+devices["webgpu"]+`);
+		globalThis.kept = await dev.upload(new Float32Array(1 << 20));
+	})`)
+	p.Exec(t, `globalThis.outcome = Promise.allSettled([dev.matmul(new Float32Array(1 << 20), new Float32Array(1 << 20), 1024, 1024, 1024),
+		kept.read(), dev.lost]).then(async ([product, read, lost]) => {
+			const late = await dev.relu(new Float32Array(2)).catch((e) => e);
+			return [product.reason?.name, lost.value?.name, late?.name];
+		}); undefined`)
+	require.NoError(t, b.EndGPU())
+	got := browser.Eval[[]string](t, p, "outcome")
+	require.Equal(t, []string{"DeviceLostError", "DeviceLostError", "DeviceLostError"}, got)
+	again := browser.Eval[[]float64](t, p, `(async () => {
+		kept.close(); dev.close();
+		for (let i = 0; ; i++) { // until the browser has its GPU process again
+			try {
+				const dev = await w.open(`+devices["webgpu"]+`);
+				return [...await dev.relu(new Float32Array([-1, 2]))];
+			} catch (error) {
+				if (i >= 100) throw error;
+				await new Promise((r) => setTimeout(r, 50));
+			}
+		}
+	})()`)
+	require.Equal(t, []float64{0, 2}, again)
+}
+
 // TestHidden hides a page behind another tab while a batch runs and calls wait: all are answered there, though the browser holds back
 // timers, and so are calls that the hidden page makes.
 func TestHidden(t *testing.T) {

@@ -223,7 +223,7 @@ export interface DeviceOperations {
    * Dy where x > 0, else 0: the gradient of relu. 0 where x is 0, and where it is negative whatever dy is; NaN where x is.
    */
   reluBackward(x: Operand, dy: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  reluBackward(x: Operand, dy: Operand, options?: CallOptions): Promise<Float32Array>;
+  reluBackward(x: Operand, dy: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
    * The gradients of attention for q, k and v, where dy is that of y, and y and lse are what attention_lse gave for the same
    * options, without the matrix of weights in memory (Dao, "FlashAttention-2", 2023); sums have one order, always the same.
@@ -234,156 +234,162 @@ export interface DeviceOperations {
    * make NaN of any gradient of its sequence.
    */
   attentionBackward(q: Operand, k: Operand, v: Operand, y: Operand, lse: Operand, dy: Operand, options: AttentionOptions & { lengths?: Operand } & CallOptions & Keep): Promise<[dq: Tensor, dk: Tensor, dv: Tensor]>;
-  attentionBackward(q: Operand, k: Operand, v: Operand, y: Operand, lse: Operand, dy: Operand, options?: AttentionOptions & { lengths?: Operand } & CallOptions): Promise<[dq: Float32Array, dk: Float32Array, dv: Float32Array]>;
+  attentionBackward(q: Operand, k: Operand, v: Operand, y: Operand, lse: Operand, dy: Operand, options?: AttentionOptions & { lengths?: Operand } & CallOptions): Promise<[dq: Float32Array<ArrayBuffer>, dk: Float32Array<ArrayBuffer>, dv: Float32Array<ArrayBuffer>]>;
   /** −x. */
   neg(x: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  neg(x: Operand, options?: CallOptions): Promise<Float32Array>;
+  neg(x: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** |x|. */
   abs(x: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  abs(x: Operand, options?: CallOptions): Promise<Float32Array>;
+  abs(x: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** √x. Negative x gives NaN. */
   sqrt(x: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  sqrt(x: Operand, options?: CallOptions): Promise<Float32Array>;
+  sqrt(x: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** 1/x. */
   recip(x: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  recip(x: Operand, options?: CallOptions): Promise<Float32Array>;
+  recip(x: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** Eˣ. */
   exp(x: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  exp(x: Operand, options?: CallOptions): Promise<Float32Array>;
+  exp(x: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** The natural logarithm of x. 0 gives −Inf, negative x NaN. */
   log(x: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  log(x: Operand, options?: CallOptions): Promise<Float32Array>;
+  log(x: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** The base-2 logarithm of x. 0 gives −Inf, negative x NaN. */
   log2(x: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  log2(x: Operand, options?: CallOptions): Promise<Float32Array>;
+  log2(x: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** The sine of x in radians. ±Inf gives NaN. Beyond |x| = 8192 the error grows with |x|. */
   sin(x: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  sin(x: Operand, options?: CallOptions): Promise<Float32Array>;
+  sin(x: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** The cosine of x in radians. ±Inf gives NaN. Beyond |x| = 8192 the error grows with |x|. */
   cos(x: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  cos(x: Operand, options?: CallOptions): Promise<Float32Array>;
+  cos(x: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** The hyperbolic tangent of x. */
   tanh(x: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  tanh(x: Operand, options?: CallOptions): Promise<Float32Array>;
+  tanh(x: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** The largest integer not above x. */
   floor(x: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  floor(x: Operand, options?: CallOptions): Promise<Float32Array>;
+  floor(x: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** The smallest integer not below x. */
   ceil(x: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  ceil(x: Operand, options?: CallOptions): Promise<Float32Array>;
+  ceil(x: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** The integer nearest to x, halves to even. */
   round(x: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  round(x: Operand, options?: CallOptions): Promise<Float32Array>;
+  round(x: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** X without its fraction. */
   trunc(x: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  trunc(x: Operand, options?: CallOptions): Promise<Float32Array>;
+  trunc(x: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** −1, 0 or 1 by the sign of x. ±0 gives 0. */
   sign(x: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  sign(x: Operand, options?: CallOptions): Promise<Float32Array>;
+  sign(x: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** Max(x, 0). */
   relu(x: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  relu(x: Operand, options?: CallOptions): Promise<Float32Array>;
+  relu(x: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** X where x ≥ 0, else alpha·x. */
   leakyRelu(x: Operand, alpha: number, options: CallOptions & Keep): Promise<Tensor>;
-  leakyRelu(x: Operand, alpha: number, options?: CallOptions): Promise<Float32Array>;
+  leakyRelu(x: Operand, alpha: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** X where x > 0, else alpha·(eˣ − 1). */
   elu(x: Operand, alpha: number, options: CallOptions & Keep): Promise<Tensor>;
-  elu(x: Operand, alpha: number, options?: CallOptions): Promise<Float32Array>;
+  elu(x: Operand, alpha: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** ELU with the self-normalising constants of Klambauer et al. (2017). */
   selu(x: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  selu(x: Operand, options?: CallOptions): Promise<Float32Array>;
+  selu(x: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** 1/(1+e⁻ˣ). */
   sigmoid(x: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  sigmoid(x: Operand, options?: CallOptions): Promise<Float32Array>;
+  sigmoid(x: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** X·Φ(x) in its tanh form, ½x·(1+tanh(√(2/π)·(x+0.044715x³))). −Inf gives 0, its limit. */
   gelu(x: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  gelu(x: Operand, options?: CallOptions): Promise<Float32Array>;
+  gelu(x: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** X·Φ(x) exactly, ½x·(1+erf(x/√2)). −Inf gives 0, its limit. */
   geluErf(x: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  geluErf(x: Operand, options?: CallOptions): Promise<Float32Array>;
+  geluErf(x: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** X·sigmoid(x), also known as SiLU. −Inf gives 0, its limit. */
   swish(x: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  swish(x: Operand, options?: CallOptions): Promise<Float32Array>;
+  swish(x: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** X·min(max(x+3, 0), 6)/6. −Inf gives 0, its limit. */
   hardswish(x: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  hardswish(x: Operand, options?: CallOptions): Promise<Float32Array>;
+  hardswish(x: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** X·tanh(softplus(x)). −Inf gives 0, its limit. */
   mish(x: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  mish(x: Operand, options?: CallOptions): Promise<Float32Array>;
+  mish(x: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** Log(1+eˣ). */
   softplus(x: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  softplus(x: Operand, options?: CallOptions): Promise<Float32Array>;
+  softplus(x: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** X limited to [low, high]: min(max(x, low), high). */
   clip(x: Operand, low: number, high: number, options: CallOptions & Keep): Promise<Tensor>;
-  clip(x: Operand, low: number, high: number, options?: CallOptions): Promise<Float32Array>;
+  clip(x: Operand, low: number, high: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** X·factor. */
   scale(x: Operand, factor: number, options: CallOptions & Keep): Promise<Tensor>;
-  scale(x: Operand, factor: number, options?: CallOptions): Promise<Float32Array>;
+  scale(x: Operand, factor: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
    * X to the power exponent. Special values as C's pow: a negative base takes integer exponents, else NaN; x⁰ and 1ʸ are 1.
    */
   powScalar(x: Operand, exponent: number, options: CallOptions & Keep): Promise<Tensor>;
-  powScalar(x: Operand, exponent: number, options?: CallOptions): Promise<Float32Array>;
+  powScalar(x: Operand, exponent: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** A + b. */
   add(a: Operand, b: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  add(a: Operand, b: Operand, options?: CallOptions): Promise<Float32Array>;
+  add(a: Operand, b: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** A − b. */
   sub(a: Operand, b: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  sub(a: Operand, b: Operand, options?: CallOptions): Promise<Float32Array>;
+  sub(a: Operand, b: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** A·b. */
   mul(a: Operand, b: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  mul(a: Operand, b: Operand, options?: CallOptions): Promise<Float32Array>;
+  mul(a: Operand, b: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
    * The gradient of gelu: dy·(½(1+t) + ½x·(1−t²)·√(2/π)·(1+0.134145x²)) with t = tanh(√(2/π)·(x+0.044715x³)). The slope at
    * ±Inf is its limit, 0 or 1; NaN if x or dy is.
    */
   geluBackward(x: Operand, dy: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  geluBackward(x: Operand, dy: Operand, options?: CallOptions): Promise<Float32Array>;
+  geluBackward(x: Operand, dy: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
    * The gradient of gelu_erf: dy·(Φ(x) + x·φ(x)) with the normal distribution Φ and its density φ. The slope at ±Inf is its
    * limit, 0 or 1; NaN if x or dy is.
    */
   geluErfBackward(x: Operand, dy: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  geluErfBackward(x: Operand, dy: Operand, options?: CallOptions): Promise<Float32Array>;
+  geluErfBackward(x: Operand, dy: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
    * The gradient of swish, also known as SiLU: dy·(s + x·s·(1−s)) with s = sigmoid(x). The slope at ±Inf is its limit, 0 or
    * 1; NaN if x or dy is.
    */
   siluBackward(x: Operand, dy: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  siluBackward(x: Operand, dy: Operand, options?: CallOptions): Promise<Float32Array>;
+  siluBackward(x: Operand, dy: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** A/b. */
   div(a: Operand, b: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  div(a: Operand, b: Operand, options?: CallOptions): Promise<Float32Array>;
+  div(a: Operand, b: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** The larger of a and b. NaN if either is NaN. */
   maximum(a: Operand, b: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  maximum(a: Operand, b: Operand, options?: CallOptions): Promise<Float32Array>;
+  maximum(a: Operand, b: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** The smaller of a and b. NaN if either is NaN. */
   minimum(a: Operand, b: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  minimum(a: Operand, b: Operand, options?: CallOptions): Promise<Float32Array>;
+  minimum(a: Operand, b: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** A to the power b. Special values as C's pow: a negative base takes integer exponents, else NaN; x⁰ and 1ʸ are 1. */
   pow(a: Operand, b: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  pow(a: Operand, b: Operand, options?: CallOptions): Promise<Float32Array>;
+  pow(a: Operand, b: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** A·b + c, fused or not. Where a·b overflows, so may the result, to ±Inf or NaN. */
   fma(a: Operand, b: Operand, c: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  fma(a: Operand, b: Operand, c: Operand, options?: CallOptions): Promise<Float32Array>;
+  fma(a: Operand, b: Operand, c: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** A + t·(b − a). Where t·(b − a) overflows, so may the result, to ±Inf or NaN. */
   lerp(a: Operand, b: Operand, t: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  lerp(a: Operand, b: Operand, t: Operand, options?: CallOptions): Promise<Float32Array>;
+  lerp(a: Operand, b: Operand, t: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
    * Silu(gate)·up (Shazeer, "GLU Variants Improve Transformer", 2020), where a is the gate. A gate of −Inf counts as its
    * limit, 0. Where silu(gate) is below the least normal number, it may be 0.
    */
   swiglu(a: Operand, b: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  swiglu(a: Operand, b: Operand, options?: CallOptions): Promise<Float32Array>;
+  swiglu(a: Operand, b: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
    * act(x + bias), bias being a vector along the last axis of x. Activations are the operations of the same name; no
    * activation leaves the sum.
    */
   biasActivation(x: Operand, bias: Operand, options: BiasActivationOptions & CallOptions & Keep): Promise<Tensor>;
-  biasActivation(x: Operand, bias: Operand, options?: BiasActivationOptions & CallOptions): Promise<Float32Array>;
+  biasActivation(x: Operand, bias: Operand, options?: BiasActivationOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
+  /**
+   * Four words about the elements: how many are NaN, how many are ±Inf, the lowest index of a NaN and the lowest of an Inf.
+   * The words, i32, are the last axis of the result. An index is −1 where there is no such element. An empty tensor has none.
+   */
+  inspect(x: Operand, options: AxisOptions & CallOptions & Keep): Promise<Tensor>;
+  inspect(x: Operand, options?: AxisOptions & CallOptions): Promise<Int32Array<ArrayBuffer>>;
   /** The gradient of softmax, p·(dy − Σp·dy) of each row of the last axis, where p is what softmax gave. */
   softmaxBackward(p: Operand, dy: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  softmaxBackward(p: Operand, dy: Operand, options?: CallOptions): Promise<Float32Array>;
+  softmaxBackward(p: Operand, dy: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
    * The cross-entropy log Σexp(logits) − logits[target] of each row of logits [..., classes] against the class that targets
    * [...] names, without forming the softmax; with label smoothing ε, logits[target] becomes (1−ε)·logits[target] +
@@ -391,7 +397,7 @@ export interface DeviceOperations {
    * elsewhere NaN, +Inf or nothing but −Inf among the logits makes NaN.
    */
   crossEntropy(logits: Operand, targets: Operand, options: CrossEntropyOptions & CallOptions & Keep): Promise<Tensor>;
-  crossEntropy(logits: Operand, targets: Operand, options?: CrossEntropyOptions & CallOptions): Promise<Float32Array>;
+  crossEntropy(logits: Operand, targets: Operand, options?: CrossEntropyOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
    * The gradient of cross_entropy with respect to logits, dloss·(softmax(logits) − p), where p is 1−ε at the target plus
    * ε/classes everywhere, with label smoothing ε, and dloss [...] is the gradient of each row's loss. A target outside [0,
@@ -399,14 +405,14 @@ export interface DeviceOperations {
    * among the logits makes NaN. Options must be those of the loss.
    */
   crossEntropyBackward(logits: Operand, targets: Operand, dloss: Operand, options: CrossEntropyOptions & CallOptions & Keep): Promise<Tensor>;
-  crossEntropyBackward(logits: Operand, targets: Operand, dloss: Operand, options?: CrossEntropyOptions & CallOptions): Promise<Float32Array>;
+  crossEntropyBackward(logits: Operand, targets: Operand, dloss: Operand, options?: CrossEntropyOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
    * Pages of 4 KiB [pages, 1024] as blocks of the LZ4 block format, each at the beginning of its row of blocks [pages, 1024],
    * with the rest zeros, and their sizes [pages] in bytes: the same bytes on every device. Size 4096 says that a page does
    * not get smaller: then the block is the page itself. A page of zeros has 26 bytes.
    */
   lz4Compress(pages: Operand, options: CallOptions & Keep): Promise<[blocks: Tensor, sizes: Tensor]>;
-  lz4Compress(pages: Operand, options?: CallOptions): Promise<[blocks: Uint32Array, sizes: Int32Array]>;
+  lz4Compress(pages: Operand, options?: CallOptions): Promise<[blocks: Uint32Array<ArrayBuffer>, sizes: Int32Array<ArrayBuffer>]>;
   /**
    * The pages [pages, 1024] of 4 KiB at most that are compressed in blocks [pages, 1024] of the LZ4 block format, of so many
    * bytes as sizes [pages] say (4096: the page itself), with the rest zeros; status [pages] is the number of their bytes.
@@ -415,14 +421,14 @@ export interface DeviceOperations {
    * a page. What lies behind a block is not looked at.
    */
   lz4Decompress(blocks: Operand, sizes: Operand, options: CallOptions & Keep): Promise<[pages: Tensor, status: Tensor]>;
-  lz4Decompress(blocks: Operand, sizes: Operand, options?: CallOptions): Promise<[pages: Uint32Array, status: Int32Array]>;
+  lz4Decompress(blocks: Operand, sizes: Operand, options?: CallOptions): Promise<[pages: Uint32Array<ArrayBuffer>, status: Int32Array<ArrayBuffer>]>;
   /**
    * act(the cross-correlation of x [n, c, length] with weights [o, c/groups, k] + bias [o]) along the length; causal,
    * depthwise (groups = c = o) and with SiLU it is the short convolution of state-space models. Padding is zeros: an infinite
    * weight over padding gives NaN only where the input has elements.
    */
   conv1d(x: Operand, weights: Operand, options: Conv1DOptions & { bias?: Operand } & CallOptions & Keep): Promise<Tensor>;
-  conv1d(x: Operand, weights: Operand, options?: Conv1DOptions & { bias?: Operand } & CallOptions): Promise<Float32Array>;
+  conv1d(x: Operand, weights: Operand, options?: Conv1DOptions & { bias?: Operand } & CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
    * The elements of x at indices, of any shape, along an axis (NumPy's take): x's shape with that of indices in the place of
    * the axis. An index outside the axis, negative ones too, gives NaN, and 0 where elements are integers.
@@ -496,14 +502,14 @@ export interface DeviceOperations {
    * kernel that reads each weight once; beyond, it is the matmuls.
    */
   qkv(x: Operand, wq: Operand, wk: Operand, wv: Operand, options: { bq?: Operand; bk?: Operand; bv?: Operand } & CallOptions & Keep): Promise<[q: Tensor, k: Tensor, v: Tensor]>;
-  qkv(x: Operand, wq: Operand, wk: Operand, wv: Operand, options?: { bq?: Operand; bk?: Operand; bv?: Operand } & CallOptions): Promise<[q: Float32Array, k: Float32Array, v: Float32Array]>;
+  qkv(x: Operand, wq: Operand, wk: Operand, wv: Operand, options?: { bq?: Operand; bk?: Operand; bv?: Operand } & CallOptions): Promise<[q: Float32Array<ArrayBuffer>, k: Float32Array<ArrayBuffer>, v: Float32Array<ArrayBuffer>]>;
   /**
    * Silu(x·gateᵀ)·(x·upᵀ), the wide half of a gated feed-forward layer. x is [… k], weights are [n k] in f32, f16 or bf16,
    * all of one type; sums are f32. K = 0 sums up to 0. For up to 8 rows of x it is one kernel that reads each weight once;
    * beyond, it is the matmuls.
    */
   gateUpSwiglu(x: Operand, gate: Operand, up: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  gateUpSwiglu(x: Operand, gate: Operand, up: Operand, options?: CallOptions): Promise<Float32Array>;
+  gateUpSwiglu(x: Operand, gate: Operand, up: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
    * act(a·b + bias) over the last two axes; leading axes are a batch, equal or absent on one side. The element types of a and
    * b are the same, that of the result is an option; sums and bias are f32. K = 0 gives act(bias). NaN and Inf propagate as
@@ -518,17 +524,17 @@ export interface DeviceOperations {
    * f16 or bf16 and is read once for up to 8 rows. K = 0 gives zeros. Subnormal halves may count as 0.
    */
   matvec(a: Operand, x: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  matvec(a: Operand, x: Operand, options?: CallOptions): Promise<Float32Array>;
+  matvec(a: Operand, x: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   matvec(a: TypedArray, x: TypedArray, m: number, k: number, options: CallOptions & Keep): Promise<Tensor>;
-  matvec(a: TypedArray, x: TypedArray, m: number, k: number, options?: CallOptions): Promise<Float32Array>;
+  matvec(a: TypedArray, x: TypedArray, m: number, k: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
    * The vector x [k], or each row of x [rows, k], times the matrix a [k, n], which gives [n] or [rows, n]; the matrix may be
    * f16 or bf16 and is read once for up to 8 rows. K = 0 gives zeros. Subnormal halves may count as 0.
    */
   vecmat(x: Operand, a: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  vecmat(x: Operand, a: Operand, options?: CallOptions): Promise<Float32Array>;
+  vecmat(x: Operand, a: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   vecmat(x: TypedArray, a: TypedArray, k: number, n: number, options: CallOptions & Keep): Promise<Tensor>;
-  vecmat(x: TypedArray, a: TypedArray, k: number, n: number, options?: CallOptions): Promise<Float32Array>;
+  vecmat(x: TypedArray, a: TypedArray, k: number, n: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** X with its axes in another order. */
   transpose(x: Operand, options: TransposeOptions & CallOptions & Keep): Promise<Tensor>;
   transpose(x: Operand, options?: TransposeOptions & CallOptions): Promise<Result>;
@@ -537,7 +543,7 @@ export interface DeviceOperations {
   slice(x: Operand, options: SliceOptions & CallOptions): Promise<Result>;
   /** X with elements of one value added around it. */
   pad(x: Operand, options: PadOptions & CallOptions & Keep): Promise<Tensor>;
-  pad(x: Operand, options: PadOptions & CallOptions): Promise<Float32Array>;
+  pad(x: Operand, options: PadOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** The operands joined along one axis. */
   concat(x: readonly Operand[], options: ConcatOptions & CallOptions & Keep): Promise<Tensor>;
   concat(x: readonly Operand[], options: ConcatOptions & CallOptions): Promise<Result>;
@@ -546,7 +552,7 @@ export interface DeviceOperations {
    * vocabulary gives a row of NaN.
    */
   embedding(table: Operand, ids: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  embedding(table: Operand, ids: Operand, options?: CallOptions): Promise<Float32Array>;
+  embedding(table: Operand, ids: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** X in memory of its own. */
   copy(x: Operand, options: CallOptions & Keep): Promise<Tensor>;
   copy(x: Operand, options?: CallOptions): Promise<Result>;
@@ -555,7 +561,7 @@ export interface DeviceOperations {
   reshape(x: Operand, options: ReshapeOptions & CallOptions): Promise<Result>;
   /** A tensor of one value. */
   fill(value: number, options: FillOptions & CallOptions & Keep): Promise<Tensor>;
-  fill(value: number, options: FillOptions & CallOptions): Promise<Float32Array>;
+  fill(value: number, options: FillOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
    * X converted between f32, f16 and bf16, or copied. to a type of fewer bits rounds to nearest even; what rounds beyond its
    * largest value (65504; 3.39e38) gives ±Inf. NaN stays NaN, of any bits. Subnormal numbers, of either type, may become 0.
@@ -567,132 +573,132 @@ export interface DeviceOperations {
    * attention.
    */
   l2Norm(x: Operand, eps: number, options: CallOptions & Keep): Promise<Tensor>;
-  l2Norm(x: Operand, eps: number, options?: CallOptions): Promise<Float32Array>;
+  l2Norm(x: Operand, eps: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   l2Norm(x: TypedArray, rows: number, cols: number, eps: number, options: CallOptions & Keep): Promise<Tensor>;
-  l2Norm(x: TypedArray, rows: number, cols: number, eps: number, options?: CallOptions): Promise<Float32Array>;
+  l2Norm(x: TypedArray, rows: number, cols: number, eps: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** The sum of the elements. 0 for an empty tensor. Summed by trees or blocks, never one running sum. */
   sum(x: Operand, options: AxisOptions & CallOptions & Keep): Promise<Tensor>;
-  sum(x: Operand, options?: AxisOptions & CallOptions): Promise<Float32Array>;
+  sum(x: Operand, options?: AxisOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** The mean of the elements. NaN for an empty tensor. */
   mean(x: Operand, options: AxisOptions & CallOptions & Keep): Promise<Tensor>;
-  mean(x: Operand, options?: AxisOptions & CallOptions): Promise<Float32Array>;
+  mean(x: Operand, options?: AxisOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** The largest element. NaN if any element is. An empty tensor is a ShapeError. */
   max(x: Operand, options: AxisOptions & CallOptions & Keep): Promise<Tensor>;
-  max(x: Operand, options?: AxisOptions & CallOptions): Promise<Float32Array>;
+  max(x: Operand, options?: AxisOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** The smallest element. NaN if any element is. An empty tensor is a ShapeError. */
   min(x: Operand, options: AxisOptions & CallOptions & Keep): Promise<Tensor>;
-  min(x: Operand, options?: AxisOptions & CallOptions): Promise<Float32Array>;
+  min(x: Operand, options?: AxisOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
    * The index of the largest element. The lowest index among equals; the lowest index of a NaN if there is one. An empty
    * tensor is a ShapeError.
    */
   argmax(x: Operand, options: AxisOptions & CallOptions & Keep): Promise<Tensor>;
-  argmax(x: Operand, options?: AxisOptions & CallOptions): Promise<Int32Array>;
+  argmax(x: Operand, options?: AxisOptions & CallOptions): Promise<Int32Array<ArrayBuffer>>;
   /**
    * The index of the smallest element. The lowest index among equals; the lowest index of a NaN if there is one. An empty
    * tensor is a ShapeError.
    */
   argmin(x: Operand, options: AxisOptions & CallOptions & Keep): Promise<Tensor>;
-  argmin(x: Operand, options?: AxisOptions & CallOptions): Promise<Int32Array>;
+  argmin(x: Operand, options?: AxisOptions & CallOptions): Promise<Int32Array<ArrayBuffer>>;
   /** The sum of the absolute values. 0 for an empty tensor. */
   normL1(x: Operand, options: AxisOptions & CallOptions & Keep): Promise<Tensor>;
-  normL1(x: Operand, options?: AxisOptions & CallOptions): Promise<Float32Array>;
+  normL1(x: Operand, options?: AxisOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** The square root of the sum of squares. 0 for an empty tensor. Squares beyond float32's range give +Inf. */
   normL2(x: Operand, options: AxisOptions & CallOptions & Keep): Promise<Tensor>;
-  normL2(x: Operand, options?: AxisOptions & CallOptions): Promise<Float32Array>;
+  normL2(x: Operand, options?: AxisOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** The largest absolute value. 0 for an empty tensor, NaN if any element is. */
   normLinf(x: Operand, options: AxisOptions & CallOptions & Keep): Promise<Tensor>;
-  normLinf(x: Operand, options?: AxisOptions & CallOptions): Promise<Float32Array>;
+  normLinf(x: Operand, options?: AxisOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** The sum of the products of a and b. 0 for empty tensors. */
   dot(a: Operand, b: Operand, options: AxisOptions & CallOptions & Keep): Promise<Tensor>;
-  dot(a: Operand, b: Operand, options?: AxisOptions & CallOptions): Promise<Float32Array>;
+  dot(a: Operand, b: Operand, options?: AxisOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
    * X with pair i of each head turned by positions·scale·base^(−2i/dims)/factors; x is [… n heads d], positions are i32 [n]
    * or [… n], factors are [dims/2] and divide the frequencies one by one (Llama 3, YaRN). Elements from dims on are copied.
    * Positions may be negative. A factor of 0 or NaN makes its pairs NaN. The result may be x in place.
    */
   rope(x: Operand, positions: Operand, options: RopeOptions & { factors?: Operand } & CallOptions & Keep): Promise<Tensor>;
-  rope(x: Operand, positions: Operand, options?: RopeOptions & { factors?: Operand } & CallOptions): Promise<Float32Array>;
+  rope(x: Operand, positions: Operand, options?: RopeOptions & { factors?: Operand } & CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
    * The gradient of rope for x, which is dy with its pairs turned back; x is [… n heads d], positions are i32 [n] or [… n],
    * factors are [dims/2] and divide the frequencies one by one (Llama 3, YaRN), where x is dy. Elements from dims on are
    * copied. Positions may be negative. A factor of 0 or NaN makes its pairs NaN. The result may be x in place.
    */
   ropeBackward(dy: Operand, positions: Operand, options: RopeOptions & { factors?: Operand } & CallOptions & Keep): Promise<Tensor>;
-  ropeBackward(dy: Operand, positions: Operand, options?: RopeOptions & { factors?: Operand } & CallOptions): Promise<Float32Array>;
+  ropeBackward(dy: Operand, positions: Operand, options?: RopeOptions & { factors?: Operand } & CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
    * Exp(x − max)/Σexp(x − max) of each row of the last axis. A row that holds NaN or +Inf, or nothing but −Inf, becomes NaN
    * wherever IEEE arithmetic makes it so.
    */
   softmax(x: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  softmax(x: Operand, options?: CallOptions): Promise<Float32Array>;
+  softmax(x: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   softmax(x: TypedArray, rows: number, cols: number, options: CallOptions & Keep): Promise<Tensor>;
-  softmax(x: TypedArray, rows: number, cols: number, options?: CallOptions): Promise<Float32Array>;
+  softmax(x: TypedArray, rows: number, cols: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
    * X − max − log Σexp(x − max) of each row of the last axis. A row that holds NaN or +Inf, or nothing but −Inf, becomes NaN
    * wherever IEEE arithmetic makes it so.
    */
   logSoftmax(x: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  logSoftmax(x: Operand, options?: CallOptions): Promise<Float32Array>;
+  logSoftmax(x: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   logSoftmax(x: TypedArray, rows: number, cols: number, options: CallOptions & Keep): Promise<Tensor>;
-  logSoftmax(x: TypedArray, rows: number, cols: number, options?: CallOptions): Promise<Float32Array>;
+  logSoftmax(x: TypedArray, rows: number, cols: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
    * (x − mean)/√(variance + eps)·gamma + beta of each row of the last axis, with the biased variance. The variance is
    * computed from deviations (two passes or Welford's merge), never as E[x²] − E[x]².
    */
   layerNorm(x: Operand, gamma: Operand, beta: Operand, eps: number, options: CallOptions & Keep): Promise<Tensor>;
-  layerNorm(x: Operand, gamma: Operand, beta: Operand, eps: number, options?: CallOptions): Promise<Float32Array>;
+  layerNorm(x: Operand, gamma: Operand, beta: Operand, eps: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   layerNorm(x: TypedArray, gamma: TypedArray, beta: TypedArray, rows: number, cols: number, eps: number, options: CallOptions & Keep): Promise<Tensor>;
-  layerNorm(x: TypedArray, gamma: TypedArray, beta: TypedArray, rows: number, cols: number, eps: number, options?: CallOptions): Promise<Float32Array>;
+  layerNorm(x: TypedArray, gamma: TypedArray, beta: TypedArray, rows: number, cols: number, eps: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** X + residual and layer_norm of that with gamma and beta, in one pass. */
   addLayerNorm(x: Operand, residual: Operand, gamma: Operand, beta: Operand, eps: number, options: CallOptions & Keep): Promise<[sum: Tensor, normed: Tensor]>;
-  addLayerNorm(x: Operand, residual: Operand, gamma: Operand, beta: Operand, eps: number, options?: CallOptions): Promise<[sum: Float32Array, normed: Float32Array]>;
+  addLayerNorm(x: Operand, residual: Operand, gamma: Operand, beta: Operand, eps: number, options?: CallOptions): Promise<[sum: Float32Array<ArrayBuffer>, normed: Float32Array<ArrayBuffer>]>;
   /**
    * The gradients of layer_norm for x, gamma and beta, where dy is that of its result; sums over rows have one order, always
    * the same. Where a row of dy holds infinities, those and NaN take turns in its dx.
    */
   layerNormBackward(x: Operand, gamma: Operand, beta: Operand, dy: Operand, eps: number, options: CallOptions & Keep): Promise<[dx: Tensor, dgamma: Tensor, dbeta: Tensor]>;
-  layerNormBackward(x: Operand, gamma: Operand, beta: Operand, dy: Operand, eps: number, options?: CallOptions): Promise<[dx: Float32Array, dgamma: Float32Array, dbeta: Float32Array]>;
+  layerNormBackward(x: Operand, gamma: Operand, beta: Operand, dy: Operand, eps: number, options?: CallOptions): Promise<[dx: Float32Array<ArrayBuffer>, dgamma: Float32Array<ArrayBuffer>, dbeta: Float32Array<ArrayBuffer>]>;
   /** X/√(mean(x²) + eps)·gamma of each row of the last axis. */
   rmsNorm(x: Operand, gamma: Operand, eps: number, options: CallOptions & Keep): Promise<Tensor>;
-  rmsNorm(x: Operand, gamma: Operand, eps: number, options?: CallOptions): Promise<Float32Array>;
+  rmsNorm(x: Operand, gamma: Operand, eps: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   rmsNorm(x: TypedArray, gamma: TypedArray, rows: number, cols: number, eps: number, options: CallOptions & Keep): Promise<Tensor>;
-  rmsNorm(x: TypedArray, gamma: TypedArray, rows: number, cols: number, eps: number, options?: CallOptions): Promise<Float32Array>;
+  rmsNorm(x: TypedArray, gamma: TypedArray, rows: number, cols: number, eps: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
    * Rms_norm(x)·wᵀ, the norm being that of the last axis with gamma [k]. x is [… k], weights are [n k] in f32, f16 or bf16,
    * all of one type; sums are f32. K = 0 sums up to 0. For up to 8 rows of x it is one kernel that reads each weight once;
    * beyond, it is the matmuls.
    */
   rmsNormMatvec(x: Operand, gamma: Operand, w: Operand, eps: number, options: CallOptions & Keep): Promise<Tensor>;
-  rmsNormMatvec(x: Operand, gamma: Operand, w: Operand, eps: number, options?: CallOptions): Promise<Float32Array>;
+  rmsNormMatvec(x: Operand, gamma: Operand, w: Operand, eps: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
    * Rms_norm(x)·gamma·silu(gate) of each row of the last axis (Mamba 2, gated delta nets); x and gate have one shape, gamma
    * is a row. A gate of −Inf counts as its limit, 0.
    */
   gatedRmsNorm(x: Operand, gate: Operand, gamma: Operand, eps: number, options: CallOptions & Keep): Promise<Tensor>;
-  gatedRmsNorm(x: Operand, gate: Operand, gamma: Operand, eps: number, options?: CallOptions): Promise<Float32Array>;
+  gatedRmsNorm(x: Operand, gate: Operand, gamma: Operand, eps: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** X + residual and rms_norm of that with gamma, in one pass: what stands between the layers of a transformer. */
   addRmsNorm(x: Operand, residual: Operand, gamma: Operand, eps: number, options: CallOptions & Keep): Promise<[sum: Tensor, normed: Tensor]>;
-  addRmsNorm(x: Operand, residual: Operand, gamma: Operand, eps: number, options?: CallOptions): Promise<[sum: Float32Array, normed: Float32Array]>;
+  addRmsNorm(x: Operand, residual: Operand, gamma: Operand, eps: number, options?: CallOptions): Promise<[sum: Float32Array<ArrayBuffer>, normed: Float32Array<ArrayBuffer>]>;
   /**
    * The gradients of rms_norm for x and gamma, where dy is that of its result; sums over rows have one order, always the
    * same.
    */
   rmsNormBackward(x: Operand, gamma: Operand, dy: Operand, eps: number, options: CallOptions & Keep): Promise<[dx: Tensor, dgamma: Tensor]>;
-  rmsNormBackward(x: Operand, gamma: Operand, dy: Operand, eps: number, options?: CallOptions): Promise<[dx: Float32Array, dgamma: Float32Array]>;
+  rmsNormBackward(x: Operand, gamma: Operand, dy: Operand, eps: number, options?: CallOptions): Promise<[dx: Float32Array<ArrayBuffer>, dgamma: Float32Array<ArrayBuffer>]>;
   /**
    * The sum of the squares of the elements, the square of norm_l2. 0 for an empty tensor. Squares beyond float32's range give
    * +Inf.
    */
   sumSquares(x: Operand, options: AxisOptions & CallOptions & Keep): Promise<Tensor>;
-  sumSquares(x: Operand, options?: AxisOptions & CallOptions): Promise<Float32Array>;
+  sumSquares(x: Operand, options?: AxisOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
    * The sums of the elements up to each one, along the last axis. From an Inf or NaN on, sums are what IEEE arithmetic makes
    * of them. Each sum is formed from blocks, whose sums are formed likewise: its error is bounded by 2e-6 of the sum of the
    * absolute values, for rows of any length.
    */
   cumsum(x: Operand, options: CumSumOptions & CallOptions & Keep): Promise<Tensor>;
-  cumsum(x: Operand, options?: CumSumOptions & CallOptions): Promise<Float32Array>;
+  cumsum(x: Operand, options?: CumSumOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
    * X, changed in place, with rows along the first axis replaced: the row that indices[j] names by updates[j]; updates has
    * the shape of indices with that of a row appended. Of several updates of a row the last one wins. An index outside the
@@ -715,26 +721,26 @@ export interface DeviceOperations {
    * scatter_add does. An id outside the vocabulary leaves its row unused.
    */
   embeddingBackward(table: Operand, ids: Operand, dy: Operand, options: CallOptions & Keep): Promise<Tensor>;
-  embeddingBackward(table: Operand, ids: Operand, dy: Operand, options?: CallOptions): Promise<Float32Array>;
+  embeddingBackward(table: Operand, ids: Operand, dy: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
    * The k largest elements of each row of the last axis in descending order, and their indices in the row, i32; both results
    * have k as their last axis. Of equal elements, which zeros of either sign are, those of lower index come first. NaN counts
    * as larger than every number, +Inf too.
    */
   topK(x: Operand, options: TopKOptions & CallOptions & Keep): Promise<[values: Tensor, indices: Tensor]>;
-  topK(x: Operand, options: TopKOptions & CallOptions): Promise<[values: Float32Array, indices: Int32Array]>;
+  topK(x: Operand, options: TopKOptions & CallOptions): Promise<[values: Float32Array<ArrayBuffer>, indices: Int32Array<ArrayBuffer>]>;
   /**
    * The gradients of swish(gate)·up for gate, which is dy·up·s·(1 + gate·(1−s)) with s = sigmoid(gate), and for up, which is
    * dy·swish(gate); all operands have one shape. At gate = ±Inf swish and its slope are their limits.
    */
   swigluBackward(gate: Operand, up: Operand, dy: Operand, options: CallOptions & Keep): Promise<[dgate: Tensor, dup: Tensor]>;
-  swigluBackward(gate: Operand, up: Operand, dy: Operand, options?: CallOptions): Promise<[dgate: Float32Array, dup: Float32Array]>;
+  swigluBackward(gate: Operand, up: Operand, dy: Operand, options?: CallOptions): Promise<[dgate: Float32Array<ArrayBuffer>, dup: Float32Array<ArrayBuffer>]>;
   /**
    * X·min(1, limit/√sumsq): x with its norm, of which sumsq is the square, limited. x where sumsq is 0, NaN where it is NaN
    * or negative. The sum of the squares of several tensors clips all of them by their common norm.
    */
   clipByNorm(x: Operand, sumsq: Operand, limit: number, options: CallOptions & Keep): Promise<Tensor>;
-  clipByNorm(x: Operand, sumsq: Operand, limit: number, options?: CallOptions): Promise<Float32Array>;
+  clipByNorm(x: Operand, sumsq: Operand, limit: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
    * One step of Adam (Kingma and Ba, 2015) or, with weight decay, AdamW (Loshchilov and Hutter, 2019): m = beta1·m +
    * (1−beta1)·grad, v = beta2·v + (1−beta2)·grad², p = p − lr·(m/(1−beta1ᵗ)/(√(v/(1−beta2ᵗ)) + eps) + weightDecay·p), where t
@@ -749,13 +755,13 @@ export interface DeviceOperations {
    * Padding is zeros: an infinite weight over padding gives NaN only where the input has elements.
    */
   conv2d(x: Operand, weights: Operand, options: Conv2DOptions & { bias?: Operand } & CallOptions & Keep): Promise<Tensor>;
-  conv2d(x: Operand, weights: Operand, options?: Conv2DOptions & { bias?: Operand } & CallOptions): Promise<Float32Array>;
+  conv2d(x: Operand, weights: Operand, options?: Conv2DOptions & { bias?: Operand } & CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** The largest element of each window over the last two axes. NaN if any element of the window is. */
   maxPool2d(x: Operand, options: PoolOptions & CallOptions & Keep): Promise<Tensor>;
-  maxPool2d(x: Operand, options: PoolOptions & CallOptions): Promise<Float32Array>;
+  maxPool2d(x: Operand, options: PoolOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** The mean of the elements of each window over the last two axes. Padding is not counted. */
   avgPool2d(x: Operand, options: PoolOptions & CallOptions & Keep): Promise<Tensor>;
-  avgPool2d(x: Operand, options: PoolOptions & CallOptions): Promise<Float32Array>;
+  avgPool2d(x: Operand, options: PoolOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
 }
 
 /** Every operation of the catalogue as a step of a batch. */
@@ -877,6 +883,11 @@ export interface BatchOperations {
    * activation leaves the sum.
    */
   biasActivation(x: BatchOperand, bias: BatchOperand, options?: BiasActivationOptions): Value;
+  /**
+   * Four words about the elements: how many are NaN, how many are ±Inf, the lowest index of a NaN and the lowest of an Inf.
+   * The words, i32, are the last axis of the result. An index is −1 where there is no such element. An empty tensor has none.
+   */
+  inspect(x: BatchOperand, options?: AxisOptions): Value;
   /** The gradient of softmax, p·(dy − Σp·dy) of each row of the last axis, where p is what softmax gave. */
   softmaxBackward(p: BatchOperand, dy: BatchOperand): Value;
   /**

@@ -82,6 +82,7 @@ export const operations = [
   { name: "lerp", operands: ["a", "b", "t"], variadic: false, extra: [], dims: [], numbers: [], results: 1, updates: 0, options: [] },
   { name: "swiglu", operands: ["a", "b"], variadic: false, extra: [], dims: [], numbers: [], results: 1, updates: 0, options: [] },
   { name: "biasActivation", operands: ["x", "bias"], variadic: false, extra: [], dims: [], numbers: [], results: 1, updates: 0, options: options.BiasActivationOptions },
+  { name: "inspect", operands: ["x"], variadic: false, extra: [], dims: [], numbers: [], results: 1, updates: 0, options: options.AxisOptions },
   { name: "softmaxBackward", operands: ["p", "dy"], variadic: false, extra: [], dims: [], numbers: [], results: 1, updates: 0, options: [] },
   { name: "crossEntropy", operands: ["logits", "targets"], variadic: false, extra: [], dims: [], numbers: [], results: 1, updates: 0, options: options.CrossEntropyOptions },
   { name: "crossEntropyBackward", operands: ["logits", "targets", "dloss"], variadic: false, extra: [], dims: [], numbers: [], results: 1, updates: 0, options: options.CrossEntropyOptions },

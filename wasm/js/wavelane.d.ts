@@ -243,16 +243,33 @@ export interface Batch extends BatchOperations {
   keep(value: Value): void;
   /** Runs everything recorded: resolves to what read and keep asked for, in their order. */
   run(options?: CallOptions): Promise<Array<Result | Tensor>>;
-  /** Compiles the batch for running it again and again. */
-  compile(options?: CallOptions): Promise<Plan>;
+  /**
+   * Compiles the batch for running it again and again. With tune, what the batch does is measured first wherever the device has
+   * several kernels for it, which takes up to some seconds per operation; the device then takes the fastest for operations of that
+   * kind and magnitude, in other batches too, as long as it is open.
+   */
+  compile(options?: CallOptions & { tune?: boolean }): Promise<Plan>;
   /** Forgets what was recorded. */
   close(): void;
+}
+
+/** What {@link Batch.compile} has measured: kernels that compute the same, by name. */
+export interface Measurement {
+  /** The kind of operation. */
+  readonly kind: string;
+  /** Its sizes, rounded to powers of two. */
+  readonly problem: string;
+  readonly winner: string;
+  /** The median time of each that is possible on the device. */
+  readonly milliseconds: Readonly<Record<string, number>>;
 }
 
 /** A compiled batch. Close it when it is no longer needed. */
 export interface Plan {
   readonly device: Device;
   readonly closed: boolean;
+  /** What was measured, if that was asked for. */
+  readonly measured: readonly Measurement[];
   /**
    * Replaces the data of a value made by {@link Batch.upload} or {@link Batch.input}, or the tensor of one made by
    * {@link Batch.import}, from the next run on. Its type and length must be the same.
@@ -299,6 +316,8 @@ export interface Kernel {
   readonly label: string;
   run(operands: readonly Operand[], launch: Launch & CallOptions & Keep): Promise<Tensor>;
   run(operands: readonly Operand[], launch: Launch & CallOptions): Promise<Result>;
+  readonly closed: boolean;
+  close(): void;
 }
 
 /** The base of all errors of this package. */

@@ -327,10 +327,10 @@ class Batch extends Held {
   }
 
   async compile(options) {
-    const { signal } = checkOptions(options, ["signal"], "compile");
-    const message = new Message(this.#finish("compile"));
-    const [handle] = await this.program.call(waiting.compile, message, { signal, operation: "compile", shapes: [] });
-    return new Plan(this, handle);
+    const { signal, tune } = checkOptions(options, ["signal", "tune"], "compile");
+    const message = new Message(this.#finish("compile"), tune ? 1 : 0);
+    const [handle, measured] = await this.program.call(waiting.compile, message, { signal, operation: "compile", shapes: [] });
+    return new Plan(this, handle, measured);
   }
 
   /** A batch ends when it is run or compiled: it holds copies of its inputs. */
@@ -346,9 +346,10 @@ class Plan extends Held {
   #batch; // holds the tensors that it was recorded with
   #tensors = new Map(); // set since, by the index of their value
 
-  constructor(batch, handle) {
+  constructor(batch, handle, measured) {
     super(batch.device, batch.program, handle);
     this.#batch = batch;
+    this.measured = Object.freeze(measured.map(Object.freeze));
   }
 
   setInput(value, data) {

@@ -4,7 +4,7 @@ struct Params {
     pairs: u32,
 }
 
-@group(0) @binding(0) var<storage, read> x: array<{{if eq .From "f32"}}vec2<f32>{{else}}u32{{end}}>;
+@group(0) @binding(0) var<storage, read> x: array<{{if eq .From "f32"}}vec2<f32>{{else if .F16}}vec2<f16>{{else}}u32{{end}}>;
 @group(0) @binding(1) var<storage, read_write> y: array<{{if eq .To "f32"}}vec2<f32>{{else}}u32{{end}}>;
 @group(0) @binding(2) var<uniform> p: Params;
 {{template "halves.wgsl" .To}}
@@ -15,6 +15,8 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
     if i >= p.pairs { return; }
 {{- if eq .From "f32"}}
     let v = x[i];
+{{- else if .F16}}
+    let v = vec2<f32>(x[i]);
 {{- else if eq .From "f16"}}
     let v = unpack2x16float(x[i]);
 {{- else}}

@@ -8,23 +8,15 @@ struct Params {
     tiles: u32, blocks: u32, // workgroups per plane, blocks of channels per group
     x0: u32, y0: u32,
     first: u32, last: u32, // rows of a filter, counted through all channels
+    inf: u32,
+{{- template "finish_scalars" .Finish}}
 }
 
 @group(0) @binding(0) var<storage, read> x: array<f32>;
 @group(0) @binding(1) var<storage, read> weights: array<f32>;
-{{- if .Bias}}
-@group(0) @binding(2) var<storage, read> bias: array<f32>;
-@group(0) @binding(3) var<storage, read_write> y: array<f32>;
-@group(0) @binding(4) var<uniform> p: Params;
-{{- else}}
-@group(0) @binding(2) var<storage, read_write> y: array<f32>;
-@group(0) @binding(3) var<uniform> p: Params;
-{{- end}}
-
-{{.Functions}}
-fn act(a: f32) -> f32 {
-    return {{.Expr}};
-}
+@group(0) @binding({{.Result}}) var<storage, read_write> y: array<f32>;
+@group(0) @binding({{add .Result 1}}) var<uniform> p: Params;
+{{template "finish" .Finish}}
 {{end}}
 {{template "conv_head" .}}
 {{$k := .}}
@@ -91,11 +83,9 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
 {{- range $i := seq .Channels}}
     if block + {{$i}}u < p.out_channels {
         let at = p.y0 + (z * p.out_channels + block + {{$i}}u) * size + place;
-    {{- if $k.Bias}}
-        let shift = bias[group * p.out_channels + block + {{$i}}u];
-    {{- end}}
-    {{- range $j := seq $k.Pixels}}
-        if place + {{mul $j $k.Lanes}}u < size { y[at + {{mul $j $k.Lanes}}u] = act(s{{$i}}_{{div $j 4}}[{{rem $j 4}}]{{if $k.Resume}} + y[at + {{mul $j $k.Lanes}}u]{{end}}{{if $k.Bias}} + shift{{end}}); }
+        let channel = group * p.out_channels + block + {{$i}}u;
+    {{- range $j := seq $k.Pixels}}{{$apart := mul $j $k.Lanes}}
+        if place + {{$apart}}u < size { y[at + {{$apart}}u] = finish(s{{$i}}_{{div $j 4}}[{{rem $j 4}}]{{if $k.Resume}} + y[at + {{$apart}}u]{{end}}, channel, place + {{$apart}}u, at + {{$apart}}u); }
     {{- end}}
     }
 {{- end}}

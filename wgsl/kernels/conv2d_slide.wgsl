@@ -72,11 +72,10 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
 {{- range $i := seq .Channels}}
     if block + {{$i}}u < p.out_channels {
         let at = p.y0 + ((z * p.out_channels + block + {{$i}}u) * p.out_height + oy) * p.out_width + ox;
-    {{- if $k.Bias}}
-        let shift = bias[group * p.out_channels + block + {{$i}}u];
-    {{- end}}
+        let channel = group * p.out_channels + block + {{$i}}u;
+        let place = oy * p.out_width + ox;
     {{- range $j := seq $k.Pixels}}
-        if ox + {{$j}}u < p.out_width { y[at + {{$j}}u] = act(s{{$i}}_{{div $j 4}}[{{rem $j 4}}]{{if $k.Resume}} + y[at + {{$j}}u]{{end}}{{if $k.Bias}} + shift{{end}}); }
+        if ox + {{$j}}u < p.out_width { y[at + {{$j}}u] = finish(s{{$i}}_{{div $j 4}}[{{rem $j 4}}]{{if $k.Resume}} + y[at + {{$j}}u]{{end}}, channel, place + {{$j}}u, at + {{$j}}u); }
     {{- end}}
     }
 {{- end}}

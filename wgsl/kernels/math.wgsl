@@ -10,6 +10,19 @@ fn nan() -> f32 {
     return bitcast<f32>(p.inf | 0x400000u);
 }
 
+// What inspect says of a single element: the bits of infinities and, above them, of NaN.
+fn special_number(x: f32, i: u32) -> vec4<u32> {
+    let magnitude = bitcast<u32>(x) & 0x7fffffffu;
+    let kinds = vec2(magnitude > 0x7f800000u, magnitude == 0x7f800000u);
+    return vec4(select(vec2(0u), vec2(1u), kinds), select(vec2(0xffffffffu), vec2(i), kinds));
+}
+
+// A value that compilers know nothing of: they may not take x − x for 0, or a sum of sums in another order. So an expression gives what
+// its operations give one by one.
+fn opaque(x: f32) -> f32 {
+    return bitcast<f32>(bitcast<u32>(x) ^ (p.inf & 1u));
+}
+
 fn nan_max(a: f32, b: f32) -> f32 {
     return select(select(max(a, b), b, is_nan(b)), a, is_nan(a));
 }

@@ -14,15 +14,15 @@ var<workgroup> tile_b: array<vec4<f32>, {{.SizeB}}>;
 fn store(row: u32, col: u32, at: u32, v: vec4<f32>) {
 {{- if .VecC}}
     if row < p.rows && col < p.cols {
-        res[(at + row * p.ldc + col) >> 2u] = vec4<f32>(finish(v.x, row, col), finish(v.y, row, col + 1u),
-            finish(v.z, row, col + 2u), finish(v.w, row, col + 3u));
+        let o = at + row * p.ldc + col;
+        res[o >> 2u] = finish(v, row, col, o);
     }
 {{- else}}
     if row < p.rows {
         let o = at + row * p.ldc;
     {{- range $j := seq 4}}
         let c{{$j}} = col + {{mul $j $p.Apart}}u;
-        if c{{$j}} < p.cols { res[o + c{{$j}}] = finish(v[{{$j}}], row, c{{$j}}); }
+        if c{{$j}} < p.cols { res[o + c{{$j}}] = finish(v[{{$j}}], row, c{{$j}}, o + c{{$j}}); }
     {{- end}}
     }
 {{- end}}

@@ -19,5 +19,6 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
     for (var k = first; k < end; k++) {
         sum += at_a(base_a + {{if .TransA}}k * p.lda + row{{else}}row * p.lda + k{{end}}) * at_b(base_b + {{if .TransB}}col * p.ldb + k{{else}}k * p.ldb + col{{end}});
     }
-    res[p.c0 + z * p.stride_c + row * p.ldc + col] = finish(sum, row, col);
+    let o = p.c0 + z * p.stride_c + row * p.ldc + col;
+    res[o] = finish(sum, row, col, o);
 }

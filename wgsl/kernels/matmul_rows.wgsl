@@ -7,7 +7,7 @@ var<workgroup> sums: array<vec4<f32>, {{mul .Lanes .Vectors}}>;
 
 @compute @workgroup_size({{.Lanes}})
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) grid: vec3<u32>,
-        @builtin(local_invocation_id) local: vec3<u32>) {
+        @builtin(local_invocation_id) local: vec3<u32>{{if .Subgroups}}, @builtin(subgroup_size) subgroup_size: u32{{end}}) {
     let id = linear_id(workgroup, grid);
     if id >= p.total { return; }
     let row = id % p.tiles * 4u;
@@ -32,6 +32,17 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
         s{{$v}} += vec4<f32>(dot(a0, b{{$v}}), dot(a1, b{{$v}}), dot(a2, b{{$v}}), dot(a3, b{{$v}}));
     {{- end}}
     }
+{{- if .Subgroups}}
+    let joined = min(subgroup_size, {{.Lanes}}u);
+{{- range $v := seq .Vectors}}
+    s{{$v}} = subgroupAdd(s{{$v}});
+{{- end}}
+    if local.x % joined == 0u {
+{{- range $v := seq .Vectors}}
+        sums[{{mul $v $p.Lanes}}u + local.x / joined] = s{{$v}};
+{{- end}}
+    }
+{{- else}}
 {{- range $v := seq .Vectors}}
     sums[{{mul $v $p.Lanes}}u + local.x] = s{{$v}};
 {{- end}}
@@ -43,16 +54,26 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
         {{- end}}
         }
     }
+{{- end}}
     workgroupBarrier();
     for (var i = local.x; i < {{mul 4 .Vectors}}u; i += {{.Lanes}}u) {
         let r = row + i % 4u;
         let v = i / 4u;
         if r < p.rows && v < p.cols {
+{{- if .Subgroups}}
+            var x = sums[v * {{.Lanes}}u][i % 4u];
+            for (var part = 1u; part < {{.Lanes}}u / joined; part++) {
+                x += sums[v * {{.Lanes}}u + part][i % 4u];
+            }
+{{- else}}
             let x = sums[v * {{.Lanes}}u][i % 4u];
+{{- end}}
         {{- if .Swap}}
-            res[p.c0 + z * p.stride_c + v * p.ldc + r] = finish(x, v, r);
+            let o = p.c0 + z * p.stride_c + v * p.ldc + r;
+            res[o] = finish(x, v, r, o);
         {{- else}}
-            res[p.c0 + z * p.stride_c + r * p.ldc + v] = finish(x, r, v);
+            let o = p.c0 + z * p.stride_c + r * p.ldc + v;
+            res[o] = finish(x, r, v, o);
         {{- end}}
         }
     }

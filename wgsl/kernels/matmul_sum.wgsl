@@ -15,5 +15,6 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
     }
     let row = e / p.cols;
     let col = e % p.cols;
-    res[p.c0 + i / part * p.stride_c + row * p.ldc + col] = finish(sum, row, col);
+    let o = p.c0 + i / part * p.stride_c + row * p.ldc + col;
+    res[o] = finish(sum, row, col, o);
 }

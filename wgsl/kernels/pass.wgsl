@@ -23,14 +23,12 @@ struct Params {
 {{end -}}
 @group(0) @binding({{len .Bindings}}) var<uniform> p: Params;
 
-{{if gt .Lanes 1 -}}
-var<workgroup> others: array<{{.Acc}}, {{.Workgroup}}>;
-{{end}}
+{{template "tree_head" .}}
 {{.Functions}}
 {{- .Text}}
 @compute @workgroup_size({{.Workgroup}})
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) grid: vec3<u32>,
-        @builtin(local_invocation_index) local: u32) {
+        @builtin(local_invocation_index) local: u32{{template "tree_inputs" .}}) {
     let lane = local % {{.Lanes}}u;
     let asked = p.first + linear_id(workgroup, grid) * {{div .Workgroup .Lanes}}u + local / {{.Lanes}}u;
     let task = min(asked, p.end - 1u); // threads beyond the end repeat the last task without writing
@@ -58,10 +56,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
         finish(acc, row);
     }
 {{- else}}
-{{- if gt .Lanes 1}}
-    workgroupBarrier();
-    acc = others[local - lane];
-{{- end}}
+{{- template "tree_all" .}}
     if asked < p.end {
         for (var i = start + lane; i < stop; i += {{.Lanes}}u) {
             finish(acc, row, i);

@@ -1,37 +1,29 @@
 {{/* Parts that the kernels of matmul share. */}}
 {{define "product_head"}}
-// One part of a product: res[z] = act(lhs[z]·rhs[z] + bias) over rows × cols with inner length depth. Offsets, row lengths (ld)
+// One part of a product: res[z] = finish(lhs[z]·rhs[z]) over rows × cols with inner length depth. Offsets, row lengths (ld)
 // and distances between matrices (stride) count elements.
 struct Params {
     rows: u32, cols: u32, depth: u32, total: u32,
     lda: u32, ldb: u32, ldc: u32, tiles: u32,
     a0: u32, b0: u32, c0: u32, tiles_across: u32,
-    stride_a: u32, stride_b: u32, stride_c: u32, bias0: u32,
+    stride_a: u32, stride_b: u32, stride_c: u32, row0: u32,
     splits: u32, split: u32, // parts of the inner loop, and their length
+    col0: u32, inf: u32,
+{{- template "finish_scalars" .Finish}}
 }
 
-@group(0) @binding(0) var<storage, read> lhs: array<{{if .HalfA}}{{if .VecA}}vec2<u32>{{else}}u32{{end}}{{else if .VecA}}vec4<f32>{{else}}f32{{end}}>;
+@group(0) @binding(0) var<storage, read> lhs: array<{{.TypeA}}>;
 {{- if .RHS}}
-@group(0) @binding({{.RHS}}) var<storage, read> rhs: array<{{if .HalfB}}{{if .VecB}}vec2<u32>{{else}}u32{{end}}{{else if .VecB}}vec4<f32>{{else}}f32{{end}}>;
-{{- end}}
-{{- if .Bias}}
-@group(0) @binding({{add .RHS 1}}) var<storage, read> bias: array<f32>;
+@group(0) @binding({{.RHS}}) var<storage, read> rhs: array<{{.TypeB}}>;
 {{- end}}
 @group(0) @binding({{sub .Uniform 1}}) var<storage, read_write> res: array<{{if .VecC}}vec4<f32>{{else}}f32{{end}}>;
 @group(0) @binding({{.Uniform}}) var<uniform> p: Params;
 
-{{.Functions}}
-fn act(a: f32) -> f32 {
-    return {{.Expr}};
-}
-
-fn finish(x: f32, row: u32, col: u32) -> f32 {
-    return act(x{{if eq .Bias "row"}} + bias[p.bias0 + row]{{else if eq .Bias "col"}} + bias[p.bias0 + col]{{end}});
-}
+{{template "finish" .Finish}}
 {{end}}
 
 {{define "product_element"}}
-{{- if .Half}}
+{{- if and .Half (not .F16)}}
 // A pair of {{.Half}} in a word.
 fn halves(word: u32) -> vec2<f32> {
 {{- if eq .Half "f16"}}
@@ -43,12 +35,12 @@ fn halves(word: u32) -> vec2<f32> {
 {{end}}
 {{- if not .VecA}}
 fn at_a(i: u32) -> f32 {
-    return {{if .HalfA}}halves(lhs[i >> 1u])[i & 1u]{{else}}lhs[i]{{end}};
+    return {{if not .HalfA}}lhs[i]{{else if .F16}}f32(lhs[i]){{else}}halves(lhs[i >> 1u])[i & 1u]{{end}};
 }
 {{end}}
 {{- if not .VecB}}
 fn at_b(i: u32) -> f32 {
-    return {{if .HalfB}}halves(rhs[i >> 1u])[i & 1u]{{else}}rhs[i]{{end}};
+    return {{if not .HalfB}}rhs[i]{{else if .F16}}f32(rhs[i]){{else}}halves(rhs[i >> 1u])[i & 1u]{{end}};
 }
 {{end}}
 {{end}}
@@ -58,7 +50,9 @@ fn at_b(i: u32) -> f32 {
 // Four elements of the matrix row that starts at element row, from column j on; columns from width on read as zero, whatever
 // lies there.
 fn load_a(row: u32, j: u32, width: u32) -> vec4<f32> {
-{{- if and .VecA .HalfA}}
+{{- if and .VecA .HalfA .F16}}
+    return vec4<f32>(lhs[(row + j) >> 2u]);
+{{- else if and .VecA .HalfA}}
     let w = lhs[(row + j) >> 2u];
     return vec4<f32>(halves(w.x), halves(w.y));
 {{- else if .VecA}}
@@ -71,7 +65,9 @@ fn load_a(row: u32, j: u32, width: u32) -> vec4<f32> {
 }
 
 fn load_b(row: u32, j: u32, width: u32) -> vec4<f32> {
-{{- if and .VecB .HalfB}}
+{{- if and .VecB .HalfB .F16}}
+    return vec4<f32>(rhs[(row + j) >> 2u]);
+{{- else if and .VecB .HalfB}}
     let w = rhs[(row + j) >> 2u];
     return vec4<f32>(halves(w.x), halves(w.y));
 {{- else if .VecB}}

@@ -11,19 +11,48 @@ struct Params {
     out_base: u32, // task at which the bound part of the result begins
     inf: u32,
     count: f32, // elements of a row, before any was reduced
+    vector_base: u32, // element at which the bound part of operands begins that are as long as a row
+    row_base: u32, // row at which that of operands begins with an element for each row
+{{- range $i := seq .Scalars}}
+    s{{$i}}: f32,
+{{- end}}
 }
 
-{{range $i, $name := .Operands -}}
-@group(0) @binding({{$i}}) var<storage, read> x{{$i}}: array<{{$.Element}}>;
+{{range $i, $b := .In -}}
+@group(0) @binding({{$i}}) var<storage, read> {{$b.Name}}: array<{{$b.Type}}>;
 {{end -}}
-@group(0) @binding({{len .Operands}}) var<storage, read_write> y: array<{{.Out}}>;
-@group(0) @binding({{add (len .Operands) 1}}) var<uniform> p: Params;
+@group(0) @binding({{.Result}}) var<storage, read_write> y: array<{{.Out}}>;
+@group(0) @binding({{add .Result 1}}) var<uniform> p: Params;
 
-{{if gt .Lanes 1 -}}
-var<workgroup> others: array<{{.Acc}}, {{.Workgroup}}>;
+{{template "tree_head" .}}
+{{if .Behind.Function}}{{template "finish" .Behind}}{{else}}{{.Behind.Functions}}{{end}}
+{{- if eq .Width 4}}
+fn element(e: u32, row: u32, origin: u32) -> f32 {
+{{- range $i, $reach := .Before}}
+    let v{{$i}} = x{{$i}}
+    {{- if eq $reach "each"}}[e / 4u][e % 4u];
+    {{- else if eq $reach "column"}}[e - (origin + p.vector_base)];
+    {{- else if eq $reach "row"}}[row - p.row_base];
+    {{- else}}[0];
+    {{- end}}
+{{- end}}
+    return {{.One}};
+}
+
+fn four(unit: u32, row: u32, origin: u32) -> vec4<f32> {
+    let j = 4u * unit - (origin + p.vector_base);
+{{- range $i, $reach := .Before}}
+    let v{{$i}} =
+    {{- if eq $reach "each"}} x{{$i}}[unit];
+    {{- else if eq $reach "column"}} vec4(x{{$i}}[j], x{{$i}}[j + 1u], x{{$i}}[j + 2u], x{{$i}}[j + 3u]);
+    {{- else if eq $reach "row"}} vec4(x{{$i}}[row - p.row_base]);
+    {{- else}} vec4(x{{$i}}[0]);
+    {{- end}}
+{{- end}}
+    return {{.Four}};
+}
 {{end}}
-{{.Functions}}
-fn value({{range $i, $name := .Operands}}{{$name}}: {{$.Scalar}}, {{end}}i: u32) -> {{.Acc}} {
+fn value(a: {{.Scalar}}, {{if .Other}}b: {{.Scalar}}, {{end}}i: u32) -> {{.Acc}} {
     return {{.Value}};
 }
 
@@ -31,13 +60,13 @@ fn merge(a: {{.Acc}}, b: {{.Acc}}) -> {{.Acc}} {
     return {{.Merge}};
 }
 
-fn finish(a: {{.Acc}}) -> {{.Out}} {
+fn outcome(a: {{.Acc}}) -> {{.Out}} {
     return {{.Finish}};
 }
 
 @compute @workgroup_size({{.Workgroup}})
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) grid: vec3<u32>,
-        @builtin(local_invocation_index) local: u32) {
+        @builtin(local_invocation_index) local: u32{{template "tree_inputs" .}}) {
     let task = p.first + linear_id(workgroup, grid) * {{div .Workgroup .Lanes}}u + local / {{.Lanes}}u;
     let lane = local % {{.Lanes}}u;
 {{- range $c, $lane := .Columns}}
@@ -57,10 +86,10 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
         let full_low = min((low + 3u) & ~3u, high);
         let full_high = max(high & ~3u, full_low);
         for (var e = low + lane; e < full_low; e += {{.Lanes}}u) {
-            acc0 = merge(acc0, value({{range $o, $name := .Operands}}x{{$o}}[e / 4u][e % 4u], {{end}}e - origin));
+            acc0 = merge(acc0, value(element(e, row, origin), {{if .Other}}other[e / 4u][e % 4u], {{end}}e - origin));
         }
         for (var e = full_high + lane; e < high; e += {{.Lanes}}u) {
-            acc0 = merge(acc0, value({{range $o, $name := .Operands}}x{{$o}}[e / 4u][e % 4u], {{end}}e - origin));
+            acc0 = merge(acc0, value(element(e, row, origin), {{if .Other}}other[e / 4u][e % 4u], {{end}}e - origin));
         }
 {{- end}}
         var unit = full_low / {{.Width}}u + lane;
@@ -70,11 +99,12 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
             var run{{$c}} = {{$.Acc}}({{$.Identity}});
 {{- end}}
             for (var k = 0u; k < {{.Run}}u && unit < last; k++) {
-{{- range $o, $name := .Operands}}
-                let {{$name}} = x{{$o}}[unit];
+                let a = {{if eq .Width 4}}four(unit, row, origin){{else}}x0[unit]{{end}};
+{{- if .Other}}
+                let b = other[unit];
 {{- end}}
 {{- range $c, $lane := .Columns}}
-                run{{$c}} = merge(run{{$c}}, value({{range $.Operands}}{{.}}{{$lane}}, {{end}}unit * {{$.Width}}u + {{$c}}u - origin));
+                run{{$c}} = merge(run{{$c}}, value(a{{$lane}}, {{if $.Other}}b{{$lane}}, {{end}}unit * {{$.Width}}u + {{$c}}u - origin));
 {{- end}}
                 unit += {{.Lanes}}u;
             }
@@ -85,6 +115,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
     }
     var acc = {{if gt .Width 1}}merge(merge(acc0, acc1), merge(acc2, acc3)){{else}}acc0{{end}};
 {{- template "tree.wgsl" .}}    if lane == 0u && task < p.end {
-        y[task - p.out_base] = finish(acc);
+        let at = task - p.out_base;
+        y[at] = {{if .Behind.Function}}finish(outcome(acc), 0u, 0u, at){{else}}outcome(acc){{end}};
     }
 }

@@ -23,20 +23,24 @@ type Operands struct {
 	Bias    []float32 // per column or row as the epilogue says; nil for none
 	// HalfA and HalfB stand for A or B, which are nil then, in plans that allow it; see [Plan.Halves].
 	HalfA, HalfB Half
+	Context      any // of the epilogue
 }
 
-// Epilogue is what is done to elements of C when their sums are complete: first the bias is added, then the activation runs.
+// Epilogue is what is done to elements of C when their sums are complete: first the bias is added, then they are finished.
 type Epilogue struct {
-	BiasRows bool              // Bias has an element per row of C, not per column
-	Act      func(y []float32) // in place, on any part of a row; nil for none. It may run on several parts at a time
-	ActNS    float64           // what an element of it costs
+	BiasRows bool // Bias has an element per row of C, not per column
+	// Finish changes y in place: part of a row of C, or of its only column, from element at of C on. It may run on several
+	// parts at a time. Nil for nothing.
+	Finish   func(context any, y []float32, at int)
+	FinishNS float64 // what an element of it costs
 }
 
-// apply finishes rows of C: m×n elements from row i and column j on, which c holds from its first element on.
+// apply finishes rows of C: m×n elements from row i and column j on, where c begins, which goes to the end of C.
 func (p *Product) apply(o *Operands, c []float32, i, j, m, n int) {
-	if o.Bias == nil && p.Act == nil {
+	if o.Bias == nil && p.Finish == nil {
 		return
 	}
+	at := len(o.C) - len(c)
 	for r := range m {
 		y := c[r*p.LDC:][:n]
 		switch {
@@ -46,8 +50,8 @@ func (p *Product) apply(o *Operands, c []float32, i, j, m, n int) {
 		default:
 			kernels.Add(y, y, o.Bias[j:][:n])
 		}
-		if p.Act != nil {
-			p.Act(y)
+		if p.Finish != nil {
+			p.Finish(o.Context, y, at+r*p.LDC)
 		}
 	}
 }

@@ -86,7 +86,7 @@ func (p *problem) solve(r *rand.Rand) {
 					sum += v
 					size += math.Abs(v)
 				}
-				if p.Act != nil {
+				if p.Finish != nil {
 					sum = max(sum, 0)
 				}
 				p.want[at], p.bound[at] = sum, 2e-6*size
@@ -95,7 +95,7 @@ func (p *problem) solve(r *rand.Rand) {
 	}
 }
 
-func relu(y []float32) {
+func relu(_ any, y []float32, _ int) {
 	for i, v := range y {
 		y[i] = max(v, 0)
 	}
@@ -123,7 +123,7 @@ func (p *problem) random(r *rand.Rand) {
 		p.Bias, p.BiasRows = normal(r, p.M), true
 	}
 	if r.IntN(2) == 0 {
-		p.Act, p.ActNS = relu, 0.1
+		p.Finish, p.FinishNS = relu, 0.1
 	}
 	p.solve(r)
 }

@@ -192,15 +192,15 @@ func (pl *Plan) Phase(i int) (units int, ns float64) {
 	area := float64(pl.rows * pl.cols)
 	switch {
 	case pl.kind == scaled:
-		return pl.Batch * pl.M, 10 + float64(pl.N)*(0.2+pl.ActNS)
+		return pl.Batch * pl.M, 10 + float64(pl.N)*(0.2+pl.FinishNS)
 	case pl.kind == vectors && i == 0:
-		return pl.Batch * pl.across * pl.splits, 20 + float64(pl.cols)*(vectorNS*float64(pl.kc)+pl.ActNS)
+		return pl.Batch * pl.across * pl.splits, 20 + float64(pl.cols)*(vectorNS*float64(pl.kc)+pl.FinishNS)
 	case pl.kind == vectors:
-		return pl.Batch * pl.across, 20 + float64(pl.cols)*(0.5*float64(pl.splits)+pl.ActNS)
+		return pl.Batch * pl.across, 20 + float64(pl.cols)*(0.5*float64(pl.splits)+pl.FinishNS)
 	case pl.kind == direct && i == 0:
-		return pl.Batch * pl.across * pl.splits, 20 + area*(pl.s.rate()*float64(min(pl.K, pl.perSplit*pl.kc))+pl.ActNS)
+		return pl.Batch * pl.across * pl.splits, 20 + area*(pl.s.rate()*float64(min(pl.K, pl.perSplit*pl.kc))+pl.FinishNS)
 	case pl.kind == direct:
-		return pl.Batch * pl.M, 10 + float64(pl.N)*(0.2*float64(pl.splits)+pl.ActNS)
+		return pl.Batch * pl.M, 10 + float64(pl.N)*(0.2*float64(pl.splits)+pl.FinishNS)
 	case i%2 == 0:
 		b := pl.slab(i / 2)
 		items := b.items
@@ -210,7 +210,7 @@ func (pl *Plan) Phase(i int) (units int, ns float64) {
 		return items * ceilDiv(b.steps, pl.kc) * ceilDiv(b.cols, packGroup*pl.s.nr), 0.3 * float64(pl.kc*packGroup*pl.s.nr)
 	}
 	b := pl.slab(i / 2)
-	return b.items * pl.down * ceilDiv(b.cols, pl.cols), area * (pl.s.rate()*float64(b.steps) + pl.ActNS)
+	return b.items * pl.down * ceilDiv(b.cols, pl.cols), area * (pl.s.rate()*float64(b.steps) + pl.FinishNS)
 }
 
 // Do computes units lo ≤ u < hi of a phase. Scratch is as long as Scratch says and the same for all phases of a run. When stop,

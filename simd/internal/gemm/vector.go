@@ -226,8 +226,8 @@ func (p *Product) deliver(y []float32, w *vector, o *Operands, item, j int) {
 	default: // one for all
 		kernels.AddScalar(y, y, o.Bias[0])
 	}
-	if p.Act != nil {
-		p.Act(y)
+	if p.Finish != nil {
+		p.Finish(o.Context, y, len(o.C)-len(c))
 	}
 	if w.inC == 1 {
 		copy(c, y)

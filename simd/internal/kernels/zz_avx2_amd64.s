@@ -2890,6 +2890,10 @@ TEXT ·clipAVX2(SB), NOSPLIT, $0-32
 	XORL         AX, AX
 	VBROADCASTSS low+24(FP), Y15
 	VBROADCASTSS high+28(FP), Y14
+	VCMPPS       $0x04, Y15, Y15, Y0
+	VCMPPS       $0x04, Y14, Y14, Y1
+	VORPS        Y1, Y0, Y0
+	VANDPS       constants<>+224(SB), Y0, Y13
 	CMPQ         CX, $0x00000100
 	JLT          loops
 	MOVQ         DI, R8
@@ -2913,30 +2917,18 @@ mainLoop:
 	VMOVUPS 32(SI)(AX*4), Y1
 	VMOVUPS 64(SI)(AX*4), Y2
 	VMOVUPS 96(SI)(AX*4), Y3
-	VCMPPS  $0x03, Y0, Y0, Y4
-	VCMPPS  $0x03, Y1, Y1, Y5
-	VCMPPS  $0x03, Y2, Y2, Y6
-	VCMPPS  $0x03, Y3, Y3, Y7
-	VMAXPS  Y15, Y0, Y0
-	VMAXPS  Y15, Y1, Y1
-	VMAXPS  Y15, Y2, Y2
-	VMAXPS  Y15, Y3, Y3
-	VORPS   Y4, Y0, Y0
-	VORPS   Y5, Y1, Y1
-	VORPS   Y6, Y2, Y2
-	VORPS   Y7, Y3, Y3
-	VCMPPS  $0x03, Y0, Y0, Y4
-	VCMPPS  $0x03, Y1, Y1, Y5
-	VCMPPS  $0x03, Y2, Y2, Y6
-	VCMPPS  $0x03, Y3, Y3, Y7
-	VMINPS  Y14, Y0, Y0
-	VMINPS  Y14, Y1, Y1
-	VMINPS  Y14, Y2, Y2
-	VMINPS  Y14, Y3, Y3
-	VORPS   Y4, Y0, Y0
-	VORPS   Y5, Y1, Y1
-	VORPS   Y6, Y2, Y2
-	VORPS   Y7, Y3, Y3
+	VMAXPS  Y0, Y15, Y0
+	VMAXPS  Y1, Y15, Y1
+	VMAXPS  Y2, Y15, Y2
+	VMAXPS  Y3, Y15, Y3
+	VMINPS  Y0, Y14, Y0
+	VMINPS  Y1, Y14, Y1
+	VMINPS  Y2, Y14, Y2
+	VMINPS  Y3, Y14, Y3
+	VORPS   Y13, Y0, Y0
+	VORPS   Y13, Y1, Y1
+	VORPS   Y13, Y2, Y2
+	VORPS   Y13, Y3, Y3
 	VMOVUPS Y0, (DI)(AX*4)
 	VMOVUPS Y1, 32(DI)(AX*4)
 	VMOVUPS Y2, 64(DI)(AX*4)
@@ -2953,12 +2945,9 @@ single:
 
 singleLoop:
 	VMOVUPS (SI)(AX*4), Y0
-	VCMPPS  $0x03, Y0, Y0, Y1
-	VMAXPS  Y15, Y0, Y0
-	VORPS   Y1, Y0, Y0
-	VCMPPS  $0x03, Y0, Y0, Y1
-	VMINPS  Y14, Y0, Y0
-	VORPS   Y1, Y0, Y0
+	VMAXPS  Y0, Y15, Y0
+	VMINPS  Y0, Y14, Y0
+	VORPS   Y13, Y0, Y0
 	VMOVUPS Y0, (DI)(AX*4)
 	ADDQ    $0x08, AX
 	CMPQ    AX, R8
@@ -2976,12 +2965,9 @@ masked:
 	LEAQ       (R10)(R9*4), R10
 	VMOVUPS    (R10), Y0
 	VMASKMOVPS (SI)(AX*4), Y0, Y1
-	VCMPPS     $0x03, Y1, Y1, Y2
-	VMAXPS     Y15, Y1, Y1
-	VORPS      Y2, Y1, Y1
-	VCMPPS     $0x03, Y1, Y1, Y2
-	VMINPS     Y14, Y1, Y1
-	VORPS      Y2, Y1, Y1
+	VMAXPS     Y1, Y15, Y1
+	VMINPS     Y1, Y14, Y1
+	VORPS      Y13, Y1, Y1
 	VMASKMOVPS Y1, Y0, (DI)(AX*4)
 	ADDQ       R8, AX
 	CMPQ       AX, CX
@@ -3009,30 +2995,18 @@ streamLoop:
 	PREFETCHT1 2112(SI)(AX*4)
 	VMOVUPS    64(SI)(AX*4), Y2
 	VMOVUPS    96(SI)(AX*4), Y3
-	VCMPPS     $0x03, Y0, Y0, Y4
-	VCMPPS     $0x03, Y1, Y1, Y5
-	VCMPPS     $0x03, Y2, Y2, Y6
-	VCMPPS     $0x03, Y3, Y3, Y7
-	VMAXPS     Y15, Y0, Y0
-	VMAXPS     Y15, Y1, Y1
-	VMAXPS     Y15, Y2, Y2
-	VMAXPS     Y15, Y3, Y3
-	VORPS      Y4, Y0, Y0
-	VORPS      Y5, Y1, Y1
-	VORPS      Y6, Y2, Y2
-	VORPS      Y7, Y3, Y3
-	VCMPPS     $0x03, Y0, Y0, Y4
-	VCMPPS     $0x03, Y1, Y1, Y5
-	VCMPPS     $0x03, Y2, Y2, Y6
-	VCMPPS     $0x03, Y3, Y3, Y7
-	VMINPS     Y14, Y0, Y0
-	VMINPS     Y14, Y1, Y1
-	VMINPS     Y14, Y2, Y2
-	VMINPS     Y14, Y3, Y3
-	VORPS      Y4, Y0, Y0
-	VORPS      Y5, Y1, Y1
-	VORPS      Y6, Y2, Y2
-	VORPS      Y7, Y3, Y3
+	VMAXPS     Y0, Y15, Y0
+	VMAXPS     Y1, Y15, Y1
+	VMAXPS     Y2, Y15, Y2
+	VMAXPS     Y3, Y15, Y3
+	VMINPS     Y0, Y14, Y0
+	VMINPS     Y1, Y14, Y1
+	VMINPS     Y2, Y14, Y2
+	VMINPS     Y3, Y14, Y3
+	VORPS      Y13, Y0, Y0
+	VORPS      Y13, Y1, Y1
+	VORPS      Y13, Y2, Y2
+	VORPS      Y13, Y3, Y3
 	VMOVNTPS   Y0, (DI)(AX*4)
 	VMOVNTPS   Y1, 32(DI)(AX*4)
 	VMOVNTPS   Y2, 64(DI)(AX*4)
@@ -3314,10 +3288,10 @@ loops:
 	CMPQ    AX, R8
 	JGT     single
 	VXORPS  X15, X15, X15
-	VMOVAPS constants<>+224(SB), Y14
-	VMOVAPS constants<>+256(SB), Y13
-	VMOVAPS constants<>+288(SB), Y12
-	VMOVAPS constants<>+320(SB), Y11
+	VMOVAPS constants<>+256(SB), Y14
+	VMOVAPS constants<>+288(SB), Y13
+	VMOVAPS constants<>+320(SB), Y12
+	VMOVAPS constants<>+352(SB), Y11
 	PCALIGN $0x20
 
 mainLoop:
@@ -3365,14 +3339,14 @@ single:
 
 singleLoop:
 	VMOVUPS (SI)(AX*4), Y0
-	VADDPS  constants<>+288(SB), Y0, Y1
+	VADDPS  constants<>+320(SB), Y0, Y1
 	VXORPS  X2, X2, X2
 	VMAXPS  Y1, Y2, Y1
-	VMOVAPS constants<>+224(SB), Y2
-	VMINPS  Y1, Y2, Y1
 	VMOVAPS constants<>+256(SB), Y2
+	VMINPS  Y1, Y2, Y1
+	VMOVAPS constants<>+288(SB), Y2
 	VMAXPS  Y0, Y2, Y0
-	VMULPS  constants<>+320(SB), Y1, Y1
+	VMULPS  constants<>+352(SB), Y1, Y1
 	VMULPS  Y1, Y0, Y0
 	VMOVUPS Y0, (DI)(AX*4)
 	ADDQ    $0x08, AX
@@ -3391,14 +3365,14 @@ masked:
 	LEAQ       (R10)(R9*4), R10
 	VMOVUPS    (R10), Y0
 	VMASKMOVPS (SI)(AX*4), Y0, Y1
-	VADDPS     constants<>+288(SB), Y1, Y2
+	VADDPS     constants<>+320(SB), Y1, Y2
 	VXORPS     X3, X3, X3
 	VMAXPS     Y2, Y3, Y2
-	VMOVAPS    constants<>+224(SB), Y3
-	VMINPS     Y2, Y3, Y2
 	VMOVAPS    constants<>+256(SB), Y3
+	VMINPS     Y2, Y3, Y2
+	VMOVAPS    constants<>+288(SB), Y3
 	VMAXPS     Y1, Y3, Y1
-	VMULPS     constants<>+320(SB), Y2, Y2
+	VMULPS     constants<>+352(SB), Y2, Y2
 	VMULPS     Y2, Y1, Y1
 	VMASKMOVPS Y1, Y0, (DI)(AX*4)
 	ADDQ       R8, AX
@@ -3419,10 +3393,10 @@ stream:
 	CMPQ    AX, R8
 	JGT     loops
 	VXORPS  X15, X15, X15
-	VMOVAPS constants<>+224(SB), Y14
-	VMOVAPS constants<>+256(SB), Y13
-	VMOVAPS constants<>+288(SB), Y12
-	VMOVAPS constants<>+320(SB), Y11
+	VMOVAPS constants<>+256(SB), Y14
+	VMOVAPS constants<>+288(SB), Y13
+	VMOVAPS constants<>+320(SB), Y12
+	VMOVAPS constants<>+352(SB), Y11
 	PCALIGN $0x20
 
 streamLoop:
@@ -3476,14 +3450,14 @@ TEXT ·expAVX2(SB), NOSPLIT, $0-24
 	LEAQ    -16(CX), R8
 	CMPQ    AX, R8
 	JGT     single
-	VMOVAPS constants<>+352(SB), Y15
-	VMOVAPS constants<>+384(SB), Y14
-	VMOVAPS constants<>+416(SB), Y13
-	VMOVAPS constants<>+448(SB), Y12
-	VMOVAPS constants<>+480(SB), Y11
-	VMOVAPS constants<>+512(SB), Y10
-	VMOVAPS constants<>+544(SB), Y9
-	VMOVAPS constants<>+576(SB), Y8
+	VMOVAPS constants<>+384(SB), Y15
+	VMOVAPS constants<>+416(SB), Y14
+	VMOVAPS constants<>+448(SB), Y13
+	VMOVAPS constants<>+480(SB), Y12
+	VMOVAPS constants<>+512(SB), Y11
+	VMOVAPS constants<>+544(SB), Y10
+	VMOVAPS constants<>+576(SB), Y9
+	VMOVAPS constants<>+608(SB), Y8
 	PCALIGN $0x20
 
 mainLoop:
@@ -3509,14 +3483,14 @@ mainLoop:
 	VFMADD213PS  Y8, Y0, Y6
 	VMOVAPS      Y9, Y7
 	VFMADD213PS  Y8, Y1, Y7
-	VFMADD213PS  constants<>+608(SB), Y0, Y6
-	VFMADD213PS  constants<>+608(SB), Y1, Y7
 	VFMADD213PS  constants<>+640(SB), Y0, Y6
 	VFMADD213PS  constants<>+640(SB), Y1, Y7
 	VFMADD213PS  constants<>+672(SB), Y0, Y6
 	VFMADD213PS  constants<>+672(SB), Y1, Y7
 	VFMADD213PS  constants<>+704(SB), Y0, Y6
 	VFMADD213PS  constants<>+704(SB), Y1, Y7
+	VFMADD213PS  constants<>+736(SB), Y0, Y6
+	VFMADD213PS  constants<>+736(SB), Y1, Y7
 	VFMADD231PS  Y6, Y4, Y0
 	VFMADD231PS  Y7, Y5, Y1
 	VPSLLD       $0x17, Y2, Y2
@@ -3539,22 +3513,22 @@ single:
 
 singleLoop:
 	VMOVUPS      (SI)(AX*4), Y0
-	VMOVAPS      constants<>+352(SB), Y1
-	VMINPS       Y0, Y1, Y0
 	VMOVAPS      constants<>+384(SB), Y1
-	VMAXPS       Y0, Y1, Y0
+	VMINPS       Y0, Y1, Y0
 	VMOVAPS      constants<>+416(SB), Y1
-	VFMADD231PS  constants<>+448(SB), Y0, Y1
-	VSUBPS       constants<>+416(SB), Y1, Y2
-	VFNMADD231PS constants<>+480(SB), Y2, Y0
+	VMAXPS       Y0, Y1, Y0
+	VMOVAPS      constants<>+448(SB), Y1
+	VFMADD231PS  constants<>+480(SB), Y0, Y1
+	VSUBPS       constants<>+448(SB), Y1, Y2
 	VFNMADD231PS constants<>+512(SB), Y2, Y0
+	VFNMADD231PS constants<>+544(SB), Y2, Y0
 	VMULPS       Y0, Y0, Y2
-	VMOVAPS      constants<>+576(SB), Y3
-	VFMADD231PS  constants<>+544(SB), Y0, Y3
-	VFMADD213PS  constants<>+608(SB), Y0, Y3
+	VMOVAPS      constants<>+608(SB), Y3
+	VFMADD231PS  constants<>+576(SB), Y0, Y3
 	VFMADD213PS  constants<>+640(SB), Y0, Y3
 	VFMADD213PS  constants<>+672(SB), Y0, Y3
 	VFMADD213PS  constants<>+704(SB), Y0, Y3
+	VFMADD213PS  constants<>+736(SB), Y0, Y3
 	VFMADD231PS  Y3, Y2, Y0
 	VPSLLD       $0x17, Y1, Y1
 	VFMADD213PS  Y1, Y1, Y0
@@ -3574,22 +3548,22 @@ tail:
 	LEAQ         (R10)(R9*4), R10
 	VMOVUPS      (R10), Y0
 	VMASKMOVPS   (SI)(AX*4), Y0, Y1
-	VMOVAPS      constants<>+352(SB), Y2
-	VMINPS       Y1, Y2, Y1
 	VMOVAPS      constants<>+384(SB), Y2
-	VMAXPS       Y1, Y2, Y1
+	VMINPS       Y1, Y2, Y1
 	VMOVAPS      constants<>+416(SB), Y2
-	VFMADD231PS  constants<>+448(SB), Y1, Y2
-	VSUBPS       constants<>+416(SB), Y2, Y3
-	VFNMADD231PS constants<>+480(SB), Y3, Y1
+	VMAXPS       Y1, Y2, Y1
+	VMOVAPS      constants<>+448(SB), Y2
+	VFMADD231PS  constants<>+480(SB), Y1, Y2
+	VSUBPS       constants<>+448(SB), Y2, Y3
 	VFNMADD231PS constants<>+512(SB), Y3, Y1
+	VFNMADD231PS constants<>+544(SB), Y3, Y1
 	VMULPS       Y1, Y1, Y3
-	VMOVAPS      constants<>+576(SB), Y4
-	VFMADD231PS  constants<>+544(SB), Y1, Y4
-	VFMADD213PS  constants<>+608(SB), Y1, Y4
+	VMOVAPS      constants<>+608(SB), Y4
+	VFMADD231PS  constants<>+576(SB), Y1, Y4
 	VFMADD213PS  constants<>+640(SB), Y1, Y4
 	VFMADD213PS  constants<>+672(SB), Y1, Y4
 	VFMADD213PS  constants<>+704(SB), Y1, Y4
+	VFMADD213PS  constants<>+736(SB), Y1, Y4
 	VFMADD231PS  Y4, Y3, Y1
 	VPSLLD       $0x17, Y2, Y2
 	VFMADD213PS  Y2, Y2, Y1
@@ -3612,11 +3586,11 @@ TEXT ·expSubAVX2(SB), NOSPLIT, $0-36
 	LEAQ         -16(CX), R8
 	CMPQ         AX, R8
 	JGT          single
-	VMOVAPS      constants<>+352(SB), Y12
-	VMOVAPS      constants<>+384(SB), Y11
-	VMOVAPS      constants<>+416(SB), Y10
-	VMOVAPS      constants<>+448(SB), Y9
-	VMOVAPS      constants<>+480(SB), Y8
+	VMOVAPS      constants<>+384(SB), Y12
+	VMOVAPS      constants<>+416(SB), Y11
+	VMOVAPS      constants<>+448(SB), Y10
+	VMOVAPS      constants<>+480(SB), Y9
+	VMOVAPS      constants<>+512(SB), Y8
 	VXORPS       X14, X14, X14
 	PCALIGN      $0x20
 
@@ -3637,22 +3611,22 @@ mainLoop:
 	VSUBPS       Y10, Y3, Y5
 	VFNMADD231PS Y8, Y4, Y0
 	VFNMADD231PS Y8, Y5, Y1
-	VFNMADD231PS constants<>+512(SB), Y4, Y0
-	VFNMADD231PS constants<>+512(SB), Y5, Y1
+	VFNMADD231PS constants<>+544(SB), Y4, Y0
+	VFNMADD231PS constants<>+544(SB), Y5, Y1
 	VMULPS       Y0, Y0, Y4
 	VMULPS       Y1, Y1, Y5
-	VMOVAPS      constants<>+576(SB), Y6
-	VFMADD231PS  constants<>+544(SB), Y0, Y6
-	VMOVAPS      constants<>+576(SB), Y7
-	VFMADD231PS  constants<>+544(SB), Y1, Y7
-	VFMADD213PS  constants<>+608(SB), Y0, Y6
-	VFMADD213PS  constants<>+608(SB), Y1, Y7
+	VMOVAPS      constants<>+608(SB), Y6
+	VFMADD231PS  constants<>+576(SB), Y0, Y6
+	VMOVAPS      constants<>+608(SB), Y7
+	VFMADD231PS  constants<>+576(SB), Y1, Y7
 	VFMADD213PS  constants<>+640(SB), Y0, Y6
 	VFMADD213PS  constants<>+640(SB), Y1, Y7
 	VFMADD213PS  constants<>+672(SB), Y0, Y6
 	VFMADD213PS  constants<>+672(SB), Y1, Y7
 	VFMADD213PS  constants<>+704(SB), Y0, Y6
 	VFMADD213PS  constants<>+704(SB), Y1, Y7
+	VFMADD213PS  constants<>+736(SB), Y0, Y6
+	VFMADD213PS  constants<>+736(SB), Y1, Y7
 	VFMADD231PS  Y6, Y4, Y0
 	VFMADD231PS  Y7, Y5, Y1
 	VPSLLD       $0x17, Y2, Y2
@@ -3679,22 +3653,22 @@ single:
 singleLoop:
 	VMOVUPS      (SI)(AX*4), Y0
 	VSUBPS       Y13, Y0, Y0
-	VMOVAPS      constants<>+352(SB), Y1
-	VMINPS       Y0, Y1, Y0
 	VMOVAPS      constants<>+384(SB), Y1
-	VMAXPS       Y0, Y1, Y0
+	VMINPS       Y0, Y1, Y0
 	VMOVAPS      constants<>+416(SB), Y1
-	VFMADD231PS  constants<>+448(SB), Y0, Y1
-	VSUBPS       constants<>+416(SB), Y1, Y2
-	VFNMADD231PS constants<>+480(SB), Y2, Y0
+	VMAXPS       Y0, Y1, Y0
+	VMOVAPS      constants<>+448(SB), Y1
+	VFMADD231PS  constants<>+480(SB), Y0, Y1
+	VSUBPS       constants<>+448(SB), Y1, Y2
 	VFNMADD231PS constants<>+512(SB), Y2, Y0
+	VFNMADD231PS constants<>+544(SB), Y2, Y0
 	VMULPS       Y0, Y0, Y2
-	VMOVAPS      constants<>+576(SB), Y3
-	VFMADD231PS  constants<>+544(SB), Y0, Y3
-	VFMADD213PS  constants<>+608(SB), Y0, Y3
+	VMOVAPS      constants<>+608(SB), Y3
+	VFMADD231PS  constants<>+576(SB), Y0, Y3
 	VFMADD213PS  constants<>+640(SB), Y0, Y3
 	VFMADD213PS  constants<>+672(SB), Y0, Y3
 	VFMADD213PS  constants<>+704(SB), Y0, Y3
+	VFMADD213PS  constants<>+736(SB), Y0, Y3
 	VFMADD231PS  Y3, Y2, Y0
 	VPSLLD       $0x17, Y1, Y1
 	VFMADD213PS  Y1, Y1, Y0
@@ -3716,22 +3690,22 @@ tail:
 	VMOVUPS      (R10), Y0
 	VMASKMOVPS   (SI)(AX*4), Y0, Y1
 	VSUBPS       Y13, Y1, Y1
-	VMOVAPS      constants<>+352(SB), Y2
-	VMINPS       Y1, Y2, Y1
 	VMOVAPS      constants<>+384(SB), Y2
-	VMAXPS       Y1, Y2, Y1
+	VMINPS       Y1, Y2, Y1
 	VMOVAPS      constants<>+416(SB), Y2
-	VFMADD231PS  constants<>+448(SB), Y1, Y2
-	VSUBPS       constants<>+416(SB), Y2, Y3
-	VFNMADD231PS constants<>+480(SB), Y3, Y1
+	VMAXPS       Y1, Y2, Y1
+	VMOVAPS      constants<>+448(SB), Y2
+	VFMADD231PS  constants<>+480(SB), Y1, Y2
+	VSUBPS       constants<>+448(SB), Y2, Y3
 	VFNMADD231PS constants<>+512(SB), Y3, Y1
+	VFNMADD231PS constants<>+544(SB), Y3, Y1
 	VMULPS       Y1, Y1, Y3
-	VMOVAPS      constants<>+576(SB), Y4
-	VFMADD231PS  constants<>+544(SB), Y1, Y4
-	VFMADD213PS  constants<>+608(SB), Y1, Y4
+	VMOVAPS      constants<>+608(SB), Y4
+	VFMADD231PS  constants<>+576(SB), Y1, Y4
 	VFMADD213PS  constants<>+640(SB), Y1, Y4
 	VFMADD213PS  constants<>+672(SB), Y1, Y4
 	VFMADD213PS  constants<>+704(SB), Y1, Y4
+	VFMADD213PS  constants<>+736(SB), Y1, Y4
 	VFMADD231PS  Y4, Y3, Y1
 	VPSLLD       $0x17, Y2, Y2
 	VFMADD213PS  Y2, Y2, Y1
@@ -3763,9 +3737,9 @@ TEXT ·sumExpSubAVX2(SB), NOSPLIT, $0-28
 	LEAQ         -32(CX), R8
 	CMPQ         AX, R8
 	JGT          single
-	VMOVAPS      constants<>+352(SB), Y10
-	VMOVAPS      constants<>+384(SB), Y9
-	VMOVAPS      constants<>+416(SB), Y8
+	VMOVAPS      constants<>+384(SB), Y10
+	VMOVAPS      constants<>+416(SB), Y9
+	VMOVAPS      constants<>+448(SB), Y8
 	VXORPS       X14, X14, X14
 	VXORPS       X13, X13, X13
 	VXORPS       X12, X12, X12
@@ -3780,30 +3754,30 @@ mainLoop:
 	VMINPS       Y1, Y10, Y1
 	VMAXPS       Y0, Y9, Y0
 	VMAXPS       Y1, Y9, Y1
-	VMOVAPS      constants<>+448(SB), Y2
+	VMOVAPS      constants<>+480(SB), Y2
 	VFMADD213PS  Y8, Y0, Y2
-	VMOVAPS      constants<>+448(SB), Y3
+	VMOVAPS      constants<>+480(SB), Y3
 	VFMADD213PS  Y8, Y1, Y3
 	VSUBPS       Y8, Y2, Y4
 	VSUBPS       Y8, Y3, Y5
-	VFNMADD231PS constants<>+480(SB), Y4, Y0
-	VFNMADD231PS constants<>+480(SB), Y5, Y1
 	VFNMADD231PS constants<>+512(SB), Y4, Y0
 	VFNMADD231PS constants<>+512(SB), Y5, Y1
+	VFNMADD231PS constants<>+544(SB), Y4, Y0
+	VFNMADD231PS constants<>+544(SB), Y5, Y1
 	VMULPS       Y0, Y0, Y4
 	VMULPS       Y1, Y1, Y5
-	VMOVAPS      constants<>+576(SB), Y6
-	VFMADD231PS  constants<>+544(SB), Y0, Y6
-	VMOVAPS      constants<>+576(SB), Y7
-	VFMADD231PS  constants<>+544(SB), Y1, Y7
-	VFMADD213PS  constants<>+608(SB), Y0, Y6
-	VFMADD213PS  constants<>+608(SB), Y1, Y7
+	VMOVAPS      constants<>+608(SB), Y6
+	VFMADD231PS  constants<>+576(SB), Y0, Y6
+	VMOVAPS      constants<>+608(SB), Y7
+	VFMADD231PS  constants<>+576(SB), Y1, Y7
 	VFMADD213PS  constants<>+640(SB), Y0, Y6
 	VFMADD213PS  constants<>+640(SB), Y1, Y7
 	VFMADD213PS  constants<>+672(SB), Y0, Y6
 	VFMADD213PS  constants<>+672(SB), Y1, Y7
 	VFMADD213PS  constants<>+704(SB), Y0, Y6
 	VFMADD213PS  constants<>+704(SB), Y1, Y7
+	VFMADD213PS  constants<>+736(SB), Y0, Y6
+	VFMADD213PS  constants<>+736(SB), Y1, Y7
 	VFMADD231PS  Y6, Y4, Y0
 	VFMADD231PS  Y7, Y5, Y1
 	VPSLLD       $0x17, Y2, Y2
@@ -3822,30 +3796,30 @@ mainLoop:
 	VMINPS       Y1, Y10, Y1
 	VMAXPS       Y0, Y9, Y0
 	VMAXPS       Y1, Y9, Y1
-	VMOVAPS      constants<>+448(SB), Y2
+	VMOVAPS      constants<>+480(SB), Y2
 	VFMADD213PS  Y8, Y0, Y2
-	VMOVAPS      constants<>+448(SB), Y3
+	VMOVAPS      constants<>+480(SB), Y3
 	VFMADD213PS  Y8, Y1, Y3
 	VSUBPS       Y8, Y2, Y4
 	VSUBPS       Y8, Y3, Y5
-	VFNMADD231PS constants<>+480(SB), Y4, Y0
-	VFNMADD231PS constants<>+480(SB), Y5, Y1
 	VFNMADD231PS constants<>+512(SB), Y4, Y0
 	VFNMADD231PS constants<>+512(SB), Y5, Y1
+	VFNMADD231PS constants<>+544(SB), Y4, Y0
+	VFNMADD231PS constants<>+544(SB), Y5, Y1
 	VMULPS       Y0, Y0, Y4
 	VMULPS       Y1, Y1, Y5
-	VMOVAPS      constants<>+576(SB), Y6
-	VFMADD231PS  constants<>+544(SB), Y0, Y6
-	VMOVAPS      constants<>+576(SB), Y7
-	VFMADD231PS  constants<>+544(SB), Y1, Y7
-	VFMADD213PS  constants<>+608(SB), Y0, Y6
-	VFMADD213PS  constants<>+608(SB), Y1, Y7
+	VMOVAPS      constants<>+608(SB), Y6
+	VFMADD231PS  constants<>+576(SB), Y0, Y6
+	VMOVAPS      constants<>+608(SB), Y7
+	VFMADD231PS  constants<>+576(SB), Y1, Y7
 	VFMADD213PS  constants<>+640(SB), Y0, Y6
 	VFMADD213PS  constants<>+640(SB), Y1, Y7
 	VFMADD213PS  constants<>+672(SB), Y0, Y6
 	VFMADD213PS  constants<>+672(SB), Y1, Y7
 	VFMADD213PS  constants<>+704(SB), Y0, Y6
 	VFMADD213PS  constants<>+704(SB), Y1, Y7
+	VFMADD213PS  constants<>+736(SB), Y0, Y6
+	VFMADD213PS  constants<>+736(SB), Y1, Y7
 	VFMADD231PS  Y6, Y4, Y0
 	VFMADD231PS  Y7, Y5, Y1
 	VPSLLD       $0x17, Y2, Y2
@@ -3872,22 +3846,22 @@ single:
 singleLoop:
 	VMOVUPS      (SI)(AX*4), Y0
 	VSUBPS       Y11, Y0, Y0
-	VMOVAPS      constants<>+352(SB), Y1
-	VMINPS       Y0, Y1, Y0
 	VMOVAPS      constants<>+384(SB), Y1
-	VMAXPS       Y0, Y1, Y0
+	VMINPS       Y0, Y1, Y0
 	VMOVAPS      constants<>+416(SB), Y1
-	VFMADD231PS  constants<>+448(SB), Y0, Y1
-	VSUBPS       constants<>+416(SB), Y1, Y2
-	VFNMADD231PS constants<>+480(SB), Y2, Y0
+	VMAXPS       Y0, Y1, Y0
+	VMOVAPS      constants<>+448(SB), Y1
+	VFMADD231PS  constants<>+480(SB), Y0, Y1
+	VSUBPS       constants<>+448(SB), Y1, Y2
 	VFNMADD231PS constants<>+512(SB), Y2, Y0
+	VFNMADD231PS constants<>+544(SB), Y2, Y0
 	VMULPS       Y0, Y0, Y2
-	VMOVAPS      constants<>+576(SB), Y3
-	VFMADD231PS  constants<>+544(SB), Y0, Y3
-	VFMADD213PS  constants<>+608(SB), Y0, Y3
+	VMOVAPS      constants<>+608(SB), Y3
+	VFMADD231PS  constants<>+576(SB), Y0, Y3
 	VFMADD213PS  constants<>+640(SB), Y0, Y3
 	VFMADD213PS  constants<>+672(SB), Y0, Y3
 	VFMADD213PS  constants<>+704(SB), Y0, Y3
+	VFMADD213PS  constants<>+736(SB), Y0, Y3
 	VFMADD231PS  Y3, Y2, Y0
 	VPSLLD       $0x17, Y1, Y1
 	VFMADD213PS  Y1, Y1, Y0
@@ -3908,22 +3882,22 @@ tail:
 	VMOVUPS      (R10), Y0
 	VMASKMOVPS   (SI)(AX*4), Y0, Y1
 	VSUBPS       Y11, Y1, Y1
-	VMOVAPS      constants<>+352(SB), Y2
-	VMINPS       Y1, Y2, Y1
 	VMOVAPS      constants<>+384(SB), Y2
-	VMAXPS       Y1, Y2, Y1
+	VMINPS       Y1, Y2, Y1
 	VMOVAPS      constants<>+416(SB), Y2
-	VFMADD231PS  constants<>+448(SB), Y1, Y2
-	VSUBPS       constants<>+416(SB), Y2, Y3
-	VFNMADD231PS constants<>+480(SB), Y3, Y1
+	VMAXPS       Y1, Y2, Y1
+	VMOVAPS      constants<>+448(SB), Y2
+	VFMADD231PS  constants<>+480(SB), Y1, Y2
+	VSUBPS       constants<>+448(SB), Y2, Y3
 	VFNMADD231PS constants<>+512(SB), Y3, Y1
+	VFNMADD231PS constants<>+544(SB), Y3, Y1
 	VMULPS       Y1, Y1, Y3
-	VMOVAPS      constants<>+576(SB), Y4
-	VFMADD231PS  constants<>+544(SB), Y1, Y4
-	VFMADD213PS  constants<>+608(SB), Y1, Y4
+	VMOVAPS      constants<>+608(SB), Y4
+	VFMADD231PS  constants<>+576(SB), Y1, Y4
 	VFMADD213PS  constants<>+640(SB), Y1, Y4
 	VFMADD213PS  constants<>+672(SB), Y1, Y4
 	VFMADD213PS  constants<>+704(SB), Y1, Y4
+	VFMADD213PS  constants<>+736(SB), Y1, Y4
 	VFMADD231PS  Y4, Y3, Y1
 	VPSLLD       $0x17, Y2, Y2
 	VFMADD213PS  Y2, Y2, Y1
@@ -3953,12 +3927,12 @@ TEXT ·expm1AVX2(SB), NOSPLIT, $0-24
 	LEAQ    -16(CX), R8
 	CMPQ    AX, R8
 	JGT     single
-	VMOVAPS constants<>+736(SB), Y15
-	VMOVAPS constants<>+768(SB), Y14
-	VMOVAPS constants<>+800(SB), Y13
-	VMOVAPS constants<>+832(SB), Y12
-	VMOVAPS constants<>+864(SB), Y11
-	VMOVAPS constants<>+896(SB), Y10
+	VMOVAPS constants<>+768(SB), Y15
+	VMOVAPS constants<>+800(SB), Y14
+	VMOVAPS constants<>+832(SB), Y13
+	VMOVAPS constants<>+864(SB), Y12
+	VMOVAPS constants<>+896(SB), Y11
+	VMOVAPS constants<>+928(SB), Y10
 	PCALIGN $0x20
 
 mainLoop:
@@ -3980,28 +3954,28 @@ mainLoop:
 	VFNMADD231PS Y10, Y7, Y3
 	VMULPS       Y2, Y2, Y6
 	VMULPS       Y3, Y3, Y7
-	VMOVAPS      constants<>+928(SB), Y8
-	VFMADD231PS  constants<>+960(SB), Y2, Y8
-	VMOVAPS      constants<>+928(SB), Y9
-	VFMADD231PS  constants<>+960(SB), Y3, Y9
-	VFMADD213PS  constants<>+992(SB), Y2, Y8
-	VFMADD213PS  constants<>+992(SB), Y3, Y9
+	VMOVAPS      constants<>+960(SB), Y8
+	VFMADD231PS  constants<>+992(SB), Y2, Y8
+	VMOVAPS      constants<>+960(SB), Y9
+	VFMADD231PS  constants<>+992(SB), Y3, Y9
 	VFMADD213PS  constants<>+1024(SB), Y2, Y8
 	VFMADD213PS  constants<>+1024(SB), Y3, Y9
 	VFMADD213PS  constants<>+1056(SB), Y2, Y8
 	VFMADD213PS  constants<>+1056(SB), Y3, Y9
+	VFMADD213PS  constants<>+1088(SB), Y2, Y8
+	VFMADD213PS  constants<>+1088(SB), Y3, Y9
 	VFMADD231PS  Y8, Y6, Y2
 	VFMADD231PS  Y9, Y7, Y3
 	VPSLLD       $0x17, Y4, Y4
 	VPSLLD       $0x17, Y5, Y5
-	VSUBPS       constants<>+1088(SB), Y4, Y6
-	VSUBPS       constants<>+1088(SB), Y5, Y7
+	VSUBPS       constants<>+1120(SB), Y4, Y6
+	VSUBPS       constants<>+1120(SB), Y5, Y7
 	VFMADD231PS  Y2, Y4, Y6
 	VFMADD231PS  Y3, Y5, Y7
 	VANDPS       constants<>+64(SB), Y0, Y2
 	VANDPS       constants<>+64(SB), Y1, Y3
-	VCMPPS       $0x01, constants<>+1120(SB), Y2, Y2
-	VCMPPS       $0x01, constants<>+1120(SB), Y3, Y3
+	VCMPPS       $0x01, constants<>+1152(SB), Y2, Y2
+	VCMPPS       $0x01, constants<>+1152(SB), Y3, Y3
 	VADDPS       Y6, Y6, Y4
 	VADDPS       Y7, Y7, Y5
 	VBLENDVPS    Y2, Y0, Y4, Y0
@@ -4020,27 +3994,27 @@ single:
 
 singleLoop:
 	VMOVUPS      (SI)(AX*4), Y0
-	VMOVAPS      constants<>+736(SB), Y1
+	VMOVAPS      constants<>+768(SB), Y1
 	VMINPS       Y0, Y1, Y1
-	VMOVAPS      constants<>+768(SB), Y2
-	VMAXPS       Y1, Y2, Y1
 	VMOVAPS      constants<>+800(SB), Y2
-	VFMADD231PS  constants<>+832(SB), Y1, Y2
-	VSUBPS       constants<>+800(SB), Y2, Y3
-	VFNMADD231PS constants<>+864(SB), Y3, Y1
+	VMAXPS       Y1, Y2, Y1
+	VMOVAPS      constants<>+832(SB), Y2
+	VFMADD231PS  constants<>+864(SB), Y1, Y2
+	VSUBPS       constants<>+832(SB), Y2, Y3
 	VFNMADD231PS constants<>+896(SB), Y3, Y1
+	VFNMADD231PS constants<>+928(SB), Y3, Y1
 	VMULPS       Y1, Y1, Y3
-	VMOVAPS      constants<>+928(SB), Y4
-	VFMADD231PS  constants<>+960(SB), Y1, Y4
-	VFMADD213PS  constants<>+992(SB), Y1, Y4
+	VMOVAPS      constants<>+960(SB), Y4
+	VFMADD231PS  constants<>+992(SB), Y1, Y4
 	VFMADD213PS  constants<>+1024(SB), Y1, Y4
 	VFMADD213PS  constants<>+1056(SB), Y1, Y4
+	VFMADD213PS  constants<>+1088(SB), Y1, Y4
 	VFMADD231PS  Y4, Y3, Y1
 	VPSLLD       $0x17, Y2, Y2
-	VSUBPS       constants<>+1088(SB), Y2, Y3
+	VSUBPS       constants<>+1120(SB), Y2, Y3
 	VFMADD231PS  Y1, Y2, Y3
 	VANDPS       constants<>+64(SB), Y0, Y1
-	VCMPPS       $0x01, constants<>+1120(SB), Y1, Y1
+	VCMPPS       $0x01, constants<>+1152(SB), Y1, Y1
 	VADDPS       Y3, Y3, Y2
 	VBLENDVPS    Y1, Y0, Y2, Y0
 	VMOVUPS      Y0, (DI)(AX*4)
@@ -4058,27 +4032,27 @@ tail:
 	LEAQ         (R10)(R9*4), R10
 	VMOVUPS      (R10), Y0
 	VMASKMOVPS   (SI)(AX*4), Y0, Y1
-	VMOVAPS      constants<>+736(SB), Y2
+	VMOVAPS      constants<>+768(SB), Y2
 	VMINPS       Y1, Y2, Y2
-	VMOVAPS      constants<>+768(SB), Y3
-	VMAXPS       Y2, Y3, Y2
 	VMOVAPS      constants<>+800(SB), Y3
-	VFMADD231PS  constants<>+832(SB), Y2, Y3
-	VSUBPS       constants<>+800(SB), Y3, Y4
-	VFNMADD231PS constants<>+864(SB), Y4, Y2
+	VMAXPS       Y2, Y3, Y2
+	VMOVAPS      constants<>+832(SB), Y3
+	VFMADD231PS  constants<>+864(SB), Y2, Y3
+	VSUBPS       constants<>+832(SB), Y3, Y4
 	VFNMADD231PS constants<>+896(SB), Y4, Y2
+	VFNMADD231PS constants<>+928(SB), Y4, Y2
 	VMULPS       Y2, Y2, Y4
-	VMOVAPS      constants<>+928(SB), Y5
-	VFMADD231PS  constants<>+960(SB), Y2, Y5
-	VFMADD213PS  constants<>+992(SB), Y2, Y5
+	VMOVAPS      constants<>+960(SB), Y5
+	VFMADD231PS  constants<>+992(SB), Y2, Y5
 	VFMADD213PS  constants<>+1024(SB), Y2, Y5
 	VFMADD213PS  constants<>+1056(SB), Y2, Y5
+	VFMADD213PS  constants<>+1088(SB), Y2, Y5
 	VFMADD231PS  Y5, Y4, Y2
 	VPSLLD       $0x17, Y3, Y3
-	VSUBPS       constants<>+1088(SB), Y3, Y4
+	VSUBPS       constants<>+1120(SB), Y3, Y4
 	VFMADD231PS  Y2, Y3, Y4
 	VANDPS       constants<>+64(SB), Y1, Y2
-	VCMPPS       $0x01, constants<>+1120(SB), Y2, Y2
+	VCMPPS       $0x01, constants<>+1152(SB), Y2, Y2
 	VADDPS       Y4, Y4, Y3
 	VBLENDVPS    Y2, Y1, Y3, Y1
 	VMASKMOVPS   Y1, Y0, (DI)(AX*4)
@@ -4098,16 +4072,16 @@ TEXT ·logAVX2(SB), NOSPLIT, $0-32
 	CMPQ    AX, R8
 	JGT     tail
 	VXORPS  X15, X15, X15
-	VMOVAPS constants<>+1152(SB), Y14
-	VMOVAPS constants<>+1184(SB), Y13
-	VMOVAPS constants<>+1216(SB), Y12
+	VMOVAPS constants<>+1184(SB), Y14
+	VMOVAPS constants<>+1216(SB), Y13
+	VMOVAPS constants<>+1248(SB), Y12
 	VMOVAPS constants<>+128(SB), Y11
-	VMOVAPS constants<>+1248(SB), Y10
-	VMOVAPS constants<>+1280(SB), Y9
-	VMOVAPS constants<>+1312(SB), Y8
-	VMOVAPS constants<>+1344(SB), Y7
-	VMOVAPS constants<>+1376(SB), Y6
-	VMOVAPS constants<>+1408(SB), Y5
+	VMOVAPS constants<>+1280(SB), Y10
+	VMOVAPS constants<>+1312(SB), Y9
+	VMOVAPS constants<>+1344(SB), Y8
+	VMOVAPS constants<>+1376(SB), Y7
+	VMOVAPS constants<>+1408(SB), Y6
+	VMOVAPS constants<>+1440(SB), Y5
 	PCALIGN $0x20
 
 mainLoop:
@@ -4132,15 +4106,15 @@ mainLoop:
 	VFMADD213PS Y7, Y2, Y4
 	VFMADD213PS Y6, Y2, Y4
 	VFMADD213PS Y5, Y2, Y4
-	VFMADD213PS constants<>+1440(SB), Y2, Y4
 	VFMADD213PS constants<>+1472(SB), Y2, Y4
 	VFMADD213PS constants<>+1504(SB), Y2, Y4
+	VFMADD213PS constants<>+1536(SB), Y2, Y4
 	VMULPS      Y4, Y3, Y3
-	VFMADD231PS constants<>+896(SB), Y1, Y3
+	VFMADD231PS constants<>+928(SB), Y1, Y3
 	VADDPS      Y2, Y3, Y2
-	VFMADD231PS constants<>+864(SB), Y1, Y2
+	VFMADD231PS constants<>+896(SB), Y1, Y2
 	VCMPPS      $0x00, Y15, Y0, Y0
-	VBLENDVPS   Y0, constants<>+1536(SB), Y2, Y0
+	VBLENDVPS   Y0, constants<>+1568(SB), Y2, Y0
 	VMOVUPS     Y0, (DI)(AX*4)
 	ADDQ        $0x08, AX
 	CMPQ        AX, R8
@@ -4157,36 +4131,36 @@ tail:
 	LEAQ        (R10)(R9*4), R10
 	VMOVUPS     (R10), Y0
 	VMASKMOVPS  (SI)(AX*4), Y0, Y1
-	VPADDD      constants<>+1152(SB), Y1, Y2
-	VPCMPGTD    constants<>+1184(SB), Y2, Y2
+	VPADDD      constants<>+1184(SB), Y1, Y2
+	VPCMPGTD    constants<>+1216(SB), Y2, Y2
 	VCMPPS      $0x04, constants<>+192(SB), Y1, Y3
 	VANDPS      Y3, Y2, Y2
 	VANDPS      Y0, Y2, Y2
 	VMOVMSKPS   Y2, R9
 	TESTL       R9, R9
 	JNE         tailStop
-	VPSUBD      constants<>+1216(SB), Y1, Y2
+	VPSUBD      constants<>+1248(SB), Y1, Y2
 	VPSRAD      $0x17, Y2, Y2
 	VPSLLD      $0x17, Y2, Y3
 	VPSUBD      Y3, Y1, Y3
 	VCVTDQ2PS   Y2, Y2
 	VSUBPS      constants<>+128(SB), Y3, Y3
 	VMULPS      Y3, Y3, Y4
-	VMOVAPS     constants<>+1280(SB), Y5
-	VFMADD231PS constants<>+1248(SB), Y3, Y5
-	VFMADD213PS constants<>+1312(SB), Y3, Y5
+	VMOVAPS     constants<>+1312(SB), Y5
+	VFMADD231PS constants<>+1280(SB), Y3, Y5
 	VFMADD213PS constants<>+1344(SB), Y3, Y5
 	VFMADD213PS constants<>+1376(SB), Y3, Y5
 	VFMADD213PS constants<>+1408(SB), Y3, Y5
 	VFMADD213PS constants<>+1440(SB), Y3, Y5
 	VFMADD213PS constants<>+1472(SB), Y3, Y5
 	VFMADD213PS constants<>+1504(SB), Y3, Y5
+	VFMADD213PS constants<>+1536(SB), Y3, Y5
 	VMULPS      Y5, Y4, Y4
-	VFMADD231PS constants<>+896(SB), Y2, Y4
+	VFMADD231PS constants<>+928(SB), Y2, Y4
 	VADDPS      Y3, Y4, Y3
-	VFMADD231PS constants<>+864(SB), Y2, Y3
+	VFMADD231PS constants<>+896(SB), Y2, Y3
 	VCMPPS      $0x00, constants<>+192(SB), Y1, Y1
-	VBLENDVPS   Y1, constants<>+1536(SB), Y3, Y1
+	VBLENDVPS   Y1, constants<>+1568(SB), Y3, Y1
 	VMASKMOVPS  Y1, Y0, (DI)(AX*4)
 
 done:
@@ -4213,16 +4187,16 @@ TEXT ·log2AVX2(SB), NOSPLIT, $0-32
 	CMPQ    AX, R8
 	JGT     tail
 	VXORPS  X15, X15, X15
-	VMOVAPS constants<>+1152(SB), Y14
-	VMOVAPS constants<>+1184(SB), Y13
-	VMOVAPS constants<>+1216(SB), Y12
+	VMOVAPS constants<>+1184(SB), Y14
+	VMOVAPS constants<>+1216(SB), Y13
+	VMOVAPS constants<>+1248(SB), Y12
 	VMOVAPS constants<>+128(SB), Y11
-	VMOVAPS constants<>+1568(SB), Y10
-	VMOVAPS constants<>+1600(SB), Y9
-	VMOVAPS constants<>+1632(SB), Y8
-	VMOVAPS constants<>+1664(SB), Y7
-	VMOVAPS constants<>+1696(SB), Y6
-	VMOVAPS constants<>+1728(SB), Y5
+	VMOVAPS constants<>+1600(SB), Y10
+	VMOVAPS constants<>+1632(SB), Y9
+	VMOVAPS constants<>+1664(SB), Y8
+	VMOVAPS constants<>+1696(SB), Y7
+	VMOVAPS constants<>+1728(SB), Y6
+	VMOVAPS constants<>+1760(SB), Y5
 	PCALIGN $0x20
 
 mainLoop:
@@ -4247,15 +4221,15 @@ mainLoop:
 	VFMADD213PS Y7, Y2, Y4
 	VFMADD213PS Y6, Y2, Y4
 	VFMADD213PS Y5, Y2, Y4
-	VFMADD213PS constants<>+1760(SB), Y2, Y4
 	VFMADD213PS constants<>+1792(SB), Y2, Y4
 	VFMADD213PS constants<>+1824(SB), Y2, Y4
+	VFMADD213PS constants<>+1856(SB), Y2, Y4
 	VMULPS      Y4, Y3, Y3
-	VFMADD231PS constants<>+1856(SB), Y2, Y3
-	VFMADD231PS constants<>+832(SB), Y2, Y3
+	VFMADD231PS constants<>+1888(SB), Y2, Y3
+	VFMADD231PS constants<>+864(SB), Y2, Y3
 	VADDPS      Y3, Y1, Y1
 	VCMPPS      $0x00, Y15, Y0, Y0
-	VBLENDVPS   Y0, constants<>+1536(SB), Y1, Y0
+	VBLENDVPS   Y0, constants<>+1568(SB), Y1, Y0
 	VMOVUPS     Y0, (DI)(AX*4)
 	ADDQ        $0x08, AX
 	CMPQ        AX, R8
@@ -4272,36 +4246,36 @@ tail:
 	LEAQ        (R10)(R9*4), R10
 	VMOVUPS     (R10), Y0
 	VMASKMOVPS  (SI)(AX*4), Y0, Y1
-	VPADDD      constants<>+1152(SB), Y1, Y2
-	VPCMPGTD    constants<>+1184(SB), Y2, Y2
+	VPADDD      constants<>+1184(SB), Y1, Y2
+	VPCMPGTD    constants<>+1216(SB), Y2, Y2
 	VCMPPS      $0x04, constants<>+192(SB), Y1, Y3
 	VANDPS      Y3, Y2, Y2
 	VANDPS      Y0, Y2, Y2
 	VMOVMSKPS   Y2, R9
 	TESTL       R9, R9
 	JNE         tailStop
-	VPSUBD      constants<>+1216(SB), Y1, Y2
+	VPSUBD      constants<>+1248(SB), Y1, Y2
 	VPSRAD      $0x17, Y2, Y2
 	VPSLLD      $0x17, Y2, Y3
 	VPSUBD      Y3, Y1, Y3
 	VCVTDQ2PS   Y2, Y2
 	VSUBPS      constants<>+128(SB), Y3, Y3
 	VMULPS      Y3, Y3, Y4
-	VMOVAPS     constants<>+1600(SB), Y5
-	VFMADD231PS constants<>+1568(SB), Y3, Y5
-	VFMADD213PS constants<>+1632(SB), Y3, Y5
+	VMOVAPS     constants<>+1632(SB), Y5
+	VFMADD231PS constants<>+1600(SB), Y3, Y5
 	VFMADD213PS constants<>+1664(SB), Y3, Y5
 	VFMADD213PS constants<>+1696(SB), Y3, Y5
 	VFMADD213PS constants<>+1728(SB), Y3, Y5
 	VFMADD213PS constants<>+1760(SB), Y3, Y5
 	VFMADD213PS constants<>+1792(SB), Y3, Y5
 	VFMADD213PS constants<>+1824(SB), Y3, Y5
+	VFMADD213PS constants<>+1856(SB), Y3, Y5
 	VMULPS      Y5, Y4, Y4
-	VFMADD231PS constants<>+1856(SB), Y3, Y4
-	VFMADD231PS constants<>+832(SB), Y3, Y4
+	VFMADD231PS constants<>+1888(SB), Y3, Y4
+	VFMADD231PS constants<>+864(SB), Y3, Y4
 	VADDPS      Y4, Y2, Y2
 	VCMPPS      $0x00, constants<>+192(SB), Y1, Y1
-	VBLENDVPS   Y1, constants<>+1536(SB), Y2, Y1
+	VBLENDVPS   Y1, constants<>+1568(SB), Y2, Y1
 	VMASKMOVPS  Y1, Y0, (DI)(AX*4)
 
 done:
@@ -4328,16 +4302,16 @@ TEXT ·log10AVX2(SB), NOSPLIT, $0-32
 	CMPQ    AX, R8
 	JGT     tail
 	VXORPS  X15, X15, X15
-	VMOVAPS constants<>+1152(SB), Y14
-	VMOVAPS constants<>+1184(SB), Y13
-	VMOVAPS constants<>+1216(SB), Y12
+	VMOVAPS constants<>+1184(SB), Y14
+	VMOVAPS constants<>+1216(SB), Y13
+	VMOVAPS constants<>+1248(SB), Y12
 	VMOVAPS constants<>+128(SB), Y11
-	VMOVAPS constants<>+1888(SB), Y10
-	VMOVAPS constants<>+1920(SB), Y9
-	VMOVAPS constants<>+1952(SB), Y8
-	VMOVAPS constants<>+1984(SB), Y7
-	VMOVAPS constants<>+2016(SB), Y6
-	VMOVAPS constants<>+2048(SB), Y5
+	VMOVAPS constants<>+1920(SB), Y10
+	VMOVAPS constants<>+1952(SB), Y9
+	VMOVAPS constants<>+1984(SB), Y8
+	VMOVAPS constants<>+2016(SB), Y7
+	VMOVAPS constants<>+2048(SB), Y6
+	VMOVAPS constants<>+2080(SB), Y5
 	PCALIGN $0x20
 
 mainLoop:
@@ -4362,16 +4336,16 @@ mainLoop:
 	VFMADD213PS Y7, Y2, Y4
 	VFMADD213PS Y6, Y2, Y4
 	VFMADD213PS Y5, Y2, Y4
-	VFMADD213PS constants<>+2080(SB), Y2, Y4
 	VFMADD213PS constants<>+2112(SB), Y2, Y4
 	VFMADD213PS constants<>+2144(SB), Y2, Y4
+	VFMADD213PS constants<>+2176(SB), Y2, Y4
 	VMULPS      Y4, Y3, Y3
-	VFMADD231PS constants<>+2176(SB), Y1, Y3
-	VFMADD231PS constants<>+2208(SB), Y2, Y3
+	VFMADD231PS constants<>+2208(SB), Y1, Y3
 	VFMADD231PS constants<>+2240(SB), Y2, Y3
-	VFMADD231PS constants<>+2272(SB), Y1, Y3
+	VFMADD231PS constants<>+2272(SB), Y2, Y3
+	VFMADD231PS constants<>+2304(SB), Y1, Y3
 	VCMPPS      $0x00, Y15, Y0, Y0
-	VBLENDVPS   Y0, constants<>+1536(SB), Y3, Y0
+	VBLENDVPS   Y0, constants<>+1568(SB), Y3, Y0
 	VMOVUPS     Y0, (DI)(AX*4)
 	ADDQ        $0x08, AX
 	CMPQ        AX, R8
@@ -4388,37 +4362,37 @@ tail:
 	LEAQ        (R10)(R9*4), R10
 	VMOVUPS     (R10), Y0
 	VMASKMOVPS  (SI)(AX*4), Y0, Y1
-	VPADDD      constants<>+1152(SB), Y1, Y2
-	VPCMPGTD    constants<>+1184(SB), Y2, Y2
+	VPADDD      constants<>+1184(SB), Y1, Y2
+	VPCMPGTD    constants<>+1216(SB), Y2, Y2
 	VCMPPS      $0x04, constants<>+192(SB), Y1, Y3
 	VANDPS      Y3, Y2, Y2
 	VANDPS      Y0, Y2, Y2
 	VMOVMSKPS   Y2, R9
 	TESTL       R9, R9
 	JNE         tailStop
-	VPSUBD      constants<>+1216(SB), Y1, Y2
+	VPSUBD      constants<>+1248(SB), Y1, Y2
 	VPSRAD      $0x17, Y2, Y2
 	VPSLLD      $0x17, Y2, Y3
 	VPSUBD      Y3, Y1, Y3
 	VCVTDQ2PS   Y2, Y2
 	VSUBPS      constants<>+128(SB), Y3, Y3
 	VMULPS      Y3, Y3, Y4
-	VMOVAPS     constants<>+1920(SB), Y5
-	VFMADD231PS constants<>+1888(SB), Y3, Y5
-	VFMADD213PS constants<>+1952(SB), Y3, Y5
+	VMOVAPS     constants<>+1952(SB), Y5
+	VFMADD231PS constants<>+1920(SB), Y3, Y5
 	VFMADD213PS constants<>+1984(SB), Y3, Y5
 	VFMADD213PS constants<>+2016(SB), Y3, Y5
 	VFMADD213PS constants<>+2048(SB), Y3, Y5
 	VFMADD213PS constants<>+2080(SB), Y3, Y5
 	VFMADD213PS constants<>+2112(SB), Y3, Y5
 	VFMADD213PS constants<>+2144(SB), Y3, Y5
+	VFMADD213PS constants<>+2176(SB), Y3, Y5
 	VMULPS      Y5, Y4, Y4
-	VFMADD231PS constants<>+2176(SB), Y2, Y4
-	VFMADD231PS constants<>+2208(SB), Y3, Y4
+	VFMADD231PS constants<>+2208(SB), Y2, Y4
 	VFMADD231PS constants<>+2240(SB), Y3, Y4
-	VFMADD231PS constants<>+2272(SB), Y2, Y4
+	VFMADD231PS constants<>+2272(SB), Y3, Y4
+	VFMADD231PS constants<>+2304(SB), Y2, Y4
 	VCMPPS      $0x00, constants<>+192(SB), Y1, Y1
-	VBLENDVPS   Y1, constants<>+1536(SB), Y4, Y1
+	VBLENDVPS   Y1, constants<>+1568(SB), Y4, Y1
 	VMASKMOVPS  Y1, Y0, (DI)(AX*4)
 
 done:
@@ -4444,16 +4418,16 @@ TEXT ·sinAVX2(SB), NOSPLIT, $0-32
 	LEAQ    -8(CX), R8
 	CMPQ    AX, R8
 	JGT     tail
-	VMOVAPS constants<>+2304(SB), Y15
+	VMOVAPS constants<>+2336(SB), Y15
 	VMOVAPS constants<>+64(SB), Y14
-	VMOVAPS constants<>+2336(SB), Y13
-	VMOVAPS constants<>+2368(SB), Y12
-	VMOVAPS constants<>+2400(SB), Y11
-	VMOVAPS constants<>+2432(SB), Y10
-	VMOVAPS constants<>+2464(SB), Y9
-	VMOVAPS constants<>+2496(SB), Y8
-	VMOVAPS constants<>+2528(SB), Y7
-	VMOVAPS constants<>+2560(SB), Y6
+	VMOVAPS constants<>+2368(SB), Y13
+	VMOVAPS constants<>+2400(SB), Y12
+	VMOVAPS constants<>+2432(SB), Y11
+	VMOVAPS constants<>+2464(SB), Y10
+	VMOVAPS constants<>+2496(SB), Y9
+	VMOVAPS constants<>+2528(SB), Y8
+	VMOVAPS constants<>+2560(SB), Y7
+	VMOVAPS constants<>+2592(SB), Y6
 	PCALIGN $0x20
 
 mainLoop:
@@ -4476,7 +4450,7 @@ mainLoop:
 	VFMADD213PS  Y7, Y2, Y5
 	VFMADD213PS  Y6, Y2, Y5
 	VMULPS       Y5, Y4, Y4
-	VFMADD231PS  constants<>+2592(SB), Y2, Y4
+	VFMADD231PS  constants<>+2624(SB), Y2, Y4
 	VFMADD231PS  Y4, Y3, Y3
 	VCMPPS       $0x00, constants<>+192(SB), Y0, Y2
 	VBLENDVPS    Y2, Y0, Y3, Y0
@@ -4499,25 +4473,25 @@ tail:
 	VMOVUPS      (R10), Y0
 	VMASKMOVPS   (SI)(AX*4), Y0, Y1
 	VANDPS       constants<>+64(SB), Y1, Y2
-	VPCMPGTD     constants<>+2336(SB), Y2, Y2
+	VPCMPGTD     constants<>+2368(SB), Y2, Y2
 	VANDPS       Y0, Y2, Y2
 	VMOVMSKPS    Y2, R9
 	TESTL        R9, R9
 	JNE          tailStop
-	VMOVAPS      constants<>+2304(SB), Y2
-	VFMADD231PS  constants<>+2368(SB), Y1, Y2
-	VSUBPS       constants<>+2304(SB), Y2, Y3
-	VMOVAPS      constants<>+2400(SB), Y4
+	VMOVAPS      constants<>+2336(SB), Y2
+	VFMADD231PS  constants<>+2400(SB), Y1, Y2
+	VSUBPS       constants<>+2336(SB), Y2, Y3
+	VMOVAPS      constants<>+2432(SB), Y4
 	VFNMADD213PS Y1, Y3, Y4
-	VFNMADD231PS constants<>+2432(SB), Y3, Y4
 	VFNMADD231PS constants<>+2464(SB), Y3, Y4
+	VFNMADD231PS constants<>+2496(SB), Y3, Y4
 	VMULPS       Y4, Y4, Y3
 	VMULPS       Y3, Y3, Y5
-	VMOVAPS      constants<>+2528(SB), Y6
-	VFMADD231PS  constants<>+2496(SB), Y3, Y6
-	VFMADD213PS  constants<>+2560(SB), Y3, Y6
+	VMOVAPS      constants<>+2560(SB), Y6
+	VFMADD231PS  constants<>+2528(SB), Y3, Y6
+	VFMADD213PS  constants<>+2592(SB), Y3, Y6
 	VMULPS       Y6, Y5, Y5
-	VFMADD231PS  constants<>+2592(SB), Y3, Y5
+	VFMADD231PS  constants<>+2624(SB), Y3, Y5
 	VFMADD231PS  Y5, Y4, Y4
 	VCMPPS       $0x00, constants<>+192(SB), Y1, Y3
 	VBLENDVPS    Y3, Y1, Y4, Y1
@@ -4548,17 +4522,17 @@ TEXT ·cosAVX2(SB), NOSPLIT, $0-32
 	LEAQ    -8(CX), R8
 	CMPQ    AX, R8
 	JGT     tail
-	VMOVAPS constants<>+2624(SB), Y15
+	VMOVAPS constants<>+2656(SB), Y15
 	VMOVAPS constants<>+64(SB), Y14
-	VMOVAPS constants<>+2336(SB), Y13
-	VMOVAPS constants<>+2368(SB), Y12
-	VMOVAPS constants<>+2656(SB), Y11
-	VMOVAPS constants<>+1088(SB), Y10
-	VMOVAPS constants<>+2400(SB), Y9
-	VMOVAPS constants<>+2432(SB), Y8
-	VMOVAPS constants<>+2464(SB), Y7
-	VMOVAPS constants<>+2496(SB), Y6
-	VMOVAPS constants<>+2528(SB), Y5
+	VMOVAPS constants<>+2368(SB), Y13
+	VMOVAPS constants<>+2400(SB), Y12
+	VMOVAPS constants<>+2688(SB), Y11
+	VMOVAPS constants<>+1120(SB), Y10
+	VMOVAPS constants<>+2432(SB), Y9
+	VMOVAPS constants<>+2464(SB), Y8
+	VMOVAPS constants<>+2496(SB), Y7
+	VMOVAPS constants<>+2528(SB), Y6
+	VMOVAPS constants<>+2560(SB), Y5
 	PCALIGN $0x20
 
 mainLoop:
@@ -4580,9 +4554,9 @@ mainLoop:
 	VMULPS       Y2, Y2, Y3
 	VMOVAPS      Y6, Y4
 	VFMADD213PS  Y5, Y2, Y4
-	VFMADD213PS  constants<>+2560(SB), Y2, Y4
+	VFMADD213PS  constants<>+2592(SB), Y2, Y4
 	VMULPS       Y4, Y3, Y3
-	VFMADD231PS  constants<>+2592(SB), Y2, Y3
+	VFMADD231PS  constants<>+2624(SB), Y2, Y3
 	VFMADD231PS  Y3, Y0, Y0
 	VPSLLD       $0x1f, Y1, Y1
 	VXORPS       Y1, Y0, Y0
@@ -4603,26 +4577,26 @@ tail:
 	VMOVUPS      (R10), Y0
 	VMASKMOVPS   (SI)(AX*4), Y0, Y1
 	VANDPS       constants<>+64(SB), Y1, Y1
-	VPCMPGTD     constants<>+2336(SB), Y1, Y2
+	VPCMPGTD     constants<>+2368(SB), Y1, Y2
 	VANDPS       Y0, Y2, Y2
 	VMOVMSKPS    Y2, R9
 	TESTL        R9, R9
 	JNE          tailStop
-	VMOVAPS      constants<>+2656(SB), Y2
-	VFMADD231PS  constants<>+2368(SB), Y1, Y2
-	VADDPS       constants<>+2624(SB), Y2, Y2
-	VSUBPS       constants<>+2624(SB), Y2, Y3
-	VADDPS       constants<>+1088(SB), Y3, Y3
-	VFNMADD231PS constants<>+2400(SB), Y3, Y1
+	VMOVAPS      constants<>+2688(SB), Y2
+	VFMADD231PS  constants<>+2400(SB), Y1, Y2
+	VADDPS       constants<>+2656(SB), Y2, Y2
+	VSUBPS       constants<>+2656(SB), Y2, Y3
+	VADDPS       constants<>+1120(SB), Y3, Y3
 	VFNMADD231PS constants<>+2432(SB), Y3, Y1
 	VFNMADD231PS constants<>+2464(SB), Y3, Y1
+	VFNMADD231PS constants<>+2496(SB), Y3, Y1
 	VMULPS       Y1, Y1, Y3
 	VMULPS       Y3, Y3, Y4
-	VMOVAPS      constants<>+2528(SB), Y5
-	VFMADD231PS  constants<>+2496(SB), Y3, Y5
-	VFMADD213PS  constants<>+2560(SB), Y3, Y5
+	VMOVAPS      constants<>+2560(SB), Y5
+	VFMADD231PS  constants<>+2528(SB), Y3, Y5
+	VFMADD213PS  constants<>+2592(SB), Y3, Y5
 	VMULPS       Y5, Y4, Y4
-	VFMADD231PS  constants<>+2592(SB), Y3, Y4
+	VFMADD231PS  constants<>+2624(SB), Y3, Y4
 	VFMADD231PS  Y4, Y1, Y1
 	VPSLLD       $0x1f, Y2, Y2
 	VXORPS       Y2, Y1, Y1
@@ -4652,13 +4626,13 @@ TEXT ·tanAVX2(SB), NOSPLIT, $0-32
 	CMPQ    AX, R8
 	JGT     tail
 	VMOVAPS constants<>+128(SB), Y15
-	VMOVAPS constants<>+2304(SB), Y14
-	VMOVAPS constants<>+2688(SB), Y13
-	VMOVAPS constants<>+2720(SB), Y12
+	VMOVAPS constants<>+2336(SB), Y14
+	VMOVAPS constants<>+2720(SB), Y13
+	VMOVAPS constants<>+2752(SB), Y12
 	VMOVAPS constants<>+64(SB), Y11
-	VMOVAPS constants<>+2336(SB), Y10
-	VMOVAPS constants<>+2752(SB), Y9
-	VMOVAPS constants<>+2784(SB), Y8
+	VMOVAPS constants<>+2368(SB), Y10
+	VMOVAPS constants<>+2784(SB), Y9
+	VMOVAPS constants<>+2816(SB), Y8
 	VMOVAPS constants<>+96(SB), Y7
 	PCALIGN $0x20
 
@@ -4682,17 +4656,17 @@ mainLoop:
 	VSUBPS       Y3, Y6, Y3
 	VSUBPS       Y3, Y4, Y3
 	VADDPS       Y5, Y3, Y3
-	VFNMADD231PS constants<>+2816(SB), Y2, Y3
+	VFNMADD231PS constants<>+2848(SB), Y2, Y3
 	VMULPS       Y6, Y6, Y2
 	VFMADD231PS  Y2, Y3, Y3
 	VMULPS       Y2, Y6, Y4
-	VMOVAPS      constants<>+2848(SB), Y5
-	VFMADD231PS  constants<>+2880(SB), Y2, Y5
-	VFMADD213PS  constants<>+2912(SB), Y2, Y5
+	VMOVAPS      constants<>+2880(SB), Y5
+	VFMADD231PS  constants<>+2912(SB), Y2, Y5
 	VFMADD213PS  constants<>+2944(SB), Y2, Y5
 	VFMADD213PS  constants<>+2976(SB), Y2, Y5
 	VFMADD213PS  constants<>+3008(SB), Y2, Y5
 	VFMADD213PS  constants<>+3040(SB), Y2, Y5
+	VFMADD213PS  constants<>+3072(SB), Y2, Y5
 	VFMADD231PS  Y5, Y4, Y3
 	VADDPS       Y6, Y3, Y2
 	VPAND        Y12, Y1, Y1
@@ -4719,39 +4693,39 @@ tail:
 	VMOVUPS      (R10), Y0
 	VMASKMOVPS   (SI)(AX*4), Y0, Y1
 	VANDPS       constants<>+64(SB), Y1, Y2
-	VPCMPGTD     constants<>+2336(SB), Y2, Y2
+	VPCMPGTD     constants<>+2368(SB), Y2, Y2
 	VANDPS       Y0, Y2, Y2
 	VMOVMSKPS    Y2, R9
 	TESTL        R9, R9
 	JNE          tailStop
-	VMOVAPS      constants<>+2304(SB), Y2
-	VFMADD231PS  constants<>+2752(SB), Y1, Y2
-	VSUBPS       constants<>+2304(SB), Y2, Y3
-	VMOVAPS      constants<>+2784(SB), Y4
+	VMOVAPS      constants<>+2336(SB), Y2
+	VFMADD231PS  constants<>+2784(SB), Y1, Y2
+	VSUBPS       constants<>+2336(SB), Y2, Y3
+	VMOVAPS      constants<>+2816(SB), Y4
 	VFNMADD213PS Y1, Y3, Y4
-	VMULPS       constants<>+2688(SB), Y3, Y5
-	VMOVAPS      constants<>+2688(SB), Y6
+	VMULPS       constants<>+2720(SB), Y3, Y5
+	VMOVAPS      constants<>+2720(SB), Y6
 	VFNMADD213PS Y5, Y3, Y6
 	VXORPS       constants<>+96(SB), Y5, Y5
 	VADDPS       Y5, Y4, Y7
 	VSUBPS       Y4, Y7, Y4
 	VSUBPS       Y4, Y5, Y4
 	VADDPS       Y6, Y4, Y4
-	VFNMADD231PS constants<>+2816(SB), Y3, Y4
+	VFNMADD231PS constants<>+2848(SB), Y3, Y4
 	VMULPS       Y7, Y7, Y3
 	VFMADD231PS  Y3, Y4, Y4
 	VMULPS       Y3, Y7, Y5
-	VMOVAPS      constants<>+2848(SB), Y6
-	VFMADD231PS  constants<>+2880(SB), Y3, Y6
-	VFMADD213PS  constants<>+2912(SB), Y3, Y6
+	VMOVAPS      constants<>+2880(SB), Y6
+	VFMADD231PS  constants<>+2912(SB), Y3, Y6
 	VFMADD213PS  constants<>+2944(SB), Y3, Y6
 	VFMADD213PS  constants<>+2976(SB), Y3, Y6
 	VFMADD213PS  constants<>+3008(SB), Y3, Y6
 	VFMADD213PS  constants<>+3040(SB), Y3, Y6
+	VFMADD213PS  constants<>+3072(SB), Y3, Y6
 	VFMADD231PS  Y6, Y5, Y4
 	VADDPS       Y7, Y4, Y3
-	VPAND        constants<>+2720(SB), Y2, Y2
-	VPCMPEQD     constants<>+2720(SB), Y2, Y2
+	VPAND        constants<>+2752(SB), Y2, Y2
+	VPCMPEQD     constants<>+2752(SB), Y2, Y2
 	VBLENDVPS    Y2, constants<>+160(SB), Y3, Y4
 	VMOVAPS      constants<>+128(SB), Y5
 	VBLENDVPS    Y2, Y3, Y5, Y2
@@ -4785,14 +4759,14 @@ TEXT ·asinAVX2(SB), NOSPLIT, $0-24
 	JGT     tail
 	VMOVAPS constants<>+128(SB), Y15
 	VMOVAPS constants<>+64(SB), Y14
-	VMOVAPS constants<>+3072(SB), Y13
-	VMOVAPS constants<>+1088(SB), Y12
-	VMOVAPS constants<>+3104(SB), Y11
-	VMOVAPS constants<>+3136(SB), Y10
-	VMOVAPS constants<>+3168(SB), Y9
-	VMOVAPS constants<>+3200(SB), Y8
-	VMOVAPS constants<>+3232(SB), Y7
-	VMOVAPS constants<>+3264(SB), Y6
+	VMOVAPS constants<>+3104(SB), Y13
+	VMOVAPS constants<>+1120(SB), Y12
+	VMOVAPS constants<>+3136(SB), Y11
+	VMOVAPS constants<>+3168(SB), Y10
+	VMOVAPS constants<>+3200(SB), Y9
+	VMOVAPS constants<>+3232(SB), Y8
+	VMOVAPS constants<>+3264(SB), Y7
+	VMOVAPS constants<>+3296(SB), Y6
 	PCALIGN $0x20
 
 mainLoop:
@@ -4813,9 +4787,9 @@ mainLoop:
 	VFMADD213PS  Y7, Y3, Y5
 	VFMADD213PS  Y6, Y3, Y5
 	VFMADD231PS  Y5, Y4, Y1
-	VMOVAPS      constants<>+2784(SB), Y3
-	VFNMADD231PS constants<>+3296(SB), Y1, Y3
-	VADDPS       constants<>+2688(SB), Y3, Y3
+	VMOVAPS      constants<>+2816(SB), Y3
+	VFNMADD231PS constants<>+3328(SB), Y1, Y3
+	VADDPS       constants<>+2720(SB), Y3, Y3
 	VBLENDVPS    Y2, Y3, Y1, Y1
 	VPAND        Y14, Y1, Y1
 	VPAND        constants<>+96(SB), Y0, Y0
@@ -4836,25 +4810,25 @@ tail:
 	VMOVUPS      (R10), Y0
 	VMASKMOVPS   (SI)(AX*4), Y0, Y1
 	VANDPS       constants<>+64(SB), Y1, Y2
-	VCMPPS       $0x0e, constants<>+3072(SB), Y2, Y3
+	VCMPPS       $0x0e, constants<>+3104(SB), Y2, Y3
 	VMOVAPS      constants<>+128(SB), Y4
 	VSUBPS       Y2, Y4, Y4
-	VMULPS       constants<>+1088(SB), Y4, Y4
+	VMULPS       constants<>+1120(SB), Y4, Y4
 	VMULPS       Y2, Y2, Y5
 	VBLENDVPS    Y3, Y4, Y5, Y4
 	VSQRTPS      Y4, Y5
 	VBLENDVPS    Y3, Y5, Y2, Y2
 	VMULPS       Y4, Y2, Y5
-	VMOVAPS      constants<>+3136(SB), Y6
-	VFMADD231PS  constants<>+3104(SB), Y4, Y6
-	VFMADD213PS  constants<>+3168(SB), Y4, Y6
+	VMOVAPS      constants<>+3168(SB), Y6
+	VFMADD231PS  constants<>+3136(SB), Y4, Y6
 	VFMADD213PS  constants<>+3200(SB), Y4, Y6
 	VFMADD213PS  constants<>+3232(SB), Y4, Y6
 	VFMADD213PS  constants<>+3264(SB), Y4, Y6
+	VFMADD213PS  constants<>+3296(SB), Y4, Y6
 	VFMADD231PS  Y6, Y5, Y2
-	VMOVAPS      constants<>+2784(SB), Y4
-	VFNMADD231PS constants<>+3296(SB), Y2, Y4
-	VADDPS       constants<>+2688(SB), Y4, Y4
+	VMOVAPS      constants<>+2816(SB), Y4
+	VFNMADD231PS constants<>+3328(SB), Y2, Y4
+	VADDPS       constants<>+2720(SB), Y4, Y4
 	VBLENDVPS    Y3, Y4, Y2, Y2
 	VPAND        constants<>+64(SB), Y2, Y2
 	VPAND        constants<>+96(SB), Y1, Y1
@@ -4876,15 +4850,15 @@ TEXT ·acosAVX2(SB), NOSPLIT, $0-24
 	CMPQ    AX, R8
 	JGT     tail
 	VMOVAPS constants<>+128(SB), Y15
-	VMOVAPS constants<>+2400(SB), Y14
-	VMOVAPS constants<>+2784(SB), Y13
+	VMOVAPS constants<>+2432(SB), Y14
+	VMOVAPS constants<>+2816(SB), Y13
 	VMOVAPS constants<>+64(SB), Y12
-	VMOVAPS constants<>+3072(SB), Y11
-	VMOVAPS constants<>+1088(SB), Y10
-	VMOVAPS constants<>+3104(SB), Y9
-	VMOVAPS constants<>+3136(SB), Y8
-	VMOVAPS constants<>+3168(SB), Y7
-	VMOVAPS constants<>+3200(SB), Y6
+	VMOVAPS constants<>+3104(SB), Y11
+	VMOVAPS constants<>+1120(SB), Y10
+	VMOVAPS constants<>+3136(SB), Y9
+	VMOVAPS constants<>+3168(SB), Y8
+	VMOVAPS constants<>+3200(SB), Y7
+	VMOVAPS constants<>+3232(SB), Y6
 	PCALIGN $0x20
 
 mainLoop:
@@ -4902,8 +4876,8 @@ mainLoop:
 	VFMADD213PS Y8, Y3, Y5
 	VFMADD213PS Y7, Y3, Y5
 	VFMADD213PS Y6, Y3, Y5
-	VFMADD213PS constants<>+3232(SB), Y3, Y5
 	VFMADD213PS constants<>+3264(SB), Y3, Y5
+	VFMADD213PS constants<>+3296(SB), Y3, Y5
 	VFMADD231PS Y5, Y4, Y1
 	VCMPPS      $0x01, constants<>+192(SB), Y0, Y3
 	VADDPS      Y1, Y1, Y4
@@ -4911,7 +4885,7 @@ mainLoop:
 	VBLENDVPS   Y3, Y5, Y4, Y3
 	VPAND       constants<>+96(SB), Y0, Y0
 	VXORPS      Y0, Y1, Y0
-	VSUBPS      constants<>+2688(SB), Y0, Y0
+	VSUBPS      constants<>+2720(SB), Y0, Y0
 	VSUBPS      Y0, Y13, Y0
 	VBLENDVPS   Y2, Y3, Y0, Y0
 	VMOVUPS     Y0, (DI)(AX*4)
@@ -4930,31 +4904,31 @@ tail:
 	VMOVUPS     (R10), Y0
 	VMASKMOVPS  (SI)(AX*4), Y0, Y1
 	VANDPS      constants<>+64(SB), Y1, Y2
-	VCMPPS      $0x0e, constants<>+3072(SB), Y2, Y3
+	VCMPPS      $0x0e, constants<>+3104(SB), Y2, Y3
 	VMOVAPS     constants<>+128(SB), Y4
 	VSUBPS      Y2, Y4, Y4
-	VMULPS      constants<>+1088(SB), Y4, Y4
+	VMULPS      constants<>+1120(SB), Y4, Y4
 	VMULPS      Y2, Y2, Y5
 	VBLENDVPS   Y3, Y4, Y5, Y4
 	VSQRTPS     Y4, Y5
 	VBLENDVPS   Y3, Y5, Y2, Y2
 	VMULPS      Y4, Y2, Y5
-	VMOVAPS     constants<>+3136(SB), Y6
-	VFMADD231PS constants<>+3104(SB), Y4, Y6
-	VFMADD213PS constants<>+3168(SB), Y4, Y6
+	VMOVAPS     constants<>+3168(SB), Y6
+	VFMADD231PS constants<>+3136(SB), Y4, Y6
 	VFMADD213PS constants<>+3200(SB), Y4, Y6
 	VFMADD213PS constants<>+3232(SB), Y4, Y6
 	VFMADD213PS constants<>+3264(SB), Y4, Y6
+	VFMADD213PS constants<>+3296(SB), Y4, Y6
 	VFMADD231PS Y6, Y5, Y2
 	VCMPPS      $0x01, constants<>+192(SB), Y1, Y4
 	VADDPS      Y2, Y2, Y5
-	VMOVAPS     constants<>+2400(SB), Y6
+	VMOVAPS     constants<>+2432(SB), Y6
 	VSUBPS      Y5, Y6, Y6
 	VBLENDVPS   Y4, Y6, Y5, Y4
 	VPAND       constants<>+96(SB), Y1, Y1
 	VXORPS      Y1, Y2, Y1
-	VSUBPS      constants<>+2688(SB), Y1, Y1
-	VMOVAPS     constants<>+2784(SB), Y2
+	VSUBPS      constants<>+2720(SB), Y1, Y1
+	VMOVAPS     constants<>+2816(SB), Y2
 	VSUBPS      Y1, Y2, Y1
 	VBLENDVPS   Y3, Y4, Y1, Y1
 	VMASKMOVPS  Y1, Y0, (DI)(AX*4)
@@ -4974,15 +4948,15 @@ TEXT ·atanAVX2(SB), NOSPLIT, $0-24
 	CMPQ    AX, R8
 	JGT     tail
 	VMOVAPS constants<>+128(SB), Y15
-	VMOVAPS constants<>+2784(SB), Y14
+	VMOVAPS constants<>+2816(SB), Y14
 	VMOVAPS constants<>+64(SB), Y13
-	VMOVAPS constants<>+3328(SB), Y12
-	VMOVAPS constants<>+3360(SB), Y11
-	VMOVAPS constants<>+3392(SB), Y10
-	VMOVAPS constants<>+3424(SB), Y9
-	VMOVAPS constants<>+3456(SB), Y8
-	VMOVAPS constants<>+3488(SB), Y7
-	VMOVAPS constants<>+3520(SB), Y6
+	VMOVAPS constants<>+3360(SB), Y12
+	VMOVAPS constants<>+3392(SB), Y11
+	VMOVAPS constants<>+3424(SB), Y10
+	VMOVAPS constants<>+3456(SB), Y9
+	VMOVAPS constants<>+3488(SB), Y8
+	VMOVAPS constants<>+3520(SB), Y7
+	VMOVAPS constants<>+3552(SB), Y6
 	PCALIGN $0x20
 
 mainLoop:
@@ -5000,11 +4974,11 @@ mainLoop:
 	VFMADD213PS Y8, Y3, Y5
 	VFMADD213PS Y7, Y3, Y5
 	VFMADD213PS Y6, Y3, Y5
-	VFMADD213PS constants<>+3552(SB), Y3, Y5
 	VFMADD213PS constants<>+3584(SB), Y3, Y5
+	VFMADD213PS constants<>+3616(SB), Y3, Y5
 	VFMADD231PS Y5, Y4, Y2
 	VCMPPS      $0x01, Y1, Y15, Y1
-	VSUBPS      constants<>+2688(SB), Y2, Y3
+	VSUBPS      constants<>+2720(SB), Y2, Y3
 	VSUBPS      Y3, Y14, Y3
 	VBLENDVPS   Y1, Y3, Y2, Y1
 	VPAND       constants<>+96(SB), Y0, Y0
@@ -5031,19 +5005,19 @@ tail:
 	VDIVPS      Y5, Y4, Y4
 	VMULPS      Y4, Y4, Y5
 	VMULPS      Y5, Y4, Y6
-	VMOVAPS     constants<>+3360(SB), Y7
-	VFMADD231PS constants<>+3328(SB), Y5, Y7
-	VFMADD213PS constants<>+3392(SB), Y5, Y7
+	VMOVAPS     constants<>+3392(SB), Y7
+	VFMADD231PS constants<>+3360(SB), Y5, Y7
 	VFMADD213PS constants<>+3424(SB), Y5, Y7
 	VFMADD213PS constants<>+3456(SB), Y5, Y7
 	VFMADD213PS constants<>+3488(SB), Y5, Y7
 	VFMADD213PS constants<>+3520(SB), Y5, Y7
 	VFMADD213PS constants<>+3552(SB), Y5, Y7
 	VFMADD213PS constants<>+3584(SB), Y5, Y7
+	VFMADD213PS constants<>+3616(SB), Y5, Y7
 	VFMADD231PS Y7, Y6, Y4
 	VCMPPS      $0x01, Y2, Y3, Y2
-	VSUBPS      constants<>+2688(SB), Y4, Y3
-	VMOVAPS     constants<>+2784(SB), Y5
+	VSUBPS      constants<>+2720(SB), Y4, Y3
+	VMOVAPS     constants<>+2816(SB), Y5
 	VSUBPS      Y3, Y5, Y3
 	VBLENDVPS   Y2, Y3, Y4, Y2
 	VPAND       constants<>+96(SB), Y1, Y1
@@ -5065,8 +5039,8 @@ TEXT ·tanhAVX2(SB), NOSPLIT, $0-24
 	CMPQ    AX, R8
 	JGT     single
 	VMOVAPS constants<>+128(SB), Y15
-	VMOVAPS constants<>+3296(SB), Y14
-	VMOVAPS constants<>+3616(SB), Y13
+	VMOVAPS constants<>+3328(SB), Y14
+	VMOVAPS constants<>+3648(SB), Y13
 	VMOVAPS constants<>+64(SB), Y12
 	PCALIGN $0x20
 
@@ -5081,36 +5055,36 @@ mainLoop:
 	VMULPS       Y3, Y3, Y5
 	VMULPS       Y4, Y2, Y6
 	VMULPS       Y5, Y3, Y7
-	VMOVAPS      constants<>+3648(SB), Y8
-	VFMADD231PS  constants<>+3680(SB), Y4, Y8
-	VMOVAPS      constants<>+3648(SB), Y9
-	VFMADD231PS  constants<>+3680(SB), Y5, Y9
-	VFMADD213PS  constants<>+3712(SB), Y4, Y8
-	VFMADD213PS  constants<>+3712(SB), Y5, Y9
+	VMOVAPS      constants<>+3680(SB), Y8
+	VFMADD231PS  constants<>+3712(SB), Y4, Y8
+	VMOVAPS      constants<>+3680(SB), Y9
+	VFMADD231PS  constants<>+3712(SB), Y5, Y9
 	VFMADD213PS  constants<>+3744(SB), Y4, Y8
 	VFMADD213PS  constants<>+3744(SB), Y5, Y9
 	VFMADD213PS  constants<>+3776(SB), Y4, Y8
 	VFMADD213PS  constants<>+3776(SB), Y5, Y9
+	VFMADD213PS  constants<>+3808(SB), Y4, Y8
+	VFMADD213PS  constants<>+3808(SB), Y5, Y9
 	VFMADD213PS  Y2, Y8, Y6
 	VFMADD213PS  Y3, Y9, Y7
-	VMOVAPS      constants<>+416(SB), Y4
-	VFMADD231PS  constants<>+3808(SB), Y2, Y4
-	VMOVAPS      constants<>+416(SB), Y5
-	VFMADD231PS  constants<>+3808(SB), Y3, Y5
-	VSUBPS       constants<>+416(SB), Y4, Y8
-	VSUBPS       constants<>+416(SB), Y5, Y9
-	VFNMADD132PS constants<>+3840(SB), Y2, Y8
-	VFNMADD132PS constants<>+3840(SB), Y3, Y9
-	VMOVAPS      constants<>+3872(SB), Y10
-	VFMADD231PS  constants<>+3904(SB), Y8, Y10
-	VMOVAPS      constants<>+3872(SB), Y11
-	VFMADD231PS  constants<>+3904(SB), Y9, Y11
-	VFMADD213PS  constants<>+3936(SB), Y8, Y10
-	VFMADD213PS  constants<>+3936(SB), Y9, Y11
+	VMOVAPS      constants<>+448(SB), Y4
+	VFMADD231PS  constants<>+3840(SB), Y2, Y4
+	VMOVAPS      constants<>+448(SB), Y5
+	VFMADD231PS  constants<>+3840(SB), Y3, Y5
+	VSUBPS       constants<>+448(SB), Y4, Y8
+	VSUBPS       constants<>+448(SB), Y5, Y9
+	VFNMADD132PS constants<>+3872(SB), Y2, Y8
+	VFNMADD132PS constants<>+3872(SB), Y3, Y9
+	VMOVAPS      constants<>+3904(SB), Y10
+	VFMADD231PS  constants<>+3936(SB), Y8, Y10
+	VMOVAPS      constants<>+3904(SB), Y11
+	VFMADD231PS  constants<>+3936(SB), Y9, Y11
 	VFMADD213PS  constants<>+3968(SB), Y8, Y10
 	VFMADD213PS  constants<>+3968(SB), Y9, Y11
 	VFMADD213PS  constants<>+4000(SB), Y8, Y10
 	VFMADD213PS  constants<>+4000(SB), Y9, Y11
+	VFMADD213PS  constants<>+4032(SB), Y8, Y10
+	VFMADD213PS  constants<>+4032(SB), Y9, Y11
 	VFMADD213PS  Y14, Y8, Y10
 	VFMADD213PS  Y14, Y9, Y11
 	VFMADD213PS  Y15, Y8, Y10
@@ -5123,8 +5097,8 @@ mainLoop:
 	VDIVPS       Y5, Y14, Y5
 	VSUBPS       Y4, Y15, Y4
 	VSUBPS       Y5, Y15, Y5
-	VCMPPS       $0x0e, constants<>+4032(SB), Y2, Y2
-	VCMPPS       $0x0e, constants<>+4032(SB), Y3, Y3
+	VCMPPS       $0x0e, constants<>+4064(SB), Y2, Y2
+	VCMPPS       $0x0e, constants<>+4064(SB), Y3, Y3
 	VBLENDVPS    Y2, Y4, Y6, Y2
 	VBLENDVPS    Y3, Y5, Y7, Y3
 	VPAND        Y12, Y2, Y2
@@ -5148,34 +5122,34 @@ single:
 singleLoop:
 	VMOVUPS      (SI)(AX*4), Y0
 	VANDPS       constants<>+64(SB), Y0, Y1
-	VMOVAPS      constants<>+3616(SB), Y2
+	VMOVAPS      constants<>+3648(SB), Y2
 	VMINPS       Y1, Y2, Y1
 	VMULPS       Y1, Y1, Y2
 	VMULPS       Y2, Y1, Y3
-	VMOVAPS      constants<>+3648(SB), Y4
-	VFMADD231PS  constants<>+3680(SB), Y2, Y4
-	VFMADD213PS  constants<>+3712(SB), Y2, Y4
+	VMOVAPS      constants<>+3680(SB), Y4
+	VFMADD231PS  constants<>+3712(SB), Y2, Y4
 	VFMADD213PS  constants<>+3744(SB), Y2, Y4
 	VFMADD213PS  constants<>+3776(SB), Y2, Y4
+	VFMADD213PS  constants<>+3808(SB), Y2, Y4
 	VFMADD213PS  Y1, Y4, Y3
-	VMOVAPS      constants<>+416(SB), Y2
-	VFMADD231PS  constants<>+3808(SB), Y1, Y2
-	VSUBPS       constants<>+416(SB), Y2, Y4
-	VFNMADD132PS constants<>+3840(SB), Y1, Y4
-	VMOVAPS      constants<>+3872(SB), Y5
-	VFMADD231PS  constants<>+3904(SB), Y4, Y5
-	VFMADD213PS  constants<>+3936(SB), Y4, Y5
+	VMOVAPS      constants<>+448(SB), Y2
+	VFMADD231PS  constants<>+3840(SB), Y1, Y2
+	VSUBPS       constants<>+448(SB), Y2, Y4
+	VFNMADD132PS constants<>+3872(SB), Y1, Y4
+	VMOVAPS      constants<>+3904(SB), Y5
+	VFMADD231PS  constants<>+3936(SB), Y4, Y5
 	VFMADD213PS  constants<>+3968(SB), Y4, Y5
 	VFMADD213PS  constants<>+4000(SB), Y4, Y5
-	VFMADD213PS  constants<>+3296(SB), Y4, Y5
+	VFMADD213PS  constants<>+4032(SB), Y4, Y5
+	VFMADD213PS  constants<>+3328(SB), Y4, Y5
 	VFMADD213PS  constants<>+128(SB), Y4, Y5
 	VPSLLD       $0x17, Y2, Y2
 	VFMADD213PS  constants<>+128(SB), Y5, Y2
-	VMOVAPS      constants<>+3296(SB), Y4
+	VMOVAPS      constants<>+3328(SB), Y4
 	VDIVPS       Y2, Y4, Y2
 	VMOVAPS      constants<>+128(SB), Y4
 	VSUBPS       Y2, Y4, Y2
-	VCMPPS       $0x0e, constants<>+4032(SB), Y1, Y1
+	VCMPPS       $0x0e, constants<>+4064(SB), Y1, Y1
 	VBLENDVPS    Y1, Y2, Y3, Y1
 	VPAND        constants<>+64(SB), Y1, Y1
 	VPAND        constants<>+96(SB), Y0, Y0
@@ -5196,34 +5170,34 @@ tail:
 	VMOVUPS      (R10), Y0
 	VMASKMOVPS   (SI)(AX*4), Y0, Y1
 	VANDPS       constants<>+64(SB), Y1, Y2
-	VMOVAPS      constants<>+3616(SB), Y3
+	VMOVAPS      constants<>+3648(SB), Y3
 	VMINPS       Y2, Y3, Y2
 	VMULPS       Y2, Y2, Y3
 	VMULPS       Y3, Y2, Y4
-	VMOVAPS      constants<>+3648(SB), Y5
-	VFMADD231PS  constants<>+3680(SB), Y3, Y5
-	VFMADD213PS  constants<>+3712(SB), Y3, Y5
+	VMOVAPS      constants<>+3680(SB), Y5
+	VFMADD231PS  constants<>+3712(SB), Y3, Y5
 	VFMADD213PS  constants<>+3744(SB), Y3, Y5
 	VFMADD213PS  constants<>+3776(SB), Y3, Y5
+	VFMADD213PS  constants<>+3808(SB), Y3, Y5
 	VFMADD213PS  Y2, Y5, Y4
-	VMOVAPS      constants<>+416(SB), Y3
-	VFMADD231PS  constants<>+3808(SB), Y2, Y3
-	VSUBPS       constants<>+416(SB), Y3, Y5
-	VFNMADD132PS constants<>+3840(SB), Y2, Y5
-	VMOVAPS      constants<>+3872(SB), Y6
-	VFMADD231PS  constants<>+3904(SB), Y5, Y6
-	VFMADD213PS  constants<>+3936(SB), Y5, Y6
+	VMOVAPS      constants<>+448(SB), Y3
+	VFMADD231PS  constants<>+3840(SB), Y2, Y3
+	VSUBPS       constants<>+448(SB), Y3, Y5
+	VFNMADD132PS constants<>+3872(SB), Y2, Y5
+	VMOVAPS      constants<>+3904(SB), Y6
+	VFMADD231PS  constants<>+3936(SB), Y5, Y6
 	VFMADD213PS  constants<>+3968(SB), Y5, Y6
 	VFMADD213PS  constants<>+4000(SB), Y5, Y6
-	VFMADD213PS  constants<>+3296(SB), Y5, Y6
+	VFMADD213PS  constants<>+4032(SB), Y5, Y6
+	VFMADD213PS  constants<>+3328(SB), Y5, Y6
 	VFMADD213PS  constants<>+128(SB), Y5, Y6
 	VPSLLD       $0x17, Y3, Y3
 	VFMADD213PS  constants<>+128(SB), Y6, Y3
-	VMOVAPS      constants<>+3296(SB), Y5
+	VMOVAPS      constants<>+3328(SB), Y5
 	VDIVPS       Y3, Y5, Y3
 	VMOVAPS      constants<>+128(SB), Y5
 	VSUBPS       Y3, Y5, Y3
-	VCMPPS       $0x0e, constants<>+4032(SB), Y2, Y2
+	VCMPPS       $0x0e, constants<>+4064(SB), Y2, Y2
 	VBLENDVPS    Y2, Y3, Y4, Y2
 	VPAND        constants<>+64(SB), Y2, Y2
 	VPAND        constants<>+96(SB), Y1, Y1
@@ -5244,16 +5218,16 @@ TEXT ·sinhAVX2(SB), NOSPLIT, $0-24
 	LEAQ    -8(CX), R8
 	CMPQ    AX, R8
 	JGT     tail
-	VMOVAPS constants<>+4064(SB), Y15
-	VMOVAPS constants<>+4096(SB), Y14
-	VMOVAPS constants<>+4128(SB), Y13
+	VMOVAPS constants<>+4096(SB), Y15
+	VMOVAPS constants<>+4128(SB), Y14
+	VMOVAPS constants<>+4160(SB), Y13
 	VMOVAPS constants<>+64(SB), Y12
-	VMOVAPS constants<>+832(SB), Y11
-	VMOVAPS constants<>+864(SB), Y10
-	VMOVAPS constants<>+896(SB), Y9
-	VMOVAPS constants<>+960(SB), Y8
-	VMOVAPS constants<>+928(SB), Y7
-	VMOVAPS constants<>+992(SB), Y6
+	VMOVAPS constants<>+864(SB), Y11
+	VMOVAPS constants<>+896(SB), Y10
+	VMOVAPS constants<>+928(SB), Y9
+	VMOVAPS constants<>+992(SB), Y8
+	VMOVAPS constants<>+960(SB), Y7
+	VMOVAPS constants<>+1024(SB), Y6
 	PCALIGN $0x20
 
 mainLoop:
@@ -5269,8 +5243,8 @@ mainLoop:
 	VMOVAPS      Y8, Y5
 	VFMADD213PS  Y7, Y2, Y5
 	VFMADD213PS  Y6, Y2, Y5
-	VFMADD213PS  constants<>+1024(SB), Y2, Y5
 	VFMADD213PS  constants<>+1056(SB), Y2, Y5
+	VFMADD213PS  constants<>+1088(SB), Y2, Y5
 	VFMADD231PS  Y5, Y4, Y2
 	VPSLLD       $0x17, Y3, Y3
 	VFMADD231PS  Y2, Y3, Y3
@@ -5279,10 +5253,10 @@ mainLoop:
 	VSUBPS       Y3, Y2, Y2
 	VMULPS       Y1, Y1, Y3
 	VMULPS       Y3, Y1, Y4
-	VMOVAPS      constants<>+4160(SB), Y5
-	VFMADD231PS  constants<>+4192(SB), Y3, Y5
-	VFMADD213PS  constants<>+4224(SB), Y3, Y5
-	VFMADD213PS  constants<>+320(SB), Y3, Y5
+	VMOVAPS      constants<>+4192(SB), Y5
+	VFMADD231PS  constants<>+4224(SB), Y3, Y5
+	VFMADD213PS  constants<>+4256(SB), Y3, Y5
+	VFMADD213PS  constants<>+352(SB), Y3, Y5
 	VFMADD213PS  Y1, Y5, Y4
 	VCMPPS       $0x01, constants<>+128(SB), Y1, Y1
 	VBLENDVPS    Y1, Y4, Y2, Y1
@@ -5304,32 +5278,32 @@ tail:
 	VMOVUPS      (R10), Y0
 	VMASKMOVPS   (SI)(AX*4), Y0, Y1
 	VANDPS       constants<>+64(SB), Y1, Y2
-	VMOVAPS      constants<>+4064(SB), Y3
+	VMOVAPS      constants<>+4096(SB), Y3
 	VMINPS       Y2, Y3, Y3
-	VMOVAPS      constants<>+4128(SB), Y4
-	VFMADD231PS  constants<>+832(SB), Y3, Y4
-	VSUBPS       constants<>+4128(SB), Y4, Y5
-	VFNMADD231PS constants<>+864(SB), Y5, Y3
+	VMOVAPS      constants<>+4160(SB), Y4
+	VFMADD231PS  constants<>+864(SB), Y3, Y4
+	VSUBPS       constants<>+4160(SB), Y4, Y5
 	VFNMADD231PS constants<>+896(SB), Y5, Y3
+	VFNMADD231PS constants<>+928(SB), Y5, Y3
 	VMULPS       Y3, Y3, Y5
-	VMOVAPS      constants<>+928(SB), Y6
-	VFMADD231PS  constants<>+960(SB), Y3, Y6
-	VFMADD213PS  constants<>+992(SB), Y3, Y6
+	VMOVAPS      constants<>+960(SB), Y6
+	VFMADD231PS  constants<>+992(SB), Y3, Y6
 	VFMADD213PS  constants<>+1024(SB), Y3, Y6
 	VFMADD213PS  constants<>+1056(SB), Y3, Y6
+	VFMADD213PS  constants<>+1088(SB), Y3, Y6
 	VFMADD231PS  Y6, Y5, Y3
 	VPSLLD       $0x17, Y4, Y4
 	VFMADD231PS  Y3, Y4, Y4
 	VADDPS       Y4, Y4, Y3
-	VMOVAPS      constants<>+4096(SB), Y5
+	VMOVAPS      constants<>+4128(SB), Y5
 	VDIVPS       Y4, Y5, Y4
 	VSUBPS       Y4, Y3, Y3
 	VMULPS       Y2, Y2, Y4
 	VMULPS       Y4, Y2, Y5
-	VMOVAPS      constants<>+4160(SB), Y6
-	VFMADD231PS  constants<>+4192(SB), Y4, Y6
-	VFMADD213PS  constants<>+4224(SB), Y4, Y6
-	VFMADD213PS  constants<>+320(SB), Y4, Y6
+	VMOVAPS      constants<>+4192(SB), Y6
+	VFMADD231PS  constants<>+4224(SB), Y4, Y6
+	VFMADD213PS  constants<>+4256(SB), Y4, Y6
+	VFMADD213PS  constants<>+352(SB), Y4, Y6
 	VFMADD213PS  Y2, Y6, Y5
 	VCMPPS       $0x01, constants<>+128(SB), Y2, Y2
 	VBLENDVPS    Y2, Y5, Y3, Y2
@@ -5351,18 +5325,18 @@ TEXT ·coshAVX2(SB), NOSPLIT, $0-24
 	LEAQ    -8(CX), R8
 	CMPQ    AX, R8
 	JGT     tail
-	VMOVAPS constants<>+4064(SB), Y15
-	VMOVAPS constants<>+4096(SB), Y14
-	VMOVAPS constants<>+4128(SB), Y13
+	VMOVAPS constants<>+4096(SB), Y15
+	VMOVAPS constants<>+4128(SB), Y14
+	VMOVAPS constants<>+4160(SB), Y13
 	VMOVAPS constants<>+64(SB), Y12
-	VMOVAPS constants<>+832(SB), Y11
-	VMOVAPS constants<>+864(SB), Y10
-	VMOVAPS constants<>+896(SB), Y9
-	VMOVAPS constants<>+960(SB), Y8
-	VMOVAPS constants<>+928(SB), Y7
-	VMOVAPS constants<>+992(SB), Y6
-	VMOVAPS constants<>+1024(SB), Y5
-	VMOVAPS constants<>+1056(SB), Y4
+	VMOVAPS constants<>+864(SB), Y11
+	VMOVAPS constants<>+896(SB), Y10
+	VMOVAPS constants<>+928(SB), Y9
+	VMOVAPS constants<>+992(SB), Y8
+	VMOVAPS constants<>+960(SB), Y7
+	VMOVAPS constants<>+1024(SB), Y6
+	VMOVAPS constants<>+1056(SB), Y5
+	VMOVAPS constants<>+1088(SB), Y4
 	PCALIGN $0x20
 
 mainLoop:
@@ -5402,24 +5376,24 @@ tail:
 	VMOVUPS      (R10), Y0
 	VMASKMOVPS   (SI)(AX*4), Y0, Y1
 	VANDPS       constants<>+64(SB), Y1, Y1
-	VMOVAPS      constants<>+4064(SB), Y2
+	VMOVAPS      constants<>+4096(SB), Y2
 	VMINPS       Y1, Y2, Y1
-	VMOVAPS      constants<>+4128(SB), Y2
-	VFMADD231PS  constants<>+832(SB), Y1, Y2
-	VSUBPS       constants<>+4128(SB), Y2, Y3
-	VFNMADD231PS constants<>+864(SB), Y3, Y1
+	VMOVAPS      constants<>+4160(SB), Y2
+	VFMADD231PS  constants<>+864(SB), Y1, Y2
+	VSUBPS       constants<>+4160(SB), Y2, Y3
 	VFNMADD231PS constants<>+896(SB), Y3, Y1
+	VFNMADD231PS constants<>+928(SB), Y3, Y1
 	VMULPS       Y1, Y1, Y3
-	VMOVAPS      constants<>+928(SB), Y4
-	VFMADD231PS  constants<>+960(SB), Y1, Y4
-	VFMADD213PS  constants<>+992(SB), Y1, Y4
+	VMOVAPS      constants<>+960(SB), Y4
+	VFMADD231PS  constants<>+992(SB), Y1, Y4
 	VFMADD213PS  constants<>+1024(SB), Y1, Y4
 	VFMADD213PS  constants<>+1056(SB), Y1, Y4
+	VFMADD213PS  constants<>+1088(SB), Y1, Y4
 	VFMADD231PS  Y4, Y3, Y1
 	VPSLLD       $0x17, Y2, Y2
 	VFMADD231PS  Y1, Y2, Y2
 	VADDPS       Y2, Y2, Y1
-	VMOVAPS      constants<>+4096(SB), Y3
+	VMOVAPS      constants<>+4128(SB), Y3
 	VDIVPS       Y2, Y3, Y2
 	VADDPS       Y2, Y1, Y1
 	VMASKMOVPS   Y1, Y0, (DI)(AX*4)
@@ -5440,14 +5414,14 @@ TEXT ·asinhAVX2(SB), NOSPLIT, $0-32
 	JGT     tail
 	VMOVAPS constants<>+128(SB), Y15
 	VMOVAPS constants<>+64(SB), Y14
-	VMOVAPS constants<>+4256(SB), Y13
-	VMOVAPS constants<>+1216(SB), Y12
-	VMOVAPS constants<>+1248(SB), Y11
-	VMOVAPS constants<>+1280(SB), Y10
-	VMOVAPS constants<>+1312(SB), Y9
-	VMOVAPS constants<>+1344(SB), Y8
-	VMOVAPS constants<>+1376(SB), Y7
-	VMOVAPS constants<>+1408(SB), Y6
+	VMOVAPS constants<>+4288(SB), Y13
+	VMOVAPS constants<>+1248(SB), Y12
+	VMOVAPS constants<>+1280(SB), Y11
+	VMOVAPS constants<>+1312(SB), Y10
+	VMOVAPS constants<>+1344(SB), Y9
+	VMOVAPS constants<>+1376(SB), Y8
+	VMOVAPS constants<>+1408(SB), Y7
+	VMOVAPS constants<>+1440(SB), Y6
 	PCALIGN $0x20
 
 mainLoop:
@@ -5484,13 +5458,13 @@ mainLoop:
 	VFMADD213PS Y8, Y2, Y5
 	VFMADD213PS Y7, Y2, Y5
 	VFMADD213PS Y6, Y2, Y5
-	VFMADD213PS constants<>+1440(SB), Y2, Y5
 	VFMADD213PS constants<>+1472(SB), Y2, Y5
 	VFMADD213PS constants<>+1504(SB), Y2, Y5
+	VFMADD213PS constants<>+1536(SB), Y2, Y5
 	VFMADD231PS Y5, Y4, Y1
-	VFMADD231PS constants<>+896(SB), Y3, Y1
+	VFMADD231PS constants<>+928(SB), Y3, Y1
 	VADDPS      Y2, Y1, Y1
-	VFMADD231PS constants<>+864(SB), Y3, Y1
+	VFMADD231PS constants<>+896(SB), Y3, Y1
 	VPAND       constants<>+96(SB), Y0, Y0
 	VXORPS      Y0, Y1, Y0
 	VMOVUPS     Y0, (DI)(AX*4)
@@ -5510,7 +5484,7 @@ tail:
 	VMOVUPS     (R10), Y0
 	VMASKMOVPS  (SI)(AX*4), Y0, Y1
 	VANDPS      constants<>+64(SB), Y1, Y2
-	VPCMPGTD    constants<>+4256(SB), Y2, Y3
+	VPCMPGTD    constants<>+4288(SB), Y2, Y3
 	VANDPS      Y0, Y3, Y3
 	VMOVMSKPS   Y3, R9
 	TESTL       R9, R9
@@ -5526,7 +5500,7 @@ tail:
 	VADDPS      constants<>+128(SB), Y4, Y3
 	VSUBPS      constants<>+128(SB), Y3, Y5
 	VSUBPS      Y5, Y4, Y4
-	VPSUBD      constants<>+1216(SB), Y3, Y5
+	VPSUBD      constants<>+1248(SB), Y3, Y5
 	VPSRAD      $0x17, Y5, Y5
 	VPSLLD      $0x17, Y5, Y6
 	VPSUBD      Y6, Y3, Y3
@@ -5537,19 +5511,19 @@ tail:
 	VMULPS      Y6, Y2, Y2
 	VCVTDQ2PS   Y5, Y4
 	VMULPS      Y3, Y3, Y5
-	VMOVAPS     constants<>+1280(SB), Y6
-	VFMADD231PS constants<>+1248(SB), Y3, Y6
-	VFMADD213PS constants<>+1312(SB), Y3, Y6
+	VMOVAPS     constants<>+1312(SB), Y6
+	VFMADD231PS constants<>+1280(SB), Y3, Y6
 	VFMADD213PS constants<>+1344(SB), Y3, Y6
 	VFMADD213PS constants<>+1376(SB), Y3, Y6
 	VFMADD213PS constants<>+1408(SB), Y3, Y6
 	VFMADD213PS constants<>+1440(SB), Y3, Y6
 	VFMADD213PS constants<>+1472(SB), Y3, Y6
 	VFMADD213PS constants<>+1504(SB), Y3, Y6
+	VFMADD213PS constants<>+1536(SB), Y3, Y6
 	VFMADD231PS Y6, Y5, Y2
-	VFMADD231PS constants<>+896(SB), Y4, Y2
+	VFMADD231PS constants<>+928(SB), Y4, Y2
 	VADDPS      Y3, Y2, Y2
-	VFMADD231PS constants<>+864(SB), Y4, Y2
+	VFMADD231PS constants<>+896(SB), Y4, Y2
 	VPAND       constants<>+96(SB), Y1, Y1
 	VXORPS      Y1, Y2, Y1
 	VMASKMOVPS  Y1, Y0, (DI)(AX*4)
@@ -5578,16 +5552,16 @@ TEXT ·acoshAVX2(SB), NOSPLIT, $0-32
 	CMPQ    AX, R8
 	JGT     tail
 	VMOVAPS constants<>+128(SB), Y15
-	VMOVAPS constants<>+4256(SB), Y14
-	VMOVAPS constants<>+1216(SB), Y13
-	VMOVAPS constants<>+1248(SB), Y12
-	VMOVAPS constants<>+1280(SB), Y11
-	VMOVAPS constants<>+1312(SB), Y10
-	VMOVAPS constants<>+1344(SB), Y9
-	VMOVAPS constants<>+1376(SB), Y8
-	VMOVAPS constants<>+1408(SB), Y7
-	VMOVAPS constants<>+1440(SB), Y6
-	VMOVAPS constants<>+1472(SB), Y5
+	VMOVAPS constants<>+4288(SB), Y14
+	VMOVAPS constants<>+1248(SB), Y13
+	VMOVAPS constants<>+1280(SB), Y12
+	VMOVAPS constants<>+1312(SB), Y11
+	VMOVAPS constants<>+1344(SB), Y10
+	VMOVAPS constants<>+1376(SB), Y9
+	VMOVAPS constants<>+1408(SB), Y8
+	VMOVAPS constants<>+1440(SB), Y7
+	VMOVAPS constants<>+1472(SB), Y6
+	VMOVAPS constants<>+1504(SB), Y5
 	PCALIGN $0x20
 
 mainLoop:
@@ -5626,11 +5600,11 @@ mainLoop:
 	VFMADD213PS Y7, Y1, Y4
 	VFMADD213PS Y6, Y1, Y4
 	VFMADD213PS Y5, Y1, Y4
-	VFMADD213PS constants<>+1504(SB), Y1, Y4
+	VFMADD213PS constants<>+1536(SB), Y1, Y4
 	VFMADD231PS Y4, Y3, Y0
-	VFMADD231PS constants<>+896(SB), Y2, Y0
+	VFMADD231PS constants<>+928(SB), Y2, Y0
 	VADDPS      Y1, Y0, Y0
-	VFMADD231PS constants<>+864(SB), Y2, Y0
+	VFMADD231PS constants<>+896(SB), Y2, Y0
 	VMOVUPS     Y0, (DI)(AX*4)
 	ADDQ        $0x08, AX
 	CMPQ        AX, R8
@@ -5649,7 +5623,7 @@ tail:
 	VMASKMOVPS  (SI)(AX*4), Y0, Y1
 	VMOVAPS     constants<>+128(SB), Y2
 	VPCMPGTD    Y1, Y2, Y3
-	VPCMPGTD    constants<>+4256(SB), Y1, Y4
+	VPCMPGTD    constants<>+4288(SB), Y1, Y4
 	VORPS       Y4, Y3, Y3
 	VANDPS      Y0, Y3, Y3
 	VMOVMSKPS   Y3, R9
@@ -5665,7 +5639,7 @@ tail:
 	VADDPS      Y2, Y4, Y3
 	VSUBPS      Y2, Y3, Y5
 	VSUBPS      Y5, Y4, Y4
-	VPSUBD      constants<>+1216(SB), Y3, Y5
+	VPSUBD      constants<>+1248(SB), Y3, Y5
 	VPSRAD      $0x17, Y5, Y5
 	VPSLLD      $0x17, Y5, Y6
 	VPSUBD      Y6, Y3, Y3
@@ -5675,19 +5649,19 @@ tail:
 	VMULPS      Y6, Y1, Y1
 	VCVTDQ2PS   Y5, Y3
 	VMULPS      Y2, Y2, Y4
-	VMOVAPS     constants<>+1280(SB), Y5
-	VFMADD231PS constants<>+1248(SB), Y2, Y5
-	VFMADD213PS constants<>+1312(SB), Y2, Y5
+	VMOVAPS     constants<>+1312(SB), Y5
+	VFMADD231PS constants<>+1280(SB), Y2, Y5
 	VFMADD213PS constants<>+1344(SB), Y2, Y5
 	VFMADD213PS constants<>+1376(SB), Y2, Y5
 	VFMADD213PS constants<>+1408(SB), Y2, Y5
 	VFMADD213PS constants<>+1440(SB), Y2, Y5
 	VFMADD213PS constants<>+1472(SB), Y2, Y5
 	VFMADD213PS constants<>+1504(SB), Y2, Y5
+	VFMADD213PS constants<>+1536(SB), Y2, Y5
 	VFMADD231PS Y5, Y4, Y1
-	VFMADD231PS constants<>+896(SB), Y3, Y1
+	VFMADD231PS constants<>+928(SB), Y3, Y1
 	VADDPS      Y2, Y1, Y1
-	VFMADD231PS constants<>+864(SB), Y3, Y1
+	VFMADD231PS constants<>+896(SB), Y3, Y1
 	VMASKMOVPS  Y1, Y0, (DI)(AX*4)
 
 done:
@@ -5715,14 +5689,14 @@ TEXT ·atanhAVX2(SB), NOSPLIT, $0-32
 	JGT     tail
 	VMOVAPS constants<>+128(SB), Y15
 	VMOVAPS constants<>+64(SB), Y14
-	VMOVAPS constants<>+4288(SB), Y13
-	VMOVAPS constants<>+1216(SB), Y12
-	VMOVAPS constants<>+1248(SB), Y11
-	VMOVAPS constants<>+1280(SB), Y10
-	VMOVAPS constants<>+1312(SB), Y9
-	VMOVAPS constants<>+1344(SB), Y8
-	VMOVAPS constants<>+1376(SB), Y7
-	VMOVAPS constants<>+1408(SB), Y6
+	VMOVAPS constants<>+4320(SB), Y13
+	VMOVAPS constants<>+1248(SB), Y12
+	VMOVAPS constants<>+1280(SB), Y11
+	VMOVAPS constants<>+1312(SB), Y10
+	VMOVAPS constants<>+1344(SB), Y9
+	VMOVAPS constants<>+1376(SB), Y8
+	VMOVAPS constants<>+1408(SB), Y7
+	VMOVAPS constants<>+1440(SB), Y6
 	PCALIGN $0x20
 
 mainLoop:
@@ -5759,14 +5733,14 @@ mainLoop:
 	VFMADD213PS Y8, Y3, Y5
 	VFMADD213PS Y7, Y3, Y5
 	VFMADD213PS Y6, Y3, Y5
-	VFMADD213PS constants<>+1440(SB), Y3, Y5
 	VFMADD213PS constants<>+1472(SB), Y3, Y5
 	VFMADD213PS constants<>+1504(SB), Y3, Y5
+	VFMADD213PS constants<>+1536(SB), Y3, Y5
 	VFMADD231PS Y5, Y4, Y1
-	VFMADD231PS constants<>+896(SB), Y2, Y1
+	VFMADD231PS constants<>+928(SB), Y2, Y1
 	VADDPS      Y3, Y1, Y1
-	VFMADD231PS constants<>+864(SB), Y2, Y1
-	VMULPS      constants<>+1088(SB), Y1, Y1
+	VFMADD231PS constants<>+896(SB), Y2, Y1
+	VMULPS      constants<>+1120(SB), Y1, Y1
 	VPAND       constants<>+96(SB), Y0, Y0
 	VXORPS      Y0, Y1, Y0
 	VMOVUPS     Y0, (DI)(AX*4)
@@ -5786,7 +5760,7 @@ tail:
 	VMOVUPS     (R10), Y0
 	VMASKMOVPS  (SI)(AX*4), Y0, Y1
 	VANDPS      constants<>+64(SB), Y1, Y2
-	VPCMPGTD    constants<>+4288(SB), Y2, Y3
+	VPCMPGTD    constants<>+4320(SB), Y2, Y3
 	VANDPS      Y0, Y3, Y3
 	VMOVMSKPS   Y3, R9
 	TESTL       R9, R9
@@ -5803,7 +5777,7 @@ tail:
 	VADDPS      Y4, Y3, Y5
 	VSUBPS      Y4, Y5, Y6
 	VSUBPS      Y6, Y3, Y3
-	VPSUBD      constants<>+1216(SB), Y5, Y6
+	VPSUBD      constants<>+1248(SB), Y5, Y6
 	VPSRAD      $0x17, Y6, Y6
 	VPSLLD      $0x17, Y6, Y7
 	VPSUBD      Y7, Y5, Y5
@@ -5813,20 +5787,20 @@ tail:
 	VMULPS      Y7, Y2, Y2
 	VCVTDQ2PS   Y6, Y3
 	VMULPS      Y4, Y4, Y5
-	VMOVAPS     constants<>+1280(SB), Y6
-	VFMADD231PS constants<>+1248(SB), Y4, Y6
-	VFMADD213PS constants<>+1312(SB), Y4, Y6
+	VMOVAPS     constants<>+1312(SB), Y6
+	VFMADD231PS constants<>+1280(SB), Y4, Y6
 	VFMADD213PS constants<>+1344(SB), Y4, Y6
 	VFMADD213PS constants<>+1376(SB), Y4, Y6
 	VFMADD213PS constants<>+1408(SB), Y4, Y6
 	VFMADD213PS constants<>+1440(SB), Y4, Y6
 	VFMADD213PS constants<>+1472(SB), Y4, Y6
 	VFMADD213PS constants<>+1504(SB), Y4, Y6
+	VFMADD213PS constants<>+1536(SB), Y4, Y6
 	VFMADD231PS Y6, Y5, Y2
-	VFMADD231PS constants<>+896(SB), Y3, Y2
+	VFMADD231PS constants<>+928(SB), Y3, Y2
 	VADDPS      Y4, Y2, Y2
-	VFMADD231PS constants<>+864(SB), Y3, Y2
-	VMULPS      constants<>+1088(SB), Y2, Y2
+	VFMADD231PS constants<>+896(SB), Y3, Y2
+	VMULPS      constants<>+1120(SB), Y2, Y2
 	VPAND       constants<>+96(SB), Y1, Y1
 	VXORPS      Y1, Y2, Y1
 	VMASKMOVPS  Y1, Y0, (DI)(AX*4)
@@ -5854,11 +5828,11 @@ TEXT ·sigmoidAVX2(SB), NOSPLIT, $0-24
 	LEAQ    -16(CX), R8
 	CMPQ    AX, R8
 	JGT     single
-	VMOVAPS constants<>+4320(SB), Y15
-	VMOVAPS constants<>+4352(SB), Y14
+	VMOVAPS constants<>+4352(SB), Y15
+	VMOVAPS constants<>+4384(SB), Y14
 	VMOVAPS constants<>+128(SB), Y13
-	VMOVAPS constants<>+416(SB), Y12
-	VMOVAPS constants<>+4384(SB), Y11
+	VMOVAPS constants<>+448(SB), Y12
+	VMOVAPS constants<>+4416(SB), Y11
 	VMOVAPS constants<>+96(SB), Y10
 	PCALIGN $0x20
 
@@ -5871,30 +5845,30 @@ mainLoop:
 	VMAXPS       Y1, Y14, Y1
 	VXORPS       Y10, Y0, Y0
 	VXORPS       Y10, Y1, Y1
-	VMOVAPS      constants<>+832(SB), Y2
+	VMOVAPS      constants<>+864(SB), Y2
 	VFMADD213PS  Y12, Y0, Y2
-	VMOVAPS      constants<>+832(SB), Y3
+	VMOVAPS      constants<>+864(SB), Y3
 	VFMADD213PS  Y12, Y1, Y3
 	VSUBPS       Y12, Y2, Y4
 	VSUBPS       Y12, Y3, Y5
-	VMOVAPS      constants<>+864(SB), Y6
+	VMOVAPS      constants<>+896(SB), Y6
 	VFNMADD213PS Y0, Y4, Y6
-	VMOVAPS      constants<>+864(SB), Y7
+	VMOVAPS      constants<>+896(SB), Y7
 	VFNMADD213PS Y1, Y5, Y7
-	VFNMADD231PS constants<>+896(SB), Y4, Y6
-	VFNMADD231PS constants<>+896(SB), Y5, Y7
+	VFNMADD231PS constants<>+928(SB), Y4, Y6
+	VFNMADD231PS constants<>+928(SB), Y5, Y7
 	VMULPS       Y6, Y6, Y4
 	VMULPS       Y7, Y7, Y5
-	VMOVAPS      constants<>+928(SB), Y8
-	VFMADD231PS  constants<>+960(SB), Y6, Y8
-	VMOVAPS      constants<>+928(SB), Y9
-	VFMADD231PS  constants<>+960(SB), Y7, Y9
-	VFMADD213PS  constants<>+992(SB), Y6, Y8
-	VFMADD213PS  constants<>+992(SB), Y7, Y9
+	VMOVAPS      constants<>+960(SB), Y8
+	VFMADD231PS  constants<>+992(SB), Y6, Y8
+	VMOVAPS      constants<>+960(SB), Y9
+	VFMADD231PS  constants<>+992(SB), Y7, Y9
 	VFMADD213PS  constants<>+1024(SB), Y6, Y8
 	VFMADD213PS  constants<>+1024(SB), Y7, Y9
 	VFMADD213PS  constants<>+1056(SB), Y6, Y8
 	VFMADD213PS  constants<>+1056(SB), Y7, Y9
+	VFMADD213PS  constants<>+1088(SB), Y6, Y8
+	VFMADD213PS  constants<>+1088(SB), Y7, Y9
 	VFMADD231PS  Y8, Y4, Y6
 	VFMADD231PS  Y9, Y5, Y7
 	VCMPPS       $0x01, Y0, Y11, Y0
@@ -5905,8 +5879,8 @@ mainLoop:
 	VSUBPS       Y5, Y3, Y3
 	VPSLLD       $0x17, Y2, Y2
 	VPSLLD       $0x17, Y3, Y3
-	VBLENDVPS    Y0, constants<>+4416(SB), Y13, Y0
-	VBLENDVPS    Y1, constants<>+4416(SB), Y13, Y1
+	VBLENDVPS    Y0, constants<>+4448(SB), Y13, Y0
+	VBLENDVPS    Y1, constants<>+4448(SB), Y13, Y1
 	VADDPS       Y0, Y2, Y4
 	VADDPS       Y1, Y3, Y5
 	VSUBPS       Y2, Y4, Y8
@@ -5933,30 +5907,30 @@ single:
 
 singleLoop:
 	VMOVUPS      (SI)(AX*4), Y0
-	VMOVAPS      constants<>+4320(SB), Y1
-	VMINPS       Y0, Y1, Y0
 	VMOVAPS      constants<>+4352(SB), Y1
+	VMINPS       Y0, Y1, Y0
+	VMOVAPS      constants<>+4384(SB), Y1
 	VMAXPS       Y0, Y1, Y0
 	VXORPS       constants<>+96(SB), Y0, Y0
-	VMOVAPS      constants<>+416(SB), Y1
-	VFMADD231PS  constants<>+832(SB), Y0, Y1
-	VSUBPS       constants<>+416(SB), Y1, Y2
-	VMOVAPS      constants<>+864(SB), Y3
+	VMOVAPS      constants<>+448(SB), Y1
+	VFMADD231PS  constants<>+864(SB), Y0, Y1
+	VSUBPS       constants<>+448(SB), Y1, Y2
+	VMOVAPS      constants<>+896(SB), Y3
 	VFNMADD213PS Y0, Y2, Y3
-	VFNMADD231PS constants<>+896(SB), Y2, Y3
+	VFNMADD231PS constants<>+928(SB), Y2, Y3
 	VMULPS       Y3, Y3, Y2
-	VMOVAPS      constants<>+928(SB), Y4
-	VFMADD231PS  constants<>+960(SB), Y3, Y4
-	VFMADD213PS  constants<>+992(SB), Y3, Y4
+	VMOVAPS      constants<>+960(SB), Y4
+	VFMADD231PS  constants<>+992(SB), Y3, Y4
 	VFMADD213PS  constants<>+1024(SB), Y3, Y4
 	VFMADD213PS  constants<>+1056(SB), Y3, Y4
+	VFMADD213PS  constants<>+1088(SB), Y3, Y4
 	VFMADD231PS  Y4, Y2, Y3
-	VCMPPS       $0x0e, constants<>+4384(SB), Y0, Y0
-	VANDPS       constants<>+4384(SB), Y0, Y2
+	VCMPPS       $0x0e, constants<>+4416(SB), Y0, Y0
+	VANDPS       constants<>+4416(SB), Y0, Y2
 	VSUBPS       Y2, Y1, Y1
 	VPSLLD       $0x17, Y1, Y1
 	VMOVAPS      constants<>+128(SB), Y2
-	VBLENDVPS    Y0, constants<>+4416(SB), Y2, Y0
+	VBLENDVPS    Y0, constants<>+4448(SB), Y2, Y0
 	VADDPS       Y0, Y1, Y2
 	VSUBPS       Y1, Y2, Y4
 	VSUBPS       Y4, Y0, Y4
@@ -5978,30 +5952,30 @@ tail:
 	LEAQ         (R10)(R9*4), R10
 	VMOVUPS      (R10), Y0
 	VMASKMOVPS   (SI)(AX*4), Y0, Y1
-	VMOVAPS      constants<>+4320(SB), Y2
-	VMINPS       Y1, Y2, Y1
 	VMOVAPS      constants<>+4352(SB), Y2
+	VMINPS       Y1, Y2, Y1
+	VMOVAPS      constants<>+4384(SB), Y2
 	VMAXPS       Y1, Y2, Y1
 	VXORPS       constants<>+96(SB), Y1, Y1
-	VMOVAPS      constants<>+416(SB), Y2
-	VFMADD231PS  constants<>+832(SB), Y1, Y2
-	VSUBPS       constants<>+416(SB), Y2, Y3
-	VMOVAPS      constants<>+864(SB), Y4
+	VMOVAPS      constants<>+448(SB), Y2
+	VFMADD231PS  constants<>+864(SB), Y1, Y2
+	VSUBPS       constants<>+448(SB), Y2, Y3
+	VMOVAPS      constants<>+896(SB), Y4
 	VFNMADD213PS Y1, Y3, Y4
-	VFNMADD231PS constants<>+896(SB), Y3, Y4
+	VFNMADD231PS constants<>+928(SB), Y3, Y4
 	VMULPS       Y4, Y4, Y3
-	VMOVAPS      constants<>+928(SB), Y5
-	VFMADD231PS  constants<>+960(SB), Y4, Y5
-	VFMADD213PS  constants<>+992(SB), Y4, Y5
+	VMOVAPS      constants<>+960(SB), Y5
+	VFMADD231PS  constants<>+992(SB), Y4, Y5
 	VFMADD213PS  constants<>+1024(SB), Y4, Y5
 	VFMADD213PS  constants<>+1056(SB), Y4, Y5
+	VFMADD213PS  constants<>+1088(SB), Y4, Y5
 	VFMADD231PS  Y5, Y3, Y4
-	VCMPPS       $0x0e, constants<>+4384(SB), Y1, Y1
-	VANDPS       constants<>+4384(SB), Y1, Y3
+	VCMPPS       $0x0e, constants<>+4416(SB), Y1, Y1
+	VANDPS       constants<>+4416(SB), Y1, Y3
 	VSUBPS       Y3, Y2, Y2
 	VPSLLD       $0x17, Y2, Y2
 	VMOVAPS      constants<>+128(SB), Y3
-	VBLENDVPS    Y1, constants<>+4416(SB), Y3, Y1
+	VBLENDVPS    Y1, constants<>+4448(SB), Y3, Y1
 	VADDPS       Y1, Y2, Y3
 	VSUBPS       Y2, Y3, Y5
 	VSUBPS       Y5, Y1, Y5
@@ -6024,10 +5998,10 @@ TEXT ·swishAVX2(SB), NOSPLIT, $0-24
 	LEAQ    -16(CX), R8
 	CMPQ    AX, R8
 	JGT     single
-	VMOVAPS constants<>+4352(SB), Y15
-	VMOVAPS constants<>+4320(SB), Y14
+	VMOVAPS constants<>+4384(SB), Y15
+	VMOVAPS constants<>+4352(SB), Y14
 	VMOVAPS constants<>+128(SB), Y13
-	VMOVAPS constants<>+416(SB), Y12
+	VMOVAPS constants<>+448(SB), Y12
 	PCALIGN $0x20
 
 mainLoop:
@@ -6039,42 +6013,42 @@ mainLoop:
 	VMINPS       Y1, Y14, Y3
 	VXORPS       constants<>+96(SB), Y2, Y2
 	VXORPS       constants<>+96(SB), Y3, Y3
-	VMOVAPS      constants<>+832(SB), Y4
+	VMOVAPS      constants<>+864(SB), Y4
 	VFMADD213PS  Y12, Y2, Y4
-	VMOVAPS      constants<>+832(SB), Y5
+	VMOVAPS      constants<>+864(SB), Y5
 	VFMADD213PS  Y12, Y3, Y5
 	VSUBPS       Y12, Y4, Y6
 	VSUBPS       Y12, Y5, Y7
-	VMOVAPS      constants<>+864(SB), Y8
+	VMOVAPS      constants<>+896(SB), Y8
 	VFNMADD213PS Y2, Y6, Y8
-	VMOVAPS      constants<>+864(SB), Y9
+	VMOVAPS      constants<>+896(SB), Y9
 	VFNMADD213PS Y3, Y7, Y9
-	VFNMADD231PS constants<>+896(SB), Y6, Y8
-	VFNMADD231PS constants<>+896(SB), Y7, Y9
+	VFNMADD231PS constants<>+928(SB), Y6, Y8
+	VFNMADD231PS constants<>+928(SB), Y7, Y9
 	VMULPS       Y8, Y8, Y6
 	VMULPS       Y9, Y9, Y7
-	VMOVAPS      constants<>+928(SB), Y10
-	VFMADD231PS  constants<>+960(SB), Y8, Y10
-	VMOVAPS      constants<>+928(SB), Y11
-	VFMADD231PS  constants<>+960(SB), Y9, Y11
-	VFMADD213PS  constants<>+992(SB), Y8, Y10
-	VFMADD213PS  constants<>+992(SB), Y9, Y11
+	VMOVAPS      constants<>+960(SB), Y10
+	VFMADD231PS  constants<>+992(SB), Y8, Y10
+	VMOVAPS      constants<>+960(SB), Y11
+	VFMADD231PS  constants<>+992(SB), Y9, Y11
 	VFMADD213PS  constants<>+1024(SB), Y8, Y10
 	VFMADD213PS  constants<>+1024(SB), Y9, Y11
 	VFMADD213PS  constants<>+1056(SB), Y8, Y10
 	VFMADD213PS  constants<>+1056(SB), Y9, Y11
+	VFMADD213PS  constants<>+1088(SB), Y8, Y10
+	VFMADD213PS  constants<>+1088(SB), Y9, Y11
 	VFMADD231PS  Y10, Y6, Y8
 	VFMADD231PS  Y11, Y7, Y9
-	VCMPPS       $0x0e, constants<>+4384(SB), Y2, Y2
-	VCMPPS       $0x0e, constants<>+4384(SB), Y3, Y3
-	VANDPS       constants<>+4384(SB), Y2, Y6
-	VANDPS       constants<>+4384(SB), Y3, Y7
+	VCMPPS       $0x0e, constants<>+4416(SB), Y2, Y2
+	VCMPPS       $0x0e, constants<>+4416(SB), Y3, Y3
+	VANDPS       constants<>+4416(SB), Y2, Y6
+	VANDPS       constants<>+4416(SB), Y3, Y7
 	VSUBPS       Y6, Y4, Y4
 	VSUBPS       Y7, Y5, Y5
 	VPSLLD       $0x17, Y4, Y4
 	VPSLLD       $0x17, Y5, Y5
-	VBLENDVPS    Y2, constants<>+4416(SB), Y13, Y2
-	VBLENDVPS    Y3, constants<>+4416(SB), Y13, Y3
+	VBLENDVPS    Y2, constants<>+4448(SB), Y13, Y2
+	VBLENDVPS    Y3, constants<>+4448(SB), Y13, Y3
 	VADDPS       Y2, Y4, Y6
 	VADDPS       Y3, Y5, Y7
 	VSUBPS       Y4, Y6, Y10
@@ -6103,30 +6077,30 @@ single:
 
 singleLoop:
 	VMOVUPS      (SI)(AX*4), Y0
-	VMOVAPS      constants<>+4352(SB), Y1
+	VMOVAPS      constants<>+4384(SB), Y1
 	VMAXPS       Y0, Y1, Y0
-	VMOVAPS      constants<>+4320(SB), Y1
+	VMOVAPS      constants<>+4352(SB), Y1
 	VMINPS       Y0, Y1, Y1
 	VXORPS       constants<>+96(SB), Y1, Y1
-	VMOVAPS      constants<>+416(SB), Y2
-	VFMADD231PS  constants<>+832(SB), Y1, Y2
-	VSUBPS       constants<>+416(SB), Y2, Y3
-	VMOVAPS      constants<>+864(SB), Y4
+	VMOVAPS      constants<>+448(SB), Y2
+	VFMADD231PS  constants<>+864(SB), Y1, Y2
+	VSUBPS       constants<>+448(SB), Y2, Y3
+	VMOVAPS      constants<>+896(SB), Y4
 	VFNMADD213PS Y1, Y3, Y4
-	VFNMADD231PS constants<>+896(SB), Y3, Y4
+	VFNMADD231PS constants<>+928(SB), Y3, Y4
 	VMULPS       Y4, Y4, Y3
-	VMOVAPS      constants<>+928(SB), Y5
-	VFMADD231PS  constants<>+960(SB), Y4, Y5
-	VFMADD213PS  constants<>+992(SB), Y4, Y5
+	VMOVAPS      constants<>+960(SB), Y5
+	VFMADD231PS  constants<>+992(SB), Y4, Y5
 	VFMADD213PS  constants<>+1024(SB), Y4, Y5
 	VFMADD213PS  constants<>+1056(SB), Y4, Y5
+	VFMADD213PS  constants<>+1088(SB), Y4, Y5
 	VFMADD231PS  Y5, Y3, Y4
-	VCMPPS       $0x0e, constants<>+4384(SB), Y1, Y1
-	VANDPS       constants<>+4384(SB), Y1, Y3
+	VCMPPS       $0x0e, constants<>+4416(SB), Y1, Y1
+	VANDPS       constants<>+4416(SB), Y1, Y3
 	VSUBPS       Y3, Y2, Y2
 	VPSLLD       $0x17, Y2, Y2
 	VMOVAPS      constants<>+128(SB), Y3
-	VBLENDVPS    Y1, constants<>+4416(SB), Y3, Y1
+	VBLENDVPS    Y1, constants<>+4448(SB), Y3, Y1
 	VADDPS       Y1, Y2, Y3
 	VSUBPS       Y2, Y3, Y5
 	VSUBPS       Y5, Y1, Y5
@@ -6149,30 +6123,30 @@ tail:
 	LEAQ         (R10)(R9*4), R10
 	VMOVUPS      (R10), Y0
 	VMASKMOVPS   (SI)(AX*4), Y0, Y1
-	VMOVAPS      constants<>+4352(SB), Y2
+	VMOVAPS      constants<>+4384(SB), Y2
 	VMAXPS       Y1, Y2, Y1
-	VMOVAPS      constants<>+4320(SB), Y2
+	VMOVAPS      constants<>+4352(SB), Y2
 	VMINPS       Y1, Y2, Y2
 	VXORPS       constants<>+96(SB), Y2, Y2
-	VMOVAPS      constants<>+416(SB), Y3
-	VFMADD231PS  constants<>+832(SB), Y2, Y3
-	VSUBPS       constants<>+416(SB), Y3, Y4
-	VMOVAPS      constants<>+864(SB), Y5
+	VMOVAPS      constants<>+448(SB), Y3
+	VFMADD231PS  constants<>+864(SB), Y2, Y3
+	VSUBPS       constants<>+448(SB), Y3, Y4
+	VMOVAPS      constants<>+896(SB), Y5
 	VFNMADD213PS Y2, Y4, Y5
-	VFNMADD231PS constants<>+896(SB), Y4, Y5
+	VFNMADD231PS constants<>+928(SB), Y4, Y5
 	VMULPS       Y5, Y5, Y4
-	VMOVAPS      constants<>+928(SB), Y6
-	VFMADD231PS  constants<>+960(SB), Y5, Y6
-	VFMADD213PS  constants<>+992(SB), Y5, Y6
+	VMOVAPS      constants<>+960(SB), Y6
+	VFMADD231PS  constants<>+992(SB), Y5, Y6
 	VFMADD213PS  constants<>+1024(SB), Y5, Y6
 	VFMADD213PS  constants<>+1056(SB), Y5, Y6
+	VFMADD213PS  constants<>+1088(SB), Y5, Y6
 	VFMADD231PS  Y6, Y4, Y5
-	VCMPPS       $0x0e, constants<>+4384(SB), Y2, Y2
-	VANDPS       constants<>+4384(SB), Y2, Y4
+	VCMPPS       $0x0e, constants<>+4416(SB), Y2, Y2
+	VANDPS       constants<>+4416(SB), Y2, Y4
 	VSUBPS       Y4, Y3, Y3
 	VPSLLD       $0x17, Y3, Y3
 	VMOVAPS      constants<>+128(SB), Y4
-	VBLENDVPS    Y2, constants<>+4416(SB), Y4, Y2
+	VBLENDVPS    Y2, constants<>+4448(SB), Y4, Y2
 	VADDPS       Y2, Y3, Y4
 	VSUBPS       Y3, Y4, Y6
 	VSUBPS       Y6, Y2, Y6
@@ -6196,16 +6170,16 @@ TEXT ·geluAVX2(SB), NOSPLIT, $0-24
 	LEAQ    -8(CX), R8
 	CMPQ    AX, R8
 	JGT     tail
-	VMOVAPS constants<>+4448(SB), Y15
-	VMOVAPS constants<>+4480(SB), Y14
-	VMOVAPS constants<>+224(SB), Y13
+	VMOVAPS constants<>+4480(SB), Y15
+	VMOVAPS constants<>+4512(SB), Y14
+	VMOVAPS constants<>+256(SB), Y13
 	VMOVAPS constants<>+128(SB), Y12
-	VMOVAPS constants<>+4512(SB), Y11
+	VMOVAPS constants<>+4544(SB), Y11
 	VMOVAPS constants<>+96(SB), Y10
-	VMOVAPS constants<>+416(SB), Y9
-	VMOVAPS constants<>+4384(SB), Y8
-	VMOVAPS constants<>+4544(SB), Y7
-	VMOVAPS constants<>+4576(SB), Y6
+	VMOVAPS constants<>+448(SB), Y9
+	VMOVAPS constants<>+4416(SB), Y8
+	VMOVAPS constants<>+4576(SB), Y7
+	VMOVAPS constants<>+4608(SB), Y6
 	PCALIGN $0x20
 
 mainLoop:
@@ -6226,25 +6200,25 @@ mainLoop:
 	VXORPS       Y10, Y3, Y5
 	VFMADD231PS  Y4, Y1, Y5
 	VFMADD231PS  Y2, Y1, Y5
-	VMOVAPS      constants<>+832(SB), Y1
+	VMOVAPS      constants<>+864(SB), Y1
 	VFMADD213PS  Y9, Y3, Y1
 	VSUBPS       Y9, Y1, Y2
-	VMOVAPS      constants<>+864(SB), Y4
+	VMOVAPS      constants<>+896(SB), Y4
 	VFNMADD213PS Y3, Y2, Y4
-	VFNMADD231PS constants<>+896(SB), Y2, Y5
+	VFNMADD231PS constants<>+928(SB), Y2, Y5
 	VADDPS       Y5, Y4, Y2
 	VMULPS       Y2, Y2, Y4
-	VMOVAPS      constants<>+928(SB), Y5
-	VFMADD231PS  constants<>+960(SB), Y2, Y5
-	VFMADD213PS  constants<>+992(SB), Y2, Y5
+	VMOVAPS      constants<>+960(SB), Y5
+	VFMADD231PS  constants<>+992(SB), Y2, Y5
 	VFMADD213PS  constants<>+1024(SB), Y2, Y5
 	VFMADD213PS  constants<>+1056(SB), Y2, Y5
+	VFMADD213PS  constants<>+1088(SB), Y2, Y5
 	VFMADD231PS  Y5, Y4, Y2
 	VCMPPS       $0x01, Y3, Y8, Y3
 	VANDPS       Y8, Y3, Y4
 	VSUBPS       Y4, Y1, Y1
 	VPSLLD       $0x17, Y1, Y1
-	VBLENDVPS    Y3, constants<>+4416(SB), Y12, Y3
+	VBLENDVPS    Y3, constants<>+4448(SB), Y12, Y3
 	VADDPS       Y3, Y1, Y4
 	VSUBPS       Y1, Y4, Y5
 	VSUBPS       Y5, Y3, Y5
@@ -6267,46 +6241,46 @@ tail:
 	LEAQ         (R10)(R9*4), R10
 	VMOVUPS      (R10), Y0
 	VMASKMOVPS   (SI)(AX*4), Y0, Y1
-	VMOVAPS      constants<>+4480(SB), Y2
+	VMOVAPS      constants<>+4512(SB), Y2
 	VMAXPS       Y1, Y2, Y1
-	VMOVAPS      constants<>+224(SB), Y2
+	VMOVAPS      constants<>+256(SB), Y2
 	VMINPS       Y1, Y2, Y2
 	VMULPS       Y2, Y2, Y3
 	VXORPS       constants<>+96(SB), Y3, Y4
 	VFMADD231PS  Y2, Y2, Y4
-	VMOVAPS      constants<>+4448(SB), Y5
-	VFMADD231PS  constants<>+4512(SB), Y3, Y5
-	VMOVAPS      constants<>+4448(SB), Y6
+	VMOVAPS      constants<>+4480(SB), Y5
+	VFMADD231PS  constants<>+4544(SB), Y3, Y5
+	VMOVAPS      constants<>+4480(SB), Y6
 	VSUBPS       Y5, Y6, Y6
-	VFMADD231PS  constants<>+4512(SB), Y3, Y6
-	VMOVAPS      constants<>+4544(SB), Y7
-	VFMADD213PS  constants<>+4576(SB), Y7, Y3
-	VFMADD231PS  constants<>+4512(SB), Y4, Y3
+	VFMADD231PS  constants<>+4544(SB), Y3, Y6
+	VMOVAPS      constants<>+4576(SB), Y7
+	VFMADD213PS  constants<>+4608(SB), Y7, Y3
+	VFMADD231PS  constants<>+4544(SB), Y4, Y3
 	VADDPS       Y3, Y6, Y3
 	VMULPS       Y5, Y2, Y4
 	VXORPS       constants<>+96(SB), Y4, Y6
 	VFMADD231PS  Y5, Y2, Y6
 	VFMADD231PS  Y3, Y2, Y6
-	VMOVAPS      constants<>+416(SB), Y2
-	VFMADD231PS  constants<>+832(SB), Y4, Y2
-	VSUBPS       constants<>+416(SB), Y2, Y3
-	VMOVAPS      constants<>+864(SB), Y5
+	VMOVAPS      constants<>+448(SB), Y2
+	VFMADD231PS  constants<>+864(SB), Y4, Y2
+	VSUBPS       constants<>+448(SB), Y2, Y3
+	VMOVAPS      constants<>+896(SB), Y5
 	VFNMADD213PS Y4, Y3, Y5
-	VFNMADD231PS constants<>+896(SB), Y3, Y6
+	VFNMADD231PS constants<>+928(SB), Y3, Y6
 	VADDPS       Y6, Y5, Y3
 	VMULPS       Y3, Y3, Y5
-	VMOVAPS      constants<>+928(SB), Y6
-	VFMADD231PS  constants<>+960(SB), Y3, Y6
-	VFMADD213PS  constants<>+992(SB), Y3, Y6
+	VMOVAPS      constants<>+960(SB), Y6
+	VFMADD231PS  constants<>+992(SB), Y3, Y6
 	VFMADD213PS  constants<>+1024(SB), Y3, Y6
 	VFMADD213PS  constants<>+1056(SB), Y3, Y6
+	VFMADD213PS  constants<>+1088(SB), Y3, Y6
 	VFMADD231PS  Y6, Y5, Y3
-	VCMPPS       $0x0e, constants<>+4384(SB), Y4, Y4
-	VANDPS       constants<>+4384(SB), Y4, Y5
+	VCMPPS       $0x0e, constants<>+4416(SB), Y4, Y4
+	VANDPS       constants<>+4416(SB), Y4, Y5
 	VSUBPS       Y5, Y2, Y2
 	VPSLLD       $0x17, Y2, Y2
 	VMOVAPS      constants<>+128(SB), Y5
-	VBLENDVPS    Y4, constants<>+4416(SB), Y5, Y4
+	VBLENDVPS    Y4, constants<>+4448(SB), Y5, Y4
 	VADDPS       Y4, Y2, Y5
 	VSUBPS       Y2, Y5, Y6
 	VSUBPS       Y6, Y4, Y6
@@ -6330,12 +6304,12 @@ TEXT ·geluErfAVX2(SB), NOSPLIT, $0-24
 	LEAQ    -8(CX), R8
 	CMPQ    AX, R8
 	JGT     tail
-	VMOVAPS constants<>+4608(SB), Y15
-	VMOVAPS constants<>+4640(SB), Y14
+	VMOVAPS constants<>+4640(SB), Y15
+	VMOVAPS constants<>+4672(SB), Y14
 	VMOVAPS constants<>+128(SB), Y13
 	VXORPS  X12, X12, X12
-	VMOVAPS constants<>+4672(SB), Y11
-	VMOVAPS constants<>+416(SB), Y10
+	VMOVAPS constants<>+4704(SB), Y11
+	VMOVAPS constants<>+448(SB), Y10
 	PCALIGN $0x20
 
 mainLoop:
@@ -6345,32 +6319,31 @@ mainLoop:
 	VSUBPS       Y11, Y1, Y2
 	VADDPS       Y11, Y1, Y3
 	VDIVPS       Y3, Y2, Y2
-	VMULPS       constants<>+2656(SB), Y1, Y3
+	VMULPS       constants<>+2688(SB), Y1, Y3
 	VMULPS       Y3, Y1, Y4
 	VXORPS       constants<>+96(SB), Y4, Y5
 	VFMADD231PS  Y3, Y1, Y5
-	VMOVAPS      constants<>+832(SB), Y3
+	VMOVAPS      constants<>+864(SB), Y3
 	VFMADD213PS  Y10, Y4, Y3
 	VSUBPS       Y10, Y3, Y6
-	VMOVAPS      constants<>+864(SB), Y7
+	VMOVAPS      constants<>+896(SB), Y7
 	VFNMADD213PS Y4, Y6, Y7
-	VFNMADD231PS constants<>+896(SB), Y6, Y5
+	VFNMADD231PS constants<>+928(SB), Y6, Y5
 	VADDPS       Y5, Y7, Y5
 	VMULPS       Y5, Y5, Y6
-	VMOVAPS      constants<>+928(SB), Y7
-	VFMADD231PS  constants<>+960(SB), Y5, Y7
-	VFMADD213PS  constants<>+992(SB), Y5, Y7
+	VMOVAPS      constants<>+960(SB), Y7
+	VFMADD231PS  constants<>+992(SB), Y5, Y7
 	VFMADD213PS  constants<>+1024(SB), Y5, Y7
 	VFMADD213PS  constants<>+1056(SB), Y5, Y7
+	VFMADD213PS  constants<>+1088(SB), Y5, Y7
 	VFMADD231PS  Y7, Y6, Y5
-	VCMPPS       $0x01, constants<>+4704(SB), Y4, Y6
-	VANDPS       constants<>+4384(SB), Y6, Y7
+	VCMPPS       $0x01, constants<>+4736(SB), Y4, Y6
+	VANDPS       constants<>+4416(SB), Y6, Y7
 	VADDPS       Y7, Y3, Y3
 	VPSLLD       $0x17, Y3, Y3
-	VBLENDVPS    Y6, constants<>+4416(SB), Y13, Y6
-	VMOVAPS      constants<>+4736(SB), Y7
-	VFMADD231PS  constants<>+4768(SB), Y2, Y7
-	VFMADD213PS  constants<>+4800(SB), Y2, Y7
+	VBLENDVPS    Y6, constants<>+4448(SB), Y13, Y6
+	VMOVAPS      constants<>+4768(SB), Y7
+	VFMADD231PS  constants<>+4800(SB), Y2, Y7
 	VFMADD213PS  constants<>+4832(SB), Y2, Y7
 	VFMADD213PS  constants<>+4864(SB), Y2, Y7
 	VFMADD213PS  constants<>+4896(SB), Y2, Y7
@@ -6378,6 +6351,7 @@ mainLoop:
 	VFMADD213PS  constants<>+4960(SB), Y2, Y7
 	VFMADD213PS  constants<>+4992(SB), Y2, Y7
 	VFMADD213PS  constants<>+5024(SB), Y2, Y7
+	VFMADD213PS  constants<>+5056(SB), Y2, Y7
 	VMOVAPS      Y2, Y8
 	VFMADD213PS  Y15, Y7, Y8
 	VSUBPS       Y8, Y15, Y9
@@ -6387,14 +6361,14 @@ mainLoop:
 	VMULPS       Y3, Y2, Y2
 	VMAXPS       Y0, Y12, Y3
 	VFNMADD231PS Y6, Y2, Y3
-	VMOVAPS      constants<>+5056(SB), Y2
-	VFMADD231PS  constants<>+5088(SB), Y4, Y2
-	VFMADD213PS  constants<>+5120(SB), Y4, Y2
+	VMOVAPS      constants<>+5088(SB), Y2
+	VFMADD231PS  constants<>+5120(SB), Y4, Y2
 	VFMADD213PS  constants<>+5152(SB), Y4, Y2
 	VFMADD213PS  constants<>+5184(SB), Y4, Y2
-	VFMADD213PS  constants<>+1088(SB), Y0, Y2
+	VFMADD213PS  constants<>+5216(SB), Y4, Y2
+	VFMADD213PS  constants<>+1120(SB), Y0, Y2
 	VMULPS       Y2, Y0, Y0
-	VCMPPS       $0x0e, constants<>+5216(SB), Y1, Y1
+	VCMPPS       $0x0e, constants<>+5248(SB), Y1, Y1
 	VBLENDVPS    Y1, Y3, Y0, Y0
 	VMOVUPS      Y0, (DI)(AX*4)
 	ADDQ         $0x08, AX
@@ -6412,38 +6386,37 @@ tail:
 	VMOVUPS      (R10), Y0
 	VMASKMOVPS   (SI)(AX*4), Y0, Y1
 	VANDPS       constants<>+64(SB), Y1, Y2
-	VMOVAPS      constants<>+4640(SB), Y3
+	VMOVAPS      constants<>+4672(SB), Y3
 	VMINPS       Y2, Y3, Y2
-	VSUBPS       constants<>+4672(SB), Y2, Y3
-	VADDPS       constants<>+4672(SB), Y2, Y4
+	VSUBPS       constants<>+4704(SB), Y2, Y3
+	VADDPS       constants<>+4704(SB), Y2, Y4
 	VDIVPS       Y4, Y3, Y3
-	VMULPS       constants<>+2656(SB), Y2, Y4
+	VMULPS       constants<>+2688(SB), Y2, Y4
 	VMULPS       Y4, Y2, Y5
 	VXORPS       constants<>+96(SB), Y5, Y6
 	VFMADD231PS  Y4, Y2, Y6
-	VMOVAPS      constants<>+416(SB), Y4
-	VFMADD231PS  constants<>+832(SB), Y5, Y4
-	VSUBPS       constants<>+416(SB), Y4, Y7
-	VMOVAPS      constants<>+864(SB), Y8
+	VMOVAPS      constants<>+448(SB), Y4
+	VFMADD231PS  constants<>+864(SB), Y5, Y4
+	VSUBPS       constants<>+448(SB), Y4, Y7
+	VMOVAPS      constants<>+896(SB), Y8
 	VFNMADD213PS Y5, Y7, Y8
-	VFNMADD231PS constants<>+896(SB), Y7, Y6
+	VFNMADD231PS constants<>+928(SB), Y7, Y6
 	VADDPS       Y6, Y8, Y6
 	VMULPS       Y6, Y6, Y7
-	VMOVAPS      constants<>+928(SB), Y8
-	VFMADD231PS  constants<>+960(SB), Y6, Y8
-	VFMADD213PS  constants<>+992(SB), Y6, Y8
+	VMOVAPS      constants<>+960(SB), Y8
+	VFMADD231PS  constants<>+992(SB), Y6, Y8
 	VFMADD213PS  constants<>+1024(SB), Y6, Y8
 	VFMADD213PS  constants<>+1056(SB), Y6, Y8
+	VFMADD213PS  constants<>+1088(SB), Y6, Y8
 	VFMADD231PS  Y8, Y7, Y6
-	VCMPPS       $0x01, constants<>+4704(SB), Y5, Y7
-	VANDPS       constants<>+4384(SB), Y7, Y8
+	VCMPPS       $0x01, constants<>+4736(SB), Y5, Y7
+	VANDPS       constants<>+4416(SB), Y7, Y8
 	VADDPS       Y8, Y4, Y4
 	VPSLLD       $0x17, Y4, Y4
 	VMOVAPS      constants<>+128(SB), Y8
-	VBLENDVPS    Y7, constants<>+4416(SB), Y8, Y7
-	VMOVAPS      constants<>+4736(SB), Y8
-	VFMADD231PS  constants<>+4768(SB), Y3, Y8
-	VFMADD213PS  constants<>+4800(SB), Y3, Y8
+	VBLENDVPS    Y7, constants<>+4448(SB), Y8, Y7
+	VMOVAPS      constants<>+4768(SB), Y8
+	VFMADD231PS  constants<>+4800(SB), Y3, Y8
 	VFMADD213PS  constants<>+4832(SB), Y3, Y8
 	VFMADD213PS  constants<>+4864(SB), Y3, Y8
 	VFMADD213PS  constants<>+4896(SB), Y3, Y8
@@ -6451,9 +6424,10 @@ tail:
 	VFMADD213PS  constants<>+4960(SB), Y3, Y8
 	VFMADD213PS  constants<>+4992(SB), Y3, Y8
 	VFMADD213PS  constants<>+5024(SB), Y3, Y8
-	VMOVAPS      constants<>+4608(SB), Y9
+	VFMADD213PS  constants<>+5056(SB), Y3, Y8
+	VMOVAPS      constants<>+4640(SB), Y9
 	VFMADD231PS  Y8, Y3, Y9
-	VMOVAPS      constants<>+4608(SB), Y10
+	VMOVAPS      constants<>+4640(SB), Y10
 	VSUBPS       Y9, Y10, Y10
 	VFMADD231PS  Y8, Y3, Y10
 	VFMADD231PS  Y6, Y9, Y10
@@ -6462,14 +6436,14 @@ tail:
 	VXORPS       X4, X4, X4
 	VMAXPS       Y1, Y4, Y4
 	VFNMADD231PS Y7, Y3, Y4
-	VMOVAPS      constants<>+5056(SB), Y3
-	VFMADD231PS  constants<>+5088(SB), Y5, Y3
-	VFMADD213PS  constants<>+5120(SB), Y5, Y3
+	VMOVAPS      constants<>+5088(SB), Y3
+	VFMADD231PS  constants<>+5120(SB), Y5, Y3
 	VFMADD213PS  constants<>+5152(SB), Y5, Y3
 	VFMADD213PS  constants<>+5184(SB), Y5, Y3
-	VFMADD213PS  constants<>+1088(SB), Y1, Y3
+	VFMADD213PS  constants<>+5216(SB), Y5, Y3
+	VFMADD213PS  constants<>+1120(SB), Y1, Y3
 	VMULPS       Y3, Y1, Y1
-	VCMPPS       $0x0e, constants<>+5216(SB), Y2, Y2
+	VCMPPS       $0x0e, constants<>+5248(SB), Y2, Y2
 	VBLENDVPS    Y2, Y4, Y1, Y1
 	VMASKMOVPS   Y1, Y0, (DI)(AX*4)
 
@@ -6487,16 +6461,16 @@ TEXT ·erfAVX2(SB), NOSPLIT, $0-24
 	LEAQ    -8(CX), R8
 	CMPQ    AX, R8
 	JGT     tail
-	VMOVAPS constants<>+5248(SB), Y15
+	VMOVAPS constants<>+5280(SB), Y15
 	VMOVAPS constants<>+64(SB), Y14
-	VMOVAPS constants<>+5280(SB), Y13
-	VMOVAPS constants<>+5312(SB), Y12
-	VMOVAPS constants<>+5344(SB), Y11
-	VMOVAPS constants<>+5376(SB), Y10
-	VMOVAPS constants<>+5408(SB), Y9
-	VMOVAPS constants<>+5440(SB), Y8
-	VMOVAPS constants<>+5472(SB), Y7
-	VMOVAPS constants<>+5504(SB), Y6
+	VMOVAPS constants<>+5312(SB), Y13
+	VMOVAPS constants<>+5344(SB), Y12
+	VMOVAPS constants<>+5376(SB), Y11
+	VMOVAPS constants<>+5408(SB), Y10
+	VMOVAPS constants<>+5440(SB), Y9
+	VMOVAPS constants<>+5472(SB), Y8
+	VMOVAPS constants<>+5504(SB), Y7
+	VMOVAPS constants<>+5536(SB), Y6
 	VMOVAPS constants<>+128(SB), Y5
 	PCALIGN $0x20
 
@@ -6515,9 +6489,8 @@ mainLoop:
 	VMINPS      Y1, Y15, Y2
 	VSUBPS      Y6, Y2, Y2
 	VCMPPS      $0x01, Y1, Y5, Y1
-	VMOVAPS     constants<>+5536(SB), Y4
-	VFMADD231PS constants<>+5568(SB), Y2, Y4
-	VFMADD213PS constants<>+5600(SB), Y2, Y4
+	VMOVAPS     constants<>+5568(SB), Y4
+	VFMADD231PS constants<>+5600(SB), Y2, Y4
 	VFMADD213PS constants<>+5632(SB), Y2, Y4
 	VFMADD213PS constants<>+5664(SB), Y2, Y4
 	VFMADD213PS constants<>+5696(SB), Y2, Y4
@@ -6528,6 +6501,7 @@ mainLoop:
 	VFMADD213PS constants<>+5856(SB), Y2, Y4
 	VFMADD213PS constants<>+5888(SB), Y2, Y4
 	VFMADD213PS constants<>+5920(SB), Y2, Y4
+	VFMADD213PS constants<>+5952(SB), Y2, Y4
 	VBLENDVPS   Y1, Y4, Y3, Y1
 	VPAND       Y14, Y1, Y1
 	VPAND       constants<>+96(SB), Y0, Y0
@@ -6549,21 +6523,20 @@ tail:
 	VMASKMOVPS  (SI)(AX*4), Y0, Y1
 	VANDPS      constants<>+64(SB), Y1, Y2
 	VMULPS      Y2, Y2, Y3
-	VMOVAPS     constants<>+5312(SB), Y4
-	VFMADD231PS constants<>+5280(SB), Y3, Y4
-	VFMADD213PS constants<>+5344(SB), Y3, Y4
+	VMOVAPS     constants<>+5344(SB), Y4
+	VFMADD231PS constants<>+5312(SB), Y3, Y4
 	VFMADD213PS constants<>+5376(SB), Y3, Y4
 	VFMADD213PS constants<>+5408(SB), Y3, Y4
 	VFMADD213PS constants<>+5440(SB), Y3, Y4
 	VFMADD213PS constants<>+5472(SB), Y3, Y4
+	VFMADD213PS constants<>+5504(SB), Y3, Y4
 	VFMADD213PS Y2, Y2, Y4
-	VMOVAPS     constants<>+5248(SB), Y3
+	VMOVAPS     constants<>+5280(SB), Y3
 	VMINPS      Y2, Y3, Y3
-	VSUBPS      constants<>+5504(SB), Y3, Y3
+	VSUBPS      constants<>+5536(SB), Y3, Y3
 	VCMPPS      $0x0e, constants<>+128(SB), Y2, Y2
-	VMOVAPS     constants<>+5536(SB), Y5
-	VFMADD231PS constants<>+5568(SB), Y3, Y5
-	VFMADD213PS constants<>+5600(SB), Y3, Y5
+	VMOVAPS     constants<>+5568(SB), Y5
+	VFMADD231PS constants<>+5600(SB), Y3, Y5
 	VFMADD213PS constants<>+5632(SB), Y3, Y5
 	VFMADD213PS constants<>+5664(SB), Y3, Y5
 	VFMADD213PS constants<>+5696(SB), Y3, Y5
@@ -6574,6 +6547,7 @@ tail:
 	VFMADD213PS constants<>+5856(SB), Y3, Y5
 	VFMADD213PS constants<>+5888(SB), Y3, Y5
 	VFMADD213PS constants<>+5920(SB), Y3, Y5
+	VFMADD213PS constants<>+5952(SB), Y3, Y5
 	VBLENDVPS   Y2, Y5, Y4, Y2
 	VPAND       constants<>+64(SB), Y2, Y2
 	VPAND       constants<>+96(SB), Y1, Y1
@@ -6595,10 +6569,10 @@ TEXT ·mishAVX2(SB), NOSPLIT, $0-24
 	CMPQ    AX, R8
 	JGT     tail
 	VMOVAPS constants<>+128(SB), Y15
-	VMOVAPS constants<>+5952(SB), Y14
-	VMOVAPS constants<>+4352(SB), Y13
-	VMOVAPS constants<>+416(SB), Y12
-	VMOVAPS constants<>+832(SB), Y11
+	VMOVAPS constants<>+5984(SB), Y14
+	VMOVAPS constants<>+4384(SB), Y13
+	VMOVAPS constants<>+448(SB), Y12
+	VMOVAPS constants<>+864(SB), Y11
 	PCALIGN $0x20
 
 mainLoop:
@@ -6608,27 +6582,27 @@ mainLoop:
 	VMOVAPS      Y1, Y2
 	VFMADD213PS  Y12, Y11, Y2
 	VSUBPS       Y12, Y2, Y3
-	VMOVAPS      constants<>+864(SB), Y4
+	VMOVAPS      constants<>+896(SB), Y4
 	VFNMADD213PS Y1, Y3, Y4
-	VFNMADD231PS constants<>+896(SB), Y3, Y4
+	VFNMADD231PS constants<>+928(SB), Y3, Y4
 	VMULPS       Y4, Y4, Y3
-	VMOVAPS      constants<>+928(SB), Y5
-	VFMADD231PS  constants<>+960(SB), Y4, Y5
-	VFMADD213PS  constants<>+992(SB), Y4, Y5
+	VMOVAPS      constants<>+960(SB), Y5
+	VFMADD231PS  constants<>+992(SB), Y4, Y5
 	VFMADD213PS  constants<>+1024(SB), Y4, Y5
 	VFMADD213PS  constants<>+1056(SB), Y4, Y5
+	VFMADD213PS  constants<>+1088(SB), Y4, Y5
 	VFMADD231PS  Y5, Y3, Y4
-	VCMPPS       $0x01, constants<>+4704(SB), Y1, Y3
-	VANDPS       constants<>+4384(SB), Y3, Y5
+	VCMPPS       $0x01, constants<>+4736(SB), Y1, Y3
+	VANDPS       constants<>+4416(SB), Y3, Y5
 	VADDPS       Y5, Y2, Y2
 	VPSLLD       $0x17, Y2, Y2
-	VBLENDVPS    Y3, constants<>+4416(SB), Y15, Y3
+	VBLENDVPS    Y3, constants<>+4448(SB), Y15, Y3
 	VMULPS       Y4, Y2, Y4
 	VADDPS       Y4, Y2, Y5
 	VSUBPS       Y2, Y5, Y2
 	VSUBPS       Y2, Y4, Y2
 	VMULPS       Y3, Y5, Y4
-	VMULPS       constants<>+1088(SB), Y4, Y6
+	VMULPS       constants<>+1120(SB), Y4, Y6
 	VMULPS       Y6, Y5, Y7
 	VXORPS       constants<>+96(SB), Y7, Y8
 	VFMADD231PS  Y6, Y5, Y8
@@ -6675,35 +6649,35 @@ tail:
 	LEAQ         (R10)(R9*4), R10
 	VMOVUPS      (R10), Y0
 	VMASKMOVPS   (SI)(AX*4), Y0, Y1
-	VMOVAPS      constants<>+5952(SB), Y2
+	VMOVAPS      constants<>+5984(SB), Y2
 	VMINPS       Y1, Y2, Y3
-	VMOVAPS      constants<>+4352(SB), Y4
+	VMOVAPS      constants<>+4384(SB), Y4
 	VMAXPS       Y3, Y4, Y3
-	VMOVAPS      constants<>+416(SB), Y4
-	VFMADD231PS  constants<>+832(SB), Y3, Y4
-	VSUBPS       constants<>+416(SB), Y4, Y5
-	VMOVAPS      constants<>+864(SB), Y6
+	VMOVAPS      constants<>+448(SB), Y4
+	VFMADD231PS  constants<>+864(SB), Y3, Y4
+	VSUBPS       constants<>+448(SB), Y4, Y5
+	VMOVAPS      constants<>+896(SB), Y6
 	VFNMADD213PS Y3, Y5, Y6
-	VFNMADD231PS constants<>+896(SB), Y5, Y6
+	VFNMADD231PS constants<>+928(SB), Y5, Y6
 	VMULPS       Y6, Y6, Y5
-	VMOVAPS      constants<>+928(SB), Y7
-	VFMADD231PS  constants<>+960(SB), Y6, Y7
-	VFMADD213PS  constants<>+992(SB), Y6, Y7
+	VMOVAPS      constants<>+960(SB), Y7
+	VFMADD231PS  constants<>+992(SB), Y6, Y7
 	VFMADD213PS  constants<>+1024(SB), Y6, Y7
 	VFMADD213PS  constants<>+1056(SB), Y6, Y7
+	VFMADD213PS  constants<>+1088(SB), Y6, Y7
 	VFMADD231PS  Y7, Y5, Y6
-	VCMPPS       $0x01, constants<>+4704(SB), Y3, Y5
-	VANDPS       constants<>+4384(SB), Y5, Y7
+	VCMPPS       $0x01, constants<>+4736(SB), Y3, Y5
+	VANDPS       constants<>+4416(SB), Y5, Y7
 	VADDPS       Y7, Y4, Y4
 	VPSLLD       $0x17, Y4, Y4
 	VMOVAPS      constants<>+128(SB), Y7
-	VBLENDVPS    Y5, constants<>+4416(SB), Y7, Y5
+	VBLENDVPS    Y5, constants<>+4448(SB), Y7, Y5
 	VMULPS       Y6, Y4, Y6
 	VADDPS       Y6, Y4, Y8
 	VSUBPS       Y4, Y8, Y4
 	VSUBPS       Y4, Y6, Y4
 	VMULPS       Y5, Y8, Y6
-	VMULPS       constants<>+1088(SB), Y6, Y9
+	VMULPS       constants<>+1120(SB), Y6, Y9
 	VMULPS       Y9, Y8, Y10
 	VXORPS       constants<>+96(SB), Y10, Y11
 	VFMADD231PS  Y9, Y8, Y11
@@ -6752,14 +6726,14 @@ TEXT ·softplusAVX2(SB), NOSPLIT, $0-24
 	CMPQ    AX, R8
 	JGT     tail
 	VMOVAPS constants<>+128(SB), Y15
-	VMOVAPS constants<>+384(SB), Y14
+	VMOVAPS constants<>+416(SB), Y14
 	VXORPS  X13, X13, X13
-	VMOVAPS constants<>+416(SB), Y12
-	VMOVAPS constants<>+4384(SB), Y11
+	VMOVAPS constants<>+448(SB), Y12
+	VMOVAPS constants<>+4416(SB), Y11
 	VMOVAPS constants<>+96(SB), Y10
-	VMOVAPS constants<>+832(SB), Y9
-	VMOVAPS constants<>+864(SB), Y8
-	VMOVAPS constants<>+896(SB), Y7
+	VMOVAPS constants<>+864(SB), Y9
+	VMOVAPS constants<>+896(SB), Y8
+	VMOVAPS constants<>+928(SB), Y7
 	PCALIGN $0x20
 
 mainLoop:
@@ -6773,17 +6747,17 @@ mainLoop:
 	VFNMADD213PS Y1, Y8, Y4
 	VFNMADD231PS Y7, Y3, Y4
 	VMULPS       Y4, Y4, Y3
-	VMOVAPS      constants<>+928(SB), Y5
-	VFMADD231PS  constants<>+960(SB), Y4, Y5
-	VFMADD213PS  constants<>+992(SB), Y4, Y5
+	VMOVAPS      constants<>+960(SB), Y5
+	VFMADD231PS  constants<>+992(SB), Y4, Y5
 	VFMADD213PS  constants<>+1024(SB), Y4, Y5
 	VFMADD213PS  constants<>+1056(SB), Y4, Y5
+	VFMADD213PS  constants<>+1088(SB), Y4, Y5
 	VFMADD231PS  Y5, Y3, Y4
-	VCMPPS       $0x01, constants<>+4704(SB), Y1, Y1
+	VCMPPS       $0x01, constants<>+4736(SB), Y1, Y1
 	VANDPS       Y11, Y1, Y3
 	VADDPS       Y3, Y2, Y2
 	VPSLLD       $0x17, Y2, Y2
-	VBLENDVPS    Y1, constants<>+4416(SB), Y15, Y1
+	VBLENDVPS    Y1, constants<>+4448(SB), Y15, Y1
 	VMULPS       Y4, Y2, Y3
 	VADDPS       Y3, Y2, Y4
 	VSUBPS       Y2, Y4, Y2
@@ -6795,19 +6769,19 @@ mainLoop:
 	VSUBPS       Y3, Y5, Y6
 	VSUBPS       Y6, Y4, Y4
 	VMULPS       Y1, Y2, Y1
-	VMOVAPS      constants<>+2656(SB), Y2
+	VMOVAPS      constants<>+2688(SB), Y2
 	VFMADD213PS  Y15, Y3, Y2
 	VFMADD231PS  Y2, Y1, Y4
 	VMULPS       Y3, Y3, Y1
-	VMOVAPS      constants<>+5984(SB), Y2
-	VFMADD231PS  constants<>+6016(SB), Y3, Y2
-	VFMADD213PS  constants<>+6048(SB), Y3, Y2
+	VMOVAPS      constants<>+6016(SB), Y2
+	VFMADD231PS  constants<>+6048(SB), Y3, Y2
 	VFMADD213PS  constants<>+6080(SB), Y3, Y2
 	VFMADD213PS  constants<>+6112(SB), Y3, Y2
 	VFMADD213PS  constants<>+6144(SB), Y3, Y2
 	VFMADD213PS  constants<>+6176(SB), Y3, Y2
 	VFMADD213PS  constants<>+6208(SB), Y3, Y2
 	VFMADD213PS  constants<>+6240(SB), Y3, Y2
+	VFMADD213PS  constants<>+6272(SB), Y3, Y2
 	VFMADD231PS  Y2, Y1, Y4
 	VADDPS       Y5, Y4, Y1
 	VMAXPS       Y0, Y1, Y0
@@ -6827,27 +6801,27 @@ tail:
 	VMOVUPS      (R10), Y0
 	VMASKMOVPS   (SI)(AX*4), Y0, Y1
 	VORPS        constants<>+96(SB), Y1, Y2
-	VMOVAPS      constants<>+384(SB), Y3
-	VMAXPS       Y2, Y3, Y2
 	VMOVAPS      constants<>+416(SB), Y3
-	VFMADD231PS  constants<>+832(SB), Y2, Y3
-	VSUBPS       constants<>+416(SB), Y3, Y4
-	VMOVAPS      constants<>+864(SB), Y5
+	VMAXPS       Y2, Y3, Y2
+	VMOVAPS      constants<>+448(SB), Y3
+	VFMADD231PS  constants<>+864(SB), Y2, Y3
+	VSUBPS       constants<>+448(SB), Y3, Y4
+	VMOVAPS      constants<>+896(SB), Y5
 	VFNMADD213PS Y2, Y4, Y5
-	VFNMADD231PS constants<>+896(SB), Y4, Y5
+	VFNMADD231PS constants<>+928(SB), Y4, Y5
 	VMULPS       Y5, Y5, Y4
-	VMOVAPS      constants<>+928(SB), Y6
-	VFMADD231PS  constants<>+960(SB), Y5, Y6
-	VFMADD213PS  constants<>+992(SB), Y5, Y6
+	VMOVAPS      constants<>+960(SB), Y6
+	VFMADD231PS  constants<>+992(SB), Y5, Y6
 	VFMADD213PS  constants<>+1024(SB), Y5, Y6
 	VFMADD213PS  constants<>+1056(SB), Y5, Y6
+	VFMADD213PS  constants<>+1088(SB), Y5, Y6
 	VFMADD231PS  Y6, Y4, Y5
-	VCMPPS       $0x01, constants<>+4704(SB), Y2, Y2
-	VANDPS       constants<>+4384(SB), Y2, Y4
+	VCMPPS       $0x01, constants<>+4736(SB), Y2, Y2
+	VANDPS       constants<>+4416(SB), Y2, Y4
 	VADDPS       Y4, Y3, Y3
 	VPSLLD       $0x17, Y3, Y3
 	VMOVAPS      constants<>+128(SB), Y4
-	VBLENDVPS    Y2, constants<>+4416(SB), Y4, Y2
+	VBLENDVPS    Y2, constants<>+4448(SB), Y4, Y2
 	VMULPS       Y5, Y3, Y5
 	VADDPS       Y5, Y3, Y6
 	VSUBPS       Y3, Y6, Y3
@@ -6855,23 +6829,23 @@ tail:
 	VMULPS       Y2, Y6, Y5
 	VXORPS       X6, X6, X6
 	VMAXPS       Y1, Y6, Y1
-	VMINPS       constants<>+4384(SB), Y1, Y6
+	VMINPS       constants<>+4416(SB), Y1, Y6
 	VADDPS       Y6, Y5, Y7
 	VSUBPS       Y5, Y7, Y8
 	VSUBPS       Y8, Y6, Y6
 	VMULPS       Y2, Y3, Y2
-	VFMADD231PS  constants<>+2656(SB), Y5, Y4
+	VFMADD231PS  constants<>+2688(SB), Y5, Y4
 	VFMADD231PS  Y4, Y2, Y6
 	VMULPS       Y5, Y5, Y2
-	VMOVAPS      constants<>+5984(SB), Y3
-	VFMADD231PS  constants<>+6016(SB), Y5, Y3
-	VFMADD213PS  constants<>+6048(SB), Y5, Y3
+	VMOVAPS      constants<>+6016(SB), Y3
+	VFMADD231PS  constants<>+6048(SB), Y5, Y3
 	VFMADD213PS  constants<>+6080(SB), Y5, Y3
 	VFMADD213PS  constants<>+6112(SB), Y5, Y3
 	VFMADD213PS  constants<>+6144(SB), Y5, Y3
 	VFMADD213PS  constants<>+6176(SB), Y5, Y3
 	VFMADD213PS  constants<>+6208(SB), Y5, Y3
 	VFMADD213PS  constants<>+6240(SB), Y5, Y3
+	VFMADD213PS  constants<>+6272(SB), Y5, Y3
 	VFMADD231PS  Y3, Y2, Y6
 	VADDPS       Y7, Y6, Y2
 	VMAXPS       Y1, Y2, Y1
@@ -6892,8 +6866,8 @@ TEXT ·eluAVX2(SB), NOSPLIT, $0-28
 	LEAQ         -16(CX), R8
 	CMPQ         AX, R8
 	JGT          single
-	VMOVAPS      constants<>+768(SB), Y14
-	VMOVAPS      constants<>+416(SB), Y13
+	VMOVAPS      constants<>+800(SB), Y14
+	VMOVAPS      constants<>+448(SB), Y13
 	VXORPS       X12, X12, X12
 	PCALIGN      $0x20
 
@@ -6904,28 +6878,28 @@ mainLoop:
 	VCMPPS       $0x01, Y1, Y12, Y3
 	VMAXPS       Y0, Y14, Y4
 	VMAXPS       Y1, Y14, Y5
-	VMOVAPS      constants<>+832(SB), Y6
+	VMOVAPS      constants<>+864(SB), Y6
 	VFMADD213PS  Y13, Y4, Y6
-	VMOVAPS      constants<>+832(SB), Y7
+	VMOVAPS      constants<>+864(SB), Y7
 	VFMADD213PS  Y13, Y5, Y7
 	VSUBPS       Y13, Y6, Y8
 	VSUBPS       Y13, Y7, Y9
-	VFNMADD231PS constants<>+864(SB), Y8, Y4
-	VFNMADD231PS constants<>+864(SB), Y9, Y5
 	VFNMADD231PS constants<>+896(SB), Y8, Y4
 	VFNMADD231PS constants<>+896(SB), Y9, Y5
+	VFNMADD231PS constants<>+928(SB), Y8, Y4
+	VFNMADD231PS constants<>+928(SB), Y9, Y5
 	VMULPS       Y4, Y4, Y8
 	VMULPS       Y5, Y5, Y9
-	VMOVAPS      constants<>+928(SB), Y10
-	VFMADD231PS  constants<>+960(SB), Y4, Y10
-	VMOVAPS      constants<>+928(SB), Y11
-	VFMADD231PS  constants<>+960(SB), Y5, Y11
-	VFMADD213PS  constants<>+992(SB), Y4, Y10
-	VFMADD213PS  constants<>+992(SB), Y5, Y11
+	VMOVAPS      constants<>+960(SB), Y10
+	VFMADD231PS  constants<>+992(SB), Y4, Y10
+	VMOVAPS      constants<>+960(SB), Y11
+	VFMADD231PS  constants<>+992(SB), Y5, Y11
 	VFMADD213PS  constants<>+1024(SB), Y4, Y10
 	VFMADD213PS  constants<>+1024(SB), Y5, Y11
 	VFMADD213PS  constants<>+1056(SB), Y4, Y10
 	VFMADD213PS  constants<>+1056(SB), Y5, Y11
+	VFMADD213PS  constants<>+1088(SB), Y4, Y10
+	VFMADD213PS  constants<>+1088(SB), Y5, Y11
 	VFMADD231PS  Y10, Y8, Y4
 	VFMADD231PS  Y11, Y9, Y5
 	VPSLLD       $0x17, Y6, Y6
@@ -6953,19 +6927,19 @@ single:
 singleLoop:
 	VMOVUPS      (SI)(AX*4), Y0
 	VCMPPS       $0x0e, constants<>+192(SB), Y0, Y1
-	VMOVAPS      constants<>+768(SB), Y2
+	VMOVAPS      constants<>+800(SB), Y2
 	VMAXPS       Y0, Y2, Y2
-	VMOVAPS      constants<>+416(SB), Y3
-	VFMADD231PS  constants<>+832(SB), Y2, Y3
-	VSUBPS       constants<>+416(SB), Y3, Y4
-	VFNMADD231PS constants<>+864(SB), Y4, Y2
+	VMOVAPS      constants<>+448(SB), Y3
+	VFMADD231PS  constants<>+864(SB), Y2, Y3
+	VSUBPS       constants<>+448(SB), Y3, Y4
 	VFNMADD231PS constants<>+896(SB), Y4, Y2
+	VFNMADD231PS constants<>+928(SB), Y4, Y2
 	VMULPS       Y2, Y2, Y4
-	VMOVAPS      constants<>+928(SB), Y5
-	VFMADD231PS  constants<>+960(SB), Y2, Y5
-	VFMADD213PS  constants<>+992(SB), Y2, Y5
+	VMOVAPS      constants<>+960(SB), Y5
+	VFMADD231PS  constants<>+992(SB), Y2, Y5
 	VFMADD213PS  constants<>+1024(SB), Y2, Y5
 	VFMADD213PS  constants<>+1056(SB), Y2, Y5
+	VFMADD213PS  constants<>+1088(SB), Y2, Y5
 	VFMADD231PS  Y5, Y4, Y2
 	VPSLLD       $0x17, Y3, Y3
 	VSUBPS       constants<>+128(SB), Y3, Y4
@@ -6988,19 +6962,19 @@ tail:
 	VMOVUPS      (R10), Y0
 	VMASKMOVPS   (SI)(AX*4), Y0, Y1
 	VCMPPS       $0x0e, constants<>+192(SB), Y1, Y2
-	VMOVAPS      constants<>+768(SB), Y3
+	VMOVAPS      constants<>+800(SB), Y3
 	VMAXPS       Y1, Y3, Y3
-	VMOVAPS      constants<>+416(SB), Y4
-	VFMADD231PS  constants<>+832(SB), Y3, Y4
-	VSUBPS       constants<>+416(SB), Y4, Y5
-	VFNMADD231PS constants<>+864(SB), Y5, Y3
+	VMOVAPS      constants<>+448(SB), Y4
+	VFMADD231PS  constants<>+864(SB), Y3, Y4
+	VSUBPS       constants<>+448(SB), Y4, Y5
 	VFNMADD231PS constants<>+896(SB), Y5, Y3
+	VFNMADD231PS constants<>+928(SB), Y5, Y3
 	VMULPS       Y3, Y3, Y5
-	VMOVAPS      constants<>+928(SB), Y6
-	VFMADD231PS  constants<>+960(SB), Y3, Y6
-	VFMADD213PS  constants<>+992(SB), Y3, Y6
+	VMOVAPS      constants<>+960(SB), Y6
+	VFMADD231PS  constants<>+992(SB), Y3, Y6
 	VFMADD213PS  constants<>+1024(SB), Y3, Y6
 	VFMADD213PS  constants<>+1056(SB), Y3, Y6
+	VFMADD213PS  constants<>+1088(SB), Y3, Y6
 	VFMADD231PS  Y6, Y5, Y3
 	VPSLLD       $0x17, Y4, Y4
 	VSUBPS       constants<>+128(SB), Y4, Y5
@@ -7023,12 +6997,12 @@ TEXT ·seluAVX2(SB), NOSPLIT, $0-24
 	LEAQ    -16(CX), R8
 	CMPQ    AX, R8
 	JGT     single
-	VMOVAPS constants<>+768(SB), Y15
-	VMOVAPS constants<>+416(SB), Y14
-	VMOVAPS constants<>+832(SB), Y13
-	VMOVAPS constants<>+864(SB), Y12
-	VMOVAPS constants<>+896(SB), Y11
-	VMOVAPS constants<>+960(SB), Y10
+	VMOVAPS constants<>+800(SB), Y15
+	VMOVAPS constants<>+448(SB), Y14
+	VMOVAPS constants<>+864(SB), Y13
+	VMOVAPS constants<>+896(SB), Y12
+	VMOVAPS constants<>+928(SB), Y11
+	VMOVAPS constants<>+992(SB), Y10
 	PCALIGN $0x20
 
 mainLoop:
@@ -7048,16 +7022,16 @@ mainLoop:
 	VFNMADD231PS Y11, Y7, Y3
 	VMULPS       Y2, Y2, Y6
 	VMULPS       Y3, Y3, Y7
-	VMOVAPS      constants<>+928(SB), Y8
+	VMOVAPS      constants<>+960(SB), Y8
 	VFMADD231PS  Y2, Y10, Y8
-	VMOVAPS      constants<>+928(SB), Y9
+	VMOVAPS      constants<>+960(SB), Y9
 	VFMADD231PS  Y3, Y10, Y9
-	VFMADD213PS  constants<>+992(SB), Y2, Y8
-	VFMADD213PS  constants<>+992(SB), Y3, Y9
 	VFMADD213PS  constants<>+1024(SB), Y2, Y8
 	VFMADD213PS  constants<>+1024(SB), Y3, Y9
 	VFMADD213PS  constants<>+1056(SB), Y2, Y8
 	VFMADD213PS  constants<>+1056(SB), Y3, Y9
+	VFMADD213PS  constants<>+1088(SB), Y2, Y8
+	VFMADD213PS  constants<>+1088(SB), Y3, Y9
 	VFMADD231PS  Y8, Y6, Y2
 	VFMADD231PS  Y9, Y7, Y3
 	VPSLLD       $0x17, Y4, Y4
@@ -7066,12 +7040,12 @@ mainLoop:
 	VSUBPS       constants<>+128(SB), Y5, Y7
 	VFMADD231PS  Y2, Y4, Y6
 	VFMADD231PS  Y3, Y5, Y7
-	VMULPS       constants<>+6272(SB), Y6, Y2
-	VMULPS       constants<>+6272(SB), Y7, Y3
+	VMULPS       constants<>+6304(SB), Y6, Y2
+	VMULPS       constants<>+6304(SB), Y7, Y3
 	VCMPPS       $0x0e, constants<>+192(SB), Y0, Y4
 	VCMPPS       $0x0e, constants<>+192(SB), Y1, Y5
-	VMULPS       constants<>+6304(SB), Y0, Y0
-	VMULPS       constants<>+6304(SB), Y1, Y1
+	VMULPS       constants<>+6336(SB), Y0, Y0
+	VMULPS       constants<>+6336(SB), Y1, Y1
 	VBLENDVPS    Y4, Y0, Y2, Y0
 	VBLENDVPS    Y5, Y1, Y3, Y1
 	VMOVUPS      Y0, (DI)(AX*4)
@@ -7088,26 +7062,26 @@ single:
 
 singleLoop:
 	VMOVUPS      (SI)(AX*4), Y0
-	VMOVAPS      constants<>+768(SB), Y1
+	VMOVAPS      constants<>+800(SB), Y1
 	VMAXPS       Y0, Y1, Y1
-	VMOVAPS      constants<>+416(SB), Y2
-	VFMADD231PS  constants<>+832(SB), Y1, Y2
-	VSUBPS       constants<>+416(SB), Y2, Y3
-	VFNMADD231PS constants<>+864(SB), Y3, Y1
+	VMOVAPS      constants<>+448(SB), Y2
+	VFMADD231PS  constants<>+864(SB), Y1, Y2
+	VSUBPS       constants<>+448(SB), Y2, Y3
 	VFNMADD231PS constants<>+896(SB), Y3, Y1
+	VFNMADD231PS constants<>+928(SB), Y3, Y1
 	VMULPS       Y1, Y1, Y3
-	VMOVAPS      constants<>+928(SB), Y4
-	VFMADD231PS  constants<>+960(SB), Y1, Y4
-	VFMADD213PS  constants<>+992(SB), Y1, Y4
+	VMOVAPS      constants<>+960(SB), Y4
+	VFMADD231PS  constants<>+992(SB), Y1, Y4
 	VFMADD213PS  constants<>+1024(SB), Y1, Y4
 	VFMADD213PS  constants<>+1056(SB), Y1, Y4
+	VFMADD213PS  constants<>+1088(SB), Y1, Y4
 	VFMADD231PS  Y4, Y3, Y1
 	VPSLLD       $0x17, Y2, Y2
 	VSUBPS       constants<>+128(SB), Y2, Y3
 	VFMADD231PS  Y1, Y2, Y3
-	VMULPS       constants<>+6272(SB), Y3, Y1
+	VMULPS       constants<>+6304(SB), Y3, Y1
 	VCMPPS       $0x0e, constants<>+192(SB), Y0, Y2
-	VMULPS       constants<>+6304(SB), Y0, Y0
+	VMULPS       constants<>+6336(SB), Y0, Y0
 	VBLENDVPS    Y2, Y0, Y1, Y0
 	VMOVUPS      Y0, (DI)(AX*4)
 	ADDQ         $0x08, AX
@@ -7124,26 +7098,26 @@ tail:
 	LEAQ         (R10)(R9*4), R10
 	VMOVUPS      (R10), Y0
 	VMASKMOVPS   (SI)(AX*4), Y0, Y1
-	VMOVAPS      constants<>+768(SB), Y2
+	VMOVAPS      constants<>+800(SB), Y2
 	VMAXPS       Y1, Y2, Y2
-	VMOVAPS      constants<>+416(SB), Y3
-	VFMADD231PS  constants<>+832(SB), Y2, Y3
-	VSUBPS       constants<>+416(SB), Y3, Y4
-	VFNMADD231PS constants<>+864(SB), Y4, Y2
+	VMOVAPS      constants<>+448(SB), Y3
+	VFMADD231PS  constants<>+864(SB), Y2, Y3
+	VSUBPS       constants<>+448(SB), Y3, Y4
 	VFNMADD231PS constants<>+896(SB), Y4, Y2
+	VFNMADD231PS constants<>+928(SB), Y4, Y2
 	VMULPS       Y2, Y2, Y4
-	VMOVAPS      constants<>+928(SB), Y5
-	VFMADD231PS  constants<>+960(SB), Y2, Y5
-	VFMADD213PS  constants<>+992(SB), Y2, Y5
+	VMOVAPS      constants<>+960(SB), Y5
+	VFMADD231PS  constants<>+992(SB), Y2, Y5
 	VFMADD213PS  constants<>+1024(SB), Y2, Y5
 	VFMADD213PS  constants<>+1056(SB), Y2, Y5
+	VFMADD213PS  constants<>+1088(SB), Y2, Y5
 	VFMADD231PS  Y5, Y4, Y2
 	VPSLLD       $0x17, Y3, Y3
 	VSUBPS       constants<>+128(SB), Y3, Y4
 	VFMADD231PS  Y2, Y3, Y4
-	VMULPS       constants<>+6272(SB), Y4, Y2
+	VMULPS       constants<>+6304(SB), Y4, Y2
 	VCMPPS       $0x0e, constants<>+192(SB), Y1, Y3
-	VMULPS       constants<>+6304(SB), Y1, Y1
+	VMULPS       constants<>+6336(SB), Y1, Y1
 	VBLENDVPS    Y3, Y1, Y2, Y1
 	VMASKMOVPS   Y1, Y0, (DI)(AX*4)
 
@@ -7163,10 +7137,10 @@ TEXT ·powAVX2(SB), NOSPLIT, $0-40
 	CMPQ    AX, R8
 	JGT     tail
 	VMOVAPS constants<>+128(SB), Y15
-	VMOVAPS constants<>+6336(SB), Y14
-	VMOVAPS constants<>+6368(SB), Y13
+	VMOVAPS constants<>+6368(SB), Y14
+	VMOVAPS constants<>+6400(SB), Y13
 	VMOVAPS constants<>+96(SB), Y12
-	VMOVAPS constants<>+6400(SB), Y11
+	VMOVAPS constants<>+6432(SB), Y11
 	PCALIGN $0x20
 
 mainLoop:
@@ -7175,9 +7149,9 @@ mainLoop:
 	VMOVUPS      (DX)(AX*4), Y2
 	VCMPPS       $0x0e, constants<>+192(SB), Y2, Y3
 	VANDPS       Y3, Y1, Y1
-	VPADDD       constants<>+1152(SB), Y0, Y3
-	VPCMPGTD     constants<>+1184(SB), Y3, Y3
-	VXORPS       constants<>+6432(SB), Y1, Y4
+	VPADDD       constants<>+1184(SB), Y0, Y3
+	VPCMPGTD     constants<>+1216(SB), Y3, Y3
+	VXORPS       constants<>+224(SB), Y1, Y4
 	VANDPS       Y4, Y3, Y3
 	VANDPS       constants<>+64(SB), Y2, Y4
 	VPCMPGTD     constants<>+6464(SB), Y4, Y4
@@ -7185,7 +7159,7 @@ mainLoop:
 	VMOVMSKPS    Y3, R9
 	TESTL        R9, R9
 	JNE          mainStop
-	VPSUBD       constants<>+1216(SB), Y0, Y3
+	VPSUBD       constants<>+1248(SB), Y0, Y3
 	VPSRAD       $0x17, Y3, Y3
 	VPSLLD       $0x17, Y3, Y4
 	VPSUBD       Y4, Y0, Y0
@@ -7224,11 +7198,11 @@ mainLoop:
 	VSUBPS       Y6, Y5, Y5
 	VADDPS       Y8, Y0, Y0
 	VADDPS       Y0, Y5, Y0
-	VMULPS       constants<>+3808(SB), Y4, Y5
+	VMULPS       constants<>+3840(SB), Y4, Y5
 	VXORPS       Y12, Y5, Y6
-	VFMADD231PS  constants<>+3808(SB), Y4, Y6
+	VFMADD231PS  constants<>+3840(SB), Y4, Y6
 	VFMADD231PS  constants<>+6624(SB), Y4, Y6
-	VFMADD231PS  constants<>+3808(SB), Y0, Y6
+	VFMADD231PS  constants<>+3840(SB), Y0, Y6
 	VCVTDQ2PS    Y3, Y0
 	VADDPS       Y5, Y0, Y3
 	VSUBPS       Y0, Y3, Y0
@@ -7279,9 +7253,9 @@ tail:
 	VMASKMOVPS   (DX)(AX*4), Y0, Y3
 	VCMPPS       $0x0e, constants<>+192(SB), Y3, Y4
 	VANDPS       Y4, Y2, Y2
-	VPADDD       constants<>+1152(SB), Y1, Y4
-	VPCMPGTD     constants<>+1184(SB), Y4, Y4
-	VXORPS       constants<>+6432(SB), Y2, Y5
+	VPADDD       constants<>+1184(SB), Y1, Y4
+	VPCMPGTD     constants<>+1216(SB), Y4, Y4
+	VXORPS       constants<>+224(SB), Y2, Y5
 	VANDPS       Y5, Y4, Y4
 	VANDPS       constants<>+64(SB), Y3, Y5
 	VPCMPGTD     constants<>+6464(SB), Y5, Y5
@@ -7290,7 +7264,7 @@ tail:
 	VMOVMSKPS    Y4, R9
 	TESTL        R9, R9
 	JNE          tailStop
-	VPSUBD       constants<>+1216(SB), Y1, Y4
+	VPSUBD       constants<>+1248(SB), Y1, Y4
 	VPSRAD       $0x17, Y4, Y4
 	VPSLLD       $0x17, Y4, Y5
 	VPSUBD       Y5, Y1, Y1
@@ -7309,15 +7283,15 @@ tail:
 	VFMADD231PS  Y8, Y8, Y6
 	VADDPS       Y8, Y8, Y7
 	VFMADD231PS  Y1, Y7, Y6
-	VMULPS       constants<>+6400(SB), Y5, Y7
+	VMULPS       constants<>+6432(SB), Y5, Y7
 	VXORPS       constants<>+96(SB), Y7, Y9
-	VFMADD231PS  constants<>+6400(SB), Y5, Y9
+	VFMADD231PS  constants<>+6432(SB), Y5, Y9
 	VMULPS       Y5, Y5, Y10
 	VMOVAPS      constants<>+6496(SB), Y11
 	VFMADD231PS  constants<>+6528(SB), Y5, Y11
 	VFMADD213PS  constants<>+6560(SB), Y5, Y11
 	VMULPS       Y11, Y10, Y10
-	VFMADD231PS  constants<>+6400(SB), Y6, Y9
+	VFMADD231PS  constants<>+6432(SB), Y6, Y9
 	VFMADD231PS  constants<>+6592(SB), Y5, Y9
 	VADDPS       Y10, Y9, Y5
 	VMULPS       Y7, Y8, Y6
@@ -7330,11 +7304,11 @@ tail:
 	VSUBPS       Y7, Y6, Y6
 	VADDPS       Y9, Y1, Y1
 	VADDPS       Y1, Y6, Y1
-	VMULPS       constants<>+3808(SB), Y5, Y6
+	VMULPS       constants<>+3840(SB), Y5, Y6
 	VXORPS       constants<>+96(SB), Y6, Y7
-	VFMADD231PS  constants<>+3808(SB), Y5, Y7
+	VFMADD231PS  constants<>+3840(SB), Y5, Y7
 	VFMADD231PS  constants<>+6624(SB), Y5, Y7
-	VFMADD231PS  constants<>+3808(SB), Y1, Y7
+	VFMADD231PS  constants<>+3840(SB), Y1, Y7
 	VCVTDQ2PS    Y4, Y1
 	VADDPS       Y6, Y1, Y4
 	VSUBPS       Y1, Y4, Y1
@@ -7344,9 +7318,9 @@ tail:
 	VXORPS       constants<>+96(SB), Y5, Y6
 	VFMADD231PS  Y4, Y3, Y6
 	VFMADD231PS  Y1, Y3, Y6
-	VMOVAPS      constants<>+6336(SB), Y1
+	VMOVAPS      constants<>+6368(SB), Y1
 	VMINPS       Y5, Y1, Y1
-	VMOVAPS      constants<>+6368(SB), Y3
+	VMOVAPS      constants<>+6400(SB), Y3
 	VMAXPS       Y1, Y3, Y1
 	VADDPS       constants<>+6656(SB), Y1, Y3
 	VSUBPS       constants<>+6656(SB), Y3, Y4
@@ -7397,23 +7371,23 @@ TEXT ·powScalarAVX2(SB), NOSPLIT, $0-40
 	CMPQ         AX, R8
 	JGT          tail
 	VMOVAPS      constants<>+128(SB), Y12
-	VMOVAPS      constants<>+6336(SB), Y11
-	VMOVAPS      constants<>+6368(SB), Y10
+	VMOVAPS      constants<>+6368(SB), Y11
+	VMOVAPS      constants<>+6400(SB), Y10
 	PCALIGN      $0x20
 
 mainLoop:
 	VMOVUPS      (SI)(AX*4), Y0
 	VPCMPEQD     constants<>+192(SB), Y0, Y1
 	VANDPS       Y14, Y1, Y1
-	VPADDD       constants<>+1152(SB), Y0, Y2
-	VPCMPGTD     constants<>+1184(SB), Y2, Y2
-	VXORPS       constants<>+6432(SB), Y1, Y3
+	VPADDD       constants<>+1184(SB), Y0, Y2
+	VPCMPGTD     constants<>+1216(SB), Y2, Y2
+	VXORPS       constants<>+224(SB), Y1, Y3
 	VANDPS       Y3, Y2, Y2
 	VORPS        Y13, Y2, Y2
 	VMOVMSKPS    Y2, R9
 	TESTL        R9, R9
 	JNE          mainStop
-	VPSUBD       constants<>+1216(SB), Y0, Y2
+	VPSUBD       constants<>+1248(SB), Y0, Y2
 	VPSRAD       $0x17, Y2, Y2
 	VPSLLD       $0x17, Y2, Y3
 	VPSUBD       Y3, Y0, Y0
@@ -7431,15 +7405,15 @@ mainLoop:
 	VFMADD231PS  Y6, Y6, Y4
 	VADDPS       Y6, Y6, Y5
 	VFMADD231PS  Y0, Y5, Y4
-	VMULPS       constants<>+6400(SB), Y3, Y5
+	VMULPS       constants<>+6432(SB), Y3, Y5
 	VXORPS       constants<>+96(SB), Y5, Y7
-	VFMADD231PS  constants<>+6400(SB), Y3, Y7
+	VFMADD231PS  constants<>+6432(SB), Y3, Y7
 	VMULPS       Y3, Y3, Y8
 	VMOVAPS      constants<>+6496(SB), Y9
 	VFMADD231PS  constants<>+6528(SB), Y3, Y9
 	VFMADD213PS  constants<>+6560(SB), Y3, Y9
 	VMULPS       Y9, Y8, Y8
-	VFMADD231PS  constants<>+6400(SB), Y4, Y7
+	VFMADD231PS  constants<>+6432(SB), Y4, Y7
 	VFMADD231PS  constants<>+6592(SB), Y3, Y7
 	VADDPS       Y8, Y7, Y3
 	VMULPS       Y5, Y6, Y4
@@ -7452,11 +7426,11 @@ mainLoop:
 	VSUBPS       Y5, Y4, Y4
 	VADDPS       Y7, Y0, Y0
 	VADDPS       Y0, Y4, Y0
-	VMULPS       constants<>+3808(SB), Y3, Y4
+	VMULPS       constants<>+3840(SB), Y3, Y4
 	VXORPS       constants<>+96(SB), Y4, Y5
-	VFMADD231PS  constants<>+3808(SB), Y3, Y5
+	VFMADD231PS  constants<>+3840(SB), Y3, Y5
 	VFMADD231PS  constants<>+6624(SB), Y3, Y5
-	VFMADD231PS  constants<>+3808(SB), Y0, Y5
+	VFMADD231PS  constants<>+3840(SB), Y0, Y5
 	VCVTDQ2PS    Y2, Y0
 	VADDPS       Y4, Y0, Y2
 	VSUBPS       Y0, Y2, Y0
@@ -7505,16 +7479,16 @@ tail:
 	VMASKMOVPS   (SI)(AX*4), Y0, Y1
 	VPCMPEQD     constants<>+192(SB), Y1, Y2
 	VANDPS       Y14, Y2, Y2
-	VPADDD       constants<>+1152(SB), Y1, Y3
-	VPCMPGTD     constants<>+1184(SB), Y3, Y3
-	VXORPS       constants<>+6432(SB), Y2, Y4
+	VPADDD       constants<>+1184(SB), Y1, Y3
+	VPCMPGTD     constants<>+1216(SB), Y3, Y3
+	VXORPS       constants<>+224(SB), Y2, Y4
 	VANDPS       Y4, Y3, Y3
 	VORPS        Y13, Y3, Y3
 	VANDPS       Y0, Y3, Y3
 	VMOVMSKPS    Y3, R9
 	TESTL        R9, R9
 	JNE          tailStop
-	VPSUBD       constants<>+1216(SB), Y1, Y3
+	VPSUBD       constants<>+1248(SB), Y1, Y3
 	VPSRAD       $0x17, Y3, Y3
 	VPSLLD       $0x17, Y3, Y4
 	VPSUBD       Y4, Y1, Y1
@@ -7533,15 +7507,15 @@ tail:
 	VFMADD231PS  Y7, Y7, Y5
 	VADDPS       Y7, Y7, Y6
 	VFMADD231PS  Y1, Y6, Y5
-	VMULPS       constants<>+6400(SB), Y4, Y6
+	VMULPS       constants<>+6432(SB), Y4, Y6
 	VXORPS       constants<>+96(SB), Y6, Y8
-	VFMADD231PS  constants<>+6400(SB), Y4, Y8
+	VFMADD231PS  constants<>+6432(SB), Y4, Y8
 	VMULPS       Y4, Y4, Y9
 	VMOVAPS      constants<>+6496(SB), Y10
 	VFMADD231PS  constants<>+6528(SB), Y4, Y10
 	VFMADD213PS  constants<>+6560(SB), Y4, Y10
 	VMULPS       Y10, Y9, Y9
-	VFMADD231PS  constants<>+6400(SB), Y5, Y8
+	VFMADD231PS  constants<>+6432(SB), Y5, Y8
 	VFMADD231PS  constants<>+6592(SB), Y4, Y8
 	VADDPS       Y9, Y8, Y4
 	VMULPS       Y6, Y7, Y5
@@ -7554,11 +7528,11 @@ tail:
 	VSUBPS       Y6, Y5, Y5
 	VADDPS       Y8, Y1, Y1
 	VADDPS       Y1, Y5, Y1
-	VMULPS       constants<>+3808(SB), Y4, Y5
+	VMULPS       constants<>+3840(SB), Y4, Y5
 	VXORPS       constants<>+96(SB), Y5, Y6
-	VFMADD231PS  constants<>+3808(SB), Y4, Y6
+	VFMADD231PS  constants<>+3840(SB), Y4, Y6
 	VFMADD231PS  constants<>+6624(SB), Y4, Y6
-	VFMADD231PS  constants<>+3808(SB), Y1, Y6
+	VFMADD231PS  constants<>+3840(SB), Y1, Y6
 	VCVTDQ2PS    Y3, Y1
 	VADDPS       Y5, Y1, Y3
 	VSUBPS       Y1, Y3, Y1
@@ -7568,9 +7542,9 @@ tail:
 	VXORPS       constants<>+96(SB), Y4, Y5
 	VFMADD231PS  Y3, Y15, Y5
 	VFMADD231PS  Y1, Y15, Y5
-	VMOVAPS      constants<>+6336(SB), Y1
+	VMOVAPS      constants<>+6368(SB), Y1
 	VMINPS       Y4, Y1, Y1
-	VMOVAPS      constants<>+6368(SB), Y3
+	VMOVAPS      constants<>+6400(SB), Y3
 	VMAXPS       Y1, Y3, Y1
 	VADDPS       constants<>+6656(SB), Y1, Y3
 	VSUBPS       constants<>+6656(SB), Y3, Y4
@@ -7616,10 +7590,10 @@ TEXT ·fastExpAVX2(SB), NOSPLIT, $0-24
 	LEAQ    -16(CX), R8
 	CMPQ    AX, R8
 	JGT     single
-	VMOVAPS constants<>+416(SB), Y15
+	VMOVAPS constants<>+448(SB), Y15
 	VMOVAPS constants<>+6880(SB), Y14
 	VMOVAPS constants<>+6912(SB), Y13
-	VMOVAPS constants<>+832(SB), Y12
+	VMOVAPS constants<>+864(SB), Y12
 	VMOVAPS constants<>+6944(SB), Y11
 	VMOVAPS constants<>+6976(SB), Y10
 	VMOVAPS constants<>+7008(SB), Y9
@@ -7671,11 +7645,11 @@ singleLoop:
 	VMINPS      Y0, Y1, Y0
 	VMOVAPS     constants<>+6912(SB), Y1
 	VMAXPS      Y0, Y1, Y0
-	VMOVAPS     constants<>+416(SB), Y1
-	VFMADD231PS constants<>+832(SB), Y0, Y1
-	VMOVAPS     constants<>+416(SB), Y2
+	VMOVAPS     constants<>+448(SB), Y1
+	VFMADD231PS constants<>+864(SB), Y0, Y1
+	VMOVAPS     constants<>+448(SB), Y2
 	VSUBPS      Y1, Y2, Y2
-	VFMADD231PS constants<>+832(SB), Y0, Y2
+	VFMADD231PS constants<>+864(SB), Y0, Y2
 	VMOVAPS     constants<>+6976(SB), Y0
 	VFMADD231PS constants<>+6944(SB), Y2, Y0
 	VFMADD213PS constants<>+7008(SB), Y2, Y0
@@ -7701,11 +7675,11 @@ tail:
 	VMINPS      Y1, Y2, Y1
 	VMOVAPS     constants<>+6912(SB), Y2
 	VMAXPS      Y1, Y2, Y1
-	VMOVAPS     constants<>+416(SB), Y2
-	VFMADD231PS constants<>+832(SB), Y1, Y2
-	VMOVAPS     constants<>+416(SB), Y3
+	VMOVAPS     constants<>+448(SB), Y2
+	VFMADD231PS constants<>+864(SB), Y1, Y2
+	VMOVAPS     constants<>+448(SB), Y3
 	VSUBPS      Y2, Y3, Y3
-	VFMADD231PS constants<>+832(SB), Y1, Y3
+	VFMADD231PS constants<>+864(SB), Y1, Y3
 	VMOVAPS     constants<>+6976(SB), Y1
 	VFMADD231PS constants<>+6944(SB), Y3, Y1
 	VFMADD213PS constants<>+7008(SB), Y3, Y1
@@ -7839,11 +7813,11 @@ TEXT ·fastSigmoidAVX2(SB), NOSPLIT, $0-24
 	LEAQ    -16(CX), R8
 	CMPQ    AX, R8
 	JGT     single
-	VMOVAPS constants<>+416(SB), Y15
+	VMOVAPS constants<>+448(SB), Y15
 	VMOVAPS constants<>+128(SB), Y14
 	VMOVAPS constants<>+6880(SB), Y13
 	VMOVAPS constants<>+6912(SB), Y12
-	VMOVAPS constants<>+832(SB), Y11
+	VMOVAPS constants<>+864(SB), Y11
 	VMOVAPS constants<>+96(SB), Y10
 	VMOVAPS constants<>+6944(SB), Y9
 	VMOVAPS constants<>+6976(SB), Y8
@@ -7903,11 +7877,11 @@ singleLoop:
 	VMINPS      Y0, Y1, Y0
 	VMOVAPS     constants<>+6912(SB), Y1
 	VMAXPS      Y0, Y1, Y0
-	VMOVAPS     constants<>+416(SB), Y1
-	VFMADD231PS constants<>+832(SB), Y0, Y1
-	VMOVAPS     constants<>+416(SB), Y2
+	VMOVAPS     constants<>+448(SB), Y1
+	VFMADD231PS constants<>+864(SB), Y0, Y1
+	VMOVAPS     constants<>+448(SB), Y2
 	VSUBPS      Y1, Y2, Y2
-	VFMADD231PS constants<>+832(SB), Y0, Y2
+	VFMADD231PS constants<>+864(SB), Y0, Y2
 	VMOVAPS     constants<>+6976(SB), Y0
 	VFMADD231PS constants<>+6944(SB), Y2, Y0
 	VFMADD213PS constants<>+7008(SB), Y2, Y0
@@ -7937,11 +7911,11 @@ tail:
 	VMINPS      Y1, Y2, Y1
 	VMOVAPS     constants<>+6912(SB), Y2
 	VMAXPS      Y1, Y2, Y1
-	VMOVAPS     constants<>+416(SB), Y2
-	VFMADD231PS constants<>+832(SB), Y1, Y2
-	VMOVAPS     constants<>+416(SB), Y3
+	VMOVAPS     constants<>+448(SB), Y2
+	VFMADD231PS constants<>+864(SB), Y1, Y2
+	VMOVAPS     constants<>+448(SB), Y3
 	VSUBPS      Y2, Y3, Y3
-	VFMADD231PS constants<>+832(SB), Y1, Y3
+	VFMADD231PS constants<>+864(SB), Y1, Y3
 	VMOVAPS     constants<>+6976(SB), Y1
 	VFMADD231PS constants<>+6944(SB), Y3, Y1
 	VFMADD213PS constants<>+7008(SB), Y3, Y1
@@ -7967,11 +7941,11 @@ TEXT ·fastGELUAVX2(SB), NOSPLIT, $0-24
 	LEAQ    -16(CX), R8
 	CMPQ    AX, R8
 	JGT     single
-	VMOVAPS constants<>+416(SB), Y15
-	VMOVAPS constants<>+4480(SB), Y14
+	VMOVAPS constants<>+448(SB), Y15
+	VMOVAPS constants<>+4512(SB), Y14
 	VMOVAPS constants<>+6880(SB), Y13
 	VMOVAPS constants<>+6912(SB), Y12
-	VMOVAPS constants<>+832(SB), Y11
+	VMOVAPS constants<>+864(SB), Y11
 	VMOVAPS constants<>+7328(SB), Y10
 	VMOVAPS constants<>+7360(SB), Y9
 	VMOVAPS constants<>+6944(SB), Y8
@@ -8030,7 +8004,7 @@ single:
 
 singleLoop:
 	VMOVUPS     (SI)(AX*4), Y0
-	VMOVAPS     constants<>+4480(SB), Y1
+	VMOVAPS     constants<>+4512(SB), Y1
 	VMAXPS      Y0, Y1, Y0
 	VMULPS      Y0, Y0, Y1
 	VMOVAPS     constants<>+7328(SB), Y2
@@ -8040,11 +8014,11 @@ singleLoop:
 	VMINPS      Y1, Y2, Y1
 	VMOVAPS     constants<>+6912(SB), Y2
 	VMAXPS      Y1, Y2, Y1
-	VMOVAPS     constants<>+416(SB), Y2
-	VFMADD231PS constants<>+832(SB), Y1, Y2
-	VMOVAPS     constants<>+416(SB), Y3
+	VMOVAPS     constants<>+448(SB), Y2
+	VFMADD231PS constants<>+864(SB), Y1, Y2
+	VMOVAPS     constants<>+448(SB), Y3
 	VSUBPS      Y2, Y3, Y3
-	VFMADD231PS constants<>+832(SB), Y1, Y3
+	VFMADD231PS constants<>+864(SB), Y1, Y3
 	VMOVAPS     constants<>+6976(SB), Y1
 	VFMADD231PS constants<>+6944(SB), Y3, Y1
 	VFMADD213PS constants<>+7008(SB), Y3, Y1
@@ -8068,7 +8042,7 @@ tail:
 	LEAQ        (R10)(R9*4), R10
 	VMOVUPS     (R10), Y0
 	VMASKMOVPS  (SI)(AX*4), Y0, Y1
-	VMOVAPS     constants<>+4480(SB), Y2
+	VMOVAPS     constants<>+4512(SB), Y2
 	VMAXPS      Y1, Y2, Y1
 	VMULPS      Y1, Y1, Y2
 	VMOVAPS     constants<>+7328(SB), Y3
@@ -8078,11 +8052,11 @@ tail:
 	VMINPS      Y2, Y3, Y2
 	VMOVAPS     constants<>+6912(SB), Y3
 	VMAXPS      Y2, Y3, Y2
-	VMOVAPS     constants<>+416(SB), Y3
-	VFMADD231PS constants<>+832(SB), Y2, Y3
-	VMOVAPS     constants<>+416(SB), Y4
+	VMOVAPS     constants<>+448(SB), Y3
+	VFMADD231PS constants<>+864(SB), Y2, Y3
+	VMOVAPS     constants<>+448(SB), Y4
 	VSUBPS      Y3, Y4, Y4
-	VFMADD231PS constants<>+832(SB), Y2, Y4
+	VFMADD231PS constants<>+864(SB), Y2, Y4
 	VMOVAPS     constants<>+6976(SB), Y2
 	VFMADD231PS constants<>+6944(SB), Y4, Y2
 	VFMADD213PS constants<>+7008(SB), Y4, Y2
@@ -8678,7 +8652,7 @@ TEXT ·maxAVX2(SB), NOSPLIT, $0-20
 	MOVQ    x+0(FP), SI
 	MOVQ    n+8(FP), CX
 	XORL    AX, AX
-	VMOVAPS constants<>+1536(SB), Y15
+	VMOVAPS constants<>+1568(SB), Y15
 	VXORPS  X7, X7, X7
 	CMPQ    CX, $0x00000100
 	JLT     loops
@@ -8693,13 +8667,13 @@ loops:
 	LEAQ    -64(CX), R8
 	CMPQ    AX, R8
 	JGT     single
-	VMOVAPS constants<>+1536(SB), Y14
-	VMOVAPS constants<>+1536(SB), Y13
-	VMOVAPS constants<>+1536(SB), Y12
-	VMOVAPS constants<>+1536(SB), Y11
-	VMOVAPS constants<>+1536(SB), Y10
-	VMOVAPS constants<>+1536(SB), Y9
-	VMOVAPS constants<>+1536(SB), Y8
+	VMOVAPS constants<>+1568(SB), Y14
+	VMOVAPS constants<>+1568(SB), Y13
+	VMOVAPS constants<>+1568(SB), Y12
+	VMOVAPS constants<>+1568(SB), Y11
+	VMOVAPS constants<>+1568(SB), Y10
+	VMOVAPS constants<>+1568(SB), Y9
+	VMOVAPS constants<>+1568(SB), Y8
 	PCALIGN $0x20
 
 mainLoop:
@@ -8799,7 +8773,7 @@ TEXT ·minAVX2(SB), NOSPLIT, $0-20
 	MOVQ    x+0(FP), SI
 	MOVQ    n+8(FP), CX
 	XORL    AX, AX
-	VMOVAPS constants<>+1152(SB), Y15
+	VMOVAPS constants<>+1184(SB), Y15
 	VXORPS  X7, X7, X7
 	CMPQ    CX, $0x00000100
 	JLT     loops
@@ -8814,13 +8788,13 @@ loops:
 	LEAQ    -64(CX), R8
 	CMPQ    AX, R8
 	JGT     single
-	VMOVAPS constants<>+1152(SB), Y14
-	VMOVAPS constants<>+1152(SB), Y13
-	VMOVAPS constants<>+1152(SB), Y12
-	VMOVAPS constants<>+1152(SB), Y11
-	VMOVAPS constants<>+1152(SB), Y10
-	VMOVAPS constants<>+1152(SB), Y9
-	VMOVAPS constants<>+1152(SB), Y8
+	VMOVAPS constants<>+1184(SB), Y14
+	VMOVAPS constants<>+1184(SB), Y13
+	VMOVAPS constants<>+1184(SB), Y12
+	VMOVAPS constants<>+1184(SB), Y11
+	VMOVAPS constants<>+1184(SB), Y10
+	VMOVAPS constants<>+1184(SB), Y9
+	VMOVAPS constants<>+1184(SB), Y8
 	PCALIGN $0x20
 
 mainLoop:
@@ -9808,786 +9782,786 @@ DATA constants<>+192(SB)/8, $0x0000000000000000
 DATA constants<>+200(SB)/8, $0x0000000000000000
 DATA constants<>+208(SB)/8, $0x0000000000000000
 DATA constants<>+216(SB)/8, $0x0000000000000000
-DATA constants<>+224(SB)/8, $0x40c0000040c00000
-DATA constants<>+232(SB)/8, $0x40c0000040c00000
-DATA constants<>+240(SB)/8, $0x40c0000040c00000
-DATA constants<>+248(SB)/8, $0x40c0000040c00000
-DATA constants<>+256(SB)/8, $0xc0800000c0800000
-DATA constants<>+264(SB)/8, $0xc0800000c0800000
-DATA constants<>+272(SB)/8, $0xc0800000c0800000
-DATA constants<>+280(SB)/8, $0xc0800000c0800000
-DATA constants<>+288(SB)/8, $0x4040000040400000
-DATA constants<>+296(SB)/8, $0x4040000040400000
-DATA constants<>+304(SB)/8, $0x4040000040400000
-DATA constants<>+312(SB)/8, $0x4040000040400000
-DATA constants<>+320(SB)/8, $0x3e2aaaab3e2aaaab
-DATA constants<>+328(SB)/8, $0x3e2aaaab3e2aaaab
-DATA constants<>+336(SB)/8, $0x3e2aaaab3e2aaaab
-DATA constants<>+344(SB)/8, $0x3e2aaaab3e2aaaab
-DATA constants<>+352(SB)/8, $0x42b4000042b40000
-DATA constants<>+360(SB)/8, $0x42b4000042b40000
-DATA constants<>+368(SB)/8, $0x42b4000042b40000
-DATA constants<>+376(SB)/8, $0x42b4000042b40000
-DATA constants<>+384(SB)/8, $0xc2d20000c2d20000
-DATA constants<>+392(SB)/8, $0xc2d20000c2d20000
-DATA constants<>+400(SB)/8, $0xc2d20000c2d20000
-DATA constants<>+408(SB)/8, $0xc2d20000c2d20000
-DATA constants<>+416(SB)/8, $0x4b40007f4b40007f
-DATA constants<>+424(SB)/8, $0x4b40007f4b40007f
-DATA constants<>+432(SB)/8, $0x4b40007f4b40007f
-DATA constants<>+440(SB)/8, $0x4b40007f4b40007f
-DATA constants<>+448(SB)/8, $0x3f38aa3b3f38aa3b
-DATA constants<>+456(SB)/8, $0x3f38aa3b3f38aa3b
-DATA constants<>+464(SB)/8, $0x3f38aa3b3f38aa3b
-DATA constants<>+472(SB)/8, $0x3f38aa3b3f38aa3b
-DATA constants<>+480(SB)/8, $0x3fb172003fb17200
-DATA constants<>+488(SB)/8, $0x3fb172003fb17200
-DATA constants<>+496(SB)/8, $0x3fb172003fb17200
-DATA constants<>+504(SB)/8, $0x3fb172003fb17200
-DATA constants<>+512(SB)/8, $0x363fbe8e363fbe8e
-DATA constants<>+520(SB)/8, $0x363fbe8e363fbe8e
-DATA constants<>+528(SB)/8, $0x363fbe8e363fbe8e
-DATA constants<>+536(SB)/8, $0x363fbe8e363fbe8e
-DATA constants<>+544(SB)/8, $0x394dee48394dee48
-DATA constants<>+552(SB)/8, $0x394dee48394dee48
-DATA constants<>+560(SB)/8, $0x394dee48394dee48
-DATA constants<>+568(SB)/8, $0x394dee48394dee48
-DATA constants<>+576(SB)/8, $0x3ab8e36c3ab8e36c
-DATA constants<>+584(SB)/8, $0x3ab8e36c3ab8e36c
-DATA constants<>+592(SB)/8, $0x3ab8e36c3ab8e36c
-DATA constants<>+600(SB)/8, $0x3ab8e36c3ab8e36c
-DATA constants<>+608(SB)/8, $0x3c0893633c089363
-DATA constants<>+616(SB)/8, $0x3c0893633c089363
-DATA constants<>+624(SB)/8, $0x3c0893633c089363
-DATA constants<>+632(SB)/8, $0x3c0893633c089363
-DATA constants<>+640(SB)/8, $0x3d2aa4e93d2aa4e9
-DATA constants<>+648(SB)/8, $0x3d2aa4e93d2aa4e9
-DATA constants<>+656(SB)/8, $0x3d2aa4e93d2aa4e9
-DATA constants<>+664(SB)/8, $0x3d2aa4e93d2aa4e9
-DATA constants<>+672(SB)/8, $0x3e2aaa893e2aaa89
-DATA constants<>+680(SB)/8, $0x3e2aaa893e2aaa89
-DATA constants<>+688(SB)/8, $0x3e2aaa893e2aaa89
-DATA constants<>+696(SB)/8, $0x3e2aaa893e2aaa89
-DATA constants<>+704(SB)/8, $0x3f0000063f000006
-DATA constants<>+712(SB)/8, $0x3f0000063f000006
-DATA constants<>+720(SB)/8, $0x3f0000063f000006
-DATA constants<>+728(SB)/8, $0x3f0000063f000006
-DATA constants<>+736(SB)/8, $0x42b2000042b20000
-DATA constants<>+744(SB)/8, $0x42b2000042b20000
-DATA constants<>+752(SB)/8, $0x42b2000042b20000
-DATA constants<>+760(SB)/8, $0x42b2000042b20000
-DATA constants<>+768(SB)/8, $0xc1a00000c1a00000
-DATA constants<>+776(SB)/8, $0xc1a00000c1a00000
-DATA constants<>+784(SB)/8, $0xc1a00000c1a00000
-DATA constants<>+792(SB)/8, $0xc1a00000c1a00000
-DATA constants<>+800(SB)/8, $0x4b40007e4b40007e
-DATA constants<>+808(SB)/8, $0x4b40007e4b40007e
-DATA constants<>+816(SB)/8, $0x4b40007e4b40007e
-DATA constants<>+824(SB)/8, $0x4b40007e4b40007e
-DATA constants<>+832(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA constants<>+840(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA constants<>+848(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA constants<>+856(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA constants<>+864(SB)/8, $0x3f3172003f317200
-DATA constants<>+872(SB)/8, $0x3f3172003f317200
-DATA constants<>+880(SB)/8, $0x3f3172003f317200
-DATA constants<>+888(SB)/8, $0x3f3172003f317200
-DATA constants<>+896(SB)/8, $0x35bfbe8e35bfbe8e
-DATA constants<>+904(SB)/8, $0x35bfbe8e35bfbe8e
-DATA constants<>+912(SB)/8, $0x35bfbe8e35bfbe8e
-DATA constants<>+920(SB)/8, $0x35bfbe8e35bfbe8e
-DATA constants<>+928(SB)/8, $0x3c0915f53c0915f5
-DATA constants<>+936(SB)/8, $0x3c0915f53c0915f5
-DATA constants<>+944(SB)/8, $0x3c0915f53c0915f5
-DATA constants<>+952(SB)/8, $0x3c0915f53c0915f5
-DATA constants<>+960(SB)/8, $0x3ab567cd3ab567cd
-DATA constants<>+968(SB)/8, $0x3ab567cd3ab567cd
-DATA constants<>+976(SB)/8, $0x3ab567cd3ab567cd
-DATA constants<>+984(SB)/8, $0x3ab567cd3ab567cd
-DATA constants<>+992(SB)/8, $0x3d2aabcb3d2aabcb
-DATA constants<>+1000(SB)/8, $0x3d2aabcb3d2aabcb
-DATA constants<>+1008(SB)/8, $0x3d2aabcb3d2aabcb
-DATA constants<>+1016(SB)/8, $0x3d2aabcb3d2aabcb
-DATA constants<>+1024(SB)/8, $0x3e2aaa553e2aaa55
-DATA constants<>+1032(SB)/8, $0x3e2aaa553e2aaa55
-DATA constants<>+1040(SB)/8, $0x3e2aaa553e2aaa55
-DATA constants<>+1048(SB)/8, $0x3e2aaa553e2aaa55
-DATA constants<>+1056(SB)/8, $0x3effffff3effffff
-DATA constants<>+1064(SB)/8, $0x3effffff3effffff
-DATA constants<>+1072(SB)/8, $0x3effffff3effffff
-DATA constants<>+1080(SB)/8, $0x3effffff3effffff
-DATA constants<>+1088(SB)/8, $0x3f0000003f000000
-DATA constants<>+1096(SB)/8, $0x3f0000003f000000
-DATA constants<>+1104(SB)/8, $0x3f0000003f000000
-DATA constants<>+1112(SB)/8, $0x3f0000003f000000
-DATA constants<>+1120(SB)/8, $0x3300000033000000
-DATA constants<>+1128(SB)/8, $0x3300000033000000
-DATA constants<>+1136(SB)/8, $0x3300000033000000
-DATA constants<>+1144(SB)/8, $0x3300000033000000
-DATA constants<>+1152(SB)/8, $0x7f8000007f800000
-DATA constants<>+1160(SB)/8, $0x7f8000007f800000
-DATA constants<>+1168(SB)/8, $0x7f8000007f800000
-DATA constants<>+1176(SB)/8, $0x7f8000007f800000
-DATA constants<>+1184(SB)/8, $0xfefffffffeffffff
-DATA constants<>+1192(SB)/8, $0xfefffffffeffffff
-DATA constants<>+1200(SB)/8, $0xfefffffffeffffff
-DATA constants<>+1208(SB)/8, $0xfefffffffeffffff
-DATA constants<>+1216(SB)/8, $0x3f3504f33f3504f3
-DATA constants<>+1224(SB)/8, $0x3f3504f33f3504f3
-DATA constants<>+1232(SB)/8, $0x3f3504f33f3504f3
-DATA constants<>+1240(SB)/8, $0x3f3504f33f3504f3
-DATA constants<>+1248(SB)/8, $0xbd97f3bdbd97f3bd
-DATA constants<>+1256(SB)/8, $0xbd97f3bdbd97f3bd
-DATA constants<>+1264(SB)/8, $0xbd97f3bdbd97f3bd
-DATA constants<>+1272(SB)/8, $0xbd97f3bdbd97f3bd
-DATA constants<>+1280(SB)/8, $0x3e034d573e034d57
-DATA constants<>+1288(SB)/8, $0x3e034d573e034d57
-DATA constants<>+1296(SB)/8, $0x3e034d573e034d57
-DATA constants<>+1304(SB)/8, $0x3e034d573e034d57
-DATA constants<>+1312(SB)/8, $0xbe07fe3fbe07fe3f
-DATA constants<>+1320(SB)/8, $0xbe07fe3fbe07fe3f
-DATA constants<>+1328(SB)/8, $0xbe07fe3fbe07fe3f
-DATA constants<>+1336(SB)/8, $0xbe07fe3fbe07fe3f
-DATA constants<>+1344(SB)/8, $0x3e115ebf3e115ebf
-DATA constants<>+1352(SB)/8, $0x3e115ebf3e115ebf
-DATA constants<>+1360(SB)/8, $0x3e115ebf3e115ebf
-DATA constants<>+1368(SB)/8, $0x3e115ebf3e115ebf
-DATA constants<>+1376(SB)/8, $0xbe2a0d77be2a0d77
-DATA constants<>+1384(SB)/8, $0xbe2a0d77be2a0d77
-DATA constants<>+1392(SB)/8, $0xbe2a0d77be2a0d77
-DATA constants<>+1400(SB)/8, $0xbe2a0d77be2a0d77
-DATA constants<>+1408(SB)/8, $0x3e4ccff43e4ccff4
-DATA constants<>+1416(SB)/8, $0x3e4ccff43e4ccff4
-DATA constants<>+1424(SB)/8, $0x3e4ccff43e4ccff4
-DATA constants<>+1432(SB)/8, $0x3e4ccff43e4ccff4
-DATA constants<>+1440(SB)/8, $0xbe800226be800226
-DATA constants<>+1448(SB)/8, $0xbe800226be800226
-DATA constants<>+1456(SB)/8, $0xbe800226be800226
-DATA constants<>+1464(SB)/8, $0xbe800226be800226
-DATA constants<>+1472(SB)/8, $0x3eaaaaac3eaaaaac
-DATA constants<>+1480(SB)/8, $0x3eaaaaac3eaaaaac
-DATA constants<>+1488(SB)/8, $0x3eaaaaac3eaaaaac
-DATA constants<>+1496(SB)/8, $0x3eaaaaac3eaaaaac
-DATA constants<>+1504(SB)/8, $0xbefffffcbefffffc
-DATA constants<>+1512(SB)/8, $0xbefffffcbefffffc
-DATA constants<>+1520(SB)/8, $0xbefffffcbefffffc
-DATA constants<>+1528(SB)/8, $0xbefffffcbefffffc
-DATA constants<>+1536(SB)/8, $0xff800000ff800000
-DATA constants<>+1544(SB)/8, $0xff800000ff800000
-DATA constants<>+1552(SB)/8, $0xff800000ff800000
-DATA constants<>+1560(SB)/8, $0xff800000ff800000
-DATA constants<>+1568(SB)/8, $0xbe054894be054894
-DATA constants<>+1576(SB)/8, $0xbe054894be054894
-DATA constants<>+1584(SB)/8, $0xbe054894be054894
-DATA constants<>+1592(SB)/8, $0xbe054894be054894
-DATA constants<>+1600(SB)/8, $0x3e4b0c483e4b0c48
-DATA constants<>+1608(SB)/8, $0x3e4b0c483e4b0c48
-DATA constants<>+1616(SB)/8, $0x3e4b0c483e4b0c48
-DATA constants<>+1624(SB)/8, $0x3e4b0c483e4b0c48
-DATA constants<>+1632(SB)/8, $0xbe420eeabe420eea
-DATA constants<>+1640(SB)/8, $0xbe420eeabe420eea
-DATA constants<>+1648(SB)/8, $0xbe420eeabe420eea
-DATA constants<>+1656(SB)/8, $0xbe420eeabe420eea
-DATA constants<>+1664(SB)/8, $0x3e4fd6793e4fd679
-DATA constants<>+1672(SB)/8, $0x3e4fd6793e4fd679
-DATA constants<>+1680(SB)/8, $0x3e4fd6793e4fd679
-DATA constants<>+1688(SB)/8, $0x3e4fd6793e4fd679
-DATA constants<>+1696(SB)/8, $0xbe755575be755575
-DATA constants<>+1704(SB)/8, $0xbe755575be755575
-DATA constants<>+1712(SB)/8, $0xbe755575be755575
-DATA constants<>+1720(SB)/8, $0xbe755575be755575
-DATA constants<>+1728(SB)/8, $0x3e93c5c53e93c5c5
-DATA constants<>+1736(SB)/8, $0x3e93c5c53e93c5c5
-DATA constants<>+1744(SB)/8, $0x3e93c5c53e93c5c5
-DATA constants<>+1752(SB)/8, $0x3e93c5c53e93c5c5
-DATA constants<>+1760(SB)/8, $0xbeb8ad8fbeb8ad8f
-DATA constants<>+1768(SB)/8, $0xbeb8ad8fbeb8ad8f
-DATA constants<>+1776(SB)/8, $0xbeb8ad8fbeb8ad8f
-DATA constants<>+1784(SB)/8, $0xbeb8ad8fbeb8ad8f
-DATA constants<>+1792(SB)/8, $0x3ef638513ef63851
-DATA constants<>+1800(SB)/8, $0x3ef638513ef63851
-DATA constants<>+1808(SB)/8, $0x3ef638513ef63851
-DATA constants<>+1816(SB)/8, $0x3ef638513ef63851
-DATA constants<>+1824(SB)/8, $0xbf38aa38bf38aa38
-DATA constants<>+1832(SB)/8, $0xbf38aa38bf38aa38
-DATA constants<>+1840(SB)/8, $0xbf38aa38bf38aa38
-DATA constants<>+1848(SB)/8, $0xbf38aa38bf38aa38
-DATA constants<>+1856(SB)/8, $0x32a5706032a57060
-DATA constants<>+1864(SB)/8, $0x32a5706032a57060
-DATA constants<>+1872(SB)/8, $0x32a5706032a57060
-DATA constants<>+1880(SB)/8, $0x32a5706032a57060
-DATA constants<>+1888(SB)/8, $0xbd1f08e1bd1f08e1
-DATA constants<>+1896(SB)/8, $0xbd1f08e1bd1f08e1
-DATA constants<>+1904(SB)/8, $0xbd1f08e1bd1f08e1
-DATA constants<>+1912(SB)/8, $0xbd1f08e1bd1f08e1
-DATA constants<>+1920(SB)/8, $0x3d73f55c3d73f55c
-DATA constants<>+1928(SB)/8, $0x3d73f55c3d73f55c
-DATA constants<>+1936(SB)/8, $0x3d73f55c3d73f55c
-DATA constants<>+1944(SB)/8, $0x3d73f55c3d73f55c
-DATA constants<>+1952(SB)/8, $0xbd6a12f6bd6a12f6
-DATA constants<>+1960(SB)/8, $0xbd6a12f6bd6a12f6
-DATA constants<>+1968(SB)/8, $0xbd6a12f6bd6a12f6
-DATA constants<>+1976(SB)/8, $0xbd6a12f6bd6a12f6
-DATA constants<>+1984(SB)/8, $0x3d7a72673d7a7267
-DATA constants<>+1992(SB)/8, $0x3d7a72673d7a7267
-DATA constants<>+2000(SB)/8, $0x3d7a72673d7a7267
-DATA constants<>+2008(SB)/8, $0x3d7a72673d7a7267
-DATA constants<>+2016(SB)/8, $0xbd93b1a7bd93b1a7
-DATA constants<>+2024(SB)/8, $0xbd93b1a7bd93b1a7
-DATA constants<>+2032(SB)/8, $0xbd93b1a7bd93b1a7
-DATA constants<>+2040(SB)/8, $0xbd93b1a7bd93b1a7
-DATA constants<>+2048(SB)/8, $0x3db1ed633db1ed63
-DATA constants<>+2056(SB)/8, $0x3db1ed633db1ed63
-DATA constants<>+2064(SB)/8, $0x3db1ed633db1ed63
-DATA constants<>+2072(SB)/8, $0x3db1ed633db1ed63
-DATA constants<>+2080(SB)/8, $0xbdde5fd8bdde5fd8
-DATA constants<>+2088(SB)/8, $0xbdde5fd8bdde5fd8
-DATA constants<>+2096(SB)/8, $0xbdde5fd8bdde5fd8
-DATA constants<>+2104(SB)/8, $0xbdde5fd8bdde5fd8
-DATA constants<>+2112(SB)/8, $0x3e143d443e143d44
-DATA constants<>+2120(SB)/8, $0x3e143d443e143d44
-DATA constants<>+2128(SB)/8, $0x3e143d443e143d44
-DATA constants<>+2136(SB)/8, $0x3e143d443e143d44
-DATA constants<>+2144(SB)/8, $0xbe5e5bd5be5e5bd5
-DATA constants<>+2152(SB)/8, $0xbe5e5bd5be5e5bd5
-DATA constants<>+2160(SB)/8, $0xbe5e5bd5be5e5bd5
-DATA constants<>+2168(SB)/8, $0xbe5e5bd5be5e5bd5
-DATA constants<>+2176(SB)/8, $0x369a84fc369a84fc
-DATA constants<>+2184(SB)/8, $0x369a84fc369a84fc
-DATA constants<>+2192(SB)/8, $0x369a84fc369a84fc
-DATA constants<>+2200(SB)/8, $0x369a84fc369a84fc
-DATA constants<>+2208(SB)/8, $0xb22d91afb22d91af
-DATA constants<>+2216(SB)/8, $0xb22d91afb22d91af
-DATA constants<>+2224(SB)/8, $0xb22d91afb22d91af
-DATA constants<>+2232(SB)/8, $0xb22d91afb22d91af
-DATA constants<>+2240(SB)/8, $0x3ede5bd93ede5bd9
-DATA constants<>+2248(SB)/8, $0x3ede5bd93ede5bd9
-DATA constants<>+2256(SB)/8, $0x3ede5bd93ede5bd9
-DATA constants<>+2264(SB)/8, $0x3ede5bd93ede5bd9
-DATA constants<>+2272(SB)/8, $0x3e9a20003e9a2000
-DATA constants<>+2280(SB)/8, $0x3e9a20003e9a2000
-DATA constants<>+2288(SB)/8, $0x3e9a20003e9a2000
-DATA constants<>+2296(SB)/8, $0x3e9a20003e9a2000
-DATA constants<>+2304(SB)/8, $0x4b4000004b400000
-DATA constants<>+2312(SB)/8, $0x4b4000004b400000
-DATA constants<>+2320(SB)/8, $0x4b4000004b400000
-DATA constants<>+2328(SB)/8, $0x4b4000004b400000
-DATA constants<>+2336(SB)/8, $0x4680000046800000
-DATA constants<>+2344(SB)/8, $0x4680000046800000
-DATA constants<>+2352(SB)/8, $0x4680000046800000
-DATA constants<>+2360(SB)/8, $0x4680000046800000
-DATA constants<>+2368(SB)/8, $0x3ea2f9833ea2f983
-DATA constants<>+2376(SB)/8, $0x3ea2f9833ea2f983
-DATA constants<>+2384(SB)/8, $0x3ea2f9833ea2f983
-DATA constants<>+2392(SB)/8, $0x3ea2f9833ea2f983
-DATA constants<>+2400(SB)/8, $0x40490fdb40490fdb
-DATA constants<>+2408(SB)/8, $0x40490fdb40490fdb
-DATA constants<>+2416(SB)/8, $0x40490fdb40490fdb
-DATA constants<>+2424(SB)/8, $0x40490fdb40490fdb
-DATA constants<>+2432(SB)/8, $0xb3bbbd2eb3bbbd2e
-DATA constants<>+2440(SB)/8, $0xb3bbbd2eb3bbbd2e
-DATA constants<>+2448(SB)/8, $0xb3bbbd2eb3bbbd2e
-DATA constants<>+2456(SB)/8, $0xb3bbbd2eb3bbbd2e
-DATA constants<>+2464(SB)/8, $0xa7772ceda7772ced
-DATA constants<>+2472(SB)/8, $0xa7772ceda7772ced
-DATA constants<>+2480(SB)/8, $0xa7772ceda7772ced
-DATA constants<>+2488(SB)/8, $0xa7772ceda7772ced
-DATA constants<>+2496(SB)/8, $0x362ee462362ee462
-DATA constants<>+2504(SB)/8, $0x362ee462362ee462
-DATA constants<>+2512(SB)/8, $0x362ee462362ee462
-DATA constants<>+2520(SB)/8, $0x362ee462362ee462
-DATA constants<>+2528(SB)/8, $0xb94fb877b94fb877
-DATA constants<>+2536(SB)/8, $0xb94fb877b94fb877
-DATA constants<>+2544(SB)/8, $0xb94fb877b94fb877
-DATA constants<>+2552(SB)/8, $0xb94fb877b94fb877
-DATA constants<>+2560(SB)/8, $0x3c08876d3c08876d
-DATA constants<>+2568(SB)/8, $0x3c08876d3c08876d
-DATA constants<>+2576(SB)/8, $0x3c08876d3c08876d
-DATA constants<>+2584(SB)/8, $0x3c08876d3c08876d
-DATA constants<>+2592(SB)/8, $0xbe2aaaa6be2aaaa6
-DATA constants<>+2600(SB)/8, $0xbe2aaaa6be2aaaa6
-DATA constants<>+2608(SB)/8, $0xbe2aaaa6be2aaaa6
-DATA constants<>+2616(SB)/8, $0xbe2aaaa6be2aaaa6
-DATA constants<>+2624(SB)/8, $0x4b4000014b400001
-DATA constants<>+2632(SB)/8, $0x4b4000014b400001
-DATA constants<>+2640(SB)/8, $0x4b4000014b400001
-DATA constants<>+2648(SB)/8, $0x4b4000014b400001
-DATA constants<>+2656(SB)/8, $0xbf000000bf000000
-DATA constants<>+2664(SB)/8, $0xbf000000bf000000
-DATA constants<>+2672(SB)/8, $0xbf000000bf000000
-DATA constants<>+2680(SB)/8, $0xbf000000bf000000
-DATA constants<>+2688(SB)/8, $0xb33bbd2eb33bbd2e
-DATA constants<>+2696(SB)/8, $0xb33bbd2eb33bbd2e
-DATA constants<>+2704(SB)/8, $0xb33bbd2eb33bbd2e
-DATA constants<>+2712(SB)/8, $0xb33bbd2eb33bbd2e
-DATA constants<>+2720(SB)/8, $0x0000000100000001
-DATA constants<>+2728(SB)/8, $0x0000000100000001
-DATA constants<>+2736(SB)/8, $0x0000000100000001
-DATA constants<>+2744(SB)/8, $0x0000000100000001
-DATA constants<>+2752(SB)/8, $0x3f22f9833f22f983
-DATA constants<>+2760(SB)/8, $0x3f22f9833f22f983
-DATA constants<>+2768(SB)/8, $0x3f22f9833f22f983
-DATA constants<>+2776(SB)/8, $0x3f22f9833f22f983
-DATA constants<>+2784(SB)/8, $0x3fc90fdb3fc90fdb
-DATA constants<>+2792(SB)/8, $0x3fc90fdb3fc90fdb
-DATA constants<>+2800(SB)/8, $0x3fc90fdb3fc90fdb
-DATA constants<>+2808(SB)/8, $0x3fc90fdb3fc90fdb
-DATA constants<>+2816(SB)/8, $0xa6f72ceda6f72ced
-DATA constants<>+2824(SB)/8, $0xa6f72ceda6f72ced
-DATA constants<>+2832(SB)/8, $0xa6f72ceda6f72ced
-DATA constants<>+2840(SB)/8, $0xa6f72ceda6f72ced
-DATA constants<>+2848(SB)/8, $0x38ce09c638ce09c6
-DATA constants<>+2856(SB)/8, $0x38ce09c638ce09c6
-DATA constants<>+2864(SB)/8, $0x38ce09c638ce09c6
-DATA constants<>+2872(SB)/8, $0x38ce09c638ce09c6
-DATA constants<>+2880(SB)/8, $0x3b8f48d53b8f48d5
-DATA constants<>+2888(SB)/8, $0x3b8f48d53b8f48d5
-DATA constants<>+2896(SB)/8, $0x3b8f48d53b8f48d5
-DATA constants<>+2904(SB)/8, $0x3b8f48d53b8f48d5
-DATA constants<>+2912(SB)/8, $0x3c3165973c316597
-DATA constants<>+2920(SB)/8, $0x3c3165973c316597
-DATA constants<>+2928(SB)/8, $0x3c3165973c316597
-DATA constants<>+2936(SB)/8, $0x3c3165973c316597
-DATA constants<>+2944(SB)/8, $0x3cae606a3cae606a
-DATA constants<>+2952(SB)/8, $0x3cae606a3cae606a
-DATA constants<>+2960(SB)/8, $0x3cae606a3cae606a
-DATA constants<>+2968(SB)/8, $0x3cae606a3cae606a
-DATA constants<>+2976(SB)/8, $0x3d5d6ce13d5d6ce1
-DATA constants<>+2984(SB)/8, $0x3d5d6ce13d5d6ce1
-DATA constants<>+2992(SB)/8, $0x3d5d6ce13d5d6ce1
-DATA constants<>+3000(SB)/8, $0x3d5d6ce13d5d6ce1
-DATA constants<>+3008(SB)/8, $0x3e0886cf3e0886cf
-DATA constants<>+3016(SB)/8, $0x3e0886cf3e0886cf
-DATA constants<>+3024(SB)/8, $0x3e0886cf3e0886cf
-DATA constants<>+3032(SB)/8, $0x3e0886cf3e0886cf
-DATA constants<>+3040(SB)/8, $0x3eaaaab03eaaaab0
-DATA constants<>+3048(SB)/8, $0x3eaaaab03eaaaab0
-DATA constants<>+3056(SB)/8, $0x3eaaaab03eaaaab0
-DATA constants<>+3064(SB)/8, $0x3eaaaab03eaaaab0
-DATA constants<>+3072(SB)/8, $0x3f1000003f100000
-DATA constants<>+3080(SB)/8, $0x3f1000003f100000
-DATA constants<>+3088(SB)/8, $0x3f1000003f100000
-DATA constants<>+3096(SB)/8, $0x3f1000003f100000
-DATA constants<>+3104(SB)/8, $0x3d427df53d427df5
-DATA constants<>+3112(SB)/8, $0x3d427df53d427df5
-DATA constants<>+3120(SB)/8, $0x3d427df53d427df5
-DATA constants<>+3128(SB)/8, $0x3d427df53d427df5
-DATA constants<>+3136(SB)/8, $0x3bdcf3a53bdcf3a5
-DATA constants<>+3144(SB)/8, $0x3bdcf3a53bdcf3a5
-DATA constants<>+3152(SB)/8, $0x3bdcf3a53bdcf3a5
-DATA constants<>+3160(SB)/8, $0x3bdcf3a53bdcf3a5
-DATA constants<>+3168(SB)/8, $0x3d0b4eca3d0b4eca
-DATA constants<>+3176(SB)/8, $0x3d0b4eca3d0b4eca
-DATA constants<>+3184(SB)/8, $0x3d0b4eca3d0b4eca
-DATA constants<>+3192(SB)/8, $0x3d0b4eca3d0b4eca
-DATA constants<>+3200(SB)/8, $0x3d352cd33d352cd3
-DATA constants<>+3208(SB)/8, $0x3d352cd33d352cd3
-DATA constants<>+3216(SB)/8, $0x3d352cd33d352cd3
-DATA constants<>+3224(SB)/8, $0x3d352cd33d352cd3
-DATA constants<>+3232(SB)/8, $0x3d99a4993d99a499
-DATA constants<>+3240(SB)/8, $0x3d99a4993d99a499
-DATA constants<>+3248(SB)/8, $0x3d99a4993d99a499
-DATA constants<>+3256(SB)/8, $0x3d99a4993d99a499
-DATA constants<>+3264(SB)/8, $0x3e2aaa933e2aaa93
-DATA constants<>+3272(SB)/8, $0x3e2aaa933e2aaa93
-DATA constants<>+3280(SB)/8, $0x3e2aaa933e2aaa93
-DATA constants<>+3288(SB)/8, $0x3e2aaa933e2aaa93
-DATA constants<>+3296(SB)/8, $0x4000000040000000
-DATA constants<>+3304(SB)/8, $0x4000000040000000
-DATA constants<>+3312(SB)/8, $0x4000000040000000
-DATA constants<>+3320(SB)/8, $0x4000000040000000
-DATA constants<>+3328(SB)/8, $0xbae9b0a7bae9b0a7
-DATA constants<>+3336(SB)/8, $0xbae9b0a7bae9b0a7
-DATA constants<>+3344(SB)/8, $0xbae9b0a7bae9b0a7
-DATA constants<>+3352(SB)/8, $0xbae9b0a7bae9b0a7
-DATA constants<>+3360(SB)/8, $0x3c3213f03c3213f0
-DATA constants<>+3368(SB)/8, $0x3c3213f03c3213f0
-DATA constants<>+3376(SB)/8, $0x3c3213f03c3213f0
-DATA constants<>+3384(SB)/8, $0x3c3213f03c3213f0
-DATA constants<>+3392(SB)/8, $0xbcfec002bcfec002
-DATA constants<>+3400(SB)/8, $0xbcfec002bcfec002
-DATA constants<>+3408(SB)/8, $0xbcfec002bcfec002
-DATA constants<>+3416(SB)/8, $0xbcfec002bcfec002
-DATA constants<>+3424(SB)/8, $0x3d6d15503d6d1550
-DATA constants<>+3432(SB)/8, $0x3d6d15503d6d1550
-DATA constants<>+3440(SB)/8, $0x3d6d15503d6d1550
-DATA constants<>+3448(SB)/8, $0x3d6d15503d6d1550
-DATA constants<>+3456(SB)/8, $0xbdac0498bdac0498
-DATA constants<>+3464(SB)/8, $0xbdac0498bdac0498
-DATA constants<>+3472(SB)/8, $0xbdac0498bdac0498
-DATA constants<>+3480(SB)/8, $0xbdac0498bdac0498
-DATA constants<>+3488(SB)/8, $0x3de046283de04628
-DATA constants<>+3496(SB)/8, $0x3de046283de04628
-DATA constants<>+3504(SB)/8, $0x3de046283de04628
-DATA constants<>+3512(SB)/8, $0x3de046283de04628
-DATA constants<>+3520(SB)/8, $0xbe121043be121043
-DATA constants<>+3528(SB)/8, $0xbe121043be121043
-DATA constants<>+3536(SB)/8, $0xbe121043be121043
-DATA constants<>+3544(SB)/8, $0xbe121043be121043
-DATA constants<>+3552(SB)/8, $0x3e4cc8f23e4cc8f2
-DATA constants<>+3560(SB)/8, $0x3e4cc8f23e4cc8f2
-DATA constants<>+3568(SB)/8, $0x3e4cc8f23e4cc8f2
-DATA constants<>+3576(SB)/8, $0x3e4cc8f23e4cc8f2
-DATA constants<>+3584(SB)/8, $0xbeaaaa9fbeaaaa9f
-DATA constants<>+3592(SB)/8, $0xbeaaaa9fbeaaaa9f
-DATA constants<>+3600(SB)/8, $0xbeaaaa9fbeaaaa9f
-DATA constants<>+3608(SB)/8, $0xbeaaaa9fbeaaaa9f
-DATA constants<>+3616(SB)/8, $0x4120000041200000
-DATA constants<>+3624(SB)/8, $0x4120000041200000
-DATA constants<>+3632(SB)/8, $0x4120000041200000
-DATA constants<>+3640(SB)/8, $0x4120000041200000
-DATA constants<>+3648(SB)/8, $0x3cac728c3cac728c
-DATA constants<>+3656(SB)/8, $0x3cac728c3cac728c
-DATA constants<>+3664(SB)/8, $0x3cac728c3cac728c
-DATA constants<>+3672(SB)/8, $0x3cac728c3cac728c
-DATA constants<>+3680(SB)/8, $0xbbcc90d0bbcc90d0
-DATA constants<>+3688(SB)/8, $0xbbcc90d0bbcc90d0
-DATA constants<>+3696(SB)/8, $0xbbcc90d0bbcc90d0
-DATA constants<>+3704(SB)/8, $0xbbcc90d0bbcc90d0
-DATA constants<>+3712(SB)/8, $0xbd5c8f3fbd5c8f3f
-DATA constants<>+3720(SB)/8, $0xbd5c8f3fbd5c8f3f
-DATA constants<>+3728(SB)/8, $0xbd5c8f3fbd5c8f3f
-DATA constants<>+3736(SB)/8, $0xbd5c8f3fbd5c8f3f
-DATA constants<>+3744(SB)/8, $0x3e0886773e088677
-DATA constants<>+3752(SB)/8, $0x3e0886773e088677
-DATA constants<>+3760(SB)/8, $0x3e0886773e088677
-DATA constants<>+3768(SB)/8, $0x3e0886773e088677
-DATA constants<>+3776(SB)/8, $0xbeaaaaa5beaaaaa5
-DATA constants<>+3784(SB)/8, $0xbeaaaaa5beaaaaa5
-DATA constants<>+3792(SB)/8, $0xbeaaaaa5beaaaaa5
-DATA constants<>+3800(SB)/8, $0xbeaaaaa5beaaaaa5
-DATA constants<>+3808(SB)/8, $0x4038aa3b4038aa3b
-DATA constants<>+3816(SB)/8, $0x4038aa3b4038aa3b
-DATA constants<>+3824(SB)/8, $0x4038aa3b4038aa3b
-DATA constants<>+3832(SB)/8, $0x4038aa3b4038aa3b
-DATA constants<>+3840(SB)/8, $0x3eb172183eb17218
-DATA constants<>+3848(SB)/8, $0x3eb172183eb17218
-DATA constants<>+3856(SB)/8, $0x3eb172183eb17218
-DATA constants<>+3864(SB)/8, $0x3eb172183eb17218
-DATA constants<>+3872(SB)/8, $0x3e891f983e891f98
-DATA constants<>+3880(SB)/8, $0x3e891f983e891f98
-DATA constants<>+3888(SB)/8, $0x3e891f983e891f98
-DATA constants<>+3896(SB)/8, $0x3e891f983e891f98
-DATA constants<>+3904(SB)/8, $0x3db568ac3db568ac
-DATA constants<>+3912(SB)/8, $0x3db568ac3db568ac
-DATA constants<>+3920(SB)/8, $0x3db568ac3db568ac
-DATA constants<>+3928(SB)/8, $0x3db568ac3db568ac
-DATA constants<>+3936(SB)/8, $0x3f2aac273f2aac27
-DATA constants<>+3944(SB)/8, $0x3f2aac273f2aac27
-DATA constants<>+3952(SB)/8, $0x3f2aac273f2aac27
-DATA constants<>+3960(SB)/8, $0x3f2aac273f2aac27
-DATA constants<>+3968(SB)/8, $0x3faaaa453faaaa45
-DATA constants<>+3976(SB)/8, $0x3faaaa453faaaa45
-DATA constants<>+3984(SB)/8, $0x3faaaa453faaaa45
-DATA constants<>+3992(SB)/8, $0x3faaaa453faaaa45
-DATA constants<>+4000(SB)/8, $0x3ffffffe3ffffffe
-DATA constants<>+4008(SB)/8, $0x3ffffffe3ffffffe
-DATA constants<>+4016(SB)/8, $0x3ffffffe3ffffffe
-DATA constants<>+4024(SB)/8, $0x3ffffffe3ffffffe
-DATA constants<>+4032(SB)/8, $0x3f0ccccd3f0ccccd
-DATA constants<>+4040(SB)/8, $0x3f0ccccd3f0ccccd
-DATA constants<>+4048(SB)/8, $0x3f0ccccd3f0ccccd
-DATA constants<>+4056(SB)/8, $0x3f0ccccd3f0ccccd
-DATA constants<>+4064(SB)/8, $0x42b3666642b36666
-DATA constants<>+4072(SB)/8, $0x42b3666642b36666
-DATA constants<>+4080(SB)/8, $0x42b3666642b36666
-DATA constants<>+4088(SB)/8, $0x42b3666642b36666
-DATA constants<>+4096(SB)/8, $0x3e0000003e000000
-DATA constants<>+4104(SB)/8, $0x3e0000003e000000
-DATA constants<>+4112(SB)/8, $0x3e0000003e000000
-DATA constants<>+4120(SB)/8, $0x3e0000003e000000
-DATA constants<>+4128(SB)/8, $0x4b40007d4b40007d
-DATA constants<>+4136(SB)/8, $0x4b40007d4b40007d
-DATA constants<>+4144(SB)/8, $0x4b40007d4b40007d
-DATA constants<>+4152(SB)/8, $0x4b40007d4b40007d
-DATA constants<>+4160(SB)/8, $0x3950115e3950115e
-DATA constants<>+4168(SB)/8, $0x3950115e3950115e
-DATA constants<>+4176(SB)/8, $0x3950115e3950115e
-DATA constants<>+4184(SB)/8, $0x3950115e3950115e
-DATA constants<>+4192(SB)/8, $0x363ab60f363ab60f
-DATA constants<>+4200(SB)/8, $0x363ab60f363ab60f
-DATA constants<>+4208(SB)/8, $0x363ab60f363ab60f
-DATA constants<>+4216(SB)/8, $0x363ab60f363ab60f
-DATA constants<>+4224(SB)/8, $0x3c0888703c088870
-DATA constants<>+4232(SB)/8, $0x3c0888703c088870
-DATA constants<>+4240(SB)/8, $0x3c0888703c088870
-DATA constants<>+4248(SB)/8, $0x3c0888703c088870
-DATA constants<>+4256(SB)/8, $0x5d8000005d800000
-DATA constants<>+4264(SB)/8, $0x5d8000005d800000
-DATA constants<>+4272(SB)/8, $0x5d8000005d800000
-DATA constants<>+4280(SB)/8, $0x5d8000005d800000
-DATA constants<>+4288(SB)/8, $0x3f7fffff3f7fffff
-DATA constants<>+4296(SB)/8, $0x3f7fffff3f7fffff
-DATA constants<>+4304(SB)/8, $0x3f7fffff3f7fffff
-DATA constants<>+4312(SB)/8, $0x3f7fffff3f7fffff
-DATA constants<>+4320(SB)/8, $0x41f0000041f00000
-DATA constants<>+4328(SB)/8, $0x41f0000041f00000
-DATA constants<>+4336(SB)/8, $0x41f0000041f00000
-DATA constants<>+4344(SB)/8, $0x41f0000041f00000
-DATA constants<>+4352(SB)/8, $0xc2dc0000c2dc0000
-DATA constants<>+4360(SB)/8, $0xc2dc0000c2dc0000
-DATA constants<>+4368(SB)/8, $0xc2dc0000c2dc0000
-DATA constants<>+4376(SB)/8, $0xc2dc0000c2dc0000
-DATA constants<>+4384(SB)/8, $0x4280000042800000
-DATA constants<>+4392(SB)/8, $0x4280000042800000
-DATA constants<>+4400(SB)/8, $0x4280000042800000
-DATA constants<>+4408(SB)/8, $0x4280000042800000
-DATA constants<>+4416(SB)/8, $0x1f8000001f800000
-DATA constants<>+4424(SB)/8, $0x1f8000001f800000
-DATA constants<>+4432(SB)/8, $0x1f8000001f800000
-DATA constants<>+4440(SB)/8, $0x1f8000001f800000
-DATA constants<>+4448(SB)/8, $0xbfcc4200bfcc4200
-DATA constants<>+4456(SB)/8, $0xbfcc4200bfcc4200
-DATA constants<>+4464(SB)/8, $0xbfcc4200bfcc4200
-DATA constants<>+4472(SB)/8, $0xbfcc4200bfcc4200
-DATA constants<>+4480(SB)/8, $0xc1300000c1300000
-DATA constants<>+4488(SB)/8, $0xc1300000c1300000
-DATA constants<>+4496(SB)/8, $0xc1300000c1300000
-DATA constants<>+4504(SB)/8, $0xc1300000c1300000
-DATA constants<>+4512(SB)/8, $0xbd922000bd922000
-DATA constants<>+4520(SB)/8, $0xbd922000bd922000
-DATA constants<>+4528(SB)/8, $0xbd922000bd922000
-DATA constants<>+4536(SB)/8, $0xbd922000bd922000
-DATA constants<>+4544(SB)/8, $0xb69e549bb69e549b
-DATA constants<>+4552(SB)/8, $0xb69e549bb69e549b
-DATA constants<>+4560(SB)/8, $0xb69e549bb69e549b
-DATA constants<>+4568(SB)/8, $0xb69e549bb69e549b
-DATA constants<>+4576(SB)/8, $0xb6a67a87b6a67a87
-DATA constants<>+4584(SB)/8, $0xb6a67a87b6a67a87
-DATA constants<>+4592(SB)/8, $0xb6a67a87b6a67a87
-DATA constants<>+4600(SB)/8, $0xb6a67a87b6a67a87
-DATA constants<>+4608(SB)/8, $0x3e9e0a203e9e0a20
-DATA constants<>+4616(SB)/8, $0x3e9e0a203e9e0a20
-DATA constants<>+4624(SB)/8, $0x3e9e0a203e9e0a20
-DATA constants<>+4632(SB)/8, $0x3e9e0a203e9e0a20
-DATA constants<>+4640(SB)/8, $0x416c0000416c0000
-DATA constants<>+4648(SB)/8, $0x416c0000416c0000
-DATA constants<>+4656(SB)/8, $0x416c0000416c0000
-DATA constants<>+4664(SB)/8, $0x416c0000416c0000
-DATA constants<>+4672(SB)/8, $0x3fc000003fc00000
-DATA constants<>+4680(SB)/8, $0x3fc000003fc00000
-DATA constants<>+4688(SB)/8, $0x3fc000003fc00000
-DATA constants<>+4696(SB)/8, $0x3fc000003fc00000
-DATA constants<>+4704(SB)/8, $0xc2800000c2800000
-DATA constants<>+4712(SB)/8, $0xc2800000c2800000
-DATA constants<>+4720(SB)/8, $0xc2800000c2800000
-DATA constants<>+4728(SB)/8, $0xc2800000c2800000
-DATA constants<>+4736(SB)/8, $0x39b9540d39b9540d
-DATA constants<>+4744(SB)/8, $0x39b9540d39b9540d
-DATA constants<>+4752(SB)/8, $0x39b9540d39b9540d
-DATA constants<>+4760(SB)/8, $0x39b9540d39b9540d
-DATA constants<>+4768(SB)/8, $0x3a38e5513a38e551
-DATA constants<>+4776(SB)/8, $0x3a38e5513a38e551
-DATA constants<>+4784(SB)/8, $0x3a38e5513a38e551
-DATA constants<>+4792(SB)/8, $0x3a38e5513a38e551
-DATA constants<>+4800(SB)/8, $0xbb3e65c4bb3e65c4
-DATA constants<>+4808(SB)/8, $0xbb3e65c4bb3e65c4
-DATA constants<>+4816(SB)/8, $0xbb3e65c4bb3e65c4
-DATA constants<>+4824(SB)/8, $0xbb3e65c4bb3e65c4
-DATA constants<>+4832(SB)/8, $0xbb1ec3bdbb1ec3bd
-DATA constants<>+4840(SB)/8, $0xbb1ec3bdbb1ec3bd
-DATA constants<>+4848(SB)/8, $0xbb1ec3bdbb1ec3bd
-DATA constants<>+4856(SB)/8, $0xbb1ec3bdbb1ec3bd
-DATA constants<>+4864(SB)/8, $0x3a83c3333a83c333
-DATA constants<>+4872(SB)/8, $0x3a83c3333a83c333
-DATA constants<>+4880(SB)/8, $0x3a83c3333a83c333
-DATA constants<>+4888(SB)/8, $0x3a83c3333a83c333
-DATA constants<>+4896(SB)/8, $0x3c302ac73c302ac7
-DATA constants<>+4904(SB)/8, $0x3c302ac73c302ac7
-DATA constants<>+4912(SB)/8, $0x3c302ac73c302ac7
-DATA constants<>+4920(SB)/8, $0x3c302ac73c302ac7
-DATA constants<>+4928(SB)/8, $0x3c916a733c916a73
-DATA constants<>+4936(SB)/8, $0x3c916a733c916a73
-DATA constants<>+4944(SB)/8, $0x3c916a733c916a73
-DATA constants<>+4952(SB)/8, $0x3c916a733c916a73
-DATA constants<>+4960(SB)/8, $0xbca2285fbca2285f
-DATA constants<>+4968(SB)/8, $0xbca2285fbca2285f
-DATA constants<>+4976(SB)/8, $0xbca2285fbca2285f
-DATA constants<>+4984(SB)/8, $0xbca2285fbca2285f
-DATA constants<>+4992(SB)/8, $0xbe0153ffbe0153ff
-DATA constants<>+5000(SB)/8, $0xbe0153ffbe0153ff
-DATA constants<>+5008(SB)/8, $0xbe0153ffbe0153ff
-DATA constants<>+5016(SB)/8, $0xbe0153ffbe0153ff
-DATA constants<>+5024(SB)/8, $0x3e5830263e583026
-DATA constants<>+5032(SB)/8, $0x3e5830263e583026
-DATA constants<>+5040(SB)/8, $0x3e5830263e583026
-DATA constants<>+5048(SB)/8, $0x3e5830263e583026
-DATA constants<>+5056(SB)/8, $0x3c1a12943c1a1294
-DATA constants<>+5064(SB)/8, $0x3c1a12943c1a1294
-DATA constants<>+5072(SB)/8, $0x3c1a12943c1a1294
-DATA constants<>+5080(SB)/8, $0x3c1a12943c1a1294
-DATA constants<>+5088(SB)/8, $0x3ace60453ace6045
-DATA constants<>+5096(SB)/8, $0x3ace60453ace6045
-DATA constants<>+5104(SB)/8, $0x3ace60453ace6045
-DATA constants<>+5112(SB)/8, $0x3ace60453ace6045
-DATA constants<>+5120(SB)/8, $0x3d2358a33d2358a3
-DATA constants<>+5128(SB)/8, $0x3d2358a33d2358a3
-DATA constants<>+5136(SB)/8, $0x3d2358a33d2358a3
-DATA constants<>+5144(SB)/8, $0x3d2358a33d2358a3
-DATA constants<>+5152(SB)/8, $0x3e082bdb3e082bdb
-DATA constants<>+5160(SB)/8, $0x3e082bdb3e082bdb
-DATA constants<>+5168(SB)/8, $0x3e082bdb3e082bdb
-DATA constants<>+5176(SB)/8, $0x3e082bdb3e082bdb
-DATA constants<>+5184(SB)/8, $0x3ecc42293ecc4229
-DATA constants<>+5192(SB)/8, $0x3ecc42293ecc4229
-DATA constants<>+5200(SB)/8, $0x3ecc42293ecc4229
-DATA constants<>+5208(SB)/8, $0x3ecc42293ecc4229
-DATA constants<>+5216(SB)/8, $0x3f4000003f400000
-DATA constants<>+5224(SB)/8, $0x3f4000003f400000
-DATA constants<>+5232(SB)/8, $0x3f4000003f400000
-DATA constants<>+5240(SB)/8, $0x3f4000003f400000
-DATA constants<>+5248(SB)/8, $0x407ccccd407ccccd
-DATA constants<>+5256(SB)/8, $0x407ccccd407ccccd
-DATA constants<>+5264(SB)/8, $0x407ccccd407ccccd
-DATA constants<>+5272(SB)/8, $0x407ccccd407ccccd
-DATA constants<>+5280(SB)/8, $0x38a3b8ff38a3b8ff
-DATA constants<>+5288(SB)/8, $0x38a3b8ff38a3b8ff
-DATA constants<>+5296(SB)/8, $0x38a3b8ff38a3b8ff
-DATA constants<>+5304(SB)/8, $0x38a3b8ff38a3b8ff
-DATA constants<>+5312(SB)/8, $0xba51a8afba51a8af
-DATA constants<>+5320(SB)/8, $0xba51a8afba51a8af
-DATA constants<>+5328(SB)/8, $0xba51a8afba51a8af
-DATA constants<>+5336(SB)/8, $0xba51a8afba51a8af
-DATA constants<>+5344(SB)/8, $0x3ba9f9123ba9f912
-DATA constants<>+5352(SB)/8, $0x3ba9f9123ba9f912
-DATA constants<>+5360(SB)/8, $0x3ba9f9123ba9f912
-DATA constants<>+5368(SB)/8, $0x3ba9f9123ba9f912
-DATA constants<>+5376(SB)/8, $0xbcdbfb8dbcdbfb8d
-DATA constants<>+5384(SB)/8, $0xbcdbfb8dbcdbfb8d
-DATA constants<>+5392(SB)/8, $0xbcdbfb8dbcdbfb8d
-DATA constants<>+5400(SB)/8, $0xbcdbfb8dbcdbfb8d
-DATA constants<>+5408(SB)/8, $0x3de716733de71673
-DATA constants<>+5416(SB)/8, $0x3de716733de71673
-DATA constants<>+5424(SB)/8, $0x3de716733de71673
-DATA constants<>+5432(SB)/8, $0x3de716733de71673
-DATA constants<>+5440(SB)/8, $0xbec0939fbec0939f
-DATA constants<>+5448(SB)/8, $0xbec0939fbec0939f
-DATA constants<>+5456(SB)/8, $0xbec0939fbec0939f
-DATA constants<>+5464(SB)/8, $0xbec0939fbec0939f
-DATA constants<>+5472(SB)/8, $0x3e0375d43e0375d4
-DATA constants<>+5480(SB)/8, $0x3e0375d43e0375d4
-DATA constants<>+5488(SB)/8, $0x3e0375d43e0375d4
-DATA constants<>+5496(SB)/8, $0x3e0375d43e0375d4
-DATA constants<>+5504(SB)/8, $0x4018000040180000
-DATA constants<>+5512(SB)/8, $0x4018000040180000
-DATA constants<>+5520(SB)/8, $0x4018000040180000
-DATA constants<>+5528(SB)/8, $0x4018000040180000
-DATA constants<>+5536(SB)/8, $0x3810da863810da86
-DATA constants<>+5544(SB)/8, $0x3810da863810da86
-DATA constants<>+5552(SB)/8, $0x3810da863810da86
-DATA constants<>+5560(SB)/8, $0x3810da863810da86
-DATA constants<>+5568(SB)/8, $0xb715c120b715c120
-DATA constants<>+5576(SB)/8, $0xb715c120b715c120
-DATA constants<>+5584(SB)/8, $0xb715c120b715c120
-DATA constants<>+5592(SB)/8, $0xb715c120b715c120
-DATA constants<>+5600(SB)/8, $0x37bc469537bc4695
-DATA constants<>+5608(SB)/8, $0x37bc469537bc4695
-DATA constants<>+5616(SB)/8, $0x37bc469537bc4695
-DATA constants<>+5624(SB)/8, $0x37bc469537bc4695
-DATA constants<>+5632(SB)/8, $0xb9aec45cb9aec45c
-DATA constants<>+5640(SB)/8, $0xb9aec45cb9aec45c
-DATA constants<>+5648(SB)/8, $0xb9aec45cb9aec45c
-DATA constants<>+5656(SB)/8, $0xb9aec45cb9aec45c
-DATA constants<>+5664(SB)/8, $0x3a274d8f3a274d8f
-DATA constants<>+5672(SB)/8, $0x3a274d8f3a274d8f
-DATA constants<>+5680(SB)/8, $0x3a274d8f3a274d8f
-DATA constants<>+5688(SB)/8, $0x3a274d8f3a274d8f
-DATA constants<>+5696(SB)/8, $0x38eca05338eca053
-DATA constants<>+5704(SB)/8, $0x38eca05338eca053
-DATA constants<>+5712(SB)/8, $0x38eca05338eca053
-DATA constants<>+5720(SB)/8, $0x38eca05338eca053
-DATA constants<>+5728(SB)/8, $0xbb4e2570bb4e2570
-DATA constants<>+5736(SB)/8, $0xbb4e2570bb4e2570
-DATA constants<>+5744(SB)/8, $0xbb4e2570bb4e2570
-DATA constants<>+5752(SB)/8, $0xbb4e2570bb4e2570
-DATA constants<>+5760(SB)/8, $0x3c090c943c090c94
-DATA constants<>+5768(SB)/8, $0x3c090c943c090c94
-DATA constants<>+5776(SB)/8, $0x3c090c943c090c94
-DATA constants<>+5784(SB)/8, $0x3c090c943c090c94
-DATA constants<>+5792(SB)/8, $0xbc56ff1bbc56ff1b
-DATA constants<>+5800(SB)/8, $0xbc56ff1bbc56ff1b
-DATA constants<>+5808(SB)/8, $0xbc56ff1bbc56ff1b
-DATA constants<>+5816(SB)/8, $0xbc56ff1bbc56ff1b
-DATA constants<>+5824(SB)/8, $0x3c60edd33c60edd3
-DATA constants<>+5832(SB)/8, $0x3c60edd33c60edd3
-DATA constants<>+5840(SB)/8, $0x3c60edd33c60edd3
-DATA constants<>+5848(SB)/8, $0x3c60edd33c60edd3
-DATA constants<>+5856(SB)/8, $0xbc1bec6bbc1bec6b
-DATA constants<>+5864(SB)/8, $0xbc1bec6bbc1bec6b
-DATA constants<>+5872(SB)/8, $0xbc1bec6bbc1bec6b
-DATA constants<>+5880(SB)/8, $0xbc1bec6bbc1bec6b
-DATA constants<>+5888(SB)/8, $0x3b8349ea3b8349ea
-DATA constants<>+5896(SB)/8, $0x3b8349ea3b8349ea
-DATA constants<>+5904(SB)/8, $0x3b8349ea3b8349ea
-DATA constants<>+5912(SB)/8, $0x3b8349ea3b8349ea
-DATA constants<>+5920(SB)/8, $0x3f7fccb13f7fccb1
-DATA constants<>+5928(SB)/8, $0x3f7fccb13f7fccb1
-DATA constants<>+5936(SB)/8, $0x3f7fccb13f7fccb1
-DATA constants<>+5944(SB)/8, $0x3f7fccb13f7fccb1
-DATA constants<>+5952(SB)/8, $0x41a0000041a00000
-DATA constants<>+5960(SB)/8, $0x41a0000041a00000
-DATA constants<>+5968(SB)/8, $0x41a0000041a00000
-DATA constants<>+5976(SB)/8, $0x41a0000041a00000
-DATA constants<>+5984(SB)/8, $0x3ca48be73ca48be7
-DATA constants<>+5992(SB)/8, $0x3ca48be73ca48be7
-DATA constants<>+6000(SB)/8, $0x3ca48be73ca48be7
-DATA constants<>+6008(SB)/8, $0x3ca48be73ca48be7
-DATA constants<>+6016(SB)/8, $0xbb57a4e7bb57a4e7
-DATA constants<>+6024(SB)/8, $0xbb57a4e7bb57a4e7
-DATA constants<>+6032(SB)/8, $0xbb57a4e7bb57a4e7
-DATA constants<>+6040(SB)/8, $0xbb57a4e7bb57a4e7
-DATA constants<>+6048(SB)/8, $0xbd6b5846bd6b5846
-DATA constants<>+6056(SB)/8, $0xbd6b5846bd6b5846
-DATA constants<>+6064(SB)/8, $0xbd6b5846bd6b5846
-DATA constants<>+6072(SB)/8, $0xbd6b5846bd6b5846
-DATA constants<>+6080(SB)/8, $0x3dda57043dda5704
-DATA constants<>+6088(SB)/8, $0x3dda57043dda5704
-DATA constants<>+6096(SB)/8, $0x3dda57043dda5704
-DATA constants<>+6104(SB)/8, $0x3dda57043dda5704
-DATA constants<>+6112(SB)/8, $0xbe1d21afbe1d21af
-DATA constants<>+6120(SB)/8, $0xbe1d21afbe1d21af
-DATA constants<>+6128(SB)/8, $0xbe1d21afbe1d21af
-DATA constants<>+6136(SB)/8, $0xbe1d21afbe1d21af
-DATA constants<>+6144(SB)/8, $0x3e49a5aa3e49a5aa
-DATA constants<>+6152(SB)/8, $0x3e49a5aa3e49a5aa
-DATA constants<>+6160(SB)/8, $0x3e49a5aa3e49a5aa
-DATA constants<>+6168(SB)/8, $0x3e49a5aa3e49a5aa
-DATA constants<>+6176(SB)/8, $0xbe7f91f3be7f91f3
-DATA constants<>+6184(SB)/8, $0xbe7f91f3be7f91f3
-DATA constants<>+6192(SB)/8, $0xbe7f91f3be7f91f3
-DATA constants<>+6200(SB)/8, $0xbe7f91f3be7f91f3
-DATA constants<>+6208(SB)/8, $0x3eaaa6e83eaaa6e8
-DATA constants<>+6216(SB)/8, $0x3eaaa6e83eaaa6e8
-DATA constants<>+6224(SB)/8, $0x3eaaa6e83eaaa6e8
-DATA constants<>+6232(SB)/8, $0x3eaaa6e83eaaa6e8
-DATA constants<>+6240(SB)/8, $0xbeffffe9beffffe9
-DATA constants<>+6248(SB)/8, $0xbeffffe9beffffe9
-DATA constants<>+6256(SB)/8, $0xbeffffe9beffffe9
-DATA constants<>+6264(SB)/8, $0xbeffffe9beffffe9
-DATA constants<>+6272(SB)/8, $0x3fe109663fe10966
-DATA constants<>+6280(SB)/8, $0x3fe109663fe10966
-DATA constants<>+6288(SB)/8, $0x3fe109663fe10966
-DATA constants<>+6296(SB)/8, $0x3fe109663fe10966
-DATA constants<>+6304(SB)/8, $0x3f867d5f3f867d5f
-DATA constants<>+6312(SB)/8, $0x3f867d5f3f867d5f
-DATA constants<>+6320(SB)/8, $0x3f867d5f3f867d5f
-DATA constants<>+6328(SB)/8, $0x3f867d5f3f867d5f
-DATA constants<>+6336(SB)/8, $0x4320000043200000
-DATA constants<>+6344(SB)/8, $0x4320000043200000
-DATA constants<>+6352(SB)/8, $0x4320000043200000
-DATA constants<>+6360(SB)/8, $0x4320000043200000
-DATA constants<>+6368(SB)/8, $0xc3200000c3200000
-DATA constants<>+6376(SB)/8, $0xc3200000c3200000
-DATA constants<>+6384(SB)/8, $0xc3200000c3200000
-DATA constants<>+6392(SB)/8, $0xc3200000c3200000
-DATA constants<>+6400(SB)/8, $0x3eaaaaab3eaaaaab
-DATA constants<>+6408(SB)/8, $0x3eaaaaab3eaaaaab
-DATA constants<>+6416(SB)/8, $0x3eaaaaab3eaaaaab
-DATA constants<>+6424(SB)/8, $0x3eaaaaab3eaaaaab
-DATA constants<>+6432(SB)/8, $0xffffffffffffffff
-DATA constants<>+6440(SB)/8, $0xffffffffffffffff
-DATA constants<>+6448(SB)/8, $0xffffffffffffffff
-DATA constants<>+6456(SB)/8, $0xffffffffffffffff
+DATA constants<>+224(SB)/8, $0xffffffffffffffff
+DATA constants<>+232(SB)/8, $0xffffffffffffffff
+DATA constants<>+240(SB)/8, $0xffffffffffffffff
+DATA constants<>+248(SB)/8, $0xffffffffffffffff
+DATA constants<>+256(SB)/8, $0x40c0000040c00000
+DATA constants<>+264(SB)/8, $0x40c0000040c00000
+DATA constants<>+272(SB)/8, $0x40c0000040c00000
+DATA constants<>+280(SB)/8, $0x40c0000040c00000
+DATA constants<>+288(SB)/8, $0xc0800000c0800000
+DATA constants<>+296(SB)/8, $0xc0800000c0800000
+DATA constants<>+304(SB)/8, $0xc0800000c0800000
+DATA constants<>+312(SB)/8, $0xc0800000c0800000
+DATA constants<>+320(SB)/8, $0x4040000040400000
+DATA constants<>+328(SB)/8, $0x4040000040400000
+DATA constants<>+336(SB)/8, $0x4040000040400000
+DATA constants<>+344(SB)/8, $0x4040000040400000
+DATA constants<>+352(SB)/8, $0x3e2aaaab3e2aaaab
+DATA constants<>+360(SB)/8, $0x3e2aaaab3e2aaaab
+DATA constants<>+368(SB)/8, $0x3e2aaaab3e2aaaab
+DATA constants<>+376(SB)/8, $0x3e2aaaab3e2aaaab
+DATA constants<>+384(SB)/8, $0x42b4000042b40000
+DATA constants<>+392(SB)/8, $0x42b4000042b40000
+DATA constants<>+400(SB)/8, $0x42b4000042b40000
+DATA constants<>+408(SB)/8, $0x42b4000042b40000
+DATA constants<>+416(SB)/8, $0xc2d20000c2d20000
+DATA constants<>+424(SB)/8, $0xc2d20000c2d20000
+DATA constants<>+432(SB)/8, $0xc2d20000c2d20000
+DATA constants<>+440(SB)/8, $0xc2d20000c2d20000
+DATA constants<>+448(SB)/8, $0x4b40007f4b40007f
+DATA constants<>+456(SB)/8, $0x4b40007f4b40007f
+DATA constants<>+464(SB)/8, $0x4b40007f4b40007f
+DATA constants<>+472(SB)/8, $0x4b40007f4b40007f
+DATA constants<>+480(SB)/8, $0x3f38aa3b3f38aa3b
+DATA constants<>+488(SB)/8, $0x3f38aa3b3f38aa3b
+DATA constants<>+496(SB)/8, $0x3f38aa3b3f38aa3b
+DATA constants<>+504(SB)/8, $0x3f38aa3b3f38aa3b
+DATA constants<>+512(SB)/8, $0x3fb172003fb17200
+DATA constants<>+520(SB)/8, $0x3fb172003fb17200
+DATA constants<>+528(SB)/8, $0x3fb172003fb17200
+DATA constants<>+536(SB)/8, $0x3fb172003fb17200
+DATA constants<>+544(SB)/8, $0x363fbe8e363fbe8e
+DATA constants<>+552(SB)/8, $0x363fbe8e363fbe8e
+DATA constants<>+560(SB)/8, $0x363fbe8e363fbe8e
+DATA constants<>+568(SB)/8, $0x363fbe8e363fbe8e
+DATA constants<>+576(SB)/8, $0x394dee48394dee48
+DATA constants<>+584(SB)/8, $0x394dee48394dee48
+DATA constants<>+592(SB)/8, $0x394dee48394dee48
+DATA constants<>+600(SB)/8, $0x394dee48394dee48
+DATA constants<>+608(SB)/8, $0x3ab8e36c3ab8e36c
+DATA constants<>+616(SB)/8, $0x3ab8e36c3ab8e36c
+DATA constants<>+624(SB)/8, $0x3ab8e36c3ab8e36c
+DATA constants<>+632(SB)/8, $0x3ab8e36c3ab8e36c
+DATA constants<>+640(SB)/8, $0x3c0893633c089363
+DATA constants<>+648(SB)/8, $0x3c0893633c089363
+DATA constants<>+656(SB)/8, $0x3c0893633c089363
+DATA constants<>+664(SB)/8, $0x3c0893633c089363
+DATA constants<>+672(SB)/8, $0x3d2aa4e93d2aa4e9
+DATA constants<>+680(SB)/8, $0x3d2aa4e93d2aa4e9
+DATA constants<>+688(SB)/8, $0x3d2aa4e93d2aa4e9
+DATA constants<>+696(SB)/8, $0x3d2aa4e93d2aa4e9
+DATA constants<>+704(SB)/8, $0x3e2aaa893e2aaa89
+DATA constants<>+712(SB)/8, $0x3e2aaa893e2aaa89
+DATA constants<>+720(SB)/8, $0x3e2aaa893e2aaa89
+DATA constants<>+728(SB)/8, $0x3e2aaa893e2aaa89
+DATA constants<>+736(SB)/8, $0x3f0000063f000006
+DATA constants<>+744(SB)/8, $0x3f0000063f000006
+DATA constants<>+752(SB)/8, $0x3f0000063f000006
+DATA constants<>+760(SB)/8, $0x3f0000063f000006
+DATA constants<>+768(SB)/8, $0x42b2000042b20000
+DATA constants<>+776(SB)/8, $0x42b2000042b20000
+DATA constants<>+784(SB)/8, $0x42b2000042b20000
+DATA constants<>+792(SB)/8, $0x42b2000042b20000
+DATA constants<>+800(SB)/8, $0xc1a00000c1a00000
+DATA constants<>+808(SB)/8, $0xc1a00000c1a00000
+DATA constants<>+816(SB)/8, $0xc1a00000c1a00000
+DATA constants<>+824(SB)/8, $0xc1a00000c1a00000
+DATA constants<>+832(SB)/8, $0x4b40007e4b40007e
+DATA constants<>+840(SB)/8, $0x4b40007e4b40007e
+DATA constants<>+848(SB)/8, $0x4b40007e4b40007e
+DATA constants<>+856(SB)/8, $0x4b40007e4b40007e
+DATA constants<>+864(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA constants<>+872(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA constants<>+880(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA constants<>+888(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA constants<>+896(SB)/8, $0x3f3172003f317200
+DATA constants<>+904(SB)/8, $0x3f3172003f317200
+DATA constants<>+912(SB)/8, $0x3f3172003f317200
+DATA constants<>+920(SB)/8, $0x3f3172003f317200
+DATA constants<>+928(SB)/8, $0x35bfbe8e35bfbe8e
+DATA constants<>+936(SB)/8, $0x35bfbe8e35bfbe8e
+DATA constants<>+944(SB)/8, $0x35bfbe8e35bfbe8e
+DATA constants<>+952(SB)/8, $0x35bfbe8e35bfbe8e
+DATA constants<>+960(SB)/8, $0x3c0915f53c0915f5
+DATA constants<>+968(SB)/8, $0x3c0915f53c0915f5
+DATA constants<>+976(SB)/8, $0x3c0915f53c0915f5
+DATA constants<>+984(SB)/8, $0x3c0915f53c0915f5
+DATA constants<>+992(SB)/8, $0x3ab567cd3ab567cd
+DATA constants<>+1000(SB)/8, $0x3ab567cd3ab567cd
+DATA constants<>+1008(SB)/8, $0x3ab567cd3ab567cd
+DATA constants<>+1016(SB)/8, $0x3ab567cd3ab567cd
+DATA constants<>+1024(SB)/8, $0x3d2aabcb3d2aabcb
+DATA constants<>+1032(SB)/8, $0x3d2aabcb3d2aabcb
+DATA constants<>+1040(SB)/8, $0x3d2aabcb3d2aabcb
+DATA constants<>+1048(SB)/8, $0x3d2aabcb3d2aabcb
+DATA constants<>+1056(SB)/8, $0x3e2aaa553e2aaa55
+DATA constants<>+1064(SB)/8, $0x3e2aaa553e2aaa55
+DATA constants<>+1072(SB)/8, $0x3e2aaa553e2aaa55
+DATA constants<>+1080(SB)/8, $0x3e2aaa553e2aaa55
+DATA constants<>+1088(SB)/8, $0x3effffff3effffff
+DATA constants<>+1096(SB)/8, $0x3effffff3effffff
+DATA constants<>+1104(SB)/8, $0x3effffff3effffff
+DATA constants<>+1112(SB)/8, $0x3effffff3effffff
+DATA constants<>+1120(SB)/8, $0x3f0000003f000000
+DATA constants<>+1128(SB)/8, $0x3f0000003f000000
+DATA constants<>+1136(SB)/8, $0x3f0000003f000000
+DATA constants<>+1144(SB)/8, $0x3f0000003f000000
+DATA constants<>+1152(SB)/8, $0x3300000033000000
+DATA constants<>+1160(SB)/8, $0x3300000033000000
+DATA constants<>+1168(SB)/8, $0x3300000033000000
+DATA constants<>+1176(SB)/8, $0x3300000033000000
+DATA constants<>+1184(SB)/8, $0x7f8000007f800000
+DATA constants<>+1192(SB)/8, $0x7f8000007f800000
+DATA constants<>+1200(SB)/8, $0x7f8000007f800000
+DATA constants<>+1208(SB)/8, $0x7f8000007f800000
+DATA constants<>+1216(SB)/8, $0xfefffffffeffffff
+DATA constants<>+1224(SB)/8, $0xfefffffffeffffff
+DATA constants<>+1232(SB)/8, $0xfefffffffeffffff
+DATA constants<>+1240(SB)/8, $0xfefffffffeffffff
+DATA constants<>+1248(SB)/8, $0x3f3504f33f3504f3
+DATA constants<>+1256(SB)/8, $0x3f3504f33f3504f3
+DATA constants<>+1264(SB)/8, $0x3f3504f33f3504f3
+DATA constants<>+1272(SB)/8, $0x3f3504f33f3504f3
+DATA constants<>+1280(SB)/8, $0xbd97f3bdbd97f3bd
+DATA constants<>+1288(SB)/8, $0xbd97f3bdbd97f3bd
+DATA constants<>+1296(SB)/8, $0xbd97f3bdbd97f3bd
+DATA constants<>+1304(SB)/8, $0xbd97f3bdbd97f3bd
+DATA constants<>+1312(SB)/8, $0x3e034d573e034d57
+DATA constants<>+1320(SB)/8, $0x3e034d573e034d57
+DATA constants<>+1328(SB)/8, $0x3e034d573e034d57
+DATA constants<>+1336(SB)/8, $0x3e034d573e034d57
+DATA constants<>+1344(SB)/8, $0xbe07fe3fbe07fe3f
+DATA constants<>+1352(SB)/8, $0xbe07fe3fbe07fe3f
+DATA constants<>+1360(SB)/8, $0xbe07fe3fbe07fe3f
+DATA constants<>+1368(SB)/8, $0xbe07fe3fbe07fe3f
+DATA constants<>+1376(SB)/8, $0x3e115ebf3e115ebf
+DATA constants<>+1384(SB)/8, $0x3e115ebf3e115ebf
+DATA constants<>+1392(SB)/8, $0x3e115ebf3e115ebf
+DATA constants<>+1400(SB)/8, $0x3e115ebf3e115ebf
+DATA constants<>+1408(SB)/8, $0xbe2a0d77be2a0d77
+DATA constants<>+1416(SB)/8, $0xbe2a0d77be2a0d77
+DATA constants<>+1424(SB)/8, $0xbe2a0d77be2a0d77
+DATA constants<>+1432(SB)/8, $0xbe2a0d77be2a0d77
+DATA constants<>+1440(SB)/8, $0x3e4ccff43e4ccff4
+DATA constants<>+1448(SB)/8, $0x3e4ccff43e4ccff4
+DATA constants<>+1456(SB)/8, $0x3e4ccff43e4ccff4
+DATA constants<>+1464(SB)/8, $0x3e4ccff43e4ccff4
+DATA constants<>+1472(SB)/8, $0xbe800226be800226
+DATA constants<>+1480(SB)/8, $0xbe800226be800226
+DATA constants<>+1488(SB)/8, $0xbe800226be800226
+DATA constants<>+1496(SB)/8, $0xbe800226be800226
+DATA constants<>+1504(SB)/8, $0x3eaaaaac3eaaaaac
+DATA constants<>+1512(SB)/8, $0x3eaaaaac3eaaaaac
+DATA constants<>+1520(SB)/8, $0x3eaaaaac3eaaaaac
+DATA constants<>+1528(SB)/8, $0x3eaaaaac3eaaaaac
+DATA constants<>+1536(SB)/8, $0xbefffffcbefffffc
+DATA constants<>+1544(SB)/8, $0xbefffffcbefffffc
+DATA constants<>+1552(SB)/8, $0xbefffffcbefffffc
+DATA constants<>+1560(SB)/8, $0xbefffffcbefffffc
+DATA constants<>+1568(SB)/8, $0xff800000ff800000
+DATA constants<>+1576(SB)/8, $0xff800000ff800000
+DATA constants<>+1584(SB)/8, $0xff800000ff800000
+DATA constants<>+1592(SB)/8, $0xff800000ff800000
+DATA constants<>+1600(SB)/8, $0xbe054894be054894
+DATA constants<>+1608(SB)/8, $0xbe054894be054894
+DATA constants<>+1616(SB)/8, $0xbe054894be054894
+DATA constants<>+1624(SB)/8, $0xbe054894be054894
+DATA constants<>+1632(SB)/8, $0x3e4b0c483e4b0c48
+DATA constants<>+1640(SB)/8, $0x3e4b0c483e4b0c48
+DATA constants<>+1648(SB)/8, $0x3e4b0c483e4b0c48
+DATA constants<>+1656(SB)/8, $0x3e4b0c483e4b0c48
+DATA constants<>+1664(SB)/8, $0xbe420eeabe420eea
+DATA constants<>+1672(SB)/8, $0xbe420eeabe420eea
+DATA constants<>+1680(SB)/8, $0xbe420eeabe420eea
+DATA constants<>+1688(SB)/8, $0xbe420eeabe420eea
+DATA constants<>+1696(SB)/8, $0x3e4fd6793e4fd679
+DATA constants<>+1704(SB)/8, $0x3e4fd6793e4fd679
+DATA constants<>+1712(SB)/8, $0x3e4fd6793e4fd679
+DATA constants<>+1720(SB)/8, $0x3e4fd6793e4fd679
+DATA constants<>+1728(SB)/8, $0xbe755575be755575
+DATA constants<>+1736(SB)/8, $0xbe755575be755575
+DATA constants<>+1744(SB)/8, $0xbe755575be755575
+DATA constants<>+1752(SB)/8, $0xbe755575be755575
+DATA constants<>+1760(SB)/8, $0x3e93c5c53e93c5c5
+DATA constants<>+1768(SB)/8, $0x3e93c5c53e93c5c5
+DATA constants<>+1776(SB)/8, $0x3e93c5c53e93c5c5
+DATA constants<>+1784(SB)/8, $0x3e93c5c53e93c5c5
+DATA constants<>+1792(SB)/8, $0xbeb8ad8fbeb8ad8f
+DATA constants<>+1800(SB)/8, $0xbeb8ad8fbeb8ad8f
+DATA constants<>+1808(SB)/8, $0xbeb8ad8fbeb8ad8f
+DATA constants<>+1816(SB)/8, $0xbeb8ad8fbeb8ad8f
+DATA constants<>+1824(SB)/8, $0x3ef638513ef63851
+DATA constants<>+1832(SB)/8, $0x3ef638513ef63851
+DATA constants<>+1840(SB)/8, $0x3ef638513ef63851
+DATA constants<>+1848(SB)/8, $0x3ef638513ef63851
+DATA constants<>+1856(SB)/8, $0xbf38aa38bf38aa38
+DATA constants<>+1864(SB)/8, $0xbf38aa38bf38aa38
+DATA constants<>+1872(SB)/8, $0xbf38aa38bf38aa38
+DATA constants<>+1880(SB)/8, $0xbf38aa38bf38aa38
+DATA constants<>+1888(SB)/8, $0x32a5706032a57060
+DATA constants<>+1896(SB)/8, $0x32a5706032a57060
+DATA constants<>+1904(SB)/8, $0x32a5706032a57060
+DATA constants<>+1912(SB)/8, $0x32a5706032a57060
+DATA constants<>+1920(SB)/8, $0xbd1f08e1bd1f08e1
+DATA constants<>+1928(SB)/8, $0xbd1f08e1bd1f08e1
+DATA constants<>+1936(SB)/8, $0xbd1f08e1bd1f08e1
+DATA constants<>+1944(SB)/8, $0xbd1f08e1bd1f08e1
+DATA constants<>+1952(SB)/8, $0x3d73f55c3d73f55c
+DATA constants<>+1960(SB)/8, $0x3d73f55c3d73f55c
+DATA constants<>+1968(SB)/8, $0x3d73f55c3d73f55c
+DATA constants<>+1976(SB)/8, $0x3d73f55c3d73f55c
+DATA constants<>+1984(SB)/8, $0xbd6a12f6bd6a12f6
+DATA constants<>+1992(SB)/8, $0xbd6a12f6bd6a12f6
+DATA constants<>+2000(SB)/8, $0xbd6a12f6bd6a12f6
+DATA constants<>+2008(SB)/8, $0xbd6a12f6bd6a12f6
+DATA constants<>+2016(SB)/8, $0x3d7a72673d7a7267
+DATA constants<>+2024(SB)/8, $0x3d7a72673d7a7267
+DATA constants<>+2032(SB)/8, $0x3d7a72673d7a7267
+DATA constants<>+2040(SB)/8, $0x3d7a72673d7a7267
+DATA constants<>+2048(SB)/8, $0xbd93b1a7bd93b1a7
+DATA constants<>+2056(SB)/8, $0xbd93b1a7bd93b1a7
+DATA constants<>+2064(SB)/8, $0xbd93b1a7bd93b1a7
+DATA constants<>+2072(SB)/8, $0xbd93b1a7bd93b1a7
+DATA constants<>+2080(SB)/8, $0x3db1ed633db1ed63
+DATA constants<>+2088(SB)/8, $0x3db1ed633db1ed63
+DATA constants<>+2096(SB)/8, $0x3db1ed633db1ed63
+DATA constants<>+2104(SB)/8, $0x3db1ed633db1ed63
+DATA constants<>+2112(SB)/8, $0xbdde5fd8bdde5fd8
+DATA constants<>+2120(SB)/8, $0xbdde5fd8bdde5fd8
+DATA constants<>+2128(SB)/8, $0xbdde5fd8bdde5fd8
+DATA constants<>+2136(SB)/8, $0xbdde5fd8bdde5fd8
+DATA constants<>+2144(SB)/8, $0x3e143d443e143d44
+DATA constants<>+2152(SB)/8, $0x3e143d443e143d44
+DATA constants<>+2160(SB)/8, $0x3e143d443e143d44
+DATA constants<>+2168(SB)/8, $0x3e143d443e143d44
+DATA constants<>+2176(SB)/8, $0xbe5e5bd5be5e5bd5
+DATA constants<>+2184(SB)/8, $0xbe5e5bd5be5e5bd5
+DATA constants<>+2192(SB)/8, $0xbe5e5bd5be5e5bd5
+DATA constants<>+2200(SB)/8, $0xbe5e5bd5be5e5bd5
+DATA constants<>+2208(SB)/8, $0x369a84fc369a84fc
+DATA constants<>+2216(SB)/8, $0x369a84fc369a84fc
+DATA constants<>+2224(SB)/8, $0x369a84fc369a84fc
+DATA constants<>+2232(SB)/8, $0x369a84fc369a84fc
+DATA constants<>+2240(SB)/8, $0xb22d91afb22d91af
+DATA constants<>+2248(SB)/8, $0xb22d91afb22d91af
+DATA constants<>+2256(SB)/8, $0xb22d91afb22d91af
+DATA constants<>+2264(SB)/8, $0xb22d91afb22d91af
+DATA constants<>+2272(SB)/8, $0x3ede5bd93ede5bd9
+DATA constants<>+2280(SB)/8, $0x3ede5bd93ede5bd9
+DATA constants<>+2288(SB)/8, $0x3ede5bd93ede5bd9
+DATA constants<>+2296(SB)/8, $0x3ede5bd93ede5bd9
+DATA constants<>+2304(SB)/8, $0x3e9a20003e9a2000
+DATA constants<>+2312(SB)/8, $0x3e9a20003e9a2000
+DATA constants<>+2320(SB)/8, $0x3e9a20003e9a2000
+DATA constants<>+2328(SB)/8, $0x3e9a20003e9a2000
+DATA constants<>+2336(SB)/8, $0x4b4000004b400000
+DATA constants<>+2344(SB)/8, $0x4b4000004b400000
+DATA constants<>+2352(SB)/8, $0x4b4000004b400000
+DATA constants<>+2360(SB)/8, $0x4b4000004b400000
+DATA constants<>+2368(SB)/8, $0x4680000046800000
+DATA constants<>+2376(SB)/8, $0x4680000046800000
+DATA constants<>+2384(SB)/8, $0x4680000046800000
+DATA constants<>+2392(SB)/8, $0x4680000046800000
+DATA constants<>+2400(SB)/8, $0x3ea2f9833ea2f983
+DATA constants<>+2408(SB)/8, $0x3ea2f9833ea2f983
+DATA constants<>+2416(SB)/8, $0x3ea2f9833ea2f983
+DATA constants<>+2424(SB)/8, $0x3ea2f9833ea2f983
+DATA constants<>+2432(SB)/8, $0x40490fdb40490fdb
+DATA constants<>+2440(SB)/8, $0x40490fdb40490fdb
+DATA constants<>+2448(SB)/8, $0x40490fdb40490fdb
+DATA constants<>+2456(SB)/8, $0x40490fdb40490fdb
+DATA constants<>+2464(SB)/8, $0xb3bbbd2eb3bbbd2e
+DATA constants<>+2472(SB)/8, $0xb3bbbd2eb3bbbd2e
+DATA constants<>+2480(SB)/8, $0xb3bbbd2eb3bbbd2e
+DATA constants<>+2488(SB)/8, $0xb3bbbd2eb3bbbd2e
+DATA constants<>+2496(SB)/8, $0xa7772ceda7772ced
+DATA constants<>+2504(SB)/8, $0xa7772ceda7772ced
+DATA constants<>+2512(SB)/8, $0xa7772ceda7772ced
+DATA constants<>+2520(SB)/8, $0xa7772ceda7772ced
+DATA constants<>+2528(SB)/8, $0x362ee462362ee462
+DATA constants<>+2536(SB)/8, $0x362ee462362ee462
+DATA constants<>+2544(SB)/8, $0x362ee462362ee462
+DATA constants<>+2552(SB)/8, $0x362ee462362ee462
+DATA constants<>+2560(SB)/8, $0xb94fb877b94fb877
+DATA constants<>+2568(SB)/8, $0xb94fb877b94fb877
+DATA constants<>+2576(SB)/8, $0xb94fb877b94fb877
+DATA constants<>+2584(SB)/8, $0xb94fb877b94fb877
+DATA constants<>+2592(SB)/8, $0x3c08876d3c08876d
+DATA constants<>+2600(SB)/8, $0x3c08876d3c08876d
+DATA constants<>+2608(SB)/8, $0x3c08876d3c08876d
+DATA constants<>+2616(SB)/8, $0x3c08876d3c08876d
+DATA constants<>+2624(SB)/8, $0xbe2aaaa6be2aaaa6
+DATA constants<>+2632(SB)/8, $0xbe2aaaa6be2aaaa6
+DATA constants<>+2640(SB)/8, $0xbe2aaaa6be2aaaa6
+DATA constants<>+2648(SB)/8, $0xbe2aaaa6be2aaaa6
+DATA constants<>+2656(SB)/8, $0x4b4000014b400001
+DATA constants<>+2664(SB)/8, $0x4b4000014b400001
+DATA constants<>+2672(SB)/8, $0x4b4000014b400001
+DATA constants<>+2680(SB)/8, $0x4b4000014b400001
+DATA constants<>+2688(SB)/8, $0xbf000000bf000000
+DATA constants<>+2696(SB)/8, $0xbf000000bf000000
+DATA constants<>+2704(SB)/8, $0xbf000000bf000000
+DATA constants<>+2712(SB)/8, $0xbf000000bf000000
+DATA constants<>+2720(SB)/8, $0xb33bbd2eb33bbd2e
+DATA constants<>+2728(SB)/8, $0xb33bbd2eb33bbd2e
+DATA constants<>+2736(SB)/8, $0xb33bbd2eb33bbd2e
+DATA constants<>+2744(SB)/8, $0xb33bbd2eb33bbd2e
+DATA constants<>+2752(SB)/8, $0x0000000100000001
+DATA constants<>+2760(SB)/8, $0x0000000100000001
+DATA constants<>+2768(SB)/8, $0x0000000100000001
+DATA constants<>+2776(SB)/8, $0x0000000100000001
+DATA constants<>+2784(SB)/8, $0x3f22f9833f22f983
+DATA constants<>+2792(SB)/8, $0x3f22f9833f22f983
+DATA constants<>+2800(SB)/8, $0x3f22f9833f22f983
+DATA constants<>+2808(SB)/8, $0x3f22f9833f22f983
+DATA constants<>+2816(SB)/8, $0x3fc90fdb3fc90fdb
+DATA constants<>+2824(SB)/8, $0x3fc90fdb3fc90fdb
+DATA constants<>+2832(SB)/8, $0x3fc90fdb3fc90fdb
+DATA constants<>+2840(SB)/8, $0x3fc90fdb3fc90fdb
+DATA constants<>+2848(SB)/8, $0xa6f72ceda6f72ced
+DATA constants<>+2856(SB)/8, $0xa6f72ceda6f72ced
+DATA constants<>+2864(SB)/8, $0xa6f72ceda6f72ced
+DATA constants<>+2872(SB)/8, $0xa6f72ceda6f72ced
+DATA constants<>+2880(SB)/8, $0x38ce09c638ce09c6
+DATA constants<>+2888(SB)/8, $0x38ce09c638ce09c6
+DATA constants<>+2896(SB)/8, $0x38ce09c638ce09c6
+DATA constants<>+2904(SB)/8, $0x38ce09c638ce09c6
+DATA constants<>+2912(SB)/8, $0x3b8f48d53b8f48d5
+DATA constants<>+2920(SB)/8, $0x3b8f48d53b8f48d5
+DATA constants<>+2928(SB)/8, $0x3b8f48d53b8f48d5
+DATA constants<>+2936(SB)/8, $0x3b8f48d53b8f48d5
+DATA constants<>+2944(SB)/8, $0x3c3165973c316597
+DATA constants<>+2952(SB)/8, $0x3c3165973c316597
+DATA constants<>+2960(SB)/8, $0x3c3165973c316597
+DATA constants<>+2968(SB)/8, $0x3c3165973c316597
+DATA constants<>+2976(SB)/8, $0x3cae606a3cae606a
+DATA constants<>+2984(SB)/8, $0x3cae606a3cae606a
+DATA constants<>+2992(SB)/8, $0x3cae606a3cae606a
+DATA constants<>+3000(SB)/8, $0x3cae606a3cae606a
+DATA constants<>+3008(SB)/8, $0x3d5d6ce13d5d6ce1
+DATA constants<>+3016(SB)/8, $0x3d5d6ce13d5d6ce1
+DATA constants<>+3024(SB)/8, $0x3d5d6ce13d5d6ce1
+DATA constants<>+3032(SB)/8, $0x3d5d6ce13d5d6ce1
+DATA constants<>+3040(SB)/8, $0x3e0886cf3e0886cf
+DATA constants<>+3048(SB)/8, $0x3e0886cf3e0886cf
+DATA constants<>+3056(SB)/8, $0x3e0886cf3e0886cf
+DATA constants<>+3064(SB)/8, $0x3e0886cf3e0886cf
+DATA constants<>+3072(SB)/8, $0x3eaaaab03eaaaab0
+DATA constants<>+3080(SB)/8, $0x3eaaaab03eaaaab0
+DATA constants<>+3088(SB)/8, $0x3eaaaab03eaaaab0
+DATA constants<>+3096(SB)/8, $0x3eaaaab03eaaaab0
+DATA constants<>+3104(SB)/8, $0x3f1000003f100000
+DATA constants<>+3112(SB)/8, $0x3f1000003f100000
+DATA constants<>+3120(SB)/8, $0x3f1000003f100000
+DATA constants<>+3128(SB)/8, $0x3f1000003f100000
+DATA constants<>+3136(SB)/8, $0x3d427df53d427df5
+DATA constants<>+3144(SB)/8, $0x3d427df53d427df5
+DATA constants<>+3152(SB)/8, $0x3d427df53d427df5
+DATA constants<>+3160(SB)/8, $0x3d427df53d427df5
+DATA constants<>+3168(SB)/8, $0x3bdcf3a53bdcf3a5
+DATA constants<>+3176(SB)/8, $0x3bdcf3a53bdcf3a5
+DATA constants<>+3184(SB)/8, $0x3bdcf3a53bdcf3a5
+DATA constants<>+3192(SB)/8, $0x3bdcf3a53bdcf3a5
+DATA constants<>+3200(SB)/8, $0x3d0b4eca3d0b4eca
+DATA constants<>+3208(SB)/8, $0x3d0b4eca3d0b4eca
+DATA constants<>+3216(SB)/8, $0x3d0b4eca3d0b4eca
+DATA constants<>+3224(SB)/8, $0x3d0b4eca3d0b4eca
+DATA constants<>+3232(SB)/8, $0x3d352cd33d352cd3
+DATA constants<>+3240(SB)/8, $0x3d352cd33d352cd3
+DATA constants<>+3248(SB)/8, $0x3d352cd33d352cd3
+DATA constants<>+3256(SB)/8, $0x3d352cd33d352cd3
+DATA constants<>+3264(SB)/8, $0x3d99a4993d99a499
+DATA constants<>+3272(SB)/8, $0x3d99a4993d99a499
+DATA constants<>+3280(SB)/8, $0x3d99a4993d99a499
+DATA constants<>+3288(SB)/8, $0x3d99a4993d99a499
+DATA constants<>+3296(SB)/8, $0x3e2aaa933e2aaa93
+DATA constants<>+3304(SB)/8, $0x3e2aaa933e2aaa93
+DATA constants<>+3312(SB)/8, $0x3e2aaa933e2aaa93
+DATA constants<>+3320(SB)/8, $0x3e2aaa933e2aaa93
+DATA constants<>+3328(SB)/8, $0x4000000040000000
+DATA constants<>+3336(SB)/8, $0x4000000040000000
+DATA constants<>+3344(SB)/8, $0x4000000040000000
+DATA constants<>+3352(SB)/8, $0x4000000040000000
+DATA constants<>+3360(SB)/8, $0xbae9b0a7bae9b0a7
+DATA constants<>+3368(SB)/8, $0xbae9b0a7bae9b0a7
+DATA constants<>+3376(SB)/8, $0xbae9b0a7bae9b0a7
+DATA constants<>+3384(SB)/8, $0xbae9b0a7bae9b0a7
+DATA constants<>+3392(SB)/8, $0x3c3213f03c3213f0
+DATA constants<>+3400(SB)/8, $0x3c3213f03c3213f0
+DATA constants<>+3408(SB)/8, $0x3c3213f03c3213f0
+DATA constants<>+3416(SB)/8, $0x3c3213f03c3213f0
+DATA constants<>+3424(SB)/8, $0xbcfec002bcfec002
+DATA constants<>+3432(SB)/8, $0xbcfec002bcfec002
+DATA constants<>+3440(SB)/8, $0xbcfec002bcfec002
+DATA constants<>+3448(SB)/8, $0xbcfec002bcfec002
+DATA constants<>+3456(SB)/8, $0x3d6d15503d6d1550
+DATA constants<>+3464(SB)/8, $0x3d6d15503d6d1550
+DATA constants<>+3472(SB)/8, $0x3d6d15503d6d1550
+DATA constants<>+3480(SB)/8, $0x3d6d15503d6d1550
+DATA constants<>+3488(SB)/8, $0xbdac0498bdac0498
+DATA constants<>+3496(SB)/8, $0xbdac0498bdac0498
+DATA constants<>+3504(SB)/8, $0xbdac0498bdac0498
+DATA constants<>+3512(SB)/8, $0xbdac0498bdac0498
+DATA constants<>+3520(SB)/8, $0x3de046283de04628
+DATA constants<>+3528(SB)/8, $0x3de046283de04628
+DATA constants<>+3536(SB)/8, $0x3de046283de04628
+DATA constants<>+3544(SB)/8, $0x3de046283de04628
+DATA constants<>+3552(SB)/8, $0xbe121043be121043
+DATA constants<>+3560(SB)/8, $0xbe121043be121043
+DATA constants<>+3568(SB)/8, $0xbe121043be121043
+DATA constants<>+3576(SB)/8, $0xbe121043be121043
+DATA constants<>+3584(SB)/8, $0x3e4cc8f23e4cc8f2
+DATA constants<>+3592(SB)/8, $0x3e4cc8f23e4cc8f2
+DATA constants<>+3600(SB)/8, $0x3e4cc8f23e4cc8f2
+DATA constants<>+3608(SB)/8, $0x3e4cc8f23e4cc8f2
+DATA constants<>+3616(SB)/8, $0xbeaaaa9fbeaaaa9f
+DATA constants<>+3624(SB)/8, $0xbeaaaa9fbeaaaa9f
+DATA constants<>+3632(SB)/8, $0xbeaaaa9fbeaaaa9f
+DATA constants<>+3640(SB)/8, $0xbeaaaa9fbeaaaa9f
+DATA constants<>+3648(SB)/8, $0x4120000041200000
+DATA constants<>+3656(SB)/8, $0x4120000041200000
+DATA constants<>+3664(SB)/8, $0x4120000041200000
+DATA constants<>+3672(SB)/8, $0x4120000041200000
+DATA constants<>+3680(SB)/8, $0x3cac728c3cac728c
+DATA constants<>+3688(SB)/8, $0x3cac728c3cac728c
+DATA constants<>+3696(SB)/8, $0x3cac728c3cac728c
+DATA constants<>+3704(SB)/8, $0x3cac728c3cac728c
+DATA constants<>+3712(SB)/8, $0xbbcc90d0bbcc90d0
+DATA constants<>+3720(SB)/8, $0xbbcc90d0bbcc90d0
+DATA constants<>+3728(SB)/8, $0xbbcc90d0bbcc90d0
+DATA constants<>+3736(SB)/8, $0xbbcc90d0bbcc90d0
+DATA constants<>+3744(SB)/8, $0xbd5c8f3fbd5c8f3f
+DATA constants<>+3752(SB)/8, $0xbd5c8f3fbd5c8f3f
+DATA constants<>+3760(SB)/8, $0xbd5c8f3fbd5c8f3f
+DATA constants<>+3768(SB)/8, $0xbd5c8f3fbd5c8f3f
+DATA constants<>+3776(SB)/8, $0x3e0886773e088677
+DATA constants<>+3784(SB)/8, $0x3e0886773e088677
+DATA constants<>+3792(SB)/8, $0x3e0886773e088677
+DATA constants<>+3800(SB)/8, $0x3e0886773e088677
+DATA constants<>+3808(SB)/8, $0xbeaaaaa5beaaaaa5
+DATA constants<>+3816(SB)/8, $0xbeaaaaa5beaaaaa5
+DATA constants<>+3824(SB)/8, $0xbeaaaaa5beaaaaa5
+DATA constants<>+3832(SB)/8, $0xbeaaaaa5beaaaaa5
+DATA constants<>+3840(SB)/8, $0x4038aa3b4038aa3b
+DATA constants<>+3848(SB)/8, $0x4038aa3b4038aa3b
+DATA constants<>+3856(SB)/8, $0x4038aa3b4038aa3b
+DATA constants<>+3864(SB)/8, $0x4038aa3b4038aa3b
+DATA constants<>+3872(SB)/8, $0x3eb172183eb17218
+DATA constants<>+3880(SB)/8, $0x3eb172183eb17218
+DATA constants<>+3888(SB)/8, $0x3eb172183eb17218
+DATA constants<>+3896(SB)/8, $0x3eb172183eb17218
+DATA constants<>+3904(SB)/8, $0x3e891f983e891f98
+DATA constants<>+3912(SB)/8, $0x3e891f983e891f98
+DATA constants<>+3920(SB)/8, $0x3e891f983e891f98
+DATA constants<>+3928(SB)/8, $0x3e891f983e891f98
+DATA constants<>+3936(SB)/8, $0x3db568ac3db568ac
+DATA constants<>+3944(SB)/8, $0x3db568ac3db568ac
+DATA constants<>+3952(SB)/8, $0x3db568ac3db568ac
+DATA constants<>+3960(SB)/8, $0x3db568ac3db568ac
+DATA constants<>+3968(SB)/8, $0x3f2aac273f2aac27
+DATA constants<>+3976(SB)/8, $0x3f2aac273f2aac27
+DATA constants<>+3984(SB)/8, $0x3f2aac273f2aac27
+DATA constants<>+3992(SB)/8, $0x3f2aac273f2aac27
+DATA constants<>+4000(SB)/8, $0x3faaaa453faaaa45
+DATA constants<>+4008(SB)/8, $0x3faaaa453faaaa45
+DATA constants<>+4016(SB)/8, $0x3faaaa453faaaa45
+DATA constants<>+4024(SB)/8, $0x3faaaa453faaaa45
+DATA constants<>+4032(SB)/8, $0x3ffffffe3ffffffe
+DATA constants<>+4040(SB)/8, $0x3ffffffe3ffffffe
+DATA constants<>+4048(SB)/8, $0x3ffffffe3ffffffe
+DATA constants<>+4056(SB)/8, $0x3ffffffe3ffffffe
+DATA constants<>+4064(SB)/8, $0x3f0ccccd3f0ccccd
+DATA constants<>+4072(SB)/8, $0x3f0ccccd3f0ccccd
+DATA constants<>+4080(SB)/8, $0x3f0ccccd3f0ccccd
+DATA constants<>+4088(SB)/8, $0x3f0ccccd3f0ccccd
+DATA constants<>+4096(SB)/8, $0x42b3666642b36666
+DATA constants<>+4104(SB)/8, $0x42b3666642b36666
+DATA constants<>+4112(SB)/8, $0x42b3666642b36666
+DATA constants<>+4120(SB)/8, $0x42b3666642b36666
+DATA constants<>+4128(SB)/8, $0x3e0000003e000000
+DATA constants<>+4136(SB)/8, $0x3e0000003e000000
+DATA constants<>+4144(SB)/8, $0x3e0000003e000000
+DATA constants<>+4152(SB)/8, $0x3e0000003e000000
+DATA constants<>+4160(SB)/8, $0x4b40007d4b40007d
+DATA constants<>+4168(SB)/8, $0x4b40007d4b40007d
+DATA constants<>+4176(SB)/8, $0x4b40007d4b40007d
+DATA constants<>+4184(SB)/8, $0x4b40007d4b40007d
+DATA constants<>+4192(SB)/8, $0x3950115e3950115e
+DATA constants<>+4200(SB)/8, $0x3950115e3950115e
+DATA constants<>+4208(SB)/8, $0x3950115e3950115e
+DATA constants<>+4216(SB)/8, $0x3950115e3950115e
+DATA constants<>+4224(SB)/8, $0x363ab60f363ab60f
+DATA constants<>+4232(SB)/8, $0x363ab60f363ab60f
+DATA constants<>+4240(SB)/8, $0x363ab60f363ab60f
+DATA constants<>+4248(SB)/8, $0x363ab60f363ab60f
+DATA constants<>+4256(SB)/8, $0x3c0888703c088870
+DATA constants<>+4264(SB)/8, $0x3c0888703c088870
+DATA constants<>+4272(SB)/8, $0x3c0888703c088870
+DATA constants<>+4280(SB)/8, $0x3c0888703c088870
+DATA constants<>+4288(SB)/8, $0x5d8000005d800000
+DATA constants<>+4296(SB)/8, $0x5d8000005d800000
+DATA constants<>+4304(SB)/8, $0x5d8000005d800000
+DATA constants<>+4312(SB)/8, $0x5d8000005d800000
+DATA constants<>+4320(SB)/8, $0x3f7fffff3f7fffff
+DATA constants<>+4328(SB)/8, $0x3f7fffff3f7fffff
+DATA constants<>+4336(SB)/8, $0x3f7fffff3f7fffff
+DATA constants<>+4344(SB)/8, $0x3f7fffff3f7fffff
+DATA constants<>+4352(SB)/8, $0x41f0000041f00000
+DATA constants<>+4360(SB)/8, $0x41f0000041f00000
+DATA constants<>+4368(SB)/8, $0x41f0000041f00000
+DATA constants<>+4376(SB)/8, $0x41f0000041f00000
+DATA constants<>+4384(SB)/8, $0xc2dc0000c2dc0000
+DATA constants<>+4392(SB)/8, $0xc2dc0000c2dc0000
+DATA constants<>+4400(SB)/8, $0xc2dc0000c2dc0000
+DATA constants<>+4408(SB)/8, $0xc2dc0000c2dc0000
+DATA constants<>+4416(SB)/8, $0x4280000042800000
+DATA constants<>+4424(SB)/8, $0x4280000042800000
+DATA constants<>+4432(SB)/8, $0x4280000042800000
+DATA constants<>+4440(SB)/8, $0x4280000042800000
+DATA constants<>+4448(SB)/8, $0x1f8000001f800000
+DATA constants<>+4456(SB)/8, $0x1f8000001f800000
+DATA constants<>+4464(SB)/8, $0x1f8000001f800000
+DATA constants<>+4472(SB)/8, $0x1f8000001f800000
+DATA constants<>+4480(SB)/8, $0xbfcc4200bfcc4200
+DATA constants<>+4488(SB)/8, $0xbfcc4200bfcc4200
+DATA constants<>+4496(SB)/8, $0xbfcc4200bfcc4200
+DATA constants<>+4504(SB)/8, $0xbfcc4200bfcc4200
+DATA constants<>+4512(SB)/8, $0xc1300000c1300000
+DATA constants<>+4520(SB)/8, $0xc1300000c1300000
+DATA constants<>+4528(SB)/8, $0xc1300000c1300000
+DATA constants<>+4536(SB)/8, $0xc1300000c1300000
+DATA constants<>+4544(SB)/8, $0xbd922000bd922000
+DATA constants<>+4552(SB)/8, $0xbd922000bd922000
+DATA constants<>+4560(SB)/8, $0xbd922000bd922000
+DATA constants<>+4568(SB)/8, $0xbd922000bd922000
+DATA constants<>+4576(SB)/8, $0xb69e549bb69e549b
+DATA constants<>+4584(SB)/8, $0xb69e549bb69e549b
+DATA constants<>+4592(SB)/8, $0xb69e549bb69e549b
+DATA constants<>+4600(SB)/8, $0xb69e549bb69e549b
+DATA constants<>+4608(SB)/8, $0xb6a67a87b6a67a87
+DATA constants<>+4616(SB)/8, $0xb6a67a87b6a67a87
+DATA constants<>+4624(SB)/8, $0xb6a67a87b6a67a87
+DATA constants<>+4632(SB)/8, $0xb6a67a87b6a67a87
+DATA constants<>+4640(SB)/8, $0x3e9e0a203e9e0a20
+DATA constants<>+4648(SB)/8, $0x3e9e0a203e9e0a20
+DATA constants<>+4656(SB)/8, $0x3e9e0a203e9e0a20
+DATA constants<>+4664(SB)/8, $0x3e9e0a203e9e0a20
+DATA constants<>+4672(SB)/8, $0x416c0000416c0000
+DATA constants<>+4680(SB)/8, $0x416c0000416c0000
+DATA constants<>+4688(SB)/8, $0x416c0000416c0000
+DATA constants<>+4696(SB)/8, $0x416c0000416c0000
+DATA constants<>+4704(SB)/8, $0x3fc000003fc00000
+DATA constants<>+4712(SB)/8, $0x3fc000003fc00000
+DATA constants<>+4720(SB)/8, $0x3fc000003fc00000
+DATA constants<>+4728(SB)/8, $0x3fc000003fc00000
+DATA constants<>+4736(SB)/8, $0xc2800000c2800000
+DATA constants<>+4744(SB)/8, $0xc2800000c2800000
+DATA constants<>+4752(SB)/8, $0xc2800000c2800000
+DATA constants<>+4760(SB)/8, $0xc2800000c2800000
+DATA constants<>+4768(SB)/8, $0x39b9540d39b9540d
+DATA constants<>+4776(SB)/8, $0x39b9540d39b9540d
+DATA constants<>+4784(SB)/8, $0x39b9540d39b9540d
+DATA constants<>+4792(SB)/8, $0x39b9540d39b9540d
+DATA constants<>+4800(SB)/8, $0x3a38e5513a38e551
+DATA constants<>+4808(SB)/8, $0x3a38e5513a38e551
+DATA constants<>+4816(SB)/8, $0x3a38e5513a38e551
+DATA constants<>+4824(SB)/8, $0x3a38e5513a38e551
+DATA constants<>+4832(SB)/8, $0xbb3e65c4bb3e65c4
+DATA constants<>+4840(SB)/8, $0xbb3e65c4bb3e65c4
+DATA constants<>+4848(SB)/8, $0xbb3e65c4bb3e65c4
+DATA constants<>+4856(SB)/8, $0xbb3e65c4bb3e65c4
+DATA constants<>+4864(SB)/8, $0xbb1ec3bdbb1ec3bd
+DATA constants<>+4872(SB)/8, $0xbb1ec3bdbb1ec3bd
+DATA constants<>+4880(SB)/8, $0xbb1ec3bdbb1ec3bd
+DATA constants<>+4888(SB)/8, $0xbb1ec3bdbb1ec3bd
+DATA constants<>+4896(SB)/8, $0x3a83c3333a83c333
+DATA constants<>+4904(SB)/8, $0x3a83c3333a83c333
+DATA constants<>+4912(SB)/8, $0x3a83c3333a83c333
+DATA constants<>+4920(SB)/8, $0x3a83c3333a83c333
+DATA constants<>+4928(SB)/8, $0x3c302ac73c302ac7
+DATA constants<>+4936(SB)/8, $0x3c302ac73c302ac7
+DATA constants<>+4944(SB)/8, $0x3c302ac73c302ac7
+DATA constants<>+4952(SB)/8, $0x3c302ac73c302ac7
+DATA constants<>+4960(SB)/8, $0x3c916a733c916a73
+DATA constants<>+4968(SB)/8, $0x3c916a733c916a73
+DATA constants<>+4976(SB)/8, $0x3c916a733c916a73
+DATA constants<>+4984(SB)/8, $0x3c916a733c916a73
+DATA constants<>+4992(SB)/8, $0xbca2285fbca2285f
+DATA constants<>+5000(SB)/8, $0xbca2285fbca2285f
+DATA constants<>+5008(SB)/8, $0xbca2285fbca2285f
+DATA constants<>+5016(SB)/8, $0xbca2285fbca2285f
+DATA constants<>+5024(SB)/8, $0xbe0153ffbe0153ff
+DATA constants<>+5032(SB)/8, $0xbe0153ffbe0153ff
+DATA constants<>+5040(SB)/8, $0xbe0153ffbe0153ff
+DATA constants<>+5048(SB)/8, $0xbe0153ffbe0153ff
+DATA constants<>+5056(SB)/8, $0x3e5830263e583026
+DATA constants<>+5064(SB)/8, $0x3e5830263e583026
+DATA constants<>+5072(SB)/8, $0x3e5830263e583026
+DATA constants<>+5080(SB)/8, $0x3e5830263e583026
+DATA constants<>+5088(SB)/8, $0x3c1a12943c1a1294
+DATA constants<>+5096(SB)/8, $0x3c1a12943c1a1294
+DATA constants<>+5104(SB)/8, $0x3c1a12943c1a1294
+DATA constants<>+5112(SB)/8, $0x3c1a12943c1a1294
+DATA constants<>+5120(SB)/8, $0x3ace60453ace6045
+DATA constants<>+5128(SB)/8, $0x3ace60453ace6045
+DATA constants<>+5136(SB)/8, $0x3ace60453ace6045
+DATA constants<>+5144(SB)/8, $0x3ace60453ace6045
+DATA constants<>+5152(SB)/8, $0x3d2358a33d2358a3
+DATA constants<>+5160(SB)/8, $0x3d2358a33d2358a3
+DATA constants<>+5168(SB)/8, $0x3d2358a33d2358a3
+DATA constants<>+5176(SB)/8, $0x3d2358a33d2358a3
+DATA constants<>+5184(SB)/8, $0x3e082bdb3e082bdb
+DATA constants<>+5192(SB)/8, $0x3e082bdb3e082bdb
+DATA constants<>+5200(SB)/8, $0x3e082bdb3e082bdb
+DATA constants<>+5208(SB)/8, $0x3e082bdb3e082bdb
+DATA constants<>+5216(SB)/8, $0x3ecc42293ecc4229
+DATA constants<>+5224(SB)/8, $0x3ecc42293ecc4229
+DATA constants<>+5232(SB)/8, $0x3ecc42293ecc4229
+DATA constants<>+5240(SB)/8, $0x3ecc42293ecc4229
+DATA constants<>+5248(SB)/8, $0x3f4000003f400000
+DATA constants<>+5256(SB)/8, $0x3f4000003f400000
+DATA constants<>+5264(SB)/8, $0x3f4000003f400000
+DATA constants<>+5272(SB)/8, $0x3f4000003f400000
+DATA constants<>+5280(SB)/8, $0x407ccccd407ccccd
+DATA constants<>+5288(SB)/8, $0x407ccccd407ccccd
+DATA constants<>+5296(SB)/8, $0x407ccccd407ccccd
+DATA constants<>+5304(SB)/8, $0x407ccccd407ccccd
+DATA constants<>+5312(SB)/8, $0x38a3b8ff38a3b8ff
+DATA constants<>+5320(SB)/8, $0x38a3b8ff38a3b8ff
+DATA constants<>+5328(SB)/8, $0x38a3b8ff38a3b8ff
+DATA constants<>+5336(SB)/8, $0x38a3b8ff38a3b8ff
+DATA constants<>+5344(SB)/8, $0xba51a8afba51a8af
+DATA constants<>+5352(SB)/8, $0xba51a8afba51a8af
+DATA constants<>+5360(SB)/8, $0xba51a8afba51a8af
+DATA constants<>+5368(SB)/8, $0xba51a8afba51a8af
+DATA constants<>+5376(SB)/8, $0x3ba9f9123ba9f912
+DATA constants<>+5384(SB)/8, $0x3ba9f9123ba9f912
+DATA constants<>+5392(SB)/8, $0x3ba9f9123ba9f912
+DATA constants<>+5400(SB)/8, $0x3ba9f9123ba9f912
+DATA constants<>+5408(SB)/8, $0xbcdbfb8dbcdbfb8d
+DATA constants<>+5416(SB)/8, $0xbcdbfb8dbcdbfb8d
+DATA constants<>+5424(SB)/8, $0xbcdbfb8dbcdbfb8d
+DATA constants<>+5432(SB)/8, $0xbcdbfb8dbcdbfb8d
+DATA constants<>+5440(SB)/8, $0x3de716733de71673
+DATA constants<>+5448(SB)/8, $0x3de716733de71673
+DATA constants<>+5456(SB)/8, $0x3de716733de71673
+DATA constants<>+5464(SB)/8, $0x3de716733de71673
+DATA constants<>+5472(SB)/8, $0xbec0939fbec0939f
+DATA constants<>+5480(SB)/8, $0xbec0939fbec0939f
+DATA constants<>+5488(SB)/8, $0xbec0939fbec0939f
+DATA constants<>+5496(SB)/8, $0xbec0939fbec0939f
+DATA constants<>+5504(SB)/8, $0x3e0375d43e0375d4
+DATA constants<>+5512(SB)/8, $0x3e0375d43e0375d4
+DATA constants<>+5520(SB)/8, $0x3e0375d43e0375d4
+DATA constants<>+5528(SB)/8, $0x3e0375d43e0375d4
+DATA constants<>+5536(SB)/8, $0x4018000040180000
+DATA constants<>+5544(SB)/8, $0x4018000040180000
+DATA constants<>+5552(SB)/8, $0x4018000040180000
+DATA constants<>+5560(SB)/8, $0x4018000040180000
+DATA constants<>+5568(SB)/8, $0x3810da863810da86
+DATA constants<>+5576(SB)/8, $0x3810da863810da86
+DATA constants<>+5584(SB)/8, $0x3810da863810da86
+DATA constants<>+5592(SB)/8, $0x3810da863810da86
+DATA constants<>+5600(SB)/8, $0xb715c120b715c120
+DATA constants<>+5608(SB)/8, $0xb715c120b715c120
+DATA constants<>+5616(SB)/8, $0xb715c120b715c120
+DATA constants<>+5624(SB)/8, $0xb715c120b715c120
+DATA constants<>+5632(SB)/8, $0x37bc469537bc4695
+DATA constants<>+5640(SB)/8, $0x37bc469537bc4695
+DATA constants<>+5648(SB)/8, $0x37bc469537bc4695
+DATA constants<>+5656(SB)/8, $0x37bc469537bc4695
+DATA constants<>+5664(SB)/8, $0xb9aec45cb9aec45c
+DATA constants<>+5672(SB)/8, $0xb9aec45cb9aec45c
+DATA constants<>+5680(SB)/8, $0xb9aec45cb9aec45c
+DATA constants<>+5688(SB)/8, $0xb9aec45cb9aec45c
+DATA constants<>+5696(SB)/8, $0x3a274d8f3a274d8f
+DATA constants<>+5704(SB)/8, $0x3a274d8f3a274d8f
+DATA constants<>+5712(SB)/8, $0x3a274d8f3a274d8f
+DATA constants<>+5720(SB)/8, $0x3a274d8f3a274d8f
+DATA constants<>+5728(SB)/8, $0x38eca05338eca053
+DATA constants<>+5736(SB)/8, $0x38eca05338eca053
+DATA constants<>+5744(SB)/8, $0x38eca05338eca053
+DATA constants<>+5752(SB)/8, $0x38eca05338eca053
+DATA constants<>+5760(SB)/8, $0xbb4e2570bb4e2570
+DATA constants<>+5768(SB)/8, $0xbb4e2570bb4e2570
+DATA constants<>+5776(SB)/8, $0xbb4e2570bb4e2570
+DATA constants<>+5784(SB)/8, $0xbb4e2570bb4e2570
+DATA constants<>+5792(SB)/8, $0x3c090c943c090c94
+DATA constants<>+5800(SB)/8, $0x3c090c943c090c94
+DATA constants<>+5808(SB)/8, $0x3c090c943c090c94
+DATA constants<>+5816(SB)/8, $0x3c090c943c090c94
+DATA constants<>+5824(SB)/8, $0xbc56ff1bbc56ff1b
+DATA constants<>+5832(SB)/8, $0xbc56ff1bbc56ff1b
+DATA constants<>+5840(SB)/8, $0xbc56ff1bbc56ff1b
+DATA constants<>+5848(SB)/8, $0xbc56ff1bbc56ff1b
+DATA constants<>+5856(SB)/8, $0x3c60edd33c60edd3
+DATA constants<>+5864(SB)/8, $0x3c60edd33c60edd3
+DATA constants<>+5872(SB)/8, $0x3c60edd33c60edd3
+DATA constants<>+5880(SB)/8, $0x3c60edd33c60edd3
+DATA constants<>+5888(SB)/8, $0xbc1bec6bbc1bec6b
+DATA constants<>+5896(SB)/8, $0xbc1bec6bbc1bec6b
+DATA constants<>+5904(SB)/8, $0xbc1bec6bbc1bec6b
+DATA constants<>+5912(SB)/8, $0xbc1bec6bbc1bec6b
+DATA constants<>+5920(SB)/8, $0x3b8349ea3b8349ea
+DATA constants<>+5928(SB)/8, $0x3b8349ea3b8349ea
+DATA constants<>+5936(SB)/8, $0x3b8349ea3b8349ea
+DATA constants<>+5944(SB)/8, $0x3b8349ea3b8349ea
+DATA constants<>+5952(SB)/8, $0x3f7fccb13f7fccb1
+DATA constants<>+5960(SB)/8, $0x3f7fccb13f7fccb1
+DATA constants<>+5968(SB)/8, $0x3f7fccb13f7fccb1
+DATA constants<>+5976(SB)/8, $0x3f7fccb13f7fccb1
+DATA constants<>+5984(SB)/8, $0x41a0000041a00000
+DATA constants<>+5992(SB)/8, $0x41a0000041a00000
+DATA constants<>+6000(SB)/8, $0x41a0000041a00000
+DATA constants<>+6008(SB)/8, $0x41a0000041a00000
+DATA constants<>+6016(SB)/8, $0x3ca48be73ca48be7
+DATA constants<>+6024(SB)/8, $0x3ca48be73ca48be7
+DATA constants<>+6032(SB)/8, $0x3ca48be73ca48be7
+DATA constants<>+6040(SB)/8, $0x3ca48be73ca48be7
+DATA constants<>+6048(SB)/8, $0xbb57a4e7bb57a4e7
+DATA constants<>+6056(SB)/8, $0xbb57a4e7bb57a4e7
+DATA constants<>+6064(SB)/8, $0xbb57a4e7bb57a4e7
+DATA constants<>+6072(SB)/8, $0xbb57a4e7bb57a4e7
+DATA constants<>+6080(SB)/8, $0xbd6b5846bd6b5846
+DATA constants<>+6088(SB)/8, $0xbd6b5846bd6b5846
+DATA constants<>+6096(SB)/8, $0xbd6b5846bd6b5846
+DATA constants<>+6104(SB)/8, $0xbd6b5846bd6b5846
+DATA constants<>+6112(SB)/8, $0x3dda57043dda5704
+DATA constants<>+6120(SB)/8, $0x3dda57043dda5704
+DATA constants<>+6128(SB)/8, $0x3dda57043dda5704
+DATA constants<>+6136(SB)/8, $0x3dda57043dda5704
+DATA constants<>+6144(SB)/8, $0xbe1d21afbe1d21af
+DATA constants<>+6152(SB)/8, $0xbe1d21afbe1d21af
+DATA constants<>+6160(SB)/8, $0xbe1d21afbe1d21af
+DATA constants<>+6168(SB)/8, $0xbe1d21afbe1d21af
+DATA constants<>+6176(SB)/8, $0x3e49a5aa3e49a5aa
+DATA constants<>+6184(SB)/8, $0x3e49a5aa3e49a5aa
+DATA constants<>+6192(SB)/8, $0x3e49a5aa3e49a5aa
+DATA constants<>+6200(SB)/8, $0x3e49a5aa3e49a5aa
+DATA constants<>+6208(SB)/8, $0xbe7f91f3be7f91f3
+DATA constants<>+6216(SB)/8, $0xbe7f91f3be7f91f3
+DATA constants<>+6224(SB)/8, $0xbe7f91f3be7f91f3
+DATA constants<>+6232(SB)/8, $0xbe7f91f3be7f91f3
+DATA constants<>+6240(SB)/8, $0x3eaaa6e83eaaa6e8
+DATA constants<>+6248(SB)/8, $0x3eaaa6e83eaaa6e8
+DATA constants<>+6256(SB)/8, $0x3eaaa6e83eaaa6e8
+DATA constants<>+6264(SB)/8, $0x3eaaa6e83eaaa6e8
+DATA constants<>+6272(SB)/8, $0xbeffffe9beffffe9
+DATA constants<>+6280(SB)/8, $0xbeffffe9beffffe9
+DATA constants<>+6288(SB)/8, $0xbeffffe9beffffe9
+DATA constants<>+6296(SB)/8, $0xbeffffe9beffffe9
+DATA constants<>+6304(SB)/8, $0x3fe109663fe10966
+DATA constants<>+6312(SB)/8, $0x3fe109663fe10966
+DATA constants<>+6320(SB)/8, $0x3fe109663fe10966
+DATA constants<>+6328(SB)/8, $0x3fe109663fe10966
+DATA constants<>+6336(SB)/8, $0x3f867d5f3f867d5f
+DATA constants<>+6344(SB)/8, $0x3f867d5f3f867d5f
+DATA constants<>+6352(SB)/8, $0x3f867d5f3f867d5f
+DATA constants<>+6360(SB)/8, $0x3f867d5f3f867d5f
+DATA constants<>+6368(SB)/8, $0x4320000043200000
+DATA constants<>+6376(SB)/8, $0x4320000043200000
+DATA constants<>+6384(SB)/8, $0x4320000043200000
+DATA constants<>+6392(SB)/8, $0x4320000043200000
+DATA constants<>+6400(SB)/8, $0xc3200000c3200000
+DATA constants<>+6408(SB)/8, $0xc3200000c3200000
+DATA constants<>+6416(SB)/8, $0xc3200000c3200000
+DATA constants<>+6424(SB)/8, $0xc3200000c3200000
+DATA constants<>+6432(SB)/8, $0x3eaaaaab3eaaaaab
+DATA constants<>+6440(SB)/8, $0x3eaaaaab3eaaaaab
+DATA constants<>+6448(SB)/8, $0x3eaaaaab3eaaaaab
+DATA constants<>+6456(SB)/8, $0x3eaaaaab3eaaaaab
 DATA constants<>+6464(SB)/8, $0x4580000045800000
 DATA constants<>+6472(SB)/8, $0x4580000045800000
 DATA constants<>+6480(SB)/8, $0x4580000045800000

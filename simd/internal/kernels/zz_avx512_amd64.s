@@ -2864,21 +2864,26 @@ streamLoop:
 	JMP        single
 
 // func clipAVX512(y *float32, x *float32, n int, low float32, high float32)
-// Requires: AVX, AVX512F, BMI2, MMX+
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
 TEXT ·clipAVX512(SB), NOSPLIT, $0-32
-	MOVQ         y+0(FP), DI
-	MOVQ         x+8(FP), SI
-	MOVQ         n+16(FP), CX
-	XORL         AX, AX
-	VBROADCASTSS low+24(FP), Z31
-	VBROADCASTSS high+28(FP), Z30
-	CMPQ         CX, $0x00000100
-	JLT          loops
-	MOVQ         DI, R8
-	NEGQ         R8
-	SHRQ         $0x02, R8
-	ANDQ         $0x0f, R8
-	JNE          masked
+	MOVQ           y+0(FP), DI
+	MOVQ           x+8(FP), SI
+	MOVQ           n+16(FP), CX
+	XORL           AX, AX
+	VBROADCASTSS   low+24(FP), Z31
+	VBROADCASTSS   high+28(FP), Z30
+	VCMPPS         $0x04, Z31, Z31, K1
+	VCMPPS         $0x04, Z30, Z30, K2
+	KORW           K2, K1, K1
+	VPXORD         Z0, Z0, Z0
+	VBLENDMPS.BCST constants<>+20(SB), Z0, K1, Z29
+	CMPQ           CX, $0x00000100
+	JLT            loops
+	MOVQ           DI, R8
+	NEGQ           R8
+	SHRQ           $0x02, R8
+	ANDQ           $0x0f, R8
+	JNE            masked
 
 peeled:
 	CMPQ CX, $0x00080000
@@ -2895,22 +2900,18 @@ mainLoop:
 	VMOVUPS 64(SI)(AX*4), Z1
 	VMOVUPS 128(SI)(AX*4), Z2
 	VMOVUPS 192(SI)(AX*4), Z3
-	VCMPPS  $0x07, Z0, Z0, K1
-	VCMPPS  $0x07, Z1, Z1, K2
-	VCMPPS  $0x07, Z2, Z2, K3
-	VCMPPS  $0x07, Z3, Z3, K4
-	VMAXPS  Z31, Z0, K1, Z0
-	VMAXPS  Z31, Z1, K2, Z1
-	VMAXPS  Z31, Z2, K3, Z2
-	VMAXPS  Z31, Z3, K4, Z3
-	VCMPPS  $0x07, Z0, Z0, K1
-	VCMPPS  $0x07, Z1, Z1, K2
-	VCMPPS  $0x07, Z2, Z2, K3
-	VCMPPS  $0x07, Z3, Z3, K4
-	VMINPS  Z30, Z0, K1, Z0
-	VMINPS  Z30, Z1, K2, Z1
-	VMINPS  Z30, Z2, K3, Z2
-	VMINPS  Z30, Z3, K4, Z3
+	VMAXPS  Z0, Z31, Z0
+	VMAXPS  Z1, Z31, Z1
+	VMAXPS  Z2, Z31, Z2
+	VMAXPS  Z3, Z31, Z3
+	VMINPS  Z0, Z30, Z0
+	VMINPS  Z1, Z30, Z1
+	VMINPS  Z2, Z30, Z2
+	VMINPS  Z3, Z30, Z3
+	VORPS   Z29, Z0, Z0
+	VORPS   Z29, Z1, Z1
+	VORPS   Z29, Z2, Z2
+	VORPS   Z29, Z3, Z3
 	VMOVUPS Z0, (DI)(AX*4)
 	VMOVUPS Z1, 64(DI)(AX*4)
 	VMOVUPS Z2, 128(DI)(AX*4)
@@ -2927,10 +2928,9 @@ single:
 
 singleLoop:
 	VMOVUPS (SI)(AX*4), Z0
-	VCMPPS  $0x07, Z0, Z0, K1
-	VMAXPS  Z31, Z0, K1, Z0
-	VCMPPS  $0x07, Z0, Z0, K1
-	VMINPS  Z30, Z0, K1, Z0
+	VMAXPS  Z0, Z31, Z0
+	VMINPS  Z0, Z30, Z0
+	VORPS   Z29, Z0, Z0
 	VMOVUPS Z0, (DI)(AX*4)
 	ADDQ    $0x10, AX
 	CMPQ    AX, R8
@@ -2946,10 +2946,9 @@ masked:
 	BZHIL     R8, R9, R9
 	KMOVW     R9, K7
 	VMOVUPS.Z (SI)(AX*4), K7, Z0
-	VCMPPS    $0x07, Z0, Z0, K1
-	VMAXPS    Z31, Z0, K1, Z0
-	VCMPPS    $0x07, Z0, Z0, K1
-	VMINPS    Z30, Z0, K1, Z0
+	VMAXPS    Z0, Z31, Z0
+	VMINPS    Z0, Z30, Z0
+	VORPS     Z29, Z0, Z0
 	VMOVUPS   Z0, K7, (DI)(AX*4)
 	ADDQ      R8, AX
 	CMPQ      AX, CX
@@ -2979,22 +2978,18 @@ streamLoop:
 	VMOVUPS    128(SI)(AX*4), Z2
 	PREFETCHT1 2240(SI)(AX*4)
 	VMOVUPS    192(SI)(AX*4), Z3
-	VCMPPS     $0x07, Z0, Z0, K1
-	VCMPPS     $0x07, Z1, Z1, K2
-	VCMPPS     $0x07, Z2, Z2, K3
-	VCMPPS     $0x07, Z3, Z3, K4
-	VMAXPS     Z31, Z0, K1, Z0
-	VMAXPS     Z31, Z1, K2, Z1
-	VMAXPS     Z31, Z2, K3, Z2
-	VMAXPS     Z31, Z3, K4, Z3
-	VCMPPS     $0x07, Z0, Z0, K1
-	VCMPPS     $0x07, Z1, Z1, K2
-	VCMPPS     $0x07, Z2, Z2, K3
-	VCMPPS     $0x07, Z3, Z3, K4
-	VMINPS     Z30, Z0, K1, Z0
-	VMINPS     Z30, Z1, K2, Z1
-	VMINPS     Z30, Z2, K3, Z2
-	VMINPS     Z30, Z3, K4, Z3
+	VMAXPS     Z0, Z31, Z0
+	VMAXPS     Z1, Z31, Z1
+	VMAXPS     Z2, Z31, Z2
+	VMAXPS     Z3, Z31, Z3
+	VMINPS     Z0, Z30, Z0
+	VMINPS     Z1, Z30, Z1
+	VMINPS     Z2, Z30, Z2
+	VMINPS     Z3, Z30, Z3
+	VORPS      Z29, Z0, Z0
+	VORPS      Z29, Z1, Z1
+	VORPS      Z29, Z2, Z2
+	VORPS      Z29, Z3, Z3
 	VMOVNTPS   Z0, (DI)(AX*4)
 	VMOVNTPS   Z1, 64(DI)(AX*4)
 	VMOVNTPS   Z2, 128(DI)(AX*4)
@@ -3276,10 +3271,10 @@ loops:
 	CMPQ         AX, R8
 	JGT          single
 	VPXORD       Z31, Z31, Z31
-	VBROADCASTSS constants<>+20(SB), Z30
-	VBROADCASTSS constants<>+24(SB), Z29
-	VBROADCASTSS constants<>+28(SB), Z28
-	VBROADCASTSS constants<>+32(SB), Z27
+	VBROADCASTSS constants<>+24(SB), Z30
+	VBROADCASTSS constants<>+28(SB), Z29
+	VBROADCASTSS constants<>+32(SB), Z28
+	VBROADCASTSS constants<>+36(SB), Z27
 	PCALIGN      $0x20
 
 mainLoop:
@@ -3327,14 +3322,14 @@ single:
 
 singleLoop:
 	VMOVUPS      (SI)(AX*4), Z0
-	VADDPS.BCST  constants<>+28(SB), Z0, Z1
+	VADDPS.BCST  constants<>+32(SB), Z0, Z1
 	VPXORD       Z2, Z2, Z2
 	VMAXPS       Z1, Z2, Z1
-	VBROADCASTSS constants<>+20(SB), Z2
-	VMINPS       Z1, Z2, Z1
 	VBROADCASTSS constants<>+24(SB), Z2
+	VMINPS       Z1, Z2, Z1
+	VBROADCASTSS constants<>+28(SB), Z2
 	VMAXPS       Z0, Z2, Z0
-	VMULPS.BCST  constants<>+32(SB), Z1, Z1
+	VMULPS.BCST  constants<>+36(SB), Z1, Z1
 	VMULPS       Z1, Z0, Z0
 	VMOVUPS      Z0, (DI)(AX*4)
 	ADDQ         $0x10, AX
@@ -3351,14 +3346,14 @@ masked:
 	BZHIL        R8, R9, R9
 	KMOVW        R9, K7
 	VMOVUPS.Z    (SI)(AX*4), K7, Z0
-	VADDPS.BCST  constants<>+28(SB), Z0, Z1
+	VADDPS.BCST  constants<>+32(SB), Z0, Z1
 	VPXORD       Z2, Z2, Z2
 	VMAXPS       Z1, Z2, Z1
-	VBROADCASTSS constants<>+20(SB), Z2
-	VMINPS       Z1, Z2, Z1
 	VBROADCASTSS constants<>+24(SB), Z2
+	VMINPS       Z1, Z2, Z1
+	VBROADCASTSS constants<>+28(SB), Z2
 	VMAXPS       Z0, Z2, Z0
-	VMULPS.BCST  constants<>+32(SB), Z1, Z1
+	VMULPS.BCST  constants<>+36(SB), Z1, Z1
 	VMULPS       Z1, Z0, Z0
 	VMOVUPS      Z0, K7, (DI)(AX*4)
 	ADDQ         R8, AX
@@ -3379,10 +3374,10 @@ stream:
 	CMPQ         AX, R8
 	JGT          loops
 	VPXORD       Z31, Z31, Z31
-	VBROADCASTSS constants<>+20(SB), Z30
-	VBROADCASTSS constants<>+24(SB), Z29
-	VBROADCASTSS constants<>+28(SB), Z28
-	VBROADCASTSS constants<>+32(SB), Z27
+	VBROADCASTSS constants<>+24(SB), Z30
+	VBROADCASTSS constants<>+28(SB), Z29
+	VBROADCASTSS constants<>+32(SB), Z28
+	VBROADCASTSS constants<>+36(SB), Z27
 	PCALIGN      $0x20
 
 streamLoop:
@@ -3438,18 +3433,18 @@ TEXT ·expAVX512(SB), NOSPLIT, $0-24
 	LEAQ         -32(CX), R8
 	CMPQ         AX, R8
 	JGT          single
-	VBROADCASTSS constants<>+36(SB), Z31
-	VBROADCASTSS constants<>+40(SB), Z30
-	VBROADCASTSS constants<>+44(SB), Z29
-	VBROADCASTSS constants<>+48(SB), Z28
-	VBROADCASTSS constants<>+52(SB), Z27
-	VBROADCASTSS constants<>+56(SB), Z26
-	VBROADCASTSS constants<>+60(SB), Z25
-	VBROADCASTSS constants<>+64(SB), Z24
-	VBROADCASTSS constants<>+68(SB), Z23
-	VBROADCASTSS constants<>+72(SB), Z22
-	VBROADCASTSS constants<>+76(SB), Z21
-	VBROADCASTSS constants<>+80(SB), Z20
+	VBROADCASTSS constants<>+40(SB), Z31
+	VBROADCASTSS constants<>+44(SB), Z30
+	VBROADCASTSS constants<>+48(SB), Z29
+	VBROADCASTSS constants<>+52(SB), Z28
+	VBROADCASTSS constants<>+56(SB), Z27
+	VBROADCASTSS constants<>+60(SB), Z26
+	VBROADCASTSS constants<>+64(SB), Z25
+	VBROADCASTSS constants<>+68(SB), Z24
+	VBROADCASTSS constants<>+72(SB), Z23
+	VBROADCASTSS constants<>+76(SB), Z22
+	VBROADCASTSS constants<>+80(SB), Z21
+	VBROADCASTSS constants<>+84(SB), Z20
 	PCALIGN      $0x20
 
 mainLoop:
@@ -3505,22 +3500,22 @@ single:
 
 singleLoop:
 	VMOVUPS           (SI)(AX*4), Z0
-	VBROADCASTSS      constants<>+36(SB), Z1
-	VMINPS            Z0, Z1, Z0
 	VBROADCASTSS      constants<>+40(SB), Z1
-	VMAXPS            Z0, Z1, Z0
+	VMINPS            Z0, Z1, Z0
 	VBROADCASTSS      constants<>+44(SB), Z1
-	VFMADD231PS.BCST  constants<>+48(SB), Z0, Z1
-	VSUBPS.BCST       constants<>+44(SB), Z1, Z2
-	VFNMADD231PS.BCST constants<>+52(SB), Z2, Z0
+	VMAXPS            Z0, Z1, Z0
+	VBROADCASTSS      constants<>+48(SB), Z1
+	VFMADD231PS.BCST  constants<>+52(SB), Z0, Z1
+	VSUBPS.BCST       constants<>+48(SB), Z1, Z2
 	VFNMADD231PS.BCST constants<>+56(SB), Z2, Z0
+	VFNMADD231PS.BCST constants<>+60(SB), Z2, Z0
 	VMULPS            Z0, Z0, Z2
-	VBROADCASTSS      constants<>+64(SB), Z3
-	VFMADD231PS.BCST  constants<>+60(SB), Z0, Z3
-	VFMADD213PS.BCST  constants<>+68(SB), Z0, Z3
+	VBROADCASTSS      constants<>+68(SB), Z3
+	VFMADD231PS.BCST  constants<>+64(SB), Z0, Z3
 	VFMADD213PS.BCST  constants<>+72(SB), Z0, Z3
 	VFMADD213PS.BCST  constants<>+76(SB), Z0, Z3
 	VFMADD213PS.BCST  constants<>+80(SB), Z0, Z3
+	VFMADD213PS.BCST  constants<>+84(SB), Z0, Z3
 	VFMADD231PS       Z3, Z2, Z0
 	VPSLLD            $0x17, Z1, Z1
 	VFMADD213PS       Z1, Z1, Z0
@@ -3538,22 +3533,22 @@ tail:
 	BZHIL             R8, R9, R9
 	KMOVW             R9, K7
 	VMOVUPS.Z         (SI)(AX*4), K7, Z0
-	VBROADCASTSS      constants<>+36(SB), Z1
-	VMINPS            Z0, Z1, Z0
 	VBROADCASTSS      constants<>+40(SB), Z1
-	VMAXPS            Z0, Z1, Z0
+	VMINPS            Z0, Z1, Z0
 	VBROADCASTSS      constants<>+44(SB), Z1
-	VFMADD231PS.BCST  constants<>+48(SB), Z0, Z1
-	VSUBPS.BCST       constants<>+44(SB), Z1, Z2
-	VFNMADD231PS.BCST constants<>+52(SB), Z2, Z0
+	VMAXPS            Z0, Z1, Z0
+	VBROADCASTSS      constants<>+48(SB), Z1
+	VFMADD231PS.BCST  constants<>+52(SB), Z0, Z1
+	VSUBPS.BCST       constants<>+48(SB), Z1, Z2
 	VFNMADD231PS.BCST constants<>+56(SB), Z2, Z0
+	VFNMADD231PS.BCST constants<>+60(SB), Z2, Z0
 	VMULPS            Z0, Z0, Z2
-	VBROADCASTSS      constants<>+64(SB), Z3
-	VFMADD231PS.BCST  constants<>+60(SB), Z0, Z3
-	VFMADD213PS.BCST  constants<>+68(SB), Z0, Z3
+	VBROADCASTSS      constants<>+68(SB), Z3
+	VFMADD231PS.BCST  constants<>+64(SB), Z0, Z3
 	VFMADD213PS.BCST  constants<>+72(SB), Z0, Z3
 	VFMADD213PS.BCST  constants<>+76(SB), Z0, Z3
 	VFMADD213PS.BCST  constants<>+80(SB), Z0, Z3
+	VFMADD213PS.BCST  constants<>+84(SB), Z0, Z3
 	VFMADD231PS       Z3, Z2, Z0
 	VPSLLD            $0x17, Z1, Z1
 	VFMADD213PS       Z1, Z1, Z0
@@ -3576,18 +3571,18 @@ TEXT ·expSubAVX512(SB), NOSPLIT, $0-36
 	LEAQ         -32(CX), R8
 	CMPQ         AX, R8
 	JGT          single
-	VBROADCASTSS constants<>+36(SB), Z28
-	VBROADCASTSS constants<>+40(SB), Z27
-	VBROADCASTSS constants<>+44(SB), Z26
-	VBROADCASTSS constants<>+48(SB), Z25
-	VBROADCASTSS constants<>+52(SB), Z24
-	VBROADCASTSS constants<>+56(SB), Z23
-	VBROADCASTSS constants<>+60(SB), Z22
-	VBROADCASTSS constants<>+64(SB), Z21
-	VBROADCASTSS constants<>+68(SB), Z20
-	VBROADCASTSS constants<>+72(SB), Z19
-	VBROADCASTSS constants<>+76(SB), Z18
-	VBROADCASTSS constants<>+80(SB), Z17
+	VBROADCASTSS constants<>+40(SB), Z28
+	VBROADCASTSS constants<>+44(SB), Z27
+	VBROADCASTSS constants<>+48(SB), Z26
+	VBROADCASTSS constants<>+52(SB), Z25
+	VBROADCASTSS constants<>+56(SB), Z24
+	VBROADCASTSS constants<>+60(SB), Z23
+	VBROADCASTSS constants<>+64(SB), Z22
+	VBROADCASTSS constants<>+68(SB), Z21
+	VBROADCASTSS constants<>+72(SB), Z20
+	VBROADCASTSS constants<>+76(SB), Z19
+	VBROADCASTSS constants<>+80(SB), Z18
+	VBROADCASTSS constants<>+84(SB), Z17
 	VPXORD       Z30, Z30, Z30
 	PCALIGN      $0x20
 
@@ -3650,22 +3645,22 @@ single:
 singleLoop:
 	VMOVUPS           (SI)(AX*4), Z0
 	VSUBPS            Z29, Z0, Z0
-	VBROADCASTSS      constants<>+36(SB), Z1
-	VMINPS            Z0, Z1, Z0
 	VBROADCASTSS      constants<>+40(SB), Z1
-	VMAXPS            Z0, Z1, Z0
+	VMINPS            Z0, Z1, Z0
 	VBROADCASTSS      constants<>+44(SB), Z1
-	VFMADD231PS.BCST  constants<>+48(SB), Z0, Z1
-	VSUBPS.BCST       constants<>+44(SB), Z1, Z2
-	VFNMADD231PS.BCST constants<>+52(SB), Z2, Z0
+	VMAXPS            Z0, Z1, Z0
+	VBROADCASTSS      constants<>+48(SB), Z1
+	VFMADD231PS.BCST  constants<>+52(SB), Z0, Z1
+	VSUBPS.BCST       constants<>+48(SB), Z1, Z2
 	VFNMADD231PS.BCST constants<>+56(SB), Z2, Z0
+	VFNMADD231PS.BCST constants<>+60(SB), Z2, Z0
 	VMULPS            Z0, Z0, Z2
-	VBROADCASTSS      constants<>+64(SB), Z3
-	VFMADD231PS.BCST  constants<>+60(SB), Z0, Z3
-	VFMADD213PS.BCST  constants<>+68(SB), Z0, Z3
+	VBROADCASTSS      constants<>+68(SB), Z3
+	VFMADD231PS.BCST  constants<>+64(SB), Z0, Z3
 	VFMADD213PS.BCST  constants<>+72(SB), Z0, Z3
 	VFMADD213PS.BCST  constants<>+76(SB), Z0, Z3
 	VFMADD213PS.BCST  constants<>+80(SB), Z0, Z3
+	VFMADD213PS.BCST  constants<>+84(SB), Z0, Z3
 	VFMADD231PS       Z3, Z2, Z0
 	VPSLLD            $0x17, Z1, Z1
 	VFMADD213PS       Z1, Z1, Z0
@@ -3685,22 +3680,22 @@ tail:
 	KMOVW             R9, K7
 	VMOVUPS.Z         (SI)(AX*4), K7, Z0
 	VSUBPS            Z29, Z0, Z0
-	VBROADCASTSS      constants<>+36(SB), Z1
-	VMINPS            Z0, Z1, Z0
 	VBROADCASTSS      constants<>+40(SB), Z1
-	VMAXPS            Z0, Z1, Z0
+	VMINPS            Z0, Z1, Z0
 	VBROADCASTSS      constants<>+44(SB), Z1
-	VFMADD231PS.BCST  constants<>+48(SB), Z0, Z1
-	VSUBPS.BCST       constants<>+44(SB), Z1, Z2
-	VFNMADD231PS.BCST constants<>+52(SB), Z2, Z0
+	VMAXPS            Z0, Z1, Z0
+	VBROADCASTSS      constants<>+48(SB), Z1
+	VFMADD231PS.BCST  constants<>+52(SB), Z0, Z1
+	VSUBPS.BCST       constants<>+48(SB), Z1, Z2
 	VFNMADD231PS.BCST constants<>+56(SB), Z2, Z0
+	VFNMADD231PS.BCST constants<>+60(SB), Z2, Z0
 	VMULPS            Z0, Z0, Z2
-	VBROADCASTSS      constants<>+64(SB), Z3
-	VFMADD231PS.BCST  constants<>+60(SB), Z0, Z3
-	VFMADD213PS.BCST  constants<>+68(SB), Z0, Z3
+	VBROADCASTSS      constants<>+68(SB), Z3
+	VFMADD231PS.BCST  constants<>+64(SB), Z0, Z3
 	VFMADD213PS.BCST  constants<>+72(SB), Z0, Z3
 	VFMADD213PS.BCST  constants<>+76(SB), Z0, Z3
 	VFMADD213PS.BCST  constants<>+80(SB), Z0, Z3
+	VFMADD213PS.BCST  constants<>+84(SB), Z0, Z3
 	VFMADD231PS       Z3, Z2, Z0
 	VPSLLD            $0x17, Z1, Z1
 	VFMADD213PS       Z1, Z1, Z0
@@ -3734,17 +3729,17 @@ TEXT ·sumExpSubAVX512(SB), NOSPLIT, $0-28
 	LEAQ         -64(CX), R8
 	CMPQ         AX, R8
 	JGT          single
-	VBROADCASTSS constants<>+36(SB), Z26
-	VBROADCASTSS constants<>+40(SB), Z25
-	VBROADCASTSS constants<>+44(SB), Z24
-	VBROADCASTSS constants<>+48(SB), Z23
-	VBROADCASTSS constants<>+52(SB), Z22
-	VBROADCASTSS constants<>+56(SB), Z21
-	VBROADCASTSS constants<>+60(SB), Z20
-	VBROADCASTSS constants<>+64(SB), Z19
-	VBROADCASTSS constants<>+68(SB), Z18
-	VBROADCASTSS constants<>+72(SB), Z17
-	VBROADCASTSS constants<>+76(SB), Z16
+	VBROADCASTSS constants<>+40(SB), Z26
+	VBROADCASTSS constants<>+44(SB), Z25
+	VBROADCASTSS constants<>+48(SB), Z24
+	VBROADCASTSS constants<>+52(SB), Z23
+	VBROADCASTSS constants<>+56(SB), Z22
+	VBROADCASTSS constants<>+60(SB), Z21
+	VBROADCASTSS constants<>+64(SB), Z20
+	VBROADCASTSS constants<>+68(SB), Z19
+	VBROADCASTSS constants<>+72(SB), Z18
+	VBROADCASTSS constants<>+76(SB), Z17
+	VBROADCASTSS constants<>+80(SB), Z16
 	VPXORD       Z30, Z30, Z30
 	VPXORD       Z29, Z29, Z29
 	VPXORD       Z28, Z28, Z28
@@ -3811,10 +3806,10 @@ mainLoop:
 	VFMADD213PS      Z16, Z1, Z13
 	VFMADD213PS      Z16, Z2, Z14
 	VFMADD213PS      Z16, Z3, Z15
-	VFMADD213PS.BCST constants<>+80(SB), Z0, Z12
-	VFMADD213PS.BCST constants<>+80(SB), Z1, Z13
-	VFMADD213PS.BCST constants<>+80(SB), Z2, Z14
-	VFMADD213PS.BCST constants<>+80(SB), Z3, Z15
+	VFMADD213PS.BCST constants<>+84(SB), Z0, Z12
+	VFMADD213PS.BCST constants<>+84(SB), Z1, Z13
+	VFMADD213PS.BCST constants<>+84(SB), Z2, Z14
+	VFMADD213PS.BCST constants<>+84(SB), Z3, Z15
 	VFMADD231PS      Z12, Z8, Z0
 	VFMADD231PS      Z13, Z9, Z1
 	VFMADD231PS      Z14, Z10, Z2
@@ -3851,22 +3846,22 @@ single:
 singleLoop:
 	VMOVUPS           (SI)(AX*4), Z0
 	VSUBPS            Z27, Z0, Z0
-	VBROADCASTSS      constants<>+36(SB), Z1
-	VMINPS            Z0, Z1, Z0
 	VBROADCASTSS      constants<>+40(SB), Z1
-	VMAXPS            Z0, Z1, Z0
+	VMINPS            Z0, Z1, Z0
 	VBROADCASTSS      constants<>+44(SB), Z1
-	VFMADD231PS.BCST  constants<>+48(SB), Z0, Z1
-	VSUBPS.BCST       constants<>+44(SB), Z1, Z2
-	VFNMADD231PS.BCST constants<>+52(SB), Z2, Z0
+	VMAXPS            Z0, Z1, Z0
+	VBROADCASTSS      constants<>+48(SB), Z1
+	VFMADD231PS.BCST  constants<>+52(SB), Z0, Z1
+	VSUBPS.BCST       constants<>+48(SB), Z1, Z2
 	VFNMADD231PS.BCST constants<>+56(SB), Z2, Z0
+	VFNMADD231PS.BCST constants<>+60(SB), Z2, Z0
 	VMULPS            Z0, Z0, Z2
-	VBROADCASTSS      constants<>+64(SB), Z3
-	VFMADD231PS.BCST  constants<>+60(SB), Z0, Z3
-	VFMADD213PS.BCST  constants<>+68(SB), Z0, Z3
+	VBROADCASTSS      constants<>+68(SB), Z3
+	VFMADD231PS.BCST  constants<>+64(SB), Z0, Z3
 	VFMADD213PS.BCST  constants<>+72(SB), Z0, Z3
 	VFMADD213PS.BCST  constants<>+76(SB), Z0, Z3
 	VFMADD213PS.BCST  constants<>+80(SB), Z0, Z3
+	VFMADD213PS.BCST  constants<>+84(SB), Z0, Z3
 	VFMADD231PS       Z3, Z2, Z0
 	VPSLLD            $0x17, Z1, Z1
 	VFMADD213PS       Z1, Z1, Z0
@@ -3885,22 +3880,22 @@ tail:
 	KMOVW             R9, K7
 	VMOVUPS.Z         (SI)(AX*4), K7, Z0
 	VSUBPS            Z27, Z0, Z0
-	VBROADCASTSS      constants<>+36(SB), Z1
-	VMINPS            Z0, Z1, Z0
 	VBROADCASTSS      constants<>+40(SB), Z1
-	VMAXPS            Z0, Z1, Z0
+	VMINPS            Z0, Z1, Z0
 	VBROADCASTSS      constants<>+44(SB), Z1
-	VFMADD231PS.BCST  constants<>+48(SB), Z0, Z1
-	VSUBPS.BCST       constants<>+44(SB), Z1, Z2
-	VFNMADD231PS.BCST constants<>+52(SB), Z2, Z0
+	VMAXPS            Z0, Z1, Z0
+	VBROADCASTSS      constants<>+48(SB), Z1
+	VFMADD231PS.BCST  constants<>+52(SB), Z0, Z1
+	VSUBPS.BCST       constants<>+48(SB), Z1, Z2
 	VFNMADD231PS.BCST constants<>+56(SB), Z2, Z0
+	VFNMADD231PS.BCST constants<>+60(SB), Z2, Z0
 	VMULPS            Z0, Z0, Z2
-	VBROADCASTSS      constants<>+64(SB), Z3
-	VFMADD231PS.BCST  constants<>+60(SB), Z0, Z3
-	VFMADD213PS.BCST  constants<>+68(SB), Z0, Z3
+	VBROADCASTSS      constants<>+68(SB), Z3
+	VFMADD231PS.BCST  constants<>+64(SB), Z0, Z3
 	VFMADD213PS.BCST  constants<>+72(SB), Z0, Z3
 	VFMADD213PS.BCST  constants<>+76(SB), Z0, Z3
 	VFMADD213PS.BCST  constants<>+80(SB), Z0, Z3
+	VFMADD213PS.BCST  constants<>+84(SB), Z0, Z3
 	VFMADD231PS       Z3, Z2, Z0
 	VPSLLD            $0x17, Z1, Z1
 	VFMADD213PS       Z1, Z1, Z0
@@ -3932,20 +3927,20 @@ TEXT ·expm1AVX512(SB), NOSPLIT, $0-24
 	LEAQ         -32(CX), R8
 	CMPQ         AX, R8
 	JGT          single
-	VBROADCASTSS constants<>+84(SB), Z31
-	VBROADCASTSS constants<>+88(SB), Z30
-	VBROADCASTSS constants<>+92(SB), Z29
-	VBROADCASTSS constants<>+96(SB), Z28
-	VBROADCASTSS constants<>+100(SB), Z27
-	VBROADCASTSS constants<>+104(SB), Z26
-	VBROADCASTSS constants<>+108(SB), Z25
-	VBROADCASTSS constants<>+112(SB), Z24
-	VBROADCASTSS constants<>+116(SB), Z23
-	VBROADCASTSS constants<>+120(SB), Z22
-	VBROADCASTSS constants<>+124(SB), Z21
-	VBROADCASTSS constants<>+128(SB), Z20
+	VBROADCASTSS constants<>+88(SB), Z31
+	VBROADCASTSS constants<>+92(SB), Z30
+	VBROADCASTSS constants<>+96(SB), Z29
+	VBROADCASTSS constants<>+100(SB), Z28
+	VBROADCASTSS constants<>+104(SB), Z27
+	VBROADCASTSS constants<>+108(SB), Z26
+	VBROADCASTSS constants<>+112(SB), Z25
+	VBROADCASTSS constants<>+116(SB), Z24
+	VBROADCASTSS constants<>+120(SB), Z23
+	VBROADCASTSS constants<>+124(SB), Z22
+	VBROADCASTSS constants<>+128(SB), Z21
+	VBROADCASTSS constants<>+132(SB), Z20
 	VBROADCASTSS constants<>+4(SB), Z19
-	VBROADCASTSS constants<>+132(SB), Z18
+	VBROADCASTSS constants<>+136(SB), Z18
 	PCALIGN      $0x20
 
 mainLoop:
@@ -4007,27 +4002,27 @@ single:
 
 singleLoop:
 	VMOVUPS           (SI)(AX*4), Z0
-	VBROADCASTSS      constants<>+84(SB), Z1
+	VBROADCASTSS      constants<>+88(SB), Z1
 	VMINPS            Z0, Z1, Z1
-	VBROADCASTSS      constants<>+88(SB), Z2
-	VMAXPS            Z1, Z2, Z1
 	VBROADCASTSS      constants<>+92(SB), Z2
-	VFMADD231PS.BCST  constants<>+96(SB), Z1, Z2
-	VSUBPS.BCST       constants<>+92(SB), Z2, Z3
-	VFNMADD231PS.BCST constants<>+100(SB), Z3, Z1
+	VMAXPS            Z1, Z2, Z1
+	VBROADCASTSS      constants<>+96(SB), Z2
+	VFMADD231PS.BCST  constants<>+100(SB), Z1, Z2
+	VSUBPS.BCST       constants<>+96(SB), Z2, Z3
 	VFNMADD231PS.BCST constants<>+104(SB), Z3, Z1
+	VFNMADD231PS.BCST constants<>+108(SB), Z3, Z1
 	VMULPS            Z1, Z1, Z3
-	VBROADCASTSS      constants<>+112(SB), Z4
-	VFMADD231PS.BCST  constants<>+108(SB), Z1, Z4
-	VFMADD213PS.BCST  constants<>+116(SB), Z1, Z4
+	VBROADCASTSS      constants<>+116(SB), Z4
+	VFMADD231PS.BCST  constants<>+112(SB), Z1, Z4
 	VFMADD213PS.BCST  constants<>+120(SB), Z1, Z4
 	VFMADD213PS.BCST  constants<>+124(SB), Z1, Z4
+	VFMADD213PS.BCST  constants<>+128(SB), Z1, Z4
 	VFMADD231PS       Z4, Z3, Z1
 	VPSLLD            $0x17, Z2, Z2
-	VSUBPS.BCST       constants<>+128(SB), Z2, Z3
+	VSUBPS.BCST       constants<>+132(SB), Z2, Z3
 	VFMADD231PS       Z1, Z2, Z3
 	VANDPS.BCST       constants<>+4(SB), Z0, Z1
-	VCMPPS.BCST       $0x01, constants<>+132(SB), Z1, K1
+	VCMPPS.BCST       $0x01, constants<>+136(SB), Z1, K1
 	VADDPS            Z3, Z3, Z1
 	VBLENDMPS         Z0, Z1, K1, Z0
 	VMOVUPS           Z0, (DI)(AX*4)
@@ -4043,27 +4038,27 @@ tail:
 	BZHIL             R8, R9, R9
 	KMOVW             R9, K7
 	VMOVUPS.Z         (SI)(AX*4), K7, Z0
-	VBROADCASTSS      constants<>+84(SB), Z1
+	VBROADCASTSS      constants<>+88(SB), Z1
 	VMINPS            Z0, Z1, Z1
-	VBROADCASTSS      constants<>+88(SB), Z2
-	VMAXPS            Z1, Z2, Z1
 	VBROADCASTSS      constants<>+92(SB), Z2
-	VFMADD231PS.BCST  constants<>+96(SB), Z1, Z2
-	VSUBPS.BCST       constants<>+92(SB), Z2, Z3
-	VFNMADD231PS.BCST constants<>+100(SB), Z3, Z1
+	VMAXPS            Z1, Z2, Z1
+	VBROADCASTSS      constants<>+96(SB), Z2
+	VFMADD231PS.BCST  constants<>+100(SB), Z1, Z2
+	VSUBPS.BCST       constants<>+96(SB), Z2, Z3
 	VFNMADD231PS.BCST constants<>+104(SB), Z3, Z1
+	VFNMADD231PS.BCST constants<>+108(SB), Z3, Z1
 	VMULPS            Z1, Z1, Z3
-	VBROADCASTSS      constants<>+112(SB), Z4
-	VFMADD231PS.BCST  constants<>+108(SB), Z1, Z4
-	VFMADD213PS.BCST  constants<>+116(SB), Z1, Z4
+	VBROADCASTSS      constants<>+116(SB), Z4
+	VFMADD231PS.BCST  constants<>+112(SB), Z1, Z4
 	VFMADD213PS.BCST  constants<>+120(SB), Z1, Z4
 	VFMADD213PS.BCST  constants<>+124(SB), Z1, Z4
+	VFMADD213PS.BCST  constants<>+128(SB), Z1, Z4
 	VFMADD231PS       Z4, Z3, Z1
 	VPSLLD            $0x17, Z2, Z2
-	VSUBPS.BCST       constants<>+128(SB), Z2, Z3
+	VSUBPS.BCST       constants<>+132(SB), Z2, Z3
 	VFMADD231PS       Z1, Z2, Z3
 	VANDPS.BCST       constants<>+4(SB), Z0, Z1
-	VCMPPS.BCST       $0x01, constants<>+132(SB), Z1, K1
+	VCMPPS.BCST       $0x01, constants<>+136(SB), Z1, K1
 	VADDPS            Z3, Z3, Z1
 	VBLENDMPS         Z0, Z1, K1, Z0
 	VMOVUPS           Z0, K7, (DI)(AX*4)
@@ -4083,22 +4078,22 @@ TEXT ·logAVX512(SB), NOSPLIT, $0-32
 	CMPQ         AX, R8
 	JGT          tail
 	VPXORD       Z31, Z31, Z31
-	VBROADCASTSS constants<>+136(SB), Z30
-	VBROADCASTSS constants<>+140(SB), Z29
-	VBROADCASTSS constants<>+144(SB), Z28
+	VBROADCASTSS constants<>+140(SB), Z30
+	VBROADCASTSS constants<>+144(SB), Z29
+	VBROADCASTSS constants<>+148(SB), Z28
 	VBROADCASTSS constants<>+8(SB), Z27
-	VBROADCASTSS constants<>+148(SB), Z26
-	VBROADCASTSS constants<>+152(SB), Z25
-	VBROADCASTSS constants<>+156(SB), Z24
-	VBROADCASTSS constants<>+160(SB), Z23
-	VBROADCASTSS constants<>+164(SB), Z22
-	VBROADCASTSS constants<>+168(SB), Z21
-	VBROADCASTSS constants<>+172(SB), Z20
-	VBROADCASTSS constants<>+176(SB), Z19
-	VBROADCASTSS constants<>+180(SB), Z18
-	VBROADCASTSS constants<>+104(SB), Z17
-	VBROADCASTSS constants<>+100(SB), Z16
-	VBROADCASTSS constants<>+184(SB), Z15
+	VBROADCASTSS constants<>+152(SB), Z26
+	VBROADCASTSS constants<>+156(SB), Z25
+	VBROADCASTSS constants<>+160(SB), Z24
+	VBROADCASTSS constants<>+164(SB), Z23
+	VBROADCASTSS constants<>+168(SB), Z22
+	VBROADCASTSS constants<>+172(SB), Z21
+	VBROADCASTSS constants<>+176(SB), Z20
+	VBROADCASTSS constants<>+180(SB), Z19
+	VBROADCASTSS constants<>+184(SB), Z18
+	VBROADCASTSS constants<>+108(SB), Z17
+	VBROADCASTSS constants<>+104(SB), Z16
+	VBROADCASTSS constants<>+188(SB), Z15
 	PCALIGN      $0x20
 
 mainLoop:
@@ -4145,35 +4140,35 @@ tail:
 	BZHIL            R8, R9, R9
 	KMOVW            R9, K7
 	VMOVUPS.Z        (SI)(AX*4), K7, Z0
-	VPADDD.BCST      constants<>+136(SB), Z0, Z1
-	VPCMPD.BCST      $0x06, constants<>+140(SB), Z1, K1
+	VPADDD.BCST      constants<>+140(SB), Z0, Z1
+	VPCMPD.BCST      $0x06, constants<>+144(SB), Z1, K1
 	VCMPPS.BCST      $0x04, constants<>+16(SB), Z0, K2
 	KANDW            K2, K1, K1
 	KANDW            K7, K1, K1
 	KORTESTW         K1, K1
 	JNE              tailStop
-	VPSUBD.BCST      constants<>+144(SB), Z0, Z1
+	VPSUBD.BCST      constants<>+148(SB), Z0, Z1
 	VPSRAD           $0x17, Z1, Z1
 	VPSLLD           $0x17, Z1, Z2
 	VPSUBD           Z2, Z0, Z2
 	VCVTDQ2PS        Z1, Z1
 	VSUBPS.BCST      constants<>+8(SB), Z2, Z2
 	VMULPS           Z2, Z2, Z3
-	VBROADCASTSS     constants<>+152(SB), Z4
-	VFMADD231PS.BCST constants<>+148(SB), Z2, Z4
-	VFMADD213PS.BCST constants<>+156(SB), Z2, Z4
+	VBROADCASTSS     constants<>+156(SB), Z4
+	VFMADD231PS.BCST constants<>+152(SB), Z2, Z4
 	VFMADD213PS.BCST constants<>+160(SB), Z2, Z4
 	VFMADD213PS.BCST constants<>+164(SB), Z2, Z4
 	VFMADD213PS.BCST constants<>+168(SB), Z2, Z4
 	VFMADD213PS.BCST constants<>+172(SB), Z2, Z4
 	VFMADD213PS.BCST constants<>+176(SB), Z2, Z4
 	VFMADD213PS.BCST constants<>+180(SB), Z2, Z4
+	VFMADD213PS.BCST constants<>+184(SB), Z2, Z4
 	VMULPS           Z4, Z3, Z3
-	VFMADD231PS.BCST constants<>+104(SB), Z1, Z3
+	VFMADD231PS.BCST constants<>+108(SB), Z1, Z3
 	VADDPS           Z2, Z3, Z2
-	VFMADD231PS.BCST constants<>+100(SB), Z1, Z2
+	VFMADD231PS.BCST constants<>+104(SB), Z1, Z2
 	VCMPPS.BCST      $0x00, constants<>+16(SB), Z0, K1
-	VBLENDMPS.BCST   constants<>+184(SB), Z2, K1, Z0
+	VBLENDMPS.BCST   constants<>+188(SB), Z2, K1, Z0
 	VMOVUPS          Z0, K7, (DI)(AX*4)
 
 done:
@@ -4200,22 +4195,22 @@ TEXT ·log2AVX512(SB), NOSPLIT, $0-32
 	CMPQ         AX, R8
 	JGT          tail
 	VPXORD       Z31, Z31, Z31
-	VBROADCASTSS constants<>+136(SB), Z30
-	VBROADCASTSS constants<>+140(SB), Z29
-	VBROADCASTSS constants<>+144(SB), Z28
+	VBROADCASTSS constants<>+140(SB), Z30
+	VBROADCASTSS constants<>+144(SB), Z29
+	VBROADCASTSS constants<>+148(SB), Z28
 	VBROADCASTSS constants<>+8(SB), Z27
-	VBROADCASTSS constants<>+188(SB), Z26
-	VBROADCASTSS constants<>+192(SB), Z25
-	VBROADCASTSS constants<>+196(SB), Z24
-	VBROADCASTSS constants<>+200(SB), Z23
-	VBROADCASTSS constants<>+204(SB), Z22
-	VBROADCASTSS constants<>+208(SB), Z21
-	VBROADCASTSS constants<>+212(SB), Z20
-	VBROADCASTSS constants<>+216(SB), Z19
-	VBROADCASTSS constants<>+220(SB), Z18
-	VBROADCASTSS constants<>+224(SB), Z17
-	VBROADCASTSS constants<>+96(SB), Z16
-	VBROADCASTSS constants<>+184(SB), Z15
+	VBROADCASTSS constants<>+192(SB), Z26
+	VBROADCASTSS constants<>+196(SB), Z25
+	VBROADCASTSS constants<>+200(SB), Z24
+	VBROADCASTSS constants<>+204(SB), Z23
+	VBROADCASTSS constants<>+208(SB), Z22
+	VBROADCASTSS constants<>+212(SB), Z21
+	VBROADCASTSS constants<>+216(SB), Z20
+	VBROADCASTSS constants<>+220(SB), Z19
+	VBROADCASTSS constants<>+224(SB), Z18
+	VBROADCASTSS constants<>+228(SB), Z17
+	VBROADCASTSS constants<>+100(SB), Z16
+	VBROADCASTSS constants<>+188(SB), Z15
 	PCALIGN      $0x20
 
 mainLoop:
@@ -4262,35 +4257,35 @@ tail:
 	BZHIL            R8, R9, R9
 	KMOVW            R9, K7
 	VMOVUPS.Z        (SI)(AX*4), K7, Z0
-	VPADDD.BCST      constants<>+136(SB), Z0, Z1
-	VPCMPD.BCST      $0x06, constants<>+140(SB), Z1, K1
+	VPADDD.BCST      constants<>+140(SB), Z0, Z1
+	VPCMPD.BCST      $0x06, constants<>+144(SB), Z1, K1
 	VCMPPS.BCST      $0x04, constants<>+16(SB), Z0, K2
 	KANDW            K2, K1, K1
 	KANDW            K7, K1, K1
 	KORTESTW         K1, K1
 	JNE              tailStop
-	VPSUBD.BCST      constants<>+144(SB), Z0, Z1
+	VPSUBD.BCST      constants<>+148(SB), Z0, Z1
 	VPSRAD           $0x17, Z1, Z1
 	VPSLLD           $0x17, Z1, Z2
 	VPSUBD           Z2, Z0, Z2
 	VCVTDQ2PS        Z1, Z1
 	VSUBPS.BCST      constants<>+8(SB), Z2, Z2
 	VMULPS           Z2, Z2, Z3
-	VBROADCASTSS     constants<>+192(SB), Z4
-	VFMADD231PS.BCST constants<>+188(SB), Z2, Z4
-	VFMADD213PS.BCST constants<>+196(SB), Z2, Z4
+	VBROADCASTSS     constants<>+196(SB), Z4
+	VFMADD231PS.BCST constants<>+192(SB), Z2, Z4
 	VFMADD213PS.BCST constants<>+200(SB), Z2, Z4
 	VFMADD213PS.BCST constants<>+204(SB), Z2, Z4
 	VFMADD213PS.BCST constants<>+208(SB), Z2, Z4
 	VFMADD213PS.BCST constants<>+212(SB), Z2, Z4
 	VFMADD213PS.BCST constants<>+216(SB), Z2, Z4
 	VFMADD213PS.BCST constants<>+220(SB), Z2, Z4
+	VFMADD213PS.BCST constants<>+224(SB), Z2, Z4
 	VMULPS           Z4, Z3, Z3
-	VFMADD231PS.BCST constants<>+224(SB), Z2, Z3
-	VFMADD231PS.BCST constants<>+96(SB), Z2, Z3
+	VFMADD231PS.BCST constants<>+228(SB), Z2, Z3
+	VFMADD231PS.BCST constants<>+100(SB), Z2, Z3
 	VADDPS           Z3, Z1, Z1
 	VCMPPS.BCST      $0x00, constants<>+16(SB), Z0, K1
-	VBLENDMPS.BCST   constants<>+184(SB), Z1, K1, Z0
+	VBLENDMPS.BCST   constants<>+188(SB), Z1, K1, Z0
 	VMOVUPS          Z0, K7, (DI)(AX*4)
 
 done:
@@ -4317,24 +4312,24 @@ TEXT ·log10AVX512(SB), NOSPLIT, $0-32
 	CMPQ         AX, R8
 	JGT          tail
 	VPXORD       Z31, Z31, Z31
-	VBROADCASTSS constants<>+136(SB), Z30
-	VBROADCASTSS constants<>+140(SB), Z29
-	VBROADCASTSS constants<>+144(SB), Z28
+	VBROADCASTSS constants<>+140(SB), Z30
+	VBROADCASTSS constants<>+144(SB), Z29
+	VBROADCASTSS constants<>+148(SB), Z28
 	VBROADCASTSS constants<>+8(SB), Z27
-	VBROADCASTSS constants<>+228(SB), Z26
-	VBROADCASTSS constants<>+232(SB), Z25
-	VBROADCASTSS constants<>+236(SB), Z24
-	VBROADCASTSS constants<>+240(SB), Z23
-	VBROADCASTSS constants<>+244(SB), Z22
-	VBROADCASTSS constants<>+248(SB), Z21
-	VBROADCASTSS constants<>+252(SB), Z20
-	VBROADCASTSS constants<>+256(SB), Z19
-	VBROADCASTSS constants<>+260(SB), Z18
-	VBROADCASTSS constants<>+264(SB), Z17
-	VBROADCASTSS constants<>+268(SB), Z16
-	VBROADCASTSS constants<>+272(SB), Z15
-	VBROADCASTSS constants<>+276(SB), Z14
-	VBROADCASTSS constants<>+184(SB), Z13
+	VBROADCASTSS constants<>+232(SB), Z26
+	VBROADCASTSS constants<>+236(SB), Z25
+	VBROADCASTSS constants<>+240(SB), Z24
+	VBROADCASTSS constants<>+244(SB), Z23
+	VBROADCASTSS constants<>+248(SB), Z22
+	VBROADCASTSS constants<>+252(SB), Z21
+	VBROADCASTSS constants<>+256(SB), Z20
+	VBROADCASTSS constants<>+260(SB), Z19
+	VBROADCASTSS constants<>+264(SB), Z18
+	VBROADCASTSS constants<>+268(SB), Z17
+	VBROADCASTSS constants<>+272(SB), Z16
+	VBROADCASTSS constants<>+276(SB), Z15
+	VBROADCASTSS constants<>+280(SB), Z14
+	VBROADCASTSS constants<>+188(SB), Z13
 	PCALIGN      $0x20
 
 mainLoop:
@@ -4382,36 +4377,36 @@ tail:
 	BZHIL            R8, R9, R9
 	KMOVW            R9, K7
 	VMOVUPS.Z        (SI)(AX*4), K7, Z0
-	VPADDD.BCST      constants<>+136(SB), Z0, Z1
-	VPCMPD.BCST      $0x06, constants<>+140(SB), Z1, K1
+	VPADDD.BCST      constants<>+140(SB), Z0, Z1
+	VPCMPD.BCST      $0x06, constants<>+144(SB), Z1, K1
 	VCMPPS.BCST      $0x04, constants<>+16(SB), Z0, K2
 	KANDW            K2, K1, K1
 	KANDW            K7, K1, K1
 	KORTESTW         K1, K1
 	JNE              tailStop
-	VPSUBD.BCST      constants<>+144(SB), Z0, Z1
+	VPSUBD.BCST      constants<>+148(SB), Z0, Z1
 	VPSRAD           $0x17, Z1, Z1
 	VPSLLD           $0x17, Z1, Z2
 	VPSUBD           Z2, Z0, Z2
 	VCVTDQ2PS        Z1, Z1
 	VSUBPS.BCST      constants<>+8(SB), Z2, Z2
 	VMULPS           Z2, Z2, Z3
-	VBROADCASTSS     constants<>+232(SB), Z4
-	VFMADD231PS.BCST constants<>+228(SB), Z2, Z4
-	VFMADD213PS.BCST constants<>+236(SB), Z2, Z4
+	VBROADCASTSS     constants<>+236(SB), Z4
+	VFMADD231PS.BCST constants<>+232(SB), Z2, Z4
 	VFMADD213PS.BCST constants<>+240(SB), Z2, Z4
 	VFMADD213PS.BCST constants<>+244(SB), Z2, Z4
 	VFMADD213PS.BCST constants<>+248(SB), Z2, Z4
 	VFMADD213PS.BCST constants<>+252(SB), Z2, Z4
 	VFMADD213PS.BCST constants<>+256(SB), Z2, Z4
 	VFMADD213PS.BCST constants<>+260(SB), Z2, Z4
+	VFMADD213PS.BCST constants<>+264(SB), Z2, Z4
 	VMULPS           Z4, Z3, Z3
-	VFMADD231PS.BCST constants<>+264(SB), Z1, Z3
-	VFMADD231PS.BCST constants<>+268(SB), Z2, Z3
+	VFMADD231PS.BCST constants<>+268(SB), Z1, Z3
 	VFMADD231PS.BCST constants<>+272(SB), Z2, Z3
-	VFMADD231PS.BCST constants<>+276(SB), Z1, Z3
+	VFMADD231PS.BCST constants<>+276(SB), Z2, Z3
+	VFMADD231PS.BCST constants<>+280(SB), Z1, Z3
 	VCMPPS.BCST      $0x00, constants<>+16(SB), Z0, K1
-	VBLENDMPS.BCST   constants<>+184(SB), Z3, K1, Z0
+	VBLENDMPS.BCST   constants<>+188(SB), Z3, K1, Z0
 	VMOVUPS          Z0, K7, (DI)(AX*4)
 
 done:
@@ -4437,17 +4432,17 @@ TEXT ·sinAVX512(SB), NOSPLIT, $0-32
 	LEAQ         -16(CX), R8
 	CMPQ         AX, R8
 	JGT          tail
-	VBROADCASTSS constants<>+280(SB), Z31
+	VBROADCASTSS constants<>+284(SB), Z31
 	VBROADCASTSS constants<>+4(SB), Z30
-	VBROADCASTSS constants<>+284(SB), Z29
-	VBROADCASTSS constants<>+288(SB), Z28
-	VBROADCASTSS constants<>+292(SB), Z27
-	VBROADCASTSS constants<>+296(SB), Z26
-	VBROADCASTSS constants<>+300(SB), Z25
-	VBROADCASTSS constants<>+304(SB), Z24
-	VBROADCASTSS constants<>+308(SB), Z23
-	VBROADCASTSS constants<>+312(SB), Z22
-	VBROADCASTSS constants<>+316(SB), Z21
+	VBROADCASTSS constants<>+288(SB), Z29
+	VBROADCASTSS constants<>+292(SB), Z28
+	VBROADCASTSS constants<>+296(SB), Z27
+	VBROADCASTSS constants<>+300(SB), Z26
+	VBROADCASTSS constants<>+304(SB), Z25
+	VBROADCASTSS constants<>+308(SB), Z24
+	VBROADCASTSS constants<>+312(SB), Z23
+	VBROADCASTSS constants<>+316(SB), Z22
+	VBROADCASTSS constants<>+320(SB), Z21
 	VPXORD       Z20, Z20, Z20
 	PCALIGN      $0x20
 
@@ -4491,24 +4486,24 @@ tail:
 	KMOVW             R9, K7
 	VMOVUPS.Z         (SI)(AX*4), K7, Z0
 	VANDPS.BCST       constants<>+4(SB), Z0, Z1
-	VPCMPD.BCST       $0x06, constants<>+284(SB), Z1, K1
+	VPCMPD.BCST       $0x06, constants<>+288(SB), Z1, K1
 	KANDW             K7, K1, K1
 	KORTESTW          K1, K1
 	JNE               tailStop
-	VBROADCASTSS      constants<>+280(SB), Z1
-	VFMADD231PS.BCST  constants<>+288(SB), Z0, Z1
-	VSUBPS.BCST       constants<>+280(SB), Z1, Z2
-	VBROADCASTSS      constants<>+292(SB), Z3
+	VBROADCASTSS      constants<>+284(SB), Z1
+	VFMADD231PS.BCST  constants<>+292(SB), Z0, Z1
+	VSUBPS.BCST       constants<>+284(SB), Z1, Z2
+	VBROADCASTSS      constants<>+296(SB), Z3
 	VFNMADD213PS      Z0, Z2, Z3
-	VFNMADD231PS.BCST constants<>+296(SB), Z2, Z3
 	VFNMADD231PS.BCST constants<>+300(SB), Z2, Z3
+	VFNMADD231PS.BCST constants<>+304(SB), Z2, Z3
 	VMULPS            Z3, Z3, Z2
 	VMULPS            Z2, Z2, Z4
-	VBROADCASTSS      constants<>+308(SB), Z5
-	VFMADD231PS.BCST  constants<>+304(SB), Z2, Z5
-	VFMADD213PS.BCST  constants<>+312(SB), Z2, Z5
+	VBROADCASTSS      constants<>+312(SB), Z5
+	VFMADD231PS.BCST  constants<>+308(SB), Z2, Z5
+	VFMADD213PS.BCST  constants<>+316(SB), Z2, Z5
 	VMULPS            Z5, Z4, Z4
-	VFMADD231PS.BCST  constants<>+316(SB), Z2, Z4
+	VFMADD231PS.BCST  constants<>+320(SB), Z2, Z4
 	VFMADD231PS       Z4, Z3, Z3
 	VCMPPS.BCST       $0x00, constants<>+16(SB), Z0, K1
 	VBLENDMPS         Z0, Z3, K1, Z0
@@ -4539,19 +4534,19 @@ TEXT ·cosAVX512(SB), NOSPLIT, $0-32
 	LEAQ         -16(CX), R8
 	CMPQ         AX, R8
 	JGT          tail
-	VBROADCASTSS constants<>+320(SB), Z31
+	VBROADCASTSS constants<>+324(SB), Z31
 	VBROADCASTSS constants<>+4(SB), Z30
-	VBROADCASTSS constants<>+284(SB), Z29
-	VBROADCASTSS constants<>+288(SB), Z28
-	VBROADCASTSS constants<>+324(SB), Z27
-	VBROADCASTSS constants<>+128(SB), Z26
-	VBROADCASTSS constants<>+292(SB), Z25
-	VBROADCASTSS constants<>+296(SB), Z24
-	VBROADCASTSS constants<>+300(SB), Z23
-	VBROADCASTSS constants<>+304(SB), Z22
-	VBROADCASTSS constants<>+308(SB), Z21
-	VBROADCASTSS constants<>+312(SB), Z20
-	VBROADCASTSS constants<>+316(SB), Z19
+	VBROADCASTSS constants<>+288(SB), Z29
+	VBROADCASTSS constants<>+292(SB), Z28
+	VBROADCASTSS constants<>+328(SB), Z27
+	VBROADCASTSS constants<>+132(SB), Z26
+	VBROADCASTSS constants<>+296(SB), Z25
+	VBROADCASTSS constants<>+300(SB), Z24
+	VBROADCASTSS constants<>+304(SB), Z23
+	VBROADCASTSS constants<>+308(SB), Z22
+	VBROADCASTSS constants<>+312(SB), Z21
+	VBROADCASTSS constants<>+316(SB), Z20
+	VBROADCASTSS constants<>+320(SB), Z19
 	PCALIGN      $0x20
 
 mainLoop:
@@ -4593,25 +4588,25 @@ tail:
 	KMOVW             R9, K7
 	VMOVUPS.Z         (SI)(AX*4), K7, Z0
 	VANDPS.BCST       constants<>+4(SB), Z0, Z0
-	VPCMPD.BCST       $0x06, constants<>+284(SB), Z0, K1
+	VPCMPD.BCST       $0x06, constants<>+288(SB), Z0, K1
 	KANDW             K7, K1, K1
 	KORTESTW          K1, K1
 	JNE               tailStop
-	VBROADCASTSS      constants<>+324(SB), Z1
-	VFMADD231PS.BCST  constants<>+288(SB), Z0, Z1
-	VADDPS.BCST       constants<>+320(SB), Z1, Z1
-	VSUBPS.BCST       constants<>+320(SB), Z1, Z2
-	VADDPS.BCST       constants<>+128(SB), Z2, Z2
-	VFNMADD231PS.BCST constants<>+292(SB), Z2, Z0
+	VBROADCASTSS      constants<>+328(SB), Z1
+	VFMADD231PS.BCST  constants<>+292(SB), Z0, Z1
+	VADDPS.BCST       constants<>+324(SB), Z1, Z1
+	VSUBPS.BCST       constants<>+324(SB), Z1, Z2
+	VADDPS.BCST       constants<>+132(SB), Z2, Z2
 	VFNMADD231PS.BCST constants<>+296(SB), Z2, Z0
 	VFNMADD231PS.BCST constants<>+300(SB), Z2, Z0
+	VFNMADD231PS.BCST constants<>+304(SB), Z2, Z0
 	VMULPS            Z0, Z0, Z2
 	VMULPS            Z2, Z2, Z3
-	VBROADCASTSS      constants<>+308(SB), Z4
-	VFMADD231PS.BCST  constants<>+304(SB), Z2, Z4
-	VFMADD213PS.BCST  constants<>+312(SB), Z2, Z4
+	VBROADCASTSS      constants<>+312(SB), Z4
+	VFMADD231PS.BCST  constants<>+308(SB), Z2, Z4
+	VFMADD213PS.BCST  constants<>+316(SB), Z2, Z4
 	VMULPS            Z4, Z3, Z3
-	VFMADD231PS.BCST  constants<>+316(SB), Z2, Z3
+	VFMADD231PS.BCST  constants<>+320(SB), Z2, Z3
 	VFMADD231PS       Z3, Z0, Z0
 	VPSLLD            $0x1f, Z1, Z1
 	VXORPS            Z1, Z0, Z0
@@ -4641,22 +4636,22 @@ TEXT ·tanAVX512(SB), NOSPLIT, $0-32
 	CMPQ         AX, R8
 	JGT          tail
 	VBROADCASTSS constants<>+8(SB), Z31
-	VBROADCASTSS constants<>+280(SB), Z30
-	VBROADCASTSS constants<>+328(SB), Z29
-	VBROADCASTSS constants<>+332(SB), Z28
+	VBROADCASTSS constants<>+284(SB), Z30
+	VBROADCASTSS constants<>+332(SB), Z29
+	VBROADCASTSS constants<>+336(SB), Z28
 	VBROADCASTSS constants<>+4(SB), Z27
-	VBROADCASTSS constants<>+284(SB), Z26
-	VBROADCASTSS constants<>+336(SB), Z25
-	VBROADCASTSS constants<>+340(SB), Z24
+	VBROADCASTSS constants<>+288(SB), Z26
+	VBROADCASTSS constants<>+340(SB), Z25
+	VBROADCASTSS constants<>+344(SB), Z24
 	VBROADCASTSS constants<>+0(SB), Z23
-	VBROADCASTSS constants<>+344(SB), Z22
-	VBROADCASTSS constants<>+348(SB), Z21
-	VBROADCASTSS constants<>+352(SB), Z20
-	VBROADCASTSS constants<>+356(SB), Z19
-	VBROADCASTSS constants<>+360(SB), Z18
-	VBROADCASTSS constants<>+364(SB), Z17
-	VBROADCASTSS constants<>+368(SB), Z16
-	VBROADCASTSS constants<>+372(SB), Z15
+	VBROADCASTSS constants<>+348(SB), Z22
+	VBROADCASTSS constants<>+352(SB), Z21
+	VBROADCASTSS constants<>+356(SB), Z20
+	VBROADCASTSS constants<>+360(SB), Z19
+	VBROADCASTSS constants<>+364(SB), Z18
+	VBROADCASTSS constants<>+368(SB), Z17
+	VBROADCASTSS constants<>+372(SB), Z16
+	VBROADCASTSS constants<>+376(SB), Z15
 	VBROADCASTSS constants<>+12(SB), Z14
 	VPXORD       Z13, Z13, Z13
 	PCALIGN      $0x20
@@ -4715,38 +4710,38 @@ tail:
 	KMOVW             R9, K7
 	VMOVUPS.Z         (SI)(AX*4), K7, Z0
 	VANDPS.BCST       constants<>+4(SB), Z0, Z1
-	VPCMPD.BCST       $0x06, constants<>+284(SB), Z1, K1
+	VPCMPD.BCST       $0x06, constants<>+288(SB), Z1, K1
 	KANDW             K7, K1, K1
 	KORTESTW          K1, K1
 	JNE               tailStop
-	VBROADCASTSS      constants<>+280(SB), Z1
-	VFMADD231PS.BCST  constants<>+336(SB), Z0, Z1
-	VSUBPS.BCST       constants<>+280(SB), Z1, Z2
-	VBROADCASTSS      constants<>+340(SB), Z3
+	VBROADCASTSS      constants<>+284(SB), Z1
+	VFMADD231PS.BCST  constants<>+340(SB), Z0, Z1
+	VSUBPS.BCST       constants<>+284(SB), Z1, Z2
+	VBROADCASTSS      constants<>+344(SB), Z3
 	VFNMADD213PS      Z0, Z2, Z3
-	VMULPS.BCST       constants<>+328(SB), Z2, Z4
-	VBROADCASTSS      constants<>+328(SB), Z5
+	VMULPS.BCST       constants<>+332(SB), Z2, Z4
+	VBROADCASTSS      constants<>+332(SB), Z5
 	VFNMADD213PS      Z4, Z2, Z5
 	VXORPS.BCST       constants<>+0(SB), Z4, Z4
 	VADDPS            Z4, Z3, Z6
 	VSUBPS            Z3, Z6, Z3
 	VSUBPS            Z3, Z4, Z3
 	VADDPS            Z5, Z3, Z3
-	VFNMADD231PS.BCST constants<>+344(SB), Z2, Z3
+	VFNMADD231PS.BCST constants<>+348(SB), Z2, Z3
 	VMULPS            Z6, Z6, Z2
 	VFMADD231PS       Z2, Z3, Z3
 	VMULPS            Z2, Z6, Z4
-	VBROADCASTSS      constants<>+352(SB), Z5
-	VFMADD231PS.BCST  constants<>+348(SB), Z2, Z5
-	VFMADD213PS.BCST  constants<>+356(SB), Z2, Z5
+	VBROADCASTSS      constants<>+356(SB), Z5
+	VFMADD231PS.BCST  constants<>+352(SB), Z2, Z5
 	VFMADD213PS.BCST  constants<>+360(SB), Z2, Z5
 	VFMADD213PS.BCST  constants<>+364(SB), Z2, Z5
 	VFMADD213PS.BCST  constants<>+368(SB), Z2, Z5
 	VFMADD213PS.BCST  constants<>+372(SB), Z2, Z5
+	VFMADD213PS.BCST  constants<>+376(SB), Z2, Z5
 	VFMADD231PS       Z5, Z4, Z3
 	VADDPS            Z6, Z3, Z2
-	VPANDD.BCST       constants<>+332(SB), Z1, Z1
-	VPCMPD.BCST       $0x00, constants<>+332(SB), Z1, K1
+	VPANDD.BCST       constants<>+336(SB), Z1, Z1
+	VPCMPD.BCST       $0x00, constants<>+336(SB), Z1, K1
 	VBLENDMPS.BCST    constants<>+12(SB), Z2, K1, Z1
 	VBROADCASTSS      constants<>+8(SB), Z3
 	VBLENDMPS         Z2, Z3, K1, Z2
@@ -4780,17 +4775,17 @@ TEXT ·asinAVX512(SB), NOSPLIT, $0-24
 	JGT          tail
 	VBROADCASTSS constants<>+8(SB), Z31
 	VBROADCASTSS constants<>+4(SB), Z30
-	VBROADCASTSS constants<>+376(SB), Z29
-	VBROADCASTSS constants<>+128(SB), Z28
-	VBROADCASTSS constants<>+380(SB), Z27
-	VBROADCASTSS constants<>+384(SB), Z26
-	VBROADCASTSS constants<>+388(SB), Z25
-	VBROADCASTSS constants<>+392(SB), Z24
-	VBROADCASTSS constants<>+396(SB), Z23
-	VBROADCASTSS constants<>+400(SB), Z22
-	VBROADCASTSS constants<>+404(SB), Z21
-	VBROADCASTSS constants<>+340(SB), Z20
-	VBROADCASTSS constants<>+328(SB), Z19
+	VBROADCASTSS constants<>+380(SB), Z29
+	VBROADCASTSS constants<>+132(SB), Z28
+	VBROADCASTSS constants<>+384(SB), Z27
+	VBROADCASTSS constants<>+388(SB), Z26
+	VBROADCASTSS constants<>+392(SB), Z25
+	VBROADCASTSS constants<>+396(SB), Z24
+	VBROADCASTSS constants<>+400(SB), Z23
+	VBROADCASTSS constants<>+404(SB), Z22
+	VBROADCASTSS constants<>+408(SB), Z21
+	VBROADCASTSS constants<>+344(SB), Z20
+	VBROADCASTSS constants<>+332(SB), Z19
 	VBROADCASTSS constants<>+0(SB), Z18
 	PCALIGN      $0x20
 
@@ -4831,25 +4826,25 @@ tail:
 	KMOVW             R9, K7
 	VMOVUPS.Z         (SI)(AX*4), K7, Z0
 	VANDPS.BCST       constants<>+4(SB), Z0, Z1
-	VCMPPS.BCST       $0x0e, constants<>+376(SB), Z1, K1
+	VCMPPS.BCST       $0x0e, constants<>+380(SB), Z1, K1
 	VBROADCASTSS      constants<>+8(SB), Z2
 	VSUBPS            Z1, Z2, Z2
-	VMULPS.BCST       constants<>+128(SB), Z2, Z2
+	VMULPS.BCST       constants<>+132(SB), Z2, Z2
 	VMULPS            Z1, Z1, Z3
 	VBLENDMPS         Z2, Z3, K1, Z2
 	VSQRTPS           Z2, Z3
 	VBLENDMPS         Z3, Z1, K1, Z1
 	VMULPS            Z2, Z1, Z3
-	VBROADCASTSS      constants<>+384(SB), Z4
-	VFMADD231PS.BCST  constants<>+380(SB), Z2, Z4
-	VFMADD213PS.BCST  constants<>+388(SB), Z2, Z4
+	VBROADCASTSS      constants<>+388(SB), Z4
+	VFMADD231PS.BCST  constants<>+384(SB), Z2, Z4
 	VFMADD213PS.BCST  constants<>+392(SB), Z2, Z4
 	VFMADD213PS.BCST  constants<>+396(SB), Z2, Z4
 	VFMADD213PS.BCST  constants<>+400(SB), Z2, Z4
+	VFMADD213PS.BCST  constants<>+404(SB), Z2, Z4
 	VFMADD231PS       Z4, Z3, Z1
-	VBROADCASTSS      constants<>+340(SB), Z2
-	VFNMADD231PS.BCST constants<>+404(SB), Z1, Z2
-	VADDPS.BCST       constants<>+328(SB), Z2, Z2
+	VBROADCASTSS      constants<>+344(SB), Z2
+	VFNMADD231PS.BCST constants<>+408(SB), Z1, Z2
+	VADDPS.BCST       constants<>+332(SB), Z2, Z2
 	VBLENDMPS         Z2, Z1, K1, Z1
 	VPTERNLOGD.BCST   $0xd8, constants<>+0(SB), Z0, Z1
 	VMOVUPS           Z1, K7, (DI)(AX*4)
@@ -4869,20 +4864,20 @@ TEXT ·acosAVX512(SB), NOSPLIT, $0-24
 	CMPQ         AX, R8
 	JGT          tail
 	VBROADCASTSS constants<>+8(SB), Z31
-	VBROADCASTSS constants<>+292(SB), Z30
-	VBROADCASTSS constants<>+340(SB), Z29
+	VBROADCASTSS constants<>+296(SB), Z30
+	VBROADCASTSS constants<>+344(SB), Z29
 	VBROADCASTSS constants<>+4(SB), Z28
-	VBROADCASTSS constants<>+376(SB), Z27
-	VBROADCASTSS constants<>+128(SB), Z26
-	VBROADCASTSS constants<>+380(SB), Z25
-	VBROADCASTSS constants<>+384(SB), Z24
-	VBROADCASTSS constants<>+388(SB), Z23
-	VBROADCASTSS constants<>+392(SB), Z22
-	VBROADCASTSS constants<>+396(SB), Z21
-	VBROADCASTSS constants<>+400(SB), Z20
+	VBROADCASTSS constants<>+380(SB), Z27
+	VBROADCASTSS constants<>+132(SB), Z26
+	VBROADCASTSS constants<>+384(SB), Z25
+	VBROADCASTSS constants<>+388(SB), Z24
+	VBROADCASTSS constants<>+392(SB), Z23
+	VBROADCASTSS constants<>+396(SB), Z22
+	VBROADCASTSS constants<>+400(SB), Z21
+	VBROADCASTSS constants<>+404(SB), Z20
 	VPXORD       Z19, Z19, Z19
 	VBROADCASTSS constants<>+0(SB), Z18
-	VBROADCASTSS constants<>+328(SB), Z17
+	VBROADCASTSS constants<>+332(SB), Z17
 	PCALIGN      $0x20
 
 mainLoop:
@@ -4925,30 +4920,30 @@ tail:
 	KMOVW            R9, K7
 	VMOVUPS.Z        (SI)(AX*4), K7, Z0
 	VANDPS.BCST      constants<>+4(SB), Z0, Z1
-	VCMPPS.BCST      $0x0e, constants<>+376(SB), Z1, K1
+	VCMPPS.BCST      $0x0e, constants<>+380(SB), Z1, K1
 	VBROADCASTSS     constants<>+8(SB), Z2
 	VSUBPS           Z1, Z2, Z2
-	VMULPS.BCST      constants<>+128(SB), Z2, Z2
+	VMULPS.BCST      constants<>+132(SB), Z2, Z2
 	VMULPS           Z1, Z1, Z3
 	VBLENDMPS        Z2, Z3, K1, Z2
 	VSQRTPS          Z2, Z3
 	VBLENDMPS        Z3, Z1, K1, Z1
 	VMULPS           Z2, Z1, Z3
-	VBROADCASTSS     constants<>+384(SB), Z4
-	VFMADD231PS.BCST constants<>+380(SB), Z2, Z4
-	VFMADD213PS.BCST constants<>+388(SB), Z2, Z4
+	VBROADCASTSS     constants<>+388(SB), Z4
+	VFMADD231PS.BCST constants<>+384(SB), Z2, Z4
 	VFMADD213PS.BCST constants<>+392(SB), Z2, Z4
 	VFMADD213PS.BCST constants<>+396(SB), Z2, Z4
 	VFMADD213PS.BCST constants<>+400(SB), Z2, Z4
+	VFMADD213PS.BCST constants<>+404(SB), Z2, Z4
 	VFMADD231PS      Z4, Z3, Z1
 	VCMPPS.BCST      $0x01, constants<>+16(SB), Z0, K2
 	VADDPS           Z1, Z1, Z2
-	VBROADCASTSS     constants<>+292(SB), Z3
+	VBROADCASTSS     constants<>+296(SB), Z3
 	VSUBPS           Z2, Z3, Z3
 	VBLENDMPS        Z3, Z2, K2, Z2
 	VPTERNLOGD.BCST  $0x78, constants<>+0(SB), Z0, Z1
-	VSUBPS.BCST      constants<>+328(SB), Z1, Z0
-	VBROADCASTSS     constants<>+340(SB), Z1
+	VSUBPS.BCST      constants<>+332(SB), Z1, Z0
+	VBROADCASTSS     constants<>+344(SB), Z1
 	VSUBPS           Z0, Z1, Z0
 	VBLENDMPS        Z2, Z0, K1, Z0
 	VMOVUPS          Z0, K7, (DI)(AX*4)
@@ -4968,18 +4963,18 @@ TEXT ·atanAVX512(SB), NOSPLIT, $0-24
 	CMPQ         AX, R8
 	JGT          tail
 	VBROADCASTSS constants<>+8(SB), Z31
-	VBROADCASTSS constants<>+340(SB), Z30
+	VBROADCASTSS constants<>+344(SB), Z30
 	VBROADCASTSS constants<>+4(SB), Z29
-	VBROADCASTSS constants<>+408(SB), Z28
-	VBROADCASTSS constants<>+412(SB), Z27
-	VBROADCASTSS constants<>+416(SB), Z26
-	VBROADCASTSS constants<>+420(SB), Z25
-	VBROADCASTSS constants<>+424(SB), Z24
-	VBROADCASTSS constants<>+428(SB), Z23
-	VBROADCASTSS constants<>+432(SB), Z22
-	VBROADCASTSS constants<>+436(SB), Z21
-	VBROADCASTSS constants<>+440(SB), Z20
-	VBROADCASTSS constants<>+328(SB), Z19
+	VBROADCASTSS constants<>+412(SB), Z28
+	VBROADCASTSS constants<>+416(SB), Z27
+	VBROADCASTSS constants<>+420(SB), Z26
+	VBROADCASTSS constants<>+424(SB), Z25
+	VBROADCASTSS constants<>+428(SB), Z24
+	VBROADCASTSS constants<>+432(SB), Z23
+	VBROADCASTSS constants<>+436(SB), Z22
+	VBROADCASTSS constants<>+440(SB), Z21
+	VBROADCASTSS constants<>+444(SB), Z20
+	VBROADCASTSS constants<>+332(SB), Z19
 	VBROADCASTSS constants<>+0(SB), Z18
 	PCALIGN      $0x20
 
@@ -5026,19 +5021,19 @@ tail:
 	VDIVPS           Z4, Z3, Z3
 	VMULPS           Z3, Z3, Z4
 	VMULPS           Z4, Z3, Z5
-	VBROADCASTSS     constants<>+412(SB), Z6
-	VFMADD231PS.BCST constants<>+408(SB), Z4, Z6
-	VFMADD213PS.BCST constants<>+416(SB), Z4, Z6
+	VBROADCASTSS     constants<>+416(SB), Z6
+	VFMADD231PS.BCST constants<>+412(SB), Z4, Z6
 	VFMADD213PS.BCST constants<>+420(SB), Z4, Z6
 	VFMADD213PS.BCST constants<>+424(SB), Z4, Z6
 	VFMADD213PS.BCST constants<>+428(SB), Z4, Z6
 	VFMADD213PS.BCST constants<>+432(SB), Z4, Z6
 	VFMADD213PS.BCST constants<>+436(SB), Z4, Z6
 	VFMADD213PS.BCST constants<>+440(SB), Z4, Z6
+	VFMADD213PS.BCST constants<>+444(SB), Z4, Z6
 	VFMADD231PS      Z6, Z5, Z3
 	VCMPPS           $0x01, Z1, Z2, K1
-	VSUBPS.BCST      constants<>+328(SB), Z3, Z1
-	VBROADCASTSS     constants<>+340(SB), Z2
+	VSUBPS.BCST      constants<>+332(SB), Z3, Z1
+	VBROADCASTSS     constants<>+344(SB), Z2
 	VSUBPS           Z1, Z2, Z1
 	VBLENDMPS        Z1, Z3, K1, Z1
 	VPTERNLOGD.BCST  $0x78, constants<>+0(SB), Z0, Z1
@@ -5059,23 +5054,23 @@ TEXT ·tanhAVX512(SB), NOSPLIT, $0-24
 	CMPQ         AX, R8
 	JGT          single
 	VBROADCASTSS constants<>+8(SB), Z31
-	VBROADCASTSS constants<>+404(SB), Z30
-	VBROADCASTSS constants<>+444(SB), Z29
-	VBROADCASTSS constants<>+44(SB), Z28
+	VBROADCASTSS constants<>+408(SB), Z30
+	VBROADCASTSS constants<>+448(SB), Z29
+	VBROADCASTSS constants<>+48(SB), Z28
 	VBROADCASTSS constants<>+4(SB), Z27
-	VBROADCASTSS constants<>+448(SB), Z26
-	VBROADCASTSS constants<>+452(SB), Z25
-	VBROADCASTSS constants<>+456(SB), Z24
-	VBROADCASTSS constants<>+460(SB), Z23
-	VBROADCASTSS constants<>+464(SB), Z22
-	VBROADCASTSS constants<>+468(SB), Z21
-	VBROADCASTSS constants<>+472(SB), Z20
-	VBROADCASTSS constants<>+476(SB), Z19
-	VBROADCASTSS constants<>+480(SB), Z18
-	VBROADCASTSS constants<>+484(SB), Z17
-	VBROADCASTSS constants<>+488(SB), Z16
-	VBROADCASTSS constants<>+492(SB), Z15
-	VBROADCASTSS constants<>+496(SB), Z14
+	VBROADCASTSS constants<>+452(SB), Z26
+	VBROADCASTSS constants<>+456(SB), Z25
+	VBROADCASTSS constants<>+460(SB), Z24
+	VBROADCASTSS constants<>+464(SB), Z23
+	VBROADCASTSS constants<>+468(SB), Z22
+	VBROADCASTSS constants<>+472(SB), Z21
+	VBROADCASTSS constants<>+476(SB), Z20
+	VBROADCASTSS constants<>+480(SB), Z19
+	VBROADCASTSS constants<>+484(SB), Z18
+	VBROADCASTSS constants<>+488(SB), Z17
+	VBROADCASTSS constants<>+492(SB), Z16
+	VBROADCASTSS constants<>+496(SB), Z15
+	VBROADCASTSS constants<>+500(SB), Z14
 	VBROADCASTSS constants<>+0(SB), Z13
 	PCALIGN      $0x20
 
@@ -5153,34 +5148,34 @@ single:
 singleLoop:
 	VMOVUPS           (SI)(AX*4), Z0
 	VANDPS.BCST       constants<>+4(SB), Z0, Z1
-	VBROADCASTSS      constants<>+444(SB), Z2
+	VBROADCASTSS      constants<>+448(SB), Z2
 	VMINPS            Z1, Z2, Z1
 	VMULPS            Z1, Z1, Z2
 	VMULPS            Z2, Z1, Z3
-	VBROADCASTSS      constants<>+452(SB), Z4
-	VFMADD231PS.BCST  constants<>+448(SB), Z2, Z4
-	VFMADD213PS.BCST  constants<>+456(SB), Z2, Z4
+	VBROADCASTSS      constants<>+456(SB), Z4
+	VFMADD231PS.BCST  constants<>+452(SB), Z2, Z4
 	VFMADD213PS.BCST  constants<>+460(SB), Z2, Z4
 	VFMADD213PS.BCST  constants<>+464(SB), Z2, Z4
+	VFMADD213PS.BCST  constants<>+468(SB), Z2, Z4
 	VFMADD213PS       Z1, Z4, Z3
-	VBROADCASTSS      constants<>+44(SB), Z2
-	VFMADD231PS.BCST  constants<>+468(SB), Z1, Z2
-	VSUBPS.BCST       constants<>+44(SB), Z2, Z4
-	VFNMADD132PS.BCST constants<>+472(SB), Z1, Z4
-	VBROADCASTSS      constants<>+480(SB), Z5
-	VFMADD231PS.BCST  constants<>+476(SB), Z4, Z5
-	VFMADD213PS.BCST  constants<>+484(SB), Z4, Z5
+	VBROADCASTSS      constants<>+48(SB), Z2
+	VFMADD231PS.BCST  constants<>+472(SB), Z1, Z2
+	VSUBPS.BCST       constants<>+48(SB), Z2, Z4
+	VFNMADD132PS.BCST constants<>+476(SB), Z1, Z4
+	VBROADCASTSS      constants<>+484(SB), Z5
+	VFMADD231PS.BCST  constants<>+480(SB), Z4, Z5
 	VFMADD213PS.BCST  constants<>+488(SB), Z4, Z5
 	VFMADD213PS.BCST  constants<>+492(SB), Z4, Z5
-	VFMADD213PS.BCST  constants<>+404(SB), Z4, Z5
+	VFMADD213PS.BCST  constants<>+496(SB), Z4, Z5
+	VFMADD213PS.BCST  constants<>+408(SB), Z4, Z5
 	VFMADD213PS.BCST  constants<>+8(SB), Z4, Z5
 	VPSLLD            $0x17, Z2, Z2
 	VFMADD213PS.BCST  constants<>+8(SB), Z5, Z2
-	VBROADCASTSS      constants<>+404(SB), Z4
+	VBROADCASTSS      constants<>+408(SB), Z4
 	VDIVPS            Z2, Z4, Z2
 	VBROADCASTSS      constants<>+8(SB), Z4
 	VSUBPS            Z2, Z4, Z2
-	VCMPPS.BCST       $0x0e, constants<>+496(SB), Z1, K1
+	VCMPPS.BCST       $0x0e, constants<>+500(SB), Z1, K1
 	VBLENDMPS         Z2, Z3, K1, Z1
 	VPTERNLOGD.BCST   $0xd8, constants<>+0(SB), Z0, Z1
 	VMOVUPS           Z1, (DI)(AX*4)
@@ -5197,34 +5192,34 @@ tail:
 	KMOVW             R9, K7
 	VMOVUPS.Z         (SI)(AX*4), K7, Z0
 	VANDPS.BCST       constants<>+4(SB), Z0, Z1
-	VBROADCASTSS      constants<>+444(SB), Z2
+	VBROADCASTSS      constants<>+448(SB), Z2
 	VMINPS            Z1, Z2, Z1
 	VMULPS            Z1, Z1, Z2
 	VMULPS            Z2, Z1, Z3
-	VBROADCASTSS      constants<>+452(SB), Z4
-	VFMADD231PS.BCST  constants<>+448(SB), Z2, Z4
-	VFMADD213PS.BCST  constants<>+456(SB), Z2, Z4
+	VBROADCASTSS      constants<>+456(SB), Z4
+	VFMADD231PS.BCST  constants<>+452(SB), Z2, Z4
 	VFMADD213PS.BCST  constants<>+460(SB), Z2, Z4
 	VFMADD213PS.BCST  constants<>+464(SB), Z2, Z4
+	VFMADD213PS.BCST  constants<>+468(SB), Z2, Z4
 	VFMADD213PS       Z1, Z4, Z3
-	VBROADCASTSS      constants<>+44(SB), Z2
-	VFMADD231PS.BCST  constants<>+468(SB), Z1, Z2
-	VSUBPS.BCST       constants<>+44(SB), Z2, Z4
-	VFNMADD132PS.BCST constants<>+472(SB), Z1, Z4
-	VBROADCASTSS      constants<>+480(SB), Z5
-	VFMADD231PS.BCST  constants<>+476(SB), Z4, Z5
-	VFMADD213PS.BCST  constants<>+484(SB), Z4, Z5
+	VBROADCASTSS      constants<>+48(SB), Z2
+	VFMADD231PS.BCST  constants<>+472(SB), Z1, Z2
+	VSUBPS.BCST       constants<>+48(SB), Z2, Z4
+	VFNMADD132PS.BCST constants<>+476(SB), Z1, Z4
+	VBROADCASTSS      constants<>+484(SB), Z5
+	VFMADD231PS.BCST  constants<>+480(SB), Z4, Z5
 	VFMADD213PS.BCST  constants<>+488(SB), Z4, Z5
 	VFMADD213PS.BCST  constants<>+492(SB), Z4, Z5
-	VFMADD213PS.BCST  constants<>+404(SB), Z4, Z5
+	VFMADD213PS.BCST  constants<>+496(SB), Z4, Z5
+	VFMADD213PS.BCST  constants<>+408(SB), Z4, Z5
 	VFMADD213PS.BCST  constants<>+8(SB), Z4, Z5
 	VPSLLD            $0x17, Z2, Z2
 	VFMADD213PS.BCST  constants<>+8(SB), Z5, Z2
-	VBROADCASTSS      constants<>+404(SB), Z4
+	VBROADCASTSS      constants<>+408(SB), Z4
 	VDIVPS            Z2, Z4, Z2
 	VBROADCASTSS      constants<>+8(SB), Z4
 	VSUBPS            Z2, Z4, Z2
-	VCMPPS.BCST       $0x0e, constants<>+496(SB), Z1, K1
+	VCMPPS.BCST       $0x0e, constants<>+500(SB), Z1, K1
 	VBLENDMPS         Z2, Z3, K1, Z1
 	VPTERNLOGD.BCST   $0xd8, constants<>+0(SB), Z0, Z1
 	VMOVUPS           Z1, K7, (DI)(AX*4)
@@ -5243,22 +5238,22 @@ TEXT ·sinhAVX512(SB), NOSPLIT, $0-24
 	LEAQ         -16(CX), R8
 	CMPQ         AX, R8
 	JGT          tail
-	VBROADCASTSS constants<>+500(SB), Z31
-	VBROADCASTSS constants<>+504(SB), Z30
-	VBROADCASTSS constants<>+508(SB), Z29
+	VBROADCASTSS constants<>+504(SB), Z31
+	VBROADCASTSS constants<>+508(SB), Z30
+	VBROADCASTSS constants<>+512(SB), Z29
 	VBROADCASTSS constants<>+4(SB), Z28
-	VBROADCASTSS constants<>+96(SB), Z27
-	VBROADCASTSS constants<>+100(SB), Z26
-	VBROADCASTSS constants<>+104(SB), Z25
-	VBROADCASTSS constants<>+108(SB), Z24
-	VBROADCASTSS constants<>+112(SB), Z23
-	VBROADCASTSS constants<>+116(SB), Z22
-	VBROADCASTSS constants<>+120(SB), Z21
-	VBROADCASTSS constants<>+124(SB), Z20
-	VBROADCASTSS constants<>+512(SB), Z19
-	VBROADCASTSS constants<>+516(SB), Z18
-	VBROADCASTSS constants<>+520(SB), Z17
-	VBROADCASTSS constants<>+32(SB), Z16
+	VBROADCASTSS constants<>+100(SB), Z27
+	VBROADCASTSS constants<>+104(SB), Z26
+	VBROADCASTSS constants<>+108(SB), Z25
+	VBROADCASTSS constants<>+112(SB), Z24
+	VBROADCASTSS constants<>+116(SB), Z23
+	VBROADCASTSS constants<>+120(SB), Z22
+	VBROADCASTSS constants<>+124(SB), Z21
+	VBROADCASTSS constants<>+128(SB), Z20
+	VBROADCASTSS constants<>+516(SB), Z19
+	VBROADCASTSS constants<>+520(SB), Z18
+	VBROADCASTSS constants<>+524(SB), Z17
+	VBROADCASTSS constants<>+36(SB), Z16
 	VBROADCASTSS constants<>+8(SB), Z15
 	VBROADCASTSS constants<>+0(SB), Z14
 	PCALIGN      $0x20
@@ -5308,32 +5303,32 @@ tail:
 	KMOVW             R9, K7
 	VMOVUPS.Z         (SI)(AX*4), K7, Z0
 	VANDPS.BCST       constants<>+4(SB), Z0, Z1
-	VBROADCASTSS      constants<>+500(SB), Z2
+	VBROADCASTSS      constants<>+504(SB), Z2
 	VMINPS            Z1, Z2, Z2
-	VBROADCASTSS      constants<>+508(SB), Z3
-	VFMADD231PS.BCST  constants<>+96(SB), Z2, Z3
-	VSUBPS.BCST       constants<>+508(SB), Z3, Z4
-	VFNMADD231PS.BCST constants<>+100(SB), Z4, Z2
+	VBROADCASTSS      constants<>+512(SB), Z3
+	VFMADD231PS.BCST  constants<>+100(SB), Z2, Z3
+	VSUBPS.BCST       constants<>+512(SB), Z3, Z4
 	VFNMADD231PS.BCST constants<>+104(SB), Z4, Z2
+	VFNMADD231PS.BCST constants<>+108(SB), Z4, Z2
 	VMULPS            Z2, Z2, Z4
-	VBROADCASTSS      constants<>+112(SB), Z5
-	VFMADD231PS.BCST  constants<>+108(SB), Z2, Z5
-	VFMADD213PS.BCST  constants<>+116(SB), Z2, Z5
+	VBROADCASTSS      constants<>+116(SB), Z5
+	VFMADD231PS.BCST  constants<>+112(SB), Z2, Z5
 	VFMADD213PS.BCST  constants<>+120(SB), Z2, Z5
 	VFMADD213PS.BCST  constants<>+124(SB), Z2, Z5
+	VFMADD213PS.BCST  constants<>+128(SB), Z2, Z5
 	VFMADD231PS       Z5, Z4, Z2
 	VPSLLD            $0x17, Z3, Z3
 	VFMADD231PS       Z2, Z3, Z3
 	VADDPS            Z3, Z3, Z2
-	VBROADCASTSS      constants<>+504(SB), Z4
+	VBROADCASTSS      constants<>+508(SB), Z4
 	VDIVPS            Z3, Z4, Z3
 	VSUBPS            Z3, Z2, Z2
 	VMULPS            Z1, Z1, Z3
 	VMULPS            Z3, Z1, Z4
-	VBROADCASTSS      constants<>+516(SB), Z5
-	VFMADD231PS.BCST  constants<>+512(SB), Z3, Z5
-	VFMADD213PS.BCST  constants<>+520(SB), Z3, Z5
-	VFMADD213PS.BCST  constants<>+32(SB), Z3, Z5
+	VBROADCASTSS      constants<>+520(SB), Z5
+	VFMADD231PS.BCST  constants<>+516(SB), Z3, Z5
+	VFMADD213PS.BCST  constants<>+524(SB), Z3, Z5
+	VFMADD213PS.BCST  constants<>+36(SB), Z3, Z5
 	VFMADD213PS       Z1, Z5, Z4
 	VCMPPS.BCST       $0x01, constants<>+8(SB), Z1, K1
 	VBLENDMPS         Z4, Z2, K1, Z1
@@ -5354,18 +5349,18 @@ TEXT ·coshAVX512(SB), NOSPLIT, $0-24
 	LEAQ         -16(CX), R8
 	CMPQ         AX, R8
 	JGT          tail
-	VBROADCASTSS constants<>+500(SB), Z31
-	VBROADCASTSS constants<>+504(SB), Z30
-	VBROADCASTSS constants<>+508(SB), Z29
+	VBROADCASTSS constants<>+504(SB), Z31
+	VBROADCASTSS constants<>+508(SB), Z30
+	VBROADCASTSS constants<>+512(SB), Z29
 	VBROADCASTSS constants<>+4(SB), Z28
-	VBROADCASTSS constants<>+96(SB), Z27
-	VBROADCASTSS constants<>+100(SB), Z26
-	VBROADCASTSS constants<>+104(SB), Z25
-	VBROADCASTSS constants<>+108(SB), Z24
-	VBROADCASTSS constants<>+112(SB), Z23
-	VBROADCASTSS constants<>+116(SB), Z22
-	VBROADCASTSS constants<>+120(SB), Z21
-	VBROADCASTSS constants<>+124(SB), Z20
+	VBROADCASTSS constants<>+100(SB), Z27
+	VBROADCASTSS constants<>+104(SB), Z26
+	VBROADCASTSS constants<>+108(SB), Z25
+	VBROADCASTSS constants<>+112(SB), Z24
+	VBROADCASTSS constants<>+116(SB), Z23
+	VBROADCASTSS constants<>+120(SB), Z22
+	VBROADCASTSS constants<>+124(SB), Z21
+	VBROADCASTSS constants<>+128(SB), Z20
 	PCALIGN      $0x20
 
 mainLoop:
@@ -5403,24 +5398,24 @@ tail:
 	KMOVW             R9, K7
 	VMOVUPS.Z         (SI)(AX*4), K7, Z0
 	VANDPS.BCST       constants<>+4(SB), Z0, Z0
-	VBROADCASTSS      constants<>+500(SB), Z1
+	VBROADCASTSS      constants<>+504(SB), Z1
 	VMINPS            Z0, Z1, Z0
-	VBROADCASTSS      constants<>+508(SB), Z1
-	VFMADD231PS.BCST  constants<>+96(SB), Z0, Z1
-	VSUBPS.BCST       constants<>+508(SB), Z1, Z2
-	VFNMADD231PS.BCST constants<>+100(SB), Z2, Z0
+	VBROADCASTSS      constants<>+512(SB), Z1
+	VFMADD231PS.BCST  constants<>+100(SB), Z0, Z1
+	VSUBPS.BCST       constants<>+512(SB), Z1, Z2
 	VFNMADD231PS.BCST constants<>+104(SB), Z2, Z0
+	VFNMADD231PS.BCST constants<>+108(SB), Z2, Z0
 	VMULPS            Z0, Z0, Z2
-	VBROADCASTSS      constants<>+112(SB), Z3
-	VFMADD231PS.BCST  constants<>+108(SB), Z0, Z3
-	VFMADD213PS.BCST  constants<>+116(SB), Z0, Z3
+	VBROADCASTSS      constants<>+116(SB), Z3
+	VFMADD231PS.BCST  constants<>+112(SB), Z0, Z3
 	VFMADD213PS.BCST  constants<>+120(SB), Z0, Z3
 	VFMADD213PS.BCST  constants<>+124(SB), Z0, Z3
+	VFMADD213PS.BCST  constants<>+128(SB), Z0, Z3
 	VFMADD231PS       Z3, Z2, Z0
 	VPSLLD            $0x17, Z1, Z1
 	VFMADD231PS       Z0, Z1, Z1
 	VADDPS            Z1, Z1, Z0
-	VBROADCASTSS      constants<>+504(SB), Z2
+	VBROADCASTSS      constants<>+508(SB), Z2
 	VDIVPS            Z1, Z2, Z1
 	VADDPS            Z1, Z0, Z0
 	VMOVUPS           Z0, K7, (DI)(AX*4)
@@ -5441,19 +5436,19 @@ TEXT ·asinhAVX512(SB), NOSPLIT, $0-32
 	JGT          tail
 	VBROADCASTSS constants<>+8(SB), Z31
 	VBROADCASTSS constants<>+4(SB), Z30
-	VBROADCASTSS constants<>+524(SB), Z29
-	VBROADCASTSS constants<>+144(SB), Z28
-	VBROADCASTSS constants<>+148(SB), Z27
-	VBROADCASTSS constants<>+152(SB), Z26
-	VBROADCASTSS constants<>+156(SB), Z25
-	VBROADCASTSS constants<>+160(SB), Z24
-	VBROADCASTSS constants<>+164(SB), Z23
-	VBROADCASTSS constants<>+168(SB), Z22
-	VBROADCASTSS constants<>+172(SB), Z21
-	VBROADCASTSS constants<>+176(SB), Z20
-	VBROADCASTSS constants<>+180(SB), Z19
-	VBROADCASTSS constants<>+104(SB), Z18
-	VBROADCASTSS constants<>+100(SB), Z17
+	VBROADCASTSS constants<>+528(SB), Z29
+	VBROADCASTSS constants<>+148(SB), Z28
+	VBROADCASTSS constants<>+152(SB), Z27
+	VBROADCASTSS constants<>+156(SB), Z26
+	VBROADCASTSS constants<>+160(SB), Z25
+	VBROADCASTSS constants<>+164(SB), Z24
+	VBROADCASTSS constants<>+168(SB), Z23
+	VBROADCASTSS constants<>+172(SB), Z22
+	VBROADCASTSS constants<>+176(SB), Z21
+	VBROADCASTSS constants<>+180(SB), Z20
+	VBROADCASTSS constants<>+184(SB), Z19
+	VBROADCASTSS constants<>+108(SB), Z18
+	VBROADCASTSS constants<>+104(SB), Z17
 	VBROADCASTSS constants<>+0(SB), Z16
 	PCALIGN      $0x20
 
@@ -5513,7 +5508,7 @@ tail:
 	KMOVW            R9, K7
 	VMOVUPS.Z        (SI)(AX*4), K7, Z0
 	VANDPS.BCST      constants<>+4(SB), Z0, Z1
-	VPCMPD.BCST      $0x06, constants<>+524(SB), Z1, K1
+	VPCMPD.BCST      $0x06, constants<>+528(SB), Z1, K1
 	KANDW            K7, K1, K1
 	KORTESTW         K1, K1
 	JNE              tailStop
@@ -5528,7 +5523,7 @@ tail:
 	VADDPS.BCST      constants<>+8(SB), Z3, Z2
 	VSUBPS.BCST      constants<>+8(SB), Z2, Z4
 	VSUBPS           Z4, Z3, Z3
-	VPSUBD.BCST      constants<>+144(SB), Z2, Z4
+	VPSUBD.BCST      constants<>+148(SB), Z2, Z4
 	VPSRAD           $0x17, Z4, Z4
 	VPSLLD           $0x17, Z4, Z5
 	VPSUBD           Z5, Z2, Z2
@@ -5539,19 +5534,19 @@ tail:
 	VMULPS           Z5, Z1, Z1
 	VCVTDQ2PS        Z4, Z3
 	VMULPS           Z2, Z2, Z4
-	VBROADCASTSS     constants<>+152(SB), Z5
-	VFMADD231PS.BCST constants<>+148(SB), Z2, Z5
-	VFMADD213PS.BCST constants<>+156(SB), Z2, Z5
+	VBROADCASTSS     constants<>+156(SB), Z5
+	VFMADD231PS.BCST constants<>+152(SB), Z2, Z5
 	VFMADD213PS.BCST constants<>+160(SB), Z2, Z5
 	VFMADD213PS.BCST constants<>+164(SB), Z2, Z5
 	VFMADD213PS.BCST constants<>+168(SB), Z2, Z5
 	VFMADD213PS.BCST constants<>+172(SB), Z2, Z5
 	VFMADD213PS.BCST constants<>+176(SB), Z2, Z5
 	VFMADD213PS.BCST constants<>+180(SB), Z2, Z5
+	VFMADD213PS.BCST constants<>+184(SB), Z2, Z5
 	VFMADD231PS      Z5, Z4, Z1
-	VFMADD231PS.BCST constants<>+104(SB), Z3, Z1
+	VFMADD231PS.BCST constants<>+108(SB), Z3, Z1
 	VADDPS           Z2, Z1, Z1
-	VFMADD231PS.BCST constants<>+100(SB), Z3, Z1
+	VFMADD231PS.BCST constants<>+104(SB), Z3, Z1
 	VPTERNLOGD.BCST  $0x78, constants<>+0(SB), Z0, Z1
 	VMOVUPS          Z1, K7, (DI)(AX*4)
 
@@ -5579,19 +5574,19 @@ TEXT ·acoshAVX512(SB), NOSPLIT, $0-32
 	CMPQ         AX, R8
 	JGT          tail
 	VBROADCASTSS constants<>+8(SB), Z31
-	VBROADCASTSS constants<>+524(SB), Z30
-	VBROADCASTSS constants<>+144(SB), Z29
-	VBROADCASTSS constants<>+148(SB), Z28
-	VBROADCASTSS constants<>+152(SB), Z27
-	VBROADCASTSS constants<>+156(SB), Z26
-	VBROADCASTSS constants<>+160(SB), Z25
-	VBROADCASTSS constants<>+164(SB), Z24
-	VBROADCASTSS constants<>+168(SB), Z23
-	VBROADCASTSS constants<>+172(SB), Z22
-	VBROADCASTSS constants<>+176(SB), Z21
-	VBROADCASTSS constants<>+180(SB), Z20
-	VBROADCASTSS constants<>+104(SB), Z19
-	VBROADCASTSS constants<>+100(SB), Z18
+	VBROADCASTSS constants<>+528(SB), Z30
+	VBROADCASTSS constants<>+148(SB), Z29
+	VBROADCASTSS constants<>+152(SB), Z28
+	VBROADCASTSS constants<>+156(SB), Z27
+	VBROADCASTSS constants<>+160(SB), Z26
+	VBROADCASTSS constants<>+164(SB), Z25
+	VBROADCASTSS constants<>+168(SB), Z24
+	VBROADCASTSS constants<>+172(SB), Z23
+	VBROADCASTSS constants<>+176(SB), Z22
+	VBROADCASTSS constants<>+180(SB), Z21
+	VBROADCASTSS constants<>+184(SB), Z20
+	VBROADCASTSS constants<>+108(SB), Z19
+	VBROADCASTSS constants<>+104(SB), Z18
 	PCALIGN      $0x20
 
 mainLoop:
@@ -5649,7 +5644,7 @@ tail:
 	KMOVW            R9, K7
 	VMOVUPS.Z        (SI)(AX*4), K7, Z0
 	VPCMPD.BCST      $0x01, constants<>+8(SB), Z0, K1
-	VPCMPD.BCST      $0x06, constants<>+524(SB), Z0, K2
+	VPCMPD.BCST      $0x06, constants<>+528(SB), Z0, K2
 	KORW             K2, K1, K1
 	KANDW            K7, K1, K1
 	KORTESTW         K1, K1
@@ -5664,7 +5659,7 @@ tail:
 	VADDPS.BCST      constants<>+8(SB), Z2, Z1
 	VSUBPS.BCST      constants<>+8(SB), Z1, Z3
 	VSUBPS           Z3, Z2, Z2
-	VPSUBD.BCST      constants<>+144(SB), Z1, Z3
+	VPSUBD.BCST      constants<>+148(SB), Z1, Z3
 	VPSRAD           $0x17, Z3, Z3
 	VPSLLD           $0x17, Z3, Z4
 	VPSUBD           Z4, Z1, Z1
@@ -5675,19 +5670,19 @@ tail:
 	VMULPS           Z4, Z0, Z0
 	VCVTDQ2PS        Z3, Z2
 	VMULPS           Z1, Z1, Z3
-	VBROADCASTSS     constants<>+152(SB), Z4
-	VFMADD231PS.BCST constants<>+148(SB), Z1, Z4
-	VFMADD213PS.BCST constants<>+156(SB), Z1, Z4
+	VBROADCASTSS     constants<>+156(SB), Z4
+	VFMADD231PS.BCST constants<>+152(SB), Z1, Z4
 	VFMADD213PS.BCST constants<>+160(SB), Z1, Z4
 	VFMADD213PS.BCST constants<>+164(SB), Z1, Z4
 	VFMADD213PS.BCST constants<>+168(SB), Z1, Z4
 	VFMADD213PS.BCST constants<>+172(SB), Z1, Z4
 	VFMADD213PS.BCST constants<>+176(SB), Z1, Z4
 	VFMADD213PS.BCST constants<>+180(SB), Z1, Z4
+	VFMADD213PS.BCST constants<>+184(SB), Z1, Z4
 	VFMADD231PS      Z4, Z3, Z0
-	VFMADD231PS.BCST constants<>+104(SB), Z2, Z0
+	VFMADD231PS.BCST constants<>+108(SB), Z2, Z0
 	VADDPS           Z1, Z0, Z0
-	VFMADD231PS.BCST constants<>+100(SB), Z2, Z0
+	VFMADD231PS.BCST constants<>+104(SB), Z2, Z0
 	VMOVUPS          Z0, K7, (DI)(AX*4)
 
 done:
@@ -5715,20 +5710,20 @@ TEXT ·atanhAVX512(SB), NOSPLIT, $0-32
 	JGT          tail
 	VBROADCASTSS constants<>+8(SB), Z31
 	VBROADCASTSS constants<>+4(SB), Z30
-	VBROADCASTSS constants<>+528(SB), Z29
-	VBROADCASTSS constants<>+144(SB), Z28
-	VBROADCASTSS constants<>+148(SB), Z27
-	VBROADCASTSS constants<>+152(SB), Z26
-	VBROADCASTSS constants<>+156(SB), Z25
-	VBROADCASTSS constants<>+160(SB), Z24
-	VBROADCASTSS constants<>+164(SB), Z23
-	VBROADCASTSS constants<>+168(SB), Z22
-	VBROADCASTSS constants<>+172(SB), Z21
-	VBROADCASTSS constants<>+176(SB), Z20
-	VBROADCASTSS constants<>+180(SB), Z19
-	VBROADCASTSS constants<>+104(SB), Z18
-	VBROADCASTSS constants<>+100(SB), Z17
-	VBROADCASTSS constants<>+128(SB), Z16
+	VBROADCASTSS constants<>+532(SB), Z29
+	VBROADCASTSS constants<>+148(SB), Z28
+	VBROADCASTSS constants<>+152(SB), Z27
+	VBROADCASTSS constants<>+156(SB), Z26
+	VBROADCASTSS constants<>+160(SB), Z25
+	VBROADCASTSS constants<>+164(SB), Z24
+	VBROADCASTSS constants<>+168(SB), Z23
+	VBROADCASTSS constants<>+172(SB), Z22
+	VBROADCASTSS constants<>+176(SB), Z21
+	VBROADCASTSS constants<>+180(SB), Z20
+	VBROADCASTSS constants<>+184(SB), Z19
+	VBROADCASTSS constants<>+108(SB), Z18
+	VBROADCASTSS constants<>+104(SB), Z17
+	VBROADCASTSS constants<>+132(SB), Z16
 	VBROADCASTSS constants<>+0(SB), Z15
 	PCALIGN      $0x20
 
@@ -5789,7 +5784,7 @@ tail:
 	KMOVW            R9, K7
 	VMOVUPS.Z        (SI)(AX*4), K7, Z0
 	VANDPS.BCST      constants<>+4(SB), Z0, Z1
-	VPCMPD.BCST      $0x06, constants<>+528(SB), Z1, K1
+	VPCMPD.BCST      $0x06, constants<>+532(SB), Z1, K1
 	KANDW            K7, K1, K1
 	KORTESTW         K1, K1
 	JNE              tailStop
@@ -5805,7 +5800,7 @@ tail:
 	VADDPS           Z3, Z2, Z4
 	VSUBPS           Z3, Z4, Z5
 	VSUBPS           Z5, Z2, Z2
-	VPSUBD.BCST      constants<>+144(SB), Z4, Z5
+	VPSUBD.BCST      constants<>+148(SB), Z4, Z5
 	VPSRAD           $0x17, Z5, Z5
 	VPSLLD           $0x17, Z5, Z6
 	VPSUBD           Z6, Z4, Z4
@@ -5815,20 +5810,20 @@ tail:
 	VMULPS           Z6, Z1, Z1
 	VCVTDQ2PS        Z5, Z2
 	VMULPS           Z3, Z3, Z4
-	VBROADCASTSS     constants<>+152(SB), Z5
-	VFMADD231PS.BCST constants<>+148(SB), Z3, Z5
-	VFMADD213PS.BCST constants<>+156(SB), Z3, Z5
+	VBROADCASTSS     constants<>+156(SB), Z5
+	VFMADD231PS.BCST constants<>+152(SB), Z3, Z5
 	VFMADD213PS.BCST constants<>+160(SB), Z3, Z5
 	VFMADD213PS.BCST constants<>+164(SB), Z3, Z5
 	VFMADD213PS.BCST constants<>+168(SB), Z3, Z5
 	VFMADD213PS.BCST constants<>+172(SB), Z3, Z5
 	VFMADD213PS.BCST constants<>+176(SB), Z3, Z5
 	VFMADD213PS.BCST constants<>+180(SB), Z3, Z5
+	VFMADD213PS.BCST constants<>+184(SB), Z3, Z5
 	VFMADD231PS      Z5, Z4, Z1
-	VFMADD231PS.BCST constants<>+104(SB), Z2, Z1
+	VFMADD231PS.BCST constants<>+108(SB), Z2, Z1
 	VADDPS           Z3, Z1, Z1
-	VFMADD231PS.BCST constants<>+100(SB), Z2, Z1
-	VMULPS.BCST      constants<>+128(SB), Z1, Z1
+	VFMADD231PS.BCST constants<>+104(SB), Z2, Z1
+	VMULPS.BCST      constants<>+132(SB), Z1, Z1
 	VPTERNLOGD.BCST  $0x78, constants<>+0(SB), Z0, Z1
 	VMOVUPS          Z1, K7, (DI)(AX*4)
 
@@ -5855,22 +5850,22 @@ TEXT ·sigmoidAVX512(SB), NOSPLIT, $0-24
 	LEAQ         -32(CX), R8
 	CMPQ         AX, R8
 	JGT          single
-	VBROADCASTSS constants<>+532(SB), Z31
-	VBROADCASTSS constants<>+536(SB), Z30
+	VBROADCASTSS constants<>+536(SB), Z31
+	VBROADCASTSS constants<>+540(SB), Z30
 	VPXORD       Z29, Z29, Z29
 	VBROADCASTSS constants<>+8(SB), Z28
-	VBROADCASTSS constants<>+44(SB), Z27
-	VBROADCASTSS constants<>+540(SB), Z26
+	VBROADCASTSS constants<>+48(SB), Z27
+	VBROADCASTSS constants<>+544(SB), Z26
 	VBROADCASTSS constants<>+0(SB), Z25
-	VBROADCASTSS constants<>+96(SB), Z24
-	VBROADCASTSS constants<>+100(SB), Z23
-	VBROADCASTSS constants<>+104(SB), Z22
-	VBROADCASTSS constants<>+108(SB), Z21
-	VBROADCASTSS constants<>+112(SB), Z20
-	VBROADCASTSS constants<>+116(SB), Z19
-	VBROADCASTSS constants<>+120(SB), Z18
-	VBROADCASTSS constants<>+124(SB), Z17
-	VBROADCASTSS constants<>+544(SB), Z16
+	VBROADCASTSS constants<>+100(SB), Z24
+	VBROADCASTSS constants<>+104(SB), Z23
+	VBROADCASTSS constants<>+108(SB), Z22
+	VBROADCASTSS constants<>+112(SB), Z21
+	VBROADCASTSS constants<>+116(SB), Z20
+	VBROADCASTSS constants<>+120(SB), Z19
+	VBROADCASTSS constants<>+124(SB), Z18
+	VBROADCASTSS constants<>+128(SB), Z17
+	VBROADCASTSS constants<>+548(SB), Z16
 	PCALIGN      $0x20
 
 mainLoop:
@@ -5944,31 +5939,31 @@ single:
 
 singleLoop:
 	VMOVUPS           (SI)(AX*4), Z0
-	VBROADCASTSS      constants<>+532(SB), Z1
-	VMINPS            Z0, Z1, Z0
 	VBROADCASTSS      constants<>+536(SB), Z1
+	VMINPS            Z0, Z1, Z0
+	VBROADCASTSS      constants<>+540(SB), Z1
 	VMAXPS            Z0, Z1, Z0
 	VXORPS.BCST       constants<>+0(SB), Z0, Z0
-	VBROADCASTSS      constants<>+44(SB), Z1
-	VFMADD231PS.BCST  constants<>+96(SB), Z0, Z1
-	VSUBPS.BCST       constants<>+44(SB), Z1, Z2
-	VBROADCASTSS      constants<>+100(SB), Z3
+	VBROADCASTSS      constants<>+48(SB), Z1
+	VFMADD231PS.BCST  constants<>+100(SB), Z0, Z1
+	VSUBPS.BCST       constants<>+48(SB), Z1, Z2
+	VBROADCASTSS      constants<>+104(SB), Z3
 	VFNMADD213PS      Z0, Z2, Z3
-	VFNMADD231PS.BCST constants<>+104(SB), Z2, Z3
+	VFNMADD231PS.BCST constants<>+108(SB), Z2, Z3
 	VMULPS            Z3, Z3, Z2
-	VBROADCASTSS      constants<>+112(SB), Z4
-	VFMADD231PS.BCST  constants<>+108(SB), Z3, Z4
-	VFMADD213PS.BCST  constants<>+116(SB), Z3, Z4
+	VBROADCASTSS      constants<>+116(SB), Z4
+	VFMADD231PS.BCST  constants<>+112(SB), Z3, Z4
 	VFMADD213PS.BCST  constants<>+120(SB), Z3, Z4
 	VFMADD213PS.BCST  constants<>+124(SB), Z3, Z4
+	VFMADD213PS.BCST  constants<>+128(SB), Z3, Z4
 	VFMADD231PS       Z4, Z2, Z3
-	VCMPPS.BCST       $0x0e, constants<>+540(SB), Z0, K1
+	VCMPPS.BCST       $0x0e, constants<>+544(SB), Z0, K1
 	VPXORD            Z0, Z0, Z0
-	VBLENDMPS.BCST    constants<>+540(SB), Z0, K1, Z0
+	VBLENDMPS.BCST    constants<>+544(SB), Z0, K1, Z0
 	VSUBPS            Z0, Z1, Z0
 	VPSLLD            $0x17, Z0, Z0
 	VBROADCASTSS      constants<>+8(SB), Z1
-	VBLENDMPS.BCST    constants<>+544(SB), Z1, K1, Z1
+	VBLENDMPS.BCST    constants<>+548(SB), Z1, K1, Z1
 	VADDPS            Z1, Z0, Z2
 	VSUBPS            Z0, Z2, Z4
 	VSUBPS            Z4, Z1, Z4
@@ -5988,31 +5983,31 @@ tail:
 	BZHIL             R8, R9, R9
 	KMOVW             R9, K7
 	VMOVUPS.Z         (SI)(AX*4), K7, Z0
-	VBROADCASTSS      constants<>+532(SB), Z1
-	VMINPS            Z0, Z1, Z0
 	VBROADCASTSS      constants<>+536(SB), Z1
+	VMINPS            Z0, Z1, Z0
+	VBROADCASTSS      constants<>+540(SB), Z1
 	VMAXPS            Z0, Z1, Z0
 	VXORPS.BCST       constants<>+0(SB), Z0, Z0
-	VBROADCASTSS      constants<>+44(SB), Z1
-	VFMADD231PS.BCST  constants<>+96(SB), Z0, Z1
-	VSUBPS.BCST       constants<>+44(SB), Z1, Z2
-	VBROADCASTSS      constants<>+100(SB), Z3
+	VBROADCASTSS      constants<>+48(SB), Z1
+	VFMADD231PS.BCST  constants<>+100(SB), Z0, Z1
+	VSUBPS.BCST       constants<>+48(SB), Z1, Z2
+	VBROADCASTSS      constants<>+104(SB), Z3
 	VFNMADD213PS      Z0, Z2, Z3
-	VFNMADD231PS.BCST constants<>+104(SB), Z2, Z3
+	VFNMADD231PS.BCST constants<>+108(SB), Z2, Z3
 	VMULPS            Z3, Z3, Z2
-	VBROADCASTSS      constants<>+112(SB), Z4
-	VFMADD231PS.BCST  constants<>+108(SB), Z3, Z4
-	VFMADD213PS.BCST  constants<>+116(SB), Z3, Z4
+	VBROADCASTSS      constants<>+116(SB), Z4
+	VFMADD231PS.BCST  constants<>+112(SB), Z3, Z4
 	VFMADD213PS.BCST  constants<>+120(SB), Z3, Z4
 	VFMADD213PS.BCST  constants<>+124(SB), Z3, Z4
+	VFMADD213PS.BCST  constants<>+128(SB), Z3, Z4
 	VFMADD231PS       Z4, Z2, Z3
-	VCMPPS.BCST       $0x0e, constants<>+540(SB), Z0, K1
+	VCMPPS.BCST       $0x0e, constants<>+544(SB), Z0, K1
 	VPXORD            Z0, Z0, Z0
-	VBLENDMPS.BCST    constants<>+540(SB), Z0, K1, Z0
+	VBLENDMPS.BCST    constants<>+544(SB), Z0, K1, Z0
 	VSUBPS            Z0, Z1, Z0
 	VPSLLD            $0x17, Z0, Z0
 	VBROADCASTSS      constants<>+8(SB), Z1
-	VBLENDMPS.BCST    constants<>+544(SB), Z1, K1, Z1
+	VBLENDMPS.BCST    constants<>+548(SB), Z1, K1, Z1
 	VADDPS            Z1, Z0, Z2
 	VSUBPS            Z0, Z2, Z4
 	VSUBPS            Z4, Z1, Z4
@@ -6035,22 +6030,22 @@ TEXT ·swishAVX512(SB), NOSPLIT, $0-24
 	LEAQ         -32(CX), R8
 	CMPQ         AX, R8
 	JGT          single
-	VBROADCASTSS constants<>+536(SB), Z31
-	VBROADCASTSS constants<>+532(SB), Z30
+	VBROADCASTSS constants<>+540(SB), Z31
+	VBROADCASTSS constants<>+536(SB), Z30
 	VPXORD       Z29, Z29, Z29
 	VBROADCASTSS constants<>+8(SB), Z28
-	VBROADCASTSS constants<>+44(SB), Z27
-	VBROADCASTSS constants<>+540(SB), Z26
+	VBROADCASTSS constants<>+48(SB), Z27
+	VBROADCASTSS constants<>+544(SB), Z26
 	VBROADCASTSS constants<>+0(SB), Z25
-	VBROADCASTSS constants<>+96(SB), Z24
-	VBROADCASTSS constants<>+100(SB), Z23
-	VBROADCASTSS constants<>+104(SB), Z22
-	VBROADCASTSS constants<>+108(SB), Z21
-	VBROADCASTSS constants<>+112(SB), Z20
-	VBROADCASTSS constants<>+116(SB), Z19
-	VBROADCASTSS constants<>+120(SB), Z18
-	VBROADCASTSS constants<>+124(SB), Z17
-	VBROADCASTSS constants<>+544(SB), Z16
+	VBROADCASTSS constants<>+100(SB), Z24
+	VBROADCASTSS constants<>+104(SB), Z23
+	VBROADCASTSS constants<>+108(SB), Z22
+	VBROADCASTSS constants<>+112(SB), Z21
+	VBROADCASTSS constants<>+116(SB), Z20
+	VBROADCASTSS constants<>+120(SB), Z19
+	VBROADCASTSS constants<>+124(SB), Z18
+	VBROADCASTSS constants<>+128(SB), Z17
+	VBROADCASTSS constants<>+548(SB), Z16
 	PCALIGN      $0x20
 
 mainLoop:
@@ -6126,31 +6121,31 @@ single:
 
 singleLoop:
 	VMOVUPS           (SI)(AX*4), Z0
-	VBROADCASTSS      constants<>+536(SB), Z1
+	VBROADCASTSS      constants<>+540(SB), Z1
 	VMAXPS            Z0, Z1, Z0
-	VBROADCASTSS      constants<>+532(SB), Z1
+	VBROADCASTSS      constants<>+536(SB), Z1
 	VMINPS            Z0, Z1, Z1
 	VXORPS.BCST       constants<>+0(SB), Z1, Z1
-	VBROADCASTSS      constants<>+44(SB), Z2
-	VFMADD231PS.BCST  constants<>+96(SB), Z1, Z2
-	VSUBPS.BCST       constants<>+44(SB), Z2, Z3
-	VBROADCASTSS      constants<>+100(SB), Z4
+	VBROADCASTSS      constants<>+48(SB), Z2
+	VFMADD231PS.BCST  constants<>+100(SB), Z1, Z2
+	VSUBPS.BCST       constants<>+48(SB), Z2, Z3
+	VBROADCASTSS      constants<>+104(SB), Z4
 	VFNMADD213PS      Z1, Z3, Z4
-	VFNMADD231PS.BCST constants<>+104(SB), Z3, Z4
+	VFNMADD231PS.BCST constants<>+108(SB), Z3, Z4
 	VMULPS            Z4, Z4, Z3
-	VBROADCASTSS      constants<>+112(SB), Z5
-	VFMADD231PS.BCST  constants<>+108(SB), Z4, Z5
-	VFMADD213PS.BCST  constants<>+116(SB), Z4, Z5
+	VBROADCASTSS      constants<>+116(SB), Z5
+	VFMADD231PS.BCST  constants<>+112(SB), Z4, Z5
 	VFMADD213PS.BCST  constants<>+120(SB), Z4, Z5
 	VFMADD213PS.BCST  constants<>+124(SB), Z4, Z5
+	VFMADD213PS.BCST  constants<>+128(SB), Z4, Z5
 	VFMADD231PS       Z5, Z3, Z4
-	VCMPPS.BCST       $0x0e, constants<>+540(SB), Z1, K1
+	VCMPPS.BCST       $0x0e, constants<>+544(SB), Z1, K1
 	VPXORD            Z1, Z1, Z1
-	VBLENDMPS.BCST    constants<>+540(SB), Z1, K1, Z1
+	VBLENDMPS.BCST    constants<>+544(SB), Z1, K1, Z1
 	VSUBPS            Z1, Z2, Z1
 	VPSLLD            $0x17, Z1, Z1
 	VBROADCASTSS      constants<>+8(SB), Z2
-	VBLENDMPS.BCST    constants<>+544(SB), Z2, K1, Z2
+	VBLENDMPS.BCST    constants<>+548(SB), Z2, K1, Z2
 	VADDPS            Z2, Z1, Z3
 	VSUBPS            Z1, Z3, Z5
 	VSUBPS            Z5, Z2, Z5
@@ -6171,31 +6166,31 @@ tail:
 	BZHIL             R8, R9, R9
 	KMOVW             R9, K7
 	VMOVUPS.Z         (SI)(AX*4), K7, Z0
-	VBROADCASTSS      constants<>+536(SB), Z1
+	VBROADCASTSS      constants<>+540(SB), Z1
 	VMAXPS            Z0, Z1, Z0
-	VBROADCASTSS      constants<>+532(SB), Z1
+	VBROADCASTSS      constants<>+536(SB), Z1
 	VMINPS            Z0, Z1, Z1
 	VXORPS.BCST       constants<>+0(SB), Z1, Z1
-	VBROADCASTSS      constants<>+44(SB), Z2
-	VFMADD231PS.BCST  constants<>+96(SB), Z1, Z2
-	VSUBPS.BCST       constants<>+44(SB), Z2, Z3
-	VBROADCASTSS      constants<>+100(SB), Z4
+	VBROADCASTSS      constants<>+48(SB), Z2
+	VFMADD231PS.BCST  constants<>+100(SB), Z1, Z2
+	VSUBPS.BCST       constants<>+48(SB), Z2, Z3
+	VBROADCASTSS      constants<>+104(SB), Z4
 	VFNMADD213PS      Z1, Z3, Z4
-	VFNMADD231PS.BCST constants<>+104(SB), Z3, Z4
+	VFNMADD231PS.BCST constants<>+108(SB), Z3, Z4
 	VMULPS            Z4, Z4, Z3
-	VBROADCASTSS      constants<>+112(SB), Z5
-	VFMADD231PS.BCST  constants<>+108(SB), Z4, Z5
-	VFMADD213PS.BCST  constants<>+116(SB), Z4, Z5
+	VBROADCASTSS      constants<>+116(SB), Z5
+	VFMADD231PS.BCST  constants<>+112(SB), Z4, Z5
 	VFMADD213PS.BCST  constants<>+120(SB), Z4, Z5
 	VFMADD213PS.BCST  constants<>+124(SB), Z4, Z5
+	VFMADD213PS.BCST  constants<>+128(SB), Z4, Z5
 	VFMADD231PS       Z5, Z3, Z4
-	VCMPPS.BCST       $0x0e, constants<>+540(SB), Z1, K1
+	VCMPPS.BCST       $0x0e, constants<>+544(SB), Z1, K1
 	VPXORD            Z1, Z1, Z1
-	VBLENDMPS.BCST    constants<>+540(SB), Z1, K1, Z1
+	VBLENDMPS.BCST    constants<>+544(SB), Z1, K1, Z1
 	VSUBPS            Z1, Z2, Z1
 	VPSLLD            $0x17, Z1, Z1
 	VBROADCASTSS      constants<>+8(SB), Z2
-	VBLENDMPS.BCST    constants<>+544(SB), Z2, K1, Z2
+	VBLENDMPS.BCST    constants<>+548(SB), Z2, K1, Z2
 	VADDPS            Z2, Z1, Z3
 	VSUBPS            Z1, Z3, Z5
 	VSUBPS            Z5, Z2, Z5
@@ -6219,26 +6214,26 @@ TEXT ·geluAVX512(SB), NOSPLIT, $0-24
 	LEAQ         -16(CX), R8
 	CMPQ         AX, R8
 	JGT          tail
-	VBROADCASTSS constants<>+548(SB), Z31
-	VBROADCASTSS constants<>+552(SB), Z30
-	VBROADCASTSS constants<>+20(SB), Z29
+	VBROADCASTSS constants<>+552(SB), Z31
+	VBROADCASTSS constants<>+556(SB), Z30
+	VBROADCASTSS constants<>+24(SB), Z29
 	VPXORD       Z28, Z28, Z28
 	VBROADCASTSS constants<>+8(SB), Z27
-	VBROADCASTSS constants<>+556(SB), Z26
+	VBROADCASTSS constants<>+560(SB), Z26
 	VBROADCASTSS constants<>+0(SB), Z25
-	VBROADCASTSS constants<>+44(SB), Z24
-	VBROADCASTSS constants<>+540(SB), Z23
-	VBROADCASTSS constants<>+560(SB), Z22
-	VBROADCASTSS constants<>+564(SB), Z21
-	VBROADCASTSS constants<>+96(SB), Z20
-	VBROADCASTSS constants<>+100(SB), Z19
-	VBROADCASTSS constants<>+104(SB), Z18
-	VBROADCASTSS constants<>+108(SB), Z17
-	VBROADCASTSS constants<>+112(SB), Z16
-	VBROADCASTSS constants<>+116(SB), Z15
-	VBROADCASTSS constants<>+120(SB), Z14
-	VBROADCASTSS constants<>+124(SB), Z13
-	VBROADCASTSS constants<>+544(SB), Z12
+	VBROADCASTSS constants<>+48(SB), Z24
+	VBROADCASTSS constants<>+544(SB), Z23
+	VBROADCASTSS constants<>+564(SB), Z22
+	VBROADCASTSS constants<>+568(SB), Z21
+	VBROADCASTSS constants<>+100(SB), Z20
+	VBROADCASTSS constants<>+104(SB), Z19
+	VBROADCASTSS constants<>+108(SB), Z18
+	VBROADCASTSS constants<>+112(SB), Z17
+	VBROADCASTSS constants<>+116(SB), Z16
+	VBROADCASTSS constants<>+120(SB), Z15
+	VBROADCASTSS constants<>+124(SB), Z14
+	VBROADCASTSS constants<>+128(SB), Z13
+	VBROADCASTSS constants<>+548(SB), Z12
 	PCALIGN      $0x20
 
 mainLoop:
@@ -6298,47 +6293,47 @@ tail:
 	BZHIL             R8, R9, R9
 	KMOVW             R9, K7
 	VMOVUPS.Z         (SI)(AX*4), K7, Z0
-	VBROADCASTSS      constants<>+552(SB), Z1
+	VBROADCASTSS      constants<>+556(SB), Z1
 	VMAXPS            Z0, Z1, Z0
-	VBROADCASTSS      constants<>+20(SB), Z1
+	VBROADCASTSS      constants<>+24(SB), Z1
 	VMINPS            Z0, Z1, Z1
 	VMULPS            Z1, Z1, Z2
 	VXORPS.BCST       constants<>+0(SB), Z2, Z3
 	VFMADD231PS       Z1, Z1, Z3
-	VBROADCASTSS      constants<>+548(SB), Z4
-	VFMADD231PS.BCST  constants<>+556(SB), Z2, Z4
-	VBROADCASTSS      constants<>+548(SB), Z5
+	VBROADCASTSS      constants<>+552(SB), Z4
+	VFMADD231PS.BCST  constants<>+560(SB), Z2, Z4
+	VBROADCASTSS      constants<>+552(SB), Z5
 	VSUBPS            Z4, Z5, Z5
-	VFMADD231PS.BCST  constants<>+556(SB), Z2, Z5
-	VBROADCASTSS      constants<>+560(SB), Z6
-	VFMADD213PS.BCST  constants<>+564(SB), Z6, Z2
-	VFMADD231PS.BCST  constants<>+556(SB), Z3, Z2
+	VFMADD231PS.BCST  constants<>+560(SB), Z2, Z5
+	VBROADCASTSS      constants<>+564(SB), Z6
+	VFMADD213PS.BCST  constants<>+568(SB), Z6, Z2
+	VFMADD231PS.BCST  constants<>+560(SB), Z3, Z2
 	VADDPS            Z2, Z5, Z2
 	VMULPS            Z4, Z1, Z3
 	VXORPS.BCST       constants<>+0(SB), Z3, Z5
 	VFMADD231PS       Z4, Z1, Z5
 	VFMADD231PS       Z2, Z1, Z5
-	VBROADCASTSS      constants<>+44(SB), Z1
-	VFMADD231PS.BCST  constants<>+96(SB), Z3, Z1
-	VSUBPS.BCST       constants<>+44(SB), Z1, Z2
-	VBROADCASTSS      constants<>+100(SB), Z4
+	VBROADCASTSS      constants<>+48(SB), Z1
+	VFMADD231PS.BCST  constants<>+100(SB), Z3, Z1
+	VSUBPS.BCST       constants<>+48(SB), Z1, Z2
+	VBROADCASTSS      constants<>+104(SB), Z4
 	VFNMADD213PS      Z3, Z2, Z4
-	VFNMADD231PS.BCST constants<>+104(SB), Z2, Z5
+	VFNMADD231PS.BCST constants<>+108(SB), Z2, Z5
 	VADDPS            Z5, Z4, Z2
 	VMULPS            Z2, Z2, Z4
-	VBROADCASTSS      constants<>+112(SB), Z5
-	VFMADD231PS.BCST  constants<>+108(SB), Z2, Z5
-	VFMADD213PS.BCST  constants<>+116(SB), Z2, Z5
+	VBROADCASTSS      constants<>+116(SB), Z5
+	VFMADD231PS.BCST  constants<>+112(SB), Z2, Z5
 	VFMADD213PS.BCST  constants<>+120(SB), Z2, Z5
 	VFMADD213PS.BCST  constants<>+124(SB), Z2, Z5
+	VFMADD213PS.BCST  constants<>+128(SB), Z2, Z5
 	VFMADD231PS       Z5, Z4, Z2
-	VCMPPS.BCST       $0x0e, constants<>+540(SB), Z3, K1
+	VCMPPS.BCST       $0x0e, constants<>+544(SB), Z3, K1
 	VPXORD            Z3, Z3, Z3
-	VBLENDMPS.BCST    constants<>+540(SB), Z3, K1, Z3
+	VBLENDMPS.BCST    constants<>+544(SB), Z3, K1, Z3
 	VSUBPS            Z3, Z1, Z1
 	VPSLLD            $0x17, Z1, Z1
 	VBROADCASTSS      constants<>+8(SB), Z3
-	VBLENDMPS.BCST    constants<>+544(SB), Z3, K1, Z3
+	VBLENDMPS.BCST    constants<>+548(SB), Z3, K1, Z3
 	VADDPS            Z3, Z1, Z4
 	VSUBPS            Z1, Z4, Z5
 	VSUBPS            Z5, Z3, Z5
@@ -6363,27 +6358,27 @@ TEXT ·geluErfAVX512(SB), NOSPLIT, $0-24
 	CMPQ         AX, R8
 	JGT          tail
 	VPXORD       Z31, Z31, Z31
-	VBROADCASTSS constants<>+568(SB), Z30
-	VBROADCASTSS constants<>+572(SB), Z29
+	VBROADCASTSS constants<>+572(SB), Z30
+	VBROADCASTSS constants<>+576(SB), Z29
 	VBROADCASTSS constants<>+8(SB), Z28
-	VBROADCASTSS constants<>+576(SB), Z27
-	VBROADCASTSS constants<>+44(SB), Z26
+	VBROADCASTSS constants<>+580(SB), Z27
+	VBROADCASTSS constants<>+48(SB), Z26
 	VBROADCASTSS constants<>+4(SB), Z25
-	VBROADCASTSS constants<>+324(SB), Z24
+	VBROADCASTSS constants<>+328(SB), Z24
 	VBROADCASTSS constants<>+0(SB), Z23
-	VBROADCASTSS constants<>+96(SB), Z22
-	VBROADCASTSS constants<>+100(SB), Z21
-	VBROADCASTSS constants<>+104(SB), Z20
-	VBROADCASTSS constants<>+108(SB), Z19
-	VBROADCASTSS constants<>+112(SB), Z18
-	VBROADCASTSS constants<>+116(SB), Z17
-	VBROADCASTSS constants<>+120(SB), Z16
-	VBROADCASTSS constants<>+124(SB), Z15
-	VBROADCASTSS constants<>+580(SB), Z14
-	VBROADCASTSS constants<>+540(SB), Z13
-	VBROADCASTSS constants<>+544(SB), Z12
-	VBROADCASTSS constants<>+584(SB), Z11
-	VBROADCASTSS constants<>+588(SB), Z10
+	VBROADCASTSS constants<>+100(SB), Z22
+	VBROADCASTSS constants<>+104(SB), Z21
+	VBROADCASTSS constants<>+108(SB), Z20
+	VBROADCASTSS constants<>+112(SB), Z19
+	VBROADCASTSS constants<>+116(SB), Z18
+	VBROADCASTSS constants<>+120(SB), Z17
+	VBROADCASTSS constants<>+124(SB), Z16
+	VBROADCASTSS constants<>+128(SB), Z15
+	VBROADCASTSS constants<>+584(SB), Z14
+	VBROADCASTSS constants<>+544(SB), Z13
+	VBROADCASTSS constants<>+548(SB), Z12
+	VBROADCASTSS constants<>+588(SB), Z11
+	VBROADCASTSS constants<>+592(SB), Z10
 	PCALIGN      $0x20
 
 mainLoop:
@@ -6418,7 +6413,6 @@ mainLoop:
 	VBLENDMPS        Z12, Z28, K1, Z6
 	VMOVAPS          Z11, Z7
 	VFMADD213PS      Z10, Z2, Z7
-	VFMADD213PS.BCST constants<>+592(SB), Z2, Z7
 	VFMADD213PS.BCST constants<>+596(SB), Z2, Z7
 	VFMADD213PS.BCST constants<>+600(SB), Z2, Z7
 	VFMADD213PS.BCST constants<>+604(SB), Z2, Z7
@@ -6426,6 +6420,7 @@ mainLoop:
 	VFMADD213PS.BCST constants<>+612(SB), Z2, Z7
 	VFMADD213PS.BCST constants<>+616(SB), Z2, Z7
 	VFMADD213PS.BCST constants<>+620(SB), Z2, Z7
+	VFMADD213PS.BCST constants<>+624(SB), Z2, Z7
 	VMOVAPS          Z2, Z8
 	VFMADD213PS      Z30, Z7, Z8
 	VSUBPS           Z8, Z30, Z9
@@ -6435,14 +6430,14 @@ mainLoop:
 	VMULPS           Z3, Z2, Z2
 	VMAXPS           Z0, Z31, Z3
 	VFNMADD231PS     Z6, Z2, Z3
-	VBROADCASTSS     constants<>+624(SB), Z2
-	VFMADD231PS.BCST constants<>+628(SB), Z4, Z2
-	VFMADD213PS.BCST constants<>+632(SB), Z4, Z2
+	VBROADCASTSS     constants<>+628(SB), Z2
+	VFMADD231PS.BCST constants<>+632(SB), Z4, Z2
 	VFMADD213PS.BCST constants<>+636(SB), Z4, Z2
 	VFMADD213PS.BCST constants<>+640(SB), Z4, Z2
-	VFMADD213PS.BCST constants<>+128(SB), Z0, Z2
+	VFMADD213PS.BCST constants<>+644(SB), Z4, Z2
+	VFMADD213PS.BCST constants<>+132(SB), Z0, Z2
 	VMULPS           Z2, Z0, Z0
-	VCMPPS.BCST      $0x0e, constants<>+644(SB), Z1, K1
+	VCMPPS.BCST      $0x0e, constants<>+648(SB), Z1, K1
 	VBLENDMPS        Z3, Z0, K1, Z0
 	VMOVUPS          Z0, (DI)(AX*4)
 	ADDQ             $0x10, AX
@@ -6458,39 +6453,38 @@ tail:
 	KMOVW             R9, K7
 	VMOVUPS.Z         (SI)(AX*4), K7, Z0
 	VANDPS.BCST       constants<>+4(SB), Z0, Z1
-	VBROADCASTSS      constants<>+572(SB), Z2
+	VBROADCASTSS      constants<>+576(SB), Z2
 	VMINPS            Z1, Z2, Z1
-	VSUBPS.BCST       constants<>+576(SB), Z1, Z2
-	VADDPS.BCST       constants<>+576(SB), Z1, Z3
+	VSUBPS.BCST       constants<>+580(SB), Z1, Z2
+	VADDPS.BCST       constants<>+580(SB), Z1, Z3
 	VDIVPS            Z3, Z2, Z2
-	VMULPS.BCST       constants<>+324(SB), Z1, Z3
+	VMULPS.BCST       constants<>+328(SB), Z1, Z3
 	VMULPS            Z3, Z1, Z4
 	VXORPS.BCST       constants<>+0(SB), Z4, Z5
 	VFMADD231PS       Z3, Z1, Z5
-	VBROADCASTSS      constants<>+44(SB), Z3
-	VFMADD231PS.BCST  constants<>+96(SB), Z4, Z3
-	VSUBPS.BCST       constants<>+44(SB), Z3, Z6
-	VBROADCASTSS      constants<>+100(SB), Z7
+	VBROADCASTSS      constants<>+48(SB), Z3
+	VFMADD231PS.BCST  constants<>+100(SB), Z4, Z3
+	VSUBPS.BCST       constants<>+48(SB), Z3, Z6
+	VBROADCASTSS      constants<>+104(SB), Z7
 	VFNMADD213PS      Z4, Z6, Z7
-	VFNMADD231PS.BCST constants<>+104(SB), Z6, Z5
+	VFNMADD231PS.BCST constants<>+108(SB), Z6, Z5
 	VADDPS            Z5, Z7, Z5
 	VMULPS            Z5, Z5, Z6
-	VBROADCASTSS      constants<>+112(SB), Z7
-	VFMADD231PS.BCST  constants<>+108(SB), Z5, Z7
-	VFMADD213PS.BCST  constants<>+116(SB), Z5, Z7
+	VBROADCASTSS      constants<>+116(SB), Z7
+	VFMADD231PS.BCST  constants<>+112(SB), Z5, Z7
 	VFMADD213PS.BCST  constants<>+120(SB), Z5, Z7
 	VFMADD213PS.BCST  constants<>+124(SB), Z5, Z7
+	VFMADD213PS.BCST  constants<>+128(SB), Z5, Z7
 	VFMADD231PS       Z7, Z6, Z5
-	VCMPPS.BCST       $0x01, constants<>+580(SB), Z4, K1
+	VCMPPS.BCST       $0x01, constants<>+584(SB), Z4, K1
 	VPXORD            Z6, Z6, Z6
-	VBLENDMPS.BCST    constants<>+540(SB), Z6, K1, Z7
+	VBLENDMPS.BCST    constants<>+544(SB), Z6, K1, Z7
 	VADDPS            Z7, Z3, Z3
 	VPSLLD            $0x17, Z3, Z3
 	VBROADCASTSS      constants<>+8(SB), Z7
-	VBLENDMPS.BCST    constants<>+544(SB), Z7, K1, Z7
-	VBROADCASTSS      constants<>+588(SB), Z8
-	VFMADD231PS.BCST  constants<>+584(SB), Z2, Z8
-	VFMADD213PS.BCST  constants<>+592(SB), Z2, Z8
+	VBLENDMPS.BCST    constants<>+548(SB), Z7, K1, Z7
+	VBROADCASTSS      constants<>+592(SB), Z8
+	VFMADD231PS.BCST  constants<>+588(SB), Z2, Z8
 	VFMADD213PS.BCST  constants<>+596(SB), Z2, Z8
 	VFMADD213PS.BCST  constants<>+600(SB), Z2, Z8
 	VFMADD213PS.BCST  constants<>+604(SB), Z2, Z8
@@ -6498,9 +6492,10 @@ tail:
 	VFMADD213PS.BCST  constants<>+612(SB), Z2, Z8
 	VFMADD213PS.BCST  constants<>+616(SB), Z2, Z8
 	VFMADD213PS.BCST  constants<>+620(SB), Z2, Z8
-	VBROADCASTSS      constants<>+568(SB), Z9
+	VFMADD213PS.BCST  constants<>+624(SB), Z2, Z8
+	VBROADCASTSS      constants<>+572(SB), Z9
 	VFMADD231PS       Z8, Z2, Z9
-	VBROADCASTSS      constants<>+568(SB), Z10
+	VBROADCASTSS      constants<>+572(SB), Z10
 	VSUBPS            Z9, Z10, Z10
 	VFMADD231PS       Z8, Z2, Z10
 	VFMADD231PS       Z5, Z9, Z10
@@ -6508,14 +6503,14 @@ tail:
 	VMULPS            Z3, Z2, Z2
 	VMAXPS            Z0, Z6, Z3
 	VFNMADD231PS      Z7, Z2, Z3
-	VBROADCASTSS      constants<>+624(SB), Z2
-	VFMADD231PS.BCST  constants<>+628(SB), Z4, Z2
-	VFMADD213PS.BCST  constants<>+632(SB), Z4, Z2
+	VBROADCASTSS      constants<>+628(SB), Z2
+	VFMADD231PS.BCST  constants<>+632(SB), Z4, Z2
 	VFMADD213PS.BCST  constants<>+636(SB), Z4, Z2
 	VFMADD213PS.BCST  constants<>+640(SB), Z4, Z2
-	VFMADD213PS.BCST  constants<>+128(SB), Z0, Z2
+	VFMADD213PS.BCST  constants<>+644(SB), Z4, Z2
+	VFMADD213PS.BCST  constants<>+132(SB), Z0, Z2
 	VMULPS            Z2, Z0, Z0
-	VCMPPS.BCST       $0x0e, constants<>+644(SB), Z1, K1
+	VCMPPS.BCST       $0x0e, constants<>+648(SB), Z1, K1
 	VBLENDMPS         Z3, Z0, K1, Z0
 	VMOVUPS           Z0, K7, (DI)(AX*4)
 
@@ -6533,30 +6528,30 @@ TEXT ·erfAVX512(SB), NOSPLIT, $0-24
 	LEAQ         -16(CX), R8
 	CMPQ         AX, R8
 	JGT          tail
-	VBROADCASTSS constants<>+648(SB), Z31
+	VBROADCASTSS constants<>+652(SB), Z31
 	VBROADCASTSS constants<>+4(SB), Z30
-	VBROADCASTSS constants<>+652(SB), Z29
-	VBROADCASTSS constants<>+656(SB), Z28
-	VBROADCASTSS constants<>+660(SB), Z27
-	VBROADCASTSS constants<>+664(SB), Z26
-	VBROADCASTSS constants<>+668(SB), Z25
-	VBROADCASTSS constants<>+672(SB), Z24
-	VBROADCASTSS constants<>+676(SB), Z23
-	VBROADCASTSS constants<>+680(SB), Z22
+	VBROADCASTSS constants<>+656(SB), Z29
+	VBROADCASTSS constants<>+660(SB), Z28
+	VBROADCASTSS constants<>+664(SB), Z27
+	VBROADCASTSS constants<>+668(SB), Z26
+	VBROADCASTSS constants<>+672(SB), Z25
+	VBROADCASTSS constants<>+676(SB), Z24
+	VBROADCASTSS constants<>+680(SB), Z23
+	VBROADCASTSS constants<>+684(SB), Z22
 	VBROADCASTSS constants<>+8(SB), Z21
-	VBROADCASTSS constants<>+684(SB), Z20
-	VBROADCASTSS constants<>+688(SB), Z19
-	VBROADCASTSS constants<>+692(SB), Z18
-	VBROADCASTSS constants<>+696(SB), Z17
-	VBROADCASTSS constants<>+700(SB), Z16
-	VBROADCASTSS constants<>+704(SB), Z15
-	VBROADCASTSS constants<>+708(SB), Z14
-	VBROADCASTSS constants<>+712(SB), Z13
-	VBROADCASTSS constants<>+716(SB), Z12
-	VBROADCASTSS constants<>+720(SB), Z11
-	VBROADCASTSS constants<>+724(SB), Z10
-	VBROADCASTSS constants<>+728(SB), Z9
-	VBROADCASTSS constants<>+732(SB), Z8
+	VBROADCASTSS constants<>+688(SB), Z20
+	VBROADCASTSS constants<>+692(SB), Z19
+	VBROADCASTSS constants<>+696(SB), Z18
+	VBROADCASTSS constants<>+700(SB), Z17
+	VBROADCASTSS constants<>+704(SB), Z16
+	VBROADCASTSS constants<>+708(SB), Z15
+	VBROADCASTSS constants<>+712(SB), Z14
+	VBROADCASTSS constants<>+716(SB), Z13
+	VBROADCASTSS constants<>+720(SB), Z12
+	VBROADCASTSS constants<>+724(SB), Z11
+	VBROADCASTSS constants<>+728(SB), Z10
+	VBROADCASTSS constants<>+732(SB), Z9
+	VBROADCASTSS constants<>+736(SB), Z8
 	VBROADCASTSS constants<>+0(SB), Z7
 	PCALIGN      $0x20
 
@@ -6605,21 +6600,20 @@ tail:
 	VMOVUPS.Z        (SI)(AX*4), K7, Z0
 	VANDPS.BCST      constants<>+4(SB), Z0, Z1
 	VMULPS           Z1, Z1, Z2
-	VBROADCASTSS     constants<>+656(SB), Z3
-	VFMADD231PS.BCST constants<>+652(SB), Z2, Z3
-	VFMADD213PS.BCST constants<>+660(SB), Z2, Z3
+	VBROADCASTSS     constants<>+660(SB), Z3
+	VFMADD231PS.BCST constants<>+656(SB), Z2, Z3
 	VFMADD213PS.BCST constants<>+664(SB), Z2, Z3
 	VFMADD213PS.BCST constants<>+668(SB), Z2, Z3
 	VFMADD213PS.BCST constants<>+672(SB), Z2, Z3
 	VFMADD213PS.BCST constants<>+676(SB), Z2, Z3
+	VFMADD213PS.BCST constants<>+680(SB), Z2, Z3
 	VFMADD213PS      Z1, Z1, Z3
-	VBROADCASTSS     constants<>+648(SB), Z2
+	VBROADCASTSS     constants<>+652(SB), Z2
 	VMINPS           Z1, Z2, Z2
-	VSUBPS.BCST      constants<>+680(SB), Z2, Z2
+	VSUBPS.BCST      constants<>+684(SB), Z2, Z2
 	VCMPPS.BCST      $0x0e, constants<>+8(SB), Z1, K1
-	VBROADCASTSS     constants<>+688(SB), Z1
-	VFMADD231PS.BCST constants<>+684(SB), Z2, Z1
-	VFMADD213PS.BCST constants<>+692(SB), Z2, Z1
+	VBROADCASTSS     constants<>+692(SB), Z1
+	VFMADD231PS.BCST constants<>+688(SB), Z2, Z1
 	VFMADD213PS.BCST constants<>+696(SB), Z2, Z1
 	VFMADD213PS.BCST constants<>+700(SB), Z2, Z1
 	VFMADD213PS.BCST constants<>+704(SB), Z2, Z1
@@ -6630,6 +6624,7 @@ tail:
 	VFMADD213PS.BCST constants<>+724(SB), Z2, Z1
 	VFMADD213PS.BCST constants<>+728(SB), Z2, Z1
 	VFMADD213PS.BCST constants<>+732(SB), Z2, Z1
+	VFMADD213PS.BCST constants<>+736(SB), Z2, Z1
 	VBLENDMPS        Z1, Z3, K1, Z1
 	VPTERNLOGD.BCST  $0xd8, constants<>+0(SB), Z0, Z1
 	VMOVUPS          Z1, K7, (DI)(AX*4)
@@ -6649,22 +6644,22 @@ TEXT ·mishAVX512(SB), NOSPLIT, $0-24
 	CMPQ         AX, R8
 	JGT          tail
 	VBROADCASTSS constants<>+8(SB), Z31
-	VBROADCASTSS constants<>+736(SB), Z30
-	VBROADCASTSS constants<>+536(SB), Z29
+	VBROADCASTSS constants<>+740(SB), Z30
+	VBROADCASTSS constants<>+540(SB), Z29
 	VPXORD       Z28, Z28, Z28
-	VBROADCASTSS constants<>+44(SB), Z27
-	VBROADCASTSS constants<>+96(SB), Z26
-	VBROADCASTSS constants<>+100(SB), Z25
-	VBROADCASTSS constants<>+104(SB), Z24
-	VBROADCASTSS constants<>+108(SB), Z23
-	VBROADCASTSS constants<>+112(SB), Z22
-	VBROADCASTSS constants<>+116(SB), Z21
-	VBROADCASTSS constants<>+120(SB), Z20
-	VBROADCASTSS constants<>+124(SB), Z19
-	VBROADCASTSS constants<>+580(SB), Z18
-	VBROADCASTSS constants<>+540(SB), Z17
-	VBROADCASTSS constants<>+544(SB), Z16
-	VBROADCASTSS constants<>+128(SB), Z15
+	VBROADCASTSS constants<>+48(SB), Z27
+	VBROADCASTSS constants<>+100(SB), Z26
+	VBROADCASTSS constants<>+104(SB), Z25
+	VBROADCASTSS constants<>+108(SB), Z24
+	VBROADCASTSS constants<>+112(SB), Z23
+	VBROADCASTSS constants<>+116(SB), Z22
+	VBROADCASTSS constants<>+120(SB), Z21
+	VBROADCASTSS constants<>+124(SB), Z20
+	VBROADCASTSS constants<>+128(SB), Z19
+	VBROADCASTSS constants<>+584(SB), Z18
+	VBROADCASTSS constants<>+544(SB), Z17
+	VBROADCASTSS constants<>+548(SB), Z16
+	VBROADCASTSS constants<>+132(SB), Z15
 	VBROADCASTSS constants<>+0(SB), Z14
 	PCALIGN      $0x20
 
@@ -6740,36 +6735,36 @@ tail:
 	BZHIL             R8, R9, R9
 	KMOVW             R9, K7
 	VMOVUPS.Z         (SI)(AX*4), K7, Z0
-	VBROADCASTSS      constants<>+736(SB), Z1
+	VBROADCASTSS      constants<>+740(SB), Z1
 	VMINPS            Z0, Z1, Z2
-	VBROADCASTSS      constants<>+536(SB), Z3
+	VBROADCASTSS      constants<>+540(SB), Z3
 	VMAXPS            Z2, Z3, Z2
-	VBROADCASTSS      constants<>+44(SB), Z3
-	VFMADD231PS.BCST  constants<>+96(SB), Z2, Z3
-	VSUBPS.BCST       constants<>+44(SB), Z3, Z4
-	VBROADCASTSS      constants<>+100(SB), Z5
+	VBROADCASTSS      constants<>+48(SB), Z3
+	VFMADD231PS.BCST  constants<>+100(SB), Z2, Z3
+	VSUBPS.BCST       constants<>+48(SB), Z3, Z4
+	VBROADCASTSS      constants<>+104(SB), Z5
 	VFNMADD213PS      Z2, Z4, Z5
-	VFNMADD231PS.BCST constants<>+104(SB), Z4, Z5
+	VFNMADD231PS.BCST constants<>+108(SB), Z4, Z5
 	VMULPS            Z5, Z5, Z4
-	VBROADCASTSS      constants<>+112(SB), Z6
-	VFMADD231PS.BCST  constants<>+108(SB), Z5, Z6
-	VFMADD213PS.BCST  constants<>+116(SB), Z5, Z6
+	VBROADCASTSS      constants<>+116(SB), Z6
+	VFMADD231PS.BCST  constants<>+112(SB), Z5, Z6
 	VFMADD213PS.BCST  constants<>+120(SB), Z5, Z6
 	VFMADD213PS.BCST  constants<>+124(SB), Z5, Z6
+	VFMADD213PS.BCST  constants<>+128(SB), Z5, Z6
 	VFMADD231PS       Z6, Z4, Z5
-	VCMPPS.BCST       $0x01, constants<>+580(SB), Z2, K1
+	VCMPPS.BCST       $0x01, constants<>+584(SB), Z2, K1
 	VPXORD            Z4, Z4, Z4
-	VBLENDMPS.BCST    constants<>+540(SB), Z4, K1, Z4
+	VBLENDMPS.BCST    constants<>+544(SB), Z4, K1, Z4
 	VADDPS            Z4, Z3, Z3
 	VPSLLD            $0x17, Z3, Z3
 	VBROADCASTSS      constants<>+8(SB), Z4
-	VBLENDMPS.BCST    constants<>+544(SB), Z4, K1, Z6
+	VBLENDMPS.BCST    constants<>+548(SB), Z4, K1, Z6
 	VMULPS            Z5, Z3, Z5
 	VADDPS            Z5, Z3, Z7
 	VSUBPS            Z3, Z7, Z3
 	VSUBPS            Z3, Z5, Z3
 	VMULPS            Z6, Z7, Z5
-	VMULPS.BCST       constants<>+128(SB), Z5, Z8
+	VMULPS.BCST       constants<>+132(SB), Z5, Z8
 	VMULPS            Z8, Z7, Z9
 	VXORPS.BCST       constants<>+0(SB), Z9, Z10
 	VFMADD231PS       Z8, Z7, Z10
@@ -6819,29 +6814,29 @@ TEXT ·softplusAVX512(SB), NOSPLIT, $0-24
 	JGT          tail
 	VPXORD       Z31, Z31, Z31
 	VBROADCASTSS constants<>+8(SB), Z30
-	VBROADCASTSS constants<>+40(SB), Z29
-	VBROADCASTSS constants<>+44(SB), Z28
-	VBROADCASTSS constants<>+540(SB), Z27
+	VBROADCASTSS constants<>+44(SB), Z29
+	VBROADCASTSS constants<>+48(SB), Z28
+	VBROADCASTSS constants<>+544(SB), Z27
 	VBROADCASTSS constants<>+0(SB), Z26
-	VBROADCASTSS constants<>+96(SB), Z25
-	VBROADCASTSS constants<>+100(SB), Z24
-	VBROADCASTSS constants<>+104(SB), Z23
-	VBROADCASTSS constants<>+108(SB), Z22
-	VBROADCASTSS constants<>+112(SB), Z21
-	VBROADCASTSS constants<>+116(SB), Z20
-	VBROADCASTSS constants<>+120(SB), Z19
-	VBROADCASTSS constants<>+124(SB), Z18
-	VBROADCASTSS constants<>+580(SB), Z17
-	VBROADCASTSS constants<>+544(SB), Z16
-	VBROADCASTSS constants<>+324(SB), Z15
-	VBROADCASTSS constants<>+740(SB), Z14
-	VBROADCASTSS constants<>+744(SB), Z13
-	VBROADCASTSS constants<>+748(SB), Z12
-	VBROADCASTSS constants<>+752(SB), Z11
-	VBROADCASTSS constants<>+756(SB), Z10
-	VBROADCASTSS constants<>+760(SB), Z9
-	VBROADCASTSS constants<>+764(SB), Z8
-	VBROADCASTSS constants<>+768(SB), Z7
+	VBROADCASTSS constants<>+100(SB), Z25
+	VBROADCASTSS constants<>+104(SB), Z24
+	VBROADCASTSS constants<>+108(SB), Z23
+	VBROADCASTSS constants<>+112(SB), Z22
+	VBROADCASTSS constants<>+116(SB), Z21
+	VBROADCASTSS constants<>+120(SB), Z20
+	VBROADCASTSS constants<>+124(SB), Z19
+	VBROADCASTSS constants<>+128(SB), Z18
+	VBROADCASTSS constants<>+584(SB), Z17
+	VBROADCASTSS constants<>+548(SB), Z16
+	VBROADCASTSS constants<>+328(SB), Z15
+	VBROADCASTSS constants<>+744(SB), Z14
+	VBROADCASTSS constants<>+748(SB), Z13
+	VBROADCASTSS constants<>+752(SB), Z12
+	VBROADCASTSS constants<>+756(SB), Z11
+	VBROADCASTSS constants<>+760(SB), Z10
+	VBROADCASTSS constants<>+764(SB), Z9
+	VBROADCASTSS constants<>+768(SB), Z8
+	VBROADCASTSS constants<>+772(SB), Z7
 	PCALIGN      $0x20
 
 mainLoop:
@@ -6889,7 +6884,7 @@ mainLoop:
 	VFMADD213PS      Z9, Z3, Z2
 	VFMADD213PS      Z8, Z3, Z2
 	VFMADD213PS      Z7, Z3, Z2
-	VFMADD213PS.BCST constants<>+772(SB), Z3, Z2
+	VFMADD213PS.BCST constants<>+776(SB), Z3, Z2
 	VFMADD231PS      Z2, Z1, Z4
 	VADDPS           Z5, Z4, Z1
 	VMAXPS           Z0, Z1, Z0
@@ -6907,51 +6902,51 @@ tail:
 	KMOVW             R9, K7
 	VMOVUPS.Z         (SI)(AX*4), K7, Z0
 	VORPS.BCST        constants<>+0(SB), Z0, Z1
-	VBROADCASTSS      constants<>+40(SB), Z2
-	VMAXPS            Z1, Z2, Z1
 	VBROADCASTSS      constants<>+44(SB), Z2
-	VFMADD231PS.BCST  constants<>+96(SB), Z1, Z2
-	VSUBPS.BCST       constants<>+44(SB), Z2, Z3
-	VBROADCASTSS      constants<>+100(SB), Z4
+	VMAXPS            Z1, Z2, Z1
+	VBROADCASTSS      constants<>+48(SB), Z2
+	VFMADD231PS.BCST  constants<>+100(SB), Z1, Z2
+	VSUBPS.BCST       constants<>+48(SB), Z2, Z3
+	VBROADCASTSS      constants<>+104(SB), Z4
 	VFNMADD213PS      Z1, Z3, Z4
-	VFNMADD231PS.BCST constants<>+104(SB), Z3, Z4
+	VFNMADD231PS.BCST constants<>+108(SB), Z3, Z4
 	VMULPS            Z4, Z4, Z3
-	VBROADCASTSS      constants<>+112(SB), Z5
-	VFMADD231PS.BCST  constants<>+108(SB), Z4, Z5
-	VFMADD213PS.BCST  constants<>+116(SB), Z4, Z5
+	VBROADCASTSS      constants<>+116(SB), Z5
+	VFMADD231PS.BCST  constants<>+112(SB), Z4, Z5
 	VFMADD213PS.BCST  constants<>+120(SB), Z4, Z5
 	VFMADD213PS.BCST  constants<>+124(SB), Z4, Z5
+	VFMADD213PS.BCST  constants<>+128(SB), Z4, Z5
 	VFMADD231PS       Z5, Z3, Z4
-	VCMPPS.BCST       $0x01, constants<>+580(SB), Z1, K1
+	VCMPPS.BCST       $0x01, constants<>+584(SB), Z1, K1
 	VPXORD            Z1, Z1, Z1
-	VBLENDMPS.BCST    constants<>+540(SB), Z1, K1, Z3
+	VBLENDMPS.BCST    constants<>+544(SB), Z1, K1, Z3
 	VADDPS            Z3, Z2, Z2
 	VPSLLD            $0x17, Z2, Z2
 	VBROADCASTSS      constants<>+8(SB), Z3
-	VBLENDMPS.BCST    constants<>+544(SB), Z3, K1, Z5
+	VBLENDMPS.BCST    constants<>+548(SB), Z3, K1, Z5
 	VMULPS            Z4, Z2, Z4
 	VADDPS            Z4, Z2, Z6
 	VSUBPS            Z2, Z6, Z2
 	VSUBPS            Z2, Z4, Z2
 	VMULPS            Z5, Z6, Z4
 	VMAXPS            Z0, Z1, Z0
-	VMINPS.BCST       constants<>+540(SB), Z0, Z1
+	VMINPS.BCST       constants<>+544(SB), Z0, Z1
 	VADDPS            Z1, Z4, Z6
 	VSUBPS            Z4, Z6, Z7
 	VSUBPS            Z7, Z1, Z1
 	VMULPS            Z5, Z2, Z2
-	VFMADD231PS.BCST  constants<>+324(SB), Z4, Z3
+	VFMADD231PS.BCST  constants<>+328(SB), Z4, Z3
 	VFMADD231PS       Z3, Z2, Z1
 	VMULPS            Z4, Z4, Z2
-	VBROADCASTSS      constants<>+744(SB), Z3
-	VFMADD231PS.BCST  constants<>+740(SB), Z4, Z3
-	VFMADD213PS.BCST  constants<>+748(SB), Z4, Z3
+	VBROADCASTSS      constants<>+748(SB), Z3
+	VFMADD231PS.BCST  constants<>+744(SB), Z4, Z3
 	VFMADD213PS.BCST  constants<>+752(SB), Z4, Z3
 	VFMADD213PS.BCST  constants<>+756(SB), Z4, Z3
 	VFMADD213PS.BCST  constants<>+760(SB), Z4, Z3
 	VFMADD213PS.BCST  constants<>+764(SB), Z4, Z3
 	VFMADD213PS.BCST  constants<>+768(SB), Z4, Z3
 	VFMADD213PS.BCST  constants<>+772(SB), Z4, Z3
+	VFMADD213PS.BCST  constants<>+776(SB), Z4, Z3
 	VFMADD231PS       Z3, Z2, Z1
 	VADDPS            Z6, Z1, Z1
 	VMAXPS            Z0, Z1, Z0
@@ -6972,17 +6967,17 @@ TEXT ·eluAVX512(SB), NOSPLIT, $0-28
 	LEAQ         -32(CX), R8
 	CMPQ         AX, R8
 	JGT          single
-	VBROADCASTSS constants<>+88(SB), Z30
-	VBROADCASTSS constants<>+44(SB), Z29
+	VBROADCASTSS constants<>+92(SB), Z30
+	VBROADCASTSS constants<>+48(SB), Z29
 	VPXORD       Z28, Z28, Z28
-	VBROADCASTSS constants<>+96(SB), Z27
-	VBROADCASTSS constants<>+100(SB), Z26
-	VBROADCASTSS constants<>+104(SB), Z25
-	VBROADCASTSS constants<>+108(SB), Z24
-	VBROADCASTSS constants<>+112(SB), Z23
-	VBROADCASTSS constants<>+116(SB), Z22
-	VBROADCASTSS constants<>+120(SB), Z21
-	VBROADCASTSS constants<>+124(SB), Z20
+	VBROADCASTSS constants<>+100(SB), Z27
+	VBROADCASTSS constants<>+104(SB), Z26
+	VBROADCASTSS constants<>+108(SB), Z25
+	VBROADCASTSS constants<>+112(SB), Z24
+	VBROADCASTSS constants<>+116(SB), Z23
+	VBROADCASTSS constants<>+120(SB), Z22
+	VBROADCASTSS constants<>+124(SB), Z21
+	VBROADCASTSS constants<>+128(SB), Z20
 	VBROADCASTSS constants<>+8(SB), Z19
 	PCALIGN      $0x20
 
@@ -7042,19 +7037,19 @@ single:
 singleLoop:
 	VMOVUPS           (SI)(AX*4), Z0
 	VCMPPS.BCST       $0x0e, constants<>+16(SB), Z0, K1
-	VBROADCASTSS      constants<>+88(SB), Z1
+	VBROADCASTSS      constants<>+92(SB), Z1
 	VMAXPS            Z0, Z1, Z1
-	VBROADCASTSS      constants<>+44(SB), Z2
-	VFMADD231PS.BCST  constants<>+96(SB), Z1, Z2
-	VSUBPS.BCST       constants<>+44(SB), Z2, Z3
-	VFNMADD231PS.BCST constants<>+100(SB), Z3, Z1
+	VBROADCASTSS      constants<>+48(SB), Z2
+	VFMADD231PS.BCST  constants<>+100(SB), Z1, Z2
+	VSUBPS.BCST       constants<>+48(SB), Z2, Z3
 	VFNMADD231PS.BCST constants<>+104(SB), Z3, Z1
+	VFNMADD231PS.BCST constants<>+108(SB), Z3, Z1
 	VMULPS            Z1, Z1, Z3
-	VBROADCASTSS      constants<>+112(SB), Z4
-	VFMADD231PS.BCST  constants<>+108(SB), Z1, Z4
-	VFMADD213PS.BCST  constants<>+116(SB), Z1, Z4
+	VBROADCASTSS      constants<>+116(SB), Z4
+	VFMADD231PS.BCST  constants<>+112(SB), Z1, Z4
 	VFMADD213PS.BCST  constants<>+120(SB), Z1, Z4
 	VFMADD213PS.BCST  constants<>+124(SB), Z1, Z4
+	VFMADD213PS.BCST  constants<>+128(SB), Z1, Z4
 	VFMADD231PS       Z4, Z3, Z1
 	VPSLLD            $0x17, Z2, Z2
 	VSUBPS.BCST       constants<>+8(SB), Z2, Z3
@@ -7075,19 +7070,19 @@ tail:
 	KMOVW             R9, K7
 	VMOVUPS.Z         (SI)(AX*4), K7, Z0
 	VCMPPS.BCST       $0x0e, constants<>+16(SB), Z0, K1
-	VBROADCASTSS      constants<>+88(SB), Z1
+	VBROADCASTSS      constants<>+92(SB), Z1
 	VMAXPS            Z0, Z1, Z1
-	VBROADCASTSS      constants<>+44(SB), Z2
-	VFMADD231PS.BCST  constants<>+96(SB), Z1, Z2
-	VSUBPS.BCST       constants<>+44(SB), Z2, Z3
-	VFNMADD231PS.BCST constants<>+100(SB), Z3, Z1
+	VBROADCASTSS      constants<>+48(SB), Z2
+	VFMADD231PS.BCST  constants<>+100(SB), Z1, Z2
+	VSUBPS.BCST       constants<>+48(SB), Z2, Z3
 	VFNMADD231PS.BCST constants<>+104(SB), Z3, Z1
+	VFNMADD231PS.BCST constants<>+108(SB), Z3, Z1
 	VMULPS            Z1, Z1, Z3
-	VBROADCASTSS      constants<>+112(SB), Z4
-	VFMADD231PS.BCST  constants<>+108(SB), Z1, Z4
-	VFMADD213PS.BCST  constants<>+116(SB), Z1, Z4
+	VBROADCASTSS      constants<>+116(SB), Z4
+	VFMADD231PS.BCST  constants<>+112(SB), Z1, Z4
 	VFMADD213PS.BCST  constants<>+120(SB), Z1, Z4
 	VFMADD213PS.BCST  constants<>+124(SB), Z1, Z4
+	VFMADD213PS.BCST  constants<>+128(SB), Z1, Z4
 	VFMADD231PS       Z4, Z3, Z1
 	VPSLLD            $0x17, Z2, Z2
 	VSUBPS.BCST       constants<>+8(SB), Z2, Z3
@@ -7110,20 +7105,20 @@ TEXT ·seluAVX512(SB), NOSPLIT, $0-24
 	LEAQ         -32(CX), R8
 	CMPQ         AX, R8
 	JGT          single
-	VBROADCASTSS constants<>+88(SB), Z31
-	VBROADCASTSS constants<>+44(SB), Z30
-	VBROADCASTSS constants<>+96(SB), Z29
-	VBROADCASTSS constants<>+100(SB), Z28
-	VBROADCASTSS constants<>+104(SB), Z27
-	VBROADCASTSS constants<>+108(SB), Z26
-	VBROADCASTSS constants<>+112(SB), Z25
-	VBROADCASTSS constants<>+116(SB), Z24
-	VBROADCASTSS constants<>+120(SB), Z23
-	VBROADCASTSS constants<>+124(SB), Z22
+	VBROADCASTSS constants<>+92(SB), Z31
+	VBROADCASTSS constants<>+48(SB), Z30
+	VBROADCASTSS constants<>+100(SB), Z29
+	VBROADCASTSS constants<>+104(SB), Z28
+	VBROADCASTSS constants<>+108(SB), Z27
+	VBROADCASTSS constants<>+112(SB), Z26
+	VBROADCASTSS constants<>+116(SB), Z25
+	VBROADCASTSS constants<>+120(SB), Z24
+	VBROADCASTSS constants<>+124(SB), Z23
+	VBROADCASTSS constants<>+128(SB), Z22
 	VBROADCASTSS constants<>+8(SB), Z21
-	VBROADCASTSS constants<>+776(SB), Z20
+	VBROADCASTSS constants<>+780(SB), Z20
 	VPXORD       Z19, Z19, Z19
-	VBROADCASTSS constants<>+780(SB), Z18
+	VBROADCASTSS constants<>+784(SB), Z18
 	PCALIGN      $0x20
 
 mainLoop:
@@ -7183,26 +7178,26 @@ single:
 
 singleLoop:
 	VMOVUPS           (SI)(AX*4), Z0
-	VBROADCASTSS      constants<>+88(SB), Z1
+	VBROADCASTSS      constants<>+92(SB), Z1
 	VMAXPS            Z0, Z1, Z1
-	VBROADCASTSS      constants<>+44(SB), Z2
-	VFMADD231PS.BCST  constants<>+96(SB), Z1, Z2
-	VSUBPS.BCST       constants<>+44(SB), Z2, Z3
-	VFNMADD231PS.BCST constants<>+100(SB), Z3, Z1
+	VBROADCASTSS      constants<>+48(SB), Z2
+	VFMADD231PS.BCST  constants<>+100(SB), Z1, Z2
+	VSUBPS.BCST       constants<>+48(SB), Z2, Z3
 	VFNMADD231PS.BCST constants<>+104(SB), Z3, Z1
+	VFNMADD231PS.BCST constants<>+108(SB), Z3, Z1
 	VMULPS            Z1, Z1, Z3
-	VBROADCASTSS      constants<>+112(SB), Z4
-	VFMADD231PS.BCST  constants<>+108(SB), Z1, Z4
-	VFMADD213PS.BCST  constants<>+116(SB), Z1, Z4
+	VBROADCASTSS      constants<>+116(SB), Z4
+	VFMADD231PS.BCST  constants<>+112(SB), Z1, Z4
 	VFMADD213PS.BCST  constants<>+120(SB), Z1, Z4
 	VFMADD213PS.BCST  constants<>+124(SB), Z1, Z4
+	VFMADD213PS.BCST  constants<>+128(SB), Z1, Z4
 	VFMADD231PS       Z4, Z3, Z1
 	VPSLLD            $0x17, Z2, Z2
 	VSUBPS.BCST       constants<>+8(SB), Z2, Z3
 	VFMADD231PS       Z1, Z2, Z3
-	VMULPS.BCST       constants<>+776(SB), Z3, Z1
+	VMULPS.BCST       constants<>+780(SB), Z3, Z1
 	VCMPPS.BCST       $0x0e, constants<>+16(SB), Z0, K1
-	VMULPS.BCST       constants<>+780(SB), Z0, Z0
+	VMULPS.BCST       constants<>+784(SB), Z0, Z0
 	VBLENDMPS         Z0, Z1, K1, Z0
 	VMOVUPS           Z0, (DI)(AX*4)
 	ADDQ              $0x10, AX
@@ -7217,26 +7212,26 @@ tail:
 	BZHIL             R8, R9, R9
 	KMOVW             R9, K7
 	VMOVUPS.Z         (SI)(AX*4), K7, Z0
-	VBROADCASTSS      constants<>+88(SB), Z1
+	VBROADCASTSS      constants<>+92(SB), Z1
 	VMAXPS            Z0, Z1, Z1
-	VBROADCASTSS      constants<>+44(SB), Z2
-	VFMADD231PS.BCST  constants<>+96(SB), Z1, Z2
-	VSUBPS.BCST       constants<>+44(SB), Z2, Z3
-	VFNMADD231PS.BCST constants<>+100(SB), Z3, Z1
+	VBROADCASTSS      constants<>+48(SB), Z2
+	VFMADD231PS.BCST  constants<>+100(SB), Z1, Z2
+	VSUBPS.BCST       constants<>+48(SB), Z2, Z3
 	VFNMADD231PS.BCST constants<>+104(SB), Z3, Z1
+	VFNMADD231PS.BCST constants<>+108(SB), Z3, Z1
 	VMULPS            Z1, Z1, Z3
-	VBROADCASTSS      constants<>+112(SB), Z4
-	VFMADD231PS.BCST  constants<>+108(SB), Z1, Z4
-	VFMADD213PS.BCST  constants<>+116(SB), Z1, Z4
+	VBROADCASTSS      constants<>+116(SB), Z4
+	VFMADD231PS.BCST  constants<>+112(SB), Z1, Z4
 	VFMADD213PS.BCST  constants<>+120(SB), Z1, Z4
 	VFMADD213PS.BCST  constants<>+124(SB), Z1, Z4
+	VFMADD213PS.BCST  constants<>+128(SB), Z1, Z4
 	VFMADD231PS       Z4, Z3, Z1
 	VPSLLD            $0x17, Z2, Z2
 	VSUBPS.BCST       constants<>+8(SB), Z2, Z3
 	VFMADD231PS       Z1, Z2, Z3
-	VMULPS.BCST       constants<>+776(SB), Z3, Z1
+	VMULPS.BCST       constants<>+780(SB), Z3, Z1
 	VCMPPS.BCST       $0x0e, constants<>+16(SB), Z0, K1
-	VMULPS.BCST       constants<>+780(SB), Z0, Z0
+	VMULPS.BCST       constants<>+784(SB), Z0, Z0
 	VBLENDMPS         Z0, Z1, K1, Z0
 	VMOVUPS           Z0, K7, (DI)(AX*4)
 
@@ -7256,27 +7251,27 @@ TEXT ·powAVX512(SB), NOSPLIT, $0-40
 	CMPQ         AX, R8
 	JGT          tail
 	VBROADCASTSS constants<>+8(SB), Z31
-	VBROADCASTSS constants<>+784(SB), Z30
-	VBROADCASTSS constants<>+788(SB), Z29
+	VBROADCASTSS constants<>+788(SB), Z30
+	VBROADCASTSS constants<>+792(SB), Z29
 	VBROADCASTSS constants<>+0(SB), Z28
 	VPXORD       Z27, Z27, Z27
-	VBROADCASTSS constants<>+792(SB), Z26
-	VBROADCASTSS constants<>+468(SB), Z25
-	VBROADCASTSS constants<>+796(SB), Z24
-	VBROADCASTSS constants<>+136(SB), Z23
-	VBROADCASTSS constants<>+140(SB), Z22
+	VBROADCASTSS constants<>+796(SB), Z26
+	VBROADCASTSS constants<>+472(SB), Z25
+	VBROADCASTSS constants<>+800(SB), Z24
+	VBROADCASTSS constants<>+140(SB), Z23
+	VBROADCASTSS constants<>+144(SB), Z22
 	VBROADCASTSS constants<>+4(SB), Z21
-	VBROADCASTSS constants<>+800(SB), Z20
-	VBROADCASTSS constants<>+144(SB), Z19
-	VBROADCASTSS constants<>+804(SB), Z18
-	VBROADCASTSS constants<>+808(SB), Z17
-	VBROADCASTSS constants<>+812(SB), Z16
-	VBROADCASTSS constants<>+816(SB), Z15
-	VBROADCASTSS constants<>+820(SB), Z14
-	VBROADCASTSS constants<>+824(SB), Z13
-	VBROADCASTSS constants<>+828(SB), Z12
-	VBROADCASTSS constants<>+832(SB), Z11
-	VBROADCASTSS constants<>+836(SB), Z10
+	VBROADCASTSS constants<>+804(SB), Z20
+	VBROADCASTSS constants<>+148(SB), Z19
+	VBROADCASTSS constants<>+808(SB), Z18
+	VBROADCASTSS constants<>+812(SB), Z17
+	VBROADCASTSS constants<>+816(SB), Z16
+	VBROADCASTSS constants<>+820(SB), Z15
+	VBROADCASTSS constants<>+824(SB), Z14
+	VBROADCASTSS constants<>+828(SB), Z13
+	VBROADCASTSS constants<>+832(SB), Z12
+	VBROADCASTSS constants<>+836(SB), Z11
+	VBROADCASTSS constants<>+840(SB), Z10
 	PCALIGN      $0x20
 
 mainLoop:
@@ -7358,8 +7353,8 @@ mainLoop:
 	VFMADD213PS      Z12, Z0, Z3
 	VFMADD213PS      Z11, Z0, Z3
 	VFMADD213PS      Z10, Z0, Z3
-	VFMADD213PS.BCST constants<>+840(SB), Z0, Z3
-	VMULPS.BCST      constants<>+844(SB), Z0, Z0
+	VFMADD213PS.BCST constants<>+844(SB), Z0, Z3
+	VMULPS.BCST      constants<>+848(SB), Z0, Z0
 	VFMADD231PS      Z3, Z2, Z0
 	VPSRLD           $0x01, Z1, Z2
 	VPSLLD           $0x17, Z2, Z3
@@ -7386,17 +7381,17 @@ tail:
 	VMOVUPS.Z        (DX)(AX*4), K7, Z1
 	VCMPPS.BCST      $0x0e, constants<>+16(SB), Z1, K2
 	KANDW            K2, K1, K1
-	VPADDD.BCST      constants<>+136(SB), Z0, Z2
-	VPCMPD.BCST      $0x06, constants<>+140(SB), Z2, K2
+	VPADDD.BCST      constants<>+140(SB), Z0, Z2
+	VPCMPD.BCST      $0x06, constants<>+144(SB), Z2, K2
 	KNOTW            K1, K3
 	KANDW            K3, K2, K2
 	VANDPS.BCST      constants<>+4(SB), Z1, Z2
-	VPCMPD.BCST      $0x06, constants<>+800(SB), Z2, K3
+	VPCMPD.BCST      $0x06, constants<>+804(SB), Z2, K3
 	KORW             K3, K2, K2
 	KANDW            K7, K2, K2
 	KORTESTW         K2, K2
 	JNE              tailStop
-	VPSUBD.BCST      constants<>+144(SB), Z0, Z2
+	VPSUBD.BCST      constants<>+148(SB), Z0, Z2
 	VPSRAD           $0x17, Z2, Z2
 	VPSLLD           $0x17, Z2, Z3
 	VPSUBD           Z3, Z0, Z0
@@ -7415,16 +7410,16 @@ tail:
 	VFMADD231PS      Z6, Z6, Z4
 	VADDPS           Z6, Z6, Z5
 	VFMADD231PS      Z0, Z5, Z4
-	VMULPS.BCST      constants<>+792(SB), Z3, Z5
+	VMULPS.BCST      constants<>+796(SB), Z3, Z5
 	VXORPS.BCST      constants<>+0(SB), Z5, Z7
-	VFMADD231PS.BCST constants<>+792(SB), Z3, Z7
+	VFMADD231PS.BCST constants<>+796(SB), Z3, Z7
 	VMULPS           Z3, Z3, Z8
-	VBROADCASTSS     constants<>+808(SB), Z9
-	VFMADD231PS.BCST constants<>+804(SB), Z3, Z9
-	VFMADD213PS.BCST constants<>+812(SB), Z3, Z9
+	VBROADCASTSS     constants<>+812(SB), Z9
+	VFMADD231PS.BCST constants<>+808(SB), Z3, Z9
+	VFMADD213PS.BCST constants<>+816(SB), Z3, Z9
 	VMULPS           Z9, Z8, Z8
-	VFMADD231PS.BCST constants<>+792(SB), Z4, Z7
-	VFMADD231PS.BCST constants<>+816(SB), Z3, Z7
+	VFMADD231PS.BCST constants<>+796(SB), Z4, Z7
+	VFMADD231PS.BCST constants<>+820(SB), Z3, Z7
 	VADDPS           Z8, Z7, Z3
 	VMULPS           Z5, Z6, Z4
 	VXORPS.BCST      constants<>+0(SB), Z4, Z7
@@ -7436,11 +7431,11 @@ tail:
 	VSUBPS           Z5, Z4, Z4
 	VADDPS           Z7, Z0, Z0
 	VADDPS           Z0, Z4, Z0
-	VMULPS.BCST      constants<>+468(SB), Z3, Z4
+	VMULPS.BCST      constants<>+472(SB), Z3, Z4
 	VXORPS.BCST      constants<>+0(SB), Z4, Z5
-	VFMADD231PS.BCST constants<>+468(SB), Z3, Z5
-	VFMADD231PS.BCST constants<>+820(SB), Z3, Z5
-	VFMADD231PS.BCST constants<>+468(SB), Z0, Z5
+	VFMADD231PS.BCST constants<>+472(SB), Z3, Z5
+	VFMADD231PS.BCST constants<>+824(SB), Z3, Z5
+	VFMADD231PS.BCST constants<>+472(SB), Z0, Z5
 	VCVTDQ2PS        Z2, Z0
 	VADDPS           Z4, Z0, Z2
 	VSUBPS           Z0, Z2, Z0
@@ -7450,21 +7445,21 @@ tail:
 	VXORPS.BCST      constants<>+0(SB), Z3, Z4
 	VFMADD231PS      Z2, Z1, Z4
 	VFMADD231PS      Z0, Z1, Z4
-	VBROADCASTSS     constants<>+784(SB), Z0
+	VBROADCASTSS     constants<>+788(SB), Z0
 	VMINPS           Z3, Z0, Z0
-	VBROADCASTSS     constants<>+788(SB), Z1
+	VBROADCASTSS     constants<>+792(SB), Z1
 	VMAXPS           Z0, Z1, Z0
-	VADDPS.BCST      constants<>+796(SB), Z0, Z1
-	VSUBPS.BCST      constants<>+796(SB), Z1, Z2
+	VADDPS.BCST      constants<>+800(SB), Z0, Z1
+	VSUBPS.BCST      constants<>+800(SB), Z1, Z2
 	VSUBPS           Z2, Z0, Z0
 	VADDPS           Z4, Z0, Z0
 	VMULPS           Z0, Z0, Z2
-	VBROADCASTSS     constants<>+828(SB), Z3
-	VFMADD231PS.BCST constants<>+824(SB), Z0, Z3
-	VFMADD213PS.BCST constants<>+832(SB), Z0, Z3
+	VBROADCASTSS     constants<>+832(SB), Z3
+	VFMADD231PS.BCST constants<>+828(SB), Z0, Z3
 	VFMADD213PS.BCST constants<>+836(SB), Z0, Z3
 	VFMADD213PS.BCST constants<>+840(SB), Z0, Z3
-	VMULPS.BCST      constants<>+844(SB), Z0, Z0
+	VFMADD213PS.BCST constants<>+844(SB), Z0, Z3
+	VMULPS.BCST      constants<>+848(SB), Z0, Z0
 	VFMADD231PS      Z3, Z2, Z0
 	VPSRLD           $0x01, Z1, Z2
 	VPSLLD           $0x17, Z2, Z3
@@ -7498,32 +7493,32 @@ TEXT ·powScalarAVX512(SB), NOSPLIT, $0-40
 	VBROADCASTSS e+24(FP), Z31
 	VCMPPS.BCST  $0x0e, constants<>+16(SB), Z31, K6
 	VANDPS.BCST  constants<>+4(SB), Z31, Z0
-	VPCMPD.BCST  $0x06, constants<>+800(SB), Z0, K5
+	VPCMPD.BCST  $0x06, constants<>+804(SB), Z0, K5
 	LEAQ         -16(CX), R8
 	CMPQ         AX, R8
 	JGT          tail
 	VBROADCASTSS constants<>+8(SB), Z30
-	VBROADCASTSS constants<>+784(SB), Z29
-	VBROADCASTSS constants<>+788(SB), Z28
+	VBROADCASTSS constants<>+788(SB), Z29
+	VBROADCASTSS constants<>+792(SB), Z28
 	VBROADCASTSS constants<>+0(SB), Z27
-	VBROADCASTSS constants<>+792(SB), Z26
-	VBROADCASTSS constants<>+468(SB), Z25
+	VBROADCASTSS constants<>+796(SB), Z26
+	VBROADCASTSS constants<>+472(SB), Z25
 	VPXORD       Z24, Z24, Z24
-	VBROADCASTSS constants<>+796(SB), Z23
-	VBROADCASTSS constants<>+136(SB), Z22
-	VBROADCASTSS constants<>+140(SB), Z21
-	VBROADCASTSS constants<>+144(SB), Z20
-	VBROADCASTSS constants<>+804(SB), Z19
-	VBROADCASTSS constants<>+808(SB), Z18
-	VBROADCASTSS constants<>+812(SB), Z17
-	VBROADCASTSS constants<>+816(SB), Z16
-	VBROADCASTSS constants<>+820(SB), Z15
-	VBROADCASTSS constants<>+824(SB), Z14
-	VBROADCASTSS constants<>+828(SB), Z13
-	VBROADCASTSS constants<>+832(SB), Z12
-	VBROADCASTSS constants<>+836(SB), Z11
-	VBROADCASTSS constants<>+840(SB), Z10
-	VBROADCASTSS constants<>+844(SB), Z9
+	VBROADCASTSS constants<>+800(SB), Z23
+	VBROADCASTSS constants<>+140(SB), Z22
+	VBROADCASTSS constants<>+144(SB), Z21
+	VBROADCASTSS constants<>+148(SB), Z20
+	VBROADCASTSS constants<>+808(SB), Z19
+	VBROADCASTSS constants<>+812(SB), Z18
+	VBROADCASTSS constants<>+816(SB), Z17
+	VBROADCASTSS constants<>+820(SB), Z16
+	VBROADCASTSS constants<>+824(SB), Z15
+	VBROADCASTSS constants<>+828(SB), Z14
+	VBROADCASTSS constants<>+832(SB), Z13
+	VBROADCASTSS constants<>+836(SB), Z12
+	VBROADCASTSS constants<>+840(SB), Z11
+	VBROADCASTSS constants<>+844(SB), Z10
+	VBROADCASTSS constants<>+848(SB), Z9
 	PCALIGN      $0x20
 
 mainLoop:
@@ -7627,15 +7622,15 @@ tail:
 	VMOVUPS.Z        (SI)(AX*4), K7, Z0
 	VPCMPD.BCST      $0x00, constants<>+16(SB), Z0, K1
 	KANDW            K6, K1, K1
-	VPADDD.BCST      constants<>+136(SB), Z0, Z1
-	VPCMPD.BCST      $0x06, constants<>+140(SB), Z1, K2
+	VPADDD.BCST      constants<>+140(SB), Z0, Z1
+	VPCMPD.BCST      $0x06, constants<>+144(SB), Z1, K2
 	KNOTW            K1, K3
 	KANDW            K3, K2, K2
 	KORW             K5, K2, K2
 	KANDW            K7, K2, K2
 	KORTESTW         K2, K2
 	JNE              tailStop
-	VPSUBD.BCST      constants<>+144(SB), Z0, Z1
+	VPSUBD.BCST      constants<>+148(SB), Z0, Z1
 	VPSRAD           $0x17, Z1, Z1
 	VPSLLD           $0x17, Z1, Z2
 	VPSUBD           Z2, Z0, Z0
@@ -7654,16 +7649,16 @@ tail:
 	VFMADD231PS      Z5, Z5, Z3
 	VADDPS           Z5, Z5, Z4
 	VFMADD231PS      Z0, Z4, Z3
-	VMULPS.BCST      constants<>+792(SB), Z2, Z4
+	VMULPS.BCST      constants<>+796(SB), Z2, Z4
 	VXORPS.BCST      constants<>+0(SB), Z4, Z6
-	VFMADD231PS.BCST constants<>+792(SB), Z2, Z6
+	VFMADD231PS.BCST constants<>+796(SB), Z2, Z6
 	VMULPS           Z2, Z2, Z7
-	VBROADCASTSS     constants<>+808(SB), Z8
-	VFMADD231PS.BCST constants<>+804(SB), Z2, Z8
-	VFMADD213PS.BCST constants<>+812(SB), Z2, Z8
+	VBROADCASTSS     constants<>+812(SB), Z8
+	VFMADD231PS.BCST constants<>+808(SB), Z2, Z8
+	VFMADD213PS.BCST constants<>+816(SB), Z2, Z8
 	VMULPS           Z8, Z7, Z7
-	VFMADD231PS.BCST constants<>+792(SB), Z3, Z6
-	VFMADD231PS.BCST constants<>+816(SB), Z2, Z6
+	VFMADD231PS.BCST constants<>+796(SB), Z3, Z6
+	VFMADD231PS.BCST constants<>+820(SB), Z2, Z6
 	VADDPS           Z7, Z6, Z2
 	VMULPS           Z4, Z5, Z3
 	VXORPS.BCST      constants<>+0(SB), Z3, Z6
@@ -7675,11 +7670,11 @@ tail:
 	VSUBPS           Z4, Z3, Z3
 	VADDPS           Z6, Z0, Z0
 	VADDPS           Z0, Z3, Z0
-	VMULPS.BCST      constants<>+468(SB), Z2, Z3
+	VMULPS.BCST      constants<>+472(SB), Z2, Z3
 	VXORPS.BCST      constants<>+0(SB), Z3, Z4
-	VFMADD231PS.BCST constants<>+468(SB), Z2, Z4
-	VFMADD231PS.BCST constants<>+820(SB), Z2, Z4
-	VFMADD231PS.BCST constants<>+468(SB), Z0, Z4
+	VFMADD231PS.BCST constants<>+472(SB), Z2, Z4
+	VFMADD231PS.BCST constants<>+824(SB), Z2, Z4
+	VFMADD231PS.BCST constants<>+472(SB), Z0, Z4
 	VCVTDQ2PS        Z1, Z0
 	VADDPS           Z3, Z0, Z1
 	VSUBPS           Z0, Z1, Z0
@@ -7689,21 +7684,21 @@ tail:
 	VXORPS.BCST      constants<>+0(SB), Z2, Z3
 	VFMADD231PS      Z1, Z31, Z3
 	VFMADD231PS      Z0, Z31, Z3
-	VBROADCASTSS     constants<>+784(SB), Z0
+	VBROADCASTSS     constants<>+788(SB), Z0
 	VMINPS           Z2, Z0, Z0
-	VBROADCASTSS     constants<>+788(SB), Z1
+	VBROADCASTSS     constants<>+792(SB), Z1
 	VMAXPS           Z0, Z1, Z0
-	VADDPS.BCST      constants<>+796(SB), Z0, Z1
-	VSUBPS.BCST      constants<>+796(SB), Z1, Z2
+	VADDPS.BCST      constants<>+800(SB), Z0, Z1
+	VSUBPS.BCST      constants<>+800(SB), Z1, Z2
 	VSUBPS           Z2, Z0, Z0
 	VADDPS           Z3, Z0, Z0
 	VMULPS           Z0, Z0, Z2
-	VBROADCASTSS     constants<>+828(SB), Z3
-	VFMADD231PS.BCST constants<>+824(SB), Z0, Z3
-	VFMADD213PS.BCST constants<>+832(SB), Z0, Z3
+	VBROADCASTSS     constants<>+832(SB), Z3
+	VFMADD231PS.BCST constants<>+828(SB), Z0, Z3
 	VFMADD213PS.BCST constants<>+836(SB), Z0, Z3
 	VFMADD213PS.BCST constants<>+840(SB), Z0, Z3
-	VMULPS.BCST      constants<>+844(SB), Z0, Z0
+	VFMADD213PS.BCST constants<>+844(SB), Z0, Z3
+	VMULPS.BCST      constants<>+848(SB), Z0, Z0
 	VFMADD231PS      Z3, Z2, Z0
 	VPSRLD           $0x01, Z1, Z2
 	VPSLLD           $0x17, Z2, Z3
@@ -7737,14 +7732,14 @@ TEXT ·fastExpAVX512(SB), NOSPLIT, $0-24
 	LEAQ         -32(CX), R8
 	CMPQ         AX, R8
 	JGT          single
-	VBROADCASTSS constants<>+44(SB), Z31
-	VBROADCASTSS constants<>+848(SB), Z30
-	VBROADCASTSS constants<>+852(SB), Z29
-	VBROADCASTSS constants<>+96(SB), Z28
-	VBROADCASTSS constants<>+856(SB), Z27
-	VBROADCASTSS constants<>+860(SB), Z26
-	VBROADCASTSS constants<>+864(SB), Z25
-	VBROADCASTSS constants<>+868(SB), Z24
+	VBROADCASTSS constants<>+48(SB), Z31
+	VBROADCASTSS constants<>+852(SB), Z30
+	VBROADCASTSS constants<>+856(SB), Z29
+	VBROADCASTSS constants<>+100(SB), Z28
+	VBROADCASTSS constants<>+860(SB), Z27
+	VBROADCASTSS constants<>+864(SB), Z26
+	VBROADCASTSS constants<>+868(SB), Z25
+	VBROADCASTSS constants<>+872(SB), Z24
 	PCALIGN      $0x20
 
 mainLoop:
@@ -7788,19 +7783,19 @@ single:
 
 singleLoop:
 	VMOVUPS          (SI)(AX*4), Z0
-	VBROADCASTSS     constants<>+848(SB), Z1
-	VMINPS           Z0, Z1, Z0
 	VBROADCASTSS     constants<>+852(SB), Z1
+	VMINPS           Z0, Z1, Z0
+	VBROADCASTSS     constants<>+856(SB), Z1
 	VMAXPS           Z0, Z1, Z0
-	VBROADCASTSS     constants<>+44(SB), Z1
-	VFMADD231PS.BCST constants<>+96(SB), Z0, Z1
-	VBROADCASTSS     constants<>+44(SB), Z2
+	VBROADCASTSS     constants<>+48(SB), Z1
+	VFMADD231PS.BCST constants<>+100(SB), Z0, Z1
+	VBROADCASTSS     constants<>+48(SB), Z2
 	VSUBPS           Z1, Z2, Z2
-	VFMADD231PS.BCST constants<>+96(SB), Z0, Z2
-	VBROADCASTSS     constants<>+860(SB), Z0
-	VFMADD231PS.BCST constants<>+856(SB), Z2, Z0
-	VFMADD213PS.BCST constants<>+864(SB), Z2, Z0
+	VFMADD231PS.BCST constants<>+100(SB), Z0, Z2
+	VBROADCASTSS     constants<>+864(SB), Z0
+	VFMADD231PS.BCST constants<>+860(SB), Z2, Z0
 	VFMADD213PS.BCST constants<>+868(SB), Z2, Z0
+	VFMADD213PS.BCST constants<>+872(SB), Z2, Z0
 	VPSLLD           $0x17, Z1, Z1
 	VMULPS           Z1, Z0, Z0
 	VMOVUPS          Z0, (DI)(AX*4)
@@ -7816,19 +7811,19 @@ tail:
 	BZHIL            R8, R9, R9
 	KMOVW            R9, K7
 	VMOVUPS.Z        (SI)(AX*4), K7, Z0
-	VBROADCASTSS     constants<>+848(SB), Z1
-	VMINPS           Z0, Z1, Z0
 	VBROADCASTSS     constants<>+852(SB), Z1
+	VMINPS           Z0, Z1, Z0
+	VBROADCASTSS     constants<>+856(SB), Z1
 	VMAXPS           Z0, Z1, Z0
-	VBROADCASTSS     constants<>+44(SB), Z1
-	VFMADD231PS.BCST constants<>+96(SB), Z0, Z1
-	VBROADCASTSS     constants<>+44(SB), Z2
+	VBROADCASTSS     constants<>+48(SB), Z1
+	VFMADD231PS.BCST constants<>+100(SB), Z0, Z1
+	VBROADCASTSS     constants<>+48(SB), Z2
 	VSUBPS           Z1, Z2, Z2
-	VFMADD231PS.BCST constants<>+96(SB), Z0, Z2
-	VBROADCASTSS     constants<>+860(SB), Z0
-	VFMADD231PS.BCST constants<>+856(SB), Z2, Z0
-	VFMADD213PS.BCST constants<>+864(SB), Z2, Z0
+	VFMADD231PS.BCST constants<>+100(SB), Z0, Z2
+	VBROADCASTSS     constants<>+864(SB), Z0
+	VFMADD231PS.BCST constants<>+860(SB), Z2, Z0
 	VFMADD213PS.BCST constants<>+868(SB), Z2, Z0
+	VFMADD213PS.BCST constants<>+872(SB), Z2, Z0
 	VPSLLD           $0x17, Z1, Z1
 	VMULPS           Z1, Z0, Z0
 	VMOVUPS          Z0, K7, (DI)(AX*4)
@@ -7847,14 +7842,14 @@ TEXT ·fastTanhAVX512(SB), NOSPLIT, $0-24
 	LEAQ         -32(CX), R8
 	CMPQ         AX, R8
 	JGT          single
-	VBROADCASTSS constants<>+872(SB), Z31
-	VBROADCASTSS constants<>+876(SB), Z30
-	VBROADCASTSS constants<>+880(SB), Z29
-	VBROADCASTSS constants<>+884(SB), Z28
-	VBROADCASTSS constants<>+888(SB), Z27
-	VBROADCASTSS constants<>+892(SB), Z26
-	VBROADCASTSS constants<>+896(SB), Z25
-	VBROADCASTSS constants<>+900(SB), Z24
+	VBROADCASTSS constants<>+876(SB), Z31
+	VBROADCASTSS constants<>+880(SB), Z30
+	VBROADCASTSS constants<>+884(SB), Z29
+	VBROADCASTSS constants<>+888(SB), Z28
+	VBROADCASTSS constants<>+892(SB), Z27
+	VBROADCASTSS constants<>+896(SB), Z26
+	VBROADCASTSS constants<>+900(SB), Z25
+	VBROADCASTSS constants<>+904(SB), Z24
 	VBROADCASTSS constants<>+8(SB), Z23
 	PCALIGN      $0x20
 
@@ -7899,18 +7894,18 @@ single:
 
 singleLoop:
 	VMOVUPS          (SI)(AX*4), Z0
-	VBROADCASTSS     constants<>+872(SB), Z1
-	VMINPS           Z0, Z1, Z0
 	VBROADCASTSS     constants<>+876(SB), Z1
+	VMINPS           Z0, Z1, Z0
+	VBROADCASTSS     constants<>+880(SB), Z1
 	VMAXPS           Z0, Z1, Z0
 	VMULPS           Z0, Z0, Z1
-	VBROADCASTSS     constants<>+884(SB), Z2
-	VFMADD231PS.BCST constants<>+880(SB), Z1, Z2
-	VFMADD213PS.BCST constants<>+888(SB), Z1, Z2
+	VBROADCASTSS     constants<>+888(SB), Z2
+	VFMADD231PS.BCST constants<>+884(SB), Z1, Z2
+	VFMADD213PS.BCST constants<>+892(SB), Z1, Z2
 	VMULPS           Z2, Z0, Z0
-	VBROADCASTSS     constants<>+896(SB), Z2
-	VFMADD231PS.BCST constants<>+892(SB), Z1, Z2
-	VFMADD213PS.BCST constants<>+900(SB), Z1, Z2
+	VBROADCASTSS     constants<>+900(SB), Z2
+	VFMADD231PS.BCST constants<>+896(SB), Z1, Z2
+	VFMADD213PS.BCST constants<>+904(SB), Z1, Z2
 	VFMADD213PS.BCST constants<>+8(SB), Z1, Z2
 	VDIVPS           Z2, Z0, Z0
 	VMOVUPS          Z0, (DI)(AX*4)
@@ -7926,18 +7921,18 @@ tail:
 	BZHIL            R8, R9, R9
 	KMOVW            R9, K7
 	VMOVUPS.Z        (SI)(AX*4), K7, Z0
-	VBROADCASTSS     constants<>+872(SB), Z1
-	VMINPS           Z0, Z1, Z0
 	VBROADCASTSS     constants<>+876(SB), Z1
+	VMINPS           Z0, Z1, Z0
+	VBROADCASTSS     constants<>+880(SB), Z1
 	VMAXPS           Z0, Z1, Z0
 	VMULPS           Z0, Z0, Z1
-	VBROADCASTSS     constants<>+884(SB), Z2
-	VFMADD231PS.BCST constants<>+880(SB), Z1, Z2
-	VFMADD213PS.BCST constants<>+888(SB), Z1, Z2
+	VBROADCASTSS     constants<>+888(SB), Z2
+	VFMADD231PS.BCST constants<>+884(SB), Z1, Z2
+	VFMADD213PS.BCST constants<>+892(SB), Z1, Z2
 	VMULPS           Z2, Z0, Z0
-	VBROADCASTSS     constants<>+896(SB), Z2
-	VFMADD231PS.BCST constants<>+892(SB), Z1, Z2
-	VFMADD213PS.BCST constants<>+900(SB), Z1, Z2
+	VBROADCASTSS     constants<>+900(SB), Z2
+	VFMADD231PS.BCST constants<>+896(SB), Z1, Z2
+	VFMADD213PS.BCST constants<>+904(SB), Z1, Z2
 	VFMADD213PS.BCST constants<>+8(SB), Z1, Z2
 	VDIVPS           Z2, Z0, Z0
 	VMOVUPS          Z0, K7, (DI)(AX*4)
@@ -7956,16 +7951,16 @@ TEXT ·fastSigmoidAVX512(SB), NOSPLIT, $0-24
 	LEAQ         -32(CX), R8
 	CMPQ         AX, R8
 	JGT          single
-	VBROADCASTSS constants<>+44(SB), Z31
+	VBROADCASTSS constants<>+48(SB), Z31
 	VBROADCASTSS constants<>+8(SB), Z30
-	VBROADCASTSS constants<>+848(SB), Z29
-	VBROADCASTSS constants<>+852(SB), Z28
-	VBROADCASTSS constants<>+96(SB), Z27
+	VBROADCASTSS constants<>+852(SB), Z29
+	VBROADCASTSS constants<>+856(SB), Z28
+	VBROADCASTSS constants<>+100(SB), Z27
 	VBROADCASTSS constants<>+0(SB), Z26
-	VBROADCASTSS constants<>+856(SB), Z25
-	VBROADCASTSS constants<>+860(SB), Z24
-	VBROADCASTSS constants<>+864(SB), Z23
-	VBROADCASTSS constants<>+868(SB), Z22
+	VBROADCASTSS constants<>+860(SB), Z25
+	VBROADCASTSS constants<>+864(SB), Z24
+	VBROADCASTSS constants<>+868(SB), Z23
+	VBROADCASTSS constants<>+872(SB), Z22
 	PCALIGN      $0x20
 
 mainLoop:
@@ -8016,19 +8011,19 @@ single:
 singleLoop:
 	VMOVUPS          (SI)(AX*4), Z0
 	VXORPS.BCST      constants<>+0(SB), Z0, Z0
-	VBROADCASTSS     constants<>+848(SB), Z1
-	VMINPS           Z0, Z1, Z0
 	VBROADCASTSS     constants<>+852(SB), Z1
+	VMINPS           Z0, Z1, Z0
+	VBROADCASTSS     constants<>+856(SB), Z1
 	VMAXPS           Z0, Z1, Z0
-	VBROADCASTSS     constants<>+44(SB), Z1
-	VFMADD231PS.BCST constants<>+96(SB), Z0, Z1
-	VBROADCASTSS     constants<>+44(SB), Z2
+	VBROADCASTSS     constants<>+48(SB), Z1
+	VFMADD231PS.BCST constants<>+100(SB), Z0, Z1
+	VBROADCASTSS     constants<>+48(SB), Z2
 	VSUBPS           Z1, Z2, Z2
-	VFMADD231PS.BCST constants<>+96(SB), Z0, Z2
-	VBROADCASTSS     constants<>+860(SB), Z0
-	VFMADD231PS.BCST constants<>+856(SB), Z2, Z0
-	VFMADD213PS.BCST constants<>+864(SB), Z2, Z0
+	VFMADD231PS.BCST constants<>+100(SB), Z0, Z2
+	VBROADCASTSS     constants<>+864(SB), Z0
+	VFMADD231PS.BCST constants<>+860(SB), Z2, Z0
 	VFMADD213PS.BCST constants<>+868(SB), Z2, Z0
+	VFMADD213PS.BCST constants<>+872(SB), Z2, Z0
 	VPSLLD           $0x17, Z1, Z1
 	VMULPS           Z1, Z0, Z0
 	VADDPS.BCST      constants<>+8(SB), Z0, Z0
@@ -8048,19 +8043,19 @@ tail:
 	KMOVW            R9, K7
 	VMOVUPS.Z        (SI)(AX*4), K7, Z0
 	VXORPS.BCST      constants<>+0(SB), Z0, Z0
-	VBROADCASTSS     constants<>+848(SB), Z1
-	VMINPS           Z0, Z1, Z0
 	VBROADCASTSS     constants<>+852(SB), Z1
+	VMINPS           Z0, Z1, Z0
+	VBROADCASTSS     constants<>+856(SB), Z1
 	VMAXPS           Z0, Z1, Z0
-	VBROADCASTSS     constants<>+44(SB), Z1
-	VFMADD231PS.BCST constants<>+96(SB), Z0, Z1
-	VBROADCASTSS     constants<>+44(SB), Z2
+	VBROADCASTSS     constants<>+48(SB), Z1
+	VFMADD231PS.BCST constants<>+100(SB), Z0, Z1
+	VBROADCASTSS     constants<>+48(SB), Z2
 	VSUBPS           Z1, Z2, Z2
-	VFMADD231PS.BCST constants<>+96(SB), Z0, Z2
-	VBROADCASTSS     constants<>+860(SB), Z0
-	VFMADD231PS.BCST constants<>+856(SB), Z2, Z0
-	VFMADD213PS.BCST constants<>+864(SB), Z2, Z0
+	VFMADD231PS.BCST constants<>+100(SB), Z0, Z2
+	VBROADCASTSS     constants<>+864(SB), Z0
+	VFMADD231PS.BCST constants<>+860(SB), Z2, Z0
 	VFMADD213PS.BCST constants<>+868(SB), Z2, Z0
+	VFMADD213PS.BCST constants<>+872(SB), Z2, Z0
 	VPSLLD           $0x17, Z1, Z1
 	VMULPS           Z1, Z0, Z0
 	VADDPS.BCST      constants<>+8(SB), Z0, Z0
@@ -8082,17 +8077,17 @@ TEXT ·fastGELUAVX512(SB), NOSPLIT, $0-24
 	LEAQ         -32(CX), R8
 	CMPQ         AX, R8
 	JGT          single
-	VBROADCASTSS constants<>+44(SB), Z31
-	VBROADCASTSS constants<>+552(SB), Z30
-	VBROADCASTSS constants<>+848(SB), Z29
-	VBROADCASTSS constants<>+852(SB), Z28
-	VBROADCASTSS constants<>+96(SB), Z27
-	VBROADCASTSS constants<>+904(SB), Z26
-	VBROADCASTSS constants<>+908(SB), Z25
-	VBROADCASTSS constants<>+856(SB), Z24
-	VBROADCASTSS constants<>+860(SB), Z23
-	VBROADCASTSS constants<>+864(SB), Z22
-	VBROADCASTSS constants<>+868(SB), Z21
+	VBROADCASTSS constants<>+48(SB), Z31
+	VBROADCASTSS constants<>+556(SB), Z30
+	VBROADCASTSS constants<>+852(SB), Z29
+	VBROADCASTSS constants<>+856(SB), Z28
+	VBROADCASTSS constants<>+100(SB), Z27
+	VBROADCASTSS constants<>+908(SB), Z26
+	VBROADCASTSS constants<>+912(SB), Z25
+	VBROADCASTSS constants<>+860(SB), Z24
+	VBROADCASTSS constants<>+864(SB), Z23
+	VBROADCASTSS constants<>+868(SB), Z22
+	VBROADCASTSS constants<>+872(SB), Z21
 	VBROADCASTSS constants<>+8(SB), Z20
 	PCALIGN      $0x20
 
@@ -8149,25 +8144,25 @@ single:
 
 singleLoop:
 	VMOVUPS          (SI)(AX*4), Z0
-	VBROADCASTSS     constants<>+552(SB), Z1
+	VBROADCASTSS     constants<>+556(SB), Z1
 	VMAXPS           Z0, Z1, Z0
 	VMULPS           Z0, Z0, Z1
-	VBROADCASTSS     constants<>+904(SB), Z2
-	VFMADD213PS.BCST constants<>+908(SB), Z2, Z1
+	VBROADCASTSS     constants<>+908(SB), Z2
+	VFMADD213PS.BCST constants<>+912(SB), Z2, Z1
 	VMULPS           Z1, Z0, Z1
-	VBROADCASTSS     constants<>+848(SB), Z2
-	VMINPS           Z1, Z2, Z1
 	VBROADCASTSS     constants<>+852(SB), Z2
+	VMINPS           Z1, Z2, Z1
+	VBROADCASTSS     constants<>+856(SB), Z2
 	VMAXPS           Z1, Z2, Z1
-	VBROADCASTSS     constants<>+44(SB), Z2
-	VFMADD231PS.BCST constants<>+96(SB), Z1, Z2
-	VBROADCASTSS     constants<>+44(SB), Z3
+	VBROADCASTSS     constants<>+48(SB), Z2
+	VFMADD231PS.BCST constants<>+100(SB), Z1, Z2
+	VBROADCASTSS     constants<>+48(SB), Z3
 	VSUBPS           Z2, Z3, Z3
-	VFMADD231PS.BCST constants<>+96(SB), Z1, Z3
-	VBROADCASTSS     constants<>+860(SB), Z1
-	VFMADD231PS.BCST constants<>+856(SB), Z3, Z1
-	VFMADD213PS.BCST constants<>+864(SB), Z3, Z1
+	VFMADD231PS.BCST constants<>+100(SB), Z1, Z3
+	VBROADCASTSS     constants<>+864(SB), Z1
+	VFMADD231PS.BCST constants<>+860(SB), Z3, Z1
 	VFMADD213PS.BCST constants<>+868(SB), Z3, Z1
+	VFMADD213PS.BCST constants<>+872(SB), Z3, Z1
 	VPSLLD           $0x17, Z2, Z2
 	VMULPS           Z2, Z1, Z1
 	VADDPS.BCST      constants<>+8(SB), Z1, Z1
@@ -8185,25 +8180,25 @@ tail:
 	BZHIL            R8, R9, R9
 	KMOVW            R9, K7
 	VMOVUPS.Z        (SI)(AX*4), K7, Z0
-	VBROADCASTSS     constants<>+552(SB), Z1
+	VBROADCASTSS     constants<>+556(SB), Z1
 	VMAXPS           Z0, Z1, Z0
 	VMULPS           Z0, Z0, Z1
-	VBROADCASTSS     constants<>+904(SB), Z2
-	VFMADD213PS.BCST constants<>+908(SB), Z2, Z1
+	VBROADCASTSS     constants<>+908(SB), Z2
+	VFMADD213PS.BCST constants<>+912(SB), Z2, Z1
 	VMULPS           Z1, Z0, Z1
-	VBROADCASTSS     constants<>+848(SB), Z2
-	VMINPS           Z1, Z2, Z1
 	VBROADCASTSS     constants<>+852(SB), Z2
+	VMINPS           Z1, Z2, Z1
+	VBROADCASTSS     constants<>+856(SB), Z2
 	VMAXPS           Z1, Z2, Z1
-	VBROADCASTSS     constants<>+44(SB), Z2
-	VFMADD231PS.BCST constants<>+96(SB), Z1, Z2
-	VBROADCASTSS     constants<>+44(SB), Z3
+	VBROADCASTSS     constants<>+48(SB), Z2
+	VFMADD231PS.BCST constants<>+100(SB), Z1, Z2
+	VBROADCASTSS     constants<>+48(SB), Z3
 	VSUBPS           Z2, Z3, Z3
-	VFMADD231PS.BCST constants<>+96(SB), Z1, Z3
-	VBROADCASTSS     constants<>+860(SB), Z1
-	VFMADD231PS.BCST constants<>+856(SB), Z3, Z1
-	VFMADD213PS.BCST constants<>+864(SB), Z3, Z1
+	VFMADD231PS.BCST constants<>+100(SB), Z1, Z3
+	VBROADCASTSS     constants<>+864(SB), Z1
+	VFMADD231PS.BCST constants<>+860(SB), Z3, Z1
 	VFMADD213PS.BCST constants<>+868(SB), Z3, Z1
+	VFMADD213PS.BCST constants<>+872(SB), Z3, Z1
 	VPSLLD           $0x17, Z2, Z2
 	VMULPS           Z2, Z1, Z1
 	VADDPS.BCST      constants<>+8(SB), Z1, Z1
@@ -8796,7 +8791,7 @@ TEXT ·maxAVX512(SB), NOSPLIT, $0-20
 	MOVQ         x+0(FP), SI
 	MOVQ         n+8(FP), CX
 	XORL         AX, AX
-	VBROADCASTSS constants<>+184(SB), Z31
+	VBROADCASTSS constants<>+188(SB), Z31
 	KXORW        K6, K6, K6
 	CMPQ         CX, $0x00000100
 	JLT          loops
@@ -8811,13 +8806,13 @@ loops:
 	LEAQ         -128(CX), R8
 	CMPQ         AX, R8
 	JGT          single
-	VBROADCASTSS constants<>+184(SB), Z30
-	VBROADCASTSS constants<>+184(SB), Z29
-	VBROADCASTSS constants<>+184(SB), Z28
-	VBROADCASTSS constants<>+184(SB), Z27
-	VBROADCASTSS constants<>+184(SB), Z26
-	VBROADCASTSS constants<>+184(SB), Z25
-	VBROADCASTSS constants<>+184(SB), Z24
+	VBROADCASTSS constants<>+188(SB), Z30
+	VBROADCASTSS constants<>+188(SB), Z29
+	VBROADCASTSS constants<>+188(SB), Z28
+	VBROADCASTSS constants<>+188(SB), Z27
+	VBROADCASTSS constants<>+188(SB), Z26
+	VBROADCASTSS constants<>+188(SB), Z25
+	VBROADCASTSS constants<>+188(SB), Z24
 	PCALIGN      $0x20
 
 mainLoop:
@@ -8891,7 +8886,7 @@ masked:
 	JLT       peeled
 
 done:
-	VBROADCASTSS  constants<>+912(SB), K6, Z31
+	VBROADCASTSS  constants<>+916(SB), K6, Z31
 	VMOVAPS       Z31, Z0
 	VEXTRACTF64X4 $0x01, Z0, Y1
 	VCMPPS        $0x03, Y0, Y0, Y2
@@ -8919,7 +8914,7 @@ TEXT ·minAVX512(SB), NOSPLIT, $0-20
 	MOVQ         x+0(FP), SI
 	MOVQ         n+8(FP), CX
 	XORL         AX, AX
-	VBROADCASTSS constants<>+136(SB), Z31
+	VBROADCASTSS constants<>+140(SB), Z31
 	KXORW        K6, K6, K6
 	CMPQ         CX, $0x00000100
 	JLT          loops
@@ -8934,13 +8929,13 @@ loops:
 	LEAQ         -128(CX), R8
 	CMPQ         AX, R8
 	JGT          single
-	VBROADCASTSS constants<>+136(SB), Z30
-	VBROADCASTSS constants<>+136(SB), Z29
-	VBROADCASTSS constants<>+136(SB), Z28
-	VBROADCASTSS constants<>+136(SB), Z27
-	VBROADCASTSS constants<>+136(SB), Z26
-	VBROADCASTSS constants<>+136(SB), Z25
-	VBROADCASTSS constants<>+136(SB), Z24
+	VBROADCASTSS constants<>+140(SB), Z30
+	VBROADCASTSS constants<>+140(SB), Z29
+	VBROADCASTSS constants<>+140(SB), Z28
+	VBROADCASTSS constants<>+140(SB), Z27
+	VBROADCASTSS constants<>+140(SB), Z26
+	VBROADCASTSS constants<>+140(SB), Z25
+	VBROADCASTSS constants<>+140(SB), Z24
 	PCALIGN      $0x20
 
 mainLoop:
@@ -9014,7 +9009,7 @@ masked:
 	JLT       peeled
 
 done:
-	VBROADCASTSS  constants<>+912(SB), K6, Z31
+	VBROADCASTSS  constants<>+916(SB), K6, Z31
 	VMOVAPS       Z31, Z0
 	VEXTRACTF64X4 $0x01, Z0, Y1
 	VCMPPS        $0x03, Y0, Y0, Y2
@@ -9148,7 +9143,7 @@ masked:
 	JLT         peeled
 
 done:
-	VBROADCASTSS  constants<>+912(SB), K6, Z31
+	VBROADCASTSS  constants<>+916(SB), K6, Z31
 	VMOVAPS       Z31, Z0
 	VEXTRACTF64X4 $0x01, Z0, Y1
 	VCMPPS        $0x03, Y0, Y0, Y2
@@ -9903,228 +9898,229 @@ DATA constants<>+4(SB)/4, $0x7fffffff
 DATA constants<>+8(SB)/4, $0x3f800000
 DATA constants<>+12(SB)/4, $0xbf800000
 DATA constants<>+16(SB)/4, $0x00000000
-DATA constants<>+20(SB)/4, $0x40c00000
-DATA constants<>+24(SB)/4, $0xc0800000
-DATA constants<>+28(SB)/4, $0x40400000
-DATA constants<>+32(SB)/4, $0x3e2aaaab
-DATA constants<>+36(SB)/4, $0x42b40000
-DATA constants<>+40(SB)/4, $0xc2d20000
-DATA constants<>+44(SB)/4, $0x4b40007f
-DATA constants<>+48(SB)/4, $0x3f38aa3b
-DATA constants<>+52(SB)/4, $0x3fb17200
-DATA constants<>+56(SB)/4, $0x363fbe8e
-DATA constants<>+60(SB)/4, $0x394dee48
-DATA constants<>+64(SB)/4, $0x3ab8e36c
-DATA constants<>+68(SB)/4, $0x3c089363
-DATA constants<>+72(SB)/4, $0x3d2aa4e9
-DATA constants<>+76(SB)/4, $0x3e2aaa89
-DATA constants<>+80(SB)/4, $0x3f000006
-DATA constants<>+84(SB)/4, $0x42b20000
-DATA constants<>+88(SB)/4, $0xc1a00000
-DATA constants<>+92(SB)/4, $0x4b40007e
-DATA constants<>+96(SB)/4, $0x3fb8aa3b
-DATA constants<>+100(SB)/4, $0x3f317200
-DATA constants<>+104(SB)/4, $0x35bfbe8e
-DATA constants<>+108(SB)/4, $0x3ab567cd
-DATA constants<>+112(SB)/4, $0x3c0915f5
-DATA constants<>+116(SB)/4, $0x3d2aabcb
-DATA constants<>+120(SB)/4, $0x3e2aaa55
-DATA constants<>+124(SB)/4, $0x3effffff
-DATA constants<>+128(SB)/4, $0x3f000000
-DATA constants<>+132(SB)/4, $0x33000000
-DATA constants<>+136(SB)/4, $0x7f800000
-DATA constants<>+140(SB)/4, $0xfeffffff
-DATA constants<>+144(SB)/4, $0x3f3504f3
-DATA constants<>+148(SB)/4, $0xbd97f3bd
-DATA constants<>+152(SB)/4, $0x3e034d57
-DATA constants<>+156(SB)/4, $0xbe07fe3f
-DATA constants<>+160(SB)/4, $0x3e115ebf
-DATA constants<>+164(SB)/4, $0xbe2a0d77
-DATA constants<>+168(SB)/4, $0x3e4ccff4
-DATA constants<>+172(SB)/4, $0xbe800226
-DATA constants<>+176(SB)/4, $0x3eaaaaac
-DATA constants<>+180(SB)/4, $0xbefffffc
-DATA constants<>+184(SB)/4, $0xff800000
-DATA constants<>+188(SB)/4, $0xbe054894
-DATA constants<>+192(SB)/4, $0x3e4b0c48
-DATA constants<>+196(SB)/4, $0xbe420eea
-DATA constants<>+200(SB)/4, $0x3e4fd679
-DATA constants<>+204(SB)/4, $0xbe755575
-DATA constants<>+208(SB)/4, $0x3e93c5c5
-DATA constants<>+212(SB)/4, $0xbeb8ad8f
-DATA constants<>+216(SB)/4, $0x3ef63851
-DATA constants<>+220(SB)/4, $0xbf38aa38
-DATA constants<>+224(SB)/4, $0x32a57060
-DATA constants<>+228(SB)/4, $0xbd1f08e1
-DATA constants<>+232(SB)/4, $0x3d73f55c
-DATA constants<>+236(SB)/4, $0xbd6a12f6
-DATA constants<>+240(SB)/4, $0x3d7a7267
-DATA constants<>+244(SB)/4, $0xbd93b1a7
-DATA constants<>+248(SB)/4, $0x3db1ed63
-DATA constants<>+252(SB)/4, $0xbdde5fd8
-DATA constants<>+256(SB)/4, $0x3e143d44
-DATA constants<>+260(SB)/4, $0xbe5e5bd5
-DATA constants<>+264(SB)/4, $0x369a84fc
-DATA constants<>+268(SB)/4, $0xb22d91af
-DATA constants<>+272(SB)/4, $0x3ede5bd9
-DATA constants<>+276(SB)/4, $0x3e9a2000
-DATA constants<>+280(SB)/4, $0x4b400000
-DATA constants<>+284(SB)/4, $0x46800000
-DATA constants<>+288(SB)/4, $0x3ea2f983
-DATA constants<>+292(SB)/4, $0x40490fdb
-DATA constants<>+296(SB)/4, $0xb3bbbd2e
-DATA constants<>+300(SB)/4, $0xa7772ced
-DATA constants<>+304(SB)/4, $0x362ee462
-DATA constants<>+308(SB)/4, $0xb94fb877
-DATA constants<>+312(SB)/4, $0x3c08876d
-DATA constants<>+316(SB)/4, $0xbe2aaaa6
-DATA constants<>+320(SB)/4, $0x4b400001
-DATA constants<>+324(SB)/4, $0xbf000000
-DATA constants<>+328(SB)/4, $0xb33bbd2e
-DATA constants<>+332(SB)/4, $0x00000001
-DATA constants<>+336(SB)/4, $0x3f22f983
-DATA constants<>+340(SB)/4, $0x3fc90fdb
-DATA constants<>+344(SB)/4, $0xa6f72ced
-DATA constants<>+348(SB)/4, $0x3b8f48d5
-DATA constants<>+352(SB)/4, $0x38ce09c6
-DATA constants<>+356(SB)/4, $0x3c316597
-DATA constants<>+360(SB)/4, $0x3cae606a
-DATA constants<>+364(SB)/4, $0x3d5d6ce1
-DATA constants<>+368(SB)/4, $0x3e0886cf
-DATA constants<>+372(SB)/4, $0x3eaaaab0
-DATA constants<>+376(SB)/4, $0x3f100000
-DATA constants<>+380(SB)/4, $0x3d427df5
-DATA constants<>+384(SB)/4, $0x3bdcf3a5
-DATA constants<>+388(SB)/4, $0x3d0b4eca
-DATA constants<>+392(SB)/4, $0x3d352cd3
-DATA constants<>+396(SB)/4, $0x3d99a499
-DATA constants<>+400(SB)/4, $0x3e2aaa93
-DATA constants<>+404(SB)/4, $0x40000000
-DATA constants<>+408(SB)/4, $0xbae9b0a7
-DATA constants<>+412(SB)/4, $0x3c3213f0
-DATA constants<>+416(SB)/4, $0xbcfec002
-DATA constants<>+420(SB)/4, $0x3d6d1550
-DATA constants<>+424(SB)/4, $0xbdac0498
-DATA constants<>+428(SB)/4, $0x3de04628
-DATA constants<>+432(SB)/4, $0xbe121043
-DATA constants<>+436(SB)/4, $0x3e4cc8f2
-DATA constants<>+440(SB)/4, $0xbeaaaa9f
-DATA constants<>+444(SB)/4, $0x41200000
-DATA constants<>+448(SB)/4, $0xbbcc90d0
-DATA constants<>+452(SB)/4, $0x3cac728c
-DATA constants<>+456(SB)/4, $0xbd5c8f3f
-DATA constants<>+460(SB)/4, $0x3e088677
-DATA constants<>+464(SB)/4, $0xbeaaaaa5
-DATA constants<>+468(SB)/4, $0x4038aa3b
-DATA constants<>+472(SB)/4, $0x3eb17218
-DATA constants<>+476(SB)/4, $0x3db568ac
-DATA constants<>+480(SB)/4, $0x3e891f98
-DATA constants<>+484(SB)/4, $0x3f2aac27
-DATA constants<>+488(SB)/4, $0x3faaaa45
-DATA constants<>+492(SB)/4, $0x3ffffffe
-DATA constants<>+496(SB)/4, $0x3f0ccccd
-DATA constants<>+500(SB)/4, $0x42b36666
-DATA constants<>+504(SB)/4, $0x3e000000
-DATA constants<>+508(SB)/4, $0x4b40007d
-DATA constants<>+512(SB)/4, $0x363ab60f
-DATA constants<>+516(SB)/4, $0x3950115e
-DATA constants<>+520(SB)/4, $0x3c088870
-DATA constants<>+524(SB)/4, $0x5d800000
-DATA constants<>+528(SB)/4, $0x3f7fffff
-DATA constants<>+532(SB)/4, $0x41f00000
-DATA constants<>+536(SB)/4, $0xc2dc0000
-DATA constants<>+540(SB)/4, $0x42800000
-DATA constants<>+544(SB)/4, $0x1f800000
-DATA constants<>+548(SB)/4, $0xbfcc4200
-DATA constants<>+552(SB)/4, $0xc1300000
-DATA constants<>+556(SB)/4, $0xbd922000
-DATA constants<>+560(SB)/4, $0xb69e549b
-DATA constants<>+564(SB)/4, $0xb6a67a87
-DATA constants<>+568(SB)/4, $0x3e9e0a20
-DATA constants<>+572(SB)/4, $0x416c0000
-DATA constants<>+576(SB)/4, $0x3fc00000
-DATA constants<>+580(SB)/4, $0xc2800000
-DATA constants<>+584(SB)/4, $0x3a38e551
-DATA constants<>+588(SB)/4, $0x39b9540d
-DATA constants<>+592(SB)/4, $0xbb3e65c4
-DATA constants<>+596(SB)/4, $0xbb1ec3bd
-DATA constants<>+600(SB)/4, $0x3a83c333
-DATA constants<>+604(SB)/4, $0x3c302ac7
-DATA constants<>+608(SB)/4, $0x3c916a73
-DATA constants<>+612(SB)/4, $0xbca2285f
-DATA constants<>+616(SB)/4, $0xbe0153ff
-DATA constants<>+620(SB)/4, $0x3e583026
-DATA constants<>+624(SB)/4, $0x3c1a1294
-DATA constants<>+628(SB)/4, $0x3ace6045
-DATA constants<>+632(SB)/4, $0x3d2358a3
-DATA constants<>+636(SB)/4, $0x3e082bdb
-DATA constants<>+640(SB)/4, $0x3ecc4229
-DATA constants<>+644(SB)/4, $0x3f400000
-DATA constants<>+648(SB)/4, $0x407ccccd
-DATA constants<>+652(SB)/4, $0x38a3b8ff
-DATA constants<>+656(SB)/4, $0xba51a8af
-DATA constants<>+660(SB)/4, $0x3ba9f912
-DATA constants<>+664(SB)/4, $0xbcdbfb8d
-DATA constants<>+668(SB)/4, $0x3de71673
-DATA constants<>+672(SB)/4, $0xbec0939f
-DATA constants<>+676(SB)/4, $0x3e0375d4
-DATA constants<>+680(SB)/4, $0x40180000
-DATA constants<>+684(SB)/4, $0xb715c120
-DATA constants<>+688(SB)/4, $0x3810da86
-DATA constants<>+692(SB)/4, $0x37bc4695
-DATA constants<>+696(SB)/4, $0xb9aec45c
-DATA constants<>+700(SB)/4, $0x3a274d8f
-DATA constants<>+704(SB)/4, $0x38eca053
-DATA constants<>+708(SB)/4, $0xbb4e2570
-DATA constants<>+712(SB)/4, $0x3c090c94
-DATA constants<>+716(SB)/4, $0xbc56ff1b
-DATA constants<>+720(SB)/4, $0x3c60edd3
-DATA constants<>+724(SB)/4, $0xbc1bec6b
-DATA constants<>+728(SB)/4, $0x3b8349ea
-DATA constants<>+732(SB)/4, $0x3f7fccb1
-DATA constants<>+736(SB)/4, $0x41a00000
-DATA constants<>+740(SB)/4, $0xbb57a4e7
-DATA constants<>+744(SB)/4, $0x3ca48be7
-DATA constants<>+748(SB)/4, $0xbd6b5846
-DATA constants<>+752(SB)/4, $0x3dda5704
-DATA constants<>+756(SB)/4, $0xbe1d21af
-DATA constants<>+760(SB)/4, $0x3e49a5aa
-DATA constants<>+764(SB)/4, $0xbe7f91f3
-DATA constants<>+768(SB)/4, $0x3eaaa6e8
-DATA constants<>+772(SB)/4, $0xbeffffe9
-DATA constants<>+776(SB)/4, $0x3fe10966
-DATA constants<>+780(SB)/4, $0x3f867d5f
-DATA constants<>+784(SB)/4, $0x43200000
-DATA constants<>+788(SB)/4, $0xc3200000
-DATA constants<>+792(SB)/4, $0x3eaaaaab
-DATA constants<>+796(SB)/4, $0x4b4000fe
-DATA constants<>+800(SB)/4, $0x45800000
-DATA constants<>+804(SB)/4, $0x3defd132
-DATA constants<>+808(SB)/4, $0x3e12293e
-DATA constants<>+812(SB)/4, $0x3e4ccd00
-DATA constants<>+816(SB)/4, $0xb22aaaab
-DATA constants<>+820(SB)/4, $0x33257060
-DATA constants<>+824(SB)/4, $0x3920d6f5
-DATA constants<>+828(SB)/4, $0x3aaf862b
-DATA constants<>+832(SB)/4, $0x3c1d96d7
-DATA constants<>+836(SB)/4, $0x3d6357bb
-DATA constants<>+840(SB)/4, $0x3e75fdee
-DATA constants<>+844(SB)/4, $0x3f317218
-DATA constants<>+848(SB)/4, $0x42b1999a
-DATA constants<>+852(SB)/4, $0xc2b00000
-DATA constants<>+856(SB)/4, $0x3d61faff
-DATA constants<>+860(SB)/4, $0x3e78704b
-DATA constants<>+864(SB)/4, $0x3f317995
-DATA constants<>+868(SB)/4, $0x3f7ffb45
-DATA constants<>+872(SB)/4, $0x40b00000
-DATA constants<>+876(SB)/4, $0xc0b00000
-DATA constants<>+880(SB)/4, $0x3ace916f
-DATA constants<>+884(SB)/4, $0x3ded0dfb
-DATA constants<>+888(SB)/4, $0x3f7fffbc
-DATA constants<>+892(SB)/4, $0x387cda82
-DATA constants<>+896(SB)/4, $0x3c93291c
-DATA constants<>+900(SB)/4, $0x3ee5ea44
-DATA constants<>+904(SB)/4, $0xbd922279
-DATA constants<>+908(SB)/4, $0xbfcc422a
-DATA constants<>+912(SB)/4, $0x7fc00000
-GLOBL constants<>(SB), RODATA|NOPTR, $916
+DATA constants<>+20(SB)/4, $0xffffffff
+DATA constants<>+24(SB)/4, $0x40c00000
+DATA constants<>+28(SB)/4, $0xc0800000
+DATA constants<>+32(SB)/4, $0x40400000
+DATA constants<>+36(SB)/4, $0x3e2aaaab
+DATA constants<>+40(SB)/4, $0x42b40000
+DATA constants<>+44(SB)/4, $0xc2d20000
+DATA constants<>+48(SB)/4, $0x4b40007f
+DATA constants<>+52(SB)/4, $0x3f38aa3b
+DATA constants<>+56(SB)/4, $0x3fb17200
+DATA constants<>+60(SB)/4, $0x363fbe8e
+DATA constants<>+64(SB)/4, $0x394dee48
+DATA constants<>+68(SB)/4, $0x3ab8e36c
+DATA constants<>+72(SB)/4, $0x3c089363
+DATA constants<>+76(SB)/4, $0x3d2aa4e9
+DATA constants<>+80(SB)/4, $0x3e2aaa89
+DATA constants<>+84(SB)/4, $0x3f000006
+DATA constants<>+88(SB)/4, $0x42b20000
+DATA constants<>+92(SB)/4, $0xc1a00000
+DATA constants<>+96(SB)/4, $0x4b40007e
+DATA constants<>+100(SB)/4, $0x3fb8aa3b
+DATA constants<>+104(SB)/4, $0x3f317200
+DATA constants<>+108(SB)/4, $0x35bfbe8e
+DATA constants<>+112(SB)/4, $0x3ab567cd
+DATA constants<>+116(SB)/4, $0x3c0915f5
+DATA constants<>+120(SB)/4, $0x3d2aabcb
+DATA constants<>+124(SB)/4, $0x3e2aaa55
+DATA constants<>+128(SB)/4, $0x3effffff
+DATA constants<>+132(SB)/4, $0x3f000000
+DATA constants<>+136(SB)/4, $0x33000000
+DATA constants<>+140(SB)/4, $0x7f800000
+DATA constants<>+144(SB)/4, $0xfeffffff
+DATA constants<>+148(SB)/4, $0x3f3504f3
+DATA constants<>+152(SB)/4, $0xbd97f3bd
+DATA constants<>+156(SB)/4, $0x3e034d57
+DATA constants<>+160(SB)/4, $0xbe07fe3f
+DATA constants<>+164(SB)/4, $0x3e115ebf
+DATA constants<>+168(SB)/4, $0xbe2a0d77
+DATA constants<>+172(SB)/4, $0x3e4ccff4
+DATA constants<>+176(SB)/4, $0xbe800226
+DATA constants<>+180(SB)/4, $0x3eaaaaac
+DATA constants<>+184(SB)/4, $0xbefffffc
+DATA constants<>+188(SB)/4, $0xff800000
+DATA constants<>+192(SB)/4, $0xbe054894
+DATA constants<>+196(SB)/4, $0x3e4b0c48
+DATA constants<>+200(SB)/4, $0xbe420eea
+DATA constants<>+204(SB)/4, $0x3e4fd679
+DATA constants<>+208(SB)/4, $0xbe755575
+DATA constants<>+212(SB)/4, $0x3e93c5c5
+DATA constants<>+216(SB)/4, $0xbeb8ad8f
+DATA constants<>+220(SB)/4, $0x3ef63851
+DATA constants<>+224(SB)/4, $0xbf38aa38
+DATA constants<>+228(SB)/4, $0x32a57060
+DATA constants<>+232(SB)/4, $0xbd1f08e1
+DATA constants<>+236(SB)/4, $0x3d73f55c
+DATA constants<>+240(SB)/4, $0xbd6a12f6
+DATA constants<>+244(SB)/4, $0x3d7a7267
+DATA constants<>+248(SB)/4, $0xbd93b1a7
+DATA constants<>+252(SB)/4, $0x3db1ed63
+DATA constants<>+256(SB)/4, $0xbdde5fd8
+DATA constants<>+260(SB)/4, $0x3e143d44
+DATA constants<>+264(SB)/4, $0xbe5e5bd5
+DATA constants<>+268(SB)/4, $0x369a84fc
+DATA constants<>+272(SB)/4, $0xb22d91af
+DATA constants<>+276(SB)/4, $0x3ede5bd9
+DATA constants<>+280(SB)/4, $0x3e9a2000
+DATA constants<>+284(SB)/4, $0x4b400000
+DATA constants<>+288(SB)/4, $0x46800000
+DATA constants<>+292(SB)/4, $0x3ea2f983
+DATA constants<>+296(SB)/4, $0x40490fdb
+DATA constants<>+300(SB)/4, $0xb3bbbd2e
+DATA constants<>+304(SB)/4, $0xa7772ced
+DATA constants<>+308(SB)/4, $0x362ee462
+DATA constants<>+312(SB)/4, $0xb94fb877
+DATA constants<>+316(SB)/4, $0x3c08876d
+DATA constants<>+320(SB)/4, $0xbe2aaaa6
+DATA constants<>+324(SB)/4, $0x4b400001
+DATA constants<>+328(SB)/4, $0xbf000000
+DATA constants<>+332(SB)/4, $0xb33bbd2e
+DATA constants<>+336(SB)/4, $0x00000001
+DATA constants<>+340(SB)/4, $0x3f22f983
+DATA constants<>+344(SB)/4, $0x3fc90fdb
+DATA constants<>+348(SB)/4, $0xa6f72ced
+DATA constants<>+352(SB)/4, $0x3b8f48d5
+DATA constants<>+356(SB)/4, $0x38ce09c6
+DATA constants<>+360(SB)/4, $0x3c316597
+DATA constants<>+364(SB)/4, $0x3cae606a
+DATA constants<>+368(SB)/4, $0x3d5d6ce1
+DATA constants<>+372(SB)/4, $0x3e0886cf
+DATA constants<>+376(SB)/4, $0x3eaaaab0
+DATA constants<>+380(SB)/4, $0x3f100000
+DATA constants<>+384(SB)/4, $0x3d427df5
+DATA constants<>+388(SB)/4, $0x3bdcf3a5
+DATA constants<>+392(SB)/4, $0x3d0b4eca
+DATA constants<>+396(SB)/4, $0x3d352cd3
+DATA constants<>+400(SB)/4, $0x3d99a499
+DATA constants<>+404(SB)/4, $0x3e2aaa93
+DATA constants<>+408(SB)/4, $0x40000000
+DATA constants<>+412(SB)/4, $0xbae9b0a7
+DATA constants<>+416(SB)/4, $0x3c3213f0
+DATA constants<>+420(SB)/4, $0xbcfec002
+DATA constants<>+424(SB)/4, $0x3d6d1550
+DATA constants<>+428(SB)/4, $0xbdac0498
+DATA constants<>+432(SB)/4, $0x3de04628
+DATA constants<>+436(SB)/4, $0xbe121043
+DATA constants<>+440(SB)/4, $0x3e4cc8f2
+DATA constants<>+444(SB)/4, $0xbeaaaa9f
+DATA constants<>+448(SB)/4, $0x41200000
+DATA constants<>+452(SB)/4, $0xbbcc90d0
+DATA constants<>+456(SB)/4, $0x3cac728c
+DATA constants<>+460(SB)/4, $0xbd5c8f3f
+DATA constants<>+464(SB)/4, $0x3e088677
+DATA constants<>+468(SB)/4, $0xbeaaaaa5
+DATA constants<>+472(SB)/4, $0x4038aa3b
+DATA constants<>+476(SB)/4, $0x3eb17218
+DATA constants<>+480(SB)/4, $0x3db568ac
+DATA constants<>+484(SB)/4, $0x3e891f98
+DATA constants<>+488(SB)/4, $0x3f2aac27
+DATA constants<>+492(SB)/4, $0x3faaaa45
+DATA constants<>+496(SB)/4, $0x3ffffffe
+DATA constants<>+500(SB)/4, $0x3f0ccccd
+DATA constants<>+504(SB)/4, $0x42b36666
+DATA constants<>+508(SB)/4, $0x3e000000
+DATA constants<>+512(SB)/4, $0x4b40007d
+DATA constants<>+516(SB)/4, $0x363ab60f
+DATA constants<>+520(SB)/4, $0x3950115e
+DATA constants<>+524(SB)/4, $0x3c088870
+DATA constants<>+528(SB)/4, $0x5d800000
+DATA constants<>+532(SB)/4, $0x3f7fffff
+DATA constants<>+536(SB)/4, $0x41f00000
+DATA constants<>+540(SB)/4, $0xc2dc0000
+DATA constants<>+544(SB)/4, $0x42800000
+DATA constants<>+548(SB)/4, $0x1f800000
+DATA constants<>+552(SB)/4, $0xbfcc4200
+DATA constants<>+556(SB)/4, $0xc1300000
+DATA constants<>+560(SB)/4, $0xbd922000
+DATA constants<>+564(SB)/4, $0xb69e549b
+DATA constants<>+568(SB)/4, $0xb6a67a87
+DATA constants<>+572(SB)/4, $0x3e9e0a20
+DATA constants<>+576(SB)/4, $0x416c0000
+DATA constants<>+580(SB)/4, $0x3fc00000
+DATA constants<>+584(SB)/4, $0xc2800000
+DATA constants<>+588(SB)/4, $0x3a38e551
+DATA constants<>+592(SB)/4, $0x39b9540d
+DATA constants<>+596(SB)/4, $0xbb3e65c4
+DATA constants<>+600(SB)/4, $0xbb1ec3bd
+DATA constants<>+604(SB)/4, $0x3a83c333
+DATA constants<>+608(SB)/4, $0x3c302ac7
+DATA constants<>+612(SB)/4, $0x3c916a73
+DATA constants<>+616(SB)/4, $0xbca2285f
+DATA constants<>+620(SB)/4, $0xbe0153ff
+DATA constants<>+624(SB)/4, $0x3e583026
+DATA constants<>+628(SB)/4, $0x3c1a1294
+DATA constants<>+632(SB)/4, $0x3ace6045
+DATA constants<>+636(SB)/4, $0x3d2358a3
+DATA constants<>+640(SB)/4, $0x3e082bdb
+DATA constants<>+644(SB)/4, $0x3ecc4229
+DATA constants<>+648(SB)/4, $0x3f400000
+DATA constants<>+652(SB)/4, $0x407ccccd
+DATA constants<>+656(SB)/4, $0x38a3b8ff
+DATA constants<>+660(SB)/4, $0xba51a8af
+DATA constants<>+664(SB)/4, $0x3ba9f912
+DATA constants<>+668(SB)/4, $0xbcdbfb8d
+DATA constants<>+672(SB)/4, $0x3de71673
+DATA constants<>+676(SB)/4, $0xbec0939f
+DATA constants<>+680(SB)/4, $0x3e0375d4
+DATA constants<>+684(SB)/4, $0x40180000
+DATA constants<>+688(SB)/4, $0xb715c120
+DATA constants<>+692(SB)/4, $0x3810da86
+DATA constants<>+696(SB)/4, $0x37bc4695
+DATA constants<>+700(SB)/4, $0xb9aec45c
+DATA constants<>+704(SB)/4, $0x3a274d8f
+DATA constants<>+708(SB)/4, $0x38eca053
+DATA constants<>+712(SB)/4, $0xbb4e2570
+DATA constants<>+716(SB)/4, $0x3c090c94
+DATA constants<>+720(SB)/4, $0xbc56ff1b
+DATA constants<>+724(SB)/4, $0x3c60edd3
+DATA constants<>+728(SB)/4, $0xbc1bec6b
+DATA constants<>+732(SB)/4, $0x3b8349ea
+DATA constants<>+736(SB)/4, $0x3f7fccb1
+DATA constants<>+740(SB)/4, $0x41a00000
+DATA constants<>+744(SB)/4, $0xbb57a4e7
+DATA constants<>+748(SB)/4, $0x3ca48be7
+DATA constants<>+752(SB)/4, $0xbd6b5846
+DATA constants<>+756(SB)/4, $0x3dda5704
+DATA constants<>+760(SB)/4, $0xbe1d21af
+DATA constants<>+764(SB)/4, $0x3e49a5aa
+DATA constants<>+768(SB)/4, $0xbe7f91f3
+DATA constants<>+772(SB)/4, $0x3eaaa6e8
+DATA constants<>+776(SB)/4, $0xbeffffe9
+DATA constants<>+780(SB)/4, $0x3fe10966
+DATA constants<>+784(SB)/4, $0x3f867d5f
+DATA constants<>+788(SB)/4, $0x43200000
+DATA constants<>+792(SB)/4, $0xc3200000
+DATA constants<>+796(SB)/4, $0x3eaaaaab
+DATA constants<>+800(SB)/4, $0x4b4000fe
+DATA constants<>+804(SB)/4, $0x45800000
+DATA constants<>+808(SB)/4, $0x3defd132
+DATA constants<>+812(SB)/4, $0x3e12293e
+DATA constants<>+816(SB)/4, $0x3e4ccd00
+DATA constants<>+820(SB)/4, $0xb22aaaab
+DATA constants<>+824(SB)/4, $0x33257060
+DATA constants<>+828(SB)/4, $0x3920d6f5
+DATA constants<>+832(SB)/4, $0x3aaf862b
+DATA constants<>+836(SB)/4, $0x3c1d96d7
+DATA constants<>+840(SB)/4, $0x3d6357bb
+DATA constants<>+844(SB)/4, $0x3e75fdee
+DATA constants<>+848(SB)/4, $0x3f317218
+DATA constants<>+852(SB)/4, $0x42b1999a
+DATA constants<>+856(SB)/4, $0xc2b00000
+DATA constants<>+860(SB)/4, $0x3d61faff
+DATA constants<>+864(SB)/4, $0x3e78704b
+DATA constants<>+868(SB)/4, $0x3f317995
+DATA constants<>+872(SB)/4, $0x3f7ffb45
+DATA constants<>+876(SB)/4, $0x40b00000
+DATA constants<>+880(SB)/4, $0xc0b00000
+DATA constants<>+884(SB)/4, $0x3ace916f
+DATA constants<>+888(SB)/4, $0x3ded0dfb
+DATA constants<>+892(SB)/4, $0x3f7fffbc
+DATA constants<>+896(SB)/4, $0x387cda82
+DATA constants<>+900(SB)/4, $0x3c93291c
+DATA constants<>+904(SB)/4, $0x3ee5ea44
+DATA constants<>+908(SB)/4, $0xbd922279
+DATA constants<>+912(SB)/4, $0xbfcc422a
+DATA constants<>+916(SB)/4, $0x7fc00000
+GLOBL constants<>(SB), RODATA|NOPTR, $920

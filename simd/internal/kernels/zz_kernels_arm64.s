@@ -10,453 +10,455 @@ DATA constants<>+32(SB)/8, $0x0000000000000000
 DATA constants<>+40(SB)/8, $0x0000000000000000
 DATA constants<>+48(SB)/8, $0xbf800000bf800000
 DATA constants<>+56(SB)/8, $0xbf800000bf800000
-DATA constants<>+64(SB)/8, $0x4040000040400000
-DATA constants<>+72(SB)/8, $0x4040000040400000
-DATA constants<>+80(SB)/8, $0x40c0000040c00000
-DATA constants<>+88(SB)/8, $0x40c0000040c00000
-DATA constants<>+96(SB)/8, $0xc0800000c0800000
-DATA constants<>+104(SB)/8, $0xc0800000c0800000
-DATA constants<>+112(SB)/8, $0x3e2aaaab3e2aaaab
-DATA constants<>+120(SB)/8, $0x3e2aaaab3e2aaaab
-DATA constants<>+128(SB)/8, $0x42b4000042b40000
-DATA constants<>+136(SB)/8, $0x42b4000042b40000
-DATA constants<>+144(SB)/8, $0xc2d20000c2d20000
-DATA constants<>+152(SB)/8, $0xc2d20000c2d20000
-DATA constants<>+160(SB)/8, $0x4b40007f4b40007f
-DATA constants<>+168(SB)/8, $0x4b40007f4b40007f
-DATA constants<>+176(SB)/8, $0x3f38aa3b3f38aa3b
-DATA constants<>+184(SB)/8, $0x3f38aa3b3f38aa3b
-DATA constants<>+192(SB)/8, $0x3fb172003fb17200
-DATA constants<>+200(SB)/8, $0x3fb172003fb17200
-DATA constants<>+208(SB)/8, $0x363fbe8e363fbe8e
-DATA constants<>+216(SB)/8, $0x363fbe8e363fbe8e
-DATA constants<>+224(SB)/8, $0x394dee48394dee48
-DATA constants<>+232(SB)/8, $0x394dee48394dee48
-DATA constants<>+240(SB)/8, $0x3ab8e36c3ab8e36c
-DATA constants<>+248(SB)/8, $0x3ab8e36c3ab8e36c
-DATA constants<>+256(SB)/8, $0x3c0893633c089363
-DATA constants<>+264(SB)/8, $0x3c0893633c089363
-DATA constants<>+272(SB)/8, $0x3d2aa4e93d2aa4e9
-DATA constants<>+280(SB)/8, $0x3d2aa4e93d2aa4e9
-DATA constants<>+288(SB)/8, $0x3e2aaa893e2aaa89
-DATA constants<>+296(SB)/8, $0x3e2aaa893e2aaa89
-DATA constants<>+304(SB)/8, $0x3f0000063f000006
-DATA constants<>+312(SB)/8, $0x3f0000063f000006
-DATA constants<>+320(SB)/8, $0x42b2000042b20000
-DATA constants<>+328(SB)/8, $0x42b2000042b20000
-DATA constants<>+336(SB)/8, $0xc1a00000c1a00000
-DATA constants<>+344(SB)/8, $0xc1a00000c1a00000
-DATA constants<>+352(SB)/8, $0x4b40007e4b40007e
-DATA constants<>+360(SB)/8, $0x4b40007e4b40007e
-DATA constants<>+368(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA constants<>+376(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA constants<>+384(SB)/8, $0x3f3172003f317200
-DATA constants<>+392(SB)/8, $0x3f3172003f317200
-DATA constants<>+400(SB)/8, $0x35bfbe8e35bfbe8e
-DATA constants<>+408(SB)/8, $0x35bfbe8e35bfbe8e
-DATA constants<>+416(SB)/8, $0x3ab567cd3ab567cd
-DATA constants<>+424(SB)/8, $0x3ab567cd3ab567cd
-DATA constants<>+432(SB)/8, $0x3f0000003f000000
-DATA constants<>+440(SB)/8, $0x3f0000003f000000
-DATA constants<>+448(SB)/8, $0x3300000033000000
-DATA constants<>+456(SB)/8, $0x3300000033000000
-DATA constants<>+464(SB)/8, $0x3c0915f53c0915f5
-DATA constants<>+472(SB)/8, $0x3c0915f53c0915f5
-DATA constants<>+480(SB)/8, $0x3d2aabcb3d2aabcb
-DATA constants<>+488(SB)/8, $0x3d2aabcb3d2aabcb
-DATA constants<>+496(SB)/8, $0x3e2aaa553e2aaa55
-DATA constants<>+504(SB)/8, $0x3e2aaa553e2aaa55
-DATA constants<>+512(SB)/8, $0x3effffff3effffff
-DATA constants<>+520(SB)/8, $0x3effffff3effffff
-DATA constants<>+528(SB)/8, $0x7f8000007f800000
-DATA constants<>+536(SB)/8, $0x7f8000007f800000
-DATA constants<>+544(SB)/8, $0xfefffffffeffffff
-DATA constants<>+552(SB)/8, $0xfefffffffeffffff
-DATA constants<>+560(SB)/8, $0x3f3504f33f3504f3
-DATA constants<>+568(SB)/8, $0x3f3504f33f3504f3
-DATA constants<>+576(SB)/8, $0xbd97f3bdbd97f3bd
-DATA constants<>+584(SB)/8, $0xbd97f3bdbd97f3bd
-DATA constants<>+592(SB)/8, $0xff800000ff800000
-DATA constants<>+600(SB)/8, $0xff800000ff800000
-DATA constants<>+608(SB)/8, $0x3e034d573e034d57
-DATA constants<>+616(SB)/8, $0x3e034d573e034d57
-DATA constants<>+624(SB)/8, $0xbe07fe3fbe07fe3f
-DATA constants<>+632(SB)/8, $0xbe07fe3fbe07fe3f
-DATA constants<>+640(SB)/8, $0x3e115ebf3e115ebf
-DATA constants<>+648(SB)/8, $0x3e115ebf3e115ebf
-DATA constants<>+656(SB)/8, $0xbe2a0d77be2a0d77
-DATA constants<>+664(SB)/8, $0xbe2a0d77be2a0d77
-DATA constants<>+672(SB)/8, $0x3e4ccff43e4ccff4
-DATA constants<>+680(SB)/8, $0x3e4ccff43e4ccff4
-DATA constants<>+688(SB)/8, $0xbe800226be800226
-DATA constants<>+696(SB)/8, $0xbe800226be800226
-DATA constants<>+704(SB)/8, $0x3eaaaaac3eaaaaac
-DATA constants<>+712(SB)/8, $0x3eaaaaac3eaaaaac
-DATA constants<>+720(SB)/8, $0xbefffffcbefffffc
-DATA constants<>+728(SB)/8, $0xbefffffcbefffffc
-DATA constants<>+736(SB)/8, $0xbe054894be054894
-DATA constants<>+744(SB)/8, $0xbe054894be054894
-DATA constants<>+752(SB)/8, $0x32a5706032a57060
-DATA constants<>+760(SB)/8, $0x32a5706032a57060
-DATA constants<>+768(SB)/8, $0x3e4b0c483e4b0c48
-DATA constants<>+776(SB)/8, $0x3e4b0c483e4b0c48
-DATA constants<>+784(SB)/8, $0xbe420eeabe420eea
-DATA constants<>+792(SB)/8, $0xbe420eeabe420eea
-DATA constants<>+800(SB)/8, $0x3e4fd6793e4fd679
-DATA constants<>+808(SB)/8, $0x3e4fd6793e4fd679
-DATA constants<>+816(SB)/8, $0xbe755575be755575
-DATA constants<>+824(SB)/8, $0xbe755575be755575
-DATA constants<>+832(SB)/8, $0x3e93c5c53e93c5c5
-DATA constants<>+840(SB)/8, $0x3e93c5c53e93c5c5
-DATA constants<>+848(SB)/8, $0xbeb8ad8fbeb8ad8f
-DATA constants<>+856(SB)/8, $0xbeb8ad8fbeb8ad8f
-DATA constants<>+864(SB)/8, $0x3ef638513ef63851
-DATA constants<>+872(SB)/8, $0x3ef638513ef63851
-DATA constants<>+880(SB)/8, $0xbf38aa38bf38aa38
-DATA constants<>+888(SB)/8, $0xbf38aa38bf38aa38
-DATA constants<>+896(SB)/8, $0xbd1f08e1bd1f08e1
-DATA constants<>+904(SB)/8, $0xbd1f08e1bd1f08e1
-DATA constants<>+912(SB)/8, $0x369a84fc369a84fc
-DATA constants<>+920(SB)/8, $0x369a84fc369a84fc
-DATA constants<>+928(SB)/8, $0xb22d91afb22d91af
-DATA constants<>+936(SB)/8, $0xb22d91afb22d91af
-DATA constants<>+944(SB)/8, $0x3ede5bd93ede5bd9
-DATA constants<>+952(SB)/8, $0x3ede5bd93ede5bd9
-DATA constants<>+960(SB)/8, $0x3e9a20003e9a2000
-DATA constants<>+968(SB)/8, $0x3e9a20003e9a2000
-DATA constants<>+976(SB)/8, $0x3d73f55c3d73f55c
-DATA constants<>+984(SB)/8, $0x3d73f55c3d73f55c
-DATA constants<>+992(SB)/8, $0xbd6a12f6bd6a12f6
-DATA constants<>+1000(SB)/8, $0xbd6a12f6bd6a12f6
-DATA constants<>+1008(SB)/8, $0x3d7a72673d7a7267
-DATA constants<>+1016(SB)/8, $0x3d7a72673d7a7267
-DATA constants<>+1024(SB)/8, $0xbd93b1a7bd93b1a7
-DATA constants<>+1032(SB)/8, $0xbd93b1a7bd93b1a7
-DATA constants<>+1040(SB)/8, $0x3db1ed633db1ed63
-DATA constants<>+1048(SB)/8, $0x3db1ed633db1ed63
-DATA constants<>+1056(SB)/8, $0xbdde5fd8bdde5fd8
-DATA constants<>+1064(SB)/8, $0xbdde5fd8bdde5fd8
-DATA constants<>+1072(SB)/8, $0x3e143d443e143d44
-DATA constants<>+1080(SB)/8, $0x3e143d443e143d44
-DATA constants<>+1088(SB)/8, $0xbe5e5bd5be5e5bd5
-DATA constants<>+1096(SB)/8, $0xbe5e5bd5be5e5bd5
-DATA constants<>+1104(SB)/8, $0x4680000046800000
-DATA constants<>+1112(SB)/8, $0x4680000046800000
-DATA constants<>+1120(SB)/8, $0x4b4000004b400000
-DATA constants<>+1128(SB)/8, $0x4b4000004b400000
-DATA constants<>+1136(SB)/8, $0x3ea2f9833ea2f983
-DATA constants<>+1144(SB)/8, $0x3ea2f9833ea2f983
-DATA constants<>+1152(SB)/8, $0x40490fdb40490fdb
-DATA constants<>+1160(SB)/8, $0x40490fdb40490fdb
-DATA constants<>+1168(SB)/8, $0xb3bbbd2eb3bbbd2e
-DATA constants<>+1176(SB)/8, $0xb3bbbd2eb3bbbd2e
-DATA constants<>+1184(SB)/8, $0xa7772ceda7772ced
-DATA constants<>+1192(SB)/8, $0xa7772ceda7772ced
-DATA constants<>+1200(SB)/8, $0x362ee462362ee462
-DATA constants<>+1208(SB)/8, $0x362ee462362ee462
-DATA constants<>+1216(SB)/8, $0xbe2aaaa6be2aaaa6
-DATA constants<>+1224(SB)/8, $0xbe2aaaa6be2aaaa6
-DATA constants<>+1232(SB)/8, $0xb94fb877b94fb877
-DATA constants<>+1240(SB)/8, $0xb94fb877b94fb877
-DATA constants<>+1248(SB)/8, $0x3c08876d3c08876d
-DATA constants<>+1256(SB)/8, $0x3c08876d3c08876d
-DATA constants<>+1264(SB)/8, $0x4b4000014b400001
-DATA constants<>+1272(SB)/8, $0x4b4000014b400001
-DATA constants<>+1280(SB)/8, $0xbf000000bf000000
-DATA constants<>+1288(SB)/8, $0xbf000000bf000000
-DATA constants<>+1296(SB)/8, $0xb33bbd2eb33bbd2e
-DATA constants<>+1304(SB)/8, $0xb33bbd2eb33bbd2e
-DATA constants<>+1312(SB)/8, $0x0000000100000001
-DATA constants<>+1320(SB)/8, $0x0000000100000001
-DATA constants<>+1328(SB)/8, $0x3f22f9833f22f983
-DATA constants<>+1336(SB)/8, $0x3f22f9833f22f983
-DATA constants<>+1344(SB)/8, $0x3fc90fdb3fc90fdb
-DATA constants<>+1352(SB)/8, $0x3fc90fdb3fc90fdb
-DATA constants<>+1360(SB)/8, $0xa6f72ceda6f72ced
-DATA constants<>+1368(SB)/8, $0xa6f72ceda6f72ced
-DATA constants<>+1376(SB)/8, $0x3b8f48d53b8f48d5
-DATA constants<>+1384(SB)/8, $0x3b8f48d53b8f48d5
-DATA constants<>+1392(SB)/8, $0x38ce09c638ce09c6
-DATA constants<>+1400(SB)/8, $0x38ce09c638ce09c6
-DATA constants<>+1408(SB)/8, $0x3c3165973c316597
-DATA constants<>+1416(SB)/8, $0x3c3165973c316597
-DATA constants<>+1424(SB)/8, $0x3cae606a3cae606a
-DATA constants<>+1432(SB)/8, $0x3cae606a3cae606a
-DATA constants<>+1440(SB)/8, $0x3d5d6ce13d5d6ce1
-DATA constants<>+1448(SB)/8, $0x3d5d6ce13d5d6ce1
-DATA constants<>+1456(SB)/8, $0x3e0886cf3e0886cf
-DATA constants<>+1464(SB)/8, $0x3e0886cf3e0886cf
-DATA constants<>+1472(SB)/8, $0x3eaaaab03eaaaab0
-DATA constants<>+1480(SB)/8, $0x3eaaaab03eaaaab0
-DATA constants<>+1488(SB)/8, $0x3f1000003f100000
-DATA constants<>+1496(SB)/8, $0x3f1000003f100000
-DATA constants<>+1504(SB)/8, $0x3d427df53d427df5
-DATA constants<>+1512(SB)/8, $0x3d427df53d427df5
-DATA constants<>+1520(SB)/8, $0x4000000040000000
-DATA constants<>+1528(SB)/8, $0x4000000040000000
-DATA constants<>+1536(SB)/8, $0x3bdcf3a53bdcf3a5
-DATA constants<>+1544(SB)/8, $0x3bdcf3a53bdcf3a5
-DATA constants<>+1552(SB)/8, $0x3d0b4eca3d0b4eca
-DATA constants<>+1560(SB)/8, $0x3d0b4eca3d0b4eca
-DATA constants<>+1568(SB)/8, $0x3d352cd33d352cd3
-DATA constants<>+1576(SB)/8, $0x3d352cd33d352cd3
-DATA constants<>+1584(SB)/8, $0x3d99a4993d99a499
-DATA constants<>+1592(SB)/8, $0x3d99a4993d99a499
-DATA constants<>+1600(SB)/8, $0x3e2aaa933e2aaa93
-DATA constants<>+1608(SB)/8, $0x3e2aaa933e2aaa93
-DATA constants<>+1616(SB)/8, $0xbae9b0a7bae9b0a7
-DATA constants<>+1624(SB)/8, $0xbae9b0a7bae9b0a7
-DATA constants<>+1632(SB)/8, $0x3c3213f03c3213f0
-DATA constants<>+1640(SB)/8, $0x3c3213f03c3213f0
-DATA constants<>+1648(SB)/8, $0xbcfec002bcfec002
-DATA constants<>+1656(SB)/8, $0xbcfec002bcfec002
-DATA constants<>+1664(SB)/8, $0x3d6d15503d6d1550
-DATA constants<>+1672(SB)/8, $0x3d6d15503d6d1550
-DATA constants<>+1680(SB)/8, $0xbdac0498bdac0498
-DATA constants<>+1688(SB)/8, $0xbdac0498bdac0498
-DATA constants<>+1696(SB)/8, $0x3de046283de04628
-DATA constants<>+1704(SB)/8, $0x3de046283de04628
-DATA constants<>+1712(SB)/8, $0xbe121043be121043
-DATA constants<>+1720(SB)/8, $0xbe121043be121043
-DATA constants<>+1728(SB)/8, $0x3e4cc8f23e4cc8f2
-DATA constants<>+1736(SB)/8, $0x3e4cc8f23e4cc8f2
-DATA constants<>+1744(SB)/8, $0xbeaaaa9fbeaaaa9f
-DATA constants<>+1752(SB)/8, $0xbeaaaa9fbeaaaa9f
-DATA constants<>+1760(SB)/8, $0x4120000041200000
-DATA constants<>+1768(SB)/8, $0x4120000041200000
-DATA constants<>+1776(SB)/8, $0xbbcc90d0bbcc90d0
-DATA constants<>+1784(SB)/8, $0xbbcc90d0bbcc90d0
-DATA constants<>+1792(SB)/8, $0x4038aa3b4038aa3b
-DATA constants<>+1800(SB)/8, $0x4038aa3b4038aa3b
-DATA constants<>+1808(SB)/8, $0x3eb172183eb17218
-DATA constants<>+1816(SB)/8, $0x3eb172183eb17218
-DATA constants<>+1824(SB)/8, $0x3db568ac3db568ac
-DATA constants<>+1832(SB)/8, $0x3db568ac3db568ac
-DATA constants<>+1840(SB)/8, $0x3f0ccccd3f0ccccd
-DATA constants<>+1848(SB)/8, $0x3f0ccccd3f0ccccd
-DATA constants<>+1856(SB)/8, $0x3cac728c3cac728c
-DATA constants<>+1864(SB)/8, $0x3cac728c3cac728c
-DATA constants<>+1872(SB)/8, $0xbd5c8f3fbd5c8f3f
-DATA constants<>+1880(SB)/8, $0xbd5c8f3fbd5c8f3f
-DATA constants<>+1888(SB)/8, $0x3e0886773e088677
-DATA constants<>+1896(SB)/8, $0x3e0886773e088677
-DATA constants<>+1904(SB)/8, $0xbeaaaaa5beaaaaa5
-DATA constants<>+1912(SB)/8, $0xbeaaaaa5beaaaaa5
-DATA constants<>+1920(SB)/8, $0x3e891f983e891f98
-DATA constants<>+1928(SB)/8, $0x3e891f983e891f98
-DATA constants<>+1936(SB)/8, $0x3f2aac273f2aac27
-DATA constants<>+1944(SB)/8, $0x3f2aac273f2aac27
-DATA constants<>+1952(SB)/8, $0x3faaaa453faaaa45
-DATA constants<>+1960(SB)/8, $0x3faaaa453faaaa45
-DATA constants<>+1968(SB)/8, $0x3ffffffe3ffffffe
-DATA constants<>+1976(SB)/8, $0x3ffffffe3ffffffe
-DATA constants<>+1984(SB)/8, $0x42b3666642b36666
-DATA constants<>+1992(SB)/8, $0x42b3666642b36666
-DATA constants<>+2000(SB)/8, $0x4b40007d4b40007d
-DATA constants<>+2008(SB)/8, $0x4b40007d4b40007d
-DATA constants<>+2016(SB)/8, $0x3e0000003e000000
-DATA constants<>+2024(SB)/8, $0x3e0000003e000000
-DATA constants<>+2032(SB)/8, $0x363ab60f363ab60f
-DATA constants<>+2040(SB)/8, $0x363ab60f363ab60f
-DATA constants<>+2048(SB)/8, $0x3950115e3950115e
-DATA constants<>+2056(SB)/8, $0x3950115e3950115e
-DATA constants<>+2064(SB)/8, $0x3c0888703c088870
-DATA constants<>+2072(SB)/8, $0x3c0888703c088870
-DATA constants<>+2080(SB)/8, $0x5d8000005d800000
-DATA constants<>+2088(SB)/8, $0x5d8000005d800000
-DATA constants<>+2096(SB)/8, $0x3f7fffff3f7fffff
-DATA constants<>+2104(SB)/8, $0x3f7fffff3f7fffff
-DATA constants<>+2112(SB)/8, $0x4280000042800000
-DATA constants<>+2120(SB)/8, $0x4280000042800000
-DATA constants<>+2128(SB)/8, $0x41f0000041f00000
-DATA constants<>+2136(SB)/8, $0x41f0000041f00000
-DATA constants<>+2144(SB)/8, $0xc2dc0000c2dc0000
-DATA constants<>+2152(SB)/8, $0xc2dc0000c2dc0000
-DATA constants<>+2160(SB)/8, $0x1f8000001f800000
-DATA constants<>+2168(SB)/8, $0x1f8000001f800000
-DATA constants<>+2176(SB)/8, $0xbd922000bd922000
-DATA constants<>+2184(SB)/8, $0xbd922000bd922000
-DATA constants<>+2192(SB)/8, $0xc1300000c1300000
-DATA constants<>+2200(SB)/8, $0xc1300000c1300000
-DATA constants<>+2208(SB)/8, $0xbfcc4200bfcc4200
-DATA constants<>+2216(SB)/8, $0xbfcc4200bfcc4200
-DATA constants<>+2224(SB)/8, $0xb69e549bb69e549b
-DATA constants<>+2232(SB)/8, $0xb69e549bb69e549b
-DATA constants<>+2240(SB)/8, $0xb6a67a87b6a67a87
-DATA constants<>+2248(SB)/8, $0xb6a67a87b6a67a87
-DATA constants<>+2256(SB)/8, $0x3fc000003fc00000
-DATA constants<>+2264(SB)/8, $0x3fc000003fc00000
-DATA constants<>+2272(SB)/8, $0x416c0000416c0000
-DATA constants<>+2280(SB)/8, $0x416c0000416c0000
-DATA constants<>+2288(SB)/8, $0xc2800000c2800000
-DATA constants<>+2296(SB)/8, $0xc2800000c2800000
-DATA constants<>+2304(SB)/8, $0x3a38e5513a38e551
-DATA constants<>+2312(SB)/8, $0x3a38e5513a38e551
-DATA constants<>+2320(SB)/8, $0x3e9e0a203e9e0a20
-DATA constants<>+2328(SB)/8, $0x3e9e0a203e9e0a20
-DATA constants<>+2336(SB)/8, $0x3ace60453ace6045
-DATA constants<>+2344(SB)/8, $0x3ace60453ace6045
-DATA constants<>+2352(SB)/8, $0x3f4000003f400000
-DATA constants<>+2360(SB)/8, $0x3f4000003f400000
-DATA constants<>+2368(SB)/8, $0x39b9540d39b9540d
-DATA constants<>+2376(SB)/8, $0x39b9540d39b9540d
-DATA constants<>+2384(SB)/8, $0xbb3e65c4bb3e65c4
-DATA constants<>+2392(SB)/8, $0xbb3e65c4bb3e65c4
-DATA constants<>+2400(SB)/8, $0xbb1ec3bdbb1ec3bd
-DATA constants<>+2408(SB)/8, $0xbb1ec3bdbb1ec3bd
-DATA constants<>+2416(SB)/8, $0x3a83c3333a83c333
-DATA constants<>+2424(SB)/8, $0x3a83c3333a83c333
-DATA constants<>+2432(SB)/8, $0x3c302ac73c302ac7
-DATA constants<>+2440(SB)/8, $0x3c302ac73c302ac7
-DATA constants<>+2448(SB)/8, $0x3c916a733c916a73
-DATA constants<>+2456(SB)/8, $0x3c916a733c916a73
-DATA constants<>+2464(SB)/8, $0xbca2285fbca2285f
-DATA constants<>+2472(SB)/8, $0xbca2285fbca2285f
-DATA constants<>+2480(SB)/8, $0xbe0153ffbe0153ff
-DATA constants<>+2488(SB)/8, $0xbe0153ffbe0153ff
-DATA constants<>+2496(SB)/8, $0x3e5830263e583026
-DATA constants<>+2504(SB)/8, $0x3e5830263e583026
-DATA constants<>+2512(SB)/8, $0x3c1a12943c1a1294
-DATA constants<>+2520(SB)/8, $0x3c1a12943c1a1294
-DATA constants<>+2528(SB)/8, $0x3d2358a33d2358a3
-DATA constants<>+2536(SB)/8, $0x3d2358a33d2358a3
-DATA constants<>+2544(SB)/8, $0x3e082bdb3e082bdb
-DATA constants<>+2552(SB)/8, $0x3e082bdb3e082bdb
-DATA constants<>+2560(SB)/8, $0x3ecc42293ecc4229
-DATA constants<>+2568(SB)/8, $0x3ecc42293ecc4229
-DATA constants<>+2576(SB)/8, $0x38a3b8ff38a3b8ff
-DATA constants<>+2584(SB)/8, $0x38a3b8ff38a3b8ff
-DATA constants<>+2592(SB)/8, $0x407ccccd407ccccd
-DATA constants<>+2600(SB)/8, $0x407ccccd407ccccd
-DATA constants<>+2608(SB)/8, $0x4018000040180000
-DATA constants<>+2616(SB)/8, $0x4018000040180000
-DATA constants<>+2624(SB)/8, $0xb715c120b715c120
-DATA constants<>+2632(SB)/8, $0xb715c120b715c120
-DATA constants<>+2640(SB)/8, $0xba51a8afba51a8af
-DATA constants<>+2648(SB)/8, $0xba51a8afba51a8af
-DATA constants<>+2656(SB)/8, $0x3ba9f9123ba9f912
-DATA constants<>+2664(SB)/8, $0x3ba9f9123ba9f912
-DATA constants<>+2672(SB)/8, $0xbcdbfb8dbcdbfb8d
-DATA constants<>+2680(SB)/8, $0xbcdbfb8dbcdbfb8d
-DATA constants<>+2688(SB)/8, $0x3de716733de71673
-DATA constants<>+2696(SB)/8, $0x3de716733de71673
-DATA constants<>+2704(SB)/8, $0xbec0939fbec0939f
-DATA constants<>+2712(SB)/8, $0xbec0939fbec0939f
-DATA constants<>+2720(SB)/8, $0x3e0375d43e0375d4
-DATA constants<>+2728(SB)/8, $0x3e0375d43e0375d4
-DATA constants<>+2736(SB)/8, $0x3810da863810da86
-DATA constants<>+2744(SB)/8, $0x3810da863810da86
-DATA constants<>+2752(SB)/8, $0x37bc469537bc4695
-DATA constants<>+2760(SB)/8, $0x37bc469537bc4695
-DATA constants<>+2768(SB)/8, $0xb9aec45cb9aec45c
-DATA constants<>+2776(SB)/8, $0xb9aec45cb9aec45c
-DATA constants<>+2784(SB)/8, $0x3a274d8f3a274d8f
-DATA constants<>+2792(SB)/8, $0x3a274d8f3a274d8f
-DATA constants<>+2800(SB)/8, $0x38eca05338eca053
-DATA constants<>+2808(SB)/8, $0x38eca05338eca053
-DATA constants<>+2816(SB)/8, $0xbb4e2570bb4e2570
-DATA constants<>+2824(SB)/8, $0xbb4e2570bb4e2570
-DATA constants<>+2832(SB)/8, $0x3c090c943c090c94
-DATA constants<>+2840(SB)/8, $0x3c090c943c090c94
-DATA constants<>+2848(SB)/8, $0xbc56ff1bbc56ff1b
-DATA constants<>+2856(SB)/8, $0xbc56ff1bbc56ff1b
-DATA constants<>+2864(SB)/8, $0x3c60edd33c60edd3
-DATA constants<>+2872(SB)/8, $0x3c60edd33c60edd3
-DATA constants<>+2880(SB)/8, $0xbc1bec6bbc1bec6b
-DATA constants<>+2888(SB)/8, $0xbc1bec6bbc1bec6b
-DATA constants<>+2896(SB)/8, $0x3b8349ea3b8349ea
-DATA constants<>+2904(SB)/8, $0x3b8349ea3b8349ea
-DATA constants<>+2912(SB)/8, $0x3f7fccb13f7fccb1
-DATA constants<>+2920(SB)/8, $0x3f7fccb13f7fccb1
-DATA constants<>+2928(SB)/8, $0x41a0000041a00000
-DATA constants<>+2936(SB)/8, $0x41a0000041a00000
-DATA constants<>+2944(SB)/8, $0xbb57a4e7bb57a4e7
-DATA constants<>+2952(SB)/8, $0xbb57a4e7bb57a4e7
-DATA constants<>+2960(SB)/8, $0x3ca48be73ca48be7
-DATA constants<>+2968(SB)/8, $0x3ca48be73ca48be7
-DATA constants<>+2976(SB)/8, $0xbd6b5846bd6b5846
-DATA constants<>+2984(SB)/8, $0xbd6b5846bd6b5846
-DATA constants<>+2992(SB)/8, $0x3dda57043dda5704
-DATA constants<>+3000(SB)/8, $0x3dda57043dda5704
-DATA constants<>+3008(SB)/8, $0xbe1d21afbe1d21af
-DATA constants<>+3016(SB)/8, $0xbe1d21afbe1d21af
-DATA constants<>+3024(SB)/8, $0x3e49a5aa3e49a5aa
-DATA constants<>+3032(SB)/8, $0x3e49a5aa3e49a5aa
-DATA constants<>+3040(SB)/8, $0xbe7f91f3be7f91f3
-DATA constants<>+3048(SB)/8, $0xbe7f91f3be7f91f3
-DATA constants<>+3056(SB)/8, $0x3eaaa6e83eaaa6e8
-DATA constants<>+3064(SB)/8, $0x3eaaa6e83eaaa6e8
-DATA constants<>+3072(SB)/8, $0xbeffffe9beffffe9
-DATA constants<>+3080(SB)/8, $0xbeffffe9beffffe9
-DATA constants<>+3088(SB)/8, $0x3fe109663fe10966
-DATA constants<>+3096(SB)/8, $0x3fe109663fe10966
-DATA constants<>+3104(SB)/8, $0x3f867d5f3f867d5f
-DATA constants<>+3112(SB)/8, $0x3f867d5f3f867d5f
-DATA constants<>+3120(SB)/8, $0x3eaaaaab3eaaaaab
-DATA constants<>+3128(SB)/8, $0x3eaaaaab3eaaaaab
-DATA constants<>+3136(SB)/8, $0x4b4000fe4b4000fe
-DATA constants<>+3144(SB)/8, $0x4b4000fe4b4000fe
-DATA constants<>+3152(SB)/8, $0x4580000045800000
-DATA constants<>+3160(SB)/8, $0x4580000045800000
-DATA constants<>+3168(SB)/8, $0x3defd1323defd132
-DATA constants<>+3176(SB)/8, $0x3defd1323defd132
-DATA constants<>+3184(SB)/8, $0xb22aaaabb22aaaab
-DATA constants<>+3192(SB)/8, $0xb22aaaabb22aaaab
-DATA constants<>+3200(SB)/8, $0x3325706033257060
-DATA constants<>+3208(SB)/8, $0x3325706033257060
-DATA constants<>+3216(SB)/8, $0x4320000043200000
-DATA constants<>+3224(SB)/8, $0x4320000043200000
-DATA constants<>+3232(SB)/8, $0xc3200000c3200000
-DATA constants<>+3240(SB)/8, $0xc3200000c3200000
-DATA constants<>+3248(SB)/8, $0x3920d6f53920d6f5
-DATA constants<>+3256(SB)/8, $0x3920d6f53920d6f5
-DATA constants<>+3264(SB)/8, $0x3f3172183f317218
-DATA constants<>+3272(SB)/8, $0x3f3172183f317218
-DATA constants<>+3280(SB)/8, $0x3e12293e3e12293e
-DATA constants<>+3288(SB)/8, $0x3e12293e3e12293e
-DATA constants<>+3296(SB)/8, $0x3e4ccd003e4ccd00
-DATA constants<>+3304(SB)/8, $0x3e4ccd003e4ccd00
-DATA constants<>+3312(SB)/8, $0x3aaf862b3aaf862b
-DATA constants<>+3320(SB)/8, $0x3aaf862b3aaf862b
-DATA constants<>+3328(SB)/8, $0x3c1d96d73c1d96d7
-DATA constants<>+3336(SB)/8, $0x3c1d96d73c1d96d7
-DATA constants<>+3344(SB)/8, $0x3d6357bb3d6357bb
-DATA constants<>+3352(SB)/8, $0x3d6357bb3d6357bb
-DATA constants<>+3360(SB)/8, $0x3e75fdee3e75fdee
-DATA constants<>+3368(SB)/8, $0x3e75fdee3e75fdee
-DATA constants<>+3376(SB)/8, $0x42b1999a42b1999a
-DATA constants<>+3384(SB)/8, $0x42b1999a42b1999a
-DATA constants<>+3392(SB)/8, $0xc2b00000c2b00000
-DATA constants<>+3400(SB)/8, $0xc2b00000c2b00000
-DATA constants<>+3408(SB)/8, $0x3d61faff3d61faff
-DATA constants<>+3416(SB)/8, $0x3d61faff3d61faff
-DATA constants<>+3424(SB)/8, $0x3e78704b3e78704b
-DATA constants<>+3432(SB)/8, $0x3e78704b3e78704b
-DATA constants<>+3440(SB)/8, $0x3f3179953f317995
-DATA constants<>+3448(SB)/8, $0x3f3179953f317995
-DATA constants<>+3456(SB)/8, $0x3f7ffb453f7ffb45
-DATA constants<>+3464(SB)/8, $0x3f7ffb453f7ffb45
-DATA constants<>+3472(SB)/8, $0x40b0000040b00000
-DATA constants<>+3480(SB)/8, $0x40b0000040b00000
-DATA constants<>+3488(SB)/8, $0xc0b00000c0b00000
-DATA constants<>+3496(SB)/8, $0xc0b00000c0b00000
-DATA constants<>+3504(SB)/8, $0x3ace916f3ace916f
-DATA constants<>+3512(SB)/8, $0x3ace916f3ace916f
-DATA constants<>+3520(SB)/8, $0x387cda82387cda82
-DATA constants<>+3528(SB)/8, $0x387cda82387cda82
-DATA constants<>+3536(SB)/8, $0x3ded0dfb3ded0dfb
-DATA constants<>+3544(SB)/8, $0x3ded0dfb3ded0dfb
-DATA constants<>+3552(SB)/8, $0x3f7fffbc3f7fffbc
-DATA constants<>+3560(SB)/8, $0x3f7fffbc3f7fffbc
-DATA constants<>+3568(SB)/8, $0x3c93291c3c93291c
-DATA constants<>+3576(SB)/8, $0x3c93291c3c93291c
-DATA constants<>+3584(SB)/8, $0x3ee5ea443ee5ea44
-DATA constants<>+3592(SB)/8, $0x3ee5ea443ee5ea44
-DATA constants<>+3600(SB)/8, $0xbd922279bd922279
-DATA constants<>+3608(SB)/8, $0xbd922279bd922279
-DATA constants<>+3616(SB)/8, $0xbfcc422abfcc422a
-DATA constants<>+3624(SB)/8, $0xbfcc422abfcc422a
-GLOBL constants<>(SB), RODATA|NOPTR, $3632
+DATA constants<>+64(SB)/8, $0xffffffffffffffff
+DATA constants<>+72(SB)/8, $0xffffffffffffffff
+DATA constants<>+80(SB)/8, $0x4040000040400000
+DATA constants<>+88(SB)/8, $0x4040000040400000
+DATA constants<>+96(SB)/8, $0x40c0000040c00000
+DATA constants<>+104(SB)/8, $0x40c0000040c00000
+DATA constants<>+112(SB)/8, $0xc0800000c0800000
+DATA constants<>+120(SB)/8, $0xc0800000c0800000
+DATA constants<>+128(SB)/8, $0x3e2aaaab3e2aaaab
+DATA constants<>+136(SB)/8, $0x3e2aaaab3e2aaaab
+DATA constants<>+144(SB)/8, $0x42b4000042b40000
+DATA constants<>+152(SB)/8, $0x42b4000042b40000
+DATA constants<>+160(SB)/8, $0xc2d20000c2d20000
+DATA constants<>+168(SB)/8, $0xc2d20000c2d20000
+DATA constants<>+176(SB)/8, $0x4b40007f4b40007f
+DATA constants<>+184(SB)/8, $0x4b40007f4b40007f
+DATA constants<>+192(SB)/8, $0x3f38aa3b3f38aa3b
+DATA constants<>+200(SB)/8, $0x3f38aa3b3f38aa3b
+DATA constants<>+208(SB)/8, $0x3fb172003fb17200
+DATA constants<>+216(SB)/8, $0x3fb172003fb17200
+DATA constants<>+224(SB)/8, $0x363fbe8e363fbe8e
+DATA constants<>+232(SB)/8, $0x363fbe8e363fbe8e
+DATA constants<>+240(SB)/8, $0x394dee48394dee48
+DATA constants<>+248(SB)/8, $0x394dee48394dee48
+DATA constants<>+256(SB)/8, $0x3ab8e36c3ab8e36c
+DATA constants<>+264(SB)/8, $0x3ab8e36c3ab8e36c
+DATA constants<>+272(SB)/8, $0x3c0893633c089363
+DATA constants<>+280(SB)/8, $0x3c0893633c089363
+DATA constants<>+288(SB)/8, $0x3d2aa4e93d2aa4e9
+DATA constants<>+296(SB)/8, $0x3d2aa4e93d2aa4e9
+DATA constants<>+304(SB)/8, $0x3e2aaa893e2aaa89
+DATA constants<>+312(SB)/8, $0x3e2aaa893e2aaa89
+DATA constants<>+320(SB)/8, $0x3f0000063f000006
+DATA constants<>+328(SB)/8, $0x3f0000063f000006
+DATA constants<>+336(SB)/8, $0x42b2000042b20000
+DATA constants<>+344(SB)/8, $0x42b2000042b20000
+DATA constants<>+352(SB)/8, $0xc1a00000c1a00000
+DATA constants<>+360(SB)/8, $0xc1a00000c1a00000
+DATA constants<>+368(SB)/8, $0x4b40007e4b40007e
+DATA constants<>+376(SB)/8, $0x4b40007e4b40007e
+DATA constants<>+384(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA constants<>+392(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA constants<>+400(SB)/8, $0x3f3172003f317200
+DATA constants<>+408(SB)/8, $0x3f3172003f317200
+DATA constants<>+416(SB)/8, $0x35bfbe8e35bfbe8e
+DATA constants<>+424(SB)/8, $0x35bfbe8e35bfbe8e
+DATA constants<>+432(SB)/8, $0x3ab567cd3ab567cd
+DATA constants<>+440(SB)/8, $0x3ab567cd3ab567cd
+DATA constants<>+448(SB)/8, $0x3f0000003f000000
+DATA constants<>+456(SB)/8, $0x3f0000003f000000
+DATA constants<>+464(SB)/8, $0x3300000033000000
+DATA constants<>+472(SB)/8, $0x3300000033000000
+DATA constants<>+480(SB)/8, $0x3c0915f53c0915f5
+DATA constants<>+488(SB)/8, $0x3c0915f53c0915f5
+DATA constants<>+496(SB)/8, $0x3d2aabcb3d2aabcb
+DATA constants<>+504(SB)/8, $0x3d2aabcb3d2aabcb
+DATA constants<>+512(SB)/8, $0x3e2aaa553e2aaa55
+DATA constants<>+520(SB)/8, $0x3e2aaa553e2aaa55
+DATA constants<>+528(SB)/8, $0x3effffff3effffff
+DATA constants<>+536(SB)/8, $0x3effffff3effffff
+DATA constants<>+544(SB)/8, $0x7f8000007f800000
+DATA constants<>+552(SB)/8, $0x7f8000007f800000
+DATA constants<>+560(SB)/8, $0xfefffffffeffffff
+DATA constants<>+568(SB)/8, $0xfefffffffeffffff
+DATA constants<>+576(SB)/8, $0x3f3504f33f3504f3
+DATA constants<>+584(SB)/8, $0x3f3504f33f3504f3
+DATA constants<>+592(SB)/8, $0xbd97f3bdbd97f3bd
+DATA constants<>+600(SB)/8, $0xbd97f3bdbd97f3bd
+DATA constants<>+608(SB)/8, $0xff800000ff800000
+DATA constants<>+616(SB)/8, $0xff800000ff800000
+DATA constants<>+624(SB)/8, $0x3e034d573e034d57
+DATA constants<>+632(SB)/8, $0x3e034d573e034d57
+DATA constants<>+640(SB)/8, $0xbe07fe3fbe07fe3f
+DATA constants<>+648(SB)/8, $0xbe07fe3fbe07fe3f
+DATA constants<>+656(SB)/8, $0x3e115ebf3e115ebf
+DATA constants<>+664(SB)/8, $0x3e115ebf3e115ebf
+DATA constants<>+672(SB)/8, $0xbe2a0d77be2a0d77
+DATA constants<>+680(SB)/8, $0xbe2a0d77be2a0d77
+DATA constants<>+688(SB)/8, $0x3e4ccff43e4ccff4
+DATA constants<>+696(SB)/8, $0x3e4ccff43e4ccff4
+DATA constants<>+704(SB)/8, $0xbe800226be800226
+DATA constants<>+712(SB)/8, $0xbe800226be800226
+DATA constants<>+720(SB)/8, $0x3eaaaaac3eaaaaac
+DATA constants<>+728(SB)/8, $0x3eaaaaac3eaaaaac
+DATA constants<>+736(SB)/8, $0xbefffffcbefffffc
+DATA constants<>+744(SB)/8, $0xbefffffcbefffffc
+DATA constants<>+752(SB)/8, $0xbe054894be054894
+DATA constants<>+760(SB)/8, $0xbe054894be054894
+DATA constants<>+768(SB)/8, $0x32a5706032a57060
+DATA constants<>+776(SB)/8, $0x32a5706032a57060
+DATA constants<>+784(SB)/8, $0x3e4b0c483e4b0c48
+DATA constants<>+792(SB)/8, $0x3e4b0c483e4b0c48
+DATA constants<>+800(SB)/8, $0xbe420eeabe420eea
+DATA constants<>+808(SB)/8, $0xbe420eeabe420eea
+DATA constants<>+816(SB)/8, $0x3e4fd6793e4fd679
+DATA constants<>+824(SB)/8, $0x3e4fd6793e4fd679
+DATA constants<>+832(SB)/8, $0xbe755575be755575
+DATA constants<>+840(SB)/8, $0xbe755575be755575
+DATA constants<>+848(SB)/8, $0x3e93c5c53e93c5c5
+DATA constants<>+856(SB)/8, $0x3e93c5c53e93c5c5
+DATA constants<>+864(SB)/8, $0xbeb8ad8fbeb8ad8f
+DATA constants<>+872(SB)/8, $0xbeb8ad8fbeb8ad8f
+DATA constants<>+880(SB)/8, $0x3ef638513ef63851
+DATA constants<>+888(SB)/8, $0x3ef638513ef63851
+DATA constants<>+896(SB)/8, $0xbf38aa38bf38aa38
+DATA constants<>+904(SB)/8, $0xbf38aa38bf38aa38
+DATA constants<>+912(SB)/8, $0xbd1f08e1bd1f08e1
+DATA constants<>+920(SB)/8, $0xbd1f08e1bd1f08e1
+DATA constants<>+928(SB)/8, $0x369a84fc369a84fc
+DATA constants<>+936(SB)/8, $0x369a84fc369a84fc
+DATA constants<>+944(SB)/8, $0xb22d91afb22d91af
+DATA constants<>+952(SB)/8, $0xb22d91afb22d91af
+DATA constants<>+960(SB)/8, $0x3ede5bd93ede5bd9
+DATA constants<>+968(SB)/8, $0x3ede5bd93ede5bd9
+DATA constants<>+976(SB)/8, $0x3e9a20003e9a2000
+DATA constants<>+984(SB)/8, $0x3e9a20003e9a2000
+DATA constants<>+992(SB)/8, $0x3d73f55c3d73f55c
+DATA constants<>+1000(SB)/8, $0x3d73f55c3d73f55c
+DATA constants<>+1008(SB)/8, $0xbd6a12f6bd6a12f6
+DATA constants<>+1016(SB)/8, $0xbd6a12f6bd6a12f6
+DATA constants<>+1024(SB)/8, $0x3d7a72673d7a7267
+DATA constants<>+1032(SB)/8, $0x3d7a72673d7a7267
+DATA constants<>+1040(SB)/8, $0xbd93b1a7bd93b1a7
+DATA constants<>+1048(SB)/8, $0xbd93b1a7bd93b1a7
+DATA constants<>+1056(SB)/8, $0x3db1ed633db1ed63
+DATA constants<>+1064(SB)/8, $0x3db1ed633db1ed63
+DATA constants<>+1072(SB)/8, $0xbdde5fd8bdde5fd8
+DATA constants<>+1080(SB)/8, $0xbdde5fd8bdde5fd8
+DATA constants<>+1088(SB)/8, $0x3e143d443e143d44
+DATA constants<>+1096(SB)/8, $0x3e143d443e143d44
+DATA constants<>+1104(SB)/8, $0xbe5e5bd5be5e5bd5
+DATA constants<>+1112(SB)/8, $0xbe5e5bd5be5e5bd5
+DATA constants<>+1120(SB)/8, $0x4680000046800000
+DATA constants<>+1128(SB)/8, $0x4680000046800000
+DATA constants<>+1136(SB)/8, $0x4b4000004b400000
+DATA constants<>+1144(SB)/8, $0x4b4000004b400000
+DATA constants<>+1152(SB)/8, $0x3ea2f9833ea2f983
+DATA constants<>+1160(SB)/8, $0x3ea2f9833ea2f983
+DATA constants<>+1168(SB)/8, $0x40490fdb40490fdb
+DATA constants<>+1176(SB)/8, $0x40490fdb40490fdb
+DATA constants<>+1184(SB)/8, $0xb3bbbd2eb3bbbd2e
+DATA constants<>+1192(SB)/8, $0xb3bbbd2eb3bbbd2e
+DATA constants<>+1200(SB)/8, $0xa7772ceda7772ced
+DATA constants<>+1208(SB)/8, $0xa7772ceda7772ced
+DATA constants<>+1216(SB)/8, $0x362ee462362ee462
+DATA constants<>+1224(SB)/8, $0x362ee462362ee462
+DATA constants<>+1232(SB)/8, $0xbe2aaaa6be2aaaa6
+DATA constants<>+1240(SB)/8, $0xbe2aaaa6be2aaaa6
+DATA constants<>+1248(SB)/8, $0xb94fb877b94fb877
+DATA constants<>+1256(SB)/8, $0xb94fb877b94fb877
+DATA constants<>+1264(SB)/8, $0x3c08876d3c08876d
+DATA constants<>+1272(SB)/8, $0x3c08876d3c08876d
+DATA constants<>+1280(SB)/8, $0x4b4000014b400001
+DATA constants<>+1288(SB)/8, $0x4b4000014b400001
+DATA constants<>+1296(SB)/8, $0xbf000000bf000000
+DATA constants<>+1304(SB)/8, $0xbf000000bf000000
+DATA constants<>+1312(SB)/8, $0xb33bbd2eb33bbd2e
+DATA constants<>+1320(SB)/8, $0xb33bbd2eb33bbd2e
+DATA constants<>+1328(SB)/8, $0x0000000100000001
+DATA constants<>+1336(SB)/8, $0x0000000100000001
+DATA constants<>+1344(SB)/8, $0x3f22f9833f22f983
+DATA constants<>+1352(SB)/8, $0x3f22f9833f22f983
+DATA constants<>+1360(SB)/8, $0x3fc90fdb3fc90fdb
+DATA constants<>+1368(SB)/8, $0x3fc90fdb3fc90fdb
+DATA constants<>+1376(SB)/8, $0xa6f72ceda6f72ced
+DATA constants<>+1384(SB)/8, $0xa6f72ceda6f72ced
+DATA constants<>+1392(SB)/8, $0x3b8f48d53b8f48d5
+DATA constants<>+1400(SB)/8, $0x3b8f48d53b8f48d5
+DATA constants<>+1408(SB)/8, $0x38ce09c638ce09c6
+DATA constants<>+1416(SB)/8, $0x38ce09c638ce09c6
+DATA constants<>+1424(SB)/8, $0x3c3165973c316597
+DATA constants<>+1432(SB)/8, $0x3c3165973c316597
+DATA constants<>+1440(SB)/8, $0x3cae606a3cae606a
+DATA constants<>+1448(SB)/8, $0x3cae606a3cae606a
+DATA constants<>+1456(SB)/8, $0x3d5d6ce13d5d6ce1
+DATA constants<>+1464(SB)/8, $0x3d5d6ce13d5d6ce1
+DATA constants<>+1472(SB)/8, $0x3e0886cf3e0886cf
+DATA constants<>+1480(SB)/8, $0x3e0886cf3e0886cf
+DATA constants<>+1488(SB)/8, $0x3eaaaab03eaaaab0
+DATA constants<>+1496(SB)/8, $0x3eaaaab03eaaaab0
+DATA constants<>+1504(SB)/8, $0x3f1000003f100000
+DATA constants<>+1512(SB)/8, $0x3f1000003f100000
+DATA constants<>+1520(SB)/8, $0x3d427df53d427df5
+DATA constants<>+1528(SB)/8, $0x3d427df53d427df5
+DATA constants<>+1536(SB)/8, $0x4000000040000000
+DATA constants<>+1544(SB)/8, $0x4000000040000000
+DATA constants<>+1552(SB)/8, $0x3bdcf3a53bdcf3a5
+DATA constants<>+1560(SB)/8, $0x3bdcf3a53bdcf3a5
+DATA constants<>+1568(SB)/8, $0x3d0b4eca3d0b4eca
+DATA constants<>+1576(SB)/8, $0x3d0b4eca3d0b4eca
+DATA constants<>+1584(SB)/8, $0x3d352cd33d352cd3
+DATA constants<>+1592(SB)/8, $0x3d352cd33d352cd3
+DATA constants<>+1600(SB)/8, $0x3d99a4993d99a499
+DATA constants<>+1608(SB)/8, $0x3d99a4993d99a499
+DATA constants<>+1616(SB)/8, $0x3e2aaa933e2aaa93
+DATA constants<>+1624(SB)/8, $0x3e2aaa933e2aaa93
+DATA constants<>+1632(SB)/8, $0xbae9b0a7bae9b0a7
+DATA constants<>+1640(SB)/8, $0xbae9b0a7bae9b0a7
+DATA constants<>+1648(SB)/8, $0x3c3213f03c3213f0
+DATA constants<>+1656(SB)/8, $0x3c3213f03c3213f0
+DATA constants<>+1664(SB)/8, $0xbcfec002bcfec002
+DATA constants<>+1672(SB)/8, $0xbcfec002bcfec002
+DATA constants<>+1680(SB)/8, $0x3d6d15503d6d1550
+DATA constants<>+1688(SB)/8, $0x3d6d15503d6d1550
+DATA constants<>+1696(SB)/8, $0xbdac0498bdac0498
+DATA constants<>+1704(SB)/8, $0xbdac0498bdac0498
+DATA constants<>+1712(SB)/8, $0x3de046283de04628
+DATA constants<>+1720(SB)/8, $0x3de046283de04628
+DATA constants<>+1728(SB)/8, $0xbe121043be121043
+DATA constants<>+1736(SB)/8, $0xbe121043be121043
+DATA constants<>+1744(SB)/8, $0x3e4cc8f23e4cc8f2
+DATA constants<>+1752(SB)/8, $0x3e4cc8f23e4cc8f2
+DATA constants<>+1760(SB)/8, $0xbeaaaa9fbeaaaa9f
+DATA constants<>+1768(SB)/8, $0xbeaaaa9fbeaaaa9f
+DATA constants<>+1776(SB)/8, $0x4120000041200000
+DATA constants<>+1784(SB)/8, $0x4120000041200000
+DATA constants<>+1792(SB)/8, $0xbbcc90d0bbcc90d0
+DATA constants<>+1800(SB)/8, $0xbbcc90d0bbcc90d0
+DATA constants<>+1808(SB)/8, $0x4038aa3b4038aa3b
+DATA constants<>+1816(SB)/8, $0x4038aa3b4038aa3b
+DATA constants<>+1824(SB)/8, $0x3eb172183eb17218
+DATA constants<>+1832(SB)/8, $0x3eb172183eb17218
+DATA constants<>+1840(SB)/8, $0x3db568ac3db568ac
+DATA constants<>+1848(SB)/8, $0x3db568ac3db568ac
+DATA constants<>+1856(SB)/8, $0x3f0ccccd3f0ccccd
+DATA constants<>+1864(SB)/8, $0x3f0ccccd3f0ccccd
+DATA constants<>+1872(SB)/8, $0x3cac728c3cac728c
+DATA constants<>+1880(SB)/8, $0x3cac728c3cac728c
+DATA constants<>+1888(SB)/8, $0xbd5c8f3fbd5c8f3f
+DATA constants<>+1896(SB)/8, $0xbd5c8f3fbd5c8f3f
+DATA constants<>+1904(SB)/8, $0x3e0886773e088677
+DATA constants<>+1912(SB)/8, $0x3e0886773e088677
+DATA constants<>+1920(SB)/8, $0xbeaaaaa5beaaaaa5
+DATA constants<>+1928(SB)/8, $0xbeaaaaa5beaaaaa5
+DATA constants<>+1936(SB)/8, $0x3e891f983e891f98
+DATA constants<>+1944(SB)/8, $0x3e891f983e891f98
+DATA constants<>+1952(SB)/8, $0x3f2aac273f2aac27
+DATA constants<>+1960(SB)/8, $0x3f2aac273f2aac27
+DATA constants<>+1968(SB)/8, $0x3faaaa453faaaa45
+DATA constants<>+1976(SB)/8, $0x3faaaa453faaaa45
+DATA constants<>+1984(SB)/8, $0x3ffffffe3ffffffe
+DATA constants<>+1992(SB)/8, $0x3ffffffe3ffffffe
+DATA constants<>+2000(SB)/8, $0x42b3666642b36666
+DATA constants<>+2008(SB)/8, $0x42b3666642b36666
+DATA constants<>+2016(SB)/8, $0x4b40007d4b40007d
+DATA constants<>+2024(SB)/8, $0x4b40007d4b40007d
+DATA constants<>+2032(SB)/8, $0x3e0000003e000000
+DATA constants<>+2040(SB)/8, $0x3e0000003e000000
+DATA constants<>+2048(SB)/8, $0x363ab60f363ab60f
+DATA constants<>+2056(SB)/8, $0x363ab60f363ab60f
+DATA constants<>+2064(SB)/8, $0x3950115e3950115e
+DATA constants<>+2072(SB)/8, $0x3950115e3950115e
+DATA constants<>+2080(SB)/8, $0x3c0888703c088870
+DATA constants<>+2088(SB)/8, $0x3c0888703c088870
+DATA constants<>+2096(SB)/8, $0x5d8000005d800000
+DATA constants<>+2104(SB)/8, $0x5d8000005d800000
+DATA constants<>+2112(SB)/8, $0x3f7fffff3f7fffff
+DATA constants<>+2120(SB)/8, $0x3f7fffff3f7fffff
+DATA constants<>+2128(SB)/8, $0x4280000042800000
+DATA constants<>+2136(SB)/8, $0x4280000042800000
+DATA constants<>+2144(SB)/8, $0x41f0000041f00000
+DATA constants<>+2152(SB)/8, $0x41f0000041f00000
+DATA constants<>+2160(SB)/8, $0xc2dc0000c2dc0000
+DATA constants<>+2168(SB)/8, $0xc2dc0000c2dc0000
+DATA constants<>+2176(SB)/8, $0x1f8000001f800000
+DATA constants<>+2184(SB)/8, $0x1f8000001f800000
+DATA constants<>+2192(SB)/8, $0xbd922000bd922000
+DATA constants<>+2200(SB)/8, $0xbd922000bd922000
+DATA constants<>+2208(SB)/8, $0xc1300000c1300000
+DATA constants<>+2216(SB)/8, $0xc1300000c1300000
+DATA constants<>+2224(SB)/8, $0xbfcc4200bfcc4200
+DATA constants<>+2232(SB)/8, $0xbfcc4200bfcc4200
+DATA constants<>+2240(SB)/8, $0xb69e549bb69e549b
+DATA constants<>+2248(SB)/8, $0xb69e549bb69e549b
+DATA constants<>+2256(SB)/8, $0xb6a67a87b6a67a87
+DATA constants<>+2264(SB)/8, $0xb6a67a87b6a67a87
+DATA constants<>+2272(SB)/8, $0x3fc000003fc00000
+DATA constants<>+2280(SB)/8, $0x3fc000003fc00000
+DATA constants<>+2288(SB)/8, $0x416c0000416c0000
+DATA constants<>+2296(SB)/8, $0x416c0000416c0000
+DATA constants<>+2304(SB)/8, $0xc2800000c2800000
+DATA constants<>+2312(SB)/8, $0xc2800000c2800000
+DATA constants<>+2320(SB)/8, $0x3a38e5513a38e551
+DATA constants<>+2328(SB)/8, $0x3a38e5513a38e551
+DATA constants<>+2336(SB)/8, $0x3e9e0a203e9e0a20
+DATA constants<>+2344(SB)/8, $0x3e9e0a203e9e0a20
+DATA constants<>+2352(SB)/8, $0x3ace60453ace6045
+DATA constants<>+2360(SB)/8, $0x3ace60453ace6045
+DATA constants<>+2368(SB)/8, $0x3f4000003f400000
+DATA constants<>+2376(SB)/8, $0x3f4000003f400000
+DATA constants<>+2384(SB)/8, $0x39b9540d39b9540d
+DATA constants<>+2392(SB)/8, $0x39b9540d39b9540d
+DATA constants<>+2400(SB)/8, $0xbb3e65c4bb3e65c4
+DATA constants<>+2408(SB)/8, $0xbb3e65c4bb3e65c4
+DATA constants<>+2416(SB)/8, $0xbb1ec3bdbb1ec3bd
+DATA constants<>+2424(SB)/8, $0xbb1ec3bdbb1ec3bd
+DATA constants<>+2432(SB)/8, $0x3a83c3333a83c333
+DATA constants<>+2440(SB)/8, $0x3a83c3333a83c333
+DATA constants<>+2448(SB)/8, $0x3c302ac73c302ac7
+DATA constants<>+2456(SB)/8, $0x3c302ac73c302ac7
+DATA constants<>+2464(SB)/8, $0x3c916a733c916a73
+DATA constants<>+2472(SB)/8, $0x3c916a733c916a73
+DATA constants<>+2480(SB)/8, $0xbca2285fbca2285f
+DATA constants<>+2488(SB)/8, $0xbca2285fbca2285f
+DATA constants<>+2496(SB)/8, $0xbe0153ffbe0153ff
+DATA constants<>+2504(SB)/8, $0xbe0153ffbe0153ff
+DATA constants<>+2512(SB)/8, $0x3e5830263e583026
+DATA constants<>+2520(SB)/8, $0x3e5830263e583026
+DATA constants<>+2528(SB)/8, $0x3c1a12943c1a1294
+DATA constants<>+2536(SB)/8, $0x3c1a12943c1a1294
+DATA constants<>+2544(SB)/8, $0x3d2358a33d2358a3
+DATA constants<>+2552(SB)/8, $0x3d2358a33d2358a3
+DATA constants<>+2560(SB)/8, $0x3e082bdb3e082bdb
+DATA constants<>+2568(SB)/8, $0x3e082bdb3e082bdb
+DATA constants<>+2576(SB)/8, $0x3ecc42293ecc4229
+DATA constants<>+2584(SB)/8, $0x3ecc42293ecc4229
+DATA constants<>+2592(SB)/8, $0x38a3b8ff38a3b8ff
+DATA constants<>+2600(SB)/8, $0x38a3b8ff38a3b8ff
+DATA constants<>+2608(SB)/8, $0x407ccccd407ccccd
+DATA constants<>+2616(SB)/8, $0x407ccccd407ccccd
+DATA constants<>+2624(SB)/8, $0x4018000040180000
+DATA constants<>+2632(SB)/8, $0x4018000040180000
+DATA constants<>+2640(SB)/8, $0xb715c120b715c120
+DATA constants<>+2648(SB)/8, $0xb715c120b715c120
+DATA constants<>+2656(SB)/8, $0xba51a8afba51a8af
+DATA constants<>+2664(SB)/8, $0xba51a8afba51a8af
+DATA constants<>+2672(SB)/8, $0x3ba9f9123ba9f912
+DATA constants<>+2680(SB)/8, $0x3ba9f9123ba9f912
+DATA constants<>+2688(SB)/8, $0xbcdbfb8dbcdbfb8d
+DATA constants<>+2696(SB)/8, $0xbcdbfb8dbcdbfb8d
+DATA constants<>+2704(SB)/8, $0x3de716733de71673
+DATA constants<>+2712(SB)/8, $0x3de716733de71673
+DATA constants<>+2720(SB)/8, $0xbec0939fbec0939f
+DATA constants<>+2728(SB)/8, $0xbec0939fbec0939f
+DATA constants<>+2736(SB)/8, $0x3e0375d43e0375d4
+DATA constants<>+2744(SB)/8, $0x3e0375d43e0375d4
+DATA constants<>+2752(SB)/8, $0x3810da863810da86
+DATA constants<>+2760(SB)/8, $0x3810da863810da86
+DATA constants<>+2768(SB)/8, $0x37bc469537bc4695
+DATA constants<>+2776(SB)/8, $0x37bc469537bc4695
+DATA constants<>+2784(SB)/8, $0xb9aec45cb9aec45c
+DATA constants<>+2792(SB)/8, $0xb9aec45cb9aec45c
+DATA constants<>+2800(SB)/8, $0x3a274d8f3a274d8f
+DATA constants<>+2808(SB)/8, $0x3a274d8f3a274d8f
+DATA constants<>+2816(SB)/8, $0x38eca05338eca053
+DATA constants<>+2824(SB)/8, $0x38eca05338eca053
+DATA constants<>+2832(SB)/8, $0xbb4e2570bb4e2570
+DATA constants<>+2840(SB)/8, $0xbb4e2570bb4e2570
+DATA constants<>+2848(SB)/8, $0x3c090c943c090c94
+DATA constants<>+2856(SB)/8, $0x3c090c943c090c94
+DATA constants<>+2864(SB)/8, $0xbc56ff1bbc56ff1b
+DATA constants<>+2872(SB)/8, $0xbc56ff1bbc56ff1b
+DATA constants<>+2880(SB)/8, $0x3c60edd33c60edd3
+DATA constants<>+2888(SB)/8, $0x3c60edd33c60edd3
+DATA constants<>+2896(SB)/8, $0xbc1bec6bbc1bec6b
+DATA constants<>+2904(SB)/8, $0xbc1bec6bbc1bec6b
+DATA constants<>+2912(SB)/8, $0x3b8349ea3b8349ea
+DATA constants<>+2920(SB)/8, $0x3b8349ea3b8349ea
+DATA constants<>+2928(SB)/8, $0x3f7fccb13f7fccb1
+DATA constants<>+2936(SB)/8, $0x3f7fccb13f7fccb1
+DATA constants<>+2944(SB)/8, $0x41a0000041a00000
+DATA constants<>+2952(SB)/8, $0x41a0000041a00000
+DATA constants<>+2960(SB)/8, $0xbb57a4e7bb57a4e7
+DATA constants<>+2968(SB)/8, $0xbb57a4e7bb57a4e7
+DATA constants<>+2976(SB)/8, $0x3ca48be73ca48be7
+DATA constants<>+2984(SB)/8, $0x3ca48be73ca48be7
+DATA constants<>+2992(SB)/8, $0xbd6b5846bd6b5846
+DATA constants<>+3000(SB)/8, $0xbd6b5846bd6b5846
+DATA constants<>+3008(SB)/8, $0x3dda57043dda5704
+DATA constants<>+3016(SB)/8, $0x3dda57043dda5704
+DATA constants<>+3024(SB)/8, $0xbe1d21afbe1d21af
+DATA constants<>+3032(SB)/8, $0xbe1d21afbe1d21af
+DATA constants<>+3040(SB)/8, $0x3e49a5aa3e49a5aa
+DATA constants<>+3048(SB)/8, $0x3e49a5aa3e49a5aa
+DATA constants<>+3056(SB)/8, $0xbe7f91f3be7f91f3
+DATA constants<>+3064(SB)/8, $0xbe7f91f3be7f91f3
+DATA constants<>+3072(SB)/8, $0x3eaaa6e83eaaa6e8
+DATA constants<>+3080(SB)/8, $0x3eaaa6e83eaaa6e8
+DATA constants<>+3088(SB)/8, $0xbeffffe9beffffe9
+DATA constants<>+3096(SB)/8, $0xbeffffe9beffffe9
+DATA constants<>+3104(SB)/8, $0x3fe109663fe10966
+DATA constants<>+3112(SB)/8, $0x3fe109663fe10966
+DATA constants<>+3120(SB)/8, $0x3f867d5f3f867d5f
+DATA constants<>+3128(SB)/8, $0x3f867d5f3f867d5f
+DATA constants<>+3136(SB)/8, $0x3eaaaaab3eaaaaab
+DATA constants<>+3144(SB)/8, $0x3eaaaaab3eaaaaab
+DATA constants<>+3152(SB)/8, $0x4b4000fe4b4000fe
+DATA constants<>+3160(SB)/8, $0x4b4000fe4b4000fe
+DATA constants<>+3168(SB)/8, $0x4580000045800000
+DATA constants<>+3176(SB)/8, $0x4580000045800000
+DATA constants<>+3184(SB)/8, $0x3defd1323defd132
+DATA constants<>+3192(SB)/8, $0x3defd1323defd132
+DATA constants<>+3200(SB)/8, $0xb22aaaabb22aaaab
+DATA constants<>+3208(SB)/8, $0xb22aaaabb22aaaab
+DATA constants<>+3216(SB)/8, $0x3325706033257060
+DATA constants<>+3224(SB)/8, $0x3325706033257060
+DATA constants<>+3232(SB)/8, $0x4320000043200000
+DATA constants<>+3240(SB)/8, $0x4320000043200000
+DATA constants<>+3248(SB)/8, $0xc3200000c3200000
+DATA constants<>+3256(SB)/8, $0xc3200000c3200000
+DATA constants<>+3264(SB)/8, $0x3920d6f53920d6f5
+DATA constants<>+3272(SB)/8, $0x3920d6f53920d6f5
+DATA constants<>+3280(SB)/8, $0x3f3172183f317218
+DATA constants<>+3288(SB)/8, $0x3f3172183f317218
+DATA constants<>+3296(SB)/8, $0x3e12293e3e12293e
+DATA constants<>+3304(SB)/8, $0x3e12293e3e12293e
+DATA constants<>+3312(SB)/8, $0x3e4ccd003e4ccd00
+DATA constants<>+3320(SB)/8, $0x3e4ccd003e4ccd00
+DATA constants<>+3328(SB)/8, $0x3aaf862b3aaf862b
+DATA constants<>+3336(SB)/8, $0x3aaf862b3aaf862b
+DATA constants<>+3344(SB)/8, $0x3c1d96d73c1d96d7
+DATA constants<>+3352(SB)/8, $0x3c1d96d73c1d96d7
+DATA constants<>+3360(SB)/8, $0x3d6357bb3d6357bb
+DATA constants<>+3368(SB)/8, $0x3d6357bb3d6357bb
+DATA constants<>+3376(SB)/8, $0x3e75fdee3e75fdee
+DATA constants<>+3384(SB)/8, $0x3e75fdee3e75fdee
+DATA constants<>+3392(SB)/8, $0x42b1999a42b1999a
+DATA constants<>+3400(SB)/8, $0x42b1999a42b1999a
+DATA constants<>+3408(SB)/8, $0xc2b00000c2b00000
+DATA constants<>+3416(SB)/8, $0xc2b00000c2b00000
+DATA constants<>+3424(SB)/8, $0x3d61faff3d61faff
+DATA constants<>+3432(SB)/8, $0x3d61faff3d61faff
+DATA constants<>+3440(SB)/8, $0x3e78704b3e78704b
+DATA constants<>+3448(SB)/8, $0x3e78704b3e78704b
+DATA constants<>+3456(SB)/8, $0x3f3179953f317995
+DATA constants<>+3464(SB)/8, $0x3f3179953f317995
+DATA constants<>+3472(SB)/8, $0x3f7ffb453f7ffb45
+DATA constants<>+3480(SB)/8, $0x3f7ffb453f7ffb45
+DATA constants<>+3488(SB)/8, $0x40b0000040b00000
+DATA constants<>+3496(SB)/8, $0x40b0000040b00000
+DATA constants<>+3504(SB)/8, $0xc0b00000c0b00000
+DATA constants<>+3512(SB)/8, $0xc0b00000c0b00000
+DATA constants<>+3520(SB)/8, $0x3ace916f3ace916f
+DATA constants<>+3528(SB)/8, $0x3ace916f3ace916f
+DATA constants<>+3536(SB)/8, $0x387cda82387cda82
+DATA constants<>+3544(SB)/8, $0x387cda82387cda82
+DATA constants<>+3552(SB)/8, $0x3ded0dfb3ded0dfb
+DATA constants<>+3560(SB)/8, $0x3ded0dfb3ded0dfb
+DATA constants<>+3568(SB)/8, $0x3f7fffbc3f7fffbc
+DATA constants<>+3576(SB)/8, $0x3f7fffbc3f7fffbc
+DATA constants<>+3584(SB)/8, $0x3c93291c3c93291c
+DATA constants<>+3592(SB)/8, $0x3c93291c3c93291c
+DATA constants<>+3600(SB)/8, $0x3ee5ea443ee5ea44
+DATA constants<>+3608(SB)/8, $0x3ee5ea443ee5ea44
+DATA constants<>+3616(SB)/8, $0xbd922279bd922279
+DATA constants<>+3624(SB)/8, $0xbd922279bd922279
+DATA constants<>+3632(SB)/8, $0xbfcc422abfcc422a
+DATA constants<>+3640(SB)/8, $0xbfcc422abfcc422a
+GLOBL constants<>(SB), RODATA|NOPTR, $3648
 
 DATA tailMasks<>+0(SB)/8, $0x00000000ffffffff
 DATA tailMasks<>+8(SB)/8, $0x0000000000000000
@@ -1975,6 +1977,7 @@ done:
 
 // func clipNEON(y, x *float32, n int, low, high float32)
 TEXT ·clipNEON(SB), NOSPLIT, $0-32
+	MOVD $constants<>(SB), R9
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
@@ -1982,23 +1985,48 @@ TEXT ·clipNEON(SB), NOSPLIT, $0-32
 	WORD $0x4e040400 // dup v0.4s, v0.s[0]
 	FMOVS high+28(FP), F1
 	WORD $0x4e040421 // dup v1.4s, v1.s[0]
+	FMOVQ 64(R9), F2
 	SUBS $16, R8, R8
 	BLT single
 
 	PCALIGN $16
 unrolled:
-	FLDPQ.P 64(R1), (F2, F3)
-	FLDPQ -32(R1), (F4, F5)
-	WORD $0x4e20f442 // fmax v2.4s, v2.4s, v0.4s
-	WORD $0x4e20f463 // fmax v3.4s, v3.4s, v0.4s
-	WORD $0x4e20f484 // fmax v4.4s, v4.4s, v0.4s
-	WORD $0x4e20f4a5 // fmax v5.4s, v5.4s, v0.4s
-	WORD $0x4ea1f442 // fmin v2.4s, v2.4s, v1.4s
-	WORD $0x4ea1f463 // fmin v3.4s, v3.4s, v1.4s
-	WORD $0x4ea1f484 // fmin v4.4s, v4.4s, v1.4s
-	WORD $0x4ea1f4a5 // fmin v5.4s, v5.4s, v1.4s
-	FSTPQ.P (F2, F3), 64(R0)
-	FSTPQ (F4, F5), -32(R0)
+	WORD $0x4e20e403 // fcmeq v3.4s, v0.4s, v0.4s
+	WORD $0x4e20e404 // fcmeq v4.4s, v0.4s, v0.4s
+	WORD $0x4e20e405 // fcmeq v5.4s, v0.4s, v0.4s
+	WORD $0x4e20e406 // fcmeq v6.4s, v0.4s, v0.4s
+	WORD $0x6e205863 // mvn v3.16b, v3.16b
+	WORD $0x6e205884 // mvn v4.16b, v4.16b
+	WORD $0x6e2058a5 // mvn v5.16b, v5.16b
+	WORD $0x6e2058c6 // mvn v6.16b, v6.16b
+	WORD $0x4e21e427 // fcmeq v7.4s, v1.4s, v1.4s
+	WORD $0x4e21e428 // fcmeq v8.4s, v1.4s, v1.4s
+	WORD $0x4e21e429 // fcmeq v9.4s, v1.4s, v1.4s
+	WORD $0x4e21e42a // fcmeq v10.4s, v1.4s, v1.4s
+	WORD $0x4ee71c63 // orn v3.16b, v3.16b, v7.16b
+	WORD $0x4ee81c84 // orn v4.16b, v4.16b, v8.16b
+	WORD $0x4ee91ca5 // orn v5.16b, v5.16b, v9.16b
+	WORD $0x4eea1cc6 // orn v6.16b, v6.16b, v10.16b
+	WORD $0x4e221c63 // and v3.16b, v3.16b, v2.16b
+	WORD $0x4e221c84 // and v4.16b, v4.16b, v2.16b
+	WORD $0x4e221ca5 // and v5.16b, v5.16b, v2.16b
+	WORD $0x4e221cc6 // and v6.16b, v6.16b, v2.16b
+	FLDPQ.P 64(R1), (F7, F8)
+	FLDPQ -32(R1), (F9, F10)
+	WORD $0x4e27f407 // fmax v7.4s, v0.4s, v7.4s
+	WORD $0x4e28f408 // fmax v8.4s, v0.4s, v8.4s
+	WORD $0x4e29f409 // fmax v9.4s, v0.4s, v9.4s
+	WORD $0x4e2af40a // fmax v10.4s, v0.4s, v10.4s
+	WORD $0x4ea7f427 // fmin v7.4s, v1.4s, v7.4s
+	WORD $0x4ea8f428 // fmin v8.4s, v1.4s, v8.4s
+	WORD $0x4ea9f429 // fmin v9.4s, v1.4s, v9.4s
+	WORD $0x4eaaf42a // fmin v10.4s, v1.4s, v10.4s
+	WORD $0x4ea31ce3 // orr v3.16b, v7.16b, v3.16b
+	WORD $0x4ea41d04 // orr v4.16b, v8.16b, v4.16b
+	WORD $0x4ea51d25 // orr v5.16b, v9.16b, v5.16b
+	WORD $0x4ea61d46 // orr v6.16b, v10.16b, v6.16b
+	FSTPQ.P (F3, F4), 64(R0)
+	FSTPQ (F5, F6), -32(R0)
 	SUBS $16, R8, R8
 	BGE unrolled
 
@@ -2008,10 +2036,16 @@ single:
 
 	PCALIGN $16
 vector:
-	FMOVQ.P 16(R1), F2
-	WORD $0x4e20f442 // fmax v2.4s, v2.4s, v0.4s
-	WORD $0x4ea1f442 // fmin v2.4s, v2.4s, v1.4s
-	FMOVQ.P F2, 16(R0)
+	WORD $0x4e20e403 // fcmeq v3.4s, v0.4s, v0.4s
+	WORD $0x6e205863 // mvn v3.16b, v3.16b
+	WORD $0x4e21e424 // fcmeq v4.4s, v1.4s, v1.4s
+	WORD $0x4ee41c63 // orn v3.16b, v3.16b, v4.16b
+	WORD $0x4e221c63 // and v3.16b, v3.16b, v2.16b
+	FMOVQ.P 16(R1), F4
+	WORD $0x4e24f404 // fmax v4.4s, v0.4s, v4.4s
+	WORD $0x4ea4f424 // fmin v4.4s, v1.4s, v4.4s
+	WORD $0x4ea31c83 // orr v3.16b, v4.16b, v3.16b
+	FMOVQ.P F3, 16(R0)
 	SUBS $4, R8, R8
 	BGE vector
 
@@ -2019,24 +2053,30 @@ few:
 	ADDS $4, R8, R8
 	BEQ done
 	TBZ $1, R8, load1
-	FMOVD (R1), F2
+	FMOVD (R1), F3
 	TBZ $0, R8, loaded
 	ADD $8, R1, R10
-	VLD1 (R10), V2.S[2]
+	VLD1 (R10), V3.S[2]
 	B loaded
 load1:
-	FMOVS (R1), F2
+	FMOVS (R1), F3
 loaded:
-	WORD $0x4e20f442 // fmax v2.4s, v2.4s, v0.4s
-	WORD $0x4ea1f442 // fmin v2.4s, v2.4s, v1.4s
+	WORD $0x4e20e404 // fcmeq v4.4s, v0.4s, v0.4s
+	WORD $0x6e205884 // mvn v4.16b, v4.16b
+	WORD $0x4e21e425 // fcmeq v5.4s, v1.4s, v1.4s
+	WORD $0x4ee51c84 // orn v4.16b, v4.16b, v5.16b
+	WORD $0x4e221c84 // and v4.16b, v4.16b, v2.16b
+	WORD $0x4e23f403 // fmax v3.4s, v0.4s, v3.4s
+	WORD $0x4ea3f423 // fmin v3.4s, v1.4s, v3.4s
+	WORD $0x4ea41c63 // orr v3.16b, v3.16b, v4.16b
 	TBZ $1, R8, store1
-	FMOVD F2, (R0)
+	FMOVD F3, (R0)
 	TBZ $0, R8, stored
 	ADD $8, R0, R10
-	VST1 V2.S[2], (R10)
+	VST1 V3.S[2], (R10)
 	B stored
 store1:
-	FMOVS F2, (R0)
+	FMOVS F3, (R0)
 stored:
 
 done:
@@ -2184,11 +2224,11 @@ TEXT ·hardSwishNEON(SB), NOSPLIT, $0-24
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 64(R9), F0
+	FMOVQ 80(R9), F0
 	FMOVQ 32(R9), F1
-	FMOVQ 80(R9), F2
-	FMOVQ 96(R9), F3
-	FMOVQ 112(R9), F4
+	FMOVQ 96(R9), F2
+	FMOVQ 112(R9), F3
+	FMOVQ 128(R9), F4
 	SUBS $16, R8, R8
 	BLT single
 
@@ -2279,13 +2319,13 @@ TEXT ·expNEON(SB), NOSPLIT, $0-24
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 128(R9), F0
-	FMOVQ 144(R9), F1
-	FMOVQ 160(R9), F2
-	FMOVQ 176(R9), F3
-	FMOVQ 192(R9), F4
-	FMOVQ 208(R9), F5
-	FMOVQ 224(R9), F6
+	FMOVQ 144(R9), F0
+	FMOVQ 160(R9), F1
+	FMOVQ 176(R9), F2
+	FMOVQ 192(R9), F3
+	FMOVQ 208(R9), F4
+	FMOVQ 224(R9), F5
+	FMOVQ 240(R9), F6
 	SUBS $8, R8, R8
 	BLT single
 
@@ -2308,25 +2348,25 @@ unrolled:
 	WORD $0x4ea5cd88 // fmls v8.4s, v12.4s, v5.4s
 	WORD $0x6e27dceb // fmul v11.4s, v7.4s, v7.4s
 	WORD $0x6e28dd0c // fmul v12.4s, v8.4s, v8.4s
-	FMOVQ 240(R9), F13
-	WORD $0x4e27cccd // fmla v13.4s, v6.4s, v7.4s
-	FMOVQ 240(R9), F14
-	WORD $0x4e28ccce // fmla v14.4s, v6.4s, v8.4s
-	FMOVQ 256(R9), F15
-	WORD $0x4e27cdaf // fmla v15.4s, v13.4s, v7.4s
 	FMOVQ 256(R9), F13
-	WORD $0x4e28cdcd // fmla v13.4s, v14.4s, v8.4s
-	FMOVQ 272(R9), F14
-	WORD $0x4e27cdee // fmla v14.4s, v15.4s, v7.4s
+	WORD $0x4e27cccd // fmla v13.4s, v6.4s, v7.4s
+	FMOVQ 256(R9), F14
+	WORD $0x4e28ccce // fmla v14.4s, v6.4s, v8.4s
 	FMOVQ 272(R9), F15
-	WORD $0x4e28cdaf // fmla v15.4s, v13.4s, v8.4s
-	FMOVQ 288(R9), F13
-	WORD $0x4e27cdcd // fmla v13.4s, v14.4s, v7.4s
-	FMOVQ 288(R9), F14
-	WORD $0x4e28cdee // fmla v14.4s, v15.4s, v8.4s
-	FMOVQ 304(R9), F15
 	WORD $0x4e27cdaf // fmla v15.4s, v13.4s, v7.4s
+	FMOVQ 272(R9), F13
+	WORD $0x4e28cdcd // fmla v13.4s, v14.4s, v8.4s
+	FMOVQ 288(R9), F14
+	WORD $0x4e27cdee // fmla v14.4s, v15.4s, v7.4s
+	FMOVQ 288(R9), F15
+	WORD $0x4e28cdaf // fmla v15.4s, v13.4s, v8.4s
 	FMOVQ 304(R9), F13
+	WORD $0x4e27cdcd // fmla v13.4s, v14.4s, v7.4s
+	FMOVQ 304(R9), F14
+	WORD $0x4e28cdee // fmla v14.4s, v15.4s, v8.4s
+	FMOVQ 320(R9), F15
+	WORD $0x4e27cdaf // fmla v15.4s, v13.4s, v7.4s
+	FMOVQ 320(R9), F13
 	WORD $0x4e28cdcd // fmla v13.4s, v14.4s, v8.4s
 	WORD $0x4e2fcd67 // fmla v7.4s, v11.4s, v15.4s
 	WORD $0x4e2dcd88 // fmla v8.4s, v12.4s, v13.4s
@@ -2357,15 +2397,15 @@ vector:
 	WORD $0x4ea4cd27 // fmls v7.4s, v9.4s, v4.4s
 	WORD $0x4ea5cd27 // fmls v7.4s, v9.4s, v5.4s
 	WORD $0x6e27dce9 // fmul v9.4s, v7.4s, v7.4s
-	FMOVQ 240(R9), F10
+	FMOVQ 256(R9), F10
 	WORD $0x4e27ccca // fmla v10.4s, v6.4s, v7.4s
-	FMOVQ 256(R9), F11
+	FMOVQ 272(R9), F11
 	WORD $0x4e27cd4b // fmla v11.4s, v10.4s, v7.4s
-	FMOVQ 272(R9), F10
+	FMOVQ 288(R9), F10
 	WORD $0x4e27cd6a // fmla v10.4s, v11.4s, v7.4s
-	FMOVQ 288(R9), F11
+	FMOVQ 304(R9), F11
 	WORD $0x4e27cd4b // fmla v11.4s, v10.4s, v7.4s
-	FMOVQ 304(R9), F10
+	FMOVQ 320(R9), F10
 	WORD $0x4e27cd6a // fmla v10.4s, v11.4s, v7.4s
 	WORD $0x4e2acd27 // fmla v7.4s, v9.4s, v10.4s
 	WORD $0x4f375508 // shl v8.4s, v8.4s, #23
@@ -2396,15 +2436,15 @@ loaded:
 	WORD $0x4ea4cd27 // fmls v7.4s, v9.4s, v4.4s
 	WORD $0x4ea5cd27 // fmls v7.4s, v9.4s, v5.4s
 	WORD $0x6e27dce9 // fmul v9.4s, v7.4s, v7.4s
-	FMOVQ 240(R9), F10
+	FMOVQ 256(R9), F10
 	WORD $0x4e27ccca // fmla v10.4s, v6.4s, v7.4s
-	FMOVQ 256(R9), F11
+	FMOVQ 272(R9), F11
 	WORD $0x4e27cd4b // fmla v11.4s, v10.4s, v7.4s
-	FMOVQ 272(R9), F10
+	FMOVQ 288(R9), F10
 	WORD $0x4e27cd6a // fmla v10.4s, v11.4s, v7.4s
-	FMOVQ 288(R9), F11
+	FMOVQ 304(R9), F11
 	WORD $0x4e27cd4b // fmla v11.4s, v10.4s, v7.4s
-	FMOVQ 304(R9), F10
+	FMOVQ 320(R9), F10
 	WORD $0x4e27cd6a // fmla v10.4s, v11.4s, v7.4s
 	WORD $0x4e2acd27 // fmla v7.4s, v9.4s, v10.4s
 	WORD $0x4f375508 // shl v8.4s, v8.4s, #23
@@ -2434,13 +2474,13 @@ TEXT ·expSubNEON(SB), NOSPLIT, $0-36
 	WORD $0x4ea01c01 // mov v1.16b, v0.16b
 	FMOVS m+24(FP), F2
 	WORD $0x4e040442 // dup v2.4s, v2.s[0]
-	FMOVQ 128(R9), F3
-	FMOVQ 144(R9), F4
-	FMOVQ 160(R9), F5
-	FMOVQ 176(R9), F6
-	FMOVQ 192(R9), F7
-	FMOVQ 208(R9), F8
-	FMOVQ 224(R9), F9
+	FMOVQ 144(R9), F3
+	FMOVQ 160(R9), F4
+	FMOVQ 176(R9), F5
+	FMOVQ 192(R9), F6
+	FMOVQ 208(R9), F7
+	FMOVQ 224(R9), F8
+	FMOVQ 240(R9), F9
 	SUBS $8, R8, R8
 	BLT single
 
@@ -2465,25 +2505,25 @@ unrolled:
 	WORD $0x4ea8cdeb // fmls v11.4s, v15.4s, v8.4s
 	WORD $0x6e2add4e // fmul v14.4s, v10.4s, v10.4s
 	WORD $0x6e2bdd6f // fmul v15.4s, v11.4s, v11.4s
-	FMOVQ 240(R9), F16
-	WORD $0x4e2acd30 // fmla v16.4s, v9.4s, v10.4s
-	FMOVQ 240(R9), F17
-	WORD $0x4e2bcd31 // fmla v17.4s, v9.4s, v11.4s
-	FMOVQ 256(R9), F18
-	WORD $0x4e2ace12 // fmla v18.4s, v16.4s, v10.4s
 	FMOVQ 256(R9), F16
-	WORD $0x4e2bce30 // fmla v16.4s, v17.4s, v11.4s
-	FMOVQ 272(R9), F17
-	WORD $0x4e2ace51 // fmla v17.4s, v18.4s, v10.4s
+	WORD $0x4e2acd30 // fmla v16.4s, v9.4s, v10.4s
+	FMOVQ 256(R9), F17
+	WORD $0x4e2bcd31 // fmla v17.4s, v9.4s, v11.4s
 	FMOVQ 272(R9), F18
-	WORD $0x4e2bce12 // fmla v18.4s, v16.4s, v11.4s
-	FMOVQ 288(R9), F16
-	WORD $0x4e2ace30 // fmla v16.4s, v17.4s, v10.4s
-	FMOVQ 288(R9), F17
-	WORD $0x4e2bce51 // fmla v17.4s, v18.4s, v11.4s
-	FMOVQ 304(R9), F18
 	WORD $0x4e2ace12 // fmla v18.4s, v16.4s, v10.4s
+	FMOVQ 272(R9), F16
+	WORD $0x4e2bce30 // fmla v16.4s, v17.4s, v11.4s
+	FMOVQ 288(R9), F17
+	WORD $0x4e2ace51 // fmla v17.4s, v18.4s, v10.4s
+	FMOVQ 288(R9), F18
+	WORD $0x4e2bce12 // fmla v18.4s, v16.4s, v11.4s
 	FMOVQ 304(R9), F16
+	WORD $0x4e2ace30 // fmla v16.4s, v17.4s, v10.4s
+	FMOVQ 304(R9), F17
+	WORD $0x4e2bce51 // fmla v17.4s, v18.4s, v11.4s
+	FMOVQ 320(R9), F18
+	WORD $0x4e2ace12 // fmla v18.4s, v16.4s, v10.4s
+	FMOVQ 320(R9), F16
 	WORD $0x4e2bce30 // fmla v16.4s, v17.4s, v11.4s
 	WORD $0x4e32cdca // fmla v10.4s, v14.4s, v18.4s
 	WORD $0x4e30cdeb // fmla v11.4s, v15.4s, v16.4s
@@ -2517,15 +2557,15 @@ vector:
 	WORD $0x4ea7cd8a // fmls v10.4s, v12.4s, v7.4s
 	WORD $0x4ea8cd8a // fmls v10.4s, v12.4s, v8.4s
 	WORD $0x6e2add4c // fmul v12.4s, v10.4s, v10.4s
-	FMOVQ 240(R9), F13
+	FMOVQ 256(R9), F13
 	WORD $0x4e2acd2d // fmla v13.4s, v9.4s, v10.4s
-	FMOVQ 256(R9), F14
+	FMOVQ 272(R9), F14
 	WORD $0x4e2acdae // fmla v14.4s, v13.4s, v10.4s
-	FMOVQ 272(R9), F13
+	FMOVQ 288(R9), F13
 	WORD $0x4e2acdcd // fmla v13.4s, v14.4s, v10.4s
-	FMOVQ 288(R9), F14
+	FMOVQ 304(R9), F14
 	WORD $0x4e2acdae // fmla v14.4s, v13.4s, v10.4s
-	FMOVQ 304(R9), F13
+	FMOVQ 320(R9), F13
 	WORD $0x4e2acdcd // fmla v13.4s, v14.4s, v10.4s
 	WORD $0x4e2dcd8a // fmla v10.4s, v12.4s, v13.4s
 	WORD $0x4f37556b // shl v11.4s, v11.4s, #23
@@ -2561,15 +2601,15 @@ loaded:
 	WORD $0x4ea7cd8a // fmls v10.4s, v12.4s, v7.4s
 	WORD $0x4ea8cd8a // fmls v10.4s, v12.4s, v8.4s
 	WORD $0x6e2add4c // fmul v12.4s, v10.4s, v10.4s
-	FMOVQ 240(R9), F13
+	FMOVQ 256(R9), F13
 	WORD $0x4e2acd2d // fmla v13.4s, v9.4s, v10.4s
-	FMOVQ 256(R9), F14
+	FMOVQ 272(R9), F14
 	WORD $0x4e2acdae // fmla v14.4s, v13.4s, v10.4s
-	FMOVQ 272(R9), F13
+	FMOVQ 288(R9), F13
 	WORD $0x4e2acdcd // fmla v13.4s, v14.4s, v10.4s
-	FMOVQ 288(R9), F14
+	FMOVQ 304(R9), F14
 	WORD $0x4e2acdae // fmla v14.4s, v13.4s, v10.4s
-	FMOVQ 304(R9), F13
+	FMOVQ 320(R9), F13
 	WORD $0x4e2acdcd // fmla v13.4s, v14.4s, v10.4s
 	WORD $0x4e2dcd8a // fmla v10.4s, v12.4s, v13.4s
 	WORD $0x4f37556b // shl v11.4s, v11.4s, #23
@@ -2606,13 +2646,13 @@ TEXT ·sumExpSubNEON(SB), NOSPLIT, $0-28
 	WORD $0x4ea01c03 // mov v3.16b, v0.16b
 	FMOVS m+16(FP), F4
 	WORD $0x4e040484 // dup v4.4s, v4.s[0]
-	FMOVQ 128(R9), F5
-	FMOVQ 144(R9), F6
-	FMOVQ 160(R9), F7
-	FMOVQ 176(R9), F8
-	FMOVQ 192(R9), F9
-	FMOVQ 208(R9), F10
-	FMOVQ 224(R9), F11
+	FMOVQ 144(R9), F5
+	FMOVQ 160(R9), F6
+	FMOVQ 176(R9), F7
+	FMOVQ 192(R9), F8
+	FMOVQ 208(R9), F9
+	FMOVQ 224(R9), F10
+	FMOVQ 240(R9), F11
 	SUBS $16, R8, R8
 	BLT single
 
@@ -2656,45 +2696,45 @@ unrolled:
 	WORD $0x6e2dddb5 // fmul v21.4s, v13.4s, v13.4s
 	WORD $0x6e2eddd6 // fmul v22.4s, v14.4s, v14.4s
 	WORD $0x6e2fddf7 // fmul v23.4s, v15.4s, v15.4s
-	FMOVQ 240(R9), F24
-	WORD $0x4e2ccd78 // fmla v24.4s, v11.4s, v12.4s
-	FMOVQ 240(R9), F25
-	WORD $0x4e2dcd79 // fmla v25.4s, v11.4s, v13.4s
-	FMOVQ 240(R9), F26
-	WORD $0x4e2ecd7a // fmla v26.4s, v11.4s, v14.4s
-	FMOVQ 240(R9), F27
-	WORD $0x4e2fcd7b // fmla v27.4s, v11.4s, v15.4s
-	FMOVQ 256(R9), F28
-	WORD $0x4e2ccf1c // fmla v28.4s, v24.4s, v12.4s
 	FMOVQ 256(R9), F24
-	WORD $0x4e2dcf38 // fmla v24.4s, v25.4s, v13.4s
+	WORD $0x4e2ccd78 // fmla v24.4s, v11.4s, v12.4s
 	FMOVQ 256(R9), F25
-	WORD $0x4e2ecf59 // fmla v25.4s, v26.4s, v14.4s
+	WORD $0x4e2dcd79 // fmla v25.4s, v11.4s, v13.4s
 	FMOVQ 256(R9), F26
-	WORD $0x4e2fcf7a // fmla v26.4s, v27.4s, v15.4s
-	FMOVQ 272(R9), F27
-	WORD $0x4e2ccf9b // fmla v27.4s, v28.4s, v12.4s
+	WORD $0x4e2ecd7a // fmla v26.4s, v11.4s, v14.4s
+	FMOVQ 256(R9), F27
+	WORD $0x4e2fcd7b // fmla v27.4s, v11.4s, v15.4s
 	FMOVQ 272(R9), F28
-	WORD $0x4e2dcf1c // fmla v28.4s, v24.4s, v13.4s
+	WORD $0x4e2ccf1c // fmla v28.4s, v24.4s, v12.4s
 	FMOVQ 272(R9), F24
-	WORD $0x4e2ecf38 // fmla v24.4s, v25.4s, v14.4s
+	WORD $0x4e2dcf38 // fmla v24.4s, v25.4s, v13.4s
 	FMOVQ 272(R9), F25
-	WORD $0x4e2fcf59 // fmla v25.4s, v26.4s, v15.4s
-	FMOVQ 288(R9), F26
-	WORD $0x4e2ccf7a // fmla v26.4s, v27.4s, v12.4s
+	WORD $0x4e2ecf59 // fmla v25.4s, v26.4s, v14.4s
+	FMOVQ 272(R9), F26
+	WORD $0x4e2fcf7a // fmla v26.4s, v27.4s, v15.4s
 	FMOVQ 288(R9), F27
-	WORD $0x4e2dcf9b // fmla v27.4s, v28.4s, v13.4s
+	WORD $0x4e2ccf9b // fmla v27.4s, v28.4s, v12.4s
 	FMOVQ 288(R9), F28
-	WORD $0x4e2ecf1c // fmla v28.4s, v24.4s, v14.4s
+	WORD $0x4e2dcf1c // fmla v28.4s, v24.4s, v13.4s
 	FMOVQ 288(R9), F24
-	WORD $0x4e2fcf38 // fmla v24.4s, v25.4s, v15.4s
-	FMOVQ 304(R9), F25
-	WORD $0x4e2ccf59 // fmla v25.4s, v26.4s, v12.4s
+	WORD $0x4e2ecf38 // fmla v24.4s, v25.4s, v14.4s
+	FMOVQ 288(R9), F25
+	WORD $0x4e2fcf59 // fmla v25.4s, v26.4s, v15.4s
 	FMOVQ 304(R9), F26
-	WORD $0x4e2dcf7a // fmla v26.4s, v27.4s, v13.4s
+	WORD $0x4e2ccf7a // fmla v26.4s, v27.4s, v12.4s
 	FMOVQ 304(R9), F27
-	WORD $0x4e2ecf9b // fmla v27.4s, v28.4s, v14.4s
+	WORD $0x4e2dcf9b // fmla v27.4s, v28.4s, v13.4s
 	FMOVQ 304(R9), F28
+	WORD $0x4e2ecf1c // fmla v28.4s, v24.4s, v14.4s
+	FMOVQ 304(R9), F24
+	WORD $0x4e2fcf38 // fmla v24.4s, v25.4s, v15.4s
+	FMOVQ 320(R9), F25
+	WORD $0x4e2ccf59 // fmla v25.4s, v26.4s, v12.4s
+	FMOVQ 320(R9), F26
+	WORD $0x4e2dcf7a // fmla v26.4s, v27.4s, v13.4s
+	FMOVQ 320(R9), F27
+	WORD $0x4e2ecf9b // fmla v27.4s, v28.4s, v14.4s
+	FMOVQ 320(R9), F28
 	WORD $0x4e2fcf1c // fmla v28.4s, v24.4s, v15.4s
 	WORD $0x4e39ce8c // fmla v12.4s, v20.4s, v25.4s
 	WORD $0x4e3acead // fmla v13.4s, v21.4s, v26.4s
@@ -2739,15 +2779,15 @@ vector:
 	WORD $0x4ea9cdcc // fmls v12.4s, v14.4s, v9.4s
 	WORD $0x4eaacdcc // fmls v12.4s, v14.4s, v10.4s
 	WORD $0x6e2cdd8e // fmul v14.4s, v12.4s, v12.4s
-	FMOVQ 240(R9), F15
+	FMOVQ 256(R9), F15
 	WORD $0x4e2ccd6f // fmla v15.4s, v11.4s, v12.4s
-	FMOVQ 256(R9), F16
+	FMOVQ 272(R9), F16
 	WORD $0x4e2ccdf0 // fmla v16.4s, v15.4s, v12.4s
-	FMOVQ 272(R9), F15
+	FMOVQ 288(R9), F15
 	WORD $0x4e2cce0f // fmla v15.4s, v16.4s, v12.4s
-	FMOVQ 288(R9), F16
+	FMOVQ 304(R9), F16
 	WORD $0x4e2ccdf0 // fmla v16.4s, v15.4s, v12.4s
-	FMOVQ 304(R9), F15
+	FMOVQ 320(R9), F15
 	WORD $0x4e2cce0f // fmla v15.4s, v16.4s, v12.4s
 	WORD $0x4e2fcdcc // fmla v12.4s, v14.4s, v15.4s
 	WORD $0x4f3755ad // shl v13.4s, v13.4s, #23
@@ -2782,15 +2822,15 @@ loaded:
 	WORD $0x4ea9cdcc // fmls v12.4s, v14.4s, v9.4s
 	WORD $0x4eaacdcc // fmls v12.4s, v14.4s, v10.4s
 	WORD $0x6e2cdd8e // fmul v14.4s, v12.4s, v12.4s
-	FMOVQ 240(R9), F15
+	FMOVQ 256(R9), F15
 	WORD $0x4e2ccd6f // fmla v15.4s, v11.4s, v12.4s
-	FMOVQ 256(R9), F16
+	FMOVQ 272(R9), F16
 	WORD $0x4e2ccdf0 // fmla v16.4s, v15.4s, v12.4s
-	FMOVQ 272(R9), F15
+	FMOVQ 288(R9), F15
 	WORD $0x4e2cce0f // fmla v15.4s, v16.4s, v12.4s
-	FMOVQ 288(R9), F16
+	FMOVQ 304(R9), F16
 	WORD $0x4e2ccdf0 // fmla v16.4s, v15.4s, v12.4s
-	FMOVQ 304(R9), F15
+	FMOVQ 320(R9), F15
 	WORD $0x4e2cce0f // fmla v15.4s, v16.4s, v12.4s
 	WORD $0x4e2fcdcc // fmla v12.4s, v14.4s, v15.4s
 	WORD $0x4f3755ad // shl v13.4s, v13.4s, #23
@@ -2815,15 +2855,15 @@ TEXT ·expm1NEON(SB), NOSPLIT, $0-24
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 320(R9), F0
-	FMOVQ 336(R9), F1
-	FMOVQ 352(R9), F2
-	FMOVQ 368(R9), F3
-	FMOVQ 384(R9), F4
-	FMOVQ 400(R9), F5
-	FMOVQ 416(R9), F6
-	FMOVQ 432(R9), F7
-	FMOVQ 448(R9), F8
+	FMOVQ 336(R9), F0
+	FMOVQ 352(R9), F1
+	FMOVQ 368(R9), F2
+	FMOVQ 384(R9), F3
+	FMOVQ 400(R9), F4
+	FMOVQ 416(R9), F5
+	FMOVQ 432(R9), F6
+	FMOVQ 448(R9), F7
+	FMOVQ 464(R9), F8
 	SUBS $8, R8, R8
 	BLT single
 
@@ -2846,21 +2886,21 @@ unrolled:
 	WORD $0x4ea5ce0c // fmls v12.4s, v16.4s, v5.4s
 	WORD $0x6e2bdd6f // fmul v15.4s, v11.4s, v11.4s
 	WORD $0x6e2cdd90 // fmul v16.4s, v12.4s, v12.4s
-	FMOVQ 464(R9), F17
-	WORD $0x4e2bccd1 // fmla v17.4s, v6.4s, v11.4s
-	FMOVQ 464(R9), F18
-	WORD $0x4e2cccd2 // fmla v18.4s, v6.4s, v12.4s
-	FMOVQ 480(R9), F19
-	WORD $0x4e2bce33 // fmla v19.4s, v17.4s, v11.4s
 	FMOVQ 480(R9), F17
-	WORD $0x4e2cce51 // fmla v17.4s, v18.4s, v12.4s
-	FMOVQ 496(R9), F18
-	WORD $0x4e2bce72 // fmla v18.4s, v19.4s, v11.4s
+	WORD $0x4e2bccd1 // fmla v17.4s, v6.4s, v11.4s
+	FMOVQ 480(R9), F18
+	WORD $0x4e2cccd2 // fmla v18.4s, v6.4s, v12.4s
 	FMOVQ 496(R9), F19
-	WORD $0x4e2cce33 // fmla v19.4s, v17.4s, v12.4s
-	FMOVQ 512(R9), F17
-	WORD $0x4e2bce51 // fmla v17.4s, v18.4s, v11.4s
+	WORD $0x4e2bce33 // fmla v19.4s, v17.4s, v11.4s
+	FMOVQ 496(R9), F17
+	WORD $0x4e2cce51 // fmla v17.4s, v18.4s, v12.4s
 	FMOVQ 512(R9), F18
+	WORD $0x4e2bce72 // fmla v18.4s, v19.4s, v11.4s
+	FMOVQ 512(R9), F19
+	WORD $0x4e2cce33 // fmla v19.4s, v17.4s, v12.4s
+	FMOVQ 528(R9), F17
+	WORD $0x4e2bce51 // fmla v17.4s, v18.4s, v11.4s
+	FMOVQ 528(R9), F18
 	WORD $0x4e2cce72 // fmla v18.4s, v19.4s, v12.4s
 	WORD $0x4e31cdeb // fmla v11.4s, v15.4s, v17.4s
 	WORD $0x4e32ce0c // fmla v12.4s, v16.4s, v18.4s
@@ -2897,13 +2937,13 @@ vector:
 	WORD $0x4ea4cd8a // fmls v10.4s, v12.4s, v4.4s
 	WORD $0x4ea5cd8a // fmls v10.4s, v12.4s, v5.4s
 	WORD $0x6e2add4c // fmul v12.4s, v10.4s, v10.4s
-	FMOVQ 464(R9), F13
+	FMOVQ 480(R9), F13
 	WORD $0x4e2acccd // fmla v13.4s, v6.4s, v10.4s
-	FMOVQ 480(R9), F14
+	FMOVQ 496(R9), F14
 	WORD $0x4e2acdae // fmla v14.4s, v13.4s, v10.4s
-	FMOVQ 496(R9), F13
+	FMOVQ 512(R9), F13
 	WORD $0x4e2acdcd // fmla v13.4s, v14.4s, v10.4s
-	FMOVQ 512(R9), F14
+	FMOVQ 528(R9), F14
 	WORD $0x4e2acdae // fmla v14.4s, v13.4s, v10.4s
 	WORD $0x4e2ecd8a // fmla v10.4s, v12.4s, v14.4s
 	WORD $0x4f37556b // shl v11.4s, v11.4s, #23
@@ -2937,13 +2977,13 @@ loaded:
 	WORD $0x4ea4cd8a // fmls v10.4s, v12.4s, v4.4s
 	WORD $0x4ea5cd8a // fmls v10.4s, v12.4s, v5.4s
 	WORD $0x6e2add4c // fmul v12.4s, v10.4s, v10.4s
-	FMOVQ 464(R9), F13
+	FMOVQ 480(R9), F13
 	WORD $0x4e2acccd // fmla v13.4s, v6.4s, v10.4s
-	FMOVQ 480(R9), F14
+	FMOVQ 496(R9), F14
 	WORD $0x4e2acdae // fmla v14.4s, v13.4s, v10.4s
-	FMOVQ 496(R9), F13
+	FMOVQ 512(R9), F13
 	WORD $0x4e2acdcd // fmla v13.4s, v14.4s, v10.4s
-	FMOVQ 512(R9), F14
+	FMOVQ 528(R9), F14
 	WORD $0x4e2acdae // fmla v14.4s, v13.4s, v10.4s
 	WORD $0x4e2ecd8a // fmla v10.4s, v12.4s, v14.4s
 	WORD $0x4f37556b // shl v11.4s, v11.4s, #23
@@ -2972,15 +3012,15 @@ TEXT ·logNEON(SB), NOSPLIT, $0-32
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 528(R9), F0
-	FMOVQ 544(R9), F1
+	FMOVQ 544(R9), F0
+	FMOVQ 560(R9), F1
 	FMOVQ 32(R9), F2
-	FMOVQ 560(R9), F3
+	FMOVQ 576(R9), F3
 	FMOVQ 16(R9), F4
-	FMOVQ 576(R9), F5
-	FMOVQ 400(R9), F6
-	FMOVQ 384(R9), F7
-	FMOVQ 592(R9), F8
+	FMOVQ 592(R9), F5
+	FMOVQ 416(R9), F6
+	FMOVQ 400(R9), F7
+	FMOVQ 608(R9), F8
 	SUBS $8, R8, R8
 	BLT single
 
@@ -3013,37 +3053,37 @@ unrolled:
 	WORD $0x4ea4d54a // fsub v10.4s, v10.4s, v4.4s
 	WORD $0x6e29dd2f // fmul v15.4s, v9.4s, v9.4s
 	WORD $0x6e2add50 // fmul v16.4s, v10.4s, v10.4s
-	FMOVQ 608(R9), F17
-	WORD $0x4e29ccb1 // fmla v17.4s, v5.4s, v9.4s
-	FMOVQ 608(R9), F18
-	WORD $0x4e2accb2 // fmla v18.4s, v5.4s, v10.4s
-	FMOVQ 624(R9), F19
-	WORD $0x4e29ce33 // fmla v19.4s, v17.4s, v9.4s
 	FMOVQ 624(R9), F17
-	WORD $0x4e2ace51 // fmla v17.4s, v18.4s, v10.4s
-	FMOVQ 640(R9), F18
-	WORD $0x4e29ce72 // fmla v18.4s, v19.4s, v9.4s
+	WORD $0x4e29ccb1 // fmla v17.4s, v5.4s, v9.4s
+	FMOVQ 624(R9), F18
+	WORD $0x4e2accb2 // fmla v18.4s, v5.4s, v10.4s
 	FMOVQ 640(R9), F19
-	WORD $0x4e2ace33 // fmla v19.4s, v17.4s, v10.4s
-	FMOVQ 656(R9), F17
-	WORD $0x4e29ce51 // fmla v17.4s, v18.4s, v9.4s
-	FMOVQ 656(R9), F18
-	WORD $0x4e2ace72 // fmla v18.4s, v19.4s, v10.4s
-	FMOVQ 672(R9), F19
 	WORD $0x4e29ce33 // fmla v19.4s, v17.4s, v9.4s
-	FMOVQ 672(R9), F17
+	FMOVQ 640(R9), F17
 	WORD $0x4e2ace51 // fmla v17.4s, v18.4s, v10.4s
-	FMOVQ 688(R9), F18
+	FMOVQ 656(R9), F18
 	WORD $0x4e29ce72 // fmla v18.4s, v19.4s, v9.4s
-	FMOVQ 688(R9), F19
+	FMOVQ 656(R9), F19
 	WORD $0x4e2ace33 // fmla v19.4s, v17.4s, v10.4s
-	FMOVQ 704(R9), F17
+	FMOVQ 672(R9), F17
 	WORD $0x4e29ce51 // fmla v17.4s, v18.4s, v9.4s
-	FMOVQ 704(R9), F18
+	FMOVQ 672(R9), F18
 	WORD $0x4e2ace72 // fmla v18.4s, v19.4s, v10.4s
-	FMOVQ 720(R9), F19
+	FMOVQ 688(R9), F19
 	WORD $0x4e29ce33 // fmla v19.4s, v17.4s, v9.4s
+	FMOVQ 688(R9), F17
+	WORD $0x4e2ace51 // fmla v17.4s, v18.4s, v10.4s
+	FMOVQ 704(R9), F18
+	WORD $0x4e29ce72 // fmla v18.4s, v19.4s, v9.4s
+	FMOVQ 704(R9), F19
+	WORD $0x4e2ace33 // fmla v19.4s, v17.4s, v10.4s
 	FMOVQ 720(R9), F17
+	WORD $0x4e29ce51 // fmla v17.4s, v18.4s, v9.4s
+	FMOVQ 720(R9), F18
+	WORD $0x4e2ace72 // fmla v18.4s, v19.4s, v10.4s
+	FMOVQ 736(R9), F19
+	WORD $0x4e29ce33 // fmla v19.4s, v17.4s, v9.4s
+	FMOVQ 736(R9), F17
 	WORD $0x4e2ace51 // fmla v17.4s, v18.4s, v10.4s
 	WORD $0x6e33ddef // fmul v15.4s, v15.4s, v19.4s
 	WORD $0x6e31de10 // fmul v16.4s, v16.4s, v17.4s
@@ -3080,21 +3120,21 @@ vector:
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4ea4d529 // fsub v9.4s, v9.4s, v4.4s
 	WORD $0x6e29dd2c // fmul v12.4s, v9.4s, v9.4s
-	FMOVQ 608(R9), F13
+	FMOVQ 624(R9), F13
 	WORD $0x4e29ccad // fmla v13.4s, v5.4s, v9.4s
-	FMOVQ 624(R9), F14
+	FMOVQ 640(R9), F14
 	WORD $0x4e29cdae // fmla v14.4s, v13.4s, v9.4s
-	FMOVQ 640(R9), F13
+	FMOVQ 656(R9), F13
 	WORD $0x4e29cdcd // fmla v13.4s, v14.4s, v9.4s
-	FMOVQ 656(R9), F14
+	FMOVQ 672(R9), F14
 	WORD $0x4e29cdae // fmla v14.4s, v13.4s, v9.4s
-	FMOVQ 672(R9), F13
+	FMOVQ 688(R9), F13
 	WORD $0x4e29cdcd // fmla v13.4s, v14.4s, v9.4s
-	FMOVQ 688(R9), F14
+	FMOVQ 704(R9), F14
 	WORD $0x4e29cdae // fmla v14.4s, v13.4s, v9.4s
-	FMOVQ 704(R9), F13
+	FMOVQ 720(R9), F13
 	WORD $0x4e29cdcd // fmla v13.4s, v14.4s, v9.4s
-	FMOVQ 720(R9), F14
+	FMOVQ 736(R9), F14
 	WORD $0x4e29cdae // fmla v14.4s, v13.4s, v9.4s
 	WORD $0x6e2edd8c // fmul v12.4s, v12.4s, v14.4s
 	WORD $0x4e26cd4c // fmla v12.4s, v10.4s, v6.4s
@@ -3135,21 +3175,21 @@ loaded:
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4ea4d529 // fsub v9.4s, v9.4s, v4.4s
 	WORD $0x6e29dd2c // fmul v12.4s, v9.4s, v9.4s
-	FMOVQ 608(R9), F13
+	FMOVQ 624(R9), F13
 	WORD $0x4e29ccad // fmla v13.4s, v5.4s, v9.4s
-	FMOVQ 624(R9), F14
+	FMOVQ 640(R9), F14
 	WORD $0x4e29cdae // fmla v14.4s, v13.4s, v9.4s
-	FMOVQ 640(R9), F13
+	FMOVQ 656(R9), F13
 	WORD $0x4e29cdcd // fmla v13.4s, v14.4s, v9.4s
-	FMOVQ 656(R9), F14
+	FMOVQ 672(R9), F14
 	WORD $0x4e29cdae // fmla v14.4s, v13.4s, v9.4s
-	FMOVQ 672(R9), F13
+	FMOVQ 688(R9), F13
 	WORD $0x4e29cdcd // fmla v13.4s, v14.4s, v9.4s
-	FMOVQ 688(R9), F14
+	FMOVQ 704(R9), F14
 	WORD $0x4e29cdae // fmla v14.4s, v13.4s, v9.4s
-	FMOVQ 704(R9), F13
+	FMOVQ 720(R9), F13
 	WORD $0x4e29cdcd // fmla v13.4s, v14.4s, v9.4s
-	FMOVQ 720(R9), F14
+	FMOVQ 736(R9), F14
 	WORD $0x4e29cdae // fmla v14.4s, v13.4s, v9.4s
 	WORD $0x6e2edd8c // fmul v12.4s, v12.4s, v14.4s
 	WORD $0x4e26cd4c // fmla v12.4s, v10.4s, v6.4s
@@ -3186,15 +3226,15 @@ TEXT ·log2NEON(SB), NOSPLIT, $0-32
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 528(R9), F0
-	FMOVQ 544(R9), F1
+	FMOVQ 544(R9), F0
+	FMOVQ 560(R9), F1
 	FMOVQ 32(R9), F2
-	FMOVQ 560(R9), F3
+	FMOVQ 576(R9), F3
 	FMOVQ 16(R9), F4
-	FMOVQ 736(R9), F5
-	FMOVQ 752(R9), F6
-	FMOVQ 368(R9), F7
-	FMOVQ 592(R9), F8
+	FMOVQ 752(R9), F5
+	FMOVQ 768(R9), F6
+	FMOVQ 384(R9), F7
+	FMOVQ 608(R9), F8
 	SUBS $8, R8, R8
 	BLT single
 
@@ -3227,37 +3267,37 @@ unrolled:
 	WORD $0x4ea4d54a // fsub v10.4s, v10.4s, v4.4s
 	WORD $0x6e29dd2f // fmul v15.4s, v9.4s, v9.4s
 	WORD $0x6e2add50 // fmul v16.4s, v10.4s, v10.4s
-	FMOVQ 768(R9), F17
-	WORD $0x4e29ccb1 // fmla v17.4s, v5.4s, v9.4s
-	FMOVQ 768(R9), F18
-	WORD $0x4e2accb2 // fmla v18.4s, v5.4s, v10.4s
-	FMOVQ 784(R9), F19
-	WORD $0x4e29ce33 // fmla v19.4s, v17.4s, v9.4s
 	FMOVQ 784(R9), F17
-	WORD $0x4e2ace51 // fmla v17.4s, v18.4s, v10.4s
-	FMOVQ 800(R9), F18
-	WORD $0x4e29ce72 // fmla v18.4s, v19.4s, v9.4s
+	WORD $0x4e29ccb1 // fmla v17.4s, v5.4s, v9.4s
+	FMOVQ 784(R9), F18
+	WORD $0x4e2accb2 // fmla v18.4s, v5.4s, v10.4s
 	FMOVQ 800(R9), F19
-	WORD $0x4e2ace33 // fmla v19.4s, v17.4s, v10.4s
-	FMOVQ 816(R9), F17
-	WORD $0x4e29ce51 // fmla v17.4s, v18.4s, v9.4s
-	FMOVQ 816(R9), F18
-	WORD $0x4e2ace72 // fmla v18.4s, v19.4s, v10.4s
-	FMOVQ 832(R9), F19
 	WORD $0x4e29ce33 // fmla v19.4s, v17.4s, v9.4s
-	FMOVQ 832(R9), F17
+	FMOVQ 800(R9), F17
 	WORD $0x4e2ace51 // fmla v17.4s, v18.4s, v10.4s
-	FMOVQ 848(R9), F18
+	FMOVQ 816(R9), F18
 	WORD $0x4e29ce72 // fmla v18.4s, v19.4s, v9.4s
-	FMOVQ 848(R9), F19
+	FMOVQ 816(R9), F19
 	WORD $0x4e2ace33 // fmla v19.4s, v17.4s, v10.4s
-	FMOVQ 864(R9), F17
+	FMOVQ 832(R9), F17
 	WORD $0x4e29ce51 // fmla v17.4s, v18.4s, v9.4s
-	FMOVQ 864(R9), F18
+	FMOVQ 832(R9), F18
 	WORD $0x4e2ace72 // fmla v18.4s, v19.4s, v10.4s
-	FMOVQ 880(R9), F19
+	FMOVQ 848(R9), F19
 	WORD $0x4e29ce33 // fmla v19.4s, v17.4s, v9.4s
+	FMOVQ 848(R9), F17
+	WORD $0x4e2ace51 // fmla v17.4s, v18.4s, v10.4s
+	FMOVQ 864(R9), F18
+	WORD $0x4e29ce72 // fmla v18.4s, v19.4s, v9.4s
+	FMOVQ 864(R9), F19
+	WORD $0x4e2ace33 // fmla v19.4s, v17.4s, v10.4s
 	FMOVQ 880(R9), F17
+	WORD $0x4e29ce51 // fmla v17.4s, v18.4s, v9.4s
+	FMOVQ 880(R9), F18
+	WORD $0x4e2ace72 // fmla v18.4s, v19.4s, v10.4s
+	FMOVQ 896(R9), F19
+	WORD $0x4e29ce33 // fmla v19.4s, v17.4s, v9.4s
+	FMOVQ 896(R9), F17
 	WORD $0x4e2ace51 // fmla v17.4s, v18.4s, v10.4s
 	WORD $0x6e33ddef // fmul v15.4s, v15.4s, v19.4s
 	WORD $0x6e31de10 // fmul v16.4s, v16.4s, v17.4s
@@ -3294,21 +3334,21 @@ vector:
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4ea4d529 // fsub v9.4s, v9.4s, v4.4s
 	WORD $0x6e29dd2c // fmul v12.4s, v9.4s, v9.4s
-	FMOVQ 768(R9), F13
+	FMOVQ 784(R9), F13
 	WORD $0x4e29ccad // fmla v13.4s, v5.4s, v9.4s
-	FMOVQ 784(R9), F14
+	FMOVQ 800(R9), F14
 	WORD $0x4e29cdae // fmla v14.4s, v13.4s, v9.4s
-	FMOVQ 800(R9), F13
+	FMOVQ 816(R9), F13
 	WORD $0x4e29cdcd // fmla v13.4s, v14.4s, v9.4s
-	FMOVQ 816(R9), F14
+	FMOVQ 832(R9), F14
 	WORD $0x4e29cdae // fmla v14.4s, v13.4s, v9.4s
-	FMOVQ 832(R9), F13
+	FMOVQ 848(R9), F13
 	WORD $0x4e29cdcd // fmla v13.4s, v14.4s, v9.4s
-	FMOVQ 848(R9), F14
+	FMOVQ 864(R9), F14
 	WORD $0x4e29cdae // fmla v14.4s, v13.4s, v9.4s
-	FMOVQ 864(R9), F13
+	FMOVQ 880(R9), F13
 	WORD $0x4e29cdcd // fmla v13.4s, v14.4s, v9.4s
-	FMOVQ 880(R9), F14
+	FMOVQ 896(R9), F14
 	WORD $0x4e29cdae // fmla v14.4s, v13.4s, v9.4s
 	WORD $0x6e2edd8c // fmul v12.4s, v12.4s, v14.4s
 	WORD $0x4e26cd2c // fmla v12.4s, v9.4s, v6.4s
@@ -3349,21 +3389,21 @@ loaded:
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4ea4d529 // fsub v9.4s, v9.4s, v4.4s
 	WORD $0x6e29dd2c // fmul v12.4s, v9.4s, v9.4s
-	FMOVQ 768(R9), F13
+	FMOVQ 784(R9), F13
 	WORD $0x4e29ccad // fmla v13.4s, v5.4s, v9.4s
-	FMOVQ 784(R9), F14
+	FMOVQ 800(R9), F14
 	WORD $0x4e29cdae // fmla v14.4s, v13.4s, v9.4s
-	FMOVQ 800(R9), F13
+	FMOVQ 816(R9), F13
 	WORD $0x4e29cdcd // fmla v13.4s, v14.4s, v9.4s
-	FMOVQ 816(R9), F14
+	FMOVQ 832(R9), F14
 	WORD $0x4e29cdae // fmla v14.4s, v13.4s, v9.4s
-	FMOVQ 832(R9), F13
+	FMOVQ 848(R9), F13
 	WORD $0x4e29cdcd // fmla v13.4s, v14.4s, v9.4s
-	FMOVQ 848(R9), F14
+	FMOVQ 864(R9), F14
 	WORD $0x4e29cdae // fmla v14.4s, v13.4s, v9.4s
-	FMOVQ 864(R9), F13
+	FMOVQ 880(R9), F13
 	WORD $0x4e29cdcd // fmla v13.4s, v14.4s, v9.4s
-	FMOVQ 880(R9), F14
+	FMOVQ 896(R9), F14
 	WORD $0x4e29cdae // fmla v14.4s, v13.4s, v9.4s
 	WORD $0x6e2edd8c // fmul v12.4s, v12.4s, v14.4s
 	WORD $0x4e26cd2c // fmla v12.4s, v9.4s, v6.4s
@@ -3400,17 +3440,17 @@ TEXT ·log10NEON(SB), NOSPLIT, $0-32
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 528(R9), F0
-	FMOVQ 544(R9), F1
+	FMOVQ 544(R9), F0
+	FMOVQ 560(R9), F1
 	FMOVQ 32(R9), F2
-	FMOVQ 560(R9), F3
+	FMOVQ 576(R9), F3
 	FMOVQ 16(R9), F4
-	FMOVQ 896(R9), F5
-	FMOVQ 912(R9), F6
-	FMOVQ 928(R9), F7
-	FMOVQ 944(R9), F8
-	FMOVQ 960(R9), F9
-	FMOVQ 592(R9), F10
+	FMOVQ 912(R9), F5
+	FMOVQ 928(R9), F6
+	FMOVQ 944(R9), F7
+	FMOVQ 960(R9), F8
+	FMOVQ 976(R9), F9
+	FMOVQ 608(R9), F10
 	SUBS $8, R8, R8
 	BLT single
 
@@ -3443,37 +3483,37 @@ unrolled:
 	WORD $0x4ea4d58c // fsub v12.4s, v12.4s, v4.4s
 	WORD $0x6e2bdd71 // fmul v17.4s, v11.4s, v11.4s
 	WORD $0x6e2cdd92 // fmul v18.4s, v12.4s, v12.4s
-	FMOVQ 976(R9), F19
-	WORD $0x4e2bccb3 // fmla v19.4s, v5.4s, v11.4s
-	FMOVQ 976(R9), F20
-	WORD $0x4e2cccb4 // fmla v20.4s, v5.4s, v12.4s
-	FMOVQ 992(R9), F21
-	WORD $0x4e2bce75 // fmla v21.4s, v19.4s, v11.4s
 	FMOVQ 992(R9), F19
-	WORD $0x4e2cce93 // fmla v19.4s, v20.4s, v12.4s
-	FMOVQ 1008(R9), F20
-	WORD $0x4e2bceb4 // fmla v20.4s, v21.4s, v11.4s
+	WORD $0x4e2bccb3 // fmla v19.4s, v5.4s, v11.4s
+	FMOVQ 992(R9), F20
+	WORD $0x4e2cccb4 // fmla v20.4s, v5.4s, v12.4s
 	FMOVQ 1008(R9), F21
-	WORD $0x4e2cce75 // fmla v21.4s, v19.4s, v12.4s
-	FMOVQ 1024(R9), F19
-	WORD $0x4e2bce93 // fmla v19.4s, v20.4s, v11.4s
-	FMOVQ 1024(R9), F20
-	WORD $0x4e2cceb4 // fmla v20.4s, v21.4s, v12.4s
-	FMOVQ 1040(R9), F21
 	WORD $0x4e2bce75 // fmla v21.4s, v19.4s, v11.4s
-	FMOVQ 1040(R9), F19
+	FMOVQ 1008(R9), F19
 	WORD $0x4e2cce93 // fmla v19.4s, v20.4s, v12.4s
-	FMOVQ 1056(R9), F20
+	FMOVQ 1024(R9), F20
 	WORD $0x4e2bceb4 // fmla v20.4s, v21.4s, v11.4s
-	FMOVQ 1056(R9), F21
+	FMOVQ 1024(R9), F21
 	WORD $0x4e2cce75 // fmla v21.4s, v19.4s, v12.4s
-	FMOVQ 1072(R9), F19
+	FMOVQ 1040(R9), F19
 	WORD $0x4e2bce93 // fmla v19.4s, v20.4s, v11.4s
-	FMOVQ 1072(R9), F20
+	FMOVQ 1040(R9), F20
 	WORD $0x4e2cceb4 // fmla v20.4s, v21.4s, v12.4s
-	FMOVQ 1088(R9), F21
+	FMOVQ 1056(R9), F21
 	WORD $0x4e2bce75 // fmla v21.4s, v19.4s, v11.4s
+	FMOVQ 1056(R9), F19
+	WORD $0x4e2cce93 // fmla v19.4s, v20.4s, v12.4s
+	FMOVQ 1072(R9), F20
+	WORD $0x4e2bceb4 // fmla v20.4s, v21.4s, v11.4s
+	FMOVQ 1072(R9), F21
+	WORD $0x4e2cce75 // fmla v21.4s, v19.4s, v12.4s
 	FMOVQ 1088(R9), F19
+	WORD $0x4e2bce93 // fmla v19.4s, v20.4s, v11.4s
+	FMOVQ 1088(R9), F20
+	WORD $0x4e2cceb4 // fmla v20.4s, v21.4s, v12.4s
+	FMOVQ 1104(R9), F21
+	WORD $0x4e2bce75 // fmla v21.4s, v19.4s, v11.4s
+	FMOVQ 1104(R9), F19
 	WORD $0x4e2cce93 // fmla v19.4s, v20.4s, v12.4s
 	WORD $0x6e35de31 // fmul v17.4s, v17.4s, v21.4s
 	WORD $0x6e33de52 // fmul v18.4s, v18.4s, v19.4s
@@ -3512,21 +3552,21 @@ vector:
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4ea4d56b // fsub v11.4s, v11.4s, v4.4s
 	WORD $0x6e2bdd6e // fmul v14.4s, v11.4s, v11.4s
-	FMOVQ 976(R9), F15
+	FMOVQ 992(R9), F15
 	WORD $0x4e2bccaf // fmla v15.4s, v5.4s, v11.4s
-	FMOVQ 992(R9), F16
+	FMOVQ 1008(R9), F16
 	WORD $0x4e2bcdf0 // fmla v16.4s, v15.4s, v11.4s
-	FMOVQ 1008(R9), F15
+	FMOVQ 1024(R9), F15
 	WORD $0x4e2bce0f // fmla v15.4s, v16.4s, v11.4s
-	FMOVQ 1024(R9), F16
+	FMOVQ 1040(R9), F16
 	WORD $0x4e2bcdf0 // fmla v16.4s, v15.4s, v11.4s
-	FMOVQ 1040(R9), F15
+	FMOVQ 1056(R9), F15
 	WORD $0x4e2bce0f // fmla v15.4s, v16.4s, v11.4s
-	FMOVQ 1056(R9), F16
+	FMOVQ 1072(R9), F16
 	WORD $0x4e2bcdf0 // fmla v16.4s, v15.4s, v11.4s
-	FMOVQ 1072(R9), F15
+	FMOVQ 1088(R9), F15
 	WORD $0x4e2bce0f // fmla v15.4s, v16.4s, v11.4s
-	FMOVQ 1088(R9), F16
+	FMOVQ 1104(R9), F16
 	WORD $0x4e2bcdf0 // fmla v16.4s, v15.4s, v11.4s
 	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
 	WORD $0x4e26cd8e // fmla v14.4s, v12.4s, v6.4s
@@ -3568,21 +3608,21 @@ loaded:
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x4ea4d56b // fsub v11.4s, v11.4s, v4.4s
 	WORD $0x6e2bdd6e // fmul v14.4s, v11.4s, v11.4s
-	FMOVQ 976(R9), F15
+	FMOVQ 992(R9), F15
 	WORD $0x4e2bccaf // fmla v15.4s, v5.4s, v11.4s
-	FMOVQ 992(R9), F16
+	FMOVQ 1008(R9), F16
 	WORD $0x4e2bcdf0 // fmla v16.4s, v15.4s, v11.4s
-	FMOVQ 1008(R9), F15
+	FMOVQ 1024(R9), F15
 	WORD $0x4e2bce0f // fmla v15.4s, v16.4s, v11.4s
-	FMOVQ 1024(R9), F16
+	FMOVQ 1040(R9), F16
 	WORD $0x4e2bcdf0 // fmla v16.4s, v15.4s, v11.4s
-	FMOVQ 1040(R9), F15
+	FMOVQ 1056(R9), F15
 	WORD $0x4e2bce0f // fmla v15.4s, v16.4s, v11.4s
-	FMOVQ 1056(R9), F16
+	FMOVQ 1072(R9), F16
 	WORD $0x4e2bcdf0 // fmla v16.4s, v15.4s, v11.4s
-	FMOVQ 1072(R9), F15
+	FMOVQ 1088(R9), F15
 	WORD $0x4e2bce0f // fmla v15.4s, v16.4s, v11.4s
-	FMOVQ 1088(R9), F16
+	FMOVQ 1104(R9), F16
 	WORD $0x4e2bcdf0 // fmla v16.4s, v15.4s, v11.4s
 	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
 	WORD $0x4e26cd8e // fmla v14.4s, v12.4s, v6.4s
@@ -3620,14 +3660,14 @@ TEXT ·sinNEON(SB), NOSPLIT, $0-32
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 1104(R9), F0
-	FMOVQ 1120(R9), F1
-	FMOVQ 1136(R9), F2
-	FMOVQ 1152(R9), F3
-	FMOVQ 1168(R9), F4
-	FMOVQ 1184(R9), F5
-	FMOVQ 1200(R9), F6
-	FMOVQ 1216(R9), F7
+	FMOVQ 1120(R9), F0
+	FMOVQ 1136(R9), F1
+	FMOVQ 1152(R9), F2
+	FMOVQ 1168(R9), F3
+	FMOVQ 1184(R9), F4
+	FMOVQ 1200(R9), F5
+	FMOVQ 1216(R9), F6
+	FMOVQ 1232(R9), F7
 	FMOVQ 32(R9), F8
 	SUBS $8, R8, R8
 	BLT single
@@ -3661,13 +3701,13 @@ unrolled:
 	WORD $0x6e30de0e // fmul v14.4s, v16.4s, v16.4s
 	WORD $0x6e2dddb1 // fmul v17.4s, v13.4s, v13.4s
 	WORD $0x6e2eddd2 // fmul v18.4s, v14.4s, v14.4s
-	FMOVQ 1232(R9), F19
-	WORD $0x4e2dccd3 // fmla v19.4s, v6.4s, v13.4s
-	FMOVQ 1232(R9), F20
-	WORD $0x4e2eccd4 // fmla v20.4s, v6.4s, v14.4s
-	FMOVQ 1248(R9), F21
-	WORD $0x4e2dce75 // fmla v21.4s, v19.4s, v13.4s
 	FMOVQ 1248(R9), F19
+	WORD $0x4e2dccd3 // fmla v19.4s, v6.4s, v13.4s
+	FMOVQ 1248(R9), F20
+	WORD $0x4e2eccd4 // fmla v20.4s, v6.4s, v14.4s
+	FMOVQ 1264(R9), F21
+	WORD $0x4e2dce75 // fmla v21.4s, v19.4s, v13.4s
+	FMOVQ 1264(R9), F19
 	WORD $0x4e2ece93 // fmla v19.4s, v20.4s, v14.4s
 	WORD $0x6e35de31 // fmul v17.4s, v17.4s, v21.4s
 	WORD $0x6e33de52 // fmul v18.4s, v18.4s, v19.4s
@@ -3708,9 +3748,9 @@ vector:
 	WORD $0x4ea5cd6c // fmls v12.4s, v11.4s, v5.4s
 	WORD $0x6e2cdd8b // fmul v11.4s, v12.4s, v12.4s
 	WORD $0x6e2bdd6d // fmul v13.4s, v11.4s, v11.4s
-	FMOVQ 1232(R9), F14
+	FMOVQ 1248(R9), F14
 	WORD $0x4e2bccce // fmla v14.4s, v6.4s, v11.4s
-	FMOVQ 1248(R9), F15
+	FMOVQ 1264(R9), F15
 	WORD $0x4e2bcdcf // fmla v15.4s, v14.4s, v11.4s
 	WORD $0x6e2fddad // fmul v13.4s, v13.4s, v15.4s
 	WORD $0x4e27cd6d // fmla v13.4s, v11.4s, v7.4s
@@ -3753,9 +3793,9 @@ loaded:
 	WORD $0x4ea5cd6c // fmls v12.4s, v11.4s, v5.4s
 	WORD $0x6e2cdd8b // fmul v11.4s, v12.4s, v12.4s
 	WORD $0x6e2bdd6d // fmul v13.4s, v11.4s, v11.4s
-	FMOVQ 1232(R9), F14
+	FMOVQ 1248(R9), F14
 	WORD $0x4e2bccce // fmla v14.4s, v6.4s, v11.4s
-	FMOVQ 1248(R9), F15
+	FMOVQ 1264(R9), F15
 	WORD $0x4e2bcdcf // fmla v15.4s, v14.4s, v11.4s
 	WORD $0x6e2fddad // fmul v13.4s, v13.4s, v15.4s
 	WORD $0x4e27cd6d // fmla v13.4s, v11.4s, v7.4s
@@ -3794,15 +3834,15 @@ TEXT ·cosNEON(SB), NOSPLIT, $0-32
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 1264(R9), F0
-	FMOVQ 1104(R9), F1
-	FMOVQ 1136(R9), F2
-	FMOVQ 432(R9), F3
-	FMOVQ 1152(R9), F4
-	FMOVQ 1168(R9), F5
-	FMOVQ 1184(R9), F6
-	FMOVQ 1200(R9), F7
-	FMOVQ 1216(R9), F8
+	FMOVQ 1280(R9), F0
+	FMOVQ 1120(R9), F1
+	FMOVQ 1152(R9), F2
+	FMOVQ 448(R9), F3
+	FMOVQ 1168(R9), F4
+	FMOVQ 1184(R9), F5
+	FMOVQ 1200(R9), F6
+	FMOVQ 1216(R9), F7
+	FMOVQ 1232(R9), F8
 	SUBS $8, R8, R8
 	BLT single
 
@@ -3817,9 +3857,9 @@ unrolled:
 	WORD $0x6ebfa7ff // umaxp v31.4s, v31.4s, v31.4s
 	FMOVD F31, R10
 	CBNZ R10, stopUnrolled
-	FMOVQ 1280(R9), F11
+	FMOVQ 1296(R9), F11
 	WORD $0x4e22cd2b // fmla v11.4s, v9.4s, v2.4s
-	FMOVQ 1280(R9), F12
+	FMOVQ 1296(R9), F12
 	WORD $0x4e22cd4c // fmla v12.4s, v10.4s, v2.4s
 	WORD $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
 	WORD $0x4e20d58c // fadd v12.4s, v12.4s, v0.4s
@@ -3837,13 +3877,13 @@ unrolled:
 	WORD $0x6e2add4e // fmul v14.4s, v10.4s, v10.4s
 	WORD $0x6e2dddaf // fmul v15.4s, v13.4s, v13.4s
 	WORD $0x6e2eddd0 // fmul v16.4s, v14.4s, v14.4s
-	FMOVQ 1232(R9), F17
-	WORD $0x4e2dccf1 // fmla v17.4s, v7.4s, v13.4s
-	FMOVQ 1232(R9), F18
-	WORD $0x4e2eccf2 // fmla v18.4s, v7.4s, v14.4s
-	FMOVQ 1248(R9), F19
-	WORD $0x4e2dce33 // fmla v19.4s, v17.4s, v13.4s
 	FMOVQ 1248(R9), F17
+	WORD $0x4e2dccf1 // fmla v17.4s, v7.4s, v13.4s
+	FMOVQ 1248(R9), F18
+	WORD $0x4e2eccf2 // fmla v18.4s, v7.4s, v14.4s
+	FMOVQ 1264(R9), F19
+	WORD $0x4e2dce33 // fmla v19.4s, v17.4s, v13.4s
+	FMOVQ 1264(R9), F17
 	WORD $0x4e2ece51 // fmla v17.4s, v18.4s, v14.4s
 	WORD $0x6e33ddef // fmul v15.4s, v15.4s, v19.4s
 	WORD $0x6e31de10 // fmul v16.4s, v16.4s, v17.4s
@@ -3871,7 +3911,7 @@ vector:
 	WORD $0x6eaaa55f // umaxp v31.4s, v10.4s, v10.4s
 	FMOVD F31, R10
 	CBNZ R10, stopVector
-	FMOVQ 1280(R9), F10
+	FMOVQ 1296(R9), F10
 	WORD $0x4e22cd2a // fmla v10.4s, v9.4s, v2.4s
 	WORD $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
 	WORD $0x4ea0d54b // fsub v11.4s, v10.4s, v0.4s
@@ -3881,9 +3921,9 @@ vector:
 	WORD $0x4ea6cd69 // fmls v9.4s, v11.4s, v6.4s
 	WORD $0x6e29dd2b // fmul v11.4s, v9.4s, v9.4s
 	WORD $0x6e2bdd6c // fmul v12.4s, v11.4s, v11.4s
-	FMOVQ 1232(R9), F13
+	FMOVQ 1248(R9), F13
 	WORD $0x4e2bcced // fmla v13.4s, v7.4s, v11.4s
-	FMOVQ 1248(R9), F14
+	FMOVQ 1264(R9), F14
 	WORD $0x4e2bcdae // fmla v14.4s, v13.4s, v11.4s
 	WORD $0x6e2edd8c // fmul v12.4s, v12.4s, v14.4s
 	WORD $0x4e28cd6c // fmla v12.4s, v11.4s, v8.4s
@@ -3915,7 +3955,7 @@ loaded:
 	WORD $0x6ebfa7ff // umaxp v31.4s, v31.4s, v31.4s
 	FMOVD F31, R10
 	CBNZ R10, stopped
-	FMOVQ 1280(R9), F10
+	FMOVQ 1296(R9), F10
 	WORD $0x4e22cd2a // fmla v10.4s, v9.4s, v2.4s
 	WORD $0x4e20d54a // fadd v10.4s, v10.4s, v0.4s
 	WORD $0x4ea0d54b // fsub v11.4s, v10.4s, v0.4s
@@ -3925,9 +3965,9 @@ loaded:
 	WORD $0x4ea6cd69 // fmls v9.4s, v11.4s, v6.4s
 	WORD $0x6e29dd2b // fmul v11.4s, v9.4s, v9.4s
 	WORD $0x6e2bdd6c // fmul v12.4s, v11.4s, v11.4s
-	FMOVQ 1232(R9), F13
+	FMOVQ 1248(R9), F13
 	WORD $0x4e2bcced // fmla v13.4s, v7.4s, v11.4s
-	FMOVQ 1248(R9), F14
+	FMOVQ 1264(R9), F14
 	WORD $0x4e2bcdae // fmla v14.4s, v13.4s, v11.4s
 	WORD $0x6e2edd8c // fmul v12.4s, v12.4s, v14.4s
 	WORD $0x4e28cd6c // fmla v12.4s, v11.4s, v8.4s
@@ -3964,14 +4004,14 @@ TEXT ·tanNEON(SB), NOSPLIT, $0-32
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 1296(R9), F0
-	FMOVQ 1312(R9), F1
-	FMOVQ 1104(R9), F2
-	FMOVQ 1120(R9), F3
-	FMOVQ 1328(R9), F4
-	FMOVQ 1344(R9), F5
-	FMOVQ 1360(R9), F6
-	FMOVQ 1376(R9), F7
+	FMOVQ 1312(R9), F0
+	FMOVQ 1328(R9), F1
+	FMOVQ 1120(R9), F2
+	FMOVQ 1136(R9), F3
+	FMOVQ 1344(R9), F4
+	FMOVQ 1360(R9), F5
+	FMOVQ 1376(R9), F6
+	FMOVQ 1392(R9), F7
 	FMOVQ 48(R9), F8
 	FMOVQ 16(R9), F9
 	FMOVQ 32(R9), F10
@@ -4023,29 +4063,29 @@ unrolled:
 	WORD $0x4e30ce52 // fmla v18.4s, v18.4s, v16.4s
 	WORD $0x6e2fdef3 // fmul v19.4s, v23.4s, v15.4s
 	WORD $0x6e30df14 // fmul v20.4s, v24.4s, v16.4s
-	FMOVQ 1392(R9), F21
-	WORD $0x4e2fccf5 // fmla v21.4s, v7.4s, v15.4s
-	FMOVQ 1392(R9), F22
-	WORD $0x4e30ccf6 // fmla v22.4s, v7.4s, v16.4s
-	FMOVQ 1408(R9), F25
-	WORD $0x4e2fceb9 // fmla v25.4s, v21.4s, v15.4s
 	FMOVQ 1408(R9), F21
-	WORD $0x4e30ced5 // fmla v21.4s, v22.4s, v16.4s
-	FMOVQ 1424(R9), F22
-	WORD $0x4e2fcf36 // fmla v22.4s, v25.4s, v15.4s
+	WORD $0x4e2fccf5 // fmla v21.4s, v7.4s, v15.4s
+	FMOVQ 1408(R9), F22
+	WORD $0x4e30ccf6 // fmla v22.4s, v7.4s, v16.4s
 	FMOVQ 1424(R9), F25
-	WORD $0x4e30ceb9 // fmla v25.4s, v21.4s, v16.4s
-	FMOVQ 1440(R9), F21
-	WORD $0x4e2fced5 // fmla v21.4s, v22.4s, v15.4s
-	FMOVQ 1440(R9), F22
-	WORD $0x4e30cf36 // fmla v22.4s, v25.4s, v16.4s
-	FMOVQ 1456(R9), F25
 	WORD $0x4e2fceb9 // fmla v25.4s, v21.4s, v15.4s
-	FMOVQ 1456(R9), F21
+	FMOVQ 1424(R9), F21
 	WORD $0x4e30ced5 // fmla v21.4s, v22.4s, v16.4s
-	FMOVQ 1472(R9), F22
+	FMOVQ 1440(R9), F22
 	WORD $0x4e2fcf36 // fmla v22.4s, v25.4s, v15.4s
-	FMOVQ 1472(R9), F15
+	FMOVQ 1440(R9), F25
+	WORD $0x4e30ceb9 // fmla v25.4s, v21.4s, v16.4s
+	FMOVQ 1456(R9), F21
+	WORD $0x4e2fced5 // fmla v21.4s, v22.4s, v15.4s
+	FMOVQ 1456(R9), F22
+	WORD $0x4e30cf36 // fmla v22.4s, v25.4s, v16.4s
+	FMOVQ 1472(R9), F25
+	WORD $0x4e2fceb9 // fmla v25.4s, v21.4s, v15.4s
+	FMOVQ 1472(R9), F21
+	WORD $0x4e30ced5 // fmla v21.4s, v22.4s, v16.4s
+	FMOVQ 1488(R9), F22
+	WORD $0x4e2fcf36 // fmla v22.4s, v25.4s, v15.4s
+	FMOVQ 1488(R9), F15
 	WORD $0x4e30ceaf // fmla v15.4s, v21.4s, v16.4s
 	WORD $0x4e36ce71 // fmla v17.4s, v19.4s, v22.4s
 	WORD $0x4e2fce92 // fmla v18.4s, v20.4s, v15.4s
@@ -4100,17 +4140,17 @@ vector:
 	WORD $0x6e31de2d // fmul v13.4s, v17.4s, v17.4s
 	WORD $0x4e2dcdce // fmla v14.4s, v14.4s, v13.4s
 	WORD $0x6e2dde2f // fmul v15.4s, v17.4s, v13.4s
-	FMOVQ 1392(R9), F16
+	FMOVQ 1408(R9), F16
 	WORD $0x4e2dccf0 // fmla v16.4s, v7.4s, v13.4s
-	FMOVQ 1408(R9), F18
+	FMOVQ 1424(R9), F18
 	WORD $0x4e2dce12 // fmla v18.4s, v16.4s, v13.4s
-	FMOVQ 1424(R9), F16
+	FMOVQ 1440(R9), F16
 	WORD $0x4e2dce50 // fmla v16.4s, v18.4s, v13.4s
-	FMOVQ 1440(R9), F18
+	FMOVQ 1456(R9), F18
 	WORD $0x4e2dce12 // fmla v18.4s, v16.4s, v13.4s
-	FMOVQ 1456(R9), F16
+	FMOVQ 1472(R9), F16
 	WORD $0x4e2dce50 // fmla v16.4s, v18.4s, v13.4s
-	FMOVQ 1472(R9), F18
+	FMOVQ 1488(R9), F18
 	WORD $0x4e2dce12 // fmla v18.4s, v16.4s, v13.4s
 	WORD $0x4e32cdee // fmla v14.4s, v15.4s, v18.4s
 	WORD $0x4e31d5cd // fadd v13.4s, v14.4s, v17.4s
@@ -4164,17 +4204,17 @@ loaded:
 	WORD $0x6e31de2d // fmul v13.4s, v17.4s, v17.4s
 	WORD $0x4e2dcdce // fmla v14.4s, v14.4s, v13.4s
 	WORD $0x6e2dde2f // fmul v15.4s, v17.4s, v13.4s
-	FMOVQ 1392(R9), F16
+	FMOVQ 1408(R9), F16
 	WORD $0x4e2dccf0 // fmla v16.4s, v7.4s, v13.4s
-	FMOVQ 1408(R9), F18
+	FMOVQ 1424(R9), F18
 	WORD $0x4e2dce12 // fmla v18.4s, v16.4s, v13.4s
-	FMOVQ 1424(R9), F16
+	FMOVQ 1440(R9), F16
 	WORD $0x4e2dce50 // fmla v16.4s, v18.4s, v13.4s
-	FMOVQ 1440(R9), F18
+	FMOVQ 1456(R9), F18
 	WORD $0x4e2dce12 // fmla v18.4s, v16.4s, v13.4s
-	FMOVQ 1456(R9), F16
+	FMOVQ 1472(R9), F16
 	WORD $0x4e2dce50 // fmla v16.4s, v18.4s, v13.4s
-	FMOVQ 1472(R9), F18
+	FMOVQ 1488(R9), F18
 	WORD $0x4e2dce12 // fmla v18.4s, v16.4s, v13.4s
 	WORD $0x4e32cdee // fmla v14.4s, v15.4s, v18.4s
 	WORD $0x4e31d5cd // fadd v13.4s, v14.4s, v17.4s
@@ -4216,12 +4256,12 @@ TEXT ·asinNEON(SB), NOSPLIT, $0-24
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 1488(R9), F0
+	FMOVQ 1504(R9), F0
 	FMOVQ 16(R9), F1
-	FMOVQ 432(R9), F2
-	FMOVQ 1504(R9), F3
-	FMOVQ 1520(R9), F4
-	FMOVQ 1296(R9), F5
+	FMOVQ 448(R9), F2
+	FMOVQ 1520(R9), F3
+	FMOVQ 1536(R9), F4
+	FMOVQ 1312(R9), F5
 	FMOVQ 0(R9), F6
 	SUBS $8, R8, R8
 	BLT single
@@ -4247,31 +4287,31 @@ unrolled:
 	WORD $0x6eac1dca // bit v10.16b, v14.16b, v12.16b
 	WORD $0x6e2fdd2d // fmul v13.4s, v9.4s, v15.4s
 	WORD $0x6e30dd4e // fmul v14.4s, v10.4s, v16.4s
-	FMOVQ 1536(R9), F17
-	WORD $0x4e2fcc71 // fmla v17.4s, v3.4s, v15.4s
-	FMOVQ 1536(R9), F18
-	WORD $0x4e30cc72 // fmla v18.4s, v3.4s, v16.4s
-	FMOVQ 1552(R9), F19
-	WORD $0x4e2fce33 // fmla v19.4s, v17.4s, v15.4s
 	FMOVQ 1552(R9), F17
-	WORD $0x4e30ce51 // fmla v17.4s, v18.4s, v16.4s
-	FMOVQ 1568(R9), F18
-	WORD $0x4e2fce72 // fmla v18.4s, v19.4s, v15.4s
+	WORD $0x4e2fcc71 // fmla v17.4s, v3.4s, v15.4s
+	FMOVQ 1552(R9), F18
+	WORD $0x4e30cc72 // fmla v18.4s, v3.4s, v16.4s
 	FMOVQ 1568(R9), F19
-	WORD $0x4e30ce33 // fmla v19.4s, v17.4s, v16.4s
-	FMOVQ 1584(R9), F17
-	WORD $0x4e2fce51 // fmla v17.4s, v18.4s, v15.4s
-	FMOVQ 1584(R9), F18
-	WORD $0x4e30ce72 // fmla v18.4s, v19.4s, v16.4s
-	FMOVQ 1600(R9), F19
 	WORD $0x4e2fce33 // fmla v19.4s, v17.4s, v15.4s
-	FMOVQ 1600(R9), F15
+	FMOVQ 1568(R9), F17
+	WORD $0x4e30ce51 // fmla v17.4s, v18.4s, v16.4s
+	FMOVQ 1584(R9), F18
+	WORD $0x4e2fce72 // fmla v18.4s, v19.4s, v15.4s
+	FMOVQ 1584(R9), F19
+	WORD $0x4e30ce33 // fmla v19.4s, v17.4s, v16.4s
+	FMOVQ 1600(R9), F17
+	WORD $0x4e2fce51 // fmla v17.4s, v18.4s, v15.4s
+	FMOVQ 1600(R9), F18
+	WORD $0x4e30ce72 // fmla v18.4s, v19.4s, v16.4s
+	FMOVQ 1616(R9), F19
+	WORD $0x4e2fce33 // fmla v19.4s, v17.4s, v15.4s
+	FMOVQ 1616(R9), F15
 	WORD $0x4e30ce4f // fmla v15.4s, v18.4s, v16.4s
 	WORD $0x4e33cda9 // fmla v9.4s, v13.4s, v19.4s
 	WORD $0x4e2fcdca // fmla v10.4s, v14.4s, v15.4s
-	FMOVQ 1344(R9), F13
+	FMOVQ 1360(R9), F13
 	WORD $0x4ea4cd2d // fmls v13.4s, v9.4s, v4.4s
-	FMOVQ 1344(R9), F14
+	FMOVQ 1360(R9), F14
 	WORD $0x4ea4cd4e // fmls v14.4s, v10.4s, v4.4s
 	WORD $0x4e25d5ad // fadd v13.4s, v13.4s, v5.4s
 	WORD $0x4e25d5ce // fadd v14.4s, v14.4s, v5.4s
@@ -4299,18 +4339,18 @@ vector:
 	WORD $0x6ea1f96a // fsqrt v10.4s, v11.4s
 	WORD $0x6ea91d48 // bit v8.16b, v10.16b, v9.16b
 	WORD $0x6e2bdd0a // fmul v10.4s, v8.4s, v11.4s
-	FMOVQ 1536(R9), F12
+	FMOVQ 1552(R9), F12
 	WORD $0x4e2bcc6c // fmla v12.4s, v3.4s, v11.4s
-	FMOVQ 1552(R9), F13
+	FMOVQ 1568(R9), F13
 	WORD $0x4e2bcd8d // fmla v13.4s, v12.4s, v11.4s
-	FMOVQ 1568(R9), F12
+	FMOVQ 1584(R9), F12
 	WORD $0x4e2bcdac // fmla v12.4s, v13.4s, v11.4s
-	FMOVQ 1584(R9), F13
+	FMOVQ 1600(R9), F13
 	WORD $0x4e2bcd8d // fmla v13.4s, v12.4s, v11.4s
-	FMOVQ 1600(R9), F12
+	FMOVQ 1616(R9), F12
 	WORD $0x4e2bcdac // fmla v12.4s, v13.4s, v11.4s
 	WORD $0x4e2ccd48 // fmla v8.4s, v10.4s, v12.4s
-	FMOVQ 1344(R9), F10
+	FMOVQ 1360(R9), F10
 	WORD $0x4ea4cd0a // fmls v10.4s, v8.4s, v4.4s
 	WORD $0x4e25d54a // fadd v10.4s, v10.4s, v5.4s
 	WORD $0x6ea91d48 // bit v8.16b, v10.16b, v9.16b
@@ -4340,18 +4380,18 @@ loaded:
 	WORD $0x6ea1f96a // fsqrt v10.4s, v11.4s
 	WORD $0x6ea91d48 // bit v8.16b, v10.16b, v9.16b
 	WORD $0x6e2bdd0a // fmul v10.4s, v8.4s, v11.4s
-	FMOVQ 1536(R9), F12
+	FMOVQ 1552(R9), F12
 	WORD $0x4e2bcc6c // fmla v12.4s, v3.4s, v11.4s
-	FMOVQ 1552(R9), F13
+	FMOVQ 1568(R9), F13
 	WORD $0x4e2bcd8d // fmla v13.4s, v12.4s, v11.4s
-	FMOVQ 1568(R9), F12
+	FMOVQ 1584(R9), F12
 	WORD $0x4e2bcdac // fmla v12.4s, v13.4s, v11.4s
-	FMOVQ 1584(R9), F13
+	FMOVQ 1600(R9), F13
 	WORD $0x4e2bcd8d // fmla v13.4s, v12.4s, v11.4s
-	FMOVQ 1600(R9), F12
+	FMOVQ 1616(R9), F12
 	WORD $0x4e2bcdac // fmla v12.4s, v13.4s, v11.4s
 	WORD $0x4e2ccd48 // fmla v8.4s, v10.4s, v12.4s
-	FMOVQ 1344(R9), F10
+	FMOVQ 1360(R9), F10
 	WORD $0x4ea4cd0a // fmls v10.4s, v8.4s, v4.4s
 	WORD $0x4e25d54a // fadd v10.4s, v10.4s, v5.4s
 	WORD $0x6ea91d48 // bit v8.16b, v10.16b, v9.16b
@@ -4375,15 +4415,15 @@ TEXT ·acosNEON(SB), NOSPLIT, $0-24
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 1488(R9), F0
+	FMOVQ 1504(R9), F0
 	FMOVQ 16(R9), F1
-	FMOVQ 432(R9), F2
-	FMOVQ 1504(R9), F3
+	FMOVQ 448(R9), F2
+	FMOVQ 1520(R9), F3
 	FMOVQ 32(R9), F4
-	FMOVQ 1152(R9), F5
+	FMOVQ 1168(R9), F5
 	FMOVQ 0(R9), F6
-	FMOVQ 1296(R9), F7
-	FMOVQ 1344(R9), F8
+	FMOVQ 1312(R9), F7
+	FMOVQ 1360(R9), F8
 	SUBS $8, R8, R8
 	BLT single
 
@@ -4408,25 +4448,25 @@ unrolled:
 	WORD $0x6eae1e0c // bit v12.16b, v16.16b, v14.16b
 	WORD $0x6e31dd6f // fmul v15.4s, v11.4s, v17.4s
 	WORD $0x6e32dd90 // fmul v16.4s, v12.4s, v18.4s
-	FMOVQ 1536(R9), F19
-	WORD $0x4e31cc73 // fmla v19.4s, v3.4s, v17.4s
-	FMOVQ 1536(R9), F20
-	WORD $0x4e32cc74 // fmla v20.4s, v3.4s, v18.4s
-	FMOVQ 1552(R9), F21
-	WORD $0x4e31ce75 // fmla v21.4s, v19.4s, v17.4s
 	FMOVQ 1552(R9), F19
-	WORD $0x4e32ce93 // fmla v19.4s, v20.4s, v18.4s
-	FMOVQ 1568(R9), F20
-	WORD $0x4e31ceb4 // fmla v20.4s, v21.4s, v17.4s
+	WORD $0x4e31cc73 // fmla v19.4s, v3.4s, v17.4s
+	FMOVQ 1552(R9), F20
+	WORD $0x4e32cc74 // fmla v20.4s, v3.4s, v18.4s
 	FMOVQ 1568(R9), F21
-	WORD $0x4e32ce75 // fmla v21.4s, v19.4s, v18.4s
-	FMOVQ 1584(R9), F19
-	WORD $0x4e31ce93 // fmla v19.4s, v20.4s, v17.4s
-	FMOVQ 1584(R9), F20
-	WORD $0x4e32ceb4 // fmla v20.4s, v21.4s, v18.4s
-	FMOVQ 1600(R9), F21
 	WORD $0x4e31ce75 // fmla v21.4s, v19.4s, v17.4s
-	FMOVQ 1600(R9), F17
+	FMOVQ 1568(R9), F19
+	WORD $0x4e32ce93 // fmla v19.4s, v20.4s, v18.4s
+	FMOVQ 1584(R9), F20
+	WORD $0x4e31ceb4 // fmla v20.4s, v21.4s, v17.4s
+	FMOVQ 1584(R9), F21
+	WORD $0x4e32ce75 // fmla v21.4s, v19.4s, v18.4s
+	FMOVQ 1600(R9), F19
+	WORD $0x4e31ce93 // fmla v19.4s, v20.4s, v17.4s
+	FMOVQ 1600(R9), F20
+	WORD $0x4e32ceb4 // fmla v20.4s, v21.4s, v18.4s
+	FMOVQ 1616(R9), F21
+	WORD $0x4e31ce75 // fmla v21.4s, v19.4s, v17.4s
+	FMOVQ 1616(R9), F17
 	WORD $0x4e32ce91 // fmla v17.4s, v20.4s, v18.4s
 	WORD $0x4e35cdeb // fmla v11.4s, v15.4s, v21.4s
 	WORD $0x4e31ce0c // fmla v12.4s, v16.4s, v17.4s
@@ -4468,15 +4508,15 @@ vector:
 	WORD $0x6ea1f9ac // fsqrt v12.4s, v13.4s
 	WORD $0x6eab1d8a // bit v10.16b, v12.16b, v11.16b
 	WORD $0x6e2ddd4c // fmul v12.4s, v10.4s, v13.4s
-	FMOVQ 1536(R9), F14
+	FMOVQ 1552(R9), F14
 	WORD $0x4e2dcc6e // fmla v14.4s, v3.4s, v13.4s
-	FMOVQ 1552(R9), F15
+	FMOVQ 1568(R9), F15
 	WORD $0x4e2dcdcf // fmla v15.4s, v14.4s, v13.4s
-	FMOVQ 1568(R9), F14
+	FMOVQ 1584(R9), F14
 	WORD $0x4e2dcdee // fmla v14.4s, v15.4s, v13.4s
-	FMOVQ 1584(R9), F15
+	FMOVQ 1600(R9), F15
 	WORD $0x4e2dcdcf // fmla v15.4s, v14.4s, v13.4s
-	FMOVQ 1600(R9), F14
+	FMOVQ 1616(R9), F14
 	WORD $0x4e2dcdee // fmla v14.4s, v15.4s, v13.4s
 	WORD $0x4e2ecd8a // fmla v10.4s, v12.4s, v14.4s
 	WORD $0x6ea9e48c // fcmgt v12.4s, v4.4s, v9.4s
@@ -4513,15 +4553,15 @@ loaded:
 	WORD $0x6ea1f9ac // fsqrt v12.4s, v13.4s
 	WORD $0x6eab1d8a // bit v10.16b, v12.16b, v11.16b
 	WORD $0x6e2ddd4c // fmul v12.4s, v10.4s, v13.4s
-	FMOVQ 1536(R9), F14
+	FMOVQ 1552(R9), F14
 	WORD $0x4e2dcc6e // fmla v14.4s, v3.4s, v13.4s
-	FMOVQ 1552(R9), F15
+	FMOVQ 1568(R9), F15
 	WORD $0x4e2dcdcf // fmla v15.4s, v14.4s, v13.4s
-	FMOVQ 1568(R9), F14
+	FMOVQ 1584(R9), F14
 	WORD $0x4e2dcdee // fmla v14.4s, v15.4s, v13.4s
-	FMOVQ 1584(R9), F15
+	FMOVQ 1600(R9), F15
 	WORD $0x4e2dcdcf // fmla v15.4s, v14.4s, v13.4s
-	FMOVQ 1600(R9), F14
+	FMOVQ 1616(R9), F14
 	WORD $0x4e2dcdee // fmla v14.4s, v15.4s, v13.4s
 	WORD $0x4e2ecd8a // fmla v10.4s, v12.4s, v14.4s
 	WORD $0x6ea9e48c // fcmgt v12.4s, v4.4s, v9.4s
@@ -4553,9 +4593,9 @@ TEXT ·atanNEON(SB), NOSPLIT, $0-24
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
 	FMOVQ 16(R9), F0
-	FMOVQ 1616(R9), F1
-	FMOVQ 1296(R9), F2
-	FMOVQ 1344(R9), F3
+	FMOVQ 1632(R9), F1
+	FMOVQ 1312(R9), F2
+	FMOVQ 1360(R9), F3
 	FMOVQ 0(R9), F4
 	SUBS $8, R8, R8
 	BLT single
@@ -4575,37 +4615,37 @@ unrolled:
 	WORD $0x6e2add4c // fmul v12.4s, v10.4s, v10.4s
 	WORD $0x6e2bdd2d // fmul v13.4s, v9.4s, v11.4s
 	WORD $0x6e2cdd4e // fmul v14.4s, v10.4s, v12.4s
-	FMOVQ 1632(R9), F15
-	WORD $0x4e2bcc2f // fmla v15.4s, v1.4s, v11.4s
-	FMOVQ 1632(R9), F16
-	WORD $0x4e2ccc30 // fmla v16.4s, v1.4s, v12.4s
-	FMOVQ 1648(R9), F17
-	WORD $0x4e2bcdf1 // fmla v17.4s, v15.4s, v11.4s
 	FMOVQ 1648(R9), F15
-	WORD $0x4e2cce0f // fmla v15.4s, v16.4s, v12.4s
-	FMOVQ 1664(R9), F16
-	WORD $0x4e2bce30 // fmla v16.4s, v17.4s, v11.4s
+	WORD $0x4e2bcc2f // fmla v15.4s, v1.4s, v11.4s
+	FMOVQ 1648(R9), F16
+	WORD $0x4e2ccc30 // fmla v16.4s, v1.4s, v12.4s
 	FMOVQ 1664(R9), F17
-	WORD $0x4e2ccdf1 // fmla v17.4s, v15.4s, v12.4s
-	FMOVQ 1680(R9), F15
-	WORD $0x4e2bce0f // fmla v15.4s, v16.4s, v11.4s
-	FMOVQ 1680(R9), F16
-	WORD $0x4e2cce30 // fmla v16.4s, v17.4s, v12.4s
-	FMOVQ 1696(R9), F17
 	WORD $0x4e2bcdf1 // fmla v17.4s, v15.4s, v11.4s
-	FMOVQ 1696(R9), F15
+	FMOVQ 1664(R9), F15
 	WORD $0x4e2cce0f // fmla v15.4s, v16.4s, v12.4s
-	FMOVQ 1712(R9), F16
+	FMOVQ 1680(R9), F16
 	WORD $0x4e2bce30 // fmla v16.4s, v17.4s, v11.4s
-	FMOVQ 1712(R9), F17
+	FMOVQ 1680(R9), F17
 	WORD $0x4e2ccdf1 // fmla v17.4s, v15.4s, v12.4s
-	FMOVQ 1728(R9), F15
+	FMOVQ 1696(R9), F15
 	WORD $0x4e2bce0f // fmla v15.4s, v16.4s, v11.4s
-	FMOVQ 1728(R9), F16
+	FMOVQ 1696(R9), F16
 	WORD $0x4e2cce30 // fmla v16.4s, v17.4s, v12.4s
-	FMOVQ 1744(R9), F17
+	FMOVQ 1712(R9), F17
 	WORD $0x4e2bcdf1 // fmla v17.4s, v15.4s, v11.4s
-	FMOVQ 1744(R9), F11
+	FMOVQ 1712(R9), F15
+	WORD $0x4e2cce0f // fmla v15.4s, v16.4s, v12.4s
+	FMOVQ 1728(R9), F16
+	WORD $0x4e2bce30 // fmla v16.4s, v17.4s, v11.4s
+	FMOVQ 1728(R9), F17
+	WORD $0x4e2ccdf1 // fmla v17.4s, v15.4s, v12.4s
+	FMOVQ 1744(R9), F15
+	WORD $0x4e2bce0f // fmla v15.4s, v16.4s, v11.4s
+	FMOVQ 1744(R9), F16
+	WORD $0x4e2cce30 // fmla v16.4s, v17.4s, v12.4s
+	FMOVQ 1760(R9), F17
+	WORD $0x4e2bcdf1 // fmla v17.4s, v15.4s, v11.4s
+	FMOVQ 1760(R9), F11
 	WORD $0x4e2cce0b // fmla v11.4s, v16.4s, v12.4s
 	WORD $0x4e31cda9 // fmla v9.4s, v13.4s, v17.4s
 	WORD $0x4e2bcdca // fmla v10.4s, v14.4s, v11.4s
@@ -4638,21 +4678,21 @@ vector:
 	WORD $0x6e28fce7 // fdiv v7.4s, v7.4s, v8.4s
 	WORD $0x6e27dce8 // fmul v8.4s, v7.4s, v7.4s
 	WORD $0x6e28dce9 // fmul v9.4s, v7.4s, v8.4s
-	FMOVQ 1632(R9), F10
+	FMOVQ 1648(R9), F10
 	WORD $0x4e28cc2a // fmla v10.4s, v1.4s, v8.4s
-	FMOVQ 1648(R9), F11
+	FMOVQ 1664(R9), F11
 	WORD $0x4e28cd4b // fmla v11.4s, v10.4s, v8.4s
-	FMOVQ 1664(R9), F10
+	FMOVQ 1680(R9), F10
 	WORD $0x4e28cd6a // fmla v10.4s, v11.4s, v8.4s
-	FMOVQ 1680(R9), F11
+	FMOVQ 1696(R9), F11
 	WORD $0x4e28cd4b // fmla v11.4s, v10.4s, v8.4s
-	FMOVQ 1696(R9), F10
+	FMOVQ 1712(R9), F10
 	WORD $0x4e28cd6a // fmla v10.4s, v11.4s, v8.4s
-	FMOVQ 1712(R9), F11
+	FMOVQ 1728(R9), F11
 	WORD $0x4e28cd4b // fmla v11.4s, v10.4s, v8.4s
-	FMOVQ 1728(R9), F10
+	FMOVQ 1744(R9), F10
 	WORD $0x4e28cd6a // fmla v10.4s, v11.4s, v8.4s
-	FMOVQ 1744(R9), F11
+	FMOVQ 1760(R9), F11
 	WORD $0x4e28cd4b // fmla v11.4s, v10.4s, v8.4s
 	WORD $0x4e2bcd27 // fmla v7.4s, v9.4s, v11.4s
 	WORD $0x6ea0e4c6 // fcmgt v6.4s, v6.4s, v0.4s
@@ -4683,21 +4723,21 @@ loaded:
 	WORD $0x6e28fce7 // fdiv v7.4s, v7.4s, v8.4s
 	WORD $0x6e27dce8 // fmul v8.4s, v7.4s, v7.4s
 	WORD $0x6e28dce9 // fmul v9.4s, v7.4s, v8.4s
-	FMOVQ 1632(R9), F10
+	FMOVQ 1648(R9), F10
 	WORD $0x4e28cc2a // fmla v10.4s, v1.4s, v8.4s
-	FMOVQ 1648(R9), F11
+	FMOVQ 1664(R9), F11
 	WORD $0x4e28cd4b // fmla v11.4s, v10.4s, v8.4s
-	FMOVQ 1664(R9), F10
+	FMOVQ 1680(R9), F10
 	WORD $0x4e28cd6a // fmla v10.4s, v11.4s, v8.4s
-	FMOVQ 1680(R9), F11
+	FMOVQ 1696(R9), F11
 	WORD $0x4e28cd4b // fmla v11.4s, v10.4s, v8.4s
-	FMOVQ 1696(R9), F10
+	FMOVQ 1712(R9), F10
 	WORD $0x4e28cd6a // fmla v10.4s, v11.4s, v8.4s
-	FMOVQ 1712(R9), F11
+	FMOVQ 1728(R9), F11
 	WORD $0x4e28cd4b // fmla v11.4s, v10.4s, v8.4s
-	FMOVQ 1728(R9), F10
+	FMOVQ 1744(R9), F10
 	WORD $0x4e28cd6a // fmla v10.4s, v11.4s, v8.4s
-	FMOVQ 1744(R9), F11
+	FMOVQ 1760(R9), F11
 	WORD $0x4e28cd4b // fmla v11.4s, v10.4s, v8.4s
 	WORD $0x4e2bcd27 // fmla v7.4s, v9.4s, v11.4s
 	WORD $0x6ea0e4c6 // fcmgt v6.4s, v6.4s, v0.4s
@@ -4725,15 +4765,15 @@ TEXT ·tanhNEON(SB), NOSPLIT, $0-24
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 1760(R9), F0
-	FMOVQ 1776(R9), F1
-	FMOVQ 160(R9), F2
-	FMOVQ 1792(R9), F3
-	FMOVQ 1808(R9), F4
-	FMOVQ 1824(R9), F5
-	FMOVQ 1520(R9), F6
+	FMOVQ 1776(R9), F0
+	FMOVQ 1792(R9), F1
+	FMOVQ 176(R9), F2
+	FMOVQ 1808(R9), F3
+	FMOVQ 1824(R9), F4
+	FMOVQ 1840(R9), F5
+	FMOVQ 1536(R9), F6
 	FMOVQ 16(R9), F7
-	FMOVQ 1840(R9), F8
+	FMOVQ 1856(R9), F8
 	FMOVQ 0(R9), F9
 	SUBS $8, R8, R8
 	BLT single
@@ -4749,21 +4789,21 @@ unrolled:
 	WORD $0x6e2dddaf // fmul v15.4s, v13.4s, v13.4s
 	WORD $0x6e2edd90 // fmul v16.4s, v12.4s, v14.4s
 	WORD $0x6e2fddb1 // fmul v17.4s, v13.4s, v15.4s
-	FMOVQ 1856(R9), F18
-	WORD $0x4e2ecc32 // fmla v18.4s, v1.4s, v14.4s
-	FMOVQ 1856(R9), F19
-	WORD $0x4e2fcc33 // fmla v19.4s, v1.4s, v15.4s
-	FMOVQ 1872(R9), F20
-	WORD $0x4e2ece54 // fmla v20.4s, v18.4s, v14.4s
 	FMOVQ 1872(R9), F18
-	WORD $0x4e2fce72 // fmla v18.4s, v19.4s, v15.4s
-	FMOVQ 1888(R9), F19
-	WORD $0x4e2ece93 // fmla v19.4s, v20.4s, v14.4s
+	WORD $0x4e2ecc32 // fmla v18.4s, v1.4s, v14.4s
+	FMOVQ 1872(R9), F19
+	WORD $0x4e2fcc33 // fmla v19.4s, v1.4s, v15.4s
 	FMOVQ 1888(R9), F20
+	WORD $0x4e2ece54 // fmla v20.4s, v18.4s, v14.4s
+	FMOVQ 1888(R9), F18
+	WORD $0x4e2fce72 // fmla v18.4s, v19.4s, v15.4s
+	FMOVQ 1904(R9), F19
+	WORD $0x4e2ece93 // fmla v19.4s, v20.4s, v14.4s
+	FMOVQ 1904(R9), F20
 	WORD $0x4e2fce54 // fmla v20.4s, v18.4s, v15.4s
-	FMOVQ 1904(R9), F18
+	FMOVQ 1920(R9), F18
 	WORD $0x4e2ece72 // fmla v18.4s, v19.4s, v14.4s
-	FMOVQ 1904(R9), F14
+	FMOVQ 1920(R9), F14
 	WORD $0x4e2fce8e // fmla v14.4s, v20.4s, v15.4s
 	WORD $0x4eac1d8f // mov v15.16b, v12.16b
 	WORD $0x4e32ce0f // fmla v15.4s, v16.4s, v18.4s
@@ -4779,21 +4819,21 @@ unrolled:
 	WORD $0x4ea4ce54 // fmls v20.4s, v18.4s, v4.4s
 	WORD $0x4ead1db2 // mov v18.16b, v13.16b
 	WORD $0x4ea4ce72 // fmls v18.4s, v19.4s, v4.4s
-	FMOVQ 1920(R9), F19
-	WORD $0x4e34ccb3 // fmla v19.4s, v5.4s, v20.4s
-	FMOVQ 1920(R9), F21
-	WORD $0x4e32ccb5 // fmla v21.4s, v5.4s, v18.4s
-	FMOVQ 1936(R9), F22
-	WORD $0x4e34ce76 // fmla v22.4s, v19.4s, v20.4s
 	FMOVQ 1936(R9), F19
-	WORD $0x4e32ceb3 // fmla v19.4s, v21.4s, v18.4s
-	FMOVQ 1952(R9), F21
-	WORD $0x4e34ced5 // fmla v21.4s, v22.4s, v20.4s
+	WORD $0x4e34ccb3 // fmla v19.4s, v5.4s, v20.4s
+	FMOVQ 1936(R9), F21
+	WORD $0x4e32ccb5 // fmla v21.4s, v5.4s, v18.4s
 	FMOVQ 1952(R9), F22
-	WORD $0x4e32ce76 // fmla v22.4s, v19.4s, v18.4s
-	FMOVQ 1968(R9), F19
-	WORD $0x4e34ceb3 // fmla v19.4s, v21.4s, v20.4s
+	WORD $0x4e34ce76 // fmla v22.4s, v19.4s, v20.4s
+	FMOVQ 1952(R9), F19
+	WORD $0x4e32ceb3 // fmla v19.4s, v21.4s, v18.4s
 	FMOVQ 1968(R9), F21
+	WORD $0x4e34ced5 // fmla v21.4s, v22.4s, v20.4s
+	FMOVQ 1968(R9), F22
+	WORD $0x4e32ce76 // fmla v22.4s, v19.4s, v18.4s
+	FMOVQ 1984(R9), F19
+	WORD $0x4e34ceb3 // fmla v19.4s, v21.4s, v20.4s
+	FMOVQ 1984(R9), F21
 	WORD $0x4e32ced5 // fmla v21.4s, v22.4s, v18.4s
 	WORD $0x4ea61cd6 // mov v22.16b, v6.16b
 	WORD $0x4e34ce76 // fmla v22.4s, v19.4s, v20.4s
@@ -4834,13 +4874,13 @@ vector:
 	WORD $0x4ea0f56b // fmin v11.4s, v11.4s, v0.4s
 	WORD $0x6e2bdd6c // fmul v12.4s, v11.4s, v11.4s
 	WORD $0x6e2cdd6d // fmul v13.4s, v11.4s, v12.4s
-	FMOVQ 1856(R9), F14
+	FMOVQ 1872(R9), F14
 	WORD $0x4e2ccc2e // fmla v14.4s, v1.4s, v12.4s
-	FMOVQ 1872(R9), F15
+	FMOVQ 1888(R9), F15
 	WORD $0x4e2ccdcf // fmla v15.4s, v14.4s, v12.4s
-	FMOVQ 1888(R9), F14
+	FMOVQ 1904(R9), F14
 	WORD $0x4e2ccdee // fmla v14.4s, v15.4s, v12.4s
-	FMOVQ 1904(R9), F15
+	FMOVQ 1920(R9), F15
 	WORD $0x4e2ccdcf // fmla v15.4s, v14.4s, v12.4s
 	WORD $0x4eab1d6c // mov v12.16b, v11.16b
 	WORD $0x4e2fcdac // fmla v12.4s, v13.4s, v15.4s
@@ -4849,13 +4889,13 @@ vector:
 	WORD $0x4ea2d5ae // fsub v14.4s, v13.4s, v2.4s
 	WORD $0x4eab1d6f // mov v15.16b, v11.16b
 	WORD $0x4ea4cdcf // fmls v15.4s, v14.4s, v4.4s
-	FMOVQ 1920(R9), F14
+	FMOVQ 1936(R9), F14
 	WORD $0x4e2fccae // fmla v14.4s, v5.4s, v15.4s
-	FMOVQ 1936(R9), F16
+	FMOVQ 1952(R9), F16
 	WORD $0x4e2fcdd0 // fmla v16.4s, v14.4s, v15.4s
-	FMOVQ 1952(R9), F14
+	FMOVQ 1968(R9), F14
 	WORD $0x4e2fce0e // fmla v14.4s, v16.4s, v15.4s
-	FMOVQ 1968(R9), F16
+	FMOVQ 1984(R9), F16
 	WORD $0x4e2fcdd0 // fmla v16.4s, v14.4s, v15.4s
 	WORD $0x4ea61cce // mov v14.16b, v6.16b
 	WORD $0x4e2fce0e // fmla v14.4s, v16.4s, v15.4s
@@ -4889,13 +4929,13 @@ loaded:
 	WORD $0x4ea0f56b // fmin v11.4s, v11.4s, v0.4s
 	WORD $0x6e2bdd6c // fmul v12.4s, v11.4s, v11.4s
 	WORD $0x6e2cdd6d // fmul v13.4s, v11.4s, v12.4s
-	FMOVQ 1856(R9), F14
+	FMOVQ 1872(R9), F14
 	WORD $0x4e2ccc2e // fmla v14.4s, v1.4s, v12.4s
-	FMOVQ 1872(R9), F15
+	FMOVQ 1888(R9), F15
 	WORD $0x4e2ccdcf // fmla v15.4s, v14.4s, v12.4s
-	FMOVQ 1888(R9), F14
+	FMOVQ 1904(R9), F14
 	WORD $0x4e2ccdee // fmla v14.4s, v15.4s, v12.4s
-	FMOVQ 1904(R9), F15
+	FMOVQ 1920(R9), F15
 	WORD $0x4e2ccdcf // fmla v15.4s, v14.4s, v12.4s
 	WORD $0x4eab1d6c // mov v12.16b, v11.16b
 	WORD $0x4e2fcdac // fmla v12.4s, v13.4s, v15.4s
@@ -4904,13 +4944,13 @@ loaded:
 	WORD $0x4ea2d5ae // fsub v14.4s, v13.4s, v2.4s
 	WORD $0x4eab1d6f // mov v15.16b, v11.16b
 	WORD $0x4ea4cdcf // fmls v15.4s, v14.4s, v4.4s
-	FMOVQ 1920(R9), F14
+	FMOVQ 1936(R9), F14
 	WORD $0x4e2fccae // fmla v14.4s, v5.4s, v15.4s
-	FMOVQ 1936(R9), F16
+	FMOVQ 1952(R9), F16
 	WORD $0x4e2fcdd0 // fmla v16.4s, v14.4s, v15.4s
-	FMOVQ 1952(R9), F14
+	FMOVQ 1968(R9), F14
 	WORD $0x4e2fce0e // fmla v14.4s, v16.4s, v15.4s
-	FMOVQ 1968(R9), F16
+	FMOVQ 1984(R9), F16
 	WORD $0x4e2fcdd0 // fmla v16.4s, v14.4s, v15.4s
 	WORD $0x4ea61cce // mov v14.16b, v6.16b
 	WORD $0x4e2fce0e // fmla v14.4s, v16.4s, v15.4s
@@ -4943,14 +4983,14 @@ TEXT ·sinhNEON(SB), NOSPLIT, $0-24
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 1984(R9), F0
-	FMOVQ 2000(R9), F1
-	FMOVQ 368(R9), F2
-	FMOVQ 384(R9), F3
-	FMOVQ 400(R9), F4
-	FMOVQ 416(R9), F5
-	FMOVQ 2016(R9), F6
-	FMOVQ 2032(R9), F7
+	FMOVQ 2000(R9), F0
+	FMOVQ 2016(R9), F1
+	FMOVQ 384(R9), F2
+	FMOVQ 400(R9), F3
+	FMOVQ 416(R9), F4
+	FMOVQ 432(R9), F5
+	FMOVQ 2032(R9), F6
+	FMOVQ 2048(R9), F7
 	FMOVQ 16(R9), F8
 	FMOVQ 0(R9), F9
 	SUBS $8, R8, R8
@@ -4975,21 +5015,21 @@ unrolled:
 	WORD $0x4ea4ce6f // fmls v15.4s, v19.4s, v4.4s
 	WORD $0x6e2eddd2 // fmul v18.4s, v14.4s, v14.4s
 	WORD $0x6e2fddf3 // fmul v19.4s, v15.4s, v15.4s
-	FMOVQ 464(R9), F20
-	WORD $0x4e2eccb4 // fmla v20.4s, v5.4s, v14.4s
-	FMOVQ 464(R9), F21
-	WORD $0x4e2fccb5 // fmla v21.4s, v5.4s, v15.4s
-	FMOVQ 480(R9), F22
-	WORD $0x4e2ece96 // fmla v22.4s, v20.4s, v14.4s
 	FMOVQ 480(R9), F20
-	WORD $0x4e2fceb4 // fmla v20.4s, v21.4s, v15.4s
-	FMOVQ 496(R9), F21
-	WORD $0x4e2eced5 // fmla v21.4s, v22.4s, v14.4s
+	WORD $0x4e2eccb4 // fmla v20.4s, v5.4s, v14.4s
+	FMOVQ 480(R9), F21
+	WORD $0x4e2fccb5 // fmla v21.4s, v5.4s, v15.4s
 	FMOVQ 496(R9), F22
-	WORD $0x4e2fce96 // fmla v22.4s, v20.4s, v15.4s
-	FMOVQ 512(R9), F20
-	WORD $0x4e2eceb4 // fmla v20.4s, v21.4s, v14.4s
+	WORD $0x4e2ece96 // fmla v22.4s, v20.4s, v14.4s
+	FMOVQ 496(R9), F20
+	WORD $0x4e2fceb4 // fmla v20.4s, v21.4s, v15.4s
 	FMOVQ 512(R9), F21
+	WORD $0x4e2eced5 // fmla v21.4s, v22.4s, v14.4s
+	FMOVQ 512(R9), F22
+	WORD $0x4e2fce96 // fmla v22.4s, v20.4s, v15.4s
+	FMOVQ 528(R9), F20
+	WORD $0x4e2eceb4 // fmla v20.4s, v21.4s, v14.4s
+	FMOVQ 528(R9), F21
 	WORD $0x4e2fced5 // fmla v21.4s, v22.4s, v15.4s
 	WORD $0x4e34ce4e // fmla v14.4s, v18.4s, v20.4s
 	WORD $0x4e35ce6f // fmla v15.4s, v19.4s, v21.4s
@@ -5007,17 +5047,17 @@ unrolled:
 	WORD $0x6e2dddb1 // fmul v17.4s, v13.4s, v13.4s
 	WORD $0x6e30dd92 // fmul v18.4s, v12.4s, v16.4s
 	WORD $0x6e31ddb3 // fmul v19.4s, v13.4s, v17.4s
-	FMOVQ 2048(R9), F20
-	WORD $0x4e30ccf4 // fmla v20.4s, v7.4s, v16.4s
-	FMOVQ 2048(R9), F21
-	WORD $0x4e31ccf5 // fmla v21.4s, v7.4s, v17.4s
-	FMOVQ 2064(R9), F22
-	WORD $0x4e30ce96 // fmla v22.4s, v20.4s, v16.4s
 	FMOVQ 2064(R9), F20
+	WORD $0x4e30ccf4 // fmla v20.4s, v7.4s, v16.4s
+	FMOVQ 2064(R9), F21
+	WORD $0x4e31ccf5 // fmla v21.4s, v7.4s, v17.4s
+	FMOVQ 2080(R9), F22
+	WORD $0x4e30ce96 // fmla v22.4s, v20.4s, v16.4s
+	FMOVQ 2080(R9), F20
 	WORD $0x4e31ceb4 // fmla v20.4s, v21.4s, v17.4s
-	FMOVQ 112(R9), F21
+	FMOVQ 128(R9), F21
 	WORD $0x4e30ced5 // fmla v21.4s, v22.4s, v16.4s
-	FMOVQ 112(R9), F16
+	FMOVQ 128(R9), F16
 	WORD $0x4e31ce90 // fmla v16.4s, v20.4s, v17.4s
 	WORD $0x4eac1d91 // mov v17.16b, v12.16b
 	WORD $0x4e35ce51 // fmla v17.4s, v18.4s, v21.4s
@@ -5050,13 +5090,13 @@ vector:
 	WORD $0x4ea3cdcc // fmls v12.4s, v14.4s, v3.4s
 	WORD $0x4ea4cdcc // fmls v12.4s, v14.4s, v4.4s
 	WORD $0x6e2cdd8e // fmul v14.4s, v12.4s, v12.4s
-	FMOVQ 464(R9), F15
+	FMOVQ 480(R9), F15
 	WORD $0x4e2cccaf // fmla v15.4s, v5.4s, v12.4s
-	FMOVQ 480(R9), F16
+	FMOVQ 496(R9), F16
 	WORD $0x4e2ccdf0 // fmla v16.4s, v15.4s, v12.4s
-	FMOVQ 496(R9), F15
+	FMOVQ 512(R9), F15
 	WORD $0x4e2cce0f // fmla v15.4s, v16.4s, v12.4s
-	FMOVQ 512(R9), F16
+	FMOVQ 528(R9), F16
 	WORD $0x4e2ccdf0 // fmla v16.4s, v15.4s, v12.4s
 	WORD $0x4e30cdcc // fmla v12.4s, v14.4s, v16.4s
 	WORD $0x4f3755ad // shl v13.4s, v13.4s, #23
@@ -5066,11 +5106,11 @@ vector:
 	WORD $0x4eadd58c // fsub v12.4s, v12.4s, v13.4s
 	WORD $0x6e2bdd6d // fmul v13.4s, v11.4s, v11.4s
 	WORD $0x6e2ddd6e // fmul v14.4s, v11.4s, v13.4s
-	FMOVQ 2048(R9), F15
+	FMOVQ 2064(R9), F15
 	WORD $0x4e2dccef // fmla v15.4s, v7.4s, v13.4s
-	FMOVQ 2064(R9), F16
+	FMOVQ 2080(R9), F16
 	WORD $0x4e2dcdf0 // fmla v16.4s, v15.4s, v13.4s
-	FMOVQ 112(R9), F15
+	FMOVQ 128(R9), F15
 	WORD $0x4e2dce0f // fmla v15.4s, v16.4s, v13.4s
 	WORD $0x4eab1d6d // mov v13.16b, v11.16b
 	WORD $0x4e2fcdcd // fmla v13.4s, v14.4s, v15.4s
@@ -5102,13 +5142,13 @@ loaded:
 	WORD $0x4ea3cdcc // fmls v12.4s, v14.4s, v3.4s
 	WORD $0x4ea4cdcc // fmls v12.4s, v14.4s, v4.4s
 	WORD $0x6e2cdd8e // fmul v14.4s, v12.4s, v12.4s
-	FMOVQ 464(R9), F15
+	FMOVQ 480(R9), F15
 	WORD $0x4e2cccaf // fmla v15.4s, v5.4s, v12.4s
-	FMOVQ 480(R9), F16
+	FMOVQ 496(R9), F16
 	WORD $0x4e2ccdf0 // fmla v16.4s, v15.4s, v12.4s
-	FMOVQ 496(R9), F15
+	FMOVQ 512(R9), F15
 	WORD $0x4e2cce0f // fmla v15.4s, v16.4s, v12.4s
-	FMOVQ 512(R9), F16
+	FMOVQ 528(R9), F16
 	WORD $0x4e2ccdf0 // fmla v16.4s, v15.4s, v12.4s
 	WORD $0x4e30cdcc // fmla v12.4s, v14.4s, v16.4s
 	WORD $0x4f3755ad // shl v13.4s, v13.4s, #23
@@ -5118,11 +5158,11 @@ loaded:
 	WORD $0x4eadd58c // fsub v12.4s, v12.4s, v13.4s
 	WORD $0x6e2bdd6d // fmul v13.4s, v11.4s, v11.4s
 	WORD $0x6e2ddd6e // fmul v14.4s, v11.4s, v13.4s
-	FMOVQ 2048(R9), F15
+	FMOVQ 2064(R9), F15
 	WORD $0x4e2dccef // fmla v15.4s, v7.4s, v13.4s
-	FMOVQ 2064(R9), F16
+	FMOVQ 2080(R9), F16
 	WORD $0x4e2dcdf0 // fmla v16.4s, v15.4s, v13.4s
-	FMOVQ 112(R9), F15
+	FMOVQ 128(R9), F15
 	WORD $0x4e2dce0f // fmla v15.4s, v16.4s, v13.4s
 	WORD $0x4eab1d6d // mov v13.16b, v11.16b
 	WORD $0x4e2fcdcd // fmla v13.4s, v14.4s, v15.4s
@@ -5149,13 +5189,13 @@ TEXT ·coshNEON(SB), NOSPLIT, $0-24
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 1984(R9), F0
-	FMOVQ 2000(R9), F1
-	FMOVQ 368(R9), F2
-	FMOVQ 384(R9), F3
-	FMOVQ 400(R9), F4
-	FMOVQ 416(R9), F5
-	FMOVQ 2016(R9), F6
+	FMOVQ 2000(R9), F0
+	FMOVQ 2016(R9), F1
+	FMOVQ 384(R9), F2
+	FMOVQ 400(R9), F3
+	FMOVQ 416(R9), F4
+	FMOVQ 432(R9), F5
+	FMOVQ 2032(R9), F6
 	SUBS $8, R8, R8
 	BLT single
 
@@ -5178,21 +5218,21 @@ unrolled:
 	WORD $0x4ea4cd88 // fmls v8.4s, v12.4s, v4.4s
 	WORD $0x6e27dceb // fmul v11.4s, v7.4s, v7.4s
 	WORD $0x6e28dd0c // fmul v12.4s, v8.4s, v8.4s
-	FMOVQ 464(R9), F13
-	WORD $0x4e27ccad // fmla v13.4s, v5.4s, v7.4s
-	FMOVQ 464(R9), F14
-	WORD $0x4e28ccae // fmla v14.4s, v5.4s, v8.4s
-	FMOVQ 480(R9), F15
-	WORD $0x4e27cdaf // fmla v15.4s, v13.4s, v7.4s
 	FMOVQ 480(R9), F13
-	WORD $0x4e28cdcd // fmla v13.4s, v14.4s, v8.4s
-	FMOVQ 496(R9), F14
-	WORD $0x4e27cdee // fmla v14.4s, v15.4s, v7.4s
+	WORD $0x4e27ccad // fmla v13.4s, v5.4s, v7.4s
+	FMOVQ 480(R9), F14
+	WORD $0x4e28ccae // fmla v14.4s, v5.4s, v8.4s
 	FMOVQ 496(R9), F15
-	WORD $0x4e28cdaf // fmla v15.4s, v13.4s, v8.4s
-	FMOVQ 512(R9), F13
-	WORD $0x4e27cdcd // fmla v13.4s, v14.4s, v7.4s
+	WORD $0x4e27cdaf // fmla v15.4s, v13.4s, v7.4s
+	FMOVQ 496(R9), F13
+	WORD $0x4e28cdcd // fmla v13.4s, v14.4s, v8.4s
 	FMOVQ 512(R9), F14
+	WORD $0x4e27cdee // fmla v14.4s, v15.4s, v7.4s
+	FMOVQ 512(R9), F15
+	WORD $0x4e28cdaf // fmla v15.4s, v13.4s, v8.4s
+	FMOVQ 528(R9), F13
+	WORD $0x4e27cdcd // fmla v13.4s, v14.4s, v7.4s
+	FMOVQ 528(R9), F14
 	WORD $0x4e28cdee // fmla v14.4s, v15.4s, v8.4s
 	WORD $0x4e2dcd67 // fmla v7.4s, v11.4s, v13.4s
 	WORD $0x4e2ecd88 // fmla v8.4s, v12.4s, v14.4s
@@ -5225,13 +5265,13 @@ vector:
 	WORD $0x4ea3cd27 // fmls v7.4s, v9.4s, v3.4s
 	WORD $0x4ea4cd27 // fmls v7.4s, v9.4s, v4.4s
 	WORD $0x6e27dce9 // fmul v9.4s, v7.4s, v7.4s
-	FMOVQ 464(R9), F10
+	FMOVQ 480(R9), F10
 	WORD $0x4e27ccaa // fmla v10.4s, v5.4s, v7.4s
-	FMOVQ 480(R9), F11
+	FMOVQ 496(R9), F11
 	WORD $0x4e27cd4b // fmla v11.4s, v10.4s, v7.4s
-	FMOVQ 496(R9), F10
+	FMOVQ 512(R9), F10
 	WORD $0x4e27cd6a // fmla v10.4s, v11.4s, v7.4s
-	FMOVQ 512(R9), F11
+	FMOVQ 528(R9), F11
 	WORD $0x4e27cd4b // fmla v11.4s, v10.4s, v7.4s
 	WORD $0x4e2bcd27 // fmla v7.4s, v9.4s, v11.4s
 	WORD $0x4f375508 // shl v8.4s, v8.4s, #23
@@ -5263,13 +5303,13 @@ loaded:
 	WORD $0x4ea3cd27 // fmls v7.4s, v9.4s, v3.4s
 	WORD $0x4ea4cd27 // fmls v7.4s, v9.4s, v4.4s
 	WORD $0x6e27dce9 // fmul v9.4s, v7.4s, v7.4s
-	FMOVQ 464(R9), F10
+	FMOVQ 480(R9), F10
 	WORD $0x4e27ccaa // fmla v10.4s, v5.4s, v7.4s
-	FMOVQ 480(R9), F11
+	FMOVQ 496(R9), F11
 	WORD $0x4e27cd4b // fmla v11.4s, v10.4s, v7.4s
-	FMOVQ 496(R9), F10
+	FMOVQ 512(R9), F10
 	WORD $0x4e27cd6a // fmla v10.4s, v11.4s, v7.4s
-	FMOVQ 512(R9), F11
+	FMOVQ 528(R9), F11
 	WORD $0x4e27cd4b // fmla v11.4s, v10.4s, v7.4s
 	WORD $0x4e2bcd27 // fmla v7.4s, v9.4s, v11.4s
 	WORD $0x4f375508 // shl v8.4s, v8.4s, #23
@@ -5297,11 +5337,11 @@ TEXT ·asinhNEON(SB), NOSPLIT, $0-32
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
 	FMOVQ 16(R9), F0
-	FMOVQ 2080(R9), F1
-	FMOVQ 560(R9), F2
-	FMOVQ 576(R9), F3
-	FMOVQ 400(R9), F4
-	FMOVQ 384(R9), F5
+	FMOVQ 2096(R9), F1
+	FMOVQ 576(R9), F2
+	FMOVQ 592(R9), F3
+	FMOVQ 416(R9), F4
+	FMOVQ 400(R9), F5
 	FMOVQ 0(R9), F6
 	SUBS $8, R8, R8
 	BLT single
@@ -5359,37 +5399,37 @@ unrolled:
 	WORD $0x4e21da0e // scvtf v14.4s, v16.4s
 	WORD $0x6e2bdd6f // fmul v15.4s, v11.4s, v11.4s
 	WORD $0x6e2cdd90 // fmul v16.4s, v12.4s, v12.4s
-	FMOVQ 608(R9), F17
-	WORD $0x4e2bcc71 // fmla v17.4s, v3.4s, v11.4s
-	FMOVQ 608(R9), F18
-	WORD $0x4e2ccc72 // fmla v18.4s, v3.4s, v12.4s
-	FMOVQ 624(R9), F19
-	WORD $0x4e2bce33 // fmla v19.4s, v17.4s, v11.4s
 	FMOVQ 624(R9), F17
-	WORD $0x4e2cce51 // fmla v17.4s, v18.4s, v12.4s
-	FMOVQ 640(R9), F18
-	WORD $0x4e2bce72 // fmla v18.4s, v19.4s, v11.4s
+	WORD $0x4e2bcc71 // fmla v17.4s, v3.4s, v11.4s
+	FMOVQ 624(R9), F18
+	WORD $0x4e2ccc72 // fmla v18.4s, v3.4s, v12.4s
 	FMOVQ 640(R9), F19
-	WORD $0x4e2cce33 // fmla v19.4s, v17.4s, v12.4s
-	FMOVQ 656(R9), F17
-	WORD $0x4e2bce51 // fmla v17.4s, v18.4s, v11.4s
-	FMOVQ 656(R9), F18
-	WORD $0x4e2cce72 // fmla v18.4s, v19.4s, v12.4s
-	FMOVQ 672(R9), F19
 	WORD $0x4e2bce33 // fmla v19.4s, v17.4s, v11.4s
-	FMOVQ 672(R9), F17
+	FMOVQ 640(R9), F17
 	WORD $0x4e2cce51 // fmla v17.4s, v18.4s, v12.4s
-	FMOVQ 688(R9), F18
+	FMOVQ 656(R9), F18
 	WORD $0x4e2bce72 // fmla v18.4s, v19.4s, v11.4s
-	FMOVQ 688(R9), F19
+	FMOVQ 656(R9), F19
 	WORD $0x4e2cce33 // fmla v19.4s, v17.4s, v12.4s
-	FMOVQ 704(R9), F17
+	FMOVQ 672(R9), F17
 	WORD $0x4e2bce51 // fmla v17.4s, v18.4s, v11.4s
-	FMOVQ 704(R9), F18
+	FMOVQ 672(R9), F18
 	WORD $0x4e2cce72 // fmla v18.4s, v19.4s, v12.4s
-	FMOVQ 720(R9), F19
+	FMOVQ 688(R9), F19
 	WORD $0x4e2bce33 // fmla v19.4s, v17.4s, v11.4s
+	FMOVQ 688(R9), F17
+	WORD $0x4e2cce51 // fmla v17.4s, v18.4s, v12.4s
+	FMOVQ 704(R9), F18
+	WORD $0x4e2bce72 // fmla v18.4s, v19.4s, v11.4s
+	FMOVQ 704(R9), F19
+	WORD $0x4e2cce33 // fmla v19.4s, v17.4s, v12.4s
 	FMOVQ 720(R9), F17
+	WORD $0x4e2bce51 // fmla v17.4s, v18.4s, v11.4s
+	FMOVQ 720(R9), F18
+	WORD $0x4e2cce72 // fmla v18.4s, v19.4s, v12.4s
+	FMOVQ 736(R9), F19
+	WORD $0x4e2bce33 // fmla v19.4s, v17.4s, v11.4s
+	FMOVQ 736(R9), F17
 	WORD $0x4e2cce51 // fmla v17.4s, v18.4s, v12.4s
 	WORD $0x4e33cde9 // fmla v9.4s, v15.4s, v19.4s
 	WORD $0x4e31ce0a // fmla v10.4s, v16.4s, v17.4s
@@ -5440,21 +5480,21 @@ vector:
 	WORD $0x6e2cdd08 // fmul v8.4s, v8.4s, v12.4s
 	WORD $0x4e21d96a // scvtf v10.4s, v11.4s
 	WORD $0x6e29dd2b // fmul v11.4s, v9.4s, v9.4s
-	FMOVQ 608(R9), F12
+	FMOVQ 624(R9), F12
 	WORD $0x4e29cc6c // fmla v12.4s, v3.4s, v9.4s
-	FMOVQ 624(R9), F13
+	FMOVQ 640(R9), F13
 	WORD $0x4e29cd8d // fmla v13.4s, v12.4s, v9.4s
-	FMOVQ 640(R9), F12
+	FMOVQ 656(R9), F12
 	WORD $0x4e29cdac // fmla v12.4s, v13.4s, v9.4s
-	FMOVQ 656(R9), F13
+	FMOVQ 672(R9), F13
 	WORD $0x4e29cd8d // fmla v13.4s, v12.4s, v9.4s
-	FMOVQ 672(R9), F12
+	FMOVQ 688(R9), F12
 	WORD $0x4e29cdac // fmla v12.4s, v13.4s, v9.4s
-	FMOVQ 688(R9), F13
+	FMOVQ 704(R9), F13
 	WORD $0x4e29cd8d // fmla v13.4s, v12.4s, v9.4s
-	FMOVQ 704(R9), F12
+	FMOVQ 720(R9), F12
 	WORD $0x4e29cdac // fmla v12.4s, v13.4s, v9.4s
-	FMOVQ 720(R9), F13
+	FMOVQ 736(R9), F13
 	WORD $0x4e29cd8d // fmla v13.4s, v12.4s, v9.4s
 	WORD $0x4e2dcd68 // fmla v8.4s, v11.4s, v13.4s
 	WORD $0x4e24cd48 // fmla v8.4s, v10.4s, v4.4s
@@ -5508,21 +5548,21 @@ loaded:
 	WORD $0x6e2cdd08 // fmul v8.4s, v8.4s, v12.4s
 	WORD $0x4e21d96a // scvtf v10.4s, v11.4s
 	WORD $0x6e29dd2b // fmul v11.4s, v9.4s, v9.4s
-	FMOVQ 608(R9), F12
+	FMOVQ 624(R9), F12
 	WORD $0x4e29cc6c // fmla v12.4s, v3.4s, v9.4s
-	FMOVQ 624(R9), F13
+	FMOVQ 640(R9), F13
 	WORD $0x4e29cd8d // fmla v13.4s, v12.4s, v9.4s
-	FMOVQ 640(R9), F12
+	FMOVQ 656(R9), F12
 	WORD $0x4e29cdac // fmla v12.4s, v13.4s, v9.4s
-	FMOVQ 656(R9), F13
+	FMOVQ 672(R9), F13
 	WORD $0x4e29cd8d // fmla v13.4s, v12.4s, v9.4s
-	FMOVQ 672(R9), F12
+	FMOVQ 688(R9), F12
 	WORD $0x4e29cdac // fmla v12.4s, v13.4s, v9.4s
-	FMOVQ 688(R9), F13
+	FMOVQ 704(R9), F13
 	WORD $0x4e29cd8d // fmla v13.4s, v12.4s, v9.4s
-	FMOVQ 704(R9), F12
+	FMOVQ 720(R9), F12
 	WORD $0x4e29cdac // fmla v12.4s, v13.4s, v9.4s
-	FMOVQ 720(R9), F13
+	FMOVQ 736(R9), F13
 	WORD $0x4e29cd8d // fmla v13.4s, v12.4s, v9.4s
 	WORD $0x4e2dcd68 // fmla v8.4s, v11.4s, v13.4s
 	WORD $0x4e24cd48 // fmla v8.4s, v10.4s, v4.4s
@@ -5561,11 +5601,11 @@ TEXT ·acoshNEON(SB), NOSPLIT, $0-32
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
 	FMOVQ 16(R9), F0
-	FMOVQ 2080(R9), F1
-	FMOVQ 560(R9), F2
-	FMOVQ 576(R9), F3
-	FMOVQ 400(R9), F4
-	FMOVQ 384(R9), F5
+	FMOVQ 2096(R9), F1
+	FMOVQ 576(R9), F2
+	FMOVQ 592(R9), F3
+	FMOVQ 416(R9), F4
+	FMOVQ 400(R9), F5
 	SUBS $8, R8, R8
 	BLT single
 
@@ -5622,37 +5662,37 @@ unrolled:
 	WORD $0x4e21d9ab // scvtf v11.4s, v13.4s
 	WORD $0x6e28dd0c // fmul v12.4s, v8.4s, v8.4s
 	WORD $0x6e29dd2d // fmul v13.4s, v9.4s, v9.4s
-	FMOVQ 608(R9), F14
-	WORD $0x4e28cc6e // fmla v14.4s, v3.4s, v8.4s
-	FMOVQ 608(R9), F15
-	WORD $0x4e29cc6f // fmla v15.4s, v3.4s, v9.4s
-	FMOVQ 624(R9), F16
-	WORD $0x4e28cdd0 // fmla v16.4s, v14.4s, v8.4s
 	FMOVQ 624(R9), F14
-	WORD $0x4e29cdee // fmla v14.4s, v15.4s, v9.4s
-	FMOVQ 640(R9), F15
-	WORD $0x4e28ce0f // fmla v15.4s, v16.4s, v8.4s
+	WORD $0x4e28cc6e // fmla v14.4s, v3.4s, v8.4s
+	FMOVQ 624(R9), F15
+	WORD $0x4e29cc6f // fmla v15.4s, v3.4s, v9.4s
 	FMOVQ 640(R9), F16
-	WORD $0x4e29cdd0 // fmla v16.4s, v14.4s, v9.4s
-	FMOVQ 656(R9), F14
-	WORD $0x4e28cdee // fmla v14.4s, v15.4s, v8.4s
-	FMOVQ 656(R9), F15
-	WORD $0x4e29ce0f // fmla v15.4s, v16.4s, v9.4s
-	FMOVQ 672(R9), F16
 	WORD $0x4e28cdd0 // fmla v16.4s, v14.4s, v8.4s
-	FMOVQ 672(R9), F14
+	FMOVQ 640(R9), F14
 	WORD $0x4e29cdee // fmla v14.4s, v15.4s, v9.4s
-	FMOVQ 688(R9), F15
+	FMOVQ 656(R9), F15
 	WORD $0x4e28ce0f // fmla v15.4s, v16.4s, v8.4s
-	FMOVQ 688(R9), F16
+	FMOVQ 656(R9), F16
 	WORD $0x4e29cdd0 // fmla v16.4s, v14.4s, v9.4s
-	FMOVQ 704(R9), F14
+	FMOVQ 672(R9), F14
 	WORD $0x4e28cdee // fmla v14.4s, v15.4s, v8.4s
-	FMOVQ 704(R9), F15
+	FMOVQ 672(R9), F15
 	WORD $0x4e29ce0f // fmla v15.4s, v16.4s, v9.4s
-	FMOVQ 720(R9), F16
+	FMOVQ 688(R9), F16
 	WORD $0x4e28cdd0 // fmla v16.4s, v14.4s, v8.4s
+	FMOVQ 688(R9), F14
+	WORD $0x4e29cdee // fmla v14.4s, v15.4s, v9.4s
+	FMOVQ 704(R9), F15
+	WORD $0x4e28ce0f // fmla v15.4s, v16.4s, v8.4s
+	FMOVQ 704(R9), F16
+	WORD $0x4e29cdd0 // fmla v16.4s, v14.4s, v9.4s
 	FMOVQ 720(R9), F14
+	WORD $0x4e28cdee // fmla v14.4s, v15.4s, v8.4s
+	FMOVQ 720(R9), F15
+	WORD $0x4e29ce0f // fmla v15.4s, v16.4s, v9.4s
+	FMOVQ 736(R9), F16
+	WORD $0x4e28cdd0 // fmla v16.4s, v14.4s, v8.4s
+	FMOVQ 736(R9), F14
 	WORD $0x4e29cdee // fmla v14.4s, v15.4s, v9.4s
 	WORD $0x4e30cd86 // fmla v6.4s, v12.4s, v16.4s
 	WORD $0x4e2ecda7 // fmla v7.4s, v13.4s, v14.4s
@@ -5699,21 +5739,21 @@ vector:
 	WORD $0x6e2adcc6 // fmul v6.4s, v6.4s, v10.4s
 	WORD $0x4e21d928 // scvtf v8.4s, v9.4s
 	WORD $0x6e27dce9 // fmul v9.4s, v7.4s, v7.4s
-	FMOVQ 608(R9), F10
+	FMOVQ 624(R9), F10
 	WORD $0x4e27cc6a // fmla v10.4s, v3.4s, v7.4s
-	FMOVQ 624(R9), F11
+	FMOVQ 640(R9), F11
 	WORD $0x4e27cd4b // fmla v11.4s, v10.4s, v7.4s
-	FMOVQ 640(R9), F10
+	FMOVQ 656(R9), F10
 	WORD $0x4e27cd6a // fmla v10.4s, v11.4s, v7.4s
-	FMOVQ 656(R9), F11
+	FMOVQ 672(R9), F11
 	WORD $0x4e27cd4b // fmla v11.4s, v10.4s, v7.4s
-	FMOVQ 672(R9), F10
+	FMOVQ 688(R9), F10
 	WORD $0x4e27cd6a // fmla v10.4s, v11.4s, v7.4s
-	FMOVQ 688(R9), F11
+	FMOVQ 704(R9), F11
 	WORD $0x4e27cd4b // fmla v11.4s, v10.4s, v7.4s
-	FMOVQ 704(R9), F10
+	FMOVQ 720(R9), F10
 	WORD $0x4e27cd6a // fmla v10.4s, v11.4s, v7.4s
-	FMOVQ 720(R9), F11
+	FMOVQ 736(R9), F11
 	WORD $0x4e27cd4b // fmla v11.4s, v10.4s, v7.4s
 	WORD $0x4e2bcd26 // fmla v6.4s, v9.4s, v11.4s
 	WORD $0x4e24cd06 // fmla v6.4s, v8.4s, v4.4s
@@ -5765,21 +5805,21 @@ loaded:
 	WORD $0x6e2adcc6 // fmul v6.4s, v6.4s, v10.4s
 	WORD $0x4e21d928 // scvtf v8.4s, v9.4s
 	WORD $0x6e27dce9 // fmul v9.4s, v7.4s, v7.4s
-	FMOVQ 608(R9), F10
+	FMOVQ 624(R9), F10
 	WORD $0x4e27cc6a // fmla v10.4s, v3.4s, v7.4s
-	FMOVQ 624(R9), F11
+	FMOVQ 640(R9), F11
 	WORD $0x4e27cd4b // fmla v11.4s, v10.4s, v7.4s
-	FMOVQ 640(R9), F10
+	FMOVQ 656(R9), F10
 	WORD $0x4e27cd6a // fmla v10.4s, v11.4s, v7.4s
-	FMOVQ 656(R9), F11
+	FMOVQ 672(R9), F11
 	WORD $0x4e27cd4b // fmla v11.4s, v10.4s, v7.4s
-	FMOVQ 672(R9), F10
+	FMOVQ 688(R9), F10
 	WORD $0x4e27cd6a // fmla v10.4s, v11.4s, v7.4s
-	FMOVQ 688(R9), F11
+	FMOVQ 704(R9), F11
 	WORD $0x4e27cd4b // fmla v11.4s, v10.4s, v7.4s
-	FMOVQ 704(R9), F10
+	FMOVQ 720(R9), F10
 	WORD $0x4e27cd6a // fmla v10.4s, v11.4s, v7.4s
-	FMOVQ 720(R9), F11
+	FMOVQ 736(R9), F11
 	WORD $0x4e27cd4b // fmla v11.4s, v10.4s, v7.4s
 	WORD $0x4e2bcd26 // fmla v6.4s, v9.4s, v11.4s
 	WORD $0x4e24cd06 // fmla v6.4s, v8.4s, v4.4s
@@ -5816,12 +5856,12 @@ TEXT ·atanhNEON(SB), NOSPLIT, $0-32
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
 	FMOVQ 16(R9), F0
-	FMOVQ 2096(R9), F1
-	FMOVQ 560(R9), F2
-	FMOVQ 576(R9), F3
-	FMOVQ 400(R9), F4
-	FMOVQ 384(R9), F5
-	FMOVQ 432(R9), F6
+	FMOVQ 2112(R9), F1
+	FMOVQ 576(R9), F2
+	FMOVQ 592(R9), F3
+	FMOVQ 416(R9), F4
+	FMOVQ 400(R9), F5
+	FMOVQ 448(R9), F6
 	FMOVQ 0(R9), F7
 	SUBS $8, R8, R8
 	BLT single
@@ -5879,37 +5919,37 @@ unrolled:
 	WORD $0x4e21da2d // scvtf v13.4s, v17.4s
 	WORD $0x6e2eddd0 // fmul v16.4s, v14.4s, v14.4s
 	WORD $0x6e2fddf1 // fmul v17.4s, v15.4s, v15.4s
-	FMOVQ 608(R9), F18
-	WORD $0x4e2ecc72 // fmla v18.4s, v3.4s, v14.4s
-	FMOVQ 608(R9), F19
-	WORD $0x4e2fcc73 // fmla v19.4s, v3.4s, v15.4s
-	FMOVQ 624(R9), F20
-	WORD $0x4e2ece54 // fmla v20.4s, v18.4s, v14.4s
 	FMOVQ 624(R9), F18
-	WORD $0x4e2fce72 // fmla v18.4s, v19.4s, v15.4s
-	FMOVQ 640(R9), F19
-	WORD $0x4e2ece93 // fmla v19.4s, v20.4s, v14.4s
+	WORD $0x4e2ecc72 // fmla v18.4s, v3.4s, v14.4s
+	FMOVQ 624(R9), F19
+	WORD $0x4e2fcc73 // fmla v19.4s, v3.4s, v15.4s
 	FMOVQ 640(R9), F20
-	WORD $0x4e2fce54 // fmla v20.4s, v18.4s, v15.4s
-	FMOVQ 656(R9), F18
-	WORD $0x4e2ece72 // fmla v18.4s, v19.4s, v14.4s
-	FMOVQ 656(R9), F19
-	WORD $0x4e2fce93 // fmla v19.4s, v20.4s, v15.4s
-	FMOVQ 672(R9), F20
 	WORD $0x4e2ece54 // fmla v20.4s, v18.4s, v14.4s
-	FMOVQ 672(R9), F18
+	FMOVQ 640(R9), F18
 	WORD $0x4e2fce72 // fmla v18.4s, v19.4s, v15.4s
-	FMOVQ 688(R9), F19
+	FMOVQ 656(R9), F19
 	WORD $0x4e2ece93 // fmla v19.4s, v20.4s, v14.4s
-	FMOVQ 688(R9), F20
+	FMOVQ 656(R9), F20
 	WORD $0x4e2fce54 // fmla v20.4s, v18.4s, v15.4s
-	FMOVQ 704(R9), F18
+	FMOVQ 672(R9), F18
 	WORD $0x4e2ece72 // fmla v18.4s, v19.4s, v14.4s
-	FMOVQ 704(R9), F19
+	FMOVQ 672(R9), F19
 	WORD $0x4e2fce93 // fmla v19.4s, v20.4s, v15.4s
-	FMOVQ 720(R9), F20
+	FMOVQ 688(R9), F20
 	WORD $0x4e2ece54 // fmla v20.4s, v18.4s, v14.4s
+	FMOVQ 688(R9), F18
+	WORD $0x4e2fce72 // fmla v18.4s, v19.4s, v15.4s
+	FMOVQ 704(R9), F19
+	WORD $0x4e2ece93 // fmla v19.4s, v20.4s, v14.4s
+	FMOVQ 704(R9), F20
+	WORD $0x4e2fce54 // fmla v20.4s, v18.4s, v15.4s
 	FMOVQ 720(R9), F18
+	WORD $0x4e2ece72 // fmla v18.4s, v19.4s, v14.4s
+	FMOVQ 720(R9), F19
+	WORD $0x4e2fce93 // fmla v19.4s, v20.4s, v15.4s
+	FMOVQ 736(R9), F20
+	WORD $0x4e2ece54 // fmla v20.4s, v18.4s, v14.4s
+	FMOVQ 736(R9), F18
 	WORD $0x4e2fce72 // fmla v18.4s, v19.4s, v15.4s
 	WORD $0x4e34ce0a // fmla v10.4s, v16.4s, v20.4s
 	WORD $0x4e32ce2b // fmla v11.4s, v17.4s, v18.4s
@@ -5962,21 +6002,21 @@ vector:
 	WORD $0x6e2ddd29 // fmul v9.4s, v9.4s, v13.4s
 	WORD $0x4e21d98a // scvtf v10.4s, v12.4s
 	WORD $0x6e2bdd6c // fmul v12.4s, v11.4s, v11.4s
-	FMOVQ 608(R9), F13
+	FMOVQ 624(R9), F13
 	WORD $0x4e2bcc6d // fmla v13.4s, v3.4s, v11.4s
-	FMOVQ 624(R9), F14
+	FMOVQ 640(R9), F14
 	WORD $0x4e2bcdae // fmla v14.4s, v13.4s, v11.4s
-	FMOVQ 640(R9), F13
+	FMOVQ 656(R9), F13
 	WORD $0x4e2bcdcd // fmla v13.4s, v14.4s, v11.4s
-	FMOVQ 656(R9), F14
+	FMOVQ 672(R9), F14
 	WORD $0x4e2bcdae // fmla v14.4s, v13.4s, v11.4s
-	FMOVQ 672(R9), F13
+	FMOVQ 688(R9), F13
 	WORD $0x4e2bcdcd // fmla v13.4s, v14.4s, v11.4s
-	FMOVQ 688(R9), F14
+	FMOVQ 704(R9), F14
 	WORD $0x4e2bcdae // fmla v14.4s, v13.4s, v11.4s
-	FMOVQ 704(R9), F13
+	FMOVQ 720(R9), F13
 	WORD $0x4e2bcdcd // fmla v13.4s, v14.4s, v11.4s
-	FMOVQ 720(R9), F14
+	FMOVQ 736(R9), F14
 	WORD $0x4e2bcdae // fmla v14.4s, v13.4s, v11.4s
 	WORD $0x4e2ecd89 // fmla v9.4s, v12.4s, v14.4s
 	WORD $0x4e24cd49 // fmla v9.4s, v10.4s, v4.4s
@@ -6031,21 +6071,21 @@ loaded:
 	WORD $0x6e2ddd29 // fmul v9.4s, v9.4s, v13.4s
 	WORD $0x4e21d98a // scvtf v10.4s, v12.4s
 	WORD $0x6e2bdd6c // fmul v12.4s, v11.4s, v11.4s
-	FMOVQ 608(R9), F13
+	FMOVQ 624(R9), F13
 	WORD $0x4e2bcc6d // fmla v13.4s, v3.4s, v11.4s
-	FMOVQ 624(R9), F14
+	FMOVQ 640(R9), F14
 	WORD $0x4e2bcdae // fmla v14.4s, v13.4s, v11.4s
-	FMOVQ 640(R9), F13
+	FMOVQ 656(R9), F13
 	WORD $0x4e2bcdcd // fmla v13.4s, v14.4s, v11.4s
-	FMOVQ 656(R9), F14
+	FMOVQ 672(R9), F14
 	WORD $0x4e2bcdae // fmla v14.4s, v13.4s, v11.4s
-	FMOVQ 672(R9), F13
+	FMOVQ 688(R9), F13
 	WORD $0x4e2bcdcd // fmla v13.4s, v14.4s, v11.4s
-	FMOVQ 688(R9), F14
+	FMOVQ 704(R9), F14
 	WORD $0x4e2bcdae // fmla v14.4s, v13.4s, v11.4s
-	FMOVQ 704(R9), F13
+	FMOVQ 720(R9), F13
 	WORD $0x4e2bcdcd // fmla v13.4s, v14.4s, v11.4s
-	FMOVQ 720(R9), F14
+	FMOVQ 736(R9), F14
 	WORD $0x4e2bcdae // fmla v14.4s, v13.4s, v11.4s
 	WORD $0x4e2ecd89 // fmla v9.4s, v12.4s, v14.4s
 	WORD $0x4e24cd49 // fmla v9.4s, v10.4s, v4.4s
@@ -6084,15 +6124,15 @@ TEXT ·sigmoidNEON(SB), NOSPLIT, $0-24
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 2112(R9), F0
-	FMOVQ 2128(R9), F1
-	FMOVQ 2144(R9), F2
-	FMOVQ 160(R9), F3
-	FMOVQ 368(R9), F4
-	FMOVQ 384(R9), F5
-	FMOVQ 400(R9), F6
-	FMOVQ 416(R9), F7
-	FMOVQ 2160(R9), F8
+	FMOVQ 2128(R9), F0
+	FMOVQ 2144(R9), F1
+	FMOVQ 2160(R9), F2
+	FMOVQ 176(R9), F3
+	FMOVQ 384(R9), F4
+	FMOVQ 400(R9), F5
+	FMOVQ 416(R9), F6
+	FMOVQ 432(R9), F7
+	FMOVQ 2176(R9), F8
 	FMOVQ 16(R9), F9
 	SUBS $8, R8, R8
 	BLT single
@@ -6120,21 +6160,21 @@ unrolled:
 	WORD $0x4ea6cdf1 // fmls v17.4s, v15.4s, v6.4s
 	WORD $0x6e30de0e // fmul v14.4s, v16.4s, v16.4s
 	WORD $0x6e31de2f // fmul v15.4s, v17.4s, v17.4s
-	FMOVQ 464(R9), F18
-	WORD $0x4e30ccf2 // fmla v18.4s, v7.4s, v16.4s
-	FMOVQ 464(R9), F19
-	WORD $0x4e31ccf3 // fmla v19.4s, v7.4s, v17.4s
-	FMOVQ 480(R9), F20
-	WORD $0x4e30ce54 // fmla v20.4s, v18.4s, v16.4s
 	FMOVQ 480(R9), F18
-	WORD $0x4e31ce72 // fmla v18.4s, v19.4s, v17.4s
-	FMOVQ 496(R9), F19
-	WORD $0x4e30ce93 // fmla v19.4s, v20.4s, v16.4s
+	WORD $0x4e30ccf2 // fmla v18.4s, v7.4s, v16.4s
+	FMOVQ 480(R9), F19
+	WORD $0x4e31ccf3 // fmla v19.4s, v7.4s, v17.4s
 	FMOVQ 496(R9), F20
-	WORD $0x4e31ce54 // fmla v20.4s, v18.4s, v17.4s
-	FMOVQ 512(R9), F18
-	WORD $0x4e30ce72 // fmla v18.4s, v19.4s, v16.4s
+	WORD $0x4e30ce54 // fmla v20.4s, v18.4s, v16.4s
+	FMOVQ 496(R9), F18
+	WORD $0x4e31ce72 // fmla v18.4s, v19.4s, v17.4s
 	FMOVQ 512(R9), F19
+	WORD $0x4e30ce93 // fmla v19.4s, v20.4s, v16.4s
+	FMOVQ 512(R9), F20
+	WORD $0x4e31ce54 // fmla v20.4s, v18.4s, v17.4s
+	FMOVQ 528(R9), F18
+	WORD $0x4e30ce72 // fmla v18.4s, v19.4s, v16.4s
+	FMOVQ 528(R9), F19
 	WORD $0x4e31ce93 // fmla v19.4s, v20.4s, v17.4s
 	WORD $0x4e32cdd0 // fmla v16.4s, v14.4s, v18.4s
 	WORD $0x4e33cdf1 // fmla v17.4s, v15.4s, v19.4s
@@ -6181,13 +6221,13 @@ vector:
 	WORD $0x4ea5cd8d // fmls v13.4s, v12.4s, v5.4s
 	WORD $0x4ea6cd8d // fmls v13.4s, v12.4s, v6.4s
 	WORD $0x6e2dddac // fmul v12.4s, v13.4s, v13.4s
-	FMOVQ 464(R9), F14
+	FMOVQ 480(R9), F14
 	WORD $0x4e2dccee // fmla v14.4s, v7.4s, v13.4s
-	FMOVQ 480(R9), F15
+	FMOVQ 496(R9), F15
 	WORD $0x4e2dcdcf // fmla v15.4s, v14.4s, v13.4s
-	FMOVQ 496(R9), F14
+	FMOVQ 512(R9), F14
 	WORD $0x4e2dcdee // fmla v14.4s, v15.4s, v13.4s
-	FMOVQ 512(R9), F15
+	FMOVQ 528(R9), F15
 	WORD $0x4e2dcdcf // fmla v15.4s, v14.4s, v13.4s
 	WORD $0x4e2fcd8d // fmla v13.4s, v12.4s, v15.4s
 	WORD $0x6ea0e54a // fcmgt v10.4s, v10.4s, v0.4s
@@ -6227,13 +6267,13 @@ loaded:
 	WORD $0x4ea5cd8d // fmls v13.4s, v12.4s, v5.4s
 	WORD $0x4ea6cd8d // fmls v13.4s, v12.4s, v6.4s
 	WORD $0x6e2dddac // fmul v12.4s, v13.4s, v13.4s
-	FMOVQ 464(R9), F14
+	FMOVQ 480(R9), F14
 	WORD $0x4e2dccee // fmla v14.4s, v7.4s, v13.4s
-	FMOVQ 480(R9), F15
+	FMOVQ 496(R9), F15
 	WORD $0x4e2dcdcf // fmla v15.4s, v14.4s, v13.4s
-	FMOVQ 496(R9), F14
+	FMOVQ 512(R9), F14
 	WORD $0x4e2dcdee // fmla v14.4s, v15.4s, v13.4s
-	FMOVQ 512(R9), F15
+	FMOVQ 528(R9), F15
 	WORD $0x4e2dcdcf // fmla v15.4s, v14.4s, v13.4s
 	WORD $0x4e2fcd8d // fmla v13.4s, v12.4s, v15.4s
 	WORD $0x6ea0e54a // fcmgt v10.4s, v10.4s, v0.4s
@@ -6266,15 +6306,15 @@ TEXT ·swishNEON(SB), NOSPLIT, $0-24
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 2112(R9), F0
-	FMOVQ 2144(R9), F1
-	FMOVQ 2128(R9), F2
-	FMOVQ 160(R9), F3
-	FMOVQ 368(R9), F4
-	FMOVQ 384(R9), F5
-	FMOVQ 400(R9), F6
-	FMOVQ 416(R9), F7
-	FMOVQ 2160(R9), F8
+	FMOVQ 2128(R9), F0
+	FMOVQ 2160(R9), F1
+	FMOVQ 2144(R9), F2
+	FMOVQ 176(R9), F3
+	FMOVQ 384(R9), F4
+	FMOVQ 400(R9), F5
+	FMOVQ 416(R9), F6
+	FMOVQ 432(R9), F7
+	FMOVQ 2176(R9), F8
 	FMOVQ 16(R9), F9
 	SUBS $8, R8, R8
 	BLT single
@@ -6302,21 +6342,21 @@ unrolled:
 	WORD $0x4ea6ce33 // fmls v19.4s, v17.4s, v6.4s
 	WORD $0x6e32de50 // fmul v16.4s, v18.4s, v18.4s
 	WORD $0x6e33de71 // fmul v17.4s, v19.4s, v19.4s
-	FMOVQ 464(R9), F20
-	WORD $0x4e32ccf4 // fmla v20.4s, v7.4s, v18.4s
-	FMOVQ 464(R9), F21
-	WORD $0x4e33ccf5 // fmla v21.4s, v7.4s, v19.4s
-	FMOVQ 480(R9), F22
-	WORD $0x4e32ce96 // fmla v22.4s, v20.4s, v18.4s
 	FMOVQ 480(R9), F20
-	WORD $0x4e33ceb4 // fmla v20.4s, v21.4s, v19.4s
-	FMOVQ 496(R9), F21
-	WORD $0x4e32ced5 // fmla v21.4s, v22.4s, v18.4s
+	WORD $0x4e32ccf4 // fmla v20.4s, v7.4s, v18.4s
+	FMOVQ 480(R9), F21
+	WORD $0x4e33ccf5 // fmla v21.4s, v7.4s, v19.4s
 	FMOVQ 496(R9), F22
-	WORD $0x4e33ce96 // fmla v22.4s, v20.4s, v19.4s
-	FMOVQ 512(R9), F20
-	WORD $0x4e32ceb4 // fmla v20.4s, v21.4s, v18.4s
+	WORD $0x4e32ce96 // fmla v22.4s, v20.4s, v18.4s
+	FMOVQ 496(R9), F20
+	WORD $0x4e33ceb4 // fmla v20.4s, v21.4s, v19.4s
 	FMOVQ 512(R9), F21
+	WORD $0x4e32ced5 // fmla v21.4s, v22.4s, v18.4s
+	FMOVQ 512(R9), F22
+	WORD $0x4e33ce96 // fmla v22.4s, v20.4s, v19.4s
+	FMOVQ 528(R9), F20
+	WORD $0x4e32ceb4 // fmla v20.4s, v21.4s, v18.4s
+	FMOVQ 528(R9), F21
 	WORD $0x4e33ced5 // fmla v21.4s, v22.4s, v19.4s
 	WORD $0x4e34ce12 // fmla v18.4s, v16.4s, v20.4s
 	WORD $0x4e35ce33 // fmla v19.4s, v17.4s, v21.4s
@@ -6365,13 +6405,13 @@ vector:
 	WORD $0x4ea5cdae // fmls v14.4s, v13.4s, v5.4s
 	WORD $0x4ea6cdae // fmls v14.4s, v13.4s, v6.4s
 	WORD $0x6e2eddcd // fmul v13.4s, v14.4s, v14.4s
-	FMOVQ 464(R9), F15
+	FMOVQ 480(R9), F15
 	WORD $0x4e2eccef // fmla v15.4s, v7.4s, v14.4s
-	FMOVQ 480(R9), F16
+	FMOVQ 496(R9), F16
 	WORD $0x4e2ecdf0 // fmla v16.4s, v15.4s, v14.4s
-	FMOVQ 496(R9), F15
+	FMOVQ 512(R9), F15
 	WORD $0x4e2ece0f // fmla v15.4s, v16.4s, v14.4s
-	FMOVQ 512(R9), F16
+	FMOVQ 528(R9), F16
 	WORD $0x4e2ecdf0 // fmla v16.4s, v15.4s, v14.4s
 	WORD $0x4e30cdae // fmla v14.4s, v13.4s, v16.4s
 	WORD $0x6ea0e56b // fcmgt v11.4s, v11.4s, v0.4s
@@ -6412,13 +6452,13 @@ loaded:
 	WORD $0x4ea5cdae // fmls v14.4s, v13.4s, v5.4s
 	WORD $0x4ea6cdae // fmls v14.4s, v13.4s, v6.4s
 	WORD $0x6e2eddcd // fmul v13.4s, v14.4s, v14.4s
-	FMOVQ 464(R9), F15
+	FMOVQ 480(R9), F15
 	WORD $0x4e2eccef // fmla v15.4s, v7.4s, v14.4s
-	FMOVQ 480(R9), F16
+	FMOVQ 496(R9), F16
 	WORD $0x4e2ecdf0 // fmla v16.4s, v15.4s, v14.4s
-	FMOVQ 496(R9), F15
+	FMOVQ 512(R9), F15
 	WORD $0x4e2ece0f // fmla v15.4s, v16.4s, v14.4s
-	FMOVQ 512(R9), F16
+	FMOVQ 528(R9), F16
 	WORD $0x4e2ecdf0 // fmla v16.4s, v15.4s, v14.4s
 	WORD $0x4e30cdae // fmla v14.4s, v13.4s, v16.4s
 	WORD $0x6ea0e56b // fcmgt v11.4s, v11.4s, v0.4s
@@ -6452,18 +6492,18 @@ TEXT ·geluNEON(SB), NOSPLIT, $0-24
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 2176(R9), F0
-	FMOVQ 2112(R9), F1
-	FMOVQ 2192(R9), F2
-	FMOVQ 80(R9), F3
-	FMOVQ 2208(R9), F4
-	FMOVQ 2224(R9), F5
-	FMOVQ 160(R9), F6
-	FMOVQ 368(R9), F7
-	FMOVQ 384(R9), F8
-	FMOVQ 400(R9), F9
-	FMOVQ 416(R9), F10
-	FMOVQ 2160(R9), F11
+	FMOVQ 2192(R9), F0
+	FMOVQ 2128(R9), F1
+	FMOVQ 2208(R9), F2
+	FMOVQ 96(R9), F3
+	FMOVQ 2224(R9), F4
+	FMOVQ 2240(R9), F5
+	FMOVQ 176(R9), F6
+	FMOVQ 384(R9), F7
+	FMOVQ 400(R9), F8
+	FMOVQ 416(R9), F9
+	FMOVQ 432(R9), F10
+	FMOVQ 2176(R9), F11
 	FMOVQ 16(R9), F12
 	SUBS $8, R8, R8
 	BLT single
@@ -6489,9 +6529,9 @@ unrolled:
 	WORD $0x4eb6d498 // fsub v24.4s, v4.4s, v22.4s
 	WORD $0x4e31cc17 // fmla v23.4s, v0.4s, v17.4s
 	WORD $0x4e32cc18 // fmla v24.4s, v0.4s, v18.4s
-	FMOVQ 2240(R9), F25
+	FMOVQ 2256(R9), F25
 	WORD $0x4e31ccb9 // fmla v25.4s, v5.4s, v17.4s
-	FMOVQ 2240(R9), F17
+	FMOVQ 2256(R9), F17
 	WORD $0x4e32ccb1 // fmla v17.4s, v5.4s, v18.4s
 	WORD $0x4e33cc19 // fmla v25.4s, v0.4s, v19.4s
 	WORD $0x4e34cc11 // fmla v17.4s, v0.4s, v20.4s
@@ -6521,21 +6561,21 @@ unrolled:
 	WORD $0x4e38d6d2 // fadd v18.4s, v22.4s, v24.4s
 	WORD $0x6e31de35 // fmul v21.4s, v17.4s, v17.4s
 	WORD $0x6e32de56 // fmul v22.4s, v18.4s, v18.4s
-	FMOVQ 464(R9), F23
-	WORD $0x4e31cd57 // fmla v23.4s, v10.4s, v17.4s
-	FMOVQ 464(R9), F24
-	WORD $0x4e32cd58 // fmla v24.4s, v10.4s, v18.4s
-	FMOVQ 480(R9), F25
-	WORD $0x4e31cef9 // fmla v25.4s, v23.4s, v17.4s
 	FMOVQ 480(R9), F23
-	WORD $0x4e32cf17 // fmla v23.4s, v24.4s, v18.4s
-	FMOVQ 496(R9), F24
-	WORD $0x4e31cf38 // fmla v24.4s, v25.4s, v17.4s
+	WORD $0x4e31cd57 // fmla v23.4s, v10.4s, v17.4s
+	FMOVQ 480(R9), F24
+	WORD $0x4e32cd58 // fmla v24.4s, v10.4s, v18.4s
 	FMOVQ 496(R9), F25
-	WORD $0x4e32cef9 // fmla v25.4s, v23.4s, v18.4s
-	FMOVQ 512(R9), F23
-	WORD $0x4e31cf17 // fmla v23.4s, v24.4s, v17.4s
+	WORD $0x4e31cef9 // fmla v25.4s, v23.4s, v17.4s
+	FMOVQ 496(R9), F23
+	WORD $0x4e32cf17 // fmla v23.4s, v24.4s, v18.4s
 	FMOVQ 512(R9), F24
+	WORD $0x4e31cf38 // fmla v24.4s, v25.4s, v17.4s
+	FMOVQ 512(R9), F25
+	WORD $0x4e32cef9 // fmla v25.4s, v23.4s, v18.4s
+	FMOVQ 528(R9), F23
+	WORD $0x4e31cf17 // fmla v23.4s, v24.4s, v17.4s
+	FMOVQ 528(R9), F24
 	WORD $0x4e32cf38 // fmla v24.4s, v25.4s, v18.4s
 	WORD $0x4e37ceb1 // fmla v17.4s, v21.4s, v23.4s
 	WORD $0x4e38ced2 // fmla v18.4s, v22.4s, v24.4s
@@ -6583,7 +6623,7 @@ vector:
 	WORD $0x4e2fcc11 // fmla v17.4s, v0.4s, v15.4s
 	WORD $0x4eb1d492 // fsub v18.4s, v4.4s, v17.4s
 	WORD $0x4e2fcc12 // fmla v18.4s, v0.4s, v15.4s
-	FMOVQ 2240(R9), F19
+	FMOVQ 2256(R9), F19
 	WORD $0x4e2fccb3 // fmla v19.4s, v5.4s, v15.4s
 	WORD $0x4e30cc13 // fmla v19.4s, v0.4s, v16.4s
 	WORD $0x4e33d64f // fadd v15.4s, v18.4s, v19.4s
@@ -6599,13 +6639,13 @@ vector:
 	WORD $0x4ea9cdf2 // fmls v18.4s, v15.4s, v9.4s
 	WORD $0x4e32d62f // fadd v15.4s, v17.4s, v18.4s
 	WORD $0x6e2fddf1 // fmul v17.4s, v15.4s, v15.4s
-	FMOVQ 464(R9), F18
+	FMOVQ 480(R9), F18
 	WORD $0x4e2fcd52 // fmla v18.4s, v10.4s, v15.4s
-	FMOVQ 480(R9), F19
+	FMOVQ 496(R9), F19
 	WORD $0x4e2fce53 // fmla v19.4s, v18.4s, v15.4s
-	FMOVQ 496(R9), F18
+	FMOVQ 512(R9), F18
 	WORD $0x4e2fce72 // fmla v18.4s, v19.4s, v15.4s
-	FMOVQ 512(R9), F19
+	FMOVQ 528(R9), F19
 	WORD $0x4e2fce53 // fmla v19.4s, v18.4s, v15.4s
 	WORD $0x4e33ce2f // fmla v15.4s, v17.4s, v19.4s
 	WORD $0x6ea1e610 // fcmgt v16.4s, v16.4s, v1.4s
@@ -6645,7 +6685,7 @@ loaded:
 	WORD $0x4e2fcc11 // fmla v17.4s, v0.4s, v15.4s
 	WORD $0x4eb1d492 // fsub v18.4s, v4.4s, v17.4s
 	WORD $0x4e2fcc12 // fmla v18.4s, v0.4s, v15.4s
-	FMOVQ 2240(R9), F19
+	FMOVQ 2256(R9), F19
 	WORD $0x4e2fccb3 // fmla v19.4s, v5.4s, v15.4s
 	WORD $0x4e30cc13 // fmla v19.4s, v0.4s, v16.4s
 	WORD $0x4e33d64f // fadd v15.4s, v18.4s, v19.4s
@@ -6661,13 +6701,13 @@ loaded:
 	WORD $0x4ea9cdf2 // fmls v18.4s, v15.4s, v9.4s
 	WORD $0x4e32d62f // fadd v15.4s, v17.4s, v18.4s
 	WORD $0x6e2fddf1 // fmul v17.4s, v15.4s, v15.4s
-	FMOVQ 464(R9), F18
+	FMOVQ 480(R9), F18
 	WORD $0x4e2fcd52 // fmla v18.4s, v10.4s, v15.4s
-	FMOVQ 480(R9), F19
+	FMOVQ 496(R9), F19
 	WORD $0x4e2fce53 // fmla v19.4s, v18.4s, v15.4s
-	FMOVQ 496(R9), F18
+	FMOVQ 512(R9), F18
 	WORD $0x4e2fce72 // fmla v18.4s, v19.4s, v15.4s
-	FMOVQ 512(R9), F19
+	FMOVQ 528(R9), F19
 	WORD $0x4e2fce53 // fmla v19.4s, v18.4s, v15.4s
 	WORD $0x4e33ce2f // fmla v15.4s, v17.4s, v19.4s
 	WORD $0x6ea1e610 // fcmgt v16.4s, v16.4s, v1.4s
@@ -6701,23 +6741,23 @@ TEXT ·geluErfNEON(SB), NOSPLIT, $0-24
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 2256(R9), F0
-	FMOVQ 2272(R9), F1
-	FMOVQ 1280(R9), F2
-	FMOVQ 160(R9), F3
-	FMOVQ 368(R9), F4
-	FMOVQ 384(R9), F5
-	FMOVQ 400(R9), F6
-	FMOVQ 416(R9), F7
-	FMOVQ 2288(R9), F8
-	FMOVQ 2112(R9), F9
-	FMOVQ 2160(R9), F10
+	FMOVQ 2272(R9), F0
+	FMOVQ 2288(R9), F1
+	FMOVQ 1296(R9), F2
+	FMOVQ 176(R9), F3
+	FMOVQ 384(R9), F4
+	FMOVQ 400(R9), F5
+	FMOVQ 416(R9), F6
+	FMOVQ 432(R9), F7
+	FMOVQ 2304(R9), F8
+	FMOVQ 2128(R9), F9
+	FMOVQ 2176(R9), F10
 	FMOVQ 16(R9), F11
-	FMOVQ 2304(R9), F12
-	FMOVQ 2320(R9), F13
+	FMOVQ 2320(R9), F12
+	FMOVQ 2336(R9), F13
 	FMOVQ 32(R9), F14
-	FMOVQ 2336(R9), F15
-	FMOVQ 2352(R9), F16
+	FMOVQ 2352(R9), F15
+	FMOVQ 2368(R9), F16
 	SUBS $4, R8, R8
 	BLT few
 
@@ -6741,13 +6781,13 @@ vector:
 	WORD $0x4ea6cef6 // fmls v22.4s, v23.4s, v6.4s
 	WORD $0x4e36d716 // fadd v22.4s, v24.4s, v22.4s
 	WORD $0x6e36ded7 // fmul v23.4s, v22.4s, v22.4s
-	FMOVQ 464(R9), F24
+	FMOVQ 480(R9), F24
 	WORD $0x4e36ccf8 // fmla v24.4s, v7.4s, v22.4s
-	FMOVQ 480(R9), F25
+	FMOVQ 496(R9), F25
 	WORD $0x4e36cf19 // fmla v25.4s, v24.4s, v22.4s
-	FMOVQ 496(R9), F24
+	FMOVQ 512(R9), F24
 	WORD $0x4e36cf38 // fmla v24.4s, v25.4s, v22.4s
-	FMOVQ 512(R9), F25
+	FMOVQ 528(R9), F25
 	WORD $0x4e36cf19 // fmla v25.4s, v24.4s, v22.4s
 	WORD $0x4e39cef6 // fmla v22.4s, v23.4s, v25.4s
 	WORD $0x6eb5e517 // fcmgt v23.4s, v8.4s, v21.4s
@@ -6755,23 +6795,23 @@ vector:
 	WORD $0x4e38d694 // fadd v20.4s, v20.4s, v24.4s
 	WORD $0x4f375694 // shl v20.4s, v20.4s, #23
 	WORD $0x6e6b1d57 // bsl v23.16b, v10.16b, v11.16b
-	FMOVQ 2368(R9), F24
+	FMOVQ 2384(R9), F24
 	WORD $0x4e33cd98 // fmla v24.4s, v12.4s, v19.4s
-	FMOVQ 2384(R9), F25
+	FMOVQ 2400(R9), F25
 	WORD $0x4e33cf19 // fmla v25.4s, v24.4s, v19.4s
-	FMOVQ 2400(R9), F24
+	FMOVQ 2416(R9), F24
 	WORD $0x4e33cf38 // fmla v24.4s, v25.4s, v19.4s
-	FMOVQ 2416(R9), F25
+	FMOVQ 2432(R9), F25
 	WORD $0x4e33cf19 // fmla v25.4s, v24.4s, v19.4s
-	FMOVQ 2432(R9), F24
+	FMOVQ 2448(R9), F24
 	WORD $0x4e33cf38 // fmla v24.4s, v25.4s, v19.4s
-	FMOVQ 2448(R9), F25
+	FMOVQ 2464(R9), F25
 	WORD $0x4e33cf19 // fmla v25.4s, v24.4s, v19.4s
-	FMOVQ 2464(R9), F24
+	FMOVQ 2480(R9), F24
 	WORD $0x4e33cf38 // fmla v24.4s, v25.4s, v19.4s
-	FMOVQ 2480(R9), F25
+	FMOVQ 2496(R9), F25
 	WORD $0x4e33cf19 // fmla v25.4s, v24.4s, v19.4s
-	FMOVQ 2496(R9), F24
+	FMOVQ 2512(R9), F24
 	WORD $0x4e33cf38 // fmla v24.4s, v25.4s, v19.4s
 	WORD $0x4ead1db9 // mov v25.16b, v13.16b
 	WORD $0x4e38ce79 // fmla v25.4s, v19.4s, v24.4s
@@ -6782,15 +6822,15 @@ vector:
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
 	WORD $0x4e2ef634 // fmax v20.4s, v17.4s, v14.4s
 	WORD $0x4eb7ce74 // fmls v20.4s, v19.4s, v23.4s
-	FMOVQ 2512(R9), F19
+	FMOVQ 2528(R9), F19
 	WORD $0x4e35cdf3 // fmla v19.4s, v15.4s, v21.4s
-	FMOVQ 2528(R9), F22
+	FMOVQ 2544(R9), F22
 	WORD $0x4e35ce76 // fmla v22.4s, v19.4s, v21.4s
-	FMOVQ 2544(R9), F19
+	FMOVQ 2560(R9), F19
 	WORD $0x4e35ced3 // fmla v19.4s, v22.4s, v21.4s
-	FMOVQ 2560(R9), F22
+	FMOVQ 2576(R9), F22
 	WORD $0x4e35ce76 // fmla v22.4s, v19.4s, v21.4s
-	FMOVQ 432(R9), F19
+	FMOVQ 448(R9), F19
 	WORD $0x4e36ce33 // fmla v19.4s, v17.4s, v22.4s
 	WORD $0x6e33de31 // fmul v17.4s, v17.4s, v19.4s
 	WORD $0x6eb0e652 // fcmgt v18.4s, v18.4s, v16.4s
@@ -6828,13 +6868,13 @@ loaded:
 	WORD $0x4ea6cef6 // fmls v22.4s, v23.4s, v6.4s
 	WORD $0x4e36d716 // fadd v22.4s, v24.4s, v22.4s
 	WORD $0x6e36ded7 // fmul v23.4s, v22.4s, v22.4s
-	FMOVQ 464(R9), F24
+	FMOVQ 480(R9), F24
 	WORD $0x4e36ccf8 // fmla v24.4s, v7.4s, v22.4s
-	FMOVQ 480(R9), F25
+	FMOVQ 496(R9), F25
 	WORD $0x4e36cf19 // fmla v25.4s, v24.4s, v22.4s
-	FMOVQ 496(R9), F24
+	FMOVQ 512(R9), F24
 	WORD $0x4e36cf38 // fmla v24.4s, v25.4s, v22.4s
-	FMOVQ 512(R9), F25
+	FMOVQ 528(R9), F25
 	WORD $0x4e36cf19 // fmla v25.4s, v24.4s, v22.4s
 	WORD $0x4e39cef6 // fmla v22.4s, v23.4s, v25.4s
 	WORD $0x6eb5e517 // fcmgt v23.4s, v8.4s, v21.4s
@@ -6842,23 +6882,23 @@ loaded:
 	WORD $0x4e38d694 // fadd v20.4s, v20.4s, v24.4s
 	WORD $0x4f375694 // shl v20.4s, v20.4s, #23
 	WORD $0x6e6b1d57 // bsl v23.16b, v10.16b, v11.16b
-	FMOVQ 2368(R9), F24
+	FMOVQ 2384(R9), F24
 	WORD $0x4e33cd98 // fmla v24.4s, v12.4s, v19.4s
-	FMOVQ 2384(R9), F25
+	FMOVQ 2400(R9), F25
 	WORD $0x4e33cf19 // fmla v25.4s, v24.4s, v19.4s
-	FMOVQ 2400(R9), F24
+	FMOVQ 2416(R9), F24
 	WORD $0x4e33cf38 // fmla v24.4s, v25.4s, v19.4s
-	FMOVQ 2416(R9), F25
+	FMOVQ 2432(R9), F25
 	WORD $0x4e33cf19 // fmla v25.4s, v24.4s, v19.4s
-	FMOVQ 2432(R9), F24
+	FMOVQ 2448(R9), F24
 	WORD $0x4e33cf38 // fmla v24.4s, v25.4s, v19.4s
-	FMOVQ 2448(R9), F25
+	FMOVQ 2464(R9), F25
 	WORD $0x4e33cf19 // fmla v25.4s, v24.4s, v19.4s
-	FMOVQ 2464(R9), F24
+	FMOVQ 2480(R9), F24
 	WORD $0x4e33cf38 // fmla v24.4s, v25.4s, v19.4s
-	FMOVQ 2480(R9), F25
+	FMOVQ 2496(R9), F25
 	WORD $0x4e33cf19 // fmla v25.4s, v24.4s, v19.4s
-	FMOVQ 2496(R9), F24
+	FMOVQ 2512(R9), F24
 	WORD $0x4e33cf38 // fmla v24.4s, v25.4s, v19.4s
 	WORD $0x4ead1db9 // mov v25.16b, v13.16b
 	WORD $0x4e38ce79 // fmla v25.4s, v19.4s, v24.4s
@@ -6869,15 +6909,15 @@ loaded:
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
 	WORD $0x4e2ef634 // fmax v20.4s, v17.4s, v14.4s
 	WORD $0x4eb7ce74 // fmls v20.4s, v19.4s, v23.4s
-	FMOVQ 2512(R9), F19
+	FMOVQ 2528(R9), F19
 	WORD $0x4e35cdf3 // fmla v19.4s, v15.4s, v21.4s
-	FMOVQ 2528(R9), F22
+	FMOVQ 2544(R9), F22
 	WORD $0x4e35ce76 // fmla v22.4s, v19.4s, v21.4s
-	FMOVQ 2544(R9), F19
+	FMOVQ 2560(R9), F19
 	WORD $0x4e35ced3 // fmla v19.4s, v22.4s, v21.4s
-	FMOVQ 2560(R9), F22
+	FMOVQ 2576(R9), F22
 	WORD $0x4e35ce76 // fmla v22.4s, v19.4s, v21.4s
-	FMOVQ 432(R9), F19
+	FMOVQ 448(R9), F19
 	WORD $0x4e36ce33 // fmla v19.4s, v17.4s, v22.4s
 	WORD $0x6e33de31 // fmul v17.4s, v17.4s, v19.4s
 	WORD $0x6eb0e652 // fcmgt v18.4s, v18.4s, v16.4s
@@ -6901,11 +6941,11 @@ TEXT ·erfNEON(SB), NOSPLIT, $0-24
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 2576(R9), F0
-	FMOVQ 2592(R9), F1
-	FMOVQ 2608(R9), F2
+	FMOVQ 2592(R9), F0
+	FMOVQ 2608(R9), F1
+	FMOVQ 2624(R9), F2
 	FMOVQ 16(R9), F3
-	FMOVQ 2624(R9), F4
+	FMOVQ 2640(R9), F4
 	FMOVQ 0(R9), F5
 	SUBS $8, R8, R8
 	BLT single
@@ -6917,29 +6957,29 @@ unrolled:
 	WORD $0x4ea0f8e9 // fabs v9.4s, v7.4s
 	WORD $0x6e28dd0a // fmul v10.4s, v8.4s, v8.4s
 	WORD $0x6e29dd2b // fmul v11.4s, v9.4s, v9.4s
-	FMOVQ 2640(R9), F12
-	WORD $0x4e2acc0c // fmla v12.4s, v0.4s, v10.4s
-	FMOVQ 2640(R9), F13
-	WORD $0x4e2bcc0d // fmla v13.4s, v0.4s, v11.4s
-	FMOVQ 2656(R9), F14
-	WORD $0x4e2acd8e // fmla v14.4s, v12.4s, v10.4s
 	FMOVQ 2656(R9), F12
-	WORD $0x4e2bcdac // fmla v12.4s, v13.4s, v11.4s
-	FMOVQ 2672(R9), F13
-	WORD $0x4e2acdcd // fmla v13.4s, v14.4s, v10.4s
+	WORD $0x4e2acc0c // fmla v12.4s, v0.4s, v10.4s
+	FMOVQ 2656(R9), F13
+	WORD $0x4e2bcc0d // fmla v13.4s, v0.4s, v11.4s
 	FMOVQ 2672(R9), F14
-	WORD $0x4e2bcd8e // fmla v14.4s, v12.4s, v11.4s
-	FMOVQ 2688(R9), F12
-	WORD $0x4e2acdac // fmla v12.4s, v13.4s, v10.4s
-	FMOVQ 2688(R9), F13
-	WORD $0x4e2bcdcd // fmla v13.4s, v14.4s, v11.4s
-	FMOVQ 2704(R9), F14
 	WORD $0x4e2acd8e // fmla v14.4s, v12.4s, v10.4s
-	FMOVQ 2704(R9), F12
+	FMOVQ 2672(R9), F12
 	WORD $0x4e2bcdac // fmla v12.4s, v13.4s, v11.4s
-	FMOVQ 2720(R9), F13
+	FMOVQ 2688(R9), F13
 	WORD $0x4e2acdcd // fmla v13.4s, v14.4s, v10.4s
-	FMOVQ 2720(R9), F10
+	FMOVQ 2688(R9), F14
+	WORD $0x4e2bcd8e // fmla v14.4s, v12.4s, v11.4s
+	FMOVQ 2704(R9), F12
+	WORD $0x4e2acdac // fmla v12.4s, v13.4s, v10.4s
+	FMOVQ 2704(R9), F13
+	WORD $0x4e2bcdcd // fmla v13.4s, v14.4s, v11.4s
+	FMOVQ 2720(R9), F14
+	WORD $0x4e2acd8e // fmla v14.4s, v12.4s, v10.4s
+	FMOVQ 2720(R9), F12
+	WORD $0x4e2bcdac // fmla v12.4s, v13.4s, v11.4s
+	FMOVQ 2736(R9), F13
+	WORD $0x4e2acdcd // fmla v13.4s, v14.4s, v10.4s
+	FMOVQ 2736(R9), F10
 	WORD $0x4e2bcd8a // fmla v10.4s, v12.4s, v11.4s
 	WORD $0x4ea81d0b // mov v11.16b, v8.16b
 	WORD $0x4e2dcd0b // fmla v11.4s, v8.4s, v13.4s
@@ -6951,53 +6991,53 @@ unrolled:
 	WORD $0x4ea2d5ad // fsub v13.4s, v13.4s, v2.4s
 	WORD $0x6ea3e508 // fcmgt v8.4s, v8.4s, v3.4s
 	WORD $0x6ea3e529 // fcmgt v9.4s, v9.4s, v3.4s
-	FMOVQ 2736(R9), F14
-	WORD $0x4e2acc8e // fmla v14.4s, v4.4s, v10.4s
-	FMOVQ 2736(R9), F15
-	WORD $0x4e2dcc8f // fmla v15.4s, v4.4s, v13.4s
-	FMOVQ 2752(R9), F16
-	WORD $0x4e2acdd0 // fmla v16.4s, v14.4s, v10.4s
 	FMOVQ 2752(R9), F14
-	WORD $0x4e2dcdee // fmla v14.4s, v15.4s, v13.4s
-	FMOVQ 2768(R9), F15
-	WORD $0x4e2ace0f // fmla v15.4s, v16.4s, v10.4s
+	WORD $0x4e2acc8e // fmla v14.4s, v4.4s, v10.4s
+	FMOVQ 2752(R9), F15
+	WORD $0x4e2dcc8f // fmla v15.4s, v4.4s, v13.4s
 	FMOVQ 2768(R9), F16
-	WORD $0x4e2dcdd0 // fmla v16.4s, v14.4s, v13.4s
-	FMOVQ 2784(R9), F14
-	WORD $0x4e2acdee // fmla v14.4s, v15.4s, v10.4s
+	WORD $0x4e2acdd0 // fmla v16.4s, v14.4s, v10.4s
+	FMOVQ 2768(R9), F14
+	WORD $0x4e2dcdee // fmla v14.4s, v15.4s, v13.4s
 	FMOVQ 2784(R9), F15
-	WORD $0x4e2dce0f // fmla v15.4s, v16.4s, v13.4s
-	FMOVQ 2800(R9), F16
-	WORD $0x4e2acdd0 // fmla v16.4s, v14.4s, v10.4s
+	WORD $0x4e2ace0f // fmla v15.4s, v16.4s, v10.4s
+	FMOVQ 2784(R9), F16
+	WORD $0x4e2dcdd0 // fmla v16.4s, v14.4s, v13.4s
 	FMOVQ 2800(R9), F14
-	WORD $0x4e2dcdee // fmla v14.4s, v15.4s, v13.4s
-	FMOVQ 2816(R9), F15
-	WORD $0x4e2ace0f // fmla v15.4s, v16.4s, v10.4s
+	WORD $0x4e2acdee // fmla v14.4s, v15.4s, v10.4s
+	FMOVQ 2800(R9), F15
+	WORD $0x4e2dce0f // fmla v15.4s, v16.4s, v13.4s
 	FMOVQ 2816(R9), F16
-	WORD $0x4e2dcdd0 // fmla v16.4s, v14.4s, v13.4s
-	FMOVQ 2832(R9), F14
-	WORD $0x4e2acdee // fmla v14.4s, v15.4s, v10.4s
+	WORD $0x4e2acdd0 // fmla v16.4s, v14.4s, v10.4s
+	FMOVQ 2816(R9), F14
+	WORD $0x4e2dcdee // fmla v14.4s, v15.4s, v13.4s
 	FMOVQ 2832(R9), F15
-	WORD $0x4e2dce0f // fmla v15.4s, v16.4s, v13.4s
-	FMOVQ 2848(R9), F16
-	WORD $0x4e2acdd0 // fmla v16.4s, v14.4s, v10.4s
-	FMOVQ 2848(R9), F14
-	WORD $0x4e2dcdee // fmla v14.4s, v15.4s, v13.4s
-	FMOVQ 2864(R9), F15
 	WORD $0x4e2ace0f // fmla v15.4s, v16.4s, v10.4s
-	FMOVQ 2864(R9), F16
+	FMOVQ 2832(R9), F16
 	WORD $0x4e2dcdd0 // fmla v16.4s, v14.4s, v13.4s
-	FMOVQ 2880(R9), F14
+	FMOVQ 2848(R9), F14
 	WORD $0x4e2acdee // fmla v14.4s, v15.4s, v10.4s
-	FMOVQ 2880(R9), F15
+	FMOVQ 2848(R9), F15
 	WORD $0x4e2dce0f // fmla v15.4s, v16.4s, v13.4s
-	FMOVQ 2896(R9), F16
+	FMOVQ 2864(R9), F16
 	WORD $0x4e2acdd0 // fmla v16.4s, v14.4s, v10.4s
-	FMOVQ 2896(R9), F14
+	FMOVQ 2864(R9), F14
 	WORD $0x4e2dcdee // fmla v14.4s, v15.4s, v13.4s
-	FMOVQ 2912(R9), F15
+	FMOVQ 2880(R9), F15
 	WORD $0x4e2ace0f // fmla v15.4s, v16.4s, v10.4s
-	FMOVQ 2912(R9), F10
+	FMOVQ 2880(R9), F16
+	WORD $0x4e2dcdd0 // fmla v16.4s, v14.4s, v13.4s
+	FMOVQ 2896(R9), F14
+	WORD $0x4e2acdee // fmla v14.4s, v15.4s, v10.4s
+	FMOVQ 2896(R9), F15
+	WORD $0x4e2dce0f // fmla v15.4s, v16.4s, v13.4s
+	FMOVQ 2912(R9), F16
+	WORD $0x4e2acdd0 // fmla v16.4s, v14.4s, v10.4s
+	FMOVQ 2912(R9), F14
+	WORD $0x4e2dcdee // fmla v14.4s, v15.4s, v13.4s
+	FMOVQ 2928(R9), F15
+	WORD $0x4e2ace0f // fmla v15.4s, v16.4s, v10.4s
+	FMOVQ 2928(R9), F10
 	WORD $0x4e2dcdca // fmla v10.4s, v14.4s, v13.4s
 	WORD $0x6ea81deb // bit v11.16b, v15.16b, v8.16b
 	WORD $0x6ea91d4c // bit v12.16b, v10.16b, v9.16b
@@ -7016,46 +7056,46 @@ vector:
 	FMOVQ.P 16(R1), F6
 	WORD $0x4ea0f8c7 // fabs v7.4s, v6.4s
 	WORD $0x6e27dce8 // fmul v8.4s, v7.4s, v7.4s
-	FMOVQ 2640(R9), F9
+	FMOVQ 2656(R9), F9
 	WORD $0x4e28cc09 // fmla v9.4s, v0.4s, v8.4s
-	FMOVQ 2656(R9), F10
+	FMOVQ 2672(R9), F10
 	WORD $0x4e28cd2a // fmla v10.4s, v9.4s, v8.4s
-	FMOVQ 2672(R9), F9
+	FMOVQ 2688(R9), F9
 	WORD $0x4e28cd49 // fmla v9.4s, v10.4s, v8.4s
-	FMOVQ 2688(R9), F10
+	FMOVQ 2704(R9), F10
 	WORD $0x4e28cd2a // fmla v10.4s, v9.4s, v8.4s
-	FMOVQ 2704(R9), F9
+	FMOVQ 2720(R9), F9
 	WORD $0x4e28cd49 // fmla v9.4s, v10.4s, v8.4s
-	FMOVQ 2720(R9), F10
+	FMOVQ 2736(R9), F10
 	WORD $0x4e28cd2a // fmla v10.4s, v9.4s, v8.4s
 	WORD $0x4ea71ce8 // mov v8.16b, v7.16b
 	WORD $0x4e2acce8 // fmla v8.4s, v7.4s, v10.4s
 	WORD $0x4ea1f4e9 // fmin v9.4s, v7.4s, v1.4s
 	WORD $0x4ea2d529 // fsub v9.4s, v9.4s, v2.4s
 	WORD $0x6ea3e4e7 // fcmgt v7.4s, v7.4s, v3.4s
-	FMOVQ 2736(R9), F10
+	FMOVQ 2752(R9), F10
 	WORD $0x4e29cc8a // fmla v10.4s, v4.4s, v9.4s
-	FMOVQ 2752(R9), F11
+	FMOVQ 2768(R9), F11
 	WORD $0x4e29cd4b // fmla v11.4s, v10.4s, v9.4s
-	FMOVQ 2768(R9), F10
+	FMOVQ 2784(R9), F10
 	WORD $0x4e29cd6a // fmla v10.4s, v11.4s, v9.4s
-	FMOVQ 2784(R9), F11
+	FMOVQ 2800(R9), F11
 	WORD $0x4e29cd4b // fmla v11.4s, v10.4s, v9.4s
-	FMOVQ 2800(R9), F10
+	FMOVQ 2816(R9), F10
 	WORD $0x4e29cd6a // fmla v10.4s, v11.4s, v9.4s
-	FMOVQ 2816(R9), F11
+	FMOVQ 2832(R9), F11
 	WORD $0x4e29cd4b // fmla v11.4s, v10.4s, v9.4s
-	FMOVQ 2832(R9), F10
+	FMOVQ 2848(R9), F10
 	WORD $0x4e29cd6a // fmla v10.4s, v11.4s, v9.4s
-	FMOVQ 2848(R9), F11
+	FMOVQ 2864(R9), F11
 	WORD $0x4e29cd4b // fmla v11.4s, v10.4s, v9.4s
-	FMOVQ 2864(R9), F10
+	FMOVQ 2880(R9), F10
 	WORD $0x4e29cd6a // fmla v10.4s, v11.4s, v9.4s
-	FMOVQ 2880(R9), F11
+	FMOVQ 2896(R9), F11
 	WORD $0x4e29cd4b // fmla v11.4s, v10.4s, v9.4s
-	FMOVQ 2896(R9), F10
+	FMOVQ 2912(R9), F10
 	WORD $0x4e29cd6a // fmla v10.4s, v11.4s, v9.4s
-	FMOVQ 2912(R9), F11
+	FMOVQ 2928(R9), F11
 	WORD $0x4e29cd4b // fmla v11.4s, v10.4s, v9.4s
 	WORD $0x6ea71d68 // bit v8.16b, v11.16b, v7.16b
 	WORD $0x6ea51cc8 // bit v8.16b, v6.16b, v5.16b
@@ -7077,46 +7117,46 @@ load1:
 loaded:
 	WORD $0x4ea0f8c7 // fabs v7.4s, v6.4s
 	WORD $0x6e27dce8 // fmul v8.4s, v7.4s, v7.4s
-	FMOVQ 2640(R9), F9
+	FMOVQ 2656(R9), F9
 	WORD $0x4e28cc09 // fmla v9.4s, v0.4s, v8.4s
-	FMOVQ 2656(R9), F10
+	FMOVQ 2672(R9), F10
 	WORD $0x4e28cd2a // fmla v10.4s, v9.4s, v8.4s
-	FMOVQ 2672(R9), F9
+	FMOVQ 2688(R9), F9
 	WORD $0x4e28cd49 // fmla v9.4s, v10.4s, v8.4s
-	FMOVQ 2688(R9), F10
+	FMOVQ 2704(R9), F10
 	WORD $0x4e28cd2a // fmla v10.4s, v9.4s, v8.4s
-	FMOVQ 2704(R9), F9
+	FMOVQ 2720(R9), F9
 	WORD $0x4e28cd49 // fmla v9.4s, v10.4s, v8.4s
-	FMOVQ 2720(R9), F10
+	FMOVQ 2736(R9), F10
 	WORD $0x4e28cd2a // fmla v10.4s, v9.4s, v8.4s
 	WORD $0x4ea71ce8 // mov v8.16b, v7.16b
 	WORD $0x4e2acce8 // fmla v8.4s, v7.4s, v10.4s
 	WORD $0x4ea1f4e9 // fmin v9.4s, v7.4s, v1.4s
 	WORD $0x4ea2d529 // fsub v9.4s, v9.4s, v2.4s
 	WORD $0x6ea3e4e7 // fcmgt v7.4s, v7.4s, v3.4s
-	FMOVQ 2736(R9), F10
+	FMOVQ 2752(R9), F10
 	WORD $0x4e29cc8a // fmla v10.4s, v4.4s, v9.4s
-	FMOVQ 2752(R9), F11
+	FMOVQ 2768(R9), F11
 	WORD $0x4e29cd4b // fmla v11.4s, v10.4s, v9.4s
-	FMOVQ 2768(R9), F10
+	FMOVQ 2784(R9), F10
 	WORD $0x4e29cd6a // fmla v10.4s, v11.4s, v9.4s
-	FMOVQ 2784(R9), F11
+	FMOVQ 2800(R9), F11
 	WORD $0x4e29cd4b // fmla v11.4s, v10.4s, v9.4s
-	FMOVQ 2800(R9), F10
+	FMOVQ 2816(R9), F10
 	WORD $0x4e29cd6a // fmla v10.4s, v11.4s, v9.4s
-	FMOVQ 2816(R9), F11
+	FMOVQ 2832(R9), F11
 	WORD $0x4e29cd4b // fmla v11.4s, v10.4s, v9.4s
-	FMOVQ 2832(R9), F10
+	FMOVQ 2848(R9), F10
 	WORD $0x4e29cd6a // fmla v10.4s, v11.4s, v9.4s
-	FMOVQ 2848(R9), F11
+	FMOVQ 2864(R9), F11
 	WORD $0x4e29cd4b // fmla v11.4s, v10.4s, v9.4s
-	FMOVQ 2864(R9), F10
+	FMOVQ 2880(R9), F10
 	WORD $0x4e29cd6a // fmla v10.4s, v11.4s, v9.4s
-	FMOVQ 2880(R9), F11
+	FMOVQ 2896(R9), F11
 	WORD $0x4e29cd4b // fmla v11.4s, v10.4s, v9.4s
-	FMOVQ 2896(R9), F10
+	FMOVQ 2912(R9), F10
 	WORD $0x4e29cd6a // fmla v10.4s, v11.4s, v9.4s
-	FMOVQ 2912(R9), F11
+	FMOVQ 2928(R9), F11
 	WORD $0x4e29cd4b // fmla v11.4s, v10.4s, v9.4s
 	WORD $0x6ea71d68 // bit v8.16b, v11.16b, v7.16b
 	WORD $0x6ea51cc8 // bit v8.16b, v6.16b, v5.16b
@@ -7140,15 +7180,15 @@ TEXT ·mishNEON(SB), NOSPLIT, $0-24
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
 	FMOVQ 16(R9), F0
-	FMOVQ 2928(R9), F1
-	FMOVQ 2144(R9), F2
-	FMOVQ 160(R9), F3
-	FMOVQ 368(R9), F4
-	FMOVQ 384(R9), F5
-	FMOVQ 400(R9), F6
-	FMOVQ 416(R9), F7
-	FMOVQ 2288(R9), F8
-	FMOVQ 2112(R9), F9
+	FMOVQ 2944(R9), F1
+	FMOVQ 2160(R9), F2
+	FMOVQ 176(R9), F3
+	FMOVQ 384(R9), F4
+	FMOVQ 400(R9), F5
+	FMOVQ 416(R9), F6
+	FMOVQ 432(R9), F7
+	FMOVQ 2304(R9), F8
+	FMOVQ 2128(R9), F9
 	SUBS $8, R8, R8
 	BLT single
 
@@ -7173,21 +7213,21 @@ unrolled:
 	WORD $0x4ea6ce33 // fmls v19.4s, v17.4s, v6.4s
 	WORD $0x6e32de50 // fmul v16.4s, v18.4s, v18.4s
 	WORD $0x6e33de71 // fmul v17.4s, v19.4s, v19.4s
-	FMOVQ 464(R9), F20
-	WORD $0x4e32ccf4 // fmla v20.4s, v7.4s, v18.4s
-	FMOVQ 464(R9), F21
-	WORD $0x4e33ccf5 // fmla v21.4s, v7.4s, v19.4s
-	FMOVQ 480(R9), F22
-	WORD $0x4e32ce96 // fmla v22.4s, v20.4s, v18.4s
 	FMOVQ 480(R9), F20
-	WORD $0x4e33ceb4 // fmla v20.4s, v21.4s, v19.4s
-	FMOVQ 496(R9), F21
-	WORD $0x4e32ced5 // fmla v21.4s, v22.4s, v18.4s
+	WORD $0x4e32ccf4 // fmla v20.4s, v7.4s, v18.4s
+	FMOVQ 480(R9), F21
+	WORD $0x4e33ccf5 // fmla v21.4s, v7.4s, v19.4s
 	FMOVQ 496(R9), F22
-	WORD $0x4e33ce96 // fmla v22.4s, v20.4s, v19.4s
-	FMOVQ 512(R9), F20
-	WORD $0x4e32ceb4 // fmla v20.4s, v21.4s, v18.4s
+	WORD $0x4e32ce96 // fmla v22.4s, v20.4s, v18.4s
+	FMOVQ 496(R9), F20
+	WORD $0x4e33ceb4 // fmla v20.4s, v21.4s, v19.4s
 	FMOVQ 512(R9), F21
+	WORD $0x4e32ced5 // fmla v21.4s, v22.4s, v18.4s
+	FMOVQ 512(R9), F22
+	WORD $0x4e33ce96 // fmla v22.4s, v20.4s, v19.4s
+	FMOVQ 528(R9), F20
+	WORD $0x4e32ceb4 // fmla v20.4s, v21.4s, v18.4s
+	FMOVQ 528(R9), F21
 	WORD $0x4e33ced5 // fmla v21.4s, v22.4s, v19.4s
 	WORD $0x4e34ce12 // fmla v18.4s, v16.4s, v20.4s
 	WORD $0x4e35ce33 // fmla v19.4s, v17.4s, v21.4s
@@ -7199,9 +7239,9 @@ unrolled:
 	WORD $0x4e35d5ef // fadd v15.4s, v15.4s, v21.4s
 	WORD $0x4f3755ce // shl v14.4s, v14.4s, #23
 	WORD $0x4f3755ef // shl v15.4s, v15.4s, #23
-	FMOVQ 2160(R9), F20
+	FMOVQ 2176(R9), F20
 	WORD $0x6ef01c14 // bif v20.16b, v0.16b, v16.16b
-	FMOVQ 2160(R9), F16
+	FMOVQ 2176(R9), F16
 	WORD $0x6ef11c10 // bif v16.16b, v0.16b, v17.16b
 	WORD $0x6e32ddd1 // fmul v17.4s, v14.4s, v18.4s
 	WORD $0x6e33ddf2 // fmul v18.4s, v15.4s, v19.4s
@@ -7213,7 +7253,7 @@ unrolled:
 	WORD $0x4eafd64f // fsub v15.4s, v18.4s, v15.4s
 	WORD $0x6e34de71 // fmul v17.4s, v19.4s, v20.4s
 	WORD $0x6e30deb2 // fmul v18.4s, v21.4s, v16.4s
-	FMOVQ 432(R9), F22
+	FMOVQ 448(R9), F22
 	WORD $0x6e36de37 // fmul v23.4s, v17.4s, v22.4s
 	WORD $0x6e36de56 // fmul v22.4s, v18.4s, v22.4s
 	WORD $0x6e37de78 // fmul v24.4s, v19.4s, v23.4s
@@ -7298,27 +7338,27 @@ vector:
 	WORD $0x4ea5cdae // fmls v14.4s, v13.4s, v5.4s
 	WORD $0x4ea6cdae // fmls v14.4s, v13.4s, v6.4s
 	WORD $0x6e2eddcd // fmul v13.4s, v14.4s, v14.4s
-	FMOVQ 464(R9), F15
+	FMOVQ 480(R9), F15
 	WORD $0x4e2eccef // fmla v15.4s, v7.4s, v14.4s
-	FMOVQ 480(R9), F16
+	FMOVQ 496(R9), F16
 	WORD $0x4e2ecdf0 // fmla v16.4s, v15.4s, v14.4s
-	FMOVQ 496(R9), F15
+	FMOVQ 512(R9), F15
 	WORD $0x4e2ece0f // fmla v15.4s, v16.4s, v14.4s
-	FMOVQ 512(R9), F16
+	FMOVQ 528(R9), F16
 	WORD $0x4e2ecdf0 // fmla v16.4s, v15.4s, v14.4s
 	WORD $0x4e30cdae // fmla v14.4s, v13.4s, v16.4s
 	WORD $0x6eabe50d // fcmgt v13.4s, v8.4s, v11.4s
 	WORD $0x4e291daf // and v15.16b, v13.16b, v9.16b
 	WORD $0x4e2fd58c // fadd v12.4s, v12.4s, v15.4s
 	WORD $0x4f37558c // shl v12.4s, v12.4s, #23
-	FMOVQ 2160(R9), F15
+	FMOVQ 2176(R9), F15
 	WORD $0x6eed1c0f // bif v15.16b, v0.16b, v13.16b
 	WORD $0x6e2edd8d // fmul v13.4s, v12.4s, v14.4s
 	WORD $0x4e2dd58e // fadd v14.4s, v12.4s, v13.4s
 	WORD $0x4eacd5cc // fsub v12.4s, v14.4s, v12.4s
 	WORD $0x4eacd5ac // fsub v12.4s, v13.4s, v12.4s
 	WORD $0x6e2fddcd // fmul v13.4s, v14.4s, v15.4s
-	FMOVQ 432(R9), F16
+	FMOVQ 448(R9), F16
 	WORD $0x6e30ddb0 // fmul v16.4s, v13.4s, v16.4s
 	WORD $0x6e30ddd1 // fmul v17.4s, v14.4s, v16.4s
 	WORD $0x6ea0fa32 // fneg v18.4s, v17.4s
@@ -7376,27 +7416,27 @@ loaded:
 	WORD $0x4ea5cdae // fmls v14.4s, v13.4s, v5.4s
 	WORD $0x4ea6cdae // fmls v14.4s, v13.4s, v6.4s
 	WORD $0x6e2eddcd // fmul v13.4s, v14.4s, v14.4s
-	FMOVQ 464(R9), F15
+	FMOVQ 480(R9), F15
 	WORD $0x4e2eccef // fmla v15.4s, v7.4s, v14.4s
-	FMOVQ 480(R9), F16
+	FMOVQ 496(R9), F16
 	WORD $0x4e2ecdf0 // fmla v16.4s, v15.4s, v14.4s
-	FMOVQ 496(R9), F15
+	FMOVQ 512(R9), F15
 	WORD $0x4e2ece0f // fmla v15.4s, v16.4s, v14.4s
-	FMOVQ 512(R9), F16
+	FMOVQ 528(R9), F16
 	WORD $0x4e2ecdf0 // fmla v16.4s, v15.4s, v14.4s
 	WORD $0x4e30cdae // fmla v14.4s, v13.4s, v16.4s
 	WORD $0x6eabe50d // fcmgt v13.4s, v8.4s, v11.4s
 	WORD $0x4e291daf // and v15.16b, v13.16b, v9.16b
 	WORD $0x4e2fd58c // fadd v12.4s, v12.4s, v15.4s
 	WORD $0x4f37558c // shl v12.4s, v12.4s, #23
-	FMOVQ 2160(R9), F15
+	FMOVQ 2176(R9), F15
 	WORD $0x6eed1c0f // bif v15.16b, v0.16b, v13.16b
 	WORD $0x6e2edd8d // fmul v13.4s, v12.4s, v14.4s
 	WORD $0x4e2dd58e // fadd v14.4s, v12.4s, v13.4s
 	WORD $0x4eacd5cc // fsub v12.4s, v14.4s, v12.4s
 	WORD $0x4eacd5ac // fsub v12.4s, v13.4s, v12.4s
 	WORD $0x6e2fddcd // fmul v13.4s, v14.4s, v15.4s
-	FMOVQ 432(R9), F16
+	FMOVQ 448(R9), F16
 	WORD $0x6e30ddb0 // fmul v16.4s, v13.4s, v16.4s
 	WORD $0x6e30ddd1 // fmul v17.4s, v14.4s, v16.4s
 	WORD $0x6ea0fa32 // fneg v18.4s, v17.4s
@@ -7448,20 +7488,20 @@ TEXT ·softplusNEON(SB), NOSPLIT, $0-24
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 2112(R9), F0
+	FMOVQ 2128(R9), F0
 	FMOVQ 0(R9), F1
-	FMOVQ 144(R9), F2
-	FMOVQ 160(R9), F3
-	FMOVQ 368(R9), F4
-	FMOVQ 384(R9), F5
-	FMOVQ 400(R9), F6
-	FMOVQ 416(R9), F7
-	FMOVQ 2288(R9), F8
-	FMOVQ 2160(R9), F9
+	FMOVQ 160(R9), F2
+	FMOVQ 176(R9), F3
+	FMOVQ 384(R9), F4
+	FMOVQ 400(R9), F5
+	FMOVQ 416(R9), F6
+	FMOVQ 432(R9), F7
+	FMOVQ 2304(R9), F8
+	FMOVQ 2176(R9), F9
 	FMOVQ 16(R9), F10
 	FMOVQ 32(R9), F11
-	FMOVQ 1280(R9), F12
-	FMOVQ 2944(R9), F13
+	FMOVQ 1296(R9), F12
+	FMOVQ 2960(R9), F13
 	SUBS $8, R8, R8
 	BLT single
 
@@ -7486,21 +7526,21 @@ unrolled:
 	WORD $0x4ea6ceb7 // fmls v23.4s, v21.4s, v6.4s
 	WORD $0x6e36ded4 // fmul v20.4s, v22.4s, v22.4s
 	WORD $0x6e37def5 // fmul v21.4s, v23.4s, v23.4s
-	FMOVQ 464(R9), F24
-	WORD $0x4e36ccf8 // fmla v24.4s, v7.4s, v22.4s
-	FMOVQ 464(R9), F25
-	WORD $0x4e37ccf9 // fmla v25.4s, v7.4s, v23.4s
-	FMOVQ 480(R9), F26
-	WORD $0x4e36cf1a // fmla v26.4s, v24.4s, v22.4s
 	FMOVQ 480(R9), F24
-	WORD $0x4e37cf38 // fmla v24.4s, v25.4s, v23.4s
-	FMOVQ 496(R9), F25
-	WORD $0x4e36cf59 // fmla v25.4s, v26.4s, v22.4s
+	WORD $0x4e36ccf8 // fmla v24.4s, v7.4s, v22.4s
+	FMOVQ 480(R9), F25
+	WORD $0x4e37ccf9 // fmla v25.4s, v7.4s, v23.4s
 	FMOVQ 496(R9), F26
-	WORD $0x4e37cf1a // fmla v26.4s, v24.4s, v23.4s
-	FMOVQ 512(R9), F24
-	WORD $0x4e36cf38 // fmla v24.4s, v25.4s, v22.4s
+	WORD $0x4e36cf1a // fmla v26.4s, v24.4s, v22.4s
+	FMOVQ 496(R9), F24
+	WORD $0x4e37cf38 // fmla v24.4s, v25.4s, v23.4s
 	FMOVQ 512(R9), F25
+	WORD $0x4e36cf59 // fmla v25.4s, v26.4s, v22.4s
+	FMOVQ 512(R9), F26
+	WORD $0x4e37cf1a // fmla v26.4s, v24.4s, v23.4s
+	FMOVQ 528(R9), F24
+	WORD $0x4e36cf38 // fmla v24.4s, v25.4s, v22.4s
+	FMOVQ 528(R9), F25
 	WORD $0x4e37cf59 // fmla v25.4s, v26.4s, v23.4s
 	WORD $0x4e38ce96 // fmla v22.4s, v20.4s, v24.4s
 	WORD $0x4e39ceb7 // fmla v23.4s, v21.4s, v25.4s
@@ -7544,37 +7584,37 @@ unrolled:
 	WORD $0x4e33ce37 // fmla v23.4s, v17.4s, v19.4s
 	WORD $0x6e34de90 // fmul v16.4s, v20.4s, v20.4s
 	WORD $0x6e35deb1 // fmul v17.4s, v21.4s, v21.4s
-	FMOVQ 2960(R9), F18
-	WORD $0x4e34cdb2 // fmla v18.4s, v13.4s, v20.4s
-	FMOVQ 2960(R9), F19
-	WORD $0x4e35cdb3 // fmla v19.4s, v13.4s, v21.4s
-	FMOVQ 2976(R9), F26
-	WORD $0x4e34ce5a // fmla v26.4s, v18.4s, v20.4s
 	FMOVQ 2976(R9), F18
-	WORD $0x4e35ce72 // fmla v18.4s, v19.4s, v21.4s
-	FMOVQ 2992(R9), F19
-	WORD $0x4e34cf53 // fmla v19.4s, v26.4s, v20.4s
+	WORD $0x4e34cdb2 // fmla v18.4s, v13.4s, v20.4s
+	FMOVQ 2976(R9), F19
+	WORD $0x4e35cdb3 // fmla v19.4s, v13.4s, v21.4s
 	FMOVQ 2992(R9), F26
-	WORD $0x4e35ce5a // fmla v26.4s, v18.4s, v21.4s
-	FMOVQ 3008(R9), F18
-	WORD $0x4e34ce72 // fmla v18.4s, v19.4s, v20.4s
-	FMOVQ 3008(R9), F19
-	WORD $0x4e35cf53 // fmla v19.4s, v26.4s, v21.4s
-	FMOVQ 3024(R9), F26
 	WORD $0x4e34ce5a // fmla v26.4s, v18.4s, v20.4s
-	FMOVQ 3024(R9), F18
+	FMOVQ 2992(R9), F18
 	WORD $0x4e35ce72 // fmla v18.4s, v19.4s, v21.4s
-	FMOVQ 3040(R9), F19
+	FMOVQ 3008(R9), F19
 	WORD $0x4e34cf53 // fmla v19.4s, v26.4s, v20.4s
-	FMOVQ 3040(R9), F26
+	FMOVQ 3008(R9), F26
 	WORD $0x4e35ce5a // fmla v26.4s, v18.4s, v21.4s
-	FMOVQ 3056(R9), F18
+	FMOVQ 3024(R9), F18
 	WORD $0x4e34ce72 // fmla v18.4s, v19.4s, v20.4s
-	FMOVQ 3056(R9), F19
+	FMOVQ 3024(R9), F19
 	WORD $0x4e35cf53 // fmla v19.4s, v26.4s, v21.4s
-	FMOVQ 3072(R9), F26
+	FMOVQ 3040(R9), F26
 	WORD $0x4e34ce5a // fmla v26.4s, v18.4s, v20.4s
+	FMOVQ 3040(R9), F18
+	WORD $0x4e35ce72 // fmla v18.4s, v19.4s, v21.4s
+	FMOVQ 3056(R9), F19
+	WORD $0x4e34cf53 // fmla v19.4s, v26.4s, v20.4s
+	FMOVQ 3056(R9), F26
+	WORD $0x4e35ce5a // fmla v26.4s, v18.4s, v21.4s
 	FMOVQ 3072(R9), F18
+	WORD $0x4e34ce72 // fmla v18.4s, v19.4s, v20.4s
+	FMOVQ 3072(R9), F19
+	WORD $0x4e35cf53 // fmla v19.4s, v26.4s, v21.4s
+	FMOVQ 3088(R9), F26
+	WORD $0x4e34ce5a // fmla v26.4s, v18.4s, v20.4s
+	FMOVQ 3088(R9), F18
 	WORD $0x4e35ce72 // fmla v18.4s, v19.4s, v21.4s
 	WORD $0x4e3ace16 // fmla v22.4s, v16.4s, v26.4s
 	WORD $0x4e32ce37 // fmla v23.4s, v17.4s, v18.4s
@@ -7602,13 +7642,13 @@ vector:
 	WORD $0x4ea5ce32 // fmls v18.4s, v17.4s, v5.4s
 	WORD $0x4ea6ce32 // fmls v18.4s, v17.4s, v6.4s
 	WORD $0x6e32de51 // fmul v17.4s, v18.4s, v18.4s
-	FMOVQ 464(R9), F19
+	FMOVQ 480(R9), F19
 	WORD $0x4e32ccf3 // fmla v19.4s, v7.4s, v18.4s
-	FMOVQ 480(R9), F20
+	FMOVQ 496(R9), F20
 	WORD $0x4e32ce74 // fmla v20.4s, v19.4s, v18.4s
-	FMOVQ 496(R9), F19
+	FMOVQ 512(R9), F19
 	WORD $0x4e32ce93 // fmla v19.4s, v20.4s, v18.4s
-	FMOVQ 512(R9), F20
+	FMOVQ 528(R9), F20
 	WORD $0x4e32ce74 // fmla v20.4s, v19.4s, v18.4s
 	WORD $0x4e34ce32 // fmla v18.4s, v17.4s, v20.4s
 	WORD $0x6eafe50f // fcmgt v15.4s, v8.4s, v15.4s
@@ -7631,21 +7671,21 @@ vector:
 	WORD $0x4e2cce30 // fmla v16.4s, v17.4s, v12.4s
 	WORD $0x4e30cdf2 // fmla v18.4s, v15.4s, v16.4s
 	WORD $0x6e31de2f // fmul v15.4s, v17.4s, v17.4s
-	FMOVQ 2960(R9), F16
+	FMOVQ 2976(R9), F16
 	WORD $0x4e31cdb0 // fmla v16.4s, v13.4s, v17.4s
-	FMOVQ 2976(R9), F20
+	FMOVQ 2992(R9), F20
 	WORD $0x4e31ce14 // fmla v20.4s, v16.4s, v17.4s
-	FMOVQ 2992(R9), F16
+	FMOVQ 3008(R9), F16
 	WORD $0x4e31ce90 // fmla v16.4s, v20.4s, v17.4s
-	FMOVQ 3008(R9), F20
+	FMOVQ 3024(R9), F20
 	WORD $0x4e31ce14 // fmla v20.4s, v16.4s, v17.4s
-	FMOVQ 3024(R9), F16
+	FMOVQ 3040(R9), F16
 	WORD $0x4e31ce90 // fmla v16.4s, v20.4s, v17.4s
-	FMOVQ 3040(R9), F20
+	FMOVQ 3056(R9), F20
 	WORD $0x4e31ce14 // fmla v20.4s, v16.4s, v17.4s
-	FMOVQ 3056(R9), F16
+	FMOVQ 3072(R9), F16
 	WORD $0x4e31ce90 // fmla v16.4s, v20.4s, v17.4s
-	FMOVQ 3072(R9), F20
+	FMOVQ 3088(R9), F20
 	WORD $0x4e31ce14 // fmla v20.4s, v16.4s, v17.4s
 	WORD $0x4e34cdf2 // fmla v18.4s, v15.4s, v20.4s
 	WORD $0x4e33d64f // fadd v15.4s, v18.4s, v19.4s
@@ -7675,13 +7715,13 @@ loaded:
 	WORD $0x4ea5ce32 // fmls v18.4s, v17.4s, v5.4s
 	WORD $0x4ea6ce32 // fmls v18.4s, v17.4s, v6.4s
 	WORD $0x6e32de51 // fmul v17.4s, v18.4s, v18.4s
-	FMOVQ 464(R9), F19
+	FMOVQ 480(R9), F19
 	WORD $0x4e32ccf3 // fmla v19.4s, v7.4s, v18.4s
-	FMOVQ 480(R9), F20
+	FMOVQ 496(R9), F20
 	WORD $0x4e32ce74 // fmla v20.4s, v19.4s, v18.4s
-	FMOVQ 496(R9), F19
+	FMOVQ 512(R9), F19
 	WORD $0x4e32ce93 // fmla v19.4s, v20.4s, v18.4s
-	FMOVQ 512(R9), F20
+	FMOVQ 528(R9), F20
 	WORD $0x4e32ce74 // fmla v20.4s, v19.4s, v18.4s
 	WORD $0x4e34ce32 // fmla v18.4s, v17.4s, v20.4s
 	WORD $0x6eafe50f // fcmgt v15.4s, v8.4s, v15.4s
@@ -7704,21 +7744,21 @@ loaded:
 	WORD $0x4e2cce30 // fmla v16.4s, v17.4s, v12.4s
 	WORD $0x4e30cdf2 // fmla v18.4s, v15.4s, v16.4s
 	WORD $0x6e31de2f // fmul v15.4s, v17.4s, v17.4s
-	FMOVQ 2960(R9), F16
+	FMOVQ 2976(R9), F16
 	WORD $0x4e31cdb0 // fmla v16.4s, v13.4s, v17.4s
-	FMOVQ 2976(R9), F20
+	FMOVQ 2992(R9), F20
 	WORD $0x4e31ce14 // fmla v20.4s, v16.4s, v17.4s
-	FMOVQ 2992(R9), F16
+	FMOVQ 3008(R9), F16
 	WORD $0x4e31ce90 // fmla v16.4s, v20.4s, v17.4s
-	FMOVQ 3008(R9), F20
+	FMOVQ 3024(R9), F20
 	WORD $0x4e31ce14 // fmla v20.4s, v16.4s, v17.4s
-	FMOVQ 3024(R9), F16
+	FMOVQ 3040(R9), F16
 	WORD $0x4e31ce90 // fmla v16.4s, v20.4s, v17.4s
-	FMOVQ 3040(R9), F20
+	FMOVQ 3056(R9), F20
 	WORD $0x4e31ce14 // fmla v20.4s, v16.4s, v17.4s
-	FMOVQ 3056(R9), F16
+	FMOVQ 3072(R9), F16
 	WORD $0x4e31ce90 // fmla v16.4s, v20.4s, v17.4s
-	FMOVQ 3072(R9), F20
+	FMOVQ 3088(R9), F20
 	WORD $0x4e31ce14 // fmla v20.4s, v16.4s, v17.4s
 	WORD $0x4e34cdf2 // fmla v18.4s, v15.4s, v20.4s
 	WORD $0x4e33d64f // fadd v15.4s, v18.4s, v19.4s
@@ -7745,12 +7785,12 @@ TEXT ·eluNEON(SB), NOSPLIT, $0-28
 	FMOVS alpha+24(FP), F0
 	WORD $0x4e040400 // dup v0.4s, v0.s[0]
 	FMOVQ 32(R9), F1
-	FMOVQ 336(R9), F2
-	FMOVQ 160(R9), F3
-	FMOVQ 368(R9), F4
-	FMOVQ 384(R9), F5
-	FMOVQ 400(R9), F6
-	FMOVQ 416(R9), F7
+	FMOVQ 352(R9), F2
+	FMOVQ 176(R9), F3
+	FMOVQ 384(R9), F4
+	FMOVQ 400(R9), F5
+	FMOVQ 416(R9), F6
+	FMOVQ 432(R9), F7
 	FMOVQ 16(R9), F8
 	SUBS $8, R8, R8
 	BLT single
@@ -7774,21 +7814,21 @@ unrolled:
 	WORD $0x4ea6ce4e // fmls v14.4s, v18.4s, v6.4s
 	WORD $0x6e2dddb1 // fmul v17.4s, v13.4s, v13.4s
 	WORD $0x6e2eddd2 // fmul v18.4s, v14.4s, v14.4s
-	FMOVQ 464(R9), F19
-	WORD $0x4e2dccf3 // fmla v19.4s, v7.4s, v13.4s
-	FMOVQ 464(R9), F20
-	WORD $0x4e2eccf4 // fmla v20.4s, v7.4s, v14.4s
-	FMOVQ 480(R9), F21
-	WORD $0x4e2dce75 // fmla v21.4s, v19.4s, v13.4s
 	FMOVQ 480(R9), F19
-	WORD $0x4e2ece93 // fmla v19.4s, v20.4s, v14.4s
-	FMOVQ 496(R9), F20
-	WORD $0x4e2dceb4 // fmla v20.4s, v21.4s, v13.4s
+	WORD $0x4e2dccf3 // fmla v19.4s, v7.4s, v13.4s
+	FMOVQ 480(R9), F20
+	WORD $0x4e2eccf4 // fmla v20.4s, v7.4s, v14.4s
 	FMOVQ 496(R9), F21
-	WORD $0x4e2ece75 // fmla v21.4s, v19.4s, v14.4s
-	FMOVQ 512(R9), F19
-	WORD $0x4e2dce93 // fmla v19.4s, v20.4s, v13.4s
+	WORD $0x4e2dce75 // fmla v21.4s, v19.4s, v13.4s
+	FMOVQ 496(R9), F19
+	WORD $0x4e2ece93 // fmla v19.4s, v20.4s, v14.4s
 	FMOVQ 512(R9), F20
+	WORD $0x4e2dceb4 // fmla v20.4s, v21.4s, v13.4s
+	FMOVQ 512(R9), F21
+	WORD $0x4e2ece75 // fmla v21.4s, v19.4s, v14.4s
+	FMOVQ 528(R9), F19
+	WORD $0x4e2dce93 // fmla v19.4s, v20.4s, v13.4s
+	FMOVQ 528(R9), F20
 	WORD $0x4e2eceb4 // fmla v20.4s, v21.4s, v14.4s
 	WORD $0x4e33ce2d // fmla v13.4s, v17.4s, v19.4s
 	WORD $0x4e34ce4e // fmla v14.4s, v18.4s, v20.4s
@@ -7821,13 +7861,13 @@ vector:
 	WORD $0x4ea5cdab // fmls v11.4s, v13.4s, v5.4s
 	WORD $0x4ea6cdab // fmls v11.4s, v13.4s, v6.4s
 	WORD $0x6e2bdd6d // fmul v13.4s, v11.4s, v11.4s
-	FMOVQ 464(R9), F14
+	FMOVQ 480(R9), F14
 	WORD $0x4e2bccee // fmla v14.4s, v7.4s, v11.4s
-	FMOVQ 480(R9), F15
+	FMOVQ 496(R9), F15
 	WORD $0x4e2bcdcf // fmla v15.4s, v14.4s, v11.4s
-	FMOVQ 496(R9), F14
+	FMOVQ 512(R9), F14
 	WORD $0x4e2bcdee // fmla v14.4s, v15.4s, v11.4s
-	FMOVQ 512(R9), F15
+	FMOVQ 528(R9), F15
 	WORD $0x4e2bcdcf // fmla v15.4s, v14.4s, v11.4s
 	WORD $0x4e2fcdab // fmla v11.4s, v13.4s, v15.4s
 	WORD $0x4f37558c // shl v12.4s, v12.4s, #23
@@ -7859,13 +7899,13 @@ loaded:
 	WORD $0x4ea5cdab // fmls v11.4s, v13.4s, v5.4s
 	WORD $0x4ea6cdab // fmls v11.4s, v13.4s, v6.4s
 	WORD $0x6e2bdd6d // fmul v13.4s, v11.4s, v11.4s
-	FMOVQ 464(R9), F14
+	FMOVQ 480(R9), F14
 	WORD $0x4e2bccee // fmla v14.4s, v7.4s, v11.4s
-	FMOVQ 480(R9), F15
+	FMOVQ 496(R9), F15
 	WORD $0x4e2bcdcf // fmla v15.4s, v14.4s, v11.4s
-	FMOVQ 496(R9), F14
+	FMOVQ 512(R9), F14
 	WORD $0x4e2bcdee // fmla v14.4s, v15.4s, v11.4s
-	FMOVQ 512(R9), F15
+	FMOVQ 528(R9), F15
 	WORD $0x4e2bcdcf // fmla v15.4s, v14.4s, v11.4s
 	WORD $0x4e2fcdab // fmla v11.4s, v13.4s, v15.4s
 	WORD $0x4f37558c // shl v12.4s, v12.4s, #23
@@ -7892,16 +7932,16 @@ TEXT ·seluNEON(SB), NOSPLIT, $0-24
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 336(R9), F0
-	FMOVQ 160(R9), F1
-	FMOVQ 368(R9), F2
-	FMOVQ 384(R9), F3
-	FMOVQ 400(R9), F4
-	FMOVQ 416(R9), F5
+	FMOVQ 352(R9), F0
+	FMOVQ 176(R9), F1
+	FMOVQ 384(R9), F2
+	FMOVQ 400(R9), F3
+	FMOVQ 416(R9), F4
+	FMOVQ 432(R9), F5
 	FMOVQ 16(R9), F6
-	FMOVQ 3088(R9), F7
+	FMOVQ 3104(R9), F7
 	FMOVQ 32(R9), F8
-	FMOVQ 3104(R9), F9
+	FMOVQ 3120(R9), F9
 	SUBS $8, R8, R8
 	BLT single
 
@@ -7922,21 +7962,21 @@ unrolled:
 	WORD $0x4ea4ce2d // fmls v13.4s, v17.4s, v4.4s
 	WORD $0x6e2cdd90 // fmul v16.4s, v12.4s, v12.4s
 	WORD $0x6e2dddb1 // fmul v17.4s, v13.4s, v13.4s
-	FMOVQ 464(R9), F18
-	WORD $0x4e2cccb2 // fmla v18.4s, v5.4s, v12.4s
-	FMOVQ 464(R9), F19
-	WORD $0x4e2dccb3 // fmla v19.4s, v5.4s, v13.4s
-	FMOVQ 480(R9), F20
-	WORD $0x4e2cce54 // fmla v20.4s, v18.4s, v12.4s
 	FMOVQ 480(R9), F18
-	WORD $0x4e2dce72 // fmla v18.4s, v19.4s, v13.4s
-	FMOVQ 496(R9), F19
-	WORD $0x4e2cce93 // fmla v19.4s, v20.4s, v12.4s
+	WORD $0x4e2cccb2 // fmla v18.4s, v5.4s, v12.4s
+	FMOVQ 480(R9), F19
+	WORD $0x4e2dccb3 // fmla v19.4s, v5.4s, v13.4s
 	FMOVQ 496(R9), F20
-	WORD $0x4e2dce54 // fmla v20.4s, v18.4s, v13.4s
-	FMOVQ 512(R9), F18
-	WORD $0x4e2cce72 // fmla v18.4s, v19.4s, v12.4s
+	WORD $0x4e2cce54 // fmla v20.4s, v18.4s, v12.4s
+	FMOVQ 496(R9), F18
+	WORD $0x4e2dce72 // fmla v18.4s, v19.4s, v13.4s
 	FMOVQ 512(R9), F19
+	WORD $0x4e2cce93 // fmla v19.4s, v20.4s, v12.4s
+	FMOVQ 512(R9), F20
+	WORD $0x4e2dce54 // fmla v20.4s, v18.4s, v13.4s
+	FMOVQ 528(R9), F18
+	WORD $0x4e2cce72 // fmla v18.4s, v19.4s, v12.4s
+	FMOVQ 528(R9), F19
 	WORD $0x4e2dce93 // fmla v19.4s, v20.4s, v13.4s
 	WORD $0x4e32ce0c // fmla v12.4s, v16.4s, v18.4s
 	WORD $0x4e33ce2d // fmla v13.4s, v17.4s, v19.4s
@@ -7972,13 +8012,13 @@ vector:
 	WORD $0x4ea3cdab // fmls v11.4s, v13.4s, v3.4s
 	WORD $0x4ea4cdab // fmls v11.4s, v13.4s, v4.4s
 	WORD $0x6e2bdd6d // fmul v13.4s, v11.4s, v11.4s
-	FMOVQ 464(R9), F14
+	FMOVQ 480(R9), F14
 	WORD $0x4e2bccae // fmla v14.4s, v5.4s, v11.4s
-	FMOVQ 480(R9), F15
+	FMOVQ 496(R9), F15
 	WORD $0x4e2bcdcf // fmla v15.4s, v14.4s, v11.4s
-	FMOVQ 496(R9), F14
+	FMOVQ 512(R9), F14
 	WORD $0x4e2bcdee // fmla v14.4s, v15.4s, v11.4s
-	FMOVQ 512(R9), F15
+	FMOVQ 528(R9), F15
 	WORD $0x4e2bcdcf // fmla v15.4s, v14.4s, v11.4s
 	WORD $0x4e2fcdab // fmla v11.4s, v13.4s, v15.4s
 	WORD $0x4f37558c // shl v12.4s, v12.4s, #23
@@ -8011,13 +8051,13 @@ loaded:
 	WORD $0x4ea3cdab // fmls v11.4s, v13.4s, v3.4s
 	WORD $0x4ea4cdab // fmls v11.4s, v13.4s, v4.4s
 	WORD $0x6e2bdd6d // fmul v13.4s, v11.4s, v11.4s
-	FMOVQ 464(R9), F14
+	FMOVQ 480(R9), F14
 	WORD $0x4e2bccae // fmla v14.4s, v5.4s, v11.4s
-	FMOVQ 480(R9), F15
+	FMOVQ 496(R9), F15
 	WORD $0x4e2bcdcf // fmla v15.4s, v14.4s, v11.4s
-	FMOVQ 496(R9), F14
+	FMOVQ 512(R9), F14
 	WORD $0x4e2bcdee // fmla v14.4s, v15.4s, v11.4s
-	FMOVQ 512(R9), F15
+	FMOVQ 528(R9), F15
 	WORD $0x4e2bcdcf // fmla v15.4s, v14.4s, v11.4s
 	WORD $0x4e2fcdab // fmla v11.4s, v13.4s, v15.4s
 	WORD $0x4f37558c // shl v12.4s, v12.4s, #23
@@ -8048,21 +8088,21 @@ TEXT ·powNEON(SB), NOSPLIT, $0-40
 	MOVD b+16(FP), R2
 	MOVD n+24(FP), R8
 	FMOVQ 16(R9), F0
-	FMOVQ 3120(R9), F1
-	FMOVQ 1792(R9), F2
+	FMOVQ 3136(R9), F1
+	FMOVQ 1808(R9), F2
 	FMOVQ 32(R9), F3
-	FMOVQ 3136(R9), F4
-	FMOVQ 528(R9), F5
-	FMOVQ 544(R9), F6
-	FMOVQ 3152(R9), F7
-	FMOVQ 560(R9), F8
-	FMOVQ 3168(R9), F9
-	FMOVQ 3184(R9), F10
-	FMOVQ 3200(R9), F11
-	FMOVQ 3216(R9), F12
-	FMOVQ 3232(R9), F13
-	FMOVQ 3248(R9), F14
-	FMOVQ 3264(R9), F15
+	FMOVQ 3152(R9), F4
+	FMOVQ 544(R9), F5
+	FMOVQ 560(R9), F6
+	FMOVQ 3168(R9), F7
+	FMOVQ 576(R9), F8
+	FMOVQ 3184(R9), F9
+	FMOVQ 3200(R9), F10
+	FMOVQ 3216(R9), F11
+	FMOVQ 3232(R9), F12
+	FMOVQ 3248(R9), F13
+	FMOVQ 3264(R9), F14
+	FMOVQ 3280(R9), F15
 	SUBS $4, R8, R8
 	BLT few
 
@@ -8104,9 +8144,9 @@ vector:
 	WORD $0x6ea0fad8 // fneg v24.4s, v22.4s
 	WORD $0x4e21ce98 // fmla v24.4s, v20.4s, v1.4s
 	WORD $0x6e34de99 // fmul v25.4s, v20.4s, v20.4s
-	FMOVQ 3280(R9), F26
+	FMOVQ 3296(R9), F26
 	WORD $0x4e34cd3a // fmla v26.4s, v9.4s, v20.4s
-	FMOVQ 3296(R9), F27
+	FMOVQ 3312(R9), F27
 	WORD $0x4e34cf5b // fmla v27.4s, v26.4s, v20.4s
 	WORD $0x6e3bdf39 // fmul v25.4s, v25.4s, v27.4s
 	WORD $0x4e21ceb8 // fmla v24.4s, v21.4s, v1.4s
@@ -8143,13 +8183,13 @@ vector:
 	WORD $0x4eb3d610 // fsub v16.4s, v16.4s, v19.4s
 	WORD $0x4e35d610 // fadd v16.4s, v16.4s, v21.4s
 	WORD $0x6e30de13 // fmul v19.4s, v16.4s, v16.4s
-	FMOVQ 3312(R9), F20
+	FMOVQ 3328(R9), F20
 	WORD $0x4e30cdd4 // fmla v20.4s, v14.4s, v16.4s
-	FMOVQ 3328(R9), F21
+	FMOVQ 3344(R9), F21
 	WORD $0x4e30ce95 // fmla v21.4s, v20.4s, v16.4s
-	FMOVQ 3344(R9), F20
+	FMOVQ 3360(R9), F20
 	WORD $0x4e30ceb4 // fmla v20.4s, v21.4s, v16.4s
-	FMOVQ 3360(R9), F21
+	FMOVQ 3376(R9), F21
 	WORD $0x4e30ce95 // fmla v21.4s, v20.4s, v16.4s
 	WORD $0x6e2fde10 // fmul v16.4s, v16.4s, v15.4s
 	WORD $0x4e35ce70 // fmla v16.4s, v19.4s, v21.4s
@@ -8218,9 +8258,9 @@ loaded:
 	WORD $0x6ea0fad8 // fneg v24.4s, v22.4s
 	WORD $0x4e21ce98 // fmla v24.4s, v20.4s, v1.4s
 	WORD $0x6e34de99 // fmul v25.4s, v20.4s, v20.4s
-	FMOVQ 3280(R9), F26
+	FMOVQ 3296(R9), F26
 	WORD $0x4e34cd3a // fmla v26.4s, v9.4s, v20.4s
-	FMOVQ 3296(R9), F27
+	FMOVQ 3312(R9), F27
 	WORD $0x4e34cf5b // fmla v27.4s, v26.4s, v20.4s
 	WORD $0x6e3bdf39 // fmul v25.4s, v25.4s, v27.4s
 	WORD $0x4e21ceb8 // fmla v24.4s, v21.4s, v1.4s
@@ -8257,13 +8297,13 @@ loaded:
 	WORD $0x4eb3d610 // fsub v16.4s, v16.4s, v19.4s
 	WORD $0x4e35d610 // fadd v16.4s, v16.4s, v21.4s
 	WORD $0x6e30de13 // fmul v19.4s, v16.4s, v16.4s
-	FMOVQ 3312(R9), F20
+	FMOVQ 3328(R9), F20
 	WORD $0x4e30cdd4 // fmla v20.4s, v14.4s, v16.4s
-	FMOVQ 3328(R9), F21
+	FMOVQ 3344(R9), F21
 	WORD $0x4e30ce95 // fmla v21.4s, v20.4s, v16.4s
-	FMOVQ 3344(R9), F20
+	FMOVQ 3360(R9), F20
 	WORD $0x4e30ceb4 // fmla v20.4s, v21.4s, v16.4s
-	FMOVQ 3360(R9), F21
+	FMOVQ 3376(R9), F21
 	WORD $0x4e30ce95 // fmla v21.4s, v20.4s, v16.4s
 	WORD $0x6e2fde10 // fmul v16.4s, v16.4s, v15.4s
 	WORD $0x4e35ce70 // fmla v16.4s, v19.4s, v21.4s
@@ -8304,21 +8344,21 @@ TEXT ·powScalarNEON(SB), NOSPLIT, $0-40
 	FMOVS e+24(FP), F0
 	WORD $0x4e040400 // dup v0.4s, v0.s[0]
 	FMOVQ 16(R9), F1
-	FMOVQ 3120(R9), F2
-	FMOVQ 1792(R9), F3
+	FMOVQ 3136(R9), F2
+	FMOVQ 1808(R9), F3
 	FMOVQ 32(R9), F4
-	FMOVQ 3136(R9), F5
-	FMOVQ 528(R9), F6
-	FMOVQ 544(R9), F7
-	FMOVQ 3152(R9), F8
-	FMOVQ 560(R9), F9
-	FMOVQ 3168(R9), F10
-	FMOVQ 3184(R9), F11
-	FMOVQ 3200(R9), F12
-	FMOVQ 3216(R9), F13
-	FMOVQ 3232(R9), F14
-	FMOVQ 3248(R9), F15
-	FMOVQ 3264(R9), F16
+	FMOVQ 3152(R9), F5
+	FMOVQ 544(R9), F6
+	FMOVQ 560(R9), F7
+	FMOVQ 3168(R9), F8
+	FMOVQ 576(R9), F9
+	FMOVQ 3184(R9), F10
+	FMOVQ 3200(R9), F11
+	FMOVQ 3216(R9), F12
+	FMOVQ 3232(R9), F13
+	FMOVQ 3248(R9), F14
+	FMOVQ 3264(R9), F15
+	FMOVQ 3280(R9), F16
 	SUBS $4, R8, R8
 	BLT few
 
@@ -8359,9 +8399,9 @@ vector:
 	WORD $0x6ea0fad8 // fneg v24.4s, v22.4s
 	WORD $0x4e22ce98 // fmla v24.4s, v20.4s, v2.4s
 	WORD $0x6e34de99 // fmul v25.4s, v20.4s, v20.4s
-	FMOVQ 3280(R9), F26
+	FMOVQ 3296(R9), F26
 	WORD $0x4e34cd5a // fmla v26.4s, v10.4s, v20.4s
-	FMOVQ 3296(R9), F27
+	FMOVQ 3312(R9), F27
 	WORD $0x4e34cf5b // fmla v27.4s, v26.4s, v20.4s
 	WORD $0x6e3bdf39 // fmul v25.4s, v25.4s, v27.4s
 	WORD $0x4e22ceb8 // fmla v24.4s, v21.4s, v2.4s
@@ -8398,13 +8438,13 @@ vector:
 	WORD $0x4eb4d631 // fsub v17.4s, v17.4s, v20.4s
 	WORD $0x4e35d631 // fadd v17.4s, v17.4s, v21.4s
 	WORD $0x6e31de34 // fmul v20.4s, v17.4s, v17.4s
-	FMOVQ 3312(R9), F21
+	FMOVQ 3328(R9), F21
 	WORD $0x4e31cdf5 // fmla v21.4s, v15.4s, v17.4s
-	FMOVQ 3328(R9), F22
+	FMOVQ 3344(R9), F22
 	WORD $0x4e31ceb6 // fmla v22.4s, v21.4s, v17.4s
-	FMOVQ 3344(R9), F21
+	FMOVQ 3360(R9), F21
 	WORD $0x4e31ced5 // fmla v21.4s, v22.4s, v17.4s
-	FMOVQ 3360(R9), F22
+	FMOVQ 3376(R9), F22
 	WORD $0x4e31ceb6 // fmla v22.4s, v21.4s, v17.4s
 	WORD $0x6e30de31 // fmul v17.4s, v17.4s, v16.4s
 	WORD $0x4e36ce91 // fmla v17.4s, v20.4s, v22.4s
@@ -8469,9 +8509,9 @@ loaded:
 	WORD $0x6ea0fad8 // fneg v24.4s, v22.4s
 	WORD $0x4e22ce98 // fmla v24.4s, v20.4s, v2.4s
 	WORD $0x6e34de99 // fmul v25.4s, v20.4s, v20.4s
-	FMOVQ 3280(R9), F26
+	FMOVQ 3296(R9), F26
 	WORD $0x4e34cd5a // fmla v26.4s, v10.4s, v20.4s
-	FMOVQ 3296(R9), F27
+	FMOVQ 3312(R9), F27
 	WORD $0x4e34cf5b // fmla v27.4s, v26.4s, v20.4s
 	WORD $0x6e3bdf39 // fmul v25.4s, v25.4s, v27.4s
 	WORD $0x4e22ceb8 // fmla v24.4s, v21.4s, v2.4s
@@ -8508,13 +8548,13 @@ loaded:
 	WORD $0x4eb4d631 // fsub v17.4s, v17.4s, v20.4s
 	WORD $0x4e35d631 // fadd v17.4s, v17.4s, v21.4s
 	WORD $0x6e31de34 // fmul v20.4s, v17.4s, v17.4s
-	FMOVQ 3312(R9), F21
+	FMOVQ 3328(R9), F21
 	WORD $0x4e31cdf5 // fmla v21.4s, v15.4s, v17.4s
-	FMOVQ 3328(R9), F22
+	FMOVQ 3344(R9), F22
 	WORD $0x4e31ceb6 // fmla v22.4s, v21.4s, v17.4s
-	FMOVQ 3344(R9), F21
+	FMOVQ 3360(R9), F21
 	WORD $0x4e31ced5 // fmla v21.4s, v22.4s, v17.4s
-	FMOVQ 3360(R9), F22
+	FMOVQ 3376(R9), F22
 	WORD $0x4e31ceb6 // fmla v22.4s, v21.4s, v17.4s
 	WORD $0x6e30de31 // fmul v17.4s, v17.4s, v16.4s
 	WORD $0x4e36ce91 // fmla v17.4s, v20.4s, v22.4s
@@ -8552,11 +8592,11 @@ TEXT ·fastExpNEON(SB), NOSPLIT, $0-24
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 368(R9), F0
-	FMOVQ 3376(R9), F1
-	FMOVQ 3392(R9), F2
-	FMOVQ 160(R9), F3
-	FMOVQ 3408(R9), F4
+	FMOVQ 384(R9), F0
+	FMOVQ 3392(R9), F1
+	FMOVQ 3408(R9), F2
+	FMOVQ 176(R9), F3
+	FMOVQ 3424(R9), F4
 	SUBS $8, R8, R8
 	BLT single
 
@@ -8575,17 +8615,17 @@ unrolled:
 	WORD $0x4ea8d46a // fsub v10.4s, v3.4s, v8.4s
 	WORD $0x4e20cca9 // fmla v9.4s, v5.4s, v0.4s
 	WORD $0x4e20ccca // fmla v10.4s, v6.4s, v0.4s
-	FMOVQ 3424(R9), F5
-	WORD $0x4e29cc85 // fmla v5.4s, v4.4s, v9.4s
-	FMOVQ 3424(R9), F6
-	WORD $0x4e2acc86 // fmla v6.4s, v4.4s, v10.4s
-	FMOVQ 3440(R9), F11
-	WORD $0x4e29ccab // fmla v11.4s, v5.4s, v9.4s
 	FMOVQ 3440(R9), F5
+	WORD $0x4e29cc85 // fmla v5.4s, v4.4s, v9.4s
+	FMOVQ 3440(R9), F6
+	WORD $0x4e2acc86 // fmla v6.4s, v4.4s, v10.4s
+	FMOVQ 3456(R9), F11
+	WORD $0x4e29ccab // fmla v11.4s, v5.4s, v9.4s
+	FMOVQ 3456(R9), F5
 	WORD $0x4e2accc5 // fmla v5.4s, v6.4s, v10.4s
-	FMOVQ 3456(R9), F6
+	FMOVQ 3472(R9), F6
 	WORD $0x4e29cd66 // fmla v6.4s, v11.4s, v9.4s
-	FMOVQ 3456(R9), F9
+	FMOVQ 3472(R9), F9
 	WORD $0x4e2acca9 // fmla v9.4s, v5.4s, v10.4s
 	WORD $0x4f3754e5 // shl v5.4s, v7.4s, #23
 	WORD $0x4f375507 // shl v7.4s, v8.4s, #23
@@ -8608,11 +8648,11 @@ vector:
 	WORD $0x4e20cca6 // fmla v6.4s, v5.4s, v0.4s
 	WORD $0x4ea6d467 // fsub v7.4s, v3.4s, v6.4s
 	WORD $0x4e20cca7 // fmla v7.4s, v5.4s, v0.4s
-	FMOVQ 3424(R9), F5
+	FMOVQ 3440(R9), F5
 	WORD $0x4e27cc85 // fmla v5.4s, v4.4s, v7.4s
-	FMOVQ 3440(R9), F8
+	FMOVQ 3456(R9), F8
 	WORD $0x4e27cca8 // fmla v8.4s, v5.4s, v7.4s
-	FMOVQ 3456(R9), F5
+	FMOVQ 3472(R9), F5
 	WORD $0x4e27cd05 // fmla v5.4s, v8.4s, v7.4s
 	WORD $0x4f3754c6 // shl v6.4s, v6.4s, #23
 	WORD $0x6e26dca5 // fmul v5.4s, v5.4s, v6.4s
@@ -8638,11 +8678,11 @@ loaded:
 	WORD $0x4e20cca6 // fmla v6.4s, v5.4s, v0.4s
 	WORD $0x4ea6d467 // fsub v7.4s, v3.4s, v6.4s
 	WORD $0x4e20cca7 // fmla v7.4s, v5.4s, v0.4s
-	FMOVQ 3424(R9), F5
+	FMOVQ 3440(R9), F5
 	WORD $0x4e27cc85 // fmla v5.4s, v4.4s, v7.4s
-	FMOVQ 3440(R9), F8
+	FMOVQ 3456(R9), F8
 	WORD $0x4e27cca8 // fmla v8.4s, v5.4s, v7.4s
-	FMOVQ 3456(R9), F5
+	FMOVQ 3472(R9), F5
 	WORD $0x4e27cd05 // fmla v5.4s, v8.4s, v7.4s
 	WORD $0x4f3754c6 // shl v6.4s, v6.4s, #23
 	WORD $0x6e26dca5 // fmul v5.4s, v5.4s, v6.4s
@@ -8665,10 +8705,10 @@ TEXT ·fastTanhNEON(SB), NOSPLIT, $0-24
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 3472(R9), F0
-	FMOVQ 3488(R9), F1
-	FMOVQ 3504(R9), F2
-	FMOVQ 3520(R9), F3
+	FMOVQ 3488(R9), F0
+	FMOVQ 3504(R9), F1
+	FMOVQ 3520(R9), F2
+	FMOVQ 3536(R9), F3
 	SUBS $8, R8, R8
 	BLT single
 
@@ -8681,23 +8721,23 @@ unrolled:
 	WORD $0x4e21f4a5 // fmax v5.4s, v5.4s, v1.4s
 	WORD $0x6e24dc86 // fmul v6.4s, v4.4s, v4.4s
 	WORD $0x6e25dca7 // fmul v7.4s, v5.4s, v5.4s
-	FMOVQ 3536(R9), F8
-	WORD $0x4e26cc48 // fmla v8.4s, v2.4s, v6.4s
-	FMOVQ 3536(R9), F9
-	WORD $0x4e27cc49 // fmla v9.4s, v2.4s, v7.4s
-	FMOVQ 3552(R9), F10
-	WORD $0x4e26cd0a // fmla v10.4s, v8.4s, v6.4s
 	FMOVQ 3552(R9), F8
+	WORD $0x4e26cc48 // fmla v8.4s, v2.4s, v6.4s
+	FMOVQ 3552(R9), F9
+	WORD $0x4e27cc49 // fmla v9.4s, v2.4s, v7.4s
+	FMOVQ 3568(R9), F10
+	WORD $0x4e26cd0a // fmla v10.4s, v8.4s, v6.4s
+	FMOVQ 3568(R9), F8
 	WORD $0x4e27cd28 // fmla v8.4s, v9.4s, v7.4s
 	WORD $0x6e2adc84 // fmul v4.4s, v4.4s, v10.4s
 	WORD $0x6e28dca5 // fmul v5.4s, v5.4s, v8.4s
-	FMOVQ 3568(R9), F8
-	WORD $0x4e26cc68 // fmla v8.4s, v3.4s, v6.4s
-	FMOVQ 3568(R9), F9
-	WORD $0x4e27cc69 // fmla v9.4s, v3.4s, v7.4s
-	FMOVQ 3584(R9), F10
-	WORD $0x4e26cd0a // fmla v10.4s, v8.4s, v6.4s
 	FMOVQ 3584(R9), F8
+	WORD $0x4e26cc68 // fmla v8.4s, v3.4s, v6.4s
+	FMOVQ 3584(R9), F9
+	WORD $0x4e27cc69 // fmla v9.4s, v3.4s, v7.4s
+	FMOVQ 3600(R9), F10
+	WORD $0x4e26cd0a // fmla v10.4s, v8.4s, v6.4s
+	FMOVQ 3600(R9), F8
 	WORD $0x4e27cd28 // fmla v8.4s, v9.4s, v7.4s
 	FMOVQ 16(R9), F9
 	WORD $0x4e26cd49 // fmla v9.4s, v10.4s, v6.4s
@@ -8719,14 +8759,14 @@ vector:
 	WORD $0x4ea0f484 // fmin v4.4s, v4.4s, v0.4s
 	WORD $0x4e21f484 // fmax v4.4s, v4.4s, v1.4s
 	WORD $0x6e24dc85 // fmul v5.4s, v4.4s, v4.4s
-	FMOVQ 3536(R9), F6
+	FMOVQ 3552(R9), F6
 	WORD $0x4e25cc46 // fmla v6.4s, v2.4s, v5.4s
-	FMOVQ 3552(R9), F7
+	FMOVQ 3568(R9), F7
 	WORD $0x4e25ccc7 // fmla v7.4s, v6.4s, v5.4s
 	WORD $0x6e27dc84 // fmul v4.4s, v4.4s, v7.4s
-	FMOVQ 3568(R9), F6
+	FMOVQ 3584(R9), F6
 	WORD $0x4e25cc66 // fmla v6.4s, v3.4s, v5.4s
-	FMOVQ 3584(R9), F7
+	FMOVQ 3600(R9), F7
 	WORD $0x4e25ccc7 // fmla v7.4s, v6.4s, v5.4s
 	FMOVQ 16(R9), F6
 	WORD $0x4e25cce6 // fmla v6.4s, v7.4s, v5.4s
@@ -8750,14 +8790,14 @@ loaded:
 	WORD $0x4ea0f484 // fmin v4.4s, v4.4s, v0.4s
 	WORD $0x4e21f484 // fmax v4.4s, v4.4s, v1.4s
 	WORD $0x6e24dc85 // fmul v5.4s, v4.4s, v4.4s
-	FMOVQ 3536(R9), F6
+	FMOVQ 3552(R9), F6
 	WORD $0x4e25cc46 // fmla v6.4s, v2.4s, v5.4s
-	FMOVQ 3552(R9), F7
+	FMOVQ 3568(R9), F7
 	WORD $0x4e25ccc7 // fmla v7.4s, v6.4s, v5.4s
 	WORD $0x6e27dc84 // fmul v4.4s, v4.4s, v7.4s
-	FMOVQ 3568(R9), F6
+	FMOVQ 3584(R9), F6
 	WORD $0x4e25cc66 // fmla v6.4s, v3.4s, v5.4s
-	FMOVQ 3584(R9), F7
+	FMOVQ 3600(R9), F7
 	WORD $0x4e25ccc7 // fmla v7.4s, v6.4s, v5.4s
 	FMOVQ 16(R9), F6
 	WORD $0x4e25cce6 // fmla v6.4s, v7.4s, v5.4s
@@ -8781,12 +8821,12 @@ TEXT ·fastSigmoidNEON(SB), NOSPLIT, $0-24
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 368(R9), F0
+	FMOVQ 384(R9), F0
 	FMOVQ 16(R9), F1
-	FMOVQ 3376(R9), F2
-	FMOVQ 3392(R9), F3
-	FMOVQ 160(R9), F4
-	FMOVQ 3408(R9), F5
+	FMOVQ 3392(R9), F2
+	FMOVQ 3408(R9), F3
+	FMOVQ 176(R9), F4
+	FMOVQ 3424(R9), F5
 	SUBS $8, R8, R8
 	BLT single
 
@@ -8807,17 +8847,17 @@ unrolled:
 	WORD $0x4ea9d48b // fsub v11.4s, v4.4s, v9.4s
 	WORD $0x4e20ccca // fmla v10.4s, v6.4s, v0.4s
 	WORD $0x4e20cceb // fmla v11.4s, v7.4s, v0.4s
-	FMOVQ 3424(R9), F6
-	WORD $0x4e2acca6 // fmla v6.4s, v5.4s, v10.4s
-	FMOVQ 3424(R9), F7
-	WORD $0x4e2bcca7 // fmla v7.4s, v5.4s, v11.4s
-	FMOVQ 3440(R9), F12
-	WORD $0x4e2acccc // fmla v12.4s, v6.4s, v10.4s
 	FMOVQ 3440(R9), F6
+	WORD $0x4e2acca6 // fmla v6.4s, v5.4s, v10.4s
+	FMOVQ 3440(R9), F7
+	WORD $0x4e2bcca7 // fmla v7.4s, v5.4s, v11.4s
+	FMOVQ 3456(R9), F12
+	WORD $0x4e2acccc // fmla v12.4s, v6.4s, v10.4s
+	FMOVQ 3456(R9), F6
 	WORD $0x4e2bcce6 // fmla v6.4s, v7.4s, v11.4s
-	FMOVQ 3456(R9), F7
+	FMOVQ 3472(R9), F7
 	WORD $0x4e2acd87 // fmla v7.4s, v12.4s, v10.4s
-	FMOVQ 3456(R9), F10
+	FMOVQ 3472(R9), F10
 	WORD $0x4e2bccca // fmla v10.4s, v6.4s, v11.4s
 	WORD $0x4f375506 // shl v6.4s, v8.4s, #23
 	WORD $0x4f375528 // shl v8.4s, v9.4s, #23
@@ -8845,11 +8885,11 @@ vector:
 	WORD $0x4e20ccc7 // fmla v7.4s, v6.4s, v0.4s
 	WORD $0x4ea7d488 // fsub v8.4s, v4.4s, v7.4s
 	WORD $0x4e20ccc8 // fmla v8.4s, v6.4s, v0.4s
-	FMOVQ 3424(R9), F6
+	FMOVQ 3440(R9), F6
 	WORD $0x4e28cca6 // fmla v6.4s, v5.4s, v8.4s
-	FMOVQ 3440(R9), F9
+	FMOVQ 3456(R9), F9
 	WORD $0x4e28ccc9 // fmla v9.4s, v6.4s, v8.4s
-	FMOVQ 3456(R9), F6
+	FMOVQ 3472(R9), F6
 	WORD $0x4e28cd26 // fmla v6.4s, v9.4s, v8.4s
 	WORD $0x4f3754e7 // shl v7.4s, v7.4s, #23
 	WORD $0x6e27dcc6 // fmul v6.4s, v6.4s, v7.4s
@@ -8878,11 +8918,11 @@ loaded:
 	WORD $0x4e20ccc7 // fmla v7.4s, v6.4s, v0.4s
 	WORD $0x4ea7d488 // fsub v8.4s, v4.4s, v7.4s
 	WORD $0x4e20ccc8 // fmla v8.4s, v6.4s, v0.4s
-	FMOVQ 3424(R9), F6
+	FMOVQ 3440(R9), F6
 	WORD $0x4e28cca6 // fmla v6.4s, v5.4s, v8.4s
-	FMOVQ 3440(R9), F9
+	FMOVQ 3456(R9), F9
 	WORD $0x4e28ccc9 // fmla v9.4s, v6.4s, v8.4s
-	FMOVQ 3456(R9), F6
+	FMOVQ 3472(R9), F6
 	WORD $0x4e28cd26 // fmla v6.4s, v9.4s, v8.4s
 	WORD $0x4f3754e7 // shl v7.4s, v7.4s, #23
 	WORD $0x6e27dcc6 // fmul v6.4s, v6.4s, v7.4s
@@ -8907,13 +8947,13 @@ TEXT ·fastGELUNEON(SB), NOSPLIT, $0-24
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R8
-	FMOVQ 368(R9), F0
-	FMOVQ 2192(R9), F1
-	FMOVQ 3600(R9), F2
-	FMOVQ 3376(R9), F3
-	FMOVQ 3392(R9), F4
-	FMOVQ 160(R9), F5
-	FMOVQ 3408(R9), F6
+	FMOVQ 384(R9), F0
+	FMOVQ 2208(R9), F1
+	FMOVQ 3616(R9), F2
+	FMOVQ 3392(R9), F3
+	FMOVQ 3408(R9), F4
+	FMOVQ 176(R9), F5
+	FMOVQ 3424(R9), F6
 	FMOVQ 16(R9), F7
 	SUBS $8, R8, R8
 	BLT single
@@ -8925,9 +8965,9 @@ unrolled:
 	WORD $0x4e21f529 // fmax v9.4s, v9.4s, v1.4s
 	WORD $0x6e28dd0a // fmul v10.4s, v8.4s, v8.4s
 	WORD $0x6e29dd2b // fmul v11.4s, v9.4s, v9.4s
-	FMOVQ 3616(R9), F12
+	FMOVQ 3632(R9), F12
 	WORD $0x4e22cd4c // fmla v12.4s, v10.4s, v2.4s
-	FMOVQ 3616(R9), F10
+	FMOVQ 3632(R9), F10
 	WORD $0x4e22cd6a // fmla v10.4s, v11.4s, v2.4s
 	WORD $0x6e2cdd0b // fmul v11.4s, v8.4s, v12.4s
 	WORD $0x6e2add2a // fmul v10.4s, v9.4s, v10.4s
@@ -8943,17 +8983,17 @@ unrolled:
 	WORD $0x4eadd4af // fsub v15.4s, v5.4s, v13.4s
 	WORD $0x4e20cd6e // fmla v14.4s, v11.4s, v0.4s
 	WORD $0x4e20cd4f // fmla v15.4s, v10.4s, v0.4s
-	FMOVQ 3424(R9), F10
-	WORD $0x4e2eccca // fmla v10.4s, v6.4s, v14.4s
-	FMOVQ 3424(R9), F11
-	WORD $0x4e2fcccb // fmla v11.4s, v6.4s, v15.4s
-	FMOVQ 3440(R9), F16
-	WORD $0x4e2ecd50 // fmla v16.4s, v10.4s, v14.4s
 	FMOVQ 3440(R9), F10
+	WORD $0x4e2eccca // fmla v10.4s, v6.4s, v14.4s
+	FMOVQ 3440(R9), F11
+	WORD $0x4e2fcccb // fmla v11.4s, v6.4s, v15.4s
+	FMOVQ 3456(R9), F16
+	WORD $0x4e2ecd50 // fmla v16.4s, v10.4s, v14.4s
+	FMOVQ 3456(R9), F10
 	WORD $0x4e2fcd6a // fmla v10.4s, v11.4s, v15.4s
-	FMOVQ 3456(R9), F11
+	FMOVQ 3472(R9), F11
 	WORD $0x4e2ece0b // fmla v11.4s, v16.4s, v14.4s
-	FMOVQ 3456(R9), F14
+	FMOVQ 3472(R9), F14
 	WORD $0x4e2fcd4e // fmla v14.4s, v10.4s, v15.4s
 	WORD $0x4f37558a // shl v10.4s, v12.4s, #23
 	WORD $0x4f3755ac // shl v12.4s, v13.4s, #23
@@ -8976,7 +9016,7 @@ vector:
 	FMOVQ.P 16(R1), F8
 	WORD $0x4e21f508 // fmax v8.4s, v8.4s, v1.4s
 	WORD $0x6e28dd09 // fmul v9.4s, v8.4s, v8.4s
-	FMOVQ 3616(R9), F10
+	FMOVQ 3632(R9), F10
 	WORD $0x4e22cd2a // fmla v10.4s, v9.4s, v2.4s
 	WORD $0x6e2add09 // fmul v9.4s, v8.4s, v10.4s
 	WORD $0x4ea3f529 // fmin v9.4s, v9.4s, v3.4s
@@ -8985,11 +9025,11 @@ vector:
 	WORD $0x4e20cd2a // fmla v10.4s, v9.4s, v0.4s
 	WORD $0x4eaad4ab // fsub v11.4s, v5.4s, v10.4s
 	WORD $0x4e20cd2b // fmla v11.4s, v9.4s, v0.4s
-	FMOVQ 3424(R9), F9
+	FMOVQ 3440(R9), F9
 	WORD $0x4e2bccc9 // fmla v9.4s, v6.4s, v11.4s
-	FMOVQ 3440(R9), F12
+	FMOVQ 3456(R9), F12
 	WORD $0x4e2bcd2c // fmla v12.4s, v9.4s, v11.4s
-	FMOVQ 3456(R9), F9
+	FMOVQ 3472(R9), F9
 	WORD $0x4e2bcd89 // fmla v9.4s, v12.4s, v11.4s
 	WORD $0x4f37554a // shl v10.4s, v10.4s, #23
 	WORD $0x6e2add29 // fmul v9.4s, v9.4s, v10.4s
@@ -9013,7 +9053,7 @@ load1:
 loaded:
 	WORD $0x4e21f508 // fmax v8.4s, v8.4s, v1.4s
 	WORD $0x6e28dd09 // fmul v9.4s, v8.4s, v8.4s
-	FMOVQ 3616(R9), F10
+	FMOVQ 3632(R9), F10
 	WORD $0x4e22cd2a // fmla v10.4s, v9.4s, v2.4s
 	WORD $0x6e2add09 // fmul v9.4s, v8.4s, v10.4s
 	WORD $0x4ea3f529 // fmin v9.4s, v9.4s, v3.4s
@@ -9022,11 +9062,11 @@ loaded:
 	WORD $0x4e20cd2a // fmla v10.4s, v9.4s, v0.4s
 	WORD $0x4eaad4ab // fsub v11.4s, v5.4s, v10.4s
 	WORD $0x4e20cd2b // fmla v11.4s, v9.4s, v0.4s
-	FMOVQ 3424(R9), F9
+	FMOVQ 3440(R9), F9
 	WORD $0x4e2bccc9 // fmla v9.4s, v6.4s, v11.4s
-	FMOVQ 3440(R9), F12
+	FMOVQ 3456(R9), F12
 	WORD $0x4e2bcd2c // fmla v12.4s, v9.4s, v11.4s
-	FMOVQ 3456(R9), F9
+	FMOVQ 3472(R9), F9
 	WORD $0x4e2bcd89 // fmla v9.4s, v12.4s, v11.4s
 	WORD $0x4f37554a // shl v10.4s, v10.4s, #23
 	WORD $0x6e2add29 // fmul v9.4s, v9.4s, v10.4s
@@ -9564,7 +9604,7 @@ TEXT ·maxNEON(SB), NOSPLIT, $0-20
 	MOVD $constants<>(SB), R9
 	MOVD x+0(FP), R1
 	MOVD n+8(FP), R8
-	FMOVQ 592(R9), F0
+	FMOVQ 608(R9), F0
 	WORD $0x4ea01c01 // mov v1.16b, v0.16b
 	WORD $0x4ea01c02 // mov v2.16b, v0.16b
 	WORD $0x4ea01c03 // mov v3.16b, v0.16b
@@ -9638,7 +9678,7 @@ TEXT ·minNEON(SB), NOSPLIT, $0-20
 	MOVD $constants<>(SB), R9
 	MOVD x+0(FP), R1
 	MOVD n+8(FP), R8
-	FMOVQ 528(R9), F0
+	FMOVQ 544(R9), F0
 	WORD $0x4ea01c01 // mov v1.16b, v0.16b
 	WORD $0x4ea01c02 // mov v2.16b, v0.16b
 	WORD $0x4ea01c03 // mov v3.16b, v0.16b

@@ -2848,6 +2848,13 @@ TEXT ·clipSSE(SB), NOSPLIT, $0-32
 	SHUFPS  $0x00, X15, X15
 	MOVSS   high+28(FP), X14
 	SHUFPS  $0x00, X14, X14
+	MOVAPS  X15, X0
+	CMPPS   X15, X0, $0x04
+	MOVAPS  X14, X1
+	CMPPS   X14, X1, $0x04
+	ORPS    X1, X0
+	MOVAPS  X0, X13
+	ANDPS   constants<>+128(SB), X13
 	LEAQ    -16(CX), R8
 	CMPQ    AX, R8
 	JGT     single
@@ -2858,42 +2865,30 @@ mainLoop:
 	MOVUPS 16(SI)(AX*4), X1
 	MOVUPS 32(SI)(AX*4), X2
 	MOVUPS 48(SI)(AX*4), X3
-	MOVAPS X0, X4
-	CMPPS  X0, X4, $0x03
-	MOVAPS X1, X5
-	CMPPS  X1, X5, $0x03
-	MOVAPS X2, X6
-	CMPPS  X2, X6, $0x03
-	MOVAPS X3, X7
-	CMPPS  X3, X7, $0x03
-	MAXPS  X15, X0
-	MAXPS  X15, X1
-	MAXPS  X15, X2
-	MAXPS  X15, X3
-	ORPS   X4, X0
-	ORPS   X5, X1
-	ORPS   X6, X2
-	ORPS   X7, X3
-	MOVAPS X0, X4
-	CMPPS  X0, X4, $0x03
-	MOVAPS X1, X5
-	CMPPS  X1, X5, $0x03
-	MOVAPS X2, X6
-	CMPPS  X2, X6, $0x03
-	MOVAPS X3, X7
-	CMPPS  X3, X7, $0x03
-	MINPS  X14, X0
-	MINPS  X14, X1
-	MINPS  X14, X2
-	MINPS  X14, X3
-	ORPS   X4, X0
-	ORPS   X5, X1
-	ORPS   X6, X2
-	ORPS   X7, X3
-	MOVUPS X0, (DI)(AX*4)
-	MOVUPS X1, 16(DI)(AX*4)
-	MOVUPS X2, 32(DI)(AX*4)
-	MOVUPS X3, 48(DI)(AX*4)
+	MOVAPS X15, X4
+	MAXPS  X0, X4
+	MOVAPS X15, X0
+	MAXPS  X1, X0
+	MOVAPS X15, X1
+	MAXPS  X2, X1
+	MOVAPS X15, X2
+	MAXPS  X3, X2
+	MOVAPS X14, X3
+	MINPS  X4, X3
+	MOVAPS X14, X4
+	MINPS  X0, X4
+	MOVAPS X14, X0
+	MINPS  X1, X0
+	MOVAPS X14, X1
+	MINPS  X2, X1
+	ORPS   X13, X3
+	ORPS   X13, X4
+	ORPS   X13, X0
+	ORPS   X13, X1
+	MOVUPS X3, (DI)(AX*4)
+	MOVUPS X4, 16(DI)(AX*4)
+	MOVUPS X0, 32(DI)(AX*4)
+	MOVUPS X1, 48(DI)(AX*4)
 	ADDQ   $0x10, AX
 	CMPQ   AX, R8
 	JLE    mainLoop
@@ -2906,14 +2901,11 @@ single:
 
 singleLoop:
 	MOVUPS (SI)(AX*4), X0
-	MOVAPS X0, X1
-	CMPPS  X0, X1, $0x03
-	MAXPS  X15, X0
-	ORPS   X1, X0
-	MOVAPS X0, X1
-	CMPPS  X0, X1, $0x03
-	MINPS  X14, X0
-	ORPS   X1, X0
+	MOVAPS X15, X1
+	MAXPS  X0, X1
+	MOVAPS X14, X0
+	MINPS  X1, X0
+	ORPS   X13, X0
 	MOVUPS X0, (DI)(AX*4)
 	ADDQ   $0x04, AX
 	CMPQ   AX, R8
@@ -2939,14 +2931,11 @@ load1:
 	MOVSS (SI)(AX*4), X0
 
 load3:
-	MOVAPS X0, X1
-	CMPPS  X0, X1, $0x03
-	MAXPS  X15, X0
-	ORPS   X1, X0
-	MOVAPS X0, X1
-	CMPPS  X0, X1, $0x03
-	MINPS  X14, X0
-	ORPS   X1, X0
+	MOVAPS X15, X1
+	MAXPS  X0, X1
+	MOVAPS X14, X0
+	MINPS  X1, X0
+	ORPS   X13, X0
 	CMPQ   R8, $0x02
 	JLT    store4
 	MOVLPS X0, (DI)(AX*4)
@@ -3180,10 +3169,10 @@ TEXT ·hardSwishSSE(SB), NOSPLIT, $0-24
 	CMPQ    AX, R8
 	JGT     single
 	XORPS   X15, X15
-	MOVAPS  constants<>+128(SB), X14
-	MOVAPS  constants<>+144(SB), X13
-	MOVAPS  constants<>+160(SB), X12
-	MOVAPS  constants<>+176(SB), X11
+	MOVAPS  constants<>+144(SB), X14
+	MOVAPS  constants<>+160(SB), X13
+	MOVAPS  constants<>+176(SB), X12
+	MOVAPS  constants<>+192(SB), X11
 	PCALIGN $0x20
 
 mainLoop:
@@ -3248,14 +3237,14 @@ single:
 singleLoop:
 	MOVUPS (SI)(AX*4), X0
 	MOVAPS X0, X1
-	ADDPS  constants<>+160(SB), X1
+	ADDPS  constants<>+176(SB), X1
 	XORPS  X2, X2
 	MAXPS  X1, X2
-	MOVAPS constants<>+128(SB), X1
+	MOVAPS constants<>+144(SB), X1
 	MINPS  X2, X1
-	MOVAPS constants<>+144(SB), X2
+	MOVAPS constants<>+160(SB), X2
 	MAXPS  X0, X2
-	MULPS  constants<>+176(SB), X1
+	MULPS  constants<>+192(SB), X1
 	MULPS  X1, X2
 	MOVUPS X2, (DI)(AX*4)
 	ADDQ   $0x04, AX
@@ -3283,14 +3272,14 @@ load1:
 
 load3:
 	MOVAPS X0, X1
-	ADDPS  constants<>+160(SB), X1
+	ADDPS  constants<>+176(SB), X1
 	XORPS  X2, X2
 	MAXPS  X1, X2
-	MOVAPS constants<>+128(SB), X1
+	MOVAPS constants<>+144(SB), X1
 	MINPS  X2, X1
-	MOVAPS constants<>+144(SB), X2
+	MOVAPS constants<>+160(SB), X2
 	MAXPS  X0, X2
-	MULPS  constants<>+176(SB), X1
+	MULPS  constants<>+192(SB), X1
 	MULPS  X1, X2
 	CMPQ   R8, $0x02
 	JLT    store4
@@ -3318,14 +3307,14 @@ TEXT ·expSSE(SB), NOSPLIT, $0-24
 	LEAQ    -8(CX), R8
 	CMPQ    AX, R8
 	JGT     single
-	MOVAPS  constants<>+192(SB), X15
-	MOVAPS  constants<>+208(SB), X14
-	MOVAPS  constants<>+224(SB), X13
-	MOVAPS  constants<>+240(SB), X12
-	MOVAPS  constants<>+256(SB), X11
-	MOVAPS  constants<>+272(SB), X10
-	MOVAPS  constants<>+288(SB), X9
-	MOVAPS  constants<>+304(SB), X8
+	MOVAPS  constants<>+208(SB), X15
+	MOVAPS  constants<>+224(SB), X14
+	MOVAPS  constants<>+240(SB), X13
+	MOVAPS  constants<>+256(SB), X12
+	MOVAPS  constants<>+272(SB), X11
+	MOVAPS  constants<>+288(SB), X10
+	MOVAPS  constants<>+304(SB), X9
+	MOVAPS  constants<>+320(SB), X8
 	PCALIGN $0x20
 
 mainLoop:
@@ -3371,10 +3360,6 @@ mainLoop:
 	ADDPS  X8, X7
 	MULPS  X1, X6
 	MULPS  X2, X7
-	ADDPS  constants<>+320(SB), X6
-	ADDPS  constants<>+320(SB), X7
-	MULPS  X1, X6
-	MULPS  X2, X7
 	ADDPS  constants<>+336(SB), X6
 	ADDPS  constants<>+336(SB), X7
 	MULPS  X1, X6
@@ -3385,6 +3370,10 @@ mainLoop:
 	MULPS  X2, X7
 	ADDPS  constants<>+368(SB), X6
 	ADDPS  constants<>+368(SB), X7
+	MULPS  X1, X6
+	MULPS  X2, X7
+	ADDPS  constants<>+384(SB), X6
+	ADDPS  constants<>+384(SB), X7
 	MULPS  X6, X4
 	MULPS  X7, X5
 	ADDPS  X1, X4
@@ -3411,26 +3400,24 @@ single:
 
 singleLoop:
 	MOVUPS (SI)(AX*4), X0
-	MOVAPS constants<>+192(SB), X1
+	MOVAPS constants<>+208(SB), X1
 	MINPS  X0, X1
-	MOVAPS constants<>+208(SB), X0
+	MOVAPS constants<>+224(SB), X0
 	MAXPS  X1, X0
 	MOVAPS X0, X1
-	MULPS  constants<>+240(SB), X1
-	ADDPS  constants<>+224(SB), X1
+	MULPS  constants<>+256(SB), X1
+	ADDPS  constants<>+240(SB), X1
 	MOVAPS X1, X2
-	SUBPS  constants<>+224(SB), X2
+	SUBPS  constants<>+240(SB), X2
 	MOVAPS X2, X3
-	MULPS  constants<>+256(SB), X3
+	MULPS  constants<>+272(SB), X3
 	SUBPS  X3, X0
-	MULPS  constants<>+272(SB), X2
+	MULPS  constants<>+288(SB), X2
 	SUBPS  X2, X0
 	MOVAPS X0, X2
 	MULPS  X0, X2
 	MOVAPS X0, X3
-	MULPS  constants<>+288(SB), X3
-	ADDPS  constants<>+304(SB), X3
-	MULPS  X0, X3
+	MULPS  constants<>+304(SB), X3
 	ADDPS  constants<>+320(SB), X3
 	MULPS  X0, X3
 	ADDPS  constants<>+336(SB), X3
@@ -3438,6 +3425,8 @@ singleLoop:
 	ADDPS  constants<>+352(SB), X3
 	MULPS  X0, X3
 	ADDPS  constants<>+368(SB), X3
+	MULPS  X0, X3
+	ADDPS  constants<>+384(SB), X3
 	MULPS  X3, X2
 	ADDPS  X0, X2
 	PSLLL  $0x17, X1
@@ -3469,26 +3458,24 @@ load1:
 	MOVSS (SI)(AX*4), X0
 
 load3:
-	MOVAPS constants<>+192(SB), X1
+	MOVAPS constants<>+208(SB), X1
 	MINPS  X0, X1
-	MOVAPS constants<>+208(SB), X0
+	MOVAPS constants<>+224(SB), X0
 	MAXPS  X1, X0
 	MOVAPS X0, X1
-	MULPS  constants<>+240(SB), X1
-	ADDPS  constants<>+224(SB), X1
+	MULPS  constants<>+256(SB), X1
+	ADDPS  constants<>+240(SB), X1
 	MOVAPS X1, X2
-	SUBPS  constants<>+224(SB), X2
+	SUBPS  constants<>+240(SB), X2
 	MOVAPS X2, X3
-	MULPS  constants<>+256(SB), X3
+	MULPS  constants<>+272(SB), X3
 	SUBPS  X3, X0
-	MULPS  constants<>+272(SB), X2
+	MULPS  constants<>+288(SB), X2
 	SUBPS  X2, X0
 	MOVAPS X0, X2
 	MULPS  X0, X2
 	MOVAPS X0, X3
-	MULPS  constants<>+288(SB), X3
-	ADDPS  constants<>+304(SB), X3
-	MULPS  X0, X3
+	MULPS  constants<>+304(SB), X3
 	ADDPS  constants<>+320(SB), X3
 	MULPS  X0, X3
 	ADDPS  constants<>+336(SB), X3
@@ -3496,6 +3483,8 @@ load3:
 	ADDPS  constants<>+352(SB), X3
 	MULPS  X0, X3
 	ADDPS  constants<>+368(SB), X3
+	MULPS  X0, X3
+	ADDPS  constants<>+384(SB), X3
 	MULPS  X3, X2
 	ADDPS  X0, X2
 	PSLLL  $0x17, X1
@@ -3531,11 +3520,11 @@ TEXT ·expSubSSE(SB), NOSPLIT, $0-36
 	LEAQ    -8(CX), R8
 	CMPQ    AX, R8
 	JGT     single
-	MOVAPS  constants<>+192(SB), X12
-	MOVAPS  constants<>+208(SB), X11
-	MOVAPS  constants<>+224(SB), X10
-	MOVAPS  constants<>+240(SB), X9
-	MOVAPS  constants<>+256(SB), X8
+	MOVAPS  constants<>+208(SB), X12
+	MOVAPS  constants<>+224(SB), X11
+	MOVAPS  constants<>+240(SB), X10
+	MOVAPS  constants<>+256(SB), X9
+	MOVAPS  constants<>+272(SB), X8
 	XORPS   X14, X14
 	PCALIGN $0x20
 
@@ -3568,8 +3557,8 @@ mainLoop:
 	MULPS  X8, X7
 	SUBPS  X6, X1
 	SUBPS  X7, X2
-	MULPS  constants<>+272(SB), X4
-	MULPS  constants<>+272(SB), X5
+	MULPS  constants<>+288(SB), X4
+	MULPS  constants<>+288(SB), X5
 	SUBPS  X4, X1
 	SUBPS  X5, X2
 	MOVAPS X1, X4
@@ -3577,13 +3566,9 @@ mainLoop:
 	MOVAPS X2, X5
 	MULPS  X2, X5
 	MOVAPS X1, X6
-	MULPS  constants<>+288(SB), X6
+	MULPS  constants<>+304(SB), X6
 	MOVAPS X2, X7
-	MULPS  constants<>+288(SB), X7
-	ADDPS  constants<>+304(SB), X6
-	ADDPS  constants<>+304(SB), X7
-	MULPS  X1, X6
-	MULPS  X2, X7
+	MULPS  constants<>+304(SB), X7
 	ADDPS  constants<>+320(SB), X6
 	ADDPS  constants<>+320(SB), X7
 	MULPS  X1, X6
@@ -3598,6 +3583,10 @@ mainLoop:
 	MULPS  X2, X7
 	ADDPS  constants<>+368(SB), X6
 	ADDPS  constants<>+368(SB), X7
+	MULPS  X1, X6
+	MULPS  X2, X7
+	ADDPS  constants<>+384(SB), X6
+	ADDPS  constants<>+384(SB), X7
 	MULPS  X6, X4
 	MULPS  X7, X5
 	ADDPS  X1, X4
@@ -3628,26 +3617,24 @@ single:
 singleLoop:
 	MOVUPS (SI)(AX*4), X0
 	SUBPS  X13, X0
-	MOVAPS constants<>+192(SB), X1
+	MOVAPS constants<>+208(SB), X1
 	MINPS  X0, X1
-	MOVAPS constants<>+208(SB), X0
+	MOVAPS constants<>+224(SB), X0
 	MAXPS  X1, X0
 	MOVAPS X0, X1
-	MULPS  constants<>+240(SB), X1
-	ADDPS  constants<>+224(SB), X1
+	MULPS  constants<>+256(SB), X1
+	ADDPS  constants<>+240(SB), X1
 	MOVAPS X1, X2
-	SUBPS  constants<>+224(SB), X2
+	SUBPS  constants<>+240(SB), X2
 	MOVAPS X2, X3
-	MULPS  constants<>+256(SB), X3
+	MULPS  constants<>+272(SB), X3
 	SUBPS  X3, X0
-	MULPS  constants<>+272(SB), X2
+	MULPS  constants<>+288(SB), X2
 	SUBPS  X2, X0
 	MOVAPS X0, X2
 	MULPS  X0, X2
 	MOVAPS X0, X3
-	MULPS  constants<>+288(SB), X3
-	ADDPS  constants<>+304(SB), X3
-	MULPS  X0, X3
+	MULPS  constants<>+304(SB), X3
 	ADDPS  constants<>+320(SB), X3
 	MULPS  X0, X3
 	ADDPS  constants<>+336(SB), X3
@@ -3655,6 +3642,8 @@ singleLoop:
 	ADDPS  constants<>+352(SB), X3
 	MULPS  X0, X3
 	ADDPS  constants<>+368(SB), X3
+	MULPS  X0, X3
+	ADDPS  constants<>+384(SB), X3
 	MULPS  X3, X2
 	ADDPS  X0, X2
 	PSLLL  $0x17, X1
@@ -3692,26 +3681,24 @@ load1:
 
 load3:
 	SUBPS  X13, X0
-	MOVAPS constants<>+192(SB), X1
+	MOVAPS constants<>+208(SB), X1
 	MINPS  X0, X1
-	MOVAPS constants<>+208(SB), X0
+	MOVAPS constants<>+224(SB), X0
 	MAXPS  X1, X0
 	MOVAPS X0, X1
-	MULPS  constants<>+240(SB), X1
-	ADDPS  constants<>+224(SB), X1
+	MULPS  constants<>+256(SB), X1
+	ADDPS  constants<>+240(SB), X1
 	MOVAPS X1, X2
-	SUBPS  constants<>+224(SB), X2
+	SUBPS  constants<>+240(SB), X2
 	MOVAPS X2, X3
-	MULPS  constants<>+256(SB), X3
+	MULPS  constants<>+272(SB), X3
 	SUBPS  X3, X0
-	MULPS  constants<>+272(SB), X2
+	MULPS  constants<>+288(SB), X2
 	SUBPS  X2, X0
 	MOVAPS X0, X2
 	MULPS  X0, X2
 	MOVAPS X0, X3
-	MULPS  constants<>+288(SB), X3
-	ADDPS  constants<>+304(SB), X3
-	MULPS  X0, X3
+	MULPS  constants<>+304(SB), X3
 	ADDPS  constants<>+320(SB), X3
 	MULPS  X0, X3
 	ADDPS  constants<>+336(SB), X3
@@ -3719,6 +3706,8 @@ load3:
 	ADDPS  constants<>+352(SB), X3
 	MULPS  X0, X3
 	ADDPS  constants<>+368(SB), X3
+	MULPS  X0, X3
+	ADDPS  constants<>+384(SB), X3
 	MULPS  X3, X2
 	ADDPS  X0, X2
 	PSLLL  $0x17, X1
@@ -3769,9 +3758,9 @@ TEXT ·sumExpSubSSE(SB), NOSPLIT, $0-28
 	LEAQ    -16(CX), R8
 	CMPQ    AX, R8
 	JGT     single
-	MOVAPS  constants<>+192(SB), X10
-	MOVAPS  constants<>+208(SB), X9
-	MOVAPS  constants<>+224(SB), X8
+	MOVAPS  constants<>+208(SB), X10
+	MOVAPS  constants<>+224(SB), X9
+	MOVAPS  constants<>+240(SB), X8
 	XORPS   X14, X14
 	XORPS   X13, X13
 	XORPS   X12, X12
@@ -3791,9 +3780,9 @@ mainLoop:
 	MOVAPS X9, X2
 	MAXPS  X0, X2
 	MOVAPS X1, X0
-	MULPS  constants<>+240(SB), X0
+	MULPS  constants<>+256(SB), X0
 	MOVAPS X2, X3
-	MULPS  constants<>+240(SB), X3
+	MULPS  constants<>+256(SB), X3
 	ADDPS  X8, X0
 	ADDPS  X8, X3
 	MOVAPS X0, X4
@@ -3801,13 +3790,13 @@ mainLoop:
 	MOVAPS X3, X5
 	SUBPS  X8, X5
 	MOVAPS X4, X6
-	MULPS  constants<>+256(SB), X6
+	MULPS  constants<>+272(SB), X6
 	MOVAPS X5, X7
-	MULPS  constants<>+256(SB), X7
+	MULPS  constants<>+272(SB), X7
 	SUBPS  X6, X1
 	SUBPS  X7, X2
-	MULPS  constants<>+272(SB), X4
-	MULPS  constants<>+272(SB), X5
+	MULPS  constants<>+288(SB), X4
+	MULPS  constants<>+288(SB), X5
 	SUBPS  X4, X1
 	SUBPS  X5, X2
 	MOVAPS X1, X4
@@ -3815,13 +3804,9 @@ mainLoop:
 	MOVAPS X2, X5
 	MULPS  X2, X5
 	MOVAPS X1, X6
-	MULPS  constants<>+288(SB), X6
+	MULPS  constants<>+304(SB), X6
 	MOVAPS X2, X7
-	MULPS  constants<>+288(SB), X7
-	ADDPS  constants<>+304(SB), X6
-	ADDPS  constants<>+304(SB), X7
-	MULPS  X1, X6
-	MULPS  X2, X7
+	MULPS  constants<>+304(SB), X7
 	ADDPS  constants<>+320(SB), X6
 	ADDPS  constants<>+320(SB), X7
 	MULPS  X1, X6
@@ -3836,6 +3821,10 @@ mainLoop:
 	MULPS  X2, X7
 	ADDPS  constants<>+368(SB), X6
 	ADDPS  constants<>+368(SB), X7
+	MULPS  X1, X6
+	MULPS  X2, X7
+	ADDPS  constants<>+384(SB), X6
+	ADDPS  constants<>+384(SB), X7
 	MULPS  X6, X4
 	MULPS  X7, X5
 	ADDPS  X1, X4
@@ -3863,9 +3852,9 @@ mainLoop:
 	MOVAPS X9, X2
 	MAXPS  X0, X2
 	MOVAPS X1, X0
-	MULPS  constants<>+240(SB), X0
+	MULPS  constants<>+256(SB), X0
 	MOVAPS X2, X3
-	MULPS  constants<>+240(SB), X3
+	MULPS  constants<>+256(SB), X3
 	ADDPS  X8, X0
 	ADDPS  X8, X3
 	MOVAPS X0, X4
@@ -3873,13 +3862,13 @@ mainLoop:
 	MOVAPS X3, X5
 	SUBPS  X8, X5
 	MOVAPS X4, X6
-	MULPS  constants<>+256(SB), X6
+	MULPS  constants<>+272(SB), X6
 	MOVAPS X5, X7
-	MULPS  constants<>+256(SB), X7
+	MULPS  constants<>+272(SB), X7
 	SUBPS  X6, X1
 	SUBPS  X7, X2
-	MULPS  constants<>+272(SB), X4
-	MULPS  constants<>+272(SB), X5
+	MULPS  constants<>+288(SB), X4
+	MULPS  constants<>+288(SB), X5
 	SUBPS  X4, X1
 	SUBPS  X5, X2
 	MOVAPS X1, X4
@@ -3887,13 +3876,9 @@ mainLoop:
 	MOVAPS X2, X5
 	MULPS  X2, X5
 	MOVAPS X1, X6
-	MULPS  constants<>+288(SB), X6
+	MULPS  constants<>+304(SB), X6
 	MOVAPS X2, X7
-	MULPS  constants<>+288(SB), X7
-	ADDPS  constants<>+304(SB), X6
-	ADDPS  constants<>+304(SB), X7
-	MULPS  X1, X6
-	MULPS  X2, X7
+	MULPS  constants<>+304(SB), X7
 	ADDPS  constants<>+320(SB), X6
 	ADDPS  constants<>+320(SB), X7
 	MULPS  X1, X6
@@ -3908,6 +3893,10 @@ mainLoop:
 	MULPS  X2, X7
 	ADDPS  constants<>+368(SB), X6
 	ADDPS  constants<>+368(SB), X7
+	MULPS  X1, X6
+	MULPS  X2, X7
+	ADDPS  constants<>+384(SB), X6
+	ADDPS  constants<>+384(SB), X7
 	MULPS  X6, X4
 	MULPS  X7, X5
 	ADDPS  X1, X4
@@ -3938,26 +3927,24 @@ single:
 singleLoop:
 	MOVUPS (SI)(AX*4), X0
 	SUBPS  X11, X0
-	MOVAPS constants<>+192(SB), X1
+	MOVAPS constants<>+208(SB), X1
 	MINPS  X0, X1
-	MOVAPS constants<>+208(SB), X0
+	MOVAPS constants<>+224(SB), X0
 	MAXPS  X1, X0
 	MOVAPS X0, X1
-	MULPS  constants<>+240(SB), X1
-	ADDPS  constants<>+224(SB), X1
+	MULPS  constants<>+256(SB), X1
+	ADDPS  constants<>+240(SB), X1
 	MOVAPS X1, X2
-	SUBPS  constants<>+224(SB), X2
+	SUBPS  constants<>+240(SB), X2
 	MOVAPS X2, X3
-	MULPS  constants<>+256(SB), X3
+	MULPS  constants<>+272(SB), X3
 	SUBPS  X3, X0
-	MULPS  constants<>+272(SB), X2
+	MULPS  constants<>+288(SB), X2
 	SUBPS  X2, X0
 	MOVAPS X0, X2
 	MULPS  X0, X2
 	MOVAPS X0, X3
-	MULPS  constants<>+288(SB), X3
-	ADDPS  constants<>+304(SB), X3
-	MULPS  X0, X3
+	MULPS  constants<>+304(SB), X3
 	ADDPS  constants<>+320(SB), X3
 	MULPS  X0, X3
 	ADDPS  constants<>+336(SB), X3
@@ -3965,6 +3952,8 @@ singleLoop:
 	ADDPS  constants<>+352(SB), X3
 	MULPS  X0, X3
 	ADDPS  constants<>+368(SB), X3
+	MULPS  X0, X3
+	ADDPS  constants<>+384(SB), X3
 	MULPS  X3, X2
 	ADDPS  X0, X2
 	PSLLL  $0x17, X1
@@ -4001,26 +3990,24 @@ load1:
 
 load3:
 	SUBPS  X11, X0
-	MOVAPS constants<>+192(SB), X1
+	MOVAPS constants<>+208(SB), X1
 	MINPS  X0, X1
-	MOVAPS constants<>+208(SB), X0
+	MOVAPS constants<>+224(SB), X0
 	MAXPS  X1, X0
 	MOVAPS X0, X1
-	MULPS  constants<>+240(SB), X1
-	ADDPS  constants<>+224(SB), X1
+	MULPS  constants<>+256(SB), X1
+	ADDPS  constants<>+240(SB), X1
 	MOVAPS X1, X2
-	SUBPS  constants<>+224(SB), X2
+	SUBPS  constants<>+240(SB), X2
 	MOVAPS X2, X3
-	MULPS  constants<>+256(SB), X3
+	MULPS  constants<>+272(SB), X3
 	SUBPS  X3, X0
-	MULPS  constants<>+272(SB), X2
+	MULPS  constants<>+288(SB), X2
 	SUBPS  X2, X0
 	MOVAPS X0, X2
 	MULPS  X0, X2
 	MOVAPS X0, X3
-	MULPS  constants<>+288(SB), X3
-	ADDPS  constants<>+304(SB), X3
-	MULPS  X0, X3
+	MULPS  constants<>+304(SB), X3
 	ADDPS  constants<>+320(SB), X3
 	MULPS  X0, X3
 	ADDPS  constants<>+336(SB), X3
@@ -4028,6 +4015,8 @@ load3:
 	ADDPS  constants<>+352(SB), X3
 	MULPS  X0, X3
 	ADDPS  constants<>+368(SB), X3
+	MULPS  X0, X3
+	ADDPS  constants<>+384(SB), X3
 	MULPS  X3, X2
 	ADDPS  X0, X2
 	PSLLL  $0x17, X1
@@ -4062,12 +4051,12 @@ TEXT ·expm1SSE(SB), NOSPLIT, $0-24
 	LEAQ    -8(CX), R8
 	CMPQ    AX, R8
 	JGT     single
-	MOVAPS  constants<>+384(SB), X15
-	MOVAPS  constants<>+400(SB), X14
-	MOVAPS  constants<>+416(SB), X13
-	MOVAPS  constants<>+432(SB), X12
-	MOVAPS  constants<>+448(SB), X11
-	MOVAPS  constants<>+464(SB), X10
+	MOVAPS  constants<>+400(SB), X15
+	MOVAPS  constants<>+416(SB), X14
+	MOVAPS  constants<>+432(SB), X13
+	MOVAPS  constants<>+448(SB), X12
+	MOVAPS  constants<>+464(SB), X11
+	MOVAPS  constants<>+480(SB), X10
 	PCALIGN $0x20
 
 mainLoop:
@@ -4106,13 +4095,9 @@ mainLoop:
 	MOVAPS X2, X7
 	MULPS  X2, X7
 	MOVAPS X4, X8
-	MULPS  constants<>+480(SB), X8
+	MULPS  constants<>+496(SB), X8
 	MOVAPS X2, X9
-	MULPS  constants<>+480(SB), X9
-	ADDPS  constants<>+496(SB), X8
-	ADDPS  constants<>+496(SB), X9
-	MULPS  X4, X8
-	MULPS  X2, X9
+	MULPS  constants<>+496(SB), X9
 	ADDPS  constants<>+512(SB), X8
 	ADDPS  constants<>+512(SB), X9
 	MULPS  X4, X8
@@ -4123,6 +4108,10 @@ mainLoop:
 	MULPS  X2, X9
 	ADDPS  constants<>+544(SB), X8
 	ADDPS  constants<>+544(SB), X9
+	MULPS  X4, X8
+	MULPS  X2, X9
+	ADDPS  constants<>+560(SB), X8
+	ADDPS  constants<>+560(SB), X9
 	MULPS  X8, X6
 	MULPS  X9, X7
 	ADDPS  X4, X6
@@ -4130,9 +4119,9 @@ mainLoop:
 	PSLLL  $0x17, X3
 	PSLLL  $0x17, X5
 	MOVAPS X3, X2
-	SUBPS  constants<>+560(SB), X2
+	SUBPS  constants<>+576(SB), X2
 	MOVAPS X5, X4
-	SUBPS  constants<>+560(SB), X4
+	SUBPS  constants<>+576(SB), X4
 	MULPS  X6, X3
 	MULPS  X7, X5
 	ADDPS  X2, X3
@@ -4141,8 +4130,8 @@ mainLoop:
 	ANDPS  constants<>+32(SB), X2
 	MOVAPS X1, X4
 	ANDPS  constants<>+32(SB), X4
-	CMPPS  constants<>+576(SB), X2, $0x01
-	CMPPS  constants<>+576(SB), X4, $0x01
+	CMPPS  constants<>+592(SB), X2, $0x01
+	CMPPS  constants<>+592(SB), X4, $0x01
 	ADDPS  X3, X3
 	ADDPS  X5, X5
 	ANDPS  X2, X0
@@ -4165,41 +4154,41 @@ single:
 
 singleLoop:
 	MOVUPS (SI)(AX*4), X0
-	MOVAPS constants<>+384(SB), X1
+	MOVAPS constants<>+400(SB), X1
 	MINPS  X0, X1
-	MOVAPS constants<>+400(SB), X2
+	MOVAPS constants<>+416(SB), X2
 	MAXPS  X1, X2
 	MOVAPS X2, X1
-	MULPS  constants<>+432(SB), X1
-	ADDPS  constants<>+416(SB), X1
+	MULPS  constants<>+448(SB), X1
+	ADDPS  constants<>+432(SB), X1
 	MOVAPS X1, X3
-	SUBPS  constants<>+416(SB), X3
+	SUBPS  constants<>+432(SB), X3
 	MOVAPS X3, X4
-	MULPS  constants<>+448(SB), X4
+	MULPS  constants<>+464(SB), X4
 	SUBPS  X4, X2
-	MULPS  constants<>+464(SB), X3
+	MULPS  constants<>+480(SB), X3
 	SUBPS  X3, X2
 	MOVAPS X2, X3
 	MULPS  X2, X3
 	MOVAPS X2, X4
-	MULPS  constants<>+480(SB), X4
-	ADDPS  constants<>+496(SB), X4
-	MULPS  X2, X4
+	MULPS  constants<>+496(SB), X4
 	ADDPS  constants<>+512(SB), X4
 	MULPS  X2, X4
 	ADDPS  constants<>+528(SB), X4
 	MULPS  X2, X4
 	ADDPS  constants<>+544(SB), X4
+	MULPS  X2, X4
+	ADDPS  constants<>+560(SB), X4
 	MULPS  X4, X3
 	ADDPS  X2, X3
 	PSLLL  $0x17, X1
 	MOVAPS X1, X2
-	SUBPS  constants<>+560(SB), X2
+	SUBPS  constants<>+576(SB), X2
 	MULPS  X3, X1
 	ADDPS  X2, X1
 	MOVAPS X0, X2
 	ANDPS  constants<>+32(SB), X2
-	CMPPS  constants<>+576(SB), X2, $0x01
+	CMPPS  constants<>+592(SB), X2, $0x01
 	ADDPS  X1, X1
 	ANDPS  X2, X0
 	ANDNPS X1, X2
@@ -4229,41 +4218,41 @@ load1:
 	MOVSS (SI)(AX*4), X0
 
 load3:
-	MOVAPS constants<>+384(SB), X1
+	MOVAPS constants<>+400(SB), X1
 	MINPS  X0, X1
-	MOVAPS constants<>+400(SB), X2
+	MOVAPS constants<>+416(SB), X2
 	MAXPS  X1, X2
 	MOVAPS X2, X1
-	MULPS  constants<>+432(SB), X1
-	ADDPS  constants<>+416(SB), X1
+	MULPS  constants<>+448(SB), X1
+	ADDPS  constants<>+432(SB), X1
 	MOVAPS X1, X3
-	SUBPS  constants<>+416(SB), X3
+	SUBPS  constants<>+432(SB), X3
 	MOVAPS X3, X4
-	MULPS  constants<>+448(SB), X4
+	MULPS  constants<>+464(SB), X4
 	SUBPS  X4, X2
-	MULPS  constants<>+464(SB), X3
+	MULPS  constants<>+480(SB), X3
 	SUBPS  X3, X2
 	MOVAPS X2, X3
 	MULPS  X2, X3
 	MOVAPS X2, X4
-	MULPS  constants<>+480(SB), X4
-	ADDPS  constants<>+496(SB), X4
-	MULPS  X2, X4
+	MULPS  constants<>+496(SB), X4
 	ADDPS  constants<>+512(SB), X4
 	MULPS  X2, X4
 	ADDPS  constants<>+528(SB), X4
 	MULPS  X2, X4
 	ADDPS  constants<>+544(SB), X4
+	MULPS  X2, X4
+	ADDPS  constants<>+560(SB), X4
 	MULPS  X4, X3
 	ADDPS  X2, X3
 	PSLLL  $0x17, X1
 	MOVAPS X1, X2
-	SUBPS  constants<>+560(SB), X2
+	SUBPS  constants<>+576(SB), X2
 	MULPS  X3, X1
 	ADDPS  X2, X1
 	MOVAPS X0, X2
 	ANDPS  constants<>+32(SB), X2
-	CMPPS  constants<>+576(SB), X2, $0x01
+	CMPPS  constants<>+592(SB), X2, $0x01
 	ADDPS  X1, X1
 	ANDPS  X2, X0
 	ANDNPS X1, X2
@@ -4295,16 +4284,16 @@ TEXT ·logSSE(SB), NOSPLIT, $0-32
 	CMPQ    AX, R8
 	JGT     tail
 	XORPS   X15, X15
-	MOVAPS  constants<>+592(SB), X14
-	MOVAPS  constants<>+608(SB), X13
-	MOVAPS  constants<>+624(SB), X12
+	MOVAPS  constants<>+608(SB), X14
+	MOVAPS  constants<>+624(SB), X13
+	MOVAPS  constants<>+640(SB), X12
 	MOVAPS  constants<>+64(SB), X11
-	MOVAPS  constants<>+640(SB), X10
-	MOVAPS  constants<>+656(SB), X9
-	MOVAPS  constants<>+672(SB), X8
-	MOVAPS  constants<>+688(SB), X7
-	MOVAPS  constants<>+704(SB), X6
-	MOVAPS  constants<>+720(SB), X5
+	MOVAPS  constants<>+656(SB), X10
+	MOVAPS  constants<>+672(SB), X9
+	MOVAPS  constants<>+688(SB), X8
+	MOVAPS  constants<>+704(SB), X7
+	MOVAPS  constants<>+720(SB), X6
+	MOVAPS  constants<>+736(SB), X5
 	PCALIGN $0x20
 
 mainLoop:
@@ -4341,21 +4330,21 @@ mainLoop:
 	MULPS    X3, X4
 	ADDPS    X5, X4
 	MULPS    X3, X4
-	ADDPS    constants<>+736(SB), X4
-	MULPS    X3, X4
 	ADDPS    constants<>+752(SB), X4
 	MULPS    X3, X4
 	ADDPS    constants<>+768(SB), X4
+	MULPS    X3, X4
+	ADDPS    constants<>+784(SB), X4
 	MULPS    X4, X2
 	MOVAPS   X1, X4
-	MULPS    constants<>+464(SB), X4
+	MULPS    constants<>+480(SB), X4
 	ADDPS    X2, X4
 	ADDPS    X3, X4
-	MULPS    constants<>+448(SB), X1
+	MULPS    constants<>+464(SB), X1
 	ADDPS    X4, X1
 	CMPPS    X15, X0, $0x00
 	MOVAPS   X0, X2
-	ANDPS    constants<>+784(SB), X2
+	ANDPS    constants<>+800(SB), X2
 	ANDNPS   X1, X0
 	ORPS     X0, X2
 	MOVUPS   X2, (DI)(AX*4)
@@ -4389,8 +4378,8 @@ load1:
 
 load3:
 	MOVAPS   X0, X1
-	PADDL    constants<>+592(SB), X1
-	PCMPGTL  constants<>+608(SB), X1
+	PADDL    constants<>+608(SB), X1
+	PCMPGTL  constants<>+624(SB), X1
 	MOVAPS   X0, X2
 	CMPPS    constants<>+96(SB), X2, $0x04
 	ANDPS    X2, X1
@@ -4400,7 +4389,7 @@ load3:
 	TESTL    R9, R9
 	JNE      tailStop
 	MOVAPS   X0, X1
-	PSUBL    constants<>+624(SB), X1
+	PSUBL    constants<>+640(SB), X1
 	PSRAL    $0x17, X1
 	MOVAPS   X1, X3
 	PSLLL    $0x17, X3
@@ -4411,9 +4400,7 @@ load3:
 	MOVAPS   X4, X3
 	MULPS    X4, X3
 	MOVAPS   X4, X5
-	MULPS    constants<>+640(SB), X5
-	ADDPS    constants<>+656(SB), X5
-	MULPS    X4, X5
+	MULPS    constants<>+656(SB), X5
 	ADDPS    constants<>+672(SB), X5
 	MULPS    X4, X5
 	ADDPS    constants<>+688(SB), X5
@@ -4427,16 +4414,18 @@ load3:
 	ADDPS    constants<>+752(SB), X5
 	MULPS    X4, X5
 	ADDPS    constants<>+768(SB), X5
+	MULPS    X4, X5
+	ADDPS    constants<>+784(SB), X5
 	MULPS    X5, X3
 	MOVAPS   X1, X5
-	MULPS    constants<>+464(SB), X5
+	MULPS    constants<>+480(SB), X5
 	ADDPS    X3, X5
 	ADDPS    X4, X5
-	MULPS    constants<>+448(SB), X1
+	MULPS    constants<>+464(SB), X1
 	ADDPS    X5, X1
 	CMPPS    constants<>+96(SB), X0, $0x00
 	MOVAPS   X0, X3
-	ANDPS    constants<>+784(SB), X3
+	ANDPS    constants<>+800(SB), X3
 	ANDNPS   X1, X0
 	ORPS     X0, X3
 	CMPQ     R8, $0x02
@@ -4475,15 +4464,15 @@ TEXT ·log2SSE(SB), NOSPLIT, $0-32
 	CMPQ    AX, R8
 	JGT     tail
 	XORPS   X15, X15
-	MOVAPS  constants<>+800(SB), X14
-	MOVAPS  constants<>+592(SB), X13
-	MOVAPS  constants<>+608(SB), X12
-	MOVAPS  constants<>+624(SB), X11
+	MOVAPS  constants<>+816(SB), X14
+	MOVAPS  constants<>+608(SB), X13
+	MOVAPS  constants<>+624(SB), X12
+	MOVAPS  constants<>+640(SB), X11
 	MOVAPS  constants<>+64(SB), X10
-	MOVAPS  constants<>+816(SB), X9
-	MOVAPS  constants<>+832(SB), X8
-	MOVAPS  constants<>+848(SB), X7
-	MOVAPS  constants<>+864(SB), X6
+	MOVAPS  constants<>+832(SB), X9
+	MOVAPS  constants<>+848(SB), X8
+	MOVAPS  constants<>+864(SB), X7
+	MOVAPS  constants<>+880(SB), X6
 	PCALIGN $0x20
 
 mainLoop:
@@ -4516,8 +4505,6 @@ mainLoop:
 	MULPS    X3, X4
 	ADDPS    X6, X4
 	MULPS    X3, X4
-	ADDPS    constants<>+880(SB), X4
-	MULPS    X3, X4
 	ADDPS    constants<>+896(SB), X4
 	MULPS    X3, X4
 	ADDPS    constants<>+912(SB), X4
@@ -4525,13 +4512,15 @@ mainLoop:
 	ADDPS    constants<>+928(SB), X4
 	MULPS    X3, X4
 	ADDPS    constants<>+944(SB), X4
+	MULPS    X3, X4
+	ADDPS    constants<>+960(SB), X4
 	MULPS    X4, X2
 	MOVAPS   X3, X4
-	ANDPS    constants<>+960(SB), X4
+	ANDPS    constants<>+976(SB), X4
 	MOVAPS   X3, X5
 	SUBPS    X4, X5
 	MULPS    X14, X4
-	MULPS    constants<>+976(SB), X3
+	MULPS    constants<>+992(SB), X3
 	ADDPS    X2, X3
 	MULPS    X14, X5
 	ADDPS    X3, X5
@@ -4539,7 +4528,7 @@ mainLoop:
 	ADDPS    X4, X1
 	CMPPS    X15, X0, $0x00
 	MOVAPS   X0, X2
-	ANDPS    constants<>+784(SB), X2
+	ANDPS    constants<>+800(SB), X2
 	ANDNPS   X1, X0
 	ORPS     X0, X2
 	MOVUPS   X2, (DI)(AX*4)
@@ -4573,8 +4562,8 @@ load1:
 
 load3:
 	MOVAPS   X0, X1
-	PADDL    constants<>+592(SB), X1
-	PCMPGTL  constants<>+608(SB), X1
+	PADDL    constants<>+608(SB), X1
+	PCMPGTL  constants<>+624(SB), X1
 	MOVAPS   X0, X2
 	CMPPS    constants<>+96(SB), X2, $0x04
 	ANDPS    X2, X1
@@ -4584,7 +4573,7 @@ load3:
 	TESTL    R9, R9
 	JNE      tailStop
 	MOVAPS   X0, X1
-	PSUBL    constants<>+624(SB), X1
+	PSUBL    constants<>+640(SB), X1
 	PSRAL    $0x17, X1
 	MOVAPS   X1, X3
 	PSLLL    $0x17, X3
@@ -4595,9 +4584,7 @@ load3:
 	MOVAPS   X4, X3
 	MULPS    X4, X3
 	MOVAPS   X4, X5
-	MULPS    constants<>+816(SB), X5
-	ADDPS    constants<>+832(SB), X5
-	MULPS    X4, X5
+	MULPS    constants<>+832(SB), X5
 	ADDPS    constants<>+848(SB), X5
 	MULPS    X4, X5
 	ADDPS    constants<>+864(SB), X5
@@ -4611,21 +4598,23 @@ load3:
 	ADDPS    constants<>+928(SB), X5
 	MULPS    X4, X5
 	ADDPS    constants<>+944(SB), X5
+	MULPS    X4, X5
+	ADDPS    constants<>+960(SB), X5
 	MULPS    X5, X3
 	MOVAPS   X4, X5
-	ANDPS    constants<>+960(SB), X5
+	ANDPS    constants<>+976(SB), X5
 	MOVAPS   X4, X6
 	SUBPS    X5, X6
-	MULPS    constants<>+800(SB), X5
-	MULPS    constants<>+976(SB), X4
+	MULPS    constants<>+816(SB), X5
+	MULPS    constants<>+992(SB), X4
 	ADDPS    X3, X4
-	MULPS    constants<>+800(SB), X6
+	MULPS    constants<>+816(SB), X6
 	ADDPS    X4, X6
 	ADDPS    X6, X5
 	ADDPS    X5, X1
 	CMPPS    constants<>+96(SB), X0, $0x00
 	MOVAPS   X0, X3
-	ANDPS    constants<>+784(SB), X3
+	ANDPS    constants<>+800(SB), X3
 	ANDNPS   X1, X0
 	ORPS     X0, X3
 	CMPQ     R8, $0x02
@@ -4664,15 +4653,15 @@ TEXT ·log10SSE(SB), NOSPLIT, $0-32
 	CMPQ    AX, R8
 	JGT     tail
 	XORPS   X15, X15
-	MOVAPS  constants<>+992(SB), X14
-	MOVAPS  constants<>+592(SB), X13
-	MOVAPS  constants<>+608(SB), X12
-	MOVAPS  constants<>+624(SB), X11
+	MOVAPS  constants<>+1008(SB), X14
+	MOVAPS  constants<>+608(SB), X13
+	MOVAPS  constants<>+624(SB), X12
+	MOVAPS  constants<>+640(SB), X11
 	MOVAPS  constants<>+64(SB), X10
-	MOVAPS  constants<>+1008(SB), X9
-	MOVAPS  constants<>+1024(SB), X8
-	MOVAPS  constants<>+1040(SB), X7
-	MOVAPS  constants<>+1056(SB), X6
+	MOVAPS  constants<>+1024(SB), X9
+	MOVAPS  constants<>+1040(SB), X8
+	MOVAPS  constants<>+1056(SB), X7
+	MOVAPS  constants<>+1072(SB), X6
 	PCALIGN $0x20
 
 mainLoop:
@@ -4705,8 +4694,6 @@ mainLoop:
 	MULPS    X3, X4
 	ADDPS    X6, X4
 	MULPS    X3, X4
-	ADDPS    constants<>+1072(SB), X4
-	MULPS    X3, X4
 	ADDPS    constants<>+1088(SB), X4
 	MULPS    X3, X4
 	ADDPS    constants<>+1104(SB), X4
@@ -4714,25 +4701,27 @@ mainLoop:
 	ADDPS    constants<>+1120(SB), X4
 	MULPS    X3, X4
 	ADDPS    constants<>+1136(SB), X4
+	MULPS    X3, X4
+	ADDPS    constants<>+1152(SB), X4
 	MULPS    X4, X2
 	MOVAPS   X1, X4
-	MULPS    constants<>+1152(SB), X4
+	MULPS    constants<>+1168(SB), X4
 	ADDPS    X2, X4
 	MOVAPS   X3, X2
-	ANDPS    constants<>+960(SB), X2
+	ANDPS    constants<>+976(SB), X2
 	MOVAPS   X3, X5
 	SUBPS    X2, X5
 	MULPS    X14, X2
-	MULPS    constants<>+1168(SB), X3
+	MULPS    constants<>+1184(SB), X3
 	ADDPS    X4, X3
 	MULPS    X14, X5
 	ADDPS    X3, X5
 	ADDPS    X5, X2
-	MULPS    constants<>+1184(SB), X1
+	MULPS    constants<>+1200(SB), X1
 	ADDPS    X2, X1
 	CMPPS    X15, X0, $0x00
 	MOVAPS   X0, X2
-	ANDPS    constants<>+784(SB), X2
+	ANDPS    constants<>+800(SB), X2
 	ANDNPS   X1, X0
 	ORPS     X0, X2
 	MOVUPS   X2, (DI)(AX*4)
@@ -4766,8 +4755,8 @@ load1:
 
 load3:
 	MOVAPS   X0, X1
-	PADDL    constants<>+592(SB), X1
-	PCMPGTL  constants<>+608(SB), X1
+	PADDL    constants<>+608(SB), X1
+	PCMPGTL  constants<>+624(SB), X1
 	MOVAPS   X0, X2
 	CMPPS    constants<>+96(SB), X2, $0x04
 	ANDPS    X2, X1
@@ -4777,7 +4766,7 @@ load3:
 	TESTL    R9, R9
 	JNE      tailStop
 	MOVAPS   X0, X1
-	PSUBL    constants<>+624(SB), X1
+	PSUBL    constants<>+640(SB), X1
 	PSRAL    $0x17, X1
 	MOVAPS   X1, X3
 	PSLLL    $0x17, X3
@@ -4788,9 +4777,7 @@ load3:
 	MOVAPS   X4, X3
 	MULPS    X4, X3
 	MOVAPS   X4, X5
-	MULPS    constants<>+1008(SB), X5
-	ADDPS    constants<>+1024(SB), X5
-	MULPS    X4, X5
+	MULPS    constants<>+1024(SB), X5
 	ADDPS    constants<>+1040(SB), X5
 	MULPS    X4, X5
 	ADDPS    constants<>+1056(SB), X5
@@ -4804,25 +4791,27 @@ load3:
 	ADDPS    constants<>+1120(SB), X5
 	MULPS    X4, X5
 	ADDPS    constants<>+1136(SB), X5
+	MULPS    X4, X5
+	ADDPS    constants<>+1152(SB), X5
 	MULPS    X5, X3
 	MOVAPS   X1, X5
-	MULPS    constants<>+1152(SB), X5
+	MULPS    constants<>+1168(SB), X5
 	ADDPS    X3, X5
 	MOVAPS   X4, X3
-	ANDPS    constants<>+960(SB), X3
+	ANDPS    constants<>+976(SB), X3
 	MOVAPS   X4, X6
 	SUBPS    X3, X6
-	MULPS    constants<>+992(SB), X3
-	MULPS    constants<>+1168(SB), X4
+	MULPS    constants<>+1008(SB), X3
+	MULPS    constants<>+1184(SB), X4
 	ADDPS    X5, X4
-	MULPS    constants<>+992(SB), X6
+	MULPS    constants<>+1008(SB), X6
 	ADDPS    X4, X6
 	ADDPS    X6, X3
-	MULPS    constants<>+1184(SB), X1
+	MULPS    constants<>+1200(SB), X1
 	ADDPS    X3, X1
 	CMPPS    constants<>+96(SB), X0, $0x00
 	MOVAPS   X0, X3
-	ANDPS    constants<>+784(SB), X3
+	ANDPS    constants<>+800(SB), X3
 	ANDNPS   X1, X0
 	ORPS     X0, X3
 	CMPQ     R8, $0x02
@@ -4860,14 +4849,14 @@ TEXT ·sinSSE(SB), NOSPLIT, $0-32
 	LEAQ    -4(CX), R8
 	CMPQ    AX, R8
 	JGT     tail
-	MOVAPS  constants<>+1200(SB), X15
+	MOVAPS  constants<>+1216(SB), X15
 	XORPS   X14, X14
-	MOVAPS  constants<>+1216(SB), X13
+	MOVAPS  constants<>+1232(SB), X13
 	MOVAPS  constants<>+32(SB), X12
-	MOVAPS  constants<>+1232(SB), X11
-	MOVAPS  constants<>+1248(SB), X10
-	MOVAPS  constants<>+1264(SB), X9
-	MOVAPS  constants<>+1280(SB), X8
+	MOVAPS  constants<>+1248(SB), X11
+	MOVAPS  constants<>+1264(SB), X10
+	MOVAPS  constants<>+1280(SB), X9
+	MOVAPS  constants<>+1296(SB), X8
 	PCALIGN $0x20
 
 mainLoop:
@@ -4891,7 +4880,7 @@ mainLoop:
 	MULPS    X8, X3
 	SUBPS    X3, X4
 	MOVAPS   X2, X3
-	MULPS    constants<>+1296(SB), X3
+	MULPS    constants<>+1312(SB), X3
 	MOVAPS   X4, X5
 	ADDPS    X3, X5
 	MOVAPS   X5, X6
@@ -4899,18 +4888,18 @@ mainLoop:
 	SUBPS    X6, X3
 	ADDPS    X14, X3
 	MOVAPS   X2, X4
-	MULPS    constants<>+1312(SB), X4
+	MULPS    constants<>+1328(SB), X4
 	MOVAPS   X5, X6
 	ADDPS    X4, X6
 	MOVAPS   X6, X7
 	SUBPS    X5, X7
 	SUBPS    X7, X4
 	ADDPS    X4, X3
-	MULPS    constants<>+1328(SB), X2
+	MULPS    constants<>+1344(SB), X2
 	SUBPS    X2, X3
 	ADDPS    X3, X6
 	MOVAPS   X6, X2
-	ANDPS    constants<>+960(SB), X2
+	ANDPS    constants<>+976(SB), X2
 	MOVAPS   X6, X3
 	SUBPS    X2, X3
 	MOVAPS   X2, X4
@@ -4923,10 +4912,10 @@ mainLoop:
 	MOVAPS   X2, X5
 	MULPS    X2, X5
 	MOVAPS   X2, X7
-	MULPS    constants<>+1344(SB), X7
-	ADDPS    constants<>+1360(SB), X7
-	MULPS    X2, X7
+	MULPS    constants<>+1360(SB), X7
 	ADDPS    constants<>+1376(SB), X7
+	MULPS    X2, X7
+	ADDPS    constants<>+1392(SB), X7
 	MULPS    X7, X5
 	ADDPS    X5, X3
 	MULPS    X13, X4
@@ -4972,26 +4961,26 @@ load1:
 load3:
 	MOVAPS   X0, X1
 	ANDPS    constants<>+32(SB), X1
-	PCMPGTL  constants<>+1232(SB), X1
+	PCMPGTL  constants<>+1248(SB), X1
 	MOVUPS   (R10), X2
 	ANDPS    X2, X1
 	MOVMSKPS X1, R9
 	TESTL    R9, R9
 	JNE      tailStop
 	MOVAPS   X0, X1
-	MULPS    constants<>+1248(SB), X1
-	ADDPS    constants<>+1200(SB), X1
+	MULPS    constants<>+1264(SB), X1
+	ADDPS    constants<>+1216(SB), X1
 	MOVAPS   X1, X3
-	SUBPS    constants<>+1200(SB), X3
+	SUBPS    constants<>+1216(SB), X3
 	MOVAPS   X3, X4
-	MULPS    constants<>+1264(SB), X4
+	MULPS    constants<>+1280(SB), X4
 	MOVAPS   X0, X5
 	SUBPS    X4, X5
 	MOVAPS   X3, X4
-	MULPS    constants<>+1280(SB), X4
+	MULPS    constants<>+1296(SB), X4
 	SUBPS    X4, X5
 	MOVAPS   X3, X4
-	MULPS    constants<>+1296(SB), X4
+	MULPS    constants<>+1312(SB), X4
 	MOVAPS   X5, X6
 	ADDPS    X4, X6
 	MOVAPS   X6, X7
@@ -4999,18 +4988,18 @@ load3:
 	SUBPS    X7, X4
 	ADDPS    constants<>+96(SB), X4
 	MOVAPS   X3, X5
-	MULPS    constants<>+1312(SB), X5
+	MULPS    constants<>+1328(SB), X5
 	MOVAPS   X6, X7
 	ADDPS    X5, X7
 	MOVAPS   X7, X8
 	SUBPS    X6, X8
 	SUBPS    X8, X5
 	ADDPS    X5, X4
-	MULPS    constants<>+1328(SB), X3
+	MULPS    constants<>+1344(SB), X3
 	SUBPS    X3, X4
 	ADDPS    X4, X7
 	MOVAPS   X7, X3
-	ANDPS    constants<>+960(SB), X3
+	ANDPS    constants<>+976(SB), X3
 	MOVAPS   X7, X4
 	SUBPS    X3, X4
 	MOVAPS   X3, X5
@@ -5019,17 +5008,17 @@ load3:
 	MULPS    X3, X4
 	MOVAPS   X5, X3
 	ADDPS    X4, X3
-	MULPS    constants<>+1216(SB), X4
+	MULPS    constants<>+1232(SB), X4
 	MOVAPS   X3, X6
 	MULPS    X3, X6
 	MOVAPS   X3, X8
-	MULPS    constants<>+1344(SB), X8
-	ADDPS    constants<>+1360(SB), X8
-	MULPS    X3, X8
+	MULPS    constants<>+1360(SB), X8
 	ADDPS    constants<>+1376(SB), X8
+	MULPS    X3, X8
+	ADDPS    constants<>+1392(SB), X8
 	MULPS    X8, X6
 	ADDPS    X6, X4
-	MULPS    constants<>+1216(SB), X5
+	MULPS    constants<>+1232(SB), X5
 	ADDPS    X4, X5
 	MULPS    X7, X5
 	ADDPS    X7, X5
@@ -5075,15 +5064,15 @@ TEXT ·cosSSE(SB), NOSPLIT, $0-32
 	LEAQ    -4(CX), R8
 	CMPQ    AX, R8
 	JGT     tail
-	MOVAPS  constants<>+1392(SB), X15
-	MOVAPS  constants<>+1216(SB), X14
+	MOVAPS  constants<>+1408(SB), X15
+	MOVAPS  constants<>+1232(SB), X14
 	MOVAPS  constants<>+32(SB), X13
-	MOVAPS  constants<>+1232(SB), X12
-	MOVAPS  constants<>+1248(SB), X11
-	MOVAPS  constants<>+1408(SB), X10
-	MOVAPS  constants<>+560(SB), X9
-	MOVAPS  constants<>+1264(SB), X8
-	MOVAPS  constants<>+1280(SB), X7
+	MOVAPS  constants<>+1248(SB), X12
+	MOVAPS  constants<>+1264(SB), X11
+	MOVAPS  constants<>+1424(SB), X10
+	MOVAPS  constants<>+576(SB), X9
+	MOVAPS  constants<>+1280(SB), X8
+	MOVAPS  constants<>+1296(SB), X7
 	PCALIGN $0x20
 
 mainLoop:
@@ -5108,7 +5097,7 @@ mainLoop:
 	MULPS    X7, X3
 	SUBPS    X3, X0
 	MOVAPS   X2, X3
-	MULPS    constants<>+1296(SB), X3
+	MULPS    constants<>+1312(SB), X3
 	MOVAPS   X0, X4
 	ADDPS    X3, X4
 	MOVAPS   X4, X5
@@ -5116,18 +5105,18 @@ mainLoop:
 	SUBPS    X5, X3
 	ADDPS    constants<>+96(SB), X3
 	MOVAPS   X2, X0
-	MULPS    constants<>+1312(SB), X0
+	MULPS    constants<>+1328(SB), X0
 	MOVAPS   X4, X5
 	ADDPS    X0, X5
 	MOVAPS   X5, X6
 	SUBPS    X4, X6
 	SUBPS    X6, X0
 	ADDPS    X0, X3
-	MULPS    constants<>+1328(SB), X2
+	MULPS    constants<>+1344(SB), X2
 	SUBPS    X2, X3
 	ADDPS    X3, X5
 	MOVAPS   X5, X0
-	ANDPS    constants<>+960(SB), X0
+	ANDPS    constants<>+976(SB), X0
 	MOVAPS   X5, X2
 	SUBPS    X0, X2
 	MOVAPS   X0, X3
@@ -5140,10 +5129,10 @@ mainLoop:
 	MOVAPS   X0, X4
 	MULPS    X0, X4
 	MOVAPS   X0, X6
-	MULPS    constants<>+1344(SB), X6
-	ADDPS    constants<>+1360(SB), X6
-	MULPS    X0, X6
+	MULPS    constants<>+1360(SB), X6
 	ADDPS    constants<>+1376(SB), X6
+	MULPS    X0, X6
+	ADDPS    constants<>+1392(SB), X6
 	MULPS    X6, X4
 	ADDPS    X4, X2
 	MULPS    X14, X3
@@ -5184,27 +5173,27 @@ load1:
 load3:
 	ANDPS    constants<>+32(SB), X0
 	MOVAPS   X0, X1
-	PCMPGTL  constants<>+1232(SB), X1
+	PCMPGTL  constants<>+1248(SB), X1
 	MOVUPS   (R10), X2
 	ANDPS    X2, X1
 	MOVMSKPS X1, R9
 	TESTL    R9, R9
 	JNE      tailStop
 	MOVAPS   X0, X1
-	MULPS    constants<>+1248(SB), X1
+	MULPS    constants<>+1264(SB), X1
+	ADDPS    constants<>+1424(SB), X1
 	ADDPS    constants<>+1408(SB), X1
-	ADDPS    constants<>+1392(SB), X1
 	MOVAPS   X1, X3
-	SUBPS    constants<>+1392(SB), X3
-	ADDPS    constants<>+560(SB), X3
-	MOVAPS   X3, X4
-	MULPS    constants<>+1264(SB), X4
-	SUBPS    X4, X0
+	SUBPS    constants<>+1408(SB), X3
+	ADDPS    constants<>+576(SB), X3
 	MOVAPS   X3, X4
 	MULPS    constants<>+1280(SB), X4
 	SUBPS    X4, X0
 	MOVAPS   X3, X4
 	MULPS    constants<>+1296(SB), X4
+	SUBPS    X4, X0
+	MOVAPS   X3, X4
+	MULPS    constants<>+1312(SB), X4
 	MOVAPS   X0, X5
 	ADDPS    X4, X5
 	MOVAPS   X5, X6
@@ -5212,18 +5201,18 @@ load3:
 	SUBPS    X6, X4
 	ADDPS    constants<>+96(SB), X4
 	MOVAPS   X3, X0
-	MULPS    constants<>+1312(SB), X0
+	MULPS    constants<>+1328(SB), X0
 	MOVAPS   X5, X6
 	ADDPS    X0, X6
 	MOVAPS   X6, X7
 	SUBPS    X5, X7
 	SUBPS    X7, X0
 	ADDPS    X0, X4
-	MULPS    constants<>+1328(SB), X3
+	MULPS    constants<>+1344(SB), X3
 	SUBPS    X3, X4
 	ADDPS    X4, X6
 	MOVAPS   X6, X0
-	ANDPS    constants<>+960(SB), X0
+	ANDPS    constants<>+976(SB), X0
 	MOVAPS   X6, X3
 	SUBPS    X0, X3
 	MOVAPS   X0, X4
@@ -5232,17 +5221,17 @@ load3:
 	MULPS    X0, X3
 	MOVAPS   X4, X0
 	ADDPS    X3, X0
-	MULPS    constants<>+1216(SB), X3
+	MULPS    constants<>+1232(SB), X3
 	MOVAPS   X0, X5
 	MULPS    X0, X5
 	MOVAPS   X0, X7
-	MULPS    constants<>+1344(SB), X7
-	ADDPS    constants<>+1360(SB), X7
-	MULPS    X0, X7
+	MULPS    constants<>+1360(SB), X7
 	ADDPS    constants<>+1376(SB), X7
+	MULPS    X0, X7
+	ADDPS    constants<>+1392(SB), X7
 	MULPS    X7, X5
 	ADDPS    X5, X3
-	MULPS    constants<>+1216(SB), X4
+	MULPS    constants<>+1232(SB), X4
 	ADDPS    X3, X4
 	MULPS    X6, X4
 	ADDPS    X6, X4
@@ -5283,14 +5272,14 @@ TEXT ·tanSSE(SB), NOSPLIT, $0-32
 	LEAQ    -4(CX), R8
 	CMPQ    AX, R8
 	JGT     tail
-	MOVAPS  constants<>+1200(SB), X15
+	MOVAPS  constants<>+1216(SB), X15
 	XORPS   X14, X14
-	MOVAPS  constants<>+1424(SB), X13
+	MOVAPS  constants<>+1440(SB), X13
 	MOVAPS  constants<>+32(SB), X12
-	MOVAPS  constants<>+1232(SB), X11
-	MOVAPS  constants<>+1440(SB), X10
-	MOVAPS  constants<>+1456(SB), X9
-	MOVAPS  constants<>+1472(SB), X8
+	MOVAPS  constants<>+1248(SB), X11
+	MOVAPS  constants<>+1456(SB), X10
+	MOVAPS  constants<>+1472(SB), X9
+	MOVAPS  constants<>+1488(SB), X8
 	PCALIGN $0x20
 
 mainLoop:
@@ -5314,7 +5303,7 @@ mainLoop:
 	MULPS    X8, X3
 	SUBPS    X3, X4
 	MOVAPS   X2, X3
-	MULPS    constants<>+1488(SB), X3
+	MULPS    constants<>+1504(SB), X3
 	MOVAPS   X4, X5
 	ADDPS    X3, X5
 	MOVAPS   X5, X6
@@ -5322,14 +5311,14 @@ mainLoop:
 	SUBPS    X6, X3
 	ADDPS    X14, X3
 	MOVAPS   X2, X4
-	MULPS    constants<>+1504(SB), X4
+	MULPS    constants<>+1520(SB), X4
 	MOVAPS   X5, X6
 	ADDPS    X4, X6
 	MOVAPS   X6, X7
 	SUBPS    X5, X7
 	SUBPS    X7, X4
 	ADDPS    X4, X3
-	MULPS    constants<>+1520(SB), X2
+	MULPS    constants<>+1536(SB), X2
 	SUBPS    X2, X3
 	MOVAPS   X6, X2
 	MULPS    X6, X2
@@ -5339,9 +5328,7 @@ mainLoop:
 	MOVAPS   X6, X3
 	MULPS    X2, X3
 	MOVAPS   X2, X5
-	MULPS    constants<>+1536(SB), X5
-	ADDPS    constants<>+1552(SB), X5
-	MULPS    X2, X5
+	MULPS    constants<>+1552(SB), X5
 	ADDPS    constants<>+1568(SB), X5
 	MULPS    X2, X5
 	ADDPS    constants<>+1584(SB), X5
@@ -5351,6 +5338,8 @@ mainLoop:
 	ADDPS    constants<>+1616(SB), X5
 	MULPS    X2, X5
 	ADDPS    constants<>+1632(SB), X5
+	MULPS    X2, X5
+	ADDPS    constants<>+1648(SB), X5
 	MULPS    X5, X3
 	ADDPS    X4, X3
 	ADDPS    X6, X3
@@ -5402,26 +5391,26 @@ load1:
 load3:
 	MOVAPS   X0, X1
 	ANDPS    constants<>+32(SB), X1
-	PCMPGTL  constants<>+1232(SB), X1
+	PCMPGTL  constants<>+1248(SB), X1
 	MOVUPS   (R10), X2
 	ANDPS    X2, X1
 	MOVMSKPS X1, R9
 	TESTL    R9, R9
 	JNE      tailStop
 	MOVAPS   X0, X1
-	MULPS    constants<>+1440(SB), X1
-	ADDPS    constants<>+1200(SB), X1
+	MULPS    constants<>+1456(SB), X1
+	ADDPS    constants<>+1216(SB), X1
 	MOVAPS   X1, X3
-	SUBPS    constants<>+1200(SB), X3
+	SUBPS    constants<>+1216(SB), X3
 	MOVAPS   X3, X4
-	MULPS    constants<>+1456(SB), X4
+	MULPS    constants<>+1472(SB), X4
 	MOVAPS   X0, X5
 	SUBPS    X4, X5
 	MOVAPS   X3, X4
-	MULPS    constants<>+1472(SB), X4
+	MULPS    constants<>+1488(SB), X4
 	SUBPS    X4, X5
 	MOVAPS   X3, X4
-	MULPS    constants<>+1488(SB), X4
+	MULPS    constants<>+1504(SB), X4
 	MOVAPS   X5, X6
 	ADDPS    X4, X6
 	MOVAPS   X6, X7
@@ -5429,14 +5418,14 @@ load3:
 	SUBPS    X7, X4
 	ADDPS    constants<>+96(SB), X4
 	MOVAPS   X3, X5
-	MULPS    constants<>+1504(SB), X5
+	MULPS    constants<>+1520(SB), X5
 	MOVAPS   X6, X7
 	ADDPS    X5, X7
 	MOVAPS   X7, X8
 	SUBPS    X6, X8
 	SUBPS    X8, X5
 	ADDPS    X5, X4
-	MULPS    constants<>+1520(SB), X3
+	MULPS    constants<>+1536(SB), X3
 	SUBPS    X3, X4
 	MOVAPS   X7, X3
 	MULPS    X7, X3
@@ -5446,9 +5435,7 @@ load3:
 	MOVAPS   X7, X4
 	MULPS    X3, X4
 	MOVAPS   X3, X6
-	MULPS    constants<>+1536(SB), X6
-	ADDPS    constants<>+1552(SB), X6
-	MULPS    X3, X6
+	MULPS    constants<>+1552(SB), X6
 	ADDPS    constants<>+1568(SB), X6
 	MULPS    X3, X6
 	ADDPS    constants<>+1584(SB), X6
@@ -5458,11 +5445,13 @@ load3:
 	ADDPS    constants<>+1616(SB), X6
 	MULPS    X3, X6
 	ADDPS    constants<>+1632(SB), X6
+	MULPS    X3, X6
+	ADDPS    constants<>+1648(SB), X6
 	MULPS    X6, X4
 	ADDPS    X5, X4
 	ADDPS    X7, X4
-	PAND     constants<>+1424(SB), X1
-	PCMPEQL  constants<>+1424(SB), X1
+	PAND     constants<>+1440(SB), X1
+	PCMPEQL  constants<>+1440(SB), X1
 	MOVAPS   X1, X3
 	ANDPS    constants<>+112(SB), X3
 	MOVAPS   X1, X5
@@ -5512,16 +5501,16 @@ TEXT ·asinSSE(SB), NOSPLIT, $0-24
 	LEAQ    -4(CX), R8
 	CMPQ    AX, R8
 	JGT     tail
-	MOVAPS  constants<>+1648(SB), X15
+	MOVAPS  constants<>+1664(SB), X15
 	MOVAPS  constants<>+64(SB), X14
-	MOVAPS  constants<>+1664(SB), X13
+	MOVAPS  constants<>+1680(SB), X13
 	MOVAPS  constants<>+32(SB), X12
-	MOVAPS  constants<>+560(SB), X11
-	MOVAPS  constants<>+1680(SB), X10
-	MOVAPS  constants<>+1696(SB), X9
-	MOVAPS  constants<>+1712(SB), X8
-	MOVAPS  constants<>+1728(SB), X7
-	MOVAPS  constants<>+1744(SB), X6
+	MOVAPS  constants<>+576(SB), X11
+	MOVAPS  constants<>+1696(SB), X10
+	MOVAPS  constants<>+1712(SB), X9
+	MOVAPS  constants<>+1728(SB), X8
+	MOVAPS  constants<>+1744(SB), X7
+	MOVAPS  constants<>+1760(SB), X6
 	PCALIGN $0x20
 
 mainLoop:
@@ -5556,14 +5545,14 @@ mainLoop:
 	MULPS  X3, X5
 	ADDPS  X6, X5
 	MULPS  X3, X5
-	ADDPS  constants<>+1760(SB), X5
+	ADDPS  constants<>+1776(SB), X5
 	MULPS  X5, X1
 	ADDPS  X4, X1
 	MOVAPS X1, X3
-	MULPS  constants<>+1776(SB), X3
+	MULPS  constants<>+1792(SB), X3
 	MOVAPS X13, X4
 	SUBPS  X3, X4
-	ADDPS  constants<>+1792(SB), X4
+	ADDPS  constants<>+1808(SB), X4
 	ANDPS  X2, X4
 	ANDNPS X1, X2
 	ORPS   X2, X4
@@ -5597,11 +5586,11 @@ load1:
 load3:
 	MOVAPS X0, X1
 	ANDPS  constants<>+32(SB), X1
-	MOVAPS constants<>+1648(SB), X2
+	MOVAPS constants<>+1664(SB), X2
 	CMPPS  X1, X2, $0x01
 	MOVAPS constants<>+64(SB), X3
 	SUBPS  X1, X3
-	MULPS  constants<>+560(SB), X3
+	MULPS  constants<>+576(SB), X3
 	MOVAPS X1, X4
 	MULPS  X1, X4
 	ANDPS  X2, X3
@@ -5616,9 +5605,7 @@ load3:
 	MOVAPS X4, X1
 	MULPS  X3, X1
 	MOVAPS X3, X5
-	MULPS  constants<>+1680(SB), X5
-	ADDPS  constants<>+1696(SB), X5
-	MULPS  X3, X5
+	MULPS  constants<>+1696(SB), X5
 	ADDPS  constants<>+1712(SB), X5
 	MULPS  X3, X5
 	ADDPS  constants<>+1728(SB), X5
@@ -5626,13 +5613,15 @@ load3:
 	ADDPS  constants<>+1744(SB), X5
 	MULPS  X3, X5
 	ADDPS  constants<>+1760(SB), X5
+	MULPS  X3, X5
+	ADDPS  constants<>+1776(SB), X5
 	MULPS  X5, X1
 	ADDPS  X4, X1
 	MOVAPS X1, X3
-	MULPS  constants<>+1776(SB), X3
-	MOVAPS constants<>+1664(SB), X4
+	MULPS  constants<>+1792(SB), X3
+	MOVAPS constants<>+1680(SB), X4
 	SUBPS  X3, X4
-	ADDPS  constants<>+1792(SB), X4
+	ADDPS  constants<>+1808(SB), X4
 	ANDPS  X2, X4
 	ANDNPS X1, X2
 	ORPS   X2, X4
@@ -5665,16 +5654,16 @@ TEXT ·acosSSE(SB), NOSPLIT, $0-24
 	LEAQ    -4(CX), R8
 	CMPQ    AX, R8
 	JGT     tail
-	MOVAPS  constants<>+1648(SB), X15
+	MOVAPS  constants<>+1664(SB), X15
 	MOVAPS  constants<>+64(SB), X14
-	MOVAPS  constants<>+1808(SB), X13
-	MOVAPS  constants<>+1664(SB), X12
+	MOVAPS  constants<>+1824(SB), X13
+	MOVAPS  constants<>+1680(SB), X12
 	MOVAPS  constants<>+32(SB), X11
-	MOVAPS  constants<>+560(SB), X10
-	MOVAPS  constants<>+1680(SB), X9
-	MOVAPS  constants<>+1696(SB), X8
-	MOVAPS  constants<>+1712(SB), X7
-	MOVAPS  constants<>+1728(SB), X6
+	MOVAPS  constants<>+576(SB), X10
+	MOVAPS  constants<>+1696(SB), X9
+	MOVAPS  constants<>+1712(SB), X8
+	MOVAPS  constants<>+1728(SB), X7
+	MOVAPS  constants<>+1744(SB), X6
 	PCALIGN $0x20
 
 mainLoop:
@@ -5707,9 +5696,9 @@ mainLoop:
 	MULPS  X3, X5
 	ADDPS  X6, X5
 	MULPS  X3, X5
-	ADDPS  constants<>+1744(SB), X5
-	MULPS  X3, X5
 	ADDPS  constants<>+1760(SB), X5
+	MULPS  X3, X5
+	ADDPS  constants<>+1776(SB), X5
 	MULPS  X5, X1
 	ADDPS  X4, X1
 	MOVAPS X0, X3
@@ -5723,7 +5712,7 @@ mainLoop:
 	ORPS   X3, X5
 	PAND   constants<>+48(SB), X0
 	XORPS  X0, X1
-	SUBPS  constants<>+1792(SB), X1
+	SUBPS  constants<>+1808(SB), X1
 	MOVAPS X12, X0
 	SUBPS  X1, X0
 	ANDPS  X2, X5
@@ -5756,11 +5745,11 @@ load1:
 load3:
 	MOVAPS X0, X1
 	ANDPS  constants<>+32(SB), X1
-	MOVAPS constants<>+1648(SB), X2
+	MOVAPS constants<>+1664(SB), X2
 	CMPPS  X1, X2, $0x01
 	MOVAPS constants<>+64(SB), X3
 	SUBPS  X1, X3
-	MULPS  constants<>+560(SB), X3
+	MULPS  constants<>+576(SB), X3
 	MOVAPS X1, X4
 	MULPS  X1, X4
 	ANDPS  X2, X3
@@ -5775,9 +5764,7 @@ load3:
 	MOVAPS X4, X1
 	MULPS  X3, X1
 	MOVAPS X3, X5
-	MULPS  constants<>+1680(SB), X5
-	ADDPS  constants<>+1696(SB), X5
-	MULPS  X3, X5
+	MULPS  constants<>+1696(SB), X5
 	ADDPS  constants<>+1712(SB), X5
 	MULPS  X3, X5
 	ADDPS  constants<>+1728(SB), X5
@@ -5785,21 +5772,23 @@ load3:
 	ADDPS  constants<>+1744(SB), X5
 	MULPS  X3, X5
 	ADDPS  constants<>+1760(SB), X5
+	MULPS  X3, X5
+	ADDPS  constants<>+1776(SB), X5
 	MULPS  X5, X1
 	ADDPS  X4, X1
 	MOVAPS X0, X3
 	CMPPS  constants<>+96(SB), X3, $0x01
 	MOVAPS X1, X4
 	ADDPS  X1, X4
-	MOVAPS constants<>+1808(SB), X5
+	MOVAPS constants<>+1824(SB), X5
 	SUBPS  X4, X5
 	ANDPS  X3, X5
 	ANDNPS X4, X3
 	ORPS   X3, X5
 	PAND   constants<>+48(SB), X0
 	XORPS  X0, X1
-	SUBPS  constants<>+1792(SB), X1
-	MOVAPS constants<>+1664(SB), X0
+	SUBPS  constants<>+1808(SB), X1
+	MOVAPS constants<>+1680(SB), X0
 	SUBPS  X1, X0
 	ANDPS  X2, X5
 	ANDNPS X0, X2
@@ -5831,15 +5820,15 @@ TEXT ·atanSSE(SB), NOSPLIT, $0-24
 	CMPQ    AX, R8
 	JGT     tail
 	MOVAPS  constants<>+64(SB), X15
-	MOVAPS  constants<>+1664(SB), X14
+	MOVAPS  constants<>+1680(SB), X14
 	MOVAPS  constants<>+32(SB), X13
-	MOVAPS  constants<>+1824(SB), X12
-	MOVAPS  constants<>+1840(SB), X11
-	MOVAPS  constants<>+1856(SB), X10
-	MOVAPS  constants<>+1872(SB), X9
-	MOVAPS  constants<>+1888(SB), X8
-	MOVAPS  constants<>+1904(SB), X7
-	MOVAPS  constants<>+1920(SB), X6
+	MOVAPS  constants<>+1840(SB), X12
+	MOVAPS  constants<>+1856(SB), X11
+	MOVAPS  constants<>+1872(SB), X10
+	MOVAPS  constants<>+1888(SB), X9
+	MOVAPS  constants<>+1904(SB), X8
+	MOVAPS  constants<>+1920(SB), X7
+	MOVAPS  constants<>+1936(SB), X6
 	PCALIGN $0x20
 
 mainLoop:
@@ -5869,15 +5858,15 @@ mainLoop:
 	MULPS  X3, X5
 	ADDPS  X6, X5
 	MULPS  X3, X5
-	ADDPS  constants<>+1936(SB), X5
-	MULPS  X3, X5
 	ADDPS  constants<>+1952(SB), X5
+	MULPS  X3, X5
+	ADDPS  constants<>+1968(SB), X5
 	MULPS  X5, X4
 	ADDPS  X2, X4
 	MOVAPS X15, X2
 	CMPPS  X1, X2, $0x01
 	MOVAPS X4, X1
-	SUBPS  constants<>+1792(SB), X1
+	SUBPS  constants<>+1808(SB), X1
 	MOVAPS X14, X3
 	SUBPS  X1, X3
 	ANDPS  X2, X3
@@ -5922,9 +5911,7 @@ load3:
 	MOVAPS X2, X4
 	MULPS  X3, X4
 	MOVAPS X3, X5
-	MULPS  constants<>+1824(SB), X5
-	ADDPS  constants<>+1840(SB), X5
-	MULPS  X3, X5
+	MULPS  constants<>+1840(SB), X5
 	ADDPS  constants<>+1856(SB), X5
 	MULPS  X3, X5
 	ADDPS  constants<>+1872(SB), X5
@@ -5938,13 +5925,15 @@ load3:
 	ADDPS  constants<>+1936(SB), X5
 	MULPS  X3, X5
 	ADDPS  constants<>+1952(SB), X5
+	MULPS  X3, X5
+	ADDPS  constants<>+1968(SB), X5
 	MULPS  X5, X4
 	ADDPS  X2, X4
 	MOVAPS constants<>+64(SB), X2
 	CMPPS  X1, X2, $0x01
 	MOVAPS X4, X1
-	SUBPS  constants<>+1792(SB), X1
-	MOVAPS constants<>+1664(SB), X3
+	SUBPS  constants<>+1808(SB), X1
+	MOVAPS constants<>+1680(SB), X3
 	SUBPS  X1, X3
 	ANDPS  X2, X3
 	ANDNPS X4, X2
@@ -5978,9 +5967,9 @@ TEXT ·tanhSSE(SB), NOSPLIT, $0-24
 	CMPQ    AX, R8
 	JGT     single
 	MOVAPS  constants<>+64(SB), X15
-	MOVAPS  constants<>+1776(SB), X14
-	MOVAPS  constants<>+1968(SB), X13
-	MOVAPS  constants<>+1984(SB), X12
+	MOVAPS  constants<>+1792(SB), X14
+	MOVAPS  constants<>+1984(SB), X13
+	MOVAPS  constants<>+2000(SB), X12
 	PCALIGN $0x20
 
 mainLoop:
@@ -6003,13 +5992,9 @@ mainLoop:
 	MOVAPS X2, X7
 	MULPS  X5, X7
 	MOVAPS X3, X8
-	MULPS  constants<>+2000(SB), X8
+	MULPS  constants<>+2016(SB), X8
 	MOVAPS X5, X9
-	MULPS  constants<>+2000(SB), X9
-	ADDPS  constants<>+2016(SB), X8
-	ADDPS  constants<>+2016(SB), X9
-	MULPS  X3, X8
-	MULPS  X5, X9
+	MULPS  constants<>+2016(SB), X9
 	ADDPS  constants<>+2032(SB), X8
 	ADDPS  constants<>+2032(SB), X9
 	MULPS  X3, X8
@@ -6020,34 +6005,34 @@ mainLoop:
 	MULPS  X5, X9
 	ADDPS  constants<>+2064(SB), X8
 	ADDPS  constants<>+2064(SB), X9
+	MULPS  X3, X8
+	MULPS  X5, X9
+	ADDPS  constants<>+2080(SB), X8
+	ADDPS  constants<>+2080(SB), X9
 	MULPS  X8, X6
 	MULPS  X9, X7
 	ADDPS  X4, X6
 	ADDPS  X2, X7
 	MOVAPS X4, X3
-	MULPS  constants<>+2080(SB), X3
+	MULPS  constants<>+2096(SB), X3
 	MOVAPS X2, X5
-	MULPS  constants<>+2080(SB), X5
-	ADDPS  constants<>+224(SB), X3
-	ADDPS  constants<>+224(SB), X5
+	MULPS  constants<>+2096(SB), X5
+	ADDPS  constants<>+240(SB), X3
+	ADDPS  constants<>+240(SB), X5
 	MOVAPS X3, X8
-	SUBPS  constants<>+224(SB), X8
+	SUBPS  constants<>+240(SB), X8
 	MOVAPS X5, X9
-	SUBPS  constants<>+224(SB), X9
-	MULPS  constants<>+2096(SB), X8
-	MULPS  constants<>+2096(SB), X9
+	SUBPS  constants<>+240(SB), X9
+	MULPS  constants<>+2112(SB), X8
+	MULPS  constants<>+2112(SB), X9
 	MOVAPS X4, X10
 	SUBPS  X8, X10
 	MOVAPS X2, X8
 	SUBPS  X9, X8
 	MOVAPS X10, X9
-	MULPS  constants<>+2112(SB), X9
+	MULPS  constants<>+2128(SB), X9
 	MOVAPS X8, X11
-	MULPS  constants<>+2112(SB), X11
-	ADDPS  constants<>+2128(SB), X9
-	ADDPS  constants<>+2128(SB), X11
-	MULPS  X10, X9
-	MULPS  X8, X11
+	MULPS  constants<>+2128(SB), X11
 	ADDPS  constants<>+2144(SB), X9
 	ADDPS  constants<>+2144(SB), X11
 	MULPS  X10, X9
@@ -6058,6 +6043,10 @@ mainLoop:
 	MULPS  X8, X11
 	ADDPS  constants<>+2176(SB), X9
 	ADDPS  constants<>+2176(SB), X11
+	MULPS  X10, X9
+	MULPS  X8, X11
+	ADDPS  constants<>+2192(SB), X9
+	ADDPS  constants<>+2192(SB), X11
 	MULPS  X10, X9
 	MULPS  X8, X11
 	ADDPS  X14, X9
@@ -6112,52 +6101,52 @@ singleLoop:
 	MOVUPS (SI)(AX*4), X0
 	MOVAPS X0, X1
 	ANDPS  constants<>+32(SB), X1
-	MOVAPS constants<>+1968(SB), X2
+	MOVAPS constants<>+1984(SB), X2
 	MINPS  X1, X2
 	MOVAPS X2, X1
 	MULPS  X2, X1
 	MOVAPS X2, X3
 	MULPS  X1, X3
 	MOVAPS X1, X4
-	MULPS  constants<>+2000(SB), X4
-	ADDPS  constants<>+2016(SB), X4
-	MULPS  X1, X4
+	MULPS  constants<>+2016(SB), X4
 	ADDPS  constants<>+2032(SB), X4
 	MULPS  X1, X4
 	ADDPS  constants<>+2048(SB), X4
 	MULPS  X1, X4
 	ADDPS  constants<>+2064(SB), X4
+	MULPS  X1, X4
+	ADDPS  constants<>+2080(SB), X4
 	MULPS  X4, X3
 	ADDPS  X2, X3
 	MOVAPS X2, X1
-	MULPS  constants<>+2080(SB), X1
-	ADDPS  constants<>+224(SB), X1
+	MULPS  constants<>+2096(SB), X1
+	ADDPS  constants<>+240(SB), X1
 	MOVAPS X1, X4
-	SUBPS  constants<>+224(SB), X4
-	MULPS  constants<>+2096(SB), X4
+	SUBPS  constants<>+240(SB), X4
+	MULPS  constants<>+2112(SB), X4
 	MOVAPS X2, X5
 	SUBPS  X4, X5
 	MOVAPS X5, X4
-	MULPS  constants<>+2112(SB), X4
-	ADDPS  constants<>+2128(SB), X4
-	MULPS  X5, X4
+	MULPS  constants<>+2128(SB), X4
 	ADDPS  constants<>+2144(SB), X4
 	MULPS  X5, X4
 	ADDPS  constants<>+2160(SB), X4
 	MULPS  X5, X4
 	ADDPS  constants<>+2176(SB), X4
 	MULPS  X5, X4
-	ADDPS  constants<>+1776(SB), X4
+	ADDPS  constants<>+2192(SB), X4
+	MULPS  X5, X4
+	ADDPS  constants<>+1792(SB), X4
 	MULPS  X5, X4
 	ADDPS  constants<>+64(SB), X4
 	PSLLL  $0x17, X1
 	MULPS  X4, X1
 	ADDPS  constants<>+64(SB), X1
-	MOVAPS constants<>+1776(SB), X4
+	MOVAPS constants<>+1792(SB), X4
 	DIVPS  X1, X4
 	MOVAPS constants<>+64(SB), X1
 	SUBPS  X4, X1
-	MOVAPS constants<>+1984(SB), X4
+	MOVAPS constants<>+2000(SB), X4
 	CMPPS  X2, X4, $0x01
 	ANDPS  X4, X1
 	ANDNPS X3, X4
@@ -6192,52 +6181,52 @@ load1:
 load3:
 	MOVAPS X0, X1
 	ANDPS  constants<>+32(SB), X1
-	MOVAPS constants<>+1968(SB), X2
+	MOVAPS constants<>+1984(SB), X2
 	MINPS  X1, X2
 	MOVAPS X2, X1
 	MULPS  X2, X1
 	MOVAPS X2, X3
 	MULPS  X1, X3
 	MOVAPS X1, X4
-	MULPS  constants<>+2000(SB), X4
-	ADDPS  constants<>+2016(SB), X4
-	MULPS  X1, X4
+	MULPS  constants<>+2016(SB), X4
 	ADDPS  constants<>+2032(SB), X4
 	MULPS  X1, X4
 	ADDPS  constants<>+2048(SB), X4
 	MULPS  X1, X4
 	ADDPS  constants<>+2064(SB), X4
+	MULPS  X1, X4
+	ADDPS  constants<>+2080(SB), X4
 	MULPS  X4, X3
 	ADDPS  X2, X3
 	MOVAPS X2, X1
-	MULPS  constants<>+2080(SB), X1
-	ADDPS  constants<>+224(SB), X1
+	MULPS  constants<>+2096(SB), X1
+	ADDPS  constants<>+240(SB), X1
 	MOVAPS X1, X4
-	SUBPS  constants<>+224(SB), X4
-	MULPS  constants<>+2096(SB), X4
+	SUBPS  constants<>+240(SB), X4
+	MULPS  constants<>+2112(SB), X4
 	MOVAPS X2, X5
 	SUBPS  X4, X5
 	MOVAPS X5, X4
-	MULPS  constants<>+2112(SB), X4
-	ADDPS  constants<>+2128(SB), X4
-	MULPS  X5, X4
+	MULPS  constants<>+2128(SB), X4
 	ADDPS  constants<>+2144(SB), X4
 	MULPS  X5, X4
 	ADDPS  constants<>+2160(SB), X4
 	MULPS  X5, X4
 	ADDPS  constants<>+2176(SB), X4
 	MULPS  X5, X4
-	ADDPS  constants<>+1776(SB), X4
+	ADDPS  constants<>+2192(SB), X4
+	MULPS  X5, X4
+	ADDPS  constants<>+1792(SB), X4
 	MULPS  X5, X4
 	ADDPS  constants<>+64(SB), X4
 	PSLLL  $0x17, X1
 	MULPS  X4, X1
 	ADDPS  constants<>+64(SB), X1
-	MOVAPS constants<>+1776(SB), X4
+	MOVAPS constants<>+1792(SB), X4
 	DIVPS  X1, X4
 	MOVAPS constants<>+64(SB), X1
 	SUBPS  X4, X1
-	MOVAPS constants<>+1984(SB), X4
+	MOVAPS constants<>+2000(SB), X4
 	CMPPS  X2, X4, $0x01
 	ANDPS  X4, X1
 	ANDNPS X3, X4
@@ -6271,16 +6260,16 @@ TEXT ·sinhSSE(SB), NOSPLIT, $0-24
 	LEAQ    -4(CX), R8
 	CMPQ    AX, R8
 	JGT     tail
-	MOVAPS  constants<>+2192(SB), X15
-	MOVAPS  constants<>+2208(SB), X14
-	MOVAPS  constants<>+2224(SB), X13
+	MOVAPS  constants<>+2208(SB), X15
+	MOVAPS  constants<>+2224(SB), X14
+	MOVAPS  constants<>+2240(SB), X13
 	MOVAPS  constants<>+32(SB), X12
-	MOVAPS  constants<>+432(SB), X11
-	MOVAPS  constants<>+448(SB), X10
-	MOVAPS  constants<>+464(SB), X9
-	MOVAPS  constants<>+480(SB), X8
-	MOVAPS  constants<>+496(SB), X7
-	MOVAPS  constants<>+512(SB), X6
+	MOVAPS  constants<>+448(SB), X11
+	MOVAPS  constants<>+464(SB), X10
+	MOVAPS  constants<>+480(SB), X9
+	MOVAPS  constants<>+496(SB), X8
+	MOVAPS  constants<>+512(SB), X7
+	MOVAPS  constants<>+528(SB), X6
 	PCALIGN $0x20
 
 mainLoop:
@@ -6307,9 +6296,9 @@ mainLoop:
 	MULPS  X2, X5
 	ADDPS  X6, X5
 	MULPS  X2, X5
-	ADDPS  constants<>+528(SB), X5
-	MULPS  X2, X5
 	ADDPS  constants<>+544(SB), X5
+	MULPS  X2, X5
+	ADDPS  constants<>+560(SB), X5
 	MULPS  X5, X4
 	ADDPS  X2, X4
 	PSLLL  $0x17, X3
@@ -6325,12 +6314,12 @@ mainLoop:
 	MOVAPS X1, X4
 	MULPS  X3, X4
 	MOVAPS X3, X5
-	MULPS  constants<>+2240(SB), X5
-	ADDPS  constants<>+2256(SB), X5
-	MULPS  X3, X5
+	MULPS  constants<>+2256(SB), X5
 	ADDPS  constants<>+2272(SB), X5
 	MULPS  X3, X5
-	ADDPS  constants<>+176(SB), X5
+	ADDPS  constants<>+2288(SB), X5
+	MULPS  X3, X5
+	ADDPS  constants<>+192(SB), X5
 	MULPS  X5, X4
 	ADDPS  X1, X4
 	CMPPS  constants<>+64(SB), X1, $0x01
@@ -6366,29 +6355,29 @@ load1:
 load3:
 	MOVAPS X0, X1
 	ANDPS  constants<>+32(SB), X1
-	MOVAPS constants<>+2192(SB), X2
+	MOVAPS constants<>+2208(SB), X2
 	MINPS  X1, X2
 	MOVAPS X2, X3
-	MULPS  constants<>+432(SB), X3
-	ADDPS  constants<>+2224(SB), X3
+	MULPS  constants<>+448(SB), X3
+	ADDPS  constants<>+2240(SB), X3
 	MOVAPS X3, X4
-	SUBPS  constants<>+2224(SB), X4
+	SUBPS  constants<>+2240(SB), X4
 	MOVAPS X4, X5
-	MULPS  constants<>+448(SB), X5
+	MULPS  constants<>+464(SB), X5
 	SUBPS  X5, X2
-	MULPS  constants<>+464(SB), X4
+	MULPS  constants<>+480(SB), X4
 	SUBPS  X4, X2
 	MOVAPS X2, X4
 	MULPS  X2, X4
 	MOVAPS X2, X5
-	MULPS  constants<>+480(SB), X5
-	ADDPS  constants<>+496(SB), X5
-	MULPS  X2, X5
+	MULPS  constants<>+496(SB), X5
 	ADDPS  constants<>+512(SB), X5
 	MULPS  X2, X5
 	ADDPS  constants<>+528(SB), X5
 	MULPS  X2, X5
 	ADDPS  constants<>+544(SB), X5
+	MULPS  X2, X5
+	ADDPS  constants<>+560(SB), X5
 	MULPS  X5, X4
 	ADDPS  X2, X4
 	PSLLL  $0x17, X3
@@ -6396,7 +6385,7 @@ load3:
 	ADDPS  X3, X4
 	MOVAPS X4, X2
 	ADDPS  X4, X2
-	MOVAPS constants<>+2208(SB), X3
+	MOVAPS constants<>+2224(SB), X3
 	DIVPS  X4, X3
 	SUBPS  X3, X2
 	MOVAPS X1, X3
@@ -6404,12 +6393,12 @@ load3:
 	MOVAPS X1, X4
 	MULPS  X3, X4
 	MOVAPS X3, X5
-	MULPS  constants<>+2240(SB), X5
-	ADDPS  constants<>+2256(SB), X5
-	MULPS  X3, X5
+	MULPS  constants<>+2256(SB), X5
 	ADDPS  constants<>+2272(SB), X5
 	MULPS  X3, X5
-	ADDPS  constants<>+176(SB), X5
+	ADDPS  constants<>+2288(SB), X5
+	MULPS  X3, X5
+	ADDPS  constants<>+192(SB), X5
 	MULPS  X5, X4
 	ADDPS  X1, X4
 	CMPPS  constants<>+64(SB), X1, $0x01
@@ -6444,18 +6433,18 @@ TEXT ·coshSSE(SB), NOSPLIT, $0-24
 	LEAQ    -4(CX), R8
 	CMPQ    AX, R8
 	JGT     tail
-	MOVAPS  constants<>+2192(SB), X15
-	MOVAPS  constants<>+2208(SB), X14
-	MOVAPS  constants<>+2224(SB), X13
+	MOVAPS  constants<>+2208(SB), X15
+	MOVAPS  constants<>+2224(SB), X14
+	MOVAPS  constants<>+2240(SB), X13
 	MOVAPS  constants<>+32(SB), X12
-	MOVAPS  constants<>+432(SB), X11
-	MOVAPS  constants<>+448(SB), X10
-	MOVAPS  constants<>+464(SB), X9
-	MOVAPS  constants<>+480(SB), X8
-	MOVAPS  constants<>+496(SB), X7
-	MOVAPS  constants<>+512(SB), X6
-	MOVAPS  constants<>+528(SB), X5
-	MOVAPS  constants<>+544(SB), X4
+	MOVAPS  constants<>+448(SB), X11
+	MOVAPS  constants<>+464(SB), X10
+	MOVAPS  constants<>+480(SB), X9
+	MOVAPS  constants<>+496(SB), X8
+	MOVAPS  constants<>+512(SB), X7
+	MOVAPS  constants<>+528(SB), X6
+	MOVAPS  constants<>+544(SB), X5
+	MOVAPS  constants<>+560(SB), X4
 	PCALIGN $0x20
 
 mainLoop:
@@ -6520,29 +6509,29 @@ load1:
 
 load3:
 	ANDPS  constants<>+32(SB), X0
-	MOVAPS constants<>+2192(SB), X1
+	MOVAPS constants<>+2208(SB), X1
 	MINPS  X0, X1
 	MOVAPS X1, X0
-	MULPS  constants<>+432(SB), X0
-	ADDPS  constants<>+2224(SB), X0
+	MULPS  constants<>+448(SB), X0
+	ADDPS  constants<>+2240(SB), X0
 	MOVAPS X0, X2
-	SUBPS  constants<>+2224(SB), X2
+	SUBPS  constants<>+2240(SB), X2
 	MOVAPS X2, X3
-	MULPS  constants<>+448(SB), X3
+	MULPS  constants<>+464(SB), X3
 	SUBPS  X3, X1
-	MULPS  constants<>+464(SB), X2
+	MULPS  constants<>+480(SB), X2
 	SUBPS  X2, X1
 	MOVAPS X1, X2
 	MULPS  X1, X2
 	MOVAPS X1, X3
-	MULPS  constants<>+480(SB), X3
-	ADDPS  constants<>+496(SB), X3
-	MULPS  X1, X3
+	MULPS  constants<>+496(SB), X3
 	ADDPS  constants<>+512(SB), X3
 	MULPS  X1, X3
 	ADDPS  constants<>+528(SB), X3
 	MULPS  X1, X3
 	ADDPS  constants<>+544(SB), X3
+	MULPS  X1, X3
+	ADDPS  constants<>+560(SB), X3
 	MULPS  X3, X2
 	ADDPS  X1, X2
 	PSLLL  $0x17, X0
@@ -6550,7 +6539,7 @@ load3:
 	ADDPS  X0, X2
 	MOVAPS X2, X0
 	ADDPS  X2, X0
-	MOVAPS constants<>+2208(SB), X1
+	MOVAPS constants<>+2224(SB), X1
 	DIVPS  X2, X1
 	ADDPS  X1, X0
 	CMPQ   R8, $0x02
@@ -6581,13 +6570,13 @@ TEXT ·asinhSSE(SB), NOSPLIT, $0-32
 	JGT     tail
 	MOVAPS  constants<>+64(SB), X15
 	MOVAPS  constants<>+32(SB), X14
-	MOVAPS  constants<>+2288(SB), X13
-	MOVAPS  constants<>+624(SB), X12
-	MOVAPS  constants<>+640(SB), X11
-	MOVAPS  constants<>+656(SB), X10
-	MOVAPS  constants<>+672(SB), X9
-	MOVAPS  constants<>+688(SB), X8
-	MOVAPS  constants<>+704(SB), X7
+	MOVAPS  constants<>+2304(SB), X13
+	MOVAPS  constants<>+640(SB), X12
+	MOVAPS  constants<>+656(SB), X11
+	MOVAPS  constants<>+672(SB), X10
+	MOVAPS  constants<>+688(SB), X9
+	MOVAPS  constants<>+704(SB), X8
+	MOVAPS  constants<>+720(SB), X7
 	PCALIGN $0x20
 
 mainLoop:
@@ -6641,20 +6630,20 @@ mainLoop:
 	MULPS    X3, X5
 	ADDPS    X7, X5
 	MULPS    X3, X5
-	ADDPS    constants<>+720(SB), X5
-	MULPS    X3, X5
 	ADDPS    constants<>+736(SB), X5
 	MULPS    X3, X5
 	ADDPS    constants<>+752(SB), X5
 	MULPS    X3, X5
 	ADDPS    constants<>+768(SB), X5
+	MULPS    X3, X5
+	ADDPS    constants<>+784(SB), X5
 	MULPS    X5, X4
 	ADDPS    X2, X4
 	MOVAPS   X1, X2
-	MULPS    constants<>+464(SB), X2
+	MULPS    constants<>+480(SB), X2
 	ADDPS    X4, X2
 	ADDPS    X3, X2
-	MULPS    constants<>+448(SB), X1
+	MULPS    constants<>+464(SB), X1
 	ADDPS    X2, X1
 	PAND     constants<>+48(SB), X0
 	XORPS    X0, X1
@@ -6691,7 +6680,7 @@ load3:
 	MOVAPS   X0, X1
 	ANDPS    constants<>+32(SB), X1
 	MOVAPS   X1, X2
-	PCMPGTL  constants<>+2288(SB), X2
+	PCMPGTL  constants<>+2304(SB), X2
 	MOVUPS   (R10), X3
 	ANDPS    X3, X2
 	MOVMSKPS X2, R9
@@ -6715,7 +6704,7 @@ load3:
 	SUBPS    constants<>+64(SB), X5
 	SUBPS    X5, X4
 	MOVAPS   X1, X5
-	PSUBL    constants<>+624(SB), X5
+	PSUBL    constants<>+640(SB), X5
 	PSRAL    $0x17, X5
 	MOVAPS   X5, X6
 	PSLLL    $0x17, X6
@@ -6730,9 +6719,7 @@ load3:
 	MOVAPS   X4, X5
 	MULPS    X4, X5
 	MOVAPS   X4, X6
-	MULPS    constants<>+640(SB), X6
-	ADDPS    constants<>+656(SB), X6
-	MULPS    X4, X6
+	MULPS    constants<>+656(SB), X6
 	ADDPS    constants<>+672(SB), X6
 	MULPS    X4, X6
 	ADDPS    constants<>+688(SB), X6
@@ -6746,13 +6733,15 @@ load3:
 	ADDPS    constants<>+752(SB), X6
 	MULPS    X4, X6
 	ADDPS    constants<>+768(SB), X6
+	MULPS    X4, X6
+	ADDPS    constants<>+784(SB), X6
 	MULPS    X6, X5
 	ADDPS    X2, X5
 	MOVAPS   X1, X2
-	MULPS    constants<>+464(SB), X2
+	MULPS    constants<>+480(SB), X2
 	ADDPS    X5, X2
 	ADDPS    X4, X2
-	MULPS    constants<>+448(SB), X1
+	MULPS    constants<>+464(SB), X1
 	ADDPS    X2, X1
 	PAND     constants<>+48(SB), X0
 	XORPS    X0, X1
@@ -6792,15 +6781,15 @@ TEXT ·acoshSSE(SB), NOSPLIT, $0-32
 	CMPQ    AX, R8
 	JGT     tail
 	MOVAPS  constants<>+64(SB), X15
-	MOVAPS  constants<>+2288(SB), X14
-	MOVAPS  constants<>+624(SB), X13
-	MOVAPS  constants<>+640(SB), X12
-	MOVAPS  constants<>+656(SB), X11
-	MOVAPS  constants<>+672(SB), X10
-	MOVAPS  constants<>+688(SB), X9
-	MOVAPS  constants<>+704(SB), X8
-	MOVAPS  constants<>+720(SB), X7
-	MOVAPS  constants<>+736(SB), X6
+	MOVAPS  constants<>+2304(SB), X14
+	MOVAPS  constants<>+640(SB), X13
+	MOVAPS  constants<>+656(SB), X12
+	MOVAPS  constants<>+672(SB), X11
+	MOVAPS  constants<>+688(SB), X10
+	MOVAPS  constants<>+704(SB), X9
+	MOVAPS  constants<>+720(SB), X8
+	MOVAPS  constants<>+736(SB), X7
+	MOVAPS  constants<>+752(SB), X6
 	PCALIGN $0x20
 
 mainLoop:
@@ -6859,16 +6848,16 @@ mainLoop:
 	MULPS    X2, X4
 	ADDPS    X6, X4
 	MULPS    X2, X4
-	ADDPS    constants<>+752(SB), X4
-	MULPS    X2, X4
 	ADDPS    constants<>+768(SB), X4
+	MULPS    X2, X4
+	ADDPS    constants<>+784(SB), X4
 	MULPS    X4, X3
 	ADDPS    X0, X3
 	MOVAPS   X1, X0
-	MULPS    constants<>+464(SB), X0
+	MULPS    constants<>+480(SB), X0
 	ADDPS    X3, X0
 	ADDPS    X2, X0
-	MULPS    constants<>+448(SB), X1
+	MULPS    constants<>+464(SB), X1
 	ADDPS    X0, X1
 	MOVUPS   X1, (DI)(AX*4)
 	ADDQ     $0x04, AX
@@ -6903,7 +6892,7 @@ load3:
 	MOVAPS   constants<>+64(SB), X1
 	PCMPGTL  X0, X1
 	MOVAPS   X0, X2
-	PCMPGTL  constants<>+2288(SB), X2
+	PCMPGTL  constants<>+2304(SB), X2
 	ORPS     X2, X1
 	MOVUPS   (R10), X2
 	ANDPS    X2, X1
@@ -6928,7 +6917,7 @@ load3:
 	SUBPS    constants<>+64(SB), X4
 	SUBPS    X4, X3
 	MOVAPS   X1, X4
-	PSUBL    constants<>+624(SB), X4
+	PSUBL    constants<>+640(SB), X4
 	PSRAL    $0x17, X4
 	MOVAPS   X4, X5
 	PSLLL    $0x17, X5
@@ -6943,9 +6932,7 @@ load3:
 	MOVAPS   X3, X4
 	MULPS    X3, X4
 	MOVAPS   X3, X5
-	MULPS    constants<>+640(SB), X5
-	ADDPS    constants<>+656(SB), X5
-	MULPS    X3, X5
+	MULPS    constants<>+656(SB), X5
 	ADDPS    constants<>+672(SB), X5
 	MULPS    X3, X5
 	ADDPS    constants<>+688(SB), X5
@@ -6959,13 +6946,15 @@ load3:
 	ADDPS    constants<>+752(SB), X5
 	MULPS    X3, X5
 	ADDPS    constants<>+768(SB), X5
+	MULPS    X3, X5
+	ADDPS    constants<>+784(SB), X5
 	MULPS    X5, X4
 	ADDPS    X0, X4
 	MOVAPS   X1, X0
-	MULPS    constants<>+464(SB), X0
+	MULPS    constants<>+480(SB), X0
 	ADDPS    X4, X0
 	ADDPS    X3, X0
-	MULPS    constants<>+448(SB), X1
+	MULPS    constants<>+464(SB), X1
 	ADDPS    X0, X1
 	CMPQ     R8, $0x02
 	JLT      store4
@@ -7004,13 +6993,13 @@ TEXT ·atanhSSE(SB), NOSPLIT, $0-32
 	JGT     tail
 	MOVAPS  constants<>+64(SB), X15
 	MOVAPS  constants<>+32(SB), X14
-	MOVAPS  constants<>+2304(SB), X13
-	MOVAPS  constants<>+624(SB), X12
-	MOVAPS  constants<>+640(SB), X11
-	MOVAPS  constants<>+656(SB), X10
-	MOVAPS  constants<>+672(SB), X9
-	MOVAPS  constants<>+688(SB), X8
-	MOVAPS  constants<>+704(SB), X7
+	MOVAPS  constants<>+2320(SB), X13
+	MOVAPS  constants<>+640(SB), X12
+	MOVAPS  constants<>+656(SB), X11
+	MOVAPS  constants<>+672(SB), X10
+	MOVAPS  constants<>+688(SB), X9
+	MOVAPS  constants<>+704(SB), X8
+	MOVAPS  constants<>+720(SB), X7
 	PCALIGN $0x20
 
 mainLoop:
@@ -7064,22 +7053,22 @@ mainLoop:
 	MULPS    X3, X5
 	ADDPS    X7, X5
 	MULPS    X3, X5
-	ADDPS    constants<>+720(SB), X5
-	MULPS    X3, X5
 	ADDPS    constants<>+736(SB), X5
 	MULPS    X3, X5
 	ADDPS    constants<>+752(SB), X5
 	MULPS    X3, X5
 	ADDPS    constants<>+768(SB), X5
+	MULPS    X3, X5
+	ADDPS    constants<>+784(SB), X5
 	MULPS    X5, X4
 	ADDPS    X2, X4
 	MOVAPS   X1, X2
-	MULPS    constants<>+464(SB), X2
+	MULPS    constants<>+480(SB), X2
 	ADDPS    X4, X2
 	ADDPS    X3, X2
-	MULPS    constants<>+448(SB), X1
+	MULPS    constants<>+464(SB), X1
 	ADDPS    X2, X1
-	MULPS    constants<>+560(SB), X1
+	MULPS    constants<>+576(SB), X1
 	PAND     constants<>+48(SB), X0
 	XORPS    X0, X1
 	MOVUPS   X1, (DI)(AX*4)
@@ -7115,7 +7104,7 @@ load3:
 	MOVAPS   X0, X1
 	ANDPS    constants<>+32(SB), X1
 	MOVAPS   X1, X2
-	PCMPGTL  constants<>+2304(SB), X2
+	PCMPGTL  constants<>+2320(SB), X2
 	MOVUPS   (R10), X3
 	ANDPS    X3, X2
 	MOVMSKPS X2, R9
@@ -7139,7 +7128,7 @@ load3:
 	SUBPS    constants<>+64(SB), X5
 	SUBPS    X5, X4
 	MOVAPS   X1, X5
-	PSUBL    constants<>+624(SB), X5
+	PSUBL    constants<>+640(SB), X5
 	PSRAL    $0x17, X5
 	MOVAPS   X5, X6
 	PSLLL    $0x17, X6
@@ -7154,9 +7143,7 @@ load3:
 	MOVAPS   X4, X5
 	MULPS    X4, X5
 	MOVAPS   X4, X6
-	MULPS    constants<>+640(SB), X6
-	ADDPS    constants<>+656(SB), X6
-	MULPS    X4, X6
+	MULPS    constants<>+656(SB), X6
 	ADDPS    constants<>+672(SB), X6
 	MULPS    X4, X6
 	ADDPS    constants<>+688(SB), X6
@@ -7170,15 +7157,17 @@ load3:
 	ADDPS    constants<>+752(SB), X6
 	MULPS    X4, X6
 	ADDPS    constants<>+768(SB), X6
+	MULPS    X4, X6
+	ADDPS    constants<>+784(SB), X6
 	MULPS    X6, X5
 	ADDPS    X2, X5
 	MOVAPS   X1, X2
-	MULPS    constants<>+464(SB), X2
+	MULPS    constants<>+480(SB), X2
 	ADDPS    X5, X2
 	ADDPS    X4, X2
-	MULPS    constants<>+448(SB), X1
+	MULPS    constants<>+464(SB), X1
 	ADDPS    X2, X1
-	MULPS    constants<>+560(SB), X1
+	MULPS    constants<>+576(SB), X1
 	PAND     constants<>+48(SB), X0
 	XORPS    X0, X1
 	CMPQ     R8, $0x02
@@ -7216,10 +7205,10 @@ TEXT ·sigmoidSSE(SB), NOSPLIT, $0-24
 	LEAQ    -8(CX), R8
 	CMPQ    AX, R8
 	JGT     single
-	MOVAPS  constants<>+2320(SB), X15
-	MOVAPS  constants<>+2336(SB), X14
-	MOVAPS  constants<>+2352(SB), X13
-	MOVAPS  constants<>+224(SB), X12
+	MOVAPS  constants<>+2336(SB), X15
+	MOVAPS  constants<>+2352(SB), X14
+	MOVAPS  constants<>+2368(SB), X13
+	MOVAPS  constants<>+240(SB), X12
 	MOVAPS  constants<>+48(SB), X11
 	PCALIGN $0x20
 
@@ -7237,9 +7226,9 @@ mainLoop:
 	XORPS  X11, X1
 	XORPS  X11, X2
 	MOVAPS X1, X0
-	MULPS  constants<>+432(SB), X0
+	MULPS  constants<>+448(SB), X0
 	MOVAPS X2, X3
-	MULPS  constants<>+432(SB), X3
+	MULPS  constants<>+448(SB), X3
 	ADDPS  X12, X0
 	ADDPS  X12, X3
 	MOVAPS X0, X4
@@ -7247,15 +7236,15 @@ mainLoop:
 	MOVAPS X3, X5
 	SUBPS  X12, X5
 	MOVAPS X4, X6
-	MULPS  constants<>+448(SB), X6
+	MULPS  constants<>+464(SB), X6
 	MOVAPS X5, X7
-	MULPS  constants<>+448(SB), X7
+	MULPS  constants<>+464(SB), X7
 	MOVAPS X1, X8
 	SUBPS  X6, X8
 	MOVAPS X2, X6
 	SUBPS  X7, X6
-	MULPS  constants<>+464(SB), X4
-	MULPS  constants<>+464(SB), X5
+	MULPS  constants<>+480(SB), X4
+	MULPS  constants<>+480(SB), X5
 	SUBPS  X4, X8
 	SUBPS  X5, X6
 	MOVAPS X8, X4
@@ -7263,13 +7252,9 @@ mainLoop:
 	MOVAPS X6, X5
 	MULPS  X6, X5
 	MOVAPS X8, X7
-	MULPS  constants<>+480(SB), X7
+	MULPS  constants<>+496(SB), X7
 	MOVAPS X6, X9
-	MULPS  constants<>+480(SB), X9
-	ADDPS  constants<>+496(SB), X7
-	ADDPS  constants<>+496(SB), X9
-	MULPS  X8, X7
-	MULPS  X6, X9
+	MULPS  constants<>+496(SB), X9
 	ADDPS  constants<>+512(SB), X7
 	ADDPS  constants<>+512(SB), X9
 	MULPS  X8, X7
@@ -7280,6 +7265,10 @@ mainLoop:
 	MULPS  X6, X9
 	ADDPS  constants<>+544(SB), X7
 	ADDPS  constants<>+544(SB), X9
+	MULPS  X8, X7
+	MULPS  X6, X9
+	ADDPS  constants<>+560(SB), X7
+	ADDPS  constants<>+560(SB), X9
 	MULPS  X7, X4
 	MULPS  X9, X5
 	ADDPS  X8, X4
@@ -7297,9 +7286,9 @@ mainLoop:
 	PSLLL  $0x17, X0
 	PSLLL  $0x17, X3
 	MOVAPS X6, X2
-	ANDPS  constants<>+2368(SB), X2
+	ANDPS  constants<>+2384(SB), X2
 	MOVAPS X1, X7
-	ANDPS  constants<>+2368(SB), X7
+	ANDPS  constants<>+2384(SB), X7
 	ANDNPS constants<>+64(SB), X6
 	ANDNPS constants<>+64(SB), X1
 	ORPS   X6, X2
@@ -7338,43 +7327,43 @@ single:
 
 singleLoop:
 	MOVUPS (SI)(AX*4), X0
-	MOVAPS constants<>+2336(SB), X1
+	MOVAPS constants<>+2352(SB), X1
 	MINPS  X0, X1
-	MOVAPS constants<>+2352(SB), X0
+	MOVAPS constants<>+2368(SB), X0
 	MAXPS  X1, X0
 	XORPS  constants<>+48(SB), X0
 	MOVAPS X0, X1
-	MULPS  constants<>+432(SB), X1
-	ADDPS  constants<>+224(SB), X1
+	MULPS  constants<>+448(SB), X1
+	ADDPS  constants<>+240(SB), X1
 	MOVAPS X1, X2
-	SUBPS  constants<>+224(SB), X2
+	SUBPS  constants<>+240(SB), X2
 	MOVAPS X2, X3
-	MULPS  constants<>+448(SB), X3
+	MULPS  constants<>+464(SB), X3
 	MOVAPS X0, X4
 	SUBPS  X3, X4
-	MULPS  constants<>+464(SB), X2
+	MULPS  constants<>+480(SB), X2
 	SUBPS  X2, X4
 	MOVAPS X4, X2
 	MULPS  X4, X2
 	MOVAPS X4, X3
-	MULPS  constants<>+480(SB), X3
-	ADDPS  constants<>+496(SB), X3
-	MULPS  X4, X3
+	MULPS  constants<>+496(SB), X3
 	ADDPS  constants<>+512(SB), X3
 	MULPS  X4, X3
 	ADDPS  constants<>+528(SB), X3
 	MULPS  X4, X3
 	ADDPS  constants<>+544(SB), X3
+	MULPS  X4, X3
+	ADDPS  constants<>+560(SB), X3
 	MULPS  X3, X2
 	ADDPS  X4, X2
-	MOVAPS constants<>+2320(SB), X3
+	MOVAPS constants<>+2336(SB), X3
 	CMPPS  X0, X3, $0x01
 	MOVAPS X3, X0
-	ANDPS  constants<>+2320(SB), X0
+	ANDPS  constants<>+2336(SB), X0
 	SUBPS  X0, X1
 	PSLLL  $0x17, X1
 	MOVAPS X3, X0
-	ANDPS  constants<>+2368(SB), X0
+	ANDPS  constants<>+2384(SB), X0
 	ANDNPS constants<>+64(SB), X3
 	ORPS   X3, X0
 	MOVAPS X1, X3
@@ -7412,43 +7401,43 @@ load1:
 	MOVSS (SI)(AX*4), X0
 
 load3:
-	MOVAPS constants<>+2336(SB), X1
+	MOVAPS constants<>+2352(SB), X1
 	MINPS  X0, X1
-	MOVAPS constants<>+2352(SB), X0
+	MOVAPS constants<>+2368(SB), X0
 	MAXPS  X1, X0
 	XORPS  constants<>+48(SB), X0
 	MOVAPS X0, X1
-	MULPS  constants<>+432(SB), X1
-	ADDPS  constants<>+224(SB), X1
+	MULPS  constants<>+448(SB), X1
+	ADDPS  constants<>+240(SB), X1
 	MOVAPS X1, X2
-	SUBPS  constants<>+224(SB), X2
+	SUBPS  constants<>+240(SB), X2
 	MOVAPS X2, X3
-	MULPS  constants<>+448(SB), X3
+	MULPS  constants<>+464(SB), X3
 	MOVAPS X0, X4
 	SUBPS  X3, X4
-	MULPS  constants<>+464(SB), X2
+	MULPS  constants<>+480(SB), X2
 	SUBPS  X2, X4
 	MOVAPS X4, X2
 	MULPS  X4, X2
 	MOVAPS X4, X3
-	MULPS  constants<>+480(SB), X3
-	ADDPS  constants<>+496(SB), X3
-	MULPS  X4, X3
+	MULPS  constants<>+496(SB), X3
 	ADDPS  constants<>+512(SB), X3
 	MULPS  X4, X3
 	ADDPS  constants<>+528(SB), X3
 	MULPS  X4, X3
 	ADDPS  constants<>+544(SB), X3
+	MULPS  X4, X3
+	ADDPS  constants<>+560(SB), X3
 	MULPS  X3, X2
 	ADDPS  X4, X2
-	MOVAPS constants<>+2320(SB), X3
+	MOVAPS constants<>+2336(SB), X3
 	CMPPS  X0, X3, $0x01
 	MOVAPS X3, X0
-	ANDPS  constants<>+2320(SB), X0
+	ANDPS  constants<>+2336(SB), X0
 	SUBPS  X0, X1
 	PSLLL  $0x17, X1
 	MOVAPS X3, X0
-	ANDPS  constants<>+2368(SB), X0
+	ANDPS  constants<>+2384(SB), X0
 	ANDNPS constants<>+64(SB), X3
 	ORPS   X3, X0
 	MOVAPS X1, X3
@@ -7487,9 +7476,9 @@ TEXT ·swishSSE(SB), NOSPLIT, $0-24
 	LEAQ    -8(CX), R8
 	CMPQ    AX, R8
 	JGT     single
-	MOVAPS  constants<>+2320(SB), X15
-	MOVAPS  constants<>+2352(SB), X14
-	MOVAPS  constants<>+2336(SB), X13
+	MOVAPS  constants<>+2336(SB), X15
+	MOVAPS  constants<>+2368(SB), X14
+	MOVAPS  constants<>+2352(SB), X13
 	PCALIGN $0x20
 
 mainLoop:
@@ -7506,25 +7495,25 @@ mainLoop:
 	XORPS  constants<>+48(SB), X1
 	XORPS  constants<>+48(SB), X3
 	MOVAPS X1, X4
-	MULPS  constants<>+432(SB), X4
+	MULPS  constants<>+448(SB), X4
 	MOVAPS X3, X5
-	MULPS  constants<>+432(SB), X5
-	ADDPS  constants<>+224(SB), X4
-	ADDPS  constants<>+224(SB), X5
+	MULPS  constants<>+448(SB), X5
+	ADDPS  constants<>+240(SB), X4
+	ADDPS  constants<>+240(SB), X5
 	MOVAPS X4, X6
-	SUBPS  constants<>+224(SB), X6
+	SUBPS  constants<>+240(SB), X6
 	MOVAPS X5, X7
-	SUBPS  constants<>+224(SB), X7
+	SUBPS  constants<>+240(SB), X7
 	MOVAPS X6, X8
-	MULPS  constants<>+448(SB), X8
+	MULPS  constants<>+464(SB), X8
 	MOVAPS X7, X9
-	MULPS  constants<>+448(SB), X9
+	MULPS  constants<>+464(SB), X9
 	MOVAPS X1, X10
 	SUBPS  X8, X10
 	MOVAPS X3, X8
 	SUBPS  X9, X8
-	MULPS  constants<>+464(SB), X6
-	MULPS  constants<>+464(SB), X7
+	MULPS  constants<>+480(SB), X6
+	MULPS  constants<>+480(SB), X7
 	SUBPS  X6, X10
 	SUBPS  X7, X8
 	MOVAPS X10, X6
@@ -7532,13 +7521,9 @@ mainLoop:
 	MOVAPS X8, X7
 	MULPS  X8, X7
 	MOVAPS X10, X9
-	MULPS  constants<>+480(SB), X9
+	MULPS  constants<>+496(SB), X9
 	MOVAPS X8, X11
-	MULPS  constants<>+480(SB), X11
-	ADDPS  constants<>+496(SB), X9
-	ADDPS  constants<>+496(SB), X11
-	MULPS  X10, X9
-	MULPS  X8, X11
+	MULPS  constants<>+496(SB), X11
 	ADDPS  constants<>+512(SB), X9
 	ADDPS  constants<>+512(SB), X11
 	MULPS  X10, X9
@@ -7549,6 +7534,10 @@ mainLoop:
 	MULPS  X8, X11
 	ADDPS  constants<>+544(SB), X9
 	ADDPS  constants<>+544(SB), X11
+	MULPS  X10, X9
+	MULPS  X8, X11
+	ADDPS  constants<>+560(SB), X9
+	ADDPS  constants<>+560(SB), X11
 	MULPS  X9, X6
 	MULPS  X11, X7
 	ADDPS  X10, X6
@@ -7566,9 +7555,9 @@ mainLoop:
 	PSLLL  $0x17, X4
 	PSLLL  $0x17, X5
 	MOVAPS X8, X3
-	ANDPS  constants<>+2368(SB), X3
+	ANDPS  constants<>+2384(SB), X3
 	MOVAPS X1, X9
-	ANDPS  constants<>+2368(SB), X9
+	ANDPS  constants<>+2384(SB), X9
 	ANDNPS constants<>+64(SB), X8
 	ANDNPS constants<>+64(SB), X1
 	ORPS   X8, X3
@@ -7609,43 +7598,43 @@ single:
 
 singleLoop:
 	MOVUPS (SI)(AX*4), X0
-	MOVAPS constants<>+2352(SB), X1
+	MOVAPS constants<>+2368(SB), X1
 	MAXPS  X0, X1
-	MOVAPS constants<>+2336(SB), X0
+	MOVAPS constants<>+2352(SB), X0
 	MINPS  X1, X0
 	XORPS  constants<>+48(SB), X0
 	MOVAPS X0, X2
-	MULPS  constants<>+432(SB), X2
-	ADDPS  constants<>+224(SB), X2
+	MULPS  constants<>+448(SB), X2
+	ADDPS  constants<>+240(SB), X2
 	MOVAPS X2, X3
-	SUBPS  constants<>+224(SB), X3
+	SUBPS  constants<>+240(SB), X3
 	MOVAPS X3, X4
-	MULPS  constants<>+448(SB), X4
+	MULPS  constants<>+464(SB), X4
 	MOVAPS X0, X5
 	SUBPS  X4, X5
-	MULPS  constants<>+464(SB), X3
+	MULPS  constants<>+480(SB), X3
 	SUBPS  X3, X5
 	MOVAPS X5, X3
 	MULPS  X5, X3
 	MOVAPS X5, X4
-	MULPS  constants<>+480(SB), X4
-	ADDPS  constants<>+496(SB), X4
-	MULPS  X5, X4
+	MULPS  constants<>+496(SB), X4
 	ADDPS  constants<>+512(SB), X4
 	MULPS  X5, X4
 	ADDPS  constants<>+528(SB), X4
 	MULPS  X5, X4
 	ADDPS  constants<>+544(SB), X4
+	MULPS  X5, X4
+	ADDPS  constants<>+560(SB), X4
 	MULPS  X4, X3
 	ADDPS  X5, X3
-	MOVAPS constants<>+2320(SB), X4
+	MOVAPS constants<>+2336(SB), X4
 	CMPPS  X0, X4, $0x01
 	MOVAPS X4, X0
-	ANDPS  constants<>+2320(SB), X0
+	ANDPS  constants<>+2336(SB), X0
 	SUBPS  X0, X2
 	PSLLL  $0x17, X2
 	MOVAPS X4, X0
-	ANDPS  constants<>+2368(SB), X0
+	ANDPS  constants<>+2384(SB), X0
 	ANDNPS constants<>+64(SB), X4
 	ORPS   X4, X0
 	MOVAPS X2, X4
@@ -7684,43 +7673,43 @@ load1:
 	MOVSS (SI)(AX*4), X0
 
 load3:
-	MOVAPS constants<>+2352(SB), X1
+	MOVAPS constants<>+2368(SB), X1
 	MAXPS  X0, X1
-	MOVAPS constants<>+2336(SB), X0
+	MOVAPS constants<>+2352(SB), X0
 	MINPS  X1, X0
 	XORPS  constants<>+48(SB), X0
 	MOVAPS X0, X2
-	MULPS  constants<>+432(SB), X2
-	ADDPS  constants<>+224(SB), X2
+	MULPS  constants<>+448(SB), X2
+	ADDPS  constants<>+240(SB), X2
 	MOVAPS X2, X3
-	SUBPS  constants<>+224(SB), X3
+	SUBPS  constants<>+240(SB), X3
 	MOVAPS X3, X4
-	MULPS  constants<>+448(SB), X4
+	MULPS  constants<>+464(SB), X4
 	MOVAPS X0, X5
 	SUBPS  X4, X5
-	MULPS  constants<>+464(SB), X3
+	MULPS  constants<>+480(SB), X3
 	SUBPS  X3, X5
 	MOVAPS X5, X3
 	MULPS  X5, X3
 	MOVAPS X5, X4
-	MULPS  constants<>+480(SB), X4
-	ADDPS  constants<>+496(SB), X4
-	MULPS  X5, X4
+	MULPS  constants<>+496(SB), X4
 	ADDPS  constants<>+512(SB), X4
 	MULPS  X5, X4
 	ADDPS  constants<>+528(SB), X4
 	MULPS  X5, X4
 	ADDPS  constants<>+544(SB), X4
+	MULPS  X5, X4
+	ADDPS  constants<>+560(SB), X4
 	MULPS  X4, X3
 	ADDPS  X5, X3
-	MOVAPS constants<>+2320(SB), X4
+	MOVAPS constants<>+2336(SB), X4
 	CMPPS  X0, X4, $0x01
 	MOVAPS X4, X0
-	ANDPS  constants<>+2320(SB), X0
+	ANDPS  constants<>+2336(SB), X0
 	SUBPS  X0, X2
 	PSLLL  $0x17, X2
 	MOVAPS X4, X0
-	ANDPS  constants<>+2368(SB), X0
+	ANDPS  constants<>+2384(SB), X0
 	ANDNPS constants<>+64(SB), X4
 	ORPS   X4, X0
 	MOVAPS X2, X4
@@ -7760,11 +7749,11 @@ TEXT ·geluSSE(SB), NOSPLIT, $0-24
 	LEAQ    -4(CX), R8
 	CMPQ    AX, R8
 	JGT     tail
-	MOVAPS  constants<>+2384(SB), X15
-	MOVAPS  constants<>+2320(SB), X14
-	MOVAPS  constants<>+2400(SB), X13
-	MOVAPS  constants<>+128(SB), X12
-	MOVAPS  constants<>+2416(SB), X11
+	MOVAPS  constants<>+2400(SB), X15
+	MOVAPS  constants<>+2336(SB), X14
+	MOVAPS  constants<>+2416(SB), X13
+	MOVAPS  constants<>+144(SB), X12
+	MOVAPS  constants<>+2432(SB), X11
 	PCALIGN $0x20
 
 mainLoop:
@@ -7776,7 +7765,7 @@ mainLoop:
 	MOVAPS X0, X2
 	MULPS  X0, X2
 	MOVAPS X0, X3
-	ANDPS  constants<>+960(SB), X3
+	ANDPS  constants<>+976(SB), X3
 	MOVAPS X0, X4
 	SUBPS  X3, X4
 	MOVAPS X3, X5
@@ -7794,7 +7783,7 @@ mainLoop:
 	MOVAPS X2, X6
 	MULPS  X11, X6
 	MOVAPS X2, X7
-	ANDPS  constants<>+960(SB), X7
+	ANDPS  constants<>+976(SB), X7
 	MOVAPS X2, X8
 	SUBPS  X7, X8
 	MOVAPS X7, X9
@@ -7818,15 +7807,15 @@ mainLoop:
 	SUBPS  X8, X10
 	ADDPS  X10, X6
 	ADDPS  X9, X6
-	MULPS  constants<>+2432(SB), X2
-	ADDPS  constants<>+2448(SB), X2
+	MULPS  constants<>+2448(SB), X2
+	ADDPS  constants<>+2464(SB), X2
 	MULPS  X11, X5
 	ADDPS  X2, X5
 	ADDPS  X5, X6
 	MOVAPS X0, X2
 	MULPS  X7, X2
 	MOVAPS X7, X5
-	ANDPS  constants<>+960(SB), X5
+	ANDPS  constants<>+976(SB), X5
 	SUBPS  X5, X7
 	MOVAPS X3, X8
 	MULPS  X5, X8
@@ -7840,28 +7829,28 @@ mainLoop:
 	MULPS  X6, X0
 	ADDPS  X8, X0
 	MOVAPS X2, X3
-	MULPS  constants<>+432(SB), X3
-	ADDPS  constants<>+224(SB), X3
+	MULPS  constants<>+448(SB), X3
+	ADDPS  constants<>+240(SB), X3
 	MOVAPS X3, X4
-	SUBPS  constants<>+224(SB), X4
+	SUBPS  constants<>+240(SB), X4
 	MOVAPS X4, X5
-	MULPS  constants<>+448(SB), X5
+	MULPS  constants<>+464(SB), X5
 	MOVAPS X2, X6
 	SUBPS  X5, X6
-	MULPS  constants<>+464(SB), X4
+	MULPS  constants<>+480(SB), X4
 	SUBPS  X4, X0
 	ADDPS  X0, X6
 	MOVAPS X6, X0
 	MULPS  X6, X0
 	MOVAPS X6, X4
-	MULPS  constants<>+480(SB), X4
-	ADDPS  constants<>+496(SB), X4
-	MULPS  X6, X4
+	MULPS  constants<>+496(SB), X4
 	ADDPS  constants<>+512(SB), X4
 	MULPS  X6, X4
 	ADDPS  constants<>+528(SB), X4
 	MULPS  X6, X4
 	ADDPS  constants<>+544(SB), X4
+	MULPS  X6, X4
+	ADDPS  constants<>+560(SB), X4
 	MULPS  X4, X0
 	ADDPS  X6, X0
 	MOVAPS X14, X4
@@ -7871,7 +7860,7 @@ mainLoop:
 	SUBPS  X2, X3
 	PSLLL  $0x17, X3
 	MOVAPS X4, X2
-	ANDPS  constants<>+2368(SB), X2
+	ANDPS  constants<>+2384(SB), X2
 	ANDNPS constants<>+64(SB), X4
 	ORPS   X4, X2
 	MOVAPS X3, X4
@@ -7910,14 +7899,14 @@ load1:
 	MOVSS (SI)(AX*4), X0
 
 load3:
-	MOVAPS constants<>+2400(SB), X1
+	MOVAPS constants<>+2416(SB), X1
 	MAXPS  X0, X1
-	MOVAPS constants<>+128(SB), X0
+	MOVAPS constants<>+144(SB), X0
 	MINPS  X1, X0
 	MOVAPS X0, X2
 	MULPS  X0, X2
 	MOVAPS X0, X3
-	ANDPS  constants<>+960(SB), X3
+	ANDPS  constants<>+976(SB), X3
 	MOVAPS X0, X4
 	SUBPS  X3, X4
 	MOVAPS X3, X5
@@ -7933,41 +7922,41 @@ load3:
 	MULPS  X4, X6
 	ADDPS  X6, X5
 	MOVAPS X2, X6
-	MULPS  constants<>+2416(SB), X6
+	MULPS  constants<>+2432(SB), X6
 	MOVAPS X2, X7
-	ANDPS  constants<>+960(SB), X7
+	ANDPS  constants<>+976(SB), X7
 	MOVAPS X2, X8
 	SUBPS  X7, X8
 	MOVAPS X7, X9
-	MULPS  constants<>+2416(SB), X9
+	MULPS  constants<>+2432(SB), X9
 	SUBPS  X6, X9
 	MULPS  constants<>+96(SB), X7
 	MOVAPS X8, X10
-	MULPS  constants<>+2416(SB), X10
+	MULPS  constants<>+2432(SB), X10
 	ADDPS  X10, X7
 	ADDPS  X7, X9
 	MULPS  constants<>+96(SB), X8
 	ADDPS  X8, X9
 	MOVAPS X6, X7
-	ADDPS  constants<>+2384(SB), X7
+	ADDPS  constants<>+2400(SB), X7
 	MOVAPS X7, X8
 	SUBPS  X6, X8
 	MOVAPS X7, X10
 	SUBPS  X8, X10
 	SUBPS  X10, X6
-	MOVAPS constants<>+2384(SB), X10
+	MOVAPS constants<>+2400(SB), X10
 	SUBPS  X8, X10
 	ADDPS  X10, X6
 	ADDPS  X9, X6
-	MULPS  constants<>+2432(SB), X2
-	ADDPS  constants<>+2448(SB), X2
-	MULPS  constants<>+2416(SB), X5
+	MULPS  constants<>+2448(SB), X2
+	ADDPS  constants<>+2464(SB), X2
+	MULPS  constants<>+2432(SB), X5
 	ADDPS  X2, X5
 	ADDPS  X5, X6
 	MOVAPS X0, X2
 	MULPS  X7, X2
 	MOVAPS X7, X5
-	ANDPS  constants<>+960(SB), X5
+	ANDPS  constants<>+976(SB), X5
 	SUBPS  X5, X7
 	MOVAPS X3, X8
 	MULPS  X5, X8
@@ -7981,38 +7970,38 @@ load3:
 	MULPS  X6, X0
 	ADDPS  X8, X0
 	MOVAPS X2, X3
-	MULPS  constants<>+432(SB), X3
-	ADDPS  constants<>+224(SB), X3
+	MULPS  constants<>+448(SB), X3
+	ADDPS  constants<>+240(SB), X3
 	MOVAPS X3, X4
-	SUBPS  constants<>+224(SB), X4
+	SUBPS  constants<>+240(SB), X4
 	MOVAPS X4, X5
-	MULPS  constants<>+448(SB), X5
+	MULPS  constants<>+464(SB), X5
 	MOVAPS X2, X6
 	SUBPS  X5, X6
-	MULPS  constants<>+464(SB), X4
+	MULPS  constants<>+480(SB), X4
 	SUBPS  X4, X0
 	ADDPS  X0, X6
 	MOVAPS X6, X0
 	MULPS  X6, X0
 	MOVAPS X6, X4
-	MULPS  constants<>+480(SB), X4
-	ADDPS  constants<>+496(SB), X4
-	MULPS  X6, X4
+	MULPS  constants<>+496(SB), X4
 	ADDPS  constants<>+512(SB), X4
 	MULPS  X6, X4
 	ADDPS  constants<>+528(SB), X4
 	MULPS  X6, X4
 	ADDPS  constants<>+544(SB), X4
+	MULPS  X6, X4
+	ADDPS  constants<>+560(SB), X4
 	MULPS  X4, X0
 	ADDPS  X6, X0
-	MOVAPS constants<>+2320(SB), X4
+	MOVAPS constants<>+2336(SB), X4
 	CMPPS  X2, X4, $0x01
 	MOVAPS X4, X2
-	ANDPS  constants<>+2320(SB), X2
+	ANDPS  constants<>+2336(SB), X2
 	SUBPS  X2, X3
 	PSLLL  $0x17, X3
 	MOVAPS X4, X2
-	ANDPS  constants<>+2368(SB), X2
+	ANDPS  constants<>+2384(SB), X2
 	ANDNPS constants<>+64(SB), X4
 	ORPS   X4, X2
 	MOVAPS X3, X4
@@ -8052,13 +8041,13 @@ TEXT ·geluErfSSE(SB), NOSPLIT, $0-24
 	LEAQ    -4(CX), R8
 	CMPQ    AX, R8
 	JGT     tail
-	MOVAPS  constants<>+2464(SB), X15
-	MOVAPS  constants<>+2480(SB), X14
+	MOVAPS  constants<>+2480(SB), X15
+	MOVAPS  constants<>+2496(SB), X14
 	XORPS   X13, X13
-	MOVAPS  constants<>+2496(SB), X12
-	MOVAPS  constants<>+2512(SB), X11
-	MOVAPS  constants<>+960(SB), X10
-	MOVAPS  constants<>+224(SB), X9
+	MOVAPS  constants<>+2512(SB), X12
+	MOVAPS  constants<>+2528(SB), X11
+	MOVAPS  constants<>+976(SB), X10
+	MOVAPS  constants<>+240(SB), X9
 	PCALIGN $0x20
 
 mainLoop:
@@ -8073,7 +8062,7 @@ mainLoop:
 	ADDPS  X11, X3
 	DIVPS  X3, X1
 	MOVAPS X2, X3
-	MULPS  constants<>+1408(SB), X3
+	MULPS  constants<>+1424(SB), X3
 	MOVAPS X2, X4
 	MULPS  X3, X4
 	MOVAPS X2, X5
@@ -8093,44 +8082,42 @@ mainLoop:
 	MULPS  X3, X6
 	ADDPS  X6, X8
 	MOVAPS X4, X3
-	MULPS  constants<>+432(SB), X3
+	MULPS  constants<>+448(SB), X3
 	ADDPS  X9, X3
 	MOVAPS X3, X5
 	SUBPS  X9, X5
 	MOVAPS X5, X6
-	MULPS  constants<>+448(SB), X6
+	MULPS  constants<>+464(SB), X6
 	MOVAPS X4, X7
 	SUBPS  X6, X7
-	MULPS  constants<>+464(SB), X5
+	MULPS  constants<>+480(SB), X5
 	SUBPS  X5, X8
 	ADDPS  X8, X7
 	MOVAPS X7, X5
 	MULPS  X7, X5
 	MOVAPS X7, X6
-	MULPS  constants<>+480(SB), X6
-	ADDPS  constants<>+496(SB), X6
-	MULPS  X7, X6
+	MULPS  constants<>+496(SB), X6
 	ADDPS  constants<>+512(SB), X6
 	MULPS  X7, X6
 	ADDPS  constants<>+528(SB), X6
 	MULPS  X7, X6
 	ADDPS  constants<>+544(SB), X6
+	MULPS  X7, X6
+	ADDPS  constants<>+560(SB), X6
 	MULPS  X6, X5
 	ADDPS  X7, X5
 	MOVAPS X4, X6
-	CMPPS  constants<>+2528(SB), X6, $0x01
+	CMPPS  constants<>+2544(SB), X6, $0x01
 	MOVAPS X6, X7
-	ANDPS  constants<>+2320(SB), X7
+	ANDPS  constants<>+2336(SB), X7
 	ADDPS  X7, X3
 	PSLLL  $0x17, X3
 	MOVAPS X6, X7
-	ANDPS  constants<>+2368(SB), X7
+	ANDPS  constants<>+2384(SB), X7
 	ANDNPS constants<>+64(SB), X6
 	ORPS   X6, X7
 	MOVAPS X1, X6
-	MULPS  constants<>+2544(SB), X6
-	ADDPS  constants<>+2560(SB), X6
-	MULPS  X1, X6
+	MULPS  constants<>+2560(SB), X6
 	ADDPS  constants<>+2576(SB), X6
 	MULPS  X1, X6
 	ADDPS  constants<>+2592(SB), X6
@@ -8146,6 +8133,8 @@ mainLoop:
 	ADDPS  constants<>+2672(SB), X6
 	MULPS  X1, X6
 	ADDPS  constants<>+2688(SB), X6
+	MULPS  X1, X6
+	ADDPS  constants<>+2704(SB), X6
 	MULPS  X6, X1
 	MOVAPS X1, X6
 	ADDPS  X15, X6
@@ -8161,16 +8150,16 @@ mainLoop:
 	MULPS  X7, X5
 	SUBPS  X5, X1
 	MOVAPS X4, X3
-	MULPS  constants<>+2704(SB), X3
-	ADDPS  constants<>+2720(SB), X3
-	MULPS  X4, X3
+	MULPS  constants<>+2720(SB), X3
 	ADDPS  constants<>+2736(SB), X3
 	MULPS  X4, X3
 	ADDPS  constants<>+2752(SB), X3
 	MULPS  X4, X3
 	ADDPS  constants<>+2768(SB), X3
+	MULPS  X4, X3
+	ADDPS  constants<>+2784(SB), X3
 	MULPS  X0, X3
-	ADDPS  constants<>+560(SB), X3
+	ADDPS  constants<>+576(SB), X3
 	MULPS  X3, X0
 	MOVAPS X12, X3
 	CMPPS  X2, X3, $0x01
@@ -8204,23 +8193,23 @@ load1:
 load3:
 	MOVAPS X0, X1
 	ANDPS  constants<>+32(SB), X1
-	MOVAPS constants<>+2480(SB), X2
+	MOVAPS constants<>+2496(SB), X2
 	MINPS  X1, X2
 	MOVAPS X2, X1
-	SUBPS  constants<>+2512(SB), X1
+	SUBPS  constants<>+2528(SB), X1
 	MOVAPS X2, X3
-	ADDPS  constants<>+2512(SB), X3
+	ADDPS  constants<>+2528(SB), X3
 	DIVPS  X3, X1
 	MOVAPS X2, X3
-	MULPS  constants<>+1408(SB), X3
+	MULPS  constants<>+1424(SB), X3
 	MOVAPS X2, X4
 	MULPS  X3, X4
 	MOVAPS X2, X5
-	ANDPS  constants<>+960(SB), X5
+	ANDPS  constants<>+976(SB), X5
 	MOVAPS X2, X6
 	SUBPS  X5, X6
 	MOVAPS X3, X7
-	ANDPS  constants<>+960(SB), X7
+	ANDPS  constants<>+976(SB), X7
 	SUBPS  X7, X3
 	MOVAPS X5, X8
 	MULPS  X7, X8
@@ -8232,44 +8221,42 @@ load3:
 	MULPS  X3, X6
 	ADDPS  X6, X8
 	MOVAPS X4, X3
-	MULPS  constants<>+432(SB), X3
-	ADDPS  constants<>+224(SB), X3
+	MULPS  constants<>+448(SB), X3
+	ADDPS  constants<>+240(SB), X3
 	MOVAPS X3, X5
-	SUBPS  constants<>+224(SB), X5
+	SUBPS  constants<>+240(SB), X5
 	MOVAPS X5, X6
-	MULPS  constants<>+448(SB), X6
+	MULPS  constants<>+464(SB), X6
 	MOVAPS X4, X7
 	SUBPS  X6, X7
-	MULPS  constants<>+464(SB), X5
+	MULPS  constants<>+480(SB), X5
 	SUBPS  X5, X8
 	ADDPS  X8, X7
 	MOVAPS X7, X5
 	MULPS  X7, X5
 	MOVAPS X7, X6
-	MULPS  constants<>+480(SB), X6
-	ADDPS  constants<>+496(SB), X6
-	MULPS  X7, X6
+	MULPS  constants<>+496(SB), X6
 	ADDPS  constants<>+512(SB), X6
 	MULPS  X7, X6
 	ADDPS  constants<>+528(SB), X6
 	MULPS  X7, X6
 	ADDPS  constants<>+544(SB), X6
+	MULPS  X7, X6
+	ADDPS  constants<>+560(SB), X6
 	MULPS  X6, X5
 	ADDPS  X7, X5
 	MOVAPS X4, X6
-	CMPPS  constants<>+2528(SB), X6, $0x01
+	CMPPS  constants<>+2544(SB), X6, $0x01
 	MOVAPS X6, X7
-	ANDPS  constants<>+2320(SB), X7
+	ANDPS  constants<>+2336(SB), X7
 	ADDPS  X7, X3
 	PSLLL  $0x17, X3
 	MOVAPS X6, X7
-	ANDPS  constants<>+2368(SB), X7
+	ANDPS  constants<>+2384(SB), X7
 	ANDNPS constants<>+64(SB), X6
 	ORPS   X6, X7
 	MOVAPS X1, X6
-	MULPS  constants<>+2544(SB), X6
-	ADDPS  constants<>+2560(SB), X6
-	MULPS  X1, X6
+	MULPS  constants<>+2560(SB), X6
 	ADDPS  constants<>+2576(SB), X6
 	MULPS  X1, X6
 	ADDPS  constants<>+2592(SB), X6
@@ -8285,10 +8272,12 @@ load3:
 	ADDPS  constants<>+2672(SB), X6
 	MULPS  X1, X6
 	ADDPS  constants<>+2688(SB), X6
+	MULPS  X1, X6
+	ADDPS  constants<>+2704(SB), X6
 	MULPS  X6, X1
 	MOVAPS X1, X6
-	ADDPS  constants<>+2464(SB), X6
-	MOVAPS constants<>+2464(SB), X8
+	ADDPS  constants<>+2480(SB), X6
+	MOVAPS constants<>+2480(SB), X8
 	SUBPS  X6, X8
 	ADDPS  X8, X1
 	MULPS  X6, X5
@@ -8300,18 +8289,18 @@ load3:
 	MULPS  X7, X5
 	SUBPS  X5, X1
 	MOVAPS X4, X3
-	MULPS  constants<>+2704(SB), X3
-	ADDPS  constants<>+2720(SB), X3
-	MULPS  X4, X3
+	MULPS  constants<>+2720(SB), X3
 	ADDPS  constants<>+2736(SB), X3
 	MULPS  X4, X3
 	ADDPS  constants<>+2752(SB), X3
 	MULPS  X4, X3
 	ADDPS  constants<>+2768(SB), X3
+	MULPS  X4, X3
+	ADDPS  constants<>+2784(SB), X3
 	MULPS  X0, X3
-	ADDPS  constants<>+560(SB), X3
+	ADDPS  constants<>+576(SB), X3
 	MULPS  X3, X0
-	MOVAPS constants<>+2496(SB), X3
+	MOVAPS constants<>+2512(SB), X3
 	CMPPS  X2, X3, $0x01
 	ANDPS  X3, X1
 	ANDNPS X0, X3
@@ -8342,17 +8331,17 @@ TEXT ·erfSSE(SB), NOSPLIT, $0-24
 	LEAQ    -4(CX), R8
 	CMPQ    AX, R8
 	JGT     tail
-	MOVAPS  constants<>+2784(SB), X15
+	MOVAPS  constants<>+2800(SB), X15
 	MOVAPS  constants<>+64(SB), X14
 	MOVAPS  constants<>+32(SB), X13
-	MOVAPS  constants<>+2800(SB), X12
-	MOVAPS  constants<>+2816(SB), X11
-	MOVAPS  constants<>+2832(SB), X10
-	MOVAPS  constants<>+2848(SB), X9
-	MOVAPS  constants<>+2864(SB), X8
-	MOVAPS  constants<>+2880(SB), X7
-	MOVAPS  constants<>+2896(SB), X6
-	MOVAPS  constants<>+2912(SB), X5
+	MOVAPS  constants<>+2816(SB), X12
+	MOVAPS  constants<>+2832(SB), X11
+	MOVAPS  constants<>+2848(SB), X10
+	MOVAPS  constants<>+2864(SB), X9
+	MOVAPS  constants<>+2880(SB), X8
+	MOVAPS  constants<>+2896(SB), X7
+	MOVAPS  constants<>+2912(SB), X6
+	MOVAPS  constants<>+2928(SB), X5
 	PCALIGN $0x20
 
 mainLoop:
@@ -8382,9 +8371,7 @@ mainLoop:
 	MOVAPS X14, X4
 	CMPPS  X1, X4, $0x01
 	MOVAPS X2, X1
-	MULPS  constants<>+2928(SB), X1
-	ADDPS  constants<>+2944(SB), X1
-	MULPS  X2, X1
+	MULPS  constants<>+2944(SB), X1
 	ADDPS  constants<>+2960(SB), X1
 	MULPS  X2, X1
 	ADDPS  constants<>+2976(SB), X1
@@ -8406,6 +8393,8 @@ mainLoop:
 	ADDPS  constants<>+3104(SB), X1
 	MULPS  X2, X1
 	ADDPS  constants<>+3120(SB), X1
+	MULPS  X2, X1
+	ADDPS  constants<>+3136(SB), X1
 	ANDPS  X4, X1
 	ANDNPS X3, X4
 	ORPS   X4, X1
@@ -8442,9 +8431,7 @@ load3:
 	MOVAPS X1, X2
 	MULPS  X1, X2
 	MOVAPS X2, X3
-	MULPS  constants<>+2800(SB), X3
-	ADDPS  constants<>+2816(SB), X3
-	MULPS  X2, X3
+	MULPS  constants<>+2816(SB), X3
 	ADDPS  constants<>+2832(SB), X3
 	MULPS  X2, X3
 	ADDPS  constants<>+2848(SB), X3
@@ -8454,17 +8441,17 @@ load3:
 	ADDPS  constants<>+2880(SB), X3
 	MULPS  X2, X3
 	ADDPS  constants<>+2896(SB), X3
+	MULPS  X2, X3
+	ADDPS  constants<>+2912(SB), X3
 	MULPS  X1, X3
 	ADDPS  X1, X3
-	MOVAPS constants<>+2784(SB), X2
+	MOVAPS constants<>+2800(SB), X2
 	MINPS  X1, X2
-	SUBPS  constants<>+2912(SB), X2
+	SUBPS  constants<>+2928(SB), X2
 	MOVAPS constants<>+64(SB), X4
 	CMPPS  X1, X4, $0x01
 	MOVAPS X2, X1
-	MULPS  constants<>+2928(SB), X1
-	ADDPS  constants<>+2944(SB), X1
-	MULPS  X2, X1
+	MULPS  constants<>+2944(SB), X1
 	ADDPS  constants<>+2960(SB), X1
 	MULPS  X2, X1
 	ADDPS  constants<>+2976(SB), X1
@@ -8486,6 +8473,8 @@ load3:
 	ADDPS  constants<>+3104(SB), X1
 	MULPS  X2, X1
 	ADDPS  constants<>+3120(SB), X1
+	MULPS  X2, X1
+	ADDPS  constants<>+3136(SB), X1
 	ANDPS  X4, X1
 	ANDNPS X3, X4
 	ORPS   X4, X1
@@ -8519,47 +8508,47 @@ TEXT ·mishSSE(SB), NOSPLIT, $0-24
 	CMPQ    AX, R8
 	JGT     tail
 	MOVAPS  constants<>+64(SB), X15
-	MOVAPS  constants<>+3136(SB), X14
+	MOVAPS  constants<>+3152(SB), X14
 	PCALIGN $0x20
 
 mainLoop:
 	MOVUPS (SI)(AX*4), X0
 	MOVAPS X14, X1
 	MINPS  X0, X1
-	MOVAPS constants<>+2352(SB), X2
+	MOVAPS constants<>+2368(SB), X2
 	MAXPS  X1, X2
 	MOVAPS X2, X1
-	MULPS  constants<>+432(SB), X1
-	ADDPS  constants<>+224(SB), X1
+	MULPS  constants<>+448(SB), X1
+	ADDPS  constants<>+240(SB), X1
 	MOVAPS X1, X3
-	SUBPS  constants<>+224(SB), X3
+	SUBPS  constants<>+240(SB), X3
 	MOVAPS X3, X4
-	MULPS  constants<>+448(SB), X4
+	MULPS  constants<>+464(SB), X4
 	MOVAPS X2, X5
 	SUBPS  X4, X5
-	MULPS  constants<>+464(SB), X3
+	MULPS  constants<>+480(SB), X3
 	SUBPS  X3, X5
 	MOVAPS X5, X3
 	MULPS  X5, X3
 	MOVAPS X5, X4
-	MULPS  constants<>+480(SB), X4
-	ADDPS  constants<>+496(SB), X4
-	MULPS  X5, X4
+	MULPS  constants<>+496(SB), X4
 	ADDPS  constants<>+512(SB), X4
 	MULPS  X5, X4
 	ADDPS  constants<>+528(SB), X4
 	MULPS  X5, X4
 	ADDPS  constants<>+544(SB), X4
+	MULPS  X5, X4
+	ADDPS  constants<>+560(SB), X4
 	MULPS  X4, X3
 	ADDPS  X5, X3
 	MOVAPS X2, X4
-	CMPPS  constants<>+2528(SB), X4, $0x01
+	CMPPS  constants<>+2544(SB), X4, $0x01
 	MOVAPS X4, X5
-	ANDPS  constants<>+2320(SB), X5
+	ANDPS  constants<>+2336(SB), X5
 	ADDPS  X5, X1
 	PSLLL  $0x17, X1
 	MOVAPS X4, X5
-	ANDPS  constants<>+2368(SB), X5
+	ANDPS  constants<>+2384(SB), X5
 	ANDNPS X15, X4
 	ORPS   X4, X5
 	MULPS  X1, X3
@@ -8571,15 +8560,15 @@ mainLoop:
 	MOVAPS X4, X1
 	MULPS  X5, X1
 	MOVAPS X1, X6
-	MULPS  constants<>+560(SB), X6
+	MULPS  constants<>+576(SB), X6
 	MOVAPS X4, X7
 	MULPS  X6, X7
 	MOVAPS X4, X8
-	ANDPS  constants<>+960(SB), X8
+	ANDPS  constants<>+976(SB), X8
 	MOVAPS X4, X9
 	SUBPS  X8, X9
 	MOVAPS X6, X10
-	ANDPS  constants<>+960(SB), X10
+	ANDPS  constants<>+976(SB), X10
 	SUBPS  X10, X6
 	MOVAPS X8, X11
 	MULPS  X10, X11
@@ -8625,11 +8614,11 @@ mainLoop:
 	MOVAPS X8, X9
 	MULPS  X3, X9
 	MOVAPS X8, X10
-	ANDPS  constants<>+960(SB), X10
+	ANDPS  constants<>+976(SB), X10
 	MOVAPS X8, X11
 	SUBPS  X10, X11
 	MOVAPS X3, X12
-	ANDPS  constants<>+960(SB), X12
+	ANDPS  constants<>+976(SB), X12
 	SUBPS  X12, X3
 	MOVAPS X10, X13
 	MULPS  X12, X13
@@ -8680,42 +8669,42 @@ load1:
 	MOVSS (SI)(AX*4), X0
 
 load3:
-	MOVAPS constants<>+3136(SB), X1
+	MOVAPS constants<>+3152(SB), X1
 	MINPS  X0, X1
-	MOVAPS constants<>+2352(SB), X2
+	MOVAPS constants<>+2368(SB), X2
 	MAXPS  X1, X2
 	MOVAPS X2, X1
-	MULPS  constants<>+432(SB), X1
-	ADDPS  constants<>+224(SB), X1
+	MULPS  constants<>+448(SB), X1
+	ADDPS  constants<>+240(SB), X1
 	MOVAPS X1, X3
-	SUBPS  constants<>+224(SB), X3
+	SUBPS  constants<>+240(SB), X3
 	MOVAPS X3, X4
-	MULPS  constants<>+448(SB), X4
+	MULPS  constants<>+464(SB), X4
 	MOVAPS X2, X5
 	SUBPS  X4, X5
-	MULPS  constants<>+464(SB), X3
+	MULPS  constants<>+480(SB), X3
 	SUBPS  X3, X5
 	MOVAPS X5, X3
 	MULPS  X5, X3
 	MOVAPS X5, X4
-	MULPS  constants<>+480(SB), X4
-	ADDPS  constants<>+496(SB), X4
-	MULPS  X5, X4
+	MULPS  constants<>+496(SB), X4
 	ADDPS  constants<>+512(SB), X4
 	MULPS  X5, X4
 	ADDPS  constants<>+528(SB), X4
 	MULPS  X5, X4
 	ADDPS  constants<>+544(SB), X4
+	MULPS  X5, X4
+	ADDPS  constants<>+560(SB), X4
 	MULPS  X4, X3
 	ADDPS  X5, X3
 	MOVAPS X2, X4
-	CMPPS  constants<>+2528(SB), X4, $0x01
+	CMPPS  constants<>+2544(SB), X4, $0x01
 	MOVAPS X4, X5
-	ANDPS  constants<>+2320(SB), X5
+	ANDPS  constants<>+2336(SB), X5
 	ADDPS  X5, X1
 	PSLLL  $0x17, X1
 	MOVAPS X4, X5
-	ANDPS  constants<>+2368(SB), X5
+	ANDPS  constants<>+2384(SB), X5
 	ANDNPS constants<>+64(SB), X4
 	ORPS   X4, X5
 	MULPS  X1, X3
@@ -8727,15 +8716,15 @@ load3:
 	MOVAPS X4, X1
 	MULPS  X5, X1
 	MOVAPS X1, X6
-	MULPS  constants<>+560(SB), X6
+	MULPS  constants<>+576(SB), X6
 	MOVAPS X4, X7
 	MULPS  X6, X7
 	MOVAPS X4, X8
-	ANDPS  constants<>+960(SB), X8
+	ANDPS  constants<>+976(SB), X8
 	MOVAPS X4, X9
 	SUBPS  X8, X9
 	MOVAPS X6, X10
-	ANDPS  constants<>+960(SB), X10
+	ANDPS  constants<>+976(SB), X10
 	SUBPS  X10, X6
 	MOVAPS X8, X11
 	MULPS  X10, X11
@@ -8781,11 +8770,11 @@ load3:
 	MOVAPS X8, X9
 	MULPS  X3, X9
 	MOVAPS X8, X10
-	ANDPS  constants<>+960(SB), X10
+	ANDPS  constants<>+976(SB), X10
 	MOVAPS X8, X11
 	SUBPS  X10, X11
 	MOVAPS X3, X12
-	ANDPS  constants<>+960(SB), X12
+	ANDPS  constants<>+976(SB), X12
 	SUBPS  X12, X3
 	MOVAPS X10, X13
 	MULPS  X12, X13
@@ -8806,7 +8795,7 @@ load3:
 	MULPS  X8, X2
 	ADDPS  X6, X2
 	MULPS  X5, X2
-	MOVAPS constants<>+3136(SB), X1
+	MOVAPS constants<>+3152(SB), X1
 	CMPPS  X0, X1, $0x01
 	ANDPS  X1, X0
 	ANDNPS X2, X1
@@ -8837,15 +8826,15 @@ TEXT ·softplusSSE(SB), NOSPLIT, $0-24
 	LEAQ    -4(CX), R8
 	CMPQ    AX, R8
 	JGT     tail
-	MOVAPS  constants<>+208(SB), X15
+	MOVAPS  constants<>+224(SB), X15
 	XORPS   X14, X14
-	MOVAPS  constants<>+224(SB), X13
-	MOVAPS  constants<>+2320(SB), X12
+	MOVAPS  constants<>+240(SB), X13
+	MOVAPS  constants<>+2336(SB), X12
 	MOVAPS  constants<>+64(SB), X11
 	MOVAPS  constants<>+48(SB), X10
-	MOVAPS  constants<>+432(SB), X9
-	MOVAPS  constants<>+448(SB), X8
-	MOVAPS  constants<>+464(SB), X7
+	MOVAPS  constants<>+448(SB), X9
+	MOVAPS  constants<>+464(SB), X8
+	MOVAPS  constants<>+480(SB), X7
 	PCALIGN $0x20
 
 mainLoop:
@@ -8868,23 +8857,23 @@ mainLoop:
 	MOVAPS X5, X3
 	MULPS  X5, X3
 	MOVAPS X5, X4
-	MULPS  constants<>+480(SB), X4
-	ADDPS  constants<>+496(SB), X4
-	MULPS  X5, X4
+	MULPS  constants<>+496(SB), X4
 	ADDPS  constants<>+512(SB), X4
 	MULPS  X5, X4
 	ADDPS  constants<>+528(SB), X4
 	MULPS  X5, X4
 	ADDPS  constants<>+544(SB), X4
+	MULPS  X5, X4
+	ADDPS  constants<>+560(SB), X4
 	MULPS  X4, X3
 	ADDPS  X5, X3
-	CMPPS  constants<>+2528(SB), X2, $0x01
+	CMPPS  constants<>+2544(SB), X2, $0x01
 	MOVAPS X2, X4
 	ANDPS  X12, X4
 	ADDPS  X4, X1
 	PSLLL  $0x17, X1
 	MOVAPS X2, X4
-	ANDPS  constants<>+2368(SB), X4
+	ANDPS  constants<>+2384(SB), X4
 	ANDNPS X11, X2
 	ORPS   X2, X4
 	MULPS  X1, X3
@@ -8905,16 +8894,14 @@ mainLoop:
 	SUBPS  X6, X0
 	MULPS  X4, X3
 	MOVAPS X2, X4
-	MULPS  constants<>+1408(SB), X4
+	MULPS  constants<>+1424(SB), X4
 	ADDPS  X11, X4
 	MULPS  X4, X3
 	ADDPS  X0, X3
 	MOVAPS X2, X0
 	MULPS  X2, X0
 	MOVAPS X2, X4
-	MULPS  constants<>+3152(SB), X4
-	ADDPS  constants<>+3168(SB), X4
-	MULPS  X2, X4
+	MULPS  constants<>+3168(SB), X4
 	ADDPS  constants<>+3184(SB), X4
 	MULPS  X2, X4
 	ADDPS  constants<>+3200(SB), X4
@@ -8928,6 +8915,8 @@ mainLoop:
 	ADDPS  constants<>+3264(SB), X4
 	MULPS  X2, X4
 	ADDPS  constants<>+3280(SB), X4
+	MULPS  X2, X4
+	ADDPS  constants<>+3296(SB), X4
 	MULPS  X4, X0
 	ADDPS  X3, X0
 	ADDPS  X5, X0
@@ -8959,39 +8948,39 @@ load1:
 load3:
 	MOVAPS X0, X1
 	ORPS   constants<>+48(SB), X1
-	MOVAPS constants<>+208(SB), X2
+	MOVAPS constants<>+224(SB), X2
 	MAXPS  X1, X2
 	MOVAPS X2, X1
-	MULPS  constants<>+432(SB), X1
-	ADDPS  constants<>+224(SB), X1
+	MULPS  constants<>+448(SB), X1
+	ADDPS  constants<>+240(SB), X1
 	MOVAPS X1, X3
-	SUBPS  constants<>+224(SB), X3
+	SUBPS  constants<>+240(SB), X3
 	MOVAPS X3, X4
-	MULPS  constants<>+448(SB), X4
+	MULPS  constants<>+464(SB), X4
 	MOVAPS X2, X5
 	SUBPS  X4, X5
-	MULPS  constants<>+464(SB), X3
+	MULPS  constants<>+480(SB), X3
 	SUBPS  X3, X5
 	MOVAPS X5, X3
 	MULPS  X5, X3
 	MOVAPS X5, X4
-	MULPS  constants<>+480(SB), X4
-	ADDPS  constants<>+496(SB), X4
-	MULPS  X5, X4
+	MULPS  constants<>+496(SB), X4
 	ADDPS  constants<>+512(SB), X4
 	MULPS  X5, X4
 	ADDPS  constants<>+528(SB), X4
 	MULPS  X5, X4
 	ADDPS  constants<>+544(SB), X4
+	MULPS  X5, X4
+	ADDPS  constants<>+560(SB), X4
 	MULPS  X4, X3
 	ADDPS  X5, X3
-	CMPPS  constants<>+2528(SB), X2, $0x01
+	CMPPS  constants<>+2544(SB), X2, $0x01
 	MOVAPS X2, X4
-	ANDPS  constants<>+2320(SB), X4
+	ANDPS  constants<>+2336(SB), X4
 	ADDPS  X4, X1
 	PSLLL  $0x17, X1
 	MOVAPS X2, X4
-	ANDPS  constants<>+2368(SB), X4
+	ANDPS  constants<>+2384(SB), X4
 	ANDNPS constants<>+64(SB), X2
 	ORPS   X2, X4
 	MULPS  X1, X3
@@ -9004,7 +8993,7 @@ load3:
 	XORPS  X1, X1
 	MAXPS  X0, X1
 	MOVAPS X1, X0
-	MINPS  constants<>+2320(SB), X0
+	MINPS  constants<>+2336(SB), X0
 	MOVAPS X2, X5
 	ADDPS  X0, X5
 	MOVAPS X5, X6
@@ -9012,16 +9001,14 @@ load3:
 	SUBPS  X6, X0
 	MULPS  X4, X3
 	MOVAPS X2, X4
-	MULPS  constants<>+1408(SB), X4
+	MULPS  constants<>+1424(SB), X4
 	ADDPS  constants<>+64(SB), X4
 	MULPS  X4, X3
 	ADDPS  X0, X3
 	MOVAPS X2, X0
 	MULPS  X2, X0
 	MOVAPS X2, X4
-	MULPS  constants<>+3152(SB), X4
-	ADDPS  constants<>+3168(SB), X4
-	MULPS  X2, X4
+	MULPS  constants<>+3168(SB), X4
 	ADDPS  constants<>+3184(SB), X4
 	MULPS  X2, X4
 	ADDPS  constants<>+3200(SB), X4
@@ -9035,6 +9022,8 @@ load3:
 	ADDPS  constants<>+3264(SB), X4
 	MULPS  X2, X4
 	ADDPS  constants<>+3280(SB), X4
+	MULPS  X2, X4
+	ADDPS  constants<>+3296(SB), X4
 	MULPS  X4, X0
 	ADDPS  X3, X0
 	ADDPS  X5, X0
@@ -9068,8 +9057,8 @@ TEXT ·eluSSE(SB), NOSPLIT, $0-28
 	CMPQ    AX, R8
 	JGT     single
 	XORPS   X14, X14
-	MOVAPS  constants<>+400(SB), X13
-	MOVAPS  constants<>+224(SB), X12
+	MOVAPS  constants<>+416(SB), X13
+	MOVAPS  constants<>+240(SB), X12
 	PCALIGN $0x20
 
 mainLoop:
@@ -9084,9 +9073,9 @@ mainLoop:
 	MOVAPS X13, X5
 	MAXPS  X1, X5
 	MOVAPS X4, X6
-	MULPS  constants<>+432(SB), X6
+	MULPS  constants<>+448(SB), X6
 	MOVAPS X5, X7
-	MULPS  constants<>+432(SB), X7
+	MULPS  constants<>+448(SB), X7
 	ADDPS  X12, X6
 	ADDPS  X12, X7
 	MOVAPS X6, X8
@@ -9094,13 +9083,13 @@ mainLoop:
 	MOVAPS X7, X9
 	SUBPS  X12, X9
 	MOVAPS X8, X10
-	MULPS  constants<>+448(SB), X10
+	MULPS  constants<>+464(SB), X10
 	MOVAPS X9, X11
-	MULPS  constants<>+448(SB), X11
+	MULPS  constants<>+464(SB), X11
 	SUBPS  X10, X4
 	SUBPS  X11, X5
-	MULPS  constants<>+464(SB), X8
-	MULPS  constants<>+464(SB), X9
+	MULPS  constants<>+480(SB), X8
+	MULPS  constants<>+480(SB), X9
 	SUBPS  X8, X4
 	SUBPS  X9, X5
 	MOVAPS X4, X8
@@ -9108,13 +9097,9 @@ mainLoop:
 	MOVAPS X5, X9
 	MULPS  X5, X9
 	MOVAPS X4, X10
-	MULPS  constants<>+480(SB), X10
+	MULPS  constants<>+496(SB), X10
 	MOVAPS X5, X11
-	MULPS  constants<>+480(SB), X11
-	ADDPS  constants<>+496(SB), X10
-	ADDPS  constants<>+496(SB), X11
-	MULPS  X4, X10
-	MULPS  X5, X11
+	MULPS  constants<>+496(SB), X11
 	ADDPS  constants<>+512(SB), X10
 	ADDPS  constants<>+512(SB), X11
 	MULPS  X4, X10
@@ -9125,6 +9110,10 @@ mainLoop:
 	MULPS  X5, X11
 	ADDPS  constants<>+544(SB), X10
 	ADDPS  constants<>+544(SB), X11
+	MULPS  X4, X10
+	MULPS  X5, X11
+	ADDPS  constants<>+560(SB), X10
+	ADDPS  constants<>+560(SB), X11
 	MULPS  X10, X8
 	MULPS  X11, X9
 	ADDPS  X4, X8
@@ -9163,29 +9152,29 @@ singleLoop:
 	MOVUPS (SI)(AX*4), X0
 	XORPS  X1, X1
 	CMPPS  X0, X1, $0x01
-	MOVAPS constants<>+400(SB), X2
+	MOVAPS constants<>+416(SB), X2
 	MAXPS  X0, X2
 	MOVAPS X2, X3
-	MULPS  constants<>+432(SB), X3
-	ADDPS  constants<>+224(SB), X3
+	MULPS  constants<>+448(SB), X3
+	ADDPS  constants<>+240(SB), X3
 	MOVAPS X3, X4
-	SUBPS  constants<>+224(SB), X4
+	SUBPS  constants<>+240(SB), X4
 	MOVAPS X4, X5
-	MULPS  constants<>+448(SB), X5
+	MULPS  constants<>+464(SB), X5
 	SUBPS  X5, X2
-	MULPS  constants<>+464(SB), X4
+	MULPS  constants<>+480(SB), X4
 	SUBPS  X4, X2
 	MOVAPS X2, X4
 	MULPS  X2, X4
 	MOVAPS X2, X5
-	MULPS  constants<>+480(SB), X5
-	ADDPS  constants<>+496(SB), X5
-	MULPS  X2, X5
+	MULPS  constants<>+496(SB), X5
 	ADDPS  constants<>+512(SB), X5
 	MULPS  X2, X5
 	ADDPS  constants<>+528(SB), X5
 	MULPS  X2, X5
 	ADDPS  constants<>+544(SB), X5
+	MULPS  X2, X5
+	ADDPS  constants<>+560(SB), X5
 	MULPS  X5, X4
 	ADDPS  X2, X4
 	PSLLL  $0x17, X3
@@ -9224,29 +9213,29 @@ load1:
 load3:
 	XORPS  X1, X1
 	CMPPS  X0, X1, $0x01
-	MOVAPS constants<>+400(SB), X2
+	MOVAPS constants<>+416(SB), X2
 	MAXPS  X0, X2
 	MOVAPS X2, X3
-	MULPS  constants<>+432(SB), X3
-	ADDPS  constants<>+224(SB), X3
+	MULPS  constants<>+448(SB), X3
+	ADDPS  constants<>+240(SB), X3
 	MOVAPS X3, X4
-	SUBPS  constants<>+224(SB), X4
+	SUBPS  constants<>+240(SB), X4
 	MOVAPS X4, X5
-	MULPS  constants<>+448(SB), X5
+	MULPS  constants<>+464(SB), X5
 	SUBPS  X5, X2
-	MULPS  constants<>+464(SB), X4
+	MULPS  constants<>+480(SB), X4
 	SUBPS  X4, X2
 	MOVAPS X2, X4
 	MULPS  X2, X4
 	MOVAPS X2, X5
-	MULPS  constants<>+480(SB), X5
-	ADDPS  constants<>+496(SB), X5
-	MULPS  X2, X5
+	MULPS  constants<>+496(SB), X5
 	ADDPS  constants<>+512(SB), X5
 	MULPS  X2, X5
 	ADDPS  constants<>+528(SB), X5
 	MULPS  X2, X5
 	ADDPS  constants<>+544(SB), X5
+	MULPS  X2, X5
+	ADDPS  constants<>+560(SB), X5
 	MULPS  X5, X4
 	ADDPS  X2, X4
 	PSLLL  $0x17, X3
@@ -9284,12 +9273,12 @@ TEXT ·seluSSE(SB), NOSPLIT, $0-24
 	LEAQ    -8(CX), R8
 	CMPQ    AX, R8
 	JGT     single
-	MOVAPS  constants<>+400(SB), X15
+	MOVAPS  constants<>+416(SB), X15
 	XORPS   X14, X14
-	MOVAPS  constants<>+224(SB), X13
-	MOVAPS  constants<>+432(SB), X12
-	MOVAPS  constants<>+448(SB), X11
-	MOVAPS  constants<>+464(SB), X10
+	MOVAPS  constants<>+240(SB), X13
+	MOVAPS  constants<>+448(SB), X12
+	MOVAPS  constants<>+464(SB), X11
+	MOVAPS  constants<>+480(SB), X10
 	PCALIGN $0x20
 
 mainLoop:
@@ -9324,13 +9313,9 @@ mainLoop:
 	MOVAPS X3, X7
 	MULPS  X3, X7
 	MOVAPS X2, X8
-	MULPS  constants<>+480(SB), X8
+	MULPS  constants<>+496(SB), X8
 	MOVAPS X3, X9
-	MULPS  constants<>+480(SB), X9
-	ADDPS  constants<>+496(SB), X8
-	ADDPS  constants<>+496(SB), X9
-	MULPS  X2, X8
-	MULPS  X3, X9
+	MULPS  constants<>+496(SB), X9
 	ADDPS  constants<>+512(SB), X8
 	ADDPS  constants<>+512(SB), X9
 	MULPS  X2, X8
@@ -9341,6 +9326,10 @@ mainLoop:
 	MULPS  X3, X9
 	ADDPS  constants<>+544(SB), X8
 	ADDPS  constants<>+544(SB), X9
+	MULPS  X2, X8
+	MULPS  X3, X9
+	ADDPS  constants<>+560(SB), X8
+	ADDPS  constants<>+560(SB), X9
 	MULPS  X8, X6
 	MULPS  X9, X7
 	ADDPS  X2, X6
@@ -9355,14 +9344,14 @@ mainLoop:
 	MULPS  X7, X5
 	ADDPS  X2, X4
 	ADDPS  X3, X5
-	MULPS  constants<>+3296(SB), X4
-	MULPS  constants<>+3296(SB), X5
+	MULPS  constants<>+3312(SB), X4
+	MULPS  constants<>+3312(SB), X5
 	MOVAPS X14, X2
 	CMPPS  X0, X2, $0x01
 	MOVAPS X14, X3
 	CMPPS  X1, X3, $0x01
-	MULPS  constants<>+3312(SB), X0
-	MULPS  constants<>+3312(SB), X1
+	MULPS  constants<>+3328(SB), X0
+	MULPS  constants<>+3328(SB), X1
 	ANDPS  X2, X0
 	ANDPS  X3, X1
 	ANDNPS X4, X2
@@ -9383,29 +9372,29 @@ single:
 
 singleLoop:
 	MOVUPS (SI)(AX*4), X0
-	MOVAPS constants<>+400(SB), X1
+	MOVAPS constants<>+416(SB), X1
 	MAXPS  X0, X1
 	MOVAPS X1, X2
-	MULPS  constants<>+432(SB), X2
-	ADDPS  constants<>+224(SB), X2
+	MULPS  constants<>+448(SB), X2
+	ADDPS  constants<>+240(SB), X2
 	MOVAPS X2, X3
-	SUBPS  constants<>+224(SB), X3
+	SUBPS  constants<>+240(SB), X3
 	MOVAPS X3, X4
-	MULPS  constants<>+448(SB), X4
+	MULPS  constants<>+464(SB), X4
 	SUBPS  X4, X1
-	MULPS  constants<>+464(SB), X3
+	MULPS  constants<>+480(SB), X3
 	SUBPS  X3, X1
 	MOVAPS X1, X3
 	MULPS  X1, X3
 	MOVAPS X1, X4
-	MULPS  constants<>+480(SB), X4
-	ADDPS  constants<>+496(SB), X4
-	MULPS  X1, X4
+	MULPS  constants<>+496(SB), X4
 	ADDPS  constants<>+512(SB), X4
 	MULPS  X1, X4
 	ADDPS  constants<>+528(SB), X4
 	MULPS  X1, X4
 	ADDPS  constants<>+544(SB), X4
+	MULPS  X1, X4
+	ADDPS  constants<>+560(SB), X4
 	MULPS  X4, X3
 	ADDPS  X1, X3
 	PSLLL  $0x17, X2
@@ -9413,10 +9402,10 @@ singleLoop:
 	SUBPS  constants<>+64(SB), X1
 	MULPS  X3, X2
 	ADDPS  X1, X2
-	MULPS  constants<>+3296(SB), X2
+	MULPS  constants<>+3312(SB), X2
 	XORPS  X1, X1
 	CMPPS  X0, X1, $0x01
-	MULPS  constants<>+3312(SB), X0
+	MULPS  constants<>+3328(SB), X0
 	ANDPS  X1, X0
 	ANDNPS X2, X1
 	ORPS   X1, X0
@@ -9445,29 +9434,29 @@ load1:
 	MOVSS (SI)(AX*4), X0
 
 load3:
-	MOVAPS constants<>+400(SB), X1
+	MOVAPS constants<>+416(SB), X1
 	MAXPS  X0, X1
 	MOVAPS X1, X2
-	MULPS  constants<>+432(SB), X2
-	ADDPS  constants<>+224(SB), X2
+	MULPS  constants<>+448(SB), X2
+	ADDPS  constants<>+240(SB), X2
 	MOVAPS X2, X3
-	SUBPS  constants<>+224(SB), X3
+	SUBPS  constants<>+240(SB), X3
 	MOVAPS X3, X4
-	MULPS  constants<>+448(SB), X4
+	MULPS  constants<>+464(SB), X4
 	SUBPS  X4, X1
-	MULPS  constants<>+464(SB), X3
+	MULPS  constants<>+480(SB), X3
 	SUBPS  X3, X1
 	MOVAPS X1, X3
 	MULPS  X1, X3
 	MOVAPS X1, X4
-	MULPS  constants<>+480(SB), X4
-	ADDPS  constants<>+496(SB), X4
-	MULPS  X1, X4
+	MULPS  constants<>+496(SB), X4
 	ADDPS  constants<>+512(SB), X4
 	MULPS  X1, X4
 	ADDPS  constants<>+528(SB), X4
 	MULPS  X1, X4
 	ADDPS  constants<>+544(SB), X4
+	MULPS  X1, X4
+	ADDPS  constants<>+560(SB), X4
 	MULPS  X4, X3
 	ADDPS  X1, X3
 	PSLLL  $0x17, X2
@@ -9475,10 +9464,10 @@ load3:
 	SUBPS  constants<>+64(SB), X1
 	MULPS  X3, X2
 	ADDPS  X1, X2
-	MULPS  constants<>+3296(SB), X2
+	MULPS  constants<>+3312(SB), X2
 	XORPS  X1, X1
 	CMPPS  X0, X1, $0x01
-	MULPS  constants<>+3312(SB), X0
+	MULPS  constants<>+3328(SB), X0
 	ANDPS  X1, X0
 	ANDNPS X2, X1
 	ORPS   X1, X0
@@ -9522,10 +9511,10 @@ mainLoop:
 	CMPPS    X2, X3, $0x01
 	ANDPS    X3, X1
 	MOVAPS   X0, X3
-	PADDL    constants<>+592(SB), X3
-	PCMPGTL  constants<>+608(SB), X3
+	PADDL    constants<>+608(SB), X3
+	PCMPGTL  constants<>+624(SB), X3
 	MOVAPS   X1, X4
-	XORPS    constants<>+3328(SB), X4
+	XORPS    constants<>+128(SB), X4
 	ANDPS    X4, X3
 	MOVAPS   X2, X4
 	ANDPS    constants<>+32(SB), X4
@@ -9535,7 +9524,7 @@ mainLoop:
 	TESTL    R9, R9
 	JNE      mainStop
 	MOVAPS   X0, X3
-	PSUBL    constants<>+624(SB), X3
+	PSUBL    constants<>+640(SB), X3
 	PSRAL    $0x17, X3
 	MOVAPS   X3, X4
 	PSLLL    $0x17, X4
@@ -9554,11 +9543,11 @@ mainLoop:
 	MOVAPS   X7, X8
 	MULPS    X5, X8
 	MOVAPS   X7, X9
-	ANDPS    constants<>+960(SB), X9
+	ANDPS    constants<>+976(SB), X9
 	MOVAPS   X7, X10
 	SUBPS    X9, X10
 	MOVAPS   X5, X11
-	ANDPS    constants<>+960(SB), X11
+	ANDPS    constants<>+976(SB), X11
 	SUBPS    X11, X5
 	MOVAPS   X9, X12
 	MULPS    X11, X12
@@ -9596,7 +9585,7 @@ mainLoop:
 	MOVAPS   X0, X5
 	MULPS    constants<>+3360(SB), X5
 	MOVAPS   X0, X8
-	ANDPS    constants<>+960(SB), X8
+	ANDPS    constants<>+976(SB), X8
 	MOVAPS   X0, X11
 	SUBPS    X8, X11
 	MOVAPS   X8, X12
@@ -9625,7 +9614,7 @@ mainLoop:
 	MOVAPS   X7, X6
 	MULPS    X5, X6
 	MOVAPS   X5, X8
-	ANDPS    constants<>+960(SB), X8
+	ANDPS    constants<>+976(SB), X8
 	MOVAPS   X5, X11
 	SUBPS    X8, X11
 	MOVAPS   X9, X12
@@ -9649,9 +9638,9 @@ mainLoop:
 	ADDPS    X0, X4
 	ADDPS    X4, X6
 	MOVAPS   X5, X0
-	MULPS    constants<>+2080(SB), X0
+	MULPS    constants<>+2096(SB), X0
 	MOVAPS   X5, X4
-	ANDPS    constants<>+960(SB), X4
+	ANDPS    constants<>+976(SB), X4
 	MOVAPS   X5, X7
 	SUBPS    X4, X7
 	MOVAPS   X4, X8
@@ -9666,7 +9655,7 @@ mainLoop:
 	ADDPS    X7, X8
 	MULPS    constants<>+3504(SB), X5
 	ADDPS    X8, X5
-	MULPS    constants<>+2080(SB), X6
+	MULPS    constants<>+2096(SB), X6
 	ADDPS    X5, X6
 	CVTPL2PS X3, X3
 	MOVAPS   X3, X4
@@ -9678,11 +9667,11 @@ mainLoop:
 	MOVAPS   X2, X3
 	MULPS    X4, X3
 	MOVAPS   X2, X5
-	ANDPS    constants<>+960(SB), X5
+	ANDPS    constants<>+976(SB), X5
 	MOVAPS   X2, X6
 	SUBPS    X5, X6
 	MOVAPS   X4, X7
-	ANDPS    constants<>+960(SB), X7
+	ANDPS    constants<>+976(SB), X7
 	SUBPS    X7, X4
 	MOVAPS   X5, X8
 	MULPS    X7, X8
@@ -9781,10 +9770,10 @@ load6:
 	CMPPS    X2, X3, $0x01
 	ANDPS    X3, X1
 	MOVAPS   X0, X3
-	PADDL    constants<>+592(SB), X3
-	PCMPGTL  constants<>+608(SB), X3
+	PADDL    constants<>+608(SB), X3
+	PCMPGTL  constants<>+624(SB), X3
 	MOVAPS   X1, X4
-	XORPS    constants<>+3328(SB), X4
+	XORPS    constants<>+128(SB), X4
 	ANDPS    X4, X3
 	MOVAPS   X2, X4
 	ANDPS    constants<>+32(SB), X4
@@ -9796,7 +9785,7 @@ load6:
 	TESTL    R9, R9
 	JNE      tailStop
 	MOVAPS   X0, X3
-	PSUBL    constants<>+624(SB), X3
+	PSUBL    constants<>+640(SB), X3
 	PSRAL    $0x17, X3
 	MOVAPS   X3, X5
 	PSLLL    $0x17, X5
@@ -9815,11 +9804,11 @@ load6:
 	MOVAPS   X8, X9
 	MULPS    X6, X9
 	MOVAPS   X8, X10
-	ANDPS    constants<>+960(SB), X10
+	ANDPS    constants<>+976(SB), X10
 	MOVAPS   X8, X11
 	SUBPS    X10, X11
 	MOVAPS   X6, X12
-	ANDPS    constants<>+960(SB), X12
+	ANDPS    constants<>+976(SB), X12
 	SUBPS    X12, X6
 	MOVAPS   X10, X13
 	MULPS    X12, X13
@@ -9857,7 +9846,7 @@ load6:
 	MOVAPS   X0, X6
 	MULPS    constants<>+3360(SB), X6
 	MOVAPS   X0, X9
-	ANDPS    constants<>+960(SB), X9
+	ANDPS    constants<>+976(SB), X9
 	MOVAPS   X0, X12
 	SUBPS    X9, X12
 	MOVAPS   X9, X13
@@ -9886,7 +9875,7 @@ load6:
 	MOVAPS   X8, X7
 	MULPS    X6, X7
 	MOVAPS   X6, X9
-	ANDPS    constants<>+960(SB), X9
+	ANDPS    constants<>+976(SB), X9
 	MOVAPS   X6, X12
 	SUBPS    X9, X12
 	MOVAPS   X10, X13
@@ -9910,9 +9899,9 @@ load6:
 	ADDPS    X0, X5
 	ADDPS    X5, X7
 	MOVAPS   X6, X0
-	MULPS    constants<>+2080(SB), X0
+	MULPS    constants<>+2096(SB), X0
 	MOVAPS   X6, X5
-	ANDPS    constants<>+960(SB), X5
+	ANDPS    constants<>+976(SB), X5
 	MOVAPS   X6, X8
 	SUBPS    X5, X8
 	MOVAPS   X5, X9
@@ -9927,7 +9916,7 @@ load6:
 	ADDPS    X8, X9
 	MULPS    constants<>+3504(SB), X6
 	ADDPS    X9, X6
-	MULPS    constants<>+2080(SB), X7
+	MULPS    constants<>+2096(SB), X7
 	ADDPS    X6, X7
 	CVTPL2PS X3, X3
 	MOVAPS   X3, X5
@@ -9939,11 +9928,11 @@ load6:
 	MOVAPS   X2, X3
 	MULPS    X5, X3
 	MOVAPS   X2, X6
-	ANDPS    constants<>+960(SB), X6
+	ANDPS    constants<>+976(SB), X6
 	MOVAPS   X2, X7
 	SUBPS    X6, X7
 	MOVAPS   X5, X8
-	ANDPS    constants<>+960(SB), X8
+	ANDPS    constants<>+976(SB), X8
 	SUBPS    X8, X5
 	MOVAPS   X6, X9
 	MULPS    X8, X9
@@ -10032,7 +10021,7 @@ TEXT ·powScalarSSE(SB), NOSPLIT, $64-40
 	PCMPGTL constants<>+3344(SB), X1
 	MOVUPS  X1, 16(SP)
 	MOVAPS  X0, X1
-	ANDPS   constants<>+960(SB), X1
+	ANDPS   constants<>+976(SB), X1
 	MOVUPS  X1, 32(SP)
 	SUBPS   X1, X0
 	MOVUPS  X0, 48(SP)
@@ -10051,10 +10040,10 @@ mainLoop:
 	MOVUPS   (SP), X2
 	ANDPS    X2, X1
 	MOVAPS   X0, X2
-	PADDL    constants<>+592(SB), X2
-	PCMPGTL  constants<>+608(SB), X2
+	PADDL    constants<>+608(SB), X2
+	PCMPGTL  constants<>+624(SB), X2
 	MOVAPS   X1, X3
-	XORPS    constants<>+3328(SB), X3
+	XORPS    constants<>+128(SB), X3
 	ANDPS    X3, X2
 	MOVUPS   16(SP), X3
 	ORPS     X3, X2
@@ -10062,7 +10051,7 @@ mainLoop:
 	TESTL    R9, R9
 	JNE      mainStop
 	MOVAPS   X0, X2
-	PSUBL    constants<>+624(SB), X2
+	PSUBL    constants<>+640(SB), X2
 	PSRAL    $0x17, X2
 	MOVAPS   X2, X3
 	PSLLL    $0x17, X3
@@ -10081,11 +10070,11 @@ mainLoop:
 	MOVAPS   X6, X7
 	MULPS    X4, X7
 	MOVAPS   X6, X8
-	ANDPS    constants<>+960(SB), X8
+	ANDPS    constants<>+976(SB), X8
 	MOVAPS   X6, X9
 	SUBPS    X8, X9
 	MOVAPS   X4, X10
-	ANDPS    constants<>+960(SB), X10
+	ANDPS    constants<>+976(SB), X10
 	SUBPS    X10, X4
 	MOVAPS   X8, X11
 	MULPS    X10, X11
@@ -10123,7 +10112,7 @@ mainLoop:
 	MOVAPS   X0, X4
 	MULPS    constants<>+3360(SB), X4
 	MOVAPS   X0, X7
-	ANDPS    constants<>+960(SB), X7
+	ANDPS    constants<>+976(SB), X7
 	MOVAPS   X0, X10
 	SUBPS    X7, X10
 	MOVAPS   X7, X11
@@ -10152,7 +10141,7 @@ mainLoop:
 	MOVAPS   X6, X5
 	MULPS    X4, X5
 	MOVAPS   X4, X7
-	ANDPS    constants<>+960(SB), X7
+	ANDPS    constants<>+976(SB), X7
 	MOVAPS   X4, X10
 	SUBPS    X7, X10
 	MOVAPS   X8, X11
@@ -10176,9 +10165,9 @@ mainLoop:
 	ADDPS    X0, X3
 	ADDPS    X3, X5
 	MOVAPS   X4, X0
-	MULPS    constants<>+2080(SB), X0
+	MULPS    constants<>+2096(SB), X0
 	MOVAPS   X4, X3
-	ANDPS    constants<>+960(SB), X3
+	ANDPS    constants<>+976(SB), X3
 	MOVAPS   X4, X6
 	SUBPS    X3, X6
 	MOVAPS   X3, X7
@@ -10193,7 +10182,7 @@ mainLoop:
 	ADDPS    X6, X7
 	MULPS    constants<>+3504(SB), X4
 	ADDPS    X7, X4
-	MULPS    constants<>+2080(SB), X5
+	MULPS    constants<>+2096(SB), X5
 	ADDPS    X4, X5
 	CVTPL2PS X2, X2
 	MOVAPS   X2, X3
@@ -10206,7 +10195,7 @@ mainLoop:
 	SHUFPS   $0x00, X2, X2
 	MULPS    X3, X2
 	MOVAPS   X3, X4
-	ANDPS    constants<>+960(SB), X4
+	ANDPS    constants<>+976(SB), X4
 	SUBPS    X4, X3
 	MOVUPS   32(SP), X5
 	MULPS    X4, X5
@@ -10292,10 +10281,10 @@ load3:
 	MOVUPS   (SP), X2
 	ANDPS    X2, X1
 	MOVAPS   X0, X2
-	PADDL    constants<>+592(SB), X2
-	PCMPGTL  constants<>+608(SB), X2
+	PADDL    constants<>+608(SB), X2
+	PCMPGTL  constants<>+624(SB), X2
 	MOVAPS   X1, X3
-	XORPS    constants<>+3328(SB), X3
+	XORPS    constants<>+128(SB), X3
 	ANDPS    X3, X2
 	MOVUPS   16(SP), X3
 	ORPS     X3, X2
@@ -10305,7 +10294,7 @@ load3:
 	TESTL    R9, R9
 	JNE      tailStop
 	MOVAPS   X0, X2
-	PSUBL    constants<>+624(SB), X2
+	PSUBL    constants<>+640(SB), X2
 	PSRAL    $0x17, X2
 	MOVAPS   X2, X4
 	PSLLL    $0x17, X4
@@ -10324,11 +10313,11 @@ load3:
 	MOVAPS   X7, X8
 	MULPS    X5, X8
 	MOVAPS   X7, X9
-	ANDPS    constants<>+960(SB), X9
+	ANDPS    constants<>+976(SB), X9
 	MOVAPS   X7, X10
 	SUBPS    X9, X10
 	MOVAPS   X5, X11
-	ANDPS    constants<>+960(SB), X11
+	ANDPS    constants<>+976(SB), X11
 	SUBPS    X11, X5
 	MOVAPS   X9, X12
 	MULPS    X11, X12
@@ -10366,7 +10355,7 @@ load3:
 	MOVAPS   X0, X5
 	MULPS    constants<>+3360(SB), X5
 	MOVAPS   X0, X8
-	ANDPS    constants<>+960(SB), X8
+	ANDPS    constants<>+976(SB), X8
 	MOVAPS   X0, X11
 	SUBPS    X8, X11
 	MOVAPS   X8, X12
@@ -10395,7 +10384,7 @@ load3:
 	MOVAPS   X7, X6
 	MULPS    X5, X6
 	MOVAPS   X5, X8
-	ANDPS    constants<>+960(SB), X8
+	ANDPS    constants<>+976(SB), X8
 	MOVAPS   X5, X11
 	SUBPS    X8, X11
 	MOVAPS   X9, X12
@@ -10419,9 +10408,9 @@ load3:
 	ADDPS    X0, X4
 	ADDPS    X4, X6
 	MOVAPS   X5, X0
-	MULPS    constants<>+2080(SB), X0
+	MULPS    constants<>+2096(SB), X0
 	MOVAPS   X5, X4
-	ANDPS    constants<>+960(SB), X4
+	ANDPS    constants<>+976(SB), X4
 	MOVAPS   X5, X7
 	SUBPS    X4, X7
 	MOVAPS   X4, X8
@@ -10436,7 +10425,7 @@ load3:
 	ADDPS    X7, X8
 	MULPS    constants<>+3504(SB), X5
 	ADDPS    X8, X5
-	MULPS    constants<>+2080(SB), X6
+	MULPS    constants<>+2096(SB), X6
 	ADDPS    X5, X6
 	CVTPL2PS X2, X2
 	MOVAPS   X2, X4
@@ -10449,7 +10438,7 @@ load3:
 	SHUFPS   $0x00, X2, X2
 	MULPS    X4, X2
 	MOVAPS   X4, X5
-	ANDPS    constants<>+960(SB), X5
+	ANDPS    constants<>+976(SB), X5
 	SUBPS    X5, X4
 	MOVUPS   32(SP), X6
 	MULPS    X5, X6
@@ -10535,10 +10524,10 @@ TEXT ·fastExpSSE(SB), NOSPLIT, $0-24
 	LEAQ    -8(CX), R8
 	CMPQ    AX, R8
 	JGT     single
-	MOVAPS  constants<>+224(SB), X15
+	MOVAPS  constants<>+240(SB), X15
 	MOVAPS  constants<>+3664(SB), X14
 	MOVAPS  constants<>+3680(SB), X13
-	MOVAPS  constants<>+432(SB), X12
+	MOVAPS  constants<>+448(SB), X12
 	MOVAPS  constants<>+3696(SB), X11
 	MOVAPS  constants<>+3712(SB), X10
 	MOVAPS  constants<>+3728(SB), X9
@@ -10604,10 +10593,10 @@ singleLoop:
 	MINPS  X0, X1
 	MOVAPS constants<>+3680(SB), X0
 	MAXPS  X1, X0
-	MULPS  constants<>+432(SB), X0
+	MULPS  constants<>+448(SB), X0
 	MOVAPS X0, X1
-	ADDPS  constants<>+224(SB), X1
-	MOVAPS constants<>+224(SB), X2
+	ADDPS  constants<>+240(SB), X1
+	MOVAPS constants<>+240(SB), X2
 	SUBPS  X1, X2
 	ADDPS  X2, X0
 	MOVAPS X0, X2
@@ -10648,10 +10637,10 @@ load3:
 	MINPS  X0, X1
 	MOVAPS constants<>+3680(SB), X0
 	MAXPS  X1, X0
-	MULPS  constants<>+432(SB), X0
+	MULPS  constants<>+448(SB), X0
 	MOVAPS X0, X1
-	ADDPS  constants<>+224(SB), X1
-	MOVAPS constants<>+224(SB), X2
+	ADDPS  constants<>+240(SB), X1
+	MOVAPS constants<>+240(SB), X2
 	SUBPS  X1, X2
 	ADDPS  X2, X0
 	MOVAPS X0, X2
@@ -10848,12 +10837,12 @@ TEXT ·fastSigmoidSSE(SB), NOSPLIT, $0-24
 	LEAQ    -8(CX), R8
 	CMPQ    AX, R8
 	JGT     single
-	MOVAPS  constants<>+224(SB), X15
+	MOVAPS  constants<>+240(SB), X15
 	MOVAPS  constants<>+64(SB), X14
 	MOVAPS  constants<>+3664(SB), X13
 	MOVAPS  constants<>+3680(SB), X12
 	MOVAPS  constants<>+48(SB), X11
-	MOVAPS  constants<>+432(SB), X10
+	MOVAPS  constants<>+448(SB), X10
 	MOVAPS  constants<>+3696(SB), X9
 	MOVAPS  constants<>+3712(SB), X8
 	MOVAPS  constants<>+3728(SB), X7
@@ -10928,10 +10917,10 @@ singleLoop:
 	MINPS  X0, X1
 	MOVAPS constants<>+3680(SB), X0
 	MAXPS  X1, X0
-	MULPS  constants<>+432(SB), X0
+	MULPS  constants<>+448(SB), X0
 	MOVAPS X0, X1
-	ADDPS  constants<>+224(SB), X1
-	MOVAPS constants<>+224(SB), X2
+	ADDPS  constants<>+240(SB), X1
+	MOVAPS constants<>+240(SB), X2
 	SUBPS  X1, X2
 	ADDPS  X2, X0
 	MOVAPS X0, X2
@@ -10976,10 +10965,10 @@ load3:
 	MINPS  X0, X1
 	MOVAPS constants<>+3680(SB), X0
 	MAXPS  X1, X0
-	MULPS  constants<>+432(SB), X0
+	MULPS  constants<>+448(SB), X0
 	MOVAPS X0, X1
-	ADDPS  constants<>+224(SB), X1
-	MOVAPS constants<>+224(SB), X2
+	ADDPS  constants<>+240(SB), X1
+	MOVAPS constants<>+240(SB), X2
 	SUBPS  X1, X2
 	ADDPS  X2, X0
 	MOVAPS X0, X2
@@ -11020,13 +11009,13 @@ TEXT ·fastGELUSSE(SB), NOSPLIT, $0-24
 	LEAQ    -8(CX), R8
 	CMPQ    AX, R8
 	JGT     single
-	MOVAPS  constants<>+224(SB), X15
-	MOVAPS  constants<>+2400(SB), X14
+	MOVAPS  constants<>+240(SB), X15
+	MOVAPS  constants<>+2416(SB), X14
 	MOVAPS  constants<>+3664(SB), X13
 	MOVAPS  constants<>+3680(SB), X12
 	MOVAPS  constants<>+3888(SB), X11
 	MOVAPS  constants<>+3904(SB), X10
-	MOVAPS  constants<>+432(SB), X9
+	MOVAPS  constants<>+448(SB), X9
 	MOVAPS  constants<>+3696(SB), X8
 	PCALIGN $0x20
 
@@ -11103,7 +11092,7 @@ single:
 
 singleLoop:
 	MOVUPS (SI)(AX*4), X0
-	MOVAPS constants<>+2400(SB), X1
+	MOVAPS constants<>+2416(SB), X1
 	MAXPS  X0, X1
 	MOVAPS X1, X0
 	MULPS  X1, X0
@@ -11114,10 +11103,10 @@ singleLoop:
 	MINPS  X0, X2
 	MOVAPS constants<>+3680(SB), X0
 	MAXPS  X2, X0
-	MULPS  constants<>+432(SB), X0
+	MULPS  constants<>+448(SB), X0
 	MOVAPS X0, X2
-	ADDPS  constants<>+224(SB), X2
-	MOVAPS constants<>+224(SB), X3
+	ADDPS  constants<>+240(SB), X2
+	MOVAPS constants<>+240(SB), X3
 	SUBPS  X2, X3
 	ADDPS  X3, X0
 	MOVAPS X0, X3
@@ -11156,7 +11145,7 @@ load1:
 	MOVSS (SI)(AX*4), X0
 
 load3:
-	MOVAPS constants<>+2400(SB), X1
+	MOVAPS constants<>+2416(SB), X1
 	MAXPS  X0, X1
 	MOVAPS X1, X0
 	MULPS  X1, X0
@@ -11167,10 +11156,10 @@ load3:
 	MINPS  X0, X2
 	MOVAPS constants<>+3680(SB), X0
 	MAXPS  X2, X0
-	MULPS  constants<>+432(SB), X0
+	MULPS  constants<>+448(SB), X0
 	MOVAPS X0, X2
-	ADDPS  constants<>+224(SB), X2
-	MOVAPS constants<>+224(SB), X3
+	ADDPS  constants<>+240(SB), X2
+	MOVAPS constants<>+240(SB), X3
 	SUBPS  X2, X3
 	ADDPS  X3, X0
 	MOVAPS X0, X3
@@ -11900,18 +11889,18 @@ TEXT ·maxSSE(SB), NOSPLIT, $0-20
 	MOVQ    x+0(FP), SI
 	MOVQ    n+8(FP), CX
 	XORL    AX, AX
-	MOVAPS  constants<>+784(SB), X15
+	MOVAPS  constants<>+800(SB), X15
 	XORPS   X7, X7
 	LEAQ    -32(CX), R8
 	CMPQ    AX, R8
 	JGT     single
-	MOVAPS  constants<>+784(SB), X14
-	MOVAPS  constants<>+784(SB), X13
-	MOVAPS  constants<>+784(SB), X12
-	MOVAPS  constants<>+784(SB), X11
-	MOVAPS  constants<>+784(SB), X10
-	MOVAPS  constants<>+784(SB), X9
-	MOVAPS  constants<>+784(SB), X8
+	MOVAPS  constants<>+800(SB), X14
+	MOVAPS  constants<>+800(SB), X13
+	MOVAPS  constants<>+800(SB), X12
+	MOVAPS  constants<>+800(SB), X11
+	MOVAPS  constants<>+800(SB), X10
+	MOVAPS  constants<>+800(SB), X9
+	MOVAPS  constants<>+800(SB), X8
 	PCALIGN $0x20
 
 mainLoop:
@@ -12028,18 +12017,18 @@ TEXT ·minSSE(SB), NOSPLIT, $0-20
 	MOVQ    x+0(FP), SI
 	MOVQ    n+8(FP), CX
 	XORL    AX, AX
-	MOVAPS  constants<>+592(SB), X15
+	MOVAPS  constants<>+608(SB), X15
 	XORPS   X7, X7
 	LEAQ    -32(CX), R8
 	CMPQ    AX, R8
 	JGT     single
-	MOVAPS  constants<>+592(SB), X14
-	MOVAPS  constants<>+592(SB), X13
-	MOVAPS  constants<>+592(SB), X12
-	MOVAPS  constants<>+592(SB), X11
-	MOVAPS  constants<>+592(SB), X10
-	MOVAPS  constants<>+592(SB), X9
-	MOVAPS  constants<>+592(SB), X8
+	MOVAPS  constants<>+608(SB), X14
+	MOVAPS  constants<>+608(SB), X13
+	MOVAPS  constants<>+608(SB), X12
+	MOVAPS  constants<>+608(SB), X11
+	MOVAPS  constants<>+608(SB), X10
+	MOVAPS  constants<>+608(SB), X9
+	MOVAPS  constants<>+608(SB), X8
 	PCALIGN $0x20
 
 mainLoop:
@@ -13000,408 +12989,408 @@ DATA constants<>+96(SB)/8, $0x0000000000000000
 DATA constants<>+104(SB)/8, $0x0000000000000000
 DATA constants<>+112(SB)/8, $0xbf800000bf800000
 DATA constants<>+120(SB)/8, $0xbf800000bf800000
-DATA constants<>+128(SB)/8, $0x40c0000040c00000
-DATA constants<>+136(SB)/8, $0x40c0000040c00000
-DATA constants<>+144(SB)/8, $0xc0800000c0800000
-DATA constants<>+152(SB)/8, $0xc0800000c0800000
-DATA constants<>+160(SB)/8, $0x4040000040400000
-DATA constants<>+168(SB)/8, $0x4040000040400000
-DATA constants<>+176(SB)/8, $0x3e2aaaab3e2aaaab
-DATA constants<>+184(SB)/8, $0x3e2aaaab3e2aaaab
-DATA constants<>+192(SB)/8, $0x42b4000042b40000
-DATA constants<>+200(SB)/8, $0x42b4000042b40000
-DATA constants<>+208(SB)/8, $0xc2d20000c2d20000
-DATA constants<>+216(SB)/8, $0xc2d20000c2d20000
-DATA constants<>+224(SB)/8, $0x4b40007f4b40007f
-DATA constants<>+232(SB)/8, $0x4b40007f4b40007f
-DATA constants<>+240(SB)/8, $0x3f38aa3b3f38aa3b
-DATA constants<>+248(SB)/8, $0x3f38aa3b3f38aa3b
-DATA constants<>+256(SB)/8, $0x3fb172003fb17200
-DATA constants<>+264(SB)/8, $0x3fb172003fb17200
-DATA constants<>+272(SB)/8, $0x363fbe8e363fbe8e
-DATA constants<>+280(SB)/8, $0x363fbe8e363fbe8e
-DATA constants<>+288(SB)/8, $0x394dee48394dee48
-DATA constants<>+296(SB)/8, $0x394dee48394dee48
-DATA constants<>+304(SB)/8, $0x3ab8e36c3ab8e36c
-DATA constants<>+312(SB)/8, $0x3ab8e36c3ab8e36c
-DATA constants<>+320(SB)/8, $0x3c0893633c089363
-DATA constants<>+328(SB)/8, $0x3c0893633c089363
-DATA constants<>+336(SB)/8, $0x3d2aa4e93d2aa4e9
-DATA constants<>+344(SB)/8, $0x3d2aa4e93d2aa4e9
-DATA constants<>+352(SB)/8, $0x3e2aaa893e2aaa89
-DATA constants<>+360(SB)/8, $0x3e2aaa893e2aaa89
-DATA constants<>+368(SB)/8, $0x3f0000063f000006
-DATA constants<>+376(SB)/8, $0x3f0000063f000006
-DATA constants<>+384(SB)/8, $0x42b2000042b20000
-DATA constants<>+392(SB)/8, $0x42b2000042b20000
-DATA constants<>+400(SB)/8, $0xc1a00000c1a00000
-DATA constants<>+408(SB)/8, $0xc1a00000c1a00000
-DATA constants<>+416(SB)/8, $0x4b40007e4b40007e
-DATA constants<>+424(SB)/8, $0x4b40007e4b40007e
-DATA constants<>+432(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA constants<>+440(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA constants<>+448(SB)/8, $0x3f3172003f317200
-DATA constants<>+456(SB)/8, $0x3f3172003f317200
-DATA constants<>+464(SB)/8, $0x35bfbe8e35bfbe8e
-DATA constants<>+472(SB)/8, $0x35bfbe8e35bfbe8e
-DATA constants<>+480(SB)/8, $0x3ab567cd3ab567cd
-DATA constants<>+488(SB)/8, $0x3ab567cd3ab567cd
-DATA constants<>+496(SB)/8, $0x3c0915f53c0915f5
-DATA constants<>+504(SB)/8, $0x3c0915f53c0915f5
-DATA constants<>+512(SB)/8, $0x3d2aabcb3d2aabcb
-DATA constants<>+520(SB)/8, $0x3d2aabcb3d2aabcb
-DATA constants<>+528(SB)/8, $0x3e2aaa553e2aaa55
-DATA constants<>+536(SB)/8, $0x3e2aaa553e2aaa55
-DATA constants<>+544(SB)/8, $0x3effffff3effffff
-DATA constants<>+552(SB)/8, $0x3effffff3effffff
-DATA constants<>+560(SB)/8, $0x3f0000003f000000
-DATA constants<>+568(SB)/8, $0x3f0000003f000000
-DATA constants<>+576(SB)/8, $0x3300000033000000
-DATA constants<>+584(SB)/8, $0x3300000033000000
-DATA constants<>+592(SB)/8, $0x7f8000007f800000
-DATA constants<>+600(SB)/8, $0x7f8000007f800000
-DATA constants<>+608(SB)/8, $0xfefffffffeffffff
-DATA constants<>+616(SB)/8, $0xfefffffffeffffff
-DATA constants<>+624(SB)/8, $0x3f3504f33f3504f3
-DATA constants<>+632(SB)/8, $0x3f3504f33f3504f3
-DATA constants<>+640(SB)/8, $0xbd97f3bdbd97f3bd
-DATA constants<>+648(SB)/8, $0xbd97f3bdbd97f3bd
-DATA constants<>+656(SB)/8, $0x3e034d573e034d57
-DATA constants<>+664(SB)/8, $0x3e034d573e034d57
-DATA constants<>+672(SB)/8, $0xbe07fe3fbe07fe3f
-DATA constants<>+680(SB)/8, $0xbe07fe3fbe07fe3f
-DATA constants<>+688(SB)/8, $0x3e115ebf3e115ebf
-DATA constants<>+696(SB)/8, $0x3e115ebf3e115ebf
-DATA constants<>+704(SB)/8, $0xbe2a0d77be2a0d77
-DATA constants<>+712(SB)/8, $0xbe2a0d77be2a0d77
-DATA constants<>+720(SB)/8, $0x3e4ccff43e4ccff4
-DATA constants<>+728(SB)/8, $0x3e4ccff43e4ccff4
-DATA constants<>+736(SB)/8, $0xbe800226be800226
-DATA constants<>+744(SB)/8, $0xbe800226be800226
-DATA constants<>+752(SB)/8, $0x3eaaaaac3eaaaaac
-DATA constants<>+760(SB)/8, $0x3eaaaaac3eaaaaac
-DATA constants<>+768(SB)/8, $0xbefffffcbefffffc
-DATA constants<>+776(SB)/8, $0xbefffffcbefffffc
-DATA constants<>+784(SB)/8, $0xff800000ff800000
-DATA constants<>+792(SB)/8, $0xff800000ff800000
-DATA constants<>+800(SB)/8, $0x3fb8a0003fb8a000
-DATA constants<>+808(SB)/8, $0x3fb8a0003fb8a000
-DATA constants<>+816(SB)/8, $0xbe054894be054894
-DATA constants<>+824(SB)/8, $0xbe054894be054894
-DATA constants<>+832(SB)/8, $0x3e4b0c483e4b0c48
-DATA constants<>+840(SB)/8, $0x3e4b0c483e4b0c48
-DATA constants<>+848(SB)/8, $0xbe420eeabe420eea
-DATA constants<>+856(SB)/8, $0xbe420eeabe420eea
-DATA constants<>+864(SB)/8, $0x3e4fd6793e4fd679
-DATA constants<>+872(SB)/8, $0x3e4fd6793e4fd679
-DATA constants<>+880(SB)/8, $0xbe755575be755575
-DATA constants<>+888(SB)/8, $0xbe755575be755575
-DATA constants<>+896(SB)/8, $0x3e93c5c53e93c5c5
-DATA constants<>+904(SB)/8, $0x3e93c5c53e93c5c5
-DATA constants<>+912(SB)/8, $0xbeb8ad8fbeb8ad8f
-DATA constants<>+920(SB)/8, $0xbeb8ad8fbeb8ad8f
-DATA constants<>+928(SB)/8, $0x3ef638513ef63851
-DATA constants<>+936(SB)/8, $0x3ef638513ef63851
-DATA constants<>+944(SB)/8, $0xbf38aa38bf38aa38
-DATA constants<>+952(SB)/8, $0xbf38aa38bf38aa38
-DATA constants<>+960(SB)/8, $0xfffff000fffff000
-DATA constants<>+968(SB)/8, $0xfffff000fffff000
-DATA constants<>+976(SB)/8, $0x39a3b29639a3b296
-DATA constants<>+984(SB)/8, $0x39a3b29639a3b296
-DATA constants<>+992(SB)/8, $0x3ede50003ede5000
-DATA constants<>+1000(SB)/8, $0x3ede50003ede5000
-DATA constants<>+1008(SB)/8, $0xbd1f08e1bd1f08e1
-DATA constants<>+1016(SB)/8, $0xbd1f08e1bd1f08e1
-DATA constants<>+1024(SB)/8, $0x3d73f55c3d73f55c
-DATA constants<>+1032(SB)/8, $0x3d73f55c3d73f55c
-DATA constants<>+1040(SB)/8, $0xbd6a12f6bd6a12f6
-DATA constants<>+1048(SB)/8, $0xbd6a12f6bd6a12f6
-DATA constants<>+1056(SB)/8, $0x3d7a72673d7a7267
-DATA constants<>+1064(SB)/8, $0x3d7a72673d7a7267
-DATA constants<>+1072(SB)/8, $0xbd93b1a7bd93b1a7
-DATA constants<>+1080(SB)/8, $0xbd93b1a7bd93b1a7
-DATA constants<>+1088(SB)/8, $0x3db1ed633db1ed63
-DATA constants<>+1096(SB)/8, $0x3db1ed633db1ed63
-DATA constants<>+1104(SB)/8, $0xbdde5fd8bdde5fd8
-DATA constants<>+1112(SB)/8, $0xbdde5fd8bdde5fd8
-DATA constants<>+1120(SB)/8, $0x3e143d443e143d44
-DATA constants<>+1128(SB)/8, $0x3e143d443e143d44
-DATA constants<>+1136(SB)/8, $0xbe5e5bd5be5e5bd5
-DATA constants<>+1144(SB)/8, $0xbe5e5bd5be5e5bd5
-DATA constants<>+1152(SB)/8, $0x369a84fc369a84fc
-DATA constants<>+1160(SB)/8, $0x369a84fc369a84fc
-DATA constants<>+1168(SB)/8, $0x38bd8a9338bd8a93
-DATA constants<>+1176(SB)/8, $0x38bd8a9338bd8a93
-DATA constants<>+1184(SB)/8, $0x3e9a20003e9a2000
-DATA constants<>+1192(SB)/8, $0x3e9a20003e9a2000
-DATA constants<>+1200(SB)/8, $0x4b4000004b400000
-DATA constants<>+1208(SB)/8, $0x4b4000004b400000
-DATA constants<>+1216(SB)/8, $0xbe2aaaa6be2aaaa6
-DATA constants<>+1224(SB)/8, $0xbe2aaaa6be2aaaa6
-DATA constants<>+1232(SB)/8, $0x4680000046800000
-DATA constants<>+1240(SB)/8, $0x4680000046800000
-DATA constants<>+1248(SB)/8, $0x3ea2f9833ea2f983
-DATA constants<>+1256(SB)/8, $0x3ea2f9833ea2f983
-DATA constants<>+1264(SB)/8, $0x4049000040490000
-DATA constants<>+1272(SB)/8, $0x4049000040490000
-DATA constants<>+1280(SB)/8, $0x3a7d80003a7d8000
-DATA constants<>+1288(SB)/8, $0x3a7d80003a7d8000
-DATA constants<>+1296(SB)/8, $0xb5288000b5288000
-DATA constants<>+1304(SB)/8, $0xb5288000b5288000
-DATA constants<>+1312(SB)/8, $0xaf058000af058000
-DATA constants<>+1320(SB)/8, $0xaf058000af058000
-DATA constants<>+1328(SB)/8, $0x2a0c234c2a0c234c
-DATA constants<>+1336(SB)/8, $0x2a0c234c2a0c234c
-DATA constants<>+1344(SB)/8, $0x362ee462362ee462
-DATA constants<>+1352(SB)/8, $0x362ee462362ee462
-DATA constants<>+1360(SB)/8, $0xb94fb877b94fb877
-DATA constants<>+1368(SB)/8, $0xb94fb877b94fb877
-DATA constants<>+1376(SB)/8, $0x3c08876d3c08876d
-DATA constants<>+1384(SB)/8, $0x3c08876d3c08876d
-DATA constants<>+1392(SB)/8, $0x4b4000014b400001
-DATA constants<>+1400(SB)/8, $0x4b4000014b400001
-DATA constants<>+1408(SB)/8, $0xbf000000bf000000
-DATA constants<>+1416(SB)/8, $0xbf000000bf000000
-DATA constants<>+1424(SB)/8, $0x0000000100000001
-DATA constants<>+1432(SB)/8, $0x0000000100000001
-DATA constants<>+1440(SB)/8, $0x3f22f9833f22f983
-DATA constants<>+1448(SB)/8, $0x3f22f9833f22f983
-DATA constants<>+1456(SB)/8, $0x3fc900003fc90000
-DATA constants<>+1464(SB)/8, $0x3fc900003fc90000
-DATA constants<>+1472(SB)/8, $0x39fd800039fd8000
-DATA constants<>+1480(SB)/8, $0x39fd800039fd8000
-DATA constants<>+1488(SB)/8, $0xb4a88000b4a88000
-DATA constants<>+1496(SB)/8, $0xb4a88000b4a88000
-DATA constants<>+1504(SB)/8, $0xae858000ae858000
-DATA constants<>+1512(SB)/8, $0xae858000ae858000
-DATA constants<>+1520(SB)/8, $0x298c234c298c234c
-DATA constants<>+1528(SB)/8, $0x298c234c298c234c
-DATA constants<>+1536(SB)/8, $0x3b8f48d53b8f48d5
-DATA constants<>+1544(SB)/8, $0x3b8f48d53b8f48d5
-DATA constants<>+1552(SB)/8, $0x38ce09c638ce09c6
-DATA constants<>+1560(SB)/8, $0x38ce09c638ce09c6
-DATA constants<>+1568(SB)/8, $0x3c3165973c316597
-DATA constants<>+1576(SB)/8, $0x3c3165973c316597
-DATA constants<>+1584(SB)/8, $0x3cae606a3cae606a
-DATA constants<>+1592(SB)/8, $0x3cae606a3cae606a
-DATA constants<>+1600(SB)/8, $0x3d5d6ce13d5d6ce1
-DATA constants<>+1608(SB)/8, $0x3d5d6ce13d5d6ce1
-DATA constants<>+1616(SB)/8, $0x3e0886cf3e0886cf
-DATA constants<>+1624(SB)/8, $0x3e0886cf3e0886cf
-DATA constants<>+1632(SB)/8, $0x3eaaaab03eaaaab0
-DATA constants<>+1640(SB)/8, $0x3eaaaab03eaaaab0
-DATA constants<>+1648(SB)/8, $0x3f1000003f100000
-DATA constants<>+1656(SB)/8, $0x3f1000003f100000
-DATA constants<>+1664(SB)/8, $0x3fc90fdb3fc90fdb
-DATA constants<>+1672(SB)/8, $0x3fc90fdb3fc90fdb
-DATA constants<>+1680(SB)/8, $0x3d427df53d427df5
-DATA constants<>+1688(SB)/8, $0x3d427df53d427df5
-DATA constants<>+1696(SB)/8, $0x3bdcf3a53bdcf3a5
-DATA constants<>+1704(SB)/8, $0x3bdcf3a53bdcf3a5
-DATA constants<>+1712(SB)/8, $0x3d0b4eca3d0b4eca
-DATA constants<>+1720(SB)/8, $0x3d0b4eca3d0b4eca
-DATA constants<>+1728(SB)/8, $0x3d352cd33d352cd3
-DATA constants<>+1736(SB)/8, $0x3d352cd33d352cd3
-DATA constants<>+1744(SB)/8, $0x3d99a4993d99a499
-DATA constants<>+1752(SB)/8, $0x3d99a4993d99a499
-DATA constants<>+1760(SB)/8, $0x3e2aaa933e2aaa93
-DATA constants<>+1768(SB)/8, $0x3e2aaa933e2aaa93
-DATA constants<>+1776(SB)/8, $0x4000000040000000
-DATA constants<>+1784(SB)/8, $0x4000000040000000
-DATA constants<>+1792(SB)/8, $0xb33bbd2eb33bbd2e
-DATA constants<>+1800(SB)/8, $0xb33bbd2eb33bbd2e
-DATA constants<>+1808(SB)/8, $0x40490fdb40490fdb
-DATA constants<>+1816(SB)/8, $0x40490fdb40490fdb
-DATA constants<>+1824(SB)/8, $0xbae9b0a7bae9b0a7
-DATA constants<>+1832(SB)/8, $0xbae9b0a7bae9b0a7
-DATA constants<>+1840(SB)/8, $0x3c3213f03c3213f0
-DATA constants<>+1848(SB)/8, $0x3c3213f03c3213f0
-DATA constants<>+1856(SB)/8, $0xbcfec002bcfec002
-DATA constants<>+1864(SB)/8, $0xbcfec002bcfec002
-DATA constants<>+1872(SB)/8, $0x3d6d15503d6d1550
-DATA constants<>+1880(SB)/8, $0x3d6d15503d6d1550
-DATA constants<>+1888(SB)/8, $0xbdac0498bdac0498
-DATA constants<>+1896(SB)/8, $0xbdac0498bdac0498
-DATA constants<>+1904(SB)/8, $0x3de046283de04628
-DATA constants<>+1912(SB)/8, $0x3de046283de04628
-DATA constants<>+1920(SB)/8, $0xbe121043be121043
-DATA constants<>+1928(SB)/8, $0xbe121043be121043
-DATA constants<>+1936(SB)/8, $0x3e4cc8f23e4cc8f2
-DATA constants<>+1944(SB)/8, $0x3e4cc8f23e4cc8f2
-DATA constants<>+1952(SB)/8, $0xbeaaaa9fbeaaaa9f
-DATA constants<>+1960(SB)/8, $0xbeaaaa9fbeaaaa9f
-DATA constants<>+1968(SB)/8, $0x4120000041200000
-DATA constants<>+1976(SB)/8, $0x4120000041200000
-DATA constants<>+1984(SB)/8, $0x3f0ccccd3f0ccccd
-DATA constants<>+1992(SB)/8, $0x3f0ccccd3f0ccccd
-DATA constants<>+2000(SB)/8, $0xbbcc90d0bbcc90d0
-DATA constants<>+2008(SB)/8, $0xbbcc90d0bbcc90d0
-DATA constants<>+2016(SB)/8, $0x3cac728c3cac728c
-DATA constants<>+2024(SB)/8, $0x3cac728c3cac728c
-DATA constants<>+2032(SB)/8, $0xbd5c8f3fbd5c8f3f
-DATA constants<>+2040(SB)/8, $0xbd5c8f3fbd5c8f3f
-DATA constants<>+2048(SB)/8, $0x3e0886773e088677
-DATA constants<>+2056(SB)/8, $0x3e0886773e088677
-DATA constants<>+2064(SB)/8, $0xbeaaaaa5beaaaaa5
-DATA constants<>+2072(SB)/8, $0xbeaaaaa5beaaaaa5
-DATA constants<>+2080(SB)/8, $0x4038aa3b4038aa3b
-DATA constants<>+2088(SB)/8, $0x4038aa3b4038aa3b
-DATA constants<>+2096(SB)/8, $0x3eb172183eb17218
-DATA constants<>+2104(SB)/8, $0x3eb172183eb17218
-DATA constants<>+2112(SB)/8, $0x3db568ac3db568ac
-DATA constants<>+2120(SB)/8, $0x3db568ac3db568ac
-DATA constants<>+2128(SB)/8, $0x3e891f983e891f98
-DATA constants<>+2136(SB)/8, $0x3e891f983e891f98
-DATA constants<>+2144(SB)/8, $0x3f2aac273f2aac27
-DATA constants<>+2152(SB)/8, $0x3f2aac273f2aac27
-DATA constants<>+2160(SB)/8, $0x3faaaa453faaaa45
-DATA constants<>+2168(SB)/8, $0x3faaaa453faaaa45
-DATA constants<>+2176(SB)/8, $0x3ffffffe3ffffffe
-DATA constants<>+2184(SB)/8, $0x3ffffffe3ffffffe
-DATA constants<>+2192(SB)/8, $0x42b3666642b36666
-DATA constants<>+2200(SB)/8, $0x42b3666642b36666
-DATA constants<>+2208(SB)/8, $0x3e0000003e000000
-DATA constants<>+2216(SB)/8, $0x3e0000003e000000
-DATA constants<>+2224(SB)/8, $0x4b40007d4b40007d
-DATA constants<>+2232(SB)/8, $0x4b40007d4b40007d
-DATA constants<>+2240(SB)/8, $0x363ab60f363ab60f
-DATA constants<>+2248(SB)/8, $0x363ab60f363ab60f
-DATA constants<>+2256(SB)/8, $0x3950115e3950115e
-DATA constants<>+2264(SB)/8, $0x3950115e3950115e
-DATA constants<>+2272(SB)/8, $0x3c0888703c088870
-DATA constants<>+2280(SB)/8, $0x3c0888703c088870
-DATA constants<>+2288(SB)/8, $0x5d8000005d800000
-DATA constants<>+2296(SB)/8, $0x5d8000005d800000
-DATA constants<>+2304(SB)/8, $0x3f7fffff3f7fffff
-DATA constants<>+2312(SB)/8, $0x3f7fffff3f7fffff
-DATA constants<>+2320(SB)/8, $0x4280000042800000
-DATA constants<>+2328(SB)/8, $0x4280000042800000
-DATA constants<>+2336(SB)/8, $0x41f0000041f00000
-DATA constants<>+2344(SB)/8, $0x41f0000041f00000
-DATA constants<>+2352(SB)/8, $0xc2dc0000c2dc0000
-DATA constants<>+2360(SB)/8, $0xc2dc0000c2dc0000
-DATA constants<>+2368(SB)/8, $0x1f8000001f800000
-DATA constants<>+2376(SB)/8, $0x1f8000001f800000
-DATA constants<>+2384(SB)/8, $0xbfcc4200bfcc4200
-DATA constants<>+2392(SB)/8, $0xbfcc4200bfcc4200
-DATA constants<>+2400(SB)/8, $0xc1300000c1300000
-DATA constants<>+2408(SB)/8, $0xc1300000c1300000
-DATA constants<>+2416(SB)/8, $0xbd922000bd922000
-DATA constants<>+2424(SB)/8, $0xbd922000bd922000
-DATA constants<>+2432(SB)/8, $0xb69e549bb69e549b
-DATA constants<>+2440(SB)/8, $0xb69e549bb69e549b
-DATA constants<>+2448(SB)/8, $0xb6a67a87b6a67a87
-DATA constants<>+2456(SB)/8, $0xb6a67a87b6a67a87
-DATA constants<>+2464(SB)/8, $0x3e9e0a203e9e0a20
-DATA constants<>+2472(SB)/8, $0x3e9e0a203e9e0a20
-DATA constants<>+2480(SB)/8, $0x416c0000416c0000
-DATA constants<>+2488(SB)/8, $0x416c0000416c0000
-DATA constants<>+2496(SB)/8, $0x3f4000003f400000
-DATA constants<>+2504(SB)/8, $0x3f4000003f400000
-DATA constants<>+2512(SB)/8, $0x3fc000003fc00000
-DATA constants<>+2520(SB)/8, $0x3fc000003fc00000
-DATA constants<>+2528(SB)/8, $0xc2800000c2800000
-DATA constants<>+2536(SB)/8, $0xc2800000c2800000
-DATA constants<>+2544(SB)/8, $0x3a38e5513a38e551
-DATA constants<>+2552(SB)/8, $0x3a38e5513a38e551
-DATA constants<>+2560(SB)/8, $0x39b9540d39b9540d
-DATA constants<>+2568(SB)/8, $0x39b9540d39b9540d
-DATA constants<>+2576(SB)/8, $0xbb3e65c4bb3e65c4
-DATA constants<>+2584(SB)/8, $0xbb3e65c4bb3e65c4
-DATA constants<>+2592(SB)/8, $0xbb1ec3bdbb1ec3bd
-DATA constants<>+2600(SB)/8, $0xbb1ec3bdbb1ec3bd
-DATA constants<>+2608(SB)/8, $0x3a83c3333a83c333
-DATA constants<>+2616(SB)/8, $0x3a83c3333a83c333
-DATA constants<>+2624(SB)/8, $0x3c302ac73c302ac7
-DATA constants<>+2632(SB)/8, $0x3c302ac73c302ac7
-DATA constants<>+2640(SB)/8, $0x3c916a733c916a73
-DATA constants<>+2648(SB)/8, $0x3c916a733c916a73
-DATA constants<>+2656(SB)/8, $0xbca2285fbca2285f
-DATA constants<>+2664(SB)/8, $0xbca2285fbca2285f
-DATA constants<>+2672(SB)/8, $0xbe0153ffbe0153ff
-DATA constants<>+2680(SB)/8, $0xbe0153ffbe0153ff
-DATA constants<>+2688(SB)/8, $0x3e5830263e583026
-DATA constants<>+2696(SB)/8, $0x3e5830263e583026
-DATA constants<>+2704(SB)/8, $0x3ace60453ace6045
-DATA constants<>+2712(SB)/8, $0x3ace60453ace6045
-DATA constants<>+2720(SB)/8, $0x3c1a12943c1a1294
-DATA constants<>+2728(SB)/8, $0x3c1a12943c1a1294
-DATA constants<>+2736(SB)/8, $0x3d2358a33d2358a3
-DATA constants<>+2744(SB)/8, $0x3d2358a33d2358a3
-DATA constants<>+2752(SB)/8, $0x3e082bdb3e082bdb
-DATA constants<>+2760(SB)/8, $0x3e082bdb3e082bdb
-DATA constants<>+2768(SB)/8, $0x3ecc42293ecc4229
-DATA constants<>+2776(SB)/8, $0x3ecc42293ecc4229
-DATA constants<>+2784(SB)/8, $0x407ccccd407ccccd
-DATA constants<>+2792(SB)/8, $0x407ccccd407ccccd
-DATA constants<>+2800(SB)/8, $0x38a3b8ff38a3b8ff
-DATA constants<>+2808(SB)/8, $0x38a3b8ff38a3b8ff
-DATA constants<>+2816(SB)/8, $0xba51a8afba51a8af
-DATA constants<>+2824(SB)/8, $0xba51a8afba51a8af
-DATA constants<>+2832(SB)/8, $0x3ba9f9123ba9f912
-DATA constants<>+2840(SB)/8, $0x3ba9f9123ba9f912
-DATA constants<>+2848(SB)/8, $0xbcdbfb8dbcdbfb8d
-DATA constants<>+2856(SB)/8, $0xbcdbfb8dbcdbfb8d
-DATA constants<>+2864(SB)/8, $0x3de716733de71673
-DATA constants<>+2872(SB)/8, $0x3de716733de71673
-DATA constants<>+2880(SB)/8, $0xbec0939fbec0939f
-DATA constants<>+2888(SB)/8, $0xbec0939fbec0939f
-DATA constants<>+2896(SB)/8, $0x3e0375d43e0375d4
-DATA constants<>+2904(SB)/8, $0x3e0375d43e0375d4
-DATA constants<>+2912(SB)/8, $0x4018000040180000
-DATA constants<>+2920(SB)/8, $0x4018000040180000
-DATA constants<>+2928(SB)/8, $0xb715c120b715c120
-DATA constants<>+2936(SB)/8, $0xb715c120b715c120
-DATA constants<>+2944(SB)/8, $0x3810da863810da86
-DATA constants<>+2952(SB)/8, $0x3810da863810da86
-DATA constants<>+2960(SB)/8, $0x37bc469537bc4695
-DATA constants<>+2968(SB)/8, $0x37bc469537bc4695
-DATA constants<>+2976(SB)/8, $0xb9aec45cb9aec45c
-DATA constants<>+2984(SB)/8, $0xb9aec45cb9aec45c
-DATA constants<>+2992(SB)/8, $0x3a274d8f3a274d8f
-DATA constants<>+3000(SB)/8, $0x3a274d8f3a274d8f
-DATA constants<>+3008(SB)/8, $0x38eca05338eca053
-DATA constants<>+3016(SB)/8, $0x38eca05338eca053
-DATA constants<>+3024(SB)/8, $0xbb4e2570bb4e2570
-DATA constants<>+3032(SB)/8, $0xbb4e2570bb4e2570
-DATA constants<>+3040(SB)/8, $0x3c090c943c090c94
-DATA constants<>+3048(SB)/8, $0x3c090c943c090c94
-DATA constants<>+3056(SB)/8, $0xbc56ff1bbc56ff1b
-DATA constants<>+3064(SB)/8, $0xbc56ff1bbc56ff1b
-DATA constants<>+3072(SB)/8, $0x3c60edd33c60edd3
-DATA constants<>+3080(SB)/8, $0x3c60edd33c60edd3
-DATA constants<>+3088(SB)/8, $0xbc1bec6bbc1bec6b
-DATA constants<>+3096(SB)/8, $0xbc1bec6bbc1bec6b
-DATA constants<>+3104(SB)/8, $0x3b8349ea3b8349ea
-DATA constants<>+3112(SB)/8, $0x3b8349ea3b8349ea
-DATA constants<>+3120(SB)/8, $0x3f7fccb13f7fccb1
-DATA constants<>+3128(SB)/8, $0x3f7fccb13f7fccb1
-DATA constants<>+3136(SB)/8, $0x41a0000041a00000
-DATA constants<>+3144(SB)/8, $0x41a0000041a00000
-DATA constants<>+3152(SB)/8, $0xbb57a4e7bb57a4e7
-DATA constants<>+3160(SB)/8, $0xbb57a4e7bb57a4e7
-DATA constants<>+3168(SB)/8, $0x3ca48be73ca48be7
-DATA constants<>+3176(SB)/8, $0x3ca48be73ca48be7
-DATA constants<>+3184(SB)/8, $0xbd6b5846bd6b5846
-DATA constants<>+3192(SB)/8, $0xbd6b5846bd6b5846
-DATA constants<>+3200(SB)/8, $0x3dda57043dda5704
-DATA constants<>+3208(SB)/8, $0x3dda57043dda5704
-DATA constants<>+3216(SB)/8, $0xbe1d21afbe1d21af
-DATA constants<>+3224(SB)/8, $0xbe1d21afbe1d21af
-DATA constants<>+3232(SB)/8, $0x3e49a5aa3e49a5aa
-DATA constants<>+3240(SB)/8, $0x3e49a5aa3e49a5aa
-DATA constants<>+3248(SB)/8, $0xbe7f91f3be7f91f3
-DATA constants<>+3256(SB)/8, $0xbe7f91f3be7f91f3
-DATA constants<>+3264(SB)/8, $0x3eaaa6e83eaaa6e8
-DATA constants<>+3272(SB)/8, $0x3eaaa6e83eaaa6e8
-DATA constants<>+3280(SB)/8, $0xbeffffe9beffffe9
-DATA constants<>+3288(SB)/8, $0xbeffffe9beffffe9
-DATA constants<>+3296(SB)/8, $0x3fe109663fe10966
-DATA constants<>+3304(SB)/8, $0x3fe109663fe10966
-DATA constants<>+3312(SB)/8, $0x3f867d5f3f867d5f
-DATA constants<>+3320(SB)/8, $0x3f867d5f3f867d5f
-DATA constants<>+3328(SB)/8, $0xffffffffffffffff
-DATA constants<>+3336(SB)/8, $0xffffffffffffffff
+DATA constants<>+128(SB)/8, $0xffffffffffffffff
+DATA constants<>+136(SB)/8, $0xffffffffffffffff
+DATA constants<>+144(SB)/8, $0x40c0000040c00000
+DATA constants<>+152(SB)/8, $0x40c0000040c00000
+DATA constants<>+160(SB)/8, $0xc0800000c0800000
+DATA constants<>+168(SB)/8, $0xc0800000c0800000
+DATA constants<>+176(SB)/8, $0x4040000040400000
+DATA constants<>+184(SB)/8, $0x4040000040400000
+DATA constants<>+192(SB)/8, $0x3e2aaaab3e2aaaab
+DATA constants<>+200(SB)/8, $0x3e2aaaab3e2aaaab
+DATA constants<>+208(SB)/8, $0x42b4000042b40000
+DATA constants<>+216(SB)/8, $0x42b4000042b40000
+DATA constants<>+224(SB)/8, $0xc2d20000c2d20000
+DATA constants<>+232(SB)/8, $0xc2d20000c2d20000
+DATA constants<>+240(SB)/8, $0x4b40007f4b40007f
+DATA constants<>+248(SB)/8, $0x4b40007f4b40007f
+DATA constants<>+256(SB)/8, $0x3f38aa3b3f38aa3b
+DATA constants<>+264(SB)/8, $0x3f38aa3b3f38aa3b
+DATA constants<>+272(SB)/8, $0x3fb172003fb17200
+DATA constants<>+280(SB)/8, $0x3fb172003fb17200
+DATA constants<>+288(SB)/8, $0x363fbe8e363fbe8e
+DATA constants<>+296(SB)/8, $0x363fbe8e363fbe8e
+DATA constants<>+304(SB)/8, $0x394dee48394dee48
+DATA constants<>+312(SB)/8, $0x394dee48394dee48
+DATA constants<>+320(SB)/8, $0x3ab8e36c3ab8e36c
+DATA constants<>+328(SB)/8, $0x3ab8e36c3ab8e36c
+DATA constants<>+336(SB)/8, $0x3c0893633c089363
+DATA constants<>+344(SB)/8, $0x3c0893633c089363
+DATA constants<>+352(SB)/8, $0x3d2aa4e93d2aa4e9
+DATA constants<>+360(SB)/8, $0x3d2aa4e93d2aa4e9
+DATA constants<>+368(SB)/8, $0x3e2aaa893e2aaa89
+DATA constants<>+376(SB)/8, $0x3e2aaa893e2aaa89
+DATA constants<>+384(SB)/8, $0x3f0000063f000006
+DATA constants<>+392(SB)/8, $0x3f0000063f000006
+DATA constants<>+400(SB)/8, $0x42b2000042b20000
+DATA constants<>+408(SB)/8, $0x42b2000042b20000
+DATA constants<>+416(SB)/8, $0xc1a00000c1a00000
+DATA constants<>+424(SB)/8, $0xc1a00000c1a00000
+DATA constants<>+432(SB)/8, $0x4b40007e4b40007e
+DATA constants<>+440(SB)/8, $0x4b40007e4b40007e
+DATA constants<>+448(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA constants<>+456(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA constants<>+464(SB)/8, $0x3f3172003f317200
+DATA constants<>+472(SB)/8, $0x3f3172003f317200
+DATA constants<>+480(SB)/8, $0x35bfbe8e35bfbe8e
+DATA constants<>+488(SB)/8, $0x35bfbe8e35bfbe8e
+DATA constants<>+496(SB)/8, $0x3ab567cd3ab567cd
+DATA constants<>+504(SB)/8, $0x3ab567cd3ab567cd
+DATA constants<>+512(SB)/8, $0x3c0915f53c0915f5
+DATA constants<>+520(SB)/8, $0x3c0915f53c0915f5
+DATA constants<>+528(SB)/8, $0x3d2aabcb3d2aabcb
+DATA constants<>+536(SB)/8, $0x3d2aabcb3d2aabcb
+DATA constants<>+544(SB)/8, $0x3e2aaa553e2aaa55
+DATA constants<>+552(SB)/8, $0x3e2aaa553e2aaa55
+DATA constants<>+560(SB)/8, $0x3effffff3effffff
+DATA constants<>+568(SB)/8, $0x3effffff3effffff
+DATA constants<>+576(SB)/8, $0x3f0000003f000000
+DATA constants<>+584(SB)/8, $0x3f0000003f000000
+DATA constants<>+592(SB)/8, $0x3300000033000000
+DATA constants<>+600(SB)/8, $0x3300000033000000
+DATA constants<>+608(SB)/8, $0x7f8000007f800000
+DATA constants<>+616(SB)/8, $0x7f8000007f800000
+DATA constants<>+624(SB)/8, $0xfefffffffeffffff
+DATA constants<>+632(SB)/8, $0xfefffffffeffffff
+DATA constants<>+640(SB)/8, $0x3f3504f33f3504f3
+DATA constants<>+648(SB)/8, $0x3f3504f33f3504f3
+DATA constants<>+656(SB)/8, $0xbd97f3bdbd97f3bd
+DATA constants<>+664(SB)/8, $0xbd97f3bdbd97f3bd
+DATA constants<>+672(SB)/8, $0x3e034d573e034d57
+DATA constants<>+680(SB)/8, $0x3e034d573e034d57
+DATA constants<>+688(SB)/8, $0xbe07fe3fbe07fe3f
+DATA constants<>+696(SB)/8, $0xbe07fe3fbe07fe3f
+DATA constants<>+704(SB)/8, $0x3e115ebf3e115ebf
+DATA constants<>+712(SB)/8, $0x3e115ebf3e115ebf
+DATA constants<>+720(SB)/8, $0xbe2a0d77be2a0d77
+DATA constants<>+728(SB)/8, $0xbe2a0d77be2a0d77
+DATA constants<>+736(SB)/8, $0x3e4ccff43e4ccff4
+DATA constants<>+744(SB)/8, $0x3e4ccff43e4ccff4
+DATA constants<>+752(SB)/8, $0xbe800226be800226
+DATA constants<>+760(SB)/8, $0xbe800226be800226
+DATA constants<>+768(SB)/8, $0x3eaaaaac3eaaaaac
+DATA constants<>+776(SB)/8, $0x3eaaaaac3eaaaaac
+DATA constants<>+784(SB)/8, $0xbefffffcbefffffc
+DATA constants<>+792(SB)/8, $0xbefffffcbefffffc
+DATA constants<>+800(SB)/8, $0xff800000ff800000
+DATA constants<>+808(SB)/8, $0xff800000ff800000
+DATA constants<>+816(SB)/8, $0x3fb8a0003fb8a000
+DATA constants<>+824(SB)/8, $0x3fb8a0003fb8a000
+DATA constants<>+832(SB)/8, $0xbe054894be054894
+DATA constants<>+840(SB)/8, $0xbe054894be054894
+DATA constants<>+848(SB)/8, $0x3e4b0c483e4b0c48
+DATA constants<>+856(SB)/8, $0x3e4b0c483e4b0c48
+DATA constants<>+864(SB)/8, $0xbe420eeabe420eea
+DATA constants<>+872(SB)/8, $0xbe420eeabe420eea
+DATA constants<>+880(SB)/8, $0x3e4fd6793e4fd679
+DATA constants<>+888(SB)/8, $0x3e4fd6793e4fd679
+DATA constants<>+896(SB)/8, $0xbe755575be755575
+DATA constants<>+904(SB)/8, $0xbe755575be755575
+DATA constants<>+912(SB)/8, $0x3e93c5c53e93c5c5
+DATA constants<>+920(SB)/8, $0x3e93c5c53e93c5c5
+DATA constants<>+928(SB)/8, $0xbeb8ad8fbeb8ad8f
+DATA constants<>+936(SB)/8, $0xbeb8ad8fbeb8ad8f
+DATA constants<>+944(SB)/8, $0x3ef638513ef63851
+DATA constants<>+952(SB)/8, $0x3ef638513ef63851
+DATA constants<>+960(SB)/8, $0xbf38aa38bf38aa38
+DATA constants<>+968(SB)/8, $0xbf38aa38bf38aa38
+DATA constants<>+976(SB)/8, $0xfffff000fffff000
+DATA constants<>+984(SB)/8, $0xfffff000fffff000
+DATA constants<>+992(SB)/8, $0x39a3b29639a3b296
+DATA constants<>+1000(SB)/8, $0x39a3b29639a3b296
+DATA constants<>+1008(SB)/8, $0x3ede50003ede5000
+DATA constants<>+1016(SB)/8, $0x3ede50003ede5000
+DATA constants<>+1024(SB)/8, $0xbd1f08e1bd1f08e1
+DATA constants<>+1032(SB)/8, $0xbd1f08e1bd1f08e1
+DATA constants<>+1040(SB)/8, $0x3d73f55c3d73f55c
+DATA constants<>+1048(SB)/8, $0x3d73f55c3d73f55c
+DATA constants<>+1056(SB)/8, $0xbd6a12f6bd6a12f6
+DATA constants<>+1064(SB)/8, $0xbd6a12f6bd6a12f6
+DATA constants<>+1072(SB)/8, $0x3d7a72673d7a7267
+DATA constants<>+1080(SB)/8, $0x3d7a72673d7a7267
+DATA constants<>+1088(SB)/8, $0xbd93b1a7bd93b1a7
+DATA constants<>+1096(SB)/8, $0xbd93b1a7bd93b1a7
+DATA constants<>+1104(SB)/8, $0x3db1ed633db1ed63
+DATA constants<>+1112(SB)/8, $0x3db1ed633db1ed63
+DATA constants<>+1120(SB)/8, $0xbdde5fd8bdde5fd8
+DATA constants<>+1128(SB)/8, $0xbdde5fd8bdde5fd8
+DATA constants<>+1136(SB)/8, $0x3e143d443e143d44
+DATA constants<>+1144(SB)/8, $0x3e143d443e143d44
+DATA constants<>+1152(SB)/8, $0xbe5e5bd5be5e5bd5
+DATA constants<>+1160(SB)/8, $0xbe5e5bd5be5e5bd5
+DATA constants<>+1168(SB)/8, $0x369a84fc369a84fc
+DATA constants<>+1176(SB)/8, $0x369a84fc369a84fc
+DATA constants<>+1184(SB)/8, $0x38bd8a9338bd8a93
+DATA constants<>+1192(SB)/8, $0x38bd8a9338bd8a93
+DATA constants<>+1200(SB)/8, $0x3e9a20003e9a2000
+DATA constants<>+1208(SB)/8, $0x3e9a20003e9a2000
+DATA constants<>+1216(SB)/8, $0x4b4000004b400000
+DATA constants<>+1224(SB)/8, $0x4b4000004b400000
+DATA constants<>+1232(SB)/8, $0xbe2aaaa6be2aaaa6
+DATA constants<>+1240(SB)/8, $0xbe2aaaa6be2aaaa6
+DATA constants<>+1248(SB)/8, $0x4680000046800000
+DATA constants<>+1256(SB)/8, $0x4680000046800000
+DATA constants<>+1264(SB)/8, $0x3ea2f9833ea2f983
+DATA constants<>+1272(SB)/8, $0x3ea2f9833ea2f983
+DATA constants<>+1280(SB)/8, $0x4049000040490000
+DATA constants<>+1288(SB)/8, $0x4049000040490000
+DATA constants<>+1296(SB)/8, $0x3a7d80003a7d8000
+DATA constants<>+1304(SB)/8, $0x3a7d80003a7d8000
+DATA constants<>+1312(SB)/8, $0xb5288000b5288000
+DATA constants<>+1320(SB)/8, $0xb5288000b5288000
+DATA constants<>+1328(SB)/8, $0xaf058000af058000
+DATA constants<>+1336(SB)/8, $0xaf058000af058000
+DATA constants<>+1344(SB)/8, $0x2a0c234c2a0c234c
+DATA constants<>+1352(SB)/8, $0x2a0c234c2a0c234c
+DATA constants<>+1360(SB)/8, $0x362ee462362ee462
+DATA constants<>+1368(SB)/8, $0x362ee462362ee462
+DATA constants<>+1376(SB)/8, $0xb94fb877b94fb877
+DATA constants<>+1384(SB)/8, $0xb94fb877b94fb877
+DATA constants<>+1392(SB)/8, $0x3c08876d3c08876d
+DATA constants<>+1400(SB)/8, $0x3c08876d3c08876d
+DATA constants<>+1408(SB)/8, $0x4b4000014b400001
+DATA constants<>+1416(SB)/8, $0x4b4000014b400001
+DATA constants<>+1424(SB)/8, $0xbf000000bf000000
+DATA constants<>+1432(SB)/8, $0xbf000000bf000000
+DATA constants<>+1440(SB)/8, $0x0000000100000001
+DATA constants<>+1448(SB)/8, $0x0000000100000001
+DATA constants<>+1456(SB)/8, $0x3f22f9833f22f983
+DATA constants<>+1464(SB)/8, $0x3f22f9833f22f983
+DATA constants<>+1472(SB)/8, $0x3fc900003fc90000
+DATA constants<>+1480(SB)/8, $0x3fc900003fc90000
+DATA constants<>+1488(SB)/8, $0x39fd800039fd8000
+DATA constants<>+1496(SB)/8, $0x39fd800039fd8000
+DATA constants<>+1504(SB)/8, $0xb4a88000b4a88000
+DATA constants<>+1512(SB)/8, $0xb4a88000b4a88000
+DATA constants<>+1520(SB)/8, $0xae858000ae858000
+DATA constants<>+1528(SB)/8, $0xae858000ae858000
+DATA constants<>+1536(SB)/8, $0x298c234c298c234c
+DATA constants<>+1544(SB)/8, $0x298c234c298c234c
+DATA constants<>+1552(SB)/8, $0x3b8f48d53b8f48d5
+DATA constants<>+1560(SB)/8, $0x3b8f48d53b8f48d5
+DATA constants<>+1568(SB)/8, $0x38ce09c638ce09c6
+DATA constants<>+1576(SB)/8, $0x38ce09c638ce09c6
+DATA constants<>+1584(SB)/8, $0x3c3165973c316597
+DATA constants<>+1592(SB)/8, $0x3c3165973c316597
+DATA constants<>+1600(SB)/8, $0x3cae606a3cae606a
+DATA constants<>+1608(SB)/8, $0x3cae606a3cae606a
+DATA constants<>+1616(SB)/8, $0x3d5d6ce13d5d6ce1
+DATA constants<>+1624(SB)/8, $0x3d5d6ce13d5d6ce1
+DATA constants<>+1632(SB)/8, $0x3e0886cf3e0886cf
+DATA constants<>+1640(SB)/8, $0x3e0886cf3e0886cf
+DATA constants<>+1648(SB)/8, $0x3eaaaab03eaaaab0
+DATA constants<>+1656(SB)/8, $0x3eaaaab03eaaaab0
+DATA constants<>+1664(SB)/8, $0x3f1000003f100000
+DATA constants<>+1672(SB)/8, $0x3f1000003f100000
+DATA constants<>+1680(SB)/8, $0x3fc90fdb3fc90fdb
+DATA constants<>+1688(SB)/8, $0x3fc90fdb3fc90fdb
+DATA constants<>+1696(SB)/8, $0x3d427df53d427df5
+DATA constants<>+1704(SB)/8, $0x3d427df53d427df5
+DATA constants<>+1712(SB)/8, $0x3bdcf3a53bdcf3a5
+DATA constants<>+1720(SB)/8, $0x3bdcf3a53bdcf3a5
+DATA constants<>+1728(SB)/8, $0x3d0b4eca3d0b4eca
+DATA constants<>+1736(SB)/8, $0x3d0b4eca3d0b4eca
+DATA constants<>+1744(SB)/8, $0x3d352cd33d352cd3
+DATA constants<>+1752(SB)/8, $0x3d352cd33d352cd3
+DATA constants<>+1760(SB)/8, $0x3d99a4993d99a499
+DATA constants<>+1768(SB)/8, $0x3d99a4993d99a499
+DATA constants<>+1776(SB)/8, $0x3e2aaa933e2aaa93
+DATA constants<>+1784(SB)/8, $0x3e2aaa933e2aaa93
+DATA constants<>+1792(SB)/8, $0x4000000040000000
+DATA constants<>+1800(SB)/8, $0x4000000040000000
+DATA constants<>+1808(SB)/8, $0xb33bbd2eb33bbd2e
+DATA constants<>+1816(SB)/8, $0xb33bbd2eb33bbd2e
+DATA constants<>+1824(SB)/8, $0x40490fdb40490fdb
+DATA constants<>+1832(SB)/8, $0x40490fdb40490fdb
+DATA constants<>+1840(SB)/8, $0xbae9b0a7bae9b0a7
+DATA constants<>+1848(SB)/8, $0xbae9b0a7bae9b0a7
+DATA constants<>+1856(SB)/8, $0x3c3213f03c3213f0
+DATA constants<>+1864(SB)/8, $0x3c3213f03c3213f0
+DATA constants<>+1872(SB)/8, $0xbcfec002bcfec002
+DATA constants<>+1880(SB)/8, $0xbcfec002bcfec002
+DATA constants<>+1888(SB)/8, $0x3d6d15503d6d1550
+DATA constants<>+1896(SB)/8, $0x3d6d15503d6d1550
+DATA constants<>+1904(SB)/8, $0xbdac0498bdac0498
+DATA constants<>+1912(SB)/8, $0xbdac0498bdac0498
+DATA constants<>+1920(SB)/8, $0x3de046283de04628
+DATA constants<>+1928(SB)/8, $0x3de046283de04628
+DATA constants<>+1936(SB)/8, $0xbe121043be121043
+DATA constants<>+1944(SB)/8, $0xbe121043be121043
+DATA constants<>+1952(SB)/8, $0x3e4cc8f23e4cc8f2
+DATA constants<>+1960(SB)/8, $0x3e4cc8f23e4cc8f2
+DATA constants<>+1968(SB)/8, $0xbeaaaa9fbeaaaa9f
+DATA constants<>+1976(SB)/8, $0xbeaaaa9fbeaaaa9f
+DATA constants<>+1984(SB)/8, $0x4120000041200000
+DATA constants<>+1992(SB)/8, $0x4120000041200000
+DATA constants<>+2000(SB)/8, $0x3f0ccccd3f0ccccd
+DATA constants<>+2008(SB)/8, $0x3f0ccccd3f0ccccd
+DATA constants<>+2016(SB)/8, $0xbbcc90d0bbcc90d0
+DATA constants<>+2024(SB)/8, $0xbbcc90d0bbcc90d0
+DATA constants<>+2032(SB)/8, $0x3cac728c3cac728c
+DATA constants<>+2040(SB)/8, $0x3cac728c3cac728c
+DATA constants<>+2048(SB)/8, $0xbd5c8f3fbd5c8f3f
+DATA constants<>+2056(SB)/8, $0xbd5c8f3fbd5c8f3f
+DATA constants<>+2064(SB)/8, $0x3e0886773e088677
+DATA constants<>+2072(SB)/8, $0x3e0886773e088677
+DATA constants<>+2080(SB)/8, $0xbeaaaaa5beaaaaa5
+DATA constants<>+2088(SB)/8, $0xbeaaaaa5beaaaaa5
+DATA constants<>+2096(SB)/8, $0x4038aa3b4038aa3b
+DATA constants<>+2104(SB)/8, $0x4038aa3b4038aa3b
+DATA constants<>+2112(SB)/8, $0x3eb172183eb17218
+DATA constants<>+2120(SB)/8, $0x3eb172183eb17218
+DATA constants<>+2128(SB)/8, $0x3db568ac3db568ac
+DATA constants<>+2136(SB)/8, $0x3db568ac3db568ac
+DATA constants<>+2144(SB)/8, $0x3e891f983e891f98
+DATA constants<>+2152(SB)/8, $0x3e891f983e891f98
+DATA constants<>+2160(SB)/8, $0x3f2aac273f2aac27
+DATA constants<>+2168(SB)/8, $0x3f2aac273f2aac27
+DATA constants<>+2176(SB)/8, $0x3faaaa453faaaa45
+DATA constants<>+2184(SB)/8, $0x3faaaa453faaaa45
+DATA constants<>+2192(SB)/8, $0x3ffffffe3ffffffe
+DATA constants<>+2200(SB)/8, $0x3ffffffe3ffffffe
+DATA constants<>+2208(SB)/8, $0x42b3666642b36666
+DATA constants<>+2216(SB)/8, $0x42b3666642b36666
+DATA constants<>+2224(SB)/8, $0x3e0000003e000000
+DATA constants<>+2232(SB)/8, $0x3e0000003e000000
+DATA constants<>+2240(SB)/8, $0x4b40007d4b40007d
+DATA constants<>+2248(SB)/8, $0x4b40007d4b40007d
+DATA constants<>+2256(SB)/8, $0x363ab60f363ab60f
+DATA constants<>+2264(SB)/8, $0x363ab60f363ab60f
+DATA constants<>+2272(SB)/8, $0x3950115e3950115e
+DATA constants<>+2280(SB)/8, $0x3950115e3950115e
+DATA constants<>+2288(SB)/8, $0x3c0888703c088870
+DATA constants<>+2296(SB)/8, $0x3c0888703c088870
+DATA constants<>+2304(SB)/8, $0x5d8000005d800000
+DATA constants<>+2312(SB)/8, $0x5d8000005d800000
+DATA constants<>+2320(SB)/8, $0x3f7fffff3f7fffff
+DATA constants<>+2328(SB)/8, $0x3f7fffff3f7fffff
+DATA constants<>+2336(SB)/8, $0x4280000042800000
+DATA constants<>+2344(SB)/8, $0x4280000042800000
+DATA constants<>+2352(SB)/8, $0x41f0000041f00000
+DATA constants<>+2360(SB)/8, $0x41f0000041f00000
+DATA constants<>+2368(SB)/8, $0xc2dc0000c2dc0000
+DATA constants<>+2376(SB)/8, $0xc2dc0000c2dc0000
+DATA constants<>+2384(SB)/8, $0x1f8000001f800000
+DATA constants<>+2392(SB)/8, $0x1f8000001f800000
+DATA constants<>+2400(SB)/8, $0xbfcc4200bfcc4200
+DATA constants<>+2408(SB)/8, $0xbfcc4200bfcc4200
+DATA constants<>+2416(SB)/8, $0xc1300000c1300000
+DATA constants<>+2424(SB)/8, $0xc1300000c1300000
+DATA constants<>+2432(SB)/8, $0xbd922000bd922000
+DATA constants<>+2440(SB)/8, $0xbd922000bd922000
+DATA constants<>+2448(SB)/8, $0xb69e549bb69e549b
+DATA constants<>+2456(SB)/8, $0xb69e549bb69e549b
+DATA constants<>+2464(SB)/8, $0xb6a67a87b6a67a87
+DATA constants<>+2472(SB)/8, $0xb6a67a87b6a67a87
+DATA constants<>+2480(SB)/8, $0x3e9e0a203e9e0a20
+DATA constants<>+2488(SB)/8, $0x3e9e0a203e9e0a20
+DATA constants<>+2496(SB)/8, $0x416c0000416c0000
+DATA constants<>+2504(SB)/8, $0x416c0000416c0000
+DATA constants<>+2512(SB)/8, $0x3f4000003f400000
+DATA constants<>+2520(SB)/8, $0x3f4000003f400000
+DATA constants<>+2528(SB)/8, $0x3fc000003fc00000
+DATA constants<>+2536(SB)/8, $0x3fc000003fc00000
+DATA constants<>+2544(SB)/8, $0xc2800000c2800000
+DATA constants<>+2552(SB)/8, $0xc2800000c2800000
+DATA constants<>+2560(SB)/8, $0x3a38e5513a38e551
+DATA constants<>+2568(SB)/8, $0x3a38e5513a38e551
+DATA constants<>+2576(SB)/8, $0x39b9540d39b9540d
+DATA constants<>+2584(SB)/8, $0x39b9540d39b9540d
+DATA constants<>+2592(SB)/8, $0xbb3e65c4bb3e65c4
+DATA constants<>+2600(SB)/8, $0xbb3e65c4bb3e65c4
+DATA constants<>+2608(SB)/8, $0xbb1ec3bdbb1ec3bd
+DATA constants<>+2616(SB)/8, $0xbb1ec3bdbb1ec3bd
+DATA constants<>+2624(SB)/8, $0x3a83c3333a83c333
+DATA constants<>+2632(SB)/8, $0x3a83c3333a83c333
+DATA constants<>+2640(SB)/8, $0x3c302ac73c302ac7
+DATA constants<>+2648(SB)/8, $0x3c302ac73c302ac7
+DATA constants<>+2656(SB)/8, $0x3c916a733c916a73
+DATA constants<>+2664(SB)/8, $0x3c916a733c916a73
+DATA constants<>+2672(SB)/8, $0xbca2285fbca2285f
+DATA constants<>+2680(SB)/8, $0xbca2285fbca2285f
+DATA constants<>+2688(SB)/8, $0xbe0153ffbe0153ff
+DATA constants<>+2696(SB)/8, $0xbe0153ffbe0153ff
+DATA constants<>+2704(SB)/8, $0x3e5830263e583026
+DATA constants<>+2712(SB)/8, $0x3e5830263e583026
+DATA constants<>+2720(SB)/8, $0x3ace60453ace6045
+DATA constants<>+2728(SB)/8, $0x3ace60453ace6045
+DATA constants<>+2736(SB)/8, $0x3c1a12943c1a1294
+DATA constants<>+2744(SB)/8, $0x3c1a12943c1a1294
+DATA constants<>+2752(SB)/8, $0x3d2358a33d2358a3
+DATA constants<>+2760(SB)/8, $0x3d2358a33d2358a3
+DATA constants<>+2768(SB)/8, $0x3e082bdb3e082bdb
+DATA constants<>+2776(SB)/8, $0x3e082bdb3e082bdb
+DATA constants<>+2784(SB)/8, $0x3ecc42293ecc4229
+DATA constants<>+2792(SB)/8, $0x3ecc42293ecc4229
+DATA constants<>+2800(SB)/8, $0x407ccccd407ccccd
+DATA constants<>+2808(SB)/8, $0x407ccccd407ccccd
+DATA constants<>+2816(SB)/8, $0x38a3b8ff38a3b8ff
+DATA constants<>+2824(SB)/8, $0x38a3b8ff38a3b8ff
+DATA constants<>+2832(SB)/8, $0xba51a8afba51a8af
+DATA constants<>+2840(SB)/8, $0xba51a8afba51a8af
+DATA constants<>+2848(SB)/8, $0x3ba9f9123ba9f912
+DATA constants<>+2856(SB)/8, $0x3ba9f9123ba9f912
+DATA constants<>+2864(SB)/8, $0xbcdbfb8dbcdbfb8d
+DATA constants<>+2872(SB)/8, $0xbcdbfb8dbcdbfb8d
+DATA constants<>+2880(SB)/8, $0x3de716733de71673
+DATA constants<>+2888(SB)/8, $0x3de716733de71673
+DATA constants<>+2896(SB)/8, $0xbec0939fbec0939f
+DATA constants<>+2904(SB)/8, $0xbec0939fbec0939f
+DATA constants<>+2912(SB)/8, $0x3e0375d43e0375d4
+DATA constants<>+2920(SB)/8, $0x3e0375d43e0375d4
+DATA constants<>+2928(SB)/8, $0x4018000040180000
+DATA constants<>+2936(SB)/8, $0x4018000040180000
+DATA constants<>+2944(SB)/8, $0xb715c120b715c120
+DATA constants<>+2952(SB)/8, $0xb715c120b715c120
+DATA constants<>+2960(SB)/8, $0x3810da863810da86
+DATA constants<>+2968(SB)/8, $0x3810da863810da86
+DATA constants<>+2976(SB)/8, $0x37bc469537bc4695
+DATA constants<>+2984(SB)/8, $0x37bc469537bc4695
+DATA constants<>+2992(SB)/8, $0xb9aec45cb9aec45c
+DATA constants<>+3000(SB)/8, $0xb9aec45cb9aec45c
+DATA constants<>+3008(SB)/8, $0x3a274d8f3a274d8f
+DATA constants<>+3016(SB)/8, $0x3a274d8f3a274d8f
+DATA constants<>+3024(SB)/8, $0x38eca05338eca053
+DATA constants<>+3032(SB)/8, $0x38eca05338eca053
+DATA constants<>+3040(SB)/8, $0xbb4e2570bb4e2570
+DATA constants<>+3048(SB)/8, $0xbb4e2570bb4e2570
+DATA constants<>+3056(SB)/8, $0x3c090c943c090c94
+DATA constants<>+3064(SB)/8, $0x3c090c943c090c94
+DATA constants<>+3072(SB)/8, $0xbc56ff1bbc56ff1b
+DATA constants<>+3080(SB)/8, $0xbc56ff1bbc56ff1b
+DATA constants<>+3088(SB)/8, $0x3c60edd33c60edd3
+DATA constants<>+3096(SB)/8, $0x3c60edd33c60edd3
+DATA constants<>+3104(SB)/8, $0xbc1bec6bbc1bec6b
+DATA constants<>+3112(SB)/8, $0xbc1bec6bbc1bec6b
+DATA constants<>+3120(SB)/8, $0x3b8349ea3b8349ea
+DATA constants<>+3128(SB)/8, $0x3b8349ea3b8349ea
+DATA constants<>+3136(SB)/8, $0x3f7fccb13f7fccb1
+DATA constants<>+3144(SB)/8, $0x3f7fccb13f7fccb1
+DATA constants<>+3152(SB)/8, $0x41a0000041a00000
+DATA constants<>+3160(SB)/8, $0x41a0000041a00000
+DATA constants<>+3168(SB)/8, $0xbb57a4e7bb57a4e7
+DATA constants<>+3176(SB)/8, $0xbb57a4e7bb57a4e7
+DATA constants<>+3184(SB)/8, $0x3ca48be73ca48be7
+DATA constants<>+3192(SB)/8, $0x3ca48be73ca48be7
+DATA constants<>+3200(SB)/8, $0xbd6b5846bd6b5846
+DATA constants<>+3208(SB)/8, $0xbd6b5846bd6b5846
+DATA constants<>+3216(SB)/8, $0x3dda57043dda5704
+DATA constants<>+3224(SB)/8, $0x3dda57043dda5704
+DATA constants<>+3232(SB)/8, $0xbe1d21afbe1d21af
+DATA constants<>+3240(SB)/8, $0xbe1d21afbe1d21af
+DATA constants<>+3248(SB)/8, $0x3e49a5aa3e49a5aa
+DATA constants<>+3256(SB)/8, $0x3e49a5aa3e49a5aa
+DATA constants<>+3264(SB)/8, $0xbe7f91f3be7f91f3
+DATA constants<>+3272(SB)/8, $0xbe7f91f3be7f91f3
+DATA constants<>+3280(SB)/8, $0x3eaaa6e83eaaa6e8
+DATA constants<>+3288(SB)/8, $0x3eaaa6e83eaaa6e8
+DATA constants<>+3296(SB)/8, $0xbeffffe9beffffe9
+DATA constants<>+3304(SB)/8, $0xbeffffe9beffffe9
+DATA constants<>+3312(SB)/8, $0x3fe109663fe10966
+DATA constants<>+3320(SB)/8, $0x3fe109663fe10966
+DATA constants<>+3328(SB)/8, $0x3f867d5f3f867d5f
+DATA constants<>+3336(SB)/8, $0x3f867d5f3f867d5f
 DATA constants<>+3344(SB)/8, $0x4580000045800000
 DATA constants<>+3352(SB)/8, $0x4580000045800000
 DATA constants<>+3360(SB)/8, $0x3eaaaaab3eaaaaab

@@ -166,6 +166,10 @@ export const tests = {
       const name = await nameOf(() => dev.fill(1, { shape }));
       check(["OutOfMemoryError", "TooLargeError"].includes(name), `${shape}: ${name}`);
     }
+    if (dev.info.limits.maxBuffer === 2 ** 30) { // within the limits, but SwiftShader has not so much in one piece
+      await fails("OutOfMemoryError", () => dev.fill(1, { shape: [2 ** 28], keep: true }));
+      equal(await dev.fill(1, { shape: [2] }), f32(1, 1));
+    }
     const b = dev.batch();
     const v = b.fill(1, { shape: [2 ** 30] });
     check(["OutOfMemoryError", "TooLargeError"].includes(await nameOf(async () => { b.keep(v); await b.run(); })), "keeping 4 GiB");
@@ -264,6 +268,18 @@ export const tests = {
     equal(await dev.sum(kept, { axis: "last" }), f32(5.5, 6.5));
     kept.close();
     equal(await dev.batch().run(), []);
+  },
+
+  async "plans that are measured first"(w, dev) {
+    const b = dev.batch();
+    b.read(b.softmax(b.upload(new Float32Array(1024).fill(0.5), [2, 512])));
+    const plan = await b.compile({ tune: true });
+    for (const m of plan.measured) {
+      check(m.kind && m.problem && m.milliseconds[m.winner] > 0, JSON.stringify(m));
+    }
+    equal(plan.measured.length > 0, dev.info.kind === "webgpu", "something was measured");
+    equal(await plan.run(), [new Float32Array(1024).fill(1 / 512)]);
+    plan.close();
   },
 
   async "plans, in order"(w, dev) {

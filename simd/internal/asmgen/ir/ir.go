@@ -38,7 +38,7 @@ const (
 	OpFNMA   // c − a·b, one rounding; only where Features.FMA
 	OpMin    // the smaller; which operand results is open if either is NaN or if they are zeros of different sign
 	OpMax    // the larger, likewise
-	OpMinNaN // the smaller; NaN if either operand is; open for zeros of different sign
+	OpMinNaN // the smaller; NaN if either operand is; open for zeros of different sign. Imm 1: open if the first is NaN
 	OpMaxNaN // the larger, likewise
 	OpFloor  // the four roundings; only where Features.Round, else Builder expands them
 	OpCeil
@@ -252,6 +252,10 @@ func (b *Builder) Max(x, y F) F { return b.float(OpMax, x.Node, y.Node) }
 // MinNaN and MaxNaN give NaN if either operand is NaN.
 func (b *Builder) MinNaN(x, y F) F { return b.float(OpMinNaN, x.Node, y.Node) }
 func (b *Builder) MaxNaN(x, y F) F { return b.float(OpMaxNaN, x.Node, y.Node) }
+
+// MinOf and MaxOf give NaN if x is NaN; what they give if the limit is NaN is open.
+func (b *Builder) MinOf(limit, x F) F { return F{b.node(OpMinNaN, Float, 1, limit.Node, x.Node)} }
+func (b *Builder) MaxOf(limit, x F) F { return F{b.node(OpMaxNaN, Float, 1, limit.Node, x.Node)} }
 
 // FMA is x·y + z with one rounding; it panics where there is none: see [Builder.MulAdd].
 func (b *Builder) FMA(x, y, z F) F {

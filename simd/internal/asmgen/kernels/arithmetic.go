@@ -51,7 +51,9 @@ var clamps = []*ir.Kernel{
 		return b.Select(b.LT(zero, x), b.Const(1), b.Select(b.LT(x, zero), b.Const(-1), x))
 	}, "sign is −1, ±0 or 1 by the sign of x; NaN for NaN."),
 	elementwise("Clip", "x; low high", "min(max(x[i], low), high)", 4, func(b *builder) f {
-		return b.MinNaN(b.MaxNaN(b.Input(0), b.Param(0)), b.Param(1))
+		low, high := b.Param(0), b.Param(1)
+		nan := b.SelectI(b.Or(b.IsNaN(low), b.IsNaN(high)), b.ConstInt(-1), b.ConstInt(0)) // once, not for every element
+		return b.Float(b.OrI(b.Bits(b.MinOf(high, b.MaxOf(low, b.Input(0)))), nan))
 	}, "NaN gives NaN."),
 	unary("ReLU", "max(x[i], 0)", 4, func(b *builder, x f) f { return b.MaxNaN(x, b.Const(0)) },
 		"NaN gives NaN, −0 either zero."),

@@ -343,16 +343,17 @@ func (t *kernel) emit(n *ir.Node) {
 }
 
 // minMaxNaN pushes a minimum or maximum that is NaN if an operand is. The instruction for it takes engines nine on amd64, where
-// pmin(x, y), which is y < x ? y : x, takes one. With a constant y it does the same. Else pmin(y, x) is the other operand where
+// pmin(x, y), which is y < x ? y : x, takes one. With a number y it does the same. Else pmin(y, x) is the other operand where
 // one is NaN, and the same number where none is, so that both together, bit by bit, are the result.
 func (t *kernel) minMaxNaN(n *ir.Node) {
 	op := map[ir.Op]int{ir.OpMinNaN: f32x4PMin, ir.OpMaxNaN: f32x4PMax}[n.Op]
 	x, y := n.Args[0], n.Args[1]
-	if number(x) {
+	one := n.Imm == 1 || number(x)
+	if one {
 		x, y = y, x
 	}
 	t.emit(x)
-	if number(y) {
+	if one || number(y) {
 		t.emit(y)
 		t.simd(op)
 		return

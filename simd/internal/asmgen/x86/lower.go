@@ -349,6 +349,9 @@ func (p *piece) blend(m, x, y *value) *value {
 // first needs care; that should not be the accumulator, for the sake of the chain from step to step.
 func (p *piece) extremeNaN(o, masked op, n *ir.Node) *value {
 	x, y := p.value(n.Args[0]), p.value(n.Args[1])
+	if n.Imm == 1 {
+		return p.do(o, x, y)
+	}
 	if x.kind == home || y.kind == constant {
 		x, y = y, x
 	}

@@ -1,0 +1,145 @@
+package batch
+
+import (
+	"slices"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
+)
+
+// Limits of a step with expressions. WebGPU grants 8 storage buffers per shader stage; the bound on nodes keeps the values of an
+// expression in registers.
+const (
+	maxBuffers = 8
+	maxNodes   = 32
+)
+
+// collect finds what elementwise steps as one expression use and compute: operands from outside in the order of their first use,
+// and results that are wanted outside. The lists are valid until the next call.
+func (g *graph) collect(members []int32) (operands, results []op.Slot) {
+	g.round++
+	for _, m := range members {
+		g.inRound[m] = g.round
+	}
+	g.operands, g.results = g.operands[:0], g.results[:0]
+	for _, m := range members {
+		s := &g.steps[m]
+		for _, in := range s.In {
+			if by := g.maker[in]; by != none && g.inRound[by] == g.round || g.numbered[in] == g.round {
+				continue
+			}
+			g.numbered[in] = g.round
+			g.operands = append(g.operands, in)
+		}
+		if g.wanted(s.Out[0]) {
+			g.results = append(g.results, s.Out[0])
+		}
+	}
+	return g.operands, g.results
+}
+
+// wanted reports whether a value is used outside the members of this round.
+func (g *graph) wanted(v op.Slot) bool {
+	if g.asked[v] {
+		return true
+	}
+	for _, r := range g.readers(v) {
+		if g.inRound[r] != g.round {
+			return true
+		}
+	}
+	return false
+}
+
+// expressionOf is what members compute of operands, with their scalars.
+func (g *graph) expressionOf(members []int32, operands, results []op.Slot) (op.Expression, op.Attr) {
+	x := op.Expression{Inputs: len(operands), Nodes: make([]op.Node, 0, len(members)+1), Results: make([]int, len(results))}
+	var scalars op.Attr
+	for i, v := range operands {
+		g.number[v] = i
+	}
+	args := make([]int, 0, 3*len(members))
+	for _, m := range members {
+		s := &g.steps[m]
+		from := len(args)
+		for _, in := range s.In {
+			args = append(args, g.number[in])
+		}
+		e := s.Entry
+		if e == op.BiasActivation {
+			e = op.Add
+		}
+		x.Nodes = append(x.Nodes, op.Node{Entry: e, Args: args[from:len(args):len(args)]})
+		if s.Entry == op.BiasActivation {
+			if act, _ := op.ActivationEntry(s.Attr.Activation()); act != nil { // checked when it was recorded
+				x.Nodes = append(x.Nodes, op.Node{Entry: act, Args: []int{x.Inputs + len(x.Nodes) - 1}})
+			}
+		}
+		if len(s.Attr.Scalars) > 0 {
+			scalars.AppendScalars(s.Attr)
+		}
+		g.number[s.Out[0]] = x.Inputs + len(x.Nodes) - 1
+	}
+	for i, v := range results {
+		x.Results[i] = g.number[v]
+	}
+	return x, scalars
+}
+
+// build makes the step of a unit.
+func (g *graph) build(u *unit) op.Step {
+	if u.core == none {
+		if len(u.behind) == 1 {
+			return g.steps[u.behind[0]]
+		}
+		in, out := g.collect(u.behind)
+		s := op.Step{Entry: op.Fused, In: slices.Clone(in), Out: slices.Clone(out)}
+		var x op.Expression
+		x, s.Attr = g.expressionOf(u.behind, s.In, s.Out)
+		s.Attr.Options = x
+		return s
+	}
+	s := g.steps[u.core]
+	if len(u.before) > 0 {
+		in, out := g.collect(u.before)
+		x, scalars := g.expressionOf(u.before, in, out)
+		scalars.AppendScalars(s.Attr)
+		s.Attr.Scalars, s.Attr.Vary = scalars.Scalars, scalars.Vary
+		s.Attr.Prologue = x
+		s.In = slices.Concat(in, s.In[1:])
+	}
+	if len(u.behind) > 0 {
+		in, out := g.collect(u.behind)
+		of := slices.Index(in, s.Out[0])
+		in[0], in[of] = in[of], in[0]
+		x, scalars := g.expressionOf(u.behind, in, out)
+		s.Attr.AppendScalars(scalars)
+		s.Attr.Epilogue = x
+		s.In = slices.Concat(s.In, in[1:])
+		s.Out = slices.Clone(out)
+	}
+	return s
+}
+
+// agrees reports whether a unit with expressions can be a step, and the device wants it.
+func (g *graph) agrees(u *unit) bool {
+	if g.fuser == nil {
+		return false
+	}
+	s := g.build(u)
+	if len(s.In)+len(s.Out) > maxBuffers || len(u.before) > maxNodes || len(u.behind) > maxNodes {
+		return false
+	}
+	return g.valid(&s) && g.fuser.Fuses(&s, g.p.Types(s.In), g.p.Types(s.Out))
+}
+
+// valid reports whether a step computes values of the types that its results have in the program.
+func (g *graph) valid(s *op.Step) bool {
+	types, err := s.Entry.Check(g.p.Types(s.In), s.Attr)
+	return err == nil && slices.EqualFunc(types, s.Out, func(t op.Type, v op.Slot) bool { return equalTypes(t, g.p.Values[v].Type) })
+}
+
+func equalTypes(a, b op.Type) bool { return a.DType == b.DType && op.EqualShape(a.Shape, b.Shape) }
+
+// single reports that a value is Float32.
+func (g *graph) single(v op.Slot) bool { return g.p.Values[v].DType == compute.Float32 }

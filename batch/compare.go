@@ -1,0 +1,180 @@
+package batch
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
+)
+
+// DivergenceError tells where two runs differ that should agree: on two devices, see [Compare], or one after the other on one, see
+// [WithDeterminismCheck]. It wraps [compute.ErrDiverged].
+type DivergenceError struct {
+	Step      int    // number of the step among those recorded, from 0; −1 for an input that is read
+	Operation string // its name
+	Operands  [][]int
+	Shape     []int   // of the result that differs
+	Site      string  // file:line of the call that recorded the step, where the batch has a guard
+	Index     int     // of the first element that differs, in row-major order
+	Position  []int   // the same as an index for each axis
+	First     float64 // its value in the first run
+	Second    float64 // … and in the second
+}
+
+// Error names all of it in one line.
+func (e *DivergenceError) Error() string {
+	return fmt.Sprintf("step %d, %s %v: element %d %v of %v is %v, and %v the second time: %v", e.Step, e.Operation, e.Operands, e.Index,
+		e.Position, e.Shape, e.First, e.Second, compute.ErrDiverged)
+}
+
+// Unwrap returns compute.ErrDiverged.
+func (e *DivergenceError) Unwrap() error { return compute.ErrDiverged }
+
+// Compare runs the steps of a batch on two devices, one of which may be the batch's, and returns a [*DivergenceError] for the first
+// step, in the order of recording, whose results differ by more than the tolerances of its operation explain. The second device
+// computes each step from the operands that the first has computed, so errors do not add up and the step named is the one at fault.
+// Steps are not fused. All values are in memory at once, on the host too; imported tensors are copied and do not change. Users'
+// kernels belong to one device: compute.ErrUnsupported.
+func Compare(ctx context.Context, b *Batch, first, second Device) error {
+	if b.err != nil {
+		return b.err
+	}
+	p, data, err := b.onHost(ctx)
+	if err != nil {
+		return fmt.Errorf("compare: %w", err)
+	}
+	values, err := runAll(ctx, first, p, data)
+	if err != nil {
+		return fmt.Errorf("compare: first device: %w", err)
+	}
+	// On the second device every operand is an input, and results are values of their own.
+	q := &op.Program{}
+	given := map[op.Slot]op.Slot{}
+	var host []any
+	results := map[op.Slot]op.Slot{}
+	for i := range p.Steps {
+		s := p.Steps[i]
+		s.In, s.Out = slices.Clone(s.In), slices.Clone(s.Out)
+		for k, in := range s.In {
+			if _, ok := given[in]; !ok {
+				given[in] = q.Add(p.Values[in].Type, op.FromHost)
+				host = append(host, values[in])
+			}
+			s.In[k] = given[in]
+		}
+		for k, out := range s.Out {
+			s.Out[k] = q.Add(p.Values[out].Type, op.FromStep)
+			results[out] = s.Out[k]
+		}
+		q.Steps = append(q.Steps, s)
+	}
+	q.Variables = p.Variables
+	others, err := runAll(ctx, second, q, op.IO{Host: host, Scalars: data.Scalars})
+	if err != nil {
+		return fmt.Errorf("compare: second device: %w", err)
+	}
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		in := make([]op.Array, len(s.In))
+		for k, slot := range s.In {
+			in[k] = op.ArrayOf(values[slot], p.Values[slot].Shape)
+		}
+		types := p.Types(s.Out)
+		for k, out := range s.Out {
+			x, y := op.ArrayOf(values[out], types[k].Shape), op.ArrayOf(others[results[out]], types[k].Shape)
+			if at := s.Entry.Disagreement(in, s.Attr.At(data.Scalars), types, k, x.Data, y.Data); at >= 0 {
+				return b.divergence(p, out, at, x.Data[at], y.Data[at])
+			}
+		}
+	}
+	return nil
+}
+
+// onHost returns the recorded program without dead steps, with host memory in place of tensors.
+func (b *Batch) onHost(ctx context.Context) (*op.Program, op.IO, error) {
+	io := op.IO{Host: slices.Clone(b.host), Scalars: slices.Clone(b.scalars)}
+	p, err := removeDead(&compiler{device: b.device}, b.snapshot())
+	if err != nil {
+		return nil, io, err
+	}
+	for i := range p.Steps {
+		if p.Steps[i].Kernel != nil {
+			return nil, io, fmt.Errorf("step %s is a kernel of one device: %w", p.Steps[i].Name(), compute.ErrUnsupported)
+		}
+	}
+	q := &op.Program{Values: p.Values, Steps: p.Steps, Host: slices.Concat(p.Host, p.Tensor), Variables: p.Variables}
+	if len(p.Tensor) == 0 {
+		return q, io, nil
+	}
+	q.Values = slices.Clone(p.Values)
+	copying := &op.Program{}
+	var copies op.IO
+	for i, s := range p.Tensor {
+		t := p.Values[s].Type
+		q.Values[s].Source = op.FromHost
+		copying.Read = append(copying.Read, copying.Add(t, op.FromTensor))
+		copies.Tensors = append(copies.Tensors, b.tensors[i])
+		copies.Read = append(copies.Read, op.MakeSlice(t))
+	}
+	io.Host = append(io.Host, copies.Read...)
+	return q, io, runOn(ctx, b.device, copying, &copies)
+}
+
+// runAll runs a program and returns all its values.
+func runAll(ctx context.Context, d Device, p *op.Program, io op.IO) (map[op.Slot]any, error) {
+	q, values := *p, map[op.Slot]any{}
+	for i, s := range p.Host {
+		values[s] = io.Host[i]
+	}
+	for i := range p.Steps {
+		for _, s := range p.Steps[i].Out {
+			values[s] = op.MakeSlice(p.Values[s].Type)
+			q.Read, io.Read = append(q.Read, s), append(io.Read, values[s])
+		}
+	}
+	return values, runOn(ctx, d, &q, &io)
+}
+
+// runOn compiles and runs a program once.
+func runOn(ctx context.Context, d Device, p *op.Program, io *op.IO) error {
+	x, err := d.Compile(p)
+	if err != nil {
+		return err
+	}
+	defer x.Close()
+	return x.Start(io).Await(ctx)
+}
+
+// divergence describes element at of a value of p that differs.
+func (b *Batch) divergence(p *op.Program, v op.Slot, at int, first, second float64) *DivergenceError {
+	shape := p.Values[v].Shape
+	e := &DivergenceError{Step: recordedStep(b.program.Steps, v), Operation: "input", Shape: shape, Index: at, Position: position(at, shape),
+		First: first, Second: second}
+	if s := computes(p.Steps, v); s != nil {
+		e.Operation, e.Operands, e.Site = s.Name(), shapes(p, s.In), b.sites[e.Step]
+	}
+	return e
+}
+
+// recordedStep is the number of the step that computes a value, −1 if none does.
+func recordedStep(steps []op.Step, v op.Slot) int {
+	return slices.IndexFunc(steps, func(s op.Step) bool { return slices.Contains(s.Out, v) })
+}
+
+// position is an index in row-major order as one for each axis.
+func position(i int, shape []int) []int {
+	at := make([]int, len(shape))
+	for d := len(shape) - 1; d >= 0; d-- {
+		at[d], i = i%shape[d], i/shape[d]
+	}
+	return at
+}
+
+func shapes(p *op.Program, slots []op.Slot) (all [][]int) {
+	for _, t := range p.Types(slots) {
+		all = append(all, t.Shape)
+	}
+	return all
+}

@@ -1,0 +1,251 @@
+package batch
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
+)
+
+// watch is the guards of a plan, with what it takes to tell what they find.
+type watch struct {
+	device   Device
+	guards   []guard
+	recorded *op.Program // without dead steps
+	steps    []op.Step   // all as recorded, for their numbers
+	sites    map[int]string
+	coarse   bool // values within fused steps are not looked at: if something is found, the recorded program has to run
+	program  *op.Program
+	looks    []look
+	alias    map[op.Slot]op.Slot // values in the program for those of guards, where they are others
+}
+
+// look is a value that a program is to tell the words of [op.Inspect] about; they are read behind the program's results.
+type look struct {
+	at   op.Slot // in the program that runs
+	slot op.Slot // what guards call it
+}
+
+// words are those of op.Inspect, by what guards call the values.
+type words map[op.Slot][]int32
+
+// guarded passes the recorded program through the rewrites, and adds what guards need if there are any.
+func (b *Batch) guarded(c *compiler, p *op.Program) (*op.Program, wrap, error) {
+	w := &watch{device: c.device, steps: p.Steps, sites: maps.Clone(b.sites)}
+	for _, g := range b.guards {
+		if int(g.slot) < len(p.Values) { // the batch may have been recorded further since
+			w.guards = append(w.guards, g)
+		}
+	}
+	whole := b.options.guard != nil
+	if whole {
+		w.guards = append(w.guards, *b.options.guard)
+	}
+	if len(w.guards) == 0 {
+		p, err := c.rewrite(p)
+		return p, nil, err
+	}
+	var pinned []op.Slot // values that have to be in memory
+	for _, g := range w.guards {
+		if err := g.check(); err != nil {
+			return nil, nil, err
+		}
+		if g.slot != everything {
+			pinned = append(pinned, w.needs(p, &g)...)
+		}
+	}
+	asked, own := len(p.Read), *p
+	p = &own
+	p.Read = slices.Concat(p.Read, pinned)
+	recorded, err := removeDead(c, p)
+	if err != nil {
+		return nil, nil, err
+	}
+	w.recorded = without(recorded, asked)
+	w.coarse = whole && len(p.Changed()) == 0
+	if whole && !w.coarse {
+		pinned = values(recorded)
+		p.Read = slices.Concat(p.Read[:asked], pinned)
+	}
+	if p, err = c.rewrite(p); err != nil {
+		return nil, nil, err
+	}
+	w.alias = map[op.Slot]op.Slot{}
+	for i, s := range pinned {
+		at := p.Read[asked+i]
+		if w.coarse {
+			w.alias[s], s = at, at
+		}
+		w.looks = append(w.looks, look{at, s})
+	}
+	p = without(p, asked)
+	if w.coarse {
+		for _, s := range w.worth(p) {
+			w.looks = append(w.looks, look{s, s})
+		}
+	}
+	seen := map[look]bool{}
+	w.looks = slices.DeleteFunc(w.looks, func(l look) bool {
+		again := seen[l]
+		seen[l] = true
+		return again || !visible(p, l.at)
+	})
+	w.program, err = inspect(p, w.looks)
+	return w.program, func(x op.Executable) op.Executable { return &guardedRun{Executable: x, watch: w} }, err
+}
+
+// without returns the program without the results behind the first n.
+func without(p *op.Program, n int) *op.Program {
+	q := *p
+	q.Read = q.Read[:n:n]
+	return &q
+}
+
+// visible reports whether a value can be anything but finite.
+func visible(p *op.Program, s op.Slot) bool {
+	t := p.Values[s].Type
+	return slices.Contains([]compute.DType{compute.Float32, compute.Float16, compute.BFloat16}, t.DType) && t.Len() > 0
+}
+
+// needs lists the values that a guard of one value looks at.
+func (w *watch) needs(p *op.Program, g *guard) []op.Slot {
+	slots := []op.Slot{g.slot}
+	if s := computes(p.Steps, g.slot); s != nil && g.checks&Overflow != 0 {
+		slots = append(slots, s.In...)
+	}
+	return slots
+}
+
+// values lists all values of a program.
+func values(p *op.Program) []op.Slot {
+	slots := slices.Concat(p.Host, p.Tensor)
+	for i := range p.Steps {
+		slots = append(slots, p.Steps[i].Out...)
+	}
+	return slots
+}
+
+// worth lists the values that have to be looked at lest something is missed: inputs matter to overflows only, and what has only
+// been moved is as it was.
+func (w *watch) worth(p *op.Program) (slots []op.Slot) {
+	known := make([]bool, len(p.Values))
+	take := func(s op.Slot) {
+		known[s] = true
+		slots = append(slots, s)
+	}
+	if w.guards[len(w.guards)-1].checks&Overflow != 0 {
+		for _, s := range slices.Concat(p.Host, p.Tensor) {
+			take(s)
+		}
+	}
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		moved := slices.Contains([]*op.Entry{op.Reshape, op.Transpose, op.Copy, op.Slice, op.Concat}, s.Entry)
+		if moved && !slices.ContainsFunc(s.In, func(in op.Slot) bool { return !known[in] }) {
+			known[s.Out[0]] = true
+			continue
+		}
+		for _, out := range s.Out {
+			take(out)
+		}
+	}
+	return slots
+}
+
+// inspect returns a program that also reads the words of op.Inspect of values, as soon as they are there.
+func inspect(p *op.Program, looks []look) (*op.Program, error) {
+	q := *p
+	q.Values, q.Steps, q.Read = slices.Clone(p.Values), nil, slices.Clone(p.Read)
+	read := make([]op.Slot, len(looks))
+	behind := func(made []op.Slot) error {
+		for i, l := range looks {
+			if !slices.Contains(made, l.at) {
+				continue
+			}
+			s, err := l.at, error(nil)
+			if q.Values[s].DType != compute.Float32 {
+				if s, err = q.Apply(op.Cast, op.Attr{Options: compute.CastOptions{To: compute.Float32}}, s); err != nil {
+					return err
+				}
+			}
+			if read[i], err = q.Apply(op.Inspect, op.Attr{Options: compute.AllAxes}, s); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := behind(slices.Concat(p.Host, p.Tensor)); err != nil {
+		return nil, err
+	}
+	for _, s := range p.Steps {
+		q.Steps = append(q.Steps, s)
+		if err := behind(s.Out); err != nil {
+			return nil, err
+		}
+	}
+	q.Read = append(q.Read, read...)
+	return &q, nil
+}
+
+// find returns what the guards find of a program whose values have these words, by the numbers of the steps.
+func (w *watch) find(p *op.Program, of words) *GuardError {
+	var all []*GuardError
+	look := func(s *op.Step, out op.Slot) {
+		for i := range w.guards {
+			g := &w.guards[i]
+			if g.slot == everything && s == nil || g.slot != everything && g.slot != out && (p != w.program || w.alias[g.slot] != out) {
+				continue
+			}
+			if e := w.fails(g, p, s, out, of); e != nil {
+				all = append(all, e)
+			}
+		}
+	}
+	for _, s := range slices.Concat(p.Host, p.Tensor) {
+		look(nil, s)
+	}
+	for i := range p.Steps {
+		for _, out := range p.Steps[i].Out {
+			look(&p.Steps[i], out)
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	first := slices.MinFunc(all, func(a, b *GuardError) int { return cmp.Compare(a.Step, b.Step) })
+	first.Delivered = !slices.ContainsFunc(all, func(e *GuardError) bool { return !e.Delivered })
+	return first
+}
+
+// fails says what a guard finds in a value: of several checks the one that fails first.
+func (w *watch) fails(g *guard, p *op.Program, s *op.Step, out op.Slot, of words) *GuardError {
+	word := of[out]
+	if word == nil {
+		return nil
+	}
+	var e *GuardError
+	try := func(c Check, kind int, and bool) {
+		if n, at := int(word[kind]), int(word[2+kind]); g.checks&c != 0 && n > 0 && and && (e == nil || at < e.Index) {
+			e = &GuardError{Step: -1, Operation: "input", Shape: p.Values[out].Shape, Site: g.site, Check: c, Count: n, Index: at,
+				Delivered: g.action == Report}
+		}
+	}
+	finite := s != nil && !slices.ContainsFunc(s.In, func(in op.Slot) bool { return of[in] != nil && of[in][0]+of[in][1] > 0 })
+	try(NaN, 0, true)
+	try(Overflow, 1, finite)
+	try(Inf, 1, true)
+	if e == nil {
+		return nil
+	}
+	e.Position = position(e.Index, e.Shape)
+	if s == nil {
+		return e
+	}
+	e.Operation, e.Operands, e.Step = s.Name(), shapes(p, s.In), recordedStep(w.steps, out)
+	if site := w.sites[e.Step]; site != "" {
+		e.Site = site
+	}
+	return e
+}

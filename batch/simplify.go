@@ -1,0 +1,164 @@
+package batch
+
+import (
+	"math"
+	"reflect"
+	"slices"
+
+	"github.com/wavelane/wavelane/internal/op"
+)
+
+// simplify computes no value twice and folds what is known, in one pass over the steps: value numbering (Cocke and Schwartz,
+// "Programming Languages and Their Compilers", 1970). A step equal to an earlier one, or that copies, is left out, and what used
+// its result uses the other.
+func simplify(c *compiler, p *op.Program) (*op.Program, error) {
+	s := simplifier{c: c, p: p, fixed: make([]bool, len(p.Values)), same: make([]op.Slot, len(p.Values)),
+		maker: make([]int32, len(p.Values)), steps: make([]*op.Step, 0, len(p.Steps)), next: make([]int32, 0, len(p.Steps)),
+		known: make(map[valueKey]int32, len(p.Steps)),
+		read:  make([]bool, len(p.Values)), updated: updated(p)}
+	for i := range p.Values {
+		s.same[i], s.maker[i] = op.Slot(i), -1
+	}
+	for _, r := range p.Read {
+		s.read[r] = true
+	}
+	for _, k := range p.Keep {
+		s.fixed[k] = true
+	}
+	for k := range c.pinned {
+		s.fixed[k] = true
+	}
+	changed := false
+	for i := range p.Steps {
+		changed = s.add(&p.Steps[i]) || changed
+	}
+	if !changed {
+		return p, nil
+	}
+	q := *p
+	q.Steps = make([]op.Step, len(s.steps))
+	for i, step := range s.steps {
+		q.Steps[i] = *step
+	}
+	q.Read = slices.Clone(p.Read)
+	for i, r := range q.Read {
+		q.Read[i] = s.same[r]
+	}
+	return &q, nil
+}
+
+// simplifier holds the steps that remain so far.
+type simplifier struct {
+	c       *compiler
+	p       *op.Program
+	steps   []*op.Step
+	next    []int32   // by step: the one before of the same key, −1 for none
+	same    []op.Slot // by slot: the one to use instead
+	maker   []int32   // by slot: which of steps computes it, −1 for none
+	updated []int32
+	read    []bool // values that are read at the end
+	fixed   []bool // values that have to be in memory of their own
+	known   map[valueKey]int32
+}
+
+// valueKey is equal for equal steps; others may share it.
+type valueKey struct {
+	entry  *op.Entry
+	in     [3]op.Slot
+	inputs int
+	scalar uint32
+}
+
+// add puts a step behind the others, and reports whether it is not as it was.
+func (s *simplifier) add(old *op.Step) bool {
+	step := s.renamed(old)
+	link := int32(-1)
+	if old.Entry.Updates == 0 && old.Kernel == nil {
+		folded, same := s.fold(step)
+		if same >= 0 && s.replace(step.Out[0], same) {
+			return true
+		}
+		step = folded
+		key := keyOf(step)
+		if i, found := s.known[key]; found {
+			link = i
+		}
+		for i := link; i >= 0; i = s.next[i] {
+			if equalSteps(s.steps[i], step) && s.replaceAll(step.Out, s.steps[i].Out) {
+				return true
+			}
+		}
+		s.known[key] = int32(len(s.steps))
+	}
+	for _, out := range step.Out {
+		s.maker[out] = int32(len(s.steps))
+	}
+	s.next = append(s.next, link)
+	s.steps = append(s.steps, step)
+	return step != old
+}
+
+// renamed is a step with the operands to be used instead of its own.
+func (s *simplifier) renamed(step *op.Step) *op.Step {
+	if !slices.ContainsFunc(step.In, func(in op.Slot) bool { return s.same[in] != in }) {
+		return step
+	}
+	to := *step
+	to.In = slices.Clone(step.In)
+	for k, in := range to.In {
+		to.In[k] = s.same[in]
+	}
+	return &to
+}
+
+// replace has another value used for v from now on, if both may: what is updated in place is nobody else's, and what is kept has
+// memory of its own.
+func (s *simplifier) replace(v, by op.Slot) bool {
+	if s.fixed[v] || s.updated[v] >= 0 || s.updated[by] >= 0 || s.read[v] && s.p.Values[by].Source != op.FromStep {
+		return false
+	}
+	s.read[by] = s.read[by] || s.read[v]
+	s.same[v] = by
+	return true
+}
+
+// replaceAll is replace for the results of a step: all or none.
+func (s *simplifier) replaceAll(v, by []op.Slot) bool {
+	for i := range v {
+		if s.fixed[v[i]] || s.updated[v[i]] >= 0 || s.updated[by[i]] >= 0 {
+			return false
+		}
+	}
+	for i := range v {
+		s.replace(v[i], by[i])
+	}
+	return true
+}
+
+// producer returns the step that computes a value if it is one of entry e, else nil.
+func (s *simplifier) producer(v op.Slot, e *op.Entry) *op.Step {
+	if i := s.maker[v]; i >= 0 && s.steps[i].Entry == e && !s.steps[i].Attr.Varies() {
+		return s.steps[i]
+	}
+	return nil
+}
+
+func keyOf(s *op.Step) valueKey {
+	k := valueKey{entry: s.Entry, inputs: len(s.In)}
+	copy(k.in[:], s.In)
+	if len(s.Attr.Scalars) > 0 {
+		k.scalar = math.Float32bits(s.Attr.Scalars[0])
+	}
+	return k
+}
+
+// equalSteps reports whether two steps compute the same values.
+func equalSteps(a, b *op.Step) bool {
+	return a.Entry == b.Entry && slices.Equal(a.In, b.In) && sameScalars(a.Attr.Scalars, b.Attr.Scalars) &&
+		!a.Attr.Varies() && !b.Attr.Varies() && (a.Attr.Options == nil || reflect.DeepEqual(a.Attr.Options, b.Attr.Options))
+}
+
+// sameScalars compares bits, so that −0 is not 0 and a NaN is itself.
+func sameScalars(a, b []float32) bool {
+	return slices.EqualFunc(a, b, func(x, y float32) bool { return math.Float32bits(x) == math.Float32bits(y) })
+}

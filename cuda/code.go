@@ -1,0 +1,41 @@
+package cuda
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/wavelane/wavelane/internal/op"
+)
+
+// Code writes the PTX of the kernels that each step of a program runs on this device. Users' kernels are named only.
+func (d *Device) Code(w io.Writer, p *op.Program) error {
+	shown := map[string]bool{}
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		l, err := d.lower(p, s)
+		if err != nil {
+			return fmt.Errorf("step %d: %w", i, err)
+		}
+		if _, err := fmt.Fprintf(w, "// step %d: %s %v\n", i, s.Name(), p.Types(s.In)); err != nil {
+			return err
+		}
+		for _, a := range l.Actions {
+			text := "// copy or fill\n"
+			if a.Launch != nil {
+				k := a.Launch.Kernel
+				if text = fmt.Sprintf("// kernel %s on %v blocks of %v threads\n", k.Name, a.Launch.Grid, k.Block); !shown[k.Name] {
+					shown[k.Name] = true
+					m, err := k.Module()
+					if err != nil {
+						return fmt.Errorf("step %d: %w", i, err)
+					}
+					text += m.String() + "\n"
+				}
+			}
+			if _, err := io.WriteString(w, text); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,119 @@
+package cuda
+
+import (
+	"container/list"
+	"fmt"
+	"sync"
+
+	"github.com/wavelane/wavelane/cuda/internal/driver"
+	"github.com/wavelane/wavelane/ptx/lower"
+)
+
+// madeMost is how many kernels that were made for expressions stay loaded though no program has them any more.
+const madeMost = 256
+
+// made keeps kernels that package lower makes on demand, for expressions: those that programs have, and of others those
+// that were asked for last. It is safe for concurrent use.
+type made struct {
+	most    int
+	loading sync.Mutex // held by who loads
+
+	mu      sync.Mutex
+	kernels map[string]*list.Element // of *Kernel, each of which retains its module
+	recent  *list.List               // the last one asked for first
+	modules map[driver.Module]bool   // all that are loaded, also those that only programs have
+}
+
+func newMade() *made {
+	return &made{most: madeMost, kernels: map[string]*list.Element{}, recent: list.New(), modules: map[driver.Module]bool{}}
+}
+
+// find returns those of the kernels that are loaded, by name, and adds the others to missing. It retains the modules.
+func (m *made) find(wanted map[string]*lower.Kernel) (found map[string]*Kernel, missing []*lower.Kernel) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	found = map[string]*Kernel{}
+	for _, w := range wanted {
+		e := m.kernels[w.Name]
+		if e == nil {
+			missing = append(missing, w)
+			continue
+		}
+		m.recent.MoveToFront(e)
+		k := e.Value.(*Kernel)
+		k.module.holders.Add(1) // it has one already
+		found[w.Name] = k
+	}
+	return found, missing
+}
+
+// add keeps kernels, and lets go of those that were not asked for for the longest time.
+func (m *made) add(x *Module) {
+	m.mu.Lock()
+	m.modules[x.handle] = true
+	for name, k := range x.kernels {
+		x.holders.Add(1)
+		m.kernels[name] = m.recent.PushFront(k)
+	}
+	var old []*Kernel
+	for m.recent.Len() > m.most {
+		k := m.recent.Remove(m.recent.Back()).(*Kernel)
+		delete(m.kernels, k.name)
+		old = append(old, k)
+	}
+	m.mu.Unlock()
+	for _, k := range old {
+		k.module.release() // which asks for the lock
+	}
+}
+
+// forget is about a module that is about to be unloaded.
+func (m *made) forget(x driver.Module) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.modules, x)
+}
+
+// madeKernels brings kernels to the device that were made on demand: those that are not there as one module, so that the
+// driver's compiler is called once. The caller releases the modules of those returned.
+func (l *loader) madeKernels(wanted map[string]*lower.Kernel) (map[string]*Kernel, error) {
+	if len(wanted) == 0 {
+		return nil, nil
+	}
+	found, missing := l.made.find(wanted)
+	if len(missing) == 0 {
+		return found, nil
+	}
+	releaseKernels(found)
+	l.made.loading.Lock()
+	defer l.made.loading.Unlock()
+	if found, missing = l.made.find(wanted); len(missing) == 0 {
+		return found, nil
+	}
+	m, err := l.openMade(missing)
+	if err != nil {
+		releaseKernels(found)
+		return nil, err
+	}
+	for name, k := range m.kernels {
+		m.holders.Add(1)
+		found[name] = k
+	}
+	l.made.add(m)
+	m.release() // the hold of who opened it
+	return found, nil
+}
+
+func (l *loader) openMade(kernels []*lower.Kernel) (*Module, error) {
+	s, err := lower.Made(kernels...)
+	if err != nil {
+		return nil, err
+	}
+	return l.open(source{name: fmt.Sprintf("of %d expressions", len(kernels)), text: []byte(s.String()), m: s})
+}
+
+func releaseKernels(kernels map[string]*Kernel) {
+	for _, k := range kernels {
+		k.module.release()
+	}
+}

@@ -1,0 +1,233 @@
+package randomprograms
+
+import (
+	"math"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
+)
+
+// spread bounds by how much results change when operands change within their bounds.
+//
+//   - Elementwise functions are evaluated at the corners and middles of the box of their operands. They are smooth with a derivative
+//     that hardly changes over so small a box, which the factor 2 allows for, or monotone on each side of a step (floor, sign, relu
+//     at 0): there the corners show the whole step, so that either outcome is within the bound. A box that holds a pole, or that is
+//     not small, claims nothing.
+//   - Sums of products with coefficients of one sign, among them everything that moves data, change by at most
+//     f(|x|+b) − f(|x|): the terms of the expansion that hold a b.
+//   - The largest of several numbers changes by at most the largest bound. Its index is claimed only if no other number comes
+//     near.
+//   - Norms: see norm. Softmax changes by a factor of at most exp(±2b).
+//
+// Of other entries nothing is claimed unless their operands are exact.
+func spread(e *op.Entry, in []estimate, a op.Attr, out []op.Type, want []op.Array) [][]float64 {
+	y := make([][]float64, len(out))
+	for k := range y {
+		y[k] = make([]float64, out[k].Len())
+	}
+	if areExact(in) {
+		return y
+	}
+	switch {
+	case e.Class.Elementwise():
+		y[0] = overBox(e, in, a, out[0].Shape)
+	case e == op.ArgMax || e == op.ArgMin:
+		overIndices(y[0], in[0], a, want[0], e == op.ArgMin)
+	case e == op.Max || e == op.Min || e == op.NormLInf:
+		y[0] = op.Max.Reference([]op.Array{{Shape: in[0].Shape, Data: in[0].bound}}, a, out)[0].Data
+	case e == op.NormL2 || e == op.L2Norm || e == op.RMSNorm || e == op.LayerNorm:
+		norm(e, y[0], in, a, want[0])
+	case e == op.Softmax || e == op.LogSoftmax:
+		overRows(e, y[0], in[0], want[0])
+	case positive(e, a):
+		y = expansion(e, in, a, out)
+	case e == op.AddRMSNorm || e == op.AddLayerNorm:
+		inner := map[*op.Entry]*op.Entry{op.AddRMSNorm: op.RMSNorm, op.AddLayerNorm: op.LayerNorm}[e]
+		sum := estimateStep(op.Add, in[:2], op.Attr{}, out[:1])
+		y[0] = sum[0].bound
+		y[1] = spread(inner, append(sum, in[2:]...), a, out[1:], want[1:])[0]
+	case a.Activation() != compute.NoActivation || e == op.BiasActivation:
+		y[0] = throughActivation(e, in, a, out)
+	default:
+		for k := range y {
+			fill(y[k], math.Inf(1))
+		}
+	}
+	return y
+}
+
+func areExact(in []estimate) bool {
+	for _, x := range in {
+		for _, b := range x.bound {
+			if b != 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// positive reports whether results are sums of products of operands with coefficients that are not negative.
+func positive(e *op.Entry, a op.Attr) bool {
+	switch e {
+	case op.Sum, op.Mean, op.NormL1, op.SumSquares, op.DotProduct, op.MatMul, op.MatVec, op.VecMat, op.Conv2D, op.Conv1D, op.CumSum:
+		return a.Activation() == compute.NoActivation
+	case op.Cast, op.Copy, op.Reshape, op.Transpose, op.Slice, op.Concat, op.Pad, op.KVAppend:
+		return true
+	}
+	return false
+}
+
+func expansion(e *op.Entry, in []estimate, a op.Attr, out []op.Type) [][]float64 {
+	inner, outer := make([]op.Array, len(in)), make([]op.Array, len(in))
+	for k, x := range in {
+		inner[k] = op.Array{Shape: x.Shape, Data: make([]float64, len(x.Data))}
+		outer[k] = op.Array{Shape: x.Shape, Data: make([]float64, len(x.Data))}
+		for i, v := range x.Data {
+			inner[k].Data[i], outer[k].Data[i] = math.Abs(v), math.Abs(v)+x.bound[i]
+		}
+	}
+	small, large := e.Reference(inner, a, out), e.Reference(outer, a, out)
+	y := make([][]float64, len(out))
+	for k := range y {
+		y[k] = make([]float64, out[k].Len())
+		for i, v := range large[k].Data {
+			// The difference of two float64 sums is off by their rounding. NaN is an infinite bound times 0.
+			if y[k][i] = v - small[k].Data[i] + 1e-13*v; y[k][i] != y[k][i] {
+				y[k][i] = math.Inf(1)
+			}
+		}
+	}
+	return y
+}
+
+// throughActivation bounds a sum and what an activation makes of it.
+func throughActivation(e *op.Entry, in []estimate, a op.Attr, out []op.Type) []float64 {
+	act, _ := op.ActivationEntry(a.Activation())
+	var sum []estimate
+	switch o := a.Options.(type) {
+	case compute.MatMulOptions:
+		o.Act = compute.NoActivation
+		sum = estimateStep(e, in, op.Attr{Options: o}, out)
+	case compute.Conv2DOptions:
+		o.Act = compute.NoActivation
+		sum = estimateStep(e, in, op.Attr{Options: o}, out)
+	default:
+		sum = estimateStep(op.Add, in, op.Attr{}, out)
+	}
+	if act != nil {
+		sum = estimateStep(act, sum, op.Attr{}, out)
+	}
+	return sum[0].bound
+}
+
+// overRows is for softmax and its logarithm.
+func overRows(e *op.Entry, y []float64, x estimate, want op.Array) {
+	rows, cols := op.RowsCols(x.Shape)
+	for r := range rows {
+		b := largest(x.bound[r*cols : (r+1)*cols])
+		for i := r * cols; i < (r+1)*cols; i++ {
+			if y[i] = 2 * b; e == op.Softmax {
+				y[i] = want.Data[i] * math.Expm1(2*b)
+			}
+			if b > 1 {
+				y[i] = math.Inf(1)
+			}
+		}
+	}
+}
+
+// norm is for quotients by a root of squares, s = √(Σx²·w + eps), of x or of what x differs from its mean. The root is a norm, so
+// that it changes by at most the norm of the bounds.
+func norm(e *op.Entry, y []float64, in []estimate, a op.Attr, want op.Array) {
+	x := in[0]
+	rows, cols := op.RowsCols(x.Shape)
+	if axis, ok := a.Options.(compute.Axis); ok {
+		rows, cols = op.ReduceRows(x.Shape, axis)
+	}
+	for r := range rows {
+		v, b := append([]float64{}, x.Data[r*cols:(r+1)*cols]...), append([]float64{}, x.bound[r*cols:(r+1)*cols]...)
+		if e == op.LayerNorm {
+			m, bm := mean(v), mean(b)
+			for i := range v {
+				v[i] -= m
+				b[i] += bm
+			}
+		}
+		d := math.Sqrt(squares(b))
+		if e == op.NormL2 {
+			y[r] = d
+			continue
+		}
+		n := 1.0
+		if e != op.L2Norm {
+			n = float64(cols)
+		}
+		s := math.Sqrt(squares(v)/n + float64(a.Scalars[0]))
+		d /= math.Sqrt(n)
+		for i := range v {
+			at := r*cols + i
+			if !(2*d < s) {
+				y[at] = math.Inf(1)
+				continue
+			}
+			quotient := math.Abs(v[i])/s + b[i]
+			change := (b[i] + math.Abs(v[i])*d/s) / (s - d)
+			if e == op.L2Norm {
+				y[at] = change
+				continue
+			}
+			y[at] = change*(math.Abs(in[1].Data[i])+in[1].bound[i]) + quotient*in[1].bound[i]
+			if e == op.LayerNorm {
+				y[at] += in[2].bound[i]
+			}
+		}
+	}
+	for i := range y {
+		if y[i] != y[i] {
+			y[i] = math.Inf(1)
+		}
+	}
+	_ = want
+}
+
+// overIndices claims an index where no other number can be the best.
+func overIndices(y []float64, x estimate, a op.Attr, want op.Array, least bool) {
+	rows, cols := op.ReduceRows(x.Shape, a.Options.(compute.Axis))
+	for r := range rows {
+		best := r*cols + int(want.Data[r])
+		for i := r * cols; i < (r+1)*cols; i++ {
+			gap := x.Data[best] - x.Data[i]
+			if least {
+				gap = -gap
+			}
+			if i != best && x.bound[i]+x.bound[best] > 0 && !(gap > x.bound[i]+x.bound[best]) {
+				y[r] = math.Inf(1)
+			}
+		}
+	}
+}
+
+func largest(x []float64) float64 {
+	m := 0.0
+	for _, v := range x {
+		m = max(m, v)
+	}
+	return m
+}
+
+func mean(x []float64) float64 {
+	s := 0.0
+	for _, v := range x {
+		s += v
+	}
+	return s / float64(len(x))
+}
+
+func squares(x []float64) float64 {
+	s := 0.0
+	for _, v := range x {
+		s += v * v
+	}
+	return s
+}

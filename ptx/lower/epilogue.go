@@ -1,0 +1,192 @@
+package lower
+
+import (
+	"fmt"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/ptx"
+)
+
+// tail is an epilogue as kernels of products need it: what becomes of each result before it stays in memory. No operand of it may
+// lie where the result does: that is written before it is final.
+type tail struct {
+	formula // its first operand is the result
+	text    string
+	values  []float32 // of the scalars
+	// strides of the further operands from product to product, from row to row and from column to column of the result.
+	strides [][3]int
+}
+
+const (
+	// Registers are short where results are written: sums of other results may still be in them. These are the most with which no
+	// kernel spills any.
+	tailOperands = 2 // beside the result
+	tailPressure = 4 // values at a time
+)
+
+// tail is the step's epilogue behind so many products of rows × cols; nil if it has none.
+func (s *step) tail(products, rows, cols int) (*tail, error) {
+	x := &s.parts.Epilogue
+	if x.None() {
+		return nil, nil
+	}
+	f, err := formulaOf(x)
+	if err != nil {
+		return nil, err
+	}
+	if x.Inputs > 1+tailOperands || pressure(x) > tailPressure {
+		return nil, fmt.Errorf("epilogue %v takes %d operands and %d registers, at most %d and %d are possible: %w", x, x.Inputs,
+			pressure(x), 1+tailOperands, tailPressure, compute.ErrUnsupported)
+	}
+	t := &tail{formula: f, text: x.String(), values: s.parts.EpilogueScalars}
+	for _, in := range s.parts.EpilogueIn {
+		strides, ok := regroup(s.out.Shape, op.BroadcastStrides(in.Shape, s.out.Shape), []int{products, rows, cols})
+		if !ok {
+			return nil, fmt.Errorf("epilogue %v: %v is repeated along other axes than those of %d products of %d×%d: %w", x, in,
+				products, rows, cols, compute.ErrUnsupported)
+		}
+		t.strides = append(t.strides, [3]int(strides))
+	}
+	return t, nil
+}
+
+// regroup is strides along axes of those sizes, which are the shape's joined; there may be none.
+func regroup(shape, strides, sizes []int) (joined []int, ok bool) {
+	joined = make([]int, len(sizes))
+	d := len(shape) - 1
+	for g := len(sizes) - 1; g >= 0; g-- {
+		for size := 1; size < sizes[g]; d-- {
+			switch {
+			case d < 0:
+				return nil, false
+			case shape[d] == 1:
+				continue
+			case size == 1:
+				joined[g] = strides[d]
+			case strides[d] != joined[g]*size:
+				return nil, false
+			}
+			if size *= shape[d]; size > sizes[g] {
+				return nil, false
+			}
+		}
+	}
+	return joined, true
+}
+
+// tailWords is the words of an operand in the array of a kernel: its strides, and whether it may be read by fours.
+const tailWords = 4
+
+// launchTail is launch for a kernel that takes a tail behind its own parameters. With swapped, its rows are columns of
+// the result.
+func (s *step) launchTail(t *tail, swapped bool, k *Kernel, grid [3]int, arguments ...any) {
+	if t == nil {
+		s.launch(k, grid, arguments...)
+		return
+	}
+	var sizes []uint32
+	for _, st := range t.strides {
+		wide := st[2] == 1 && st[0]%4 == 0 && st[1]%4 == 0
+		if swapped {
+			st[1], st[2] = st[2], st[1]
+		}
+		sizes = append(sizes, uint32(st[0]), uint32(st[1]), uint32(st[2]), flagIf(1, wide && !swapped))
+	}
+	if len(sizes) > 0 {
+		arguments = append(arguments, sizes)
+	}
+	for i := range t.strides {
+		arguments = append(arguments, Buffer{Role: behind, Index: i})
+	}
+	for _, v := range t.values {
+		arguments = append(arguments, v)
+	}
+	with := *k
+	with.build = k.withTail(t)
+	with.Doc += fmt.Sprintf(" Behind it %s; further parameters: for each of its operands u32 strides from product to product, "+
+		"row to row, column to column, whether it may be read by fours; these f32* operands; f32 scalars.", t.text)
+	s.launch(s.made(k.Name, t.text, with), grid, arguments...)
+}
+
+// withTail is what builds the kernel with a tail.
+func (k *Kernel) withTail(t *tail) func(b *ptx.Kernel) { return func(b *ptx.Kernel) { k.tailed(b, t) } }
+
+// epilogue is a tail in a kernel.
+type epilogue struct {
+	k *ptx.Kernel
+	formula
+	words ptx.Array[uint32]
+	from  []ptx.Ptr[ptx.Global, float32] // of the operands but the first
+	p     []float                        // the scalars
+}
+
+// epilogueOf declares the parameters of a tail; nil if there is none.
+func epilogueOf(k *ptx.Kernel, t *tail) *epilogue {
+	if t == nil {
+		return nil
+	}
+	e := &epilogue{k: k, formula: t.formula}
+	if n := len(t.strides); n > 0 {
+		e.words = ptx.ParamArray[uint32](k, "tail", tailWords*n)
+	}
+	for _, name := range t.operands[1:] {
+		e.from = append(e.from, ptx.PointerParam[float32](k, "tail_"+name, ptx.Align(16)))
+	}
+	for _, name := range t.scalars {
+		e.p = append(e.p, ptx.Param[float32](k, "tail_"+name))
+	}
+	return e
+}
+
+// site is where a result is.
+type site struct{ z, row, col ptx.Reg[uint32] }
+
+// at is where operand i lies for it.
+func (e *epilogue) at(i int, p site) ptx.Ptr[ptx.Global, float32] {
+	k, word := e.k, func(n int) ptx.Reg[uint32] { return e.words.At(e.k, tailWords*i+n) }
+	from := ptx.Add(k, ptx.MulWideU32(k, p.row, word(1)), ptx.MulWideU32(k, p.col, word(2)))
+	return ptx.At(k, e.from[i], ptx.Add(k, from, ptx.MulWideU32(k, p.z, word(0))))
+}
+
+// apply is what becomes of results x at some sites, of those that are inside. With vector there are four: if it holds they are
+// neighbours in a row, all or none of them inside, and begin at a multiple of four columns.
+func (e *epilogue) apply(x []float, at func(i int) site, inside func(i int) ptx.Reg[bool], vector ...ptx.Reg[bool]) []float {
+	k := e.k
+	v := make([][]float, len(x))
+	for i := range x {
+		v[i] = []float{x[i]}
+	}
+	for o := range e.from {
+		single := func(i int) float { return ptx.LoadIf(k, inside(i), e.at(o, at(i)), num(0)) }
+		if len(vector) == 0 {
+			for i := range x {
+				v[i] = append(v[i], single(i))
+			}
+			continue
+		}
+		var four [4]*ptx.Var[float32]
+		for i := range four {
+			four[i] = ptx.VarOf(k, num(0))
+		}
+		wide := ptx.And(k, vector[0], ptx.Ne(k, e.words.At(k, tailWords*o+3), u32(0)))
+		loadStrip(k, wide, func(i int) ptx.Ptr[ptx.Global, float32] { return e.at(o, at(i)) }, inside, four)
+		for i := range four {
+			v[i] = append(v[i], four[i].Get())
+		}
+	}
+	y := make([]float, len(x))
+	for i := range x {
+		y[i] = e.f(calc{k}, v[i], e.p)[0]
+	}
+	return y
+}
+
+// one is apply for a single result.
+func (e *epilogue) one(x float, at site) float {
+	k, v := e.k, []float{x}
+	for o := range e.from {
+		v = append(v, ptx.Load(k, e.at(o, at)))
+	}
+	return e.f(calc{k}, v, e.p)[0]
+}

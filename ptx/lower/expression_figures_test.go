@@ -1,0 +1,161 @@
+package lower
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/ptx/flow"
+	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
+	"github.com/wavelane/wavelane/ptx/ir"
+)
+
+const expressionFigures = "testdata/expressions.tsv"
+
+// chain16 is four times f(x·s + a)·b: 16 operations on three operands.
+func chain16() (op.Expression, []float32) {
+	x := op.Expression{Inputs: 3}
+	var scalars []float32
+	v := 0
+	next := func(e *op.Entry, more ...int) {
+		x.Nodes = append(x.Nodes, op.Node{Entry: e, Args: append([]int{v}, more...)})
+		v = x.Inputs + len(x.Nodes) - 1
+	}
+	for i := range 4 {
+		scalars = append(scalars, 0.5)
+		next(op.Scale)
+		next(op.Add, 1)
+		next([]*op.Entry{op.GELU, op.ReLU}[i%2])
+		next(op.Mul, 2)
+	}
+	x.Results = []int{v}
+	return x, scalars
+}
+
+// perElement is the instructions of a flat kernel's loop for each element.
+func perElement(t *testing.T, w *elementwise) float64 {
+	k := w.kernel(flat)
+	m, err := k.Module()
+	require.NoError(t, err)
+	f := m.Funcs[0]
+	g, n := flow.New(f), 0
+	require.Len(t, g.Loops, 1)
+	for _, b := range g.Loops[0].Blocks {
+		for i := range f.Body[g.Blocks[b].Start:g.Blocks[b].End] {
+			if f.Body[g.Blocks[b].Start+i].Kind() != ir.Directive {
+				n++
+			}
+		}
+	}
+	return float64(n) / float64(4*w.ahead)
+}
+
+// What 16 operations take for each element, in kernels of their own and fused: bytes of memory, and instructions of the loops.
+func TestExpressionFigures(t *testing.T) {
+	x, _ := chain16()
+	fused, err := fusedOf(&x)
+	require.NoError(t, err)
+	apart, bytes := 0.0, 0
+	for _, n := range x.Nodes {
+		one := op.Expression{Inputs: len(n.Args), Nodes: []op.Node{{Entry: n.Entry}}, Results: []int{len(n.Args)}}
+		for i := range n.Args {
+			one.Nodes[0].Args = append(one.Nodes[0].Args, i)
+		}
+		w, err := fusedOf(&one)
+		require.NoError(t, err)
+		require.Equal(t, quadsPerThread, w.ahead)
+		apart += perElement(t, w)
+		bytes += 4 * (len(n.Args) + 1)
+	}
+	lines := []string{"16 operations\tkernels\tbytes per element\tinstructions per element",
+		fmt.Sprintf("apart\t%d\t%d\t%.1f", len(x.Nodes), bytes, apart),
+		fmt.Sprintf("fused\t1\t%d\t%.1f", 4*(x.Inputs+len(x.Results)), perElement(t, fused))}
+	text := strings.Join(lines, "\n") + "\n"
+	if *updateFigures {
+		require.NoError(t, os.WriteFile(expressionFigures, []byte(text), 0o644))
+	}
+	want, err := os.ReadFile(expressionFigures)
+	require.NoError(t, err)
+	require.Equal(t, string(want), text, "go test -run ExpressionFigures -update-figures writes the table anew")
+}
+
+// A kernel is written in some milliseconds at most while the program waits: the bound has room for machines that are busy.
+func TestExpressionLatency(t *testing.T) {
+	x, _ := chain16()
+	w, err := fusedOf(&x)
+	require.NoError(t, err)
+	best := time.Hour
+	for range 5 {
+		k := w.kernel(flat)
+		k.Name = "latency"
+		start := time.Now()
+		m, err := k.write()
+		require.NoError(t, err)
+		require.NotEmpty(t, m.String())
+		best = min(best, time.Since(start))
+	}
+	t.Logf("16 operations: %v", best)
+	require.Less(t, best, 50*time.Millisecond)
+}
+
+// BenchmarkExpression is the time until the text of a kernel of 16 operations is there.
+func BenchmarkExpression(b *testing.B) {
+	x, _ := chain16()
+	w, err := fusedOf(&x)
+	require.NoError(b, err)
+	for v, name := range []string{"flat", "quads", "elements"} {
+		b.Run(name, func(b *testing.B) {
+			k := w.kernel(way(v))
+			k.Name = "benchmark"
+			for b.Loop() {
+				m, err := k.write()
+				require.NoError(b, err)
+				_ = m.String()
+			}
+		})
+	}
+}
+
+// With NVIDIA's tools: what the machine code of the same takes.
+func TestExpressionSass(t *testing.T) {
+	ptxas := ptxtest.Ptxas(t)
+	nvdisasm, ok := ptxtest.FindNvdisasm(t)
+	if !ok {
+		t.Skip("nvdisasm is not in PATH, and NVDISASM is not set (the README says how to get it)")
+	}
+	x, _ := chain16()
+	count := func(x *op.Expression) float64 {
+		w, err := fusedOf(x)
+		require.NoError(t, err)
+		k := w.kernel(flat)
+		m, err := k.Module()
+		require.NoError(t, err)
+		code, err := ptxtest.Disassemble(t, ptxas, nvdisasm, "sm_90", m.String())
+		require.NoError(t, err)
+		most := 0
+		for _, loop := range code[k.Name].Loops() {
+			most = max(most, loop.Count())
+		}
+		return float64(most) / float64(4*w.ahead)
+	}
+	fused, apart, of := count(&x), 0.0, map[*op.Entry]float64{}
+	for _, n := range x.Nodes {
+		if of[n.Entry] > 0 {
+			apart += of[n.Entry]
+			continue
+		}
+		one := op.Expression{Inputs: len(n.Args), Nodes: []op.Node{{Entry: n.Entry}}, Results: []int{len(n.Args)}}
+		for i := range n.Args {
+			one.Nodes[0].Args = append(one.Nodes[0].Args, i)
+		}
+		of[n.Entry] = count(&one)
+		apart += of[n.Entry]
+	}
+	t.Logf("machine instructions for each element: %.1f fused, %.1f apart", fused, apart)
+	require.Less(t, fused, apart)
+}

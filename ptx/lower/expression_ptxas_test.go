@@ -1,0 +1,92 @@
+package lower
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
+	"github.com/wavelane/wavelane/ptx/ir"
+)
+
+// heavy is an expression that has as many values at a time as possible, all of them results of long functions.
+func heavy(operands, values int) op.Expression {
+	x := op.Expression{Inputs: operands}
+	for i := range values {
+		e := []*op.Entry{op.Mish, op.GELUErf, op.Sin, op.Tanh}[i%4]
+		x.Nodes = append(x.Nodes, op.Node{Entry: e, Args: []int{i % operands}})
+	}
+	v := operands
+	for i := 1; i < values; i++ {
+		x.Nodes = append(x.Nodes, op.Node{Entry: op.Pow, Args: []int{v, operands + i}})
+		v = operands + len(x.Nodes) - 1
+	}
+	x.Results = []int{v}
+	return x
+}
+
+// tailOf is an epilogue for any result.
+func tailOf(x *op.Expression) (*tail, error) {
+	f, err := formulaOf(x)
+	return &tail{formula: f, text: x.String(), strides: make([][3]int, x.Inputs-1)}, err
+}
+
+// The kernels of expressions are code for NVIDIA's assembler, which spills nothing: a few of them, others each time, at the
+// limits of what fuses and at random. With WAVELANE_PROOFS=all there are all kernels at the limits.
+func TestPtxasExpressions(t *testing.T) {
+	ptxas := ptxtest.Ptxas(t)
+	rng := ptxtest.Random(t)
+	assembles := func(name string, m *ir.Module) {
+		t.Helper()
+		_, err := ptxtest.Assemble(t, ptxas, ptxtest.TargetOf(m), m.String(), "-v", "--warn-on-spills",
+			"--warn-on-local-memory-usage", "-Werror")
+		assert.NoError(t, err, name)
+	}
+	some := func(n int) bool { return everything || rng.IntN(n) == 0 }
+	most := heavy(1+tailOperands, tailPressure-1)
+	e, err := tailOf(&most)
+	require.NoError(t, err)
+	require.Equal(t, tailPressure, pressure(&most))
+	before := heavy(headOperands, headPressure-1)
+	f, err := formulaOf(&before)
+	require.NoError(t, err)
+	h := &head{formula: f, text: before.String(), strides: make([][2]int, headOperands)}
+	require.Equal(t, headPressure, pressure(&before))
+	for _, k := range all() {
+		if k.headed != nil && some(16) {
+			with := *k
+			with.build = k.withHead(h)
+			m, err := with.Module()
+			require.NoError(t, err)
+			assembles(k.Name, m)
+		}
+		if k.tailed != nil && some(16) {
+			with := *k
+			with.build = k.withTail(e)
+			m, err := with.Module()
+			require.NoError(t, err)
+			assembles(k.Name, m)
+		}
+	}
+	for i := range 6 {
+		x := heavy(expressionOperands, expressionOperands+i)
+		if i > 0 {
+			x, _ = randomExpression(rng, elementwiseEntries(), 1+rng.IntN(expressionOperands), 1+rng.IntN(20), 1+rng.IntN(3))
+		}
+		w, err := fusedOf(&x)
+		if err != nil {
+			continue // it stays apart
+		}
+		for v := flat; v < ways; v++ {
+			if v == flat || len(w.operands) > 1 && some(2) {
+				k := w.kernel(v)
+				m, err := k.Module()
+				require.NoError(t, err)
+				assembles(fmt.Sprint(k.Name, " ", &x), m)
+			}
+		}
+	}
+}

@@ -1,0 +1,357 @@
+package lower
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/x448/float16"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/ptx/sim"
+)
+
+// elementwiseEntries are those that expressions are made of.
+func elementwiseEntries() (entries []*op.Entry) {
+	for _, e := range op.All() {
+		if functions[e] != nil {
+			entries = append(entries, e)
+		}
+	}
+	return entries
+}
+
+// tame are entries whose errors stay small.
+var tame = []*op.Entry{op.Add, op.Sub, op.Mul, op.Maximum, op.Scale, op.ReLU, op.Sigmoid, op.Tanh, op.Abs, op.FMA,
+	op.Clip, op.GELU}
+
+// randomExpression has so many operands and nodes, each of which is used, and results that are what no node uses. Scalars are
+// those that entries are tested with.
+func randomExpression(rng *rand.Rand, entries []*op.Entry, operands, nodes, results int) (op.Expression, []float32) {
+	x := op.Expression{Inputs: operands}
+	var scalars []float32
+	idle := make([]int, operands) // values that nobody uses yet
+	for i := range idle {
+		idle[i] = i
+	}
+	for {
+		last := len(x.Nodes) >= nodes
+		if last && len(idle) <= results {
+			x.Results = idle
+			return x, scalars
+		}
+		e := entries[rng.IntN(len(entries))]
+		if last {
+			e = op.Add // which joins two
+		}
+		node := op.Node{Entry: e}
+		for range e.Inputs {
+			a := rng.IntN(x.Inputs + len(x.Nodes))
+			if len(idle) > 0 && (last || rng.IntN(2) == 0) {
+				a = idle[rng.IntN(len(idle))]
+			}
+			node.Args = append(node.Args, a)
+			idle = slices.DeleteFunc(idle, func(v int) bool { return v == a })
+		}
+		for _, s := range e.Scalars {
+			scalars = append(scalars, s.Test[rng.IntN(len(s.Test))])
+		}
+		idle = append(idle, x.Inputs+len(x.Nodes))
+		x.Nodes = append(x.Nodes, node)
+	}
+}
+
+// randomData has all kinds of numbers in it if special.
+func randomData(rng *rand.Rand, t op.Type, special bool) []float32 {
+	x := make([]float32, t.Len())
+	rare := []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)), 0, float32(math.Copysign(0, -1)), 1, 1e-41,
+		math.MaxFloat32}
+	for i := range x {
+		x[i] = float32(rng.NormFloat64() * 2)
+		if special && rng.IntN(8) == 0 {
+			x[i] = rare[rng.IntN(len(rare))]
+		}
+	}
+	return x
+}
+
+// call is a step with its operands.
+type call struct {
+	*op.Entry
+	op.Attr
+	in   []op.Type
+	data []any
+}
+
+func newCall(rng *rand.Rand, e *op.Entry, a op.Attr, special bool, shapes ...[]int) call {
+	c := call{Entry: e, Attr: a}
+	for _, s := range shapes {
+		c.in = append(c.in, op.F32(s...))
+		c.data = append(c.data, randomData(rng, op.F32(s...), special))
+	}
+	return c
+}
+
+// halve makes the first operands halves.
+func (c *call) halve(operands int) {
+	for i := range operands {
+		var h []uint16
+		for _, v := range floats(c.data[i]) {
+			h = append(h, float16.Fromfloat32(v).Bits())
+		}
+		c.in[i].DType, c.data[i] = compute.Float16, h
+	}
+}
+
+// floats are elements of any type.
+func floats(data any) (x []float32) {
+	switch data := data.(type) {
+	case []float32:
+		return data
+	case []uint16:
+		for _, v := range data {
+			x = append(x, float16.Frombits(v).Float32())
+		}
+	case []int32:
+		for _, v := range data {
+			x = append(x, float32(v))
+		}
+	}
+	return x
+}
+
+// fused executes the call as one step.
+func (c *call) fused(t *testing.T, r *rig) ([]op.Type, [][]float32) {
+	p, slots := c.program()
+	out, err := p.ApplyAll(c.Entry, c.Attr, slots...)
+	require.NoError(t, err)
+	return p.Types(out), c.run(t, r, p, out)
+}
+
+// apart executes it as the steps that it stands for.
+func (c *call) apart(t *testing.T, r *rig) ([]op.Type, [][]float32) {
+	p, out, err := c.split()
+	require.NoError(t, err)
+	return p.Types(out), c.run(t, r, p, out)
+}
+
+// split is the program of the steps that the call stands for.
+func (c *call) split() (p *op.Program, out []op.Slot, err error) {
+	p, slots := c.program()
+	all := func(x *op.Expression, scalars []float32, slots []op.Slot) (out []op.Slot) {
+		v := slices.Clone(slots)
+		for _, n := range x.Nodes {
+			args := make([]op.Slot, len(n.Args))
+			for i, a := range n.Args {
+				args[i] = v[a]
+			}
+			of := len(n.Entry.Scalars)
+			y, failed := p.Apply(n.Entry, op.Attr{Scalars: scalars[:of:of]}, args...)
+			if failed != nil {
+				err = failed
+				return slots
+			}
+			v, scalars = append(v, y), scalars[of:]
+		}
+		for _, r := range x.Results {
+			out = append(out, v[r])
+		}
+		return out
+	}
+	if x, ok := c.Attr.Options.(op.Expression); ok {
+		return p, all(&x, c.Attr.Scalars, slots), err
+	}
+	parts, err := c.Parts(c.in, c.Attr)
+	if err != nil {
+		return nil, nil, err
+	}
+	behind := slots[len(slots)-len(parts.EpilogueIn):]
+	slots = slots[:len(slots)-len(behind)]
+	if n := len(parts.PrologueIn); n > 0 {
+		slots = append(all(&parts.Prologue, parts.PrologueScalars, slots[:n]), slots[n:]...)
+	}
+	own, failed := p.ApplyAll(c.Entry, parts.Attr, slots...)
+	if failed != nil {
+		return nil, nil, failed
+	}
+	out = slices.Clone(own)
+	if !parts.Epilogue.None() {
+		out[0] = all(&parts.Epilogue, parts.EpilogueScalars, append([]op.Slot{out[0]}, behind...))[0]
+	}
+	return p, out, err
+}
+
+func (c *call) program() (*op.Program, []op.Slot) {
+	p := &op.Program{}
+	var slots []op.Slot
+	for _, t := range c.in {
+		slots = append(slots, p.Add(t, op.FromHost))
+	}
+	return p, slots
+}
+
+func (c *call) run(t *testing.T, r *rig, p *op.Program, out []op.Slot) [][]float32 {
+	results, err := c.execute(r, p, out)
+	require.NoError(t, err, "%s %+v %v", c.Name, c.Attr, c.in)
+	return results
+}
+
+func (c *call) execute(r op.Executor, p *op.Program, out []op.Slot) (results [][]float32, err error) {
+	io := &op.IO{}
+	io.Host = c.data
+	p.Read = out
+	for _, s := range out {
+		io.Read = append(io.Read, op.MakeSlice(p.Values[s].Type))
+	}
+	x, err := r.Compile(p)
+	if err == nil {
+		err = x.Start(io).Await(context.Background())
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, y := range io.Read {
+		results = append(results, floats(y))
+	}
+	return results, nil
+}
+
+// same compares the two to the last bit.
+func (c *call) same(t *testing.T, r *rig) [][]float32 {
+	t.Helper()
+	types, got := c.fused(t, r)
+	of, want := c.apart(t, r)
+	for k := range got {
+		strides := op.BroadcastStrides(of[k].Shape, types[k].Shape)
+		wrong := 0
+		op.Walk(types[k].Shape, func(i int, index []int) {
+			g, w := got[k][i], want[k][op.Dot(index, strides)]
+			if math.Float32bits(g) != math.Float32bits(w) && (g == g || w == w) {
+				if wrong++; wrong <= 3 {
+					t.Errorf("result %d at %v is %v, of single steps %v", k, index, g, w)
+				}
+			}
+		})
+		if wrong > 0 {
+			t.Fatalf("%d of %d elements wrong: %s %+v of %v", wrong, len(got[k]), c.Name, c.Attr, c.in)
+		}
+	}
+	return got
+}
+
+// bounds are the values of an expression for one element of each operand, and how far those of a device may be from them: each
+// entry's own error, and what becomes of those of its operands. +Inf stands where nothing can be said.
+func bounds(x *op.Expression, v, scalars []float64) (want, errs []float64) {
+	want, errs = slices.Clone(v), make([]float64, len(v))
+	for _, n := range x.Nodes {
+		e, of := n.Entry, len(n.Entry.Scalars)
+		f := func(how int) float64 { // 0: as it is; else a bit for each operand, up or down
+			args := make([]float64, len(n.Args))
+			for i, a := range n.Args {
+				if args[i] = want[a]; how > 0 && errs[a] > 0 {
+					args[i] += errs[a] * float64(how>>i&1*2-1)
+				}
+			}
+			return e.F(args, scalars[:of])
+		}
+		y, slack, exact := f(0), 0.0, true
+		for _, a := range n.Args {
+			exact = exact && errs[a] == 0
+			if e == op.ClipByNorm && want[a] == 0 && math.Signbit(want[a]) {
+				slack = math.Inf(1) // no sum of squares: its root is −Inf inverted
+			}
+			if e.Domain != [2]float64{} && !(want[a] >= e.Domain[0] && want[a] <= e.Domain[1]) || math.IsInf(errs[a], 1) {
+				slack = math.Inf(1)
+			}
+		}
+		for how := 1; how <= 1<<len(n.Args) && !exact; how++ {
+			slack = max(slack, 2*math.Abs(f(how)-y)) // NaN if any is
+		}
+		special := y != y || math.IsInf(y, 0)
+		switch {
+		case slack != slack || special && !(exact && slack == 0):
+			slack = math.Inf(1)
+		case !special:
+			slack += e.Tol.Abs + (e.Tol.Rel+0x1p-23)*math.Abs(y) + smallest
+			if e.Tol.Mag > 0 {
+				args := make([]float64, len(n.Args))
+				for i, a := range n.Args {
+					args[i] = math.Abs(want[a])
+				}
+				slack += e.Tol.Mag * math.Abs(e.F(args, scalars[:of]))
+			}
+			if !(math.Abs(y)+slack < math.MaxFloat32) {
+				slack = math.Inf(1)
+			}
+		}
+		want, errs = append(want, y), append(errs, slack)
+		scalars = scalars[of:]
+	}
+	return want, errs
+}
+
+const smallest = 0x1p-126 // of normal numbers; others may become 0
+
+// checkReference compares results of an expression with the reference where that can be done; it counts where.
+func (c *call) checkReference(t *testing.T, got [][]float32) (known, all int) {
+	t.Helper()
+	x := c.Attr.Options.(op.Expression)
+	out, err := c.Check(c.in, c.Attr)
+	require.NoError(t, err)
+	in := make([]op.Array, len(c.in))
+	strides := make([][]int, len(c.in))
+	for i, d := range c.data {
+		in[i] = op.Array{Shape: c.in[i].Shape, Data: wide(floats(d))}
+		strides[i] = op.BroadcastStrides(c.in[i].Shape, out[0].Shape)
+	}
+	reference := c.Reference(in, c.Attr, out)
+	op.Walk(out[0].Shape, func(i int, index []int) {
+		v := make([]float64, len(in))
+		for k := range in {
+			v[k] = in[k].Data[op.Dot(index, strides[k])]
+		}
+		want, errs := bounds(&x, v, wide(c.Attr.Scalars))
+		for k, r := range x.Results {
+			w, g := reference[k].Data[i], float64(got[k][i])
+			require.True(t, w == want[r] || w != w && want[r] != want[r], "the reference is %v, its parts are %v", w, want[r])
+			if all++; math.IsInf(errs[r], 1) {
+				continue
+			}
+			known++
+			if !(g == w || g != g && w != w || math.Abs(g-w) <= errs[r]) {
+				t.Fatalf("result %d at %v is %v, want %v ± %v: %v of %v, scalars %v", k, index, g, w, errs[r], &x, v, c.Attr.Scalars)
+			}
+		}
+	})
+	return known, all
+}
+
+func wide(x []float32) []float64 {
+	y := make([]float64, len(x))
+	for i, v := range x {
+		y[i] = float64(v)
+	}
+	return y
+}
+
+// repeated is a shape with some axes left out or one long, so that it is repeated to the whole.
+func repeated(rng *rand.Rand, shape []int) []int {
+	s := slices.Clone(shape)
+	for i := range s {
+		if rng.IntN(3) == 0 {
+			s[i] = 1
+		}
+	}
+	for len(s) > 0 && s[0] == 1 && rng.IntN(2) == 0 {
+		s = s[1:]
+	}
+	return s
+}
+
+func newExpressionRig(t *testing.T, rng *rand.Rand) *rig {
+	return newRig(t, sim.Config{Checks: sim.AllChecks, Seed: rng.Uint64()})
+}

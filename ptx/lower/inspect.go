@@ -1,0 +1,58 @@
+package lower
+
+import (
+	"math"
+
+	"github.com/wavelane/wavelane/ptx"
+)
+
+var (
+	inspectKernel = reduceKernel("inspect", "how many NaN and Inf, and the lowest place of each, -1 if there is none. Parameters: "+
+		"work; u32* out, four per task; f32* x.", 1, inspect)
+	inspectJoinKernel = register(Kernel{Family: "reduce", Name: "inspect_join", Block: [3]int{teamThreads, 1, 1},
+		build: buildInspectJoin, Doc: "what inspect says of all parts. Parameters: work; u32* out, four per task; u32* words, four per part."})
+)
+
+var nothingSpecial = []uint32{0, 0, math.MaxUint32, math.MaxUint32}
+
+func bothSpecial(k *ptx.Kernel) merge[uint32] {
+	return func(a, b []ptx.Reg[uint32]) []ptx.Reg[uint32] {
+		return []ptx.Reg[uint32]{ptx.Add(k, a[0], b[0]), ptx.Add(k, a[1], b[1]), ptx.Min(k, a[2], b[2]), ptx.Min(k, a[3], b[3])}
+	}
+}
+
+// inspect compares absolute values as integers, where infinities are above all numbers and NaN is above those.
+func inspect(t team) reduction[uint32] {
+	k := t.k
+	out := ptx.PointerParam[uint32](k, "out")
+	return reduction[uint32]{
+		identity: nothingSpecial, neutral: num(0), merge: bothSpecial(k),
+		value: func(x []float, i func() ptx.Reg[uint32]) []ptx.Reg[uint32] {
+			magnitude := ptx.And(k, ptx.Bitcast[uint32](k, x[0]), u32(math.MaxInt32))
+			inf := u32(int(math.Float32bits(float32(math.Inf(1)))))
+			nan, inf2 := ptx.Gt(k, magnitude, inf), ptx.Eq(k, magnitude, inf)
+			one, zero, nowhere := u32(1), u32(0), ptx.Imm(uint32(math.MaxUint32))
+			return []ptx.Reg[uint32]{ptx.Select(k, nan, one, zero), ptx.Select(k, inf2, one, zero),
+				ptx.Select(k, nan, i(), nowhere), ptx.Select(k, inf2, i(), nowhere)}
+		},
+		store: func(acc []ptx.Reg[uint32]) { storeWords(t, out, acc) },
+	}
+}
+
+func storeWords(t team, out ptx.Ptr[ptx.Global, uint32], acc []ptx.Reg[uint32]) {
+	ptx.Store4(t.k, ptx.AtByte(t.k, out, ptx.MulWideU32(t.k, t.task, u32(16))), [4]ptx.Reg[uint32](acc))
+}
+
+func buildInspectJoin(k *ptx.Kernel) {
+	t := teamOf(k)
+	out := ptx.PointerParam[uint32](k, "out")
+	words := ptx.PointerParam[uint32](k, "words")
+	words = ptx.AtByte(k, words, ptx.Mul(k, ptx.MulWideU32(k, t.row, t.cols), ptx.Imm(uint64(16))))
+	acc := variablesOf(k, constants(nothingSpecial))
+	ptx.For(k, ptx.Add(k, t.start, t.lane), t.end, t.lanes, func(i ptx.Reg[uint32]) {
+		part := ptx.Load4(k, ptx.AtByte(k, words, ptx.MulWideU32(k, i, u32(16))))
+		acc.set(bothSpecial(k)(acc.get(), part[:]))
+	})
+	all := reduce(t, acc.get(), sharedFor[uint32](k, len(nothingSpecial)), bothSpecial(k))
+	k.If(ptx.And(k, t.active, ptx.Eq(k, t.lane, u32(0))), func() { storeWords(t, out, all) })
+}

@@ -1,0 +1,179 @@
+package lower
+
+import (
+	"fmt"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/ptx"
+)
+
+// head is a prologue as kernels over rows need it: what they read as elements of their first operand.
+type head struct {
+	formula
+	text    string
+	values  []float32 // of the scalars
+	strides [][2]int  // of the operands, from row to row and from element to element: 0 or 1
+}
+
+// A lane has elements of a whole row, or many of several operands at a time. These are the most with which no kernel
+// spills any.
+const (
+	headOperands = 3
+	headPressure = 4
+)
+
+// head is the step's prologue, which makes rows × cols elements; nil if it has none.
+func (s *step) head(rows, cols int) (*head, error) {
+	x := &s.parts.Prologue
+	if x.None() {
+		return nil, nil
+	}
+	f, err := formulaOf(x)
+	if err != nil {
+		return nil, err
+	}
+	if x.Inputs > headOperands || pressure(x) > headPressure {
+		return nil, fmt.Errorf("prologue %v takes %d operands and %d registers, at most %d and %d are possible: %w", x, x.Inputs,
+			pressure(x), headOperands, headPressure, compute.ErrUnsupported)
+	}
+	h := &head{formula: f, text: x.String(), values: s.parts.PrologueScalars}
+	for _, in := range s.parts.PrologueIn {
+		strides, ok := regroup(s.in[0].Shape, op.BroadcastStrides(in.Shape, s.in[0].Shape), []int{rows, cols})
+		if !ok || strides[1] > 1 {
+			return nil, fmt.Errorf("prologue %v: %v is repeated along other axes than those of %d rows of %d: %w", x, in, rows, cols,
+				compute.ErrUnsupported)
+		}
+		if rows == 1 {
+			strides[0] = cols * strides[1] // a row of its own length
+		}
+		h.strides = append(h.strides, [2]int(strides))
+	}
+	return h, nil
+}
+
+// shifted tells whether some operand's rows do not begin where the others' do, in units of four elements.
+func (h *head) shifted(cols int) bool {
+	if h == nil || cols%4 == 0 {
+		return false
+	}
+	for _, st := range h.strides {
+		if st[1] == 1 && st[0] != cols {
+			return true
+		}
+	}
+	return false
+}
+
+// launchHead is launch for a kernel that takes a head in place of its first operand.
+func (s *step) launchHead(h *head, k *Kernel, grid [3]int, arguments ...any) {
+	if h == nil {
+		s.launch(k, grid, arguments...)
+		return
+	}
+	var all []any
+	for _, a := range arguments {
+		if a != operand(0) {
+			all = append(all, a)
+			continue
+		}
+		var sizes []uint32
+		for i, st := range h.strides {
+			all = append(all, Buffer{Role: before, Index: i})
+			sizes = append(sizes, uint32(st[0]), uint32(st[1]))
+		}
+		all = append(all, sizes)
+		for _, v := range h.values {
+			all = append(all, v)
+		}
+	}
+	with := *k
+	with.build = k.withHead(h)
+	with.Doc += fmt.Sprintf(" Its first operand is %s: in its place are f32* operands, for each u32 strides from row to row and "+
+		"from element to element, f32 scalars.", h.text)
+	s.launch(s.made(k.Name, h.text, with), grid, all...)
+}
+
+// withHead is what builds the kernel with a head.
+func (k *Kernel) withHead(h *head) func(b *ptx.Kernel) {
+	return func(b *ptx.Kernel) { k.headed(b, h) }
+}
+
+// prologue is a head in a kernel.
+type prologue struct {
+	k *ptx.Kernel
+	formula
+	from  []ptx.Ptr[ptx.Global, float32] // the task's row of each operand
+	steps []ptx.Reg[uint32]              // from element to element
+	p     []float
+}
+
+// prologueOf declares the parameters of a head.
+func prologueOf(t team, h *head) *prologue {
+	k, e := t.k, &prologue{k: t.k, formula: h.formula}
+	k.MinBlocks(2) // what ptxas needs to know lest it saves registers and spills
+	for _, name := range h.operands {
+		e.from = append(e.from, ptx.PointerParam[float32](k, "head_"+name, ptx.Align(16)))
+	}
+	words := ptx.ParamArray[uint32](k, "head", 2*len(h.operands))
+	for _, name := range h.scalars {
+		e.p = append(e.p, ptx.Param[float32](k, "head_"+name))
+	}
+	for i := range e.from {
+		e.from[i] = ptx.At(k, e.from[i], ptx.MulWideU32(k, t.row, words.At(k, 2*i)))
+		e.steps = append(e.steps, words.At(k, 2*i+1))
+	}
+	return e
+}
+
+// value is an element, of one of each operand.
+func (e *prologue) value(x []float) float { return e.f(calc{e.k}, x, e.p)[0] }
+
+// at is where element i of an operand lies.
+func (e *prologue) at(operand int, i ptx.Reg[uint32]) ptx.Ptr[ptx.Global, float32] {
+	return ptx.At(e.k, e.from[operand], ptx.Mul(e.k, i, e.steps[operand]))
+}
+
+// one is element i.
+func (e *prologue) one(i ptx.Reg[uint32]) float {
+	var x []float
+	for o := range e.from {
+		x = append(x, ptx.Load(e.k, e.at(o, i)))
+	}
+	return e.value(x)
+}
+
+// oneIf is element i if it is inside, else neutral.
+func (e *prologue) oneIf(inside ptx.Reg[bool], i ptx.Reg[uint32], neutral float) float {
+	var x []float
+	for o := range e.from {
+		x = append(x, ptx.LoadIf(e.k, inside, e.at(o, i), num(0)))
+	}
+	return ptx.Select(e.k, inside, e.value(x), neutral)
+}
+
+// four is the elements from one on at which fours may be read.
+func (e *prologue) four(first ptx.Reg[uint32]) (y [4]float) {
+	var x [4][]float
+	for o := range e.from {
+		var v variables[float32]
+		for range 4 {
+			v = append(v, ptx.NewVar[float32](e.k))
+		}
+		from := e.at(o, first)
+		e.k.If(ptx.Ne(e.k, e.steps[o], u32(0)), func() {
+			all := ptx.Load4(e.k, from)
+			v.set(all[:])
+		}, func() {
+			all := ptx.Load(e.k, from)
+			v.set([]float{all, all, all, all})
+		})
+		for i := range x {
+			x[i] = append(x[i], v[i].Get())
+		}
+	}
+	for i := range y {
+		y[i] = e.value(x[i])
+	}
+	return y
+}

@@ -1,0 +1,98 @@
+package lower
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
+)
+
+// withPrologue puts a random expression before an entry over rows of that shape; behind it come the entry's other operands.
+func withPrologue(t *testing.T, rng *rand.Rand, r *rig, e *op.Entry, options any, special bool, shape []int) (c call, ok bool) {
+	for range 100 {
+		x, scalars := randomExpression(rng, tame, 1+rng.IntN(headOperands), 1+rng.IntN(4), 1)
+		in := [][]int{shape}
+		for range x.Inputs - 1 {
+			in = append(in, repeated(rng, shape))
+		}
+		rng.Shuffle(len(in), func(i, j int) { in[i], in[j] = in[j], in[i] })
+		for range e.Inputs[1:] {
+			if e.Class == op.Reduce {
+				in = append(in, shape)
+			} else {
+				in = append(in, shape[len(shape)-1:])
+			}
+		}
+		a := op.Attr{Options: options, Prologue: x, Scalars: append(scalars, testScalars(e)...)}
+		c = newCall(rng, e, a, special, in...)
+		out, err := e.Check(c.in, c.Attr)
+		require.NoError(t, err, "%s %v", e.Name, in)
+		if Fuses(&op.Step{Entry: e, Attr: c.Attr}, c.in, out, &r.caps) {
+			return c, true
+		}
+	}
+	return c, false
+}
+
+func testScalars(e *op.Entry) (all []float32) {
+	for _, s := range e.Scalars {
+		all = append(all, s.Test[0])
+	}
+	return all
+}
+
+// shifted tells whether the step's reduction cannot read fours.
+func (c *call) shifted(t *testing.T) bool {
+	p, err := c.Parts(c.in, c.Attr)
+	require.NoError(t, err)
+	s := &step{Step: &op.Step{Entry: c.Entry, Attr: p.Attr}, in: p.In, parts: p}
+	rows, cols := op.ReduceRows(p.In[0].Shape, p.Attr.Options.(compute.Axis))
+	h, err := s.head(rows, cols)
+	require.NoError(t, err)
+	return h.shifted(cols)
+}
+
+// A reduction, a norm or a softmax with a prologue gives what it gives of the expression's result, to the last bit: for rows
+// that registers hold and longer ones, in fours and singly, with operands that are repeated along rows or columns.
+func TestPrologues(t *testing.T) {
+	rng := ptxtest.Random(t)
+	r := newExpressionRig(t, rng)
+	shapes := [][]int{{3, 5}, {1}, {2, 2, 67}, {5, 128}, {1, 700}, {3, 1028}}
+	n := 0
+	for _, e := range op.All() {
+		if !takesPrologue[e] || !e.TakesPrologue() {
+			continue
+		}
+		options := []any{e.Options}
+		if _, ok := e.Options.(compute.Axis); ok {
+			options = []any{compute.LastAxis, compute.AllAxes}
+		}
+		for _, o := range options {
+			shape := shapes[rng.IntN(len(shapes))]
+			special := rng.IntN(4) == 0
+			c, ok := withPrologue(t, rng, r, e, o, special, shape)
+			require.True(t, ok, "%s fuses with nothing", e.Name)
+			n++
+			var got [][]float32
+			if e.Class == op.Reduce && c.shifted(t) { // its sums are in another order
+				_, got = c.fused(t, r)
+			} else {
+				got = c.same(t, r)
+			}
+			if !special && e.Tol != (op.Tolerance{}) {
+				c.loosely(t, got, 1e-3)
+			}
+		}
+	}
+	for _, e := range []*op.Entry{op.Sum, op.Softmax, op.LayerNorm} { // too long for registers
+		c, ok := withPrologue(t, rng, r, e, e.Options, false, []int{2, 9000 + rng.IntN(2)*3})
+		require.True(t, ok)
+		c.same(t, r)
+		n++
+	}
+	t.Logf("%d calls", n)
+}

@@ -1,0 +1,52 @@
+// What TypeScript must accept of the package's declarations, and what it must not. It is compiled, never run.
+
+import * as w from "wavelane";
+import { open, tensor, type Batch, type Device, type Plan, type Tensor, type Value } from "wavelane";
+
+export async function accepted(canvas: GPUDevice, buffer: GPUBuffer, signal: AbortSignal): Promise<number> {
+  const dev: Device = await open({ gpuDevice: canvas, signal });
+  const x = new Float32Array(4);
+  const y: w.Result = await dev.relu(x, { signal });
+  const kept: Tensor = await dev.matmul(tensor(x, [2, 2]), kept0(dev), { act: "relu", keep: true });
+  const sum: number = (await dev.sum(x))[0]!;
+  const [values, indices] = await dev.topK(x, { k: 2 });
+  const adopted: Tensor = dev.adopt(buffer, [2, 2]);
+  const batch: Batch = dev.batch();
+  const v: Value = batch.softmax(batch.scale(batch.upload(x, [2, 2]), 0.5));
+  batch.read(batch.add(v, adopted));
+  const plan: Plan = await batch.compile({ tune: true });
+  for (const m of plan.measured) console.log(m.kind, m.problem, m.milliseconds[m.winner]!.toFixed(3));
+  plan.setInput(v, x);
+  const outputs: Array<w.Result | Tensor> = await plan.run({ signal });
+  const kernel = await dev.kernel({ wgsl: "", operands: 1, workgroup: [64] });
+  try {
+    await kept.read();
+  } catch (error) {
+    if (error instanceof w.ShaderError) return error.line;
+    if (error instanceof w.WavelaneError) console.log(error.operation, error.shapes);
+  }
+  const gpu: GPUBuffer = kept.gpuBuffer().buffer;
+  for (const c of [kept, adopted, plan, kernel, dev]) c.close();
+  return sum + y.length + values.length + indices.length + outputs.length + gpu.size;
+}
+
+declare function kept0(dev: Device): Tensor;
+
+export async function refused(dev: Device, x: Float32Array, batch: Batch): Promise<void> {
+  // @ts-expect-error: numbers are no operand
+  await dev.relu([1, 2, 3]);
+  // @ts-expect-error: no such element type
+  tensor(x, [1], { dtype: "f64" });
+  // @ts-expect-error: no such activation
+  await dev.matmul(x, x, 1, 2, 1, { act: "swish7" });
+  // @ts-expect-error: a result is a promise
+  (await dev.batch().run)[0].length;
+  // @ts-expect-error: an array without keep, a tensor with it
+  (await dev.relu(x)).close();
+  // @ts-expect-error: what a batch gives are values
+  (batch.relu(x)).length;
+  // @ts-expect-error: no such operation
+  dev.reluu(x);
+  // @ts-expect-error: misspelt
+  await open({ devise: "cpu" });
+}

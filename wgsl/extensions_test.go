@@ -1,0 +1,74 @@
+package wgsl
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
+)
+
+// Variants that need extensions of WGSL are offered where a device has them, never first, and enable what they use.
+func TestExtensions(t *testing.T) {
+	half := func(shape ...int) op.Type { return op.Type{DType: compute.Float16, Shape: shape} }
+	calls := map[*op.Entry][][]op.Type{
+		op.MatMul:    {{half(5, 8), half(8, 12)}, {half(5, 7), half(7, 11)}, {half(40, 600), half(600, 3)}},
+		op.MatVec:    {{op.F32(300, 1000), op.F32(1000)}, {half(3, 70), op.F32(70)}},
+		op.Cast:      {{half(1000)}},
+		op.LayerNorm: {{op.F32(3, 64), op.F32(64), op.F32(64)}, {op.F32(200003), op.F32(200003), op.F32(200003)}},
+	}
+	for e := range reductions {
+		for _, n := range []int{5, 100, 100000} {
+			calls[e] = append(calls[e], []op.Type{op.F32(3, n), op.F32(3, n)}[:len(e.Inputs)])
+		}
+	}
+	for e := range statistics {
+		if len(e.Inputs) == 1 || statistics[e].second == gradient {
+			calls[e] = [][]op.Type{rowsOperands(t, e, []int{3, 1000})}
+		}
+	}
+	calls[op.SoftmaxBackward] = [][]op.Type{{op.F32(3, 100), op.F32(3, 100)}}
+	plain, extended := DefaultCaps, DefaultCaps
+	extended.Subgroups, extended.F16 = true, true
+	usual, seen := texts{}, texts{}
+	offered := map[string]bool{}
+	for e, all := range calls {
+		var options any = e.Options
+		switch {
+		case reductions[e].value != "":
+			options = compute.LastAxis
+		case e == op.Cast:
+			options = compute.CastOptions{To: compute.Float32}
+		}
+		for _, in := range all {
+			before := len(seen)
+			usual.variants(t, e, options, &plain, in...)
+			names := seen.variants(t, e, options, &extended, in...)
+			for _, name := range names {
+				offered[name] = true
+			}
+			require.True(t, len(seen) > before, "%s %v: new names %v", e.Name, in, names)
+		}
+	}
+	for _, name := range []string{"subgroups", "native", "rows/subgroups"} {
+		require.Contains(t, offered, name)
+	}
+	kinds := map[string]int{}
+	for key, text := range seen {
+		enabled := false
+		for extension, sign := range map[string]string{"f16": "f16>", "subgroups": "subgroup"} {
+			head, body, _ := strings.Cut(text, "fn linear_id")
+			enables := strings.Contains(head, "enable "+extension+";")
+			require.Equal(t, enables, strings.Contains(body, sign), "%s: %s", key, extension)
+			enabled = enabled || enables
+			if enables {
+				kinds[extension]++
+			}
+		}
+		require.Equal(t, enabled, usual[key] != text, "%s: without extensions a kernel is what it is on other devices", key)
+	}
+	require.GreaterOrEqual(t, kinds["f16"], 5)
+	require.Greater(t, kinds["subgroups"], 20)
+}

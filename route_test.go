@@ -130,6 +130,9 @@ func TestRoutedDevice(t *testing.T) {
 	require.Contains(t, plan.Explain(), "cpu: the least")
 	require.Equal(t, [2]int{0, 2}, [2]int{r.gpu.compiled, r.cpu.compiled})
 
+	require.Equal(t, op.Peaks{Memory: 10e9, Math: 10e9, Product: 100e9}, d.Peaks(r.cpu))
+	require.Zero(t, d.Peaks(nil))
+
 	x, err := d.Upload(ctx, []float32{3})
 	require.NoError(t, err)
 	defer x.Close()

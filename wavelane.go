@@ -91,6 +91,21 @@ func (d *Device) ExplainPlace(p *op.Program) string {
 	return d.info.Kind + ": the only device"
 }
 
+// Peaks returns the rates by which programs are routed to a device, for profiles; batches call it.
+func (d *Device) Peaks(of op.Executor) op.Peaks {
+	r, ok := d.backend.(*router)
+	if !ok {
+		return op.Peaks{}
+	}
+	r.ready()
+	for _, x := range r.devices {
+		if x.backend == of {
+			return op.Peaks{Memory: 1e9 * x.costs.Memory, Math: 1e9 * x.costs.Math, Product: 1e9 * x.costs.Product}
+		}
+	}
+	return op.Peaks{}
+}
+
 // Costs returns the costs by which programs are routed, by kind of device, nil where they are not; see [WithoutRouting]. It
 // measures them if no program has needed them yet.
 func (d *Device) Costs() map[string]Costs {

@@ -15,7 +15,7 @@ type options struct {
 	// What the options that bring much code along do: programs without them are linked without it.
 	guarded  func(*Batch, *compiler, *op.Program) (*op.Program, wrap, error)
 	repeated func(*Batch, *op.Program) (*op.Program, wrap, error)
-	profiled func(o *options, x op.Executable, p *op.Program, d op.Executor) op.Executable
+	profiled func(o *options, x op.Executable, p *op.Program, d, batches op.Executor) op.Executable
 }
 
 // WithoutFusion keeps the steps of a batch apart, each in memory of its own, as they were recorded. Results may differ within the

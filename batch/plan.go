@@ -79,7 +79,7 @@ func (b *Batch) compile(device Device, recorded *op.Program) (*shared, *op.Progr
 		return nil, nil, fmt.Errorf("batch of %d steps: %w", len(p.Steps), err)
 	}
 	if b.options.profiled != nil {
-		exec = b.options.profiled(&b.options, exec, p, d)
+		exec = b.options.profiled(&b.options, exec, p, d, device)
 	}
 	for _, wrap := range wraps {
 		exec = wrap(exec)

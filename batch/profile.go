@@ -160,13 +160,13 @@ type profiledRun struct {
 
 func (x *profiledRun) unwrap() op.Executable { return x.Executable }
 
-// profile measures an executable for a device.
-func (o *options) profile(x op.Executable, p *op.Program, d op.Executor) op.Executable {
+// profile measures an executable for the device d, on which the batch's has placed it.
+func (o *options) profile(x op.Executable, p *op.Program, d, batches op.Executor) op.Executable {
 	r := &profiledRun{Executable: x, steps: len(p.Steps)}
 	if len(o.peaks) > 0 {
 		r.peaks = o.peaks[0]
-	} else if rated, ok := d.(op.Rated); ok {
-		r.peaks = rated.Peaks()
+	} else if rated, ok := batches.(op.Rated); ok {
+		r.peaks = rated.Peaks(d)
 	}
 	return r
 }

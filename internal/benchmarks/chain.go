@@ -35,20 +35,25 @@ func chain(ctx context.Context, dev *wavelane.Device, c *cleanups) ([]Way, error
 	work := steps * 2 * 4 * float64(n) / 1e9
 	x, y := random(n), make([]float32, n)
 
-	b := batch.New(dev)
-	v := b.Upload(x)
-	for i := range steps {
-		v = links[i%len(links)].record(b, v)
+	var plans []*batch.Plan
+	for _, options := range [][]batch.Option{nil, {batch.WithoutFusion()}} {
+		b := batch.New(dev, options...)
+		v := b.Upload(x)
+		for i := range steps {
+			v = links[i%len(links)].record(b, v)
+		}
+		b.ReadInto(v, y)
+		plan, err := b.Compile(ctx)
+		if err != nil {
+			return nil, err
+		}
+		c.add(plan.Close)
+		plans = append(plans, plan)
 	}
-	b.ReadInto(v, y)
-	plan, err := b.Compile(ctx)
-	if err != nil {
-		return nil, err
-	}
-	c.add(plan.Close)
 
 	return []Way{
-		{Name: "one batch", Work: work, run: plan.Run},
+		{Name: "one batch", Work: work, run: plans[0].Run},
+		{Name: "without fusion", Work: work, run: plans[1].Run},
 		{Name: "16 submissions", Work: work, run: func(ctx context.Context) error { return submissions(ctx, dev, x, y, steps) }},
 		{Name: "16 calls", Work: work, run: func(ctx context.Context) error {
 			from := x

@@ -9,9 +9,9 @@ type Peaks struct {
 	Product float64 `json:"product_flop_s"` // of matrix products, convolutions and attention
 }
 
-// Rated is a device that knows its peaks.
+// Rated is a device that knows the peaks of those on which it places programs, see [Placer].
 type Rated interface {
-	Peaks() Peaks
+	Peaks(of Executor) Peaks
 }
 
 // Coder is a device that can show the code of a program.

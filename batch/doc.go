@@ -14,6 +14,21 @@
 // inputs ([Plan.SetInput]), tensors ([Plan.SetTensor]) and scalars ([Batch.Vary], [Plan.SetScalar]), and on another device after a
 // loss ([Plan.Recompile]).
 //
+// Batches are parts of others through [Batch.Parameter], [Batch.Return], [Batch.Include] and [Batch.Loop].
+//
+// # What is compiled
+//
+// Equal steps are computed once, steps that nobody reads not at all. Chains and trees of elementwise steps become one pass over memory,
+// and are computed before reductions and rows or behind products where the device can do that: [Plan.String] lists what was made,
+// [Plan.Dot] draws it, [Plan.Code] shows the code of GPUs, and [WithoutFusion] leaves steps as they were recorded. A device that has
+// others behind it chooses one for each plan; [Plan.Explain] says why.
+//
+// # Watching
+//
+// [WithGuard] and [Batch.Guard] find the first step with NaN, infinities or overflow, [Compare] the first step in which two devices
+// disagree, [WithDeterminismCheck] differences between two runs. [WithProfile] measures each step: a table, JSON, or a trace for
+// Perfetto.
+//
 // Package batch knows devices only through what they execute; any device of this module works.
 //
 // # Concurrency

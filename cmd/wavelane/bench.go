@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -102,6 +103,14 @@ func bench(ctx context.Context, out, errOut io.Writer, f benchFlags) error {
 	if err != nil {
 		return err
 	}
+	routes := func(b benchmarks.Benchmark) bool { return b.Routing() }
+	if f.device == "" && devices[0].Info().Kind != "cpu" && slices.ContainsFunc(chosen, routes) {
+		routing, err := wavelane.Open(ctx, f.options()...)
+		if err != nil {
+			return err
+		}
+		devices = append(devices, routing)
+	}
 	o := benchmarks.Options{Runs: f.runs, Budget: f.budget}
 	if f.peer != "" {
 		if o.Peer, err = benchmarks.StartPeer(ctx, f.peer); err != nil {
@@ -163,16 +172,20 @@ func bench(ctx context.Context, out, errOut io.Writer, f benchFlags) error {
 	return errors.Join(failed...)
 }
 
-// openDevices opens the device asked for, or the default one and the CPU.
-func openDevices(ctx context.Context, f benchFlags) ([]*wavelane.Device, error) {
-	var opts []wavelane.Option
+// options are those of the device asked for.
+func (f *benchFlags) options() (opts []wavelane.Option) {
 	if f.software {
 		opts = append(opts, wavelane.WithSoftware())
 	}
 	if f.device != "" {
 		opts = append(opts, wavelane.WithDevice(f.device))
 	}
-	dev, err := wavelane.Open(ctx, opts...)
+	return opts
+}
+
+// openDevices opens the device asked for, or the default one and the CPU, each for itself.
+func openDevices(ctx context.Context, f benchFlags) ([]*wavelane.Device, error) {
+	dev, err := wavelane.Open(ctx, append(f.options(), wavelane.WithoutRouting())...)
 	if err != nil {
 		switch {
 		case errors.Is(err, wavelane.ErrArgument):

@@ -129,9 +129,10 @@ func run(ctx context.Context, o options, w io.Writer) error {
 	return compare(ctx, w, dev, cpu, p, edges, o.runs)
 }
 
-// open opens the device that the options ask for. Software adapters never stand in for a GPU unless asked to.
+// open opens the device that the options ask for, without routing, since it is compared with the CPU. Software adapters never stand
+// in for a GPU unless asked to.
 func open(ctx context.Context, o options) (*wavelane.Device, error) {
-	var opts []wavelane.Option
+	opts := []wavelane.Option{wavelane.WithoutRouting()}
 	if o.device != "" {
 		opts = append(opts, wavelane.WithDevice(o.device))
 	}

@@ -84,9 +84,6 @@ func TestAll(t *testing.T) {
 			if !b.For(dev.Info()) {
 				continue
 			}
-			if i := dev.Info(); i.Routed && b.Kinds == nil {
-				continue // measured for its kind
-			}
 			t.Run(dev.Info().Kind+"/"+b.Name, func(t *testing.T) {
 				ticks := 0
 				results, err := b.Measure(t.Context(), dev, Options{Runs: 1, Budget: time.Minute, Tick: func() { ticks++ }})

@@ -55,10 +55,17 @@ func (w *Way) time(ctx context.Context) (time.Duration, error) {
 	return time.Since(start), err
 }
 
-// For reports whether the benchmark is for a device.
+// For reports whether the benchmark is for a device. Those that route are for [Benchmark.Routing] alone: what runs where is not for
+// others to say.
 func (b *Benchmark) For(i wavelane.Info) bool {
-	return b.Kinds == nil || slices.Contains(b.Kinds, i.Kind) || i.Routed && slices.Contains(b.Kinds, routed)
+	if i.Routed {
+		return b.Routing()
+	}
+	return b.Kinds == nil || slices.Contains(b.Kinds, i.Kind)
 }
+
+// Routing reports whether the benchmark is for devices that route.
+func (b *Benchmark) Routing() bool { return slices.Contains(b.Kinds, routed) }
 
 // routed stands for devices that route, among kinds.
 const routed = "routed"

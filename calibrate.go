@@ -16,9 +16,6 @@ import (
 	"github.com/wavelane/wavelane/internal/op"
 )
 
-// calibrationTime is for all devices together.
-const calibrationTime = 900 * time.Millisecond
-
 // Sizes of what is measured: large enough to tell a rate from the clock's grain, small enough for slow devices.
 const (
 	fewElements  = 64
@@ -168,7 +165,7 @@ func measureCosts(r *router) {
 		}
 		return
 	}
-	costs, end, complete := map[string]Costs{}, time.Now().Add(calibrationTime), true
+	costs, end, complete := map[string]Costs{}, time.Now().Add(r.limit), true
 	for _, d := range slices.Backward(r.devices) { // the last is the host, which is fast at this
 		if err := d.costs.calibrate(d, d.info.Kind == "cpu", end); err != nil {
 			r.log.Warn("wavelane: costs of a device are not all measured", "device", d.info.Kind, "error", err)

@@ -16,15 +16,19 @@ import (
 type router struct {
 	devices []*routed
 	measure func(*router) // sets the costs, when they are first needed
+	limit   time.Duration // for that
 	once    sync.Once
 	source  string // of the costs
 	dir     string // of the file that keeps them, "" for that of the user
 	log     *slog.Logger
 }
 
+// calibrationTime is for all devices together.
+const calibrationTime = 900 * time.Millisecond
+
 // newRouter returns the router of devices that are open, the first of them the one for tensors.
 func newRouter(c *config, devices ...*routed) *router {
-	r := &router{devices: devices, measure: measureCosts, source: "default", dir: c.costsDir, log: c.log}
+	r := &router{devices: devices, measure: measureCosts, limit: calibrationTime, source: "default", dir: c.costsDir, log: c.log}
 	for _, d := range devices {
 		d.costs = defaultCosts(d.info.Kind)
 	}

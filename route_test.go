@@ -55,6 +55,7 @@ func newPair(t *testing.T, gpu, cpu Costs) pair {
 	p := pair{gpu: open(), cpu: open()}
 	c := &config{log: slog.New(slog.DiscardHandler), costsDir: t.TempDir()}
 	p.router = newRouter(c, &routed{backend: p.gpu, info: Info{Kind: "gpu", identity: "one"}}, &routed{backend: p.cpu, info: Info{Kind: "cpu", identity: "two"}})
+	p.limit = time.Minute // machines that run tests are busy
 	p.measure = func(*router) { p.devices[0].costs, p.devices[1].costs = gpu, cpu }
 	t.Cleanup(func() { require.NoError(t, p.Close()) })
 	return p

@@ -27,12 +27,19 @@ func newExpressions(t *testing.T) *expressions { return &expressions{Rand: newRa
 
 var usual = []string{"log", "log2", "sin", "cos", "pow", "pow_scalar"}
 
+// exactKernels give the same bits in portable Go. In WebAssembly that computes pieces which are short, and blocks of an expression are
+// shorter than the operands of separate steps.
+var exactKernels = []string{"neg", "abs", "sqrt", "recip", "floor", "ceil", "round", "trunc", "leaky_relu", "scale", "add", "sub", "mul", "div"}
+
 var elementwise = slices.DeleteFunc(op.All(), func(e *op.Entry) bool { return !e.Class.Elementwise() })
 
 func (r *expressions) expression(inputs, nodes, results int) (x op.Expression, scalars []float32) {
 	x.Inputs = inputs
 	for len(x.Nodes) < nodes {
 		e := elementwise[r.IntN(len(elementwise))]
+		if kernels.Active().String() == "simd128" && !slices.Contains(exactKernels, e.Name) {
+			continue
+		}
 		first := slices.Contains(usual, e.Name)
 		if first && (r.special || r.plain) {
 			continue

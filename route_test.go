@@ -236,3 +236,12 @@ func TestDefaultCosts(t *testing.T) {
 		require.NotZero(t, defaultCosts(c.kind), c.kind)
 	}
 }
+
+func BenchmarkPlace(b *testing.B) {
+	r := &router{devices: []*routed{{info: Info{Kind: "gpu"}, costs: slowStart}, {info: Info{Kind: "cpu"}, costs: atHand}}, measure: func(*router) {}}
+	p := unaryChain(op.Neg, 100, 1)
+	b.ReportAllocs()
+	for b.Loop() {
+		r.Place(p)
+	}
+}

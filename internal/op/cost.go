@@ -69,6 +69,9 @@ func (e *Entry) Products() bool { return products[e] != nil }
 
 // Flops is the number of floating-point operations of a step, at most where data decides.
 func (e *Entry) Flops(in, out []Type, a Attr) float64 {
+	if a.Prologue.None() && a.Epilogue.None() {
+		return e.flops(in, out, a)
+	}
 	parts, err := e.Parts(in, a)
 	if err != nil {
 		return 0

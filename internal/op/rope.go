@@ -111,10 +111,12 @@ func rope(name, method, doc, x string, direction float64) *Entry {
 		},
 		Magnitude: func(in []Array, a Attr, _ Type) []float64 {
 			return ropeReference(in, a, func(x, y, angle float64) (float64, float64) {
-				m := math.Abs(x) + math.Abs(y)
+				// Float64 holds an angle to 1e-16 of it; a product of several frequencies is a few times as far off.
+				turn := 1e-9 * math.Abs(angle)
 				if !a.Options.(compute.RopeOptions).Precise {
-					m *= 1 + 2*math.Abs(angle)
+					turn = 2 * math.Abs(angle)
 				}
+				m := (math.Abs(x) + math.Abs(y)) * (1 + turn)
 				return m, m
 			})
 		}})

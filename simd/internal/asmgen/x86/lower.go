@@ -30,7 +30,8 @@ type lowering struct {
 	logic     map[*ir.Node]*ternary
 	absorbed  map[*ir.Node]bool // computed as part of its user
 
-	flags map[int]*value // of accumulators, see findFlags
+	flags map[int]*value   // of accumulators, see findFlags
+	held  map[int][]*value // inputs that are in registers, by copy
 
 	values   []*value
 	consts   map[uint32]*value
@@ -43,7 +44,7 @@ func lower(s *set, body *ir.Body) *lowering {
 	l := &lowering{
 		set: s, body: body,
 		users: map[*ir.Node][]*ir.Node{}, invariant: map[*ir.Node]bool{}, cone: map[*ir.Node]bool{},
-		flags: map[int]*value{}, logic: map[*ir.Node]*ternary{}, absorbed: map[*ir.Node]bool{},
+		flags: map[int]*value{}, held: map[int][]*value{}, logic: map[*ir.Node]*ternary{}, absorbed: map[*ir.Node]bool{},
 		consts: map[uint32]*value{}, params: map[int]*value{}, once: map[*ir.Node]*value{},
 	}
 	for _, n := range body.Nodes {
@@ -176,6 +177,9 @@ func (p *piece) value(n *ir.Node) *value {
 	case ir.OpAcc:
 		return p.accs[n.Imm]
 	case ir.OpInput:
+		if held := p.held[int(n.Imm)]; held != nil {
+			return held[p.copy]
+		}
 		v = p.emit(instr{op: opLoad, input: int(n.Imm)})
 	default:
 		v = p.compute(n)

@@ -1,6 +1,7 @@
 package simd
 
 import (
+	"math"
 	"slices"
 
 	"github.com/wavelane/wavelane/simd/internal/kernels"
@@ -8,21 +9,32 @@ import (
 
 // chain is terms of a formula one after the other whose values stay in registers.
 type chain struct {
-	first, end int // terms
-	links      []chainLink
-	from       int   // first of evaluation.linked
-	stored     []int // terms whose values are needed behind the chain
-	slots      int   // for values that links keep
-	arrays     []int // values that links load or store
+	end    int            // term behind it
+	links  []kernels.Link // without addresses
+	moves  []move
+	from   int   // first of its links in evaluation.linked
+	stored []int // terms whose values are needed behind the chain
+	slots  int   // for values that links keep
+	arrays int   // values that links load or store
 }
 
-// chainLink is a link before memory is known.
-type chainLink struct {
-	op    kernels.LinkOp
-	p     numbers
-	value int // that it loads, stores or fills with; −1 for none
-	slot  int // that it keeps or recalls; −1 for none
+// move is a link with an address: that of a slot, a constant, or an array.
+type move struct {
+	link  int
+	kind  moveKind
+	value int // slot or value
+	array int // number among the arrays
 }
+
+type moveKind uint8
+
+const (
+	ofSlot moveKind = iota
+	ofConstant
+	loaded  // array
+	between // an array that an earlier link stored
+	storing // array
+)
 
 // links are the links of elementwise entries, by name. What takes long beside loads and stores gains little, but ends a chain.
 var links = map[string]kernels.LinkOp{
@@ -50,10 +62,13 @@ var (
 	repeats = [3]kernels.LinkOp{1: kernels.LinkCopyB, 2: kernels.LinkCopyC}
 )
 
-// findChains makes chains of all terms with links that have a neighbour with one.
+// findChains makes chains of all terms with links that have a neighbour with one, where the active tier has links.
 func (f *formula) findChains(results []int) {
 	f.chains = make([]*chain, len(f.terms))
-	from := 0
+	f.tier = kernels.Active()
+	if kernels.ChainWidth() == 0 {
+		return
+	}
 	for i := 0; i < len(f.terms); i++ {
 		end := i
 		for end < len(f.terms) && f.terms[end].link != 0 {
@@ -63,8 +78,8 @@ func (f *formula) findChains(results []int) {
 			continue
 		}
 		c := f.newChain(i, end, results)
-		c.from = from
-		from += len(c.links)
+		c.from, f.links = f.links, f.links+len(c.links)
+		f.slots = max(f.slots, c.slots+c.arrays)
 		f.chains[i] = c
 		i = end
 	}
@@ -72,7 +87,7 @@ func (f *formula) findChains(results []int) {
 
 // newChain makes a chain of terms first to end.
 func (f *formula) newChain(first, end int, results []int) *chain {
-	c := &chain{first: first, end: end}
+	c := &chain{end: end}
 	inputs := len(f.operands)
 	last := make([]int, inputs+len(f.terms)) // term of the chain that reads a value last
 	stored := make([]bool, inputs+len(f.terms))
@@ -88,14 +103,18 @@ func (f *formula) newChain(first, end int, results []int) *chain {
 	for _, r := range results {
 		stored[r] = true
 	}
-	emit := func(op kernels.LinkOp, p numbers, value, slot int) {
-		c.links = append(c.links, chainLink{op, p, value, slot})
-	}
-	array := func(op kernels.LinkOp, value int) {
-		if !slices.Contains(c.arrays, value) {
-			c.arrays = append(c.arrays, value)
+	emit := func(op kernels.LinkOp, p numbers) { c.links = append(c.links, kernels.NewLink(op, p)) }
+	arrays := map[int]int{}
+	transfer := func(op kernels.LinkOp, kind moveKind, value int) {
+		m := move{link: len(c.links), kind: kind, value: value}
+		if kind >= loaded {
+			if _, known := arrays[value]; !known {
+				arrays[value] = len(arrays)
+			}
+			m.array = arrays[value]
 		}
-		emit(op, numbers{}, value, -1)
+		c.moves = append(c.moves, m)
+		emit(op, numbers{})
 	}
 	kept := map[int]int{} // slots of values
 	var free []int
@@ -112,7 +131,7 @@ func (f *formula) newChain(first, end int, results []int) *chain {
 				c.slots++
 			}
 			kept[result], free = free[len(free)-1], free[:len(free)-1]
-			emit(kernels.LinkKeep, numbers{}, -1, kept[result])
+			transfer(kernels.LinkKeep, ofSlot, kept[result])
 		}
 		for k := len(args) - 1; k >= 0; k-- {
 			a := args[k]
@@ -120,13 +139,15 @@ func (f *formula) newChain(first, end int, results []int) *chain {
 			switch {
 			case a == result && k == 0:
 			case a == result:
-				emit(repeats[k], numbers{}, -1, -1)
+				emit(repeats[k], numbers{})
 			case f.constant(a):
-				emit(fills[k], numbers{}, a, -1)
+				transfer(fills[k], ofConstant, a)
 			case isKept:
-				emit(recalls[k], numbers{}, -1, slot)
+				transfer(recalls[k], ofSlot, slot)
+			case a >= inputs+first:
+				transfer(loads[k], between, a)
 			default:
-				array(loads[k], a)
+				transfer(loads[k], loaded, a)
 			}
 		}
 		for _, a := range args {
@@ -135,16 +156,21 @@ func (f *formula) newChain(first, end int, results []int) *chain {
 				delete(kept, a)
 			}
 		}
-		if t.link != linkCopy {
-			emit(t.link, t.p, -1, -1)
+		switch nan := float32(math.NaN()); {
+		case t.link == linkCopy:
+		case t.link == kernels.LinkClip && (t.p[0] != t.p[0] || t.p[1] != t.p[1]):
+			emit(kernels.LinkScale, numbers{nan})
+		default:
+			emit(t.link, t.p)
 		}
 		result = inputs + i
 		if stored[result] {
 			c.stored = append(c.stored, i)
-			array(kernels.LinkStore, result)
+			transfer(kernels.LinkStore, storing, result)
 		}
 	}
-	emit(kernels.LinkAgain, numbers{}, -1, -1)
+	emit(kernels.LinkAgain, numbers{})
+	c.arrays = len(arrays)
 	return c
 }
 
@@ -159,28 +185,15 @@ func (f *formula) constant(a int) bool {
 
 // begins makes the links of a chain, all but the addresses of arrays.
 func (e *evaluation) begins(c *chain) {
-	for _, l := range c.links {
-		var k kernels.Link
-		k.Link(l.op, l.p)
-		switch {
-		case l.slot >= 0:
-			k.At(&e.slots[l.slot*e.width])
-		case l.value >= 0 && e.constant(l.value):
-			k.At(&e.values[l.value].number)
-		}
-		e.linked = append(e.linked, k)
-	}
-}
-
-// slotsNeeded is the number of vectors of e.width elements that chains need: for values that they keep, and one for each array.
-func (f *formula) slotsNeeded() int {
-	n := 0
-	for _, c := range f.chains {
-		if c != nil {
-			n = max(n, c.slots+len(c.arrays))
+	linked := e.linked[c.from:][:copy(e.linked[c.from:], c.links)]
+	for _, m := range c.moves {
+		switch m.kind {
+		case ofSlot:
+			linked[m.link].At(&e.slots[m.value*e.width])
+		case ofConstant:
+			linked[m.link].At(&e.values[m.value].number)
 		}
 	}
-	return n
 }
 
 // runChain runs a chain on n elements from lo on. What is left of them has a vector for each array.
@@ -191,9 +204,9 @@ func (e *evaluation) runChain(c *chain, lo, n int) {
 	linked := e.linked[c.from:][:len(c.links)]
 	whole := n - n%e.width
 	if whole > 0 {
-		for i, l := range c.links {
-			if l.value >= 0 && !e.constant(l.value) {
-				linked[i].At(&e.values[l.value].x[0])
+		for _, m := range c.moves {
+			if m.kind >= loaded {
+				linked[m.link].At(&e.values[m.value].x[0])
 			}
 		}
 		kernels.RunChain(linked, whole)
@@ -201,19 +214,20 @@ func (e *evaluation) runChain(c *chain, lo, n int) {
 	if whole == n {
 		return
 	}
-	rest := func(value int) []float32 { return e.slots[(c.slots+slices.Index(c.arrays, value))*e.width:][:n-whole] }
-	for i, l := range c.links {
-		if l.value >= 0 && !e.constant(l.value) {
-			part := rest(l.value)
-			linked[i].At(&part[0])
-			if l.op != kernels.LinkStore && l.value-len(e.operands) < c.first {
-				copy(part, e.values[l.value].x[whole:])
-			}
+	rest := func(m move) []float32 { return e.slots[(c.slots+m.array)*e.width:][:n-whole] }
+	for _, m := range c.moves {
+		if m.kind < loaded {
+			continue
+		}
+		linked[m.link].At(&rest(m)[0])
+		if m.kind == loaded {
+			copy(rest(m), e.values[m.value].x[whole:])
 		}
 	}
 	kernels.RunChain(linked, e.width)
-	for _, i := range c.stored {
-		v := len(e.operands) + i
-		copy(e.values[v].x[whole:], rest(v))
+	for _, m := range c.moves {
+		if m.kind == storing {
+			copy(e.values[m.value].x[whole:], rest(m))
+		}
 	}
 }

@@ -76,17 +76,23 @@ func (e *evaluation) begin() {
 			e.values[k] = blockValue{number: e.view(k).f32()[0], constant: true}
 		}
 	}
-	e.width, e.most = kernels.ChainWidth(), e.block
+	e.width, e.most = 0, e.block
+	if e.links > 0 && e.tier == kernels.Active() { // tests change it
+		e.width = kernels.ChainWidth()
+	}
 	if e.width > 0 && e.needsNoRoom() {
 		e.most = longBlock
 	} else {
 		e.room = e.block + blockRest
 		e.memory = resized(e.memory, e.room*(len(e.operands)+e.plan.buffers))
 	}
-	e.linked = e.linked[:0]
-	e.slots = resized(e.slots, e.width*e.slotsNeeded())
+	if e.width == 0 {
+		return
+	}
+	e.linked = resized(e.linked, e.links)
+	e.slots = resized(e.slots, e.width*e.formula.slots)
 	for _, c := range e.chains {
-		if c != nil && e.width > 0 {
+		if c != nil {
 			e.begins(c)
 		}
 	}

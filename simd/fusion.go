@@ -21,8 +21,11 @@ type formula struct {
 	byRow    bool // blocks do not go beyond the end of a row, the last axis
 	block    int  // elements; the last may have a few more
 	plans    [2]registers
-	chains   []*chain // by the first term of each
-	ns       float64  // for an element
+	chains   []*chain     // by the first term of each; nil for none
+	links    int          // of all chains
+	slots    int          // of the chain that needs most
+	tier     kernels.Tier // of the chains
+	ns       float64      // for an element
 }
 
 // term is a node of an expression.
@@ -99,7 +102,7 @@ func (c cost) inRegister() float64 { return max(0.15*c.ns(), c.ns()-0.105) }
 func (f *formula) cost() float64 {
 	ns, end := 0.05, 0
 	for i, t := range f.terms {
-		if c := f.chains[i]; c != nil && kernels.ChainWidth() > 0 {
+		if c := f.chains[i]; c != nil {
 			end = c.end
 		}
 		if i < end {

@@ -14,8 +14,8 @@ type Link struct {
 	p    [2]float32
 }
 
-// Link sets what the link does on the active tier, with a kernel's parameters.
-func (l *Link) Link(op LinkOp, p [2]float32) { *l = Link{code: linkCode(op), p: p} }
+// NewLink returns a link for the active tier, which must have links, with a kernel's parameters.
+func NewLink(op LinkOp, p [2]float32) Link { return Link{code: linkCode(op), p: p} }
 
 // At sets where the link loads or stores.
 func (l *Link) At(x *float32) { l.at = unsafe.Pointer(x) }

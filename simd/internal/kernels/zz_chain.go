@@ -30,7 +30,6 @@ const (
 	LinkSign
 	LinkReLU
 	LinkLeakyReLU
-	LinkClip
 	LinkScale
 	LinkHardSwish
 	LinkAdd
@@ -41,5 +40,6 @@ const (
 	LinkMinimum
 	LinkMulAdd
 	LinkLerp
+	LinkClip
 	linkOps
 )

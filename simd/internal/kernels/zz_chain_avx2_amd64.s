@@ -3,40 +3,46 @@
 #include "textflag.h"
 
 // func linkLoadAAVX2<>()
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·linkLoadAAVX2<>(SB), NOSPLIT|NOFRAME, $0
-	MOVQ    8(SI), DX
-	VMOVUPS (DX)(AX*4), Y15
-	VMOVUPS 32(DX)(AX*4), Y14
-	VMOVUPS 64(DX)(AX*4), Y13
-	VMOVUPS 96(DX)(AX*4), Y12
-	MOVQ    24(SI), BX
-	ADDQ    $0x18, SI
-	JMP     BX
+	MOVQ       8(SI), DX
+	PREFETCHT0 2048(DX)(AX*4)
+	VMOVUPS    (DX)(AX*4), Y15
+	VMOVUPS    32(DX)(AX*4), Y14
+	PREFETCHT0 2112(DX)(AX*4)
+	VMOVUPS    64(DX)(AX*4), Y13
+	VMOVUPS    96(DX)(AX*4), Y12
+	MOVQ       24(SI), BX
+	ADDQ       $0x18, SI
+	JMP        BX
 
 // func linkLoadBAVX2<>()
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·linkLoadBAVX2<>(SB), NOSPLIT|NOFRAME, $0
-	MOVQ    8(SI), DX
-	VMOVUPS (DX)(AX*4), Y11
-	VMOVUPS 32(DX)(AX*4), Y10
-	VMOVUPS 64(DX)(AX*4), Y9
-	VMOVUPS 96(DX)(AX*4), Y8
-	MOVQ    24(SI), BX
-	ADDQ    $0x18, SI
-	JMP     BX
+	MOVQ       8(SI), DX
+	PREFETCHT0 2048(DX)(AX*4)
+	VMOVUPS    (DX)(AX*4), Y11
+	VMOVUPS    32(DX)(AX*4), Y10
+	PREFETCHT0 2112(DX)(AX*4)
+	VMOVUPS    64(DX)(AX*4), Y9
+	VMOVUPS    96(DX)(AX*4), Y8
+	MOVQ       24(SI), BX
+	ADDQ       $0x18, SI
+	JMP        BX
 
 // func linkLoadCAVX2<>()
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·linkLoadCAVX2<>(SB), NOSPLIT|NOFRAME, $0
-	MOVQ    8(SI), DX
-	VMOVUPS (DX)(AX*4), Y7
-	VMOVUPS 32(DX)(AX*4), Y6
-	VMOVUPS 64(DX)(AX*4), Y5
-	VMOVUPS 96(DX)(AX*4), Y4
-	MOVQ    24(SI), BX
-	ADDQ    $0x18, SI
-	JMP     BX
+	MOVQ       8(SI), DX
+	PREFETCHT0 2048(DX)(AX*4)
+	VMOVUPS    (DX)(AX*4), Y7
+	VMOVUPS    32(DX)(AX*4), Y6
+	PREFETCHT0 2112(DX)(AX*4)
+	VMOVUPS    64(DX)(AX*4), Y5
+	VMOVUPS    96(DX)(AX*4), Y4
+	MOVQ       24(SI), BX
+	ADDQ       $0x18, SI
+	JMP        BX
 
 // func linkFillAAVX2<>()
 // Requires: AVX
@@ -320,31 +326,6 @@ TEXT ·linkLeakyReLUAVX2<>(SB), NOSPLIT|NOFRAME, $0
 	ADDQ         $0x18, SI
 	JMP          BX
 
-// func linkClipAVX2<>()
-// Requires: AVX
-TEXT ·linkClipAVX2<>(SB), NOSPLIT|NOFRAME, $0
-	VBROADCASTSS 16(SI), Y11
-	VBROADCASTSS 20(SI), Y10
-	VCMPPS       $0x04, Y11, Y11, Y0
-	VCMPPS       $0x04, Y10, Y10, Y1
-	VORPS        Y1, Y0, Y0
-	VANDPS       constants<>+192(SB), Y0, Y9
-	VMAXPS       Y15, Y11, Y0
-	VMAXPS       Y14, Y11, Y1
-	VMAXPS       Y13, Y11, Y2
-	VMAXPS       Y12, Y11, Y3
-	VMINPS       Y0, Y10, Y0
-	VMINPS       Y1, Y10, Y1
-	VMINPS       Y2, Y10, Y2
-	VMINPS       Y3, Y10, Y3
-	VORPS        Y9, Y0, Y15
-	VORPS        Y9, Y1, Y14
-	VORPS        Y9, Y2, Y13
-	VORPS        Y9, Y3, Y12
-	MOVQ         24(SI), BX
-	ADDQ         $0x18, SI
-	JMP          BX
-
 // func linkScaleAVX2<>()
 // Requires: AVX
 TEXT ·linkScaleAVX2<>(SB), NOSPLIT|NOFRAME, $0
@@ -361,9 +342,9 @@ TEXT ·linkScaleAVX2<>(SB), NOSPLIT|NOFRAME, $0
 // Requires: AVX
 TEXT ·linkHardSwishAVX2<>(SB), NOSPLIT|NOFRAME, $0
 	VXORPS  X11, X11, X11
-	VMOVAPS constants<>+224(SB), Y10
-	VMOVAPS constants<>+256(SB), Y9
-	VMOVAPS constants<>+288(SB), Y8
+	VMOVAPS constants<>+192(SB), Y10
+	VMOVAPS constants<>+224(SB), Y9
+	VMOVAPS constants<>+256(SB), Y8
 	VADDPS  Y8, Y15, Y0
 	VADDPS  Y8, Y14, Y1
 	VADDPS  Y8, Y13, Y2
@@ -380,10 +361,10 @@ TEXT ·linkHardSwishAVX2<>(SB), NOSPLIT|NOFRAME, $0
 	VMAXPS  Y14, Y9, Y5
 	VMAXPS  Y13, Y9, Y6
 	VMAXPS  Y12, Y9, Y7
-	VMULPS  constants<>+320(SB), Y0, Y0
-	VMULPS  constants<>+320(SB), Y1, Y1
-	VMULPS  constants<>+320(SB), Y2, Y2
-	VMULPS  constants<>+320(SB), Y3, Y3
+	VMULPS  constants<>+288(SB), Y0, Y0
+	VMULPS  constants<>+288(SB), Y1, Y1
+	VMULPS  constants<>+288(SB), Y2, Y2
+	VMULPS  constants<>+288(SB), Y3, Y3
 	VMULPS  Y0, Y4, Y15
 	VMULPS  Y1, Y5, Y14
 	VMULPS  Y2, Y6, Y13
@@ -439,14 +420,14 @@ TEXT ·linkDivAVX2<>(SB), NOSPLIT|NOFRAME, $0
 // func linkMaximumAVX2<>()
 // Requires: AVX
 TEXT ·linkMaximumAVX2<>(SB), NOSPLIT|NOFRAME, $0
-	VCMPPS $0x03, Y11, Y11, Y0
-	VCMPPS $0x03, Y10, Y10, Y1
-	VCMPPS $0x03, Y9, Y9, Y2
-	VCMPPS $0x03, Y8, Y8, Y3
-	VMAXPS Y15, Y11, Y4
-	VMAXPS Y14, Y10, Y5
-	VMAXPS Y13, Y9, Y6
-	VMAXPS Y12, Y8, Y7
+	VCMPPS $0x03, Y15, Y15, Y0
+	VCMPPS $0x03, Y14, Y14, Y1
+	VCMPPS $0x03, Y13, Y13, Y2
+	VCMPPS $0x03, Y12, Y12, Y3
+	VMAXPS Y11, Y15, Y4
+	VMAXPS Y10, Y14, Y5
+	VMAXPS Y9, Y13, Y6
+	VMAXPS Y8, Y12, Y7
 	VORPS  Y0, Y4, Y15
 	VORPS  Y1, Y5, Y14
 	VORPS  Y2, Y6, Y13
@@ -458,14 +439,14 @@ TEXT ·linkMaximumAVX2<>(SB), NOSPLIT|NOFRAME, $0
 // func linkMinimumAVX2<>()
 // Requires: AVX
 TEXT ·linkMinimumAVX2<>(SB), NOSPLIT|NOFRAME, $0
-	VCMPPS $0x03, Y11, Y11, Y0
-	VCMPPS $0x03, Y10, Y10, Y1
-	VCMPPS $0x03, Y9, Y9, Y2
-	VCMPPS $0x03, Y8, Y8, Y3
-	VMINPS Y15, Y11, Y4
-	VMINPS Y14, Y10, Y5
-	VMINPS Y13, Y9, Y6
-	VMINPS Y12, Y8, Y7
+	VCMPPS $0x03, Y15, Y15, Y0
+	VCMPPS $0x03, Y14, Y14, Y1
+	VCMPPS $0x03, Y13, Y13, Y2
+	VCMPPS $0x03, Y12, Y12, Y3
+	VMINPS Y11, Y15, Y4
+	VMINPS Y10, Y14, Y5
+	VMINPS Y9, Y13, Y6
+	VMINPS Y8, Y12, Y7
 	VORPS  Y0, Y4, Y15
 	VORPS  Y1, Y5, Y14
 	VORPS  Y2, Y6, Y13
@@ -500,6 +481,23 @@ TEXT ·linkLerpAVX2<>(SB), NOSPLIT|NOFRAME, $0
 	ADDQ        $0x18, SI
 	JMP         BX
 
+// func linkClipAVX2<>()
+// Requires: AVX
+TEXT ·linkClipAVX2<>(SB), NOSPLIT|NOFRAME, $0
+	VBROADCASTSS 20(SI), Y11
+	VBROADCASTSS 16(SI), Y10
+	VMAXPS       Y15, Y10, Y0
+	VMAXPS       Y14, Y10, Y1
+	VMAXPS       Y13, Y10, Y2
+	VMAXPS       Y12, Y10, Y3
+	VMINPS       Y0, Y11, Y15
+	VMINPS       Y1, Y11, Y14
+	VMINPS       Y2, Y11, Y13
+	VMINPS       Y3, Y11, Y12
+	MOVQ         24(SI), BX
+	ADDQ         $0x18, SI
+	JMP          BX
+
 DATA constants<>+0(SB)/8, $0xffffffffffffffff
 DATA constants<>+8(SB)/8, $0xffffffffffffffff
 DATA constants<>+16(SB)/8, $0xffffffffffffffff
@@ -524,27 +522,23 @@ DATA constants<>+160(SB)/8, $0xbf800000bf800000
 DATA constants<>+168(SB)/8, $0xbf800000bf800000
 DATA constants<>+176(SB)/8, $0xbf800000bf800000
 DATA constants<>+184(SB)/8, $0xbf800000bf800000
-DATA constants<>+192(SB)/8, $0xffffffffffffffff
-DATA constants<>+200(SB)/8, $0xffffffffffffffff
-DATA constants<>+208(SB)/8, $0xffffffffffffffff
-DATA constants<>+216(SB)/8, $0xffffffffffffffff
-DATA constants<>+224(SB)/8, $0x40c0000040c00000
-DATA constants<>+232(SB)/8, $0x40c0000040c00000
-DATA constants<>+240(SB)/8, $0x40c0000040c00000
-DATA constants<>+248(SB)/8, $0x40c0000040c00000
-DATA constants<>+256(SB)/8, $0xc0800000c0800000
-DATA constants<>+264(SB)/8, $0xc0800000c0800000
-DATA constants<>+272(SB)/8, $0xc0800000c0800000
-DATA constants<>+280(SB)/8, $0xc0800000c0800000
-DATA constants<>+288(SB)/8, $0x4040000040400000
-DATA constants<>+296(SB)/8, $0x4040000040400000
-DATA constants<>+304(SB)/8, $0x4040000040400000
-DATA constants<>+312(SB)/8, $0x4040000040400000
-DATA constants<>+320(SB)/8, $0x3e2aaaab3e2aaaab
-DATA constants<>+328(SB)/8, $0x3e2aaaab3e2aaaab
-DATA constants<>+336(SB)/8, $0x3e2aaaab3e2aaaab
-DATA constants<>+344(SB)/8, $0x3e2aaaab3e2aaaab
-GLOBL constants<>(SB), RODATA|NOPTR, $352
+DATA constants<>+192(SB)/8, $0x40c0000040c00000
+DATA constants<>+200(SB)/8, $0x40c0000040c00000
+DATA constants<>+208(SB)/8, $0x40c0000040c00000
+DATA constants<>+216(SB)/8, $0x40c0000040c00000
+DATA constants<>+224(SB)/8, $0xc0800000c0800000
+DATA constants<>+232(SB)/8, $0xc0800000c0800000
+DATA constants<>+240(SB)/8, $0xc0800000c0800000
+DATA constants<>+248(SB)/8, $0xc0800000c0800000
+DATA constants<>+256(SB)/8, $0x4040000040400000
+DATA constants<>+264(SB)/8, $0x4040000040400000
+DATA constants<>+272(SB)/8, $0x4040000040400000
+DATA constants<>+280(SB)/8, $0x4040000040400000
+DATA constants<>+288(SB)/8, $0x3e2aaaab3e2aaaab
+DATA constants<>+296(SB)/8, $0x3e2aaaab3e2aaaab
+DATA constants<>+304(SB)/8, $0x3e2aaaab3e2aaaab
+DATA constants<>+312(SB)/8, $0x3e2aaaab3e2aaaab
+GLOBL constants<>(SB), RODATA|NOPTR, $320
 
 DATA ·linksAVX2+8(SB)/8, $·linkLoadAAVX2<>(SB)
 DATA ·linksAVX2+16(SB)/8, $·linkLoadBAVX2<>(SB)
@@ -571,15 +565,15 @@ DATA ·linksAVX2+176(SB)/8, $·linkTruncAVX2<>(SB)
 DATA ·linksAVX2+184(SB)/8, $·linkSignAVX2<>(SB)
 DATA ·linksAVX2+192(SB)/8, $·linkReLUAVX2<>(SB)
 DATA ·linksAVX2+200(SB)/8, $·linkLeakyReLUAVX2<>(SB)
-DATA ·linksAVX2+208(SB)/8, $·linkClipAVX2<>(SB)
-DATA ·linksAVX2+216(SB)/8, $·linkScaleAVX2<>(SB)
-DATA ·linksAVX2+224(SB)/8, $·linkHardSwishAVX2<>(SB)
-DATA ·linksAVX2+232(SB)/8, $·linkAddAVX2<>(SB)
-DATA ·linksAVX2+240(SB)/8, $·linkSubAVX2<>(SB)
-DATA ·linksAVX2+248(SB)/8, $·linkMulAVX2<>(SB)
-DATA ·linksAVX2+256(SB)/8, $·linkDivAVX2<>(SB)
-DATA ·linksAVX2+264(SB)/8, $·linkMaximumAVX2<>(SB)
-DATA ·linksAVX2+272(SB)/8, $·linkMinimumAVX2<>(SB)
-DATA ·linksAVX2+280(SB)/8, $·linkMulAddAVX2<>(SB)
-DATA ·linksAVX2+288(SB)/8, $·linkLerpAVX2<>(SB)
+DATA ·linksAVX2+208(SB)/8, $·linkScaleAVX2<>(SB)
+DATA ·linksAVX2+216(SB)/8, $·linkHardSwishAVX2<>(SB)
+DATA ·linksAVX2+224(SB)/8, $·linkAddAVX2<>(SB)
+DATA ·linksAVX2+232(SB)/8, $·linkSubAVX2<>(SB)
+DATA ·linksAVX2+240(SB)/8, $·linkMulAVX2<>(SB)
+DATA ·linksAVX2+248(SB)/8, $·linkDivAVX2<>(SB)
+DATA ·linksAVX2+256(SB)/8, $·linkMaximumAVX2<>(SB)
+DATA ·linksAVX2+264(SB)/8, $·linkMinimumAVX2<>(SB)
+DATA ·linksAVX2+272(SB)/8, $·linkMulAddAVX2<>(SB)
+DATA ·linksAVX2+280(SB)/8, $·linkLerpAVX2<>(SB)
+DATA ·linksAVX2+288(SB)/8, $·linkClipAVX2<>(SB)
 GLOBL ·linksAVX2(SB), RODATA, $296

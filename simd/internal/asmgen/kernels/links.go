@@ -8,8 +8,13 @@ import (
 
 // Links are the kernels that chains are made of: those of which loads and stores are much of the work. Other functions gain little
 // by values that stay in registers.
-var Links = links("Neg", "Abs", "Sqrt", "Recip", "Floor", "Ceil", "Round", "Trunc", "Sign", "ReLU", "LeakyReLU", "Clip", "Scale",
-	"HardSwish", "Add", "Sub", "Mul", "Div", "Maximum", "Minimum", "MulAdd", "Lerp")
+//
+// LinkClip wants limits that are numbers: what Clip does where they are NaN would take more time than all else.
+var Links = append(links("Neg", "Abs", "Sqrt", "Recip", "Floor", "Ceil", "Round", "Trunc", "Sign", "ReLU", "LeakyReLU", "Scale",
+	"HardSwish", "Add", "Sub", "Mul", "Div", "Maximum", "Minimum", "MulAdd", "Lerp"),
+	elementwise("Clip", "x; low high", "min(max(x[i], low), high)", 4, func(b *builder) f {
+		return b.MinOf(b.Param(1), b.MaxOf(b.Param(0), b.Input(0)))
+	}))
 
 func links(names ...string) []*ir.Kernel {
 	var list []*ir.Kernel

@@ -142,6 +142,10 @@ func (w *linkWriter) move(m dispatch.Move) {
 		slot := operand.Mem{Base: gpAt, Disp: i * w.bytes()}
 		switch m.Kind {
 		case dispatch.Load:
+			const ahead = 2048 // bytes, beyond what the processor asks for by itself
+			if i*w.bytes()%64 == 0 {
+				w.PREFETCHT0(element.Offset(ahead))
+			}
 			w.VMOVUPS(element, v)
 		case dispatch.Store:
 			w.VMOVUPS(v, element)
@@ -205,6 +209,7 @@ func (s *set) link(k *ir.Kernel) *function {
 	body.Store = nil
 	for group := s.chainVectors(); group >= 1; group /= 2 {
 		f := newFunction(s, k, body, s.chainVectors(), group, true, held)
+		f.link = true
 		if a := f.try(f.pins); a != nil && a.spills == 0 {
 			f.hoistConstants()
 			return f

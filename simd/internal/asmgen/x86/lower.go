@@ -32,6 +32,7 @@ type lowering struct {
 
 	flags map[int]*value   // of accumulators, see findFlags
 	held  map[int][]*value // inputs that are in registers, by copy
+	link  bool             // of a chain, which has the bits of the kernel: the accumulator is an operand like others
 
 	values   []*value
 	consts   map[uint32]*value
@@ -356,7 +357,7 @@ func (p *piece) extremeNaN(o, masked op, n *ir.Node) *value {
 	if n.Imm == 1 {
 		return p.do(o, x, y)
 	}
-	if x.kind == home || y.kind == constant {
+	if x.kind == home && !p.link || y.kind == constant {
 		x, y = y, x
 	}
 	if x.kind == constant && !math.IsNaN(float64(math.Float32frombits(x.bits))) {

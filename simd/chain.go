@@ -36,14 +36,16 @@ const (
 	storing // array
 )
 
-// links are the links of elementwise entries, by name. What takes long beside loads and stores gains little, but ends a chain.
+// links are the links of elementwise entries, by name.
 var links = map[string]kernels.LinkOp{
 	"neg": kernels.LinkNeg, "abs": kernels.LinkAbs, "sqrt": kernels.LinkSqrt, "recip": kernels.LinkRecip, "floor": kernels.LinkFloor,
 	"ceil": kernels.LinkCeil, "round": kernels.LinkRound, "trunc": kernels.LinkTrunc, "sign": kernels.LinkSign,
 	"relu": kernels.LinkReLU, "leaky_relu": kernels.LinkLeakyReLU, "clip": kernels.LinkClip, "scale": kernels.LinkScale,
 	"hardswish": kernels.LinkHardSwish, "add": kernels.LinkAdd, "sub": kernels.LinkSub, "mul": kernels.LinkMul,
 	"div": kernels.LinkDiv, "maximum": kernels.LinkMaximum, "minimum": kernels.LinkMinimum, "fma": kernels.LinkMulAdd,
-	"lerp": kernels.LinkLerp,
+	"lerp": kernels.LinkLerp, "exp": kernels.LinkExp, "tanh": kernels.LinkTanh, "sigmoid": kernels.LinkSigmoid,
+	"gelu": kernels.LinkGELU, "gelu_erf": kernels.LinkGELUErf, "swish": kernels.LinkSwish, "mish": kernels.LinkMish,
+	"softplus": kernels.LinkSoftplus, "selu": kernels.LinkSELU, "elu": kernels.LinkELU,
 }
 
 // linkCopy marks the term that copies an operand: its value needs no link that computes it.

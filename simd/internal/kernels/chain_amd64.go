@@ -1,6 +1,6 @@
 package kernels
 
-// linksAVX2 and linksAVX512 return the addresses of the links' code.
+// addressesAVX2 and addressesAVX512 return the addresses of the links' code, by operation.
 func addressesAVX2() *[linkOps]uintptr
 func addressesAVX512() *[linkOps]uintptr
 

@@ -40,6 +40,16 @@ const (
 	LinkMinimum
 	LinkMulAdd
 	LinkLerp
+	LinkExp
+	LinkTanh
+	LinkSigmoid
+	LinkGELU
+	LinkGELUErf
+	LinkSwish
+	LinkMish
+	LinkSoftplus
+	LinkSELU
+	LinkELU
 	LinkClip
 	linkOps
 )

@@ -680,6 +680,2893 @@ TEXT ·linkLerpAVX512<>(SB), NOSPLIT|NOFRAME, $0
 	ADDQ        $0x18, SI
 	JMP         BX
 
+// func linkExpAVX512<>()
+// Requires: AVX512F
+TEXT ·linkExpAVX512<>(SB), NOSPLIT|NOFRAME, $0
+	VBROADCASTSS     constants<>+32(SB), Z23
+	VBROADCASTSS     constants<>+36(SB), Z22
+	VBROADCASTSS     constants<>+40(SB), Z21
+	VBROADCASTSS     constants<>+44(SB), Z20
+	VBROADCASTSS     constants<>+48(SB), Z19
+	VBROADCASTSS     constants<>+52(SB), Z18
+	VBROADCASTSS     constants<>+56(SB), Z17
+	VBROADCASTSS     constants<>+60(SB), Z16
+	VMINPS           Z31, Z23, Z0
+	VMINPS           Z30, Z23, Z1
+	VMINPS           Z29, Z23, Z2
+	VMINPS           Z28, Z23, Z3
+	VMAXPS           Z0, Z22, Z0
+	VMAXPS           Z1, Z22, Z1
+	VMAXPS           Z2, Z22, Z2
+	VMAXPS           Z3, Z22, Z3
+	VMOVAPS          Z0, Z4
+	VFMADD213PS      Z21, Z20, Z4
+	VMOVAPS          Z1, Z5
+	VFMADD213PS      Z21, Z20, Z5
+	VMOVAPS          Z2, Z6
+	VFMADD213PS      Z21, Z20, Z6
+	VMOVAPS          Z3, Z7
+	VFMADD213PS      Z21, Z20, Z7
+	VSUBPS           Z21, Z4, Z8
+	VSUBPS           Z21, Z5, Z9
+	VSUBPS           Z21, Z6, Z10
+	VSUBPS           Z21, Z7, Z11
+	VFNMADD231PS     Z19, Z8, Z0
+	VFNMADD231PS     Z19, Z9, Z1
+	VFNMADD231PS     Z19, Z10, Z2
+	VFNMADD231PS     Z19, Z11, Z3
+	VFNMADD231PS     Z18, Z8, Z0
+	VFNMADD231PS     Z18, Z9, Z1
+	VFNMADD231PS     Z18, Z10, Z2
+	VFNMADD231PS     Z18, Z11, Z3
+	VMULPS           Z0, Z0, Z8
+	VMULPS           Z1, Z1, Z9
+	VMULPS           Z2, Z2, Z10
+	VMULPS           Z3, Z3, Z11
+	VMOVAPS          Z17, Z12
+	VFMADD213PS      Z16, Z0, Z12
+	VMOVAPS          Z17, Z13
+	VFMADD213PS      Z16, Z1, Z13
+	VMOVAPS          Z17, Z14
+	VFMADD213PS      Z16, Z2, Z14
+	VMOVAPS          Z17, Z15
+	VFMADD213PS      Z16, Z3, Z15
+	VFMADD213PS.BCST constants<>+64(SB), Z0, Z12
+	VFMADD213PS.BCST constants<>+64(SB), Z1, Z13
+	VFMADD213PS.BCST constants<>+64(SB), Z2, Z14
+	VFMADD213PS.BCST constants<>+64(SB), Z3, Z15
+	VFMADD213PS.BCST constants<>+68(SB), Z0, Z12
+	VFMADD213PS.BCST constants<>+68(SB), Z1, Z13
+	VFMADD213PS.BCST constants<>+68(SB), Z2, Z14
+	VFMADD213PS.BCST constants<>+68(SB), Z3, Z15
+	VFMADD213PS.BCST constants<>+72(SB), Z0, Z12
+	VFMADD213PS.BCST constants<>+72(SB), Z1, Z13
+	VFMADD213PS.BCST constants<>+72(SB), Z2, Z14
+	VFMADD213PS.BCST constants<>+72(SB), Z3, Z15
+	VFMADD213PS.BCST constants<>+76(SB), Z0, Z12
+	VFMADD213PS.BCST constants<>+76(SB), Z1, Z13
+	VFMADD213PS.BCST constants<>+76(SB), Z2, Z14
+	VFMADD213PS.BCST constants<>+76(SB), Z3, Z15
+	VFMADD231PS      Z12, Z8, Z0
+	VFMADD231PS      Z13, Z9, Z1
+	VFMADD231PS      Z14, Z10, Z2
+	VFMADD231PS      Z15, Z11, Z3
+	VPSLLD           $0x17, Z4, Z4
+	VPSLLD           $0x17, Z5, Z5
+	VPSLLD           $0x17, Z6, Z6
+	VPSLLD           $0x17, Z7, Z7
+	VFMADD213PS      Z4, Z4, Z0
+	VFMADD213PS      Z5, Z5, Z1
+	VFMADD213PS      Z6, Z6, Z2
+	VFMADD213PS      Z7, Z7, Z3
+	VMULPS           Z4, Z0, Z31
+	VMULPS           Z5, Z1, Z30
+	VMULPS           Z6, Z2, Z29
+	VMULPS           Z7, Z3, Z28
+	VMINPS           Z27, Z23, Z0
+	VMINPS           Z26, Z23, Z1
+	VMINPS           Z25, Z23, Z2
+	VMINPS           Z24, Z23, Z3
+	VMAXPS           Z0, Z22, Z0
+	VMAXPS           Z1, Z22, Z1
+	VMAXPS           Z2, Z22, Z2
+	VMAXPS           Z3, Z22, Z3
+	VMOVAPS          Z0, Z4
+	VFMADD213PS      Z21, Z20, Z4
+	VMOVAPS          Z1, Z5
+	VFMADD213PS      Z21, Z20, Z5
+	VMOVAPS          Z2, Z6
+	VFMADD213PS      Z21, Z20, Z6
+	VMOVAPS          Z3, Z7
+	VFMADD213PS      Z21, Z20, Z7
+	VSUBPS           Z21, Z4, Z8
+	VSUBPS           Z21, Z5, Z9
+	VSUBPS           Z21, Z6, Z10
+	VSUBPS           Z21, Z7, Z11
+	VFNMADD231PS     Z19, Z8, Z0
+	VFNMADD231PS     Z19, Z9, Z1
+	VFNMADD231PS     Z19, Z10, Z2
+	VFNMADD231PS     Z19, Z11, Z3
+	VFNMADD231PS     Z18, Z8, Z0
+	VFNMADD231PS     Z18, Z9, Z1
+	VFNMADD231PS     Z18, Z10, Z2
+	VFNMADD231PS     Z18, Z11, Z3
+	VMULPS           Z0, Z0, Z8
+	VMULPS           Z1, Z1, Z9
+	VMULPS           Z2, Z2, Z10
+	VMULPS           Z3, Z3, Z11
+	VMOVAPS          Z17, Z12
+	VFMADD213PS      Z16, Z0, Z12
+	VMOVAPS          Z17, Z13
+	VFMADD213PS      Z16, Z1, Z13
+	VMOVAPS          Z17, Z14
+	VFMADD213PS      Z16, Z2, Z14
+	VMOVAPS          Z17, Z15
+	VFMADD213PS      Z16, Z3, Z15
+	VFMADD213PS.BCST constants<>+64(SB), Z0, Z12
+	VFMADD213PS.BCST constants<>+64(SB), Z1, Z13
+	VFMADD213PS.BCST constants<>+64(SB), Z2, Z14
+	VFMADD213PS.BCST constants<>+64(SB), Z3, Z15
+	VFMADD213PS.BCST constants<>+68(SB), Z0, Z12
+	VFMADD213PS.BCST constants<>+68(SB), Z1, Z13
+	VFMADD213PS.BCST constants<>+68(SB), Z2, Z14
+	VFMADD213PS.BCST constants<>+68(SB), Z3, Z15
+	VFMADD213PS.BCST constants<>+72(SB), Z0, Z12
+	VFMADD213PS.BCST constants<>+72(SB), Z1, Z13
+	VFMADD213PS.BCST constants<>+72(SB), Z2, Z14
+	VFMADD213PS.BCST constants<>+72(SB), Z3, Z15
+	VFMADD213PS.BCST constants<>+76(SB), Z0, Z12
+	VFMADD213PS.BCST constants<>+76(SB), Z1, Z13
+	VFMADD213PS.BCST constants<>+76(SB), Z2, Z14
+	VFMADD213PS.BCST constants<>+76(SB), Z3, Z15
+	VFMADD231PS      Z12, Z8, Z0
+	VFMADD231PS      Z13, Z9, Z1
+	VFMADD231PS      Z14, Z10, Z2
+	VFMADD231PS      Z15, Z11, Z3
+	VPSLLD           $0x17, Z4, Z4
+	VPSLLD           $0x17, Z5, Z5
+	VPSLLD           $0x17, Z6, Z6
+	VPSLLD           $0x17, Z7, Z7
+	VFMADD213PS      Z4, Z4, Z0
+	VFMADD213PS      Z5, Z5, Z1
+	VFMADD213PS      Z6, Z6, Z2
+	VFMADD213PS      Z7, Z7, Z3
+	VMULPS           Z4, Z0, Z27
+	VMULPS           Z5, Z1, Z26
+	VMULPS           Z6, Z2, Z25
+	VMULPS           Z7, Z3, Z24
+	MOVQ             24(SI), BX
+	ADDQ             $0x18, SI
+	JMP              BX
+
+// func linkTanhAVX512<>()
+// Requires: AVX512DQ, AVX512F
+TEXT ·linkTanhAVX512<>(SB), NOSPLIT|NOFRAME, $0
+	VANDPS.BCST       constants<>+4(SB), Z31, Z0
+	VANDPS.BCST       constants<>+4(SB), Z30, Z1
+	VANDPS.BCST       constants<>+4(SB), Z29, Z2
+	VANDPS.BCST       constants<>+4(SB), Z28, Z3
+	VBROADCASTSS      constants<>+80(SB), Z4
+	VMINPS            Z0, Z4, Z0
+	VMINPS            Z1, Z4, Z1
+	VMINPS            Z2, Z4, Z2
+	VMINPS            Z3, Z4, Z3
+	VMULPS            Z0, Z0, Z5
+	VMULPS            Z1, Z1, Z6
+	VMULPS            Z2, Z2, Z7
+	VMULPS            Z3, Z3, Z8
+	VMULPS            Z5, Z0, Z9
+	VMULPS            Z6, Z1, Z10
+	VMULPS            Z7, Z2, Z11
+	VMULPS            Z8, Z3, Z12
+	VBROADCASTSS      constants<>+84(SB), Z13
+	VFMADD231PS.BCST  constants<>+88(SB), Z5, Z13
+	VBROADCASTSS      constants<>+84(SB), Z14
+	VFMADD231PS.BCST  constants<>+88(SB), Z6, Z14
+	VBROADCASTSS      constants<>+84(SB), Z15
+	VFMADD231PS.BCST  constants<>+88(SB), Z7, Z15
+	VBROADCASTSS      constants<>+84(SB), Z16
+	VFMADD231PS.BCST  constants<>+88(SB), Z8, Z16
+	VFMADD213PS.BCST  constants<>+92(SB), Z5, Z13
+	VFMADD213PS.BCST  constants<>+92(SB), Z6, Z14
+	VFMADD213PS.BCST  constants<>+92(SB), Z7, Z15
+	VFMADD213PS.BCST  constants<>+92(SB), Z8, Z16
+	VFMADD213PS.BCST  constants<>+96(SB), Z5, Z13
+	VFMADD213PS.BCST  constants<>+96(SB), Z6, Z14
+	VFMADD213PS.BCST  constants<>+96(SB), Z7, Z15
+	VFMADD213PS.BCST  constants<>+96(SB), Z8, Z16
+	VFMADD213PS.BCST  constants<>+100(SB), Z5, Z13
+	VFMADD213PS.BCST  constants<>+100(SB), Z6, Z14
+	VFMADD213PS.BCST  constants<>+100(SB), Z7, Z15
+	VFMADD213PS.BCST  constants<>+100(SB), Z8, Z16
+	VFMADD213PS       Z0, Z13, Z9
+	VFMADD213PS       Z1, Z14, Z10
+	VFMADD213PS       Z2, Z15, Z11
+	VFMADD213PS       Z3, Z16, Z12
+	VBROADCASTSS      constants<>+40(SB), Z5
+	VFMADD231PS.BCST  constants<>+104(SB), Z0, Z5
+	VBROADCASTSS      constants<>+40(SB), Z6
+	VFMADD231PS.BCST  constants<>+104(SB), Z1, Z6
+	VBROADCASTSS      constants<>+40(SB), Z7
+	VFMADD231PS.BCST  constants<>+104(SB), Z2, Z7
+	VBROADCASTSS      constants<>+40(SB), Z8
+	VFMADD231PS.BCST  constants<>+104(SB), Z3, Z8
+	VSUBPS.BCST       constants<>+40(SB), Z5, Z13
+	VSUBPS.BCST       constants<>+40(SB), Z6, Z14
+	VSUBPS.BCST       constants<>+40(SB), Z7, Z15
+	VSUBPS.BCST       constants<>+40(SB), Z8, Z16
+	VFNMADD132PS.BCST constants<>+108(SB), Z0, Z13
+	VFNMADD132PS.BCST constants<>+108(SB), Z1, Z14
+	VFNMADD132PS.BCST constants<>+108(SB), Z2, Z15
+	VFNMADD132PS.BCST constants<>+108(SB), Z3, Z16
+	VBROADCASTSS      constants<>+112(SB), Z17
+	VFMADD231PS.BCST  constants<>+116(SB), Z13, Z17
+	VBROADCASTSS      constants<>+112(SB), Z18
+	VFMADD231PS.BCST  constants<>+116(SB), Z14, Z18
+	VBROADCASTSS      constants<>+112(SB), Z19
+	VFMADD231PS.BCST  constants<>+116(SB), Z15, Z19
+	VBROADCASTSS      constants<>+112(SB), Z20
+	VFMADD231PS.BCST  constants<>+116(SB), Z16, Z20
+	VFMADD213PS.BCST  constants<>+120(SB), Z13, Z17
+	VFMADD213PS.BCST  constants<>+120(SB), Z14, Z18
+	VFMADD213PS.BCST  constants<>+120(SB), Z15, Z19
+	VFMADD213PS.BCST  constants<>+120(SB), Z16, Z20
+	VFMADD213PS.BCST  constants<>+124(SB), Z13, Z17
+	VFMADD213PS.BCST  constants<>+124(SB), Z14, Z18
+	VFMADD213PS.BCST  constants<>+124(SB), Z15, Z19
+	VFMADD213PS.BCST  constants<>+124(SB), Z16, Z20
+	VFMADD213PS.BCST  constants<>+128(SB), Z13, Z17
+	VFMADD213PS.BCST  constants<>+128(SB), Z14, Z18
+	VFMADD213PS.BCST  constants<>+128(SB), Z15, Z19
+	VFMADD213PS.BCST  constants<>+128(SB), Z16, Z20
+	VFMADD213PS.BCST  constants<>+132(SB), Z13, Z17
+	VFMADD213PS.BCST  constants<>+132(SB), Z14, Z18
+	VFMADD213PS.BCST  constants<>+132(SB), Z15, Z19
+	VFMADD213PS.BCST  constants<>+132(SB), Z16, Z20
+	VFMADD213PS.BCST  constants<>+8(SB), Z13, Z17
+	VFMADD213PS.BCST  constants<>+8(SB), Z14, Z18
+	VFMADD213PS.BCST  constants<>+8(SB), Z15, Z19
+	VFMADD213PS.BCST  constants<>+8(SB), Z16, Z20
+	VPSLLD            $0x17, Z5, Z5
+	VPSLLD            $0x17, Z6, Z6
+	VPSLLD            $0x17, Z7, Z7
+	VPSLLD            $0x17, Z8, Z8
+	VFMADD213PS.BCST  constants<>+8(SB), Z17, Z5
+	VFMADD213PS.BCST  constants<>+8(SB), Z18, Z6
+	VFMADD213PS.BCST  constants<>+8(SB), Z19, Z7
+	VFMADD213PS.BCST  constants<>+8(SB), Z20, Z8
+	VBROADCASTSS      constants<>+132(SB), Z13
+	VDIVPS            Z5, Z13, Z5
+	VDIVPS            Z6, Z13, Z6
+	VDIVPS            Z7, Z13, Z7
+	VDIVPS            Z8, Z13, Z8
+	VBROADCASTSS      constants<>+8(SB), Z14
+	VSUBPS            Z5, Z14, Z5
+	VSUBPS            Z6, Z14, Z6
+	VSUBPS            Z7, Z14, Z7
+	VSUBPS            Z8, Z14, Z8
+	VCMPPS.BCST       $0x0e, constants<>+136(SB), Z0, K1
+	VCMPPS.BCST       $0x0e, constants<>+136(SB), Z1, K2
+	VCMPPS.BCST       $0x0e, constants<>+136(SB), Z2, K3
+	VCMPPS.BCST       $0x0e, constants<>+136(SB), Z3, K4
+	VBLENDMPS         Z5, Z9, K1, Z0
+	VBLENDMPS         Z6, Z10, K2, Z1
+	VBLENDMPS         Z7, Z11, K3, Z2
+	VBLENDMPS         Z8, Z12, K4, Z3
+	VPTERNLOGD.BCST   $0xd8, constants<>+0(SB), Z31, Z0
+	VPTERNLOGD.BCST   $0xd8, constants<>+0(SB), Z30, Z1
+	VPTERNLOGD.BCST   $0xd8, constants<>+0(SB), Z29, Z2
+	VPTERNLOGD.BCST   $0xd8, constants<>+0(SB), Z28, Z3
+	VANDPS.BCST       constants<>+4(SB), Z27, Z5
+	VANDPS.BCST       constants<>+4(SB), Z26, Z6
+	VANDPS.BCST       constants<>+4(SB), Z25, Z7
+	VANDPS.BCST       constants<>+4(SB), Z24, Z8
+	VMINPS            Z5, Z4, Z5
+	VMINPS            Z6, Z4, Z6
+	VMINPS            Z7, Z4, Z7
+	VMINPS            Z8, Z4, Z4
+	VMULPS            Z5, Z5, Z8
+	VMULPS            Z6, Z6, Z9
+	VMULPS            Z7, Z7, Z10
+	VMULPS            Z4, Z4, Z11
+	VMULPS            Z8, Z5, Z12
+	VMULPS            Z9, Z6, Z15
+	VMULPS            Z10, Z7, Z16
+	VMULPS            Z11, Z4, Z17
+	VBROADCASTSS      constants<>+84(SB), Z18
+	VFMADD231PS.BCST  constants<>+88(SB), Z8, Z18
+	VBROADCASTSS      constants<>+84(SB), Z19
+	VFMADD231PS.BCST  constants<>+88(SB), Z9, Z19
+	VBROADCASTSS      constants<>+84(SB), Z20
+	VFMADD231PS.BCST  constants<>+88(SB), Z10, Z20
+	VBROADCASTSS      constants<>+84(SB), Z21
+	VFMADD231PS.BCST  constants<>+88(SB), Z11, Z21
+	VFMADD213PS.BCST  constants<>+92(SB), Z8, Z18
+	VFMADD213PS.BCST  constants<>+92(SB), Z9, Z19
+	VFMADD213PS.BCST  constants<>+92(SB), Z10, Z20
+	VFMADD213PS.BCST  constants<>+92(SB), Z11, Z21
+	VFMADD213PS.BCST  constants<>+96(SB), Z8, Z18
+	VFMADD213PS.BCST  constants<>+96(SB), Z9, Z19
+	VFMADD213PS.BCST  constants<>+96(SB), Z10, Z20
+	VFMADD213PS.BCST  constants<>+96(SB), Z11, Z21
+	VFMADD213PS.BCST  constants<>+100(SB), Z8, Z18
+	VFMADD213PS.BCST  constants<>+100(SB), Z9, Z19
+	VFMADD213PS.BCST  constants<>+100(SB), Z10, Z20
+	VFMADD213PS.BCST  constants<>+100(SB), Z11, Z21
+	VFMADD213PS       Z5, Z18, Z12
+	VFMADD213PS       Z6, Z19, Z15
+	VFMADD213PS       Z7, Z20, Z16
+	VFMADD213PS       Z4, Z21, Z17
+	VBROADCASTSS      constants<>+40(SB), Z8
+	VFMADD231PS.BCST  constants<>+104(SB), Z5, Z8
+	VBROADCASTSS      constants<>+40(SB), Z9
+	VFMADD231PS.BCST  constants<>+104(SB), Z6, Z9
+	VBROADCASTSS      constants<>+40(SB), Z10
+	VFMADD231PS.BCST  constants<>+104(SB), Z7, Z10
+	VBROADCASTSS      constants<>+40(SB), Z11
+	VFMADD231PS.BCST  constants<>+104(SB), Z4, Z11
+	VSUBPS.BCST       constants<>+40(SB), Z8, Z18
+	VSUBPS.BCST       constants<>+40(SB), Z9, Z19
+	VSUBPS.BCST       constants<>+40(SB), Z10, Z20
+	VSUBPS.BCST       constants<>+40(SB), Z11, Z21
+	VFNMADD132PS.BCST constants<>+108(SB), Z5, Z18
+	VFNMADD132PS.BCST constants<>+108(SB), Z6, Z19
+	VFNMADD132PS.BCST constants<>+108(SB), Z7, Z20
+	VFNMADD132PS.BCST constants<>+108(SB), Z4, Z21
+	VBROADCASTSS      constants<>+112(SB), Z22
+	VFMADD231PS.BCST  constants<>+116(SB), Z18, Z22
+	VBROADCASTSS      constants<>+112(SB), Z23
+	VFMADD231PS.BCST  constants<>+116(SB), Z19, Z23
+	VBROADCASTSS      constants<>+112(SB), Z14
+	VFMADD231PS.BCST  constants<>+116(SB), Z20, Z14
+	VBROADCASTSS      constants<>+112(SB), Z13
+	VFMADD231PS.BCST  constants<>+116(SB), Z21, Z13
+	VFMADD213PS.BCST  constants<>+120(SB), Z18, Z22
+	VFMADD213PS.BCST  constants<>+120(SB), Z19, Z23
+	VFMADD213PS.BCST  constants<>+120(SB), Z20, Z14
+	VFMADD213PS.BCST  constants<>+120(SB), Z21, Z13
+	VFMADD213PS.BCST  constants<>+124(SB), Z18, Z22
+	VFMADD213PS.BCST  constants<>+124(SB), Z19, Z23
+	VFMADD213PS.BCST  constants<>+124(SB), Z20, Z14
+	VFMADD213PS.BCST  constants<>+124(SB), Z21, Z13
+	VFMADD213PS.BCST  constants<>+128(SB), Z18, Z22
+	VFMADD213PS.BCST  constants<>+128(SB), Z19, Z23
+	VFMADD213PS.BCST  constants<>+128(SB), Z20, Z14
+	VFMADD213PS.BCST  constants<>+128(SB), Z21, Z13
+	VFMADD213PS.BCST  constants<>+132(SB), Z18, Z22
+	VFMADD213PS.BCST  constants<>+132(SB), Z19, Z23
+	VFMADD213PS.BCST  constants<>+132(SB), Z20, Z14
+	VFMADD213PS.BCST  constants<>+132(SB), Z21, Z13
+	VFMADD213PS.BCST  constants<>+8(SB), Z18, Z22
+	VFMADD213PS.BCST  constants<>+8(SB), Z19, Z23
+	VFMADD213PS.BCST  constants<>+8(SB), Z20, Z14
+	VFMADD213PS.BCST  constants<>+8(SB), Z21, Z13
+	VPSLLD            $0x17, Z8, Z8
+	VPSLLD            $0x17, Z9, Z9
+	VPSLLD            $0x17, Z10, Z10
+	VPSLLD            $0x17, Z11, Z11
+	VFMADD213PS.BCST  constants<>+8(SB), Z22, Z8
+	VFMADD213PS.BCST  constants<>+8(SB), Z23, Z9
+	VFMADD213PS.BCST  constants<>+8(SB), Z14, Z10
+	VFMADD213PS.BCST  constants<>+8(SB), Z13, Z11
+	VBROADCASTSS      constants<>+132(SB), Z13
+	VDIVPS            Z8, Z13, Z8
+	VDIVPS            Z9, Z13, Z9
+	VDIVPS            Z10, Z13, Z10
+	VDIVPS            Z11, Z13, Z11
+	VBROADCASTSS      constants<>+8(SB), Z13
+	VSUBPS            Z8, Z13, Z8
+	VSUBPS            Z9, Z13, Z9
+	VSUBPS            Z10, Z13, Z10
+	VSUBPS            Z11, Z13, Z11
+	VCMPPS.BCST       $0x0e, constants<>+136(SB), Z5, K1
+	VCMPPS.BCST       $0x0e, constants<>+136(SB), Z6, K2
+	VCMPPS.BCST       $0x0e, constants<>+136(SB), Z7, K3
+	VCMPPS.BCST       $0x0e, constants<>+136(SB), Z4, K4
+	VBLENDMPS         Z8, Z12, K1, Z4
+	VBLENDMPS         Z9, Z15, K2, Z5
+	VBLENDMPS         Z10, Z16, K3, Z6
+	VBLENDMPS         Z11, Z17, K4, Z7
+	VPTERNLOGD.BCST   $0xd8, constants<>+0(SB), Z27, Z4
+	VPTERNLOGD.BCST   $0xd8, constants<>+0(SB), Z26, Z5
+	VPTERNLOGD.BCST   $0xd8, constants<>+0(SB), Z25, Z6
+	VPTERNLOGD.BCST   $0xd8, constants<>+0(SB), Z24, Z7
+	VMOVAPS           Z0, Z31
+	VMOVAPS           Z1, Z30
+	VMOVAPS           Z2, Z29
+	VMOVAPS           Z3, Z28
+	VMOVAPS           Z4, Z27
+	VMOVAPS           Z5, Z26
+	VMOVAPS           Z6, Z25
+	VMOVAPS           Z7, Z24
+	MOVQ              24(SI), BX
+	ADDQ              $0x18, SI
+	JMP               BX
+
+// func linkSigmoidAVX512<>()
+// Requires: AVX512DQ, AVX512F
+TEXT ·linkSigmoidAVX512<>(SB), NOSPLIT|NOFRAME, $0
+	VBROADCASTSS      constants<>+140(SB), Z23
+	VBROADCASTSS      constants<>+144(SB), Z22
+	VPXORD            Z21, Z21, Z21
+	VBROADCASTSS      constants<>+8(SB), Z20
+	VMINPS            Z31, Z23, Z0
+	VMINPS            Z30, Z23, Z1
+	VMINPS            Z29, Z23, Z2
+	VMINPS            Z28, Z23, Z3
+	VMAXPS            Z0, Z22, Z0
+	VMAXPS            Z1, Z22, Z1
+	VMAXPS            Z2, Z22, Z2
+	VMAXPS            Z3, Z22, Z3
+	VXORPS.BCST       constants<>+0(SB), Z0, Z0
+	VXORPS.BCST       constants<>+0(SB), Z1, Z1
+	VXORPS.BCST       constants<>+0(SB), Z2, Z2
+	VXORPS.BCST       constants<>+0(SB), Z3, Z3
+	VBROADCASTSS      constants<>+40(SB), Z4
+	VFMADD231PS.BCST  constants<>+148(SB), Z0, Z4
+	VBROADCASTSS      constants<>+40(SB), Z5
+	VFMADD231PS.BCST  constants<>+148(SB), Z1, Z5
+	VBROADCASTSS      constants<>+40(SB), Z6
+	VFMADD231PS.BCST  constants<>+148(SB), Z2, Z6
+	VBROADCASTSS      constants<>+40(SB), Z7
+	VFMADD231PS.BCST  constants<>+148(SB), Z3, Z7
+	VSUBPS.BCST       constants<>+40(SB), Z4, Z8
+	VSUBPS.BCST       constants<>+40(SB), Z5, Z9
+	VSUBPS.BCST       constants<>+40(SB), Z6, Z10
+	VSUBPS.BCST       constants<>+40(SB), Z7, Z11
+	VBROADCASTSS      constants<>+152(SB), Z12
+	VFNMADD213PS      Z0, Z8, Z12
+	VBROADCASTSS      constants<>+152(SB), Z13
+	VFNMADD213PS      Z1, Z9, Z13
+	VBROADCASTSS      constants<>+152(SB), Z14
+	VFNMADD213PS      Z2, Z10, Z14
+	VBROADCASTSS      constants<>+152(SB), Z15
+	VFNMADD213PS      Z3, Z11, Z15
+	VFNMADD231PS.BCST constants<>+156(SB), Z8, Z12
+	VFNMADD231PS.BCST constants<>+156(SB), Z9, Z13
+	VFNMADD231PS.BCST constants<>+156(SB), Z10, Z14
+	VFNMADD231PS.BCST constants<>+156(SB), Z11, Z15
+	VMULPS            Z12, Z12, Z8
+	VMULPS            Z13, Z13, Z9
+	VMULPS            Z14, Z14, Z10
+	VMULPS            Z15, Z15, Z11
+	VBROADCASTSS      constants<>+160(SB), Z16
+	VFMADD231PS.BCST  constants<>+164(SB), Z12, Z16
+	VBROADCASTSS      constants<>+160(SB), Z17
+	VFMADD231PS.BCST  constants<>+164(SB), Z13, Z17
+	VBROADCASTSS      constants<>+160(SB), Z18
+	VFMADD231PS.BCST  constants<>+164(SB), Z14, Z18
+	VBROADCASTSS      constants<>+160(SB), Z19
+	VFMADD231PS.BCST  constants<>+164(SB), Z15, Z19
+	VFMADD213PS.BCST  constants<>+168(SB), Z12, Z16
+	VFMADD213PS.BCST  constants<>+168(SB), Z13, Z17
+	VFMADD213PS.BCST  constants<>+168(SB), Z14, Z18
+	VFMADD213PS.BCST  constants<>+168(SB), Z15, Z19
+	VFMADD213PS.BCST  constants<>+172(SB), Z12, Z16
+	VFMADD213PS.BCST  constants<>+172(SB), Z13, Z17
+	VFMADD213PS.BCST  constants<>+172(SB), Z14, Z18
+	VFMADD213PS.BCST  constants<>+172(SB), Z15, Z19
+	VFMADD213PS.BCST  constants<>+176(SB), Z12, Z16
+	VFMADD213PS.BCST  constants<>+176(SB), Z13, Z17
+	VFMADD213PS.BCST  constants<>+176(SB), Z14, Z18
+	VFMADD213PS.BCST  constants<>+176(SB), Z15, Z19
+	VFMADD231PS       Z16, Z8, Z12
+	VFMADD231PS       Z17, Z9, Z13
+	VFMADD231PS       Z18, Z10, Z14
+	VFMADD231PS       Z19, Z11, Z15
+	VCMPPS.BCST       $0x0e, constants<>+180(SB), Z0, K1
+	VCMPPS.BCST       $0x0e, constants<>+180(SB), Z1, K2
+	VCMPPS.BCST       $0x0e, constants<>+180(SB), Z2, K3
+	VCMPPS.BCST       $0x0e, constants<>+180(SB), Z3, K4
+	VBLENDMPS.BCST    constants<>+180(SB), Z21, K1, Z0
+	VBLENDMPS.BCST    constants<>+180(SB), Z21, K2, Z1
+	VBLENDMPS.BCST    constants<>+180(SB), Z21, K3, Z2
+	VBLENDMPS.BCST    constants<>+180(SB), Z21, K4, Z3
+	VSUBPS            Z0, Z4, Z0
+	VSUBPS            Z1, Z5, Z1
+	VSUBPS            Z2, Z6, Z2
+	VSUBPS            Z3, Z7, Z3
+	VPSLLD            $0x17, Z0, Z0
+	VPSLLD            $0x17, Z1, Z1
+	VPSLLD            $0x17, Z2, Z2
+	VPSLLD            $0x17, Z3, Z3
+	VBLENDMPS.BCST    constants<>+184(SB), Z20, K1, Z4
+	VBLENDMPS.BCST    constants<>+184(SB), Z20, K2, Z5
+	VBLENDMPS.BCST    constants<>+184(SB), Z20, K3, Z6
+	VBLENDMPS.BCST    constants<>+184(SB), Z20, K4, Z7
+	VADDPS            Z4, Z0, Z8
+	VADDPS            Z5, Z1, Z9
+	VADDPS            Z6, Z2, Z10
+	VADDPS            Z7, Z3, Z11
+	VSUBPS            Z0, Z8, Z16
+	VSUBPS            Z1, Z9, Z17
+	VSUBPS            Z2, Z10, Z18
+	VSUBPS            Z3, Z11, Z19
+	VSUBPS            Z16, Z4, Z16
+	VSUBPS            Z17, Z5, Z17
+	VSUBPS            Z18, Z6, Z18
+	VSUBPS            Z19, Z7, Z19
+	VFMADD231PS       Z12, Z0, Z16
+	VFMADD231PS       Z13, Z1, Z17
+	VFMADD231PS       Z14, Z2, Z18
+	VFMADD231PS       Z15, Z3, Z19
+	VADDPS            Z8, Z16, Z0
+	VADDPS            Z9, Z17, Z1
+	VADDPS            Z10, Z18, Z2
+	VADDPS            Z11, Z19, Z3
+	VDIVPS            Z0, Z4, Z31
+	VDIVPS            Z1, Z5, Z30
+	VDIVPS            Z2, Z6, Z29
+	VDIVPS            Z3, Z7, Z28
+	VMINPS            Z27, Z23, Z0
+	VMINPS            Z26, Z23, Z1
+	VMINPS            Z25, Z23, Z2
+	VMINPS            Z24, Z23, Z3
+	VMAXPS            Z0, Z22, Z0
+	VMAXPS            Z1, Z22, Z1
+	VMAXPS            Z2, Z22, Z2
+	VMAXPS            Z3, Z22, Z3
+	VXORPS.BCST       constants<>+0(SB), Z0, Z0
+	VXORPS.BCST       constants<>+0(SB), Z1, Z1
+	VXORPS.BCST       constants<>+0(SB), Z2, Z2
+	VXORPS.BCST       constants<>+0(SB), Z3, Z3
+	VBROADCASTSS      constants<>+40(SB), Z4
+	VFMADD231PS.BCST  constants<>+148(SB), Z0, Z4
+	VBROADCASTSS      constants<>+40(SB), Z5
+	VFMADD231PS.BCST  constants<>+148(SB), Z1, Z5
+	VBROADCASTSS      constants<>+40(SB), Z6
+	VFMADD231PS.BCST  constants<>+148(SB), Z2, Z6
+	VBROADCASTSS      constants<>+40(SB), Z7
+	VFMADD231PS.BCST  constants<>+148(SB), Z3, Z7
+	VSUBPS.BCST       constants<>+40(SB), Z4, Z8
+	VSUBPS.BCST       constants<>+40(SB), Z5, Z9
+	VSUBPS.BCST       constants<>+40(SB), Z6, Z10
+	VSUBPS.BCST       constants<>+40(SB), Z7, Z11
+	VBROADCASTSS      constants<>+152(SB), Z12
+	VFNMADD213PS      Z0, Z8, Z12
+	VBROADCASTSS      constants<>+152(SB), Z13
+	VFNMADD213PS      Z1, Z9, Z13
+	VBROADCASTSS      constants<>+152(SB), Z14
+	VFNMADD213PS      Z2, Z10, Z14
+	VBROADCASTSS      constants<>+152(SB), Z15
+	VFNMADD213PS      Z3, Z11, Z15
+	VFNMADD231PS.BCST constants<>+156(SB), Z8, Z12
+	VFNMADD231PS.BCST constants<>+156(SB), Z9, Z13
+	VFNMADD231PS.BCST constants<>+156(SB), Z10, Z14
+	VFNMADD231PS.BCST constants<>+156(SB), Z11, Z15
+	VMULPS            Z12, Z12, Z8
+	VMULPS            Z13, Z13, Z9
+	VMULPS            Z14, Z14, Z10
+	VMULPS            Z15, Z15, Z11
+	VBROADCASTSS      constants<>+160(SB), Z16
+	VFMADD231PS.BCST  constants<>+164(SB), Z12, Z16
+	VBROADCASTSS      constants<>+160(SB), Z17
+	VFMADD231PS.BCST  constants<>+164(SB), Z13, Z17
+	VBROADCASTSS      constants<>+160(SB), Z18
+	VFMADD231PS.BCST  constants<>+164(SB), Z14, Z18
+	VBROADCASTSS      constants<>+160(SB), Z19
+	VFMADD231PS.BCST  constants<>+164(SB), Z15, Z19
+	VFMADD213PS.BCST  constants<>+168(SB), Z12, Z16
+	VFMADD213PS.BCST  constants<>+168(SB), Z13, Z17
+	VFMADD213PS.BCST  constants<>+168(SB), Z14, Z18
+	VFMADD213PS.BCST  constants<>+168(SB), Z15, Z19
+	VFMADD213PS.BCST  constants<>+172(SB), Z12, Z16
+	VFMADD213PS.BCST  constants<>+172(SB), Z13, Z17
+	VFMADD213PS.BCST  constants<>+172(SB), Z14, Z18
+	VFMADD213PS.BCST  constants<>+172(SB), Z15, Z19
+	VFMADD213PS.BCST  constants<>+176(SB), Z12, Z16
+	VFMADD213PS.BCST  constants<>+176(SB), Z13, Z17
+	VFMADD213PS.BCST  constants<>+176(SB), Z14, Z18
+	VFMADD213PS.BCST  constants<>+176(SB), Z15, Z19
+	VFMADD231PS       Z16, Z8, Z12
+	VFMADD231PS       Z17, Z9, Z13
+	VFMADD231PS       Z18, Z10, Z14
+	VFMADD231PS       Z19, Z11, Z15
+	VCMPPS.BCST       $0x0e, constants<>+180(SB), Z0, K1
+	VCMPPS.BCST       $0x0e, constants<>+180(SB), Z1, K2
+	VCMPPS.BCST       $0x0e, constants<>+180(SB), Z2, K3
+	VCMPPS.BCST       $0x0e, constants<>+180(SB), Z3, K4
+	VBLENDMPS.BCST    constants<>+180(SB), Z21, K1, Z0
+	VBLENDMPS.BCST    constants<>+180(SB), Z21, K2, Z1
+	VBLENDMPS.BCST    constants<>+180(SB), Z21, K3, Z2
+	VBLENDMPS.BCST    constants<>+180(SB), Z21, K4, Z3
+	VSUBPS            Z0, Z4, Z0
+	VSUBPS            Z1, Z5, Z1
+	VSUBPS            Z2, Z6, Z2
+	VSUBPS            Z3, Z7, Z3
+	VPSLLD            $0x17, Z0, Z0
+	VPSLLD            $0x17, Z1, Z1
+	VPSLLD            $0x17, Z2, Z2
+	VPSLLD            $0x17, Z3, Z3
+	VBLENDMPS.BCST    constants<>+184(SB), Z20, K1, Z4
+	VBLENDMPS.BCST    constants<>+184(SB), Z20, K2, Z5
+	VBLENDMPS.BCST    constants<>+184(SB), Z20, K3, Z6
+	VBLENDMPS.BCST    constants<>+184(SB), Z20, K4, Z7
+	VADDPS            Z4, Z0, Z8
+	VADDPS            Z5, Z1, Z9
+	VADDPS            Z6, Z2, Z10
+	VADDPS            Z7, Z3, Z11
+	VSUBPS            Z0, Z8, Z16
+	VSUBPS            Z1, Z9, Z17
+	VSUBPS            Z2, Z10, Z18
+	VSUBPS            Z3, Z11, Z19
+	VSUBPS            Z16, Z4, Z16
+	VSUBPS            Z17, Z5, Z17
+	VSUBPS            Z18, Z6, Z18
+	VSUBPS            Z19, Z7, Z19
+	VFMADD231PS       Z12, Z0, Z16
+	VFMADD231PS       Z13, Z1, Z17
+	VFMADD231PS       Z14, Z2, Z18
+	VFMADD231PS       Z15, Z3, Z19
+	VADDPS            Z8, Z16, Z0
+	VADDPS            Z9, Z17, Z1
+	VADDPS            Z10, Z18, Z2
+	VADDPS            Z11, Z19, Z3
+	VDIVPS            Z0, Z4, Z27
+	VDIVPS            Z1, Z5, Z26
+	VDIVPS            Z2, Z6, Z25
+	VDIVPS            Z3, Z7, Z24
+	MOVQ              24(SI), BX
+	ADDQ              $0x18, SI
+	JMP               BX
+
+// func linkGELUAVX512<>()
+// Requires: AVX512DQ, AVX512F
+TEXT ·linkGELUAVX512<>(SB), NOSPLIT|NOFRAME, $0
+	VBROADCASTSS      constants<>+188(SB), Z23
+	VBROADCASTSS      constants<>+192(SB), Z22
+	VBROADCASTSS      constants<>+16(SB), Z21
+	VPXORD            Z20, Z20, Z20
+	VBROADCASTSS      constants<>+8(SB), Z19
+	VBROADCASTSS      constants<>+196(SB), Z18
+	VBROADCASTSS      constants<>+0(SB), Z17
+	VBROADCASTSS      constants<>+40(SB), Z16
+	VBROADCASTSS      constants<>+180(SB), Z15
+	VBROADCASTSS      constants<>+200(SB), Z14
+	VBROADCASTSS      constants<>+204(SB), Z13
+	VBROADCASTSS      constants<>+148(SB), Z12
+	VMAXPS            Z31, Z22, Z0
+	VMAXPS            Z30, Z22, Z1
+	VMINPS            Z0, Z21, Z2
+	VMINPS            Z1, Z21, Z3
+	VMULPS            Z2, Z2, Z4
+	VMULPS            Z3, Z3, Z5
+	VXORPS            Z17, Z4, Z6
+	VXORPS            Z17, Z5, Z7
+	VFMADD231PS       Z2, Z2, Z6
+	VFMADD231PS       Z3, Z3, Z7
+	VMOVAPS           Z18, Z8
+	VFMADD213PS       Z23, Z4, Z8
+	VMOVAPS           Z18, Z9
+	VFMADD213PS       Z23, Z5, Z9
+	VSUBPS            Z8, Z23, Z10
+	VSUBPS            Z9, Z23, Z11
+	VFMADD231PS       Z4, Z18, Z10
+	VFMADD231PS       Z5, Z18, Z11
+	VFMADD213PS       Z13, Z14, Z4
+	VFMADD213PS       Z13, Z14, Z5
+	VFMADD231PS       Z6, Z18, Z4
+	VFMADD231PS       Z7, Z18, Z5
+	VADDPS            Z4, Z10, Z4
+	VADDPS            Z5, Z11, Z5
+	VMULPS            Z8, Z2, Z6
+	VMULPS            Z9, Z3, Z7
+	VXORPS            Z17, Z6, Z10
+	VXORPS            Z17, Z7, Z11
+	VFMADD231PS       Z8, Z2, Z10
+	VFMADD231PS       Z9, Z3, Z11
+	VFMADD231PS       Z4, Z2, Z10
+	VFMADD231PS       Z5, Z3, Z11
+	VMOVAPS           Z6, Z2
+	VFMADD213PS       Z16, Z12, Z2
+	VMOVAPS           Z7, Z3
+	VFMADD213PS       Z16, Z12, Z3
+	VSUBPS            Z16, Z2, Z4
+	VSUBPS            Z16, Z3, Z5
+	VBROADCASTSS      constants<>+152(SB), Z8
+	VFNMADD213PS      Z6, Z4, Z8
+	VBROADCASTSS      constants<>+152(SB), Z9
+	VFNMADD213PS      Z7, Z5, Z9
+	VFNMADD231PS.BCST constants<>+156(SB), Z4, Z10
+	VFNMADD231PS.BCST constants<>+156(SB), Z5, Z11
+	VADDPS            Z10, Z8, Z4
+	VADDPS            Z11, Z9, Z5
+	VMULPS            Z4, Z4, Z8
+	VMULPS            Z5, Z5, Z9
+	VBROADCASTSS      constants<>+160(SB), Z10
+	VFMADD231PS.BCST  constants<>+164(SB), Z4, Z10
+	VBROADCASTSS      constants<>+160(SB), Z11
+	VFMADD231PS.BCST  constants<>+164(SB), Z5, Z11
+	VFMADD213PS.BCST  constants<>+168(SB), Z4, Z10
+	VFMADD213PS.BCST  constants<>+168(SB), Z5, Z11
+	VFMADD213PS.BCST  constants<>+172(SB), Z4, Z10
+	VFMADD213PS.BCST  constants<>+172(SB), Z5, Z11
+	VFMADD213PS.BCST  constants<>+176(SB), Z4, Z10
+	VFMADD213PS.BCST  constants<>+176(SB), Z5, Z11
+	VFMADD231PS       Z10, Z8, Z4
+	VFMADD231PS       Z11, Z9, Z5
+	VCMPPS            $0x01, Z6, Z15, K1
+	VCMPPS            $0x01, Z7, Z15, K2
+	VBLENDMPS         Z15, Z20, K1, Z6
+	VBLENDMPS         Z15, Z20, K2, Z7
+	VSUBPS            Z6, Z2, Z2
+	VSUBPS            Z7, Z3, Z3
+	VPSLLD            $0x17, Z2, Z2
+	VPSLLD            $0x17, Z3, Z3
+	VBLENDMPS.BCST    constants<>+184(SB), Z19, K1, Z6
+	VBLENDMPS.BCST    constants<>+184(SB), Z19, K2, Z7
+	VADDPS            Z6, Z2, Z8
+	VADDPS            Z7, Z3, Z9
+	VSUBPS            Z2, Z8, Z10
+	VSUBPS            Z3, Z9, Z11
+	VSUBPS            Z10, Z6, Z10
+	VSUBPS            Z11, Z7, Z11
+	VFMADD231PS       Z4, Z2, Z10
+	VFMADD231PS       Z5, Z3, Z11
+	VADDPS            Z8, Z10, Z2
+	VADDPS            Z9, Z11, Z3
+	VMULPS            Z0, Z6, Z0
+	VMULPS            Z1, Z7, Z1
+	VDIVPS            Z2, Z0, Z31
+	VDIVPS            Z3, Z1, Z30
+	VMAXPS            Z29, Z22, Z0
+	VMAXPS            Z28, Z22, Z1
+	VMINPS            Z0, Z21, Z2
+	VMINPS            Z1, Z21, Z3
+	VMULPS            Z2, Z2, Z4
+	VMULPS            Z3, Z3, Z5
+	VXORPS            Z17, Z4, Z6
+	VXORPS            Z17, Z5, Z7
+	VFMADD231PS       Z2, Z2, Z6
+	VFMADD231PS       Z3, Z3, Z7
+	VMOVAPS           Z18, Z8
+	VFMADD213PS       Z23, Z4, Z8
+	VMOVAPS           Z18, Z9
+	VFMADD213PS       Z23, Z5, Z9
+	VSUBPS            Z8, Z23, Z10
+	VSUBPS            Z9, Z23, Z11
+	VFMADD231PS       Z4, Z18, Z10
+	VFMADD231PS       Z5, Z18, Z11
+	VFMADD213PS       Z13, Z14, Z4
+	VFMADD213PS       Z13, Z14, Z5
+	VFMADD231PS       Z6, Z18, Z4
+	VFMADD231PS       Z7, Z18, Z5
+	VADDPS            Z4, Z10, Z4
+	VADDPS            Z5, Z11, Z5
+	VMULPS            Z8, Z2, Z6
+	VMULPS            Z9, Z3, Z7
+	VXORPS            Z17, Z6, Z10
+	VXORPS            Z17, Z7, Z11
+	VFMADD231PS       Z8, Z2, Z10
+	VFMADD231PS       Z9, Z3, Z11
+	VFMADD231PS       Z4, Z2, Z10
+	VFMADD231PS       Z5, Z3, Z11
+	VMOVAPS           Z6, Z2
+	VFMADD213PS       Z16, Z12, Z2
+	VMOVAPS           Z7, Z3
+	VFMADD213PS       Z16, Z12, Z3
+	VSUBPS            Z16, Z2, Z4
+	VSUBPS            Z16, Z3, Z5
+	VBROADCASTSS      constants<>+152(SB), Z8
+	VFNMADD213PS      Z6, Z4, Z8
+	VBROADCASTSS      constants<>+152(SB), Z9
+	VFNMADD213PS      Z7, Z5, Z9
+	VFNMADD231PS.BCST constants<>+156(SB), Z4, Z10
+	VFNMADD231PS.BCST constants<>+156(SB), Z5, Z11
+	VADDPS            Z10, Z8, Z4
+	VADDPS            Z11, Z9, Z5
+	VMULPS            Z4, Z4, Z8
+	VMULPS            Z5, Z5, Z9
+	VBROADCASTSS      constants<>+160(SB), Z10
+	VFMADD231PS.BCST  constants<>+164(SB), Z4, Z10
+	VBROADCASTSS      constants<>+160(SB), Z11
+	VFMADD231PS.BCST  constants<>+164(SB), Z5, Z11
+	VFMADD213PS.BCST  constants<>+168(SB), Z4, Z10
+	VFMADD213PS.BCST  constants<>+168(SB), Z5, Z11
+	VFMADD213PS.BCST  constants<>+172(SB), Z4, Z10
+	VFMADD213PS.BCST  constants<>+172(SB), Z5, Z11
+	VFMADD213PS.BCST  constants<>+176(SB), Z4, Z10
+	VFMADD213PS.BCST  constants<>+176(SB), Z5, Z11
+	VFMADD231PS       Z10, Z8, Z4
+	VFMADD231PS       Z11, Z9, Z5
+	VCMPPS            $0x01, Z6, Z15, K1
+	VCMPPS            $0x01, Z7, Z15, K2
+	VBLENDMPS         Z15, Z20, K1, Z6
+	VBLENDMPS         Z15, Z20, K2, Z7
+	VSUBPS            Z6, Z2, Z2
+	VSUBPS            Z7, Z3, Z3
+	VPSLLD            $0x17, Z2, Z2
+	VPSLLD            $0x17, Z3, Z3
+	VBLENDMPS.BCST    constants<>+184(SB), Z19, K1, Z6
+	VBLENDMPS.BCST    constants<>+184(SB), Z19, K2, Z7
+	VADDPS            Z6, Z2, Z8
+	VADDPS            Z7, Z3, Z9
+	VSUBPS            Z2, Z8, Z10
+	VSUBPS            Z3, Z9, Z11
+	VSUBPS            Z10, Z6, Z10
+	VSUBPS            Z11, Z7, Z11
+	VFMADD231PS       Z4, Z2, Z10
+	VFMADD231PS       Z5, Z3, Z11
+	VADDPS            Z8, Z10, Z2
+	VADDPS            Z9, Z11, Z3
+	VMULPS            Z0, Z6, Z0
+	VMULPS            Z1, Z7, Z1
+	VDIVPS            Z2, Z0, Z29
+	VDIVPS            Z3, Z1, Z28
+	VMAXPS            Z27, Z22, Z0
+	VMAXPS            Z26, Z22, Z1
+	VMINPS            Z0, Z21, Z2
+	VMINPS            Z1, Z21, Z3
+	VMULPS            Z2, Z2, Z4
+	VMULPS            Z3, Z3, Z5
+	VXORPS            Z17, Z4, Z6
+	VXORPS            Z17, Z5, Z7
+	VFMADD231PS       Z2, Z2, Z6
+	VFMADD231PS       Z3, Z3, Z7
+	VMOVAPS           Z18, Z8
+	VFMADD213PS       Z23, Z4, Z8
+	VMOVAPS           Z18, Z9
+	VFMADD213PS       Z23, Z5, Z9
+	VSUBPS            Z8, Z23, Z10
+	VSUBPS            Z9, Z23, Z11
+	VFMADD231PS       Z4, Z18, Z10
+	VFMADD231PS       Z5, Z18, Z11
+	VFMADD213PS       Z13, Z14, Z4
+	VFMADD213PS       Z13, Z14, Z5
+	VFMADD231PS       Z6, Z18, Z4
+	VFMADD231PS       Z7, Z18, Z5
+	VADDPS            Z4, Z10, Z4
+	VADDPS            Z5, Z11, Z5
+	VMULPS            Z8, Z2, Z6
+	VMULPS            Z9, Z3, Z7
+	VXORPS            Z17, Z6, Z10
+	VXORPS            Z17, Z7, Z11
+	VFMADD231PS       Z8, Z2, Z10
+	VFMADD231PS       Z9, Z3, Z11
+	VFMADD231PS       Z4, Z2, Z10
+	VFMADD231PS       Z5, Z3, Z11
+	VMOVAPS           Z6, Z2
+	VFMADD213PS       Z16, Z12, Z2
+	VMOVAPS           Z7, Z3
+	VFMADD213PS       Z16, Z12, Z3
+	VSUBPS            Z16, Z2, Z4
+	VSUBPS            Z16, Z3, Z5
+	VBROADCASTSS      constants<>+152(SB), Z8
+	VFNMADD213PS      Z6, Z4, Z8
+	VBROADCASTSS      constants<>+152(SB), Z9
+	VFNMADD213PS      Z7, Z5, Z9
+	VFNMADD231PS.BCST constants<>+156(SB), Z4, Z10
+	VFNMADD231PS.BCST constants<>+156(SB), Z5, Z11
+	VADDPS            Z10, Z8, Z4
+	VADDPS            Z11, Z9, Z5
+	VMULPS            Z4, Z4, Z8
+	VMULPS            Z5, Z5, Z9
+	VBROADCASTSS      constants<>+160(SB), Z10
+	VFMADD231PS.BCST  constants<>+164(SB), Z4, Z10
+	VBROADCASTSS      constants<>+160(SB), Z11
+	VFMADD231PS.BCST  constants<>+164(SB), Z5, Z11
+	VFMADD213PS.BCST  constants<>+168(SB), Z4, Z10
+	VFMADD213PS.BCST  constants<>+168(SB), Z5, Z11
+	VFMADD213PS.BCST  constants<>+172(SB), Z4, Z10
+	VFMADD213PS.BCST  constants<>+172(SB), Z5, Z11
+	VFMADD213PS.BCST  constants<>+176(SB), Z4, Z10
+	VFMADD213PS.BCST  constants<>+176(SB), Z5, Z11
+	VFMADD231PS       Z10, Z8, Z4
+	VFMADD231PS       Z11, Z9, Z5
+	VCMPPS            $0x01, Z6, Z15, K1
+	VCMPPS            $0x01, Z7, Z15, K2
+	VBLENDMPS         Z15, Z20, K1, Z6
+	VBLENDMPS         Z15, Z20, K2, Z7
+	VSUBPS            Z6, Z2, Z2
+	VSUBPS            Z7, Z3, Z3
+	VPSLLD            $0x17, Z2, Z2
+	VPSLLD            $0x17, Z3, Z3
+	VBLENDMPS.BCST    constants<>+184(SB), Z19, K1, Z6
+	VBLENDMPS.BCST    constants<>+184(SB), Z19, K2, Z7
+	VADDPS            Z6, Z2, Z8
+	VADDPS            Z7, Z3, Z9
+	VSUBPS            Z2, Z8, Z10
+	VSUBPS            Z3, Z9, Z11
+	VSUBPS            Z10, Z6, Z10
+	VSUBPS            Z11, Z7, Z11
+	VFMADD231PS       Z4, Z2, Z10
+	VFMADD231PS       Z5, Z3, Z11
+	VADDPS            Z8, Z10, Z2
+	VADDPS            Z9, Z11, Z3
+	VMULPS            Z0, Z6, Z0
+	VMULPS            Z1, Z7, Z1
+	VDIVPS            Z2, Z0, Z27
+	VDIVPS            Z3, Z1, Z26
+	VMAXPS            Z25, Z22, Z0
+	VMAXPS            Z24, Z22, Z1
+	VMINPS            Z0, Z21, Z2
+	VMINPS            Z1, Z21, Z3
+	VMULPS            Z2, Z2, Z4
+	VMULPS            Z3, Z3, Z5
+	VXORPS            Z17, Z4, Z6
+	VXORPS            Z17, Z5, Z7
+	VFMADD231PS       Z2, Z2, Z6
+	VFMADD231PS       Z3, Z3, Z7
+	VMOVAPS           Z18, Z8
+	VFMADD213PS       Z23, Z4, Z8
+	VMOVAPS           Z18, Z9
+	VFMADD213PS       Z23, Z5, Z9
+	VSUBPS            Z8, Z23, Z10
+	VSUBPS            Z9, Z23, Z11
+	VFMADD231PS       Z4, Z18, Z10
+	VFMADD231PS       Z5, Z18, Z11
+	VFMADD213PS       Z13, Z14, Z4
+	VFMADD213PS       Z13, Z14, Z5
+	VFMADD231PS       Z6, Z18, Z4
+	VFMADD231PS       Z7, Z18, Z5
+	VADDPS            Z4, Z10, Z4
+	VADDPS            Z5, Z11, Z5
+	VMULPS            Z8, Z2, Z6
+	VMULPS            Z9, Z3, Z7
+	VXORPS            Z17, Z6, Z10
+	VXORPS            Z17, Z7, Z11
+	VFMADD231PS       Z8, Z2, Z10
+	VFMADD231PS       Z9, Z3, Z11
+	VFMADD231PS       Z4, Z2, Z10
+	VFMADD231PS       Z5, Z3, Z11
+	VMOVAPS           Z6, Z2
+	VFMADD213PS       Z16, Z12, Z2
+	VMOVAPS           Z7, Z3
+	VFMADD213PS       Z16, Z12, Z3
+	VSUBPS            Z16, Z2, Z4
+	VSUBPS            Z16, Z3, Z5
+	VBROADCASTSS      constants<>+152(SB), Z8
+	VFNMADD213PS      Z6, Z4, Z8
+	VBROADCASTSS      constants<>+152(SB), Z9
+	VFNMADD213PS      Z7, Z5, Z9
+	VFNMADD231PS.BCST constants<>+156(SB), Z4, Z10
+	VFNMADD231PS.BCST constants<>+156(SB), Z5, Z11
+	VADDPS            Z10, Z8, Z4
+	VADDPS            Z11, Z9, Z5
+	VMULPS            Z4, Z4, Z8
+	VMULPS            Z5, Z5, Z9
+	VBROADCASTSS      constants<>+160(SB), Z10
+	VFMADD231PS.BCST  constants<>+164(SB), Z4, Z10
+	VBROADCASTSS      constants<>+160(SB), Z11
+	VFMADD231PS.BCST  constants<>+164(SB), Z5, Z11
+	VFMADD213PS.BCST  constants<>+168(SB), Z4, Z10
+	VFMADD213PS.BCST  constants<>+168(SB), Z5, Z11
+	VFMADD213PS.BCST  constants<>+172(SB), Z4, Z10
+	VFMADD213PS.BCST  constants<>+172(SB), Z5, Z11
+	VFMADD213PS.BCST  constants<>+176(SB), Z4, Z10
+	VFMADD213PS.BCST  constants<>+176(SB), Z5, Z11
+	VFMADD231PS       Z10, Z8, Z4
+	VFMADD231PS       Z11, Z9, Z5
+	VCMPPS            $0x01, Z6, Z15, K1
+	VCMPPS            $0x01, Z7, Z15, K2
+	VBLENDMPS         Z15, Z20, K1, Z6
+	VBLENDMPS         Z15, Z20, K2, Z7
+	VSUBPS            Z6, Z2, Z2
+	VSUBPS            Z7, Z3, Z3
+	VPSLLD            $0x17, Z2, Z2
+	VPSLLD            $0x17, Z3, Z3
+	VBLENDMPS.BCST    constants<>+184(SB), Z19, K1, Z6
+	VBLENDMPS.BCST    constants<>+184(SB), Z19, K2, Z7
+	VADDPS            Z6, Z2, Z8
+	VADDPS            Z7, Z3, Z9
+	VSUBPS            Z2, Z8, Z10
+	VSUBPS            Z3, Z9, Z11
+	VSUBPS            Z10, Z6, Z10
+	VSUBPS            Z11, Z7, Z11
+	VFMADD231PS       Z4, Z2, Z10
+	VFMADD231PS       Z5, Z3, Z11
+	VADDPS            Z8, Z10, Z2
+	VADDPS            Z9, Z11, Z3
+	VMULPS            Z0, Z6, Z0
+	VMULPS            Z1, Z7, Z1
+	VDIVPS            Z2, Z0, Z25
+	VDIVPS            Z3, Z1, Z24
+	MOVQ              24(SI), BX
+	ADDQ              $0x18, SI
+	JMP               BX
+
+// func linkGELUErfAVX512<>()
+// Requires: AVX512DQ, AVX512F
+TEXT ·linkGELUErfAVX512<>(SB), NOSPLIT|NOFRAME, $0
+	VPXORD            Z23, Z23, Z23
+	VBROADCASTSS      constants<>+208(SB), Z22
+	VBROADCASTSS      constants<>+212(SB), Z21
+	VBROADCASTSS      constants<>+8(SB), Z20
+	VBROADCASTSS      constants<>+216(SB), Z19
+	VBROADCASTSS      constants<>+40(SB), Z18
+	VANDPS.BCST       constants<>+4(SB), Z31, Z0
+	VANDPS.BCST       constants<>+4(SB), Z30, Z1
+	VMINPS            Z0, Z21, Z0
+	VMINPS            Z1, Z21, Z1
+	VSUBPS            Z19, Z0, Z2
+	VSUBPS            Z19, Z1, Z3
+	VADDPS            Z19, Z0, Z4
+	VADDPS            Z19, Z1, Z5
+	VDIVPS            Z4, Z2, Z2
+	VDIVPS            Z5, Z3, Z3
+	VMULPS.BCST       constants<>+220(SB), Z0, Z4
+	VMULPS.BCST       constants<>+220(SB), Z1, Z5
+	VMULPS            Z4, Z0, Z6
+	VMULPS            Z5, Z1, Z7
+	VXORPS.BCST       constants<>+0(SB), Z6, Z8
+	VXORPS.BCST       constants<>+0(SB), Z7, Z9
+	VFMADD231PS       Z4, Z0, Z8
+	VFMADD231PS       Z5, Z1, Z9
+	VBROADCASTSS      constants<>+148(SB), Z4
+	VFMADD213PS       Z18, Z6, Z4
+	VBROADCASTSS      constants<>+148(SB), Z5
+	VFMADD213PS       Z18, Z7, Z5
+	VSUBPS            Z18, Z4, Z10
+	VSUBPS            Z18, Z5, Z11
+	VBROADCASTSS      constants<>+152(SB), Z12
+	VFNMADD213PS      Z6, Z10, Z12
+	VBROADCASTSS      constants<>+152(SB), Z13
+	VFNMADD213PS      Z7, Z11, Z13
+	VFNMADD231PS.BCST constants<>+156(SB), Z10, Z8
+	VFNMADD231PS.BCST constants<>+156(SB), Z11, Z9
+	VADDPS            Z8, Z12, Z8
+	VADDPS            Z9, Z13, Z9
+	VMULPS            Z8, Z8, Z10
+	VMULPS            Z9, Z9, Z11
+	VBROADCASTSS      constants<>+160(SB), Z12
+	VFMADD231PS.BCST  constants<>+164(SB), Z8, Z12
+	VBROADCASTSS      constants<>+160(SB), Z13
+	VFMADD231PS.BCST  constants<>+164(SB), Z9, Z13
+	VFMADD213PS.BCST  constants<>+168(SB), Z8, Z12
+	VFMADD213PS.BCST  constants<>+168(SB), Z9, Z13
+	VFMADD213PS.BCST  constants<>+172(SB), Z8, Z12
+	VFMADD213PS.BCST  constants<>+172(SB), Z9, Z13
+	VFMADD213PS.BCST  constants<>+176(SB), Z8, Z12
+	VFMADD213PS.BCST  constants<>+176(SB), Z9, Z13
+	VFMADD231PS       Z12, Z10, Z8
+	VFMADD231PS       Z13, Z11, Z9
+	VCMPPS.BCST       $0x01, constants<>+224(SB), Z6, K1
+	VCMPPS.BCST       $0x01, constants<>+224(SB), Z7, K2
+	VBLENDMPS.BCST    constants<>+180(SB), Z23, K1, Z10
+	VBLENDMPS.BCST    constants<>+180(SB), Z23, K2, Z11
+	VADDPS            Z10, Z4, Z4
+	VADDPS            Z11, Z5, Z5
+	VPSLLD            $0x17, Z4, Z4
+	VPSLLD            $0x17, Z5, Z5
+	VBLENDMPS.BCST    constants<>+184(SB), Z20, K1, Z10
+	VBLENDMPS.BCST    constants<>+184(SB), Z20, K2, Z11
+	VBROADCASTSS      constants<>+228(SB), Z12
+	VFMADD231PS.BCST  constants<>+232(SB), Z2, Z12
+	VBROADCASTSS      constants<>+228(SB), Z13
+	VFMADD231PS.BCST  constants<>+232(SB), Z3, Z13
+	VFMADD213PS.BCST  constants<>+236(SB), Z2, Z12
+	VFMADD213PS.BCST  constants<>+236(SB), Z3, Z13
+	VFMADD213PS.BCST  constants<>+240(SB), Z2, Z12
+	VFMADD213PS.BCST  constants<>+240(SB), Z3, Z13
+	VFMADD213PS.BCST  constants<>+244(SB), Z2, Z12
+	VFMADD213PS.BCST  constants<>+244(SB), Z3, Z13
+	VFMADD213PS.BCST  constants<>+248(SB), Z2, Z12
+	VFMADD213PS.BCST  constants<>+248(SB), Z3, Z13
+	VFMADD213PS.BCST  constants<>+252(SB), Z2, Z12
+	VFMADD213PS.BCST  constants<>+252(SB), Z3, Z13
+	VFMADD213PS.BCST  constants<>+256(SB), Z2, Z12
+	VFMADD213PS.BCST  constants<>+256(SB), Z3, Z13
+	VFMADD213PS.BCST  constants<>+260(SB), Z2, Z12
+	VFMADD213PS.BCST  constants<>+260(SB), Z3, Z13
+	VFMADD213PS.BCST  constants<>+264(SB), Z2, Z12
+	VFMADD213PS.BCST  constants<>+264(SB), Z3, Z13
+	VMOVAPS           Z2, Z14
+	VFMADD213PS       Z22, Z12, Z14
+	VMOVAPS           Z3, Z15
+	VFMADD213PS       Z22, Z13, Z15
+	VSUBPS            Z14, Z22, Z16
+	VSUBPS            Z15, Z22, Z17
+	VFMADD231PS       Z12, Z2, Z16
+	VFMADD231PS       Z13, Z3, Z17
+	VFMADD231PS       Z8, Z14, Z16
+	VFMADD231PS       Z9, Z15, Z17
+	VADDPS            Z14, Z16, Z2
+	VADDPS            Z15, Z17, Z3
+	VMULPS            Z4, Z2, Z2
+	VMULPS            Z5, Z3, Z3
+	VMAXPS            Z31, Z23, Z4
+	VMAXPS            Z30, Z23, Z5
+	VFNMADD231PS      Z10, Z2, Z4
+	VFNMADD231PS      Z11, Z3, Z5
+	VBROADCASTSS      constants<>+268(SB), Z2
+	VFMADD231PS.BCST  constants<>+272(SB), Z6, Z2
+	VBROADCASTSS      constants<>+268(SB), Z3
+	VFMADD231PS.BCST  constants<>+272(SB), Z7, Z3
+	VFMADD213PS.BCST  constants<>+276(SB), Z6, Z2
+	VFMADD213PS.BCST  constants<>+276(SB), Z7, Z3
+	VFMADD213PS.BCST  constants<>+280(SB), Z6, Z2
+	VFMADD213PS.BCST  constants<>+280(SB), Z7, Z3
+	VFMADD213PS.BCST  constants<>+284(SB), Z6, Z2
+	VFMADD213PS.BCST  constants<>+284(SB), Z7, Z3
+	VFMADD213PS.BCST  constants<>+288(SB), Z31, Z2
+	VFMADD213PS.BCST  constants<>+288(SB), Z30, Z3
+	VMULPS            Z2, Z31, Z2
+	VMULPS            Z3, Z30, Z3
+	VCMPPS.BCST       $0x0e, constants<>+292(SB), Z0, K1
+	VCMPPS.BCST       $0x0e, constants<>+292(SB), Z1, K2
+	VBLENDMPS         Z4, Z2, K1, Z31
+	VBLENDMPS         Z5, Z3, K2, Z30
+	VANDPS.BCST       constants<>+4(SB), Z29, Z0
+	VANDPS.BCST       constants<>+4(SB), Z28, Z1
+	VMINPS            Z0, Z21, Z0
+	VMINPS            Z1, Z21, Z1
+	VSUBPS            Z19, Z0, Z2
+	VSUBPS            Z19, Z1, Z3
+	VADDPS            Z19, Z0, Z4
+	VADDPS            Z19, Z1, Z5
+	VDIVPS            Z4, Z2, Z2
+	VDIVPS            Z5, Z3, Z3
+	VMULPS.BCST       constants<>+220(SB), Z0, Z4
+	VMULPS.BCST       constants<>+220(SB), Z1, Z5
+	VMULPS            Z4, Z0, Z6
+	VMULPS            Z5, Z1, Z7
+	VXORPS.BCST       constants<>+0(SB), Z6, Z8
+	VXORPS.BCST       constants<>+0(SB), Z7, Z9
+	VFMADD231PS       Z4, Z0, Z8
+	VFMADD231PS       Z5, Z1, Z9
+	VBROADCASTSS      constants<>+148(SB), Z4
+	VFMADD213PS       Z18, Z6, Z4
+	VBROADCASTSS      constants<>+148(SB), Z5
+	VFMADD213PS       Z18, Z7, Z5
+	VSUBPS            Z18, Z4, Z10
+	VSUBPS            Z18, Z5, Z11
+	VBROADCASTSS      constants<>+152(SB), Z12
+	VFNMADD213PS      Z6, Z10, Z12
+	VBROADCASTSS      constants<>+152(SB), Z13
+	VFNMADD213PS      Z7, Z11, Z13
+	VFNMADD231PS.BCST constants<>+156(SB), Z10, Z8
+	VFNMADD231PS.BCST constants<>+156(SB), Z11, Z9
+	VADDPS            Z8, Z12, Z8
+	VADDPS            Z9, Z13, Z9
+	VMULPS            Z8, Z8, Z10
+	VMULPS            Z9, Z9, Z11
+	VBROADCASTSS      constants<>+160(SB), Z12
+	VFMADD231PS.BCST  constants<>+164(SB), Z8, Z12
+	VBROADCASTSS      constants<>+160(SB), Z13
+	VFMADD231PS.BCST  constants<>+164(SB), Z9, Z13
+	VFMADD213PS.BCST  constants<>+168(SB), Z8, Z12
+	VFMADD213PS.BCST  constants<>+168(SB), Z9, Z13
+	VFMADD213PS.BCST  constants<>+172(SB), Z8, Z12
+	VFMADD213PS.BCST  constants<>+172(SB), Z9, Z13
+	VFMADD213PS.BCST  constants<>+176(SB), Z8, Z12
+	VFMADD213PS.BCST  constants<>+176(SB), Z9, Z13
+	VFMADD231PS       Z12, Z10, Z8
+	VFMADD231PS       Z13, Z11, Z9
+	VCMPPS.BCST       $0x01, constants<>+224(SB), Z6, K1
+	VCMPPS.BCST       $0x01, constants<>+224(SB), Z7, K2
+	VBLENDMPS.BCST    constants<>+180(SB), Z23, K1, Z10
+	VBLENDMPS.BCST    constants<>+180(SB), Z23, K2, Z11
+	VADDPS            Z10, Z4, Z4
+	VADDPS            Z11, Z5, Z5
+	VPSLLD            $0x17, Z4, Z4
+	VPSLLD            $0x17, Z5, Z5
+	VBLENDMPS.BCST    constants<>+184(SB), Z20, K1, Z10
+	VBLENDMPS.BCST    constants<>+184(SB), Z20, K2, Z11
+	VBROADCASTSS      constants<>+228(SB), Z12
+	VFMADD231PS.BCST  constants<>+232(SB), Z2, Z12
+	VBROADCASTSS      constants<>+228(SB), Z13
+	VFMADD231PS.BCST  constants<>+232(SB), Z3, Z13
+	VFMADD213PS.BCST  constants<>+236(SB), Z2, Z12
+	VFMADD213PS.BCST  constants<>+236(SB), Z3, Z13
+	VFMADD213PS.BCST  constants<>+240(SB), Z2, Z12
+	VFMADD213PS.BCST  constants<>+240(SB), Z3, Z13
+	VFMADD213PS.BCST  constants<>+244(SB), Z2, Z12
+	VFMADD213PS.BCST  constants<>+244(SB), Z3, Z13
+	VFMADD213PS.BCST  constants<>+248(SB), Z2, Z12
+	VFMADD213PS.BCST  constants<>+248(SB), Z3, Z13
+	VFMADD213PS.BCST  constants<>+252(SB), Z2, Z12
+	VFMADD213PS.BCST  constants<>+252(SB), Z3, Z13
+	VFMADD213PS.BCST  constants<>+256(SB), Z2, Z12
+	VFMADD213PS.BCST  constants<>+256(SB), Z3, Z13
+	VFMADD213PS.BCST  constants<>+260(SB), Z2, Z12
+	VFMADD213PS.BCST  constants<>+260(SB), Z3, Z13
+	VFMADD213PS.BCST  constants<>+264(SB), Z2, Z12
+	VFMADD213PS.BCST  constants<>+264(SB), Z3, Z13
+	VMOVAPS           Z2, Z14
+	VFMADD213PS       Z22, Z12, Z14
+	VMOVAPS           Z3, Z15
+	VFMADD213PS       Z22, Z13, Z15
+	VSUBPS            Z14, Z22, Z16
+	VSUBPS            Z15, Z22, Z17
+	VFMADD231PS       Z12, Z2, Z16
+	VFMADD231PS       Z13, Z3, Z17
+	VFMADD231PS       Z8, Z14, Z16
+	VFMADD231PS       Z9, Z15, Z17
+	VADDPS            Z14, Z16, Z2
+	VADDPS            Z15, Z17, Z3
+	VMULPS            Z4, Z2, Z2
+	VMULPS            Z5, Z3, Z3
+	VMAXPS            Z29, Z23, Z4
+	VMAXPS            Z28, Z23, Z5
+	VFNMADD231PS      Z10, Z2, Z4
+	VFNMADD231PS      Z11, Z3, Z5
+	VBROADCASTSS      constants<>+268(SB), Z2
+	VFMADD231PS.BCST  constants<>+272(SB), Z6, Z2
+	VBROADCASTSS      constants<>+268(SB), Z3
+	VFMADD231PS.BCST  constants<>+272(SB), Z7, Z3
+	VFMADD213PS.BCST  constants<>+276(SB), Z6, Z2
+	VFMADD213PS.BCST  constants<>+276(SB), Z7, Z3
+	VFMADD213PS.BCST  constants<>+280(SB), Z6, Z2
+	VFMADD213PS.BCST  constants<>+280(SB), Z7, Z3
+	VFMADD213PS.BCST  constants<>+284(SB), Z6, Z2
+	VFMADD213PS.BCST  constants<>+284(SB), Z7, Z3
+	VFMADD213PS.BCST  constants<>+288(SB), Z29, Z2
+	VFMADD213PS.BCST  constants<>+288(SB), Z28, Z3
+	VMULPS            Z2, Z29, Z2
+	VMULPS            Z3, Z28, Z3
+	VCMPPS.BCST       $0x0e, constants<>+292(SB), Z0, K1
+	VCMPPS.BCST       $0x0e, constants<>+292(SB), Z1, K2
+	VBLENDMPS         Z4, Z2, K1, Z29
+	VBLENDMPS         Z5, Z3, K2, Z28
+	VANDPS.BCST       constants<>+4(SB), Z27, Z0
+	VANDPS.BCST       constants<>+4(SB), Z26, Z1
+	VMINPS            Z0, Z21, Z0
+	VMINPS            Z1, Z21, Z1
+	VSUBPS            Z19, Z0, Z2
+	VSUBPS            Z19, Z1, Z3
+	VADDPS            Z19, Z0, Z4
+	VADDPS            Z19, Z1, Z5
+	VDIVPS            Z4, Z2, Z2
+	VDIVPS            Z5, Z3, Z3
+	VMULPS.BCST       constants<>+220(SB), Z0, Z4
+	VMULPS.BCST       constants<>+220(SB), Z1, Z5
+	VMULPS            Z4, Z0, Z6
+	VMULPS            Z5, Z1, Z7
+	VXORPS.BCST       constants<>+0(SB), Z6, Z8
+	VXORPS.BCST       constants<>+0(SB), Z7, Z9
+	VFMADD231PS       Z4, Z0, Z8
+	VFMADD231PS       Z5, Z1, Z9
+	VBROADCASTSS      constants<>+148(SB), Z4
+	VFMADD213PS       Z18, Z6, Z4
+	VBROADCASTSS      constants<>+148(SB), Z5
+	VFMADD213PS       Z18, Z7, Z5
+	VSUBPS            Z18, Z4, Z10
+	VSUBPS            Z18, Z5, Z11
+	VBROADCASTSS      constants<>+152(SB), Z12
+	VFNMADD213PS      Z6, Z10, Z12
+	VBROADCASTSS      constants<>+152(SB), Z13
+	VFNMADD213PS      Z7, Z11, Z13
+	VFNMADD231PS.BCST constants<>+156(SB), Z10, Z8
+	VFNMADD231PS.BCST constants<>+156(SB), Z11, Z9
+	VADDPS            Z8, Z12, Z8
+	VADDPS            Z9, Z13, Z9
+	VMULPS            Z8, Z8, Z10
+	VMULPS            Z9, Z9, Z11
+	VBROADCASTSS      constants<>+160(SB), Z12
+	VFMADD231PS.BCST  constants<>+164(SB), Z8, Z12
+	VBROADCASTSS      constants<>+160(SB), Z13
+	VFMADD231PS.BCST  constants<>+164(SB), Z9, Z13
+	VFMADD213PS.BCST  constants<>+168(SB), Z8, Z12
+	VFMADD213PS.BCST  constants<>+168(SB), Z9, Z13
+	VFMADD213PS.BCST  constants<>+172(SB), Z8, Z12
+	VFMADD213PS.BCST  constants<>+172(SB), Z9, Z13
+	VFMADD213PS.BCST  constants<>+176(SB), Z8, Z12
+	VFMADD213PS.BCST  constants<>+176(SB), Z9, Z13
+	VFMADD231PS       Z12, Z10, Z8
+	VFMADD231PS       Z13, Z11, Z9
+	VCMPPS.BCST       $0x01, constants<>+224(SB), Z6, K1
+	VCMPPS.BCST       $0x01, constants<>+224(SB), Z7, K2
+	VBLENDMPS.BCST    constants<>+180(SB), Z23, K1, Z10
+	VBLENDMPS.BCST    constants<>+180(SB), Z23, K2, Z11
+	VADDPS            Z10, Z4, Z4
+	VADDPS            Z11, Z5, Z5
+	VPSLLD            $0x17, Z4, Z4
+	VPSLLD            $0x17, Z5, Z5
+	VBLENDMPS.BCST    constants<>+184(SB), Z20, K1, Z10
+	VBLENDMPS.BCST    constants<>+184(SB), Z20, K2, Z11
+	VBROADCASTSS      constants<>+228(SB), Z12
+	VFMADD231PS.BCST  constants<>+232(SB), Z2, Z12
+	VBROADCASTSS      constants<>+228(SB), Z13
+	VFMADD231PS.BCST  constants<>+232(SB), Z3, Z13
+	VFMADD213PS.BCST  constants<>+236(SB), Z2, Z12
+	VFMADD213PS.BCST  constants<>+236(SB), Z3, Z13
+	VFMADD213PS.BCST  constants<>+240(SB), Z2, Z12
+	VFMADD213PS.BCST  constants<>+240(SB), Z3, Z13
+	VFMADD213PS.BCST  constants<>+244(SB), Z2, Z12
+	VFMADD213PS.BCST  constants<>+244(SB), Z3, Z13
+	VFMADD213PS.BCST  constants<>+248(SB), Z2, Z12
+	VFMADD213PS.BCST  constants<>+248(SB), Z3, Z13
+	VFMADD213PS.BCST  constants<>+252(SB), Z2, Z12
+	VFMADD213PS.BCST  constants<>+252(SB), Z3, Z13
+	VFMADD213PS.BCST  constants<>+256(SB), Z2, Z12
+	VFMADD213PS.BCST  constants<>+256(SB), Z3, Z13
+	VFMADD213PS.BCST  constants<>+260(SB), Z2, Z12
+	VFMADD213PS.BCST  constants<>+260(SB), Z3, Z13
+	VFMADD213PS.BCST  constants<>+264(SB), Z2, Z12
+	VFMADD213PS.BCST  constants<>+264(SB), Z3, Z13
+	VMOVAPS           Z2, Z14
+	VFMADD213PS       Z22, Z12, Z14
+	VMOVAPS           Z3, Z15
+	VFMADD213PS       Z22, Z13, Z15
+	VSUBPS            Z14, Z22, Z16
+	VSUBPS            Z15, Z22, Z17
+	VFMADD231PS       Z12, Z2, Z16
+	VFMADD231PS       Z13, Z3, Z17
+	VFMADD231PS       Z8, Z14, Z16
+	VFMADD231PS       Z9, Z15, Z17
+	VADDPS            Z14, Z16, Z2
+	VADDPS            Z15, Z17, Z3
+	VMULPS            Z4, Z2, Z2
+	VMULPS            Z5, Z3, Z3
+	VMAXPS            Z27, Z23, Z4
+	VMAXPS            Z26, Z23, Z5
+	VFNMADD231PS      Z10, Z2, Z4
+	VFNMADD231PS      Z11, Z3, Z5
+	VBROADCASTSS      constants<>+268(SB), Z2
+	VFMADD231PS.BCST  constants<>+272(SB), Z6, Z2
+	VBROADCASTSS      constants<>+268(SB), Z3
+	VFMADD231PS.BCST  constants<>+272(SB), Z7, Z3
+	VFMADD213PS.BCST  constants<>+276(SB), Z6, Z2
+	VFMADD213PS.BCST  constants<>+276(SB), Z7, Z3
+	VFMADD213PS.BCST  constants<>+280(SB), Z6, Z2
+	VFMADD213PS.BCST  constants<>+280(SB), Z7, Z3
+	VFMADD213PS.BCST  constants<>+284(SB), Z6, Z2
+	VFMADD213PS.BCST  constants<>+284(SB), Z7, Z3
+	VFMADD213PS.BCST  constants<>+288(SB), Z27, Z2
+	VFMADD213PS.BCST  constants<>+288(SB), Z26, Z3
+	VMULPS            Z2, Z27, Z2
+	VMULPS            Z3, Z26, Z3
+	VCMPPS.BCST       $0x0e, constants<>+292(SB), Z0, K1
+	VCMPPS.BCST       $0x0e, constants<>+292(SB), Z1, K2
+	VBLENDMPS         Z4, Z2, K1, Z27
+	VBLENDMPS         Z5, Z3, K2, Z26
+	VANDPS.BCST       constants<>+4(SB), Z25, Z0
+	VANDPS.BCST       constants<>+4(SB), Z24, Z1
+	VMINPS            Z0, Z21, Z0
+	VMINPS            Z1, Z21, Z1
+	VSUBPS            Z19, Z0, Z2
+	VSUBPS            Z19, Z1, Z3
+	VADDPS            Z19, Z0, Z4
+	VADDPS            Z19, Z1, Z5
+	VDIVPS            Z4, Z2, Z2
+	VDIVPS            Z5, Z3, Z3
+	VMULPS.BCST       constants<>+220(SB), Z0, Z4
+	VMULPS.BCST       constants<>+220(SB), Z1, Z5
+	VMULPS            Z4, Z0, Z6
+	VMULPS            Z5, Z1, Z7
+	VXORPS.BCST       constants<>+0(SB), Z6, Z8
+	VXORPS.BCST       constants<>+0(SB), Z7, Z9
+	VFMADD231PS       Z4, Z0, Z8
+	VFMADD231PS       Z5, Z1, Z9
+	VBROADCASTSS      constants<>+148(SB), Z4
+	VFMADD213PS       Z18, Z6, Z4
+	VBROADCASTSS      constants<>+148(SB), Z5
+	VFMADD213PS       Z18, Z7, Z5
+	VSUBPS            Z18, Z4, Z10
+	VSUBPS            Z18, Z5, Z11
+	VBROADCASTSS      constants<>+152(SB), Z12
+	VFNMADD213PS      Z6, Z10, Z12
+	VBROADCASTSS      constants<>+152(SB), Z13
+	VFNMADD213PS      Z7, Z11, Z13
+	VFNMADD231PS.BCST constants<>+156(SB), Z10, Z8
+	VFNMADD231PS.BCST constants<>+156(SB), Z11, Z9
+	VADDPS            Z8, Z12, Z8
+	VADDPS            Z9, Z13, Z9
+	VMULPS            Z8, Z8, Z10
+	VMULPS            Z9, Z9, Z11
+	VBROADCASTSS      constants<>+160(SB), Z12
+	VFMADD231PS.BCST  constants<>+164(SB), Z8, Z12
+	VBROADCASTSS      constants<>+160(SB), Z13
+	VFMADD231PS.BCST  constants<>+164(SB), Z9, Z13
+	VFMADD213PS.BCST  constants<>+168(SB), Z8, Z12
+	VFMADD213PS.BCST  constants<>+168(SB), Z9, Z13
+	VFMADD213PS.BCST  constants<>+172(SB), Z8, Z12
+	VFMADD213PS.BCST  constants<>+172(SB), Z9, Z13
+	VFMADD213PS.BCST  constants<>+176(SB), Z8, Z12
+	VFMADD213PS.BCST  constants<>+176(SB), Z9, Z13
+	VFMADD231PS       Z12, Z10, Z8
+	VFMADD231PS       Z13, Z11, Z9
+	VCMPPS.BCST       $0x01, constants<>+224(SB), Z6, K1
+	VCMPPS.BCST       $0x01, constants<>+224(SB), Z7, K2
+	VBLENDMPS.BCST    constants<>+180(SB), Z23, K1, Z10
+	VBLENDMPS.BCST    constants<>+180(SB), Z23, K2, Z11
+	VADDPS            Z10, Z4, Z4
+	VADDPS            Z11, Z5, Z5
+	VPSLLD            $0x17, Z4, Z4
+	VPSLLD            $0x17, Z5, Z5
+	VBLENDMPS.BCST    constants<>+184(SB), Z20, K1, Z10
+	VBLENDMPS.BCST    constants<>+184(SB), Z20, K2, Z11
+	VBROADCASTSS      constants<>+228(SB), Z12
+	VFMADD231PS.BCST  constants<>+232(SB), Z2, Z12
+	VBROADCASTSS      constants<>+228(SB), Z13
+	VFMADD231PS.BCST  constants<>+232(SB), Z3, Z13
+	VFMADD213PS.BCST  constants<>+236(SB), Z2, Z12
+	VFMADD213PS.BCST  constants<>+236(SB), Z3, Z13
+	VFMADD213PS.BCST  constants<>+240(SB), Z2, Z12
+	VFMADD213PS.BCST  constants<>+240(SB), Z3, Z13
+	VFMADD213PS.BCST  constants<>+244(SB), Z2, Z12
+	VFMADD213PS.BCST  constants<>+244(SB), Z3, Z13
+	VFMADD213PS.BCST  constants<>+248(SB), Z2, Z12
+	VFMADD213PS.BCST  constants<>+248(SB), Z3, Z13
+	VFMADD213PS.BCST  constants<>+252(SB), Z2, Z12
+	VFMADD213PS.BCST  constants<>+252(SB), Z3, Z13
+	VFMADD213PS.BCST  constants<>+256(SB), Z2, Z12
+	VFMADD213PS.BCST  constants<>+256(SB), Z3, Z13
+	VFMADD213PS.BCST  constants<>+260(SB), Z2, Z12
+	VFMADD213PS.BCST  constants<>+260(SB), Z3, Z13
+	VFMADD213PS.BCST  constants<>+264(SB), Z2, Z12
+	VFMADD213PS.BCST  constants<>+264(SB), Z3, Z13
+	VMOVAPS           Z2, Z14
+	VFMADD213PS       Z22, Z12, Z14
+	VMOVAPS           Z3, Z15
+	VFMADD213PS       Z22, Z13, Z15
+	VSUBPS            Z14, Z22, Z16
+	VSUBPS            Z15, Z22, Z17
+	VFMADD231PS       Z12, Z2, Z16
+	VFMADD231PS       Z13, Z3, Z17
+	VFMADD231PS       Z8, Z14, Z16
+	VFMADD231PS       Z9, Z15, Z17
+	VADDPS            Z14, Z16, Z2
+	VADDPS            Z15, Z17, Z3
+	VMULPS            Z4, Z2, Z2
+	VMULPS            Z5, Z3, Z3
+	VMAXPS            Z25, Z23, Z4
+	VMAXPS            Z24, Z23, Z5
+	VFNMADD231PS      Z10, Z2, Z4
+	VFNMADD231PS      Z11, Z3, Z5
+	VBROADCASTSS      constants<>+268(SB), Z2
+	VFMADD231PS.BCST  constants<>+272(SB), Z6, Z2
+	VBROADCASTSS      constants<>+268(SB), Z3
+	VFMADD231PS.BCST  constants<>+272(SB), Z7, Z3
+	VFMADD213PS.BCST  constants<>+276(SB), Z6, Z2
+	VFMADD213PS.BCST  constants<>+276(SB), Z7, Z3
+	VFMADD213PS.BCST  constants<>+280(SB), Z6, Z2
+	VFMADD213PS.BCST  constants<>+280(SB), Z7, Z3
+	VFMADD213PS.BCST  constants<>+284(SB), Z6, Z2
+	VFMADD213PS.BCST  constants<>+284(SB), Z7, Z3
+	VFMADD213PS.BCST  constants<>+288(SB), Z25, Z2
+	VFMADD213PS.BCST  constants<>+288(SB), Z24, Z3
+	VMULPS            Z2, Z25, Z2
+	VMULPS            Z3, Z24, Z3
+	VCMPPS.BCST       $0x0e, constants<>+292(SB), Z0, K1
+	VCMPPS.BCST       $0x0e, constants<>+292(SB), Z1, K2
+	VBLENDMPS         Z4, Z2, K1, Z25
+	VBLENDMPS         Z5, Z3, K2, Z24
+	MOVQ              24(SI), BX
+	ADDQ              $0x18, SI
+	JMP               BX
+
+// func linkSwishAVX512<>()
+// Requires: AVX512DQ, AVX512F
+TEXT ·linkSwishAVX512<>(SB), NOSPLIT|NOFRAME, $0
+	VBROADCASTSS      constants<>+144(SB), Z0
+	VMAXPS            Z31, Z0, Z1
+	VMAXPS            Z30, Z0, Z2
+	VMAXPS            Z29, Z0, Z3
+	VMAXPS            Z28, Z0, Z4
+	VBROADCASTSS      constants<>+140(SB), Z5
+	VMINPS            Z1, Z5, Z6
+	VMINPS            Z2, Z5, Z7
+	VMINPS            Z3, Z5, Z8
+	VMINPS            Z4, Z5, Z9
+	VXORPS.BCST       constants<>+0(SB), Z6, Z6
+	VXORPS.BCST       constants<>+0(SB), Z7, Z7
+	VXORPS.BCST       constants<>+0(SB), Z8, Z8
+	VXORPS.BCST       constants<>+0(SB), Z9, Z9
+	VBROADCASTSS      constants<>+40(SB), Z10
+	VFMADD231PS.BCST  constants<>+148(SB), Z6, Z10
+	VBROADCASTSS      constants<>+40(SB), Z11
+	VFMADD231PS.BCST  constants<>+148(SB), Z7, Z11
+	VBROADCASTSS      constants<>+40(SB), Z12
+	VFMADD231PS.BCST  constants<>+148(SB), Z8, Z12
+	VBROADCASTSS      constants<>+40(SB), Z13
+	VFMADD231PS.BCST  constants<>+148(SB), Z9, Z13
+	VSUBPS.BCST       constants<>+40(SB), Z10, Z14
+	VSUBPS.BCST       constants<>+40(SB), Z11, Z15
+	VSUBPS.BCST       constants<>+40(SB), Z12, Z16
+	VSUBPS.BCST       constants<>+40(SB), Z13, Z17
+	VBROADCASTSS      constants<>+152(SB), Z18
+	VFNMADD213PS      Z6, Z14, Z18
+	VBROADCASTSS      constants<>+152(SB), Z19
+	VFNMADD213PS      Z7, Z15, Z19
+	VBROADCASTSS      constants<>+152(SB), Z20
+	VFNMADD213PS      Z8, Z16, Z20
+	VBROADCASTSS      constants<>+152(SB), Z21
+	VFNMADD213PS      Z9, Z17, Z21
+	VFNMADD231PS.BCST constants<>+156(SB), Z14, Z18
+	VFNMADD231PS.BCST constants<>+156(SB), Z15, Z19
+	VFNMADD231PS.BCST constants<>+156(SB), Z16, Z20
+	VFNMADD231PS.BCST constants<>+156(SB), Z17, Z21
+	VMULPS            Z18, Z18, Z14
+	VMULPS            Z19, Z19, Z15
+	VMULPS            Z20, Z20, Z16
+	VMULPS            Z21, Z21, Z17
+	VBROADCASTSS      constants<>+160(SB), Z22
+	VFMADD231PS.BCST  constants<>+164(SB), Z18, Z22
+	VBROADCASTSS      constants<>+160(SB), Z23
+	VFMADD231PS.BCST  constants<>+164(SB), Z19, Z23
+	VBROADCASTSS      constants<>+160(SB), Z5
+	VFMADD231PS.BCST  constants<>+164(SB), Z20, Z5
+	VBROADCASTSS      constants<>+160(SB), Z0
+	VFMADD231PS.BCST  constants<>+164(SB), Z21, Z0
+	VFMADD213PS.BCST  constants<>+168(SB), Z18, Z22
+	VFMADD213PS.BCST  constants<>+168(SB), Z19, Z23
+	VFMADD213PS.BCST  constants<>+168(SB), Z20, Z5
+	VFMADD213PS.BCST  constants<>+168(SB), Z21, Z0
+	VFMADD213PS.BCST  constants<>+172(SB), Z18, Z22
+	VFMADD213PS.BCST  constants<>+172(SB), Z19, Z23
+	VFMADD213PS.BCST  constants<>+172(SB), Z20, Z5
+	VFMADD213PS.BCST  constants<>+172(SB), Z21, Z0
+	VFMADD213PS.BCST  constants<>+176(SB), Z18, Z22
+	VFMADD213PS.BCST  constants<>+176(SB), Z19, Z23
+	VFMADD213PS.BCST  constants<>+176(SB), Z20, Z5
+	VFMADD213PS.BCST  constants<>+176(SB), Z21, Z0
+	VFMADD231PS       Z22, Z14, Z18
+	VFMADD231PS       Z23, Z15, Z19
+	VFMADD231PS       Z5, Z16, Z20
+	VFMADD231PS       Z0, Z17, Z21
+	VCMPPS.BCST       $0x0e, constants<>+180(SB), Z6, K1
+	VCMPPS.BCST       $0x0e, constants<>+180(SB), Z7, K2
+	VCMPPS.BCST       $0x0e, constants<>+180(SB), Z8, K3
+	VCMPPS.BCST       $0x0e, constants<>+180(SB), Z9, K4
+	VPXORD            Z0, Z0, Z0
+	VBLENDMPS.BCST    constants<>+180(SB), Z0, K1, Z5
+	VBLENDMPS.BCST    constants<>+180(SB), Z0, K2, Z6
+	VBLENDMPS.BCST    constants<>+180(SB), Z0, K3, Z7
+	VBLENDMPS.BCST    constants<>+180(SB), Z0, K4, Z8
+	VSUBPS            Z5, Z10, Z5
+	VSUBPS            Z6, Z11, Z6
+	VSUBPS            Z7, Z12, Z7
+	VSUBPS            Z8, Z13, Z8
+	VPSLLD            $0x17, Z5, Z5
+	VPSLLD            $0x17, Z6, Z6
+	VPSLLD            $0x17, Z7, Z7
+	VPSLLD            $0x17, Z8, Z8
+	VBROADCASTSS      constants<>+8(SB), Z9
+	VBLENDMPS.BCST    constants<>+184(SB), Z9, K1, Z10
+	VBLENDMPS.BCST    constants<>+184(SB), Z9, K2, Z11
+	VBLENDMPS.BCST    constants<>+184(SB), Z9, K3, Z12
+	VBLENDMPS.BCST    constants<>+184(SB), Z9, K4, Z13
+	VADDPS            Z10, Z5, Z14
+	VADDPS            Z11, Z6, Z15
+	VADDPS            Z12, Z7, Z16
+	VADDPS            Z13, Z8, Z17
+	VSUBPS            Z5, Z14, Z22
+	VSUBPS            Z6, Z15, Z23
+	VSUBPS            Z7, Z16, Z9
+	VSUBPS            Z8, Z17, Z0
+	VSUBPS            Z22, Z10, Z22
+	VSUBPS            Z23, Z11, Z23
+	VSUBPS            Z9, Z12, Z9
+	VSUBPS            Z0, Z13, Z0
+	VFMADD231PS       Z18, Z5, Z22
+	VFMADD231PS       Z19, Z6, Z23
+	VFMADD231PS       Z20, Z7, Z9
+	VFMADD231PS       Z21, Z8, Z0
+	VADDPS            Z14, Z22, Z5
+	VADDPS            Z15, Z23, Z6
+	VADDPS            Z16, Z9, Z7
+	VADDPS            Z17, Z0, Z0
+	VMULPS            Z1, Z10, Z1
+	VMULPS            Z2, Z11, Z2
+	VMULPS            Z3, Z12, Z3
+	VMULPS            Z4, Z13, Z4
+	VDIVPS            Z5, Z1, Z31
+	VDIVPS            Z6, Z2, Z30
+	VDIVPS            Z7, Z3, Z29
+	VDIVPS            Z0, Z4, Z28
+	VBROADCASTSS      constants<>+144(SB), Z0
+	VMAXPS            Z27, Z0, Z1
+	VMAXPS            Z26, Z0, Z2
+	VMAXPS            Z25, Z0, Z3
+	VMAXPS            Z24, Z0, Z0
+	VBROADCASTSS      constants<>+140(SB), Z4
+	VMINPS            Z1, Z4, Z5
+	VMINPS            Z2, Z4, Z6
+	VMINPS            Z3, Z4, Z7
+	VMINPS            Z0, Z4, Z4
+	VXORPS.BCST       constants<>+0(SB), Z5, Z5
+	VXORPS.BCST       constants<>+0(SB), Z6, Z6
+	VXORPS.BCST       constants<>+0(SB), Z7, Z7
+	VXORPS.BCST       constants<>+0(SB), Z4, Z4
+	VBROADCASTSS      constants<>+40(SB), Z8
+	VFMADD231PS.BCST  constants<>+148(SB), Z5, Z8
+	VBROADCASTSS      constants<>+40(SB), Z9
+	VFMADD231PS.BCST  constants<>+148(SB), Z6, Z9
+	VBROADCASTSS      constants<>+40(SB), Z10
+	VFMADD231PS.BCST  constants<>+148(SB), Z7, Z10
+	VBROADCASTSS      constants<>+40(SB), Z11
+	VFMADD231PS.BCST  constants<>+148(SB), Z4, Z11
+	VSUBPS.BCST       constants<>+40(SB), Z8, Z12
+	VSUBPS.BCST       constants<>+40(SB), Z9, Z13
+	VSUBPS.BCST       constants<>+40(SB), Z10, Z14
+	VSUBPS.BCST       constants<>+40(SB), Z11, Z15
+	VBROADCASTSS      constants<>+152(SB), Z16
+	VFNMADD213PS      Z5, Z12, Z16
+	VBROADCASTSS      constants<>+152(SB), Z17
+	VFNMADD213PS      Z6, Z13, Z17
+	VBROADCASTSS      constants<>+152(SB), Z18
+	VFNMADD213PS      Z7, Z14, Z18
+	VBROADCASTSS      constants<>+152(SB), Z19
+	VFNMADD213PS      Z4, Z15, Z19
+	VFNMADD231PS.BCST constants<>+156(SB), Z12, Z16
+	VFNMADD231PS.BCST constants<>+156(SB), Z13, Z17
+	VFNMADD231PS.BCST constants<>+156(SB), Z14, Z18
+	VFNMADD231PS.BCST constants<>+156(SB), Z15, Z19
+	VMULPS            Z16, Z16, Z12
+	VMULPS            Z17, Z17, Z13
+	VMULPS            Z18, Z18, Z14
+	VMULPS            Z19, Z19, Z15
+	VBROADCASTSS      constants<>+160(SB), Z20
+	VFMADD231PS.BCST  constants<>+164(SB), Z16, Z20
+	VBROADCASTSS      constants<>+160(SB), Z21
+	VFMADD231PS.BCST  constants<>+164(SB), Z17, Z21
+	VBROADCASTSS      constants<>+160(SB), Z22
+	VFMADD231PS.BCST  constants<>+164(SB), Z18, Z22
+	VBROADCASTSS      constants<>+160(SB), Z23
+	VFMADD231PS.BCST  constants<>+164(SB), Z19, Z23
+	VFMADD213PS.BCST  constants<>+168(SB), Z16, Z20
+	VFMADD213PS.BCST  constants<>+168(SB), Z17, Z21
+	VFMADD213PS.BCST  constants<>+168(SB), Z18, Z22
+	VFMADD213PS.BCST  constants<>+168(SB), Z19, Z23
+	VFMADD213PS.BCST  constants<>+172(SB), Z16, Z20
+	VFMADD213PS.BCST  constants<>+172(SB), Z17, Z21
+	VFMADD213PS.BCST  constants<>+172(SB), Z18, Z22
+	VFMADD213PS.BCST  constants<>+172(SB), Z19, Z23
+	VFMADD213PS.BCST  constants<>+176(SB), Z16, Z20
+	VFMADD213PS.BCST  constants<>+176(SB), Z17, Z21
+	VFMADD213PS.BCST  constants<>+176(SB), Z18, Z22
+	VFMADD213PS.BCST  constants<>+176(SB), Z19, Z23
+	VFMADD231PS       Z20, Z12, Z16
+	VFMADD231PS       Z21, Z13, Z17
+	VFMADD231PS       Z22, Z14, Z18
+	VFMADD231PS       Z23, Z15, Z19
+	VCMPPS.BCST       $0x0e, constants<>+180(SB), Z5, K1
+	VCMPPS.BCST       $0x0e, constants<>+180(SB), Z6, K2
+	VCMPPS.BCST       $0x0e, constants<>+180(SB), Z7, K3
+	VCMPPS.BCST       $0x0e, constants<>+180(SB), Z4, K4
+	VPXORD            Z4, Z4, Z4
+	VBLENDMPS.BCST    constants<>+180(SB), Z4, K1, Z5
+	VBLENDMPS.BCST    constants<>+180(SB), Z4, K2, Z6
+	VBLENDMPS.BCST    constants<>+180(SB), Z4, K3, Z7
+	VBLENDMPS.BCST    constants<>+180(SB), Z4, K4, Z4
+	VSUBPS            Z5, Z8, Z5
+	VSUBPS            Z6, Z9, Z6
+	VSUBPS            Z7, Z10, Z7
+	VSUBPS            Z4, Z11, Z4
+	VPSLLD            $0x17, Z5, Z5
+	VPSLLD            $0x17, Z6, Z6
+	VPSLLD            $0x17, Z7, Z7
+	VPSLLD            $0x17, Z4, Z4
+	VBROADCASTSS      constants<>+8(SB), Z8
+	VBLENDMPS.BCST    constants<>+184(SB), Z8, K1, Z9
+	VBLENDMPS.BCST    constants<>+184(SB), Z8, K2, Z10
+	VBLENDMPS.BCST    constants<>+184(SB), Z8, K3, Z11
+	VBLENDMPS.BCST    constants<>+184(SB), Z8, K4, Z8
+	VADDPS            Z9, Z5, Z12
+	VADDPS            Z10, Z6, Z13
+	VADDPS            Z11, Z7, Z14
+	VADDPS            Z8, Z4, Z15
+	VSUBPS            Z5, Z12, Z20
+	VSUBPS            Z6, Z13, Z21
+	VSUBPS            Z7, Z14, Z22
+	VSUBPS            Z4, Z15, Z23
+	VSUBPS            Z20, Z9, Z20
+	VSUBPS            Z21, Z10, Z21
+	VSUBPS            Z22, Z11, Z22
+	VSUBPS            Z23, Z8, Z23
+	VFMADD231PS       Z16, Z5, Z20
+	VFMADD231PS       Z17, Z6, Z21
+	VFMADD231PS       Z18, Z7, Z22
+	VFMADD231PS       Z19, Z4, Z23
+	VADDPS            Z12, Z20, Z4
+	VADDPS            Z13, Z21, Z5
+	VADDPS            Z14, Z22, Z6
+	VADDPS            Z15, Z23, Z7
+	VMULPS            Z1, Z9, Z1
+	VMULPS            Z2, Z10, Z2
+	VMULPS            Z3, Z11, Z3
+	VMULPS            Z0, Z8, Z0
+	VDIVPS            Z4, Z1, Z27
+	VDIVPS            Z5, Z2, Z26
+	VDIVPS            Z6, Z3, Z25
+	VDIVPS            Z7, Z0, Z24
+	MOVQ              24(SI), BX
+	ADDQ              $0x18, SI
+	JMP               BX
+
+// func linkMishAVX512<>()
+// Requires: AVX512DQ, AVX512F
+TEXT ·linkMishAVX512<>(SB), NOSPLIT|NOFRAME, $0
+	VBROADCASTSS      constants<>+8(SB), Z23
+	VBROADCASTSS      constants<>+296(SB), Z22
+	VBROADCASTSS      constants<>+144(SB), Z21
+	VPXORD            Z20, Z20, Z20
+	VMINPS            Z31, Z22, Z0
+	VMINPS            Z30, Z22, Z1
+	VMAXPS            Z0, Z21, Z0
+	VMAXPS            Z1, Z21, Z1
+	VBROADCASTSS      constants<>+40(SB), Z2
+	VFMADD231PS.BCST  constants<>+148(SB), Z0, Z2
+	VBROADCASTSS      constants<>+40(SB), Z3
+	VFMADD231PS.BCST  constants<>+148(SB), Z1, Z3
+	VSUBPS.BCST       constants<>+40(SB), Z2, Z4
+	VSUBPS.BCST       constants<>+40(SB), Z3, Z5
+	VBROADCASTSS      constants<>+152(SB), Z6
+	VFNMADD213PS      Z0, Z4, Z6
+	VBROADCASTSS      constants<>+152(SB), Z7
+	VFNMADD213PS      Z1, Z5, Z7
+	VFNMADD231PS.BCST constants<>+156(SB), Z4, Z6
+	VFNMADD231PS.BCST constants<>+156(SB), Z5, Z7
+	VMULPS            Z6, Z6, Z4
+	VMULPS            Z7, Z7, Z5
+	VBROADCASTSS      constants<>+160(SB), Z8
+	VFMADD231PS.BCST  constants<>+164(SB), Z6, Z8
+	VBROADCASTSS      constants<>+160(SB), Z9
+	VFMADD231PS.BCST  constants<>+164(SB), Z7, Z9
+	VFMADD213PS.BCST  constants<>+168(SB), Z6, Z8
+	VFMADD213PS.BCST  constants<>+168(SB), Z7, Z9
+	VFMADD213PS.BCST  constants<>+172(SB), Z6, Z8
+	VFMADD213PS.BCST  constants<>+172(SB), Z7, Z9
+	VFMADD213PS.BCST  constants<>+176(SB), Z6, Z8
+	VFMADD213PS.BCST  constants<>+176(SB), Z7, Z9
+	VFMADD231PS       Z8, Z4, Z6
+	VFMADD231PS       Z9, Z5, Z7
+	VCMPPS.BCST       $0x01, constants<>+224(SB), Z0, K1
+	VCMPPS.BCST       $0x01, constants<>+224(SB), Z1, K2
+	VBLENDMPS.BCST    constants<>+180(SB), Z20, K1, Z4
+	VBLENDMPS.BCST    constants<>+180(SB), Z20, K2, Z5
+	VADDPS            Z4, Z2, Z2
+	VADDPS            Z5, Z3, Z3
+	VPSLLD            $0x17, Z2, Z2
+	VPSLLD            $0x17, Z3, Z3
+	VBLENDMPS.BCST    constants<>+184(SB), Z23, K1, Z4
+	VBLENDMPS.BCST    constants<>+184(SB), Z23, K2, Z5
+	VMULPS            Z6, Z2, Z6
+	VMULPS            Z7, Z3, Z7
+	VADDPS            Z6, Z2, Z8
+	VADDPS            Z7, Z3, Z9
+	VSUBPS            Z2, Z8, Z2
+	VSUBPS            Z3, Z9, Z3
+	VSUBPS            Z2, Z6, Z2
+	VSUBPS            Z3, Z7, Z3
+	VMULPS            Z4, Z8, Z6
+	VMULPS            Z5, Z9, Z7
+	VMULPS.BCST       constants<>+288(SB), Z6, Z10
+	VMULPS.BCST       constants<>+288(SB), Z7, Z11
+	VMULPS            Z10, Z8, Z12
+	VMULPS            Z11, Z9, Z13
+	VXORPS.BCST       constants<>+0(SB), Z12, Z14
+	VXORPS.BCST       constants<>+0(SB), Z13, Z15
+	VFMADD231PS       Z10, Z8, Z14
+	VFMADD231PS       Z11, Z9, Z15
+	VADDPS            Z12, Z8, Z10
+	VADDPS            Z13, Z9, Z11
+	VSUBPS            Z8, Z10, Z16
+	VSUBPS            Z9, Z11, Z17
+	VSUBPS            Z16, Z10, Z18
+	VSUBPS            Z17, Z11, Z19
+	VSUBPS            Z18, Z8, Z8
+	VSUBPS            Z19, Z9, Z9
+	VSUBPS            Z16, Z12, Z12
+	VSUBPS            Z17, Z13, Z13
+	VADDPS            Z12, Z8, Z8
+	VADDPS            Z13, Z9, Z9
+	VADDPS            Z14, Z8, Z8
+	VADDPS            Z15, Z9, Z9
+	VFMADD231PS       Z6, Z2, Z2
+	VFMADD231PS       Z7, Z3, Z3
+	VADDPS            Z2, Z8, Z2
+	VADDPS            Z3, Z9, Z3
+	VMULPS            Z4, Z10, Z6
+	VMULPS            Z5, Z11, Z7
+	VADDPS            Z23, Z6, Z8
+	VADDPS            Z23, Z7, Z9
+	VSUBPS            Z6, Z8, Z12
+	VSUBPS            Z7, Z9, Z13
+	VSUBPS            Z12, Z8, Z14
+	VSUBPS            Z13, Z9, Z15
+	VSUBPS            Z14, Z6, Z6
+	VSUBPS            Z15, Z7, Z7
+	VSUBPS            Z12, Z23, Z12
+	VSUBPS            Z13, Z23, Z13
+	VADDPS            Z12, Z6, Z6
+	VADDPS            Z13, Z7, Z7
+	VFMADD231PS       Z4, Z2, Z6
+	VFMADD231PS       Z5, Z3, Z7
+	VDIVPS            Z8, Z23, Z12
+	VDIVPS            Z9, Z23, Z13
+	VMULPS            Z12, Z10, Z14
+	VMULPS            Z13, Z11, Z15
+	VFNMADD231PS      Z8, Z14, Z10
+	VFNMADD231PS      Z9, Z15, Z11
+	VFNMADD231PS      Z6, Z14, Z2
+	VFNMADD231PS      Z7, Z15, Z3
+	VADDPS            Z2, Z10, Z2
+	VADDPS            Z3, Z11, Z3
+	VMULPS            Z12, Z2, Z2
+	VMULPS            Z13, Z3, Z3
+	VMULPS            Z2, Z0, Z2
+	VMULPS            Z3, Z1, Z3
+	VFMADD231PS       Z14, Z0, Z2
+	VFMADD231PS       Z15, Z1, Z3
+	VMULPS            Z4, Z2, Z0
+	VMULPS            Z5, Z3, Z1
+	VCMPPS            $0x01, Z31, Z22, K1
+	VCMPPS            $0x01, Z30, Z22, K2
+	VBLENDMPS         Z31, Z0, K1, Z31
+	VBLENDMPS         Z30, Z1, K2, Z30
+	VMINPS            Z29, Z22, Z0
+	VMINPS            Z28, Z22, Z1
+	VMAXPS            Z0, Z21, Z0
+	VMAXPS            Z1, Z21, Z1
+	VBROADCASTSS      constants<>+40(SB), Z2
+	VFMADD231PS.BCST  constants<>+148(SB), Z0, Z2
+	VBROADCASTSS      constants<>+40(SB), Z3
+	VFMADD231PS.BCST  constants<>+148(SB), Z1, Z3
+	VSUBPS.BCST       constants<>+40(SB), Z2, Z4
+	VSUBPS.BCST       constants<>+40(SB), Z3, Z5
+	VBROADCASTSS      constants<>+152(SB), Z6
+	VFNMADD213PS      Z0, Z4, Z6
+	VBROADCASTSS      constants<>+152(SB), Z7
+	VFNMADD213PS      Z1, Z5, Z7
+	VFNMADD231PS.BCST constants<>+156(SB), Z4, Z6
+	VFNMADD231PS.BCST constants<>+156(SB), Z5, Z7
+	VMULPS            Z6, Z6, Z4
+	VMULPS            Z7, Z7, Z5
+	VBROADCASTSS      constants<>+160(SB), Z8
+	VFMADD231PS.BCST  constants<>+164(SB), Z6, Z8
+	VBROADCASTSS      constants<>+160(SB), Z9
+	VFMADD231PS.BCST  constants<>+164(SB), Z7, Z9
+	VFMADD213PS.BCST  constants<>+168(SB), Z6, Z8
+	VFMADD213PS.BCST  constants<>+168(SB), Z7, Z9
+	VFMADD213PS.BCST  constants<>+172(SB), Z6, Z8
+	VFMADD213PS.BCST  constants<>+172(SB), Z7, Z9
+	VFMADD213PS.BCST  constants<>+176(SB), Z6, Z8
+	VFMADD213PS.BCST  constants<>+176(SB), Z7, Z9
+	VFMADD231PS       Z8, Z4, Z6
+	VFMADD231PS       Z9, Z5, Z7
+	VCMPPS.BCST       $0x01, constants<>+224(SB), Z0, K1
+	VCMPPS.BCST       $0x01, constants<>+224(SB), Z1, K2
+	VBLENDMPS.BCST    constants<>+180(SB), Z20, K1, Z4
+	VBLENDMPS.BCST    constants<>+180(SB), Z20, K2, Z5
+	VADDPS            Z4, Z2, Z2
+	VADDPS            Z5, Z3, Z3
+	VPSLLD            $0x17, Z2, Z2
+	VPSLLD            $0x17, Z3, Z3
+	VBLENDMPS.BCST    constants<>+184(SB), Z23, K1, Z4
+	VBLENDMPS.BCST    constants<>+184(SB), Z23, K2, Z5
+	VMULPS            Z6, Z2, Z6
+	VMULPS            Z7, Z3, Z7
+	VADDPS            Z6, Z2, Z8
+	VADDPS            Z7, Z3, Z9
+	VSUBPS            Z2, Z8, Z2
+	VSUBPS            Z3, Z9, Z3
+	VSUBPS            Z2, Z6, Z2
+	VSUBPS            Z3, Z7, Z3
+	VMULPS            Z4, Z8, Z6
+	VMULPS            Z5, Z9, Z7
+	VMULPS.BCST       constants<>+288(SB), Z6, Z10
+	VMULPS.BCST       constants<>+288(SB), Z7, Z11
+	VMULPS            Z10, Z8, Z12
+	VMULPS            Z11, Z9, Z13
+	VXORPS.BCST       constants<>+0(SB), Z12, Z14
+	VXORPS.BCST       constants<>+0(SB), Z13, Z15
+	VFMADD231PS       Z10, Z8, Z14
+	VFMADD231PS       Z11, Z9, Z15
+	VADDPS            Z12, Z8, Z10
+	VADDPS            Z13, Z9, Z11
+	VSUBPS            Z8, Z10, Z16
+	VSUBPS            Z9, Z11, Z17
+	VSUBPS            Z16, Z10, Z18
+	VSUBPS            Z17, Z11, Z19
+	VSUBPS            Z18, Z8, Z8
+	VSUBPS            Z19, Z9, Z9
+	VSUBPS            Z16, Z12, Z12
+	VSUBPS            Z17, Z13, Z13
+	VADDPS            Z12, Z8, Z8
+	VADDPS            Z13, Z9, Z9
+	VADDPS            Z14, Z8, Z8
+	VADDPS            Z15, Z9, Z9
+	VFMADD231PS       Z6, Z2, Z2
+	VFMADD231PS       Z7, Z3, Z3
+	VADDPS            Z2, Z8, Z2
+	VADDPS            Z3, Z9, Z3
+	VMULPS            Z4, Z10, Z6
+	VMULPS            Z5, Z11, Z7
+	VADDPS            Z23, Z6, Z8
+	VADDPS            Z23, Z7, Z9
+	VSUBPS            Z6, Z8, Z12
+	VSUBPS            Z7, Z9, Z13
+	VSUBPS            Z12, Z8, Z14
+	VSUBPS            Z13, Z9, Z15
+	VSUBPS            Z14, Z6, Z6
+	VSUBPS            Z15, Z7, Z7
+	VSUBPS            Z12, Z23, Z12
+	VSUBPS            Z13, Z23, Z13
+	VADDPS            Z12, Z6, Z6
+	VADDPS            Z13, Z7, Z7
+	VFMADD231PS       Z4, Z2, Z6
+	VFMADD231PS       Z5, Z3, Z7
+	VDIVPS            Z8, Z23, Z12
+	VDIVPS            Z9, Z23, Z13
+	VMULPS            Z12, Z10, Z14
+	VMULPS            Z13, Z11, Z15
+	VFNMADD231PS      Z8, Z14, Z10
+	VFNMADD231PS      Z9, Z15, Z11
+	VFNMADD231PS      Z6, Z14, Z2
+	VFNMADD231PS      Z7, Z15, Z3
+	VADDPS            Z2, Z10, Z2
+	VADDPS            Z3, Z11, Z3
+	VMULPS            Z12, Z2, Z2
+	VMULPS            Z13, Z3, Z3
+	VMULPS            Z2, Z0, Z2
+	VMULPS            Z3, Z1, Z3
+	VFMADD231PS       Z14, Z0, Z2
+	VFMADD231PS       Z15, Z1, Z3
+	VMULPS            Z4, Z2, Z0
+	VMULPS            Z5, Z3, Z1
+	VCMPPS            $0x01, Z29, Z22, K1
+	VCMPPS            $0x01, Z28, Z22, K2
+	VBLENDMPS         Z29, Z0, K1, Z29
+	VBLENDMPS         Z28, Z1, K2, Z28
+	VMINPS            Z27, Z22, Z0
+	VMINPS            Z26, Z22, Z1
+	VMAXPS            Z0, Z21, Z0
+	VMAXPS            Z1, Z21, Z1
+	VBROADCASTSS      constants<>+40(SB), Z2
+	VFMADD231PS.BCST  constants<>+148(SB), Z0, Z2
+	VBROADCASTSS      constants<>+40(SB), Z3
+	VFMADD231PS.BCST  constants<>+148(SB), Z1, Z3
+	VSUBPS.BCST       constants<>+40(SB), Z2, Z4
+	VSUBPS.BCST       constants<>+40(SB), Z3, Z5
+	VBROADCASTSS      constants<>+152(SB), Z6
+	VFNMADD213PS      Z0, Z4, Z6
+	VBROADCASTSS      constants<>+152(SB), Z7
+	VFNMADD213PS      Z1, Z5, Z7
+	VFNMADD231PS.BCST constants<>+156(SB), Z4, Z6
+	VFNMADD231PS.BCST constants<>+156(SB), Z5, Z7
+	VMULPS            Z6, Z6, Z4
+	VMULPS            Z7, Z7, Z5
+	VBROADCASTSS      constants<>+160(SB), Z8
+	VFMADD231PS.BCST  constants<>+164(SB), Z6, Z8
+	VBROADCASTSS      constants<>+160(SB), Z9
+	VFMADD231PS.BCST  constants<>+164(SB), Z7, Z9
+	VFMADD213PS.BCST  constants<>+168(SB), Z6, Z8
+	VFMADD213PS.BCST  constants<>+168(SB), Z7, Z9
+	VFMADD213PS.BCST  constants<>+172(SB), Z6, Z8
+	VFMADD213PS.BCST  constants<>+172(SB), Z7, Z9
+	VFMADD213PS.BCST  constants<>+176(SB), Z6, Z8
+	VFMADD213PS.BCST  constants<>+176(SB), Z7, Z9
+	VFMADD231PS       Z8, Z4, Z6
+	VFMADD231PS       Z9, Z5, Z7
+	VCMPPS.BCST       $0x01, constants<>+224(SB), Z0, K1
+	VCMPPS.BCST       $0x01, constants<>+224(SB), Z1, K2
+	VBLENDMPS.BCST    constants<>+180(SB), Z20, K1, Z4
+	VBLENDMPS.BCST    constants<>+180(SB), Z20, K2, Z5
+	VADDPS            Z4, Z2, Z2
+	VADDPS            Z5, Z3, Z3
+	VPSLLD            $0x17, Z2, Z2
+	VPSLLD            $0x17, Z3, Z3
+	VBLENDMPS.BCST    constants<>+184(SB), Z23, K1, Z4
+	VBLENDMPS.BCST    constants<>+184(SB), Z23, K2, Z5
+	VMULPS            Z6, Z2, Z6
+	VMULPS            Z7, Z3, Z7
+	VADDPS            Z6, Z2, Z8
+	VADDPS            Z7, Z3, Z9
+	VSUBPS            Z2, Z8, Z2
+	VSUBPS            Z3, Z9, Z3
+	VSUBPS            Z2, Z6, Z2
+	VSUBPS            Z3, Z7, Z3
+	VMULPS            Z4, Z8, Z6
+	VMULPS            Z5, Z9, Z7
+	VMULPS.BCST       constants<>+288(SB), Z6, Z10
+	VMULPS.BCST       constants<>+288(SB), Z7, Z11
+	VMULPS            Z10, Z8, Z12
+	VMULPS            Z11, Z9, Z13
+	VXORPS.BCST       constants<>+0(SB), Z12, Z14
+	VXORPS.BCST       constants<>+0(SB), Z13, Z15
+	VFMADD231PS       Z10, Z8, Z14
+	VFMADD231PS       Z11, Z9, Z15
+	VADDPS            Z12, Z8, Z10
+	VADDPS            Z13, Z9, Z11
+	VSUBPS            Z8, Z10, Z16
+	VSUBPS            Z9, Z11, Z17
+	VSUBPS            Z16, Z10, Z18
+	VSUBPS            Z17, Z11, Z19
+	VSUBPS            Z18, Z8, Z8
+	VSUBPS            Z19, Z9, Z9
+	VSUBPS            Z16, Z12, Z12
+	VSUBPS            Z17, Z13, Z13
+	VADDPS            Z12, Z8, Z8
+	VADDPS            Z13, Z9, Z9
+	VADDPS            Z14, Z8, Z8
+	VADDPS            Z15, Z9, Z9
+	VFMADD231PS       Z6, Z2, Z2
+	VFMADD231PS       Z7, Z3, Z3
+	VADDPS            Z2, Z8, Z2
+	VADDPS            Z3, Z9, Z3
+	VMULPS            Z4, Z10, Z6
+	VMULPS            Z5, Z11, Z7
+	VADDPS            Z23, Z6, Z8
+	VADDPS            Z23, Z7, Z9
+	VSUBPS            Z6, Z8, Z12
+	VSUBPS            Z7, Z9, Z13
+	VSUBPS            Z12, Z8, Z14
+	VSUBPS            Z13, Z9, Z15
+	VSUBPS            Z14, Z6, Z6
+	VSUBPS            Z15, Z7, Z7
+	VSUBPS            Z12, Z23, Z12
+	VSUBPS            Z13, Z23, Z13
+	VADDPS            Z12, Z6, Z6
+	VADDPS            Z13, Z7, Z7
+	VFMADD231PS       Z4, Z2, Z6
+	VFMADD231PS       Z5, Z3, Z7
+	VDIVPS            Z8, Z23, Z12
+	VDIVPS            Z9, Z23, Z13
+	VMULPS            Z12, Z10, Z14
+	VMULPS            Z13, Z11, Z15
+	VFNMADD231PS      Z8, Z14, Z10
+	VFNMADD231PS      Z9, Z15, Z11
+	VFNMADD231PS      Z6, Z14, Z2
+	VFNMADD231PS      Z7, Z15, Z3
+	VADDPS            Z2, Z10, Z2
+	VADDPS            Z3, Z11, Z3
+	VMULPS            Z12, Z2, Z2
+	VMULPS            Z13, Z3, Z3
+	VMULPS            Z2, Z0, Z2
+	VMULPS            Z3, Z1, Z3
+	VFMADD231PS       Z14, Z0, Z2
+	VFMADD231PS       Z15, Z1, Z3
+	VMULPS            Z4, Z2, Z0
+	VMULPS            Z5, Z3, Z1
+	VCMPPS            $0x01, Z27, Z22, K1
+	VCMPPS            $0x01, Z26, Z22, K2
+	VBLENDMPS         Z27, Z0, K1, Z27
+	VBLENDMPS         Z26, Z1, K2, Z26
+	VMINPS            Z25, Z22, Z0
+	VMINPS            Z24, Z22, Z1
+	VMAXPS            Z0, Z21, Z0
+	VMAXPS            Z1, Z21, Z1
+	VBROADCASTSS      constants<>+40(SB), Z2
+	VFMADD231PS.BCST  constants<>+148(SB), Z0, Z2
+	VBROADCASTSS      constants<>+40(SB), Z3
+	VFMADD231PS.BCST  constants<>+148(SB), Z1, Z3
+	VSUBPS.BCST       constants<>+40(SB), Z2, Z4
+	VSUBPS.BCST       constants<>+40(SB), Z3, Z5
+	VBROADCASTSS      constants<>+152(SB), Z6
+	VFNMADD213PS      Z0, Z4, Z6
+	VBROADCASTSS      constants<>+152(SB), Z7
+	VFNMADD213PS      Z1, Z5, Z7
+	VFNMADD231PS.BCST constants<>+156(SB), Z4, Z6
+	VFNMADD231PS.BCST constants<>+156(SB), Z5, Z7
+	VMULPS            Z6, Z6, Z4
+	VMULPS            Z7, Z7, Z5
+	VBROADCASTSS      constants<>+160(SB), Z8
+	VFMADD231PS.BCST  constants<>+164(SB), Z6, Z8
+	VBROADCASTSS      constants<>+160(SB), Z9
+	VFMADD231PS.BCST  constants<>+164(SB), Z7, Z9
+	VFMADD213PS.BCST  constants<>+168(SB), Z6, Z8
+	VFMADD213PS.BCST  constants<>+168(SB), Z7, Z9
+	VFMADD213PS.BCST  constants<>+172(SB), Z6, Z8
+	VFMADD213PS.BCST  constants<>+172(SB), Z7, Z9
+	VFMADD213PS.BCST  constants<>+176(SB), Z6, Z8
+	VFMADD213PS.BCST  constants<>+176(SB), Z7, Z9
+	VFMADD231PS       Z8, Z4, Z6
+	VFMADD231PS       Z9, Z5, Z7
+	VCMPPS.BCST       $0x01, constants<>+224(SB), Z0, K1
+	VCMPPS.BCST       $0x01, constants<>+224(SB), Z1, K2
+	VBLENDMPS.BCST    constants<>+180(SB), Z20, K1, Z4
+	VBLENDMPS.BCST    constants<>+180(SB), Z20, K2, Z5
+	VADDPS            Z4, Z2, Z2
+	VADDPS            Z5, Z3, Z3
+	VPSLLD            $0x17, Z2, Z2
+	VPSLLD            $0x17, Z3, Z3
+	VBLENDMPS.BCST    constants<>+184(SB), Z23, K1, Z4
+	VBLENDMPS.BCST    constants<>+184(SB), Z23, K2, Z5
+	VMULPS            Z6, Z2, Z6
+	VMULPS            Z7, Z3, Z7
+	VADDPS            Z6, Z2, Z8
+	VADDPS            Z7, Z3, Z9
+	VSUBPS            Z2, Z8, Z2
+	VSUBPS            Z3, Z9, Z3
+	VSUBPS            Z2, Z6, Z2
+	VSUBPS            Z3, Z7, Z3
+	VMULPS            Z4, Z8, Z6
+	VMULPS            Z5, Z9, Z7
+	VMULPS.BCST       constants<>+288(SB), Z6, Z10
+	VMULPS.BCST       constants<>+288(SB), Z7, Z11
+	VMULPS            Z10, Z8, Z12
+	VMULPS            Z11, Z9, Z13
+	VXORPS.BCST       constants<>+0(SB), Z12, Z14
+	VXORPS.BCST       constants<>+0(SB), Z13, Z15
+	VFMADD231PS       Z10, Z8, Z14
+	VFMADD231PS       Z11, Z9, Z15
+	VADDPS            Z12, Z8, Z10
+	VADDPS            Z13, Z9, Z11
+	VSUBPS            Z8, Z10, Z16
+	VSUBPS            Z9, Z11, Z17
+	VSUBPS            Z16, Z10, Z18
+	VSUBPS            Z17, Z11, Z19
+	VSUBPS            Z18, Z8, Z8
+	VSUBPS            Z19, Z9, Z9
+	VSUBPS            Z16, Z12, Z12
+	VSUBPS            Z17, Z13, Z13
+	VADDPS            Z12, Z8, Z8
+	VADDPS            Z13, Z9, Z9
+	VADDPS            Z14, Z8, Z8
+	VADDPS            Z15, Z9, Z9
+	VFMADD231PS       Z6, Z2, Z2
+	VFMADD231PS       Z7, Z3, Z3
+	VADDPS            Z2, Z8, Z2
+	VADDPS            Z3, Z9, Z3
+	VMULPS            Z4, Z10, Z6
+	VMULPS            Z5, Z11, Z7
+	VADDPS            Z23, Z6, Z8
+	VADDPS            Z23, Z7, Z9
+	VSUBPS            Z6, Z8, Z12
+	VSUBPS            Z7, Z9, Z13
+	VSUBPS            Z12, Z8, Z14
+	VSUBPS            Z13, Z9, Z15
+	VSUBPS            Z14, Z6, Z6
+	VSUBPS            Z15, Z7, Z7
+	VSUBPS            Z12, Z23, Z12
+	VSUBPS            Z13, Z23, Z13
+	VADDPS            Z12, Z6, Z6
+	VADDPS            Z13, Z7, Z7
+	VFMADD231PS       Z4, Z2, Z6
+	VFMADD231PS       Z5, Z3, Z7
+	VDIVPS            Z8, Z23, Z12
+	VDIVPS            Z9, Z23, Z13
+	VMULPS            Z12, Z10, Z14
+	VMULPS            Z13, Z11, Z15
+	VFNMADD231PS      Z8, Z14, Z10
+	VFNMADD231PS      Z9, Z15, Z11
+	VFNMADD231PS      Z6, Z14, Z2
+	VFNMADD231PS      Z7, Z15, Z3
+	VADDPS            Z2, Z10, Z2
+	VADDPS            Z3, Z11, Z3
+	VMULPS            Z12, Z2, Z2
+	VMULPS            Z13, Z3, Z3
+	VMULPS            Z2, Z0, Z2
+	VMULPS            Z3, Z1, Z3
+	VFMADD231PS       Z14, Z0, Z2
+	VFMADD231PS       Z15, Z1, Z3
+	VMULPS            Z4, Z2, Z0
+	VMULPS            Z5, Z3, Z1
+	VCMPPS            $0x01, Z25, Z22, K1
+	VCMPPS            $0x01, Z24, Z22, K2
+	VBLENDMPS         Z25, Z0, K1, Z25
+	VBLENDMPS         Z24, Z1, K2, Z24
+	MOVQ              24(SI), BX
+	ADDQ              $0x18, SI
+	JMP               BX
+
+// func linkSoftplusAVX512<>()
+// Requires: AVX512DQ, AVX512F
+TEXT ·linkSoftplusAVX512<>(SB), NOSPLIT|NOFRAME, $0
+	VPXORD           Z23, Z23, Z23
+	VBROADCASTSS     constants<>+8(SB), Z22
+	VBROADCASTSS     constants<>+36(SB), Z21
+	VBROADCASTSS     constants<>+40(SB), Z20
+	VBROADCASTSS     constants<>+180(SB), Z19
+	VBROADCASTSS     constants<>+0(SB), Z18
+	VBROADCASTSS     constants<>+148(SB), Z17
+	VBROADCASTSS     constants<>+152(SB), Z16
+	VBROADCASTSS     constants<>+156(SB), Z15
+	VBROADCASTSS     constants<>+164(SB), Z14
+	VORPS            Z18, Z31, Z0
+	VORPS            Z18, Z30, Z1
+	VMAXPS           Z0, Z21, Z0
+	VMAXPS           Z1, Z21, Z1
+	VMOVAPS          Z0, Z2
+	VFMADD213PS      Z20, Z17, Z2
+	VMOVAPS          Z1, Z3
+	VFMADD213PS      Z20, Z17, Z3
+	VSUBPS           Z20, Z2, Z4
+	VSUBPS           Z20, Z3, Z5
+	VMOVAPS          Z4, Z6
+	VFNMADD213PS     Z0, Z16, Z6
+	VMOVAPS          Z5, Z7
+	VFNMADD213PS     Z1, Z16, Z7
+	VFNMADD231PS     Z15, Z4, Z6
+	VFNMADD231PS     Z15, Z5, Z7
+	VMULPS           Z6, Z6, Z4
+	VMULPS           Z7, Z7, Z5
+	VBROADCASTSS     constants<>+160(SB), Z8
+	VFMADD231PS      Z6, Z14, Z8
+	VBROADCASTSS     constants<>+160(SB), Z9
+	VFMADD231PS      Z7, Z14, Z9
+	VFMADD213PS.BCST constants<>+168(SB), Z6, Z8
+	VFMADD213PS.BCST constants<>+168(SB), Z7, Z9
+	VFMADD213PS.BCST constants<>+172(SB), Z6, Z8
+	VFMADD213PS.BCST constants<>+172(SB), Z7, Z9
+	VFMADD213PS.BCST constants<>+176(SB), Z6, Z8
+	VFMADD213PS.BCST constants<>+176(SB), Z7, Z9
+	VFMADD231PS      Z8, Z4, Z6
+	VFMADD231PS      Z9, Z5, Z7
+	VCMPPS.BCST      $0x01, constants<>+224(SB), Z0, K1
+	VCMPPS.BCST      $0x01, constants<>+224(SB), Z1, K2
+	VBLENDMPS        Z19, Z23, K1, Z0
+	VBLENDMPS        Z19, Z23, K2, Z1
+	VADDPS           Z0, Z2, Z0
+	VADDPS           Z1, Z3, Z1
+	VPSLLD           $0x17, Z0, Z0
+	VPSLLD           $0x17, Z1, Z1
+	VBLENDMPS.BCST   constants<>+184(SB), Z22, K1, Z2
+	VBLENDMPS.BCST   constants<>+184(SB), Z22, K2, Z3
+	VMULPS           Z6, Z0, Z4
+	VMULPS           Z7, Z1, Z5
+	VADDPS           Z4, Z0, Z6
+	VADDPS           Z5, Z1, Z7
+	VSUBPS           Z0, Z6, Z0
+	VSUBPS           Z1, Z7, Z1
+	VSUBPS           Z0, Z4, Z0
+	VSUBPS           Z1, Z5, Z1
+	VMULPS           Z2, Z6, Z4
+	VMULPS           Z3, Z7, Z5
+	VMAXPS           Z31, Z23, Z6
+	VMAXPS           Z30, Z23, Z7
+	VMINPS           Z19, Z6, Z8
+	VMINPS           Z19, Z7, Z9
+	VADDPS           Z8, Z4, Z10
+	VADDPS           Z9, Z5, Z11
+	VSUBPS           Z4, Z10, Z12
+	VSUBPS           Z5, Z11, Z13
+	VSUBPS           Z12, Z8, Z8
+	VSUBPS           Z13, Z9, Z9
+	VMULPS           Z2, Z0, Z0
+	VMULPS           Z3, Z1, Z1
+	VBROADCASTSS     constants<>+220(SB), Z2
+	VFMADD213PS      Z22, Z4, Z2
+	VBROADCASTSS     constants<>+220(SB), Z3
+	VFMADD213PS      Z22, Z5, Z3
+	VFMADD231PS      Z2, Z0, Z8
+	VFMADD231PS      Z3, Z1, Z9
+	VMULPS           Z4, Z4, Z0
+	VMULPS           Z5, Z5, Z1
+	VBROADCASTSS     constants<>+300(SB), Z2
+	VFMADD231PS.BCST constants<>+304(SB), Z4, Z2
+	VBROADCASTSS     constants<>+300(SB), Z3
+	VFMADD231PS.BCST constants<>+304(SB), Z5, Z3
+	VFMADD213PS.BCST constants<>+308(SB), Z4, Z2
+	VFMADD213PS.BCST constants<>+308(SB), Z5, Z3
+	VFMADD213PS.BCST constants<>+312(SB), Z4, Z2
+	VFMADD213PS.BCST constants<>+312(SB), Z5, Z3
+	VFMADD213PS.BCST constants<>+316(SB), Z4, Z2
+	VFMADD213PS.BCST constants<>+316(SB), Z5, Z3
+	VFMADD213PS.BCST constants<>+320(SB), Z4, Z2
+	VFMADD213PS.BCST constants<>+320(SB), Z5, Z3
+	VFMADD213PS.BCST constants<>+324(SB), Z4, Z2
+	VFMADD213PS.BCST constants<>+324(SB), Z5, Z3
+	VFMADD213PS.BCST constants<>+328(SB), Z4, Z2
+	VFMADD213PS.BCST constants<>+328(SB), Z5, Z3
+	VFMADD213PS.BCST constants<>+332(SB), Z4, Z2
+	VFMADD213PS.BCST constants<>+332(SB), Z5, Z3
+	VFMADD231PS      Z2, Z0, Z8
+	VFMADD231PS      Z3, Z1, Z9
+	VADDPS           Z10, Z8, Z0
+	VADDPS           Z11, Z9, Z1
+	VMAXPS           Z6, Z0, Z31
+	VMAXPS           Z7, Z1, Z30
+	VORPS            Z18, Z29, Z0
+	VORPS            Z18, Z28, Z1
+	VMAXPS           Z0, Z21, Z0
+	VMAXPS           Z1, Z21, Z1
+	VMOVAPS          Z0, Z2
+	VFMADD213PS      Z20, Z17, Z2
+	VMOVAPS          Z1, Z3
+	VFMADD213PS      Z20, Z17, Z3
+	VSUBPS           Z20, Z2, Z4
+	VSUBPS           Z20, Z3, Z5
+	VMOVAPS          Z4, Z6
+	VFNMADD213PS     Z0, Z16, Z6
+	VMOVAPS          Z5, Z7
+	VFNMADD213PS     Z1, Z16, Z7
+	VFNMADD231PS     Z15, Z4, Z6
+	VFNMADD231PS     Z15, Z5, Z7
+	VMULPS           Z6, Z6, Z4
+	VMULPS           Z7, Z7, Z5
+	VBROADCASTSS     constants<>+160(SB), Z8
+	VFMADD231PS      Z6, Z14, Z8
+	VBROADCASTSS     constants<>+160(SB), Z9
+	VFMADD231PS      Z7, Z14, Z9
+	VFMADD213PS.BCST constants<>+168(SB), Z6, Z8
+	VFMADD213PS.BCST constants<>+168(SB), Z7, Z9
+	VFMADD213PS.BCST constants<>+172(SB), Z6, Z8
+	VFMADD213PS.BCST constants<>+172(SB), Z7, Z9
+	VFMADD213PS.BCST constants<>+176(SB), Z6, Z8
+	VFMADD213PS.BCST constants<>+176(SB), Z7, Z9
+	VFMADD231PS      Z8, Z4, Z6
+	VFMADD231PS      Z9, Z5, Z7
+	VCMPPS.BCST      $0x01, constants<>+224(SB), Z0, K1
+	VCMPPS.BCST      $0x01, constants<>+224(SB), Z1, K2
+	VBLENDMPS        Z19, Z23, K1, Z0
+	VBLENDMPS        Z19, Z23, K2, Z1
+	VADDPS           Z0, Z2, Z0
+	VADDPS           Z1, Z3, Z1
+	VPSLLD           $0x17, Z0, Z0
+	VPSLLD           $0x17, Z1, Z1
+	VBLENDMPS.BCST   constants<>+184(SB), Z22, K1, Z2
+	VBLENDMPS.BCST   constants<>+184(SB), Z22, K2, Z3
+	VMULPS           Z6, Z0, Z4
+	VMULPS           Z7, Z1, Z5
+	VADDPS           Z4, Z0, Z6
+	VADDPS           Z5, Z1, Z7
+	VSUBPS           Z0, Z6, Z0
+	VSUBPS           Z1, Z7, Z1
+	VSUBPS           Z0, Z4, Z0
+	VSUBPS           Z1, Z5, Z1
+	VMULPS           Z2, Z6, Z4
+	VMULPS           Z3, Z7, Z5
+	VMAXPS           Z29, Z23, Z6
+	VMAXPS           Z28, Z23, Z7
+	VMINPS           Z19, Z6, Z8
+	VMINPS           Z19, Z7, Z9
+	VADDPS           Z8, Z4, Z10
+	VADDPS           Z9, Z5, Z11
+	VSUBPS           Z4, Z10, Z12
+	VSUBPS           Z5, Z11, Z13
+	VSUBPS           Z12, Z8, Z8
+	VSUBPS           Z13, Z9, Z9
+	VMULPS           Z2, Z0, Z0
+	VMULPS           Z3, Z1, Z1
+	VBROADCASTSS     constants<>+220(SB), Z2
+	VFMADD213PS      Z22, Z4, Z2
+	VBROADCASTSS     constants<>+220(SB), Z3
+	VFMADD213PS      Z22, Z5, Z3
+	VFMADD231PS      Z2, Z0, Z8
+	VFMADD231PS      Z3, Z1, Z9
+	VMULPS           Z4, Z4, Z0
+	VMULPS           Z5, Z5, Z1
+	VBROADCASTSS     constants<>+300(SB), Z2
+	VFMADD231PS.BCST constants<>+304(SB), Z4, Z2
+	VBROADCASTSS     constants<>+300(SB), Z3
+	VFMADD231PS.BCST constants<>+304(SB), Z5, Z3
+	VFMADD213PS.BCST constants<>+308(SB), Z4, Z2
+	VFMADD213PS.BCST constants<>+308(SB), Z5, Z3
+	VFMADD213PS.BCST constants<>+312(SB), Z4, Z2
+	VFMADD213PS.BCST constants<>+312(SB), Z5, Z3
+	VFMADD213PS.BCST constants<>+316(SB), Z4, Z2
+	VFMADD213PS.BCST constants<>+316(SB), Z5, Z3
+	VFMADD213PS.BCST constants<>+320(SB), Z4, Z2
+	VFMADD213PS.BCST constants<>+320(SB), Z5, Z3
+	VFMADD213PS.BCST constants<>+324(SB), Z4, Z2
+	VFMADD213PS.BCST constants<>+324(SB), Z5, Z3
+	VFMADD213PS.BCST constants<>+328(SB), Z4, Z2
+	VFMADD213PS.BCST constants<>+328(SB), Z5, Z3
+	VFMADD213PS.BCST constants<>+332(SB), Z4, Z2
+	VFMADD213PS.BCST constants<>+332(SB), Z5, Z3
+	VFMADD231PS      Z2, Z0, Z8
+	VFMADD231PS      Z3, Z1, Z9
+	VADDPS           Z10, Z8, Z0
+	VADDPS           Z11, Z9, Z1
+	VMAXPS           Z6, Z0, Z29
+	VMAXPS           Z7, Z1, Z28
+	VORPS            Z18, Z27, Z0
+	VORPS            Z18, Z26, Z1
+	VMAXPS           Z0, Z21, Z0
+	VMAXPS           Z1, Z21, Z1
+	VMOVAPS          Z0, Z2
+	VFMADD213PS      Z20, Z17, Z2
+	VMOVAPS          Z1, Z3
+	VFMADD213PS      Z20, Z17, Z3
+	VSUBPS           Z20, Z2, Z4
+	VSUBPS           Z20, Z3, Z5
+	VMOVAPS          Z4, Z6
+	VFNMADD213PS     Z0, Z16, Z6
+	VMOVAPS          Z5, Z7
+	VFNMADD213PS     Z1, Z16, Z7
+	VFNMADD231PS     Z15, Z4, Z6
+	VFNMADD231PS     Z15, Z5, Z7
+	VMULPS           Z6, Z6, Z4
+	VMULPS           Z7, Z7, Z5
+	VBROADCASTSS     constants<>+160(SB), Z8
+	VFMADD231PS      Z6, Z14, Z8
+	VBROADCASTSS     constants<>+160(SB), Z9
+	VFMADD231PS      Z7, Z14, Z9
+	VFMADD213PS.BCST constants<>+168(SB), Z6, Z8
+	VFMADD213PS.BCST constants<>+168(SB), Z7, Z9
+	VFMADD213PS.BCST constants<>+172(SB), Z6, Z8
+	VFMADD213PS.BCST constants<>+172(SB), Z7, Z9
+	VFMADD213PS.BCST constants<>+176(SB), Z6, Z8
+	VFMADD213PS.BCST constants<>+176(SB), Z7, Z9
+	VFMADD231PS      Z8, Z4, Z6
+	VFMADD231PS      Z9, Z5, Z7
+	VCMPPS.BCST      $0x01, constants<>+224(SB), Z0, K1
+	VCMPPS.BCST      $0x01, constants<>+224(SB), Z1, K2
+	VBLENDMPS        Z19, Z23, K1, Z0
+	VBLENDMPS        Z19, Z23, K2, Z1
+	VADDPS           Z0, Z2, Z0
+	VADDPS           Z1, Z3, Z1
+	VPSLLD           $0x17, Z0, Z0
+	VPSLLD           $0x17, Z1, Z1
+	VBLENDMPS.BCST   constants<>+184(SB), Z22, K1, Z2
+	VBLENDMPS.BCST   constants<>+184(SB), Z22, K2, Z3
+	VMULPS           Z6, Z0, Z4
+	VMULPS           Z7, Z1, Z5
+	VADDPS           Z4, Z0, Z6
+	VADDPS           Z5, Z1, Z7
+	VSUBPS           Z0, Z6, Z0
+	VSUBPS           Z1, Z7, Z1
+	VSUBPS           Z0, Z4, Z0
+	VSUBPS           Z1, Z5, Z1
+	VMULPS           Z2, Z6, Z4
+	VMULPS           Z3, Z7, Z5
+	VMAXPS           Z27, Z23, Z6
+	VMAXPS           Z26, Z23, Z7
+	VMINPS           Z19, Z6, Z8
+	VMINPS           Z19, Z7, Z9
+	VADDPS           Z8, Z4, Z10
+	VADDPS           Z9, Z5, Z11
+	VSUBPS           Z4, Z10, Z12
+	VSUBPS           Z5, Z11, Z13
+	VSUBPS           Z12, Z8, Z8
+	VSUBPS           Z13, Z9, Z9
+	VMULPS           Z2, Z0, Z0
+	VMULPS           Z3, Z1, Z1
+	VBROADCASTSS     constants<>+220(SB), Z2
+	VFMADD213PS      Z22, Z4, Z2
+	VBROADCASTSS     constants<>+220(SB), Z3
+	VFMADD213PS      Z22, Z5, Z3
+	VFMADD231PS      Z2, Z0, Z8
+	VFMADD231PS      Z3, Z1, Z9
+	VMULPS           Z4, Z4, Z0
+	VMULPS           Z5, Z5, Z1
+	VBROADCASTSS     constants<>+300(SB), Z2
+	VFMADD231PS.BCST constants<>+304(SB), Z4, Z2
+	VBROADCASTSS     constants<>+300(SB), Z3
+	VFMADD231PS.BCST constants<>+304(SB), Z5, Z3
+	VFMADD213PS.BCST constants<>+308(SB), Z4, Z2
+	VFMADD213PS.BCST constants<>+308(SB), Z5, Z3
+	VFMADD213PS.BCST constants<>+312(SB), Z4, Z2
+	VFMADD213PS.BCST constants<>+312(SB), Z5, Z3
+	VFMADD213PS.BCST constants<>+316(SB), Z4, Z2
+	VFMADD213PS.BCST constants<>+316(SB), Z5, Z3
+	VFMADD213PS.BCST constants<>+320(SB), Z4, Z2
+	VFMADD213PS.BCST constants<>+320(SB), Z5, Z3
+	VFMADD213PS.BCST constants<>+324(SB), Z4, Z2
+	VFMADD213PS.BCST constants<>+324(SB), Z5, Z3
+	VFMADD213PS.BCST constants<>+328(SB), Z4, Z2
+	VFMADD213PS.BCST constants<>+328(SB), Z5, Z3
+	VFMADD213PS.BCST constants<>+332(SB), Z4, Z2
+	VFMADD213PS.BCST constants<>+332(SB), Z5, Z3
+	VFMADD231PS      Z2, Z0, Z8
+	VFMADD231PS      Z3, Z1, Z9
+	VADDPS           Z10, Z8, Z0
+	VADDPS           Z11, Z9, Z1
+	VMAXPS           Z6, Z0, Z27
+	VMAXPS           Z7, Z1, Z26
+	VORPS            Z18, Z25, Z0
+	VORPS            Z18, Z24, Z1
+	VMAXPS           Z0, Z21, Z0
+	VMAXPS           Z1, Z21, Z1
+	VMOVAPS          Z0, Z2
+	VFMADD213PS      Z20, Z17, Z2
+	VMOVAPS          Z1, Z3
+	VFMADD213PS      Z20, Z17, Z3
+	VSUBPS           Z20, Z2, Z4
+	VSUBPS           Z20, Z3, Z5
+	VMOVAPS          Z4, Z6
+	VFNMADD213PS     Z0, Z16, Z6
+	VMOVAPS          Z5, Z7
+	VFNMADD213PS     Z1, Z16, Z7
+	VFNMADD231PS     Z15, Z4, Z6
+	VFNMADD231PS     Z15, Z5, Z7
+	VMULPS           Z6, Z6, Z4
+	VMULPS           Z7, Z7, Z5
+	VBROADCASTSS     constants<>+160(SB), Z8
+	VFMADD231PS      Z6, Z14, Z8
+	VBROADCASTSS     constants<>+160(SB), Z9
+	VFMADD231PS      Z7, Z14, Z9
+	VFMADD213PS.BCST constants<>+168(SB), Z6, Z8
+	VFMADD213PS.BCST constants<>+168(SB), Z7, Z9
+	VFMADD213PS.BCST constants<>+172(SB), Z6, Z8
+	VFMADD213PS.BCST constants<>+172(SB), Z7, Z9
+	VFMADD213PS.BCST constants<>+176(SB), Z6, Z8
+	VFMADD213PS.BCST constants<>+176(SB), Z7, Z9
+	VFMADD231PS      Z8, Z4, Z6
+	VFMADD231PS      Z9, Z5, Z7
+	VCMPPS.BCST      $0x01, constants<>+224(SB), Z0, K1
+	VCMPPS.BCST      $0x01, constants<>+224(SB), Z1, K2
+	VBLENDMPS        Z19, Z23, K1, Z0
+	VBLENDMPS        Z19, Z23, K2, Z1
+	VADDPS           Z0, Z2, Z0
+	VADDPS           Z1, Z3, Z1
+	VPSLLD           $0x17, Z0, Z0
+	VPSLLD           $0x17, Z1, Z1
+	VBLENDMPS.BCST   constants<>+184(SB), Z22, K1, Z2
+	VBLENDMPS.BCST   constants<>+184(SB), Z22, K2, Z3
+	VMULPS           Z6, Z0, Z4
+	VMULPS           Z7, Z1, Z5
+	VADDPS           Z4, Z0, Z6
+	VADDPS           Z5, Z1, Z7
+	VSUBPS           Z0, Z6, Z0
+	VSUBPS           Z1, Z7, Z1
+	VSUBPS           Z0, Z4, Z0
+	VSUBPS           Z1, Z5, Z1
+	VMULPS           Z2, Z6, Z4
+	VMULPS           Z3, Z7, Z5
+	VMAXPS           Z25, Z23, Z6
+	VMAXPS           Z24, Z23, Z7
+	VMINPS           Z19, Z6, Z8
+	VMINPS           Z19, Z7, Z9
+	VADDPS           Z8, Z4, Z10
+	VADDPS           Z9, Z5, Z11
+	VSUBPS           Z4, Z10, Z12
+	VSUBPS           Z5, Z11, Z13
+	VSUBPS           Z12, Z8, Z8
+	VSUBPS           Z13, Z9, Z9
+	VMULPS           Z2, Z0, Z0
+	VMULPS           Z3, Z1, Z1
+	VBROADCASTSS     constants<>+220(SB), Z2
+	VFMADD213PS      Z22, Z4, Z2
+	VBROADCASTSS     constants<>+220(SB), Z3
+	VFMADD213PS      Z22, Z5, Z3
+	VFMADD231PS      Z2, Z0, Z8
+	VFMADD231PS      Z3, Z1, Z9
+	VMULPS           Z4, Z4, Z0
+	VMULPS           Z5, Z5, Z1
+	VBROADCASTSS     constants<>+300(SB), Z2
+	VFMADD231PS.BCST constants<>+304(SB), Z4, Z2
+	VBROADCASTSS     constants<>+300(SB), Z3
+	VFMADD231PS.BCST constants<>+304(SB), Z5, Z3
+	VFMADD213PS.BCST constants<>+308(SB), Z4, Z2
+	VFMADD213PS.BCST constants<>+308(SB), Z5, Z3
+	VFMADD213PS.BCST constants<>+312(SB), Z4, Z2
+	VFMADD213PS.BCST constants<>+312(SB), Z5, Z3
+	VFMADD213PS.BCST constants<>+316(SB), Z4, Z2
+	VFMADD213PS.BCST constants<>+316(SB), Z5, Z3
+	VFMADD213PS.BCST constants<>+320(SB), Z4, Z2
+	VFMADD213PS.BCST constants<>+320(SB), Z5, Z3
+	VFMADD213PS.BCST constants<>+324(SB), Z4, Z2
+	VFMADD213PS.BCST constants<>+324(SB), Z5, Z3
+	VFMADD213PS.BCST constants<>+328(SB), Z4, Z2
+	VFMADD213PS.BCST constants<>+328(SB), Z5, Z3
+	VFMADD213PS.BCST constants<>+332(SB), Z4, Z2
+	VFMADD213PS.BCST constants<>+332(SB), Z5, Z3
+	VFMADD231PS      Z2, Z0, Z8
+	VFMADD231PS      Z3, Z1, Z9
+	VADDPS           Z10, Z8, Z0
+	VADDPS           Z11, Z9, Z1
+	VMAXPS           Z6, Z0, Z25
+	VMAXPS           Z7, Z1, Z24
+	MOVQ             24(SI), BX
+	ADDQ             $0x18, SI
+	JMP              BX
+
+// func linkSELUAVX512<>()
+// Requires: AVX512F
+TEXT ·linkSELUAVX512<>(SB), NOSPLIT|NOFRAME, $0
+	VBROADCASTSS     constants<>+336(SB), Z23
+	VBROADCASTSS     constants<>+40(SB), Z22
+	VBROADCASTSS     constants<>+148(SB), Z21
+	VBROADCASTSS     constants<>+152(SB), Z20
+	VBROADCASTSS     constants<>+156(SB), Z19
+	VBROADCASTSS     constants<>+164(SB), Z18
+	VBROADCASTSS     constants<>+160(SB), Z17
+	VBROADCASTSS     constants<>+168(SB), Z16
+	VMAXPS           Z31, Z23, Z0
+	VMAXPS           Z30, Z23, Z1
+	VMAXPS           Z29, Z23, Z2
+	VMAXPS           Z28, Z23, Z3
+	VMOVAPS          Z0, Z4
+	VFMADD213PS      Z22, Z21, Z4
+	VMOVAPS          Z1, Z5
+	VFMADD213PS      Z22, Z21, Z5
+	VMOVAPS          Z2, Z6
+	VFMADD213PS      Z22, Z21, Z6
+	VMOVAPS          Z3, Z7
+	VFMADD213PS      Z22, Z21, Z7
+	VSUBPS           Z22, Z4, Z8
+	VSUBPS           Z22, Z5, Z9
+	VSUBPS           Z22, Z6, Z10
+	VSUBPS           Z22, Z7, Z11
+	VFNMADD231PS     Z20, Z8, Z0
+	VFNMADD231PS     Z20, Z9, Z1
+	VFNMADD231PS     Z20, Z10, Z2
+	VFNMADD231PS     Z20, Z11, Z3
+	VFNMADD231PS     Z19, Z8, Z0
+	VFNMADD231PS     Z19, Z9, Z1
+	VFNMADD231PS     Z19, Z10, Z2
+	VFNMADD231PS     Z19, Z11, Z3
+	VMULPS           Z0, Z0, Z8
+	VMULPS           Z1, Z1, Z9
+	VMULPS           Z2, Z2, Z10
+	VMULPS           Z3, Z3, Z11
+	VMOVAPS          Z18, Z12
+	VFMADD213PS      Z17, Z0, Z12
+	VMOVAPS          Z18, Z13
+	VFMADD213PS      Z17, Z1, Z13
+	VMOVAPS          Z18, Z14
+	VFMADD213PS      Z17, Z2, Z14
+	VMOVAPS          Z18, Z15
+	VFMADD213PS      Z17, Z3, Z15
+	VFMADD213PS      Z16, Z0, Z12
+	VFMADD213PS      Z16, Z1, Z13
+	VFMADD213PS      Z16, Z2, Z14
+	VFMADD213PS      Z16, Z3, Z15
+	VFMADD213PS.BCST constants<>+172(SB), Z0, Z12
+	VFMADD213PS.BCST constants<>+172(SB), Z1, Z13
+	VFMADD213PS.BCST constants<>+172(SB), Z2, Z14
+	VFMADD213PS.BCST constants<>+172(SB), Z3, Z15
+	VFMADD213PS.BCST constants<>+176(SB), Z0, Z12
+	VFMADD213PS.BCST constants<>+176(SB), Z1, Z13
+	VFMADD213PS.BCST constants<>+176(SB), Z2, Z14
+	VFMADD213PS.BCST constants<>+176(SB), Z3, Z15
+	VFMADD231PS      Z12, Z8, Z0
+	VFMADD231PS      Z13, Z9, Z1
+	VFMADD231PS      Z14, Z10, Z2
+	VFMADD231PS      Z15, Z11, Z3
+	VPSLLD           $0x17, Z4, Z4
+	VPSLLD           $0x17, Z5, Z5
+	VPSLLD           $0x17, Z6, Z6
+	VPSLLD           $0x17, Z7, Z7
+	VSUBPS.BCST      constants<>+8(SB), Z4, Z8
+	VSUBPS.BCST      constants<>+8(SB), Z5, Z9
+	VSUBPS.BCST      constants<>+8(SB), Z6, Z10
+	VSUBPS.BCST      constants<>+8(SB), Z7, Z11
+	VFMADD231PS      Z0, Z4, Z8
+	VFMADD231PS      Z1, Z5, Z9
+	VFMADD231PS      Z2, Z6, Z10
+	VFMADD231PS      Z3, Z7, Z11
+	VMULPS.BCST      constants<>+340(SB), Z8, Z0
+	VMULPS.BCST      constants<>+340(SB), Z9, Z1
+	VMULPS.BCST      constants<>+340(SB), Z10, Z2
+	VMULPS.BCST      constants<>+340(SB), Z11, Z3
+	VCMPPS.BCST      $0x0e, constants<>+344(SB), Z31, K1
+	VCMPPS.BCST      $0x0e, constants<>+344(SB), Z30, K2
+	VCMPPS.BCST      $0x0e, constants<>+344(SB), Z29, K3
+	VCMPPS.BCST      $0x0e, constants<>+344(SB), Z28, K4
+	VMULPS.BCST      constants<>+348(SB), Z31, Z4
+	VMULPS.BCST      constants<>+348(SB), Z30, Z5
+	VMULPS.BCST      constants<>+348(SB), Z29, Z6
+	VMULPS.BCST      constants<>+348(SB), Z28, Z7
+	VBLENDMPS        Z4, Z0, K1, Z31
+	VBLENDMPS        Z5, Z1, K2, Z30
+	VBLENDMPS        Z6, Z2, K3, Z29
+	VBLENDMPS        Z7, Z3, K4, Z28
+	VMAXPS           Z27, Z23, Z0
+	VMAXPS           Z26, Z23, Z1
+	VMAXPS           Z25, Z23, Z2
+	VMAXPS           Z24, Z23, Z3
+	VMOVAPS          Z0, Z4
+	VFMADD213PS      Z22, Z21, Z4
+	VMOVAPS          Z1, Z5
+	VFMADD213PS      Z22, Z21, Z5
+	VMOVAPS          Z2, Z6
+	VFMADD213PS      Z22, Z21, Z6
+	VMOVAPS          Z3, Z7
+	VFMADD213PS      Z22, Z21, Z7
+	VSUBPS           Z22, Z4, Z8
+	VSUBPS           Z22, Z5, Z9
+	VSUBPS           Z22, Z6, Z10
+	VSUBPS           Z22, Z7, Z11
+	VFNMADD231PS     Z20, Z8, Z0
+	VFNMADD231PS     Z20, Z9, Z1
+	VFNMADD231PS     Z20, Z10, Z2
+	VFNMADD231PS     Z20, Z11, Z3
+	VFNMADD231PS     Z19, Z8, Z0
+	VFNMADD231PS     Z19, Z9, Z1
+	VFNMADD231PS     Z19, Z10, Z2
+	VFNMADD231PS     Z19, Z11, Z3
+	VMULPS           Z0, Z0, Z8
+	VMULPS           Z1, Z1, Z9
+	VMULPS           Z2, Z2, Z10
+	VMULPS           Z3, Z3, Z11
+	VMOVAPS          Z18, Z12
+	VFMADD213PS      Z17, Z0, Z12
+	VMOVAPS          Z18, Z13
+	VFMADD213PS      Z17, Z1, Z13
+	VMOVAPS          Z18, Z14
+	VFMADD213PS      Z17, Z2, Z14
+	VMOVAPS          Z18, Z15
+	VFMADD213PS      Z17, Z3, Z15
+	VFMADD213PS      Z16, Z0, Z12
+	VFMADD213PS      Z16, Z1, Z13
+	VFMADD213PS      Z16, Z2, Z14
+	VFMADD213PS      Z16, Z3, Z15
+	VFMADD213PS.BCST constants<>+172(SB), Z0, Z12
+	VFMADD213PS.BCST constants<>+172(SB), Z1, Z13
+	VFMADD213PS.BCST constants<>+172(SB), Z2, Z14
+	VFMADD213PS.BCST constants<>+172(SB), Z3, Z15
+	VFMADD213PS.BCST constants<>+176(SB), Z0, Z12
+	VFMADD213PS.BCST constants<>+176(SB), Z1, Z13
+	VFMADD213PS.BCST constants<>+176(SB), Z2, Z14
+	VFMADD213PS.BCST constants<>+176(SB), Z3, Z15
+	VFMADD231PS      Z12, Z8, Z0
+	VFMADD231PS      Z13, Z9, Z1
+	VFMADD231PS      Z14, Z10, Z2
+	VFMADD231PS      Z15, Z11, Z3
+	VPSLLD           $0x17, Z4, Z4
+	VPSLLD           $0x17, Z5, Z5
+	VPSLLD           $0x17, Z6, Z6
+	VPSLLD           $0x17, Z7, Z7
+	VSUBPS.BCST      constants<>+8(SB), Z4, Z8
+	VSUBPS.BCST      constants<>+8(SB), Z5, Z9
+	VSUBPS.BCST      constants<>+8(SB), Z6, Z10
+	VSUBPS.BCST      constants<>+8(SB), Z7, Z11
+	VFMADD231PS      Z0, Z4, Z8
+	VFMADD231PS      Z1, Z5, Z9
+	VFMADD231PS      Z2, Z6, Z10
+	VFMADD231PS      Z3, Z7, Z11
+	VMULPS.BCST      constants<>+340(SB), Z8, Z0
+	VMULPS.BCST      constants<>+340(SB), Z9, Z1
+	VMULPS.BCST      constants<>+340(SB), Z10, Z2
+	VMULPS.BCST      constants<>+340(SB), Z11, Z3
+	VCMPPS.BCST      $0x0e, constants<>+344(SB), Z27, K1
+	VCMPPS.BCST      $0x0e, constants<>+344(SB), Z26, K2
+	VCMPPS.BCST      $0x0e, constants<>+344(SB), Z25, K3
+	VCMPPS.BCST      $0x0e, constants<>+344(SB), Z24, K4
+	VMULPS.BCST      constants<>+348(SB), Z27, Z4
+	VMULPS.BCST      constants<>+348(SB), Z26, Z5
+	VMULPS.BCST      constants<>+348(SB), Z25, Z6
+	VMULPS.BCST      constants<>+348(SB), Z24, Z7
+	VBLENDMPS        Z4, Z0, K1, Z27
+	VBLENDMPS        Z5, Z1, K2, Z26
+	VBLENDMPS        Z6, Z2, K3, Z25
+	VBLENDMPS        Z7, Z3, K4, Z24
+	MOVQ             24(SI), BX
+	ADDQ             $0x18, SI
+	JMP              BX
+
+// func linkELUAVX512<>()
+// Requires: AVX512F
+TEXT ·linkELUAVX512<>(SB), NOSPLIT|NOFRAME, $0
+	VBROADCASTSS     16(SI), Z23
+	VBROADCASTSS     constants<>+336(SB), Z22
+	VBROADCASTSS     constants<>+40(SB), Z21
+	VPXORD           Z20, Z20, Z20
+	VBROADCASTSS     constants<>+148(SB), Z19
+	VBROADCASTSS     constants<>+152(SB), Z18
+	VBROADCASTSS     constants<>+156(SB), Z17
+	VBROADCASTSS     constants<>+164(SB), Z16
+	VCMPPS           $0x01, Z31, Z20, K1
+	VCMPPS           $0x01, Z30, Z20, K2
+	VCMPPS           $0x01, Z29, Z20, K3
+	VCMPPS           $0x01, Z28, Z20, K4
+	VMAXPS           Z31, Z22, Z0
+	VMAXPS           Z30, Z22, Z1
+	VMAXPS           Z29, Z22, Z2
+	VMAXPS           Z28, Z22, Z3
+	VMOVAPS          Z0, Z4
+	VFMADD213PS      Z21, Z19, Z4
+	VMOVAPS          Z1, Z5
+	VFMADD213PS      Z21, Z19, Z5
+	VMOVAPS          Z2, Z6
+	VFMADD213PS      Z21, Z19, Z6
+	VMOVAPS          Z3, Z7
+	VFMADD213PS      Z21, Z19, Z7
+	VSUBPS           Z21, Z4, Z8
+	VSUBPS           Z21, Z5, Z9
+	VSUBPS           Z21, Z6, Z10
+	VSUBPS           Z21, Z7, Z11
+	VFNMADD231PS     Z18, Z8, Z0
+	VFNMADD231PS     Z18, Z9, Z1
+	VFNMADD231PS     Z18, Z10, Z2
+	VFNMADD231PS     Z18, Z11, Z3
+	VFNMADD231PS     Z17, Z8, Z0
+	VFNMADD231PS     Z17, Z9, Z1
+	VFNMADD231PS     Z17, Z10, Z2
+	VFNMADD231PS     Z17, Z11, Z3
+	VMULPS           Z0, Z0, Z8
+	VMULPS           Z1, Z1, Z9
+	VMULPS           Z2, Z2, Z10
+	VMULPS           Z3, Z3, Z11
+	VBROADCASTSS     constants<>+160(SB), Z12
+	VFMADD231PS      Z0, Z16, Z12
+	VBROADCASTSS     constants<>+160(SB), Z13
+	VFMADD231PS      Z1, Z16, Z13
+	VBROADCASTSS     constants<>+160(SB), Z14
+	VFMADD231PS      Z2, Z16, Z14
+	VBROADCASTSS     constants<>+160(SB), Z15
+	VFMADD231PS      Z3, Z16, Z15
+	VFMADD213PS.BCST constants<>+168(SB), Z0, Z12
+	VFMADD213PS.BCST constants<>+168(SB), Z1, Z13
+	VFMADD213PS.BCST constants<>+168(SB), Z2, Z14
+	VFMADD213PS.BCST constants<>+168(SB), Z3, Z15
+	VFMADD213PS.BCST constants<>+172(SB), Z0, Z12
+	VFMADD213PS.BCST constants<>+172(SB), Z1, Z13
+	VFMADD213PS.BCST constants<>+172(SB), Z2, Z14
+	VFMADD213PS.BCST constants<>+172(SB), Z3, Z15
+	VFMADD213PS.BCST constants<>+176(SB), Z0, Z12
+	VFMADD213PS.BCST constants<>+176(SB), Z1, Z13
+	VFMADD213PS.BCST constants<>+176(SB), Z2, Z14
+	VFMADD213PS.BCST constants<>+176(SB), Z3, Z15
+	VFMADD231PS      Z12, Z8, Z0
+	VFMADD231PS      Z13, Z9, Z1
+	VFMADD231PS      Z14, Z10, Z2
+	VFMADD231PS      Z15, Z11, Z3
+	VPSLLD           $0x17, Z4, Z4
+	VPSLLD           $0x17, Z5, Z5
+	VPSLLD           $0x17, Z6, Z6
+	VPSLLD           $0x17, Z7, Z7
+	VSUBPS.BCST      constants<>+8(SB), Z4, Z8
+	VSUBPS.BCST      constants<>+8(SB), Z5, Z9
+	VSUBPS.BCST      constants<>+8(SB), Z6, Z10
+	VSUBPS.BCST      constants<>+8(SB), Z7, Z11
+	VFMADD231PS      Z0, Z4, Z8
+	VFMADD231PS      Z1, Z5, Z9
+	VFMADD231PS      Z2, Z6, Z10
+	VFMADD231PS      Z3, Z7, Z11
+	VMULPS           Z8, Z23, Z0
+	VMULPS           Z9, Z23, Z1
+	VMULPS           Z10, Z23, Z2
+	VMULPS           Z11, Z23, Z3
+	VBLENDMPS        Z31, Z0, K1, Z31
+	VBLENDMPS        Z30, Z1, K2, Z30
+	VBLENDMPS        Z29, Z2, K3, Z29
+	VBLENDMPS        Z28, Z3, K4, Z28
+	VCMPPS           $0x01, Z27, Z20, K1
+	VCMPPS           $0x01, Z26, Z20, K2
+	VCMPPS           $0x01, Z25, Z20, K3
+	VCMPPS           $0x01, Z24, Z20, K4
+	VMAXPS           Z27, Z22, Z0
+	VMAXPS           Z26, Z22, Z1
+	VMAXPS           Z25, Z22, Z2
+	VMAXPS           Z24, Z22, Z3
+	VMOVAPS          Z0, Z4
+	VFMADD213PS      Z21, Z19, Z4
+	VMOVAPS          Z1, Z5
+	VFMADD213PS      Z21, Z19, Z5
+	VMOVAPS          Z2, Z6
+	VFMADD213PS      Z21, Z19, Z6
+	VMOVAPS          Z3, Z7
+	VFMADD213PS      Z21, Z19, Z7
+	VSUBPS           Z21, Z4, Z8
+	VSUBPS           Z21, Z5, Z9
+	VSUBPS           Z21, Z6, Z10
+	VSUBPS           Z21, Z7, Z11
+	VFNMADD231PS     Z18, Z8, Z0
+	VFNMADD231PS     Z18, Z9, Z1
+	VFNMADD231PS     Z18, Z10, Z2
+	VFNMADD231PS     Z18, Z11, Z3
+	VFNMADD231PS     Z17, Z8, Z0
+	VFNMADD231PS     Z17, Z9, Z1
+	VFNMADD231PS     Z17, Z10, Z2
+	VFNMADD231PS     Z17, Z11, Z3
+	VMULPS           Z0, Z0, Z8
+	VMULPS           Z1, Z1, Z9
+	VMULPS           Z2, Z2, Z10
+	VMULPS           Z3, Z3, Z11
+	VBROADCASTSS     constants<>+160(SB), Z12
+	VFMADD231PS      Z0, Z16, Z12
+	VBROADCASTSS     constants<>+160(SB), Z13
+	VFMADD231PS      Z1, Z16, Z13
+	VBROADCASTSS     constants<>+160(SB), Z14
+	VFMADD231PS      Z2, Z16, Z14
+	VBROADCASTSS     constants<>+160(SB), Z15
+	VFMADD231PS      Z3, Z16, Z15
+	VFMADD213PS.BCST constants<>+168(SB), Z0, Z12
+	VFMADD213PS.BCST constants<>+168(SB), Z1, Z13
+	VFMADD213PS.BCST constants<>+168(SB), Z2, Z14
+	VFMADD213PS.BCST constants<>+168(SB), Z3, Z15
+	VFMADD213PS.BCST constants<>+172(SB), Z0, Z12
+	VFMADD213PS.BCST constants<>+172(SB), Z1, Z13
+	VFMADD213PS.BCST constants<>+172(SB), Z2, Z14
+	VFMADD213PS.BCST constants<>+172(SB), Z3, Z15
+	VFMADD213PS.BCST constants<>+176(SB), Z0, Z12
+	VFMADD213PS.BCST constants<>+176(SB), Z1, Z13
+	VFMADD213PS.BCST constants<>+176(SB), Z2, Z14
+	VFMADD213PS.BCST constants<>+176(SB), Z3, Z15
+	VFMADD231PS      Z12, Z8, Z0
+	VFMADD231PS      Z13, Z9, Z1
+	VFMADD231PS      Z14, Z10, Z2
+	VFMADD231PS      Z15, Z11, Z3
+	VPSLLD           $0x17, Z4, Z4
+	VPSLLD           $0x17, Z5, Z5
+	VPSLLD           $0x17, Z6, Z6
+	VPSLLD           $0x17, Z7, Z7
+	VSUBPS.BCST      constants<>+8(SB), Z4, Z8
+	VSUBPS.BCST      constants<>+8(SB), Z5, Z9
+	VSUBPS.BCST      constants<>+8(SB), Z6, Z10
+	VSUBPS.BCST      constants<>+8(SB), Z7, Z11
+	VFMADD231PS      Z0, Z4, Z8
+	VFMADD231PS      Z1, Z5, Z9
+	VFMADD231PS      Z2, Z6, Z10
+	VFMADD231PS      Z3, Z7, Z11
+	VMULPS           Z8, Z23, Z0
+	VMULPS           Z9, Z23, Z1
+	VMULPS           Z10, Z23, Z2
+	VMULPS           Z11, Z23, Z3
+	VBLENDMPS        Z27, Z0, K1, Z27
+	VBLENDMPS        Z26, Z1, K2, Z26
+	VBLENDMPS        Z25, Z2, K3, Z25
+	VBLENDMPS        Z24, Z3, K4, Z24
+	MOVQ             24(SI), BX
+	ADDQ             $0x18, SI
+	JMP              BX
+
 // func linkClipAVX512<>()
 // Requires: AVX512F
 TEXT ·linkClipAVX512<>(SB), NOSPLIT|NOFRAME, $0
@@ -713,7 +3600,87 @@ DATA constants<>+16(SB)/4, $0x40c00000
 DATA constants<>+20(SB)/4, $0xc0800000
 DATA constants<>+24(SB)/4, $0x40400000
 DATA constants<>+28(SB)/4, $0x3e2aaaab
-GLOBL constants<>(SB), RODATA|NOPTR, $32
+DATA constants<>+32(SB)/4, $0x42b40000
+DATA constants<>+36(SB)/4, $0xc2d20000
+DATA constants<>+40(SB)/4, $0x4b40007f
+DATA constants<>+44(SB)/4, $0x3f38aa3b
+DATA constants<>+48(SB)/4, $0x3fb17200
+DATA constants<>+52(SB)/4, $0x363fbe8e
+DATA constants<>+56(SB)/4, $0x394dee48
+DATA constants<>+60(SB)/4, $0x3ab8e36c
+DATA constants<>+64(SB)/4, $0x3c089363
+DATA constants<>+68(SB)/4, $0x3d2aa4e9
+DATA constants<>+72(SB)/4, $0x3e2aaa89
+DATA constants<>+76(SB)/4, $0x3f000006
+DATA constants<>+80(SB)/4, $0x41200000
+DATA constants<>+84(SB)/4, $0x3cac728c
+DATA constants<>+88(SB)/4, $0xbbcc90d0
+DATA constants<>+92(SB)/4, $0xbd5c8f3f
+DATA constants<>+96(SB)/4, $0x3e088677
+DATA constants<>+100(SB)/4, $0xbeaaaaa5
+DATA constants<>+104(SB)/4, $0x4038aa3b
+DATA constants<>+108(SB)/4, $0x3eb17218
+DATA constants<>+112(SB)/4, $0x3e891f98
+DATA constants<>+116(SB)/4, $0x3db568ac
+DATA constants<>+120(SB)/4, $0x3f2aac27
+DATA constants<>+124(SB)/4, $0x3faaaa45
+DATA constants<>+128(SB)/4, $0x3ffffffe
+DATA constants<>+132(SB)/4, $0x40000000
+DATA constants<>+136(SB)/4, $0x3f0ccccd
+DATA constants<>+140(SB)/4, $0x41f00000
+DATA constants<>+144(SB)/4, $0xc2dc0000
+DATA constants<>+148(SB)/4, $0x3fb8aa3b
+DATA constants<>+152(SB)/4, $0x3f317200
+DATA constants<>+156(SB)/4, $0x35bfbe8e
+DATA constants<>+160(SB)/4, $0x3c0915f5
+DATA constants<>+164(SB)/4, $0x3ab567cd
+DATA constants<>+168(SB)/4, $0x3d2aabcb
+DATA constants<>+172(SB)/4, $0x3e2aaa55
+DATA constants<>+176(SB)/4, $0x3effffff
+DATA constants<>+180(SB)/4, $0x42800000
+DATA constants<>+184(SB)/4, $0x1f800000
+DATA constants<>+188(SB)/4, $0xbfcc4200
+DATA constants<>+192(SB)/4, $0xc1300000
+DATA constants<>+196(SB)/4, $0xbd922000
+DATA constants<>+200(SB)/4, $0xb69e549b
+DATA constants<>+204(SB)/4, $0xb6a67a87
+DATA constants<>+208(SB)/4, $0x3e9e0a20
+DATA constants<>+212(SB)/4, $0x416c0000
+DATA constants<>+216(SB)/4, $0x3fc00000
+DATA constants<>+220(SB)/4, $0xbf000000
+DATA constants<>+224(SB)/4, $0xc2800000
+DATA constants<>+228(SB)/4, $0x39b9540d
+DATA constants<>+232(SB)/4, $0x3a38e551
+DATA constants<>+236(SB)/4, $0xbb3e65c4
+DATA constants<>+240(SB)/4, $0xbb1ec3bd
+DATA constants<>+244(SB)/4, $0x3a83c333
+DATA constants<>+248(SB)/4, $0x3c302ac7
+DATA constants<>+252(SB)/4, $0x3c916a73
+DATA constants<>+256(SB)/4, $0xbca2285f
+DATA constants<>+260(SB)/4, $0xbe0153ff
+DATA constants<>+264(SB)/4, $0x3e583026
+DATA constants<>+268(SB)/4, $0x3c1a1294
+DATA constants<>+272(SB)/4, $0x3ace6045
+DATA constants<>+276(SB)/4, $0x3d2358a3
+DATA constants<>+280(SB)/4, $0x3e082bdb
+DATA constants<>+284(SB)/4, $0x3ecc4229
+DATA constants<>+288(SB)/4, $0x3f000000
+DATA constants<>+292(SB)/4, $0x3f400000
+DATA constants<>+296(SB)/4, $0x41a00000
+DATA constants<>+300(SB)/4, $0x3ca48be7
+DATA constants<>+304(SB)/4, $0xbb57a4e7
+DATA constants<>+308(SB)/4, $0xbd6b5846
+DATA constants<>+312(SB)/4, $0x3dda5704
+DATA constants<>+316(SB)/4, $0xbe1d21af
+DATA constants<>+320(SB)/4, $0x3e49a5aa
+DATA constants<>+324(SB)/4, $0xbe7f91f3
+DATA constants<>+328(SB)/4, $0x3eaaa6e8
+DATA constants<>+332(SB)/4, $0xbeffffe9
+DATA constants<>+336(SB)/4, $0xc1a00000
+DATA constants<>+340(SB)/4, $0x3fe10966
+DATA constants<>+344(SB)/4, $0x00000000
+DATA constants<>+348(SB)/4, $0x3f867d5f
+GLOBL constants<>(SB), RODATA|NOPTR, $352
 
 DATA ·linksAVX512+8(SB)/8, $·linkLoadAAVX512<>(SB)
 DATA ·linksAVX512+16(SB)/8, $·linkLoadBAVX512<>(SB)
@@ -750,5 +3717,15 @@ DATA ·linksAVX512+256(SB)/8, $·linkMaximumAVX512<>(SB)
 DATA ·linksAVX512+264(SB)/8, $·linkMinimumAVX512<>(SB)
 DATA ·linksAVX512+272(SB)/8, $·linkMulAddAVX512<>(SB)
 DATA ·linksAVX512+280(SB)/8, $·linkLerpAVX512<>(SB)
-DATA ·linksAVX512+288(SB)/8, $·linkClipAVX512<>(SB)
-GLOBL ·linksAVX512(SB), RODATA, $296
+DATA ·linksAVX512+288(SB)/8, $·linkExpAVX512<>(SB)
+DATA ·linksAVX512+296(SB)/8, $·linkTanhAVX512<>(SB)
+DATA ·linksAVX512+304(SB)/8, $·linkSigmoidAVX512<>(SB)
+DATA ·linksAVX512+312(SB)/8, $·linkGELUAVX512<>(SB)
+DATA ·linksAVX512+320(SB)/8, $·linkGELUErfAVX512<>(SB)
+DATA ·linksAVX512+328(SB)/8, $·linkSwishAVX512<>(SB)
+DATA ·linksAVX512+336(SB)/8, $·linkMishAVX512<>(SB)
+DATA ·linksAVX512+344(SB)/8, $·linkSoftplusAVX512<>(SB)
+DATA ·linksAVX512+352(SB)/8, $·linkSELUAVX512<>(SB)
+DATA ·linksAVX512+360(SB)/8, $·linkELUAVX512<>(SB)
+DATA ·linksAVX512+368(SB)/8, $·linkClipAVX512<>(SB)
+GLOBL ·linksAVX512(SB), RODATA, $376

@@ -49,7 +49,7 @@ var Moves = []Move{
 	{"Again", "goes back to the first link, or ends", Again, 0},
 }
 
-// ChainFiles returns the Go file that names the links.
+// ChainFiles returns the Go files that name the links, by their path in simd/internal.
 func ChainFiles(kernels []*ir.Kernel) (map[string][]byte, error) {
 	var w bytes.Buffer
 	w.WriteString(header + "package kernels\n\n// Links: those that move values, then those that compute kernels.\nconst (\n")
@@ -61,6 +61,19 @@ func ChainFiles(kernels []*ir.Kernel) (map[string][]byte, error) {
 		fmt.Fprintf(&w, "Link%s\n", k.Name)
 	}
 	w.WriteString("linkOps\n)\n")
-	text, err := format.Source(w.Bytes())
-	return map[string][]byte{"kernels/zz_chain.go": text}, err
+	names := bytes.NewBufferString(header + "package kernels\n\n// linkNames are the links that compute, by kernel.\n" +
+		"var linkNames = map[string]LinkOp{\n")
+	for _, k := range kernels {
+		fmt.Fprintf(names, "%q: Link%s,\n", k.Name, k.Name)
+	}
+	names.WriteString("}\n")
+	files := map[string][]byte{}
+	for name, source := range map[string][]byte{"zz_chain.go": w.Bytes(), "zz_chain_test.go": names.Bytes()} {
+		text, err := format.Source(source)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		files["kernels/"+name] = text
+	}
+	return files, nil
 }

@@ -6,12 +6,12 @@ import (
 	"github.com/wavelane/wavelane/simd/internal/asmgen/ir"
 )
 
-// Links are the kernels that chains are made of: those of which loads and stores are much of the work. Other functions gain little
-// by values that stay in registers.
+// Links are the kernels that chains are made of: those of elementwise entries of the catalogue that have no guard.
 //
-// LinkClip wants limits that are numbers: what Clip does where they are NaN would take more time than all else.
+// LinkClip wants limits that are numbers: what Clip does where they are NaN would take as much time again.
 var Links = append(links("Neg", "Abs", "Sqrt", "Recip", "Floor", "Ceil", "Round", "Trunc", "Sign", "ReLU", "LeakyReLU", "Scale",
-	"HardSwish", "Add", "Sub", "Mul", "Div", "Maximum", "Minimum", "MulAdd", "Lerp"),
+	"HardSwish", "Add", "Sub", "Mul", "Div", "Maximum", "Minimum", "MulAdd", "Lerp", "Exp", "Tanh", "Sigmoid", "GELU", "GELUErf",
+	"Swish", "Mish", "Softplus", "SELU", "ELU"),
 	elementwise("Clip", "x; low high", "min(max(x[i], low), high)", 4, func(b *builder) f {
 		return b.MinOf(b.Param(1), b.MaxOf(b.Param(0), b.Input(0)))
 	}))

@@ -232,6 +232,21 @@ func (rec *Batch) Pow(a, b Value) Value {
 	return rec.apply(op.Lookup("pow"), nil, nil, a, b)
 }
 
+// Less computes 1 where a < b, else 0. 0 if either is NaN; −0 equals 0.
+func (rec *Batch) Less(a, b Value) Value {
+	return rec.apply(op.Lookup("less"), nil, nil, a, b)
+}
+
+// LessEqual computes 1 where a ≤ b, else 0. 0 if either is NaN; −0 equals 0.
+func (rec *Batch) LessEqual(a, b Value) Value {
+	return rec.apply(op.Lookup("less_equal"), nil, nil, a, b)
+}
+
+// Equal computes 1 where a = b, else 0. 0 if either is NaN; −0 equals 0.
+func (rec *Batch) Equal(a, b Value) Value {
+	return rec.apply(op.Lookup("equal"), nil, nil, a, b)
+}
+
 // FMA computes a·b + c, fused or not. Where a·b overflows, so may the result, to ±Inf or NaN.
 func (rec *Batch) FMA(a, b, c Value) Value {
 	return rec.apply(op.Lookup("fma"), nil, nil, a, b, c)
@@ -240,6 +255,12 @@ func (rec *Batch) FMA(a, b, c Value) Value {
 // Lerp computes a + t·(b − a). Where t·(b − a) overflows, so may the result, to ±Inf or NaN.
 func (rec *Batch) Lerp(a, b, t Value) Value {
 	return rec.apply(op.Lookup("lerp"), nil, nil, a, b, t)
+}
+
+// Select computes a where cond is not 0, else b. −0 is 0, NaN is not, as in C and NumPy. NaN and Inf on the side
+// that is not chosen have no effect.
+func (rec *Batch) Select(cond, a, b Value) Value {
+	return rec.apply(op.Lookup("select"), nil, nil, cond, a, b)
 }
 
 // SwiGLU computes silu(gate)·up (Shazeer, "GLU Variants Improve Transformer", 2020), where a is the gate. A gate of

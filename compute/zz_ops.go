@@ -230,6 +230,24 @@ func (o Ops) PowAsync(y, a, b []float32) *Future {
 	return o.run.Run("pow", []Operand{Of(y)}, []Operand{Of(a), Of(b)}, nil, nil)
 }
 
+// LessAsync computes 1 where a < b, else 0. Operands of one element are repeated; for other shapes see
+// [Ops.ApplyAsync]. 0 if either is NaN; −0 equals 0.
+func (o Ops) LessAsync(y, a, b []float32) *Future {
+	return o.run.Run("less", []Operand{Of(y)}, []Operand{Of(a), Of(b)}, nil, nil)
+}
+
+// LessEqualAsync computes 1 where a ≤ b, else 0. Operands of one element are repeated; for other shapes see
+// [Ops.ApplyAsync]. 0 if either is NaN; −0 equals 0.
+func (o Ops) LessEqualAsync(y, a, b []float32) *Future {
+	return o.run.Run("less_equal", []Operand{Of(y)}, []Operand{Of(a), Of(b)}, nil, nil)
+}
+
+// EqualAsync computes 1 where a = b, else 0. Operands of one element are repeated; for other shapes see
+// [Ops.ApplyAsync]. 0 if either is NaN; −0 equals 0.
+func (o Ops) EqualAsync(y, a, b []float32) *Future {
+	return o.run.Run("equal", []Operand{Of(y)}, []Operand{Of(a), Of(b)}, nil, nil)
+}
+
 // FMAAsync computes a·b + c, fused or not. Operands of one element are repeated; for other shapes see
 // [Ops.ApplyAsync]. Where a·b overflows, so may the result, to ±Inf or NaN.
 func (o Ops) FMAAsync(y, a, b, c []float32) *Future {
@@ -240,6 +258,13 @@ func (o Ops) FMAAsync(y, a, b, c []float32) *Future {
 // Where t·(b − a) overflows, so may the result, to ±Inf or NaN.
 func (o Ops) LerpAsync(y, a, b, t []float32) *Future {
 	return o.run.Run("lerp", []Operand{Of(y)}, []Operand{Of(a), Of(b), Of(t)}, nil, nil)
+}
+
+// SelectAsync computes a where cond is not 0, else b. Operands of one element are repeated; for other shapes see
+// [Ops.ApplyAsync]. −0 is 0, NaN is not, as in C and NumPy. NaN and Inf on the side that is not chosen have no
+// effect.
+func (o Ops) SelectAsync(y, cond, a, b []float32) *Future {
+	return o.run.Run("select", []Operand{Of(y)}, []Operand{Of(cond), Of(a), Of(b)}, nil, nil)
 }
 
 // SwiGLUAsync computes silu(gate)·up (Shazeer, "GLU Variants Improve Transformer", 2020), where a is the gate.

@@ -363,12 +363,27 @@ export interface DeviceOperations {
   /** A to the power b. Special values as C's pow: a negative base takes integer exponents, else NaN; x⁰ and 1ʸ are 1. */
   pow(a: Operand, b: Operand, options: CallOptions & Keep): Promise<Tensor>;
   pow(a: Operand, b: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
+  /** 1 where a < b, else 0. 0 if either is NaN; −0 equals 0. */
+  less(a: Operand, b: Operand, options: CallOptions & Keep): Promise<Tensor>;
+  less(a: Operand, b: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
+  /** 1 where a ≤ b, else 0. 0 if either is NaN; −0 equals 0. */
+  lessEqual(a: Operand, b: Operand, options: CallOptions & Keep): Promise<Tensor>;
+  lessEqual(a: Operand, b: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
+  /** 1 where a = b, else 0. 0 if either is NaN; −0 equals 0. */
+  equal(a: Operand, b: Operand, options: CallOptions & Keep): Promise<Tensor>;
+  equal(a: Operand, b: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** A·b + c, fused or not. Where a·b overflows, so may the result, to ±Inf or NaN. */
   fma(a: Operand, b: Operand, c: Operand, options: CallOptions & Keep): Promise<Tensor>;
   fma(a: Operand, b: Operand, c: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** A + t·(b − a). Where t·(b − a) overflows, so may the result, to ±Inf or NaN. */
   lerp(a: Operand, b: Operand, t: Operand, options: CallOptions & Keep): Promise<Tensor>;
   lerp(a: Operand, b: Operand, t: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
+  /**
+   * A where cond is not 0, else b. −0 is 0, NaN is not, as in C and NumPy. NaN and Inf on the side that is not chosen have no
+   * effect.
+   */
+  select(cond: Operand, a: Operand, b: Operand, options: CallOptions & Keep): Promise<Tensor>;
+  select(cond: Operand, a: Operand, b: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
    * Silu(gate)·up (Shazeer, "GLU Variants Improve Transformer", 2020), where a is the gate. A gate of −Inf counts as its
    * limit, 0. Where silu(gate) is below the least normal number, it may be 0.
@@ -869,10 +884,21 @@ export interface BatchOperations {
   minimum(a: BatchOperand, b: BatchOperand): Value;
   /** A to the power b. Special values as C's pow: a negative base takes integer exponents, else NaN; x⁰ and 1ʸ are 1. */
   pow(a: BatchOperand, b: BatchOperand): Value;
+  /** 1 where a < b, else 0. 0 if either is NaN; −0 equals 0. */
+  less(a: BatchOperand, b: BatchOperand): Value;
+  /** 1 where a ≤ b, else 0. 0 if either is NaN; −0 equals 0. */
+  lessEqual(a: BatchOperand, b: BatchOperand): Value;
+  /** 1 where a = b, else 0. 0 if either is NaN; −0 equals 0. */
+  equal(a: BatchOperand, b: BatchOperand): Value;
   /** A·b + c, fused or not. Where a·b overflows, so may the result, to ±Inf or NaN. */
   fma(a: BatchOperand, b: BatchOperand, c: BatchOperand): Value;
   /** A + t·(b − a). Where t·(b − a) overflows, so may the result, to ±Inf or NaN. */
   lerp(a: BatchOperand, b: BatchOperand, t: BatchOperand): Value;
+  /**
+   * A where cond is not 0, else b. −0 is 0, NaN is not, as in C and NumPy. NaN and Inf on the side that is not chosen have no
+   * effect.
+   */
+  select(cond: BatchOperand, a: BatchOperand, b: BatchOperand): Value;
   /**
    * Silu(gate)·up (Shazeer, "GLU Variants Improve Transformer", 2020), where a is the gate. A gate of −Inf counts as its
    * limit, 0. Where silu(gate) is below the least normal number, it may be 0.

@@ -534,6 +534,22 @@ func (rec *Batch) L2Norm(x Value, eps float32) Value {
 	return rec.apply(op.Lookup("l2_norm"), []float32{eps}, nil, x)
 }
 
+// RandomUniform computes random numbers from 0 to below 1, the same on every device. The seed is Uint32 [2]. They
+// are the upper 24 bits of words of Philox4x32-10 (Salmon et al., 2011), times 2⁻²⁴: element i comes of word i mod 4
+// of counter (⌊i/4⌋, 0, stream, 0), with the seed as key. Equal seeds and streams give equal numbers, others have
+// nothing to do with each other.
+func (rec *Batch) RandomUniform(seed Value, stream int, shape ...int) Value {
+	return rec.apply(op.Lookup("random_uniform"), nil, compute.RandomOptions{Shape: shape, Stream: stream}, seed)
+}
+
+// RandomNormal computes random numbers of the normal distribution, of mean 0 and variance 1. The seed is Uint32 [2].
+// They are made of the words of Philox that random_uniform takes, of which two, u and v, make two numbers (Box and
+// Muller, 1958): √(−2·ln(u+2⁻²⁴)) times the cosine and the sine of 2πv. None is beyond ±5.77. The words are the same
+// on every device.
+func (rec *Batch) RandomNormal(seed Value, stream int, shape ...int) Value {
+	return rec.apply(op.Lookup("random_normal"), nil, compute.RandomOptions{Shape: shape, Stream: stream}, seed)
+}
+
 // Sum computes the sum of the elements. Without an axis everything is reduced, to shape []. 0 for an empty tensor.
 // Summed by trees or blocks, never one running sum.
 func (rec *Batch) Sum(x Value, axis ...compute.Axis) Value {

@@ -538,6 +538,22 @@ func (o Ops) L2NormAsync(y, x []float32, rows, cols int, eps float32) *Future {
 	return o.run.Run("l2_norm", []Operand{Of(y, rows, cols)}, []Operand{Of(x, rows, cols)}, []float32{eps}, nil)
 }
 
+// RandomUniformAsync computes random numbers from 0 to below 1, the same on every device. They are the upper 24 bits
+// of words of Philox4x32-10 (Salmon et al., 2011), times 2⁻²⁴: element i comes of word i mod 4 of counter (⌊i/4⌋, 0,
+// stream, 0), with the seed as key. Equal seeds and streams give equal numbers, others have nothing to do with each
+// other.
+func (o Ops) RandomUniformAsync(y []float32, seed [2]uint32, stream int) *Future {
+	return o.run.Run("random_uniform", []Operand{Of(y)}, []Operand{Of(seed[:])}, nil, RandomOptions{Shape: []int{len(y)}, Stream: stream})
+}
+
+// RandomNormalAsync computes random numbers of the normal distribution, of mean 0 and variance 1. They are made of
+// the words of Philox that random_uniform takes, of which two, u and v, make two numbers (Box and Muller, 1958):
+// √(−2·ln(u+2⁻²⁴)) times the cosine and the sine of 2πv. None is beyond ±5.77. The words are the same on every
+// device.
+func (o Ops) RandomNormalAsync(y []float32, seed [2]uint32, stream int) *Future {
+	return o.run.Run("random_normal", []Operand{Of(y)}, []Operand{Of(seed[:])}, nil, RandomOptions{Shape: []int{len(y)}, Stream: stream})
+}
+
 // SumAsync computes the sum of the elements. The operand is taken as len(y) rows of equal length, each reduced to
 // one element of y. 0 for an empty tensor. Summed by trees or blocks, never one running sum.
 func (o Ops) SumAsync(y, x []float32) *Future {

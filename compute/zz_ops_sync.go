@@ -522,6 +522,18 @@ func (o Ops) L2Norm(ctx context.Context, y, x []float32, rows, cols int, eps flo
 	return o.L2NormAsync(y, x, rows, cols, eps).AwaitOrAbandon(ctx)
 }
 
+// RandomUniform is [Ops.RandomUniformAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) RandomUniform(ctx context.Context, y []float32, seed [2]uint32, stream int) error {
+	return o.RandomUniformAsync(y, seed, stream).AwaitOrAbandon(ctx)
+}
+
+// RandomNormal is [Ops.RandomNormalAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) RandomNormal(ctx context.Context, y []float32, seed [2]uint32, stream int) error {
+	return o.RandomNormalAsync(y, seed, stream).AwaitOrAbandon(ctx)
+}
+
 // Sum is [Ops.SumAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Sum(ctx context.Context, y, x []float32) error {

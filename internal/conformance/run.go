@@ -84,15 +84,17 @@ func RunEntries(t *testing.T, name string, dev op.Executor, entries ...*op.Entry
 	}
 }
 
-// RunEach runs all cases of some entries in parallel, with a device for each entry.
-func RunEach(t *testing.T, name string, open func(t *testing.T) op.Executor, entries ...*op.Entry) {
+// RunEach runs one in n cases of some entries, other ones by each seed, in parallel and with a device for each entry.
+func RunEach(t *testing.T, name string, n int, open func(t *testing.T) op.Executor, entries ...*op.Entry) {
 	all := newDevice(name, nil)
 	t.Cleanup(func() { all.log(t) })
 	for _, e := range entries {
 		t.Run(e.Name, func(t *testing.T) {
 			t.Parallel()
+			cases, err := casesOf(e)
+			require.NoError(t, err)
 			d := &device{Executor: open(t), name: name, count: all.count}
-			d.entry(t, e)
+			d.cases(t, sample(cases, n))
 		})
 	}
 }
@@ -145,8 +147,8 @@ func (d *device) entry(t require.TestingT, e *op.Entry) {
 	d.cases(t, sample(cases, 1))
 }
 
-// sample returns one case in n, other ones by each seed, and at least one. WAVELANE_SAMPLE is another n; testing.Short, which is
-// for emulated processors, at least 3.
+// sample returns the first case and one in n of all, other ones by each seed. WAVELANE_SAMPLE is another n, where 1 is all cases
+// everywhere; testing.Short, which is for emulated processors, at least 3.
 func sample[T any](cases []T, n int) []T {
 	if testing.Short() {
 		n = max(n, 3)
@@ -157,12 +159,12 @@ func sample[T any](cases []T, n int) []T {
 			panic(fmt.Sprintf("WAVELANE_SAMPLE=%s is no positive number", s))
 		}
 	}
-	if n = min(n, len(cases)); n <= 1 {
-		return cases
-	}
 	var some []T
-	for i := int(Seed() % uint64(n)); i < len(cases); i += n {
-		some = append(some, cases[i])
+	drawn := int(Seed() % uint64(n))
+	for i, c := range cases {
+		if i == 0 || i%n == drawn {
+			some = append(some, c)
+		}
 	}
 	return some
 }

@@ -43,7 +43,8 @@ var links = map[string]kernels.LinkOp{
 	"relu": kernels.LinkReLU, "leaky_relu": kernels.LinkLeakyReLU, "clip": kernels.LinkClip, "scale": kernels.LinkScale,
 	"hardswish": kernels.LinkHardSwish, "add": kernels.LinkAdd, "sub": kernels.LinkSub, "mul": kernels.LinkMul,
 	"div": kernels.LinkDiv, "maximum": kernels.LinkMaximum, "minimum": kernels.LinkMinimum, "fma": kernels.LinkMulAdd,
-	"lerp": kernels.LinkLerp, "exp": kernels.LinkExp, "tanh": kernels.LinkTanh, "sigmoid": kernels.LinkSigmoid,
+	"lerp": kernels.LinkLerp, "less": kernels.LinkLess, "less_equal": kernels.LinkLessEqual, "equal": kernels.LinkEqual,
+	"select": kernels.LinkSelect, "exp": kernels.LinkExp, "tanh": kernels.LinkTanh, "sigmoid": kernels.LinkSigmoid,
 	"gelu": kernels.LinkGELU, "gelu_erf": kernels.LinkGELUErf, "swish": kernels.LinkSwish, "mish": kernels.LinkMish,
 	"softplus": kernels.LinkSoftplus, "selu": kernels.LinkSELU, "elu": kernels.LinkELU,
 }

@@ -2,7 +2,10 @@ package simd_test
 
 import (
 	"math"
+	"slices"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
 
 	"github.com/wavelane/wavelane/internal/op"
 	"github.com/wavelane/wavelane/simd"
@@ -42,4 +45,12 @@ func TestLongChains(t *testing.T) {
 		io.Read = destinations(whole)
 		requireBits(t, want, results(t, d, whole, io), "%v", &x)
 	})
+}
+
+// Entries have links unless their kernels may stop or they are no single kernel.
+func TestElementwiseEntriesHaveLinks(t *testing.T) {
+	composed := []string{"relu_backward", "gelu_backward", "gelu_erf_backward", "silu_backward", "swiglu", "clip_by_norm"}
+	for _, e := range elementwise {
+		assert.Equal(t, !slices.Contains(usual, e.Name) && !slices.Contains(composed, e.Name), simd.Linked(e), e.Name)
+	}
 }

@@ -40,6 +40,10 @@ const (
 	LinkMinimum
 	LinkMulAdd
 	LinkLerp
+	LinkLess
+	LinkLessEqual
+	LinkEqual
+	LinkSelect
 	LinkExp
 	LinkTanh
 	LinkSigmoid

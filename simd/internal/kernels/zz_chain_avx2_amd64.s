@@ -481,13 +481,76 @@ TEXT ·linkLerpAVX2<>(SB), NOSPLIT|NOFRAME, $0
 	ADDQ        $0x18, SI
 	JMP         BX
 
+// func linkLessAVX2<>()
+// Requires: AVX
+TEXT ·linkLessAVX2<>(SB), NOSPLIT|NOFRAME, $0
+	VMOVAPS constants<>+128(SB), Y7
+	VCMPPS  $0x01, Y11, Y15, Y0
+	VCMPPS  $0x01, Y10, Y14, Y1
+	VCMPPS  $0x01, Y9, Y13, Y2
+	VCMPPS  $0x01, Y8, Y12, Y3
+	VANDPS  Y7, Y0, Y15
+	VANDPS  Y7, Y1, Y14
+	VANDPS  Y7, Y2, Y13
+	VANDPS  Y7, Y3, Y12
+	MOVQ    24(SI), BX
+	ADDQ    $0x18, SI
+	JMP     BX
+
+// func linkLessEqualAVX2<>()
+// Requires: AVX
+TEXT ·linkLessEqualAVX2<>(SB), NOSPLIT|NOFRAME, $0
+	VMOVAPS constants<>+128(SB), Y7
+	VCMPPS  $0x02, Y11, Y15, Y0
+	VCMPPS  $0x02, Y10, Y14, Y1
+	VCMPPS  $0x02, Y9, Y13, Y2
+	VCMPPS  $0x02, Y8, Y12, Y3
+	VANDPS  Y7, Y0, Y15
+	VANDPS  Y7, Y1, Y14
+	VANDPS  Y7, Y2, Y13
+	VANDPS  Y7, Y3, Y12
+	MOVQ    24(SI), BX
+	ADDQ    $0x18, SI
+	JMP     BX
+
+// func linkEqualAVX2<>()
+// Requires: AVX
+TEXT ·linkEqualAVX2<>(SB), NOSPLIT|NOFRAME, $0
+	VMOVAPS constants<>+128(SB), Y7
+	VCMPPS  $0x00, Y11, Y15, Y0
+	VCMPPS  $0x00, Y10, Y14, Y1
+	VCMPPS  $0x00, Y9, Y13, Y2
+	VCMPPS  $0x00, Y8, Y12, Y3
+	VANDPS  Y7, Y0, Y15
+	VANDPS  Y7, Y1, Y14
+	VANDPS  Y7, Y2, Y13
+	VANDPS  Y7, Y3, Y12
+	MOVQ    24(SI), BX
+	ADDQ    $0x18, SI
+	JMP     BX
+
+// func linkSelectAVX2<>()
+// Requires: AVX
+TEXT ·linkSelectAVX2<>(SB), NOSPLIT|NOFRAME, $0
+	VCMPPS    $0x04, constants<>+320(SB), Y15, Y0
+	VCMPPS    $0x04, constants<>+320(SB), Y14, Y1
+	VCMPPS    $0x04, constants<>+320(SB), Y13, Y2
+	VCMPPS    $0x04, constants<>+320(SB), Y12, Y3
+	VBLENDVPS Y0, Y11, Y7, Y15
+	VBLENDVPS Y1, Y10, Y6, Y14
+	VBLENDVPS Y2, Y9, Y5, Y13
+	VBLENDVPS Y3, Y8, Y4, Y12
+	MOVQ      24(SI), BX
+	ADDQ      $0x18, SI
+	JMP       BX
+
 // func linkExpAVX2<>()
 // Requires: AVX, AVX2, FMA3
 TEXT ·linkExpAVX2<>(SB), NOSPLIT|NOFRAME, $0
-	VMOVAPS      constants<>+320(SB), Y11
-	VMOVAPS      constants<>+352(SB), Y10
-	VMOVAPS      constants<>+384(SB), Y9
-	VMOVAPS      constants<>+416(SB), Y8
+	VMOVAPS      constants<>+352(SB), Y11
+	VMOVAPS      constants<>+384(SB), Y10
+	VMOVAPS      constants<>+416(SB), Y9
+	VMOVAPS      constants<>+448(SB), Y8
 	VMINPS       Y15, Y11, Y0
 	VMINPS       Y14, Y11, Y1
 	VMAXPS       Y0, Y10, Y0
@@ -498,24 +561,24 @@ TEXT ·linkExpAVX2<>(SB), NOSPLIT|NOFRAME, $0
 	VFMADD213PS  Y9, Y8, Y3
 	VSUBPS       Y9, Y2, Y4
 	VSUBPS       Y9, Y3, Y5
-	VFNMADD231PS constants<>+448(SB), Y4, Y0
-	VFNMADD231PS constants<>+448(SB), Y5, Y1
 	VFNMADD231PS constants<>+480(SB), Y4, Y0
 	VFNMADD231PS constants<>+480(SB), Y5, Y1
+	VFNMADD231PS constants<>+512(SB), Y4, Y0
+	VFNMADD231PS constants<>+512(SB), Y5, Y1
 	VMULPS       Y0, Y0, Y4
 	VMULPS       Y1, Y1, Y5
-	VMOVAPS      constants<>+512(SB), Y6
-	VFMADD231PS  constants<>+544(SB), Y0, Y6
-	VMOVAPS      constants<>+512(SB), Y7
-	VFMADD231PS  constants<>+544(SB), Y1, Y7
-	VFMADD213PS  constants<>+576(SB), Y0, Y6
-	VFMADD213PS  constants<>+576(SB), Y1, Y7
+	VMOVAPS      constants<>+544(SB), Y6
+	VFMADD231PS  constants<>+576(SB), Y0, Y6
+	VMOVAPS      constants<>+544(SB), Y7
+	VFMADD231PS  constants<>+576(SB), Y1, Y7
 	VFMADD213PS  constants<>+608(SB), Y0, Y6
 	VFMADD213PS  constants<>+608(SB), Y1, Y7
 	VFMADD213PS  constants<>+640(SB), Y0, Y6
 	VFMADD213PS  constants<>+640(SB), Y1, Y7
 	VFMADD213PS  constants<>+672(SB), Y0, Y6
 	VFMADD213PS  constants<>+672(SB), Y1, Y7
+	VFMADD213PS  constants<>+704(SB), Y0, Y6
+	VFMADD213PS  constants<>+704(SB), Y1, Y7
 	VFMADD231PS  Y6, Y4, Y0
 	VFMADD231PS  Y7, Y5, Y1
 	VPSLLD       $0x17, Y2, Y2
@@ -534,24 +597,24 @@ TEXT ·linkExpAVX2<>(SB), NOSPLIT|NOFRAME, $0
 	VFMADD213PS  Y9, Y8, Y3
 	VSUBPS       Y9, Y2, Y4
 	VSUBPS       Y9, Y3, Y5
-	VFNMADD231PS constants<>+448(SB), Y4, Y0
-	VFNMADD231PS constants<>+448(SB), Y5, Y1
 	VFNMADD231PS constants<>+480(SB), Y4, Y0
 	VFNMADD231PS constants<>+480(SB), Y5, Y1
+	VFNMADD231PS constants<>+512(SB), Y4, Y0
+	VFNMADD231PS constants<>+512(SB), Y5, Y1
 	VMULPS       Y0, Y0, Y4
 	VMULPS       Y1, Y1, Y5
-	VMOVAPS      constants<>+512(SB), Y6
-	VFMADD231PS  constants<>+544(SB), Y0, Y6
-	VMOVAPS      constants<>+512(SB), Y7
-	VFMADD231PS  constants<>+544(SB), Y1, Y7
-	VFMADD213PS  constants<>+576(SB), Y0, Y6
-	VFMADD213PS  constants<>+576(SB), Y1, Y7
+	VMOVAPS      constants<>+544(SB), Y6
+	VFMADD231PS  constants<>+576(SB), Y0, Y6
+	VMOVAPS      constants<>+544(SB), Y7
+	VFMADD231PS  constants<>+576(SB), Y1, Y7
 	VFMADD213PS  constants<>+608(SB), Y0, Y6
 	VFMADD213PS  constants<>+608(SB), Y1, Y7
 	VFMADD213PS  constants<>+640(SB), Y0, Y6
 	VFMADD213PS  constants<>+640(SB), Y1, Y7
 	VFMADD213PS  constants<>+672(SB), Y0, Y6
 	VFMADD213PS  constants<>+672(SB), Y1, Y7
+	VFMADD213PS  constants<>+704(SB), Y0, Y6
+	VFMADD213PS  constants<>+704(SB), Y1, Y7
 	VFMADD231PS  Y6, Y4, Y0
 	VFMADD231PS  Y7, Y5, Y1
 	VPSLLD       $0x17, Y2, Y2
@@ -568,46 +631,46 @@ TEXT ·linkExpAVX2<>(SB), NOSPLIT|NOFRAME, $0
 // Requires: AVX, AVX2, FMA3
 TEXT ·linkTanhAVX2<>(SB), NOSPLIT|NOFRAME, $0
 	VMOVAPS      constants<>+128(SB), Y11
-	VMOVAPS      constants<>+704(SB), Y10
+	VMOVAPS      constants<>+736(SB), Y10
 	VANDPS       constants<>+96(SB), Y15, Y0
 	VANDPS       constants<>+96(SB), Y14, Y1
-	VMOVAPS      constants<>+736(SB), Y2
+	VMOVAPS      constants<>+768(SB), Y2
 	VMINPS       Y0, Y2, Y0
 	VMINPS       Y1, Y2, Y1
 	VMULPS       Y0, Y0, Y3
 	VMULPS       Y1, Y1, Y4
 	VMULPS       Y3, Y0, Y5
 	VMULPS       Y4, Y1, Y6
-	VMOVAPS      constants<>+768(SB), Y7
-	VFMADD231PS  constants<>+800(SB), Y3, Y7
-	VMOVAPS      constants<>+768(SB), Y8
-	VFMADD231PS  constants<>+800(SB), Y4, Y8
-	VFMADD213PS  constants<>+832(SB), Y3, Y7
-	VFMADD213PS  constants<>+832(SB), Y4, Y8
+	VMOVAPS      constants<>+800(SB), Y7
+	VFMADD231PS  constants<>+832(SB), Y3, Y7
+	VMOVAPS      constants<>+800(SB), Y8
+	VFMADD231PS  constants<>+832(SB), Y4, Y8
 	VFMADD213PS  constants<>+864(SB), Y3, Y7
 	VFMADD213PS  constants<>+864(SB), Y4, Y8
 	VFMADD213PS  constants<>+896(SB), Y3, Y7
 	VFMADD213PS  constants<>+896(SB), Y4, Y8
+	VFMADD213PS  constants<>+928(SB), Y3, Y7
+	VFMADD213PS  constants<>+928(SB), Y4, Y8
 	VFMADD213PS  Y0, Y7, Y5
 	VFMADD213PS  Y1, Y8, Y6
-	VMOVAPS      constants<>+384(SB), Y3
-	VFMADD231PS  constants<>+928(SB), Y0, Y3
-	VMOVAPS      constants<>+384(SB), Y4
-	VFMADD231PS  constants<>+928(SB), Y1, Y4
-	VSUBPS       constants<>+384(SB), Y3, Y7
-	VSUBPS       constants<>+384(SB), Y4, Y8
-	VFNMADD132PS constants<>+960(SB), Y0, Y7
-	VFNMADD132PS constants<>+960(SB), Y1, Y8
-	VMOVAPS      constants<>+992(SB), Y9
-	VFMADD231PS  constants<>+1024(SB), Y7, Y9
-	VMOVAPS      constants<>+992(SB), Y2
-	VFMADD231PS  constants<>+1024(SB), Y8, Y2
-	VFMADD213PS  constants<>+1056(SB), Y7, Y9
-	VFMADD213PS  constants<>+1056(SB), Y8, Y2
+	VMOVAPS      constants<>+416(SB), Y3
+	VFMADD231PS  constants<>+960(SB), Y0, Y3
+	VMOVAPS      constants<>+416(SB), Y4
+	VFMADD231PS  constants<>+960(SB), Y1, Y4
+	VSUBPS       constants<>+416(SB), Y3, Y7
+	VSUBPS       constants<>+416(SB), Y4, Y8
+	VFNMADD132PS constants<>+992(SB), Y0, Y7
+	VFNMADD132PS constants<>+992(SB), Y1, Y8
+	VMOVAPS      constants<>+1024(SB), Y9
+	VFMADD231PS  constants<>+1056(SB), Y7, Y9
+	VMOVAPS      constants<>+1024(SB), Y2
+	VFMADD231PS  constants<>+1056(SB), Y8, Y2
 	VFMADD213PS  constants<>+1088(SB), Y7, Y9
 	VFMADD213PS  constants<>+1088(SB), Y8, Y2
 	VFMADD213PS  constants<>+1120(SB), Y7, Y9
 	VFMADD213PS  constants<>+1120(SB), Y8, Y2
+	VFMADD213PS  constants<>+1152(SB), Y7, Y9
+	VFMADD213PS  constants<>+1152(SB), Y8, Y2
 	VFMADD213PS  Y10, Y7, Y9
 	VFMADD213PS  Y10, Y8, Y2
 	VFMADD213PS  Y11, Y7, Y9
@@ -620,8 +683,8 @@ TEXT ·linkTanhAVX2<>(SB), NOSPLIT|NOFRAME, $0
 	VDIVPS       Y4, Y10, Y3
 	VSUBPS       Y2, Y11, Y2
 	VSUBPS       Y3, Y11, Y3
-	VCMPPS       $0x0e, constants<>+1152(SB), Y0, Y0
-	VCMPPS       $0x0e, constants<>+1152(SB), Y1, Y1
+	VCMPPS       $0x0e, constants<>+1184(SB), Y0, Y0
+	VCMPPS       $0x0e, constants<>+1184(SB), Y1, Y1
 	VBLENDVPS    Y0, Y2, Y5, Y0
 	VBLENDVPS    Y1, Y3, Y6, Y1
 	VPAND        constants<>+96(SB), Y0, Y0
@@ -632,43 +695,43 @@ TEXT ·linkTanhAVX2<>(SB), NOSPLIT|NOFRAME, $0
 	VORPS        Y3, Y1, Y14
 	VANDPS       constants<>+96(SB), Y13, Y0
 	VANDPS       constants<>+96(SB), Y12, Y1
-	VMOVAPS      constants<>+736(SB), Y2
+	VMOVAPS      constants<>+768(SB), Y2
 	VMINPS       Y0, Y2, Y0
 	VMINPS       Y1, Y2, Y1
 	VMULPS       Y0, Y0, Y2
 	VMULPS       Y1, Y1, Y3
 	VMULPS       Y2, Y0, Y4
 	VMULPS       Y3, Y1, Y5
-	VMOVAPS      constants<>+768(SB), Y6
-	VFMADD231PS  constants<>+800(SB), Y2, Y6
-	VMOVAPS      constants<>+768(SB), Y7
-	VFMADD231PS  constants<>+800(SB), Y3, Y7
-	VFMADD213PS  constants<>+832(SB), Y2, Y6
-	VFMADD213PS  constants<>+832(SB), Y3, Y7
+	VMOVAPS      constants<>+800(SB), Y6
+	VFMADD231PS  constants<>+832(SB), Y2, Y6
+	VMOVAPS      constants<>+800(SB), Y7
+	VFMADD231PS  constants<>+832(SB), Y3, Y7
 	VFMADD213PS  constants<>+864(SB), Y2, Y6
 	VFMADD213PS  constants<>+864(SB), Y3, Y7
 	VFMADD213PS  constants<>+896(SB), Y2, Y6
 	VFMADD213PS  constants<>+896(SB), Y3, Y7
+	VFMADD213PS  constants<>+928(SB), Y2, Y6
+	VFMADD213PS  constants<>+928(SB), Y3, Y7
 	VFMADD213PS  Y0, Y6, Y4
 	VFMADD213PS  Y1, Y7, Y5
-	VMOVAPS      constants<>+384(SB), Y2
-	VFMADD231PS  constants<>+928(SB), Y0, Y2
-	VMOVAPS      constants<>+384(SB), Y3
-	VFMADD231PS  constants<>+928(SB), Y1, Y3
-	VSUBPS       constants<>+384(SB), Y2, Y6
-	VSUBPS       constants<>+384(SB), Y3, Y7
-	VFNMADD132PS constants<>+960(SB), Y0, Y6
-	VFNMADD132PS constants<>+960(SB), Y1, Y7
-	VMOVAPS      constants<>+992(SB), Y8
-	VFMADD231PS  constants<>+1024(SB), Y6, Y8
-	VMOVAPS      constants<>+992(SB), Y9
-	VFMADD231PS  constants<>+1024(SB), Y7, Y9
-	VFMADD213PS  constants<>+1056(SB), Y6, Y8
-	VFMADD213PS  constants<>+1056(SB), Y7, Y9
+	VMOVAPS      constants<>+416(SB), Y2
+	VFMADD231PS  constants<>+960(SB), Y0, Y2
+	VMOVAPS      constants<>+416(SB), Y3
+	VFMADD231PS  constants<>+960(SB), Y1, Y3
+	VSUBPS       constants<>+416(SB), Y2, Y6
+	VSUBPS       constants<>+416(SB), Y3, Y7
+	VFNMADD132PS constants<>+992(SB), Y0, Y6
+	VFNMADD132PS constants<>+992(SB), Y1, Y7
+	VMOVAPS      constants<>+1024(SB), Y8
+	VFMADD231PS  constants<>+1056(SB), Y6, Y8
+	VMOVAPS      constants<>+1024(SB), Y9
+	VFMADD231PS  constants<>+1056(SB), Y7, Y9
 	VFMADD213PS  constants<>+1088(SB), Y6, Y8
 	VFMADD213PS  constants<>+1088(SB), Y7, Y9
 	VFMADD213PS  constants<>+1120(SB), Y6, Y8
 	VFMADD213PS  constants<>+1120(SB), Y7, Y9
+	VFMADD213PS  constants<>+1152(SB), Y6, Y8
+	VFMADD213PS  constants<>+1152(SB), Y7, Y9
 	VFMADD213PS  Y10, Y6, Y8
 	VFMADD213PS  Y10, Y7, Y9
 	VFMADD213PS  Y11, Y6, Y8
@@ -681,8 +744,8 @@ TEXT ·linkTanhAVX2<>(SB), NOSPLIT|NOFRAME, $0
 	VDIVPS       Y3, Y10, Y3
 	VSUBPS       Y2, Y11, Y2
 	VSUBPS       Y3, Y11, Y3
-	VCMPPS       $0x0e, constants<>+1152(SB), Y0, Y0
-	VCMPPS       $0x0e, constants<>+1152(SB), Y1, Y1
+	VCMPPS       $0x0e, constants<>+1184(SB), Y0, Y0
+	VCMPPS       $0x0e, constants<>+1184(SB), Y1, Y1
 	VBLENDVPS    Y0, Y2, Y4, Y0
 	VBLENDVPS    Y1, Y3, Y5, Y1
 	VPAND        constants<>+96(SB), Y0, Y0
@@ -698,51 +761,51 @@ TEXT ·linkTanhAVX2<>(SB), NOSPLIT|NOFRAME, $0
 // func linkSigmoidAVX2<>()
 // Requires: AVX, AVX2, FMA3
 TEXT ·linkSigmoidAVX2<>(SB), NOSPLIT|NOFRAME, $0
-	VMOVAPS      constants<>+1184(SB), Y11
-	VMOVAPS      constants<>+1216(SB), Y10
+	VMOVAPS      constants<>+1216(SB), Y11
+	VMOVAPS      constants<>+1248(SB), Y10
 	VMINPS       Y15, Y11, Y0
 	VMINPS       Y14, Y11, Y1
 	VMAXPS       Y0, Y10, Y0
 	VMAXPS       Y1, Y10, Y1
 	VXORPS       constants<>+64(SB), Y0, Y0
 	VXORPS       constants<>+64(SB), Y1, Y1
-	VMOVAPS      constants<>+384(SB), Y2
-	VFMADD231PS  constants<>+1248(SB), Y0, Y2
-	VMOVAPS      constants<>+384(SB), Y3
-	VFMADD231PS  constants<>+1248(SB), Y1, Y3
-	VSUBPS       constants<>+384(SB), Y2, Y4
-	VSUBPS       constants<>+384(SB), Y3, Y5
-	VMOVAPS      constants<>+1280(SB), Y6
+	VMOVAPS      constants<>+416(SB), Y2
+	VFMADD231PS  constants<>+1280(SB), Y0, Y2
+	VMOVAPS      constants<>+416(SB), Y3
+	VFMADD231PS  constants<>+1280(SB), Y1, Y3
+	VSUBPS       constants<>+416(SB), Y2, Y4
+	VSUBPS       constants<>+416(SB), Y3, Y5
+	VMOVAPS      constants<>+1312(SB), Y6
 	VFNMADD213PS Y0, Y4, Y6
-	VMOVAPS      constants<>+1280(SB), Y7
+	VMOVAPS      constants<>+1312(SB), Y7
 	VFNMADD213PS Y1, Y5, Y7
-	VFNMADD231PS constants<>+1312(SB), Y4, Y6
-	VFNMADD231PS constants<>+1312(SB), Y5, Y7
+	VFNMADD231PS constants<>+1344(SB), Y4, Y6
+	VFNMADD231PS constants<>+1344(SB), Y5, Y7
 	VMULPS       Y6, Y6, Y4
 	VMULPS       Y7, Y7, Y5
-	VMOVAPS      constants<>+1344(SB), Y8
-	VFMADD231PS  constants<>+1376(SB), Y6, Y8
-	VMOVAPS      constants<>+1344(SB), Y9
-	VFMADD231PS  constants<>+1376(SB), Y7, Y9
-	VFMADD213PS  constants<>+1408(SB), Y6, Y8
-	VFMADD213PS  constants<>+1408(SB), Y7, Y9
+	VMOVAPS      constants<>+1376(SB), Y8
+	VFMADD231PS  constants<>+1408(SB), Y6, Y8
+	VMOVAPS      constants<>+1376(SB), Y9
+	VFMADD231PS  constants<>+1408(SB), Y7, Y9
 	VFMADD213PS  constants<>+1440(SB), Y6, Y8
 	VFMADD213PS  constants<>+1440(SB), Y7, Y9
 	VFMADD213PS  constants<>+1472(SB), Y6, Y8
 	VFMADD213PS  constants<>+1472(SB), Y7, Y9
+	VFMADD213PS  constants<>+1504(SB), Y6, Y8
+	VFMADD213PS  constants<>+1504(SB), Y7, Y9
 	VFMADD231PS  Y8, Y4, Y6
 	VFMADD231PS  Y9, Y5, Y7
-	VCMPPS       $0x0e, constants<>+1504(SB), Y0, Y0
-	VCMPPS       $0x0e, constants<>+1504(SB), Y1, Y1
-	VANDPS       constants<>+1504(SB), Y0, Y4
-	VANDPS       constants<>+1504(SB), Y1, Y5
+	VCMPPS       $0x0e, constants<>+1536(SB), Y0, Y0
+	VCMPPS       $0x0e, constants<>+1536(SB), Y1, Y1
+	VANDPS       constants<>+1536(SB), Y0, Y4
+	VANDPS       constants<>+1536(SB), Y1, Y5
 	VSUBPS       Y4, Y2, Y2
 	VSUBPS       Y5, Y3, Y3
 	VPSLLD       $0x17, Y2, Y2
 	VPSLLD       $0x17, Y3, Y3
 	VMOVAPS      constants<>+128(SB), Y4
-	VBLENDVPS    Y0, constants<>+1536(SB), Y4, Y0
-	VBLENDVPS    Y1, constants<>+1536(SB), Y4, Y1
+	VBLENDVPS    Y0, constants<>+1568(SB), Y4, Y0
+	VBLENDVPS    Y1, constants<>+1568(SB), Y4, Y1
 	VADDPS       Y0, Y2, Y5
 	VADDPS       Y1, Y3, Y8
 	VSUBPS       Y2, Y5, Y9
@@ -761,43 +824,43 @@ TEXT ·linkSigmoidAVX2<>(SB), NOSPLIT|NOFRAME, $0
 	VMAXPS       Y1, Y10, Y1
 	VXORPS       constants<>+64(SB), Y0, Y0
 	VXORPS       constants<>+64(SB), Y1, Y1
-	VMOVAPS      constants<>+384(SB), Y2
-	VFMADD231PS  constants<>+1248(SB), Y0, Y2
-	VMOVAPS      constants<>+384(SB), Y3
-	VFMADD231PS  constants<>+1248(SB), Y1, Y3
-	VSUBPS       constants<>+384(SB), Y2, Y4
-	VSUBPS       constants<>+384(SB), Y3, Y5
-	VMOVAPS      constants<>+1280(SB), Y6
+	VMOVAPS      constants<>+416(SB), Y2
+	VFMADD231PS  constants<>+1280(SB), Y0, Y2
+	VMOVAPS      constants<>+416(SB), Y3
+	VFMADD231PS  constants<>+1280(SB), Y1, Y3
+	VSUBPS       constants<>+416(SB), Y2, Y4
+	VSUBPS       constants<>+416(SB), Y3, Y5
+	VMOVAPS      constants<>+1312(SB), Y6
 	VFNMADD213PS Y0, Y4, Y6
-	VMOVAPS      constants<>+1280(SB), Y7
+	VMOVAPS      constants<>+1312(SB), Y7
 	VFNMADD213PS Y1, Y5, Y7
-	VFNMADD231PS constants<>+1312(SB), Y4, Y6
-	VFNMADD231PS constants<>+1312(SB), Y5, Y7
+	VFNMADD231PS constants<>+1344(SB), Y4, Y6
+	VFNMADD231PS constants<>+1344(SB), Y5, Y7
 	VMULPS       Y6, Y6, Y4
 	VMULPS       Y7, Y7, Y5
-	VMOVAPS      constants<>+1344(SB), Y8
-	VFMADD231PS  constants<>+1376(SB), Y6, Y8
-	VMOVAPS      constants<>+1344(SB), Y9
-	VFMADD231PS  constants<>+1376(SB), Y7, Y9
-	VFMADD213PS  constants<>+1408(SB), Y6, Y8
-	VFMADD213PS  constants<>+1408(SB), Y7, Y9
+	VMOVAPS      constants<>+1376(SB), Y8
+	VFMADD231PS  constants<>+1408(SB), Y6, Y8
+	VMOVAPS      constants<>+1376(SB), Y9
+	VFMADD231PS  constants<>+1408(SB), Y7, Y9
 	VFMADD213PS  constants<>+1440(SB), Y6, Y8
 	VFMADD213PS  constants<>+1440(SB), Y7, Y9
 	VFMADD213PS  constants<>+1472(SB), Y6, Y8
 	VFMADD213PS  constants<>+1472(SB), Y7, Y9
+	VFMADD213PS  constants<>+1504(SB), Y6, Y8
+	VFMADD213PS  constants<>+1504(SB), Y7, Y9
 	VFMADD231PS  Y8, Y4, Y6
 	VFMADD231PS  Y9, Y5, Y7
-	VCMPPS       $0x0e, constants<>+1504(SB), Y0, Y0
-	VCMPPS       $0x0e, constants<>+1504(SB), Y1, Y1
-	VANDPS       constants<>+1504(SB), Y0, Y4
-	VANDPS       constants<>+1504(SB), Y1, Y5
+	VCMPPS       $0x0e, constants<>+1536(SB), Y0, Y0
+	VCMPPS       $0x0e, constants<>+1536(SB), Y1, Y1
+	VANDPS       constants<>+1536(SB), Y0, Y4
+	VANDPS       constants<>+1536(SB), Y1, Y5
 	VSUBPS       Y4, Y2, Y2
 	VSUBPS       Y5, Y3, Y3
 	VPSLLD       $0x17, Y2, Y2
 	VPSLLD       $0x17, Y3, Y3
 	VMOVAPS      constants<>+128(SB), Y4
-	VBLENDVPS    Y0, constants<>+1536(SB), Y4, Y0
-	VBLENDVPS    Y1, constants<>+1536(SB), Y4, Y1
+	VBLENDVPS    Y0, constants<>+1568(SB), Y4, Y0
+	VBLENDVPS    Y1, constants<>+1568(SB), Y4, Y1
 	VADDPS       Y0, Y2, Y4
 	VADDPS       Y1, Y3, Y5
 	VSUBPS       Y2, Y4, Y8
@@ -817,11 +880,11 @@ TEXT ·linkSigmoidAVX2<>(SB), NOSPLIT|NOFRAME, $0
 // func linkGELUAVX2<>()
 // Requires: AVX, AVX2, FMA3
 TEXT ·linkGELUAVX2<>(SB), NOSPLIT|NOFRAME, $0
-	VMOVAPS      constants<>+1568(SB), Y11
-	VMOVAPS      constants<>+1600(SB), Y10
+	VMOVAPS      constants<>+1600(SB), Y11
+	VMOVAPS      constants<>+1632(SB), Y10
 	VMOVAPS      constants<>+192(SB), Y9
 	VMOVAPS      constants<>+128(SB), Y8
-	VMOVAPS      constants<>+1632(SB), Y7
+	VMOVAPS      constants<>+1664(SB), Y7
 	VMAXPS       Y15, Y10, Y0
 	VMINPS       Y0, Y9, Y1
 	VMULPS       Y1, Y1, Y2
@@ -831,33 +894,33 @@ TEXT ·linkGELUAVX2<>(SB), NOSPLIT|NOFRAME, $0
 	VFMADD213PS  Y11, Y2, Y4
 	VSUBPS       Y4, Y11, Y5
 	VFMADD231PS  Y2, Y7, Y5
-	VMOVAPS      constants<>+1664(SB), Y6
-	VFMADD213PS  constants<>+1696(SB), Y6, Y2
+	VMOVAPS      constants<>+1696(SB), Y6
+	VFMADD213PS  constants<>+1728(SB), Y6, Y2
 	VFMADD231PS  Y3, Y7, Y2
 	VADDPS       Y2, Y5, Y2
 	VMULPS       Y4, Y1, Y3
 	VXORPS       constants<>+64(SB), Y3, Y5
 	VFMADD231PS  Y4, Y1, Y5
 	VFMADD231PS  Y2, Y1, Y5
-	VMOVAPS      constants<>+384(SB), Y1
-	VFMADD231PS  constants<>+1248(SB), Y3, Y1
-	VSUBPS       constants<>+384(SB), Y1, Y2
-	VMOVAPS      constants<>+1280(SB), Y4
+	VMOVAPS      constants<>+416(SB), Y1
+	VFMADD231PS  constants<>+1280(SB), Y3, Y1
+	VSUBPS       constants<>+416(SB), Y1, Y2
+	VMOVAPS      constants<>+1312(SB), Y4
 	VFNMADD213PS Y3, Y2, Y4
-	VFNMADD231PS constants<>+1312(SB), Y2, Y5
+	VFNMADD231PS constants<>+1344(SB), Y2, Y5
 	VADDPS       Y5, Y4, Y2
 	VMULPS       Y2, Y2, Y4
-	VMOVAPS      constants<>+1344(SB), Y5
-	VFMADD231PS  constants<>+1376(SB), Y2, Y5
-	VFMADD213PS  constants<>+1408(SB), Y2, Y5
+	VMOVAPS      constants<>+1376(SB), Y5
+	VFMADD231PS  constants<>+1408(SB), Y2, Y5
 	VFMADD213PS  constants<>+1440(SB), Y2, Y5
 	VFMADD213PS  constants<>+1472(SB), Y2, Y5
+	VFMADD213PS  constants<>+1504(SB), Y2, Y5
 	VFMADD231PS  Y5, Y4, Y2
-	VCMPPS       $0x0e, constants<>+1504(SB), Y3, Y3
-	VANDPS       constants<>+1504(SB), Y3, Y4
+	VCMPPS       $0x0e, constants<>+1536(SB), Y3, Y3
+	VANDPS       constants<>+1536(SB), Y3, Y4
 	VSUBPS       Y4, Y1, Y1
 	VPSLLD       $0x17, Y1, Y1
-	VBLENDVPS    Y3, constants<>+1536(SB), Y8, Y3
+	VBLENDVPS    Y3, constants<>+1568(SB), Y8, Y3
 	VADDPS       Y3, Y1, Y4
 	VSUBPS       Y1, Y4, Y5
 	VSUBPS       Y5, Y3, Y5
@@ -874,32 +937,32 @@ TEXT ·linkGELUAVX2<>(SB), NOSPLIT|NOFRAME, $0
 	VFMADD213PS  Y11, Y2, Y4
 	VSUBPS       Y4, Y11, Y5
 	VFMADD231PS  Y2, Y7, Y5
-	VFMADD213PS  constants<>+1696(SB), Y6, Y2
+	VFMADD213PS  constants<>+1728(SB), Y6, Y2
 	VFMADD231PS  Y3, Y7, Y2
 	VADDPS       Y2, Y5, Y2
 	VMULPS       Y4, Y1, Y3
 	VXORPS       constants<>+64(SB), Y3, Y5
 	VFMADD231PS  Y4, Y1, Y5
 	VFMADD231PS  Y2, Y1, Y5
-	VMOVAPS      constants<>+384(SB), Y1
-	VFMADD231PS  constants<>+1248(SB), Y3, Y1
-	VSUBPS       constants<>+384(SB), Y1, Y2
-	VMOVAPS      constants<>+1280(SB), Y4
+	VMOVAPS      constants<>+416(SB), Y1
+	VFMADD231PS  constants<>+1280(SB), Y3, Y1
+	VSUBPS       constants<>+416(SB), Y1, Y2
+	VMOVAPS      constants<>+1312(SB), Y4
 	VFNMADD213PS Y3, Y2, Y4
-	VFNMADD231PS constants<>+1312(SB), Y2, Y5
+	VFNMADD231PS constants<>+1344(SB), Y2, Y5
 	VADDPS       Y5, Y4, Y2
 	VMULPS       Y2, Y2, Y4
-	VMOVAPS      constants<>+1344(SB), Y5
-	VFMADD231PS  constants<>+1376(SB), Y2, Y5
-	VFMADD213PS  constants<>+1408(SB), Y2, Y5
+	VMOVAPS      constants<>+1376(SB), Y5
+	VFMADD231PS  constants<>+1408(SB), Y2, Y5
 	VFMADD213PS  constants<>+1440(SB), Y2, Y5
 	VFMADD213PS  constants<>+1472(SB), Y2, Y5
+	VFMADD213PS  constants<>+1504(SB), Y2, Y5
 	VFMADD231PS  Y5, Y4, Y2
-	VCMPPS       $0x0e, constants<>+1504(SB), Y3, Y3
-	VANDPS       constants<>+1504(SB), Y3, Y4
+	VCMPPS       $0x0e, constants<>+1536(SB), Y3, Y3
+	VANDPS       constants<>+1536(SB), Y3, Y4
 	VSUBPS       Y4, Y1, Y1
 	VPSLLD       $0x17, Y1, Y1
-	VBLENDVPS    Y3, constants<>+1536(SB), Y8, Y3
+	VBLENDVPS    Y3, constants<>+1568(SB), Y8, Y3
 	VADDPS       Y3, Y1, Y4
 	VSUBPS       Y1, Y4, Y5
 	VSUBPS       Y5, Y3, Y5
@@ -916,32 +979,32 @@ TEXT ·linkGELUAVX2<>(SB), NOSPLIT|NOFRAME, $0
 	VFMADD213PS  Y11, Y2, Y4
 	VSUBPS       Y4, Y11, Y5
 	VFMADD231PS  Y2, Y7, Y5
-	VFMADD213PS  constants<>+1696(SB), Y6, Y2
+	VFMADD213PS  constants<>+1728(SB), Y6, Y2
 	VFMADD231PS  Y3, Y7, Y2
 	VADDPS       Y2, Y5, Y2
 	VMULPS       Y4, Y1, Y3
 	VXORPS       constants<>+64(SB), Y3, Y5
 	VFMADD231PS  Y4, Y1, Y5
 	VFMADD231PS  Y2, Y1, Y5
-	VMOVAPS      constants<>+384(SB), Y1
-	VFMADD231PS  constants<>+1248(SB), Y3, Y1
-	VSUBPS       constants<>+384(SB), Y1, Y2
-	VMOVAPS      constants<>+1280(SB), Y4
+	VMOVAPS      constants<>+416(SB), Y1
+	VFMADD231PS  constants<>+1280(SB), Y3, Y1
+	VSUBPS       constants<>+416(SB), Y1, Y2
+	VMOVAPS      constants<>+1312(SB), Y4
 	VFNMADD213PS Y3, Y2, Y4
-	VFNMADD231PS constants<>+1312(SB), Y2, Y5
+	VFNMADD231PS constants<>+1344(SB), Y2, Y5
 	VADDPS       Y5, Y4, Y2
 	VMULPS       Y2, Y2, Y4
-	VMOVAPS      constants<>+1344(SB), Y5
-	VFMADD231PS  constants<>+1376(SB), Y2, Y5
-	VFMADD213PS  constants<>+1408(SB), Y2, Y5
+	VMOVAPS      constants<>+1376(SB), Y5
+	VFMADD231PS  constants<>+1408(SB), Y2, Y5
 	VFMADD213PS  constants<>+1440(SB), Y2, Y5
 	VFMADD213PS  constants<>+1472(SB), Y2, Y5
+	VFMADD213PS  constants<>+1504(SB), Y2, Y5
 	VFMADD231PS  Y5, Y4, Y2
-	VCMPPS       $0x0e, constants<>+1504(SB), Y3, Y3
-	VANDPS       constants<>+1504(SB), Y3, Y4
+	VCMPPS       $0x0e, constants<>+1536(SB), Y3, Y3
+	VANDPS       constants<>+1536(SB), Y3, Y4
 	VSUBPS       Y4, Y1, Y1
 	VPSLLD       $0x17, Y1, Y1
-	VBLENDVPS    Y3, constants<>+1536(SB), Y8, Y3
+	VBLENDVPS    Y3, constants<>+1568(SB), Y8, Y3
 	VADDPS       Y3, Y1, Y4
 	VSUBPS       Y1, Y4, Y5
 	VSUBPS       Y5, Y3, Y5
@@ -958,32 +1021,32 @@ TEXT ·linkGELUAVX2<>(SB), NOSPLIT|NOFRAME, $0
 	VFMADD213PS  Y11, Y2, Y4
 	VSUBPS       Y4, Y11, Y5
 	VFMADD231PS  Y2, Y7, Y5
-	VFMADD213PS  constants<>+1696(SB), Y2, Y6
+	VFMADD213PS  constants<>+1728(SB), Y2, Y6
 	VFMADD231PS  Y3, Y7, Y6
 	VADDPS       Y6, Y5, Y2
 	VMULPS       Y4, Y1, Y3
 	VXORPS       constants<>+64(SB), Y3, Y5
 	VFMADD231PS  Y4, Y1, Y5
 	VFMADD231PS  Y2, Y1, Y5
-	VMOVAPS      constants<>+384(SB), Y1
-	VFMADD231PS  constants<>+1248(SB), Y3, Y1
-	VSUBPS       constants<>+384(SB), Y1, Y2
-	VMOVAPS      constants<>+1280(SB), Y4
+	VMOVAPS      constants<>+416(SB), Y1
+	VFMADD231PS  constants<>+1280(SB), Y3, Y1
+	VSUBPS       constants<>+416(SB), Y1, Y2
+	VMOVAPS      constants<>+1312(SB), Y4
 	VFNMADD213PS Y3, Y2, Y4
-	VFNMADD231PS constants<>+1312(SB), Y2, Y5
+	VFNMADD231PS constants<>+1344(SB), Y2, Y5
 	VADDPS       Y5, Y4, Y2
 	VMULPS       Y2, Y2, Y4
-	VMOVAPS      constants<>+1344(SB), Y5
-	VFMADD231PS  constants<>+1376(SB), Y2, Y5
-	VFMADD213PS  constants<>+1408(SB), Y2, Y5
+	VMOVAPS      constants<>+1376(SB), Y5
+	VFMADD231PS  constants<>+1408(SB), Y2, Y5
 	VFMADD213PS  constants<>+1440(SB), Y2, Y5
 	VFMADD213PS  constants<>+1472(SB), Y2, Y5
+	VFMADD213PS  constants<>+1504(SB), Y2, Y5
 	VFMADD231PS  Y5, Y4, Y2
-	VCMPPS       $0x0e, constants<>+1504(SB), Y3, Y3
-	VANDPS       constants<>+1504(SB), Y3, Y4
+	VCMPPS       $0x0e, constants<>+1536(SB), Y3, Y3
+	VANDPS       constants<>+1536(SB), Y3, Y4
 	VSUBPS       Y4, Y1, Y1
 	VPSLLD       $0x17, Y1, Y1
-	VBLENDVPS    Y3, constants<>+1536(SB), Y8, Y3
+	VBLENDVPS    Y3, constants<>+1568(SB), Y8, Y3
 	VADDPS       Y3, Y1, Y4
 	VSUBPS       Y1, Y4, Y5
 	VSUBPS       Y5, Y3, Y5
@@ -998,40 +1061,39 @@ TEXT ·linkGELUAVX2<>(SB), NOSPLIT|NOFRAME, $0
 // func linkGELUErfAVX2<>()
 // Requires: AVX, AVX2, FMA3
 TEXT ·linkGELUErfAVX2<>(SB), NOSPLIT|NOFRAME, $0
-	VMOVAPS      constants<>+1728(SB), Y11
-	VMOVAPS      constants<>+1760(SB), Y10
+	VMOVAPS      constants<>+1760(SB), Y11
+	VMOVAPS      constants<>+1792(SB), Y10
 	VMOVAPS      constants<>+128(SB), Y9
 	VANDPS       constants<>+96(SB), Y15, Y0
 	VMINPS       Y0, Y10, Y0
-	VSUBPS       constants<>+1792(SB), Y0, Y1
-	VADDPS       constants<>+1792(SB), Y0, Y2
+	VSUBPS       constants<>+1824(SB), Y0, Y1
+	VADDPS       constants<>+1824(SB), Y0, Y2
 	VDIVPS       Y2, Y1, Y1
-	VMULPS       constants<>+1824(SB), Y0, Y2
+	VMULPS       constants<>+1856(SB), Y0, Y2
 	VMULPS       Y2, Y0, Y3
 	VXORPS       constants<>+64(SB), Y3, Y4
 	VFMADD231PS  Y2, Y0, Y4
-	VMOVAPS      constants<>+384(SB), Y2
-	VFMADD231PS  constants<>+1248(SB), Y3, Y2
-	VSUBPS       constants<>+384(SB), Y2, Y5
-	VMOVAPS      constants<>+1280(SB), Y6
+	VMOVAPS      constants<>+416(SB), Y2
+	VFMADD231PS  constants<>+1280(SB), Y3, Y2
+	VSUBPS       constants<>+416(SB), Y2, Y5
+	VMOVAPS      constants<>+1312(SB), Y6
 	VFNMADD213PS Y3, Y5, Y6
-	VFNMADD231PS constants<>+1312(SB), Y5, Y4
+	VFNMADD231PS constants<>+1344(SB), Y5, Y4
 	VADDPS       Y4, Y6, Y4
 	VMULPS       Y4, Y4, Y5
-	VMOVAPS      constants<>+1344(SB), Y6
-	VFMADD231PS  constants<>+1376(SB), Y4, Y6
-	VFMADD213PS  constants<>+1408(SB), Y4, Y6
+	VMOVAPS      constants<>+1376(SB), Y6
+	VFMADD231PS  constants<>+1408(SB), Y4, Y6
 	VFMADD213PS  constants<>+1440(SB), Y4, Y6
 	VFMADD213PS  constants<>+1472(SB), Y4, Y6
+	VFMADD213PS  constants<>+1504(SB), Y4, Y6
 	VFMADD231PS  Y6, Y5, Y4
-	VCMPPS       $0x01, constants<>+1856(SB), Y3, Y5
-	VANDPS       constants<>+1504(SB), Y5, Y6
+	VCMPPS       $0x01, constants<>+1888(SB), Y3, Y5
+	VANDPS       constants<>+1536(SB), Y5, Y6
 	VADDPS       Y6, Y2, Y2
 	VPSLLD       $0x17, Y2, Y2
-	VBLENDVPS    Y5, constants<>+1536(SB), Y9, Y5
-	VMOVAPS      constants<>+1888(SB), Y6
-	VFMADD231PS  constants<>+1920(SB), Y1, Y6
-	VFMADD213PS  constants<>+1952(SB), Y1, Y6
+	VBLENDVPS    Y5, constants<>+1568(SB), Y9, Y5
+	VMOVAPS      constants<>+1920(SB), Y6
+	VFMADD231PS  constants<>+1952(SB), Y1, Y6
 	VFMADD213PS  constants<>+1984(SB), Y1, Y6
 	VFMADD213PS  constants<>+2016(SB), Y1, Y6
 	VFMADD213PS  constants<>+2048(SB), Y1, Y6
@@ -1039,6 +1101,7 @@ TEXT ·linkGELUErfAVX2<>(SB), NOSPLIT|NOFRAME, $0
 	VFMADD213PS  constants<>+2112(SB), Y1, Y6
 	VFMADD213PS  constants<>+2144(SB), Y1, Y6
 	VFMADD213PS  constants<>+2176(SB), Y1, Y6
+	VFMADD213PS  constants<>+2208(SB), Y1, Y6
 	VMOVAPS      Y1, Y7
 	VFMADD213PS  Y11, Y6, Y7
 	VSUBPS       Y7, Y11, Y8
@@ -1049,46 +1112,45 @@ TEXT ·linkGELUErfAVX2<>(SB), NOSPLIT|NOFRAME, $0
 	VXORPS       X2, X2, X2
 	VMAXPS       Y15, Y2, Y4
 	VFNMADD231PS Y5, Y1, Y4
-	VMOVAPS      constants<>+2208(SB), Y1
-	VFMADD231PS  constants<>+2240(SB), Y3, Y1
-	VFMADD213PS  constants<>+2272(SB), Y3, Y1
+	VMOVAPS      constants<>+2240(SB), Y1
+	VFMADD231PS  constants<>+2272(SB), Y3, Y1
 	VFMADD213PS  constants<>+2304(SB), Y3, Y1
 	VFMADD213PS  constants<>+2336(SB), Y3, Y1
-	VFMADD213PS  constants<>+2368(SB), Y15, Y1
+	VFMADD213PS  constants<>+2368(SB), Y3, Y1
+	VFMADD213PS  constants<>+2400(SB), Y15, Y1
 	VMULPS       Y1, Y15, Y1
-	VCMPPS       $0x0e, constants<>+2400(SB), Y0, Y0
+	VCMPPS       $0x0e, constants<>+2432(SB), Y0, Y0
 	VBLENDVPS    Y0, Y4, Y1, Y15
 	VANDPS       constants<>+96(SB), Y14, Y0
 	VMINPS       Y0, Y10, Y0
-	VSUBPS       constants<>+1792(SB), Y0, Y1
-	VADDPS       constants<>+1792(SB), Y0, Y3
+	VSUBPS       constants<>+1824(SB), Y0, Y1
+	VADDPS       constants<>+1824(SB), Y0, Y3
 	VDIVPS       Y3, Y1, Y1
-	VMULPS       constants<>+1824(SB), Y0, Y3
+	VMULPS       constants<>+1856(SB), Y0, Y3
 	VMULPS       Y3, Y0, Y4
 	VXORPS       constants<>+64(SB), Y4, Y5
 	VFMADD231PS  Y3, Y0, Y5
-	VMOVAPS      constants<>+384(SB), Y3
-	VFMADD231PS  constants<>+1248(SB), Y4, Y3
-	VSUBPS       constants<>+384(SB), Y3, Y6
-	VMOVAPS      constants<>+1280(SB), Y7
+	VMOVAPS      constants<>+416(SB), Y3
+	VFMADD231PS  constants<>+1280(SB), Y4, Y3
+	VSUBPS       constants<>+416(SB), Y3, Y6
+	VMOVAPS      constants<>+1312(SB), Y7
 	VFNMADD213PS Y4, Y6, Y7
-	VFNMADD231PS constants<>+1312(SB), Y6, Y5
+	VFNMADD231PS constants<>+1344(SB), Y6, Y5
 	VADDPS       Y5, Y7, Y5
 	VMULPS       Y5, Y5, Y6
-	VMOVAPS      constants<>+1344(SB), Y7
-	VFMADD231PS  constants<>+1376(SB), Y5, Y7
-	VFMADD213PS  constants<>+1408(SB), Y5, Y7
+	VMOVAPS      constants<>+1376(SB), Y7
+	VFMADD231PS  constants<>+1408(SB), Y5, Y7
 	VFMADD213PS  constants<>+1440(SB), Y5, Y7
 	VFMADD213PS  constants<>+1472(SB), Y5, Y7
+	VFMADD213PS  constants<>+1504(SB), Y5, Y7
 	VFMADD231PS  Y7, Y6, Y5
-	VCMPPS       $0x01, constants<>+1856(SB), Y4, Y6
-	VANDPS       constants<>+1504(SB), Y6, Y7
+	VCMPPS       $0x01, constants<>+1888(SB), Y4, Y6
+	VANDPS       constants<>+1536(SB), Y6, Y7
 	VADDPS       Y7, Y3, Y3
 	VPSLLD       $0x17, Y3, Y3
-	VBLENDVPS    Y6, constants<>+1536(SB), Y9, Y6
-	VMOVAPS      constants<>+1888(SB), Y7
-	VFMADD231PS  constants<>+1920(SB), Y1, Y7
-	VFMADD213PS  constants<>+1952(SB), Y1, Y7
+	VBLENDVPS    Y6, constants<>+1568(SB), Y9, Y6
+	VMOVAPS      constants<>+1920(SB), Y7
+	VFMADD231PS  constants<>+1952(SB), Y1, Y7
 	VFMADD213PS  constants<>+1984(SB), Y1, Y7
 	VFMADD213PS  constants<>+2016(SB), Y1, Y7
 	VFMADD213PS  constants<>+2048(SB), Y1, Y7
@@ -1096,6 +1158,7 @@ TEXT ·linkGELUErfAVX2<>(SB), NOSPLIT|NOFRAME, $0
 	VFMADD213PS  constants<>+2112(SB), Y1, Y7
 	VFMADD213PS  constants<>+2144(SB), Y1, Y7
 	VFMADD213PS  constants<>+2176(SB), Y1, Y7
+	VFMADD213PS  constants<>+2208(SB), Y1, Y7
 	VMOVAPS      Y1, Y8
 	VFMADD213PS  Y11, Y7, Y8
 	VSUBPS       Y8, Y11, Y2
@@ -1106,46 +1169,45 @@ TEXT ·linkGELUErfAVX2<>(SB), NOSPLIT|NOFRAME, $0
 	VXORPS       X2, X2, X2
 	VMAXPS       Y14, Y2, Y3
 	VFNMADD231PS Y6, Y1, Y3
-	VMOVAPS      constants<>+2208(SB), Y1
-	VFMADD231PS  constants<>+2240(SB), Y4, Y1
-	VFMADD213PS  constants<>+2272(SB), Y4, Y1
+	VMOVAPS      constants<>+2240(SB), Y1
+	VFMADD231PS  constants<>+2272(SB), Y4, Y1
 	VFMADD213PS  constants<>+2304(SB), Y4, Y1
 	VFMADD213PS  constants<>+2336(SB), Y4, Y1
-	VFMADD213PS  constants<>+2368(SB), Y14, Y1
+	VFMADD213PS  constants<>+2368(SB), Y4, Y1
+	VFMADD213PS  constants<>+2400(SB), Y14, Y1
 	VMULPS       Y1, Y14, Y1
-	VCMPPS       $0x0e, constants<>+2400(SB), Y0, Y0
+	VCMPPS       $0x0e, constants<>+2432(SB), Y0, Y0
 	VBLENDVPS    Y0, Y3, Y1, Y14
 	VANDPS       constants<>+96(SB), Y13, Y0
 	VMINPS       Y0, Y10, Y0
-	VSUBPS       constants<>+1792(SB), Y0, Y1
-	VADDPS       constants<>+1792(SB), Y0, Y3
+	VSUBPS       constants<>+1824(SB), Y0, Y1
+	VADDPS       constants<>+1824(SB), Y0, Y3
 	VDIVPS       Y3, Y1, Y1
-	VMULPS       constants<>+1824(SB), Y0, Y3
+	VMULPS       constants<>+1856(SB), Y0, Y3
 	VMULPS       Y3, Y0, Y4
 	VXORPS       constants<>+64(SB), Y4, Y5
 	VFMADD231PS  Y3, Y0, Y5
-	VMOVAPS      constants<>+384(SB), Y3
-	VFMADD231PS  constants<>+1248(SB), Y4, Y3
-	VSUBPS       constants<>+384(SB), Y3, Y6
-	VMOVAPS      constants<>+1280(SB), Y7
+	VMOVAPS      constants<>+416(SB), Y3
+	VFMADD231PS  constants<>+1280(SB), Y4, Y3
+	VSUBPS       constants<>+416(SB), Y3, Y6
+	VMOVAPS      constants<>+1312(SB), Y7
 	VFNMADD213PS Y4, Y6, Y7
-	VFNMADD231PS constants<>+1312(SB), Y6, Y5
+	VFNMADD231PS constants<>+1344(SB), Y6, Y5
 	VADDPS       Y5, Y7, Y5
 	VMULPS       Y5, Y5, Y6
-	VMOVAPS      constants<>+1344(SB), Y7
-	VFMADD231PS  constants<>+1376(SB), Y5, Y7
-	VFMADD213PS  constants<>+1408(SB), Y5, Y7
+	VMOVAPS      constants<>+1376(SB), Y7
+	VFMADD231PS  constants<>+1408(SB), Y5, Y7
 	VFMADD213PS  constants<>+1440(SB), Y5, Y7
 	VFMADD213PS  constants<>+1472(SB), Y5, Y7
+	VFMADD213PS  constants<>+1504(SB), Y5, Y7
 	VFMADD231PS  Y7, Y6, Y5
-	VCMPPS       $0x01, constants<>+1856(SB), Y4, Y6
-	VANDPS       constants<>+1504(SB), Y6, Y7
+	VCMPPS       $0x01, constants<>+1888(SB), Y4, Y6
+	VANDPS       constants<>+1536(SB), Y6, Y7
 	VADDPS       Y7, Y3, Y3
 	VPSLLD       $0x17, Y3, Y3
-	VBLENDVPS    Y6, constants<>+1536(SB), Y9, Y6
-	VMOVAPS      constants<>+1888(SB), Y7
-	VFMADD231PS  constants<>+1920(SB), Y1, Y7
-	VFMADD213PS  constants<>+1952(SB), Y1, Y7
+	VBLENDVPS    Y6, constants<>+1568(SB), Y9, Y6
+	VMOVAPS      constants<>+1920(SB), Y7
+	VFMADD231PS  constants<>+1952(SB), Y1, Y7
 	VFMADD213PS  constants<>+1984(SB), Y1, Y7
 	VFMADD213PS  constants<>+2016(SB), Y1, Y7
 	VFMADD213PS  constants<>+2048(SB), Y1, Y7
@@ -1153,6 +1215,7 @@ TEXT ·linkGELUErfAVX2<>(SB), NOSPLIT|NOFRAME, $0
 	VFMADD213PS  constants<>+2112(SB), Y1, Y7
 	VFMADD213PS  constants<>+2144(SB), Y1, Y7
 	VFMADD213PS  constants<>+2176(SB), Y1, Y7
+	VFMADD213PS  constants<>+2208(SB), Y1, Y7
 	VMOVAPS      Y1, Y8
 	VFMADD213PS  Y11, Y7, Y8
 	VSUBPS       Y8, Y11, Y2
@@ -1163,46 +1226,45 @@ TEXT ·linkGELUErfAVX2<>(SB), NOSPLIT|NOFRAME, $0
 	VXORPS       X2, X2, X2
 	VMAXPS       Y13, Y2, Y3
 	VFNMADD231PS Y6, Y1, Y3
-	VMOVAPS      constants<>+2208(SB), Y1
-	VFMADD231PS  constants<>+2240(SB), Y4, Y1
-	VFMADD213PS  constants<>+2272(SB), Y4, Y1
+	VMOVAPS      constants<>+2240(SB), Y1
+	VFMADD231PS  constants<>+2272(SB), Y4, Y1
 	VFMADD213PS  constants<>+2304(SB), Y4, Y1
 	VFMADD213PS  constants<>+2336(SB), Y4, Y1
-	VFMADD213PS  constants<>+2368(SB), Y13, Y1
+	VFMADD213PS  constants<>+2368(SB), Y4, Y1
+	VFMADD213PS  constants<>+2400(SB), Y13, Y1
 	VMULPS       Y1, Y13, Y1
-	VCMPPS       $0x0e, constants<>+2400(SB), Y0, Y0
+	VCMPPS       $0x0e, constants<>+2432(SB), Y0, Y0
 	VBLENDVPS    Y0, Y3, Y1, Y13
 	VANDPS       constants<>+96(SB), Y12, Y0
 	VMINPS       Y0, Y10, Y0
-	VSUBPS       constants<>+1792(SB), Y0, Y1
-	VADDPS       constants<>+1792(SB), Y0, Y3
+	VSUBPS       constants<>+1824(SB), Y0, Y1
+	VADDPS       constants<>+1824(SB), Y0, Y3
 	VDIVPS       Y3, Y1, Y1
-	VMULPS       constants<>+1824(SB), Y0, Y3
+	VMULPS       constants<>+1856(SB), Y0, Y3
 	VMULPS       Y3, Y0, Y4
 	VXORPS       constants<>+64(SB), Y4, Y5
 	VFMADD231PS  Y3, Y0, Y5
-	VMOVAPS      constants<>+384(SB), Y3
-	VFMADD231PS  constants<>+1248(SB), Y4, Y3
-	VSUBPS       constants<>+384(SB), Y3, Y6
-	VMOVAPS      constants<>+1280(SB), Y7
+	VMOVAPS      constants<>+416(SB), Y3
+	VFMADD231PS  constants<>+1280(SB), Y4, Y3
+	VSUBPS       constants<>+416(SB), Y3, Y6
+	VMOVAPS      constants<>+1312(SB), Y7
 	VFNMADD213PS Y4, Y6, Y7
-	VFNMADD231PS constants<>+1312(SB), Y6, Y5
+	VFNMADD231PS constants<>+1344(SB), Y6, Y5
 	VADDPS       Y5, Y7, Y5
 	VMULPS       Y5, Y5, Y6
-	VMOVAPS      constants<>+1344(SB), Y7
-	VFMADD231PS  constants<>+1376(SB), Y5, Y7
-	VFMADD213PS  constants<>+1408(SB), Y5, Y7
+	VMOVAPS      constants<>+1376(SB), Y7
+	VFMADD231PS  constants<>+1408(SB), Y5, Y7
 	VFMADD213PS  constants<>+1440(SB), Y5, Y7
 	VFMADD213PS  constants<>+1472(SB), Y5, Y7
+	VFMADD213PS  constants<>+1504(SB), Y5, Y7
 	VFMADD231PS  Y7, Y6, Y5
-	VCMPPS       $0x01, constants<>+1856(SB), Y4, Y6
-	VANDPS       constants<>+1504(SB), Y6, Y7
+	VCMPPS       $0x01, constants<>+1888(SB), Y4, Y6
+	VANDPS       constants<>+1536(SB), Y6, Y7
 	VADDPS       Y7, Y3, Y3
 	VPSLLD       $0x17, Y3, Y3
-	VBLENDVPS    Y6, constants<>+1536(SB), Y9, Y6
-	VMOVAPS      constants<>+1888(SB), Y7
-	VFMADD231PS  constants<>+1920(SB), Y1, Y7
-	VFMADD213PS  constants<>+1952(SB), Y1, Y7
+	VBLENDVPS    Y6, constants<>+1568(SB), Y9, Y6
+	VMOVAPS      constants<>+1920(SB), Y7
+	VFMADD231PS  constants<>+1952(SB), Y1, Y7
 	VFMADD213PS  constants<>+1984(SB), Y1, Y7
 	VFMADD213PS  constants<>+2016(SB), Y1, Y7
 	VFMADD213PS  constants<>+2048(SB), Y1, Y7
@@ -1210,6 +1272,7 @@ TEXT ·linkGELUErfAVX2<>(SB), NOSPLIT|NOFRAME, $0
 	VFMADD213PS  constants<>+2112(SB), Y1, Y7
 	VFMADD213PS  constants<>+2144(SB), Y1, Y7
 	VFMADD213PS  constants<>+2176(SB), Y1, Y7
+	VFMADD213PS  constants<>+2208(SB), Y1, Y7
 	VMOVAPS      Y1, Y8
 	VFMADD213PS  Y11, Y7, Y8
 	VSUBPS       Y8, Y11, Y2
@@ -1220,14 +1283,14 @@ TEXT ·linkGELUErfAVX2<>(SB), NOSPLIT|NOFRAME, $0
 	VXORPS       X2, X2, X2
 	VMAXPS       Y12, Y2, Y2
 	VFNMADD231PS Y6, Y1, Y2
-	VMOVAPS      constants<>+2208(SB), Y1
-	VFMADD231PS  constants<>+2240(SB), Y4, Y1
-	VFMADD213PS  constants<>+2272(SB), Y4, Y1
+	VMOVAPS      constants<>+2240(SB), Y1
+	VFMADD231PS  constants<>+2272(SB), Y4, Y1
 	VFMADD213PS  constants<>+2304(SB), Y4, Y1
 	VFMADD213PS  constants<>+2336(SB), Y4, Y1
-	VFMADD213PS  constants<>+2368(SB), Y12, Y1
+	VFMADD213PS  constants<>+2368(SB), Y4, Y1
+	VFMADD213PS  constants<>+2400(SB), Y12, Y1
 	VMULPS       Y1, Y12, Y1
-	VCMPPS       $0x0e, constants<>+2400(SB), Y0, Y0
+	VCMPPS       $0x0e, constants<>+2432(SB), Y0, Y0
 	VBLENDVPS    Y0, Y2, Y1, Y12
 	MOVQ         24(SI), BX
 	ADDQ         $0x18, SI
@@ -1236,51 +1299,51 @@ TEXT ·linkGELUErfAVX2<>(SB), NOSPLIT|NOFRAME, $0
 // func linkSwishAVX2<>()
 // Requires: AVX, AVX2, FMA3
 TEXT ·linkSwishAVX2<>(SB), NOSPLIT|NOFRAME, $0
-	VMOVAPS      constants<>+1216(SB), Y0
+	VMOVAPS      constants<>+1248(SB), Y0
 	VMAXPS       Y15, Y0, Y1
 	VMAXPS       Y14, Y0, Y2
-	VMOVAPS      constants<>+1184(SB), Y3
+	VMOVAPS      constants<>+1216(SB), Y3
 	VMINPS       Y1, Y3, Y4
 	VMINPS       Y2, Y3, Y5
 	VXORPS       constants<>+64(SB), Y4, Y4
 	VXORPS       constants<>+64(SB), Y5, Y5
-	VMOVAPS      constants<>+384(SB), Y6
-	VFMADD231PS  constants<>+1248(SB), Y4, Y6
-	VMOVAPS      constants<>+384(SB), Y7
-	VFMADD231PS  constants<>+1248(SB), Y5, Y7
-	VSUBPS       constants<>+384(SB), Y6, Y8
-	VSUBPS       constants<>+384(SB), Y7, Y9
-	VMOVAPS      constants<>+1280(SB), Y10
+	VMOVAPS      constants<>+416(SB), Y6
+	VFMADD231PS  constants<>+1280(SB), Y4, Y6
+	VMOVAPS      constants<>+416(SB), Y7
+	VFMADD231PS  constants<>+1280(SB), Y5, Y7
+	VSUBPS       constants<>+416(SB), Y6, Y8
+	VSUBPS       constants<>+416(SB), Y7, Y9
+	VMOVAPS      constants<>+1312(SB), Y10
 	VFNMADD213PS Y4, Y8, Y10
-	VMOVAPS      constants<>+1280(SB), Y11
+	VMOVAPS      constants<>+1312(SB), Y11
 	VFNMADD213PS Y5, Y9, Y11
-	VFNMADD231PS constants<>+1312(SB), Y8, Y10
-	VFNMADD231PS constants<>+1312(SB), Y9, Y11
+	VFNMADD231PS constants<>+1344(SB), Y8, Y10
+	VFNMADD231PS constants<>+1344(SB), Y9, Y11
 	VMULPS       Y10, Y10, Y8
 	VMULPS       Y11, Y11, Y9
-	VMOVAPS      constants<>+1344(SB), Y3
-	VFMADD231PS  constants<>+1376(SB), Y10, Y3
-	VMOVAPS      constants<>+1344(SB), Y0
-	VFMADD231PS  constants<>+1376(SB), Y11, Y0
-	VFMADD213PS  constants<>+1408(SB), Y10, Y3
-	VFMADD213PS  constants<>+1408(SB), Y11, Y0
+	VMOVAPS      constants<>+1376(SB), Y3
+	VFMADD231PS  constants<>+1408(SB), Y10, Y3
+	VMOVAPS      constants<>+1376(SB), Y0
+	VFMADD231PS  constants<>+1408(SB), Y11, Y0
 	VFMADD213PS  constants<>+1440(SB), Y10, Y3
 	VFMADD213PS  constants<>+1440(SB), Y11, Y0
 	VFMADD213PS  constants<>+1472(SB), Y10, Y3
 	VFMADD213PS  constants<>+1472(SB), Y11, Y0
+	VFMADD213PS  constants<>+1504(SB), Y10, Y3
+	VFMADD213PS  constants<>+1504(SB), Y11, Y0
 	VFMADD231PS  Y3, Y8, Y10
 	VFMADD231PS  Y0, Y9, Y11
-	VCMPPS       $0x0e, constants<>+1504(SB), Y4, Y0
-	VCMPPS       $0x0e, constants<>+1504(SB), Y5, Y3
-	VANDPS       constants<>+1504(SB), Y0, Y4
-	VANDPS       constants<>+1504(SB), Y3, Y5
+	VCMPPS       $0x0e, constants<>+1536(SB), Y4, Y0
+	VCMPPS       $0x0e, constants<>+1536(SB), Y5, Y3
+	VANDPS       constants<>+1536(SB), Y0, Y4
+	VANDPS       constants<>+1536(SB), Y3, Y5
 	VSUBPS       Y4, Y6, Y4
 	VSUBPS       Y5, Y7, Y5
 	VPSLLD       $0x17, Y4, Y4
 	VPSLLD       $0x17, Y5, Y5
 	VMOVAPS      constants<>+128(SB), Y6
-	VBLENDVPS    Y0, constants<>+1536(SB), Y6, Y0
-	VBLENDVPS    Y3, constants<>+1536(SB), Y6, Y3
+	VBLENDVPS    Y0, constants<>+1568(SB), Y6, Y0
+	VBLENDVPS    Y3, constants<>+1568(SB), Y6, Y3
 	VADDPS       Y0, Y4, Y7
 	VADDPS       Y3, Y5, Y8
 	VSUBPS       Y4, Y7, Y9
@@ -1295,51 +1358,51 @@ TEXT ·linkSwishAVX2<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS       Y2, Y3, Y1
 	VDIVPS       Y4, Y0, Y15
 	VDIVPS       Y5, Y1, Y14
-	VMOVAPS      constants<>+1216(SB), Y0
+	VMOVAPS      constants<>+1248(SB), Y0
 	VMAXPS       Y13, Y0, Y1
 	VMAXPS       Y12, Y0, Y0
-	VMOVAPS      constants<>+1184(SB), Y2
+	VMOVAPS      constants<>+1216(SB), Y2
 	VMINPS       Y1, Y2, Y3
 	VMINPS       Y0, Y2, Y2
 	VXORPS       constants<>+64(SB), Y3, Y3
 	VXORPS       constants<>+64(SB), Y2, Y2
-	VMOVAPS      constants<>+384(SB), Y4
-	VFMADD231PS  constants<>+1248(SB), Y3, Y4
-	VMOVAPS      constants<>+384(SB), Y5
-	VFMADD231PS  constants<>+1248(SB), Y2, Y5
-	VSUBPS       constants<>+384(SB), Y4, Y6
-	VSUBPS       constants<>+384(SB), Y5, Y7
-	VMOVAPS      constants<>+1280(SB), Y8
+	VMOVAPS      constants<>+416(SB), Y4
+	VFMADD231PS  constants<>+1280(SB), Y3, Y4
+	VMOVAPS      constants<>+416(SB), Y5
+	VFMADD231PS  constants<>+1280(SB), Y2, Y5
+	VSUBPS       constants<>+416(SB), Y4, Y6
+	VSUBPS       constants<>+416(SB), Y5, Y7
+	VMOVAPS      constants<>+1312(SB), Y8
 	VFNMADD213PS Y3, Y6, Y8
-	VMOVAPS      constants<>+1280(SB), Y9
+	VMOVAPS      constants<>+1312(SB), Y9
 	VFNMADD213PS Y2, Y7, Y9
-	VFNMADD231PS constants<>+1312(SB), Y6, Y8
-	VFNMADD231PS constants<>+1312(SB), Y7, Y9
+	VFNMADD231PS constants<>+1344(SB), Y6, Y8
+	VFNMADD231PS constants<>+1344(SB), Y7, Y9
 	VMULPS       Y8, Y8, Y6
 	VMULPS       Y9, Y9, Y7
-	VMOVAPS      constants<>+1344(SB), Y10
-	VFMADD231PS  constants<>+1376(SB), Y8, Y10
-	VMOVAPS      constants<>+1344(SB), Y11
-	VFMADD231PS  constants<>+1376(SB), Y9, Y11
-	VFMADD213PS  constants<>+1408(SB), Y8, Y10
-	VFMADD213PS  constants<>+1408(SB), Y9, Y11
+	VMOVAPS      constants<>+1376(SB), Y10
+	VFMADD231PS  constants<>+1408(SB), Y8, Y10
+	VMOVAPS      constants<>+1376(SB), Y11
+	VFMADD231PS  constants<>+1408(SB), Y9, Y11
 	VFMADD213PS  constants<>+1440(SB), Y8, Y10
 	VFMADD213PS  constants<>+1440(SB), Y9, Y11
 	VFMADD213PS  constants<>+1472(SB), Y8, Y10
 	VFMADD213PS  constants<>+1472(SB), Y9, Y11
+	VFMADD213PS  constants<>+1504(SB), Y8, Y10
+	VFMADD213PS  constants<>+1504(SB), Y9, Y11
 	VFMADD231PS  Y10, Y6, Y8
 	VFMADD231PS  Y11, Y7, Y9
-	VCMPPS       $0x0e, constants<>+1504(SB), Y3, Y3
-	VCMPPS       $0x0e, constants<>+1504(SB), Y2, Y2
-	VANDPS       constants<>+1504(SB), Y3, Y6
-	VANDPS       constants<>+1504(SB), Y2, Y7
+	VCMPPS       $0x0e, constants<>+1536(SB), Y3, Y3
+	VCMPPS       $0x0e, constants<>+1536(SB), Y2, Y2
+	VANDPS       constants<>+1536(SB), Y3, Y6
+	VANDPS       constants<>+1536(SB), Y2, Y7
 	VSUBPS       Y6, Y4, Y4
 	VSUBPS       Y7, Y5, Y5
 	VPSLLD       $0x17, Y4, Y4
 	VPSLLD       $0x17, Y5, Y5
 	VMOVAPS      constants<>+128(SB), Y6
-	VBLENDVPS    Y3, constants<>+1536(SB), Y6, Y3
-	VBLENDVPS    Y2, constants<>+1536(SB), Y6, Y2
+	VBLENDVPS    Y3, constants<>+1568(SB), Y6, Y3
+	VBLENDVPS    Y2, constants<>+1568(SB), Y6, Y2
 	VADDPS       Y3, Y4, Y6
 	VADDPS       Y2, Y5, Y7
 	VSUBPS       Y4, Y6, Y10
@@ -1362,34 +1425,34 @@ TEXT ·linkSwishAVX2<>(SB), NOSPLIT|NOFRAME, $0
 // Requires: AVX, AVX2, FMA3
 TEXT ·linkMishAVX2<>(SB), NOSPLIT|NOFRAME, $0
 	VMOVAPS      constants<>+128(SB), Y11
-	VMOVAPS      constants<>+2432(SB), Y10
+	VMOVAPS      constants<>+2464(SB), Y10
 	VMINPS       Y15, Y10, Y0
-	VMOVAPS      constants<>+1216(SB), Y1
+	VMOVAPS      constants<>+1248(SB), Y1
 	VMAXPS       Y0, Y1, Y0
-	VMOVAPS      constants<>+384(SB), Y2
-	VFMADD231PS  constants<>+1248(SB), Y0, Y2
-	VSUBPS       constants<>+384(SB), Y2, Y3
-	VMOVAPS      constants<>+1280(SB), Y4
+	VMOVAPS      constants<>+416(SB), Y2
+	VFMADD231PS  constants<>+1280(SB), Y0, Y2
+	VSUBPS       constants<>+416(SB), Y2, Y3
+	VMOVAPS      constants<>+1312(SB), Y4
 	VFNMADD213PS Y0, Y3, Y4
-	VFNMADD231PS constants<>+1312(SB), Y3, Y4
+	VFNMADD231PS constants<>+1344(SB), Y3, Y4
 	VMULPS       Y4, Y4, Y3
-	VMOVAPS      constants<>+1344(SB), Y5
-	VFMADD231PS  constants<>+1376(SB), Y4, Y5
-	VFMADD213PS  constants<>+1408(SB), Y4, Y5
+	VMOVAPS      constants<>+1376(SB), Y5
+	VFMADD231PS  constants<>+1408(SB), Y4, Y5
 	VFMADD213PS  constants<>+1440(SB), Y4, Y5
 	VFMADD213PS  constants<>+1472(SB), Y4, Y5
+	VFMADD213PS  constants<>+1504(SB), Y4, Y5
 	VFMADD231PS  Y5, Y3, Y4
-	VCMPPS       $0x01, constants<>+1856(SB), Y0, Y3
-	VANDPS       constants<>+1504(SB), Y3, Y5
+	VCMPPS       $0x01, constants<>+1888(SB), Y0, Y3
+	VANDPS       constants<>+1536(SB), Y3, Y5
 	VADDPS       Y5, Y2, Y2
 	VPSLLD       $0x17, Y2, Y2
-	VBLENDVPS    Y3, constants<>+1536(SB), Y11, Y3
+	VBLENDVPS    Y3, constants<>+1568(SB), Y11, Y3
 	VMULPS       Y4, Y2, Y4
 	VADDPS       Y4, Y2, Y5
 	VSUBPS       Y2, Y5, Y2
 	VSUBPS       Y2, Y4, Y2
 	VMULPS       Y3, Y5, Y4
-	VMULPS       constants<>+2368(SB), Y4, Y6
+	VMULPS       constants<>+2400(SB), Y4, Y6
 	VMULPS       Y6, Y5, Y7
 	VXORPS       constants<>+64(SB), Y7, Y8
 	VFMADD231PS  Y6, Y5, Y8
@@ -1422,32 +1485,32 @@ TEXT ·linkMishAVX2<>(SB), NOSPLIT|NOFRAME, $0
 	VCMPPS       $0x01, Y15, Y10, Y1
 	VBLENDVPS    Y1, Y15, Y0, Y15
 	VMINPS       Y14, Y10, Y0
-	VMOVAPS      constants<>+1216(SB), Y1
+	VMOVAPS      constants<>+1248(SB), Y1
 	VMAXPS       Y0, Y1, Y0
-	VMOVAPS      constants<>+384(SB), Y2
-	VFMADD231PS  constants<>+1248(SB), Y0, Y2
-	VSUBPS       constants<>+384(SB), Y2, Y3
-	VMOVAPS      constants<>+1280(SB), Y4
+	VMOVAPS      constants<>+416(SB), Y2
+	VFMADD231PS  constants<>+1280(SB), Y0, Y2
+	VSUBPS       constants<>+416(SB), Y2, Y3
+	VMOVAPS      constants<>+1312(SB), Y4
 	VFNMADD213PS Y0, Y3, Y4
-	VFNMADD231PS constants<>+1312(SB), Y3, Y4
+	VFNMADD231PS constants<>+1344(SB), Y3, Y4
 	VMULPS       Y4, Y4, Y3
-	VMOVAPS      constants<>+1344(SB), Y5
-	VFMADD231PS  constants<>+1376(SB), Y4, Y5
-	VFMADD213PS  constants<>+1408(SB), Y4, Y5
+	VMOVAPS      constants<>+1376(SB), Y5
+	VFMADD231PS  constants<>+1408(SB), Y4, Y5
 	VFMADD213PS  constants<>+1440(SB), Y4, Y5
 	VFMADD213PS  constants<>+1472(SB), Y4, Y5
+	VFMADD213PS  constants<>+1504(SB), Y4, Y5
 	VFMADD231PS  Y5, Y3, Y4
-	VCMPPS       $0x01, constants<>+1856(SB), Y0, Y3
-	VANDPS       constants<>+1504(SB), Y3, Y5
+	VCMPPS       $0x01, constants<>+1888(SB), Y0, Y3
+	VANDPS       constants<>+1536(SB), Y3, Y5
 	VADDPS       Y5, Y2, Y2
 	VPSLLD       $0x17, Y2, Y2
-	VBLENDVPS    Y3, constants<>+1536(SB), Y11, Y3
+	VBLENDVPS    Y3, constants<>+1568(SB), Y11, Y3
 	VMULPS       Y4, Y2, Y4
 	VADDPS       Y4, Y2, Y5
 	VSUBPS       Y2, Y5, Y2
 	VSUBPS       Y2, Y4, Y2
 	VMULPS       Y3, Y5, Y4
-	VMULPS       constants<>+2368(SB), Y4, Y6
+	VMULPS       constants<>+2400(SB), Y4, Y6
 	VMULPS       Y6, Y5, Y7
 	VXORPS       constants<>+64(SB), Y7, Y8
 	VFMADD231PS  Y6, Y5, Y8
@@ -1480,32 +1543,32 @@ TEXT ·linkMishAVX2<>(SB), NOSPLIT|NOFRAME, $0
 	VCMPPS       $0x01, Y14, Y10, Y1
 	VBLENDVPS    Y1, Y14, Y0, Y14
 	VMINPS       Y13, Y10, Y0
-	VMOVAPS      constants<>+1216(SB), Y1
+	VMOVAPS      constants<>+1248(SB), Y1
 	VMAXPS       Y0, Y1, Y0
-	VMOVAPS      constants<>+384(SB), Y2
-	VFMADD231PS  constants<>+1248(SB), Y0, Y2
-	VSUBPS       constants<>+384(SB), Y2, Y3
-	VMOVAPS      constants<>+1280(SB), Y4
+	VMOVAPS      constants<>+416(SB), Y2
+	VFMADD231PS  constants<>+1280(SB), Y0, Y2
+	VSUBPS       constants<>+416(SB), Y2, Y3
+	VMOVAPS      constants<>+1312(SB), Y4
 	VFNMADD213PS Y0, Y3, Y4
-	VFNMADD231PS constants<>+1312(SB), Y3, Y4
+	VFNMADD231PS constants<>+1344(SB), Y3, Y4
 	VMULPS       Y4, Y4, Y3
-	VMOVAPS      constants<>+1344(SB), Y5
-	VFMADD231PS  constants<>+1376(SB), Y4, Y5
-	VFMADD213PS  constants<>+1408(SB), Y4, Y5
+	VMOVAPS      constants<>+1376(SB), Y5
+	VFMADD231PS  constants<>+1408(SB), Y4, Y5
 	VFMADD213PS  constants<>+1440(SB), Y4, Y5
 	VFMADD213PS  constants<>+1472(SB), Y4, Y5
+	VFMADD213PS  constants<>+1504(SB), Y4, Y5
 	VFMADD231PS  Y5, Y3, Y4
-	VCMPPS       $0x01, constants<>+1856(SB), Y0, Y3
-	VANDPS       constants<>+1504(SB), Y3, Y5
+	VCMPPS       $0x01, constants<>+1888(SB), Y0, Y3
+	VANDPS       constants<>+1536(SB), Y3, Y5
 	VADDPS       Y5, Y2, Y2
 	VPSLLD       $0x17, Y2, Y2
-	VBLENDVPS    Y3, constants<>+1536(SB), Y11, Y3
+	VBLENDVPS    Y3, constants<>+1568(SB), Y11, Y3
 	VMULPS       Y4, Y2, Y4
 	VADDPS       Y4, Y2, Y5
 	VSUBPS       Y2, Y5, Y2
 	VSUBPS       Y2, Y4, Y2
 	VMULPS       Y3, Y5, Y4
-	VMULPS       constants<>+2368(SB), Y4, Y6
+	VMULPS       constants<>+2400(SB), Y4, Y6
 	VMULPS       Y6, Y5, Y7
 	VXORPS       constants<>+64(SB), Y7, Y8
 	VFMADD231PS  Y6, Y5, Y8
@@ -1538,32 +1601,32 @@ TEXT ·linkMishAVX2<>(SB), NOSPLIT|NOFRAME, $0
 	VCMPPS       $0x01, Y13, Y10, Y1
 	VBLENDVPS    Y1, Y13, Y0, Y13
 	VMINPS       Y12, Y10, Y0
-	VMOVAPS      constants<>+1216(SB), Y1
+	VMOVAPS      constants<>+1248(SB), Y1
 	VMAXPS       Y0, Y1, Y0
-	VMOVAPS      constants<>+384(SB), Y1
-	VFMADD231PS  constants<>+1248(SB), Y0, Y1
-	VSUBPS       constants<>+384(SB), Y1, Y2
-	VMOVAPS      constants<>+1280(SB), Y3
+	VMOVAPS      constants<>+416(SB), Y1
+	VFMADD231PS  constants<>+1280(SB), Y0, Y1
+	VSUBPS       constants<>+416(SB), Y1, Y2
+	VMOVAPS      constants<>+1312(SB), Y3
 	VFNMADD213PS Y0, Y2, Y3
-	VFNMADD231PS constants<>+1312(SB), Y2, Y3
+	VFNMADD231PS constants<>+1344(SB), Y2, Y3
 	VMULPS       Y3, Y3, Y2
-	VMOVAPS      constants<>+1344(SB), Y4
-	VFMADD231PS  constants<>+1376(SB), Y3, Y4
-	VFMADD213PS  constants<>+1408(SB), Y3, Y4
+	VMOVAPS      constants<>+1376(SB), Y4
+	VFMADD231PS  constants<>+1408(SB), Y3, Y4
 	VFMADD213PS  constants<>+1440(SB), Y3, Y4
 	VFMADD213PS  constants<>+1472(SB), Y3, Y4
+	VFMADD213PS  constants<>+1504(SB), Y3, Y4
 	VFMADD231PS  Y4, Y2, Y3
-	VCMPPS       $0x01, constants<>+1856(SB), Y0, Y2
-	VANDPS       constants<>+1504(SB), Y2, Y4
+	VCMPPS       $0x01, constants<>+1888(SB), Y0, Y2
+	VANDPS       constants<>+1536(SB), Y2, Y4
 	VADDPS       Y4, Y1, Y1
 	VPSLLD       $0x17, Y1, Y1
-	VBLENDVPS    Y2, constants<>+1536(SB), Y11, Y2
+	VBLENDVPS    Y2, constants<>+1568(SB), Y11, Y2
 	VMULPS       Y3, Y1, Y3
 	VADDPS       Y3, Y1, Y4
 	VSUBPS       Y1, Y4, Y1
 	VSUBPS       Y1, Y3, Y1
 	VMULPS       Y2, Y4, Y3
-	VMULPS       constants<>+2368(SB), Y3, Y5
+	VMULPS       constants<>+2400(SB), Y3, Y5
 	VMULPS       Y5, Y4, Y6
 	VXORPS       constants<>+64(SB), Y6, Y7
 	VFMADD231PS  Y5, Y4, Y7
@@ -1603,30 +1666,30 @@ TEXT ·linkMishAVX2<>(SB), NOSPLIT|NOFRAME, $0
 // Requires: AVX, AVX2, FMA3
 TEXT ·linkSoftplusAVX2<>(SB), NOSPLIT|NOFRAME, $0
 	VMOVAPS      constants<>+128(SB), Y11
-	VMOVAPS      constants<>+352(SB), Y10
+	VMOVAPS      constants<>+384(SB), Y10
 	VXORPS       X9, X9, X9
-	VMOVAPS      constants<>+384(SB), Y8
-	VMOVAPS      constants<>+1504(SB), Y7
+	VMOVAPS      constants<>+416(SB), Y8
+	VMOVAPS      constants<>+1536(SB), Y7
 	VORPS        constants<>+64(SB), Y15, Y0
 	VMAXPS       Y0, Y10, Y0
-	VMOVAPS      constants<>+1248(SB), Y1
+	VMOVAPS      constants<>+1280(SB), Y1
 	VFMADD213PS  Y8, Y0, Y1
 	VSUBPS       Y8, Y1, Y2
-	VMOVAPS      constants<>+1280(SB), Y3
+	VMOVAPS      constants<>+1312(SB), Y3
 	VFNMADD213PS Y0, Y2, Y3
-	VFNMADD231PS constants<>+1312(SB), Y2, Y3
+	VFNMADD231PS constants<>+1344(SB), Y2, Y3
 	VMULPS       Y3, Y3, Y2
-	VMOVAPS      constants<>+1344(SB), Y4
-	VFMADD231PS  constants<>+1376(SB), Y3, Y4
-	VFMADD213PS  constants<>+1408(SB), Y3, Y4
+	VMOVAPS      constants<>+1376(SB), Y4
+	VFMADD231PS  constants<>+1408(SB), Y3, Y4
 	VFMADD213PS  constants<>+1440(SB), Y3, Y4
 	VFMADD213PS  constants<>+1472(SB), Y3, Y4
+	VFMADD213PS  constants<>+1504(SB), Y3, Y4
 	VFMADD231PS  Y4, Y2, Y3
-	VCMPPS       $0x01, constants<>+1856(SB), Y0, Y0
+	VCMPPS       $0x01, constants<>+1888(SB), Y0, Y0
 	VANDPS       Y7, Y0, Y2
 	VADDPS       Y2, Y1, Y1
 	VPSLLD       $0x17, Y1, Y1
-	VBLENDVPS    Y0, constants<>+1536(SB), Y11, Y0
+	VBLENDVPS    Y0, constants<>+1568(SB), Y11, Y0
 	VMULPS       Y3, Y1, Y2
 	VADDPS       Y2, Y1, Y3
 	VSUBPS       Y1, Y3, Y1
@@ -1638,42 +1701,42 @@ TEXT ·linkSoftplusAVX2<>(SB), NOSPLIT|NOFRAME, $0
 	VSUBPS       Y2, Y5, Y6
 	VSUBPS       Y6, Y4, Y4
 	VMULPS       Y0, Y1, Y0
-	VMOVAPS      constants<>+1824(SB), Y1
+	VMOVAPS      constants<>+1856(SB), Y1
 	VFMADD213PS  Y11, Y2, Y1
 	VFMADD231PS  Y1, Y0, Y4
 	VMULPS       Y2, Y2, Y0
-	VMOVAPS      constants<>+2464(SB), Y1
-	VFMADD231PS  constants<>+2496(SB), Y2, Y1
-	VFMADD213PS  constants<>+2528(SB), Y2, Y1
+	VMOVAPS      constants<>+2496(SB), Y1
+	VFMADD231PS  constants<>+2528(SB), Y2, Y1
 	VFMADD213PS  constants<>+2560(SB), Y2, Y1
 	VFMADD213PS  constants<>+2592(SB), Y2, Y1
 	VFMADD213PS  constants<>+2624(SB), Y2, Y1
 	VFMADD213PS  constants<>+2656(SB), Y2, Y1
 	VFMADD213PS  constants<>+2688(SB), Y2, Y1
 	VFMADD213PS  constants<>+2720(SB), Y2, Y1
+	VFMADD213PS  constants<>+2752(SB), Y2, Y1
 	VFMADD231PS  Y1, Y0, Y4
 	VADDPS       Y5, Y4, Y0
 	VMAXPS       Y3, Y0, Y15
 	VORPS        constants<>+64(SB), Y14, Y0
 	VMAXPS       Y0, Y10, Y0
-	VMOVAPS      constants<>+1248(SB), Y1
+	VMOVAPS      constants<>+1280(SB), Y1
 	VFMADD213PS  Y8, Y0, Y1
 	VSUBPS       Y8, Y1, Y2
-	VMOVAPS      constants<>+1280(SB), Y3
+	VMOVAPS      constants<>+1312(SB), Y3
 	VFNMADD213PS Y0, Y2, Y3
-	VFNMADD231PS constants<>+1312(SB), Y2, Y3
+	VFNMADD231PS constants<>+1344(SB), Y2, Y3
 	VMULPS       Y3, Y3, Y2
-	VMOVAPS      constants<>+1344(SB), Y4
-	VFMADD231PS  constants<>+1376(SB), Y3, Y4
-	VFMADD213PS  constants<>+1408(SB), Y3, Y4
+	VMOVAPS      constants<>+1376(SB), Y4
+	VFMADD231PS  constants<>+1408(SB), Y3, Y4
 	VFMADD213PS  constants<>+1440(SB), Y3, Y4
 	VFMADD213PS  constants<>+1472(SB), Y3, Y4
+	VFMADD213PS  constants<>+1504(SB), Y3, Y4
 	VFMADD231PS  Y4, Y2, Y3
-	VCMPPS       $0x01, constants<>+1856(SB), Y0, Y0
+	VCMPPS       $0x01, constants<>+1888(SB), Y0, Y0
 	VANDPS       Y7, Y0, Y2
 	VADDPS       Y2, Y1, Y1
 	VPSLLD       $0x17, Y1, Y1
-	VBLENDVPS    Y0, constants<>+1536(SB), Y11, Y0
+	VBLENDVPS    Y0, constants<>+1568(SB), Y11, Y0
 	VMULPS       Y3, Y1, Y2
 	VADDPS       Y2, Y1, Y3
 	VSUBPS       Y1, Y3, Y1
@@ -1685,42 +1748,42 @@ TEXT ·linkSoftplusAVX2<>(SB), NOSPLIT|NOFRAME, $0
 	VSUBPS       Y2, Y5, Y6
 	VSUBPS       Y6, Y4, Y4
 	VMULPS       Y0, Y1, Y0
-	VMOVAPS      constants<>+1824(SB), Y1
+	VMOVAPS      constants<>+1856(SB), Y1
 	VFMADD213PS  Y11, Y2, Y1
 	VFMADD231PS  Y1, Y0, Y4
 	VMULPS       Y2, Y2, Y0
-	VMOVAPS      constants<>+2464(SB), Y1
-	VFMADD231PS  constants<>+2496(SB), Y2, Y1
-	VFMADD213PS  constants<>+2528(SB), Y2, Y1
+	VMOVAPS      constants<>+2496(SB), Y1
+	VFMADD231PS  constants<>+2528(SB), Y2, Y1
 	VFMADD213PS  constants<>+2560(SB), Y2, Y1
 	VFMADD213PS  constants<>+2592(SB), Y2, Y1
 	VFMADD213PS  constants<>+2624(SB), Y2, Y1
 	VFMADD213PS  constants<>+2656(SB), Y2, Y1
 	VFMADD213PS  constants<>+2688(SB), Y2, Y1
 	VFMADD213PS  constants<>+2720(SB), Y2, Y1
+	VFMADD213PS  constants<>+2752(SB), Y2, Y1
 	VFMADD231PS  Y1, Y0, Y4
 	VADDPS       Y5, Y4, Y0
 	VMAXPS       Y3, Y0, Y14
 	VORPS        constants<>+64(SB), Y13, Y0
 	VMAXPS       Y0, Y10, Y0
-	VMOVAPS      constants<>+1248(SB), Y1
+	VMOVAPS      constants<>+1280(SB), Y1
 	VFMADD213PS  Y8, Y0, Y1
 	VSUBPS       Y8, Y1, Y2
-	VMOVAPS      constants<>+1280(SB), Y3
+	VMOVAPS      constants<>+1312(SB), Y3
 	VFNMADD213PS Y0, Y2, Y3
-	VFNMADD231PS constants<>+1312(SB), Y2, Y3
+	VFNMADD231PS constants<>+1344(SB), Y2, Y3
 	VMULPS       Y3, Y3, Y2
-	VMOVAPS      constants<>+1344(SB), Y4
-	VFMADD231PS  constants<>+1376(SB), Y3, Y4
-	VFMADD213PS  constants<>+1408(SB), Y3, Y4
+	VMOVAPS      constants<>+1376(SB), Y4
+	VFMADD231PS  constants<>+1408(SB), Y3, Y4
 	VFMADD213PS  constants<>+1440(SB), Y3, Y4
 	VFMADD213PS  constants<>+1472(SB), Y3, Y4
+	VFMADD213PS  constants<>+1504(SB), Y3, Y4
 	VFMADD231PS  Y4, Y2, Y3
-	VCMPPS       $0x01, constants<>+1856(SB), Y0, Y0
+	VCMPPS       $0x01, constants<>+1888(SB), Y0, Y0
 	VANDPS       Y7, Y0, Y2
 	VADDPS       Y2, Y1, Y1
 	VPSLLD       $0x17, Y1, Y1
-	VBLENDVPS    Y0, constants<>+1536(SB), Y11, Y0
+	VBLENDVPS    Y0, constants<>+1568(SB), Y11, Y0
 	VMULPS       Y3, Y1, Y2
 	VADDPS       Y2, Y1, Y3
 	VSUBPS       Y1, Y3, Y1
@@ -1732,42 +1795,42 @@ TEXT ·linkSoftplusAVX2<>(SB), NOSPLIT|NOFRAME, $0
 	VSUBPS       Y2, Y5, Y6
 	VSUBPS       Y6, Y4, Y4
 	VMULPS       Y0, Y1, Y0
-	VMOVAPS      constants<>+1824(SB), Y1
+	VMOVAPS      constants<>+1856(SB), Y1
 	VFMADD213PS  Y11, Y2, Y1
 	VFMADD231PS  Y1, Y0, Y4
 	VMULPS       Y2, Y2, Y0
-	VMOVAPS      constants<>+2464(SB), Y1
-	VFMADD231PS  constants<>+2496(SB), Y2, Y1
-	VFMADD213PS  constants<>+2528(SB), Y2, Y1
+	VMOVAPS      constants<>+2496(SB), Y1
+	VFMADD231PS  constants<>+2528(SB), Y2, Y1
 	VFMADD213PS  constants<>+2560(SB), Y2, Y1
 	VFMADD213PS  constants<>+2592(SB), Y2, Y1
 	VFMADD213PS  constants<>+2624(SB), Y2, Y1
 	VFMADD213PS  constants<>+2656(SB), Y2, Y1
 	VFMADD213PS  constants<>+2688(SB), Y2, Y1
 	VFMADD213PS  constants<>+2720(SB), Y2, Y1
+	VFMADD213PS  constants<>+2752(SB), Y2, Y1
 	VFMADD231PS  Y1, Y0, Y4
 	VADDPS       Y5, Y4, Y0
 	VMAXPS       Y3, Y0, Y13
 	VORPS        constants<>+64(SB), Y12, Y0
 	VMAXPS       Y0, Y10, Y0
-	VMOVAPS      constants<>+1248(SB), Y1
+	VMOVAPS      constants<>+1280(SB), Y1
 	VFMADD213PS  Y8, Y0, Y1
 	VSUBPS       Y8, Y1, Y2
-	VMOVAPS      constants<>+1280(SB), Y3
+	VMOVAPS      constants<>+1312(SB), Y3
 	VFNMADD213PS Y0, Y2, Y3
-	VFNMADD231PS constants<>+1312(SB), Y2, Y3
+	VFNMADD231PS constants<>+1344(SB), Y2, Y3
 	VMULPS       Y3, Y3, Y2
-	VMOVAPS      constants<>+1344(SB), Y4
-	VFMADD231PS  constants<>+1376(SB), Y3, Y4
-	VFMADD213PS  constants<>+1408(SB), Y3, Y4
+	VMOVAPS      constants<>+1376(SB), Y4
+	VFMADD231PS  constants<>+1408(SB), Y3, Y4
 	VFMADD213PS  constants<>+1440(SB), Y3, Y4
 	VFMADD213PS  constants<>+1472(SB), Y3, Y4
+	VFMADD213PS  constants<>+1504(SB), Y3, Y4
 	VFMADD231PS  Y4, Y2, Y3
-	VCMPPS       $0x01, constants<>+1856(SB), Y0, Y0
+	VCMPPS       $0x01, constants<>+1888(SB), Y0, Y0
 	VANDPS       Y7, Y0, Y2
 	VADDPS       Y2, Y1, Y1
 	VPSLLD       $0x17, Y1, Y1
-	VBLENDVPS    Y0, constants<>+1536(SB), Y11, Y0
+	VBLENDVPS    Y0, constants<>+1568(SB), Y11, Y0
 	VMULPS       Y3, Y1, Y2
 	VADDPS       Y2, Y1, Y3
 	VSUBPS       Y1, Y3, Y1
@@ -1779,19 +1842,19 @@ TEXT ·linkSoftplusAVX2<>(SB), NOSPLIT|NOFRAME, $0
 	VSUBPS       Y2, Y5, Y6
 	VSUBPS       Y6, Y4, Y4
 	VMULPS       Y0, Y1, Y0
-	VMOVAPS      constants<>+1824(SB), Y1
+	VMOVAPS      constants<>+1856(SB), Y1
 	VFMADD213PS  Y11, Y2, Y1
 	VFMADD231PS  Y1, Y0, Y4
 	VMULPS       Y2, Y2, Y0
-	VMOVAPS      constants<>+2464(SB), Y1
-	VFMADD231PS  constants<>+2496(SB), Y2, Y1
-	VFMADD213PS  constants<>+2528(SB), Y2, Y1
+	VMOVAPS      constants<>+2496(SB), Y1
+	VFMADD231PS  constants<>+2528(SB), Y2, Y1
 	VFMADD213PS  constants<>+2560(SB), Y2, Y1
 	VFMADD213PS  constants<>+2592(SB), Y2, Y1
 	VFMADD213PS  constants<>+2624(SB), Y2, Y1
 	VFMADD213PS  constants<>+2656(SB), Y2, Y1
 	VFMADD213PS  constants<>+2688(SB), Y2, Y1
 	VFMADD213PS  constants<>+2720(SB), Y2, Y1
+	VFMADD213PS  constants<>+2752(SB), Y2, Y1
 	VFMADD231PS  Y1, Y0, Y4
 	VADDPS       Y5, Y4, Y0
 	VMAXPS       Y3, Y0, Y12
@@ -1802,10 +1865,10 @@ TEXT ·linkSoftplusAVX2<>(SB), NOSPLIT|NOFRAME, $0
 // func linkSELUAVX2<>()
 // Requires: AVX, AVX2, FMA3
 TEXT ·linkSELUAVX2<>(SB), NOSPLIT|NOFRAME, $0
-	VMOVAPS      constants<>+2752(SB), Y11
-	VMOVAPS      constants<>+384(SB), Y10
-	VMOVAPS      constants<>+1248(SB), Y9
-	VMOVAPS      constants<>+1280(SB), Y8
+	VMOVAPS      constants<>+2784(SB), Y11
+	VMOVAPS      constants<>+416(SB), Y10
+	VMOVAPS      constants<>+1280(SB), Y9
+	VMOVAPS      constants<>+1312(SB), Y8
 	VMAXPS       Y15, Y11, Y0
 	VMAXPS       Y14, Y11, Y1
 	VMOVAPS      Y0, Y2
@@ -1816,20 +1879,20 @@ TEXT ·linkSELUAVX2<>(SB), NOSPLIT|NOFRAME, $0
 	VSUBPS       Y10, Y3, Y5
 	VFNMADD231PS Y8, Y4, Y0
 	VFNMADD231PS Y8, Y5, Y1
-	VFNMADD231PS constants<>+1312(SB), Y4, Y0
-	VFNMADD231PS constants<>+1312(SB), Y5, Y1
+	VFNMADD231PS constants<>+1344(SB), Y4, Y0
+	VFNMADD231PS constants<>+1344(SB), Y5, Y1
 	VMULPS       Y0, Y0, Y4
 	VMULPS       Y1, Y1, Y5
-	VMOVAPS      constants<>+1344(SB), Y6
-	VFMADD231PS  constants<>+1376(SB), Y0, Y6
-	VMOVAPS      constants<>+1344(SB), Y7
-	VFMADD231PS  constants<>+1376(SB), Y1, Y7
-	VFMADD213PS  constants<>+1408(SB), Y0, Y6
-	VFMADD213PS  constants<>+1408(SB), Y1, Y7
+	VMOVAPS      constants<>+1376(SB), Y6
+	VFMADD231PS  constants<>+1408(SB), Y0, Y6
+	VMOVAPS      constants<>+1376(SB), Y7
+	VFMADD231PS  constants<>+1408(SB), Y1, Y7
 	VFMADD213PS  constants<>+1440(SB), Y0, Y6
 	VFMADD213PS  constants<>+1440(SB), Y1, Y7
 	VFMADD213PS  constants<>+1472(SB), Y0, Y6
 	VFMADD213PS  constants<>+1472(SB), Y1, Y7
+	VFMADD213PS  constants<>+1504(SB), Y0, Y6
+	VFMADD213PS  constants<>+1504(SB), Y1, Y7
 	VFMADD231PS  Y6, Y4, Y0
 	VFMADD231PS  Y7, Y5, Y1
 	VPSLLD       $0x17, Y2, Y2
@@ -1838,10 +1901,10 @@ TEXT ·linkSELUAVX2<>(SB), NOSPLIT|NOFRAME, $0
 	VSUBPS       constants<>+128(SB), Y3, Y5
 	VFMADD231PS  Y0, Y2, Y4
 	VFMADD231PS  Y1, Y3, Y5
-	VMULPS       constants<>+2784(SB), Y4, Y0
-	VMULPS       constants<>+2784(SB), Y5, Y1
-	VCMPPS       $0x0e, constants<>+2816(SB), Y15, Y2
-	VCMPPS       $0x0e, constants<>+2816(SB), Y14, Y3
+	VMULPS       constants<>+2816(SB), Y4, Y0
+	VMULPS       constants<>+2816(SB), Y5, Y1
+	VCMPPS       $0x0e, constants<>+320(SB), Y15, Y2
+	VCMPPS       $0x0e, constants<>+320(SB), Y14, Y3
 	VMULPS       constants<>+2848(SB), Y15, Y4
 	VMULPS       constants<>+2848(SB), Y14, Y5
 	VBLENDVPS    Y2, Y4, Y0, Y15
@@ -1856,20 +1919,20 @@ TEXT ·linkSELUAVX2<>(SB), NOSPLIT|NOFRAME, $0
 	VSUBPS       Y10, Y3, Y5
 	VFNMADD231PS Y8, Y4, Y0
 	VFNMADD231PS Y8, Y5, Y1
-	VFNMADD231PS constants<>+1312(SB), Y4, Y0
-	VFNMADD231PS constants<>+1312(SB), Y5, Y1
+	VFNMADD231PS constants<>+1344(SB), Y4, Y0
+	VFNMADD231PS constants<>+1344(SB), Y5, Y1
 	VMULPS       Y0, Y0, Y4
 	VMULPS       Y1, Y1, Y5
-	VMOVAPS      constants<>+1344(SB), Y6
-	VFMADD231PS  constants<>+1376(SB), Y0, Y6
-	VMOVAPS      constants<>+1344(SB), Y7
-	VFMADD231PS  constants<>+1376(SB), Y1, Y7
-	VFMADD213PS  constants<>+1408(SB), Y0, Y6
-	VFMADD213PS  constants<>+1408(SB), Y1, Y7
+	VMOVAPS      constants<>+1376(SB), Y6
+	VFMADD231PS  constants<>+1408(SB), Y0, Y6
+	VMOVAPS      constants<>+1376(SB), Y7
+	VFMADD231PS  constants<>+1408(SB), Y1, Y7
 	VFMADD213PS  constants<>+1440(SB), Y0, Y6
 	VFMADD213PS  constants<>+1440(SB), Y1, Y7
 	VFMADD213PS  constants<>+1472(SB), Y0, Y6
 	VFMADD213PS  constants<>+1472(SB), Y1, Y7
+	VFMADD213PS  constants<>+1504(SB), Y0, Y6
+	VFMADD213PS  constants<>+1504(SB), Y1, Y7
 	VFMADD231PS  Y6, Y4, Y0
 	VFMADD231PS  Y7, Y5, Y1
 	VPSLLD       $0x17, Y2, Y2
@@ -1878,10 +1941,10 @@ TEXT ·linkSELUAVX2<>(SB), NOSPLIT|NOFRAME, $0
 	VSUBPS       constants<>+128(SB), Y3, Y5
 	VFMADD231PS  Y0, Y2, Y4
 	VFMADD231PS  Y1, Y3, Y5
-	VMULPS       constants<>+2784(SB), Y4, Y0
-	VMULPS       constants<>+2784(SB), Y5, Y1
-	VCMPPS       $0x0e, constants<>+2816(SB), Y13, Y2
-	VCMPPS       $0x0e, constants<>+2816(SB), Y12, Y3
+	VMULPS       constants<>+2816(SB), Y4, Y0
+	VMULPS       constants<>+2816(SB), Y5, Y1
+	VCMPPS       $0x0e, constants<>+320(SB), Y13, Y2
+	VCMPPS       $0x0e, constants<>+320(SB), Y12, Y3
 	VMULPS       constants<>+2848(SB), Y13, Y4
 	VMULPS       constants<>+2848(SB), Y12, Y5
 	VBLENDVPS    Y2, Y4, Y0, Y13
@@ -1894,33 +1957,33 @@ TEXT ·linkSELUAVX2<>(SB), NOSPLIT|NOFRAME, $0
 // Requires: AVX, AVX2, FMA3
 TEXT ·linkELUAVX2<>(SB), NOSPLIT|NOFRAME, $0
 	VBROADCASTSS 16(SI), Y11
-	VMOVAPS      constants<>+2752(SB), Y10
-	VCMPPS       $0x0e, constants<>+2816(SB), Y15, Y0
-	VCMPPS       $0x0e, constants<>+2816(SB), Y14, Y1
+	VMOVAPS      constants<>+2784(SB), Y10
+	VCMPPS       $0x0e, constants<>+320(SB), Y15, Y0
+	VCMPPS       $0x0e, constants<>+320(SB), Y14, Y1
 	VMAXPS       Y15, Y10, Y2
 	VMAXPS       Y14, Y10, Y3
-	VMOVAPS      constants<>+384(SB), Y4
-	VFMADD231PS  constants<>+1248(SB), Y2, Y4
-	VMOVAPS      constants<>+384(SB), Y5
-	VFMADD231PS  constants<>+1248(SB), Y3, Y5
-	VSUBPS       constants<>+384(SB), Y4, Y6
-	VSUBPS       constants<>+384(SB), Y5, Y7
-	VFNMADD231PS constants<>+1280(SB), Y6, Y2
-	VFNMADD231PS constants<>+1280(SB), Y7, Y3
+	VMOVAPS      constants<>+416(SB), Y4
+	VFMADD231PS  constants<>+1280(SB), Y2, Y4
+	VMOVAPS      constants<>+416(SB), Y5
+	VFMADD231PS  constants<>+1280(SB), Y3, Y5
+	VSUBPS       constants<>+416(SB), Y4, Y6
+	VSUBPS       constants<>+416(SB), Y5, Y7
 	VFNMADD231PS constants<>+1312(SB), Y6, Y2
 	VFNMADD231PS constants<>+1312(SB), Y7, Y3
+	VFNMADD231PS constants<>+1344(SB), Y6, Y2
+	VFNMADD231PS constants<>+1344(SB), Y7, Y3
 	VMULPS       Y2, Y2, Y6
 	VMULPS       Y3, Y3, Y7
-	VMOVAPS      constants<>+1344(SB), Y8
-	VFMADD231PS  constants<>+1376(SB), Y2, Y8
-	VMOVAPS      constants<>+1344(SB), Y9
-	VFMADD231PS  constants<>+1376(SB), Y3, Y9
-	VFMADD213PS  constants<>+1408(SB), Y2, Y8
-	VFMADD213PS  constants<>+1408(SB), Y3, Y9
+	VMOVAPS      constants<>+1376(SB), Y8
+	VFMADD231PS  constants<>+1408(SB), Y2, Y8
+	VMOVAPS      constants<>+1376(SB), Y9
+	VFMADD231PS  constants<>+1408(SB), Y3, Y9
 	VFMADD213PS  constants<>+1440(SB), Y2, Y8
 	VFMADD213PS  constants<>+1440(SB), Y3, Y9
 	VFMADD213PS  constants<>+1472(SB), Y2, Y8
 	VFMADD213PS  constants<>+1472(SB), Y3, Y9
+	VFMADD213PS  constants<>+1504(SB), Y2, Y8
+	VFMADD213PS  constants<>+1504(SB), Y3, Y9
 	VFMADD231PS  Y8, Y6, Y2
 	VFMADD231PS  Y9, Y7, Y3
 	VPSLLD       $0x17, Y4, Y4
@@ -1933,32 +1996,32 @@ TEXT ·linkELUAVX2<>(SB), NOSPLIT|NOFRAME, $0
 	VMULPS       Y7, Y11, Y3
 	VBLENDVPS    Y0, Y15, Y2, Y15
 	VBLENDVPS    Y1, Y14, Y3, Y14
-	VCMPPS       $0x0e, constants<>+2816(SB), Y13, Y0
-	VCMPPS       $0x0e, constants<>+2816(SB), Y12, Y1
+	VCMPPS       $0x0e, constants<>+320(SB), Y13, Y0
+	VCMPPS       $0x0e, constants<>+320(SB), Y12, Y1
 	VMAXPS       Y13, Y10, Y2
 	VMAXPS       Y12, Y10, Y3
-	VMOVAPS      constants<>+384(SB), Y4
-	VFMADD231PS  constants<>+1248(SB), Y2, Y4
-	VMOVAPS      constants<>+384(SB), Y5
-	VFMADD231PS  constants<>+1248(SB), Y3, Y5
-	VSUBPS       constants<>+384(SB), Y4, Y6
-	VSUBPS       constants<>+384(SB), Y5, Y7
-	VFNMADD231PS constants<>+1280(SB), Y6, Y2
-	VFNMADD231PS constants<>+1280(SB), Y7, Y3
+	VMOVAPS      constants<>+416(SB), Y4
+	VFMADD231PS  constants<>+1280(SB), Y2, Y4
+	VMOVAPS      constants<>+416(SB), Y5
+	VFMADD231PS  constants<>+1280(SB), Y3, Y5
+	VSUBPS       constants<>+416(SB), Y4, Y6
+	VSUBPS       constants<>+416(SB), Y5, Y7
 	VFNMADD231PS constants<>+1312(SB), Y6, Y2
 	VFNMADD231PS constants<>+1312(SB), Y7, Y3
+	VFNMADD231PS constants<>+1344(SB), Y6, Y2
+	VFNMADD231PS constants<>+1344(SB), Y7, Y3
 	VMULPS       Y2, Y2, Y6
 	VMULPS       Y3, Y3, Y7
-	VMOVAPS      constants<>+1344(SB), Y8
-	VFMADD231PS  constants<>+1376(SB), Y2, Y8
-	VMOVAPS      constants<>+1344(SB), Y9
-	VFMADD231PS  constants<>+1376(SB), Y3, Y9
-	VFMADD213PS  constants<>+1408(SB), Y2, Y8
-	VFMADD213PS  constants<>+1408(SB), Y3, Y9
+	VMOVAPS      constants<>+1376(SB), Y8
+	VFMADD231PS  constants<>+1408(SB), Y2, Y8
+	VMOVAPS      constants<>+1376(SB), Y9
+	VFMADD231PS  constants<>+1408(SB), Y3, Y9
 	VFMADD213PS  constants<>+1440(SB), Y2, Y8
 	VFMADD213PS  constants<>+1440(SB), Y3, Y9
 	VFMADD213PS  constants<>+1472(SB), Y2, Y8
 	VFMADD213PS  constants<>+1472(SB), Y3, Y9
+	VFMADD213PS  constants<>+1504(SB), Y2, Y8
+	VFMADD213PS  constants<>+1504(SB), Y3, Y9
 	VFMADD231PS  Y8, Y6, Y2
 	VFMADD231PS  Y9, Y7, Y3
 	VPSLLD       $0x17, Y4, Y4
@@ -2032,322 +2095,322 @@ DATA constants<>+288(SB)/8, $0x3e2aaaab3e2aaaab
 DATA constants<>+296(SB)/8, $0x3e2aaaab3e2aaaab
 DATA constants<>+304(SB)/8, $0x3e2aaaab3e2aaaab
 DATA constants<>+312(SB)/8, $0x3e2aaaab3e2aaaab
-DATA constants<>+320(SB)/8, $0x42b4000042b40000
-DATA constants<>+328(SB)/8, $0x42b4000042b40000
-DATA constants<>+336(SB)/8, $0x42b4000042b40000
-DATA constants<>+344(SB)/8, $0x42b4000042b40000
-DATA constants<>+352(SB)/8, $0xc2d20000c2d20000
-DATA constants<>+360(SB)/8, $0xc2d20000c2d20000
-DATA constants<>+368(SB)/8, $0xc2d20000c2d20000
-DATA constants<>+376(SB)/8, $0xc2d20000c2d20000
-DATA constants<>+384(SB)/8, $0x4b40007f4b40007f
-DATA constants<>+392(SB)/8, $0x4b40007f4b40007f
-DATA constants<>+400(SB)/8, $0x4b40007f4b40007f
-DATA constants<>+408(SB)/8, $0x4b40007f4b40007f
-DATA constants<>+416(SB)/8, $0x3f38aa3b3f38aa3b
-DATA constants<>+424(SB)/8, $0x3f38aa3b3f38aa3b
-DATA constants<>+432(SB)/8, $0x3f38aa3b3f38aa3b
-DATA constants<>+440(SB)/8, $0x3f38aa3b3f38aa3b
-DATA constants<>+448(SB)/8, $0x3fb172003fb17200
-DATA constants<>+456(SB)/8, $0x3fb172003fb17200
-DATA constants<>+464(SB)/8, $0x3fb172003fb17200
-DATA constants<>+472(SB)/8, $0x3fb172003fb17200
-DATA constants<>+480(SB)/8, $0x363fbe8e363fbe8e
-DATA constants<>+488(SB)/8, $0x363fbe8e363fbe8e
-DATA constants<>+496(SB)/8, $0x363fbe8e363fbe8e
-DATA constants<>+504(SB)/8, $0x363fbe8e363fbe8e
-DATA constants<>+512(SB)/8, $0x3ab8e36c3ab8e36c
-DATA constants<>+520(SB)/8, $0x3ab8e36c3ab8e36c
-DATA constants<>+528(SB)/8, $0x3ab8e36c3ab8e36c
-DATA constants<>+536(SB)/8, $0x3ab8e36c3ab8e36c
-DATA constants<>+544(SB)/8, $0x394dee48394dee48
-DATA constants<>+552(SB)/8, $0x394dee48394dee48
-DATA constants<>+560(SB)/8, $0x394dee48394dee48
-DATA constants<>+568(SB)/8, $0x394dee48394dee48
-DATA constants<>+576(SB)/8, $0x3c0893633c089363
-DATA constants<>+584(SB)/8, $0x3c0893633c089363
-DATA constants<>+592(SB)/8, $0x3c0893633c089363
-DATA constants<>+600(SB)/8, $0x3c0893633c089363
-DATA constants<>+608(SB)/8, $0x3d2aa4e93d2aa4e9
-DATA constants<>+616(SB)/8, $0x3d2aa4e93d2aa4e9
-DATA constants<>+624(SB)/8, $0x3d2aa4e93d2aa4e9
-DATA constants<>+632(SB)/8, $0x3d2aa4e93d2aa4e9
-DATA constants<>+640(SB)/8, $0x3e2aaa893e2aaa89
-DATA constants<>+648(SB)/8, $0x3e2aaa893e2aaa89
-DATA constants<>+656(SB)/8, $0x3e2aaa893e2aaa89
-DATA constants<>+664(SB)/8, $0x3e2aaa893e2aaa89
-DATA constants<>+672(SB)/8, $0x3f0000063f000006
-DATA constants<>+680(SB)/8, $0x3f0000063f000006
-DATA constants<>+688(SB)/8, $0x3f0000063f000006
-DATA constants<>+696(SB)/8, $0x3f0000063f000006
-DATA constants<>+704(SB)/8, $0x4000000040000000
-DATA constants<>+712(SB)/8, $0x4000000040000000
-DATA constants<>+720(SB)/8, $0x4000000040000000
-DATA constants<>+728(SB)/8, $0x4000000040000000
-DATA constants<>+736(SB)/8, $0x4120000041200000
-DATA constants<>+744(SB)/8, $0x4120000041200000
-DATA constants<>+752(SB)/8, $0x4120000041200000
-DATA constants<>+760(SB)/8, $0x4120000041200000
-DATA constants<>+768(SB)/8, $0x3cac728c3cac728c
-DATA constants<>+776(SB)/8, $0x3cac728c3cac728c
-DATA constants<>+784(SB)/8, $0x3cac728c3cac728c
-DATA constants<>+792(SB)/8, $0x3cac728c3cac728c
-DATA constants<>+800(SB)/8, $0xbbcc90d0bbcc90d0
-DATA constants<>+808(SB)/8, $0xbbcc90d0bbcc90d0
-DATA constants<>+816(SB)/8, $0xbbcc90d0bbcc90d0
-DATA constants<>+824(SB)/8, $0xbbcc90d0bbcc90d0
-DATA constants<>+832(SB)/8, $0xbd5c8f3fbd5c8f3f
-DATA constants<>+840(SB)/8, $0xbd5c8f3fbd5c8f3f
-DATA constants<>+848(SB)/8, $0xbd5c8f3fbd5c8f3f
-DATA constants<>+856(SB)/8, $0xbd5c8f3fbd5c8f3f
-DATA constants<>+864(SB)/8, $0x3e0886773e088677
-DATA constants<>+872(SB)/8, $0x3e0886773e088677
-DATA constants<>+880(SB)/8, $0x3e0886773e088677
-DATA constants<>+888(SB)/8, $0x3e0886773e088677
-DATA constants<>+896(SB)/8, $0xbeaaaaa5beaaaaa5
-DATA constants<>+904(SB)/8, $0xbeaaaaa5beaaaaa5
-DATA constants<>+912(SB)/8, $0xbeaaaaa5beaaaaa5
-DATA constants<>+920(SB)/8, $0xbeaaaaa5beaaaaa5
-DATA constants<>+928(SB)/8, $0x4038aa3b4038aa3b
-DATA constants<>+936(SB)/8, $0x4038aa3b4038aa3b
-DATA constants<>+944(SB)/8, $0x4038aa3b4038aa3b
-DATA constants<>+952(SB)/8, $0x4038aa3b4038aa3b
-DATA constants<>+960(SB)/8, $0x3eb172183eb17218
-DATA constants<>+968(SB)/8, $0x3eb172183eb17218
-DATA constants<>+976(SB)/8, $0x3eb172183eb17218
-DATA constants<>+984(SB)/8, $0x3eb172183eb17218
-DATA constants<>+992(SB)/8, $0x3e891f983e891f98
-DATA constants<>+1000(SB)/8, $0x3e891f983e891f98
-DATA constants<>+1008(SB)/8, $0x3e891f983e891f98
-DATA constants<>+1016(SB)/8, $0x3e891f983e891f98
-DATA constants<>+1024(SB)/8, $0x3db568ac3db568ac
-DATA constants<>+1032(SB)/8, $0x3db568ac3db568ac
-DATA constants<>+1040(SB)/8, $0x3db568ac3db568ac
-DATA constants<>+1048(SB)/8, $0x3db568ac3db568ac
-DATA constants<>+1056(SB)/8, $0x3f2aac273f2aac27
-DATA constants<>+1064(SB)/8, $0x3f2aac273f2aac27
-DATA constants<>+1072(SB)/8, $0x3f2aac273f2aac27
-DATA constants<>+1080(SB)/8, $0x3f2aac273f2aac27
-DATA constants<>+1088(SB)/8, $0x3faaaa453faaaa45
-DATA constants<>+1096(SB)/8, $0x3faaaa453faaaa45
-DATA constants<>+1104(SB)/8, $0x3faaaa453faaaa45
-DATA constants<>+1112(SB)/8, $0x3faaaa453faaaa45
-DATA constants<>+1120(SB)/8, $0x3ffffffe3ffffffe
-DATA constants<>+1128(SB)/8, $0x3ffffffe3ffffffe
-DATA constants<>+1136(SB)/8, $0x3ffffffe3ffffffe
-DATA constants<>+1144(SB)/8, $0x3ffffffe3ffffffe
-DATA constants<>+1152(SB)/8, $0x3f0ccccd3f0ccccd
-DATA constants<>+1160(SB)/8, $0x3f0ccccd3f0ccccd
-DATA constants<>+1168(SB)/8, $0x3f0ccccd3f0ccccd
-DATA constants<>+1176(SB)/8, $0x3f0ccccd3f0ccccd
-DATA constants<>+1184(SB)/8, $0x41f0000041f00000
-DATA constants<>+1192(SB)/8, $0x41f0000041f00000
-DATA constants<>+1200(SB)/8, $0x41f0000041f00000
-DATA constants<>+1208(SB)/8, $0x41f0000041f00000
-DATA constants<>+1216(SB)/8, $0xc2dc0000c2dc0000
-DATA constants<>+1224(SB)/8, $0xc2dc0000c2dc0000
-DATA constants<>+1232(SB)/8, $0xc2dc0000c2dc0000
-DATA constants<>+1240(SB)/8, $0xc2dc0000c2dc0000
-DATA constants<>+1248(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA constants<>+1256(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA constants<>+1264(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA constants<>+1272(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA constants<>+1280(SB)/8, $0x3f3172003f317200
-DATA constants<>+1288(SB)/8, $0x3f3172003f317200
-DATA constants<>+1296(SB)/8, $0x3f3172003f317200
-DATA constants<>+1304(SB)/8, $0x3f3172003f317200
-DATA constants<>+1312(SB)/8, $0x35bfbe8e35bfbe8e
-DATA constants<>+1320(SB)/8, $0x35bfbe8e35bfbe8e
-DATA constants<>+1328(SB)/8, $0x35bfbe8e35bfbe8e
-DATA constants<>+1336(SB)/8, $0x35bfbe8e35bfbe8e
-DATA constants<>+1344(SB)/8, $0x3c0915f53c0915f5
-DATA constants<>+1352(SB)/8, $0x3c0915f53c0915f5
-DATA constants<>+1360(SB)/8, $0x3c0915f53c0915f5
-DATA constants<>+1368(SB)/8, $0x3c0915f53c0915f5
-DATA constants<>+1376(SB)/8, $0x3ab567cd3ab567cd
-DATA constants<>+1384(SB)/8, $0x3ab567cd3ab567cd
-DATA constants<>+1392(SB)/8, $0x3ab567cd3ab567cd
-DATA constants<>+1400(SB)/8, $0x3ab567cd3ab567cd
-DATA constants<>+1408(SB)/8, $0x3d2aabcb3d2aabcb
-DATA constants<>+1416(SB)/8, $0x3d2aabcb3d2aabcb
-DATA constants<>+1424(SB)/8, $0x3d2aabcb3d2aabcb
-DATA constants<>+1432(SB)/8, $0x3d2aabcb3d2aabcb
-DATA constants<>+1440(SB)/8, $0x3e2aaa553e2aaa55
-DATA constants<>+1448(SB)/8, $0x3e2aaa553e2aaa55
-DATA constants<>+1456(SB)/8, $0x3e2aaa553e2aaa55
-DATA constants<>+1464(SB)/8, $0x3e2aaa553e2aaa55
-DATA constants<>+1472(SB)/8, $0x3effffff3effffff
-DATA constants<>+1480(SB)/8, $0x3effffff3effffff
-DATA constants<>+1488(SB)/8, $0x3effffff3effffff
-DATA constants<>+1496(SB)/8, $0x3effffff3effffff
-DATA constants<>+1504(SB)/8, $0x4280000042800000
-DATA constants<>+1512(SB)/8, $0x4280000042800000
-DATA constants<>+1520(SB)/8, $0x4280000042800000
-DATA constants<>+1528(SB)/8, $0x4280000042800000
-DATA constants<>+1536(SB)/8, $0x1f8000001f800000
-DATA constants<>+1544(SB)/8, $0x1f8000001f800000
-DATA constants<>+1552(SB)/8, $0x1f8000001f800000
-DATA constants<>+1560(SB)/8, $0x1f8000001f800000
-DATA constants<>+1568(SB)/8, $0xbfcc4200bfcc4200
-DATA constants<>+1576(SB)/8, $0xbfcc4200bfcc4200
-DATA constants<>+1584(SB)/8, $0xbfcc4200bfcc4200
-DATA constants<>+1592(SB)/8, $0xbfcc4200bfcc4200
-DATA constants<>+1600(SB)/8, $0xc1300000c1300000
-DATA constants<>+1608(SB)/8, $0xc1300000c1300000
-DATA constants<>+1616(SB)/8, $0xc1300000c1300000
-DATA constants<>+1624(SB)/8, $0xc1300000c1300000
-DATA constants<>+1632(SB)/8, $0xbd922000bd922000
-DATA constants<>+1640(SB)/8, $0xbd922000bd922000
-DATA constants<>+1648(SB)/8, $0xbd922000bd922000
-DATA constants<>+1656(SB)/8, $0xbd922000bd922000
-DATA constants<>+1664(SB)/8, $0xb69e549bb69e549b
-DATA constants<>+1672(SB)/8, $0xb69e549bb69e549b
-DATA constants<>+1680(SB)/8, $0xb69e549bb69e549b
-DATA constants<>+1688(SB)/8, $0xb69e549bb69e549b
-DATA constants<>+1696(SB)/8, $0xb6a67a87b6a67a87
-DATA constants<>+1704(SB)/8, $0xb6a67a87b6a67a87
-DATA constants<>+1712(SB)/8, $0xb6a67a87b6a67a87
-DATA constants<>+1720(SB)/8, $0xb6a67a87b6a67a87
-DATA constants<>+1728(SB)/8, $0x3e9e0a203e9e0a20
-DATA constants<>+1736(SB)/8, $0x3e9e0a203e9e0a20
-DATA constants<>+1744(SB)/8, $0x3e9e0a203e9e0a20
-DATA constants<>+1752(SB)/8, $0x3e9e0a203e9e0a20
-DATA constants<>+1760(SB)/8, $0x416c0000416c0000
-DATA constants<>+1768(SB)/8, $0x416c0000416c0000
-DATA constants<>+1776(SB)/8, $0x416c0000416c0000
-DATA constants<>+1784(SB)/8, $0x416c0000416c0000
-DATA constants<>+1792(SB)/8, $0x3fc000003fc00000
-DATA constants<>+1800(SB)/8, $0x3fc000003fc00000
-DATA constants<>+1808(SB)/8, $0x3fc000003fc00000
-DATA constants<>+1816(SB)/8, $0x3fc000003fc00000
-DATA constants<>+1824(SB)/8, $0xbf000000bf000000
-DATA constants<>+1832(SB)/8, $0xbf000000bf000000
-DATA constants<>+1840(SB)/8, $0xbf000000bf000000
-DATA constants<>+1848(SB)/8, $0xbf000000bf000000
-DATA constants<>+1856(SB)/8, $0xc2800000c2800000
-DATA constants<>+1864(SB)/8, $0xc2800000c2800000
-DATA constants<>+1872(SB)/8, $0xc2800000c2800000
-DATA constants<>+1880(SB)/8, $0xc2800000c2800000
-DATA constants<>+1888(SB)/8, $0x39b9540d39b9540d
-DATA constants<>+1896(SB)/8, $0x39b9540d39b9540d
-DATA constants<>+1904(SB)/8, $0x39b9540d39b9540d
-DATA constants<>+1912(SB)/8, $0x39b9540d39b9540d
-DATA constants<>+1920(SB)/8, $0x3a38e5513a38e551
-DATA constants<>+1928(SB)/8, $0x3a38e5513a38e551
-DATA constants<>+1936(SB)/8, $0x3a38e5513a38e551
-DATA constants<>+1944(SB)/8, $0x3a38e5513a38e551
-DATA constants<>+1952(SB)/8, $0xbb3e65c4bb3e65c4
-DATA constants<>+1960(SB)/8, $0xbb3e65c4bb3e65c4
-DATA constants<>+1968(SB)/8, $0xbb3e65c4bb3e65c4
-DATA constants<>+1976(SB)/8, $0xbb3e65c4bb3e65c4
-DATA constants<>+1984(SB)/8, $0xbb1ec3bdbb1ec3bd
-DATA constants<>+1992(SB)/8, $0xbb1ec3bdbb1ec3bd
-DATA constants<>+2000(SB)/8, $0xbb1ec3bdbb1ec3bd
-DATA constants<>+2008(SB)/8, $0xbb1ec3bdbb1ec3bd
-DATA constants<>+2016(SB)/8, $0x3a83c3333a83c333
-DATA constants<>+2024(SB)/8, $0x3a83c3333a83c333
-DATA constants<>+2032(SB)/8, $0x3a83c3333a83c333
-DATA constants<>+2040(SB)/8, $0x3a83c3333a83c333
-DATA constants<>+2048(SB)/8, $0x3c302ac73c302ac7
-DATA constants<>+2056(SB)/8, $0x3c302ac73c302ac7
-DATA constants<>+2064(SB)/8, $0x3c302ac73c302ac7
-DATA constants<>+2072(SB)/8, $0x3c302ac73c302ac7
-DATA constants<>+2080(SB)/8, $0x3c916a733c916a73
-DATA constants<>+2088(SB)/8, $0x3c916a733c916a73
-DATA constants<>+2096(SB)/8, $0x3c916a733c916a73
-DATA constants<>+2104(SB)/8, $0x3c916a733c916a73
-DATA constants<>+2112(SB)/8, $0xbca2285fbca2285f
-DATA constants<>+2120(SB)/8, $0xbca2285fbca2285f
-DATA constants<>+2128(SB)/8, $0xbca2285fbca2285f
-DATA constants<>+2136(SB)/8, $0xbca2285fbca2285f
-DATA constants<>+2144(SB)/8, $0xbe0153ffbe0153ff
-DATA constants<>+2152(SB)/8, $0xbe0153ffbe0153ff
-DATA constants<>+2160(SB)/8, $0xbe0153ffbe0153ff
-DATA constants<>+2168(SB)/8, $0xbe0153ffbe0153ff
-DATA constants<>+2176(SB)/8, $0x3e5830263e583026
-DATA constants<>+2184(SB)/8, $0x3e5830263e583026
-DATA constants<>+2192(SB)/8, $0x3e5830263e583026
-DATA constants<>+2200(SB)/8, $0x3e5830263e583026
-DATA constants<>+2208(SB)/8, $0x3c1a12943c1a1294
-DATA constants<>+2216(SB)/8, $0x3c1a12943c1a1294
-DATA constants<>+2224(SB)/8, $0x3c1a12943c1a1294
-DATA constants<>+2232(SB)/8, $0x3c1a12943c1a1294
-DATA constants<>+2240(SB)/8, $0x3ace60453ace6045
-DATA constants<>+2248(SB)/8, $0x3ace60453ace6045
-DATA constants<>+2256(SB)/8, $0x3ace60453ace6045
-DATA constants<>+2264(SB)/8, $0x3ace60453ace6045
-DATA constants<>+2272(SB)/8, $0x3d2358a33d2358a3
-DATA constants<>+2280(SB)/8, $0x3d2358a33d2358a3
-DATA constants<>+2288(SB)/8, $0x3d2358a33d2358a3
-DATA constants<>+2296(SB)/8, $0x3d2358a33d2358a3
-DATA constants<>+2304(SB)/8, $0x3e082bdb3e082bdb
-DATA constants<>+2312(SB)/8, $0x3e082bdb3e082bdb
-DATA constants<>+2320(SB)/8, $0x3e082bdb3e082bdb
-DATA constants<>+2328(SB)/8, $0x3e082bdb3e082bdb
-DATA constants<>+2336(SB)/8, $0x3ecc42293ecc4229
-DATA constants<>+2344(SB)/8, $0x3ecc42293ecc4229
-DATA constants<>+2352(SB)/8, $0x3ecc42293ecc4229
-DATA constants<>+2360(SB)/8, $0x3ecc42293ecc4229
-DATA constants<>+2368(SB)/8, $0x3f0000003f000000
-DATA constants<>+2376(SB)/8, $0x3f0000003f000000
-DATA constants<>+2384(SB)/8, $0x3f0000003f000000
-DATA constants<>+2392(SB)/8, $0x3f0000003f000000
-DATA constants<>+2400(SB)/8, $0x3f4000003f400000
-DATA constants<>+2408(SB)/8, $0x3f4000003f400000
-DATA constants<>+2416(SB)/8, $0x3f4000003f400000
-DATA constants<>+2424(SB)/8, $0x3f4000003f400000
-DATA constants<>+2432(SB)/8, $0x41a0000041a00000
-DATA constants<>+2440(SB)/8, $0x41a0000041a00000
-DATA constants<>+2448(SB)/8, $0x41a0000041a00000
-DATA constants<>+2456(SB)/8, $0x41a0000041a00000
-DATA constants<>+2464(SB)/8, $0x3ca48be73ca48be7
-DATA constants<>+2472(SB)/8, $0x3ca48be73ca48be7
-DATA constants<>+2480(SB)/8, $0x3ca48be73ca48be7
-DATA constants<>+2488(SB)/8, $0x3ca48be73ca48be7
-DATA constants<>+2496(SB)/8, $0xbb57a4e7bb57a4e7
-DATA constants<>+2504(SB)/8, $0xbb57a4e7bb57a4e7
-DATA constants<>+2512(SB)/8, $0xbb57a4e7bb57a4e7
-DATA constants<>+2520(SB)/8, $0xbb57a4e7bb57a4e7
-DATA constants<>+2528(SB)/8, $0xbd6b5846bd6b5846
-DATA constants<>+2536(SB)/8, $0xbd6b5846bd6b5846
-DATA constants<>+2544(SB)/8, $0xbd6b5846bd6b5846
-DATA constants<>+2552(SB)/8, $0xbd6b5846bd6b5846
-DATA constants<>+2560(SB)/8, $0x3dda57043dda5704
-DATA constants<>+2568(SB)/8, $0x3dda57043dda5704
-DATA constants<>+2576(SB)/8, $0x3dda57043dda5704
-DATA constants<>+2584(SB)/8, $0x3dda57043dda5704
-DATA constants<>+2592(SB)/8, $0xbe1d21afbe1d21af
-DATA constants<>+2600(SB)/8, $0xbe1d21afbe1d21af
-DATA constants<>+2608(SB)/8, $0xbe1d21afbe1d21af
-DATA constants<>+2616(SB)/8, $0xbe1d21afbe1d21af
-DATA constants<>+2624(SB)/8, $0x3e49a5aa3e49a5aa
-DATA constants<>+2632(SB)/8, $0x3e49a5aa3e49a5aa
-DATA constants<>+2640(SB)/8, $0x3e49a5aa3e49a5aa
-DATA constants<>+2648(SB)/8, $0x3e49a5aa3e49a5aa
-DATA constants<>+2656(SB)/8, $0xbe7f91f3be7f91f3
-DATA constants<>+2664(SB)/8, $0xbe7f91f3be7f91f3
-DATA constants<>+2672(SB)/8, $0xbe7f91f3be7f91f3
-DATA constants<>+2680(SB)/8, $0xbe7f91f3be7f91f3
-DATA constants<>+2688(SB)/8, $0x3eaaa6e83eaaa6e8
-DATA constants<>+2696(SB)/8, $0x3eaaa6e83eaaa6e8
-DATA constants<>+2704(SB)/8, $0x3eaaa6e83eaaa6e8
-DATA constants<>+2712(SB)/8, $0x3eaaa6e83eaaa6e8
-DATA constants<>+2720(SB)/8, $0xbeffffe9beffffe9
-DATA constants<>+2728(SB)/8, $0xbeffffe9beffffe9
-DATA constants<>+2736(SB)/8, $0xbeffffe9beffffe9
-DATA constants<>+2744(SB)/8, $0xbeffffe9beffffe9
-DATA constants<>+2752(SB)/8, $0xc1a00000c1a00000
-DATA constants<>+2760(SB)/8, $0xc1a00000c1a00000
-DATA constants<>+2768(SB)/8, $0xc1a00000c1a00000
-DATA constants<>+2776(SB)/8, $0xc1a00000c1a00000
-DATA constants<>+2784(SB)/8, $0x3fe109663fe10966
-DATA constants<>+2792(SB)/8, $0x3fe109663fe10966
-DATA constants<>+2800(SB)/8, $0x3fe109663fe10966
-DATA constants<>+2808(SB)/8, $0x3fe109663fe10966
-DATA constants<>+2816(SB)/8, $0x0000000000000000
-DATA constants<>+2824(SB)/8, $0x0000000000000000
-DATA constants<>+2832(SB)/8, $0x0000000000000000
-DATA constants<>+2840(SB)/8, $0x0000000000000000
+DATA constants<>+320(SB)/8, $0x0000000000000000
+DATA constants<>+328(SB)/8, $0x0000000000000000
+DATA constants<>+336(SB)/8, $0x0000000000000000
+DATA constants<>+344(SB)/8, $0x0000000000000000
+DATA constants<>+352(SB)/8, $0x42b4000042b40000
+DATA constants<>+360(SB)/8, $0x42b4000042b40000
+DATA constants<>+368(SB)/8, $0x42b4000042b40000
+DATA constants<>+376(SB)/8, $0x42b4000042b40000
+DATA constants<>+384(SB)/8, $0xc2d20000c2d20000
+DATA constants<>+392(SB)/8, $0xc2d20000c2d20000
+DATA constants<>+400(SB)/8, $0xc2d20000c2d20000
+DATA constants<>+408(SB)/8, $0xc2d20000c2d20000
+DATA constants<>+416(SB)/8, $0x4b40007f4b40007f
+DATA constants<>+424(SB)/8, $0x4b40007f4b40007f
+DATA constants<>+432(SB)/8, $0x4b40007f4b40007f
+DATA constants<>+440(SB)/8, $0x4b40007f4b40007f
+DATA constants<>+448(SB)/8, $0x3f38aa3b3f38aa3b
+DATA constants<>+456(SB)/8, $0x3f38aa3b3f38aa3b
+DATA constants<>+464(SB)/8, $0x3f38aa3b3f38aa3b
+DATA constants<>+472(SB)/8, $0x3f38aa3b3f38aa3b
+DATA constants<>+480(SB)/8, $0x3fb172003fb17200
+DATA constants<>+488(SB)/8, $0x3fb172003fb17200
+DATA constants<>+496(SB)/8, $0x3fb172003fb17200
+DATA constants<>+504(SB)/8, $0x3fb172003fb17200
+DATA constants<>+512(SB)/8, $0x363fbe8e363fbe8e
+DATA constants<>+520(SB)/8, $0x363fbe8e363fbe8e
+DATA constants<>+528(SB)/8, $0x363fbe8e363fbe8e
+DATA constants<>+536(SB)/8, $0x363fbe8e363fbe8e
+DATA constants<>+544(SB)/8, $0x3ab8e36c3ab8e36c
+DATA constants<>+552(SB)/8, $0x3ab8e36c3ab8e36c
+DATA constants<>+560(SB)/8, $0x3ab8e36c3ab8e36c
+DATA constants<>+568(SB)/8, $0x3ab8e36c3ab8e36c
+DATA constants<>+576(SB)/8, $0x394dee48394dee48
+DATA constants<>+584(SB)/8, $0x394dee48394dee48
+DATA constants<>+592(SB)/8, $0x394dee48394dee48
+DATA constants<>+600(SB)/8, $0x394dee48394dee48
+DATA constants<>+608(SB)/8, $0x3c0893633c089363
+DATA constants<>+616(SB)/8, $0x3c0893633c089363
+DATA constants<>+624(SB)/8, $0x3c0893633c089363
+DATA constants<>+632(SB)/8, $0x3c0893633c089363
+DATA constants<>+640(SB)/8, $0x3d2aa4e93d2aa4e9
+DATA constants<>+648(SB)/8, $0x3d2aa4e93d2aa4e9
+DATA constants<>+656(SB)/8, $0x3d2aa4e93d2aa4e9
+DATA constants<>+664(SB)/8, $0x3d2aa4e93d2aa4e9
+DATA constants<>+672(SB)/8, $0x3e2aaa893e2aaa89
+DATA constants<>+680(SB)/8, $0x3e2aaa893e2aaa89
+DATA constants<>+688(SB)/8, $0x3e2aaa893e2aaa89
+DATA constants<>+696(SB)/8, $0x3e2aaa893e2aaa89
+DATA constants<>+704(SB)/8, $0x3f0000063f000006
+DATA constants<>+712(SB)/8, $0x3f0000063f000006
+DATA constants<>+720(SB)/8, $0x3f0000063f000006
+DATA constants<>+728(SB)/8, $0x3f0000063f000006
+DATA constants<>+736(SB)/8, $0x4000000040000000
+DATA constants<>+744(SB)/8, $0x4000000040000000
+DATA constants<>+752(SB)/8, $0x4000000040000000
+DATA constants<>+760(SB)/8, $0x4000000040000000
+DATA constants<>+768(SB)/8, $0x4120000041200000
+DATA constants<>+776(SB)/8, $0x4120000041200000
+DATA constants<>+784(SB)/8, $0x4120000041200000
+DATA constants<>+792(SB)/8, $0x4120000041200000
+DATA constants<>+800(SB)/8, $0x3cac728c3cac728c
+DATA constants<>+808(SB)/8, $0x3cac728c3cac728c
+DATA constants<>+816(SB)/8, $0x3cac728c3cac728c
+DATA constants<>+824(SB)/8, $0x3cac728c3cac728c
+DATA constants<>+832(SB)/8, $0xbbcc90d0bbcc90d0
+DATA constants<>+840(SB)/8, $0xbbcc90d0bbcc90d0
+DATA constants<>+848(SB)/8, $0xbbcc90d0bbcc90d0
+DATA constants<>+856(SB)/8, $0xbbcc90d0bbcc90d0
+DATA constants<>+864(SB)/8, $0xbd5c8f3fbd5c8f3f
+DATA constants<>+872(SB)/8, $0xbd5c8f3fbd5c8f3f
+DATA constants<>+880(SB)/8, $0xbd5c8f3fbd5c8f3f
+DATA constants<>+888(SB)/8, $0xbd5c8f3fbd5c8f3f
+DATA constants<>+896(SB)/8, $0x3e0886773e088677
+DATA constants<>+904(SB)/8, $0x3e0886773e088677
+DATA constants<>+912(SB)/8, $0x3e0886773e088677
+DATA constants<>+920(SB)/8, $0x3e0886773e088677
+DATA constants<>+928(SB)/8, $0xbeaaaaa5beaaaaa5
+DATA constants<>+936(SB)/8, $0xbeaaaaa5beaaaaa5
+DATA constants<>+944(SB)/8, $0xbeaaaaa5beaaaaa5
+DATA constants<>+952(SB)/8, $0xbeaaaaa5beaaaaa5
+DATA constants<>+960(SB)/8, $0x4038aa3b4038aa3b
+DATA constants<>+968(SB)/8, $0x4038aa3b4038aa3b
+DATA constants<>+976(SB)/8, $0x4038aa3b4038aa3b
+DATA constants<>+984(SB)/8, $0x4038aa3b4038aa3b
+DATA constants<>+992(SB)/8, $0x3eb172183eb17218
+DATA constants<>+1000(SB)/8, $0x3eb172183eb17218
+DATA constants<>+1008(SB)/8, $0x3eb172183eb17218
+DATA constants<>+1016(SB)/8, $0x3eb172183eb17218
+DATA constants<>+1024(SB)/8, $0x3e891f983e891f98
+DATA constants<>+1032(SB)/8, $0x3e891f983e891f98
+DATA constants<>+1040(SB)/8, $0x3e891f983e891f98
+DATA constants<>+1048(SB)/8, $0x3e891f983e891f98
+DATA constants<>+1056(SB)/8, $0x3db568ac3db568ac
+DATA constants<>+1064(SB)/8, $0x3db568ac3db568ac
+DATA constants<>+1072(SB)/8, $0x3db568ac3db568ac
+DATA constants<>+1080(SB)/8, $0x3db568ac3db568ac
+DATA constants<>+1088(SB)/8, $0x3f2aac273f2aac27
+DATA constants<>+1096(SB)/8, $0x3f2aac273f2aac27
+DATA constants<>+1104(SB)/8, $0x3f2aac273f2aac27
+DATA constants<>+1112(SB)/8, $0x3f2aac273f2aac27
+DATA constants<>+1120(SB)/8, $0x3faaaa453faaaa45
+DATA constants<>+1128(SB)/8, $0x3faaaa453faaaa45
+DATA constants<>+1136(SB)/8, $0x3faaaa453faaaa45
+DATA constants<>+1144(SB)/8, $0x3faaaa453faaaa45
+DATA constants<>+1152(SB)/8, $0x3ffffffe3ffffffe
+DATA constants<>+1160(SB)/8, $0x3ffffffe3ffffffe
+DATA constants<>+1168(SB)/8, $0x3ffffffe3ffffffe
+DATA constants<>+1176(SB)/8, $0x3ffffffe3ffffffe
+DATA constants<>+1184(SB)/8, $0x3f0ccccd3f0ccccd
+DATA constants<>+1192(SB)/8, $0x3f0ccccd3f0ccccd
+DATA constants<>+1200(SB)/8, $0x3f0ccccd3f0ccccd
+DATA constants<>+1208(SB)/8, $0x3f0ccccd3f0ccccd
+DATA constants<>+1216(SB)/8, $0x41f0000041f00000
+DATA constants<>+1224(SB)/8, $0x41f0000041f00000
+DATA constants<>+1232(SB)/8, $0x41f0000041f00000
+DATA constants<>+1240(SB)/8, $0x41f0000041f00000
+DATA constants<>+1248(SB)/8, $0xc2dc0000c2dc0000
+DATA constants<>+1256(SB)/8, $0xc2dc0000c2dc0000
+DATA constants<>+1264(SB)/8, $0xc2dc0000c2dc0000
+DATA constants<>+1272(SB)/8, $0xc2dc0000c2dc0000
+DATA constants<>+1280(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA constants<>+1288(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA constants<>+1296(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA constants<>+1304(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA constants<>+1312(SB)/8, $0x3f3172003f317200
+DATA constants<>+1320(SB)/8, $0x3f3172003f317200
+DATA constants<>+1328(SB)/8, $0x3f3172003f317200
+DATA constants<>+1336(SB)/8, $0x3f3172003f317200
+DATA constants<>+1344(SB)/8, $0x35bfbe8e35bfbe8e
+DATA constants<>+1352(SB)/8, $0x35bfbe8e35bfbe8e
+DATA constants<>+1360(SB)/8, $0x35bfbe8e35bfbe8e
+DATA constants<>+1368(SB)/8, $0x35bfbe8e35bfbe8e
+DATA constants<>+1376(SB)/8, $0x3c0915f53c0915f5
+DATA constants<>+1384(SB)/8, $0x3c0915f53c0915f5
+DATA constants<>+1392(SB)/8, $0x3c0915f53c0915f5
+DATA constants<>+1400(SB)/8, $0x3c0915f53c0915f5
+DATA constants<>+1408(SB)/8, $0x3ab567cd3ab567cd
+DATA constants<>+1416(SB)/8, $0x3ab567cd3ab567cd
+DATA constants<>+1424(SB)/8, $0x3ab567cd3ab567cd
+DATA constants<>+1432(SB)/8, $0x3ab567cd3ab567cd
+DATA constants<>+1440(SB)/8, $0x3d2aabcb3d2aabcb
+DATA constants<>+1448(SB)/8, $0x3d2aabcb3d2aabcb
+DATA constants<>+1456(SB)/8, $0x3d2aabcb3d2aabcb
+DATA constants<>+1464(SB)/8, $0x3d2aabcb3d2aabcb
+DATA constants<>+1472(SB)/8, $0x3e2aaa553e2aaa55
+DATA constants<>+1480(SB)/8, $0x3e2aaa553e2aaa55
+DATA constants<>+1488(SB)/8, $0x3e2aaa553e2aaa55
+DATA constants<>+1496(SB)/8, $0x3e2aaa553e2aaa55
+DATA constants<>+1504(SB)/8, $0x3effffff3effffff
+DATA constants<>+1512(SB)/8, $0x3effffff3effffff
+DATA constants<>+1520(SB)/8, $0x3effffff3effffff
+DATA constants<>+1528(SB)/8, $0x3effffff3effffff
+DATA constants<>+1536(SB)/8, $0x4280000042800000
+DATA constants<>+1544(SB)/8, $0x4280000042800000
+DATA constants<>+1552(SB)/8, $0x4280000042800000
+DATA constants<>+1560(SB)/8, $0x4280000042800000
+DATA constants<>+1568(SB)/8, $0x1f8000001f800000
+DATA constants<>+1576(SB)/8, $0x1f8000001f800000
+DATA constants<>+1584(SB)/8, $0x1f8000001f800000
+DATA constants<>+1592(SB)/8, $0x1f8000001f800000
+DATA constants<>+1600(SB)/8, $0xbfcc4200bfcc4200
+DATA constants<>+1608(SB)/8, $0xbfcc4200bfcc4200
+DATA constants<>+1616(SB)/8, $0xbfcc4200bfcc4200
+DATA constants<>+1624(SB)/8, $0xbfcc4200bfcc4200
+DATA constants<>+1632(SB)/8, $0xc1300000c1300000
+DATA constants<>+1640(SB)/8, $0xc1300000c1300000
+DATA constants<>+1648(SB)/8, $0xc1300000c1300000
+DATA constants<>+1656(SB)/8, $0xc1300000c1300000
+DATA constants<>+1664(SB)/8, $0xbd922000bd922000
+DATA constants<>+1672(SB)/8, $0xbd922000bd922000
+DATA constants<>+1680(SB)/8, $0xbd922000bd922000
+DATA constants<>+1688(SB)/8, $0xbd922000bd922000
+DATA constants<>+1696(SB)/8, $0xb69e549bb69e549b
+DATA constants<>+1704(SB)/8, $0xb69e549bb69e549b
+DATA constants<>+1712(SB)/8, $0xb69e549bb69e549b
+DATA constants<>+1720(SB)/8, $0xb69e549bb69e549b
+DATA constants<>+1728(SB)/8, $0xb6a67a87b6a67a87
+DATA constants<>+1736(SB)/8, $0xb6a67a87b6a67a87
+DATA constants<>+1744(SB)/8, $0xb6a67a87b6a67a87
+DATA constants<>+1752(SB)/8, $0xb6a67a87b6a67a87
+DATA constants<>+1760(SB)/8, $0x3e9e0a203e9e0a20
+DATA constants<>+1768(SB)/8, $0x3e9e0a203e9e0a20
+DATA constants<>+1776(SB)/8, $0x3e9e0a203e9e0a20
+DATA constants<>+1784(SB)/8, $0x3e9e0a203e9e0a20
+DATA constants<>+1792(SB)/8, $0x416c0000416c0000
+DATA constants<>+1800(SB)/8, $0x416c0000416c0000
+DATA constants<>+1808(SB)/8, $0x416c0000416c0000
+DATA constants<>+1816(SB)/8, $0x416c0000416c0000
+DATA constants<>+1824(SB)/8, $0x3fc000003fc00000
+DATA constants<>+1832(SB)/8, $0x3fc000003fc00000
+DATA constants<>+1840(SB)/8, $0x3fc000003fc00000
+DATA constants<>+1848(SB)/8, $0x3fc000003fc00000
+DATA constants<>+1856(SB)/8, $0xbf000000bf000000
+DATA constants<>+1864(SB)/8, $0xbf000000bf000000
+DATA constants<>+1872(SB)/8, $0xbf000000bf000000
+DATA constants<>+1880(SB)/8, $0xbf000000bf000000
+DATA constants<>+1888(SB)/8, $0xc2800000c2800000
+DATA constants<>+1896(SB)/8, $0xc2800000c2800000
+DATA constants<>+1904(SB)/8, $0xc2800000c2800000
+DATA constants<>+1912(SB)/8, $0xc2800000c2800000
+DATA constants<>+1920(SB)/8, $0x39b9540d39b9540d
+DATA constants<>+1928(SB)/8, $0x39b9540d39b9540d
+DATA constants<>+1936(SB)/8, $0x39b9540d39b9540d
+DATA constants<>+1944(SB)/8, $0x39b9540d39b9540d
+DATA constants<>+1952(SB)/8, $0x3a38e5513a38e551
+DATA constants<>+1960(SB)/8, $0x3a38e5513a38e551
+DATA constants<>+1968(SB)/8, $0x3a38e5513a38e551
+DATA constants<>+1976(SB)/8, $0x3a38e5513a38e551
+DATA constants<>+1984(SB)/8, $0xbb3e65c4bb3e65c4
+DATA constants<>+1992(SB)/8, $0xbb3e65c4bb3e65c4
+DATA constants<>+2000(SB)/8, $0xbb3e65c4bb3e65c4
+DATA constants<>+2008(SB)/8, $0xbb3e65c4bb3e65c4
+DATA constants<>+2016(SB)/8, $0xbb1ec3bdbb1ec3bd
+DATA constants<>+2024(SB)/8, $0xbb1ec3bdbb1ec3bd
+DATA constants<>+2032(SB)/8, $0xbb1ec3bdbb1ec3bd
+DATA constants<>+2040(SB)/8, $0xbb1ec3bdbb1ec3bd
+DATA constants<>+2048(SB)/8, $0x3a83c3333a83c333
+DATA constants<>+2056(SB)/8, $0x3a83c3333a83c333
+DATA constants<>+2064(SB)/8, $0x3a83c3333a83c333
+DATA constants<>+2072(SB)/8, $0x3a83c3333a83c333
+DATA constants<>+2080(SB)/8, $0x3c302ac73c302ac7
+DATA constants<>+2088(SB)/8, $0x3c302ac73c302ac7
+DATA constants<>+2096(SB)/8, $0x3c302ac73c302ac7
+DATA constants<>+2104(SB)/8, $0x3c302ac73c302ac7
+DATA constants<>+2112(SB)/8, $0x3c916a733c916a73
+DATA constants<>+2120(SB)/8, $0x3c916a733c916a73
+DATA constants<>+2128(SB)/8, $0x3c916a733c916a73
+DATA constants<>+2136(SB)/8, $0x3c916a733c916a73
+DATA constants<>+2144(SB)/8, $0xbca2285fbca2285f
+DATA constants<>+2152(SB)/8, $0xbca2285fbca2285f
+DATA constants<>+2160(SB)/8, $0xbca2285fbca2285f
+DATA constants<>+2168(SB)/8, $0xbca2285fbca2285f
+DATA constants<>+2176(SB)/8, $0xbe0153ffbe0153ff
+DATA constants<>+2184(SB)/8, $0xbe0153ffbe0153ff
+DATA constants<>+2192(SB)/8, $0xbe0153ffbe0153ff
+DATA constants<>+2200(SB)/8, $0xbe0153ffbe0153ff
+DATA constants<>+2208(SB)/8, $0x3e5830263e583026
+DATA constants<>+2216(SB)/8, $0x3e5830263e583026
+DATA constants<>+2224(SB)/8, $0x3e5830263e583026
+DATA constants<>+2232(SB)/8, $0x3e5830263e583026
+DATA constants<>+2240(SB)/8, $0x3c1a12943c1a1294
+DATA constants<>+2248(SB)/8, $0x3c1a12943c1a1294
+DATA constants<>+2256(SB)/8, $0x3c1a12943c1a1294
+DATA constants<>+2264(SB)/8, $0x3c1a12943c1a1294
+DATA constants<>+2272(SB)/8, $0x3ace60453ace6045
+DATA constants<>+2280(SB)/8, $0x3ace60453ace6045
+DATA constants<>+2288(SB)/8, $0x3ace60453ace6045
+DATA constants<>+2296(SB)/8, $0x3ace60453ace6045
+DATA constants<>+2304(SB)/8, $0x3d2358a33d2358a3
+DATA constants<>+2312(SB)/8, $0x3d2358a33d2358a3
+DATA constants<>+2320(SB)/8, $0x3d2358a33d2358a3
+DATA constants<>+2328(SB)/8, $0x3d2358a33d2358a3
+DATA constants<>+2336(SB)/8, $0x3e082bdb3e082bdb
+DATA constants<>+2344(SB)/8, $0x3e082bdb3e082bdb
+DATA constants<>+2352(SB)/8, $0x3e082bdb3e082bdb
+DATA constants<>+2360(SB)/8, $0x3e082bdb3e082bdb
+DATA constants<>+2368(SB)/8, $0x3ecc42293ecc4229
+DATA constants<>+2376(SB)/8, $0x3ecc42293ecc4229
+DATA constants<>+2384(SB)/8, $0x3ecc42293ecc4229
+DATA constants<>+2392(SB)/8, $0x3ecc42293ecc4229
+DATA constants<>+2400(SB)/8, $0x3f0000003f000000
+DATA constants<>+2408(SB)/8, $0x3f0000003f000000
+DATA constants<>+2416(SB)/8, $0x3f0000003f000000
+DATA constants<>+2424(SB)/8, $0x3f0000003f000000
+DATA constants<>+2432(SB)/8, $0x3f4000003f400000
+DATA constants<>+2440(SB)/8, $0x3f4000003f400000
+DATA constants<>+2448(SB)/8, $0x3f4000003f400000
+DATA constants<>+2456(SB)/8, $0x3f4000003f400000
+DATA constants<>+2464(SB)/8, $0x41a0000041a00000
+DATA constants<>+2472(SB)/8, $0x41a0000041a00000
+DATA constants<>+2480(SB)/8, $0x41a0000041a00000
+DATA constants<>+2488(SB)/8, $0x41a0000041a00000
+DATA constants<>+2496(SB)/8, $0x3ca48be73ca48be7
+DATA constants<>+2504(SB)/8, $0x3ca48be73ca48be7
+DATA constants<>+2512(SB)/8, $0x3ca48be73ca48be7
+DATA constants<>+2520(SB)/8, $0x3ca48be73ca48be7
+DATA constants<>+2528(SB)/8, $0xbb57a4e7bb57a4e7
+DATA constants<>+2536(SB)/8, $0xbb57a4e7bb57a4e7
+DATA constants<>+2544(SB)/8, $0xbb57a4e7bb57a4e7
+DATA constants<>+2552(SB)/8, $0xbb57a4e7bb57a4e7
+DATA constants<>+2560(SB)/8, $0xbd6b5846bd6b5846
+DATA constants<>+2568(SB)/8, $0xbd6b5846bd6b5846
+DATA constants<>+2576(SB)/8, $0xbd6b5846bd6b5846
+DATA constants<>+2584(SB)/8, $0xbd6b5846bd6b5846
+DATA constants<>+2592(SB)/8, $0x3dda57043dda5704
+DATA constants<>+2600(SB)/8, $0x3dda57043dda5704
+DATA constants<>+2608(SB)/8, $0x3dda57043dda5704
+DATA constants<>+2616(SB)/8, $0x3dda57043dda5704
+DATA constants<>+2624(SB)/8, $0xbe1d21afbe1d21af
+DATA constants<>+2632(SB)/8, $0xbe1d21afbe1d21af
+DATA constants<>+2640(SB)/8, $0xbe1d21afbe1d21af
+DATA constants<>+2648(SB)/8, $0xbe1d21afbe1d21af
+DATA constants<>+2656(SB)/8, $0x3e49a5aa3e49a5aa
+DATA constants<>+2664(SB)/8, $0x3e49a5aa3e49a5aa
+DATA constants<>+2672(SB)/8, $0x3e49a5aa3e49a5aa
+DATA constants<>+2680(SB)/8, $0x3e49a5aa3e49a5aa
+DATA constants<>+2688(SB)/8, $0xbe7f91f3be7f91f3
+DATA constants<>+2696(SB)/8, $0xbe7f91f3be7f91f3
+DATA constants<>+2704(SB)/8, $0xbe7f91f3be7f91f3
+DATA constants<>+2712(SB)/8, $0xbe7f91f3be7f91f3
+DATA constants<>+2720(SB)/8, $0x3eaaa6e83eaaa6e8
+DATA constants<>+2728(SB)/8, $0x3eaaa6e83eaaa6e8
+DATA constants<>+2736(SB)/8, $0x3eaaa6e83eaaa6e8
+DATA constants<>+2744(SB)/8, $0x3eaaa6e83eaaa6e8
+DATA constants<>+2752(SB)/8, $0xbeffffe9beffffe9
+DATA constants<>+2760(SB)/8, $0xbeffffe9beffffe9
+DATA constants<>+2768(SB)/8, $0xbeffffe9beffffe9
+DATA constants<>+2776(SB)/8, $0xbeffffe9beffffe9
+DATA constants<>+2784(SB)/8, $0xc1a00000c1a00000
+DATA constants<>+2792(SB)/8, $0xc1a00000c1a00000
+DATA constants<>+2800(SB)/8, $0xc1a00000c1a00000
+DATA constants<>+2808(SB)/8, $0xc1a00000c1a00000
+DATA constants<>+2816(SB)/8, $0x3fe109663fe10966
+DATA constants<>+2824(SB)/8, $0x3fe109663fe10966
+DATA constants<>+2832(SB)/8, $0x3fe109663fe10966
+DATA constants<>+2840(SB)/8, $0x3fe109663fe10966
 DATA constants<>+2848(SB)/8, $0x3f867d5f3f867d5f
 DATA constants<>+2856(SB)/8, $0x3f867d5f3f867d5f
 DATA constants<>+2864(SB)/8, $0x3f867d5f3f867d5f
@@ -2389,15 +2452,19 @@ DATA ·linksAVX2+256(SB)/8, $·linkMaximumAVX2<>(SB)
 DATA ·linksAVX2+264(SB)/8, $·linkMinimumAVX2<>(SB)
 DATA ·linksAVX2+272(SB)/8, $·linkMulAddAVX2<>(SB)
 DATA ·linksAVX2+280(SB)/8, $·linkLerpAVX2<>(SB)
-DATA ·linksAVX2+288(SB)/8, $·linkExpAVX2<>(SB)
-DATA ·linksAVX2+296(SB)/8, $·linkTanhAVX2<>(SB)
-DATA ·linksAVX2+304(SB)/8, $·linkSigmoidAVX2<>(SB)
-DATA ·linksAVX2+312(SB)/8, $·linkGELUAVX2<>(SB)
-DATA ·linksAVX2+320(SB)/8, $·linkGELUErfAVX2<>(SB)
-DATA ·linksAVX2+328(SB)/8, $·linkSwishAVX2<>(SB)
-DATA ·linksAVX2+336(SB)/8, $·linkMishAVX2<>(SB)
-DATA ·linksAVX2+344(SB)/8, $·linkSoftplusAVX2<>(SB)
-DATA ·linksAVX2+352(SB)/8, $·linkSELUAVX2<>(SB)
-DATA ·linksAVX2+360(SB)/8, $·linkELUAVX2<>(SB)
-DATA ·linksAVX2+368(SB)/8, $·linkClipAVX2<>(SB)
-GLOBL ·linksAVX2(SB), RODATA, $376
+DATA ·linksAVX2+288(SB)/8, $·linkLessAVX2<>(SB)
+DATA ·linksAVX2+296(SB)/8, $·linkLessEqualAVX2<>(SB)
+DATA ·linksAVX2+304(SB)/8, $·linkEqualAVX2<>(SB)
+DATA ·linksAVX2+312(SB)/8, $·linkSelectAVX2<>(SB)
+DATA ·linksAVX2+320(SB)/8, $·linkExpAVX2<>(SB)
+DATA ·linksAVX2+328(SB)/8, $·linkTanhAVX2<>(SB)
+DATA ·linksAVX2+336(SB)/8, $·linkSigmoidAVX2<>(SB)
+DATA ·linksAVX2+344(SB)/8, $·linkGELUAVX2<>(SB)
+DATA ·linksAVX2+352(SB)/8, $·linkGELUErfAVX2<>(SB)
+DATA ·linksAVX2+360(SB)/8, $·linkSwishAVX2<>(SB)
+DATA ·linksAVX2+368(SB)/8, $·linkMishAVX2<>(SB)
+DATA ·linksAVX2+376(SB)/8, $·linkSoftplusAVX2<>(SB)
+DATA ·linksAVX2+384(SB)/8, $·linkSELUAVX2<>(SB)
+DATA ·linksAVX2+392(SB)/8, $·linkELUAVX2<>(SB)
+DATA ·linksAVX2+400(SB)/8, $·linkClipAVX2<>(SB)
+GLOBL ·linksAVX2(SB), RODATA, $408

@@ -14,7 +14,8 @@ import (
 // What a link would do with limits that are no numbers is not what Clip does.
 func TestClipToNaNInAChain(t *testing.T) {
 	nan := float32(math.NaN())
-	x := op.Expression{Inputs: 1, Results: []int{2}, Nodes: []op.Node{{Entry: op.Neg, Args: []int{0}}, {Entry: op.Clip, Args: []int{1}}}}
+	nodes := []op.Node{{Entry: op.Neg, Args: []int{0}}, {Entry: op.Clip, Args: []int{1}}}
+	x := op.Expression{Inputs: 1, Results: []int{2}, Nodes: nodes}
 	onEveryTier(t, func(t *testing.T) {
 		for _, limits := range [][]float32{{nan, 1}, {-1, nan}, {-1, 1}} {
 			c := calculation{e: op.Fused, attr: op.Attr{Options: x, Scalars: limits}, own: 1, in: []op.Type{op.F32(300)}}

@@ -8,10 +8,10 @@ import (
 )
 
 // formula is an expression on operands of known shapes. It is evaluated in blocks of elements of the result that stay in the
-// first cache: there each node runs the kernel that a step of its own would run, or a link with the bits of that kernel, so that results
-// are the same bits, but in WebAssembly, where portable Go computes what is short: functions such as Exp may differ in the last bits
-// there. The kernels of log, sin, cos and pow treat elements beyond their usual range and the neighbours of those apart; what their
-// neighbours are may differ.
+// first cache: there each node runs the kernel that a step of its own would run, or a link with the bits of that kernel, so
+// that results are the same bits, but in WebAssembly, where portable Go computes what is short: functions such as Exp may
+// differ in the last bits there. The kernels of log, sin, cos and pow treat elements beyond their usual range and the
+// neighbours of those apart; what their neighbours are may differ.
 type formula struct {
 	terms    []term
 	operands []operandForm

@@ -5,9 +5,9 @@ import "unsafe"
 // LinkOp is what a link does: [LinkAdd] adds. The zero value is no link.
 type LinkOp uint8
 
-// Link is one operation of a chain: code that computes a kernel from values in registers, or moves values between those and memory,
-// and then jumps to the code of the next link. All links of a chain work on ChainWidth elements, then on the next ones; what one
-// computes is the first operand of the next. Results are the bits of the kernels.
+// Link is one operation of a chain: code that computes a kernel from values in registers, or moves values between those and
+// memory, and then jumps to the code of the next link. All links of a chain work on ChainWidth elements, then on the next ones;
+// what one computes is the first operand of the next. Results are the bits of the kernels.
 type Link struct {
 	code uintptr
 	at   unsafe.Pointer

@@ -25,8 +25,8 @@ func linkCode(op LinkOp) uintptr {
 	return addressesAVX2()[op]
 }
 
-// RunChain runs links on n elements, a multiple of ChainWidth. The last link is LinkAgain. Chains must not take much time: nothing
-// interrupts them.
+// RunChain runs links on n elements, a multiple of ChainWidth. The last link is LinkAgain. Chains must not take much time:
+// nothing interrupts them.
 func RunChain(links []Link, n int) {
 	if n > 0 {
 		runChain(&links[0], n)

@@ -20,8 +20,8 @@ import (
 )
 
 // A chain is direct-threaded code (Bell, "Threaded code", 1973): each link is a piece of code that ends by jumping to the next
-// one. Between links values are in three groups of vector registers, the last of the set's: group 0 is the result of a link and its
-// first operand, groups 1 and 2 are its second and third.
+// one. Between links values are in three groups of vector registers, the last of the set's: group 0 is the result of a link and
+// its first operand, groups 1 and 2 are its second and third.
 //
 // Registers: the list of links, the link at hand, where it loads or stores, and the address of the next.
 var (

@@ -39,7 +39,8 @@ const (
 // links are the links of elementwise entries, by name.
 var links = map[string]kernels.LinkOp{
 	"neg": kernels.LinkNeg, "abs": kernels.LinkAbs, "sqrt": kernels.LinkSqrt, "recip": kernels.LinkRecip,
-	"floor": kernels.LinkFloor, "ceil": kernels.LinkCeil, "round": kernels.LinkRound, "trunc": kernels.LinkTrunc, "sign": kernels.LinkSign,
+	"floor": kernels.LinkFloor, "ceil": kernels.LinkCeil, "round": kernels.LinkRound, "trunc": kernels.LinkTrunc,
+	"sign": kernels.LinkSign,
 	"relu": kernels.LinkReLU, "leaky_relu": kernels.LinkLeakyReLU, "clip": kernels.LinkClip, "scale": kernels.LinkScale,
 	"hardswish": kernels.LinkHardSwish, "add": kernels.LinkAdd, "sub": kernels.LinkSub, "mul": kernels.LinkMul,
 	"div": kernels.LinkDiv, "maximum": kernels.LinkMaximum, "minimum": kernels.LinkMinimum, "fma": kernels.LinkMulAdd,

@@ -56,19 +56,20 @@ func TestPtxasExpressions(t *testing.T) {
 	h := &head{formula: f, text: before.String(), strides: make([][2]int, headOperands)}
 	require.Equal(t, headPressure, pressure(&before))
 	for _, k := range all() {
-		if k.headed != nil && some(16) {
+		try := func(h *head, e *tail) {
 			with := *k
-			with.build = k.withHead(h)
+			with.build = k.with(h, e)
 			m, err := with.Module()
 			require.NoError(t, err)
-			assembles(k.Name, m)
+			assembles(fmt.Sprintf("%s, head %t, tail %t", k.Name, h != nil, e != nil), m)
+		}
+		if k.between != nil && some(16) {
+			try(h, nil)
+			try(nil, e)
+			try(h, e)
 		}
 		if k.tailed != nil && some(16) {
-			with := *k
-			with.build = k.withTail(e)
-			m, err := with.Module()
-			require.NoError(t, err)
-			assembles(k.Name, m)
+			try(nil, e)
 		}
 	}
 	for i := range 6 {

@@ -68,6 +68,9 @@ func TestReplay(t *testing.T) {
 	d := softDevice(t)
 	rng := randomSource(t)
 	n := 1 + rng.IntN(40)
+	if testing.Short() {
+		n = 1 + n%8
+	}
 	p := chain(t, n)
 	x := compiled(t, d, p)
 	replays := func() uint64 { return d.Stats().Replays }
@@ -252,7 +255,10 @@ func TestIdleGraphsGiveWay(t *testing.T) {
 func TestLargeInputs(t *testing.T) {
 	d := softDevice(t)
 	rng := randomSource(t)
-	const n = 700
+	n := 700
+	if testing.Short() {
+		n = 300
+	}
 	p := chain(t, n)
 	w := uploadRandom(t, d, rng, 7, 7)
 	small := compiled(t, d, p)

@@ -290,7 +290,7 @@ func lifeOf(t *testing.T, g *softgpu.GPU, f *nth, use func(*Device) error) error
 			m, e := d.Memory()
 			require.NoError(t, e)
 			left = m.InUse+m.Pending+m.Cached+m.Host.InUse+m.Host.Cached != 0
-			require.Less(t, time.Since(begin), 10*time.Second, "%v after %v", m, err)
+			require.Less(t, time.Since(begin), time.Minute, "%v after %v", m, err)
 		}
 	}
 	if err != nil && f.with.Sticky() {
@@ -382,7 +382,7 @@ func TestMemoryRunsOutAnywhere(t *testing.T) {
 			now, e := d.Memory()
 			require.NoError(t, e)
 			left = now.InUse+now.Pending+now.Cached+now.Host.InUse+now.Host.Cached != 0
-			require.Less(t, time.Since(begin), 10*time.Second, "%v after %v", now, err)
+			require.Less(t, time.Since(begin), time.Minute, "%v after %v", now, err)
 		}
 		require.NoError(t, d.Close())
 		require.Eventually(t, func() bool { return m.Live() == softgpu.Live{} }, 10*time.Second, time.Millisecond)

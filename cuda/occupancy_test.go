@@ -17,6 +17,9 @@ import (
 // The driver and the analyser agree about a kernel of some families, as it is and freed of its required block, with random blocks
 // and shared memory, on every kind of multiprocessor that it is for.
 func TestOccupancyAgrees(t *testing.T) {
+	if testing.Short() { // for the race detector
+		t.Skip("starts no goroutines")
+	}
 	r := randomSource(t)
 	compared := 0
 	architectures := []int{80, 86, 89, 90, 100, 120}

@@ -13,6 +13,9 @@ import (
 // Under limits far below what any adapter has, small tensors take the ways of those too large for one binding, for one
 // dimension of the grid, or for the usual workgroups.
 func TestEntriesUnderNarrowLimits(t *testing.T) {
+	if testing.Short() { // for the race detector
+		t.Skip("starts no goroutines")
+	}
 	narrow := wgsl.DefaultCaps
 	narrow.MaxWorkgroups, narrow.MaxInvocations, narrow.MaxBinding = 500, 64, 8<<10
 	d := open(t, WithLimits(narrow))

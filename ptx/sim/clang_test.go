@@ -32,6 +32,9 @@ import (
 //
 // clang is $CLANG or that on the path, version 14 or newer; scripts/setup installs it. Without it the test fails.
 func TestClang(t *testing.T) {
+	if testing.Short() { // for the race detector
+		t.Skip("starts no goroutines")
+	}
 	clang := cmp.Or(os.Getenv("CLANG"), "clang")
 	_, err := exec.LookPath(clang)
 	require.NoError(t, err, "this test compiles C: install clang (scripts/setup test does)")
@@ -48,11 +51,7 @@ func TestClang(t *testing.T) {
 			"-o", filepath.Join(dir, "host")})
 
 	rng := ptxtest.Random(t)
-	count := 128
-	if testing.Short() {
-		count = 32
-	}
-	want := clangCases(t, sources, rng, count)
+	want := clangCases(t, sources, rng, 128)
 	runOnHost(t, filepath.Join(dir, "host"), want)
 	for _, run := range []struct {
 		level string

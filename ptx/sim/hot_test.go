@@ -20,6 +20,9 @@ var corners = []uint64{0, 1, 2, 0x7f, 0x80, 0xff, 0x7fff, 0x8000, 0x7fffffff, 0x
 
 // TestFastPaths compares the loops of hot.go with package eval, for full warps and for parts.
 func TestFastPaths(t *testing.T) {
+	if testing.Short() { // for the race detector
+		t.Skip("starts no goroutines")
+	}
 	rng := ptxtest.Random(t)
 	var forms []string
 	add := func(pattern string, types ...string) {
@@ -130,6 +133,9 @@ func TestFastPaths(t *testing.T) {
 
 // TestExp2 compares the quick 2^x with math's, which rounds as package eval does.
 func TestExp2(t *testing.T) {
+	if testing.Short() { // for the race detector
+		t.Skip("starts no goroutines")
+	}
 	rng := ptxtest.Random(t)
 	quick := 0
 	for range 2_000_000 {

@@ -43,8 +43,9 @@ var houses = []house{
 	{name: "lz4", floor: 4},
 	{name: ".", floor: 5},
 	{name: "internal/benchmarks", floor: 6},
+	{name: "internal/decoder", floor: 6},
 	{name: "cmd", floor: 7, deps: []string{"github.com/spf13/cobra", "github.com/schollz/progressbar/v3", "golang.org/x/term"}},
-	{name: "examples", floor: 7},
+	{name: "examples", floor: 7, deps: []string{"github.com/schollz/progressbar/v3", "golang.org/x/term"}},
 	{name: "wasm", floor: 7},
 }
 

@@ -1,0 +1,159 @@
+package decoder
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/wavelane/wavelane/batch"
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/quant"
+	"github.com/wavelane/wavelane/quant/gguf"
+)
+
+// Device is what a model runs on: those of this module.
+type Device interface {
+	batch.Device
+	UploadAsync(data any, shape ...int) (compute.Tensor, *compute.Future)
+}
+
+// Weights is a model on a device. It is safe for concurrent use; Close frees the memory.
+type Weights struct {
+	*Model
+	on      *network[weight]
+	device  Device
+	uploads []compute.Tensor
+}
+
+// weight is a tensor of the model as a device has it.
+type weight struct {
+	name   string
+	tensor compute.Tensor // nil where the model has none
+}
+
+func (w weight) missing() bool { return w.tensor == nil }
+
+// LoadOptions parametrise [Model.Load].
+type LoadOptions struct {
+	// Progress, if not nil, is called after each tensor with the bytes of the file that were read and all that will be.
+	Progress func(done, total int64)
+}
+
+// Load brings the weights to a device. Matrices of the type F16 stay that, all others become Float32.
+func (m *Model) Load(ctx context.Context, device Device, o LoadOptions) (*Weights, error) {
+	w := &Weights{Model: m, device: device}
+	u := &upload{ctx: ctx, weights: w, progress: o.Progress}
+	m.each(func(t *gguf.Tensor) { u.total += t.Size() })
+	w.on = convert(m.tensors, u.tensor)
+	if err := u.wait(); err != nil {
+		w.Close()
+		return nil, fmt.Errorf("decoder: %w", err)
+	}
+	return w, nil
+}
+
+// Close frees the memory on the device once the work that uses it is done. It is idempotent.
+func (w *Weights) Close() error {
+	var all []error
+	for _, t := range w.uploads {
+		all = append(all, t.Close())
+	}
+	return errors.Join(all...)
+}
+
+// upload converts tensors and sends them to the device, one while the next is converted. It keeps the first error.
+type upload struct {
+	ctx         context.Context
+	weights     *Weights
+	progress    func(done, total int64)
+	done, total int64
+	under       *compute.Future // the one under way
+	err         error
+}
+
+func (u *upload) wait() error {
+	if u.under != nil {
+		if err := u.under.Await(u.ctx); u.err == nil {
+			u.err = err
+		}
+		u.under = nil
+	}
+	return u.err
+}
+
+func (u *upload) tensor(t *gguf.Tensor) weight {
+	if u.err == nil {
+		u.err = u.ctx.Err()
+	}
+	if u.err != nil {
+		return weight{}
+	}
+	data, err := elements(t)
+	if err != nil {
+		u.err = fmt.Errorf("tensor %s: %w", t.Name(), err)
+		return weight{}
+	}
+	if u.wait() != nil {
+		return weight{}
+	}
+	on, f := u.weights.device.UploadAsync(data, shapeOf(t)...)
+	if on != nil {
+		u.weights.uploads = append(u.weights.uploads, on)
+	}
+	u.under = f
+	if u.done += t.Size(); u.progress != nil {
+		u.progress(u.done, u.total)
+	}
+	return weight{t.Name(), on}
+}
+
+// elements are the numbers of a tensor in host memory.
+func elements(t *gguf.Tensor) (any, error) {
+	if halfOnDevice(t) {
+		raw, err := t.Bytes()
+		if err != nil {
+			return nil, err
+		}
+		bits := make([]uint16, len(raw)/2)
+		for i := range bits {
+			bits[i] = binary.LittleEndian.Uint16(raw[2*i:])
+		}
+		return bits, nil
+	}
+	x := make([]float32, t.Len())
+	return x, t.Dequantize(x)
+}
+
+// halfOnDevice says that a tensor is Float16 on the device: vectors, which are norms and biases, are not.
+func halfOnDevice(t *gguf.Tensor) bool { return t.Type() == quant.F16 && len(t.Shape()) > 1 }
+
+// each calls f once for every tensor of the model.
+func (m *Model) each(f func(t *gguf.Tensor)) {
+	convert(m.tensors, func(t *gguf.Tensor) weight {
+		f(t)
+		return weight{}
+	})
+}
+
+// convert gives each tensor of a network its counterpart, in the order in which they are used. A tied head is the embedding.
+func convert(n *network[*gguf.Tensor], f func(t *gguf.Tensor) weight) *network[weight] {
+	to := func(t *gguf.Tensor) weight {
+		if t == nil {
+			return weight{}
+		}
+		return f(t)
+	}
+	out := &network[weight]{Embedding: to(n.Embedding), Factors: to(n.Factors)}
+	for i := range n.Blocks {
+		b := &n.Blocks[i]
+		out.Blocks = append(out.Blocks, block[weight]{AttentionNorm: to(b.AttentionNorm), Q: to(b.Q), K: to(b.K), V: to(b.V),
+			QBias: to(b.QBias), KBias: to(b.KBias), VBias: to(b.VBias), Output: to(b.Output),
+			FeedForwardNorm: to(b.FeedForwardNorm), Gate: to(b.Gate), Up: to(b.Up), Down: to(b.Down)})
+	}
+	out.Norm, out.Head = to(n.Norm), out.Embedding
+	if n.Head != n.Embedding {
+		out.Head = to(n.Head)
+	}
+	return out
+}

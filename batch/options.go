@@ -9,6 +9,7 @@ type options struct {
 	unfused     bool
 	memoryLimit uint64
 	apart       bool
+	sources     bool
 	guard       *guard // of everything
 	peaks       []Peaks
 
@@ -21,3 +22,6 @@ type options struct {
 // WithoutFusion keeps the steps of a batch apart, each in memory of its own, as they were recorded. Results may differ within the
 // tolerances of the operations: it is for comparing, and for finding out which step is at fault.
 func WithoutFusion() Option { return func(o *options) { o.unfused = true } }
+
+// WithSources remembers where each step was recorded, for [Plan.Steps].
+func WithSources() Option { return func(o *options) { o.sources = true } }

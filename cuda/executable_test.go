@@ -350,3 +350,33 @@ func TestModuleOfAnOpenProgram(t *testing.T) {
 	require.ErrorIs(t, err, compute.ErrClosed)
 	// The plan stays open: closing the device has to unload the module.
 }
+
+// TestLaunches has steps that need no launch, since they look at memory in another way: the launches and times of the others stay
+// theirs.
+func TestLaunches(t *testing.T) {
+	d := softDevice(t)
+	p := &op.Program{}
+	x := with(t, p, "relu", op.Attr{}, p.Add(f32(4, 6), op.FromHost))
+	for _, shape := range [][]int{{24}, {6, 4}, {2, 12}} {
+		x = with(t, p, "reshape", op.Attr{Options: compute.ReshapeOptions{Shape: shape}}, x)
+	}
+	p.Read = []op.Slot{with(t, p, "softmax", op.Attr{}, x)}
+	e := compiled(t, d, p)
+	defer e.Close()
+	steps := e.Launches()
+	require.Len(t, steps, 5)
+	for i, want := range []string{"relu", "", "", "", "softmax"} {
+		if want == "" {
+			require.Empty(t, steps[i], i)
+			continue
+		}
+		require.Len(t, steps[i], 1, i)
+		require.Contains(t, steps[i][0].Kernel, want)
+		require.NotZero(t, steps[i][0].Grid[0]*steps[i][0].Block[0])
+	}
+	before := d.Stats().Launches
+	io := &op.IO{Host: []any{make([]float32, 24)}, Read: []any{make([]float32, 24)}, Times: make([]time.Duration, 5)}
+	ran(t, e, io)
+	require.EqualValues(t, 2, d.Stats().Launches-before)
+	require.NotZero(t, io.Times[0]*io.Times[4], "%v", io.Times)
+}

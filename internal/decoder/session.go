@@ -23,7 +23,7 @@ type Session struct {
 	options  SessionOptions
 	caches   []compute.Tensor
 	step     *plan // of one token
-	prefill  *plan // of a chunk, made when it is needed
+	prefill  *plan // of a chunk; nil if that is one
 	position int   // tokens so far
 	err      error // of a run, after which the caches are undefined
 }
@@ -44,26 +44,37 @@ type Next struct {
 
 // NewSession makes an empty sequence. The weights must stay open. Errors wrap [compute.ErrArgument] for options.
 func (w *Weights) NewSession(ctx context.Context, o SessionOptions) (*Session, error) {
-	if o.Context == 0 {
-		o.Context = w.Context
+	if err := o.complete(w.Model); err != nil {
+		return nil, err
 	}
-	if o.Chunk == 0 {
-		o.Chunk = 64
-	}
-	if o.Context < 1 || o.Chunk < 1 || o.Output.TopK < 0 {
-		return nil, fmt.Errorf("decoder: context %d, chunk %d, top %d: %w", o.Context, o.Chunk, o.Output.TopK, compute.ErrArgument)
-	}
-	o.Output.TopK = min(o.Output.TopK, w.Vocabulary)
 	s := &Session{weights: w, options: o}
 	err := s.makeCaches(ctx)
 	if err == nil {
 		s.step, err = s.compile(ctx, 1)
+	}
+	if err == nil && o.Chunk > 1 {
+		s.prefill, err = s.compile(ctx, o.Chunk)
 	}
 	if err != nil {
 		s.Close()
 		return nil, fmt.Errorf("decoder: %w", err)
 	}
 	return s, nil
+}
+
+// complete fills defaults in.
+func (o *SessionOptions) complete(m *Model) error {
+	if o.Context == 0 {
+		o.Context = m.Context
+	}
+	if o.Chunk == 0 {
+		o.Chunk = 64
+	}
+	if o.Context < 1 || o.Chunk < 1 || o.Output.TopK < 0 {
+		return fmt.Errorf("decoder: context %d, chunk %d, top %d: %w", o.Context, o.Chunk, o.Output.TopK, compute.ErrArgument)
+	}
+	o.Output.TopK = min(o.Output.TopK, m.Vocabulary)
+	return nil
 }
 
 // capacity is the keys that a cache has room for: a chunk may be filled up with others behind the context's end.
@@ -132,12 +143,6 @@ func (s *Session) Feed(ctx context.Context, tokens ...int32) (*Next, error) {
 	for len(tokens) > 0 {
 		n := min(len(tokens), s.options.Chunk)
 		if p = s.step; n > 1 {
-			if s.prefill == nil {
-				var err error
-				if s.prefill, err = s.compile(ctx, s.options.Chunk); err != nil {
-					return nil, fmt.Errorf("decoder: %w", err)
-				}
-			}
 			p = s.prefill
 		}
 		p.in.set(tokens[:n], s.position)

@@ -43,7 +43,7 @@ type LoadOptions struct {
 // Load brings the weights to a device. Matrices of the type F16 stay that, all others become Float32.
 func (m *Model) Load(ctx context.Context, device Device, o LoadOptions) (*Weights, error) {
 	w := &Weights{Model: m, device: device}
-	u := &upload{ctx: ctx, weights: w, progress: o.Progress}
+	u := &upload{LoadOptions: o, ctx: ctx, weights: w}
 	m.each(func(t *gguf.Tensor) { u.total += t.Size() })
 	w.on = convert(m.tensors, u.tensor)
 	if err := u.wait(); err != nil {
@@ -64,9 +64,9 @@ func (w *Weights) Close() error {
 
 // upload converts tensors and sends them to the device, one while the next is converted. It keeps the first error.
 type upload struct {
+	LoadOptions
 	ctx         context.Context
 	weights     *Weights
-	progress    func(done, total int64)
 	done, total int64
 	under       *compute.Future // the one under way
 	err         error
@@ -89,7 +89,8 @@ func (u *upload) tensor(t *gguf.Tensor) weight {
 	if u.err != nil {
 		return weight{}
 	}
-	data, err := elements(t)
+	_, shape := u.form(t)
+	data, err := u.elements(t)
 	if err != nil {
 		u.err = fmt.Errorf("tensor %s: %w", t.Name(), err)
 		return weight{}
@@ -97,36 +98,42 @@ func (u *upload) tensor(t *gguf.Tensor) weight {
 	if u.wait() != nil {
 		return weight{}
 	}
-	on, f := u.weights.device.UploadAsync(data, shapeOf(t)...)
+	on, f := u.weights.device.UploadAsync(data, shape...)
 	if on != nil {
 		u.weights.uploads = append(u.weights.uploads, on)
 	}
 	u.under = f
-	if u.done += t.Size(); u.progress != nil {
-		u.progress(u.done, u.total)
+	if u.done += t.Size(); u.Progress != nil {
+		u.Progress(u.done, u.total)
 	}
 	return weight{t.Name(), on}
 }
 
-// elements are the numbers of a tensor in host memory.
-func elements(t *gguf.Tensor) (any, error) {
-	if halfOnDevice(t) {
-		raw, err := t.Bytes()
-		if err != nil {
-			return nil, err
-		}
-		bits := make([]uint16, len(raw)/2)
-		for i := range bits {
-			bits[i] = binary.LittleEndian.Uint16(raw[2*i:])
-		}
-		return bits, nil
+// form is the type and the shape that a tensor has on the device. Vectors, which are norms and biases, are Float32.
+func (o *LoadOptions) form(t *gguf.Tensor) (compute.DType, []int) {
+	if shape := shapeOf(t); t.Type() == quant.F16 && len(shape) > 1 {
+		return compute.Float16, shape
 	}
-	x := make([]float32, t.Len())
-	return x, t.Dequantize(x)
+	return compute.Float32, shapeOf(t)
 }
 
-// halfOnDevice says that a tensor is Float16 on the device: vectors, which are norms and biases, are not.
-func halfOnDevice(t *gguf.Tensor) bool { return t.Type() == quant.F16 && len(t.Shape()) > 1 }
+// elements are what the device has of a tensor.
+func (o *LoadOptions) elements(t *gguf.Tensor) (any, error) {
+	d, _ := o.form(t)
+	if d == compute.Float32 {
+		x := make([]float32, t.Len())
+		return x, t.Dequantize(x)
+	}
+	raw, err := t.Bytes()
+	if err != nil {
+		return nil, err
+	}
+	bits := make([]uint16, len(raw)/2)
+	for i := range bits {
+		bits[i] = binary.LittleEndian.Uint16(raw[2*i:])
+	}
+	return bits, nil
+}
 
 // each calls f once for every tensor of the model.
 func (m *Model) each(f func(t *gguf.Tensor)) {

@@ -1,0 +1,43 @@
+package batch
+
+import (
+	"fmt"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
+)
+
+// Step is a step of a compiled plan.
+type Step struct {
+	Operation string     `json:"operation"`
+	Operands  []string   `json:"operands"` // their types
+	Results   []string   `json:"results"`
+	Recorded  []int      `json:"recorded"` // numbers of steps as recorded whose results this one computes; none for checks of guards
+	Sources   [][]string `json:"sources"`  // file:line of each of these, and of its callers in the same package, the innermost first; see [WithSources]
+	Launches  []Launch   `json:"launches"` // what the device does for the step, in order
+}
+
+// Launch is a kernel on a grid of blocks of threads, or "copy" or "fill" for memory without a kernel.
+type Launch = op.Launch
+
+// Steps lists what a run of the plan does: the steps that are left after all rewrites, and the launches of each. Only CUDA tells
+// launches: on other devices it is [compute.ErrUnsupported].
+func (p *Plan) Steps() ([]Step, error) {
+	x, ok := innermost(p.exec.Executable).(op.Launcher)
+	if !ok {
+		return nil, fmt.Errorf("steps of a plan: the device does not tell what it launches: %w", compute.ErrUnsupported)
+	}
+	launches := x.Launches()
+	steps := make([]Step, len(p.program.Steps))
+	for i := range steps {
+		s := &p.program.Steps[i]
+		steps[i] = Step{Operation: s.Name(), Operands: names(p.program.Types(s.In)), Results: names(p.program.Types(s.Out)),
+			Recorded: p.recordedAs(s), Sources: [][]string{}, Launches: launches[i]}
+		for _, n := range steps[i].Recorded {
+			if n < len(p.batch.sources) {
+				steps[i].Sources = append(steps[i].Sources, p.batch.sources[n])
+			}
+		}
+	}
+	return steps, nil
+}

@@ -2,6 +2,7 @@ package batch
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/op"
@@ -9,12 +10,13 @@ import (
 
 // Step is a step of a compiled plan.
 type Step struct {
-	Operation string     `json:"operation"`
-	Operands  []string   `json:"operands"` // their types
-	Results   []string   `json:"results"`
-	Recorded  []int      `json:"recorded"` // numbers of steps as recorded whose results this one computes; none for checks of guards
-	Sources   [][]string `json:"sources"`  // file:line of each of these, and of its callers in the same package, the innermost first; see [WithSources]
-	Launches  []Launch   `json:"launches"` // what the device does for the step, in order
+	Operation string           `json:"operation"`
+	Operands  []string         `json:"operands"` // their types
+	Results   []string         `json:"results"`
+	Tensors   []compute.Tensor `json:"-"`        // imported ones among the operands, as they were recorded
+	Recorded  []int            `json:"recorded"` // numbers of steps as recorded whose results this one computes; none for checks of guards
+	Sources   [][]string       `json:"sources"`  // file:line of each of these, and of its callers in the same package, the innermost first; see [WithSources]
+	Launches  []Launch         `json:"launches"` // what the device does for the step, in order
 }
 
 // Launch is a kernel on a grid of blocks of threads, or "copy" or "fill" for memory without a kernel.
@@ -33,6 +35,11 @@ func (p *Plan) Steps() ([]Step, error) {
 		s := &p.program.Steps[i]
 		steps[i] = Step{Operation: s.Name(), Operands: names(p.program.Types(s.In)), Results: names(p.program.Types(s.Out)),
 			Recorded: p.recordedAs(s), Sources: [][]string{}, Launches: launches[i]}
+		for _, in := range s.In {
+			if at := slices.Index(p.recorded.Tensor, in); at >= 0 {
+				steps[i].Tensors = append(steps[i].Tensors, p.batch.tensors[at])
+			}
+		}
 		for _, n := range steps[i].Recorded {
 			if n < len(p.batch.sources) {
 				steps[i].Sources = append(steps[i].Sources, p.batch.sources[n])

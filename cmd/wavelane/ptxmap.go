@@ -20,6 +20,7 @@ import (
 
 type mapFlags struct {
 	prefill         bool
+	dense, q8       bool
 	chunk, context  int
 	kernel, reverse string
 	json            bool
@@ -43,6 +44,8 @@ The first line counts launches; copies and fills, which need no kernel, are list
 		RunE: func(c *cobra.Command, files []string) error { return ptxMap(c.Context(), c.OutOrStdout(), files[0], f) },
 	}
 	c.Flags().BoolVar(&f.prefill, "prefill", false, "the plan of a chunk of the prompt instead of that of a token")
+	c.Flags().BoolVar(&f.dense, "dense", false, "with float32 in the place of quantised weights")
+	c.Flags().BoolVar(&f.q8, "q8", false, "with activations that are rounded to 8 bits before they meet quantised weights")
 	c.Flags().IntVar(&f.chunk, "chunk", f.chunk, "`tokens` of a chunk")
 	c.Flags().IntVar(&f.context, "ctx", f.context, "`tokens` that there is room for, at most what the model was trained on")
 	c.Flags().StringVar(&f.kernel, "kernel", "", "only launches of kernels whose `name` contains this")
@@ -73,6 +76,7 @@ type mappedStep struct {
 	Operation string         `json:"operation"`
 	Operands  []string       `json:"operands"`
 	Results   []string       `json:"results"`
+	Weights   []string       `json:"weights,omitempty"`
 	Sources   [][]string     `json:"sources"`
 	Launches  []mappedLaunch `json:"launches"`
 }
@@ -106,8 +110,8 @@ func ptxMap(ctx context.Context, out io.Writer, name string, f mapFlags) error {
 	if f.prefill {
 		m.Plan, m.Tokens = "prefill", f.chunk
 	}
-	steps, err := model.Map(ctx, dev, m.Tokens, decoder.LoadOptions{}, decoder.SessionOptions{Context: min(f.context, model.Context),
-		Chunk: f.chunk, Output: decoder.Output{TopK: 1}})
+	steps, err := model.Map(ctx, dev, m.Tokens, decoder.LoadOptions{Dense: f.dense}, decoder.SessionOptions{
+		Context: min(f.context, model.Context), Chunk: f.chunk, Q8: f.q8, Output: decoder.Output{TopK: 1}})
 	if err != nil {
 		return err
 	}
@@ -142,7 +146,7 @@ func (m *modelMap) add(steps []decoder.MappedStep) {
 				m.Parts[len(m.Parts)-1].Block = &s.Block
 			}
 		}
-		step := mappedStep{s.Operation, s.Operands, s.Results, shortSources(s.Sources), nil}
+		step := mappedStep{s.Operation, s.Operands, s.Results, s.Weights, shortSources(s.Sources), nil}
 		for _, l := range s.Launches {
 			x := mappedLaunch{Launch: l}
 			if x.isKernel() {
@@ -207,8 +211,11 @@ func (m *modelMap) writeText(out io.Writer) error {
 		fmt.Fprintf(&b, "\n%s\n", printable(p.title()))
 		for _, s := range p.Steps {
 			fmt.Fprintf(&b, "  %s  %s → %s\n", s.Operation, strings.Join(s.Operands, ", "), strings.Join(s.Results, ", "))
+			if len(s.Weights) > 0 {
+				fmt.Fprintf(&b, "    of %s\n", printable(strings.Join(s.Weights, ", ")))
+			}
 			for _, chain := range s.Sources {
-				fmt.Fprintf(&b, "    at %s\n", strings.Join(chain[:min(len(chain), 2)], ", from "))
+				fmt.Fprintf(&b, "    at %s\n", strings.Join(chain, ", from "))
 			}
 			for _, l := range s.Launches {
 				if !l.isKernel() {

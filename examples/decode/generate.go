@@ -17,14 +17,14 @@ import (
 )
 
 // load brings the weights to the device, with a bar on a terminal.
-func load(ctx context.Context, errOut io.Writer, m *decoder.Model, dev *wavelane.Device) (*decoder.Weights, error) {
+func load(ctx context.Context, errOut io.Writer, m *decoder.Model, dev *wavelane.Device, dense bool) (*decoder.Weights, error) {
 	bar := progressbar.DefaultSilent(1)
 	if f, ok := errOut.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		bar = progressbar.NewOptions64(1, progressbar.OptionSetWriter(f), progressbar.OptionSetDescription("loading"), progressbar.OptionSetWidth(30),
 			progressbar.OptionShowBytes(true), progressbar.OptionClearOnFinish(), progressbar.OptionThrottle(50*time.Millisecond))
 	}
 	defer bar.Clear()
-	return m.Load(ctx, dev, decoder.LoadOptions{Progress: func(done, total int64) {
+	return m.Load(ctx, dev, decoder.LoadOptions{Dense: dense, Progress: func(done, total int64) {
 		bar.ChangeMax64(total)
 		_ = bar.Set64(done) // its errors are those of the terminal
 	}})

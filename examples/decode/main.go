@@ -27,6 +27,7 @@ type options struct {
 	temperature           float64
 	topK                  int
 	seed                  uint64
+	dense, q8             bool
 }
 
 func main() {
@@ -41,6 +42,8 @@ func main() {
 	flag.Float64Var(&o.temperature, "temp", 0, "`temperature` of sampling; 0 takes the most likely token, always the same")
 	flag.IntVar(&o.topK, "top-k", 40, "with a temperature, sample from this `number` of most likely tokens, 1 to 1024; 0 for all")
 	flag.Uint64Var(&o.seed, "seed", 0, "of sampling and of random weights; 0 draws one")
+	flag.BoolVar(&o.dense, "dense", false, "make float32 of quantised weights when loading, which takes several times the memory")
+	flag.BoolVar(&o.q8, "q8", false, "round activations to 8 bits before they meet quantised weights, which is faster and less exact")
 	device := flag.String("device", "", `"cuda", "gpu" (WebGPU) or "cpu"; the best that the machine has without it`)
 	software := flag.Bool("software", false, "run gpu on a software adapter and cuda on the software GPU; slow")
 	flag.Parse()
@@ -105,12 +108,13 @@ func run(ctx context.Context, out, errOut io.Writer, o options, opts ...wavelane
 	}
 	defer dev.Close()
 	fmt.Fprintf(errOut, "%s\n%v\n", dev.Explain(), describe(model))
-	weights, err := load(ctx, errOut, model, dev)
+	weights, err := load(ctx, errOut, model, dev, o.dense)
 	if err != nil {
 		return err
 	}
 	defer weights.Close()
-	session, err := weights.NewSession(ctx, decoder.SessionOptions{Context: min(o.context, model.Context), Output: sampler.Output()})
+	session, err := weights.NewSession(ctx, decoder.SessionOptions{Context: min(o.context, model.Context), Q8: o.q8,
+		Output: sampler.Output()})
 	if err != nil {
 		return err
 	}

@@ -168,7 +168,7 @@ func TestLogits(t *testing.T) {
 				if kind == "cuda" {
 					n = 4
 				}
-				c.follow(t, loaded(t, f, device(t, kind), LoadOptions{}), n, accuracy)
+				c.follow(t, loaded(t, f, device(t, kind), LoadOptions{Dense: true}), n, accuracy)
 			})
 		}
 	}
@@ -179,7 +179,7 @@ func TestPrefill(t *testing.T) {
 	seed := seed(t)
 	random := rand.New(rand.NewPCG(seed, 2))
 	f := opened(t, models(seed)["llama"])
-	w := loaded(t, f, device(t, "cpu"), LoadOptions{})
+	w := loaded(t, f, device(t, "cpu"), LoadOptions{Dense: true})
 	one, err := w.NewSession(t.Context(), SessionOptions{Chunk: 1})
 	require.NoError(t, err)
 	defer one.Close()

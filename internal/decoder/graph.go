@@ -55,6 +55,7 @@ type graph struct {
 	*batch.Batch
 	model Config
 	n     int
+	q8    bool
 	on    *network[weight]
 	marks []mark
 }
@@ -97,8 +98,8 @@ func (g *graph) record(in *inputs, caches []compute.Tensor, o Output) results {
 		g.part(i, "down")
 		branch = g.linear(hidden, b.Down)
 	}
-	g.part(-1, "residual")
 	if x = g.Add(x, branch); g.n > 1 {
+		g.part(-1, "last token")
 		x = g.Embedding(x, g.Upload(in.last))
 	}
 	g.part(-1, "head")

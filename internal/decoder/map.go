@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/compute"
@@ -14,6 +15,7 @@ import (
 type MappedStep struct {
 	Part
 	batch.Step
+	Weights []string // names of tensors of the model among the operands
 }
 
 // Map compiles the network for so many tokens at once on a device that tells what it launches, as a session with these options does,
@@ -26,13 +28,13 @@ func (m *Model) Map(ctx context.Context, device batch.Device, tokens int, l Load
 	shape := m.cacheShape(&o)
 	var caches []compute.Tensor
 	for range 2 * m.Blocks {
-		caches = append(caches, &shapeOnly{compute.Float32, shape})
+		caches = append(caches, &shapeOnly{"", compute.Float32, shape})
 	}
 	w := &Weights{Model: m, on: convert(m.tensors, func(t *gguf.Tensor) weight {
-		d, s := l.form(t)
-		return weight{t.Name(), &shapeOnly{d, s}}
+		d, shape, format := l.form(t)
+		return weight{t.Name(), &shapeOnly{t.Name(), d, shape}, format}
 	})}
-	p, err := w.compile(ctx, batch.New(device, batch.WithSources()), tokens, caches, o.Output)
+	p, err := w.compile(ctx, batch.New(device, batch.WithSources()), tokens, caches, &o)
 	if err != nil {
 		return nil, fmt.Errorf("decoder: %w", err)
 	}
@@ -43,9 +45,22 @@ func (m *Model) Map(ctx context.Context, device batch.Device, tokens int, l Load
 	}
 	mapped := make([]MappedStep, len(steps))
 	for i, s := range steps {
-		mapped[i] = MappedStep{p.partOf(s.Recorded), s}
+		mapped[i] = MappedStep{Part: p.partOf(s.Recorded), Step: s}
+		for _, t := range s.Tensors {
+			if t, ok := t.(*shapeOnly); ok && t.name != "" {
+				mapped[i].Weights = append(mapped[i].Weights, t.name)
+			}
+		}
+		for j, chain := range s.Sources { // who calls record does not matter
+			s.Sources[j] = slices.DeleteFunc(chain, func(site string) bool { return !inGraph(site) })
+		}
 	}
 	return mapped, nil
+}
+
+// inGraph reports lines of the files that record the network.
+func inGraph(site string) bool {
+	return strings.Contains(site, "/graph.go:") || strings.Contains(site, "/linear.go:")
 }
 
 // partOf is the part in which the first of some recorded steps was recorded.
@@ -65,6 +80,7 @@ func (p *plan) partOf(recorded []int) Part {
 
 // shapeOnly is a tensor without data, for plans that are not run.
 type shapeOnly struct {
+	name  string
 	dtype compute.DType
 	shape []int
 }

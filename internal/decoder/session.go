@@ -12,8 +12,9 @@ import (
 
 // SessionOptions parametrise a session.
 type SessionOptions struct {
-	Context int // tokens that there is room for; 0 is all that the model was trained on
-	Chunk   int // tokens of a prompt that are computed at once; 0 is 64
+	Context int  // tokens that there is room for; 0 is all that the model was trained on
+	Chunk   int  // tokens of a prompt that are computed at once; 0 is 64
+	Q8      bool // round activations to 8 bits before they meet quantised weights, as GGML does
 	Output  Output
 }
 
@@ -99,13 +100,13 @@ func (s *Session) makeCaches(ctx context.Context) error {
 }
 
 func (s *Session) compile(ctx context.Context, n int) (*plan, error) {
-	return s.weights.compile(ctx, batch.New(s.weights.device), n, s.caches, s.options.Output)
+	return s.weights.compile(ctx, batch.New(s.weights.device), n, s.caches, &s.options)
 }
 
-func (w *Weights) compile(ctx context.Context, b *batch.Batch, n int, caches []compute.Tensor, o Output) (*plan, error) {
-	g := &graph{Batch: b, model: w.Config, n: n, on: w.on}
+func (w *Weights) compile(ctx context.Context, b *batch.Batch, n int, caches []compute.Tensor, o *SessionOptions) (*plan, error) {
+	g := &graph{Batch: b, model: w.Config, n: n, q8: o.Q8, on: w.on}
 	p := &plan{in: newInputs(n)}
-	p.out = g.record(p.in, caches, o)
+	p.out = g.record(p.in, caches, o.Output)
 	p.marks = g.marks
 	var err error
 	p.Plan, err = g.Compile(ctx)

@@ -29,18 +29,24 @@ type Weights struct {
 // weight is a tensor of the model as a device has it.
 type weight struct {
 	name   string
-	tensor compute.Tensor // nil where the model has none
+	tensor compute.Tensor      // nil where the model has none
+	format compute.BlockFormat // of packed blocks, else 0
 }
 
 func (w weight) missing() bool { return w.tensor == nil }
 
+// packed reports blocks as quant.Pack arranges them.
+func (w weight) packed() bool { return w.format != 0 }
+
 // LoadOptions parametrise [Model.Load].
 type LoadOptions struct {
+	// Dense makes Float32 of all quantised weights, which takes several times the memory. Otherwise they stay in their blocks.
+	Dense bool
 	// Progress, if not nil, is called after each tensor with the bytes of the file that were read and all that will be.
 	Progress func(done, total int64)
 }
 
-// Load brings the weights to a device. Matrices of the type F16 stay that, all others become Float32.
+// Load brings the weights to a device: matrices in their blocks, those of the type F16 as Float16, all others and vectors as Float32.
 func (m *Model) Load(ctx context.Context, device Device, o LoadOptions) (*Weights, error) {
 	w := &Weights{Model: m, device: device}
 	u := &upload{LoadOptions: o, ctx: ctx, weights: w}
@@ -89,8 +95,8 @@ func (u *upload) tensor(t *gguf.Tensor) weight {
 	if u.err != nil {
 		return weight{}
 	}
-	_, shape := u.form(t)
-	data, err := u.elements(t)
+	form, shape, format := u.form(t)
+	data, err := elements(t, form)
 	if err != nil {
 		u.err = fmt.Errorf("tensor %s: %w", t.Name(), err)
 		return weight{}
@@ -106,21 +112,38 @@ func (u *upload) tensor(t *gguf.Tensor) weight {
 	if u.done += t.Size(); u.Progress != nil {
 		u.Progress(u.done, u.total)
 	}
-	return weight{t.Name(), on}
+	return weight{t.Name(), on, format}
 }
 
-// form is the type and the shape that a tensor has on the device. Vectors, which are norms and biases, are Float32.
-func (o *LoadOptions) form(t *gguf.Tensor) (compute.DType, []int) {
-	if shape := shapeOf(t); t.Type() == quant.F16 && len(shape) > 1 {
-		return compute.Float16, shape
+// form is what a tensor becomes on the device: its type and shape, and the format of blocks that are packed.
+func (o *LoadOptions) form(t *gguf.Tensor) (compute.DType, []int, compute.BlockFormat) {
+	shape := shapeOf(t)
+	if len(shape) != 2 {
+		return compute.Float32, shape, 0
 	}
-	return compute.Float32, shapeOf(t)
+	if words, err := quant.PackedWords(t.Type(), t.Cols()); err == nil && !o.Dense {
+		return compute.Uint32, []int{shape[0], words}, compute.BlockFormat(t.Type())
+	}
+	if t.Type() == quant.F16 {
+		return compute.Float16, shape, 0
+	}
+	return compute.Float32, shape, 0
 }
 
 // elements are what the device has of a tensor.
-func (o *LoadOptions) elements(t *gguf.Tensor) (any, error) {
-	d, _ := o.form(t)
-	if d == compute.Float32 {
+func elements(t *gguf.Tensor, form compute.DType) (any, error) {
+	switch form {
+	case compute.Uint32:
+		m, err := t.Matrix()
+		if err != nil {
+			return nil, err
+		}
+		p, err := quant.Pack(m)
+		if err != nil {
+			return nil, err
+		}
+		return p.Words, nil
+	case compute.Float32:
 		x := make([]float32, t.Len())
 		return x, t.Dequantize(x)
 	}

@@ -168,7 +168,6 @@ func dequantizeCases(b *builder) {
 		}
 		return in
 	}
-	b.again(b.dequantize("", o{Format: compute.Q3_K}, 4, 256, nil), inPlace)
 }
 
 func quantMatmulCases(b *builder) {

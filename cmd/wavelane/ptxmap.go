@@ -51,7 +51,6 @@ The first line counts launches; copies and fills, which need no kernel, are list
 	c.Flags().StringVar(&f.kernel, "kernel", "", "only launches of kernels whose `name` contains this")
 	c.Flags().StringVar(&f.reverse, "reverse", "", "for kernels whose `name` contains this, the parts and layers that launch them")
 	c.Flags().BoolVar(&f.json, "json", false, "write JSON")
-	c.MarkFlagsMutuallyExclusive("kernel", "reverse")
 	return c
 }
 
@@ -91,6 +90,9 @@ func (l *mappedLaunch) isKernel() bool { return l.Block[0] > 0 }
 func ptxMap(ctx context.Context, out io.Writer, name string, f mapFlags) error {
 	if f.chunk < 2 || f.context < 1 {
 		return usagef("--chunk %d --ctx %d: want at least 2 and 1", f.chunk, f.context)
+	}
+	if f.kernel != "" && f.reverse != "" {
+		return usagef("--kernel and --reverse: one of them")
 	}
 	file, err := gguf.Open(name)
 	if err != nil {
@@ -231,7 +233,11 @@ func (m *modelMap) writeText(out io.Writer) error {
 }
 
 func (m *modelMap) writeTitle(b *strings.Builder) {
-	fmt.Fprintf(b, "%s of %d tokens for %s: %d launches of %d kernels\n", m.Plan, m.Tokens, m.Target, m.Launches, m.Kernels)
+	tokens := "1 token"
+	if m.Tokens > 1 {
+		tokens = fmt.Sprintf("%d tokens", m.Tokens)
+	}
+	fmt.Fprintf(b, "%s of %s for %s: %d launches of %d kernels\n", m.Plan, tokens, m.Target, m.Launches, m.Kernels)
 }
 
 // writeReverse lists kernels with the parts that launch them.

@@ -56,6 +56,10 @@ func TestPTXMapLaunches(t *testing.T) {
 			}
 		}
 		require.Equal(t, m.Launches, listed)
+		var text strings.Builder
+		require.NoError(t, m.writeText(&text))
+		require.Contains(t, text.String(), "\nblock 1, attention\n")
+		require.Contains(t, text.String(), "of blk.1.ffn_down.weight\n")
 		require.Equal(t, map[int]bool{0: true, 1: true}, blocks)
 	}
 
@@ -83,20 +87,13 @@ func TestPTXMapLaunches(t *testing.T) {
 
 func TestPTXMap(t *testing.T) {
 	file := randomModel(t)
-	status, all, errOut := call(t.Context(), "ptx", "map", file)
+	status, reverse, errOut := call(t.Context(), "ptx", "map", file, "--reverse", "rope")
 	require.Zero(t, status, errOut)
-	require.Regexp(t, `^decode of 1 tokens for sm_\w+: \d+ launches of \d+ kernels\n`, all)
-	require.Contains(t, all, "\nblock 1, attention\n")
-	require.Contains(t, all, "of blk.1.ffn_down.weight\n")
-
+	require.Regexp(t, `^decode of 1 token for sm_\w+: \d+ launches of \d+ kernels\n\nrope\w*\n  4 × rope of blocks 0 1\n$`, reverse)
 	status, some, errOut := call(t.Context(), "ptx", "map", file, "--kernel", "rope")
 	require.Zero(t, status, errOut)
 	require.Equal(t, 2, strings.Count(some, ", rope\n"))
 	require.NotContains(t, some, ", attention\n")
-
-	status, reverse, errOut := call(t.Context(), "ptx", "map", file, "--reverse", "rope")
-	require.Zero(t, status, errOut)
-	require.Contains(t, reverse, "\n  4 × rope of blocks 0 1\n")
 
 	for _, c := range []struct {
 		status int

@@ -119,14 +119,17 @@ func deviation(want []float64, got []float32) float64 {
 	return most / math.Sqrt(sum/float64(len(want)))
 }
 
-// accuracy is what logits in float32 may be off by.
-const accuracy = 2e-5
+// forms of weights and activations, and what logits may be off by.
+var forms = map[string]struct {
+	dense, q8 bool
+	accuracy  float64
+}{"dense": {dense: true, accuracy: 2e-5}, "blocks": {accuracy: 2e-5}, "q8": {q8: true, accuracy: 0.15}}
 
-func (c *course) follow(t *testing.T, w *Weights, steps int, accuracy float64) {
-	s, err := w.NewSession(t.Context(), SessionOptions{Chunk: chunk})
+func (c *course) follow(t *testing.T, w *Weights, steps int, q8 bool, accuracy float64) {
+	s, err := w.NewSession(t.Context(), SessionOptions{Chunk: chunk, Q8: q8})
 	require.NoError(t, err)
 	defer s.Close()
-	greedy, err := w.NewSession(t.Context(), SessionOptions{Chunk: chunk, Output: Output{TopK: 1}})
+	greedy, err := w.NewSession(t.Context(), SessionOptions{Chunk: chunk, Q8: q8, Output: Output{TopK: 1}})
 	require.NoError(t, err)
 	defer greedy.Close()
 	worst := 0.0
@@ -163,13 +166,16 @@ func TestLogits(t *testing.T) {
 		f := opened(t, model)
 		c := newCourse(t, f, seed)
 		for _, kind := range kinds {
-			t.Run(name+"/"+kind, func(t *testing.T) {
-				n := steps
-				if kind == "cuda" {
-					n = 4
-				}
-				c.follow(t, loaded(t, f, device(t, kind), LoadOptions{Dense: true}), n, accuracy)
-			})
+			dev := device(t, kind)
+			for form, o := range forms {
+				t.Run(name+"/"+kind+"/"+form, func(t *testing.T) {
+					n := steps
+					if kind == "cuda" {
+						n = 4
+					}
+					c.follow(t, loaded(t, f, dev, LoadOptions{Dense: o.dense}), n, o.q8, o.accuracy)
+				})
+			}
 		}
 	}
 }
@@ -179,7 +185,7 @@ func TestPrefill(t *testing.T) {
 	seed := seed(t)
 	random := rand.New(rand.NewPCG(seed, 2))
 	f := opened(t, models(seed)["llama"])
-	w := loaded(t, f, device(t, "cpu"), LoadOptions{Dense: true})
+	w := loaded(t, f, device(t, "cpu"), LoadOptions{})
 	one, err := w.NewSession(t.Context(), SessionOptions{Chunk: 1})
 	require.NoError(t, err)
 	defer one.Close()
@@ -200,7 +206,7 @@ func TestPrefill(t *testing.T) {
 			for i, x := range want.Logits {
 				wide[i] = float64(x)
 			}
-			require.LessOrEqual(t, deviation(wide, got.Logits), accuracy, "%d tokens, %+v", n+1, o)
+			require.LessOrEqual(t, deviation(wide, got.Logits), forms["blocks"].accuracy, "%d tokens, %+v", n+1, o)
 		}
 		require.Zero(t, many.Room())
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 
 	"github.com/wavelane/wavelane/compute"
@@ -206,7 +207,7 @@ func (w *randomWriter) fill(name string, shape ...int) {
 	for i := range x {
 		x[i] = float32(mean + deviation*random.NormFloat64())
 	}
-	m, err := quant.QuantizeMatrix(w.format(name, shape), n/shape[0], shape[0], x, quant.Options{})
+	m, err := quant.QuantizeMatrix(w.format(name, shape), n/shape[0], shape[0], x, quant.Options{Workers: runtime.GOMAXPROCS(0)})
 	if err == nil {
 		_, err = w.Writer.Write(m.Data)
 	}

@@ -7,11 +7,13 @@
 package blocks
 
 import (
+	"sync"
+
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/quant"
 )
 
-// Piece is the most values of a row that are taken at a time: a multiple of all blocks.
+// Piece is the most values of a row that are dequantised at a time: a multiple of all blocks.
 const Piece = 2048
 
 // format is what the second step needs to know, and the first step in portable Go. Both functions do the blocks from lo on, as many
@@ -87,18 +89,29 @@ func (w *Weights) rowAt(r int) row {
 
 // room is the memory of both steps' results. Kernels may read behind the ends of what they need.
 type room struct {
-	q       [Piece]int8
-	a, b, s [Piece/16 + 16]float32
+	row
+	q       [integers]int8
+	a, b, s [integers/16 + 16]float32
 	y       [Piece]float32
 }
 
-// piece fills the room with n values from lo on, whole blocks, and returns their integers: those of bytes lie in the row.
-func (w *row) piece(m *room, lo, n int) []int8 {
-	block := lo / w.BlockLen()
-	w.scales(m.a[:n/w.width], m.b[:n/w.width], w, block)
+// integers is the most values of a row that are taken at a time if they stay integers: a multiple of all blocks.
+const integers = 8192
+
+var rooms = sync.Pool{New: func() any { return new(room) }}
+
+func (m *room) leave() {
+	m.row = row{} // no memory is kept alive
+	rooms.Put(m)
+}
+
+// take fills the room with n values of its row from lo on, whole blocks, and returns their integers: those of bytes lie in the row.
+func (m *room) take(lo, n int) []int8 {
+	w, block := &m.row, lo/m.BlockLen()
+	w.unpackScales(m.a[:n/w.width], m.b[:n/w.width], block)
 	if w.quants == nil {
 		return int8s(w.planes[0][lo:][:n])
 	}
-	w.quants(m.q[:n], w, block)
+	w.unpackQuants(m.q[:n], block)
 	return m.q[:n]
 }

@@ -21,8 +21,8 @@ func (w *Weights) MultiplyColumns(y []float32, ldy int, x []float32, m, lo, hi i
 	}
 	clear(sums)
 	for r := range w.Rows {
-		weights := w.rowAt(r)
-		expand(values[:n], weights.piece(room, lo, n), room, w.format)
+		room.row = w.rowAt(r)
+		room.expand(values[:n], room.take(lo, n))
 		last := r%steps == steps-1 || r == w.Rows-1
 		for i := range m {
 			sum := sums[i*Strip:][:n]
@@ -34,5 +34,5 @@ func (w *Weights) MultiplyColumns(y []float32, ldy int, x []float32, m, lo, hi i
 			}
 		}
 	}
-	rooms.Put(room)
+	room.leave()
 }

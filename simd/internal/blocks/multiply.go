@@ -1,23 +1,17 @@
 package blocks
 
-import (
-	"sync"
-
-	"github.com/wavelane/wavelane/simd/internal/kernels"
-)
-
-var rooms = sync.Pool{New: func() any { return new(room) }}
+import "github.com/wavelane/wavelane/simd/internal/kernels"
 
 // Dequantize writes the values of row r from lo on, whole blocks: those of quant.Dequantize, bit for bit.
 func (w *Weights) Dequantize(y []float32, r, lo int) {
 	m := rooms.Get().(*room)
-	x := w.rowAt(r)
+	m.row = w.rowAt(r)
 	for len(y) > 0 {
 		n := min(Piece, len(y))
-		expand(y[:n], x.piece(m, lo, n), m, w.format)
+		m.expand(y[:n], m.take(lo, n))
 		y, lo = y[n:], lo+n
 	}
-	rooms.Put(m)
+	m.leave()
 }
 
 // Most is the most rows of x that a call of Multiply or Multiply8 takes: each reads the weights once.
@@ -28,11 +22,11 @@ func (w *Weights) Multiply(y []float32, ldy int, x []float32, m, lo, hi int) {
 	room := rooms.Get().(*room)
 	for r := lo; r < hi; r++ {
 		var sums [Most]float64
-		weights := w.rowAt(r)
+		room.row = w.rowAt(r)
 		for at := 0; at < w.Cols; at += Piece {
 			n := min(Piece, w.Cols-at)
 			values := room.y[:n]
-			expand(values, weights.piece(room, at, n), room, w.format)
+			room.expand(values, room.take(at, n))
 			for i := range m {
 				sums[i] += float64(kernels.Dot(values, x[i*w.Cols+at:][:n]))
 			}
@@ -41,37 +35,32 @@ func (w *Weights) Multiply(y []float32, ldy int, x []float32, m, lo, hi int) {
 			y[i*ldy+r] = float32(sums[i])
 		}
 	}
-	rooms.Put(room)
+	room.leave()
 }
 
-// Multiply8 is Multiply with rows of x in 8 bits.
+// Multiply8 is Multiply with rows of x in 8 bits. What the integers stand above zero, and the minima, are subtracted as products with
+// the sums of x.
 func (w *Weights) Multiply8(y []float32, ldy int, x []Rounded, lo, hi int) {
 	room := rooms.Get().(*room)
+	least, factor := room.a[:], raised(w.format)
+	if w.affine {
+		least, factor = room.b[:], 1
+	}
 	for r := lo; r < hi; r++ {
 		var sums [Most]float64
-		weights := w.rowAt(r)
-		for at := 0; at < w.Cols; at += Piece {
-			n := min(Piece, w.Cols-at)
-			q, groups := weights.piece(room, at, n), n/w.width
+		room.row = w.rowAt(r)
+		for at := 0; at < w.Cols; at += integers {
+			n := min(integers, w.Cols-at)
+			q, groups := room.take(at, n), n/w.width
 			for i := range x {
 				scale, sum := x[i].groups(w.width, at/w.width, groups)
-				kernels.Mul(room.s[:groups], room.a[:groups], scale)
-				sums[i] += float64(dot(q, x[i].Q[at:][:n], room, w.format))
-				switch {
-				case w.affine:
-					sums[i] -= float64(kernels.Dot(room.b[:groups], sum))
-				case w.offset != 0:
-					sums[i] -= float64(w.offset * kernels.Dot(room.a[:groups], sum))
-				}
+				minima := weigh(room.s[:groups], room.a[:], scale, least, sum)
+				sums[i] += float64(room.dot(q, x[i].Q[at:][:n])) - float64(factor*minima)
 			}
 		}
 		for i := range x {
 			y[i*ldy+r] = float32(sums[i])
 		}
 	}
-	rooms.Put(room)
+	room.leave()
 }
-
-func expand(y []float32, q []int8, m *room, f *format) { expandGo(y, q, m.a[:], m.b[:], f) }
-
-func dot(q, x []int8, m *room, f *format) float32 { return dotGo(q, x, m.s[:], f.width) }

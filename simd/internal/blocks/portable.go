@@ -154,7 +154,7 @@ func scalesQ6K(a, _ []float32, w *row, lo int) {
 	}
 }
 
-// expandGo writes values: y = a·(q − offset) − b, as often rounded.
+// expandGo writes values, a·(q − offset) − b. Without minima, b is not read.
 func expandGo(y []float32, q []int8, a, b []float32, f *format) {
 	for s := range len(y) / f.width {
 		y, q, a := y[s*f.width:][:f.width], q[s*f.width:][:f.width], a[s]
@@ -181,4 +181,14 @@ func dotGo(q, x []int8, s []float32, width int) float32 {
 		sum += float32(float32(part) * s[i/width])
 	}
 	return sum
+}
+
+// weighGo sets s to a·scale, and returns the sum of b·sum.
+func weighGo(s, a, scale, b, sum []float32) float32 {
+	total := float32(0)
+	for i := range s {
+		s[i] = a[i] * scale[i]
+		total += float32(b[i] * sum[i])
+	}
+	return total
 }

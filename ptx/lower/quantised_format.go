@@ -163,7 +163,7 @@ type unitReader struct {
 	blocks ptx.Reg[uint32] // of a row, for formats of several planes
 	unit   number
 	runs   []number // to be read
-	whole  bool    // both runs, else a word of the only one
+	whole  bool     // both runs, else a word of the only one
 	low    number   // where in a block the low bits are
 	shift  []number // of the low bits, for each run
 	high   number   // likewise of the high bits

@@ -27,7 +27,9 @@ func (r *unitReader) scaleByte(run number) ptx.Reg[uint32] {
 // loadScales reads what the scales are made of. The block begins at at; plane is as in load.
 func (r *unitReader) loadScales(x *packedUnit, at ptx.Ptr[ptx.Global, uint8], plane func(n, size int) ptx.Ptr[ptx.Global, uint8]) {
 	k := r.k
-	word := func(p ptx.Ptr[ptx.Global, uint8]) ptx.Reg[uint32] { return ptx.Load(k, ptx.Cast[uint32](p), ptx.ReadOnly) }
+	word := func(p ptx.Ptr[ptx.Global, uint8]) ptx.Reg[uint32] {
+		return ptx.Load(k, ptx.Cast[uint32](p), ptx.ReadOnly)
+	}
 	pair := func(w ptx.Reg[uint32]) {
 		d, m := ptx.UnpackF16(k, ptx.Bitcast[ptx.F16x2](k, w))
 		x.d, x.m = toFloat32(k, d), toFloat32(k, m)

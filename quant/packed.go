@@ -101,8 +101,12 @@ func Pack(m *Matrix) (*Packed, error) {
 	return p, nil
 }
 
-// Shape is that of the tensor: rows and words.
-func (p *Packed) Shape() []int { return []int{p.Rows, len(p.Words) / max(p.Rows, 1)} }
+// Shape is that of the tensor: rows and words, which a matrix without rows has too. It is [Rows 0] for a Packed that [Pack] did not
+// make.
+func (p *Packed) Shape() []int {
+	words, _ := PackedWords(p.Type, p.Cols)
+	return []int{p.Rows, words}
+}
 
 // Unpack returns the matrix that was packed. Errors are those of [Pack], for a Packed that was not made by it.
 func (p *Packed) Unpack() (*Matrix, error) {

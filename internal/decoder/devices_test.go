@@ -61,8 +61,11 @@ func models(seed uint64) map[string]Random {
 			Factors: true, Seed: seed, Format: Mixed},
 		"qwen2": {Architecture: "qwen2", Tokenizer: "gpt2", Blocks: 2, Width: 128, Hidden: 256, Heads: 4, KVHeads: 2, Context: 64,
 			Tied: true, Seed: seed, Format: func(name string) quant.Type {
-				if strings.Contains(name, "attn") {
+				switch {
+				case strings.Contains(name, "attn"):
 					return quant.F16
+				case strings.Contains(name, "ffn_down"):
+					return quant.BF16
 				}
 				return quant.Q8_0
 			}},

@@ -46,7 +46,8 @@ type LoadOptions struct {
 	Progress func(done, total int64)
 }
 
-// Load brings the weights to a device: matrices in their blocks, those of the type F16 as Float16, all others and vectors as Float32.
+// Load brings the weights to a device: matrices in their blocks or halves, all others and vectors as Float32. When ctx is done, it stops
+// after the tensor under way.
 func (m *Model) Load(ctx context.Context, device Device, o LoadOptions) (*Weights, error) {
 	w := &Weights{Model: m, device: device}
 	u := &upload{LoadOptions: o, ctx: ctx, weights: w}
@@ -124,8 +125,11 @@ func (o *LoadOptions) form(t *gguf.Tensor) (compute.DType, []int, compute.BlockF
 	if words, err := quant.PackedWords(t.Type(), t.Cols()); err == nil && !o.Dense {
 		return compute.Uint32, []int{shape[0], words}, compute.BlockFormat(t.Type())
 	}
-	if t.Type() == quant.F16 {
+	switch t.Type() {
+	case quant.F16:
 		return compute.Float16, shape, 0
+	case quant.BF16:
+		return compute.BFloat16, shape, 0
 	}
 	return compute.Float32, shape, 0
 }
@@ -151,11 +155,18 @@ func elements(t *gguf.Tensor, form compute.DType) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	bits := make([]uint16, len(raw)/2)
-	for i := range bits {
-		bits[i] = binary.LittleEndian.Uint16(raw[2*i:])
+	if form == compute.BFloat16 {
+		return halves[compute.BF16](raw), nil
 	}
-	return bits, nil
+	return halves[uint16](raw), nil
+}
+
+func halves[T ~uint16](raw []byte) []T {
+	bits := make([]T, len(raw)/2)
+	for i := range bits {
+		bits[i] = T(binary.LittleEndian.Uint16(raw[2*i:]))
+	}
+	return bits
 }
 
 // each calls f once for every tensor of the model.

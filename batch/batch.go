@@ -228,8 +228,8 @@ func (b *Batch) fail(err error) Value {
 
 // note remembers where the latest step was recorded, for guards and for the error of a memory limit.
 func (b *Batch) note() {
-	if b.options.sources {
-		b.sources = append(b.sources, callers())
+	if b.options.sources != nil {
+		b.sources = append(b.sources, b.options.sources())
 	}
 	if b.options.guard == nil && b.options.memoryLimit == 0 {
 		return
@@ -249,24 +249,6 @@ func caller() (site string) {
 		return false
 	})
 	return site
-}
-
-// callers returns file:line of the frames from the innermost one outside this package outward, while they are in one package.
-func callers() (sites []string) {
-	pkg := ""
-	outside(func(f *runtime.Frame) bool {
-		slash := strings.LastIndexByte(f.Function, '/') + 1
-		name, _, _ := strings.Cut(f.Function[slash:], ".")
-		if name = f.Function[:slash] + name; pkg == "" {
-			pkg = name
-		}
-		if name != pkg {
-			return false
-		}
-		sites = append(sites, fmt.Sprintf("%s:%d", f.File, f.Line))
-		return true
-	})
-	return sites
 }
 
 // outside calls f for the frames outside this package, the innermost first, until it returns false.

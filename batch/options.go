@@ -9,11 +9,11 @@ type options struct {
 	unfused     bool
 	memoryLimit uint64
 	apart       bool
-	sources     bool
 	guard       *guard // of everything
 	peaks       []Peaks
 
 	// What the options that bring much code along do: programs without them are linked without it.
+	sources  func() []string
 	guarded  func(*Batch, *compiler, *op.Program) (*op.Program, wrap, error)
 	repeated func(*Batch, *op.Program) (*op.Program, wrap, error)
 	profiled func(o *options, x op.Executable, p *op.Program, d, batches op.Executor) op.Executable
@@ -24,4 +24,4 @@ type options struct {
 func WithoutFusion() Option { return func(o *options) { o.unfused = true } }
 
 // WithSources remembers where each step was recorded, for [Plan.Steps].
-func WithSources() Option { return func(o *options) { o.sources = true } }
+func WithSources() Option { return func(o *options) { o.sources = callers } }

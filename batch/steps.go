@@ -2,7 +2,9 @@ package batch
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
+	"strings"
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/op"
@@ -47,4 +49,22 @@ func (p *Plan) Steps() ([]Step, error) {
 		}
 	}
 	return steps, nil
+}
+
+// callers returns file:line of the frames from the innermost one outside this package outward, while they are in one package.
+func callers() (sites []string) {
+	pkg := ""
+	outside(func(f *runtime.Frame) bool {
+		slash := strings.LastIndexByte(f.Function, '/') + 1
+		name, _, _ := strings.Cut(f.Function[slash:], ".")
+		if name = f.Function[:slash] + name; pkg == "" {
+			pkg = name
+		}
+		if name != pkg {
+			return false
+		}
+		sites = append(sites, fmt.Sprintf("%s:%d", f.File, f.Line))
+		return true
+	})
+	return sites
 }

@@ -380,3 +380,51 @@ func TestLaunches(t *testing.T) {
 	require.EqualValues(t, 2, d.Stats().Launches-before)
 	require.NotZero(t, io.Times[0]*io.Times[4], "%v", io.Times)
 }
+
+// TestSteps asks a plan what it runs.
+func TestSteps(t *testing.T) {
+	d := softDevice(t)
+	w, err := d.Upload(t.Context(), make([]float32, 12), 3, 4)
+	require.NoError(t, err)
+	b := batch.New(d, batch.WithSources())
+	recorded := func(x batch.Value) batch.Value { return b.Scale(b.ReLU(x), 2) }
+	x := b.Upload(make([]float32, 6), 2, 3)
+	b.Read(b.Softmax(recorded(b.MatMul(x, b.Import(w)))))
+	p, err := b.Compile(t.Context())
+	require.NoError(t, err)
+	defer p.Close()
+	steps, err := p.Steps()
+	require.NoError(t, err)
+	var all, tensors []int
+	launches := 0
+	for _, s := range steps {
+		require.Len(t, s.Sources, len(s.Recorded))
+		for _, chain := range s.Sources {
+			require.Regexp(t, `executable_test\.go:\d+$`, chain[0])
+		}
+		all, launches = append(all, s.Recorded...), launches+len(s.Launches)
+		for _, at := range s.Tensors {
+			require.Same(t, w, at)
+			tensors = append(tensors, s.Recorded...)
+		}
+	}
+	require.Contains(t, all, 3, "softmax")
+	require.Len(t, tensors, 1)
+	before := d.Stats().Launches
+	require.NoError(t, p.Run(t.Context()))
+	require.EqualValues(t, launches, d.Stats().Launches-before)
+	for _, s := range steps {
+		if s.Recorded[0] == 2 || s.Recorded[0] == 1 {
+			require.Len(t, s.Sources[0], 2, "the function and its caller")
+		}
+	}
+
+	b = batch.New(d)
+	b.Read(b.ReLU(b.Upload(make([]float32, 3))))
+	plain, err := b.Compile(t.Context())
+	require.NoError(t, err)
+	defer plain.Close()
+	steps, err = plain.Steps()
+	require.NoError(t, err)
+	require.Empty(t, steps[0].Sources)
+}

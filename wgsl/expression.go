@@ -52,6 +52,12 @@ var expressions = map[*op.Entry]string{
 	op.Minimum: "nan_min(a, b)",
 	op.Pow:     "ieee_pow(a, b)",
 
+	// By bits: WGSL may flush subnormals, and take it that there is no NaN.
+	op.Less:      "select(0.0, 1.0, order_key(a) < order_key(b) && !is_nan(b))",
+	op.LessEqual: "select(0.0, 1.0, order_key(a) <= order_key(b) && !is_nan(b))",
+	op.Equal:     "select(0.0, 1.0, order_key(a) == order_key(b) && !is_nan(b))",
+	op.Select:    "select(b, c, (bitcast<u32>(a) & 0x7fffffffu) == 0u)",
+
 	op.SwiGLU: "swiglu(a, b)",
 
 	op.FMA:  "fma(a, b, c)",

@@ -159,7 +159,7 @@ func (f *formula) calculates(value int) bool {
 // comparing are entries that do no arithmetic with what they are given.
 var comparing = map[*op.Entry]bool{
 	op.Neg: true, op.Abs: true, op.Sign: true, op.Floor: true, op.Ceil: true, op.Round: true, op.Trunc: true, op.ReLU: true, op.Clip: true,
-	op.Maximum: true, op.Minimum: true,
+	op.Maximum: true, op.Minimum: true, op.Less: true, op.LessEqual: true, op.Equal: true, op.Select: true,
 }
 
 // definition is the function of that name, where [formula.applied] calls it.

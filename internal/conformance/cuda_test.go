@@ -31,7 +31,7 @@ func TestCUDAMemory(t *testing.T) {
 
 func TestCUDASoftware(t *testing.T) {
 	name, d := openCUDA(t, cuda.Software())
-	RunOverlapped(t, name, d)
+	RunSampled(t, name, d)
 }
 
 func TestGuardsCUDASoftware(t *testing.T) {

@@ -172,7 +172,21 @@ var (
 		return math.Min(a, b)
 	}).special("NaN if either is NaN.")
 	Pow = binary("pow", "Pow", "a to the power b", Tolerance{Rel: 1e-4}, math.Pow).special(powSpecial)
+
+	Less      = comparison("less", "Less", "1 where a < b, else 0", func(a, b float64) bool { return a < b })
+	LessEqual = comparison("less_equal", "LessEqual", "1 where a ≤ b, else 0", func(a, b float64) bool { return a <= b })
+	Equal     = comparison("equal", "Equal", "1 where a = b, else 0", func(a, b float64) bool { return a == b })
 )
+
+// comparison is an entry for [Select] to choose by. What is greater is less the other way round.
+func comparison(name, method, doc string, f func(a, b float64) bool) *Entry {
+	return binary(name, method, doc, exact, func(a, b float64) float64 {
+		if f(a, b) {
+			return 1
+		}
+		return 0
+	}).special("0 if either is NaN; −0 equals 0.")
+}
 
 // Ternary entries.
 var (
@@ -182,6 +196,13 @@ var (
 	Lerp = broadcasting(Ternary, "lerp", "Lerp", "a + t·(b − a)", Tolerance{Mag: 4e-7},
 		[]Input{{Name: "a"}, {Name: "b"}, {Name: "t"}}, func(x, _ []float64) float64 { return x[0] + x[2]*(x[1]-x[0]) }).
 		special("Where t·(b − a) overflows, so may the result, to ±Inf or NaN.")
+	Select = broadcasting(Ternary, "select", "Select", "a where cond is not 0, else b", exact,
+		[]Input{{Name: "cond"}, {Name: "a"}, {Name: "b"}}, func(x, _ []float64) float64 {
+			if x[0] != 0 {
+				return x[1]
+			}
+			return x[2]
+		}).special("−0 is 0, NaN is not, as in C and NumPy. NaN and Inf on the side that is not chosen have no effect.")
 )
 
 func init() {

@@ -16,16 +16,18 @@ type Step struct {
 	Operands  []string         `json:"operands"` // their types
 	Results   []string         `json:"results"`
 	Tensors   []compute.Tensor `json:"-"`        // imported ones among the operands, as they were recorded
-	Recorded  []int            `json:"recorded"` // numbers of steps as recorded whose results this one computes; none for checks of guards
-	Sources   [][]string       `json:"sources"`  // file:line of each of these, and of its callers in the same package, the innermost first; see [WithSources]
+	// Recorded are the numbers of the steps as recorded whose results this one computes; none for checks of guards.
+	Recorded []int `json:"recorded"`
+	// Sources are file:line of each of these, and of its callers in the same package, the innermost first; see [WithSources].
+	Sources [][]string `json:"sources"`
 	Launches  []Launch         `json:"launches"` // what the device does for the step, in order
 }
 
 // Launch is a kernel on a grid of blocks of threads, or "copy" or "fill" for memory without a kernel.
 type Launch = op.Launch
 
-// Steps lists what a run of the plan does: the steps that are left after all rewrites, and the launches of each. Only CUDA tells
-// launches: on other devices it is [compute.ErrUnsupported].
+// Steps lists what a run of the plan does: the steps that are left after all rewrites, and the launches of each. Only CUDA
+// tells launches: on other devices it is [compute.ErrUnsupported].
 func (p *Plan) Steps() ([]Step, error) {
 	x, ok := innermost(p.exec.Executable).(op.Launcher)
 	if !ok {

@@ -31,9 +31,10 @@ func ptxMapCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "map MODEL.gguf",
 		Short: "Show what an NVIDIA GPU launches for each layer of a model, and where that was written",
-		Long: `Show what an NVIDIA GPU launches for each layer of a model in a GGUF file: the parts of each layer, the steps that are left after
-fusion, the lines of Go that recorded them, and the kernels with their grids. It compiles the plan that examples/decode runs, of one
-token or with --prefill of a chunk of the prompt, for the software GPU; weights are not read and nothing is executed.
+		Long: `Show what an NVIDIA GPU launches for each layer of a model in a GGUF file: the parts of each layer, the steps that are
+left after fusion, the lines of Go that recorded them, and the kernels with their grids. It compiles the plan that
+examples/decode runs, of one token or with --prefill of a chunk of the prompt, for the software GPU; weights are not
+read and nothing is executed.
 
 The first line counts launches; copies and fills, which need no kernel, are listed but do not count.`,
 		Example: `  wavelane ptx map model.gguf

@@ -21,8 +21,8 @@ func randomModel(t *testing.T) string {
 	file := filepath.Join(t.TempDir(), "random.gguf")
 	f, err := os.Create(file)
 	require.NoError(t, err)
-	require.NoError(t, decoder.Random{Architecture: "qwen2", Tokenizer: "gpt2", Blocks: 2, Width: 64, Hidden: 96, Heads: 2, KVHeads: 1, Context: 64}.
-		Write(f))
+	r := decoder.Random{Architecture: "qwen2", Tokenizer: "gpt2", Blocks: 2, Width: 64, Hidden: 96, Heads: 2, KVHeads: 1, Context: 64}
+	require.NoError(t, r.Write(f))
 	require.NoError(t, f.Close())
 	return file
 }

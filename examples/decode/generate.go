@@ -20,8 +20,9 @@ import (
 func load(ctx context.Context, errOut io.Writer, m *decoder.Model, dev *wavelane.Device, dense bool) (*decoder.Weights, error) {
 	bar := progressbar.DefaultSilent(1)
 	if f, ok := errOut.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		bar = progressbar.NewOptions64(1, progressbar.OptionSetWriter(f), progressbar.OptionSetDescription("loading"), progressbar.OptionSetWidth(30),
-			progressbar.OptionShowBytes(true), progressbar.OptionClearOnFinish(), progressbar.OptionThrottle(50*time.Millisecond))
+		bar = progressbar.NewOptions64(1, progressbar.OptionSetWriter(f), progressbar.OptionSetDescription("loading"),
+			progressbar.OptionSetWidth(30), progressbar.OptionShowBytes(true),
+			progressbar.OptionClearOnFinish(), progressbar.OptionThrottle(50*time.Millisecond))
 	}
 	defer bar.Clear()
 	return m.Load(ctx, dev, decoder.LoadOptions{Dense: dense, Progress: func(done, total int64) {

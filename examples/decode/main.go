@@ -142,8 +142,8 @@ func describe(m *decoder.Model) string {
 	if name == "" {
 		name = "a model without a name"
 	}
-	return fmt.Sprintf("%s: %s, %d blocks of width %d, %d heads (%d of keys), vocabulary %d", name, m.Architecture, m.Blocks, m.Width, m.Heads,
-		m.KVHeads, m.Vocabulary)
+	return fmt.Sprintf("%s: %s, %d blocks of width %d, %d heads (%d of keys), vocabulary %d", name, m.Architecture, m.Blocks,
+		m.Width, m.Heads, m.KVHeads, m.Vocabulary)
 }
 
 // writeRandom writes a model that is large enough for all quantised formats and small enough for every device.
@@ -152,8 +152,8 @@ func writeRandom(name string, seed uint64) error {
 	if err != nil {
 		return err
 	}
-	r := decoder.Random{Architecture: "llama", Tokenizer: "llama", Blocks: 4, Width: 256, Hidden: 768, Heads: 8, KVHeads: 2, Context: 2048,
-		Seed: seed, Format: decoder.Mixed}
+	r := decoder.Random{Architecture: "llama", Tokenizer: "llama", Blocks: 4, Width: 256, Hidden: 768, Heads: 8, KVHeads: 2,
+		Context: 2048, Seed: seed, Format: decoder.Mixed}
 	err = r.Write(f)
 	if closing := f.Close(); err == nil {
 		err = closing

@@ -9,8 +9,8 @@ import (
 	"github.com/wavelane/wavelane/quant/gguf"
 )
 
-// bytePairs is byte-level BPE (Radford and others, "Language Models are Unsupervised Multitask Learners", 2019): a text is cut into words,
-// and in each, bytes are joined in the order of a list of merges. Bytes are spelled as printable characters.
+// bytePairs is byte-level BPE (Radford and others, "Language Models are Unsupervised Multitask Learners", 2019): a text is cut
+// into words, and in each, bytes are joined in the order of a list of merges. Bytes are spelled as printable characters.
 type bytePairs struct {
 	*Tokenizer
 	ranks map[[2]string]int

@@ -25,8 +25,8 @@ type Config struct {
 	Rope         compute.RopeOptions
 }
 
-// architectures are those that are read, with how the two elements of a pair lie in the heads of queries and keys: converters to GGUF
-// reorder those of Llama so that they are neighbours.
+// architectures are those that are read, with how the two elements of a pair lie in the heads of queries and keys: converters
+// to GGUF reorder those of Llama so that they are neighbours.
 var architectures = map[string]struct{ neox bool }{"llama": {false}, "qwen2": {true}}
 
 // metadata reads the keys of an architecture and keeps the first error.
@@ -100,7 +100,8 @@ func readConfig(f *gguf.File) (Config, error) {
 	m := &metadata{File: f, prefix: architecture + "."}
 	c := Config{Architecture: architecture,
 		Blocks: m.size("block_count"), Width: m.size("embedding_length"), Hidden: m.size("feed_forward_length"),
-		Heads: m.size("attention.head_count"), Context: m.size("context_length"), Epsilon: m.positive("attention.layer_norm_rms_epsilon")}
+		Heads: m.size("attention.head_count"), Context: m.size("context_length"),
+		Epsilon: m.positive("attention.layer_norm_rms_epsilon")}
 	if c.Name, err = f.String("general.name"); err != nil && !errors.Is(err, gguf.ErrMissing) {
 		m.fail(err)
 	}
@@ -127,8 +128,8 @@ func readConfig(f *gguf.File) (Config, error) {
 	}
 	m.ropeScaling(&c)
 	if m.err == nil && (c.Rope.Dims%2 != 0 || c.Rope.Dims > c.HeadSize) {
-		m.fail(fmt.Errorf("metadata %q is %d, must be even and at most %d, the size of a head: %w", m.prefix+"rope.dimension_count", c.Rope.Dims,
-			c.HeadSize, compute.ErrShape))
+		m.fail(fmt.Errorf("metadata %q is %d, must be even and at most %d, the size of a head: %w",
+			m.prefix+"rope.dimension_count", c.Rope.Dims, c.HeadSize, compute.ErrShape))
 	}
 	return c, m.err
 }

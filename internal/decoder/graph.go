@@ -64,8 +64,8 @@ func (g *graph) part(block int, name string) {
 	g.marks = append(g.marks, mark{Part{block, name}, g.Len()})
 }
 
-// record is the whole network: n tokens after those in the caches, whose keys and values it appends there in place. Caches are [1,
-// capacity, kvheads, headsize], two for each block.
+// record is the whole network: n tokens after those in the caches, whose keys and values it appends there in place. Caches are
+// [1, capacity, kvheads, headsize], two for each block.
 func (g *graph) record(in *inputs, caches []compute.Tensor, o Output) results {
 	positions, start, length := g.Upload(in.positions), g.Upload(in.start), g.Upload(in.length)
 	g.part(-1, "embedding")

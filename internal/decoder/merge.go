@@ -2,8 +2,9 @@ package decoder
 
 import "container/heap"
 
-// merge joins neighbouring parts of a text, always the pair that comes first in order and, of equals, the leftmost, until no pair has an
-// order. Parts are the ends of what they are in the text; the result is the ends of what is left. It takes n·log n steps.
+// merge joins neighbouring parts of a text, always the pair that comes first in order and, of equals, the leftmost, until no
+// pair has an order. Parts are the ends of what they are in the text; the result is the ends of what is left. It takes n·log n
+// steps.
 func merge(text string, ends []int, order func(left, right string) (float64, bool)) []int {
 	m := merger{text: text, order: order, parts: make([]part, len(ends))}
 	from := 0

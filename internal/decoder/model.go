@@ -34,9 +34,9 @@ type block[T any] struct {
 	Gate, Up, Down      T
 }
 
-// Read looks at a file: metadata, and names and shapes of tensors. The file must stay open while weights are loaded. Errors wrap
-// gguf.ErrMissing and [compute.ErrShape], or [compute.ErrUnsupported] for what the file has and is not known here; they name the
-// metadata or the tensor.
+// Read looks at a file: metadata, and names and shapes of tensors. The file must stay open while weights are loaded. Errors
+// wrap gguf.ErrMissing and [compute.ErrShape], or [compute.ErrUnsupported] for what the file has and is not known here; they
+// name the metadata or the tensor.
 func Read(f *gguf.File) (*Model, error) {
 	c, err := readConfig(f)
 	if err != nil {
@@ -57,7 +57,8 @@ func Read(f *gguf.File) (*Model, error) {
 	for i := 0; i < c.Blocks && r.err == nil; i++ {
 		b, at := block[*gguf.Tensor]{}, fmt.Sprintf("blk.%d.", i)
 		b.AttentionNorm = r.tensor(at+"attn_norm.weight", c.Width)
-		b.Q, b.K, b.V = r.tensor(at+"attn_q.weight", q, c.Width), r.tensor(at+"attn_k.weight", kv, c.Width), r.tensor(at+"attn_v.weight", kv, c.Width)
+		b.Q = r.tensor(at+"attn_q.weight", q, c.Width)
+		b.K, b.V = r.tensor(at+"attn_k.weight", kv, c.Width), r.tensor(at+"attn_v.weight", kv, c.Width)
 		bias := r.optional
 		if b.QBias = r.optional(at+"attn_q.bias", q); b.QBias != nil {
 			bias = r.tensor

@@ -42,7 +42,8 @@ func Mixed(tensor string) quant.Type {
 
 // Write writes the model as a GGUF file. Errors wrap [compute.ErrArgument] and those of quant and gguf.
 func (r Random) Write(out io.Writer) error {
-	if _, ok := architectures[r.Architecture]; !ok || min(r.Blocks, r.Width, r.Hidden, r.Heads, r.KVHeads, r.Context) < 1 || r.Width%r.Heads != 0 {
+	_, ok := architectures[r.Architecture]
+	if least := min(r.Blocks, r.Width, r.Hidden, r.Heads, r.KVHeads, r.Context); !ok || least < 1 || r.Width%r.Heads != 0 {
 		return fmt.Errorf("decoder: random model %+v: %w", r, compute.ErrArgument)
 	}
 	w := &randomWriter{Writer: gguf.NewWriter(out), Random: r}
@@ -79,7 +80,8 @@ func (w *randomWriter) metadata() {
 		key   string
 		value any
 	}{{"block_count", uint32(w.Blocks)}, {"context_length", uint32(w.Context)}, {"embedding_length", uint32(w.Width)},
-		{"feed_forward_length", uint32(w.Hidden)}, {"attention.head_count", uint32(w.Heads)}, {"attention.head_count_kv", uint32(w.KVHeads)},
+		{"feed_forward_length", uint32(w.Hidden)}, {"attention.head_count", uint32(w.Heads)},
+		{"attention.head_count_kv", uint32(w.KVHeads)},
 		{"attention.layer_norm_rms_epsilon", float32(1e-5)}, {"rope.freq_base", float32(50000)}} {
 		w.set(w.Architecture+"."+m.key, m.value)
 	}

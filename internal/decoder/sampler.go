@@ -15,8 +15,8 @@ type Sampler struct {
 	random      *rand.Rand
 }
 
-// NewSampler returns one for a temperature by which logits are divided, 0 for always the most likely token, and the number of tokens
-// that are chosen from, the most likely ones, 0 for all. Errors wrap [compute.ErrArgument].
+// NewSampler returns one for a temperature by which logits are divided, 0 for always the most likely token, and the number of
+// tokens that are chosen from, the most likely ones, 0 for all. Errors wrap [compute.ErrArgument].
 func NewSampler(temperature float64, topK int, seed uint64) (*Sampler, error) {
 	if !(temperature >= 0 && temperature <= math.MaxFloat64) {
 		return nil, fmt.Errorf("decoder: temperature %v, must be 0 or more and finite: %w", temperature, compute.ErrArgument)

@@ -9,8 +9,8 @@ import (
 	"github.com/wavelane/wavelane/quant/gguf"
 )
 
-// sentencePiece is the tokenizer of Llama 1 and 2 (Kudo and Richardson, "SentencePiece", 2018, in its BPE mode): of all neighbours whose
-// text is a token, those with the highest score are joined first. Spaces are ▁; what no token spells is bytes.
+// sentencePiece is the tokenizer of Llama 1 and 2 (Kudo and Richardson, "SentencePiece", 2018, in its BPE mode): of all
+// neighbours whose text is a token, those with the highest score are joined first. Spaces are ▁; what no token spells is bytes.
 type sentencePiece struct {
 	*Tokenizer
 	scores []float32

@@ -122,10 +122,10 @@ func (s *Session) Room() int { return s.options.Context - s.position }
 // Reset forgets all tokens.
 func (s *Session) Reset() { s.position = 0 }
 
-// Feed continues the sequence with tokens and says what comes next: one by one, or in chunks where there are several. What it returns is
-// valid until the next call. Errors wrap [compute.ErrArgument] for no tokens or tokens that are not in the vocabulary, and
-// [compute.ErrTooLarge] where the context has no room for all, in which case nothing happens. After an error of the device, or a context
-// that was cancelled, the session is of no use any more.
+// Feed continues the sequence with tokens and says what comes next: one by one, or in chunks where there are several. What it
+// returns is valid until the next call. Errors wrap [compute.ErrArgument] for no tokens or tokens that are not in the
+// vocabulary, and [compute.ErrTooLarge] where the context has no room for all, in which case nothing happens. After an error of
+// the device, or a context that was cancelled, the session is of no use any more.
 func (s *Session) Feed(ctx context.Context, tokens ...int32) (*Next, error) {
 	if s.err != nil {
 		return nil, s.err

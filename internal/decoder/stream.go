@@ -5,7 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// Stream turns tokens into text one by one, and gives text out as soon as its characters are complete: a token may be part of one.
+// Stream turns tokens into text one by one, and gives text out as soon as its characters are complete: a token may be part of
+// one.
 type Stream struct {
 	tokenizer *Tokenizer
 	pending   []byte

@@ -147,8 +147,8 @@ func (t *Tokenizer) Len() int { return len(t.pieces) }
 // Ends reports whether a token ends what the model says.
 func (t *Tokenizer) Ends(token int32) bool { return t.ends[token] }
 
-// Encode returns the tokens of a text, after the one that begins a text if the model wants that. Control tokens written in the text,
-// such as <|im_start|>, are these tokens.
+// Encode returns the tokens of a text, after the one that begins a text if the model wants that. Control tokens written in the
+// text, such as <|im_start|>, are these tokens.
 func (t *Tokenizer) Encode(text string) []int32 {
 	var tokens []int32
 	if t.addBOS && t.bos >= 0 {

@@ -46,8 +46,8 @@ type LoadOptions struct {
 	Progress func(done, total int64)
 }
 
-// Load brings the weights to a device: matrices in their blocks or halves, all others and vectors as Float32. When ctx is done, it stops
-// after the tensor under way.
+// Load brings the weights to a device: matrices in their blocks or halves, all others and vectors as Float32. When ctx is done,
+// it stops after the tensor under way.
 func (m *Model) Load(ctx context.Context, device Device, o LoadOptions) (*Weights, error) {
 	w := &Weights{Model: m, device: device}
 	u := &upload{LoadOptions: o, ctx: ctx, weights: w}

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// cutter cuts a text into the words in which bytes are joined. Models state it as a regular expression with a look-ahead, which package
-// regexp does not have; the alternatives stand at its methods.
+// cutter cuts a text into the words in which bytes are joined. Models state it as a regular expression with a look-ahead, which
+// package regexp does not have; the alternatives stand at its methods.
 type cutter struct {
 	modern bool // as from GPT-4 on; GPT-2's otherwise
 	digits int  // of a number at most, 0 for any; unless modern, 1 cuts the text at each digit before all else

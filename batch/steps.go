@@ -15,12 +15,12 @@ type Step struct {
 	Operation string           `json:"operation"`
 	Operands  []string         `json:"operands"` // their types
 	Results   []string         `json:"results"`
-	Tensors   []compute.Tensor `json:"-"`        // imported ones among the operands, as they were recorded
+	Tensors   []compute.Tensor `json:"-"` // imported ones among the operands, as they were recorded
 	// Recorded are the numbers of the steps as recorded whose results this one computes; none for checks of guards.
 	Recorded []int `json:"recorded"`
 	// Sources are file:line of each of these, and of its callers in the same package, the innermost first; see [WithSources].
-	Sources [][]string `json:"sources"`
-	Launches  []Launch         `json:"launches"` // what the device does for the step, in order
+	Sources  [][]string `json:"sources"`
+	Launches []Launch   `json:"launches"` // what the device does for the step, in order
 }
 
 // Launch is a kernel on a grid of blocks of threads, or "copy" or "fill" for memory without a kernel.

@@ -3,7 +3,7 @@
 GO        ?= go
 PLATFORMS := linux/amd64 linux/arm64 windows/amd64 darwin/arm64 js/wasm
 # Packages with a promise about goroutines; the race detector needs cgo.
-RACE      := ./compute ./quant ./batch ./simd ./simd/internal/pool ./simd/internal/gemm ./gpu ./cuda ./cuda/internal/softgpu ./cuda/internal/libcuda ./ptx/sim .
+RACE      := ./simd ./compute ./quant ./batch ./simd/internal/pool ./simd/internal/gemm ./gpu ./cuda ./cuda/internal/softgpu ./cuda/internal/libcuda ./ptx/sim .
 # Packages whose tests run on other processors too: in emulation (arm64) and under Node.js (js/wasm).
 PORTABLE  := ./compute ./quant ./quant/gguf ./internal/op ./batch ./simd/... ./ptx/eval .
 # Modules of their own, so that what they depend on stays out of the main one.
@@ -92,8 +92,8 @@ TEST := $(GO) test -vet=off -timeout 20m
 
 # The CPU's conformance run in ./simd is that of ./internal/conformance again. What tests of the packed program depend on is more than
 # go test knows of, so that their results must not come from its cache.
-unit: # all but the conformance suite
-	$(TEST) -skip '^TestConformance$$' $$($(GO) list ./... | grep -v -e /internal/conformance -e '/wasm$$')
+unit: # all but the conformance suite, what takes longest first
+	$(TEST) -skip '^TestConformance$$' ./ptx/lower $$($(GO) list ./... | grep -v -e /internal/conformance -e '/wasm$$')
 	$(TEST) -count=1 ./wasm
 
 modules: # what generates the assembly, with a test that fails when committed files are stale, and the other modules

@@ -162,7 +162,7 @@ func (rec *Batch) Softplus(x Value) Value {
 	return rec.apply(op.Lookup("softplus"), nil, nil, x)
 }
 
-// Clip computes x limited to [low, high]: min(max(x, low), high).
+// Clip computes x limited to [low, high]: min(max(x, low), high). NaN if a bound is NaN.
 func (rec *Batch) Clip(x Value, low, high float32) Value {
 	return rec.apply(op.Lookup("clip"), []float32{low, high}, nil, x)
 }

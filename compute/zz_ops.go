@@ -155,7 +155,7 @@ func (o Ops) SoftplusAsync(y, x []float32) *Future {
 	return o.run.Run("softplus", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
 
-// ClipAsync computes x limited to [low, high]: min(max(x, low), high).
+// ClipAsync computes x limited to [low, high]: min(max(x, low), high). NaN if a bound is NaN.
 func (o Ops) ClipAsync(y, x []float32, low, high float32) *Future {
 	return o.run.Run("clip", []Operand{Of(y)}, []Operand{Of(x)}, []float32{low, high}, nil)
 }

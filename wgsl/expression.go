@@ -40,7 +40,7 @@ var expressions = map[*op.Entry]string{
 	op.HardSwish: "select(a * (min(a + 3.0, 6.0) / 6.0), 0.0, a <= -3.0)",
 	op.Mish:      "mish(a)",
 	op.Softplus:  "softplus(a)",
-	op.Clip:      "nan_min(nan_max(a, s0), s1)",
+	op.Clip:      "nan_clip(a, s0, s1)",
 	op.Scale:     "a * s0",
 	op.PowScalar: "ieee_pow(a, s0)",
 

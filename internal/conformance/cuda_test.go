@@ -50,3 +50,8 @@ func TestCompareCUDASoftware(t *testing.T) {
 	_, d := openCUDA(t, cuda.Software())
 	testCompare(t, d)
 }
+
+func TestCUDAVariesFused(t *testing.T) {
+	name, d := openCUDA(t, cuda.Software())
+	testVaryFused(t, name, d)
+}

@@ -138,7 +138,7 @@ var (
 	Softplus = unary("softplus", "Softplus", "log(1+eˣ)", nearExact, softplus).domain(-20, 20)
 	Clip     = scalarUnary("clip", "Clip", "x limited to [low, high]: min(max(x, low), high)", exact,
 		[]Scalar{scalar("low", -1, 0), scalar("high", 1, 0.5)},
-		func(x, p []float64) float64 { return math.Min(math.Max(x[0], p[0]), p[1]) })
+		func(x, p []float64) float64 { return smaller(larger(x[0], p[0]), p[1]) }).special("NaN if a bound is NaN.")
 	Scale = scalarUnary("scale", "Scale", "x·factor", exact, []Scalar{scalar("factor", 0.5, -3, 0)},
 		func(x, p []float64) float64 { return p[0] * x[0] })
 	PowScalar = scalarUnary("pow_scalar", "PowScalar", "x to the power exponent", Tolerance{Rel: 1e-4},
@@ -154,24 +154,13 @@ func softplus(x float64) float64 {
 
 // Binary entries.
 var (
-	Add = binary("add", "Add", "a + b", exact, func(a, b float64) float64 { return a + b })
-	Sub = binary("sub", "Sub", "a − b", exact, func(a, b float64) float64 { return a - b })
-	Mul = binary("mul", "Mul", "a·b", exact, func(a, b float64) float64 { return a * b })
-	Div = binary("div", "Div", "a/b", rounded, func(a, b float64) float64 { return a / b })
-	// math.Max(+Inf, NaN) is +Inf; ours, as NumPy's, is NaN.
-	Maximum = binary("maximum", "Maximum", "the larger of a and b", exact, func(a, b float64) float64 {
-		if a != a || b != b {
-			return math.NaN()
-		}
-		return math.Max(a, b)
-	}).special("NaN if either is NaN.")
-	Minimum = binary("minimum", "Minimum", "the smaller of a and b", exact, func(a, b float64) float64 {
-		if a != a || b != b {
-			return math.NaN()
-		}
-		return math.Min(a, b)
-	}).special("NaN if either is NaN.")
-	Pow = binary("pow", "Pow", "a to the power b", Tolerance{Rel: 1e-4}, math.Pow).special(powSpecial)
+	Add     = binary("add", "Add", "a + b", exact, func(a, b float64) float64 { return a + b })
+	Sub     = binary("sub", "Sub", "a − b", exact, func(a, b float64) float64 { return a - b })
+	Mul     = binary("mul", "Mul", "a·b", exact, func(a, b float64) float64 { return a * b })
+	Div     = binary("div", "Div", "a/b", rounded, func(a, b float64) float64 { return a / b })
+	Maximum = binary("maximum", "Maximum", "the larger of a and b", exact, larger).special("NaN if either is NaN.")
+	Minimum = binary("minimum", "Minimum", "the smaller of a and b", exact, smaller).special("NaN if either is NaN.")
+	Pow     = binary("pow", "Pow", "a to the power b", Tolerance{Rel: 1e-4}, math.Pow).special(powSpecial)
 
 	Less      = comparison("less", "Less", "1 where a < b, else 0", func(a, b float64) bool { return a < b })
 	LessEqual = comparison("less_equal", "LessEqual", "1 where a ≤ b, else 0", func(a, b float64) bool { return a <= b })
@@ -212,4 +201,20 @@ func init() {
 		x[1] = addArrays(x[0], x[1])
 		return FMA.reference([]Array{x[1], x[2], x[0]}, a, out)
 	}
+}
+
+// larger is math.Max, but for (+Inf, NaN), where that is +Inf; ours, as NumPy's, is NaN.
+func larger(a, b float64) float64 {
+	if a != a || b != b {
+		return math.NaN()
+	}
+	return math.Max(a, b)
+}
+
+// smaller is math.Min with NaN as larger has it.
+func smaller(a, b float64) float64 {
+	if a != a || b != b {
+		return math.NaN()
+	}
+	return math.Min(a, b)
 }

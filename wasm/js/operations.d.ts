@@ -356,7 +356,7 @@ export interface DeviceOperations {
   /** Log(1+eˣ). */
   softplus(x: Operand, options: CallOptions & Keep): Promise<Tensor>;
   softplus(x: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /** X limited to [low, high]: min(max(x, low), high). */
+  /** X limited to [low, high]: min(max(x, low), high). NaN if a bound is NaN. */
   clip(x: Operand, low: number, high: number, options: CallOptions & Keep): Promise<Tensor>;
   clip(x: Operand, low: number, high: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** X·factor. */
@@ -952,7 +952,7 @@ export interface BatchOperations {
   mish(x: BatchOperand): Value;
   /** Log(1+eˣ). */
   softplus(x: BatchOperand): Value;
-  /** X limited to [low, high]: min(max(x, low), high). */
+  /** X limited to [low, high]: min(max(x, low), high). NaN if a bound is NaN. */
   clip(x: BatchOperand, low: number, high: number): Value;
   /** X·factor. */
   scale(x: BatchOperand, factor: number): Value;

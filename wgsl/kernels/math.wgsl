@@ -31,6 +31,12 @@ fn nan_min(a: f32, b: f32) -> f32 {
     return select(select(min(a, b), b, is_nan(b)), a, is_nan(a));
 }
 
+// nan_min(nan_max(a, low), high), with one test of a; those of the bounds are the same for all elements.
+fn nan_clip(a: f32, low: f32, high: f32) -> f32 {
+    let bad = select(high, low, is_nan(low));
+    return select(select(min(max(a, low), high), bad, is_nan(bad)), a, is_nan(a));
+}
+
 fn ieee_sqrt(x: f32) -> f32 {
     // WGSL may take 1/inverseSqrt(x), which has no business at 0 and Inf.
     let y = select(sqrt(x), x, x == 0.0 || is_nan(x) || is_inf(x));

@@ -90,13 +90,13 @@ func (w *Weights) rowAt(r int) row {
 // room is the memory of both steps' results. Kernels may read behind the ends of what they need.
 type room struct {
 	row
-	q       [integers]int8
-	a, b, s [integers/16 + 16]float32
+	q       [most]int8
+	a, b, s [most/16 + 16]float32
 	y       [Piece]float32
 }
 
-// integers is the most values of a row that are taken at a time if they stay integers: a multiple of all blocks.
-const integers = 8192
+// most is the most values of a row that are taken at a time if they stay integers: a multiple of all blocks.
+const most = 8192
 
 var rooms = sync.Pool{New: func() any { return new(room) }}
 
@@ -105,13 +105,16 @@ func (m *room) leave() {
 	rooms.Put(m)
 }
 
-// take fills the room with n values of its row from lo on, whole blocks, and returns their integers: those of bytes lie in the row.
-func (m *room) take(lo, n int) []int8 {
-	w, block := &m.row, lo/m.BlockLen()
-	w.unpackScales(m.a[:n/w.width], m.b[:n/w.width], block)
-	if w.quants == nil {
-		return int8s(w.planes[0][lo:][:n])
+// scales are those of n values of the row from lo on, whole blocks.
+func (m *room) scales(lo, n int) {
+	m.unpackScales(m.a[:n/m.width], m.b[:n/m.width], lo/m.BlockLen())
+}
+
+// integers are those of n values of the row from lo on, whole blocks: those of bytes lie in the row.
+func (m *room) integers(lo, n int) []int8 {
+	if m.quants == nil {
+		return int8s(m.planes[0][lo:][:n])
 	}
-	w.unpackQuants(m.q[:n], block)
+	m.unpackQuants(m.q[:n], lo/m.BlockLen())
 	return m.q[:n]
 }

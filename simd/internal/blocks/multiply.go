@@ -8,10 +8,16 @@ func (w *Weights) Dequantize(y []float32, r, lo int) {
 	m.row = w.rowAt(r)
 	for len(y) > 0 {
 		n := min(Piece, len(y))
-		m.expand(y[:n], m.take(lo, n))
+		m.values(y[:n], lo)
 		y, lo = y[n:], lo+n
 	}
 	m.leave()
+}
+
+// values writes the values of the room's row from lo on: a piece at most.
+func (m *room) values(y []float32, lo int) {
+	m.scales(lo, len(y))
+	m.expand(y, m.integers(lo, len(y)))
 }
 
 // Most is the most rows of x that a call of Multiply or Multiply8 takes: each reads the weights once.
@@ -26,7 +32,7 @@ func (w *Weights) Multiply(y []float32, ldy int, x []float32, m, lo, hi int) {
 		for at := 0; at < w.Cols; at += Piece {
 			n := min(Piece, w.Cols-at)
 			values := room.y[:n]
-			room.expand(values, room.take(at, n))
+			room.values(values, at)
 			for i := range m {
 				sums[i] += float64(kernels.Dot(values, x[i*w.Cols+at:][:n]))
 			}
@@ -49,13 +55,24 @@ func (w *Weights) Multiply8(y []float32, ldy int, x []Rounded, lo, hi int) {
 	for r := lo; r < hi; r++ {
 		var sums [Most]float64
 		room.row = w.rowAt(r)
-		for at := 0; at < w.Cols; at += integers {
-			n := min(integers, w.Cols-at)
-			q, groups := room.take(at, n), n/w.width
+		for at := 0; at < w.Cols; at += most {
+			n := min(most, w.Cols-at)
+			groups := n / w.width
+			room.scales(at, n)
+			var q []int8
+			if len(x) > 1 {
+				q = room.integers(at, n)
+			}
 			for i := range x {
 				scale, sum := x[i].groups(w.width, at/w.width, groups)
 				minima := weigh(room.s[:groups], room.a[:], scale, least, sum)
-				sums[i] += float64(room.dot(q, x[i].Q[at:][:n])) - float64(factor*minima)
+				x, part := x[i].Q[at:][:n], float32(0)
+				if q == nil {
+					part = room.product(x, at, n)
+				} else {
+					part = room.dot(q, x)
+				}
+				sums[i] += float64(part) - float64(factor*minima)
 			}
 		}
 		for i := range x {

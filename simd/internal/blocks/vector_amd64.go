@@ -23,9 +23,9 @@ func (w *row) unpackQuants(q []int8, block int) {
 	to, from, n := &q[0], &w.planes[0][w.size[0]*block], len(q)/w.BlockLen()
 	switch w.Type {
 	case quant.Q4_0, quant.Q4_1:
-		nibblesAVX2(to, from, n)
+		quantsNibblesAVX2(to, from, n)
 	case quant.Q5_0, quant.Q5_1:
-		fifthsAVX2(to, from, n, &w.planes[1][4*block])
+		quantsFifthsAVX2(to, from, n, &w.planes[1][4*block])
 	case quant.Q2_K:
 		quantsQ2KAVX2(to, from, n)
 	case quant.Q3_K:
@@ -127,4 +127,45 @@ func (m *room) dot(q, x []int8) float32 {
 		return dot32AVX2(&q[0], &x[0], &m.s[0], n)
 	}
 	return dot16AVX2(&q[0], &x[0], &m.s[0], n)
+}
+
+// product is the dot product of the row's n values from lo on with x, times the scales in the room.
+func (m *room) product(x []int8, lo, n int) float32 {
+	w, block := &m.row, lo/m.BlockLen()
+	if w.quants == nil || !avx2() {
+		return m.dot(m.integers(lo, n), x)
+	}
+	from, s, count := &w.planes[0][w.size[0]*block], &m.s[0], n/w.BlockLen()
+	if bytewise() {
+		switch w.Type {
+		case quant.Q4_0, quant.Q4_1:
+			return productNibblesVNNI(&x[0], s, from, count)
+		case quant.Q5_0, quant.Q5_1:
+			return productFifthsVNNI(&x[0], s, from, count, &w.planes[1][4*block])
+		case quant.Q2_K:
+			return productQ2KVNNI(&x[0], s, from, count)
+		case quant.Q3_K:
+			return productQ3KVNNI(&x[0], s, from, count)
+		case quant.Q4_K:
+			return productQ4KVNNI(&x[0], s, from, count)
+		case quant.Q5_K:
+			return productQ5KVNNI(&x[0], s, from, count)
+		}
+		return productQ6KVNNI(&x[0], s, from, count)
+	}
+	switch w.Type {
+	case quant.Q4_0, quant.Q4_1:
+		return productNibblesAVX2(&x[0], s, from, count)
+	case quant.Q5_0, quant.Q5_1:
+		return productFifthsAVX2(&x[0], s, from, count, &w.planes[1][4*block])
+	case quant.Q2_K:
+		return productQ2KAVX2(&x[0], s, from, count)
+	case quant.Q3_K:
+		return productQ3KAVX2(&x[0], s, from, count)
+	case quant.Q4_K:
+		return productQ4KAVX2(&x[0], s, from, count)
+	case quant.Q5_K:
+		return productQ5KAVX2(&x[0], s, from, count)
+	}
+	return productQ6KAVX2(&x[0], s, from, count)
 }

@@ -13,3 +13,5 @@ func raised(f *format) float32 { return f.offset }
 func weigh(s, a, scale, b, sum []float32) float32 { return weighGo(s, a, scale, b, sum) }
 
 func (m *room) dot(q, x []int8) float32 { return dotGo(q, x, m.s[:], m.width) }
+
+func (m *room) product(x []int8, lo, n int) float32 { return m.dot(m.integers(lo, n), x) }

@@ -2,25 +2,55 @@
 
 #include "textflag.h"
 
-// func nibblesAVX2(q *int8, block *byte, n int)
+// func quantsNibblesAVX2(q *int8, block *byte, n int)
 // Requires: AVX, AVX2, MMX+
-TEXT ·nibblesAVX2(SB), NOSPLIT, $0-24
-	MOVQ         q+0(FP), AX
+TEXT ·quantsNibblesAVX2(SB), NOSPLIT, $0-24
+	MOVQ         n+16(FP), AX
 	MOVQ         block+8(FP), CX
-	MOVQ         n+16(FP), DX
+	MOVQ         q+0(FP), DX
 	VPBROADCASTB blocksBytes0f<>+0(SB), Y0
 	VMOVDQU      blocksNibbleShifts<>+0(SB), Y1
+	SUBQ         $0x04, AX
+	JL           rest
 
-block:
+many:
 	PREFETCHT0     4608(CX)
 	VBROADCASTI128 (CX), Y2
 	VPSRLVQ        Y1, Y2, Y2
 	VPAND          Y0, Y2, Y2
-	VMOVDQU        Y2, (AX)
+	VMOVDQU        Y2, (DX)
+	VBROADCASTI128 16(CX), Y2
+	VPSRLVQ        Y1, Y2, Y2
+	VPAND          Y0, Y2, Y2
+	VMOVDQU        Y2, 32(DX)
+	VBROADCASTI128 32(CX), Y2
+	VPSRLVQ        Y1, Y2, Y2
+	VPAND          Y0, Y2, Y2
+	VMOVDQU        Y2, 64(DX)
+	VBROADCASTI128 48(CX), Y2
+	VPSRLVQ        Y1, Y2, Y2
+	VPAND          Y0, Y2, Y2
+	VMOVDQU        Y2, 96(DX)
+	ADDQ           $0x00000040, CX
+	ADDQ           $0x00000080, DX
+	SUBQ           $0x04, AX
+	JGE            many
+
+rest:
+	ADDQ $0x04, AX
+	JEQ  done
+
+block:
+	VBROADCASTI128 (CX), Y2
+	VPSRLVQ        Y1, Y2, Y2
+	VPAND          Y0, Y2, Y2
+	VMOVDQU        Y2, (DX)
 	ADDQ           $0x00000010, CX
-	ADDQ           $0x00000020, AX
-	DECQ           DX
+	ADDQ           $0x00000020, DX
+	DECQ           AX
 	JNE            block
+
+done:
 	VZEROUPPER
 	RET
 
@@ -61,36 +91,94 @@ DATA blocksNibbleShifts<>+30(SB)/1, $0x00
 DATA blocksNibbleShifts<>+31(SB)/1, $0x00
 GLOBL blocksNibbleShifts<>(SB), RODATA|NOPTR, $32
 
-// func fifthsAVX2(q *int8, block *byte, n int, high *byte)
+// func quantsFifthsAVX2(q *int8, block *byte, n int, high *byte)
 // Requires: AVX, AVX2, MMX+
-TEXT ·fifthsAVX2(SB), NOSPLIT, $0-32
-	MOVQ         q+0(FP), AX
+TEXT ·quantsFifthsAVX2(SB), NOSPLIT, $0-32
+	MOVQ         n+16(FP), AX
 	MOVQ         block+8(FP), CX
-	MOVQ         n+16(FP), DX
-	MOVQ         high+24(FP), BX
+	MOVQ         high+24(FP), DX
+	MOVQ         q+0(FP), BX
 	VPBROADCASTB blocksBytes0f<>+0(SB), Y0
 	VMOVDQU      blocksNibbleShifts<>+0(SB), Y1
-	VPBROADCASTB blocksBytes10<>+0(SB), Y5
-	VMOVDQU      blocksSpread<>+0(SB), Y3
-	VMOVDQU      blocksBits<>+0(SB), Y4
+	VPBROADCASTB blocksBytes10<>+0(SB), Y4
+	VMOVDQU      blocksSpread<>+0(SB), Y2
+	VMOVDQU      blocksBits<>+0(SB), Y3
+	SUBQ         $0x04, AX
+	JL           rest
+
+many:
+	PREFETCHT0     4608(CX)
+	VBROADCASTI128 (CX), Y5
+	VPSRLVQ        Y1, Y5, Y5
+	VPAND          Y0, Y5, Y5
+	VPBROADCASTD   (DX), Y6
+	ADDQ           $0x04, DX
+	VPSHUFB        Y2, Y6, Y6
+	VPAND          Y3, Y6, Y6
+	VPCMPEQB       Y3, Y6, Y6
+	VPAND          Y4, Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VMOVDQU        Y5, (BX)
+	VBROADCASTI128 16(CX), Y5
+	VPSRLVQ        Y1, Y5, Y5
+	VPAND          Y0, Y5, Y5
+	VPBROADCASTD   (DX), Y6
+	ADDQ           $0x04, DX
+	VPSHUFB        Y2, Y6, Y6
+	VPAND          Y3, Y6, Y6
+	VPCMPEQB       Y3, Y6, Y6
+	VPAND          Y4, Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VMOVDQU        Y5, 32(BX)
+	VBROADCASTI128 32(CX), Y5
+	VPSRLVQ        Y1, Y5, Y5
+	VPAND          Y0, Y5, Y5
+	VPBROADCASTD   (DX), Y6
+	ADDQ           $0x04, DX
+	VPSHUFB        Y2, Y6, Y6
+	VPAND          Y3, Y6, Y6
+	VPCMPEQB       Y3, Y6, Y6
+	VPAND          Y4, Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VMOVDQU        Y5, 64(BX)
+	VBROADCASTI128 48(CX), Y5
+	VPSRLVQ        Y1, Y5, Y5
+	VPAND          Y0, Y5, Y5
+	VPBROADCASTD   (DX), Y6
+	ADDQ           $0x04, DX
+	VPSHUFB        Y2, Y6, Y6
+	VPAND          Y3, Y6, Y6
+	VPCMPEQB       Y3, Y6, Y6
+	VPAND          Y4, Y6, Y6
+	VPOR           Y6, Y5, Y5
+	VMOVDQU        Y5, 96(BX)
+	ADDQ           $0x00000040, CX
+	ADDQ           $0x00000080, BX
+	SUBQ           $0x04, AX
+	JGE            many
+
+rest:
+	ADDQ $0x04, AX
+	JEQ  done
 
 block:
-	PREFETCHT0     4608(CX)
-	VBROADCASTI128 (CX), Y2
-	VPSRLVQ        Y1, Y2, Y2
-	VPAND          Y0, Y2, Y2
-	VPBROADCASTD   (BX), Y6
-	ADDQ           $0x04, BX
-	VPSHUFB        Y3, Y6, Y6
+	VBROADCASTI128 (CX), Y5
+	VPSRLVQ        Y1, Y5, Y5
+	VPAND          Y0, Y5, Y5
+	VPBROADCASTD   (DX), Y6
+	ADDQ           $0x04, DX
+	VPSHUFB        Y2, Y6, Y6
+	VPAND          Y3, Y6, Y6
+	VPCMPEQB       Y3, Y6, Y6
 	VPAND          Y4, Y6, Y6
-	VPCMPEQB       Y4, Y6, Y6
-	VPAND          Y5, Y6, Y6
-	VPOR           Y6, Y2, Y2
-	VMOVDQU        Y2, (AX)
+	VPOR           Y6, Y5, Y5
+	VMOVDQU        Y5, (BX)
 	ADDQ           $0x00000010, CX
-	ADDQ           $0x00000020, AX
-	DECQ           DX
+	ADDQ           $0x00000020, BX
+	DECQ           AX
 	JNE            block
+
+done:
 	VZEROUPPER
 	RET
 
@@ -168,9 +256,9 @@ GLOBL blocksBits<>(SB), RODATA|NOPTR, $32
 // func quantsQ2KAVX2(q *int8, block *byte, n int)
 // Requires: AVX, AVX2, MMX+
 TEXT ·quantsQ2KAVX2(SB), NOSPLIT, $0-24
-	MOVQ         q+0(FP), AX
+	MOVQ         n+16(FP), AX
 	MOVQ         block+8(FP), CX
-	MOVQ         n+16(FP), DX
+	MOVQ         q+0(FP), DX
 	VPBROADCASTB blocksBytes03<>+0(SB), Y0
 	VPBROADCASTB blocksBytes04<>+0(SB), Y1
 
@@ -179,31 +267,31 @@ block:
 	PREFETCHT0 4672(CX)
 	VMOVDQU    16(CX), Y1
 	VPAND      Y0, Y1, Y2
-	VMOVDQU    Y2, (AX)
+	VMOVDQU    Y2, (DX)
 	VPSRLW     $0x02, Y1, Y2
 	VPAND      Y0, Y2, Y2
-	VMOVDQU    Y2, 32(AX)
+	VMOVDQU    Y2, 32(DX)
 	VPSRLW     $0x04, Y1, Y2
 	VPAND      Y0, Y2, Y2
-	VMOVDQU    Y2, 64(AX)
+	VMOVDQU    Y2, 64(DX)
 	VPSRLW     $0x06, Y1, Y1
 	VPAND      Y0, Y1, Y1
-	VMOVDQU    Y1, 96(AX)
+	VMOVDQU    Y1, 96(DX)
 	VMOVDQU    48(CX), Y1
 	VPAND      Y0, Y1, Y2
-	VMOVDQU    Y2, 128(AX)
+	VMOVDQU    Y2, 128(DX)
 	VPSRLW     $0x02, Y1, Y2
 	VPAND      Y0, Y2, Y2
-	VMOVDQU    Y2, 160(AX)
+	VMOVDQU    Y2, 160(DX)
 	VPSRLW     $0x04, Y1, Y2
 	VPAND      Y0, Y2, Y2
-	VMOVDQU    Y2, 192(AX)
+	VMOVDQU    Y2, 192(DX)
 	VPSRLW     $0x06, Y1, Y1
 	VPAND      Y0, Y1, Y1
-	VMOVDQU    Y1, 224(AX)
+	VMOVDQU    Y1, 224(DX)
 	ADDQ       $0x00000050, CX
-	ADDQ       $0x00000100, AX
-	DECQ       DX
+	ADDQ       $0x00000100, DX
+	DECQ       AX
 	JNE        block
 	VZEROUPPER
 	RET
@@ -217,9 +305,9 @@ GLOBL blocksBytes04<>(SB), RODATA|NOPTR, $1
 // func quantsQ3KAVX2(q *int8, block *byte, n int)
 // Requires: AVX, AVX2, MMX+
 TEXT ·quantsQ3KAVX2(SB), NOSPLIT, $0-24
-	MOVQ         q+0(FP), AX
+	MOVQ         n+16(FP), AX
 	MOVQ         block+8(FP), CX
-	MOVQ         n+16(FP), DX
+	MOVQ         q+0(FP), DX
 	VPBROADCASTB blocksBytes03<>+0(SB), Y0
 	VPBROADCASTB blocksBytes04<>+0(SB), Y1
 
@@ -232,51 +320,51 @@ block:
 	VPSLLW     $0x02, Y2, Y5
 	VPAND      Y1, Y5, Y5
 	VPOR       Y5, Y4, Y4
-	VMOVDQU    Y4, (AX)
+	VMOVDQU    Y4, (DX)
 	VPSRLW     $0x02, Y3, Y4
 	VPAND      Y0, Y4, Y4
 	VPSLLW     $0x01, Y2, Y5
 	VPAND      Y1, Y5, Y5
 	VPOR       Y5, Y4, Y4
-	VMOVDQU    Y4, 32(AX)
+	VMOVDQU    Y4, 32(DX)
 	VPSRLW     $0x04, Y3, Y4
 	VPAND      Y0, Y4, Y4
 	VPAND      Y1, Y2, Y5
 	VPOR       Y5, Y4, Y4
-	VMOVDQU    Y4, 64(AX)
+	VMOVDQU    Y4, 64(DX)
 	VPSRLW     $0x06, Y3, Y3
 	VPAND      Y0, Y3, Y3
 	VPSRLW     $0x01, Y2, Y4
 	VPAND      Y1, Y4, Y4
 	VPOR       Y4, Y3, Y3
-	VMOVDQU    Y3, 96(AX)
+	VMOVDQU    Y3, 96(DX)
 	VMOVDQU    64(CX), Y3
 	VPAND      Y0, Y3, Y4
 	VPSRLW     $0x02, Y2, Y5
 	VPAND      Y1, Y5, Y5
 	VPOR       Y5, Y4, Y4
-	VMOVDQU    Y4, 128(AX)
+	VMOVDQU    Y4, 128(DX)
 	VPSRLW     $0x02, Y3, Y4
 	VPAND      Y0, Y4, Y4
 	VPSRLW     $0x03, Y2, Y5
 	VPAND      Y1, Y5, Y5
 	VPOR       Y5, Y4, Y4
-	VMOVDQU    Y4, 160(AX)
+	VMOVDQU    Y4, 160(DX)
 	VPSRLW     $0x04, Y3, Y4
 	VPAND      Y0, Y4, Y4
 	VPSRLW     $0x04, Y2, Y5
 	VPAND      Y1, Y5, Y5
 	VPOR       Y5, Y4, Y4
-	VMOVDQU    Y4, 192(AX)
+	VMOVDQU    Y4, 192(DX)
 	VPSRLW     $0x06, Y3, Y3
 	VPAND      Y0, Y3, Y3
 	VPSRLW     $0x05, Y2, Y2
 	VPAND      Y1, Y2, Y2
 	VPOR       Y2, Y3, Y3
-	VMOVDQU    Y3, 224(AX)
+	VMOVDQU    Y3, 224(DX)
 	ADDQ       $0x00000060, CX
-	ADDQ       $0x00000100, AX
-	DECQ       DX
+	ADDQ       $0x00000100, DX
+	DECQ       AX
 	JNE        block
 	VZEROUPPER
 	RET
@@ -284,9 +372,9 @@ block:
 // func quantsQ4KAVX2(q *int8, block *byte, n int)
 // Requires: AVX, AVX2, MMX+
 TEXT ·quantsQ4KAVX2(SB), NOSPLIT, $0-24
-	MOVQ         q+0(FP), AX
+	MOVQ         n+16(FP), AX
 	MOVQ         block+8(FP), CX
-	MOVQ         n+16(FP), DX
+	MOVQ         q+0(FP), DX
 	VPBROADCASTB blocksBytes0f<>+0(SB), Y0
 	VPBROADCASTB blocksBytes10<>+0(SB), Y1
 
@@ -296,31 +384,31 @@ block:
 	PREFETCHT0 4736(CX)
 	VMOVDQU    16(CX), Y1
 	VPAND      Y0, Y1, Y2
-	VMOVDQU    Y2, (AX)
+	VMOVDQU    Y2, (DX)
 	VPSRLW     $0x04, Y1, Y1
 	VPAND      Y0, Y1, Y1
-	VMOVDQU    Y1, 32(AX)
+	VMOVDQU    Y1, 32(DX)
 	VMOVDQU    48(CX), Y1
 	VPAND      Y0, Y1, Y2
-	VMOVDQU    Y2, 64(AX)
+	VMOVDQU    Y2, 64(DX)
 	VPSRLW     $0x04, Y1, Y1
 	VPAND      Y0, Y1, Y1
-	VMOVDQU    Y1, 96(AX)
+	VMOVDQU    Y1, 96(DX)
 	VMOVDQU    80(CX), Y1
 	VPAND      Y0, Y1, Y2
-	VMOVDQU    Y2, 128(AX)
+	VMOVDQU    Y2, 128(DX)
 	VPSRLW     $0x04, Y1, Y1
 	VPAND      Y0, Y1, Y1
-	VMOVDQU    Y1, 160(AX)
+	VMOVDQU    Y1, 160(DX)
 	VMOVDQU    112(CX), Y1
 	VPAND      Y0, Y1, Y2
-	VMOVDQU    Y2, 192(AX)
+	VMOVDQU    Y2, 192(DX)
 	VPSRLW     $0x04, Y1, Y1
 	VPAND      Y0, Y1, Y1
-	VMOVDQU    Y1, 224(AX)
+	VMOVDQU    Y1, 224(DX)
 	ADDQ       $0x00000090, CX
-	ADDQ       $0x00000100, AX
-	DECQ       DX
+	ADDQ       $0x00000100, DX
+	DECQ       AX
 	JNE        block
 	VZEROUPPER
 	RET
@@ -328,9 +416,9 @@ block:
 // func quantsQ5KAVX2(q *int8, block *byte, n int)
 // Requires: AVX, AVX2, MMX+
 TEXT ·quantsQ5KAVX2(SB), NOSPLIT, $0-24
-	MOVQ         q+0(FP), AX
+	MOVQ         n+16(FP), AX
 	MOVQ         block+8(FP), CX
-	MOVQ         n+16(FP), DX
+	MOVQ         q+0(FP), DX
 	VPBROADCASTB blocksBytes0f<>+0(SB), Y0
 	VPBROADCASTB blocksBytes10<>+0(SB), Y1
 
@@ -344,51 +432,51 @@ block:
 	VPSLLW     $0x04, Y2, Y5
 	VPAND      Y1, Y5, Y5
 	VPOR       Y5, Y4, Y4
-	VMOVDQU    Y4, (AX)
+	VMOVDQU    Y4, (DX)
 	VPSRLW     $0x04, Y3, Y3
 	VPAND      Y0, Y3, Y3
 	VPSLLW     $0x03, Y2, Y4
 	VPAND      Y1, Y4, Y4
 	VPOR       Y4, Y3, Y3
-	VMOVDQU    Y3, 32(AX)
+	VMOVDQU    Y3, 32(DX)
 	VMOVDQU    80(CX), Y3
 	VPAND      Y0, Y3, Y4
 	VPSLLW     $0x02, Y2, Y5
 	VPAND      Y1, Y5, Y5
 	VPOR       Y5, Y4, Y4
-	VMOVDQU    Y4, 64(AX)
+	VMOVDQU    Y4, 64(DX)
 	VPSRLW     $0x04, Y3, Y3
 	VPAND      Y0, Y3, Y3
 	VPSLLW     $0x01, Y2, Y4
 	VPAND      Y1, Y4, Y4
 	VPOR       Y4, Y3, Y3
-	VMOVDQU    Y3, 96(AX)
+	VMOVDQU    Y3, 96(DX)
 	VMOVDQU    112(CX), Y3
 	VPAND      Y0, Y3, Y4
 	VPAND      Y1, Y2, Y5
 	VPOR       Y5, Y4, Y4
-	VMOVDQU    Y4, 128(AX)
+	VMOVDQU    Y4, 128(DX)
 	VPSRLW     $0x04, Y3, Y3
 	VPAND      Y0, Y3, Y3
 	VPSRLW     $0x01, Y2, Y4
 	VPAND      Y1, Y4, Y4
 	VPOR       Y4, Y3, Y3
-	VMOVDQU    Y3, 160(AX)
+	VMOVDQU    Y3, 160(DX)
 	VMOVDQU    144(CX), Y3
 	VPAND      Y0, Y3, Y4
 	VPSRLW     $0x02, Y2, Y5
 	VPAND      Y1, Y5, Y5
 	VPOR       Y5, Y4, Y4
-	VMOVDQU    Y4, 192(AX)
+	VMOVDQU    Y4, 192(DX)
 	VPSRLW     $0x04, Y3, Y3
 	VPAND      Y0, Y3, Y3
 	VPSRLW     $0x03, Y2, Y2
 	VPAND      Y1, Y2, Y2
 	VPOR       Y2, Y3, Y3
-	VMOVDQU    Y3, 224(AX)
+	VMOVDQU    Y3, 224(DX)
 	ADDQ       $0x000000b0, CX
-	ADDQ       $0x00000100, AX
-	DECQ       DX
+	ADDQ       $0x00000100, DX
+	DECQ       AX
 	JNE        block
 	VZEROUPPER
 	RET
@@ -396,9 +484,9 @@ block:
 // func quantsQ6KAVX2(q *int8, block *byte, n int)
 // Requires: AVX, AVX2, MMX+
 TEXT ·quantsQ6KAVX2(SB), NOSPLIT, $0-24
-	MOVQ         q+0(FP), AX
+	MOVQ         n+16(FP), AX
 	MOVQ         block+8(FP), CX
-	MOVQ         n+16(FP), DX
+	MOVQ         q+0(FP), DX
 	VPBROADCASTB blocksBytes0f<>+0(SB), Y0
 	VPBROADCASTB blocksBytes30<>+0(SB), Y1
 
@@ -414,23 +502,23 @@ block:
 	VPSLLW     $0x04, Y4, Y6
 	VPAND      Y1, Y6, Y6
 	VPOR       Y6, Y5, Y5
-	VMOVDQU    Y5, (AX)
+	VMOVDQU    Y5, (DX)
 	VPAND      Y0, Y3, Y5
 	VPSLLW     $0x02, Y4, Y6
 	VPAND      Y1, Y6, Y6
 	VPOR       Y6, Y5, Y5
-	VMOVDQU    Y5, 32(AX)
+	VMOVDQU    Y5, 32(DX)
 	VPSRLW     $0x04, Y2, Y2
 	VPAND      Y0, Y2, Y2
 	VPAND      Y1, Y4, Y5
 	VPOR       Y5, Y2, Y2
-	VMOVDQU    Y2, 64(AX)
+	VMOVDQU    Y2, 64(DX)
 	VPSRLW     $0x04, Y3, Y2
 	VPAND      Y0, Y2, Y2
 	VPSRLW     $0x02, Y4, Y3
 	VPAND      Y1, Y3, Y3
 	VPOR       Y3, Y2, Y2
-	VMOVDQU    Y2, 96(AX)
+	VMOVDQU    Y2, 96(DX)
 	VMOVDQU    64(CX), Y2
 	VMOVDQU    96(CX), Y3
 	VMOVDQU    160(CX), Y4
@@ -438,26 +526,26 @@ block:
 	VPSLLW     $0x04, Y4, Y6
 	VPAND      Y1, Y6, Y6
 	VPOR       Y6, Y5, Y5
-	VMOVDQU    Y5, 128(AX)
+	VMOVDQU    Y5, 128(DX)
 	VPAND      Y0, Y3, Y5
 	VPSLLW     $0x02, Y4, Y6
 	VPAND      Y1, Y6, Y6
 	VPOR       Y6, Y5, Y5
-	VMOVDQU    Y5, 160(AX)
+	VMOVDQU    Y5, 160(DX)
 	VPSRLW     $0x04, Y2, Y2
 	VPAND      Y0, Y2, Y2
 	VPAND      Y1, Y4, Y5
 	VPOR       Y5, Y2, Y2
-	VMOVDQU    Y2, 192(AX)
+	VMOVDQU    Y2, 192(DX)
 	VPSRLW     $0x04, Y3, Y2
 	VPAND      Y0, Y2, Y2
 	VPSRLW     $0x02, Y4, Y3
 	VPAND      Y1, Y3, Y3
 	VPOR       Y3, Y2, Y2
-	VMOVDQU    Y2, 224(AX)
+	VMOVDQU    Y2, 224(DX)
 	ADDQ       $0x000000d0, CX
-	ADDQ       $0x00000100, AX
-	DECQ       DX
+	ADDQ       $0x00000100, DX
+	DECQ       AX
 	JNE        block
 	VZEROUPPER
 	RET
@@ -465,8 +553,1606 @@ block:
 DATA blocksBytes30<>+0(SB)/1, $0x30
 GLOBL blocksBytes30<>(SB), RODATA|NOPTR, $1
 
+// func productNibblesAVX2(x *int8, s *float32, block *byte, n int) float32
+// Requires: AVX, AVX2, FMA3, MMX+, SSE
+TEXT ·productNibblesAVX2(SB), NOSPLIT, $0-36
+	MOVQ         n+24(FP), AX
+	MOVQ         block+16(FP), CX
+	MOVQ         x+0(FP), DX
+	MOVQ         s+8(FP), BX
+	VPCMPEQW     Y0, Y0, Y0
+	VPSRLW       $0x0f, Y0, Y0
+	VPXOR        Y1, Y1, Y1
+	VPXOR        Y2, Y2, Y2
+	VPXOR        Y3, Y3, Y3
+	VPXOR        Y4, Y4, Y4
+	VPBROADCASTB blocksBytes0f<>+0(SB), Y5
+	VMOVDQU      blocksNibbleShifts<>+0(SB), Y6
+	SUBQ         $0x04, AX
+	JL           rest
+
+many:
+	PREFETCHT0     4608(CX)
+	VBROADCASTI128 (CX), Y7
+	VPSRLVQ        Y6, Y7, Y7
+	VPAND          Y5, Y7, Y7
+	VPMADDUBSW     (DX), Y7, Y7
+	VPMADDWD       Y0, Y7, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   (BX), Y8
+	VFMADD231PS    Y8, Y7, Y1
+	VBROADCASTI128 16(CX), Y7
+	VPSRLVQ        Y6, Y7, Y7
+	VPAND          Y5, Y7, Y7
+	VPMADDUBSW     32(DX), Y7, Y7
+	VPMADDWD       Y0, Y7, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   4(BX), Y8
+	VFMADD231PS    Y8, Y7, Y2
+	VBROADCASTI128 32(CX), Y7
+	VPSRLVQ        Y6, Y7, Y7
+	VPAND          Y5, Y7, Y7
+	VPMADDUBSW     64(DX), Y7, Y7
+	VPMADDWD       Y0, Y7, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   8(BX), Y8
+	VFMADD231PS    Y8, Y7, Y3
+	VBROADCASTI128 48(CX), Y7
+	VPSRLVQ        Y6, Y7, Y7
+	VPAND          Y5, Y7, Y7
+	VPMADDUBSW     96(DX), Y7, Y7
+	VPMADDWD       Y0, Y7, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   12(BX), Y8
+	VFMADD231PS    Y8, Y7, Y4
+	ADDQ           $0x00000040, CX
+	ADDQ           $0x00000080, DX
+	ADDQ           $0x00000010, BX
+	SUBQ           $0x04, AX
+	JGE            many
+
+rest:
+	ADDQ $0x04, AX
+	JEQ  done
+
+block:
+	VBROADCASTI128 (CX), Y7
+	VPSRLVQ        Y6, Y7, Y7
+	VPAND          Y5, Y7, Y7
+	VPMADDUBSW     (DX), Y7, Y7
+	VPMADDWD       Y0, Y7, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   (BX), Y8
+	VFMADD231PS    Y8, Y7, Y1
+	ADDQ           $0x00000010, CX
+	ADDQ           $0x00000020, DX
+	ADDQ           $0x00000004, BX
+	DECQ           AX
+	JNE            block
+
+done:
+	VADDPS       Y2, Y1, Y1
+	VADDPS       Y3, Y1, Y1
+	VADDPS       Y4, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPS       X0, X1, X1
+	VMOVHLPS     X1, X1, X0
+	VADDPS       X0, X1, X1
+	VMOVSHDUP    X1, X0
+	VADDSS       X0, X1, X1
+	MOVSS        X1, ret+32(FP)
+	VZEROUPPER
+	RET
+
+// func productFifthsAVX2(x *int8, s *float32, block *byte, n int, high *byte) float32
+// Requires: AVX, AVX2, FMA3, MMX+, SSE
+TEXT ·productFifthsAVX2(SB), NOSPLIT, $0-44
+	MOVQ         n+24(FP), AX
+	MOVQ         block+16(FP), CX
+	MOVQ         high+32(FP), DX
+	MOVQ         x+0(FP), BX
+	MOVQ         s+8(FP), SI
+	VPCMPEQW     Y0, Y0, Y0
+	VPSRLW       $0x0f, Y0, Y0
+	VPXOR        Y1, Y1, Y1
+	VPXOR        Y2, Y2, Y2
+	VPXOR        Y3, Y3, Y3
+	VPXOR        Y4, Y4, Y4
+	VPBROADCASTB blocksBytes0f<>+0(SB), Y5
+	VMOVDQU      blocksNibbleShifts<>+0(SB), Y6
+	VPBROADCASTB blocksBytes10<>+0(SB), Y9
+	VMOVDQU      blocksSpread<>+0(SB), Y7
+	VMOVDQU      blocksBits<>+0(SB), Y8
+	SUBQ         $0x04, AX
+	JL           rest
+
+many:
+	PREFETCHT0     4608(CX)
+	VBROADCASTI128 (CX), Y10
+	VPSRLVQ        Y6, Y10, Y10
+	VPAND          Y5, Y10, Y10
+	VPBROADCASTD   (DX), Y11
+	ADDQ           $0x04, DX
+	VPSHUFB        Y7, Y11, Y11
+	VPAND          Y8, Y11, Y11
+	VPCMPEQB       Y8, Y11, Y11
+	VPAND          Y9, Y11, Y11
+	VPOR           Y11, Y10, Y10
+	VPMADDUBSW     (BX), Y10, Y10
+	VPMADDWD       Y0, Y10, Y10
+	VCVTDQ2PS      Y10, Y10
+	VBROADCASTSS   (SI), Y11
+	VFMADD231PS    Y11, Y10, Y1
+	VBROADCASTI128 16(CX), Y10
+	VPSRLVQ        Y6, Y10, Y10
+	VPAND          Y5, Y10, Y10
+	VPBROADCASTD   (DX), Y11
+	ADDQ           $0x04, DX
+	VPSHUFB        Y7, Y11, Y11
+	VPAND          Y8, Y11, Y11
+	VPCMPEQB       Y8, Y11, Y11
+	VPAND          Y9, Y11, Y11
+	VPOR           Y11, Y10, Y10
+	VPMADDUBSW     32(BX), Y10, Y10
+	VPMADDWD       Y0, Y10, Y10
+	VCVTDQ2PS      Y10, Y10
+	VBROADCASTSS   4(SI), Y11
+	VFMADD231PS    Y11, Y10, Y2
+	VBROADCASTI128 32(CX), Y10
+	VPSRLVQ        Y6, Y10, Y10
+	VPAND          Y5, Y10, Y10
+	VPBROADCASTD   (DX), Y11
+	ADDQ           $0x04, DX
+	VPSHUFB        Y7, Y11, Y11
+	VPAND          Y8, Y11, Y11
+	VPCMPEQB       Y8, Y11, Y11
+	VPAND          Y9, Y11, Y11
+	VPOR           Y11, Y10, Y10
+	VPMADDUBSW     64(BX), Y10, Y10
+	VPMADDWD       Y0, Y10, Y10
+	VCVTDQ2PS      Y10, Y10
+	VBROADCASTSS   8(SI), Y11
+	VFMADD231PS    Y11, Y10, Y3
+	VBROADCASTI128 48(CX), Y10
+	VPSRLVQ        Y6, Y10, Y10
+	VPAND          Y5, Y10, Y10
+	VPBROADCASTD   (DX), Y11
+	ADDQ           $0x04, DX
+	VPSHUFB        Y7, Y11, Y11
+	VPAND          Y8, Y11, Y11
+	VPCMPEQB       Y8, Y11, Y11
+	VPAND          Y9, Y11, Y11
+	VPOR           Y11, Y10, Y10
+	VPMADDUBSW     96(BX), Y10, Y10
+	VPMADDWD       Y0, Y10, Y10
+	VCVTDQ2PS      Y10, Y10
+	VBROADCASTSS   12(SI), Y11
+	VFMADD231PS    Y11, Y10, Y4
+	ADDQ           $0x00000040, CX
+	ADDQ           $0x00000080, BX
+	ADDQ           $0x00000010, SI
+	SUBQ           $0x04, AX
+	JGE            many
+
+rest:
+	ADDQ $0x04, AX
+	JEQ  done
+
+block:
+	VBROADCASTI128 (CX), Y10
+	VPSRLVQ        Y6, Y10, Y10
+	VPAND          Y5, Y10, Y10
+	VPBROADCASTD   (DX), Y11
+	ADDQ           $0x04, DX
+	VPSHUFB        Y7, Y11, Y11
+	VPAND          Y8, Y11, Y11
+	VPCMPEQB       Y8, Y11, Y11
+	VPAND          Y9, Y11, Y11
+	VPOR           Y11, Y10, Y10
+	VPMADDUBSW     (BX), Y10, Y10
+	VPMADDWD       Y0, Y10, Y10
+	VCVTDQ2PS      Y10, Y10
+	VBROADCASTSS   (SI), Y11
+	VFMADD231PS    Y11, Y10, Y1
+	ADDQ           $0x00000010, CX
+	ADDQ           $0x00000020, BX
+	ADDQ           $0x00000004, SI
+	DECQ           AX
+	JNE            block
+
+done:
+	VADDPS       Y2, Y1, Y1
+	VADDPS       Y3, Y1, Y1
+	VADDPS       Y4, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPS       X0, X1, X1
+	VMOVHLPS     X1, X1, X0
+	VADDPS       X0, X1, X1
+	VMOVSHDUP    X1, X0
+	VADDSS       X0, X1, X1
+	MOVSS        X1, ret+40(FP)
+	VZEROUPPER
+	RET
+
+// func productQ2KAVX2(x *int8, s *float32, block *byte, n int) float32
+// Requires: AVX, AVX2, FMA3, MMX+, SSE
+TEXT ·productQ2KAVX2(SB), NOSPLIT, $0-36
+	MOVQ         n+24(FP), AX
+	MOVQ         block+16(FP), CX
+	MOVQ         x+0(FP), DX
+	MOVQ         s+8(FP), BX
+	VPCMPEQW     Y0, Y0, Y0
+	VPSRLW       $0x0f, Y0, Y0
+	VMOVDQU      blocksHalves<>+0(SB), Y1
+	VPXOR        Y2, Y2, Y2
+	VPXOR        Y3, Y3, Y3
+	VPXOR        Y4, Y4, Y4
+	VPXOR        Y5, Y5, Y5
+	VPBROADCASTB blocksBytes03<>+0(SB), Y6
+	VPBROADCASTB blocksBytes04<>+0(SB), Y7
+
+block:
+	PREFETCHT0   4608(CX)
+	PREFETCHT0   4672(CX)
+	VMOVDQU      16(CX), Y7
+	VPAND        Y6, Y7, Y8
+	VPMADDUBSW   (DX), Y8, Y8
+	VPMADDWD     Y0, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VBROADCASTSD (BX), Y9
+	VPERMILPS    Y1, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y2
+	VPSRLW       $0x02, Y7, Y8
+	VPAND        Y6, Y8, Y8
+	VPMADDUBSW   32(DX), Y8, Y8
+	VPMADDWD     Y0, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VBROADCASTSD 8(BX), Y9
+	VPERMILPS    Y1, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y3
+	VPSRLW       $0x04, Y7, Y8
+	VPAND        Y6, Y8, Y8
+	VPMADDUBSW   64(DX), Y8, Y8
+	VPMADDWD     Y0, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VBROADCASTSD 16(BX), Y9
+	VPERMILPS    Y1, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y4
+	VPSRLW       $0x06, Y7, Y7
+	VPAND        Y6, Y7, Y7
+	VPMADDUBSW   96(DX), Y7, Y7
+	VPMADDWD     Y0, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VBROADCASTSD 24(BX), Y8
+	VPERMILPS    Y1, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y5
+	VMOVDQU      48(CX), Y7
+	VPAND        Y6, Y7, Y8
+	VPMADDUBSW   128(DX), Y8, Y8
+	VPMADDWD     Y0, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VBROADCASTSD 32(BX), Y9
+	VPERMILPS    Y1, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y2
+	VPSRLW       $0x02, Y7, Y8
+	VPAND        Y6, Y8, Y8
+	VPMADDUBSW   160(DX), Y8, Y8
+	VPMADDWD     Y0, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VBROADCASTSD 40(BX), Y9
+	VPERMILPS    Y1, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y3
+	VPSRLW       $0x04, Y7, Y8
+	VPAND        Y6, Y8, Y8
+	VPMADDUBSW   192(DX), Y8, Y8
+	VPMADDWD     Y0, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VBROADCASTSD 48(BX), Y9
+	VPERMILPS    Y1, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y4
+	VPSRLW       $0x06, Y7, Y7
+	VPAND        Y6, Y7, Y7
+	VPMADDUBSW   224(DX), Y7, Y7
+	VPMADDWD     Y0, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VBROADCASTSD 56(BX), Y8
+	VPERMILPS    Y1, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y5
+	ADDQ         $0x00000050, CX
+	ADDQ         $0x00000100, DX
+	ADDQ         $0x00000040, BX
+	DECQ         AX
+	JNE          block
+	VADDPS       Y3, Y2, Y2
+	VADDPS       Y4, Y2, Y2
+	VADDPS       Y5, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X0
+	VADDPS       X0, X2, X2
+	VMOVHLPS     X2, X2, X0
+	VADDPS       X0, X2, X2
+	VMOVSHDUP    X2, X0
+	VADDSS       X0, X2, X2
+	MOVSS        X2, ret+32(FP)
+	VZEROUPPER
+	RET
+
+DATA blocksHalves<>+0(SB)/1, $0x00
+DATA blocksHalves<>+1(SB)/1, $0x00
+DATA blocksHalves<>+2(SB)/1, $0x00
+DATA blocksHalves<>+3(SB)/1, $0x00
+DATA blocksHalves<>+4(SB)/1, $0x00
+DATA blocksHalves<>+5(SB)/1, $0x00
+DATA blocksHalves<>+6(SB)/1, $0x00
+DATA blocksHalves<>+7(SB)/1, $0x00
+DATA blocksHalves<>+8(SB)/1, $0x00
+DATA blocksHalves<>+9(SB)/1, $0x00
+DATA blocksHalves<>+10(SB)/1, $0x00
+DATA blocksHalves<>+11(SB)/1, $0x00
+DATA blocksHalves<>+12(SB)/1, $0x00
+DATA blocksHalves<>+13(SB)/1, $0x00
+DATA blocksHalves<>+14(SB)/1, $0x00
+DATA blocksHalves<>+15(SB)/1, $0x00
+DATA blocksHalves<>+16(SB)/1, $0x01
+DATA blocksHalves<>+17(SB)/1, $0x00
+DATA blocksHalves<>+18(SB)/1, $0x00
+DATA blocksHalves<>+19(SB)/1, $0x00
+DATA blocksHalves<>+20(SB)/1, $0x01
+DATA blocksHalves<>+21(SB)/1, $0x00
+DATA blocksHalves<>+22(SB)/1, $0x00
+DATA blocksHalves<>+23(SB)/1, $0x00
+DATA blocksHalves<>+24(SB)/1, $0x01
+DATA blocksHalves<>+25(SB)/1, $0x00
+DATA blocksHalves<>+26(SB)/1, $0x00
+DATA blocksHalves<>+27(SB)/1, $0x00
+DATA blocksHalves<>+28(SB)/1, $0x01
+DATA blocksHalves<>+29(SB)/1, $0x00
+DATA blocksHalves<>+30(SB)/1, $0x00
+DATA blocksHalves<>+31(SB)/1, $0x00
+GLOBL blocksHalves<>(SB), RODATA|NOPTR, $32
+
+// func productQ3KAVX2(x *int8, s *float32, block *byte, n int) float32
+// Requires: AVX, AVX2, FMA3, MMX+, SSE
+TEXT ·productQ3KAVX2(SB), NOSPLIT, $0-36
+	MOVQ         n+24(FP), AX
+	MOVQ         block+16(FP), CX
+	MOVQ         x+0(FP), DX
+	MOVQ         s+8(FP), BX
+	VPCMPEQW     Y0, Y0, Y0
+	VPSRLW       $0x0f, Y0, Y0
+	VMOVDQU      blocksHalves<>+0(SB), Y1
+	VPXOR        Y2, Y2, Y2
+	VPXOR        Y3, Y3, Y3
+	VPXOR        Y4, Y4, Y4
+	VPXOR        Y5, Y5, Y5
+	VPBROADCASTB blocksBytes03<>+0(SB), Y6
+	VPBROADCASTB blocksBytes04<>+0(SB), Y7
+
+block:
+	PREFETCHT0   4608(CX)
+	PREFETCHT0   4672(CX)
+	VMOVDQU      (CX), Y8
+	VMOVDQU      32(CX), Y9
+	VPAND        Y6, Y9, Y10
+	VPSLLW       $0x02, Y8, Y11
+	VPAND        Y7, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPMADDUBSW   (DX), Y10, Y10
+	VPMADDWD     Y0, Y10, Y10
+	VCVTDQ2PS    Y10, Y10
+	VBROADCASTSD (BX), Y11
+	VPERMILPS    Y1, Y11, Y11
+	VFMADD231PS  Y11, Y10, Y2
+	VPSRLW       $0x02, Y9, Y10
+	VPAND        Y6, Y10, Y10
+	VPSLLW       $0x01, Y8, Y11
+	VPAND        Y7, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPMADDUBSW   32(DX), Y10, Y10
+	VPMADDWD     Y0, Y10, Y10
+	VCVTDQ2PS    Y10, Y10
+	VBROADCASTSD 8(BX), Y11
+	VPERMILPS    Y1, Y11, Y11
+	VFMADD231PS  Y11, Y10, Y3
+	VPSRLW       $0x04, Y9, Y10
+	VPAND        Y6, Y10, Y10
+	VPAND        Y7, Y8, Y11
+	VPOR         Y11, Y10, Y10
+	VPMADDUBSW   64(DX), Y10, Y10
+	VPMADDWD     Y0, Y10, Y10
+	VCVTDQ2PS    Y10, Y10
+	VBROADCASTSD 16(BX), Y11
+	VPERMILPS    Y1, Y11, Y11
+	VFMADD231PS  Y11, Y10, Y4
+	VPSRLW       $0x06, Y9, Y9
+	VPAND        Y6, Y9, Y9
+	VPSRLW       $0x01, Y8, Y10
+	VPAND        Y7, Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPMADDUBSW   96(DX), Y9, Y9
+	VPMADDWD     Y0, Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSD 24(BX), Y10
+	VPERMILPS    Y1, Y10, Y10
+	VFMADD231PS  Y10, Y9, Y5
+	VMOVDQU      64(CX), Y9
+	VPAND        Y6, Y9, Y10
+	VPSRLW       $0x02, Y8, Y11
+	VPAND        Y7, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPMADDUBSW   128(DX), Y10, Y10
+	VPMADDWD     Y0, Y10, Y10
+	VCVTDQ2PS    Y10, Y10
+	VBROADCASTSD 32(BX), Y11
+	VPERMILPS    Y1, Y11, Y11
+	VFMADD231PS  Y11, Y10, Y2
+	VPSRLW       $0x02, Y9, Y10
+	VPAND        Y6, Y10, Y10
+	VPSRLW       $0x03, Y8, Y11
+	VPAND        Y7, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPMADDUBSW   160(DX), Y10, Y10
+	VPMADDWD     Y0, Y10, Y10
+	VCVTDQ2PS    Y10, Y10
+	VBROADCASTSD 40(BX), Y11
+	VPERMILPS    Y1, Y11, Y11
+	VFMADD231PS  Y11, Y10, Y3
+	VPSRLW       $0x04, Y9, Y10
+	VPAND        Y6, Y10, Y10
+	VPSRLW       $0x04, Y8, Y11
+	VPAND        Y7, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPMADDUBSW   192(DX), Y10, Y10
+	VPMADDWD     Y0, Y10, Y10
+	VCVTDQ2PS    Y10, Y10
+	VBROADCASTSD 48(BX), Y11
+	VPERMILPS    Y1, Y11, Y11
+	VFMADD231PS  Y11, Y10, Y4
+	VPSRLW       $0x06, Y9, Y9
+	VPAND        Y6, Y9, Y9
+	VPSRLW       $0x05, Y8, Y8
+	VPAND        Y7, Y8, Y8
+	VPOR         Y8, Y9, Y9
+	VPMADDUBSW   224(DX), Y9, Y8
+	VPMADDWD     Y0, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VBROADCASTSD 56(BX), Y9
+	VPERMILPS    Y1, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y5
+	ADDQ         $0x00000060, CX
+	ADDQ         $0x00000100, DX
+	ADDQ         $0x00000040, BX
+	DECQ         AX
+	JNE          block
+	VADDPS       Y3, Y2, Y2
+	VADDPS       Y4, Y2, Y2
+	VADDPS       Y5, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X0
+	VADDPS       X0, X2, X2
+	VMOVHLPS     X2, X2, X0
+	VADDPS       X0, X2, X2
+	VMOVSHDUP    X2, X0
+	VADDSS       X0, X2, X2
+	MOVSS        X2, ret+32(FP)
+	VZEROUPPER
+	RET
+
+// func productQ4KAVX2(x *int8, s *float32, block *byte, n int) float32
+// Requires: AVX, AVX2, FMA3, MMX+, SSE
+TEXT ·productQ4KAVX2(SB), NOSPLIT, $0-36
+	MOVQ         n+24(FP), AX
+	MOVQ         block+16(FP), CX
+	MOVQ         x+0(FP), DX
+	MOVQ         s+8(FP), BX
+	VPCMPEQW     Y0, Y0, Y0
+	VPSRLW       $0x0f, Y0, Y0
+	VPXOR        Y1, Y1, Y1
+	VPXOR        Y2, Y2, Y2
+	VPXOR        Y3, Y3, Y3
+	VPXOR        Y4, Y4, Y4
+	VPBROADCASTB blocksBytes0f<>+0(SB), Y5
+	VPBROADCASTB blocksBytes10<>+0(SB), Y6
+
+block:
+	PREFETCHT0   4608(CX)
+	PREFETCHT0   4672(CX)
+	PREFETCHT0   4736(CX)
+	VMOVDQU      16(CX), Y6
+	VPAND        Y5, Y6, Y7
+	VPMADDUBSW   (DX), Y7, Y7
+	VPMADDWD     Y0, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VBROADCASTSS (BX), Y8
+	VFMADD231PS  Y8, Y7, Y1
+	VPSRLW       $0x04, Y6, Y6
+	VPAND        Y5, Y6, Y6
+	VPMADDUBSW   32(DX), Y6, Y6
+	VPMADDWD     Y0, Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VBROADCASTSS 4(BX), Y7
+	VFMADD231PS  Y7, Y6, Y2
+	VMOVDQU      48(CX), Y6
+	VPAND        Y5, Y6, Y7
+	VPMADDUBSW   64(DX), Y7, Y7
+	VPMADDWD     Y0, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VBROADCASTSS 8(BX), Y8
+	VFMADD231PS  Y8, Y7, Y3
+	VPSRLW       $0x04, Y6, Y6
+	VPAND        Y5, Y6, Y6
+	VPMADDUBSW   96(DX), Y6, Y6
+	VPMADDWD     Y0, Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VBROADCASTSS 12(BX), Y7
+	VFMADD231PS  Y7, Y6, Y4
+	VMOVDQU      80(CX), Y6
+	VPAND        Y5, Y6, Y7
+	VPMADDUBSW   128(DX), Y7, Y7
+	VPMADDWD     Y0, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VBROADCASTSS 16(BX), Y8
+	VFMADD231PS  Y8, Y7, Y1
+	VPSRLW       $0x04, Y6, Y6
+	VPAND        Y5, Y6, Y6
+	VPMADDUBSW   160(DX), Y6, Y6
+	VPMADDWD     Y0, Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VBROADCASTSS 20(BX), Y7
+	VFMADD231PS  Y7, Y6, Y2
+	VMOVDQU      112(CX), Y6
+	VPAND        Y5, Y6, Y7
+	VPMADDUBSW   192(DX), Y7, Y7
+	VPMADDWD     Y0, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VBROADCASTSS 24(BX), Y8
+	VFMADD231PS  Y8, Y7, Y3
+	VPSRLW       $0x04, Y6, Y6
+	VPAND        Y5, Y6, Y6
+	VPMADDUBSW   224(DX), Y6, Y6
+	VPMADDWD     Y0, Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VBROADCASTSS 28(BX), Y7
+	VFMADD231PS  Y7, Y6, Y4
+	ADDQ         $0x00000090, CX
+	ADDQ         $0x00000100, DX
+	ADDQ         $0x00000020, BX
+	DECQ         AX
+	JNE          block
+	VADDPS       Y2, Y1, Y1
+	VADDPS       Y3, Y1, Y1
+	VADDPS       Y4, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPS       X0, X1, X1
+	VMOVHLPS     X1, X1, X0
+	VADDPS       X0, X1, X1
+	VMOVSHDUP    X1, X0
+	VADDSS       X0, X1, X1
+	MOVSS        X1, ret+32(FP)
+	VZEROUPPER
+	RET
+
+// func productQ5KAVX2(x *int8, s *float32, block *byte, n int) float32
+// Requires: AVX, AVX2, FMA3, MMX+, SSE
+TEXT ·productQ5KAVX2(SB), NOSPLIT, $0-36
+	MOVQ         n+24(FP), AX
+	MOVQ         block+16(FP), CX
+	MOVQ         x+0(FP), DX
+	MOVQ         s+8(FP), BX
+	VPCMPEQW     Y0, Y0, Y0
+	VPSRLW       $0x0f, Y0, Y0
+	VPXOR        Y1, Y1, Y1
+	VPXOR        Y2, Y2, Y2
+	VPXOR        Y3, Y3, Y3
+	VPXOR        Y4, Y4, Y4
+	VPBROADCASTB blocksBytes0f<>+0(SB), Y5
+	VPBROADCASTB blocksBytes10<>+0(SB), Y6
+
+block:
+	PREFETCHT0   4608(CX)
+	PREFETCHT0   4672(CX)
+	PREFETCHT0   4736(CX)
+	VMOVDQU      16(CX), Y7
+	VMOVDQU      48(CX), Y8
+	VPAND        Y5, Y8, Y9
+	VPSLLW       $0x04, Y7, Y10
+	VPAND        Y6, Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPMADDUBSW   (DX), Y9, Y9
+	VPMADDWD     Y0, Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS (BX), Y10
+	VFMADD231PS  Y10, Y9, Y1
+	VPSRLW       $0x04, Y8, Y8
+	VPAND        Y5, Y8, Y8
+	VPSLLW       $0x03, Y7, Y9
+	VPAND        Y6, Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPMADDUBSW   32(DX), Y8, Y8
+	VPMADDWD     Y0, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VBROADCASTSS 4(BX), Y9
+	VFMADD231PS  Y9, Y8, Y2
+	VMOVDQU      80(CX), Y8
+	VPAND        Y5, Y8, Y9
+	VPSLLW       $0x02, Y7, Y10
+	VPAND        Y6, Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPMADDUBSW   64(DX), Y9, Y9
+	VPMADDWD     Y0, Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS 8(BX), Y10
+	VFMADD231PS  Y10, Y9, Y3
+	VPSRLW       $0x04, Y8, Y8
+	VPAND        Y5, Y8, Y8
+	VPSLLW       $0x01, Y7, Y9
+	VPAND        Y6, Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPMADDUBSW   96(DX), Y8, Y8
+	VPMADDWD     Y0, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VBROADCASTSS 12(BX), Y9
+	VFMADD231PS  Y9, Y8, Y4
+	VMOVDQU      112(CX), Y8
+	VPAND        Y5, Y8, Y9
+	VPAND        Y6, Y7, Y10
+	VPOR         Y10, Y9, Y9
+	VPMADDUBSW   128(DX), Y9, Y9
+	VPMADDWD     Y0, Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS 16(BX), Y10
+	VFMADD231PS  Y10, Y9, Y1
+	VPSRLW       $0x04, Y8, Y8
+	VPAND        Y5, Y8, Y8
+	VPSRLW       $0x01, Y7, Y9
+	VPAND        Y6, Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPMADDUBSW   160(DX), Y8, Y8
+	VPMADDWD     Y0, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VBROADCASTSS 20(BX), Y9
+	VFMADD231PS  Y9, Y8, Y2
+	VMOVDQU      144(CX), Y8
+	VPAND        Y5, Y8, Y9
+	VPSRLW       $0x02, Y7, Y10
+	VPAND        Y6, Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPMADDUBSW   192(DX), Y9, Y9
+	VPMADDWD     Y0, Y9, Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS 24(BX), Y10
+	VFMADD231PS  Y10, Y9, Y3
+	VPSRLW       $0x04, Y8, Y8
+	VPAND        Y5, Y8, Y8
+	VPSRLW       $0x03, Y7, Y7
+	VPAND        Y6, Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VPMADDUBSW   224(DX), Y8, Y7
+	VPMADDWD     Y0, Y7, Y7
+	VCVTDQ2PS    Y7, Y7
+	VBROADCASTSS 28(BX), Y8
+	VFMADD231PS  Y8, Y7, Y4
+	ADDQ         $0x000000b0, CX
+	ADDQ         $0x00000100, DX
+	ADDQ         $0x00000020, BX
+	DECQ         AX
+	JNE          block
+	VADDPS       Y2, Y1, Y1
+	VADDPS       Y3, Y1, Y1
+	VADDPS       Y4, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPS       X0, X1, X1
+	VMOVHLPS     X1, X1, X0
+	VADDPS       X0, X1, X1
+	VMOVSHDUP    X1, X0
+	VADDSS       X0, X1, X1
+	MOVSS        X1, ret+32(FP)
+	VZEROUPPER
+	RET
+
+// func productQ6KAVX2(x *int8, s *float32, block *byte, n int) float32
+// Requires: AVX, AVX2, FMA3, MMX+, SSE
+TEXT ·productQ6KAVX2(SB), NOSPLIT, $0-36
+	MOVQ         n+24(FP), AX
+	MOVQ         block+16(FP), CX
+	MOVQ         x+0(FP), DX
+	MOVQ         s+8(FP), BX
+	VPCMPEQW     Y0, Y0, Y0
+	VPSRLW       $0x0f, Y0, Y0
+	VMOVDQU      blocksHalves<>+0(SB), Y1
+	VPXOR        Y2, Y2, Y2
+	VPXOR        Y3, Y3, Y3
+	VPXOR        Y4, Y4, Y4
+	VPXOR        Y5, Y5, Y5
+	VPBROADCASTB blocksBytes0f<>+0(SB), Y6
+	VPBROADCASTB blocksBytes30<>+0(SB), Y7
+
+block:
+	PREFETCHT0   4608(CX)
+	PREFETCHT0   4672(CX)
+	PREFETCHT0   4736(CX)
+	PREFETCHT0   4800(CX)
+	VMOVDQU      (CX), Y8
+	VMOVDQU      32(CX), Y9
+	VMOVDQU      128(CX), Y10
+	VPAND        Y6, Y8, Y11
+	VPSLLW       $0x04, Y10, Y12
+	VPAND        Y7, Y12, Y12
+	VPOR         Y12, Y11, Y11
+	VPMADDUBSW   (DX), Y11, Y11
+	VPMADDWD     Y0, Y11, Y11
+	VCVTDQ2PS    Y11, Y11
+	VBROADCASTSD (BX), Y12
+	VPERMILPS    Y1, Y12, Y12
+	VFMADD231PS  Y12, Y11, Y2
+	VPAND        Y6, Y9, Y11
+	VPSLLW       $0x02, Y10, Y12
+	VPAND        Y7, Y12, Y12
+	VPOR         Y12, Y11, Y11
+	VPMADDUBSW   32(DX), Y11, Y11
+	VPMADDWD     Y0, Y11, Y11
+	VCVTDQ2PS    Y11, Y11
+	VBROADCASTSD 8(BX), Y12
+	VPERMILPS    Y1, Y12, Y12
+	VFMADD231PS  Y12, Y11, Y3
+	VPSRLW       $0x04, Y8, Y8
+	VPAND        Y6, Y8, Y8
+	VPAND        Y7, Y10, Y11
+	VPOR         Y11, Y8, Y8
+	VPMADDUBSW   64(DX), Y8, Y8
+	VPMADDWD     Y0, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VBROADCASTSD 16(BX), Y11
+	VPERMILPS    Y1, Y11, Y11
+	VFMADD231PS  Y11, Y8, Y4
+	VPSRLW       $0x04, Y9, Y8
+	VPAND        Y6, Y8, Y8
+	VPSRLW       $0x02, Y10, Y9
+	VPAND        Y7, Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPMADDUBSW   96(DX), Y8, Y8
+	VPMADDWD     Y0, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VBROADCASTSD 24(BX), Y9
+	VPERMILPS    Y1, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y5
+	VMOVDQU      64(CX), Y8
+	VMOVDQU      96(CX), Y9
+	VMOVDQU      160(CX), Y10
+	VPAND        Y6, Y8, Y11
+	VPSLLW       $0x04, Y10, Y12
+	VPAND        Y7, Y12, Y12
+	VPOR         Y12, Y11, Y11
+	VPMADDUBSW   128(DX), Y11, Y11
+	VPMADDWD     Y0, Y11, Y11
+	VCVTDQ2PS    Y11, Y11
+	VBROADCASTSD 32(BX), Y12
+	VPERMILPS    Y1, Y12, Y12
+	VFMADD231PS  Y12, Y11, Y2
+	VPAND        Y6, Y9, Y11
+	VPSLLW       $0x02, Y10, Y12
+	VPAND        Y7, Y12, Y12
+	VPOR         Y12, Y11, Y11
+	VPMADDUBSW   160(DX), Y11, Y11
+	VPMADDWD     Y0, Y11, Y11
+	VCVTDQ2PS    Y11, Y11
+	VBROADCASTSD 40(BX), Y12
+	VPERMILPS    Y1, Y12, Y12
+	VFMADD231PS  Y12, Y11, Y3
+	VPSRLW       $0x04, Y8, Y8
+	VPAND        Y6, Y8, Y8
+	VPAND        Y7, Y10, Y11
+	VPOR         Y11, Y8, Y8
+	VPMADDUBSW   192(DX), Y8, Y8
+	VPMADDWD     Y0, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VBROADCASTSD 48(BX), Y11
+	VPERMILPS    Y1, Y11, Y11
+	VFMADD231PS  Y11, Y8, Y4
+	VPSRLW       $0x04, Y9, Y8
+	VPAND        Y6, Y8, Y8
+	VPSRLW       $0x02, Y10, Y9
+	VPAND        Y7, Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPMADDUBSW   224(DX), Y8, Y8
+	VPMADDWD     Y0, Y8, Y8
+	VCVTDQ2PS    Y8, Y8
+	VBROADCASTSD 56(BX), Y9
+	VPERMILPS    Y1, Y9, Y9
+	VFMADD231PS  Y9, Y8, Y5
+	ADDQ         $0x000000d0, CX
+	ADDQ         $0x00000100, DX
+	ADDQ         $0x00000040, BX
+	DECQ         AX
+	JNE          block
+	VADDPS       Y3, Y2, Y2
+	VADDPS       Y4, Y2, Y2
+	VADDPS       Y5, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X0
+	VADDPS       X0, X2, X2
+	VMOVHLPS     X2, X2, X0
+	VADDPS       X0, X2, X2
+	VMOVSHDUP    X2, X0
+	VADDSS       X0, X2, X2
+	MOVSS        X2, ret+32(FP)
+	VZEROUPPER
+	RET
+
+// func productNibblesVNNI(x *int8, s *float32, block *byte, n int) float32
+// Requires: AVX, AVX2, AVX512VL, AVX512VNNI, FMA3, MMX+, SSE
+TEXT ·productNibblesVNNI(SB), NOSPLIT, $0-36
+	MOVQ         n+24(FP), AX
+	MOVQ         block+16(FP), CX
+	MOVQ         x+0(FP), DX
+	MOVQ         s+8(FP), BX
+	VPXOR        Y0, Y0, Y0
+	VPXOR        Y1, Y1, Y1
+	VPXOR        Y2, Y2, Y2
+	VPXOR        Y3, Y3, Y3
+	VPBROADCASTB blocksBytes0f<>+0(SB), Y4
+	VMOVDQU      blocksNibbleShifts<>+0(SB), Y5
+	SUBQ         $0x04, AX
+	JL           rest
+
+many:
+	PREFETCHT0     4608(CX)
+	VBROADCASTI128 (CX), Y6
+	VPSRLVQ        Y5, Y6, Y6
+	VPAND          Y4, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	VPDPBUSD       (DX), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   (BX), Y6
+	VFMADD231PS    Y6, Y7, Y0
+	VBROADCASTI128 16(CX), Y6
+	VPSRLVQ        Y5, Y6, Y6
+	VPAND          Y4, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	VPDPBUSD       32(DX), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   4(BX), Y6
+	VFMADD231PS    Y6, Y7, Y1
+	VBROADCASTI128 32(CX), Y6
+	VPSRLVQ        Y5, Y6, Y6
+	VPAND          Y4, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	VPDPBUSD       64(DX), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   8(BX), Y6
+	VFMADD231PS    Y6, Y7, Y2
+	VBROADCASTI128 48(CX), Y6
+	VPSRLVQ        Y5, Y6, Y6
+	VPAND          Y4, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	VPDPBUSD       96(DX), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   12(BX), Y6
+	VFMADD231PS    Y6, Y7, Y3
+	ADDQ           $0x00000040, CX
+	ADDQ           $0x00000080, DX
+	ADDQ           $0x00000010, BX
+	SUBQ           $0x04, AX
+	JGE            many
+
+rest:
+	ADDQ $0x04, AX
+	JEQ  done
+
+block:
+	VBROADCASTI128 (CX), Y6
+	VPSRLVQ        Y5, Y6, Y6
+	VPAND          Y4, Y6, Y6
+	VPXOR          Y7, Y7, Y7
+	VPDPBUSD       (DX), Y6, Y7
+	VCVTDQ2PS      Y7, Y7
+	VBROADCASTSS   (BX), Y6
+	VFMADD231PS    Y6, Y7, Y0
+	ADDQ           $0x00000010, CX
+	ADDQ           $0x00000020, DX
+	ADDQ           $0x00000004, BX
+	DECQ           AX
+	JNE            block
+
+done:
+	VADDPS       Y1, Y0, Y0
+	VADDPS       Y2, Y0, Y0
+	VADDPS       Y3, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPS       X1, X0, X0
+	VMOVHLPS     X0, X0, X1
+	VADDPS       X1, X0, X0
+	VMOVSHDUP    X0, X1
+	VADDSS       X1, X0, X0
+	MOVSS        X0, ret+32(FP)
+	VZEROUPPER
+	RET
+
+// func productFifthsVNNI(x *int8, s *float32, block *byte, n int, high *byte) float32
+// Requires: AVX, AVX2, AVX512VL, AVX512VNNI, FMA3, MMX+, SSE
+TEXT ·productFifthsVNNI(SB), NOSPLIT, $0-44
+	MOVQ         n+24(FP), AX
+	MOVQ         block+16(FP), CX
+	MOVQ         high+32(FP), DX
+	MOVQ         x+0(FP), BX
+	MOVQ         s+8(FP), SI
+	VPXOR        Y0, Y0, Y0
+	VPXOR        Y1, Y1, Y1
+	VPXOR        Y2, Y2, Y2
+	VPXOR        Y3, Y3, Y3
+	VPBROADCASTB blocksBytes0f<>+0(SB), Y4
+	VMOVDQU      blocksNibbleShifts<>+0(SB), Y5
+	VPBROADCASTB blocksBytes10<>+0(SB), Y8
+	VMOVDQU      blocksSpread<>+0(SB), Y6
+	VMOVDQU      blocksBits<>+0(SB), Y7
+	SUBQ         $0x04, AX
+	JL           rest
+
+many:
+	PREFETCHT0     4608(CX)
+	VBROADCASTI128 (CX), Y9
+	VPSRLVQ        Y5, Y9, Y9
+	VPAND          Y4, Y9, Y9
+	VPBROADCASTD   (DX), Y10
+	ADDQ           $0x04, DX
+	VPSHUFB        Y6, Y10, Y10
+	VPAND          Y7, Y10, Y10
+	VPCMPEQB       Y7, Y10, Y10
+	VPAND          Y8, Y10, Y10
+	VPOR           Y10, Y9, Y9
+	VPXOR          Y10, Y10, Y10
+	VPDPBUSD       (BX), Y9, Y10
+	VCVTDQ2PS      Y10, Y10
+	VBROADCASTSS   (SI), Y9
+	VFMADD231PS    Y9, Y10, Y0
+	VBROADCASTI128 16(CX), Y9
+	VPSRLVQ        Y5, Y9, Y9
+	VPAND          Y4, Y9, Y9
+	VPBROADCASTD   (DX), Y10
+	ADDQ           $0x04, DX
+	VPSHUFB        Y6, Y10, Y10
+	VPAND          Y7, Y10, Y10
+	VPCMPEQB       Y7, Y10, Y10
+	VPAND          Y8, Y10, Y10
+	VPOR           Y10, Y9, Y9
+	VPXOR          Y10, Y10, Y10
+	VPDPBUSD       32(BX), Y9, Y10
+	VCVTDQ2PS      Y10, Y10
+	VBROADCASTSS   4(SI), Y9
+	VFMADD231PS    Y9, Y10, Y1
+	VBROADCASTI128 32(CX), Y9
+	VPSRLVQ        Y5, Y9, Y9
+	VPAND          Y4, Y9, Y9
+	VPBROADCASTD   (DX), Y10
+	ADDQ           $0x04, DX
+	VPSHUFB        Y6, Y10, Y10
+	VPAND          Y7, Y10, Y10
+	VPCMPEQB       Y7, Y10, Y10
+	VPAND          Y8, Y10, Y10
+	VPOR           Y10, Y9, Y9
+	VPXOR          Y10, Y10, Y10
+	VPDPBUSD       64(BX), Y9, Y10
+	VCVTDQ2PS      Y10, Y10
+	VBROADCASTSS   8(SI), Y9
+	VFMADD231PS    Y9, Y10, Y2
+	VBROADCASTI128 48(CX), Y9
+	VPSRLVQ        Y5, Y9, Y9
+	VPAND          Y4, Y9, Y9
+	VPBROADCASTD   (DX), Y10
+	ADDQ           $0x04, DX
+	VPSHUFB        Y6, Y10, Y10
+	VPAND          Y7, Y10, Y10
+	VPCMPEQB       Y7, Y10, Y10
+	VPAND          Y8, Y10, Y10
+	VPOR           Y10, Y9, Y9
+	VPXOR          Y10, Y10, Y10
+	VPDPBUSD       96(BX), Y9, Y10
+	VCVTDQ2PS      Y10, Y10
+	VBROADCASTSS   12(SI), Y9
+	VFMADD231PS    Y9, Y10, Y3
+	ADDQ           $0x00000040, CX
+	ADDQ           $0x00000080, BX
+	ADDQ           $0x00000010, SI
+	SUBQ           $0x04, AX
+	JGE            many
+
+rest:
+	ADDQ $0x04, AX
+	JEQ  done
+
+block:
+	VBROADCASTI128 (CX), Y9
+	VPSRLVQ        Y5, Y9, Y9
+	VPAND          Y4, Y9, Y9
+	VPBROADCASTD   (DX), Y10
+	ADDQ           $0x04, DX
+	VPSHUFB        Y6, Y10, Y10
+	VPAND          Y7, Y10, Y10
+	VPCMPEQB       Y7, Y10, Y10
+	VPAND          Y8, Y10, Y10
+	VPOR           Y10, Y9, Y9
+	VPXOR          Y10, Y10, Y10
+	VPDPBUSD       (BX), Y9, Y10
+	VCVTDQ2PS      Y10, Y10
+	VBROADCASTSS   (SI), Y9
+	VFMADD231PS    Y9, Y10, Y0
+	ADDQ           $0x00000010, CX
+	ADDQ           $0x00000020, BX
+	ADDQ           $0x00000004, SI
+	DECQ           AX
+	JNE            block
+
+done:
+	VADDPS       Y1, Y0, Y0
+	VADDPS       Y2, Y0, Y0
+	VADDPS       Y3, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPS       X1, X0, X0
+	VMOVHLPS     X0, X0, X1
+	VADDPS       X1, X0, X0
+	VMOVSHDUP    X0, X1
+	VADDSS       X1, X0, X0
+	MOVSS        X0, ret+40(FP)
+	VZEROUPPER
+	RET
+
+// func productQ2KVNNI(x *int8, s *float32, block *byte, n int) float32
+// Requires: AVX, AVX2, AVX512VL, AVX512VNNI, FMA3, MMX+, SSE
+TEXT ·productQ2KVNNI(SB), NOSPLIT, $0-36
+	MOVQ         n+24(FP), AX
+	MOVQ         block+16(FP), CX
+	MOVQ         x+0(FP), DX
+	MOVQ         s+8(FP), BX
+	VMOVDQU      blocksHalves<>+0(SB), Y0
+	VPXOR        Y1, Y1, Y1
+	VPXOR        Y2, Y2, Y2
+	VPXOR        Y3, Y3, Y3
+	VPXOR        Y4, Y4, Y4
+	VPBROADCASTB blocksBytes03<>+0(SB), Y5
+	VPBROADCASTB blocksBytes04<>+0(SB), Y6
+
+block:
+	PREFETCHT0   4608(CX)
+	PREFETCHT0   4672(CX)
+	VMOVDQU      16(CX), Y6
+	VPAND        Y5, Y6, Y7
+	VPXOR        Y8, Y8, Y8
+	VPDPBUSD     (DX), Y7, Y8
+	VCVTDQ2PS    Y8, Y8
+	VBROADCASTSD (BX), Y7
+	VPERMILPS    Y0, Y7, Y7
+	VFMADD231PS  Y7, Y8, Y1
+	VPSRLW       $0x02, Y6, Y7
+	VPAND        Y5, Y7, Y7
+	VPXOR        Y8, Y8, Y8
+	VPDPBUSD     32(DX), Y7, Y8
+	VCVTDQ2PS    Y8, Y8
+	VBROADCASTSD 8(BX), Y7
+	VPERMILPS    Y0, Y7, Y7
+	VFMADD231PS  Y7, Y8, Y2
+	VPSRLW       $0x04, Y6, Y7
+	VPAND        Y5, Y7, Y7
+	VPXOR        Y8, Y8, Y8
+	VPDPBUSD     64(DX), Y7, Y8
+	VCVTDQ2PS    Y8, Y8
+	VBROADCASTSD 16(BX), Y7
+	VPERMILPS    Y0, Y7, Y7
+	VFMADD231PS  Y7, Y8, Y3
+	VPSRLW       $0x06, Y6, Y6
+	VPAND        Y5, Y6, Y6
+	VPXOR        Y7, Y7, Y7
+	VPDPBUSD     96(DX), Y6, Y7
+	VCVTDQ2PS    Y7, Y7
+	VBROADCASTSD 24(BX), Y6
+	VPERMILPS    Y0, Y6, Y6
+	VFMADD231PS  Y6, Y7, Y4
+	VMOVDQU      48(CX), Y6
+	VPAND        Y5, Y6, Y7
+	VPXOR        Y8, Y8, Y8
+	VPDPBUSD     128(DX), Y7, Y8
+	VCVTDQ2PS    Y8, Y8
+	VBROADCASTSD 32(BX), Y7
+	VPERMILPS    Y0, Y7, Y7
+	VFMADD231PS  Y7, Y8, Y1
+	VPSRLW       $0x02, Y6, Y7
+	VPAND        Y5, Y7, Y7
+	VPXOR        Y8, Y8, Y8
+	VPDPBUSD     160(DX), Y7, Y8
+	VCVTDQ2PS    Y8, Y8
+	VBROADCASTSD 40(BX), Y7
+	VPERMILPS    Y0, Y7, Y7
+	VFMADD231PS  Y7, Y8, Y2
+	VPSRLW       $0x04, Y6, Y7
+	VPAND        Y5, Y7, Y7
+	VPXOR        Y8, Y8, Y8
+	VPDPBUSD     192(DX), Y7, Y8
+	VCVTDQ2PS    Y8, Y8
+	VBROADCASTSD 48(BX), Y7
+	VPERMILPS    Y0, Y7, Y7
+	VFMADD231PS  Y7, Y8, Y3
+	VPSRLW       $0x06, Y6, Y6
+	VPAND        Y5, Y6, Y6
+	VPXOR        Y7, Y7, Y7
+	VPDPBUSD     224(DX), Y6, Y7
+	VCVTDQ2PS    Y7, Y7
+	VBROADCASTSD 56(BX), Y6
+	VPERMILPS    Y0, Y6, Y6
+	VFMADD231PS  Y6, Y7, Y4
+	ADDQ         $0x00000050, CX
+	ADDQ         $0x00000100, DX
+	ADDQ         $0x00000040, BX
+	DECQ         AX
+	JNE          block
+	VADDPS       Y2, Y1, Y1
+	VADDPS       Y3, Y1, Y1
+	VADDPS       Y4, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPS       X0, X1, X1
+	VMOVHLPS     X1, X1, X0
+	VADDPS       X0, X1, X1
+	VMOVSHDUP    X1, X0
+	VADDSS       X0, X1, X1
+	MOVSS        X1, ret+32(FP)
+	VZEROUPPER
+	RET
+
+// func productQ3KVNNI(x *int8, s *float32, block *byte, n int) float32
+// Requires: AVX, AVX2, AVX512VL, AVX512VNNI, FMA3, MMX+, SSE
+TEXT ·productQ3KVNNI(SB), NOSPLIT, $0-36
+	MOVQ         n+24(FP), AX
+	MOVQ         block+16(FP), CX
+	MOVQ         x+0(FP), DX
+	MOVQ         s+8(FP), BX
+	VMOVDQU      blocksHalves<>+0(SB), Y0
+	VPXOR        Y1, Y1, Y1
+	VPXOR        Y2, Y2, Y2
+	VPXOR        Y3, Y3, Y3
+	VPXOR        Y4, Y4, Y4
+	VPBROADCASTB blocksBytes03<>+0(SB), Y5
+	VPBROADCASTB blocksBytes04<>+0(SB), Y6
+
+block:
+	PREFETCHT0   4608(CX)
+	PREFETCHT0   4672(CX)
+	VMOVDQU      (CX), Y7
+	VMOVDQU      32(CX), Y8
+	VPAND        Y5, Y8, Y9
+	VPSLLW       $0x02, Y7, Y10
+	VPAND        Y6, Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPXOR        Y10, Y10, Y10
+	VPDPBUSD     (DX), Y9, Y10
+	VCVTDQ2PS    Y10, Y10
+	VBROADCASTSD (BX), Y9
+	VPERMILPS    Y0, Y9, Y9
+	VFMADD231PS  Y9, Y10, Y1
+	VPSRLW       $0x02, Y8, Y9
+	VPAND        Y5, Y9, Y9
+	VPSLLW       $0x01, Y7, Y10
+	VPAND        Y6, Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPXOR        Y10, Y10, Y10
+	VPDPBUSD     32(DX), Y9, Y10
+	VCVTDQ2PS    Y10, Y10
+	VBROADCASTSD 8(BX), Y9
+	VPERMILPS    Y0, Y9, Y9
+	VFMADD231PS  Y9, Y10, Y2
+	VPSRLW       $0x04, Y8, Y9
+	VPAND        Y5, Y9, Y9
+	VPAND        Y6, Y7, Y10
+	VPOR         Y10, Y9, Y9
+	VPXOR        Y10, Y10, Y10
+	VPDPBUSD     64(DX), Y9, Y10
+	VCVTDQ2PS    Y10, Y10
+	VBROADCASTSD 16(BX), Y9
+	VPERMILPS    Y0, Y9, Y9
+	VFMADD231PS  Y9, Y10, Y3
+	VPSRLW       $0x06, Y8, Y8
+	VPAND        Y5, Y8, Y8
+	VPSRLW       $0x01, Y7, Y9
+	VPAND        Y6, Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPXOR        Y9, Y9, Y9
+	VPDPBUSD     96(DX), Y8, Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSD 24(BX), Y8
+	VPERMILPS    Y0, Y8, Y8
+	VFMADD231PS  Y8, Y9, Y4
+	VMOVDQU      64(CX), Y8
+	VPAND        Y5, Y8, Y9
+	VPSRLW       $0x02, Y7, Y10
+	VPAND        Y6, Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPXOR        Y10, Y10, Y10
+	VPDPBUSD     128(DX), Y9, Y10
+	VCVTDQ2PS    Y10, Y10
+	VBROADCASTSD 32(BX), Y9
+	VPERMILPS    Y0, Y9, Y9
+	VFMADD231PS  Y9, Y10, Y1
+	VPSRLW       $0x02, Y8, Y9
+	VPAND        Y5, Y9, Y9
+	VPSRLW       $0x03, Y7, Y10
+	VPAND        Y6, Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPXOR        Y10, Y10, Y10
+	VPDPBUSD     160(DX), Y9, Y10
+	VCVTDQ2PS    Y10, Y10
+	VBROADCASTSD 40(BX), Y9
+	VPERMILPS    Y0, Y9, Y9
+	VFMADD231PS  Y9, Y10, Y2
+	VPSRLW       $0x04, Y8, Y9
+	VPAND        Y5, Y9, Y9
+	VPSRLW       $0x04, Y7, Y10
+	VPAND        Y6, Y10, Y10
+	VPOR         Y10, Y9, Y9
+	VPXOR        Y10, Y10, Y10
+	VPDPBUSD     192(DX), Y9, Y10
+	VCVTDQ2PS    Y10, Y10
+	VBROADCASTSD 48(BX), Y9
+	VPERMILPS    Y0, Y9, Y9
+	VFMADD231PS  Y9, Y10, Y3
+	VPSRLW       $0x06, Y8, Y8
+	VPAND        Y5, Y8, Y8
+	VPSRLW       $0x05, Y7, Y7
+	VPAND        Y6, Y7, Y7
+	VPOR         Y7, Y8, Y8
+	VPXOR        Y7, Y7, Y7
+	VPDPBUSD     224(DX), Y8, Y7
+	VCVTDQ2PS    Y7, Y7
+	VBROADCASTSD 56(BX), Y8
+	VPERMILPS    Y0, Y8, Y8
+	VFMADD231PS  Y8, Y7, Y4
+	ADDQ         $0x00000060, CX
+	ADDQ         $0x00000100, DX
+	ADDQ         $0x00000040, BX
+	DECQ         AX
+	JNE          block
+	VADDPS       Y2, Y1, Y1
+	VADDPS       Y3, Y1, Y1
+	VADDPS       Y4, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPS       X0, X1, X1
+	VMOVHLPS     X1, X1, X0
+	VADDPS       X0, X1, X1
+	VMOVSHDUP    X1, X0
+	VADDSS       X0, X1, X1
+	MOVSS        X1, ret+32(FP)
+	VZEROUPPER
+	RET
+
+// func productQ4KVNNI(x *int8, s *float32, block *byte, n int) float32
+// Requires: AVX, AVX2, AVX512VL, AVX512VNNI, FMA3, MMX+, SSE
+TEXT ·productQ4KVNNI(SB), NOSPLIT, $0-36
+	MOVQ         n+24(FP), AX
+	MOVQ         block+16(FP), CX
+	MOVQ         x+0(FP), DX
+	MOVQ         s+8(FP), BX
+	VPXOR        Y0, Y0, Y0
+	VPXOR        Y1, Y1, Y1
+	VPXOR        Y2, Y2, Y2
+	VPXOR        Y3, Y3, Y3
+	VPBROADCASTB blocksBytes0f<>+0(SB), Y4
+	VPBROADCASTB blocksBytes10<>+0(SB), Y5
+
+block:
+	PREFETCHT0   4608(CX)
+	PREFETCHT0   4672(CX)
+	PREFETCHT0   4736(CX)
+	VMOVDQU      16(CX), Y5
+	VPAND        Y4, Y5, Y6
+	VPXOR        Y7, Y7, Y7
+	VPDPBUSD     (DX), Y6, Y7
+	VCVTDQ2PS    Y7, Y7
+	VBROADCASTSS (BX), Y6
+	VFMADD231PS  Y6, Y7, Y0
+	VPSRLW       $0x04, Y5, Y5
+	VPAND        Y4, Y5, Y5
+	VPXOR        Y6, Y6, Y6
+	VPDPBUSD     32(DX), Y5, Y6
+	VCVTDQ2PS    Y6, Y6
+	VBROADCASTSS 4(BX), Y5
+	VFMADD231PS  Y5, Y6, Y1
+	VMOVDQU      48(CX), Y5
+	VPAND        Y4, Y5, Y6
+	VPXOR        Y7, Y7, Y7
+	VPDPBUSD     64(DX), Y6, Y7
+	VCVTDQ2PS    Y7, Y7
+	VBROADCASTSS 8(BX), Y6
+	VFMADD231PS  Y6, Y7, Y2
+	VPSRLW       $0x04, Y5, Y5
+	VPAND        Y4, Y5, Y5
+	VPXOR        Y6, Y6, Y6
+	VPDPBUSD     96(DX), Y5, Y6
+	VCVTDQ2PS    Y6, Y6
+	VBROADCASTSS 12(BX), Y5
+	VFMADD231PS  Y5, Y6, Y3
+	VMOVDQU      80(CX), Y5
+	VPAND        Y4, Y5, Y6
+	VPXOR        Y7, Y7, Y7
+	VPDPBUSD     128(DX), Y6, Y7
+	VCVTDQ2PS    Y7, Y7
+	VBROADCASTSS 16(BX), Y6
+	VFMADD231PS  Y6, Y7, Y0
+	VPSRLW       $0x04, Y5, Y5
+	VPAND        Y4, Y5, Y5
+	VPXOR        Y6, Y6, Y6
+	VPDPBUSD     160(DX), Y5, Y6
+	VCVTDQ2PS    Y6, Y6
+	VBROADCASTSS 20(BX), Y5
+	VFMADD231PS  Y5, Y6, Y1
+	VMOVDQU      112(CX), Y5
+	VPAND        Y4, Y5, Y6
+	VPXOR        Y7, Y7, Y7
+	VPDPBUSD     192(DX), Y6, Y7
+	VCVTDQ2PS    Y7, Y7
+	VBROADCASTSS 24(BX), Y6
+	VFMADD231PS  Y6, Y7, Y2
+	VPSRLW       $0x04, Y5, Y5
+	VPAND        Y4, Y5, Y5
+	VPXOR        Y6, Y6, Y6
+	VPDPBUSD     224(DX), Y5, Y6
+	VCVTDQ2PS    Y6, Y6
+	VBROADCASTSS 28(BX), Y5
+	VFMADD231PS  Y5, Y6, Y3
+	ADDQ         $0x00000090, CX
+	ADDQ         $0x00000100, DX
+	ADDQ         $0x00000020, BX
+	DECQ         AX
+	JNE          block
+	VADDPS       Y1, Y0, Y0
+	VADDPS       Y2, Y0, Y0
+	VADDPS       Y3, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPS       X1, X0, X0
+	VMOVHLPS     X0, X0, X1
+	VADDPS       X1, X0, X0
+	VMOVSHDUP    X0, X1
+	VADDSS       X1, X0, X0
+	MOVSS        X0, ret+32(FP)
+	VZEROUPPER
+	RET
+
+// func productQ5KVNNI(x *int8, s *float32, block *byte, n int) float32
+// Requires: AVX, AVX2, AVX512VL, AVX512VNNI, FMA3, MMX+, SSE
+TEXT ·productQ5KVNNI(SB), NOSPLIT, $0-36
+	MOVQ         n+24(FP), AX
+	MOVQ         block+16(FP), CX
+	MOVQ         x+0(FP), DX
+	MOVQ         s+8(FP), BX
+	VPXOR        Y0, Y0, Y0
+	VPXOR        Y1, Y1, Y1
+	VPXOR        Y2, Y2, Y2
+	VPXOR        Y3, Y3, Y3
+	VPBROADCASTB blocksBytes0f<>+0(SB), Y4
+	VPBROADCASTB blocksBytes10<>+0(SB), Y5
+
+block:
+	PREFETCHT0   4608(CX)
+	PREFETCHT0   4672(CX)
+	PREFETCHT0   4736(CX)
+	VMOVDQU      16(CX), Y6
+	VMOVDQU      48(CX), Y7
+	VPAND        Y4, Y7, Y8
+	VPSLLW       $0x04, Y6, Y9
+	VPAND        Y5, Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPXOR        Y9, Y9, Y9
+	VPDPBUSD     (DX), Y8, Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS (BX), Y8
+	VFMADD231PS  Y8, Y9, Y0
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        Y4, Y7, Y7
+	VPSLLW       $0x03, Y6, Y8
+	VPAND        Y5, Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPXOR        Y8, Y8, Y8
+	VPDPBUSD     32(DX), Y7, Y8
+	VCVTDQ2PS    Y8, Y8
+	VBROADCASTSS 4(BX), Y7
+	VFMADD231PS  Y7, Y8, Y1
+	VMOVDQU      80(CX), Y7
+	VPAND        Y4, Y7, Y8
+	VPSLLW       $0x02, Y6, Y9
+	VPAND        Y5, Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPXOR        Y9, Y9, Y9
+	VPDPBUSD     64(DX), Y8, Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS 8(BX), Y8
+	VFMADD231PS  Y8, Y9, Y2
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        Y4, Y7, Y7
+	VPSLLW       $0x01, Y6, Y8
+	VPAND        Y5, Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPXOR        Y8, Y8, Y8
+	VPDPBUSD     96(DX), Y7, Y8
+	VCVTDQ2PS    Y8, Y8
+	VBROADCASTSS 12(BX), Y7
+	VFMADD231PS  Y7, Y8, Y3
+	VMOVDQU      112(CX), Y7
+	VPAND        Y4, Y7, Y8
+	VPAND        Y5, Y6, Y9
+	VPOR         Y9, Y8, Y8
+	VPXOR        Y9, Y9, Y9
+	VPDPBUSD     128(DX), Y8, Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS 16(BX), Y8
+	VFMADD231PS  Y8, Y9, Y0
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        Y4, Y7, Y7
+	VPSRLW       $0x01, Y6, Y8
+	VPAND        Y5, Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPXOR        Y8, Y8, Y8
+	VPDPBUSD     160(DX), Y7, Y8
+	VCVTDQ2PS    Y8, Y8
+	VBROADCASTSS 20(BX), Y7
+	VFMADD231PS  Y7, Y8, Y1
+	VMOVDQU      144(CX), Y7
+	VPAND        Y4, Y7, Y8
+	VPSRLW       $0x02, Y6, Y9
+	VPAND        Y5, Y9, Y9
+	VPOR         Y9, Y8, Y8
+	VPXOR        Y9, Y9, Y9
+	VPDPBUSD     192(DX), Y8, Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS 24(BX), Y8
+	VFMADD231PS  Y8, Y9, Y2
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        Y4, Y7, Y7
+	VPSRLW       $0x03, Y6, Y6
+	VPAND        Y5, Y6, Y6
+	VPOR         Y6, Y7, Y7
+	VPXOR        Y6, Y6, Y6
+	VPDPBUSD     224(DX), Y7, Y6
+	VCVTDQ2PS    Y6, Y6
+	VBROADCASTSS 28(BX), Y7
+	VFMADD231PS  Y7, Y6, Y3
+	ADDQ         $0x000000b0, CX
+	ADDQ         $0x00000100, DX
+	ADDQ         $0x00000020, BX
+	DECQ         AX
+	JNE          block
+	VADDPS       Y1, Y0, Y0
+	VADDPS       Y2, Y0, Y0
+	VADDPS       Y3, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPS       X1, X0, X0
+	VMOVHLPS     X0, X0, X1
+	VADDPS       X1, X0, X0
+	VMOVSHDUP    X0, X1
+	VADDSS       X1, X0, X0
+	MOVSS        X0, ret+32(FP)
+	VZEROUPPER
+	RET
+
+// func productQ6KVNNI(x *int8, s *float32, block *byte, n int) float32
+// Requires: AVX, AVX2, AVX512VL, AVX512VNNI, FMA3, MMX+, SSE
+TEXT ·productQ6KVNNI(SB), NOSPLIT, $0-36
+	MOVQ         n+24(FP), AX
+	MOVQ         block+16(FP), CX
+	MOVQ         x+0(FP), DX
+	MOVQ         s+8(FP), BX
+	VMOVDQU      blocksHalves<>+0(SB), Y0
+	VPXOR        Y1, Y1, Y1
+	VPXOR        Y2, Y2, Y2
+	VPXOR        Y3, Y3, Y3
+	VPXOR        Y4, Y4, Y4
+	VPBROADCASTB blocksBytes0f<>+0(SB), Y5
+	VPBROADCASTB blocksBytes30<>+0(SB), Y6
+
+block:
+	PREFETCHT0   4608(CX)
+	PREFETCHT0   4672(CX)
+	PREFETCHT0   4736(CX)
+	PREFETCHT0   4800(CX)
+	VMOVDQU      (CX), Y7
+	VMOVDQU      32(CX), Y8
+	VMOVDQU      128(CX), Y9
+	VPAND        Y5, Y7, Y10
+	VPSLLW       $0x04, Y9, Y11
+	VPAND        Y6, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPXOR        Y11, Y11, Y11
+	VPDPBUSD     (DX), Y10, Y11
+	VCVTDQ2PS    Y11, Y11
+	VBROADCASTSD (BX), Y10
+	VPERMILPS    Y0, Y10, Y10
+	VFMADD231PS  Y10, Y11, Y1
+	VPAND        Y5, Y8, Y10
+	VPSLLW       $0x02, Y9, Y11
+	VPAND        Y6, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPXOR        Y11, Y11, Y11
+	VPDPBUSD     32(DX), Y10, Y11
+	VCVTDQ2PS    Y11, Y11
+	VBROADCASTSD 8(BX), Y10
+	VPERMILPS    Y0, Y10, Y10
+	VFMADD231PS  Y10, Y11, Y2
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        Y5, Y7, Y7
+	VPAND        Y6, Y9, Y10
+	VPOR         Y10, Y7, Y7
+	VPXOR        Y10, Y10, Y10
+	VPDPBUSD     64(DX), Y7, Y10
+	VCVTDQ2PS    Y10, Y10
+	VBROADCASTSD 16(BX), Y7
+	VPERMILPS    Y0, Y7, Y7
+	VFMADD231PS  Y7, Y10, Y3
+	VPSRLW       $0x04, Y8, Y7
+	VPAND        Y5, Y7, Y7
+	VPSRLW       $0x02, Y9, Y8
+	VPAND        Y6, Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPXOR        Y8, Y8, Y8
+	VPDPBUSD     96(DX), Y7, Y8
+	VCVTDQ2PS    Y8, Y8
+	VBROADCASTSD 24(BX), Y7
+	VPERMILPS    Y0, Y7, Y7
+	VFMADD231PS  Y7, Y8, Y4
+	VMOVDQU      64(CX), Y7
+	VMOVDQU      96(CX), Y8
+	VMOVDQU      160(CX), Y9
+	VPAND        Y5, Y7, Y10
+	VPSLLW       $0x04, Y9, Y11
+	VPAND        Y6, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPXOR        Y11, Y11, Y11
+	VPDPBUSD     128(DX), Y10, Y11
+	VCVTDQ2PS    Y11, Y11
+	VBROADCASTSD 32(BX), Y10
+	VPERMILPS    Y0, Y10, Y10
+	VFMADD231PS  Y10, Y11, Y1
+	VPAND        Y5, Y8, Y10
+	VPSLLW       $0x02, Y9, Y11
+	VPAND        Y6, Y11, Y11
+	VPOR         Y11, Y10, Y10
+	VPXOR        Y11, Y11, Y11
+	VPDPBUSD     160(DX), Y10, Y11
+	VCVTDQ2PS    Y11, Y11
+	VBROADCASTSD 40(BX), Y10
+	VPERMILPS    Y0, Y10, Y10
+	VFMADD231PS  Y10, Y11, Y2
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        Y5, Y7, Y7
+	VPAND        Y6, Y9, Y10
+	VPOR         Y10, Y7, Y7
+	VPXOR        Y10, Y10, Y10
+	VPDPBUSD     192(DX), Y7, Y10
+	VCVTDQ2PS    Y10, Y10
+	VBROADCASTSD 48(BX), Y7
+	VPERMILPS    Y0, Y7, Y7
+	VFMADD231PS  Y7, Y10, Y3
+	VPSRLW       $0x04, Y8, Y7
+	VPAND        Y5, Y7, Y7
+	VPSRLW       $0x02, Y9, Y8
+	VPAND        Y6, Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPXOR        Y8, Y8, Y8
+	VPDPBUSD     224(DX), Y7, Y8
+	VCVTDQ2PS    Y8, Y8
+	VBROADCASTSD 56(BX), Y7
+	VPERMILPS    Y0, Y7, Y7
+	VFMADD231PS  Y7, Y8, Y4
+	ADDQ         $0x000000d0, CX
+	ADDQ         $0x00000100, DX
+	ADDQ         $0x00000040, BX
+	DECQ         AX
+	JNE          block
+	VADDPS       Y2, Y1, Y1
+	VADDPS       Y3, Y1, Y1
+	VADDPS       Y4, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPS       X0, X1, X1
+	VMOVHLPS     X1, X1, X0
+	VADDPS       X0, X1, X1
+	VMOVSHDUP    X1, X0
+	VADDSS       X0, X1, X1
+	MOVSS        X1, ret+32(FP)
+	VZEROUPPER
+	RET
+
 // func pairScalesAVX2(a *float32, b *float32, pairs *byte, n int)
-// Requires: AVX, AVX2, F16C, MMX+
+// Requires: AVX, AVX2, F16C
 TEXT ·pairScalesAVX2(SB), NOSPLIT, $0-32
 	MOVQ     a+0(FP), AX
 	MOVQ     b+8(FP), CX
@@ -477,7 +2163,6 @@ TEXT ·pairScalesAVX2(SB), NOSPLIT, $0-32
 	VPSLLD   $0x1f, Y1, Y1
 
 block:
-	PREFETCHT0   4608(DX)
 	VMOVDQU      (DX), Y2
 	VPSHUFB      Y0, Y2, Y2
 	VPERMQ       $0xd8, Y2, Y2
@@ -487,9 +2172,9 @@ block:
 	VCVTPH2PS    X2, Y2
 	VXORPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (CX)
+	ADDQ         $0x20, AX
 	ADDQ         $0x20, CX
-	ADDQ         $0x00000020, DX
-	ADDQ         $0x00000020, AX
+	ADDQ         $0x20, DX
 	DECQ         BX
 	JNE          block
 	VZEROUPPER
@@ -1149,7 +2834,7 @@ TEXT ·dot16AVX2(SB), NOSPLIT, $0-36
 	MOVQ     n+24(FP), BX
 	VPCMPEQW Y0, Y0, Y0
 	VPSRLW   $0x0f, Y0, Y0
-	VMOVDQU  blocksHalves8<>+0(SB), Y1
+	VMOVDQU  blocksHalves<>+0(SB), Y1
 	VPXOR    Y2, Y2, Y2
 	VPXOR    Y3, Y3, Y3
 	VPXOR    Y4, Y4, Y4
@@ -1223,40 +2908,6 @@ sum:
 	MOVSS        X2, ret+32(FP)
 	VZEROUPPER
 	RET
-
-DATA blocksHalves8<>+0(SB)/1, $0x00
-DATA blocksHalves8<>+1(SB)/1, $0x00
-DATA blocksHalves8<>+2(SB)/1, $0x00
-DATA blocksHalves8<>+3(SB)/1, $0x00
-DATA blocksHalves8<>+4(SB)/1, $0x00
-DATA blocksHalves8<>+5(SB)/1, $0x00
-DATA blocksHalves8<>+6(SB)/1, $0x00
-DATA blocksHalves8<>+7(SB)/1, $0x00
-DATA blocksHalves8<>+8(SB)/1, $0x00
-DATA blocksHalves8<>+9(SB)/1, $0x00
-DATA blocksHalves8<>+10(SB)/1, $0x00
-DATA blocksHalves8<>+11(SB)/1, $0x00
-DATA blocksHalves8<>+12(SB)/1, $0x00
-DATA blocksHalves8<>+13(SB)/1, $0x00
-DATA blocksHalves8<>+14(SB)/1, $0x00
-DATA blocksHalves8<>+15(SB)/1, $0x00
-DATA blocksHalves8<>+16(SB)/1, $0x01
-DATA blocksHalves8<>+17(SB)/1, $0x00
-DATA blocksHalves8<>+18(SB)/1, $0x00
-DATA blocksHalves8<>+19(SB)/1, $0x00
-DATA blocksHalves8<>+20(SB)/1, $0x01
-DATA blocksHalves8<>+21(SB)/1, $0x00
-DATA blocksHalves8<>+22(SB)/1, $0x00
-DATA blocksHalves8<>+23(SB)/1, $0x00
-DATA blocksHalves8<>+24(SB)/1, $0x01
-DATA blocksHalves8<>+25(SB)/1, $0x00
-DATA blocksHalves8<>+26(SB)/1, $0x00
-DATA blocksHalves8<>+27(SB)/1, $0x00
-DATA blocksHalves8<>+28(SB)/1, $0x01
-DATA blocksHalves8<>+29(SB)/1, $0x00
-DATA blocksHalves8<>+30(SB)/1, $0x00
-DATA blocksHalves8<>+31(SB)/1, $0x00
-GLOBL blocksHalves8<>(SB), RODATA|NOPTR, $32
 
 // func dot16VNNI(q *int8, x *int8, s *float32, n int) float32
 // Requires: AVX, AVX2, AVX512F, AVX512VL, AVX512VNNI, SSE
@@ -1417,7 +3068,7 @@ DATA blocksPick16<>+63(SB)/1, $0x00
 GLOBL blocksPick16<>(SB), RODATA|NOPTR, $64
 
 // func dot32SignedAVX2(q *int8, x *int8, s *float32, n int) float32
-// Requires: AVX, AVX2, FMA3, SSE
+// Requires: AVX, AVX2, FMA3, MMX+, SSE
 TEXT ·dot32SignedAVX2(SB), NOSPLIT, $0-36
 	MOVQ     q+0(FP), AX
 	MOVQ     x+8(FP), CX
@@ -1434,6 +3085,7 @@ TEXT ·dot32SignedAVX2(SB), NOSPLIT, $0-36
 
 many:
 	VMOVDQU      (AX), Y5
+	PREFETCHT0   4608(AX)
 	VMOVDQU      (CX), Y6
 	VPSIGNB      Y5, Y6, Y6
 	VPABSB       Y5, Y5
@@ -1452,6 +3104,7 @@ many:
 	VBROADCASTSS 4(DX), Y6
 	VFMADD231PS  Y6, Y5, Y2
 	VMOVDQU      64(AX), Y5
+	PREFETCHT0   4672(AX)
 	VMOVDQU      64(CX), Y6
 	VPSIGNB      Y5, Y6, Y6
 	VPABSB       Y5, Y5
@@ -1481,6 +3134,7 @@ rest:
 
 one:
 	VMOVDQU      (AX), Y5
+	PREFETCHT0   4608(AX)
 	VMOVDQU      (CX), Y6
 	VPSIGNB      Y5, Y6, Y6
 	VPABSB       Y5, Y5
@@ -1510,7 +3164,7 @@ sum:
 	RET
 
 // func dot32SignedVNNI(q *int8, x *int8, s *float32, n int) float32
-// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VL, AVX512VNNI, SSE
+// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VL, AVX512VNNI, MMX+, SSE
 TEXT ·dot32SignedVNNI(SB), NOSPLIT, $0-36
 	MOVQ         q+0(FP), AX
 	MOVQ         x+8(FP), CX
@@ -1528,6 +3182,7 @@ TEXT ·dot32SignedVNNI(SB), NOSPLIT, $0-36
 many:
 	VPXOR       Y7, Y7, Y7
 	VMOVDQU32   (AX), Z6
+	PREFETCHT0  4608(AX)
 	VPXORD      Z1, Z6, Z6
 	VPDPBUSD    (CX), Z6, Z7
 	VCVTDQ2PS   Z7, Z7
@@ -1535,6 +3190,7 @@ many:
 	VFMADD231PS Z6, Z7, Z2
 	VPXOR       Y8, Y8, Y8
 	VMOVDQU32   64(AX), Z6
+	PREFETCHT0  4672(AX)
 	VPXORD      Z1, Z6, Z6
 	VPDPBUSD    64(CX), Z6, Z8
 	VCVTDQ2PS   Z8, Z8
@@ -1542,6 +3198,7 @@ many:
 	VFMADD231PS Z6, Z8, Z3
 	VPXOR       Y9, Y9, Y9
 	VMOVDQU32   128(AX), Z6
+	PREFETCHT0  4736(AX)
 	VPXORD      Z1, Z6, Z6
 	VPDPBUSD    128(CX), Z6, Z9
 	VCVTDQ2PS   Z9, Z9
@@ -1549,6 +3206,7 @@ many:
 	VFMADD231PS Z6, Z9, Z4
 	VPXOR       Y10, Y10, Y10
 	VMOVDQU32   192(AX), Z6
+	PREFETCHT0  4800(AX)
 	VPXORD      Z1, Z6, Z6
 	VPDPBUSD    192(CX), Z6, Z10
 	VCVTDQ2PS   Z10, Z10
@@ -1568,6 +3226,7 @@ rest:
 one:
 	VPXOR       Y11, Y11, Y11
 	VMOVDQU32   (AX), Z6
+	PREFETCHT0  4608(AX)
 	VPXORD      Z1, Z6, Z6
 	VPDPBUSD    (CX), Z6, Z11
 	VCVTDQ2PS   Z11, Z11

@@ -2,15 +2,15 @@
 
 package blocks
 
-// nibblesAVX2 writes the integers of n ≥ 1 blocks.
+// quantsNibblesAVX2 writes the integers of n ≥ 1 blocks.
 //
 //go:noescape
-func nibblesAVX2(q *int8, block *byte, n int)
+func quantsNibblesAVX2(q *int8, block *byte, n int)
 
-// fifthsAVX2 writes the integers of n ≥ 1 blocks. The fifth bits of each are in a word of high.
+// quantsFifthsAVX2 writes the integers of n ≥ 1 blocks. The fifth bits of each are in a word of high.
 //
 //go:noescape
-func fifthsAVX2(q *int8, block *byte, n int, high *byte)
+func quantsFifthsAVX2(q *int8, block *byte, n int, high *byte)
 
 // quantsQ2KAVX2 writes the integers of n ≥ 1 blocks.
 //
@@ -36,6 +36,76 @@ func quantsQ5KAVX2(q *int8, block *byte, n int)
 //
 //go:noescape
 func quantsQ6KAVX2(q *int8, block *byte, n int)
+
+// productNibblesAVX2 is the sum over values of n ≥ 1 blocks: their integers times x times s.
+//
+//go:noescape
+func productNibblesAVX2(x *int8, s *float32, block *byte, n int) float32
+
+// productFifthsAVX2 is the sum over values of n ≥ 1 blocks: their integers times x times s. The fifth bits of each are in a word of high.
+//
+//go:noescape
+func productFifthsAVX2(x *int8, s *float32, block *byte, n int, high *byte) float32
+
+// productQ2KAVX2 is the sum over values of n ≥ 1 blocks: their integers times x times s.
+//
+//go:noescape
+func productQ2KAVX2(x *int8, s *float32, block *byte, n int) float32
+
+// productQ3KAVX2 is the sum over values of n ≥ 1 blocks: their integers times x times s.
+//
+//go:noescape
+func productQ3KAVX2(x *int8, s *float32, block *byte, n int) float32
+
+// productQ4KAVX2 is the sum over values of n ≥ 1 blocks: their integers times x times s.
+//
+//go:noescape
+func productQ4KAVX2(x *int8, s *float32, block *byte, n int) float32
+
+// productQ5KAVX2 is the sum over values of n ≥ 1 blocks: their integers times x times s.
+//
+//go:noescape
+func productQ5KAVX2(x *int8, s *float32, block *byte, n int) float32
+
+// productQ6KAVX2 is the sum over values of n ≥ 1 blocks: their integers times x times s.
+//
+//go:noescape
+func productQ6KAVX2(x *int8, s *float32, block *byte, n int) float32
+
+// productNibblesVNNI is the sum over values of n ≥ 1 blocks: their integers times x times s.
+//
+//go:noescape
+func productNibblesVNNI(x *int8, s *float32, block *byte, n int) float32
+
+// productFifthsVNNI is the sum over values of n ≥ 1 blocks: their integers times x times s. The fifth bits of each are in a word of high.
+//
+//go:noescape
+func productFifthsVNNI(x *int8, s *float32, block *byte, n int, high *byte) float32
+
+// productQ2KVNNI is the sum over values of n ≥ 1 blocks: their integers times x times s.
+//
+//go:noescape
+func productQ2KVNNI(x *int8, s *float32, block *byte, n int) float32
+
+// productQ3KVNNI is the sum over values of n ≥ 1 blocks: their integers times x times s.
+//
+//go:noescape
+func productQ3KVNNI(x *int8, s *float32, block *byte, n int) float32
+
+// productQ4KVNNI is the sum over values of n ≥ 1 blocks: their integers times x times s.
+//
+//go:noescape
+func productQ4KVNNI(x *int8, s *float32, block *byte, n int) float32
+
+// productQ5KVNNI is the sum over values of n ≥ 1 blocks: their integers times x times s.
+//
+//go:noescape
+func productQ5KVNNI(x *int8, s *float32, block *byte, n int) float32
+
+// productQ6KVNNI is the sum over values of n ≥ 1 blocks: their integers times x times s.
+//
+//go:noescape
+func productQ6KVNNI(x *int8, s *float32, block *byte, n int) float32
 
 // pairScalesAVX2 writes the scales a and the minima b of n ≥ 1 blocks. A block is eight pairs here.
 //

@@ -11,13 +11,15 @@ import (
 func blocksFiles() (map[string][]byte, error) {
 	c := build.NewContext()
 	b := &blocks{Context: c, tables: map[string]operand.Mem{}}
-	b.nibbles(false)
-	b.nibbles(true)
-	b.quantPairs("quantsQ2K", 80, 16, -1)
-	b.quantPairs("quantsQ3K", 96, 32, 0)
-	b.quantsK4("quantsQ4K", 144, -1)
-	b.quantsK4("quantsQ5K", 176, 16)
-	b.quantsQ6K()
+	for _, u := range []unpacking{stored, addedAVX2, addedVNNI} {
+		b.nibbles(u, false)
+		b.nibbles(u, true)
+		b.pairs(u, "Q2K", 80, 16, -1)
+		b.pairs(u, "Q3K", 96, 32, 0)
+		b.fours(u, "Q4K", 144, -1)
+		b.fours(u, "Q5K", 176, 16)
+		b.sixes(u)
+	}
 	b.pairScales()
 	b.scalesK4("scalesQ4K", 144)
 	b.scalesK4("scalesQ5K", 176)
@@ -67,18 +69,11 @@ func (b *blocks) end() {
 // multiplied.
 const ahead = 4608
 
-// eachBlock writes a loop over n ≥ 1 blocks, which lie at from, so many bytes apart, and are written to to.
-func (b *blocks) eachBlock(n, from, to reg.Register, size, written int, do func()) {
-	b.Label("block")
-	for line := 0; line < size; line += 64 {
+// prefetch asks for as many bytes as are read now.
+func (b *blocks) prefetch(from reg.Register, bytes int) {
+	for line := 0; line < bytes; line += 64 {
 		b.PREFETCHT0(at(from, ahead+line))
 	}
-	do()
-	b.ADDQ(operand.U32(size), from)
-	b.ADDQ(operand.U32(written), to)
-	b.DECQ(n)
-	b.JNE(operand.LabelRef("block"))
-	b.end()
 }
 
 // table is read-only data of bytes, aligned to nothing.
@@ -102,20 +97,158 @@ func (b *blocks) bytes(v byte) reg.VecVirtual {
 	return y
 }
 
-const quantsDoc = "writes the integers of n ≥ 1 blocks."
+// unpacking says what becomes of the integers of 32 values: they are written, or multiplied at once with those of x.
+type unpacking uint8
 
-func (b *blocks) nibbles(fifth bool) {
-	name, signature, params := "nibblesAVX2", "func(q *int8, block *byte, n int)", []string{"q", "block", "n"}
-	if fifth {
-		name, signature, params = "fifthsAVX2", "func(q *int8, block *byte, n int, high *byte)", append(params, "high")
+const (
+	stored unpacking = iota
+	addedAVX2
+	addedVNNI
+)
+
+func (u unpacking) tier() string { return [...]string{"AVX2", "AVX2", "VNNI"}[u] }
+
+// unpacked is a function that unpacks blocks.
+type unpacked struct {
+	*blocks
+	unpacking
+	n, from, to, s reg.GPVirtual
+	high           reg.GPVirtual // of formats with a plane of its own
+	width          int           // values that share a scale
+	ones, pick     reg.VecVirtual
+	sums           []reg.VecVirtual
+}
+
+// unpack opens a function of a format.
+func (b *blocks) unpack(u unpacking, format string, width int, high bool) *unpacked {
+	f := &unpacked{blocks: b, unpacking: u, width: width}
+	more, params, doc := "", []string{"n", "block"}, ""
+	if high {
+		more, doc = ", high *byte", " The fifth bits of each are in a word of high."
+		params = append(params, "high")
 	}
-	p := b.begin(name, signature, quantsDoc+map[bool]string{true: " The fifth bits of each are in a word of high."}[fifth], params...)
-	q, from, n := p[0], p[1], p[2]
-	low, shifts, v := b.bytes(15), b.YMM(), b.YMM()
+	var p []reg.GPVirtual
+	if u == stored {
+		p = b.begin("quants"+format+u.tier(), "func(q *int8, block *byte, n int"+more+")", "writes the integers of n ≥ 1 blocks."+doc,
+			append(params, "q")...)
+	} else {
+		p = b.begin("product"+format+u.tier(), "func(x *int8, s *float32, block *byte, n int"+more+") float32",
+			"is the sum over values of n ≥ 1 blocks: their integers times x times s."+doc, append(params, "x", "s")...)
+		f.s = p[len(p)-1]
+		p = p[:len(p)-1]
+		f.prepare()
+	}
+	f.n, f.from, f.to = p[0], p[1], p[len(p)-1]
+	if high {
+		f.high = p[2]
+	}
+	return f
+}
+
+// prepare loads what products need.
+func (f *unpacked) prepare() {
+	if f.unpacking == addedAVX2 {
+		f.ones = f.YMM()
+		f.VPCMPEQW(f.ones, f.ones, f.ones)
+		f.VPSRLW(operand.U8(15), f.ones, f.ones)
+	}
+	if f.width == 16 {
+		f.pick = f.YMM()
+		f.VMOVDQU(f.halves(), f.pick)
+	}
+	for range 4 {
+		f.sums = append(f.sums, f.YMM())
+		f.zero(f.sums[len(f.sums)-1])
+	}
+}
+
+// use does with a vector what is to be done: it has the integers of group of 32 values i.
+func (f *unpacked) use(i int, v reg.VecVirtual) {
+	if f.unpacking == stored {
+		f.VMOVDQU(v, at(f.to, 32*i))
+		return
+	}
+	w := f.YMM()
+	if f.unpacking == addedVNNI {
+		f.zero(w)
+		f.VPDPBUSD(at(f.to, 32*i), v, w)
+	} else {
+		f.VPMADDUBSW(at(f.to, 32*i), v, w)
+		f.VPMADDWD(f.ones, w, w)
+	}
+	f.weighted(w, f.s, i, f.width, f.pick, f.sums[i%len(f.sums)])
+}
+
+// weighted adds integers times the scale of group i, or times the two of its halves.
+func (b *blocks) weighted(w reg.VecVirtual, s reg.Register, i, width int, pick, sum reg.VecVirtual) {
+	scale := b.YMM()
+	b.VCVTDQ2PS(w, w)
+	if width == 16 {
+		b.VBROADCASTSD(at(s, 8*i), scale)
+		b.VPERMILPS(pick, scale, scale)
+	} else {
+		b.VBROADCASTSS(at(s, 4*i), scale)
+	}
+	b.VFMADD231PS(scale, w, sum)
+}
+
+// halves is the table for two scales.
+func (b *blocks) halves() operand.Mem {
+	var t []byte
+	for i := range 8 {
+		t = append(t, byte(i/4), 0, 0, 0)
+	}
+	return b.table("blocksHalves", t...)
+}
+
+// each writes the loop over blocks of so many bytes and values, so many at a time while there are as many.
+func (f *unpacked) each(size, values, many int, do func(from operand.Mem, group int)) {
+	advance := func(blocks int) {
+		f.ADDQ(operand.U32(size*blocks), f.from)
+		f.ADDQ(operand.U32(values*blocks), f.to)
+		if f.unpacking != stored {
+			f.ADDQ(operand.U32(4*values/f.width*blocks), f.s)
+		}
+	}
+	if many > 1 {
+		f.SUBQ(operand.U8(many), f.n)
+		f.JL(operand.LabelRef("rest"))
+		f.Label("many")
+		f.prefetch(f.from, size*many)
+		for i := range many {
+			do(at(f.from, size*i), values/32*i)
+		}
+		advance(many)
+		f.SUBQ(operand.U8(many), f.n)
+		f.JGE(operand.LabelRef("many"))
+		f.Label("rest")
+		f.ADDQ(operand.U8(many), f.n)
+		f.JEQ(operand.LabelRef("done"))
+	}
+	f.Label("block")
+	if many == 1 {
+		f.prefetch(f.from, size)
+	}
+	do(at(f.from, 0), 0)
+	advance(1)
+	f.DECQ(f.n)
+	f.JNE(operand.LabelRef("block"))
+	f.Label("done")
+	if f.unpacking == stored {
+		f.end()
+	} else {
+		f.sum(f.sums)
+	}
+}
+
+// nibbles is for the formats of 32 values, with a fifth bit or without.
+func (b *blocks) nibbles(u unpacking, fifth bool) {
+	f := b.unpack(u, map[bool]string{false: "Nibbles", true: "Fifths"}[fifth], 32, fifth)
+	low, shifts := b.bytes(15), b.YMM()
 	b.VMOVDQU(b.table("blocksNibbleShifts", 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0), shifts)
-	var spread, bit, sixteen, h reg.VecVirtual
+	var spread, bit, sixteen reg.VecVirtual
 	if fifth {
-		spread, bit, sixteen, h = b.YMM(), b.YMM(), b.bytes(16), b.YMM()
+		spread, bit, sixteen = b.YMM(), b.YMM(), b.bytes(16)
 		var to, of []byte
 		for i := range 32 {
 			to, of = append(to, byte(i/8)), append(of, 1<<(i%8))
@@ -123,108 +256,105 @@ func (b *blocks) nibbles(fifth bool) {
 		b.VMOVDQU(b.table("blocksSpread", to...), spread)
 		b.VMOVDQU(b.table("blocksBits", of...), bit)
 	}
-	b.eachBlock(n, from, q, 16, 32, func() {
-		b.VBROADCASTI128(at(from, 0), v)
+	f.each(16, 32, 4, func(from operand.Mem, group int) {
+		v := b.YMM()
+		b.VBROADCASTI128(from, v)
 		b.VPSRLVQ(shifts, v, v)
 		b.VPAND(low, v, v)
 		if fifth {
-			b.VPBROADCASTD(at(p[3], 0), h)
-			b.ADDQ(operand.U8(4), p[3])
+			h := b.YMM()
+			b.VPBROADCASTD(at(f.high, 0), h)
+			b.ADDQ(operand.U8(4), f.high)
 			b.VPSHUFB(spread, h, h)
 			b.VPAND(bit, h, h)
 			b.VPCMPEQB(bit, h, h)
 			b.VPAND(sixteen, h, h)
 			b.VPOR(h, v, v)
 		}
-		b.VMOVDQU(v, at(q, 0))
+		f.use(group, v)
 	})
 }
 
-// shifted is v shifted by words to the right, or to the left if by is negative; bits that come from the neighbour are to be masked.
-func (b *blocks) shifted(v reg.VecVirtual, by int) reg.VecVirtual {
+// masked is the bits of v under a mask, shifted to the right, or to the left if by is negative. What words give their neighbours is
+// masked away.
+func (b *blocks) masked(v reg.VecVirtual, by int, mask reg.VecVirtual) reg.VecVirtual {
 	r := b.YMM()
 	switch {
 	case by > 0:
 		b.VPSRLW(operand.U8(by), v, r)
+		b.VPAND(mask, r, r)
 	case by < 0:
 		b.VPSLLW(operand.U8(-by), v, r)
+		b.VPAND(mask, r, r)
 	default:
-		return v
+		b.VPAND(mask, v, r)
 	}
 	return r
 }
 
-// masked is the bits of v under a mask, shifted to the right.
-func (b *blocks) masked(v reg.VecVirtual, by int, mask reg.VecVirtual) reg.VecVirtual {
-	r := b.YMM()
-	b.VPAND(mask, b.shifted(v, by), r)
-	return r
+// load loads 32 bytes.
+func (b *blocks) load(m operand.Mem) reg.VecVirtual {
+	v := b.YMM()
+	b.VMOVDQU(m, v)
+	return v
 }
 
-// quantPairs is for two bits, and a third if high is where it is.
-func (b *blocks) quantPairs(name string, size, quants, high int) {
-	p := b.begin(name+"AVX2", "func(q *int8, block *byte, n int)", quantsDoc, "q", "block", "n")
-	q, from, n := p[0], p[1], p[2]
+// pairs is for two bits, and a third if high is where it is.
+func (b *blocks) pairs(u unpacking, format string, size, quants, high int) {
+	f := b.unpack(u, format, 16, false)
 	three, four := b.bytes(3), b.bytes(4)
-	b.eachBlock(n, from, q, size, 256, func() {
+	f.each(size, 256, 1, func(from operand.Mem, _ int) {
 		var top reg.VecVirtual
 		if high >= 0 {
-			top = b.YMM()
-			b.VMOVDQU(at(from, high), top)
+			top = b.load(from.Offset(high))
 		}
 		for h := range 2 {
-			v := b.YMM()
-			b.VMOVDQU(at(from, quants+32*h), v)
+			v := b.load(from.Offset(quants + 32*h))
 			for j := range 4 {
 				x := b.masked(v, 2*j, three)
 				if high >= 0 {
 					b.VPOR(b.masked(top, 4*h+j-2, four), x, x)
 				}
-				b.VMOVDQU(x, at(q, 128*h+32*j))
+				f.use(4*h+j, x)
 			}
 		}
 	})
 }
 
-// quantsK4 is for four bits, and a fifth if high is where it is.
-func (b *blocks) quantsK4(name string, size, high int) {
-	p := b.begin(name+"AVX2", "func(q *int8, block *byte, n int)", quantsDoc, "q", "block", "n")
-	q, from, n := p[0], p[1], p[2]
+// fours is for four bits, and a fifth if high is where it is.
+func (b *blocks) fours(u unpacking, format string, size, high int) {
+	f := b.unpack(u, format, 32, false)
 	low, fifth := b.bytes(15), b.bytes(16)
-	b.eachBlock(n, from, q, size, 256, func() {
+	f.each(size, 256, 1, func(from operand.Mem, _ int) {
 		var top reg.VecVirtual
 		if high >= 0 {
-			top = b.YMM()
-			b.VMOVDQU(at(from, high), top)
+			top = b.load(from.Offset(high))
 		}
 		for g := range 4 {
-			v := b.YMM()
-			b.VMOVDQU(at(from, size-128+32*g), v)
+			v := b.load(from.Offset(size - 128 + 32*g))
 			for half := range 2 {
 				x := b.masked(v, 4*half, low)
 				if high >= 0 {
 					b.VPOR(b.masked(top, 2*g+half-4, fifth), x, x)
 				}
-				b.VMOVDQU(x, at(q, 64*g+32*half))
+				f.use(2*g+half, x)
 			}
 		}
 	})
 }
 
-func (b *blocks) quantsQ6K() {
-	p := b.begin("quantsQ6KAVX2", "func(q *int8, block *byte, n int)", quantsDoc, "q", "block", "n")
-	q, from, n := p[0], p[1], p[2]
+// sixes is for Q6_K.
+func (b *blocks) sixes(u unpacking) {
+	f := b.unpack(u, "Q6K", 16, false)
 	low, two := b.bytes(15), b.bytes(0x30)
-	b.eachBlock(n, from, q, 208, 256, func() {
+	f.each(208, 256, 1, func(from operand.Mem, _ int) {
 		for h := range 2 {
-			v, u := []reg.VecVirtual{b.YMM(), b.YMM()}, b.YMM()
-			b.VMOVDQU(at(from, 64*h), v[0])
-			b.VMOVDQU(at(from, 64*h+32), v[1])
-			b.VMOVDQU(at(from, 128+32*h), u)
+			v := []reg.VecVirtual{b.load(from.Offset(64 * h)), b.load(from.Offset(64*h + 32))}
+			top := b.load(from.Offset(128 + 32*h))
 			for j := range 4 {
 				x := b.masked(v[j%2], j/2*4, low)
-				b.VPOR(b.masked(u, 2*j-4, two), x, x)
-				b.VMOVDQU(x, at(q, 128*h+32*j))
+				b.VPOR(b.masked(top, 2*j-4, two), x, x)
+				f.use(4*h+j, x)
 			}
 		}
 	})
@@ -241,19 +371,23 @@ func (b *blocks) pairScales() {
 	b.VMOVDQU(b.table("blocksPairs", append(half, half...)...), sort)
 	b.VPCMPEQD(sign, sign, sign)
 	b.VPSLLD(operand.U8(31), sign, sign)
-	b.eachBlock(n, from, a, 32, 32, func() {
-		b.VMOVDQU(at(from, 0), v)
-		b.VPSHUFB(sort, v, v)
-		b.VPERMQ(operand.U8(0b11011000), v, v)
-		d, upper, h := b.YMM(), b.XMM(), b.YMM()
-		b.VCVTPH2PS(v.AsX(), d)
-		b.VMOVUPS(d, at(a, 0))
-		b.VEXTRACTI128(operand.U8(1), v, upper)
-		b.VCVTPH2PS(upper, h)
-		b.VXORPS(sign, h, h)
-		b.VMOVUPS(h, at(m, 0))
-		b.ADDQ(operand.U8(32), m)
-	})
+	b.Label("block")
+	b.VMOVDQU(at(from, 0), v)
+	b.VPSHUFB(sort, v, v)
+	b.VPERMQ(operand.U8(0b11011000), v, v)
+	d, upper, h := b.YMM(), b.XMM(), b.YMM()
+	b.VCVTPH2PS(v.AsX(), d)
+	b.VMOVUPS(d, at(a, 0))
+	b.VEXTRACTI128(operand.U8(1), v, upper)
+	b.VCVTPH2PS(upper, h)
+	b.VXORPS(sign, h, h)
+	b.VMOVUPS(h, at(m, 0))
+	for _, r := range []reg.Register{a, m, from} {
+		b.ADDQ(operand.U8(32), r)
+	}
+	b.DECQ(n)
+	b.JNE(operand.LabelRef("block"))
+	b.end()
 }
 
 // half loads a half into all lanes.

@@ -117,7 +117,7 @@ func (b *blocks) dotAVX2(width int, signed bool) {
 	b.VPCMPEQW(ones, ones, ones)
 	b.VPSRLW(operand.U8(15), ones, ones)
 	if width == 16 {
-		b.VMOVDQU(b.table("blocksHalves8", 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0), pick)
+		b.VMOVDQU(b.halves(), pick)
 	}
 	acc := make([]reg.VecVirtual, 4)
 	for i := range acc {
@@ -125,9 +125,12 @@ func (b *blocks) dotAVX2(width int, signed bool) {
 		b.zero(acc[i])
 	}
 	step := func(i int) {
-		v, w, f := b.YMM(), b.YMM(), b.YMM()
+		v, w := b.YMM(), b.YMM()
 		b.VMOVDQU(at(q, 32*i), v)
 		if signed {
+			if i%2 == 0 {
+				b.PREFETCHT0(at(q, ahead+32*i))
+			}
 			b.VMOVDQU(at(x, 32*i), w)
 			b.VPSIGNB(v, w, w)
 			b.VPABSB(v, v)
@@ -136,14 +139,7 @@ func (b *blocks) dotAVX2(width int, signed bool) {
 			b.VPMADDUBSW(at(x, 32*i), v, v)
 		}
 		b.VPMADDWD(ones, v, v)
-		b.VCVTDQ2PS(v, v)
-		if width == 16 {
-			b.VBROADCASTSD(at(s, 8*i), f)
-			b.VPERMILPS(pick, f, f)
-		} else {
-			b.VBROADCASTSS(at(s, 4*i), f)
-		}
-		b.VFMADD231PS(f, v, acc[i])
+		b.weighted(v, s, i, width, pick, acc[i])
 	}
 	b.loop32(q, x, s, n, width, 4, 1, step)
 	b.sum(acc)
@@ -216,6 +212,7 @@ func (b *blocks) dotVNNI(width int, signed bool) {
 		b.zero(w)
 		b.VMOVDQU32(at(q, 64*i), v)
 		if signed {
+			b.PREFETCHT0(at(q, ahead+64*i))
 			b.VPXORD(raise, v, v)
 		}
 		b.VPDPBUSD(at(x, 64*i), v, w)

@@ -534,6 +534,72 @@ func (rec *Batch) L2Norm(x Value, eps float32) Value {
 	return rec.apply(op.Lookup("l2_norm"), []float32{eps}, nil, x)
 }
 
+// Dequantize computes the values of weights w [n words], which are [n k] in Float32 or Float16; with rows, Int32 of
+// any shape, those of these rows only: […rows k], the embedding of quantised tables. Float32 values are those of
+// quant.Dequantize, bit for bit; halves are the nearest to them, and subnormal ones may be 0. A row outside the
+// table, negative ones too, gives NaN.
+func (rec *Batch) Dequantize(w Value, options ...compute.DequantizeOptions) Value {
+	return rec.apply(op.Lookup("dequantize"), nil, optional(options), w)
+}
+
+// DequantizeRows is [Batch.Dequantize] with rows.
+func (rec *Batch) DequantizeRows(w, rows Value, options ...compute.DequantizeOptions) Value {
+	return rec.apply(op.Lookup("dequantize"), nil, optional(options), w, rows)
+}
+
+// QuantMatMulRowMajor computes x·wᵀ of x [… k] with quantised weights w [n words], whose blocks lie along k, as
+// model files have them: [… n]. Weights are packed by quant.Pack: Uint32, a row of words for each row of values. K =
+// 0 gives zeros. Scales that are subnormal halves count; those that are Inf or NaN spread as in quant.Dequantize.
+// For up to 8 rows of x weights are read once. With Q8, Inf or NaN in a row of x makes the row's results NaN.
+func (rec *Batch) QuantMatMulRowMajor(x, w Value, options ...compute.QuantOptions) Value {
+	return rec.apply(op.Lookup("quant_matmul_row_major"), nil, optional(options), x, w)
+}
+
+// QuantMatMulColMajor computes x·w of x [… k] with quantised weights w [k words], whose blocks lie along n: [… n];
+// Q8 is not possible, since the values that a result sums up have scales of their own. Weights are packed by
+// quant.Pack: Uint32, a row of words for each row of values. K = 0 gives zeros. Scales that are subnormal halves
+// count; those that are Inf or NaN spread as in quant.Dequantize. For up to 8 rows of x weights are read once. With
+// Q8, Inf or NaN in a row of x makes the row's results NaN.
+func (rec *Batch) QuantMatMulColMajor(x, w Value, options ...compute.QuantOptions) Value {
+	return rec.apply(op.Lookup("quant_matmul_col_major"), nil, optional(options), x, w)
+}
+
+// QuantQKV computes the products of x with three quantised weights [n words], x·wqᵀ + bq, x·wkᵀ + bk and x·wvᵀ + bv;
+// biases are [n], all or none; formats may differ. Weights are packed by quant.Pack: Uint32, a row of words for each
+// row of values. K = 0 gives zeros. Scales that are subnormal halves count; those that are Inf or NaN spread as in
+// quant.Dequantize. For up to 8 rows of x weights are read once. With Q8, Inf or NaN in a row of x makes the row's
+// results NaN.
+func (rec *Batch) QuantQKV(x, wq, wk, wv Value, options ...compute.QuantQKVOptions) (q, k, v Value) {
+	r := rec.applyAll(op.Lookup("quant_qkv"), nil, optional(options), x, wq, wk, wv)
+	return r[0], r[1], r[2]
+}
+
+// QuantQKVBq is [Batch.QuantQKV] with bq.
+func (rec *Batch) QuantQKVBq(x, wq, wk, wv, bq Value, options ...compute.QuantQKVOptions) (q, k, v Value) {
+	r := rec.applyAll(op.Lookup("quant_qkv"), nil, optional(options), x, wq, wk, wv, bq)
+	return r[0], r[1], r[2]
+}
+
+// QuantQKVBk is [Batch.QuantQKV] with bk.
+func (rec *Batch) QuantQKVBk(x, wq, wk, wv, bq, bk Value, options ...compute.QuantQKVOptions) (q, k, v Value) {
+	r := rec.applyAll(op.Lookup("quant_qkv"), nil, optional(options), x, wq, wk, wv, bq, bk)
+	return r[0], r[1], r[2]
+}
+
+// QuantQKVBv is [Batch.QuantQKV] with bv.
+func (rec *Batch) QuantQKVBv(x, wq, wk, wv, bq, bk, bv Value, options ...compute.QuantQKVOptions) (q, k, v Value) {
+	r := rec.applyAll(op.Lookup("quant_qkv"), nil, optional(options), x, wq, wk, wv, bq, bk, bv)
+	return r[0], r[1], r[2]
+}
+
+// QuantGateUpSwiGLU computes silu(x·gateᵀ)·(x·upᵀ) with quantised weights [n words] of one format, the wide half of
+// a gated feed-forward layer. Weights are packed by quant.Pack: Uint32, a row of words for each row of values. K = 0
+// gives zeros. Scales that are subnormal halves count; those that are Inf or NaN spread as in quant.Dequantize. For
+// up to 8 rows of x weights are read once. With Q8, Inf or NaN in a row of x makes the row's results NaN.
+func (rec *Batch) QuantGateUpSwiGLU(x, gate, up Value, options ...compute.QuantOptions) Value {
+	return rec.apply(op.Lookup("quant_gate_up_swiglu"), nil, optional(options), x, gate, up)
+}
+
 // RandomUniform computes random numbers from 0 to below 1, the same on every device. The seed is Uint32 [2]. They
 // are the upper 24 bits of words of Philox4x32-10 (Salmon et al., 2011), times 2⁻²⁴: element i comes of word i mod 4
 // of counter (⌊i/4⌋, 0, stream, 0), with the seed as key. Equal seeds and streams give equal numbers, others have
@@ -697,6 +763,14 @@ func (rec *Batch) AddRMSNorm(x, residual, gamma Value, eps float32) (sum, normed
 func (rec *Batch) RMSNormBackward(x, gamma, dy Value, eps float32) (dx, dgamma Value) {
 	r := rec.applyAll(op.Lookup("rms_norm_backward"), []float32{eps}, nil, x, gamma, dy)
 	return r[0], r[1]
+}
+
+// QuantRMSNormMatVec computes rms_norm(x)·wᵀ with quantised weights w [n words], the norm being that of the last
+// axis with gamma [k]. Weights are packed by quant.Pack: Uint32, a row of words for each row of values. K = 0 gives
+// zeros. Scales that are subnormal halves count; those that are Inf or NaN spread as in quant.Dequantize. For up to
+// 8 rows of x weights are read once. With Q8, Inf or NaN in a row of x makes the row's results NaN.
+func (rec *Batch) QuantRMSNormMatVec(x, gamma, w Value, eps float32, options ...compute.QuantOptions) Value {
+	return rec.apply(op.Lookup("quant_rms_norm_matvec"), []float32{eps}, optional(options), x, gamma, w)
 }
 
 // SumSquares computes the sum of the squares of the elements, the square of norm_l2. Without an axis everything is

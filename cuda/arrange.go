@@ -66,8 +66,22 @@ func (pl *plan) arrange(uses []op.Use, large uint64) {
 			next++
 		}
 	}
-	pl.actions = slices.DeleteFunc(pl.actions, func(a action) bool { return a.kind == copying && pl.same(a.from, a.to) })
+	pl.dropCopies()
 	pl.layStaging()
+}
+
+// dropCopies removes copies of memory to itself.
+func (pl *plan) dropCopies() {
+	actions, from := pl.actions, 0
+	pl.actions = pl.actions[:0]
+	for i, end := range pl.ends {
+		for _, a := range actions[from:end] {
+			if a.kind != copying || !pl.same(a.from, a.to) {
+				pl.actions = append(pl.actions, a)
+			}
+		}
+		from, pl.ends[i] = end, len(pl.actions)
+	}
 }
 
 // same reports whether two spots are one.

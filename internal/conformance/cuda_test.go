@@ -31,7 +31,7 @@ func TestCUDAMemory(t *testing.T) {
 
 func TestCUDASoftware(t *testing.T) {
 	name, d := openCUDA(t, cuda.Software())
-	RunOverlapped(t, name, d)
+	RunSampled(t, name, d)
 }
 
 func TestGuardsCUDASoftware(t *testing.T) {
@@ -54,4 +54,9 @@ func TestQuantAccuracyCUDASoftware(t *testing.T) {
 func TestCompareCUDASoftware(t *testing.T) {
 	_, d := openCUDA(t, cuda.Software())
 	testCompare(t, d)
+}
+
+func TestCUDAVariesFused(t *testing.T) {
+	name, d := openCUDA(t, cuda.Software())
+	testVaryFused(t, name, d)
 }

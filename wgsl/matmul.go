@@ -201,8 +201,11 @@ func (m *matmul) variants(whole bool, sums int) []variant {
 	}
 	if m.M <= 8 && !(packed && m.TransB) {
 		t := tile{WX: 64, WY: 1, TM: 1 << mathbits.Len(uint(m.M-1)), TN: 4}
-		if m.TransA {
+		switch {
+		case m.TransA:
 			t.TM = max(t.TM, 4)
+		case packed && m.M > 1: // taking weights apart costs more than idle rows
+			t.TM = 8
 		}
 		addTile("skinny", t, true)
 	}

@@ -210,7 +210,10 @@ func (m *matmul) variants(whole bool, sums int) []variant {
 		addTile("skinny", t, true)
 	}
 	for i, t := range tiles {
-		if i > 0 && (2*m.M <= t.BM() || 2*m.N <= t.BN()) || packed && t.KT == 0 { // more than half of every tile would be idle
+		if i > 0 && (2*m.M <= t.BM() || 2*m.N <= t.BN()) { // more than half of every tile would be idle
+			continue
+		}
+		if packed && (t.KT == 0 || i > 0 && (m.M < 2*t.BM() || m.N < 2*t.BN())) { // not worth ten more kernels
 			continue
 		}
 		addTile(t.name, t.tile, i == 0)

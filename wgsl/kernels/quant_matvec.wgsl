@@ -52,6 +52,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
     let at{{$i}} = p.w0 + min(row + {{$i}}u, p.rows - 1u) * p.fours;
 {{- end}}
 {{- range $v := seq .Room}}
+    let x_at{{$v}} = p.x0 + min({{$v}}u, p.m - 1u) * p.depth;
     var s{{$v}} = vec4<f32>();
     {{- if eq $p.Form "norm"}}
     var t{{$v}} = 0.0;
@@ -67,7 +68,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
             r{{$i}}.q = r{{$i}}.q.yzwx; // an index that varies would be slow
 {{- end}}
 {{- range $v := seq .Room}}
-            let x{{$v}} = x[p.x0 + i{{if $v}} + min({{$v}}u, p.m - 1u) * p.depth{{end}}]{{if eq $p.Form "norm"}};
+            let x{{$v}} = x[x_at{{$v}} + i]{{if eq $p.Form "norm"}};
             t{{$v}} += dot(x{{$v}}, x{{$v}});
             let g{{$v}} = gamma[i] * x{{$v}}{{end}};
     {{- $x := "x"}}{{if eq $p.Form "norm"}}{{$x = "g"}}{{end}}

@@ -201,13 +201,19 @@ func (m *matmul) variants(whole bool, sums int) []variant {
 	}
 	if m.M <= 8 && !(packed && m.TransB) {
 		t := tile{WX: 64, WY: 1, TM: 1 << mathbits.Len(uint(m.M-1)), TN: 4}
-		if m.TransA {
+		switch {
+		case m.TransA:
 			t.TM = max(t.TM, 4)
+		case packed && m.M > 1: // taking weights apart costs more than idle rows
+			t.TM = 8
 		}
 		addTile("skinny", t, true)
 	}
 	for i, t := range tiles {
-		if i > 0 && (2*m.M <= t.BM() || 2*m.N <= t.BN()) || packed && t.KT == 0 { // more than half of every tile would be idle
+		if i > 0 && (2*m.M <= t.BM() || 2*m.N <= t.BN()) { // more than half of every tile would be idle
+			continue
+		}
+		if packed && (t.KT == 0 || i > 0 && (m.M < 2*t.BM() || m.N < 2*t.BN())) { // not worth ten more kernels
 			continue
 		}
 		addTile(t.name, t.tile, i == 0)

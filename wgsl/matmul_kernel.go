@@ -83,7 +83,7 @@ func (d productText) field(name string) any {
 	case "Half":
 		return d.Half()
 	case "Blocks":
-		return blocksOf(d.Format, false, "rhs")
+		return d.Blocks()
 	case "HalfA":
 		return d.HalfA()
 	case "HalfB":
@@ -174,6 +174,9 @@ func (p product) Half() string {
 	}
 	return ""
 }
+
+// Blocks describes quantised weights.
+func (d productText) Blocks() *blocks { return blocksOf(d.Format, false, "rhs") }
 
 // FragA is the number of vectors that hold an invocation's rows of a transposed lhs.
 func (d productText) FragA() int { return d.TM / 4 }

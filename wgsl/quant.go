@@ -169,15 +169,9 @@ func (s *step) quantisedTiles(x Buffer, w quantised, bias *Buffer, y Buffer, row
 		behind = behind.then(call(op.Add, nil, []op.Type{out, op.F32(d.N)}, []Buffer{{}, *bias}))
 	}
 	if w.q8 {
-		// The sum of 0·x is NaN where Inf or NaN is in x.
-		spoiled := s.temporary(op.F32(m, 1)) // which is as [m]
-		zero := op.Expression{Inputs: 1, Nodes: []op.Node{{Entry: op.Scale, Args: []int{0}}}, Results: []int{1}}
-		err := s.call(op.Sum, op.Attr{Options: compute.LastAxis, Scalars: []float32{0}, Prologue: zero}, []Buffer{spoiled.Buffer},
-			tensor{x, op.F32(m, d.K)})
-		if err != nil {
+		if x, err = s.spoil(x, m, d.K); err != nil {
 			return err
 		}
-		behind = behind.then(call(op.Add, nil, []op.Type{out, spoiled.Type}, []Buffer{{}, spoiled.Buffer}))
 	}
 	p := product{B: compute.Uint32, TransB: rowMajor, Format: w.format}
 	if !behind.nothing() {
@@ -190,8 +184,21 @@ func (s *step) quantisedTiles(x Buffer, w quantised, bias *Buffer, y Buffer, row
 	return (&matmul{step: s, MatMulDims: d, a: x, b: w.Buffer, c: y, product: p}).lower()
 }
 
+// spoil is x, m × k, in which rows with Inf or NaN are NaN: added to them is the sum of 0·x.
+func (s *step) spoil(x Buffer, m, k int) (Buffer, error) {
+	of := tensor{x, op.F32(m, k)}
+	sums, y := s.temporary(op.F32(m)), s.temporary(of.Type)
+	zero := op.Expression{Inputs: 1, Nodes: []op.Node{{Entry: op.Scale, Args: []int{0}}}, Results: []int{1}}
+	err := s.call(op.Sum, op.Attr{Options: compute.LastAxis, Scalars: []float32{0}, Prologue: zero}, []Buffer{sums.Buffer}, of)
+	if err != nil {
+		return x, err
+	}
+	sums.Shape = []int{m, 1}
+	return y.Buffer, s.call(op.Add, op.Attr{}, []Buffer{y.Buffer}, of, sums)
+}
+
 const (
-	quantMost  = 8  // rows of x that the kernel of few rows has room for
+	quantMost  = 8  // rows of x that the kernel of few rows has room for, when it does nothing else
 	quantLanes = 64 // threads of it
 )
 
@@ -213,7 +220,7 @@ func (s *step) quantRows(v *quantRows) (done bool, err error) {
 		s.fillWords(v.y, m*n, 0)
 		return true, nil
 	}
-	if m > quantMost || w.q8 && k/4 > loopBudget || BufferSize(4*k) > s.caps.MaxBinding || s.workgroup() < quantLanes {
+	if m > quantMost || m > 1 && v.form != "plain" || w.q8 && k/4 > loopBudget || BufferSize(4*k) > s.caps.MaxBinding || s.workgroup() < quantLanes {
 		return false, nil
 	}
 	// All rows of x at once, or each for itself where they or the results are more than bindings hold.
@@ -245,11 +252,16 @@ func (s *step) quantRows(v *quantRows) (done bool, err error) {
 			}
 			if v.bias != nil {
 				bind = append(bind, parts[2].of(*v.bias))
+			} else if v.form == "plain" {
+				bind = append(bind, x) // which nobody reads
 			}
-			params := words(together, k/4, k/32, k/quant.Type(w.format).BlockLen(), w.rowBytes()/16, n, first, end,
+			params := words(together, k/4, k/16, k/quant.Type(w.format).BlockLen(), w.rowBytes()/16, n, first, end,
 				-parts[0].base/16, i*n-parts[1].base/4, -parts[2].base/4, x0/4, n, nan)
-			if v.form == "norm" {
+			switch {
+			case v.form == "norm":
 				params = append(params, bits(s.Attr.Scalars[0]))
+			case v.bias != nil:
+				params = append(params, 0, 1)
 			}
 			s.dispatch(kernel, s.linear(end-first), params, append(bind, parts[1].of(v.y))...)
 		}, ofRows(w.rowBytes(), 0), results, ofRows(4, 0))
@@ -267,7 +279,7 @@ func (v *quantRows) kernel(m int) (k *Kernel, rows int) {
 		room *= 2
 	}
 	rows = 4 / len(v.w)
-	return cached(fmt.Sprintf("quant_matvec/%s/%v/%d/%v", v.form, f, room, v.bias != nil), func() *Kernel {
+	return cached(fmt.Sprintf("quant_matvec/%s/%v/%d", v.form, f, room), func() *Kernel {
 		k := &Kernel{Uniform: 64, Workgroup: [3]uint32{quantLanes, 1, 1}, Shared: 16 * room * quantLanes}
 		var reads, types []string
 		read := func(kind string, names ...string) {
@@ -285,7 +297,7 @@ func (v *quantRows) kernel(m int) (k *Kernel, rows int) {
 			functions = functionsOf("swiglu")
 		}
 		read("vec4<u32>", weights...)
-		if v.bias != nil {
+		if v.form == "plain" {
 			read("f32", "bias")
 		}
 		k.Bindings = append(slices.Repeat([]Access{Read}, 1+len(reads)), ReadWrite)
@@ -293,14 +305,12 @@ func (v *quantRows) kernel(m int) (k *Kernel, rows int) {
 		for i := range 4 {
 			of = append(of, weights[i/rows])
 		}
-		b := blocksOf(f, true, weights...)
 		k.Source = render("quant_matvec.wgsl", struct {
-			Form, Functions          string
-			Room, Lanes, Rows, Apart int
-			Reads, Types, Of         []string
-			Bias                     bool
-			Blocks                   *blocks
-		}{v.form, functions, room, quantLanes, rows, b.apart(), reads, types, of, v.bias != nil, b})
+			Form, Functions   string
+			Room, Lanes, Rows int
+			Reads, Types, Of  []string
+			Blocks            *blocks
+		}{v.form, functions, room, quantLanes, rows, reads, types, of, blocksOf(f, true, weights...)})
 		return k
 	}), rows
 }

@@ -16,18 +16,14 @@ func dequantize(s *step) error {
 		return err
 	}
 	lanes, chosen, half := s.workgroup(), len(s.in) == 2, o.Result == compute.Float16
-	kernel := cached(fmt.Sprintf("dequantize/%v/%v/%v/%d", o.Format, half, chosen, lanes), func() *Kernel {
-		bindings := []Access{Read, Read, ReadWrite}
-		if !chosen {
-			bindings = bindings[1:]
-		}
+	kernel := cached(fmt.Sprintf("dequantize/%v/%v/%d", o.Format, half, lanes), func() *Kernel {
 		b := blocksOf(o.Format, false, "w")
-		return &Kernel{Bindings: bindings, Uniform: 48, Workgroup: [3]uint32{uint32(lanes), 1, 1},
+		return &Kernel{Bindings: []Access{Read, Read, ReadWrite}, Uniform: 64, Workgroup: [3]uint32{uint32(lanes), 1, 1},
 			Source: render("dequantize.wgsl", struct {
-				Chosen, Half         bool
-				Result, Lanes, Apart int
-				Blocks               *blocks
-			}{chosen, half, len(bindings) - 1, lanes, b.apart(), b})}
+				Half         bool
+				Lanes, Apart int
+				Blocks       *blocks
+			}{half, lanes, b.apart(), b})}
 	})
 	words32, count := s.in[0].Shape[1], s.out.Len()/k
 	const wayOut = "dequantise narrower rows"
@@ -45,22 +41,20 @@ func dequantize(s *step) error {
 	for i := 0; i < count; i += rows {
 		m := min(rows, count-i)
 		y, y0 := s.windowOf(o.Result, result, i*k, m*k)
-		var indices Buffer
-		indices0, low, last := 0, i, i+m
+		indices, indices0, named, low, last := operand(0), 0, 0, i, i+m
 		if chosen {
 			indices, indices0 = s.window(operand(1), i, m)
-			low, last = 0, n
+			named, low, last = 1, 0, n
 		}
 		for ; low == 0 || low < last; low += shard {
 			high := min(low+shard, last)
 			w, w0 := s.window(operand(0), low*words32, (high-low)*words32)
-			bind := []Buffer{w, indices, y}
 			if !chosen {
-				bind = []Buffer{w, y}
+				indices = w // which nobody reads
 			}
 			total := m * k / 8
 			s.dispatch(kernel, s.linear(ceilDiv(total, lanes)), words(total, k/32, k/quant.Type(o.Format).BlockLen(), words32/4,
-				n, low, high, i, w0/4, y0/4, indices0, 0x7fc00000), bind...)
+				n, low, high, i, w0/4, y0/4, indices0, 0x7fc00000, named), w, indices, y)
 		}
 	}
 	return nil

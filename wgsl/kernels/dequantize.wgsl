@@ -1,5 +1,5 @@
 {{$p := . -}}
-// The values of rows of weights{{if .Chosen}} that indices name{{end}}. A thread makes a word's worth of two runs.
+// The values of rows of weights, all or those that indices name. A thread makes a word's worth of two runs.
 struct Params {
     total: u32,
     units: u32,  // of 32 values in a row
@@ -13,14 +13,13 @@ struct Params {
     y0: u32,
     indices0: u32,
     nan: u32,
+    chosen: u32, // whether there are indices
 }
 
 @group(0) @binding(0) var<storage, read> w: array<vec4<u32>>;
-{{- if .Chosen}}
 @group(0) @binding(1) var<storage, read> indices: array<u32>;
-{{- end}}
-@group(0) @binding({{.Result}}) var<storage, read_write> y: array<{{if .Half}}vec2<u32>{{else}}vec4<f32>{{end}}>;
-@group(0) @binding({{add .Result 1}}) var<uniform> p: Params;
+@group(0) @binding(2) var<storage, read_write> y: array<{{if .Half}}vec2<u32>{{else}}vec4<f32>{{end}}>;
+@group(0) @binding(3) var<uniform> p: Params;
 {{if .Half}}{{template "halves.wgsl" "f16"}}{{end}}
 {{- template "quant_run" .Blocks}}
 fn store(i: u32, v: vec4<f32>) {
@@ -41,16 +40,15 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
     let row = (i >> 2u) / p.units;
     let r = u / {{.Apart}}u * {{mul 2 .Apart}}u + u % {{.Apart}}u;
     let at = p.y0 + row * p.units * 8u + 4u * r + c;
-{{- if .Chosen}}
-    let id = indices[p.indices0 + row];
-    if id >= p.rows { // negative ones too
-        store(at, vec4(bitcast<f32>(p.nan)));
-        store(at + {{mul 4 .Apart}}u, vec4(bitcast<f32>(p.nan)));
+    var id = p.first + row;
+    if p.chosen != 0u {
+        id = indices[p.indices0 + row];
+        if id >= p.rows { // negative ones too
+            store(at, vec4(bitcast<f32>(p.nan)));
+            store(at + {{mul 4 .Apart}}u, vec4(bitcast<f32>(p.nan)));
+        }
     }
     if id < p.low || id >= p.high { return; }
-{{- else}}
-    let id = p.first + row;
-{{- end}}
     let start = p.w0 + (id - p.low) * p.fours;
 {{- range $h := seq 2}}
     let r{{$h}} = w_run(start, p.blocks, r + {{mul $h $p.Apart}}u, c);

@@ -1,10 +1,10 @@
 {{$p := . -}}
-// Products of {{.Room}} rows of x, or fewer, with rows of weights, which are read once: a workgroup takes {{if eq .Form "gate"}}two rows of each weight{{else}}four rows{{end}}, a thread
-// 32 values of each at a time, which are two runs that lie in the same words.
+// Products of {{.Room}} rows of x, or fewer, with rows of weights, which are read once: a workgroup takes {{if eq .Form "gate"}}two rows of each weight{{else}}four rows{{end}},
+// a thread a run of each at a time.
 struct Params {
     m: u32,      // rows of x
     depth: u32,  // fours of a row of x
-    units: u32,  // of 32 values
+    runs: u32,   // of a row
     blocks: u32, // of a row of weights
     fours: u32,  // of a row of weights
     rows: u32,   // of the weights, in all
@@ -17,6 +17,7 @@ struct Params {
     width: u32, // of a row of y
     nan: u32,   // bits of NaN, for rows of x with Inf in them; 0 if results are to be as they come
     epsilon: f32,
+    biased: u32,
 }
 
 @group(0) @binding(0) var<storage, read> x: array<vec4<f32>>;
@@ -51,43 +52,29 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
     let at{{$i}} = p.w0 + min(row + {{$i}}u, p.rows - 1u) * p.fours;
 {{- end}}
 {{- range $v := seq .Room}}
+    let x_at{{$v}} = p.x0 + min({{$v}}u, p.m - 1u) * p.depth;
     var s{{$v}} = vec4<f32>();
     {{- if eq $p.Form "norm"}}
     var t{{$v}} = 0.0;
     {{- end}}
 {{- end}}
-    let c = {{if .Blocks.Wide}}vec4(0u, 1u, 2u, 3u){{end}};
-    for (var u = lane; u < p.units; u += {{.Lanes}}u) {
-        let first = u / {{.Apart}}u * {{mul 2 .Apart}}u + u % {{.Apart}}u;
-{{- range $h := seq 2}}
-        {
-            let r = first + {{mul $h $p.Apart}}u;
-    {{- range $i, $w := $p.Of}}
-            let r{{$i}} = {{$w}}_run(at{{rem $i $p.Rows}}, p.blocks, r, c);
-    {{- end}}
-    {{- range $j := seq 4}}
-            {
-        {{- range $i := seq 4}}
-                let a{{$i}} = values(r{{$i}}.q[{{$j}}], r{{$i}}.s, r{{$i}}.m);
-        {{- end}}
-                let i = p.x0 + 4u * r + {{$j}}u;
-        {{- if eq $p.Form "norm"}}
-                let g = gamma[4u * r + {{$j}}u];
-        {{- end}}
-        {{- range $v := seq $p.Room}}
-                let x{{$v}} = x[i{{if $v}} + min({{$v}}u, p.m - 1u) * p.depth{{end}}];
-            {{- if eq $p.Form "norm"}}
-                t{{$v}} += dot(x{{$v}}, x{{$v}});
-                let g{{$v}} = g * x{{$v}};
-                s{{$v}} += vec4(dot(a0, g{{$v}}), dot(a1, g{{$v}}), dot(a2, g{{$v}}), dot(a3, g{{$v}}));
-            {{- else}}
-                s{{$v}} += vec4(dot(a0, x{{$v}}), dot(a1, x{{$v}}), dot(a2, x{{$v}}), dot(a3, x{{$v}}));
-            {{- end}}
-        {{- end}}
-            }
-    {{- end}}
-        }
+    for (var r = lane; r < p.runs; r += {{.Lanes}}u) {
+{{- range $i, $w := .Of}}
+        var r{{$i}} = {{$w}}_run(at{{rem $i $p.Rows}}, p.blocks, r, vec4(0u, 1u, 2u, 3u));
 {{- end}}
+        for (var i = 4u * r; i < 4u * r + 4u; i++) {
+{{- range $i := seq 4}}
+            let a{{$i}} = values(r{{$i}}.q.x, r{{$i}}.s, r{{$i}}.m);
+            r{{$i}}.q = r{{$i}}.q.yzwx; // an index that varies would be slow
+{{- end}}
+{{- range $v := seq .Room}}
+            let x{{$v}} = x[x_at{{$v}} + i]{{if eq $p.Form "norm"}};
+            t{{$v}} += dot(x{{$v}}, x{{$v}});
+            let g{{$v}} = gamma[i] * x{{$v}}{{end}};
+    {{- $x := "x"}}{{if eq $p.Form "norm"}}{{$x = "g"}}{{end}}
+            s{{$v}} += vec4(dot(a0, {{$x}}{{$v}}), dot(a1, {{$x}}{{$v}}), dot(a2, {{$x}}{{$v}}), dot(a3, {{$x}}{{$v}}));
+{{- end}}
+        }
     }
 {{- range $v := seq .Room}}
     sums[{{mul $v $p.Lanes}}u + lane] = s{{$v}};
@@ -126,6 +113,9 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
 {{- end}}
         // What has Inf in x is Inf or NaN.
         if p.nan != 0u && large && spoiled(v) { z = bitcast<f32>(p.nan); }
-        y[p.y0 + v * p.width + row + i] = z{{if .Bias}} + bias[p.bias0 + row + i]{{end}};
+{{- if eq .Form "plain"}}
+        if p.biased != 0u { z += bias[p.bias0 + row + i]; }
+{{- end}}
+        y[p.y0 + v * p.width + row + i] = z;
     }
 }

@@ -183,16 +183,17 @@ type unitReader struct {
 
 // readUnits reads both runs of units.
 func (f *blockFormat) readUnits(k *ptx.Kernel, blocks ptx.Reg[uint32], unit number) *unitReader {
-	return f.reader(k, blocks, unit, []number{known(0), known(1)}, known(0), true)
+	return f.reader(k, blocks, unit, []number{known(0), known(1)}, known(0), true, false)
 }
 
 // readWords reads a word of each run that is named: of one, or of both.
 func (f *blockFormat) readWords(k *ptx.Kernel, blocks ptx.Reg[uint32], unit, word number, runs ...number) *unitReader {
-	return f.reader(k, blocks, unit, runs, word, false)
+	return f.reader(k, blocks, unit, runs, word, false, false)
 }
 
-func (f *blockFormat) reader(k *ptx.Kernel, blocks ptx.Reg[uint32], unit number, runs []number, word number, whole bool) *unitReader {
-	r := &unitReader{blockFormat: f, k: k, blocks: blocks, unit: unit, runs: runs, whole: whole}
+func (f *blockFormat) reader(k *ptx.Kernel, blocks ptx.Reg[uint32], unit number, runs []number, word number,
+	whole, bare bool) *unitReader {
+	r := &unitReader{blockFormat: f, k: k, blocks: blocks, unit: unit, runs: runs, whole: whole, bare: bare}
 	bytes := 0
 	for _, p := range quant.Type(f.BlockFormat).Planes() {
 		r.skip = append(r.skip, bytes)
@@ -224,7 +225,9 @@ func (f *blockFormat) reader(k *ptx.Kernel, blocks ptx.Reg[uint32], unit number,
 		default:
 			r.shiftH = append(r.shiftH, unit.field(k, 1, 1).times(k, 2).plus(k, run.times(k, 4)))
 		}
-		r.pick = append(r.pick, r.scaleByte(run))
+		if !bare {
+			r.pick = append(r.pick, r.scaleByte(run))
+		}
 	}
 	if f.highBits > 0 && f.units() > 1 {
 		r.high = known(f.high).plus(k, byWord).plus(k, unit.field(k, 0, 1).times(k, 16))

@@ -62,7 +62,7 @@ func (q *quantMma) build() {
 	x, scales := ptx.PointerParam[uint8](k, "x", ptx.Align(16)), ptx.PointerParam[uint8](k, "scales", ptx.Align(16))
 	weights := ptx.PointerParam[uint8](k, "weights", ptx.Align(16))
 	bias, c := ptx.PointerParam[float32](k, "bias"), ptx.PointerParam[float32](k, "c")
-	k.MinBlocks(1)
+	k.MinBlocks(map[bool]int{true: 1, false: 2}[q.runScales()]) // what ptxas needs to know lest it saves registers and spills
 	q.memory = ptx.SharedArray[uint8](k, "tiles", quantMmaStages*quantMmaStage, ptx.Align(128))
 	tid := k.Tid(ptx.X)
 	q.lane = ptx.And(k, tid, u32(31))
@@ -145,41 +145,45 @@ func (q *quantMma) bringer(x, scales ptx.Ptr[ptx.Global, uint8], top, m ptx.Reg[
 // mmaMagic is 1.5·2²³, as an integer: with it as the beginning of a sum of integers, the sum is the bits of a float that much larger.
 const mmaMagic = 0x4b400000
 
-// multiply adds the products of a stage, which begins at depth d.
+// multiply adds the products of a stage, which begins at depth d: of as many values at a time as units share words.
 func (q *quantMma) multiply(stage, d ptx.Reg[uint32]) {
 	k := q.k
 	base := ptx.AtByte(k, q.memory, stage)
-	units := map[int][2]operand8{} // of both eights of rows
-	for s := range quantMmaDepth / 32 {
-		step := func() {
+	steps := 1 << (q.run - 4) // of 32 values
+	group := func(o ptx.Reg[uint32]) {
+		units := map[int][2]operand8{} // of both eights of rows
+		at := ptx.Add(k, d, o)
+		for s := range steps {
 			var b [2]pair8
-			for run := range 2 {
-				u, of := q.unitAt(s, run)
+			for half := range 2 {
+				u, run := q.unitAt(s, half)
 				if _, ok := units[u]; !ok {
-					units[u] = q.load(d, u)
+					units[u] = q.load(at, u)
 				}
 				for j := range b {
-					b[j].take(run, units[u][j], of)
+					b[j].take(half, units[u][j], run)
 				}
 			}
 			for i := range q.sums {
-				q.add(base, i, s, b)
+				q.add(base, o, i, s, b)
 			}
 		}
-		if q.units() == 1 { // the depth may end within the stage
-			clear(units)
-			k.If(ptx.Lt(k, ptx.Add(k, d, u32(32*s)), q.depth), step)
-		} else {
-			step()
-		}
+	}
+	end := u32(quantMmaDepth)
+	if q.units() == 1 { // the depth may end within the stage
+		end = ptx.Min(k, end, ptx.Sub(k, q.depth, d))
+	}
+	if steps*32 == quantMmaDepth {
+		group(u32(0))
+	} else {
+		ptx.For(k, u32(0), end, u32(32*steps), group, ptx.NoUnroll())
 	}
 }
 
-// unitAt is which unit of a stage, and which run of it, has the first or the last 16 values of the s-th 32 of it.
+// unitAt is which of the units of a group, and which run of it, has the first or the last 16 values of the s-th 32.
 func (q *quantMma) unitAt(s, half int) (unit, run int) {
 	c := 32*s + 16*half
-	run = c >> q.run & 1
-	return c>>(q.run+1)<<(q.run-4) | c>>4&(1<<(q.run-4)-1), run
+	return c >> 4 & (1<<(q.run-4) - 1), c >> q.run & 1
 }
 
 // operand8 is a word of both runs of a unit, of the row of weights that is the lane's, with the scales of the rows in the columns of
@@ -199,26 +203,24 @@ func (p *pair8) take(half int, x operand8, run int) {
 	p.words[half], p.scale[half], p.offset[half] = x.words[run], x.scale[run], x.offset[run]
 }
 
-// load reads unit u of a stage of both eights of rows.
+// load reads unit u of the group that begins at depth d.
 func (q *quantMma) load(d ptx.Reg[uint32], u int) (x [2]operand8) {
 	k := q.k
-	unit, block := known(0), ptx.Reg[uint32]{}
-	if q.units() == 1 {
-		block = ptx.Add(k, ptx.Shr(k, d, u32(5)), u32(u))
-	} else {
-		half := ptx.And(k, ptx.Shr(k, d, u32(7)), u32(1))
-		unit = number{reg: ptx.Shl(k, half, u32(2)), n: u, low: 2}
-		block = ptx.Shr(k, d, u32(8))
+	unit := known(0)
+	if q.units() > 1 {
+		first := ptx.And(k, ptx.Shr(k, d, u32(q.run+1)), u32(1<<(7-q.run)-1))
+		unit = number{reg: ptx.Shl(k, first, u32(q.run-4)), n: u, low: q.run - 4}
 	}
-	r := q.readWords(k, q.blocks, unit, found(q.in), known(0), known(1))
+	block := ptx.Shr(k, d, u32(log2(q.len())))
 	// Units that are the second half of 32 values whose scale is the same have it from the first.
-	r.bare = q.units() > 1 && !q.runScales() && u%2 == 1
+	bare := q.units() > 1 && !q.runScales() && u%2 == 1
+	r := q.reader(k, q.blocks, unit, []number{known(0), known(1)}, found(q.in), false, bare)
 	for j := range x {
 		packed := r.load(q.rows[j], block)
 		for run := range 2 {
 			x[j].words[run] = r.quants(packed, run)[0]
 		}
-		if r.bare {
+		if bare {
 			continue
 		}
 		scale, minimum := r.scale(packed)
@@ -244,19 +246,21 @@ func (q *quantMma) ofColumns(v float) (y [2]float) {
 	return y
 }
 
-// add adds the products of 16 rows of x from the i-th on, 32 values of each from the s-th on, with both eights of weights.
-func (q *quantMma) add(base ptx.Ptr[ptx.Shared, uint8], i, s int, b [2]pair8) {
+// add adds the products of the i-th 16 rows of x, 32 values of each, the s-th behind value o of the stage, with both eights of weights.
+func (q *quantMma) add(base ptx.Ptr[ptx.Shared, uint8], o ptx.Reg[uint32], i, s int, b [2]pair8) {
 	k, c := q.k, q.calc
 	// Lanes name rows of 16 bytes: of eight rows, the next eight, and both once more 16 bytes further.
 	row := ptx.And(k, q.lane, u32(15))
-	chunk := ptx.Xor(k, ptx.Add(k, ptx.Shr(k, q.lane, u32(4)), u32(2*s)), ptx.And(k, row, u32(7)))
+	chunk := ptx.Add(k, ptx.Add(k, ptx.Shr(k, q.lane, u32(4)), ptx.Shr(k, o, u32(4))), u32(2*s))
+	chunk = ptx.Xor(k, chunk, ptx.And(k, row, u32(7)))
 	at := ptx.AtByte(k, base, ptx.Mad(k, row, u32(quantMmaDepth), ptx.Shl(k, chunk, u32(4)))).Bytes(16 * i * quantMmaDepth)
 	a := castAll[ptx.S8x4](k, ptx.LdMatrix[uint32](k, at, 4))
 	// The scales of both rows that the lane has of the result, and the sums of both halves.
 	var scale [2]float
 	var sums [2][2]ptx.Reg[int32]
+	ofRow := ptx.AtByte(k, base, ptx.Add(k, ptx.Shl(k, q.group, u32(5)), ptx.Shr(k, o, u32(2))))
 	for r := range scale {
-		words := ptx.Load2(k, ptx.Cast[uint32](ptx.AtByte(k, base, ptx.Shl(k, q.group, u32(5)))).Bytes(quantMmaScales+(16*i+8*r)*32+8*s))
+		words := ptx.Load2(k, ptx.Cast[uint32](ofRow).Bytes(quantMmaScales+(16*i+8*r)*quantMmaDepth/4+8*s))
 		scale[r] = ptx.Bitcast[float32](k, words[0])
 		if q.affine || q.zero > 0 {
 			both := ptx.Bitcast[int32](k, words[1])

@@ -1,7 +1,6 @@
 package lower
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/wavelane/wavelane/compute"
@@ -96,11 +95,13 @@ func (c *quantCall) withoutValues() {
 // products are by gemv for a few rows of x at a time, one launch for weights of the same format, or each by itself for many rows.
 func (c *quantCall) products() error {
 	target := c.caps.Target
+	if c.bytes && !target.Covers(ir.Target{SM: 61}) { // which cannot multiply bytes
+		c.bytes = false
+		c.x = c.scratch(4 * c.m * c.k)
+		c.launch(quantFinite, [3]int{c.m, 1, 1}, c.k, operand(0), c.x)
+	}
 	var values, scales Buffer
 	if c.bytes {
-		if !target.Covers(ir.Target{SM: 61}) {
-			return fmt.Errorf("Q8 on %v, which cannot multiply bytes: %w", target, compute.ErrUnsupported)
-		}
 		values, scales = c.rounded()
 	}
 	if c.m > quantVectors && (!c.bytes || target.Covers(ir.Target{SM: 80})) {

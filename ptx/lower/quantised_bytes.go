@@ -97,6 +97,36 @@ func buildQuantBytes(k *ptx.Kernel) {
 	})
 }
 
+// quantFinite is for GPUs that cannot multiply bytes: there activations stay float32, but what is not finite spreads as if they did not.
+var quantFinite = register(Kernel{Family: "quant", Name: "quant_finite", Block: [3]int{teamThreads, 1, 1},
+	Doc: "y is rows of x, or NaN where something in the row is not finite; a block for each row. Parameters: u32 values of a row, f32* x, " +
+		"f32* y.",
+	build: func(k *ptx.Kernel) {
+		c := calc{k}
+		cols := ptx.Param[uint32](k, "cols")
+		x, y := ptx.PointerParam[float32](k, "x", ptx.Align(16)), ptx.PointerParam[float32](k, "y", ptx.Align(16))
+		begin := ptx.MulWideU32(k, k.Ctaid(ptx.X), cols)
+		x, y = ptx.At(k, x, begin), ptx.At(k, y, begin)
+		each := func(f func(at ptx.Reg[uint32], v [4]float)) {
+			ptx.For(k, ptx.Shl(k, k.Tid(ptx.X), u32(2)), cols, u32(bytesPart), func(at ptx.Reg[uint32]) {
+				f(at, ptx.Load4(k, ptx.At(k, x, at), ptx.ReadOnly))
+			}, ptx.NoUnroll())
+		}
+		sum := ptx.VarOf(k, num(0)) // or NaN
+		each(func(_ ptx.Reg[uint32], v [4]float) {
+			for _, e := range v {
+				sum.Set(c.fma(e, num(0), sum.Get()))
+			}
+		})
+		spread := reduceBlock(k, []float{sum.Get()}, ptx.SharedArray[float32](k, "sums", warps))[0]
+		each(func(at ptx.Reg[uint32], v [4]float) {
+			for i := range v {
+				v[i] = c.add(v[i], spread)
+			}
+			ptx.Store4(k, ptx.At(k, y, at), v)
+		})
+	}})
+
 // buildBytes is for activations as bytes.
 func (g *quantGemv) buildBytes() {
 	k := g.k

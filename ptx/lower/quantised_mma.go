@@ -97,12 +97,16 @@ func (q *quantMma) build() {
 	for range quantMmaStages - 1 {
 		fill()
 	}
-	ptx.For(k, first, end, u32(quantMmaDepth), func(d ptx.Reg[uint32]) {
+	arrived := func() { // what is to be multiplied next; and what the stage to be filled next had is multiplied
 		k.CpAsyncWait(quantMmaStages - 2)
-		k.Barrier() // what the stage to be filled had was multiplied before it
+		k.Barrier()
+	}
+	arrived()
+	ptx.For(k, first, end, u32(quantMmaDepth), func(d ptx.Reg[uint32]) {
 		fill()
 		q.multiply(from.Get(), d)
 		next(from)
+		arrived()
 	}, ptx.NoUnroll())
 	k.CpAsyncWaitAll()
 	q.write(bias, c, split, top, left, m, n)

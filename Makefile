@@ -3,7 +3,7 @@
 GO        ?= go
 PLATFORMS := linux/amd64 linux/arm64 windows/amd64 darwin/arm64 js/wasm
 # Packages with a promise about goroutines; the race detector needs cgo.
-RACE      := ./compute ./quant ./batch ./simd ./simd/internal/pool ./simd/internal/gemm ./gpu ./cuda ./cuda/internal/softgpu ./cuda/internal/libcuda ./ptx/sim .
+RACE      := ./simd ./compute ./quant ./batch ./simd/internal/pool ./simd/internal/gemm ./gpu ./cuda ./cuda/internal/softgpu ./cuda/internal/libcuda ./ptx/sim .
 # Packages whose tests run on other processors too: in emulation (arm64) and under Node.js (js/wasm).
 PORTABLE  := ./compute ./quant ./quant/gguf ./internal/op ./batch ./simd/... ./ptx/eval .
 # Modules of their own, so that what they depend on stays out of the main one.
@@ -17,7 +17,7 @@ DAWN      := node --stack-size=8192 $(CURDIR)/wasm/npm/dawn.mjs
 WASM_EXEC := $(shell $(GO) env GOROOT)/lib/wasm/go_js_wasm_exec
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo bench gpu-bundle wasm-package site serve test lint cross unit modules conformance race portable browser dawn generate proofs ptxas-check
+.PHONY: arm64 node help setup demo bench gpu-bundle wasm-package site serve test lint cross unit modules conformance race portable browser dawn generate proofs ptxas-check
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,6 +36,8 @@ bench: ## measure the CPU's kernels beside gonum, vek and OpenBLAS (to bench/res
 	cd bench && $(GO) run . -out results
 	$(GO) run ./cmd/wavelane bench --software
 
+# Where devices take long, the suite's cases are sampled by the seed of the run, which is printed and is another each time.
+# WAVELANE_SAMPLE=1 make test takes all of them everywhere; make proofs does what takes longest.
 test: ## run every test: format, vet, all platforms, conformance on every device, race detector, arm64, js/wasm, Chromium
 	scripts/setup test
 	$(MAKE) lint
@@ -62,23 +64,27 @@ site: wasm-package ## build out/site, the demo site: any static host will do
 serve: site ## build the demo site and serve it on this machine
 	$(GO) run ./wasm/serve out/site
 
+# Packages that consist of other files than those that were vetted before are vetted again.
+FILES := {{.ImportPath}} {{.GoFiles}} {{.CgoFiles}} {{.SFiles}} {{.TestGoFiles}} {{.XTestGoFiles}}
+
 lint: ## gofmt and go vet
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "not formatted, run gofmt -w:" $$unformatted; exit 1; fi
 	$(GO) vet ./...
-	$(GO) vet -tags hardware ./...
+	@set -e; here=$$(mktemp); $(GO) list -f '$(FILES)' ./... | sort > $$here; \
+	$(GO) list -tags hardware -f '$(FILES)' ./... | sort | comm -23 - $$here | cut -d' ' -f1 | xargs -t $(GO) vet -tags hardware; rm $$here
 	@set -e; for m in $(MODULES); do echo "go vet in $$m"; (cd $$m && $(GO) vet ./...); done
 
-# Packages that consist of other files than lint has seen are vetted. In the others it is types that may differ, those of tests
-# included, where the system is another.
-FILES := {{.ImportPath}} {{.GoFiles}} {{.CgoFiles}} {{.SFiles}} {{.TestGoFiles}} {{.XTestGoFiles}}
-
+# In packages of the same files it is types that may differ, those of tests included, where the system is another. Without paths what
+# is compiled for js/wasm serves the packed program too.
+TRIM := -trimpath
 cross: ## build and vet without cgo for every platform
 	@set -e; here=$$(mktemp); $(GO) list -f '$(FILES)' ./... | sort > $$here; \
 	export CGO_ENABLED=0; for p in $(PLATFORMS); do \
 		echo "CGO_ENABLED=0 $$p"; export GOOS=$${p%/*} GOARCH=$${p#*/}; \
-		$(GO) build ./...; \
-		case $$p in windows/*|js/*) $(GO) vet -nilfunc ./...; esac; \
-		$(GO) vet $$($(GO) list -f '$(FILES)' ./... | sort | comm -23 - $$here | cut -d' ' -f1); \
+		case $$p in js/*) trim=$(TRIM);; *) trim=; esac; \
+		$(GO) build $$trim ./...; \
+		case $$p in windows/*|js/*) $(GO) vet $$trim -nilfunc ./...; esac; \
+		$(GO) vet $$trim $$($(GO) list -f '$(FILES)' ./... | sort | comm -23 - $$here | cut -d' ' -f1); \
 	done; rm $$here
 
 # lint and cross have vetted what go test would vet again, for each way of building.
@@ -86,8 +92,8 @@ TEST := $(GO) test -vet=off -timeout 20m
 
 # The CPU's conformance run in ./simd is that of ./internal/conformance again. What tests of the packed program depend on is more than
 # go test knows of, so that their results must not come from its cache.
-unit: # all but the conformance suite
-	$(TEST) -skip '^TestConformance$$' $$($(GO) list ./... | grep -v -e /internal/conformance -e '/wasm$$')
+unit: # all but the conformance suite, what takes longest first
+	$(TEST) -skip '^TestConformance$$' ./ptx/lower $$($(GO) list ./... | grep -v -e /internal/conformance -e '/wasm$$')
 	$(TEST) -count=1 ./wasm
 
 modules: # what generates the assembly, with a test that fails when committed files are stale, and the other modules
@@ -99,12 +105,20 @@ conformance: # the catalogue on every device; in its own folder, go test shows h
 race: # with the race detector
 	CGO_ENABLED=1 $(TEST) -race -short -skip '^TestConformance' $(RACE)
 
-portable: # the CPU device and its kernels elsewhere
+portable: # the CPU device and its kernels elsewhere: under Node.js beside the emulation, which cannot keep all cores busy
+	$(MAKE) -j2 arm64 node
+
+# The emulator takes long: of the suite's cases one in so many, other ones by each seed.
+EMULATED_SAMPLE ?= 8
+
+arm64:
 ifneq ($(HOSTARCH),arm64)
 	@# nocuda: what imports cuda is linked dynamically, and the emulator has no libraries of its processor.
-	CGO_ENABLED=0 GOARCH=arm64 $(TEST) -short -tags nocuda -exec "$(QEMU)" $(PORTABLE)
+	WAVELANE_SAMPLE=$(EMULATED_SAMPLE) CGO_ENABLED=0 GOARCH=arm64 $(TEST) -short -tags nocuda -exec "$(QEMU)" $(PORTABLE)
 endif
-	CGO_ENABLED=0 GOOS=js GOARCH=wasm $(TEST) -short -exec "$(WASM_EXEC)" $(PORTABLE)
+
+node:
+	CGO_ENABLED=0 GOOS=js GOARCH=wasm $(TEST) $(TRIM) -short -exec "$(WASM_EXEC)" $(PORTABLE)
 
 # The CPU device's tests run under Node.js; here it is in its place beside WebGPU. Chromium brings a software GPU along.
 browser: export GOOS := js
@@ -113,10 +127,10 @@ browser: export CGO_ENABLED := 0
 browser: export WAVELANE_SAMPLE := $(BROWSER_SAMPLE)
 browser: # in a headless Chromium, in a page and in a worker
 	cd internal/browser && GOOS= GOARCH= $(GO) build -o $(CURDIR)/out/gobrowser ./cmd/gobrowser
-	cd internal/conformance && $(TEST) -short -exec $(CURDIR)/out/gobrowser -run '^(TestWebGPU|TestWebGPUExtensions|TestCPU)$$'
-	cd internal/conformance && DAWN=backend=null WAVELANE_FEATURES="shader-f16 subgroups" WAVELANE_SAMPLE=24 $(TEST) -exec "$(DAWN)" -run '^TestExtensionsCompile$$'
-	$(TEST) -exec $(CURDIR)/out/gobrowser ./gpu
-	$(TEST) -exec "$(CURDIR)/out/gobrowser -worker" -run '^(TestOpenInBrowser|TestKernelRuns|TestInterop|TestLost)$$' . ./gpu
+	cd internal/conformance && $(TEST) $(TRIM) -short -exec $(CURDIR)/out/gobrowser -run '^(TestWebGPU|TestWebGPUExtensions|TestCPU)$$'
+	cd internal/conformance && DAWN=backend=null WAVELANE_FEATURES="shader-f16 subgroups" $(TEST) $(TRIM) -exec "$(DAWN)" -run '^TestExtensionsCompile$$'
+	$(TEST) $(TRIM) -exec $(CURDIR)/out/gobrowser ./gpu
+	$(TEST) $(TRIM) -exec "$(CURDIR)/out/gobrowser -worker" -run '^(TestOpenInBrowser|TestKernelRuns|TestInterop|TestLost)$$' . ./gpu
 
 dawn: export GOOS := js
 dawn: export GOARCH := wasm
@@ -128,8 +142,10 @@ generate: ## write what is generated from the catalogue and the kernels; tests f
 	$(GO) generate ./...
 
 # WAVELANE_MUTANTS is how many mistakes are made in each kernel, 0 for all that a list has: about 0.15 s of a core each.
-proofs: ## what make test leaves to the seed: every PTX kernel analysed, on 20 schedules, optimised, with 10 mistakes made in it; 5,000 random programs per device (an hour of a core)
-	WAVELANE_PROOFS=all $(GO) test -count=1 -timeout 120m ./ptx/lower -run '^(TestStrict|TestUses|TestVerdicts|TestSchedules|TestMutants|TestOptimised)$$' -v | grep -v '^ *\(===\|---\)'
+proofs: ## what make test leaves to the seed: every PTX kernel analysed, on 20 schedules, optimised, with 10 mistakes made in it, all cases with every check; 5,000 random programs per device (an hour of a core)
+	WAVELANE_PROOFS=all WAVELANE_SAMPLE=1 $(GO) test -count=1 -timeout 120m ./ptx/lower -run '^(TestStrict|TestUses|TestVerdicts|TestSchedules|TestMutants|TestOptimised|TestLowerings|TestAttentionVariants|TestElementwisePerturbed)$$' -v | grep -v '^ *\(===\|---\)'
+	WAVELANE_SAMPLE=1 $(GO) test -count=1 -timeout 120m ./internal/conformance ./simd
+	cd simd/internal/asmgen && WAVELANE_PROOFS=all $(GO) test -count=1 -timeout 60m ./kernels
 	cd internal/randomprograms && WAVELANE_PROOFS=all $(GO) test -count=1 -timeout 120m .
 
 ptxas-check: ## assemble every PTX kernel with NVIDIA's ptxas (from PATH, or PTXAS=…) and write what each takes to a table

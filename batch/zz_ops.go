@@ -162,7 +162,7 @@ func (rec *Batch) Softplus(x Value) Value {
 	return rec.apply(op.Lookup("softplus"), nil, nil, x)
 }
 
-// Clip computes x limited to [low, high]: min(max(x, low), high).
+// Clip computes x limited to [low, high]: min(max(x, low), high). NaN if a bound is NaN.
 func (rec *Batch) Clip(x Value, low, high float32) Value {
 	return rec.apply(op.Lookup("clip"), []float32{low, high}, nil, x)
 }
@@ -232,6 +232,21 @@ func (rec *Batch) Pow(a, b Value) Value {
 	return rec.apply(op.Lookup("pow"), nil, nil, a, b)
 }
 
+// Less computes 1 where a < b, else 0. 0 if either is NaN; −0 equals 0.
+func (rec *Batch) Less(a, b Value) Value {
+	return rec.apply(op.Lookup("less"), nil, nil, a, b)
+}
+
+// LessEqual computes 1 where a ≤ b, else 0. 0 if either is NaN; −0 equals 0.
+func (rec *Batch) LessEqual(a, b Value) Value {
+	return rec.apply(op.Lookup("less_equal"), nil, nil, a, b)
+}
+
+// Equal computes 1 where a = b, else 0. 0 if either is NaN; −0 equals 0.
+func (rec *Batch) Equal(a, b Value) Value {
+	return rec.apply(op.Lookup("equal"), nil, nil, a, b)
+}
+
 // FMA computes a·b + c, fused or not. Where a·b overflows, so may the result, to ±Inf or NaN.
 func (rec *Batch) FMA(a, b, c Value) Value {
 	return rec.apply(op.Lookup("fma"), nil, nil, a, b, c)
@@ -240,6 +255,12 @@ func (rec *Batch) FMA(a, b, c Value) Value {
 // Lerp computes a + t·(b − a). Where t·(b − a) overflows, so may the result, to ±Inf or NaN.
 func (rec *Batch) Lerp(a, b, t Value) Value {
 	return rec.apply(op.Lookup("lerp"), nil, nil, a, b, t)
+}
+
+// Select computes a where cond is not 0, else b. −0 is 0, NaN is not, as in C and NumPy. NaN and Inf on the side
+// that is not chosen have no effect.
+func (rec *Batch) Select(cond, a, b Value) Value {
+	return rec.apply(op.Lookup("select"), nil, nil, cond, a, b)
 }
 
 // SwiGLU computes silu(gate)·up (Shazeer, "GLU Variants Improve Transformer", 2020), where a is the gate. A gate of
@@ -577,6 +598,22 @@ func (rec *Batch) QuantQKVBv(x, wq, wk, wv, bq, bk, bv Value, options ...compute
 // up to 8 rows of x weights are read once. With Q8, Inf or NaN in a row of x makes the row's results NaN.
 func (rec *Batch) QuantGateUpSwiGLU(x, gate, up Value, options ...compute.QuantOptions) Value {
 	return rec.apply(op.Lookup("quant_gate_up_swiglu"), nil, optional(options), x, gate, up)
+}
+
+// RandomUniform computes random numbers from 0 to below 1, the same on every device. The seed is Uint32 [2]. They
+// are the upper 24 bits of words of Philox4x32-10 (Salmon et al., 2011), times 2⁻²⁴: element i comes of word i mod 4
+// of counter (⌊i/4⌋, 0, stream, 0), with the seed as key. Equal seeds and streams give equal numbers, others have
+// nothing to do with each other.
+func (rec *Batch) RandomUniform(seed Value, stream int, shape ...int) Value {
+	return rec.apply(op.Lookup("random_uniform"), nil, compute.RandomOptions{Shape: shape, Stream: stream}, seed)
+}
+
+// RandomNormal computes random numbers of the normal distribution, of mean 0 and variance 1. The seed is Uint32 [2].
+// They are made of the words of Philox that random_uniform takes, of which two, u and v, make two numbers (Box and
+// Muller, 1958): √(−2·ln(u+2⁻²⁴)) times the cosine and the sine of 2πv. None is beyond ±5.77. The words are the same
+// on every device.
+func (rec *Batch) RandomNormal(seed Value, stream int, shape ...int) Value {
+	return rec.apply(op.Lookup("random_normal"), nil, compute.RandomOptions{Shape: shape, Stream: stream}, seed)
 }
 
 // Sum computes the sum of the elements. Without an axis everything is reduced, to shape []. 0 for an empty tensor.

@@ -1,5 +1,7 @@
 package compute
 
+import "fmt"
+
 // Activation is an elementwise function applied to the result of a matmul or convolution before it is stored.
 // Each is exactly the unary operation of the same name.
 type Activation uint8
@@ -15,6 +17,18 @@ const (
 	Tanh
 )
 
+var activations = [...]string{"none", "relu", "gelu", "gelu_erf", "swish", "sigmoid", "tanh"}
+
+// String returns the name of the unary operation, or "none".
+func (a Activation) String() string { return nameOf(activations[:], "Activation", uint8(a)) }
+
+func nameOf(names []string, kind string, i uint8) string {
+	if int(i) < len(names) {
+		return names[i]
+	}
+	return fmt.Sprintf("%s(%d)", kind, i)
+}
+
 // Axis says along what a reduction runs.
 type Axis uint8
 
@@ -23,6 +37,8 @@ const (
 	AllAxes  Axis = iota // the whole tensor, to a result of shape []
 	LastAxis             // the last axis, which the result loses
 )
+
+func (a Axis) String() string { return nameOf([]string{"all", "last"}, "Axis", uint8(a)) }
 
 // Precision says how exactly a product of float32 matrices has to be computed. A device may always be more exact.
 type Precision uint8
@@ -33,6 +49,10 @@ const (
 	TF32                           // operands rounded to 11 significant bits, as tensor cores take them
 	FP32Tensor                     // float32 made up of several products on tensor cores: nearly as exact, rounded otherwise
 )
+
+func (p Precision) String() string {
+	return nameOf([]string{"full", "tf32", "fp32_tensor"}, "Precision", uint8(p))
+}
 
 // MatMulOptions changes how matmul reads its operands and what it does with its result.
 type MatMulOptions struct {
@@ -96,6 +116,12 @@ type CastOptions struct {
 // FillOptions gives the shape that fill produces.
 type FillOptions struct {
 	Shape []int
+}
+
+// RandomOptions says how many random numbers to make, and which.
+type RandomOptions struct {
+	Shape  []int
+	Stream int // from 0 to 2³¹−1: keeps apart what is drawn with one seed
 }
 
 // ReshapeOptions gives a new shape over the same elements; one entry may be -1.

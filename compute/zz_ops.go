@@ -155,7 +155,7 @@ func (o Ops) SoftplusAsync(y, x []float32) *Future {
 	return o.run.Run("softplus", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
 
-// ClipAsync computes x limited to [low, high]: min(max(x, low), high).
+// ClipAsync computes x limited to [low, high]: min(max(x, low), high). NaN if a bound is NaN.
 func (o Ops) ClipAsync(y, x []float32, low, high float32) *Future {
 	return o.run.Run("clip", []Operand{Of(y)}, []Operand{Of(x)}, []float32{low, high}, nil)
 }
@@ -230,6 +230,24 @@ func (o Ops) PowAsync(y, a, b []float32) *Future {
 	return o.run.Run("pow", []Operand{Of(y)}, []Operand{Of(a), Of(b)}, nil, nil)
 }
 
+// LessAsync computes 1 where a < b, else 0. Operands of one element are repeated; for other shapes see
+// [Ops.ApplyAsync]. 0 if either is NaN; −0 equals 0.
+func (o Ops) LessAsync(y, a, b []float32) *Future {
+	return o.run.Run("less", []Operand{Of(y)}, []Operand{Of(a), Of(b)}, nil, nil)
+}
+
+// LessEqualAsync computes 1 where a ≤ b, else 0. Operands of one element are repeated; for other shapes see
+// [Ops.ApplyAsync]. 0 if either is NaN; −0 equals 0.
+func (o Ops) LessEqualAsync(y, a, b []float32) *Future {
+	return o.run.Run("less_equal", []Operand{Of(y)}, []Operand{Of(a), Of(b)}, nil, nil)
+}
+
+// EqualAsync computes 1 where a = b, else 0. Operands of one element are repeated; for other shapes see
+// [Ops.ApplyAsync]. 0 if either is NaN; −0 equals 0.
+func (o Ops) EqualAsync(y, a, b []float32) *Future {
+	return o.run.Run("equal", []Operand{Of(y)}, []Operand{Of(a), Of(b)}, nil, nil)
+}
+
 // FMAAsync computes a·b + c, fused or not. Operands of one element are repeated; for other shapes see
 // [Ops.ApplyAsync]. Where a·b overflows, so may the result, to ±Inf or NaN.
 func (o Ops) FMAAsync(y, a, b, c []float32) *Future {
@@ -240,6 +258,13 @@ func (o Ops) FMAAsync(y, a, b, c []float32) *Future {
 // Where t·(b − a) overflows, so may the result, to ±Inf or NaN.
 func (o Ops) LerpAsync(y, a, b, t []float32) *Future {
 	return o.run.Run("lerp", []Operand{Of(y)}, []Operand{Of(a), Of(b), Of(t)}, nil, nil)
+}
+
+// SelectAsync computes a where cond is not 0, else b. Operands of one element are repeated; for other shapes see
+// [Ops.ApplyAsync]. −0 is 0, NaN is not, as in C and NumPy. NaN and Inf on the side that is not chosen have no
+// effect.
+func (o Ops) SelectAsync(y, cond, a, b []float32) *Future {
+	return o.run.Run("select", []Operand{Of(y)}, []Operand{Of(cond), Of(a), Of(b)}, nil, nil)
 }
 
 // SwiGLUAsync computes silu(gate)·up (Shazeer, "GLU Variants Improve Transformer", 2020), where a is the gate.
@@ -575,6 +600,22 @@ func (o Ops) QuantQKVBvAsync(q, k, v any, x, wq, wk, wv, bq, bk, bv Operand, opt
 // NaN in a row of x makes the row's results NaN.
 func (o Ops) QuantGateUpSwiGLUAsync(y any, x, gate, up Operand, options ...QuantOptions) *Future {
 	return o.run.Run("quant_gate_up_swiglu", destinations(y), []Operand{x, gate, up}, nil, optional(options))
+}
+
+// RandomUniformAsync computes random numbers from 0 to below 1, the same on every device. They are the upper 24 bits
+// of words of Philox4x32-10 (Salmon et al., 2011), times 2⁻²⁴: element i comes of word i mod 4 of counter (⌊i/4⌋, 0,
+// stream, 0), with the seed as key. Equal seeds and streams give equal numbers, others have nothing to do with each
+// other.
+func (o Ops) RandomUniformAsync(y []float32, seed [2]uint32, stream int) *Future {
+	return o.run.Run("random_uniform", []Operand{Of(y)}, []Operand{Of(seed[:])}, nil, RandomOptions{Shape: []int{len(y)}, Stream: stream})
+}
+
+// RandomNormalAsync computes random numbers of the normal distribution, of mean 0 and variance 1. They are made of
+// the words of Philox that random_uniform takes, of which two, u and v, make two numbers (Box and Muller, 1958):
+// √(−2·ln(u+2⁻²⁴)) times the cosine and the sine of 2πv. None is beyond ±5.77. The words are the same on every
+// device.
+func (o Ops) RandomNormalAsync(y []float32, seed [2]uint32, stream int) *Future {
+	return o.run.Run("random_normal", []Operand{Of(y)}, []Operand{Of(seed[:])}, nil, RandomOptions{Shape: []int{len(y)}, Stream: stream})
 }
 
 // SumAsync computes the sum of the elements. The operand is taken as len(y) rows of equal length, each reduced to

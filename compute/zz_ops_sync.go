@@ -258,6 +258,24 @@ func (o Ops) Pow(ctx context.Context, y, a, b []float32) error {
 	return o.PowAsync(y, a, b).AwaitOrAbandon(ctx)
 }
 
+// Less is [Ops.LessAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) Less(ctx context.Context, y, a, b []float32) error {
+	return o.LessAsync(y, a, b).AwaitOrAbandon(ctx)
+}
+
+// LessEqual is [Ops.LessEqualAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) LessEqual(ctx context.Context, y, a, b []float32) error {
+	return o.LessEqualAsync(y, a, b).AwaitOrAbandon(ctx)
+}
+
+// Equal is [Ops.EqualAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) Equal(ctx context.Context, y, a, b []float32) error {
+	return o.EqualAsync(y, a, b).AwaitOrAbandon(ctx)
+}
+
 // FMA is [Ops.FMAAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) FMA(ctx context.Context, y, a, b, c []float32) error {
@@ -268,6 +286,12 @@ func (o Ops) FMA(ctx context.Context, y, a, b, c []float32) error {
 // caller's again.
 func (o Ops) Lerp(ctx context.Context, y, a, b, t []float32) error {
 	return o.LerpAsync(y, a, b, t).AwaitOrAbandon(ctx)
+}
+
+// Select is [Ops.SelectAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) Select(ctx context.Context, y, cond, a, b []float32) error {
+	return o.SelectAsync(y, cond, a, b).AwaitOrAbandon(ctx)
 }
 
 // SwiGLU is [Ops.SwiGLUAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -550,6 +574,18 @@ func (o Ops) QuantQKVBv(ctx context.Context, q, k, v any, x, wq, wk, wv, bq, bk,
 // caller's again.
 func (o Ops) QuantGateUpSwiGLU(ctx context.Context, y any, x, gate, up Operand, options ...QuantOptions) error {
 	return o.QuantGateUpSwiGLUAsync(y, x, gate, up, options...).AwaitOrAbandon(ctx)
+}
+
+// RandomUniform is [Ops.RandomUniformAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) RandomUniform(ctx context.Context, y []float32, seed [2]uint32, stream int) error {
+	return o.RandomUniformAsync(y, seed, stream).AwaitOrAbandon(ctx)
+}
+
+// RandomNormal is [Ops.RandomNormalAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) RandomNormal(ctx context.Context, y []float32, seed [2]uint32, stream int) error {
+	return o.RandomNormalAsync(y, seed, stream).AwaitOrAbandon(ctx)
 }
 
 // Sum is [Ops.SumAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the

@@ -28,7 +28,7 @@ func open(t testing.TB, opts ...simd.Option) *simd.Device {
 
 func TestConformance(t *testing.T) {
 	d := open(t)
-	conformance.Run(t, fmt.Sprintf("cpu (%s, %d workers)", d.Info().Tier, d.Info().Workers), d)
+	conformance.RunSampled(t, fmt.Sprintf("cpu (%s, %d workers)", d.Info().Tier, d.Info().Workers), d)
 }
 
 // The whole catalogue on the instruction sets that TestConformance leaves out.

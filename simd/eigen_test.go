@@ -68,6 +68,7 @@ func checkEigen(t *testing.T, a []float32, n int, e *simd.Eigen) {
 }
 
 func TestSymmetricEigen(t *testing.T) {
+	inOneThread(t)
 	r := newRand(t)
 	onEveryTier(t, func(t *testing.T) {
 		var reused simd.Eigen

@@ -29,6 +29,7 @@ func paged(t *testing.T, n int, atEnd bool) []float32 {
 
 // Nothing before or behind the operands of the functions with assembly of their own is touched.
 func TestTransformGuardPages(t *testing.T) {
+	inOneThread(t)
 	r := newRand(t)
 	onEveryTier(t, func(t *testing.T) {
 		for i := range 60 {

@@ -53,6 +53,7 @@ func multiplied(c, a, b []float32, p simd.Product, at func(i, j int) int) (want,
 }
 
 func TestGemm(t *testing.T) {
+	inOneThread(t)
 	r := newRand(t)
 	onEveryTier(t, func(t *testing.T) {
 		for range 150 {
@@ -87,6 +88,7 @@ func TestGemm(t *testing.T) {
 
 // TestMatrixForms: the short forms compute what Gemm computes.
 func TestMatrixForms(t *testing.T) {
+	inOneThread(t)
 	r := newRand(t)
 	onEveryTier(t, func(t *testing.T) {
 		for range 20 {

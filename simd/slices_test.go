@@ -49,13 +49,25 @@ func newRand(t testing.TB) *rand.Rand {
 	return rand.New(rand.NewPCG(conformance.Seed(), 0))
 }
 
-// onEveryTier runs a test on each instruction set of this machine.
+// onEveryTier runs a test on each instruction set of this machine; under the race detector on Go alone, as it does not see what
+// assembly does.
 func onEveryTier(t *testing.T, f func(t *testing.T)) {
 	was := kernels.Active()
 	defer func() { require.NoError(t, kernels.SetTier(was)) }()
 	for _, tier := range kernels.Available() {
+		if racing && tier != kernels.Scalar {
+			continue
+		}
 		require.NoError(t, kernels.SetTier(tier))
 		t.Run(tier.String(), f)
+	}
+}
+
+// inOneThread leaves a test out under the race detector, which takes long and has nothing to see in it: the test starts no
+// goroutines, and those that do run the same code.
+func inOneThread(t *testing.T) {
+	if racing {
+		t.Skip("starts no goroutines")
 	}
 }
 
@@ -104,6 +116,7 @@ func (f *sliceFunction) inputs(r *rand.Rand, n int) [][]float32 {
 
 // Results are those of float64 arithmetic, at every length and alignment, with nothing written beside them, in place too.
 func TestSliceFunctions(t *testing.T) {
+	inOneThread(t)
 	onEveryTier(t, func(t *testing.T) {
 		r := newRand(t)
 		for _, f := range sliceFunctions {
@@ -250,6 +263,7 @@ func TestThreadsDoNotShow(t *testing.T) {
 }
 
 func TestSliceCallsAllocateNothing(t *testing.T) {
+	inOneThread(t)
 	defer simd.SetThreads(simd.SetThreads(1))
 	onEveryTier(t, func(t *testing.T) {
 		r := newRand(t)

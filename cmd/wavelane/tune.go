@@ -65,7 +65,9 @@ func tune(ctx context.Context, out, errOut io.Writer, f tuneFlags) error {
 	if err != nil {
 		return err
 	}
-	defer devices[0].Close()
+	for _, dev := range devices {
+		defer dev.Close()
+	}
 	dev, ok := devices[0].Unwrap().(*gpu.Device)
 	if !ok {
 		return usagef("--device %s: the CPU has nothing to tune", f.device)

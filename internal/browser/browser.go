@@ -60,7 +60,7 @@ func Start(t testing.TB, options ...chromedp.ExecAllocatorOption) *Browser {
 }
 
 // patience is how long the browser may take to start.
-const patience = time.Minute
+const patience = 3 * time.Minute
 
 // Launch starts a browser, which Close or the end of ctx stops.
 func Launch(ctx context.Context, more ...chromedp.ExecAllocatorOption) (*Browser, error) {

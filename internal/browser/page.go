@@ -134,7 +134,7 @@ func (p *Page) Logs() []string {
 }
 
 // Timeout is how long each action of a Page may take before the test fails.
-var Timeout = time.Minute
+var Timeout = 3 * time.Minute
 
 // do runs an action, or fails the test with the console's errors.
 func do[T any](t testing.TB, p *Page, what string, a chromedp.Action[T]) T {

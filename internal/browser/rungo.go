@@ -39,6 +39,14 @@ var ErrCrashed = errors.New("the page crashed")
 
 // RunGo runs a program in a page of its own and returns its exit code. When ctx ends first, the error is that of ctx.
 func (b *Browser) RunGo(ctx context.Context, p *Program) (int, error) {
+	code, err := b.runGo(ctx, p)
+	if err != nil && ctx.Err() != nil { // it ends the page as well, and either may be noticed first
+		err = ctx.Err()
+	}
+	return code, err
+}
+
+func (b *Browser) runGo(ctx context.Context, p *Program) (int, error) {
 	handler, err := p.handler()
 	if err != nil {
 		return 0, err
@@ -83,7 +91,7 @@ func (b *Browser) RunGo(ctx context.Context, p *Program) (int, error) {
 	if p.Worker {
 		query = "?worker"
 	}
-	if err := chromedp.Do(tab.ctx, chromedp.Navigate(server.URL+"/"+query)); err != nil && ctx.Err() == nil {
+	if err := chromedp.Do(tab.ctx, chromedp.Navigate(server.URL+"/"+query)); err != nil {
 		return 0, fmt.Errorf("open the program's page: %w", err)
 	}
 	select {
@@ -94,8 +102,6 @@ func (b *Browser) RunGo(ctx context.Context, p *Program) (int, error) {
 		return *m.Exit, m.broken
 	case <-tab.crashed:
 		return 0, ErrCrashed
-	case <-ctx.Done():
-		return 0, ctx.Err()
 	case <-tab.ctx.Done():
 		return 0, fmt.Errorf("the browser ended: %w\n%s", ErrCrashed, b.Output())
 	}

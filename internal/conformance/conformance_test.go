@@ -334,7 +334,7 @@ func TestRoundingIsNoticed(t *testing.T) {
 		x := expect(op.MatMul, a, in, out)[0]
 		large, either := 0, 0
 		for i, want := range x.want {
-			right := round(want, d)
+			right := op.Rounded(want, d)
 			require.True(t, x.accepts(i, right))
 			if math.Abs(want) < 0.25 { // what adding up may be off by is no small part of a unit of the last place
 				continue

@@ -19,7 +19,7 @@ func openCPU(t testing.TB, opts ...simd.Option) (string, *simd.Device) {
 
 func TestCPU(t *testing.T) {
 	name, d := openCPU(t)
-	Run(t, name, d)
+	RunSampled(t, name, d)
 }
 
 // How work is split must not show, even where there are more workers than elements.
@@ -39,4 +39,9 @@ func TestCPUMemory(t *testing.T) {
 	name, d := openCPU(t)
 	testMemory(t, name, d)
 	testForks(t, name, d)
+}
+
+func TestCPUVariesFused(t *testing.T) {
+	name, d := openCPU(t)
+	testVaryFused(t, name, d)
 }

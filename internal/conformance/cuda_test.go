@@ -31,7 +31,7 @@ func TestCUDAMemory(t *testing.T) {
 
 func TestCUDASoftware(t *testing.T) {
 	name, d := openCUDA(t, cuda.Software())
-	RunOverlapped(t, name, d)
+	RunSampled(t, name, d)
 }
 
 func TestGuardsCUDASoftware(t *testing.T) {
@@ -49,4 +49,9 @@ func TestProfileCUDASoftware(t *testing.T) {
 func TestCompareCUDASoftware(t *testing.T) {
 	_, d := openCUDA(t, cuda.Software())
 	testCompare(t, d)
+}
+
+func TestCUDAVariesFused(t *testing.T) {
+	name, d := openCUDA(t, cuda.Software())
+	testVaryFused(t, name, d)
 }

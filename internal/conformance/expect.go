@@ -113,8 +113,7 @@ func (x *expectation) near(want, got float64, i int) bool {
 	if x.bits {
 		return got == want
 	}
-	rounded := round(want, x.out.DType)
-	if got == want || got == rounded {
+	if got == want || got == op.Rounded(want, x.out.DType) {
 		return true
 	}
 	if x.half && got == 0 && math.Abs(want) < 0x1p-14 { // subnormal halves may become 0
@@ -134,7 +133,7 @@ func (x *expectation) near(want, got float64, i int) bool {
 		return math.Copysign(math.Abs(want)+slack, want)*math.Copysign(1, got) > math.MaxFloat32
 	}
 	if x.out.DType.Size() == 2 { // what one rounding makes of the numbers that are near enough
-		return round(want-slack, x.out.DType) <= got && got <= round(want+slack, x.out.DType)
+		return op.Rounded(want-slack, x.out.DType) <= got && got <= op.Rounded(want+slack, x.out.DType)
 	}
 	return math.Abs(got-want) <= slack
 }
@@ -149,19 +148,6 @@ func (x *expectation) slack(i int) float64 {
 		s += x.tol.Mag * x.mag[i]
 	}
 	return s
-}
-
-// round converts a reference value to the nearest value of an element type, as float64.
-func round(v float64, d compute.DType) float64 {
-	switch d {
-	case compute.Float32:
-		return float64(float32(v))
-	case compute.Float16:
-		return float64(float16.Fromfloat32(float32(v)).Float32())
-	case compute.BFloat16:
-		return float64(compute.BF16Of(float32(v)).Float32())
-	}
-	return v
 }
 
 // poison fills destinations before a run: a NaN that no computation produces.
@@ -199,7 +185,7 @@ func (x *expectation) judge(data any) error {
 }
 
 func (x *expectation) explain(i int, data any) string {
-	s := fmt.Sprintf("got %v, want %v", element(data, i), round(x.want[i], x.out.DType))
+	s := fmt.Sprintf("got %v, want %v", element(data, i), op.Rounded(x.want[i], x.out.DType))
 	if x.tol != (op.Tolerance{}) {
 		s += fmt.Sprintf(" ± %.3g", x.slack(i))
 	}

@@ -88,6 +88,7 @@ func TestWebGPUPieces(t *testing.T) {
 	run(op.Fill, func(b *builder) {
 		b.add("", op.Attr{Scalars: []float32{1.5}, Options: compute.FillOptions{Shape: []int{10001}}}, func(*source) []operand { return nil })
 	})
+	run(op.RandomUniform, func(b *builder) { b.seeded("", 1, 10001) })
 	run(op.Cast, func(b *builder) {
 		b.random("", op.Attr{Options: compute.CastOptions{To: compute.Float16}}, []int{20001})
 	})

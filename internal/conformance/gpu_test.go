@@ -30,7 +30,7 @@ func openSoftware(t testing.TB, note string, opts ...gpu.Option) (string, *gpu.D
 
 func TestWebGPU(t *testing.T) {
 	name, d := openSoftware(t, "")
-	Run(t, name, d)
+	RunSampled(t, name, d)
 }
 
 func TestWebGPUParity(t *testing.T) {

@@ -17,20 +17,23 @@ const (
 	beyond   = 65535*256 + 1000
 )
 
-// withLarge are the entries whose large cases run this time: all but most of the elementwise ones, which share their kernels
-// and differ in an expression only; a dozen of these are drawn by the seed.
-func withLarge() []*op.Entry {
+// withLarge are the entries whose large cases run this time, drawn by the seed: one in n, but of those elementwise, which share their
+// kernels and differ in an expression only, at most a dozen.
+func withLarge(n int) []*op.Entry {
 	const dozen = 12
 	var chosen, elementwise []*op.Entry
-	for _, e := range op.All() {
-		if e.Class.Elementwise() {
+	r := newSource(Seed(), "large", 0)
+	n = sampleOf(n)
+	one := r.IntN(n)
+	for i, e := range op.All() {
+		switch {
+		case e.Class.Elementwise():
 			elementwise = append(elementwise, e)
-		} else {
+		case i%n == one:
 			chosen = append(chosen, e)
 		}
 	}
-	r := newSource(Seed(), "large", 0)
-	for _, i := range r.Perm(len(elementwise))[:dozen] {
+	for _, i := range r.Perm(len(elementwise))[:max(1, dozen/n)] {
 		chosen = append(chosen, elementwise[i])
 	}
 	return chosen

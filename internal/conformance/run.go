@@ -33,13 +33,16 @@ var Seed = sync.OnceValue(func() uint64 {
 
 // Run runs the whole suite on a device: every entry of the catalogue, programs, errors and, unless testing.Short, the limits.
 // Name tells devices apart in reports, such as "cpu (go, 2 workers)".
-func Run(t *testing.T, name string, dev op.Executor) { run(t, name, dev, false) }
+func Run(t *testing.T, name string, dev op.Executor) { run(t, name, dev, 1) }
 
-// RunOverlapped is Run with two large cases at a time, where a device and the reference take about as long: while one waits
-// for the device, the other computes what to expect.
-func RunOverlapped(t *testing.T, name string, dev op.Executor) { run(t, name, dev, true) }
+// RunSampled is Run with the limits of one entry in [limitsOf], for devices that compute on the processor: they take long at limits.
+func RunSampled(t *testing.T, name string, dev op.Executor) { run(t, name, dev, limitsOf) }
 
-func run(t *testing.T, name string, dev op.Executor, overlap bool) {
+// limitsOf is of how many entries such a device runs the large cases of one, the same on each and other ones by each seed;
+// WAVELANE_SAMPLE is another number.
+const limitsOf = 3
+
+func run(t *testing.T, name string, dev op.Executor, limits int) {
 	d := newDevice(name, dev)
 	t.Cleanup(func() { d.log(t) })
 	for _, e := range op.All() {
@@ -52,9 +55,9 @@ func run(t *testing.T, name string, dev op.Executor, overlap bool) {
 		t.Logf("conformance: testing.Short leaves out the large cases on %s", name)
 		return
 	}
-	for _, e := range withLarge() {
+	for _, e := range withLarge(limits) {
 		t.Run("large/"+e.Name, func(t *testing.T) {
-			if overlap {
+			if limits > 1 { // the reference takes about as long
 				t.Parallel()
 				overlapping <- struct{}{}
 				defer func() { <-overlapping }()
@@ -64,7 +67,8 @@ func run(t *testing.T, name string, dev op.Executor, overlap bool) {
 	}
 }
 
-// overlapping bounds the large cases at a time: each may need a gigabyte.
+// overlapping bounds the large cases at a time: each may need a gigabyte. While one waits for the device, the other computes what
+// to expect.
 var overlapping = make(chan struct{}, 2)
 
 // again is of how many cases a device takes one, others by each seed, when it has been through all and is now forced into other
@@ -84,15 +88,17 @@ func RunEntries(t *testing.T, name string, dev op.Executor, entries ...*op.Entry
 	}
 }
 
-// RunEach runs all cases of some entries in parallel, with a device for each entry.
-func RunEach(t *testing.T, name string, open func(t *testing.T) op.Executor, entries ...*op.Entry) {
+// RunEach runs one in n cases of some entries, other ones by each seed, in parallel and with a device for each entry.
+func RunEach(t *testing.T, name string, n int, open func(t *testing.T) op.Executor, entries ...*op.Entry) {
 	all := newDevice(name, nil)
 	t.Cleanup(func() { all.log(t) })
 	for _, e := range entries {
 		t.Run(e.Name, func(t *testing.T) {
 			t.Parallel()
+			cases, err := casesOf(e)
+			require.NoError(t, err)
 			d := &device{Executor: open(t), name: name, count: all.count}
-			d.entry(t, e)
+			d.cases(t, sample(cases, n))
 		})
 	}
 }
@@ -145,26 +151,32 @@ func (d *device) entry(t require.TestingT, e *op.Entry) {
 	d.cases(t, sample(cases, 1))
 }
 
-// sample returns one case in n, other ones by each seed, and at least one. WAVELANE_SAMPLE is another n; testing.Short, which is
-// for emulated processors, at least 3.
+// sample returns the first case and one in n of all, other ones by each seed. testing.Short, which is for emulated processors, takes
+// at least 3 for n.
 func sample[T any](cases []T, n int) []T {
 	if testing.Short() {
 		n = max(n, 3)
 	}
+	n = sampleOf(n)
+	var some []T
+	drawn := int(Seed() % uint64(n))
+	for i, c := range cases {
+		if i == 0 || i%n == drawn {
+			some = append(some, c)
+		}
+	}
+	return some
+}
+
+// sampleOf is of how many one is taken: n, or what WAVELANE_SAMPLE says, where 1 is all of them everywhere.
+func sampleOf(n int) int {
 	if s := os.Getenv("WAVELANE_SAMPLE"); s != "" {
 		var err error
 		if n, err = strconv.Atoi(s); err != nil || n < 1 {
 			panic(fmt.Sprintf("WAVELANE_SAMPLE=%s is no positive number", s))
 		}
 	}
-	if n = min(n, len(cases)); n <= 1 {
-		return cases
-	}
-	var some []T
-	for i := int(Seed() % uint64(n)); i < len(cases); i += n {
-		some = append(some, cases[i])
-	}
-	return some
+	return n
 }
 
 const reported = 8

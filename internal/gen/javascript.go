@@ -59,7 +59,7 @@ type jsValue struct {
 // required are the fields that have no meaning when they are left out.
 var required = map[string]bool{
 	"PoolOptions.Size": true, "SliceOptions.Start": true, "SliceOptions.Size": true, "PadOptions.Before": true, "PadOptions.After": true,
-	"ConcatOptions.Axis": true, "CastOptions.To": true, "FillOptions.Shape": true, "ReshapeOptions.Shape": true, "TopKOptions.K": true,
+	"ConcatOptions.Axis": true, "CastOptions.To": true, "FillOptions.Shape": true, "ReshapeOptions.Shape": true, "RandomOptions.Shape": true, "TopKOptions.K": true,
 	"QuantOptions.Format": true, "QuantQKVOptions.Q": true, "QuantQKVOptions.K": true, "QuantQKVOptions.V": true, "DequantizeOptions.Format": true,
 }
 

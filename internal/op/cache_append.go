@@ -63,28 +63,11 @@ func appendRows(in []Array, r CacheRows, first int, out Type, place func(b, posi
 				continue
 			}
 			for c, v := range in[1].Data[(b*r.N+i)*r.Width:][:r.Width] {
-				y[slot*r.Width+c] = stored(v, out.DType)
+				y[slot*r.Width+c] = Rounded(v, out.DType)
 			}
 		}
 	}
 	return y
-}
-
-// stored is the nearest value of an element type, ties to even.
-func stored(v float64, d compute.DType) float64 {
-	switch {
-	case d == compute.BFloat16:
-		return float64(compute.BF16Of(float32(v)).Float32())
-	case d != compute.Float16 || v == 0 || math.IsNaN(v) || math.IsInf(v, 0):
-		return v
-	}
-	_, e := math.Frexp(v)
-	unit := math.Ldexp(1, max(e-1, -14)-10)
-	r := math.RoundToEven(v/unit) * unit
-	if math.Abs(r) > 65504 {
-		return math.Inf(int(math.Copysign(1, v)))
-	}
-	return r
 }
 
 const appendSpecial = "Rows [batch, n, heads, d] are Float32, rounded to nearest even, or of the cache's type, taken over bit for " +

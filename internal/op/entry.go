@@ -161,16 +161,10 @@ func Lookup(name string) *Entry { return byName[name] }
 
 // ActivationEntry returns the unary entry that an activation stands for; nil for none.
 func ActivationEntry(a compute.Activation) (*Entry, error) {
-	name, ok := activations[a]
-	if !ok {
+	if a > compute.Tanh {
 		return nil, fmt.Errorf("activation %d: %w", a, compute.ErrArgument)
 	}
-	return byName[name], nil
-}
-
-var activations = map[compute.Activation]string{
-	compute.NoActivation: "", compute.ReLU: "relu", compute.GELU: "gelu", compute.GELUErf: "gelu_erf",
-	compute.SiLU: "swish", compute.Sigmoid: "sigmoid", compute.Tanh: "tanh",
+	return byName[a.String()], nil
 }
 
 // MaxRank is the largest number of axes that a tensor may have.

@@ -105,7 +105,7 @@ func TestMistakesShow(t *testing.T) {
 		wrong := exact{spoil: func(step int, y []op.Array) {
 			for i := range y[0].Data {
 				if v := y[0].Data[i]; step == at && math.Trunc(v) != v {
-					y[0].Data[i] = rounded(v*1.001, compute.Float32)
+					y[0].Data[i] = op.Rounded(v*1.001, compute.Float32)
 				}
 			}
 		}}

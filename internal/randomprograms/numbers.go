@@ -39,17 +39,4 @@ func converted[E any](x []E, f func(E) float64) []float64 {
 	return y
 }
 
-// rounded is v as an element type holds it.
-func rounded(v float64, d compute.DType) float64 {
-	switch d {
-	case compute.Float32:
-		return float64(float32(v))
-	case compute.Float16:
-		return float64(float16.Fromfloat32(float32(v)).Float32())
-	case compute.BFloat16:
-		return float64(compute.BF16Of(float32(v)).Float32())
-	}
-	return v
-}
-
 func halfBits(v float64) uint16 { return float16.Fromfloat32(float32(v)).Bits() }

@@ -77,7 +77,7 @@ func apart(e *op.Entry, in []op.Array, types []op.Type, a op.Attr, out []op.Type
 	y := e.Reference(in, a, out)
 	for k := range y {
 		for i, v := range y[k].Data {
-			y[k].Data[i] = rounded(v, out[k].DType)
+			y[k].Data[i] = op.Rounded(v, out[k].DType)
 		}
 	}
 	return y
@@ -121,7 +121,7 @@ func expression(x op.Expression, in []op.Array, scalars []float32, shape []int) 
 				args[k] = v[a]
 			}
 			own := len(node.Entry.Scalars)
-			v[x.Inputs+n] = rounded(node.Entry.F(args[:len(node.Args)], rest[:own]), compute.Float32)
+			v[x.Inputs+n] = op.Rounded(node.Entry.F(args[:len(node.Args)], rest[:own]), compute.Float32)
 			rest = rest[own:]
 		}
 		for k, r := range x.Results {

@@ -17,5 +17,5 @@ func TestElementwisePerturbed(t *testing.T) {
 	}
 	c := everyCheck(conformance.Seed())
 	c.Perturb = true
-	conformance.RunEach(t, "software GPU, errors as documented", func(t *testing.T) op.Executor { return newRig(t, c) }, entries...)
+	conformance.RunEach(t, "software GPU, errors as documented", 2, func(t *testing.T) op.Executor { return newRig(t, c) }, entries...)
 }

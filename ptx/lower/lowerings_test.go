@@ -17,9 +17,13 @@ func lowered() (entries []*op.Entry) {
 	return entries
 }
 
+// checkedOf is of how many cases TestLowerings takes one, others by each seed: package conformance runs all of them, through the
+// driver and without the checks, and TestSchedules every kernel. make proofs takes all here too.
+const checkedOf = 4
+
 // TestLowerings executes every lowering over the suite's cases with every check of the software GPU on.
 func TestLowerings(t *testing.T) {
-	conformance.RunEach(t, "software GPU, every check", func(t *testing.T) op.Executor {
+	conformance.RunEach(t, "software GPU, every check", checkedOf, func(t *testing.T) op.Executor {
 		return newRig(t, everyCheck(conformance.Seed()))
 	}, lowered()...)
 }

@@ -144,6 +144,7 @@ func TestMmaProducts(t *testing.T) {
 	for _, set := range []*mmaSet{mmaF16, mmaBF16, mmaTF32, mmaTF32x3} {
 		for tile := range mmaTiles {
 			t.Run(set.mmaKind.name+mmaTiles[tile].name(), func(t *testing.T) {
+				t.Parallel()
 				rng := ptxtest.Random(t)
 				for i := range 4 {
 					r := newRig(t, sim.Config{Checks: sim.AllChecks, Seed: rng.Uint64(), Perturb: true})
@@ -167,6 +168,7 @@ func TestWgmmaProducts(t *testing.T) {
 	for kind, set := range map[string]*wgmmaSet{"f16": wgmmaF16, "bf16": wgmmaBF16} {
 		for tile, of := range set.tiles {
 			t.Run(fmt.Sprintf("%s_%d", kind, of.n), func(t *testing.T) {
+				t.Parallel()
 				rng := ptxtest.Random(t)
 				for i := range 4 {
 					r := newRig(t, sim.Config{Checks: sim.AllChecks, Seed: rng.Uint64(), Perturb: true})

@@ -65,22 +65,42 @@ var trialsOf = sync.OnceValues(func() (trials map[*Kernel][]trial, err error) {
 		}
 	}
 	err = exampleTrials(func(t trial, l Lowering) { add(t, l, func(k *Kernel) bool { return k.Family == "" }) })
-	for _, e := range lowered() {
-		cases, failed := conformance.Cases(e)
-		err = errors.Join(err, failed)
-		ofSuite := len(cases)
-		for i, c := range append(cases, telling(e)...) {
-			err = errors.Join(err, eachLowering(c, func(t trial, l Lowering) {
-				t.telling = i >= ofSuite
-				add(t, l, func(*Kernel) bool { return true })
-			}))
+	entries := lowered()
+	found, failed := make([][]loweredTrial, len(entries)), make([]error, len(entries))
+	var all sync.WaitGroup
+	for i, e := range entries {
+		all.Go(func() { found[i], failed[i] = trialsOfEntry(e) })
+	}
+	all.Wait()
+	for _, list := range found {
+		for _, x := range list {
+			add(x.trial, x.Lowering, func(*Kernel) bool { return true })
 		}
 	}
+	err = errors.Join(append(failed, err)...)
 	for _, list := range trials {
 		slices.SortStableFunc(list, func(a, b trial) int { return cmp.Compare(a.cost, b.cost) })
 	}
 	return trials, err
 })
+
+type loweredTrial struct {
+	trial
+	Lowering
+}
+
+// trialsOfEntry are the suite's cases of an entry and those that tell more, each in all ways to lower it.
+func trialsOfEntry(e *op.Entry) (trials []loweredTrial, err error) {
+	cases, err := conformance.Cases(e)
+	ofSuite := len(cases)
+	for i, c := range append(cases, telling(e)...) {
+		err = errors.Join(err, eachLowering(c, func(t trial, l Lowering) {
+			t.telling = i >= ofSuite
+			trials = append(trials, loweredTrial{t, l})
+		}))
+	}
+	return trials, err
+}
 
 // eachLowering calls f for each way to lower a case that differs from the others.
 func eachLowering(c conformance.Case, f func(t trial, l Lowering)) error {

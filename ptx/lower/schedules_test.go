@@ -24,12 +24,13 @@ func TestSchedules(t *testing.T) {
 	if everything {
 		n = schedules
 	}
-	rigs := make([]*recorder, n)
-	for i := range rigs {
-		rigs[i] = &recorder{rig: newQualityRig(sim.Config{Checks: sim.AllChecks, Seed: rng.Uint64()})}
-	}
 	for _, f := range Families() {
+		rigs := make([]*recorder, n)
+		for i := range rigs {
+			rigs[i] = &recorder{rig: newQualityRig(sim.Config{Checks: sim.AllChecks, Seed: rng.Uint64()})}
+		}
 		t.Run(f.Name, func(t *testing.T) {
+			t.Parallel()
 			for _, k := range f.Kernels {
 				list := trials[k]
 				if len(list) == 0 {

@@ -95,6 +95,7 @@ func TestMatMulVariants(t *testing.T) {
 				name += "/splitk"
 			}
 			t.Run(strings.ReplaceAll(name, "/", "_"), func(t *testing.T) {
+				t.Parallel()
 				rng := ptxtest.Random(t)
 				r, chosen := forcing(t, name, rng.Uint64())
 				for i := 0; i < rounds() || *chosen == 0 && i < 50; i++ { // some shapes are not for some variants
@@ -140,6 +141,7 @@ func TestMatMulVariants(t *testing.T) {
 func TestConv2DVariants(t *testing.T) {
 	for _, name := range []string{"direct1", "direct4", "tile64x64", "tile64x64/splitk"} {
 		t.Run(strings.ReplaceAll(name, "/", "_"), func(t *testing.T) {
+			t.Parallel()
 			rng := ptxtest.Random(t)
 			r, chosen := forcing(t, name, rng.Uint64())
 			pair := func(least, most int) [2]int {

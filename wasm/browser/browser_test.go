@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/page"
@@ -146,8 +145,6 @@ func TestHidden(t *testing.T) {
 	for _, name := range []string{"background-timer-throttling", "backgrounding-occluded-windows", "renderer-backgrounding"} {
 		throttled = append(throttled, chromedp.Flag("disable-"+name, false)) // chromedp's default is true
 	}
-	defer func(d time.Duration) { browser.Timeout = d }(browser.Timeout)
-	browser.Timeout = 3 * time.Minute // what is hidden is slow
 	b := browser.Start(t, throttled...)
 	for device, options := range devices {
 		t.Run(device, func(t *testing.T) {

@@ -204,6 +204,13 @@ export interface QuantQKVOptions {
   q8?: boolean;
 }
 
+/** RandomOptions says how many random numbers to make, and which. */
+export interface RandomOptions {
+  shape: readonly number[];
+  /** from 0 to 2³¹−1: keeps apart what is drawn with one seed */
+  stream?: number;
+}
+
 /** ReshapeOptions gives a new shape over the same elements; one entry may be -1. */
 export interface ReshapeOptions {
   shape: readonly number[];
@@ -349,7 +356,7 @@ export interface DeviceOperations {
   /** Log(1+eˣ). */
   softplus(x: Operand, options: CallOptions & Keep): Promise<Tensor>;
   softplus(x: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /** X limited to [low, high]: min(max(x, low), high). */
+  /** X limited to [low, high]: min(max(x, low), high). NaN if a bound is NaN. */
   clip(x: Operand, low: number, high: number, options: CallOptions & Keep): Promise<Tensor>;
   clip(x: Operand, low: number, high: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** X·factor. */
@@ -399,12 +406,27 @@ export interface DeviceOperations {
   /** A to the power b. Special values as C's pow: a negative base takes integer exponents, else NaN; x⁰ and 1ʸ are 1. */
   pow(a: Operand, b: Operand, options: CallOptions & Keep): Promise<Tensor>;
   pow(a: Operand, b: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
+  /** 1 where a < b, else 0. 0 if either is NaN; −0 equals 0. */
+  less(a: Operand, b: Operand, options: CallOptions & Keep): Promise<Tensor>;
+  less(a: Operand, b: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
+  /** 1 where a ≤ b, else 0. 0 if either is NaN; −0 equals 0. */
+  lessEqual(a: Operand, b: Operand, options: CallOptions & Keep): Promise<Tensor>;
+  lessEqual(a: Operand, b: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
+  /** 1 where a = b, else 0. 0 if either is NaN; −0 equals 0. */
+  equal(a: Operand, b: Operand, options: CallOptions & Keep): Promise<Tensor>;
+  equal(a: Operand, b: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** A·b + c, fused or not. Where a·b overflows, so may the result, to ±Inf or NaN. */
   fma(a: Operand, b: Operand, c: Operand, options: CallOptions & Keep): Promise<Tensor>;
   fma(a: Operand, b: Operand, c: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** A + t·(b − a). Where t·(b − a) overflows, so may the result, to ±Inf or NaN. */
   lerp(a: Operand, b: Operand, t: Operand, options: CallOptions & Keep): Promise<Tensor>;
   lerp(a: Operand, b: Operand, t: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
+  /**
+   * A where cond is not 0, else b. −0 is 0, NaN is not, as in C and NumPy. NaN and Inf on the side that is not chosen have no
+   * effect.
+   */
+  select(cond: Operand, a: Operand, b: Operand, options: CallOptions & Keep): Promise<Tensor>;
+  select(cond: Operand, a: Operand, b: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
    * Silu(gate)·up (Shazeer, "GLU Variants Improve Transformer", 2020), where a is the gate. A gate of −Inf counts as its
    * limit, 0. Where silu(gate) is below the least normal number, it may be 0.
@@ -652,6 +674,20 @@ export interface DeviceOperations {
    */
   quantGateUpSwiglu(x: Operand, gate: Operand, up: Operand, options: QuantOptions & CallOptions & Keep): Promise<Tensor>;
   quantGateUpSwiglu(x: Operand, gate: Operand, up: Operand, options: QuantOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
+  /**
+   * Random numbers from 0 to below 1, the same on every device. They are the upper 24 bits of words of Philox4x32-10 (Salmon
+   * et al., 2011), times 2⁻²⁴: element i comes of word i mod 4 of counter (⌊i/4⌋, 0, stream, 0), with the seed as key. Equal
+   * seeds and streams give equal numbers, others have nothing to do with each other.
+   */
+  randomUniform(seed: Operand, options: RandomOptions & CallOptions & Keep): Promise<Tensor>;
+  randomUniform(seed: Operand, options: RandomOptions & CallOptions): Promise<Result>;
+  /**
+   * Random numbers of the normal distribution, of mean 0 and variance 1. They are made of the words of Philox that
+   * random_uniform takes, of which two, u and v, make two numbers (Box and Muller, 1958): √(−2·ln(u+2⁻²⁴)) times the cosine
+   * and the sine of 2πv. None is beyond ±5.77. The words are the same on every device.
+   */
+  randomNormal(seed: Operand, options: RandomOptions & CallOptions & Keep): Promise<Tensor>;
+  randomNormal(seed: Operand, options: RandomOptions & CallOptions): Promise<Result>;
   /** The sum of the elements. 0 for an empty tensor. Summed by trees or blocks, never one running sum. */
   sum(x: Operand, options: AxisOptions & CallOptions & Keep): Promise<Tensor>;
   sum(x: Operand, options?: AxisOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
@@ -916,7 +952,7 @@ export interface BatchOperations {
   mish(x: BatchOperand): Value;
   /** Log(1+eˣ). */
   softplus(x: BatchOperand): Value;
-  /** X limited to [low, high]: min(max(x, low), high). */
+  /** X limited to [low, high]: min(max(x, low), high). NaN if a bound is NaN. */
   clip(x: BatchOperand, low: number, high: number): Value;
   /** X·factor. */
   scale(x: BatchOperand, factor: number): Value;
@@ -953,10 +989,21 @@ export interface BatchOperations {
   minimum(a: BatchOperand, b: BatchOperand): Value;
   /** A to the power b. Special values as C's pow: a negative base takes integer exponents, else NaN; x⁰ and 1ʸ are 1. */
   pow(a: BatchOperand, b: BatchOperand): Value;
+  /** 1 where a < b, else 0. 0 if either is NaN; −0 equals 0. */
+  less(a: BatchOperand, b: BatchOperand): Value;
+  /** 1 where a ≤ b, else 0. 0 if either is NaN; −0 equals 0. */
+  lessEqual(a: BatchOperand, b: BatchOperand): Value;
+  /** 1 where a = b, else 0. 0 if either is NaN; −0 equals 0. */
+  equal(a: BatchOperand, b: BatchOperand): Value;
   /** A·b + c, fused or not. Where a·b overflows, so may the result, to ±Inf or NaN. */
   fma(a: BatchOperand, b: BatchOperand, c: BatchOperand): Value;
   /** A + t·(b − a). Where t·(b − a) overflows, so may the result, to ±Inf or NaN. */
   lerp(a: BatchOperand, b: BatchOperand, t: BatchOperand): Value;
+  /**
+   * A where cond is not 0, else b. −0 is 0, NaN is not, as in C and NumPy. NaN and Inf on the side that is not chosen have no
+   * effect.
+   */
+  select(cond: BatchOperand, a: BatchOperand, b: BatchOperand): Value;
   /**
    * Silu(gate)·up (Shazeer, "GLU Variants Improve Transformer", 2020), where a is the gate. A gate of −Inf counts as its
    * limit, 0. Where silu(gate) is below the least normal number, it may be 0.
@@ -1160,6 +1207,18 @@ export interface BatchOperations {
    * once. With q8, Inf or NaN in a row of x makes the row's results NaN.
    */
   quantGateUpSwiglu(x: BatchOperand, gate: BatchOperand, up: BatchOperand, options: QuantOptions): Value;
+  /**
+   * Random numbers from 0 to below 1, the same on every device. They are the upper 24 bits of words of Philox4x32-10 (Salmon
+   * et al., 2011), times 2⁻²⁴: element i comes of word i mod 4 of counter (⌊i/4⌋, 0, stream, 0), with the seed as key. Equal
+   * seeds and streams give equal numbers, others have nothing to do with each other.
+   */
+  randomUniform(seed: BatchOperand, options: RandomOptions): Value;
+  /**
+   * Random numbers of the normal distribution, of mean 0 and variance 1. They are made of the words of Philox that
+   * random_uniform takes, of which two, u and v, make two numbers (Box and Muller, 1958): √(−2·ln(u+2⁻²⁴)) times the cosine
+   * and the sine of 2πv. None is beyond ±5.77. The words are the same on every device.
+   */
+  randomNormal(seed: BatchOperand, options: RandomOptions): Value;
   /** The sum of the elements. 0 for an empty tensor. Summed by trees or blocks, never one running sum. */
   sum(x: BatchOperand, options?: AxisOptions): Value;
   /** The mean of the elements. NaN for an empty tensor. */

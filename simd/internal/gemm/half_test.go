@@ -61,6 +61,7 @@ func checkHalves(t *testing.T, r *rand.Rand, m, n, k, batch int, la, lb layout) 
 }
 
 func TestHalves(t *testing.T) {
+	inOneThread(t)
 	tiers(t, func(t *testing.T) {
 		r := random(t)
 		defer func(was caches) { machine = was }(machine)
@@ -95,6 +96,7 @@ func TestHalves(t *testing.T) {
 
 // Rows of every length, whose ends vectors do not read together with elements before.
 func TestHalfRows(t *testing.T) {
+	inOneThread(t)
 	tiers(t, func(t *testing.T) {
 		r := random(t)
 		for n := 1; n < 80; n++ {

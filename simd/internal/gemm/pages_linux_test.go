@@ -22,6 +22,7 @@ func fenced(t *testing.T, n int) []float32 {
 
 // TestPagesBehind: no operand is read or written past its end.
 func TestPagesBehind(t *testing.T) {
+	inOneThread(t)
 	tiers(t, func(t *testing.T) {
 		r := random(t)
 		a, b, c := fenced(t, 1<<16), fenced(t, 1<<16), fenced(t, 1<<16)
@@ -53,6 +54,7 @@ func behind(memory, x []float32) []float32 {
 
 // TestTilesAtEnd: micro-kernels and packing touch nothing past operands either.
 func TestTilesAtEnd(t *testing.T) {
+	inOneThread(t)
 	tiers(t, func(t *testing.T) {
 		r, s := random(t), active()
 		a, b, c := fenced(t, 1<<12), fenced(t, 1<<12), fenced(t, 1<<12)
@@ -78,6 +80,7 @@ func tileAtEnd(r *rand.Rand, s *shape, a, b, c []float32) {
 
 // TestHalvesAtEnd: nothing is read past a matrix of 16 bits.
 func TestHalvesAtEnd(t *testing.T) {
+	inOneThread(t)
 	tiers(t, func(t *testing.T) {
 		r, memory := random(t), fenced(t, 1<<14)
 		bits := unsafe.Slice((*uint16)(unsafe.Pointer(&memory[0])), 2*len(memory))

@@ -18,6 +18,7 @@ func small(r *rand.Rand, n int) []float32 {
 
 // Taps and gather do what their twins do and write nothing beside it.
 func TestTapsAndGather(t *testing.T) {
+	inOneThread(t)
 	r := random(t)
 	tiers(t, func(t *testing.T) {
 		s := active()
@@ -48,6 +49,7 @@ func TestTapsAndGather(t *testing.T) {
 }
 
 func TestWindows(t *testing.T) {
+	inOneThread(t)
 	r := random(t)
 	rounds := 25
 	if testing.Short() {

@@ -54,8 +54,8 @@ func seed(t *testing.T) uint64 {
 }
 
 // samples passes blocks of arguments to do, from several goroutines: the special values, the surroundings of points, all
-// exponents with random fractions, and denser those about 1. WAVELANE_EXHAUSTIVE=0-100000000 takes all float32 instead, or
-// those of another range of bits.
+// exponents with random fractions, and denser those about 1; many more of them with WAVELANE_PROOFS=all.
+// WAVELANE_EXHAUSTIVE=0-100000000 takes all float32 instead, or those of another range of bits.
 func samples(t *testing.T, points []float64, do func(x []float32)) {
 	if v := os.Getenv("WAVELANE_EXHAUSTIVE"); v != "" {
 		var from, to int
@@ -79,15 +79,17 @@ func samples(t *testing.T, points []float64, do func(x []float32)) {
 			do(x)
 		}
 	}
-	s := seed(t)
-	parallel(512*2, func(part int, x []float32) {
+	s, exponents := seed(t), 4 // in a block
+	if os.Getenv("WAVELANE_PROOFS") == "all" {
+		exponents = 1
+	}
+	parallel(512*2/exponents, func(part int, x []float32) {
 		r := rand.New(rand.NewPCG(s, uint64(part)))
 		for i := range x {
-			v := r.Uint32()
-			switch e := part % 512; part / 512 {
-			case 0:
+			v, e := r.Uint32(), part*exponents+i%exponents
+			if e < 512 {
 				v = v>>9 | uint32(e)<<23
-			default: // exponents of 2⁻¹⁶ to 2⁸
+			} else { // exponents of 2⁻¹⁶ to 2⁸
 				v = v&(1<<31|1<<23-1) | (111+r.Uint32N(24))<<23
 			}
 			x[i] = math.Float32frombits(v)

@@ -5,12 +5,14 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/ptx/ir"
 )
 
 func init() {
 	for _, e := range []*op.Entry{op.QuantMatMulRowMajor, op.QuantRMSNormMatVec, op.QuantQKV, op.QuantGateUpSwiGLU} {
 		lowerings[e] = quantised
 	}
+	lowerings[op.QuantMatMulColMajor] = quantisedColumns
 }
 
 // quantWeight is a matrix of packed weights, n rows of them, and what becomes of its product with x.
@@ -90,28 +92,79 @@ func (c *quantCall) withoutValues() {
 	}
 }
 
-// products are by gemv for a few rows of x at a time: one launch for weights of the same format.
+// products are by gemv for a few rows of x at a time, one launch for weights of the same format, or each by itself for many rows.
 func (c *quantCall) products() error {
+	target := c.caps.Target
+	if c.bytes && !target.Covers(ir.Target{SM: 61}) { // which cannot multiply bytes
+		c.bytes = false
+		c.x = c.scratch(4 * c.m * c.k)
+		c.launch(quantFinite, [3]int{c.m, 1, 1}, c.k, operand(0), c.x)
+	}
 	var values, scales Buffer
 	if c.bytes {
 		values, scales = c.rounded()
 	}
+	if c.m > quantVectors && (!c.bytes || target.Covers(ir.Target{SM: 80})) {
+		return c.many(values, scales)
+	}
 	for rest := c.weights; len(rest) > 0; {
-		same := rest[:1:1]
-		for len(same) < len(rest) && rest[len(same)].blockFormat == same[0].blockFormat {
-			same = rest[:len(same)+1]
+		n := 1
+		for n < len(rest) && rest[n].blockFormat == rest[0].blockFormat {
+			n++
 		}
-		rest = rest[len(same):]
 		for first := 0; first < c.m; first += quantVectors {
-			c.gemv(same, first, min(quantVectors, c.m-first), values, scales)
+			c.gemv(rest[:n], first, min(quantVectors, c.m-first), values, scales)
 		}
+		rest = rest[n:]
+	}
+	return nil
+}
+
+// many is products one by one.
+func (c *quantCall) many(values, scales Buffer) error {
+	x := c.x
+	if c.norm && !c.bytes {
+		normed := c.temporary(op.F32(c.m, c.k))
+		attr := c.Attr
+		attr.Options = nil
+		if err := c.call(op.RMSNorm, attr, []Buffer{normed.Buffer}, tensor{x, normed.Type}, c.operandTensor(1)); err != nil {
+			return err
+		}
+		x = normed.Buffer
+	}
+	each := func(w quantWeight, other *Buffer) {
+		p := &quantProduct{step: c.step, quantWeight: w, m: c.m, n: w.rows(), depth: c.k, x: x, biased: c.biased, along: true, other: other}
+		switch {
+		case p.n == 0:
+		case c.bytes:
+			p.tensor(values, scales)
+		default:
+			p.exact()
+		}
+	}
+	if c.gate {
+		gate, up := c.weights[0], c.weights[1]
+		t := op.F32(c.m, gate.rows())
+		if !c.bytes && t.Len()%4 == 0 { // so that the second result begins where fours of it may be read
+			both := c.scratch(2 * t.Bytes())
+			gate.y, up.y = both, both.Plus(t.Bytes())
+			each(gate, &up.w)
+		} else {
+			gate.y, up.y = c.scratch(t.Bytes()), c.scratch(t.Bytes())
+			each(gate, nil)
+			each(up, nil)
+		}
+		return c.call(op.SwiGLU, op.Attr{}, []Buffer{result}, tensor{gate.y, t}, tensor{up.y, t})
+	}
+	for _, w := range c.weights {
+		each(w, nil)
 	}
 	return nil
 }
 
 // rounded is x as bytes, and their scales.
 func (c *quantCall) rounded() (values, scales Buffer) {
-	n := c.m * c.k
+	n := (ceilDiv(c.m, quantVectors) * quantVectors) * c.k // of whole rooms
 	values, scales = c.scratch(bytesSize(n)), c.scratch(scalesSize(n))
 	parts := ceilDiv(c.k, bytesPart)
 	sizes := append([]uint32{uint32(c.k), flagIf(1, c.norm)}, divisorOf(parts)...)
@@ -161,4 +214,21 @@ func (c *quantCall) gemv(weights []quantWeight, first, m int, values, scales Buf
 		}
 	}
 	c.launch(kernel, [3]int{ceilDiv(tasks, teamThreads/lanes), 1, 1}, arguments...)
+}
+
+// quantisedColumns is for weights whose rows are along the result.
+func quantisedColumns(s *step) error {
+	f := s.Attr.Options.(compute.QuantOptions).Format
+	m, k := op.RowsCols(s.in[0].Shape)
+	_, n, err := op.PackedShape(s.in[1], f)
+	if err != nil {
+		return err
+	}
+	if k == 0 {
+		s.fillWords(result, 0, m*n)
+		return nil
+	}
+	w := quantWeight{blockFormat: blockFormatOf(f), Type: s.in[1], w: operand(1), y: result, bias: operand(0)}
+	(&quantProduct{step: s, quantWeight: w, m: m, n: n, depth: k, x: operand(0)}).exact()
+	return nil
 }

@@ -97,6 +97,36 @@ func buildQuantBytes(k *ptx.Kernel) {
 	})
 }
 
+// quantFinite is for GPUs that cannot multiply bytes: there activations stay float32, but what is not finite spreads as if they did not.
+var quantFinite = register(Kernel{Family: "quant", Name: "quant_finite", Block: [3]int{teamThreads, 1, 1},
+	Doc: "y is rows of x, or NaN where something in the row is not finite; a block for each row. Parameters: u32 values of a row, f32* x, " +
+		"f32* y.",
+	build: func(k *ptx.Kernel) {
+		c := calc{k}
+		cols := ptx.Param[uint32](k, "cols")
+		x, y := ptx.PointerParam[float32](k, "x", ptx.Align(16)), ptx.PointerParam[float32](k, "y", ptx.Align(16))
+		begin := ptx.MulWideU32(k, k.Ctaid(ptx.X), cols)
+		x, y = ptx.At(k, x, begin), ptx.At(k, y, begin)
+		each := func(f func(at ptx.Reg[uint32], v [4]float)) {
+			ptx.For(k, ptx.Shl(k, k.Tid(ptx.X), u32(2)), cols, u32(bytesPart), func(at ptx.Reg[uint32]) {
+				f(at, ptx.Load4(k, ptx.At(k, x, at), ptx.ReadOnly))
+			}, ptx.NoUnroll())
+		}
+		sum := ptx.VarOf(k, num(0)) // or NaN
+		each(func(_ ptx.Reg[uint32], v [4]float) {
+			for _, e := range v {
+				sum.Set(c.fma(e, num(0), sum.Get()))
+			}
+		})
+		spread := reduceBlock(k, []float{sum.Get()}, ptx.SharedArray[float32](k, "sums", warps))[0]
+		each(func(at ptx.Reg[uint32], v [4]float) {
+			for i := range v {
+				v[i] = c.add(v[i], spread)
+			}
+			ptx.Store4(k, ptx.At(k, y, at), v)
+		})
+	}})
+
 // buildBytes is for activations as bytes.
 func (g *quantGemv) buildBytes() {
 	k := g.k
@@ -107,34 +137,26 @@ func (g *quantGemv) buildBytes() {
 	inBlock := g.firstOf(k, unit)
 	first := ptx.Add(k, ptx.Mul(k, shiftRight(k, g.lane, known(log2(g.units()))), u32(g.len())), inBlock.reg)
 	cols := g.size(quantK)
-	var bytes []*ptx.PtrVar[ptx.Global, uint8]
-	var words []*ptx.PtrVar[ptx.Global, uint32]
-	for v := range g.room { // where there are fewer than room, the last is repeated
-		i := ptx.Min(k, u32(v), ptx.Sub(k, g.vectors, u32(1)))
-		at := ptx.MadWideU32(k, i, cols, ptx.Convert[uint64](k, first))
-		bytes = append(bytes, ptx.PtrVarOf(k, ptx.AtByte(k, x, at)))
-		block := ptx.Shl(k, ptx.Shr(k, at, u32(5)), u32(3))
-		words = append(words, ptx.PtrVarOf(k, ptx.AtByte(k, scales, block)))
-	}
+	// The lane's first unit of the first row of x.
+	bytes := ptx.PtrVarOf(k, ptx.AtByte(k, x, first))
+	words := ptx.PtrVarOf(k, ptx.AtByte(k, scales, ptx.Shl(k, ptx.Shr(k, first, u32(5)), u32(3))))
 	half := inBlock.field(k, 4, 1).times(k, 16) // which half of a block of 32 the runs are
 	g.walk(ptx.Shr(k, cols, u32(5)), func(block ptx.Reg[uint32]) {
-		g.stepBytes(reader, block, bytes, words, half)
-		for v := range bytes {
-			bytes[v].Set(ptx.AtByte(k, bytes[v].Get(), ptx.Shl(k, g.team.lanes, u32(5))))
-			words[v].Set(ptx.AtByte(k, words[v].Get(), ptx.Shl(k, g.team.lanes, u32(3))))
-		}
+		g.stepBytes(reader, block, bytes.Get(), words.Get(), cols, half)
+		bytes.Set(ptx.AtByte(k, bytes.Get(), ptx.Shl(k, g.team.lanes, u32(5))))
+		words.Set(ptx.AtByte(k, words.Get(), ptx.Shl(k, g.team.lanes, u32(3))))
 	})
 	g.finish(nil)
 }
 
 // stepBytes adds up the products of a unit of both rows.
-func (g *quantGemv) stepBytes(r *unitReader, block ptx.Reg[uint32], bytes []*ptx.PtrVar[ptx.Global, uint8],
-	words []*ptx.PtrVar[ptx.Global, uint32], half number) {
+func (g *quantGemv) stepBytes(r *unitReader, block ptx.Reg[uint32], bytes ptx.Ptr[ptx.Global, uint8],
+	words ptx.Ptr[ptx.Global, uint32], cols ptx.Reg[uint32], half number) {
 	k, c := g.k, g.calc
 	var units [2]packedUnit
 	var scales, minima [2][]float
 	for i, row := range g.rows {
-		units[i] = r.load(row.at, block)
+		units[i] = r.load(row, block)
 	}
 	var quants [2][2][]ptx.Reg[uint32] // of each row and run
 	for i := range units {
@@ -143,11 +165,14 @@ func (g *quantGemv) stepBytes(r *unitReader, block ptx.Reg[uint32], bytes []*ptx
 	}
 	needsSum := g.affine || g.zero > 0
 	for v := range g.room {
+		if v > 0 { // rows that there are not have memory, too
+			bytes, words = ptx.AtByte(k, bytes, cols), ptx.AtByte(k, words, ptx.Shr(k, cols, u32(2)))
+		}
 		for run := 0; run < 2; run++ {
-			at := words[v].Get().At(2 * (run * g.apart() / 32))
+			at := words.At(2 * (run * g.between() / 32))
 			var x []ptx.Reg[uint32]
 			for n := run; n < 2; n++ {
-				four := ptx.Load4(k, ptx.Cast[uint32](bytes[v].Get().Bytes(n*g.apart())), ptx.ReadOnly)
+				four := ptx.Load4(k, ptx.Cast[uint32](bytes.Bytes(n*g.between())), ptx.ReadOnly)
 				if x = append(x, four[:]...); !g.grouped() {
 					break
 				}

@@ -67,7 +67,7 @@ func buildDequantize(k *ptx.Kernel, f *blockFormat) {
 // four are values c to c+3 of the packed row at p, as quant.Dequantize has them to the bit.
 func (f *blockFormat) four(k *ptx.Kernel, blocks ptx.Reg[uint32], p ptx.Ptr[ptx.Global, uint8], c ptx.Reg[uint32]) []float {
 	unit, run, word := f.unitOf(k, c)
-	r := f.readWords(k, blocks, unit, run, word)
+	r := f.readWords(k, blocks, unit, word, run)
 	x := r.load(p, ptx.Shr(k, c, u32(log2(f.len()))))
 	scale, minimum := r.scale(x)
 	v := f.integers(k, r.quants(x, 0)[0])

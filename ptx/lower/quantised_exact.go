@@ -1,12 +1,16 @@
 package lower
 
-import "github.com/wavelane/wavelane/ptx"
+import (
+	"slices"
+
+	"github.com/wavelane/wavelane/ptx"
+)
 
 // exactChunk is how many values of x, of all rows that a kernel has room for, are in shared memory at a time.
 const exactChunk = 8192
 
 // buildExact is for float32 activations. All teams of a block walk along x together, which is brought to shared memory in chunks, and
-// there multiplied by gamma if there is one: the norm itself is a factor of the sums.
+// on the way multiplied by gamma if there is one: the norm itself is a factor of the sums.
 //
 // Value i of a chunk lies in shared memory at i ^ twist: lanes that read four values of different units at a time meet all banks, in
 // each of the ways in which formats lay units out.
@@ -19,33 +23,35 @@ func (g *quantGemv) buildExact() {
 	memory := ptx.SharedArray[float32](k, "x_values", exactChunk, ptx.Align(16))
 	normed := hasFlag(k, g.flags, quantNorm)
 	tid := k.Tid(ptx.X)
-	var vectors []ptx.Ptr[ptx.Global, float32]
-	for v := range g.room { // where there are fewer than room, the last is repeated
-		i := ptx.Min(k, u32(v), ptx.Sub(k, g.vectors, u32(1)))
-		vectors = append(vectors, ptx.At(k, x, ptx.MulWideU32(k, i, cols)))
+	vectors := []ptx.Ptr[ptx.Global, float32]{x}
+	for _, n := range g.apart() {
+		vectors = append(vectors, ptx.At(k, x, n))
 	}
-	squares := variablesOf(k, constants(make([]float32, g.room)))
-	bring := func(base, n ptx.Reg[uint32]) {
-		ptx.For(k, ptx.Shl(k, tid, u32(2)), n, u32(4*teamThreads), func(i ptx.Reg[uint32]) {
-			at, to := ptx.Add(k, base, i), ptx.At(k, memory, twisted(k, i))
-			var values [][]*ptx.Var[float32]
+	// each calls f with every four values of x between base and end that the thread has, of all vectors.
+	each := func(base, end ptx.Reg[uint32], f func(at ptx.Reg[uint32], values [][4]float)) {
+		ptx.For(k, ptx.Add(k, base, ptx.Shl(k, tid, u32(2))), end, u32(4*teamThreads), func(at ptx.Reg[uint32]) {
+			var values [][4]float
 			for _, p := range vectors {
-				four := ptx.Load4(k, ptx.At(k, p, at), ptx.ReadOnly)
-				values = append(values, variablesOf(k, four[:]))
+				values = append(values, ptx.Load4(k, ptx.At(k, p, at), ptx.ReadOnly))
 			}
-			k.If(normed, func() {
-				factors := ptx.Load4(k, ptx.At(k, gamma, at), ptx.ReadOnly)
-				for v, four := range values {
-					for j, e := range four {
-						squares[v].Set(c.fma(e.Get(), e.Get(), squares[v].Get()))
-						e.Set(c.mul(e.Get(), factors[j]))
-					}
-				}
-			})
-			for v, four := range values {
-				ptx.Store4(k, to.At(v*chunk), [4]float{four[0].Get(), four[1].Get(), four[2].Get(), four[3].Get()})
-			}
+			f(at, values)
 		}, ptx.NoUnroll())
+	}
+	bring := func(base, end ptx.Reg[uint32]) {
+		each(base, end, func(at ptx.Reg[uint32], values [][4]float) {
+			factors := variablesOf(k, constants([]float32{1, 1, 1, 1}))
+			k.When(normed, func() {
+				four := ptx.Load4(k, ptx.At(k, gamma, at), ptx.ReadOnly)
+				factors.set(four[:])
+			})
+			to := ptx.At(k, memory, twisted(k, ptx.Sub(k, at, base)))
+			for v, four := range values {
+				for j := range four {
+					four[j] = c.mul(four[j], factors[j].Get())
+				}
+				ptx.Store4(k, to.At(v*chunk), four)
+			}
+		})
 	}
 	unit := g.unit()
 	reader := g.readUnits(k, g.blocksAt(k, g.sizes, quantBlocks), unit)
@@ -54,17 +60,17 @@ func (g *quantGemv) buildExact() {
 	first := ptx.Add(k, ptx.Mul(k, shiftRight(k, g.lane, known(log2(g.units()))), u32(g.len())), g.firstOf(k, unit).reg)
 	var places [2]ptx.Reg[uint32]
 	for i := range places {
-		places[i] = ptx.Shl(k, twisted(k, ptx.Add(k, first, u32(i*g.apart()))), u32(2))
+		places[i] = ptx.Shl(k, twisted(k, ptx.Add(k, first, u32(i*g.between()))), u32(2))
 	}
 	base := ptx.VarOf(k, u32(0))
 	k.While(func() ptx.Reg[bool] { return ptx.Lt(k, base.Get(), cols) }, func() {
 		from := ptx.Copy(k, base.Get())
-		n := ptx.Min(k, ptx.Sub(k, cols, from), u32(chunk))
-		bring(from, n)
+		end := ptx.Min(k, cols, ptx.Add(k, from, u32(chunk)))
+		bring(from, end)
 		k.Barrier()
 		before := ptx.Shr(k, from, u32(log2(g.len()))) // blocks
 		turn := ptx.VarOf(k, u32(0))
-		g.walk(ptx.Shr(k, n, u32(5)), func(block ptx.Reg[uint32]) {
+		g.walk(ptx.Shr(k, ptx.Sub(k, end, from), u32(5)), func(block ptx.Reg[uint32]) {
 			g.stepExact(reader, ptx.Add(k, before, block), memory, places, turn.Get(), chunk)
 			turn.Set(ptx.Add(k, turn.Get(), ptx.Shl(k, g.team.lanes, u32(7))))
 		})
@@ -72,19 +78,22 @@ func (g *quantGemv) buildExact() {
 		base.Set(ptx.Add(k, from, u32(chunk)))
 	})
 	shared := ptx.SharedArray[float32](k, "squares", g.room*warps)
-	factors := func(v int) float { return squares[v].Get() }
+	factors := variablesOf(k, slices.Repeat([]float{num(1)}, g.room))
 	k.If(normed, func() {
-		all := reduceBlock(k, squares.get(), shared)
-		each := c.inverse(ptx.Convert[float32](k, cols))
-		for v := range squares {
-			squares[v].Set(ptx.Rsqrt(k, c.fma(all[v], each, eps)))
-		}
-	}, func() {
-		for v := range squares {
-			squares[v].Set(num(1))
+		squares := variablesOf(k, constants(make([]float32, g.room)))
+		each(u32(0), cols, func(_ ptx.Reg[uint32], values [][4]float) {
+			for v, four := range values {
+				for _, e := range four {
+					squares[v].Set(c.fma(e, e, squares[v].Get()))
+				}
+			}
+		})
+		part := c.inverse(ptx.Convert[float32](k, cols))
+		for v, sum := range reduceBlock(k, squares.get(), shared) {
+			factors[v].Set(ptx.Rsqrt(k, c.fma(sum, part, eps)))
 		}
 	})
-	g.finish(factors)
+	g.finish(func(v int) float { return factors[v].Get() })
 }
 
 // twisted is where value i of a chunk lies.
@@ -101,11 +110,12 @@ func (g *quantGemv) stepExact(r *unitReader, block ptx.Reg[uint32], memory ptx.P
 	var units [2]packedUnit
 	var scales, minima [2][]float
 	for i, row := range g.rows {
-		units[i] = r.load(row.at, block)
+		units[i] = r.load(row, block)
 	}
 	for i := range units {
 		scales[i], minima[i] = r.scale(units[i])
 	}
+	direct := g.affine && g.room > 1 // registers are short then
 	for run := range 2 {
 		quants := [2][]ptx.Reg[uint32]{r.quants(units[0], run), r.quants(units[1], run)}
 		chains := make([]float, len(g.sums))
@@ -124,9 +134,13 @@ func (g *quantGemv) stepExact(r *unitReader, block ptx.Reg[uint32], memory ptx.P
 				for j, x := range ptx.Load4(k, at.At(v*chunk)) {
 					for i := range w {
 						s := &chains[i*g.room+v]
-						if word+j == 0 {
+						switch {
+						case direct:
+							sum := g.sums[i*g.room+v]
+							sum.Set(c.fma(w[i][j], x, sum.Get()))
+						case word+j == 0:
 							*s = c.mul(w[i][j], x)
-						} else {
+						default:
 							*s = c.fma(w[i][j], x, *s)
 						}
 					}
@@ -134,9 +148,11 @@ func (g *quantGemv) stepExact(r *unitReader, block ptx.Reg[uint32], memory ptx.P
 			}
 		}
 		for n, s := range g.sums {
-			if g.affine {
+			switch {
+			case direct:
+			case g.affine:
 				s.Set(c.add(s.Get(), chains[n]))
-			} else {
+			default:
 				s.Set(c.fma(scales[n/g.room][run], chains[n], s.Get()))
 			}
 		}

@@ -80,19 +80,28 @@ func (f *blockFormat) runScales() bool {
 	return f.BlockFormat == compute.Q2_K || f.BlockFormat == compute.Q3_K || f.BlockFormat == compute.Q6_K
 }
 
-// apart is how many values lie between the beginnings of the runs of a unit.
-func (f *blockFormat) apart() int { return 1 << f.run }
+// between is how many values lie between the beginnings of the runs of a unit.
+func (f *blockFormat) between() int { return 1 << f.run }
 
-// number is one that a kernel knows while it is built, or finds.
+// number is one that a kernel knows while it is built, or finds, or in part: then it is n more than a multiple of 1 << low in reg.
 type number struct {
 	reg   ptx.Reg[uint32]
 	known bool
 	n     int
+	low   int
 }
 
 func known(n int) number { return number{known: true, n: n, reg: u32(n)} }
 
 func found(r ptx.Reg[uint32]) number { return number{reg: r} }
+
+// value is the whole number.
+func (x number) value(k *ptx.Kernel) ptx.Reg[uint32] {
+	if x.known || x.n == 0 {
+		return x.reg
+	}
+	return ptx.Add(k, x.reg, u32(x.n))
+}
 
 func (x number) times(k *ptx.Kernel, n int) number {
 	switch {
@@ -101,7 +110,7 @@ func (x number) times(k *ptx.Kernel, n int) number {
 	case n == 1:
 		return x
 	}
-	return found(ptx.Mul(k, x.reg, u32(n)))
+	return found(ptx.Mul(k, x.value(k), u32(n)))
 }
 
 func (x number) plus(k *ptx.Kernel, y number) number {
@@ -113,19 +122,18 @@ func (x number) plus(k *ptx.Kernel, y number) number {
 	case y.known && y.n == 0:
 		return x
 	}
-	return found(ptx.Add(k, x.reg, y.reg))
+	return found(ptx.Add(k, x.value(k), y.value(k)))
 }
 
-// field is the bits of x from the lowest on, so many.
-func (x number) field(k *ptx.Kernel, low, bits int) number {
-	if x.known {
-		return known(x.n >> low & (1<<bits - 1))
+// field is the bits of x from that one on, so many.
+func (x number) field(k *ptx.Kernel, from, bits int) number {
+	switch {
+	case x.known || from+bits <= x.low:
+		return known(x.n >> from & (1<<bits - 1))
+	case from >= x.low:
+		return found(ptx.And(k, shiftRight(k, x.reg, known(from)), u32(1<<bits-1)))
 	}
-	r := x.reg
-	if low > 0 {
-		r = ptx.Shr(k, r, u32(low))
-	}
-	return found(ptx.And(k, r, u32(1<<bits-1)))
+	return found(ptx.And(k, shiftRight(k, x.value(k), known(from)), u32(1<<bits-1)))
 }
 
 // shiftRight is x >> n.
@@ -133,7 +141,7 @@ func shiftRight(k *ptx.Kernel, x ptx.Reg[uint32], n number) ptx.Reg[uint32] {
 	if n.known && n.n == 0 {
 		return x
 	}
-	return ptx.Shr(k, x, n.reg)
+	return ptx.Shr(k, x, n.value(k))
 }
 
 // unitOf is the unit, the run and the word of value c of a block, a multiple of four.
@@ -155,7 +163,7 @@ func (f *blockFormat) firstOf(k *ptx.Kernel, unit number) number {
 	return unit.field(k, f.run-4, 7-f.run).times(k, 2<<f.run).plus(k, unit.field(k, 0, f.run-4).times(k, 16))
 }
 
-// unitReader reads units of packed rows: whole ones, or a word of one of their runs. What depends on a unit's place in its block
+// unitReader reads units of packed rows: whole ones, or a word of both runs or of one. What depends on a unit's place in its block
 // alone is found once.
 type unitReader struct {
 	*blockFormat
@@ -163,7 +171,8 @@ type unitReader struct {
 	blocks ptx.Reg[uint32] // of a row, for formats of several planes
 	unit   number
 	runs   []number // to be read
-	whole  bool     // both runs, else a word of the only one
+	whole  bool     // all words
+	bare   bool     // scales are not wanted
 	low    number   // where in a block the low bits are
 	shift  []number // of the low bits, for each run
 	high   number   // likewise of the high bits
@@ -174,16 +183,17 @@ type unitReader struct {
 
 // readUnits reads both runs of units.
 func (f *blockFormat) readUnits(k *ptx.Kernel, blocks ptx.Reg[uint32], unit number) *unitReader {
-	return f.reader(k, blocks, unit, []number{known(0), known(1)}, known(0), true)
+	return f.reader(k, blocks, unit, []number{known(0), known(1)}, known(0), true, false)
 }
 
-// readWords reads the word of one run.
-func (f *blockFormat) readWords(k *ptx.Kernel, blocks ptx.Reg[uint32], unit, run, word number) *unitReader {
-	return f.reader(k, blocks, unit, []number{run}, word, false)
+// readWords reads a word of each run that is named: of one, or of both.
+func (f *blockFormat) readWords(k *ptx.Kernel, blocks ptx.Reg[uint32], unit, word number, runs ...number) *unitReader {
+	return f.reader(k, blocks, unit, runs, word, false, false)
 }
 
-func (f *blockFormat) reader(k *ptx.Kernel, blocks ptx.Reg[uint32], unit number, runs []number, word number, whole bool) *unitReader {
-	r := &unitReader{blockFormat: f, k: k, blocks: blocks, unit: unit, runs: runs, whole: whole}
+func (f *blockFormat) reader(k *ptx.Kernel, blocks ptx.Reg[uint32], unit number, runs []number, word number,
+	whole, bare bool) *unitReader {
+	r := &unitReader{blockFormat: f, k: k, blocks: blocks, unit: unit, runs: runs, whole: whole, bare: bare}
 	bytes := 0
 	for _, p := range quant.Type(f.BlockFormat).Planes() {
 		r.skip = append(r.skip, bytes)
@@ -193,9 +203,7 @@ func (f *blockFormat) reader(k *ptx.Kernel, blocks ptx.Reg[uint32], unit number,
 	r.low = known(f.low).plus(k, byWord)
 	switch {
 	case f.bits == 8:
-		if !whole {
-			r.low = r.low.plus(k, runs[0].times(k, 16))
-		}
+		r.low = r.low.plus(k, runs[0].times(k, 16))
 	case f.bits == 2:
 		r.low = r.low.plus(k, unit.field(k, 2, 1).times(k, 32)).plus(k, unit.field(k, 0, 1).times(k, 16))
 	case f.units() > 1:
@@ -217,7 +225,9 @@ func (f *blockFormat) reader(k *ptx.Kernel, blocks ptx.Reg[uint32], unit number,
 		default:
 			r.shiftH = append(r.shiftH, unit.field(k, 1, 1).times(k, 2).plus(k, run.times(k, 4)))
 		}
-		r.pick = append(r.pick, r.scaleByte(run))
+		if !bare {
+			r.pick = append(r.pick, r.scaleByte(run))
+		}
 	}
 	if f.highBits > 0 && f.units() > 1 {
 		r.high = known(f.high).plus(k, byWord).plus(k, unit.field(k, 0, 1).times(k, 16))
@@ -243,7 +253,7 @@ func (r *unitReader) load(p ptx.Ptr[ptx.Global, uint8], block ptx.Reg[uint32]) (
 		if i.known {
 			return at.Bytes(i.n)
 		}
-		return ptx.AtByte(k, at, i.reg)
+		return ptx.AtByte(k, at, i.value(k))
 	}
 	words := func(p ptx.Ptr[ptx.Global, uint8]) []ptx.Reg[uint32] {
 		if !r.whole {
@@ -254,7 +264,7 @@ func (r *unitReader) load(p ptx.Ptr[ptx.Global, uint8], block ptx.Reg[uint32]) (
 	}
 	low := within(r.low)
 	x.low = words(low)
-	if r.bits == 8 && r.whole {
+	if r.bits == 8 && len(r.runs) > 1 {
 		x.low = append(x.low, words(low.Bytes(16))...)
 	}
 	// plane is where the part of the block in a plane begins.
@@ -269,7 +279,9 @@ func (r *unitReader) load(p ptx.Ptr[ptx.Global, uint8], block ptx.Reg[uint32]) (
 	default:
 		x.high = words(within(r.high))
 	}
-	r.loadScales(&x, at, plane)
+	if !r.bare {
+		r.loadScales(&x, at, plane)
+	}
 	return x
 }
 
@@ -277,10 +289,8 @@ func (r *unitReader) load(p ptx.Ptr[ptx.Global, uint8], block ptx.Reg[uint32]) (
 func (r *unitReader) quants(x packedUnit, run int) (q []ptx.Reg[uint32]) {
 	k := r.k
 	if r.bits == 8 {
-		if r.whole {
-			return x.low[4*run : 4*run+4]
-		}
-		return x.low
+		n := len(x.low) / len(r.runs)
+		return x.low[n*run : n*run+n]
 	}
 	each := func(bits int) uint32 { return uint32(bits) * 0x01010101 }
 	for i, w := range x.low {

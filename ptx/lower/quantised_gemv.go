@@ -65,36 +65,39 @@ func init() {
 // quantGemv is a kernel under construction.
 type quantGemv struct {
 	*blockFormat
-	k           *ptx.Kernel
-	calc        calc
-	room        int
-	sizes       ptx.Array[uint32]
-	weights     []ptx.Ptr[ptx.Global, uint8]
-	biases, y   []ptx.Ptr[ptx.Global, float32]
-	team        team
-	log         ptx.Reg[uint32] // of the team's lanes
-	flags       ptx.Reg[uint32]
-	vectors     ptx.Reg[uint32]
-	task        ptx.Reg[uint32]
-	there       ptx.Reg[bool] // whether there is such a task; those of others compute the last one
-	rows        []quantRow
-	sums        variables[float32] // of both rows, each for all vectors
-	lane, turns ptx.Reg[uint32]
-}
-
-// quantRow is a row of the weights, and where its results go.
-type quantRow struct {
-	there  ptx.Reg[bool]
-	at     ptx.Ptr[ptx.Global, uint8]
-	y      ptx.Ptr[ptx.Global, float32]
-	across ptx.Reg[uint32] // from a vector's result to the next one's
-	bias   float
+	k         *ptx.Kernel
+	calc      calc
+	room      int
+	sizes     ptx.Array[uint32]
+	weights   []ptx.Ptr[ptx.Global, uint8]
+	biases, y []ptx.Ptr[ptx.Global, float32]
+	team      team
+	lane      ptx.Reg[uint32]
+	log       ptx.Reg[uint32] // of the team's lanes
+	flags     ptx.Reg[uint32]
+	rows      [2]ptx.Ptr[ptx.Global, uint8]
+	sums      variables[float32] // of both rows, each for all vectors
 }
 
 func newQuantGemv(k *ptx.Kernel, f *blockFormat, room int) *quantGemv {
-	k.MinBlocks(map[int]int{1: 4, 4: 2, quantVectors: 2}[room]) // what ptxas needs to know lest it saves registers and spills
+	// What ptxas needs to know lest it saves registers and spills.
+	blocks := map[int]int{1: 3, 4: 2, quantVectors: 2}[room]
+	if room == quantVectors && f.units() > 1 {
+		blocks = 1
+	}
+	k.MinBlocks(blocks)
 	g := &quantGemv{blockFormat: f, k: k, calc: calc{k}, room: room, sizes: ptx.ParamArray[uint32](k, "sizes", quantSizes)}
 	return g
+}
+
+// apart is how many values lie between the first row of x and each of the others. Where there are fewer than room, the last is
+// repeated.
+func (g *quantGemv) apart() (values []ptx.Reg[uint64]) {
+	k := g.k
+	for v := 1; v < g.room; v++ {
+		values = append(values, ptx.MulWideU32(k, ptx.Min(k, u32(v), ptx.Sub(k, g.size(quantCount), u32(1))), g.size(quantK)))
+	}
+	return values
 }
 
 func (g *quantGemv) size(i int) ptx.Reg[uint32] { return g.sizes.At(g.k, i) }
@@ -112,47 +115,49 @@ func (g *quantGemv) matrices() {
 		return p
 	}
 	g.biases, g.y = pointers("b"), pointers("y")
-	g.log, g.flags, g.vectors = g.size(quantLanes), g.size(quantFlags), g.size(quantCount)
+	g.log, g.flags = g.size(quantLanes), g.size(quantFlags)
 	tid := k.Tid(ptx.X)
 	g.team = team{k: k, lanes: ptx.Shl(k, u32(1), g.log)}
 	g.team.lane = ptx.And(k, tid, ptx.Sub(k, g.team.lanes, u32(1)))
 	g.lane = g.team.lane
-	task := ptx.Mad(k, k.Ctaid(ptx.X), ptx.Shr(k, u32(teamThreads), g.log), ptx.Shr(k, tid, g.log))
-	tasks := g.size(quantTasks)
-	g.there = ptx.Lt(k, task, tasks)
-	g.task = ptx.Min(k, task, ptx.Sub(k, tasks, u32(1)))
-	first := ptx.Mul(k, g.task, g.size(quantStep))
-	second := ptx.Add(k, first, g.size(quantSecond))
-	ends := [3]ptx.Reg[uint32]{g.size(quantRows)}
-	for i := 1; i < 3; i++ {
-		ends[i] = ptx.Add(k, ends[i-1], g.size(quantRows+i))
-	}
-	for i, row := range []ptx.Reg[uint32]{first, second} {
-		r := quantRow{there: g.there}
-		if i == 1 {
-			r.there = ptx.And(k, g.there, ptx.Lt(k, row, ends[2]))
-			row = ptx.Min(k, row, ptx.Sub(k, ends[2], u32(1)))
-		}
-		last, other := ptx.Ge(k, row, ends[1]), ptx.Ge(k, row, ends[0])
-		three := func(a, b, c ptx.Reg[uint32]) ptx.Reg[uint32] {
-			return ptx.Select(k, last, c, ptx.Select(k, other, b, a))
-		}
-		address := func(p [3]ptx.Reg[uint64]) ptx.Reg[uint64] {
-			return ptx.Select(k, last, p[2], ptx.Select(k, other, p[1], p[0]))
-		}
-		of := func(p []ptx.Ptr[ptx.Global, float32]) ptx.Ptr[ptx.Global, float32] {
-			return ptx.PtrAt[ptx.Global, float32](k, address([3]ptx.Reg[uint64]{ptx.Address(k, p[0]), ptx.Address(k, p[1]), ptx.Address(k, p[2])}))
-		}
-		row = ptx.Sub(k, row, three(u32(0), ends[0], ends[1]))
-		r.across = three(g.size(quantRows), g.size(quantRows+1), g.size(quantRows+2))
-		w := address([3]ptx.Reg[uint64]{ptx.Address(k, g.weights[0]), ptx.Address(k, g.weights[1]), ptx.Address(k, g.weights[2])})
+	for i := range g.rows {
+		row, matrix := g.row(i)
+		w := matrix.address(k, [3]ptx.Reg[uint64]{ptx.Address(k, g.weights[0]), ptx.Address(k, g.weights[1]), ptx.Address(k, g.weights[2])})
 		bytes := ptx.Shl(k, ptx.MulWideU32(k, row, g.size(quantWords)), u32(2))
-		r.at = ptx.AtByte(k, ptx.PtrAt[ptx.Global, uint8](k, w), bytes)
-		r.y = ptx.At(k, of(g.y), row)
-		r.bias = ptx.LoadIf(k, hasFlag(k, g.flags, quantBiased), ptx.At(k, of(g.biases), row), num(0))
-		g.rows = append(g.rows, r)
+		g.rows[i] = ptx.AtByte(k, ptx.PtrAt[ptx.Global, uint8](k, w), bytes)
 	}
 	g.sums = variablesOf(k, constants(make([]float32, 2*g.room)))
+}
+
+// task is the team's; there may be none of that number.
+func (g *quantGemv) task() ptx.Reg[uint32] {
+	k := g.k
+	return ptx.Mad(k, k.Ctaid(ptx.X), ptx.Shr(k, u32(teamThreads), g.log), ptx.Shr(k, k.Tid(ptx.X), g.log))
+}
+
+// quantMatrix is which of three matrices a row belongs to.
+type quantMatrix struct{ second, third ptx.Reg[bool] }
+
+func (m quantMatrix) pick(k *ptx.Kernel, a, b, c ptx.Reg[uint32]) ptx.Reg[uint32] {
+	return ptx.Select(k, m.third, c, ptx.Select(k, m.second, b, a))
+}
+
+func (m quantMatrix) address(k *ptx.Kernel, p [3]ptx.Reg[uint64]) ptx.Reg[uint64] {
+	return ptx.Select(k, m.third, p[2], ptx.Select(k, m.second, p[1], p[0]))
+}
+
+// row is the team's i-th row, in its matrix. Where there is none it is another one, whose results are not written.
+func (g *quantGemv) row(i int) (row ptx.Reg[uint32], m quantMatrix) {
+	k := g.k
+	row = ptx.Mul(k, g.task(), g.size(quantStep))
+	if i == 1 {
+		row = ptx.Add(k, row, g.size(quantSecond))
+	}
+	first := g.size(quantRows)
+	second := ptx.Add(k, first, g.size(quantRows+1))
+	row = ptx.Min(k, row, ptx.Sub(k, ptx.Add(k, second, g.size(quantRows+2)), u32(1)))
+	m = quantMatrix{ptx.Ge(k, row, first), ptx.Ge(k, row, second)}
+	return ptx.Sub(k, row, m.pick(k, u32(0), first, second)), m
 }
 
 // unit is which one of its block a lane has: always the same, since teams are at least as large as blocks are long.
@@ -177,8 +182,8 @@ func (g *quantGemv) walk(n ptx.Reg[uint32], step func(block ptx.Reg[uint32])) {
 	}, ptx.NoUnroll())
 }
 
-// finish adds up what the lanes have, and writes it. squares are Σx² of the vectors, for a norm.
-func (g *quantGemv) finish(squares func(v int) float) {
+// finish adds up what the lanes have, and writes it. factor, if there is one, is what the sums of a vector are multiplied by.
+func (g *quantGemv) finish(factor func(v int) float) {
 	k, c := g.k, g.calc
 	all := g.sums.get()
 	all = reduce(g.team, all, sharedFor[float32](k, len(all)), func(a, b []float) (s []float) {
@@ -187,28 +192,54 @@ func (g *quantGemv) finish(squares func(v int) float) {
 		}
 		return s
 	})
-	k.If(ptx.And(k, g.there, ptx.Eq(k, g.lane, u32(0))), func() {
-		gate := hasFlag(k, g.flags, quantGate)
+	// Where results go is found only now: registers are short before.
+	var vectors ptx.Reg[uint32]
+	if g.room > 1 {
+		vectors = g.size(quantCount)
+	}
+	task := g.task()
+	there := ptx.Lt(k, task, g.size(quantTasks))
+	k.If(ptx.And(k, there, ptx.Eq(k, g.lane, u32(0))), func() {
+		of := func(m quantMatrix, p []ptx.Ptr[ptx.Global, float32], row ptx.Reg[uint32]) ptx.Ptr[ptx.Global, float32] {
+			a := m.address(k, [3]ptx.Reg[uint64]{ptx.Address(k, p[0]), ptx.Address(k, p[1]), ptx.Address(k, p[2])})
+			return ptx.At(k, ptx.PtrAt[ptx.Global, float32](k, a), row)
+		}
+		gate, biased := hasFlag(k, g.flags, quantGate), hasFlag(k, g.flags, quantBiased)
+		var to [2]ptx.Ptr[ptx.Global, float32]
+		var across [2]ptx.Reg[uint32]
+		var bias [2]float
+		for i := range to {
+			row, m := g.row(i)
+			to[i] = of(m, g.y, row)
+			across[i] = m.pick(k, g.size(quantRows), g.size(quantRows+1), g.size(quantRows+2))
+			bias[i] = ptx.LoadIf(k, biased, of(m, g.biases, row), num(0))
+		}
+		total := ptx.Add(k, ptx.Add(k, g.size(quantRows), g.size(quantRows+1)), g.size(quantRows+2))
+		second := ptx.Add(k, ptx.Mul(k, task, g.size(quantStep)), g.size(quantSecond))
+		both := ptx.And(k, ptx.Lt(k, second, total), ptx.Not(k, gate))
 		for v := range g.room {
-			y := [2]float{}
-			for i, r := range g.rows {
+			var y [2]float
+			for i := range y {
 				y[i] = all[i*g.room+v]
-				if squares != nil {
-					y[i] = c.mul(y[i], squares(v))
+				if factor != nil {
+					y[i] = c.mul(y[i], factor(v))
 				}
-				y[i] = c.add(y[i], r.bias)
+				y[i] = c.add(y[i], bias[i])
 			}
 			y[0] = c.where(gate, c.mul(c.swish(y[0]), y[1]), y[0])
-			for i, r := range g.rows {
-				to := ptx.At(k, r.y, ptx.MulWideU32(k, u32(v), r.across))
-				there := r.there
+			for i := range y {
+				ok := both
 				if v > 0 {
-					there = ptx.And(k, there, ptx.Lt(k, u32(v), g.vectors))
+					if ok = ptx.Lt(k, u32(v), vectors); i == 1 {
+						ok = ptx.And(k, ok, both)
+					}
 				}
-				if i == 1 {
-					there = ptx.And(k, there, ptx.Not(k, gate))
+				at := ptx.At(k, to[i], ptx.MulWideU32(k, u32(v), across[i]))
+				if v+i == 0 {
+					ptx.Store(k, at, y[i])
+				} else {
+					ptx.StoreIf(k, ok, at, y[i])
 				}
-				ptx.StoreIf(k, there, to, y[i])
 			}
 		}
 	})

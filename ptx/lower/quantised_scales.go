@@ -21,7 +21,7 @@ func (r *unitReader) scaleByte(run number) ptx.Reg[uint32] {
 	if i.known {
 		return ptx.Imm(byteSelector(i.n))
 	}
-	return ptx.Add(k, i.reg, ptx.Imm(byteSelector(0)))
+	return ptx.Add(k, i.value(k), ptx.Imm(byteSelector(0)))
 }
 
 // loadScales reads what the scales are made of. The block begins at at; plane is as in load.
@@ -41,24 +41,24 @@ func (r *unitReader) loadScales(x *packedUnit, at ptx.Ptr[ptx.Global, uint8], pl
 		pair(word(plane(last, 4)))
 	case compute.Q2_K:
 		quarter := r.unit.field(k, 1, 2).times(k, 4)
-		x.scales = []ptx.Reg[uint32]{word(ptx.AtByte(k, at, quarter.reg).Bytes(r.scales))}
+		x.scales = []ptx.Reg[uint32]{word(ptx.AtByte(k, at, quarter.value(k)).Bytes(r.scales))}
 		pair(word(plane(last, 4)))
 	case compute.Q3_K:
 		p := plane(1, 12)
 		low := r.unit.field(k, 1, 1).times(k, 4)
-		x.scales = []ptx.Reg[uint32]{word(ptx.AtByte(k, p, low.reg)), word(p.Bytes(8))}
+		x.scales = []ptx.Reg[uint32]{word(ptx.AtByte(k, p, low.value(k))), word(p.Bytes(8))}
 		single()
 	case compute.Q4_K, compute.Q5_K:
 		head := ptx.Load4(k, ptx.Cast[uint32](at.Bytes(quant.Q4_KScale)), ptx.ReadOnly)
 		pair(head[0])
 		x.scales = head[1:]
 	case compute.Q6_K:
-		p := ptx.AtByte(k, at, r.unit.field(k, 2, 1).times(k, 8).reg).Bytes(r.scales)
-		if r.whole {
+		p := ptx.AtByte(k, at, r.unit.field(k, 2, 1).times(k, 8).value(k)).Bytes(r.scales)
+		if len(r.runs) > 1 {
 			two := ptx.Load2(k, ptx.Cast[uint32](p), ptx.ReadOnly)
 			x.scales = two[:]
 		} else {
-			x.scales = []ptx.Reg[uint32]{word(ptx.AtByte(k, p, r.runs[0].times(k, 4).reg))}
+			x.scales = []ptx.Reg[uint32]{word(ptx.AtByte(k, p, r.runs[0].times(k, 4).value(k)))}
 		}
 		single()
 	default:
@@ -77,8 +77,8 @@ func (r *unitReader) scale(x packedUnit) (scale, minimum []float) {
 		scales = append(scales, ptx.And(k, x.scales[0], nibble))
 		minima = append(minima, ptx.And(k, ptx.Shr(k, x.scales[0], u32(4)), nibble))
 	case compute.Q3_K:
-		low := ptx.Shr(k, x.scales[0], r.unit.field(k, 2, 1).times(k, 4).reg)
-		high := ptx.Shr(k, x.scales[1], r.unit.field(k, 1, 2).times(k, 2).reg)
+		low := ptx.Shr(k, x.scales[0], r.unit.field(k, 2, 1).times(k, 4).value(k))
+		high := ptx.Shr(k, x.scales[1], r.unit.field(k, 1, 2).times(k, 2).value(k))
 		high = ptx.Shl(k, ptx.And(k, high, u32(0x03030303)), u32(4))
 		scales, zero = append(scales, ptx.Or(k, ptx.And(k, low, u32(0x0f0f0f0f)), high)), 32
 	case compute.Q4_K, compute.Q5_K:
@@ -108,7 +108,7 @@ func (r *unitReader) scale(x packedUnit) (scale, minimum []float) {
 // quant.UnpackScalesK4.
 func (r *unitReader) scalesK4(w []ptx.Reg[uint32]) (scales, minima ptx.Reg[uint32]) {
 	k := r.k
-	later := ptx.Ge(k, r.unit.reg, u32(4))
+	later := ptx.Ne(k, r.unit.field(k, 2, 1).value(k), u32(0))
 	of := func(low, high ptx.Reg[uint32]) ptx.Reg[uint32] {
 		first := ptx.And(k, high, u32(0x3f3f3f3f))
 		last := ptx.Or(k, ptx.And(k, low, u32(0x0f0f0f0f)), ptx.And(k, ptx.Shr(k, high, u32(2)), u32(0x30303030)))

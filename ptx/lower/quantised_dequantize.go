@@ -11,17 +11,13 @@ import (
 
 func init() { lowerings[op.Dequantize] = dequantize }
 
-var dequantizeKernels = map[*blockFormat]*Kernel{}
-
-func init() {
-	for _, f := range blockFormats {
-		dequantizeKernels[f] = register(Kernel{Family: "quant_" + f.name(), Name: "dequantize_" + f.name(), Block: [3]int{partThreads, 1, 1},
-			Doc: "y is the values of rows of weights, four for each thread; of those that are named, or of all. Parameters: u32 sizes[] " +
-				"(fours of the result, words and blocks of a row, rows of the weights, whether rows are named, whether y is of " +
-				"halves; as a divisor fours of a row), u32* weights, s32* rows, f32* or f16* y.",
-			build: func(k *ptx.Kernel) { buildDequantize(k, f) }})
-	}
-}
+var dequantizeKernels = ofFormats(func(f *blockFormat) *Kernel {
+	return register(Kernel{Family: "quant_" + f.name(), Name: "dequantize_" + f.name(), Block: [3]int{partThreads, 1, 1},
+		Doc: "y is the values of rows of weights, four for each thread; of those that are named, or of all. Parameters: u32 sizes[] " +
+			"(fours of the result, words and blocks of a row, rows of the weights, whether rows are named, whether y is of " +
+			"halves; as a divisor fours of a row), u32* weights, s32* rows, f32* or f16* y.",
+		build: func(k *ptx.Kernel) { buildDequantize(k, f) }})
+})
 
 // Arguments in the array sizes of dequantize.
 const (

@@ -46,6 +46,15 @@ var blockFormats = []*blockFormat{
 // name is what names of kernels say.
 func (f *blockFormat) name() string { return strings.ToLower(f.String()) }
 
+// ofFormats has something for each format.
+func ofFormats[T any](f func(f *blockFormat) T) map[*blockFormat]T {
+	of := map[*blockFormat]T{}
+	for _, b := range blockFormats {
+		of[b] = f(b)
+	}
+	return of
+}
+
 func blockFormatOf(b compute.BlockFormat) *blockFormat {
 	for _, f := range blockFormats {
 		if f.BlockFormat == b {

@@ -16,18 +16,14 @@ const (
 	quantGemmSizes  = quantGemmBlocks + 1
 )
 
-var quantGemmKernels = map[*blockFormat]tiled{}
-
-func init() {
-	for _, f := range blockFormats {
-		quantGemmKernels[f] = tiled{quantTile, register(Kernel{Family: "quant_" + f.name(), Name: "quant_gemm_" + f.name(),
-			Block: [3]int{gemmThreads, 1, 1},
-			Doc: "c[split] = x·w + bias over a split of the depth, of weights that lie along the depth, as rows of k, or across. Parameters: " +
-				"u32 sizes[] (as gemm's; words and blocks of a row of weights), f32* x, u32* weights of the first and of the second product, " +
-				"f32* bias, f32* c.",
-			build: func(k *ptx.Kernel) { newQuantProduct(k, f).build() }})}
-	}
-}
+var quantGemmKernels = ofFormats(func(f *blockFormat) tiled {
+	return tiled{quantTile, register(Kernel{Family: "quant_" + f.name(), Name: "quant_gemm_" + f.name(),
+		Block: [3]int{gemmThreads, 1, 1},
+		Doc: "c[split] = x·w + bias over a split of the depth, of weights that lie along the depth, as rows of k, or across. Parameters: " +
+			"u32 sizes[] (as gemm's; words and blocks of a row of weights), f32* x, u32* weights of the first and of the second product, " +
+			"f32* bias, f32* c.",
+		build: func(k *ptx.Kernel) { newQuantProduct(k, f).build() }})}
+})
 
 func newQuantProduct(k *ptx.Kernel, f *blockFormat) *product {
 	sizes := ptx.ParamArray[uint32](k, "sizes", quantGemmSizes)

@@ -41,26 +41,21 @@ const (
 // quantGemvs are the kernels of a format.
 type quantGemvs struct{ exact, bytes []*Kernel } // by room
 
-var quantGemvKernels = map[*blockFormat]quantGemvs{}
-
-func init() {
-	for _, f := range blockFormats {
-		var of quantGemvs
-		for _, room := range quantRooms {
-			of.exact = append(of.exact, register(Kernel{Family: "quant_" + f.name(), Name: fmt.Sprintf("quant_gemv_%s_%d", f.name(), room),
-				Block: [3]int{teamThreads, 1, 1},
-				Doc: fmt.Sprintf("x·wᵀ for up to %d rows of x. Parameters: %s, f32 eps, f32* x, f32* gamma, u32* weights, f32* biases, f32* "+
-					"results of three matrices.", room, quantSizeDoc),
-				build: func(k *ptx.Kernel) { newQuantGemv(k, f, room).buildExact() }}))
-			of.bytes = append(of.bytes, register(Kernel{Family: "quant_dp4a_" + f.name(), Name: fmt.Sprintf("quant_dp4a_%s_%d", f.name(), room),
-				Block: [3]int{teamThreads, 1, 1},
-				Doc: fmt.Sprintf("x·wᵀ for up to %d rows of x that quant_bytes has rounded. Parameters: %s, s8* x, u32* scales, u32* weights, "+
-					"f32* biases, f32* results of three matrices.", room, quantSizeDoc),
-				build: func(k *ptx.Kernel) { newQuantGemv(k, f, room).buildBytes() }}))
-		}
-		quantGemvKernels[f] = of
+var quantGemvKernels = ofFormats(func(f *blockFormat) (of quantGemvs) {
+	for _, room := range quantRooms {
+		of.exact = append(of.exact, register(Kernel{Family: "quant_" + f.name(), Name: fmt.Sprintf("quant_gemv_%s_%d", f.name(), room),
+			Block: [3]int{teamThreads, 1, 1},
+			Doc: fmt.Sprintf("x·wᵀ for up to %d rows of x. Parameters: %s, f32 eps, f32* x, f32* gamma, u32* weights, f32* biases, f32* "+
+				"results of three matrices.", room, quantSizeDoc),
+			build: func(k *ptx.Kernel) { newQuantGemv(k, f, room).buildExact() }}))
+		of.bytes = append(of.bytes, register(Kernel{Family: "quant_dp4a_" + f.name(), Name: fmt.Sprintf("quant_dp4a_%s_%d", f.name(), room),
+			Block: [3]int{teamThreads, 1, 1},
+			Doc: fmt.Sprintf("x·wᵀ for up to %d rows of x that quant_bytes has rounded. Parameters: %s, s8* x, u32* scales, u32* weights, "+
+				"f32* biases, f32* results of three matrices.", room, quantSizeDoc),
+			build: func(k *ptx.Kernel) { newQuantGemv(k, f, room).buildBytes() }}))
 	}
-}
+	return of
+})
 
 // quantGemv is a kernel under construction.
 type quantGemv struct {

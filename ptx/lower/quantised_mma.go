@@ -29,17 +29,13 @@ const (
 	quantMmaSizes = quantMmaTiles + divisorWords //
 )
 
-var quantMmaKernels = map[*blockFormat]*Kernel{}
-
-func init() {
-	for _, f := range blockFormats {
-		quantMmaKernels[f] = register(Kernel{Family: "quant_mma_" + f.name(), Name: "quant_mma_" + f.name(), Block: [3]int{teamThreads, 1, 1},
-			Doc: "c[split] = x·wᵀ + bias over a split of the depth, for x that quant_bytes has rounded, by mma.sync on int8. Parameters: u32 " +
-				"sizes[] (rows of x, rows of weights, values of a row, depth of a split, words and blocks of a row of weights, whether " +
-				"there is a bias; as divisors tiles of x, tiles of a split), s8* x, u32* scales, u32* weights, f32* bias, f32* c.",
-			build: func(k *ptx.Kernel) { (&quantMma{blockFormat: f, k: k, calc: calc{k}}).build() }})
-	}
-}
+var quantMmaKernels = ofFormats(func(f *blockFormat) *Kernel {
+	return register(Kernel{Family: "quant_mma_" + f.name(), Name: "quant_mma_" + f.name(), Block: [3]int{teamThreads, 1, 1},
+		Doc: "c[split] = x·wᵀ + bias over a split of the depth, for x that quant_bytes has rounded, by mma.sync on int8. Parameters: u32 " +
+			"sizes[] (rows of x, rows of weights, values of a row, depth of a split, words and blocks of a row of weights, whether " +
+			"there is a bias; as divisors tiles of x, tiles of a split), s8* x, u32* scales, u32* weights, f32* bias, f32* c.",
+		build: func(k *ptx.Kernel) { (&quantMma{blockFormat: f, k: k, calc: calc{k}}).build() }})
+})
 
 // quantMma is a kernel under construction.
 type quantMma struct {

@@ -70,6 +70,10 @@ var allowed = []allowance{
 		[]string{"attention_dq_128", "attention_dq_256", "attention_dk_dv_128", "attention_dk_dv_256"}},
 	{"UncoalescedLoad", "a lane has four neighbours, and reads them one by one where rows do not begin at multiples of 16 bytes",
 		named("quant_gemm_")},
+	{"ComputedAddrFromLoaded", "a row is looked up by an index from memory, which is compared with the number of rows",
+		named("dequantize_")},
+	{"HighRegisterPressure", "by the analyser's count; ptxas spills nothing",
+		[]string{"quant_gemv_q2_k_1", "quant_gemv_q3_k_1", "quant_gemv_q5_k_1", "quant_gemv_q6_k_1"}},
 	{"UncoalescedStore", "as the loads: rows that do not begin at multiples of 16 bytes", named("quant_gemm_")},
 	{"UncoalescedStore", "fragments of the result have two neighbours of a row in a lane, which are written once", named("quant_mma_")},
 }

@@ -32,6 +32,7 @@ type Batch struct {
 	scalars []float32        // one per program.Variables, as recorded
 	guards  []guard
 	sites   map[int]string // file:line by step, where somebody will ask
+	sources [][]string     // by step, see [WithSources]
 	err     error
 
 	parameters []op.Slot // values that including batches give
@@ -227,6 +228,9 @@ func (b *Batch) fail(err error) Value {
 
 // note remembers where the latest step was recorded, for guards and for the error of a memory limit.
 func (b *Batch) note() {
+	if b.options.sources != nil {
+		b.sources = append(b.sources, b.options.sources())
+	}
 	if b.options.guard == nil && b.options.memoryLimit == 0 {
 		return
 	}
@@ -239,13 +243,24 @@ func (b *Batch) note() {
 const packagePath = "github.com/wavelane/wavelane/batch."
 
 // caller returns file:line of the innermost frame outside this package.
-func caller() string {
+func caller() (site string) {
+	outside(func(f *runtime.Frame) bool {
+		site = fmt.Sprintf("%s:%d", f.File, f.Line)
+		return false
+	})
+	return site
+}
+
+// outside calls f for the frames outside this package, the innermost first, until it returns false.
+func outside(f func(*runtime.Frame) bool) {
 	pcs := make([]uintptr, 16)
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
-	for {
-		f, more := frames.Next()
-		if !strings.HasPrefix(f.Function, packagePath) || !more {
-			return fmt.Sprintf("%s:%d", f.File, f.Line)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs)])
+	for more := true; more; {
+		var frame runtime.Frame
+		if frame, more = frames.Next(); !strings.HasPrefix(frame.Function, packagePath) || !more {
+			if !f(&frame) {
+				return
+			}
 		}
 	}
 }

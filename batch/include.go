@@ -59,7 +59,8 @@ func (b *Batch) Include(part *Batch, args ...Value) []Value {
 
 // Loop includes a batch n times, each time with what it returned before; the first time with the given values, which are the result
 // if n is 0. What it returns must be of the types of its parameters. The number of repetitions is part of the compiled program, which
-// has the steps of each of them: a repetition that changes nothing but numbers costs no further kernels.
+// has the steps of each of them: a repetition that changes nothing but numbers costs no further kernels. Random numbers that the body
+// draws are the same in each repetition; for others, Include the body n times with numbers of as many streams.
 func (b *Batch) Loop(n int, body *Batch, state ...Value) []Value {
 	if n < 0 {
 		b.fail(fmt.Errorf("loop of %d repetitions: %w", n, compute.ErrArgument))

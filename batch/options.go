@@ -13,6 +13,7 @@ type options struct {
 	peaks       []Peaks
 
 	// What the options that bring much code along do: programs without them are linked without it.
+	sources  func() []string
 	guarded  func(*Batch, *compiler, *op.Program) (*op.Program, wrap, error)
 	repeated func(*Batch, *op.Program) (*op.Program, wrap, error)
 	profiled func(o *options, x op.Executable, p *op.Program, d, batches op.Executor) op.Executable
@@ -21,3 +22,6 @@ type options struct {
 // WithoutFusion keeps the steps of a batch apart, each in memory of its own, as they were recorded. Results may differ within the
 // tolerances of the operations: it is for comparing, and for finding out which step is at fault.
 func WithoutFusion() Option { return func(o *options) { o.unfused = true } }
+
+// WithSources remembers where each step was recorded, for [Plan.Steps].
+func WithSources() Option { return func(o *options) { o.sources = callers } }

@@ -162,7 +162,7 @@ func (rec *Batch) Softplus(x Value) Value {
 	return rec.apply(op.Lookup("softplus"), nil, nil, x)
 }
 
-// Clip computes x limited to [low, high]: min(max(x, low), high).
+// Clip computes x limited to [low, high]: min(max(x, low), high). NaN if a bound is NaN.
 func (rec *Batch) Clip(x Value, low, high float32) Value {
 	return rec.apply(op.Lookup("clip"), []float32{low, high}, nil, x)
 }
@@ -232,6 +232,21 @@ func (rec *Batch) Pow(a, b Value) Value {
 	return rec.apply(op.Lookup("pow"), nil, nil, a, b)
 }
 
+// Less computes 1 where a < b, else 0. 0 if either is NaN; −0 equals 0.
+func (rec *Batch) Less(a, b Value) Value {
+	return rec.apply(op.Lookup("less"), nil, nil, a, b)
+}
+
+// LessEqual computes 1 where a ≤ b, else 0. 0 if either is NaN; −0 equals 0.
+func (rec *Batch) LessEqual(a, b Value) Value {
+	return rec.apply(op.Lookup("less_equal"), nil, nil, a, b)
+}
+
+// Equal computes 1 where a = b, else 0. 0 if either is NaN; −0 equals 0.
+func (rec *Batch) Equal(a, b Value) Value {
+	return rec.apply(op.Lookup("equal"), nil, nil, a, b)
+}
+
 // FMA computes a·b + c, fused or not. Where a·b overflows, so may the result, to ±Inf or NaN.
 func (rec *Batch) FMA(a, b, c Value) Value {
 	return rec.apply(op.Lookup("fma"), nil, nil, a, b, c)
@@ -240,6 +255,12 @@ func (rec *Batch) FMA(a, b, c Value) Value {
 // Lerp computes a + t·(b − a). Where t·(b − a) overflows, so may the result, to ±Inf or NaN.
 func (rec *Batch) Lerp(a, b, t Value) Value {
 	return rec.apply(op.Lookup("lerp"), nil, nil, a, b, t)
+}
+
+// Select computes a where cond is not 0, else b. −0 is 0, NaN is not, as in C and NumPy. NaN and Inf on the side
+// that is not chosen have no effect.
+func (rec *Batch) Select(cond, a, b Value) Value {
+	return rec.apply(op.Lookup("select"), nil, nil, cond, a, b)
 }
 
 // SwiGLU computes silu(gate)·up (Shazeer, "GLU Variants Improve Transformer", 2020), where a is the gate. A gate of
@@ -513,6 +534,88 @@ func (rec *Batch) L2Norm(x Value, eps float32) Value {
 	return rec.apply(op.Lookup("l2_norm"), []float32{eps}, nil, x)
 }
 
+// Dequantize computes the values of weights w [n words], which are [n k] in Float32 or Float16; with rows, Int32 of
+// any shape, those of these rows only: […rows k], the embedding of quantised tables. Float32 values are those of
+// quant.Dequantize, bit for bit; halves are the nearest to them, and subnormal ones may be 0. A row outside the
+// table, negative ones too, gives NaN.
+func (rec *Batch) Dequantize(w Value, options ...compute.DequantizeOptions) Value {
+	return rec.apply(op.Lookup("dequantize"), nil, optional(options), w)
+}
+
+// DequantizeRows is [Batch.Dequantize] with rows.
+func (rec *Batch) DequantizeRows(w, rows Value, options ...compute.DequantizeOptions) Value {
+	return rec.apply(op.Lookup("dequantize"), nil, optional(options), w, rows)
+}
+
+// QuantMatMulRowMajor computes x·wᵀ of x [… k] with quantised weights w [n words], whose blocks lie along k, as
+// model files have them: [… n]. Weights are packed by quant.Pack: Uint32, a row of words for each row of values. K =
+// 0 gives zeros. Scales that are subnormal halves count; those that are Inf or NaN spread as in quant.Dequantize.
+// For up to 8 rows of x weights are read once. With Q8, Inf or NaN in a row of x makes the row's results NaN.
+func (rec *Batch) QuantMatMulRowMajor(x, w Value, options ...compute.QuantOptions) Value {
+	return rec.apply(op.Lookup("quant_matmul_row_major"), nil, optional(options), x, w)
+}
+
+// QuantMatMulColMajor computes x·w of x [… k] with quantised weights w [k words], whose blocks lie along n: [… n];
+// Q8 is not possible, since the values that a result sums up have scales of their own. Weights are packed by
+// quant.Pack: Uint32, a row of words for each row of values. K = 0 gives zeros. Scales that are subnormal halves
+// count; those that are Inf or NaN spread as in quant.Dequantize. For up to 8 rows of x weights are read once. With
+// Q8, Inf or NaN in a row of x makes the row's results NaN.
+func (rec *Batch) QuantMatMulColMajor(x, w Value, options ...compute.QuantOptions) Value {
+	return rec.apply(op.Lookup("quant_matmul_col_major"), nil, optional(options), x, w)
+}
+
+// QuantQKV computes the products of x with three quantised weights [n words], x·wqᵀ + bq, x·wkᵀ + bk and x·wvᵀ + bv;
+// biases are [n], all or none; formats may differ. Weights are packed by quant.Pack: Uint32, a row of words for each
+// row of values. K = 0 gives zeros. Scales that are subnormal halves count; those that are Inf or NaN spread as in
+// quant.Dequantize. For up to 8 rows of x weights are read once. With Q8, Inf or NaN in a row of x makes the row's
+// results NaN.
+func (rec *Batch) QuantQKV(x, wq, wk, wv Value, options ...compute.QuantQKVOptions) (q, k, v Value) {
+	r := rec.applyAll(op.Lookup("quant_qkv"), nil, optional(options), x, wq, wk, wv)
+	return r[0], r[1], r[2]
+}
+
+// QuantQKVBq is [Batch.QuantQKV] with bq.
+func (rec *Batch) QuantQKVBq(x, wq, wk, wv, bq Value, options ...compute.QuantQKVOptions) (q, k, v Value) {
+	r := rec.applyAll(op.Lookup("quant_qkv"), nil, optional(options), x, wq, wk, wv, bq)
+	return r[0], r[1], r[2]
+}
+
+// QuantQKVBk is [Batch.QuantQKV] with bk.
+func (rec *Batch) QuantQKVBk(x, wq, wk, wv, bq, bk Value, options ...compute.QuantQKVOptions) (q, k, v Value) {
+	r := rec.applyAll(op.Lookup("quant_qkv"), nil, optional(options), x, wq, wk, wv, bq, bk)
+	return r[0], r[1], r[2]
+}
+
+// QuantQKVBv is [Batch.QuantQKV] with bv.
+func (rec *Batch) QuantQKVBv(x, wq, wk, wv, bq, bk, bv Value, options ...compute.QuantQKVOptions) (q, k, v Value) {
+	r := rec.applyAll(op.Lookup("quant_qkv"), nil, optional(options), x, wq, wk, wv, bq, bk, bv)
+	return r[0], r[1], r[2]
+}
+
+// QuantGateUpSwiGLU computes silu(x·gateᵀ)·(x·upᵀ) with quantised weights [n words] of one format, the wide half of
+// a gated feed-forward layer. Weights are packed by quant.Pack: Uint32, a row of words for each row of values. K = 0
+// gives zeros. Scales that are subnormal halves count; those that are Inf or NaN spread as in quant.Dequantize. For
+// up to 8 rows of x weights are read once. With Q8, Inf or NaN in a row of x makes the row's results NaN.
+func (rec *Batch) QuantGateUpSwiGLU(x, gate, up Value, options ...compute.QuantOptions) Value {
+	return rec.apply(op.Lookup("quant_gate_up_swiglu"), nil, optional(options), x, gate, up)
+}
+
+// RandomUniform computes random numbers from 0 to below 1, the same on every device. The seed is Uint32 [2]. They
+// are the upper 24 bits of words of Philox4x32-10 (Salmon et al., 2011), times 2⁻²⁴: element i comes of word i mod 4
+// of counter (⌊i/4⌋, 0, stream, 0), with the seed as key. Equal seeds and streams give equal numbers, others have
+// nothing to do with each other.
+func (rec *Batch) RandomUniform(seed Value, stream int, shape ...int) Value {
+	return rec.apply(op.Lookup("random_uniform"), nil, compute.RandomOptions{Shape: shape, Stream: stream}, seed)
+}
+
+// RandomNormal computes random numbers of the normal distribution, of mean 0 and variance 1. The seed is Uint32 [2].
+// They are made of the words of Philox that random_uniform takes, of which two, u and v, make two numbers (Box and
+// Muller, 1958): √(−2·ln(u+2⁻²⁴)) times the cosine and the sine of 2πv. None is beyond ±5.77. The words are the same
+// on every device.
+func (rec *Batch) RandomNormal(seed Value, stream int, shape ...int) Value {
+	return rec.apply(op.Lookup("random_normal"), nil, compute.RandomOptions{Shape: shape, Stream: stream}, seed)
+}
+
 // Sum computes the sum of the elements. Without an axis everything is reduced, to shape []. 0 for an empty tensor.
 // Summed by trees or blocks, never one running sum.
 func (rec *Batch) Sum(x Value, axis ...compute.Axis) Value {
@@ -660,6 +763,14 @@ func (rec *Batch) AddRMSNorm(x, residual, gamma Value, eps float32) (sum, normed
 func (rec *Batch) RMSNormBackward(x, gamma, dy Value, eps float32) (dx, dgamma Value) {
 	r := rec.applyAll(op.Lookup("rms_norm_backward"), []float32{eps}, nil, x, gamma, dy)
 	return r[0], r[1]
+}
+
+// QuantRMSNormMatVec computes rms_norm(x)·wᵀ with quantised weights w [n words], the norm being that of the last
+// axis with gamma [k]. Weights are packed by quant.Pack: Uint32, a row of words for each row of values. K = 0 gives
+// zeros. Scales that are subnormal halves count; those that are Inf or NaN spread as in quant.Dequantize. For up to
+// 8 rows of x weights are read once. With Q8, Inf or NaN in a row of x makes the row's results NaN.
+func (rec *Batch) QuantRMSNormMatVec(x, gamma, w Value, eps float32, options ...compute.QuantOptions) Value {
+	return rec.apply(op.Lookup("quant_rms_norm_matvec"), []float32{eps}, optional(options), x, gamma, w)
 }
 
 // SumSquares computes the sum of the squares of the elements, the square of norm_l2. Without an axis everything is

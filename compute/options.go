@@ -118,6 +118,12 @@ type FillOptions struct {
 	Shape []int
 }
 
+// RandomOptions says how many random numbers to make, and which.
+type RandomOptions struct {
+	Shape  []int
+	Stream int // from 0 to 2³¹−1: keeps apart what is drawn with one seed
+}
+
 // ReshapeOptions gives a new shape over the same elements; one entry may be -1.
 type ReshapeOptions struct {
 	Shape []int

@@ -155,7 +155,7 @@ func (o Ops) SoftplusAsync(y, x []float32) *Future {
 	return o.run.Run("softplus", []Operand{Of(y)}, []Operand{Of(x)}, nil, nil)
 }
 
-// ClipAsync computes x limited to [low, high]: min(max(x, low), high).
+// ClipAsync computes x limited to [low, high]: min(max(x, low), high). NaN if a bound is NaN.
 func (o Ops) ClipAsync(y, x []float32, low, high float32) *Future {
 	return o.run.Run("clip", []Operand{Of(y)}, []Operand{Of(x)}, []float32{low, high}, nil)
 }
@@ -230,6 +230,24 @@ func (o Ops) PowAsync(y, a, b []float32) *Future {
 	return o.run.Run("pow", []Operand{Of(y)}, []Operand{Of(a), Of(b)}, nil, nil)
 }
 
+// LessAsync computes 1 where a < b, else 0. Operands of one element are repeated; for other shapes see
+// [Ops.ApplyAsync]. 0 if either is NaN; −0 equals 0.
+func (o Ops) LessAsync(y, a, b []float32) *Future {
+	return o.run.Run("less", []Operand{Of(y)}, []Operand{Of(a), Of(b)}, nil, nil)
+}
+
+// LessEqualAsync computes 1 where a ≤ b, else 0. Operands of one element are repeated; for other shapes see
+// [Ops.ApplyAsync]. 0 if either is NaN; −0 equals 0.
+func (o Ops) LessEqualAsync(y, a, b []float32) *Future {
+	return o.run.Run("less_equal", []Operand{Of(y)}, []Operand{Of(a), Of(b)}, nil, nil)
+}
+
+// EqualAsync computes 1 where a = b, else 0. Operands of one element are repeated; for other shapes see
+// [Ops.ApplyAsync]. 0 if either is NaN; −0 equals 0.
+func (o Ops) EqualAsync(y, a, b []float32) *Future {
+	return o.run.Run("equal", []Operand{Of(y)}, []Operand{Of(a), Of(b)}, nil, nil)
+}
+
 // FMAAsync computes a·b + c, fused or not. Operands of one element are repeated; for other shapes see
 // [Ops.ApplyAsync]. Where a·b overflows, so may the result, to ±Inf or NaN.
 func (o Ops) FMAAsync(y, a, b, c []float32) *Future {
@@ -240,6 +258,13 @@ func (o Ops) FMAAsync(y, a, b, c []float32) *Future {
 // Where t·(b − a) overflows, so may the result, to ±Inf or NaN.
 func (o Ops) LerpAsync(y, a, b, t []float32) *Future {
 	return o.run.Run("lerp", []Operand{Of(y)}, []Operand{Of(a), Of(b), Of(t)}, nil, nil)
+}
+
+// SelectAsync computes a where cond is not 0, else b. Operands of one element are repeated; for other shapes see
+// [Ops.ApplyAsync]. −0 is 0, NaN is not, as in C and NumPy. NaN and Inf on the side that is not chosen have no
+// effect.
+func (o Ops) SelectAsync(y, cond, a, b []float32) *Future {
+	return o.run.Run("select", []Operand{Of(y)}, []Operand{Of(cond), Of(a), Of(b)}, nil, nil)
 }
 
 // SwiGLUAsync computes silu(gate)·up (Shazeer, "GLU Variants Improve Transformer", 2020), where a is the gate.
@@ -513,6 +538,86 @@ func (o Ops) L2NormAsync(y, x []float32, rows, cols int, eps float32) *Future {
 	return o.run.Run("l2_norm", []Operand{Of(y, rows, cols)}, []Operand{Of(x, rows, cols)}, []float32{eps}, nil)
 }
 
+// DequantizeAsync computes the values of weights w [n words], which are [n k] in Float32 or Float16; with rows,
+// Int32 of any shape, those of these rows only: […rows k], the embedding of quantised tables. The length of y must
+// be that of the result. Float32 values are those of quant.Dequantize, bit for bit; halves are the nearest to them,
+// and subnormal ones may be 0. A row outside the table, negative ones too, gives NaN.
+func (o Ops) DequantizeAsync(y any, w Operand, options ...DequantizeOptions) *Future {
+	return o.run.Run("dequantize", destinations(y), []Operand{w}, nil, optional(options))
+}
+
+// DequantizeRowsAsync is [Ops.DequantizeAsync] with rows.
+func (o Ops) DequantizeRowsAsync(y any, w, rows Operand, options ...DequantizeOptions) *Future {
+	return o.run.Run("dequantize", destinations(y), []Operand{w, rows}, nil, optional(options))
+}
+
+// QuantMatMulRowMajorAsync computes x·wᵀ of x [… k] with quantised weights w [n words], whose blocks lie along k, as
+// model files have them: [… n]. The length of y must be that of the result. Weights are packed by quant.Pack:
+// Uint32, a row of words for each row of values. K = 0 gives zeros. Scales that are subnormal halves count; those
+// that are Inf or NaN spread as in quant.Dequantize. For up to 8 rows of x weights are read once. With Q8, Inf or
+// NaN in a row of x makes the row's results NaN.
+func (o Ops) QuantMatMulRowMajorAsync(y any, x, w Operand, options ...QuantOptions) *Future {
+	return o.run.Run("quant_matmul_row_major", destinations(y), []Operand{x, w}, nil, optional(options))
+}
+
+// QuantMatMulColMajorAsync computes x·w of x [… k] with quantised weights w [k words], whose blocks lie along n: […
+// n]; Q8 is not possible, since the values that a result sums up have scales of their own. The length of y must be
+// that of the result. Weights are packed by quant.Pack: Uint32, a row of words for each row of values. K = 0 gives
+// zeros. Scales that are subnormal halves count; those that are Inf or NaN spread as in quant.Dequantize. For up to
+// 8 rows of x weights are read once. With Q8, Inf or NaN in a row of x makes the row's results NaN.
+func (o Ops) QuantMatMulColMajorAsync(y any, x, w Operand, options ...QuantOptions) *Future {
+	return o.run.Run("quant_matmul_col_major", destinations(y), []Operand{x, w}, nil, optional(options))
+}
+
+// QuantQKVAsync computes the products of x with three quantised weights [n words], x·wqᵀ + bq, x·wkᵀ + bk and x·wvᵀ
+// + bv; biases are [n], all or none; formats may differ. The lengths of q, k, v must be those of the results.
+// Weights are packed by quant.Pack: Uint32, a row of words for each row of values. K = 0 gives zeros. Scales that
+// are subnormal halves count; those that are Inf or NaN spread as in quant.Dequantize. For up to 8 rows of x weights
+// are read once. With Q8, Inf or NaN in a row of x makes the row's results NaN.
+func (o Ops) QuantQKVAsync(q, k, v any, x, wq, wk, wv Operand, options ...QuantQKVOptions) *Future {
+	return o.run.Run("quant_qkv", destinations(q, k, v), []Operand{x, wq, wk, wv}, nil, optional(options))
+}
+
+// QuantQKVBqAsync is [Ops.QuantQKVAsync] with bq.
+func (o Ops) QuantQKVBqAsync(q, k, v any, x, wq, wk, wv, bq Operand, options ...QuantQKVOptions) *Future {
+	return o.run.Run("quant_qkv", destinations(q, k, v), []Operand{x, wq, wk, wv, bq}, nil, optional(options))
+}
+
+// QuantQKVBkAsync is [Ops.QuantQKVAsync] with bk.
+func (o Ops) QuantQKVBkAsync(q, k, v any, x, wq, wk, wv, bq, bk Operand, options ...QuantQKVOptions) *Future {
+	return o.run.Run("quant_qkv", destinations(q, k, v), []Operand{x, wq, wk, wv, bq, bk}, nil, optional(options))
+}
+
+// QuantQKVBvAsync is [Ops.QuantQKVAsync] with bv.
+func (o Ops) QuantQKVBvAsync(q, k, v any, x, wq, wk, wv, bq, bk, bv Operand, options ...QuantQKVOptions) *Future {
+	return o.run.Run("quant_qkv", destinations(q, k, v), []Operand{x, wq, wk, wv, bq, bk, bv}, nil, optional(options))
+}
+
+// QuantGateUpSwiGLUAsync computes silu(x·gateᵀ)·(x·upᵀ) with quantised weights [n words] of one format, the wide
+// half of a gated feed-forward layer. The length of y must be that of the result. Weights are packed by quant.Pack:
+// Uint32, a row of words for each row of values. K = 0 gives zeros. Scales that are subnormal halves count; those
+// that are Inf or NaN spread as in quant.Dequantize. For up to 8 rows of x weights are read once. With Q8, Inf or
+// NaN in a row of x makes the row's results NaN.
+func (o Ops) QuantGateUpSwiGLUAsync(y any, x, gate, up Operand, options ...QuantOptions) *Future {
+	return o.run.Run("quant_gate_up_swiglu", destinations(y), []Operand{x, gate, up}, nil, optional(options))
+}
+
+// RandomUniformAsync computes random numbers from 0 to below 1, the same on every device. They are the upper 24 bits
+// of words of Philox4x32-10 (Salmon et al., 2011), times 2⁻²⁴: element i comes of word i mod 4 of counter (⌊i/4⌋, 0,
+// stream, 0), with the seed as key. Equal seeds and streams give equal numbers, others have nothing to do with each
+// other.
+func (o Ops) RandomUniformAsync(y []float32, seed [2]uint32, stream int) *Future {
+	return o.run.Run("random_uniform", []Operand{Of(y)}, []Operand{Of(seed[:])}, nil, RandomOptions{Shape: []int{len(y)}, Stream: stream})
+}
+
+// RandomNormalAsync computes random numbers of the normal distribution, of mean 0 and variance 1. They are made of
+// the words of Philox that random_uniform takes, of which two, u and v, make two numbers (Box and Muller, 1958):
+// √(−2·ln(u+2⁻²⁴)) times the cosine and the sine of 2πv. None is beyond ±5.77. The words are the same on every
+// device.
+func (o Ops) RandomNormalAsync(y []float32, seed [2]uint32, stream int) *Future {
+	return o.run.Run("random_normal", []Operand{Of(y)}, []Operand{Of(seed[:])}, nil, RandomOptions{Shape: []int{len(y)}, Stream: stream})
+}
+
 // SumAsync computes the sum of the elements. The operand is taken as len(y) rows of equal length, each reduced to
 // one element of y. 0 for an empty tensor. Summed by trees or blocks, never one running sum.
 func (o Ops) SumAsync(y, x []float32) *Future {
@@ -662,6 +767,15 @@ func (o Ops) AddRMSNormAsync(sum, normed any, x, residual, gamma Operand, eps fl
 // rows have one order, always the same. The lengths of dx, dgamma must be those of the results.
 func (o Ops) RMSNormBackwardAsync(dx, dgamma any, x, gamma, dy Operand, eps float32) *Future {
 	return o.run.Run("rms_norm_backward", destinations(dx, dgamma), []Operand{x, gamma, dy}, []float32{eps}, nil)
+}
+
+// QuantRMSNormMatVecAsync computes rms_norm(x)·wᵀ with quantised weights w [n words], the norm being that of the
+// last axis with gamma [k]. The length of y must be that of the result. Weights are packed by quant.Pack: Uint32, a
+// row of words for each row of values. K = 0 gives zeros. Scales that are subnormal halves count; those that are Inf
+// or NaN spread as in quant.Dequantize. For up to 8 rows of x weights are read once. With Q8, Inf or NaN in a row of
+// x makes the row's results NaN.
+func (o Ops) QuantRMSNormMatVecAsync(y any, x, gamma, w Operand, eps float32, options ...QuantOptions) *Future {
+	return o.run.Run("quant_rms_norm_matvec", destinations(y), []Operand{x, gamma, w}, []float32{eps}, optional(options))
 }
 
 // SumSquaresAsync computes the sum of the squares of the elements, the square of norm_l2. The operand is taken as

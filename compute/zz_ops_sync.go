@@ -258,6 +258,24 @@ func (o Ops) Pow(ctx context.Context, y, a, b []float32) error {
 	return o.PowAsync(y, a, b).AwaitOrAbandon(ctx)
 }
 
+// Less is [Ops.LessAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) Less(ctx context.Context, y, a, b []float32) error {
+	return o.LessAsync(y, a, b).AwaitOrAbandon(ctx)
+}
+
+// LessEqual is [Ops.LessEqualAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) LessEqual(ctx context.Context, y, a, b []float32) error {
+	return o.LessEqualAsync(y, a, b).AwaitOrAbandon(ctx)
+}
+
+// Equal is [Ops.EqualAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) Equal(ctx context.Context, y, a, b []float32) error {
+	return o.EqualAsync(y, a, b).AwaitOrAbandon(ctx)
+}
+
 // FMA is [Ops.FMAAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) FMA(ctx context.Context, y, a, b, c []float32) error {
@@ -268,6 +286,12 @@ func (o Ops) FMA(ctx context.Context, y, a, b, c []float32) error {
 // caller's again.
 func (o Ops) Lerp(ctx context.Context, y, a, b, t []float32) error {
 	return o.LerpAsync(y, a, b, t).AwaitOrAbandon(ctx)
+}
+
+// Select is [Ops.SelectAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) Select(ctx context.Context, y, cond, a, b []float32) error {
+	return o.SelectAsync(y, cond, a, b).AwaitOrAbandon(ctx)
 }
 
 // SwiGLU is [Ops.SwiGLUAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
@@ -498,6 +522,72 @@ func (o Ops) L2Norm(ctx context.Context, y, x []float32, rows, cols int, eps flo
 	return o.L2NormAsync(y, x, rows, cols, eps).AwaitOrAbandon(ctx)
 }
 
+// Dequantize is [Ops.DequantizeAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) Dequantize(ctx context.Context, y any, w Operand, options ...DequantizeOptions) error {
+	return o.DequantizeAsync(y, w, options...).AwaitOrAbandon(ctx)
+}
+
+// DequantizeRows is [Ops.DequantizeRowsAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) DequantizeRows(ctx context.Context, y any, w, rows Operand, options ...DequantizeOptions) error {
+	return o.DequantizeRowsAsync(y, w, rows, options...).AwaitOrAbandon(ctx)
+}
+
+// QuantMatMulRowMajor is [Ops.QuantMatMulRowMajorAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) QuantMatMulRowMajor(ctx context.Context, y any, x, w Operand, options ...QuantOptions) error {
+	return o.QuantMatMulRowMajorAsync(y, x, w, options...).AwaitOrAbandon(ctx)
+}
+
+// QuantMatMulColMajor is [Ops.QuantMatMulColMajorAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) QuantMatMulColMajor(ctx context.Context, y any, x, w Operand, options ...QuantOptions) error {
+	return o.QuantMatMulColMajorAsync(y, x, w, options...).AwaitOrAbandon(ctx)
+}
+
+// QuantQKV is [Ops.QuantQKVAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) QuantQKV(ctx context.Context, q, k, v any, x, wq, wk, wv Operand, options ...QuantQKVOptions) error {
+	return o.QuantQKVAsync(q, k, v, x, wq, wk, wv, options...).AwaitOrAbandon(ctx)
+}
+
+// QuantQKVBq is [Ops.QuantQKVBqAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) QuantQKVBq(ctx context.Context, q, k, v any, x, wq, wk, wv, bq Operand, options ...QuantQKVOptions) error {
+	return o.QuantQKVBqAsync(q, k, v, x, wq, wk, wv, bq, options...).AwaitOrAbandon(ctx)
+}
+
+// QuantQKVBk is [Ops.QuantQKVBkAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) QuantQKVBk(ctx context.Context, q, k, v any, x, wq, wk, wv, bq, bk Operand, options ...QuantQKVOptions) error {
+	return o.QuantQKVBkAsync(q, k, v, x, wq, wk, wv, bq, bk, options...).AwaitOrAbandon(ctx)
+}
+
+// QuantQKVBv is [Ops.QuantQKVBvAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) QuantQKVBv(ctx context.Context, q, k, v any, x, wq, wk, wv, bq, bk, bv Operand, options ...QuantQKVOptions) error {
+	return o.QuantQKVBvAsync(q, k, v, x, wq, wk, wv, bq, bk, bv, options...).AwaitOrAbandon(ctx)
+}
+
+// QuantGateUpSwiGLU is [Ops.QuantGateUpSwiGLUAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) QuantGateUpSwiGLU(ctx context.Context, y any, x, gate, up Operand, options ...QuantOptions) error {
+	return o.QuantGateUpSwiGLUAsync(y, x, gate, up, options...).AwaitOrAbandon(ctx)
+}
+
+// RandomUniform is [Ops.RandomUniformAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) RandomUniform(ctx context.Context, y []float32, seed [2]uint32, stream int) error {
+	return o.RandomUniformAsync(y, seed, stream).AwaitOrAbandon(ctx)
+}
+
+// RandomNormal is [Ops.RandomNormalAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) RandomNormal(ctx context.Context, y []float32, seed [2]uint32, stream int) error {
+	return o.RandomNormalAsync(y, seed, stream).AwaitOrAbandon(ctx)
+}
+
 // Sum is [Ops.SumAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
 // caller's again.
 func (o Ops) Sum(ctx context.Context, y, x []float32) error {
@@ -640,6 +730,12 @@ func (o Ops) AddRMSNorm(ctx context.Context, sum, normed any, x, residual, gamma
 // caller's again.
 func (o Ops) RMSNormBackward(ctx context.Context, dx, dgamma any, x, gamma, dy Operand, eps float32) error {
 	return o.RMSNormBackwardAsync(dx, dgamma, x, gamma, dy, eps).AwaitOrAbandon(ctx)
+}
+
+// QuantRMSNormMatVec is [Ops.QuantRMSNormMatVecAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the
+// caller's again.
+func (o Ops) QuantRMSNormMatVec(ctx context.Context, y any, x, gamma, w Operand, eps float32, options ...QuantOptions) error {
+	return o.QuantRMSNormMatVecAsync(y, x, gamma, w, eps, options...).AwaitOrAbandon(ctx)
 }
 
 // SumSquares is [Ops.SumSquaresAsync], waiting for the result. When ctx ends first it returns ctx.Err() and the slices are the

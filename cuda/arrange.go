@@ -66,8 +66,22 @@ func (pl *plan) arrange(uses []op.Use, large uint64) {
 			next++
 		}
 	}
-	pl.actions = slices.DeleteFunc(pl.actions, func(a action) bool { return a.kind == copying && pl.same(a.from, a.to) })
+	pl.dropCopies()
 	pl.layStaging()
+}
+
+// dropCopies removes copies of memory to itself.
+func (pl *plan) dropCopies() {
+	actions, from := pl.actions, 0
+	pl.actions = pl.actions[:0]
+	for i, end := range pl.ends {
+		for _, a := range actions[from:end] {
+			if a.kind != copying || !pl.same(a.from, a.to) {
+				pl.actions = append(pl.actions, a)
+			}
+		}
+		from, pl.ends[i] = end, len(pl.actions)
+	}
 }
 
 // same reports whether two spots are one.
@@ -94,11 +108,22 @@ func (pl *plan) layStaging() {
 	}
 }
 
-// use is what a step does with memory. What it changes in place, or only copies, stays where it is if nobody else needs it.
+// use is what a step does with memory. What it changes in place, or only copies, stays where it is if nobody else needs it, and
+// so may what is computed element by element.
 func use(p *op.Program, s *op.Step, l lower.Lowering) op.Use {
 	u := op.Use{In: s.In, Out: s.Out, Scratch: slices.Clone(l.Scratch)}
 	for k := range s.Entry.Updates {
 		u.Over = append(u.Over, []op.Slot{s.In[k]})
+	}
+	if operands := lower.InPlace(s); operands != nil {
+		u.Over = make([][]op.Slot, len(s.Out))
+		for k, out := range s.Out {
+			for _, i := range operands {
+				if x, y := p.Values[s.In[i]], p.Values[out]; y.Len() > 1 && x.DType == y.DType && op.EqualShape(x.Shape, y.Shape) {
+					u.Over[k] = append(u.Over[k], s.In[i])
+				}
+			}
+		}
 	}
 	if len(l.Actions) == 1 && l.Actions[0].Copy != nil {
 		c := l.Actions[0].Copy

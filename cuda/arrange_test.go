@@ -163,17 +163,52 @@ func TestArrange(t *testing.T) {
 	})
 }
 
-// A long chain needs the room of two of its values, whatever its length.
+// A long chain needs the room of two of its values, whatever its length, or of one where steps work in place.
 func TestArrangeReuses(t *testing.T) {
 	d := softDevice(t)
-	p := &op.Program{}
-	x := p.Add(f32(300, 1000), op.FromHost)
-	for range 12 {
-		x = with(t, p, "relu", op.Attr{}, x)
+	for name, values := range map[string]uint64{"relu": 1, "softmax": 1, "transpose": 2} {
+		p := &op.Program{}
+		x := p.Add(f32(300, 1000), op.FromHost)
+		for range 12 {
+			x = with(t, p, name, op.Attr{Options: op.Lookup(name).Options}, x)
+		}
+		p.Read = []op.Slot{x}
+		e := compiled(t, d, p)
+		require.Len(t, e.actions, 12)
+		require.Equal(t, values*aligned(1_200_000), e.arena, name)
+		require.NoError(t, e.Close())
 	}
-	p.Read = []op.Slot{x}
-	e := compiled(t, d, p)
-	require.Len(t, e.actions, 12)
-	require.Equal(t, 2*aligned(1_200_000), e.arena)
-	require.NoError(t, e.Close())
+}
+
+// What is computed element by element lies over an operand that nobody needs any more: a chain takes the room of its input, fused
+// steps of several results that of theirs. Values that are read later keep theirs.
+func TestInPlace(t *testing.T) {
+	d := softDevice(t)
+	rng := randomSource(t)
+	const n = 4000
+	p := &op.Program{}
+	x := p.Add(f32(n), op.FromHost)
+	row := p.Add(f32(40), op.FromHost)
+	y := with(t, p, "reshape", op.Attr{Options: compute.ReshapeOptions{Shape: []int{100, 40}}}, x)
+	y = with(t, p, "neg", op.Attr{}, y)
+	y = with(t, p, "mul", op.Attr{}, row, y)
+	early := with(t, p, "softmax", op.Attr{}, y)
+	both := op.Expression{Inputs: 3, Nodes: []op.Node{{Entry: op.Sub, Args: []int{0, 1}}, {Entry: op.Mul, Args: []int{3, 2}}}, Results: []int{3, 4}}
+	out, err := p.ApplyAll(op.Fused, op.Attr{Options: both}, early, y, row)
+	require.NoError(t, err)
+	last := with(t, p, "add", op.Attr{}, out[1], out[0])
+	p.Read = []op.Slot{last, out[0]}
+	q := *p
+	q.Apart = true
+	exec, apart := compiled(t, d, p), compiled(t, d, &q)
+	for range 4 { // also as a graph
+		io := &op.IO{Host: []any{randomFloats(rng, n), randomFloats(rng, 40)}, Read: []any{make([]float32, n), make([]float32, n)}}
+		ran(t, exec, io)
+		require.Equal(t, direct(t, d, &q, io), io.Read)
+	}
+	// Softmax leaves its operand alone, which is read later: two tensors are there at most.
+	require.LessOrEqual(t, exec.Memory().Peak, 2*4*n+4*lower.Align)
+	require.Greater(t, apart.Memory().Peak, 6*4*n)
+	require.NoError(t, exec.Close())
+	require.NoError(t, apart.Close())
 }

@@ -320,6 +320,24 @@ func (e *executable) launches() (n int) {
 	return n
 }
 
+// Launches lists for each step what a run does; see [op.Launcher].
+func (x *Executable) Launches() [][]op.Launch {
+	steps, at := make([][]op.Launch, len(x.ends)), 0
+	for i, end := range x.ends {
+		for ; at < end; at++ {
+			l := op.Launch{Kernel: "copy"}
+			switch a := &x.actions[at]; a.kind {
+			case launching:
+				l = op.Launch{Kernel: a.name, Grid: a.launch.Grid, Block: a.launch.Block}
+			case filling:
+				l.Kernel = "fill"
+			}
+			steps[i] = append(steps[i], l)
+		}
+	}
+	return steps
+}
+
 // deliver copies the results to the caller.
 func (e *executable) deliver(read *hostBlock, dst []any) {
 	for i := range e.prog.Read {

@@ -356,3 +356,81 @@ func TestModuleOfAnOpenProgram(t *testing.T) {
 	require.ErrorIs(t, err, compute.ErrClosed)
 	// The plan stays open: closing the device has to unload the module.
 }
+
+// TestLaunches has steps that need no launch, since they look at memory in another way: the launches and times of the others stay
+// theirs.
+func TestLaunches(t *testing.T) {
+	d := softDevice(t)
+	p := &op.Program{}
+	x := with(t, p, "relu", op.Attr{}, p.Add(f32(4, 6), op.FromHost))
+	for _, shape := range [][]int{{24}, {6, 4}, {2, 12}} {
+		x = with(t, p, "reshape", op.Attr{Options: compute.ReshapeOptions{Shape: shape}}, x)
+	}
+	p.Read = []op.Slot{with(t, p, "softmax", op.Attr{}, x)}
+	e := compiled(t, d, p)
+	defer e.Close()
+	steps := e.Launches()
+	require.Len(t, steps, 5)
+	for i, want := range []string{"relu", "", "", "", "softmax"} {
+		if want == "" {
+			require.Empty(t, steps[i], i)
+			continue
+		}
+		require.Len(t, steps[i], 1, i)
+		require.Contains(t, steps[i][0].Kernel, want)
+		require.NotZero(t, steps[i][0].Grid[0]*steps[i][0].Block[0])
+	}
+	before := d.Stats().Launches
+	io := &op.IO{Host: []any{make([]float32, 24)}, Read: []any{make([]float32, 24)}, Times: make([]time.Duration, 5)}
+	ran(t, e, io)
+	require.EqualValues(t, 2, d.Stats().Launches-before)
+	require.NotZero(t, io.Times[0]*io.Times[4], "%v", io.Times)
+}
+
+// TestSteps asks a plan what it runs.
+func TestSteps(t *testing.T) {
+	d := softDevice(t)
+	w, err := d.Upload(t.Context(), make([]float32, 12), 3, 4)
+	require.NoError(t, err)
+	b := batch.New(d, batch.WithSources())
+	recorded := func(x batch.Value) batch.Value { return b.Scale(b.ReLU(x), 2) }
+	x := b.Upload(make([]float32, 6), 2, 3)
+	b.Read(b.Softmax(recorded(b.MatMul(x, b.Import(w)))))
+	p, err := b.Compile(t.Context())
+	require.NoError(t, err)
+	defer p.Close()
+	steps, err := p.Steps()
+	require.NoError(t, err)
+	var all, tensors []int
+	launches := 0
+	for _, s := range steps {
+		require.Len(t, s.Sources, len(s.Recorded))
+		for _, chain := range s.Sources {
+			require.Regexp(t, `executable_test\.go:\d+$`, chain[0])
+		}
+		all, launches = append(all, s.Recorded...), launches+len(s.Launches)
+		for _, at := range s.Tensors {
+			require.Same(t, w, at)
+			tensors = append(tensors, s.Recorded...)
+		}
+	}
+	require.Contains(t, all, 3, "softmax")
+	require.Len(t, tensors, 1)
+	before := d.Stats().Launches
+	require.NoError(t, p.Run(t.Context()))
+	require.EqualValues(t, launches, d.Stats().Launches-before)
+	for _, s := range steps {
+		if s.Recorded[0] == 2 || s.Recorded[0] == 1 {
+			require.Len(t, s.Sources[0], 2, "the function and its caller")
+		}
+	}
+
+	b = batch.New(d)
+	b.Read(b.ReLU(b.Upload(make([]float32, 3))))
+	plain, err := b.Compile(t.Context())
+	require.NoError(t, err)
+	defer plain.Close()
+	steps, err = plain.Steps()
+	require.NoError(t, err)
+	require.Empty(t, steps[0].Sources)
+}

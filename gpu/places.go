@@ -35,6 +35,9 @@ func (d *device) arrange(pl *plan, lowerings []wgsl.Lowering) error {
 		for _, in := range s.In {
 			u.In = append(u.In, pl.homes[in])
 		}
+		// Nothing else lies over an operand, not even what a thread reads and writes at one place: a dispatch may not bind a buffer
+		// for reading and, a second time, for writing. It could if the operand had no binding and the kernel read the result's, which
+		// would be one more pipeline for each operand of each expression. CUDA and the CPU device do it.
 		for k := range s.Entry.Updates { // kernels bind the result alone, which may have been the operand
 			u.Over = append(u.Over, u.In[k:k+1])
 		}

@@ -18,7 +18,7 @@ func Quantize(dst []byte, t Type, src []float32) error {
 	if err := checkQuantize(dst, t, src); err != nil {
 		return err
 	}
-	t.format().quantize(dst, src)
+	quantizers[t].quantize(dst, src)
 	return Check(t, dst)
 }
 
@@ -42,13 +42,13 @@ func QuantizeWeighted(dst []byte, t Type, src, weights []float32) error {
 			return fmt.Errorf("quant: weight %d is %v, not from 0 to %g: %w", i, w, float64(maxWeight), compute.ErrArgument)
 		}
 	}
-	f := t.format()
-	if f.weighted == nil {
-		f.quantize(dst, src)
+	f, q := t.format(), quantizers[t]
+	if q.weighted == nil {
+		q.quantize(dst, src)
 		return Check(t, dst)
 	}
 	for size := cols / f.len * f.size; len(src) > 0; src, dst = src[cols:], dst[size:] {
-		f.weighted(dst[:size], src[:cols], weights)
+		q.weighted(dst[:size], src[:cols], weights)
 		if err := Check(t, dst[:size]); err != nil {
 			return err
 		}

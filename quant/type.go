@@ -56,29 +56,33 @@ type format struct {
 	len  int // values of a block
 	size int // bytes of a block
 
-	// The rest is nil where a type is only listed. Lengths have been checked when these are called.
+	// The rest is nil where a type is only listed. Lengths have been checked when it is called.
 	scales     []scale
 	dequantize func(dst []float32, src []byte)
-	quantize   func(dst []byte, src []float32)
-	weighted   func(dst []byte, src, weights []float32) // of one row; nil where weights make no difference
+}
+
+// quantizer is apart from format: programs that only read weights are linked without the searches.
+type quantizer struct {
+	quantize func(dst []byte, src []float32)
+	weighted func(dst []byte, src, weights []float32) // of one row; nil where weights make no difference
 }
 
 var formats = [...]format{
-	F32:     {"F32", 1, 4, []scale{{0, infinity}}, dequantizeF32, quantizeF32, nil},
-	F16:     {"F16", 1, 2, halves(0), dequantizeF16, quantizeF16, nil},
-	BF16:    {"BF16", 1, 2, []scale{{0, brainInfinity}}, dequantizeBF16, quantizeBF16, nil},
-	Q4_0:    {"Q4_0", 32, Q4_0Size, halves(Q4_0Scale), dequantizeQ4_0, quantizeQ4_0, weightedQ4_0},
-	Q4_1:    {"Q4_1", 32, Q4_1Size, halves(Q4_1Scale, Q4_1Min), dequantizeQ4_1, quantizeQ4_1, weightedQ4_1},
-	Q5_0:    {"Q5_0", 32, Q5_0Size, halves(Q5_0Scale), dequantizeQ5_0, quantizeQ5_0, weightedQ5_0},
-	Q5_1:    {"Q5_1", 32, Q5_1Size, halves(Q5_1Scale, Q5_1Min), dequantizeQ5_1, quantizeQ5_1, weightedQ5_1},
-	Q8_0:    {"Q8_0", 32, Q8_0Size, halves(Q8_0Scale), dequantizeQ8_0, quantizeQ8_0, nil},
-	Q8_1:    {"Q8_1", 32, Q8_1Size, halves(Q8_1Scale, Q8_1Sum), dequantizeQ8_1, quantizeQ8_1, nil},
-	Q2_K:    {"Q2_K", 256, Q2_KSize, halves(Q2_KScale, Q2_KMin), dequantizeQ2_K, quantizeQ2_K, weightedQ2_K},
-	Q3_K:    {"Q3_K", 256, Q3_KSize, halves(Q3_KScale), dequantizeQ3_K, quantizeQ3_K, weightedQ3_K},
-	Q4_K:    {"Q4_K", 256, Q4_KSize, halves(Q4_KScale, Q4_KMin), dequantizeQ4_K, quantizeQ4_K, weightedQ4_K},
-	Q5_K:    {"Q5_K", 256, Q5_KSize, halves(Q5_KScale, Q5_KMin), dequantizeQ5_K, quantizeQ5_K, weightedQ5_K},
-	Q6_K:    {"Q6_K", 256, Q6_KSize, halves(Q6_KScale), dequantizeQ6_K, quantizeQ6_K, weightedQ6_K},
-	Q8_K:    {"Q8_K", 256, Q8_KSize, []scale{{Q8_KScale, infinity}}, dequantizeQ8_K, quantizeQ8_K, nil},
+	F32:     {"F32", 1, 4, []scale{{0, infinity}}, dequantizeF32},
+	F16:     {"F16", 1, 2, halves(0), dequantizeF16},
+	BF16:    {"BF16", 1, 2, []scale{{0, brainInfinity}}, dequantizeBF16},
+	Q4_0:    {"Q4_0", 32, Q4_0Size, halves(Q4_0Scale), dequantizeQ4_0},
+	Q4_1:    {"Q4_1", 32, Q4_1Size, halves(Q4_1Scale, Q4_1Min), dequantizeQ4_1},
+	Q5_0:    {"Q5_0", 32, Q5_0Size, halves(Q5_0Scale), dequantizeQ5_0},
+	Q5_1:    {"Q5_1", 32, Q5_1Size, halves(Q5_1Scale, Q5_1Min), dequantizeQ5_1},
+	Q8_0:    {"Q8_0", 32, Q8_0Size, halves(Q8_0Scale), dequantizeQ8_0},
+	Q8_1:    {"Q8_1", 32, Q8_1Size, halves(Q8_1Scale, Q8_1Sum), dequantizeQ8_1},
+	Q2_K:    {"Q2_K", 256, Q2_KSize, halves(Q2_KScale, Q2_KMin), dequantizeQ2_K},
+	Q3_K:    {"Q3_K", 256, Q3_KSize, halves(Q3_KScale), dequantizeQ3_K},
+	Q4_K:    {"Q4_K", 256, Q4_KSize, halves(Q4_KScale, Q4_KMin), dequantizeQ4_K},
+	Q5_K:    {"Q5_K", 256, Q5_KSize, halves(Q5_KScale, Q5_KMin), dequantizeQ5_K},
+	Q6_K:    {"Q6_K", 256, Q6_KSize, halves(Q6_KScale), dequantizeQ6_K},
+	Q8_K:    {"Q8_K", 256, Q8_KSize, []scale{{Q8_KScale, infinity}}, dequantizeQ8_K},
 	IQ2_XXS: {name: "IQ2_XXS", len: 256, size: 66},
 	IQ2_XS:  {name: "IQ2_XS", len: 256, size: 74},
 	IQ3_XXS: {name: "IQ3_XXS", len: 256, size: 98},
@@ -101,6 +105,24 @@ var formats = [...]format{
 	Q2_0:    {name: "Q2_0", len: 64, size: 18},
 }
 
+var quantizers = [...]quantizer{
+	F32:  {quantize: quantizeF32},
+	F16:  {quantize: quantizeF16},
+	BF16: {quantize: quantizeBF16},
+	Q4_0: {quantizeQ4_0, weightedQ4_0},
+	Q4_1: {quantizeQ4_1, weightedQ4_1},
+	Q5_0: {quantizeQ5_0, weightedQ5_0},
+	Q5_1: {quantizeQ5_1, weightedQ5_1},
+	Q8_0: {quantize: quantizeQ8_0},
+	Q8_1: {quantize: quantizeQ8_1},
+	Q2_K: {quantizeQ2_K, weightedQ2_K},
+	Q3_K: {quantizeQ3_K, weightedQ3_K},
+	Q4_K: {quantizeQ4_K, weightedQ4_K},
+	Q5_K: {quantizeQ5_K, weightedQ5_K},
+	Q6_K: {quantizeQ6_K, weightedQ6_K},
+	Q8_K: {quantize: quantizeQ8_K},
+}
+
 // format returns the zero format for what is no type of GGML.
 func (t Type) format() format {
 	if uint64(t) < uint64(len(formats)) {
@@ -113,7 +135,7 @@ func (t Type) format() format {
 func Types() []Type {
 	var ts []Type
 	for t, f := range formats {
-		if f.quantize != nil {
+		if f.dequantize != nil {
 			ts = append(ts, Type(t))
 		}
 	}
@@ -142,7 +164,7 @@ func (t Type) String() string {
 func (t Type) Valid() bool { return t.format().len != 0 }
 
 // Convertible says whether [Quantize] and [Dequantize] take t.
-func (t Type) Convertible() bool { return t.format().quantize != nil }
+func (t Type) Convertible() bool { return t.format().dequantize != nil }
 
 // BlockLen is the number of values of a block, and zero if t is not valid.
 func (t Type) BlockLen() int { return t.format().len }

@@ -1,5 +1,7 @@
 package simd
 
+import "github.com/wavelane/wavelane/internal/op"
+
 // SplitEarly makes slice functions use several threads for little work, until the function that it returns is called.
 func SplitEarly() (restore func()) {
 	split, part := splitTime, partTime
@@ -9,3 +11,6 @@ func SplitEarly() (restore func()) {
 
 // Poison fills all memory that the device hands out from now on with NaN.
 func (d *Device) Poison() { d.memory.poison = true }
+
+// Linked reports whether chains have links for an entry.
+func Linked(e *op.Entry) bool { return links[e.Name] != 0 }

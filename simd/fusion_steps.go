@@ -9,7 +9,7 @@ import (
 
 // fused is the work of a formula whose results are the step's.
 func fused(f *formula, c *call) work {
-	const unit = 64 // elements, so that chunks begin at whole cache lines
+	const unit = 128 // elements, so that chunks begin at whole cache lines and are full vectors of chains
 	n := c.out.Len()
 	return one(ceilDiv(n, unit), unit*f.ns, func(a *args, lo, hi int) {
 		f.run(a.outs, 0, a.in, lo*unit, min(hi*unit, n))

@@ -20,6 +20,18 @@ func Maximum(dst, a, b []float32) { maximumOp.binary(dst, a, b) }
 // Minimum computes the smaller of a[i] and b[i], NaN if either is NaN.
 func Minimum(dst, a, b []float32) { minimumOp.binary(dst, a, b) }
 
+// Less computes 1 where a[i] < b[i], else 0.
+func Less(dst, a, b []float32) { lessOp.binary(dst, a, b) }
+
+// LessEqual computes 1 where a[i] ≤ b[i], else 0.
+func LessEqual(dst, a, b []float32) { lessEqOp.binary(dst, a, b) }
+
+// Equal computes 1 where a[i] = b[i], else 0; NaN equals nothing.
+func Equal(dst, a, b []float32) { equalOp.binary(dst, a, b) }
+
+// Select computes a[i] where cond[i] is not 0, else b[i]. NaN is not 0.
+func Select(dst, cond, a, b []float32) { selectOp.ternary(dst, cond, a, b) }
+
 // Pow computes a[i] to the power b[i], with C's special values: a negative base takes integer exponents, else gives NaN; x⁰ and
 // 1ʸ are 1.
 func Pow(dst, a, b []float32) { powOp.binary(dst, a, b) }

@@ -38,8 +38,14 @@ func one(f func(x float64) float64) any         { return f }
 func two(f func(a, b float64) float64) any      { return f }
 func three(f func(a, b, c float64) float64) any { return f }
 func all(f func(in [][]float64) []float64) any  { return f }
-func sigmoid(x float64) float64                 { return 1 / (1 + math.Exp(-x)) }
-func softplus(x float64) float64                { return math.Log1p(math.Exp(x)) }
+func truth(t bool) float64 {
+	if t {
+		return 1
+	}
+	return 0
+}
+func sigmoid(x float64) float64  { return 1 / (1 + math.Exp(-x)) }
+func softplus(x float64) float64 { return math.Log1p(math.Exp(x)) }
 func selu(x float64, scale, alpha float64) float64 {
 	if x > 0 {
 		return scale * x
@@ -54,6 +60,11 @@ var sliceFunctions = []*sliceFunction{
 	{name: "Div", f: simd.Div, ref: two(func(a, b float64) float64 { return a / b }), low: -2, high: 2, rel: tight},
 	{name: "Maximum", f: simd.Maximum, ref: two(math.Max), low: -2, high: 2},
 	{name: "Minimum", f: simd.Minimum, ref: two(math.Min), low: -2, high: 2},
+	{name: "Less", f: simd.Less, ref: two(func(a, b float64) float64 { return truth(a < b) }), low: -2, high: 2},
+	{name: "LessEqual", f: simd.LessEqual, ref: two(func(a, b float64) float64 { return truth(a <= b) }), low: -2, high: 2},
+	{name: "Equal", f: simd.Equal, ref: two(func(a, b float64) float64 { return truth(a == b) }), low: -2, high: 2},
+	{name: "Select", f: simd.Select, low: -2, high: 2,
+		ref: three(func(c, a, b float64) float64 { return truth(c != 0)*a + truth(c == 0)*b })},
 	{name: "Pow", f: simd.Pow, ref: two(math.Pow), low: 0.1, high: 5, rel: func2},
 	{name: "CopySign", f: simd.CopySign, ref: two(math.Copysign), low: -2, high: 2},
 	{name: "FMA", f: simd.FMA, ref: three(func(a, b, c float64) float64 { return a*b + c }), low: -2, high: 2, abs: 5e-7},

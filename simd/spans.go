@@ -147,6 +147,10 @@ var (
 	maximumOp  = binaryOp("Maximum", cheap, kernels.Maximum)
 	minimumOp  = binaryOp("Minimum", cheap, kernels.Minimum)
 	copySignOp = binaryOp("CopySign", cheap, kernels.CopySign)
+	lessOp     = binaryOp("Less", cheap, kernels.Less)
+	lessEqOp   = binaryOp("LessEqual", cheap, kernels.LessEqual)
+	equalOp    = binaryOp("Equal", cheap, kernels.Equal)
+	selectOp   = spanOp{name: "Select", cost: cost{0.6, 0.16}, f: func(y, a, b, c []float32, _ numbers) { kernels.Select(y, a, b, c) }}
 	axpyOp     = scalarOp("Axpy", cheap, func(y, a []float32, s float32) { kernels.Axpy(y, y, a, s) })
 	fmaOp      = spanOp{name: "FMA", cost: cost{0.6, 0.16},
 		f: func(y, a, b, c []float32, _ numbers) { kernels.MulAdd(y, a, b, c) },
@@ -199,6 +203,7 @@ var spans = map[string]*spanOp{
 	"minimum": &minimumOp, "fma": &fmaOp, "lerp": &lerpOp, "exp": &expOp, "log": &logOp, "log2": &log2Op, "sin": &sinOp,
 	"cos": &cosOp, "tanh": &tanhOp, "sigmoid": &sigmoidOp, "gelu": &geluOp, "gelu_erf": &geluErfOp, "swish": &swishOp,
 	"mish": &mishOp, "softplus": &softplusOp, "selu": &seluOp, "elu": &eluOp, "pow_scalar": &powScalarOp, "pow": &powOp,
+	"less": &lessOp, "less_equal": &lessEqOp, "equal": &equalOp, "select": &selectOp,
 }
 
 // activation returns the span of an epilogue and its cost; nil for none.

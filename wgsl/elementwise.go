@@ -63,9 +63,9 @@ func (e *elementwiseKernel) walks() int {
 	return n
 }
 
-// perThread is how many units of four elements a thread computes: where the expression is long, its text is what costs.
+// perThread is how many units of four elements a thread computes.
 func (e *elementwiseKernel) perThread() int {
-	if e.rank > 0 || len(e.f.Nodes) > 8 {
+	if e.rank > 0 {
 		return 1
 	}
 	return 2
@@ -75,7 +75,7 @@ func (e *elementwiseKernel) kernel() *Kernel {
 	key := fmt.Sprintf("%s/%v/%v/%d/%d", e.name, &e.f.Expression, e.reads, e.rank, e.workgroup)
 	return cached(key, func() *Kernel {
 		type operand struct{ Type, At, Value string }
-		text := e.f.function("evaluate", 0)
+		text := e.f.function("evaluate", 0, "p: Params")
 		data := struct {
 			Workgroup, PerThread, Rank, Last, Scalars, Walks int
 			Axes                                             []int // all but the outermost, innermost first

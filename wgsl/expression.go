@@ -40,7 +40,7 @@ var expressions = map[*op.Entry]string{
 	op.HardSwish: "select(a * (min(a + 3.0, 6.0) / 6.0), 0.0, a <= -3.0)",
 	op.Mish:      "mish(a)",
 	op.Softplus:  "softplus(a)",
-	op.Clip:      "nan_min(nan_max(a, s0), s1)",
+	op.Clip:      "nan_clip(a, s0, s1)",
 	op.Scale:     "a * s0",
 	op.PowScalar: "ieee_pow(a, s0)",
 
@@ -51,6 +51,12 @@ var expressions = map[*op.Entry]string{
 	op.Maximum: "nan_max(a, b)",
 	op.Minimum: "nan_min(a, b)",
 	op.Pow:     "ieee_pow(a, b)",
+
+	// By bits: WGSL may flush subnormals, and take it that there is no NaN.
+	op.Less:      "select(0.0, 1.0, order_key(a) < order_key(b) && !is_nan(b))",
+	op.LessEqual: "select(0.0, 1.0, order_key(a) <= order_key(b) && !is_nan(b))",
+	op.Equal:     "select(0.0, 1.0, order_key(a) == order_key(b) && !is_nan(b))",
+	op.Select:    "select(b, c, (bitcast<u32>(a) & 0x7fffffffu) == 0u)",
 
 	op.SwiGLU: "swiglu(a, b)",
 

@@ -108,8 +108,8 @@ func (f *formula) nothing() bool {
 }
 
 // function writes the expression as a WGSL function of one value of each operand; of several results it returns an array. Its scalars
-// are p.s0, p.s1 … of the uniform, counted from first. What it calls is in the library.
-func (f *formula) function(name string, first int) string {
+// are p.s0, p.s1 … of the uniform, counted from first. More parameters may follow the values. What it calls is in the library.
+func (f *formula) function(name string, first int, more ...string) string {
 	value := func(a int) string {
 		if a < f.Inputs {
 			return "x" + strconv.Itoa(a)
@@ -120,6 +120,7 @@ func (f *formula) function(name string, first int) string {
 	for i := range parameters {
 		parameters[i] = value(i) + ": f32"
 	}
+	parameters = append(parameters, more...)
 	body := ""
 	for i, n := range f.Nodes {
 		args := make([]string, len(n.Args), len(n.Args)+len(n.Entry.Scalars))
@@ -159,7 +160,7 @@ func (f *formula) calculates(value int) bool {
 // comparing are entries that do no arithmetic with what they are given.
 var comparing = map[*op.Entry]bool{
 	op.Neg: true, op.Abs: true, op.Sign: true, op.Floor: true, op.Ceil: true, op.Round: true, op.Trunc: true, op.ReLU: true, op.Clip: true,
-	op.Maximum: true, op.Minimum: true,
+	op.Maximum: true, op.Minimum: true, op.Less: true, op.LessEqual: true, op.Equal: true, op.Select: true,
 }
 
 // definition is the function of that name, where [formula.applied] calls it.

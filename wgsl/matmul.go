@@ -6,6 +6,7 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/quant"
 )
 
 func init() {
@@ -94,6 +95,14 @@ func (m *matmul) lower() error {
 		ldb = m.K
 	}
 	m.VecA, m.VecB = lda%4 == 0, ldb%4 == 0
+	if m.Format != 0 {
+		w, err := quant.PackedWords(quant.Type(m.Format), ldb)
+		if err != nil {
+			return err
+		}
+		ldb = w / 4
+		m.VecB = true
+	}
 	m.F16 = (m.A == compute.Float16 || m.B == compute.Float16) && m.nativeHalves(m.problem())
 	groups, err := m.pieces(lda, ldb)
 	if err != nil {
@@ -170,7 +179,8 @@ func (m *matmul) variants(whole bool, sums int) []variant {
 		}
 		add(good, variant{name, sums, emit})
 	}
-	if m.rowsForm() != 0 {
+	packed := m.Format != 0 // kernels take weights apart once for a workgroup, not for each invocation
+	if m.rowsForm() != 0 && !packed {
 		addRows := func(name string, lanes int, subgroups, good bool) {
 			if 16*lanes*m.vectors() > int(m.caps.MaxShared) {
 				return
@@ -189,10 +199,13 @@ func (m *matmul) variants(whole bool, sums int) []variant {
 			addRows("rows/subgroups", min(lanes, 64), true, false)
 		}
 	}
-	if m.M <= 8 {
+	if m.M <= 8 && !(packed && m.TransB) {
 		t := tile{WX: 64, WY: 1, TM: 1 << mathbits.Len(uint(m.M-1)), TN: 4}
-		if m.TransA {
+		switch {
+		case m.TransA:
 			t.TM = max(t.TM, 4)
+		case packed && m.M > 1: // taking weights apart costs more than idle rows
+			t.TM = 8
 		}
 		addTile("skinny", t, true)
 	}
@@ -200,9 +213,12 @@ func (m *matmul) variants(whole bool, sums int) []variant {
 		if i > 0 && (2*m.M <= t.BM() || 2*m.N <= t.BN()) { // more than half of every tile would be idle
 			continue
 		}
+		if packed && (t.KT == 0 || i > 0 && (m.M < 2*t.BM() || m.N < 2*t.BN())) { // not worth ten more kernels
+			continue
+		}
 		addTile(t.name, t.tile, i == 0)
 	}
-	if m.Batch*m.M*m.N*m.K <= naiveMost || len(preferred)+len(others) == 0 {
+	if !packed && m.Batch*m.M*m.N*m.K <= naiveMost || len(preferred)+len(others) == 0 {
 		add(false, variant{"naive", sums, func(p piece, split int, dst Buffer, q product) { m.emitNaive(lanes, p, split, dst, q) }})
 	}
 	return append(preferred, others...)

@@ -10,9 +10,10 @@ import (
 type product struct {
 	A, B           compute.DType // of lhs and rhs; those of 16 bits lie in pairs in words
 	TransA, TransB bool
-	VecA, VecB     bool // rows of the operand start at multiples of four elements
-	Tail           bool // the depth is no multiple of four
-	F16            bool // operands of type f16 are bound as such; else as words
+	VecA, VecB     bool                // rows of the operand start at multiples of four elements
+	Tail           bool                // the depth is no multiple of four
+	F16            bool                // operands of type f16 are bound as such; else as words
+	Format         compute.BlockFormat // of rhs, if it is quantised; its offsets and row lengths count vectors of four words
 	finish         epilogue
 }
 
@@ -81,6 +82,8 @@ func (d productText) field(name string) any {
 		return d.TypeB()
 	case "Half":
 		return d.Half()
+	case "Blocks":
+		return d.Blocks()
 	case "HalfA":
 		return d.HalfA()
 	case "HalfB":
@@ -138,7 +141,12 @@ func (p product) HalfB() bool { return p.B.Size() == 2 }
 
 // TypeA and TypeB are what the operands' bindings are arrays of.
 func (p product) TypeA() string { return p.element(p.HalfA(), p.VecA) }
-func (p product) TypeB() string { return p.element(p.HalfB(), p.VecB) }
+func (p product) TypeB() string {
+	if p.Format != 0 {
+		return "vec4<u32>"
+	}
+	return p.element(p.HalfB(), p.VecB)
+}
 
 func (p product) element(half, vec bool) string {
 	switch {
@@ -166,6 +174,9 @@ func (p product) Half() string {
 	}
 	return ""
 }
+
+// Blocks describes quantised weights.
+func (d productText) Blocks() *blocks { return blocksOf(d.Format, false, "rhs") }
 
 // FragA is the number of vectors that hold an invocation's rows of a transposed lhs.
 func (d productText) FragA() int { return d.TM / 4 }
@@ -207,6 +218,9 @@ func (p product) key() string {
 	}
 	if p.F16 {
 		types += "native/"
+	}
+	if p.Format != 0 {
+		types += p.Format.String() + "/"
 	}
 	return types + flag(p.TransA, "t") + flag(p.TransB, "t") + flag(p.VecA, "4") + flag(p.VecB, "4") + flag(p.Tail, "r") +
 		"/" + p.finish.key()

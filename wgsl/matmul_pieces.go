@@ -22,7 +22,11 @@ type piece struct {
 // of the depth, have the same place in the result and have to be added up. Elements of 16 bits count as if they had 32.
 func (m *matmul) pieces(lda, ldb int) ([][]piece, error) {
 	limit := int(min(m.caps.MaxBinding, 1<<62)) / 4
-	sizeA, sizeB, sizeC := m.M*m.K, m.K*m.N, m.M*m.N
+	rowB, rowsB := m.rhsRow(ldb), m.K
+	if m.TransB {
+		rowsB = m.N
+	}
+	sizeA, sizeB, sizeC := m.M*m.K, rowB*rowsB, m.M*m.N
 	sums := m.sums() // of which each has its place in scratch memory
 	all := func(size, stride int) int { return int(BufferSize(4*(size+(m.Batch-1)*stride))) / 4 }
 	base := piece{batch: m.Batch, m: m.M, n: m.N, k: m.K, a: m.a, b: m.b, c: m.c,
@@ -41,9 +45,9 @@ func (m *matmul) pieces(lda, ldb int) ([][]piece, error) {
 			rows = min(rows, limit/max(m.K, 1))
 		}
 		if m.TransB {
-			cols = min(cols, limit/max(m.K, 1))
+			cols = min(cols, limit/max(rowB, 1))
 		} else {
-			depth = min(depth, limit/m.N)
+			depth = min(depth, limit/rowB)
 		}
 		if depth < m.K {
 			depth = min(depth, mostDepth) &^ 3
@@ -84,7 +88,14 @@ func (m *matmul) at(p piece, z, i, j, k int) piece {
 		p.a, p.offA = m.windowOf(m.A, m.a, z*m.StrideA+i*p.lda, last*m.StrideA+p.m*p.lda)
 		p.offA += k
 	}
-	if m.TransB {
+	if m.Format != 0 {
+		first, n := k, p.k
+		if m.TransB {
+			first, n = j, p.n
+		}
+		p.b, p.offB = m.window(m.b, first*m.rhsRow(p.ldb), n*m.rhsRow(p.ldb))
+		p.offB /= 4
+	} else if m.TransB {
 		p.b, p.offB = m.windowOf(m.B, m.b, z*m.StrideB+j*p.ldb, last*m.StrideB+p.n*p.ldb)
 		p.offB += k
 	} else {
@@ -95,6 +106,14 @@ func (m *matmul) at(p piece, z, i, j, k int) piece {
 	p.offC += j
 	p.row0, p.col0 = i, j
 	return p
+}
+
+// rhsRow is the number of elements of four bytes that a row of b takes in memory.
+func (m *matmul) rhsRow(ldb int) int {
+	if m.Format != 0 {
+		return 4 * ldb
+	}
+	return ldb
 }
 
 // window binds elements [first, first+n) of a buffer of four-byte elements as near as alignment allows, and returns where in

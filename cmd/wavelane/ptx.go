@@ -28,7 +28,7 @@ func ptxCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(ptxEmitCommand(), ptxCheckCommand(), ptxRunCommand())
+	c.AddCommand(ptxEmitCommand(), ptxCheckCommand(), ptxRunCommand(), ptxMapCommand())
 	return c
 }
 

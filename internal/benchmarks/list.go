@@ -33,6 +33,9 @@ func All() []Benchmark {
 		{Name: "elementwise", Unit: "GB/s", prepare: elementwise, Doc: "16M float32, resident: copy, add, gelu"},
 		{Name: "reduce", Unit: "GB/s", prepare: reduce, Doc: "16M float32, resident: sum, max, argmax, dot"},
 		{Name: "rows", Unit: "GB/s", prepare: rows, Doc: "4096 rows of 1024 float32, resident: softmax, layer norm, RMS norm"},
+		{Name: "quant-q4_k", Unit: "GB/s", prepare: quantised(compute.Q4_K),
+			Doc: "a vector by 4096×14336 weights in Q4_K, resident: a sum that reads as much, activations in 8 bits and in float32, weights dequantised first"},
+		{Name: "quant-q8_0", Unit: "GB/s", prepare: quantised(compute.Q8_0), Doc: "the same with weights in Q8_0"},
 	}, append(routing(), onCUDA()...)...)
 }
 

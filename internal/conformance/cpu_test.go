@@ -40,3 +40,8 @@ func TestCPUMemory(t *testing.T) {
 	testMemory(t, name, d)
 	testForks(t, name, d)
 }
+
+func TestCPUVariesFused(t *testing.T) {
+	name, d := openCPU(t)
+	testVaryFused(t, name, d)
+}

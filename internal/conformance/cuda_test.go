@@ -46,7 +46,17 @@ func TestProfileCUDASoftware(t *testing.T) {
 	require.Contains(t, code.String(), ".visible .entry inspect")
 }
 
+func TestQuantAccuracyCUDASoftware(t *testing.T) {
+	name, d := openCUDA(t, cuda.Software())
+	testQuantAccuracy(t, name, d)
+}
+
 func TestCompareCUDASoftware(t *testing.T) {
 	_, d := openCUDA(t, cuda.Software())
 	testCompare(t, d)
+}
+
+func TestCUDAVariesFused(t *testing.T) {
+	name, d := openCUDA(t, cuda.Software())
+	testVaryFused(t, name, d)
 }

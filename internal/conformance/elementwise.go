@@ -39,6 +39,11 @@ func unaryCases(b *builder) {
 	if b.Entry == op.Clip {
 		all = append(all, op.Attr{Scalars: []float32{2, 1}}, op.Attr{Scalars: []float32{-inf, inf}}, op.Attr{Scalars: []float32{0.25, 0.25}})
 	}
+	if b.Entry == op.Clip {
+		for _, bounds := range [][]float32{{nan, 1}, {0, nan}, {nan, nan}} {
+			b.given("bounds that are NaN", op.Attr{Scalars: bounds}, vector(specials(b.Entry)...))
+		}
+	}
 	for i, a := range all {
 		for j, n := range lengths {
 			if i == 0 || j%4 == 0 {

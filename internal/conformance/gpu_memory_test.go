@@ -50,3 +50,8 @@ func TestWebGPUMemory(t *testing.T) {
 	testMemory(t, name, d)
 	testForks(t, name, d)
 }
+
+func TestWebGPUVariesFused(t *testing.T) {
+	name, d := openSoftware(t, "")
+	testVaryFused(t, name, d)
+}

@@ -88,12 +88,31 @@ func TestWebGPUPieces(t *testing.T) {
 	run(op.Fill, func(b *builder) {
 		b.add("", op.Attr{Scalars: []float32{1.5}, Options: compute.FillOptions{Shape: []int{10001}}}, func(*source) []operand { return nil })
 	})
+	run(op.RandomUniform, func(b *builder) { b.seeded("", 1, 10001) })
 	run(op.Cast, func(b *builder) {
 		b.random("", op.Attr{Options: compute.CastOptions{To: compute.Float16}}, []int{20001})
 	})
 	run(op.Embedding, func(b *builder) {
 		b.shaped("", 1000, 9, []int{12}, 0, 999, -1, 500, 1000, 455, 456, 910, 911, 3, 2147483647, -2147483648)
 		b.shaped("", 999, 8, []int{5}, 998, 0, 512, 511, 999)
+	})
+	run(op.Dequantize, func(b *builder) {
+		b.dequantize("", compute.DequantizeOptions{Format: compute.Q5_1}, 70, 1024, nil)
+		b.dequantize("", compute.DequantizeOptions{Format: compute.Q6_K, Result: compute.Float16}, 50, 1280, []int{3, 9})
+	})
+	run(op.QuantMatMulRowMajor, func(b *builder) {
+		b.quantised("", q8(compute.Q4_K, false), 1, 768, 151)  // rows of weights
+		b.quantised("", q8(compute.Q5_0, true), 3, 256, 1500)  // and rows of x one by one
+		b.quantised("", q8(compute.Q3_K, true), 60, 256, 170)  // columns and rows of the result
+		b.quantised("", q8(compute.Q8_0, false), 90, 160, 103) // and of x
+	})
+	run(op.QuantMatMulColMajor, func(b *builder) {
+		b.quantised("", q8(compute.Q2_K, false), 1, 501, 256) // depth
+		b.quantised("", q8(compute.Q4_1, false), 70, 300, 96) // and rows
+	})
+	run(op.QuantGateUpSwiGLU, func(b *builder) { b.quantised("", q8(compute.Q5_K, true), 1, 512, 99, 99) })
+	run(op.QuantQKV, func(b *builder) {
+		b.quantised("", compute.QuantQKVOptions{Q: compute.Q4_K, K: compute.Q8_0, V: compute.Q6_K}, 2, 512, 200, 80, 60)
 	})
 }
 
@@ -111,5 +130,8 @@ func TestWebGPUDeepPieces(t *testing.T) {
 		b.integers(op.Attr{Options: compute.MatMulOptions{}}, append([][]int{{9, 70003}, {70003, 5}}, bias...)...)
 	}
 	b.integers(op.Attr{Options: compute.MatMulOptions{TransB: true}}, []int{19, 40000}, []int{17, 40000}, []int{17})
+	d.cases(t, b.cases)
+	b = &builder{Entry: op.QuantMatMulRowMajor}
+	b.quantised("too long to look for Inf", q8(compute.Q4_0, true), 1, 245_760, 3)
 	d.cases(t, b.cases)
 }

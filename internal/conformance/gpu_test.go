@@ -169,6 +169,11 @@ func TestProfileWebGPU(t *testing.T) {
 	require.Contains(t, code.String(), "special_number")
 }
 
+func TestQuantAccuracyWebGPU(t *testing.T) {
+	name, d := openSoftware(t, "")
+	testQuantAccuracy(t, name, d)
+}
+
 func TestCompareWebGPU(t *testing.T) {
 	_, d := openSoftware(t, "")
 	testCompare(t, d)

@@ -151,7 +151,8 @@ func (g *graph) randomSteps(n int) {
 	pool := []op.Slot{g.upload(g.floats(-2, 2, 7, 9)), g.upload(g.floats(-2, 2, 7, 9)), g.upload(g.floats(-2, 2, 1, 9)), g.upload(g.floats(-2, 2, 33, 65))}
 	pick := func() op.Slot { return pool[g.IntN(len(pool))] }
 	elementwise := []*op.Entry{op.Neg, op.Abs, op.ReLU, op.LeakyReLU, op.Tanh, op.Sigmoid, op.GELU, op.GELUErf, op.Swish, op.Mish, op.Softplus,
-		op.ELU, op.SELU, op.HardSwish, op.Scale, op.Sin, op.Cos, op.Add, op.Sub, op.Mul, op.Maximum, op.Minimum, op.FMA, op.Lerp}
+		op.ELU, op.SELU, op.HardSwish, op.Scale, op.Sin, op.Cos, op.Add, op.Sub, op.Mul, op.Maximum, op.Minimum, op.FMA, op.Lerp,
+		op.Less, op.LessEqual, op.Equal, op.Select}
 	rows := []*op.Entry{op.Softmax, op.LogSoftmax, op.RMSNorm, op.LayerNorm}
 	reductions := []*op.Entry{op.Sum, op.Mean, op.Max, op.Min, op.NormL1, op.NormL2}
 	for len(g.Steps) < n {

@@ -82,6 +82,9 @@ func clipByNormCases(b *builder) {
 	}
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())
 	b.given("special values", op.Attr{Scalars: []float32{2}}, f32s([]int{5, 1}, 1, -3, nan, inf, 0), vector(0, 1, 4, 16, 1e-40, 1e30, nan, -1, 1e-30))
+	for _, limit := range []float32{2, 0} {
+		b.given("no norm", op.Attr{Scalars: []float32{limit}}, f32s([]int{3, 1}, 1, -3, 0), vector(0, float32(math.Copysign(0, -1))))
+	}
 	b.given("an infinite norm", op.Attr{Scalars: []float32{2}}, vector(1, -3, 0), vector(inf))
 	c := b.clipped(1, []int{5, 129}, []int{})
 	b.again(c, inPlace)

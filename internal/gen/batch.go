@@ -17,6 +17,10 @@ func batchMethods(e *op.Entry) []Method {
 	case op.Fill:
 		return []Method{simple(e.Method, doc(e.Method, e), []Param{{"value", "float32"}, {"shape", "...int"}},
 			fmt.Sprintf("rec.apply(%s, []float32{value}, compute.FillOptions{Shape: shape})", entry))}
+	case op.RandomUniform, op.RandomNormal:
+		return []Method{simple(e.Method, doc(e.Method, e, "The seed is Uint32 [2]."),
+			[]Param{{"seed", "Value"}, {"stream", "int"}, {"shape", "...int"}},
+			fmt.Sprintf("rec.apply(%s, nil, compute.RandomOptions{Shape: shape, Stream: stream}, seed)", entry))}
 	case op.Cast:
 		return []Method{simple(e.Method, doc(e.Method, e), []Param{{"x", "Value"}, {"to", "compute.DType"}},
 			fmt.Sprintf("rec.apply(%s, nil, compute.CastOptions{To: to}, x)", entry))}

@@ -25,6 +25,9 @@ func deviceMethods(e *op.Entry) []Method {
 	case op.Fill:
 		return []Method{simple(e.Method, doc(e.Method+"Async", e), []Param{{"y", floats}, {"value", "float32"}},
 			`o.run.Run("fill", []Operand{Of(y)}, nil, []float32{value}, FillOptions{Shape: []int{len(y)}})`)}
+	case op.RandomUniform, op.RandomNormal:
+		return []Method{simple(e.Method, doc(e.Method+"Async", e), []Param{{"y", floats}, {"seed", "[2]uint32"}, {"stream", "int"}},
+			fmt.Sprintf(`o.run.Run(%q, []Operand{Of(y)}, []Operand{Of(seed[:])}, nil, RandomOptions{Shape: []int{len(y)}, Stream: stream})`, e.Name))}
 	case op.Concat:
 		return []Method{simple(e.Method, doc(e.Method+"Async", e), []Param{{"y", "any"}, {"options", "ConcatOptions"}, {"x", "...Operand"}},
 			`o.run.Run("concat", destinations(y), x, nil, options)`)}

@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"text/template"
 	"unicode"
@@ -58,12 +59,15 @@ type jsValue struct {
 // required are the fields that have no meaning when they are left out.
 var required = map[string]bool{
 	"PoolOptions.Size": true, "SliceOptions.Start": true, "SliceOptions.Size": true, "PadOptions.Before": true, "PadOptions.After": true,
-	"ConcatOptions.Axis": true, "CastOptions.To": true, "FillOptions.Shape": true, "ReshapeOptions.Shape": true, "TopKOptions.K": true,
+	"ConcatOptions.Axis": true, "CastOptions.To": true, "FillOptions.Shape": true, "ReshapeOptions.Shape": true,
+	"RandomOptions.Shape": true, "TopKOptions.K": true,
+	"QuantOptions.Format": true, "QuantQKVOptions.Q": true, "QuantQKVOptions.K": true, "QuantQKVOptions.V": true, "DequantizeOptions.Format": true,
 }
 
 // enumerations are the types of options that JavaScript writes as strings.
 var enumerations = []reflect.Type{
 	reflect.TypeFor[compute.DType](), reflect.TypeFor[compute.Activation](), reflect.TypeFor[compute.Axis](), reflect.TypeFor[compute.Precision](),
+	reflect.TypeFor[compute.BlockFormat](),
 }
 
 // javascriptFiles returns the generated files of the JavaScript package.
@@ -216,6 +220,9 @@ func (s *source) enum(t reflect.Type) jsEnum {
 		name := lowerCamel(strings.NewReplacer("Precision", "", "AllAxes", "All", "LastAxis", "Last").Replace(v.Names[0].Name))
 		value := len(e.Values)
 		switch t {
+		case reflect.TypeFor[compute.BlockFormat]():
+			name = v.Names[0].Name
+			value, _ = strconv.Atoi(v.Values[0].(*ast.BasicLit).Value)
 		case reflect.TypeFor[compute.DType]():
 			name = compute.DType(value).String()
 		case reflect.TypeFor[compute.Activation]():

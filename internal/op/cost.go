@@ -45,10 +45,22 @@ func init() {
 			_, k := RowsCols(in[0].Shape)
 			return 2 * float64(k) * float64(out[0].Len()+out[1].Len()+out[2].Len())
 		},
-		GateUpSwiGLU: func(in, out []Type, a Attr) float64 { return 2 * matrix(1)(in, out, a) },
-		Attention:    attentionFlops(4), AttentionLSE: attentionFlops(4), AttentionBackward: attentionFlops(10),
+		GateUpSwiGLU:        func(in, out []Type, a Attr) float64 { return 2 * matrix(1)(in, out, a) },
+		QuantMatMulRowMajor: quantFlops, QuantMatMulColMajor: quantFlops, QuantRMSNormMatVec: quantFlops, QuantQKV: quantFlops,
+		QuantGateUpSwiGLU: func(in, out []Type, a Attr) float64 { return 2 * quantFlops(in, out, a) },
+		Attention:         attentionFlops(4), AttentionLSE: attentionFlops(4), AttentionBackward: attentionFlops(10),
 		PagedAttention: attentionFlops(4),
 	}
+}
+
+// quantFlops is that of products whose weights' shapes are in words.
+func quantFlops(in, out []Type, _ Attr) float64 {
+	_, k := RowsCols(in[0].Shape)
+	n := 0
+	for _, t := range out {
+		n += t.Len()
+	}
+	return 2 * float64(k) * float64(n)
 }
 
 // attentionFlops is n operations for each query and each element of a key that it may see.

@@ -1,6 +1,7 @@
 package op_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -30,6 +31,8 @@ func TestFlops(t *testing.T) {
 		{op.QKV, []op.Type{op.F32(2, 4), half(8, 4), half(2, 4), half(2, 4)}, op.Attr{}, 2 * 2 * 4 * 12},
 		{op.Conv2D, []op.Type{op.F32(2, 4, 5, 5), op.F32(6, 2, 3, 3)}, op.Attr{Options: compute.Conv2DOptions{Groups: 2}}, 2 * 2 * 6 * 9 * 2 * 9},
 		{op.Conv2D, []op.Type{op.F32(5, 5), op.F32(3, 3)}, op.Attr{Options: compute.Conv2DOptions{}}, 2 * 9 * 9},
+		{op.QuantMatMulRowMajor, []op.Type{op.F32(2, 64), {DType: compute.Uint32, Shape: []int{7, 12}}},
+			op.Attr{Options: compute.QuantOptions{Format: compute.Q4_0}}, 2 * 2 * 64 * 7},
 		{op.Attention, []op.Type{op.F32(2, 3, 4, 8), op.F32(2, 5, 2, 8), op.F32(2, 5, 2, 8)}, op.Attr{Options: compute.AttentionOptions{}},
 			4 * 2 * 3 * 4 * 8 * 5},
 		{op.Fused, []op.Type{op.F32(2, 3), op.F32(3)}, op.Attr{Scalars: []float32{2}, Options: scaledReLU}, 18},
@@ -41,6 +44,6 @@ func TestFlops(t *testing.T) {
 	}
 	for _, e := range op.All() {
 		require.Equal(t, e.Class == op.Matrix || e == op.Conv2D || e == op.Conv1D || e == op.QKV || e == op.GateUpSwiGLU || e == op.RMSNormMatVec ||
-			e == op.AttentionLSE || e == op.AttentionBackward, e.Products(), e.Name)
+			strings.HasPrefix(e.Name, "quant_") || e == op.AttentionLSE || e == op.AttentionBackward, e.Products(), e.Name)
 	}
 }

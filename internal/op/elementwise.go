@@ -138,7 +138,7 @@ var (
 	Softplus = unary("softplus", "Softplus", "log(1+eˣ)", nearExact, softplus).domain(-20, 20)
 	Clip     = scalarUnary("clip", "Clip", "x limited to [low, high]: min(max(x, low), high)", exact,
 		[]Scalar{scalar("low", -1, 0), scalar("high", 1, 0.5)},
-		func(x, p []float64) float64 { return math.Min(math.Max(x[0], p[0]), p[1]) })
+		func(x, p []float64) float64 { return smaller(larger(x[0], p[0]), p[1]) }).special("NaN if a bound is NaN.")
 	Scale = scalarUnary("scale", "Scale", "x·factor", exact, []Scalar{scalar("factor", 0.5, -3, 0)},
 		func(x, p []float64) float64 { return p[0] * x[0] })
 	PowScalar = scalarUnary("pow_scalar", "PowScalar", "x to the power exponent", Tolerance{Rel: 1e-4},
@@ -154,25 +154,28 @@ func softplus(x float64) float64 {
 
 // Binary entries.
 var (
-	Add = binary("add", "Add", "a + b", exact, func(a, b float64) float64 { return a + b })
-	Sub = binary("sub", "Sub", "a − b", exact, func(a, b float64) float64 { return a - b })
-	Mul = binary("mul", "Mul", "a·b", exact, func(a, b float64) float64 { return a * b })
-	Div = binary("div", "Div", "a/b", rounded, func(a, b float64) float64 { return a / b })
-	// math.Max(+Inf, NaN) is +Inf; ours, as NumPy's, is NaN.
-	Maximum = binary("maximum", "Maximum", "the larger of a and b", exact, func(a, b float64) float64 {
-		if a != a || b != b {
-			return math.NaN()
-		}
-		return math.Max(a, b)
-	}).special("NaN if either is NaN.")
-	Minimum = binary("minimum", "Minimum", "the smaller of a and b", exact, func(a, b float64) float64 {
-		if a != a || b != b {
-			return math.NaN()
-		}
-		return math.Min(a, b)
-	}).special("NaN if either is NaN.")
-	Pow = binary("pow", "Pow", "a to the power b", Tolerance{Rel: 1e-4}, math.Pow).special(powSpecial)
+	Add     = binary("add", "Add", "a + b", exact, func(a, b float64) float64 { return a + b })
+	Sub     = binary("sub", "Sub", "a − b", exact, func(a, b float64) float64 { return a - b })
+	Mul     = binary("mul", "Mul", "a·b", exact, func(a, b float64) float64 { return a * b })
+	Div     = binary("div", "Div", "a/b", rounded, func(a, b float64) float64 { return a / b })
+	Maximum = binary("maximum", "Maximum", "the larger of a and b", exact, larger).special("NaN if either is NaN.")
+	Minimum = binary("minimum", "Minimum", "the smaller of a and b", exact, smaller).special("NaN if either is NaN.")
+	Pow     = binary("pow", "Pow", "a to the power b", Tolerance{Rel: 1e-4}, math.Pow).special(powSpecial)
+
+	Less      = comparison("less", "Less", "1 where a < b, else 0", func(a, b float64) bool { return a < b })
+	LessEqual = comparison("less_equal", "LessEqual", "1 where a ≤ b, else 0", func(a, b float64) bool { return a <= b })
+	Equal     = comparison("equal", "Equal", "1 where a = b, else 0", func(a, b float64) bool { return a == b })
 )
+
+// comparison is an entry for [Select] to choose by. What is greater is less the other way round.
+func comparison(name, method, doc string, f func(a, b float64) bool) *Entry {
+	return binary(name, method, doc, exact, func(a, b float64) float64 {
+		if f(a, b) {
+			return 1
+		}
+		return 0
+	}).special("0 if either is NaN; −0 equals 0.")
+}
 
 // Ternary entries.
 var (
@@ -182,6 +185,13 @@ var (
 	Lerp = broadcasting(Ternary, "lerp", "Lerp", "a + t·(b − a)", Tolerance{Mag: 4e-7},
 		[]Input{{Name: "a"}, {Name: "b"}, {Name: "t"}}, func(x, _ []float64) float64 { return x[0] + x[2]*(x[1]-x[0]) }).
 		special("Where t·(b − a) overflows, so may the result, to ±Inf or NaN.")
+	Select = broadcasting(Ternary, "select", "Select", "a where cond is not 0, else b", exact,
+		[]Input{{Name: "cond"}, {Name: "a"}, {Name: "b"}}, func(x, _ []float64) float64 {
+			if x[0] != 0 {
+				return x[1]
+			}
+			return x[2]
+		}).special("−0 is 0, NaN is not, as in C and NumPy. NaN and Inf on the side that is not chosen have no effect.")
 )
 
 func init() {
@@ -191,4 +201,20 @@ func init() {
 		x[1] = addArrays(x[0], x[1])
 		return FMA.reference([]Array{x[1], x[2], x[0]}, a, out)
 	}
+}
+
+// larger is math.Max, but for (+Inf, NaN), where that is +Inf; ours, as NumPy's, is NaN.
+func larger(a, b float64) float64 {
+	if a != a || b != b {
+		return math.NaN()
+	}
+	return math.Max(a, b)
+}
+
+// smaller is math.Min with NaN as larger has it.
+func smaller(a, b float64) float64 {
+	if a != a || b != b {
+		return math.NaN()
+	}
+	return math.Min(a, b)
 }

@@ -110,7 +110,7 @@ func (d *Demand) lifetimes() *lifetimes {
 				continue
 			}
 			end := max(i, last[s])
-			if x := d.over(l, last, i, k); x >= 0 && !slices.Contains(taken, x) {
+			if x := d.over(l, last, i, k, taken); x >= 0 {
 				l.value[s], taken = x, append(taken, x)
 				l.spans[x].last = end
 				continue
@@ -128,14 +128,14 @@ func (d *Demand) lifetimes() *lifetimes {
 	return l
 }
 
-// over is the span of an operand that ends with step i and in which its result k fits, or −1.
-func (d *Demand) over(l *lifetimes, last []int, i, k int) int {
+// over is the span of an operand that ends with step i and in which its result k fits, but for those taken by other results; or −1.
+func (d *Demand) over(l *lifetimes, last []int, i, k int, taken []int) int {
 	u := &d.Steps[i]
 	if d.Apart || k >= len(u.Over) {
 		return -1
 	}
 	for _, s := range u.Over[k] {
-		if x := l.value[s]; x >= 0 && last[s] == i && d.round(d.Bytes[u.Out[k]]) == l.spans[x].bytes {
+		if x := l.value[s]; x >= 0 && last[s] == i && !slices.Contains(taken, x) && d.round(d.Bytes[u.Out[k]]) == l.spans[x].bytes {
 			return x
 		}
 	}

@@ -20,6 +20,19 @@ type Coder interface {
 	Code(w io.Writer, p *Program) error
 }
 
+// Launcher is an Executable that tells what it launches.
+type Launcher interface {
+	// Launches lists for each step what a run does, in order.
+	Launches() [][]Launch
+}
+
+// Launch is a kernel on so many blocks of so many threads, or "copy" or "fill" for memory without a kernel, on none.
+type Launch struct {
+	Kernel string    `json:"kernel"`
+	Grid   [3]uint32 `json:"grid"`
+	Block  [3]uint32 `json:"block"`
+}
+
 // Traffic is the number of bytes that a step has to read and write: its operands and results, of tables only what rows are taken
 // from or put into.
 func (e *Entry) Traffic(in, out []Type) float64 {

@@ -107,6 +107,11 @@ func TestElementwiseReferences(t *testing.T) {
 		{op.Maximum, 1, 2, 0, 2}, {op.Maximum, inf, n, 0, n}, {op.Maximum, n, 1, 0, n}, {op.Minimum, 1, 2, 0, 1}, {op.Minimum, n, -inf, 0, n},
 		{op.Pow, 2, 10, 0, 1024}, {op.Pow, -2, 3, 0, -8}, {op.Pow, -2, 0.5, 0, n}, {op.Pow, 1, n, 0, 1}, {op.Pow, n, 0, 0, 1},
 		{op.FMA, 2, 3, 4, 10}, {op.Lerp, 2, 10, 0.25, 4}, {op.Lerp, 2, 10, 1, 10}, {op.Lerp, 2, 10, -1, -6},
+		{op.Less, 1, 2, 0, 1}, {op.Less, 2, 2, 0, 0}, {op.Less, -inf, inf, 0, 1}, {op.Less, n, 1, 0, 0}, {op.Less, 1, n, 0, 0},
+		{op.LessEqual, 2, 2, 0, 1}, {op.LessEqual, 3, 2, 0, 0}, {op.LessEqual, inf, inf, 0, 1}, {op.LessEqual, n, n, 0, 0},
+		{op.Equal, 2, 2, 0, 1}, {op.Equal, 0, math.Copysign(0, -1), 0, 1}, {op.Equal, 1, 2, 0, 0}, {op.Equal, n, n, 0, 0},
+		{op.Select, 1, 2, 3, 2}, {op.Select, -0.5, 2, n, 2}, {op.Select, 0, inf, 3, 3}, {op.Select, math.Copysign(0, -1), n, 3, 3},
+		{op.Select, n, 2, 3, 2}, {op.Select, inf, 2, n, 2},
 	} {
 		args := []op.Array{vec(c.a), vec(c.b), vec(c.c)}[:len(c.e.Inputs)]
 		near(t, []float64{c.want}, eval(t, c.e, nil, nil, args...).Data, c.e.Name)

@@ -40,9 +40,21 @@ func overBox(e *op.Entry, in []estimate, a op.Attr, shape []int) []float64 {
 	return y
 }
 
-// box is twice the largest difference between f at x and at the corners and middles of the box around it.
+// box is twice the largest difference between f at x and at the corners and middles of the box around it, and at those of its part
+// where f is another, if that is inside.
 func box(e *op.Entry, x, b, p []float64) float64 {
 	center := e.F(x, p)
+	change := farthest(e, x, b, p, center)
+	if e == op.Equal && math.Abs(x[0]-x[1]) <= b[0]+b[1] {
+		change = max(change, math.Abs(1-center))
+	}
+	if e == op.Select && math.Abs(x[0]) <= b[0] {
+		change = max(change, farthest(e, []float64{0, x[1], x[2]}, []float64{0, b[1], b[2]}, p, center))
+	}
+	return 2 * change
+}
+
+func farthest(e *op.Entry, x, b, p []float64, center float64) float64 {
 	at := make([]float64, len(x))
 	change := 0.0
 	corners := 1
@@ -61,5 +73,5 @@ func box(e *op.Entry, x, b, p []float64) float64 {
 		}
 		change = max(change, d)
 	}
-	return 2 * change
+	return change
 }

@@ -76,7 +76,11 @@ func (g *generator) input(shape []int) op.Slot {
 
 // indices adds an input of integers.
 func (g *generator) indices(values []int32, shape ...int) op.Slot {
-	s := g.p.Add(op.Type{DType: compute.Int32, Shape: shape}, op.FromHost)
+	return g.integers(compute.Int32, values, shape...)
+}
+
+func (g *generator) integers(d compute.DType, values []int32, shape ...int) op.Slot {
+	s := g.p.Add(op.Type{DType: d, Shape: shape}, op.FromHost)
 	g.p.integers[s] = values
 	g.named(s, fmt.Sprint(values))
 	return s

@@ -130,7 +130,14 @@ func (g *generator) product() {
 
 var activations = []*op.Entry{op.ReLU, op.GELU, op.GELUErf, op.Swish, op.Sigmoid, op.Tanh}
 
+// constant adds numbers that come of no value: equal ones, or random ones.
 func (g *generator) constant() {
+	if g.chance("random", 3) {
+		seed := g.integers(compute.Uint32, []int32{int32(g.number("seed", -1, 1)), 7}, op.RandomSeed)
+		e := pick(g, "entry", []*op.Entry{op.RandomUniform, op.RandomNormal})
+		g.apply(e, compute.RandomOptions{Shape: g.shape(), Stream: g.number("stream", 0, 1)}, seed)
+		return
+	}
 	g.apply(op.Fill, compute.FillOptions{Shape: g.shape()})
 }
 

@@ -23,7 +23,13 @@ type program struct {
 
 // data returns what an input holds, the same each time.
 func (p *program) data(s op.Slot) any {
-	if x, ok := p.integers[s]; ok {
+	if x, ok := p.integers[s]; ok && p.Values[s].DType == compute.Uint32 {
+		words := make([]uint32, len(x))
+		for i, v := range x {
+			words[i] = uint32(v)
+		}
+		return words
+	} else if ok {
 		return slices.Clone(x)
 	}
 	rng := rand.New(rand.NewPCG(p.seed, uint64(s)))

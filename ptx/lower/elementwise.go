@@ -66,6 +66,20 @@ func newElementwise(e *op.Entry, f function) {
 	lowerings[e] = func(s *step) error { return w.lower(s, func(v way) *Kernel { return kernels[v] }) }
 }
 
+// InPlace lists the operands of a step, by number, in whose memory results may lie that have their type and more than one element:
+// each thread reads nothing of them that another writes, and reads all before it writes.
+func InPlace(s *op.Step) (operands []int) {
+	switch k, rows := rowsKernels[s.Entry]; {
+	case s.Entry.Class.Elementwise(), s.Entry == op.Fused, s.Entry == op.BiasActivation:
+		for i := range s.In {
+			operands = append(operands, i)
+		}
+	case rows && k.second == noSecond && s.Attr.Prologue.None() && s.Attr.Epilogue.None():
+		operands = []int{0}
+	}
+	return operands
+}
+
 // kernel is the one for a way.
 func (w *elementwise) kernel(v way) Kernel {
 	suffix := [ways]string{"_flat", "_quads", "_elements"}[v]

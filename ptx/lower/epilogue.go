@@ -8,7 +8,7 @@ import (
 	"github.com/wavelane/wavelane/ptx"
 )
 
-// tail is an epilogue as kernels of products need it: what becomes of each result before it stays in memory. No operand of it may
+// tail is an epilogue as kernels need it: what becomes of each result before it stays in memory. No operand of it may
 // lie where the result does: that is written before it is final.
 type tail struct {
 	formula // its first operand is the result
@@ -16,6 +16,7 @@ type tail struct {
 	values  []float32 // of the scalars
 	// strides of the further operands from product to product, from row to row and from column to column of the result.
 	strides [][3]int
+	swapped bool // rows of the kernel are columns of the result
 }
 
 const (
@@ -78,39 +79,37 @@ func regroup(shape, strides, sizes []int) (joined []int, ok bool) {
 // tailWords is the words of an operand in the array of a kernel: its strides, and whether it may be read by fours.
 const tailWords = 4
 
-// launchTail is launch for a kernel that takes a tail behind its own parameters. With swapped, its rows are columns of
-// the result.
+// launchTail is launch for a kernel of products that takes a tail. With swapped, its rows are columns of the result.
 func (s *step) launchTail(t *tail, swapped bool, k *Kernel, grid [3]int, arguments ...any) {
-	if t == nil {
-		s.launch(k, grid, arguments...)
-		return
+	if t != nil && swapped {
+		turned := *t
+		turned.swapped = true
+		t = &turned
 	}
+	s.launchWith(nil, t, k, grid, arguments...)
+}
+
+// arguments are those behind a kernel's own.
+func (t *tail) arguments() (all []any) {
 	var sizes []uint32
 	for _, st := range t.strides {
 		wide := st[2] == 1 && st[0]%4 == 0 && st[1]%4 == 0
-		if swapped {
+		if t.swapped {
 			st[1], st[2] = st[2], st[1]
 		}
-		sizes = append(sizes, uint32(st[0]), uint32(st[1]), uint32(st[2]), flagIf(1, wide && !swapped))
+		sizes = append(sizes, uint32(st[0]), uint32(st[1]), uint32(st[2]), flagIf(1, wide && !t.swapped))
 	}
 	if len(sizes) > 0 {
-		arguments = append(arguments, sizes)
+		all = append(all, sizes)
 	}
 	for i := range t.strides {
-		arguments = append(arguments, Buffer{Role: behind, Index: i})
+		all = append(all, Buffer{Role: behind, Index: i})
 	}
 	for _, v := range t.values {
-		arguments = append(arguments, v)
+		all = append(all, v)
 	}
-	with := *k
-	with.build = k.withTail(t)
-	with.Doc += fmt.Sprintf(" Behind it %s; further parameters: for each of its operands u32 strides from product to product, "+
-		"row to row, column to column, whether it may be read by fours; these f32* operands; f32 scalars.", t.text)
-	s.launch(s.made(k.Name, t.text, with), grid, arguments...)
+	return all
 }
-
-// withTail is what builds the kernel with a tail.
-func (k *Kernel) withTail(t *tail) func(b *ptx.Kernel) { return func(b *ptx.Kernel) { k.tailed(b, t) } }
 
 // epilogue is a tail in a kernel.
 type epilogue struct {

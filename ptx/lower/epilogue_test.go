@@ -53,6 +53,30 @@ func products() (all []fusable) {
 	return all
 }
 
+// overRows are reductions and norms, of rows that registers hold and longer ones, and of parts of rows; in fours and singly.
+func overRows(rng *rand.Rand) (all []fusable) {
+	shapes := [][]int{{3, 5}, {1, 68}, {2, 2, 67}, {5, 128}, {300, 3}, {3, 1028}, {2, 9000 + rng.IntN(4)}}
+	for _, e := range op.All() {
+		if e.Class != op.Reduce && e.Class != op.Rows || !takesEpilogue[e] {
+			continue
+		}
+		s := shapes[rng.IntN(len(shapes))]
+		if e == op.Sum || e == op.Max || e == op.LayerNorm { // whatever the seed
+			s = shapes[len(shapes)-1]
+		}
+		f := fusable{e, op.Attr{Options: e.Options, Scalars: testScalars(e)}, [][]int{s}, 0}
+		for _, in := range e.Inputs[1:] {
+			if e.Class == op.Reduce || in.Name == "gate" {
+				f.shapes = append(f.shapes, s)
+			} else {
+				f.shapes = append(f.shapes, s[len(s)-1:])
+			}
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
 // withEpilogue puts a random expression behind the step, with operands that are repeated along some axes of the result.
 func (f fusable) withEpilogue(t *testing.T, rng *rand.Rand, r *rig, special bool) call {
 	in := make([]op.Type, len(f.shapes))
@@ -69,7 +93,8 @@ func (f fusable) withEpilogue(t *testing.T, rng *rand.Rand, r *rig, special bool
 		for range x.Inputs - 1 {
 			shapes = append(shapes, repeated(rng, out[0].Shape))
 		}
-		c := newCall(rng, f.Entry, op.Attr{Options: f.Attr.Options, Epilogue: x, Scalars: scalars}, special, shapes...)
+		a := op.Attr{Options: f.Attr.Options, Epilogue: x, Scalars: slices.Concat(f.Attr.Scalars, scalars)}
+		c := newCall(rng, f.Entry, a, special, shapes...)
 		c.halve(f.halves)
 		if Fuses(&op.Step{Entry: f.Entry, Attr: c.Attr}, c.in, out, &r.caps) {
 			return c
@@ -95,7 +120,7 @@ func (c *call) loosely(t *testing.T, got [][]float32, tolerance float64) {
 	}
 }
 
-// A product with an epilogue gives what it gives without, and the expression of that, to the last bit: in any variant, and
+// A step with an epilogue gives what it gives without, and the expression of that, to the last bit: in any variant, and
 // about what the reference gives.
 func TestEpilogues(t *testing.T) {
 	rng := ptxtest.Random(t)
@@ -105,7 +130,7 @@ func TestEpilogues(t *testing.T) {
 	if everything {
 		tries = 30
 	}
-	for i, f := range products() {
+	for i, f := range append(products(), overRows(rng)...) {
 		// Some of the variants, others by each seed.
 		for range tries {
 			chosen := ""

@@ -34,6 +34,21 @@ func tailOf(x *op.Expression) (*tail, error) {
 	return &tail{formula: f, text: x.String(), strides: make([][3]int, x.Inputs-1)}, err
 }
 
+// endsRows reports whether an epilogue may stand behind a kernel of rows or reductions.
+func endsRows(k *Kernel) bool {
+	for e, r := range reductions {
+		if takesEpilogue[e] && (k.Name == r.kernel.Name || k.Name == r.join.Name) {
+			return true
+		}
+	}
+	for e, r := range rowsKernels {
+		if takesEpilogue[e] && k.Name == r.Name {
+			return true
+		}
+	}
+	return false
+}
+
 // The kernels of expressions are code for NVIDIA's assembler, which spills nothing: a few of them, others each time, at the
 // limits of what fuses and at random. With WAVELANE_PROOFS=all there are all kernels at the limits.
 func TestPtxasExpressions(t *testing.T) {
@@ -56,19 +71,21 @@ func TestPtxasExpressions(t *testing.T) {
 	h := &head{formula: f, text: before.String(), strides: make([][2]int, headOperands)}
 	require.Equal(t, headPressure, pressure(&before))
 	for _, k := range all() {
-		if k.headed != nil && some(16) {
+		try := func(h *head, e *tail) {
 			with := *k
-			with.build = k.withHead(h)
+			with.build = k.with(h, e)
 			m, err := with.Module()
 			require.NoError(t, err)
-			assembles(k.Name, m)
+			assembles(fmt.Sprintf("%s, head %t, tail %t", k.Name, h != nil, e != nil), m)
+		}
+		if k.between != nil && some(16) {
+			if try(h, nil); endsRows(k) {
+				try(nil, e)
+				try(h, e)
+			}
 		}
 		if k.tailed != nil && some(16) {
-			with := *k
-			with.build = k.withTail(e)
-			m, err := with.Module()
-			require.NoError(t, err)
-			assembles(k.Name, m)
+			try(nil, e)
 		}
 	}
 	for i := range 6 {

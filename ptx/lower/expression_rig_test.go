@@ -261,9 +261,6 @@ func bounds(x *op.Expression, v, scalars []float64) (want, errs []float64) {
 		y, slack, exact := f(0), 0.0, true
 		for _, a := range n.Args {
 			exact = exact && errs[a] == 0
-			if e == op.ClipByNorm && want[a] == 0 && math.Signbit(want[a]) {
-				slack = math.Inf(1) // no sum of squares: its root is −Inf inverted
-			}
 			if e.Domain != [2]float64{} && !(want[a] >= e.Domain[0] && want[a] <= e.Domain[1]) || math.IsInf(errs[a], 1) {
 				slack = math.Inf(1)
 			}

@@ -21,8 +21,9 @@ type Kernel struct {
 
 	build  func(k *ptx.Kernel)
 	tailed func(k *ptx.Kernel, t *tail) // build of kernels that take an epilogue, with one or with nil
-	headed func(k *ptx.Kernel, h *head) // likewise of those that take a prologue
-	layout *args.Layout                 // of its parameters; see Layout
+	// between is likewise build of those that take both, with each of them or with nil.
+	between func(k *ptx.Kernel, h *head, t *tail)
+	layout  *args.Layout // of its parameters; see Layout
 
 	// Of those made on demand.
 	key string
@@ -43,11 +44,8 @@ var families []*Family
 
 // register adds a kernel to its family; packages variables do it, so that all kernels are known before work begins.
 func register(k Kernel) *Kernel {
-	if k.tailed != nil {
-		k.build = k.withTail(nil)
-	}
-	if k.headed != nil {
-		k.build = k.withHead(nil)
+	if k.tailed != nil || k.between != nil {
+		k.build = k.with(nil, nil)
 	}
 	i := slices.IndexFunc(families, func(f *Family) bool { return f.Name == k.Family })
 	if i < 0 {

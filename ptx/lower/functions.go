@@ -63,7 +63,11 @@ func init() {
 	binary(op.Maximum, calc.nanMax)
 	binary(op.Minimum, calc.nanMin)
 	binary(op.Pow, calc.pow)
+	binary(op.Less, func(c calc, a, b float) float { return c.truth(ptx.Lt(c.k, a, b)) })
+	binary(op.LessEqual, func(c calc, a, b float) float { return c.truth(ptx.Le(c.k, a, b)) })
+	binary(op.Equal, func(c calc, a, b float) float { return c.truth(ptx.Eq(c.k, a, b)) })
 
 	newElementwise(op.FMA, func(c calc, x, _ []float) float { return c.fma(x[0], x[1], x[2]) })
 	newElementwise(op.Lerp, func(c calc, x, _ []float) float { return c.fma(x[2], c.sub(x[1], x[0]), x[0]) })
+	newElementwise(op.Select, func(c calc, x, _ []float) float { return c.where(ptx.Eq(c.k, x[0], num(0)), x[2], x[1]) })
 }

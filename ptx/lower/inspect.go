@@ -9,8 +9,8 @@ import (
 var (
 	inspectKernel = reduceKernel("inspect", "how many NaN and Inf, and the lowest place of each, -1 if there is none. Parameters: "+
 		"work; u32* out, four per task; f32* x.", 1, inspect)
-	inspectJoinKernel = register(Kernel{Family: "reduce", Name: "inspect_join", Block: [3]int{teamThreads, 1, 1},
-		build: buildInspectJoin, Doc: "what inspect says of all parts. Parameters: work; u32* out, four per task; u32* words, four per part."})
+	inspectJoinKernel = joinKernel("inspect_join", "what inspect says of all parts. Parameters: work; u32* out, four per task; "+
+		"u32* parts, four each.", nothingSpecial, bothSpecial, storeWords)
 )
 
 var nothingSpecial = []uint32{0, 0, math.MaxUint32, math.MaxUint32}
@@ -22,7 +22,7 @@ func bothSpecial(k *ptx.Kernel) merge[uint32] {
 }
 
 // inspect compares absolute values as integers, where infinities are above all numbers and NaN is above those.
-func inspect(t team) reduction[uint32] {
+func inspect(t team, _ finish) reduction[uint32] {
 	k := t.k
 	out := ptx.PointerParam[uint32](k, "out")
 	return reduction[uint32]{
@@ -41,18 +41,4 @@ func inspect(t team) reduction[uint32] {
 
 func storeWords(t team, out ptx.Ptr[ptx.Global, uint32], acc []ptx.Reg[uint32]) {
 	ptx.Store4(t.k, ptx.AtByte(t.k, out, ptx.MulWideU32(t.k, t.task, u32(16))), [4]ptx.Reg[uint32](acc))
-}
-
-func buildInspectJoin(k *ptx.Kernel) {
-	t := teamOf(k)
-	out := ptx.PointerParam[uint32](k, "out")
-	words := ptx.PointerParam[uint32](k, "words")
-	words = ptx.AtByte(k, words, ptx.Mul(k, ptx.MulWideU32(k, t.row, t.cols), ptx.Imm(uint64(16))))
-	acc := variablesOf(k, constants(nothingSpecial))
-	ptx.For(k, ptx.Add(k, t.start, t.lane), t.end, t.lanes, func(i ptx.Reg[uint32]) {
-		part := ptx.Load4(k, ptx.AtByte(k, words, ptx.MulWideU32(k, i, u32(16))))
-		acc.set(bothSpecial(k)(acc.get(), part[:]))
-	})
-	all := reduce(t, acc.get(), sharedFor[uint32](k, len(nothingSpecial)), bothSpecial(k))
-	k.If(ptx.And(k, t.active, ptx.Eq(k, t.lane, u32(0))), func() { storeWords(t, out, all) })
 }

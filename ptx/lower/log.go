@@ -39,10 +39,15 @@ func (c calc) unlogarithmic(x float) float {
 
 // log is the natural logarithm, to 1.2e-7 of its value.
 func (c calc) log(x float) float {
+	return c.logLimits(x, c.finiteLog(x), c.unlogarithmic(x))
+}
+
+// finiteLog is log for finite x above 0.
+func (c calc) finiteLog(x float) float {
 	f, e := c.splitExponent(x)
 	ln2 := float64(float32(math.Ln2))
 	rest := c.log1pRest(f, c.mul(e, num(math.Ln2-ln2)))
-	return c.logLimits(x, c.fma(e, num(ln2), c.add(f, rest)), c.unlogarithmic(x))
+	return c.fma(e, num(ln2), c.add(f, rest))
 }
 
 // log2 is the binary logarithm, to 2e-7 of its value.

@@ -34,6 +34,9 @@ func (c calc) max(x, y float) float { return ptx.Max(c.k, x, y) }
 // where is x if p, else y.
 func (c calc) where(p ptx.Reg[bool], x, y float) float { return ptx.Select(c.k, p, x, y) }
 
+// truth is 1 if p, else 0.
+func (c calc) truth(p ptx.Reg[bool]) float { return c.where(p, num(1), num(0)) }
+
 // polynomial is p[0] + p[1]·x + p[2]·x² …
 func (c calc) polynomial(x float, p ...float64) float {
 	y := num(p[len(p)-1])

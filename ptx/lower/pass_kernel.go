@@ -55,13 +55,17 @@ func passKernel(name, doc string, body func(t team) pass) *Kernel {
 	}})
 }
 
-// loadAll and storeAll access one number, or four at a multiple of 16 bytes.
-func loadAll(k *ptx.Kernel, p ptx.Ptr[ptx.Global, float32], n int) []float {
-	if n == 4 {
+// loadAll accesses one number, or two or four at a multiple of their size; storeAll one or four.
+func loadAll[T ptx.Lane](k *ptx.Kernel, p ptx.Ptr[ptx.Global, T], n int) []ptx.Reg[T] {
+	switch n {
+	case 4:
 		x := ptx.Load4(k, p)
 		return x[:]
+	case 2:
+		x := ptx.Load2(k, p)
+		return x[:]
 	}
-	return []float{ptx.Load(k, p)}
+	return []ptx.Reg[T]{ptx.Load(k, p)}
 }
 
 func storeAll(k *ptx.Kernel, p ptx.Ptr[ptx.Global, float32], x []float) {

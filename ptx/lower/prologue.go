@@ -65,14 +65,9 @@ func (h *head) shifted(cols int) bool {
 	return false
 }
 
-// launchHead is launch for a kernel that takes a head in place of its first operand.
-func (s *step) launchHead(h *head, k *Kernel, grid [3]int, arguments ...any) {
-	if h == nil {
-		s.launch(k, grid, arguments...)
-		return
-	}
-	var all []any
-	for _, a := range arguments {
+// arguments are those of a kernel with the head, of which it is given those without.
+func (h *head) arguments(own []any) (all []any) {
+	for _, a := range own {
 		if a != operand(0) {
 			all = append(all, a)
 			continue
@@ -87,16 +82,39 @@ func (s *step) launchHead(h *head, k *Kernel, grid [3]int, arguments ...any) {
 			all = append(all, v)
 		}
 	}
-	with := *k
-	with.build = k.withHead(h)
-	with.Doc += fmt.Sprintf(" Its first operand is %s: in its place are f32* operands, for each u32 strides from row to row and "+
-		"from element to element, f32 scalars.", h.text)
-	s.launch(s.made(k.Name, h.text, with), grid, all...)
+	return all
 }
 
-// withHead is what builds the kernel with a head.
-func (k *Kernel) withHead(h *head) func(b *ptx.Kernel) {
-	return func(b *ptx.Kernel) { k.headed(b, h) }
+// launchWith is launch for a kernel that takes a head in place of its first operand and a tail behind its own parameters, or
+// one of them, or none.
+func (s *step) launchWith(h *head, t *tail, k *Kernel, grid [3]int, arguments ...any) {
+	if h == nil && t == nil {
+		s.launch(k, grid, arguments...)
+		return
+	}
+	with, text := *k, ""
+	with.build = k.with(h, t)
+	if h != nil {
+		arguments = h.arguments(arguments)
+		text += "before: " + h.text
+		with.Doc += fmt.Sprintf(" Its first operand is %s: in its place are f32* operands, for each u32 strides from row to row and "+
+			"from element to element, f32 scalars.", h.text)
+	}
+	if t != nil {
+		arguments = append(arguments, t.arguments()...)
+		text += "behind: " + t.text
+		with.Doc += fmt.Sprintf(" Behind it %s; further parameters: for each of its operands u32 strides from product to product, "+
+			"row to row, column to column, whether it may be read by fours; these f32* operands; f32 scalars.", t.text)
+	}
+	s.launch(s.made(k.Name, text, with), grid, arguments...)
+}
+
+// with is what builds the kernel with a head, a tail, or both.
+func (k *Kernel) with(h *head, t *tail) func(b *ptx.Kernel) {
+	if k.between == nil {
+		return func(b *ptx.Kernel) { k.tailed(b, t) }
+	}
+	return func(b *ptx.Kernel) { k.between(b, h, t) }
 }
 
 // prologue is a head in a kernel.
@@ -111,7 +129,6 @@ type prologue struct {
 // prologueOf declares the parameters of a head.
 func prologueOf(t team, h *head) *prologue {
 	k, e := t.k, &prologue{k: t.k, formula: h.formula}
-	k.MinBlocks(2) // what ptxas needs to know lest it saves registers and spills
 	for _, name := range h.operands {
 		e.from = append(e.from, ptx.PointerParam[float32](k, "head_"+name, ptx.Align(16)))
 	}

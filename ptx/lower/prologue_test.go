@@ -11,7 +11,8 @@ import (
 	"github.com/wavelane/wavelane/ptx/internal/ptxtest"
 )
 
-// withPrologue puts a random expression before an entry over rows of that shape; behind it come the entry's other operands.
+// withPrologue puts a random expression before an entry over rows of that shape, and sometimes one behind it; behind the first come
+// the entry's other operands.
 func withPrologue(t *testing.T, rng *rand.Rand, r *rig, e *op.Entry, options any, special bool, shape []int) (c call, ok bool) {
 	for range 100 {
 		x, scalars := randomExpression(rng, tame, 1+rng.IntN(headOperands), 1+rng.IntN(4), 1)
@@ -28,6 +29,10 @@ func withPrologue(t *testing.T, rng *rand.Rand, r *rig, e *op.Entry, options any
 			}
 		}
 		a := op.Attr{Options: options, Prologue: x, Scalars: append(scalars, testScalars(e)...)}
+		if takesEpilogue[e] && rng.IntN(2) == 0 {
+			behind, more := randomExpression(rng, tame, 1, 1+rng.IntN(3), 1)
+			a.Epilogue, a.Scalars = behind, append(a.Scalars, more...)
+		}
 		c = newCall(rng, e, a, special, in...)
 		out, err := e.Check(c.in, c.Attr)
 		require.NoError(t, err, "%s %v", e.Name, in)

@@ -29,15 +29,16 @@ var (
 	placeKernel = reduceKernel("place", "place of the first of the largest sign·x, or of the first NaN. Parameters: work; "+
 		"f32 sign, 1 or -1; u32 partial; i32* out: one place per task or, if partial is not 0, pairs of order key and place; "+
 		"f32* x.", 1, place)
-	placeJoinKernel = register(Kernel{Family: "reduce", Name: "place_join", Block: [3]int{teamThreads, 1, 1},
-		build: buildPlaceJoin, Doc: "place of the first of the largest. Parameters: work; i32* out, one place per task; " +
-			"i32* pairs of order key and place."})
+	placeJoinKernel = joinKernel("place_join", "place of the first of the largest. Parameters: work; i32* out, one place per task; "+
+		"i32* pairs of order key and place.", noPlace, earlier, func(t team, out ptx.Ptr[ptx.Global, int32], acc []ptx.Reg[int32]) {
+		ptx.Store(t.k, ptx.At(t.k, out, t.task), acc[1])
+	})
 )
 
 func sums(name, what string, operands int, value func(c calc, x []float) float) *Kernel {
 	doc := "sums of " + what + ". Parameters: work; u32 finish: 0 nothing, 1 divides by count, 2 takes the root; f32 count; " +
 		"f32* out, one per task; the operands."
-	return reduceKernel(name, doc, operands, func(t team) reduction[float32] {
+	return reduceKernel(name, doc, operands, func(t team, behind finish) reduction[float32] {
 		k, c := t.k, calc{t.k}
 		finish, count := ptx.Param[uint32](k, "finish"), ptx.Param[float32](k, "count")
 		out := ptx.PointerParam[float32](k, "out")
@@ -49,7 +50,7 @@ func sums(name, what string, operands int, value func(c calc, x []float) float) 
 				y := ptx.VarOf(k, acc[0])
 				k.If(ptx.Eq(k, finish, ptx.Imm(divided)), func() { y.Set(ptx.Div(k, y.Get(), count)) })
 				k.If(ptx.Eq(k, finish, ptx.Imm(rooted)), func() { y.Set(ptx.Sqrt(k, y.Get())) })
-				ptx.Store(k, ptx.At(k, out, t.task), y.Get())
+				ptx.Store(k, ptx.At(k, out, t.task), behind(y.Get()))
 			},
 		}
 	})
@@ -72,7 +73,7 @@ func larger(k *ptx.Kernel) merge[int32] {
 	return func(a, b []ptx.Reg[int32]) []ptx.Reg[int32] { return []ptx.Reg[int32]{ptx.Max(k, a[0], b[0])} }
 }
 
-func largest(t team) reduction[int32] {
+func largest(t team, behind finish) reduction[int32] {
 	k, c := t.k, calc{t.k}
 	sign := ptx.Param[float32](k, "sign")
 	out := ptx.PointerParam[float32](k, "out")
@@ -82,21 +83,23 @@ func largest(t team) reduction[int32] {
 			return []ptx.Reg[int32]{orderKey(k, c.signed(x[0], sign))}
 		},
 		store: func(acc []ptx.Reg[int32]) {
-			ptx.Store(k, ptx.At(k, out, t.task), c.mul(ptx.Bitcast[float32](k, ordered(k, acc[0])), sign))
+			ptx.Store(k, ptx.At(k, out, t.task), behind(c.mul(ptx.Bitcast[float32](k, ordered(k, acc[0])), sign)))
 		},
 	}
 }
 
 // largestAbs compares absolute values as integers, which puts NaN above all.
-func largestAbs(t team) reduction[int32] {
+func largestAbs(t team, behind finish) reduction[int32] {
 	k := t.k
-	out := ptx.PointerParam[int32](k, "out")
+	out := ptx.PointerParam[float32](k, "out")
 	return reduction[int32]{
 		identity: []int32{0}, neutral: num(0), merge: larger(k),
 		value: func(x []float, _ func() ptx.Reg[uint32]) []ptx.Reg[int32] {
 			return []ptx.Reg[int32]{ptx.And(k, ptx.Bitcast[int32](k, x[0]), ptx.Imm(int32(math.MaxInt32)))}
 		},
-		store: func(acc []ptx.Reg[int32]) { ptx.Store(k, ptx.At(k, out, t.task), acc[0]) },
+		store: func(acc []ptx.Reg[int32]) {
+			ptx.Store(k, ptx.At(k, out, t.task), behind(ptx.Bitcast[float32](k, acc[0])))
+		},
 	}
 }
 
@@ -114,7 +117,7 @@ func choose(k *ptx.Kernel, p ptx.Reg[bool], a, b []ptx.Reg[int32]) []ptx.Reg[int
 
 var noPlace = []int32{lowestKey, math.MaxInt32}
 
-func place(t team) reduction[int32] {
+func place(t team, _ finish) reduction[int32] {
 	k, c := t.k, calc{t.k}
 	sign, partial := ptx.Param[float32](k, "sign"), ptx.Param[uint32](k, "partial")
 	out := ptx.PointerParam[int32](k, "out")
@@ -132,20 +135,6 @@ func place(t team) reduction[int32] {
 			})
 		},
 	}
-}
-
-func buildPlaceJoin(k *ptx.Kernel) {
-	t := teamOf(k)
-	out := ptx.PointerParam[int32](k, "out")
-	pairs := ptx.PointerParam[int32](k, "pairs")
-	pairs = ptx.AtByte(k, pairs, ptx.Mul(k, ptx.MulWideU32(k, t.row, t.cols), ptx.Imm(uint64(8))))
-	acc := variablesOf(k, constants(noPlace))
-	ptx.For(k, ptx.Add(k, t.start, t.lane), t.end, t.lanes, func(i ptx.Reg[uint32]) {
-		pair := ptx.Load2(k, ptx.AtByte(k, pairs, ptx.MulWideU32(k, i, u32(8))))
-		acc.set(earlier(k)(acc.get(), pair[:]))
-	})
-	best := reduce(t, acc.get(), sharedFor[int32](k, len(noPlace)), earlier(k))
-	ptx.StoreIf(k, ptx.And(k, t.active, ptx.Eq(k, t.lane, u32(0))), ptx.At(k, out, t.task), best[1])
 }
 
 // reducing says how an entry reduces rows: by kernel or, where rows have parts, by join from the parts' partial results of so
@@ -204,8 +193,8 @@ var reductions = map[*op.Entry]reducing{
 }
 
 func init() {
-	for e := range reductions {
-		lowerings[e], takesPrologue[e] = reduceRows, true
+	for e, r := range reductions {
+		lowerings[e], takesPrologue[e], takesEpilogue[e] = reduceRows, true, r.bytes == 4 // others have no numbers for results
 	}
 }
 
@@ -216,6 +205,10 @@ func reduceRows(s *step) error {
 	if err != nil {
 		return err
 	}
+	t, err := s.tail(1, rows, 1)
+	if err != nil {
+		return err
+	}
 	const blocks = 8 // per multiprocessor
 	w := s.split(rows, cols, blocks, longestTask)
 	var operands []any
@@ -223,18 +216,18 @@ func reduceRows(s *step) error {
 		operands = append(operands, operand(i))
 	}
 	if w.parts == 1 {
-		s.reduceTasks(h, r.kernel, w, r.args(true, cols), result, operands)
+		s.reduceTasks(h, t, r.kernel, w, r.args(true, cols), result, operands)
 		return nil
 	}
 	partial := s.scratch(w.tasks() * r.bytes)
-	s.reduceTasks(h, r.kernel, w, r.args(false, cols), partial, operands)
+	s.reduceTasks(h, nil, r.kernel, w, r.args(false, cols), partial, operands)
 	w = work{rows: rows, cols: w.parts, parts: 1, chunk: w.parts}
-	s.reduceTasks(nil, r.join, w, r.joinArgs(true, cols), result, []any{partial})
+	s.reduceTasks(nil, t, r.join, w, r.joinArgs(true, cols), result, []any{partial})
 	return nil
 }
 
 // reduceTasks launches a kernel of family reduce.
-func (s *step) reduceTasks(h *head, k *Kernel, w work, args []any, out Buffer, operands []any) {
+func (s *step) reduceTasks(h *head, t *tail, k *Kernel, w work, args []any, out Buffer, operands []any) {
 	const (
 		vectorLanes = 8  // that the kernels need at least to read vectors
 		vectorCols  = 64 // elements for which that is worth while
@@ -246,5 +239,5 @@ func (s *step) reduceTasks(h *head, k *Kernel, w work, args []any, out Buffer, o
 	}
 	arguments := append([]any{w.args()}, args...)
 	arguments = append(append(arguments, out), operands...)
-	s.launchHead(h, k, w.grid(), arguments...)
+	s.launchWith(h, t, k, w.grid(), arguments...)
 }

@@ -16,19 +16,31 @@ type reduction[T ptx.Lane] struct {
 	store  func(acc []ptx.Reg[T]) // the result of a task
 }
 
+// finish is what an epilogue makes of the result of a task, where there is one.
+type finish func(x float) float
+
 // reduceKernel is a kernel that reduces each task to one value. Its parameters are work.args, then what body declares, then the
 // operands.
-func reduceKernel[T ptx.Lane](name, doc string, operands int, body func(t team) reduction[T]) *Kernel {
+func reduceKernel[T ptx.Lane](name, doc string, operands int, body func(t team, behind finish) reduction[T]) *Kernel {
 	block := [3]int{teamThreads, 1, 1}
-	return register(Kernel{Family: "reduce", Name: name, Doc: doc, Block: block, headed: func(k *ptx.Kernel, h *head) {
+	return register(Kernel{Family: "reduce", Name: name, Doc: doc, Block: block, between: func(k *ptx.Kernel, h *head, e *tail) {
 		t := teamOf(k)
-		b := reduceBuilder[T]{team: t, reduction: body(t)}
+		var behind *epilogue // whose parameters are the last
+		b := reduceBuilder[T]{team: t, reduction: body(t, func(x float) float {
+			if behind == nil {
+				return x
+			}
+			return behind.one(x, site{u32(0), t.task, u32(0)})
+		})}
 		first := 0
 		if h != nil {
 			b.head, first = prologueOf(t, h), 1
 		}
 		for i := first; i < operands; i++ {
 			b.x = append(b.x, rowOf(t, ptx.PointerParam[float32](k, string(rune('a'+i)))))
+		}
+		if behind = epilogueOf(k, e); h != nil || e != nil {
+			k.MinBlocks(2) // what ptxas needs to know lest it saves registers and spills
 		}
 		if b.follow == nil {
 			b.follow = b.merge
@@ -37,6 +49,23 @@ func reduceKernel[T ptx.Lane](name, doc string, operands int, body func(t team) 
 		k.If(t.vector(), b.inVectors, b.oneByOne)
 		acc := reduce(t, b.acc.get(), sharedFor[T](k, len(b.identity)), b.merge)
 		k.If(ptx.And(k, t.active, ptx.Eq(k, t.lane, u32(0))), func() { b.store(acc) })
+	}})
+}
+
+// joinKernel merges what a kernel of reduceKernel left for the parts of each row. Its parameters are work.args, where parts are
+// elements; T* out, T* parts.
+func joinKernel[T ptx.Lane](name, doc string, identity []T, f func(k *ptx.Kernel) merge[T],
+	store func(t team, out ptx.Ptr[ptx.Global, T], acc []ptx.Reg[T])) *Kernel {
+	return register(Kernel{Family: "reduce", Name: name, Doc: doc, Block: [3]int{teamThreads, 1, 1}, build: func(k *ptx.Kernel) {
+		t, size := teamOf(k), len(identity)
+		out, parts := ptx.PointerParam[T](k, "out"), ptx.PointerParam[T](k, "parts")
+		parts = ptx.AtByte(k, parts, ptx.Mul(k, ptx.MulWideU32(k, t.row, t.cols), ptx.Imm(uint64(4*size))))
+		acc := variablesOf(k, constants(identity))
+		ptx.For(k, ptx.Add(k, t.start, t.lane), t.end, t.lanes, func(i ptx.Reg[uint32]) {
+			acc.set(f(k)(acc.get(), loadAll(k, ptx.AtByte(k, parts, ptx.MulWideU32(k, i, u32(4*size))), size)))
+		})
+		all := reduce(t, acc.get(), sharedFor[T](k, size), f(k))
+		k.If(ptx.And(k, t.active, ptx.Eq(k, t.lane, u32(0))), func() { store(t, out, all) })
 	}})
 }
 

@@ -22,7 +22,7 @@ var rowsKernels = map[*op.Entry]struct {
 
 func init() {
 	for e, k := range rowsKernels {
-		lowerings[e], takesPrologue[e] = rowwise, k.second == noSecond
+		lowerings[e], takesPrologue[e], takesEpilogue[e] = rowwise, k.second == noSecond, e.TakesEpilogue()
 	}
 }
 
@@ -34,15 +34,20 @@ func rowwise(s *step) error {
 		s.normBackward()
 		return nil
 	}
-	h, err := s.head(op.RowsCols(s.in[0].Shape))
+	rows, cols := op.RowsCols(s.in[0].Shape)
+	h, err := s.head(rows, cols)
+	if err != nil {
+		return err
+	}
+	t, err := s.tail(1, rows, cols)
 	if err == nil {
-		s.rows(h, s.tensors())
+		s.rows(h, t, s.tensors())
 	}
 	return err
 }
 
 // rows launches the step's kernel of rows on those tensors, in the order of the kernel's parameters.
-func (s *step) rows(h *head, tensors []any) {
+func (s *step) rows(h *head, t *tail, tensors []any) {
 	rows, cols := op.RowsCols(s.in[0].Shape)
 	const blocks = 4 // per multiprocessor
 	w := work{rows: rows, cols: cols, parts: 1, chunk: ceilDiv(cols, 4) * 4}
@@ -59,7 +64,7 @@ func (s *step) rows(h *head, tensors []any) {
 		if len(s.Attr.Scalars) > 0 {
 			arguments = append(arguments, s.Attr.Scalars[0])
 		}
-		s.launchHead(h, k.Kernel, w.grid(), append(append(arguments, tensors...), partial)...)
+		s.launchWith(h, t, k.Kernel, w.grid(), append(append(arguments, tensors...), partial)...)
 	}
 	switch {
 	case w.parts > 1:

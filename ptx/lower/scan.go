@@ -26,7 +26,7 @@ func (s *step) scan(x, y Buffer, rows, cols int, exclusive, backwards bool) {
 	before := x // of no use
 	if w.parts > 1 {
 		sums := s.scratch(4 * w.tasks())
-		s.reduceTasks(nil, sumKernel, w, finishing(plain)(false, cols), sums, []any{x})
+		s.reduceTasks(nil, nil, sumKernel, w, finishing(plain)(false, cols), sums, []any{x})
 		before = s.scratch(4 * w.tasks())
 		s.scan(sums, before, rows, w.parts, true, backwards)
 		w.lanes = teamThreads

@@ -23,11 +23,17 @@ func (c calc) sine(x float, quarters uint32) float {
 	r = c.fma(n, num(upper-math.Pi/2), r)
 	r = c.min(c.max(r, num(-1)), num(1)) // which it is, until x is so large that n is far off
 
-	z := c.mul(r, r)
-	sin := c.fma(c.mul(r, z), c.polynomial(z, -0.166666642, 0.00833274238, -0.000195866072), r) // 8e-9
-	cos := c.polynomial(z, 1, -0.5, 0.0416666642, -0.00138882967, 2.45466563e-05)               // 6e-10
+	sin, cos := c.nearSine(r)
 	odd := ptx.Ne(k, ptx.And(k, quadrant, ptx.Imm[uint32](1)), ptx.Imm[uint32](0))
 	sign := ptx.Shl(k, ptx.And(k, quadrant, ptx.Imm[uint32](2)), ptx.Imm[uint32](30))
 	y := ptx.Xor(k, ptx.Bitcast[uint32](k, c.where(odd, cos, sin)), sign)
 	return c.fma(x, num(0), ptx.Bitcast[float32](k, y)) // 0·x is NaN for infinities and NaN
+}
+
+// nearSine is the sine and the cosine in [−π/4, π/4].
+func (c calc) nearSine(r float) (sin, cos float) {
+	z := c.mul(r, r)
+	sin = c.fma(c.mul(r, z), c.polynomial(z, -0.166666642, 0.00833274238, -0.000195866072), r) // 8e-9
+	cos = c.polynomial(z, 1, -0.5, 0.0416666642, -0.00138882967, 2.45466563e-05)               // 6e-10
+	return sin, cos
 }

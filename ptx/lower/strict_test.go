@@ -68,6 +68,10 @@ var allowed = []allowance{
 	{"DataDependentStore", "as the loads: rings begin where a length says", named("attention_dk_dv_")},
 	{"UncoalescedLoad", "elements one by one where rows do not begin at multiples of 16 bytes",
 		[]string{"attention_dq_128", "attention_dq_256", "attention_dk_dv_128", "attention_dk_dv_256"}},
+	{"UncoalescedLoad", "a lane has four neighbours, and reads them one by one where rows do not begin at multiples of 16 bytes",
+		named("quant_gemm_")},
+	{"UncoalescedStore", "as the loads: rows that do not begin at multiples of 16 bytes", named("quant_gemm_")},
+	{"UncoalescedStore", "fragments of the result have two neighbours of a row in a lane, which are written once", named("quant_mma_")},
 }
 
 // named are the kernels whose names begin so.

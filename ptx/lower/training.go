@@ -25,7 +25,8 @@ var (
 
 func init() {
 	newElementwise(op.ClipByNorm, func(c calc, x, p []float) float {
-		return c.mul(x[0], c.nanMin(num(1), c.mul(p[0], ptx.Rsqrt(c.k, x[1]))))
+		by := c.nanMin(num(1), c.mul(p[0], ptx.Rsqrt(c.k, x[1])))
+		return c.mul(x[0], c.where(ptx.Eq(c.k, x[1], num(0)), num(1), by)) // 1/√−0 is −Inf
 	})
 	lowerings[op.SwiGLUBackward] = func(s *step) error {
 		quads := ceilDiv(s.out.Len(), 4)

@@ -220,7 +220,7 @@ func (m *message) field(v reflect.Value) {
 		v.SetBool(m.bool())
 	case reflect.Float32:
 		v.SetFloat(m.float())
-	case reflect.Uint8:
+	case reflect.Uint8, reflect.Uint32:
 		v.SetUint(uint64(m.uint32()))
 	case reflect.Int, reflect.Int32:
 		x := int64(m.int())

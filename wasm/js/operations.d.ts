@@ -17,6 +17,12 @@ export type Axis = "all" | "last";
 /** Precision says how exactly a product of float32 matrices has to be computed. A device may always be more exact. */
 export type Precision = "full" | "tf32" | "fp32Tensor";
 
+/**
+ * BlockFormat is a format of quantised weights: GGML's number for it. Package quant has the layouts, and conversion to and
+ * from float32; its quant.Type has the same numbers, so that BlockFormat(t) is the format of a type of a model file.
+ */
+export type BlockFormat = "Q4_0" | "Q4_1" | "Q5_0" | "Q5_1" | "Q8_0" | "Q2_K" | "Q3_K" | "Q4_K" | "Q5_K" | "Q6_K";
+
 /** AdamOptions parametrises adam. A field of 0 takes the default that it names; weightDecay has none. */
 export interface AdamOptions {
   /** learning rate; 0 means 1e-3 */
@@ -126,6 +132,14 @@ export interface CumSumOptions {
   reverse?: boolean;
 }
 
+/** DequantizeOptions tell what weights become. */
+export interface DequantizeOptions {
+  /** of the weights */
+  format: BlockFormat;
+  /** f32 (the zero value) or f16 */
+  result?: DType;
+}
+
 /** FillOptions gives the shape that fill produces. */
 export interface FillOptions {
   shape: readonly number[];
@@ -166,6 +180,35 @@ export interface PoolOptions {
   stride?: number | readonly [number, number];
   /** at most half the window */
   pad?: number | readonly [number, number];
+}
+
+/** QuantOptions are for products with quantised weights. */
+export interface QuantOptions {
+  /** of the weights */
+  format: BlockFormat;
+  /**
+   * q8 rounds the activations x to 8 bits before they are multiplied, in blocks of 32 or 256 values that have the scale
+   * max|x| / 127, as GGML does. It is faster where integers are multiplied faster than floats. The squared error is about
+   * 1e-5 of the result's for ordinary activations, and more where outliers stand in a block with small values. The default
+   * multiplies the float32 activations.
+   */
+  q8?: boolean;
+}
+
+/** QuantQKVOptions are [QuantOptions] of three weights, whose formats may differ. */
+export interface QuantQKVOptions {
+  q: BlockFormat;
+  k: BlockFormat;
+  v: BlockFormat;
+  /** see QuantOptions */
+  q8?: boolean;
+}
+
+/** RandomOptions says how many random numbers to make, and which. */
+export interface RandomOptions {
+  shape: readonly number[];
+  /** from 0 to 2³¹−1: keeps apart what is drawn with one seed */
+  stream?: number;
 }
 
 /** ReshapeOptions gives a new shape over the same elements; one entry may be -1. */
@@ -313,7 +356,7 @@ export interface DeviceOperations {
   /** Log(1+eˣ). */
   softplus(x: Operand, options: CallOptions & Keep): Promise<Tensor>;
   softplus(x: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
-  /** X limited to [low, high]: min(max(x, low), high). */
+  /** X limited to [low, high]: min(max(x, low), high). NaN if a bound is NaN. */
   clip(x: Operand, low: number, high: number, options: CallOptions & Keep): Promise<Tensor>;
   clip(x: Operand, low: number, high: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** X·factor. */
@@ -363,12 +406,27 @@ export interface DeviceOperations {
   /** A to the power b. Special values as C's pow: a negative base takes integer exponents, else NaN; x⁰ and 1ʸ are 1. */
   pow(a: Operand, b: Operand, options: CallOptions & Keep): Promise<Tensor>;
   pow(a: Operand, b: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
+  /** 1 where a < b, else 0. 0 if either is NaN; −0 equals 0. */
+  less(a: Operand, b: Operand, options: CallOptions & Keep): Promise<Tensor>;
+  less(a: Operand, b: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
+  /** 1 where a ≤ b, else 0. 0 if either is NaN; −0 equals 0. */
+  lessEqual(a: Operand, b: Operand, options: CallOptions & Keep): Promise<Tensor>;
+  lessEqual(a: Operand, b: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
+  /** 1 where a = b, else 0. 0 if either is NaN; −0 equals 0. */
+  equal(a: Operand, b: Operand, options: CallOptions & Keep): Promise<Tensor>;
+  equal(a: Operand, b: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** A·b + c, fused or not. Where a·b overflows, so may the result, to ±Inf or NaN. */
   fma(a: Operand, b: Operand, c: Operand, options: CallOptions & Keep): Promise<Tensor>;
   fma(a: Operand, b: Operand, c: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /** A + t·(b − a). Where t·(b − a) overflows, so may the result, to ±Inf or NaN. */
   lerp(a: Operand, b: Operand, t: Operand, options: CallOptions & Keep): Promise<Tensor>;
   lerp(a: Operand, b: Operand, t: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
+  /**
+   * A where cond is not 0, else b. −0 is 0, NaN is not, as in C and NumPy. NaN and Inf on the side that is not chosen have no
+   * effect.
+   */
+  select(cond: Operand, a: Operand, b: Operand, options: CallOptions & Keep): Promise<Tensor>;
+  select(cond: Operand, a: Operand, b: Operand, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
    * Silu(gate)·up (Shazeer, "GLU Variants Improve Transformer", 2020), where a is the gate. A gate of −Inf counts as its
    * limit, 0. Where silu(gate) is below the least normal number, it may be 0.
@@ -576,6 +634,60 @@ export interface DeviceOperations {
   l2Norm(x: Operand, eps: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
   l2Norm(x: TypedArray, rows: number, cols: number, eps: number, options: CallOptions & Keep): Promise<Tensor>;
   l2Norm(x: TypedArray, rows: number, cols: number, eps: number, options?: CallOptions): Promise<Float32Array<ArrayBuffer>>;
+  /**
+   * The values of weights w [n words], which are [n k] in f32 or f16; with rows, i32 of any shape, those of these rows only:
+   * […rows k], the embedding of quantised tables. f32 values are those of quant.Dequantize, bit for bit; halves are the
+   * nearest to them, and subnormal ones may be 0. A row outside the table, negative ones too, gives NaN.
+   */
+  dequantize(w: Operand, options: DequantizeOptions & { rows?: Operand } & CallOptions & Keep): Promise<Tensor>;
+  dequantize(w: Operand, options: DequantizeOptions & { rows?: Operand } & CallOptions): Promise<Result>;
+  /**
+   * X·wᵀ of x [… k] with quantised weights w [n words], whose blocks lie along k, as model files have them: [… n]. Weights
+   * are packed by quant.Pack: u32, a row of words for each row of values. K = 0 gives zeros. Scales that are subnormal halves
+   * count; those that are Inf or NaN spread as in quant.Dequantize. For up to 8 rows of x weights are read once. With q8, Inf
+   * or NaN in a row of x makes the row's results NaN.
+   */
+  quantMatmulRowMajor(x: Operand, w: Operand, options: QuantOptions & CallOptions & Keep): Promise<Tensor>;
+  quantMatmulRowMajor(x: Operand, w: Operand, options: QuantOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
+  /**
+   * X·w of x [… k] with quantised weights w [k words], whose blocks lie along n: [… n]; q8 is not possible, since the values
+   * that a result sums up have scales of their own. Weights are packed by quant.Pack: u32, a row of words for each row of
+   * values. K = 0 gives zeros. Scales that are subnormal halves count; those that are Inf or NaN spread as in
+   * quant.Dequantize. For up to 8 rows of x weights are read once. With q8, Inf or NaN in a row of x makes the row's results
+   * NaN.
+   */
+  quantMatmulColMajor(x: Operand, w: Operand, options: QuantOptions & CallOptions & Keep): Promise<Tensor>;
+  quantMatmulColMajor(x: Operand, w: Operand, options: QuantOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
+  /**
+   * The products of x with three quantised weights [n words], x·wqᵀ + bq, x·wkᵀ + bk and x·wvᵀ + bv; biases are [n], all or
+   * none; formats may differ. Weights are packed by quant.Pack: u32, a row of words for each row of values. k = 0 gives
+   * zeros. Scales that are subnormal halves count; those that are Inf or NaN spread as in quant.Dequantize. For up to 8 rows
+   * of x weights are read once. With q8, Inf or NaN in a row of x makes the row's results NaN.
+   */
+  quantQkv(x: Operand, wq: Operand, wk: Operand, wv: Operand, options: QuantQKVOptions & { bq?: Operand; bk?: Operand; bv?: Operand } & CallOptions & Keep): Promise<[q: Tensor, k: Tensor, v: Tensor]>;
+  quantQkv(x: Operand, wq: Operand, wk: Operand, wv: Operand, options: QuantQKVOptions & { bq?: Operand; bk?: Operand; bv?: Operand } & CallOptions): Promise<[q: Float32Array<ArrayBuffer>, k: Float32Array<ArrayBuffer>, v: Float32Array<ArrayBuffer>]>;
+  /**
+   * Silu(x·gateᵀ)·(x·upᵀ) with quantised weights [n words] of one format, the wide half of a gated feed-forward layer.
+   * Weights are packed by quant.Pack: u32, a row of words for each row of values. K = 0 gives zeros. Scales that are
+   * subnormal halves count; those that are Inf or NaN spread as in quant.Dequantize. For up to 8 rows of x weights are read
+   * once. With q8, Inf or NaN in a row of x makes the row's results NaN.
+   */
+  quantGateUpSwiglu(x: Operand, gate: Operand, up: Operand, options: QuantOptions & CallOptions & Keep): Promise<Tensor>;
+  quantGateUpSwiglu(x: Operand, gate: Operand, up: Operand, options: QuantOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
+  /**
+   * Random numbers from 0 to below 1, the same on every device. They are the upper 24 bits of words of Philox4x32-10 (Salmon
+   * et al., 2011), times 2⁻²⁴: element i comes of word i mod 4 of counter (⌊i/4⌋, 0, stream, 0), with the seed as key. Equal
+   * seeds and streams give equal numbers, others have nothing to do with each other.
+   */
+  randomUniform(seed: Operand, options: RandomOptions & CallOptions & Keep): Promise<Tensor>;
+  randomUniform(seed: Operand, options: RandomOptions & CallOptions): Promise<Result>;
+  /**
+   * Random numbers of the normal distribution, of mean 0 and variance 1. They are made of the words of Philox that
+   * random_uniform takes, of which two, u and v, make two numbers (Box and Muller, 1958): √(−2·ln(u+2⁻²⁴)) times the cosine
+   * and the sine of 2πv. None is beyond ±5.77. The words are the same on every device.
+   */
+  randomNormal(seed: Operand, options: RandomOptions & CallOptions & Keep): Promise<Tensor>;
+  randomNormal(seed: Operand, options: RandomOptions & CallOptions): Promise<Result>;
   /** The sum of the elements. 0 for an empty tensor. Summed by trees or blocks, never one running sum. */
   sum(x: Operand, options: AxisOptions & CallOptions & Keep): Promise<Tensor>;
   sum(x: Operand, options?: AxisOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
@@ -686,6 +798,14 @@ export interface DeviceOperations {
    */
   rmsNormBackward(x: Operand, gamma: Operand, dy: Operand, eps: number, options: CallOptions & Keep): Promise<[dx: Tensor, dgamma: Tensor]>;
   rmsNormBackward(x: Operand, gamma: Operand, dy: Operand, eps: number, options?: CallOptions): Promise<[dx: Float32Array<ArrayBuffer>, dgamma: Float32Array<ArrayBuffer>]>;
+  /**
+   * Rms_norm(x)·wᵀ with quantised weights w [n words], the norm being that of the last axis with gamma [k]. Weights are
+   * packed by quant.Pack: u32, a row of words for each row of values. K = 0 gives zeros. Scales that are subnormal halves
+   * count; those that are Inf or NaN spread as in quant.Dequantize. For up to 8 rows of x weights are read once. With q8, Inf
+   * or NaN in a row of x makes the row's results NaN.
+   */
+  quantRmsNormMatvec(x: Operand, gamma: Operand, w: Operand, eps: number, options: QuantOptions & CallOptions & Keep): Promise<Tensor>;
+  quantRmsNormMatvec(x: Operand, gamma: Operand, w: Operand, eps: number, options: QuantOptions & CallOptions): Promise<Float32Array<ArrayBuffer>>;
   /**
    * The sum of the squares of the elements, the square of norm_l2. 0 for an empty tensor. Squares beyond float32's range give
    * +Inf.
@@ -832,7 +952,7 @@ export interface BatchOperations {
   mish(x: BatchOperand): Value;
   /** Log(1+eˣ). */
   softplus(x: BatchOperand): Value;
-  /** X limited to [low, high]: min(max(x, low), high). */
+  /** X limited to [low, high]: min(max(x, low), high). NaN if a bound is NaN. */
   clip(x: BatchOperand, low: number, high: number): Value;
   /** X·factor. */
   scale(x: BatchOperand, factor: number): Value;
@@ -869,10 +989,21 @@ export interface BatchOperations {
   minimum(a: BatchOperand, b: BatchOperand): Value;
   /** A to the power b. Special values as C's pow: a negative base takes integer exponents, else NaN; x⁰ and 1ʸ are 1. */
   pow(a: BatchOperand, b: BatchOperand): Value;
+  /** 1 where a < b, else 0. 0 if either is NaN; −0 equals 0. */
+  less(a: BatchOperand, b: BatchOperand): Value;
+  /** 1 where a ≤ b, else 0. 0 if either is NaN; −0 equals 0. */
+  lessEqual(a: BatchOperand, b: BatchOperand): Value;
+  /** 1 where a = b, else 0. 0 if either is NaN; −0 equals 0. */
+  equal(a: BatchOperand, b: BatchOperand): Value;
   /** A·b + c, fused or not. Where a·b overflows, so may the result, to ±Inf or NaN. */
   fma(a: BatchOperand, b: BatchOperand, c: BatchOperand): Value;
   /** A + t·(b − a). Where t·(b − a) overflows, so may the result, to ±Inf or NaN. */
   lerp(a: BatchOperand, b: BatchOperand, t: BatchOperand): Value;
+  /**
+   * A where cond is not 0, else b. −0 is 0, NaN is not, as in C and NumPy. NaN and Inf on the side that is not chosen have no
+   * effect.
+   */
+  select(cond: BatchOperand, a: BatchOperand, b: BatchOperand): Value;
   /**
    * Silu(gate)·up (Shazeer, "GLU Variants Improve Transformer", 2020), where a is the gate. A gate of −Inf counts as its
    * limit, 0. Where silu(gate) is below the least normal number, it may be 0.
@@ -1041,6 +1172,53 @@ export interface BatchOperations {
    * attention.
    */
   l2Norm(x: BatchOperand, eps: number): Value;
+  /**
+   * The values of weights w [n words], which are [n k] in f32 or f16; with rows, i32 of any shape, those of these rows only:
+   * […rows k], the embedding of quantised tables. f32 values are those of quant.Dequantize, bit for bit; halves are the
+   * nearest to them, and subnormal ones may be 0. A row outside the table, negative ones too, gives NaN.
+   */
+  dequantize(w: BatchOperand, options: DequantizeOptions & { rows?: BatchOperand }): Value;
+  /**
+   * X·wᵀ of x [… k] with quantised weights w [n words], whose blocks lie along k, as model files have them: [… n]. Weights
+   * are packed by quant.Pack: u32, a row of words for each row of values. K = 0 gives zeros. Scales that are subnormal halves
+   * count; those that are Inf or NaN spread as in quant.Dequantize. For up to 8 rows of x weights are read once. With q8, Inf
+   * or NaN in a row of x makes the row's results NaN.
+   */
+  quantMatmulRowMajor(x: BatchOperand, w: BatchOperand, options: QuantOptions): Value;
+  /**
+   * X·w of x [… k] with quantised weights w [k words], whose blocks lie along n: [… n]; q8 is not possible, since the values
+   * that a result sums up have scales of their own. Weights are packed by quant.Pack: u32, a row of words for each row of
+   * values. K = 0 gives zeros. Scales that are subnormal halves count; those that are Inf or NaN spread as in
+   * quant.Dequantize. For up to 8 rows of x weights are read once. With q8, Inf or NaN in a row of x makes the row's results
+   * NaN.
+   */
+  quantMatmulColMajor(x: BatchOperand, w: BatchOperand, options: QuantOptions): Value;
+  /**
+   * The products of x with three quantised weights [n words], x·wqᵀ + bq, x·wkᵀ + bk and x·wvᵀ + bv; biases are [n], all or
+   * none; formats may differ. Weights are packed by quant.Pack: u32, a row of words for each row of values. k = 0 gives
+   * zeros. Scales that are subnormal halves count; those that are Inf or NaN spread as in quant.Dequantize. For up to 8 rows
+   * of x weights are read once. With q8, Inf or NaN in a row of x makes the row's results NaN.
+   */
+  quantQkv(x: BatchOperand, wq: BatchOperand, wk: BatchOperand, wv: BatchOperand, options: QuantQKVOptions & { bq?: BatchOperand; bk?: BatchOperand; bv?: BatchOperand }): [q: Value, k: Value, v: Value];
+  /**
+   * Silu(x·gateᵀ)·(x·upᵀ) with quantised weights [n words] of one format, the wide half of a gated feed-forward layer.
+   * Weights are packed by quant.Pack: u32, a row of words for each row of values. K = 0 gives zeros. Scales that are
+   * subnormal halves count; those that are Inf or NaN spread as in quant.Dequantize. For up to 8 rows of x weights are read
+   * once. With q8, Inf or NaN in a row of x makes the row's results NaN.
+   */
+  quantGateUpSwiglu(x: BatchOperand, gate: BatchOperand, up: BatchOperand, options: QuantOptions): Value;
+  /**
+   * Random numbers from 0 to below 1, the same on every device. They are the upper 24 bits of words of Philox4x32-10 (Salmon
+   * et al., 2011), times 2⁻²⁴: element i comes of word i mod 4 of counter (⌊i/4⌋, 0, stream, 0), with the seed as key. Equal
+   * seeds and streams give equal numbers, others have nothing to do with each other.
+   */
+  randomUniform(seed: BatchOperand, options: RandomOptions): Value;
+  /**
+   * Random numbers of the normal distribution, of mean 0 and variance 1. They are made of the words of Philox that
+   * random_uniform takes, of which two, u and v, make two numbers (Box and Muller, 1958): √(−2·ln(u+2⁻²⁴)) times the cosine
+   * and the sine of 2πv. None is beyond ±5.77. The words are the same on every device.
+   */
+  randomNormal(seed: BatchOperand, options: RandomOptions): Value;
   /** The sum of the elements. 0 for an empty tensor. Summed by trees or blocks, never one running sum. */
   sum(x: BatchOperand, options?: AxisOptions): Value;
   /** The mean of the elements. NaN for an empty tensor. */
@@ -1121,6 +1299,13 @@ export interface BatchOperations {
    * same.
    */
   rmsNormBackward(x: BatchOperand, gamma: BatchOperand, dy: BatchOperand, eps: number): [dx: Value, dgamma: Value];
+  /**
+   * Rms_norm(x)·wᵀ with quantised weights w [n words], the norm being that of the last axis with gamma [k]. Weights are
+   * packed by quant.Pack: u32, a row of words for each row of values. K = 0 gives zeros. Scales that are subnormal halves
+   * count; those that are Inf or NaN spread as in quant.Dequantize. For up to 8 rows of x weights are read once. With q8, Inf
+   * or NaN in a row of x makes the row's results NaN.
+   */
+  quantRmsNormMatvec(x: BatchOperand, gamma: BatchOperand, w: BatchOperand, eps: number, options: QuantOptions): Value;
   /**
    * The sum of the squares of the elements, the square of norm_l2. 0 for an empty tensor. Squares beyond float32's range give
    * +Inf.

@@ -63,10 +63,15 @@ fn locate(i: u32) -> Place {
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) grid: vec3<u32>,
         @builtin(local_invocation_index) lane: u32) {
     let first = linear_id(workgroup, grid) * {{mul .Workgroup .PerThread}}u + lane;
-{{- range $j := seq .PerThread}}
+    let s = p; // once: there are devices on which uniforms take longer than arithmetic
+{{- if eq .PerThread 1}}
     {
-        let i = first + {{mul $j $.Workgroup}}u;
-        if i < p.units {
+        let i = first;
+{{- else}}
+    for (var j = 0u; j < {{.PerThread}}u; j++) {
+        let i = first + j * {{.Workgroup}}u;
+{{- end}}
+        if i < s.units {
             let at = i{{if $.Rank}} + p.base{{end}};
 {{- if $.Gather}}
             var place = locate(4u * i);
@@ -88,12 +93,11 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
                 place = locate(4u * i + {{$c}}u);
             }
 {{- end}}
-            let r{{$c}} = evaluate({{range $k, $x := $.Operands}}{{if $k}}, {{end}}{{if $x.Value}}x{{$k}}.{{$lane}}{{else}}x{{$k}}[{{$x.At}}]{{end}}{{end}});
+            let r{{$c}} = evaluate({{range $k, $x := $.Operands}}{{if $k}}, {{end}}{{if $x.Value}}x{{$k}}.{{$lane}}{{else}}x{{$k}}[{{$x.At}}]{{end}}{{end}}, s);
 {{- end}}
 {{- range $n, $component := $.Results}}
             y{{$n}}[at] = vec4({{range $c := seq 4}}{{if $c}}, {{end}}r{{$c}}{{$component}}{{end}});
 {{- end}}
         }
     }
-{{- end}}
 }

@@ -31,6 +31,12 @@ fn nan_min(a: f32, b: f32) -> f32 {
     return select(select(min(a, b), b, is_nan(b)), a, is_nan(a));
 }
 
+// nan_min(nan_max(a, low), high), with one test of a; those of the bounds are the same for all elements.
+fn nan_clip(a: f32, low: f32, high: f32) -> f32 {
+    let bad = select(high, low, is_nan(low));
+    return select(select(min(max(a, low), high), bad, is_nan(bad)), a, is_nan(a));
+}
+
 fn ieee_sqrt(x: f32) -> f32 {
     // WGSL may take 1/inverseSqrt(x), which has no business at 0 and Inf.
     let y = select(sqrt(x), x, x == 0.0 || is_nan(x) || is_inf(x));
@@ -73,14 +79,30 @@ fn log_limits(x: f32, y: f32) -> f32 {
     return select(v, x, is_nan(x) || bitcast<u32>(x) == p.inf);
 }
 
-fn ieee_log(x: f32) -> f32 {
+// The natural logarithm of what is finite and above 0.
+fn finite_log(x: f32) -> f32 {
     let s = split_exponent(x);
-    return log_limits(x, s.y * 0.69313812 + (s.x + (log1p_rest(s.x) + s.y * 9.0580006e-6)));
+    return s.y * 0.69313812 + (s.x + (log1p_rest(s.x) + s.y * 9.0580006e-6));
+}
+
+fn ieee_log(x: f32) -> f32 {
+    return log_limits(x, finite_log(x));
 }
 
 fn ieee_log2(x: f32) -> f32 {
     let s = split_exponent(x);
     return log_limits(x, s.y + (s.x + log1p_rest(s.x)) * 1.442695);
+}
+
+// Sine and cosine in [−π/4, π/4].
+fn near_sine(r: f32) -> f32 {
+    let z = r * r;
+    return r + r * z * (-1.6666667e-1 + z * (8.3333333e-3 + z * (-1.9841270e-4 + z * 2.7557319e-6)));
+}
+
+fn near_cosine(r: f32) -> f32 {
+    let z = r * r;
+    return 1.0 + z * (-0.5 + z * (4.1666667e-2 + z * (-1.3888889e-3 + z * 2.4801587e-5)));
 }
 
 // sin(x + quarters·π/2). The argument is reduced to [−π/4, π/4] with π/2 in three parts, of which the first two times k are
@@ -89,10 +111,7 @@ fn sine(x: f32, quarters: f32) -> f32 {
     let k = round(x * 0.63661977);
     let r = clamp(((x - k * 1.5703125) - k * 4.83751297e-4) - k * 7.549789955e-8, -0.8, 0.8);
     let q = (k + quarters) - 4.0 * floor((k + quarters) * 0.25);
-    let z = r * r;
-    let s = r + r * z * (-1.6666667e-1 + z * (8.3333333e-3 + z * (-1.9841270e-4 + z * 2.7557319e-6)));
-    let c = 1.0 + z * (-0.5 + z * (4.1666667e-2 + z * (-1.3888889e-3 + z * 2.4801587e-5)));
-    let y = select(s, c, q == 1.0 || q == 3.0);
+    let y = select(near_sine(r), near_cosine(r), q == 1.0 || q == 3.0);
     return select(select(y, -y, q >= 2.0), nan(), is_nan(x) || is_inf(x));
 }
 

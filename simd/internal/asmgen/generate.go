@@ -14,6 +14,7 @@ import (
 // generators are what writes files, each by its path in simd/internal.
 var generators = []func() (map[string][]byte, error){
 	func() (map[string][]byte, error) { return dispatch.Files(kernels.All) },
+	func() (map[string][]byte, error) { return dispatch.ChainFiles(kernels.Links) },
 	x86.Files,
 	arm64.Files,
 	wasm.Files,

@@ -47,6 +47,47 @@ func minimumGo(y, a, b []float32) {
 	}
 }
 
+// truth is 1 or 0, without a branch.
+func truth(t bool) float32 {
+	bits := uint32(0)
+	if t {
+		bits = 0x3f800000
+	}
+	return math.Float32frombits(bits)
+}
+
+func lessGo(y, a, b []float32) {
+	a, b = a[:len(y)], b[:len(y)]
+	for i := range y {
+		y[i] = truth(a[i] < b[i])
+	}
+}
+
+func lessEqualGo(y, a, b []float32) {
+	a, b = a[:len(y)], b[:len(y)]
+	for i := range y {
+		y[i] = truth(a[i] <= b[i])
+	}
+}
+
+func equalGo(y, a, b []float32) {
+	a, b = a[:len(y)], b[:len(y)]
+	for i := range y {
+		y[i] = truth(a[i] == b[i])
+	}
+}
+
+func selectGo(y, cond, a, b []float32) {
+	cond, a, b = cond[:len(y)], a[:len(y)], b[:len(y)]
+	for i := range y {
+		v, other := math.Float32bits(a[i]), math.Float32bits(b[i])
+		if cond[i] == 0 {
+			v = other
+		}
+		y[i] = math.Float32frombits(v)
+	}
+}
+
 func addScalarGo(y, a []float32, s float32) {
 	a = a[:len(y)]
 	for i, v := range a {

@@ -44,20 +44,24 @@ func NarrowBF16(y []uint16, x []float32) {
 	narrowBF16Go(y[done:], x[done:])
 }
 
-// widenF16Go: a half's exponent counts from 112 less, which one multiplication makes up for, of subnormal numbers too.
 func widenF16Go(y []float32, x []uint16) {
 	x = x[:len(y)]
 	for i, h := range x {
-		bits := uint32(h&0x7fff) << 13
-		f := math.Float32bits(math.Float32frombits(bits) * 0x1p112)
-		if bits >= 0x7c00<<13 { // Inf, or NaN made quiet
-			f = bits | 0x7f800000
-			if bits > 0x7c00<<13 {
-				f |= 0x400000
-			}
-		}
-		y[i] = math.Float32frombits(f | uint32(h&0x8000)<<16)
+		y[i] = Half(h)
 	}
+}
+
+// Half is the value of a half. Its exponent counts from 112 less, which one multiplication makes up for, of subnormal numbers too.
+func Half(h uint16) float32 {
+	bits := uint32(h&0x7fff) << 13
+	f := math.Float32bits(math.Float32frombits(bits) * 0x1p112)
+	if bits >= 0x7c00<<13 { // Inf, or NaN made quiet
+		f = bits | 0x7f800000
+		if bits > 0x7c00<<13 {
+			f |= 0x400000
+		}
+	}
+	return math.Float32frombits(f | uint32(h&0x8000)<<16)
 }
 
 func widenBF16Go(y []float32, x []uint16) {

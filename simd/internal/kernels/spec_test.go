@@ -80,6 +80,16 @@ var specs = map[string]spec{
 			return math.Abs(x[0]) + wide(math.Abs(x[1])+math.Abs(x[0]))*math.Abs(x[2])
 		}},
 
+	"Less":      {ref: binaryRef(func(a, b float64) float64 { return float64(truth(a < b)) })},
+	"LessEqual": {ref: binaryRef(func(a, b float64) float64 { return float64(truth(a <= b)) })},
+	"Equal":     {ref: binaryRef(func(a, b float64) float64 { return float64(truth(a == b)) })},
+	"Select": {ref: func(x [3]float64, _ [2]float64) float64 {
+		if x[0] != 0 {
+			return x[1]
+		}
+		return x[2]
+	}},
+
 	"Neg": exact(func(x float64) float64 { return -x }), "Abs": exact(math.Abs), "Sqrt": exact(math.Sqrt),
 	"Recip": exact(func(x float64) float64 { return 1 / x }),
 	"Floor": exact(math.Floor), "Ceil": exact(math.Ceil), "Round": exact(math.RoundToEven), "Trunc": exact(math.Trunc),

@@ -1727,6 +1727,584 @@ streamLoop:
 	SFENCE
 	JMP         single
 
+// func lessAVX2(y *float32, a *float32, b *float32, n int)
+// Requires: AVX, MMX+
+TEXT ·lessAVX2(SB), NOSPLIT, $0-32
+	MOVQ y+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), CX
+	XORL AX, AX
+	CMPQ CX, $0x00000100
+	JLT  loops
+	MOVQ DI, R8
+	NEGQ R8
+	SHRQ $0x02, R8
+	ANDQ $0x07, R8
+	JNE  masked
+
+peeled:
+	CMPQ CX, $0x00080000
+	JGE  stream
+
+loops:
+	LEAQ    -32(CX), R8
+	CMPQ    AX, R8
+	JGT     single
+	VMOVAPS constants<>+128(SB), Y15
+	PCALIGN $0x20
+
+mainLoop:
+	VMOVUPS (SI)(AX*4), Y0
+	VMOVUPS 32(SI)(AX*4), Y1
+	VMOVUPS 64(SI)(AX*4), Y2
+	VMOVUPS 96(SI)(AX*4), Y3
+	VMOVUPS (DX)(AX*4), Y4
+	VMOVUPS 32(DX)(AX*4), Y5
+	VMOVUPS 64(DX)(AX*4), Y6
+	VMOVUPS 96(DX)(AX*4), Y7
+	VCMPPS  $0x01, Y4, Y0, Y0
+	VCMPPS  $0x01, Y5, Y1, Y1
+	VCMPPS  $0x01, Y6, Y2, Y2
+	VCMPPS  $0x01, Y7, Y3, Y3
+	VANDPS  Y15, Y0, Y0
+	VANDPS  Y15, Y1, Y1
+	VANDPS  Y15, Y2, Y2
+	VANDPS  Y15, Y3, Y3
+	VMOVUPS Y0, (DI)(AX*4)
+	VMOVUPS Y1, 32(DI)(AX*4)
+	VMOVUPS Y2, 64(DI)(AX*4)
+	VMOVUPS Y3, 96(DI)(AX*4)
+	ADDQ    $0x20, AX
+	CMPQ    AX, R8
+	JLE     mainLoop
+
+single:
+	LEAQ    -8(CX), R8
+	CMPQ    AX, R8
+	JGT     tail
+	PCALIGN $0x20
+
+singleLoop:
+	VMOVUPS (SI)(AX*4), Y0
+	VMOVUPS (DX)(AX*4), Y1
+	VCMPPS  $0x01, Y1, Y0, Y0
+	VANDPS  constants<>+128(SB), Y0, Y0
+	VMOVUPS Y0, (DI)(AX*4)
+	ADDQ    $0x08, AX
+	CMPQ    AX, R8
+	JLE     singleLoop
+
+tail:
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
+	LEAQ       constants<>+32(SB), R10
+	MOVQ       R8, R9
+	NEGQ       R9
+	LEAQ       (R10)(R9*4), R10
+	VMOVUPS    (R10), Y0
+	VMASKMOVPS (SI)(AX*4), Y0, Y1
+	VMASKMOVPS (DX)(AX*4), Y0, Y2
+	VCMPPS     $0x01, Y2, Y1, Y1
+	VANDPS     constants<>+128(SB), Y1, Y1
+	VMASKMOVPS Y1, Y0, (DI)(AX*4)
+	ADDQ       R8, AX
+	CMPQ       AX, CX
+	JLT        peeled
+
+done:
+	VZEROUPPER
+	RET
+
+stream:
+	MOVQ    SI, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	MOVQ    DX, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	LEAQ    -32(CX), R8
+	CMPQ    AX, R8
+	JGT     loops
+	VMOVAPS constants<>+128(SB), Y15
+	PCALIGN $0x20
+
+streamLoop:
+	PREFETCHT1 2048(SI)(AX*4)
+	VMOVUPS    (SI)(AX*4), Y0
+	VMOVUPS    32(SI)(AX*4), Y1
+	PREFETCHT1 2112(SI)(AX*4)
+	VMOVUPS    64(SI)(AX*4), Y2
+	VMOVUPS    96(SI)(AX*4), Y3
+	PREFETCHT1 2048(DX)(AX*4)
+	VMOVUPS    (DX)(AX*4), Y4
+	VMOVUPS    32(DX)(AX*4), Y5
+	PREFETCHT1 2112(DX)(AX*4)
+	VMOVUPS    64(DX)(AX*4), Y6
+	VMOVUPS    96(DX)(AX*4), Y7
+	VCMPPS     $0x01, Y4, Y0, Y0
+	VCMPPS     $0x01, Y5, Y1, Y1
+	VCMPPS     $0x01, Y6, Y2, Y2
+	VCMPPS     $0x01, Y7, Y3, Y3
+	VANDPS     Y15, Y0, Y0
+	VANDPS     Y15, Y1, Y1
+	VANDPS     Y15, Y2, Y2
+	VANDPS     Y15, Y3, Y3
+	VMOVNTPS   Y0, (DI)(AX*4)
+	VMOVNTPS   Y1, 32(DI)(AX*4)
+	VMOVNTPS   Y2, 64(DI)(AX*4)
+	VMOVNTPS   Y3, 96(DI)(AX*4)
+	ADDQ       $0x20, AX
+	CMPQ       AX, R8
+	JLE        streamLoop
+	SFENCE
+	JMP        single
+
+// func lessEqualAVX2(y *float32, a *float32, b *float32, n int)
+// Requires: AVX, MMX+
+TEXT ·lessEqualAVX2(SB), NOSPLIT, $0-32
+	MOVQ y+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), CX
+	XORL AX, AX
+	CMPQ CX, $0x00000100
+	JLT  loops
+	MOVQ DI, R8
+	NEGQ R8
+	SHRQ $0x02, R8
+	ANDQ $0x07, R8
+	JNE  masked
+
+peeled:
+	CMPQ CX, $0x00080000
+	JGE  stream
+
+loops:
+	LEAQ    -32(CX), R8
+	CMPQ    AX, R8
+	JGT     single
+	VMOVAPS constants<>+128(SB), Y15
+	PCALIGN $0x20
+
+mainLoop:
+	VMOVUPS (SI)(AX*4), Y0
+	VMOVUPS 32(SI)(AX*4), Y1
+	VMOVUPS 64(SI)(AX*4), Y2
+	VMOVUPS 96(SI)(AX*4), Y3
+	VMOVUPS (DX)(AX*4), Y4
+	VMOVUPS 32(DX)(AX*4), Y5
+	VMOVUPS 64(DX)(AX*4), Y6
+	VMOVUPS 96(DX)(AX*4), Y7
+	VCMPPS  $0x02, Y4, Y0, Y0
+	VCMPPS  $0x02, Y5, Y1, Y1
+	VCMPPS  $0x02, Y6, Y2, Y2
+	VCMPPS  $0x02, Y7, Y3, Y3
+	VANDPS  Y15, Y0, Y0
+	VANDPS  Y15, Y1, Y1
+	VANDPS  Y15, Y2, Y2
+	VANDPS  Y15, Y3, Y3
+	VMOVUPS Y0, (DI)(AX*4)
+	VMOVUPS Y1, 32(DI)(AX*4)
+	VMOVUPS Y2, 64(DI)(AX*4)
+	VMOVUPS Y3, 96(DI)(AX*4)
+	ADDQ    $0x20, AX
+	CMPQ    AX, R8
+	JLE     mainLoop
+
+single:
+	LEAQ    -8(CX), R8
+	CMPQ    AX, R8
+	JGT     tail
+	PCALIGN $0x20
+
+singleLoop:
+	VMOVUPS (SI)(AX*4), Y0
+	VMOVUPS (DX)(AX*4), Y1
+	VCMPPS  $0x02, Y1, Y0, Y0
+	VANDPS  constants<>+128(SB), Y0, Y0
+	VMOVUPS Y0, (DI)(AX*4)
+	ADDQ    $0x08, AX
+	CMPQ    AX, R8
+	JLE     singleLoop
+
+tail:
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
+	LEAQ       constants<>+32(SB), R10
+	MOVQ       R8, R9
+	NEGQ       R9
+	LEAQ       (R10)(R9*4), R10
+	VMOVUPS    (R10), Y0
+	VMASKMOVPS (SI)(AX*4), Y0, Y1
+	VMASKMOVPS (DX)(AX*4), Y0, Y2
+	VCMPPS     $0x02, Y2, Y1, Y1
+	VANDPS     constants<>+128(SB), Y1, Y1
+	VMASKMOVPS Y1, Y0, (DI)(AX*4)
+	ADDQ       R8, AX
+	CMPQ       AX, CX
+	JLT        peeled
+
+done:
+	VZEROUPPER
+	RET
+
+stream:
+	MOVQ    SI, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	MOVQ    DX, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	LEAQ    -32(CX), R8
+	CMPQ    AX, R8
+	JGT     loops
+	VMOVAPS constants<>+128(SB), Y15
+	PCALIGN $0x20
+
+streamLoop:
+	PREFETCHT1 2048(SI)(AX*4)
+	VMOVUPS    (SI)(AX*4), Y0
+	VMOVUPS    32(SI)(AX*4), Y1
+	PREFETCHT1 2112(SI)(AX*4)
+	VMOVUPS    64(SI)(AX*4), Y2
+	VMOVUPS    96(SI)(AX*4), Y3
+	PREFETCHT1 2048(DX)(AX*4)
+	VMOVUPS    (DX)(AX*4), Y4
+	VMOVUPS    32(DX)(AX*4), Y5
+	PREFETCHT1 2112(DX)(AX*4)
+	VMOVUPS    64(DX)(AX*4), Y6
+	VMOVUPS    96(DX)(AX*4), Y7
+	VCMPPS     $0x02, Y4, Y0, Y0
+	VCMPPS     $0x02, Y5, Y1, Y1
+	VCMPPS     $0x02, Y6, Y2, Y2
+	VCMPPS     $0x02, Y7, Y3, Y3
+	VANDPS     Y15, Y0, Y0
+	VANDPS     Y15, Y1, Y1
+	VANDPS     Y15, Y2, Y2
+	VANDPS     Y15, Y3, Y3
+	VMOVNTPS   Y0, (DI)(AX*4)
+	VMOVNTPS   Y1, 32(DI)(AX*4)
+	VMOVNTPS   Y2, 64(DI)(AX*4)
+	VMOVNTPS   Y3, 96(DI)(AX*4)
+	ADDQ       $0x20, AX
+	CMPQ       AX, R8
+	JLE        streamLoop
+	SFENCE
+	JMP        single
+
+// func equalAVX2(y *float32, a *float32, b *float32, n int)
+// Requires: AVX, MMX+
+TEXT ·equalAVX2(SB), NOSPLIT, $0-32
+	MOVQ y+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), CX
+	XORL AX, AX
+	CMPQ CX, $0x00000100
+	JLT  loops
+	MOVQ DI, R8
+	NEGQ R8
+	SHRQ $0x02, R8
+	ANDQ $0x07, R8
+	JNE  masked
+
+peeled:
+	CMPQ CX, $0x00080000
+	JGE  stream
+
+loops:
+	LEAQ    -32(CX), R8
+	CMPQ    AX, R8
+	JGT     single
+	VMOVAPS constants<>+128(SB), Y15
+	PCALIGN $0x20
+
+mainLoop:
+	VMOVUPS (SI)(AX*4), Y0
+	VMOVUPS 32(SI)(AX*4), Y1
+	VMOVUPS 64(SI)(AX*4), Y2
+	VMOVUPS 96(SI)(AX*4), Y3
+	VMOVUPS (DX)(AX*4), Y4
+	VMOVUPS 32(DX)(AX*4), Y5
+	VMOVUPS 64(DX)(AX*4), Y6
+	VMOVUPS 96(DX)(AX*4), Y7
+	VCMPPS  $0x00, Y4, Y0, Y0
+	VCMPPS  $0x00, Y5, Y1, Y1
+	VCMPPS  $0x00, Y6, Y2, Y2
+	VCMPPS  $0x00, Y7, Y3, Y3
+	VANDPS  Y15, Y0, Y0
+	VANDPS  Y15, Y1, Y1
+	VANDPS  Y15, Y2, Y2
+	VANDPS  Y15, Y3, Y3
+	VMOVUPS Y0, (DI)(AX*4)
+	VMOVUPS Y1, 32(DI)(AX*4)
+	VMOVUPS Y2, 64(DI)(AX*4)
+	VMOVUPS Y3, 96(DI)(AX*4)
+	ADDQ    $0x20, AX
+	CMPQ    AX, R8
+	JLE     mainLoop
+
+single:
+	LEAQ    -8(CX), R8
+	CMPQ    AX, R8
+	JGT     tail
+	PCALIGN $0x20
+
+singleLoop:
+	VMOVUPS (SI)(AX*4), Y0
+	VMOVUPS (DX)(AX*4), Y1
+	VCMPPS  $0x00, Y1, Y0, Y0
+	VANDPS  constants<>+128(SB), Y0, Y0
+	VMOVUPS Y0, (DI)(AX*4)
+	ADDQ    $0x08, AX
+	CMPQ    AX, R8
+	JLE     singleLoop
+
+tail:
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
+	LEAQ       constants<>+32(SB), R10
+	MOVQ       R8, R9
+	NEGQ       R9
+	LEAQ       (R10)(R9*4), R10
+	VMOVUPS    (R10), Y0
+	VMASKMOVPS (SI)(AX*4), Y0, Y1
+	VMASKMOVPS (DX)(AX*4), Y0, Y2
+	VCMPPS     $0x00, Y2, Y1, Y1
+	VANDPS     constants<>+128(SB), Y1, Y1
+	VMASKMOVPS Y1, Y0, (DI)(AX*4)
+	ADDQ       R8, AX
+	CMPQ       AX, CX
+	JLT        peeled
+
+done:
+	VZEROUPPER
+	RET
+
+stream:
+	MOVQ    SI, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	MOVQ    DX, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	LEAQ    -32(CX), R8
+	CMPQ    AX, R8
+	JGT     loops
+	VMOVAPS constants<>+128(SB), Y15
+	PCALIGN $0x20
+
+streamLoop:
+	PREFETCHT1 2048(SI)(AX*4)
+	VMOVUPS    (SI)(AX*4), Y0
+	VMOVUPS    32(SI)(AX*4), Y1
+	PREFETCHT1 2112(SI)(AX*4)
+	VMOVUPS    64(SI)(AX*4), Y2
+	VMOVUPS    96(SI)(AX*4), Y3
+	PREFETCHT1 2048(DX)(AX*4)
+	VMOVUPS    (DX)(AX*4), Y4
+	VMOVUPS    32(DX)(AX*4), Y5
+	PREFETCHT1 2112(DX)(AX*4)
+	VMOVUPS    64(DX)(AX*4), Y6
+	VMOVUPS    96(DX)(AX*4), Y7
+	VCMPPS     $0x00, Y4, Y0, Y0
+	VCMPPS     $0x00, Y5, Y1, Y1
+	VCMPPS     $0x00, Y6, Y2, Y2
+	VCMPPS     $0x00, Y7, Y3, Y3
+	VANDPS     Y15, Y0, Y0
+	VANDPS     Y15, Y1, Y1
+	VANDPS     Y15, Y2, Y2
+	VANDPS     Y15, Y3, Y3
+	VMOVNTPS   Y0, (DI)(AX*4)
+	VMOVNTPS   Y1, 32(DI)(AX*4)
+	VMOVNTPS   Y2, 64(DI)(AX*4)
+	VMOVNTPS   Y3, 96(DI)(AX*4)
+	ADDQ       $0x20, AX
+	CMPQ       AX, R8
+	JLE        streamLoop
+	SFENCE
+	JMP        single
+
+// func selectAVX2(y *float32, cond *float32, a *float32, b *float32, n int)
+// Requires: AVX, MMX+
+TEXT ·selectAVX2(SB), NOSPLIT, $0-40
+	MOVQ y+0(FP), DI
+	MOVQ cond+8(FP), SI
+	MOVQ a+16(FP), DX
+	MOVQ b+24(FP), BX
+	MOVQ n+32(FP), CX
+	XORL AX, AX
+	CMPQ CX, $0x00000100
+	JLT  loops
+	MOVQ DI, R8
+	NEGQ R8
+	SHRQ $0x02, R8
+	ANDQ $0x07, R8
+	JNE  masked
+
+peeled:
+	CMPQ CX, $0x00080000
+	JGE  stream
+
+loops:
+	LEAQ    -32(CX), R8
+	CMPQ    AX, R8
+	JGT     single
+	VXORPS  X15, X15, X15
+	PCALIGN $0x20
+
+mainLoop:
+	VMOVUPS   (SI)(AX*4), Y0
+	VMOVUPS   32(SI)(AX*4), Y1
+	VMOVUPS   64(SI)(AX*4), Y2
+	VMOVUPS   96(SI)(AX*4), Y3
+	VCMPPS    $0x04, Y15, Y0, Y0
+	VCMPPS    $0x04, Y15, Y1, Y1
+	VCMPPS    $0x04, Y15, Y2, Y2
+	VCMPPS    $0x04, Y15, Y3, Y3
+	VMOVUPS   (DX)(AX*4), Y4
+	VMOVUPS   32(DX)(AX*4), Y5
+	VMOVUPS   64(DX)(AX*4), Y6
+	VMOVUPS   96(DX)(AX*4), Y7
+	VMOVUPS   (BX)(AX*4), Y8
+	VMOVUPS   32(BX)(AX*4), Y9
+	VMOVUPS   64(BX)(AX*4), Y10
+	VMOVUPS   96(BX)(AX*4), Y11
+	VBLENDVPS Y0, Y4, Y8, Y0
+	VBLENDVPS Y1, Y5, Y9, Y1
+	VBLENDVPS Y2, Y6, Y10, Y2
+	VBLENDVPS Y3, Y7, Y11, Y3
+	VMOVUPS   Y0, (DI)(AX*4)
+	VMOVUPS   Y1, 32(DI)(AX*4)
+	VMOVUPS   Y2, 64(DI)(AX*4)
+	VMOVUPS   Y3, 96(DI)(AX*4)
+	ADDQ      $0x20, AX
+	CMPQ      AX, R8
+	JLE       mainLoop
+
+single:
+	LEAQ    -8(CX), R8
+	CMPQ    AX, R8
+	JGT     tail
+	PCALIGN $0x20
+
+singleLoop:
+	VMOVUPS   (SI)(AX*4), Y0
+	VCMPPS    $0x04, constants<>+160(SB), Y0, Y0
+	VMOVUPS   (DX)(AX*4), Y1
+	VMOVUPS   (BX)(AX*4), Y2
+	VBLENDVPS Y0, Y1, Y2, Y0
+	VMOVUPS   Y0, (DI)(AX*4)
+	ADDQ      $0x08, AX
+	CMPQ      AX, R8
+	JLE       singleLoop
+
+tail:
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
+	LEAQ       constants<>+32(SB), R10
+	MOVQ       R8, R9
+	NEGQ       R9
+	LEAQ       (R10)(R9*4), R10
+	VMOVUPS    (R10), Y0
+	VMASKMOVPS (SI)(AX*4), Y0, Y1
+	VCMPPS     $0x04, constants<>+160(SB), Y1, Y1
+	VMASKMOVPS (DX)(AX*4), Y0, Y2
+	VMASKMOVPS (BX)(AX*4), Y0, Y3
+	VBLENDVPS  Y1, Y2, Y3, Y1
+	VMASKMOVPS Y1, Y0, (DI)(AX*4)
+	ADDQ       R8, AX
+	CMPQ       AX, CX
+	JLT        peeled
+
+done:
+	VZEROUPPER
+	RET
+
+stream:
+	MOVQ    SI, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	MOVQ    DX, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	MOVQ    BX, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	LEAQ    -32(CX), R8
+	CMPQ    AX, R8
+	JGT     loops
+	VXORPS  X15, X15, X15
+	PCALIGN $0x20
+
+streamLoop:
+	PREFETCHT1 2048(SI)(AX*4)
+	VMOVUPS    (SI)(AX*4), Y0
+	VMOVUPS    32(SI)(AX*4), Y1
+	PREFETCHT1 2112(SI)(AX*4)
+	VMOVUPS    64(SI)(AX*4), Y2
+	VMOVUPS    96(SI)(AX*4), Y3
+	VCMPPS     $0x04, Y15, Y0, Y0
+	VCMPPS     $0x04, Y15, Y1, Y1
+	VCMPPS     $0x04, Y15, Y2, Y2
+	VCMPPS     $0x04, Y15, Y3, Y3
+	PREFETCHT1 2048(DX)(AX*4)
+	VMOVUPS    (DX)(AX*4), Y4
+	VMOVUPS    32(DX)(AX*4), Y5
+	PREFETCHT1 2112(DX)(AX*4)
+	VMOVUPS    64(DX)(AX*4), Y6
+	VMOVUPS    96(DX)(AX*4), Y7
+	PREFETCHT1 2048(BX)(AX*4)
+	VMOVUPS    (BX)(AX*4), Y8
+	VMOVUPS    32(BX)(AX*4), Y9
+	PREFETCHT1 2112(BX)(AX*4)
+	VMOVUPS    64(BX)(AX*4), Y10
+	VMOVUPS    96(BX)(AX*4), Y11
+	VBLENDVPS  Y0, Y4, Y8, Y0
+	VBLENDVPS  Y1, Y5, Y9, Y1
+	VBLENDVPS  Y2, Y6, Y10, Y2
+	VBLENDVPS  Y3, Y7, Y11, Y3
+	VMOVNTPS   Y0, (DI)(AX*4)
+	VMOVNTPS   Y1, 32(DI)(AX*4)
+	VMOVNTPS   Y2, 64(DI)(AX*4)
+	VMOVNTPS   Y3, 96(DI)(AX*4)
+	ADDQ       $0x20, AX
+	CMPQ       AX, R8
+	JLE        streamLoop
+	SFENCE
+	JMP        single
+
 // func negAVX2(y *float32, x *float32, n int)
 // Requires: AVX, MMX+
 TEXT ·negAVX2(SB), NOSPLIT, $0-24
@@ -2759,7 +3337,7 @@ loops:
 	CMPQ    AX, R8
 	JGT     single
 	VXORPS  X15, X15, X15
-	VMOVAPS constants<>+160(SB), Y14
+	VMOVAPS constants<>+192(SB), Y14
 	VMOVAPS constants<>+128(SB), Y13
 	PCALIGN $0x20
 
@@ -2800,9 +3378,9 @@ single:
 
 singleLoop:
 	VMOVUPS   (SI)(AX*4), Y0
-	VCMPPS    $0x0e, constants<>+192(SB), Y0, Y1
-	VCMPPS    $0x01, constants<>+192(SB), Y0, Y2
-	VBLENDVPS Y2, constants<>+160(SB), Y0, Y0
+	VCMPPS    $0x0e, constants<>+160(SB), Y0, Y1
+	VCMPPS    $0x01, constants<>+160(SB), Y0, Y2
+	VBLENDVPS Y2, constants<>+192(SB), Y0, Y0
 	VBLENDVPS Y1, constants<>+128(SB), Y0, Y0
 	VMOVUPS   Y0, (DI)(AX*4)
 	ADDQ      $0x08, AX
@@ -2821,9 +3399,9 @@ masked:
 	LEAQ       (R10)(R9*4), R10
 	VMOVUPS    (R10), Y0
 	VMASKMOVPS (SI)(AX*4), Y0, Y1
-	VCMPPS     $0x0e, constants<>+192(SB), Y1, Y2
-	VCMPPS     $0x01, constants<>+192(SB), Y1, Y3
-	VBLENDVPS  Y3, constants<>+160(SB), Y1, Y1
+	VCMPPS     $0x0e, constants<>+160(SB), Y1, Y2
+	VCMPPS     $0x01, constants<>+160(SB), Y1, Y3
+	VBLENDVPS  Y3, constants<>+192(SB), Y1, Y1
 	VBLENDVPS  Y2, constants<>+128(SB), Y1, Y1
 	VMASKMOVPS Y1, Y0, (DI)(AX*4)
 	ADDQ       R8, AX
@@ -2844,7 +3422,7 @@ stream:
 	CMPQ    AX, R8
 	JGT     loops
 	VXORPS  X15, X15, X15
-	VMOVAPS constants<>+160(SB), Y14
+	VMOVAPS constants<>+192(SB), Y14
 	VMOVAPS constants<>+128(SB), Y13
 	PCALIGN $0x20
 
@@ -3191,7 +3769,7 @@ single:
 
 singleLoop:
 	VMOVUPS   (SI)(AX*4), Y0
-	VCMPPS    $0x01, constants<>+192(SB), Y0, Y1
+	VCMPPS    $0x01, constants<>+160(SB), Y0, Y1
 	VMULPS    Y15, Y0, Y2
 	VBLENDVPS Y1, Y2, Y0, Y0
 	VMOVUPS   Y0, (DI)(AX*4)
@@ -3211,7 +3789,7 @@ masked:
 	LEAQ       (R10)(R9*4), R10
 	VMOVUPS    (R10), Y0
 	VMASKMOVPS (SI)(AX*4), Y0, Y1
-	VCMPPS     $0x01, constants<>+192(SB), Y1, Y2
+	VCMPPS     $0x01, constants<>+160(SB), Y1, Y2
 	VMULPS     Y15, Y1, Y3
 	VBLENDVPS  Y2, Y3, Y1, Y1
 	VMASKMOVPS Y1, Y0, (DI)(AX*4)
@@ -4133,7 +4711,7 @@ tail:
 	VMASKMOVPS  (SI)(AX*4), Y0, Y1
 	VPADDD      constants<>+1184(SB), Y1, Y2
 	VPCMPGTD    constants<>+1216(SB), Y2, Y2
-	VCMPPS      $0x04, constants<>+192(SB), Y1, Y3
+	VCMPPS      $0x04, constants<>+160(SB), Y1, Y3
 	VANDPS      Y3, Y2, Y2
 	VANDPS      Y0, Y2, Y2
 	VMOVMSKPS   Y2, R9
@@ -4159,7 +4737,7 @@ tail:
 	VFMADD231PS constants<>+928(SB), Y2, Y4
 	VADDPS      Y3, Y4, Y3
 	VFMADD231PS constants<>+896(SB), Y2, Y3
-	VCMPPS      $0x00, constants<>+192(SB), Y1, Y1
+	VCMPPS      $0x00, constants<>+160(SB), Y1, Y1
 	VBLENDVPS   Y1, constants<>+1568(SB), Y3, Y1
 	VMASKMOVPS  Y1, Y0, (DI)(AX*4)
 
@@ -4248,7 +4826,7 @@ tail:
 	VMASKMOVPS  (SI)(AX*4), Y0, Y1
 	VPADDD      constants<>+1184(SB), Y1, Y2
 	VPCMPGTD    constants<>+1216(SB), Y2, Y2
-	VCMPPS      $0x04, constants<>+192(SB), Y1, Y3
+	VCMPPS      $0x04, constants<>+160(SB), Y1, Y3
 	VANDPS      Y3, Y2, Y2
 	VANDPS      Y0, Y2, Y2
 	VMOVMSKPS   Y2, R9
@@ -4274,7 +4852,7 @@ tail:
 	VFMADD231PS constants<>+1888(SB), Y3, Y4
 	VFMADD231PS constants<>+864(SB), Y3, Y4
 	VADDPS      Y4, Y2, Y2
-	VCMPPS      $0x00, constants<>+192(SB), Y1, Y1
+	VCMPPS      $0x00, constants<>+160(SB), Y1, Y1
 	VBLENDVPS   Y1, constants<>+1568(SB), Y2, Y1
 	VMASKMOVPS  Y1, Y0, (DI)(AX*4)
 
@@ -4364,7 +4942,7 @@ tail:
 	VMASKMOVPS  (SI)(AX*4), Y0, Y1
 	VPADDD      constants<>+1184(SB), Y1, Y2
 	VPCMPGTD    constants<>+1216(SB), Y2, Y2
-	VCMPPS      $0x04, constants<>+192(SB), Y1, Y3
+	VCMPPS      $0x04, constants<>+160(SB), Y1, Y3
 	VANDPS      Y3, Y2, Y2
 	VANDPS      Y0, Y2, Y2
 	VMOVMSKPS   Y2, R9
@@ -4391,7 +4969,7 @@ tail:
 	VFMADD231PS constants<>+2240(SB), Y3, Y4
 	VFMADD231PS constants<>+2272(SB), Y3, Y4
 	VFMADD231PS constants<>+2304(SB), Y2, Y4
-	VCMPPS      $0x00, constants<>+192(SB), Y1, Y1
+	VCMPPS      $0x00, constants<>+160(SB), Y1, Y1
 	VBLENDVPS   Y1, constants<>+1568(SB), Y4, Y1
 	VMASKMOVPS  Y1, Y0, (DI)(AX*4)
 
@@ -4452,7 +5030,7 @@ mainLoop:
 	VMULPS       Y5, Y4, Y4
 	VFMADD231PS  constants<>+2624(SB), Y2, Y4
 	VFMADD231PS  Y4, Y3, Y3
-	VCMPPS       $0x00, constants<>+192(SB), Y0, Y2
+	VCMPPS       $0x00, constants<>+160(SB), Y0, Y2
 	VBLENDVPS    Y2, Y0, Y3, Y0
 	VPSLLD       $0x1f, Y1, Y1
 	VXORPS       Y1, Y0, Y0
@@ -4493,7 +5071,7 @@ tail:
 	VMULPS       Y6, Y5, Y5
 	VFMADD231PS  constants<>+2624(SB), Y3, Y5
 	VFMADD231PS  Y5, Y4, Y4
-	VCMPPS       $0x00, constants<>+192(SB), Y1, Y3
+	VCMPPS       $0x00, constants<>+160(SB), Y1, Y3
 	VBLENDVPS    Y3, Y1, Y4, Y1
 	VPSLLD       $0x1f, Y2, Y2
 	VXORPS       Y2, Y1, Y1
@@ -4671,10 +5249,10 @@ mainLoop:
 	VADDPS       Y6, Y3, Y2
 	VPAND        Y12, Y1, Y1
 	VPCMPEQD     Y12, Y1, Y1
-	VBLENDVPS    Y1, constants<>+160(SB), Y2, Y3
+	VBLENDVPS    Y1, constants<>+192(SB), Y2, Y3
 	VBLENDVPS    Y1, Y2, Y15, Y1
 	VDIVPS       Y1, Y3, Y1
-	VCMPPS       $0x00, constants<>+192(SB), Y0, Y2
+	VCMPPS       $0x00, constants<>+160(SB), Y0, Y2
 	VBLENDVPS    Y2, Y0, Y1, Y0
 	VMOVUPS      Y0, (DI)(AX*4)
 	ADDQ         $0x08, AX
@@ -4726,11 +5304,11 @@ tail:
 	VADDPS       Y7, Y4, Y3
 	VPAND        constants<>+2752(SB), Y2, Y2
 	VPCMPEQD     constants<>+2752(SB), Y2, Y2
-	VBLENDVPS    Y2, constants<>+160(SB), Y3, Y4
+	VBLENDVPS    Y2, constants<>+192(SB), Y3, Y4
 	VMOVAPS      constants<>+128(SB), Y5
 	VBLENDVPS    Y2, Y3, Y5, Y2
 	VDIVPS       Y2, Y4, Y2
-	VCMPPS       $0x00, constants<>+192(SB), Y1, Y3
+	VCMPPS       $0x00, constants<>+160(SB), Y1, Y3
 	VBLENDVPS    Y3, Y1, Y2, Y1
 	VMASKMOVPS   Y1, Y0, (DI)(AX*4)
 
@@ -4879,7 +5457,7 @@ mainLoop:
 	VFMADD213PS constants<>+3264(SB), Y3, Y5
 	VFMADD213PS constants<>+3296(SB), Y3, Y5
 	VFMADD231PS Y5, Y4, Y1
-	VCMPPS      $0x01, constants<>+192(SB), Y0, Y3
+	VCMPPS      $0x01, constants<>+160(SB), Y0, Y3
 	VADDPS      Y1, Y1, Y4
 	VSUBPS      Y4, Y14, Y5
 	VBLENDVPS   Y3, Y5, Y4, Y3
@@ -4920,7 +5498,7 @@ tail:
 	VFMADD213PS constants<>+3264(SB), Y4, Y6
 	VFMADD213PS constants<>+3296(SB), Y4, Y6
 	VFMADD231PS Y6, Y5, Y2
-	VCMPPS      $0x01, constants<>+192(SB), Y1, Y4
+	VCMPPS      $0x01, constants<>+160(SB), Y1, Y4
 	VADDPS      Y2, Y2, Y5
 	VMOVAPS     constants<>+2432(SB), Y6
 	VSUBPS      Y5, Y6, Y6
@@ -6926,7 +7504,7 @@ single:
 
 singleLoop:
 	VMOVUPS      (SI)(AX*4), Y0
-	VCMPPS       $0x0e, constants<>+192(SB), Y0, Y1
+	VCMPPS       $0x0e, constants<>+160(SB), Y0, Y1
 	VMOVAPS      constants<>+800(SB), Y2
 	VMAXPS       Y0, Y2, Y2
 	VMOVAPS      constants<>+448(SB), Y3
@@ -6961,7 +7539,7 @@ tail:
 	LEAQ         (R10)(R9*4), R10
 	VMOVUPS      (R10), Y0
 	VMASKMOVPS   (SI)(AX*4), Y0, Y1
-	VCMPPS       $0x0e, constants<>+192(SB), Y1, Y2
+	VCMPPS       $0x0e, constants<>+160(SB), Y1, Y2
 	VMOVAPS      constants<>+800(SB), Y3
 	VMAXPS       Y1, Y3, Y3
 	VMOVAPS      constants<>+448(SB), Y4
@@ -7042,8 +7620,8 @@ mainLoop:
 	VFMADD231PS  Y3, Y5, Y7
 	VMULPS       constants<>+6304(SB), Y6, Y2
 	VMULPS       constants<>+6304(SB), Y7, Y3
-	VCMPPS       $0x0e, constants<>+192(SB), Y0, Y4
-	VCMPPS       $0x0e, constants<>+192(SB), Y1, Y5
+	VCMPPS       $0x0e, constants<>+160(SB), Y0, Y4
+	VCMPPS       $0x0e, constants<>+160(SB), Y1, Y5
 	VMULPS       constants<>+6336(SB), Y0, Y0
 	VMULPS       constants<>+6336(SB), Y1, Y1
 	VBLENDVPS    Y4, Y0, Y2, Y0
@@ -7080,7 +7658,7 @@ singleLoop:
 	VSUBPS       constants<>+128(SB), Y2, Y3
 	VFMADD231PS  Y1, Y2, Y3
 	VMULPS       constants<>+6304(SB), Y3, Y1
-	VCMPPS       $0x0e, constants<>+192(SB), Y0, Y2
+	VCMPPS       $0x0e, constants<>+160(SB), Y0, Y2
 	VMULPS       constants<>+6336(SB), Y0, Y0
 	VBLENDVPS    Y2, Y0, Y1, Y0
 	VMOVUPS      Y0, (DI)(AX*4)
@@ -7116,7 +7694,7 @@ tail:
 	VSUBPS       constants<>+128(SB), Y3, Y4
 	VFMADD231PS  Y2, Y3, Y4
 	VMULPS       constants<>+6304(SB), Y4, Y2
-	VCMPPS       $0x0e, constants<>+192(SB), Y1, Y3
+	VCMPPS       $0x0e, constants<>+160(SB), Y1, Y3
 	VMULPS       constants<>+6336(SB), Y1, Y1
 	VBLENDVPS    Y3, Y1, Y2, Y1
 	VMASKMOVPS   Y1, Y0, (DI)(AX*4)
@@ -7145,9 +7723,9 @@ TEXT ·powAVX2(SB), NOSPLIT, $0-40
 
 mainLoop:
 	VMOVUPS      (SI)(AX*4), Y0
-	VPCMPEQD     constants<>+192(SB), Y0, Y1
+	VPCMPEQD     constants<>+160(SB), Y0, Y1
 	VMOVUPS      (DX)(AX*4), Y2
-	VCMPPS       $0x0e, constants<>+192(SB), Y2, Y3
+	VCMPPS       $0x0e, constants<>+160(SB), Y2, Y3
 	VANDPS       Y3, Y1, Y1
 	VPADDD       constants<>+1184(SB), Y0, Y3
 	VPCMPGTD     constants<>+1216(SB), Y3, Y3
@@ -7249,9 +7827,9 @@ tail:
 	LEAQ         (R10)(R9*4), R10
 	VMOVUPS      (R10), Y0
 	VMASKMOVPS   (SI)(AX*4), Y0, Y1
-	VPCMPEQD     constants<>+192(SB), Y1, Y2
+	VPCMPEQD     constants<>+160(SB), Y1, Y2
 	VMASKMOVPS   (DX)(AX*4), Y0, Y3
-	VCMPPS       $0x0e, constants<>+192(SB), Y3, Y4
+	VCMPPS       $0x0e, constants<>+160(SB), Y3, Y4
 	VANDPS       Y4, Y2, Y2
 	VPADDD       constants<>+1184(SB), Y1, Y4
 	VPCMPGTD     constants<>+1216(SB), Y4, Y4
@@ -7364,7 +7942,7 @@ TEXT ·powScalarAVX2(SB), NOSPLIT, $0-40
 	MOVQ         n+16(FP), CX
 	XORL         AX, AX
 	VBROADCASTSS e+24(FP), Y15
-	VCMPPS       $0x0e, constants<>+192(SB), Y15, Y14
+	VCMPPS       $0x0e, constants<>+160(SB), Y15, Y14
 	VANDPS       constants<>+64(SB), Y15, Y0
 	VPCMPGTD     constants<>+6464(SB), Y0, Y13
 	LEAQ         -8(CX), R8
@@ -7377,7 +7955,7 @@ TEXT ·powScalarAVX2(SB), NOSPLIT, $0-40
 
 mainLoop:
 	VMOVUPS      (SI)(AX*4), Y0
-	VPCMPEQD     constants<>+192(SB), Y0, Y1
+	VPCMPEQD     constants<>+160(SB), Y0, Y1
 	VANDPS       Y14, Y1, Y1
 	VPADDD       constants<>+1184(SB), Y0, Y2
 	VPCMPGTD     constants<>+1216(SB), Y2, Y2
@@ -7477,7 +8055,7 @@ tail:
 	LEAQ         (R10)(R9*4), R10
 	VMOVUPS      (R10), Y0
 	VMASKMOVPS   (SI)(AX*4), Y0, Y1
-	VPCMPEQD     constants<>+192(SB), Y1, Y2
+	VPCMPEQD     constants<>+160(SB), Y1, Y2
 	VANDPS       Y14, Y2, Y2
 	VPADDD       constants<>+1184(SB), Y1, Y3
 	VPCMPGTD     constants<>+1216(SB), Y3, Y3
@@ -9774,14 +10352,14 @@ DATA constants<>+128(SB)/8, $0x3f8000003f800000
 DATA constants<>+136(SB)/8, $0x3f8000003f800000
 DATA constants<>+144(SB)/8, $0x3f8000003f800000
 DATA constants<>+152(SB)/8, $0x3f8000003f800000
-DATA constants<>+160(SB)/8, $0xbf800000bf800000
-DATA constants<>+168(SB)/8, $0xbf800000bf800000
-DATA constants<>+176(SB)/8, $0xbf800000bf800000
-DATA constants<>+184(SB)/8, $0xbf800000bf800000
-DATA constants<>+192(SB)/8, $0x0000000000000000
-DATA constants<>+200(SB)/8, $0x0000000000000000
-DATA constants<>+208(SB)/8, $0x0000000000000000
-DATA constants<>+216(SB)/8, $0x0000000000000000
+DATA constants<>+160(SB)/8, $0x0000000000000000
+DATA constants<>+168(SB)/8, $0x0000000000000000
+DATA constants<>+176(SB)/8, $0x0000000000000000
+DATA constants<>+184(SB)/8, $0x0000000000000000
+DATA constants<>+192(SB)/8, $0xbf800000bf800000
+DATA constants<>+200(SB)/8, $0xbf800000bf800000
+DATA constants<>+208(SB)/8, $0xbf800000bf800000
+DATA constants<>+216(SB)/8, $0xbf800000bf800000
 DATA constants<>+224(SB)/8, $0xffffffffffffffff
 DATA constants<>+232(SB)/8, $0xffffffffffffffff
 DATA constants<>+240(SB)/8, $0xffffffffffffffff

@@ -1709,6 +1709,606 @@ streamLoop:
 	SFENCE
 	JMP         single
 
+// func lessAVX512(y *float32, a *float32, b *float32, n int)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·lessAVX512(SB), NOSPLIT, $0-32
+	MOVQ y+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), CX
+	XORL AX, AX
+	CMPQ CX, $0x00000100
+	JLT  loops
+	MOVQ DI, R8
+	NEGQ R8
+	SHRQ $0x02, R8
+	ANDQ $0x0f, R8
+	JNE  masked
+
+peeled:
+	CMPQ CX, $0x00080000
+	JGE  stream
+
+loops:
+	LEAQ         -64(CX), R8
+	CMPQ         AX, R8
+	JGT          single
+	VPXORD       Z31, Z31, Z31
+	VBROADCASTSS constants<>+4(SB), Z30
+	PCALIGN      $0x20
+
+mainLoop:
+	VMOVUPS   (SI)(AX*4), Z0
+	VMOVUPS   64(SI)(AX*4), Z1
+	VMOVUPS   128(SI)(AX*4), Z2
+	VMOVUPS   192(SI)(AX*4), Z3
+	VMOVUPS   (DX)(AX*4), Z4
+	VMOVUPS   64(DX)(AX*4), Z5
+	VMOVUPS   128(DX)(AX*4), Z6
+	VMOVUPS   192(DX)(AX*4), Z7
+	VCMPPS    $0x01, Z4, Z0, K1
+	VCMPPS    $0x01, Z5, Z1, K2
+	VCMPPS    $0x01, Z6, Z2, K3
+	VCMPPS    $0x01, Z7, Z3, K4
+	VBLENDMPS Z30, Z31, K1, Z0
+	VBLENDMPS Z30, Z31, K2, Z1
+	VBLENDMPS Z30, Z31, K3, Z2
+	VBLENDMPS Z30, Z31, K4, Z3
+	VMOVUPS   Z0, (DI)(AX*4)
+	VMOVUPS   Z1, 64(DI)(AX*4)
+	VMOVUPS   Z2, 128(DI)(AX*4)
+	VMOVUPS   Z3, 192(DI)(AX*4)
+	ADDQ      $0x40, AX
+	CMPQ      AX, R8
+	JLE       mainLoop
+
+single:
+	LEAQ    -16(CX), R8
+	CMPQ    AX, R8
+	JGT     tail
+	PCALIGN $0x20
+
+singleLoop:
+	VMOVUPS        (SI)(AX*4), Z0
+	VMOVUPS        (DX)(AX*4), Z1
+	VCMPPS         $0x01, Z1, Z0, K1
+	VPXORD         Z0, Z0, Z0
+	VBLENDMPS.BCST constants<>+4(SB), Z0, K1, Z0
+	VMOVUPS        Z0, (DI)(AX*4)
+	ADDQ           $0x10, AX
+	CMPQ           AX, R8
+	JLE            singleLoop
+
+tail:
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
+	MOVL           $0xffffffff, R9
+	BZHIL          R8, R9, R9
+	KMOVW          R9, K7
+	VMOVUPS.Z      (SI)(AX*4), K7, Z0
+	VMOVUPS.Z      (DX)(AX*4), K7, Z1
+	VCMPPS         $0x01, Z1, Z0, K1
+	VPXORD         Z0, Z0, Z0
+	VBLENDMPS.BCST constants<>+4(SB), Z0, K1, Z0
+	VMOVUPS        Z0, K7, (DI)(AX*4)
+	ADDQ           R8, AX
+	CMPQ           AX, CX
+	JLT            peeled
+
+done:
+	VZEROUPPER
+	RET
+
+stream:
+	MOVQ         SI, R9
+	SUBQ         DI, R9
+	SHRQ         $0x02, R9
+	CMPQ         R9, CX
+	JCS          loops
+	MOVQ         DX, R9
+	SUBQ         DI, R9
+	SHRQ         $0x02, R9
+	CMPQ         R9, CX
+	JCS          loops
+	LEAQ         -64(CX), R8
+	CMPQ         AX, R8
+	JGT          loops
+	VPXORD       Z31, Z31, Z31
+	VBROADCASTSS constants<>+4(SB), Z30
+	PCALIGN      $0x20
+
+streamLoop:
+	PREFETCHT1 2048(SI)(AX*4)
+	VMOVUPS    (SI)(AX*4), Z0
+	PREFETCHT1 2112(SI)(AX*4)
+	VMOVUPS    64(SI)(AX*4), Z1
+	PREFETCHT1 2176(SI)(AX*4)
+	VMOVUPS    128(SI)(AX*4), Z2
+	PREFETCHT1 2240(SI)(AX*4)
+	VMOVUPS    192(SI)(AX*4), Z3
+	PREFETCHT1 2048(DX)(AX*4)
+	VMOVUPS    (DX)(AX*4), Z4
+	PREFETCHT1 2112(DX)(AX*4)
+	VMOVUPS    64(DX)(AX*4), Z5
+	PREFETCHT1 2176(DX)(AX*4)
+	VMOVUPS    128(DX)(AX*4), Z6
+	PREFETCHT1 2240(DX)(AX*4)
+	VMOVUPS    192(DX)(AX*4), Z7
+	VCMPPS     $0x01, Z4, Z0, K1
+	VCMPPS     $0x01, Z5, Z1, K2
+	VCMPPS     $0x01, Z6, Z2, K3
+	VCMPPS     $0x01, Z7, Z3, K4
+	VBLENDMPS  Z30, Z31, K1, Z0
+	VBLENDMPS  Z30, Z31, K2, Z1
+	VBLENDMPS  Z30, Z31, K3, Z2
+	VBLENDMPS  Z30, Z31, K4, Z3
+	VMOVNTPS   Z0, (DI)(AX*4)
+	VMOVNTPS   Z1, 64(DI)(AX*4)
+	VMOVNTPS   Z2, 128(DI)(AX*4)
+	VMOVNTPS   Z3, 192(DI)(AX*4)
+	ADDQ       $0x40, AX
+	CMPQ       AX, R8
+	JLE        streamLoop
+	SFENCE
+	JMP        single
+
+// func lessEqualAVX512(y *float32, a *float32, b *float32, n int)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·lessEqualAVX512(SB), NOSPLIT, $0-32
+	MOVQ y+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), CX
+	XORL AX, AX
+	CMPQ CX, $0x00000100
+	JLT  loops
+	MOVQ DI, R8
+	NEGQ R8
+	SHRQ $0x02, R8
+	ANDQ $0x0f, R8
+	JNE  masked
+
+peeled:
+	CMPQ CX, $0x00080000
+	JGE  stream
+
+loops:
+	LEAQ         -64(CX), R8
+	CMPQ         AX, R8
+	JGT          single
+	VPXORD       Z31, Z31, Z31
+	VBROADCASTSS constants<>+4(SB), Z30
+	PCALIGN      $0x20
+
+mainLoop:
+	VMOVUPS   (SI)(AX*4), Z0
+	VMOVUPS   64(SI)(AX*4), Z1
+	VMOVUPS   128(SI)(AX*4), Z2
+	VMOVUPS   192(SI)(AX*4), Z3
+	VMOVUPS   (DX)(AX*4), Z4
+	VMOVUPS   64(DX)(AX*4), Z5
+	VMOVUPS   128(DX)(AX*4), Z6
+	VMOVUPS   192(DX)(AX*4), Z7
+	VCMPPS    $0x02, Z4, Z0, K1
+	VCMPPS    $0x02, Z5, Z1, K2
+	VCMPPS    $0x02, Z6, Z2, K3
+	VCMPPS    $0x02, Z7, Z3, K4
+	VBLENDMPS Z30, Z31, K1, Z0
+	VBLENDMPS Z30, Z31, K2, Z1
+	VBLENDMPS Z30, Z31, K3, Z2
+	VBLENDMPS Z30, Z31, K4, Z3
+	VMOVUPS   Z0, (DI)(AX*4)
+	VMOVUPS   Z1, 64(DI)(AX*4)
+	VMOVUPS   Z2, 128(DI)(AX*4)
+	VMOVUPS   Z3, 192(DI)(AX*4)
+	ADDQ      $0x40, AX
+	CMPQ      AX, R8
+	JLE       mainLoop
+
+single:
+	LEAQ    -16(CX), R8
+	CMPQ    AX, R8
+	JGT     tail
+	PCALIGN $0x20
+
+singleLoop:
+	VMOVUPS        (SI)(AX*4), Z0
+	VMOVUPS        (DX)(AX*4), Z1
+	VCMPPS         $0x02, Z1, Z0, K1
+	VPXORD         Z0, Z0, Z0
+	VBLENDMPS.BCST constants<>+4(SB), Z0, K1, Z0
+	VMOVUPS        Z0, (DI)(AX*4)
+	ADDQ           $0x10, AX
+	CMPQ           AX, R8
+	JLE            singleLoop
+
+tail:
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
+	MOVL           $0xffffffff, R9
+	BZHIL          R8, R9, R9
+	KMOVW          R9, K7
+	VMOVUPS.Z      (SI)(AX*4), K7, Z0
+	VMOVUPS.Z      (DX)(AX*4), K7, Z1
+	VCMPPS         $0x02, Z1, Z0, K1
+	VPXORD         Z0, Z0, Z0
+	VBLENDMPS.BCST constants<>+4(SB), Z0, K1, Z0
+	VMOVUPS        Z0, K7, (DI)(AX*4)
+	ADDQ           R8, AX
+	CMPQ           AX, CX
+	JLT            peeled
+
+done:
+	VZEROUPPER
+	RET
+
+stream:
+	MOVQ         SI, R9
+	SUBQ         DI, R9
+	SHRQ         $0x02, R9
+	CMPQ         R9, CX
+	JCS          loops
+	MOVQ         DX, R9
+	SUBQ         DI, R9
+	SHRQ         $0x02, R9
+	CMPQ         R9, CX
+	JCS          loops
+	LEAQ         -64(CX), R8
+	CMPQ         AX, R8
+	JGT          loops
+	VPXORD       Z31, Z31, Z31
+	VBROADCASTSS constants<>+4(SB), Z30
+	PCALIGN      $0x20
+
+streamLoop:
+	PREFETCHT1 2048(SI)(AX*4)
+	VMOVUPS    (SI)(AX*4), Z0
+	PREFETCHT1 2112(SI)(AX*4)
+	VMOVUPS    64(SI)(AX*4), Z1
+	PREFETCHT1 2176(SI)(AX*4)
+	VMOVUPS    128(SI)(AX*4), Z2
+	PREFETCHT1 2240(SI)(AX*4)
+	VMOVUPS    192(SI)(AX*4), Z3
+	PREFETCHT1 2048(DX)(AX*4)
+	VMOVUPS    (DX)(AX*4), Z4
+	PREFETCHT1 2112(DX)(AX*4)
+	VMOVUPS    64(DX)(AX*4), Z5
+	PREFETCHT1 2176(DX)(AX*4)
+	VMOVUPS    128(DX)(AX*4), Z6
+	PREFETCHT1 2240(DX)(AX*4)
+	VMOVUPS    192(DX)(AX*4), Z7
+	VCMPPS     $0x02, Z4, Z0, K1
+	VCMPPS     $0x02, Z5, Z1, K2
+	VCMPPS     $0x02, Z6, Z2, K3
+	VCMPPS     $0x02, Z7, Z3, K4
+	VBLENDMPS  Z30, Z31, K1, Z0
+	VBLENDMPS  Z30, Z31, K2, Z1
+	VBLENDMPS  Z30, Z31, K3, Z2
+	VBLENDMPS  Z30, Z31, K4, Z3
+	VMOVNTPS   Z0, (DI)(AX*4)
+	VMOVNTPS   Z1, 64(DI)(AX*4)
+	VMOVNTPS   Z2, 128(DI)(AX*4)
+	VMOVNTPS   Z3, 192(DI)(AX*4)
+	ADDQ       $0x40, AX
+	CMPQ       AX, R8
+	JLE        streamLoop
+	SFENCE
+	JMP        single
+
+// func equalAVX512(y *float32, a *float32, b *float32, n int)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·equalAVX512(SB), NOSPLIT, $0-32
+	MOVQ y+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), CX
+	XORL AX, AX
+	CMPQ CX, $0x00000100
+	JLT  loops
+	MOVQ DI, R8
+	NEGQ R8
+	SHRQ $0x02, R8
+	ANDQ $0x0f, R8
+	JNE  masked
+
+peeled:
+	CMPQ CX, $0x00080000
+	JGE  stream
+
+loops:
+	LEAQ         -64(CX), R8
+	CMPQ         AX, R8
+	JGT          single
+	VPXORD       Z31, Z31, Z31
+	VBROADCASTSS constants<>+4(SB), Z30
+	PCALIGN      $0x20
+
+mainLoop:
+	VMOVUPS   (SI)(AX*4), Z0
+	VMOVUPS   64(SI)(AX*4), Z1
+	VMOVUPS   128(SI)(AX*4), Z2
+	VMOVUPS   192(SI)(AX*4), Z3
+	VMOVUPS   (DX)(AX*4), Z4
+	VMOVUPS   64(DX)(AX*4), Z5
+	VMOVUPS   128(DX)(AX*4), Z6
+	VMOVUPS   192(DX)(AX*4), Z7
+	VCMPPS    $0x00, Z4, Z0, K1
+	VCMPPS    $0x00, Z5, Z1, K2
+	VCMPPS    $0x00, Z6, Z2, K3
+	VCMPPS    $0x00, Z7, Z3, K4
+	VBLENDMPS Z30, Z31, K1, Z0
+	VBLENDMPS Z30, Z31, K2, Z1
+	VBLENDMPS Z30, Z31, K3, Z2
+	VBLENDMPS Z30, Z31, K4, Z3
+	VMOVUPS   Z0, (DI)(AX*4)
+	VMOVUPS   Z1, 64(DI)(AX*4)
+	VMOVUPS   Z2, 128(DI)(AX*4)
+	VMOVUPS   Z3, 192(DI)(AX*4)
+	ADDQ      $0x40, AX
+	CMPQ      AX, R8
+	JLE       mainLoop
+
+single:
+	LEAQ    -16(CX), R8
+	CMPQ    AX, R8
+	JGT     tail
+	PCALIGN $0x20
+
+singleLoop:
+	VMOVUPS        (SI)(AX*4), Z0
+	VMOVUPS        (DX)(AX*4), Z1
+	VCMPPS         $0x00, Z1, Z0, K1
+	VPXORD         Z0, Z0, Z0
+	VBLENDMPS.BCST constants<>+4(SB), Z0, K1, Z0
+	VMOVUPS        Z0, (DI)(AX*4)
+	ADDQ           $0x10, AX
+	CMPQ           AX, R8
+	JLE            singleLoop
+
+tail:
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
+	MOVL           $0xffffffff, R9
+	BZHIL          R8, R9, R9
+	KMOVW          R9, K7
+	VMOVUPS.Z      (SI)(AX*4), K7, Z0
+	VMOVUPS.Z      (DX)(AX*4), K7, Z1
+	VCMPPS         $0x00, Z1, Z0, K1
+	VPXORD         Z0, Z0, Z0
+	VBLENDMPS.BCST constants<>+4(SB), Z0, K1, Z0
+	VMOVUPS        Z0, K7, (DI)(AX*4)
+	ADDQ           R8, AX
+	CMPQ           AX, CX
+	JLT            peeled
+
+done:
+	VZEROUPPER
+	RET
+
+stream:
+	MOVQ         SI, R9
+	SUBQ         DI, R9
+	SHRQ         $0x02, R9
+	CMPQ         R9, CX
+	JCS          loops
+	MOVQ         DX, R9
+	SUBQ         DI, R9
+	SHRQ         $0x02, R9
+	CMPQ         R9, CX
+	JCS          loops
+	LEAQ         -64(CX), R8
+	CMPQ         AX, R8
+	JGT          loops
+	VPXORD       Z31, Z31, Z31
+	VBROADCASTSS constants<>+4(SB), Z30
+	PCALIGN      $0x20
+
+streamLoop:
+	PREFETCHT1 2048(SI)(AX*4)
+	VMOVUPS    (SI)(AX*4), Z0
+	PREFETCHT1 2112(SI)(AX*4)
+	VMOVUPS    64(SI)(AX*4), Z1
+	PREFETCHT1 2176(SI)(AX*4)
+	VMOVUPS    128(SI)(AX*4), Z2
+	PREFETCHT1 2240(SI)(AX*4)
+	VMOVUPS    192(SI)(AX*4), Z3
+	PREFETCHT1 2048(DX)(AX*4)
+	VMOVUPS    (DX)(AX*4), Z4
+	PREFETCHT1 2112(DX)(AX*4)
+	VMOVUPS    64(DX)(AX*4), Z5
+	PREFETCHT1 2176(DX)(AX*4)
+	VMOVUPS    128(DX)(AX*4), Z6
+	PREFETCHT1 2240(DX)(AX*4)
+	VMOVUPS    192(DX)(AX*4), Z7
+	VCMPPS     $0x00, Z4, Z0, K1
+	VCMPPS     $0x00, Z5, Z1, K2
+	VCMPPS     $0x00, Z6, Z2, K3
+	VCMPPS     $0x00, Z7, Z3, K4
+	VBLENDMPS  Z30, Z31, K1, Z0
+	VBLENDMPS  Z30, Z31, K2, Z1
+	VBLENDMPS  Z30, Z31, K3, Z2
+	VBLENDMPS  Z30, Z31, K4, Z3
+	VMOVNTPS   Z0, (DI)(AX*4)
+	VMOVNTPS   Z1, 64(DI)(AX*4)
+	VMOVNTPS   Z2, 128(DI)(AX*4)
+	VMOVNTPS   Z3, 192(DI)(AX*4)
+	ADDQ       $0x40, AX
+	CMPQ       AX, R8
+	JLE        streamLoop
+	SFENCE
+	JMP        single
+
+// func selectAVX512(y *float32, cond *float32, a *float32, b *float32, n int)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·selectAVX512(SB), NOSPLIT, $0-40
+	MOVQ y+0(FP), DI
+	MOVQ cond+8(FP), SI
+	MOVQ a+16(FP), DX
+	MOVQ b+24(FP), BX
+	MOVQ n+32(FP), CX
+	XORL AX, AX
+	CMPQ CX, $0x00000100
+	JLT  loops
+	MOVQ DI, R8
+	NEGQ R8
+	SHRQ $0x02, R8
+	ANDQ $0x0f, R8
+	JNE  masked
+
+peeled:
+	CMPQ CX, $0x00080000
+	JGE  stream
+
+loops:
+	LEAQ    -64(CX), R8
+	CMPQ    AX, R8
+	JGT     single
+	VPXORD  Z31, Z31, Z31
+	PCALIGN $0x20
+
+mainLoop:
+	VMOVUPS   (SI)(AX*4), Z0
+	VMOVUPS   64(SI)(AX*4), Z1
+	VMOVUPS   128(SI)(AX*4), Z2
+	VMOVUPS   192(SI)(AX*4), Z3
+	VCMPPS    $0x04, Z31, Z0, K1
+	VCMPPS    $0x04, Z31, Z1, K2
+	VCMPPS    $0x04, Z31, Z2, K3
+	VCMPPS    $0x04, Z31, Z3, K4
+	VMOVUPS   (DX)(AX*4), Z0
+	VMOVUPS   64(DX)(AX*4), Z1
+	VMOVUPS   128(DX)(AX*4), Z2
+	VMOVUPS   192(DX)(AX*4), Z3
+	VMOVUPS   (BX)(AX*4), Z4
+	VMOVUPS   64(BX)(AX*4), Z5
+	VMOVUPS   128(BX)(AX*4), Z6
+	VMOVUPS   192(BX)(AX*4), Z7
+	VBLENDMPS Z0, Z4, K1, Z0
+	VBLENDMPS Z1, Z5, K2, Z1
+	VBLENDMPS Z2, Z6, K3, Z2
+	VBLENDMPS Z3, Z7, K4, Z3
+	VMOVUPS   Z0, (DI)(AX*4)
+	VMOVUPS   Z1, 64(DI)(AX*4)
+	VMOVUPS   Z2, 128(DI)(AX*4)
+	VMOVUPS   Z3, 192(DI)(AX*4)
+	ADDQ      $0x40, AX
+	CMPQ      AX, R8
+	JLE       mainLoop
+
+single:
+	LEAQ    -16(CX), R8
+	CMPQ    AX, R8
+	JGT     tail
+	PCALIGN $0x20
+
+singleLoop:
+	VMOVUPS     (SI)(AX*4), Z0
+	VCMPPS.BCST $0x04, constants<>+8(SB), Z0, K1
+	VMOVUPS     (DX)(AX*4), Z0
+	VMOVUPS     (BX)(AX*4), Z1
+	VBLENDMPS   Z0, Z1, K1, Z0
+	VMOVUPS     Z0, (DI)(AX*4)
+	ADDQ        $0x10, AX
+	CMPQ        AX, R8
+	JLE         singleLoop
+
+tail:
+	MOVQ CX, R8
+	SUBQ AX, R8
+	JLE  done
+
+masked:
+	MOVL        $0xffffffff, R9
+	BZHIL       R8, R9, R9
+	KMOVW       R9, K7
+	VMOVUPS.Z   (SI)(AX*4), K7, Z0
+	VCMPPS.BCST $0x04, constants<>+8(SB), Z0, K1
+	VMOVUPS.Z   (DX)(AX*4), K7, Z0
+	VMOVUPS.Z   (BX)(AX*4), K7, Z1
+	VBLENDMPS   Z0, Z1, K1, Z0
+	VMOVUPS     Z0, K7, (DI)(AX*4)
+	ADDQ        R8, AX
+	CMPQ        AX, CX
+	JLT         peeled
+
+done:
+	VZEROUPPER
+	RET
+
+stream:
+	MOVQ    SI, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	MOVQ    DX, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	MOVQ    BX, R9
+	SUBQ    DI, R9
+	SHRQ    $0x02, R9
+	CMPQ    R9, CX
+	JCS     loops
+	LEAQ    -64(CX), R8
+	CMPQ    AX, R8
+	JGT     loops
+	VPXORD  Z31, Z31, Z31
+	PCALIGN $0x20
+
+streamLoop:
+	PREFETCHT1 2048(SI)(AX*4)
+	VMOVUPS    (SI)(AX*4), Z0
+	PREFETCHT1 2112(SI)(AX*4)
+	VMOVUPS    64(SI)(AX*4), Z1
+	PREFETCHT1 2176(SI)(AX*4)
+	VMOVUPS    128(SI)(AX*4), Z2
+	PREFETCHT1 2240(SI)(AX*4)
+	VMOVUPS    192(SI)(AX*4), Z3
+	VCMPPS     $0x04, Z31, Z0, K1
+	VCMPPS     $0x04, Z31, Z1, K2
+	VCMPPS     $0x04, Z31, Z2, K3
+	VCMPPS     $0x04, Z31, Z3, K4
+	PREFETCHT1 2048(DX)(AX*4)
+	VMOVUPS    (DX)(AX*4), Z0
+	PREFETCHT1 2112(DX)(AX*4)
+	VMOVUPS    64(DX)(AX*4), Z1
+	PREFETCHT1 2176(DX)(AX*4)
+	VMOVUPS    128(DX)(AX*4), Z2
+	PREFETCHT1 2240(DX)(AX*4)
+	VMOVUPS    192(DX)(AX*4), Z3
+	PREFETCHT1 2048(BX)(AX*4)
+	VMOVUPS    (BX)(AX*4), Z4
+	PREFETCHT1 2112(BX)(AX*4)
+	VMOVUPS    64(BX)(AX*4), Z5
+	PREFETCHT1 2176(BX)(AX*4)
+	VMOVUPS    128(BX)(AX*4), Z6
+	PREFETCHT1 2240(BX)(AX*4)
+	VMOVUPS    192(BX)(AX*4), Z7
+	VBLENDMPS  Z0, Z4, K1, Z0
+	VBLENDMPS  Z1, Z5, K2, Z1
+	VBLENDMPS  Z2, Z6, K3, Z2
+	VBLENDMPS  Z3, Z7, K4, Z3
+	VMOVNTPS   Z0, (DI)(AX*4)
+	VMOVNTPS   Z1, 64(DI)(AX*4)
+	VMOVNTPS   Z2, 128(DI)(AX*4)
+	VMOVNTPS   Z3, 192(DI)(AX*4)
+	ADDQ       $0x40, AX
+	CMPQ       AX, R8
+	JLE        streamLoop
+	SFENCE
+	JMP        single
+
 // func negAVX512(y *float32, x *float32, n int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
 TEXT ·negAVX512(SB), NOSPLIT, $0-24
@@ -1844,7 +2444,7 @@ loops:
 	LEAQ         -64(CX), R8
 	CMPQ         AX, R8
 	JGT          single
-	VBROADCASTSS constants<>+4(SB), Z31
+	VBROADCASTSS constants<>+12(SB), Z31
 	PCALIGN      $0x20
 
 mainLoop:
@@ -1872,7 +2472,7 @@ single:
 
 singleLoop:
 	VMOVUPS     (SI)(AX*4), Z0
-	VANDPS.BCST constants<>+4(SB), Z0, Z0
+	VANDPS.BCST constants<>+12(SB), Z0, Z0
 	VMOVUPS     Z0, (DI)(AX*4)
 	ADDQ        $0x10, AX
 	CMPQ        AX, R8
@@ -1888,7 +2488,7 @@ masked:
 	BZHIL       R8, R9, R9
 	KMOVW       R9, K7
 	VMOVUPS.Z   (SI)(AX*4), K7, Z0
-	VANDPS.BCST constants<>+4(SB), Z0, Z0
+	VANDPS.BCST constants<>+12(SB), Z0, Z0
 	VMOVUPS     Z0, K7, (DI)(AX*4)
 	ADDQ        R8, AX
 	CMPQ        AX, CX
@@ -1907,7 +2507,7 @@ stream:
 	LEAQ         -64(CX), R8
 	CMPQ         AX, R8
 	JGT          loops
-	VBROADCASTSS constants<>+4(SB), Z31
+	VBROADCASTSS constants<>+12(SB), Z31
 	PCALIGN      $0x20
 
 streamLoop:
@@ -2066,7 +2666,7 @@ loops:
 	LEAQ         -64(CX), R8
 	CMPQ         AX, R8
 	JGT          single
-	VBROADCASTSS constants<>+8(SB), Z31
+	VBROADCASTSS constants<>+4(SB), Z31
 	PCALIGN      $0x20
 
 mainLoop:
@@ -2094,7 +2694,7 @@ single:
 
 singleLoop:
 	VMOVUPS      (SI)(AX*4), Z0
-	VBROADCASTSS constants<>+8(SB), Z1
+	VBROADCASTSS constants<>+4(SB), Z1
 	VDIVPS       Z0, Z1, Z0
 	VMOVUPS      Z0, (DI)(AX*4)
 	ADDQ         $0x10, AX
@@ -2111,7 +2711,7 @@ masked:
 	BZHIL        R8, R9, R9
 	KMOVW        R9, K7
 	VMOVUPS.Z    (SI)(AX*4), K7, Z0
-	VBROADCASTSS constants<>+8(SB), Z1
+	VBROADCASTSS constants<>+4(SB), Z1
 	VDIVPS       Z0, Z1, Z0
 	VMOVUPS      Z0, K7, (DI)(AX*4)
 	ADDQ         R8, AX
@@ -2131,7 +2731,7 @@ stream:
 	LEAQ         -64(CX), R8
 	CMPQ         AX, R8
 	JGT          loops
-	VBROADCASTSS constants<>+8(SB), Z31
+	VBROADCASTSS constants<>+4(SB), Z31
 	PCALIGN      $0x20
 
 streamLoop:
@@ -2741,8 +3341,8 @@ loops:
 	CMPQ         AX, R8
 	JGT          single
 	VPXORD       Z31, Z31, Z31
-	VBROADCASTSS constants<>+12(SB), Z30
-	VBROADCASTSS constants<>+8(SB), Z29
+	VBROADCASTSS constants<>+16(SB), Z30
+	VBROADCASTSS constants<>+4(SB), Z29
 	PCALIGN      $0x20
 
 mainLoop:
@@ -2782,10 +3382,10 @@ single:
 
 singleLoop:
 	VMOVUPS        (SI)(AX*4), Z0
-	VCMPPS.BCST    $0x0e, constants<>+16(SB), Z0, K1
-	VCMPPS.BCST    $0x01, constants<>+16(SB), Z0, K2
-	VBLENDMPS.BCST constants<>+12(SB), Z0, K2, Z0
-	VBLENDMPS.BCST constants<>+8(SB), Z0, K1, Z0
+	VCMPPS.BCST    $0x0e, constants<>+8(SB), Z0, K1
+	VCMPPS.BCST    $0x01, constants<>+8(SB), Z0, K2
+	VBLENDMPS.BCST constants<>+16(SB), Z0, K2, Z0
+	VBLENDMPS.BCST constants<>+4(SB), Z0, K1, Z0
 	VMOVUPS        Z0, (DI)(AX*4)
 	ADDQ           $0x10, AX
 	CMPQ           AX, R8
@@ -2801,10 +3401,10 @@ masked:
 	BZHIL          R8, R9, R9
 	KMOVW          R9, K7
 	VMOVUPS.Z      (SI)(AX*4), K7, Z0
-	VCMPPS.BCST    $0x0e, constants<>+16(SB), Z0, K1
-	VCMPPS.BCST    $0x01, constants<>+16(SB), Z0, K2
-	VBLENDMPS.BCST constants<>+12(SB), Z0, K2, Z0
-	VBLENDMPS.BCST constants<>+8(SB), Z0, K1, Z0
+	VCMPPS.BCST    $0x0e, constants<>+8(SB), Z0, K1
+	VCMPPS.BCST    $0x01, constants<>+8(SB), Z0, K2
+	VBLENDMPS.BCST constants<>+16(SB), Z0, K2, Z0
+	VBLENDMPS.BCST constants<>+4(SB), Z0, K1, Z0
 	VMOVUPS        Z0, K7, (DI)(AX*4)
 	ADDQ           R8, AX
 	CMPQ           AX, CX
@@ -2824,8 +3424,8 @@ stream:
 	CMPQ         AX, R8
 	JGT          loops
 	VPXORD       Z31, Z31, Z31
-	VBROADCASTSS constants<>+12(SB), Z30
-	VBROADCASTSS constants<>+8(SB), Z29
+	VBROADCASTSS constants<>+16(SB), Z30
+	VBROADCASTSS constants<>+4(SB), Z29
 	PCALIGN      $0x20
 
 streamLoop:
@@ -3174,7 +3774,7 @@ single:
 
 singleLoop:
 	VMOVUPS     (SI)(AX*4), Z0
-	VCMPPS.BCST $0x01, constants<>+16(SB), Z0, K1
+	VCMPPS.BCST $0x01, constants<>+8(SB), Z0, K1
 	VMULPS      Z31, Z0, Z1
 	VBLENDMPS   Z1, Z0, K1, Z0
 	VMOVUPS     Z0, (DI)(AX*4)
@@ -3192,7 +3792,7 @@ masked:
 	BZHIL       R8, R9, R9
 	KMOVW       R9, K7
 	VMOVUPS.Z   (SI)(AX*4), K7, Z0
-	VCMPPS.BCST $0x01, constants<>+16(SB), Z0, K1
+	VCMPPS.BCST $0x01, constants<>+8(SB), Z0, K1
 	VMULPS      Z31, Z0, Z1
 	VBLENDMPS   Z1, Z0, K1, Z0
 	VMOVUPS     Z0, K7, (DI)(AX*4)
@@ -3939,7 +4539,7 @@ TEXT ·expm1AVX512(SB), NOSPLIT, $0-24
 	VBROADCASTSS constants<>+124(SB), Z22
 	VBROADCASTSS constants<>+128(SB), Z21
 	VBROADCASTSS constants<>+132(SB), Z20
-	VBROADCASTSS constants<>+4(SB), Z19
+	VBROADCASTSS constants<>+12(SB), Z19
 	VBROADCASTSS constants<>+136(SB), Z18
 	PCALIGN      $0x20
 
@@ -4021,7 +4621,7 @@ singleLoop:
 	VPSLLD            $0x17, Z2, Z2
 	VSUBPS.BCST       constants<>+132(SB), Z2, Z3
 	VFMADD231PS       Z1, Z2, Z3
-	VANDPS.BCST       constants<>+4(SB), Z0, Z1
+	VANDPS.BCST       constants<>+12(SB), Z0, Z1
 	VCMPPS.BCST       $0x01, constants<>+136(SB), Z1, K1
 	VADDPS            Z3, Z3, Z1
 	VBLENDMPS         Z0, Z1, K1, Z0
@@ -4057,7 +4657,7 @@ tail:
 	VPSLLD            $0x17, Z2, Z2
 	VSUBPS.BCST       constants<>+132(SB), Z2, Z3
 	VFMADD231PS       Z1, Z2, Z3
-	VANDPS.BCST       constants<>+4(SB), Z0, Z1
+	VANDPS.BCST       constants<>+12(SB), Z0, Z1
 	VCMPPS.BCST       $0x01, constants<>+136(SB), Z1, K1
 	VADDPS            Z3, Z3, Z1
 	VBLENDMPS         Z0, Z1, K1, Z0
@@ -4081,7 +4681,7 @@ TEXT ·logAVX512(SB), NOSPLIT, $0-32
 	VBROADCASTSS constants<>+140(SB), Z30
 	VBROADCASTSS constants<>+144(SB), Z29
 	VBROADCASTSS constants<>+148(SB), Z28
-	VBROADCASTSS constants<>+8(SB), Z27
+	VBROADCASTSS constants<>+4(SB), Z27
 	VBROADCASTSS constants<>+152(SB), Z26
 	VBROADCASTSS constants<>+156(SB), Z25
 	VBROADCASTSS constants<>+160(SB), Z24
@@ -4142,7 +4742,7 @@ tail:
 	VMOVUPS.Z        (SI)(AX*4), K7, Z0
 	VPADDD.BCST      constants<>+140(SB), Z0, Z1
 	VPCMPD.BCST      $0x06, constants<>+144(SB), Z1, K1
-	VCMPPS.BCST      $0x04, constants<>+16(SB), Z0, K2
+	VCMPPS.BCST      $0x04, constants<>+8(SB), Z0, K2
 	KANDW            K2, K1, K1
 	KANDW            K7, K1, K1
 	KORTESTW         K1, K1
@@ -4152,7 +4752,7 @@ tail:
 	VPSLLD           $0x17, Z1, Z2
 	VPSUBD           Z2, Z0, Z2
 	VCVTDQ2PS        Z1, Z1
-	VSUBPS.BCST      constants<>+8(SB), Z2, Z2
+	VSUBPS.BCST      constants<>+4(SB), Z2, Z2
 	VMULPS           Z2, Z2, Z3
 	VBROADCASTSS     constants<>+156(SB), Z4
 	VFMADD231PS.BCST constants<>+152(SB), Z2, Z4
@@ -4167,7 +4767,7 @@ tail:
 	VFMADD231PS.BCST constants<>+108(SB), Z1, Z3
 	VADDPS           Z2, Z3, Z2
 	VFMADD231PS.BCST constants<>+104(SB), Z1, Z2
-	VCMPPS.BCST      $0x00, constants<>+16(SB), Z0, K1
+	VCMPPS.BCST      $0x00, constants<>+8(SB), Z0, K1
 	VBLENDMPS.BCST   constants<>+188(SB), Z2, K1, Z0
 	VMOVUPS          Z0, K7, (DI)(AX*4)
 
@@ -4198,7 +4798,7 @@ TEXT ·log2AVX512(SB), NOSPLIT, $0-32
 	VBROADCASTSS constants<>+140(SB), Z30
 	VBROADCASTSS constants<>+144(SB), Z29
 	VBROADCASTSS constants<>+148(SB), Z28
-	VBROADCASTSS constants<>+8(SB), Z27
+	VBROADCASTSS constants<>+4(SB), Z27
 	VBROADCASTSS constants<>+192(SB), Z26
 	VBROADCASTSS constants<>+196(SB), Z25
 	VBROADCASTSS constants<>+200(SB), Z24
@@ -4259,7 +4859,7 @@ tail:
 	VMOVUPS.Z        (SI)(AX*4), K7, Z0
 	VPADDD.BCST      constants<>+140(SB), Z0, Z1
 	VPCMPD.BCST      $0x06, constants<>+144(SB), Z1, K1
-	VCMPPS.BCST      $0x04, constants<>+16(SB), Z0, K2
+	VCMPPS.BCST      $0x04, constants<>+8(SB), Z0, K2
 	KANDW            K2, K1, K1
 	KANDW            K7, K1, K1
 	KORTESTW         K1, K1
@@ -4269,7 +4869,7 @@ tail:
 	VPSLLD           $0x17, Z1, Z2
 	VPSUBD           Z2, Z0, Z2
 	VCVTDQ2PS        Z1, Z1
-	VSUBPS.BCST      constants<>+8(SB), Z2, Z2
+	VSUBPS.BCST      constants<>+4(SB), Z2, Z2
 	VMULPS           Z2, Z2, Z3
 	VBROADCASTSS     constants<>+196(SB), Z4
 	VFMADD231PS.BCST constants<>+192(SB), Z2, Z4
@@ -4284,7 +4884,7 @@ tail:
 	VFMADD231PS.BCST constants<>+228(SB), Z2, Z3
 	VFMADD231PS.BCST constants<>+100(SB), Z2, Z3
 	VADDPS           Z3, Z1, Z1
-	VCMPPS.BCST      $0x00, constants<>+16(SB), Z0, K1
+	VCMPPS.BCST      $0x00, constants<>+8(SB), Z0, K1
 	VBLENDMPS.BCST   constants<>+188(SB), Z1, K1, Z0
 	VMOVUPS          Z0, K7, (DI)(AX*4)
 
@@ -4315,7 +4915,7 @@ TEXT ·log10AVX512(SB), NOSPLIT, $0-32
 	VBROADCASTSS constants<>+140(SB), Z30
 	VBROADCASTSS constants<>+144(SB), Z29
 	VBROADCASTSS constants<>+148(SB), Z28
-	VBROADCASTSS constants<>+8(SB), Z27
+	VBROADCASTSS constants<>+4(SB), Z27
 	VBROADCASTSS constants<>+232(SB), Z26
 	VBROADCASTSS constants<>+236(SB), Z25
 	VBROADCASTSS constants<>+240(SB), Z24
@@ -4379,7 +4979,7 @@ tail:
 	VMOVUPS.Z        (SI)(AX*4), K7, Z0
 	VPADDD.BCST      constants<>+140(SB), Z0, Z1
 	VPCMPD.BCST      $0x06, constants<>+144(SB), Z1, K1
-	VCMPPS.BCST      $0x04, constants<>+16(SB), Z0, K2
+	VCMPPS.BCST      $0x04, constants<>+8(SB), Z0, K2
 	KANDW            K2, K1, K1
 	KANDW            K7, K1, K1
 	KORTESTW         K1, K1
@@ -4389,7 +4989,7 @@ tail:
 	VPSLLD           $0x17, Z1, Z2
 	VPSUBD           Z2, Z0, Z2
 	VCVTDQ2PS        Z1, Z1
-	VSUBPS.BCST      constants<>+8(SB), Z2, Z2
+	VSUBPS.BCST      constants<>+4(SB), Z2, Z2
 	VMULPS           Z2, Z2, Z3
 	VBROADCASTSS     constants<>+236(SB), Z4
 	VFMADD231PS.BCST constants<>+232(SB), Z2, Z4
@@ -4405,7 +5005,7 @@ tail:
 	VFMADD231PS.BCST constants<>+272(SB), Z2, Z3
 	VFMADD231PS.BCST constants<>+276(SB), Z2, Z3
 	VFMADD231PS.BCST constants<>+280(SB), Z1, Z3
-	VCMPPS.BCST      $0x00, constants<>+16(SB), Z0, K1
+	VCMPPS.BCST      $0x00, constants<>+8(SB), Z0, K1
 	VBLENDMPS.BCST   constants<>+188(SB), Z3, K1, Z0
 	VMOVUPS          Z0, K7, (DI)(AX*4)
 
@@ -4433,7 +5033,7 @@ TEXT ·sinAVX512(SB), NOSPLIT, $0-32
 	CMPQ         AX, R8
 	JGT          tail
 	VBROADCASTSS constants<>+284(SB), Z31
-	VBROADCASTSS constants<>+4(SB), Z30
+	VBROADCASTSS constants<>+12(SB), Z30
 	VBROADCASTSS constants<>+288(SB), Z29
 	VBROADCASTSS constants<>+292(SB), Z28
 	VBROADCASTSS constants<>+296(SB), Z27
@@ -4485,7 +5085,7 @@ tail:
 	BZHIL             R8, R9, R9
 	KMOVW             R9, K7
 	VMOVUPS.Z         (SI)(AX*4), K7, Z0
-	VANDPS.BCST       constants<>+4(SB), Z0, Z1
+	VANDPS.BCST       constants<>+12(SB), Z0, Z1
 	VPCMPD.BCST       $0x06, constants<>+288(SB), Z1, K1
 	KANDW             K7, K1, K1
 	KORTESTW          K1, K1
@@ -4505,7 +5105,7 @@ tail:
 	VMULPS            Z5, Z4, Z4
 	VFMADD231PS.BCST  constants<>+320(SB), Z2, Z4
 	VFMADD231PS       Z4, Z3, Z3
-	VCMPPS.BCST       $0x00, constants<>+16(SB), Z0, K1
+	VCMPPS.BCST       $0x00, constants<>+8(SB), Z0, K1
 	VBLENDMPS         Z0, Z3, K1, Z0
 	VPSLLD            $0x1f, Z1, Z1
 	VXORPS            Z1, Z0, Z0
@@ -4535,7 +5135,7 @@ TEXT ·cosAVX512(SB), NOSPLIT, $0-32
 	CMPQ         AX, R8
 	JGT          tail
 	VBROADCASTSS constants<>+324(SB), Z31
-	VBROADCASTSS constants<>+4(SB), Z30
+	VBROADCASTSS constants<>+12(SB), Z30
 	VBROADCASTSS constants<>+288(SB), Z29
 	VBROADCASTSS constants<>+292(SB), Z28
 	VBROADCASTSS constants<>+328(SB), Z27
@@ -4587,7 +5187,7 @@ tail:
 	BZHIL             R8, R9, R9
 	KMOVW             R9, K7
 	VMOVUPS.Z         (SI)(AX*4), K7, Z0
-	VANDPS.BCST       constants<>+4(SB), Z0, Z0
+	VANDPS.BCST       constants<>+12(SB), Z0, Z0
 	VPCMPD.BCST       $0x06, constants<>+288(SB), Z0, K1
 	KANDW             K7, K1, K1
 	KORTESTW          K1, K1
@@ -4635,11 +5235,11 @@ TEXT ·tanAVX512(SB), NOSPLIT, $0-32
 	LEAQ         -16(CX), R8
 	CMPQ         AX, R8
 	JGT          tail
-	VBROADCASTSS constants<>+8(SB), Z31
+	VBROADCASTSS constants<>+4(SB), Z31
 	VBROADCASTSS constants<>+284(SB), Z30
 	VBROADCASTSS constants<>+332(SB), Z29
 	VBROADCASTSS constants<>+336(SB), Z28
-	VBROADCASTSS constants<>+4(SB), Z27
+	VBROADCASTSS constants<>+12(SB), Z27
 	VBROADCASTSS constants<>+288(SB), Z26
 	VBROADCASTSS constants<>+340(SB), Z25
 	VBROADCASTSS constants<>+344(SB), Z24
@@ -4652,7 +5252,7 @@ TEXT ·tanAVX512(SB), NOSPLIT, $0-32
 	VBROADCASTSS constants<>+368(SB), Z17
 	VBROADCASTSS constants<>+372(SB), Z16
 	VBROADCASTSS constants<>+376(SB), Z15
-	VBROADCASTSS constants<>+12(SB), Z14
+	VBROADCASTSS constants<>+16(SB), Z14
 	VPXORD       Z13, Z13, Z13
 	PCALIGN      $0x20
 
@@ -4709,7 +5309,7 @@ tail:
 	BZHIL             R8, R9, R9
 	KMOVW             R9, K7
 	VMOVUPS.Z         (SI)(AX*4), K7, Z0
-	VANDPS.BCST       constants<>+4(SB), Z0, Z1
+	VANDPS.BCST       constants<>+12(SB), Z0, Z1
 	VPCMPD.BCST       $0x06, constants<>+288(SB), Z1, K1
 	KANDW             K7, K1, K1
 	KORTESTW          K1, K1
@@ -4742,11 +5342,11 @@ tail:
 	VADDPS            Z6, Z3, Z2
 	VPANDD.BCST       constants<>+336(SB), Z1, Z1
 	VPCMPD.BCST       $0x00, constants<>+336(SB), Z1, K1
-	VBLENDMPS.BCST    constants<>+12(SB), Z2, K1, Z1
-	VBROADCASTSS      constants<>+8(SB), Z3
+	VBLENDMPS.BCST    constants<>+16(SB), Z2, K1, Z1
+	VBROADCASTSS      constants<>+4(SB), Z3
 	VBLENDMPS         Z2, Z3, K1, Z2
 	VDIVPS            Z2, Z1, Z1
-	VCMPPS.BCST       $0x00, constants<>+16(SB), Z0, K1
+	VCMPPS.BCST       $0x00, constants<>+8(SB), Z0, K1
 	VBLENDMPS         Z0, Z1, K1, Z0
 	VMOVUPS           Z0, K7, (DI)(AX*4)
 
@@ -4773,8 +5373,8 @@ TEXT ·asinAVX512(SB), NOSPLIT, $0-24
 	LEAQ         -16(CX), R8
 	CMPQ         AX, R8
 	JGT          tail
-	VBROADCASTSS constants<>+8(SB), Z31
-	VBROADCASTSS constants<>+4(SB), Z30
+	VBROADCASTSS constants<>+4(SB), Z31
+	VBROADCASTSS constants<>+12(SB), Z30
 	VBROADCASTSS constants<>+380(SB), Z29
 	VBROADCASTSS constants<>+132(SB), Z28
 	VBROADCASTSS constants<>+384(SB), Z27
@@ -4825,9 +5425,9 @@ tail:
 	BZHIL             R8, R9, R9
 	KMOVW             R9, K7
 	VMOVUPS.Z         (SI)(AX*4), K7, Z0
-	VANDPS.BCST       constants<>+4(SB), Z0, Z1
+	VANDPS.BCST       constants<>+12(SB), Z0, Z1
 	VCMPPS.BCST       $0x0e, constants<>+380(SB), Z1, K1
-	VBROADCASTSS      constants<>+8(SB), Z2
+	VBROADCASTSS      constants<>+4(SB), Z2
 	VSUBPS            Z1, Z2, Z2
 	VMULPS.BCST       constants<>+132(SB), Z2, Z2
 	VMULPS            Z1, Z1, Z3
@@ -4863,10 +5463,10 @@ TEXT ·acosAVX512(SB), NOSPLIT, $0-24
 	LEAQ         -16(CX), R8
 	CMPQ         AX, R8
 	JGT          tail
-	VBROADCASTSS constants<>+8(SB), Z31
+	VBROADCASTSS constants<>+4(SB), Z31
 	VBROADCASTSS constants<>+296(SB), Z30
 	VBROADCASTSS constants<>+344(SB), Z29
-	VBROADCASTSS constants<>+4(SB), Z28
+	VBROADCASTSS constants<>+12(SB), Z28
 	VBROADCASTSS constants<>+380(SB), Z27
 	VBROADCASTSS constants<>+132(SB), Z26
 	VBROADCASTSS constants<>+384(SB), Z25
@@ -4919,9 +5519,9 @@ tail:
 	BZHIL            R8, R9, R9
 	KMOVW            R9, K7
 	VMOVUPS.Z        (SI)(AX*4), K7, Z0
-	VANDPS.BCST      constants<>+4(SB), Z0, Z1
+	VANDPS.BCST      constants<>+12(SB), Z0, Z1
 	VCMPPS.BCST      $0x0e, constants<>+380(SB), Z1, K1
-	VBROADCASTSS     constants<>+8(SB), Z2
+	VBROADCASTSS     constants<>+4(SB), Z2
 	VSUBPS           Z1, Z2, Z2
 	VMULPS.BCST      constants<>+132(SB), Z2, Z2
 	VMULPS           Z1, Z1, Z3
@@ -4936,7 +5536,7 @@ tail:
 	VFMADD213PS.BCST constants<>+400(SB), Z2, Z4
 	VFMADD213PS.BCST constants<>+404(SB), Z2, Z4
 	VFMADD231PS      Z4, Z3, Z1
-	VCMPPS.BCST      $0x01, constants<>+16(SB), Z0, K2
+	VCMPPS.BCST      $0x01, constants<>+8(SB), Z0, K2
 	VADDPS           Z1, Z1, Z2
 	VBROADCASTSS     constants<>+296(SB), Z3
 	VSUBPS           Z2, Z3, Z3
@@ -4962,9 +5562,9 @@ TEXT ·atanAVX512(SB), NOSPLIT, $0-24
 	LEAQ         -16(CX), R8
 	CMPQ         AX, R8
 	JGT          tail
-	VBROADCASTSS constants<>+8(SB), Z31
+	VBROADCASTSS constants<>+4(SB), Z31
 	VBROADCASTSS constants<>+344(SB), Z30
-	VBROADCASTSS constants<>+4(SB), Z29
+	VBROADCASTSS constants<>+12(SB), Z29
 	VBROADCASTSS constants<>+412(SB), Z28
 	VBROADCASTSS constants<>+416(SB), Z27
 	VBROADCASTSS constants<>+420(SB), Z26
@@ -5014,8 +5614,8 @@ tail:
 	BZHIL            R8, R9, R9
 	KMOVW            R9, K7
 	VMOVUPS.Z        (SI)(AX*4), K7, Z0
-	VANDPS.BCST      constants<>+4(SB), Z0, Z1
-	VBROADCASTSS     constants<>+8(SB), Z2
+	VANDPS.BCST      constants<>+12(SB), Z0, Z1
+	VBROADCASTSS     constants<>+4(SB), Z2
 	VMINPS           Z1, Z2, Z3
 	VMAXPS           Z1, Z2, Z4
 	VDIVPS           Z4, Z3, Z3
@@ -5053,11 +5653,11 @@ TEXT ·tanhAVX512(SB), NOSPLIT, $0-24
 	LEAQ         -32(CX), R8
 	CMPQ         AX, R8
 	JGT          single
-	VBROADCASTSS constants<>+8(SB), Z31
+	VBROADCASTSS constants<>+4(SB), Z31
 	VBROADCASTSS constants<>+408(SB), Z30
 	VBROADCASTSS constants<>+448(SB), Z29
 	VBROADCASTSS constants<>+48(SB), Z28
-	VBROADCASTSS constants<>+4(SB), Z27
+	VBROADCASTSS constants<>+12(SB), Z27
 	VBROADCASTSS constants<>+452(SB), Z26
 	VBROADCASTSS constants<>+456(SB), Z25
 	VBROADCASTSS constants<>+460(SB), Z24
@@ -5147,7 +5747,7 @@ single:
 
 singleLoop:
 	VMOVUPS           (SI)(AX*4), Z0
-	VANDPS.BCST       constants<>+4(SB), Z0, Z1
+	VANDPS.BCST       constants<>+12(SB), Z0, Z1
 	VBROADCASTSS      constants<>+448(SB), Z2
 	VMINPS            Z1, Z2, Z1
 	VMULPS            Z1, Z1, Z2
@@ -5168,12 +5768,12 @@ singleLoop:
 	VFMADD213PS.BCST  constants<>+492(SB), Z4, Z5
 	VFMADD213PS.BCST  constants<>+496(SB), Z4, Z5
 	VFMADD213PS.BCST  constants<>+408(SB), Z4, Z5
-	VFMADD213PS.BCST  constants<>+8(SB), Z4, Z5
+	VFMADD213PS.BCST  constants<>+4(SB), Z4, Z5
 	VPSLLD            $0x17, Z2, Z2
-	VFMADD213PS.BCST  constants<>+8(SB), Z5, Z2
+	VFMADD213PS.BCST  constants<>+4(SB), Z5, Z2
 	VBROADCASTSS      constants<>+408(SB), Z4
 	VDIVPS            Z2, Z4, Z2
-	VBROADCASTSS      constants<>+8(SB), Z4
+	VBROADCASTSS      constants<>+4(SB), Z4
 	VSUBPS            Z2, Z4, Z2
 	VCMPPS.BCST       $0x0e, constants<>+500(SB), Z1, K1
 	VBLENDMPS         Z2, Z3, K1, Z1
@@ -5191,7 +5791,7 @@ tail:
 	BZHIL             R8, R9, R9
 	KMOVW             R9, K7
 	VMOVUPS.Z         (SI)(AX*4), K7, Z0
-	VANDPS.BCST       constants<>+4(SB), Z0, Z1
+	VANDPS.BCST       constants<>+12(SB), Z0, Z1
 	VBROADCASTSS      constants<>+448(SB), Z2
 	VMINPS            Z1, Z2, Z1
 	VMULPS            Z1, Z1, Z2
@@ -5212,12 +5812,12 @@ tail:
 	VFMADD213PS.BCST  constants<>+492(SB), Z4, Z5
 	VFMADD213PS.BCST  constants<>+496(SB), Z4, Z5
 	VFMADD213PS.BCST  constants<>+408(SB), Z4, Z5
-	VFMADD213PS.BCST  constants<>+8(SB), Z4, Z5
+	VFMADD213PS.BCST  constants<>+4(SB), Z4, Z5
 	VPSLLD            $0x17, Z2, Z2
-	VFMADD213PS.BCST  constants<>+8(SB), Z5, Z2
+	VFMADD213PS.BCST  constants<>+4(SB), Z5, Z2
 	VBROADCASTSS      constants<>+408(SB), Z4
 	VDIVPS            Z2, Z4, Z2
-	VBROADCASTSS      constants<>+8(SB), Z4
+	VBROADCASTSS      constants<>+4(SB), Z4
 	VSUBPS            Z2, Z4, Z2
 	VCMPPS.BCST       $0x0e, constants<>+500(SB), Z1, K1
 	VBLENDMPS         Z2, Z3, K1, Z1
@@ -5241,7 +5841,7 @@ TEXT ·sinhAVX512(SB), NOSPLIT, $0-24
 	VBROADCASTSS constants<>+504(SB), Z31
 	VBROADCASTSS constants<>+508(SB), Z30
 	VBROADCASTSS constants<>+512(SB), Z29
-	VBROADCASTSS constants<>+4(SB), Z28
+	VBROADCASTSS constants<>+12(SB), Z28
 	VBROADCASTSS constants<>+100(SB), Z27
 	VBROADCASTSS constants<>+104(SB), Z26
 	VBROADCASTSS constants<>+108(SB), Z25
@@ -5254,7 +5854,7 @@ TEXT ·sinhAVX512(SB), NOSPLIT, $0-24
 	VBROADCASTSS constants<>+520(SB), Z18
 	VBROADCASTSS constants<>+524(SB), Z17
 	VBROADCASTSS constants<>+36(SB), Z16
-	VBROADCASTSS constants<>+8(SB), Z15
+	VBROADCASTSS constants<>+4(SB), Z15
 	VBROADCASTSS constants<>+0(SB), Z14
 	PCALIGN      $0x20
 
@@ -5302,7 +5902,7 @@ tail:
 	BZHIL             R8, R9, R9
 	KMOVW             R9, K7
 	VMOVUPS.Z         (SI)(AX*4), K7, Z0
-	VANDPS.BCST       constants<>+4(SB), Z0, Z1
+	VANDPS.BCST       constants<>+12(SB), Z0, Z1
 	VBROADCASTSS      constants<>+504(SB), Z2
 	VMINPS            Z1, Z2, Z2
 	VBROADCASTSS      constants<>+512(SB), Z3
@@ -5330,7 +5930,7 @@ tail:
 	VFMADD213PS.BCST  constants<>+524(SB), Z3, Z5
 	VFMADD213PS.BCST  constants<>+36(SB), Z3, Z5
 	VFMADD213PS       Z1, Z5, Z4
-	VCMPPS.BCST       $0x01, constants<>+8(SB), Z1, K1
+	VCMPPS.BCST       $0x01, constants<>+4(SB), Z1, K1
 	VBLENDMPS         Z4, Z2, K1, Z1
 	VPTERNLOGD.BCST   $0x78, constants<>+0(SB), Z0, Z1
 	VMOVUPS           Z1, K7, (DI)(AX*4)
@@ -5352,7 +5952,7 @@ TEXT ·coshAVX512(SB), NOSPLIT, $0-24
 	VBROADCASTSS constants<>+504(SB), Z31
 	VBROADCASTSS constants<>+508(SB), Z30
 	VBROADCASTSS constants<>+512(SB), Z29
-	VBROADCASTSS constants<>+4(SB), Z28
+	VBROADCASTSS constants<>+12(SB), Z28
 	VBROADCASTSS constants<>+100(SB), Z27
 	VBROADCASTSS constants<>+104(SB), Z26
 	VBROADCASTSS constants<>+108(SB), Z25
@@ -5397,7 +5997,7 @@ tail:
 	BZHIL             R8, R9, R9
 	KMOVW             R9, K7
 	VMOVUPS.Z         (SI)(AX*4), K7, Z0
-	VANDPS.BCST       constants<>+4(SB), Z0, Z0
+	VANDPS.BCST       constants<>+12(SB), Z0, Z0
 	VBROADCASTSS      constants<>+504(SB), Z1
 	VMINPS            Z0, Z1, Z0
 	VBROADCASTSS      constants<>+512(SB), Z1
@@ -5434,8 +6034,8 @@ TEXT ·asinhAVX512(SB), NOSPLIT, $0-32
 	LEAQ         -16(CX), R8
 	CMPQ         AX, R8
 	JGT          tail
-	VBROADCASTSS constants<>+8(SB), Z31
-	VBROADCASTSS constants<>+4(SB), Z30
+	VBROADCASTSS constants<>+4(SB), Z31
+	VBROADCASTSS constants<>+12(SB), Z30
 	VBROADCASTSS constants<>+528(SB), Z29
 	VBROADCASTSS constants<>+148(SB), Z28
 	VBROADCASTSS constants<>+152(SB), Z27
@@ -5507,27 +6107,27 @@ tail:
 	BZHIL            R8, R9, R9
 	KMOVW            R9, K7
 	VMOVUPS.Z        (SI)(AX*4), K7, Z0
-	VANDPS.BCST      constants<>+4(SB), Z0, Z1
+	VANDPS.BCST      constants<>+12(SB), Z0, Z1
 	VPCMPD.BCST      $0x06, constants<>+528(SB), Z1, K1
 	KANDW            K7, K1, K1
 	KORTESTW         K1, K1
 	JNE              tailStop
 	VMULPS           Z1, Z1, Z2
-	VADDPS.BCST      constants<>+8(SB), Z2, Z3
+	VADDPS.BCST      constants<>+4(SB), Z2, Z3
 	VSQRTPS          Z3, Z3
-	VADDPS.BCST      constants<>+8(SB), Z3, Z3
+	VADDPS.BCST      constants<>+4(SB), Z3, Z3
 	VDIVPS           Z3, Z2, Z2
 	VADDPS           Z2, Z1, Z3
 	VSUBPS           Z1, Z3, Z1
 	VSUBPS           Z1, Z2, Z1
-	VADDPS.BCST      constants<>+8(SB), Z3, Z2
-	VSUBPS.BCST      constants<>+8(SB), Z2, Z4
+	VADDPS.BCST      constants<>+4(SB), Z3, Z2
+	VSUBPS.BCST      constants<>+4(SB), Z2, Z4
 	VSUBPS           Z4, Z3, Z3
 	VPSUBD.BCST      constants<>+148(SB), Z2, Z4
 	VPSRAD           $0x17, Z4, Z4
 	VPSLLD           $0x17, Z4, Z5
 	VPSUBD           Z5, Z2, Z2
-	VBROADCASTSS     constants<>+8(SB), Z6
+	VBROADCASTSS     constants<>+4(SB), Z6
 	VPSUBD           Z5, Z6, Z5
 	VSUBPS           Z6, Z2, Z2
 	VFMADD231PS      Z5, Z3, Z2
@@ -5573,7 +6173,7 @@ TEXT ·acoshAVX512(SB), NOSPLIT, $0-32
 	LEAQ         -16(CX), R8
 	CMPQ         AX, R8
 	JGT          tail
-	VBROADCASTSS constants<>+8(SB), Z31
+	VBROADCASTSS constants<>+4(SB), Z31
 	VBROADCASTSS constants<>+528(SB), Z30
 	VBROADCASTSS constants<>+148(SB), Z29
 	VBROADCASTSS constants<>+152(SB), Z28
@@ -5643,27 +6243,27 @@ tail:
 	BZHIL            R8, R9, R9
 	KMOVW            R9, K7
 	VMOVUPS.Z        (SI)(AX*4), K7, Z0
-	VPCMPD.BCST      $0x01, constants<>+8(SB), Z0, K1
+	VPCMPD.BCST      $0x01, constants<>+4(SB), Z0, K1
 	VPCMPD.BCST      $0x06, constants<>+528(SB), Z0, K2
 	KORW             K2, K1, K1
 	KANDW            K7, K1, K1
 	KORTESTW         K1, K1
 	JNE              tailStop
-	VSUBPS.BCST      constants<>+8(SB), Z0, Z0
+	VSUBPS.BCST      constants<>+4(SB), Z0, Z0
 	VADDPS           Z0, Z0, Z1
 	VFMADD231PS      Z0, Z0, Z1
 	VSQRTPS          Z1, Z1
 	VADDPS           Z0, Z1, Z2
 	VSUBPS           Z1, Z2, Z1
 	VSUBPS           Z1, Z0, Z0
-	VADDPS.BCST      constants<>+8(SB), Z2, Z1
-	VSUBPS.BCST      constants<>+8(SB), Z1, Z3
+	VADDPS.BCST      constants<>+4(SB), Z2, Z1
+	VSUBPS.BCST      constants<>+4(SB), Z1, Z3
 	VSUBPS           Z3, Z2, Z2
 	VPSUBD.BCST      constants<>+148(SB), Z1, Z3
 	VPSRAD           $0x17, Z3, Z3
 	VPSLLD           $0x17, Z3, Z4
 	VPSUBD           Z4, Z1, Z1
-	VBROADCASTSS     constants<>+8(SB), Z5
+	VBROADCASTSS     constants<>+4(SB), Z5
 	VPSUBD           Z4, Z5, Z4
 	VSUBPS           Z5, Z1, Z1
 	VFMADD231PS      Z4, Z2, Z1
@@ -5708,8 +6308,8 @@ TEXT ·atanhAVX512(SB), NOSPLIT, $0-32
 	LEAQ         -16(CX), R8
 	CMPQ         AX, R8
 	JGT          tail
-	VBROADCASTSS constants<>+8(SB), Z31
-	VBROADCASTSS constants<>+4(SB), Z30
+	VBROADCASTSS constants<>+4(SB), Z31
+	VBROADCASTSS constants<>+12(SB), Z30
 	VBROADCASTSS constants<>+532(SB), Z29
 	VBROADCASTSS constants<>+148(SB), Z28
 	VBROADCASTSS constants<>+152(SB), Z27
@@ -5783,13 +6383,13 @@ tail:
 	BZHIL            R8, R9, R9
 	KMOVW            R9, K7
 	VMOVUPS.Z        (SI)(AX*4), K7, Z0
-	VANDPS.BCST      constants<>+4(SB), Z0, Z1
+	VANDPS.BCST      constants<>+12(SB), Z0, Z1
 	VPCMPD.BCST      $0x06, constants<>+532(SB), Z1, K1
 	KANDW            K7, K1, K1
 	KORTESTW         K1, K1
 	JNE              tailStop
 	VMULPS           Z1, Z1, Z2
-	VBROADCASTSS     constants<>+8(SB), Z3
+	VBROADCASTSS     constants<>+4(SB), Z3
 	VSUBPS           Z1, Z3, Z4
 	VDIVPS           Z4, Z2, Z2
 	VADDPS           Z2, Z1, Z4
@@ -5853,7 +6453,7 @@ TEXT ·sigmoidAVX512(SB), NOSPLIT, $0-24
 	VBROADCASTSS constants<>+536(SB), Z31
 	VBROADCASTSS constants<>+540(SB), Z30
 	VPXORD       Z29, Z29, Z29
-	VBROADCASTSS constants<>+8(SB), Z28
+	VBROADCASTSS constants<>+4(SB), Z28
 	VBROADCASTSS constants<>+48(SB), Z27
 	VBROADCASTSS constants<>+544(SB), Z26
 	VBROADCASTSS constants<>+0(SB), Z25
@@ -5962,7 +6562,7 @@ singleLoop:
 	VBLENDMPS.BCST    constants<>+544(SB), Z0, K1, Z0
 	VSUBPS            Z0, Z1, Z0
 	VPSLLD            $0x17, Z0, Z0
-	VBROADCASTSS      constants<>+8(SB), Z1
+	VBROADCASTSS      constants<>+4(SB), Z1
 	VBLENDMPS.BCST    constants<>+548(SB), Z1, K1, Z1
 	VADDPS            Z1, Z0, Z2
 	VSUBPS            Z0, Z2, Z4
@@ -6006,7 +6606,7 @@ tail:
 	VBLENDMPS.BCST    constants<>+544(SB), Z0, K1, Z0
 	VSUBPS            Z0, Z1, Z0
 	VPSLLD            $0x17, Z0, Z0
-	VBROADCASTSS      constants<>+8(SB), Z1
+	VBROADCASTSS      constants<>+4(SB), Z1
 	VBLENDMPS.BCST    constants<>+548(SB), Z1, K1, Z1
 	VADDPS            Z1, Z0, Z2
 	VSUBPS            Z0, Z2, Z4
@@ -6033,7 +6633,7 @@ TEXT ·swishAVX512(SB), NOSPLIT, $0-24
 	VBROADCASTSS constants<>+540(SB), Z31
 	VBROADCASTSS constants<>+536(SB), Z30
 	VPXORD       Z29, Z29, Z29
-	VBROADCASTSS constants<>+8(SB), Z28
+	VBROADCASTSS constants<>+4(SB), Z28
 	VBROADCASTSS constants<>+48(SB), Z27
 	VBROADCASTSS constants<>+544(SB), Z26
 	VBROADCASTSS constants<>+0(SB), Z25
@@ -6144,7 +6744,7 @@ singleLoop:
 	VBLENDMPS.BCST    constants<>+544(SB), Z1, K1, Z1
 	VSUBPS            Z1, Z2, Z1
 	VPSLLD            $0x17, Z1, Z1
-	VBROADCASTSS      constants<>+8(SB), Z2
+	VBROADCASTSS      constants<>+4(SB), Z2
 	VBLENDMPS.BCST    constants<>+548(SB), Z2, K1, Z2
 	VADDPS            Z2, Z1, Z3
 	VSUBPS            Z1, Z3, Z5
@@ -6189,7 +6789,7 @@ tail:
 	VBLENDMPS.BCST    constants<>+544(SB), Z1, K1, Z1
 	VSUBPS            Z1, Z2, Z1
 	VPSLLD            $0x17, Z1, Z1
-	VBROADCASTSS      constants<>+8(SB), Z2
+	VBROADCASTSS      constants<>+4(SB), Z2
 	VBLENDMPS.BCST    constants<>+548(SB), Z2, K1, Z2
 	VADDPS            Z2, Z1, Z3
 	VSUBPS            Z1, Z3, Z5
@@ -6218,7 +6818,7 @@ TEXT ·geluAVX512(SB), NOSPLIT, $0-24
 	VBROADCASTSS constants<>+556(SB), Z30
 	VBROADCASTSS constants<>+24(SB), Z29
 	VPXORD       Z28, Z28, Z28
-	VBROADCASTSS constants<>+8(SB), Z27
+	VBROADCASTSS constants<>+4(SB), Z27
 	VBROADCASTSS constants<>+560(SB), Z26
 	VBROADCASTSS constants<>+0(SB), Z25
 	VBROADCASTSS constants<>+48(SB), Z24
@@ -6332,7 +6932,7 @@ tail:
 	VBLENDMPS.BCST    constants<>+544(SB), Z3, K1, Z3
 	VSUBPS            Z3, Z1, Z1
 	VPSLLD            $0x17, Z1, Z1
-	VBROADCASTSS      constants<>+8(SB), Z3
+	VBROADCASTSS      constants<>+4(SB), Z3
 	VBLENDMPS.BCST    constants<>+548(SB), Z3, K1, Z3
 	VADDPS            Z3, Z1, Z4
 	VSUBPS            Z1, Z4, Z5
@@ -6360,10 +6960,10 @@ TEXT ·geluErfAVX512(SB), NOSPLIT, $0-24
 	VPXORD       Z31, Z31, Z31
 	VBROADCASTSS constants<>+572(SB), Z30
 	VBROADCASTSS constants<>+576(SB), Z29
-	VBROADCASTSS constants<>+8(SB), Z28
+	VBROADCASTSS constants<>+4(SB), Z28
 	VBROADCASTSS constants<>+580(SB), Z27
 	VBROADCASTSS constants<>+48(SB), Z26
-	VBROADCASTSS constants<>+4(SB), Z25
+	VBROADCASTSS constants<>+12(SB), Z25
 	VBROADCASTSS constants<>+328(SB), Z24
 	VBROADCASTSS constants<>+0(SB), Z23
 	VBROADCASTSS constants<>+100(SB), Z22
@@ -6452,7 +7052,7 @@ tail:
 	BZHIL             R8, R9, R9
 	KMOVW             R9, K7
 	VMOVUPS.Z         (SI)(AX*4), K7, Z0
-	VANDPS.BCST       constants<>+4(SB), Z0, Z1
+	VANDPS.BCST       constants<>+12(SB), Z0, Z1
 	VBROADCASTSS      constants<>+576(SB), Z2
 	VMINPS            Z1, Z2, Z1
 	VSUBPS.BCST       constants<>+580(SB), Z1, Z2
@@ -6481,7 +7081,7 @@ tail:
 	VBLENDMPS.BCST    constants<>+544(SB), Z6, K1, Z7
 	VADDPS            Z7, Z3, Z3
 	VPSLLD            $0x17, Z3, Z3
-	VBROADCASTSS      constants<>+8(SB), Z7
+	VBROADCASTSS      constants<>+4(SB), Z7
 	VBLENDMPS.BCST    constants<>+548(SB), Z7, K1, Z7
 	VBROADCASTSS      constants<>+592(SB), Z8
 	VFMADD231PS.BCST  constants<>+588(SB), Z2, Z8
@@ -6529,7 +7129,7 @@ TEXT ·erfAVX512(SB), NOSPLIT, $0-24
 	CMPQ         AX, R8
 	JGT          tail
 	VBROADCASTSS constants<>+652(SB), Z31
-	VBROADCASTSS constants<>+4(SB), Z30
+	VBROADCASTSS constants<>+12(SB), Z30
 	VBROADCASTSS constants<>+656(SB), Z29
 	VBROADCASTSS constants<>+660(SB), Z28
 	VBROADCASTSS constants<>+664(SB), Z27
@@ -6538,7 +7138,7 @@ TEXT ·erfAVX512(SB), NOSPLIT, $0-24
 	VBROADCASTSS constants<>+676(SB), Z24
 	VBROADCASTSS constants<>+680(SB), Z23
 	VBROADCASTSS constants<>+684(SB), Z22
-	VBROADCASTSS constants<>+8(SB), Z21
+	VBROADCASTSS constants<>+4(SB), Z21
 	VBROADCASTSS constants<>+688(SB), Z20
 	VBROADCASTSS constants<>+692(SB), Z19
 	VBROADCASTSS constants<>+696(SB), Z18
@@ -6598,7 +7198,7 @@ tail:
 	BZHIL            R8, R9, R9
 	KMOVW            R9, K7
 	VMOVUPS.Z        (SI)(AX*4), K7, Z0
-	VANDPS.BCST      constants<>+4(SB), Z0, Z1
+	VANDPS.BCST      constants<>+12(SB), Z0, Z1
 	VMULPS           Z1, Z1, Z2
 	VBROADCASTSS     constants<>+660(SB), Z3
 	VFMADD231PS.BCST constants<>+656(SB), Z2, Z3
@@ -6611,7 +7211,7 @@ tail:
 	VBROADCASTSS     constants<>+652(SB), Z2
 	VMINPS           Z1, Z2, Z2
 	VSUBPS.BCST      constants<>+684(SB), Z2, Z2
-	VCMPPS.BCST      $0x0e, constants<>+8(SB), Z1, K1
+	VCMPPS.BCST      $0x0e, constants<>+4(SB), Z1, K1
 	VBROADCASTSS     constants<>+692(SB), Z1
 	VFMADD231PS.BCST constants<>+688(SB), Z2, Z1
 	VFMADD213PS.BCST constants<>+696(SB), Z2, Z1
@@ -6643,7 +7243,7 @@ TEXT ·mishAVX512(SB), NOSPLIT, $0-24
 	LEAQ         -16(CX), R8
 	CMPQ         AX, R8
 	JGT          tail
-	VBROADCASTSS constants<>+8(SB), Z31
+	VBROADCASTSS constants<>+4(SB), Z31
 	VBROADCASTSS constants<>+740(SB), Z30
 	VBROADCASTSS constants<>+540(SB), Z29
 	VPXORD       Z28, Z28, Z28
@@ -6757,7 +7357,7 @@ tail:
 	VBLENDMPS.BCST    constants<>+544(SB), Z4, K1, Z4
 	VADDPS            Z4, Z3, Z3
 	VPSLLD            $0x17, Z3, Z3
-	VBROADCASTSS      constants<>+8(SB), Z4
+	VBROADCASTSS      constants<>+4(SB), Z4
 	VBLENDMPS.BCST    constants<>+548(SB), Z4, K1, Z6
 	VMULPS            Z5, Z3, Z5
 	VADDPS            Z5, Z3, Z7
@@ -6813,7 +7413,7 @@ TEXT ·softplusAVX512(SB), NOSPLIT, $0-24
 	CMPQ         AX, R8
 	JGT          tail
 	VPXORD       Z31, Z31, Z31
-	VBROADCASTSS constants<>+8(SB), Z30
+	VBROADCASTSS constants<>+4(SB), Z30
 	VBROADCASTSS constants<>+44(SB), Z29
 	VBROADCASTSS constants<>+48(SB), Z28
 	VBROADCASTSS constants<>+544(SB), Z27
@@ -6922,7 +7522,7 @@ tail:
 	VBLENDMPS.BCST    constants<>+544(SB), Z1, K1, Z3
 	VADDPS            Z3, Z2, Z2
 	VPSLLD            $0x17, Z2, Z2
-	VBROADCASTSS      constants<>+8(SB), Z3
+	VBROADCASTSS      constants<>+4(SB), Z3
 	VBLENDMPS.BCST    constants<>+548(SB), Z3, K1, Z5
 	VMULPS            Z4, Z2, Z4
 	VADDPS            Z4, Z2, Z6
@@ -6978,7 +7578,7 @@ TEXT ·eluAVX512(SB), NOSPLIT, $0-28
 	VBROADCASTSS constants<>+120(SB), Z22
 	VBROADCASTSS constants<>+124(SB), Z21
 	VBROADCASTSS constants<>+128(SB), Z20
-	VBROADCASTSS constants<>+8(SB), Z19
+	VBROADCASTSS constants<>+4(SB), Z19
 	PCALIGN      $0x20
 
 mainLoop:
@@ -7036,7 +7636,7 @@ single:
 
 singleLoop:
 	VMOVUPS           (SI)(AX*4), Z0
-	VCMPPS.BCST       $0x0e, constants<>+16(SB), Z0, K1
+	VCMPPS.BCST       $0x0e, constants<>+8(SB), Z0, K1
 	VBROADCASTSS      constants<>+92(SB), Z1
 	VMAXPS            Z0, Z1, Z1
 	VBROADCASTSS      constants<>+48(SB), Z2
@@ -7052,7 +7652,7 @@ singleLoop:
 	VFMADD213PS.BCST  constants<>+128(SB), Z1, Z4
 	VFMADD231PS       Z4, Z3, Z1
 	VPSLLD            $0x17, Z2, Z2
-	VSUBPS.BCST       constants<>+8(SB), Z2, Z3
+	VSUBPS.BCST       constants<>+4(SB), Z2, Z3
 	VFMADD231PS       Z1, Z2, Z3
 	VMULPS            Z3, Z31, Z1
 	VBLENDMPS         Z0, Z1, K1, Z0
@@ -7069,7 +7669,7 @@ tail:
 	BZHIL             R8, R9, R9
 	KMOVW             R9, K7
 	VMOVUPS.Z         (SI)(AX*4), K7, Z0
-	VCMPPS.BCST       $0x0e, constants<>+16(SB), Z0, K1
+	VCMPPS.BCST       $0x0e, constants<>+8(SB), Z0, K1
 	VBROADCASTSS      constants<>+92(SB), Z1
 	VMAXPS            Z0, Z1, Z1
 	VBROADCASTSS      constants<>+48(SB), Z2
@@ -7085,7 +7685,7 @@ tail:
 	VFMADD213PS.BCST  constants<>+128(SB), Z1, Z4
 	VFMADD231PS       Z4, Z3, Z1
 	VPSLLD            $0x17, Z2, Z2
-	VSUBPS.BCST       constants<>+8(SB), Z2, Z3
+	VSUBPS.BCST       constants<>+4(SB), Z2, Z3
 	VFMADD231PS       Z1, Z2, Z3
 	VMULPS            Z3, Z31, Z1
 	VBLENDMPS         Z0, Z1, K1, Z0
@@ -7115,7 +7715,7 @@ TEXT ·seluAVX512(SB), NOSPLIT, $0-24
 	VBROADCASTSS constants<>+120(SB), Z24
 	VBROADCASTSS constants<>+124(SB), Z23
 	VBROADCASTSS constants<>+128(SB), Z22
-	VBROADCASTSS constants<>+8(SB), Z21
+	VBROADCASTSS constants<>+4(SB), Z21
 	VBROADCASTSS constants<>+780(SB), Z20
 	VPXORD       Z19, Z19, Z19
 	VBROADCASTSS constants<>+784(SB), Z18
@@ -7193,10 +7793,10 @@ singleLoop:
 	VFMADD213PS.BCST  constants<>+128(SB), Z1, Z4
 	VFMADD231PS       Z4, Z3, Z1
 	VPSLLD            $0x17, Z2, Z2
-	VSUBPS.BCST       constants<>+8(SB), Z2, Z3
+	VSUBPS.BCST       constants<>+4(SB), Z2, Z3
 	VFMADD231PS       Z1, Z2, Z3
 	VMULPS.BCST       constants<>+780(SB), Z3, Z1
-	VCMPPS.BCST       $0x0e, constants<>+16(SB), Z0, K1
+	VCMPPS.BCST       $0x0e, constants<>+8(SB), Z0, K1
 	VMULPS.BCST       constants<>+784(SB), Z0, Z0
 	VBLENDMPS         Z0, Z1, K1, Z0
 	VMOVUPS           Z0, (DI)(AX*4)
@@ -7227,10 +7827,10 @@ tail:
 	VFMADD213PS.BCST  constants<>+128(SB), Z1, Z4
 	VFMADD231PS       Z4, Z3, Z1
 	VPSLLD            $0x17, Z2, Z2
-	VSUBPS.BCST       constants<>+8(SB), Z2, Z3
+	VSUBPS.BCST       constants<>+4(SB), Z2, Z3
 	VFMADD231PS       Z1, Z2, Z3
 	VMULPS.BCST       constants<>+780(SB), Z3, Z1
-	VCMPPS.BCST       $0x0e, constants<>+16(SB), Z0, K1
+	VCMPPS.BCST       $0x0e, constants<>+8(SB), Z0, K1
 	VMULPS.BCST       constants<>+784(SB), Z0, Z0
 	VBLENDMPS         Z0, Z1, K1, Z0
 	VMOVUPS           Z0, K7, (DI)(AX*4)
@@ -7250,7 +7850,7 @@ TEXT ·powAVX512(SB), NOSPLIT, $0-40
 	LEAQ         -16(CX), R8
 	CMPQ         AX, R8
 	JGT          tail
-	VBROADCASTSS constants<>+8(SB), Z31
+	VBROADCASTSS constants<>+4(SB), Z31
 	VBROADCASTSS constants<>+788(SB), Z30
 	VBROADCASTSS constants<>+792(SB), Z29
 	VBROADCASTSS constants<>+0(SB), Z28
@@ -7260,7 +7860,7 @@ TEXT ·powAVX512(SB), NOSPLIT, $0-40
 	VBROADCASTSS constants<>+800(SB), Z24
 	VBROADCASTSS constants<>+140(SB), Z23
 	VBROADCASTSS constants<>+144(SB), Z22
-	VBROADCASTSS constants<>+4(SB), Z21
+	VBROADCASTSS constants<>+12(SB), Z21
 	VBROADCASTSS constants<>+804(SB), Z20
 	VBROADCASTSS constants<>+148(SB), Z19
 	VBROADCASTSS constants<>+808(SB), Z18
@@ -7377,15 +7977,15 @@ tail:
 	BZHIL            R8, R9, R9
 	KMOVW            R9, K7
 	VMOVUPS.Z        (SI)(AX*4), K7, Z0
-	VPCMPD.BCST      $0x00, constants<>+16(SB), Z0, K1
+	VPCMPD.BCST      $0x00, constants<>+8(SB), Z0, K1
 	VMOVUPS.Z        (DX)(AX*4), K7, Z1
-	VCMPPS.BCST      $0x0e, constants<>+16(SB), Z1, K2
+	VCMPPS.BCST      $0x0e, constants<>+8(SB), Z1, K2
 	KANDW            K2, K1, K1
 	VPADDD.BCST      constants<>+140(SB), Z0, Z2
 	VPCMPD.BCST      $0x06, constants<>+144(SB), Z2, K2
 	KNOTW            K1, K3
 	KANDW            K3, K2, K2
-	VANDPS.BCST      constants<>+4(SB), Z1, Z2
+	VANDPS.BCST      constants<>+12(SB), Z1, Z2
 	VPCMPD.BCST      $0x06, constants<>+804(SB), Z2, K3
 	KORW             K3, K2, K2
 	KANDW            K7, K2, K2
@@ -7395,11 +7995,11 @@ tail:
 	VPSRAD           $0x17, Z2, Z2
 	VPSLLD           $0x17, Z2, Z3
 	VPSUBD           Z3, Z0, Z0
-	VSUBPS.BCST      constants<>+8(SB), Z0, Z3
-	VADDPS.BCST      constants<>+8(SB), Z0, Z4
-	VSUBPS.BCST      constants<>+8(SB), Z4, Z5
+	VSUBPS.BCST      constants<>+4(SB), Z0, Z3
+	VADDPS.BCST      constants<>+4(SB), Z0, Z4
+	VSUBPS.BCST      constants<>+4(SB), Z4, Z5
 	VSUBPS           Z5, Z0, Z0
-	VBROADCASTSS     constants<>+8(SB), Z5
+	VBROADCASTSS     constants<>+4(SB), Z5
 	VDIVPS           Z4, Z5, Z5
 	VMULPS           Z5, Z3, Z6
 	VFNMADD231PS     Z4, Z6, Z3
@@ -7467,7 +8067,7 @@ tail:
 	VPSLLD           $0x17, Z1, Z1
 	VFMADD231PS      Z0, Z3, Z3
 	VMULPS           Z1, Z3, Z0
-	VBLENDMPS.BCST   constants<>+16(SB), Z0, K1, Z0
+	VBLENDMPS.BCST   constants<>+8(SB), Z0, K1, Z0
 	VMOVUPS          Z0, K7, (DI)(AX*4)
 
 done:
@@ -7491,13 +8091,13 @@ TEXT ·powScalarAVX512(SB), NOSPLIT, $0-40
 	MOVQ         n+16(FP), CX
 	XORL         AX, AX
 	VBROADCASTSS e+24(FP), Z31
-	VCMPPS.BCST  $0x0e, constants<>+16(SB), Z31, K6
-	VANDPS.BCST  constants<>+4(SB), Z31, Z0
+	VCMPPS.BCST  $0x0e, constants<>+8(SB), Z31, K6
+	VANDPS.BCST  constants<>+12(SB), Z31, Z0
 	VPCMPD.BCST  $0x06, constants<>+804(SB), Z0, K5
 	LEAQ         -16(CX), R8
 	CMPQ         AX, R8
 	JGT          tail
-	VBROADCASTSS constants<>+8(SB), Z30
+	VBROADCASTSS constants<>+4(SB), Z30
 	VBROADCASTSS constants<>+788(SB), Z29
 	VBROADCASTSS constants<>+792(SB), Z28
 	VBROADCASTSS constants<>+0(SB), Z27
@@ -7620,7 +8220,7 @@ tail:
 	BZHIL            R8, R9, R9
 	KMOVW            R9, K7
 	VMOVUPS.Z        (SI)(AX*4), K7, Z0
-	VPCMPD.BCST      $0x00, constants<>+16(SB), Z0, K1
+	VPCMPD.BCST      $0x00, constants<>+8(SB), Z0, K1
 	KANDW            K6, K1, K1
 	VPADDD.BCST      constants<>+140(SB), Z0, Z1
 	VPCMPD.BCST      $0x06, constants<>+144(SB), Z1, K2
@@ -7634,11 +8234,11 @@ tail:
 	VPSRAD           $0x17, Z1, Z1
 	VPSLLD           $0x17, Z1, Z2
 	VPSUBD           Z2, Z0, Z0
-	VSUBPS.BCST      constants<>+8(SB), Z0, Z2
-	VADDPS.BCST      constants<>+8(SB), Z0, Z3
-	VSUBPS.BCST      constants<>+8(SB), Z3, Z4
+	VSUBPS.BCST      constants<>+4(SB), Z0, Z2
+	VADDPS.BCST      constants<>+4(SB), Z0, Z3
+	VSUBPS.BCST      constants<>+4(SB), Z3, Z4
 	VSUBPS           Z4, Z0, Z0
-	VBROADCASTSS     constants<>+8(SB), Z4
+	VBROADCASTSS     constants<>+4(SB), Z4
 	VDIVPS           Z3, Z4, Z4
 	VMULPS           Z4, Z2, Z5
 	VFNMADD231PS     Z3, Z5, Z2
@@ -7706,7 +8306,7 @@ tail:
 	VPSLLD           $0x17, Z1, Z1
 	VFMADD231PS      Z0, Z3, Z3
 	VMULPS           Z1, Z3, Z0
-	VBLENDMPS.BCST   constants<>+16(SB), Z0, K1, Z0
+	VBLENDMPS.BCST   constants<>+8(SB), Z0, K1, Z0
 	VMOVUPS          Z0, K7, (DI)(AX*4)
 
 done:
@@ -7850,7 +8450,7 @@ TEXT ·fastTanhAVX512(SB), NOSPLIT, $0-24
 	VBROADCASTSS constants<>+896(SB), Z26
 	VBROADCASTSS constants<>+900(SB), Z25
 	VBROADCASTSS constants<>+904(SB), Z24
-	VBROADCASTSS constants<>+8(SB), Z23
+	VBROADCASTSS constants<>+4(SB), Z23
 	PCALIGN      $0x20
 
 mainLoop:
@@ -7906,7 +8506,7 @@ singleLoop:
 	VBROADCASTSS     constants<>+900(SB), Z2
 	VFMADD231PS.BCST constants<>+896(SB), Z1, Z2
 	VFMADD213PS.BCST constants<>+904(SB), Z1, Z2
-	VFMADD213PS.BCST constants<>+8(SB), Z1, Z2
+	VFMADD213PS.BCST constants<>+4(SB), Z1, Z2
 	VDIVPS           Z2, Z0, Z0
 	VMOVUPS          Z0, (DI)(AX*4)
 	ADDQ             $0x10, AX
@@ -7933,7 +8533,7 @@ tail:
 	VBROADCASTSS     constants<>+900(SB), Z2
 	VFMADD231PS.BCST constants<>+896(SB), Z1, Z2
 	VFMADD213PS.BCST constants<>+904(SB), Z1, Z2
-	VFMADD213PS.BCST constants<>+8(SB), Z1, Z2
+	VFMADD213PS.BCST constants<>+4(SB), Z1, Z2
 	VDIVPS           Z2, Z0, Z0
 	VMOVUPS          Z0, K7, (DI)(AX*4)
 
@@ -7952,7 +8552,7 @@ TEXT ·fastSigmoidAVX512(SB), NOSPLIT, $0-24
 	CMPQ         AX, R8
 	JGT          single
 	VBROADCASTSS constants<>+48(SB), Z31
-	VBROADCASTSS constants<>+8(SB), Z30
+	VBROADCASTSS constants<>+4(SB), Z30
 	VBROADCASTSS constants<>+852(SB), Z29
 	VBROADCASTSS constants<>+856(SB), Z28
 	VBROADCASTSS constants<>+100(SB), Z27
@@ -8026,8 +8626,8 @@ singleLoop:
 	VFMADD213PS.BCST constants<>+872(SB), Z2, Z0
 	VPSLLD           $0x17, Z1, Z1
 	VMULPS           Z1, Z0, Z0
-	VADDPS.BCST      constants<>+8(SB), Z0, Z0
-	VBROADCASTSS     constants<>+8(SB), Z1
+	VADDPS.BCST      constants<>+4(SB), Z0, Z0
+	VBROADCASTSS     constants<>+4(SB), Z1
 	VDIVPS           Z0, Z1, Z0
 	VMOVUPS          Z0, (DI)(AX*4)
 	ADDQ             $0x10, AX
@@ -8058,8 +8658,8 @@ tail:
 	VFMADD213PS.BCST constants<>+872(SB), Z2, Z0
 	VPSLLD           $0x17, Z1, Z1
 	VMULPS           Z1, Z0, Z0
-	VADDPS.BCST      constants<>+8(SB), Z0, Z0
-	VBROADCASTSS     constants<>+8(SB), Z1
+	VADDPS.BCST      constants<>+4(SB), Z0, Z0
+	VBROADCASTSS     constants<>+4(SB), Z1
 	VDIVPS           Z0, Z1, Z0
 	VMOVUPS          Z0, K7, (DI)(AX*4)
 
@@ -8088,7 +8688,7 @@ TEXT ·fastGELUAVX512(SB), NOSPLIT, $0-24
 	VBROADCASTSS constants<>+864(SB), Z23
 	VBROADCASTSS constants<>+868(SB), Z22
 	VBROADCASTSS constants<>+872(SB), Z21
-	VBROADCASTSS constants<>+8(SB), Z20
+	VBROADCASTSS constants<>+4(SB), Z20
 	PCALIGN      $0x20
 
 mainLoop:
@@ -8165,7 +8765,7 @@ singleLoop:
 	VFMADD213PS.BCST constants<>+872(SB), Z3, Z1
 	VPSLLD           $0x17, Z2, Z2
 	VMULPS           Z2, Z1, Z1
-	VADDPS.BCST      constants<>+8(SB), Z1, Z1
+	VADDPS.BCST      constants<>+4(SB), Z1, Z1
 	VDIVPS           Z1, Z0, Z0
 	VMOVUPS          Z0, (DI)(AX*4)
 	ADDQ             $0x10, AX
@@ -8201,7 +8801,7 @@ tail:
 	VFMADD213PS.BCST constants<>+872(SB), Z3, Z1
 	VPSLLD           $0x17, Z2, Z2
 	VMULPS           Z2, Z1, Z1
-	VADDPS.BCST      constants<>+8(SB), Z1, Z1
+	VADDPS.BCST      constants<>+4(SB), Z1, Z1
 	VDIVPS           Z1, Z0, Z0
 	VMOVUPS          Z0, K7, (DI)(AX*4)
 
@@ -8304,7 +8904,7 @@ TEXT ·sumAbsAVX512(SB), NOSPLIT, $0-20
 	LEAQ         -128(CX), R8
 	CMPQ         AX, R8
 	JGT          single
-	VBROADCASTSS constants<>+4(SB), Z23
+	VBROADCASTSS constants<>+12(SB), Z23
 	VPXORD       Z30, Z30, Z30
 	VPXORD       Z29, Z29, Z29
 	VPXORD       Z28, Z28, Z28
@@ -8358,7 +8958,7 @@ single:
 
 singleLoop:
 	VMOVUPS     (SI)(AX*4), Z0
-	VANDPS.BCST constants<>+4(SB), Z0, Z0
+	VANDPS.BCST constants<>+12(SB), Z0, Z0
 	VADDPS      Z0, Z31, Z31
 	ADDQ        $0x10, AX
 	CMPQ        AX, R8
@@ -8372,7 +8972,7 @@ tail:
 	BZHIL       R8, R9, R9
 	KMOVW       R9, K7
 	VMOVUPS.Z   (SI)(AX*4), K7, Z0
-	VANDPS.BCST constants<>+4(SB), Z0, Z0
+	VANDPS.BCST constants<>+12(SB), Z0, Z0
 	VADDPS      Z0, Z31, Z0
 	VBLENDMPS   Z0, Z31, K7, Z31
 
@@ -9052,7 +9652,7 @@ loops:
 	LEAQ         -128(CX), R8
 	CMPQ         AX, R8
 	JGT          single
-	VBROADCASTSS constants<>+4(SB), Z23
+	VBROADCASTSS constants<>+12(SB), Z23
 	VPXORD       Z30, Z30, Z30
 	VPXORD       Z29, Z29, Z29
 	VPXORD       Z28, Z28, Z28
@@ -9114,7 +9714,7 @@ single:
 
 singleLoop:
 	VMOVUPS     (SI)(AX*4), Z0
-	VANDPS.BCST constants<>+4(SB), Z0, Z0
+	VANDPS.BCST constants<>+12(SB), Z0, Z0
 	VMAXPS      Z31, Z0, Z31
 	VCMPPS      $0x03, Z0, Z0, K1
 	KORW        K6, K1, K6
@@ -9132,7 +9732,7 @@ masked:
 	BZHIL       R8, R9, R9
 	KMOVW       R9, K7
 	VMOVUPS.Z   (SI)(AX*4), K7, Z0
-	VANDPS.BCST constants<>+4(SB), Z0, Z0
+	VANDPS.BCST constants<>+12(SB), Z0, Z0
 	VMAXPS      Z31, Z0, Z1
 	VBLENDMPS   Z1, Z31, K7, Z31
 	VCMPPS      $0x03, Z0, Z0, K1
@@ -9894,10 +10494,10 @@ streamLoop:
 	JMP        single
 
 DATA constants<>+0(SB)/4, $0x80000000
-DATA constants<>+4(SB)/4, $0x7fffffff
-DATA constants<>+8(SB)/4, $0x3f800000
-DATA constants<>+12(SB)/4, $0xbf800000
-DATA constants<>+16(SB)/4, $0x00000000
+DATA constants<>+4(SB)/4, $0x3f800000
+DATA constants<>+8(SB)/4, $0x00000000
+DATA constants<>+12(SB)/4, $0x7fffffff
+DATA constants<>+16(SB)/4, $0xbf800000
 DATA constants<>+20(SB)/4, $0xffffffff
 DATA constants<>+24(SB)/4, $0x40c00000
 DATA constants<>+28(SB)/4, $0xc0800000

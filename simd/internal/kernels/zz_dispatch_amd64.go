@@ -250,6 +250,86 @@ func Lerp(y, a, b, t []float32) {
 	}
 }
 
+// Less computes
+//
+//	for i := range y {
+//		y[i] = truth(a[i] < b[i])
+//	}
+//
+// truth is 1 or 0; that of NaN is 0.
+func Less(y, a, b []float32) {
+	switch active {
+	case AVX512:
+		lessAVX512(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
+	case AVX2:
+		lessAVX2(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
+	case SSE:
+		lessSSE(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
+	default:
+		lessGo(y, a, b)
+	}
+}
+
+// LessEqual computes
+//
+//	for i := range y {
+//		y[i] = truth(a[i] <= b[i])
+//	}
+//
+// truth is 1 or 0; that of NaN is 0.
+func LessEqual(y, a, b []float32) {
+	switch active {
+	case AVX512:
+		lessEqualAVX512(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
+	case AVX2:
+		lessEqualAVX2(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
+	case SSE:
+		lessEqualSSE(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
+	default:
+		lessEqualGo(y, a, b)
+	}
+}
+
+// Equal computes
+//
+//	for i := range y {
+//		y[i] = truth(a[i] == b[i])
+//	}
+//
+// truth is 1 or 0; that of NaN is 0.
+func Equal(y, a, b []float32) {
+	switch active {
+	case AVX512:
+		equalAVX512(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
+	case AVX2:
+		equalAVX2(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
+	case SSE:
+		equalSSE(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
+	default:
+		equalGo(y, a, b)
+	}
+}
+
+// Select computes
+//
+//	for i := range y {
+//		y[i] = select(cond[i] != 0, a[i], b[i])
+//	}
+//
+// select(c, a, b) is a if c, else b. NaN is not 0.
+func Select(y, cond, a, b []float32) {
+	switch active {
+	case AVX512:
+		selectAVX512(unsafe.SliceData(y), unsafe.SliceData(cond), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
+	case AVX2:
+		selectAVX2(unsafe.SliceData(y), unsafe.SliceData(cond), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
+	case SSE:
+		selectSSE(unsafe.SliceData(y), unsafe.SliceData(cond), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
+	default:
+		selectGo(y, cond, a, b)
+	}
+}
+
 // Neg computes
 //
 //	for i := range y {

@@ -250,6 +250,86 @@ func Lerp(y, a, b, t []float32) {
 	}
 }
 
+// Less computes
+//
+//	for i := range y {
+//		y[i] = truth(a[i] < b[i])
+//	}
+//
+// truth is 1 or 0; that of NaN is 0.
+func Less(y, a, b []float32) {
+	if len(y) < 48 {
+		lessGo(y, a, b)
+		return
+	}
+	switch active {
+	case SIMD128:
+		lessSIMD128(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
+	default:
+		lessGo(y, a, b)
+	}
+}
+
+// LessEqual computes
+//
+//	for i := range y {
+//		y[i] = truth(a[i] <= b[i])
+//	}
+//
+// truth is 1 or 0; that of NaN is 0.
+func LessEqual(y, a, b []float32) {
+	if len(y) < 48 {
+		lessEqualGo(y, a, b)
+		return
+	}
+	switch active {
+	case SIMD128:
+		lessEqualSIMD128(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
+	default:
+		lessEqualGo(y, a, b)
+	}
+}
+
+// Equal computes
+//
+//	for i := range y {
+//		y[i] = truth(a[i] == b[i])
+//	}
+//
+// truth is 1 or 0; that of NaN is 0.
+func Equal(y, a, b []float32) {
+	if len(y) < 48 {
+		equalGo(y, a, b)
+		return
+	}
+	switch active {
+	case SIMD128:
+		equalSIMD128(unsafe.SliceData(y), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
+	default:
+		equalGo(y, a, b)
+	}
+}
+
+// Select computes
+//
+//	for i := range y {
+//		y[i] = select(cond[i] != 0, a[i], b[i])
+//	}
+//
+// select(c, a, b) is a if c, else b. NaN is not 0.
+func Select(y, cond, a, b []float32) {
+	if len(y) < 48 {
+		selectGo(y, cond, a, b)
+		return
+	}
+	switch active {
+	case SIMD128:
+		selectSIMD128(unsafe.SliceData(y), unsafe.SliceData(cond), unsafe.SliceData(a), unsafe.SliceData(b), len(y))
+	default:
+		selectGo(y, cond, a, b)
+	}
+}
+
 // Neg computes
 //
 //	for i := range y {

@@ -133,6 +133,50 @@ func Lerp(y, a, b, t []float32) {
 	lerpGo(y, a, b, t)
 }
 
+// Less computes
+//
+//	for i := range y {
+//		y[i] = truth(a[i] < b[i])
+//	}
+//
+// truth is 1 or 0; that of NaN is 0.
+func Less(y, a, b []float32) {
+	lessGo(y, a, b)
+}
+
+// LessEqual computes
+//
+//	for i := range y {
+//		y[i] = truth(a[i] <= b[i])
+//	}
+//
+// truth is 1 or 0; that of NaN is 0.
+func LessEqual(y, a, b []float32) {
+	lessEqualGo(y, a, b)
+}
+
+// Equal computes
+//
+//	for i := range y {
+//		y[i] = truth(a[i] == b[i])
+//	}
+//
+// truth is 1 or 0; that of NaN is 0.
+func Equal(y, a, b []float32) {
+	equalGo(y, a, b)
+}
+
+// Select computes
+//
+//	for i := range y {
+//		y[i] = select(cond[i] != 0, a[i], b[i])
+//	}
+//
+// select(c, a, b) is a if c, else b. NaN is not 0.
+func Select(y, cond, a, b []float32) {
+	selectGo(y, cond, a, b)
+}
+
 // Neg computes
 //
 //	for i := range y {

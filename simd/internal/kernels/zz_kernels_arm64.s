@@ -1355,6 +1355,314 @@ stored:
 done:
 	RET
 
+// func lessNEON(y, a, b *float32, n int)
+TEXT ·lessNEON(SB), NOSPLIT, $0-32
+	MOVD $constants<>(SB), R9
+	MOVD y+0(FP), R0
+	MOVD b+16(FP), R2
+	MOVD a+8(FP), R1
+	MOVD n+24(FP), R8
+	FMOVQ 16(R9), F0
+	SUBS $16, R8, R8
+	BLT single
+
+	PCALIGN $16
+unrolled:
+	FLDPQ.P 64(R2), (F1, F2)
+	FLDPQ -32(R2), (F3, F4)
+	FLDPQ.P 64(R1), (F5, F6)
+	FLDPQ -32(R1), (F7, F8)
+	WORD $0x6ea5e421 // fcmgt v1.4s, v1.4s, v5.4s
+	WORD $0x6ea6e442 // fcmgt v2.4s, v2.4s, v6.4s
+	WORD $0x6ea7e463 // fcmgt v3.4s, v3.4s, v7.4s
+	WORD $0x6ea8e484 // fcmgt v4.4s, v4.4s, v8.4s
+	WORD $0x4e201c21 // and v1.16b, v1.16b, v0.16b
+	WORD $0x4e201c42 // and v2.16b, v2.16b, v0.16b
+	WORD $0x4e201c63 // and v3.16b, v3.16b, v0.16b
+	WORD $0x4e201c84 // and v4.16b, v4.16b, v0.16b
+	FSTPQ.P (F1, F2), 64(R0)
+	FSTPQ (F3, F4), -32(R0)
+	SUBS $16, R8, R8
+	BGE unrolled
+
+single:
+	ADDS $12, R8, R8
+	BLT few
+
+	PCALIGN $16
+vector:
+	FMOVQ.P 16(R2), F1
+	FMOVQ.P 16(R1), F2
+	WORD $0x6ea2e421 // fcmgt v1.4s, v1.4s, v2.4s
+	WORD $0x4e201c21 // and v1.16b, v1.16b, v0.16b
+	FMOVQ.P F1, 16(R0)
+	SUBS $4, R8, R8
+	BGE vector
+
+few:
+	ADDS $4, R8, R8
+	BEQ done
+	TBZ $1, R8, load1
+	FMOVD (R2), F1
+	FMOVD (R1), F2
+	TBZ $0, R8, loaded
+	ADD $8, R2, R10
+	VLD1 (R10), V1.S[2]
+	ADD $8, R1, R10
+	VLD1 (R10), V2.S[2]
+	B loaded
+load1:
+	FMOVS (R2), F1
+	FMOVS (R1), F2
+loaded:
+	WORD $0x6ea2e421 // fcmgt v1.4s, v1.4s, v2.4s
+	WORD $0x4e201c21 // and v1.16b, v1.16b, v0.16b
+	TBZ $1, R8, store1
+	FMOVD F1, (R0)
+	TBZ $0, R8, stored
+	ADD $8, R0, R10
+	VST1 V1.S[2], (R10)
+	B stored
+store1:
+	FMOVS F1, (R0)
+stored:
+
+done:
+	RET
+
+// func lessEqualNEON(y, a, b *float32, n int)
+TEXT ·lessEqualNEON(SB), NOSPLIT, $0-32
+	MOVD $constants<>(SB), R9
+	MOVD y+0(FP), R0
+	MOVD b+16(FP), R2
+	MOVD a+8(FP), R1
+	MOVD n+24(FP), R8
+	FMOVQ 16(R9), F0
+	SUBS $16, R8, R8
+	BLT single
+
+	PCALIGN $16
+unrolled:
+	FLDPQ.P 64(R2), (F1, F2)
+	FLDPQ -32(R2), (F3, F4)
+	FLDPQ.P 64(R1), (F5, F6)
+	FLDPQ -32(R1), (F7, F8)
+	WORD $0x6e25e421 // fcmge v1.4s, v1.4s, v5.4s
+	WORD $0x6e26e442 // fcmge v2.4s, v2.4s, v6.4s
+	WORD $0x6e27e463 // fcmge v3.4s, v3.4s, v7.4s
+	WORD $0x6e28e484 // fcmge v4.4s, v4.4s, v8.4s
+	WORD $0x4e201c21 // and v1.16b, v1.16b, v0.16b
+	WORD $0x4e201c42 // and v2.16b, v2.16b, v0.16b
+	WORD $0x4e201c63 // and v3.16b, v3.16b, v0.16b
+	WORD $0x4e201c84 // and v4.16b, v4.16b, v0.16b
+	FSTPQ.P (F1, F2), 64(R0)
+	FSTPQ (F3, F4), -32(R0)
+	SUBS $16, R8, R8
+	BGE unrolled
+
+single:
+	ADDS $12, R8, R8
+	BLT few
+
+	PCALIGN $16
+vector:
+	FMOVQ.P 16(R2), F1
+	FMOVQ.P 16(R1), F2
+	WORD $0x6e22e421 // fcmge v1.4s, v1.4s, v2.4s
+	WORD $0x4e201c21 // and v1.16b, v1.16b, v0.16b
+	FMOVQ.P F1, 16(R0)
+	SUBS $4, R8, R8
+	BGE vector
+
+few:
+	ADDS $4, R8, R8
+	BEQ done
+	TBZ $1, R8, load1
+	FMOVD (R2), F1
+	FMOVD (R1), F2
+	TBZ $0, R8, loaded
+	ADD $8, R2, R10
+	VLD1 (R10), V1.S[2]
+	ADD $8, R1, R10
+	VLD1 (R10), V2.S[2]
+	B loaded
+load1:
+	FMOVS (R2), F1
+	FMOVS (R1), F2
+loaded:
+	WORD $0x6e22e421 // fcmge v1.4s, v1.4s, v2.4s
+	WORD $0x4e201c21 // and v1.16b, v1.16b, v0.16b
+	TBZ $1, R8, store1
+	FMOVD F1, (R0)
+	TBZ $0, R8, stored
+	ADD $8, R0, R10
+	VST1 V1.S[2], (R10)
+	B stored
+store1:
+	FMOVS F1, (R0)
+stored:
+
+done:
+	RET
+
+// func equalNEON(y, a, b *float32, n int)
+TEXT ·equalNEON(SB), NOSPLIT, $0-32
+	MOVD $constants<>(SB), R9
+	MOVD y+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD b+16(FP), R2
+	MOVD n+24(FP), R8
+	FMOVQ 16(R9), F0
+	SUBS $16, R8, R8
+	BLT single
+
+	PCALIGN $16
+unrolled:
+	FLDPQ.P 64(R1), (F1, F2)
+	FLDPQ -32(R1), (F3, F4)
+	FLDPQ.P 64(R2), (F5, F6)
+	FLDPQ -32(R2), (F7, F8)
+	WORD $0x4e25e421 // fcmeq v1.4s, v1.4s, v5.4s
+	WORD $0x4e26e442 // fcmeq v2.4s, v2.4s, v6.4s
+	WORD $0x4e27e463 // fcmeq v3.4s, v3.4s, v7.4s
+	WORD $0x4e28e484 // fcmeq v4.4s, v4.4s, v8.4s
+	WORD $0x4e201c21 // and v1.16b, v1.16b, v0.16b
+	WORD $0x4e201c42 // and v2.16b, v2.16b, v0.16b
+	WORD $0x4e201c63 // and v3.16b, v3.16b, v0.16b
+	WORD $0x4e201c84 // and v4.16b, v4.16b, v0.16b
+	FSTPQ.P (F1, F2), 64(R0)
+	FSTPQ (F3, F4), -32(R0)
+	SUBS $16, R8, R8
+	BGE unrolled
+
+single:
+	ADDS $12, R8, R8
+	BLT few
+
+	PCALIGN $16
+vector:
+	FMOVQ.P 16(R1), F1
+	FMOVQ.P 16(R2), F2
+	WORD $0x4e22e421 // fcmeq v1.4s, v1.4s, v2.4s
+	WORD $0x4e201c21 // and v1.16b, v1.16b, v0.16b
+	FMOVQ.P F1, 16(R0)
+	SUBS $4, R8, R8
+	BGE vector
+
+few:
+	ADDS $4, R8, R8
+	BEQ done
+	TBZ $1, R8, load1
+	FMOVD (R1), F1
+	FMOVD (R2), F2
+	TBZ $0, R8, loaded
+	ADD $8, R1, R10
+	VLD1 (R10), V1.S[2]
+	ADD $8, R2, R10
+	VLD1 (R10), V2.S[2]
+	B loaded
+load1:
+	FMOVS (R1), F1
+	FMOVS (R2), F2
+loaded:
+	WORD $0x4e22e421 // fcmeq v1.4s, v1.4s, v2.4s
+	WORD $0x4e201c21 // and v1.16b, v1.16b, v0.16b
+	TBZ $1, R8, store1
+	FMOVD F1, (R0)
+	TBZ $0, R8, stored
+	ADD $8, R0, R10
+	VST1 V1.S[2], (R10)
+	B stored
+store1:
+	FMOVS F1, (R0)
+stored:
+
+done:
+	RET
+
+// func selectNEON(y, cond, a, b *float32, n int)
+TEXT ·selectNEON(SB), NOSPLIT, $0-40
+	MOVD $constants<>(SB), R9
+	MOVD y+0(FP), R0
+	MOVD cond+8(FP), R1
+	MOVD b+24(FP), R3
+	MOVD a+16(FP), R2
+	MOVD n+32(FP), R8
+	FMOVQ 32(R9), F0
+	SUBS $16, R8, R8
+	BLT single
+
+	PCALIGN $16
+unrolled:
+	FLDPQ.P 64(R1), (F1, F2)
+	FLDPQ -32(R1), (F3, F4)
+	WORD $0x4e20e421 // fcmeq v1.4s, v1.4s, v0.4s
+	WORD $0x4e20e442 // fcmeq v2.4s, v2.4s, v0.4s
+	WORD $0x4e20e463 // fcmeq v3.4s, v3.4s, v0.4s
+	WORD $0x4e20e484 // fcmeq v4.4s, v4.4s, v0.4s
+	FLDPQ.P 64(R3), (F5, F6)
+	FLDPQ -32(R3), (F7, F8)
+	FLDPQ.P 64(R2), (F9, F10)
+	FLDPQ -32(R2), (F11, F12)
+	WORD $0x6ea11ca9 // bit v9.16b, v5.16b, v1.16b
+	WORD $0x6ea21cca // bit v10.16b, v6.16b, v2.16b
+	WORD $0x6ea31ceb // bit v11.16b, v7.16b, v3.16b
+	WORD $0x6ea41d0c // bit v12.16b, v8.16b, v4.16b
+	FSTPQ.P (F9, F10), 64(R0)
+	FSTPQ (F11, F12), -32(R0)
+	SUBS $16, R8, R8
+	BGE unrolled
+
+single:
+	ADDS $12, R8, R8
+	BLT few
+
+	PCALIGN $16
+vector:
+	FMOVQ.P 16(R1), F1
+	WORD $0x4e20e421 // fcmeq v1.4s, v1.4s, v0.4s
+	FMOVQ.P 16(R3), F2
+	FMOVQ.P 16(R2), F3
+	WORD $0x6ea11c43 // bit v3.16b, v2.16b, v1.16b
+	FMOVQ.P F3, 16(R0)
+	SUBS $4, R8, R8
+	BGE vector
+
+few:
+	ADDS $4, R8, R8
+	BEQ done
+	TBZ $1, R8, load1
+	FMOVD (R1), F1
+	FMOVD (R3), F2
+	FMOVD (R2), F3
+	TBZ $0, R8, loaded
+	ADD $8, R1, R10
+	VLD1 (R10), V1.S[2]
+	ADD $8, R3, R10
+	VLD1 (R10), V2.S[2]
+	ADD $8, R2, R10
+	VLD1 (R10), V3.S[2]
+	B loaded
+load1:
+	FMOVS (R1), F1
+	FMOVS (R3), F2
+	FMOVS (R2), F3
+loaded:
+	WORD $0x4e20e421 // fcmeq v1.4s, v1.4s, v0.4s
+	WORD $0x6ea11c43 // bit v3.16b, v2.16b, v1.16b
+	TBZ $1, R8, store1
+	FMOVD F3, (R0)
+	TBZ $0, R8, stored
+	ADD $8, R0, R10
+	VST1 V3.S[2], (R10)
+	B stored
+store1:
+	FMOVS F3, (R0)
+stored:
+
+done:
+	RET
+
 // func negNEON(y, x *float32, n int)
 TEXT ·negNEON(SB), NOSPLIT, $0-24
 	MOVD y+0(FP), R0

@@ -1396,6 +1396,476 @@ store11:
 done:
 	RET
 
+// func lessSSE(y *float32, a *float32, b *float32, n int)
+// Requires: SSE, SSE2
+TEXT ·lessSSE(SB), NOSPLIT, $0-32
+	MOVQ    y+0(FP), DI
+	MOVQ    a+8(FP), SI
+	MOVQ    b+16(FP), DX
+	MOVQ    n+24(FP), CX
+	XORL    AX, AX
+	LEAQ    -16(CX), R8
+	CMPQ    AX, R8
+	JGT     single
+	MOVAPS  constants<>+64(SB), X15
+	PCALIGN $0x20
+
+mainLoop:
+	MOVUPS (SI)(AX*4), X0
+	MOVUPS 16(SI)(AX*4), X1
+	MOVUPS 32(SI)(AX*4), X2
+	MOVUPS 48(SI)(AX*4), X3
+	MOVUPS (DX)(AX*4), X4
+	MOVUPS 16(DX)(AX*4), X5
+	MOVUPS 32(DX)(AX*4), X6
+	MOVUPS 48(DX)(AX*4), X7
+	CMPPS  X4, X0, $0x01
+	CMPPS  X5, X1, $0x01
+	CMPPS  X6, X2, $0x01
+	CMPPS  X7, X3, $0x01
+	ANDPS  X15, X0
+	ANDPS  X15, X1
+	ANDPS  X15, X2
+	ANDPS  X15, X3
+	MOVUPS X0, (DI)(AX*4)
+	MOVUPS X1, 16(DI)(AX*4)
+	MOVUPS X2, 32(DI)(AX*4)
+	MOVUPS X3, 48(DI)(AX*4)
+	ADDQ   $0x10, AX
+	CMPQ   AX, R8
+	JLE    mainLoop
+
+single:
+	LEAQ    -4(CX), R8
+	CMPQ    AX, R8
+	JGT     tail
+	PCALIGN $0x20
+
+singleLoop:
+	MOVUPS (SI)(AX*4), X0
+	MOVUPS (DX)(AX*4), X1
+	CMPPS  X1, X0, $0x01
+	ANDPS  constants<>+64(SB), X0
+	MOVUPS X0, (DI)(AX*4)
+	ADDQ   $0x04, AX
+	CMPQ   AX, R8
+	JLE    singleLoop
+
+tail:
+	MOVQ    CX, R8
+	SUBQ    AX, R8
+	JLE     done
+	CMPQ    R8, $0x02
+	JLT     load1
+	JEQ     load2
+	MOVSS   8(SI)(AX*4), X0
+	MOVLHPS X0, X0
+	MOVLPS  (SI)(AX*4), X0
+	JMP     load3
+
+load2:
+	MOVSD (SI)(AX*4), X0
+	JMP   load3
+
+load1:
+	MOVSS (SI)(AX*4), X0
+
+load3:
+	CMPQ    R8, $0x02
+	JLT     load4
+	JEQ     load5
+	MOVSS   8(DX)(AX*4), X1
+	MOVLHPS X1, X1
+	MOVLPS  (DX)(AX*4), X1
+	JMP     load6
+
+load5:
+	MOVSD (DX)(AX*4), X1
+	JMP   load6
+
+load4:
+	MOVSS (DX)(AX*4), X1
+
+load6:
+	CMPPS  X1, X0, $0x01
+	ANDPS  constants<>+64(SB), X0
+	CMPQ   R8, $0x02
+	JLT    store7
+	MOVLPS X0, (DI)(AX*4)
+	JEQ    store8
+	SHUFPS $0x4e, X0, X0
+	MOVSS  X0, 8(DI)(AX*4)
+	SHUFPS $0x4e, X0, X0
+	JMP    store8
+
+store7:
+	MOVSS X0, (DI)(AX*4)
+
+store8:
+done:
+	RET
+
+// func lessEqualSSE(y *float32, a *float32, b *float32, n int)
+// Requires: SSE, SSE2
+TEXT ·lessEqualSSE(SB), NOSPLIT, $0-32
+	MOVQ    y+0(FP), DI
+	MOVQ    a+8(FP), SI
+	MOVQ    b+16(FP), DX
+	MOVQ    n+24(FP), CX
+	XORL    AX, AX
+	LEAQ    -16(CX), R8
+	CMPQ    AX, R8
+	JGT     single
+	MOVAPS  constants<>+64(SB), X15
+	PCALIGN $0x20
+
+mainLoop:
+	MOVUPS (SI)(AX*4), X0
+	MOVUPS 16(SI)(AX*4), X1
+	MOVUPS 32(SI)(AX*4), X2
+	MOVUPS 48(SI)(AX*4), X3
+	MOVUPS (DX)(AX*4), X4
+	MOVUPS 16(DX)(AX*4), X5
+	MOVUPS 32(DX)(AX*4), X6
+	MOVUPS 48(DX)(AX*4), X7
+	CMPPS  X4, X0, $0x02
+	CMPPS  X5, X1, $0x02
+	CMPPS  X6, X2, $0x02
+	CMPPS  X7, X3, $0x02
+	ANDPS  X15, X0
+	ANDPS  X15, X1
+	ANDPS  X15, X2
+	ANDPS  X15, X3
+	MOVUPS X0, (DI)(AX*4)
+	MOVUPS X1, 16(DI)(AX*4)
+	MOVUPS X2, 32(DI)(AX*4)
+	MOVUPS X3, 48(DI)(AX*4)
+	ADDQ   $0x10, AX
+	CMPQ   AX, R8
+	JLE    mainLoop
+
+single:
+	LEAQ    -4(CX), R8
+	CMPQ    AX, R8
+	JGT     tail
+	PCALIGN $0x20
+
+singleLoop:
+	MOVUPS (SI)(AX*4), X0
+	MOVUPS (DX)(AX*4), X1
+	CMPPS  X1, X0, $0x02
+	ANDPS  constants<>+64(SB), X0
+	MOVUPS X0, (DI)(AX*4)
+	ADDQ   $0x04, AX
+	CMPQ   AX, R8
+	JLE    singleLoop
+
+tail:
+	MOVQ    CX, R8
+	SUBQ    AX, R8
+	JLE     done
+	CMPQ    R8, $0x02
+	JLT     load1
+	JEQ     load2
+	MOVSS   8(SI)(AX*4), X0
+	MOVLHPS X0, X0
+	MOVLPS  (SI)(AX*4), X0
+	JMP     load3
+
+load2:
+	MOVSD (SI)(AX*4), X0
+	JMP   load3
+
+load1:
+	MOVSS (SI)(AX*4), X0
+
+load3:
+	CMPQ    R8, $0x02
+	JLT     load4
+	JEQ     load5
+	MOVSS   8(DX)(AX*4), X1
+	MOVLHPS X1, X1
+	MOVLPS  (DX)(AX*4), X1
+	JMP     load6
+
+load5:
+	MOVSD (DX)(AX*4), X1
+	JMP   load6
+
+load4:
+	MOVSS (DX)(AX*4), X1
+
+load6:
+	CMPPS  X1, X0, $0x02
+	ANDPS  constants<>+64(SB), X0
+	CMPQ   R8, $0x02
+	JLT    store7
+	MOVLPS X0, (DI)(AX*4)
+	JEQ    store8
+	SHUFPS $0x4e, X0, X0
+	MOVSS  X0, 8(DI)(AX*4)
+	SHUFPS $0x4e, X0, X0
+	JMP    store8
+
+store7:
+	MOVSS X0, (DI)(AX*4)
+
+store8:
+done:
+	RET
+
+// func equalSSE(y *float32, a *float32, b *float32, n int)
+// Requires: SSE, SSE2
+TEXT ·equalSSE(SB), NOSPLIT, $0-32
+	MOVQ    y+0(FP), DI
+	MOVQ    a+8(FP), SI
+	MOVQ    b+16(FP), DX
+	MOVQ    n+24(FP), CX
+	XORL    AX, AX
+	LEAQ    -16(CX), R8
+	CMPQ    AX, R8
+	JGT     single
+	MOVAPS  constants<>+64(SB), X15
+	PCALIGN $0x20
+
+mainLoop:
+	MOVUPS (SI)(AX*4), X0
+	MOVUPS 16(SI)(AX*4), X1
+	MOVUPS 32(SI)(AX*4), X2
+	MOVUPS 48(SI)(AX*4), X3
+	MOVUPS (DX)(AX*4), X4
+	MOVUPS 16(DX)(AX*4), X5
+	MOVUPS 32(DX)(AX*4), X6
+	MOVUPS 48(DX)(AX*4), X7
+	CMPPS  X4, X0, $0x00
+	CMPPS  X5, X1, $0x00
+	CMPPS  X6, X2, $0x00
+	CMPPS  X7, X3, $0x00
+	ANDPS  X15, X0
+	ANDPS  X15, X1
+	ANDPS  X15, X2
+	ANDPS  X15, X3
+	MOVUPS X0, (DI)(AX*4)
+	MOVUPS X1, 16(DI)(AX*4)
+	MOVUPS X2, 32(DI)(AX*4)
+	MOVUPS X3, 48(DI)(AX*4)
+	ADDQ   $0x10, AX
+	CMPQ   AX, R8
+	JLE    mainLoop
+
+single:
+	LEAQ    -4(CX), R8
+	CMPQ    AX, R8
+	JGT     tail
+	PCALIGN $0x20
+
+singleLoop:
+	MOVUPS (SI)(AX*4), X0
+	MOVUPS (DX)(AX*4), X1
+	CMPPS  X1, X0, $0x00
+	ANDPS  constants<>+64(SB), X0
+	MOVUPS X0, (DI)(AX*4)
+	ADDQ   $0x04, AX
+	CMPQ   AX, R8
+	JLE    singleLoop
+
+tail:
+	MOVQ    CX, R8
+	SUBQ    AX, R8
+	JLE     done
+	CMPQ    R8, $0x02
+	JLT     load1
+	JEQ     load2
+	MOVSS   8(SI)(AX*4), X0
+	MOVLHPS X0, X0
+	MOVLPS  (SI)(AX*4), X0
+	JMP     load3
+
+load2:
+	MOVSD (SI)(AX*4), X0
+	JMP   load3
+
+load1:
+	MOVSS (SI)(AX*4), X0
+
+load3:
+	CMPQ    R8, $0x02
+	JLT     load4
+	JEQ     load5
+	MOVSS   8(DX)(AX*4), X1
+	MOVLHPS X1, X1
+	MOVLPS  (DX)(AX*4), X1
+	JMP     load6
+
+load5:
+	MOVSD (DX)(AX*4), X1
+	JMP   load6
+
+load4:
+	MOVSS (DX)(AX*4), X1
+
+load6:
+	CMPPS  X1, X0, $0x00
+	ANDPS  constants<>+64(SB), X0
+	CMPQ   R8, $0x02
+	JLT    store7
+	MOVLPS X0, (DI)(AX*4)
+	JEQ    store8
+	SHUFPS $0x4e, X0, X0
+	MOVSS  X0, 8(DI)(AX*4)
+	SHUFPS $0x4e, X0, X0
+	JMP    store8
+
+store7:
+	MOVSS X0, (DI)(AX*4)
+
+store8:
+done:
+	RET
+
+// func selectSSE(y *float32, cond *float32, a *float32, b *float32, n int)
+// Requires: SSE, SSE2
+TEXT ·selectSSE(SB), NOSPLIT, $0-40
+	MOVQ    y+0(FP), DI
+	MOVQ    cond+8(FP), SI
+	MOVQ    a+16(FP), DX
+	MOVQ    b+24(FP), BX
+	MOVQ    n+32(FP), CX
+	XORL    AX, AX
+	LEAQ    -16(CX), R8
+	CMPQ    AX, R8
+	JGT     single
+	XORPS   X15, X15
+	PCALIGN $0x20
+
+mainLoop:
+	MOVUPS (SI)(AX*4), X0
+	MOVUPS 16(SI)(AX*4), X1
+	MOVUPS 32(SI)(AX*4), X2
+	MOVUPS 48(SI)(AX*4), X3
+	CMPPS  X15, X0, $0x04
+	CMPPS  X15, X1, $0x04
+	CMPPS  X15, X2, $0x04
+	CMPPS  X15, X3, $0x04
+	MOVUPS (DX)(AX*4), X4
+	MOVUPS 16(DX)(AX*4), X5
+	MOVUPS 32(DX)(AX*4), X6
+	MOVUPS 48(DX)(AX*4), X7
+	MOVUPS (BX)(AX*4), X8
+	MOVUPS 16(BX)(AX*4), X9
+	MOVUPS 32(BX)(AX*4), X10
+	MOVUPS 48(BX)(AX*4), X11
+	ANDPS  X0, X4
+	ANDPS  X1, X5
+	ANDPS  X2, X6
+	ANDPS  X3, X7
+	ANDNPS X8, X0
+	ANDNPS X9, X1
+	ANDNPS X10, X2
+	ANDNPS X11, X3
+	ORPS   X0, X4
+	ORPS   X1, X5
+	ORPS   X2, X6
+	ORPS   X3, X7
+	MOVUPS X4, (DI)(AX*4)
+	MOVUPS X5, 16(DI)(AX*4)
+	MOVUPS X6, 32(DI)(AX*4)
+	MOVUPS X7, 48(DI)(AX*4)
+	ADDQ   $0x10, AX
+	CMPQ   AX, R8
+	JLE    mainLoop
+
+single:
+	LEAQ    -4(CX), R8
+	CMPQ    AX, R8
+	JGT     tail
+	PCALIGN $0x20
+
+singleLoop:
+	MOVUPS (SI)(AX*4), X0
+	CMPPS  constants<>+80(SB), X0, $0x04
+	MOVUPS (DX)(AX*4), X1
+	MOVUPS (BX)(AX*4), X2
+	ANDPS  X0, X1
+	ANDNPS X2, X0
+	ORPS   X0, X1
+	MOVUPS X1, (DI)(AX*4)
+	ADDQ   $0x04, AX
+	CMPQ   AX, R8
+	JLE    singleLoop
+
+tail:
+	MOVQ    CX, R8
+	SUBQ    AX, R8
+	JLE     done
+	CMPQ    R8, $0x02
+	JLT     load1
+	JEQ     load2
+	MOVSS   8(SI)(AX*4), X0
+	MOVLHPS X0, X0
+	MOVLPS  (SI)(AX*4), X0
+	JMP     load3
+
+load2:
+	MOVSD (SI)(AX*4), X0
+	JMP   load3
+
+load1:
+	MOVSS (SI)(AX*4), X0
+
+load3:
+	CMPPS   constants<>+80(SB), X0, $0x04
+	CMPQ    R8, $0x02
+	JLT     load4
+	JEQ     load5
+	MOVSS   8(DX)(AX*4), X1
+	MOVLHPS X1, X1
+	MOVLPS  (DX)(AX*4), X1
+	JMP     load6
+
+load5:
+	MOVSD (DX)(AX*4), X1
+	JMP   load6
+
+load4:
+	MOVSS (DX)(AX*4), X1
+
+load6:
+	CMPQ    R8, $0x02
+	JLT     load7
+	JEQ     load8
+	MOVSS   8(BX)(AX*4), X2
+	MOVLHPS X2, X2
+	MOVLPS  (BX)(AX*4), X2
+	JMP     load9
+
+load8:
+	MOVSD (BX)(AX*4), X2
+	JMP   load9
+
+load7:
+	MOVSS (BX)(AX*4), X2
+
+load9:
+	ANDPS  X0, X1
+	ANDNPS X2, X0
+	ORPS   X0, X1
+	CMPQ   R8, $0x02
+	JLT    store10
+	MOVLPS X1, (DI)(AX*4)
+	JEQ    store11
+	SHUFPS $0x4e, X1, X1
+	MOVSS  X1, 8(DI)(AX*4)
+	SHUFPS $0x4e, X1, X1
+	JMP    store11
+
+store10:
+	MOVSS X1, (DI)(AX*4)
+
+store11:
+done:
+	RET
+
 // func negSSE(y *float32, x *float32, n int)
 // Requires: SSE, SSE2
 TEXT ·negSSE(SB), NOSPLIT, $0-24
@@ -1751,25 +2221,25 @@ mainLoop:
 	MOVAPS X3, X7
 	ANDPS  constants<>+32(SB), X7
 	MOVAPS X4, X8
-	ADDPS  constants<>+80(SB), X8
+	ADDPS  constants<>+96(SB), X8
 	MOVAPS X5, X9
-	ADDPS  constants<>+80(SB), X9
+	ADDPS  constants<>+96(SB), X9
 	MOVAPS X6, X10
-	ADDPS  constants<>+80(SB), X10
+	ADDPS  constants<>+96(SB), X10
 	MOVAPS X7, X11
-	ADDPS  constants<>+80(SB), X11
-	SUBPS  constants<>+80(SB), X8
-	SUBPS  constants<>+80(SB), X9
-	SUBPS  constants<>+80(SB), X10
-	SUBPS  constants<>+80(SB), X11
+	ADDPS  constants<>+96(SB), X11
+	SUBPS  constants<>+96(SB), X8
+	SUBPS  constants<>+96(SB), X9
+	SUBPS  constants<>+96(SB), X10
+	SUBPS  constants<>+96(SB), X11
 	MOVAPS X4, X12
-	CMPPS  constants<>+80(SB), X12, $0x01
+	CMPPS  constants<>+96(SB), X12, $0x01
 	MOVAPS X5, X13
-	CMPPS  constants<>+80(SB), X13, $0x01
+	CMPPS  constants<>+96(SB), X13, $0x01
 	MOVAPS X6, X14
-	CMPPS  constants<>+80(SB), X14, $0x01
+	CMPPS  constants<>+96(SB), X14, $0x01
 	MOVAPS X7, X15
-	CMPPS  constants<>+80(SB), X15, $0x01
+	CMPPS  constants<>+96(SB), X15, $0x01
 	ANDPS  X12, X8
 	ANDPS  X13, X9
 	ANDPS  X14, X10
@@ -1837,10 +2307,10 @@ singleLoop:
 	MOVAPS X0, X1
 	ANDPS  constants<>+32(SB), X1
 	MOVAPS X1, X2
-	ADDPS  constants<>+80(SB), X2
-	SUBPS  constants<>+80(SB), X2
+	ADDPS  constants<>+96(SB), X2
+	SUBPS  constants<>+96(SB), X2
 	MOVAPS X1, X3
-	CMPPS  constants<>+80(SB), X3, $0x01
+	CMPPS  constants<>+96(SB), X3, $0x01
 	ANDPS  X3, X2
 	ANDNPS X1, X3
 	ORPS   X3, X2
@@ -1881,10 +2351,10 @@ load3:
 	MOVAPS X0, X1
 	ANDPS  constants<>+32(SB), X1
 	MOVAPS X1, X2
-	ADDPS  constants<>+80(SB), X2
-	SUBPS  constants<>+80(SB), X2
+	ADDPS  constants<>+96(SB), X2
+	SUBPS  constants<>+96(SB), X2
 	MOVAPS X1, X3
-	CMPPS  constants<>+80(SB), X3, $0x01
+	CMPPS  constants<>+96(SB), X3, $0x01
 	ANDPS  X3, X2
 	ANDNPS X1, X3
 	ORPS   X3, X2
@@ -1939,25 +2409,25 @@ mainLoop:
 	MOVAPS X3, X7
 	ANDPS  constants<>+32(SB), X7
 	MOVAPS X4, X8
-	ADDPS  constants<>+80(SB), X8
+	ADDPS  constants<>+96(SB), X8
 	MOVAPS X5, X9
-	ADDPS  constants<>+80(SB), X9
+	ADDPS  constants<>+96(SB), X9
 	MOVAPS X6, X10
-	ADDPS  constants<>+80(SB), X10
+	ADDPS  constants<>+96(SB), X10
 	MOVAPS X7, X11
-	ADDPS  constants<>+80(SB), X11
-	SUBPS  constants<>+80(SB), X8
-	SUBPS  constants<>+80(SB), X9
-	SUBPS  constants<>+80(SB), X10
-	SUBPS  constants<>+80(SB), X11
+	ADDPS  constants<>+96(SB), X11
+	SUBPS  constants<>+96(SB), X8
+	SUBPS  constants<>+96(SB), X9
+	SUBPS  constants<>+96(SB), X10
+	SUBPS  constants<>+96(SB), X11
 	MOVAPS X4, X12
-	CMPPS  constants<>+80(SB), X12, $0x01
+	CMPPS  constants<>+96(SB), X12, $0x01
 	MOVAPS X5, X13
-	CMPPS  constants<>+80(SB), X13, $0x01
+	CMPPS  constants<>+96(SB), X13, $0x01
 	MOVAPS X6, X14
-	CMPPS  constants<>+80(SB), X14, $0x01
+	CMPPS  constants<>+96(SB), X14, $0x01
 	MOVAPS X7, X15
-	CMPPS  constants<>+80(SB), X15, $0x01
+	CMPPS  constants<>+96(SB), X15, $0x01
 	ANDPS  X12, X8
 	ANDPS  X13, X9
 	ANDPS  X14, X10
@@ -2029,10 +2499,10 @@ singleLoop:
 	MOVAPS X0, X1
 	ANDPS  constants<>+32(SB), X1
 	MOVAPS X1, X2
-	ADDPS  constants<>+80(SB), X2
-	SUBPS  constants<>+80(SB), X2
+	ADDPS  constants<>+96(SB), X2
+	SUBPS  constants<>+96(SB), X2
 	MOVAPS X1, X3
-	CMPPS  constants<>+80(SB), X3, $0x01
+	CMPPS  constants<>+96(SB), X3, $0x01
 	ANDPS  X3, X2
 	ANDNPS X1, X3
 	ORPS   X3, X2
@@ -2074,10 +2544,10 @@ load3:
 	MOVAPS X0, X1
 	ANDPS  constants<>+32(SB), X1
 	MOVAPS X1, X2
-	ADDPS  constants<>+80(SB), X2
-	SUBPS  constants<>+80(SB), X2
+	ADDPS  constants<>+96(SB), X2
+	SUBPS  constants<>+96(SB), X2
 	MOVAPS X1, X3
-	CMPPS  constants<>+80(SB), X3, $0x01
+	CMPPS  constants<>+96(SB), X3, $0x01
 	ANDPS  X3, X2
 	ANDNPS X1, X3
 	ORPS   X3, X2
@@ -2133,25 +2603,25 @@ mainLoop:
 	MOVAPS X3, X7
 	ANDPS  constants<>+32(SB), X7
 	MOVAPS X4, X8
-	ADDPS  constants<>+80(SB), X8
+	ADDPS  constants<>+96(SB), X8
 	MOVAPS X5, X9
-	ADDPS  constants<>+80(SB), X9
+	ADDPS  constants<>+96(SB), X9
 	MOVAPS X6, X10
-	ADDPS  constants<>+80(SB), X10
+	ADDPS  constants<>+96(SB), X10
 	MOVAPS X7, X11
-	ADDPS  constants<>+80(SB), X11
-	SUBPS  constants<>+80(SB), X8
-	SUBPS  constants<>+80(SB), X9
-	SUBPS  constants<>+80(SB), X10
-	SUBPS  constants<>+80(SB), X11
+	ADDPS  constants<>+96(SB), X11
+	SUBPS  constants<>+96(SB), X8
+	SUBPS  constants<>+96(SB), X9
+	SUBPS  constants<>+96(SB), X10
+	SUBPS  constants<>+96(SB), X11
 	MOVAPS X4, X12
-	CMPPS  constants<>+80(SB), X12, $0x01
+	CMPPS  constants<>+96(SB), X12, $0x01
 	MOVAPS X5, X13
-	CMPPS  constants<>+80(SB), X13, $0x01
+	CMPPS  constants<>+96(SB), X13, $0x01
 	MOVAPS X6, X14
-	CMPPS  constants<>+80(SB), X14, $0x01
+	CMPPS  constants<>+96(SB), X14, $0x01
 	MOVAPS X7, X15
-	CMPPS  constants<>+80(SB), X15, $0x01
+	CMPPS  constants<>+96(SB), X15, $0x01
 	ANDPS  X12, X8
 	ANDPS  X13, X9
 	ANDPS  X14, X10
@@ -2195,10 +2665,10 @@ singleLoop:
 	MOVAPS X0, X1
 	ANDPS  constants<>+32(SB), X1
 	MOVAPS X1, X2
-	ADDPS  constants<>+80(SB), X2
-	SUBPS  constants<>+80(SB), X2
+	ADDPS  constants<>+96(SB), X2
+	SUBPS  constants<>+96(SB), X2
 	MOVAPS X1, X3
-	CMPPS  constants<>+80(SB), X3, $0x01
+	CMPPS  constants<>+96(SB), X3, $0x01
 	ANDPS  X3, X2
 	ANDNPS X1, X3
 	ORPS   X3, X2
@@ -2233,10 +2703,10 @@ load3:
 	MOVAPS X0, X1
 	ANDPS  constants<>+32(SB), X1
 	MOVAPS X1, X2
-	ADDPS  constants<>+80(SB), X2
-	SUBPS  constants<>+80(SB), X2
+	ADDPS  constants<>+96(SB), X2
+	SUBPS  constants<>+96(SB), X2
 	MOVAPS X1, X3
-	CMPPS  constants<>+80(SB), X3, $0x01
+	CMPPS  constants<>+96(SB), X3, $0x01
 	ANDPS  X3, X2
 	ANDNPS X1, X3
 	ORPS   X3, X2
@@ -2270,7 +2740,7 @@ TEXT ·truncSSE(SB), NOSPLIT, $0-24
 	CMPQ    AX, R8
 	JGT     single
 	MOVAPS  constants<>+32(SB), X15
-	MOVAPS  constants<>+80(SB), X14
+	MOVAPS  constants<>+96(SB), X14
 	MOVAPS  constants<>+48(SB), X13
 	MOVAPS  constants<>+64(SB), X12
 	PCALIGN $0x20
@@ -2389,10 +2859,10 @@ singleLoop:
 	MOVAPS X1, X2
 	ANDPS  constants<>+32(SB), X2
 	MOVAPS X2, X3
-	ADDPS  constants<>+80(SB), X3
-	SUBPS  constants<>+80(SB), X3
+	ADDPS  constants<>+96(SB), X3
+	SUBPS  constants<>+96(SB), X3
 	MOVAPS X2, X4
-	CMPPS  constants<>+80(SB), X4, $0x01
+	CMPPS  constants<>+96(SB), X4, $0x01
 	ANDPS  X4, X3
 	ANDNPS X2, X4
 	ORPS   X4, X3
@@ -2436,10 +2906,10 @@ load3:
 	MOVAPS X1, X2
 	ANDPS  constants<>+32(SB), X2
 	MOVAPS X2, X3
-	ADDPS  constants<>+80(SB), X3
-	SUBPS  constants<>+80(SB), X3
+	ADDPS  constants<>+96(SB), X3
+	SUBPS  constants<>+96(SB), X3
 	MOVAPS X2, X4
-	CMPPS  constants<>+80(SB), X4, $0x01
+	CMPPS  constants<>+96(SB), X4, $0x01
 	ANDPS  X4, X3
 	ANDNPS X2, X4
 	ORPS   X4, X3
@@ -2480,7 +2950,7 @@ TEXT ·fractSSE(SB), NOSPLIT, $0-24
 	CMPQ    AX, R8
 	JGT     single
 	MOVAPS  constants<>+32(SB), X15
-	MOVAPS  constants<>+80(SB), X14
+	MOVAPS  constants<>+96(SB), X14
 	MOVAPS  constants<>+48(SB), X13
 	MOVAPS  constants<>+64(SB), X12
 	PCALIGN $0x20
@@ -2607,10 +3077,10 @@ singleLoop:
 	MOVAPS X1, X2
 	ANDPS  constants<>+32(SB), X2
 	MOVAPS X2, X3
-	ADDPS  constants<>+80(SB), X3
-	SUBPS  constants<>+80(SB), X3
+	ADDPS  constants<>+96(SB), X3
+	SUBPS  constants<>+96(SB), X3
 	MOVAPS X2, X4
-	CMPPS  constants<>+80(SB), X4, $0x01
+	CMPPS  constants<>+96(SB), X4, $0x01
 	ANDPS  X4, X3
 	ANDNPS X2, X4
 	ORPS   X4, X3
@@ -2656,10 +3126,10 @@ load3:
 	MOVAPS X1, X2
 	ANDPS  constants<>+32(SB), X2
 	MOVAPS X2, X3
-	ADDPS  constants<>+80(SB), X3
-	SUBPS  constants<>+80(SB), X3
+	ADDPS  constants<>+96(SB), X3
+	SUBPS  constants<>+96(SB), X3
 	MOVAPS X2, X4
-	CMPPS  constants<>+80(SB), X4, $0x01
+	CMPPS  constants<>+96(SB), X4, $0x01
 	ANDPS  X4, X3
 	ANDNPS X2, X4
 	ORPS   X4, X3
@@ -2717,13 +3187,13 @@ mainLoop:
 	XORPS  X7, X7
 	CMPPS  X3, X7, $0x01
 	MOVAPS X0, X8
-	CMPPS  constants<>+96(SB), X8, $0x01
+	CMPPS  constants<>+80(SB), X8, $0x01
 	MOVAPS X1, X9
-	CMPPS  constants<>+96(SB), X9, $0x01
+	CMPPS  constants<>+80(SB), X9, $0x01
 	MOVAPS X2, X10
-	CMPPS  constants<>+96(SB), X10, $0x01
+	CMPPS  constants<>+80(SB), X10, $0x01
 	MOVAPS X3, X11
-	CMPPS  constants<>+96(SB), X11, $0x01
+	CMPPS  constants<>+80(SB), X11, $0x01
 	MOVAPS X8, X12
 	ANDPS  constants<>+112(SB), X12
 	MOVAPS X9, X13
@@ -2775,7 +3245,7 @@ singleLoop:
 	XORPS  X1, X1
 	CMPPS  X0, X1, $0x01
 	MOVAPS X0, X2
-	CMPPS  constants<>+96(SB), X2, $0x01
+	CMPPS  constants<>+80(SB), X2, $0x01
 	MOVAPS X2, X3
 	ANDPS  constants<>+112(SB), X3
 	ANDNPS X0, X2
@@ -2812,7 +3282,7 @@ load3:
 	XORPS  X1, X1
 	CMPPS  X0, X1, $0x01
 	MOVAPS X0, X2
-	CMPPS  constants<>+96(SB), X2, $0x01
+	CMPPS  constants<>+80(SB), X2, $0x01
 	MOVAPS X2, X3
 	ANDPS  constants<>+112(SB), X3
 	ANDNPS X0, X2
@@ -3104,7 +3574,7 @@ single:
 singleLoop:
 	MOVUPS (SI)(AX*4), X0
 	MOVAPS X0, X1
-	CMPPS  constants<>+96(SB), X1, $0x01
+	CMPPS  constants<>+80(SB), X1, $0x01
 	MOVAPS X0, X2
 	MULPS  X15, X2
 	ANDPS  X1, X2
@@ -3136,7 +3606,7 @@ load1:
 
 load3:
 	MOVAPS X0, X1
-	CMPPS  constants<>+96(SB), X1, $0x01
+	CMPPS  constants<>+80(SB), X1, $0x01
 	MOVAPS X0, X2
 	MULPS  X15, X2
 	ANDPS  X1, X2
@@ -4381,7 +4851,7 @@ load3:
 	PADDL    constants<>+608(SB), X1
 	PCMPGTL  constants<>+624(SB), X1
 	MOVAPS   X0, X2
-	CMPPS    constants<>+96(SB), X2, $0x04
+	CMPPS    constants<>+80(SB), X2, $0x04
 	ANDPS    X2, X1
 	MOVUPS   (R10), X2
 	ANDPS    X2, X1
@@ -4423,7 +4893,7 @@ load3:
 	ADDPS    X4, X5
 	MULPS    constants<>+464(SB), X1
 	ADDPS    X5, X1
-	CMPPS    constants<>+96(SB), X0, $0x00
+	CMPPS    constants<>+80(SB), X0, $0x00
 	MOVAPS   X0, X3
 	ANDPS    constants<>+800(SB), X3
 	ANDNPS   X1, X0
@@ -4565,7 +5035,7 @@ load3:
 	PADDL    constants<>+608(SB), X1
 	PCMPGTL  constants<>+624(SB), X1
 	MOVAPS   X0, X2
-	CMPPS    constants<>+96(SB), X2, $0x04
+	CMPPS    constants<>+80(SB), X2, $0x04
 	ANDPS    X2, X1
 	MOVUPS   (R10), X2
 	ANDPS    X2, X1
@@ -4612,7 +5082,7 @@ load3:
 	ADDPS    X4, X6
 	ADDPS    X6, X5
 	ADDPS    X5, X1
-	CMPPS    constants<>+96(SB), X0, $0x00
+	CMPPS    constants<>+80(SB), X0, $0x00
 	MOVAPS   X0, X3
 	ANDPS    constants<>+800(SB), X3
 	ANDNPS   X1, X0
@@ -4758,7 +5228,7 @@ load3:
 	PADDL    constants<>+608(SB), X1
 	PCMPGTL  constants<>+624(SB), X1
 	MOVAPS   X0, X2
-	CMPPS    constants<>+96(SB), X2, $0x04
+	CMPPS    constants<>+80(SB), X2, $0x04
 	ANDPS    X2, X1
 	MOVUPS   (R10), X2
 	ANDPS    X2, X1
@@ -4809,7 +5279,7 @@ load3:
 	ADDPS    X6, X3
 	MULPS    constants<>+1200(SB), X1
 	ADDPS    X3, X1
-	CMPPS    constants<>+96(SB), X0, $0x00
+	CMPPS    constants<>+80(SB), X0, $0x00
 	MOVAPS   X0, X3
 	ANDPS    constants<>+800(SB), X3
 	ANDNPS   X1, X0
@@ -4986,7 +5456,7 @@ load3:
 	MOVAPS   X6, X7
 	SUBPS    X5, X7
 	SUBPS    X7, X4
-	ADDPS    constants<>+96(SB), X4
+	ADDPS    constants<>+80(SB), X4
 	MOVAPS   X3, X5
 	MULPS    constants<>+1328(SB), X5
 	MOVAPS   X6, X7
@@ -5023,7 +5493,7 @@ load3:
 	MULPS    X7, X5
 	ADDPS    X7, X5
 	MOVAPS   X0, X3
-	CMPPS    constants<>+96(SB), X3, $0x00
+	CMPPS    constants<>+80(SB), X3, $0x00
 	ANDPS    X3, X0
 	ANDNPS   X5, X3
 	ORPS     X3, X0
@@ -5103,7 +5573,7 @@ mainLoop:
 	MOVAPS   X4, X5
 	SUBPS    X0, X5
 	SUBPS    X5, X3
-	ADDPS    constants<>+96(SB), X3
+	ADDPS    constants<>+80(SB), X3
 	MOVAPS   X2, X0
 	MULPS    constants<>+1328(SB), X0
 	MOVAPS   X4, X5
@@ -5199,7 +5669,7 @@ load3:
 	MOVAPS   X5, X6
 	SUBPS    X0, X6
 	SUBPS    X6, X4
-	ADDPS    constants<>+96(SB), X4
+	ADDPS    constants<>+80(SB), X4
 	MOVAPS   X3, X0
 	MULPS    constants<>+1328(SB), X0
 	MOVAPS   X5, X6
@@ -5416,7 +5886,7 @@ load3:
 	MOVAPS   X6, X7
 	SUBPS    X5, X7
 	SUBPS    X7, X4
-	ADDPS    constants<>+96(SB), X4
+	ADDPS    constants<>+80(SB), X4
 	MOVAPS   X3, X5
 	MULPS    constants<>+1520(SB), X5
 	MOVAPS   X6, X7
@@ -5462,7 +5932,7 @@ load3:
 	ORPS     X1, X4
 	DIVPS    X4, X3
 	MOVAPS   X0, X1
-	CMPPS    constants<>+96(SB), X1, $0x00
+	CMPPS    constants<>+80(SB), X1, $0x00
 	ANDPS    X1, X0
 	ANDNPS   X3, X1
 	ORPS     X1, X0
@@ -5702,7 +6172,7 @@ mainLoop:
 	MULPS  X5, X1
 	ADDPS  X4, X1
 	MOVAPS X0, X3
-	CMPPS  constants<>+96(SB), X3, $0x01
+	CMPPS  constants<>+80(SB), X3, $0x01
 	MOVAPS X1, X4
 	ADDPS  X1, X4
 	MOVAPS X13, X5
@@ -5777,7 +6247,7 @@ load3:
 	MULPS  X5, X1
 	ADDPS  X4, X1
 	MOVAPS X0, X3
-	CMPPS  constants<>+96(SB), X3, $0x01
+	CMPPS  constants<>+80(SB), X3, $0x01
 	MOVAPS X1, X4
 	ADDPS  X1, X4
 	MOVAPS constants<>+1824(SB), X5
@@ -7789,12 +8259,12 @@ mainLoop:
 	MOVAPS X7, X9
 	MULPS  X11, X9
 	SUBPS  X6, X9
-	MULPS  constants<>+96(SB), X7
+	MULPS  constants<>+80(SB), X7
 	MOVAPS X8, X10
 	MULPS  X11, X10
 	ADDPS  X10, X7
 	ADDPS  X7, X9
-	MULPS  constants<>+96(SB), X8
+	MULPS  constants<>+80(SB), X8
 	ADDPS  X8, X9
 	MOVAPS X6, X7
 	ADDPS  X15, X7
@@ -7930,12 +8400,12 @@ load3:
 	MOVAPS X7, X9
 	MULPS  constants<>+2432(SB), X9
 	SUBPS  X6, X9
-	MULPS  constants<>+96(SB), X7
+	MULPS  constants<>+80(SB), X7
 	MOVAPS X8, X10
 	MULPS  constants<>+2432(SB), X10
 	ADDPS  X10, X7
 	ADDPS  X7, X9
-	MULPS  constants<>+96(SB), X8
+	MULPS  constants<>+80(SB), X8
 	ADDPS  X8, X9
 	MOVAPS X6, X7
 	ADDPS  constants<>+2400(SB), X7
@@ -9749,7 +10219,7 @@ load1:
 
 load3:
 	MOVAPS  X0, X1
-	PCMPEQL constants<>+96(SB), X1
+	PCMPEQL constants<>+80(SB), X1
 	CMPQ    R8, $0x02
 	JLT     load4
 	JEQ     load5
@@ -10036,7 +10506,7 @@ TEXT ·powScalarSSE(SB), NOSPLIT, $64-40
 mainLoop:
 	MOVUPS   (SI)(AX*4), X0
 	MOVAPS   X0, X1
-	PCMPEQL  constants<>+96(SB), X1
+	PCMPEQL  constants<>+80(SB), X1
 	MOVUPS   (SP), X2
 	ANDPS    X2, X1
 	MOVAPS   X0, X2
@@ -10277,7 +10747,7 @@ load1:
 
 load3:
 	MOVAPS   X0, X1
-	PCMPEQL  constants<>+96(SB), X1
+	PCMPEQL  constants<>+80(SB), X1
 	MOVUPS   (SP), X2
 	ANDPS    X2, X1
 	MOVAPS   X0, X2
@@ -12983,10 +13453,10 @@ DATA constants<>+48(SB)/8, $0x8000000080000000
 DATA constants<>+56(SB)/8, $0x8000000080000000
 DATA constants<>+64(SB)/8, $0x3f8000003f800000
 DATA constants<>+72(SB)/8, $0x3f8000003f800000
-DATA constants<>+80(SB)/8, $0x4b0000004b000000
-DATA constants<>+88(SB)/8, $0x4b0000004b000000
-DATA constants<>+96(SB)/8, $0x0000000000000000
-DATA constants<>+104(SB)/8, $0x0000000000000000
+DATA constants<>+80(SB)/8, $0x0000000000000000
+DATA constants<>+88(SB)/8, $0x0000000000000000
+DATA constants<>+96(SB)/8, $0x4b0000004b000000
+DATA constants<>+104(SB)/8, $0x4b0000004b000000
 DATA constants<>+112(SB)/8, $0xbf800000bf800000
 DATA constants<>+120(SB)/8, $0xbf800000bf800000
 DATA constants<>+128(SB)/8, $0xffffffffffffffff

@@ -131,6 +131,50 @@ func mulAddSSE(y *float32, a *float32, b *float32, c *float32, n int)
 //go:noescape
 func lerpSSE(y *float32, a *float32, b *float32, t *float32, n int)
 
+// lessSSE computes
+//
+//	for i := range y {
+//		y[i] = truth(a[i] < b[i])
+//	}
+//
+// truth is 1 or 0; that of NaN is 0.
+//
+//go:noescape
+func lessSSE(y *float32, a *float32, b *float32, n int)
+
+// lessEqualSSE computes
+//
+//	for i := range y {
+//		y[i] = truth(a[i] <= b[i])
+//	}
+//
+// truth is 1 or 0; that of NaN is 0.
+//
+//go:noescape
+func lessEqualSSE(y *float32, a *float32, b *float32, n int)
+
+// equalSSE computes
+//
+//	for i := range y {
+//		y[i] = truth(a[i] == b[i])
+//	}
+//
+// truth is 1 or 0; that of NaN is 0.
+//
+//go:noescape
+func equalSSE(y *float32, a *float32, b *float32, n int)
+
+// selectSSE computes
+//
+//	for i := range y {
+//		y[i] = select(cond[i] != 0, a[i], b[i])
+//	}
+//
+// select(c, a, b) is a if c, else b. NaN is not 0.
+//
+//go:noescape
+func selectSSE(y *float32, cond *float32, a *float32, b *float32, n int)
+
 // negSSE computes
 //
 //	for i := range y {
@@ -926,6 +970,50 @@ func mulAddAVX2(y *float32, a *float32, b *float32, c *float32, n int)
 //go:noescape
 func lerpAVX2(y *float32, a *float32, b *float32, t *float32, n int)
 
+// lessAVX2 computes
+//
+//	for i := range y {
+//		y[i] = truth(a[i] < b[i])
+//	}
+//
+// truth is 1 or 0; that of NaN is 0.
+//
+//go:noescape
+func lessAVX2(y *float32, a *float32, b *float32, n int)
+
+// lessEqualAVX2 computes
+//
+//	for i := range y {
+//		y[i] = truth(a[i] <= b[i])
+//	}
+//
+// truth is 1 or 0; that of NaN is 0.
+//
+//go:noescape
+func lessEqualAVX2(y *float32, a *float32, b *float32, n int)
+
+// equalAVX2 computes
+//
+//	for i := range y {
+//		y[i] = truth(a[i] == b[i])
+//	}
+//
+// truth is 1 or 0; that of NaN is 0.
+//
+//go:noescape
+func equalAVX2(y *float32, a *float32, b *float32, n int)
+
+// selectAVX2 computes
+//
+//	for i := range y {
+//		y[i] = select(cond[i] != 0, a[i], b[i])
+//	}
+//
+// select(c, a, b) is a if c, else b. NaN is not 0.
+//
+//go:noescape
+func selectAVX2(y *float32, cond *float32, a *float32, b *float32, n int)
+
 // negAVX2 computes
 //
 //	for i := range y {
@@ -1720,6 +1808,50 @@ func mulAddAVX512(y *float32, a *float32, b *float32, c *float32, n int)
 //
 //go:noescape
 func lerpAVX512(y *float32, a *float32, b *float32, t *float32, n int)
+
+// lessAVX512 computes
+//
+//	for i := range y {
+//		y[i] = truth(a[i] < b[i])
+//	}
+//
+// truth is 1 or 0; that of NaN is 0.
+//
+//go:noescape
+func lessAVX512(y *float32, a *float32, b *float32, n int)
+
+// lessEqualAVX512 computes
+//
+//	for i := range y {
+//		y[i] = truth(a[i] <= b[i])
+//	}
+//
+// truth is 1 or 0; that of NaN is 0.
+//
+//go:noescape
+func lessEqualAVX512(y *float32, a *float32, b *float32, n int)
+
+// equalAVX512 computes
+//
+//	for i := range y {
+//		y[i] = truth(a[i] == b[i])
+//	}
+//
+// truth is 1 or 0; that of NaN is 0.
+//
+//go:noescape
+func equalAVX512(y *float32, a *float32, b *float32, n int)
+
+// selectAVX512 computes
+//
+//	for i := range y {
+//		y[i] = select(cond[i] != 0, a[i], b[i])
+//	}
+//
+// select(c, a, b) is a if c, else b. NaN is not 0.
+//
+//go:noescape
+func selectAVX512(y *float32, cond *float32, a *float32, b *float32, n int)
 
 // negAVX512 computes
 //

@@ -42,6 +42,18 @@ func mulAddNEON(y, a, b, c *float32, n int)
 func lerpNEON(y, a, b, t *float32, n int)
 
 //go:noescape
+func lessNEON(y, a, b *float32, n int)
+
+//go:noescape
+func lessEqualNEON(y, a, b *float32, n int)
+
+//go:noescape
+func equalNEON(y, a, b *float32, n int)
+
+//go:noescape
+func selectNEON(y, cond, a, b *float32, n int)
+
+//go:noescape
 func negNEON(y, x *float32, n int)
 
 //go:noescape

@@ -19,73 +19,77 @@ const (
 	axpyOp        = 10
 	mulAddOp      = 11
 	lerpOp        = 12
-	negOp         = 13
-	absOp         = 14
-	sqrtOp        = 15
-	recipOp       = 16
-	floorOp       = 17
-	ceilOp        = 18
-	roundOp       = 19
-	truncOp       = 20
-	fractOp       = 21
-	signOp        = 22
-	clipOp        = 23
-	reLUOp        = 24
-	leakyReLUOp   = 25
-	hardSwishOp   = 26
-	expOp         = 27
-	expSubOp      = 28
-	sumExpSubOp   = 29
-	expm1Op       = 30
-	logOp         = 31
-	log2Op        = 32
-	log10Op       = 33
-	sinOp         = 34
-	cosOp         = 35
-	tanOp         = 36
-	asinOp        = 37
-	acosOp        = 38
-	atanOp        = 39
-	tanhOp        = 40
-	sinhOp        = 41
-	coshOp        = 42
-	asinhOp       = 43
-	acoshOp       = 44
-	atanhOp       = 45
-	sigmoidOp     = 46
-	swishOp       = 47
-	geluOp        = 48
-	geluErfOp     = 49
-	erfOp         = 50
-	mishOp        = 51
-	softplusOp    = 52
-	eluOp         = 53
-	seluOp        = 54
-	powOp         = 55
-	powScalarOp   = 56
-	fastExpOp     = 57
-	fastTanhOp    = 58
-	fastSigmoidOp = 59
-	fastGELUOp    = 60
-	sumOp         = 61
-	sumAbsOp      = 62
-	sumSquaresOp  = 63
-	dotOp         = 64
-	sumSqDiffOp   = 65
-	sumProdDiffOp = 66
-	maxOp         = 67
-	minOp         = 68
-	maxAbsOp      = 69
-	sumKahanOp    = 70
-	findOp        = 71
-	findNaNOp     = 72
-	normalizeOp   = 73
-	normAffineOp  = 74
-	normScaleOp   = 75
-	opBlock       = 76
-	opTile        = 77
-	opPack        = 78
-	opTranspose   = 79
+	lessOp        = 13
+	lessEqualOp   = 14
+	equalOp       = 15
+	selectOp      = 16
+	negOp         = 17
+	absOp         = 18
+	sqrtOp        = 19
+	recipOp       = 20
+	floorOp       = 21
+	ceilOp        = 22
+	roundOp       = 23
+	truncOp       = 24
+	fractOp       = 25
+	signOp        = 26
+	clipOp        = 27
+	reLUOp        = 28
+	leakyReLUOp   = 29
+	hardSwishOp   = 30
+	expOp         = 31
+	expSubOp      = 32
+	sumExpSubOp   = 33
+	expm1Op       = 34
+	logOp         = 35
+	log2Op        = 36
+	log10Op       = 37
+	sinOp         = 38
+	cosOp         = 39
+	tanOp         = 40
+	asinOp        = 41
+	acosOp        = 42
+	atanOp        = 43
+	tanhOp        = 44
+	sinhOp        = 45
+	coshOp        = 46
+	asinhOp       = 47
+	acoshOp       = 48
+	atanhOp       = 49
+	sigmoidOp     = 50
+	swishOp       = 51
+	geluOp        = 52
+	geluErfOp     = 53
+	erfOp         = 54
+	mishOp        = 55
+	softplusOp    = 56
+	eluOp         = 57
+	seluOp        = 58
+	powOp         = 59
+	powScalarOp   = 60
+	fastExpOp     = 61
+	fastTanhOp    = 62
+	fastSigmoidOp = 63
+	fastGELUOp    = 64
+	sumOp         = 65
+	sumAbsOp      = 66
+	sumSquaresOp  = 67
+	dotOp         = 68
+	sumSqDiffOp   = 69
+	sumProdDiffOp = 70
+	maxOp         = 71
+	minOp         = 72
+	maxAbsOp      = 73
+	sumKahanOp    = 74
+	findOp        = 75
+	findNaNOp     = 76
+	normalizeOp   = 77
+	normAffineOp  = 78
+	normScaleOp   = 79
+	opBlock       = 80
+	opTile        = 81
+	opPack        = 82
+	opTranspose   = 83
 )
 
 func addSIMD128(y, a, b *float32, n int) {
@@ -205,6 +209,43 @@ func lerpSIMD128(y, a, b, t *float32, n int) {
 	box.pointers[1] = unsafe.Pointer(a)
 	box.pointers[2] = unsafe.Pointer(b)
 	box.pointers[3] = unsafe.Pointer(t)
+	runBox()
+	closeBox()
+}
+
+func lessSIMD128(y, a, b *float32, n int) {
+	openBox(lessOp, n)
+	box.pointers[0] = unsafe.Pointer(y)
+	box.pointers[1] = unsafe.Pointer(a)
+	box.pointers[2] = unsafe.Pointer(b)
+	runBox()
+	closeBox()
+}
+
+func lessEqualSIMD128(y, a, b *float32, n int) {
+	openBox(lessEqualOp, n)
+	box.pointers[0] = unsafe.Pointer(y)
+	box.pointers[1] = unsafe.Pointer(a)
+	box.pointers[2] = unsafe.Pointer(b)
+	runBox()
+	closeBox()
+}
+
+func equalSIMD128(y, a, b *float32, n int) {
+	openBox(equalOp, n)
+	box.pointers[0] = unsafe.Pointer(y)
+	box.pointers[1] = unsafe.Pointer(a)
+	box.pointers[2] = unsafe.Pointer(b)
+	runBox()
+	closeBox()
+}
+
+func selectSIMD128(y, cond, a, b *float32, n int) {
+	openBox(selectOp, n)
+	box.pointers[0] = unsafe.Pointer(y)
+	box.pointers[1] = unsafe.Pointer(cond)
+	box.pointers[2] = unsafe.Pointer(a)
+	box.pointers[3] = unsafe.Pointer(b)
 	runBox()
 	closeBox()
 }

@@ -27,10 +27,24 @@ var arithmetic = []*ir.Kernel{
 		return b.MulAdd(b.Input(2), b.Sub(b.Input(1), x), x)
 	}, fused),
 
+	binary("Less", "truth(a[i] < b[i])", comparing((*builder).LT), truth),
+	binary("LessEqual", "truth(a[i] <= b[i])", comparing((*builder).LE), truth),
+	binary("Equal", "truth(a[i] == b[i])", comparing((*builder).EQ), truth),
+	elementwise("Select", "cond a b", "select(cond[i] != 0, a[i], b[i])", 4, func(b *builder) f {
+		return b.Select(b.NE(b.Input(0), b.Const(0)), b.Input(1), b.Input(2))
+	}, "select(c, a, b) is a if c, else b. NaN is not 0."),
+
 	unary("Neg", "-x[i]", 4, (*builder).Neg),
 	unary("Abs", "float32(math.Abs(float64(x[i])))", 4, (*builder).Abs),
 	unary("Sqrt", "float32(math.Sqrt(float64(x[i])))", 4, (*builder).Sqrt),
 	unary("Recip", "1 / x[i]", 4, func(b *builder, x f) f { return b.Div(b.Const(1), x) }),
+}
+
+const truth = "truth is 1 or 0; that of NaN is 0."
+
+// comparing is a comparison as a number.
+func comparing(compare func(b *builder, x, y f) ir.M) func(b *builder, x, y f) f {
+	return func(b *builder, x, y f) f { return b.Select(compare(b, x, y), b.Const(1), b.Const(0)) }
 }
 
 const fused = "The product is rounded or not, as suits the instruction set."

@@ -45,6 +45,13 @@ func signRef(x float64) float64 {
 	return x
 }
 
+func truthRef(t bool) float64 {
+	if t {
+		return 1
+	}
+	return 0
+}
+
 var simples = []simple{
 	{"Add", 0.5, two(func(x, y float64) float64 { return x + y })},
 	{"Sub", 0.5, two(func(x, y float64) float64 { return x - y })},
@@ -62,6 +69,15 @@ var simples = []simple{
 	{"Lerp", 2.5, func(x, _ []float64) (float64, float64) {
 		want, m := sumOf(x[0], x[2]*(x[1]-x[0]))
 		return want, math.Max(m, math.Abs(x[2])*math.Max(math.Abs(x[0]), math.Abs(x[1])))
+	}},
+	{"Less", 0, two(func(x, y float64) float64 { return truthRef(x < y) })},
+	{"LessEqual", 0, two(func(x, y float64) float64 { return truthRef(x <= y) })},
+	{"Equal", 0, two(func(x, y float64) float64 { return truthRef(x == y) })},
+	{"Select", 0, func(x, _ []float64) (float64, float64) {
+		if x[0] != 0 {
+			return x[1], 0
+		}
+		return x[2], 0
 	}},
 	{"Neg", 0, one(func(x float64) float64 { return -x })},
 	{"Abs", 0, one(math.Abs)},

@@ -30,7 +30,9 @@ type lowering struct {
 	logic     map[*ir.Node]*ternary
 	absorbed  map[*ir.Node]bool // computed as part of its user
 
-	flags map[int]*value // of accumulators, see findFlags
+	flags map[int]*value   // of accumulators, see findFlags
+	held  map[int][]*value // inputs that are in registers, by copy
+	link  bool             // of a chain, which has the bits of the kernel: the accumulator is an operand like others
 
 	values   []*value
 	consts   map[uint32]*value
@@ -43,7 +45,7 @@ func lower(s *set, body *ir.Body) *lowering {
 	l := &lowering{
 		set: s, body: body,
 		users: map[*ir.Node][]*ir.Node{}, invariant: map[*ir.Node]bool{}, cone: map[*ir.Node]bool{},
-		flags: map[int]*value{}, logic: map[*ir.Node]*ternary{}, absorbed: map[*ir.Node]bool{},
+		flags: map[int]*value{}, held: map[int][]*value{}, logic: map[*ir.Node]*ternary{}, absorbed: map[*ir.Node]bool{},
 		consts: map[uint32]*value{}, params: map[int]*value{}, once: map[*ir.Node]*value{},
 	}
 	for _, n := range body.Nodes {
@@ -176,6 +178,9 @@ func (p *piece) value(n *ir.Node) *value {
 	case ir.OpAcc:
 		return p.accs[n.Imm]
 	case ir.OpInput:
+		if held := p.held[int(n.Imm)]; held != nil {
+			return held[p.copy]
+		}
 		v = p.emit(instr{op: opLoad, input: int(n.Imm)})
 	default:
 		v = p.compute(n)
@@ -352,7 +357,7 @@ func (p *piece) extremeNaN(o, masked op, n *ir.Node) *value {
 	if n.Imm == 1 {
 		return p.do(o, x, y)
 	}
-	if x.kind == home || y.kind == constant {
+	if x.kind == home && !p.link || y.kind == constant {
 		x, y = y, x
 	}
 	if x.kind == constant && !math.IsNaN(float64(math.Float32frombits(x.bits))) {

@@ -15,7 +15,7 @@ func plan(s *set, k *ir.Kernel) *function {
 	for copies := want; ; copies /= 2 {
 		for _, pinned := range []bool{true, false} {
 			for group := copies; group >= 1; group /= 2 {
-				f := newFunction(s, k, body, copies, group, pinned)
+				f := newFunction(s, k, body, copies, group, pinned, nil)
 				if f == nil {
 					continue
 				}
@@ -46,8 +46,8 @@ func (s *set) unroll(k *ir.Kernel, body *ir.Body) int {
 	return n
 }
 
-// newFunction returns nil if values for the whole function leave no registers.
-func newFunction(s *set, k *ir.Kernel, body *ir.Body, copies, group int, pinned bool) *function {
+// newFunction returns nil if values for the whole function leave no registers. Inputs that are held are in registers.
+func newFunction(s *set, k *ir.Kernel, body *ir.Body, copies, group int, pinned bool, held []int) *function {
 	f := &function{lowering: lower(s, body), kernel: k, pins: map[*value]int{}, copies: copies, group: group}
 	f.frame.fixed = map[*value]int{}
 	next := [2]int{s.regs - 1, 6} // K7 is the tail's mask
@@ -62,6 +62,13 @@ func newFunction(s *set, k *ir.Kernel, body *ir.Body, copies, group int, pinned 
 	}
 	for _, v := range f.flagHomes() {
 		pin(v)
+	}
+	for _, input := range held {
+		for range copies {
+			v := f.new(invariant, false)
+			f.held[input] = append(f.held[input], v)
+			pin(v)
+		}
 	}
 	const least = 4 // registers for the rest
 	for _, n := range body.Nodes {
@@ -80,7 +87,7 @@ func newFunction(s *set, k *ir.Kernel, body *ir.Body, copies, group int, pinned 
 		}
 	}
 	f.frame.slots = len(f.frame.fixed)
-	if next[0] < least {
+	if next[0] < least && held == nil {
 		return nil
 	}
 	return f

@@ -22,7 +22,8 @@ func Files() (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, more := range []func() (map[string][]byte, error){gemmFiles, transposeFiles, float64Files, halfFiles, windowFiles} {
+	for _, more := range []func() (map[string][]byte, error){gemmFiles, transposeFiles, float64Files, halfFiles, windowFiles, chainFiles,
+		blocksFiles} {
 		more, err := more()
 		if err != nil {
 			return nil, err

@@ -1,0 +1,72 @@
+package batch
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
+)
+
+// Step is a step of a compiled plan.
+type Step struct {
+	Operation string           `json:"operation"`
+	Operands  []string         `json:"operands"` // their types
+	Results   []string         `json:"results"`
+	Tensors   []compute.Tensor `json:"-"` // imported ones among the operands, as they were recorded
+	// Recorded are the numbers of the steps as recorded whose results this one computes; none for checks of guards.
+	Recorded []int `json:"recorded"`
+	// Sources are file:line of each of these, and of its callers in the same package, the innermost first; see [WithSources].
+	Sources  [][]string `json:"sources"`
+	Launches []Launch   `json:"launches"` // what the device does for the step, in order
+}
+
+// Launch is a kernel on a grid of blocks of threads, or "copy" or "fill" for memory without a kernel.
+type Launch = op.Launch
+
+// Steps lists what a run of the plan does: the steps that are left after all rewrites, and the launches of each. Only CUDA
+// tells launches: on other devices it is [compute.ErrUnsupported].
+func (p *Plan) Steps() ([]Step, error) {
+	x, ok := innermost(p.exec.Executable).(op.Launcher)
+	if !ok {
+		return nil, fmt.Errorf("steps of a plan: the device does not tell what it launches: %w", compute.ErrUnsupported)
+	}
+	launches := x.Launches()
+	steps := make([]Step, len(p.program.Steps))
+	for i := range steps {
+		s := &p.program.Steps[i]
+		steps[i] = Step{Operation: s.Name(), Operands: names(p.program.Types(s.In)), Results: names(p.program.Types(s.Out)),
+			Recorded: p.recordedAs(s), Sources: [][]string{}, Launches: launches[i]}
+		for _, in := range s.In {
+			if at := slices.Index(p.recorded.Tensor, in); at >= 0 {
+				steps[i].Tensors = append(steps[i].Tensors, p.batch.tensors[at])
+			}
+		}
+		for _, n := range steps[i].Recorded {
+			if n < len(p.batch.sources) {
+				steps[i].Sources = append(steps[i].Sources, p.batch.sources[n])
+			}
+		}
+	}
+	return steps, nil
+}
+
+// callers returns file:line of the frames from the innermost one outside this package outward, while they are in one package.
+func callers() (sites []string) {
+	pkg := ""
+	outside(func(f *runtime.Frame) bool {
+		slash := strings.LastIndexByte(f.Function, '/') + 1
+		name, _, _ := strings.Cut(f.Function[slash:], ".")
+		if name = f.Function[:slash] + name; pkg == "" {
+			pkg = name
+		}
+		if name != pkg {
+			return false
+		}
+		sites = append(sites, fmt.Sprintf("%s:%d", f.File, f.Line))
+		return true
+	})
+	return sites
+}

@@ -1,0 +1,162 @@
+//go:build !js
+
+// Decode continues a text with a language model from a GGUF file, of the Llama or the Qwen2 architecture, on any device.
+//
+//	go run ./examples/decode -model model.gguf -prompt "The sea is"
+//	go run ./examples/decode -random random.gguf      # without a model: one with random weights, which talks nonsense
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/wavelane/wavelane"
+	"github.com/wavelane/wavelane/internal/decoder"
+	"github.com/wavelane/wavelane/quant/gguf"
+)
+
+type options struct {
+	model, random, prompt string
+	tokens, context       int
+	temperature           float64
+	topK                  int
+	seed                  uint64
+	dense, q8             bool
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	var o options
+	flag.StringVar(&o.model, "model", "", "GGUF `file`; of a split model, the first")
+	flag.StringVar(&o.random, "random", "", "`file` to write a small model with random weights to, which is then the model")
+	flag.StringVar(&o.prompt, "prompt", "Once upon a time", "`text` to continue; control tokens such as <|im_start|> may be in it")
+	flag.IntVar(&o.tokens, "n", 128, "most `tokens` to decode")
+	flag.IntVar(&o.context, "ctx", 2048, "most `tokens` of prompt and continuation together; limits memory")
+	flag.Float64Var(&o.temperature, "temp", 0, "`temperature` of sampling; 0 takes the most likely token, always the same")
+	flag.IntVar(&o.topK, "top-k", 40, "with a temperature, sample from this `number` of most likely tokens, 1 to 1024; 0 for all")
+	flag.Uint64Var(&o.seed, "seed", 0, "of sampling and of random weights; 0 draws one")
+	flag.BoolVar(&o.dense, "dense", false, "make float32 of quantised weights when loading, which takes several times the memory")
+	flag.BoolVar(&o.q8, "q8", false, "round activations to 8 bits before they meet quantised weights, which is faster and less exact")
+	device := flag.String("device", "", `"cuda", "gpu" (WebGPU) or "cpu"; the best that the machine has without it`)
+	software := flag.Bool("software", false, "run gpu on a software adapter and cuda on the software GPU; slow")
+	flag.Parse()
+	var opts []wavelane.Option
+	if *device != "" {
+		opts = append(opts, wavelane.WithDevice(*device))
+	}
+	if *software {
+		opts = append(opts, wavelane.WithSoftware())
+	}
+	if err := run(ctx, os.Stdout, os.Stderr, o, opts...); err != nil {
+		fmt.Fprintln(os.Stderr, "decode:", err)
+		os.Exit(1)
+	}
+}
+
+// run writes the text to out, and everything else to errOut. When ctx is done, it ends with what it has.
+func run(ctx context.Context, out, errOut io.Writer, o options, opts ...wavelane.Option) error {
+	if o.seed == 0 {
+		o.seed = rand.Uint64()
+	}
+	if o.random != "" {
+		if o.model != "" {
+			return fmt.Errorf("-model %s and -random %s: which one?", o.model, o.random)
+		}
+		if err := writeRandom(o.random, o.seed); err != nil {
+			return err
+		}
+		o.model = o.random
+	}
+	if o.model == "" {
+		return fmt.Errorf("-model is missing: a GGUF file, or with -random FILE one that is written there")
+	}
+	if o.tokens < 0 || o.context < 1 || o.topK > 1024 {
+		return fmt.Errorf("-n %d, -ctx %d, -top-k %d: out of range", o.tokens, o.context, o.topK)
+	}
+	sampler, err := decoder.NewSampler(o.temperature, o.topK, o.seed)
+	if err != nil {
+		return err
+	}
+	file, err := gguf.Open(o.model)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	model, err := decoder.Read(file)
+	if err != nil {
+		return fmt.Errorf("%s: %w", o.model, err)
+	}
+	tokenizer, err := decoder.NewTokenizer(file)
+	if err != nil {
+		return fmt.Errorf("%s: %w", o.model, err)
+	}
+	prompt := tokenizer.Encode(o.prompt)
+	if err := fits(prompt, o.context, model); err != nil {
+		return err
+	}
+
+	dev, err := wavelane.Open(ctx, opts...)
+	if err != nil {
+		return err
+	}
+	defer dev.Close()
+	fmt.Fprintf(errOut, "%s\n%v\n", dev.Explain(), describe(model))
+	weights, err := load(ctx, errOut, model, dev, o.dense)
+	if err != nil {
+		return err
+	}
+	defer weights.Close()
+	session, err := weights.NewSession(ctx, decoder.SessionOptions{Context: min(o.context, model.Context), Q8: o.q8,
+		Output: sampler.Output()})
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+	fmt.Fprint(out, o.prompt)
+	g := &generation{session: session, sampler: sampler, tokenizer: tokenizer, out: out}
+	err = g.run(ctx, prompt, o.tokens)
+	fmt.Fprintf(errOut, "\n\n%s\n", &g.times)
+	return err
+}
+
+// fits reports a prompt that the model cannot be given.
+func fits(prompt []int32, context int, m *decoder.Model) error {
+	if len(prompt) == 0 {
+		return fmt.Errorf("the prompt is empty, and texts of this model begin with no token of their own")
+	}
+	if most := min(context, m.Context); len(prompt) > most {
+		return fmt.Errorf("the prompt is %d tokens, and there is room for %d: -ctx and what the model was trained on", len(prompt), most)
+	}
+	return nil
+}
+
+func describe(m *decoder.Model) string {
+	name := m.Name
+	if name == "" {
+		name = "a model without a name"
+	}
+	return fmt.Sprintf("%s: %s, %d blocks of width %d, %d heads (%d of keys), vocabulary %d", name, m.Architecture, m.Blocks,
+		m.Width, m.Heads, m.KVHeads, m.Vocabulary)
+}
+
+// writeRandom writes a model that is large enough for all quantised formats and small enough for every device.
+func writeRandom(name string, seed uint64) error {
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	r := decoder.Random{Architecture: "llama", Tokenizer: "llama", Blocks: 4, Width: 256, Hidden: 768, Heads: 8, KVHeads: 2,
+		Context: 2048, Seed: seed, Format: decoder.Mixed}
+	err = r.Write(f)
+	if closing := f.Close(); err == nil {
+		err = closing
+	}
+	return err
+}

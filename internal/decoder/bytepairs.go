@@ -1,0 +1,108 @@
+package decoder
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/quant/gguf"
+)
+
+// bytePairs is byte-level BPE (Radford and others, "Language Models are Unsupervised Multitask Learners", 2019): a text is cut
+// into words, and in each, bytes are joined in the order of a list of merges. Bytes are spelled as printable characters.
+type bytePairs struct {
+	*Tokenizer
+	ranks map[[2]string]int
+	cut   cutter
+}
+
+// letters has the character that spells each byte, spelled the byte of each such character.
+var letters, spelled = func() (letters [256]string, spelled map[rune]byte) {
+	spelled = map[rune]byte{}
+	next := rune(256)
+	for b := range letters {
+		r := rune(b)
+		if !('!' <= r && r <= '~' || '¡' <= r && r <= '¬' || '®' <= r && r <= 'ÿ') {
+			r = next
+			next++
+		}
+		letters[b], spelled[r] = string(r), byte(b)
+	}
+	return letters, spelled
+}()
+
+func newBytePairs(f *gguf.File, t *Tokenizer) (alphabet, error) {
+	name, err := f.String("tokenizer.ggml.pre")
+	if err != nil {
+		return nil, err
+	}
+	cut, ok := cutters[name]
+	if !ok {
+		return nil, fmt.Errorf("metadata \"tokenizer.ggml.pre\" is %q, need one of %s: %w", name, cutterNames(), compute.ErrUnsupported)
+	}
+	b := &bytePairs{Tokenizer: t, cut: cut, ranks: map[[2]string]int{}}
+	t.addBOS = cut.begin
+	merges, err := f.Strings("tokenizer.ggml.merges")
+	if err != nil {
+		return nil, err
+	}
+	for i, m := range merges {
+		left, right, ok := strings.Cut(m, " ")
+		if !ok || left == "" || right == "" {
+			return nil, fmt.Errorf("metadata \"tokenizer.ggml.merges\": %q, number %d, is no pair: %w", m, i, compute.ErrArgument)
+		}
+		if _, twice := b.ranks[[2]string{left, right}]; !twice {
+			b.ranks[[2]string{left, right}] = i
+		}
+	}
+	return b, nil
+}
+
+func (b *bytePairs) encode(tokens []int32, text string) []int32 {
+	b.cut.words(text, func(word string) {
+		var spelling strings.Builder
+		for i := range len(word) {
+			spelling.WriteString(letters[word[i]])
+		}
+		tokens = b.word(tokens, spelling.String())
+	})
+	return tokens
+}
+
+// word appends the tokens of a word, which is spelled.
+func (b *bytePairs) word(tokens []int32, word string) []int32 {
+	if id, ok := b.ids[word]; ok && b.cut.whole {
+		return append(tokens, id)
+	}
+	ends := merge(word, characters(word), func(left, right string) (float64, bool) {
+		rank, ok := b.ranks[[2]string{left, right}]
+		return float64(rank), ok
+	})
+	pieces(word, ends, func(piece string) {
+		if id, ok := b.ids[piece]; ok {
+			tokens = append(tokens, id)
+			return
+		}
+		for _, letter := range piece { // a merge that is no token
+			if id, ok := b.ids[string(letter)]; ok {
+				tokens = append(tokens, id)
+			}
+		}
+	})
+	return tokens
+}
+
+func (b *bytePairs) spell(text []byte, piece string, _ int32) []byte {
+	for i, r := range piece {
+		if c, ok := spelled[r]; ok {
+			text = append(text, c)
+			continue
+		}
+		_, n := utf8.DecodeRuneInString(piece[i:])
+		text = append(text, piece[i:i+n]...)
+	}
+	return text
+}
+
+func (b *bytePairs) begins() string { return "" }

@@ -1,0 +1,91 @@
+package decoder
+
+import (
+	"github.com/wavelane/wavelane/batch"
+	"github.com/wavelane/wavelane/compute"
+)
+
+// fewRows is how many rows of activations the products that read each weight once take; beyond, tiles are faster.
+const fewRows = 8
+
+// Here weights meet activations: nothing else knows in what form a device has them.
+
+// linear is x·wᵀ.
+func (g *graph) linear(x batch.Value, w weight) batch.Value {
+	switch {
+	case w.packed():
+		return g.QuantMatMulRowMajor(x, g.Import(w.tensor), g.quantised(w))
+	case g.n <= fewRows:
+		return g.MatVec(g.Import(w.tensor), x)
+	}
+	return g.MatMul(x, g.wide(g.Import(w.tensor)), compute.MatMulOptions{TransB: true})
+}
+
+// quantised are the options of a product with w.
+func (g *graph) quantised(w weight) compute.QuantOptions {
+	return compute.QuantOptions{Format: w.format, Q8: g.q8}
+}
+
+// qkv is linear with the three weights of attention, and their biases if there are any.
+func (g *graph) qkv(x batch.Value, b *block[weight]) (q, k, v batch.Value) {
+	packed, dtype := b.Q.packed(), b.Q.tensor.DType()
+	if b.K.tensor.DType() != dtype || b.V.tensor.DType() != dtype {
+		return g.biased(g.linear(x, b.Q), b.QBias), g.biased(g.linear(x, b.K), b.KBias), g.biased(g.linear(x, b.V), b.VBias)
+	}
+	wq, wk, wv := g.Import(b.Q.tensor), g.Import(b.K.tensor), g.Import(b.V.tensor)
+	o := compute.QuantQKVOptions{Q: b.Q.format, K: b.K.format, V: b.V.format, Q8: g.q8}
+	if b.QBias.missing() {
+		if packed {
+			return g.QuantQKV(x, wq, wk, wv, o)
+		}
+		return g.QKV(x, wq, wk, wv)
+	}
+	bq, bk, bv := g.Import(b.QBias.tensor), g.Import(b.KBias.tensor), g.Import(b.VBias.tensor)
+	if packed {
+		return g.QuantQKVBv(x, wq, wk, wv, bq, bk, bv, o)
+	}
+	return g.QKVBv(x, wq, wk, wv, bq, bk, bv)
+}
+
+func (g *graph) biased(x batch.Value, bias weight) batch.Value {
+	if bias.missing() {
+		return x
+	}
+	return g.Add(x, g.Import(bias.tensor))
+}
+
+// gateUp is silu(x·gateᵀ)·(x·upᵀ).
+func (g *graph) gateUp(x batch.Value, b *block[weight]) batch.Value {
+	switch {
+	case b.Gate.format != b.Up.format || b.Gate.tensor.DType() != b.Up.tensor.DType():
+		return g.SwiGLU(g.linear(x, b.Gate), g.linear(x, b.Up))
+	case b.Gate.packed():
+		return g.QuantGateUpSwiGLU(x, g.Import(b.Gate.tensor), g.Import(b.Up.tensor), g.quantised(b.Gate))
+	}
+	return g.GateUpSwiGLU(x, g.Import(b.Gate.tensor), g.Import(b.Up.tensor))
+}
+
+// normLinear is linear of the norm of x.
+func (g *graph) normLinear(x batch.Value, norm, w weight) batch.Value {
+	gamma := g.Import(norm.tensor)
+	if w.packed() {
+		return g.QuantRMSNormMatVec(x, gamma, g.Import(w.tensor), g.model.Epsilon, g.quantised(w))
+	}
+	return g.RMSNormMatVec(x, gamma, g.Import(w.tensor), g.model.Epsilon)
+}
+
+// rows are those of w that ids name, in Float32.
+func (g *graph) rows(w weight, ids batch.Value) batch.Value {
+	if w.packed() {
+		return g.DequantizeRows(g.Import(w.tensor), ids, compute.DequantizeOptions{Format: w.format})
+	}
+	return g.wide(g.Embedding(g.Import(w.tensor), ids))
+}
+
+// wide is a value in Float32.
+func (g *graph) wide(x batch.Value) batch.Value {
+	if g.DType(x) == compute.Float32 {
+		return x
+	}
+	return g.Cast(x, compute.Float32)
+}

@@ -1,0 +1,219 @@
+package decoder
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/quant"
+	"github.com/wavelane/wavelane/quant/gguf"
+)
+
+// Random is a model with weights at random: it says nothing, but computes what one of its sizes computes.
+type Random struct {
+	Architecture string // "llama" or "qwen2"
+	Tokenizer    string // "llama" (SentencePiece) or "gpt2" (byte-level BPE)
+	Blocks       int
+	Width        int // a multiple of Heads, and of the block length of the formats
+	Hidden       int
+	Heads        int
+	KVHeads      int
+	Context      int
+	Tied         bool // the output head is the embedding
+	Factors      bool // of the frequencies of the rotary embedding, as Llama 3 has them
+	Seed         uint64
+	// Format is that of a matrix; without it all are Float32. Vectors are.
+	Format func(tensor string) quant.Type
+}
+
+// Mixed is how most models are quantised that go by the name of Q4_K_M.
+func Mixed(tensor string) quant.Type {
+	for _, precise := range []string{"attn_v", "ffn_down", "output.weight", "token_embd"} {
+		if strings.Contains(tensor, precise) && !strings.Contains(tensor, "attn_output") {
+			return quant.Q6_K
+		}
+	}
+	return quant.Q4_K
+}
+
+// Write writes the model as a GGUF file. Errors wrap [compute.ErrArgument] and those of quant and gguf.
+func (r Random) Write(out io.Writer) error {
+	_, ok := architectures[r.Architecture]
+	if least := min(r.Blocks, r.Width, r.Hidden, r.Heads, r.KVHeads, r.Context); !ok || least < 1 || r.Width%r.Heads != 0 {
+		return fmt.Errorf("decoder: random model %+v: %w", r, compute.ErrArgument)
+	}
+	w := &randomWriter{Writer: gguf.NewWriter(out), Random: r}
+	w.metadata()
+	tokens := w.vocabulary()
+	w.tensors(tokens, w.declare)
+	w.tensors(tokens, w.fill)
+	if w.err == nil {
+		w.err = w.Close()
+	}
+	if w.err != nil {
+		return fmt.Errorf("decoder: random model: %w", w.err)
+	}
+	return nil
+}
+
+// randomWriter keeps the first error.
+type randomWriter struct {
+	*gguf.Writer
+	Random
+	err error
+}
+
+func (w *randomWriter) set(key string, value any) {
+	if w.err == nil {
+		w.err = w.Set(key, value)
+	}
+}
+
+func (w *randomWriter) metadata() {
+	w.set("general.architecture", w.Architecture)
+	w.set("general.name", "random weights")
+	for _, m := range []struct {
+		key   string
+		value any
+	}{{"block_count", uint32(w.Blocks)}, {"context_length", uint32(w.Context)}, {"embedding_length", uint32(w.Width)},
+		{"feed_forward_length", uint32(w.Hidden)}, {"attention.head_count", uint32(w.Heads)},
+		{"attention.head_count_kv", uint32(w.KVHeads)},
+		{"attention.layer_norm_rms_epsilon", float32(1e-5)}, {"rope.freq_base", float32(50000)}} {
+		w.set(w.Architecture+"."+m.key, m.value)
+	}
+}
+
+// vocabulary writes a tokenizer that spells every text, and returns how many tokens it has.
+func (w *randomWriter) vocabulary() int {
+	words := strings.Fields("th he in er an re on at en nd the and ing tion is to of")
+	var tokens []string
+	var kinds []int32
+	add := func(kind int32, list ...string) {
+		for _, s := range list {
+			tokens, kinds = append(tokens, s), append(kinds, kind)
+		}
+	}
+	w.set("tokenizer.ggml.model", w.Tokenizer)
+	if w.Tokenizer == "llama" {
+		add(unknownToken, "<unk>")
+		add(controlToken, "<s>", "</s>")
+		for b := range 256 {
+			add(byteToken, fmt.Sprintf("<0x%02X>", b))
+		}
+		add(normalToken, spaceMark)
+		for c := 'a'; c <= 'z'; c++ {
+			add(normalToken, string(c))
+		}
+		add(normalToken, words...)
+		for _, s := range words {
+			add(normalToken, spaceMark+s)
+		}
+		scores := make([]float32, len(tokens))
+		for i := range scores {
+			scores[i] = -float32(i)
+		}
+		w.set("tokenizer.ggml.scores", scores)
+		w.set("tokenizer.ggml.unknown_token_id", uint32(0))
+		w.set("tokenizer.ggml.bos_token_id", uint32(1))
+		w.set("tokenizer.ggml.eos_token_id", uint32(2))
+	} else {
+		add(normalToken, letters[:]...)
+		var merges []string
+		for _, s := range words {
+			if len(s) == 2 {
+				add(normalToken, s)
+				merges = append(merges, s[:1]+" "+s[1:])
+			}
+		}
+		add(normalToken, "the", "Ġthe")
+		merges = append(merges, "th e", "Ġ the")
+		add(controlToken, "<|endoftext|>", "<|im_start|>", "<|im_end|>")
+		w.set("tokenizer.ggml.pre", "qwen2")
+		w.set("tokenizer.ggml.merges", merges)
+		w.set("tokenizer.ggml.bos_token_id", uint32(len(tokens)-3))
+		w.set("tokenizer.ggml.eos_token_id", uint32(len(tokens)-3))
+		w.set("tokenizer.ggml.add_bos_token", false)
+	}
+	w.set("tokenizer.ggml.tokens", tokens)
+	w.set("tokenizer.ggml.token_type", kinds)
+	return len(tokens)
+}
+
+// tensors calls f for all of them, with shapes as the file has them.
+func (w *randomWriter) tensors(tokens int, f func(name string, shape ...int)) {
+	kv := w.Width / w.Heads * w.KVHeads
+	f("token_embd.weight", w.Width, tokens)
+	if w.Factors {
+		f("rope_freqs.weight", w.Width/w.Heads/2)
+	}
+	f("output_norm.weight", w.Width)
+	if !w.Tied {
+		f("output.weight", w.Width, tokens)
+	}
+	for i := range w.Blocks {
+		at := fmt.Sprintf("blk.%d.", i)
+		f(at+"attn_norm.weight", w.Width)
+		f(at+"attn_q.weight", w.Width, w.Width)
+		f(at+"attn_k.weight", w.Width, kv)
+		f(at+"attn_v.weight", w.Width, kv)
+		if w.Architecture == "qwen2" {
+			f(at+"attn_q.bias", w.Width)
+			f(at+"attn_k.bias", kv)
+			f(at+"attn_v.bias", kv)
+		}
+		f(at+"attn_output.weight", w.Width, w.Width)
+		f(at+"ffn_norm.weight", w.Width)
+		f(at+"ffn_gate.weight", w.Width, w.Hidden)
+		f(at+"ffn_up.weight", w.Width, w.Hidden)
+		f(at+"ffn_down.weight", w.Hidden, w.Width)
+	}
+}
+
+func (w *randomWriter) format(name string, shape []int) quant.Type {
+	if w.Format == nil || len(shape) < 2 {
+		return quant.F32
+	}
+	return w.Format(name)
+}
+
+func (w *randomWriter) declare(name string, shape ...int) {
+	if w.err == nil {
+		w.err = w.Tensor(name, w.format(name, shape), shape...)
+	}
+}
+
+// fill writes the data of a tensor: of matrices so that products are about as large as what is multiplied, of vectors about 1.
+func (w *randomWriter) fill(name string, shape ...int) {
+	if w.err != nil {
+		return
+	}
+	random := rand.New(rand.NewPCG(w.Seed, 0))
+	w.Seed++
+	n, mean, deviation := 1, 0.0, 1/math.Sqrt(float64(shape[0]))
+	for _, s := range shape {
+		n *= s
+	}
+	switch {
+	case strings.HasPrefix(name, "token_embd") && !w.Tied:
+		deviation = 1
+	case strings.HasSuffix(name, ".bias"):
+		deviation = 0.3
+	case len(shape) == 1:
+		mean, deviation = 1, 0.1
+	}
+	x := make([]float32, n)
+	for i := range x {
+		x[i] = float32(mean + deviation*random.NormFloat64())
+	}
+	m, err := quant.QuantizeMatrix(w.format(name, shape), n/shape[0], shape[0], x, quant.Options{Workers: runtime.GOMAXPROCS(0)})
+	if err == nil {
+		_, err = w.Writer.Write(m.Data)
+	}
+	if err != nil {
+		w.err = fmt.Errorf("tensor %s: %w", name, err)
+	}
+}

@@ -1,0 +1,191 @@
+package decoder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/wavelane/wavelane/batch"
+	"github.com/wavelane/wavelane/compute"
+)
+
+// SessionOptions parametrise a session.
+type SessionOptions struct {
+	Context int  // tokens that there is room for; 0 is all that the model was trained on
+	Chunk   int  // tokens of a prompt that are computed at once; 0 is 64
+	Q8      bool // round activations to 8 bits before they meet quantised weights, as GGML does
+	Output  Output
+}
+
+// Session is a sequence of tokens with its keys and values on the device. It belongs to one goroutine.
+type Session struct {
+	weights  *Weights
+	options  SessionOptions
+	caches   []compute.Tensor
+	step     *plan // of one token
+	prefill  *plan // of a chunk; nil if that is one
+	position int   // tokens so far
+	err      error // of a run, after which the caches are undefined
+}
+
+// plan is the compiled network for a number of tokens.
+type plan struct {
+	*batch.Plan
+	in    *inputs
+	out   results
+	marks []mark
+}
+
+// Next is what the model says about the token after those that it was given.
+type Next struct {
+	Logits  []float32 // of all tokens, or of the largest in descending order
+	Indices []int32   // the tokens of those; the most likely alone if only that was asked for; nil with all logits
+}
+
+// NewSession makes an empty sequence. The weights must stay open. Errors wrap [compute.ErrArgument] for options.
+func (w *Weights) NewSession(ctx context.Context, o SessionOptions) (*Session, error) {
+	if err := o.complete(w.Model); err != nil {
+		return nil, err
+	}
+	s := &Session{weights: w, options: o}
+	err := s.makeCaches(ctx)
+	if err == nil {
+		s.step, err = s.compile(ctx, 1)
+	}
+	if err == nil && o.Chunk > 1 {
+		s.prefill, err = s.compile(ctx, o.Chunk)
+	}
+	if err != nil {
+		s.Close()
+		return nil, fmt.Errorf("decoder: %w", err)
+	}
+	return s, nil
+}
+
+// complete fills defaults in.
+func (o *SessionOptions) complete(m *Model) error {
+	if o.Context == 0 {
+		o.Context = m.Context
+	}
+	if o.Chunk == 0 {
+		o.Chunk = 64
+	}
+	if o.Context < 1 || o.Chunk < 1 || o.Output.TopK < 0 {
+		return fmt.Errorf("decoder: context %d, chunk %d, top %d: %w", o.Context, o.Chunk, o.Output.TopK, compute.ErrArgument)
+	}
+	o.Output.TopK = min(o.Output.TopK, m.Vocabulary)
+	return nil
+}
+
+// capacity is the keys that a cache has room for: a chunk may be filled up with others behind the context's end.
+func (o *SessionOptions) capacity() int { return o.Context + o.Chunk - 1 }
+
+// cacheShape is that of keys, and of values, of a block.
+func (m *Model) cacheShape(o *SessionOptions) []int {
+	return []int{1, o.capacity(), m.KVHeads, m.HeadSize}
+}
+
+// makeCaches has the device make them, filled: attention does not see what nobody has written, but a product with NaN is one.
+func (s *Session) makeCaches(ctx context.Context) error {
+	for range 2 * s.weights.Blocks {
+		b := batch.New(s.weights.device)
+		k := b.Keep(b.Fill(0, s.weights.cacheShape(&s.options)...))
+		if err := b.Start().Await(ctx); err != nil {
+			return err
+		}
+		s.caches = append(s.caches, k.Tensor())
+	}
+	return nil
+}
+
+func (s *Session) compile(ctx context.Context, n int) (*plan, error) {
+	return s.weights.compile(ctx, batch.New(s.weights.device), n, s.caches, &s.options)
+}
+
+func (w *Weights) compile(ctx context.Context, b *batch.Batch, n int, caches []compute.Tensor, o *SessionOptions) (*plan, error) {
+	g := &graph{Batch: b, model: w.Config, n: n, q8: o.Q8, on: w.on}
+	p := &plan{in: newInputs(n)}
+	p.out = g.record(p.in, caches, o.Output)
+	p.marks = g.marks
+	var err error
+	p.Plan, err = g.Compile(ctx)
+	return p, err
+}
+
+// Position is the number of tokens so far.
+func (s *Session) Position() int { return s.position }
+
+// Room is the number of tokens that there is room for.
+func (s *Session) Room() int { return s.options.Context - s.position }
+
+// Reset forgets all tokens.
+func (s *Session) Reset() { s.position = 0 }
+
+// Feed continues the sequence with tokens and says what comes next: one by one, or in chunks where there are several. What it
+// returns is valid until the next call. Errors wrap [compute.ErrArgument] for no tokens or tokens that are not in the
+// vocabulary, and [compute.ErrTooLarge] where the context has no room for all, in which case nothing happens. After an error of
+// the device, or a context that was cancelled, the session is of no use any more.
+func (s *Session) Feed(ctx context.Context, tokens ...int32) (*Next, error) {
+	if s.err != nil {
+		return nil, s.err
+	}
+	if len(tokens) == 0 {
+		return nil, fmt.Errorf("decoder: no tokens: %w", compute.ErrArgument)
+	}
+	if i := slices.IndexFunc(tokens, func(t int32) bool { return t < 0 || int(t) >= s.weights.Vocabulary }); i >= 0 {
+		return nil, fmt.Errorf("decoder: token %d is not in a vocabulary of %d: %w", tokens[i], s.weights.Vocabulary, compute.ErrArgument)
+	}
+	if len(tokens) > s.Room() {
+		return nil, fmt.Errorf("decoder: %d tokens after %d, in a context of %d: %w", len(tokens), s.position, s.options.Context,
+			compute.ErrTooLarge)
+	}
+	var p *plan
+	for len(tokens) > 0 {
+		n := min(len(tokens), s.options.Chunk)
+		if p = s.step; n > 1 {
+			p = s.prefill
+		}
+		p.in.set(tokens[:n], s.position)
+		if err := p.Start().Await(ctx); err != nil {
+			s.err = fmt.Errorf("decoder: %d tokens at position %d: %w", n, s.position, err)
+			return nil, s.err
+		}
+		s.position += n
+		tokens = tokens[n:]
+	}
+	return p.next(), nil
+}
+
+func (p *plan) next() *Next {
+	n := &Next{}
+	if p.out.logits != nil {
+		n.Logits = p.out.logits.Float32s()
+	}
+	if p.out.values != nil {
+		n.Logits = p.out.values.Float32s()
+	}
+	if p.out.indices != nil {
+		n.Indices = p.out.indices.Int32s()
+	}
+	return n
+}
+
+// Close frees caches and plans. It is idempotent.
+func (s *Session) Close() error {
+	var all []error
+	for _, p := range []*plan{s.step, s.prefill} {
+		if p != nil && p.Plan != nil {
+			all = append(all, p.Plan.Close())
+		}
+	}
+	for _, c := range s.caches {
+		if c != nil {
+			all = append(all, c.Close())
+		}
+	}
+	if s.err == nil {
+		s.err = fmt.Errorf("decoder: session: %w", compute.ErrClosed)
+	}
+	return errors.Join(all...)
+}

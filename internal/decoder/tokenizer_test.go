@@ -1,0 +1,216 @@
+package decoder
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/quant/gguf"
+)
+
+//go:embed testdata/tokenizers.json
+var goldenJSON []byte
+
+// golden is what other implementations make of texts; testdata/golden.py writes it.
+type golden struct {
+	SentencePiece struct {
+		Tokens []string
+		Scores []float32
+		Kinds  []int32
+		Cases  []goldenCase
+	}
+	BytePairs struct {
+		Tokens, Merges []string
+		Cutters        map[string][]goldenCase
+	}
+}
+
+type goldenCase struct {
+	Text   string
+	Words  []string
+	Tokens []int32
+}
+
+func readGolden(t testing.TB) *golden {
+	g := &golden{}
+	require.NoError(t, json.Unmarshal(goldenJSON, g))
+	return g
+}
+
+// metadataFile is a file without tensors.
+func metadataFile(t testing.TB, pairs ...any) *gguf.File {
+	var out bytes.Buffer
+	w := gguf.NewWriter(&out)
+	for i := 0; i < len(pairs); i += 2 {
+		require.NoError(t, w.Set(pairs[i].(string), pairs[i+1]))
+	}
+	require.NoError(t, w.Close())
+	f, err := gguf.New(bytes.NewReader(out.Bytes()), int64(out.Len()))
+	require.NoError(t, err)
+	return f
+}
+
+const ggml = "tokenizer.ggml."
+
+func (g *golden) sentencePiece(t testing.TB, more ...any) *Tokenizer {
+	s := &g.SentencePiece
+	x, err := NewTokenizer(metadataFile(t, append([]any{ggml + "model", "llama", ggml + "tokens", s.Tokens, ggml + "scores", s.Scores,
+		ggml + "token_type", s.Kinds}, more...)...))
+	require.NoError(t, err)
+	return x
+}
+
+func (g *golden) bytePairs(t testing.TB, pre string, more ...any) *Tokenizer {
+	b := &g.BytePairs
+	x, err := NewTokenizer(metadataFile(t, append([]any{ggml + "model", "gpt2", ggml + "tokens", b.Tokens, ggml + "merges", b.Merges,
+		ggml + "pre", pre}, more...)...))
+	require.NoError(t, err)
+	return x
+}
+
+func TestSentencePiece(t *testing.T) {
+	g := readGolden(t)
+	x := g.sentencePiece(t)
+	require.Len(t, g.SentencePiece.Tokens, x.Len())
+	for _, c := range g.SentencePiece.Cases {
+		if strings.Contains(c.Text, "<s>") {
+			continue // where control tokens are read as such; see TestSpecial
+		}
+		require.Equal(t, c.Tokens, append([]int32{}, x.Encode(c.Text)...), "%q", c.Text)
+		require.Equal(t, strings.ReplaceAll(c.Text, spaceMark, " "), x.Decode(c.Tokens), "a mark in the text is read as a space")
+	}
+}
+
+func TestBytePairs(t *testing.T) {
+	g := readGolden(t)
+	require.Len(t, g.BytePairs.Cutters, 4)
+	for pre, cases := range g.BytePairs.Cutters {
+		x := g.bytePairs(t, pre)
+		for _, c := range cases {
+			words := []string{}
+			cutters[pre].words(c.Text, func(w string) { words = append(words, w) })
+			require.Equal(t, c.Words, words, "%s %q", pre, c.Text)
+			require.Equal(t, c.Tokens, append([]int32{}, x.Encode(c.Text)...), "%s %q", pre, c.Text)
+			require.Equal(t, c.Text, x.Decode(c.Tokens))
+		}
+	}
+}
+
+func TestSpecial(t *testing.T) {
+	g := readGolden(t)
+	x := g.sentencePiece(t, ggml+"bos_token_id", uint32(1), ggml+"eos_token_id", uint32(2))
+	require.Equal(t, []int32{1, 2, 1}, x.Encode("</s><s>"), "the model wants a beginning")
+	require.Equal(t, []int32{1}, x.Encode("<s>")[:1])
+	require.True(t, x.Ends(2))
+	require.False(t, x.Ends(1))
+	require.Empty(t, x.Decode([]int32{1, 2, -1, 9999}))
+	x = g.sentencePiece(t, ggml+"bos_token_id", uint32(1), ggml+"add_bos_token", false, ggml+"add_space_prefix", false)
+	require.Equal(t, "a", x.Decode(x.Encode("a")))
+	require.Equal(t, " a", x.Decode(x.Encode(" a")))
+
+	b := &g.BytePairs
+	n := int32(len(b.Tokens))
+	b.Tokens = append(b.Tokens, "<|im_end|>", "<|im_end|>longer", "User")
+	kinds := make([]int32, len(b.Tokens))
+	for i := range kinds {
+		kinds[i] = normalToken
+	}
+	kinds[n], kinds[n+1], kinds[n+2] = controlToken, controlToken, userToken
+	x = g.bytePairs(t, "qwen2", ggml+"token_type", kinds)
+	require.Equal(t, []int32{n + 1, n}, x.Encode("<|im_end|>longer<|im_end|>"), "the longest first")
+	require.Equal(t, "User", x.Decode(x.Encode("User<|im_end|>")))
+	require.True(t, x.Ends(n))
+}
+
+func TestTokenizerErrors(t *testing.T) {
+	one := []string{"a"}
+	for _, c := range []struct {
+		want error
+		says string
+		with []any
+	}{
+		{gguf.ErrMissing, "tokenizer.ggml.model", nil},
+		{gguf.ErrMissing, "tokenizer.ggml.tokens", []any{"model", "llama"}},
+		{gguf.ErrMissing, "tokenizer.ggml.scores", []any{"model", "llama", "tokens", one}},
+		{gguf.ErrMissing, "tokenizer.ggml.pre", []any{"model", "gpt2", "tokens", one}},
+		{gguf.ErrMissing, "tokenizer.ggml.merges", []any{"model", "gpt2", "tokens", one, "pre", "qwen2"}},
+		{compute.ErrUnsupported, `"bert"`, []any{"model", "bert", "tokens", one}},
+		{compute.ErrUnsupported, `"toaster", need one of`, []any{"model", "gpt2", "tokens", one, "pre", "toaster"}},
+		{compute.ErrShape, "2 elements for 1 tokens", []any{"model", "llama", "tokens", one, "scores", []float32{1, 2}}},
+		{compute.ErrShape, "token_type", []any{"model", "llama", "tokens", one, "token_type", []int32{}}},
+		{compute.ErrDType, "token_type", []any{"model", "llama", "tokens", one, "token_type", "x"}},
+		{compute.ErrArgument, `"ab", number 0, is no pair`, []any{"model", "gpt2", "tokens", one, "pre", "qwen2", "merges", []string{"ab"}}},
+		{compute.ErrArgument, "eos_token_id", []any{"model", "llama", "tokens", one, "scores", []float32{1}, "eos_token_id", uint32(1)}},
+		{compute.ErrDType, "add_bos_token", []any{"model", "llama", "tokens", one, "scores", []float32{1}, "add_bos_token", "yes"}},
+		{compute.ErrDType, "add_space_prefix", []any{"model", "llama", "tokens", one, "scores", []float32{1}, "add_space_prefix", "yes"}},
+	} {
+		for i := 0; i < len(c.with); i += 2 {
+			c.with[i] = ggml + c.with[i].(string)
+		}
+		_, err := NewTokenizer(metadataFile(t, c.with...))
+		require.ErrorIs(t, err, c.want)
+		require.ErrorContains(t, err, c.says)
+	}
+}
+
+func TestStream(t *testing.T) {
+	g := readGolden(t)
+	x := g.bytePairs(t, "gpt-2")
+	text := "naïve 人人 👍🏽 \xff\xe4\xba end"
+	s, got := x.NewStream(), ""
+	for _, token := range x.Encode(text) {
+		piece := s.Next(token)
+		require.True(t, utf8.ValidString(piece), "%q", piece)
+		got += piece
+	}
+	require.Equal(t, strings.ToValidUTF8(text, "\uFFFD"), strings.ReplaceAll(got+s.End(), "\uFFFD\uFFFD", "\uFFFD"))
+	require.Empty(t, s.End())
+	for _, token := range x.Encode("\xe4\xba") {
+		require.Empty(t, s.Next(token))
+	}
+	require.Equal(t, "\uFFFD", s.End())
+}
+
+// FuzzTokenizer checks with any text that no byte is lost, for each tokenizer, and that a stream says what Decode says.
+func FuzzTokenizer(f *testing.F) {
+	g := readGolden(f)
+	for _, c := range g.SentencePiece.Cases {
+		f.Add(c.Text)
+	}
+	f.Add("\xff\xfe 'S \xe4\xba")
+	tokenizers := map[string]*Tokenizer{"sentencepiece": g.sentencePiece(f)}
+	for pre := range g.BytePairs.Cutters {
+		tokenizers[pre] = g.bytePairs(f, pre)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		for name, x := range tokenizers {
+			tokens := x.Encode(text)
+			want := strings.ToValidUTF8(text, "\uFFFD")
+			if name == "sentencepiece" {
+				for _, control := range []string{"<s>", "</s>"} {
+					if strings.Contains(text, control) {
+						return
+					}
+				}
+				want = strings.ToValidUTF8(strings.ReplaceAll(text, spaceMark, " "), "\uFFFD")
+			}
+			require.Equal(t, want, x.Decode(tokens), name)
+			s, streamed := x.NewStream(), ""
+			for _, token := range tokens {
+				piece := s.Next(token)
+				require.True(t, utf8.ValidString(piece))
+				streamed += piece
+			}
+			if streamed += s.End(); name == "sentencepiece" {
+				streamed = strings.TrimPrefix(streamed, " ")
+			}
+			require.Equal(t, strings.ReplaceAll(want, "\uFFFD", ""), strings.ReplaceAll(streamed, "\uFFFD", ""), name)
+		}
+	})
+}

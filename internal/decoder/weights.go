@@ -1,0 +1,200 @@
+package decoder
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/wavelane/wavelane/batch"
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/quant"
+	"github.com/wavelane/wavelane/quant/gguf"
+)
+
+// Device is what a model runs on: those of this module.
+type Device interface {
+	batch.Device
+	UploadAsync(data any, shape ...int) (compute.Tensor, *compute.Future)
+}
+
+// Weights is a model on a device. It is safe for concurrent use; Close frees the memory.
+type Weights struct {
+	*Model
+	on      *network[weight]
+	device  Device
+	uploads []compute.Tensor
+}
+
+// weight is a tensor of the model as a device has it.
+type weight struct {
+	name   string
+	tensor compute.Tensor      // nil where the model has none
+	format compute.BlockFormat // of packed blocks, else 0
+}
+
+func (w weight) missing() bool { return w.tensor == nil }
+
+// packed reports blocks as quant.Pack arranges them.
+func (w weight) packed() bool { return w.format != 0 }
+
+// LoadOptions parametrise [Model.Load].
+type LoadOptions struct {
+	// Dense makes Float32 of all quantised weights, which takes several times the memory. Otherwise they stay in their blocks.
+	Dense bool
+	// Progress, if not nil, is called after each tensor with the bytes of the file that were read and all that will be.
+	Progress func(done, total int64)
+}
+
+// Load brings the weights to a device: matrices in their blocks or halves, all others and vectors as Float32. When ctx is done,
+// it stops after the tensor under way.
+func (m *Model) Load(ctx context.Context, device Device, o LoadOptions) (*Weights, error) {
+	w := &Weights{Model: m, device: device}
+	u := &upload{LoadOptions: o, ctx: ctx, weights: w}
+	m.each(func(t *gguf.Tensor) { u.total += t.Size() })
+	w.on = convert(m.tensors, u.tensor)
+	if err := u.wait(); err != nil {
+		w.Close()
+		return nil, fmt.Errorf("decoder: %w", err)
+	}
+	return w, nil
+}
+
+// Close frees the memory on the device once the work that uses it is done. It is idempotent.
+func (w *Weights) Close() error {
+	var all []error
+	for _, t := range w.uploads {
+		all = append(all, t.Close())
+	}
+	return errors.Join(all...)
+}
+
+// upload converts tensors and sends them to the device, one while the next is converted. It keeps the first error.
+type upload struct {
+	LoadOptions
+	ctx         context.Context
+	weights     *Weights
+	done, total int64
+	under       *compute.Future // the one under way
+	err         error
+}
+
+func (u *upload) wait() error {
+	if u.under != nil {
+		if err := u.under.Await(u.ctx); u.err == nil {
+			u.err = err
+		}
+		u.under = nil
+	}
+	return u.err
+}
+
+func (u *upload) tensor(t *gguf.Tensor) weight {
+	if u.err == nil {
+		u.err = u.ctx.Err()
+	}
+	if u.err != nil {
+		return weight{}
+	}
+	form, shape, format := u.form(t)
+	data, err := elements(t, form)
+	if err != nil {
+		u.err = fmt.Errorf("tensor %s: %w", t.Name(), err)
+		return weight{}
+	}
+	if u.wait() != nil {
+		return weight{}
+	}
+	on, f := u.weights.device.UploadAsync(data, shape...)
+	if on != nil {
+		u.weights.uploads = append(u.weights.uploads, on)
+	}
+	u.under = f
+	if u.done += t.Size(); u.Progress != nil {
+		u.Progress(u.done, u.total)
+	}
+	return weight{t.Name(), on, format}
+}
+
+// form is what a tensor becomes on the device: its type and shape, and the format of blocks that are packed.
+func (o *LoadOptions) form(t *gguf.Tensor) (compute.DType, []int, compute.BlockFormat) {
+	shape := shapeOf(t)
+	if len(shape) != 2 {
+		return compute.Float32, shape, 0
+	}
+	if words, err := quant.PackedWords(t.Type(), t.Cols()); err == nil && !o.Dense {
+		return compute.Uint32, []int{shape[0], words}, compute.BlockFormat(t.Type())
+	}
+	switch t.Type() {
+	case quant.F16:
+		return compute.Float16, shape, 0
+	case quant.BF16:
+		return compute.BFloat16, shape, 0
+	}
+	return compute.Float32, shape, 0
+}
+
+// elements are what the device has of a tensor.
+func elements(t *gguf.Tensor, form compute.DType) (any, error) {
+	switch form {
+	case compute.Uint32:
+		m, err := t.Matrix()
+		if err != nil {
+			return nil, err
+		}
+		p, err := quant.Pack(m)
+		if err != nil {
+			return nil, err
+		}
+		return p.Words, nil
+	case compute.Float32:
+		x := make([]float32, t.Len())
+		return x, t.Dequantize(x)
+	}
+	raw, err := t.Bytes()
+	if err != nil {
+		return nil, err
+	}
+	if form == compute.BFloat16 {
+		return halves[compute.BF16](raw), nil
+	}
+	return halves[uint16](raw), nil
+}
+
+func halves[T ~uint16](raw []byte) []T {
+	bits := make([]T, len(raw)/2)
+	for i := range bits {
+		bits[i] = T(binary.LittleEndian.Uint16(raw[2*i:]))
+	}
+	return bits
+}
+
+// each calls f once for every tensor of the model.
+func (m *Model) each(f func(t *gguf.Tensor)) {
+	convert(m.tensors, func(t *gguf.Tensor) weight {
+		f(t)
+		return weight{}
+	})
+}
+
+// convert gives each tensor of a network its counterpart, in the order in which they are used. A tied head is the embedding.
+func convert(n *network[*gguf.Tensor], f func(t *gguf.Tensor) weight) *network[weight] {
+	to := func(t *gguf.Tensor) weight {
+		if t == nil {
+			return weight{}
+		}
+		return f(t)
+	}
+	out := &network[weight]{Embedding: to(n.Embedding), Factors: to(n.Factors)}
+	for i := range n.Blocks {
+		b := &n.Blocks[i]
+		out.Blocks = append(out.Blocks, block[weight]{AttentionNorm: to(b.AttentionNorm), Q: to(b.Q), K: to(b.K), V: to(b.V),
+			QBias: to(b.QBias), KBias: to(b.KBias), VBias: to(b.VBias), Output: to(b.Output),
+			FeedForwardNorm: to(b.FeedForwardNorm), Gate: to(b.Gate), Up: to(b.Up), Down: to(b.Down)})
+	}
+	out.Norm, out.Head = to(n.Norm), out.Embedding
+	if n.Head != n.Embedding {
+		out.Head = to(n.Head)
+	}
+	return out
+}

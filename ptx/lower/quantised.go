@@ -1,0 +1,234 @@
+package lower
+
+import (
+	"slices"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/ptx/ir"
+)
+
+func init() {
+	for _, e := range []*op.Entry{op.QuantMatMulRowMajor, op.QuantRMSNormMatVec, op.QuantQKV, op.QuantGateUpSwiGLU} {
+		lowerings[e] = quantised
+	}
+	lowerings[op.QuantMatMulColMajor] = quantisedColumns
+}
+
+// quantWeight is a matrix of packed weights, n rows of them, and what becomes of its product with x.
+type quantWeight struct {
+	*blockFormat
+	op.Type
+	w, y Buffer
+	bias Buffer // if there are biases
+}
+
+func (w quantWeight) rows() int { return w.Shape[0] }
+
+// quantCall is products of x, m × k, with weights.
+type quantCall struct {
+	*step
+	m, k    int
+	x       Buffer
+	gamma   Buffer
+	eps     float32
+	norm    bool
+	gate    bool // of two weights
+	biased  bool
+	bytes   bool // x is rounded
+	weights []quantWeight
+}
+
+func quantised(s *step) error {
+	c := &quantCall{step: s, x: operand(0), gamma: operand(0)}
+	c.m, c.k = op.RowsCols(s.in[0].Shape)
+	add := func(i int, f compute.BlockFormat, y Buffer) {
+		c.weights = append(c.weights, quantWeight{blockFormat: blockFormatOf(f), Type: s.in[i], w: operand(i), y: y, bias: operand(0)})
+	}
+	switch o := s.Attr.Options.(type) {
+	case compute.QuantQKVOptions:
+		c.bytes, c.biased = o.Q8, len(s.in) == 7
+		for i, f := range op.QKVFormats(s.Attr) {
+			add(1+i, f, resultAt(i))
+			if c.biased {
+				c.weights[i].bias = operand(4 + i)
+			}
+		}
+	case compute.QuantOptions:
+		c.bytes = o.Q8
+		switch s.Entry {
+		case op.QuantRMSNormMatVec:
+			c.norm, c.gamma, c.eps = true, operand(1), float32(s.Attr.Scalars[0])
+			add(2, o.Format, result)
+		case op.QuantGateUpSwiGLU:
+			c.gate = true
+			add(1, o.Format, result)
+			add(2, o.Format, result)
+		default:
+			add(1, o.Format, result)
+		}
+	}
+	return c.lower()
+}
+
+func (c *quantCall) lower() error {
+	if c.k == 0 {
+		c.withoutValues()
+		return nil
+	}
+	return c.products()
+}
+
+// withoutValues writes sums of nothing.
+func (c *quantCall) withoutValues() {
+	for _, w := range c.weights {
+		if !c.biased {
+			c.fillWords(w.y, 0, c.m*w.rows())
+			continue
+		}
+		for row := range c.m {
+			c.copyBytes(w.bias, w.y.Plus(4*row*w.rows()), 4*w.rows())
+		}
+	}
+}
+
+// products are by gemv for a few rows of x at a time, one launch for weights of the same format, or each by itself for many rows.
+func (c *quantCall) products() error {
+	target := c.caps.Target
+	if c.bytes && !target.Covers(ir.Target{SM: 61}) { // which cannot multiply bytes
+		c.bytes = false
+		c.x = c.scratch(4 * c.m * c.k)
+		c.launch(quantFinite, [3]int{c.m, 1, 1}, c.k, operand(0), c.x)
+	}
+	var values, scales Buffer
+	if c.bytes {
+		values, scales = c.rounded()
+	}
+	if c.m > quantVectors && (!c.bytes || target.Covers(ir.Target{SM: 80})) {
+		return c.many(values, scales)
+	}
+	for rest := c.weights; len(rest) > 0; {
+		n := 1
+		for n < len(rest) && rest[n].blockFormat == rest[0].blockFormat {
+			n++
+		}
+		for first := 0; first < c.m; first += quantVectors {
+			c.gemv(rest[:n], first, min(quantVectors, c.m-first), values, scales)
+		}
+		rest = rest[n:]
+	}
+	return nil
+}
+
+// many is products one by one.
+func (c *quantCall) many(values, scales Buffer) error {
+	x := c.x
+	if c.norm && !c.bytes {
+		normed := c.temporary(op.F32(c.m, c.k))
+		attr := c.Attr
+		attr.Options = nil
+		if err := c.call(op.RMSNorm, attr, []Buffer{normed.Buffer}, tensor{x, normed.Type}, c.operandTensor(1)); err != nil {
+			return err
+		}
+		x = normed.Buffer
+	}
+	each := func(w quantWeight, other *Buffer) {
+		p := &quantProduct{step: c.step, quantWeight: w, m: c.m, n: w.rows(), depth: c.k, x: x, biased: c.biased, along: true, other: other}
+		switch {
+		case p.n == 0:
+		case c.bytes:
+			p.tensor(values, scales)
+		default:
+			p.exact()
+		}
+	}
+	if c.gate {
+		gate, up := c.weights[0], c.weights[1]
+		t := op.F32(c.m, gate.rows())
+		if !c.bytes && t.Len()%4 == 0 { // so that the second result begins where fours of it may be read
+			both := c.scratch(2 * t.Bytes())
+			gate.y, up.y = both, both.Plus(t.Bytes())
+			each(gate, &up.w)
+		} else {
+			gate.y, up.y = c.scratch(t.Bytes()), c.scratch(t.Bytes())
+			each(gate, nil)
+			each(up, nil)
+		}
+		return c.call(op.SwiGLU, op.Attr{}, []Buffer{result}, tensor{gate.y, t}, tensor{up.y, t})
+	}
+	for _, w := range c.weights {
+		each(w, nil)
+	}
+	return nil
+}
+
+// rounded is x as bytes, and their scales.
+func (c *quantCall) rounded() (values, scales Buffer) {
+	n := (ceilDiv(c.m, quantVectors) * quantVectors) * c.k // of whole rooms
+	values, scales = c.scratch(bytesSize(n)), c.scratch(scalesSize(n))
+	parts := ceilDiv(c.k, bytesPart)
+	sizes := append([]uint32{uint32(c.k), flagIf(1, c.norm)}, divisorOf(parts)...)
+	c.launch(quantBytes, [3]int{parts * c.m, 1, 1}, sizes, c.eps, c.x, c.gamma, values, scales)
+	return values, scales
+}
+
+// gemv is for m rows of x from the first on.
+func (c *quantCall) gemv(weights []quantWeight, first, m int, values, scales Buffer) {
+	w := weights[0]
+	room := slices.IndexFunc(quantRooms, func(n int) bool { return m <= n })
+	var rows [3]int
+	total := 0
+	for i, w := range weights {
+		rows[i] = w.rows()
+		total += rows[i]
+	}
+	if total == 0 {
+		return
+	}
+	tasks, step, second := ceilDiv(total, 2), 2, 1
+	if c.gate {
+		tasks, step, second = rows[0], 1, rows[0]
+	}
+	// A lane has a few units.
+	lanes := c.lanes(work{rows: tasks, cols: c.k, parts: 1, chunk: c.k}, 8, 32, 4)
+	flags := flagIf(quantGate, c.gate) | flagIf(quantNorm, c.norm) | flagIf(quantBiased, c.biased)
+	kernel := quantGemvKernels[w.blockFormat].bytes[room]
+	if !c.bytes {
+		kernel = quantGemvKernels[w.blockFormat].exact[room]
+		lanes = min(lanes, exactChunk/quantRooms[room]/32)
+	}
+	sizes := words(c.k, c.k/w.len(), w.Shape[1], m, log2(lanes), int(flags), tasks, step, second, rows[0], rows[1], rows[2])
+	arguments := []any{sizes}
+	if c.bytes {
+		arguments = append(arguments, values.Plus(bytesSize(first*c.k)), scales.Plus(scalesSize(first*c.k)))
+	} else {
+		arguments = append(arguments, c.eps, c.x.Plus(4*first*c.k), c.gamma)
+	}
+	for _, of := range []func(w quantWeight) Buffer{
+		func(w quantWeight) Buffer { return w.w },
+		func(w quantWeight) Buffer { return w.bias },
+		func(w quantWeight) Buffer { return w.y.Plus(4 * first * w.rows()) },
+	} {
+		for i := range 3 { // those that there are not are never read
+			arguments = append(arguments, of(weights[min(i, len(weights)-1)]))
+		}
+	}
+	c.launch(kernel, [3]int{ceilDiv(tasks, teamThreads/lanes), 1, 1}, arguments...)
+}
+
+// quantisedColumns is for weights whose rows are along the result.
+func quantisedColumns(s *step) error {
+	f := s.Attr.Options.(compute.QuantOptions).Format
+	m, k := op.RowsCols(s.in[0].Shape)
+	_, n, err := op.PackedShape(s.in[1], f)
+	if err != nil {
+		return err
+	}
+	if k == 0 {
+		s.fillWords(result, 0, m*n)
+		return nil
+	}
+	w := quantWeight{blockFormat: blockFormatOf(f), Type: s.in[1], w: operand(1), y: result, bias: operand(0)}
+	(&quantProduct{step: s, quantWeight: w, m: m, n: n, depth: k, x: operand(0)}).exact()
+	return nil
+}

@@ -1,0 +1,120 @@
+// Package blocks computes with weights in GGML's block formats as quant.Pack lays them out: rows of values are dequantised, and
+// multiplied with rows of floats or of 8-bit integers.
+//
+// Each format is read in the same two steps, whose results stay in the first cache: the integers of a piece of a row become a
+// byte each, and its scales and minima become float32. With the scale a and the minimum b of the 16 or 32 values that share
+// them, a value is a·(q − offset) − b. What follows knows no formats.
+package blocks
+
+import (
+	"sync"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/quant"
+)
+
+// Piece is the most values of a row that are dequantised at a time: a multiple of all blocks.
+const Piece = 2048
+
+// format is what the second step needs to know, and the first step in portable Go. Both functions do the blocks from lo on, as many
+// as fit in their first argument.
+type format struct {
+	quant.Type
+	width  int     // values that share a scale
+	offset float32 // what the integers stand above zero; affine formats have minima instead
+	affine bool
+	quants func(q []int8, w *row, lo int)
+	scales func(a, b []float32, w *row, lo int)
+}
+
+var formats = map[compute.BlockFormat]*format{
+	compute.Q4_0: {quant.Q4_0, 32, 8, false, nibbles, halfScales},
+	compute.Q4_1: {quant.Q4_1, 32, 0, true, nibbles, halfScales},
+	compute.Q5_0: {quant.Q5_0, 32, 16, false, nibbles, halfScales},
+	compute.Q5_1: {quant.Q5_1, 32, 0, true, nibbles, halfScales},
+	compute.Q8_0: {quant.Q8_0, 32, 0, false, nil, halfScales}, // bytes already
+	compute.Q2_K: {quant.Q2_K, 16, 0, true, quantsQ2K, scalesQ2K},
+	compute.Q3_K: {quant.Q3_K, 16, 4, false, quantsQ3K, scalesQ3K},
+	compute.Q4_K: {quant.Q4_K, 32, 0, true, quantsK4, scalesK4},
+	compute.Q5_K: {quant.Q5_K, 32, 0, true, quantsK4, scalesK4},
+	compute.Q6_K: {quant.Q6_K, 16, 32, false, quantsQ6K, scalesQ6K},
+}
+
+// row is a row of weights: the blocks' planes.
+type row struct {
+	*format
+	planes [3][]byte
+	size   [3]int // of a block in each plane
+}
+
+// Weights are packed weights of some format.
+type Weights struct {
+	row
+	Rows, Cols int
+	words      int
+	data       []byte
+}
+
+// NewWeights describes weights that have passed the check of an operation: rows of so many words. Data come with [Weights.Of].
+func NewWeights(f compute.BlockFormat, rows, words int) Weights {
+	w := Weights{row: row{format: formats[f]}, Rows: rows, words: words}
+	w.Cols, _ = quant.PackedCols(w.Type, words)
+	for i, p := range w.Planes() {
+		w.size[i] = p.Size
+	}
+	return w
+}
+
+// Of is the same with data, little-endian words.
+func (w Weights) Of(data []byte) Weights {
+	w.data = data
+	return w
+}
+
+// Width is how many values share a scale.
+func (w *Weights) Width() int { return w.width }
+
+// RowBytes is what a row takes.
+func (w *Weights) RowBytes() int { return 4 * w.words }
+
+// row returns a row's planes.
+func (w *Weights) rowAt(r int) row {
+	x := w.row
+	data, blocks := w.data[4*w.words*r:4*w.words*(r+1)], w.Cols/w.BlockLen()
+	for i, size := range w.size {
+		x.planes[i], data = data[:blocks*size], data[blocks*size:]
+	}
+	return x
+}
+
+// room is the memory of both steps' results. Kernels may read behind the ends of what they need.
+type room struct {
+	row
+	q       [most]int8
+	a, b, s [most/16 + 16]float32
+	y       [Piece]float32
+}
+
+// most is the most values of a row that are taken at a time if they stay integers: a multiple of all blocks.
+const most = 8192
+
+var rooms = sync.Pool{New: func() any { return new(room) }}
+
+func (m *room) leave() {
+	m.row = row{} // no memory is kept alive
+	rooms.Put(m)
+}
+
+// scales are those of n values of the row from lo on, whole blocks.
+func (m *room) scales(lo, n int) {
+	m.unpackScales(m.a[:n/m.width], m.b[:n/m.width], lo/m.BlockLen())
+}
+
+// integers are those of n values of the row from lo on, whole blocks: those of bytes lie in the row.
+func (m *room) integers(lo, n int) []int8 {
+	if m.quants == nil {
+		return int8s(m.planes[0][lo:][:n])
+	}
+	m.unpackQuants(m.q[:n], lo/m.BlockLen())
+	return m.q[:n]
+}

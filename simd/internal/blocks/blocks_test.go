@@ -1,0 +1,179 @@
+package blocks
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/quant"
+	"github.com/wavelane/wavelane/simd/internal/kernels"
+)
+
+func source(t *testing.T) *rand.Rand {
+	seed := rand.Uint64()
+	if s, err := strconv.ParseUint(os.Getenv("WAVELANE_SEED"), 10, 64); err == nil {
+		seed = s
+	}
+	t.Logf("repeat with WAVELANE_SEED=%d", seed)
+	return rand.New(rand.NewPCG(seed, 0))
+}
+
+// everyTier runs a test on every tier, and on AVX-512 without its products of bytes.
+func everyTier(t *testing.T, f func(t *testing.T)) {
+	was := kernels.Active()
+	defer func() { require.NoError(t, kernels.SetTier(was)) }()
+	for _, tier := range kernels.Available() {
+		require.NoError(t, kernels.SetTier(tier))
+		t.Run(tier.String(), f)
+		if bytewise() {
+			withoutBytewise(func() { t.Run(tier.String()+" without VNNI", f) })
+		}
+	}
+}
+
+// random weights have any bits, so that some scales are subnormal, Inf or NaN.
+func random(t *testing.T, r *rand.Rand, f *format, rows, cols int) (*quant.Matrix, Weights) {
+	m := &quant.Matrix{Type: f.Type, Rows: rows, Cols: cols, Data: make([]byte, rows*cols/f.BlockLen()*f.BlockSize())}
+	for i := range m.Data {
+		m.Data[i] = byte(r.Uint32())
+	}
+	p, err := quant.Pack(m)
+	require.NoError(t, err)
+	w := NewWeights(compute.BlockFormat(f.Type), rows, p.Shape()[1])
+	require.Equal(t, cols, w.Cols)
+	return m, w.Of(bytesOf(p.Words))
+}
+
+func bytesOf(words []uint32) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), 4*len(words))
+}
+
+// Values are those of package quant, bit for bit, whatever the bits of the blocks are and wherever reading begins.
+func TestDequantize(t *testing.T) {
+	r := source(t)
+	everyTier(t, func(t *testing.T) {
+		for _, f := range formats {
+			for _, blocks := range []int{1, 2, 3, 5, 11, 17, 70} {
+				cols := blocks * f.BlockLen()
+				m, w := random(t, r, f, 3, cols)
+				want := make([]float32, 3*cols)
+				require.NoError(t, m.Dequantize(want))
+				for row := range 3 {
+					lo := r.IntN(blocks) * f.BlockLen()
+					got := make([]float32, cols-lo)
+					w.Dequantize(got, row, lo)
+					for i, v := range got {
+						if x := want[row*cols+lo+i]; math.Float32bits(v) != math.Float32bits(x) && (v == v || x == x) {
+							require.Equal(t, x, v, "%v: value %d of row %d of %d blocks", f.Type, lo+i, row, blocks)
+						}
+					}
+				}
+			}
+		}
+	})
+}
+
+// Products of integers are exact at the ends of their ranges, where sums of 16 bits would overflow. Scales are one, so that
+// sums below 2²⁴ are not rounded.
+func TestProductsAreExact(t *testing.T) {
+	r := source(t)
+	everyTier(t, func(t *testing.T) {
+		for _, f := range formats {
+			for _, groups := range []int{1, 2, 3, 7, 8, 9, 12} {
+				cols := max(groups*32, f.BlockLen()) / f.BlockLen() * f.BlockLen()
+				for _, extreme := range []bool{false, true} {
+					m, w := random(t, r, f, 1, cols)
+					for i := range m.Data {
+						if extreme {
+							m.Data[i] = []byte{0x80, 0xff, 0x7f}[r.IntN(3)]
+						}
+					}
+					p, err := quant.Pack(m)
+					require.NoError(t, err)
+					w = w.Of(bytesOf(p.Words))
+					memory := make([]float32, RoundedWords(cols))
+					x := RoundedIn(memory, cols)
+					for i := range x.Q {
+						x.Q[i] = int8(r.IntN(255) - 127)
+						if extreme {
+							x.Q[i] = []int8{127, -127, 127}[r.IntN(3)]
+						}
+					}
+					var own room
+					own.row = w.rowAt(0)
+					for i := range own.s {
+						own.s[i] = 1
+					}
+					integers := make([]int8, cols)
+					if f.quants == nil {
+						copy(integers, int8s(own.planes[0]))
+					} else {
+						f.quants(integers, &own.row, 0)
+					}
+					raise := 0
+					if f.quants == nil {
+						raise = int(raised(f))
+					}
+					want := 0
+					for i, q := range integers {
+						want += (int(q) + raise) * int(x.Q[i])
+					}
+					note := fmt.Sprintf("%v, %d values", f.Type, cols)
+					require.Equal(t, float32(want), own.product(x.Q, 0, cols), note)
+					require.Equal(t, integers, own.integers(0, cols), note)
+					require.Equal(t, float32(want), own.dot(integers, x.Q), note)
+				}
+			}
+		}
+	})
+}
+
+// Each value is rounded to the nearest step, from values of any size.
+func TestRound(t *testing.T) {
+	r := source(t)
+	const k = 32 * 5
+	for _, size := range []float64{1, 1e-30, 1e-38, 1e-44, 3e38} {
+		x := make([]float32, k)
+		for i := range x {
+			x[i] = float32(size * (r.Float64()*2 - 1))
+		}
+		clear(x[32:64])
+		memory := make([]float32, RoundedWords(k))
+		rounded := RoundedIn(memory, k)
+		rounded.Round(x, 0, k/32)
+		y := make([]float32, k)
+		rounded.Values(y, 0, k/32)
+		for b := range k / 32 {
+			most, sums := 0.0, [2]float64{}
+			for _, v := range x[32*b : 32*b+32] {
+				most = max(most, math.Abs(float64(v)))
+			}
+			for i, v := range x[32*b : 32*b+32] {
+				require.InDelta(t, v, y[32*b+i], most/127*0.501+127e-45, "%g", size)
+				sums[i/16] += float64(rounded.Q[32*b+i])
+			}
+			scale, sum := rounded.groups(32, b, 1)
+			scale16, sum16 := rounded.groups(16, 2*b, 2)
+			require.Equal(t, []float32{scale[0], scale[0]}, scale16)
+			require.Equal(t, scale[0]*float32(sums[0]+sums[1]), sum[0])
+			require.Equal(t, []float32{scale[0] * float32(sums[0]), scale[0] * float32(sums[1])}, sum16)
+		}
+	}
+	for _, bad := range []float32{float32(math.NaN()), float32(math.Inf(-1))} {
+		x := make([]float32, k)
+		x[40] = bad
+		rounded := RoundedIn(make([]float32, RoundedWords(k)), k)
+		rounded.Round(x, 0, k/32)
+		scale, _ := rounded.groups(32, 0, k/32)
+		for b, s := range scale {
+			require.Equal(t, b == 1, s != s)
+		}
+	}
+}

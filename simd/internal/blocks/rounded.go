@@ -1,0 +1,82 @@
+package blocks
+
+import (
+	"math"
+	"unsafe"
+)
+
+// Rounded is a row of activations in 8 bits. In each 32 values, a value is about scale·q with the scale max|x|/127. Blocks of 256,
+// which GGML has beside formats of 256 values, would lose what is small near an outlier, and save nothing here.
+type Rounded struct {
+	Q          []int8
+	scale, sum []float32 // of 32 values: the scale, and the scale times the sum of q
+	scale16    []float32 // the same of 16 values each
+	sum16      []float32
+}
+
+// RoundedWords is how many words the memory of a rounded row has.
+func RoundedWords(k int) int { return k/4 + 2*(k/32) + 2*(k/16) }
+
+// RoundedIn is the row of k values in memory.
+func RoundedIn(memory []float32, k int) (r Rounded) {
+	part := func(n int) (p []float32) {
+		p, memory = memory[:n:n], memory[n:]
+		return p
+	}
+	q := part(k / 4)
+	r.Q = unsafe.Slice((*int8)(unsafe.Pointer(unsafe.SliceData(q))), k)
+	r.scale, r.sum, r.scale16, r.sum16 = part(k/32), part(k/32), part(k/16), part(k/16)
+	return r
+}
+
+// groups are the scales and sums of so many groups of 16 or 32 values.
+func (r *Rounded) groups(width, lo, n int) (scale, sum []float32) {
+	if width == 16 {
+		return r.scale16[lo:][:n], r.sum16[lo:][:n]
+	}
+	return r.scale[lo:][:n], r.sum[lo:][:n]
+}
+
+// Round rounds values of x in blocks lo ≤ b < hi of 32. A block with Inf or NaN has NaN as its scale, so that what it is multiplied
+// with becomes NaN.
+func (r *Rounded) Round(x []float32, lo, hi int) {
+	for b := lo; b < hi; b++ {
+		x, q := (*[32]float32)(x[32*b:]), (*[32]int8)(r.Q[32*b:])
+		bits := uint32(0)
+		for _, v := range x {
+			bits = max(bits, math.Float32bits(v)&0x7fffffff)
+		}
+		most := math.Float32frombits(bits)
+		scale, inverse := most/127, 0.0
+		switch {
+		case bits >= 0x7f800000:
+			scale = float32(math.NaN())
+		case bits > 0:
+			inverse = 127 / float64(most) // finite even if scale is subnormal
+		}
+		var sums [2]int32
+		if bits >= 0x7f800000 {
+			clear(q[:])
+		} else {
+			const shift = 1.5 * (1 << 52) // the last place is that of ones
+			for i, v := range x {
+				n := int8(math.Float64bits(float64(float64(v)*inverse) + shift))
+				q[i] = n
+				sums[i/16] += int32(n)
+			}
+		}
+		r.scale[b], r.sum[b] = scale, scale*float32(sums[0]+sums[1])
+		for i, s := range sums {
+			r.scale16[2*b+i], r.sum16[2*b+i] = scale, scale*float32(s)
+		}
+	}
+}
+
+// Values writes what the rounded values stand for, from block lo on.
+func (r *Rounded) Values(y []float32, lo, hi int) {
+	for b := lo; b < hi; b++ {
+		for i, q := range (*[32]int8)(r.Q[32*b:]) {
+			y[32*b+i] = r.scale[b] * float32(q)
+		}
+	}
+}

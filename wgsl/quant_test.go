@@ -1,0 +1,79 @@
+package wgsl
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/quant"
+)
+
+var blockFormats = []compute.BlockFormat{compute.Q4_0, compute.Q4_1, compute.Q5_0, compute.Q5_1, compute.Q8_0, compute.Q2_K,
+	compute.Q3_K, compute.Q4_K, compute.Q5_K, compute.Q6_K}
+
+// packedType is the type of weights of so many rows and columns.
+func packedType(t *testing.T, f compute.BlockFormat, rows, cols int) op.Type {
+	words, err := quant.PackedWords(quant.Type(f), cols)
+	require.NoError(t, err)
+	return op.Type{DType: compute.Uint32, Shape: []int{rows, words}}
+}
+
+// Every format in every entry, by devices with room for much and for little.
+func TestQuantisedLowering(t *testing.T) {
+	for capsName, caps := range someCaps() {
+		t.Run(capsName, func(t *testing.T) {
+			seen, least := texts{}, 0
+			for _, f := range blockFormats {
+				w := func(rows, cols int) op.Type { return packedType(t, f, rows, cols) }
+				for _, q8 := range []bool{false, true} {
+					o := compute.QuantOptions{Format: f, Q8: q8}
+					for _, m := range []int{0, 1, 3, 8, 9, 40} {
+						seen.variants(t, op.QuantMatMulRowMajor, o, caps, op.F32(m, 512), w(33, 512))
+						seen.variants(t, op.QuantMatMulRowMajor, o, caps, op.F32(m, 256), w(3000, 256))
+						seen.variants(t, op.QuantRMSNormMatVec, o, caps, op.F32(m, 512), op.F32(512), w(33, 512))
+						seen.variants(t, op.QuantGateUpSwiGLU, o, caps, op.F32(m, 512), w(33, 512), w(33, 512))
+						three := compute.QuantQKVOptions{Q: f, K: compute.Q8_0, V: compute.Q6_K, Q8: q8}
+						in := []op.Type{op.F32(m, 512), w(33, 512), packedType(t, compute.Q8_0, 5, 512), packedType(t, compute.Q6_K, 7, 512),
+							op.F32(33), op.F32(5), op.F32(7)}
+						seen.variants(t, op.QuantQKV, three, caps, in[:4]...)
+						seen.variants(t, op.QuantQKV, three, caps, in...)
+						seen.variants(t, op.QuantMatMulRowMajor, o, caps, op.F32(m, 0), w(3, 0))
+						if !q8 {
+							seen.variants(t, op.QuantMatMulColMajor, o, caps, op.F32(m, 70), w(70, 512))
+						}
+					}
+				}
+				for _, d := range []compute.DType{compute.Float32, compute.Float16} {
+					o := compute.DequantizeOptions{Format: f, Result: d}
+					for _, n := range []int{0, 3, 500} {
+						seen.variants(t, op.Dequantize, o, caps, w(n, 768))
+						seen.variants(t, op.Dequantize, o, caps, w(n, 256), op.Type{DType: compute.Int32, Shape: []int{2, 70}})
+					}
+				}
+				least += 5 // two of results, and of one row: plain, norm, gate
+			}
+			require.Greater(t, len(seen), least)
+		})
+	}
+}
+
+// Few rows of x read weights in one dispatch; what no binding holds is cut.
+func TestQuantisedDispatches(t *testing.T) {
+	caps := DefaultCaps
+	count := func(m, n, k int) int {
+		in := []op.Type{op.F32(m, k), packedType(t, compute.Q4_K, n, k)}
+		a := op.Attr{Options: compute.QuantOptions{Format: compute.Q4_K, Q8: true}}
+		out, err := op.QuantMatMulRowMajor.Check(in, a)
+		require.NoError(t, err)
+		l, err := Lower(&op.Step{Entry: op.QuantMatMulRowMajor, Attr: a}, in, out, &caps, nil)
+		require.NoError(t, err)
+		texts{}.check(t, l, &caps, in, out)
+		return len(l.Actions)
+	}
+	require.Equal(t, 1, count(1, 4096, 4096))
+	require.Equal(t, 1, count(8, 128_256, 1024))
+	require.Equal(t, 3, count(1, 152_064, 4096), "of 350 MB")
+	require.Equal(t, 3, count(64, 4096, 4096), "two of which find Inf and NaN")
+}

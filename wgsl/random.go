@@ -1,0 +1,37 @@
+package wgsl
+
+import (
+	"strconv"
+
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/internal/op"
+)
+
+func init() {
+	lowerings[op.RandomUniform], lowerings[op.RandomNormal] = random, random
+}
+
+func random(s *step) error {
+	lanes, normal := s.workgroup(), s.Entry == op.RandomNormal
+	k := cached(s.Entry.Name+"/"+strconv.Itoa(lanes), func() *Kernel {
+		functions := ""
+		if normal {
+			functions = functionsOf("finite_log near_sine near_cosine")
+		}
+		return &Kernel{Bindings: []Access{Read, ReadWrite}, Uniform: 16, Workgroup: [3]uint32{uint32(lanes), 1, 1},
+			Source: render("random.wgsl", struct {
+				Normal                         bool
+				Functions                      string
+				Lanes, Rounds                  int
+				Factor0, Factor1, Weyl0, Weyl1 uint32
+			}{normal, functions, lanes, op.PhiloxRounds, op.PhiloxFactor0, op.PhiloxFactor1, op.PhiloxWeyl0, op.PhiloxWeyl1})}
+	})
+	stream := s.Attr.Options.(compute.RandomOptions).Stream
+	y, n, chunk := result, s.out.Len(), s.chunk()
+	for first := 0; first < n; first += chunk {
+		quads := ceilDiv(min(chunk, n-first), 4)
+		y.Offset, y.Size = 4*uint64(first), 16*uint64(quads)
+		s.dispatch(k, s.linear(ceilDiv(quads, lanes)), words(quads, first/4, stream), operand(0), y)
+	}
+	return nil
+}

@@ -23,6 +23,9 @@ import (
 // All families load, with the parameters that their lowerings fill in and the blocks that they launch, and are found again
 // without another call.
 func TestPreloadLoadsTheCatalogue(t *testing.T) {
+	if testing.Short() { // for the race detector
+		t.Skip("its goroutines are those of TestPreloadLoadsModules")
+	}
 	d, g := openSoft(t, softgpu.Config{})
 	begin := time.Now()
 	own, err := d.Preload(t.Context())

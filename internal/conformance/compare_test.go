@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -90,11 +91,11 @@ func TestCompareCPU(t *testing.T) {
 
 func TestDeterminismCheck(t *testing.T) {
 	_, dev := openCPU(t)
-	calls := 0
+	var calls atomic.Int64
 	k, err := simd.NewKernel(dev, "moody", func(out compute.Operand, in []compute.Operand, _ any) error {
 		y := out.Data.([]float32)
 		copy(y, in[0].Data.([]float32))
-		if calls++; calls%2 == 0 {
+		if calls.Add(1)%2 == 0 {
 			y[3]++
 		}
 		return nil
@@ -127,7 +128,7 @@ func TestDeterminismCheck(t *testing.T) {
 		require.ErrorAs(t, err, &e)
 		require.Equal(t, [2]int{2, 3}, [2]int{e.Step, e.Index}, e)
 		require.Equal(t, []int{1, 0}, e.Position)
-		require.Equal(t, [2]float64{-8, -9}, [2]float64{e.First, e.Second})
+		require.ElementsMatch(t, []float64{-8, -9}, []float64{e.First, e.Second}) // both runs are under way at once
 		require.Contains(t, e.Site, "compare_test.go:")
 		require.Nil(t, r.Float32s())
 	}

@@ -33,10 +33,10 @@ func (f BlockFormat) String() string {
 // QuantOptions are for products with quantised weights.
 type QuantOptions struct {
 	Format BlockFormat // of the weights
-	// Q8 rounds the activations x to 8 bits before they are multiplied, in blocks of 32 or 256 values that have the scale
-	// max|x| / 127, as GGML does. It is faster where integers are multiplied faster than floats. The squared error is about
-	// 1e-5 of the result's for ordinary activations, and more where outliers stand in a block with small values. The default
-	// multiplies the float32 activations.
+	// Q8 lets a device round the activations x to 8 bits before they are multiplied, in blocks of 32 values that have the scale
+	// max|x| / 127, where it multiplies integers faster than floats. The squared error is below 1e-4 of the result's for
+	// ordinary activations, and more where outliers stand in a block with small values. The default multiplies the float32
+	// activations.
 	Q8 bool
 }
 

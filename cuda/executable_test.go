@@ -417,7 +417,7 @@ func TestSteps(t *testing.T) {
 	require.Contains(t, all, 3, "softmax")
 	require.Len(t, tensors, 1)
 	before := d.Stats().Launches
-	require.NoError(t, p.Run(t.Context()))
+	require.NoError(t, p.Start().AwaitOrAbandon(t.Context()))
 	require.EqualValues(t, launches, d.Stats().Launches-before)
 	for _, s := range steps {
 		if s.Recorded[0] == 2 || s.Recorded[0] == 1 {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/wavelane/wavelane"
 	"github.com/wavelane/wavelane/batch"
+	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/quant"
 )
 
 func ExampleOpen() {
@@ -50,6 +52,43 @@ func ExampleDevice_Upload() {
 	}
 	fmt.Println(y.Float32s())
 	// Output: [11 0]
+}
+
+// Weights stay in the blocks that a model file has them in.
+func ExampleDevice_Upload_quantised() {
+	ctx := context.Background()
+	dev, err := wavelane.Open(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer dev.Close()
+
+	values := make([]float32, 2*32) // two rows: ones, and twos
+	for i := range values {
+		values[i] = float32(1 + i/32)
+	}
+	blocks, err := quant.QuantizeMatrix(quant.Q8_0, 2, 32, values, quant.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	packed, err := quant.Pack(blocks)
+	if err != nil {
+		log.Fatal(err)
+	}
+	weights, err := dev.Upload(ctx, packed.Words, packed.Shape()...)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer weights.Close()
+
+	b := batch.New(dev)
+	x := b.Upload(values[:32], 1, 32)
+	y := b.Read(b.QuantMatMulRowMajor(x, b.Import(weights), compute.QuantOptions{Format: compute.Q8_0}))
+	if err := b.Run(ctx); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%.2f\n", y.Float32s())
+	// Output: [32.00 64.00]
 }
 
 func ExampleDevice_MatMulAsync() {

@@ -64,7 +64,11 @@ func TestReplaysAllocateNothing(t *testing.T) {
 			}
 			require.False(t, equal(want[0], want[1]))
 			i := 0
-			allocated := testing.AllocsPerRun(50, func() {
+			runs := 50
+			if testing.Short() { // in emulation, where each takes long
+				runs = 8
+			}
+			allocated := testing.AllocsPerRun(runs, func() {
 				i = 1 - i
 				if plan.SetInput(x, inputs[i]) != nil || plan.Run(ctx) != nil || len(y.Float32s()) != n*n || sums.Float32s()[n-1] != want[i][n-1] {
 					t.Error("a replay went wrong")

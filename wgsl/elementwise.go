@@ -63,9 +63,10 @@ func (e *elementwiseKernel) walks() int {
 	return n
 }
 
-// perThread is how many units of four elements a thread computes.
+// perThread is how many units of four elements a thread computes: where the expression is long, its text is what costs. A loop would
+// not lengthen it, but drivers may take minutes to compile one around a power (SwiftShader does).
 func (e *elementwiseKernel) perThread() int {
-	if e.rank > 0 {
+	if e.rank > 0 || len(e.f.Nodes) > 8 {
 		return 1
 	}
 	return 2

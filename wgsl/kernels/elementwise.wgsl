@@ -64,13 +64,9 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
         @builtin(local_invocation_index) lane: u32) {
     let first = linear_id(workgroup, grid) * {{mul .Workgroup .PerThread}}u + lane;
     let s = p; // once: there are devices on which uniforms take longer than arithmetic
-{{- if eq .PerThread 1}}
+{{- range $j := seq .PerThread}}
     {
-        let i = first;
-{{- else}}
-    for (var j = 0u; j < {{.PerThread}}u; j++) {
-        let i = first + j * {{.Workgroup}}u;
-{{- end}}
+        let i = first + {{mul $j $.Workgroup}}u;
         if i < s.units {
             let at = i{{if $.Rank}} + p.base{{end}};
 {{- if $.Gather}}
@@ -100,4 +96,5 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
 {{- end}}
         }
     }
+{{- end}}
 }

@@ -11,7 +11,7 @@ MODULES   := simd/internal/asmgen simd/blas internal/browser internal/randomprog
 HOSTARCH  := $(shell $(GO) env GOHOSTARCH)
 QEMU      := $(shell command -v qemu-aarch64-static || command -v qemu-aarch64)
 # Of the suite's cases for each operation, one in so many runs in the browser, other ones by each seed.
-BROWSER_SAMPLE ?= 48
+BROWSER_SAMPLE ?= 96
 # Go programs under Node.js with WebGPU by Dawn, from npm.
 DAWN      := node --stack-size=8192 $(CURDIR)/wasm/npm/dawn.mjs
 WASM_EXEC := $(shell $(GO) env GOROOT)/lib/wasm/go_js_wasm_exec

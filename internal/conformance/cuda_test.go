@@ -58,5 +58,5 @@ func TestCompareCUDASoftware(t *testing.T) {
 
 func TestCUDAVariesFused(t *testing.T) {
 	name, d := openCUDA(t, cuda.Software())
-	testVaryFused(t, name, d)
+	testVaryFused(t, name, d, "behind a norm")
 }

@@ -34,15 +34,16 @@ func tailOf(x *op.Expression) (*tail, error) {
 	return &tail{formula: f, text: x.String(), strides: make([][3]int, x.Inputs-1)}, err
 }
 
-// endsRows reports whether an epilogue may stand behind a kernel of rows or reductions.
-func endsRows(k *Kernel) bool {
+// rowsWith reports whether steps with an expression, of the entries that take one, launch a kernel of rows or reductions with it. The
+// kernel that joins parts of a reduction has none before it.
+func rowsWith(takes map[*op.Entry]bool, k *Kernel, joins bool) bool {
 	for e, r := range reductions {
-		if takesEpilogue[e] && (k.Name == r.kernel.Name || k.Name == r.join.Name) {
+		if takes[e] && (k.Name == r.kernel.Name || joins && k.Name == r.join.Name) {
 			return true
 		}
 	}
 	for e, r := range rowsKernels {
-		if takesEpilogue[e] && k.Name == r.Name {
+		if takes[e] && k.Name == r.Name {
 			return true
 		}
 	}
@@ -79,8 +80,14 @@ func TestPtxasExpressions(t *testing.T) {
 			assembles(fmt.Sprintf("%s, head %t, tail %t", k.Name, h != nil, e != nil), m)
 		}
 		if k.between != nil && some(16) {
-			if try(h, nil); endsRows(k) {
+			begins, ends := rowsWith(takesPrologue, k, false), rowsWith(takesEpilogue, k, true)
+			if begins {
+				try(h, nil)
+			}
+			if ends {
 				try(nil, e)
+			}
+			if begins && ends {
 				try(h, e)
 			}
 		}

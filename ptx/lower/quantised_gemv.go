@@ -163,12 +163,13 @@ func (g *quantGemv) unit() number {
 	return found(ptx.And(g.k, g.lane, u32(g.units()-1)))
 }
 
-// walk calls step for each of the lane's units among the first n: with the number of its block and of the first value of its block.
-func (g *quantGemv) walk(n ptx.Reg[uint32], step func(block ptx.Reg[uint32])) {
+// walk calls step for each of the lane's units, or pieces, among the first n, of which a block has so many: with the number of its
+// block.
+func (g *quantGemv) walk(n ptx.Reg[uint32], ofBlock int, step func(block ptx.Reg[uint32])) {
 	k := g.k
 	rest := ptx.Sub(k, ptx.Max(k, n, g.lane), g.lane)
 	turns := ptx.Shr(k, ptx.Add(k, rest, ptx.Sub(k, g.team.lanes, u32(1))), g.log)
-	per := log2(g.units())
+	per := log2(ofBlock)
 	block := ptx.VarOf(k, shiftRight(k, g.lane, known(per)))
 	ptx.For(k, u32(0), turns, u32(1), func(ptx.Reg[uint32]) {
 		b := ptx.Copy(k, block.Get())

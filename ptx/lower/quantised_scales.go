@@ -24,8 +24,8 @@ func (r *unitReader) scaleByte(run number) ptx.Reg[uint32] {
 	return ptx.Add(k, i.value(k), ptx.Imm(byteSelector(0)))
 }
 
-// loadScales reads what the scales are made of. The block begins at at; plane is as in load.
-func (r *unitReader) loadScales(x *packedUnit, at ptx.Ptr[ptx.Global, uint8], plane func(n, size int) ptx.Ptr[ptx.Global, uint8]) {
+// loadScales reads what the scales are made of. The block begins at at(); plane is as in load.
+func (r *unitReader) loadScales(x *packedUnit, at func() ptx.Ptr[ptx.Global, uint8], plane func(n, size int) ptx.Ptr[ptx.Global, uint8]) {
 	k := r.k
 	word := func(p ptx.Ptr[ptx.Global, uint8]) ptx.Reg[uint32] {
 		return ptx.Load(k, ptx.Cast[uint32](p), ptx.ReadOnly)
@@ -41,7 +41,7 @@ func (r *unitReader) loadScales(x *packedUnit, at ptx.Ptr[ptx.Global, uint8], pl
 		pair(word(plane(last, 4)))
 	case compute.Q2_K:
 		quarter := r.unit.field(k, 1, 2).times(k, 4)
-		x.scales = []ptx.Reg[uint32]{word(ptx.AtByte(k, at, quarter.value(k)).Bytes(r.scales))}
+		x.scales = []ptx.Reg[uint32]{word(ptx.AtByte(k, at(), quarter.value(k)).Bytes(r.scales))}
 		pair(word(plane(last, 4)))
 	case compute.Q3_K:
 		p := plane(1, 12)
@@ -49,11 +49,11 @@ func (r *unitReader) loadScales(x *packedUnit, at ptx.Ptr[ptx.Global, uint8], pl
 		x.scales = []ptx.Reg[uint32]{word(ptx.AtByte(k, p, low.value(k))), word(p.Bytes(8))}
 		single()
 	case compute.Q4_K, compute.Q5_K:
-		head := ptx.Load4(k, ptx.Cast[uint32](at.Bytes(quant.Q4_KScale)), ptx.ReadOnly)
+		head := ptx.Load4(k, ptx.Cast[uint32](at().Bytes(quant.Q4_KScale)), ptx.ReadOnly)
 		pair(head[0])
 		x.scales = head[1:]
 	case compute.Q6_K:
-		p := ptx.AtByte(k, at, r.unit.field(k, 2, 1).times(k, 8).value(k)).Bytes(r.scales)
+		p := ptx.AtByte(k, at(), r.unit.field(k, 2, 1).times(k, 8).value(k)).Bytes(r.scales)
 		if len(r.runs) > 1 {
 			two := ptx.Load2(k, ptx.Cast[uint32](p), ptx.ReadOnly)
 			x.scales = two[:]

@@ -132,6 +132,7 @@ func (g *quantGemv) buildBytes() {
 	k := g.k
 	x, scales := ptx.PointerParam[uint8](k, "x", ptx.Align(16)), ptx.PointerParam[uint32](k, "scales", ptx.Align(16))
 	g.matrices()
+	g.bindRows()
 	reader := g.readPieces(k, g.blocksAt(k, g.sizes, quantBlocks), g.lane)
 	first := ptx.Mad(k, shiftRight(k, g.lane, known(log2(g.pieces()))), u32(g.len()), reader.first)
 	cols := g.size(quantK)
@@ -215,6 +216,10 @@ func (p *pieceReader) sum(halves ptx.Reg[uint32]) ptx.Reg[int32] {
 	if len(p.parts[0].runs) == 1 {
 		return ptx.Bitcast[int32](k, ptx.Prmt(k, halves, u32(0), ptx.Select(k, ptx.Eq(k, p.half.value(k), u32(0)), u32(0x9910), u32(0xbb32))))
 	}
-	// Both are in the upper half, without a carry from the lower one.
+	return sumOfHalves(k, halves)
+}
+
+// sumOfHalves is the sum of two int16, both of which are in the upper half of a product, without a carry from the lower one.
+func sumOfHalves(k *ptx.Kernel, halves ptx.Reg[uint32]) ptx.Reg[int32] {
 	return ptx.Shr(k, ptx.Bitcast[int32](k, ptx.Mul(k, halves, u32(0x10001))), u32(16))
 }

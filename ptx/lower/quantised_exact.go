@@ -19,6 +19,7 @@ func (g *quantGemv) buildExact() {
 	eps := ptx.Param[float32](k, "eps")
 	x, gamma := ptx.PointerParam[float32](k, "x", ptx.Align(16)), ptx.PointerParam[float32](k, "gamma", ptx.Align(16))
 	g.matrices()
+	g.bindRows()
 	chunk, cols := exactChunk/g.room, g.size(quantK)
 	memory := ptx.SharedArray[float32](k, "x_values", exactChunk, ptx.Align(16))
 	normed := hasFlag(k, g.flags, quantNorm)

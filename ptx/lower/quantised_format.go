@@ -93,8 +93,8 @@ func (f *blockFormat) runScales() bool {
 // between is how many values lie between the beginnings of the runs of a unit.
 func (f *blockFormat) between() int { return 1 << f.run }
 
-// number is one that a kernel knows while it is built, or finds, or in part: then its bits below low, and those of mask, are n's, and
-// the others are in reg.
+// number is one that a kernel knows while it is built, or finds, or in part: then it is reg + n. Its bits below low, and those of mask,
+// are n's, and zeros in reg.
 type number struct {
 	reg   ptx.Reg[uint32]
 	known bool
@@ -122,31 +122,41 @@ func (x number) times(k *ptx.Kernel, n int) number {
 	case n == 1:
 		return x
 	}
-	return found(ptx.Mul(k, x.value(k), u32(n)))
+	return number{reg: ptx.Mul(k, x.reg, u32(n)), n: n * x.n}
 }
 
 func (x number) plus(k *ptx.Kernel, y number) number {
 	switch {
 	case x.known && y.known:
 		return known(x.n + y.n)
-	case x.known && x.n == 0:
-		return y
-	case y.known && y.n == 0:
-		return x
+	case x.known:
+		return number{reg: y.reg, n: x.n + y.n}
+	case y.known:
+		return number{reg: x.reg, n: x.n + y.n}
 	}
-	return found(ptx.Add(k, x.value(k), y.value(k)))
+	return number{reg: ptx.Add(k, x.reg, y.reg), n: x.n + y.n}
 }
 
 // field is the bits of x from that one on, so many.
 func (x number) field(k *ptx.Kernel, from, bits int) number {
-	field, sure := (1<<bits-1)<<from, x.mask|(1<<x.low-1)
-	switch {
-	case x.known || field&sure == field:
-		return known(x.n >> from & (1<<bits - 1))
-	case field&sure == 0:
-		return found(ptx.And(k, shiftRight(k, x.reg, known(from)), u32(1<<bits-1)))
+	sure := x.mask | (1<<x.low - 1)
+	if !x.known && x.n&^sure != 0 {
+		x, sure = found(x.value(k)), 0
 	}
-	return found(ptx.And(k, shiftRight(k, x.value(k), known(from)), u32(1<<bits-1)))
+	all := 1<<bits - 1
+	n := x.n >> from & all
+	if sure = sure >> from & all; x.known || sure == all {
+		return known(n)
+	}
+	return number{reg: ptx.And(k, shiftRight(k, x.reg, known(from)), u32(all)), n: n, mask: sure}
+}
+
+// bytes is so far behind p.
+func (x number) bytes(k *ptx.Kernel, p ptx.Ptr[ptx.Global, uint8]) ptx.Ptr[ptx.Global, uint8] {
+	if !x.known {
+		p = ptx.AtByte(k, p, x.reg)
+	}
+	return p.Bytes(x.n)
 }
 
 // shiftRight is x >> n.
@@ -196,6 +206,7 @@ type unitReader struct {
 	unit   number
 	runs   []number // to be read
 	whole  bool     // all words
+	pair   bool     // two words
 	bare   bool     // scales are not wanted
 	low    number   // where in a block the low bits are
 	shift  []number // of the low bits, for each run
@@ -218,19 +229,18 @@ func (f *blockFormat) readWords(k *ptx.Kernel, blocks ptx.Reg[uint32], unit, wor
 func (f *blockFormat) reader(k *ptx.Kernel, blocks ptx.Reg[uint32], unit number, runs []number, word number,
 	whole, bare bool) *unitReader {
 	r := &unitReader{blockFormat: f, k: k, blocks: blocks, unit: unit, runs: runs, whole: whole, bare: bare}
-	r.find(word, true, true)
+	r.find(word.times(k, 4), true, true)
 	return r
 }
 
-// find finds where things are; where the low and the high bits are only if that is asked.
-func (r *unitReader) find(word number, low, high bool) {
+// find finds where things are, so many bytes into runs; where the low and the high bits are only if that is asked.
+func (r *unitReader) find(byWord number, low, high bool) {
 	f, k, unit, runs := r.blockFormat, r.k, r.unit, r.runs
 	bytes := 0
 	for _, p := range quant.Type(f.BlockFormat).Planes() {
 		r.skip = append(r.skip, bytes)
 		bytes += p.Size
 	}
-	byWord := word.times(k, 4)
 	if low {
 		r.low = known(f.low).plus(k, byWord)
 		switch {
@@ -275,6 +285,7 @@ type packedUnit struct {
 	low, high []ptx.Reg[uint32]
 	scales    []ptx.Reg[uint32] // words with those of runs
 	d, m      float             // of the block
+	hasD      bool              // whether d and m have been loaded
 }
 
 // load reads block of the row that begins at p.
@@ -286,14 +297,13 @@ func (r *unitReader) load(p ptx.Ptr[ptx.Global, uint8], block ptx.Reg[uint32]) p
 func (r *unitReader) loadNext(p ptx.Ptr[ptx.Global, uint8], block ptx.Reg[uint32], x packedUnit) packedUnit {
 	k := r.k
 	at := sync.OnceValue(func() ptx.Ptr[ptx.Global, uint8] { return ptx.AtByte(k, p, ptx.Mul(k, block, u32(r.block))) })
-	within := func(i number) ptx.Ptr[ptx.Global, uint8] {
-		if i.known {
-			return at().Bytes(i.n)
-		}
-		return ptx.AtByte(k, at(), i.value(k))
-	}
+	within := func(i number) ptx.Ptr[ptx.Global, uint8] { return i.bytes(k, at()) }
 	words := func(p ptx.Ptr[ptx.Global, uint8]) []ptx.Reg[uint32] {
-		if !r.whole {
+		switch {
+		case r.pair:
+			two := ptx.Load2(k, ptx.Cast[uint32](p), ptx.ReadOnly)
+			return two[:]
+		case !r.whole:
 			return []ptx.Reg[uint32]{ptx.Load(k, ptx.Cast[uint32](p), ptx.ReadOnly)}
 		}
 		four := ptx.Load4(k, ptx.Cast[uint32](p), ptx.ReadOnly)
@@ -319,7 +329,7 @@ func (r *unitReader) loadNext(p ptx.Ptr[ptx.Global, uint8], block ptx.Reg[uint32
 		x.high = words(within(r.high))
 	}
 	if !r.bare && x.scales == nil {
-		r.loadScales(&x, at, plane)
+		r.loadScales(&x, within, plane)
 	}
 	return x
 }

@@ -93,8 +93,9 @@ func (p *pieceReader) load(row ptx.Ptr[ptx.Global, uint8], block ptx.Reg[uint32]
 		if p.bits == 2 {
 			shared.low = x[0].low
 		} else {
-			shared.scales, shared.d = x[0].scales, x[0].d
+			shared.scales = x[0].scales
 		}
+		shared.d, shared.m, shared.hasD = x[0].d, x[0].m, true
 	}
 	return append(x, p.units[1].loadNext(row, block, shared))
 }

@@ -241,6 +241,11 @@ func quantisedColumns(s *step) error {
 		return nil
 	}
 	w := quantWeight{blockFormat: blockFormatOf(f), Type: s.in[1], w: operand(1), y: result, bias: operand(0)}
-	(&quantProduct{step: s, quantWeight: w, m: m, n: n, depth: k, x: operand(0)}).exact()
+	p := &quantProduct{step: s, quantWeight: w, m: m, n: n, depth: k, x: operand(0)}
+	if m > 0 && m <= thinVectors && n > 0 {
+		p.columns()
+	} else {
+		p.exact()
+	}
 	return nil
 }

@@ -196,10 +196,11 @@ func (c *quantCall) gemv(weights []quantWeight, first, m int, values, scales Buf
 		tasks, step, second = rows[0], 1, rows[0]
 	}
 	kernels := quantGemvKernels[weights[0].blockFormat]
-	room := slices.IndexFunc(quantRooms, func(n int) bool { return m <= n })
+	roomIn := func(rooms []int) int { return slices.IndexFunc(rooms, func(n int) bool { return m <= n }) }
+	room := roomIn(quantRooms)
 	kernel, x, width, reads := kernels.exact[room], []any{c.eps, c.x.Plus(4 * first * c.k), c.gamma}, 32, 4 // a lane has a few units
 	if c.bytes {
-		kernel, width, reads = kernels.bytes[room], 32*weights[0].pieceUnits(), 8
+		kernel, width, reads = kernels.bytes[roomIn(byteRooms)], 32*weights[0].pieceUnits(), 8
 		x = []any{values.Plus(bytesSize(first * c.k)), scales.Plus(scalesSize(first * c.k))}
 	}
 	lanes := c.lanes(work{rows: tasks, cols: c.k, parts: 1, chunk: c.k}, 8, width, reads)
@@ -210,7 +211,8 @@ func (c *quantCall) gemv(weights []quantWeight, first, m int, values, scales Buf
 }
 
 // launchGemv launches a kernel with the arguments of quantGemv; x is what tells of x.
-func (c *quantCall) launchGemv(kernel *Kernel, blocks int, weights []quantWeight, first, m int, x []any, log, tasks, step, second int) {
+func (c *quantCall) launchGemv(kernel *Kernel, blocks int, weights []quantWeight, first, m int, x []any,
+	log, tasks, step, second int) {
 	w := weights[0]
 	rows, _ := rowsOf(weights)
 	flags := flagIf(quantGate, c.gate) | flagIf(quantNorm, c.norm) | flagIf(quantBiased, c.biased)

@@ -214,7 +214,8 @@ func (p *pieceReader) heads(words ptx.Ptr[ptx.Global, uint32]) (all []ptx.Reg[ui
 func (p *pieceReader) sum(halves ptx.Reg[uint32]) ptx.Reg[int32] {
 	k := p.k
 	if len(p.parts[0].runs) == 1 {
-		return ptx.Bitcast[int32](k, ptx.Prmt(k, halves, u32(0), ptx.Select(k, ptx.Eq(k, p.half.value(k), u32(0)), u32(0x9910), u32(0xbb32))))
+		selector := ptx.Select(k, ptx.Eq(k, p.half.value(k), u32(0)), u32(0x9910), u32(0xbb32))
+		return ptx.Bitcast[int32](k, ptx.Prmt(k, halves, u32(0), selector))
 	}
 	return sumOfHalves(k, halves)
 }

@@ -11,8 +11,9 @@ import (
 // through, or a gate and its partner, of which a team has the rows of the same number.
 const quantVectors = 8
 
-// quantRooms are how many rows of x there are kernels for.
-var quantRooms = []int{1, 4, quantVectors}
+// quantRooms are how many rows of x there are kernels for, and byteRooms likewise where these are bytes, which only old GPUs take
+// several of: the others have quantThin.
+var quantRooms, byteRooms = []int{1, 4, quantVectors}, []int{1, quantVectors}
 
 // Flags of the kernels.
 const (
@@ -48,6 +49,8 @@ var quantGemvKernels = ofFormats(func(f *blockFormat) (of quantGemvs) {
 			Doc: fmt.Sprintf("x·wᵀ for up to %d rows of x. Parameters: %s, f32 eps, f32* x, f32* gamma, u32* weights, f32* biases, f32* "+
 				"results of three matrices.", room, quantSizeDoc),
 			build: func(k *ptx.Kernel) { newQuantGemv(k, f, room).buildExact() }}))
+	}
+	for _, room := range byteRooms {
 		of.bytes = append(of.bytes, register(Kernel{Family: "quant_dp4a_" + f.name(), Name: fmt.Sprintf("quant_dp4a_%s_%d", f.name(), room),
 			Block: [3]int{teamThreads, 1, 1},
 			Doc: fmt.Sprintf("x·wᵀ for up to %d rows of x that quant_bytes has rounded. Parameters: %s, s8* x, u32* scales, u32* weights, "+

@@ -64,7 +64,8 @@ func (f *blockFormat) readPieces(k *ptx.Kernel, blocks, lane ptx.Reg[uint32]) *p
 	}
 	if !f.runScales() {
 		for run := range 2 {
-			p.parts = append(p.parts, piecePart{run: run, runs: []pieceRun{{0, run, 32 * run, mask(0, run)}, {1, run, 32*run + 16, mask(1, run)}}})
+			p.parts = append(p.parts, piecePart{run: run,
+				runs: []pieceRun{{0, run, 32 * run, mask(0, run)}, {1, run, 32*run + 16, mask(1, run)}}})
 		}
 		return p
 	}

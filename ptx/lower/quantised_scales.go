@@ -38,7 +38,8 @@ func (r *unitReader) scalesAt() number {
 }
 
 // loadScales reads what the scales are made of; within and plane are as in loadNext.
-func (r *unitReader) loadScales(x *packedUnit, within func(i number) ptx.Ptr[ptx.Global, uint8], plane func(n, size int) ptx.Ptr[ptx.Global, uint8]) {
+func (r *unitReader) loadScales(x *packedUnit, within func(i number) ptx.Ptr[ptx.Global, uint8],
+	plane func(n, size int) ptx.Ptr[ptx.Global, uint8]) {
 	k := r.k
 	word := func(p ptx.Ptr[ptx.Global, uint8]) ptx.Reg[uint32] {
 		return ptx.Load(k, ptx.Cast[uint32](p), ptx.ReadOnly)
@@ -156,7 +157,8 @@ func (r *unitReader) byteK4(low ptx.Reg[uint32], shift int, high ptx.Reg[uint32]
 	if later.known && later.n == 0 {
 		return ptx.And(k, high, u32(0x3f3f3f3f))
 	}
-	last := ptx.Or(k, ptx.And(k, shiftRight(k, low, known(shift)), u32(0x0f0f0f0f)), ptx.And(k, ptx.Shr(k, high, u32(2)), u32(0x30303030)))
+	lowest := ptx.And(k, shiftRight(k, low, known(shift)), u32(0x0f0f0f0f))
+	last := ptx.Or(k, lowest, ptx.And(k, ptx.Shr(k, high, u32(2)), u32(0x30303030)))
 	if later.known {
 		return last
 	}

@@ -147,7 +147,8 @@ func (t *quantThin) step(block ptx.Reg[uint32]) {
 		if len(p.x) == 2 {
 			shape, a = ptx.M16N8K32, append(a, p.words[0][1], p.words[1][1])
 		}
-		dots := ptx.Mma(k, shape, castAll[ptx.S8x4](k, a), castAll[ptx.S8x4](k, p.x), []ptx.Reg[int32]{begin[0], begin[1], begin[0], begin[1]})
+		dots := ptx.Mma(k, shape, castAll[ptx.S8x4](k, a), castAll[ptx.S8x4](k, p.x),
+			[]ptx.Reg[int32]{begin[0], begin[1], begin[0], begin[1]})
 		for e, dot := range dots {
 			row, col := e/2, e%2
 			y := c.sub(ptx.Bitcast[float32](k, dot), num(3<<22))

@@ -297,28 +297,29 @@ func (t *quantThin) ofMinima(packed [2][]packedUnit, bytes ptx.Reg[uint32]) []fl
 // write adds up what the warps of a team have, and writes it: a thread has one row of x and two of weights.
 func (t *quantThin) write() {
 	k, c := t.k, t.calc
-	const each = 4 * 32 // results of a warp
+	const apart = 32 + 2   // from a result of a lane to its next, so that threads that read meet all banks
+	const each = 4 * apart // results of a warp
 	memory := ptx.SharedArray[float32](k, "totals", warps*each)
 	tid := k.Tid(ptx.X)
 	for e, v := range t.totals {
-		ptx.Store(k, ptx.At(k, memory, ptx.Mad(k, t.warp, u32(each), ptx.And(k, tid, u32(31)))).At(32*e), v.Get())
+		ptx.Store(k, ptx.At(k, memory, ptx.Mad(k, t.warp, u32(each), ptx.And(k, tid, u32(31)))).At(apart*e), v.Get())
 	}
 	k.Barrier()
 	team := ptx.Shl(k, u32(1), t.log)
-	const pairs = each / 2
+	const pairs = thinVectors * thinRows / 2
 	gate, biased := hasFlag(k, t.flags, quantGate), hasFlag(k, t.flags, quantBiased)
 	ptx.For(k, tid, ptx.Shr(k, u32(warps*pairs), t.log), u32(teamThreads), func(o ptx.Reg[uint32]) {
 		which := ptx.Shr(k, o, u32(log2(pairs)))
 		group, col := ptx.And(k, o, u32(7)), ptx.And(k, ptx.Shr(k, o, u32(3)), u32(7))
 		at := ptx.Mad(k, group, u32(4), ptx.Shr(k, col, u32(1)))
-		at = ptx.Mad(k, ptx.And(k, col, u32(1)), u32(32), at)
+		at = ptx.Mad(k, ptx.And(k, col, u32(1)), u32(apart), at)
 		at = ptx.Mad(k, ptx.Shl(k, which, t.log), u32(each), at)
 		from := ptx.At(k, memory, at)
 		sums := variablesOf(k, constants(make([]float32, 2)))
 		ptx.For(k, u32(0), team, u32(1), func(w ptx.Reg[uint32]) {
 			p := ptx.At(k, from, ptx.Mul(k, w, u32(each)))
 			for i, s := range sums {
-				s.Set(c.add(s.Get(), ptx.Load(k, p.At(64*i))))
+				s.Set(c.add(s.Get(), ptx.Load(k, p.At(2*apart*i))))
 			}
 		}, ptx.NoUnroll())
 		task, there := t.taskOf(which), ptx.Lt(k, col, t.size(quantCount))

@@ -130,12 +130,12 @@ var forms = map[string]struct {
 
 // follow takes the course; if both, once more with the device choosing the tokens.
 func (c *course) follow(t *testing.T, w *Weights, steps int, q8, both bool, accuracy float64) {
-	s, err := w.NewSession(t.Context(), SessionOptions{Chunk: chunk, Q8: q8})
+	s, err := w.NewSession(t.Context(), SessionOptions{Chunk: chunk, Q8: q8, WideCache: !q8})
 	require.NoError(t, err)
 	defer s.Close()
 	var greedy *Session
 	if both {
-		greedy, err = w.NewSession(t.Context(), SessionOptions{Chunk: chunk, Q8: q8, Output: Output{TopK: 1}})
+		greedy, err = w.NewSession(t.Context(), SessionOptions{Chunk: chunk, Q8: q8, WideCache: !q8, Output: Output{TopK: 1}})
 		require.NoError(t, err)
 		defer greedy.Close()
 	}

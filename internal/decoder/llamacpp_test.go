@@ -83,7 +83,7 @@ func TestVocabularyFiles(t *testing.T) {
 		defer f.Close()
 		if _, err = Read(f); !errors.Is(err, compute.ErrUnsupported) {
 			require.ErrorIs(t, err, gguf.ErrMissing, "a vocabulary has no weights")
-			require.ErrorContains(t, err, "token_embd.weight")
+			require.ErrorContains(t, err, "no tensors")
 		}
 		x, err := NewTokenizer(f)
 		if errors.Is(err, gguf.ErrMissing) { // older files

@@ -31,6 +31,10 @@ func (w *Weights) Multiply(y []float32, ldy int, x []float32, m, lo, hi int) {
 		room.row = w.rowAt(r)
 		for at := 0; at < w.Cols; at += Piece {
 			n := min(Piece, w.Cols-at)
+			if m == 1 {
+				sums[0] += float64(room.productFloats(x[at:][:n], at))
+				continue
+			}
 			values := room.y[:n]
 			room.values(values, at)
 			for i := range m {
@@ -59,6 +63,10 @@ func (w *Weights) Multiply8(y []float32, ldy int, x []Rounded, lo, hi int) {
 			n := min(most, w.Cols-at)
 			groups := n / w.width
 			room.scales(at, n)
+			if len(x) > 1 && several() {
+				room.products(&sums, x, at, n)
+				continue
+			}
 			var q []int8
 			if len(x) > 1 {
 				q = room.integers(at, n)
@@ -80,4 +88,11 @@ func (w *Weights) Multiply8(y []float32, ldy int, x []Rounded, lo, hi int) {
 		}
 	}
 	room.leave()
+}
+
+// expanded is the product of floats with the row's values from lo on, which become floats first.
+func (m *room) expanded(x []float32, lo int) float32 {
+	values := m.y[:len(x)]
+	m.values(values, lo)
+	return kernels.Dot(values, x)
 }

@@ -15,3 +15,13 @@ func weigh(s, a, scale, b, sum []float32) float32 { return weighGo(s, a, scale, 
 func (m *room) dot(q, x []int8) float32 { return dotGo(q, x, m.s[:], m.width) }
 
 func (m *room) product(x []int8, lo, n int) float32 { return m.dot(m.integers(lo, n), x) }
+
+// productFloats is the product of floats with the row's values from lo on, at most a piece.
+func (m *room) productFloats(x []float32, lo int) float32 { return m.expanded(x, lo) }
+
+// several says whether the tier multiplies several rows of x at once, in products.
+func several() bool { return false }
+
+// products adds to sums those of n values of the room's row, from lo on, with each row of x, less what the integers stand above zero and
+// the minima. The room has the scales.
+func (m *room) products(sums *[Most]float64, x []Rounded, lo, n int) {}

@@ -89,12 +89,15 @@ func (w *Weights) rowAt(r int) row {
 
 // room is the memory of both steps' results. Kernels may read behind the ends of what they need.
 type room struct {
+	lanes [piece8]int8 // at the beginning, for its alignment
 	row
 	q       [most]int8
 	a, b, s [most/16 + 16]float32
 	y       [Piece]float32
 	// unpacked are integers that several rows of x are multiplied with.
 	unpacked []int8
+	sums     [Most]float32
+	factor   float32
 }
 
 // most is the most values of a row that are taken at a time if they stay integers: a multiple of all blocks.

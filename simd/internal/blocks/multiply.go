@@ -48,6 +48,9 @@ func (w *Weights) Multiply(y []float32, ldy int, x []float32, m, lo, hi int) {
 	room.leave()
 }
 
+// Many8 says whether Multiply8 of many rows is faster than products of floats.
+func Many8() bool { return inLanes() }
+
 // Multiply8 is Multiply with rows of x in 8 bits, any number of them. What the integers stand above zero, and the minima, are
 // subtracted as products with the sums of x.
 func (w *Weights) Multiply8(y []float32, ldy int, x []Rounded, lo, hi int) {

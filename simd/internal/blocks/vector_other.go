@@ -19,6 +19,9 @@ func (m *room) product(x []int8, lo, n int) float32 { return m.dot(m.integers(lo
 // productFloats is the product of floats with the row's values from lo on, at most a piece.
 func (m *room) productFloats(x []float32, lo int) float32 { return m.expanded(x, lo) }
 
+// inLanes says whether integers are in lanes where several rows of x are multiplied.
+func inLanes() bool { return false }
+
 // prepare unpacks n values of the room's row, from lo on, for products with several rows of x. The room has the scales.
 func (m *room) prepare(lo, n int) { m.unpacked = m.integers(lo, n) }
 

@@ -8,41 +8,37 @@ import (
 // inLanes says whether integers are in lanes where several rows of x are multiplied.
 func inLanes() bool { return avx2() }
 
-// prepare unpacks n values of the room's row, from lo on, for products with several rows of x. The room has the scales.
-func (m *room) prepare(lo, n int) {
-	q := m.integers(lo, n)
-	m.unpacked = q
+// prepare unpacks n integers of the room's row, from lo on, for products with several rows of x. The scales are there.
+func (m *room) prepare(u *unpacked, lo, n int) {
 	if !inLanes() {
+		m.keep(u, lo, n)
 		return
 	}
 	// What is behind the end of the last chunk is multiplied with zeros.
 	groups, end := n/m.width, (n+chunk-1)/chunk*chunk/m.width
-	clear(m.a[groups:end])
-	clear(m.b[groups:end])
-	whole, flip := n&^255, byte(0)
+	clear(u.a[groups:end])
+	clear(u.b[groups:end])
+	q, whole, flip := m.integers(lo, n), n&^255, byte(0)
 	if m.quants == nil && bytewise() {
 		flip = 0x80
 	}
 	if whole > 0 {
-		lanesAVX2(&m.lanes[0], &q[0], flip, whole/256)
+		lanesAVX2(&u.q[0], &q[0], flip, whole/256)
 	}
 	if whole < n {
 		copy(m.q[:256], q[whole:])
-		lanesAVX2(&m.lanes[whole/chunk*chunk+whole%chunk/8], &m.q[0], flip, 1)
+		lanesAVX2(&u.q[whole/chunk*chunk+whole%chunk/8], &m.q[0], flip, 1)
 	}
 }
 
 // products sets sums to those of what is prepared with up to Most rows of x, less what the integers stand above zero and the minima.
-func (m *room) products(sums *[Most]float32, x []Rounded, lo, n int) {
+func (m *room) products(u *unpacked, sums *[Most]float32, x []Rounded, lo, n int) {
 	if !inLanes() {
-		m.productsEach(sums, x, lo, n)
+		m.productsEach(u, sums, x, lo, n)
 		return
 	}
-	least, factor := m.a[:], raised(m.format)
-	if m.affine {
-		least, factor = m.b[:], 1
-	}
-	m.factor = factor
+	least := &m.minima(u.a[:], u.b[:])[0]
+	m.factor = m.raise()
 	stride := 0
 	if len(x) > 1 {
 		stride = int(uintptr(unsafe.Pointer(&x[1].Q[0])) - uintptr(unsafe.Pointer(&x[0].Q[0])))
@@ -55,7 +51,7 @@ func (m *room) products(sums *[Most]float32, x []Rounded, lo, n int) {
 		if m.width == 16 {
 			sum = &r.sum16[lo/16:][0]
 		}
-		functions[log](&m.sums[i], &m.lanes[0], &m.a[0], &least[0], &m.factor, &r.Q[lo], &r.scale[lo/32], sum, stride, (n+chunk-1)/chunk)
+		functions[log](&m.sums[i], &u.q[0], &u.a[0], least, &m.factor, &r.Q[lo], &r.scale[lo/32], sum, stride, (n+chunk-1)/chunk)
 		i += 1 << log
 	}
 	*sums = m.sums

@@ -17,7 +17,7 @@ enum { N = 4096, K = 14336, DISTINCT = 64 }; // DISTINCT rows are quantised, and
 static ggml_backend_t backend;
 static ggml_backend_buffer_type_t buffers;
 static struct {
-	struct ggml_context * context;
+	struct ggml_context * matrix, * context;
 	ggml_backend_buffer_t weights, rest;
 	struct ggml_cgraph * graph;
 } now;
@@ -41,12 +41,11 @@ static enum ggml_type type_named(const char * name) {
 }
 
 static void leave(void) {
-	if (now.context) {
-		ggml_backend_buffer_free(now.weights);
-		ggml_backend_buffer_free(now.rest);
-		ggml_free(now.context);
-		memset(&now, 0, sizeof now);
-	}
+	ggml_backend_buffer_free(now.weights);
+	ggml_backend_buffer_free(now.rest);
+	ggml_free(now.matrix);
+	ggml_free(now.context);
+	memset(&now, 0, sizeof now);
 }
 
 // prepare returns what is wrong, or NULL.
@@ -57,14 +56,14 @@ static const char * prepare(const char * name, int rows, int threads) {
 		return "no such case";
 	}
 	struct ggml_init_params params = { 64 * ggml_tensor_overhead() + ggml_graph_overhead(), NULL, true };
-	struct ggml_context * c = now.context = ggml_init(params);
-	struct ggml_tensor * w = ggml_new_tensor_2d(c, type, K, N);
-	now.weights = ggml_backend_buft_alloc_buffer(buffers, ggml_backend_buft_get_alloc_size(buffers, w));
+	now.matrix = ggml_init(params);
+	struct ggml_tensor * w = ggml_new_tensor_2d(now.matrix, type, K, N);
+	now.weights = ggml_backend_alloc_ctx_tensors_from_buft(now.matrix, buffers);
 	if (!now.weights) {
 		return "no memory";
 	}
 	ggml_backend_buffer_set_usage(now.weights, GGML_BACKEND_BUFFER_USAGE_WEIGHTS);
-	ggml_backend_tensor_alloc(w, now.weights, ggml_backend_buffer_get_base(now.weights));
+	struct ggml_context * c = now.context = ggml_init(params);
 	struct ggml_tensor * x = ggml_new_tensor_2d(c, GGML_TYPE_F32, K, rows);
 	struct ggml_tensor * y = ggml_mul_mat(c, w, x);
 	now.rest = ggml_backend_alloc_ctx_tensors(c, backend);

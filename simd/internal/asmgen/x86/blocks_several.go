@@ -128,11 +128,7 @@ func (b *blocks) products(name string, width, rows, lanes int) {
 
 func (f *several) cleared() reg.VecVirtual {
 	v := f.vector(f.lanes)
-	if f.lanes == 16 {
-		f.VPXORD(v, v, v)
-	} else {
-		f.VPXOR(v, v, v)
-	}
+	f.zero(v)
 	return v
 }
 

@@ -156,7 +156,13 @@ func (q *quantised) linear(out source, i, bias int, f compute.BlockFormat) {
 	if rounded != nil {
 		ns = multiplying8.ns()
 	}
-	q.phases = append(q.phases, phase{units: n, ns: 20 + ns*float64(m*k), do: func(a *args, lo, hi int) {
+	each := 1 // rows of weights
+	if m > blocks.Most {
+		each = blocks.Held
+	}
+	cost := float64(each) * (20 + ns*float64(m*k))
+	q.phases = append(q.phases, phase{units: ceilDiv(n, each), ns: cost, do: func(a *args, lo, hi int) {
+		lo, hi = lo*each, min(hi*each, n)
 		w, y := w.Of(a.in[i].bytes(compute.Uint32)), out(a).f32()
 		if rounded != nil {
 			var few [blocks.Most]blocks.Rounded

@@ -142,7 +142,7 @@ func TestMultiply(t *testing.T) {
 	everyTier(t, func(t *testing.T) {
 		for _, f := range formats {
 			for _, blocks := range []int{1, 2, 7, 8, 9, 17, 70} {
-				cols, rows, m := blocks*f.BlockLen(), 1+r.IntN(held+4), []int{1, 2 + r.IntN(3*Most)}[r.IntN(2)]
+				cols, rows, m := blocks*f.BlockLen(), 1+r.IntN(heldFew+4), []int{1, 2 + r.IntN(3*Most)}[r.IntN(2)]
 				_, w := random(t, r, f, rows, cols)
 				mask := ^uint16(1 << (10 + r.IntN(5))) // not all bits of an exponent
 				for i := 0; i < len(w.data); i += 2 {

@@ -103,8 +103,10 @@ func (m *room) raise() float32 {
 const (
 	// piece8 is how many values of eight rows of x stay in the first cache while they meet rows of weights: a multiple of all blocks.
 	piece8 = 4096
-	// held is how many rows of weights are unpacked before they are multiplied.
-	held = 8
+	// Held is how many rows of weights are unpacked before many rows of x are multiplied with them; for few rows of x they are few,
+	// so that they stay in the first cache.
+	Held    = 64
+	heldFew = 8
 )
 
 // unpacked is a piece of a row that several rows of x are multiplied with.
@@ -114,11 +116,15 @@ type unpacked struct {
 	_    [32]byte // sizes are multiples of 64, and there are no pointers, so that vectors are aligned
 }
 
-var pieces = sync.Pool{New: func() any { return new([held]unpacked) }}
+var pieces = sync.Pool{New: func() any { return new([Held]unpacked) }}
 
 // multiplySeveral unpacks a piece of some rows of weights once and multiplies it with all rows of x.
 func (w *Weights) multiplySeveral(y []float32, ldy int, x []Rounded, lo, hi int) {
-	room, own := rooms.Get().(*room), pieces.Get().(*[held]unpacked)
+	room, own := rooms.Get().(*room), pieces.Get().(*[Held]unpacked)
+	held := Held
+	if len(x) <= Most {
+		held = heldFew
+	}
 	for lo < hi {
 		part := own[:min(held, hi-lo)]
 		for i := 0; w.Cols == 0 && i < len(x); i++ {

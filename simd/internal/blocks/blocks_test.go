@@ -25,7 +25,7 @@ func source(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0))
 }
 
-// everyTier runs a test on every tier, and on AVX-512 without its products of bytes.
+// everyTier runs a test on every tier, and without products of bytes where it has them.
 func everyTier(t *testing.T, f func(t *testing.T)) {
 	was := kernels.Active()
 	defer func() { require.NoError(t, kernels.SetTier(was)) }()
@@ -33,7 +33,7 @@ func everyTier(t *testing.T, f func(t *testing.T)) {
 		require.NoError(t, kernels.SetTier(tier))
 		t.Run(tier.String(), f)
 		if bytewise() {
-			withoutBytewise(func() { t.Run(tier.String()+" without VNNI", f) })
+			withoutBytewise(func() { t.Run(tier.String()+" without products of bytes", f) })
 		}
 	}
 }

@@ -91,6 +91,7 @@ var instructions = map[string]instruction{
 	"fminv":   {0x6eb0f800, dn, reduced},       // the smallest lane
 	"umaxp":   {0x6ea0a400, dnm, floats3},      // larger ones of neighbours
 	"dup":     {0x4e040400, dn, "v%d.4s, v%d.s[0]"},
+	"dup.b":   {0x4e010400, dn, "v%d.16b, v%d.b[0]"},
 	"zero":    {0x4f000400, dOnly, "v%d.4s, #0x0"},
 
 	"zip1": {0x4e803800, dnm, floats3}, // lanes 0 and 1 of n and m by turns

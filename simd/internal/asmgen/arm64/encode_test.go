@@ -109,6 +109,6 @@ func checkWords(t *testing.T, files map[string][]byte) {
 func TestFiles(t *testing.T) {
 	files, err := Files()
 	require.NoError(t, err)
-	require.Len(t, files, 7)
+	require.Len(t, files, 9)
 	checkWords(t, files)
 }

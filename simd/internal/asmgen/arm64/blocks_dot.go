@@ -1,0 +1,204 @@
+package arm64
+
+import "fmt"
+
+// products is a vector whose lanes add up to the products of one or two vectors. Sums of four products have 16 bits for integers
+// from 0 to 64 and x up to 127, sums of two for all integers.
+func (f *unpacked) products(q, x []int) int {
+	w := f.take()
+	if f.unpacking == addedDot {
+		f.vec("zero", w)
+		for i := range q {
+			f.vec("sdot", w, q[i], x[i])
+		}
+		return w
+	}
+	h, op := f.take(), "smull"
+	for i := range q {
+		f.vec(op, h, q[i], x[i])
+		f.vec("smlal2", h, q[i], x[i])
+		op = "smlal"
+		if f.signed && i == 0 && len(q) > 1 {
+			f.vec("saddlp.h", w, h)
+			op = "smull"
+		}
+	}
+	if f.signed && len(q) > 1 {
+		f.vec("sadalp.h", w, h)
+	} else {
+		f.vec("saddlp.h", w, h)
+	}
+	f.free(h)
+	return w
+}
+
+// add takes the vector of products of values that share a scale. Four of them become one, whose lanes are the sums of each.
+func (f *unpacked) add(w int) {
+	if f.single {
+		f.addSingle(w)
+		return
+	}
+	level := 0
+	for ; level < 2 && f.partial[level] >= 0; level++ {
+		f.vec("addp", w, f.partial[level], w)
+		f.free(f.partial[level])
+		f.partial[level] = -1
+	}
+	if level < 2 {
+		f.partial[level] = w
+		return
+	}
+	if f.next%2 == 0 {
+		if f.vectors > 1 {
+			x := f.pair(f.s, 16*f.next)
+			f.scales = x[:]
+		} else {
+			f.scales = []int{f.take()}
+			f.ins("FMOVQ %d(R%d), F%d", 16*f.next, f.s, f.scales[0])
+		}
+	}
+	f.vec("scvtf", w, w)
+	f.vec("fmla", f.sum, w, f.scales[0])
+	f.free(w, f.scales[0])
+	f.scales = f.scales[1:]
+	f.next++
+}
+
+// addSingle is add where there are 32 values.
+func (f *unpacked) addSingle(w int) {
+	s := f.take()
+	defer f.free(s)
+	switch {
+	case f.width == 32:
+		f.ins("FMOVS (R%d), F%d", f.s, s)
+		f.vec("scvtf", w, w)
+		f.vec("fmla.e", f.sum, w, s, 0)
+		f.free(w)
+	case f.partial[0] < 0:
+		f.partial[0] = w
+	default:
+		f.ins("FMOVD (R%d), F%d", f.s, s)
+		f.vec("zip1", s, s, s)
+		f.vec("addp", w, f.partial[0], w)
+		f.vec("scvtf", w, w)
+		f.vec("fmla", f.sum, w, s)
+		f.free(w, f.partial[0])
+		f.partial[0] = -1
+	}
+}
+
+// dots are products of integers that have been unpacked, or are bytes in the blocks.
+func (b *blocks) dots() {
+	for _, u := range []unpacking{addedDot, addedNEON} {
+		b.dot(u, 16, false)
+		b.dot(u, 32, false)
+		if u == addedNEON {
+			b.dot(u, 32, true)
+		}
+	}
+}
+
+func (b *blocks) dot(u unpacking, width int, signed bool) {
+	name, doc := fmt.Sprintf("dot%d", width), "computes dotGo for n ≥ 1 times 32 integers q"
+	switch {
+	case signed:
+		name += "Signed"
+	case u == addedNEON:
+		doc += " from 0 to 64"
+	}
+	f := &unpacked{blocks: b, unpacking: u, width: width, partial: [2]int{-1, -1}, signed: signed}
+	f.open(name, doc+".", false, "x *int8", "s *float32", "q *int8", "n int")
+	f.each(32, 32, func(i int) { f.use(i, b.pair(f.from, 32*i)) })
+}
+
+// expand writes a·(q − offset) − b for groups of 16 values of which each, or each two, share a and b.
+func (b *blocks) expand(affine bool) {
+	params := []string{"y *float32", "q *int8", "a *float32"}
+	name, doc := "expand", "computes n ≥ 1 groups of width values, a multiple of 16, without minima; see expandGo."
+	last := "offset int"
+	if affine {
+		name, doc = "expandAffine", "computes n ≥ 1 groups of width values, a multiple of 16, without an offset; see expandGo."
+		last = "b *float32"
+	}
+	b.begin(name+suffix, doc, false, append(params, last, "width int", "n int")...)
+	const y, q, a, other, width, n, left = 0, 1, 2, 3, 4, 5, 6
+	scale, least := b.take(), b.take()
+	if !affine {
+		b.ins("FMOVS R%d, F%d", other, least)
+		b.vec("dup.b", least, least)
+	}
+	b.loop("group")
+	b.ins("FMOVS.P 4(R%d), F%d", a, scale)
+	if affine {
+		b.ins("FMOVS.P 4(R%d), F%d", other, least)
+		b.vec("dup", least, least)
+	}
+	b.ins("MOVD R%d, R%d", width, left)
+	before := b.b.Len()
+	b.label("vector")
+	v := b.take()
+	b.ins("FMOVQ.P 16(R%d), F%d", q, v)
+	if !affine {
+		b.vec("sub.b", v, v, least)
+	}
+	w := b.floats(v, true)
+	for _, w := range w {
+		b.vec("fmul.e", w, w, scale, 0)
+	}
+	for _, w := range w {
+		if affine {
+			b.vec("fsub", w, w, least)
+		}
+	}
+	moveVectors(b.text, false, "", y, 32, w[2:]...)
+	moveVectors(b.text, false, ".P", y, 64, w[:2]...)
+	b.ins("SUBS $16, R%d, R%d", left, left)
+	b.ins("BNE vector")
+	b.tally(before, 16)
+	b.ins("SUBS $1, R%d, R%d", n, n)
+	b.ins("BNE group")
+	b.ins("RET")
+}
+
+// floats makes four vectors of float32 out of 16 bytes, whose register it frees.
+func (b *blocks) floats(v int, signed bool) (w []int) {
+	sign := "uxtl"
+	if signed {
+		sign = "sxtl"
+	}
+	low := b.take()
+	b.vec(sign+".b", low, v)
+	b.vec(sign+".b2", v, v)
+	for _, h := range []int{low, v} {
+		x, y := b.take(), b.take()
+		b.vec(sign+".h", x, h)
+		b.vec(sign+".h2", y, h)
+		w = append(w, x, y)
+	}
+	for _, w := range w {
+		b.vec("scvtf", w, w)
+	}
+	b.free(low, v)
+	return w
+}
+
+// weigh multiplies scales, and sums up products.
+func (b *blocks) weigh() {
+	b.begin("weigh"+suffix, "computes n ≥ 1 vectors: s = a·scale, and the sum of b·sum.", true,
+		"s *float32", "a *float32", "scale *float32", "b *float32", "sum *float32", "n int")
+	const s, n = 0, 5
+	acc := b.take()
+	b.vec("zero", acc)
+	b.loop("vector")
+	var v [5]int
+	for i := 1; i < n; i++ {
+		v[i] = b.take()
+		b.ins("FMOVQ.P 16(R%d), F%d", i, v[i])
+	}
+	b.vec("fmul", v[1], v[1], v[2])
+	b.vec("fmla", acc, v[3], v[4])
+	b.ins("FMOVQ.P F%d, 16(R%d)", v[1], s)
+	b.ins("SUBS $1, R%d, R%d", n, n)
+	b.ins("BNE vector")
+	b.result(acc)
+}

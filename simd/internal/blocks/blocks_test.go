@@ -129,6 +129,21 @@ func TestProductsAreExact(t *testing.T) {
 					require.Equal(t, float32(want), own.product(x.Q, 0, cols), note)
 					require.Equal(t, integers, own.integers(0, cols), note)
 					require.Equal(t, float32(want), own.dot(integers, x.Q), note)
+
+					for i := range own.a {
+						own.a[i], own.b[i] = 1, 0
+					}
+					for _, scales := range [][]float32{x.scale, x.scale16} { // sums are zero
+						for i := range scales {
+							scales[i] = 1
+						}
+					}
+					var sums [Most]float32
+					own.prepare(0, cols)
+					own.products(&sums, []Rounded{x, x, x, x, x, x, x}, 0, cols)
+					for _, sum := range sums[:7] {
+						require.Equal(t, float32(want), sum, note)
+					}
 				}
 			}
 		}

@@ -152,3 +152,55 @@ func (m *room) product(x []int8, lo, n int) float32 {
 	}
 	return productQ6KNEON(&x[0], s, from, count)
 }
+
+// productFloats is the product of floats with the row's values from lo on, at most a piece.
+func (m *room) productFloats(x []float32, lo int) float32 { return m.expanded(x, lo) }
+
+// prepare unpacks n values of the room's row, from lo on, for products with several rows of x. The room has the scales, and gets what
+// is to be subtracted where formats have no minima.
+func (m *room) prepare(lo, n int) {
+	m.unpacked = m.integers(lo, n)
+	if neon() && !m.affine {
+		groups := n / m.width
+		kernels.Scale(m.b[:groups], m.a[:groups], m.offset)
+	}
+}
+
+// products sets sums to those of what is prepared with up to Most rows of x, less what the integers stand above zero and the minima.
+func (m *room) products(sums *[Most]float32, x []Rounded, lo, n int) {
+	if !neon() {
+		m.productsEach(sums, x, lo, n)
+		return
+	}
+	groups := n / m.width
+	for done := 0; done < len(x); {
+		var q [4]*int8
+		var scales, totals [4]*float32
+		rows := 4
+		for rows > len(x)-done {
+			rows /= 2
+		}
+		for i, x := range x[done : done+rows] {
+			scale, sum := x.groups(m.width, lo/m.width, groups)
+			q[i], scales[i], totals[i] = &x.Q[lo], &scale[0], &sum[0]
+		}
+		m.fewProducts(&sums[done], &q[0], &scales[0], &totals[0], n, rows)
+		done += rows
+	}
+}
+
+func (m *room) fewProducts(sums *float32, x **int8, scale, sum **float32, n, rows int) {
+	q, a, least := &m.unpacked[0], &m.a[0], &m.b[0]
+	switch {
+	case bytewise() && m.width == 32:
+		products32SDOT(sums, q, a, least, x, scale, sum, n/32, rows)
+	case bytewise():
+		products16SDOT(sums, q, a, least, x, scale, sum, n/128, rows)
+	case m.quants == nil:
+		products32SignedNEON(sums, q, a, least, x, scale, sum, n/32, rows)
+	case m.width == 32:
+		products32NEON(sums, q, a, least, x, scale, sum, n/32, rows)
+	default:
+		products16NEON(sums, q, a, least, x, scale, sum, n/128, rows)
+	}
+}

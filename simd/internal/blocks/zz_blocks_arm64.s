@@ -2347,6 +2347,781 @@ done:
 	FMOVS F0, ret+32(FP)
 	RET
 
+// func products16SDOT(sums *float32, q *int8, a *float32, least *float32, x **int8, scale **float32, sum **float32, n int, rows int)
+TEXT ·products16SDOT(SB), NOSPLIT, $0-72
+	MOVD sums+0(FP), R0
+	MOVD q+8(FP), R1
+	MOVD a+16(FP), R2
+	MOVD least+24(FP), R3
+	MOVD x+32(FP), R4
+	MOVD scale+40(FP), R5
+	MOVD sum+48(FP), R6
+	MOVD n+56(FP), R7
+	MOVD rows+64(FP), R8
+	CMP $4, R8
+	BEQ rows4
+	CMP $2, R8
+	BEQ rows2
+rows1:
+	MOVD 0(R4), R9
+	MOVD 0(R5), R13
+	MOVD 0(R6), R17
+	WORD $0x4f000400 // movi v0.4s, #0x0
+
+	PCALIGN $16
+rows1Many:
+	FLDPQ.P 128(R1), (F1, F2)
+	FLDPQ -96(R1), (F3, F4)
+	FLDPQ -64(R1), (F5, F6)
+	FLDPQ -32(R1), (F7, F8)
+	FLDPQ.P 32(R2), (F9, F10)
+	FLDPQ.P 32(R3), (F11, F12)
+	FLDPQ.P 128(R9), (F13, F14)
+	FLDPQ -96(R9), (F15, F16)
+	FLDPQ -64(R9), (F17, F18)
+	FLDPQ -32(R9), (F19, F20)
+	WORD $0x4f000415 // movi v21.4s, #0x0
+	WORD $0x4e8d9435 // sdot v21.4s, v1.16b, v13.16b
+	WORD $0x4f00040d // movi v13.4s, #0x0
+	WORD $0x4e8e944d // sdot v13.4s, v2.16b, v14.16b
+	WORD $0x4eadbead // addp v13.4s, v21.4s, v13.4s
+	WORD $0x4f000415 // movi v21.4s, #0x0
+	WORD $0x4e8f9475 // sdot v21.4s, v3.16b, v15.16b
+	WORD $0x4f00040f // movi v15.4s, #0x0
+	WORD $0x4e90948f // sdot v15.4s, v4.16b, v16.16b
+	WORD $0x4eafbeaf // addp v15.4s, v21.4s, v15.4s
+	WORD $0x4eafbdaf // addp v15.4s, v13.4s, v15.4s
+	FMOVQ.P 16(R13), F13
+	FMOVQ.P 16(R17), F21
+	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD $0x6e29ddad // fmul v13.4s, v13.4s, v9.4s
+	WORD $0x4eb5cd60 // fmls v0.4s, v11.4s, v21.4s
+	WORD $0x4e2dcde0 // fmla v0.4s, v15.4s, v13.4s
+	WORD $0x4f000415 // movi v21.4s, #0x0
+	WORD $0x4e9194b5 // sdot v21.4s, v5.16b, v17.16b
+	WORD $0x4f000411 // movi v17.4s, #0x0
+	WORD $0x4e9294d1 // sdot v17.4s, v6.16b, v18.16b
+	WORD $0x4eb1beb1 // addp v17.4s, v21.4s, v17.4s
+	WORD $0x4f000415 // movi v21.4s, #0x0
+	WORD $0x4e9394f5 // sdot v21.4s, v7.16b, v19.16b
+	WORD $0x4f000413 // movi v19.4s, #0x0
+	WORD $0x4e949513 // sdot v19.4s, v8.16b, v20.16b
+	WORD $0x4eb3beb3 // addp v19.4s, v21.4s, v19.4s
+	WORD $0x4eb3be33 // addp v19.4s, v17.4s, v19.4s
+	FMOVQ.P 16(R13), F17
+	FMOVQ.P 16(R17), F21
+	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
+	WORD $0x6e2ade31 // fmul v17.4s, v17.4s, v10.4s
+	WORD $0x4eb5cd80 // fmls v0.4s, v12.4s, v21.4s
+	WORD $0x4e31ce60 // fmla v0.4s, v19.4s, v17.4s
+	SUBS $1, R7, R7
+	BNE rows1Many
+	// 128 values: 30 vector instructions, 14 loads and stores, 2 others
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x7e30d800 // faddp s0, v0.2s
+	FMOVS.P F0, 4(R0)
+	RET
+rows2:
+	MOVD 0(R4), R9
+	MOVD 0(R5), R13
+	MOVD 0(R6), R17
+	WORD $0x4f000400 // movi v0.4s, #0x0
+	MOVD 8(R4), R10
+	MOVD 8(R5), R14
+	MOVD 8(R6), R19
+	WORD $0x4f000401 // movi v1.4s, #0x0
+
+	PCALIGN $16
+rows2Many:
+	FLDPQ.P 128(R1), (F2, F3)
+	FLDPQ -96(R1), (F4, F5)
+	FLDPQ -64(R1), (F6, F7)
+	FLDPQ -32(R1), (F8, F9)
+	FLDPQ.P 32(R2), (F10, F11)
+	FLDPQ.P 32(R3), (F12, F13)
+	FLDPQ.P 128(R9), (F14, F15)
+	FLDPQ -96(R9), (F16, F17)
+	FLDPQ -64(R9), (F18, F19)
+	FLDPQ -32(R9), (F20, F21)
+	WORD $0x4f000416 // movi v22.4s, #0x0
+	WORD $0x4e8e9456 // sdot v22.4s, v2.16b, v14.16b
+	WORD $0x4f00040e // movi v14.4s, #0x0
+	WORD $0x4e8f946e // sdot v14.4s, v3.16b, v15.16b
+	WORD $0x4eaebece // addp v14.4s, v22.4s, v14.4s
+	WORD $0x4f000416 // movi v22.4s, #0x0
+	WORD $0x4e909496 // sdot v22.4s, v4.16b, v16.16b
+	WORD $0x4f000410 // movi v16.4s, #0x0
+	WORD $0x4e9194b0 // sdot v16.4s, v5.16b, v17.16b
+	WORD $0x4eb0bed0 // addp v16.4s, v22.4s, v16.4s
+	WORD $0x4eb0bdd0 // addp v16.4s, v14.4s, v16.4s
+	FMOVQ.P 16(R13), F14
+	FMOVQ.P 16(R17), F22
+	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
+	WORD $0x6e2addce // fmul v14.4s, v14.4s, v10.4s
+	WORD $0x4eb6cd80 // fmls v0.4s, v12.4s, v22.4s
+	WORD $0x4e2ece00 // fmla v0.4s, v16.4s, v14.4s
+	WORD $0x4f000416 // movi v22.4s, #0x0
+	WORD $0x4e9294d6 // sdot v22.4s, v6.16b, v18.16b
+	WORD $0x4f000412 // movi v18.4s, #0x0
+	WORD $0x4e9394f2 // sdot v18.4s, v7.16b, v19.16b
+	WORD $0x4eb2bed2 // addp v18.4s, v22.4s, v18.4s
+	WORD $0x4f000416 // movi v22.4s, #0x0
+	WORD $0x4e949516 // sdot v22.4s, v8.16b, v20.16b
+	WORD $0x4f000414 // movi v20.4s, #0x0
+	WORD $0x4e959534 // sdot v20.4s, v9.16b, v21.16b
+	WORD $0x4eb4bed4 // addp v20.4s, v22.4s, v20.4s
+	WORD $0x4eb4be54 // addp v20.4s, v18.4s, v20.4s
+	FMOVQ.P 16(R13), F18
+	FMOVQ.P 16(R17), F22
+	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
+	WORD $0x6e2bde52 // fmul v18.4s, v18.4s, v11.4s
+	WORD $0x4eb6cda0 // fmls v0.4s, v13.4s, v22.4s
+	WORD $0x4e32ce80 // fmla v0.4s, v20.4s, v18.4s
+	FLDPQ.P 128(R10), (F22, F18)
+	FLDPQ -96(R10), (F20, F21)
+	FLDPQ -64(R10), (F19, F14)
+	FLDPQ -32(R10), (F16, F17)
+	WORD $0x4f00040f // movi v15.4s, #0x0
+	WORD $0x4e96944f // sdot v15.4s, v2.16b, v22.16b
+	WORD $0x4f000416 // movi v22.4s, #0x0
+	WORD $0x4e929476 // sdot v22.4s, v3.16b, v18.16b
+	WORD $0x4eb6bdf6 // addp v22.4s, v15.4s, v22.4s
+	WORD $0x4f00040f // movi v15.4s, #0x0
+	WORD $0x4e94948f // sdot v15.4s, v4.16b, v20.16b
+	WORD $0x4f000414 // movi v20.4s, #0x0
+	WORD $0x4e9594b4 // sdot v20.4s, v5.16b, v21.16b
+	WORD $0x4eb4bdf4 // addp v20.4s, v15.4s, v20.4s
+	WORD $0x4eb4bed4 // addp v20.4s, v22.4s, v20.4s
+	FMOVQ.P 16(R14), F22
+	FMOVQ.P 16(R19), F15
+	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
+	WORD $0x6e2aded6 // fmul v22.4s, v22.4s, v10.4s
+	WORD $0x4eafcd81 // fmls v1.4s, v12.4s, v15.4s
+	WORD $0x4e36ce81 // fmla v1.4s, v20.4s, v22.4s
+	WORD $0x4f00040f // movi v15.4s, #0x0
+	WORD $0x4e9394cf // sdot v15.4s, v6.16b, v19.16b
+	WORD $0x4f000413 // movi v19.4s, #0x0
+	WORD $0x4e8e94f3 // sdot v19.4s, v7.16b, v14.16b
+	WORD $0x4eb3bdf3 // addp v19.4s, v15.4s, v19.4s
+	WORD $0x4f00040f // movi v15.4s, #0x0
+	WORD $0x4e90950f // sdot v15.4s, v8.16b, v16.16b
+	WORD $0x4f000410 // movi v16.4s, #0x0
+	WORD $0x4e919530 // sdot v16.4s, v9.16b, v17.16b
+	WORD $0x4eb0bdf0 // addp v16.4s, v15.4s, v16.4s
+	WORD $0x4eb0be70 // addp v16.4s, v19.4s, v16.4s
+	FMOVQ.P 16(R14), F19
+	FMOVQ.P 16(R19), F15
+	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
+	WORD $0x6e2bde73 // fmul v19.4s, v19.4s, v11.4s
+	WORD $0x4eafcda1 // fmls v1.4s, v13.4s, v15.4s
+	WORD $0x4e33ce01 // fmla v1.4s, v16.4s, v19.4s
+	SUBS $1, R7, R7
+	BNE rows2Many
+	// 256 values: 60 vector instructions, 22 loads and stores, 2 others
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x7e30d800 // faddp s0, v0.2s
+	FMOVS.P F0, 4(R0)
+	WORD $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD $0x7e30d821 // faddp s1, v1.2s
+	FMOVS.P F1, 4(R0)
+	RET
+rows4:
+	MOVD 0(R4), R9
+	MOVD 0(R5), R13
+	MOVD 0(R6), R17
+	WORD $0x4f000400 // movi v0.4s, #0x0
+	MOVD 8(R4), R10
+	MOVD 8(R5), R14
+	MOVD 8(R6), R19
+	WORD $0x4f000401 // movi v1.4s, #0x0
+	MOVD 16(R4), R11
+	MOVD 16(R5), R15
+	MOVD 16(R6), R20
+	WORD $0x4f000402 // movi v2.4s, #0x0
+	MOVD 24(R4), R12
+	MOVD 24(R5), R16
+	MOVD 24(R6), R21
+	WORD $0x4f000403 // movi v3.4s, #0x0
+
+	PCALIGN $16
+rows4Many:
+	FLDPQ.P 128(R1), (F4, F5)
+	FLDPQ -96(R1), (F6, F7)
+	FLDPQ -64(R1), (F8, F9)
+	FLDPQ -32(R1), (F10, F11)
+	FLDPQ.P 32(R2), (F12, F13)
+	FLDPQ.P 32(R3), (F14, F15)
+	FLDPQ.P 128(R9), (F16, F17)
+	FLDPQ -96(R9), (F18, F19)
+	FLDPQ -64(R9), (F20, F21)
+	FLDPQ -32(R9), (F22, F23)
+	WORD $0x4f000418 // movi v24.4s, #0x0
+	WORD $0x4e909498 // sdot v24.4s, v4.16b, v16.16b
+	WORD $0x4f000410 // movi v16.4s, #0x0
+	WORD $0x4e9194b0 // sdot v16.4s, v5.16b, v17.16b
+	WORD $0x4eb0bf10 // addp v16.4s, v24.4s, v16.4s
+	WORD $0x4f000418 // movi v24.4s, #0x0
+	WORD $0x4e9294d8 // sdot v24.4s, v6.16b, v18.16b
+	WORD $0x4f000412 // movi v18.4s, #0x0
+	WORD $0x4e9394f2 // sdot v18.4s, v7.16b, v19.16b
+	WORD $0x4eb2bf12 // addp v18.4s, v24.4s, v18.4s
+	WORD $0x4eb2be12 // addp v18.4s, v16.4s, v18.4s
+	FMOVQ.P 16(R13), F16
+	FMOVQ.P 16(R17), F24
+	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
+	WORD $0x6e2cde10 // fmul v16.4s, v16.4s, v12.4s
+	WORD $0x4eb8cdc0 // fmls v0.4s, v14.4s, v24.4s
+	WORD $0x4e30ce40 // fmla v0.4s, v18.4s, v16.4s
+	WORD $0x4f000418 // movi v24.4s, #0x0
+	WORD $0x4e949518 // sdot v24.4s, v8.16b, v20.16b
+	WORD $0x4f000414 // movi v20.4s, #0x0
+	WORD $0x4e959534 // sdot v20.4s, v9.16b, v21.16b
+	WORD $0x4eb4bf14 // addp v20.4s, v24.4s, v20.4s
+	WORD $0x4f000418 // movi v24.4s, #0x0
+	WORD $0x4e969558 // sdot v24.4s, v10.16b, v22.16b
+	WORD $0x4f000416 // movi v22.4s, #0x0
+	WORD $0x4e979576 // sdot v22.4s, v11.16b, v23.16b
+	WORD $0x4eb6bf16 // addp v22.4s, v24.4s, v22.4s
+	WORD $0x4eb6be96 // addp v22.4s, v20.4s, v22.4s
+	FMOVQ.P 16(R13), F20
+	FMOVQ.P 16(R17), F24
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6e2dde94 // fmul v20.4s, v20.4s, v13.4s
+	WORD $0x4eb8cde0 // fmls v0.4s, v15.4s, v24.4s
+	WORD $0x4e34cec0 // fmla v0.4s, v22.4s, v20.4s
+	FLDPQ.P 128(R10), (F24, F20)
+	FLDPQ -96(R10), (F22, F23)
+	FLDPQ -64(R10), (F21, F16)
+	FLDPQ -32(R10), (F18, F19)
+	WORD $0x4f000411 // movi v17.4s, #0x0
+	WORD $0x4e989491 // sdot v17.4s, v4.16b, v24.16b
+	WORD $0x4f000418 // movi v24.4s, #0x0
+	WORD $0x4e9494b8 // sdot v24.4s, v5.16b, v20.16b
+	WORD $0x4eb8be38 // addp v24.4s, v17.4s, v24.4s
+	WORD $0x4f000411 // movi v17.4s, #0x0
+	WORD $0x4e9694d1 // sdot v17.4s, v6.16b, v22.16b
+	WORD $0x4f000416 // movi v22.4s, #0x0
+	WORD $0x4e9794f6 // sdot v22.4s, v7.16b, v23.16b
+	WORD $0x4eb6be36 // addp v22.4s, v17.4s, v22.4s
+	WORD $0x4eb6bf16 // addp v22.4s, v24.4s, v22.4s
+	FMOVQ.P 16(R14), F24
+	FMOVQ.P 16(R19), F17
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6e2cdf18 // fmul v24.4s, v24.4s, v12.4s
+	WORD $0x4eb1cdc1 // fmls v1.4s, v14.4s, v17.4s
+	WORD $0x4e38cec1 // fmla v1.4s, v22.4s, v24.4s
+	WORD $0x4f000411 // movi v17.4s, #0x0
+	WORD $0x4e959511 // sdot v17.4s, v8.16b, v21.16b
+	WORD $0x4f000415 // movi v21.4s, #0x0
+	WORD $0x4e909535 // sdot v21.4s, v9.16b, v16.16b
+	WORD $0x4eb5be35 // addp v21.4s, v17.4s, v21.4s
+	WORD $0x4f000411 // movi v17.4s, #0x0
+	WORD $0x4e929551 // sdot v17.4s, v10.16b, v18.16b
+	WORD $0x4f000412 // movi v18.4s, #0x0
+	WORD $0x4e939572 // sdot v18.4s, v11.16b, v19.16b
+	WORD $0x4eb2be32 // addp v18.4s, v17.4s, v18.4s
+	WORD $0x4eb2beb2 // addp v18.4s, v21.4s, v18.4s
+	FMOVQ.P 16(R14), F21
+	FMOVQ.P 16(R19), F17
+	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
+	WORD $0x6e2ddeb5 // fmul v21.4s, v21.4s, v13.4s
+	WORD $0x4eb1cde1 // fmls v1.4s, v15.4s, v17.4s
+	WORD $0x4e35ce41 // fmla v1.4s, v18.4s, v21.4s
+	FLDPQ.P 128(R11), (F17, F21)
+	FLDPQ -96(R11), (F18, F19)
+	FLDPQ -64(R11), (F16, F24)
+	FLDPQ -32(R11), (F22, F23)
+	WORD $0x4f000414 // movi v20.4s, #0x0
+	WORD $0x4e919494 // sdot v20.4s, v4.16b, v17.16b
+	WORD $0x4f000411 // movi v17.4s, #0x0
+	WORD $0x4e9594b1 // sdot v17.4s, v5.16b, v21.16b
+	WORD $0x4eb1be91 // addp v17.4s, v20.4s, v17.4s
+	WORD $0x4f000414 // movi v20.4s, #0x0
+	WORD $0x4e9294d4 // sdot v20.4s, v6.16b, v18.16b
+	WORD $0x4f000412 // movi v18.4s, #0x0
+	WORD $0x4e9394f2 // sdot v18.4s, v7.16b, v19.16b
+	WORD $0x4eb2be92 // addp v18.4s, v20.4s, v18.4s
+	WORD $0x4eb2be32 // addp v18.4s, v17.4s, v18.4s
+	FMOVQ.P 16(R15), F17
+	FMOVQ.P 16(R20), F20
+	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
+	WORD $0x6e2cde31 // fmul v17.4s, v17.4s, v12.4s
+	WORD $0x4eb4cdc2 // fmls v2.4s, v14.4s, v20.4s
+	WORD $0x4e31ce42 // fmla v2.4s, v18.4s, v17.4s
+	WORD $0x4f000414 // movi v20.4s, #0x0
+	WORD $0x4e909514 // sdot v20.4s, v8.16b, v16.16b
+	WORD $0x4f000410 // movi v16.4s, #0x0
+	WORD $0x4e989530 // sdot v16.4s, v9.16b, v24.16b
+	WORD $0x4eb0be90 // addp v16.4s, v20.4s, v16.4s
+	WORD $0x4f000414 // movi v20.4s, #0x0
+	WORD $0x4e969554 // sdot v20.4s, v10.16b, v22.16b
+	WORD $0x4f000416 // movi v22.4s, #0x0
+	WORD $0x4e979576 // sdot v22.4s, v11.16b, v23.16b
+	WORD $0x4eb6be96 // addp v22.4s, v20.4s, v22.4s
+	WORD $0x4eb6be16 // addp v22.4s, v16.4s, v22.4s
+	FMOVQ.P 16(R15), F16
+	FMOVQ.P 16(R20), F20
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6e2dde10 // fmul v16.4s, v16.4s, v13.4s
+	WORD $0x4eb4cde2 // fmls v2.4s, v15.4s, v20.4s
+	WORD $0x4e30cec2 // fmla v2.4s, v22.4s, v16.4s
+	FLDPQ.P 128(R12), (F20, F16)
+	FLDPQ -96(R12), (F22, F23)
+	FLDPQ -64(R12), (F24, F17)
+	FLDPQ -32(R12), (F18, F19)
+	WORD $0x4f000415 // movi v21.4s, #0x0
+	WORD $0x4e949495 // sdot v21.4s, v4.16b, v20.16b
+	WORD $0x4f000414 // movi v20.4s, #0x0
+	WORD $0x4e9094b4 // sdot v20.4s, v5.16b, v16.16b
+	WORD $0x4eb4beb4 // addp v20.4s, v21.4s, v20.4s
+	WORD $0x4f000415 // movi v21.4s, #0x0
+	WORD $0x4e9694d5 // sdot v21.4s, v6.16b, v22.16b
+	WORD $0x4f000416 // movi v22.4s, #0x0
+	WORD $0x4e9794f6 // sdot v22.4s, v7.16b, v23.16b
+	WORD $0x4eb6beb6 // addp v22.4s, v21.4s, v22.4s
+	WORD $0x4eb6be96 // addp v22.4s, v20.4s, v22.4s
+	FMOVQ.P 16(R16), F20
+	FMOVQ.P 16(R21), F21
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6e2cde94 // fmul v20.4s, v20.4s, v12.4s
+	WORD $0x4eb5cdc3 // fmls v3.4s, v14.4s, v21.4s
+	WORD $0x4e34cec3 // fmla v3.4s, v22.4s, v20.4s
+	WORD $0x4f000415 // movi v21.4s, #0x0
+	WORD $0x4e989515 // sdot v21.4s, v8.16b, v24.16b
+	WORD $0x4f000418 // movi v24.4s, #0x0
+	WORD $0x4e919538 // sdot v24.4s, v9.16b, v17.16b
+	WORD $0x4eb8beb8 // addp v24.4s, v21.4s, v24.4s
+	WORD $0x4f000415 // movi v21.4s, #0x0
+	WORD $0x4e929555 // sdot v21.4s, v10.16b, v18.16b
+	WORD $0x4f000412 // movi v18.4s, #0x0
+	WORD $0x4e939572 // sdot v18.4s, v11.16b, v19.16b
+	WORD $0x4eb2beb2 // addp v18.4s, v21.4s, v18.4s
+	WORD $0x4eb2bf12 // addp v18.4s, v24.4s, v18.4s
+	FMOVQ.P 16(R16), F24
+	FMOVQ.P 16(R21), F21
+	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
+	WORD $0x6e2ddf18 // fmul v24.4s, v24.4s, v13.4s
+	WORD $0x4eb5cde3 // fmls v3.4s, v15.4s, v21.4s
+	WORD $0x4e38ce43 // fmla v3.4s, v18.4s, v24.4s
+	SUBS $1, R7, R7
+	BNE rows4Many
+	// 512 values: 120 vector instructions, 38 loads and stores, 2 others
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x7e30d800 // faddp s0, v0.2s
+	FMOVS.P F0, 4(R0)
+	WORD $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD $0x7e30d821 // faddp s1, v1.2s
+	FMOVS.P F1, 4(R0)
+	WORD $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
+	WORD $0x7e30d842 // faddp s2, v2.2s
+	FMOVS.P F2, 4(R0)
+	WORD $0x6e23d463 // faddp v3.4s, v3.4s, v3.4s
+	WORD $0x7e30d863 // faddp s3, v3.2s
+	FMOVS.P F3, 4(R0)
+	RET
+
+// func products32SDOT(sums *float32, q *int8, a *float32, least *float32, x **int8, scale **float32, sum **float32, n int, rows int)
+TEXT ·products32SDOT(SB), NOSPLIT, $0-72
+	MOVD sums+0(FP), R0
+	MOVD q+8(FP), R1
+	MOVD a+16(FP), R2
+	MOVD least+24(FP), R3
+	MOVD x+32(FP), R4
+	MOVD scale+40(FP), R5
+	MOVD sum+48(FP), R6
+	MOVD n+56(FP), R7
+	MOVD rows+64(FP), R8
+	CMP $4, R8
+	BEQ rows4
+	CMP $2, R8
+	BEQ rows2
+rows1:
+	MOVD 0(R4), R9
+	MOVD 0(R5), R13
+	MOVD 0(R6), R17
+	WORD $0x4f000400 // movi v0.4s, #0x0
+	SUBS $4, R7, R7
+	BLT rows1Rest
+
+	PCALIGN $16
+rows1Many:
+	FLDPQ.P 128(R1), (F1, F2)
+	FLDPQ -96(R1), (F3, F4)
+	FLDPQ -64(R1), (F5, F6)
+	FLDPQ -32(R1), (F7, F8)
+	FMOVQ.P 16(R2), F9
+	FMOVQ.P 16(R3), F10
+	FLDPQ.P 128(R9), (F11, F12)
+	FLDPQ -96(R9), (F13, F14)
+	FLDPQ -64(R9), (F15, F16)
+	FLDPQ -32(R9), (F17, F18)
+	WORD $0x4f000413 // movi v19.4s, #0x0
+	WORD $0x4e8b9433 // sdot v19.4s, v1.16b, v11.16b
+	WORD $0x4e8c9453 // sdot v19.4s, v2.16b, v12.16b
+	WORD $0x4f00040c // movi v12.4s, #0x0
+	WORD $0x4e8d946c // sdot v12.4s, v3.16b, v13.16b
+	WORD $0x4e8e948c // sdot v12.4s, v4.16b, v14.16b
+	WORD $0x4eacbe6c // addp v12.4s, v19.4s, v12.4s
+	WORD $0x4f000413 // movi v19.4s, #0x0
+	WORD $0x4e8f94b3 // sdot v19.4s, v5.16b, v15.16b
+	WORD $0x4e9094d3 // sdot v19.4s, v6.16b, v16.16b
+	WORD $0x4f000410 // movi v16.4s, #0x0
+	WORD $0x4e9194f0 // sdot v16.4s, v7.16b, v17.16b
+	WORD $0x4e929510 // sdot v16.4s, v8.16b, v18.16b
+	WORD $0x4eb0be70 // addp v16.4s, v19.4s, v16.4s
+	WORD $0x4eb0bd90 // addp v16.4s, v12.4s, v16.4s
+	FMOVQ.P 16(R13), F12
+	FMOVQ.P 16(R17), F19
+	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
+	WORD $0x6e29dd8c // fmul v12.4s, v12.4s, v9.4s
+	WORD $0x4eb3cd40 // fmls v0.4s, v10.4s, v19.4s
+	WORD $0x4e2cce00 // fmla v0.4s, v16.4s, v12.4s
+	SUBS $4, R7, R7
+	BGE rows1Many
+	// 128 values: 19 vector instructions, 12 loads and stores, 2 others
+rows1Rest:
+	ADDS $4, R7, R7
+	BEQ rows1Done
+rows1One:
+	FLDPQ.P 32(R1), (F10, F9)
+	FMOVS.P 4(R2), F8
+	FMOVS.P 4(R3), F7
+	FLDPQ.P 32(R9), (F6, F5)
+	WORD $0x4f000404 // movi v4.4s, #0x0
+	WORD $0x4e869544 // sdot v4.4s, v10.16b, v6.16b
+	WORD $0x4e859524 // sdot v4.4s, v9.16b, v5.16b
+	WORD $0x4ea4bc84 // addp v4.4s, v4.4s, v4.4s
+	WORD $0x4ea4bc84 // addp v4.4s, v4.4s, v4.4s
+	FMOVS.P 4(R13), F5
+	FMOVS.P 4(R17), F6
+	WORD $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD $0x6e28dca5 // fmul v5.4s, v5.4s, v8.4s
+	WORD $0x4ea6cce0 // fmls v0.4s, v7.4s, v6.4s
+	WORD $0x4e25cc80 // fmla v0.4s, v4.4s, v5.4s
+	SUBS $1, R7, R7
+	BNE rows1One
+rows1Done:
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x7e30d800 // faddp s0, v0.2s
+	FMOVS.P F0, 4(R0)
+	RET
+rows2:
+	MOVD 0(R4), R9
+	MOVD 0(R5), R13
+	MOVD 0(R6), R17
+	WORD $0x4f000400 // movi v0.4s, #0x0
+	MOVD 8(R4), R10
+	MOVD 8(R5), R14
+	MOVD 8(R6), R19
+	WORD $0x4f000401 // movi v1.4s, #0x0
+	SUBS $4, R7, R7
+	BLT rows2Rest
+
+	PCALIGN $16
+rows2Many:
+	FLDPQ.P 128(R1), (F2, F3)
+	FLDPQ -96(R1), (F4, F5)
+	FLDPQ -64(R1), (F6, F7)
+	FLDPQ -32(R1), (F8, F9)
+	FMOVQ.P 16(R2), F10
+	FMOVQ.P 16(R3), F11
+	FLDPQ.P 128(R9), (F12, F13)
+	FLDPQ -96(R9), (F14, F15)
+	FLDPQ -64(R9), (F16, F17)
+	FLDPQ -32(R9), (F18, F19)
+	WORD $0x4f000414 // movi v20.4s, #0x0
+	WORD $0x4e8c9454 // sdot v20.4s, v2.16b, v12.16b
+	WORD $0x4e8d9474 // sdot v20.4s, v3.16b, v13.16b
+	WORD $0x4f00040d // movi v13.4s, #0x0
+	WORD $0x4e8e948d // sdot v13.4s, v4.16b, v14.16b
+	WORD $0x4e8f94ad // sdot v13.4s, v5.16b, v15.16b
+	WORD $0x4eadbe8d // addp v13.4s, v20.4s, v13.4s
+	WORD $0x4f000414 // movi v20.4s, #0x0
+	WORD $0x4e9094d4 // sdot v20.4s, v6.16b, v16.16b
+	WORD $0x4e9194f4 // sdot v20.4s, v7.16b, v17.16b
+	WORD $0x4f000411 // movi v17.4s, #0x0
+	WORD $0x4e929511 // sdot v17.4s, v8.16b, v18.16b
+	WORD $0x4e939531 // sdot v17.4s, v9.16b, v19.16b
+	WORD $0x4eb1be91 // addp v17.4s, v20.4s, v17.4s
+	WORD $0x4eb1bdb1 // addp v17.4s, v13.4s, v17.4s
+	FMOVQ.P 16(R13), F13
+	FMOVQ.P 16(R17), F20
+	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e2addad // fmul v13.4s, v13.4s, v10.4s
+	WORD $0x4eb4cd60 // fmls v0.4s, v11.4s, v20.4s
+	WORD $0x4e2dce20 // fmla v0.4s, v17.4s, v13.4s
+	FLDPQ.P 128(R10), (F20, F13)
+	FLDPQ -96(R10), (F17, F19)
+	FLDPQ -64(R10), (F18, F16)
+	FLDPQ -32(R10), (F15, F14)
+	WORD $0x4f00040c // movi v12.4s, #0x0
+	WORD $0x4e94944c // sdot v12.4s, v2.16b, v20.16b
+	WORD $0x4e8d946c // sdot v12.4s, v3.16b, v13.16b
+	WORD $0x4f00040d // movi v13.4s, #0x0
+	WORD $0x4e91948d // sdot v13.4s, v4.16b, v17.16b
+	WORD $0x4e9394ad // sdot v13.4s, v5.16b, v19.16b
+	WORD $0x4eadbd8d // addp v13.4s, v12.4s, v13.4s
+	WORD $0x4f00040c // movi v12.4s, #0x0
+	WORD $0x4e9294cc // sdot v12.4s, v6.16b, v18.16b
+	WORD $0x4e9094ec // sdot v12.4s, v7.16b, v16.16b
+	WORD $0x4f000410 // movi v16.4s, #0x0
+	WORD $0x4e8f9510 // sdot v16.4s, v8.16b, v15.16b
+	WORD $0x4e8e9530 // sdot v16.4s, v9.16b, v14.16b
+	WORD $0x4eb0bd90 // addp v16.4s, v12.4s, v16.4s
+	WORD $0x4eb0bdb0 // addp v16.4s, v13.4s, v16.4s
+	FMOVQ.P 16(R14), F13
+	FMOVQ.P 16(R19), F12
+	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
+	WORD $0x6e2addad // fmul v13.4s, v13.4s, v10.4s
+	WORD $0x4eaccd61 // fmls v1.4s, v11.4s, v12.4s
+	WORD $0x4e2dce01 // fmla v1.4s, v16.4s, v13.4s
+	SUBS $4, R7, R7
+	BGE rows2Many
+	// 256 values: 38 vector instructions, 18 loads and stores, 2 others
+rows2Rest:
+	ADDS $4, R7, R7
+	BEQ rows2Done
+rows2One:
+	FLDPQ.P 32(R1), (F11, F10)
+	FMOVS.P 4(R2), F9
+	FMOVS.P 4(R3), F8
+	FLDPQ.P 32(R9), (F7, F6)
+	WORD $0x4f000405 // movi v5.4s, #0x0
+	WORD $0x4e879565 // sdot v5.4s, v11.16b, v7.16b
+	WORD $0x4e869545 // sdot v5.4s, v10.16b, v6.16b
+	WORD $0x4ea5bca5 // addp v5.4s, v5.4s, v5.4s
+	WORD $0x4ea5bca5 // addp v5.4s, v5.4s, v5.4s
+	FMOVS.P 4(R13), F6
+	FMOVS.P 4(R17), F7
+	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD $0x6e29dcc6 // fmul v6.4s, v6.4s, v9.4s
+	WORD $0x4ea7cd00 // fmls v0.4s, v8.4s, v7.4s
+	WORD $0x4e26cca0 // fmla v0.4s, v5.4s, v6.4s
+	FLDPQ.P 32(R10), (F7, F6)
+	WORD $0x4f000405 // movi v5.4s, #0x0
+	WORD $0x4e879565 // sdot v5.4s, v11.16b, v7.16b
+	WORD $0x4e869545 // sdot v5.4s, v10.16b, v6.16b
+	WORD $0x4ea5bca5 // addp v5.4s, v5.4s, v5.4s
+	WORD $0x4ea5bca5 // addp v5.4s, v5.4s, v5.4s
+	FMOVS.P 4(R14), F6
+	FMOVS.P 4(R19), F7
+	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD $0x6e29dcc6 // fmul v6.4s, v6.4s, v9.4s
+	WORD $0x4ea7cd01 // fmls v1.4s, v8.4s, v7.4s
+	WORD $0x4e26cca1 // fmla v1.4s, v5.4s, v6.4s
+	SUBS $1, R7, R7
+	BNE rows2One
+rows2Done:
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x7e30d800 // faddp s0, v0.2s
+	FMOVS.P F0, 4(R0)
+	WORD $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD $0x7e30d821 // faddp s1, v1.2s
+	FMOVS.P F1, 4(R0)
+	RET
+rows4:
+	MOVD 0(R4), R9
+	MOVD 0(R5), R13
+	MOVD 0(R6), R17
+	WORD $0x4f000400 // movi v0.4s, #0x0
+	MOVD 8(R4), R10
+	MOVD 8(R5), R14
+	MOVD 8(R6), R19
+	WORD $0x4f000401 // movi v1.4s, #0x0
+	MOVD 16(R4), R11
+	MOVD 16(R5), R15
+	MOVD 16(R6), R20
+	WORD $0x4f000402 // movi v2.4s, #0x0
+	MOVD 24(R4), R12
+	MOVD 24(R5), R16
+	MOVD 24(R6), R21
+	WORD $0x4f000403 // movi v3.4s, #0x0
+	SUBS $4, R7, R7
+	BLT rows4Rest
+
+	PCALIGN $16
+rows4Many:
+	FLDPQ.P 128(R1), (F4, F5)
+	FLDPQ -96(R1), (F6, F7)
+	FLDPQ -64(R1), (F8, F9)
+	FLDPQ -32(R1), (F10, F11)
+	FMOVQ.P 16(R2), F12
+	FMOVQ.P 16(R3), F13
+	FLDPQ.P 128(R9), (F14, F15)
+	FLDPQ -96(R9), (F16, F17)
+	FLDPQ -64(R9), (F18, F19)
+	FLDPQ -32(R9), (F20, F21)
+	WORD $0x4f000416 // movi v22.4s, #0x0
+	WORD $0x4e8e9496 // sdot v22.4s, v4.16b, v14.16b
+	WORD $0x4e8f94b6 // sdot v22.4s, v5.16b, v15.16b
+	WORD $0x4f00040f // movi v15.4s, #0x0
+	WORD $0x4e9094cf // sdot v15.4s, v6.16b, v16.16b
+	WORD $0x4e9194ef // sdot v15.4s, v7.16b, v17.16b
+	WORD $0x4eafbecf // addp v15.4s, v22.4s, v15.4s
+	WORD $0x4f000416 // movi v22.4s, #0x0
+	WORD $0x4e929516 // sdot v22.4s, v8.16b, v18.16b
+	WORD $0x4e939536 // sdot v22.4s, v9.16b, v19.16b
+	WORD $0x4f000413 // movi v19.4s, #0x0
+	WORD $0x4e949553 // sdot v19.4s, v10.16b, v20.16b
+	WORD $0x4e959573 // sdot v19.4s, v11.16b, v21.16b
+	WORD $0x4eb3bed3 // addp v19.4s, v22.4s, v19.4s
+	WORD $0x4eb3bdf3 // addp v19.4s, v15.4s, v19.4s
+	FMOVQ.P 16(R13), F15
+	FMOVQ.P 16(R17), F22
+	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
+	WORD $0x6e2cddef // fmul v15.4s, v15.4s, v12.4s
+	WORD $0x4eb6cda0 // fmls v0.4s, v13.4s, v22.4s
+	WORD $0x4e2fce60 // fmla v0.4s, v19.4s, v15.4s
+	FLDPQ.P 128(R10), (F22, F15)
+	FLDPQ -96(R10), (F19, F21)
+	FLDPQ -64(R10), (F20, F18)
+	FLDPQ -32(R10), (F17, F16)
+	WORD $0x4f00040e // movi v14.4s, #0x0
+	WORD $0x4e96948e // sdot v14.4s, v4.16b, v22.16b
+	WORD $0x4e8f94ae // sdot v14.4s, v5.16b, v15.16b
+	WORD $0x4f00040f // movi v15.4s, #0x0
+	WORD $0x4e9394cf // sdot v15.4s, v6.16b, v19.16b
+	WORD $0x4e9594ef // sdot v15.4s, v7.16b, v21.16b
+	WORD $0x4eafbdcf // addp v15.4s, v14.4s, v15.4s
+	WORD $0x4f00040e // movi v14.4s, #0x0
+	WORD $0x4e94950e // sdot v14.4s, v8.16b, v20.16b
+	WORD $0x4e92952e // sdot v14.4s, v9.16b, v18.16b
+	WORD $0x4f000412 // movi v18.4s, #0x0
+	WORD $0x4e919552 // sdot v18.4s, v10.16b, v17.16b
+	WORD $0x4e909572 // sdot v18.4s, v11.16b, v16.16b
+	WORD $0x4eb2bdd2 // addp v18.4s, v14.4s, v18.4s
+	WORD $0x4eb2bdf2 // addp v18.4s, v15.4s, v18.4s
+	FMOVQ.P 16(R14), F15
+	FMOVQ.P 16(R19), F14
+	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
+	WORD $0x6e2cddef // fmul v15.4s, v15.4s, v12.4s
+	WORD $0x4eaecda1 // fmls v1.4s, v13.4s, v14.4s
+	WORD $0x4e2fce41 // fmla v1.4s, v18.4s, v15.4s
+	FLDPQ.P 128(R11), (F14, F15)
+	FLDPQ -96(R11), (F18, F16)
+	FLDPQ -64(R11), (F17, F20)
+	FLDPQ -32(R11), (F21, F19)
+	WORD $0x4f000416 // movi v22.4s, #0x0
+	WORD $0x4e8e9496 // sdot v22.4s, v4.16b, v14.16b
+	WORD $0x4e8f94b6 // sdot v22.4s, v5.16b, v15.16b
+	WORD $0x4f00040f // movi v15.4s, #0x0
+	WORD $0x4e9294cf // sdot v15.4s, v6.16b, v18.16b
+	WORD $0x4e9094ef // sdot v15.4s, v7.16b, v16.16b
+	WORD $0x4eafbecf // addp v15.4s, v22.4s, v15.4s
+	WORD $0x4f000416 // movi v22.4s, #0x0
+	WORD $0x4e919516 // sdot v22.4s, v8.16b, v17.16b
+	WORD $0x4e949536 // sdot v22.4s, v9.16b, v20.16b
+	WORD $0x4f000414 // movi v20.4s, #0x0
+	WORD $0x4e959554 // sdot v20.4s, v10.16b, v21.16b
+	WORD $0x4e939574 // sdot v20.4s, v11.16b, v19.16b
+	WORD $0x4eb4bed4 // addp v20.4s, v22.4s, v20.4s
+	WORD $0x4eb4bdf4 // addp v20.4s, v15.4s, v20.4s
+	FMOVQ.P 16(R15), F15
+	FMOVQ.P 16(R20), F22
+	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
+	WORD $0x6e2cddef // fmul v15.4s, v15.4s, v12.4s
+	WORD $0x4eb6cda2 // fmls v2.4s, v13.4s, v22.4s
+	WORD $0x4e2fce82 // fmla v2.4s, v20.4s, v15.4s
+	FLDPQ.P 128(R12), (F22, F15)
+	FLDPQ -96(R12), (F20, F19)
+	FLDPQ -64(R12), (F21, F17)
+	FLDPQ -32(R12), (F16, F18)
+	WORD $0x4f00040e // movi v14.4s, #0x0
+	WORD $0x4e96948e // sdot v14.4s, v4.16b, v22.16b
+	WORD $0x4e8f94ae // sdot v14.4s, v5.16b, v15.16b
+	WORD $0x4f00040f // movi v15.4s, #0x0
+	WORD $0x4e9494cf // sdot v15.4s, v6.16b, v20.16b
+	WORD $0x4e9394ef // sdot v15.4s, v7.16b, v19.16b
+	WORD $0x4eafbdcf // addp v15.4s, v14.4s, v15.4s
+	WORD $0x4f00040e // movi v14.4s, #0x0
+	WORD $0x4e95950e // sdot v14.4s, v8.16b, v21.16b
+	WORD $0x4e91952e // sdot v14.4s, v9.16b, v17.16b
+	WORD $0x4f000411 // movi v17.4s, #0x0
+	WORD $0x4e909551 // sdot v17.4s, v10.16b, v16.16b
+	WORD $0x4e929571 // sdot v17.4s, v11.16b, v18.16b
+	WORD $0x4eb1bdd1 // addp v17.4s, v14.4s, v17.4s
+	WORD $0x4eb1bdf1 // addp v17.4s, v15.4s, v17.4s
+	FMOVQ.P 16(R16), F15
+	FMOVQ.P 16(R21), F14
+	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e2cddef // fmul v15.4s, v15.4s, v12.4s
+	WORD $0x4eaecda3 // fmls v3.4s, v13.4s, v14.4s
+	WORD $0x4e2fce23 // fmla v3.4s, v17.4s, v15.4s
+	SUBS $4, R7, R7
+	BGE rows4Many
+	// 512 values: 76 vector instructions, 30 loads and stores, 2 others
+rows4Rest:
+	ADDS $4, R7, R7
+	BEQ rows4Done
+rows4One:
+	FLDPQ.P 32(R1), (F13, F12)
+	FMOVS.P 4(R2), F11
+	FMOVS.P 4(R3), F10
+	FLDPQ.P 32(R9), (F9, F8)
+	WORD $0x4f000407 // movi v7.4s, #0x0
+	WORD $0x4e8995a7 // sdot v7.4s, v13.16b, v9.16b
+	WORD $0x4e889587 // sdot v7.4s, v12.16b, v8.16b
+	WORD $0x4ea7bce7 // addp v7.4s, v7.4s, v7.4s
+	WORD $0x4ea7bce7 // addp v7.4s, v7.4s, v7.4s
+	FMOVS.P 4(R13), F8
+	FMOVS.P 4(R17), F9
+	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD $0x6e2bdd08 // fmul v8.4s, v8.4s, v11.4s
+	WORD $0x4ea9cd40 // fmls v0.4s, v10.4s, v9.4s
+	WORD $0x4e28cce0 // fmla v0.4s, v7.4s, v8.4s
+	FLDPQ.P 32(R10), (F9, F8)
+	WORD $0x4f000407 // movi v7.4s, #0x0
+	WORD $0x4e8995a7 // sdot v7.4s, v13.16b, v9.16b
+	WORD $0x4e889587 // sdot v7.4s, v12.16b, v8.16b
+	WORD $0x4ea7bce7 // addp v7.4s, v7.4s, v7.4s
+	WORD $0x4ea7bce7 // addp v7.4s, v7.4s, v7.4s
+	FMOVS.P 4(R14), F8
+	FMOVS.P 4(R19), F9
+	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD $0x6e2bdd08 // fmul v8.4s, v8.4s, v11.4s
+	WORD $0x4ea9cd41 // fmls v1.4s, v10.4s, v9.4s
+	WORD $0x4e28cce1 // fmla v1.4s, v7.4s, v8.4s
+	FLDPQ.P 32(R11), (F9, F8)
+	WORD $0x4f000407 // movi v7.4s, #0x0
+	WORD $0x4e8995a7 // sdot v7.4s, v13.16b, v9.16b
+	WORD $0x4e889587 // sdot v7.4s, v12.16b, v8.16b
+	WORD $0x4ea7bce7 // addp v7.4s, v7.4s, v7.4s
+	WORD $0x4ea7bce7 // addp v7.4s, v7.4s, v7.4s
+	FMOVS.P 4(R15), F8
+	FMOVS.P 4(R20), F9
+	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD $0x6e2bdd08 // fmul v8.4s, v8.4s, v11.4s
+	WORD $0x4ea9cd42 // fmls v2.4s, v10.4s, v9.4s
+	WORD $0x4e28cce2 // fmla v2.4s, v7.4s, v8.4s
+	FLDPQ.P 32(R12), (F9, F8)
+	WORD $0x4f000407 // movi v7.4s, #0x0
+	WORD $0x4e8995a7 // sdot v7.4s, v13.16b, v9.16b
+	WORD $0x4e889587 // sdot v7.4s, v12.16b, v8.16b
+	WORD $0x4ea7bce7 // addp v7.4s, v7.4s, v7.4s
+	WORD $0x4ea7bce7 // addp v7.4s, v7.4s, v7.4s
+	FMOVS.P 4(R16), F8
+	FMOVS.P 4(R21), F9
+	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD $0x6e2bdd08 // fmul v8.4s, v8.4s, v11.4s
+	WORD $0x4ea9cd43 // fmls v3.4s, v10.4s, v9.4s
+	WORD $0x4e28cce3 // fmla v3.4s, v7.4s, v8.4s
+	SUBS $1, R7, R7
+	BNE rows4One
+rows4Done:
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x7e30d800 // faddp s0, v0.2s
+	FMOVS.P F0, 4(R0)
+	WORD $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD $0x7e30d821 // faddp s1, v1.2s
+	FMOVS.P F1, 4(R0)
+	WORD $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
+	WORD $0x7e30d842 // faddp s2, v2.2s
+	FMOVS.P F2, 4(R0)
+	WORD $0x6e23d463 // faddp v3.4s, v3.4s, v3.4s
+	WORD $0x7e30d863 // faddp s3, v3.2s
+	FMOVS.P F3, 4(R0)
+	RET
+
 // func dot16NEON(x *int8, s *float32, q *int8, n int) float32
 TEXT ·dot16NEON(SB), NOSPLIT, $0-36
 	MOVD x+0(FP), R0
@@ -2599,6 +3374,1414 @@ done:
 	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD $0x7e30d800 // faddp s0, v0.2s
 	FMOVS F0, ret+32(FP)
+	RET
+
+// func products16NEON(sums *float32, q *int8, a *float32, least *float32, x **int8, scale **float32, sum **float32, n int, rows int)
+TEXT ·products16NEON(SB), NOSPLIT, $0-72
+	MOVD sums+0(FP), R0
+	MOVD q+8(FP), R1
+	MOVD a+16(FP), R2
+	MOVD least+24(FP), R3
+	MOVD x+32(FP), R4
+	MOVD scale+40(FP), R5
+	MOVD sum+48(FP), R6
+	MOVD n+56(FP), R7
+	MOVD rows+64(FP), R8
+	CMP $4, R8
+	BEQ rows4
+	CMP $2, R8
+	BEQ rows2
+rows1:
+	MOVD 0(R4), R9
+	MOVD 0(R5), R13
+	MOVD 0(R6), R17
+	WORD $0x4f000400 // movi v0.4s, #0x0
+
+	PCALIGN $16
+rows1Many:
+	FLDPQ.P 128(R1), (F1, F2)
+	FLDPQ -96(R1), (F3, F4)
+	FLDPQ -64(R1), (F5, F6)
+	FLDPQ -32(R1), (F7, F8)
+	FLDPQ.P 32(R2), (F9, F10)
+	FLDPQ.P 32(R3), (F11, F12)
+	FLDPQ.P 128(R9), (F13, F14)
+	FLDPQ -96(R9), (F15, F16)
+	FLDPQ -64(R9), (F17, F18)
+	FLDPQ -32(R9), (F19, F20)
+	WORD $0x0e2dc036 // smull v22.8h, v1.8b, v13.8b
+	WORD $0x4e2d8036 // smlal2 v22.8h, v1.16b, v13.16b
+	WORD $0x4e602ad5 // saddlp v21.4s, v22.8h
+	WORD $0x0e2ec056 // smull v22.8h, v2.8b, v14.8b
+	WORD $0x4e2e8056 // smlal2 v22.8h, v2.16b, v14.16b
+	WORD $0x4e602acd // saddlp v13.4s, v22.8h
+	WORD $0x4eadbead // addp v13.4s, v21.4s, v13.4s
+	WORD $0x0e2fc06e // smull v14.8h, v3.8b, v15.8b
+	WORD $0x4e2f806e // smlal2 v14.8h, v3.16b, v15.16b
+	WORD $0x4e6029d5 // saddlp v21.4s, v14.8h
+	WORD $0x0e30c08e // smull v14.8h, v4.8b, v16.8b
+	WORD $0x4e30808e // smlal2 v14.8h, v4.16b, v16.16b
+	WORD $0x4e6029cf // saddlp v15.4s, v14.8h
+	WORD $0x4eafbeaf // addp v15.4s, v21.4s, v15.4s
+	WORD $0x4eafbdaf // addp v15.4s, v13.4s, v15.4s
+	FMOVQ.P 16(R13), F13
+	FMOVQ.P 16(R17), F21
+	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD $0x6e29ddad // fmul v13.4s, v13.4s, v9.4s
+	WORD $0x4eb5cd60 // fmls v0.4s, v11.4s, v21.4s
+	WORD $0x4e2dcde0 // fmla v0.4s, v15.4s, v13.4s
+	WORD $0x0e31c0ad // smull v13.8h, v5.8b, v17.8b
+	WORD $0x4e3180ad // smlal2 v13.8h, v5.16b, v17.16b
+	WORD $0x4e6029b5 // saddlp v21.4s, v13.8h
+	WORD $0x0e32c0cd // smull v13.8h, v6.8b, v18.8b
+	WORD $0x4e3280cd // smlal2 v13.8h, v6.16b, v18.16b
+	WORD $0x4e6029b1 // saddlp v17.4s, v13.8h
+	WORD $0x4eb1beb1 // addp v17.4s, v21.4s, v17.4s
+	WORD $0x0e33c0f2 // smull v18.8h, v7.8b, v19.8b
+	WORD $0x4e3380f2 // smlal2 v18.8h, v7.16b, v19.16b
+	WORD $0x4e602a55 // saddlp v21.4s, v18.8h
+	WORD $0x0e34c112 // smull v18.8h, v8.8b, v20.8b
+	WORD $0x4e348112 // smlal2 v18.8h, v8.16b, v20.16b
+	WORD $0x4e602a53 // saddlp v19.4s, v18.8h
+	WORD $0x4eb3beb3 // addp v19.4s, v21.4s, v19.4s
+	WORD $0x4eb3be33 // addp v19.4s, v17.4s, v19.4s
+	FMOVQ.P 16(R13), F17
+	FMOVQ.P 16(R17), F21
+	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
+	WORD $0x6e2ade31 // fmul v17.4s, v17.4s, v10.4s
+	WORD $0x4eb5cd80 // fmls v0.4s, v12.4s, v21.4s
+	WORD $0x4e31ce60 // fmla v0.4s, v19.4s, v17.4s
+	SUBS $1, R7, R7
+	BNE rows1Many
+	// 128 values: 38 vector instructions, 14 loads and stores, 2 others
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x7e30d800 // faddp s0, v0.2s
+	FMOVS.P F0, 4(R0)
+	RET
+rows2:
+	MOVD 0(R4), R9
+	MOVD 0(R5), R13
+	MOVD 0(R6), R17
+	WORD $0x4f000400 // movi v0.4s, #0x0
+	MOVD 8(R4), R10
+	MOVD 8(R5), R14
+	MOVD 8(R6), R19
+	WORD $0x4f000401 // movi v1.4s, #0x0
+
+	PCALIGN $16
+rows2Many:
+	FLDPQ.P 128(R1), (F2, F3)
+	FLDPQ -96(R1), (F4, F5)
+	FLDPQ -64(R1), (F6, F7)
+	FLDPQ -32(R1), (F8, F9)
+	FLDPQ.P 32(R2), (F10, F11)
+	FLDPQ.P 32(R3), (F12, F13)
+	FLDPQ.P 128(R9), (F14, F15)
+	FLDPQ -96(R9), (F16, F17)
+	FLDPQ -64(R9), (F18, F19)
+	FLDPQ -32(R9), (F20, F21)
+	WORD $0x0e2ec057 // smull v23.8h, v2.8b, v14.8b
+	WORD $0x4e2e8057 // smlal2 v23.8h, v2.16b, v14.16b
+	WORD $0x4e602af6 // saddlp v22.4s, v23.8h
+	WORD $0x0e2fc077 // smull v23.8h, v3.8b, v15.8b
+	WORD $0x4e2f8077 // smlal2 v23.8h, v3.16b, v15.16b
+	WORD $0x4e602aee // saddlp v14.4s, v23.8h
+	WORD $0x4eaebece // addp v14.4s, v22.4s, v14.4s
+	WORD $0x0e30c08f // smull v15.8h, v4.8b, v16.8b
+	WORD $0x4e30808f // smlal2 v15.8h, v4.16b, v16.16b
+	WORD $0x4e6029f6 // saddlp v22.4s, v15.8h
+	WORD $0x0e31c0af // smull v15.8h, v5.8b, v17.8b
+	WORD $0x4e3180af // smlal2 v15.8h, v5.16b, v17.16b
+	WORD $0x4e6029f0 // saddlp v16.4s, v15.8h
+	WORD $0x4eb0bed0 // addp v16.4s, v22.4s, v16.4s
+	WORD $0x4eb0bdd0 // addp v16.4s, v14.4s, v16.4s
+	FMOVQ.P 16(R13), F14
+	FMOVQ.P 16(R17), F22
+	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
+	WORD $0x6e2addce // fmul v14.4s, v14.4s, v10.4s
+	WORD $0x4eb6cd80 // fmls v0.4s, v12.4s, v22.4s
+	WORD $0x4e2ece00 // fmla v0.4s, v16.4s, v14.4s
+	WORD $0x0e32c0ce // smull v14.8h, v6.8b, v18.8b
+	WORD $0x4e3280ce // smlal2 v14.8h, v6.16b, v18.16b
+	WORD $0x4e6029d6 // saddlp v22.4s, v14.8h
+	WORD $0x0e33c0ee // smull v14.8h, v7.8b, v19.8b
+	WORD $0x4e3380ee // smlal2 v14.8h, v7.16b, v19.16b
+	WORD $0x4e6029d2 // saddlp v18.4s, v14.8h
+	WORD $0x4eb2bed2 // addp v18.4s, v22.4s, v18.4s
+	WORD $0x0e34c113 // smull v19.8h, v8.8b, v20.8b
+	WORD $0x4e348113 // smlal2 v19.8h, v8.16b, v20.16b
+	WORD $0x4e602a76 // saddlp v22.4s, v19.8h
+	WORD $0x0e35c133 // smull v19.8h, v9.8b, v21.8b
+	WORD $0x4e358133 // smlal2 v19.8h, v9.16b, v21.16b
+	WORD $0x4e602a74 // saddlp v20.4s, v19.8h
+	WORD $0x4eb4bed4 // addp v20.4s, v22.4s, v20.4s
+	WORD $0x4eb4be54 // addp v20.4s, v18.4s, v20.4s
+	FMOVQ.P 16(R13), F18
+	FMOVQ.P 16(R17), F22
+	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
+	WORD $0x6e2bde52 // fmul v18.4s, v18.4s, v11.4s
+	WORD $0x4eb6cda0 // fmls v0.4s, v13.4s, v22.4s
+	WORD $0x4e32ce80 // fmla v0.4s, v20.4s, v18.4s
+	FLDPQ.P 128(R10), (F22, F18)
+	FLDPQ -96(R10), (F20, F21)
+	FLDPQ -64(R10), (F19, F14)
+	FLDPQ -32(R10), (F16, F17)
+	WORD $0x0e36c057 // smull v23.8h, v2.8b, v22.8b
+	WORD $0x4e368057 // smlal2 v23.8h, v2.16b, v22.16b
+	WORD $0x4e602aef // saddlp v15.4s, v23.8h
+	WORD $0x0e32c077 // smull v23.8h, v3.8b, v18.8b
+	WORD $0x4e328077 // smlal2 v23.8h, v3.16b, v18.16b
+	WORD $0x4e602af6 // saddlp v22.4s, v23.8h
+	WORD $0x4eb6bdf6 // addp v22.4s, v15.4s, v22.4s
+	WORD $0x0e34c092 // smull v18.8h, v4.8b, v20.8b
+	WORD $0x4e348092 // smlal2 v18.8h, v4.16b, v20.16b
+	WORD $0x4e602a4f // saddlp v15.4s, v18.8h
+	WORD $0x0e35c0b2 // smull v18.8h, v5.8b, v21.8b
+	WORD $0x4e3580b2 // smlal2 v18.8h, v5.16b, v21.16b
+	WORD $0x4e602a54 // saddlp v20.4s, v18.8h
+	WORD $0x4eb4bdf4 // addp v20.4s, v15.4s, v20.4s
+	WORD $0x4eb4bed4 // addp v20.4s, v22.4s, v20.4s
+	FMOVQ.P 16(R14), F22
+	FMOVQ.P 16(R19), F15
+	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
+	WORD $0x6e2aded6 // fmul v22.4s, v22.4s, v10.4s
+	WORD $0x4eafcd81 // fmls v1.4s, v12.4s, v15.4s
+	WORD $0x4e36ce81 // fmla v1.4s, v20.4s, v22.4s
+	WORD $0x0e33c0d6 // smull v22.8h, v6.8b, v19.8b
+	WORD $0x4e3380d6 // smlal2 v22.8h, v6.16b, v19.16b
+	WORD $0x4e602acf // saddlp v15.4s, v22.8h
+	WORD $0x0e2ec0f6 // smull v22.8h, v7.8b, v14.8b
+	WORD $0x4e2e80f6 // smlal2 v22.8h, v7.16b, v14.16b
+	WORD $0x4e602ad3 // saddlp v19.4s, v22.8h
+	WORD $0x4eb3bdf3 // addp v19.4s, v15.4s, v19.4s
+	WORD $0x0e30c10e // smull v14.8h, v8.8b, v16.8b
+	WORD $0x4e30810e // smlal2 v14.8h, v8.16b, v16.16b
+	WORD $0x4e6029cf // saddlp v15.4s, v14.8h
+	WORD $0x0e31c12e // smull v14.8h, v9.8b, v17.8b
+	WORD $0x4e31812e // smlal2 v14.8h, v9.16b, v17.16b
+	WORD $0x4e6029d0 // saddlp v16.4s, v14.8h
+	WORD $0x4eb0bdf0 // addp v16.4s, v15.4s, v16.4s
+	WORD $0x4eb0be70 // addp v16.4s, v19.4s, v16.4s
+	FMOVQ.P 16(R14), F19
+	FMOVQ.P 16(R19), F15
+	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
+	WORD $0x6e2bde73 // fmul v19.4s, v19.4s, v11.4s
+	WORD $0x4eafcda1 // fmls v1.4s, v13.4s, v15.4s
+	WORD $0x4e33ce01 // fmla v1.4s, v16.4s, v19.4s
+	SUBS $1, R7, R7
+	BNE rows2Many
+	// 256 values: 76 vector instructions, 22 loads and stores, 2 others
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x7e30d800 // faddp s0, v0.2s
+	FMOVS.P F0, 4(R0)
+	WORD $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD $0x7e30d821 // faddp s1, v1.2s
+	FMOVS.P F1, 4(R0)
+	RET
+rows4:
+	MOVD 0(R4), R9
+	MOVD 0(R5), R13
+	MOVD 0(R6), R17
+	WORD $0x4f000400 // movi v0.4s, #0x0
+	MOVD 8(R4), R10
+	MOVD 8(R5), R14
+	MOVD 8(R6), R19
+	WORD $0x4f000401 // movi v1.4s, #0x0
+	MOVD 16(R4), R11
+	MOVD 16(R5), R15
+	MOVD 16(R6), R20
+	WORD $0x4f000402 // movi v2.4s, #0x0
+	MOVD 24(R4), R12
+	MOVD 24(R5), R16
+	MOVD 24(R6), R21
+	WORD $0x4f000403 // movi v3.4s, #0x0
+
+	PCALIGN $16
+rows4Many:
+	FLDPQ.P 128(R1), (F4, F5)
+	FLDPQ -96(R1), (F6, F7)
+	FLDPQ -64(R1), (F8, F9)
+	FLDPQ -32(R1), (F10, F11)
+	FLDPQ.P 32(R2), (F12, F13)
+	FLDPQ.P 32(R3), (F14, F15)
+	FLDPQ.P 128(R9), (F16, F17)
+	FLDPQ -96(R9), (F18, F19)
+	FLDPQ -64(R9), (F20, F21)
+	FLDPQ -32(R9), (F22, F23)
+	WORD $0x0e30c099 // smull v25.8h, v4.8b, v16.8b
+	WORD $0x4e308099 // smlal2 v25.8h, v4.16b, v16.16b
+	WORD $0x4e602b38 // saddlp v24.4s, v25.8h
+	WORD $0x0e31c0b9 // smull v25.8h, v5.8b, v17.8b
+	WORD $0x4e3180b9 // smlal2 v25.8h, v5.16b, v17.16b
+	WORD $0x4e602b30 // saddlp v16.4s, v25.8h
+	WORD $0x4eb0bf10 // addp v16.4s, v24.4s, v16.4s
+	WORD $0x0e32c0d1 // smull v17.8h, v6.8b, v18.8b
+	WORD $0x4e3280d1 // smlal2 v17.8h, v6.16b, v18.16b
+	WORD $0x4e602a38 // saddlp v24.4s, v17.8h
+	WORD $0x0e33c0f1 // smull v17.8h, v7.8b, v19.8b
+	WORD $0x4e3380f1 // smlal2 v17.8h, v7.16b, v19.16b
+	WORD $0x4e602a32 // saddlp v18.4s, v17.8h
+	WORD $0x4eb2bf12 // addp v18.4s, v24.4s, v18.4s
+	WORD $0x4eb2be12 // addp v18.4s, v16.4s, v18.4s
+	FMOVQ.P 16(R13), F16
+	FMOVQ.P 16(R17), F24
+	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
+	WORD $0x6e2cde10 // fmul v16.4s, v16.4s, v12.4s
+	WORD $0x4eb8cdc0 // fmls v0.4s, v14.4s, v24.4s
+	WORD $0x4e30ce40 // fmla v0.4s, v18.4s, v16.4s
+	WORD $0x0e34c110 // smull v16.8h, v8.8b, v20.8b
+	WORD $0x4e348110 // smlal2 v16.8h, v8.16b, v20.16b
+	WORD $0x4e602a18 // saddlp v24.4s, v16.8h
+	WORD $0x0e35c130 // smull v16.8h, v9.8b, v21.8b
+	WORD $0x4e358130 // smlal2 v16.8h, v9.16b, v21.16b
+	WORD $0x4e602a14 // saddlp v20.4s, v16.8h
+	WORD $0x4eb4bf14 // addp v20.4s, v24.4s, v20.4s
+	WORD $0x0e36c155 // smull v21.8h, v10.8b, v22.8b
+	WORD $0x4e368155 // smlal2 v21.8h, v10.16b, v22.16b
+	WORD $0x4e602ab8 // saddlp v24.4s, v21.8h
+	WORD $0x0e37c175 // smull v21.8h, v11.8b, v23.8b
+	WORD $0x4e378175 // smlal2 v21.8h, v11.16b, v23.16b
+	WORD $0x4e602ab6 // saddlp v22.4s, v21.8h
+	WORD $0x4eb6bf16 // addp v22.4s, v24.4s, v22.4s
+	WORD $0x4eb6be96 // addp v22.4s, v20.4s, v22.4s
+	FMOVQ.P 16(R13), F20
+	FMOVQ.P 16(R17), F24
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6e2dde94 // fmul v20.4s, v20.4s, v13.4s
+	WORD $0x4eb8cde0 // fmls v0.4s, v15.4s, v24.4s
+	WORD $0x4e34cec0 // fmla v0.4s, v22.4s, v20.4s
+	FLDPQ.P 128(R10), (F24, F20)
+	FLDPQ -96(R10), (F22, F23)
+	FLDPQ -64(R10), (F21, F16)
+	FLDPQ -32(R10), (F18, F19)
+	WORD $0x0e38c099 // smull v25.8h, v4.8b, v24.8b
+	WORD $0x4e388099 // smlal2 v25.8h, v4.16b, v24.16b
+	WORD $0x4e602b31 // saddlp v17.4s, v25.8h
+	WORD $0x0e34c0b9 // smull v25.8h, v5.8b, v20.8b
+	WORD $0x4e3480b9 // smlal2 v25.8h, v5.16b, v20.16b
+	WORD $0x4e602b38 // saddlp v24.4s, v25.8h
+	WORD $0x4eb8be38 // addp v24.4s, v17.4s, v24.4s
+	WORD $0x0e36c0d4 // smull v20.8h, v6.8b, v22.8b
+	WORD $0x4e3680d4 // smlal2 v20.8h, v6.16b, v22.16b
+	WORD $0x4e602a91 // saddlp v17.4s, v20.8h
+	WORD $0x0e37c0f4 // smull v20.8h, v7.8b, v23.8b
+	WORD $0x4e3780f4 // smlal2 v20.8h, v7.16b, v23.16b
+	WORD $0x4e602a96 // saddlp v22.4s, v20.8h
+	WORD $0x4eb6be36 // addp v22.4s, v17.4s, v22.4s
+	WORD $0x4eb6bf16 // addp v22.4s, v24.4s, v22.4s
+	FMOVQ.P 16(R14), F24
+	FMOVQ.P 16(R19), F17
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6e2cdf18 // fmul v24.4s, v24.4s, v12.4s
+	WORD $0x4eb1cdc1 // fmls v1.4s, v14.4s, v17.4s
+	WORD $0x4e38cec1 // fmla v1.4s, v22.4s, v24.4s
+	WORD $0x0e35c118 // smull v24.8h, v8.8b, v21.8b
+	WORD $0x4e358118 // smlal2 v24.8h, v8.16b, v21.16b
+	WORD $0x4e602b11 // saddlp v17.4s, v24.8h
+	WORD $0x0e30c138 // smull v24.8h, v9.8b, v16.8b
+	WORD $0x4e308138 // smlal2 v24.8h, v9.16b, v16.16b
+	WORD $0x4e602b15 // saddlp v21.4s, v24.8h
+	WORD $0x4eb5be35 // addp v21.4s, v17.4s, v21.4s
+	WORD $0x0e32c150 // smull v16.8h, v10.8b, v18.8b
+	WORD $0x4e328150 // smlal2 v16.8h, v10.16b, v18.16b
+	WORD $0x4e602a11 // saddlp v17.4s, v16.8h
+	WORD $0x0e33c170 // smull v16.8h, v11.8b, v19.8b
+	WORD $0x4e338170 // smlal2 v16.8h, v11.16b, v19.16b
+	WORD $0x4e602a12 // saddlp v18.4s, v16.8h
+	WORD $0x4eb2be32 // addp v18.4s, v17.4s, v18.4s
+	WORD $0x4eb2beb2 // addp v18.4s, v21.4s, v18.4s
+	FMOVQ.P 16(R14), F21
+	FMOVQ.P 16(R19), F17
+	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
+	WORD $0x6e2ddeb5 // fmul v21.4s, v21.4s, v13.4s
+	WORD $0x4eb1cde1 // fmls v1.4s, v15.4s, v17.4s
+	WORD $0x4e35ce41 // fmla v1.4s, v18.4s, v21.4s
+	FLDPQ.P 128(R11), (F17, F21)
+	FLDPQ -96(R11), (F18, F19)
+	FLDPQ -64(R11), (F16, F24)
+	FLDPQ -32(R11), (F22, F23)
+	WORD $0x0e31c099 // smull v25.8h, v4.8b, v17.8b
+	WORD $0x4e318099 // smlal2 v25.8h, v4.16b, v17.16b
+	WORD $0x4e602b34 // saddlp v20.4s, v25.8h
+	WORD $0x0e35c0b9 // smull v25.8h, v5.8b, v21.8b
+	WORD $0x4e3580b9 // smlal2 v25.8h, v5.16b, v21.16b
+	WORD $0x4e602b31 // saddlp v17.4s, v25.8h
+	WORD $0x4eb1be91 // addp v17.4s, v20.4s, v17.4s
+	WORD $0x0e32c0d5 // smull v21.8h, v6.8b, v18.8b
+	WORD $0x4e3280d5 // smlal2 v21.8h, v6.16b, v18.16b
+	WORD $0x4e602ab4 // saddlp v20.4s, v21.8h
+	WORD $0x0e33c0f5 // smull v21.8h, v7.8b, v19.8b
+	WORD $0x4e3380f5 // smlal2 v21.8h, v7.16b, v19.16b
+	WORD $0x4e602ab2 // saddlp v18.4s, v21.8h
+	WORD $0x4eb2be92 // addp v18.4s, v20.4s, v18.4s
+	WORD $0x4eb2be32 // addp v18.4s, v17.4s, v18.4s
+	FMOVQ.P 16(R15), F17
+	FMOVQ.P 16(R20), F20
+	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
+	WORD $0x6e2cde31 // fmul v17.4s, v17.4s, v12.4s
+	WORD $0x4eb4cdc2 // fmls v2.4s, v14.4s, v20.4s
+	WORD $0x4e31ce42 // fmla v2.4s, v18.4s, v17.4s
+	WORD $0x0e30c111 // smull v17.8h, v8.8b, v16.8b
+	WORD $0x4e308111 // smlal2 v17.8h, v8.16b, v16.16b
+	WORD $0x4e602a34 // saddlp v20.4s, v17.8h
+	WORD $0x0e38c131 // smull v17.8h, v9.8b, v24.8b
+	WORD $0x4e388131 // smlal2 v17.8h, v9.16b, v24.16b
+	WORD $0x4e602a30 // saddlp v16.4s, v17.8h
+	WORD $0x4eb0be90 // addp v16.4s, v20.4s, v16.4s
+	WORD $0x0e36c158 // smull v24.8h, v10.8b, v22.8b
+	WORD $0x4e368158 // smlal2 v24.8h, v10.16b, v22.16b
+	WORD $0x4e602b14 // saddlp v20.4s, v24.8h
+	WORD $0x0e37c178 // smull v24.8h, v11.8b, v23.8b
+	WORD $0x4e378178 // smlal2 v24.8h, v11.16b, v23.16b
+	WORD $0x4e602b16 // saddlp v22.4s, v24.8h
+	WORD $0x4eb6be96 // addp v22.4s, v20.4s, v22.4s
+	WORD $0x4eb6be16 // addp v22.4s, v16.4s, v22.4s
+	FMOVQ.P 16(R15), F16
+	FMOVQ.P 16(R20), F20
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6e2dde10 // fmul v16.4s, v16.4s, v13.4s
+	WORD $0x4eb4cde2 // fmls v2.4s, v15.4s, v20.4s
+	WORD $0x4e30cec2 // fmla v2.4s, v22.4s, v16.4s
+	FLDPQ.P 128(R12), (F20, F16)
+	FLDPQ -96(R12), (F22, F23)
+	FLDPQ -64(R12), (F24, F17)
+	FLDPQ -32(R12), (F18, F19)
+	WORD $0x0e34c099 // smull v25.8h, v4.8b, v20.8b
+	WORD $0x4e348099 // smlal2 v25.8h, v4.16b, v20.16b
+	WORD $0x4e602b35 // saddlp v21.4s, v25.8h
+	WORD $0x0e30c0b9 // smull v25.8h, v5.8b, v16.8b
+	WORD $0x4e3080b9 // smlal2 v25.8h, v5.16b, v16.16b
+	WORD $0x4e602b34 // saddlp v20.4s, v25.8h
+	WORD $0x4eb4beb4 // addp v20.4s, v21.4s, v20.4s
+	WORD $0x0e36c0d0 // smull v16.8h, v6.8b, v22.8b
+	WORD $0x4e3680d0 // smlal2 v16.8h, v6.16b, v22.16b
+	WORD $0x4e602a15 // saddlp v21.4s, v16.8h
+	WORD $0x0e37c0f0 // smull v16.8h, v7.8b, v23.8b
+	WORD $0x4e3780f0 // smlal2 v16.8h, v7.16b, v23.16b
+	WORD $0x4e602a16 // saddlp v22.4s, v16.8h
+	WORD $0x4eb6beb6 // addp v22.4s, v21.4s, v22.4s
+	WORD $0x4eb6be96 // addp v22.4s, v20.4s, v22.4s
+	FMOVQ.P 16(R16), F20
+	FMOVQ.P 16(R21), F21
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6e2cde94 // fmul v20.4s, v20.4s, v12.4s
+	WORD $0x4eb5cdc3 // fmls v3.4s, v14.4s, v21.4s
+	WORD $0x4e34cec3 // fmla v3.4s, v22.4s, v20.4s
+	WORD $0x0e38c114 // smull v20.8h, v8.8b, v24.8b
+	WORD $0x4e388114 // smlal2 v20.8h, v8.16b, v24.16b
+	WORD $0x4e602a95 // saddlp v21.4s, v20.8h
+	WORD $0x0e31c134 // smull v20.8h, v9.8b, v17.8b
+	WORD $0x4e318134 // smlal2 v20.8h, v9.16b, v17.16b
+	WORD $0x4e602a98 // saddlp v24.4s, v20.8h
+	WORD $0x4eb8beb8 // addp v24.4s, v21.4s, v24.4s
+	WORD $0x0e32c151 // smull v17.8h, v10.8b, v18.8b
+	WORD $0x4e328151 // smlal2 v17.8h, v10.16b, v18.16b
+	WORD $0x4e602a35 // saddlp v21.4s, v17.8h
+	WORD $0x0e33c171 // smull v17.8h, v11.8b, v19.8b
+	WORD $0x4e338171 // smlal2 v17.8h, v11.16b, v19.16b
+	WORD $0x4e602a32 // saddlp v18.4s, v17.8h
+	WORD $0x4eb2beb2 // addp v18.4s, v21.4s, v18.4s
+	WORD $0x4eb2bf12 // addp v18.4s, v24.4s, v18.4s
+	FMOVQ.P 16(R16), F24
+	FMOVQ.P 16(R21), F21
+	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
+	WORD $0x6e2ddf18 // fmul v24.4s, v24.4s, v13.4s
+	WORD $0x4eb5cde3 // fmls v3.4s, v15.4s, v21.4s
+	WORD $0x4e38ce43 // fmla v3.4s, v18.4s, v24.4s
+	SUBS $1, R7, R7
+	BNE rows4Many
+	// 512 values: 152 vector instructions, 38 loads and stores, 2 others
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x7e30d800 // faddp s0, v0.2s
+	FMOVS.P F0, 4(R0)
+	WORD $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD $0x7e30d821 // faddp s1, v1.2s
+	FMOVS.P F1, 4(R0)
+	WORD $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
+	WORD $0x7e30d842 // faddp s2, v2.2s
+	FMOVS.P F2, 4(R0)
+	WORD $0x6e23d463 // faddp v3.4s, v3.4s, v3.4s
+	WORD $0x7e30d863 // faddp s3, v3.2s
+	FMOVS.P F3, 4(R0)
+	RET
+
+// func products32NEON(sums *float32, q *int8, a *float32, least *float32, x **int8, scale **float32, sum **float32, n int, rows int)
+TEXT ·products32NEON(SB), NOSPLIT, $0-72
+	MOVD sums+0(FP), R0
+	MOVD q+8(FP), R1
+	MOVD a+16(FP), R2
+	MOVD least+24(FP), R3
+	MOVD x+32(FP), R4
+	MOVD scale+40(FP), R5
+	MOVD sum+48(FP), R6
+	MOVD n+56(FP), R7
+	MOVD rows+64(FP), R8
+	CMP $4, R8
+	BEQ rows4
+	CMP $2, R8
+	BEQ rows2
+rows1:
+	MOVD 0(R4), R9
+	MOVD 0(R5), R13
+	MOVD 0(R6), R17
+	WORD $0x4f000400 // movi v0.4s, #0x0
+	SUBS $4, R7, R7
+	BLT rows1Rest
+
+	PCALIGN $16
+rows1Many:
+	FLDPQ.P 128(R1), (F1, F2)
+	FLDPQ -96(R1), (F3, F4)
+	FLDPQ -64(R1), (F5, F6)
+	FLDPQ -32(R1), (F7, F8)
+	FMOVQ.P 16(R2), F9
+	FMOVQ.P 16(R3), F10
+	FLDPQ.P 128(R9), (F11, F12)
+	FLDPQ -96(R9), (F13, F14)
+	FLDPQ -64(R9), (F15, F16)
+	FLDPQ -32(R9), (F17, F18)
+	WORD $0x0e2bc034 // smull v20.8h, v1.8b, v11.8b
+	WORD $0x4e2b8034 // smlal2 v20.8h, v1.16b, v11.16b
+	WORD $0x0e2c8054 // smlal v20.8h, v2.8b, v12.8b
+	WORD $0x4e2c8054 // smlal2 v20.8h, v2.16b, v12.16b
+	WORD $0x4e602a93 // saddlp v19.4s, v20.8h
+	WORD $0x0e2dc06b // smull v11.8h, v3.8b, v13.8b
+	WORD $0x4e2d806b // smlal2 v11.8h, v3.16b, v13.16b
+	WORD $0x0e2e808b // smlal v11.8h, v4.8b, v14.8b
+	WORD $0x4e2e808b // smlal2 v11.8h, v4.16b, v14.16b
+	WORD $0x4e60296c // saddlp v12.4s, v11.8h
+	WORD $0x4eacbe6c // addp v12.4s, v19.4s, v12.4s
+	WORD $0x0e2fc0ae // smull v14.8h, v5.8b, v15.8b
+	WORD $0x4e2f80ae // smlal2 v14.8h, v5.16b, v15.16b
+	WORD $0x0e3080ce // smlal v14.8h, v6.8b, v16.8b
+	WORD $0x4e3080ce // smlal2 v14.8h, v6.16b, v16.16b
+	WORD $0x4e6029d3 // saddlp v19.4s, v14.8h
+	WORD $0x0e31c0ef // smull v15.8h, v7.8b, v17.8b
+	WORD $0x4e3180ef // smlal2 v15.8h, v7.16b, v17.16b
+	WORD $0x0e32810f // smlal v15.8h, v8.8b, v18.8b
+	WORD $0x4e32810f // smlal2 v15.8h, v8.16b, v18.16b
+	WORD $0x4e6029f0 // saddlp v16.4s, v15.8h
+	WORD $0x4eb0be70 // addp v16.4s, v19.4s, v16.4s
+	WORD $0x4eb0bd90 // addp v16.4s, v12.4s, v16.4s
+	FMOVQ.P 16(R13), F12
+	FMOVQ.P 16(R17), F19
+	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
+	WORD $0x6e29dd8c // fmul v12.4s, v12.4s, v9.4s
+	WORD $0x4eb3cd40 // fmls v0.4s, v10.4s, v19.4s
+	WORD $0x4e2cce00 // fmla v0.4s, v16.4s, v12.4s
+	SUBS $4, R7, R7
+	BGE rows1Many
+	// 128 values: 27 vector instructions, 12 loads and stores, 2 others
+rows1Rest:
+	ADDS $4, R7, R7
+	BEQ rows1Done
+rows1One:
+	FLDPQ.P 32(R1), (F10, F9)
+	FMOVS.P 4(R2), F8
+	FMOVS.P 4(R3), F7
+	FLDPQ.P 32(R9), (F6, F5)
+	WORD $0x0e26c143 // smull v3.8h, v10.8b, v6.8b
+	WORD $0x4e268143 // smlal2 v3.8h, v10.16b, v6.16b
+	WORD $0x0e258123 // smlal v3.8h, v9.8b, v5.8b
+	WORD $0x4e258123 // smlal2 v3.8h, v9.16b, v5.16b
+	WORD $0x4e602864 // saddlp v4.4s, v3.8h
+	WORD $0x4ea4bc84 // addp v4.4s, v4.4s, v4.4s
+	WORD $0x4ea4bc84 // addp v4.4s, v4.4s, v4.4s
+	FMOVS.P 4(R13), F5
+	FMOVS.P 4(R17), F6
+	WORD $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD $0x6e28dca5 // fmul v5.4s, v5.4s, v8.4s
+	WORD $0x4ea6cce0 // fmls v0.4s, v7.4s, v6.4s
+	WORD $0x4e25cc80 // fmla v0.4s, v4.4s, v5.4s
+	SUBS $1, R7, R7
+	BNE rows1One
+rows1Done:
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x7e30d800 // faddp s0, v0.2s
+	FMOVS.P F0, 4(R0)
+	RET
+rows2:
+	MOVD 0(R4), R9
+	MOVD 0(R5), R13
+	MOVD 0(R6), R17
+	WORD $0x4f000400 // movi v0.4s, #0x0
+	MOVD 8(R4), R10
+	MOVD 8(R5), R14
+	MOVD 8(R6), R19
+	WORD $0x4f000401 // movi v1.4s, #0x0
+	SUBS $4, R7, R7
+	BLT rows2Rest
+
+	PCALIGN $16
+rows2Many:
+	FLDPQ.P 128(R1), (F2, F3)
+	FLDPQ -96(R1), (F4, F5)
+	FLDPQ -64(R1), (F6, F7)
+	FLDPQ -32(R1), (F8, F9)
+	FMOVQ.P 16(R2), F10
+	FMOVQ.P 16(R3), F11
+	FLDPQ.P 128(R9), (F12, F13)
+	FLDPQ -96(R9), (F14, F15)
+	FLDPQ -64(R9), (F16, F17)
+	FLDPQ -32(R9), (F18, F19)
+	WORD $0x0e2cc055 // smull v21.8h, v2.8b, v12.8b
+	WORD $0x4e2c8055 // smlal2 v21.8h, v2.16b, v12.16b
+	WORD $0x0e2d8075 // smlal v21.8h, v3.8b, v13.8b
+	WORD $0x4e2d8075 // smlal2 v21.8h, v3.16b, v13.16b
+	WORD $0x4e602ab4 // saddlp v20.4s, v21.8h
+	WORD $0x0e2ec08c // smull v12.8h, v4.8b, v14.8b
+	WORD $0x4e2e808c // smlal2 v12.8h, v4.16b, v14.16b
+	WORD $0x0e2f80ac // smlal v12.8h, v5.8b, v15.8b
+	WORD $0x4e2f80ac // smlal2 v12.8h, v5.16b, v15.16b
+	WORD $0x4e60298d // saddlp v13.4s, v12.8h
+	WORD $0x4eadbe8d // addp v13.4s, v20.4s, v13.4s
+	WORD $0x0e30c0cf // smull v15.8h, v6.8b, v16.8b
+	WORD $0x4e3080cf // smlal2 v15.8h, v6.16b, v16.16b
+	WORD $0x0e3180ef // smlal v15.8h, v7.8b, v17.8b
+	WORD $0x4e3180ef // smlal2 v15.8h, v7.16b, v17.16b
+	WORD $0x4e6029f4 // saddlp v20.4s, v15.8h
+	WORD $0x0e32c110 // smull v16.8h, v8.8b, v18.8b
+	WORD $0x4e328110 // smlal2 v16.8h, v8.16b, v18.16b
+	WORD $0x0e338130 // smlal v16.8h, v9.8b, v19.8b
+	WORD $0x4e338130 // smlal2 v16.8h, v9.16b, v19.16b
+	WORD $0x4e602a11 // saddlp v17.4s, v16.8h
+	WORD $0x4eb1be91 // addp v17.4s, v20.4s, v17.4s
+	WORD $0x4eb1bdb1 // addp v17.4s, v13.4s, v17.4s
+	FMOVQ.P 16(R13), F13
+	FMOVQ.P 16(R17), F20
+	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e2addad // fmul v13.4s, v13.4s, v10.4s
+	WORD $0x4eb4cd60 // fmls v0.4s, v11.4s, v20.4s
+	WORD $0x4e2dce20 // fmla v0.4s, v17.4s, v13.4s
+	FLDPQ.P 128(R10), (F20, F13)
+	FLDPQ -96(R10), (F17, F19)
+	FLDPQ -64(R10), (F18, F16)
+	FLDPQ -32(R10), (F15, F14)
+	WORD $0x0e34c055 // smull v21.8h, v2.8b, v20.8b
+	WORD $0x4e348055 // smlal2 v21.8h, v2.16b, v20.16b
+	WORD $0x0e2d8075 // smlal v21.8h, v3.8b, v13.8b
+	WORD $0x4e2d8075 // smlal2 v21.8h, v3.16b, v13.16b
+	WORD $0x4e602aac // saddlp v12.4s, v21.8h
+	WORD $0x0e31c094 // smull v20.8h, v4.8b, v17.8b
+	WORD $0x4e318094 // smlal2 v20.8h, v4.16b, v17.16b
+	WORD $0x0e3380b4 // smlal v20.8h, v5.8b, v19.8b
+	WORD $0x4e3380b4 // smlal2 v20.8h, v5.16b, v19.16b
+	WORD $0x4e602a8d // saddlp v13.4s, v20.8h
+	WORD $0x4eadbd8d // addp v13.4s, v12.4s, v13.4s
+	WORD $0x0e32c0d3 // smull v19.8h, v6.8b, v18.8b
+	WORD $0x4e3280d3 // smlal2 v19.8h, v6.16b, v18.16b
+	WORD $0x0e3080f3 // smlal v19.8h, v7.8b, v16.8b
+	WORD $0x4e3080f3 // smlal2 v19.8h, v7.16b, v16.16b
+	WORD $0x4e602a6c // saddlp v12.4s, v19.8h
+	WORD $0x0e2fc112 // smull v18.8h, v8.8b, v15.8b
+	WORD $0x4e2f8112 // smlal2 v18.8h, v8.16b, v15.16b
+	WORD $0x0e2e8132 // smlal v18.8h, v9.8b, v14.8b
+	WORD $0x4e2e8132 // smlal2 v18.8h, v9.16b, v14.16b
+	WORD $0x4e602a50 // saddlp v16.4s, v18.8h
+	WORD $0x4eb0bd90 // addp v16.4s, v12.4s, v16.4s
+	WORD $0x4eb0bdb0 // addp v16.4s, v13.4s, v16.4s
+	FMOVQ.P 16(R14), F13
+	FMOVQ.P 16(R19), F12
+	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
+	WORD $0x6e2addad // fmul v13.4s, v13.4s, v10.4s
+	WORD $0x4eaccd61 // fmls v1.4s, v11.4s, v12.4s
+	WORD $0x4e2dce01 // fmla v1.4s, v16.4s, v13.4s
+	SUBS $4, R7, R7
+	BGE rows2Many
+	// 256 values: 54 vector instructions, 18 loads and stores, 2 others
+rows2Rest:
+	ADDS $4, R7, R7
+	BEQ rows2Done
+rows2One:
+	FLDPQ.P 32(R1), (F11, F10)
+	FMOVS.P 4(R2), F9
+	FMOVS.P 4(R3), F8
+	FLDPQ.P 32(R9), (F7, F6)
+	WORD $0x0e27c164 // smull v4.8h, v11.8b, v7.8b
+	WORD $0x4e278164 // smlal2 v4.8h, v11.16b, v7.16b
+	WORD $0x0e268144 // smlal v4.8h, v10.8b, v6.8b
+	WORD $0x4e268144 // smlal2 v4.8h, v10.16b, v6.16b
+	WORD $0x4e602885 // saddlp v5.4s, v4.8h
+	WORD $0x4ea5bca5 // addp v5.4s, v5.4s, v5.4s
+	WORD $0x4ea5bca5 // addp v5.4s, v5.4s, v5.4s
+	FMOVS.P 4(R13), F6
+	FMOVS.P 4(R17), F7
+	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD $0x6e29dcc6 // fmul v6.4s, v6.4s, v9.4s
+	WORD $0x4ea7cd00 // fmls v0.4s, v8.4s, v7.4s
+	WORD $0x4e26cca0 // fmla v0.4s, v5.4s, v6.4s
+	FLDPQ.P 32(R10), (F7, F6)
+	WORD $0x0e27c164 // smull v4.8h, v11.8b, v7.8b
+	WORD $0x4e278164 // smlal2 v4.8h, v11.16b, v7.16b
+	WORD $0x0e268144 // smlal v4.8h, v10.8b, v6.8b
+	WORD $0x4e268144 // smlal2 v4.8h, v10.16b, v6.16b
+	WORD $0x4e602885 // saddlp v5.4s, v4.8h
+	WORD $0x4ea5bca5 // addp v5.4s, v5.4s, v5.4s
+	WORD $0x4ea5bca5 // addp v5.4s, v5.4s, v5.4s
+	FMOVS.P 4(R14), F6
+	FMOVS.P 4(R19), F7
+	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD $0x6e29dcc6 // fmul v6.4s, v6.4s, v9.4s
+	WORD $0x4ea7cd01 // fmls v1.4s, v8.4s, v7.4s
+	WORD $0x4e26cca1 // fmla v1.4s, v5.4s, v6.4s
+	SUBS $1, R7, R7
+	BNE rows2One
+rows2Done:
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x7e30d800 // faddp s0, v0.2s
+	FMOVS.P F0, 4(R0)
+	WORD $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD $0x7e30d821 // faddp s1, v1.2s
+	FMOVS.P F1, 4(R0)
+	RET
+rows4:
+	MOVD 0(R4), R9
+	MOVD 0(R5), R13
+	MOVD 0(R6), R17
+	WORD $0x4f000400 // movi v0.4s, #0x0
+	MOVD 8(R4), R10
+	MOVD 8(R5), R14
+	MOVD 8(R6), R19
+	WORD $0x4f000401 // movi v1.4s, #0x0
+	MOVD 16(R4), R11
+	MOVD 16(R5), R15
+	MOVD 16(R6), R20
+	WORD $0x4f000402 // movi v2.4s, #0x0
+	MOVD 24(R4), R12
+	MOVD 24(R5), R16
+	MOVD 24(R6), R21
+	WORD $0x4f000403 // movi v3.4s, #0x0
+	SUBS $4, R7, R7
+	BLT rows4Rest
+
+	PCALIGN $16
+rows4Many:
+	FLDPQ.P 128(R1), (F4, F5)
+	FLDPQ -96(R1), (F6, F7)
+	FLDPQ -64(R1), (F8, F9)
+	FLDPQ -32(R1), (F10, F11)
+	FMOVQ.P 16(R2), F12
+	FMOVQ.P 16(R3), F13
+	FLDPQ.P 128(R9), (F14, F15)
+	FLDPQ -96(R9), (F16, F17)
+	FLDPQ -64(R9), (F18, F19)
+	FLDPQ -32(R9), (F20, F21)
+	WORD $0x0e2ec097 // smull v23.8h, v4.8b, v14.8b
+	WORD $0x4e2e8097 // smlal2 v23.8h, v4.16b, v14.16b
+	WORD $0x0e2f80b7 // smlal v23.8h, v5.8b, v15.8b
+	WORD $0x4e2f80b7 // smlal2 v23.8h, v5.16b, v15.16b
+	WORD $0x4e602af6 // saddlp v22.4s, v23.8h
+	WORD $0x0e30c0ce // smull v14.8h, v6.8b, v16.8b
+	WORD $0x4e3080ce // smlal2 v14.8h, v6.16b, v16.16b
+	WORD $0x0e3180ee // smlal v14.8h, v7.8b, v17.8b
+	WORD $0x4e3180ee // smlal2 v14.8h, v7.16b, v17.16b
+	WORD $0x4e6029cf // saddlp v15.4s, v14.8h
+	WORD $0x4eafbecf // addp v15.4s, v22.4s, v15.4s
+	WORD $0x0e32c111 // smull v17.8h, v8.8b, v18.8b
+	WORD $0x4e328111 // smlal2 v17.8h, v8.16b, v18.16b
+	WORD $0x0e338131 // smlal v17.8h, v9.8b, v19.8b
+	WORD $0x4e338131 // smlal2 v17.8h, v9.16b, v19.16b
+	WORD $0x4e602a36 // saddlp v22.4s, v17.8h
+	WORD $0x0e34c152 // smull v18.8h, v10.8b, v20.8b
+	WORD $0x4e348152 // smlal2 v18.8h, v10.16b, v20.16b
+	WORD $0x0e358172 // smlal v18.8h, v11.8b, v21.8b
+	WORD $0x4e358172 // smlal2 v18.8h, v11.16b, v21.16b
+	WORD $0x4e602a53 // saddlp v19.4s, v18.8h
+	WORD $0x4eb3bed3 // addp v19.4s, v22.4s, v19.4s
+	WORD $0x4eb3bdf3 // addp v19.4s, v15.4s, v19.4s
+	FMOVQ.P 16(R13), F15
+	FMOVQ.P 16(R17), F22
+	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
+	WORD $0x6e2cddef // fmul v15.4s, v15.4s, v12.4s
+	WORD $0x4eb6cda0 // fmls v0.4s, v13.4s, v22.4s
+	WORD $0x4e2fce60 // fmla v0.4s, v19.4s, v15.4s
+	FLDPQ.P 128(R10), (F22, F15)
+	FLDPQ -96(R10), (F19, F21)
+	FLDPQ -64(R10), (F20, F18)
+	FLDPQ -32(R10), (F17, F16)
+	WORD $0x0e36c097 // smull v23.8h, v4.8b, v22.8b
+	WORD $0x4e368097 // smlal2 v23.8h, v4.16b, v22.16b
+	WORD $0x0e2f80b7 // smlal v23.8h, v5.8b, v15.8b
+	WORD $0x4e2f80b7 // smlal2 v23.8h, v5.16b, v15.16b
+	WORD $0x4e602aee // saddlp v14.4s, v23.8h
+	WORD $0x0e33c0d6 // smull v22.8h, v6.8b, v19.8b
+	WORD $0x4e3380d6 // smlal2 v22.8h, v6.16b, v19.16b
+	WORD $0x0e3580f6 // smlal v22.8h, v7.8b, v21.8b
+	WORD $0x4e3580f6 // smlal2 v22.8h, v7.16b, v21.16b
+	WORD $0x4e602acf // saddlp v15.4s, v22.8h
+	WORD $0x4eafbdcf // addp v15.4s, v14.4s, v15.4s
+	WORD $0x0e34c115 // smull v21.8h, v8.8b, v20.8b
+	WORD $0x4e348115 // smlal2 v21.8h, v8.16b, v20.16b
+	WORD $0x0e328135 // smlal v21.8h, v9.8b, v18.8b
+	WORD $0x4e328135 // smlal2 v21.8h, v9.16b, v18.16b
+	WORD $0x4e602aae // saddlp v14.4s, v21.8h
+	WORD $0x0e31c154 // smull v20.8h, v10.8b, v17.8b
+	WORD $0x4e318154 // smlal2 v20.8h, v10.16b, v17.16b
+	WORD $0x0e308174 // smlal v20.8h, v11.8b, v16.8b
+	WORD $0x4e308174 // smlal2 v20.8h, v11.16b, v16.16b
+	WORD $0x4e602a92 // saddlp v18.4s, v20.8h
+	WORD $0x4eb2bdd2 // addp v18.4s, v14.4s, v18.4s
+	WORD $0x4eb2bdf2 // addp v18.4s, v15.4s, v18.4s
+	FMOVQ.P 16(R14), F15
+	FMOVQ.P 16(R19), F14
+	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
+	WORD $0x6e2cddef // fmul v15.4s, v15.4s, v12.4s
+	WORD $0x4eaecda1 // fmls v1.4s, v13.4s, v14.4s
+	WORD $0x4e2fce41 // fmla v1.4s, v18.4s, v15.4s
+	FLDPQ.P 128(R11), (F14, F15)
+	FLDPQ -96(R11), (F18, F16)
+	FLDPQ -64(R11), (F17, F20)
+	FLDPQ -32(R11), (F21, F19)
+	WORD $0x0e2ec097 // smull v23.8h, v4.8b, v14.8b
+	WORD $0x4e2e8097 // smlal2 v23.8h, v4.16b, v14.16b
+	WORD $0x0e2f80b7 // smlal v23.8h, v5.8b, v15.8b
+	WORD $0x4e2f80b7 // smlal2 v23.8h, v5.16b, v15.16b
+	WORD $0x4e602af6 // saddlp v22.4s, v23.8h
+	WORD $0x0e32c0ce // smull v14.8h, v6.8b, v18.8b
+	WORD $0x4e3280ce // smlal2 v14.8h, v6.16b, v18.16b
+	WORD $0x0e3080ee // smlal v14.8h, v7.8b, v16.8b
+	WORD $0x4e3080ee // smlal2 v14.8h, v7.16b, v16.16b
+	WORD $0x4e6029cf // saddlp v15.4s, v14.8h
+	WORD $0x4eafbecf // addp v15.4s, v22.4s, v15.4s
+	WORD $0x0e31c110 // smull v16.8h, v8.8b, v17.8b
+	WORD $0x4e318110 // smlal2 v16.8h, v8.16b, v17.16b
+	WORD $0x0e348130 // smlal v16.8h, v9.8b, v20.8b
+	WORD $0x4e348130 // smlal2 v16.8h, v9.16b, v20.16b
+	WORD $0x4e602a16 // saddlp v22.4s, v16.8h
+	WORD $0x0e35c151 // smull v17.8h, v10.8b, v21.8b
+	WORD $0x4e358151 // smlal2 v17.8h, v10.16b, v21.16b
+	WORD $0x0e338171 // smlal v17.8h, v11.8b, v19.8b
+	WORD $0x4e338171 // smlal2 v17.8h, v11.16b, v19.16b
+	WORD $0x4e602a34 // saddlp v20.4s, v17.8h
+	WORD $0x4eb4bed4 // addp v20.4s, v22.4s, v20.4s
+	WORD $0x4eb4bdf4 // addp v20.4s, v15.4s, v20.4s
+	FMOVQ.P 16(R15), F15
+	FMOVQ.P 16(R20), F22
+	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
+	WORD $0x6e2cddef // fmul v15.4s, v15.4s, v12.4s
+	WORD $0x4eb6cda2 // fmls v2.4s, v13.4s, v22.4s
+	WORD $0x4e2fce82 // fmla v2.4s, v20.4s, v15.4s
+	FLDPQ.P 128(R12), (F22, F15)
+	FLDPQ -96(R12), (F20, F19)
+	FLDPQ -64(R12), (F21, F17)
+	FLDPQ -32(R12), (F16, F18)
+	WORD $0x0e36c097 // smull v23.8h, v4.8b, v22.8b
+	WORD $0x4e368097 // smlal2 v23.8h, v4.16b, v22.16b
+	WORD $0x0e2f80b7 // smlal v23.8h, v5.8b, v15.8b
+	WORD $0x4e2f80b7 // smlal2 v23.8h, v5.16b, v15.16b
+	WORD $0x4e602aee // saddlp v14.4s, v23.8h
+	WORD $0x0e34c0d6 // smull v22.8h, v6.8b, v20.8b
+	WORD $0x4e3480d6 // smlal2 v22.8h, v6.16b, v20.16b
+	WORD $0x0e3380f6 // smlal v22.8h, v7.8b, v19.8b
+	WORD $0x4e3380f6 // smlal2 v22.8h, v7.16b, v19.16b
+	WORD $0x4e602acf // saddlp v15.4s, v22.8h
+	WORD $0x4eafbdcf // addp v15.4s, v14.4s, v15.4s
+	WORD $0x0e35c113 // smull v19.8h, v8.8b, v21.8b
+	WORD $0x4e358113 // smlal2 v19.8h, v8.16b, v21.16b
+	WORD $0x0e318133 // smlal v19.8h, v9.8b, v17.8b
+	WORD $0x4e318133 // smlal2 v19.8h, v9.16b, v17.16b
+	WORD $0x4e602a6e // saddlp v14.4s, v19.8h
+	WORD $0x0e30c155 // smull v21.8h, v10.8b, v16.8b
+	WORD $0x4e308155 // smlal2 v21.8h, v10.16b, v16.16b
+	WORD $0x0e328175 // smlal v21.8h, v11.8b, v18.8b
+	WORD $0x4e328175 // smlal2 v21.8h, v11.16b, v18.16b
+	WORD $0x4e602ab1 // saddlp v17.4s, v21.8h
+	WORD $0x4eb1bdd1 // addp v17.4s, v14.4s, v17.4s
+	WORD $0x4eb1bdf1 // addp v17.4s, v15.4s, v17.4s
+	FMOVQ.P 16(R16), F15
+	FMOVQ.P 16(R21), F14
+	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e2cddef // fmul v15.4s, v15.4s, v12.4s
+	WORD $0x4eaecda3 // fmls v3.4s, v13.4s, v14.4s
+	WORD $0x4e2fce23 // fmla v3.4s, v17.4s, v15.4s
+	SUBS $4, R7, R7
+	BGE rows4Many
+	// 512 values: 108 vector instructions, 30 loads and stores, 2 others
+rows4Rest:
+	ADDS $4, R7, R7
+	BEQ rows4Done
+rows4One:
+	FLDPQ.P 32(R1), (F13, F12)
+	FMOVS.P 4(R2), F11
+	FMOVS.P 4(R3), F10
+	FLDPQ.P 32(R9), (F9, F8)
+	WORD $0x0e29c1a6 // smull v6.8h, v13.8b, v9.8b
+	WORD $0x4e2981a6 // smlal2 v6.8h, v13.16b, v9.16b
+	WORD $0x0e288186 // smlal v6.8h, v12.8b, v8.8b
+	WORD $0x4e288186 // smlal2 v6.8h, v12.16b, v8.16b
+	WORD $0x4e6028c7 // saddlp v7.4s, v6.8h
+	WORD $0x4ea7bce7 // addp v7.4s, v7.4s, v7.4s
+	WORD $0x4ea7bce7 // addp v7.4s, v7.4s, v7.4s
+	FMOVS.P 4(R13), F8
+	FMOVS.P 4(R17), F9
+	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD $0x6e2bdd08 // fmul v8.4s, v8.4s, v11.4s
+	WORD $0x4ea9cd40 // fmls v0.4s, v10.4s, v9.4s
+	WORD $0x4e28cce0 // fmla v0.4s, v7.4s, v8.4s
+	FLDPQ.P 32(R10), (F9, F8)
+	WORD $0x0e29c1a6 // smull v6.8h, v13.8b, v9.8b
+	WORD $0x4e2981a6 // smlal2 v6.8h, v13.16b, v9.16b
+	WORD $0x0e288186 // smlal v6.8h, v12.8b, v8.8b
+	WORD $0x4e288186 // smlal2 v6.8h, v12.16b, v8.16b
+	WORD $0x4e6028c7 // saddlp v7.4s, v6.8h
+	WORD $0x4ea7bce7 // addp v7.4s, v7.4s, v7.4s
+	WORD $0x4ea7bce7 // addp v7.4s, v7.4s, v7.4s
+	FMOVS.P 4(R14), F8
+	FMOVS.P 4(R19), F9
+	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD $0x6e2bdd08 // fmul v8.4s, v8.4s, v11.4s
+	WORD $0x4ea9cd41 // fmls v1.4s, v10.4s, v9.4s
+	WORD $0x4e28cce1 // fmla v1.4s, v7.4s, v8.4s
+	FLDPQ.P 32(R11), (F9, F8)
+	WORD $0x0e29c1a6 // smull v6.8h, v13.8b, v9.8b
+	WORD $0x4e2981a6 // smlal2 v6.8h, v13.16b, v9.16b
+	WORD $0x0e288186 // smlal v6.8h, v12.8b, v8.8b
+	WORD $0x4e288186 // smlal2 v6.8h, v12.16b, v8.16b
+	WORD $0x4e6028c7 // saddlp v7.4s, v6.8h
+	WORD $0x4ea7bce7 // addp v7.4s, v7.4s, v7.4s
+	WORD $0x4ea7bce7 // addp v7.4s, v7.4s, v7.4s
+	FMOVS.P 4(R15), F8
+	FMOVS.P 4(R20), F9
+	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD $0x6e2bdd08 // fmul v8.4s, v8.4s, v11.4s
+	WORD $0x4ea9cd42 // fmls v2.4s, v10.4s, v9.4s
+	WORD $0x4e28cce2 // fmla v2.4s, v7.4s, v8.4s
+	FLDPQ.P 32(R12), (F9, F8)
+	WORD $0x0e29c1a6 // smull v6.8h, v13.8b, v9.8b
+	WORD $0x4e2981a6 // smlal2 v6.8h, v13.16b, v9.16b
+	WORD $0x0e288186 // smlal v6.8h, v12.8b, v8.8b
+	WORD $0x4e288186 // smlal2 v6.8h, v12.16b, v8.16b
+	WORD $0x4e6028c7 // saddlp v7.4s, v6.8h
+	WORD $0x4ea7bce7 // addp v7.4s, v7.4s, v7.4s
+	WORD $0x4ea7bce7 // addp v7.4s, v7.4s, v7.4s
+	FMOVS.P 4(R16), F8
+	FMOVS.P 4(R21), F9
+	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD $0x6e2bdd08 // fmul v8.4s, v8.4s, v11.4s
+	WORD $0x4ea9cd43 // fmls v3.4s, v10.4s, v9.4s
+	WORD $0x4e28cce3 // fmla v3.4s, v7.4s, v8.4s
+	SUBS $1, R7, R7
+	BNE rows4One
+rows4Done:
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x7e30d800 // faddp s0, v0.2s
+	FMOVS.P F0, 4(R0)
+	WORD $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD $0x7e30d821 // faddp s1, v1.2s
+	FMOVS.P F1, 4(R0)
+	WORD $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
+	WORD $0x7e30d842 // faddp s2, v2.2s
+	FMOVS.P F2, 4(R0)
+	WORD $0x6e23d463 // faddp v3.4s, v3.4s, v3.4s
+	WORD $0x7e30d863 // faddp s3, v3.2s
+	FMOVS.P F3, 4(R0)
+	RET
+
+// func products32SignedNEON(sums *float32, q *int8, a *float32, least *float32, x **int8, scale **float32, sum **float32, n int, rows int)
+TEXT ·products32SignedNEON(SB), NOSPLIT, $0-72
+	MOVD sums+0(FP), R0
+	MOVD q+8(FP), R1
+	MOVD a+16(FP), R2
+	MOVD least+24(FP), R3
+	MOVD x+32(FP), R4
+	MOVD scale+40(FP), R5
+	MOVD sum+48(FP), R6
+	MOVD n+56(FP), R7
+	MOVD rows+64(FP), R8
+	CMP $4, R8
+	BEQ rows4
+	CMP $2, R8
+	BEQ rows2
+rows1:
+	MOVD 0(R4), R9
+	MOVD 0(R5), R13
+	MOVD 0(R6), R17
+	WORD $0x4f000400 // movi v0.4s, #0x0
+	SUBS $4, R7, R7
+	BLT rows1Rest
+
+	PCALIGN $16
+rows1Many:
+	FLDPQ.P 128(R1), (F1, F2)
+	FLDPQ -96(R1), (F3, F4)
+	FLDPQ -64(R1), (F5, F6)
+	FLDPQ -32(R1), (F7, F8)
+	FMOVQ.P 16(R2), F9
+	FMOVQ.P 16(R3), F10
+	FLDPQ.P 128(R9), (F11, F12)
+	FLDPQ -96(R9), (F13, F14)
+	FLDPQ -64(R9), (F15, F16)
+	FLDPQ -32(R9), (F17, F18)
+	WORD $0x0e2bc034 // smull v20.8h, v1.8b, v11.8b
+	WORD $0x4e2b8034 // smlal2 v20.8h, v1.16b, v11.16b
+	WORD $0x4e602a93 // saddlp v19.4s, v20.8h
+	WORD $0x0e2cc054 // smull v20.8h, v2.8b, v12.8b
+	WORD $0x4e2c8054 // smlal2 v20.8h, v2.16b, v12.16b
+	WORD $0x4e606a93 // sadalp v19.4s, v20.8h
+	WORD $0x0e2dc06b // smull v11.8h, v3.8b, v13.8b
+	WORD $0x4e2d806b // smlal2 v11.8h, v3.16b, v13.16b
+	WORD $0x4e60296c // saddlp v12.4s, v11.8h
+	WORD $0x0e2ec08b // smull v11.8h, v4.8b, v14.8b
+	WORD $0x4e2e808b // smlal2 v11.8h, v4.16b, v14.16b
+	WORD $0x4e60696c // sadalp v12.4s, v11.8h
+	WORD $0x4eacbe6c // addp v12.4s, v19.4s, v12.4s
+	WORD $0x0e2fc0ae // smull v14.8h, v5.8b, v15.8b
+	WORD $0x4e2f80ae // smlal2 v14.8h, v5.16b, v15.16b
+	WORD $0x4e6029d3 // saddlp v19.4s, v14.8h
+	WORD $0x0e30c0ce // smull v14.8h, v6.8b, v16.8b
+	WORD $0x4e3080ce // smlal2 v14.8h, v6.16b, v16.16b
+	WORD $0x4e6069d3 // sadalp v19.4s, v14.8h
+	WORD $0x0e31c0ef // smull v15.8h, v7.8b, v17.8b
+	WORD $0x4e3180ef // smlal2 v15.8h, v7.16b, v17.16b
+	WORD $0x4e6029f0 // saddlp v16.4s, v15.8h
+	WORD $0x0e32c10f // smull v15.8h, v8.8b, v18.8b
+	WORD $0x4e32810f // smlal2 v15.8h, v8.16b, v18.16b
+	WORD $0x4e6069f0 // sadalp v16.4s, v15.8h
+	WORD $0x4eb0be70 // addp v16.4s, v19.4s, v16.4s
+	WORD $0x4eb0bd90 // addp v16.4s, v12.4s, v16.4s
+	FMOVQ.P 16(R13), F12
+	FMOVQ.P 16(R17), F19
+	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
+	WORD $0x6e29dd8c // fmul v12.4s, v12.4s, v9.4s
+	WORD $0x4eb3cd40 // fmls v0.4s, v10.4s, v19.4s
+	WORD $0x4e2cce00 // fmla v0.4s, v16.4s, v12.4s
+	SUBS $4, R7, R7
+	BGE rows1Many
+	// 128 values: 31 vector instructions, 12 loads and stores, 2 others
+rows1Rest:
+	ADDS $4, R7, R7
+	BEQ rows1Done
+rows1One:
+	FLDPQ.P 32(R1), (F10, F9)
+	FMOVS.P 4(R2), F8
+	FMOVS.P 4(R3), F7
+	FLDPQ.P 32(R9), (F6, F5)
+	WORD $0x0e26c143 // smull v3.8h, v10.8b, v6.8b
+	WORD $0x4e268143 // smlal2 v3.8h, v10.16b, v6.16b
+	WORD $0x4e602864 // saddlp v4.4s, v3.8h
+	WORD $0x0e25c123 // smull v3.8h, v9.8b, v5.8b
+	WORD $0x4e258123 // smlal2 v3.8h, v9.16b, v5.16b
+	WORD $0x4e606864 // sadalp v4.4s, v3.8h
+	WORD $0x4ea4bc84 // addp v4.4s, v4.4s, v4.4s
+	WORD $0x4ea4bc84 // addp v4.4s, v4.4s, v4.4s
+	FMOVS.P 4(R13), F5
+	FMOVS.P 4(R17), F6
+	WORD $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD $0x6e28dca5 // fmul v5.4s, v5.4s, v8.4s
+	WORD $0x4ea6cce0 // fmls v0.4s, v7.4s, v6.4s
+	WORD $0x4e25cc80 // fmla v0.4s, v4.4s, v5.4s
+	SUBS $1, R7, R7
+	BNE rows1One
+rows1Done:
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x7e30d800 // faddp s0, v0.2s
+	FMOVS.P F0, 4(R0)
+	RET
+rows2:
+	MOVD 0(R4), R9
+	MOVD 0(R5), R13
+	MOVD 0(R6), R17
+	WORD $0x4f000400 // movi v0.4s, #0x0
+	MOVD 8(R4), R10
+	MOVD 8(R5), R14
+	MOVD 8(R6), R19
+	WORD $0x4f000401 // movi v1.4s, #0x0
+	SUBS $4, R7, R7
+	BLT rows2Rest
+
+	PCALIGN $16
+rows2Many:
+	FLDPQ.P 128(R1), (F2, F3)
+	FLDPQ -96(R1), (F4, F5)
+	FLDPQ -64(R1), (F6, F7)
+	FLDPQ -32(R1), (F8, F9)
+	FMOVQ.P 16(R2), F10
+	FMOVQ.P 16(R3), F11
+	FLDPQ.P 128(R9), (F12, F13)
+	FLDPQ -96(R9), (F14, F15)
+	FLDPQ -64(R9), (F16, F17)
+	FLDPQ -32(R9), (F18, F19)
+	WORD $0x0e2cc055 // smull v21.8h, v2.8b, v12.8b
+	WORD $0x4e2c8055 // smlal2 v21.8h, v2.16b, v12.16b
+	WORD $0x4e602ab4 // saddlp v20.4s, v21.8h
+	WORD $0x0e2dc075 // smull v21.8h, v3.8b, v13.8b
+	WORD $0x4e2d8075 // smlal2 v21.8h, v3.16b, v13.16b
+	WORD $0x4e606ab4 // sadalp v20.4s, v21.8h
+	WORD $0x0e2ec08c // smull v12.8h, v4.8b, v14.8b
+	WORD $0x4e2e808c // smlal2 v12.8h, v4.16b, v14.16b
+	WORD $0x4e60298d // saddlp v13.4s, v12.8h
+	WORD $0x0e2fc0ac // smull v12.8h, v5.8b, v15.8b
+	WORD $0x4e2f80ac // smlal2 v12.8h, v5.16b, v15.16b
+	WORD $0x4e60698d // sadalp v13.4s, v12.8h
+	WORD $0x4eadbe8d // addp v13.4s, v20.4s, v13.4s
+	WORD $0x0e30c0cf // smull v15.8h, v6.8b, v16.8b
+	WORD $0x4e3080cf // smlal2 v15.8h, v6.16b, v16.16b
+	WORD $0x4e6029f4 // saddlp v20.4s, v15.8h
+	WORD $0x0e31c0ef // smull v15.8h, v7.8b, v17.8b
+	WORD $0x4e3180ef // smlal2 v15.8h, v7.16b, v17.16b
+	WORD $0x4e6069f4 // sadalp v20.4s, v15.8h
+	WORD $0x0e32c110 // smull v16.8h, v8.8b, v18.8b
+	WORD $0x4e328110 // smlal2 v16.8h, v8.16b, v18.16b
+	WORD $0x4e602a11 // saddlp v17.4s, v16.8h
+	WORD $0x0e33c130 // smull v16.8h, v9.8b, v19.8b
+	WORD $0x4e338130 // smlal2 v16.8h, v9.16b, v19.16b
+	WORD $0x4e606a11 // sadalp v17.4s, v16.8h
+	WORD $0x4eb1be91 // addp v17.4s, v20.4s, v17.4s
+	WORD $0x4eb1bdb1 // addp v17.4s, v13.4s, v17.4s
+	FMOVQ.P 16(R13), F13
+	FMOVQ.P 16(R17), F20
+	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e2addad // fmul v13.4s, v13.4s, v10.4s
+	WORD $0x4eb4cd60 // fmls v0.4s, v11.4s, v20.4s
+	WORD $0x4e2dce20 // fmla v0.4s, v17.4s, v13.4s
+	FLDPQ.P 128(R10), (F20, F13)
+	FLDPQ -96(R10), (F17, F19)
+	FLDPQ -64(R10), (F18, F16)
+	FLDPQ -32(R10), (F15, F14)
+	WORD $0x0e34c055 // smull v21.8h, v2.8b, v20.8b
+	WORD $0x4e348055 // smlal2 v21.8h, v2.16b, v20.16b
+	WORD $0x4e602aac // saddlp v12.4s, v21.8h
+	WORD $0x0e2dc075 // smull v21.8h, v3.8b, v13.8b
+	WORD $0x4e2d8075 // smlal2 v21.8h, v3.16b, v13.16b
+	WORD $0x4e606aac // sadalp v12.4s, v21.8h
+	WORD $0x0e31c094 // smull v20.8h, v4.8b, v17.8b
+	WORD $0x4e318094 // smlal2 v20.8h, v4.16b, v17.16b
+	WORD $0x4e602a8d // saddlp v13.4s, v20.8h
+	WORD $0x0e33c0b4 // smull v20.8h, v5.8b, v19.8b
+	WORD $0x4e3380b4 // smlal2 v20.8h, v5.16b, v19.16b
+	WORD $0x4e606a8d // sadalp v13.4s, v20.8h
+	WORD $0x4eadbd8d // addp v13.4s, v12.4s, v13.4s
+	WORD $0x0e32c0d3 // smull v19.8h, v6.8b, v18.8b
+	WORD $0x4e3280d3 // smlal2 v19.8h, v6.16b, v18.16b
+	WORD $0x4e602a6c // saddlp v12.4s, v19.8h
+	WORD $0x0e30c0f3 // smull v19.8h, v7.8b, v16.8b
+	WORD $0x4e3080f3 // smlal2 v19.8h, v7.16b, v16.16b
+	WORD $0x4e606a6c // sadalp v12.4s, v19.8h
+	WORD $0x0e2fc112 // smull v18.8h, v8.8b, v15.8b
+	WORD $0x4e2f8112 // smlal2 v18.8h, v8.16b, v15.16b
+	WORD $0x4e602a50 // saddlp v16.4s, v18.8h
+	WORD $0x0e2ec132 // smull v18.8h, v9.8b, v14.8b
+	WORD $0x4e2e8132 // smlal2 v18.8h, v9.16b, v14.16b
+	WORD $0x4e606a50 // sadalp v16.4s, v18.8h
+	WORD $0x4eb0bd90 // addp v16.4s, v12.4s, v16.4s
+	WORD $0x4eb0bdb0 // addp v16.4s, v13.4s, v16.4s
+	FMOVQ.P 16(R14), F13
+	FMOVQ.P 16(R19), F12
+	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
+	WORD $0x6e2addad // fmul v13.4s, v13.4s, v10.4s
+	WORD $0x4eaccd61 // fmls v1.4s, v11.4s, v12.4s
+	WORD $0x4e2dce01 // fmla v1.4s, v16.4s, v13.4s
+	SUBS $4, R7, R7
+	BGE rows2Many
+	// 256 values: 62 vector instructions, 18 loads and stores, 2 others
+rows2Rest:
+	ADDS $4, R7, R7
+	BEQ rows2Done
+rows2One:
+	FLDPQ.P 32(R1), (F11, F10)
+	FMOVS.P 4(R2), F9
+	FMOVS.P 4(R3), F8
+	FLDPQ.P 32(R9), (F7, F6)
+	WORD $0x0e27c164 // smull v4.8h, v11.8b, v7.8b
+	WORD $0x4e278164 // smlal2 v4.8h, v11.16b, v7.16b
+	WORD $0x4e602885 // saddlp v5.4s, v4.8h
+	WORD $0x0e26c144 // smull v4.8h, v10.8b, v6.8b
+	WORD $0x4e268144 // smlal2 v4.8h, v10.16b, v6.16b
+	WORD $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD $0x4ea5bca5 // addp v5.4s, v5.4s, v5.4s
+	WORD $0x4ea5bca5 // addp v5.4s, v5.4s, v5.4s
+	FMOVS.P 4(R13), F6
+	FMOVS.P 4(R17), F7
+	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD $0x6e29dcc6 // fmul v6.4s, v6.4s, v9.4s
+	WORD $0x4ea7cd00 // fmls v0.4s, v8.4s, v7.4s
+	WORD $0x4e26cca0 // fmla v0.4s, v5.4s, v6.4s
+	FLDPQ.P 32(R10), (F7, F6)
+	WORD $0x0e27c164 // smull v4.8h, v11.8b, v7.8b
+	WORD $0x4e278164 // smlal2 v4.8h, v11.16b, v7.16b
+	WORD $0x4e602885 // saddlp v5.4s, v4.8h
+	WORD $0x0e26c144 // smull v4.8h, v10.8b, v6.8b
+	WORD $0x4e268144 // smlal2 v4.8h, v10.16b, v6.16b
+	WORD $0x4e606885 // sadalp v5.4s, v4.8h
+	WORD $0x4ea5bca5 // addp v5.4s, v5.4s, v5.4s
+	WORD $0x4ea5bca5 // addp v5.4s, v5.4s, v5.4s
+	FMOVS.P 4(R14), F6
+	FMOVS.P 4(R19), F7
+	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD $0x6e29dcc6 // fmul v6.4s, v6.4s, v9.4s
+	WORD $0x4ea7cd01 // fmls v1.4s, v8.4s, v7.4s
+	WORD $0x4e26cca1 // fmla v1.4s, v5.4s, v6.4s
+	SUBS $1, R7, R7
+	BNE rows2One
+rows2Done:
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x7e30d800 // faddp s0, v0.2s
+	FMOVS.P F0, 4(R0)
+	WORD $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD $0x7e30d821 // faddp s1, v1.2s
+	FMOVS.P F1, 4(R0)
+	RET
+rows4:
+	MOVD 0(R4), R9
+	MOVD 0(R5), R13
+	MOVD 0(R6), R17
+	WORD $0x4f000400 // movi v0.4s, #0x0
+	MOVD 8(R4), R10
+	MOVD 8(R5), R14
+	MOVD 8(R6), R19
+	WORD $0x4f000401 // movi v1.4s, #0x0
+	MOVD 16(R4), R11
+	MOVD 16(R5), R15
+	MOVD 16(R6), R20
+	WORD $0x4f000402 // movi v2.4s, #0x0
+	MOVD 24(R4), R12
+	MOVD 24(R5), R16
+	MOVD 24(R6), R21
+	WORD $0x4f000403 // movi v3.4s, #0x0
+	SUBS $4, R7, R7
+	BLT rows4Rest
+
+	PCALIGN $16
+rows4Many:
+	FLDPQ.P 128(R1), (F4, F5)
+	FLDPQ -96(R1), (F6, F7)
+	FLDPQ -64(R1), (F8, F9)
+	FLDPQ -32(R1), (F10, F11)
+	FMOVQ.P 16(R2), F12
+	FMOVQ.P 16(R3), F13
+	FLDPQ.P 128(R9), (F14, F15)
+	FLDPQ -96(R9), (F16, F17)
+	FLDPQ -64(R9), (F18, F19)
+	FLDPQ -32(R9), (F20, F21)
+	WORD $0x0e2ec097 // smull v23.8h, v4.8b, v14.8b
+	WORD $0x4e2e8097 // smlal2 v23.8h, v4.16b, v14.16b
+	WORD $0x4e602af6 // saddlp v22.4s, v23.8h
+	WORD $0x0e2fc0b7 // smull v23.8h, v5.8b, v15.8b
+	WORD $0x4e2f80b7 // smlal2 v23.8h, v5.16b, v15.16b
+	WORD $0x4e606af6 // sadalp v22.4s, v23.8h
+	WORD $0x0e30c0ce // smull v14.8h, v6.8b, v16.8b
+	WORD $0x4e3080ce // smlal2 v14.8h, v6.16b, v16.16b
+	WORD $0x4e6029cf // saddlp v15.4s, v14.8h
+	WORD $0x0e31c0ee // smull v14.8h, v7.8b, v17.8b
+	WORD $0x4e3180ee // smlal2 v14.8h, v7.16b, v17.16b
+	WORD $0x4e6069cf // sadalp v15.4s, v14.8h
+	WORD $0x4eafbecf // addp v15.4s, v22.4s, v15.4s
+	WORD $0x0e32c111 // smull v17.8h, v8.8b, v18.8b
+	WORD $0x4e328111 // smlal2 v17.8h, v8.16b, v18.16b
+	WORD $0x4e602a36 // saddlp v22.4s, v17.8h
+	WORD $0x0e33c131 // smull v17.8h, v9.8b, v19.8b
+	WORD $0x4e338131 // smlal2 v17.8h, v9.16b, v19.16b
+	WORD $0x4e606a36 // sadalp v22.4s, v17.8h
+	WORD $0x0e34c152 // smull v18.8h, v10.8b, v20.8b
+	WORD $0x4e348152 // smlal2 v18.8h, v10.16b, v20.16b
+	WORD $0x4e602a53 // saddlp v19.4s, v18.8h
+	WORD $0x0e35c172 // smull v18.8h, v11.8b, v21.8b
+	WORD $0x4e358172 // smlal2 v18.8h, v11.16b, v21.16b
+	WORD $0x4e606a53 // sadalp v19.4s, v18.8h
+	WORD $0x4eb3bed3 // addp v19.4s, v22.4s, v19.4s
+	WORD $0x4eb3bdf3 // addp v19.4s, v15.4s, v19.4s
+	FMOVQ.P 16(R13), F15
+	FMOVQ.P 16(R17), F22
+	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
+	WORD $0x6e2cddef // fmul v15.4s, v15.4s, v12.4s
+	WORD $0x4eb6cda0 // fmls v0.4s, v13.4s, v22.4s
+	WORD $0x4e2fce60 // fmla v0.4s, v19.4s, v15.4s
+	FLDPQ.P 128(R10), (F22, F15)
+	FLDPQ -96(R10), (F19, F21)
+	FLDPQ -64(R10), (F20, F18)
+	FLDPQ -32(R10), (F17, F16)
+	WORD $0x0e36c097 // smull v23.8h, v4.8b, v22.8b
+	WORD $0x4e368097 // smlal2 v23.8h, v4.16b, v22.16b
+	WORD $0x4e602aee // saddlp v14.4s, v23.8h
+	WORD $0x0e2fc0b7 // smull v23.8h, v5.8b, v15.8b
+	WORD $0x4e2f80b7 // smlal2 v23.8h, v5.16b, v15.16b
+	WORD $0x4e606aee // sadalp v14.4s, v23.8h
+	WORD $0x0e33c0d6 // smull v22.8h, v6.8b, v19.8b
+	WORD $0x4e3380d6 // smlal2 v22.8h, v6.16b, v19.16b
+	WORD $0x4e602acf // saddlp v15.4s, v22.8h
+	WORD $0x0e35c0f6 // smull v22.8h, v7.8b, v21.8b
+	WORD $0x4e3580f6 // smlal2 v22.8h, v7.16b, v21.16b
+	WORD $0x4e606acf // sadalp v15.4s, v22.8h
+	WORD $0x4eafbdcf // addp v15.4s, v14.4s, v15.4s
+	WORD $0x0e34c115 // smull v21.8h, v8.8b, v20.8b
+	WORD $0x4e348115 // smlal2 v21.8h, v8.16b, v20.16b
+	WORD $0x4e602aae // saddlp v14.4s, v21.8h
+	WORD $0x0e32c135 // smull v21.8h, v9.8b, v18.8b
+	WORD $0x4e328135 // smlal2 v21.8h, v9.16b, v18.16b
+	WORD $0x4e606aae // sadalp v14.4s, v21.8h
+	WORD $0x0e31c154 // smull v20.8h, v10.8b, v17.8b
+	WORD $0x4e318154 // smlal2 v20.8h, v10.16b, v17.16b
+	WORD $0x4e602a92 // saddlp v18.4s, v20.8h
+	WORD $0x0e30c174 // smull v20.8h, v11.8b, v16.8b
+	WORD $0x4e308174 // smlal2 v20.8h, v11.16b, v16.16b
+	WORD $0x4e606a92 // sadalp v18.4s, v20.8h
+	WORD $0x4eb2bdd2 // addp v18.4s, v14.4s, v18.4s
+	WORD $0x4eb2bdf2 // addp v18.4s, v15.4s, v18.4s
+	FMOVQ.P 16(R14), F15
+	FMOVQ.P 16(R19), F14
+	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
+	WORD $0x6e2cddef // fmul v15.4s, v15.4s, v12.4s
+	WORD $0x4eaecda1 // fmls v1.4s, v13.4s, v14.4s
+	WORD $0x4e2fce41 // fmla v1.4s, v18.4s, v15.4s
+	FLDPQ.P 128(R11), (F14, F15)
+	FLDPQ -96(R11), (F18, F16)
+	FLDPQ -64(R11), (F17, F20)
+	FLDPQ -32(R11), (F21, F19)
+	WORD $0x0e2ec097 // smull v23.8h, v4.8b, v14.8b
+	WORD $0x4e2e8097 // smlal2 v23.8h, v4.16b, v14.16b
+	WORD $0x4e602af6 // saddlp v22.4s, v23.8h
+	WORD $0x0e2fc0b7 // smull v23.8h, v5.8b, v15.8b
+	WORD $0x4e2f80b7 // smlal2 v23.8h, v5.16b, v15.16b
+	WORD $0x4e606af6 // sadalp v22.4s, v23.8h
+	WORD $0x0e32c0ce // smull v14.8h, v6.8b, v18.8b
+	WORD $0x4e3280ce // smlal2 v14.8h, v6.16b, v18.16b
+	WORD $0x4e6029cf // saddlp v15.4s, v14.8h
+	WORD $0x0e30c0ee // smull v14.8h, v7.8b, v16.8b
+	WORD $0x4e3080ee // smlal2 v14.8h, v7.16b, v16.16b
+	WORD $0x4e6069cf // sadalp v15.4s, v14.8h
+	WORD $0x4eafbecf // addp v15.4s, v22.4s, v15.4s
+	WORD $0x0e31c110 // smull v16.8h, v8.8b, v17.8b
+	WORD $0x4e318110 // smlal2 v16.8h, v8.16b, v17.16b
+	WORD $0x4e602a16 // saddlp v22.4s, v16.8h
+	WORD $0x0e34c130 // smull v16.8h, v9.8b, v20.8b
+	WORD $0x4e348130 // smlal2 v16.8h, v9.16b, v20.16b
+	WORD $0x4e606a16 // sadalp v22.4s, v16.8h
+	WORD $0x0e35c151 // smull v17.8h, v10.8b, v21.8b
+	WORD $0x4e358151 // smlal2 v17.8h, v10.16b, v21.16b
+	WORD $0x4e602a34 // saddlp v20.4s, v17.8h
+	WORD $0x0e33c171 // smull v17.8h, v11.8b, v19.8b
+	WORD $0x4e338171 // smlal2 v17.8h, v11.16b, v19.16b
+	WORD $0x4e606a34 // sadalp v20.4s, v17.8h
+	WORD $0x4eb4bed4 // addp v20.4s, v22.4s, v20.4s
+	WORD $0x4eb4bdf4 // addp v20.4s, v15.4s, v20.4s
+	FMOVQ.P 16(R15), F15
+	FMOVQ.P 16(R20), F22
+	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
+	WORD $0x6e2cddef // fmul v15.4s, v15.4s, v12.4s
+	WORD $0x4eb6cda2 // fmls v2.4s, v13.4s, v22.4s
+	WORD $0x4e2fce82 // fmla v2.4s, v20.4s, v15.4s
+	FLDPQ.P 128(R12), (F22, F15)
+	FLDPQ -96(R12), (F20, F19)
+	FLDPQ -64(R12), (F21, F17)
+	FLDPQ -32(R12), (F16, F18)
+	WORD $0x0e36c097 // smull v23.8h, v4.8b, v22.8b
+	WORD $0x4e368097 // smlal2 v23.8h, v4.16b, v22.16b
+	WORD $0x4e602aee // saddlp v14.4s, v23.8h
+	WORD $0x0e2fc0b7 // smull v23.8h, v5.8b, v15.8b
+	WORD $0x4e2f80b7 // smlal2 v23.8h, v5.16b, v15.16b
+	WORD $0x4e606aee // sadalp v14.4s, v23.8h
+	WORD $0x0e34c0d6 // smull v22.8h, v6.8b, v20.8b
+	WORD $0x4e3480d6 // smlal2 v22.8h, v6.16b, v20.16b
+	WORD $0x4e602acf // saddlp v15.4s, v22.8h
+	WORD $0x0e33c0f6 // smull v22.8h, v7.8b, v19.8b
+	WORD $0x4e3380f6 // smlal2 v22.8h, v7.16b, v19.16b
+	WORD $0x4e606acf // sadalp v15.4s, v22.8h
+	WORD $0x4eafbdcf // addp v15.4s, v14.4s, v15.4s
+	WORD $0x0e35c113 // smull v19.8h, v8.8b, v21.8b
+	WORD $0x4e358113 // smlal2 v19.8h, v8.16b, v21.16b
+	WORD $0x4e602a6e // saddlp v14.4s, v19.8h
+	WORD $0x0e31c133 // smull v19.8h, v9.8b, v17.8b
+	WORD $0x4e318133 // smlal2 v19.8h, v9.16b, v17.16b
+	WORD $0x4e606a6e // sadalp v14.4s, v19.8h
+	WORD $0x0e30c155 // smull v21.8h, v10.8b, v16.8b
+	WORD $0x4e308155 // smlal2 v21.8h, v10.16b, v16.16b
+	WORD $0x4e602ab1 // saddlp v17.4s, v21.8h
+	WORD $0x0e32c175 // smull v21.8h, v11.8b, v18.8b
+	WORD $0x4e328175 // smlal2 v21.8h, v11.16b, v18.16b
+	WORD $0x4e606ab1 // sadalp v17.4s, v21.8h
+	WORD $0x4eb1bdd1 // addp v17.4s, v14.4s, v17.4s
+	WORD $0x4eb1bdf1 // addp v17.4s, v15.4s, v17.4s
+	FMOVQ.P 16(R16), F15
+	FMOVQ.P 16(R21), F14
+	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e2cddef // fmul v15.4s, v15.4s, v12.4s
+	WORD $0x4eaecda3 // fmls v3.4s, v13.4s, v14.4s
+	WORD $0x4e2fce23 // fmla v3.4s, v17.4s, v15.4s
+	SUBS $4, R7, R7
+	BGE rows4Many
+	// 512 values: 124 vector instructions, 30 loads and stores, 2 others
+rows4Rest:
+	ADDS $4, R7, R7
+	BEQ rows4Done
+rows4One:
+	FLDPQ.P 32(R1), (F13, F12)
+	FMOVS.P 4(R2), F11
+	FMOVS.P 4(R3), F10
+	FLDPQ.P 32(R9), (F9, F8)
+	WORD $0x0e29c1a6 // smull v6.8h, v13.8b, v9.8b
+	WORD $0x4e2981a6 // smlal2 v6.8h, v13.16b, v9.16b
+	WORD $0x4e6028c7 // saddlp v7.4s, v6.8h
+	WORD $0x0e28c186 // smull v6.8h, v12.8b, v8.8b
+	WORD $0x4e288186 // smlal2 v6.8h, v12.16b, v8.16b
+	WORD $0x4e6068c7 // sadalp v7.4s, v6.8h
+	WORD $0x4ea7bce7 // addp v7.4s, v7.4s, v7.4s
+	WORD $0x4ea7bce7 // addp v7.4s, v7.4s, v7.4s
+	FMOVS.P 4(R13), F8
+	FMOVS.P 4(R17), F9
+	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD $0x6e2bdd08 // fmul v8.4s, v8.4s, v11.4s
+	WORD $0x4ea9cd40 // fmls v0.4s, v10.4s, v9.4s
+	WORD $0x4e28cce0 // fmla v0.4s, v7.4s, v8.4s
+	FLDPQ.P 32(R10), (F9, F8)
+	WORD $0x0e29c1a6 // smull v6.8h, v13.8b, v9.8b
+	WORD $0x4e2981a6 // smlal2 v6.8h, v13.16b, v9.16b
+	WORD $0x4e6028c7 // saddlp v7.4s, v6.8h
+	WORD $0x0e28c186 // smull v6.8h, v12.8b, v8.8b
+	WORD $0x4e288186 // smlal2 v6.8h, v12.16b, v8.16b
+	WORD $0x4e6068c7 // sadalp v7.4s, v6.8h
+	WORD $0x4ea7bce7 // addp v7.4s, v7.4s, v7.4s
+	WORD $0x4ea7bce7 // addp v7.4s, v7.4s, v7.4s
+	FMOVS.P 4(R14), F8
+	FMOVS.P 4(R19), F9
+	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD $0x6e2bdd08 // fmul v8.4s, v8.4s, v11.4s
+	WORD $0x4ea9cd41 // fmls v1.4s, v10.4s, v9.4s
+	WORD $0x4e28cce1 // fmla v1.4s, v7.4s, v8.4s
+	FLDPQ.P 32(R11), (F9, F8)
+	WORD $0x0e29c1a6 // smull v6.8h, v13.8b, v9.8b
+	WORD $0x4e2981a6 // smlal2 v6.8h, v13.16b, v9.16b
+	WORD $0x4e6028c7 // saddlp v7.4s, v6.8h
+	WORD $0x0e28c186 // smull v6.8h, v12.8b, v8.8b
+	WORD $0x4e288186 // smlal2 v6.8h, v12.16b, v8.16b
+	WORD $0x4e6068c7 // sadalp v7.4s, v6.8h
+	WORD $0x4ea7bce7 // addp v7.4s, v7.4s, v7.4s
+	WORD $0x4ea7bce7 // addp v7.4s, v7.4s, v7.4s
+	FMOVS.P 4(R15), F8
+	FMOVS.P 4(R20), F9
+	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD $0x6e2bdd08 // fmul v8.4s, v8.4s, v11.4s
+	WORD $0x4ea9cd42 // fmls v2.4s, v10.4s, v9.4s
+	WORD $0x4e28cce2 // fmla v2.4s, v7.4s, v8.4s
+	FLDPQ.P 32(R12), (F9, F8)
+	WORD $0x0e29c1a6 // smull v6.8h, v13.8b, v9.8b
+	WORD $0x4e2981a6 // smlal2 v6.8h, v13.16b, v9.16b
+	WORD $0x4e6028c7 // saddlp v7.4s, v6.8h
+	WORD $0x0e28c186 // smull v6.8h, v12.8b, v8.8b
+	WORD $0x4e288186 // smlal2 v6.8h, v12.16b, v8.16b
+	WORD $0x4e6068c7 // sadalp v7.4s, v6.8h
+	WORD $0x4ea7bce7 // addp v7.4s, v7.4s, v7.4s
+	WORD $0x4ea7bce7 // addp v7.4s, v7.4s, v7.4s
+	FMOVS.P 4(R16), F8
+	FMOVS.P 4(R21), F9
+	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD $0x6e2bdd08 // fmul v8.4s, v8.4s, v11.4s
+	WORD $0x4ea9cd43 // fmls v3.4s, v10.4s, v9.4s
+	WORD $0x4e28cce3 // fmla v3.4s, v7.4s, v8.4s
+	SUBS $1, R7, R7
+	BNE rows4One
+rows4Done:
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x7e30d800 // faddp s0, v0.2s
+	FMOVS.P F0, 4(R0)
+	WORD $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD $0x7e30d821 // faddp s1, v1.2s
+	FMOVS.P F1, 4(R0)
+	WORD $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
+	WORD $0x7e30d842 // faddp s2, v2.2s
+	FMOVS.P F2, 4(R0)
+	WORD $0x6e23d463 // faddp v3.4s, v3.4s, v3.4s
+	WORD $0x7e30d863 // faddp s3, v3.2s
+	FMOVS.P F3, 4(R0)
 	RET
 
 // func pairScalesNEON(a *float32, b *float32, pairs *byte, n int)

@@ -117,6 +117,16 @@ func dot16SDOT(x *int8, s *float32, q *int8, n int) float32
 //go:noescape
 func dot32SDOT(x *int8, s *float32, q *int8, n int) float32
 
+// products16SDOT sets sums to the products of n ≥ 1 times 128 integers q with rows (4, 2 or 1) of x: the integers' times a·scale, less least·sum.
+//
+//go:noescape
+func products16SDOT(sums *float32, q *int8, a *float32, least *float32, x **int8, scale **float32, sum **float32, n int, rows int)
+
+// products32SDOT sets sums to the products of n ≥ 1 times 32 integers q with rows (4, 2 or 1) of x: the integers' times a·scale, less least·sum.
+//
+//go:noescape
+func products32SDOT(sums *float32, q *int8, a *float32, least *float32, x **int8, scale **float32, sum **float32, n int, rows int)
+
 // dot16NEON computes dotGo for n ≥ 1 times 32 integers q from 0 to 64.
 //
 //go:noescape
@@ -131,6 +141,21 @@ func dot32NEON(x *int8, s *float32, q *int8, n int) float32
 //
 //go:noescape
 func dot32SignedNEON(x *int8, s *float32, q *int8, n int) float32
+
+// products16NEON sets sums to the products of n ≥ 1 times 128 integers q with rows (4, 2 or 1) of x: the integers' times a·scale, less least·sum.
+//
+//go:noescape
+func products16NEON(sums *float32, q *int8, a *float32, least *float32, x **int8, scale **float32, sum **float32, n int, rows int)
+
+// products32NEON sets sums to the products of n ≥ 1 times 32 integers q with rows (4, 2 or 1) of x: the integers' times a·scale, less least·sum.
+//
+//go:noescape
+func products32NEON(sums *float32, q *int8, a *float32, least *float32, x **int8, scale **float32, sum **float32, n int, rows int)
+
+// products32SignedNEON sets sums to the products of n ≥ 1 times 32 integers q with rows (4, 2 or 1) of x: the integers' times a·scale, less least·sum.
+//
+//go:noescape
+func products32SignedNEON(sums *float32, q *int8, a *float32, least *float32, x **int8, scale **float32, sum **float32, n int, rows int)
 
 // pairScalesNEON writes the scales a and the minima b of n ≥ 1 blocks. A block is four pairs here.
 //

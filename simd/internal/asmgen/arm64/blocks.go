@@ -17,7 +17,7 @@ func blocksFiles() map[string][]byte {
 		b.fours(u, "Q5K", 176, 16)
 		b.sixes(u)
 	}
-	b.dots()
+	b.multiplied()
 	b.pairScales()
 	b.scalesK4("Q4K", 144)
 	b.scalesK4("Q5K", 176)

@@ -32,20 +32,13 @@ func (f *unpacked) products(q, x []int) int {
 	return w
 }
 
-// add takes the vector of products of values that share a scale. Four of them become one, whose lanes are the sums of each.
+// add takes the vector of products of values that share a scale.
 func (f *unpacked) add(w int) {
 	if f.single {
 		f.addSingle(w)
 		return
 	}
-	level := 0
-	for ; level < 2 && f.partial[level] >= 0; level++ {
-		f.vec("addp", w, f.partial[level], w)
-		f.free(f.partial[level])
-		f.partial[level] = -1
-	}
-	if level < 2 {
-		f.partial[level] = w
+	if !f.merge(w) {
 		return
 	}
 	if f.next%2 == 0 {
@@ -62,6 +55,20 @@ func (f *unpacked) add(w int) {
 	f.free(w, f.scales[0])
 	f.scales = f.scales[1:]
 	f.next++
+}
+
+// merge makes one vector of four, whose lanes are the sums of each: in the register of the last, when it returns true.
+func (f *unpacked) merge(w int) bool {
+	for level, v := range f.partial {
+		if v < 0 {
+			f.partial[level] = w
+			return false
+		}
+		f.vec("addp", w, v, w)
+		f.free(v)
+		f.partial[level] = -1
+	}
+	return true
 }
 
 // addSingle is add where there are 32 values.
@@ -87,13 +94,15 @@ func (f *unpacked) addSingle(w int) {
 	}
 }
 
-// dots are products of integers that have been unpacked, or are bytes in the blocks.
-func (b *blocks) dots() {
+// multiplied are products of integers that have been unpacked, or are bytes in the blocks.
+func (b *blocks) multiplied() {
 	for _, u := range []unpacking{addedDot, addedNEON} {
-		b.dot(u, 16, false)
-		b.dot(u, 32, false)
-		if u == addedNEON {
-			b.dot(u, 32, true)
+		for _, each := range []func(u unpacking, width int, signed bool){b.dot, b.rows} {
+			each(u, 16, false)
+			each(u, 32, false)
+			if u == addedNEON {
+				each(u, 32, true)
+			}
 		}
 	}
 }

@@ -154,7 +154,42 @@ func (m *room) product(x []int8, lo, n int) float32 {
 }
 
 // productFloats is the product of floats with the row's values from lo on, at most a piece.
-func (m *room) productFloats(x []float32, lo int) float32 { return m.expanded(x, lo) }
+func (m *room) productFloats(x []float32, lo int) float32 {
+	if neon() {
+		if y := m.floats(x, lo); y-y == 0 {
+			return y
+		}
+	}
+	return m.expanded(x, lo) // where sums of x times integers are not finite, which their products with scales may be
+}
+
+// floats is productFloats with scales and minima that are applied to sums.
+func (m *room) floats(x []float32, lo int) float32 {
+	m.scales(lo, len(x))
+	w, block := &m.row, lo/m.BlockLen()
+	from, a, b, n := &w.planes[0][w.size[0]*block], &m.a[0], &m.b[0], len(x)/w.BlockLen()
+	switch w.Type {
+	case quant.Q4_0:
+		return floatsNibblesRaisedNEON(&x[0], a, from, n)
+	case quant.Q4_1:
+		return floatsNibblesNEON(&x[0], a, from, n, b)
+	case quant.Q5_0:
+		return floatsFifthsRaisedNEON(&x[0], a, from, n, &w.planes[1][4*block])
+	case quant.Q5_1:
+		return floatsFifthsNEON(&x[0], a, from, n, b, &w.planes[1][4*block])
+	case quant.Q8_0:
+		return floatsQ8NEON(&x[0], a, from, n)
+	case quant.Q2_K:
+		return floatsQ2KNEON(&x[0], a, from, n, b)
+	case quant.Q3_K:
+		return floatsQ3KNEON(&x[0], a, from, n)
+	case quant.Q4_K:
+		return floatsQ4KNEON(&x[0], a, from, n, b)
+	case quant.Q5_K:
+		return floatsQ5KNEON(&x[0], a, from, n, b)
+	}
+	return floatsQ6KNEON(&x[0], a, from, n)
+}
 
 // prepare unpacks n values of the room's row, from lo on, for products with several rows of x. The room has the scales, and gets what
 // is to be subtracted where formats have no minima.

@@ -14,6 +14,10 @@ DATA blocksSpreadUpper<>+0(SB)/8, $0x0202020202020202
 DATA blocksSpreadUpper<>+8(SB)/8, $0x0303030303030303
 GLOBL blocksSpreadUpper<>(SB), RODATA|NOPTR, $16
 
+DATA blocksWords<>+0(SB)/8, $0x0180808000808080
+DATA blocksWords<>+8(SB)/8, $0x0380808002808080
+GLOBL blocksWords<>(SB), RODATA|NOPTR, $16
+
 DATA blocksPairShifts<>+0(SB)/8, $0xfffffffe00000000
 DATA blocksPairShifts<>+8(SB)/8, $0xfffffffafffffffc
 GLOBL blocksPairShifts<>(SB), RODATA|NOPTR, $16
@@ -2191,6 +2195,3021 @@ block:
 	SUBS $1, R3, R3
 	BNE block
 	// 256 values: 112 vector instructions, 16 loads and stores, 5 others
+done:
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x7e30d800 // faddp s0, v0.2s
+	FMOVS F0, ret+32(FP)
+	RET
+
+// func floatsNibblesNEON(x *float32, a *float32, block *byte, n int, b *float32) float32
+TEXT ·floatsNibblesNEON(SB), NOSPLIT, $0-44
+	MOVD x+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD block+16(FP), R2
+	MOVD n+24(FP), R3
+	MOVD b+32(FP), R4
+	WORD $0x4f000400 // movi v0.4s, #0x0
+	MOVD $blocksWords<>(SB), R5
+	FMOVQ (R5), F1
+	WORD $0x4f00e482 // movi v2.16b, #0x4
+	WORD $0x4e228423 // add v3.16b, v1.16b, v2.16b
+	WORD $0x4e228464 // add v4.16b, v3.16b, v2.16b
+	WORD $0x4e228485 // add v5.16b, v4.16b, v2.16b
+	WORD $0x4f000402 // movi v2.4s, #0x0
+	WORD $0x4f00e5e6 // movi v6.16b, #0xf
+	SUBS $4, R3, R3
+	BLT rest
+
+	PCALIGN $16
+many:
+	FMOVQ 0(R2), F7
+	WORD $0x6f0c04e8 // ushr v8.16b, v7.16b, #4
+	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
+	FLDPQ 0(R0), (F9, F10)
+	WORD $0x4e0100eb // tbl v11.16b, {v7.16b}, v1.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x6e29dd6b // fmul v11.4s, v11.4s, v9.4s
+	WORD $0x4e0300ec // tbl v12.16b, {v7.16b}, v3.16b
+	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
+	WORD $0x4e2acd8b // fmla v11.4s, v12.4s, v10.4s
+	WORD $0x4e2ad52a // fadd v10.4s, v9.4s, v10.4s
+	FLDPQ 32(R0), (F9, F12)
+	WORD $0x4e0400ed // tbl v13.16b, {v7.16b}, v4.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4e29cdab // fmla v11.4s, v13.4s, v9.4s
+	WORD $0x4e29d54a // fadd v10.4s, v10.4s, v9.4s
+	WORD $0x4e0500e9 // tbl v9.16b, {v7.16b}, v5.16b
+	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
+	WORD $0x4e2ccd2b // fmla v11.4s, v9.4s, v12.4s
+	WORD $0x4e2cd54a // fadd v10.4s, v10.4s, v12.4s
+	FLDPQ 64(R0), (F12, F9)
+	WORD $0x4e01010d // tbl v13.16b, {v8.16b}, v1.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4e2ccdab // fmla v11.4s, v13.4s, v12.4s
+	WORD $0x4e2cd54a // fadd v10.4s, v10.4s, v12.4s
+	WORD $0x4e03010c // tbl v12.16b, {v8.16b}, v3.16b
+	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
+	WORD $0x4e29cd8b // fmla v11.4s, v12.4s, v9.4s
+	WORD $0x4e29d54a // fadd v10.4s, v10.4s, v9.4s
+	FLDPQ 96(R0), (F9, F12)
+	WORD $0x4e04010d // tbl v13.16b, {v8.16b}, v4.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4e29cdab // fmla v11.4s, v13.4s, v9.4s
+	WORD $0x4e29d54a // fadd v10.4s, v10.4s, v9.4s
+	WORD $0x4e050109 // tbl v9.16b, {v8.16b}, v5.16b
+	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
+	WORD $0x4e2ccd2b // fmla v11.4s, v9.4s, v12.4s
+	WORD $0x4e2cd54a // fadd v10.4s, v10.4s, v12.4s
+	FMOVQ 0(R1), F12
+	FMOVQ 0(R4), F9
+	WORD $0x4f8c1160 // fmla v0.4s, v11.4s, v12.s[0]
+	WORD $0x4f891142 // fmla v2.4s, v10.4s, v9.s[0]
+	FMOVQ 16(R2), F8
+	WORD $0x6f0c0507 // ushr v7.16b, v8.16b, #4
+	WORD $0x4e261d08 // and v8.16b, v8.16b, v6.16b
+	FLDPQ 128(R0), (F10, F11)
+	WORD $0x4e01010d // tbl v13.16b, {v8.16b}, v1.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x6e2addad // fmul v13.4s, v13.4s, v10.4s
+	WORD $0x4e03010e // tbl v14.16b, {v8.16b}, v3.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4e2bcdcd // fmla v13.4s, v14.4s, v11.4s
+	WORD $0x4e2bd54b // fadd v11.4s, v10.4s, v11.4s
+	FLDPQ 160(R0), (F10, F14)
+	WORD $0x4e04010f // tbl v15.16b, {v8.16b}, v4.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e2acded // fmla v13.4s, v15.4s, v10.4s
+	WORD $0x4e2ad56b // fadd v11.4s, v11.4s, v10.4s
+	WORD $0x4e05010a // tbl v10.16b, {v8.16b}, v5.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x4e2ecd4d // fmla v13.4s, v10.4s, v14.4s
+	WORD $0x4e2ed56b // fadd v11.4s, v11.4s, v14.4s
+	FLDPQ 192(R0), (F14, F10)
+	WORD $0x4e0100ef // tbl v15.16b, {v7.16b}, v1.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e2ecded // fmla v13.4s, v15.4s, v14.4s
+	WORD $0x4e2ed56b // fadd v11.4s, v11.4s, v14.4s
+	WORD $0x4e0300ee // tbl v14.16b, {v7.16b}, v3.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4e2acdcd // fmla v13.4s, v14.4s, v10.4s
+	WORD $0x4e2ad56b // fadd v11.4s, v11.4s, v10.4s
+	FLDPQ 224(R0), (F10, F14)
+	WORD $0x4e0400ef // tbl v15.16b, {v7.16b}, v4.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e2acded // fmla v13.4s, v15.4s, v10.4s
+	WORD $0x4e2ad56b // fadd v11.4s, v11.4s, v10.4s
+	WORD $0x4e0500ea // tbl v10.16b, {v7.16b}, v5.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x4e2ecd4d // fmla v13.4s, v10.4s, v14.4s
+	WORD $0x4e2ed56b // fadd v11.4s, v11.4s, v14.4s
+	WORD $0x4fac11a0 // fmla v0.4s, v13.4s, v12.s[1]
+	WORD $0x4fa91162 // fmla v2.4s, v11.4s, v9.s[1]
+	FMOVQ 32(R2), F7
+	WORD $0x6f0c04e8 // ushr v8.16b, v7.16b, #4
+	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
+	FLDPQ 256(R0), (F11, F13)
+	WORD $0x4e0100ee // tbl v14.16b, {v7.16b}, v1.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x6e2bddce // fmul v14.4s, v14.4s, v11.4s
+	WORD $0x4e0300ea // tbl v10.16b, {v7.16b}, v3.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x4e2dcd4e // fmla v14.4s, v10.4s, v13.4s
+	WORD $0x4e2dd56d // fadd v13.4s, v11.4s, v13.4s
+	FLDPQ 288(R0), (F11, F10)
+	WORD $0x4e0400ef // tbl v15.16b, {v7.16b}, v4.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e2bcdee // fmla v14.4s, v15.4s, v11.4s
+	WORD $0x4e2bd5ad // fadd v13.4s, v13.4s, v11.4s
+	WORD $0x4e0500eb // tbl v11.16b, {v7.16b}, v5.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4e2acd6e // fmla v14.4s, v11.4s, v10.4s
+	WORD $0x4e2ad5ad // fadd v13.4s, v13.4s, v10.4s
+	FLDPQ 320(R0), (F10, F11)
+	WORD $0x4e01010f // tbl v15.16b, {v8.16b}, v1.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e2acdee // fmla v14.4s, v15.4s, v10.4s
+	WORD $0x4e2ad5ad // fadd v13.4s, v13.4s, v10.4s
+	WORD $0x4e03010a // tbl v10.16b, {v8.16b}, v3.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x4e2bcd4e // fmla v14.4s, v10.4s, v11.4s
+	WORD $0x4e2bd5ad // fadd v13.4s, v13.4s, v11.4s
+	FLDPQ 352(R0), (F11, F10)
+	WORD $0x4e04010f // tbl v15.16b, {v8.16b}, v4.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e2bcdee // fmla v14.4s, v15.4s, v11.4s
+	WORD $0x4e2bd5ad // fadd v13.4s, v13.4s, v11.4s
+	WORD $0x4e05010b // tbl v11.16b, {v8.16b}, v5.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4e2acd6e // fmla v14.4s, v11.4s, v10.4s
+	WORD $0x4e2ad5ad // fadd v13.4s, v13.4s, v10.4s
+	WORD $0x4f8c19c0 // fmla v0.4s, v14.4s, v12.s[2]
+	WORD $0x4f8919a2 // fmla v2.4s, v13.4s, v9.s[2]
+	FMOVQ 48(R2), F8
+	WORD $0x6f0c0507 // ushr v7.16b, v8.16b, #4
+	WORD $0x4e261d08 // and v8.16b, v8.16b, v6.16b
+	FLDPQ 384(R0), (F13, F14)
+	WORD $0x4e01010a // tbl v10.16b, {v8.16b}, v1.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
+	WORD $0x4e03010b // tbl v11.16b, {v8.16b}, v3.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4e2ecd6a // fmla v10.4s, v11.4s, v14.4s
+	WORD $0x4e2ed5ae // fadd v14.4s, v13.4s, v14.4s
+	FLDPQ 416(R0), (F13, F11)
+	WORD $0x4e04010f // tbl v15.16b, {v8.16b}, v4.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e2dcdea // fmla v10.4s, v15.4s, v13.4s
+	WORD $0x4e2dd5ce // fadd v14.4s, v14.4s, v13.4s
+	WORD $0x4e05010d // tbl v13.16b, {v8.16b}, v5.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4e2bcdaa // fmla v10.4s, v13.4s, v11.4s
+	WORD $0x4e2bd5ce // fadd v14.4s, v14.4s, v11.4s
+	FLDPQ 448(R0), (F11, F13)
+	WORD $0x4e0100ef // tbl v15.16b, {v7.16b}, v1.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e2bcdea // fmla v10.4s, v15.4s, v11.4s
+	WORD $0x4e2bd5ce // fadd v14.4s, v14.4s, v11.4s
+	WORD $0x4e0300eb // tbl v11.16b, {v7.16b}, v3.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4e2dcd6a // fmla v10.4s, v11.4s, v13.4s
+	WORD $0x4e2dd5ce // fadd v14.4s, v14.4s, v13.4s
+	FLDPQ 480(R0), (F13, F11)
+	WORD $0x4e0400ef // tbl v15.16b, {v7.16b}, v4.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e2dcdea // fmla v10.4s, v15.4s, v13.4s
+	WORD $0x4e2dd5ce // fadd v14.4s, v14.4s, v13.4s
+	WORD $0x4e0500ed // tbl v13.16b, {v7.16b}, v5.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4e2bcdaa // fmla v10.4s, v13.4s, v11.4s
+	WORD $0x4e2bd5ce // fadd v14.4s, v14.4s, v11.4s
+	WORD $0x4fac1940 // fmla v0.4s, v10.4s, v12.s[3]
+	WORD $0x4fa919c2 // fmla v2.4s, v14.4s, v9.s[3]
+	ADD $64, R2, R2
+	ADD $512, R0, R0
+	ADD $16, R1, R1
+	ADD $16, R4, R4
+	SUBS $4, R3, R3
+	BGE many
+	// 128 values: 140 vector instructions, 22 loads and stores, 6 others
+rest:
+	ADDS $4, R3, R3
+	BEQ done
+
+	PCALIGN $16
+block:
+	FMOVQ 0(R2), F7
+	WORD $0x6f0c04e8 // ushr v8.16b, v7.16b, #4
+	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
+	FLDPQ 0(R0), (F9, F12)
+	WORD $0x4e0100ee // tbl v14.16b, {v7.16b}, v1.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x6e29ddce // fmul v14.4s, v14.4s, v9.4s
+	WORD $0x4e0300ea // tbl v10.16b, {v7.16b}, v3.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x4e2ccd4e // fmla v14.4s, v10.4s, v12.4s
+	WORD $0x4e2cd52c // fadd v12.4s, v9.4s, v12.4s
+	FLDPQ 32(R0), (F9, F10)
+	WORD $0x4e0400eb // tbl v11.16b, {v7.16b}, v4.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4e29cd6e // fmla v14.4s, v11.4s, v9.4s
+	WORD $0x4e29d58c // fadd v12.4s, v12.4s, v9.4s
+	WORD $0x4e0500e9 // tbl v9.16b, {v7.16b}, v5.16b
+	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
+	WORD $0x4e2acd2e // fmla v14.4s, v9.4s, v10.4s
+	WORD $0x4e2ad58c // fadd v12.4s, v12.4s, v10.4s
+	FLDPQ 64(R0), (F10, F9)
+	WORD $0x4e01010b // tbl v11.16b, {v8.16b}, v1.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4e2acd6e // fmla v14.4s, v11.4s, v10.4s
+	WORD $0x4e2ad58c // fadd v12.4s, v12.4s, v10.4s
+	WORD $0x4e03010a // tbl v10.16b, {v8.16b}, v3.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x4e29cd4e // fmla v14.4s, v10.4s, v9.4s
+	WORD $0x4e29d58c // fadd v12.4s, v12.4s, v9.4s
+	FLDPQ 96(R0), (F9, F10)
+	WORD $0x4e04010b // tbl v11.16b, {v8.16b}, v4.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4e29cd6e // fmla v14.4s, v11.4s, v9.4s
+	WORD $0x4e29d58c // fadd v12.4s, v12.4s, v9.4s
+	WORD $0x4e050109 // tbl v9.16b, {v8.16b}, v5.16b
+	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
+	WORD $0x4e2acd2e // fmla v14.4s, v9.4s, v10.4s
+	WORD $0x4e2ad58c // fadd v12.4s, v12.4s, v10.4s
+	FMOVS (R1), F10
+	FMOVS (R4), F9
+	WORD $0x4f8a11c0 // fmla v0.4s, v14.4s, v10.s[0]
+	WORD $0x4f891182 // fmla v2.4s, v12.4s, v9.s[0]
+	ADD $16, R2, R2
+	ADD $128, R0, R0
+	ADD $4, R1, R1
+	ADD $4, R4, R4
+	SUBS $1, R3, R3
+	BNE block
+done:
+	WORD $0x4ea2d400 // fsub v0.4s, v0.4s, v2.4s
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x7e30d800 // faddp s0, v0.2s
+	FMOVS F0, ret+40(FP)
+	RET
+
+// func floatsFifthsNEON(x *float32, a *float32, block *byte, n int, b *float32, high *byte) float32
+TEXT ·floatsFifthsNEON(SB), NOSPLIT, $0-52
+	MOVD x+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD block+16(FP), R2
+	MOVD n+24(FP), R3
+	MOVD b+32(FP), R4
+	MOVD high+40(FP), R5
+	WORD $0x4f000400 // movi v0.4s, #0x0
+	MOVD $blocksWords<>(SB), R6
+	FMOVQ (R6), F1
+	WORD $0x4f00e482 // movi v2.16b, #0x4
+	WORD $0x4e228423 // add v3.16b, v1.16b, v2.16b
+	WORD $0x4e228464 // add v4.16b, v3.16b, v2.16b
+	WORD $0x4e228485 // add v5.16b, v4.16b, v2.16b
+	WORD $0x4f000402 // movi v2.4s, #0x0
+	WORD $0x4f00e5e6 // movi v6.16b, #0xf
+	WORD $0x4f00e607 // movi v7.16b, #0x10
+	MOVD $blocksBits<>(SB), R6
+	FMOVQ (R6), F8
+	MOVD $blocksSpread<>(SB), R6
+	FMOVQ (R6), F9
+	MOVD $blocksSpreadUpper<>(SB), R6
+	FMOVQ (R6), F10
+	SUBS $4, R3, R3
+	BLT rest
+
+	PCALIGN $16
+many:
+	FMOVQ 0(R2), F11
+	WORD $0x6f0c056c // ushr v12.16b, v11.16b, #4
+	WORD $0x4e261d6b // and v11.16b, v11.16b, v6.16b
+	FMOVS 0(R5), F13
+	WORD $0x4e0901ae // tbl v14.16b, {v13.16b}, v9.16b
+	WORD $0x4e288dce // cmtst v14.16b, v14.16b, v8.16b
+	WORD $0x6ea71dcb // bit v11.16b, v14.16b, v7.16b
+	WORD $0x4e0a01ae // tbl v14.16b, {v13.16b}, v10.16b
+	WORD $0x4e288dce // cmtst v14.16b, v14.16b, v8.16b
+	WORD $0x6ea71dcc // bit v12.16b, v14.16b, v7.16b
+	FLDPQ 0(R0), (F14, F13)
+	WORD $0x4e01016f // tbl v15.16b, {v11.16b}, v1.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x6e2eddef // fmul v15.4s, v15.4s, v14.4s
+	WORD $0x4e030170 // tbl v16.16b, {v11.16b}, v3.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e2dce0f // fmla v15.4s, v16.4s, v13.4s
+	WORD $0x4e2dd5cd // fadd v13.4s, v14.4s, v13.4s
+	FLDPQ 32(R0), (F14, F16)
+	WORD $0x4e040171 // tbl v17.16b, {v11.16b}, v4.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e2ece2f // fmla v15.4s, v17.4s, v14.4s
+	WORD $0x4e2ed5ad // fadd v13.4s, v13.4s, v14.4s
+	WORD $0x4e05016e // tbl v14.16b, {v11.16b}, v5.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4e30cdcf // fmla v15.4s, v14.4s, v16.4s
+	WORD $0x4e30d5ad // fadd v13.4s, v13.4s, v16.4s
+	FLDPQ 64(R0), (F16, F14)
+	WORD $0x4e010191 // tbl v17.16b, {v12.16b}, v1.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e30ce2f // fmla v15.4s, v17.4s, v16.4s
+	WORD $0x4e30d5ad // fadd v13.4s, v13.4s, v16.4s
+	WORD $0x4e030190 // tbl v16.16b, {v12.16b}, v3.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e2ece0f // fmla v15.4s, v16.4s, v14.4s
+	WORD $0x4e2ed5ad // fadd v13.4s, v13.4s, v14.4s
+	FLDPQ 96(R0), (F14, F16)
+	WORD $0x4e040191 // tbl v17.16b, {v12.16b}, v4.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e2ece2f // fmla v15.4s, v17.4s, v14.4s
+	WORD $0x4e2ed5ad // fadd v13.4s, v13.4s, v14.4s
+	WORD $0x4e05018e // tbl v14.16b, {v12.16b}, v5.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4e30cdcf // fmla v15.4s, v14.4s, v16.4s
+	WORD $0x4e30d5ad // fadd v13.4s, v13.4s, v16.4s
+	FMOVQ 0(R1), F16
+	FMOVQ 0(R4), F14
+	WORD $0x4f9011e0 // fmla v0.4s, v15.4s, v16.s[0]
+	WORD $0x4f8e11a2 // fmla v2.4s, v13.4s, v14.s[0]
+	FMOVQ 16(R2), F12
+	WORD $0x6f0c058b // ushr v11.16b, v12.16b, #4
+	WORD $0x4e261d8c // and v12.16b, v12.16b, v6.16b
+	FMOVS 4(R5), F13
+	WORD $0x4e0901af // tbl v15.16b, {v13.16b}, v9.16b
+	WORD $0x4e288def // cmtst v15.16b, v15.16b, v8.16b
+	WORD $0x6ea71dec // bit v12.16b, v15.16b, v7.16b
+	WORD $0x4e0a01af // tbl v15.16b, {v13.16b}, v10.16b
+	WORD $0x4e288def // cmtst v15.16b, v15.16b, v8.16b
+	WORD $0x6ea71deb // bit v11.16b, v15.16b, v7.16b
+	FLDPQ 128(R0), (F15, F13)
+	WORD $0x4e010191 // tbl v17.16b, {v12.16b}, v1.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x6e2fde31 // fmul v17.4s, v17.4s, v15.4s
+	WORD $0x4e030192 // tbl v18.16b, {v12.16b}, v3.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e2dce51 // fmla v17.4s, v18.4s, v13.4s
+	WORD $0x4e2dd5ed // fadd v13.4s, v15.4s, v13.4s
+	FLDPQ 160(R0), (F15, F18)
+	WORD $0x4e040193 // tbl v19.16b, {v12.16b}, v4.16b
+	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
+	WORD $0x4e2fce71 // fmla v17.4s, v19.4s, v15.4s
+	WORD $0x4e2fd5ad // fadd v13.4s, v13.4s, v15.4s
+	WORD $0x4e05018f // tbl v15.16b, {v12.16b}, v5.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e32cdf1 // fmla v17.4s, v15.4s, v18.4s
+	WORD $0x4e32d5ad // fadd v13.4s, v13.4s, v18.4s
+	FLDPQ 192(R0), (F18, F15)
+	WORD $0x4e010173 // tbl v19.16b, {v11.16b}, v1.16b
+	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
+	WORD $0x4e32ce71 // fmla v17.4s, v19.4s, v18.4s
+	WORD $0x4e32d5ad // fadd v13.4s, v13.4s, v18.4s
+	WORD $0x4e030172 // tbl v18.16b, {v11.16b}, v3.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e2fce51 // fmla v17.4s, v18.4s, v15.4s
+	WORD $0x4e2fd5ad // fadd v13.4s, v13.4s, v15.4s
+	FLDPQ 224(R0), (F15, F18)
+	WORD $0x4e040173 // tbl v19.16b, {v11.16b}, v4.16b
+	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
+	WORD $0x4e2fce71 // fmla v17.4s, v19.4s, v15.4s
+	WORD $0x4e2fd5ad // fadd v13.4s, v13.4s, v15.4s
+	WORD $0x4e05016f // tbl v15.16b, {v11.16b}, v5.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e32cdf1 // fmla v17.4s, v15.4s, v18.4s
+	WORD $0x4e32d5ad // fadd v13.4s, v13.4s, v18.4s
+	WORD $0x4fb01220 // fmla v0.4s, v17.4s, v16.s[1]
+	WORD $0x4fae11a2 // fmla v2.4s, v13.4s, v14.s[1]
+	FMOVQ 32(R2), F11
+	WORD $0x6f0c056c // ushr v12.16b, v11.16b, #4
+	WORD $0x4e261d6b // and v11.16b, v11.16b, v6.16b
+	FMOVS 8(R5), F13
+	WORD $0x4e0901b1 // tbl v17.16b, {v13.16b}, v9.16b
+	WORD $0x4e288e31 // cmtst v17.16b, v17.16b, v8.16b
+	WORD $0x6ea71e2b // bit v11.16b, v17.16b, v7.16b
+	WORD $0x4e0a01b1 // tbl v17.16b, {v13.16b}, v10.16b
+	WORD $0x4e288e31 // cmtst v17.16b, v17.16b, v8.16b
+	WORD $0x6ea71e2c // bit v12.16b, v17.16b, v7.16b
+	FLDPQ 256(R0), (F17, F13)
+	WORD $0x4e010172 // tbl v18.16b, {v11.16b}, v1.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x6e31de52 // fmul v18.4s, v18.4s, v17.4s
+	WORD $0x4e03016f // tbl v15.16b, {v11.16b}, v3.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e2dcdf2 // fmla v18.4s, v15.4s, v13.4s
+	WORD $0x4e2dd62d // fadd v13.4s, v17.4s, v13.4s
+	FLDPQ 288(R0), (F17, F15)
+	WORD $0x4e040173 // tbl v19.16b, {v11.16b}, v4.16b
+	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
+	WORD $0x4e31ce72 // fmla v18.4s, v19.4s, v17.4s
+	WORD $0x4e31d5ad // fadd v13.4s, v13.4s, v17.4s
+	WORD $0x4e050171 // tbl v17.16b, {v11.16b}, v5.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e2fce32 // fmla v18.4s, v17.4s, v15.4s
+	WORD $0x4e2fd5ad // fadd v13.4s, v13.4s, v15.4s
+	FLDPQ 320(R0), (F15, F17)
+	WORD $0x4e010193 // tbl v19.16b, {v12.16b}, v1.16b
+	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
+	WORD $0x4e2fce72 // fmla v18.4s, v19.4s, v15.4s
+	WORD $0x4e2fd5ad // fadd v13.4s, v13.4s, v15.4s
+	WORD $0x4e03018f // tbl v15.16b, {v12.16b}, v3.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e31cdf2 // fmla v18.4s, v15.4s, v17.4s
+	WORD $0x4e31d5ad // fadd v13.4s, v13.4s, v17.4s
+	FLDPQ 352(R0), (F17, F15)
+	WORD $0x4e040193 // tbl v19.16b, {v12.16b}, v4.16b
+	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
+	WORD $0x4e31ce72 // fmla v18.4s, v19.4s, v17.4s
+	WORD $0x4e31d5ad // fadd v13.4s, v13.4s, v17.4s
+	WORD $0x4e050191 // tbl v17.16b, {v12.16b}, v5.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e2fce32 // fmla v18.4s, v17.4s, v15.4s
+	WORD $0x4e2fd5ad // fadd v13.4s, v13.4s, v15.4s
+	WORD $0x4f901a40 // fmla v0.4s, v18.4s, v16.s[2]
+	WORD $0x4f8e19a2 // fmla v2.4s, v13.4s, v14.s[2]
+	FMOVQ 48(R2), F12
+	WORD $0x6f0c058b // ushr v11.16b, v12.16b, #4
+	WORD $0x4e261d8c // and v12.16b, v12.16b, v6.16b
+	FMOVS 12(R5), F13
+	WORD $0x4e0901b2 // tbl v18.16b, {v13.16b}, v9.16b
+	WORD $0x4e288e52 // cmtst v18.16b, v18.16b, v8.16b
+	WORD $0x6ea71e4c // bit v12.16b, v18.16b, v7.16b
+	WORD $0x4e0a01b2 // tbl v18.16b, {v13.16b}, v10.16b
+	WORD $0x4e288e52 // cmtst v18.16b, v18.16b, v8.16b
+	WORD $0x6ea71e4b // bit v11.16b, v18.16b, v7.16b
+	FLDPQ 384(R0), (F18, F13)
+	WORD $0x4e01018f // tbl v15.16b, {v12.16b}, v1.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x6e32ddef // fmul v15.4s, v15.4s, v18.4s
+	WORD $0x4e030191 // tbl v17.16b, {v12.16b}, v3.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e2dce2f // fmla v15.4s, v17.4s, v13.4s
+	WORD $0x4e2dd64d // fadd v13.4s, v18.4s, v13.4s
+	FLDPQ 416(R0), (F18, F17)
+	WORD $0x4e040193 // tbl v19.16b, {v12.16b}, v4.16b
+	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
+	WORD $0x4e32ce6f // fmla v15.4s, v19.4s, v18.4s
+	WORD $0x4e32d5ad // fadd v13.4s, v13.4s, v18.4s
+	WORD $0x4e050192 // tbl v18.16b, {v12.16b}, v5.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e31ce4f // fmla v15.4s, v18.4s, v17.4s
+	WORD $0x4e31d5ad // fadd v13.4s, v13.4s, v17.4s
+	FLDPQ 448(R0), (F17, F18)
+	WORD $0x4e010173 // tbl v19.16b, {v11.16b}, v1.16b
+	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
+	WORD $0x4e31ce6f // fmla v15.4s, v19.4s, v17.4s
+	WORD $0x4e31d5ad // fadd v13.4s, v13.4s, v17.4s
+	WORD $0x4e030171 // tbl v17.16b, {v11.16b}, v3.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e32ce2f // fmla v15.4s, v17.4s, v18.4s
+	WORD $0x4e32d5ad // fadd v13.4s, v13.4s, v18.4s
+	FLDPQ 480(R0), (F18, F17)
+	WORD $0x4e040173 // tbl v19.16b, {v11.16b}, v4.16b
+	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
+	WORD $0x4e32ce6f // fmla v15.4s, v19.4s, v18.4s
+	WORD $0x4e32d5ad // fadd v13.4s, v13.4s, v18.4s
+	WORD $0x4e050172 // tbl v18.16b, {v11.16b}, v5.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e31ce4f // fmla v15.4s, v18.4s, v17.4s
+	WORD $0x4e31d5ad // fadd v13.4s, v13.4s, v17.4s
+	WORD $0x4fb019e0 // fmla v0.4s, v15.4s, v16.s[3]
+	WORD $0x4fae19a2 // fmla v2.4s, v13.4s, v14.s[3]
+	ADD $64, R2, R2
+	ADD $512, R0, R0
+	ADD $16, R5, R5
+	ADD $16, R1, R1
+	ADD $16, R4, R4
+	SUBS $4, R3, R3
+	BGE many
+	// 128 values: 164 vector instructions, 26 loads and stores, 7 others
+rest:
+	ADDS $4, R3, R3
+	BEQ done
+
+	PCALIGN $16
+block:
+	FMOVQ 0(R2), F11
+	WORD $0x6f0c056c // ushr v12.16b, v11.16b, #4
+	WORD $0x4e261d6b // and v11.16b, v11.16b, v6.16b
+	FMOVS 0(R5), F14
+	WORD $0x4e0901d0 // tbl v16.16b, {v14.16b}, v9.16b
+	WORD $0x4e288e10 // cmtst v16.16b, v16.16b, v8.16b
+	WORD $0x6ea71e0b // bit v11.16b, v16.16b, v7.16b
+	WORD $0x4e0a01d0 // tbl v16.16b, {v14.16b}, v10.16b
+	WORD $0x4e288e10 // cmtst v16.16b, v16.16b, v8.16b
+	WORD $0x6ea71e0c // bit v12.16b, v16.16b, v7.16b
+	FLDPQ 0(R0), (F16, F14)
+	WORD $0x4e01016d // tbl v13.16b, {v11.16b}, v1.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x6e30ddad // fmul v13.4s, v13.4s, v16.4s
+	WORD $0x4e03016f // tbl v15.16b, {v11.16b}, v3.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e2ecded // fmla v13.4s, v15.4s, v14.4s
+	WORD $0x4e2ed60e // fadd v14.4s, v16.4s, v14.4s
+	FLDPQ 32(R0), (F16, F15)
+	WORD $0x4e040171 // tbl v17.16b, {v11.16b}, v4.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e30ce2d // fmla v13.4s, v17.4s, v16.4s
+	WORD $0x4e30d5ce // fadd v14.4s, v14.4s, v16.4s
+	WORD $0x4e050170 // tbl v16.16b, {v11.16b}, v5.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e2fce0d // fmla v13.4s, v16.4s, v15.4s
+	WORD $0x4e2fd5ce // fadd v14.4s, v14.4s, v15.4s
+	FLDPQ 64(R0), (F15, F16)
+	WORD $0x4e010191 // tbl v17.16b, {v12.16b}, v1.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e2fce2d // fmla v13.4s, v17.4s, v15.4s
+	WORD $0x4e2fd5ce // fadd v14.4s, v14.4s, v15.4s
+	WORD $0x4e03018f // tbl v15.16b, {v12.16b}, v3.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e30cded // fmla v13.4s, v15.4s, v16.4s
+	WORD $0x4e30d5ce // fadd v14.4s, v14.4s, v16.4s
+	FLDPQ 96(R0), (F16, F15)
+	WORD $0x4e040191 // tbl v17.16b, {v12.16b}, v4.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e30ce2d // fmla v13.4s, v17.4s, v16.4s
+	WORD $0x4e30d5ce // fadd v14.4s, v14.4s, v16.4s
+	WORD $0x4e050190 // tbl v16.16b, {v12.16b}, v5.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e2fce0d // fmla v13.4s, v16.4s, v15.4s
+	WORD $0x4e2fd5ce // fadd v14.4s, v14.4s, v15.4s
+	FMOVS (R1), F15
+	FMOVS (R4), F16
+	WORD $0x4f8f11a0 // fmla v0.4s, v13.4s, v15.s[0]
+	WORD $0x4f9011c2 // fmla v2.4s, v14.4s, v16.s[0]
+	ADD $16, R2, R2
+	ADD $128, R0, R0
+	ADD $4, R5, R5
+	ADD $4, R1, R1
+	ADD $4, R4, R4
+	SUBS $1, R3, R3
+	BNE block
+done:
+	WORD $0x4ea2d400 // fsub v0.4s, v0.4s, v2.4s
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x7e30d800 // faddp s0, v0.2s
+	FMOVS F0, ret+48(FP)
+	RET
+
+// func floatsQ2KNEON(x *float32, a *float32, block *byte, n int, b *float32) float32
+TEXT ·floatsQ2KNEON(SB), NOSPLIT, $0-44
+	MOVD x+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD block+16(FP), R2
+	MOVD n+24(FP), R3
+	MOVD b+32(FP), R4
+	WORD $0x4f000400 // movi v0.4s, #0x0
+	MOVD $blocksWords<>(SB), R5
+	FMOVQ (R5), F1
+	WORD $0x4f00e482 // movi v2.16b, #0x4
+	WORD $0x4e228423 // add v3.16b, v1.16b, v2.16b
+	WORD $0x4e228464 // add v4.16b, v3.16b, v2.16b
+	WORD $0x4e228485 // add v5.16b, v4.16b, v2.16b
+	WORD $0x4f000402 // movi v2.4s, #0x0
+	WORD $0x4f00e466 // movi v6.16b, #0x3
+	WORD $0x4f00e487 // movi v7.16b, #0x4
+
+	PCALIGN $16
+block:
+	FLDPQ 16(R2), (F8, F9)
+	WORD $0x4e261d0a // and v10.16b, v8.16b, v6.16b
+	WORD $0x4e261d2b // and v11.16b, v9.16b, v6.16b
+	FLDPQ 0(R0), (F12, F13)
+	WORD $0x4e01014e // tbl v14.16b, {v10.16b}, v1.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x6e2cddce // fmul v14.4s, v14.4s, v12.4s
+	WORD $0x4e03014f // tbl v15.16b, {v10.16b}, v3.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e2dcdee // fmla v14.4s, v15.4s, v13.4s
+	WORD $0x4e2dd58d // fadd v13.4s, v12.4s, v13.4s
+	FLDPQ 32(R0), (F12, F15)
+	WORD $0x4e040150 // tbl v16.16b, {v10.16b}, v4.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e2cce0e // fmla v14.4s, v16.4s, v12.4s
+	WORD $0x4e2cd5ad // fadd v13.4s, v13.4s, v12.4s
+	WORD $0x4e05014c // tbl v12.16b, {v10.16b}, v5.16b
+	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
+	WORD $0x4e2fcd8e // fmla v14.4s, v12.4s, v15.4s
+	WORD $0x4e2fd5ad // fadd v13.4s, v13.4s, v15.4s
+	FMOVQ 0(R1), F15
+	FMOVQ 0(R4), F12
+	WORD $0x4f8f11c0 // fmla v0.4s, v14.4s, v15.s[0]
+	WORD $0x4f8c11a2 // fmla v2.4s, v13.4s, v12.s[0]
+	FLDPQ 64(R0), (F13, F14)
+	WORD $0x4e010170 // tbl v16.16b, {v11.16b}, v1.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x6e2dde10 // fmul v16.4s, v16.4s, v13.4s
+	WORD $0x4e030171 // tbl v17.16b, {v11.16b}, v3.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e2ece30 // fmla v16.4s, v17.4s, v14.4s
+	WORD $0x4e2ed5ae // fadd v14.4s, v13.4s, v14.4s
+	FLDPQ 96(R0), (F13, F17)
+	WORD $0x4e040172 // tbl v18.16b, {v11.16b}, v4.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e2dce50 // fmla v16.4s, v18.4s, v13.4s
+	WORD $0x4e2dd5ce // fadd v14.4s, v14.4s, v13.4s
+	WORD $0x4e05016d // tbl v13.16b, {v11.16b}, v5.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4e31cdb0 // fmla v16.4s, v13.4s, v17.4s
+	WORD $0x4e31d5ce // fadd v14.4s, v14.4s, v17.4s
+	WORD $0x4faf1200 // fmla v0.4s, v16.4s, v15.s[1]
+	WORD $0x4fac11c2 // fmla v2.4s, v14.4s, v12.s[1]
+	WORD $0x6f0e050b // ushr v11.16b, v8.16b, #2
+	WORD $0x4e261d6b // and v11.16b, v11.16b, v6.16b
+	WORD $0x6f0e052a // ushr v10.16b, v9.16b, #2
+	WORD $0x4e261d4a // and v10.16b, v10.16b, v6.16b
+	FLDPQ 128(R0), (F14, F16)
+	WORD $0x4e010171 // tbl v17.16b, {v11.16b}, v1.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x6e2ede31 // fmul v17.4s, v17.4s, v14.4s
+	WORD $0x4e03016d // tbl v13.16b, {v11.16b}, v3.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4e30cdb1 // fmla v17.4s, v13.4s, v16.4s
+	WORD $0x4e30d5d0 // fadd v16.4s, v14.4s, v16.4s
+	FLDPQ 160(R0), (F14, F13)
+	WORD $0x4e040172 // tbl v18.16b, {v11.16b}, v4.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e2ece51 // fmla v17.4s, v18.4s, v14.4s
+	WORD $0x4e2ed610 // fadd v16.4s, v16.4s, v14.4s
+	WORD $0x4e05016e // tbl v14.16b, {v11.16b}, v5.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4e2dcdd1 // fmla v17.4s, v14.4s, v13.4s
+	WORD $0x4e2dd610 // fadd v16.4s, v16.4s, v13.4s
+	WORD $0x4f8f1a20 // fmla v0.4s, v17.4s, v15.s[2]
+	WORD $0x4f8c1a02 // fmla v2.4s, v16.4s, v12.s[2]
+	FLDPQ 192(R0), (F16, F17)
+	WORD $0x4e01014d // tbl v13.16b, {v10.16b}, v1.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x6e30ddad // fmul v13.4s, v13.4s, v16.4s
+	WORD $0x4e03014e // tbl v14.16b, {v10.16b}, v3.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4e31cdcd // fmla v13.4s, v14.4s, v17.4s
+	WORD $0x4e31d611 // fadd v17.4s, v16.4s, v17.4s
+	FLDPQ 224(R0), (F16, F14)
+	WORD $0x4e040152 // tbl v18.16b, {v10.16b}, v4.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e30ce4d // fmla v13.4s, v18.4s, v16.4s
+	WORD $0x4e30d631 // fadd v17.4s, v17.4s, v16.4s
+	WORD $0x4e050150 // tbl v16.16b, {v10.16b}, v5.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e2ece0d // fmla v13.4s, v16.4s, v14.4s
+	WORD $0x4e2ed631 // fadd v17.4s, v17.4s, v14.4s
+	WORD $0x4faf19a0 // fmla v0.4s, v13.4s, v15.s[3]
+	WORD $0x4fac1a22 // fmla v2.4s, v17.4s, v12.s[3]
+	WORD $0x6f0c050a // ushr v10.16b, v8.16b, #4
+	WORD $0x4e261d4a // and v10.16b, v10.16b, v6.16b
+	WORD $0x6f0c052b // ushr v11.16b, v9.16b, #4
+	WORD $0x4e261d6b // and v11.16b, v11.16b, v6.16b
+	FLDPQ 256(R0), (F12, F15)
+	WORD $0x4e010151 // tbl v17.16b, {v10.16b}, v1.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x6e2cde31 // fmul v17.4s, v17.4s, v12.4s
+	WORD $0x4e03014d // tbl v13.16b, {v10.16b}, v3.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4e2fcdb1 // fmla v17.4s, v13.4s, v15.4s
+	WORD $0x4e2fd58f // fadd v15.4s, v12.4s, v15.4s
+	FLDPQ 288(R0), (F12, F13)
+	WORD $0x4e04014e // tbl v14.16b, {v10.16b}, v4.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4e2ccdd1 // fmla v17.4s, v14.4s, v12.4s
+	WORD $0x4e2cd5ef // fadd v15.4s, v15.4s, v12.4s
+	WORD $0x4e05014c // tbl v12.16b, {v10.16b}, v5.16b
+	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
+	WORD $0x4e2dcd91 // fmla v17.4s, v12.4s, v13.4s
+	WORD $0x4e2dd5ef // fadd v15.4s, v15.4s, v13.4s
+	FMOVQ 16(R1), F13
+	FMOVQ 16(R4), F12
+	WORD $0x4f8d1220 // fmla v0.4s, v17.4s, v13.s[0]
+	WORD $0x4f8c11e2 // fmla v2.4s, v15.4s, v12.s[0]
+	FLDPQ 320(R0), (F15, F17)
+	WORD $0x4e01016e // tbl v14.16b, {v11.16b}, v1.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x6e2fddce // fmul v14.4s, v14.4s, v15.4s
+	WORD $0x4e030170 // tbl v16.16b, {v11.16b}, v3.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e31ce0e // fmla v14.4s, v16.4s, v17.4s
+	WORD $0x4e31d5f1 // fadd v17.4s, v15.4s, v17.4s
+	FLDPQ 352(R0), (F15, F16)
+	WORD $0x4e040172 // tbl v18.16b, {v11.16b}, v4.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e2fce4e // fmla v14.4s, v18.4s, v15.4s
+	WORD $0x4e2fd631 // fadd v17.4s, v17.4s, v15.4s
+	WORD $0x4e05016f // tbl v15.16b, {v11.16b}, v5.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e30cdee // fmla v14.4s, v15.4s, v16.4s
+	WORD $0x4e30d631 // fadd v17.4s, v17.4s, v16.4s
+	WORD $0x4fad11c0 // fmla v0.4s, v14.4s, v13.s[1]
+	WORD $0x4fac1222 // fmla v2.4s, v17.4s, v12.s[1]
+	WORD $0x6f0a050b // ushr v11.16b, v8.16b, #6
+	WORD $0x6f0a052a // ushr v10.16b, v9.16b, #6
+	FLDPQ 384(R0), (F17, F14)
+	WORD $0x4e010170 // tbl v16.16b, {v11.16b}, v1.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x6e31de10 // fmul v16.4s, v16.4s, v17.4s
+	WORD $0x4e03016f // tbl v15.16b, {v11.16b}, v3.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e2ecdf0 // fmla v16.4s, v15.4s, v14.4s
+	WORD $0x4e2ed62e // fadd v14.4s, v17.4s, v14.4s
+	FLDPQ 416(R0), (F17, F15)
+	WORD $0x4e040172 // tbl v18.16b, {v11.16b}, v4.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e31ce50 // fmla v16.4s, v18.4s, v17.4s
+	WORD $0x4e31d5ce // fadd v14.4s, v14.4s, v17.4s
+	WORD $0x4e050171 // tbl v17.16b, {v11.16b}, v5.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e2fce30 // fmla v16.4s, v17.4s, v15.4s
+	WORD $0x4e2fd5ce // fadd v14.4s, v14.4s, v15.4s
+	WORD $0x4f8d1a00 // fmla v0.4s, v16.4s, v13.s[2]
+	WORD $0x4f8c19c2 // fmla v2.4s, v14.4s, v12.s[2]
+	FLDPQ 448(R0), (F14, F16)
+	WORD $0x4e01014f // tbl v15.16b, {v10.16b}, v1.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x6e2eddef // fmul v15.4s, v15.4s, v14.4s
+	WORD $0x4e030151 // tbl v17.16b, {v10.16b}, v3.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e30ce2f // fmla v15.4s, v17.4s, v16.4s
+	WORD $0x4e30d5d0 // fadd v16.4s, v14.4s, v16.4s
+	FLDPQ 480(R0), (F14, F17)
+	WORD $0x4e040152 // tbl v18.16b, {v10.16b}, v4.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e2ece4f // fmla v15.4s, v18.4s, v14.4s
+	WORD $0x4e2ed610 // fadd v16.4s, v16.4s, v14.4s
+	WORD $0x4e05014e // tbl v14.16b, {v10.16b}, v5.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4e31cdcf // fmla v15.4s, v14.4s, v17.4s
+	WORD $0x4e31d610 // fadd v16.4s, v16.4s, v17.4s
+	WORD $0x4fad19e0 // fmla v0.4s, v15.4s, v13.s[3]
+	WORD $0x4fac1a02 // fmla v2.4s, v16.4s, v12.s[3]
+	FLDPQ 48(R2), (F9, F8)
+	WORD $0x4e261d2a // and v10.16b, v9.16b, v6.16b
+	WORD $0x4e261d0b // and v11.16b, v8.16b, v6.16b
+	FLDPQ 512(R0), (F12, F13)
+	WORD $0x4e010150 // tbl v16.16b, {v10.16b}, v1.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x6e2cde10 // fmul v16.4s, v16.4s, v12.4s
+	WORD $0x4e03014f // tbl v15.16b, {v10.16b}, v3.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e2dcdf0 // fmla v16.4s, v15.4s, v13.4s
+	WORD $0x4e2dd58d // fadd v13.4s, v12.4s, v13.4s
+	FLDPQ 544(R0), (F12, F15)
+	WORD $0x4e040151 // tbl v17.16b, {v10.16b}, v4.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e2cce30 // fmla v16.4s, v17.4s, v12.4s
+	WORD $0x4e2cd5ad // fadd v13.4s, v13.4s, v12.4s
+	WORD $0x4e05014c // tbl v12.16b, {v10.16b}, v5.16b
+	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
+	WORD $0x4e2fcd90 // fmla v16.4s, v12.4s, v15.4s
+	WORD $0x4e2fd5ad // fadd v13.4s, v13.4s, v15.4s
+	FMOVQ 32(R1), F15
+	FMOVQ 32(R4), F12
+	WORD $0x4f8f1200 // fmla v0.4s, v16.4s, v15.s[0]
+	WORD $0x4f8c11a2 // fmla v2.4s, v13.4s, v12.s[0]
+	FLDPQ 576(R0), (F13, F16)
+	WORD $0x4e010171 // tbl v17.16b, {v11.16b}, v1.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x6e2dde31 // fmul v17.4s, v17.4s, v13.4s
+	WORD $0x4e03016e // tbl v14.16b, {v11.16b}, v3.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4e30cdd1 // fmla v17.4s, v14.4s, v16.4s
+	WORD $0x4e30d5b0 // fadd v16.4s, v13.4s, v16.4s
+	FLDPQ 608(R0), (F13, F14)
+	WORD $0x4e040172 // tbl v18.16b, {v11.16b}, v4.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e2dce51 // fmla v17.4s, v18.4s, v13.4s
+	WORD $0x4e2dd610 // fadd v16.4s, v16.4s, v13.4s
+	WORD $0x4e05016d // tbl v13.16b, {v11.16b}, v5.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4e2ecdb1 // fmla v17.4s, v13.4s, v14.4s
+	WORD $0x4e2ed610 // fadd v16.4s, v16.4s, v14.4s
+	WORD $0x4faf1220 // fmla v0.4s, v17.4s, v15.s[1]
+	WORD $0x4fac1202 // fmla v2.4s, v16.4s, v12.s[1]
+	WORD $0x6f0e052b // ushr v11.16b, v9.16b, #2
+	WORD $0x4e261d6b // and v11.16b, v11.16b, v6.16b
+	WORD $0x6f0e050a // ushr v10.16b, v8.16b, #2
+	WORD $0x4e261d4a // and v10.16b, v10.16b, v6.16b
+	FLDPQ 640(R0), (F16, F17)
+	WORD $0x4e01016e // tbl v14.16b, {v11.16b}, v1.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
+	WORD $0x4e03016d // tbl v13.16b, {v11.16b}, v3.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4e31cdae // fmla v14.4s, v13.4s, v17.4s
+	WORD $0x4e31d611 // fadd v17.4s, v16.4s, v17.4s
+	FLDPQ 672(R0), (F16, F13)
+	WORD $0x4e040172 // tbl v18.16b, {v11.16b}, v4.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e30ce4e // fmla v14.4s, v18.4s, v16.4s
+	WORD $0x4e30d631 // fadd v17.4s, v17.4s, v16.4s
+	WORD $0x4e050170 // tbl v16.16b, {v11.16b}, v5.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e2dce0e // fmla v14.4s, v16.4s, v13.4s
+	WORD $0x4e2dd631 // fadd v17.4s, v17.4s, v13.4s
+	WORD $0x4f8f19c0 // fmla v0.4s, v14.4s, v15.s[2]
+	WORD $0x4f8c1a22 // fmla v2.4s, v17.4s, v12.s[2]
+	FLDPQ 704(R0), (F17, F14)
+	WORD $0x4e01014d // tbl v13.16b, {v10.16b}, v1.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x6e31ddad // fmul v13.4s, v13.4s, v17.4s
+	WORD $0x4e030150 // tbl v16.16b, {v10.16b}, v3.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e2ece0d // fmla v13.4s, v16.4s, v14.4s
+	WORD $0x4e2ed62e // fadd v14.4s, v17.4s, v14.4s
+	FLDPQ 736(R0), (F17, F16)
+	WORD $0x4e040152 // tbl v18.16b, {v10.16b}, v4.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e31ce4d // fmla v13.4s, v18.4s, v17.4s
+	WORD $0x4e31d5ce // fadd v14.4s, v14.4s, v17.4s
+	WORD $0x4e050151 // tbl v17.16b, {v10.16b}, v5.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e30ce2d // fmla v13.4s, v17.4s, v16.4s
+	WORD $0x4e30d5ce // fadd v14.4s, v14.4s, v16.4s
+	WORD $0x4faf19a0 // fmla v0.4s, v13.4s, v15.s[3]
+	WORD $0x4fac19c2 // fmla v2.4s, v14.4s, v12.s[3]
+	WORD $0x6f0c052a // ushr v10.16b, v9.16b, #4
+	WORD $0x4e261d4a // and v10.16b, v10.16b, v6.16b
+	WORD $0x6f0c050b // ushr v11.16b, v8.16b, #4
+	WORD $0x4e261d6b // and v11.16b, v11.16b, v6.16b
+	FLDPQ 768(R0), (F12, F15)
+	WORD $0x4e01014e // tbl v14.16b, {v10.16b}, v1.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x6e2cddce // fmul v14.4s, v14.4s, v12.4s
+	WORD $0x4e03014d // tbl v13.16b, {v10.16b}, v3.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4e2fcdae // fmla v14.4s, v13.4s, v15.4s
+	WORD $0x4e2fd58f // fadd v15.4s, v12.4s, v15.4s
+	FLDPQ 800(R0), (F12, F13)
+	WORD $0x4e040150 // tbl v16.16b, {v10.16b}, v4.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e2cce0e // fmla v14.4s, v16.4s, v12.4s
+	WORD $0x4e2cd5ef // fadd v15.4s, v15.4s, v12.4s
+	WORD $0x4e05014c // tbl v12.16b, {v10.16b}, v5.16b
+	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
+	WORD $0x4e2dcd8e // fmla v14.4s, v12.4s, v13.4s
+	WORD $0x4e2dd5ef // fadd v15.4s, v15.4s, v13.4s
+	FMOVQ 48(R1), F13
+	FMOVQ 48(R4), F12
+	WORD $0x4f8d11c0 // fmla v0.4s, v14.4s, v13.s[0]
+	WORD $0x4f8c11e2 // fmla v2.4s, v15.4s, v12.s[0]
+	FLDPQ 832(R0), (F15, F14)
+	WORD $0x4e010170 // tbl v16.16b, {v11.16b}, v1.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x6e2fde10 // fmul v16.4s, v16.4s, v15.4s
+	WORD $0x4e030171 // tbl v17.16b, {v11.16b}, v3.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e2ece30 // fmla v16.4s, v17.4s, v14.4s
+	WORD $0x4e2ed5ee // fadd v14.4s, v15.4s, v14.4s
+	FLDPQ 864(R0), (F15, F17)
+	WORD $0x4e040172 // tbl v18.16b, {v11.16b}, v4.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e2fce50 // fmla v16.4s, v18.4s, v15.4s
+	WORD $0x4e2fd5ce // fadd v14.4s, v14.4s, v15.4s
+	WORD $0x4e05016f // tbl v15.16b, {v11.16b}, v5.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e31cdf0 // fmla v16.4s, v15.4s, v17.4s
+	WORD $0x4e31d5ce // fadd v14.4s, v14.4s, v17.4s
+	WORD $0x4fad1200 // fmla v0.4s, v16.4s, v13.s[1]
+	WORD $0x4fac11c2 // fmla v2.4s, v14.4s, v12.s[1]
+	WORD $0x6f0a052b // ushr v11.16b, v9.16b, #6
+	WORD $0x6f0a050a // ushr v10.16b, v8.16b, #6
+	FLDPQ 896(R0), (F14, F16)
+	WORD $0x4e010171 // tbl v17.16b, {v11.16b}, v1.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x6e2ede31 // fmul v17.4s, v17.4s, v14.4s
+	WORD $0x4e03016f // tbl v15.16b, {v11.16b}, v3.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e30cdf1 // fmla v17.4s, v15.4s, v16.4s
+	WORD $0x4e30d5d0 // fadd v16.4s, v14.4s, v16.4s
+	FLDPQ 928(R0), (F14, F15)
+	WORD $0x4e040172 // tbl v18.16b, {v11.16b}, v4.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e2ece51 // fmla v17.4s, v18.4s, v14.4s
+	WORD $0x4e2ed610 // fadd v16.4s, v16.4s, v14.4s
+	WORD $0x4e05016e // tbl v14.16b, {v11.16b}, v5.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4e2fcdd1 // fmla v17.4s, v14.4s, v15.4s
+	WORD $0x4e2fd610 // fadd v16.4s, v16.4s, v15.4s
+	WORD $0x4f8d1a20 // fmla v0.4s, v17.4s, v13.s[2]
+	WORD $0x4f8c1a02 // fmla v2.4s, v16.4s, v12.s[2]
+	FLDPQ 960(R0), (F16, F17)
+	WORD $0x4e01014f // tbl v15.16b, {v10.16b}, v1.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+	WORD $0x4e03014e // tbl v14.16b, {v10.16b}, v3.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4e31cdcf // fmla v15.4s, v14.4s, v17.4s
+	WORD $0x4e31d611 // fadd v17.4s, v16.4s, v17.4s
+	FLDPQ 992(R0), (F16, F14)
+	WORD $0x4e040152 // tbl v18.16b, {v10.16b}, v4.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e30ce4f // fmla v15.4s, v18.4s, v16.4s
+	WORD $0x4e30d631 // fadd v17.4s, v17.4s, v16.4s
+	WORD $0x4e050150 // tbl v16.16b, {v10.16b}, v5.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e2ece0f // fmla v15.4s, v16.4s, v14.4s
+	WORD $0x4e2ed631 // fadd v17.4s, v17.4s, v14.4s
+	WORD $0x4fad19e0 // fmla v0.4s, v15.4s, v13.s[3]
+	WORD $0x4fac1a22 // fmla v2.4s, v17.4s, v12.s[3]
+	ADD $80, R2, R2
+	ADD $1024, R0, R0
+	ADD $64, R1, R1
+	ADD $64, R4, R4
+	SUBS $1, R3, R3
+	BNE block
+	// 256 values: 296 vector instructions, 42 loads and stores, 6 others
+done:
+	WORD $0x4ea2d400 // fsub v0.4s, v0.4s, v2.4s
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x7e30d800 // faddp s0, v0.2s
+	FMOVS F0, ret+40(FP)
+	RET
+
+// func floatsQ3KNEON(x *float32, a *float32, block *byte, n int) float32
+TEXT ·floatsQ3KNEON(SB), NOSPLIT, $0-36
+	MOVD x+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD block+16(FP), R2
+	MOVD n+24(FP), R3
+	WORD $0x4f000400 // movi v0.4s, #0x0
+	MOVD $blocksWords<>(SB), R4
+	FMOVQ (R4), F1
+	WORD $0x4f00e482 // movi v2.16b, #0x4
+	WORD $0x4e228423 // add v3.16b, v1.16b, v2.16b
+	WORD $0x4e228464 // add v4.16b, v3.16b, v2.16b
+	WORD $0x4e228485 // add v5.16b, v4.16b, v2.16b
+	WORD $0x4f00e482 // movi v2.16b, #0x4
+	WORD $0x4f00e466 // movi v6.16b, #0x3
+	WORD $0x4f00e487 // movi v7.16b, #0x4
+
+	PCALIGN $16
+block:
+	FLDPQ 0(R2), (F8, F9)
+	FLDPQ 32(R2), (F10, F11)
+	WORD $0x4e261d4c // and v12.16b, v10.16b, v6.16b
+	WORD $0x4f0a550d // shl v13.16b, v8.16b, #2
+	WORD $0x6ea71dac // bit v12.16b, v13.16b, v7.16b
+	WORD $0x4e261d6d // and v13.16b, v11.16b, v6.16b
+	WORD $0x4f0a552e // shl v14.16b, v9.16b, #2
+	WORD $0x6ea71dcd // bit v13.16b, v14.16b, v7.16b
+	WORD $0x6e22858c // sub v12.16b, v12.16b, v2.16b
+	FLDPQ 0(R0), (F14, F15)
+	WORD $0x4e010190 // tbl v16.16b, {v12.16b}, v1.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x6e2ede10 // fmul v16.4s, v16.4s, v14.4s
+	WORD $0x4e03018e // tbl v14.16b, {v12.16b}, v3.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4e2fcdd0 // fmla v16.4s, v14.4s, v15.4s
+	FLDPQ 32(R0), (F15, F14)
+	WORD $0x4e040191 // tbl v17.16b, {v12.16b}, v4.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e2fce30 // fmla v16.4s, v17.4s, v15.4s
+	WORD $0x4e05018f // tbl v15.16b, {v12.16b}, v5.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e2ecdf0 // fmla v16.4s, v15.4s, v14.4s
+	FMOVQ 0(R1), F14
+	WORD $0x4f8e1200 // fmla v0.4s, v16.4s, v14.s[0]
+	WORD $0x6e2285ad // sub v13.16b, v13.16b, v2.16b
+	FLDPQ 64(R0), (F16, F15)
+	WORD $0x4e0101b1 // tbl v17.16b, {v13.16b}, v1.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x6e30de31 // fmul v17.4s, v17.4s, v16.4s
+	WORD $0x4e0301b0 // tbl v16.16b, {v13.16b}, v3.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e2fce11 // fmla v17.4s, v16.4s, v15.4s
+	FLDPQ 96(R0), (F15, F16)
+	WORD $0x4e0401b2 // tbl v18.16b, {v13.16b}, v4.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e2fce51 // fmla v17.4s, v18.4s, v15.4s
+	WORD $0x4e0501af // tbl v15.16b, {v13.16b}, v5.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e30cdf1 // fmla v17.4s, v15.4s, v16.4s
+	WORD $0x4fae1220 // fmla v0.4s, v17.4s, v14.s[1]
+	WORD $0x6f0e054d // ushr v13.16b, v10.16b, #2
+	WORD $0x4e261dad // and v13.16b, v13.16b, v6.16b
+	WORD $0x4f09550c // shl v12.16b, v8.16b, #1
+	WORD $0x6ea71d8d // bit v13.16b, v12.16b, v7.16b
+	WORD $0x6f0e056c // ushr v12.16b, v11.16b, #2
+	WORD $0x4e261d8c // and v12.16b, v12.16b, v6.16b
+	WORD $0x4f095531 // shl v17.16b, v9.16b, #1
+	WORD $0x6ea71e2c // bit v12.16b, v17.16b, v7.16b
+	WORD $0x6e2285ad // sub v13.16b, v13.16b, v2.16b
+	FLDPQ 128(R0), (F17, F16)
+	WORD $0x4e0101af // tbl v15.16b, {v13.16b}, v1.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x6e31ddef // fmul v15.4s, v15.4s, v17.4s
+	WORD $0x4e0301b1 // tbl v17.16b, {v13.16b}, v3.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e30ce2f // fmla v15.4s, v17.4s, v16.4s
+	FLDPQ 160(R0), (F16, F17)
+	WORD $0x4e0401b2 // tbl v18.16b, {v13.16b}, v4.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e30ce4f // fmla v15.4s, v18.4s, v16.4s
+	WORD $0x4e0501b0 // tbl v16.16b, {v13.16b}, v5.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e31ce0f // fmla v15.4s, v16.4s, v17.4s
+	WORD $0x4f8e19e0 // fmla v0.4s, v15.4s, v14.s[2]
+	WORD $0x6e22858c // sub v12.16b, v12.16b, v2.16b
+	FLDPQ 192(R0), (F15, F17)
+	WORD $0x4e010190 // tbl v16.16b, {v12.16b}, v1.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x6e2fde10 // fmul v16.4s, v16.4s, v15.4s
+	WORD $0x4e03018f // tbl v15.16b, {v12.16b}, v3.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e31cdf0 // fmla v16.4s, v15.4s, v17.4s
+	FLDPQ 224(R0), (F17, F15)
+	WORD $0x4e040192 // tbl v18.16b, {v12.16b}, v4.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e31ce50 // fmla v16.4s, v18.4s, v17.4s
+	WORD $0x4e050191 // tbl v17.16b, {v12.16b}, v5.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e2fce30 // fmla v16.4s, v17.4s, v15.4s
+	WORD $0x4fae1a00 // fmla v0.4s, v16.4s, v14.s[3]
+	WORD $0x6f0c054c // ushr v12.16b, v10.16b, #4
+	WORD $0x4e261d8c // and v12.16b, v12.16b, v6.16b
+	WORD $0x6ea71d0c // bit v12.16b, v8.16b, v7.16b
+	WORD $0x6f0c056d // ushr v13.16b, v11.16b, #4
+	WORD $0x4e261dad // and v13.16b, v13.16b, v6.16b
+	WORD $0x6ea71d2d // bit v13.16b, v9.16b, v7.16b
+	WORD $0x6e22858c // sub v12.16b, v12.16b, v2.16b
+	FLDPQ 256(R0), (F14, F16)
+	WORD $0x4e01018f // tbl v15.16b, {v12.16b}, v1.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x6e2eddef // fmul v15.4s, v15.4s, v14.4s
+	WORD $0x4e03018e // tbl v14.16b, {v12.16b}, v3.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4e30cdcf // fmla v15.4s, v14.4s, v16.4s
+	FLDPQ 288(R0), (F16, F14)
+	WORD $0x4e040191 // tbl v17.16b, {v12.16b}, v4.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e30ce2f // fmla v15.4s, v17.4s, v16.4s
+	WORD $0x4e050190 // tbl v16.16b, {v12.16b}, v5.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e2ece0f // fmla v15.4s, v16.4s, v14.4s
+	FMOVQ 16(R1), F14
+	WORD $0x4f8e11e0 // fmla v0.4s, v15.4s, v14.s[0]
+	WORD $0x6e2285ad // sub v13.16b, v13.16b, v2.16b
+	FLDPQ 320(R0), (F15, F16)
+	WORD $0x4e0101b1 // tbl v17.16b, {v13.16b}, v1.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x6e2fde31 // fmul v17.4s, v17.4s, v15.4s
+	WORD $0x4e0301af // tbl v15.16b, {v13.16b}, v3.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e30cdf1 // fmla v17.4s, v15.4s, v16.4s
+	FLDPQ 352(R0), (F16, F15)
+	WORD $0x4e0401b2 // tbl v18.16b, {v13.16b}, v4.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e30ce51 // fmla v17.4s, v18.4s, v16.4s
+	WORD $0x4e0501b0 // tbl v16.16b, {v13.16b}, v5.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e2fce11 // fmla v17.4s, v16.4s, v15.4s
+	WORD $0x4fae1220 // fmla v0.4s, v17.4s, v14.s[1]
+	WORD $0x6f0a054d // ushr v13.16b, v10.16b, #6
+	WORD $0x6f0f050c // ushr v12.16b, v8.16b, #1
+	WORD $0x6ea71d8d // bit v13.16b, v12.16b, v7.16b
+	WORD $0x6f0a056c // ushr v12.16b, v11.16b, #6
+	WORD $0x6f0f0531 // ushr v17.16b, v9.16b, #1
+	WORD $0x6ea71e2c // bit v12.16b, v17.16b, v7.16b
+	WORD $0x6e2285ad // sub v13.16b, v13.16b, v2.16b
+	FLDPQ 384(R0), (F17, F15)
+	WORD $0x4e0101b0 // tbl v16.16b, {v13.16b}, v1.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x6e31de10 // fmul v16.4s, v16.4s, v17.4s
+	WORD $0x4e0301b1 // tbl v17.16b, {v13.16b}, v3.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e2fce30 // fmla v16.4s, v17.4s, v15.4s
+	FLDPQ 416(R0), (F15, F17)
+	WORD $0x4e0401b2 // tbl v18.16b, {v13.16b}, v4.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e2fce50 // fmla v16.4s, v18.4s, v15.4s
+	WORD $0x4e0501af // tbl v15.16b, {v13.16b}, v5.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e31cdf0 // fmla v16.4s, v15.4s, v17.4s
+	WORD $0x4f8e1a00 // fmla v0.4s, v16.4s, v14.s[2]
+	WORD $0x6e22858c // sub v12.16b, v12.16b, v2.16b
+	FLDPQ 448(R0), (F16, F17)
+	WORD $0x4e01018f // tbl v15.16b, {v12.16b}, v1.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+	WORD $0x4e030190 // tbl v16.16b, {v12.16b}, v3.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e31ce0f // fmla v15.4s, v16.4s, v17.4s
+	FLDPQ 480(R0), (F17, F16)
+	WORD $0x4e040192 // tbl v18.16b, {v12.16b}, v4.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e31ce4f // fmla v15.4s, v18.4s, v17.4s
+	WORD $0x4e050191 // tbl v17.16b, {v12.16b}, v5.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e30ce2f // fmla v15.4s, v17.4s, v16.4s
+	WORD $0x4fae19e0 // fmla v0.4s, v15.4s, v14.s[3]
+	FLDPQ 64(R2), (F11, F10)
+	WORD $0x4e261d6c // and v12.16b, v11.16b, v6.16b
+	WORD $0x6f0e050d // ushr v13.16b, v8.16b, #2
+	WORD $0x6ea71dac // bit v12.16b, v13.16b, v7.16b
+	WORD $0x4e261d4d // and v13.16b, v10.16b, v6.16b
+	WORD $0x6f0e052e // ushr v14.16b, v9.16b, #2
+	WORD $0x6ea71dcd // bit v13.16b, v14.16b, v7.16b
+	WORD $0x6e22858c // sub v12.16b, v12.16b, v2.16b
+	FLDPQ 512(R0), (F14, F15)
+	WORD $0x4e010190 // tbl v16.16b, {v12.16b}, v1.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x6e2ede10 // fmul v16.4s, v16.4s, v14.4s
+	WORD $0x4e03018e // tbl v14.16b, {v12.16b}, v3.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4e2fcdd0 // fmla v16.4s, v14.4s, v15.4s
+	FLDPQ 544(R0), (F15, F14)
+	WORD $0x4e040191 // tbl v17.16b, {v12.16b}, v4.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e2fce30 // fmla v16.4s, v17.4s, v15.4s
+	WORD $0x4e05018f // tbl v15.16b, {v12.16b}, v5.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e2ecdf0 // fmla v16.4s, v15.4s, v14.4s
+	FMOVQ 32(R1), F14
+	WORD $0x4f8e1200 // fmla v0.4s, v16.4s, v14.s[0]
+	WORD $0x6e2285ad // sub v13.16b, v13.16b, v2.16b
+	FLDPQ 576(R0), (F16, F15)
+	WORD $0x4e0101b1 // tbl v17.16b, {v13.16b}, v1.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x6e30de31 // fmul v17.4s, v17.4s, v16.4s
+	WORD $0x4e0301b0 // tbl v16.16b, {v13.16b}, v3.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e2fce11 // fmla v17.4s, v16.4s, v15.4s
+	FLDPQ 608(R0), (F15, F16)
+	WORD $0x4e0401b2 // tbl v18.16b, {v13.16b}, v4.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e2fce51 // fmla v17.4s, v18.4s, v15.4s
+	WORD $0x4e0501af // tbl v15.16b, {v13.16b}, v5.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e30cdf1 // fmla v17.4s, v15.4s, v16.4s
+	WORD $0x4fae1220 // fmla v0.4s, v17.4s, v14.s[1]
+	WORD $0x6f0e056d // ushr v13.16b, v11.16b, #2
+	WORD $0x4e261dad // and v13.16b, v13.16b, v6.16b
+	WORD $0x6f0d050c // ushr v12.16b, v8.16b, #3
+	WORD $0x6ea71d8d // bit v13.16b, v12.16b, v7.16b
+	WORD $0x6f0e054c // ushr v12.16b, v10.16b, #2
+	WORD $0x4e261d8c // and v12.16b, v12.16b, v6.16b
+	WORD $0x6f0d0531 // ushr v17.16b, v9.16b, #3
+	WORD $0x6ea71e2c // bit v12.16b, v17.16b, v7.16b
+	WORD $0x6e2285ad // sub v13.16b, v13.16b, v2.16b
+	FLDPQ 640(R0), (F17, F16)
+	WORD $0x4e0101af // tbl v15.16b, {v13.16b}, v1.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x6e31ddef // fmul v15.4s, v15.4s, v17.4s
+	WORD $0x4e0301b1 // tbl v17.16b, {v13.16b}, v3.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e30ce2f // fmla v15.4s, v17.4s, v16.4s
+	FLDPQ 672(R0), (F16, F17)
+	WORD $0x4e0401b2 // tbl v18.16b, {v13.16b}, v4.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e30ce4f // fmla v15.4s, v18.4s, v16.4s
+	WORD $0x4e0501b0 // tbl v16.16b, {v13.16b}, v5.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e31ce0f // fmla v15.4s, v16.4s, v17.4s
+	WORD $0x4f8e19e0 // fmla v0.4s, v15.4s, v14.s[2]
+	WORD $0x6e22858c // sub v12.16b, v12.16b, v2.16b
+	FLDPQ 704(R0), (F15, F17)
+	WORD $0x4e010190 // tbl v16.16b, {v12.16b}, v1.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x6e2fde10 // fmul v16.4s, v16.4s, v15.4s
+	WORD $0x4e03018f // tbl v15.16b, {v12.16b}, v3.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e31cdf0 // fmla v16.4s, v15.4s, v17.4s
+	FLDPQ 736(R0), (F17, F15)
+	WORD $0x4e040192 // tbl v18.16b, {v12.16b}, v4.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e31ce50 // fmla v16.4s, v18.4s, v17.4s
+	WORD $0x4e050191 // tbl v17.16b, {v12.16b}, v5.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e2fce30 // fmla v16.4s, v17.4s, v15.4s
+	WORD $0x4fae1a00 // fmla v0.4s, v16.4s, v14.s[3]
+	WORD $0x6f0c056c // ushr v12.16b, v11.16b, #4
+	WORD $0x4e261d8c // and v12.16b, v12.16b, v6.16b
+	WORD $0x6f0c050d // ushr v13.16b, v8.16b, #4
+	WORD $0x6ea71dac // bit v12.16b, v13.16b, v7.16b
+	WORD $0x6f0c054d // ushr v13.16b, v10.16b, #4
+	WORD $0x4e261dad // and v13.16b, v13.16b, v6.16b
+	WORD $0x6f0c052e // ushr v14.16b, v9.16b, #4
+	WORD $0x6ea71dcd // bit v13.16b, v14.16b, v7.16b
+	WORD $0x6e22858c // sub v12.16b, v12.16b, v2.16b
+	FLDPQ 768(R0), (F14, F16)
+	WORD $0x4e01018f // tbl v15.16b, {v12.16b}, v1.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x6e2eddef // fmul v15.4s, v15.4s, v14.4s
+	WORD $0x4e03018e // tbl v14.16b, {v12.16b}, v3.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4e30cdcf // fmla v15.4s, v14.4s, v16.4s
+	FLDPQ 800(R0), (F16, F14)
+	WORD $0x4e040191 // tbl v17.16b, {v12.16b}, v4.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e30ce2f // fmla v15.4s, v17.4s, v16.4s
+	WORD $0x4e050190 // tbl v16.16b, {v12.16b}, v5.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e2ece0f // fmla v15.4s, v16.4s, v14.4s
+	FMOVQ 48(R1), F14
+	WORD $0x4f8e11e0 // fmla v0.4s, v15.4s, v14.s[0]
+	WORD $0x6e2285ad // sub v13.16b, v13.16b, v2.16b
+	FLDPQ 832(R0), (F15, F16)
+	WORD $0x4e0101b1 // tbl v17.16b, {v13.16b}, v1.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x6e2fde31 // fmul v17.4s, v17.4s, v15.4s
+	WORD $0x4e0301af // tbl v15.16b, {v13.16b}, v3.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e30cdf1 // fmla v17.4s, v15.4s, v16.4s
+	FLDPQ 864(R0), (F16, F15)
+	WORD $0x4e0401b2 // tbl v18.16b, {v13.16b}, v4.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e30ce51 // fmla v17.4s, v18.4s, v16.4s
+	WORD $0x4e0501b0 // tbl v16.16b, {v13.16b}, v5.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e2fce11 // fmla v17.4s, v16.4s, v15.4s
+	WORD $0x4fae1220 // fmla v0.4s, v17.4s, v14.s[1]
+	WORD $0x6f0a056d // ushr v13.16b, v11.16b, #6
+	WORD $0x6f0b050c // ushr v12.16b, v8.16b, #5
+	WORD $0x6ea71d8d // bit v13.16b, v12.16b, v7.16b
+	WORD $0x6f0a054c // ushr v12.16b, v10.16b, #6
+	WORD $0x6f0b0531 // ushr v17.16b, v9.16b, #5
+	WORD $0x6ea71e2c // bit v12.16b, v17.16b, v7.16b
+	WORD $0x6e2285ad // sub v13.16b, v13.16b, v2.16b
+	FLDPQ 896(R0), (F17, F15)
+	WORD $0x4e0101b0 // tbl v16.16b, {v13.16b}, v1.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x6e31de10 // fmul v16.4s, v16.4s, v17.4s
+	WORD $0x4e0301b1 // tbl v17.16b, {v13.16b}, v3.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e2fce30 // fmla v16.4s, v17.4s, v15.4s
+	FLDPQ 928(R0), (F15, F17)
+	WORD $0x4e0401b2 // tbl v18.16b, {v13.16b}, v4.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e2fce50 // fmla v16.4s, v18.4s, v15.4s
+	WORD $0x4e0501af // tbl v15.16b, {v13.16b}, v5.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e31cdf0 // fmla v16.4s, v15.4s, v17.4s
+	WORD $0x4f8e1a00 // fmla v0.4s, v16.4s, v14.s[2]
+	WORD $0x6e22858c // sub v12.16b, v12.16b, v2.16b
+	FLDPQ 960(R0), (F16, F17)
+	WORD $0x4e01018f // tbl v15.16b, {v12.16b}, v1.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+	WORD $0x4e030190 // tbl v16.16b, {v12.16b}, v3.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e31ce0f // fmla v15.4s, v16.4s, v17.4s
+	FLDPQ 992(R0), (F17, F16)
+	WORD $0x4e040192 // tbl v18.16b, {v12.16b}, v4.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e31ce4f // fmla v15.4s, v18.4s, v17.4s
+	WORD $0x4e050191 // tbl v17.16b, {v12.16b}, v5.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e30ce2f // fmla v15.4s, v17.4s, v16.4s
+	WORD $0x4fae19e0 // fmla v0.4s, v15.4s, v14.s[3]
+	ADD $96, R2, R2
+	ADD $1024, R0, R0
+	ADD $64, R1, R1
+	SUBS $1, R3, R3
+	BNE block
+	// 256 values: 278 vector instructions, 39 loads and stores, 5 others
+done:
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x7e30d800 // faddp s0, v0.2s
+	FMOVS F0, ret+32(FP)
+	RET
+
+// func floatsQ4KNEON(x *float32, a *float32, block *byte, n int, b *float32) float32
+TEXT ·floatsQ4KNEON(SB), NOSPLIT, $0-44
+	MOVD x+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD block+16(FP), R2
+	MOVD n+24(FP), R3
+	MOVD b+32(FP), R4
+	WORD $0x4f000400 // movi v0.4s, #0x0
+	MOVD $blocksWords<>(SB), R5
+	FMOVQ (R5), F1
+	WORD $0x4f00e482 // movi v2.16b, #0x4
+	WORD $0x4e228423 // add v3.16b, v1.16b, v2.16b
+	WORD $0x4e228464 // add v4.16b, v3.16b, v2.16b
+	WORD $0x4e228485 // add v5.16b, v4.16b, v2.16b
+	WORD $0x4f000402 // movi v2.4s, #0x0
+	WORD $0x4f00e5e6 // movi v6.16b, #0xf
+	WORD $0x4f00e607 // movi v7.16b, #0x10
+
+	PCALIGN $16
+block:
+	FLDPQ 16(R2), (F8, F9)
+	WORD $0x4e261d0a // and v10.16b, v8.16b, v6.16b
+	WORD $0x4e261d2b // and v11.16b, v9.16b, v6.16b
+	FLDPQ 0(R0), (F12, F13)
+	WORD $0x4e01014e // tbl v14.16b, {v10.16b}, v1.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x6e2cddce // fmul v14.4s, v14.4s, v12.4s
+	WORD $0x4e03014f // tbl v15.16b, {v10.16b}, v3.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e2dcdee // fmla v14.4s, v15.4s, v13.4s
+	WORD $0x4e2dd58d // fadd v13.4s, v12.4s, v13.4s
+	FLDPQ 32(R0), (F12, F15)
+	WORD $0x4e040150 // tbl v16.16b, {v10.16b}, v4.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e2cce0e // fmla v14.4s, v16.4s, v12.4s
+	WORD $0x4e2cd5ad // fadd v13.4s, v13.4s, v12.4s
+	WORD $0x4e05014c // tbl v12.16b, {v10.16b}, v5.16b
+	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
+	WORD $0x4e2fcd8e // fmla v14.4s, v12.4s, v15.4s
+	WORD $0x4e2fd5ad // fadd v13.4s, v13.4s, v15.4s
+	FLDPQ 64(R0), (F15, F12)
+	WORD $0x4e010170 // tbl v16.16b, {v11.16b}, v1.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e2fce0e // fmla v14.4s, v16.4s, v15.4s
+	WORD $0x4e2fd5ad // fadd v13.4s, v13.4s, v15.4s
+	WORD $0x4e03016f // tbl v15.16b, {v11.16b}, v3.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e2ccdee // fmla v14.4s, v15.4s, v12.4s
+	WORD $0x4e2cd5ad // fadd v13.4s, v13.4s, v12.4s
+	FLDPQ 96(R0), (F12, F15)
+	WORD $0x4e040170 // tbl v16.16b, {v11.16b}, v4.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e2cce0e // fmla v14.4s, v16.4s, v12.4s
+	WORD $0x4e2cd5ad // fadd v13.4s, v13.4s, v12.4s
+	WORD $0x4e05016c // tbl v12.16b, {v11.16b}, v5.16b
+	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
+	WORD $0x4e2fcd8e // fmla v14.4s, v12.4s, v15.4s
+	WORD $0x4e2fd5ad // fadd v13.4s, v13.4s, v15.4s
+	FMOVQ 0(R1), F15
+	FMOVQ 0(R4), F12
+	WORD $0x4f8f11c0 // fmla v0.4s, v14.4s, v15.s[0]
+	WORD $0x4f8c11a2 // fmla v2.4s, v13.4s, v12.s[0]
+	WORD $0x6f0c050b // ushr v11.16b, v8.16b, #4
+	WORD $0x6f0c052a // ushr v10.16b, v9.16b, #4
+	FLDPQ 128(R0), (F13, F14)
+	WORD $0x4e010170 // tbl v16.16b, {v11.16b}, v1.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x6e2dde10 // fmul v16.4s, v16.4s, v13.4s
+	WORD $0x4e030171 // tbl v17.16b, {v11.16b}, v3.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e2ece30 // fmla v16.4s, v17.4s, v14.4s
+	WORD $0x4e2ed5ae // fadd v14.4s, v13.4s, v14.4s
+	FLDPQ 160(R0), (F13, F17)
+	WORD $0x4e040172 // tbl v18.16b, {v11.16b}, v4.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e2dce50 // fmla v16.4s, v18.4s, v13.4s
+	WORD $0x4e2dd5ce // fadd v14.4s, v14.4s, v13.4s
+	WORD $0x4e05016d // tbl v13.16b, {v11.16b}, v5.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4e31cdb0 // fmla v16.4s, v13.4s, v17.4s
+	WORD $0x4e31d5ce // fadd v14.4s, v14.4s, v17.4s
+	FLDPQ 192(R0), (F17, F13)
+	WORD $0x4e010152 // tbl v18.16b, {v10.16b}, v1.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e31ce50 // fmla v16.4s, v18.4s, v17.4s
+	WORD $0x4e31d5ce // fadd v14.4s, v14.4s, v17.4s
+	WORD $0x4e030151 // tbl v17.16b, {v10.16b}, v3.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e2dce30 // fmla v16.4s, v17.4s, v13.4s
+	WORD $0x4e2dd5ce // fadd v14.4s, v14.4s, v13.4s
+	FLDPQ 224(R0), (F13, F17)
+	WORD $0x4e040152 // tbl v18.16b, {v10.16b}, v4.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e2dce50 // fmla v16.4s, v18.4s, v13.4s
+	WORD $0x4e2dd5ce // fadd v14.4s, v14.4s, v13.4s
+	WORD $0x4e05014d // tbl v13.16b, {v10.16b}, v5.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4e31cdb0 // fmla v16.4s, v13.4s, v17.4s
+	WORD $0x4e31d5ce // fadd v14.4s, v14.4s, v17.4s
+	WORD $0x4faf1200 // fmla v0.4s, v16.4s, v15.s[1]
+	WORD $0x4fac11c2 // fmla v2.4s, v14.4s, v12.s[1]
+	FLDPQ 48(R2), (F9, F8)
+	WORD $0x4e261d2a // and v10.16b, v9.16b, v6.16b
+	WORD $0x4e261d0b // and v11.16b, v8.16b, v6.16b
+	FLDPQ 256(R0), (F14, F16)
+	WORD $0x4e010151 // tbl v17.16b, {v10.16b}, v1.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x6e2ede31 // fmul v17.4s, v17.4s, v14.4s
+	WORD $0x4e03014d // tbl v13.16b, {v10.16b}, v3.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4e30cdb1 // fmla v17.4s, v13.4s, v16.4s
+	WORD $0x4e30d5d0 // fadd v16.4s, v14.4s, v16.4s
+	FLDPQ 288(R0), (F14, F13)
+	WORD $0x4e040152 // tbl v18.16b, {v10.16b}, v4.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e2ece51 // fmla v17.4s, v18.4s, v14.4s
+	WORD $0x4e2ed610 // fadd v16.4s, v16.4s, v14.4s
+	WORD $0x4e05014e // tbl v14.16b, {v10.16b}, v5.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4e2dcdd1 // fmla v17.4s, v14.4s, v13.4s
+	WORD $0x4e2dd610 // fadd v16.4s, v16.4s, v13.4s
+	FLDPQ 320(R0), (F13, F14)
+	WORD $0x4e010172 // tbl v18.16b, {v11.16b}, v1.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e2dce51 // fmla v17.4s, v18.4s, v13.4s
+	WORD $0x4e2dd610 // fadd v16.4s, v16.4s, v13.4s
+	WORD $0x4e03016d // tbl v13.16b, {v11.16b}, v3.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4e2ecdb1 // fmla v17.4s, v13.4s, v14.4s
+	WORD $0x4e2ed610 // fadd v16.4s, v16.4s, v14.4s
+	FLDPQ 352(R0), (F14, F13)
+	WORD $0x4e040172 // tbl v18.16b, {v11.16b}, v4.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e2ece51 // fmla v17.4s, v18.4s, v14.4s
+	WORD $0x4e2ed610 // fadd v16.4s, v16.4s, v14.4s
+	WORD $0x4e05016e // tbl v14.16b, {v11.16b}, v5.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4e2dcdd1 // fmla v17.4s, v14.4s, v13.4s
+	WORD $0x4e2dd610 // fadd v16.4s, v16.4s, v13.4s
+	WORD $0x4f8f1a20 // fmla v0.4s, v17.4s, v15.s[2]
+	WORD $0x4f8c1a02 // fmla v2.4s, v16.4s, v12.s[2]
+	WORD $0x6f0c052b // ushr v11.16b, v9.16b, #4
+	WORD $0x6f0c050a // ushr v10.16b, v8.16b, #4
+	FLDPQ 384(R0), (F16, F17)
+	WORD $0x4e01016d // tbl v13.16b, {v11.16b}, v1.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x6e30ddad // fmul v13.4s, v13.4s, v16.4s
+	WORD $0x4e03016e // tbl v14.16b, {v11.16b}, v3.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4e31cdcd // fmla v13.4s, v14.4s, v17.4s
+	WORD $0x4e31d611 // fadd v17.4s, v16.4s, v17.4s
+	FLDPQ 416(R0), (F16, F14)
+	WORD $0x4e040172 // tbl v18.16b, {v11.16b}, v4.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e30ce4d // fmla v13.4s, v18.4s, v16.4s
+	WORD $0x4e30d631 // fadd v17.4s, v17.4s, v16.4s
+	WORD $0x4e050170 // tbl v16.16b, {v11.16b}, v5.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e2ece0d // fmla v13.4s, v16.4s, v14.4s
+	WORD $0x4e2ed631 // fadd v17.4s, v17.4s, v14.4s
+	FLDPQ 448(R0), (F14, F16)
+	WORD $0x4e010152 // tbl v18.16b, {v10.16b}, v1.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e2ece4d // fmla v13.4s, v18.4s, v14.4s
+	WORD $0x4e2ed631 // fadd v17.4s, v17.4s, v14.4s
+	WORD $0x4e03014e // tbl v14.16b, {v10.16b}, v3.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4e30cdcd // fmla v13.4s, v14.4s, v16.4s
+	WORD $0x4e30d631 // fadd v17.4s, v17.4s, v16.4s
+	FLDPQ 480(R0), (F16, F14)
+	WORD $0x4e040152 // tbl v18.16b, {v10.16b}, v4.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e30ce4d // fmla v13.4s, v18.4s, v16.4s
+	WORD $0x4e30d631 // fadd v17.4s, v17.4s, v16.4s
+	WORD $0x4e050150 // tbl v16.16b, {v10.16b}, v5.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e2ece0d // fmla v13.4s, v16.4s, v14.4s
+	WORD $0x4e2ed631 // fadd v17.4s, v17.4s, v14.4s
+	WORD $0x4faf19a0 // fmla v0.4s, v13.4s, v15.s[3]
+	WORD $0x4fac1a22 // fmla v2.4s, v17.4s, v12.s[3]
+	FLDPQ 80(R2), (F8, F9)
+	WORD $0x4e261d0a // and v10.16b, v8.16b, v6.16b
+	WORD $0x4e261d2b // and v11.16b, v9.16b, v6.16b
+	FLDPQ 512(R0), (F12, F15)
+	WORD $0x4e010151 // tbl v17.16b, {v10.16b}, v1.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x6e2cde31 // fmul v17.4s, v17.4s, v12.4s
+	WORD $0x4e03014d // tbl v13.16b, {v10.16b}, v3.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4e2fcdb1 // fmla v17.4s, v13.4s, v15.4s
+	WORD $0x4e2fd58f // fadd v15.4s, v12.4s, v15.4s
+	FLDPQ 544(R0), (F12, F13)
+	WORD $0x4e04014e // tbl v14.16b, {v10.16b}, v4.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4e2ccdd1 // fmla v17.4s, v14.4s, v12.4s
+	WORD $0x4e2cd5ef // fadd v15.4s, v15.4s, v12.4s
+	WORD $0x4e05014c // tbl v12.16b, {v10.16b}, v5.16b
+	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
+	WORD $0x4e2dcd91 // fmla v17.4s, v12.4s, v13.4s
+	WORD $0x4e2dd5ef // fadd v15.4s, v15.4s, v13.4s
+	FLDPQ 576(R0), (F13, F12)
+	WORD $0x4e01016e // tbl v14.16b, {v11.16b}, v1.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4e2dcdd1 // fmla v17.4s, v14.4s, v13.4s
+	WORD $0x4e2dd5ef // fadd v15.4s, v15.4s, v13.4s
+	WORD $0x4e03016d // tbl v13.16b, {v11.16b}, v3.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4e2ccdb1 // fmla v17.4s, v13.4s, v12.4s
+	WORD $0x4e2cd5ef // fadd v15.4s, v15.4s, v12.4s
+	FLDPQ 608(R0), (F12, F13)
+	WORD $0x4e04016e // tbl v14.16b, {v11.16b}, v4.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4e2ccdd1 // fmla v17.4s, v14.4s, v12.4s
+	WORD $0x4e2cd5ef // fadd v15.4s, v15.4s, v12.4s
+	WORD $0x4e05016c // tbl v12.16b, {v11.16b}, v5.16b
+	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
+	WORD $0x4e2dcd91 // fmla v17.4s, v12.4s, v13.4s
+	WORD $0x4e2dd5ef // fadd v15.4s, v15.4s, v13.4s
+	FMOVQ 16(R1), F13
+	FMOVQ 16(R4), F12
+	WORD $0x4f8d1220 // fmla v0.4s, v17.4s, v13.s[0]
+	WORD $0x4f8c11e2 // fmla v2.4s, v15.4s, v12.s[0]
+	WORD $0x6f0c050b // ushr v11.16b, v8.16b, #4
+	WORD $0x6f0c052a // ushr v10.16b, v9.16b, #4
+	FLDPQ 640(R0), (F15, F17)
+	WORD $0x4e01016e // tbl v14.16b, {v11.16b}, v1.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x6e2fddce // fmul v14.4s, v14.4s, v15.4s
+	WORD $0x4e030170 // tbl v16.16b, {v11.16b}, v3.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e31ce0e // fmla v14.4s, v16.4s, v17.4s
+	WORD $0x4e31d5f1 // fadd v17.4s, v15.4s, v17.4s
+	FLDPQ 672(R0), (F15, F16)
+	WORD $0x4e040172 // tbl v18.16b, {v11.16b}, v4.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e2fce4e // fmla v14.4s, v18.4s, v15.4s
+	WORD $0x4e2fd631 // fadd v17.4s, v17.4s, v15.4s
+	WORD $0x4e05016f // tbl v15.16b, {v11.16b}, v5.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e30cdee // fmla v14.4s, v15.4s, v16.4s
+	WORD $0x4e30d631 // fadd v17.4s, v17.4s, v16.4s
+	FLDPQ 704(R0), (F16, F15)
+	WORD $0x4e010152 // tbl v18.16b, {v10.16b}, v1.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e30ce4e // fmla v14.4s, v18.4s, v16.4s
+	WORD $0x4e30d631 // fadd v17.4s, v17.4s, v16.4s
+	WORD $0x4e030150 // tbl v16.16b, {v10.16b}, v3.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e2fce0e // fmla v14.4s, v16.4s, v15.4s
+	WORD $0x4e2fd631 // fadd v17.4s, v17.4s, v15.4s
+	FLDPQ 736(R0), (F15, F16)
+	WORD $0x4e040152 // tbl v18.16b, {v10.16b}, v4.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e2fce4e // fmla v14.4s, v18.4s, v15.4s
+	WORD $0x4e2fd631 // fadd v17.4s, v17.4s, v15.4s
+	WORD $0x4e05014f // tbl v15.16b, {v10.16b}, v5.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e30cdee // fmla v14.4s, v15.4s, v16.4s
+	WORD $0x4e30d631 // fadd v17.4s, v17.4s, v16.4s
+	WORD $0x4fad11c0 // fmla v0.4s, v14.4s, v13.s[1]
+	WORD $0x4fac1222 // fmla v2.4s, v17.4s, v12.s[1]
+	FLDPQ 112(R2), (F9, F8)
+	WORD $0x4e261d2a // and v10.16b, v9.16b, v6.16b
+	WORD $0x4e261d0b // and v11.16b, v8.16b, v6.16b
+	FLDPQ 768(R0), (F17, F14)
+	WORD $0x4e010150 // tbl v16.16b, {v10.16b}, v1.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x6e31de10 // fmul v16.4s, v16.4s, v17.4s
+	WORD $0x4e03014f // tbl v15.16b, {v10.16b}, v3.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e2ecdf0 // fmla v16.4s, v15.4s, v14.4s
+	WORD $0x4e2ed62e // fadd v14.4s, v17.4s, v14.4s
+	FLDPQ 800(R0), (F17, F15)
+	WORD $0x4e040152 // tbl v18.16b, {v10.16b}, v4.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e31ce50 // fmla v16.4s, v18.4s, v17.4s
+	WORD $0x4e31d5ce // fadd v14.4s, v14.4s, v17.4s
+	WORD $0x4e050151 // tbl v17.16b, {v10.16b}, v5.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e2fce30 // fmla v16.4s, v17.4s, v15.4s
+	WORD $0x4e2fd5ce // fadd v14.4s, v14.4s, v15.4s
+	FLDPQ 832(R0), (F15, F17)
+	WORD $0x4e010172 // tbl v18.16b, {v11.16b}, v1.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e2fce50 // fmla v16.4s, v18.4s, v15.4s
+	WORD $0x4e2fd5ce // fadd v14.4s, v14.4s, v15.4s
+	WORD $0x4e03016f // tbl v15.16b, {v11.16b}, v3.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e31cdf0 // fmla v16.4s, v15.4s, v17.4s
+	WORD $0x4e31d5ce // fadd v14.4s, v14.4s, v17.4s
+	FLDPQ 864(R0), (F17, F15)
+	WORD $0x4e040172 // tbl v18.16b, {v11.16b}, v4.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e31ce50 // fmla v16.4s, v18.4s, v17.4s
+	WORD $0x4e31d5ce // fadd v14.4s, v14.4s, v17.4s
+	WORD $0x4e050171 // tbl v17.16b, {v11.16b}, v5.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e2fce30 // fmla v16.4s, v17.4s, v15.4s
+	WORD $0x4e2fd5ce // fadd v14.4s, v14.4s, v15.4s
+	WORD $0x4f8d1a00 // fmla v0.4s, v16.4s, v13.s[2]
+	WORD $0x4f8c19c2 // fmla v2.4s, v14.4s, v12.s[2]
+	WORD $0x6f0c052b // ushr v11.16b, v9.16b, #4
+	WORD $0x6f0c050a // ushr v10.16b, v8.16b, #4
+	FLDPQ 896(R0), (F14, F16)
+	WORD $0x4e01016f // tbl v15.16b, {v11.16b}, v1.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x6e2eddef // fmul v15.4s, v15.4s, v14.4s
+	WORD $0x4e030171 // tbl v17.16b, {v11.16b}, v3.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e30ce2f // fmla v15.4s, v17.4s, v16.4s
+	WORD $0x4e30d5d0 // fadd v16.4s, v14.4s, v16.4s
+	FLDPQ 928(R0), (F14, F17)
+	WORD $0x4e040172 // tbl v18.16b, {v11.16b}, v4.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e2ece4f // fmla v15.4s, v18.4s, v14.4s
+	WORD $0x4e2ed610 // fadd v16.4s, v16.4s, v14.4s
+	WORD $0x4e05016e // tbl v14.16b, {v11.16b}, v5.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4e31cdcf // fmla v15.4s, v14.4s, v17.4s
+	WORD $0x4e31d610 // fadd v16.4s, v16.4s, v17.4s
+	FLDPQ 960(R0), (F17, F14)
+	WORD $0x4e010152 // tbl v18.16b, {v10.16b}, v1.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e31ce4f // fmla v15.4s, v18.4s, v17.4s
+	WORD $0x4e31d610 // fadd v16.4s, v16.4s, v17.4s
+	WORD $0x4e030151 // tbl v17.16b, {v10.16b}, v3.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e2ece2f // fmla v15.4s, v17.4s, v14.4s
+	WORD $0x4e2ed610 // fadd v16.4s, v16.4s, v14.4s
+	FLDPQ 992(R0), (F14, F17)
+	WORD $0x4e040152 // tbl v18.16b, {v10.16b}, v4.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e2ece4f // fmla v15.4s, v18.4s, v14.4s
+	WORD $0x4e2ed610 // fadd v16.4s, v16.4s, v14.4s
+	WORD $0x4e05014e // tbl v14.16b, {v10.16b}, v5.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4e31cdcf // fmla v15.4s, v14.4s, v17.4s
+	WORD $0x4e31d610 // fadd v16.4s, v16.4s, v17.4s
+	WORD $0x4fad19e0 // fmla v0.4s, v15.4s, v13.s[3]
+	WORD $0x4fac1a02 // fmla v2.4s, v16.4s, v12.s[3]
+	ADD $144, R2, R2
+	ADD $1024, R0, R0
+	ADD $32, R1, R1
+	ADD $32, R4, R4
+	SUBS $1, R3, R3
+	BNE block
+	// 256 values: 280 vector instructions, 40 loads and stores, 6 others
+done:
+	WORD $0x4ea2d400 // fsub v0.4s, v0.4s, v2.4s
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x7e30d800 // faddp s0, v0.2s
+	FMOVS F0, ret+40(FP)
+	RET
+
+// func floatsQ5KNEON(x *float32, a *float32, block *byte, n int, b *float32) float32
+TEXT ·floatsQ5KNEON(SB), NOSPLIT, $0-44
+	MOVD x+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD block+16(FP), R2
+	MOVD n+24(FP), R3
+	MOVD b+32(FP), R4
+	WORD $0x4f000400 // movi v0.4s, #0x0
+	MOVD $blocksWords<>(SB), R5
+	FMOVQ (R5), F1
+	WORD $0x4f00e482 // movi v2.16b, #0x4
+	WORD $0x4e228423 // add v3.16b, v1.16b, v2.16b
+	WORD $0x4e228464 // add v4.16b, v3.16b, v2.16b
+	WORD $0x4e228485 // add v5.16b, v4.16b, v2.16b
+	WORD $0x4f000402 // movi v2.4s, #0x0
+	WORD $0x4f00e5e6 // movi v6.16b, #0xf
+	WORD $0x4f00e607 // movi v7.16b, #0x10
+
+	PCALIGN $16
+block:
+	FLDPQ 16(R2), (F8, F9)
+	FLDPQ 48(R2), (F10, F11)
+	WORD $0x4e261d4c // and v12.16b, v10.16b, v6.16b
+	WORD $0x4f0c550d // shl v13.16b, v8.16b, #4
+	WORD $0x6ea71dac // bit v12.16b, v13.16b, v7.16b
+	WORD $0x4e261d6d // and v13.16b, v11.16b, v6.16b
+	WORD $0x4f0c552e // shl v14.16b, v9.16b, #4
+	WORD $0x6ea71dcd // bit v13.16b, v14.16b, v7.16b
+	FLDPQ 0(R0), (F14, F15)
+	WORD $0x4e010190 // tbl v16.16b, {v12.16b}, v1.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x6e2ede10 // fmul v16.4s, v16.4s, v14.4s
+	WORD $0x4e030191 // tbl v17.16b, {v12.16b}, v3.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e2fce30 // fmla v16.4s, v17.4s, v15.4s
+	WORD $0x4e2fd5cf // fadd v15.4s, v14.4s, v15.4s
+	FLDPQ 32(R0), (F14, F17)
+	WORD $0x4e040192 // tbl v18.16b, {v12.16b}, v4.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e2ece50 // fmla v16.4s, v18.4s, v14.4s
+	WORD $0x4e2ed5ef // fadd v15.4s, v15.4s, v14.4s
+	WORD $0x4e05018e // tbl v14.16b, {v12.16b}, v5.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4e31cdd0 // fmla v16.4s, v14.4s, v17.4s
+	WORD $0x4e31d5ef // fadd v15.4s, v15.4s, v17.4s
+	FLDPQ 64(R0), (F17, F14)
+	WORD $0x4e0101b2 // tbl v18.16b, {v13.16b}, v1.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e31ce50 // fmla v16.4s, v18.4s, v17.4s
+	WORD $0x4e31d5ef // fadd v15.4s, v15.4s, v17.4s
+	WORD $0x4e0301b1 // tbl v17.16b, {v13.16b}, v3.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e2ece30 // fmla v16.4s, v17.4s, v14.4s
+	WORD $0x4e2ed5ef // fadd v15.4s, v15.4s, v14.4s
+	FLDPQ 96(R0), (F14, F17)
+	WORD $0x4e0401b2 // tbl v18.16b, {v13.16b}, v4.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e2ece50 // fmla v16.4s, v18.4s, v14.4s
+	WORD $0x4e2ed5ef // fadd v15.4s, v15.4s, v14.4s
+	WORD $0x4e0501ae // tbl v14.16b, {v13.16b}, v5.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4e31cdd0 // fmla v16.4s, v14.4s, v17.4s
+	WORD $0x4e31d5ef // fadd v15.4s, v15.4s, v17.4s
+	FMOVQ 0(R1), F17
+	FMOVQ 0(R4), F14
+	WORD $0x4f911200 // fmla v0.4s, v16.4s, v17.s[0]
+	WORD $0x4f8e11e2 // fmla v2.4s, v15.4s, v14.s[0]
+	WORD $0x6f0c054d // ushr v13.16b, v10.16b, #4
+	WORD $0x4f0b550c // shl v12.16b, v8.16b, #3
+	WORD $0x6ea71d8d // bit v13.16b, v12.16b, v7.16b
+	WORD $0x6f0c056c // ushr v12.16b, v11.16b, #4
+	WORD $0x4f0b552f // shl v15.16b, v9.16b, #3
+	WORD $0x6ea71dec // bit v12.16b, v15.16b, v7.16b
+	FLDPQ 128(R0), (F15, F16)
+	WORD $0x4e0101b2 // tbl v18.16b, {v13.16b}, v1.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x6e2fde52 // fmul v18.4s, v18.4s, v15.4s
+	WORD $0x4e0301b3 // tbl v19.16b, {v13.16b}, v3.16b
+	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
+	WORD $0x4e30ce72 // fmla v18.4s, v19.4s, v16.4s
+	WORD $0x4e30d5f0 // fadd v16.4s, v15.4s, v16.4s
+	FLDPQ 160(R0), (F15, F19)
+	WORD $0x4e0401b4 // tbl v20.16b, {v13.16b}, v4.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4e2fce92 // fmla v18.4s, v20.4s, v15.4s
+	WORD $0x4e2fd610 // fadd v16.4s, v16.4s, v15.4s
+	WORD $0x4e0501af // tbl v15.16b, {v13.16b}, v5.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e33cdf2 // fmla v18.4s, v15.4s, v19.4s
+	WORD $0x4e33d610 // fadd v16.4s, v16.4s, v19.4s
+	FLDPQ 192(R0), (F19, F15)
+	WORD $0x4e010194 // tbl v20.16b, {v12.16b}, v1.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4e33ce92 // fmla v18.4s, v20.4s, v19.4s
+	WORD $0x4e33d610 // fadd v16.4s, v16.4s, v19.4s
+	WORD $0x4e030193 // tbl v19.16b, {v12.16b}, v3.16b
+	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
+	WORD $0x4e2fce72 // fmla v18.4s, v19.4s, v15.4s
+	WORD $0x4e2fd610 // fadd v16.4s, v16.4s, v15.4s
+	FLDPQ 224(R0), (F15, F19)
+	WORD $0x4e040194 // tbl v20.16b, {v12.16b}, v4.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4e2fce92 // fmla v18.4s, v20.4s, v15.4s
+	WORD $0x4e2fd610 // fadd v16.4s, v16.4s, v15.4s
+	WORD $0x4e05018f // tbl v15.16b, {v12.16b}, v5.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e33cdf2 // fmla v18.4s, v15.4s, v19.4s
+	WORD $0x4e33d610 // fadd v16.4s, v16.4s, v19.4s
+	WORD $0x4fb11240 // fmla v0.4s, v18.4s, v17.s[1]
+	WORD $0x4fae1202 // fmla v2.4s, v16.4s, v14.s[1]
+	FLDPQ 80(R2), (F11, F10)
+	WORD $0x4e261d6c // and v12.16b, v11.16b, v6.16b
+	WORD $0x4f0a550d // shl v13.16b, v8.16b, #2
+	WORD $0x6ea71dac // bit v12.16b, v13.16b, v7.16b
+	WORD $0x4e261d4d // and v13.16b, v10.16b, v6.16b
+	WORD $0x4f0a5530 // shl v16.16b, v9.16b, #2
+	WORD $0x6ea71e0d // bit v13.16b, v16.16b, v7.16b
+	FLDPQ 256(R0), (F16, F18)
+	WORD $0x4e010193 // tbl v19.16b, {v12.16b}, v1.16b
+	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
+	WORD $0x6e30de73 // fmul v19.4s, v19.4s, v16.4s
+	WORD $0x4e03018f // tbl v15.16b, {v12.16b}, v3.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e32cdf3 // fmla v19.4s, v15.4s, v18.4s
+	WORD $0x4e32d612 // fadd v18.4s, v16.4s, v18.4s
+	FLDPQ 288(R0), (F16, F15)
+	WORD $0x4e040194 // tbl v20.16b, {v12.16b}, v4.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4e30ce93 // fmla v19.4s, v20.4s, v16.4s
+	WORD $0x4e30d652 // fadd v18.4s, v18.4s, v16.4s
+	WORD $0x4e050190 // tbl v16.16b, {v12.16b}, v5.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e2fce13 // fmla v19.4s, v16.4s, v15.4s
+	WORD $0x4e2fd652 // fadd v18.4s, v18.4s, v15.4s
+	FLDPQ 320(R0), (F15, F16)
+	WORD $0x4e0101b4 // tbl v20.16b, {v13.16b}, v1.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4e2fce93 // fmla v19.4s, v20.4s, v15.4s
+	WORD $0x4e2fd652 // fadd v18.4s, v18.4s, v15.4s
+	WORD $0x4e0301af // tbl v15.16b, {v13.16b}, v3.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e30cdf3 // fmla v19.4s, v15.4s, v16.4s
+	WORD $0x4e30d652 // fadd v18.4s, v18.4s, v16.4s
+	FLDPQ 352(R0), (F16, F15)
+	WORD $0x4e0401b4 // tbl v20.16b, {v13.16b}, v4.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4e30ce93 // fmla v19.4s, v20.4s, v16.4s
+	WORD $0x4e30d652 // fadd v18.4s, v18.4s, v16.4s
+	WORD $0x4e0501b0 // tbl v16.16b, {v13.16b}, v5.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e2fce13 // fmla v19.4s, v16.4s, v15.4s
+	WORD $0x4e2fd652 // fadd v18.4s, v18.4s, v15.4s
+	WORD $0x4f911a60 // fmla v0.4s, v19.4s, v17.s[2]
+	WORD $0x4f8e1a42 // fmla v2.4s, v18.4s, v14.s[2]
+	WORD $0x6f0c056d // ushr v13.16b, v11.16b, #4
+	WORD $0x4f09550c // shl v12.16b, v8.16b, #1
+	WORD $0x6ea71d8d // bit v13.16b, v12.16b, v7.16b
+	WORD $0x6f0c054c // ushr v12.16b, v10.16b, #4
+	WORD $0x4f095532 // shl v18.16b, v9.16b, #1
+	WORD $0x6ea71e4c // bit v12.16b, v18.16b, v7.16b
+	FLDPQ 384(R0), (F18, F19)
+	WORD $0x4e0101af // tbl v15.16b, {v13.16b}, v1.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x6e32ddef // fmul v15.4s, v15.4s, v18.4s
+	WORD $0x4e0301b0 // tbl v16.16b, {v13.16b}, v3.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e33ce0f // fmla v15.4s, v16.4s, v19.4s
+	WORD $0x4e33d653 // fadd v19.4s, v18.4s, v19.4s
+	FLDPQ 416(R0), (F18, F16)
+	WORD $0x4e0401b4 // tbl v20.16b, {v13.16b}, v4.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4e32ce8f // fmla v15.4s, v20.4s, v18.4s
+	WORD $0x4e32d673 // fadd v19.4s, v19.4s, v18.4s
+	WORD $0x4e0501b2 // tbl v18.16b, {v13.16b}, v5.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e30ce4f // fmla v15.4s, v18.4s, v16.4s
+	WORD $0x4e30d673 // fadd v19.4s, v19.4s, v16.4s
+	FLDPQ 448(R0), (F16, F18)
+	WORD $0x4e010194 // tbl v20.16b, {v12.16b}, v1.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4e30ce8f // fmla v15.4s, v20.4s, v16.4s
+	WORD $0x4e30d673 // fadd v19.4s, v19.4s, v16.4s
+	WORD $0x4e030190 // tbl v16.16b, {v12.16b}, v3.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e32ce0f // fmla v15.4s, v16.4s, v18.4s
+	WORD $0x4e32d673 // fadd v19.4s, v19.4s, v18.4s
+	FLDPQ 480(R0), (F18, F16)
+	WORD $0x4e040194 // tbl v20.16b, {v12.16b}, v4.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4e32ce8f // fmla v15.4s, v20.4s, v18.4s
+	WORD $0x4e32d673 // fadd v19.4s, v19.4s, v18.4s
+	WORD $0x4e050192 // tbl v18.16b, {v12.16b}, v5.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e30ce4f // fmla v15.4s, v18.4s, v16.4s
+	WORD $0x4e30d673 // fadd v19.4s, v19.4s, v16.4s
+	WORD $0x4fb119e0 // fmla v0.4s, v15.4s, v17.s[3]
+	WORD $0x4fae1a62 // fmla v2.4s, v19.4s, v14.s[3]
+	FLDPQ 112(R2), (F10, F11)
+	WORD $0x4e261d4c // and v12.16b, v10.16b, v6.16b
+	WORD $0x6ea71d0c // bit v12.16b, v8.16b, v7.16b
+	WORD $0x4e261d6d // and v13.16b, v11.16b, v6.16b
+	WORD $0x6ea71d2d // bit v13.16b, v9.16b, v7.16b
+	FLDPQ 512(R0), (F14, F17)
+	WORD $0x4e010193 // tbl v19.16b, {v12.16b}, v1.16b
+	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
+	WORD $0x6e2ede73 // fmul v19.4s, v19.4s, v14.4s
+	WORD $0x4e03018f // tbl v15.16b, {v12.16b}, v3.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e31cdf3 // fmla v19.4s, v15.4s, v17.4s
+	WORD $0x4e31d5d1 // fadd v17.4s, v14.4s, v17.4s
+	FLDPQ 544(R0), (F14, F15)
+	WORD $0x4e040190 // tbl v16.16b, {v12.16b}, v4.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e2ece13 // fmla v19.4s, v16.4s, v14.4s
+	WORD $0x4e2ed631 // fadd v17.4s, v17.4s, v14.4s
+	WORD $0x4e05018e // tbl v14.16b, {v12.16b}, v5.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4e2fcdd3 // fmla v19.4s, v14.4s, v15.4s
+	WORD $0x4e2fd631 // fadd v17.4s, v17.4s, v15.4s
+	FLDPQ 576(R0), (F15, F14)
+	WORD $0x4e0101b0 // tbl v16.16b, {v13.16b}, v1.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e2fce13 // fmla v19.4s, v16.4s, v15.4s
+	WORD $0x4e2fd631 // fadd v17.4s, v17.4s, v15.4s
+	WORD $0x4e0301af // tbl v15.16b, {v13.16b}, v3.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e2ecdf3 // fmla v19.4s, v15.4s, v14.4s
+	WORD $0x4e2ed631 // fadd v17.4s, v17.4s, v14.4s
+	FLDPQ 608(R0), (F14, F15)
+	WORD $0x4e0401b0 // tbl v16.16b, {v13.16b}, v4.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e2ece13 // fmla v19.4s, v16.4s, v14.4s
+	WORD $0x4e2ed631 // fadd v17.4s, v17.4s, v14.4s
+	WORD $0x4e0501ae // tbl v14.16b, {v13.16b}, v5.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4e2fcdd3 // fmla v19.4s, v14.4s, v15.4s
+	WORD $0x4e2fd631 // fadd v17.4s, v17.4s, v15.4s
+	FMOVQ 16(R1), F15
+	FMOVQ 16(R4), F14
+	WORD $0x4f8f1260 // fmla v0.4s, v19.4s, v15.s[0]
+	WORD $0x4f8e1222 // fmla v2.4s, v17.4s, v14.s[0]
+	WORD $0x6f0c054d // ushr v13.16b, v10.16b, #4
+	WORD $0x6f0f050c // ushr v12.16b, v8.16b, #1
+	WORD $0x6ea71d8d // bit v13.16b, v12.16b, v7.16b
+	WORD $0x6f0c056c // ushr v12.16b, v11.16b, #4
+	WORD $0x6f0f0531 // ushr v17.16b, v9.16b, #1
+	WORD $0x6ea71e2c // bit v12.16b, v17.16b, v7.16b
+	FLDPQ 640(R0), (F17, F19)
+	WORD $0x4e0101b0 // tbl v16.16b, {v13.16b}, v1.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x6e31de10 // fmul v16.4s, v16.4s, v17.4s
+	WORD $0x4e0301b2 // tbl v18.16b, {v13.16b}, v3.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e33ce50 // fmla v16.4s, v18.4s, v19.4s
+	WORD $0x4e33d633 // fadd v19.4s, v17.4s, v19.4s
+	FLDPQ 672(R0), (F17, F18)
+	WORD $0x4e0401b4 // tbl v20.16b, {v13.16b}, v4.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4e31ce90 // fmla v16.4s, v20.4s, v17.4s
+	WORD $0x4e31d673 // fadd v19.4s, v19.4s, v17.4s
+	WORD $0x4e0501b1 // tbl v17.16b, {v13.16b}, v5.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e32ce30 // fmla v16.4s, v17.4s, v18.4s
+	WORD $0x4e32d673 // fadd v19.4s, v19.4s, v18.4s
+	FLDPQ 704(R0), (F18, F17)
+	WORD $0x4e010194 // tbl v20.16b, {v12.16b}, v1.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4e32ce90 // fmla v16.4s, v20.4s, v18.4s
+	WORD $0x4e32d673 // fadd v19.4s, v19.4s, v18.4s
+	WORD $0x4e030192 // tbl v18.16b, {v12.16b}, v3.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e31ce50 // fmla v16.4s, v18.4s, v17.4s
+	WORD $0x4e31d673 // fadd v19.4s, v19.4s, v17.4s
+	FLDPQ 736(R0), (F17, F18)
+	WORD $0x4e040194 // tbl v20.16b, {v12.16b}, v4.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4e31ce90 // fmla v16.4s, v20.4s, v17.4s
+	WORD $0x4e31d673 // fadd v19.4s, v19.4s, v17.4s
+	WORD $0x4e050191 // tbl v17.16b, {v12.16b}, v5.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e32ce30 // fmla v16.4s, v17.4s, v18.4s
+	WORD $0x4e32d673 // fadd v19.4s, v19.4s, v18.4s
+	WORD $0x4faf1200 // fmla v0.4s, v16.4s, v15.s[1]
+	WORD $0x4fae1262 // fmla v2.4s, v19.4s, v14.s[1]
+	FLDPQ 144(R2), (F11, F10)
+	WORD $0x4e261d6c // and v12.16b, v11.16b, v6.16b
+	WORD $0x6f0e050d // ushr v13.16b, v8.16b, #2
+	WORD $0x6ea71dac // bit v12.16b, v13.16b, v7.16b
+	WORD $0x4e261d4d // and v13.16b, v10.16b, v6.16b
+	WORD $0x6f0e0533 // ushr v19.16b, v9.16b, #2
+	WORD $0x6ea71e6d // bit v13.16b, v19.16b, v7.16b
+	FLDPQ 768(R0), (F19, F16)
+	WORD $0x4e010192 // tbl v18.16b, {v12.16b}, v1.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x6e33de52 // fmul v18.4s, v18.4s, v19.4s
+	WORD $0x4e030191 // tbl v17.16b, {v12.16b}, v3.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e30ce32 // fmla v18.4s, v17.4s, v16.4s
+	WORD $0x4e30d670 // fadd v16.4s, v19.4s, v16.4s
+	FLDPQ 800(R0), (F19, F17)
+	WORD $0x4e040194 // tbl v20.16b, {v12.16b}, v4.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4e33ce92 // fmla v18.4s, v20.4s, v19.4s
+	WORD $0x4e33d610 // fadd v16.4s, v16.4s, v19.4s
+	WORD $0x4e050193 // tbl v19.16b, {v12.16b}, v5.16b
+	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
+	WORD $0x4e31ce72 // fmla v18.4s, v19.4s, v17.4s
+	WORD $0x4e31d610 // fadd v16.4s, v16.4s, v17.4s
+	FLDPQ 832(R0), (F17, F19)
+	WORD $0x4e0101b4 // tbl v20.16b, {v13.16b}, v1.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4e31ce92 // fmla v18.4s, v20.4s, v17.4s
+	WORD $0x4e31d610 // fadd v16.4s, v16.4s, v17.4s
+	WORD $0x4e0301b1 // tbl v17.16b, {v13.16b}, v3.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e33ce32 // fmla v18.4s, v17.4s, v19.4s
+	WORD $0x4e33d610 // fadd v16.4s, v16.4s, v19.4s
+	FLDPQ 864(R0), (F19, F17)
+	WORD $0x4e0401b4 // tbl v20.16b, {v13.16b}, v4.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4e33ce92 // fmla v18.4s, v20.4s, v19.4s
+	WORD $0x4e33d610 // fadd v16.4s, v16.4s, v19.4s
+	WORD $0x4e0501b3 // tbl v19.16b, {v13.16b}, v5.16b
+	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
+	WORD $0x4e31ce72 // fmla v18.4s, v19.4s, v17.4s
+	WORD $0x4e31d610 // fadd v16.4s, v16.4s, v17.4s
+	WORD $0x4f8f1a40 // fmla v0.4s, v18.4s, v15.s[2]
+	WORD $0x4f8e1a02 // fmla v2.4s, v16.4s, v14.s[2]
+	WORD $0x6f0c056d // ushr v13.16b, v11.16b, #4
+	WORD $0x6f0d050c // ushr v12.16b, v8.16b, #3
+	WORD $0x6ea71d8d // bit v13.16b, v12.16b, v7.16b
+	WORD $0x6f0c054c // ushr v12.16b, v10.16b, #4
+	WORD $0x6f0d0530 // ushr v16.16b, v9.16b, #3
+	WORD $0x6ea71e0c // bit v12.16b, v16.16b, v7.16b
+	FLDPQ 896(R0), (F16, F18)
+	WORD $0x4e0101b1 // tbl v17.16b, {v13.16b}, v1.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x6e30de31 // fmul v17.4s, v17.4s, v16.4s
+	WORD $0x4e0301b3 // tbl v19.16b, {v13.16b}, v3.16b
+	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
+	WORD $0x4e32ce71 // fmla v17.4s, v19.4s, v18.4s
+	WORD $0x4e32d612 // fadd v18.4s, v16.4s, v18.4s
+	FLDPQ 928(R0), (F16, F19)
+	WORD $0x4e0401b4 // tbl v20.16b, {v13.16b}, v4.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4e30ce91 // fmla v17.4s, v20.4s, v16.4s
+	WORD $0x4e30d652 // fadd v18.4s, v18.4s, v16.4s
+	WORD $0x4e0501b0 // tbl v16.16b, {v13.16b}, v5.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e33ce11 // fmla v17.4s, v16.4s, v19.4s
+	WORD $0x4e33d652 // fadd v18.4s, v18.4s, v19.4s
+	FLDPQ 960(R0), (F19, F16)
+	WORD $0x4e010194 // tbl v20.16b, {v12.16b}, v1.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4e33ce91 // fmla v17.4s, v20.4s, v19.4s
+	WORD $0x4e33d652 // fadd v18.4s, v18.4s, v19.4s
+	WORD $0x4e030193 // tbl v19.16b, {v12.16b}, v3.16b
+	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
+	WORD $0x4e30ce71 // fmla v17.4s, v19.4s, v16.4s
+	WORD $0x4e30d652 // fadd v18.4s, v18.4s, v16.4s
+	FLDPQ 992(R0), (F16, F19)
+	WORD $0x4e040194 // tbl v20.16b, {v12.16b}, v4.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4e30ce91 // fmla v17.4s, v20.4s, v16.4s
+	WORD $0x4e30d652 // fadd v18.4s, v18.4s, v16.4s
+	WORD $0x4e050190 // tbl v16.16b, {v12.16b}, v5.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e33ce11 // fmla v17.4s, v16.4s, v19.4s
+	WORD $0x4e33d652 // fadd v18.4s, v18.4s, v19.4s
+	WORD $0x4faf1a20 // fmla v0.4s, v17.4s, v15.s[3]
+	WORD $0x4fae1a42 // fmla v2.4s, v18.4s, v14.s[3]
+	ADD $176, R2, R2
+	ADD $1024, R0, R0
+	ADD $32, R1, R1
+	ADD $32, R4, R4
+	SUBS $1, R3, R3
+	BNE block
+	// 256 values: 310 vector instructions, 41 loads and stores, 6 others
+done:
+	WORD $0x4ea2d400 // fsub v0.4s, v0.4s, v2.4s
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x7e30d800 // faddp s0, v0.2s
+	FMOVS F0, ret+40(FP)
+	RET
+
+// func floatsQ6KNEON(x *float32, a *float32, block *byte, n int) float32
+TEXT ·floatsQ6KNEON(SB), NOSPLIT, $0-36
+	MOVD x+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD block+16(FP), R2
+	MOVD n+24(FP), R3
+	WORD $0x4f000400 // movi v0.4s, #0x0
+	MOVD $blocksWords<>(SB), R4
+	FMOVQ (R4), F1
+	WORD $0x4f00e482 // movi v2.16b, #0x4
+	WORD $0x4e228423 // add v3.16b, v1.16b, v2.16b
+	WORD $0x4e228464 // add v4.16b, v3.16b, v2.16b
+	WORD $0x4e228485 // add v5.16b, v4.16b, v2.16b
+	WORD $0x4f01e402 // movi v2.16b, #0x20
+	WORD $0x4f00e5e6 // movi v6.16b, #0xf
+	WORD $0x4f01e607 // movi v7.16b, #0x30
+
+	PCALIGN $16
+block:
+	FLDPQ 0(R2), (F8, F9)
+	FLDPQ 32(R2), (F10, F11)
+	FLDPQ 128(R2), (F12, F13)
+	WORD $0x4e261d0e // and v14.16b, v8.16b, v6.16b
+	WORD $0x4f0c558f // shl v15.16b, v12.16b, #4
+	WORD $0x6ea71dee // bit v14.16b, v15.16b, v7.16b
+	WORD $0x4e261d2f // and v15.16b, v9.16b, v6.16b
+	WORD $0x4f0c55b0 // shl v16.16b, v13.16b, #4
+	WORD $0x6ea71e0f // bit v15.16b, v16.16b, v7.16b
+	WORD $0x6e2285ce // sub v14.16b, v14.16b, v2.16b
+	FLDPQ 0(R0), (F16, F17)
+	WORD $0x4e0101d2 // tbl v18.16b, {v14.16b}, v1.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x6e30de52 // fmul v18.4s, v18.4s, v16.4s
+	WORD $0x4e0301d0 // tbl v16.16b, {v14.16b}, v3.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e31ce12 // fmla v18.4s, v16.4s, v17.4s
+	FLDPQ 32(R0), (F17, F16)
+	WORD $0x4e0401d3 // tbl v19.16b, {v14.16b}, v4.16b
+	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
+	WORD $0x4e31ce72 // fmla v18.4s, v19.4s, v17.4s
+	WORD $0x4e0501d1 // tbl v17.16b, {v14.16b}, v5.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e30ce32 // fmla v18.4s, v17.4s, v16.4s
+	FMOVQ 0(R1), F16
+	WORD $0x4f901240 // fmla v0.4s, v18.4s, v16.s[0]
+	WORD $0x6e2285ef // sub v15.16b, v15.16b, v2.16b
+	FLDPQ 64(R0), (F18, F17)
+	WORD $0x4e0101f3 // tbl v19.16b, {v15.16b}, v1.16b
+	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
+	WORD $0x6e32de73 // fmul v19.4s, v19.4s, v18.4s
+	WORD $0x4e0301f2 // tbl v18.16b, {v15.16b}, v3.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e31ce53 // fmla v19.4s, v18.4s, v17.4s
+	FLDPQ 96(R0), (F17, F18)
+	WORD $0x4e0401f4 // tbl v20.16b, {v15.16b}, v4.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4e31ce93 // fmla v19.4s, v20.4s, v17.4s
+	WORD $0x4e0501f1 // tbl v17.16b, {v15.16b}, v5.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e32ce33 // fmla v19.4s, v17.4s, v18.4s
+	WORD $0x4fb01260 // fmla v0.4s, v19.4s, v16.s[1]
+	WORD $0x4e261d4f // and v15.16b, v10.16b, v6.16b
+	WORD $0x4f0a558e // shl v14.16b, v12.16b, #2
+	WORD $0x6ea71dcf // bit v15.16b, v14.16b, v7.16b
+	WORD $0x4e261d6e // and v14.16b, v11.16b, v6.16b
+	WORD $0x4f0a55b3 // shl v19.16b, v13.16b, #2
+	WORD $0x6ea71e6e // bit v14.16b, v19.16b, v7.16b
+	WORD $0x6e2285ef // sub v15.16b, v15.16b, v2.16b
+	FLDPQ 128(R0), (F19, F18)
+	WORD $0x4e0101f1 // tbl v17.16b, {v15.16b}, v1.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x6e33de31 // fmul v17.4s, v17.4s, v19.4s
+	WORD $0x4e0301f3 // tbl v19.16b, {v15.16b}, v3.16b
+	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
+	WORD $0x4e32ce71 // fmla v17.4s, v19.4s, v18.4s
+	FLDPQ 160(R0), (F18, F19)
+	WORD $0x4e0401f4 // tbl v20.16b, {v15.16b}, v4.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4e32ce91 // fmla v17.4s, v20.4s, v18.4s
+	WORD $0x4e0501f2 // tbl v18.16b, {v15.16b}, v5.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e33ce51 // fmla v17.4s, v18.4s, v19.4s
+	WORD $0x4f901a20 // fmla v0.4s, v17.4s, v16.s[2]
+	WORD $0x6e2285ce // sub v14.16b, v14.16b, v2.16b
+	FLDPQ 192(R0), (F17, F19)
+	WORD $0x4e0101d2 // tbl v18.16b, {v14.16b}, v1.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x6e31de52 // fmul v18.4s, v18.4s, v17.4s
+	WORD $0x4e0301d1 // tbl v17.16b, {v14.16b}, v3.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e33ce32 // fmla v18.4s, v17.4s, v19.4s
+	FLDPQ 224(R0), (F19, F17)
+	WORD $0x4e0401d4 // tbl v20.16b, {v14.16b}, v4.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4e33ce92 // fmla v18.4s, v20.4s, v19.4s
+	WORD $0x4e0501d3 // tbl v19.16b, {v14.16b}, v5.16b
+	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
+	WORD $0x4e31ce72 // fmla v18.4s, v19.4s, v17.4s
+	WORD $0x4fb01a40 // fmla v0.4s, v18.4s, v16.s[3]
+	WORD $0x6f0c050e // ushr v14.16b, v8.16b, #4
+	WORD $0x6ea71d8e // bit v14.16b, v12.16b, v7.16b
+	WORD $0x6f0c052f // ushr v15.16b, v9.16b, #4
+	WORD $0x6ea71daf // bit v15.16b, v13.16b, v7.16b
+	WORD $0x6e2285ce // sub v14.16b, v14.16b, v2.16b
+	FLDPQ 256(R0), (F16, F18)
+	WORD $0x4e0101d1 // tbl v17.16b, {v14.16b}, v1.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x6e30de31 // fmul v17.4s, v17.4s, v16.4s
+	WORD $0x4e0301d0 // tbl v16.16b, {v14.16b}, v3.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e32ce11 // fmla v17.4s, v16.4s, v18.4s
+	FLDPQ 288(R0), (F18, F16)
+	WORD $0x4e0401d3 // tbl v19.16b, {v14.16b}, v4.16b
+	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
+	WORD $0x4e32ce71 // fmla v17.4s, v19.4s, v18.4s
+	WORD $0x4e0501d2 // tbl v18.16b, {v14.16b}, v5.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e30ce51 // fmla v17.4s, v18.4s, v16.4s
+	FMOVQ 16(R1), F16
+	WORD $0x4f901220 // fmla v0.4s, v17.4s, v16.s[0]
+	WORD $0x6e2285ef // sub v15.16b, v15.16b, v2.16b
+	FLDPQ 320(R0), (F17, F18)
+	WORD $0x4e0101f3 // tbl v19.16b, {v15.16b}, v1.16b
+	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
+	WORD $0x6e31de73 // fmul v19.4s, v19.4s, v17.4s
+	WORD $0x4e0301f1 // tbl v17.16b, {v15.16b}, v3.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e32ce33 // fmla v19.4s, v17.4s, v18.4s
+	FLDPQ 352(R0), (F18, F17)
+	WORD $0x4e0401f4 // tbl v20.16b, {v15.16b}, v4.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4e32ce93 // fmla v19.4s, v20.4s, v18.4s
+	WORD $0x4e0501f2 // tbl v18.16b, {v15.16b}, v5.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e31ce53 // fmla v19.4s, v18.4s, v17.4s
+	WORD $0x4fb01260 // fmla v0.4s, v19.4s, v16.s[1]
+	WORD $0x6f0c054f // ushr v15.16b, v10.16b, #4
+	WORD $0x6f0e058e // ushr v14.16b, v12.16b, #2
+	WORD $0x6ea71dcf // bit v15.16b, v14.16b, v7.16b
+	WORD $0x6f0c056e // ushr v14.16b, v11.16b, #4
+	WORD $0x6f0e05b3 // ushr v19.16b, v13.16b, #2
+	WORD $0x6ea71e6e // bit v14.16b, v19.16b, v7.16b
+	WORD $0x6e2285ef // sub v15.16b, v15.16b, v2.16b
+	FLDPQ 384(R0), (F19, F17)
+	WORD $0x4e0101f2 // tbl v18.16b, {v15.16b}, v1.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x6e33de52 // fmul v18.4s, v18.4s, v19.4s
+	WORD $0x4e0301f3 // tbl v19.16b, {v15.16b}, v3.16b
+	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
+	WORD $0x4e31ce72 // fmla v18.4s, v19.4s, v17.4s
+	FLDPQ 416(R0), (F17, F19)
+	WORD $0x4e0401f4 // tbl v20.16b, {v15.16b}, v4.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4e31ce92 // fmla v18.4s, v20.4s, v17.4s
+	WORD $0x4e0501f1 // tbl v17.16b, {v15.16b}, v5.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e33ce32 // fmla v18.4s, v17.4s, v19.4s
+	WORD $0x4f901a40 // fmla v0.4s, v18.4s, v16.s[2]
+	WORD $0x6e2285ce // sub v14.16b, v14.16b, v2.16b
+	FLDPQ 448(R0), (F18, F19)
+	WORD $0x4e0101d1 // tbl v17.16b, {v14.16b}, v1.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x6e32de31 // fmul v17.4s, v17.4s, v18.4s
+	WORD $0x4e0301d2 // tbl v18.16b, {v14.16b}, v3.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e33ce51 // fmla v17.4s, v18.4s, v19.4s
+	FLDPQ 480(R0), (F19, F18)
+	WORD $0x4e0401d4 // tbl v20.16b, {v14.16b}, v4.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4e33ce91 // fmla v17.4s, v20.4s, v19.4s
+	WORD $0x4e0501d3 // tbl v19.16b, {v14.16b}, v5.16b
+	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
+	WORD $0x4e32ce71 // fmla v17.4s, v19.4s, v18.4s
+	WORD $0x4fb01a20 // fmla v0.4s, v17.4s, v16.s[3]
+	FLDPQ 64(R2), (F11, F10)
+	FLDPQ 96(R2), (F9, F8)
+	FLDPQ 160(R2), (F13, F12)
+	WORD $0x4e261d6e // and v14.16b, v11.16b, v6.16b
+	WORD $0x4f0c55af // shl v15.16b, v13.16b, #4
+	WORD $0x6ea71dee // bit v14.16b, v15.16b, v7.16b
+	WORD $0x4e261d4f // and v15.16b, v10.16b, v6.16b
+	WORD $0x4f0c5590 // shl v16.16b, v12.16b, #4
+	WORD $0x6ea71e0f // bit v15.16b, v16.16b, v7.16b
+	WORD $0x6e2285ce // sub v14.16b, v14.16b, v2.16b
+	FLDPQ 512(R0), (F16, F17)
+	WORD $0x4e0101d2 // tbl v18.16b, {v14.16b}, v1.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x6e30de52 // fmul v18.4s, v18.4s, v16.4s
+	WORD $0x4e0301d0 // tbl v16.16b, {v14.16b}, v3.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e31ce12 // fmla v18.4s, v16.4s, v17.4s
+	FLDPQ 544(R0), (F17, F16)
+	WORD $0x4e0401d3 // tbl v19.16b, {v14.16b}, v4.16b
+	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
+	WORD $0x4e31ce72 // fmla v18.4s, v19.4s, v17.4s
+	WORD $0x4e0501d1 // tbl v17.16b, {v14.16b}, v5.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e30ce32 // fmla v18.4s, v17.4s, v16.4s
+	FMOVQ 32(R1), F16
+	WORD $0x4f901240 // fmla v0.4s, v18.4s, v16.s[0]
+	WORD $0x6e2285ef // sub v15.16b, v15.16b, v2.16b
+	FLDPQ 576(R0), (F18, F17)
+	WORD $0x4e0101f3 // tbl v19.16b, {v15.16b}, v1.16b
+	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
+	WORD $0x6e32de73 // fmul v19.4s, v19.4s, v18.4s
+	WORD $0x4e0301f2 // tbl v18.16b, {v15.16b}, v3.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e31ce53 // fmla v19.4s, v18.4s, v17.4s
+	FLDPQ 608(R0), (F17, F18)
+	WORD $0x4e0401f4 // tbl v20.16b, {v15.16b}, v4.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4e31ce93 // fmla v19.4s, v20.4s, v17.4s
+	WORD $0x4e0501f1 // tbl v17.16b, {v15.16b}, v5.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e32ce33 // fmla v19.4s, v17.4s, v18.4s
+	WORD $0x4fb01260 // fmla v0.4s, v19.4s, v16.s[1]
+	WORD $0x4e261d2f // and v15.16b, v9.16b, v6.16b
+	WORD $0x4f0a55ae // shl v14.16b, v13.16b, #2
+	WORD $0x6ea71dcf // bit v15.16b, v14.16b, v7.16b
+	WORD $0x4e261d0e // and v14.16b, v8.16b, v6.16b
+	WORD $0x4f0a5593 // shl v19.16b, v12.16b, #2
+	WORD $0x6ea71e6e // bit v14.16b, v19.16b, v7.16b
+	WORD $0x6e2285ef // sub v15.16b, v15.16b, v2.16b
+	FLDPQ 640(R0), (F19, F18)
+	WORD $0x4e0101f1 // tbl v17.16b, {v15.16b}, v1.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x6e33de31 // fmul v17.4s, v17.4s, v19.4s
+	WORD $0x4e0301f3 // tbl v19.16b, {v15.16b}, v3.16b
+	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
+	WORD $0x4e32ce71 // fmla v17.4s, v19.4s, v18.4s
+	FLDPQ 672(R0), (F18, F19)
+	WORD $0x4e0401f4 // tbl v20.16b, {v15.16b}, v4.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4e32ce91 // fmla v17.4s, v20.4s, v18.4s
+	WORD $0x4e0501f2 // tbl v18.16b, {v15.16b}, v5.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e33ce51 // fmla v17.4s, v18.4s, v19.4s
+	WORD $0x4f901a20 // fmla v0.4s, v17.4s, v16.s[2]
+	WORD $0x6e2285ce // sub v14.16b, v14.16b, v2.16b
+	FLDPQ 704(R0), (F17, F19)
+	WORD $0x4e0101d2 // tbl v18.16b, {v14.16b}, v1.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x6e31de52 // fmul v18.4s, v18.4s, v17.4s
+	WORD $0x4e0301d1 // tbl v17.16b, {v14.16b}, v3.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e33ce32 // fmla v18.4s, v17.4s, v19.4s
+	FLDPQ 736(R0), (F19, F17)
+	WORD $0x4e0401d4 // tbl v20.16b, {v14.16b}, v4.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4e33ce92 // fmla v18.4s, v20.4s, v19.4s
+	WORD $0x4e0501d3 // tbl v19.16b, {v14.16b}, v5.16b
+	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
+	WORD $0x4e31ce72 // fmla v18.4s, v19.4s, v17.4s
+	WORD $0x4fb01a40 // fmla v0.4s, v18.4s, v16.s[3]
+	WORD $0x6f0c056e // ushr v14.16b, v11.16b, #4
+	WORD $0x6ea71dae // bit v14.16b, v13.16b, v7.16b
+	WORD $0x6f0c054f // ushr v15.16b, v10.16b, #4
+	WORD $0x6ea71d8f // bit v15.16b, v12.16b, v7.16b
+	WORD $0x6e2285ce // sub v14.16b, v14.16b, v2.16b
+	FLDPQ 768(R0), (F16, F18)
+	WORD $0x4e0101d1 // tbl v17.16b, {v14.16b}, v1.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x6e30de31 // fmul v17.4s, v17.4s, v16.4s
+	WORD $0x4e0301d0 // tbl v16.16b, {v14.16b}, v3.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e32ce11 // fmla v17.4s, v16.4s, v18.4s
+	FLDPQ 800(R0), (F18, F16)
+	WORD $0x4e0401d3 // tbl v19.16b, {v14.16b}, v4.16b
+	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
+	WORD $0x4e32ce71 // fmla v17.4s, v19.4s, v18.4s
+	WORD $0x4e0501d2 // tbl v18.16b, {v14.16b}, v5.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e30ce51 // fmla v17.4s, v18.4s, v16.4s
+	FMOVQ 48(R1), F16
+	WORD $0x4f901220 // fmla v0.4s, v17.4s, v16.s[0]
+	WORD $0x6e2285ef // sub v15.16b, v15.16b, v2.16b
+	FLDPQ 832(R0), (F17, F18)
+	WORD $0x4e0101f3 // tbl v19.16b, {v15.16b}, v1.16b
+	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
+	WORD $0x6e31de73 // fmul v19.4s, v19.4s, v17.4s
+	WORD $0x4e0301f1 // tbl v17.16b, {v15.16b}, v3.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e32ce33 // fmla v19.4s, v17.4s, v18.4s
+	FLDPQ 864(R0), (F18, F17)
+	WORD $0x4e0401f4 // tbl v20.16b, {v15.16b}, v4.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4e32ce93 // fmla v19.4s, v20.4s, v18.4s
+	WORD $0x4e0501f2 // tbl v18.16b, {v15.16b}, v5.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e31ce53 // fmla v19.4s, v18.4s, v17.4s
+	WORD $0x4fb01260 // fmla v0.4s, v19.4s, v16.s[1]
+	WORD $0x6f0c052f // ushr v15.16b, v9.16b, #4
+	WORD $0x6f0e05ae // ushr v14.16b, v13.16b, #2
+	WORD $0x6ea71dcf // bit v15.16b, v14.16b, v7.16b
+	WORD $0x6f0c050e // ushr v14.16b, v8.16b, #4
+	WORD $0x6f0e0593 // ushr v19.16b, v12.16b, #2
+	WORD $0x6ea71e6e // bit v14.16b, v19.16b, v7.16b
+	WORD $0x6e2285ef // sub v15.16b, v15.16b, v2.16b
+	FLDPQ 896(R0), (F19, F17)
+	WORD $0x4e0101f2 // tbl v18.16b, {v15.16b}, v1.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x6e33de52 // fmul v18.4s, v18.4s, v19.4s
+	WORD $0x4e0301f3 // tbl v19.16b, {v15.16b}, v3.16b
+	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
+	WORD $0x4e31ce72 // fmla v18.4s, v19.4s, v17.4s
+	FLDPQ 928(R0), (F17, F19)
+	WORD $0x4e0401f4 // tbl v20.16b, {v15.16b}, v4.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4e31ce92 // fmla v18.4s, v20.4s, v17.4s
+	WORD $0x4e0501f1 // tbl v17.16b, {v15.16b}, v5.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e33ce32 // fmla v18.4s, v17.4s, v19.4s
+	WORD $0x4f901a40 // fmla v0.4s, v18.4s, v16.s[2]
+	WORD $0x6e2285ce // sub v14.16b, v14.16b, v2.16b
+	FLDPQ 960(R0), (F18, F19)
+	WORD $0x4e0101d1 // tbl v17.16b, {v14.16b}, v1.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x6e32de31 // fmul v17.4s, v17.4s, v18.4s
+	WORD $0x4e0301d2 // tbl v18.16b, {v14.16b}, v3.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4e33ce51 // fmla v17.4s, v18.4s, v19.4s
+	FLDPQ 992(R0), (F19, F18)
+	WORD $0x4e0401d4 // tbl v20.16b, {v14.16b}, v4.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4e33ce91 // fmla v17.4s, v20.4s, v19.4s
+	WORD $0x4e0501d3 // tbl v19.16b, {v14.16b}, v5.16b
+	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
+	WORD $0x4e32ce71 // fmla v17.4s, v19.4s, v18.4s
+	WORD $0x4fb01a20 // fmla v0.4s, v17.4s, v16.s[3]
+	ADD $208, R2, R2
+	ADD $1024, R0, R0
+	ADD $64, R1, R1
+	SUBS $1, R3, R3
+	BNE block
+	// 256 values: 268 vector instructions, 42 loads and stores, 5 others
+done:
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x7e30d800 // faddp s0, v0.2s
+	FMOVS F0, ret+32(FP)
+	RET
+
+// func floatsNibblesRaisedNEON(x *float32, a *float32, block *byte, n int) float32
+TEXT ·floatsNibblesRaisedNEON(SB), NOSPLIT, $0-36
+	MOVD x+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD block+16(FP), R2
+	MOVD n+24(FP), R3
+	WORD $0x4f000400 // movi v0.4s, #0x0
+	MOVD $blocksWords<>(SB), R4
+	FMOVQ (R4), F1
+	WORD $0x4f00e482 // movi v2.16b, #0x4
+	WORD $0x4e228423 // add v3.16b, v1.16b, v2.16b
+	WORD $0x4e228464 // add v4.16b, v3.16b, v2.16b
+	WORD $0x4e228485 // add v5.16b, v4.16b, v2.16b
+	WORD $0x4f00e502 // movi v2.16b, #0x8
+	WORD $0x4f00e5e6 // movi v6.16b, #0xf
+	SUBS $4, R3, R3
+	BLT rest
+
+	PCALIGN $16
+many:
+	FMOVQ 0(R2), F7
+	WORD $0x6f0c04e8 // ushr v8.16b, v7.16b, #4
+	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
+	WORD $0x6e2284e7 // sub v7.16b, v7.16b, v2.16b
+	FLDPQ 0(R0), (F9, F10)
+	WORD $0x4e0100eb // tbl v11.16b, {v7.16b}, v1.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x6e29dd6b // fmul v11.4s, v11.4s, v9.4s
+	WORD $0x4e0300e9 // tbl v9.16b, {v7.16b}, v3.16b
+	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
+	WORD $0x4e2acd2b // fmla v11.4s, v9.4s, v10.4s
+	FLDPQ 32(R0), (F10, F9)
+	WORD $0x4e0400ec // tbl v12.16b, {v7.16b}, v4.16b
+	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
+	WORD $0x4e2acd8b // fmla v11.4s, v12.4s, v10.4s
+	WORD $0x4e0500ea // tbl v10.16b, {v7.16b}, v5.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x4e29cd4b // fmla v11.4s, v10.4s, v9.4s
+	WORD $0x6e228508 // sub v8.16b, v8.16b, v2.16b
+	FLDPQ 64(R0), (F9, F10)
+	WORD $0x4e01010c // tbl v12.16b, {v8.16b}, v1.16b
+	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
+	WORD $0x4e29cd8b // fmla v11.4s, v12.4s, v9.4s
+	WORD $0x4e030109 // tbl v9.16b, {v8.16b}, v3.16b
+	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
+	WORD $0x4e2acd2b // fmla v11.4s, v9.4s, v10.4s
+	FLDPQ 96(R0), (F10, F9)
+	WORD $0x4e04010c // tbl v12.16b, {v8.16b}, v4.16b
+	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
+	WORD $0x4e2acd8b // fmla v11.4s, v12.4s, v10.4s
+	WORD $0x4e05010a // tbl v10.16b, {v8.16b}, v5.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x4e29cd4b // fmla v11.4s, v10.4s, v9.4s
+	FMOVQ 0(R1), F9
+	WORD $0x4f891160 // fmla v0.4s, v11.4s, v9.s[0]
+	FMOVQ 16(R2), F8
+	WORD $0x6f0c0507 // ushr v7.16b, v8.16b, #4
+	WORD $0x4e261d08 // and v8.16b, v8.16b, v6.16b
+	WORD $0x6e228508 // sub v8.16b, v8.16b, v2.16b
+	FLDPQ 128(R0), (F11, F10)
+	WORD $0x4e01010c // tbl v12.16b, {v8.16b}, v1.16b
+	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
+	WORD $0x6e2bdd8c // fmul v12.4s, v12.4s, v11.4s
+	WORD $0x4e03010b // tbl v11.16b, {v8.16b}, v3.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4e2acd6c // fmla v12.4s, v11.4s, v10.4s
+	FLDPQ 160(R0), (F10, F11)
+	WORD $0x4e04010d // tbl v13.16b, {v8.16b}, v4.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4e2acdac // fmla v12.4s, v13.4s, v10.4s
+	WORD $0x4e05010a // tbl v10.16b, {v8.16b}, v5.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x4e2bcd4c // fmla v12.4s, v10.4s, v11.4s
+	WORD $0x6e2284e7 // sub v7.16b, v7.16b, v2.16b
+	FLDPQ 192(R0), (F11, F10)
+	WORD $0x4e0100ed // tbl v13.16b, {v7.16b}, v1.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4e2bcdac // fmla v12.4s, v13.4s, v11.4s
+	WORD $0x4e0300eb // tbl v11.16b, {v7.16b}, v3.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4e2acd6c // fmla v12.4s, v11.4s, v10.4s
+	FLDPQ 224(R0), (F10, F11)
+	WORD $0x4e0400ed // tbl v13.16b, {v7.16b}, v4.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4e2acdac // fmla v12.4s, v13.4s, v10.4s
+	WORD $0x4e0500ea // tbl v10.16b, {v7.16b}, v5.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x4e2bcd4c // fmla v12.4s, v10.4s, v11.4s
+	WORD $0x4fa91180 // fmla v0.4s, v12.4s, v9.s[1]
+	FMOVQ 32(R2), F7
+	WORD $0x6f0c04e8 // ushr v8.16b, v7.16b, #4
+	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
+	WORD $0x6e2284e7 // sub v7.16b, v7.16b, v2.16b
+	FLDPQ 256(R0), (F12, F11)
+	WORD $0x4e0100ea // tbl v10.16b, {v7.16b}, v1.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
+	WORD $0x4e0300ec // tbl v12.16b, {v7.16b}, v3.16b
+	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
+	WORD $0x4e2bcd8a // fmla v10.4s, v12.4s, v11.4s
+	FLDPQ 288(R0), (F11, F12)
+	WORD $0x4e0400ed // tbl v13.16b, {v7.16b}, v4.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4e2bcdaa // fmla v10.4s, v13.4s, v11.4s
+	WORD $0x4e0500eb // tbl v11.16b, {v7.16b}, v5.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4e2ccd6a // fmla v10.4s, v11.4s, v12.4s
+	WORD $0x6e228508 // sub v8.16b, v8.16b, v2.16b
+	FLDPQ 320(R0), (F12, F11)
+	WORD $0x4e01010d // tbl v13.16b, {v8.16b}, v1.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4e2ccdaa // fmla v10.4s, v13.4s, v12.4s
+	WORD $0x4e03010c // tbl v12.16b, {v8.16b}, v3.16b
+	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
+	WORD $0x4e2bcd8a // fmla v10.4s, v12.4s, v11.4s
+	FLDPQ 352(R0), (F11, F12)
+	WORD $0x4e04010d // tbl v13.16b, {v8.16b}, v4.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4e2bcdaa // fmla v10.4s, v13.4s, v11.4s
+	WORD $0x4e05010b // tbl v11.16b, {v8.16b}, v5.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4e2ccd6a // fmla v10.4s, v11.4s, v12.4s
+	WORD $0x4f891940 // fmla v0.4s, v10.4s, v9.s[2]
+	FMOVQ 48(R2), F8
+	WORD $0x6f0c0507 // ushr v7.16b, v8.16b, #4
+	WORD $0x4e261d08 // and v8.16b, v8.16b, v6.16b
+	WORD $0x6e228508 // sub v8.16b, v8.16b, v2.16b
+	FLDPQ 384(R0), (F10, F12)
+	WORD $0x4e01010b // tbl v11.16b, {v8.16b}, v1.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x6e2add6b // fmul v11.4s, v11.4s, v10.4s
+	WORD $0x4e03010a // tbl v10.16b, {v8.16b}, v3.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x4e2ccd4b // fmla v11.4s, v10.4s, v12.4s
+	FLDPQ 416(R0), (F12, F10)
+	WORD $0x4e04010d // tbl v13.16b, {v8.16b}, v4.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4e2ccdab // fmla v11.4s, v13.4s, v12.4s
+	WORD $0x4e05010c // tbl v12.16b, {v8.16b}, v5.16b
+	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
+	WORD $0x4e2acd8b // fmla v11.4s, v12.4s, v10.4s
+	WORD $0x6e2284e7 // sub v7.16b, v7.16b, v2.16b
+	FLDPQ 448(R0), (F10, F12)
+	WORD $0x4e0100ed // tbl v13.16b, {v7.16b}, v1.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4e2acdab // fmla v11.4s, v13.4s, v10.4s
+	WORD $0x4e0300ea // tbl v10.16b, {v7.16b}, v3.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x4e2ccd4b // fmla v11.4s, v10.4s, v12.4s
+	FLDPQ 480(R0), (F12, F10)
+	WORD $0x4e0400ed // tbl v13.16b, {v7.16b}, v4.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4e2ccdab // fmla v11.4s, v13.4s, v12.4s
+	WORD $0x4e0500ec // tbl v12.16b, {v7.16b}, v5.16b
+	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
+	WORD $0x4e2acd8b // fmla v11.4s, v12.4s, v10.4s
+	WORD $0x4fa91960 // fmla v0.4s, v11.4s, v9.s[3]
+	ADD $64, R2, R2
+	ADD $512, R0, R0
+	ADD $16, R1, R1
+	SUBS $4, R3, R3
+	BGE many
+	// 128 values: 116 vector instructions, 21 loads and stores, 5 others
+rest:
+	ADDS $4, R3, R3
+	BEQ done
+
+	PCALIGN $16
+block:
+	FMOVQ 0(R2), F7
+	WORD $0x6f0c04e8 // ushr v8.16b, v7.16b, #4
+	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
+	WORD $0x6e2284e7 // sub v7.16b, v7.16b, v2.16b
+	FLDPQ 0(R0), (F9, F11)
+	WORD $0x4e0100ea // tbl v10.16b, {v7.16b}, v1.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x6e29dd4a // fmul v10.4s, v10.4s, v9.4s
+	WORD $0x4e0300e9 // tbl v9.16b, {v7.16b}, v3.16b
+	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
+	WORD $0x4e2bcd2a // fmla v10.4s, v9.4s, v11.4s
+	FLDPQ 32(R0), (F11, F9)
+	WORD $0x4e0400ec // tbl v12.16b, {v7.16b}, v4.16b
+	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
+	WORD $0x4e2bcd8a // fmla v10.4s, v12.4s, v11.4s
+	WORD $0x4e0500eb // tbl v11.16b, {v7.16b}, v5.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4e29cd6a // fmla v10.4s, v11.4s, v9.4s
+	WORD $0x6e228508 // sub v8.16b, v8.16b, v2.16b
+	FLDPQ 64(R0), (F9, F11)
+	WORD $0x4e01010c // tbl v12.16b, {v8.16b}, v1.16b
+	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
+	WORD $0x4e29cd8a // fmla v10.4s, v12.4s, v9.4s
+	WORD $0x4e030109 // tbl v9.16b, {v8.16b}, v3.16b
+	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
+	WORD $0x4e2bcd2a // fmla v10.4s, v9.4s, v11.4s
+	FLDPQ 96(R0), (F11, F9)
+	WORD $0x4e04010c // tbl v12.16b, {v8.16b}, v4.16b
+	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
+	WORD $0x4e2bcd8a // fmla v10.4s, v12.4s, v11.4s
+	WORD $0x4e05010b // tbl v11.16b, {v8.16b}, v5.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4e29cd6a // fmla v10.4s, v11.4s, v9.4s
+	FMOVS (R1), F9
+	WORD $0x4f891140 // fmla v0.4s, v10.4s, v9.s[0]
+	ADD $16, R2, R2
+	ADD $128, R0, R0
+	ADD $4, R1, R1
+	SUBS $1, R3, R3
+	BNE block
+done:
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x7e30d800 // faddp s0, v0.2s
+	FMOVS F0, ret+32(FP)
+	RET
+
+// func floatsFifthsRaisedNEON(x *float32, a *float32, block *byte, n int, high *byte) float32
+TEXT ·floatsFifthsRaisedNEON(SB), NOSPLIT, $0-44
+	MOVD x+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD block+16(FP), R2
+	MOVD n+24(FP), R3
+	MOVD high+32(FP), R4
+	WORD $0x4f000400 // movi v0.4s, #0x0
+	MOVD $blocksWords<>(SB), R5
+	FMOVQ (R5), F1
+	WORD $0x4f00e482 // movi v2.16b, #0x4
+	WORD $0x4e228423 // add v3.16b, v1.16b, v2.16b
+	WORD $0x4e228464 // add v4.16b, v3.16b, v2.16b
+	WORD $0x4e228485 // add v5.16b, v4.16b, v2.16b
+	WORD $0x4f00e602 // movi v2.16b, #0x10
+	WORD $0x4f00e5e6 // movi v6.16b, #0xf
+	WORD $0x4f00e607 // movi v7.16b, #0x10
+	MOVD $blocksBits<>(SB), R5
+	FMOVQ (R5), F8
+	MOVD $blocksSpread<>(SB), R5
+	FMOVQ (R5), F9
+	MOVD $blocksSpreadUpper<>(SB), R5
+	FMOVQ (R5), F10
+	SUBS $4, R3, R3
+	BLT rest
+
+	PCALIGN $16
+many:
+	FMOVQ 0(R2), F11
+	WORD $0x6f0c056c // ushr v12.16b, v11.16b, #4
+	WORD $0x4e261d6b // and v11.16b, v11.16b, v6.16b
+	FMOVS 0(R4), F13
+	WORD $0x4e0901ae // tbl v14.16b, {v13.16b}, v9.16b
+	WORD $0x4e288dce // cmtst v14.16b, v14.16b, v8.16b
+	WORD $0x6ea71dcb // bit v11.16b, v14.16b, v7.16b
+	WORD $0x4e0a01ae // tbl v14.16b, {v13.16b}, v10.16b
+	WORD $0x4e288dce // cmtst v14.16b, v14.16b, v8.16b
+	WORD $0x6ea71dcc // bit v12.16b, v14.16b, v7.16b
+	WORD $0x6e22856b // sub v11.16b, v11.16b, v2.16b
+	FLDPQ 0(R0), (F14, F13)
+	WORD $0x4e01016f // tbl v15.16b, {v11.16b}, v1.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x6e2eddef // fmul v15.4s, v15.4s, v14.4s
+	WORD $0x4e03016e // tbl v14.16b, {v11.16b}, v3.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4e2dcdcf // fmla v15.4s, v14.4s, v13.4s
+	FLDPQ 32(R0), (F13, F14)
+	WORD $0x4e040170 // tbl v16.16b, {v11.16b}, v4.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e2dce0f // fmla v15.4s, v16.4s, v13.4s
+	WORD $0x4e05016d // tbl v13.16b, {v11.16b}, v5.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4e2ecdaf // fmla v15.4s, v13.4s, v14.4s
+	WORD $0x6e22858c // sub v12.16b, v12.16b, v2.16b
+	FLDPQ 64(R0), (F14, F13)
+	WORD $0x4e010190 // tbl v16.16b, {v12.16b}, v1.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e2ece0f // fmla v15.4s, v16.4s, v14.4s
+	WORD $0x4e03018e // tbl v14.16b, {v12.16b}, v3.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4e2dcdcf // fmla v15.4s, v14.4s, v13.4s
+	FLDPQ 96(R0), (F13, F14)
+	WORD $0x4e040190 // tbl v16.16b, {v12.16b}, v4.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e2dce0f // fmla v15.4s, v16.4s, v13.4s
+	WORD $0x4e05018d // tbl v13.16b, {v12.16b}, v5.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4e2ecdaf // fmla v15.4s, v13.4s, v14.4s
+	FMOVQ 0(R1), F14
+	WORD $0x4f8e11e0 // fmla v0.4s, v15.4s, v14.s[0]
+	FMOVQ 16(R2), F12
+	WORD $0x6f0c058b // ushr v11.16b, v12.16b, #4
+	WORD $0x4e261d8c // and v12.16b, v12.16b, v6.16b
+	FMOVS 4(R4), F15
+	WORD $0x4e0901ed // tbl v13.16b, {v15.16b}, v9.16b
+	WORD $0x4e288dad // cmtst v13.16b, v13.16b, v8.16b
+	WORD $0x6ea71dac // bit v12.16b, v13.16b, v7.16b
+	WORD $0x4e0a01ed // tbl v13.16b, {v15.16b}, v10.16b
+	WORD $0x4e288dad // cmtst v13.16b, v13.16b, v8.16b
+	WORD $0x6ea71dab // bit v11.16b, v13.16b, v7.16b
+	WORD $0x6e22858c // sub v12.16b, v12.16b, v2.16b
+	FLDPQ 128(R0), (F13, F15)
+	WORD $0x4e010190 // tbl v16.16b, {v12.16b}, v1.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x6e2dde10 // fmul v16.4s, v16.4s, v13.4s
+	WORD $0x4e03018d // tbl v13.16b, {v12.16b}, v3.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4e2fcdb0 // fmla v16.4s, v13.4s, v15.4s
+	FLDPQ 160(R0), (F15, F13)
+	WORD $0x4e040191 // tbl v17.16b, {v12.16b}, v4.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e2fce30 // fmla v16.4s, v17.4s, v15.4s
+	WORD $0x4e05018f // tbl v15.16b, {v12.16b}, v5.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e2dcdf0 // fmla v16.4s, v15.4s, v13.4s
+	WORD $0x6e22856b // sub v11.16b, v11.16b, v2.16b
+	FLDPQ 192(R0), (F13, F15)
+	WORD $0x4e010171 // tbl v17.16b, {v11.16b}, v1.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e2dce30 // fmla v16.4s, v17.4s, v13.4s
+	WORD $0x4e03016d // tbl v13.16b, {v11.16b}, v3.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4e2fcdb0 // fmla v16.4s, v13.4s, v15.4s
+	FLDPQ 224(R0), (F15, F13)
+	WORD $0x4e040171 // tbl v17.16b, {v11.16b}, v4.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e2fce30 // fmla v16.4s, v17.4s, v15.4s
+	WORD $0x4e05016f // tbl v15.16b, {v11.16b}, v5.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e2dcdf0 // fmla v16.4s, v15.4s, v13.4s
+	WORD $0x4fae1200 // fmla v0.4s, v16.4s, v14.s[1]
+	FMOVQ 32(R2), F11
+	WORD $0x6f0c056c // ushr v12.16b, v11.16b, #4
+	WORD $0x4e261d6b // and v11.16b, v11.16b, v6.16b
+	FMOVS 8(R4), F16
+	WORD $0x4e09020d // tbl v13.16b, {v16.16b}, v9.16b
+	WORD $0x4e288dad // cmtst v13.16b, v13.16b, v8.16b
+	WORD $0x6ea71dab // bit v11.16b, v13.16b, v7.16b
+	WORD $0x4e0a020d // tbl v13.16b, {v16.16b}, v10.16b
+	WORD $0x4e288dad // cmtst v13.16b, v13.16b, v8.16b
+	WORD $0x6ea71dac // bit v12.16b, v13.16b, v7.16b
+	WORD $0x6e22856b // sub v11.16b, v11.16b, v2.16b
+	FLDPQ 256(R0), (F13, F16)
+	WORD $0x4e01016f // tbl v15.16b, {v11.16b}, v1.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x6e2dddef // fmul v15.4s, v15.4s, v13.4s
+	WORD $0x4e03016d // tbl v13.16b, {v11.16b}, v3.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4e30cdaf // fmla v15.4s, v13.4s, v16.4s
+	FLDPQ 288(R0), (F16, F13)
+	WORD $0x4e040171 // tbl v17.16b, {v11.16b}, v4.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e30ce2f // fmla v15.4s, v17.4s, v16.4s
+	WORD $0x4e050170 // tbl v16.16b, {v11.16b}, v5.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e2dce0f // fmla v15.4s, v16.4s, v13.4s
+	WORD $0x6e22858c // sub v12.16b, v12.16b, v2.16b
+	FLDPQ 320(R0), (F13, F16)
+	WORD $0x4e010191 // tbl v17.16b, {v12.16b}, v1.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e2dce2f // fmla v15.4s, v17.4s, v13.4s
+	WORD $0x4e03018d // tbl v13.16b, {v12.16b}, v3.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4e30cdaf // fmla v15.4s, v13.4s, v16.4s
+	FLDPQ 352(R0), (F16, F13)
+	WORD $0x4e040191 // tbl v17.16b, {v12.16b}, v4.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e30ce2f // fmla v15.4s, v17.4s, v16.4s
+	WORD $0x4e050190 // tbl v16.16b, {v12.16b}, v5.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e2dce0f // fmla v15.4s, v16.4s, v13.4s
+	WORD $0x4f8e19e0 // fmla v0.4s, v15.4s, v14.s[2]
+	FMOVQ 48(R2), F12
+	WORD $0x6f0c058b // ushr v11.16b, v12.16b, #4
+	WORD $0x4e261d8c // and v12.16b, v12.16b, v6.16b
+	FMOVS 12(R4), F15
+	WORD $0x4e0901ed // tbl v13.16b, {v15.16b}, v9.16b
+	WORD $0x4e288dad // cmtst v13.16b, v13.16b, v8.16b
+	WORD $0x6ea71dac // bit v12.16b, v13.16b, v7.16b
+	WORD $0x4e0a01ed // tbl v13.16b, {v15.16b}, v10.16b
+	WORD $0x4e288dad // cmtst v13.16b, v13.16b, v8.16b
+	WORD $0x6ea71dab // bit v11.16b, v13.16b, v7.16b
+	WORD $0x6e22858c // sub v12.16b, v12.16b, v2.16b
+	FLDPQ 384(R0), (F13, F15)
+	WORD $0x4e010190 // tbl v16.16b, {v12.16b}, v1.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x6e2dde10 // fmul v16.4s, v16.4s, v13.4s
+	WORD $0x4e03018d // tbl v13.16b, {v12.16b}, v3.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4e2fcdb0 // fmla v16.4s, v13.4s, v15.4s
+	FLDPQ 416(R0), (F15, F13)
+	WORD $0x4e040191 // tbl v17.16b, {v12.16b}, v4.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e2fce30 // fmla v16.4s, v17.4s, v15.4s
+	WORD $0x4e05018f // tbl v15.16b, {v12.16b}, v5.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e2dcdf0 // fmla v16.4s, v15.4s, v13.4s
+	WORD $0x6e22856b // sub v11.16b, v11.16b, v2.16b
+	FLDPQ 448(R0), (F13, F15)
+	WORD $0x4e010171 // tbl v17.16b, {v11.16b}, v1.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e2dce30 // fmla v16.4s, v17.4s, v13.4s
+	WORD $0x4e03016d // tbl v13.16b, {v11.16b}, v3.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4e2fcdb0 // fmla v16.4s, v13.4s, v15.4s
+	FLDPQ 480(R0), (F15, F13)
+	WORD $0x4e040171 // tbl v17.16b, {v11.16b}, v4.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4e2fce30 // fmla v16.4s, v17.4s, v15.4s
+	WORD $0x4e05016f // tbl v15.16b, {v11.16b}, v5.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e2dcdf0 // fmla v16.4s, v15.4s, v13.4s
+	WORD $0x4fae1a00 // fmla v0.4s, v16.4s, v14.s[3]
+	ADD $64, R2, R2
+	ADD $512, R0, R0
+	ADD $16, R4, R4
+	ADD $16, R1, R1
+	SUBS $4, R3, R3
+	BGE many
+	// 128 values: 140 vector instructions, 25 loads and stores, 6 others
+rest:
+	ADDS $4, R3, R3
+	BEQ done
+
+	PCALIGN $16
+block:
+	FMOVQ 0(R2), F11
+	WORD $0x6f0c056c // ushr v12.16b, v11.16b, #4
+	WORD $0x4e261d6b // and v11.16b, v11.16b, v6.16b
+	FMOVS 0(R4), F14
+	WORD $0x4e0901d0 // tbl v16.16b, {v14.16b}, v9.16b
+	WORD $0x4e288e10 // cmtst v16.16b, v16.16b, v8.16b
+	WORD $0x6ea71e0b // bit v11.16b, v16.16b, v7.16b
+	WORD $0x4e0a01d0 // tbl v16.16b, {v14.16b}, v10.16b
+	WORD $0x4e288e10 // cmtst v16.16b, v16.16b, v8.16b
+	WORD $0x6ea71e0c // bit v12.16b, v16.16b, v7.16b
+	WORD $0x6e22856b // sub v11.16b, v11.16b, v2.16b
+	FLDPQ 0(R0), (F16, F14)
+	WORD $0x4e01016d // tbl v13.16b, {v11.16b}, v1.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x6e30ddad // fmul v13.4s, v13.4s, v16.4s
+	WORD $0x4e030170 // tbl v16.16b, {v11.16b}, v3.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e2ece0d // fmla v13.4s, v16.4s, v14.4s
+	FLDPQ 32(R0), (F14, F16)
+	WORD $0x4e04016f // tbl v15.16b, {v11.16b}, v4.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e2ecded // fmla v13.4s, v15.4s, v14.4s
+	WORD $0x4e05016e // tbl v14.16b, {v11.16b}, v5.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4e30cdcd // fmla v13.4s, v14.4s, v16.4s
+	WORD $0x6e22858c // sub v12.16b, v12.16b, v2.16b
+	FLDPQ 64(R0), (F16, F14)
+	WORD $0x4e01018f // tbl v15.16b, {v12.16b}, v1.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e30cded // fmla v13.4s, v15.4s, v16.4s
+	WORD $0x4e030190 // tbl v16.16b, {v12.16b}, v3.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4e2ece0d // fmla v13.4s, v16.4s, v14.4s
+	FLDPQ 96(R0), (F14, F16)
+	WORD $0x4e04018f // tbl v15.16b, {v12.16b}, v4.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4e2ecded // fmla v13.4s, v15.4s, v14.4s
+	WORD $0x4e05018e // tbl v14.16b, {v12.16b}, v5.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4e30cdcd // fmla v13.4s, v14.4s, v16.4s
+	FMOVS (R1), F16
+	WORD $0x4f9011a0 // fmla v0.4s, v13.4s, v16.s[0]
+	ADD $16, R2, R2
+	ADD $128, R0, R0
+	ADD $4, R4, R4
+	ADD $4, R1, R1
+	SUBS $1, R3, R3
+	BNE block
+done:
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x7e30d800 // faddp s0, v0.2s
+	FMOVS F0, ret+40(FP)
+	RET
+
+// func floatsQ8NEON(x *float32, a *float32, block *byte, n int) float32
+TEXT ·floatsQ8NEON(SB), NOSPLIT, $0-36
+	MOVD x+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD block+16(FP), R2
+	MOVD n+24(FP), R3
+	WORD $0x4f000400 // movi v0.4s, #0x0
+	MOVD $blocksWords<>(SB), R4
+	FMOVQ (R4), F1
+	WORD $0x4f00e482 // movi v2.16b, #0x4
+	WORD $0x4e228423 // add v3.16b, v1.16b, v2.16b
+	WORD $0x4e228464 // add v4.16b, v3.16b, v2.16b
+	WORD $0x4e228485 // add v5.16b, v4.16b, v2.16b
+	SUBS $4, R3, R3
+	BLT rest
+
+	PCALIGN $16
+many:
+	FLDPQ 0(R2), (F2, F6)
+	FLDPQ 0(R0), (F7, F8)
+	WORD $0x4e010049 // tbl v9.16b, {v2.16b}, v1.16b
+	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
+	WORD $0x6e27dd29 // fmul v9.4s, v9.4s, v7.4s
+	WORD $0x4e030047 // tbl v7.16b, {v2.16b}, v3.16b
+	WORD $0x4f28e4e7 // scvtf v7.4s, v7.4s, #24
+	WORD $0x4e28cce9 // fmla v9.4s, v7.4s, v8.4s
+	FLDPQ 32(R0), (F8, F7)
+	WORD $0x4e04004a // tbl v10.16b, {v2.16b}, v4.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x4e28cd49 // fmla v9.4s, v10.4s, v8.4s
+	WORD $0x4e050048 // tbl v8.16b, {v2.16b}, v5.16b
+	WORD $0x4f28e508 // scvtf v8.4s, v8.4s, #24
+	WORD $0x4e27cd09 // fmla v9.4s, v8.4s, v7.4s
+	FLDPQ 64(R0), (F7, F8)
+	WORD $0x4e0100ca // tbl v10.16b, {v6.16b}, v1.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x4e27cd49 // fmla v9.4s, v10.4s, v7.4s
+	WORD $0x4e0300c7 // tbl v7.16b, {v6.16b}, v3.16b
+	WORD $0x4f28e4e7 // scvtf v7.4s, v7.4s, #24
+	WORD $0x4e28cce9 // fmla v9.4s, v7.4s, v8.4s
+	FLDPQ 96(R0), (F8, F7)
+	WORD $0x4e0400ca // tbl v10.16b, {v6.16b}, v4.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x4e28cd49 // fmla v9.4s, v10.4s, v8.4s
+	WORD $0x4e0500c8 // tbl v8.16b, {v6.16b}, v5.16b
+	WORD $0x4f28e508 // scvtf v8.4s, v8.4s, #24
+	WORD $0x4e27cd09 // fmla v9.4s, v8.4s, v7.4s
+	FMOVQ 0(R1), F7
+	WORD $0x4f871120 // fmla v0.4s, v9.4s, v7.s[0]
+	FLDPQ 32(R2), (F6, F2)
+	FLDPQ 128(R0), (F9, F8)
+	WORD $0x4e0100ca // tbl v10.16b, {v6.16b}, v1.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x6e29dd4a // fmul v10.4s, v10.4s, v9.4s
+	WORD $0x4e0300c9 // tbl v9.16b, {v6.16b}, v3.16b
+	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
+	WORD $0x4e28cd2a // fmla v10.4s, v9.4s, v8.4s
+	FLDPQ 160(R0), (F8, F9)
+	WORD $0x4e0400cb // tbl v11.16b, {v6.16b}, v4.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4e28cd6a // fmla v10.4s, v11.4s, v8.4s
+	WORD $0x4e0500c8 // tbl v8.16b, {v6.16b}, v5.16b
+	WORD $0x4f28e508 // scvtf v8.4s, v8.4s, #24
+	WORD $0x4e29cd0a // fmla v10.4s, v8.4s, v9.4s
+	FLDPQ 192(R0), (F9, F8)
+	WORD $0x4e01004b // tbl v11.16b, {v2.16b}, v1.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4e29cd6a // fmla v10.4s, v11.4s, v9.4s
+	WORD $0x4e030049 // tbl v9.16b, {v2.16b}, v3.16b
+	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
+	WORD $0x4e28cd2a // fmla v10.4s, v9.4s, v8.4s
+	FLDPQ 224(R0), (F8, F9)
+	WORD $0x4e04004b // tbl v11.16b, {v2.16b}, v4.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4e28cd6a // fmla v10.4s, v11.4s, v8.4s
+	WORD $0x4e050048 // tbl v8.16b, {v2.16b}, v5.16b
+	WORD $0x4f28e508 // scvtf v8.4s, v8.4s, #24
+	WORD $0x4e29cd0a // fmla v10.4s, v8.4s, v9.4s
+	WORD $0x4fa71140 // fmla v0.4s, v10.4s, v7.s[1]
+	FLDPQ 64(R2), (F2, F6)
+	FLDPQ 256(R0), (F10, F9)
+	WORD $0x4e010048 // tbl v8.16b, {v2.16b}, v1.16b
+	WORD $0x4f28e508 // scvtf v8.4s, v8.4s, #24
+	WORD $0x6e2add08 // fmul v8.4s, v8.4s, v10.4s
+	WORD $0x4e03004a // tbl v10.16b, {v2.16b}, v3.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x4e29cd48 // fmla v8.4s, v10.4s, v9.4s
+	FLDPQ 288(R0), (F9, F10)
+	WORD $0x4e04004b // tbl v11.16b, {v2.16b}, v4.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4e29cd68 // fmla v8.4s, v11.4s, v9.4s
+	WORD $0x4e050049 // tbl v9.16b, {v2.16b}, v5.16b
+	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
+	WORD $0x4e2acd28 // fmla v8.4s, v9.4s, v10.4s
+	FLDPQ 320(R0), (F10, F9)
+	WORD $0x4e0100cb // tbl v11.16b, {v6.16b}, v1.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4e2acd68 // fmla v8.4s, v11.4s, v10.4s
+	WORD $0x4e0300ca // tbl v10.16b, {v6.16b}, v3.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x4e29cd48 // fmla v8.4s, v10.4s, v9.4s
+	FLDPQ 352(R0), (F9, F10)
+	WORD $0x4e0400cb // tbl v11.16b, {v6.16b}, v4.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4e29cd68 // fmla v8.4s, v11.4s, v9.4s
+	WORD $0x4e0500c9 // tbl v9.16b, {v6.16b}, v5.16b
+	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
+	WORD $0x4e2acd28 // fmla v8.4s, v9.4s, v10.4s
+	WORD $0x4f871900 // fmla v0.4s, v8.4s, v7.s[2]
+	FLDPQ 96(R2), (F6, F2)
+	FLDPQ 384(R0), (F8, F10)
+	WORD $0x4e0100c9 // tbl v9.16b, {v6.16b}, v1.16b
+	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
+	WORD $0x6e28dd29 // fmul v9.4s, v9.4s, v8.4s
+	WORD $0x4e0300c8 // tbl v8.16b, {v6.16b}, v3.16b
+	WORD $0x4f28e508 // scvtf v8.4s, v8.4s, #24
+	WORD $0x4e2acd09 // fmla v9.4s, v8.4s, v10.4s
+	FLDPQ 416(R0), (F10, F8)
+	WORD $0x4e0400cb // tbl v11.16b, {v6.16b}, v4.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4e2acd69 // fmla v9.4s, v11.4s, v10.4s
+	WORD $0x4e0500ca // tbl v10.16b, {v6.16b}, v5.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x4e28cd49 // fmla v9.4s, v10.4s, v8.4s
+	FLDPQ 448(R0), (F8, F10)
+	WORD $0x4e01004b // tbl v11.16b, {v2.16b}, v1.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4e28cd69 // fmla v9.4s, v11.4s, v8.4s
+	WORD $0x4e030048 // tbl v8.16b, {v2.16b}, v3.16b
+	WORD $0x4f28e508 // scvtf v8.4s, v8.4s, #24
+	WORD $0x4e2acd09 // fmla v9.4s, v8.4s, v10.4s
+	FLDPQ 480(R0), (F10, F8)
+	WORD $0x4e04004b // tbl v11.16b, {v2.16b}, v4.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4e2acd69 // fmla v9.4s, v11.4s, v10.4s
+	WORD $0x4e05004a // tbl v10.16b, {v2.16b}, v5.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x4e28cd49 // fmla v9.4s, v10.4s, v8.4s
+	WORD $0x4fa71920 // fmla v0.4s, v9.4s, v7.s[3]
+	ADD $128, R2, R2
+	ADD $512, R0, R0
+	ADD $16, R1, R1
+	SUBS $4, R3, R3
+	BGE many
+	// 128 values: 100 vector instructions, 21 loads and stores, 5 others
+rest:
+	ADDS $4, R3, R3
+	BEQ done
+
+	PCALIGN $16
+block:
+	FLDPQ 0(R2), (F2, F6)
+	FLDPQ 0(R0), (F7, F9)
+	WORD $0x4e010048 // tbl v8.16b, {v2.16b}, v1.16b
+	WORD $0x4f28e508 // scvtf v8.4s, v8.4s, #24
+	WORD $0x6e27dd08 // fmul v8.4s, v8.4s, v7.4s
+	WORD $0x4e030047 // tbl v7.16b, {v2.16b}, v3.16b
+	WORD $0x4f28e4e7 // scvtf v7.4s, v7.4s, #24
+	WORD $0x4e29cce8 // fmla v8.4s, v7.4s, v9.4s
+	FLDPQ 32(R0), (F9, F7)
+	WORD $0x4e04004a // tbl v10.16b, {v2.16b}, v4.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x4e29cd48 // fmla v8.4s, v10.4s, v9.4s
+	WORD $0x4e050049 // tbl v9.16b, {v2.16b}, v5.16b
+	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
+	WORD $0x4e27cd28 // fmla v8.4s, v9.4s, v7.4s
+	FLDPQ 64(R0), (F7, F9)
+	WORD $0x4e0100ca // tbl v10.16b, {v6.16b}, v1.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x4e27cd48 // fmla v8.4s, v10.4s, v7.4s
+	WORD $0x4e0300c7 // tbl v7.16b, {v6.16b}, v3.16b
+	WORD $0x4f28e4e7 // scvtf v7.4s, v7.4s, #24
+	WORD $0x4e29cce8 // fmla v8.4s, v7.4s, v9.4s
+	FLDPQ 96(R0), (F9, F7)
+	WORD $0x4e0400ca // tbl v10.16b, {v6.16b}, v4.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x4e29cd48 // fmla v8.4s, v10.4s, v9.4s
+	WORD $0x4e0500c9 // tbl v9.16b, {v6.16b}, v5.16b
+	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
+	WORD $0x4e27cd28 // fmla v8.4s, v9.4s, v7.4s
+	FMOVS (R1), F7
+	WORD $0x4f871100 // fmla v0.4s, v8.4s, v7.s[0]
+	ADD $32, R2, R2
+	ADD $128, R0, R0
+	ADD $4, R1, R1
+	SUBS $1, R3, R3
+	BNE block
 done:
 	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD $0x7e30d800 // faddp s0, v0.2s
@@ -4812,34 +7831,38 @@ TEXT ·scalesQ4KNEON(SB), NOSPLIT, $0-32
 	MOVD block+16(FP), R2
 	MOVD n+24(FP), R3
 	WORD $0x4f01e7e0 // movi v0.16b, #0x3f
+	MOVD $blocksWords<>(SB), R4
+	FMOVQ (R4), F1
+	WORD $0x4f00e482 // movi v2.16b, #0x4
+	WORD $0x4e228423 // add v3.16b, v1.16b, v2.16b
+	WORD $0x4e228464 // add v4.16b, v3.16b, v2.16b
+	WORD $0x4e228485 // add v5.16b, v4.16b, v2.16b
 
 	PCALIGN $16
 block:
-	FMOVD 4(R2), F1
-	FMOVS 12(R2), F2
-	FMOVS.P 144(R2), F4
-	WORD $0x0e217884 // fcvtl v4.4s, v4.4h
-	WORD $0x6f0c0443 // ushr v3.16b, v2.16b, #4
-	WORD $0x4e833842 // zip1 v2.4s, v2.4s, v3.4s
-	WORD $0x6f0a0423 // ushr v3.16b, v1.16b, #6
-	WORD $0x6f0c5462 // sli v2.16b, v3.16b, #4
-	WORD $0x4e201c21 // and v1.16b, v1.16b, v0.16b
-	WORD $0x4e823821 // zip1 v1.4s, v1.4s, v2.4s
-	WORD $0x2f08a423 // uxtl v3.8h, v1.8b
-	WORD $0x6f08a421 // uxtl2 v1.8h, v1.16b
-	WORD $0x2f10a462 // uxtl v2.4s, v3.4h
-	WORD $0x6f10a465 // uxtl2 v5.4s, v3.8h
-	WORD $0x2f10a426 // uxtl v6.4s, v1.4h
-	WORD $0x6f10a427 // uxtl2 v7.4s, v1.8h
-	WORD $0x4e21d842 // scvtf v2.4s, v2.4s
-	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
-	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD $0x4f849042 // fmul v2.4s, v2.4s, v4.s[0]
-	WORD $0x4f8490a5 // fmul v5.4s, v5.4s, v4.s[0]
-	FSTPQ.P (F2, F5), 32(R0)
-	WORD $0x4fa490c6 // fmul v6.4s, v6.4s, v4.s[1]
-	WORD $0x4fa490e7 // fmul v7.4s, v7.4s, v4.s[1]
+	FMOVD 4(R2), F2
+	FMOVS 12(R2), F6
+	FMOVS.P 144(R2), F8
+	WORD $0x0e217908 // fcvtl v8.4s, v8.4h
+	WORD $0x6f0c04c7 // ushr v7.16b, v6.16b, #4
+	WORD $0x4e8738c6 // zip1 v6.4s, v6.4s, v7.4s
+	WORD $0x6f0a0447 // ushr v7.16b, v2.16b, #6
+	WORD $0x6f0c54e6 // sli v6.16b, v7.16b, #4
+	WORD $0x4e201c42 // and v2.16b, v2.16b, v0.16b
+	WORD $0x4e863842 // zip1 v2.4s, v2.4s, v6.4s
+	WORD $0x4e010047 // tbl v7.16b, {v2.16b}, v1.16b
+	WORD $0x4f28e4e7 // scvtf v7.4s, v7.4s, #24
+	WORD $0x4f8890e7 // fmul v7.4s, v7.4s, v8.s[0]
+	WORD $0x4e030046 // tbl v6.16b, {v2.16b}, v3.16b
+	WORD $0x4f28e4c6 // scvtf v6.4s, v6.4s, #24
+	WORD $0x4f8890c6 // fmul v6.4s, v6.4s, v8.s[0]
+	FSTPQ.P (F7, F6), 32(R0)
+	WORD $0x4e040046 // tbl v6.16b, {v2.16b}, v4.16b
+	WORD $0x4f28e4c6 // scvtf v6.4s, v6.4s, #24
+	WORD $0x4fa890c6 // fmul v6.4s, v6.4s, v8.s[1]
+	WORD $0x4e050047 // tbl v7.16b, {v2.16b}, v5.16b
+	WORD $0x4f28e4e7 // scvtf v7.4s, v7.4s, #24
+	WORD $0x4fa890e7 // fmul v7.4s, v7.4s, v8.s[1]
 	FSTPQ.P (F6, F7), 32(R1)
 	SUBS $1, R3, R3
 	BNE block
@@ -4852,34 +7875,38 @@ TEXT ·scalesQ5KNEON(SB), NOSPLIT, $0-32
 	MOVD block+16(FP), R2
 	MOVD n+24(FP), R3
 	WORD $0x4f01e7e0 // movi v0.16b, #0x3f
+	MOVD $blocksWords<>(SB), R4
+	FMOVQ (R4), F1
+	WORD $0x4f00e482 // movi v2.16b, #0x4
+	WORD $0x4e228423 // add v3.16b, v1.16b, v2.16b
+	WORD $0x4e228464 // add v4.16b, v3.16b, v2.16b
+	WORD $0x4e228485 // add v5.16b, v4.16b, v2.16b
 
 	PCALIGN $16
 block:
-	FMOVD 4(R2), F1
-	FMOVS 12(R2), F2
-	FMOVS.P 176(R2), F4
-	WORD $0x0e217884 // fcvtl v4.4s, v4.4h
-	WORD $0x6f0c0443 // ushr v3.16b, v2.16b, #4
-	WORD $0x4e833842 // zip1 v2.4s, v2.4s, v3.4s
-	WORD $0x6f0a0423 // ushr v3.16b, v1.16b, #6
-	WORD $0x6f0c5462 // sli v2.16b, v3.16b, #4
-	WORD $0x4e201c21 // and v1.16b, v1.16b, v0.16b
-	WORD $0x4e823821 // zip1 v1.4s, v1.4s, v2.4s
-	WORD $0x2f08a423 // uxtl v3.8h, v1.8b
-	WORD $0x6f08a421 // uxtl2 v1.8h, v1.16b
-	WORD $0x2f10a462 // uxtl v2.4s, v3.4h
-	WORD $0x6f10a465 // uxtl2 v5.4s, v3.8h
-	WORD $0x2f10a426 // uxtl v6.4s, v1.4h
-	WORD $0x6f10a427 // uxtl2 v7.4s, v1.8h
-	WORD $0x4e21d842 // scvtf v2.4s, v2.4s
-	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
-	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD $0x4f849042 // fmul v2.4s, v2.4s, v4.s[0]
-	WORD $0x4f8490a5 // fmul v5.4s, v5.4s, v4.s[0]
-	FSTPQ.P (F2, F5), 32(R0)
-	WORD $0x4fa490c6 // fmul v6.4s, v6.4s, v4.s[1]
-	WORD $0x4fa490e7 // fmul v7.4s, v7.4s, v4.s[1]
+	FMOVD 4(R2), F2
+	FMOVS 12(R2), F6
+	FMOVS.P 176(R2), F8
+	WORD $0x0e217908 // fcvtl v8.4s, v8.4h
+	WORD $0x6f0c04c7 // ushr v7.16b, v6.16b, #4
+	WORD $0x4e8738c6 // zip1 v6.4s, v6.4s, v7.4s
+	WORD $0x6f0a0447 // ushr v7.16b, v2.16b, #6
+	WORD $0x6f0c54e6 // sli v6.16b, v7.16b, #4
+	WORD $0x4e201c42 // and v2.16b, v2.16b, v0.16b
+	WORD $0x4e863842 // zip1 v2.4s, v2.4s, v6.4s
+	WORD $0x4e010047 // tbl v7.16b, {v2.16b}, v1.16b
+	WORD $0x4f28e4e7 // scvtf v7.4s, v7.4s, #24
+	WORD $0x4f8890e7 // fmul v7.4s, v7.4s, v8.s[0]
+	WORD $0x4e030046 // tbl v6.16b, {v2.16b}, v3.16b
+	WORD $0x4f28e4c6 // scvtf v6.4s, v6.4s, #24
+	WORD $0x4f8890c6 // fmul v6.4s, v6.4s, v8.s[0]
+	FSTPQ.P (F7, F6), 32(R0)
+	WORD $0x4e040046 // tbl v6.16b, {v2.16b}, v4.16b
+	WORD $0x4f28e4c6 // scvtf v6.4s, v6.4s, #24
+	WORD $0x4fa890c6 // fmul v6.4s, v6.4s, v8.s[1]
+	WORD $0x4e050047 // tbl v7.16b, {v2.16b}, v5.16b
+	WORD $0x4f28e4e7 // scvtf v7.4s, v7.4s, #24
+	WORD $0x4fa890e7 // fmul v7.4s, v7.4s, v8.s[1]
 	FSTPQ.P (F6, F7), 32(R1)
 	SUBS $1, R3, R3
 	BNE block
@@ -4893,46 +7920,48 @@ TEXT ·scalesQ2KNEON(SB), NOSPLIT, $0-40
 	MOVD n+24(FP), R3
 	MOVD halves+32(FP), R4
 	WORD $0x4f00e5e0 // movi v0.16b, #0xf
+	MOVD $blocksWords<>(SB), R5
+	FMOVQ (R5), F1
+	WORD $0x4f00e482 // movi v2.16b, #0x4
+	WORD $0x4e228423 // add v3.16b, v1.16b, v2.16b
+	WORD $0x4e228464 // add v4.16b, v3.16b, v2.16b
+	WORD $0x4e228485 // add v5.16b, v4.16b, v2.16b
 
 	PCALIGN $16
 block:
-	FMOVS.P 4(R4), F1
-	WORD $0x0e217821 // fcvtl v1.4s, v1.4h
-	FMOVQ.P 80(R2), F2
-	WORD $0x6f0c0443 // ushr v3.16b, v2.16b, #4
-	WORD $0x4e201c42 // and v2.16b, v2.16b, v0.16b
-	WORD $0x2f08a444 // uxtl v4.8h, v2.8b
-	WORD $0x6f08a442 // uxtl2 v2.8h, v2.16b
-	WORD $0x2f10a485 // uxtl v5.4s, v4.4h
-	WORD $0x6f10a486 // uxtl2 v6.4s, v4.8h
-	WORD $0x2f10a447 // uxtl v7.4s, v2.4h
-	WORD $0x6f10a448 // uxtl2 v8.4s, v2.8h
-	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
-	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD $0x4f8190a5 // fmul v5.4s, v5.4s, v1.s[0]
-	WORD $0x4f8190c6 // fmul v6.4s, v6.4s, v1.s[0]
-	FSTPQ.P (F5, F6), 32(R0)
-	WORD $0x4f8190e7 // fmul v7.4s, v7.4s, v1.s[0]
-	WORD $0x4f819108 // fmul v8.4s, v8.4s, v1.s[0]
-	FSTPQ.P (F7, F8), 32(R0)
-	WORD $0x2f08a468 // uxtl v8.8h, v3.8b
-	WORD $0x6f08a463 // uxtl2 v3.8h, v3.16b
-	WORD $0x2f10a507 // uxtl v7.4s, v8.4h
-	WORD $0x6f10a506 // uxtl2 v6.4s, v8.8h
-	WORD $0x2f10a465 // uxtl v5.4s, v3.4h
-	WORD $0x6f10a462 // uxtl2 v2.4s, v3.8h
-	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
-	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD $0x4e21d842 // scvtf v2.4s, v2.4s
-	WORD $0x4fa190e7 // fmul v7.4s, v7.4s, v1.s[1]
-	WORD $0x4fa190c6 // fmul v6.4s, v6.4s, v1.s[1]
-	FSTPQ.P (F7, F6), 32(R1)
-	WORD $0x4fa190a5 // fmul v5.4s, v5.4s, v1.s[1]
-	WORD $0x4fa19042 // fmul v2.4s, v2.4s, v1.s[1]
-	FSTPQ.P (F5, F2), 32(R1)
+	FMOVS.P 4(R4), F2
+	WORD $0x0e217842 // fcvtl v2.4s, v2.4h
+	FMOVQ.P 80(R2), F6
+	WORD $0x6f0c04c7 // ushr v7.16b, v6.16b, #4
+	WORD $0x4e201cc6 // and v6.16b, v6.16b, v0.16b
+	WORD $0x4e0100c8 // tbl v8.16b, {v6.16b}, v1.16b
+	WORD $0x4f28e508 // scvtf v8.4s, v8.4s, #24
+	WORD $0x4f829108 // fmul v8.4s, v8.4s, v2.s[0]
+	WORD $0x4e0300c9 // tbl v9.16b, {v6.16b}, v3.16b
+	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
+	WORD $0x4f829129 // fmul v9.4s, v9.4s, v2.s[0]
+	FSTPQ.P (F8, F9), 32(R0)
+	WORD $0x4e0400c9 // tbl v9.16b, {v6.16b}, v4.16b
+	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
+	WORD $0x4f829129 // fmul v9.4s, v9.4s, v2.s[0]
+	WORD $0x4e0500c8 // tbl v8.16b, {v6.16b}, v5.16b
+	WORD $0x4f28e508 // scvtf v8.4s, v8.4s, #24
+	WORD $0x4f829108 // fmul v8.4s, v8.4s, v2.s[0]
+	FSTPQ.P (F9, F8), 32(R0)
+	WORD $0x4e0100e6 // tbl v6.16b, {v7.16b}, v1.16b
+	WORD $0x4f28e4c6 // scvtf v6.4s, v6.4s, #24
+	WORD $0x4fa290c6 // fmul v6.4s, v6.4s, v2.s[1]
+	WORD $0x4e0300e8 // tbl v8.16b, {v7.16b}, v3.16b
+	WORD $0x4f28e508 // scvtf v8.4s, v8.4s, #24
+	WORD $0x4fa29108 // fmul v8.4s, v8.4s, v2.s[1]
+	FSTPQ.P (F6, F8), 32(R1)
+	WORD $0x4e0400e8 // tbl v8.16b, {v7.16b}, v4.16b
+	WORD $0x4f28e508 // scvtf v8.4s, v8.4s, #24
+	WORD $0x4fa29108 // fmul v8.4s, v8.4s, v2.s[1]
+	WORD $0x4e0500e6 // tbl v6.16b, {v7.16b}, v5.16b
+	WORD $0x4f28e4c6 // scvtf v6.4s, v6.4s, #24
+	WORD $0x4fa290c6 // fmul v6.4s, v6.4s, v2.s[1]
+	FSTPQ.P (F8, F6), 32(R1)
 	SUBS $1, R3, R3
 	BNE block
 	RET
@@ -4945,39 +7974,43 @@ TEXT ·scalesQ3KNEON(SB), NOSPLIT, $0-32
 	MOVD halves+24(FP), R3
 	WORD $0x4f01e7e0 // movi v0.16b, #0x3f
 	WORD $0x4f01e401 // movi v1.16b, #0x20
-	MOVD $blocksPairShifts<>(SB), R4
+	MOVD $blocksWords<>(SB), R4
 	FMOVQ (R4), F2
+	WORD $0x4f00e483 // movi v3.16b, #0x4
+	WORD $0x4e238444 // add v4.16b, v2.16b, v3.16b
+	WORD $0x4e238485 // add v5.16b, v4.16b, v3.16b
+	WORD $0x4e2384a6 // add v6.16b, v5.16b, v3.16b
+	MOVD $blocksPairShifts<>(SB), R4
+	FMOVQ (R4), F3
 
 	PCALIGN $16
 block:
 	MOVHU.P 2(R3), R4
-	FMOVS R4, F3
-	WORD $0x0e217863 // fcvtl v3.4s, v3.4h
-	FMOVS 8(R1), F5
-	WORD $0x4e0404a5 // dup v5.4s, v5.s[0]
-	WORD $0x6ea244a5 // ushl v5.4s, v5.4s, v2.4s
-	FMOVD.P 12(R1), F4
-	WORD $0x6f0c0486 // ushr v6.16b, v4.16b, #4
-	WORD $0x4ec63884 // zip1 v4.2d, v4.2d, v6.2d
-	WORD $0x6f0c54a4 // sli v4.16b, v5.16b, #4
-	WORD $0x4e201c84 // and v4.16b, v4.16b, v0.16b
-	WORD $0x6e218484 // sub v4.16b, v4.16b, v1.16b
-	WORD $0x0f08a485 // sxtl v5.8h, v4.8b
-	WORD $0x4f08a484 // sxtl2 v4.8h, v4.16b
-	WORD $0x0f10a4a6 // sxtl v6.4s, v5.4h
-	WORD $0x4f10a4a7 // sxtl2 v7.4s, v5.8h
-	WORD $0x0f10a488 // sxtl v8.4s, v4.4h
-	WORD $0x4f10a489 // sxtl2 v9.4s, v4.8h
-	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
-	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD $0x4f8390c6 // fmul v6.4s, v6.4s, v3.s[0]
-	WORD $0x4f8390e7 // fmul v7.4s, v7.4s, v3.s[0]
-	FSTPQ.P (F6, F7), 32(R0)
-	WORD $0x4f839108 // fmul v8.4s, v8.4s, v3.s[0]
-	WORD $0x4f839129 // fmul v9.4s, v9.4s, v3.s[0]
-	FSTPQ.P (F8, F9), 32(R0)
+	FMOVS R4, F7
+	WORD $0x0e2178e7 // fcvtl v7.4s, v7.4h
+	FMOVS 8(R1), F9
+	WORD $0x4e040529 // dup v9.4s, v9.s[0]
+	WORD $0x6ea34529 // ushl v9.4s, v9.4s, v3.4s
+	FMOVD.P 12(R1), F8
+	WORD $0x6f0c050a // ushr v10.16b, v8.16b, #4
+	WORD $0x4eca3908 // zip1 v8.2d, v8.2d, v10.2d
+	WORD $0x6f0c5528 // sli v8.16b, v9.16b, #4
+	WORD $0x4e201d08 // and v8.16b, v8.16b, v0.16b
+	WORD $0x6e218508 // sub v8.16b, v8.16b, v1.16b
+	WORD $0x4e020109 // tbl v9.16b, {v8.16b}, v2.16b
+	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
+	WORD $0x4e04010a // tbl v10.16b, {v8.16b}, v4.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x4f87914a // fmul v10.4s, v10.4s, v7.s[0]
+	FSTPQ.P (F9, F10), 32(R0)
+	WORD $0x4e05010a // tbl v10.16b, {v8.16b}, v5.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x4f87914a // fmul v10.4s, v10.4s, v7.s[0]
+	WORD $0x4e060109 // tbl v9.16b, {v8.16b}, v6.16b
+	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
+	FSTPQ.P (F10, F9), 32(R0)
 	SUBS $1, R2, R2
 	BNE block
 	RET
@@ -4988,30 +8021,34 @@ TEXT ·scalesQ6KNEON(SB), NOSPLIT, $0-32
 	MOVD block+8(FP), R1
 	MOVD n+16(FP), R2
 	MOVD halves+24(FP), R3
+	MOVD $blocksWords<>(SB), R4
+	FMOVQ (R4), F0
+	WORD $0x4f00e481 // movi v1.16b, #0x4
+	WORD $0x4e218402 // add v2.16b, v0.16b, v1.16b
+	WORD $0x4e218443 // add v3.16b, v2.16b, v1.16b
+	WORD $0x4e218464 // add v4.16b, v3.16b, v1.16b
 	ADD $192, R1, R1
 
 	PCALIGN $16
 block:
 	MOVHU.P 2(R3), R4
-	FMOVS R4, F0
-	WORD $0x0e217800 // fcvtl v0.4s, v0.4h
-	FMOVQ.P 208(R1), F1
-	WORD $0x0f08a422 // sxtl v2.8h, v1.8b
-	WORD $0x4f08a421 // sxtl2 v1.8h, v1.16b
-	WORD $0x0f10a443 // sxtl v3.4s, v2.4h
-	WORD $0x4f10a444 // sxtl2 v4.4s, v2.8h
-	WORD $0x0f10a425 // sxtl v5.4s, v1.4h
-	WORD $0x4f10a426 // sxtl2 v6.4s, v1.8h
-	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD $0x4e21d884 // scvtf v4.4s, v4.4s
-	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
-	WORD $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
-	WORD $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
-	FSTPQ.P (F3, F4), 32(R0)
-	WORD $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
-	WORD $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
-	FSTPQ.P (F5, F6), 32(R0)
+	FMOVS R4, F1
+	WORD $0x0e217821 // fcvtl v1.4s, v1.4h
+	FMOVQ.P 208(R1), F5
+	WORD $0x4e0000a6 // tbl v6.16b, {v5.16b}, v0.16b
+	WORD $0x4f28e4c6 // scvtf v6.4s, v6.4s, #24
+	WORD $0x4f8190c6 // fmul v6.4s, v6.4s, v1.s[0]
+	WORD $0x4e0200a7 // tbl v7.16b, {v5.16b}, v2.16b
+	WORD $0x4f28e4e7 // scvtf v7.4s, v7.4s, #24
+	WORD $0x4f8190e7 // fmul v7.4s, v7.4s, v1.s[0]
+	FSTPQ.P (F6, F7), 32(R0)
+	WORD $0x4e0300a7 // tbl v7.16b, {v5.16b}, v3.16b
+	WORD $0x4f28e4e7 // scvtf v7.4s, v7.4s, #24
+	WORD $0x4f8190e7 // fmul v7.4s, v7.4s, v1.s[0]
+	WORD $0x4e0400a6 // tbl v6.16b, {v5.16b}, v4.16b
+	WORD $0x4f28e4c6 // scvtf v6.4s, v6.4s, #24
+	WORD $0x4f8190c6 // fmul v6.4s, v6.4s, v1.s[0]
+	FSTPQ.P (F7, F6), 32(R0)
 	SUBS $1, R2, R2
 	BNE block
 	RET
@@ -5024,35 +8061,39 @@ TEXT ·expandNEON(SB), NOSPLIT, $0-48
 	MOVD offset+24(FP), R3
 	MOVD width+32(FP), R4
 	MOVD n+40(FP), R5
-	FMOVS R3, F1
-	WORD $0x4e010421 // dup v1.16b, v1.b[0]
+	MOVD $blocksWords<>(SB), R6
+	FMOVQ (R6), F0
+	WORD $0x4f00e481 // movi v1.16b, #0x4
+	WORD $0x4e218402 // add v2.16b, v0.16b, v1.16b
+	WORD $0x4e218443 // add v3.16b, v2.16b, v1.16b
+	WORD $0x4e218464 // add v4.16b, v3.16b, v1.16b
+	FMOVS R3, F5
+	WORD $0x4e0104a5 // dup v5.16b, v5.b[0]
 
 	PCALIGN $16
 group:
-	FMOVS.P 4(R2), F0
+	FMOVS.P 4(R2), F1
 	MOVD R4, R6
 vector:
-	FMOVQ.P 16(R1), F2
-	WORD $0x6e218442 // sub v2.16b, v2.16b, v1.16b
-	WORD $0x0f08a443 // sxtl v3.8h, v2.8b
-	WORD $0x4f08a442 // sxtl2 v2.8h, v2.16b
-	WORD $0x0f10a464 // sxtl v4.4s, v3.4h
-	WORD $0x4f10a465 // sxtl2 v5.4s, v3.8h
-	WORD $0x0f10a446 // sxtl v6.4s, v2.4h
-	WORD $0x4f10a447 // sxtl2 v7.4s, v2.8h
-	WORD $0x4e21d884 // scvtf v4.4s, v4.4s
-	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
-	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
-	WORD $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
-	WORD $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
-	WORD $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
-	FSTPQ (F6, F7), 32(R0)
-	FSTPQ.P (F4, F5), 64(R0)
+	FMOVQ.P 16(R1), F6
+	WORD $0x6e2584c6 // sub v6.16b, v6.16b, v5.16b
+	WORD $0x4e0000c7 // tbl v7.16b, {v6.16b}, v0.16b
+	WORD $0x4f28e4e7 // scvtf v7.4s, v7.4s, #24
+	WORD $0x4f8190e7 // fmul v7.4s, v7.4s, v1.s[0]
+	WORD $0x4e0200c8 // tbl v8.16b, {v6.16b}, v2.16b
+	WORD $0x4f28e508 // scvtf v8.4s, v8.4s, #24
+	WORD $0x4f819108 // fmul v8.4s, v8.4s, v1.s[0]
+	WORD $0x4e0300c9 // tbl v9.16b, {v6.16b}, v3.16b
+	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
+	WORD $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
+	WORD $0x4e0400ca // tbl v10.16b, {v6.16b}, v4.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x4f81914a // fmul v10.4s, v10.4s, v1.s[0]
+	FSTPQ.P (F7, F8), 64(R0)
+	FSTPQ (F9, F10), -32(R0)
 	SUBS $16, R6, R6
 	BNE vector
-	// 16 values: 15 vector instructions, 3 loads and stores, 2 others
+	// 16 values: 13 vector instructions, 3 loads and stores, 2 others
 	SUBS $1, R5, R5
 	BNE group
 	RET
@@ -5065,38 +8106,42 @@ TEXT ·expandAffineNEON(SB), NOSPLIT, $0-48
 	MOVD b+24(FP), R3
 	MOVD width+32(FP), R4
 	MOVD n+40(FP), R5
+	MOVD $blocksWords<>(SB), R6
+	FMOVQ (R6), F0
+	WORD $0x4f00e481 // movi v1.16b, #0x4
+	WORD $0x4e218402 // add v2.16b, v0.16b, v1.16b
+	WORD $0x4e218443 // add v3.16b, v2.16b, v1.16b
+	WORD $0x4e218464 // add v4.16b, v3.16b, v1.16b
 
 	PCALIGN $16
 group:
-	FMOVS.P 4(R2), F0
-	FMOVS.P 4(R3), F1
-	WORD $0x4e040421 // dup v1.4s, v1.s[0]
+	FMOVS.P 4(R2), F1
+	FMOVS.P 4(R3), F5
+	WORD $0x4e0404a5 // dup v5.4s, v5.s[0]
 	MOVD R4, R6
 vector:
-	FMOVQ.P 16(R1), F2
-	WORD $0x0f08a443 // sxtl v3.8h, v2.8b
-	WORD $0x4f08a442 // sxtl2 v2.8h, v2.16b
-	WORD $0x0f10a464 // sxtl v4.4s, v3.4h
-	WORD $0x4f10a465 // sxtl2 v5.4s, v3.8h
-	WORD $0x0f10a446 // sxtl v6.4s, v2.4h
-	WORD $0x4f10a447 // sxtl2 v7.4s, v2.8h
-	WORD $0x4e21d884 // scvtf v4.4s, v4.4s
-	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
-	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
-	WORD $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
-	WORD $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
-	WORD $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
-	WORD $0x4ea1d484 // fsub v4.4s, v4.4s, v1.4s
-	WORD $0x4ea1d4a5 // fsub v5.4s, v5.4s, v1.4s
-	WORD $0x4ea1d4c6 // fsub v6.4s, v6.4s, v1.4s
-	WORD $0x4ea1d4e7 // fsub v7.4s, v7.4s, v1.4s
-	FSTPQ (F6, F7), 32(R0)
-	FSTPQ.P (F4, F5), 64(R0)
+	FMOVQ.P 16(R1), F6
+	WORD $0x4e0000c7 // tbl v7.16b, {v6.16b}, v0.16b
+	WORD $0x4f28e4e7 // scvtf v7.4s, v7.4s, #24
+	WORD $0x4f8190e7 // fmul v7.4s, v7.4s, v1.s[0]
+	WORD $0x4ea5d4e7 // fsub v7.4s, v7.4s, v5.4s
+	WORD $0x4e0200c8 // tbl v8.16b, {v6.16b}, v2.16b
+	WORD $0x4f28e508 // scvtf v8.4s, v8.4s, #24
+	WORD $0x4f819108 // fmul v8.4s, v8.4s, v1.s[0]
+	WORD $0x4ea5d508 // fsub v8.4s, v8.4s, v5.4s
+	WORD $0x4e0300c9 // tbl v9.16b, {v6.16b}, v3.16b
+	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
+	WORD $0x4f819129 // fmul v9.4s, v9.4s, v1.s[0]
+	WORD $0x4ea5d529 // fsub v9.4s, v9.4s, v5.4s
+	WORD $0x4e0400ca // tbl v10.16b, {v6.16b}, v4.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x4f81914a // fmul v10.4s, v10.4s, v1.s[0]
+	WORD $0x4ea5d54a // fsub v10.4s, v10.4s, v5.4s
+	FSTPQ.P (F7, F8), 64(R0)
+	FSTPQ (F9, F10), -32(R0)
 	SUBS $16, R6, R6
 	BNE vector
-	// 16 values: 18 vector instructions, 3 loads and stores, 2 others
+	// 16 values: 16 vector instructions, 3 loads and stores, 2 others
 	SUBS $1, R5, R5
 	BNE group
 	RET

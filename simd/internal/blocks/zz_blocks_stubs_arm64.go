@@ -107,6 +107,56 @@ func productQ5KNEON(x *int8, s *float32, block *byte, n int) float32
 //go:noescape
 func productQ6KNEON(x *int8, s *float32, block *byte, n int) float32
 
+// floatsNibblesNEON is the sum over values of n ≥ 1 blocks: the integers times a, less b, times x.
+//
+//go:noescape
+func floatsNibblesNEON(x *float32, a *float32, block *byte, n int, b *float32) float32
+
+// floatsFifthsNEON is the sum over values of n ≥ 1 blocks: the integers times a, less b, times x.
+//
+//go:noescape
+func floatsFifthsNEON(x *float32, a *float32, block *byte, n int, b *float32, high *byte) float32
+
+// floatsQ2KNEON is the sum over values of n ≥ 1 blocks: the integers times a, less b, times x.
+//
+//go:noescape
+func floatsQ2KNEON(x *float32, a *float32, block *byte, n int, b *float32) float32
+
+// floatsQ3KNEON is the sum over values of n ≥ 1 blocks: the integers, less 4, times a, times x.
+//
+//go:noescape
+func floatsQ3KNEON(x *float32, a *float32, block *byte, n int) float32
+
+// floatsQ4KNEON is the sum over values of n ≥ 1 blocks: the integers times a, less b, times x.
+//
+//go:noescape
+func floatsQ4KNEON(x *float32, a *float32, block *byte, n int, b *float32) float32
+
+// floatsQ5KNEON is the sum over values of n ≥ 1 blocks: the integers times a, less b, times x.
+//
+//go:noescape
+func floatsQ5KNEON(x *float32, a *float32, block *byte, n int, b *float32) float32
+
+// floatsQ6KNEON is the sum over values of n ≥ 1 blocks: the integers, less 32, times a, times x.
+//
+//go:noescape
+func floatsQ6KNEON(x *float32, a *float32, block *byte, n int) float32
+
+// floatsNibblesRaisedNEON is the sum over values of n ≥ 1 blocks: the integers, less 8, times a, times x.
+//
+//go:noescape
+func floatsNibblesRaisedNEON(x *float32, a *float32, block *byte, n int) float32
+
+// floatsFifthsRaisedNEON is the sum over values of n ≥ 1 blocks: the integers, less 16, times a, times x.
+//
+//go:noescape
+func floatsFifthsRaisedNEON(x *float32, a *float32, block *byte, n int, high *byte) float32
+
+// floatsQ8NEON is the sum over values of n ≥ 1 blocks: the integers times a, times x.
+//
+//go:noescape
+func floatsQ8NEON(x *float32, a *float32, block *byte, n int) float32
+
 // dot16SDOT computes dotGo for n ≥ 1 times 32 integers q.
 //
 //go:noescape

@@ -8,15 +8,18 @@ import (
 // blocksFiles are the kernels of package blocks: what unpacks GGML's block formats, and what multiplies the integers.
 func blocksFiles() map[string][]byte {
 	b := &blocks{text: &text{}, tables: &text{}, known: map[string]bool{}}
-	for _, u := range []unpacking{stored, addedDot, addedNEON} {
-		b.nibbles(u, false)
-		b.nibbles(u, true)
+	for _, u := range []unpacking{stored, addedDot, addedNEON, floats} {
+		b.nibbles(u, false, 0)
+		b.nibbles(u, true, 0)
 		b.pairs(u, "Q2K", 80, 16, -1)
 		b.pairs(u, "Q3K", 96, 32, 0)
 		b.fours(u, "Q4K", 144, -1)
 		b.fours(u, "Q5K", 176, 16)
 		b.sixes(u)
 	}
+	b.nibbles(floats, false, 8)
+	b.nibbles(floats, true, 16)
+	b.floatsQ8()
 	b.multiplied()
 	b.pairScales()
 	b.scalesK4("Q4K", 144)
@@ -130,22 +133,24 @@ func (b *blocks) tally(before, values int) {
 	b.line("\t// %d values: %d vector instructions, %d loads and stores, %d others", values, vectors, moves, others)
 }
 
-// unpacking says what becomes of the integers of 32 values: they are written, or multiplied at once with those of x.
+// unpacking says what becomes of the integers of 32 values: they are written, or multiplied at once with integers or floats.
 type unpacking uint8
 
 const (
 	stored    unpacking = iota
 	addedDot            // by SDOT, of FEAT_DotProd
 	addedNEON           // by SMULL and SADDLP, which every processor has
+	floats
 )
 
-func (u unpacking) tier() string { return [...]string{suffix, "SDOT", suffix}[u] }
+func (u unpacking) tier() string { return [...]string{suffix, "SDOT", suffix, suffix}[u] }
 
 // unpacked is a function that goes over blocks.
 type unpacked struct {
 	*blocks
 	unpacking
 	to, s, from, n int // pointers, of which s is for products alone, and how many blocks are left
+	least          int // pointer to minima, which products with floats need
 	high           int // of formats with a plane of its own
 	width          int // values that share a scale
 	signed         bool
@@ -154,19 +159,32 @@ type unpacked struct {
 	scales         []int  // vectors of s that are loaded
 	partial        [2]int // sums of one vector and of two that wait for their neighbours, −1 for none
 	sum            int
+	*widened
+}
+
+// blockFormat is what products and unpacking need to know of a block format.
+type blockFormat struct {
+	name   string
+	width  int
+	high   bool // there is a plane for the fifth bits
+	minima bool
+	offset int // what the integers stand above zero, for products with floats
 }
 
 // unpack opens a function of a format.
-func (b *blocks) unpack(u unpacking, format string, width int, high bool) *unpacked {
-	f := &unpacked{blocks: b, unpacking: u, width: width, partial: [2]int{-1, -1}}
+func (b *blocks) unpack(u unpacking, l blockFormat) *unpacked {
+	f := &unpacked{blocks: b, unpacking: u, width: l.width, partial: [2]int{-1, -1}}
 	doc := ""
-	if high {
+	if l.high {
 		doc = " The fifth bits of each are in a word of high."
 	}
-	if u == stored {
-		f.open("quants"+format, "writes the integers of n ≥ 1 blocks."+doc, high, "q *int8", "block *byte", "n int")
-	} else {
-		f.open("product"+format, "is the sum over values of n ≥ 1 blocks: their integers times x times s."+doc, high,
+	switch u {
+	case stored:
+		f.open("quants"+l.name, "writes the integers of n ≥ 1 blocks."+doc, l.high, "q *int8", "block *byte", "n int")
+	case floats:
+		f.widen(l)
+	default:
+		f.open("product"+l.name, "is the sum over values of n ≥ 1 blocks: their integers times x times s."+doc, l.high,
 			"x *int8", "s *float32", "block *byte", "n int")
 	}
 	return f
@@ -192,12 +210,19 @@ func (f *unpacked) each(size, values int, do func(block int)) {
 	advance := func(blocks int) {
 		add := func(bytes, r int) { f.ins("ADD $%d, R%d, R%d", bytes, r, r) }
 		add(size*blocks, f.from)
-		add(values*blocks, f.to)
+		if f.unpacking == floats {
+			add(4*values*blocks, f.to)
+		} else {
+			add(values*blocks, f.to)
+		}
 		if f.high > 0 {
 			add(4*blocks, f.high)
 		}
 		if f.unpacking != stored {
 			add(4*values/f.width*blocks, f.s)
+		}
+		if f.least > 0 {
+			add(4*values/f.width*blocks, f.least)
 		}
 	}
 	const many = 4
@@ -205,7 +230,7 @@ func (f *unpacked) each(size, values int, do func(block int)) {
 		f.ins("SUBS $%d, R%d, R%d", many, f.n, f.n)
 		f.ins("BLT rest")
 		before := f.b.Len()
-		f.vectors, f.next = many*values/f.width/4, 0
+		f.vectors = many * values / f.width / 4
 		f.loop("many")
 		for i := range many {
 			do(i)
@@ -220,6 +245,9 @@ func (f *unpacked) each(size, values int, do func(block int)) {
 		f.single = true
 	}
 	f.vectors, f.next = values/f.width/4, 0
+	if f.widened != nil {
+		f.groups = 0
+	}
 	before := f.b.Len()
 	f.loop("block")
 	do(0)
@@ -230,9 +258,12 @@ func (f *unpacked) each(size, values int, do func(block int)) {
 		f.tally(before, values)
 	}
 	f.label("done")
-	if f.unpacking == stored {
+	switch f.unpacking {
+	case stored:
 		f.ins("RET")
-	} else {
+	case floats:
+		f.resultOfFloats()
+	default:
 		f.result(f.sum)
 	}
 }
@@ -242,6 +273,10 @@ func (f *unpacked) use(i int, q [2]int) {
 	defer f.free(q[:]...)
 	if f.unpacking == stored {
 		moveVectors(f.text, false, "", f.to, 32*i, q[:]...)
+		return
+	}
+	if f.unpacking == floats {
+		f.useFloats(i, q)
 		return
 	}
 	x := f.pair(f.to, 32*i)

@@ -21,16 +21,19 @@ func (b *blocks) pairScales() {
 	b.ins("RET")
 }
 
-// times stores factors of 16 bytes, which it frees: eight times the lane of d, and eight times the other, each behind a pointer that moves on.
-func (b *blocks) times(v int, signed bool, d int, lanes, to [2]int) {
-	w := b.floats(v, signed)
+// times stores factors of 16 bytes, whose register it frees: eight times a lane of d and eight times another, each at a pointer that
+// moves on.
+func (b *blocks) times(v int, words [4]int, d int, lanes, to [2]int) {
 	for i := range 2 {
-		for _, w := range w[2*i : 2*i+2] {
-			b.vec("fmul.e", w, w, d, lanes[i])
+		var w [2]int
+		for k := range w {
+			w[k] = b.float(v, words[2*i+k])
+			b.vec("fmul.e", w[k], w[k], d, lanes[i])
 		}
-		moveVectors(b.text, false, ".P", to[i], 32, w[2*i:2*i+2]...)
+		moveVectors(b.text, false, ".P", to[i], 32, w[:]...)
+		b.free(w[:]...)
 	}
-	b.free(w...)
+	b.free(v)
 }
 
 // halves loads one half or two as float32.
@@ -59,7 +62,7 @@ func (b *blocks) scaling(n int, do func()) {
 func (b *blocks) scalesK4(format string, size int) {
 	b.begin("scales"+format+suffix, scalesDoc, false, "a *float32", "b *float32", "block *byte", "n int")
 	const a, m, from, n = 0, 1, 2, 3
-	six := b.bytes(63)
+	six, words := b.bytes(63), b.spread()
 	b.scaling(n, func() {
 		s, t, u := b.take(), b.take(), b.take()
 		b.ins("FMOVD 4(R%d), F%d", from, s)
@@ -74,7 +77,7 @@ func (b *blocks) scalesK4(format string, size int) {
 		b.vec("and", s, s, six)
 		b.vec("zip1", s, s, t)
 		b.free(t, u)
-		b.times(s, false, d, [2]int{0, 1}, [2]int{a, m})
+		b.times(s, words, d, [2]int{0, 1}, [2]int{a, m})
 		b.free(d)
 	})
 }
@@ -82,14 +85,14 @@ func (b *blocks) scalesK4(format string, size int) {
 func (b *blocks) scalesQ2K() {
 	b.begin("scalesQ2K"+suffix, scalesDoc, false, "a *float32", "b *float32", "block *byte", "n int", "halves *byte")
 	const a, m, from, n, halves = 0, 1, 2, 3, 4
-	low := b.bytes(15)
+	low, words := b.bytes(15), b.spread()
 	b.scaling(n, func() {
 		d, v, w := b.halves(halves, true), b.take(), b.take()
 		b.ins("FMOVQ.P 80(R%d), F%d", from, v)
 		b.vec("ushr.b", w, v, 4)
 		b.vec("and", v, v, low)
-		b.times(v, false, d, [2]int{0, 0}, [2]int{a, a})
-		b.times(w, false, d, [2]int{1, 1}, [2]int{m, m})
+		b.times(v, words, d, [2]int{0, 0}, [2]int{a, a})
+		b.times(w, words, d, [2]int{1, 1}, [2]int{m, m})
 		b.free(d)
 	})
 }
@@ -97,7 +100,7 @@ func (b *blocks) scalesQ2K() {
 func (b *blocks) scalesQ3K() {
 	b.begin("scalesQ3K"+suffix, scalesDoc+" There are no minima.", false, "a *float32", "block *byte", "n int", "halves *byte")
 	const a, from, n, halves = 0, 1, 2, 3
-	six, bias := b.bytes(63), b.bytes(32)
+	six, bias, words := b.bytes(63), b.bytes(32), b.spread()
 	shifts := b.table("blocksPairShifts", func(i int) int { // −2j in word j
 		return -2 * (i / 4) >> (i % 4 * 8)
 	})
@@ -114,7 +117,7 @@ func (b *blocks) scalesQ3K() {
 		b.vec("and", v, v, six)
 		b.vec("sub.b", v, v, bias)
 		b.free(u, w)
-		b.times(v, true, d, [2]int{0, 0}, [2]int{a, a})
+		b.times(v, words, d, [2]int{0, 0}, [2]int{a, a})
 		b.free(d)
 	})
 }
@@ -122,11 +125,12 @@ func (b *blocks) scalesQ3K() {
 func (b *blocks) scalesQ6K() {
 	b.begin("scalesQ6K"+suffix, scalesDoc+" There are no minima.", false, "a *float32", "block *byte", "n int", "halves *byte")
 	const a, from, n, halves = 0, 1, 2, 3
+	words := b.spread()
 	b.ins("ADD $192, R%d, R%d", from, from)
 	b.scaling(n, func() {
 		d, v := b.halves(halves, false), b.take()
 		b.ins("FMOVQ.P 208(R%d), F%d", from, v)
-		b.times(v, true, d, [2]int{0, 0}, [2]int{a, a})
+		b.times(v, words, d, [2]int{0, 0}, [2]int{a, a})
 		b.free(d)
 	})
 }

@@ -2,9 +2,13 @@ package arm64
 
 // Each function of a format unpacks 32 values into two registers at a time.
 
-// nibbles is for the formats of 32 values, with a fifth bit or without.
-func (b *blocks) nibbles(u unpacking, fifth bool) {
-	f := b.unpack(u, map[bool]string{false: "Nibbles", true: "Fifths"}[fifth], 32, fifth)
+// nibbles is for the formats of 32 values, with a fifth bit or without. With an offset they have no minima.
+func (b *blocks) nibbles(u unpacking, fifth bool, offset int) {
+	l := blockFormat{name: map[bool]string{false: "Nibbles", true: "Fifths"}[fifth], width: 32, high: fifth, minima: offset == 0, offset: offset}
+	if offset > 0 {
+		l.name += "Raised"
+	}
+	f := b.unpack(u, l)
 	low := b.bytes(15)
 	var sixteen, bit int
 	var spread [2]int
@@ -71,7 +75,11 @@ func (b *blocks) insert(x, v, by, mask int) {
 
 // pairs is for two bits, and a third if high is where it is.
 func (b *blocks) pairs(u unpacking, format string, size, quants, high int) {
-	f := b.unpack(u, format, 16, false)
+	l := blockFormat{name: format, width: 16, minima: high < 0}
+	if high >= 0 {
+		l.offset = 4
+	}
+	f := b.unpack(u, l)
 	three, four := b.bytes(3), b.bytes(4)
 	f.each(size, 256, func(int) {
 		var top [2]int
@@ -100,7 +108,7 @@ func (b *blocks) pairs(u unpacking, format string, size, quants, high int) {
 
 // fours is for four bits, and a fifth if high is where it is.
 func (b *blocks) fours(u unpacking, format string, size, high int) {
-	f := b.unpack(u, format, 32, false)
+	f := b.unpack(u, blockFormat{name: format, width: 32, minima: true})
 	low, fifth := b.bytes(15), b.bytes(16)
 	f.each(size, 256, func(int) {
 		var top [2]int
@@ -129,7 +137,7 @@ func (b *blocks) fours(u unpacking, format string, size, high int) {
 
 // sixes is for Q6_K. In each half, values of the high nibbles come after all of the low ones.
 func (b *blocks) sixes(u unpacking) {
-	f := b.unpack(u, "Q6K", 16, false)
+	f := b.unpack(u, blockFormat{name: "Q6K", width: 16, offset: 32})
 	low, two := b.bytes(15), b.bytes(0x30)
 	f.each(208, 256, func(int) {
 		for h := range 2 {

@@ -104,6 +104,7 @@ var instructions = map[string]instruction{
 	"shrn":  {0x0f108400, dn, "v%d.4h, v%d.4s, #16"},
 
 	// Integers in bytes, and what they become. Those with .2 take the upper halves of their operands.
+	"add.b":    {0x4e208400, dnm, bytes3},
 	"sub.b":    {0x6e208400, dnm, bytes3},
 	"cmtst.b":  {0x4e208c00, dnm, bytes3}, // all bits of d if n & m != 0
 	"tbl":      {0x4e000000, dnm, "v%d.16b, {v%d.16b}, v%d.16b"},
@@ -111,15 +112,8 @@ var instructions = map[string]instruction{
 	"sli.b":    {0x6f005400, leftBytes, shiftedBytes}, // lower bits of d stay
 	"ushr.b":   {0x6f000400, rightBytes, shiftedBytes},
 	"movi":     {0x4f00e400, immediate, "v%d.16b, #%#x"},
-	"ushl":     {0x6ea04400, dnm, floats3}, // by the lanes of m, to the right if they are negative
-	"uxtl.b":   {0x2f08a400, dn, "v%d.8h, v%d.8b"},
-	"uxtl.b2":  {0x6f08a400, dn, "v%d.8h, v%d.16b"},
-	"uxtl.h":   {0x2f10a400, dn, "v%d.4s, v%d.4h"},
-	"uxtl.h2":  {0x6f10a400, dn, "v%d.4s, v%d.8h"},
-	"sxtl.b":   {0x0f08a400, dn, "v%d.8h, v%d.8b"},
-	"sxtl.b2":  {0x4f08a400, dn, "v%d.8h, v%d.16b"},
-	"sxtl.h":   {0x0f10a400, dn, "v%d.4s, v%d.4h"},
-	"sxtl.h2":  {0x4f10a400, dn, "v%d.4s, v%d.8h"},
+	"ushl":     {0x6ea04400, dnm, floats3},                  // by the lanes of m, to the right if they are negative
+	"scvtf.f":  {0x4f00e400, right, shifted},                // with so many bits behind the point
 	"uzp1.h":   {0x4e401800, dnm, "v%d.8h, v%d.8h, v%d.8h"}, // even lanes of n, then of m
 	"uzp2.h":   {0x4e405800, dnm, "v%d.8h, v%d.8h, v%d.8h"}, // odd lanes
 	"zip1.d":   {0x4ec03800, dnm, "v%d.2d, v%d.2d, v%d.2d"},
@@ -132,6 +126,7 @@ var instructions = map[string]instruction{
 	"saddlp.h": {0x4e602800, dn, "v%d.4s, v%d.8h"}, // sums of neighbours
 	"sadalp.h": {0x4e606800, dn, "v%d.4s, v%d.8h"}, // d += sums of neighbours
 
+	"fmls.e": {0x4f805000, element, "v%d.4s, v%d.4s, v%d.s[%d]"},
 	"fmla.e": {0x4f801000, element, "v%d.4s, v%d.4s, v%d.s[%d]"},
 	"fmul.e": {0x4f809000, element, "v%d.4s, v%d.4s, v%d.s[%d]"},
 }

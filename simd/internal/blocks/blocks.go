@@ -93,8 +93,8 @@ type room struct {
 	q       [most]int8
 	a, b, s [most/16 + 16]float32
 	y       [Piece]float32
-	// unpacked are integers that several rows of x are multiplied with.
-	unpacked []int8
+	sums    [Most]float32
+	factor  float32
 }
 
 // most is the most values of a row that are taken at a time if they stay integers: a multiple of all blocks.
@@ -103,7 +103,7 @@ const most = 8192
 var rooms = sync.Pool{New: func() any { return new(room) }}
 
 func (m *room) leave() {
-	m.row, m.unpacked = row{}, nil // no memory is kept alive
+	m.row = row{} // no memory is kept alive
 	rooms.Put(m)
 }
 

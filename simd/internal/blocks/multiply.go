@@ -1,6 +1,10 @@
 package blocks
 
-import "github.com/wavelane/wavelane/simd/internal/kernels"
+import (
+	"sync"
+
+	"github.com/wavelane/wavelane/simd/internal/kernels"
+)
 
 // Dequantize writes the values of row r from lo on, whole blocks: those of quant.Dequantize, bit for bit.
 func (w *Weights) Dequantize(y []float32, r, lo int) {
@@ -48,6 +52,9 @@ func (w *Weights) Multiply(y []float32, ldy int, x []float32, m, lo, hi int) {
 	room.leave()
 }
 
+// Many8 says whether Multiply8 of many rows is faster than products of floats.
+func Many8() bool { return inLanes() }
+
 // Multiply8 is Multiply with rows of x in 8 bits, any number of them. What the integers stand above zero, and the minima, are
 // subtracted as products with the sums of x.
 func (w *Weights) Multiply8(y []float32, ldy int, x []Rounded, lo, hi int) {
@@ -62,7 +69,7 @@ func (w *Weights) Multiply8(y []float32, ldy int, x []Rounded, lo, hi int) {
 		for at := 0; at < w.Cols; at += most {
 			n := min(most, w.Cols-at)
 			room.scales(at, n)
-			minima := room.weigh(&x[0], at, n)
+			minima := room.weigh(&x[0], room.a[:], room.b[:], at, n)
 			sum += float64(room.product(x[0].Q[at:][:n], at, n)) - float64(minima)
 		}
 		y[r] = float32(sum)
@@ -70,30 +77,48 @@ func (w *Weights) Multiply8(y []float32, ldy int, x []Rounded, lo, hi int) {
 	room.leave()
 }
 
-// weigh makes the room's weights those of n values from lo on: scales times those of x. It returns what is to be subtracted from the
-// product with x.
-func (m *room) weigh(x *Rounded, lo, n int) float32 {
-	least, factor, groups := m.a[:], raised(m.format), n/m.width
-	if m.affine {
-		least, factor = m.b[:], 1
-	}
+// weigh makes the room's weights those of n values from lo on: scales a times those of x. It returns what is to be subtracted from
+// the product with x.
+func (m *room) weigh(x *Rounded, a, b []float32, lo, n int) float32 {
+	least, factor, groups := m.minima(a, b), m.raise(), n/m.width
 	scale, sum := x.groups(m.width, lo/m.width, groups)
-	return factor * weigh(m.s[:groups], m.a[:], scale, least, sum)
+	return factor * weigh(m.s[:groups], a, scale, least, sum)
+}
+
+// minima are what is subtracted for each group, divided by raise.
+func (m *room) minima(a, b []float32) []float32 {
+	if m.affine {
+		return b
+	}
+	return a
+}
+
+func (m *room) raise() float32 {
+	if m.affine {
+		return 1
+	}
+	return raised(m.format)
 }
 
 const (
-	// piece8 is how many values of eight rows of x stay in the first cache while they meet rows of weights.
+	// piece8 is how many values of eight rows of x stay in the first cache while they meet rows of weights: a multiple of all blocks.
 	piece8 = 2048
 	// held is how many rows of weights are unpacked before they are multiplied.
 	held = 16
 )
 
+// unpacked is a piece of a row that several rows of x are multiplied with.
+type unpacked struct {
+	q        [piece8]int8 // at the beginning, for its alignment
+	a, b     [piece8/16 + 16]float32
+	integers []int8 // those in q, or in the row
+}
+
+var pieces = sync.Pool{New: func() any { return new([held]unpacked) }}
+
 // multiplySeveral unpacks a piece of some rows of weights once and multiplies it with all rows of x.
 func (w *Weights) multiplySeveral(y []float32, ldy int, x []Rounded, lo, hi int) {
-	var own [held]*room
-	for i := range min(held, hi-lo) {
-		own[i] = rooms.Get().(*room)
-	}
+	room, own := rooms.Get().(*room), pieces.Get().(*[held]unpacked)
 	for lo < hi {
 		part := own[:min(held, hi-lo)]
 		for i := 0; w.Cols == 0 && i < len(x); i++ {
@@ -101,16 +126,17 @@ func (w *Weights) multiplySeveral(y []float32, ldy int, x []Rounded, lo, hi int)
 		}
 		for at := 0; at < w.Cols; at += piece8 {
 			n := min(piece8, w.Cols-at)
-			for r, m := range part {
-				m.row = w.rowAt(lo + r)
-				m.scales(at, n)
-				m.prepare(at, n)
+			for r := range part {
+				u := &part[r]
+				room.row = w.rowAt(lo + r)
+				room.unpackScales(u.a[:n/w.width], u.b[:n/w.width], at/w.BlockLen())
+				room.prepare(u, at, n)
 			}
 			for i := 0; i < len(x); i += Most {
 				x := x[i:min(i+Most, len(x))]
-				for r, m := range part {
+				for r := range part {
 					var sums [Most]float32
-					m.products(&sums, x, at, n)
+					room.products(&part[r], &sums, x, at, n)
 					for j := range x {
 						to := &y[(i+j)*ldy+lo+r]
 						if at > 0 {
@@ -123,18 +149,27 @@ func (w *Weights) multiplySeveral(y []float32, ldy int, x []Rounded, lo, hi int)
 		}
 		lo += len(part)
 	}
-	for _, m := range own {
-		if m != nil {
-			m.leave()
-		}
+	for i := range own {
+		own[i].integers = nil // no memory is kept alive
 	}
+	pieces.Put(own)
+	room.leave()
+}
+
+// keep unpacks n integers of the room's row, from lo on, as they are in the row.
+func (m *room) keep(u *unpacked, lo, n int) {
+	if u.integers = u.q[:n]; m.quants == nil {
+		u.integers = int8s(m.planes[0][lo:][:n])
+		return
+	}
+	m.unpackQuants(u.integers, lo/m.BlockLen())
 }
 
 // productsEach is products, one by one.
-func (m *room) productsEach(sums *[Most]float32, x []Rounded, lo, n int) {
+func (m *room) productsEach(u *unpacked, sums *[Most]float32, x []Rounded, lo, n int) {
 	for i := range x {
-		minima := m.weigh(&x[i], lo, n)
-		sums[i] = m.dot(m.unpacked, x[i].Q[lo:][:n]) - minima
+		minima := m.weigh(&x[i], u.a[:], u.b[:], lo, n)
+		sums[i] = m.dot(u.integers, x[i].Q[lo:][:n]) - minima
 	}
 }
 

@@ -172,9 +172,3 @@ func (m *room) product(x []int8, lo, n int) float32 {
 
 // productFloats is the product of floats with the row's values from lo on, at most a piece.
 func (m *room) productFloats(x []float32, lo int) float32 { return m.expanded(x, lo) }
-
-// prepare unpacks n values of the room's row, from lo on, for products with several rows of x. The room has the scales.
-func (m *room) prepare(lo, n int) { m.unpacked = m.integers(lo, n) }
-
-// products sets sums to those of what is prepared with up to Most rows of x, less what the integers stand above zero and the minima.
-func (m *room) products(sums *[Most]float32, x []Rounded, lo, n int) { m.productsEach(sums, x, lo, n) }

@@ -19,8 +19,13 @@ func (m *room) product(x []int8, lo, n int) float32 { return m.dot(m.integers(lo
 // productFloats is the product of floats with the row's values from lo on, at most a piece.
 func (m *room) productFloats(x []float32, lo int) float32 { return m.expanded(x, lo) }
 
-// prepare unpacks n values of the room's row, from lo on, for products with several rows of x. The room has the scales.
-func (m *room) prepare(lo, n int) { m.unpacked = m.integers(lo, n) }
+// inLanes says whether integers are in lanes where several rows of x are multiplied.
+func inLanes() bool { return false }
+
+// prepare unpacks n integers of the room's row, from lo on, for products with several rows of x. The scales are there.
+func (m *room) prepare(u *unpacked, lo, n int) { m.keep(u, lo, n) }
 
 // products sets sums to those of what is prepared with up to Most rows of x, less what the integers stand above zero and the minima.
-func (m *room) products(sums *[Most]float32, x []Rounded, lo, n int) { m.productsEach(sums, x, lo, n) }
+func (m *room) products(u *unpacked, sums *[Most]float32, x []Rounded, lo, n int) {
+	m.productsEach(u, sums, x, lo, n)
+}

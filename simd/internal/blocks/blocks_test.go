@@ -131,24 +131,36 @@ func TestProductsAreExact(t *testing.T) {
 					require.Equal(t, integers, own.integers(0, cols), note)
 					require.Equal(t, float32(want), own.dot(integers, x.Q), note)
 
-					for i := range own.a {
-						own.a[i], own.b[i] = 1, 0
-					}
-					for _, scales := range [][]float32{x.scale, x.scale16} { // sums are zero
-						for i := range scales {
-							scales[i] = 1
-						}
-					}
-					var sums [Most]float32
-					own.prepare(0, cols)
-					own.products(&sums, []Rounded{x, x, x, x, x, x, x}, 0, cols)
-					for _, sum := range sums[:7] {
-						require.Equal(t, float32(want), sum, note)
-					}
+					own.exactSeveral(t, x.Q, float32(want), note)
 				}
 			}
 		}
 	})
+}
+
+// exactSeveral checks products of the room's row with rows of x whose scales are one and whose sums are zero.
+func (m *room) exactSeveral(t *testing.T, q []int8, want float32, note string) {
+	const rows = Most - 1
+	size := RoundedWords(len(q))
+	memory, x := make([]float32, rows*size), make([]Rounded, rows)
+	for i := range x {
+		x[i] = RoundedIn(memory[i*size:], len(q), rows)
+		for b := range len(x[i].scale) {
+			var block [32]int8
+			copy(block[:], q[min(32*b, len(q)):])
+			x[i].put(b, &block, 1, [2]float32{})
+		}
+	}
+	var u unpacked
+	for i := range len(q) / m.width {
+		u.a[i] = 1
+	}
+	m.prepare(&u, 0, len(q))
+	var sums [Most]float32
+	m.products(&u, &sums, x, 0, len(q))
+	for _, sum := range sums[:rows] {
+		require.Equal(t, want, sum, note)
+	}
 }
 
 // One row of x and several give the sums of float64, whatever the bits of blocks are, where scales are finite.

@@ -60,7 +60,7 @@ func TestMultiply(t *testing.T) {
 				}
 				memory, rounded := make([]float32, m*words), make([]Rounded, m)
 				for i := range rounded {
-					rounded[i] = RoundedIn(memory[i*words:][:words], cols)
+					rounded[i] = RoundedIn(memory[i*words:][:words], cols, m)
 					rounded[i].Round(x[i*cols:][:cols], 0, cols/32)
 				}
 				got, got8 := make([]float32, m*rows), make([]float32, m*rows)
@@ -69,9 +69,10 @@ func TestMultiply(t *testing.T) {
 				}
 				w.Multiply8(got8, rows, rounded, 0, 1)
 				w.Multiply8(got8, rows, rounded, 1, rows)
-				x8 := make([]float32, cols)
+				x8, alone := make([]float32, cols), RoundedIn(make([]float32, words), cols, 1)
 				for i := range m {
-					rounded[i].Values(x8, 0, cols/32)
+					alone.Round(x[i*cols:][:cols], 0, cols/32)
+					alone.Values(x8, 0, cols/32)
 					for row := range rows {
 						note := fmt.Sprintf("%v, %d blocks of size %g: row %d of %d with %d", f.Type, blocks, size, i, m, row)
 						if i == bad {

@@ -5216,6 +5216,52 @@ done:
 	FMOVS F0, ret+32(FP)
 	RET
 
+// func lanesNEON(to *int8, from *int8, n int)
+TEXT ·lanesNEON(SB), NOSPLIT, $0-24
+	MOVD to+0(FP), R0
+	MOVD from+8(FP), R1
+	MOVD n+16(FP), R2
+
+	PCALIGN $16
+block:
+	FMOVQ 0(R1), F0
+	FMOVQ 32(R1), F1
+	FMOVQ 64(R1), F2
+	FMOVQ 96(R1), F3
+	WORD $0x4e823804 // zip1 v4.4s, v0.4s, v2.4s
+	WORD $0x4e827805 // zip2 v5.4s, v0.4s, v2.4s
+	WORD $0x4e833826 // zip1 v6.4s, v1.4s, v3.4s
+	WORD $0x4e837827 // zip2 v7.4s, v1.4s, v3.4s
+	WORD $0x4e863880 // zip1 v0.4s, v4.4s, v6.4s
+	WORD $0x4e867881 // zip2 v1.4s, v4.4s, v6.4s
+	WORD $0x4e8738a2 // zip1 v2.4s, v5.4s, v7.4s
+	WORD $0x4e8778a3 // zip2 v3.4s, v5.4s, v7.4s
+	FMOVQ F0, 0(R0)
+	FMOVQ F1, 64(R0)
+	FMOVQ F2, 128(R0)
+	FMOVQ F3, 192(R0)
+	FMOVQ 16(R1), F0
+	FMOVQ 48(R1), F1
+	FMOVQ 80(R1), F2
+	FMOVQ 112(R1), F3
+	WORD $0x4e823804 // zip1 v4.4s, v0.4s, v2.4s
+	WORD $0x4e827805 // zip2 v5.4s, v0.4s, v2.4s
+	WORD $0x4e833826 // zip1 v6.4s, v1.4s, v3.4s
+	WORD $0x4e837827 // zip2 v7.4s, v1.4s, v3.4s
+	WORD $0x4e863880 // zip1 v0.4s, v4.4s, v6.4s
+	WORD $0x4e867881 // zip2 v1.4s, v4.4s, v6.4s
+	WORD $0x4e8738a2 // zip1 v2.4s, v5.4s, v7.4s
+	WORD $0x4e8778a3 // zip2 v3.4s, v5.4s, v7.4s
+	FMOVQ F0, 256(R0)
+	FMOVQ F1, 320(R0)
+	FMOVQ F2, 384(R0)
+	FMOVQ F3, 448(R0)
+	ADD $128, R1, R1
+	ADD $16, R0, R0
+	SUBS $1, R2, R2
+	BNE block
+	RET
+
 // func dot16SDOT(x *int8, s *float32, q *int8, n int) float32
 TEXT ·dot16SDOT(SB), NOSPLIT, $0-36
 	MOVD x+0(FP), R0
@@ -5297,6 +5343,979 @@ done:
 	FMOVS F0, ret+32(FP)
 	RET
 
+// func products16x1SDOT(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
+TEXT ·products16x1SDOT(SB), NOSPLIT, $0-80
+	MOVD sums+0(FP), R0
+	MOVD q+8(FP), R1
+	MOVD a+16(FP), R2
+	MOVD least+24(FP), R3
+	MOVD factor+32(FP), R4
+	MOVD x+40(FP), R5
+	MOVD scale+48(FP), R6
+	MOVD sum+56(FP), R7
+	MOVD stride+64(FP), R8
+	MOVD n+72(FP), R9
+	FMOVS (R4), F0
+	WORD $0x4f000401 // movi v1.4s, #0x0
+
+	PCALIGN $16
+chunk:
+	WORD $0x4f000402 // movi v2.4s, #0x0
+	WORD $0x4f000403 // movi v3.4s, #0x0
+	WORD $0x4f000404 // movi v4.4s, #0x0
+	WORD $0x4f000405 // movi v5.4s, #0x0
+	FLDPQ 0(R1), (F6, F7)
+	FLDPQ 0(R5), (F8, F9)
+	WORD $0x4e8894c2 // sdot v2.4s, v6.16b, v8.16b
+	WORD $0x4e8994e3 // sdot v3.4s, v7.16b, v9.16b
+	FLDPQ 32(R1), (F7, F6)
+	FLDPQ 32(R5), (F9, F8)
+	WORD $0x4e8994e4 // sdot v4.4s, v7.16b, v9.16b
+	WORD $0x4e8894c5 // sdot v5.4s, v6.16b, v8.16b
+	FLDPQ 64(R1), (F6, F7)
+	FLDPQ 64(R5), (F8, F9)
+	WORD $0x4e8894c2 // sdot v2.4s, v6.16b, v8.16b
+	WORD $0x4e8994e3 // sdot v3.4s, v7.16b, v9.16b
+	FLDPQ 96(R1), (F7, F6)
+	FLDPQ 96(R5), (F9, F8)
+	WORD $0x4e8994e4 // sdot v4.4s, v7.16b, v9.16b
+	WORD $0x4e8894c5 // sdot v5.4s, v6.16b, v8.16b
+	FLDPQ 128(R1), (F6, F7)
+	FLDPQ 128(R5), (F8, F9)
+	WORD $0x4e8894c2 // sdot v2.4s, v6.16b, v8.16b
+	WORD $0x4e8994e3 // sdot v3.4s, v7.16b, v9.16b
+	FLDPQ 160(R1), (F7, F6)
+	FLDPQ 160(R5), (F9, F8)
+	WORD $0x4e8994e4 // sdot v4.4s, v7.16b, v9.16b
+	WORD $0x4e8894c5 // sdot v5.4s, v6.16b, v8.16b
+	FLDPQ 192(R1), (F6, F7)
+	FLDPQ 192(R5), (F8, F9)
+	WORD $0x4e8894c2 // sdot v2.4s, v6.16b, v8.16b
+	WORD $0x4e8994e3 // sdot v3.4s, v7.16b, v9.16b
+	FLDPQ 224(R1), (F7, F6)
+	FLDPQ 224(R5), (F9, F8)
+	WORD $0x4e8994e4 // sdot v4.4s, v7.16b, v9.16b
+	WORD $0x4e8894c5 // sdot v5.4s, v6.16b, v8.16b
+	FLDPQ 0(R2), (F6, F7)
+	WORD $0x4e8718c6 // uzp1 v6.4s, v6.4s, v7.4s
+	FLDPQ 32(R2), (F7, F8)
+	WORD $0x4e8818e7 // uzp1 v7.4s, v7.4s, v8.4s
+	FLDPQ 0(R3), (F8, F9)
+	WORD $0x4e891908 // uzp1 v8.4s, v8.4s, v9.4s
+	FLDPQ 32(R3), (F9, F10)
+	WORD $0x4e8a1929 // uzp1 v9.4s, v9.4s, v10.4s
+	WORD $0x4f809108 // fmul v8.4s, v8.4s, v0.s[0]
+	WORD $0x4f809129 // fmul v9.4s, v9.4s, v0.s[0]
+	FLDPQ 0(R6), (F10, F11)
+	FLDPQ 0(R7), (F12, F13)
+	WORD $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD $0x6e26dd4a // fmul v10.4s, v10.4s, v6.4s
+	WORD $0x4eaccd01 // fmls v1.4s, v8.4s, v12.4s
+	WORD $0x4e2acc41 // fmla v1.4s, v2.4s, v10.4s
+	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD $0x6e27dd6b // fmul v11.4s, v11.4s, v7.4s
+	WORD $0x4eadcd21 // fmls v1.4s, v9.4s, v13.4s
+	WORD $0x4e2bcc61 // fmla v1.4s, v3.4s, v11.4s
+	FLDPQ 64(R2), (F9, F8)
+	WORD $0x4e881929 // uzp1 v9.4s, v9.4s, v8.4s
+	FLDPQ 96(R2), (F8, F7)
+	WORD $0x4e871908 // uzp1 v8.4s, v8.4s, v7.4s
+	FLDPQ 64(R3), (F7, F6)
+	WORD $0x4e8618e7 // uzp1 v7.4s, v7.4s, v6.4s
+	FLDPQ 96(R3), (F6, F13)
+	WORD $0x4e8d18c6 // uzp1 v6.4s, v6.4s, v13.4s
+	WORD $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
+	FLDPQ 32(R6), (F13, F11)
+	FLDPQ 32(R7), (F3, F12)
+	WORD $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD $0x6e29ddad // fmul v13.4s, v13.4s, v9.4s
+	WORD $0x4ea3cce1 // fmls v1.4s, v7.4s, v3.4s
+	WORD $0x4e2dcc81 // fmla v1.4s, v4.4s, v13.4s
+	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD $0x6e28dd6b // fmul v11.4s, v11.4s, v8.4s
+	WORD $0x4eacccc1 // fmls v1.4s, v6.4s, v12.4s
+	WORD $0x4e2bcca1 // fmla v1.4s, v5.4s, v11.4s
+	WORD $0x4f000406 // movi v6.4s, #0x0
+	WORD $0x4f000407 // movi v7.4s, #0x0
+	WORD $0x4f000408 // movi v8.4s, #0x0
+	WORD $0x4f000409 // movi v9.4s, #0x0
+	FLDPQ 256(R1), (F12, F11)
+	FLDPQ 256(R5), (F5, F3)
+	WORD $0x4e859586 // sdot v6.4s, v12.16b, v5.16b
+	WORD $0x4e839567 // sdot v7.4s, v11.16b, v3.16b
+	FLDPQ 288(R1), (F11, F12)
+	FLDPQ 288(R5), (F3, F5)
+	WORD $0x4e839568 // sdot v8.4s, v11.16b, v3.16b
+	WORD $0x4e859589 // sdot v9.4s, v12.16b, v5.16b
+	FLDPQ 320(R1), (F12, F11)
+	FLDPQ 320(R5), (F5, F3)
+	WORD $0x4e859586 // sdot v6.4s, v12.16b, v5.16b
+	WORD $0x4e839567 // sdot v7.4s, v11.16b, v3.16b
+	FLDPQ 352(R1), (F11, F12)
+	FLDPQ 352(R5), (F3, F5)
+	WORD $0x4e839568 // sdot v8.4s, v11.16b, v3.16b
+	WORD $0x4e859589 // sdot v9.4s, v12.16b, v5.16b
+	FLDPQ 384(R1), (F12, F11)
+	FLDPQ 384(R5), (F5, F3)
+	WORD $0x4e859586 // sdot v6.4s, v12.16b, v5.16b
+	WORD $0x4e839567 // sdot v7.4s, v11.16b, v3.16b
+	FLDPQ 416(R1), (F11, F12)
+	FLDPQ 416(R5), (F3, F5)
+	WORD $0x4e839568 // sdot v8.4s, v11.16b, v3.16b
+	WORD $0x4e859589 // sdot v9.4s, v12.16b, v5.16b
+	FLDPQ 448(R1), (F12, F11)
+	FLDPQ 448(R5), (F5, F3)
+	WORD $0x4e859586 // sdot v6.4s, v12.16b, v5.16b
+	WORD $0x4e839567 // sdot v7.4s, v11.16b, v3.16b
+	FLDPQ 480(R1), (F11, F12)
+	FLDPQ 480(R5), (F3, F5)
+	WORD $0x4e839568 // sdot v8.4s, v11.16b, v3.16b
+	WORD $0x4e859589 // sdot v9.4s, v12.16b, v5.16b
+	FLDPQ 0(R2), (F12, F11)
+	WORD $0x4e8b598c // uzp2 v12.4s, v12.4s, v11.4s
+	FLDPQ 32(R2), (F11, F5)
+	WORD $0x4e85596b // uzp2 v11.4s, v11.4s, v5.4s
+	FLDPQ 0(R3), (F5, F3)
+	WORD $0x4e8358a5 // uzp2 v5.4s, v5.4s, v3.4s
+	FLDPQ 32(R3), (F3, F13)
+	WORD $0x4e8d5863 // uzp2 v3.4s, v3.4s, v13.4s
+	WORD $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
+	FLDPQ 0(R6), (F13, F4)
+	FLDPQ 64(R7), (F10, F2)
+	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD $0x6e2cddad // fmul v13.4s, v13.4s, v12.4s
+	WORD $0x4eaacca1 // fmls v1.4s, v5.4s, v10.4s
+	WORD $0x4e2dccc1 // fmla v1.4s, v6.4s, v13.4s
+	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD $0x6e2bdc84 // fmul v4.4s, v4.4s, v11.4s
+	WORD $0x4ea2cc61 // fmls v1.4s, v3.4s, v2.4s
+	WORD $0x4e24cce1 // fmla v1.4s, v7.4s, v4.4s
+	FLDPQ 64(R2), (F3, F5)
+	WORD $0x4e855863 // uzp2 v3.4s, v3.4s, v5.4s
+	FLDPQ 96(R2), (F5, F11)
+	WORD $0x4e8b58a5 // uzp2 v5.4s, v5.4s, v11.4s
+	FLDPQ 64(R3), (F11, F12)
+	WORD $0x4e8c596b // uzp2 v11.4s, v11.4s, v12.4s
+	FLDPQ 96(R3), (F12, F2)
+	WORD $0x4e82598c // uzp2 v12.4s, v12.4s, v2.4s
+	WORD $0x4f80916b // fmul v11.4s, v11.4s, v0.s[0]
+	WORD $0x4f80918c // fmul v12.4s, v12.4s, v0.s[0]
+	FLDPQ 32(R6), (F2, F4)
+	FLDPQ 96(R7), (F7, F10)
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	WORD $0x4ea7cd61 // fmls v1.4s, v11.4s, v7.4s
+	WORD $0x4e22cd01 // fmla v1.4s, v8.4s, v2.4s
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x6e25dc84 // fmul v4.4s, v4.4s, v5.4s
+	WORD $0x4eaacd81 // fmls v1.4s, v12.4s, v10.4s
+	WORD $0x4e24cd21 // fmla v1.4s, v9.4s, v4.4s
+	ADD $512, R1, R1
+	ADD $128, R2, R2
+	ADD $128, R3, R3
+	ADD $512, R5, R5
+	ADD $64, R6, R6
+	ADD $128, R7, R7
+	SUBS $1, R9, R9
+	BNE chunk
+	// 512 values: 96 vector instructions, 56 loads and stores, 8 others
+	WORD $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD $0x7e30d821 // faddp s1, v1.2s
+	FMOVS.P F1, 4(R0)
+	RET
+
+// func products16x2SDOT(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
+TEXT ·products16x2SDOT(SB), NOSPLIT, $0-80
+	MOVD sums+0(FP), R0
+	MOVD q+8(FP), R1
+	MOVD a+16(FP), R2
+	MOVD least+24(FP), R3
+	MOVD factor+32(FP), R4
+	MOVD x+40(FP), R5
+	MOVD scale+48(FP), R6
+	MOVD sum+56(FP), R7
+	MOVD stride+64(FP), R8
+	MOVD n+72(FP), R9
+	FMOVS (R4), F0
+	WORD $0x4f000401 // movi v1.4s, #0x0
+	ADD R8, R5, R10
+	ADD R8, R6, R13
+	ADD R8, R7, R16
+	WORD $0x4f000402 // movi v2.4s, #0x0
+
+	PCALIGN $16
+chunk:
+	WORD $0x4f000403 // movi v3.4s, #0x0
+	WORD $0x4f000404 // movi v4.4s, #0x0
+	WORD $0x4f000405 // movi v5.4s, #0x0
+	WORD $0x4f000406 // movi v6.4s, #0x0
+	WORD $0x4f000407 // movi v7.4s, #0x0
+	WORD $0x4f000408 // movi v8.4s, #0x0
+	WORD $0x4f000409 // movi v9.4s, #0x0
+	WORD $0x4f00040a // movi v10.4s, #0x0
+	FLDPQ 0(R1), (F11, F12)
+	FLDPQ 0(R5), (F13, F14)
+	WORD $0x4e8d9563 // sdot v3.4s, v11.16b, v13.16b
+	WORD $0x4e8e9584 // sdot v4.4s, v12.16b, v14.16b
+	FLDPQ 0(R10), (F14, F13)
+	WORD $0x4e8e9567 // sdot v7.4s, v11.16b, v14.16b
+	WORD $0x4e8d9588 // sdot v8.4s, v12.16b, v13.16b
+	FLDPQ 32(R1), (F12, F11)
+	FLDPQ 32(R5), (F13, F14)
+	WORD $0x4e8d9585 // sdot v5.4s, v12.16b, v13.16b
+	WORD $0x4e8e9566 // sdot v6.4s, v11.16b, v14.16b
+	FLDPQ 32(R10), (F14, F13)
+	WORD $0x4e8e9589 // sdot v9.4s, v12.16b, v14.16b
+	WORD $0x4e8d956a // sdot v10.4s, v11.16b, v13.16b
+	FLDPQ 64(R1), (F11, F12)
+	FLDPQ 64(R5), (F13, F14)
+	WORD $0x4e8d9563 // sdot v3.4s, v11.16b, v13.16b
+	WORD $0x4e8e9584 // sdot v4.4s, v12.16b, v14.16b
+	FLDPQ 64(R10), (F14, F13)
+	WORD $0x4e8e9567 // sdot v7.4s, v11.16b, v14.16b
+	WORD $0x4e8d9588 // sdot v8.4s, v12.16b, v13.16b
+	FLDPQ 96(R1), (F12, F11)
+	FLDPQ 96(R5), (F13, F14)
+	WORD $0x4e8d9585 // sdot v5.4s, v12.16b, v13.16b
+	WORD $0x4e8e9566 // sdot v6.4s, v11.16b, v14.16b
+	FLDPQ 96(R10), (F14, F13)
+	WORD $0x4e8e9589 // sdot v9.4s, v12.16b, v14.16b
+	WORD $0x4e8d956a // sdot v10.4s, v11.16b, v13.16b
+	FLDPQ 128(R1), (F11, F12)
+	FLDPQ 128(R5), (F13, F14)
+	WORD $0x4e8d9563 // sdot v3.4s, v11.16b, v13.16b
+	WORD $0x4e8e9584 // sdot v4.4s, v12.16b, v14.16b
+	FLDPQ 128(R10), (F14, F13)
+	WORD $0x4e8e9567 // sdot v7.4s, v11.16b, v14.16b
+	WORD $0x4e8d9588 // sdot v8.4s, v12.16b, v13.16b
+	FLDPQ 160(R1), (F12, F11)
+	FLDPQ 160(R5), (F13, F14)
+	WORD $0x4e8d9585 // sdot v5.4s, v12.16b, v13.16b
+	WORD $0x4e8e9566 // sdot v6.4s, v11.16b, v14.16b
+	FLDPQ 160(R10), (F14, F13)
+	WORD $0x4e8e9589 // sdot v9.4s, v12.16b, v14.16b
+	WORD $0x4e8d956a // sdot v10.4s, v11.16b, v13.16b
+	FLDPQ 192(R1), (F11, F12)
+	FLDPQ 192(R5), (F13, F14)
+	WORD $0x4e8d9563 // sdot v3.4s, v11.16b, v13.16b
+	WORD $0x4e8e9584 // sdot v4.4s, v12.16b, v14.16b
+	FLDPQ 192(R10), (F14, F13)
+	WORD $0x4e8e9567 // sdot v7.4s, v11.16b, v14.16b
+	WORD $0x4e8d9588 // sdot v8.4s, v12.16b, v13.16b
+	FLDPQ 224(R1), (F12, F11)
+	FLDPQ 224(R5), (F13, F14)
+	WORD $0x4e8d9585 // sdot v5.4s, v12.16b, v13.16b
+	WORD $0x4e8e9566 // sdot v6.4s, v11.16b, v14.16b
+	FLDPQ 224(R10), (F14, F13)
+	WORD $0x4e8e9589 // sdot v9.4s, v12.16b, v14.16b
+	WORD $0x4e8d956a // sdot v10.4s, v11.16b, v13.16b
+	FLDPQ 0(R2), (F11, F12)
+	WORD $0x4e8c196b // uzp1 v11.4s, v11.4s, v12.4s
+	FLDPQ 32(R2), (F12, F13)
+	WORD $0x4e8d198c // uzp1 v12.4s, v12.4s, v13.4s
+	FLDPQ 0(R3), (F13, F14)
+	WORD $0x4e8e19ad // uzp1 v13.4s, v13.4s, v14.4s
+	FLDPQ 32(R3), (F14, F15)
+	WORD $0x4e8f19ce // uzp1 v14.4s, v14.4s, v15.4s
+	WORD $0x4f8091ad // fmul v13.4s, v13.4s, v0.s[0]
+	WORD $0x4f8091ce // fmul v14.4s, v14.4s, v0.s[0]
+	FLDPQ 0(R6), (F15, F16)
+	FLDPQ 0(R7), (F17, F18)
+	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD $0x6e2bddef // fmul v15.4s, v15.4s, v11.4s
+	WORD $0x4eb1cda1 // fmls v1.4s, v13.4s, v17.4s
+	WORD $0x4e2fcc61 // fmla v1.4s, v3.4s, v15.4s
+	WORD $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD $0x6e2cde10 // fmul v16.4s, v16.4s, v12.4s
+	WORD $0x4eb2cdc1 // fmls v1.4s, v14.4s, v18.4s
+	WORD $0x4e30cc81 // fmla v1.4s, v4.4s, v16.4s
+	FLDPQ 0(R13), (F18, F16)
+	FLDPQ 0(R16), (F4, F17)
+	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD $0x6e2bde52 // fmul v18.4s, v18.4s, v11.4s
+	WORD $0x4ea4cda2 // fmls v2.4s, v13.4s, v4.4s
+	WORD $0x4e32cce2 // fmla v2.4s, v7.4s, v18.4s
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x6e2cde10 // fmul v16.4s, v16.4s, v12.4s
+	WORD $0x4eb1cdc2 // fmls v2.4s, v14.4s, v17.4s
+	WORD $0x4e30cd02 // fmla v2.4s, v8.4s, v16.4s
+	FLDPQ 64(R2), (F14, F13)
+	WORD $0x4e8d19ce // uzp1 v14.4s, v14.4s, v13.4s
+	FLDPQ 96(R2), (F13, F12)
+	WORD $0x4e8c19ad // uzp1 v13.4s, v13.4s, v12.4s
+	FLDPQ 64(R3), (F12, F11)
+	WORD $0x4e8b198c // uzp1 v12.4s, v12.4s, v11.4s
+	FLDPQ 96(R3), (F11, F17)
+	WORD $0x4e91196b // uzp1 v11.4s, v11.4s, v17.4s
+	WORD $0x4f80918c // fmul v12.4s, v12.4s, v0.s[0]
+	WORD $0x4f80916b // fmul v11.4s, v11.4s, v0.s[0]
+	FLDPQ 32(R6), (F17, F16)
+	FLDPQ 32(R7), (F8, F4)
+	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD $0x6e2ede31 // fmul v17.4s, v17.4s, v14.4s
+	WORD $0x4ea8cd81 // fmls v1.4s, v12.4s, v8.4s
+	WORD $0x4e31cca1 // fmla v1.4s, v5.4s, v17.4s
+	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD $0x6e2dde10 // fmul v16.4s, v16.4s, v13.4s
+	WORD $0x4ea4cd61 // fmls v1.4s, v11.4s, v4.4s
+	WORD $0x4e30ccc1 // fmla v1.4s, v6.4s, v16.4s
+	FLDPQ 32(R13), (F4, F16)
+	FLDPQ 32(R16), (F6, F8)
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x6e2edc84 // fmul v4.4s, v4.4s, v14.4s
+	WORD $0x4ea6cd82 // fmls v2.4s, v12.4s, v6.4s
+	WORD $0x4e24cd22 // fmla v2.4s, v9.4s, v4.4s
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x6e2dde10 // fmul v16.4s, v16.4s, v13.4s
+	WORD $0x4ea8cd62 // fmls v2.4s, v11.4s, v8.4s
+	WORD $0x4e30cd42 // fmla v2.4s, v10.4s, v16.4s
+	WORD $0x4f00040b // movi v11.4s, #0x0
+	WORD $0x4f00040c // movi v12.4s, #0x0
+	WORD $0x4f00040d // movi v13.4s, #0x0
+	WORD $0x4f00040e // movi v14.4s, #0x0
+	WORD $0x4f000408 // movi v8.4s, #0x0
+	WORD $0x4f000410 // movi v16.4s, #0x0
+	WORD $0x4f00040a // movi v10.4s, #0x0
+	WORD $0x4f000406 // movi v6.4s, #0x0
+	FLDPQ 256(R1), (F4, F9)
+	FLDPQ 256(R5), (F17, F5)
+	WORD $0x4e91948b // sdot v11.4s, v4.16b, v17.16b
+	WORD $0x4e85952c // sdot v12.4s, v9.16b, v5.16b
+	FLDPQ 256(R10), (F5, F17)
+	WORD $0x4e859488 // sdot v8.4s, v4.16b, v5.16b
+	WORD $0x4e919530 // sdot v16.4s, v9.16b, v17.16b
+	FLDPQ 288(R1), (F9, F4)
+	FLDPQ 288(R5), (F17, F5)
+	WORD $0x4e91952d // sdot v13.4s, v9.16b, v17.16b
+	WORD $0x4e85948e // sdot v14.4s, v4.16b, v5.16b
+	FLDPQ 288(R10), (F5, F17)
+	WORD $0x4e85952a // sdot v10.4s, v9.16b, v5.16b
+	WORD $0x4e919486 // sdot v6.4s, v4.16b, v17.16b
+	FLDPQ 320(R1), (F4, F9)
+	FLDPQ 320(R5), (F17, F5)
+	WORD $0x4e91948b // sdot v11.4s, v4.16b, v17.16b
+	WORD $0x4e85952c // sdot v12.4s, v9.16b, v5.16b
+	FLDPQ 320(R10), (F5, F17)
+	WORD $0x4e859488 // sdot v8.4s, v4.16b, v5.16b
+	WORD $0x4e919530 // sdot v16.4s, v9.16b, v17.16b
+	FLDPQ 352(R1), (F9, F4)
+	FLDPQ 352(R5), (F17, F5)
+	WORD $0x4e91952d // sdot v13.4s, v9.16b, v17.16b
+	WORD $0x4e85948e // sdot v14.4s, v4.16b, v5.16b
+	FLDPQ 352(R10), (F5, F17)
+	WORD $0x4e85952a // sdot v10.4s, v9.16b, v5.16b
+	WORD $0x4e919486 // sdot v6.4s, v4.16b, v17.16b
+	FLDPQ 384(R1), (F4, F9)
+	FLDPQ 384(R5), (F17, F5)
+	WORD $0x4e91948b // sdot v11.4s, v4.16b, v17.16b
+	WORD $0x4e85952c // sdot v12.4s, v9.16b, v5.16b
+	FLDPQ 384(R10), (F5, F17)
+	WORD $0x4e859488 // sdot v8.4s, v4.16b, v5.16b
+	WORD $0x4e919530 // sdot v16.4s, v9.16b, v17.16b
+	FLDPQ 416(R1), (F9, F4)
+	FLDPQ 416(R5), (F17, F5)
+	WORD $0x4e91952d // sdot v13.4s, v9.16b, v17.16b
+	WORD $0x4e85948e // sdot v14.4s, v4.16b, v5.16b
+	FLDPQ 416(R10), (F5, F17)
+	WORD $0x4e85952a // sdot v10.4s, v9.16b, v5.16b
+	WORD $0x4e919486 // sdot v6.4s, v4.16b, v17.16b
+	FLDPQ 448(R1), (F4, F9)
+	FLDPQ 448(R5), (F17, F5)
+	WORD $0x4e91948b // sdot v11.4s, v4.16b, v17.16b
+	WORD $0x4e85952c // sdot v12.4s, v9.16b, v5.16b
+	FLDPQ 448(R10), (F5, F17)
+	WORD $0x4e859488 // sdot v8.4s, v4.16b, v5.16b
+	WORD $0x4e919530 // sdot v16.4s, v9.16b, v17.16b
+	FLDPQ 480(R1), (F9, F4)
+	FLDPQ 480(R5), (F17, F5)
+	WORD $0x4e91952d // sdot v13.4s, v9.16b, v17.16b
+	WORD $0x4e85948e // sdot v14.4s, v4.16b, v5.16b
+	FLDPQ 480(R10), (F5, F17)
+	WORD $0x4e85952a // sdot v10.4s, v9.16b, v5.16b
+	WORD $0x4e919486 // sdot v6.4s, v4.16b, v17.16b
+	FLDPQ 0(R2), (F4, F9)
+	WORD $0x4e895884 // uzp2 v4.4s, v4.4s, v9.4s
+	FLDPQ 32(R2), (F9, F17)
+	WORD $0x4e915929 // uzp2 v9.4s, v9.4s, v17.4s
+	FLDPQ 0(R3), (F17, F5)
+	WORD $0x4e855a31 // uzp2 v17.4s, v17.4s, v5.4s
+	FLDPQ 32(R3), (F5, F18)
+	WORD $0x4e9258a5 // uzp2 v5.4s, v5.4s, v18.4s
+	WORD $0x4f809231 // fmul v17.4s, v17.4s, v0.s[0]
+	WORD $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	FLDPQ 0(R6), (F18, F7)
+	FLDPQ 64(R7), (F15, F3)
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x6e24de52 // fmul v18.4s, v18.4s, v4.4s
+	WORD $0x4eafce21 // fmls v1.4s, v17.4s, v15.4s
+	WORD $0x4e32cd61 // fmla v1.4s, v11.4s, v18.4s
+	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
+	WORD $0x4ea3cca1 // fmls v1.4s, v5.4s, v3.4s
+	WORD $0x4e27cd81 // fmla v1.4s, v12.4s, v7.4s
+	FLDPQ 0(R13), (F3, F7)
+	FLDPQ 64(R16), (F12, F15)
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
+	WORD $0x4eacce22 // fmls v2.4s, v17.4s, v12.4s
+	WORD $0x4e23cd02 // fmla v2.4s, v8.4s, v3.4s
+	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
+	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
+	WORD $0x4eafcca2 // fmls v2.4s, v5.4s, v15.4s
+	WORD $0x4e27ce02 // fmla v2.4s, v16.4s, v7.4s
+	FLDPQ 64(R2), (F5, F17)
+	WORD $0x4e9158a5 // uzp2 v5.4s, v5.4s, v17.4s
+	FLDPQ 96(R2), (F17, F9)
+	WORD $0x4e895a31 // uzp2 v17.4s, v17.4s, v9.4s
+	FLDPQ 64(R3), (F9, F4)
+	WORD $0x4e845929 // uzp2 v9.4s, v9.4s, v4.4s
+	FLDPQ 96(R3), (F4, F15)
+	WORD $0x4e8f5884 // uzp2 v4.4s, v4.4s, v15.4s
+	WORD $0x4f809129 // fmul v9.4s, v9.4s, v0.s[0]
+	WORD $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
+	FLDPQ 32(R6), (F15, F7)
+	FLDPQ 96(R7), (F16, F12)
+	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD $0x6e25ddef // fmul v15.4s, v15.4s, v5.4s
+	WORD $0x4eb0cd21 // fmls v1.4s, v9.4s, v16.4s
+	WORD $0x4e2fcda1 // fmla v1.4s, v13.4s, v15.4s
+	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD $0x6e31dce7 // fmul v7.4s, v7.4s, v17.4s
+	WORD $0x4eaccc81 // fmls v1.4s, v4.4s, v12.4s
+	WORD $0x4e27cdc1 // fmla v1.4s, v14.4s, v7.4s
+	FLDPQ 32(R13), (F12, F7)
+	FLDPQ 96(R16), (F14, F16)
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x6e25dd8c // fmul v12.4s, v12.4s, v5.4s
+	WORD $0x4eaecd22 // fmls v2.4s, v9.4s, v14.4s
+	WORD $0x4e2ccd42 // fmla v2.4s, v10.4s, v12.4s
+	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD $0x6e31dce7 // fmul v7.4s, v7.4s, v17.4s
+	WORD $0x4eb0cc82 // fmls v2.4s, v4.4s, v16.4s
+	WORD $0x4e27ccc2 // fmla v2.4s, v6.4s, v7.4s
+	ADD $512, R1, R1
+	ADD $128, R2, R2
+	ADD $128, R3, R3
+	ADD $512, R5, R5
+	ADD $64, R6, R6
+	ADD $128, R7, R7
+	ADD $512, R10, R10
+	ADD $64, R13, R13
+	ADD $128, R16, R16
+	SUBS $1, R9, R9
+	BNE chunk
+	// 1024 values: 168 vector instructions, 80 loads and stores, 11 others
+	WORD $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD $0x7e30d821 // faddp s1, v1.2s
+	FMOVS.P F1, 4(R0)
+	WORD $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
+	WORD $0x7e30d842 // faddp s2, v2.2s
+	FMOVS.P F2, 4(R0)
+	RET
+
+// func products16x4SDOT(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
+TEXT ·products16x4SDOT(SB), NOSPLIT, $0-80
+	MOVD sums+0(FP), R0
+	MOVD q+8(FP), R1
+	MOVD a+16(FP), R2
+	MOVD least+24(FP), R3
+	MOVD factor+32(FP), R4
+	MOVD x+40(FP), R5
+	MOVD scale+48(FP), R6
+	MOVD sum+56(FP), R7
+	MOVD stride+64(FP), R8
+	MOVD n+72(FP), R9
+	FMOVS (R4), F0
+	WORD $0x4f000401 // movi v1.4s, #0x0
+	ADD R8, R5, R10
+	ADD R8, R6, R13
+	ADD R8, R7, R16
+	WORD $0x4f000402 // movi v2.4s, #0x0
+	ADD R8, R10, R11
+	ADD R8, R13, R14
+	ADD R8, R16, R17
+	WORD $0x4f000403 // movi v3.4s, #0x0
+	ADD R8, R11, R12
+	ADD R8, R14, R15
+	ADD R8, R17, R19
+	WORD $0x4f000404 // movi v4.4s, #0x0
+
+	PCALIGN $16
+chunk:
+	WORD $0x4f000405 // movi v5.4s, #0x0
+	WORD $0x4f000406 // movi v6.4s, #0x0
+	WORD $0x4f000407 // movi v7.4s, #0x0
+	WORD $0x4f000408 // movi v8.4s, #0x0
+	WORD $0x4f000409 // movi v9.4s, #0x0
+	WORD $0x4f00040a // movi v10.4s, #0x0
+	WORD $0x4f00040b // movi v11.4s, #0x0
+	WORD $0x4f00040c // movi v12.4s, #0x0
+	WORD $0x4f00040d // movi v13.4s, #0x0
+	WORD $0x4f00040e // movi v14.4s, #0x0
+	WORD $0x4f00040f // movi v15.4s, #0x0
+	WORD $0x4f000410 // movi v16.4s, #0x0
+	WORD $0x4f000411 // movi v17.4s, #0x0
+	WORD $0x4f000412 // movi v18.4s, #0x0
+	WORD $0x4f000413 // movi v19.4s, #0x0
+	WORD $0x4f000414 // movi v20.4s, #0x0
+	FLDPQ 0(R1), (F21, F22)
+	FLDPQ 0(R5), (F23, F24)
+	WORD $0x4e9796a5 // sdot v5.4s, v21.16b, v23.16b
+	WORD $0x4e9896c6 // sdot v6.4s, v22.16b, v24.16b
+	FLDPQ 0(R10), (F24, F23)
+	WORD $0x4e9896a9 // sdot v9.4s, v21.16b, v24.16b
+	WORD $0x4e9796ca // sdot v10.4s, v22.16b, v23.16b
+	FLDPQ 0(R11), (F23, F24)
+	WORD $0x4e9796ad // sdot v13.4s, v21.16b, v23.16b
+	WORD $0x4e9896ce // sdot v14.4s, v22.16b, v24.16b
+	FLDPQ 0(R12), (F24, F23)
+	WORD $0x4e9896b1 // sdot v17.4s, v21.16b, v24.16b
+	WORD $0x4e9796d2 // sdot v18.4s, v22.16b, v23.16b
+	FLDPQ 32(R1), (F22, F21)
+	FLDPQ 32(R5), (F23, F24)
+	WORD $0x4e9796c7 // sdot v7.4s, v22.16b, v23.16b
+	WORD $0x4e9896a8 // sdot v8.4s, v21.16b, v24.16b
+	FLDPQ 32(R10), (F24, F23)
+	WORD $0x4e9896cb // sdot v11.4s, v22.16b, v24.16b
+	WORD $0x4e9796ac // sdot v12.4s, v21.16b, v23.16b
+	FLDPQ 32(R11), (F23, F24)
+	WORD $0x4e9796cf // sdot v15.4s, v22.16b, v23.16b
+	WORD $0x4e9896b0 // sdot v16.4s, v21.16b, v24.16b
+	FLDPQ 32(R12), (F24, F23)
+	WORD $0x4e9896d3 // sdot v19.4s, v22.16b, v24.16b
+	WORD $0x4e9796b4 // sdot v20.4s, v21.16b, v23.16b
+	FLDPQ 64(R1), (F21, F22)
+	FLDPQ 64(R5), (F23, F24)
+	WORD $0x4e9796a5 // sdot v5.4s, v21.16b, v23.16b
+	WORD $0x4e9896c6 // sdot v6.4s, v22.16b, v24.16b
+	FLDPQ 64(R10), (F24, F23)
+	WORD $0x4e9896a9 // sdot v9.4s, v21.16b, v24.16b
+	WORD $0x4e9796ca // sdot v10.4s, v22.16b, v23.16b
+	FLDPQ 64(R11), (F23, F24)
+	WORD $0x4e9796ad // sdot v13.4s, v21.16b, v23.16b
+	WORD $0x4e9896ce // sdot v14.4s, v22.16b, v24.16b
+	FLDPQ 64(R12), (F24, F23)
+	WORD $0x4e9896b1 // sdot v17.4s, v21.16b, v24.16b
+	WORD $0x4e9796d2 // sdot v18.4s, v22.16b, v23.16b
+	FLDPQ 96(R1), (F22, F21)
+	FLDPQ 96(R5), (F23, F24)
+	WORD $0x4e9796c7 // sdot v7.4s, v22.16b, v23.16b
+	WORD $0x4e9896a8 // sdot v8.4s, v21.16b, v24.16b
+	FLDPQ 96(R10), (F24, F23)
+	WORD $0x4e9896cb // sdot v11.4s, v22.16b, v24.16b
+	WORD $0x4e9796ac // sdot v12.4s, v21.16b, v23.16b
+	FLDPQ 96(R11), (F23, F24)
+	WORD $0x4e9796cf // sdot v15.4s, v22.16b, v23.16b
+	WORD $0x4e9896b0 // sdot v16.4s, v21.16b, v24.16b
+	FLDPQ 96(R12), (F24, F23)
+	WORD $0x4e9896d3 // sdot v19.4s, v22.16b, v24.16b
+	WORD $0x4e9796b4 // sdot v20.4s, v21.16b, v23.16b
+	FLDPQ 128(R1), (F21, F22)
+	FLDPQ 128(R5), (F23, F24)
+	WORD $0x4e9796a5 // sdot v5.4s, v21.16b, v23.16b
+	WORD $0x4e9896c6 // sdot v6.4s, v22.16b, v24.16b
+	FLDPQ 128(R10), (F24, F23)
+	WORD $0x4e9896a9 // sdot v9.4s, v21.16b, v24.16b
+	WORD $0x4e9796ca // sdot v10.4s, v22.16b, v23.16b
+	FLDPQ 128(R11), (F23, F24)
+	WORD $0x4e9796ad // sdot v13.4s, v21.16b, v23.16b
+	WORD $0x4e9896ce // sdot v14.4s, v22.16b, v24.16b
+	FLDPQ 128(R12), (F24, F23)
+	WORD $0x4e9896b1 // sdot v17.4s, v21.16b, v24.16b
+	WORD $0x4e9796d2 // sdot v18.4s, v22.16b, v23.16b
+	FLDPQ 160(R1), (F22, F21)
+	FLDPQ 160(R5), (F23, F24)
+	WORD $0x4e9796c7 // sdot v7.4s, v22.16b, v23.16b
+	WORD $0x4e9896a8 // sdot v8.4s, v21.16b, v24.16b
+	FLDPQ 160(R10), (F24, F23)
+	WORD $0x4e9896cb // sdot v11.4s, v22.16b, v24.16b
+	WORD $0x4e9796ac // sdot v12.4s, v21.16b, v23.16b
+	FLDPQ 160(R11), (F23, F24)
+	WORD $0x4e9796cf // sdot v15.4s, v22.16b, v23.16b
+	WORD $0x4e9896b0 // sdot v16.4s, v21.16b, v24.16b
+	FLDPQ 160(R12), (F24, F23)
+	WORD $0x4e9896d3 // sdot v19.4s, v22.16b, v24.16b
+	WORD $0x4e9796b4 // sdot v20.4s, v21.16b, v23.16b
+	FLDPQ 192(R1), (F21, F22)
+	FLDPQ 192(R5), (F23, F24)
+	WORD $0x4e9796a5 // sdot v5.4s, v21.16b, v23.16b
+	WORD $0x4e9896c6 // sdot v6.4s, v22.16b, v24.16b
+	FLDPQ 192(R10), (F24, F23)
+	WORD $0x4e9896a9 // sdot v9.4s, v21.16b, v24.16b
+	WORD $0x4e9796ca // sdot v10.4s, v22.16b, v23.16b
+	FLDPQ 192(R11), (F23, F24)
+	WORD $0x4e9796ad // sdot v13.4s, v21.16b, v23.16b
+	WORD $0x4e9896ce // sdot v14.4s, v22.16b, v24.16b
+	FLDPQ 192(R12), (F24, F23)
+	WORD $0x4e9896b1 // sdot v17.4s, v21.16b, v24.16b
+	WORD $0x4e9796d2 // sdot v18.4s, v22.16b, v23.16b
+	FLDPQ 224(R1), (F22, F21)
+	FLDPQ 224(R5), (F23, F24)
+	WORD $0x4e9796c7 // sdot v7.4s, v22.16b, v23.16b
+	WORD $0x4e9896a8 // sdot v8.4s, v21.16b, v24.16b
+	FLDPQ 224(R10), (F24, F23)
+	WORD $0x4e9896cb // sdot v11.4s, v22.16b, v24.16b
+	WORD $0x4e9796ac // sdot v12.4s, v21.16b, v23.16b
+	FLDPQ 224(R11), (F23, F24)
+	WORD $0x4e9796cf // sdot v15.4s, v22.16b, v23.16b
+	WORD $0x4e9896b0 // sdot v16.4s, v21.16b, v24.16b
+	FLDPQ 224(R12), (F24, F23)
+	WORD $0x4e9896d3 // sdot v19.4s, v22.16b, v24.16b
+	WORD $0x4e9796b4 // sdot v20.4s, v21.16b, v23.16b
+	FLDPQ 0(R2), (F21, F22)
+	WORD $0x4e961ab5 // uzp1 v21.4s, v21.4s, v22.4s
+	FLDPQ 32(R2), (F22, F23)
+	WORD $0x4e971ad6 // uzp1 v22.4s, v22.4s, v23.4s
+	FLDPQ 0(R3), (F23, F24)
+	WORD $0x4e981af7 // uzp1 v23.4s, v23.4s, v24.4s
+	FLDPQ 32(R3), (F24, F25)
+	WORD $0x4e991b18 // uzp1 v24.4s, v24.4s, v25.4s
+	WORD $0x4f8092f7 // fmul v23.4s, v23.4s, v0.s[0]
+	WORD $0x4f809318 // fmul v24.4s, v24.4s, v0.s[0]
+	FLDPQ 0(R6), (F25, F26)
+	FLDPQ 0(R7), (F27, F28)
+	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD $0x6e35df39 // fmul v25.4s, v25.4s, v21.4s
+	WORD $0x4ebbcee1 // fmls v1.4s, v23.4s, v27.4s
+	WORD $0x4e39cca1 // fmla v1.4s, v5.4s, v25.4s
+	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD $0x6e36df5a // fmul v26.4s, v26.4s, v22.4s
+	WORD $0x4ebccf01 // fmls v1.4s, v24.4s, v28.4s
+	WORD $0x4e3accc1 // fmla v1.4s, v6.4s, v26.4s
+	FLDPQ 0(R13), (F28, F26)
+	FLDPQ 0(R16), (F6, F27)
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x6e35df9c // fmul v28.4s, v28.4s, v21.4s
+	WORD $0x4ea6cee2 // fmls v2.4s, v23.4s, v6.4s
+	WORD $0x4e3ccd22 // fmla v2.4s, v9.4s, v28.4s
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x6e36df5a // fmul v26.4s, v26.4s, v22.4s
+	WORD $0x4ebbcf02 // fmls v2.4s, v24.4s, v27.4s
+	WORD $0x4e3acd42 // fmla v2.4s, v10.4s, v26.4s
+	FLDPQ 0(R14), (F27, F26)
+	FLDPQ 0(R17), (F10, F6)
+	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD $0x6e35df7b // fmul v27.4s, v27.4s, v21.4s
+	WORD $0x4eaacee3 // fmls v3.4s, v23.4s, v10.4s
+	WORD $0x4e3bcda3 // fmla v3.4s, v13.4s, v27.4s
+	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD $0x6e36df5a // fmul v26.4s, v26.4s, v22.4s
+	WORD $0x4ea6cf03 // fmls v3.4s, v24.4s, v6.4s
+	WORD $0x4e3acdc3 // fmla v3.4s, v14.4s, v26.4s
+	FLDPQ 0(R15), (F6, F26)
+	FLDPQ 0(R19), (F14, F10)
+	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e35dcc6 // fmul v6.4s, v6.4s, v21.4s
+	WORD $0x4eaecee4 // fmls v4.4s, v23.4s, v14.4s
+	WORD $0x4e26ce24 // fmla v4.4s, v17.4s, v6.4s
+	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
+	WORD $0x6e36df5a // fmul v26.4s, v26.4s, v22.4s
+	WORD $0x4eaacf04 // fmls v4.4s, v24.4s, v10.4s
+	WORD $0x4e3ace44 // fmla v4.4s, v18.4s, v26.4s
+	FLDPQ 64(R2), (F24, F23)
+	WORD $0x4e971b18 // uzp1 v24.4s, v24.4s, v23.4s
+	FLDPQ 96(R2), (F23, F22)
+	WORD $0x4e961af7 // uzp1 v23.4s, v23.4s, v22.4s
+	FLDPQ 64(R3), (F22, F21)
+	WORD $0x4e951ad6 // uzp1 v22.4s, v22.4s, v21.4s
+	FLDPQ 96(R3), (F21, F10)
+	WORD $0x4e8a1ab5 // uzp1 v21.4s, v21.4s, v10.4s
+	WORD $0x4f8092d6 // fmul v22.4s, v22.4s, v0.s[0]
+	WORD $0x4f8092b5 // fmul v21.4s, v21.4s, v0.s[0]
+	FLDPQ 32(R6), (F10, F26)
+	FLDPQ 32(R7), (F18, F14)
+	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD $0x6e38dd4a // fmul v10.4s, v10.4s, v24.4s
+	WORD $0x4eb2cec1 // fmls v1.4s, v22.4s, v18.4s
+	WORD $0x4e2acce1 // fmla v1.4s, v7.4s, v10.4s
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x6e37df5a // fmul v26.4s, v26.4s, v23.4s
+	WORD $0x4eaecea1 // fmls v1.4s, v21.4s, v14.4s
+	WORD $0x4e3acd01 // fmla v1.4s, v8.4s, v26.4s
+	FLDPQ 32(R13), (F14, F26)
+	FLDPQ 32(R16), (F8, F18)
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x6e38ddce // fmul v14.4s, v14.4s, v24.4s
+	WORD $0x4ea8cec2 // fmls v2.4s, v22.4s, v8.4s
+	WORD $0x4e2ecd62 // fmla v2.4s, v11.4s, v14.4s
+	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD $0x6e37df5a // fmul v26.4s, v26.4s, v23.4s
+	WORD $0x4eb2cea2 // fmls v2.4s, v21.4s, v18.4s
+	WORD $0x4e3acd82 // fmla v2.4s, v12.4s, v26.4s
+	FLDPQ 32(R14), (F18, F26)
+	FLDPQ 32(R17), (F12, F8)
+	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD $0x6e38de52 // fmul v18.4s, v18.4s, v24.4s
+	WORD $0x4eaccec3 // fmls v3.4s, v22.4s, v12.4s
+	WORD $0x4e32cde3 // fmla v3.4s, v15.4s, v18.4s
+	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
+	WORD $0x6e37df5a // fmul v26.4s, v26.4s, v23.4s
+	WORD $0x4ea8cea3 // fmls v3.4s, v21.4s, v8.4s
+	WORD $0x4e3ace03 // fmla v3.4s, v16.4s, v26.4s
+	FLDPQ 32(R15), (F8, F26)
+	FLDPQ 32(R19), (F16, F12)
+	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
+	WORD $0x6e38dd08 // fmul v8.4s, v8.4s, v24.4s
+	WORD $0x4eb0cec4 // fmls v4.4s, v22.4s, v16.4s
+	WORD $0x4e28ce64 // fmla v4.4s, v19.4s, v8.4s
+	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
+	WORD $0x6e37df5a // fmul v26.4s, v26.4s, v23.4s
+	WORD $0x4eaccea4 // fmls v4.4s, v21.4s, v12.4s
+	WORD $0x4e3ace84 // fmla v4.4s, v20.4s, v26.4s
+	WORD $0x4f000415 // movi v21.4s, #0x0
+	WORD $0x4f000416 // movi v22.4s, #0x0
+	WORD $0x4f000417 // movi v23.4s, #0x0
+	WORD $0x4f000418 // movi v24.4s, #0x0
+	WORD $0x4f00040c // movi v12.4s, #0x0
+	WORD $0x4f00041a // movi v26.4s, #0x0
+	WORD $0x4f000414 // movi v20.4s, #0x0
+	WORD $0x4f000410 // movi v16.4s, #0x0
+	WORD $0x4f000408 // movi v8.4s, #0x0
+	WORD $0x4f000413 // movi v19.4s, #0x0
+	WORD $0x4f000412 // movi v18.4s, #0x0
+	WORD $0x4f00040f // movi v15.4s, #0x0
+	WORD $0x4f00040e // movi v14.4s, #0x0
+	WORD $0x4f00040b // movi v11.4s, #0x0
+	WORD $0x4f00040a // movi v10.4s, #0x0
+	WORD $0x4f000407 // movi v7.4s, #0x0
+	FLDPQ 256(R1), (F6, F17)
+	FLDPQ 256(R5), (F27, F13)
+	WORD $0x4e9b94d5 // sdot v21.4s, v6.16b, v27.16b
+	WORD $0x4e8d9636 // sdot v22.4s, v17.16b, v13.16b
+	FLDPQ 256(R10), (F13, F27)
+	WORD $0x4e8d94cc // sdot v12.4s, v6.16b, v13.16b
+	WORD $0x4e9b963a // sdot v26.4s, v17.16b, v27.16b
+	FLDPQ 256(R11), (F27, F13)
+	WORD $0x4e9b94c8 // sdot v8.4s, v6.16b, v27.16b
+	WORD $0x4e8d9633 // sdot v19.4s, v17.16b, v13.16b
+	FLDPQ 256(R12), (F13, F27)
+	WORD $0x4e8d94ce // sdot v14.4s, v6.16b, v13.16b
+	WORD $0x4e9b962b // sdot v11.4s, v17.16b, v27.16b
+	FLDPQ 288(R1), (F17, F6)
+	FLDPQ 288(R5), (F27, F13)
+	WORD $0x4e9b9637 // sdot v23.4s, v17.16b, v27.16b
+	WORD $0x4e8d94d8 // sdot v24.4s, v6.16b, v13.16b
+	FLDPQ 288(R10), (F13, F27)
+	WORD $0x4e8d9634 // sdot v20.4s, v17.16b, v13.16b
+	WORD $0x4e9b94d0 // sdot v16.4s, v6.16b, v27.16b
+	FLDPQ 288(R11), (F27, F13)
+	WORD $0x4e9b9632 // sdot v18.4s, v17.16b, v27.16b
+	WORD $0x4e8d94cf // sdot v15.4s, v6.16b, v13.16b
+	FLDPQ 288(R12), (F13, F27)
+	WORD $0x4e8d962a // sdot v10.4s, v17.16b, v13.16b
+	WORD $0x4e9b94c7 // sdot v7.4s, v6.16b, v27.16b
+	FLDPQ 320(R1), (F6, F17)
+	FLDPQ 320(R5), (F27, F13)
+	WORD $0x4e9b94d5 // sdot v21.4s, v6.16b, v27.16b
+	WORD $0x4e8d9636 // sdot v22.4s, v17.16b, v13.16b
+	FLDPQ 320(R10), (F13, F27)
+	WORD $0x4e8d94cc // sdot v12.4s, v6.16b, v13.16b
+	WORD $0x4e9b963a // sdot v26.4s, v17.16b, v27.16b
+	FLDPQ 320(R11), (F27, F13)
+	WORD $0x4e9b94c8 // sdot v8.4s, v6.16b, v27.16b
+	WORD $0x4e8d9633 // sdot v19.4s, v17.16b, v13.16b
+	FLDPQ 320(R12), (F13, F27)
+	WORD $0x4e8d94ce // sdot v14.4s, v6.16b, v13.16b
+	WORD $0x4e9b962b // sdot v11.4s, v17.16b, v27.16b
+	FLDPQ 352(R1), (F17, F6)
+	FLDPQ 352(R5), (F27, F13)
+	WORD $0x4e9b9637 // sdot v23.4s, v17.16b, v27.16b
+	WORD $0x4e8d94d8 // sdot v24.4s, v6.16b, v13.16b
+	FLDPQ 352(R10), (F13, F27)
+	WORD $0x4e8d9634 // sdot v20.4s, v17.16b, v13.16b
+	WORD $0x4e9b94d0 // sdot v16.4s, v6.16b, v27.16b
+	FLDPQ 352(R11), (F27, F13)
+	WORD $0x4e9b9632 // sdot v18.4s, v17.16b, v27.16b
+	WORD $0x4e8d94cf // sdot v15.4s, v6.16b, v13.16b
+	FLDPQ 352(R12), (F13, F27)
+	WORD $0x4e8d962a // sdot v10.4s, v17.16b, v13.16b
+	WORD $0x4e9b94c7 // sdot v7.4s, v6.16b, v27.16b
+	FLDPQ 384(R1), (F6, F17)
+	FLDPQ 384(R5), (F27, F13)
+	WORD $0x4e9b94d5 // sdot v21.4s, v6.16b, v27.16b
+	WORD $0x4e8d9636 // sdot v22.4s, v17.16b, v13.16b
+	FLDPQ 384(R10), (F13, F27)
+	WORD $0x4e8d94cc // sdot v12.4s, v6.16b, v13.16b
+	WORD $0x4e9b963a // sdot v26.4s, v17.16b, v27.16b
+	FLDPQ 384(R11), (F27, F13)
+	WORD $0x4e9b94c8 // sdot v8.4s, v6.16b, v27.16b
+	WORD $0x4e8d9633 // sdot v19.4s, v17.16b, v13.16b
+	FLDPQ 384(R12), (F13, F27)
+	WORD $0x4e8d94ce // sdot v14.4s, v6.16b, v13.16b
+	WORD $0x4e9b962b // sdot v11.4s, v17.16b, v27.16b
+	FLDPQ 416(R1), (F17, F6)
+	FLDPQ 416(R5), (F27, F13)
+	WORD $0x4e9b9637 // sdot v23.4s, v17.16b, v27.16b
+	WORD $0x4e8d94d8 // sdot v24.4s, v6.16b, v13.16b
+	FLDPQ 416(R10), (F13, F27)
+	WORD $0x4e8d9634 // sdot v20.4s, v17.16b, v13.16b
+	WORD $0x4e9b94d0 // sdot v16.4s, v6.16b, v27.16b
+	FLDPQ 416(R11), (F27, F13)
+	WORD $0x4e9b9632 // sdot v18.4s, v17.16b, v27.16b
+	WORD $0x4e8d94cf // sdot v15.4s, v6.16b, v13.16b
+	FLDPQ 416(R12), (F13, F27)
+	WORD $0x4e8d962a // sdot v10.4s, v17.16b, v13.16b
+	WORD $0x4e9b94c7 // sdot v7.4s, v6.16b, v27.16b
+	FLDPQ 448(R1), (F6, F17)
+	FLDPQ 448(R5), (F27, F13)
+	WORD $0x4e9b94d5 // sdot v21.4s, v6.16b, v27.16b
+	WORD $0x4e8d9636 // sdot v22.4s, v17.16b, v13.16b
+	FLDPQ 448(R10), (F13, F27)
+	WORD $0x4e8d94cc // sdot v12.4s, v6.16b, v13.16b
+	WORD $0x4e9b963a // sdot v26.4s, v17.16b, v27.16b
+	FLDPQ 448(R11), (F27, F13)
+	WORD $0x4e9b94c8 // sdot v8.4s, v6.16b, v27.16b
+	WORD $0x4e8d9633 // sdot v19.4s, v17.16b, v13.16b
+	FLDPQ 448(R12), (F13, F27)
+	WORD $0x4e8d94ce // sdot v14.4s, v6.16b, v13.16b
+	WORD $0x4e9b962b // sdot v11.4s, v17.16b, v27.16b
+	FLDPQ 480(R1), (F17, F6)
+	FLDPQ 480(R5), (F27, F13)
+	WORD $0x4e9b9637 // sdot v23.4s, v17.16b, v27.16b
+	WORD $0x4e8d94d8 // sdot v24.4s, v6.16b, v13.16b
+	FLDPQ 480(R10), (F13, F27)
+	WORD $0x4e8d9634 // sdot v20.4s, v17.16b, v13.16b
+	WORD $0x4e9b94d0 // sdot v16.4s, v6.16b, v27.16b
+	FLDPQ 480(R11), (F27, F13)
+	WORD $0x4e9b9632 // sdot v18.4s, v17.16b, v27.16b
+	WORD $0x4e8d94cf // sdot v15.4s, v6.16b, v13.16b
+	FLDPQ 480(R12), (F13, F27)
+	WORD $0x4e8d962a // sdot v10.4s, v17.16b, v13.16b
+	WORD $0x4e9b94c7 // sdot v7.4s, v6.16b, v27.16b
+	FLDPQ 0(R2), (F6, F17)
+	WORD $0x4e9158c6 // uzp2 v6.4s, v6.4s, v17.4s
+	FLDPQ 32(R2), (F17, F27)
+	WORD $0x4e9b5a31 // uzp2 v17.4s, v17.4s, v27.4s
+	FLDPQ 0(R3), (F27, F13)
+	WORD $0x4e8d5b7b // uzp2 v27.4s, v27.4s, v13.4s
+	FLDPQ 32(R3), (F13, F28)
+	WORD $0x4e9c59ad // uzp2 v13.4s, v13.4s, v28.4s
+	WORD $0x4f80937b // fmul v27.4s, v27.4s, v0.s[0]
+	WORD $0x4f8091ad // fmul v13.4s, v13.4s, v0.s[0]
+	FLDPQ 0(R6), (F28, F9)
+	FLDPQ 64(R7), (F25, F5)
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x6e26df9c // fmul v28.4s, v28.4s, v6.4s
+	WORD $0x4eb9cf61 // fmls v1.4s, v27.4s, v25.4s
+	WORD $0x4e3ccea1 // fmla v1.4s, v21.4s, v28.4s
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6e31dd29 // fmul v9.4s, v9.4s, v17.4s
+	WORD $0x4ea5cda1 // fmls v1.4s, v13.4s, v5.4s
+	WORD $0x4e29cec1 // fmla v1.4s, v22.4s, v9.4s
+	FLDPQ 0(R13), (F5, F9)
+	FLDPQ 64(R16), (F22, F25)
+	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD $0x6e26dca5 // fmul v5.4s, v5.4s, v6.4s
+	WORD $0x4eb6cf62 // fmls v2.4s, v27.4s, v22.4s
+	WORD $0x4e25cd82 // fmla v2.4s, v12.4s, v5.4s
+	WORD $0x4e21db5a // scvtf v26.4s, v26.4s
+	WORD $0x6e31dd29 // fmul v9.4s, v9.4s, v17.4s
+	WORD $0x4eb9cda2 // fmls v2.4s, v13.4s, v25.4s
+	WORD $0x4e29cf42 // fmla v2.4s, v26.4s, v9.4s
+	FLDPQ 0(R14), (F25, F9)
+	FLDPQ 64(R17), (F26, F22)
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x6e26df39 // fmul v25.4s, v25.4s, v6.4s
+	WORD $0x4ebacf63 // fmls v3.4s, v27.4s, v26.4s
+	WORD $0x4e39cd03 // fmla v3.4s, v8.4s, v25.4s
+	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
+	WORD $0x6e31dd29 // fmul v9.4s, v9.4s, v17.4s
+	WORD $0x4eb6cda3 // fmls v3.4s, v13.4s, v22.4s
+	WORD $0x4e29ce63 // fmla v3.4s, v19.4s, v9.4s
+	FLDPQ 0(R15), (F22, F9)
+	FLDPQ 64(R19), (F19, F26)
+	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD $0x6e26ded6 // fmul v22.4s, v22.4s, v6.4s
+	WORD $0x4eb3cf64 // fmls v4.4s, v27.4s, v19.4s
+	WORD $0x4e36cdc4 // fmla v4.4s, v14.4s, v22.4s
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x6e31dd29 // fmul v9.4s, v9.4s, v17.4s
+	WORD $0x4ebacda4 // fmls v4.4s, v13.4s, v26.4s
+	WORD $0x4e29cd64 // fmla v4.4s, v11.4s, v9.4s
+	FLDPQ 64(R2), (F13, F27)
+	WORD $0x4e9b59ad // uzp2 v13.4s, v13.4s, v27.4s
+	FLDPQ 96(R2), (F27, F17)
+	WORD $0x4e915b7b // uzp2 v27.4s, v27.4s, v17.4s
+	FLDPQ 64(R3), (F17, F6)
+	WORD $0x4e865a31 // uzp2 v17.4s, v17.4s, v6.4s
+	FLDPQ 96(R3), (F6, F26)
+	WORD $0x4e9a58c6 // uzp2 v6.4s, v6.4s, v26.4s
+	WORD $0x4f809231 // fmul v17.4s, v17.4s, v0.s[0]
+	WORD $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
+	FLDPQ 32(R6), (F26, F9)
+	FLDPQ 96(R7), (F11, F19)
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x6e2ddf5a // fmul v26.4s, v26.4s, v13.4s
+	WORD $0x4eabce21 // fmls v1.4s, v17.4s, v11.4s
+	WORD $0x4e3acee1 // fmla v1.4s, v23.4s, v26.4s
+	WORD $0x4e21db18 // scvtf v24.4s, v24.4s
+	WORD $0x6e3bdd29 // fmul v9.4s, v9.4s, v27.4s
+	WORD $0x4eb3ccc1 // fmls v1.4s, v6.4s, v19.4s
+	WORD $0x4e29cf01 // fmla v1.4s, v24.4s, v9.4s
+	FLDPQ 32(R13), (F19, F9)
+	FLDPQ 96(R16), (F24, F11)
+	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
+	WORD $0x6e2dde73 // fmul v19.4s, v19.4s, v13.4s
+	WORD $0x4eb8ce22 // fmls v2.4s, v17.4s, v24.4s
+	WORD $0x4e33ce82 // fmla v2.4s, v20.4s, v19.4s
+	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
+	WORD $0x6e3bdd29 // fmul v9.4s, v9.4s, v27.4s
+	WORD $0x4eabccc2 // fmls v2.4s, v6.4s, v11.4s
+	WORD $0x4e29ce02 // fmla v2.4s, v16.4s, v9.4s
+	FLDPQ 32(R14), (F11, F9)
+	FLDPQ 96(R17), (F16, F24)
+	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
+	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
+	WORD $0x4eb0ce23 // fmls v3.4s, v17.4s, v16.4s
+	WORD $0x4e2bce43 // fmla v3.4s, v18.4s, v11.4s
+	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD $0x6e3bdd29 // fmul v9.4s, v9.4s, v27.4s
+	WORD $0x4eb8ccc3 // fmls v3.4s, v6.4s, v24.4s
+	WORD $0x4e29cde3 // fmla v3.4s, v15.4s, v9.4s
+	FLDPQ 32(R15), (F24, F9)
+	FLDPQ 96(R19), (F15, F16)
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x6e2ddf18 // fmul v24.4s, v24.4s, v13.4s
+	WORD $0x4eafce24 // fmls v4.4s, v17.4s, v15.4s
+	WORD $0x4e38cd44 // fmla v4.4s, v10.4s, v24.4s
+	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD $0x6e3bdd29 // fmul v9.4s, v9.4s, v27.4s
+	WORD $0x4eb0ccc4 // fmls v4.4s, v6.4s, v16.4s
+	WORD $0x4e29cce4 // fmla v4.4s, v7.4s, v9.4s
+	ADD $512, R1, R1
+	ADD $128, R2, R2
+	ADD $128, R3, R3
+	ADD $512, R5, R5
+	ADD $64, R6, R6
+	ADD $128, R7, R7
+	ADD $512, R10, R10
+	ADD $64, R13, R13
+	ADD $128, R16, R16
+	ADD $512, R11, R11
+	ADD $64, R14, R14
+	ADD $128, R17, R17
+	ADD $512, R12, R12
+	ADD $64, R15, R15
+	ADD $128, R19, R19
+	SUBS $1, R9, R9
+	BNE chunk
+	// 2048 values: 312 vector instructions, 128 loads and stores, 17 others
+	WORD $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD $0x7e30d821 // faddp s1, v1.2s
+	FMOVS.P F1, 4(R0)
+	WORD $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
+	WORD $0x7e30d842 // faddp s2, v2.2s
+	FMOVS.P F2, 4(R0)
+	WORD $0x6e23d463 // faddp v3.4s, v3.4s, v3.4s
+	WORD $0x7e30d863 // faddp s3, v3.2s
+	FMOVS.P F3, 4(R0)
+	WORD $0x6e24d484 // faddp v4.4s, v4.4s, v4.4s
+	WORD $0x7e30d884 // faddp s4, v4.2s
+	FMOVS.P F4, 4(R0)
+	RET
+
 // func dot32SDOT(x *int8, s *float32, q *int8, n int) float32
 TEXT ·dot32SDOT(SB), NOSPLIT, $0-36
 	MOVD x+0(FP), R0
@@ -5366,770 +6385,701 @@ done:
 	FMOVS F0, ret+32(FP)
 	RET
 
-// func products16SDOT(sums *float32, q *int8, a *float32, least *float32, x **int8, scale **float32, sum **float32, n int, rows int)
-TEXT ·products16SDOT(SB), NOSPLIT, $0-72
+// func products32x1SDOT(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
+TEXT ·products32x1SDOT(SB), NOSPLIT, $0-80
 	MOVD sums+0(FP), R0
 	MOVD q+8(FP), R1
 	MOVD a+16(FP), R2
 	MOVD least+24(FP), R3
-	MOVD x+32(FP), R4
-	MOVD scale+40(FP), R5
-	MOVD sum+48(FP), R6
-	MOVD n+56(FP), R7
-	MOVD rows+64(FP), R8
-	CMP $4, R8
-	BEQ rows4
-	CMP $2, R8
-	BEQ rows2
-rows1:
-	MOVD 0(R4), R9
-	MOVD 0(R5), R13
-	MOVD 0(R6), R17
-	WORD $0x4f000400 // movi v0.4s, #0x0
-
-	PCALIGN $16
-rows1Many:
-	FLDPQ.P 128(R1), (F1, F2)
-	FLDPQ -96(R1), (F3, F4)
-	FLDPQ -64(R1), (F5, F6)
-	FLDPQ -32(R1), (F7, F8)
-	FLDPQ.P 32(R2), (F9, F10)
-	FLDPQ.P 32(R3), (F11, F12)
-	FLDPQ.P 128(R9), (F13, F14)
-	FLDPQ -96(R9), (F15, F16)
-	FLDPQ -64(R9), (F17, F18)
-	FLDPQ -32(R9), (F19, F20)
-	WORD $0x4f000415 // movi v21.4s, #0x0
-	WORD $0x4e8d9435 // sdot v21.4s, v1.16b, v13.16b
-	WORD $0x4f00040d // movi v13.4s, #0x0
-	WORD $0x4e8e944d // sdot v13.4s, v2.16b, v14.16b
-	WORD $0x4eadbead // addp v13.4s, v21.4s, v13.4s
-	WORD $0x4f000415 // movi v21.4s, #0x0
-	WORD $0x4e8f9475 // sdot v21.4s, v3.16b, v15.16b
-	WORD $0x4f00040f // movi v15.4s, #0x0
-	WORD $0x4e90948f // sdot v15.4s, v4.16b, v16.16b
-	WORD $0x4eafbeaf // addp v15.4s, v21.4s, v15.4s
-	WORD $0x4eafbdaf // addp v15.4s, v13.4s, v15.4s
-	FMOVQ.P 16(R13), F13
-	FMOVQ.P 16(R17), F21
-	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD $0x6e29ddad // fmul v13.4s, v13.4s, v9.4s
-	WORD $0x4eb5cd60 // fmls v0.4s, v11.4s, v21.4s
-	WORD $0x4e2dcde0 // fmla v0.4s, v15.4s, v13.4s
-	WORD $0x4f000415 // movi v21.4s, #0x0
-	WORD $0x4e9194b5 // sdot v21.4s, v5.16b, v17.16b
-	WORD $0x4f000411 // movi v17.4s, #0x0
-	WORD $0x4e9294d1 // sdot v17.4s, v6.16b, v18.16b
-	WORD $0x4eb1beb1 // addp v17.4s, v21.4s, v17.4s
-	WORD $0x4f000415 // movi v21.4s, #0x0
-	WORD $0x4e9394f5 // sdot v21.4s, v7.16b, v19.16b
-	WORD $0x4f000413 // movi v19.4s, #0x0
-	WORD $0x4e949513 // sdot v19.4s, v8.16b, v20.16b
-	WORD $0x4eb3beb3 // addp v19.4s, v21.4s, v19.4s
-	WORD $0x4eb3be33 // addp v19.4s, v17.4s, v19.4s
-	FMOVQ.P 16(R13), F17
-	FMOVQ.P 16(R17), F21
-	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
-	WORD $0x6e2ade31 // fmul v17.4s, v17.4s, v10.4s
-	WORD $0x4eb5cd80 // fmls v0.4s, v12.4s, v21.4s
-	WORD $0x4e31ce60 // fmla v0.4s, v19.4s, v17.4s
-	SUBS $1, R7, R7
-	BNE rows1Many
-	// 128 values: 30 vector instructions, 14 loads and stores, 2 others
-	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD $0x7e30d800 // faddp s0, v0.2s
-	FMOVS.P F0, 4(R0)
-	RET
-rows2:
-	MOVD 0(R4), R9
-	MOVD 0(R5), R13
-	MOVD 0(R6), R17
-	WORD $0x4f000400 // movi v0.4s, #0x0
-	MOVD 8(R4), R10
-	MOVD 8(R5), R14
-	MOVD 8(R6), R19
+	MOVD factor+32(FP), R4
+	MOVD x+40(FP), R5
+	MOVD scale+48(FP), R6
+	MOVD sum+56(FP), R7
+	MOVD stride+64(FP), R8
+	MOVD n+72(FP), R9
+	FMOVS (R4), F0
 	WORD $0x4f000401 // movi v1.4s, #0x0
 
 	PCALIGN $16
-rows2Many:
-	FLDPQ.P 128(R1), (F2, F3)
-	FLDPQ -96(R1), (F4, F5)
-	FLDPQ -64(R1), (F6, F7)
-	FLDPQ -32(R1), (F8, F9)
-	FLDPQ.P 32(R2), (F10, F11)
-	FLDPQ.P 32(R3), (F12, F13)
-	FLDPQ.P 128(R9), (F14, F15)
-	FLDPQ -96(R9), (F16, F17)
-	FLDPQ -64(R9), (F18, F19)
-	FLDPQ -32(R9), (F20, F21)
-	WORD $0x4f000416 // movi v22.4s, #0x0
-	WORD $0x4e8e9456 // sdot v22.4s, v2.16b, v14.16b
-	WORD $0x4f00040e // movi v14.4s, #0x0
-	WORD $0x4e8f946e // sdot v14.4s, v3.16b, v15.16b
-	WORD $0x4eaebece // addp v14.4s, v22.4s, v14.4s
-	WORD $0x4f000416 // movi v22.4s, #0x0
-	WORD $0x4e909496 // sdot v22.4s, v4.16b, v16.16b
-	WORD $0x4f000410 // movi v16.4s, #0x0
-	WORD $0x4e9194b0 // sdot v16.4s, v5.16b, v17.16b
-	WORD $0x4eb0bed0 // addp v16.4s, v22.4s, v16.4s
-	WORD $0x4eb0bdd0 // addp v16.4s, v14.4s, v16.4s
-	FMOVQ.P 16(R13), F14
-	FMOVQ.P 16(R17), F22
-	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
-	WORD $0x6e2addce // fmul v14.4s, v14.4s, v10.4s
-	WORD $0x4eb6cd80 // fmls v0.4s, v12.4s, v22.4s
-	WORD $0x4e2ece00 // fmla v0.4s, v16.4s, v14.4s
-	WORD $0x4f000416 // movi v22.4s, #0x0
-	WORD $0x4e9294d6 // sdot v22.4s, v6.16b, v18.16b
-	WORD $0x4f000412 // movi v18.4s, #0x0
-	WORD $0x4e9394f2 // sdot v18.4s, v7.16b, v19.16b
-	WORD $0x4eb2bed2 // addp v18.4s, v22.4s, v18.4s
-	WORD $0x4f000416 // movi v22.4s, #0x0
-	WORD $0x4e949516 // sdot v22.4s, v8.16b, v20.16b
-	WORD $0x4f000414 // movi v20.4s, #0x0
-	WORD $0x4e959534 // sdot v20.4s, v9.16b, v21.16b
-	WORD $0x4eb4bed4 // addp v20.4s, v22.4s, v20.4s
-	WORD $0x4eb4be54 // addp v20.4s, v18.4s, v20.4s
-	FMOVQ.P 16(R13), F18
-	FMOVQ.P 16(R17), F22
-	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
-	WORD $0x6e2bde52 // fmul v18.4s, v18.4s, v11.4s
-	WORD $0x4eb6cda0 // fmls v0.4s, v13.4s, v22.4s
-	WORD $0x4e32ce80 // fmla v0.4s, v20.4s, v18.4s
-	FLDPQ.P 128(R10), (F22, F18)
-	FLDPQ -96(R10), (F20, F21)
-	FLDPQ -64(R10), (F19, F14)
-	FLDPQ -32(R10), (F16, F17)
-	WORD $0x4f00040f // movi v15.4s, #0x0
-	WORD $0x4e96944f // sdot v15.4s, v2.16b, v22.16b
-	WORD $0x4f000416 // movi v22.4s, #0x0
-	WORD $0x4e929476 // sdot v22.4s, v3.16b, v18.16b
-	WORD $0x4eb6bdf6 // addp v22.4s, v15.4s, v22.4s
-	WORD $0x4f00040f // movi v15.4s, #0x0
-	WORD $0x4e94948f // sdot v15.4s, v4.16b, v20.16b
-	WORD $0x4f000414 // movi v20.4s, #0x0
-	WORD $0x4e9594b4 // sdot v20.4s, v5.16b, v21.16b
-	WORD $0x4eb4bdf4 // addp v20.4s, v15.4s, v20.4s
-	WORD $0x4eb4bed4 // addp v20.4s, v22.4s, v20.4s
-	FMOVQ.P 16(R14), F22
-	FMOVQ.P 16(R19), F15
-	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
-	WORD $0x6e2aded6 // fmul v22.4s, v22.4s, v10.4s
-	WORD $0x4eafcd81 // fmls v1.4s, v12.4s, v15.4s
-	WORD $0x4e36ce81 // fmla v1.4s, v20.4s, v22.4s
-	WORD $0x4f00040f // movi v15.4s, #0x0
-	WORD $0x4e9394cf // sdot v15.4s, v6.16b, v19.16b
-	WORD $0x4f000413 // movi v19.4s, #0x0
-	WORD $0x4e8e94f3 // sdot v19.4s, v7.16b, v14.16b
-	WORD $0x4eb3bdf3 // addp v19.4s, v15.4s, v19.4s
-	WORD $0x4f00040f // movi v15.4s, #0x0
-	WORD $0x4e90950f // sdot v15.4s, v8.16b, v16.16b
-	WORD $0x4f000410 // movi v16.4s, #0x0
-	WORD $0x4e919530 // sdot v16.4s, v9.16b, v17.16b
-	WORD $0x4eb0bdf0 // addp v16.4s, v15.4s, v16.4s
-	WORD $0x4eb0be70 // addp v16.4s, v19.4s, v16.4s
-	FMOVQ.P 16(R14), F19
-	FMOVQ.P 16(R19), F15
-	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
-	WORD $0x6e2bde73 // fmul v19.4s, v19.4s, v11.4s
-	WORD $0x4eafcda1 // fmls v1.4s, v13.4s, v15.4s
-	WORD $0x4e33ce01 // fmla v1.4s, v16.4s, v19.4s
-	SUBS $1, R7, R7
-	BNE rows2Many
-	// 256 values: 60 vector instructions, 22 loads and stores, 2 others
-	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD $0x7e30d800 // faddp s0, v0.2s
-	FMOVS.P F0, 4(R0)
-	WORD $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD $0x7e30d821 // faddp s1, v1.2s
-	FMOVS.P F1, 4(R0)
-	RET
-rows4:
-	MOVD 0(R4), R9
-	MOVD 0(R5), R13
-	MOVD 0(R6), R17
-	WORD $0x4f000400 // movi v0.4s, #0x0
-	MOVD 8(R4), R10
-	MOVD 8(R5), R14
-	MOVD 8(R6), R19
-	WORD $0x4f000401 // movi v1.4s, #0x0
-	MOVD 16(R4), R11
-	MOVD 16(R5), R15
-	MOVD 16(R6), R20
+chunk:
 	WORD $0x4f000402 // movi v2.4s, #0x0
-	MOVD 24(R4), R12
-	MOVD 24(R5), R16
-	MOVD 24(R6), R21
 	WORD $0x4f000403 // movi v3.4s, #0x0
-
-	PCALIGN $16
-rows4Many:
-	FLDPQ.P 128(R1), (F4, F5)
-	FLDPQ -96(R1), (F6, F7)
-	FLDPQ -64(R1), (F8, F9)
-	FLDPQ -32(R1), (F10, F11)
-	FLDPQ.P 32(R2), (F12, F13)
-	FLDPQ.P 32(R3), (F14, F15)
-	FLDPQ.P 128(R9), (F16, F17)
-	FLDPQ -96(R9), (F18, F19)
-	FLDPQ -64(R9), (F20, F21)
-	FLDPQ -32(R9), (F22, F23)
-	WORD $0x4f000418 // movi v24.4s, #0x0
-	WORD $0x4e909498 // sdot v24.4s, v4.16b, v16.16b
-	WORD $0x4f000410 // movi v16.4s, #0x0
-	WORD $0x4e9194b0 // sdot v16.4s, v5.16b, v17.16b
-	WORD $0x4eb0bf10 // addp v16.4s, v24.4s, v16.4s
-	WORD $0x4f000418 // movi v24.4s, #0x0
-	WORD $0x4e9294d8 // sdot v24.4s, v6.16b, v18.16b
-	WORD $0x4f000412 // movi v18.4s, #0x0
-	WORD $0x4e9394f2 // sdot v18.4s, v7.16b, v19.16b
-	WORD $0x4eb2bf12 // addp v18.4s, v24.4s, v18.4s
-	WORD $0x4eb2be12 // addp v18.4s, v16.4s, v18.4s
-	FMOVQ.P 16(R13), F16
-	FMOVQ.P 16(R17), F24
-	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
-	WORD $0x6e2cde10 // fmul v16.4s, v16.4s, v12.4s
-	WORD $0x4eb8cdc0 // fmls v0.4s, v14.4s, v24.4s
-	WORD $0x4e30ce40 // fmla v0.4s, v18.4s, v16.4s
-	WORD $0x4f000418 // movi v24.4s, #0x0
-	WORD $0x4e949518 // sdot v24.4s, v8.16b, v20.16b
-	WORD $0x4f000414 // movi v20.4s, #0x0
-	WORD $0x4e959534 // sdot v20.4s, v9.16b, v21.16b
-	WORD $0x4eb4bf14 // addp v20.4s, v24.4s, v20.4s
-	WORD $0x4f000418 // movi v24.4s, #0x0
-	WORD $0x4e969558 // sdot v24.4s, v10.16b, v22.16b
-	WORD $0x4f000416 // movi v22.4s, #0x0
-	WORD $0x4e979576 // sdot v22.4s, v11.16b, v23.16b
-	WORD $0x4eb6bf16 // addp v22.4s, v24.4s, v22.4s
-	WORD $0x4eb6be96 // addp v22.4s, v20.4s, v22.4s
-	FMOVQ.P 16(R13), F20
-	FMOVQ.P 16(R17), F24
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
-	WORD $0x6e2dde94 // fmul v20.4s, v20.4s, v13.4s
-	WORD $0x4eb8cde0 // fmls v0.4s, v15.4s, v24.4s
-	WORD $0x4e34cec0 // fmla v0.4s, v22.4s, v20.4s
-	FLDPQ.P 128(R10), (F24, F20)
-	FLDPQ -96(R10), (F22, F23)
-	FLDPQ -64(R10), (F21, F16)
-	FLDPQ -32(R10), (F18, F19)
-	WORD $0x4f000411 // movi v17.4s, #0x0
-	WORD $0x4e989491 // sdot v17.4s, v4.16b, v24.16b
-	WORD $0x4f000418 // movi v24.4s, #0x0
-	WORD $0x4e9494b8 // sdot v24.4s, v5.16b, v20.16b
-	WORD $0x4eb8be38 // addp v24.4s, v17.4s, v24.4s
-	WORD $0x4f000411 // movi v17.4s, #0x0
-	WORD $0x4e9694d1 // sdot v17.4s, v6.16b, v22.16b
-	WORD $0x4f000416 // movi v22.4s, #0x0
-	WORD $0x4e9794f6 // sdot v22.4s, v7.16b, v23.16b
-	WORD $0x4eb6be36 // addp v22.4s, v17.4s, v22.4s
-	WORD $0x4eb6bf16 // addp v22.4s, v24.4s, v22.4s
-	FMOVQ.P 16(R14), F24
-	FMOVQ.P 16(R19), F17
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
-	WORD $0x6e2cdf18 // fmul v24.4s, v24.4s, v12.4s
-	WORD $0x4eb1cdc1 // fmls v1.4s, v14.4s, v17.4s
-	WORD $0x4e38cec1 // fmla v1.4s, v22.4s, v24.4s
-	WORD $0x4f000411 // movi v17.4s, #0x0
-	WORD $0x4e959511 // sdot v17.4s, v8.16b, v21.16b
-	WORD $0x4f000415 // movi v21.4s, #0x0
-	WORD $0x4e909535 // sdot v21.4s, v9.16b, v16.16b
-	WORD $0x4eb5be35 // addp v21.4s, v17.4s, v21.4s
-	WORD $0x4f000411 // movi v17.4s, #0x0
-	WORD $0x4e929551 // sdot v17.4s, v10.16b, v18.16b
-	WORD $0x4f000412 // movi v18.4s, #0x0
-	WORD $0x4e939572 // sdot v18.4s, v11.16b, v19.16b
-	WORD $0x4eb2be32 // addp v18.4s, v17.4s, v18.4s
-	WORD $0x4eb2beb2 // addp v18.4s, v21.4s, v18.4s
-	FMOVQ.P 16(R14), F21
-	FMOVQ.P 16(R19), F17
-	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
-	WORD $0x6e2ddeb5 // fmul v21.4s, v21.4s, v13.4s
-	WORD $0x4eb1cde1 // fmls v1.4s, v15.4s, v17.4s
-	WORD $0x4e35ce41 // fmla v1.4s, v18.4s, v21.4s
-	FLDPQ.P 128(R11), (F17, F21)
-	FLDPQ -96(R11), (F18, F19)
-	FLDPQ -64(R11), (F16, F24)
-	FLDPQ -32(R11), (F22, F23)
-	WORD $0x4f000414 // movi v20.4s, #0x0
-	WORD $0x4e919494 // sdot v20.4s, v4.16b, v17.16b
-	WORD $0x4f000411 // movi v17.4s, #0x0
-	WORD $0x4e9594b1 // sdot v17.4s, v5.16b, v21.16b
-	WORD $0x4eb1be91 // addp v17.4s, v20.4s, v17.4s
-	WORD $0x4f000414 // movi v20.4s, #0x0
-	WORD $0x4e9294d4 // sdot v20.4s, v6.16b, v18.16b
-	WORD $0x4f000412 // movi v18.4s, #0x0
-	WORD $0x4e9394f2 // sdot v18.4s, v7.16b, v19.16b
-	WORD $0x4eb2be92 // addp v18.4s, v20.4s, v18.4s
-	WORD $0x4eb2be32 // addp v18.4s, v17.4s, v18.4s
-	FMOVQ.P 16(R15), F17
-	FMOVQ.P 16(R20), F20
-	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
-	WORD $0x6e2cde31 // fmul v17.4s, v17.4s, v12.4s
-	WORD $0x4eb4cdc2 // fmls v2.4s, v14.4s, v20.4s
-	WORD $0x4e31ce42 // fmla v2.4s, v18.4s, v17.4s
-	WORD $0x4f000414 // movi v20.4s, #0x0
-	WORD $0x4e909514 // sdot v20.4s, v8.16b, v16.16b
-	WORD $0x4f000410 // movi v16.4s, #0x0
-	WORD $0x4e989530 // sdot v16.4s, v9.16b, v24.16b
-	WORD $0x4eb0be90 // addp v16.4s, v20.4s, v16.4s
-	WORD $0x4f000414 // movi v20.4s, #0x0
-	WORD $0x4e969554 // sdot v20.4s, v10.16b, v22.16b
-	WORD $0x4f000416 // movi v22.4s, #0x0
-	WORD $0x4e979576 // sdot v22.4s, v11.16b, v23.16b
-	WORD $0x4eb6be96 // addp v22.4s, v20.4s, v22.4s
-	WORD $0x4eb6be16 // addp v22.4s, v16.4s, v22.4s
-	FMOVQ.P 16(R15), F16
-	FMOVQ.P 16(R20), F20
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
-	WORD $0x6e2dde10 // fmul v16.4s, v16.4s, v13.4s
-	WORD $0x4eb4cde2 // fmls v2.4s, v15.4s, v20.4s
-	WORD $0x4e30cec2 // fmla v2.4s, v22.4s, v16.4s
-	FLDPQ.P 128(R12), (F20, F16)
-	FLDPQ -96(R12), (F22, F23)
-	FLDPQ -64(R12), (F24, F17)
-	FLDPQ -32(R12), (F18, F19)
-	WORD $0x4f000415 // movi v21.4s, #0x0
-	WORD $0x4e949495 // sdot v21.4s, v4.16b, v20.16b
-	WORD $0x4f000414 // movi v20.4s, #0x0
-	WORD $0x4e9094b4 // sdot v20.4s, v5.16b, v16.16b
-	WORD $0x4eb4beb4 // addp v20.4s, v21.4s, v20.4s
-	WORD $0x4f000415 // movi v21.4s, #0x0
-	WORD $0x4e9694d5 // sdot v21.4s, v6.16b, v22.16b
-	WORD $0x4f000416 // movi v22.4s, #0x0
-	WORD $0x4e9794f6 // sdot v22.4s, v7.16b, v23.16b
-	WORD $0x4eb6beb6 // addp v22.4s, v21.4s, v22.4s
-	WORD $0x4eb6be96 // addp v22.4s, v20.4s, v22.4s
-	FMOVQ.P 16(R16), F20
-	FMOVQ.P 16(R21), F21
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
-	WORD $0x6e2cde94 // fmul v20.4s, v20.4s, v12.4s
-	WORD $0x4eb5cdc3 // fmls v3.4s, v14.4s, v21.4s
-	WORD $0x4e34cec3 // fmla v3.4s, v22.4s, v20.4s
-	WORD $0x4f000415 // movi v21.4s, #0x0
-	WORD $0x4e989515 // sdot v21.4s, v8.16b, v24.16b
-	WORD $0x4f000418 // movi v24.4s, #0x0
-	WORD $0x4e919538 // sdot v24.4s, v9.16b, v17.16b
-	WORD $0x4eb8beb8 // addp v24.4s, v21.4s, v24.4s
-	WORD $0x4f000415 // movi v21.4s, #0x0
-	WORD $0x4e929555 // sdot v21.4s, v10.16b, v18.16b
-	WORD $0x4f000412 // movi v18.4s, #0x0
-	WORD $0x4e939572 // sdot v18.4s, v11.16b, v19.16b
-	WORD $0x4eb2beb2 // addp v18.4s, v21.4s, v18.4s
-	WORD $0x4eb2bf12 // addp v18.4s, v24.4s, v18.4s
-	FMOVQ.P 16(R16), F24
-	FMOVQ.P 16(R21), F21
-	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
-	WORD $0x6e2ddf18 // fmul v24.4s, v24.4s, v13.4s
-	WORD $0x4eb5cde3 // fmls v3.4s, v15.4s, v21.4s
-	WORD $0x4e38ce43 // fmla v3.4s, v18.4s, v24.4s
-	SUBS $1, R7, R7
-	BNE rows4Many
-	// 512 values: 120 vector instructions, 38 loads and stores, 2 others
-	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD $0x7e30d800 // faddp s0, v0.2s
-	FMOVS.P F0, 4(R0)
-	WORD $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD $0x7e30d821 // faddp s1, v1.2s
-	FMOVS.P F1, 4(R0)
-	WORD $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
-	WORD $0x7e30d842 // faddp s2, v2.2s
-	FMOVS.P F2, 4(R0)
-	WORD $0x6e23d463 // faddp v3.4s, v3.4s, v3.4s
-	WORD $0x7e30d863 // faddp s3, v3.2s
-	FMOVS.P F3, 4(R0)
-	RET
-
-// func products32SDOT(sums *float32, q *int8, a *float32, least *float32, x **int8, scale **float32, sum **float32, n int, rows int)
-TEXT ·products32SDOT(SB), NOSPLIT, $0-72
-	MOVD sums+0(FP), R0
-	MOVD q+8(FP), R1
-	MOVD a+16(FP), R2
-	MOVD least+24(FP), R3
-	MOVD x+32(FP), R4
-	MOVD scale+40(FP), R5
-	MOVD sum+48(FP), R6
-	MOVD n+56(FP), R7
-	MOVD rows+64(FP), R8
-	CMP $4, R8
-	BEQ rows4
-	CMP $2, R8
-	BEQ rows2
-rows1:
-	MOVD 0(R4), R9
-	MOVD 0(R5), R13
-	MOVD 0(R6), R17
-	WORD $0x4f000400 // movi v0.4s, #0x0
-	SUBS $4, R7, R7
-	BLT rows1Rest
-
-	PCALIGN $16
-rows1Many:
-	FLDPQ.P 128(R1), (F1, F2)
-	FLDPQ -96(R1), (F3, F4)
-	FLDPQ -64(R1), (F5, F6)
-	FLDPQ -32(R1), (F7, F8)
-	FMOVQ.P 16(R2), F9
-	FMOVQ.P 16(R3), F10
-	FLDPQ.P 128(R9), (F11, F12)
-	FLDPQ -96(R9), (F13, F14)
-	FLDPQ -64(R9), (F15, F16)
-	FLDPQ -32(R9), (F17, F18)
-	WORD $0x4f000413 // movi v19.4s, #0x0
-	WORD $0x4e8b9433 // sdot v19.4s, v1.16b, v11.16b
-	WORD $0x4e8c9453 // sdot v19.4s, v2.16b, v12.16b
-	WORD $0x4f00040c // movi v12.4s, #0x0
-	WORD $0x4e8d946c // sdot v12.4s, v3.16b, v13.16b
-	WORD $0x4e8e948c // sdot v12.4s, v4.16b, v14.16b
-	WORD $0x4eacbe6c // addp v12.4s, v19.4s, v12.4s
-	WORD $0x4f000413 // movi v19.4s, #0x0
-	WORD $0x4e8f94b3 // sdot v19.4s, v5.16b, v15.16b
-	WORD $0x4e9094d3 // sdot v19.4s, v6.16b, v16.16b
-	WORD $0x4f000410 // movi v16.4s, #0x0
-	WORD $0x4e9194f0 // sdot v16.4s, v7.16b, v17.16b
-	WORD $0x4e929510 // sdot v16.4s, v8.16b, v18.16b
-	WORD $0x4eb0be70 // addp v16.4s, v19.4s, v16.4s
-	WORD $0x4eb0bd90 // addp v16.4s, v12.4s, v16.4s
-	FMOVQ.P 16(R13), F12
-	FMOVQ.P 16(R17), F19
-	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
-	WORD $0x6e29dd8c // fmul v12.4s, v12.4s, v9.4s
-	WORD $0x4eb3cd40 // fmls v0.4s, v10.4s, v19.4s
-	WORD $0x4e2cce00 // fmla v0.4s, v16.4s, v12.4s
-	SUBS $4, R7, R7
-	BGE rows1Many
-	// 128 values: 19 vector instructions, 12 loads and stores, 2 others
-rows1Rest:
-	ADDS $4, R7, R7
-	BEQ rows1Done
-rows1One:
-	FLDPQ.P 32(R1), (F10, F9)
-	FMOVS.P 4(R2), F8
-	FMOVS.P 4(R3), F7
-	FLDPQ.P 32(R9), (F6, F5)
 	WORD $0x4f000404 // movi v4.4s, #0x0
-	WORD $0x4e869544 // sdot v4.4s, v10.16b, v6.16b
-	WORD $0x4e859524 // sdot v4.4s, v9.16b, v5.16b
-	WORD $0x4ea4bc84 // addp v4.4s, v4.4s, v4.4s
-	WORD $0x4ea4bc84 // addp v4.4s, v4.4s, v4.4s
-	FMOVS.P 4(R13), F5
-	FMOVS.P 4(R17), F6
+	WORD $0x4f000405 // movi v5.4s, #0x0
+	FLDPQ 0(R1), (F6, F7)
+	FLDPQ 0(R5), (F8, F9)
+	WORD $0x4e8894c2 // sdot v2.4s, v6.16b, v8.16b
+	WORD $0x4e8994e3 // sdot v3.4s, v7.16b, v9.16b
+	FLDPQ 32(R1), (F7, F6)
+	FLDPQ 32(R5), (F9, F8)
+	WORD $0x4e8994e4 // sdot v4.4s, v7.16b, v9.16b
+	WORD $0x4e8894c5 // sdot v5.4s, v6.16b, v8.16b
+	FLDPQ 64(R1), (F6, F7)
+	FLDPQ 64(R5), (F8, F9)
+	WORD $0x4e8894c2 // sdot v2.4s, v6.16b, v8.16b
+	WORD $0x4e8994e3 // sdot v3.4s, v7.16b, v9.16b
+	FLDPQ 96(R1), (F7, F6)
+	FLDPQ 96(R5), (F9, F8)
+	WORD $0x4e8994e4 // sdot v4.4s, v7.16b, v9.16b
+	WORD $0x4e8894c5 // sdot v5.4s, v6.16b, v8.16b
+	FLDPQ 128(R1), (F6, F7)
+	FLDPQ 128(R5), (F8, F9)
+	WORD $0x4e8894c2 // sdot v2.4s, v6.16b, v8.16b
+	WORD $0x4e8994e3 // sdot v3.4s, v7.16b, v9.16b
+	FLDPQ 160(R1), (F7, F6)
+	FLDPQ 160(R5), (F9, F8)
+	WORD $0x4e8994e4 // sdot v4.4s, v7.16b, v9.16b
+	WORD $0x4e8894c5 // sdot v5.4s, v6.16b, v8.16b
+	FLDPQ 192(R1), (F6, F7)
+	FLDPQ 192(R5), (F8, F9)
+	WORD $0x4e8894c2 // sdot v2.4s, v6.16b, v8.16b
+	WORD $0x4e8994e3 // sdot v3.4s, v7.16b, v9.16b
+	FLDPQ 224(R1), (F7, F6)
+	FLDPQ 224(R5), (F9, F8)
+	WORD $0x4e8994e4 // sdot v4.4s, v7.16b, v9.16b
+	WORD $0x4e8894c5 // sdot v5.4s, v6.16b, v8.16b
+	FLDPQ 256(R1), (F6, F7)
+	FLDPQ 256(R5), (F8, F9)
+	WORD $0x4e8894c2 // sdot v2.4s, v6.16b, v8.16b
+	WORD $0x4e8994e3 // sdot v3.4s, v7.16b, v9.16b
+	FLDPQ 288(R1), (F7, F6)
+	FLDPQ 288(R5), (F9, F8)
+	WORD $0x4e8994e4 // sdot v4.4s, v7.16b, v9.16b
+	WORD $0x4e8894c5 // sdot v5.4s, v6.16b, v8.16b
+	FLDPQ 320(R1), (F6, F7)
+	FLDPQ 320(R5), (F8, F9)
+	WORD $0x4e8894c2 // sdot v2.4s, v6.16b, v8.16b
+	WORD $0x4e8994e3 // sdot v3.4s, v7.16b, v9.16b
+	FLDPQ 352(R1), (F7, F6)
+	FLDPQ 352(R5), (F9, F8)
+	WORD $0x4e8994e4 // sdot v4.4s, v7.16b, v9.16b
+	WORD $0x4e8894c5 // sdot v5.4s, v6.16b, v8.16b
+	FLDPQ 384(R1), (F6, F7)
+	FLDPQ 384(R5), (F8, F9)
+	WORD $0x4e8894c2 // sdot v2.4s, v6.16b, v8.16b
+	WORD $0x4e8994e3 // sdot v3.4s, v7.16b, v9.16b
+	FLDPQ 416(R1), (F7, F6)
+	FLDPQ 416(R5), (F9, F8)
+	WORD $0x4e8994e4 // sdot v4.4s, v7.16b, v9.16b
+	WORD $0x4e8894c5 // sdot v5.4s, v6.16b, v8.16b
+	FLDPQ 448(R1), (F6, F7)
+	FLDPQ 448(R5), (F8, F9)
+	WORD $0x4e8894c2 // sdot v2.4s, v6.16b, v8.16b
+	WORD $0x4e8994e3 // sdot v3.4s, v7.16b, v9.16b
+	FLDPQ 480(R1), (F7, F6)
+	FLDPQ 480(R5), (F9, F8)
+	WORD $0x4e8994e4 // sdot v4.4s, v7.16b, v9.16b
+	WORD $0x4e8894c5 // sdot v5.4s, v6.16b, v8.16b
+	FLDPQ 0(R2), (F6, F7)
+	FLDPQ 0(R3), (F8, F9)
+	WORD $0x4f809108 // fmul v8.4s, v8.4s, v0.s[0]
+	WORD $0x4f809129 // fmul v9.4s, v9.4s, v0.s[0]
+	FLDPQ 0(R6), (F10, F11)
+	FLDPQ 0(R7), (F12, F13)
+	WORD $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD $0x6e26dd4a // fmul v10.4s, v10.4s, v6.4s
+	WORD $0x4eaccd01 // fmls v1.4s, v8.4s, v12.4s
+	WORD $0x4e2acc41 // fmla v1.4s, v2.4s, v10.4s
+	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD $0x6e27dd6b // fmul v11.4s, v11.4s, v7.4s
+	WORD $0x4eadcd21 // fmls v1.4s, v9.4s, v13.4s
+	WORD $0x4e2bcc61 // fmla v1.4s, v3.4s, v11.4s
+	FLDPQ 32(R2), (F9, F8)
+	FLDPQ 32(R3), (F7, F6)
+	WORD $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
+	FLDPQ 32(R6), (F13, F11)
+	FLDPQ 32(R7), (F3, F12)
 	WORD $0x4e21d884 // scvtf v4.4s, v4.4s
-	WORD $0x6e28dca5 // fmul v5.4s, v5.4s, v8.4s
-	WORD $0x4ea6cce0 // fmls v0.4s, v7.4s, v6.4s
-	WORD $0x4e25cc80 // fmla v0.4s, v4.4s, v5.4s
-	SUBS $1, R7, R7
-	BNE rows1One
-rows1Done:
-	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD $0x7e30d800 // faddp s0, v0.2s
-	FMOVS.P F0, 4(R0)
-	RET
-rows2:
-	MOVD 0(R4), R9
-	MOVD 0(R5), R13
-	MOVD 0(R6), R17
-	WORD $0x4f000400 // movi v0.4s, #0x0
-	MOVD 8(R4), R10
-	MOVD 8(R5), R14
-	MOVD 8(R6), R19
-	WORD $0x4f000401 // movi v1.4s, #0x0
-	SUBS $4, R7, R7
-	BLT rows2Rest
-
-	PCALIGN $16
-rows2Many:
-	FLDPQ.P 128(R1), (F2, F3)
-	FLDPQ -96(R1), (F4, F5)
-	FLDPQ -64(R1), (F6, F7)
-	FLDPQ -32(R1), (F8, F9)
-	FMOVQ.P 16(R2), F10
-	FMOVQ.P 16(R3), F11
-	FLDPQ.P 128(R9), (F12, F13)
-	FLDPQ -96(R9), (F14, F15)
-	FLDPQ -64(R9), (F16, F17)
-	FLDPQ -32(R9), (F18, F19)
-	WORD $0x4f000414 // movi v20.4s, #0x0
-	WORD $0x4e8c9454 // sdot v20.4s, v2.16b, v12.16b
-	WORD $0x4e8d9474 // sdot v20.4s, v3.16b, v13.16b
-	WORD $0x4f00040d // movi v13.4s, #0x0
-	WORD $0x4e8e948d // sdot v13.4s, v4.16b, v14.16b
-	WORD $0x4e8f94ad // sdot v13.4s, v5.16b, v15.16b
-	WORD $0x4eadbe8d // addp v13.4s, v20.4s, v13.4s
-	WORD $0x4f000414 // movi v20.4s, #0x0
-	WORD $0x4e9094d4 // sdot v20.4s, v6.16b, v16.16b
-	WORD $0x4e9194f4 // sdot v20.4s, v7.16b, v17.16b
-	WORD $0x4f000411 // movi v17.4s, #0x0
-	WORD $0x4e929511 // sdot v17.4s, v8.16b, v18.16b
-	WORD $0x4e939531 // sdot v17.4s, v9.16b, v19.16b
-	WORD $0x4eb1be91 // addp v17.4s, v20.4s, v17.4s
-	WORD $0x4eb1bdb1 // addp v17.4s, v13.4s, v17.4s
-	FMOVQ.P 16(R13), F13
-	FMOVQ.P 16(R17), F20
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
-	WORD $0x6e2addad // fmul v13.4s, v13.4s, v10.4s
-	WORD $0x4eb4cd60 // fmls v0.4s, v11.4s, v20.4s
-	WORD $0x4e2dce20 // fmla v0.4s, v17.4s, v13.4s
-	FLDPQ.P 128(R10), (F20, F13)
-	FLDPQ -96(R10), (F17, F19)
-	FLDPQ -64(R10), (F18, F16)
-	FLDPQ -32(R10), (F15, F14)
-	WORD $0x4f00040c // movi v12.4s, #0x0
-	WORD $0x4e94944c // sdot v12.4s, v2.16b, v20.16b
-	WORD $0x4e8d946c // sdot v12.4s, v3.16b, v13.16b
-	WORD $0x4f00040d // movi v13.4s, #0x0
-	WORD $0x4e91948d // sdot v13.4s, v4.16b, v17.16b
-	WORD $0x4e9394ad // sdot v13.4s, v5.16b, v19.16b
-	WORD $0x4eadbd8d // addp v13.4s, v12.4s, v13.4s
-	WORD $0x4f00040c // movi v12.4s, #0x0
-	WORD $0x4e9294cc // sdot v12.4s, v6.16b, v18.16b
-	WORD $0x4e9094ec // sdot v12.4s, v7.16b, v16.16b
-	WORD $0x4f000410 // movi v16.4s, #0x0
-	WORD $0x4e8f9510 // sdot v16.4s, v8.16b, v15.16b
-	WORD $0x4e8e9530 // sdot v16.4s, v9.16b, v14.16b
-	WORD $0x4eb0bd90 // addp v16.4s, v12.4s, v16.4s
-	WORD $0x4eb0bdb0 // addp v16.4s, v13.4s, v16.4s
-	FMOVQ.P 16(R14), F13
-	FMOVQ.P 16(R19), F12
-	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
-	WORD $0x6e2addad // fmul v13.4s, v13.4s, v10.4s
-	WORD $0x4eaccd61 // fmls v1.4s, v11.4s, v12.4s
-	WORD $0x4e2dce01 // fmla v1.4s, v16.4s, v13.4s
-	SUBS $4, R7, R7
-	BGE rows2Many
-	// 256 values: 38 vector instructions, 18 loads and stores, 2 others
-rows2Rest:
-	ADDS $4, R7, R7
-	BEQ rows2Done
-rows2One:
-	FLDPQ.P 32(R1), (F11, F10)
-	FMOVS.P 4(R2), F9
-	FMOVS.P 4(R3), F8
-	FLDPQ.P 32(R9), (F7, F6)
-	WORD $0x4f000405 // movi v5.4s, #0x0
-	WORD $0x4e879565 // sdot v5.4s, v11.16b, v7.16b
-	WORD $0x4e869545 // sdot v5.4s, v10.16b, v6.16b
-	WORD $0x4ea5bca5 // addp v5.4s, v5.4s, v5.4s
-	WORD $0x4ea5bca5 // addp v5.4s, v5.4s, v5.4s
-	FMOVS.P 4(R13), F6
-	FMOVS.P 4(R17), F7
+	WORD $0x6e29ddad // fmul v13.4s, v13.4s, v9.4s
+	WORD $0x4ea3cce1 // fmls v1.4s, v7.4s, v3.4s
+	WORD $0x4e2dcc81 // fmla v1.4s, v4.4s, v13.4s
 	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD $0x6e29dcc6 // fmul v6.4s, v6.4s, v9.4s
-	WORD $0x4ea7cd00 // fmls v0.4s, v8.4s, v7.4s
-	WORD $0x4e26cca0 // fmla v0.4s, v5.4s, v6.4s
-	FLDPQ.P 32(R10), (F7, F6)
-	WORD $0x4f000405 // movi v5.4s, #0x0
-	WORD $0x4e879565 // sdot v5.4s, v11.16b, v7.16b
-	WORD $0x4e869545 // sdot v5.4s, v10.16b, v6.16b
-	WORD $0x4ea5bca5 // addp v5.4s, v5.4s, v5.4s
-	WORD $0x4ea5bca5 // addp v5.4s, v5.4s, v5.4s
-	FMOVS.P 4(R14), F6
-	FMOVS.P 4(R19), F7
-	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD $0x6e29dcc6 // fmul v6.4s, v6.4s, v9.4s
-	WORD $0x4ea7cd01 // fmls v1.4s, v8.4s, v7.4s
-	WORD $0x4e26cca1 // fmla v1.4s, v5.4s, v6.4s
-	SUBS $1, R7, R7
-	BNE rows2One
-rows2Done:
-	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD $0x7e30d800 // faddp s0, v0.2s
-	FMOVS.P F0, 4(R0)
+	WORD $0x6e28dd6b // fmul v11.4s, v11.4s, v8.4s
+	WORD $0x4eacccc1 // fmls v1.4s, v6.4s, v12.4s
+	WORD $0x4e2bcca1 // fmla v1.4s, v5.4s, v11.4s
+	ADD $512, R1, R1
+	ADD $64, R2, R2
+	ADD $64, R3, R3
+	ADD $512, R5, R5
+	ADD $64, R6, R6
+	ADD $64, R7, R7
+	SUBS $1, R9, R9
+	BNE chunk
+	// 512 values: 56 vector instructions, 40 loads and stores, 8 others
 	WORD $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
 	WORD $0x7e30d821 // faddp s1, v1.2s
 	FMOVS.P F1, 4(R0)
 	RET
-rows4:
-	MOVD 0(R4), R9
-	MOVD 0(R5), R13
-	MOVD 0(R6), R17
-	WORD $0x4f000400 // movi v0.4s, #0x0
-	MOVD 8(R4), R10
-	MOVD 8(R5), R14
-	MOVD 8(R6), R19
+
+// func products32x2SDOT(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
+TEXT ·products32x2SDOT(SB), NOSPLIT, $0-80
+	MOVD sums+0(FP), R0
+	MOVD q+8(FP), R1
+	MOVD a+16(FP), R2
+	MOVD least+24(FP), R3
+	MOVD factor+32(FP), R4
+	MOVD x+40(FP), R5
+	MOVD scale+48(FP), R6
+	MOVD sum+56(FP), R7
+	MOVD stride+64(FP), R8
+	MOVD n+72(FP), R9
+	FMOVS (R4), F0
 	WORD $0x4f000401 // movi v1.4s, #0x0
-	MOVD 16(R4), R11
-	MOVD 16(R5), R15
-	MOVD 16(R6), R20
+	ADD R8, R5, R10
+	ADD R8, R6, R13
+	ADD R8, R7, R16
 	WORD $0x4f000402 // movi v2.4s, #0x0
-	MOVD 24(R4), R12
-	MOVD 24(R5), R16
-	MOVD 24(R6), R21
-	WORD $0x4f000403 // movi v3.4s, #0x0
-	SUBS $4, R7, R7
-	BLT rows4Rest
 
 	PCALIGN $16
-rows4Many:
-	FLDPQ.P 128(R1), (F4, F5)
-	FLDPQ -96(R1), (F6, F7)
-	FLDPQ -64(R1), (F8, F9)
-	FLDPQ -32(R1), (F10, F11)
-	FMOVQ.P 16(R2), F12
-	FMOVQ.P 16(R3), F13
-	FLDPQ.P 128(R9), (F14, F15)
-	FLDPQ -96(R9), (F16, F17)
-	FLDPQ -64(R9), (F18, F19)
-	FLDPQ -32(R9), (F20, F21)
-	WORD $0x4f000416 // movi v22.4s, #0x0
-	WORD $0x4e8e9496 // sdot v22.4s, v4.16b, v14.16b
-	WORD $0x4e8f94b6 // sdot v22.4s, v5.16b, v15.16b
-	WORD $0x4f00040f // movi v15.4s, #0x0
-	WORD $0x4e9094cf // sdot v15.4s, v6.16b, v16.16b
-	WORD $0x4e9194ef // sdot v15.4s, v7.16b, v17.16b
-	WORD $0x4eafbecf // addp v15.4s, v22.4s, v15.4s
-	WORD $0x4f000416 // movi v22.4s, #0x0
-	WORD $0x4e929516 // sdot v22.4s, v8.16b, v18.16b
-	WORD $0x4e939536 // sdot v22.4s, v9.16b, v19.16b
-	WORD $0x4f000413 // movi v19.4s, #0x0
-	WORD $0x4e949553 // sdot v19.4s, v10.16b, v20.16b
-	WORD $0x4e959573 // sdot v19.4s, v11.16b, v21.16b
-	WORD $0x4eb3bed3 // addp v19.4s, v22.4s, v19.4s
-	WORD $0x4eb3bdf3 // addp v19.4s, v15.4s, v19.4s
-	FMOVQ.P 16(R13), F15
-	FMOVQ.P 16(R17), F22
-	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
-	WORD $0x6e2cddef // fmul v15.4s, v15.4s, v12.4s
-	WORD $0x4eb6cda0 // fmls v0.4s, v13.4s, v22.4s
-	WORD $0x4e2fce60 // fmla v0.4s, v19.4s, v15.4s
-	FLDPQ.P 128(R10), (F22, F15)
-	FLDPQ -96(R10), (F19, F21)
-	FLDPQ -64(R10), (F20, F18)
-	FLDPQ -32(R10), (F17, F16)
+chunk:
+	WORD $0x4f000403 // movi v3.4s, #0x0
+	WORD $0x4f000404 // movi v4.4s, #0x0
+	WORD $0x4f000405 // movi v5.4s, #0x0
+	WORD $0x4f000406 // movi v6.4s, #0x0
+	WORD $0x4f000407 // movi v7.4s, #0x0
+	WORD $0x4f000408 // movi v8.4s, #0x0
+	WORD $0x4f000409 // movi v9.4s, #0x0
+	WORD $0x4f00040a // movi v10.4s, #0x0
+	FLDPQ 0(R1), (F11, F12)
+	FLDPQ 0(R5), (F13, F14)
+	WORD $0x4e8d9563 // sdot v3.4s, v11.16b, v13.16b
+	WORD $0x4e8e9584 // sdot v4.4s, v12.16b, v14.16b
+	FLDPQ 0(R10), (F14, F13)
+	WORD $0x4e8e9567 // sdot v7.4s, v11.16b, v14.16b
+	WORD $0x4e8d9588 // sdot v8.4s, v12.16b, v13.16b
+	FLDPQ 32(R1), (F12, F11)
+	FLDPQ 32(R5), (F13, F14)
+	WORD $0x4e8d9585 // sdot v5.4s, v12.16b, v13.16b
+	WORD $0x4e8e9566 // sdot v6.4s, v11.16b, v14.16b
+	FLDPQ 32(R10), (F14, F13)
+	WORD $0x4e8e9589 // sdot v9.4s, v12.16b, v14.16b
+	WORD $0x4e8d956a // sdot v10.4s, v11.16b, v13.16b
+	FLDPQ 64(R1), (F11, F12)
+	FLDPQ 64(R5), (F13, F14)
+	WORD $0x4e8d9563 // sdot v3.4s, v11.16b, v13.16b
+	WORD $0x4e8e9584 // sdot v4.4s, v12.16b, v14.16b
+	FLDPQ 64(R10), (F14, F13)
+	WORD $0x4e8e9567 // sdot v7.4s, v11.16b, v14.16b
+	WORD $0x4e8d9588 // sdot v8.4s, v12.16b, v13.16b
+	FLDPQ 96(R1), (F12, F11)
+	FLDPQ 96(R5), (F13, F14)
+	WORD $0x4e8d9585 // sdot v5.4s, v12.16b, v13.16b
+	WORD $0x4e8e9566 // sdot v6.4s, v11.16b, v14.16b
+	FLDPQ 96(R10), (F14, F13)
+	WORD $0x4e8e9589 // sdot v9.4s, v12.16b, v14.16b
+	WORD $0x4e8d956a // sdot v10.4s, v11.16b, v13.16b
+	FLDPQ 128(R1), (F11, F12)
+	FLDPQ 128(R5), (F13, F14)
+	WORD $0x4e8d9563 // sdot v3.4s, v11.16b, v13.16b
+	WORD $0x4e8e9584 // sdot v4.4s, v12.16b, v14.16b
+	FLDPQ 128(R10), (F14, F13)
+	WORD $0x4e8e9567 // sdot v7.4s, v11.16b, v14.16b
+	WORD $0x4e8d9588 // sdot v8.4s, v12.16b, v13.16b
+	FLDPQ 160(R1), (F12, F11)
+	FLDPQ 160(R5), (F13, F14)
+	WORD $0x4e8d9585 // sdot v5.4s, v12.16b, v13.16b
+	WORD $0x4e8e9566 // sdot v6.4s, v11.16b, v14.16b
+	FLDPQ 160(R10), (F14, F13)
+	WORD $0x4e8e9589 // sdot v9.4s, v12.16b, v14.16b
+	WORD $0x4e8d956a // sdot v10.4s, v11.16b, v13.16b
+	FLDPQ 192(R1), (F11, F12)
+	FLDPQ 192(R5), (F13, F14)
+	WORD $0x4e8d9563 // sdot v3.4s, v11.16b, v13.16b
+	WORD $0x4e8e9584 // sdot v4.4s, v12.16b, v14.16b
+	FLDPQ 192(R10), (F14, F13)
+	WORD $0x4e8e9567 // sdot v7.4s, v11.16b, v14.16b
+	WORD $0x4e8d9588 // sdot v8.4s, v12.16b, v13.16b
+	FLDPQ 224(R1), (F12, F11)
+	FLDPQ 224(R5), (F13, F14)
+	WORD $0x4e8d9585 // sdot v5.4s, v12.16b, v13.16b
+	WORD $0x4e8e9566 // sdot v6.4s, v11.16b, v14.16b
+	FLDPQ 224(R10), (F14, F13)
+	WORD $0x4e8e9589 // sdot v9.4s, v12.16b, v14.16b
+	WORD $0x4e8d956a // sdot v10.4s, v11.16b, v13.16b
+	FLDPQ 256(R1), (F11, F12)
+	FLDPQ 256(R5), (F13, F14)
+	WORD $0x4e8d9563 // sdot v3.4s, v11.16b, v13.16b
+	WORD $0x4e8e9584 // sdot v4.4s, v12.16b, v14.16b
+	FLDPQ 256(R10), (F14, F13)
+	WORD $0x4e8e9567 // sdot v7.4s, v11.16b, v14.16b
+	WORD $0x4e8d9588 // sdot v8.4s, v12.16b, v13.16b
+	FLDPQ 288(R1), (F12, F11)
+	FLDPQ 288(R5), (F13, F14)
+	WORD $0x4e8d9585 // sdot v5.4s, v12.16b, v13.16b
+	WORD $0x4e8e9566 // sdot v6.4s, v11.16b, v14.16b
+	FLDPQ 288(R10), (F14, F13)
+	WORD $0x4e8e9589 // sdot v9.4s, v12.16b, v14.16b
+	WORD $0x4e8d956a // sdot v10.4s, v11.16b, v13.16b
+	FLDPQ 320(R1), (F11, F12)
+	FLDPQ 320(R5), (F13, F14)
+	WORD $0x4e8d9563 // sdot v3.4s, v11.16b, v13.16b
+	WORD $0x4e8e9584 // sdot v4.4s, v12.16b, v14.16b
+	FLDPQ 320(R10), (F14, F13)
+	WORD $0x4e8e9567 // sdot v7.4s, v11.16b, v14.16b
+	WORD $0x4e8d9588 // sdot v8.4s, v12.16b, v13.16b
+	FLDPQ 352(R1), (F12, F11)
+	FLDPQ 352(R5), (F13, F14)
+	WORD $0x4e8d9585 // sdot v5.4s, v12.16b, v13.16b
+	WORD $0x4e8e9566 // sdot v6.4s, v11.16b, v14.16b
+	FLDPQ 352(R10), (F14, F13)
+	WORD $0x4e8e9589 // sdot v9.4s, v12.16b, v14.16b
+	WORD $0x4e8d956a // sdot v10.4s, v11.16b, v13.16b
+	FLDPQ 384(R1), (F11, F12)
+	FLDPQ 384(R5), (F13, F14)
+	WORD $0x4e8d9563 // sdot v3.4s, v11.16b, v13.16b
+	WORD $0x4e8e9584 // sdot v4.4s, v12.16b, v14.16b
+	FLDPQ 384(R10), (F14, F13)
+	WORD $0x4e8e9567 // sdot v7.4s, v11.16b, v14.16b
+	WORD $0x4e8d9588 // sdot v8.4s, v12.16b, v13.16b
+	FLDPQ 416(R1), (F12, F11)
+	FLDPQ 416(R5), (F13, F14)
+	WORD $0x4e8d9585 // sdot v5.4s, v12.16b, v13.16b
+	WORD $0x4e8e9566 // sdot v6.4s, v11.16b, v14.16b
+	FLDPQ 416(R10), (F14, F13)
+	WORD $0x4e8e9589 // sdot v9.4s, v12.16b, v14.16b
+	WORD $0x4e8d956a // sdot v10.4s, v11.16b, v13.16b
+	FLDPQ 448(R1), (F11, F12)
+	FLDPQ 448(R5), (F13, F14)
+	WORD $0x4e8d9563 // sdot v3.4s, v11.16b, v13.16b
+	WORD $0x4e8e9584 // sdot v4.4s, v12.16b, v14.16b
+	FLDPQ 448(R10), (F14, F13)
+	WORD $0x4e8e9567 // sdot v7.4s, v11.16b, v14.16b
+	WORD $0x4e8d9588 // sdot v8.4s, v12.16b, v13.16b
+	FLDPQ 480(R1), (F12, F11)
+	FLDPQ 480(R5), (F13, F14)
+	WORD $0x4e8d9585 // sdot v5.4s, v12.16b, v13.16b
+	WORD $0x4e8e9566 // sdot v6.4s, v11.16b, v14.16b
+	FLDPQ 480(R10), (F14, F13)
+	WORD $0x4e8e9589 // sdot v9.4s, v12.16b, v14.16b
+	WORD $0x4e8d956a // sdot v10.4s, v11.16b, v13.16b
+	FLDPQ 0(R2), (F11, F12)
+	FLDPQ 0(R3), (F13, F14)
+	WORD $0x4f8091ad // fmul v13.4s, v13.4s, v0.s[0]
+	WORD $0x4f8091ce // fmul v14.4s, v14.4s, v0.s[0]
+	FLDPQ 0(R6), (F15, F16)
+	FLDPQ 0(R7), (F17, F18)
+	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD $0x6e2bddef // fmul v15.4s, v15.4s, v11.4s
+	WORD $0x4eb1cda1 // fmls v1.4s, v13.4s, v17.4s
+	WORD $0x4e2fcc61 // fmla v1.4s, v3.4s, v15.4s
+	WORD $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD $0x6e2cde10 // fmul v16.4s, v16.4s, v12.4s
+	WORD $0x4eb2cdc1 // fmls v1.4s, v14.4s, v18.4s
+	WORD $0x4e30cc81 // fmla v1.4s, v4.4s, v16.4s
+	FLDPQ 0(R13), (F18, F16)
+	FLDPQ 0(R16), (F4, F17)
+	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD $0x6e2bde52 // fmul v18.4s, v18.4s, v11.4s
+	WORD $0x4ea4cda2 // fmls v2.4s, v13.4s, v4.4s
+	WORD $0x4e32cce2 // fmla v2.4s, v7.4s, v18.4s
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x6e2cde10 // fmul v16.4s, v16.4s, v12.4s
+	WORD $0x4eb1cdc2 // fmls v2.4s, v14.4s, v17.4s
+	WORD $0x4e30cd02 // fmla v2.4s, v8.4s, v16.4s
+	FLDPQ 32(R2), (F14, F13)
+	FLDPQ 32(R3), (F12, F11)
+	WORD $0x4f80918c // fmul v12.4s, v12.4s, v0.s[0]
+	WORD $0x4f80916b // fmul v11.4s, v11.4s, v0.s[0]
+	FLDPQ 32(R6), (F17, F16)
+	FLDPQ 32(R7), (F8, F4)
+	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD $0x6e2ede31 // fmul v17.4s, v17.4s, v14.4s
+	WORD $0x4ea8cd81 // fmls v1.4s, v12.4s, v8.4s
+	WORD $0x4e31cca1 // fmla v1.4s, v5.4s, v17.4s
+	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD $0x6e2dde10 // fmul v16.4s, v16.4s, v13.4s
+	WORD $0x4ea4cd61 // fmls v1.4s, v11.4s, v4.4s
+	WORD $0x4e30ccc1 // fmla v1.4s, v6.4s, v16.4s
+	FLDPQ 32(R13), (F4, F16)
+	FLDPQ 32(R16), (F6, F8)
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x6e2edc84 // fmul v4.4s, v4.4s, v14.4s
+	WORD $0x4ea6cd82 // fmls v2.4s, v12.4s, v6.4s
+	WORD $0x4e24cd22 // fmla v2.4s, v9.4s, v4.4s
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x6e2dde10 // fmul v16.4s, v16.4s, v13.4s
+	WORD $0x4ea8cd62 // fmls v2.4s, v11.4s, v8.4s
+	WORD $0x4e30cd42 // fmla v2.4s, v10.4s, v16.4s
+	ADD $512, R1, R1
+	ADD $64, R2, R2
+	ADD $64, R3, R3
+	ADD $512, R5, R5
+	ADD $64, R6, R6
+	ADD $64, R7, R7
+	ADD $512, R10, R10
+	ADD $64, R13, R13
+	ADD $64, R16, R16
+	SUBS $1, R9, R9
+	BNE chunk
+	// 1024 values: 108 vector instructions, 60 loads and stores, 11 others
+	WORD $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD $0x7e30d821 // faddp s1, v1.2s
+	FMOVS.P F1, 4(R0)
+	WORD $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
+	WORD $0x7e30d842 // faddp s2, v2.2s
+	FMOVS.P F2, 4(R0)
+	RET
+
+// func products32x4SDOT(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
+TEXT ·products32x4SDOT(SB), NOSPLIT, $0-80
+	MOVD sums+0(FP), R0
+	MOVD q+8(FP), R1
+	MOVD a+16(FP), R2
+	MOVD least+24(FP), R3
+	MOVD factor+32(FP), R4
+	MOVD x+40(FP), R5
+	MOVD scale+48(FP), R6
+	MOVD sum+56(FP), R7
+	MOVD stride+64(FP), R8
+	MOVD n+72(FP), R9
+	FMOVS (R4), F0
+	WORD $0x4f000401 // movi v1.4s, #0x0
+	ADD R8, R5, R10
+	ADD R8, R6, R13
+	ADD R8, R7, R16
+	WORD $0x4f000402 // movi v2.4s, #0x0
+	ADD R8, R10, R11
+	ADD R8, R13, R14
+	ADD R8, R16, R17
+	WORD $0x4f000403 // movi v3.4s, #0x0
+	ADD R8, R11, R12
+	ADD R8, R14, R15
+	ADD R8, R17, R19
+	WORD $0x4f000404 // movi v4.4s, #0x0
+
+	PCALIGN $16
+chunk:
+	WORD $0x4f000405 // movi v5.4s, #0x0
+	WORD $0x4f000406 // movi v6.4s, #0x0
+	WORD $0x4f000407 // movi v7.4s, #0x0
+	WORD $0x4f000408 // movi v8.4s, #0x0
+	WORD $0x4f000409 // movi v9.4s, #0x0
+	WORD $0x4f00040a // movi v10.4s, #0x0
+	WORD $0x4f00040b // movi v11.4s, #0x0
+	WORD $0x4f00040c // movi v12.4s, #0x0
+	WORD $0x4f00040d // movi v13.4s, #0x0
 	WORD $0x4f00040e // movi v14.4s, #0x0
-	WORD $0x4e96948e // sdot v14.4s, v4.16b, v22.16b
-	WORD $0x4e8f94ae // sdot v14.4s, v5.16b, v15.16b
 	WORD $0x4f00040f // movi v15.4s, #0x0
-	WORD $0x4e9394cf // sdot v15.4s, v6.16b, v19.16b
-	WORD $0x4e9594ef // sdot v15.4s, v7.16b, v21.16b
-	WORD $0x4eafbdcf // addp v15.4s, v14.4s, v15.4s
-	WORD $0x4f00040e // movi v14.4s, #0x0
-	WORD $0x4e94950e // sdot v14.4s, v8.16b, v20.16b
-	WORD $0x4e92952e // sdot v14.4s, v9.16b, v18.16b
-	WORD $0x4f000412 // movi v18.4s, #0x0
-	WORD $0x4e919552 // sdot v18.4s, v10.16b, v17.16b
-	WORD $0x4e909572 // sdot v18.4s, v11.16b, v16.16b
-	WORD $0x4eb2bdd2 // addp v18.4s, v14.4s, v18.4s
-	WORD $0x4eb2bdf2 // addp v18.4s, v15.4s, v18.4s
-	FMOVQ.P 16(R14), F15
-	FMOVQ.P 16(R19), F14
-	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
-	WORD $0x6e2cddef // fmul v15.4s, v15.4s, v12.4s
-	WORD $0x4eaecda1 // fmls v1.4s, v13.4s, v14.4s
-	WORD $0x4e2fce41 // fmla v1.4s, v18.4s, v15.4s
-	FLDPQ.P 128(R11), (F14, F15)
-	FLDPQ -96(R11), (F18, F16)
-	FLDPQ -64(R11), (F17, F20)
-	FLDPQ -32(R11), (F21, F19)
-	WORD $0x4f000416 // movi v22.4s, #0x0
-	WORD $0x4e8e9496 // sdot v22.4s, v4.16b, v14.16b
-	WORD $0x4e8f94b6 // sdot v22.4s, v5.16b, v15.16b
-	WORD $0x4f00040f // movi v15.4s, #0x0
-	WORD $0x4e9294cf // sdot v15.4s, v6.16b, v18.16b
-	WORD $0x4e9094ef // sdot v15.4s, v7.16b, v16.16b
-	WORD $0x4eafbecf // addp v15.4s, v22.4s, v15.4s
-	WORD $0x4f000416 // movi v22.4s, #0x0
-	WORD $0x4e919516 // sdot v22.4s, v8.16b, v17.16b
-	WORD $0x4e949536 // sdot v22.4s, v9.16b, v20.16b
-	WORD $0x4f000414 // movi v20.4s, #0x0
-	WORD $0x4e959554 // sdot v20.4s, v10.16b, v21.16b
-	WORD $0x4e939574 // sdot v20.4s, v11.16b, v19.16b
-	WORD $0x4eb4bed4 // addp v20.4s, v22.4s, v20.4s
-	WORD $0x4eb4bdf4 // addp v20.4s, v15.4s, v20.4s
-	FMOVQ.P 16(R15), F15
-	FMOVQ.P 16(R20), F22
-	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
-	WORD $0x6e2cddef // fmul v15.4s, v15.4s, v12.4s
-	WORD $0x4eb6cda2 // fmls v2.4s, v13.4s, v22.4s
-	WORD $0x4e2fce82 // fmla v2.4s, v20.4s, v15.4s
-	FLDPQ.P 128(R12), (F22, F15)
-	FLDPQ -96(R12), (F20, F19)
-	FLDPQ -64(R12), (F21, F17)
-	FLDPQ -32(R12), (F16, F18)
-	WORD $0x4f00040e // movi v14.4s, #0x0
-	WORD $0x4e96948e // sdot v14.4s, v4.16b, v22.16b
-	WORD $0x4e8f94ae // sdot v14.4s, v5.16b, v15.16b
-	WORD $0x4f00040f // movi v15.4s, #0x0
-	WORD $0x4e9494cf // sdot v15.4s, v6.16b, v20.16b
-	WORD $0x4e9394ef // sdot v15.4s, v7.16b, v19.16b
-	WORD $0x4eafbdcf // addp v15.4s, v14.4s, v15.4s
-	WORD $0x4f00040e // movi v14.4s, #0x0
-	WORD $0x4e95950e // sdot v14.4s, v8.16b, v21.16b
-	WORD $0x4e91952e // sdot v14.4s, v9.16b, v17.16b
+	WORD $0x4f000410 // movi v16.4s, #0x0
 	WORD $0x4f000411 // movi v17.4s, #0x0
-	WORD $0x4e909551 // sdot v17.4s, v10.16b, v16.16b
-	WORD $0x4e929571 // sdot v17.4s, v11.16b, v18.16b
-	WORD $0x4eb1bdd1 // addp v17.4s, v14.4s, v17.4s
-	WORD $0x4eb1bdf1 // addp v17.4s, v15.4s, v17.4s
-	FMOVQ.P 16(R16), F15
-	FMOVQ.P 16(R21), F14
+	WORD $0x4f000412 // movi v18.4s, #0x0
+	WORD $0x4f000413 // movi v19.4s, #0x0
+	WORD $0x4f000414 // movi v20.4s, #0x0
+	FLDPQ 0(R1), (F21, F22)
+	FLDPQ 0(R5), (F23, F24)
+	WORD $0x4e9796a5 // sdot v5.4s, v21.16b, v23.16b
+	WORD $0x4e9896c6 // sdot v6.4s, v22.16b, v24.16b
+	FLDPQ 0(R10), (F24, F23)
+	WORD $0x4e9896a9 // sdot v9.4s, v21.16b, v24.16b
+	WORD $0x4e9796ca // sdot v10.4s, v22.16b, v23.16b
+	FLDPQ 0(R11), (F23, F24)
+	WORD $0x4e9796ad // sdot v13.4s, v21.16b, v23.16b
+	WORD $0x4e9896ce // sdot v14.4s, v22.16b, v24.16b
+	FLDPQ 0(R12), (F24, F23)
+	WORD $0x4e9896b1 // sdot v17.4s, v21.16b, v24.16b
+	WORD $0x4e9796d2 // sdot v18.4s, v22.16b, v23.16b
+	FLDPQ 32(R1), (F22, F21)
+	FLDPQ 32(R5), (F23, F24)
+	WORD $0x4e9796c7 // sdot v7.4s, v22.16b, v23.16b
+	WORD $0x4e9896a8 // sdot v8.4s, v21.16b, v24.16b
+	FLDPQ 32(R10), (F24, F23)
+	WORD $0x4e9896cb // sdot v11.4s, v22.16b, v24.16b
+	WORD $0x4e9796ac // sdot v12.4s, v21.16b, v23.16b
+	FLDPQ 32(R11), (F23, F24)
+	WORD $0x4e9796cf // sdot v15.4s, v22.16b, v23.16b
+	WORD $0x4e9896b0 // sdot v16.4s, v21.16b, v24.16b
+	FLDPQ 32(R12), (F24, F23)
+	WORD $0x4e9896d3 // sdot v19.4s, v22.16b, v24.16b
+	WORD $0x4e9796b4 // sdot v20.4s, v21.16b, v23.16b
+	FLDPQ 64(R1), (F21, F22)
+	FLDPQ 64(R5), (F23, F24)
+	WORD $0x4e9796a5 // sdot v5.4s, v21.16b, v23.16b
+	WORD $0x4e9896c6 // sdot v6.4s, v22.16b, v24.16b
+	FLDPQ 64(R10), (F24, F23)
+	WORD $0x4e9896a9 // sdot v9.4s, v21.16b, v24.16b
+	WORD $0x4e9796ca // sdot v10.4s, v22.16b, v23.16b
+	FLDPQ 64(R11), (F23, F24)
+	WORD $0x4e9796ad // sdot v13.4s, v21.16b, v23.16b
+	WORD $0x4e9896ce // sdot v14.4s, v22.16b, v24.16b
+	FLDPQ 64(R12), (F24, F23)
+	WORD $0x4e9896b1 // sdot v17.4s, v21.16b, v24.16b
+	WORD $0x4e9796d2 // sdot v18.4s, v22.16b, v23.16b
+	FLDPQ 96(R1), (F22, F21)
+	FLDPQ 96(R5), (F23, F24)
+	WORD $0x4e9796c7 // sdot v7.4s, v22.16b, v23.16b
+	WORD $0x4e9896a8 // sdot v8.4s, v21.16b, v24.16b
+	FLDPQ 96(R10), (F24, F23)
+	WORD $0x4e9896cb // sdot v11.4s, v22.16b, v24.16b
+	WORD $0x4e9796ac // sdot v12.4s, v21.16b, v23.16b
+	FLDPQ 96(R11), (F23, F24)
+	WORD $0x4e9796cf // sdot v15.4s, v22.16b, v23.16b
+	WORD $0x4e9896b0 // sdot v16.4s, v21.16b, v24.16b
+	FLDPQ 96(R12), (F24, F23)
+	WORD $0x4e9896d3 // sdot v19.4s, v22.16b, v24.16b
+	WORD $0x4e9796b4 // sdot v20.4s, v21.16b, v23.16b
+	FLDPQ 128(R1), (F21, F22)
+	FLDPQ 128(R5), (F23, F24)
+	WORD $0x4e9796a5 // sdot v5.4s, v21.16b, v23.16b
+	WORD $0x4e9896c6 // sdot v6.4s, v22.16b, v24.16b
+	FLDPQ 128(R10), (F24, F23)
+	WORD $0x4e9896a9 // sdot v9.4s, v21.16b, v24.16b
+	WORD $0x4e9796ca // sdot v10.4s, v22.16b, v23.16b
+	FLDPQ 128(R11), (F23, F24)
+	WORD $0x4e9796ad // sdot v13.4s, v21.16b, v23.16b
+	WORD $0x4e9896ce // sdot v14.4s, v22.16b, v24.16b
+	FLDPQ 128(R12), (F24, F23)
+	WORD $0x4e9896b1 // sdot v17.4s, v21.16b, v24.16b
+	WORD $0x4e9796d2 // sdot v18.4s, v22.16b, v23.16b
+	FLDPQ 160(R1), (F22, F21)
+	FLDPQ 160(R5), (F23, F24)
+	WORD $0x4e9796c7 // sdot v7.4s, v22.16b, v23.16b
+	WORD $0x4e9896a8 // sdot v8.4s, v21.16b, v24.16b
+	FLDPQ 160(R10), (F24, F23)
+	WORD $0x4e9896cb // sdot v11.4s, v22.16b, v24.16b
+	WORD $0x4e9796ac // sdot v12.4s, v21.16b, v23.16b
+	FLDPQ 160(R11), (F23, F24)
+	WORD $0x4e9796cf // sdot v15.4s, v22.16b, v23.16b
+	WORD $0x4e9896b0 // sdot v16.4s, v21.16b, v24.16b
+	FLDPQ 160(R12), (F24, F23)
+	WORD $0x4e9896d3 // sdot v19.4s, v22.16b, v24.16b
+	WORD $0x4e9796b4 // sdot v20.4s, v21.16b, v23.16b
+	FLDPQ 192(R1), (F21, F22)
+	FLDPQ 192(R5), (F23, F24)
+	WORD $0x4e9796a5 // sdot v5.4s, v21.16b, v23.16b
+	WORD $0x4e9896c6 // sdot v6.4s, v22.16b, v24.16b
+	FLDPQ 192(R10), (F24, F23)
+	WORD $0x4e9896a9 // sdot v9.4s, v21.16b, v24.16b
+	WORD $0x4e9796ca // sdot v10.4s, v22.16b, v23.16b
+	FLDPQ 192(R11), (F23, F24)
+	WORD $0x4e9796ad // sdot v13.4s, v21.16b, v23.16b
+	WORD $0x4e9896ce // sdot v14.4s, v22.16b, v24.16b
+	FLDPQ 192(R12), (F24, F23)
+	WORD $0x4e9896b1 // sdot v17.4s, v21.16b, v24.16b
+	WORD $0x4e9796d2 // sdot v18.4s, v22.16b, v23.16b
+	FLDPQ 224(R1), (F22, F21)
+	FLDPQ 224(R5), (F23, F24)
+	WORD $0x4e9796c7 // sdot v7.4s, v22.16b, v23.16b
+	WORD $0x4e9896a8 // sdot v8.4s, v21.16b, v24.16b
+	FLDPQ 224(R10), (F24, F23)
+	WORD $0x4e9896cb // sdot v11.4s, v22.16b, v24.16b
+	WORD $0x4e9796ac // sdot v12.4s, v21.16b, v23.16b
+	FLDPQ 224(R11), (F23, F24)
+	WORD $0x4e9796cf // sdot v15.4s, v22.16b, v23.16b
+	WORD $0x4e9896b0 // sdot v16.4s, v21.16b, v24.16b
+	FLDPQ 224(R12), (F24, F23)
+	WORD $0x4e9896d3 // sdot v19.4s, v22.16b, v24.16b
+	WORD $0x4e9796b4 // sdot v20.4s, v21.16b, v23.16b
+	FLDPQ 256(R1), (F21, F22)
+	FLDPQ 256(R5), (F23, F24)
+	WORD $0x4e9796a5 // sdot v5.4s, v21.16b, v23.16b
+	WORD $0x4e9896c6 // sdot v6.4s, v22.16b, v24.16b
+	FLDPQ 256(R10), (F24, F23)
+	WORD $0x4e9896a9 // sdot v9.4s, v21.16b, v24.16b
+	WORD $0x4e9796ca // sdot v10.4s, v22.16b, v23.16b
+	FLDPQ 256(R11), (F23, F24)
+	WORD $0x4e9796ad // sdot v13.4s, v21.16b, v23.16b
+	WORD $0x4e9896ce // sdot v14.4s, v22.16b, v24.16b
+	FLDPQ 256(R12), (F24, F23)
+	WORD $0x4e9896b1 // sdot v17.4s, v21.16b, v24.16b
+	WORD $0x4e9796d2 // sdot v18.4s, v22.16b, v23.16b
+	FLDPQ 288(R1), (F22, F21)
+	FLDPQ 288(R5), (F23, F24)
+	WORD $0x4e9796c7 // sdot v7.4s, v22.16b, v23.16b
+	WORD $0x4e9896a8 // sdot v8.4s, v21.16b, v24.16b
+	FLDPQ 288(R10), (F24, F23)
+	WORD $0x4e9896cb // sdot v11.4s, v22.16b, v24.16b
+	WORD $0x4e9796ac // sdot v12.4s, v21.16b, v23.16b
+	FLDPQ 288(R11), (F23, F24)
+	WORD $0x4e9796cf // sdot v15.4s, v22.16b, v23.16b
+	WORD $0x4e9896b0 // sdot v16.4s, v21.16b, v24.16b
+	FLDPQ 288(R12), (F24, F23)
+	WORD $0x4e9896d3 // sdot v19.4s, v22.16b, v24.16b
+	WORD $0x4e9796b4 // sdot v20.4s, v21.16b, v23.16b
+	FLDPQ 320(R1), (F21, F22)
+	FLDPQ 320(R5), (F23, F24)
+	WORD $0x4e9796a5 // sdot v5.4s, v21.16b, v23.16b
+	WORD $0x4e9896c6 // sdot v6.4s, v22.16b, v24.16b
+	FLDPQ 320(R10), (F24, F23)
+	WORD $0x4e9896a9 // sdot v9.4s, v21.16b, v24.16b
+	WORD $0x4e9796ca // sdot v10.4s, v22.16b, v23.16b
+	FLDPQ 320(R11), (F23, F24)
+	WORD $0x4e9796ad // sdot v13.4s, v21.16b, v23.16b
+	WORD $0x4e9896ce // sdot v14.4s, v22.16b, v24.16b
+	FLDPQ 320(R12), (F24, F23)
+	WORD $0x4e9896b1 // sdot v17.4s, v21.16b, v24.16b
+	WORD $0x4e9796d2 // sdot v18.4s, v22.16b, v23.16b
+	FLDPQ 352(R1), (F22, F21)
+	FLDPQ 352(R5), (F23, F24)
+	WORD $0x4e9796c7 // sdot v7.4s, v22.16b, v23.16b
+	WORD $0x4e9896a8 // sdot v8.4s, v21.16b, v24.16b
+	FLDPQ 352(R10), (F24, F23)
+	WORD $0x4e9896cb // sdot v11.4s, v22.16b, v24.16b
+	WORD $0x4e9796ac // sdot v12.4s, v21.16b, v23.16b
+	FLDPQ 352(R11), (F23, F24)
+	WORD $0x4e9796cf // sdot v15.4s, v22.16b, v23.16b
+	WORD $0x4e9896b0 // sdot v16.4s, v21.16b, v24.16b
+	FLDPQ 352(R12), (F24, F23)
+	WORD $0x4e9896d3 // sdot v19.4s, v22.16b, v24.16b
+	WORD $0x4e9796b4 // sdot v20.4s, v21.16b, v23.16b
+	FLDPQ 384(R1), (F21, F22)
+	FLDPQ 384(R5), (F23, F24)
+	WORD $0x4e9796a5 // sdot v5.4s, v21.16b, v23.16b
+	WORD $0x4e9896c6 // sdot v6.4s, v22.16b, v24.16b
+	FLDPQ 384(R10), (F24, F23)
+	WORD $0x4e9896a9 // sdot v9.4s, v21.16b, v24.16b
+	WORD $0x4e9796ca // sdot v10.4s, v22.16b, v23.16b
+	FLDPQ 384(R11), (F23, F24)
+	WORD $0x4e9796ad // sdot v13.4s, v21.16b, v23.16b
+	WORD $0x4e9896ce // sdot v14.4s, v22.16b, v24.16b
+	FLDPQ 384(R12), (F24, F23)
+	WORD $0x4e9896b1 // sdot v17.4s, v21.16b, v24.16b
+	WORD $0x4e9796d2 // sdot v18.4s, v22.16b, v23.16b
+	FLDPQ 416(R1), (F22, F21)
+	FLDPQ 416(R5), (F23, F24)
+	WORD $0x4e9796c7 // sdot v7.4s, v22.16b, v23.16b
+	WORD $0x4e9896a8 // sdot v8.4s, v21.16b, v24.16b
+	FLDPQ 416(R10), (F24, F23)
+	WORD $0x4e9896cb // sdot v11.4s, v22.16b, v24.16b
+	WORD $0x4e9796ac // sdot v12.4s, v21.16b, v23.16b
+	FLDPQ 416(R11), (F23, F24)
+	WORD $0x4e9796cf // sdot v15.4s, v22.16b, v23.16b
+	WORD $0x4e9896b0 // sdot v16.4s, v21.16b, v24.16b
+	FLDPQ 416(R12), (F24, F23)
+	WORD $0x4e9896d3 // sdot v19.4s, v22.16b, v24.16b
+	WORD $0x4e9796b4 // sdot v20.4s, v21.16b, v23.16b
+	FLDPQ 448(R1), (F21, F22)
+	FLDPQ 448(R5), (F23, F24)
+	WORD $0x4e9796a5 // sdot v5.4s, v21.16b, v23.16b
+	WORD $0x4e9896c6 // sdot v6.4s, v22.16b, v24.16b
+	FLDPQ 448(R10), (F24, F23)
+	WORD $0x4e9896a9 // sdot v9.4s, v21.16b, v24.16b
+	WORD $0x4e9796ca // sdot v10.4s, v22.16b, v23.16b
+	FLDPQ 448(R11), (F23, F24)
+	WORD $0x4e9796ad // sdot v13.4s, v21.16b, v23.16b
+	WORD $0x4e9896ce // sdot v14.4s, v22.16b, v24.16b
+	FLDPQ 448(R12), (F24, F23)
+	WORD $0x4e9896b1 // sdot v17.4s, v21.16b, v24.16b
+	WORD $0x4e9796d2 // sdot v18.4s, v22.16b, v23.16b
+	FLDPQ 480(R1), (F22, F21)
+	FLDPQ 480(R5), (F23, F24)
+	WORD $0x4e9796c7 // sdot v7.4s, v22.16b, v23.16b
+	WORD $0x4e9896a8 // sdot v8.4s, v21.16b, v24.16b
+	FLDPQ 480(R10), (F24, F23)
+	WORD $0x4e9896cb // sdot v11.4s, v22.16b, v24.16b
+	WORD $0x4e9796ac // sdot v12.4s, v21.16b, v23.16b
+	FLDPQ 480(R11), (F23, F24)
+	WORD $0x4e9796cf // sdot v15.4s, v22.16b, v23.16b
+	WORD $0x4e9896b0 // sdot v16.4s, v21.16b, v24.16b
+	FLDPQ 480(R12), (F24, F23)
+	WORD $0x4e9896d3 // sdot v19.4s, v22.16b, v24.16b
+	WORD $0x4e9796b4 // sdot v20.4s, v21.16b, v23.16b
+	FLDPQ 0(R2), (F21, F22)
+	FLDPQ 0(R3), (F23, F24)
+	WORD $0x4f8092f7 // fmul v23.4s, v23.4s, v0.s[0]
+	WORD $0x4f809318 // fmul v24.4s, v24.4s, v0.s[0]
+	FLDPQ 0(R6), (F25, F26)
+	FLDPQ 0(R7), (F27, F28)
+	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD $0x6e35df39 // fmul v25.4s, v25.4s, v21.4s
+	WORD $0x4ebbcee1 // fmls v1.4s, v23.4s, v27.4s
+	WORD $0x4e39cca1 // fmla v1.4s, v5.4s, v25.4s
+	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD $0x6e36df5a // fmul v26.4s, v26.4s, v22.4s
+	WORD $0x4ebccf01 // fmls v1.4s, v24.4s, v28.4s
+	WORD $0x4e3accc1 // fmla v1.4s, v6.4s, v26.4s
+	FLDPQ 0(R13), (F28, F26)
+	FLDPQ 0(R16), (F6, F27)
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x6e35df9c // fmul v28.4s, v28.4s, v21.4s
+	WORD $0x4ea6cee2 // fmls v2.4s, v23.4s, v6.4s
+	WORD $0x4e3ccd22 // fmla v2.4s, v9.4s, v28.4s
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x6e36df5a // fmul v26.4s, v26.4s, v22.4s
+	WORD $0x4ebbcf02 // fmls v2.4s, v24.4s, v27.4s
+	WORD $0x4e3acd42 // fmla v2.4s, v10.4s, v26.4s
+	FLDPQ 0(R14), (F27, F26)
+	FLDPQ 0(R17), (F10, F6)
+	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD $0x6e35df7b // fmul v27.4s, v27.4s, v21.4s
+	WORD $0x4eaacee3 // fmls v3.4s, v23.4s, v10.4s
+	WORD $0x4e3bcda3 // fmla v3.4s, v13.4s, v27.4s
+	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD $0x6e36df5a // fmul v26.4s, v26.4s, v22.4s
+	WORD $0x4ea6cf03 // fmls v3.4s, v24.4s, v6.4s
+	WORD $0x4e3acdc3 // fmla v3.4s, v14.4s, v26.4s
+	FLDPQ 0(R15), (F6, F26)
+	FLDPQ 0(R19), (F14, F10)
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
-	WORD $0x6e2cddef // fmul v15.4s, v15.4s, v12.4s
-	WORD $0x4eaecda3 // fmls v3.4s, v13.4s, v14.4s
-	WORD $0x4e2fce23 // fmla v3.4s, v17.4s, v15.4s
-	SUBS $4, R7, R7
-	BGE rows4Many
-	// 512 values: 76 vector instructions, 30 loads and stores, 2 others
-rows4Rest:
-	ADDS $4, R7, R7
-	BEQ rows4Done
-rows4One:
-	FLDPQ.P 32(R1), (F13, F12)
-	FMOVS.P 4(R2), F11
-	FMOVS.P 4(R3), F10
-	FLDPQ.P 32(R9), (F9, F8)
-	WORD $0x4f000407 // movi v7.4s, #0x0
-	WORD $0x4e8995a7 // sdot v7.4s, v13.16b, v9.16b
-	WORD $0x4e889587 // sdot v7.4s, v12.16b, v8.16b
-	WORD $0x4ea7bce7 // addp v7.4s, v7.4s, v7.4s
-	WORD $0x4ea7bce7 // addp v7.4s, v7.4s, v7.4s
-	FMOVS.P 4(R13), F8
-	FMOVS.P 4(R17), F9
+	WORD $0x6e35dcc6 // fmul v6.4s, v6.4s, v21.4s
+	WORD $0x4eaecee4 // fmls v4.4s, v23.4s, v14.4s
+	WORD $0x4e26ce24 // fmla v4.4s, v17.4s, v6.4s
+	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
+	WORD $0x6e36df5a // fmul v26.4s, v26.4s, v22.4s
+	WORD $0x4eaacf04 // fmls v4.4s, v24.4s, v10.4s
+	WORD $0x4e3ace44 // fmla v4.4s, v18.4s, v26.4s
+	FLDPQ 32(R2), (F24, F23)
+	FLDPQ 32(R3), (F22, F21)
+	WORD $0x4f8092d6 // fmul v22.4s, v22.4s, v0.s[0]
+	WORD $0x4f8092b5 // fmul v21.4s, v21.4s, v0.s[0]
+	FLDPQ 32(R6), (F10, F26)
+	FLDPQ 32(R7), (F18, F14)
 	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD $0x6e2bdd08 // fmul v8.4s, v8.4s, v11.4s
-	WORD $0x4ea9cd40 // fmls v0.4s, v10.4s, v9.4s
-	WORD $0x4e28cce0 // fmla v0.4s, v7.4s, v8.4s
-	FLDPQ.P 32(R10), (F9, F8)
-	WORD $0x4f000407 // movi v7.4s, #0x0
-	WORD $0x4e8995a7 // sdot v7.4s, v13.16b, v9.16b
-	WORD $0x4e889587 // sdot v7.4s, v12.16b, v8.16b
-	WORD $0x4ea7bce7 // addp v7.4s, v7.4s, v7.4s
-	WORD $0x4ea7bce7 // addp v7.4s, v7.4s, v7.4s
-	FMOVS.P 4(R14), F8
-	FMOVS.P 4(R19), F9
-	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD $0x6e2bdd08 // fmul v8.4s, v8.4s, v11.4s
-	WORD $0x4ea9cd41 // fmls v1.4s, v10.4s, v9.4s
-	WORD $0x4e28cce1 // fmla v1.4s, v7.4s, v8.4s
-	FLDPQ.P 32(R11), (F9, F8)
-	WORD $0x4f000407 // movi v7.4s, #0x0
-	WORD $0x4e8995a7 // sdot v7.4s, v13.16b, v9.16b
-	WORD $0x4e889587 // sdot v7.4s, v12.16b, v8.16b
-	WORD $0x4ea7bce7 // addp v7.4s, v7.4s, v7.4s
-	WORD $0x4ea7bce7 // addp v7.4s, v7.4s, v7.4s
-	FMOVS.P 4(R15), F8
-	FMOVS.P 4(R20), F9
-	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD $0x6e2bdd08 // fmul v8.4s, v8.4s, v11.4s
-	WORD $0x4ea9cd42 // fmls v2.4s, v10.4s, v9.4s
-	WORD $0x4e28cce2 // fmla v2.4s, v7.4s, v8.4s
-	FLDPQ.P 32(R12), (F9, F8)
-	WORD $0x4f000407 // movi v7.4s, #0x0
-	WORD $0x4e8995a7 // sdot v7.4s, v13.16b, v9.16b
-	WORD $0x4e889587 // sdot v7.4s, v12.16b, v8.16b
-	WORD $0x4ea7bce7 // addp v7.4s, v7.4s, v7.4s
-	WORD $0x4ea7bce7 // addp v7.4s, v7.4s, v7.4s
-	FMOVS.P 4(R16), F8
-	FMOVS.P 4(R21), F9
-	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD $0x6e2bdd08 // fmul v8.4s, v8.4s, v11.4s
-	WORD $0x4ea9cd43 // fmls v3.4s, v10.4s, v9.4s
-	WORD $0x4e28cce3 // fmla v3.4s, v7.4s, v8.4s
-	SUBS $1, R7, R7
-	BNE rows4One
-rows4Done:
-	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD $0x7e30d800 // faddp s0, v0.2s
-	FMOVS.P F0, 4(R0)
+	WORD $0x6e38dd4a // fmul v10.4s, v10.4s, v24.4s
+	WORD $0x4eb2cec1 // fmls v1.4s, v22.4s, v18.4s
+	WORD $0x4e2acce1 // fmla v1.4s, v7.4s, v10.4s
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x6e37df5a // fmul v26.4s, v26.4s, v23.4s
+	WORD $0x4eaecea1 // fmls v1.4s, v21.4s, v14.4s
+	WORD $0x4e3acd01 // fmla v1.4s, v8.4s, v26.4s
+	FLDPQ 32(R13), (F14, F26)
+	FLDPQ 32(R16), (F8, F18)
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x6e38ddce // fmul v14.4s, v14.4s, v24.4s
+	WORD $0x4ea8cec2 // fmls v2.4s, v22.4s, v8.4s
+	WORD $0x4e2ecd62 // fmla v2.4s, v11.4s, v14.4s
+	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD $0x6e37df5a // fmul v26.4s, v26.4s, v23.4s
+	WORD $0x4eb2cea2 // fmls v2.4s, v21.4s, v18.4s
+	WORD $0x4e3acd82 // fmla v2.4s, v12.4s, v26.4s
+	FLDPQ 32(R14), (F18, F26)
+	FLDPQ 32(R17), (F12, F8)
+	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD $0x6e38de52 // fmul v18.4s, v18.4s, v24.4s
+	WORD $0x4eaccec3 // fmls v3.4s, v22.4s, v12.4s
+	WORD $0x4e32cde3 // fmla v3.4s, v15.4s, v18.4s
+	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
+	WORD $0x6e37df5a // fmul v26.4s, v26.4s, v23.4s
+	WORD $0x4ea8cea3 // fmls v3.4s, v21.4s, v8.4s
+	WORD $0x4e3ace03 // fmla v3.4s, v16.4s, v26.4s
+	FLDPQ 32(R15), (F8, F26)
+	FLDPQ 32(R19), (F16, F12)
+	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
+	WORD $0x6e38dd08 // fmul v8.4s, v8.4s, v24.4s
+	WORD $0x4eb0cec4 // fmls v4.4s, v22.4s, v16.4s
+	WORD $0x4e28ce64 // fmla v4.4s, v19.4s, v8.4s
+	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
+	WORD $0x6e37df5a // fmul v26.4s, v26.4s, v23.4s
+	WORD $0x4eaccea4 // fmls v4.4s, v21.4s, v12.4s
+	WORD $0x4e3ace84 // fmla v4.4s, v20.4s, v26.4s
+	ADD $512, R1, R1
+	ADD $64, R2, R2
+	ADD $64, R3, R3
+	ADD $512, R5, R5
+	ADD $64, R6, R6
+	ADD $64, R7, R7
+	ADD $512, R10, R10
+	ADD $64, R13, R13
+	ADD $64, R16, R16
+	ADD $512, R11, R11
+	ADD $64, R14, R14
+	ADD $64, R17, R17
+	ADD $512, R12, R12
+	ADD $64, R15, R15
+	ADD $64, R19, R19
+	SUBS $1, R9, R9
+	BNE chunk
+	// 2048 values: 212 vector instructions, 100 loads and stores, 17 others
 	WORD $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
 	WORD $0x7e30d821 // faddp s1, v1.2s
 	FMOVS.P F1, 4(R0)
@@ -6139,6 +7089,9 @@ rows4Done:
 	WORD $0x6e23d463 // faddp v3.4s, v3.4s, v3.4s
 	WORD $0x7e30d863 // faddp s3, v3.2s
 	FMOVS.P F3, 4(R0)
+	WORD $0x6e24d484 // faddp v4.4s, v4.4s, v4.4s
+	WORD $0x7e30d884 // faddp s4, v4.2s
+	FMOVS.P F4, 4(R0)
 	RET
 
 // func dot16NEON(x *int8, s *float32, q *int8, n int) float32
@@ -6232,6 +7185,622 @@ done:
 	FMOVS F0, ret+32(FP)
 	RET
 
+// func products16x1NEON(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
+TEXT ·products16x1NEON(SB), NOSPLIT, $0-80
+	MOVD sums+0(FP), R0
+	MOVD q+8(FP), R1
+	MOVD a+16(FP), R2
+	MOVD least+24(FP), R3
+	MOVD factor+32(FP), R4
+	MOVD x+40(FP), R5
+	MOVD scale+48(FP), R6
+	MOVD sum+56(FP), R7
+	MOVD stride+64(FP), R8
+	MOVD n+72(FP), R9
+	FMOVS (R4), F0
+	WORD $0x4f000401 // movi v1.4s, #0x0
+
+	PCALIGN $16
+chunk:
+	FLDPQ 0(R1), (F6, F7)
+	FLDPQ 0(R5), (F8, F9)
+	WORD $0x0e28c0c2 // smull v2.8h, v6.8b, v8.8b
+	WORD $0x4e28c0c3 // smull2 v3.8h, v6.16b, v8.16b
+	WORD $0x0e29c0e4 // smull v4.8h, v7.8b, v9.8b
+	WORD $0x4e29c0e5 // smull2 v5.8h, v7.16b, v9.16b
+	FLDPQ 64(R1), (F7, F6)
+	FLDPQ 64(R5), (F9, F8)
+	WORD $0x0e2980e2 // smlal v2.8h, v7.8b, v9.8b
+	WORD $0x4e2980e3 // smlal2 v3.8h, v7.16b, v9.16b
+	WORD $0x0e2880c4 // smlal v4.8h, v6.8b, v8.8b
+	WORD $0x4e2880c5 // smlal2 v5.8h, v6.16b, v8.16b
+	FLDPQ 128(R1), (F6, F7)
+	FLDPQ 128(R5), (F8, F9)
+	WORD $0x0e2880c2 // smlal v2.8h, v6.8b, v8.8b
+	WORD $0x4e2880c3 // smlal2 v3.8h, v6.16b, v8.16b
+	WORD $0x0e2980e4 // smlal v4.8h, v7.8b, v9.8b
+	WORD $0x4e2980e5 // smlal2 v5.8h, v7.16b, v9.16b
+	FLDPQ 192(R1), (F7, F6)
+	FLDPQ 192(R5), (F9, F8)
+	WORD $0x0e2980e2 // smlal v2.8h, v7.8b, v9.8b
+	WORD $0x4e2980e3 // smlal2 v3.8h, v7.16b, v9.16b
+	WORD $0x0e2880c4 // smlal v4.8h, v6.8b, v8.8b
+	WORD $0x4e2880c5 // smlal2 v5.8h, v6.16b, v8.16b
+	WORD $0x4e602846 // saddlp v6.4s, v2.8h
+	WORD $0x4e602867 // saddlp v7.4s, v3.8h
+	WORD $0x4e602888 // saddlp v8.4s, v4.8h
+	WORD $0x4e6028a9 // saddlp v9.4s, v5.8h
+	WORD $0x4ea7bcc6 // addp v6.4s, v6.4s, v7.4s
+	WORD $0x4ea9bd08 // addp v8.4s, v8.4s, v9.4s
+	FLDPQ 0(R2), (F9, F7)
+	WORD $0x4e871929 // uzp1 v9.4s, v9.4s, v7.4s
+	FLDPQ 32(R2), (F7, F5)
+	WORD $0x4e8518e7 // uzp1 v7.4s, v7.4s, v5.4s
+	FLDPQ 0(R3), (F5, F4)
+	WORD $0x4e8418a5 // uzp1 v5.4s, v5.4s, v4.4s
+	FLDPQ 32(R3), (F4, F3)
+	WORD $0x4e831884 // uzp1 v4.4s, v4.4s, v3.4s
+	WORD $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
+	FLDPQ 0(R6), (F3, F2)
+	FLDPQ 0(R7), (F10, F11)
+	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD $0x6e29dc63 // fmul v3.4s, v3.4s, v9.4s
+	WORD $0x4eaacca1 // fmls v1.4s, v5.4s, v10.4s
+	WORD $0x4e23ccc1 // fmla v1.4s, v6.4s, v3.4s
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x6e27dc42 // fmul v2.4s, v2.4s, v7.4s
+	WORD $0x4eabcc81 // fmls v1.4s, v4.4s, v11.4s
+	WORD $0x4e22cd01 // fmla v1.4s, v8.4s, v2.4s
+	FLDPQ 256(R1), (F11, F2)
+	FLDPQ 256(R5), (F8, F10)
+	WORD $0x0e28c164 // smull v4.8h, v11.8b, v8.8b
+	WORD $0x4e28c165 // smull2 v5.8h, v11.16b, v8.16b
+	WORD $0x0e2ac047 // smull v7.8h, v2.8b, v10.8b
+	WORD $0x4e2ac049 // smull2 v9.8h, v2.16b, v10.16b
+	FLDPQ 320(R1), (F2, F11)
+	FLDPQ 320(R5), (F10, F8)
+	WORD $0x0e2a8044 // smlal v4.8h, v2.8b, v10.8b
+	WORD $0x4e2a8045 // smlal2 v5.8h, v2.16b, v10.16b
+	WORD $0x0e288167 // smlal v7.8h, v11.8b, v8.8b
+	WORD $0x4e288169 // smlal2 v9.8h, v11.16b, v8.16b
+	FLDPQ 384(R1), (F11, F2)
+	FLDPQ 384(R5), (F8, F10)
+	WORD $0x0e288164 // smlal v4.8h, v11.8b, v8.8b
+	WORD $0x4e288165 // smlal2 v5.8h, v11.16b, v8.16b
+	WORD $0x0e2a8047 // smlal v7.8h, v2.8b, v10.8b
+	WORD $0x4e2a8049 // smlal2 v9.8h, v2.16b, v10.16b
+	FLDPQ 448(R1), (F2, F11)
+	FLDPQ 448(R5), (F10, F8)
+	WORD $0x0e2a8044 // smlal v4.8h, v2.8b, v10.8b
+	WORD $0x4e2a8045 // smlal2 v5.8h, v2.16b, v10.16b
+	WORD $0x0e288167 // smlal v7.8h, v11.8b, v8.8b
+	WORD $0x4e288169 // smlal2 v9.8h, v11.16b, v8.16b
+	WORD $0x4e60288b // saddlp v11.4s, v4.8h
+	WORD $0x4e6028a2 // saddlp v2.4s, v5.8h
+	WORD $0x4e6028e8 // saddlp v8.4s, v7.8h
+	WORD $0x4e60292a // saddlp v10.4s, v9.8h
+	WORD $0x4ea2bd6b // addp v11.4s, v11.4s, v2.4s
+	WORD $0x4eaabd08 // addp v8.4s, v8.4s, v10.4s
+	FLDPQ 0(R2), (F10, F2)
+	WORD $0x4e82594a // uzp2 v10.4s, v10.4s, v2.4s
+	FLDPQ 32(R2), (F2, F9)
+	WORD $0x4e895842 // uzp2 v2.4s, v2.4s, v9.4s
+	FLDPQ 0(R3), (F9, F7)
+	WORD $0x4e875929 // uzp2 v9.4s, v9.4s, v7.4s
+	FLDPQ 32(R3), (F7, F5)
+	WORD $0x4e8558e7 // uzp2 v7.4s, v7.4s, v5.4s
+	WORD $0x4f809129 // fmul v9.4s, v9.4s, v0.s[0]
+	WORD $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	FLDPQ 0(R6), (F5, F4)
+	FLDPQ 64(R7), (F3, F6)
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x6e2adca5 // fmul v5.4s, v5.4s, v10.4s
+	WORD $0x4ea3cd21 // fmls v1.4s, v9.4s, v3.4s
+	WORD $0x4e25cd61 // fmla v1.4s, v11.4s, v5.4s
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
+	WORD $0x4ea6cce1 // fmls v1.4s, v7.4s, v6.4s
+	WORD $0x4e24cd01 // fmla v1.4s, v8.4s, v4.4s
+	FLDPQ 32(R1), (F6, F4)
+	FLDPQ 32(R5), (F8, F3)
+	WORD $0x0e28c0c7 // smull v7.8h, v6.8b, v8.8b
+	WORD $0x4e28c0c9 // smull2 v9.8h, v6.16b, v8.16b
+	WORD $0x0e23c082 // smull v2.8h, v4.8b, v3.8b
+	WORD $0x4e23c08a // smull2 v10.8h, v4.16b, v3.16b
+	FLDPQ 96(R1), (F4, F6)
+	FLDPQ 96(R5), (F3, F8)
+	WORD $0x0e238087 // smlal v7.8h, v4.8b, v3.8b
+	WORD $0x4e238089 // smlal2 v9.8h, v4.16b, v3.16b
+	WORD $0x0e2880c2 // smlal v2.8h, v6.8b, v8.8b
+	WORD $0x4e2880ca // smlal2 v10.8h, v6.16b, v8.16b
+	FLDPQ 160(R1), (F6, F4)
+	FLDPQ 160(R5), (F8, F3)
+	WORD $0x0e2880c7 // smlal v7.8h, v6.8b, v8.8b
+	WORD $0x4e2880c9 // smlal2 v9.8h, v6.16b, v8.16b
+	WORD $0x0e238082 // smlal v2.8h, v4.8b, v3.8b
+	WORD $0x4e23808a // smlal2 v10.8h, v4.16b, v3.16b
+	FLDPQ 224(R1), (F4, F6)
+	FLDPQ 224(R5), (F3, F8)
+	WORD $0x0e238087 // smlal v7.8h, v4.8b, v3.8b
+	WORD $0x4e238089 // smlal2 v9.8h, v4.16b, v3.16b
+	WORD $0x0e2880c2 // smlal v2.8h, v6.8b, v8.8b
+	WORD $0x4e2880ca // smlal2 v10.8h, v6.16b, v8.16b
+	WORD $0x4e6028e6 // saddlp v6.4s, v7.8h
+	WORD $0x4e602924 // saddlp v4.4s, v9.8h
+	WORD $0x4e602848 // saddlp v8.4s, v2.8h
+	WORD $0x4e602943 // saddlp v3.4s, v10.8h
+	WORD $0x4ea4bcc6 // addp v6.4s, v6.4s, v4.4s
+	WORD $0x4ea3bd08 // addp v8.4s, v8.4s, v3.4s
+	FLDPQ 64(R2), (F3, F4)
+	WORD $0x4e841863 // uzp1 v3.4s, v3.4s, v4.4s
+	FLDPQ 96(R2), (F4, F10)
+	WORD $0x4e8a1884 // uzp1 v4.4s, v4.4s, v10.4s
+	FLDPQ 64(R3), (F10, F2)
+	WORD $0x4e82194a // uzp1 v10.4s, v10.4s, v2.4s
+	FLDPQ 96(R3), (F2, F9)
+	WORD $0x4e891842 // uzp1 v2.4s, v2.4s, v9.4s
+	WORD $0x4f80914a // fmul v10.4s, v10.4s, v0.s[0]
+	WORD $0x4f809042 // fmul v2.4s, v2.4s, v0.s[0]
+	FLDPQ 32(R6), (F9, F7)
+	FLDPQ 32(R7), (F5, F11)
+	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD $0x6e23dd29 // fmul v9.4s, v9.4s, v3.4s
+	WORD $0x4ea5cd41 // fmls v1.4s, v10.4s, v5.4s
+	WORD $0x4e29ccc1 // fmla v1.4s, v6.4s, v9.4s
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x6e24dce7 // fmul v7.4s, v7.4s, v4.4s
+	WORD $0x4eabcc41 // fmls v1.4s, v2.4s, v11.4s
+	WORD $0x4e27cd01 // fmla v1.4s, v8.4s, v7.4s
+	FLDPQ 288(R1), (F11, F7)
+	FLDPQ 288(R5), (F8, F5)
+	WORD $0x0e28c162 // smull v2.8h, v11.8b, v8.8b
+	WORD $0x4e28c16a // smull2 v10.8h, v11.16b, v8.16b
+	WORD $0x0e25c0e4 // smull v4.8h, v7.8b, v5.8b
+	WORD $0x4e25c0e3 // smull2 v3.8h, v7.16b, v5.16b
+	FLDPQ 352(R1), (F7, F11)
+	FLDPQ 352(R5), (F5, F8)
+	WORD $0x0e2580e2 // smlal v2.8h, v7.8b, v5.8b
+	WORD $0x4e2580ea // smlal2 v10.8h, v7.16b, v5.16b
+	WORD $0x0e288164 // smlal v4.8h, v11.8b, v8.8b
+	WORD $0x4e288163 // smlal2 v3.8h, v11.16b, v8.16b
+	FLDPQ 416(R1), (F11, F7)
+	FLDPQ 416(R5), (F8, F5)
+	WORD $0x0e288162 // smlal v2.8h, v11.8b, v8.8b
+	WORD $0x4e28816a // smlal2 v10.8h, v11.16b, v8.16b
+	WORD $0x0e2580e4 // smlal v4.8h, v7.8b, v5.8b
+	WORD $0x4e2580e3 // smlal2 v3.8h, v7.16b, v5.16b
+	FLDPQ 480(R1), (F7, F11)
+	FLDPQ 480(R5), (F5, F8)
+	WORD $0x0e2580e2 // smlal v2.8h, v7.8b, v5.8b
+	WORD $0x4e2580ea // smlal2 v10.8h, v7.16b, v5.16b
+	WORD $0x0e288164 // smlal v4.8h, v11.8b, v8.8b
+	WORD $0x4e288163 // smlal2 v3.8h, v11.16b, v8.16b
+	WORD $0x4e60284b // saddlp v11.4s, v2.8h
+	WORD $0x4e602947 // saddlp v7.4s, v10.8h
+	WORD $0x4e602888 // saddlp v8.4s, v4.8h
+	WORD $0x4e602865 // saddlp v5.4s, v3.8h
+	WORD $0x4ea7bd6b // addp v11.4s, v11.4s, v7.4s
+	WORD $0x4ea5bd08 // addp v8.4s, v8.4s, v5.4s
+	FLDPQ 64(R2), (F5, F7)
+	WORD $0x4e8758a5 // uzp2 v5.4s, v5.4s, v7.4s
+	FLDPQ 96(R2), (F7, F3)
+	WORD $0x4e8358e7 // uzp2 v7.4s, v7.4s, v3.4s
+	FLDPQ 64(R3), (F3, F4)
+	WORD $0x4e845863 // uzp2 v3.4s, v3.4s, v4.4s
+	FLDPQ 96(R3), (F4, F10)
+	WORD $0x4e8a5884 // uzp2 v4.4s, v4.4s, v10.4s
+	WORD $0x4f809063 // fmul v3.4s, v3.4s, v0.s[0]
+	WORD $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
+	FLDPQ 32(R6), (F10, F2)
+	FLDPQ 96(R7), (F9, F6)
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x6e25dd4a // fmul v10.4s, v10.4s, v5.4s
+	WORD $0x4ea9cc61 // fmls v1.4s, v3.4s, v9.4s
+	WORD $0x4e2acd61 // fmla v1.4s, v11.4s, v10.4s
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x6e27dc42 // fmul v2.4s, v2.4s, v7.4s
+	WORD $0x4ea6cc81 // fmls v1.4s, v4.4s, v6.4s
+	WORD $0x4e22cd01 // fmla v1.4s, v8.4s, v2.4s
+	ADD $512, R1, R1
+	ADD $128, R2, R2
+	ADD $128, R3, R3
+	ADD $512, R5, R5
+	ADD $64, R6, R6
+	ADD $128, R7, R7
+	SUBS $1, R9, R9
+	BNE chunk
+	// 512 values: 144 vector instructions, 56 loads and stores, 8 others
+	WORD $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD $0x7e30d821 // faddp s1, v1.2s
+	FMOVS.P F1, 4(R0)
+	RET
+
+// func products16x2NEON(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
+TEXT ·products16x2NEON(SB), NOSPLIT, $0-80
+	MOVD sums+0(FP), R0
+	MOVD q+8(FP), R1
+	MOVD a+16(FP), R2
+	MOVD least+24(FP), R3
+	MOVD factor+32(FP), R4
+	MOVD x+40(FP), R5
+	MOVD scale+48(FP), R6
+	MOVD sum+56(FP), R7
+	MOVD stride+64(FP), R8
+	MOVD n+72(FP), R9
+	FMOVS (R4), F0
+	WORD $0x4f000401 // movi v1.4s, #0x0
+	ADD R8, R5, R10
+	ADD R8, R6, R13
+	ADD R8, R7, R16
+	WORD $0x4f000402 // movi v2.4s, #0x0
+
+	PCALIGN $16
+chunk:
+	FLDPQ 0(R1), (F11, F12)
+	FLDPQ 0(R5), (F13, F14)
+	WORD $0x0e2dc163 // smull v3.8h, v11.8b, v13.8b
+	WORD $0x4e2dc164 // smull2 v4.8h, v11.16b, v13.16b
+	WORD $0x0e2ec185 // smull v5.8h, v12.8b, v14.8b
+	WORD $0x4e2ec186 // smull2 v6.8h, v12.16b, v14.16b
+	FLDPQ 0(R10), (F14, F13)
+	WORD $0x0e2ec167 // smull v7.8h, v11.8b, v14.8b
+	WORD $0x4e2ec168 // smull2 v8.8h, v11.16b, v14.16b
+	WORD $0x0e2dc189 // smull v9.8h, v12.8b, v13.8b
+	WORD $0x4e2dc18a // smull2 v10.8h, v12.16b, v13.16b
+	FLDPQ 64(R1), (F12, F11)
+	FLDPQ 64(R5), (F13, F14)
+	WORD $0x0e2d8183 // smlal v3.8h, v12.8b, v13.8b
+	WORD $0x4e2d8184 // smlal2 v4.8h, v12.16b, v13.16b
+	WORD $0x0e2e8165 // smlal v5.8h, v11.8b, v14.8b
+	WORD $0x4e2e8166 // smlal2 v6.8h, v11.16b, v14.16b
+	FLDPQ 64(R10), (F14, F13)
+	WORD $0x0e2e8187 // smlal v7.8h, v12.8b, v14.8b
+	WORD $0x4e2e8188 // smlal2 v8.8h, v12.16b, v14.16b
+	WORD $0x0e2d8169 // smlal v9.8h, v11.8b, v13.8b
+	WORD $0x4e2d816a // smlal2 v10.8h, v11.16b, v13.16b
+	FLDPQ 128(R1), (F11, F12)
+	FLDPQ 128(R5), (F13, F14)
+	WORD $0x0e2d8163 // smlal v3.8h, v11.8b, v13.8b
+	WORD $0x4e2d8164 // smlal2 v4.8h, v11.16b, v13.16b
+	WORD $0x0e2e8185 // smlal v5.8h, v12.8b, v14.8b
+	WORD $0x4e2e8186 // smlal2 v6.8h, v12.16b, v14.16b
+	FLDPQ 128(R10), (F14, F13)
+	WORD $0x0e2e8167 // smlal v7.8h, v11.8b, v14.8b
+	WORD $0x4e2e8168 // smlal2 v8.8h, v11.16b, v14.16b
+	WORD $0x0e2d8189 // smlal v9.8h, v12.8b, v13.8b
+	WORD $0x4e2d818a // smlal2 v10.8h, v12.16b, v13.16b
+	FLDPQ 192(R1), (F12, F11)
+	FLDPQ 192(R5), (F13, F14)
+	WORD $0x0e2d8183 // smlal v3.8h, v12.8b, v13.8b
+	WORD $0x4e2d8184 // smlal2 v4.8h, v12.16b, v13.16b
+	WORD $0x0e2e8165 // smlal v5.8h, v11.8b, v14.8b
+	WORD $0x4e2e8166 // smlal2 v6.8h, v11.16b, v14.16b
+	FLDPQ 192(R10), (F14, F13)
+	WORD $0x0e2e8187 // smlal v7.8h, v12.8b, v14.8b
+	WORD $0x4e2e8188 // smlal2 v8.8h, v12.16b, v14.16b
+	WORD $0x0e2d8169 // smlal v9.8h, v11.8b, v13.8b
+	WORD $0x4e2d816a // smlal2 v10.8h, v11.16b, v13.16b
+	WORD $0x4e60286b // saddlp v11.4s, v3.8h
+	WORD $0x4e60288c // saddlp v12.4s, v4.8h
+	WORD $0x4e6028ad // saddlp v13.4s, v5.8h
+	WORD $0x4e6028ce // saddlp v14.4s, v6.8h
+	WORD $0x4e6028ef // saddlp v15.4s, v7.8h
+	WORD $0x4e602910 // saddlp v16.4s, v8.8h
+	WORD $0x4e602931 // saddlp v17.4s, v9.8h
+	WORD $0x4e602952 // saddlp v18.4s, v10.8h
+	WORD $0x4eacbd6b // addp v11.4s, v11.4s, v12.4s
+	WORD $0x4eaebdad // addp v13.4s, v13.4s, v14.4s
+	WORD $0x4eb0bdef // addp v15.4s, v15.4s, v16.4s
+	WORD $0x4eb2be31 // addp v17.4s, v17.4s, v18.4s
+	FLDPQ 0(R2), (F18, F16)
+	WORD $0x4e901a52 // uzp1 v18.4s, v18.4s, v16.4s
+	FLDPQ 32(R2), (F16, F10)
+	WORD $0x4e8a1a10 // uzp1 v16.4s, v16.4s, v10.4s
+	FLDPQ 0(R3), (F10, F9)
+	WORD $0x4e89194a // uzp1 v10.4s, v10.4s, v9.4s
+	FLDPQ 32(R3), (F9, F8)
+	WORD $0x4e881929 // uzp1 v9.4s, v9.4s, v8.4s
+	WORD $0x4f80914a // fmul v10.4s, v10.4s, v0.s[0]
+	WORD $0x4f809129 // fmul v9.4s, v9.4s, v0.s[0]
+	FLDPQ 0(R6), (F8, F7)
+	FLDPQ 0(R7), (F14, F12)
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x6e32dd08 // fmul v8.4s, v8.4s, v18.4s
+	WORD $0x4eaecd41 // fmls v1.4s, v10.4s, v14.4s
+	WORD $0x4e28cd61 // fmla v1.4s, v11.4s, v8.4s
+	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD $0x6e30dce7 // fmul v7.4s, v7.4s, v16.4s
+	WORD $0x4eaccd21 // fmls v1.4s, v9.4s, v12.4s
+	WORD $0x4e27cda1 // fmla v1.4s, v13.4s, v7.4s
+	FLDPQ 0(R13), (F12, F7)
+	FLDPQ 0(R16), (F13, F14)
+	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD $0x6e32dd8c // fmul v12.4s, v12.4s, v18.4s
+	WORD $0x4eadcd42 // fmls v2.4s, v10.4s, v13.4s
+	WORD $0x4e2ccde2 // fmla v2.4s, v15.4s, v12.4s
+	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e30dce7 // fmul v7.4s, v7.4s, v16.4s
+	WORD $0x4eaecd22 // fmls v2.4s, v9.4s, v14.4s
+	WORD $0x4e27ce22 // fmla v2.4s, v17.4s, v7.4s
+	FLDPQ 256(R1), (F12, F15)
+	FLDPQ 256(R5), (F8, F11)
+	WORD $0x0e28c189 // smull v9.8h, v12.8b, v8.8b
+	WORD $0x4e28c18a // smull2 v10.8h, v12.16b, v8.16b
+	WORD $0x0e2bc1f0 // smull v16.8h, v15.8b, v11.8b
+	WORD $0x4e2bc1f2 // smull2 v18.8h, v15.16b, v11.16b
+	FLDPQ 256(R10), (F11, F8)
+	WORD $0x0e2bc18e // smull v14.8h, v12.8b, v11.8b
+	WORD $0x4e2bc187 // smull2 v7.8h, v12.16b, v11.16b
+	WORD $0x0e28c1f1 // smull v17.8h, v15.8b, v8.8b
+	WORD $0x4e28c1ed // smull2 v13.8h, v15.16b, v8.16b
+	FLDPQ 320(R1), (F15, F12)
+	FLDPQ 320(R5), (F8, F11)
+	WORD $0x0e2881e9 // smlal v9.8h, v15.8b, v8.8b
+	WORD $0x4e2881ea // smlal2 v10.8h, v15.16b, v8.16b
+	WORD $0x0e2b8190 // smlal v16.8h, v12.8b, v11.8b
+	WORD $0x4e2b8192 // smlal2 v18.8h, v12.16b, v11.16b
+	FLDPQ 320(R10), (F11, F8)
+	WORD $0x0e2b81ee // smlal v14.8h, v15.8b, v11.8b
+	WORD $0x4e2b81e7 // smlal2 v7.8h, v15.16b, v11.16b
+	WORD $0x0e288191 // smlal v17.8h, v12.8b, v8.8b
+	WORD $0x4e28818d // smlal2 v13.8h, v12.16b, v8.16b
+	FLDPQ 384(R1), (F12, F15)
+	FLDPQ 384(R5), (F8, F11)
+	WORD $0x0e288189 // smlal v9.8h, v12.8b, v8.8b
+	WORD $0x4e28818a // smlal2 v10.8h, v12.16b, v8.16b
+	WORD $0x0e2b81f0 // smlal v16.8h, v15.8b, v11.8b
+	WORD $0x4e2b81f2 // smlal2 v18.8h, v15.16b, v11.16b
+	FLDPQ 384(R10), (F11, F8)
+	WORD $0x0e2b818e // smlal v14.8h, v12.8b, v11.8b
+	WORD $0x4e2b8187 // smlal2 v7.8h, v12.16b, v11.16b
+	WORD $0x0e2881f1 // smlal v17.8h, v15.8b, v8.8b
+	WORD $0x4e2881ed // smlal2 v13.8h, v15.16b, v8.16b
+	FLDPQ 448(R1), (F15, F12)
+	FLDPQ 448(R5), (F8, F11)
+	WORD $0x0e2881e9 // smlal v9.8h, v15.8b, v8.8b
+	WORD $0x4e2881ea // smlal2 v10.8h, v15.16b, v8.16b
+	WORD $0x0e2b8190 // smlal v16.8h, v12.8b, v11.8b
+	WORD $0x4e2b8192 // smlal2 v18.8h, v12.16b, v11.16b
+	FLDPQ 448(R10), (F11, F8)
+	WORD $0x0e2b81ee // smlal v14.8h, v15.8b, v11.8b
+	WORD $0x4e2b81e7 // smlal2 v7.8h, v15.16b, v11.16b
+	WORD $0x0e288191 // smlal v17.8h, v12.8b, v8.8b
+	WORD $0x4e28818d // smlal2 v13.8h, v12.16b, v8.16b
+	WORD $0x4e60292c // saddlp v12.4s, v9.8h
+	WORD $0x4e60294f // saddlp v15.4s, v10.8h
+	WORD $0x4e602a08 // saddlp v8.4s, v16.8h
+	WORD $0x4e602a4b // saddlp v11.4s, v18.8h
+	WORD $0x4e6029c6 // saddlp v6.4s, v14.8h
+	WORD $0x4e6028e5 // saddlp v5.4s, v7.8h
+	WORD $0x4e602a24 // saddlp v4.4s, v17.8h
+	WORD $0x4e6029a3 // saddlp v3.4s, v13.8h
+	WORD $0x4eafbd8c // addp v12.4s, v12.4s, v15.4s
+	WORD $0x4eabbd08 // addp v8.4s, v8.4s, v11.4s
+	WORD $0x4ea5bcc6 // addp v6.4s, v6.4s, v5.4s
+	WORD $0x4ea3bc84 // addp v4.4s, v4.4s, v3.4s
+	FLDPQ 0(R2), (F3, F5)
+	WORD $0x4e855863 // uzp2 v3.4s, v3.4s, v5.4s
+	FLDPQ 32(R2), (F5, F13)
+	WORD $0x4e8d58a5 // uzp2 v5.4s, v5.4s, v13.4s
+	FLDPQ 0(R3), (F13, F17)
+	WORD $0x4e9159ad // uzp2 v13.4s, v13.4s, v17.4s
+	FLDPQ 32(R3), (F17, F7)
+	WORD $0x4e875a31 // uzp2 v17.4s, v17.4s, v7.4s
+	WORD $0x4f8091ad // fmul v13.4s, v13.4s, v0.s[0]
+	WORD $0x4f809231 // fmul v17.4s, v17.4s, v0.s[0]
+	FLDPQ 0(R6), (F7, F14)
+	FLDPQ 64(R7), (F11, F15)
+	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD $0x6e23dce7 // fmul v7.4s, v7.4s, v3.4s
+	WORD $0x4eabcda1 // fmls v1.4s, v13.4s, v11.4s
+	WORD $0x4e27cd81 // fmla v1.4s, v12.4s, v7.4s
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x6e25ddce // fmul v14.4s, v14.4s, v5.4s
+	WORD $0x4eafce21 // fmls v1.4s, v17.4s, v15.4s
+	WORD $0x4e2ecd01 // fmla v1.4s, v8.4s, v14.4s
+	FLDPQ 0(R13), (F15, F14)
+	FLDPQ 64(R16), (F8, F11)
+	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD $0x6e23ddef // fmul v15.4s, v15.4s, v3.4s
+	WORD $0x4ea8cda2 // fmls v2.4s, v13.4s, v8.4s
+	WORD $0x4e2fccc2 // fmla v2.4s, v6.4s, v15.4s
+	WORD $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD $0x6e25ddce // fmul v14.4s, v14.4s, v5.4s
+	WORD $0x4eabce22 // fmls v2.4s, v17.4s, v11.4s
+	WORD $0x4e2ecc82 // fmla v2.4s, v4.4s, v14.4s
+	FLDPQ 32(R1), (F15, F6)
+	FLDPQ 32(R5), (F7, F12)
+	WORD $0x0e27c1f1 // smull v17.8h, v15.8b, v7.8b
+	WORD $0x4e27c1ed // smull2 v13.8h, v15.16b, v7.16b
+	WORD $0x0e2cc0c5 // smull v5.8h, v6.8b, v12.8b
+	WORD $0x4e2cc0c3 // smull2 v3.8h, v6.16b, v12.16b
+	FLDPQ 32(R10), (F12, F7)
+	WORD $0x0e2cc1eb // smull v11.8h, v15.8b, v12.8b
+	WORD $0x4e2cc1ee // smull2 v14.8h, v15.16b, v12.16b
+	WORD $0x0e27c0c4 // smull v4.8h, v6.8b, v7.8b
+	WORD $0x4e27c0c8 // smull2 v8.8h, v6.16b, v7.16b
+	FLDPQ 96(R1), (F6, F15)
+	FLDPQ 96(R5), (F7, F12)
+	WORD $0x0e2780d1 // smlal v17.8h, v6.8b, v7.8b
+	WORD $0x4e2780cd // smlal2 v13.8h, v6.16b, v7.16b
+	WORD $0x0e2c81e5 // smlal v5.8h, v15.8b, v12.8b
+	WORD $0x4e2c81e3 // smlal2 v3.8h, v15.16b, v12.16b
+	FLDPQ 96(R10), (F12, F7)
+	WORD $0x0e2c80cb // smlal v11.8h, v6.8b, v12.8b
+	WORD $0x4e2c80ce // smlal2 v14.8h, v6.16b, v12.16b
+	WORD $0x0e2781e4 // smlal v4.8h, v15.8b, v7.8b
+	WORD $0x4e2781e8 // smlal2 v8.8h, v15.16b, v7.16b
+	FLDPQ 160(R1), (F15, F6)
+	FLDPQ 160(R5), (F7, F12)
+	WORD $0x0e2781f1 // smlal v17.8h, v15.8b, v7.8b
+	WORD $0x4e2781ed // smlal2 v13.8h, v15.16b, v7.16b
+	WORD $0x0e2c80c5 // smlal v5.8h, v6.8b, v12.8b
+	WORD $0x4e2c80c3 // smlal2 v3.8h, v6.16b, v12.16b
+	FLDPQ 160(R10), (F12, F7)
+	WORD $0x0e2c81eb // smlal v11.8h, v15.8b, v12.8b
+	WORD $0x4e2c81ee // smlal2 v14.8h, v15.16b, v12.16b
+	WORD $0x0e2780c4 // smlal v4.8h, v6.8b, v7.8b
+	WORD $0x4e2780c8 // smlal2 v8.8h, v6.16b, v7.16b
+	FLDPQ 224(R1), (F6, F15)
+	FLDPQ 224(R5), (F7, F12)
+	WORD $0x0e2780d1 // smlal v17.8h, v6.8b, v7.8b
+	WORD $0x4e2780cd // smlal2 v13.8h, v6.16b, v7.16b
+	WORD $0x0e2c81e5 // smlal v5.8h, v15.8b, v12.8b
+	WORD $0x4e2c81e3 // smlal2 v3.8h, v15.16b, v12.16b
+	FLDPQ 224(R10), (F12, F7)
+	WORD $0x0e2c80cb // smlal v11.8h, v6.8b, v12.8b
+	WORD $0x4e2c80ce // smlal2 v14.8h, v6.16b, v12.16b
+	WORD $0x0e2781e4 // smlal v4.8h, v15.8b, v7.8b
+	WORD $0x4e2781e8 // smlal2 v8.8h, v15.16b, v7.16b
+	WORD $0x4e602a2f // saddlp v15.4s, v17.8h
+	WORD $0x4e6029a6 // saddlp v6.4s, v13.8h
+	WORD $0x4e6028a7 // saddlp v7.4s, v5.8h
+	WORD $0x4e60286c // saddlp v12.4s, v3.8h
+	WORD $0x4e602972 // saddlp v18.4s, v11.8h
+	WORD $0x4e6029d0 // saddlp v16.4s, v14.8h
+	WORD $0x4e60288a // saddlp v10.4s, v4.8h
+	WORD $0x4e602909 // saddlp v9.4s, v8.8h
+	WORD $0x4ea6bdef // addp v15.4s, v15.4s, v6.4s
+	WORD $0x4eacbce7 // addp v7.4s, v7.4s, v12.4s
+	WORD $0x4eb0be52 // addp v18.4s, v18.4s, v16.4s
+	WORD $0x4ea9bd4a // addp v10.4s, v10.4s, v9.4s
+	FLDPQ 64(R2), (F9, F16)
+	WORD $0x4e901929 // uzp1 v9.4s, v9.4s, v16.4s
+	FLDPQ 96(R2), (F16, F8)
+	WORD $0x4e881a10 // uzp1 v16.4s, v16.4s, v8.4s
+	FLDPQ 64(R3), (F8, F4)
+	WORD $0x4e841908 // uzp1 v8.4s, v8.4s, v4.4s
+	FLDPQ 96(R3), (F4, F14)
+	WORD $0x4e8e1884 // uzp1 v4.4s, v4.4s, v14.4s
+	WORD $0x4f809108 // fmul v8.4s, v8.4s, v0.s[0]
+	WORD $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
+	FLDPQ 32(R6), (F14, F11)
+	FLDPQ 32(R7), (F12, F6)
+	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD $0x6e29ddce // fmul v14.4s, v14.4s, v9.4s
+	WORD $0x4eaccd01 // fmls v1.4s, v8.4s, v12.4s
+	WORD $0x4e2ecde1 // fmla v1.4s, v15.4s, v14.4s
+	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD $0x6e30dd6b // fmul v11.4s, v11.4s, v16.4s
+	WORD $0x4ea6cc81 // fmls v1.4s, v4.4s, v6.4s
+	WORD $0x4e2bcce1 // fmla v1.4s, v7.4s, v11.4s
+	FLDPQ 32(R13), (F6, F11)
+	FLDPQ 32(R16), (F7, F12)
+	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
+	WORD $0x6e29dcc6 // fmul v6.4s, v6.4s, v9.4s
+	WORD $0x4ea7cd02 // fmls v2.4s, v8.4s, v7.4s
+	WORD $0x4e26ce42 // fmla v2.4s, v18.4s, v6.4s
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x6e30dd6b // fmul v11.4s, v11.4s, v16.4s
+	WORD $0x4eaccc82 // fmls v2.4s, v4.4s, v12.4s
+	WORD $0x4e2bcd42 // fmla v2.4s, v10.4s, v11.4s
+	FLDPQ 288(R1), (F6, F18)
+	FLDPQ 288(R5), (F14, F15)
+	WORD $0x0e2ec0c4 // smull v4.8h, v6.8b, v14.8b
+	WORD $0x4e2ec0c8 // smull2 v8.8h, v6.16b, v14.16b
+	WORD $0x0e2fc250 // smull v16.8h, v18.8b, v15.8b
+	WORD $0x4e2fc249 // smull2 v9.8h, v18.16b, v15.16b
+	FLDPQ 288(R10), (F15, F14)
+	WORD $0x0e2fc0cc // smull v12.8h, v6.8b, v15.8b
+	WORD $0x4e2fc0cb // smull2 v11.8h, v6.16b, v15.16b
+	WORD $0x0e2ec24a // smull v10.8h, v18.8b, v14.8b
+	WORD $0x4e2ec247 // smull2 v7.8h, v18.16b, v14.16b
+	FLDPQ 352(R1), (F18, F6)
+	FLDPQ 352(R5), (F14, F15)
+	WORD $0x0e2e8244 // smlal v4.8h, v18.8b, v14.8b
+	WORD $0x4e2e8248 // smlal2 v8.8h, v18.16b, v14.16b
+	WORD $0x0e2f80d0 // smlal v16.8h, v6.8b, v15.8b
+	WORD $0x4e2f80c9 // smlal2 v9.8h, v6.16b, v15.16b
+	FLDPQ 352(R10), (F15, F14)
+	WORD $0x0e2f824c // smlal v12.8h, v18.8b, v15.8b
+	WORD $0x4e2f824b // smlal2 v11.8h, v18.16b, v15.16b
+	WORD $0x0e2e80ca // smlal v10.8h, v6.8b, v14.8b
+	WORD $0x4e2e80c7 // smlal2 v7.8h, v6.16b, v14.16b
+	FLDPQ 416(R1), (F6, F18)
+	FLDPQ 416(R5), (F14, F15)
+	WORD $0x0e2e80c4 // smlal v4.8h, v6.8b, v14.8b
+	WORD $0x4e2e80c8 // smlal2 v8.8h, v6.16b, v14.16b
+	WORD $0x0e2f8250 // smlal v16.8h, v18.8b, v15.8b
+	WORD $0x4e2f8249 // smlal2 v9.8h, v18.16b, v15.16b
+	FLDPQ 416(R10), (F15, F14)
+	WORD $0x0e2f80cc // smlal v12.8h, v6.8b, v15.8b
+	WORD $0x4e2f80cb // smlal2 v11.8h, v6.16b, v15.16b
+	WORD $0x0e2e824a // smlal v10.8h, v18.8b, v14.8b
+	WORD $0x4e2e8247 // smlal2 v7.8h, v18.16b, v14.16b
+	FLDPQ 480(R1), (F18, F6)
+	FLDPQ 480(R5), (F14, F15)
+	WORD $0x0e2e8244 // smlal v4.8h, v18.8b, v14.8b
+	WORD $0x4e2e8248 // smlal2 v8.8h, v18.16b, v14.16b
+	WORD $0x0e2f80d0 // smlal v16.8h, v6.8b, v15.8b
+	WORD $0x4e2f80c9 // smlal2 v9.8h, v6.16b, v15.16b
+	FLDPQ 480(R10), (F15, F14)
+	WORD $0x0e2f824c // smlal v12.8h, v18.8b, v15.8b
+	WORD $0x4e2f824b // smlal2 v11.8h, v18.16b, v15.16b
+	WORD $0x0e2e80ca // smlal v10.8h, v6.8b, v14.8b
+	WORD $0x4e2e80c7 // smlal2 v7.8h, v6.16b, v14.16b
+	WORD $0x4e602886 // saddlp v6.4s, v4.8h
+	WORD $0x4e602912 // saddlp v18.4s, v8.8h
+	WORD $0x4e602a0e // saddlp v14.4s, v16.8h
+	WORD $0x4e60292f // saddlp v15.4s, v9.8h
+	WORD $0x4e602983 // saddlp v3.4s, v12.8h
+	WORD $0x4e602965 // saddlp v5.4s, v11.8h
+	WORD $0x4e60294d // saddlp v13.4s, v10.8h
+	WORD $0x4e6028f1 // saddlp v17.4s, v7.8h
+	WORD $0x4eb2bcc6 // addp v6.4s, v6.4s, v18.4s
+	WORD $0x4eafbdce // addp v14.4s, v14.4s, v15.4s
+	WORD $0x4ea5bc63 // addp v3.4s, v3.4s, v5.4s
+	WORD $0x4eb1bdad // addp v13.4s, v13.4s, v17.4s
+	FLDPQ 64(R2), (F17, F5)
+	WORD $0x4e855a31 // uzp2 v17.4s, v17.4s, v5.4s
+	FLDPQ 96(R2), (F5, F7)
+	WORD $0x4e8758a5 // uzp2 v5.4s, v5.4s, v7.4s
+	FLDPQ 64(R3), (F7, F10)
+	WORD $0x4e8a58e7 // uzp2 v7.4s, v7.4s, v10.4s
+	FLDPQ 96(R3), (F10, F11)
+	WORD $0x4e8b594a // uzp2 v10.4s, v10.4s, v11.4s
+	WORD $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	WORD $0x4f80914a // fmul v10.4s, v10.4s, v0.s[0]
+	FLDPQ 32(R6), (F11, F12)
+	FLDPQ 96(R7), (F15, F18)
+	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD $0x6e31dd6b // fmul v11.4s, v11.4s, v17.4s
+	WORD $0x4eafcce1 // fmls v1.4s, v7.4s, v15.4s
+	WORD $0x4e2bccc1 // fmla v1.4s, v6.4s, v11.4s
+	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD $0x6e25dd8c // fmul v12.4s, v12.4s, v5.4s
+	WORD $0x4eb2cd41 // fmls v1.4s, v10.4s, v18.4s
+	WORD $0x4e2ccdc1 // fmla v1.4s, v14.4s, v12.4s
+	FLDPQ 32(R13), (F18, F12)
+	FLDPQ 96(R16), (F14, F15)
+	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD $0x6e31de52 // fmul v18.4s, v18.4s, v17.4s
+	WORD $0x4eaecce2 // fmls v2.4s, v7.4s, v14.4s
+	WORD $0x4e32cc62 // fmla v2.4s, v3.4s, v18.4s
+	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD $0x6e25dd8c // fmul v12.4s, v12.4s, v5.4s
+	WORD $0x4eafcd42 // fmls v2.4s, v10.4s, v15.4s
+	WORD $0x4e2ccda2 // fmla v2.4s, v13.4s, v12.4s
+	ADD $512, R1, R1
+	ADD $128, R2, R2
+	ADD $128, R3, R3
+	ADD $512, R5, R5
+	ADD $64, R6, R6
+	ADD $128, R7, R7
+	ADD $512, R10, R10
+	ADD $64, R13, R13
+	ADD $128, R16, R16
+	SUBS $1, R9, R9
+	BNE chunk
+	// 1024 values: 264 vector instructions, 80 loads and stores, 11 others
+	WORD $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD $0x7e30d821 // faddp s1, v1.2s
+	FMOVS.P F1, 4(R0)
+	WORD $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
+	WORD $0x7e30d842 // faddp s2, v2.2s
+	FMOVS.P F2, 4(R0)
+	RET
+
 // func dot32NEON(x *int8, s *float32, q *int8, n int) float32
 TEXT ·dot32NEON(SB), NOSPLIT, $0-36
 	MOVD x+0(FP), R0
@@ -6309,6 +7878,486 @@ done:
 	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
 	WORD $0x7e30d800 // faddp s0, v0.2s
 	FMOVS F0, ret+32(FP)
+	RET
+
+// func products32x1NEON(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
+TEXT ·products32x1NEON(SB), NOSPLIT, $0-80
+	MOVD sums+0(FP), R0
+	MOVD q+8(FP), R1
+	MOVD a+16(FP), R2
+	MOVD least+24(FP), R3
+	MOVD factor+32(FP), R4
+	MOVD x+40(FP), R5
+	MOVD scale+48(FP), R6
+	MOVD sum+56(FP), R7
+	MOVD stride+64(FP), R8
+	MOVD n+72(FP), R9
+	FMOVS (R4), F0
+	WORD $0x4f000401 // movi v1.4s, #0x0
+
+	PCALIGN $16
+chunk:
+	FLDPQ 0(R1), (F6, F7)
+	FLDPQ 0(R5), (F8, F9)
+	WORD $0x0e28c0c2 // smull v2.8h, v6.8b, v8.8b
+	WORD $0x4e28c0c3 // smull2 v3.8h, v6.16b, v8.16b
+	WORD $0x0e29c0e4 // smull v4.8h, v7.8b, v9.8b
+	WORD $0x4e29c0e5 // smull2 v5.8h, v7.16b, v9.16b
+	FLDPQ 64(R1), (F7, F6)
+	FLDPQ 64(R5), (F9, F8)
+	WORD $0x0e2980e2 // smlal v2.8h, v7.8b, v9.8b
+	WORD $0x4e2980e3 // smlal2 v3.8h, v7.16b, v9.16b
+	WORD $0x0e2880c4 // smlal v4.8h, v6.8b, v8.8b
+	WORD $0x4e2880c5 // smlal2 v5.8h, v6.16b, v8.16b
+	FLDPQ 128(R1), (F6, F7)
+	FLDPQ 128(R5), (F8, F9)
+	WORD $0x0e2880c2 // smlal v2.8h, v6.8b, v8.8b
+	WORD $0x4e2880c3 // smlal2 v3.8h, v6.16b, v8.16b
+	WORD $0x0e2980e4 // smlal v4.8h, v7.8b, v9.8b
+	WORD $0x4e2980e5 // smlal2 v5.8h, v7.16b, v9.16b
+	FLDPQ 192(R1), (F7, F6)
+	FLDPQ 192(R5), (F9, F8)
+	WORD $0x0e2980e2 // smlal v2.8h, v7.8b, v9.8b
+	WORD $0x4e2980e3 // smlal2 v3.8h, v7.16b, v9.16b
+	WORD $0x0e2880c4 // smlal v4.8h, v6.8b, v8.8b
+	WORD $0x4e2880c5 // smlal2 v5.8h, v6.16b, v8.16b
+	WORD $0x4e602846 // saddlp v6.4s, v2.8h
+	WORD $0x4e602867 // saddlp v7.4s, v3.8h
+	WORD $0x4e602888 // saddlp v8.4s, v4.8h
+	WORD $0x4e6028a9 // saddlp v9.4s, v5.8h
+	FLDPQ 256(R1), (F10, F11)
+	FLDPQ 256(R5), (F12, F13)
+	WORD $0x0e2cc142 // smull v2.8h, v10.8b, v12.8b
+	WORD $0x4e2cc143 // smull2 v3.8h, v10.16b, v12.16b
+	WORD $0x0e2dc164 // smull v4.8h, v11.8b, v13.8b
+	WORD $0x4e2dc165 // smull2 v5.8h, v11.16b, v13.16b
+	FLDPQ 320(R1), (F11, F10)
+	FLDPQ 320(R5), (F13, F12)
+	WORD $0x0e2d8162 // smlal v2.8h, v11.8b, v13.8b
+	WORD $0x4e2d8163 // smlal2 v3.8h, v11.16b, v13.16b
+	WORD $0x0e2c8144 // smlal v4.8h, v10.8b, v12.8b
+	WORD $0x4e2c8145 // smlal2 v5.8h, v10.16b, v12.16b
+	FLDPQ 384(R1), (F10, F11)
+	FLDPQ 384(R5), (F12, F13)
+	WORD $0x0e2c8142 // smlal v2.8h, v10.8b, v12.8b
+	WORD $0x4e2c8143 // smlal2 v3.8h, v10.16b, v12.16b
+	WORD $0x0e2d8164 // smlal v4.8h, v11.8b, v13.8b
+	WORD $0x4e2d8165 // smlal2 v5.8h, v11.16b, v13.16b
+	FLDPQ 448(R1), (F11, F10)
+	FLDPQ 448(R5), (F13, F12)
+	WORD $0x0e2d8162 // smlal v2.8h, v11.8b, v13.8b
+	WORD $0x4e2d8163 // smlal2 v3.8h, v11.16b, v13.16b
+	WORD $0x0e2c8144 // smlal v4.8h, v10.8b, v12.8b
+	WORD $0x4e2c8145 // smlal2 v5.8h, v10.16b, v12.16b
+	WORD $0x4e606846 // sadalp v6.4s, v2.8h
+	WORD $0x4e606867 // sadalp v7.4s, v3.8h
+	WORD $0x4e606888 // sadalp v8.4s, v4.8h
+	WORD $0x4e6068a9 // sadalp v9.4s, v5.8h
+	WORD $0x4ea7bcc6 // addp v6.4s, v6.4s, v7.4s
+	WORD $0x4ea9bd08 // addp v8.4s, v8.4s, v9.4s
+	FLDPQ 0(R2), (F9, F7)
+	FLDPQ 0(R3), (F5, F4)
+	WORD $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
+	FLDPQ 0(R6), (F3, F2)
+	FLDPQ 0(R7), (F10, F11)
+	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD $0x6e29dc63 // fmul v3.4s, v3.4s, v9.4s
+	WORD $0x4eaacca1 // fmls v1.4s, v5.4s, v10.4s
+	WORD $0x4e23ccc1 // fmla v1.4s, v6.4s, v3.4s
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x6e27dc42 // fmul v2.4s, v2.4s, v7.4s
+	WORD $0x4eabcc81 // fmls v1.4s, v4.4s, v11.4s
+	WORD $0x4e22cd01 // fmla v1.4s, v8.4s, v2.4s
+	FLDPQ 32(R1), (F11, F2)
+	FLDPQ 32(R5), (F8, F10)
+	WORD $0x0e28c164 // smull v4.8h, v11.8b, v8.8b
+	WORD $0x4e28c165 // smull2 v5.8h, v11.16b, v8.16b
+	WORD $0x0e2ac047 // smull v7.8h, v2.8b, v10.8b
+	WORD $0x4e2ac049 // smull2 v9.8h, v2.16b, v10.16b
+	FLDPQ 96(R1), (F2, F11)
+	FLDPQ 96(R5), (F10, F8)
+	WORD $0x0e2a8044 // smlal v4.8h, v2.8b, v10.8b
+	WORD $0x4e2a8045 // smlal2 v5.8h, v2.16b, v10.16b
+	WORD $0x0e288167 // smlal v7.8h, v11.8b, v8.8b
+	WORD $0x4e288169 // smlal2 v9.8h, v11.16b, v8.16b
+	FLDPQ 160(R1), (F11, F2)
+	FLDPQ 160(R5), (F8, F10)
+	WORD $0x0e288164 // smlal v4.8h, v11.8b, v8.8b
+	WORD $0x4e288165 // smlal2 v5.8h, v11.16b, v8.16b
+	WORD $0x0e2a8047 // smlal v7.8h, v2.8b, v10.8b
+	WORD $0x4e2a8049 // smlal2 v9.8h, v2.16b, v10.16b
+	FLDPQ 224(R1), (F2, F11)
+	FLDPQ 224(R5), (F10, F8)
+	WORD $0x0e2a8044 // smlal v4.8h, v2.8b, v10.8b
+	WORD $0x4e2a8045 // smlal2 v5.8h, v2.16b, v10.16b
+	WORD $0x0e288167 // smlal v7.8h, v11.8b, v8.8b
+	WORD $0x4e288169 // smlal2 v9.8h, v11.16b, v8.16b
+	WORD $0x4e60288b // saddlp v11.4s, v4.8h
+	WORD $0x4e6028a2 // saddlp v2.4s, v5.8h
+	WORD $0x4e6028e8 // saddlp v8.4s, v7.8h
+	WORD $0x4e60292a // saddlp v10.4s, v9.8h
+	FLDPQ 288(R1), (F3, F6)
+	FLDPQ 288(R5), (F12, F13)
+	WORD $0x0e2cc064 // smull v4.8h, v3.8b, v12.8b
+	WORD $0x4e2cc065 // smull2 v5.8h, v3.16b, v12.16b
+	WORD $0x0e2dc0c7 // smull v7.8h, v6.8b, v13.8b
+	WORD $0x4e2dc0c9 // smull2 v9.8h, v6.16b, v13.16b
+	FLDPQ 352(R1), (F6, F3)
+	FLDPQ 352(R5), (F13, F12)
+	WORD $0x0e2d80c4 // smlal v4.8h, v6.8b, v13.8b
+	WORD $0x4e2d80c5 // smlal2 v5.8h, v6.16b, v13.16b
+	WORD $0x0e2c8067 // smlal v7.8h, v3.8b, v12.8b
+	WORD $0x4e2c8069 // smlal2 v9.8h, v3.16b, v12.16b
+	FLDPQ 416(R1), (F3, F6)
+	FLDPQ 416(R5), (F12, F13)
+	WORD $0x0e2c8064 // smlal v4.8h, v3.8b, v12.8b
+	WORD $0x4e2c8065 // smlal2 v5.8h, v3.16b, v12.16b
+	WORD $0x0e2d80c7 // smlal v7.8h, v6.8b, v13.8b
+	WORD $0x4e2d80c9 // smlal2 v9.8h, v6.16b, v13.16b
+	FLDPQ 480(R1), (F6, F3)
+	FLDPQ 480(R5), (F13, F12)
+	WORD $0x0e2d80c4 // smlal v4.8h, v6.8b, v13.8b
+	WORD $0x4e2d80c5 // smlal2 v5.8h, v6.16b, v13.16b
+	WORD $0x0e2c8067 // smlal v7.8h, v3.8b, v12.8b
+	WORD $0x4e2c8069 // smlal2 v9.8h, v3.16b, v12.16b
+	WORD $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD $0x4e6068a2 // sadalp v2.4s, v5.8h
+	WORD $0x4e6068e8 // sadalp v8.4s, v7.8h
+	WORD $0x4e60692a // sadalp v10.4s, v9.8h
+	WORD $0x4ea2bd6b // addp v11.4s, v11.4s, v2.4s
+	WORD $0x4eaabd08 // addp v8.4s, v8.4s, v10.4s
+	FLDPQ 32(R2), (F10, F2)
+	FLDPQ 32(R3), (F9, F7)
+	WORD $0x4f809129 // fmul v9.4s, v9.4s, v0.s[0]
+	WORD $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	FLDPQ 32(R6), (F5, F4)
+	FLDPQ 32(R7), (F3, F6)
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x6e2adca5 // fmul v5.4s, v5.4s, v10.4s
+	WORD $0x4ea3cd21 // fmls v1.4s, v9.4s, v3.4s
+	WORD $0x4e25cd61 // fmla v1.4s, v11.4s, v5.4s
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
+	WORD $0x4ea6cce1 // fmls v1.4s, v7.4s, v6.4s
+	WORD $0x4e24cd01 // fmla v1.4s, v8.4s, v4.4s
+	ADD $512, R1, R1
+	ADD $64, R2, R2
+	ADD $64, R3, R3
+	ADD $512, R5, R5
+	ADD $64, R6, R6
+	ADD $64, R7, R7
+	SUBS $1, R9, R9
+	BNE chunk
+	// 512 values: 104 vector instructions, 40 loads and stores, 8 others
+	WORD $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD $0x7e30d821 // faddp s1, v1.2s
+	FMOVS.P F1, 4(R0)
+	RET
+
+// func products32x2NEON(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
+TEXT ·products32x2NEON(SB), NOSPLIT, $0-80
+	MOVD sums+0(FP), R0
+	MOVD q+8(FP), R1
+	MOVD a+16(FP), R2
+	MOVD least+24(FP), R3
+	MOVD factor+32(FP), R4
+	MOVD x+40(FP), R5
+	MOVD scale+48(FP), R6
+	MOVD sum+56(FP), R7
+	MOVD stride+64(FP), R8
+	MOVD n+72(FP), R9
+	FMOVS (R4), F0
+	WORD $0x4f000401 // movi v1.4s, #0x0
+	ADD R8, R5, R10
+	ADD R8, R6, R13
+	ADD R8, R7, R16
+	WORD $0x4f000402 // movi v2.4s, #0x0
+
+	PCALIGN $16
+chunk:
+	FLDPQ 0(R1), (F11, F12)
+	FLDPQ 0(R5), (F13, F14)
+	WORD $0x0e2dc163 // smull v3.8h, v11.8b, v13.8b
+	WORD $0x4e2dc164 // smull2 v4.8h, v11.16b, v13.16b
+	WORD $0x0e2ec185 // smull v5.8h, v12.8b, v14.8b
+	WORD $0x4e2ec186 // smull2 v6.8h, v12.16b, v14.16b
+	FLDPQ 0(R10), (F14, F13)
+	WORD $0x0e2ec167 // smull v7.8h, v11.8b, v14.8b
+	WORD $0x4e2ec168 // smull2 v8.8h, v11.16b, v14.16b
+	WORD $0x0e2dc189 // smull v9.8h, v12.8b, v13.8b
+	WORD $0x4e2dc18a // smull2 v10.8h, v12.16b, v13.16b
+	FLDPQ 64(R1), (F12, F11)
+	FLDPQ 64(R5), (F13, F14)
+	WORD $0x0e2d8183 // smlal v3.8h, v12.8b, v13.8b
+	WORD $0x4e2d8184 // smlal2 v4.8h, v12.16b, v13.16b
+	WORD $0x0e2e8165 // smlal v5.8h, v11.8b, v14.8b
+	WORD $0x4e2e8166 // smlal2 v6.8h, v11.16b, v14.16b
+	FLDPQ 64(R10), (F14, F13)
+	WORD $0x0e2e8187 // smlal v7.8h, v12.8b, v14.8b
+	WORD $0x4e2e8188 // smlal2 v8.8h, v12.16b, v14.16b
+	WORD $0x0e2d8169 // smlal v9.8h, v11.8b, v13.8b
+	WORD $0x4e2d816a // smlal2 v10.8h, v11.16b, v13.16b
+	FLDPQ 128(R1), (F11, F12)
+	FLDPQ 128(R5), (F13, F14)
+	WORD $0x0e2d8163 // smlal v3.8h, v11.8b, v13.8b
+	WORD $0x4e2d8164 // smlal2 v4.8h, v11.16b, v13.16b
+	WORD $0x0e2e8185 // smlal v5.8h, v12.8b, v14.8b
+	WORD $0x4e2e8186 // smlal2 v6.8h, v12.16b, v14.16b
+	FLDPQ 128(R10), (F14, F13)
+	WORD $0x0e2e8167 // smlal v7.8h, v11.8b, v14.8b
+	WORD $0x4e2e8168 // smlal2 v8.8h, v11.16b, v14.16b
+	WORD $0x0e2d8189 // smlal v9.8h, v12.8b, v13.8b
+	WORD $0x4e2d818a // smlal2 v10.8h, v12.16b, v13.16b
+	FLDPQ 192(R1), (F12, F11)
+	FLDPQ 192(R5), (F13, F14)
+	WORD $0x0e2d8183 // smlal v3.8h, v12.8b, v13.8b
+	WORD $0x4e2d8184 // smlal2 v4.8h, v12.16b, v13.16b
+	WORD $0x0e2e8165 // smlal v5.8h, v11.8b, v14.8b
+	WORD $0x4e2e8166 // smlal2 v6.8h, v11.16b, v14.16b
+	FLDPQ 192(R10), (F14, F13)
+	WORD $0x0e2e8187 // smlal v7.8h, v12.8b, v14.8b
+	WORD $0x4e2e8188 // smlal2 v8.8h, v12.16b, v14.16b
+	WORD $0x0e2d8169 // smlal v9.8h, v11.8b, v13.8b
+	WORD $0x4e2d816a // smlal2 v10.8h, v11.16b, v13.16b
+	WORD $0x4e60286b // saddlp v11.4s, v3.8h
+	WORD $0x4e60288c // saddlp v12.4s, v4.8h
+	WORD $0x4e6028ad // saddlp v13.4s, v5.8h
+	WORD $0x4e6028ce // saddlp v14.4s, v6.8h
+	WORD $0x4e6028ef // saddlp v15.4s, v7.8h
+	WORD $0x4e602910 // saddlp v16.4s, v8.8h
+	WORD $0x4e602931 // saddlp v17.4s, v9.8h
+	WORD $0x4e602952 // saddlp v18.4s, v10.8h
+	FLDPQ 256(R1), (F19, F20)
+	FLDPQ 256(R5), (F21, F22)
+	WORD $0x0e35c263 // smull v3.8h, v19.8b, v21.8b
+	WORD $0x4e35c264 // smull2 v4.8h, v19.16b, v21.16b
+	WORD $0x0e36c285 // smull v5.8h, v20.8b, v22.8b
+	WORD $0x4e36c286 // smull2 v6.8h, v20.16b, v22.16b
+	FLDPQ 256(R10), (F22, F21)
+	WORD $0x0e36c267 // smull v7.8h, v19.8b, v22.8b
+	WORD $0x4e36c268 // smull2 v8.8h, v19.16b, v22.16b
+	WORD $0x0e35c289 // smull v9.8h, v20.8b, v21.8b
+	WORD $0x4e35c28a // smull2 v10.8h, v20.16b, v21.16b
+	FLDPQ 320(R1), (F20, F19)
+	FLDPQ 320(R5), (F21, F22)
+	WORD $0x0e358283 // smlal v3.8h, v20.8b, v21.8b
+	WORD $0x4e358284 // smlal2 v4.8h, v20.16b, v21.16b
+	WORD $0x0e368265 // smlal v5.8h, v19.8b, v22.8b
+	WORD $0x4e368266 // smlal2 v6.8h, v19.16b, v22.16b
+	FLDPQ 320(R10), (F22, F21)
+	WORD $0x0e368287 // smlal v7.8h, v20.8b, v22.8b
+	WORD $0x4e368288 // smlal2 v8.8h, v20.16b, v22.16b
+	WORD $0x0e358269 // smlal v9.8h, v19.8b, v21.8b
+	WORD $0x4e35826a // smlal2 v10.8h, v19.16b, v21.16b
+	FLDPQ 384(R1), (F19, F20)
+	FLDPQ 384(R5), (F21, F22)
+	WORD $0x0e358263 // smlal v3.8h, v19.8b, v21.8b
+	WORD $0x4e358264 // smlal2 v4.8h, v19.16b, v21.16b
+	WORD $0x0e368285 // smlal v5.8h, v20.8b, v22.8b
+	WORD $0x4e368286 // smlal2 v6.8h, v20.16b, v22.16b
+	FLDPQ 384(R10), (F22, F21)
+	WORD $0x0e368267 // smlal v7.8h, v19.8b, v22.8b
+	WORD $0x4e368268 // smlal2 v8.8h, v19.16b, v22.16b
+	WORD $0x0e358289 // smlal v9.8h, v20.8b, v21.8b
+	WORD $0x4e35828a // smlal2 v10.8h, v20.16b, v21.16b
+	FLDPQ 448(R1), (F20, F19)
+	FLDPQ 448(R5), (F21, F22)
+	WORD $0x0e358283 // smlal v3.8h, v20.8b, v21.8b
+	WORD $0x4e358284 // smlal2 v4.8h, v20.16b, v21.16b
+	WORD $0x0e368265 // smlal v5.8h, v19.8b, v22.8b
+	WORD $0x4e368266 // smlal2 v6.8h, v19.16b, v22.16b
+	FLDPQ 448(R10), (F22, F21)
+	WORD $0x0e368287 // smlal v7.8h, v20.8b, v22.8b
+	WORD $0x4e368288 // smlal2 v8.8h, v20.16b, v22.16b
+	WORD $0x0e358269 // smlal v9.8h, v19.8b, v21.8b
+	WORD $0x4e35826a // smlal2 v10.8h, v19.16b, v21.16b
+	WORD $0x4e60686b // sadalp v11.4s, v3.8h
+	WORD $0x4e60688c // sadalp v12.4s, v4.8h
+	WORD $0x4e6068ad // sadalp v13.4s, v5.8h
+	WORD $0x4e6068ce // sadalp v14.4s, v6.8h
+	WORD $0x4e6068ef // sadalp v15.4s, v7.8h
+	WORD $0x4e606910 // sadalp v16.4s, v8.8h
+	WORD $0x4e606931 // sadalp v17.4s, v9.8h
+	WORD $0x4e606952 // sadalp v18.4s, v10.8h
+	WORD $0x4eacbd6b // addp v11.4s, v11.4s, v12.4s
+	WORD $0x4eaebdad // addp v13.4s, v13.4s, v14.4s
+	WORD $0x4eb0bdef // addp v15.4s, v15.4s, v16.4s
+	WORD $0x4eb2be31 // addp v17.4s, v17.4s, v18.4s
+	FLDPQ 0(R2), (F18, F16)
+	FLDPQ 0(R3), (F10, F9)
+	WORD $0x4f80914a // fmul v10.4s, v10.4s, v0.s[0]
+	WORD $0x4f809129 // fmul v9.4s, v9.4s, v0.s[0]
+	FLDPQ 0(R6), (F8, F7)
+	FLDPQ 0(R7), (F14, F12)
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x6e32dd08 // fmul v8.4s, v8.4s, v18.4s
+	WORD $0x4eaecd41 // fmls v1.4s, v10.4s, v14.4s
+	WORD $0x4e28cd61 // fmla v1.4s, v11.4s, v8.4s
+	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD $0x6e30dce7 // fmul v7.4s, v7.4s, v16.4s
+	WORD $0x4eaccd21 // fmls v1.4s, v9.4s, v12.4s
+	WORD $0x4e27cda1 // fmla v1.4s, v13.4s, v7.4s
+	FLDPQ 0(R13), (F12, F7)
+	FLDPQ 0(R16), (F13, F14)
+	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD $0x6e32dd8c // fmul v12.4s, v12.4s, v18.4s
+	WORD $0x4eadcd42 // fmls v2.4s, v10.4s, v13.4s
+	WORD $0x4e2ccde2 // fmla v2.4s, v15.4s, v12.4s
+	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e30dce7 // fmul v7.4s, v7.4s, v16.4s
+	WORD $0x4eaecd22 // fmls v2.4s, v9.4s, v14.4s
+	WORD $0x4e27ce22 // fmla v2.4s, v17.4s, v7.4s
+	FLDPQ 32(R1), (F12, F15)
+	FLDPQ 32(R5), (F8, F11)
+	WORD $0x0e28c189 // smull v9.8h, v12.8b, v8.8b
+	WORD $0x4e28c18a // smull2 v10.8h, v12.16b, v8.16b
+	WORD $0x0e2bc1f0 // smull v16.8h, v15.8b, v11.8b
+	WORD $0x4e2bc1f2 // smull2 v18.8h, v15.16b, v11.16b
+	FLDPQ 32(R10), (F11, F8)
+	WORD $0x0e2bc18e // smull v14.8h, v12.8b, v11.8b
+	WORD $0x4e2bc187 // smull2 v7.8h, v12.16b, v11.16b
+	WORD $0x0e28c1f1 // smull v17.8h, v15.8b, v8.8b
+	WORD $0x4e28c1ed // smull2 v13.8h, v15.16b, v8.16b
+	FLDPQ 96(R1), (F15, F12)
+	FLDPQ 96(R5), (F8, F11)
+	WORD $0x0e2881e9 // smlal v9.8h, v15.8b, v8.8b
+	WORD $0x4e2881ea // smlal2 v10.8h, v15.16b, v8.16b
+	WORD $0x0e2b8190 // smlal v16.8h, v12.8b, v11.8b
+	WORD $0x4e2b8192 // smlal2 v18.8h, v12.16b, v11.16b
+	FLDPQ 96(R10), (F11, F8)
+	WORD $0x0e2b81ee // smlal v14.8h, v15.8b, v11.8b
+	WORD $0x4e2b81e7 // smlal2 v7.8h, v15.16b, v11.16b
+	WORD $0x0e288191 // smlal v17.8h, v12.8b, v8.8b
+	WORD $0x4e28818d // smlal2 v13.8h, v12.16b, v8.16b
+	FLDPQ 160(R1), (F12, F15)
+	FLDPQ 160(R5), (F8, F11)
+	WORD $0x0e288189 // smlal v9.8h, v12.8b, v8.8b
+	WORD $0x4e28818a // smlal2 v10.8h, v12.16b, v8.16b
+	WORD $0x0e2b81f0 // smlal v16.8h, v15.8b, v11.8b
+	WORD $0x4e2b81f2 // smlal2 v18.8h, v15.16b, v11.16b
+	FLDPQ 160(R10), (F11, F8)
+	WORD $0x0e2b818e // smlal v14.8h, v12.8b, v11.8b
+	WORD $0x4e2b8187 // smlal2 v7.8h, v12.16b, v11.16b
+	WORD $0x0e2881f1 // smlal v17.8h, v15.8b, v8.8b
+	WORD $0x4e2881ed // smlal2 v13.8h, v15.16b, v8.16b
+	FLDPQ 224(R1), (F15, F12)
+	FLDPQ 224(R5), (F8, F11)
+	WORD $0x0e2881e9 // smlal v9.8h, v15.8b, v8.8b
+	WORD $0x4e2881ea // smlal2 v10.8h, v15.16b, v8.16b
+	WORD $0x0e2b8190 // smlal v16.8h, v12.8b, v11.8b
+	WORD $0x4e2b8192 // smlal2 v18.8h, v12.16b, v11.16b
+	FLDPQ 224(R10), (F11, F8)
+	WORD $0x0e2b81ee // smlal v14.8h, v15.8b, v11.8b
+	WORD $0x4e2b81e7 // smlal2 v7.8h, v15.16b, v11.16b
+	WORD $0x0e288191 // smlal v17.8h, v12.8b, v8.8b
+	WORD $0x4e28818d // smlal2 v13.8h, v12.16b, v8.16b
+	WORD $0x4e60292c // saddlp v12.4s, v9.8h
+	WORD $0x4e60294f // saddlp v15.4s, v10.8h
+	WORD $0x4e602a08 // saddlp v8.4s, v16.8h
+	WORD $0x4e602a4b // saddlp v11.4s, v18.8h
+	WORD $0x4e6029c6 // saddlp v6.4s, v14.8h
+	WORD $0x4e6028e5 // saddlp v5.4s, v7.8h
+	WORD $0x4e602a24 // saddlp v4.4s, v17.8h
+	WORD $0x4e6029a3 // saddlp v3.4s, v13.8h
+	FLDPQ 288(R1), (F19, F20)
+	FLDPQ 288(R5), (F21, F22)
+	WORD $0x0e35c269 // smull v9.8h, v19.8b, v21.8b
+	WORD $0x4e35c26a // smull2 v10.8h, v19.16b, v21.16b
+	WORD $0x0e36c290 // smull v16.8h, v20.8b, v22.8b
+	WORD $0x4e36c292 // smull2 v18.8h, v20.16b, v22.16b
+	FLDPQ 288(R10), (F22, F21)
+	WORD $0x0e36c26e // smull v14.8h, v19.8b, v22.8b
+	WORD $0x4e36c267 // smull2 v7.8h, v19.16b, v22.16b
+	WORD $0x0e35c291 // smull v17.8h, v20.8b, v21.8b
+	WORD $0x4e35c28d // smull2 v13.8h, v20.16b, v21.16b
+	FLDPQ 352(R1), (F20, F19)
+	FLDPQ 352(R5), (F21, F22)
+	WORD $0x0e358289 // smlal v9.8h, v20.8b, v21.8b
+	WORD $0x4e35828a // smlal2 v10.8h, v20.16b, v21.16b
+	WORD $0x0e368270 // smlal v16.8h, v19.8b, v22.8b
+	WORD $0x4e368272 // smlal2 v18.8h, v19.16b, v22.16b
+	FLDPQ 352(R10), (F22, F21)
+	WORD $0x0e36828e // smlal v14.8h, v20.8b, v22.8b
+	WORD $0x4e368287 // smlal2 v7.8h, v20.16b, v22.16b
+	WORD $0x0e358271 // smlal v17.8h, v19.8b, v21.8b
+	WORD $0x4e35826d // smlal2 v13.8h, v19.16b, v21.16b
+	FLDPQ 416(R1), (F19, F20)
+	FLDPQ 416(R5), (F21, F22)
+	WORD $0x0e358269 // smlal v9.8h, v19.8b, v21.8b
+	WORD $0x4e35826a // smlal2 v10.8h, v19.16b, v21.16b
+	WORD $0x0e368290 // smlal v16.8h, v20.8b, v22.8b
+	WORD $0x4e368292 // smlal2 v18.8h, v20.16b, v22.16b
+	FLDPQ 416(R10), (F22, F21)
+	WORD $0x0e36826e // smlal v14.8h, v19.8b, v22.8b
+	WORD $0x4e368267 // smlal2 v7.8h, v19.16b, v22.16b
+	WORD $0x0e358291 // smlal v17.8h, v20.8b, v21.8b
+	WORD $0x4e35828d // smlal2 v13.8h, v20.16b, v21.16b
+	FLDPQ 480(R1), (F20, F19)
+	FLDPQ 480(R5), (F21, F22)
+	WORD $0x0e358289 // smlal v9.8h, v20.8b, v21.8b
+	WORD $0x4e35828a // smlal2 v10.8h, v20.16b, v21.16b
+	WORD $0x0e368270 // smlal v16.8h, v19.8b, v22.8b
+	WORD $0x4e368272 // smlal2 v18.8h, v19.16b, v22.16b
+	FLDPQ 480(R10), (F22, F21)
+	WORD $0x0e36828e // smlal v14.8h, v20.8b, v22.8b
+	WORD $0x4e368287 // smlal2 v7.8h, v20.16b, v22.16b
+	WORD $0x0e358271 // smlal v17.8h, v19.8b, v21.8b
+	WORD $0x4e35826d // smlal2 v13.8h, v19.16b, v21.16b
+	WORD $0x4e60692c // sadalp v12.4s, v9.8h
+	WORD $0x4e60694f // sadalp v15.4s, v10.8h
+	WORD $0x4e606a08 // sadalp v8.4s, v16.8h
+	WORD $0x4e606a4b // sadalp v11.4s, v18.8h
+	WORD $0x4e6069c6 // sadalp v6.4s, v14.8h
+	WORD $0x4e6068e5 // sadalp v5.4s, v7.8h
+	WORD $0x4e606a24 // sadalp v4.4s, v17.8h
+	WORD $0x4e6069a3 // sadalp v3.4s, v13.8h
+	WORD $0x4eafbd8c // addp v12.4s, v12.4s, v15.4s
+	WORD $0x4eabbd08 // addp v8.4s, v8.4s, v11.4s
+	WORD $0x4ea5bcc6 // addp v6.4s, v6.4s, v5.4s
+	WORD $0x4ea3bc84 // addp v4.4s, v4.4s, v3.4s
+	FLDPQ 32(R2), (F3, F5)
+	FLDPQ 32(R3), (F13, F17)
+	WORD $0x4f8091ad // fmul v13.4s, v13.4s, v0.s[0]
+	WORD $0x4f809231 // fmul v17.4s, v17.4s, v0.s[0]
+	FLDPQ 32(R6), (F7, F14)
+	FLDPQ 32(R7), (F11, F15)
+	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD $0x6e23dce7 // fmul v7.4s, v7.4s, v3.4s
+	WORD $0x4eabcda1 // fmls v1.4s, v13.4s, v11.4s
+	WORD $0x4e27cd81 // fmla v1.4s, v12.4s, v7.4s
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x6e25ddce // fmul v14.4s, v14.4s, v5.4s
+	WORD $0x4eafce21 // fmls v1.4s, v17.4s, v15.4s
+	WORD $0x4e2ecd01 // fmla v1.4s, v8.4s, v14.4s
+	FLDPQ 32(R13), (F15, F14)
+	FLDPQ 32(R16), (F8, F11)
+	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD $0x6e23ddef // fmul v15.4s, v15.4s, v3.4s
+	WORD $0x4ea8cda2 // fmls v2.4s, v13.4s, v8.4s
+	WORD $0x4e2fccc2 // fmla v2.4s, v6.4s, v15.4s
+	WORD $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD $0x6e25ddce // fmul v14.4s, v14.4s, v5.4s
+	WORD $0x4eabce22 // fmls v2.4s, v17.4s, v11.4s
+	WORD $0x4e2ecc82 // fmla v2.4s, v4.4s, v14.4s
+	ADD $512, R1, R1
+	ADD $64, R2, R2
+	ADD $64, R3, R3
+	ADD $512, R5, R5
+	ADD $64, R6, R6
+	ADD $64, R7, R7
+	ADD $512, R10, R10
+	ADD $64, R13, R13
+	ADD $64, R16, R16
+	SUBS $1, R9, R9
+	BNE chunk
+	// 1024 values: 204 vector instructions, 60 loads and stores, 11 others
+	WORD $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD $0x7e30d821 // faddp s1, v1.2s
+	FMOVS.P F1, 4(R0)
+	WORD $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
+	WORD $0x7e30d842 // faddp s2, v2.2s
+	FMOVS.P F2, 4(R0)
 	RET
 
 // func dot32SignedNEON(x *int8, s *float32, q *int8, n int) float32
@@ -6395,1412 +8444,532 @@ done:
 	FMOVS F0, ret+32(FP)
 	RET
 
-// func products16NEON(sums *float32, q *int8, a *float32, least *float32, x **int8, scale **float32, sum **float32, n int, rows int)
-TEXT ·products16NEON(SB), NOSPLIT, $0-72
+// func productsSignedx1NEON(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
+TEXT ·productsSignedx1NEON(SB), NOSPLIT, $0-80
 	MOVD sums+0(FP), R0
 	MOVD q+8(FP), R1
 	MOVD a+16(FP), R2
 	MOVD least+24(FP), R3
-	MOVD x+32(FP), R4
-	MOVD scale+40(FP), R5
-	MOVD sum+48(FP), R6
-	MOVD n+56(FP), R7
-	MOVD rows+64(FP), R8
-	CMP $4, R8
-	BEQ rows4
-	CMP $2, R8
-	BEQ rows2
-rows1:
-	MOVD 0(R4), R9
-	MOVD 0(R5), R13
-	MOVD 0(R6), R17
-	WORD $0x4f000400 // movi v0.4s, #0x0
+	MOVD factor+32(FP), R4
+	MOVD x+40(FP), R5
+	MOVD scale+48(FP), R6
+	MOVD sum+56(FP), R7
+	MOVD stride+64(FP), R8
+	MOVD n+72(FP), R9
+	FMOVS (R4), F0
+	WORD $0x4f000401 // movi v1.4s, #0x0
 
 	PCALIGN $16
-rows1Many:
-	FLDPQ.P 128(R1), (F1, F2)
-	FLDPQ -96(R1), (F3, F4)
-	FLDPQ -64(R1), (F5, F6)
-	FLDPQ -32(R1), (F7, F8)
-	FLDPQ.P 32(R2), (F9, F10)
-	FLDPQ.P 32(R3), (F11, F12)
-	FLDPQ.P 128(R9), (F13, F14)
-	FLDPQ -96(R9), (F15, F16)
-	FLDPQ -64(R9), (F17, F18)
-	FLDPQ -32(R9), (F19, F20)
-	WORD $0x0e2dc036 // smull v22.8h, v1.8b, v13.8b
-	WORD $0x4e2d8036 // smlal2 v22.8h, v1.16b, v13.16b
-	WORD $0x4e602ad5 // saddlp v21.4s, v22.8h
-	WORD $0x0e2ec056 // smull v22.8h, v2.8b, v14.8b
-	WORD $0x4e2e8056 // smlal2 v22.8h, v2.16b, v14.16b
-	WORD $0x4e602acd // saddlp v13.4s, v22.8h
-	WORD $0x4eadbead // addp v13.4s, v21.4s, v13.4s
-	WORD $0x0e2fc06e // smull v14.8h, v3.8b, v15.8b
-	WORD $0x4e2f806e // smlal2 v14.8h, v3.16b, v15.16b
-	WORD $0x4e6029d5 // saddlp v21.4s, v14.8h
-	WORD $0x0e30c08e // smull v14.8h, v4.8b, v16.8b
-	WORD $0x4e30808e // smlal2 v14.8h, v4.16b, v16.16b
-	WORD $0x4e6029cf // saddlp v15.4s, v14.8h
-	WORD $0x4eafbeaf // addp v15.4s, v21.4s, v15.4s
-	WORD $0x4eafbdaf // addp v15.4s, v13.4s, v15.4s
-	FMOVQ.P 16(R13), F13
-	FMOVQ.P 16(R17), F21
+chunk:
+	FLDPQ 0(R1), (F6, F7)
+	FLDPQ 0(R5), (F8, F9)
+	WORD $0x0e28c0c2 // smull v2.8h, v6.8b, v8.8b
+	WORD $0x4e28c0c3 // smull2 v3.8h, v6.16b, v8.16b
+	WORD $0x0e29c0e4 // smull v4.8h, v7.8b, v9.8b
+	WORD $0x4e29c0e5 // smull2 v5.8h, v7.16b, v9.16b
+	FLDPQ 64(R1), (F7, F6)
+	FLDPQ 64(R5), (F9, F8)
+	WORD $0x0e2980e2 // smlal v2.8h, v7.8b, v9.8b
+	WORD $0x4e2980e3 // smlal2 v3.8h, v7.16b, v9.16b
+	WORD $0x0e2880c4 // smlal v4.8h, v6.8b, v8.8b
+	WORD $0x4e2880c5 // smlal2 v5.8h, v6.16b, v8.16b
+	WORD $0x4e602846 // saddlp v6.4s, v2.8h
+	WORD $0x4e602867 // saddlp v7.4s, v3.8h
+	WORD $0x4e602888 // saddlp v8.4s, v4.8h
+	WORD $0x4e6028a9 // saddlp v9.4s, v5.8h
+	FLDPQ 128(R1), (F10, F11)
+	FLDPQ 128(R5), (F12, F13)
+	WORD $0x0e2cc142 // smull v2.8h, v10.8b, v12.8b
+	WORD $0x4e2cc143 // smull2 v3.8h, v10.16b, v12.16b
+	WORD $0x0e2dc164 // smull v4.8h, v11.8b, v13.8b
+	WORD $0x4e2dc165 // smull2 v5.8h, v11.16b, v13.16b
+	FLDPQ 192(R1), (F11, F10)
+	FLDPQ 192(R5), (F13, F12)
+	WORD $0x0e2d8162 // smlal v2.8h, v11.8b, v13.8b
+	WORD $0x4e2d8163 // smlal2 v3.8h, v11.16b, v13.16b
+	WORD $0x0e2c8144 // smlal v4.8h, v10.8b, v12.8b
+	WORD $0x4e2c8145 // smlal2 v5.8h, v10.16b, v12.16b
+	WORD $0x4e606846 // sadalp v6.4s, v2.8h
+	WORD $0x4e606867 // sadalp v7.4s, v3.8h
+	WORD $0x4e606888 // sadalp v8.4s, v4.8h
+	WORD $0x4e6068a9 // sadalp v9.4s, v5.8h
+	FLDPQ 256(R1), (F10, F11)
+	FLDPQ 256(R5), (F12, F13)
+	WORD $0x0e2cc142 // smull v2.8h, v10.8b, v12.8b
+	WORD $0x4e2cc143 // smull2 v3.8h, v10.16b, v12.16b
+	WORD $0x0e2dc164 // smull v4.8h, v11.8b, v13.8b
+	WORD $0x4e2dc165 // smull2 v5.8h, v11.16b, v13.16b
+	FLDPQ 320(R1), (F11, F10)
+	FLDPQ 320(R5), (F13, F12)
+	WORD $0x0e2d8162 // smlal v2.8h, v11.8b, v13.8b
+	WORD $0x4e2d8163 // smlal2 v3.8h, v11.16b, v13.16b
+	WORD $0x0e2c8144 // smlal v4.8h, v10.8b, v12.8b
+	WORD $0x4e2c8145 // smlal2 v5.8h, v10.16b, v12.16b
+	WORD $0x4e606846 // sadalp v6.4s, v2.8h
+	WORD $0x4e606867 // sadalp v7.4s, v3.8h
+	WORD $0x4e606888 // sadalp v8.4s, v4.8h
+	WORD $0x4e6068a9 // sadalp v9.4s, v5.8h
+	FLDPQ 384(R1), (F10, F11)
+	FLDPQ 384(R5), (F12, F13)
+	WORD $0x0e2cc142 // smull v2.8h, v10.8b, v12.8b
+	WORD $0x4e2cc143 // smull2 v3.8h, v10.16b, v12.16b
+	WORD $0x0e2dc164 // smull v4.8h, v11.8b, v13.8b
+	WORD $0x4e2dc165 // smull2 v5.8h, v11.16b, v13.16b
+	FLDPQ 448(R1), (F11, F10)
+	FLDPQ 448(R5), (F13, F12)
+	WORD $0x0e2d8162 // smlal v2.8h, v11.8b, v13.8b
+	WORD $0x4e2d8163 // smlal2 v3.8h, v11.16b, v13.16b
+	WORD $0x0e2c8144 // smlal v4.8h, v10.8b, v12.8b
+	WORD $0x4e2c8145 // smlal2 v5.8h, v10.16b, v12.16b
+	WORD $0x4e606846 // sadalp v6.4s, v2.8h
+	WORD $0x4e606867 // sadalp v7.4s, v3.8h
+	WORD $0x4e606888 // sadalp v8.4s, v4.8h
+	WORD $0x4e6068a9 // sadalp v9.4s, v5.8h
+	WORD $0x4ea7bcc6 // addp v6.4s, v6.4s, v7.4s
+	WORD $0x4ea9bd08 // addp v8.4s, v8.4s, v9.4s
+	FLDPQ 0(R2), (F9, F7)
+	FLDPQ 0(R3), (F5, F4)
+	WORD $0x4f8090a5 // fmul v5.4s, v5.4s, v0.s[0]
+	WORD $0x4f809084 // fmul v4.4s, v4.4s, v0.s[0]
+	FLDPQ 0(R6), (F3, F2)
+	FLDPQ 0(R7), (F10, F11)
+	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD $0x6e29dc63 // fmul v3.4s, v3.4s, v9.4s
+	WORD $0x4eaacca1 // fmls v1.4s, v5.4s, v10.4s
+	WORD $0x4e23ccc1 // fmla v1.4s, v6.4s, v3.4s
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x6e27dc42 // fmul v2.4s, v2.4s, v7.4s
+	WORD $0x4eabcc81 // fmls v1.4s, v4.4s, v11.4s
+	WORD $0x4e22cd01 // fmla v1.4s, v8.4s, v2.4s
+	FLDPQ 32(R1), (F11, F2)
+	FLDPQ 32(R5), (F8, F10)
+	WORD $0x0e28c164 // smull v4.8h, v11.8b, v8.8b
+	WORD $0x4e28c165 // smull2 v5.8h, v11.16b, v8.16b
+	WORD $0x0e2ac047 // smull v7.8h, v2.8b, v10.8b
+	WORD $0x4e2ac049 // smull2 v9.8h, v2.16b, v10.16b
+	FLDPQ 96(R1), (F2, F11)
+	FLDPQ 96(R5), (F10, F8)
+	WORD $0x0e2a8044 // smlal v4.8h, v2.8b, v10.8b
+	WORD $0x4e2a8045 // smlal2 v5.8h, v2.16b, v10.16b
+	WORD $0x0e288167 // smlal v7.8h, v11.8b, v8.8b
+	WORD $0x4e288169 // smlal2 v9.8h, v11.16b, v8.16b
+	WORD $0x4e60288b // saddlp v11.4s, v4.8h
+	WORD $0x4e6028a2 // saddlp v2.4s, v5.8h
+	WORD $0x4e6028e8 // saddlp v8.4s, v7.8h
+	WORD $0x4e60292a // saddlp v10.4s, v9.8h
+	FLDPQ 160(R1), (F3, F6)
+	FLDPQ 160(R5), (F12, F13)
+	WORD $0x0e2cc064 // smull v4.8h, v3.8b, v12.8b
+	WORD $0x4e2cc065 // smull2 v5.8h, v3.16b, v12.16b
+	WORD $0x0e2dc0c7 // smull v7.8h, v6.8b, v13.8b
+	WORD $0x4e2dc0c9 // smull2 v9.8h, v6.16b, v13.16b
+	FLDPQ 224(R1), (F6, F3)
+	FLDPQ 224(R5), (F13, F12)
+	WORD $0x0e2d80c4 // smlal v4.8h, v6.8b, v13.8b
+	WORD $0x4e2d80c5 // smlal2 v5.8h, v6.16b, v13.16b
+	WORD $0x0e2c8067 // smlal v7.8h, v3.8b, v12.8b
+	WORD $0x4e2c8069 // smlal2 v9.8h, v3.16b, v12.16b
+	WORD $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD $0x4e6068a2 // sadalp v2.4s, v5.8h
+	WORD $0x4e6068e8 // sadalp v8.4s, v7.8h
+	WORD $0x4e60692a // sadalp v10.4s, v9.8h
+	FLDPQ 288(R1), (F3, F6)
+	FLDPQ 288(R5), (F12, F13)
+	WORD $0x0e2cc064 // smull v4.8h, v3.8b, v12.8b
+	WORD $0x4e2cc065 // smull2 v5.8h, v3.16b, v12.16b
+	WORD $0x0e2dc0c7 // smull v7.8h, v6.8b, v13.8b
+	WORD $0x4e2dc0c9 // smull2 v9.8h, v6.16b, v13.16b
+	FLDPQ 352(R1), (F6, F3)
+	FLDPQ 352(R5), (F13, F12)
+	WORD $0x0e2d80c4 // smlal v4.8h, v6.8b, v13.8b
+	WORD $0x4e2d80c5 // smlal2 v5.8h, v6.16b, v13.16b
+	WORD $0x0e2c8067 // smlal v7.8h, v3.8b, v12.8b
+	WORD $0x4e2c8069 // smlal2 v9.8h, v3.16b, v12.16b
+	WORD $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD $0x4e6068a2 // sadalp v2.4s, v5.8h
+	WORD $0x4e6068e8 // sadalp v8.4s, v7.8h
+	WORD $0x4e60692a // sadalp v10.4s, v9.8h
+	FLDPQ 416(R1), (F3, F6)
+	FLDPQ 416(R5), (F12, F13)
+	WORD $0x0e2cc064 // smull v4.8h, v3.8b, v12.8b
+	WORD $0x4e2cc065 // smull2 v5.8h, v3.16b, v12.16b
+	WORD $0x0e2dc0c7 // smull v7.8h, v6.8b, v13.8b
+	WORD $0x4e2dc0c9 // smull2 v9.8h, v6.16b, v13.16b
+	FLDPQ 480(R1), (F6, F3)
+	FLDPQ 480(R5), (F13, F12)
+	WORD $0x0e2d80c4 // smlal v4.8h, v6.8b, v13.8b
+	WORD $0x4e2d80c5 // smlal2 v5.8h, v6.16b, v13.16b
+	WORD $0x0e2c8067 // smlal v7.8h, v3.8b, v12.8b
+	WORD $0x4e2c8069 // smlal2 v9.8h, v3.16b, v12.16b
+	WORD $0x4e60688b // sadalp v11.4s, v4.8h
+	WORD $0x4e6068a2 // sadalp v2.4s, v5.8h
+	WORD $0x4e6068e8 // sadalp v8.4s, v7.8h
+	WORD $0x4e60692a // sadalp v10.4s, v9.8h
+	WORD $0x4ea2bd6b // addp v11.4s, v11.4s, v2.4s
+	WORD $0x4eaabd08 // addp v8.4s, v8.4s, v10.4s
+	FLDPQ 32(R2), (F10, F2)
+	FLDPQ 32(R3), (F9, F7)
+	WORD $0x4f809129 // fmul v9.4s, v9.4s, v0.s[0]
+	WORD $0x4f8090e7 // fmul v7.4s, v7.4s, v0.s[0]
+	FLDPQ 32(R6), (F5, F4)
+	FLDPQ 32(R7), (F3, F6)
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x6e2adca5 // fmul v5.4s, v5.4s, v10.4s
+	WORD $0x4ea3cd21 // fmls v1.4s, v9.4s, v3.4s
+	WORD $0x4e25cd61 // fmla v1.4s, v11.4s, v5.4s
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
+	WORD $0x4ea6cce1 // fmls v1.4s, v7.4s, v6.4s
+	WORD $0x4e24cd01 // fmla v1.4s, v8.4s, v4.4s
+	ADD $512, R1, R1
+	ADD $64, R2, R2
+	ADD $64, R3, R3
+	ADD $512, R5, R5
+	ADD $64, R6, R6
+	ADD $64, R7, R7
+	SUBS $1, R9, R9
+	BNE chunk
+	// 512 values: 120 vector instructions, 40 loads and stores, 8 others
+	WORD $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
+	WORD $0x7e30d821 // faddp s1, v1.2s
+	FMOVS.P F1, 4(R0)
+	RET
+
+// func productsSignedx2NEON(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
+TEXT ·productsSignedx2NEON(SB), NOSPLIT, $0-80
+	MOVD sums+0(FP), R0
+	MOVD q+8(FP), R1
+	MOVD a+16(FP), R2
+	MOVD least+24(FP), R3
+	MOVD factor+32(FP), R4
+	MOVD x+40(FP), R5
+	MOVD scale+48(FP), R6
+	MOVD sum+56(FP), R7
+	MOVD stride+64(FP), R8
+	MOVD n+72(FP), R9
+	FMOVS (R4), F0
+	WORD $0x4f000401 // movi v1.4s, #0x0
+	ADD R8, R5, R10
+	ADD R8, R6, R13
+	ADD R8, R7, R16
+	WORD $0x4f000402 // movi v2.4s, #0x0
+
+	PCALIGN $16
+chunk:
+	FLDPQ 0(R1), (F11, F12)
+	FLDPQ 0(R5), (F13, F14)
+	WORD $0x0e2dc163 // smull v3.8h, v11.8b, v13.8b
+	WORD $0x4e2dc164 // smull2 v4.8h, v11.16b, v13.16b
+	WORD $0x0e2ec185 // smull v5.8h, v12.8b, v14.8b
+	WORD $0x4e2ec186 // smull2 v6.8h, v12.16b, v14.16b
+	FLDPQ 0(R10), (F14, F13)
+	WORD $0x0e2ec167 // smull v7.8h, v11.8b, v14.8b
+	WORD $0x4e2ec168 // smull2 v8.8h, v11.16b, v14.16b
+	WORD $0x0e2dc189 // smull v9.8h, v12.8b, v13.8b
+	WORD $0x4e2dc18a // smull2 v10.8h, v12.16b, v13.16b
+	FLDPQ 64(R1), (F12, F11)
+	FLDPQ 64(R5), (F13, F14)
+	WORD $0x0e2d8183 // smlal v3.8h, v12.8b, v13.8b
+	WORD $0x4e2d8184 // smlal2 v4.8h, v12.16b, v13.16b
+	WORD $0x0e2e8165 // smlal v5.8h, v11.8b, v14.8b
+	WORD $0x4e2e8166 // smlal2 v6.8h, v11.16b, v14.16b
+	FLDPQ 64(R10), (F14, F13)
+	WORD $0x0e2e8187 // smlal v7.8h, v12.8b, v14.8b
+	WORD $0x4e2e8188 // smlal2 v8.8h, v12.16b, v14.16b
+	WORD $0x0e2d8169 // smlal v9.8h, v11.8b, v13.8b
+	WORD $0x4e2d816a // smlal2 v10.8h, v11.16b, v13.16b
+	WORD $0x4e60286b // saddlp v11.4s, v3.8h
+	WORD $0x4e60288c // saddlp v12.4s, v4.8h
+	WORD $0x4e6028ad // saddlp v13.4s, v5.8h
+	WORD $0x4e6028ce // saddlp v14.4s, v6.8h
+	WORD $0x4e6028ef // saddlp v15.4s, v7.8h
+	WORD $0x4e602910 // saddlp v16.4s, v8.8h
+	WORD $0x4e602931 // saddlp v17.4s, v9.8h
+	WORD $0x4e602952 // saddlp v18.4s, v10.8h
+	FLDPQ 128(R1), (F19, F20)
+	FLDPQ 128(R5), (F21, F22)
+	WORD $0x0e35c263 // smull v3.8h, v19.8b, v21.8b
+	WORD $0x4e35c264 // smull2 v4.8h, v19.16b, v21.16b
+	WORD $0x0e36c285 // smull v5.8h, v20.8b, v22.8b
+	WORD $0x4e36c286 // smull2 v6.8h, v20.16b, v22.16b
+	FLDPQ 128(R10), (F22, F21)
+	WORD $0x0e36c267 // smull v7.8h, v19.8b, v22.8b
+	WORD $0x4e36c268 // smull2 v8.8h, v19.16b, v22.16b
+	WORD $0x0e35c289 // smull v9.8h, v20.8b, v21.8b
+	WORD $0x4e35c28a // smull2 v10.8h, v20.16b, v21.16b
+	FLDPQ 192(R1), (F20, F19)
+	FLDPQ 192(R5), (F21, F22)
+	WORD $0x0e358283 // smlal v3.8h, v20.8b, v21.8b
+	WORD $0x4e358284 // smlal2 v4.8h, v20.16b, v21.16b
+	WORD $0x0e368265 // smlal v5.8h, v19.8b, v22.8b
+	WORD $0x4e368266 // smlal2 v6.8h, v19.16b, v22.16b
+	FLDPQ 192(R10), (F22, F21)
+	WORD $0x0e368287 // smlal v7.8h, v20.8b, v22.8b
+	WORD $0x4e368288 // smlal2 v8.8h, v20.16b, v22.16b
+	WORD $0x0e358269 // smlal v9.8h, v19.8b, v21.8b
+	WORD $0x4e35826a // smlal2 v10.8h, v19.16b, v21.16b
+	WORD $0x4e60686b // sadalp v11.4s, v3.8h
+	WORD $0x4e60688c // sadalp v12.4s, v4.8h
+	WORD $0x4e6068ad // sadalp v13.4s, v5.8h
+	WORD $0x4e6068ce // sadalp v14.4s, v6.8h
+	WORD $0x4e6068ef // sadalp v15.4s, v7.8h
+	WORD $0x4e606910 // sadalp v16.4s, v8.8h
+	WORD $0x4e606931 // sadalp v17.4s, v9.8h
+	WORD $0x4e606952 // sadalp v18.4s, v10.8h
+	FLDPQ 256(R1), (F19, F20)
+	FLDPQ 256(R5), (F21, F22)
+	WORD $0x0e35c263 // smull v3.8h, v19.8b, v21.8b
+	WORD $0x4e35c264 // smull2 v4.8h, v19.16b, v21.16b
+	WORD $0x0e36c285 // smull v5.8h, v20.8b, v22.8b
+	WORD $0x4e36c286 // smull2 v6.8h, v20.16b, v22.16b
+	FLDPQ 256(R10), (F22, F21)
+	WORD $0x0e36c267 // smull v7.8h, v19.8b, v22.8b
+	WORD $0x4e36c268 // smull2 v8.8h, v19.16b, v22.16b
+	WORD $0x0e35c289 // smull v9.8h, v20.8b, v21.8b
+	WORD $0x4e35c28a // smull2 v10.8h, v20.16b, v21.16b
+	FLDPQ 320(R1), (F20, F19)
+	FLDPQ 320(R5), (F21, F22)
+	WORD $0x0e358283 // smlal v3.8h, v20.8b, v21.8b
+	WORD $0x4e358284 // smlal2 v4.8h, v20.16b, v21.16b
+	WORD $0x0e368265 // smlal v5.8h, v19.8b, v22.8b
+	WORD $0x4e368266 // smlal2 v6.8h, v19.16b, v22.16b
+	FLDPQ 320(R10), (F22, F21)
+	WORD $0x0e368287 // smlal v7.8h, v20.8b, v22.8b
+	WORD $0x4e368288 // smlal2 v8.8h, v20.16b, v22.16b
+	WORD $0x0e358269 // smlal v9.8h, v19.8b, v21.8b
+	WORD $0x4e35826a // smlal2 v10.8h, v19.16b, v21.16b
+	WORD $0x4e60686b // sadalp v11.4s, v3.8h
+	WORD $0x4e60688c // sadalp v12.4s, v4.8h
+	WORD $0x4e6068ad // sadalp v13.4s, v5.8h
+	WORD $0x4e6068ce // sadalp v14.4s, v6.8h
+	WORD $0x4e6068ef // sadalp v15.4s, v7.8h
+	WORD $0x4e606910 // sadalp v16.4s, v8.8h
+	WORD $0x4e606931 // sadalp v17.4s, v9.8h
+	WORD $0x4e606952 // sadalp v18.4s, v10.8h
+	FLDPQ 384(R1), (F19, F20)
+	FLDPQ 384(R5), (F21, F22)
+	WORD $0x0e35c263 // smull v3.8h, v19.8b, v21.8b
+	WORD $0x4e35c264 // smull2 v4.8h, v19.16b, v21.16b
+	WORD $0x0e36c285 // smull v5.8h, v20.8b, v22.8b
+	WORD $0x4e36c286 // smull2 v6.8h, v20.16b, v22.16b
+	FLDPQ 384(R10), (F22, F21)
+	WORD $0x0e36c267 // smull v7.8h, v19.8b, v22.8b
+	WORD $0x4e36c268 // smull2 v8.8h, v19.16b, v22.16b
+	WORD $0x0e35c289 // smull v9.8h, v20.8b, v21.8b
+	WORD $0x4e35c28a // smull2 v10.8h, v20.16b, v21.16b
+	FLDPQ 448(R1), (F20, F19)
+	FLDPQ 448(R5), (F21, F22)
+	WORD $0x0e358283 // smlal v3.8h, v20.8b, v21.8b
+	WORD $0x4e358284 // smlal2 v4.8h, v20.16b, v21.16b
+	WORD $0x0e368265 // smlal v5.8h, v19.8b, v22.8b
+	WORD $0x4e368266 // smlal2 v6.8h, v19.16b, v22.16b
+	FLDPQ 448(R10), (F22, F21)
+	WORD $0x0e368287 // smlal v7.8h, v20.8b, v22.8b
+	WORD $0x4e368288 // smlal2 v8.8h, v20.16b, v22.16b
+	WORD $0x0e358269 // smlal v9.8h, v19.8b, v21.8b
+	WORD $0x4e35826a // smlal2 v10.8h, v19.16b, v21.16b
+	WORD $0x4e60686b // sadalp v11.4s, v3.8h
+	WORD $0x4e60688c // sadalp v12.4s, v4.8h
+	WORD $0x4e6068ad // sadalp v13.4s, v5.8h
+	WORD $0x4e6068ce // sadalp v14.4s, v6.8h
+	WORD $0x4e6068ef // sadalp v15.4s, v7.8h
+	WORD $0x4e606910 // sadalp v16.4s, v8.8h
+	WORD $0x4e606931 // sadalp v17.4s, v9.8h
+	WORD $0x4e606952 // sadalp v18.4s, v10.8h
+	WORD $0x4eacbd6b // addp v11.4s, v11.4s, v12.4s
+	WORD $0x4eaebdad // addp v13.4s, v13.4s, v14.4s
+	WORD $0x4eb0bdef // addp v15.4s, v15.4s, v16.4s
+	WORD $0x4eb2be31 // addp v17.4s, v17.4s, v18.4s
+	FLDPQ 0(R2), (F18, F16)
+	FLDPQ 0(R3), (F10, F9)
+	WORD $0x4f80914a // fmul v10.4s, v10.4s, v0.s[0]
+	WORD $0x4f809129 // fmul v9.4s, v9.4s, v0.s[0]
+	FLDPQ 0(R6), (F8, F7)
+	FLDPQ 0(R7), (F14, F12)
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x6e32dd08 // fmul v8.4s, v8.4s, v18.4s
+	WORD $0x4eaecd41 // fmls v1.4s, v10.4s, v14.4s
+	WORD $0x4e28cd61 // fmla v1.4s, v11.4s, v8.4s
+	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD $0x6e30dce7 // fmul v7.4s, v7.4s, v16.4s
+	WORD $0x4eaccd21 // fmls v1.4s, v9.4s, v12.4s
+	WORD $0x4e27cda1 // fmla v1.4s, v13.4s, v7.4s
+	FLDPQ 0(R13), (F12, F7)
+	FLDPQ 0(R16), (F13, F14)
 	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD $0x6e29ddad // fmul v13.4s, v13.4s, v9.4s
-	WORD $0x4eb5cd60 // fmls v0.4s, v11.4s, v21.4s
-	WORD $0x4e2dcde0 // fmla v0.4s, v15.4s, v13.4s
-	WORD $0x0e31c0ad // smull v13.8h, v5.8b, v17.8b
-	WORD $0x4e3180ad // smlal2 v13.8h, v5.16b, v17.16b
-	WORD $0x4e6029b5 // saddlp v21.4s, v13.8h
-	WORD $0x0e32c0cd // smull v13.8h, v6.8b, v18.8b
-	WORD $0x4e3280cd // smlal2 v13.8h, v6.16b, v18.16b
-	WORD $0x4e6029b1 // saddlp v17.4s, v13.8h
-	WORD $0x4eb1beb1 // addp v17.4s, v21.4s, v17.4s
-	WORD $0x0e33c0f2 // smull v18.8h, v7.8b, v19.8b
-	WORD $0x4e3380f2 // smlal2 v18.8h, v7.16b, v19.16b
-	WORD $0x4e602a55 // saddlp v21.4s, v18.8h
-	WORD $0x0e34c112 // smull v18.8h, v8.8b, v20.8b
-	WORD $0x4e348112 // smlal2 v18.8h, v8.16b, v20.16b
-	WORD $0x4e602a53 // saddlp v19.4s, v18.8h
-	WORD $0x4eb3beb3 // addp v19.4s, v21.4s, v19.4s
-	WORD $0x4eb3be33 // addp v19.4s, v17.4s, v19.4s
-	FMOVQ.P 16(R13), F17
-	FMOVQ.P 16(R17), F21
-	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
-	WORD $0x6e2ade31 // fmul v17.4s, v17.4s, v10.4s
-	WORD $0x4eb5cd80 // fmls v0.4s, v12.4s, v21.4s
-	WORD $0x4e31ce60 // fmla v0.4s, v19.4s, v17.4s
-	SUBS $1, R7, R7
-	BNE rows1Many
-	// 128 values: 38 vector instructions, 14 loads and stores, 2 others
-	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD $0x7e30d800 // faddp s0, v0.2s
-	FMOVS.P F0, 4(R0)
-	RET
-rows2:
-	MOVD 0(R4), R9
-	MOVD 0(R5), R13
-	MOVD 0(R6), R17
-	WORD $0x4f000400 // movi v0.4s, #0x0
-	MOVD 8(R4), R10
-	MOVD 8(R5), R14
-	MOVD 8(R6), R19
-	WORD $0x4f000401 // movi v1.4s, #0x0
-
-	PCALIGN $16
-rows2Many:
-	FLDPQ.P 128(R1), (F2, F3)
-	FLDPQ -96(R1), (F4, F5)
-	FLDPQ -64(R1), (F6, F7)
-	FLDPQ -32(R1), (F8, F9)
-	FLDPQ.P 32(R2), (F10, F11)
-	FLDPQ.P 32(R3), (F12, F13)
-	FLDPQ.P 128(R9), (F14, F15)
-	FLDPQ -96(R9), (F16, F17)
-	FLDPQ -64(R9), (F18, F19)
-	FLDPQ -32(R9), (F20, F21)
-	WORD $0x0e2ec057 // smull v23.8h, v2.8b, v14.8b
-	WORD $0x4e2e8057 // smlal2 v23.8h, v2.16b, v14.16b
-	WORD $0x4e602af6 // saddlp v22.4s, v23.8h
-	WORD $0x0e2fc077 // smull v23.8h, v3.8b, v15.8b
-	WORD $0x4e2f8077 // smlal2 v23.8h, v3.16b, v15.16b
-	WORD $0x4e602aee // saddlp v14.4s, v23.8h
-	WORD $0x4eaebece // addp v14.4s, v22.4s, v14.4s
-	WORD $0x0e30c08f // smull v15.8h, v4.8b, v16.8b
-	WORD $0x4e30808f // smlal2 v15.8h, v4.16b, v16.16b
-	WORD $0x4e6029f6 // saddlp v22.4s, v15.8h
-	WORD $0x0e31c0af // smull v15.8h, v5.8b, v17.8b
-	WORD $0x4e3180af // smlal2 v15.8h, v5.16b, v17.16b
-	WORD $0x4e6029f0 // saddlp v16.4s, v15.8h
-	WORD $0x4eb0bed0 // addp v16.4s, v22.4s, v16.4s
-	WORD $0x4eb0bdd0 // addp v16.4s, v14.4s, v16.4s
-	FMOVQ.P 16(R13), F14
-	FMOVQ.P 16(R17), F22
-	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
-	WORD $0x6e2addce // fmul v14.4s, v14.4s, v10.4s
-	WORD $0x4eb6cd80 // fmls v0.4s, v12.4s, v22.4s
-	WORD $0x4e2ece00 // fmla v0.4s, v16.4s, v14.4s
-	WORD $0x0e32c0ce // smull v14.8h, v6.8b, v18.8b
-	WORD $0x4e3280ce // smlal2 v14.8h, v6.16b, v18.16b
-	WORD $0x4e6029d6 // saddlp v22.4s, v14.8h
-	WORD $0x0e33c0ee // smull v14.8h, v7.8b, v19.8b
-	WORD $0x4e3380ee // smlal2 v14.8h, v7.16b, v19.16b
-	WORD $0x4e6029d2 // saddlp v18.4s, v14.8h
-	WORD $0x4eb2bed2 // addp v18.4s, v22.4s, v18.4s
-	WORD $0x0e34c113 // smull v19.8h, v8.8b, v20.8b
-	WORD $0x4e348113 // smlal2 v19.8h, v8.16b, v20.16b
-	WORD $0x4e602a76 // saddlp v22.4s, v19.8h
-	WORD $0x0e35c133 // smull v19.8h, v9.8b, v21.8b
-	WORD $0x4e358133 // smlal2 v19.8h, v9.16b, v21.16b
-	WORD $0x4e602a74 // saddlp v20.4s, v19.8h
-	WORD $0x4eb4bed4 // addp v20.4s, v22.4s, v20.4s
-	WORD $0x4eb4be54 // addp v20.4s, v18.4s, v20.4s
-	FMOVQ.P 16(R13), F18
-	FMOVQ.P 16(R17), F22
-	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
-	WORD $0x6e2bde52 // fmul v18.4s, v18.4s, v11.4s
-	WORD $0x4eb6cda0 // fmls v0.4s, v13.4s, v22.4s
-	WORD $0x4e32ce80 // fmla v0.4s, v20.4s, v18.4s
-	FLDPQ.P 128(R10), (F22, F18)
-	FLDPQ -96(R10), (F20, F21)
-	FLDPQ -64(R10), (F19, F14)
-	FLDPQ -32(R10), (F16, F17)
-	WORD $0x0e36c057 // smull v23.8h, v2.8b, v22.8b
-	WORD $0x4e368057 // smlal2 v23.8h, v2.16b, v22.16b
-	WORD $0x4e602aef // saddlp v15.4s, v23.8h
-	WORD $0x0e32c077 // smull v23.8h, v3.8b, v18.8b
-	WORD $0x4e328077 // smlal2 v23.8h, v3.16b, v18.16b
-	WORD $0x4e602af6 // saddlp v22.4s, v23.8h
-	WORD $0x4eb6bdf6 // addp v22.4s, v15.4s, v22.4s
-	WORD $0x0e34c092 // smull v18.8h, v4.8b, v20.8b
-	WORD $0x4e348092 // smlal2 v18.8h, v4.16b, v20.16b
-	WORD $0x4e602a4f // saddlp v15.4s, v18.8h
-	WORD $0x0e35c0b2 // smull v18.8h, v5.8b, v21.8b
-	WORD $0x4e3580b2 // smlal2 v18.8h, v5.16b, v21.16b
-	WORD $0x4e602a54 // saddlp v20.4s, v18.8h
-	WORD $0x4eb4bdf4 // addp v20.4s, v15.4s, v20.4s
-	WORD $0x4eb4bed4 // addp v20.4s, v22.4s, v20.4s
-	FMOVQ.P 16(R14), F22
-	FMOVQ.P 16(R19), F15
-	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
-	WORD $0x6e2aded6 // fmul v22.4s, v22.4s, v10.4s
-	WORD $0x4eafcd81 // fmls v1.4s, v12.4s, v15.4s
-	WORD $0x4e36ce81 // fmla v1.4s, v20.4s, v22.4s
-	WORD $0x0e33c0d6 // smull v22.8h, v6.8b, v19.8b
-	WORD $0x4e3380d6 // smlal2 v22.8h, v6.16b, v19.16b
-	WORD $0x4e602acf // saddlp v15.4s, v22.8h
-	WORD $0x0e2ec0f6 // smull v22.8h, v7.8b, v14.8b
-	WORD $0x4e2e80f6 // smlal2 v22.8h, v7.16b, v14.16b
-	WORD $0x4e602ad3 // saddlp v19.4s, v22.8h
-	WORD $0x4eb3bdf3 // addp v19.4s, v15.4s, v19.4s
-	WORD $0x0e30c10e // smull v14.8h, v8.8b, v16.8b
-	WORD $0x4e30810e // smlal2 v14.8h, v8.16b, v16.16b
-	WORD $0x4e6029cf // saddlp v15.4s, v14.8h
-	WORD $0x0e31c12e // smull v14.8h, v9.8b, v17.8b
-	WORD $0x4e31812e // smlal2 v14.8h, v9.16b, v17.16b
-	WORD $0x4e6029d0 // saddlp v16.4s, v14.8h
-	WORD $0x4eb0bdf0 // addp v16.4s, v15.4s, v16.4s
-	WORD $0x4eb0be70 // addp v16.4s, v19.4s, v16.4s
-	FMOVQ.P 16(R14), F19
-	FMOVQ.P 16(R19), F15
-	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
-	WORD $0x6e2bde73 // fmul v19.4s, v19.4s, v11.4s
-	WORD $0x4eafcda1 // fmls v1.4s, v13.4s, v15.4s
-	WORD $0x4e33ce01 // fmla v1.4s, v16.4s, v19.4s
-	SUBS $1, R7, R7
-	BNE rows2Many
-	// 256 values: 76 vector instructions, 22 loads and stores, 2 others
-	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD $0x7e30d800 // faddp s0, v0.2s
-	FMOVS.P F0, 4(R0)
-	WORD $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD $0x7e30d821 // faddp s1, v1.2s
-	FMOVS.P F1, 4(R0)
-	RET
-rows4:
-	MOVD 0(R4), R9
-	MOVD 0(R5), R13
-	MOVD 0(R6), R17
-	WORD $0x4f000400 // movi v0.4s, #0x0
-	MOVD 8(R4), R10
-	MOVD 8(R5), R14
-	MOVD 8(R6), R19
-	WORD $0x4f000401 // movi v1.4s, #0x0
-	MOVD 16(R4), R11
-	MOVD 16(R5), R15
-	MOVD 16(R6), R20
-	WORD $0x4f000402 // movi v2.4s, #0x0
-	MOVD 24(R4), R12
-	MOVD 24(R5), R16
-	MOVD 24(R6), R21
-	WORD $0x4f000403 // movi v3.4s, #0x0
-
-	PCALIGN $16
-rows4Many:
-	FLDPQ.P 128(R1), (F4, F5)
-	FLDPQ -96(R1), (F6, F7)
-	FLDPQ -64(R1), (F8, F9)
-	FLDPQ -32(R1), (F10, F11)
-	FLDPQ.P 32(R2), (F12, F13)
-	FLDPQ.P 32(R3), (F14, F15)
-	FLDPQ.P 128(R9), (F16, F17)
-	FLDPQ -96(R9), (F18, F19)
-	FLDPQ -64(R9), (F20, F21)
-	FLDPQ -32(R9), (F22, F23)
-	WORD $0x0e30c099 // smull v25.8h, v4.8b, v16.8b
-	WORD $0x4e308099 // smlal2 v25.8h, v4.16b, v16.16b
-	WORD $0x4e602b38 // saddlp v24.4s, v25.8h
-	WORD $0x0e31c0b9 // smull v25.8h, v5.8b, v17.8b
-	WORD $0x4e3180b9 // smlal2 v25.8h, v5.16b, v17.16b
-	WORD $0x4e602b30 // saddlp v16.4s, v25.8h
-	WORD $0x4eb0bf10 // addp v16.4s, v24.4s, v16.4s
-	WORD $0x0e32c0d1 // smull v17.8h, v6.8b, v18.8b
-	WORD $0x4e3280d1 // smlal2 v17.8h, v6.16b, v18.16b
-	WORD $0x4e602a38 // saddlp v24.4s, v17.8h
-	WORD $0x0e33c0f1 // smull v17.8h, v7.8b, v19.8b
-	WORD $0x4e3380f1 // smlal2 v17.8h, v7.16b, v19.16b
-	WORD $0x4e602a32 // saddlp v18.4s, v17.8h
-	WORD $0x4eb2bf12 // addp v18.4s, v24.4s, v18.4s
-	WORD $0x4eb2be12 // addp v18.4s, v16.4s, v18.4s
-	FMOVQ.P 16(R13), F16
-	FMOVQ.P 16(R17), F24
-	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
-	WORD $0x6e2cde10 // fmul v16.4s, v16.4s, v12.4s
-	WORD $0x4eb8cdc0 // fmls v0.4s, v14.4s, v24.4s
-	WORD $0x4e30ce40 // fmla v0.4s, v18.4s, v16.4s
-	WORD $0x0e34c110 // smull v16.8h, v8.8b, v20.8b
-	WORD $0x4e348110 // smlal2 v16.8h, v8.16b, v20.16b
-	WORD $0x4e602a18 // saddlp v24.4s, v16.8h
-	WORD $0x0e35c130 // smull v16.8h, v9.8b, v21.8b
-	WORD $0x4e358130 // smlal2 v16.8h, v9.16b, v21.16b
-	WORD $0x4e602a14 // saddlp v20.4s, v16.8h
-	WORD $0x4eb4bf14 // addp v20.4s, v24.4s, v20.4s
-	WORD $0x0e36c155 // smull v21.8h, v10.8b, v22.8b
-	WORD $0x4e368155 // smlal2 v21.8h, v10.16b, v22.16b
-	WORD $0x4e602ab8 // saddlp v24.4s, v21.8h
-	WORD $0x0e37c175 // smull v21.8h, v11.8b, v23.8b
-	WORD $0x4e378175 // smlal2 v21.8h, v11.16b, v23.16b
-	WORD $0x4e602ab6 // saddlp v22.4s, v21.8h
-	WORD $0x4eb6bf16 // addp v22.4s, v24.4s, v22.4s
-	WORD $0x4eb6be96 // addp v22.4s, v20.4s, v22.4s
-	FMOVQ.P 16(R13), F20
-	FMOVQ.P 16(R17), F24
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
-	WORD $0x6e2dde94 // fmul v20.4s, v20.4s, v13.4s
-	WORD $0x4eb8cde0 // fmls v0.4s, v15.4s, v24.4s
-	WORD $0x4e34cec0 // fmla v0.4s, v22.4s, v20.4s
-	FLDPQ.P 128(R10), (F24, F20)
-	FLDPQ -96(R10), (F22, F23)
-	FLDPQ -64(R10), (F21, F16)
-	FLDPQ -32(R10), (F18, F19)
-	WORD $0x0e38c099 // smull v25.8h, v4.8b, v24.8b
-	WORD $0x4e388099 // smlal2 v25.8h, v4.16b, v24.16b
-	WORD $0x4e602b31 // saddlp v17.4s, v25.8h
-	WORD $0x0e34c0b9 // smull v25.8h, v5.8b, v20.8b
-	WORD $0x4e3480b9 // smlal2 v25.8h, v5.16b, v20.16b
-	WORD $0x4e602b38 // saddlp v24.4s, v25.8h
-	WORD $0x4eb8be38 // addp v24.4s, v17.4s, v24.4s
-	WORD $0x0e36c0d4 // smull v20.8h, v6.8b, v22.8b
-	WORD $0x4e3680d4 // smlal2 v20.8h, v6.16b, v22.16b
-	WORD $0x4e602a91 // saddlp v17.4s, v20.8h
-	WORD $0x0e37c0f4 // smull v20.8h, v7.8b, v23.8b
-	WORD $0x4e3780f4 // smlal2 v20.8h, v7.16b, v23.16b
-	WORD $0x4e602a96 // saddlp v22.4s, v20.8h
-	WORD $0x4eb6be36 // addp v22.4s, v17.4s, v22.4s
-	WORD $0x4eb6bf16 // addp v22.4s, v24.4s, v22.4s
-	FMOVQ.P 16(R14), F24
-	FMOVQ.P 16(R19), F17
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
-	WORD $0x6e2cdf18 // fmul v24.4s, v24.4s, v12.4s
-	WORD $0x4eb1cdc1 // fmls v1.4s, v14.4s, v17.4s
-	WORD $0x4e38cec1 // fmla v1.4s, v22.4s, v24.4s
-	WORD $0x0e35c118 // smull v24.8h, v8.8b, v21.8b
-	WORD $0x4e358118 // smlal2 v24.8h, v8.16b, v21.16b
-	WORD $0x4e602b11 // saddlp v17.4s, v24.8h
-	WORD $0x0e30c138 // smull v24.8h, v9.8b, v16.8b
-	WORD $0x4e308138 // smlal2 v24.8h, v9.16b, v16.16b
-	WORD $0x4e602b15 // saddlp v21.4s, v24.8h
-	WORD $0x4eb5be35 // addp v21.4s, v17.4s, v21.4s
-	WORD $0x0e32c150 // smull v16.8h, v10.8b, v18.8b
-	WORD $0x4e328150 // smlal2 v16.8h, v10.16b, v18.16b
-	WORD $0x4e602a11 // saddlp v17.4s, v16.8h
-	WORD $0x0e33c170 // smull v16.8h, v11.8b, v19.8b
-	WORD $0x4e338170 // smlal2 v16.8h, v11.16b, v19.16b
-	WORD $0x4e602a12 // saddlp v18.4s, v16.8h
-	WORD $0x4eb2be32 // addp v18.4s, v17.4s, v18.4s
-	WORD $0x4eb2beb2 // addp v18.4s, v21.4s, v18.4s
-	FMOVQ.P 16(R14), F21
-	FMOVQ.P 16(R19), F17
-	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
-	WORD $0x6e2ddeb5 // fmul v21.4s, v21.4s, v13.4s
-	WORD $0x4eb1cde1 // fmls v1.4s, v15.4s, v17.4s
-	WORD $0x4e35ce41 // fmla v1.4s, v18.4s, v21.4s
-	FLDPQ.P 128(R11), (F17, F21)
-	FLDPQ -96(R11), (F18, F19)
-	FLDPQ -64(R11), (F16, F24)
-	FLDPQ -32(R11), (F22, F23)
-	WORD $0x0e31c099 // smull v25.8h, v4.8b, v17.8b
-	WORD $0x4e318099 // smlal2 v25.8h, v4.16b, v17.16b
-	WORD $0x4e602b34 // saddlp v20.4s, v25.8h
-	WORD $0x0e35c0b9 // smull v25.8h, v5.8b, v21.8b
-	WORD $0x4e3580b9 // smlal2 v25.8h, v5.16b, v21.16b
-	WORD $0x4e602b31 // saddlp v17.4s, v25.8h
-	WORD $0x4eb1be91 // addp v17.4s, v20.4s, v17.4s
-	WORD $0x0e32c0d5 // smull v21.8h, v6.8b, v18.8b
-	WORD $0x4e3280d5 // smlal2 v21.8h, v6.16b, v18.16b
-	WORD $0x4e602ab4 // saddlp v20.4s, v21.8h
-	WORD $0x0e33c0f5 // smull v21.8h, v7.8b, v19.8b
-	WORD $0x4e3380f5 // smlal2 v21.8h, v7.16b, v19.16b
-	WORD $0x4e602ab2 // saddlp v18.4s, v21.8h
-	WORD $0x4eb2be92 // addp v18.4s, v20.4s, v18.4s
-	WORD $0x4eb2be32 // addp v18.4s, v17.4s, v18.4s
-	FMOVQ.P 16(R15), F17
-	FMOVQ.P 16(R20), F20
-	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
-	WORD $0x6e2cde31 // fmul v17.4s, v17.4s, v12.4s
-	WORD $0x4eb4cdc2 // fmls v2.4s, v14.4s, v20.4s
-	WORD $0x4e31ce42 // fmla v2.4s, v18.4s, v17.4s
-	WORD $0x0e30c111 // smull v17.8h, v8.8b, v16.8b
-	WORD $0x4e308111 // smlal2 v17.8h, v8.16b, v16.16b
-	WORD $0x4e602a34 // saddlp v20.4s, v17.8h
-	WORD $0x0e38c131 // smull v17.8h, v9.8b, v24.8b
-	WORD $0x4e388131 // smlal2 v17.8h, v9.16b, v24.16b
-	WORD $0x4e602a30 // saddlp v16.4s, v17.8h
-	WORD $0x4eb0be90 // addp v16.4s, v20.4s, v16.4s
-	WORD $0x0e36c158 // smull v24.8h, v10.8b, v22.8b
-	WORD $0x4e368158 // smlal2 v24.8h, v10.16b, v22.16b
-	WORD $0x4e602b14 // saddlp v20.4s, v24.8h
-	WORD $0x0e37c178 // smull v24.8h, v11.8b, v23.8b
-	WORD $0x4e378178 // smlal2 v24.8h, v11.16b, v23.16b
-	WORD $0x4e602b16 // saddlp v22.4s, v24.8h
-	WORD $0x4eb6be96 // addp v22.4s, v20.4s, v22.4s
-	WORD $0x4eb6be16 // addp v22.4s, v16.4s, v22.4s
-	FMOVQ.P 16(R15), F16
-	FMOVQ.P 16(R20), F20
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
-	WORD $0x6e2dde10 // fmul v16.4s, v16.4s, v13.4s
-	WORD $0x4eb4cde2 // fmls v2.4s, v15.4s, v20.4s
-	WORD $0x4e30cec2 // fmla v2.4s, v22.4s, v16.4s
-	FLDPQ.P 128(R12), (F20, F16)
-	FLDPQ -96(R12), (F22, F23)
-	FLDPQ -64(R12), (F24, F17)
-	FLDPQ -32(R12), (F18, F19)
-	WORD $0x0e34c099 // smull v25.8h, v4.8b, v20.8b
-	WORD $0x4e348099 // smlal2 v25.8h, v4.16b, v20.16b
-	WORD $0x4e602b35 // saddlp v21.4s, v25.8h
-	WORD $0x0e30c0b9 // smull v25.8h, v5.8b, v16.8b
-	WORD $0x4e3080b9 // smlal2 v25.8h, v5.16b, v16.16b
-	WORD $0x4e602b34 // saddlp v20.4s, v25.8h
-	WORD $0x4eb4beb4 // addp v20.4s, v21.4s, v20.4s
-	WORD $0x0e36c0d0 // smull v16.8h, v6.8b, v22.8b
-	WORD $0x4e3680d0 // smlal2 v16.8h, v6.16b, v22.16b
-	WORD $0x4e602a15 // saddlp v21.4s, v16.8h
-	WORD $0x0e37c0f0 // smull v16.8h, v7.8b, v23.8b
-	WORD $0x4e3780f0 // smlal2 v16.8h, v7.16b, v23.16b
-	WORD $0x4e602a16 // saddlp v22.4s, v16.8h
-	WORD $0x4eb6beb6 // addp v22.4s, v21.4s, v22.4s
-	WORD $0x4eb6be96 // addp v22.4s, v20.4s, v22.4s
-	FMOVQ.P 16(R16), F20
-	FMOVQ.P 16(R21), F21
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
-	WORD $0x6e2cde94 // fmul v20.4s, v20.4s, v12.4s
-	WORD $0x4eb5cdc3 // fmls v3.4s, v14.4s, v21.4s
-	WORD $0x4e34cec3 // fmla v3.4s, v22.4s, v20.4s
-	WORD $0x0e38c114 // smull v20.8h, v8.8b, v24.8b
-	WORD $0x4e388114 // smlal2 v20.8h, v8.16b, v24.16b
-	WORD $0x4e602a95 // saddlp v21.4s, v20.8h
-	WORD $0x0e31c134 // smull v20.8h, v9.8b, v17.8b
-	WORD $0x4e318134 // smlal2 v20.8h, v9.16b, v17.16b
-	WORD $0x4e602a98 // saddlp v24.4s, v20.8h
-	WORD $0x4eb8beb8 // addp v24.4s, v21.4s, v24.4s
-	WORD $0x0e32c151 // smull v17.8h, v10.8b, v18.8b
-	WORD $0x4e328151 // smlal2 v17.8h, v10.16b, v18.16b
-	WORD $0x4e602a35 // saddlp v21.4s, v17.8h
-	WORD $0x0e33c171 // smull v17.8h, v11.8b, v19.8b
-	WORD $0x4e338171 // smlal2 v17.8h, v11.16b, v19.16b
-	WORD $0x4e602a32 // saddlp v18.4s, v17.8h
-	WORD $0x4eb2beb2 // addp v18.4s, v21.4s, v18.4s
-	WORD $0x4eb2bf12 // addp v18.4s, v24.4s, v18.4s
-	FMOVQ.P 16(R16), F24
-	FMOVQ.P 16(R21), F21
-	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
-	WORD $0x6e2ddf18 // fmul v24.4s, v24.4s, v13.4s
-	WORD $0x4eb5cde3 // fmls v3.4s, v15.4s, v21.4s
-	WORD $0x4e38ce43 // fmla v3.4s, v18.4s, v24.4s
-	SUBS $1, R7, R7
-	BNE rows4Many
-	// 512 values: 152 vector instructions, 38 loads and stores, 2 others
-	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD $0x7e30d800 // faddp s0, v0.2s
-	FMOVS.P F0, 4(R0)
-	WORD $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD $0x7e30d821 // faddp s1, v1.2s
-	FMOVS.P F1, 4(R0)
-	WORD $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
-	WORD $0x7e30d842 // faddp s2, v2.2s
-	FMOVS.P F2, 4(R0)
-	WORD $0x6e23d463 // faddp v3.4s, v3.4s, v3.4s
-	WORD $0x7e30d863 // faddp s3, v3.2s
-	FMOVS.P F3, 4(R0)
-	RET
-
-// func products32NEON(sums *float32, q *int8, a *float32, least *float32, x **int8, scale **float32, sum **float32, n int, rows int)
-TEXT ·products32NEON(SB), NOSPLIT, $0-72
-	MOVD sums+0(FP), R0
-	MOVD q+8(FP), R1
-	MOVD a+16(FP), R2
-	MOVD least+24(FP), R3
-	MOVD x+32(FP), R4
-	MOVD scale+40(FP), R5
-	MOVD sum+48(FP), R6
-	MOVD n+56(FP), R7
-	MOVD rows+64(FP), R8
-	CMP $4, R8
-	BEQ rows4
-	CMP $2, R8
-	BEQ rows2
-rows1:
-	MOVD 0(R4), R9
-	MOVD 0(R5), R13
-	MOVD 0(R6), R17
-	WORD $0x4f000400 // movi v0.4s, #0x0
-	SUBS $4, R7, R7
-	BLT rows1Rest
-
-	PCALIGN $16
-rows1Many:
-	FLDPQ.P 128(R1), (F1, F2)
-	FLDPQ -96(R1), (F3, F4)
-	FLDPQ -64(R1), (F5, F6)
-	FLDPQ -32(R1), (F7, F8)
-	FMOVQ.P 16(R2), F9
-	FMOVQ.P 16(R3), F10
-	FLDPQ.P 128(R9), (F11, F12)
-	FLDPQ -96(R9), (F13, F14)
-	FLDPQ -64(R9), (F15, F16)
-	FLDPQ -32(R9), (F17, F18)
-	WORD $0x0e2bc034 // smull v20.8h, v1.8b, v11.8b
-	WORD $0x4e2b8034 // smlal2 v20.8h, v1.16b, v11.16b
-	WORD $0x0e2c8054 // smlal v20.8h, v2.8b, v12.8b
-	WORD $0x4e2c8054 // smlal2 v20.8h, v2.16b, v12.16b
-	WORD $0x4e602a93 // saddlp v19.4s, v20.8h
-	WORD $0x0e2dc06b // smull v11.8h, v3.8b, v13.8b
-	WORD $0x4e2d806b // smlal2 v11.8h, v3.16b, v13.16b
-	WORD $0x0e2e808b // smlal v11.8h, v4.8b, v14.8b
-	WORD $0x4e2e808b // smlal2 v11.8h, v4.16b, v14.16b
-	WORD $0x4e60296c // saddlp v12.4s, v11.8h
-	WORD $0x4eacbe6c // addp v12.4s, v19.4s, v12.4s
-	WORD $0x0e2fc0ae // smull v14.8h, v5.8b, v15.8b
-	WORD $0x4e2f80ae // smlal2 v14.8h, v5.16b, v15.16b
-	WORD $0x0e3080ce // smlal v14.8h, v6.8b, v16.8b
-	WORD $0x4e3080ce // smlal2 v14.8h, v6.16b, v16.16b
-	WORD $0x4e6029d3 // saddlp v19.4s, v14.8h
-	WORD $0x0e31c0ef // smull v15.8h, v7.8b, v17.8b
-	WORD $0x4e3180ef // smlal2 v15.8h, v7.16b, v17.16b
-	WORD $0x0e32810f // smlal v15.8h, v8.8b, v18.8b
-	WORD $0x4e32810f // smlal2 v15.8h, v8.16b, v18.16b
-	WORD $0x4e6029f0 // saddlp v16.4s, v15.8h
-	WORD $0x4eb0be70 // addp v16.4s, v19.4s, v16.4s
-	WORD $0x4eb0bd90 // addp v16.4s, v12.4s, v16.4s
-	FMOVQ.P 16(R13), F12
-	FMOVQ.P 16(R17), F19
-	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
-	WORD $0x6e29dd8c // fmul v12.4s, v12.4s, v9.4s
-	WORD $0x4eb3cd40 // fmls v0.4s, v10.4s, v19.4s
-	WORD $0x4e2cce00 // fmla v0.4s, v16.4s, v12.4s
-	SUBS $4, R7, R7
-	BGE rows1Many
-	// 128 values: 27 vector instructions, 12 loads and stores, 2 others
-rows1Rest:
-	ADDS $4, R7, R7
-	BEQ rows1Done
-rows1One:
-	FLDPQ.P 32(R1), (F10, F9)
-	FMOVS.P 4(R2), F8
-	FMOVS.P 4(R3), F7
-	FLDPQ.P 32(R9), (F6, F5)
-	WORD $0x0e26c143 // smull v3.8h, v10.8b, v6.8b
-	WORD $0x4e268143 // smlal2 v3.8h, v10.16b, v6.16b
-	WORD $0x0e258123 // smlal v3.8h, v9.8b, v5.8b
-	WORD $0x4e258123 // smlal2 v3.8h, v9.16b, v5.16b
-	WORD $0x4e602864 // saddlp v4.4s, v3.8h
-	WORD $0x4ea4bc84 // addp v4.4s, v4.4s, v4.4s
-	WORD $0x4ea4bc84 // addp v4.4s, v4.4s, v4.4s
-	FMOVS.P 4(R13), F5
-	FMOVS.P 4(R17), F6
+	WORD $0x6e32dd8c // fmul v12.4s, v12.4s, v18.4s
+	WORD $0x4eadcd42 // fmls v2.4s, v10.4s, v13.4s
+	WORD $0x4e2ccde2 // fmla v2.4s, v15.4s, v12.4s
+	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e30dce7 // fmul v7.4s, v7.4s, v16.4s
+	WORD $0x4eaecd22 // fmls v2.4s, v9.4s, v14.4s
+	WORD $0x4e27ce22 // fmla v2.4s, v17.4s, v7.4s
+	FLDPQ 32(R1), (F12, F15)
+	FLDPQ 32(R5), (F8, F11)
+	WORD $0x0e28c189 // smull v9.8h, v12.8b, v8.8b
+	WORD $0x4e28c18a // smull2 v10.8h, v12.16b, v8.16b
+	WORD $0x0e2bc1f0 // smull v16.8h, v15.8b, v11.8b
+	WORD $0x4e2bc1f2 // smull2 v18.8h, v15.16b, v11.16b
+	FLDPQ 32(R10), (F11, F8)
+	WORD $0x0e2bc18e // smull v14.8h, v12.8b, v11.8b
+	WORD $0x4e2bc187 // smull2 v7.8h, v12.16b, v11.16b
+	WORD $0x0e28c1f1 // smull v17.8h, v15.8b, v8.8b
+	WORD $0x4e28c1ed // smull2 v13.8h, v15.16b, v8.16b
+	FLDPQ 96(R1), (F15, F12)
+	FLDPQ 96(R5), (F8, F11)
+	WORD $0x0e2881e9 // smlal v9.8h, v15.8b, v8.8b
+	WORD $0x4e2881ea // smlal2 v10.8h, v15.16b, v8.16b
+	WORD $0x0e2b8190 // smlal v16.8h, v12.8b, v11.8b
+	WORD $0x4e2b8192 // smlal2 v18.8h, v12.16b, v11.16b
+	FLDPQ 96(R10), (F11, F8)
+	WORD $0x0e2b81ee // smlal v14.8h, v15.8b, v11.8b
+	WORD $0x4e2b81e7 // smlal2 v7.8h, v15.16b, v11.16b
+	WORD $0x0e288191 // smlal v17.8h, v12.8b, v8.8b
+	WORD $0x4e28818d // smlal2 v13.8h, v12.16b, v8.16b
+	WORD $0x4e60292c // saddlp v12.4s, v9.8h
+	WORD $0x4e60294f // saddlp v15.4s, v10.8h
+	WORD $0x4e602a08 // saddlp v8.4s, v16.8h
+	WORD $0x4e602a4b // saddlp v11.4s, v18.8h
+	WORD $0x4e6029c6 // saddlp v6.4s, v14.8h
+	WORD $0x4e6028e5 // saddlp v5.4s, v7.8h
+	WORD $0x4e602a24 // saddlp v4.4s, v17.8h
+	WORD $0x4e6029a3 // saddlp v3.4s, v13.8h
+	FLDPQ 160(R1), (F19, F20)
+	FLDPQ 160(R5), (F21, F22)
+	WORD $0x0e35c269 // smull v9.8h, v19.8b, v21.8b
+	WORD $0x4e35c26a // smull2 v10.8h, v19.16b, v21.16b
+	WORD $0x0e36c290 // smull v16.8h, v20.8b, v22.8b
+	WORD $0x4e36c292 // smull2 v18.8h, v20.16b, v22.16b
+	FLDPQ 160(R10), (F22, F21)
+	WORD $0x0e36c26e // smull v14.8h, v19.8b, v22.8b
+	WORD $0x4e36c267 // smull2 v7.8h, v19.16b, v22.16b
+	WORD $0x0e35c291 // smull v17.8h, v20.8b, v21.8b
+	WORD $0x4e35c28d // smull2 v13.8h, v20.16b, v21.16b
+	FLDPQ 224(R1), (F20, F19)
+	FLDPQ 224(R5), (F21, F22)
+	WORD $0x0e358289 // smlal v9.8h, v20.8b, v21.8b
+	WORD $0x4e35828a // smlal2 v10.8h, v20.16b, v21.16b
+	WORD $0x0e368270 // smlal v16.8h, v19.8b, v22.8b
+	WORD $0x4e368272 // smlal2 v18.8h, v19.16b, v22.16b
+	FLDPQ 224(R10), (F22, F21)
+	WORD $0x0e36828e // smlal v14.8h, v20.8b, v22.8b
+	WORD $0x4e368287 // smlal2 v7.8h, v20.16b, v22.16b
+	WORD $0x0e358271 // smlal v17.8h, v19.8b, v21.8b
+	WORD $0x4e35826d // smlal2 v13.8h, v19.16b, v21.16b
+	WORD $0x4e60692c // sadalp v12.4s, v9.8h
+	WORD $0x4e60694f // sadalp v15.4s, v10.8h
+	WORD $0x4e606a08 // sadalp v8.4s, v16.8h
+	WORD $0x4e606a4b // sadalp v11.4s, v18.8h
+	WORD $0x4e6069c6 // sadalp v6.4s, v14.8h
+	WORD $0x4e6068e5 // sadalp v5.4s, v7.8h
+	WORD $0x4e606a24 // sadalp v4.4s, v17.8h
+	WORD $0x4e6069a3 // sadalp v3.4s, v13.8h
+	FLDPQ 288(R1), (F19, F20)
+	FLDPQ 288(R5), (F21, F22)
+	WORD $0x0e35c269 // smull v9.8h, v19.8b, v21.8b
+	WORD $0x4e35c26a // smull2 v10.8h, v19.16b, v21.16b
+	WORD $0x0e36c290 // smull v16.8h, v20.8b, v22.8b
+	WORD $0x4e36c292 // smull2 v18.8h, v20.16b, v22.16b
+	FLDPQ 288(R10), (F22, F21)
+	WORD $0x0e36c26e // smull v14.8h, v19.8b, v22.8b
+	WORD $0x4e36c267 // smull2 v7.8h, v19.16b, v22.16b
+	WORD $0x0e35c291 // smull v17.8h, v20.8b, v21.8b
+	WORD $0x4e35c28d // smull2 v13.8h, v20.16b, v21.16b
+	FLDPQ 352(R1), (F20, F19)
+	FLDPQ 352(R5), (F21, F22)
+	WORD $0x0e358289 // smlal v9.8h, v20.8b, v21.8b
+	WORD $0x4e35828a // smlal2 v10.8h, v20.16b, v21.16b
+	WORD $0x0e368270 // smlal v16.8h, v19.8b, v22.8b
+	WORD $0x4e368272 // smlal2 v18.8h, v19.16b, v22.16b
+	FLDPQ 352(R10), (F22, F21)
+	WORD $0x0e36828e // smlal v14.8h, v20.8b, v22.8b
+	WORD $0x4e368287 // smlal2 v7.8h, v20.16b, v22.16b
+	WORD $0x0e358271 // smlal v17.8h, v19.8b, v21.8b
+	WORD $0x4e35826d // smlal2 v13.8h, v19.16b, v21.16b
+	WORD $0x4e60692c // sadalp v12.4s, v9.8h
+	WORD $0x4e60694f // sadalp v15.4s, v10.8h
+	WORD $0x4e606a08 // sadalp v8.4s, v16.8h
+	WORD $0x4e606a4b // sadalp v11.4s, v18.8h
+	WORD $0x4e6069c6 // sadalp v6.4s, v14.8h
+	WORD $0x4e6068e5 // sadalp v5.4s, v7.8h
+	WORD $0x4e606a24 // sadalp v4.4s, v17.8h
+	WORD $0x4e6069a3 // sadalp v3.4s, v13.8h
+	FLDPQ 416(R1), (F19, F20)
+	FLDPQ 416(R5), (F21, F22)
+	WORD $0x0e35c269 // smull v9.8h, v19.8b, v21.8b
+	WORD $0x4e35c26a // smull2 v10.8h, v19.16b, v21.16b
+	WORD $0x0e36c290 // smull v16.8h, v20.8b, v22.8b
+	WORD $0x4e36c292 // smull2 v18.8h, v20.16b, v22.16b
+	FLDPQ 416(R10), (F22, F21)
+	WORD $0x0e36c26e // smull v14.8h, v19.8b, v22.8b
+	WORD $0x4e36c267 // smull2 v7.8h, v19.16b, v22.16b
+	WORD $0x0e35c291 // smull v17.8h, v20.8b, v21.8b
+	WORD $0x4e35c28d // smull2 v13.8h, v20.16b, v21.16b
+	FLDPQ 480(R1), (F20, F19)
+	FLDPQ 480(R5), (F21, F22)
+	WORD $0x0e358289 // smlal v9.8h, v20.8b, v21.8b
+	WORD $0x4e35828a // smlal2 v10.8h, v20.16b, v21.16b
+	WORD $0x0e368270 // smlal v16.8h, v19.8b, v22.8b
+	WORD $0x4e368272 // smlal2 v18.8h, v19.16b, v22.16b
+	FLDPQ 480(R10), (F22, F21)
+	WORD $0x0e36828e // smlal v14.8h, v20.8b, v22.8b
+	WORD $0x4e368287 // smlal2 v7.8h, v20.16b, v22.16b
+	WORD $0x0e358271 // smlal v17.8h, v19.8b, v21.8b
+	WORD $0x4e35826d // smlal2 v13.8h, v19.16b, v21.16b
+	WORD $0x4e60692c // sadalp v12.4s, v9.8h
+	WORD $0x4e60694f // sadalp v15.4s, v10.8h
+	WORD $0x4e606a08 // sadalp v8.4s, v16.8h
+	WORD $0x4e606a4b // sadalp v11.4s, v18.8h
+	WORD $0x4e6069c6 // sadalp v6.4s, v14.8h
+	WORD $0x4e6068e5 // sadalp v5.4s, v7.8h
+	WORD $0x4e606a24 // sadalp v4.4s, v17.8h
+	WORD $0x4e6069a3 // sadalp v3.4s, v13.8h
+	WORD $0x4eafbd8c // addp v12.4s, v12.4s, v15.4s
+	WORD $0x4eabbd08 // addp v8.4s, v8.4s, v11.4s
+	WORD $0x4ea5bcc6 // addp v6.4s, v6.4s, v5.4s
+	WORD $0x4ea3bc84 // addp v4.4s, v4.4s, v3.4s
+	FLDPQ 32(R2), (F3, F5)
+	FLDPQ 32(R3), (F13, F17)
+	WORD $0x4f8091ad // fmul v13.4s, v13.4s, v0.s[0]
+	WORD $0x4f809231 // fmul v17.4s, v17.4s, v0.s[0]
+	FLDPQ 32(R6), (F7, F14)
+	FLDPQ 32(R7), (F11, F15)
+	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD $0x6e23dce7 // fmul v7.4s, v7.4s, v3.4s
+	WORD $0x4eabcda1 // fmls v1.4s, v13.4s, v11.4s
+	WORD $0x4e27cd81 // fmla v1.4s, v12.4s, v7.4s
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x6e25ddce // fmul v14.4s, v14.4s, v5.4s
+	WORD $0x4eafce21 // fmls v1.4s, v17.4s, v15.4s
+	WORD $0x4e2ecd01 // fmla v1.4s, v8.4s, v14.4s
+	FLDPQ 32(R13), (F15, F14)
+	FLDPQ 32(R16), (F8, F11)
+	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD $0x6e23ddef // fmul v15.4s, v15.4s, v3.4s
+	WORD $0x4ea8cda2 // fmls v2.4s, v13.4s, v8.4s
+	WORD $0x4e2fccc2 // fmla v2.4s, v6.4s, v15.4s
 	WORD $0x4e21d884 // scvtf v4.4s, v4.4s
-	WORD $0x6e28dca5 // fmul v5.4s, v5.4s, v8.4s
-	WORD $0x4ea6cce0 // fmls v0.4s, v7.4s, v6.4s
-	WORD $0x4e25cc80 // fmla v0.4s, v4.4s, v5.4s
-	SUBS $1, R7, R7
-	BNE rows1One
-rows1Done:
-	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD $0x7e30d800 // faddp s0, v0.2s
-	FMOVS.P F0, 4(R0)
-	RET
-rows2:
-	MOVD 0(R4), R9
-	MOVD 0(R5), R13
-	MOVD 0(R6), R17
-	WORD $0x4f000400 // movi v0.4s, #0x0
-	MOVD 8(R4), R10
-	MOVD 8(R5), R14
-	MOVD 8(R6), R19
-	WORD $0x4f000401 // movi v1.4s, #0x0
-	SUBS $4, R7, R7
-	BLT rows2Rest
-
-	PCALIGN $16
-rows2Many:
-	FLDPQ.P 128(R1), (F2, F3)
-	FLDPQ -96(R1), (F4, F5)
-	FLDPQ -64(R1), (F6, F7)
-	FLDPQ -32(R1), (F8, F9)
-	FMOVQ.P 16(R2), F10
-	FMOVQ.P 16(R3), F11
-	FLDPQ.P 128(R9), (F12, F13)
-	FLDPQ -96(R9), (F14, F15)
-	FLDPQ -64(R9), (F16, F17)
-	FLDPQ -32(R9), (F18, F19)
-	WORD $0x0e2cc055 // smull v21.8h, v2.8b, v12.8b
-	WORD $0x4e2c8055 // smlal2 v21.8h, v2.16b, v12.16b
-	WORD $0x0e2d8075 // smlal v21.8h, v3.8b, v13.8b
-	WORD $0x4e2d8075 // smlal2 v21.8h, v3.16b, v13.16b
-	WORD $0x4e602ab4 // saddlp v20.4s, v21.8h
-	WORD $0x0e2ec08c // smull v12.8h, v4.8b, v14.8b
-	WORD $0x4e2e808c // smlal2 v12.8h, v4.16b, v14.16b
-	WORD $0x0e2f80ac // smlal v12.8h, v5.8b, v15.8b
-	WORD $0x4e2f80ac // smlal2 v12.8h, v5.16b, v15.16b
-	WORD $0x4e60298d // saddlp v13.4s, v12.8h
-	WORD $0x4eadbe8d // addp v13.4s, v20.4s, v13.4s
-	WORD $0x0e30c0cf // smull v15.8h, v6.8b, v16.8b
-	WORD $0x4e3080cf // smlal2 v15.8h, v6.16b, v16.16b
-	WORD $0x0e3180ef // smlal v15.8h, v7.8b, v17.8b
-	WORD $0x4e3180ef // smlal2 v15.8h, v7.16b, v17.16b
-	WORD $0x4e6029f4 // saddlp v20.4s, v15.8h
-	WORD $0x0e32c110 // smull v16.8h, v8.8b, v18.8b
-	WORD $0x4e328110 // smlal2 v16.8h, v8.16b, v18.16b
-	WORD $0x0e338130 // smlal v16.8h, v9.8b, v19.8b
-	WORD $0x4e338130 // smlal2 v16.8h, v9.16b, v19.16b
-	WORD $0x4e602a11 // saddlp v17.4s, v16.8h
-	WORD $0x4eb1be91 // addp v17.4s, v20.4s, v17.4s
-	WORD $0x4eb1bdb1 // addp v17.4s, v13.4s, v17.4s
-	FMOVQ.P 16(R13), F13
-	FMOVQ.P 16(R17), F20
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
-	WORD $0x6e2addad // fmul v13.4s, v13.4s, v10.4s
-	WORD $0x4eb4cd60 // fmls v0.4s, v11.4s, v20.4s
-	WORD $0x4e2dce20 // fmla v0.4s, v17.4s, v13.4s
-	FLDPQ.P 128(R10), (F20, F13)
-	FLDPQ -96(R10), (F17, F19)
-	FLDPQ -64(R10), (F18, F16)
-	FLDPQ -32(R10), (F15, F14)
-	WORD $0x0e34c055 // smull v21.8h, v2.8b, v20.8b
-	WORD $0x4e348055 // smlal2 v21.8h, v2.16b, v20.16b
-	WORD $0x0e2d8075 // smlal v21.8h, v3.8b, v13.8b
-	WORD $0x4e2d8075 // smlal2 v21.8h, v3.16b, v13.16b
-	WORD $0x4e602aac // saddlp v12.4s, v21.8h
-	WORD $0x0e31c094 // smull v20.8h, v4.8b, v17.8b
-	WORD $0x4e318094 // smlal2 v20.8h, v4.16b, v17.16b
-	WORD $0x0e3380b4 // smlal v20.8h, v5.8b, v19.8b
-	WORD $0x4e3380b4 // smlal2 v20.8h, v5.16b, v19.16b
-	WORD $0x4e602a8d // saddlp v13.4s, v20.8h
-	WORD $0x4eadbd8d // addp v13.4s, v12.4s, v13.4s
-	WORD $0x0e32c0d3 // smull v19.8h, v6.8b, v18.8b
-	WORD $0x4e3280d3 // smlal2 v19.8h, v6.16b, v18.16b
-	WORD $0x0e3080f3 // smlal v19.8h, v7.8b, v16.8b
-	WORD $0x4e3080f3 // smlal2 v19.8h, v7.16b, v16.16b
-	WORD $0x4e602a6c // saddlp v12.4s, v19.8h
-	WORD $0x0e2fc112 // smull v18.8h, v8.8b, v15.8b
-	WORD $0x4e2f8112 // smlal2 v18.8h, v8.16b, v15.16b
-	WORD $0x0e2e8132 // smlal v18.8h, v9.8b, v14.8b
-	WORD $0x4e2e8132 // smlal2 v18.8h, v9.16b, v14.16b
-	WORD $0x4e602a50 // saddlp v16.4s, v18.8h
-	WORD $0x4eb0bd90 // addp v16.4s, v12.4s, v16.4s
-	WORD $0x4eb0bdb0 // addp v16.4s, v13.4s, v16.4s
-	FMOVQ.P 16(R14), F13
-	FMOVQ.P 16(R19), F12
-	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
-	WORD $0x6e2addad // fmul v13.4s, v13.4s, v10.4s
-	WORD $0x4eaccd61 // fmls v1.4s, v11.4s, v12.4s
-	WORD $0x4e2dce01 // fmla v1.4s, v16.4s, v13.4s
-	SUBS $4, R7, R7
-	BGE rows2Many
-	// 256 values: 54 vector instructions, 18 loads and stores, 2 others
-rows2Rest:
-	ADDS $4, R7, R7
-	BEQ rows2Done
-rows2One:
-	FLDPQ.P 32(R1), (F11, F10)
-	FMOVS.P 4(R2), F9
-	FMOVS.P 4(R3), F8
-	FLDPQ.P 32(R9), (F7, F6)
-	WORD $0x0e27c164 // smull v4.8h, v11.8b, v7.8b
-	WORD $0x4e278164 // smlal2 v4.8h, v11.16b, v7.16b
-	WORD $0x0e268144 // smlal v4.8h, v10.8b, v6.8b
-	WORD $0x4e268144 // smlal2 v4.8h, v10.16b, v6.16b
-	WORD $0x4e602885 // saddlp v5.4s, v4.8h
-	WORD $0x4ea5bca5 // addp v5.4s, v5.4s, v5.4s
-	WORD $0x4ea5bca5 // addp v5.4s, v5.4s, v5.4s
-	FMOVS.P 4(R13), F6
-	FMOVS.P 4(R17), F7
-	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD $0x6e29dcc6 // fmul v6.4s, v6.4s, v9.4s
-	WORD $0x4ea7cd00 // fmls v0.4s, v8.4s, v7.4s
-	WORD $0x4e26cca0 // fmla v0.4s, v5.4s, v6.4s
-	FLDPQ.P 32(R10), (F7, F6)
-	WORD $0x0e27c164 // smull v4.8h, v11.8b, v7.8b
-	WORD $0x4e278164 // smlal2 v4.8h, v11.16b, v7.16b
-	WORD $0x0e268144 // smlal v4.8h, v10.8b, v6.8b
-	WORD $0x4e268144 // smlal2 v4.8h, v10.16b, v6.16b
-	WORD $0x4e602885 // saddlp v5.4s, v4.8h
-	WORD $0x4ea5bca5 // addp v5.4s, v5.4s, v5.4s
-	WORD $0x4ea5bca5 // addp v5.4s, v5.4s, v5.4s
-	FMOVS.P 4(R14), F6
-	FMOVS.P 4(R19), F7
-	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD $0x6e29dcc6 // fmul v6.4s, v6.4s, v9.4s
-	WORD $0x4ea7cd01 // fmls v1.4s, v8.4s, v7.4s
-	WORD $0x4e26cca1 // fmla v1.4s, v5.4s, v6.4s
-	SUBS $1, R7, R7
-	BNE rows2One
-rows2Done:
-	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD $0x7e30d800 // faddp s0, v0.2s
-	FMOVS.P F0, 4(R0)
-	WORD $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD $0x7e30d821 // faddp s1, v1.2s
-	FMOVS.P F1, 4(R0)
-	RET
-rows4:
-	MOVD 0(R4), R9
-	MOVD 0(R5), R13
-	MOVD 0(R6), R17
-	WORD $0x4f000400 // movi v0.4s, #0x0
-	MOVD 8(R4), R10
-	MOVD 8(R5), R14
-	MOVD 8(R6), R19
-	WORD $0x4f000401 // movi v1.4s, #0x0
-	MOVD 16(R4), R11
-	MOVD 16(R5), R15
-	MOVD 16(R6), R20
-	WORD $0x4f000402 // movi v2.4s, #0x0
-	MOVD 24(R4), R12
-	MOVD 24(R5), R16
-	MOVD 24(R6), R21
-	WORD $0x4f000403 // movi v3.4s, #0x0
-	SUBS $4, R7, R7
-	BLT rows4Rest
-
-	PCALIGN $16
-rows4Many:
-	FLDPQ.P 128(R1), (F4, F5)
-	FLDPQ -96(R1), (F6, F7)
-	FLDPQ -64(R1), (F8, F9)
-	FLDPQ -32(R1), (F10, F11)
-	FMOVQ.P 16(R2), F12
-	FMOVQ.P 16(R3), F13
-	FLDPQ.P 128(R9), (F14, F15)
-	FLDPQ -96(R9), (F16, F17)
-	FLDPQ -64(R9), (F18, F19)
-	FLDPQ -32(R9), (F20, F21)
-	WORD $0x0e2ec097 // smull v23.8h, v4.8b, v14.8b
-	WORD $0x4e2e8097 // smlal2 v23.8h, v4.16b, v14.16b
-	WORD $0x0e2f80b7 // smlal v23.8h, v5.8b, v15.8b
-	WORD $0x4e2f80b7 // smlal2 v23.8h, v5.16b, v15.16b
-	WORD $0x4e602af6 // saddlp v22.4s, v23.8h
-	WORD $0x0e30c0ce // smull v14.8h, v6.8b, v16.8b
-	WORD $0x4e3080ce // smlal2 v14.8h, v6.16b, v16.16b
-	WORD $0x0e3180ee // smlal v14.8h, v7.8b, v17.8b
-	WORD $0x4e3180ee // smlal2 v14.8h, v7.16b, v17.16b
-	WORD $0x4e6029cf // saddlp v15.4s, v14.8h
-	WORD $0x4eafbecf // addp v15.4s, v22.4s, v15.4s
-	WORD $0x0e32c111 // smull v17.8h, v8.8b, v18.8b
-	WORD $0x4e328111 // smlal2 v17.8h, v8.16b, v18.16b
-	WORD $0x0e338131 // smlal v17.8h, v9.8b, v19.8b
-	WORD $0x4e338131 // smlal2 v17.8h, v9.16b, v19.16b
-	WORD $0x4e602a36 // saddlp v22.4s, v17.8h
-	WORD $0x0e34c152 // smull v18.8h, v10.8b, v20.8b
-	WORD $0x4e348152 // smlal2 v18.8h, v10.16b, v20.16b
-	WORD $0x0e358172 // smlal v18.8h, v11.8b, v21.8b
-	WORD $0x4e358172 // smlal2 v18.8h, v11.16b, v21.16b
-	WORD $0x4e602a53 // saddlp v19.4s, v18.8h
-	WORD $0x4eb3bed3 // addp v19.4s, v22.4s, v19.4s
-	WORD $0x4eb3bdf3 // addp v19.4s, v15.4s, v19.4s
-	FMOVQ.P 16(R13), F15
-	FMOVQ.P 16(R17), F22
-	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
-	WORD $0x6e2cddef // fmul v15.4s, v15.4s, v12.4s
-	WORD $0x4eb6cda0 // fmls v0.4s, v13.4s, v22.4s
-	WORD $0x4e2fce60 // fmla v0.4s, v19.4s, v15.4s
-	FLDPQ.P 128(R10), (F22, F15)
-	FLDPQ -96(R10), (F19, F21)
-	FLDPQ -64(R10), (F20, F18)
-	FLDPQ -32(R10), (F17, F16)
-	WORD $0x0e36c097 // smull v23.8h, v4.8b, v22.8b
-	WORD $0x4e368097 // smlal2 v23.8h, v4.16b, v22.16b
-	WORD $0x0e2f80b7 // smlal v23.8h, v5.8b, v15.8b
-	WORD $0x4e2f80b7 // smlal2 v23.8h, v5.16b, v15.16b
-	WORD $0x4e602aee // saddlp v14.4s, v23.8h
-	WORD $0x0e33c0d6 // smull v22.8h, v6.8b, v19.8b
-	WORD $0x4e3380d6 // smlal2 v22.8h, v6.16b, v19.16b
-	WORD $0x0e3580f6 // smlal v22.8h, v7.8b, v21.8b
-	WORD $0x4e3580f6 // smlal2 v22.8h, v7.16b, v21.16b
-	WORD $0x4e602acf // saddlp v15.4s, v22.8h
-	WORD $0x4eafbdcf // addp v15.4s, v14.4s, v15.4s
-	WORD $0x0e34c115 // smull v21.8h, v8.8b, v20.8b
-	WORD $0x4e348115 // smlal2 v21.8h, v8.16b, v20.16b
-	WORD $0x0e328135 // smlal v21.8h, v9.8b, v18.8b
-	WORD $0x4e328135 // smlal2 v21.8h, v9.16b, v18.16b
-	WORD $0x4e602aae // saddlp v14.4s, v21.8h
-	WORD $0x0e31c154 // smull v20.8h, v10.8b, v17.8b
-	WORD $0x4e318154 // smlal2 v20.8h, v10.16b, v17.16b
-	WORD $0x0e308174 // smlal v20.8h, v11.8b, v16.8b
-	WORD $0x4e308174 // smlal2 v20.8h, v11.16b, v16.16b
-	WORD $0x4e602a92 // saddlp v18.4s, v20.8h
-	WORD $0x4eb2bdd2 // addp v18.4s, v14.4s, v18.4s
-	WORD $0x4eb2bdf2 // addp v18.4s, v15.4s, v18.4s
-	FMOVQ.P 16(R14), F15
-	FMOVQ.P 16(R19), F14
-	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
-	WORD $0x6e2cddef // fmul v15.4s, v15.4s, v12.4s
-	WORD $0x4eaecda1 // fmls v1.4s, v13.4s, v14.4s
-	WORD $0x4e2fce41 // fmla v1.4s, v18.4s, v15.4s
-	FLDPQ.P 128(R11), (F14, F15)
-	FLDPQ -96(R11), (F18, F16)
-	FLDPQ -64(R11), (F17, F20)
-	FLDPQ -32(R11), (F21, F19)
-	WORD $0x0e2ec097 // smull v23.8h, v4.8b, v14.8b
-	WORD $0x4e2e8097 // smlal2 v23.8h, v4.16b, v14.16b
-	WORD $0x0e2f80b7 // smlal v23.8h, v5.8b, v15.8b
-	WORD $0x4e2f80b7 // smlal2 v23.8h, v5.16b, v15.16b
-	WORD $0x4e602af6 // saddlp v22.4s, v23.8h
-	WORD $0x0e32c0ce // smull v14.8h, v6.8b, v18.8b
-	WORD $0x4e3280ce // smlal2 v14.8h, v6.16b, v18.16b
-	WORD $0x0e3080ee // smlal v14.8h, v7.8b, v16.8b
-	WORD $0x4e3080ee // smlal2 v14.8h, v7.16b, v16.16b
-	WORD $0x4e6029cf // saddlp v15.4s, v14.8h
-	WORD $0x4eafbecf // addp v15.4s, v22.4s, v15.4s
-	WORD $0x0e31c110 // smull v16.8h, v8.8b, v17.8b
-	WORD $0x4e318110 // smlal2 v16.8h, v8.16b, v17.16b
-	WORD $0x0e348130 // smlal v16.8h, v9.8b, v20.8b
-	WORD $0x4e348130 // smlal2 v16.8h, v9.16b, v20.16b
-	WORD $0x4e602a16 // saddlp v22.4s, v16.8h
-	WORD $0x0e35c151 // smull v17.8h, v10.8b, v21.8b
-	WORD $0x4e358151 // smlal2 v17.8h, v10.16b, v21.16b
-	WORD $0x0e338171 // smlal v17.8h, v11.8b, v19.8b
-	WORD $0x4e338171 // smlal2 v17.8h, v11.16b, v19.16b
-	WORD $0x4e602a34 // saddlp v20.4s, v17.8h
-	WORD $0x4eb4bed4 // addp v20.4s, v22.4s, v20.4s
-	WORD $0x4eb4bdf4 // addp v20.4s, v15.4s, v20.4s
-	FMOVQ.P 16(R15), F15
-	FMOVQ.P 16(R20), F22
-	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
-	WORD $0x6e2cddef // fmul v15.4s, v15.4s, v12.4s
-	WORD $0x4eb6cda2 // fmls v2.4s, v13.4s, v22.4s
-	WORD $0x4e2fce82 // fmla v2.4s, v20.4s, v15.4s
-	FLDPQ.P 128(R12), (F22, F15)
-	FLDPQ -96(R12), (F20, F19)
-	FLDPQ -64(R12), (F21, F17)
-	FLDPQ -32(R12), (F16, F18)
-	WORD $0x0e36c097 // smull v23.8h, v4.8b, v22.8b
-	WORD $0x4e368097 // smlal2 v23.8h, v4.16b, v22.16b
-	WORD $0x0e2f80b7 // smlal v23.8h, v5.8b, v15.8b
-	WORD $0x4e2f80b7 // smlal2 v23.8h, v5.16b, v15.16b
-	WORD $0x4e602aee // saddlp v14.4s, v23.8h
-	WORD $0x0e34c0d6 // smull v22.8h, v6.8b, v20.8b
-	WORD $0x4e3480d6 // smlal2 v22.8h, v6.16b, v20.16b
-	WORD $0x0e3380f6 // smlal v22.8h, v7.8b, v19.8b
-	WORD $0x4e3380f6 // smlal2 v22.8h, v7.16b, v19.16b
-	WORD $0x4e602acf // saddlp v15.4s, v22.8h
-	WORD $0x4eafbdcf // addp v15.4s, v14.4s, v15.4s
-	WORD $0x0e35c113 // smull v19.8h, v8.8b, v21.8b
-	WORD $0x4e358113 // smlal2 v19.8h, v8.16b, v21.16b
-	WORD $0x0e318133 // smlal v19.8h, v9.8b, v17.8b
-	WORD $0x4e318133 // smlal2 v19.8h, v9.16b, v17.16b
-	WORD $0x4e602a6e // saddlp v14.4s, v19.8h
-	WORD $0x0e30c155 // smull v21.8h, v10.8b, v16.8b
-	WORD $0x4e308155 // smlal2 v21.8h, v10.16b, v16.16b
-	WORD $0x0e328175 // smlal v21.8h, v11.8b, v18.8b
-	WORD $0x4e328175 // smlal2 v21.8h, v11.16b, v18.16b
-	WORD $0x4e602ab1 // saddlp v17.4s, v21.8h
-	WORD $0x4eb1bdd1 // addp v17.4s, v14.4s, v17.4s
-	WORD $0x4eb1bdf1 // addp v17.4s, v15.4s, v17.4s
-	FMOVQ.P 16(R16), F15
-	FMOVQ.P 16(R21), F14
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
-	WORD $0x6e2cddef // fmul v15.4s, v15.4s, v12.4s
-	WORD $0x4eaecda3 // fmls v3.4s, v13.4s, v14.4s
-	WORD $0x4e2fce23 // fmla v3.4s, v17.4s, v15.4s
-	SUBS $4, R7, R7
-	BGE rows4Many
-	// 512 values: 108 vector instructions, 30 loads and stores, 2 others
-rows4Rest:
-	ADDS $4, R7, R7
-	BEQ rows4Done
-rows4One:
-	FLDPQ.P 32(R1), (F13, F12)
-	FMOVS.P 4(R2), F11
-	FMOVS.P 4(R3), F10
-	FLDPQ.P 32(R9), (F9, F8)
-	WORD $0x0e29c1a6 // smull v6.8h, v13.8b, v9.8b
-	WORD $0x4e2981a6 // smlal2 v6.8h, v13.16b, v9.16b
-	WORD $0x0e288186 // smlal v6.8h, v12.8b, v8.8b
-	WORD $0x4e288186 // smlal2 v6.8h, v12.16b, v8.16b
-	WORD $0x4e6028c7 // saddlp v7.4s, v6.8h
-	WORD $0x4ea7bce7 // addp v7.4s, v7.4s, v7.4s
-	WORD $0x4ea7bce7 // addp v7.4s, v7.4s, v7.4s
-	FMOVS.P 4(R13), F8
-	FMOVS.P 4(R17), F9
-	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD $0x6e2bdd08 // fmul v8.4s, v8.4s, v11.4s
-	WORD $0x4ea9cd40 // fmls v0.4s, v10.4s, v9.4s
-	WORD $0x4e28cce0 // fmla v0.4s, v7.4s, v8.4s
-	FLDPQ.P 32(R10), (F9, F8)
-	WORD $0x0e29c1a6 // smull v6.8h, v13.8b, v9.8b
-	WORD $0x4e2981a6 // smlal2 v6.8h, v13.16b, v9.16b
-	WORD $0x0e288186 // smlal v6.8h, v12.8b, v8.8b
-	WORD $0x4e288186 // smlal2 v6.8h, v12.16b, v8.16b
-	WORD $0x4e6028c7 // saddlp v7.4s, v6.8h
-	WORD $0x4ea7bce7 // addp v7.4s, v7.4s, v7.4s
-	WORD $0x4ea7bce7 // addp v7.4s, v7.4s, v7.4s
-	FMOVS.P 4(R14), F8
-	FMOVS.P 4(R19), F9
-	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD $0x6e2bdd08 // fmul v8.4s, v8.4s, v11.4s
-	WORD $0x4ea9cd41 // fmls v1.4s, v10.4s, v9.4s
-	WORD $0x4e28cce1 // fmla v1.4s, v7.4s, v8.4s
-	FLDPQ.P 32(R11), (F9, F8)
-	WORD $0x0e29c1a6 // smull v6.8h, v13.8b, v9.8b
-	WORD $0x4e2981a6 // smlal2 v6.8h, v13.16b, v9.16b
-	WORD $0x0e288186 // smlal v6.8h, v12.8b, v8.8b
-	WORD $0x4e288186 // smlal2 v6.8h, v12.16b, v8.16b
-	WORD $0x4e6028c7 // saddlp v7.4s, v6.8h
-	WORD $0x4ea7bce7 // addp v7.4s, v7.4s, v7.4s
-	WORD $0x4ea7bce7 // addp v7.4s, v7.4s, v7.4s
-	FMOVS.P 4(R15), F8
-	FMOVS.P 4(R20), F9
-	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD $0x6e2bdd08 // fmul v8.4s, v8.4s, v11.4s
-	WORD $0x4ea9cd42 // fmls v2.4s, v10.4s, v9.4s
-	WORD $0x4e28cce2 // fmla v2.4s, v7.4s, v8.4s
-	FLDPQ.P 32(R12), (F9, F8)
-	WORD $0x0e29c1a6 // smull v6.8h, v13.8b, v9.8b
-	WORD $0x4e2981a6 // smlal2 v6.8h, v13.16b, v9.16b
-	WORD $0x0e288186 // smlal v6.8h, v12.8b, v8.8b
-	WORD $0x4e288186 // smlal2 v6.8h, v12.16b, v8.16b
-	WORD $0x4e6028c7 // saddlp v7.4s, v6.8h
-	WORD $0x4ea7bce7 // addp v7.4s, v7.4s, v7.4s
-	WORD $0x4ea7bce7 // addp v7.4s, v7.4s, v7.4s
-	FMOVS.P 4(R16), F8
-	FMOVS.P 4(R21), F9
-	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD $0x6e2bdd08 // fmul v8.4s, v8.4s, v11.4s
-	WORD $0x4ea9cd43 // fmls v3.4s, v10.4s, v9.4s
-	WORD $0x4e28cce3 // fmla v3.4s, v7.4s, v8.4s
-	SUBS $1, R7, R7
-	BNE rows4One
-rows4Done:
-	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD $0x7e30d800 // faddp s0, v0.2s
-	FMOVS.P F0, 4(R0)
+	WORD $0x6e25ddce // fmul v14.4s, v14.4s, v5.4s
+	WORD $0x4eabce22 // fmls v2.4s, v17.4s, v11.4s
+	WORD $0x4e2ecc82 // fmla v2.4s, v4.4s, v14.4s
+	ADD $512, R1, R1
+	ADD $64, R2, R2
+	ADD $64, R3, R3
+	ADD $512, R5, R5
+	ADD $64, R6, R6
+	ADD $64, R7, R7
+	ADD $512, R10, R10
+	ADD $64, R13, R13
+	ADD $64, R16, R16
+	SUBS $1, R9, R9
+	BNE chunk
+	// 1024 values: 236 vector instructions, 60 loads and stores, 11 others
 	WORD $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
 	WORD $0x7e30d821 // faddp s1, v1.2s
 	FMOVS.P F1, 4(R0)
 	WORD $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
 	WORD $0x7e30d842 // faddp s2, v2.2s
 	FMOVS.P F2, 4(R0)
-	WORD $0x6e23d463 // faddp v3.4s, v3.4s, v3.4s
-	WORD $0x7e30d863 // faddp s3, v3.2s
-	FMOVS.P F3, 4(R0)
-	RET
-
-// func products32SignedNEON(sums *float32, q *int8, a *float32, least *float32, x **int8, scale **float32, sum **float32, n int, rows int)
-TEXT ·products32SignedNEON(SB), NOSPLIT, $0-72
-	MOVD sums+0(FP), R0
-	MOVD q+8(FP), R1
-	MOVD a+16(FP), R2
-	MOVD least+24(FP), R3
-	MOVD x+32(FP), R4
-	MOVD scale+40(FP), R5
-	MOVD sum+48(FP), R6
-	MOVD n+56(FP), R7
-	MOVD rows+64(FP), R8
-	CMP $4, R8
-	BEQ rows4
-	CMP $2, R8
-	BEQ rows2
-rows1:
-	MOVD 0(R4), R9
-	MOVD 0(R5), R13
-	MOVD 0(R6), R17
-	WORD $0x4f000400 // movi v0.4s, #0x0
-	SUBS $4, R7, R7
-	BLT rows1Rest
-
-	PCALIGN $16
-rows1Many:
-	FLDPQ.P 128(R1), (F1, F2)
-	FLDPQ -96(R1), (F3, F4)
-	FLDPQ -64(R1), (F5, F6)
-	FLDPQ -32(R1), (F7, F8)
-	FMOVQ.P 16(R2), F9
-	FMOVQ.P 16(R3), F10
-	FLDPQ.P 128(R9), (F11, F12)
-	FLDPQ -96(R9), (F13, F14)
-	FLDPQ -64(R9), (F15, F16)
-	FLDPQ -32(R9), (F17, F18)
-	WORD $0x0e2bc034 // smull v20.8h, v1.8b, v11.8b
-	WORD $0x4e2b8034 // smlal2 v20.8h, v1.16b, v11.16b
-	WORD $0x4e602a93 // saddlp v19.4s, v20.8h
-	WORD $0x0e2cc054 // smull v20.8h, v2.8b, v12.8b
-	WORD $0x4e2c8054 // smlal2 v20.8h, v2.16b, v12.16b
-	WORD $0x4e606a93 // sadalp v19.4s, v20.8h
-	WORD $0x0e2dc06b // smull v11.8h, v3.8b, v13.8b
-	WORD $0x4e2d806b // smlal2 v11.8h, v3.16b, v13.16b
-	WORD $0x4e60296c // saddlp v12.4s, v11.8h
-	WORD $0x0e2ec08b // smull v11.8h, v4.8b, v14.8b
-	WORD $0x4e2e808b // smlal2 v11.8h, v4.16b, v14.16b
-	WORD $0x4e60696c // sadalp v12.4s, v11.8h
-	WORD $0x4eacbe6c // addp v12.4s, v19.4s, v12.4s
-	WORD $0x0e2fc0ae // smull v14.8h, v5.8b, v15.8b
-	WORD $0x4e2f80ae // smlal2 v14.8h, v5.16b, v15.16b
-	WORD $0x4e6029d3 // saddlp v19.4s, v14.8h
-	WORD $0x0e30c0ce // smull v14.8h, v6.8b, v16.8b
-	WORD $0x4e3080ce // smlal2 v14.8h, v6.16b, v16.16b
-	WORD $0x4e6069d3 // sadalp v19.4s, v14.8h
-	WORD $0x0e31c0ef // smull v15.8h, v7.8b, v17.8b
-	WORD $0x4e3180ef // smlal2 v15.8h, v7.16b, v17.16b
-	WORD $0x4e6029f0 // saddlp v16.4s, v15.8h
-	WORD $0x0e32c10f // smull v15.8h, v8.8b, v18.8b
-	WORD $0x4e32810f // smlal2 v15.8h, v8.16b, v18.16b
-	WORD $0x4e6069f0 // sadalp v16.4s, v15.8h
-	WORD $0x4eb0be70 // addp v16.4s, v19.4s, v16.4s
-	WORD $0x4eb0bd90 // addp v16.4s, v12.4s, v16.4s
-	FMOVQ.P 16(R13), F12
-	FMOVQ.P 16(R17), F19
-	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
-	WORD $0x6e29dd8c // fmul v12.4s, v12.4s, v9.4s
-	WORD $0x4eb3cd40 // fmls v0.4s, v10.4s, v19.4s
-	WORD $0x4e2cce00 // fmla v0.4s, v16.4s, v12.4s
-	SUBS $4, R7, R7
-	BGE rows1Many
-	// 128 values: 31 vector instructions, 12 loads and stores, 2 others
-rows1Rest:
-	ADDS $4, R7, R7
-	BEQ rows1Done
-rows1One:
-	FLDPQ.P 32(R1), (F10, F9)
-	FMOVS.P 4(R2), F8
-	FMOVS.P 4(R3), F7
-	FLDPQ.P 32(R9), (F6, F5)
-	WORD $0x0e26c143 // smull v3.8h, v10.8b, v6.8b
-	WORD $0x4e268143 // smlal2 v3.8h, v10.16b, v6.16b
-	WORD $0x4e602864 // saddlp v4.4s, v3.8h
-	WORD $0x0e25c123 // smull v3.8h, v9.8b, v5.8b
-	WORD $0x4e258123 // smlal2 v3.8h, v9.16b, v5.16b
-	WORD $0x4e606864 // sadalp v4.4s, v3.8h
-	WORD $0x4ea4bc84 // addp v4.4s, v4.4s, v4.4s
-	WORD $0x4ea4bc84 // addp v4.4s, v4.4s, v4.4s
-	FMOVS.P 4(R13), F5
-	FMOVS.P 4(R17), F6
-	WORD $0x4e21d884 // scvtf v4.4s, v4.4s
-	WORD $0x6e28dca5 // fmul v5.4s, v5.4s, v8.4s
-	WORD $0x4ea6cce0 // fmls v0.4s, v7.4s, v6.4s
-	WORD $0x4e25cc80 // fmla v0.4s, v4.4s, v5.4s
-	SUBS $1, R7, R7
-	BNE rows1One
-rows1Done:
-	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD $0x7e30d800 // faddp s0, v0.2s
-	FMOVS.P F0, 4(R0)
-	RET
-rows2:
-	MOVD 0(R4), R9
-	MOVD 0(R5), R13
-	MOVD 0(R6), R17
-	WORD $0x4f000400 // movi v0.4s, #0x0
-	MOVD 8(R4), R10
-	MOVD 8(R5), R14
-	MOVD 8(R6), R19
-	WORD $0x4f000401 // movi v1.4s, #0x0
-	SUBS $4, R7, R7
-	BLT rows2Rest
-
-	PCALIGN $16
-rows2Many:
-	FLDPQ.P 128(R1), (F2, F3)
-	FLDPQ -96(R1), (F4, F5)
-	FLDPQ -64(R1), (F6, F7)
-	FLDPQ -32(R1), (F8, F9)
-	FMOVQ.P 16(R2), F10
-	FMOVQ.P 16(R3), F11
-	FLDPQ.P 128(R9), (F12, F13)
-	FLDPQ -96(R9), (F14, F15)
-	FLDPQ -64(R9), (F16, F17)
-	FLDPQ -32(R9), (F18, F19)
-	WORD $0x0e2cc055 // smull v21.8h, v2.8b, v12.8b
-	WORD $0x4e2c8055 // smlal2 v21.8h, v2.16b, v12.16b
-	WORD $0x4e602ab4 // saddlp v20.4s, v21.8h
-	WORD $0x0e2dc075 // smull v21.8h, v3.8b, v13.8b
-	WORD $0x4e2d8075 // smlal2 v21.8h, v3.16b, v13.16b
-	WORD $0x4e606ab4 // sadalp v20.4s, v21.8h
-	WORD $0x0e2ec08c // smull v12.8h, v4.8b, v14.8b
-	WORD $0x4e2e808c // smlal2 v12.8h, v4.16b, v14.16b
-	WORD $0x4e60298d // saddlp v13.4s, v12.8h
-	WORD $0x0e2fc0ac // smull v12.8h, v5.8b, v15.8b
-	WORD $0x4e2f80ac // smlal2 v12.8h, v5.16b, v15.16b
-	WORD $0x4e60698d // sadalp v13.4s, v12.8h
-	WORD $0x4eadbe8d // addp v13.4s, v20.4s, v13.4s
-	WORD $0x0e30c0cf // smull v15.8h, v6.8b, v16.8b
-	WORD $0x4e3080cf // smlal2 v15.8h, v6.16b, v16.16b
-	WORD $0x4e6029f4 // saddlp v20.4s, v15.8h
-	WORD $0x0e31c0ef // smull v15.8h, v7.8b, v17.8b
-	WORD $0x4e3180ef // smlal2 v15.8h, v7.16b, v17.16b
-	WORD $0x4e6069f4 // sadalp v20.4s, v15.8h
-	WORD $0x0e32c110 // smull v16.8h, v8.8b, v18.8b
-	WORD $0x4e328110 // smlal2 v16.8h, v8.16b, v18.16b
-	WORD $0x4e602a11 // saddlp v17.4s, v16.8h
-	WORD $0x0e33c130 // smull v16.8h, v9.8b, v19.8b
-	WORD $0x4e338130 // smlal2 v16.8h, v9.16b, v19.16b
-	WORD $0x4e606a11 // sadalp v17.4s, v16.8h
-	WORD $0x4eb1be91 // addp v17.4s, v20.4s, v17.4s
-	WORD $0x4eb1bdb1 // addp v17.4s, v13.4s, v17.4s
-	FMOVQ.P 16(R13), F13
-	FMOVQ.P 16(R17), F20
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
-	WORD $0x6e2addad // fmul v13.4s, v13.4s, v10.4s
-	WORD $0x4eb4cd60 // fmls v0.4s, v11.4s, v20.4s
-	WORD $0x4e2dce20 // fmla v0.4s, v17.4s, v13.4s
-	FLDPQ.P 128(R10), (F20, F13)
-	FLDPQ -96(R10), (F17, F19)
-	FLDPQ -64(R10), (F18, F16)
-	FLDPQ -32(R10), (F15, F14)
-	WORD $0x0e34c055 // smull v21.8h, v2.8b, v20.8b
-	WORD $0x4e348055 // smlal2 v21.8h, v2.16b, v20.16b
-	WORD $0x4e602aac // saddlp v12.4s, v21.8h
-	WORD $0x0e2dc075 // smull v21.8h, v3.8b, v13.8b
-	WORD $0x4e2d8075 // smlal2 v21.8h, v3.16b, v13.16b
-	WORD $0x4e606aac // sadalp v12.4s, v21.8h
-	WORD $0x0e31c094 // smull v20.8h, v4.8b, v17.8b
-	WORD $0x4e318094 // smlal2 v20.8h, v4.16b, v17.16b
-	WORD $0x4e602a8d // saddlp v13.4s, v20.8h
-	WORD $0x0e33c0b4 // smull v20.8h, v5.8b, v19.8b
-	WORD $0x4e3380b4 // smlal2 v20.8h, v5.16b, v19.16b
-	WORD $0x4e606a8d // sadalp v13.4s, v20.8h
-	WORD $0x4eadbd8d // addp v13.4s, v12.4s, v13.4s
-	WORD $0x0e32c0d3 // smull v19.8h, v6.8b, v18.8b
-	WORD $0x4e3280d3 // smlal2 v19.8h, v6.16b, v18.16b
-	WORD $0x4e602a6c // saddlp v12.4s, v19.8h
-	WORD $0x0e30c0f3 // smull v19.8h, v7.8b, v16.8b
-	WORD $0x4e3080f3 // smlal2 v19.8h, v7.16b, v16.16b
-	WORD $0x4e606a6c // sadalp v12.4s, v19.8h
-	WORD $0x0e2fc112 // smull v18.8h, v8.8b, v15.8b
-	WORD $0x4e2f8112 // smlal2 v18.8h, v8.16b, v15.16b
-	WORD $0x4e602a50 // saddlp v16.4s, v18.8h
-	WORD $0x0e2ec132 // smull v18.8h, v9.8b, v14.8b
-	WORD $0x4e2e8132 // smlal2 v18.8h, v9.16b, v14.16b
-	WORD $0x4e606a50 // sadalp v16.4s, v18.8h
-	WORD $0x4eb0bd90 // addp v16.4s, v12.4s, v16.4s
-	WORD $0x4eb0bdb0 // addp v16.4s, v13.4s, v16.4s
-	FMOVQ.P 16(R14), F13
-	FMOVQ.P 16(R19), F12
-	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
-	WORD $0x6e2addad // fmul v13.4s, v13.4s, v10.4s
-	WORD $0x4eaccd61 // fmls v1.4s, v11.4s, v12.4s
-	WORD $0x4e2dce01 // fmla v1.4s, v16.4s, v13.4s
-	SUBS $4, R7, R7
-	BGE rows2Many
-	// 256 values: 62 vector instructions, 18 loads and stores, 2 others
-rows2Rest:
-	ADDS $4, R7, R7
-	BEQ rows2Done
-rows2One:
-	FLDPQ.P 32(R1), (F11, F10)
-	FMOVS.P 4(R2), F9
-	FMOVS.P 4(R3), F8
-	FLDPQ.P 32(R9), (F7, F6)
-	WORD $0x0e27c164 // smull v4.8h, v11.8b, v7.8b
-	WORD $0x4e278164 // smlal2 v4.8h, v11.16b, v7.16b
-	WORD $0x4e602885 // saddlp v5.4s, v4.8h
-	WORD $0x0e26c144 // smull v4.8h, v10.8b, v6.8b
-	WORD $0x4e268144 // smlal2 v4.8h, v10.16b, v6.16b
-	WORD $0x4e606885 // sadalp v5.4s, v4.8h
-	WORD $0x4ea5bca5 // addp v5.4s, v5.4s, v5.4s
-	WORD $0x4ea5bca5 // addp v5.4s, v5.4s, v5.4s
-	FMOVS.P 4(R13), F6
-	FMOVS.P 4(R17), F7
-	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD $0x6e29dcc6 // fmul v6.4s, v6.4s, v9.4s
-	WORD $0x4ea7cd00 // fmls v0.4s, v8.4s, v7.4s
-	WORD $0x4e26cca0 // fmla v0.4s, v5.4s, v6.4s
-	FLDPQ.P 32(R10), (F7, F6)
-	WORD $0x0e27c164 // smull v4.8h, v11.8b, v7.8b
-	WORD $0x4e278164 // smlal2 v4.8h, v11.16b, v7.16b
-	WORD $0x4e602885 // saddlp v5.4s, v4.8h
-	WORD $0x0e26c144 // smull v4.8h, v10.8b, v6.8b
-	WORD $0x4e268144 // smlal2 v4.8h, v10.16b, v6.16b
-	WORD $0x4e606885 // sadalp v5.4s, v4.8h
-	WORD $0x4ea5bca5 // addp v5.4s, v5.4s, v5.4s
-	WORD $0x4ea5bca5 // addp v5.4s, v5.4s, v5.4s
-	FMOVS.P 4(R14), F6
-	FMOVS.P 4(R19), F7
-	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD $0x6e29dcc6 // fmul v6.4s, v6.4s, v9.4s
-	WORD $0x4ea7cd01 // fmls v1.4s, v8.4s, v7.4s
-	WORD $0x4e26cca1 // fmla v1.4s, v5.4s, v6.4s
-	SUBS $1, R7, R7
-	BNE rows2One
-rows2Done:
-	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD $0x7e30d800 // faddp s0, v0.2s
-	FMOVS.P F0, 4(R0)
-	WORD $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD $0x7e30d821 // faddp s1, v1.2s
-	FMOVS.P F1, 4(R0)
-	RET
-rows4:
-	MOVD 0(R4), R9
-	MOVD 0(R5), R13
-	MOVD 0(R6), R17
-	WORD $0x4f000400 // movi v0.4s, #0x0
-	MOVD 8(R4), R10
-	MOVD 8(R5), R14
-	MOVD 8(R6), R19
-	WORD $0x4f000401 // movi v1.4s, #0x0
-	MOVD 16(R4), R11
-	MOVD 16(R5), R15
-	MOVD 16(R6), R20
-	WORD $0x4f000402 // movi v2.4s, #0x0
-	MOVD 24(R4), R12
-	MOVD 24(R5), R16
-	MOVD 24(R6), R21
-	WORD $0x4f000403 // movi v3.4s, #0x0
-	SUBS $4, R7, R7
-	BLT rows4Rest
-
-	PCALIGN $16
-rows4Many:
-	FLDPQ.P 128(R1), (F4, F5)
-	FLDPQ -96(R1), (F6, F7)
-	FLDPQ -64(R1), (F8, F9)
-	FLDPQ -32(R1), (F10, F11)
-	FMOVQ.P 16(R2), F12
-	FMOVQ.P 16(R3), F13
-	FLDPQ.P 128(R9), (F14, F15)
-	FLDPQ -96(R9), (F16, F17)
-	FLDPQ -64(R9), (F18, F19)
-	FLDPQ -32(R9), (F20, F21)
-	WORD $0x0e2ec097 // smull v23.8h, v4.8b, v14.8b
-	WORD $0x4e2e8097 // smlal2 v23.8h, v4.16b, v14.16b
-	WORD $0x4e602af6 // saddlp v22.4s, v23.8h
-	WORD $0x0e2fc0b7 // smull v23.8h, v5.8b, v15.8b
-	WORD $0x4e2f80b7 // smlal2 v23.8h, v5.16b, v15.16b
-	WORD $0x4e606af6 // sadalp v22.4s, v23.8h
-	WORD $0x0e30c0ce // smull v14.8h, v6.8b, v16.8b
-	WORD $0x4e3080ce // smlal2 v14.8h, v6.16b, v16.16b
-	WORD $0x4e6029cf // saddlp v15.4s, v14.8h
-	WORD $0x0e31c0ee // smull v14.8h, v7.8b, v17.8b
-	WORD $0x4e3180ee // smlal2 v14.8h, v7.16b, v17.16b
-	WORD $0x4e6069cf // sadalp v15.4s, v14.8h
-	WORD $0x4eafbecf // addp v15.4s, v22.4s, v15.4s
-	WORD $0x0e32c111 // smull v17.8h, v8.8b, v18.8b
-	WORD $0x4e328111 // smlal2 v17.8h, v8.16b, v18.16b
-	WORD $0x4e602a36 // saddlp v22.4s, v17.8h
-	WORD $0x0e33c131 // smull v17.8h, v9.8b, v19.8b
-	WORD $0x4e338131 // smlal2 v17.8h, v9.16b, v19.16b
-	WORD $0x4e606a36 // sadalp v22.4s, v17.8h
-	WORD $0x0e34c152 // smull v18.8h, v10.8b, v20.8b
-	WORD $0x4e348152 // smlal2 v18.8h, v10.16b, v20.16b
-	WORD $0x4e602a53 // saddlp v19.4s, v18.8h
-	WORD $0x0e35c172 // smull v18.8h, v11.8b, v21.8b
-	WORD $0x4e358172 // smlal2 v18.8h, v11.16b, v21.16b
-	WORD $0x4e606a53 // sadalp v19.4s, v18.8h
-	WORD $0x4eb3bed3 // addp v19.4s, v22.4s, v19.4s
-	WORD $0x4eb3bdf3 // addp v19.4s, v15.4s, v19.4s
-	FMOVQ.P 16(R13), F15
-	FMOVQ.P 16(R17), F22
-	WORD $0x4e21da73 // scvtf v19.4s, v19.4s
-	WORD $0x6e2cddef // fmul v15.4s, v15.4s, v12.4s
-	WORD $0x4eb6cda0 // fmls v0.4s, v13.4s, v22.4s
-	WORD $0x4e2fce60 // fmla v0.4s, v19.4s, v15.4s
-	FLDPQ.P 128(R10), (F22, F15)
-	FLDPQ -96(R10), (F19, F21)
-	FLDPQ -64(R10), (F20, F18)
-	FLDPQ -32(R10), (F17, F16)
-	WORD $0x0e36c097 // smull v23.8h, v4.8b, v22.8b
-	WORD $0x4e368097 // smlal2 v23.8h, v4.16b, v22.16b
-	WORD $0x4e602aee // saddlp v14.4s, v23.8h
-	WORD $0x0e2fc0b7 // smull v23.8h, v5.8b, v15.8b
-	WORD $0x4e2f80b7 // smlal2 v23.8h, v5.16b, v15.16b
-	WORD $0x4e606aee // sadalp v14.4s, v23.8h
-	WORD $0x0e33c0d6 // smull v22.8h, v6.8b, v19.8b
-	WORD $0x4e3380d6 // smlal2 v22.8h, v6.16b, v19.16b
-	WORD $0x4e602acf // saddlp v15.4s, v22.8h
-	WORD $0x0e35c0f6 // smull v22.8h, v7.8b, v21.8b
-	WORD $0x4e3580f6 // smlal2 v22.8h, v7.16b, v21.16b
-	WORD $0x4e606acf // sadalp v15.4s, v22.8h
-	WORD $0x4eafbdcf // addp v15.4s, v14.4s, v15.4s
-	WORD $0x0e34c115 // smull v21.8h, v8.8b, v20.8b
-	WORD $0x4e348115 // smlal2 v21.8h, v8.16b, v20.16b
-	WORD $0x4e602aae // saddlp v14.4s, v21.8h
-	WORD $0x0e32c135 // smull v21.8h, v9.8b, v18.8b
-	WORD $0x4e328135 // smlal2 v21.8h, v9.16b, v18.16b
-	WORD $0x4e606aae // sadalp v14.4s, v21.8h
-	WORD $0x0e31c154 // smull v20.8h, v10.8b, v17.8b
-	WORD $0x4e318154 // smlal2 v20.8h, v10.16b, v17.16b
-	WORD $0x4e602a92 // saddlp v18.4s, v20.8h
-	WORD $0x0e30c174 // smull v20.8h, v11.8b, v16.8b
-	WORD $0x4e308174 // smlal2 v20.8h, v11.16b, v16.16b
-	WORD $0x4e606a92 // sadalp v18.4s, v20.8h
-	WORD $0x4eb2bdd2 // addp v18.4s, v14.4s, v18.4s
-	WORD $0x4eb2bdf2 // addp v18.4s, v15.4s, v18.4s
-	FMOVQ.P 16(R14), F15
-	FMOVQ.P 16(R19), F14
-	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
-	WORD $0x6e2cddef // fmul v15.4s, v15.4s, v12.4s
-	WORD $0x4eaecda1 // fmls v1.4s, v13.4s, v14.4s
-	WORD $0x4e2fce41 // fmla v1.4s, v18.4s, v15.4s
-	FLDPQ.P 128(R11), (F14, F15)
-	FLDPQ -96(R11), (F18, F16)
-	FLDPQ -64(R11), (F17, F20)
-	FLDPQ -32(R11), (F21, F19)
-	WORD $0x0e2ec097 // smull v23.8h, v4.8b, v14.8b
-	WORD $0x4e2e8097 // smlal2 v23.8h, v4.16b, v14.16b
-	WORD $0x4e602af6 // saddlp v22.4s, v23.8h
-	WORD $0x0e2fc0b7 // smull v23.8h, v5.8b, v15.8b
-	WORD $0x4e2f80b7 // smlal2 v23.8h, v5.16b, v15.16b
-	WORD $0x4e606af6 // sadalp v22.4s, v23.8h
-	WORD $0x0e32c0ce // smull v14.8h, v6.8b, v18.8b
-	WORD $0x4e3280ce // smlal2 v14.8h, v6.16b, v18.16b
-	WORD $0x4e6029cf // saddlp v15.4s, v14.8h
-	WORD $0x0e30c0ee // smull v14.8h, v7.8b, v16.8b
-	WORD $0x4e3080ee // smlal2 v14.8h, v7.16b, v16.16b
-	WORD $0x4e6069cf // sadalp v15.4s, v14.8h
-	WORD $0x4eafbecf // addp v15.4s, v22.4s, v15.4s
-	WORD $0x0e31c110 // smull v16.8h, v8.8b, v17.8b
-	WORD $0x4e318110 // smlal2 v16.8h, v8.16b, v17.16b
-	WORD $0x4e602a16 // saddlp v22.4s, v16.8h
-	WORD $0x0e34c130 // smull v16.8h, v9.8b, v20.8b
-	WORD $0x4e348130 // smlal2 v16.8h, v9.16b, v20.16b
-	WORD $0x4e606a16 // sadalp v22.4s, v16.8h
-	WORD $0x0e35c151 // smull v17.8h, v10.8b, v21.8b
-	WORD $0x4e358151 // smlal2 v17.8h, v10.16b, v21.16b
-	WORD $0x4e602a34 // saddlp v20.4s, v17.8h
-	WORD $0x0e33c171 // smull v17.8h, v11.8b, v19.8b
-	WORD $0x4e338171 // smlal2 v17.8h, v11.16b, v19.16b
-	WORD $0x4e606a34 // sadalp v20.4s, v17.8h
-	WORD $0x4eb4bed4 // addp v20.4s, v22.4s, v20.4s
-	WORD $0x4eb4bdf4 // addp v20.4s, v15.4s, v20.4s
-	FMOVQ.P 16(R15), F15
-	FMOVQ.P 16(R20), F22
-	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
-	WORD $0x6e2cddef // fmul v15.4s, v15.4s, v12.4s
-	WORD $0x4eb6cda2 // fmls v2.4s, v13.4s, v22.4s
-	WORD $0x4e2fce82 // fmla v2.4s, v20.4s, v15.4s
-	FLDPQ.P 128(R12), (F22, F15)
-	FLDPQ -96(R12), (F20, F19)
-	FLDPQ -64(R12), (F21, F17)
-	FLDPQ -32(R12), (F16, F18)
-	WORD $0x0e36c097 // smull v23.8h, v4.8b, v22.8b
-	WORD $0x4e368097 // smlal2 v23.8h, v4.16b, v22.16b
-	WORD $0x4e602aee // saddlp v14.4s, v23.8h
-	WORD $0x0e2fc0b7 // smull v23.8h, v5.8b, v15.8b
-	WORD $0x4e2f80b7 // smlal2 v23.8h, v5.16b, v15.16b
-	WORD $0x4e606aee // sadalp v14.4s, v23.8h
-	WORD $0x0e34c0d6 // smull v22.8h, v6.8b, v20.8b
-	WORD $0x4e3480d6 // smlal2 v22.8h, v6.16b, v20.16b
-	WORD $0x4e602acf // saddlp v15.4s, v22.8h
-	WORD $0x0e33c0f6 // smull v22.8h, v7.8b, v19.8b
-	WORD $0x4e3380f6 // smlal2 v22.8h, v7.16b, v19.16b
-	WORD $0x4e606acf // sadalp v15.4s, v22.8h
-	WORD $0x4eafbdcf // addp v15.4s, v14.4s, v15.4s
-	WORD $0x0e35c113 // smull v19.8h, v8.8b, v21.8b
-	WORD $0x4e358113 // smlal2 v19.8h, v8.16b, v21.16b
-	WORD $0x4e602a6e // saddlp v14.4s, v19.8h
-	WORD $0x0e31c133 // smull v19.8h, v9.8b, v17.8b
-	WORD $0x4e318133 // smlal2 v19.8h, v9.16b, v17.16b
-	WORD $0x4e606a6e // sadalp v14.4s, v19.8h
-	WORD $0x0e30c155 // smull v21.8h, v10.8b, v16.8b
-	WORD $0x4e308155 // smlal2 v21.8h, v10.16b, v16.16b
-	WORD $0x4e602ab1 // saddlp v17.4s, v21.8h
-	WORD $0x0e32c175 // smull v21.8h, v11.8b, v18.8b
-	WORD $0x4e328175 // smlal2 v21.8h, v11.16b, v18.16b
-	WORD $0x4e606ab1 // sadalp v17.4s, v21.8h
-	WORD $0x4eb1bdd1 // addp v17.4s, v14.4s, v17.4s
-	WORD $0x4eb1bdf1 // addp v17.4s, v15.4s, v17.4s
-	FMOVQ.P 16(R16), F15
-	FMOVQ.P 16(R21), F14
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
-	WORD $0x6e2cddef // fmul v15.4s, v15.4s, v12.4s
-	WORD $0x4eaecda3 // fmls v3.4s, v13.4s, v14.4s
-	WORD $0x4e2fce23 // fmla v3.4s, v17.4s, v15.4s
-	SUBS $4, R7, R7
-	BGE rows4Many
-	// 512 values: 124 vector instructions, 30 loads and stores, 2 others
-rows4Rest:
-	ADDS $4, R7, R7
-	BEQ rows4Done
-rows4One:
-	FLDPQ.P 32(R1), (F13, F12)
-	FMOVS.P 4(R2), F11
-	FMOVS.P 4(R3), F10
-	FLDPQ.P 32(R9), (F9, F8)
-	WORD $0x0e29c1a6 // smull v6.8h, v13.8b, v9.8b
-	WORD $0x4e2981a6 // smlal2 v6.8h, v13.16b, v9.16b
-	WORD $0x4e6028c7 // saddlp v7.4s, v6.8h
-	WORD $0x0e28c186 // smull v6.8h, v12.8b, v8.8b
-	WORD $0x4e288186 // smlal2 v6.8h, v12.16b, v8.16b
-	WORD $0x4e6068c7 // sadalp v7.4s, v6.8h
-	WORD $0x4ea7bce7 // addp v7.4s, v7.4s, v7.4s
-	WORD $0x4ea7bce7 // addp v7.4s, v7.4s, v7.4s
-	FMOVS.P 4(R13), F8
-	FMOVS.P 4(R17), F9
-	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD $0x6e2bdd08 // fmul v8.4s, v8.4s, v11.4s
-	WORD $0x4ea9cd40 // fmls v0.4s, v10.4s, v9.4s
-	WORD $0x4e28cce0 // fmla v0.4s, v7.4s, v8.4s
-	FLDPQ.P 32(R10), (F9, F8)
-	WORD $0x0e29c1a6 // smull v6.8h, v13.8b, v9.8b
-	WORD $0x4e2981a6 // smlal2 v6.8h, v13.16b, v9.16b
-	WORD $0x4e6028c7 // saddlp v7.4s, v6.8h
-	WORD $0x0e28c186 // smull v6.8h, v12.8b, v8.8b
-	WORD $0x4e288186 // smlal2 v6.8h, v12.16b, v8.16b
-	WORD $0x4e6068c7 // sadalp v7.4s, v6.8h
-	WORD $0x4ea7bce7 // addp v7.4s, v7.4s, v7.4s
-	WORD $0x4ea7bce7 // addp v7.4s, v7.4s, v7.4s
-	FMOVS.P 4(R14), F8
-	FMOVS.P 4(R19), F9
-	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD $0x6e2bdd08 // fmul v8.4s, v8.4s, v11.4s
-	WORD $0x4ea9cd41 // fmls v1.4s, v10.4s, v9.4s
-	WORD $0x4e28cce1 // fmla v1.4s, v7.4s, v8.4s
-	FLDPQ.P 32(R11), (F9, F8)
-	WORD $0x0e29c1a6 // smull v6.8h, v13.8b, v9.8b
-	WORD $0x4e2981a6 // smlal2 v6.8h, v13.16b, v9.16b
-	WORD $0x4e6028c7 // saddlp v7.4s, v6.8h
-	WORD $0x0e28c186 // smull v6.8h, v12.8b, v8.8b
-	WORD $0x4e288186 // smlal2 v6.8h, v12.16b, v8.16b
-	WORD $0x4e6068c7 // sadalp v7.4s, v6.8h
-	WORD $0x4ea7bce7 // addp v7.4s, v7.4s, v7.4s
-	WORD $0x4ea7bce7 // addp v7.4s, v7.4s, v7.4s
-	FMOVS.P 4(R15), F8
-	FMOVS.P 4(R20), F9
-	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD $0x6e2bdd08 // fmul v8.4s, v8.4s, v11.4s
-	WORD $0x4ea9cd42 // fmls v2.4s, v10.4s, v9.4s
-	WORD $0x4e28cce2 // fmla v2.4s, v7.4s, v8.4s
-	FLDPQ.P 32(R12), (F9, F8)
-	WORD $0x0e29c1a6 // smull v6.8h, v13.8b, v9.8b
-	WORD $0x4e2981a6 // smlal2 v6.8h, v13.16b, v9.16b
-	WORD $0x4e6028c7 // saddlp v7.4s, v6.8h
-	WORD $0x0e28c186 // smull v6.8h, v12.8b, v8.8b
-	WORD $0x4e288186 // smlal2 v6.8h, v12.16b, v8.16b
-	WORD $0x4e6068c7 // sadalp v7.4s, v6.8h
-	WORD $0x4ea7bce7 // addp v7.4s, v7.4s, v7.4s
-	WORD $0x4ea7bce7 // addp v7.4s, v7.4s, v7.4s
-	FMOVS.P 4(R16), F8
-	FMOVS.P 4(R21), F9
-	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD $0x6e2bdd08 // fmul v8.4s, v8.4s, v11.4s
-	WORD $0x4ea9cd43 // fmls v3.4s, v10.4s, v9.4s
-	WORD $0x4e28cce3 // fmla v3.4s, v7.4s, v8.4s
-	SUBS $1, R7, R7
-	BNE rows4One
-rows4Done:
-	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD $0x7e30d800 // faddp s0, v0.2s
-	FMOVS.P F0, 4(R0)
-	WORD $0x6e21d421 // faddp v1.4s, v1.4s, v1.4s
-	WORD $0x7e30d821 // faddp s1, v1.2s
-	FMOVS.P F1, 4(R0)
-	WORD $0x6e22d442 // faddp v2.4s, v2.4s, v2.4s
-	WORD $0x7e30d842 // faddp s2, v2.2s
-	FMOVS.P F2, 4(R0)
-	WORD $0x6e23d463 // faddp v3.4s, v3.4s, v3.4s
-	WORD $0x7e30d863 // faddp s3, v3.2s
-	FMOVS.P F3, 4(R0)
 	RET
 
 // func pairScalesNEON(a *float32, b *float32, pairs *byte, n int)

@@ -157,55 +157,95 @@ func floatsFifthsRaisedNEON(x *float32, a *float32, block *byte, n int, high *by
 //go:noescape
 func floatsQ8NEON(x *float32, a *float32, block *byte, n int) float32
 
+// lanesNEON writes n ≥ 1, at most 4, times 128 integers as lanes of a chunk.
+//
+//go:noescape
+func lanesNEON(to *int8, from *int8, n int)
+
 // dot16SDOT computes dotGo for n ≥ 1 times 32 integers q.
 //
 //go:noescape
 func dot16SDOT(x *int8, s *float32, q *int8, n int) float32
+
+// products16x1SDOT sets sums to the products of n ≥ 1 chunks of lanes with 1 rows of x, stride bytes apart: the integers' times a·scale, less factor·least·sum.
+//
+//go:noescape
+func products16x1SDOT(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
+
+// products16x2SDOT sets sums to the products of n ≥ 1 chunks of lanes with 2 rows of x, stride bytes apart: the integers' times a·scale, less factor·least·sum.
+//
+//go:noescape
+func products16x2SDOT(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
+
+// products16x4SDOT sets sums to the products of n ≥ 1 chunks of lanes with 4 rows of x, stride bytes apart: the integers' times a·scale, less factor·least·sum.
+//
+//go:noescape
+func products16x4SDOT(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
 
 // dot32SDOT computes dotGo for n ≥ 1 times 32 integers q.
 //
 //go:noescape
 func dot32SDOT(x *int8, s *float32, q *int8, n int) float32
 
-// products16SDOT sets sums to the products of n ≥ 1 times 128 integers q with rows (4, 2 or 1) of x: the integers' times a·scale, less least·sum.
+// products32x1SDOT sets sums to the products of n ≥ 1 chunks of lanes with 1 rows of x, stride bytes apart: the integers' times a·scale, less factor·least·sum.
 //
 //go:noescape
-func products16SDOT(sums *float32, q *int8, a *float32, least *float32, x **int8, scale **float32, sum **float32, n int, rows int)
+func products32x1SDOT(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
 
-// products32SDOT sets sums to the products of n ≥ 1 times 32 integers q with rows (4, 2 or 1) of x: the integers' times a·scale, less least·sum.
+// products32x2SDOT sets sums to the products of n ≥ 1 chunks of lanes with 2 rows of x, stride bytes apart: the integers' times a·scale, less factor·least·sum.
 //
 //go:noescape
-func products32SDOT(sums *float32, q *int8, a *float32, least *float32, x **int8, scale **float32, sum **float32, n int, rows int)
+func products32x2SDOT(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
+
+// products32x4SDOT sets sums to the products of n ≥ 1 chunks of lanes with 4 rows of x, stride bytes apart: the integers' times a·scale, less factor·least·sum.
+//
+//go:noescape
+func products32x4SDOT(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
 
 // dot16NEON computes dotGo for n ≥ 1 times 32 integers q from 0 to 64.
 //
 //go:noescape
 func dot16NEON(x *int8, s *float32, q *int8, n int) float32
 
+// products16x1NEON sets sums to the products of n ≥ 1 chunks of lanes with 1 rows of x, stride bytes apart: the integers' times a·scale, less factor·least·sum.
+//
+//go:noescape
+func products16x1NEON(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
+
+// products16x2NEON sets sums to the products of n ≥ 1 chunks of lanes with 2 rows of x, stride bytes apart: the integers' times a·scale, less factor·least·sum.
+//
+//go:noescape
+func products16x2NEON(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
+
 // dot32NEON computes dotGo for n ≥ 1 times 32 integers q from 0 to 64.
 //
 //go:noescape
 func dot32NEON(x *int8, s *float32, q *int8, n int) float32
+
+// products32x1NEON sets sums to the products of n ≥ 1 chunks of lanes with 1 rows of x, stride bytes apart: the integers' times a·scale, less factor·least·sum.
+//
+//go:noescape
+func products32x1NEON(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
+
+// products32x2NEON sets sums to the products of n ≥ 1 chunks of lanes with 2 rows of x, stride bytes apart: the integers' times a·scale, less factor·least·sum.
+//
+//go:noescape
+func products32x2NEON(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
 
 // dot32SignedNEON computes dotGo for n ≥ 1 times 32 integers q.
 //
 //go:noescape
 func dot32SignedNEON(x *int8, s *float32, q *int8, n int) float32
 
-// products16NEON sets sums to the products of n ≥ 1 times 128 integers q with rows (4, 2 or 1) of x: the integers' times a·scale, less least·sum.
+// productsSignedx1NEON sets sums to the products of n ≥ 1 chunks of lanes with 1 rows of x, stride bytes apart: the integers' times a·scale, less factor·least·sum.
 //
 //go:noescape
-func products16NEON(sums *float32, q *int8, a *float32, least *float32, x **int8, scale **float32, sum **float32, n int, rows int)
+func productsSignedx1NEON(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
 
-// products32NEON sets sums to the products of n ≥ 1 times 32 integers q with rows (4, 2 or 1) of x: the integers' times a·scale, less least·sum.
+// productsSignedx2NEON sets sums to the products of n ≥ 1 chunks of lanes with 2 rows of x, stride bytes apart: the integers' times a·scale, less factor·least·sum.
 //
 //go:noescape
-func products32NEON(sums *float32, q *int8, a *float32, least *float32, x **int8, scale **float32, sum **float32, n int, rows int)
-
-// products32SignedNEON sets sums to the products of n ≥ 1 times 32 integers q with rows (4, 2 or 1) of x: the integers' times a·scale, less least·sum.
-//
-//go:noescape
-func products32SignedNEON(sums *float32, q *int8, a *float32, least *float32, x **int8, scale **float32, sum **float32, n int, rows int)
+func productsSignedx2NEON(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
 
 // pairScalesNEON writes the scales a and the minima b of n ≥ 1 blocks. A block is four pairs here.
 //

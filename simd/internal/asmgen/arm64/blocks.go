@@ -171,9 +171,13 @@ type blockFormat struct {
 	offset int // what the integers stand above zero, for products with floats
 }
 
+func (b *blocks) over(u unpacking, width int) *unpacked {
+	return &unpacked{blocks: b, unpacking: u, width: width, partial: [2]int{-1, -1}}
+}
+
 // unpack opens a function of a format.
 func (b *blocks) unpack(u unpacking, l blockFormat) *unpacked {
-	f := &unpacked{blocks: b, unpacking: u, width: l.width, partial: [2]int{-1, -1}}
+	f := b.over(u, l.width)
 	doc := ""
 	if l.high {
 		doc = " The fifth bits of each are in a word of high."

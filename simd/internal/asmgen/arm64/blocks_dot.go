@@ -96,13 +96,19 @@ func (f *unpacked) addSingle(w int) {
 
 // multiplied are products of integers that have been unpacked, or are bytes in the blocks.
 func (b *blocks) multiplied() {
+	b.lanes()
 	for _, u := range []unpacking{addedDot, addedNEON} {
-		for _, each := range []func(u unpacking, width int, signed bool){b.dot, b.rows} {
-			each(u, 16, false)
-			each(u, 32, false)
-			if u == addedNEON {
-				each(u, 32, true)
+		most := map[unpacking]int{addedDot: 4, addedNEON: 2}[u]
+		each := func(width int, signed bool) {
+			b.dot(u, width, signed)
+			for rows := 1; rows <= most; rows *= 2 {
+				b.rows(u, width, signed, rows)
 			}
+		}
+		each(16, false)
+		each(32, false)
+		if u == addedNEON {
+			each(32, true)
 		}
 	}
 }
@@ -115,7 +121,8 @@ func (b *blocks) dot(u unpacking, width int, signed bool) {
 	case u == addedNEON:
 		doc += " from 0 to 64"
 	}
-	f := &unpacked{blocks: b, unpacking: u, width: width, partial: [2]int{-1, -1}, signed: signed}
+	f := b.over(u, width)
+	f.signed = signed
 	f.open(name, doc+".", false, "x *int8", "s *float32", "q *int8", "n int")
 	f.each(32, 32, func(i int) { f.use(i, b.pair(f.from, 32*i)) })
 }

@@ -2,159 +2,226 @@ package arm64
 
 import "fmt"
 
-// Registers of products with several rows of x, whose pointers follow.
+// Products with several rows of x are of integers in lanes, those of weights and those of x: a chunk of 512 is a matrix of 8 rows, word
+// w of each of 16 groups of 32. So a lane sums up a group, and nothing is added up across lanes but at the end.
+const (
+	laneRow  = 64 // bytes of a row
+	laneRows = 8
+)
+
+// lanes is what transposes weights.
+func (b *blocks) lanes() {
+	b.begin("lanes"+suffix, "writes n ≥ 1, at most 4, times 128 integers as lanes of a chunk.", false, "to *int8", "from *int8", "n int")
+	const to, from, n = 0, 1, 2
+	b.scaling(n, func() {
+		for half := range 2 {
+			for g := range lanes {
+				b.ins("FMOVQ %d(R%d), F%d", 32*g+16*half, from, g)
+			}
+			exchange(b.text)
+			for w := range lanes {
+				b.ins("FMOVQ F%d, %d(R%d)", w, laneRow*(lanes*half+w), to)
+			}
+		}
+		b.ins("ADD $128, R%d, R%d", from, from)
+		b.ins("ADD $16, R%d, R%d", to, to)
+	})
+}
+
+// Registers of products with rows of x. Pointers to integers, scales and sums of each row follow.
 const (
 	manySums = iota
 	manyQ
 	manyA
 	manyLeast
+	manyFactor
 	manyX
 	manyScale
 	manySum
+	manyStride
 	manyN
-	manyRows
 	manyPointers
 )
 
 // pointerTo is the register of a pointer to a row: to integers (0), their scales (1) or sums (2).
 func pointerTo(kind, row int) int {
-	r := manyPointers + 4*kind + row
+	first := [...]int{manyX, manyScale, manySum}[kind]
+	if row == 0 {
+		return first
+	}
+	r := manyPointers + 3*kind + row - 1
 	if r >= 18 { // the platform's
 		r++
 	}
 	return r
 }
 
-// products are those of integers that have been unpacked with 4, 2 or 1 rows of x. Scales and minima are applied on the way.
-func (b *blocks) rows(u unpacking, width int, signed bool) {
-	f := &unpacked{blocks: b, unpacking: u, width: width, partial: [2]int{-1, -1}, signed: signed}
+// rows multiplies lanes with some rows of x. Scales and minima are applied on the way.
+func (b *blocks) rows(u unpacking, width int, signed bool, rows int) {
 	name := fmt.Sprintf("products%d", width)
 	if signed {
-		name += "Signed"
+		name = "productsSigned"
 	}
-	f.begin(name+u.tier(), fmt.Sprintf("sets sums to the products of n ≥ 1 times %d integers q with rows (4, 2 or 1) of x: "+
-		"the integers' times a·scale, less least·sum.", f.shortest()), false, "sums *float32", "q *int8", "a *float32", "least *float32",
-		"x **int8", "scale **float32", "sum **float32", "n int", "rows int")
-	vacant := f.vacant
-	label := func(rows int) string { return fmt.Sprintf("rows%d", rows) }
-	for _, rows := range []int{4, 2} {
-		f.ins("CMP $%d, R%d", rows, manyRows)
-		f.ins("BEQ %s", label(rows))
-	}
-	for _, rows := range []int{1, 2, 4} {
-		f.vacant = append([]int{}, vacant...)
-		f.label(label(rows))
-		f.rowsOf(rows, label(rows))
-	}
-}
-
-// shortest is how many integers are multiplied at a time at least: those of 16 that share a scale come in blocks of 256.
-func (f *unpacked) shortest() int { return map[int]int{16: 128, 32: 32}[f.width] }
-
-// rowsOf is for so many rows.
-func (f *unpacked) rowsOf(rows int, label string) {
-	var sums []int
+	b.begin(fmt.Sprintf("%sx%d%s", name, rows, u.tier()), fmt.Sprintf("sets sums to the products of n ≥ 1 chunks of lanes with %d rows of x, "+
+		"stride bytes apart: the integers' times a·scale, less factor·least·sum.", rows), false,
+		"sums *float32", "q *int8", "a *float32", "least *float32", "factor *float32",
+		"x *int8", "scale *float32", "sum *float32", "stride int", "n int")
+	f := &severalRows{blocks: b, unpacking: u, width: width, signed: signed, factor: b.take()}
+	b.ins("FMOVS (R%d), F%d", manyFactor, f.factor)
 	for r := range rows {
-		for kind, pointers := range []int{manyX, manyScale, manySum} {
-			f.ins("MOVD %d(R%d), R%d", 8*r, pointers, pointerTo(kind, r))
+		for kind := range 3 {
+			if r > 0 {
+				b.ins("ADD R%d, R%d, R%d", manyStride, pointerTo(kind, r-1), pointerTo(kind, r))
+			}
 		}
-		sums = append(sums, f.take())
-		f.vec("zero", sums[r])
+		f.sums = append(f.sums, b.take())
+		b.vec("zero", f.sums[r])
 	}
-	many := 128 / f.shortest()
-	if many > 1 {
-		f.ins("SUBS $%d, R%d, R%d", many, manyN, manyN)
-		f.ins("BLT %sRest", label)
+	before := b.b.Len()
+	b.loop("chunk")
+	each := 4 // vectors of groups at a time, as many as registers have sums of
+	if u == addedNEON {
+		each = 2
 	}
-	before := f.b.Len()
-	f.loop(label + "Many")
-	f.rowsOfMany(sums)
-	f.ins("SUBS $%d, R%d, R%d", many, manyN, manyN)
-	if many > 1 {
-		f.ins("BGE %sMany", label)
-	} else {
-		f.ins("BNE %sMany", label)
+	for first := 0; first < 4; first += each {
+		for half := 0; half < 32/width; half++ {
+			f.groups(first, each, half)
+		}
 	}
-	f.tally(before, 128*rows)
-	if many > 1 {
-		f.label(label + "Rest")
-		f.ins("ADDS $%d, R%d, R%d", many, manyN, manyN)
-		f.ins("BEQ %sDone", label)
-		f.label(label + "One")
-		f.rowsOfOne(sums)
-		f.ins("SUBS $1, R%d, R%d", manyN, manyN)
-		f.ins("BNE %sOne", label)
-		f.label(label + "Done")
+	add := func(bytes, r int) { b.ins("ADD $%d, R%d, R%d", bytes, r, r) }
+	add(512, manyQ)
+	add(4*512/width, manyA)
+	add(4*512/width, manyLeast)
+	for r := range rows {
+		add(512, pointerTo(0, r))
+		add(4*512/32, pointerTo(1, r))
+		add(4*512/width, pointerTo(2, r))
 	}
-	for _, s := range sums {
-		f.vec("faddp", s, s, s)
-		f.vec("faddp.s", s, s)
-		f.ins("FMOVS.P F%d, 4(R%d)", s, manySums)
+	b.ins("SUBS $1, R%d, R%d", manyN, manyN)
+	b.ins("BNE chunk")
+	b.tally(before, 512*rows)
+	for _, s := range f.sums {
+		b.vec("faddp", s, s, s)
+		b.vec("faddp.s", s, s)
+		b.ins("FMOVS.P F%d, 4(R%d)", s, manySums)
 	}
-	f.ins("RET")
+	b.ins("RET")
 }
 
-// next loads vectors of so many bytes at most at a pointer, which moves on behind them.
-func (f *unpacked) load(pointer, count int) (v []int) {
-	for range count {
-		v = append(v, f.take())
-	}
-	for i := 0; i < count; i += 2 {
-		suffix, offset := "", 16*(i-count)
-		if i == 0 {
-			suffix, offset = ".P", 16*count
-		}
-		moveVectors(f.text, true, suffix, pointer, offset, v[i:min(i+2, count)]...)
-	}
-	return v
+type severalRows struct {
+	*blocks
+	unpacking
+	width  int
+	signed bool
+	factor int
+	sums   []int // for each row
 }
 
-// rowsOfMany is for 128 values.
-func (f *unpacked) rowsOfMany(sums []int) {
-	scales, share := 128/f.width/4, f.width/16 // vectors of scales, and of integers that share one
-	q, a, least := f.load(manyQ, 8), f.load(manyA, scales), f.load(manyLeast, scales)
-	for r, acc := range sums {
-		next := 0
-		x := f.load(pointerTo(0, r), 8)
-		for i := 0; i < len(q); i += share {
-			w := f.products(q[i:i+share], x[i:i+share])
-			f.free(x[i : i+share]...)
-			if f.merge(w) {
-				f.weighted(acc, w, a[next], least[next], f.load(pointerTo(1, r), 1)[0], f.load(pointerTo(2, r), 1)[0])
-				next++
+// groups is for some vectors of groups: for both halves of 16 values, or one of them if those have scales of their own.
+func (f *severalRows) groups(first, count, half int) {
+	words := laneRows * f.width / 32
+	products := f.products(first, count, half*words, words)
+	for j := 0; j < count; j += 2 {
+		at := 16 * (first + j)
+		a, least := f.ofGroups(manyA, at, half), f.ofGroups(manyLeast, at, half)
+		for _, v := range least {
+			f.vec("fmul.e", v, v, f.factor, 0)
+		}
+		for r, acc := range f.sums {
+			scale, sum := f.pair(pointerTo(1, r), at), f.pair(pointerTo(2, r), at+64*half)
+			for k := range 2 {
+				w := products[r][j+k]
+				f.vec("scvtf", w, w)
+				f.vec("fmul", scale[k], scale[k], a[k])
+				f.vec("fmls", acc, least[k], sum[k])
+				f.vec("fmla", acc, w, scale[k])
+				f.free(w, scale[k], sum[k])
+			}
+		}
+		f.free(a[:]...)
+		f.free(least[:]...)
+	}
+}
+
+// ofGroups loads what two vectors of groups have, of two halves the half.
+func (f *severalRows) ofGroups(pointer, at, half int) [2]int {
+	if f.width == 32 {
+		return f.pair(pointer, at)
+	}
+	var r [2]int
+	for k := range r {
+		v := f.pair(pointer, 2*at+32*k)
+		f.vec([]string{"uzp1", "uzp2"}[half], v[0], v[0], v[1])
+		f.free(v[1])
+		r[k] = v[0]
+	}
+	return r
+}
+
+// products are vectors of sums for each row, whose lanes are groups.
+func (f *severalRows) products(first, count, from, words int) [][]int {
+	var parts [][]int // with less than SDOT two of 16 bits, for each lower and upper half of a vector
+	for range f.sums {
+		var p []int
+		for range count * map[unpacking]int{addedDot: 1, addedNEON: 2}[f.unpacking] {
+			p = append(p, f.take())
+			if f.unpacking == addedDot {
+				f.vec("zero", p[len(p)-1])
+			}
+		}
+		parts = append(parts, p)
+	}
+	most := 4 // words whose products have 16 bits together
+	if f.signed {
+		most = 2
+	}
+	wide := make([][]int, len(f.sums)) // sums of those
+	for i := range words {
+		for j := 0; j < count; j += 2 {
+			at := laneRow*(from+i) + 16*(first+j)
+			q := f.pair(manyQ, at)
+			for r := range f.sums {
+				x := f.pair(pointerTo(0, r), at)
+				for k := range 2 {
+					if f.unpacking == addedDot {
+						f.vec("sdot", parts[r][j+k], q[k], x[k])
+						continue
+					}
+					op := "smlal"
+					if i%most == 0 {
+						op = "smull"
+					}
+					f.vec(op, parts[r][2*(j+k)], q[k], x[k])
+					f.vec(op+"2", parts[r][2*(j+k)+1], q[k], x[k])
+				}
+				f.free(x[:]...)
+			}
+			f.free(q[:]...)
+		}
+		if f.unpacking == addedNEON && (i+1)%most == 0 {
+			for r, p := range parts {
+				for k, h := range p {
+					if i < most {
+						wide[r] = append(wide[r], f.take())
+						f.vec("saddlp.h", wide[r][k], h)
+					} else {
+						f.vec("sadalp.h", wide[r][k], h)
+					}
+				}
 			}
 		}
 	}
-	f.free(q...)
-	f.free(a...)
-	f.free(least...)
-}
-
-// weighted adds w·a·scale − least·sum, and frees what is not shared by rows.
-func (f *unpacked) weighted(acc, w, a, least, scale, sum int) {
-	f.vec("scvtf", w, w)
-	f.vec("fmul", scale, scale, a)
-	f.vec("fmls", acc, least, sum)
-	f.vec("fmla", acc, w, scale)
-	f.free(w, scale, sum)
-}
-
-// rowsOfOne is for 32 values, which share a scale.
-func (f *unpacked) rowsOfOne(sums []int) {
-	single := func(pointer int) int {
-		v := f.take()
-		f.ins("FMOVS.P 4(R%d), F%d", pointer, v) // other lanes are zero
-		return v
+	if f.unpacking == addedDot {
+		return parts
 	}
-	q, a, least := f.load(manyQ, 2), single(manyA), single(manyLeast)
-	for r, acc := range sums {
-		x := f.load(pointerTo(0, r), 2)
-		w := f.products(q, x)
-		f.free(x...)
-		f.vec("addp", w, w, w)
-		f.vec("addp", w, w, w) // each lane has the sum; one counts
-		f.weighted(acc, w, a, least, single(pointerTo(1, r)), single(pointerTo(2, r)))
+	for r, w := range wide {
+		f.free(parts[r]...)
+		parts[r] = nil
+		for k := 0; k < len(w); k += 2 {
+			f.vec("addp", w[k], w[k], w[k+1])
+			f.free(w[k+1])
+			parts[r] = append(parts[r], w[k])
+		}
 	}
-	f.free(q...)
-	f.free(a, least)
+	return parts
 }

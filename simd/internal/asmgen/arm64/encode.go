@@ -112,9 +112,11 @@ var instructions = map[string]instruction{
 	"sli.b":    {0x6f005400, leftBytes, shiftedBytes}, // lower bits of d stay
 	"ushr.b":   {0x6f000400, rightBytes, shiftedBytes},
 	"movi":     {0x4f00e400, immediate, "v%d.16b, #%#x"},
-	"ushl":     {0x6ea04400, dnm, floats3},                  // by the lanes of m, to the right if they are negative
-	"scvtf.f":  {0x4f00e400, right, shifted},                // with so many bits behind the point
-	"uzp1.h":   {0x4e401800, dnm, "v%d.8h, v%d.8h, v%d.8h"}, // even lanes of n, then of m
+	"ushl":     {0x6ea04400, dnm, floats3},   // by the lanes of m, to the right if they are negative
+	"scvtf.f":  {0x4f00e400, right, shifted}, // with so many bits behind the point
+	"uzp1":     {0x4e801800, dnm, floats3},   // even lanes of n, then of m
+	"uzp2":     {0x4e805800, dnm, floats3},   // odd lanes
+	"uzp1.h":   {0x4e401800, dnm, "v%d.8h, v%d.8h, v%d.8h"},
 	"uzp2.h":   {0x4e405800, dnm, "v%d.8h, v%d.8h, v%d.8h"}, // odd lanes
 	"zip1.d":   {0x4ec03800, dnm, "v%d.2d, v%d.2d, v%d.2d"},
 	"addp":     {0x4ea0bc00, dnm, floats3},                    // sums of neighbours, of n and then of m

@@ -108,7 +108,7 @@ func TestProductsAreExact(t *testing.T) {
 						}
 					}
 					var own room
-					own.row = w.rowAt(0)
+					own.enter(&w, 0)
 					for i := range own.s {
 						own.s[i] = 1
 					}

@@ -21,7 +21,7 @@ func (w *Weights) MultiplyColumns(y []float32, ldy int, x []float32, m, lo, hi i
 	}
 	clear(sums)
 	for r := range w.Rows {
-		room.row = w.rowAt(r)
+		room.enter(w, r)
 		room.values(values[:n], lo)
 		last := r%steps == steps-1 || r == w.Rows-1
 		for i := range m {

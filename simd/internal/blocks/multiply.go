@@ -9,7 +9,7 @@ import (
 // Dequantize writes the values of row r from lo on, whole blocks: those of quant.Dequantize, bit for bit.
 func (w *Weights) Dequantize(y []float32, r, lo int) {
 	m := rooms.Get().(*room)
-	m.row = w.rowAt(r)
+	m.enter(w, r)
 	for len(y) > 0 {
 		n := min(Piece, len(y))
 		m.values(y[:n], lo)
@@ -32,7 +32,7 @@ func (w *Weights) Multiply(y []float32, ldy int, x []float32, m, lo, hi int) {
 	room := rooms.Get().(*room)
 	for r := lo; r < hi; r++ {
 		var sums [Most]float64
-		room.row = w.rowAt(r)
+		room.enter(w, r)
 		for at := 0; at < w.Cols; at += Piece {
 			n := min(Piece, w.Cols-at)
 			if m == 1 {
@@ -65,7 +65,7 @@ func (w *Weights) Multiply8(y []float32, ldy int, x []Rounded, lo, hi int) {
 	room := rooms.Get().(*room)
 	for r := lo; r < hi; r++ {
 		sum := 0.0
-		room.row = w.rowAt(r)
+		room.enter(w, r)
 		for at := 0; at < w.Cols; at += most {
 			n := min(most, w.Cols-at)
 			room.scales(at, n)
@@ -102,16 +102,16 @@ func (m *room) raise() float32 {
 
 const (
 	// piece8 is how many values of eight rows of x stay in the first cache while they meet rows of weights: a multiple of all blocks.
-	piece8 = 2048
+	piece8 = 4096
 	// held is how many rows of weights are unpacked before they are multiplied.
-	held = 16
+	held = 8
 )
 
 // unpacked is a piece of a row that several rows of x are multiplied with.
 type unpacked struct {
-	q        [piece8]int8 // at the beginning, for its alignment
-	a, b     [piece8/16 + 16]float32
-	integers []int8 // those in q, or in the row
+	q    [piece8]int8
+	a, b [piece8/16 + 16]float32
+	_    [32]byte // sizes are multiples of 64, and there are no pointers, so that vectors are aligned
 }
 
 var pieces = sync.Pool{New: func() any { return new([held]unpacked) }}
@@ -128,8 +128,8 @@ func (w *Weights) multiplySeveral(y []float32, ldy int, x []Rounded, lo, hi int)
 			n := min(piece8, w.Cols-at)
 			for r := range part {
 				u := &part[r]
-				room.row = w.rowAt(lo + r)
-				room.unpackScales(u.a[:n/w.width], u.b[:n/w.width], at/w.BlockLen())
+				room.enter(w, lo+r)
+				room.unpackScales(u.a[:n/w.width], u.b[:n/w.width], at/w.block)
 				room.prepare(u, at, n)
 			}
 			for i := 0; i < len(x); i += Most {
@@ -149,27 +149,24 @@ func (w *Weights) multiplySeveral(y []float32, ldy int, x []Rounded, lo, hi int)
 		}
 		lo += len(part)
 	}
-	for i := range own {
-		own[i].integers = nil // no memory is kept alive
-	}
 	pieces.Put(own)
 	room.leave()
 }
 
-// keep unpacks n integers of the room's row, from lo on, as they are in the row.
-func (m *room) keep(u *unpacked, lo, n int) {
-	if u.integers = u.q[:n]; m.quants == nil {
-		u.integers = int8s(m.planes[0][lo:][:n])
+// prepareAsStored unpacks n integers of the room's row, from lo on.
+func (m *room) prepareAsStored(u *unpacked, lo, n int) {
+	if m.quants == nil {
+		copy(u.q[:n], int8s(m.planes[0][lo:]))
 		return
 	}
-	m.unpackQuants(u.integers, lo/m.BlockLen())
+	m.unpackQuants(u.q[:n], lo/m.block)
 }
 
 // productsEach is products, one by one.
 func (m *room) productsEach(u *unpacked, sums *[Most]float32, x []Rounded, lo, n int) {
 	for i := range x {
 		minima := m.weigh(&x[i], u.a[:], u.b[:], lo, n)
-		sums[i] = m.dot(u.integers, x[i].Q[lo:][:n]) - minima
+		sums[i] = m.dot(u.q[:n], x[i].Q[lo:][:n]) - minima
 	}
 }
 

@@ -6,28 +6,34 @@ import (
 )
 
 // inLanes says whether integers are in lanes where several rows of x are multiplied.
+
 func inLanes() bool { return avx2() }
 
 // prepare unpacks n integers of the room's row, from lo on, for products with several rows of x. The scales are there.
 func (m *room) prepare(u *unpacked, lo, n int) {
 	if !inLanes() {
-		m.keep(u, lo, n)
+		m.prepareAsStored(u, lo, n)
 		return
 	}
 	// What is behind the end of the last chunk is multiplied with zeros.
 	groups, end := n/m.width, (n+chunk-1)/chunk*chunk/m.width
 	clear(u.a[groups:end])
 	clear(u.b[groups:end])
-	q, whole, flip := m.integers(lo, n), n&^255, byte(0)
-	if m.quants == nil && bytewise() {
+	q := m.integers(lo, n)
+	if m.quants != nil {
+		lanesAVX2(&u.q[0], &q[0], (n+255)/256) // behind n is memory of the room
+		return
+	}
+	whole, flip := n&^255, byte(0)
+	if bytewise() {
 		flip = 0x80
 	}
 	if whole > 0 {
-		lanesAVX2(&u.q[0], &q[0], flip, whole/256)
+		lanesStoredAVX2(&u.q[0], &q[0], whole/256, flip)
 	}
 	if whole < n {
 		copy(m.q[:256], q[whole:])
-		lanesAVX2(&u.q[whole/chunk*chunk+whole%chunk/8], &m.q[0], flip, 1)
+		lanesStoredAVX2(&u.q[whole/chunk*chunk+whole%chunk/8], &m.q[0], 1, flip)
 	}
 }
 

@@ -3270,13 +3270,71 @@ sum:
 DATA blocksBytes80<>+0(SB)/1, $0x80
 GLOBL blocksBytes80<>(SB), RODATA|NOPTR, $1
 
-// func lanesAVX2(to *int8, q *int8, flip byte, n int)
+// func lanesAVX2(to *int8, q *int8, n int)
+// Requires: AVX, AVX2
+TEXT ·lanesAVX2(SB), NOSPLIT, $0-24
+	MOVQ to+0(FP), AX
+	MOVQ q+8(FP), CX
+	MOVQ n+16(FP), DX
+	MOVQ $0x00000020, BX
+	MOVQ $0x000001e0, SI
+
+block:
+	VMOVDQU     (CX), X0
+	VINSERTI128 $0x01, 128(CX), Y0, Y0
+	VMOVDQU     32(CX), X1
+	VINSERTI128 $0x01, 160(CX), Y1, Y1
+	VMOVDQU     64(CX), X2
+	VINSERTI128 $0x01, 192(CX), Y2, Y2
+	VMOVDQU     96(CX), X3
+	VINSERTI128 $0x01, 224(CX), Y3, Y3
+	VPUNPCKLDQ  Y1, Y0, Y4
+	VPUNPCKLDQ  Y3, Y2, Y5
+	VPUNPCKLQDQ Y5, Y4, Y6
+	VPUNPCKHQDQ Y5, Y4, Y4
+	VMOVDQU     Y6, (AX)
+	VMOVDQU     Y4, 64(AX)
+	VPUNPCKHDQ  Y1, Y0, Y4
+	VPUNPCKHDQ  Y3, Y2, Y5
+	VPUNPCKLQDQ Y5, Y4, Y6
+	VPUNPCKHQDQ Y5, Y4, Y4
+	VMOVDQU     Y6, 128(AX)
+	VMOVDQU     Y4, 192(AX)
+	VMOVDQU     16(CX), X7
+	VINSERTI128 $0x01, 144(CX), Y7, Y7
+	VMOVDQU     48(CX), X8
+	VINSERTI128 $0x01, 176(CX), Y8, Y8
+	VMOVDQU     80(CX), X9
+	VINSERTI128 $0x01, 208(CX), Y9, Y9
+	VMOVDQU     112(CX), X10
+	VINSERTI128 $0x01, 240(CX), Y10, Y10
+	VPUNPCKLDQ  Y8, Y7, Y4
+	VPUNPCKLDQ  Y10, Y9, Y5
+	VPUNPCKLQDQ Y5, Y4, Y6
+	VPUNPCKHQDQ Y5, Y4, Y4
+	VMOVDQU     Y6, 256(AX)
+	VMOVDQU     Y4, 320(AX)
+	VPUNPCKHDQ  Y8, Y7, Y4
+	VPUNPCKHDQ  Y10, Y9, Y5
+	VPUNPCKLQDQ Y5, Y4, Y6
+	VPUNPCKHQDQ Y5, Y4, Y4
+	VMOVDQU     Y6, 384(AX)
+	VMOVDQU     Y4, 448(AX)
+	ADDQ        $0x00000100, CX
+	ADDQ        BX, AX
+	XCHGQ       BX, SI
+	DECQ        DX
+	JNE         block
+	VZEROUPPER
+	RET
+
+// func lanesStoredAVX2(to *int8, q *int8, n int, flip byte)
 // Requires: AVX, AVX2, MMX+
-TEXT ·lanesAVX2(SB), NOSPLIT, $0-32
+TEXT ·lanesStoredAVX2(SB), NOSPLIT, $0-25
 	MOVQ         to+0(FP), AX
 	MOVQ         q+8(FP), CX
-	MOVQ         n+24(FP), DX
-	MOVB         flip+16(FP), BL
+	MOVQ         n+16(FP), DX
+	MOVB         flip+24(FP), BL
 	VMOVD        BX, X0
 	VPBROADCASTB X0, Y0
 	MOVQ         $0x00000020, BX

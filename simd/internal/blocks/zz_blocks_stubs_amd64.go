@@ -187,10 +187,15 @@ func dot32SignedAVX2(q *int8, x *int8, s *float32, n int) float32
 //go:noescape
 func dot32SignedVNNI(q *int8, x *int8, s *float32, n int) float32
 
-// lanesAVX2 puts n ≥ 1 times 256 integers into lanes, their bits flipped by flip.
+// lanesAVX2 puts n ≥ 1 times 256 integers into lanes.
 //
 //go:noescape
-func lanesAVX2(to *int8, q *int8, flip byte, n int)
+func lanesAVX2(to *int8, q *int8, n int)
+
+// lanesStoredAVX2 puts n ≥ 1 times 256 integers into lanes.
+//
+//go:noescape
+func lanesStoredAVX2(to *int8, q *int8, n int, flip byte)
 
 // products32x1VNNI multiplies n ≥ 1 chunks of 512 integers in lanes with 1 rows of x; see products.
 //

@@ -11,26 +11,37 @@ import (
 // vectors of words hold four values of each group. All products of a group are added up in one lane before its sum is converted and
 // multiplied with its scale.
 
-// lanes transposes blocks of 8 groups: those are the halves of chunks.
-func (b *blocks) lanes() {
-	p := b.begin("lanesAVX2", "func(to, q *int8, flip byte, n int)", "puts n ≥ 1 times 256 integers into lanes, their bits flipped by flip.",
-		"to", "q", "n")
+// lanes transposes blocks of 8 groups: those are the halves of chunks. Integers that come from memory, a row of bytes, are asked for
+// early, and what is to be flipped in them is.
+func (b *blocks) lanes(stored bool) {
+	name, params, flip := "lanesAVX2", "", b.YMM()
+	if stored {
+		name, params = "lanesStoredAVX2", ", flip byte"
+	}
+	p := b.begin(name, "func(to, q *int8, n int"+params+")", "puts n ≥ 1 times 256 integers into lanes.", "to", "q", "n")
 	to, q, n := p[0], p[1], p[2]
-	r, flip, step, next := b.GP32(), b.YMM(), b.GP64(), b.GP64()
-	b.Load(b.Param("flip"), r.As8())
-	b.VMOVD(r, flip.AsX())
-	b.VPBROADCASTB(flip.AsX(), flip)
+	if stored {
+		r := b.GP32()
+		b.Load(b.Param("flip"), r.As8())
+		b.VMOVD(r, flip.AsX())
+		b.VPBROADCASTB(flip.AsX(), flip)
+	}
+	step, next := b.GP64(), b.GP64()
 	b.MOVQ(operand.U32(32), step)
 	b.MOVQ(operand.U32(512-32), next)
 	b.Label("block")
-	b.prefetch(q, 256)
+	if stored {
+		b.prefetch(q, 256)
+	}
 	for half := range 2 {
 		rows := make([]reg.VecVirtual, 4)
 		for i := range rows {
 			rows[i] = b.YMM()
 			b.VMOVDQU(at(q, 32*i+16*half), rows[i].AsX())
 			b.VINSERTI128(operand.U8(1), at(q, 32*(i+4)+16*half), rows[i], rows[i])
-			b.VPXOR(flip, rows[i], rows[i])
+			if stored {
+				b.VPXOR(flip, rows[i], rows[i])
+			}
 		}
 		for words, unpack := range []func(ops ...operand.Op){b.VPUNPCKLDQ, b.VPUNPCKHDQ} {
 			first, second := b.YMM(), b.YMM()

@@ -170,8 +170,8 @@ func TestMultiply8(t *testing.T) {
 	everyTier(t, func(t *testing.T) {
 		for _, f := range formats {
 			for _, blocks := range lengths {
-				if testing.Short() && r.IntN(len(lengths)) > 1 {
-					continue
+				if testing.Short() && (blocks > 70 || r.IntN(len(lengths)) > 1) {
+					continue // emulated
 				}
 				cols, rows, m := blocks*f.BlockLen(), 1+r.IntN(held+4), []int{1, 2 + r.IntN(3*Most)}[r.IntN(2)]
 				_, w := random(t, r, f, rows, cols)

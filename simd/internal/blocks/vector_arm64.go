@@ -20,7 +20,7 @@ func (w *row) unpackQuants(q []int8, block int) {
 		w.quants(q, w, block)
 		return
 	}
-	to, from, n := &q[0], &w.planes[0][w.size[0]*block], len(q)/w.BlockLen()
+	to, from, n := &q[0], &w.planes[0][w.size[0]*block], len(q)/w.block
 	switch w.Type {
 	case quant.Q4_0, quant.Q4_1:
 		quantsNibblesNEON(to, from, n)
@@ -44,7 +44,7 @@ func (w *row) unpackScales(a, b []float32, block int) {
 		w.scales(a, b, w, block)
 		return
 	}
-	from, n := &w.planes[0][w.size[0]*block], len(a)*w.width/w.BlockLen()
+	from, n := &w.planes[0][w.size[0]*block], len(a)*w.width/w.block
 	halves := func(plane int) *byte { return &w.planes[plane][w.size[plane]*block] }
 	switch w.Type {
 	case quant.Q4_1, quant.Q5_1:
@@ -114,11 +114,11 @@ func (m *room) dot(q, x []int8) float32 {
 
 // product is the dot product of the row's n values from lo on with x, times the scales in the room.
 func (m *room) product(x []int8, lo, n int) float32 {
-	w, block := &m.row, lo/m.BlockLen()
+	w, block := &m.row, lo/m.block
 	if w.quants == nil || !neon() {
 		return m.dot(m.integers(lo, n), x)
 	}
-	from, s, count := &w.planes[0][w.size[0]*block], &m.s[0], n/w.BlockLen()
+	from, s, count := &w.planes[0][w.size[0]*block], &m.s[0], n/w.block
 	if bytewise() {
 		switch w.Type {
 		case quant.Q4_0, quant.Q4_1:
@@ -166,8 +166,8 @@ func (m *room) productFloats(x []float32, lo int) float32 {
 // floats is productFloats with scales and minima that are applied to sums.
 func (m *room) floats(x []float32, lo int) float32 {
 	m.scales(lo, len(x))
-	w, block := &m.row, lo/m.BlockLen()
-	from, a, b, n := &w.planes[0][w.size[0]*block], &m.a[0], &m.b[0], len(x)/w.BlockLen()
+	w, block := &m.row, lo/m.block
+	from, a, b, n := &w.planes[0][w.size[0]*block], &m.a[0], &m.b[0], len(x)/w.block
 	switch w.Type {
 	case quant.Q4_0:
 		return floatsNibblesRaisedNEON(&x[0], a, from, n)

@@ -117,7 +117,7 @@ func (b *blocks) result(sum int) {
 	b.ins("RET")
 }
 
-// tally writes what a loop consists of that began with so much text.
+// tally writes what a loop consists of that began with so much text, and for how many values that is.
 func (b *blocks) tally(before, values int) {
 	vectors, moves, others := 0, 0, 0
 	for line := range strings.Lines(b.b.String()[before:]) {

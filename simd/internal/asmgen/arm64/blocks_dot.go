@@ -134,6 +134,7 @@ func (b *blocks) weigh() {
 	const s, n = 0, 5
 	acc := b.take()
 	b.vec("zero", acc)
+	before := b.b.Len()
 	b.loop("vector")
 	var v [5]int
 	for i := 1; i < n; i++ {
@@ -145,5 +146,6 @@ func (b *blocks) weigh() {
 	b.ins("FMOVQ.P F%d, 16(R%d)", v[1], s)
 	b.ins("SUBS $1, R%d, R%d", n, n)
 	b.ins("BNE vector")
+	b.tally(before, 128) // of formats whose groups are of 32
 	b.result(acc)
 }

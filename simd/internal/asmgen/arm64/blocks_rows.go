@@ -11,9 +11,10 @@ const (
 
 // lanes is what transposes weights.
 func (b *blocks) lanes() {
-	b.begin("lanes"+suffix, "writes n ≥ 1, at most 4, times 128 integers as lanes of a chunk.", false, "to *int8", "from *int8", "n int")
+	b.begin("lanes"+suffix, "writes n ≥ 1, at most 4, times 128 integers as lanes of a chunk.", false,
+		"to *int8", "from *int8", "n int")
 	const to, from, n = 0, 1, 2
-	b.scaling(n, func() {
+	b.scaling(n, 128, func() {
 		for half := range 2 {
 			for g := range lanes {
 				b.ins("FMOVQ %d(R%d), F%d", 32*g+16*half, from, g)
@@ -62,8 +63,9 @@ func (b *blocks) rows(u unpacking, width int, signed bool, rows int) {
 	if signed {
 		name = "productsSigned"
 	}
-	b.begin(fmt.Sprintf("%sx%d%s", name, rows, u.tier()), fmt.Sprintf("sets sums to the products of n ≥ 1 chunks of lanes with %d rows of x, "+
-		"stride bytes apart: the integers' times a·scale, less factor·least·sum.", rows), false,
+	doc := fmt.Sprintf("sets sums to the products of n ≥ 1 chunks of lanes with %d rows of x, stride bytes apart: the integers' "+
+		"times a·scale, less factor·least·sum.", rows)
+	b.begin(fmt.Sprintf("%sx%d%s", name, rows, u.tier()), doc, false,
 		"sums *float32", "q *int8", "a *float32", "least *float32", "factor *float32",
 		"x *int8", "scale *float32", "sum *float32", "stride int", "n int")
 	f := &severalRows{blocks: b, unpacking: u, width: width, signed: signed, factor: b.take()}

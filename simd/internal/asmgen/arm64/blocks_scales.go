@@ -4,21 +4,20 @@ const scalesDoc = "writes the scales a and the minima b of n ≥ 1 blocks."
 
 // pairScales is for a half that is the scale and one that is what is added, of four blocks at a time.
 func (b *blocks) pairScales() {
-	b.begin("pairScales"+suffix, scalesDoc+" A block is four pairs here.", false, "a *float32", "b *float32", "pairs *byte", "n int")
+	b.begin("pairScales"+suffix, scalesDoc+" A block is four pairs here.", false,
+		"a *float32", "b *float32", "pairs *byte", "n int")
 	const a, m, from, n = 0, 1, 2, 3
 	x, y := b.take(), b.take()
-	b.loop("block")
-	b.ins("FMOVQ.P 16(R%d), F%d", from, x)
-	b.vec("uzp2.h", y, x, x)
-	b.vec("uzp1.h", x, x, x)
-	b.vec("fcvtl", y, y)
-	b.vec("fcvtl", x, x)
-	b.vec("fneg", y, y)
-	b.ins("FMOVQ.P F%d, 16(R%d)", x, a)
-	b.ins("FMOVQ.P F%d, 16(R%d)", y, m)
-	b.ins("SUBS $1, R%d, R%d", n, n)
-	b.ins("BNE block")
-	b.ins("RET")
+	b.scaling(n, 128, func() {
+		b.ins("FMOVQ.P 16(R%d), F%d", from, x)
+		b.vec("uzp2.h", y, x, x)
+		b.vec("uzp1.h", x, x, x)
+		b.vec("fcvtl", y, y)
+		b.vec("fcvtl", x, x)
+		b.vec("fneg", y, y)
+		b.ins("FMOVQ.P F%d, 16(R%d)", x, a)
+		b.ins("FMOVQ.P F%d, 16(R%d)", y, m)
+	})
 }
 
 // times stores factors of 16 bytes, whose register it frees: eight times a lane of d and eight times another, each at a pointer that
@@ -49,12 +48,14 @@ func (b *blocks) halves(pointer int, two bool) int {
 	return d
 }
 
-// scaling writes a loop over blocks.
-func (b *blocks) scaling(n int, do func()) {
+// scaling writes a loop over n blocks of so many values.
+func (b *blocks) scaling(n, values int, do func()) {
+	before := b.b.Len()
 	b.loop("block")
 	do()
 	b.ins("SUBS $1, R%d, R%d", n, n)
 	b.ins("BNE block")
+	b.tally(before, values)
 	b.ins("RET")
 }
 
@@ -63,7 +64,7 @@ func (b *blocks) scalesK4(format string, size int) {
 	b.begin("scales"+format+suffix, scalesDoc, false, "a *float32", "b *float32", "block *byte", "n int")
 	const a, m, from, n = 0, 1, 2, 3
 	six, words := b.bytes(63), b.spread()
-	b.scaling(n, func() {
+	b.scaling(n, 256, func() {
 		s, t, u := b.take(), b.take(), b.take()
 		b.ins("FMOVD 4(R%d), F%d", from, s)
 		b.ins("FMOVS 12(R%d), F%d", from, t)
@@ -86,7 +87,7 @@ func (b *blocks) scalesQ2K() {
 	b.begin("scalesQ2K"+suffix, scalesDoc, false, "a *float32", "b *float32", "block *byte", "n int", "halves *byte")
 	const a, m, from, n, halves = 0, 1, 2, 3, 4
 	low, words := b.bytes(15), b.spread()
-	b.scaling(n, func() {
+	b.scaling(n, 256, func() {
 		d, v, w := b.halves(halves, true), b.take(), b.take()
 		b.ins("FMOVQ.P 80(R%d), F%d", from, v)
 		b.vec("ushr.b", w, v, 4)
@@ -104,7 +105,7 @@ func (b *blocks) scalesQ3K() {
 	shifts := b.table("blocksPairShifts", func(i int) int { // −2j in word j
 		return -2 * (i / 4) >> (i % 4 * 8)
 	})
-	b.scaling(n, func() {
+	b.scaling(n, 256, func() {
 		d, v, w := b.halves(halves, false), b.take(), b.take()
 		b.ins("FMOVS 8(R%d), F%d", from, w)
 		b.vec("dup", w, w)
@@ -127,7 +128,7 @@ func (b *blocks) scalesQ6K() {
 	const a, from, n, halves = 0, 1, 2, 3
 	words := b.spread()
 	b.ins("ADD $192, R%d, R%d", from, from)
-	b.scaling(n, func() {
+	b.scaling(n, 256, func() {
 		d, v := b.halves(halves, false), b.take()
 		b.ins("FMOVQ.P 208(R%d), F%d", from, v)
 		b.times(v, words, d, [2]int{0, 0}, [2]int{a, a})

@@ -4,7 +4,10 @@ package arm64
 
 // nibbles is for the formats of 32 values, with a fifth bit or without. With an offset they have no minima.
 func (b *blocks) nibbles(u unpacking, fifth bool, offset int) {
-	l := blockFormat{name: map[bool]string{false: "Nibbles", true: "Fifths"}[fifth], width: 32, high: fifth, minima: offset == 0, offset: offset}
+	l := blockFormat{name: "Nibbles", width: 32, high: fifth, minima: offset == 0, offset: offset}
+	if fifth {
+		l.name = "Fifths"
+	}
 	if offset > 0 {
 		l.name += "Raised"
 	}

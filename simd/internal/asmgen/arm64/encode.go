@@ -21,6 +21,11 @@ const (
 	immediate               // d, byte
 )
 
+// operandCounts is how many operands each shape has.
+var operandCounts = [...]int{
+	dnm: 3, dn: 2, dnn: 2, dOnly: 1, left: 3, right: 3, leftBytes: 3, rightBytes: 3, element: 4, immediate: 2,
+}
+
 // instruction is a row of the encoder's table. The text is GNU syntax.
 type instruction struct {
 	word  uint32
@@ -155,7 +160,7 @@ func encode(name string, operands ...int) (word uint32, text string) {
 	if !ok {
 		panic("no instruction " + name)
 	}
-	want := [...]int{dnm: 3, dn: 2, dnn: 2, dOnly: 1, left: 3, right: 3, leftBytes: 3, rightBytes: 3, element: 4, immediate: 2}[in.shape]
+	want := operandCounts[in.shape]
 	if len(operands) != want {
 		panic(fmt.Sprintf("%s has %d operands, not %d", name, want, len(operands)))
 	}

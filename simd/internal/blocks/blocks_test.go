@@ -163,14 +163,14 @@ func (m *room) exactSeveral(t *testing.T, q []int8, want float32, note string) {
 	}
 }
 
-// One row of x and several give the sums of float64, whatever the bits of blocks are, where scales are finite.
-func TestMultiply8(t *testing.T) {
+// One row of x and several give the sums of float64, in 8 bits and as floats, whatever the bits of blocks are, where scales are finite.
+func TestMultiply(t *testing.T) {
 	r := source(t)
-	lengths := []int{1, 2, 7, 8, 9, 16, 17, 23, 70, 150}
+	lengths := []int{1, 2, 7, 8, 9, 17, 70}
 	everyTier(t, func(t *testing.T) {
 		for _, f := range formats {
 			for _, blocks := range lengths {
-				if testing.Short() && (blocks > 70 || r.IntN(len(lengths)) > 1) {
+				if testing.Short() && r.IntN(len(lengths)) > 1 {
 					continue // emulated
 				}
 				cols, rows, m := blocks*f.BlockLen(), 1+r.IntN(held+4), []int{1, 2 + r.IntN(3*Most)}[r.IntN(2)]
@@ -208,6 +208,8 @@ func TestMultiply8(t *testing.T) {
 				}
 				y, weights := make([]float32, m*rows), make([]float32, cols)
 				w.Multiply8(y, rows, x, 0, rows)
+				floats := make([]float32, min(m, Most)*rows)
+				w.Multiply(floats, rows, values, min(m, Most), 0, rows)
 				for row := range rows {
 					w.Dequantize(weights, row, 0)
 					most := float32(0)
@@ -219,8 +221,11 @@ func TestMultiply8(t *testing.T) {
 						for j, v := range weights {
 							want += float64(v) * float64(values[i*cols+j])
 						}
-						require.InDelta(t, want, y[i*rows+row], 1e-5*float64(most)*total[i], "%v, %d values, row %d of %d times %d of %d",
-							f.Type, cols, row, rows, i, m)
+						note := fmt.Sprintf("%v, %d values, row %d of %d times %d of %d", f.Type, cols, row, rows, i, m)
+						require.InDelta(t, want, y[i*rows+row], 1e-5*float64(most)*total[i], note)
+						if i < Most {
+							require.InDelta(t, want, floats[i*rows+row], 1e-5*float64(most)*total[i], note)
+						}
 					}
 				}
 			}

@@ -33,9 +33,9 @@ func finite(t *testing.T, r *rand.Rand, f *format, rows, cols int, size float64)
 	return values, w.Of(bytesOf(p.Words))
 }
 
-// Products are those of float64 with floats and with what 8 bits stand for, for all numbers of rows. What is not finite in a row of x
-// stays there: with 8 bits it makes NaN.
-func TestMultiply(t *testing.T) {
+// Products are those of float64 where scales are subnormal halves too. What is not finite in a row of x stays there: with 8 bits it
+// makes NaN.
+func TestSubnormalAndInf(t *testing.T) {
 	r := source(t)
 	const rows, maxRows = 3, Most + 3
 	everyTier(t, func(t *testing.T) {

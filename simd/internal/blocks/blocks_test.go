@@ -26,7 +26,7 @@ func source(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0))
 }
 
-// everyTier runs a test on every tier, and on AVX-512 without its products of bytes.
+// everyTier runs a test on every tier, and without products of bytes where it has them.
 func everyTier(t *testing.T, f func(t *testing.T)) {
 	was := kernels.Active()
 	defer func() { require.NoError(t, kernels.SetTier(was)) }()
@@ -34,7 +34,7 @@ func everyTier(t *testing.T, f func(t *testing.T)) {
 		require.NoError(t, kernels.SetTier(tier))
 		t.Run(tier.String(), f)
 		if bytewise() {
-			withoutBytewise(func() { t.Run(tier.String()+" without VNNI", f) })
+			withoutBytewise(func() { t.Run(tier.String()+" without products of bytes", f) })
 		}
 	}
 }
@@ -130,18 +130,49 @@ func TestProductsAreExact(t *testing.T) {
 					require.Equal(t, float32(want), own.product(x.Q, 0, cols), note)
 					require.Equal(t, integers, own.integers(0, cols), note)
 					require.Equal(t, float32(want), own.dot(integers, x.Q), note)
+
+					own.exactSeveral(t, x.Q, float32(want), note)
 				}
 			}
 		}
 	})
 }
 
+// exactSeveral checks products of the room's row with rows of x whose scales are one and whose sums are zero.
+func (m *room) exactSeveral(t *testing.T, q []int8, want float32, note string) {
+	const rows = Most - 1
+	size := RoundedWords(len(q))
+	memory, x := make([]float32, rows*size), make([]Rounded, rows)
+	for i := range x {
+		x[i] = RoundedIn(memory[i*size:], len(q), rows)
+		for b := range len(x[i].scale) {
+			var block [32]int8
+			copy(block[:], q[min(32*b, len(q)):])
+			x[i].put(b, &block, 1, [2]float32{})
+		}
+	}
+	var u unpacked
+	for i := range len(q) / m.width {
+		u.a[i] = 1
+	}
+	m.prepare(&u, 0, len(q))
+	var sums [Most]float32
+	m.products(&u, &sums, x, 0, len(q))
+	for _, sum := range sums[:rows] {
+		require.Equal(t, want, sum, note)
+	}
+}
+
 // One row of x and several give the sums of float64, in 8 bits and as floats, whatever the bits of blocks are, where scales are finite.
 func TestMultiply(t *testing.T) {
 	r := source(t)
+	lengths := []int{1, 2, 7, 8, 9, 17, 70}
 	everyTier(t, func(t *testing.T) {
 		for _, f := range formats {
-			for _, blocks := range []int{1, 2, 7, 8, 9, 17, 70} {
+			for _, blocks := range lengths {
+				if testing.Short() && r.IntN(len(lengths)) > 1 {
+					continue // emulated
+				}
 				cols, rows, m := blocks*f.BlockLen(), 1+r.IntN(heldFew+4), []int{1, 2 + r.IntN(3*Most)}[r.IntN(2)]
 				_, w := random(t, r, f, rows, cols)
 				mask := ^uint16(1 << (10 + r.IntN(5))) // not all bits of an exponent

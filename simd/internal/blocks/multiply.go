@@ -4,6 +4,9 @@ import "github.com/wavelane/wavelane/simd/internal/kernels"
 
 // Dequantize writes the values of row r from lo on, whole blocks: those of quant.Dequantize, bit for bit.
 func (w *Weights) Dequantize(y []float32, r, lo int) {
+	if w.sideDequantize(y, r, lo) {
+		return
+	}
 	m := rooms.Get().(*room)
 	m.row = w.rowAt(r)
 	for len(y) > 0 {
@@ -25,6 +28,9 @@ const Most = 8
 
 // Multiply sets y[i·ldy + r], for rows of weights lo ≤ r < hi, to their products with row i of x, of m rows.
 func (w *Weights) Multiply(y []float32, ldy int, x []float32, m, lo, hi int) {
+	if w.sideMultiply(y, ldy, x, m, lo, hi) {
+		return
+	}
 	room := rooms.Get().(*room)
 	for r := lo; r < hi; r++ {
 		var sums [Most]float64
@@ -47,6 +53,9 @@ func (w *Weights) Multiply(y []float32, ldy int, x []float32, m, lo, hi int) {
 // Multiply8 is Multiply with rows of x in 8 bits. What the integers stand above zero, and the minima, are subtracted as products with
 // the sums of x.
 func (w *Weights) Multiply8(y []float32, ldy int, x []Rounded, lo, hi int) {
+	if w.sideMultiply8(y, ldy, x, lo, hi) {
+		return
+	}
 	room := rooms.Get().(*room)
 	least, factor := room.a[:], raised(w.format)
 	if w.affine {

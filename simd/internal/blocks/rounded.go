@@ -12,10 +12,11 @@ type Rounded struct {
 	scale, sum []float32 // of 32 values: the scale, and the scale times the sum of q
 	scale16    []float32 // the same of 16 values each
 	sum16      []float32
+	wide       []int16 // Q once more, where the side module multiplies it; see widen
 }
 
 // RoundedWords is how many words the memory of a rounded row has.
-func RoundedWords(k int) int { return k/4 + 2*(k/32) + 2*(k/16) }
+func RoundedWords(k int) int { return k/4 + 2*(k/32) + 2*(k/16) + wideWords*k/2 }
 
 // RoundedIn is the row of k values in memory.
 func RoundedIn(memory []float32, k int) (r Rounded) {
@@ -26,6 +27,8 @@ func RoundedIn(memory []float32, k int) (r Rounded) {
 	q := part(k / 4)
 	r.Q = unsafe.Slice((*int8)(unsafe.Pointer(unsafe.SliceData(q))), k)
 	r.scale, r.sum, r.scale16, r.sum16 = part(k/32), part(k/32), part(k/16), part(k/16)
+	wide := part(wideWords * k / 2)
+	r.wide = unsafe.Slice((*int16)(unsafe.Pointer(unsafe.SliceData(wide))), 2*len(wide))
 	return r
 }
 
@@ -69,6 +72,7 @@ func (r *Rounded) Round(x []float32, lo, hi int) {
 		for i, s := range sums {
 			r.scale16[2*b+i], r.sum16[2*b+i] = scale, scale*float32(s)
 		}
+		r.widen(b)
 	}
 }
 

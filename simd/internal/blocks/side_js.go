@@ -33,14 +33,15 @@ type sideCall struct {
 	base   [2]uint32 // of the planes but the first in a row
 	size   [3]uint32 // of a block in the planes
 
-	totals [Most]float64
-	parts  [4]float32 // of a tile of rows of x
-	minima [4]float32
-	a, b   [most/16 + 4]float32
-	s      [most / 16]float32
-	zeros  [Piece / 16]float32
-	q      [Piece]int16
-	values [Piece]float32
+	totals  [Most]float64
+	parts   [4]float32 // of a tile of rows of x
+	minima  [4]float32
+	settled [4]float32 // written, never read
+	a, b    [most/16 + 4]float32
+	s       [most / 16]float32
+	zeros   [Piece / 16]float32
+	q       [Piece]int16
+	values  [Piece]float32
 }
 
 var sideCalls = sync.Pool{New: func() any { return new(sideCall) }}

@@ -113,6 +113,7 @@ func unpackFunction(l *layout, product bool) function {
 					u.weighted(s, 4*((first+g)*16/l.width))
 					u.set(sum)
 					in = nil
+					u.settle(sum)
 				}
 			}
 		}

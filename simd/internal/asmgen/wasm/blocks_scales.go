@@ -24,17 +24,27 @@ func scalesFunction(counts []int, sizes [3]int, scales int, do func(s *scaler, c
 	return b.function(typeBlocks)
 }
 
-// widen pushes the halves in the lower parts of lanes as float32, subnormal ones too: exponents count from 112 less, which a
-// multiplication makes up for. Inf and NaN stay what they are.
+// widen pushes the halves in the lower parts of lanes as float32. Exponents count from 112 less. Subnormal ones, which scales of blocks of
+// blocks often are, become fractions of a normal number that is subtracted again: instructions on subnormal float32 take processors a
+// hundred cycles. Inf and NaN stay what they are.
 func (b *blocks) widen(v local) {
+	const exponent, least = 112 << 23, 113 << 23 // that of the least normal half
 	bits := b.local(v128)
 	b.get(v)
 	b.splat(0x7fff)
 	b.simd(vAnd)
 	b.shift(i32x4Shl, 13)
 	b.tee(bits)
-	b.splat(0x77800000) // 2¹¹²
-	b.simd(f32x4Mul)
+	b.splat(exponent)
+	b.simd(i32x4Add)
+	b.get(bits)
+	b.splat(least)
+	b.simd(i32x4Add)
+	b.splat(least)
+	b.simd(f32x4Sub)
+	b.get(bits)
+	b.splat(0x007fffff)
+	b.simd(i32x4GtS, vBitselect)
 	b.get(bits)
 	b.splat(0x0f7fffff)
 	b.simd(i32x4GtS)

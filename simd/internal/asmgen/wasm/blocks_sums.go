@@ -97,6 +97,7 @@ func dotsFunction(width, rows int) function {
 			b.group(in, x[r], 0)
 			b.weighted(s, r*scalesLen)
 			b.set(sum)
+			b.settle(sum)
 			b.add(x[r], 2*width)
 		}
 		b.add(q, 2*width)
@@ -124,6 +125,13 @@ func (b *blocks) weighted(s local, at int) {
 	b.get(s)
 	b.vmemory(vLoad32Splat, callS+at)
 	b.simd(f32x4Mul, f32x4Add)
+}
+
+// settle stores a sum where nobody reads it. V8 computes what has no effect as late as it can, but loads in order with stores: of code
+// without any it would load everything first, and spill it.
+func (b *blocks) settle(sum local) {
+	b.get(b.c, sum)
+	b.vmemory(vStore, callSettled)
 }
 
 // parts stores sums, so many of each row.
@@ -156,6 +164,7 @@ func floatsFunction(rows int) function {
 				b.simd(f32x4Mul, f32x4Add)
 				b.set(sums[r*each+k])
 			}
+			b.settle(sums[k])
 		}
 		for _, p := range append(x, values) {
 			b.add(p, 16*each)

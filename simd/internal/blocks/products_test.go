@@ -43,18 +43,16 @@ func TestProducts(t *testing.T) {
 	r := source(t)
 	everyTier(t, func(t *testing.T) {
 		for _, f := range formats {
-			for range 3 {
-				blocks := 1 + r.IntN(1+r.IntN(12*256/f.BlockLen()))
-				if r.IntN(4) == 0 {
-					blocks = most/f.BlockLen() - 1 + r.IntN(4)
-				}
-				rows, cols := 1+r.IntN(4), blocks*f.BlockLen()
-				m, w := finite(t, r, f, rows, cols)
-				values := make([]float32, rows*cols)
-				require.NoError(t, m.Dequantize(values))
-				for _, n := range []int{1, 2 + r.IntN(Most-1)} {
-					testProducts(t, r, f, w, values, n)
-				}
+			rows, blocks := 1+r.IntN(3), 1+r.IntN(1+r.IntN(2*Piece/f.BlockLen()))
+			if r.IntN(4) == 0 {
+				rows, blocks = 1, most/f.BlockLen()-1+r.IntN(4)
+			}
+			cols := blocks * f.BlockLen()
+			m, w := finite(t, r, f, rows, cols)
+			values := make([]float32, rows*cols)
+			require.NoError(t, m.Dequantize(values))
+			for _, n := range []int{1, 2 + r.IntN(Most-1)} {
+				testProducts(t, r, f, w, values, n)
 			}
 		}
 	})

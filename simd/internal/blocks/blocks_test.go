@@ -1,6 +1,7 @@
 package blocks
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -99,7 +100,7 @@ func TestProductsAreExact(t *testing.T) {
 					require.NoError(t, err)
 					w = w.Of(bytesOf(p.Words))
 					memory := make([]float32, RoundedWords(cols))
-					x := RoundedIn(memory, cols)
+					x := RoundedIn(memory, cols, 1)
 					for i := range x.Q {
 						x.Q[i] = int8(r.IntN(255) - 127)
 						if extreme {
@@ -107,7 +108,7 @@ func TestProductsAreExact(t *testing.T) {
 						}
 					}
 					var own room
-					own.row = w.rowAt(0)
+					own.enter(&w, 0)
 					for i := range own.s {
 						own.s[i] = 1
 					}
@@ -135,6 +136,67 @@ func TestProductsAreExact(t *testing.T) {
 	})
 }
 
+// One row of x and several give the sums of float64, whatever the bits of blocks are, where scales are finite.
+func TestMultiply8(t *testing.T) {
+	r := source(t)
+	everyTier(t, func(t *testing.T) {
+		for _, f := range formats {
+			for _, blocks := range []int{1, 2, 7, 8, 9, 16, 17, 23, 70, 150} {
+				cols, rows, m := blocks*f.BlockLen(), 1+r.IntN(held+4), []int{1, 2 + r.IntN(3*Most)}[r.IntN(2)]
+				_, w := random(t, r, f, rows, cols)
+				mask := ^uint16(1 << (10 + r.IntN(5))) // not all bits of an exponent
+				for i := 0; i < len(w.data); i += 2 {
+					binary.LittleEndian.PutUint16(w.data[i:], binary.LittleEndian.Uint16(w.data[i:])&mask)
+				}
+				size := RoundedWords(cols)
+				x, memory := make([]Rounded, m), make([]float32, m*size)
+				values, total := make([]float32, m*cols), make([]float64, m)
+				for i := range memory {
+					memory[i] = float32(math.NaN()) // nothing is read that was not written
+				}
+				for i := range x {
+					row := values[i*cols:][:cols]
+					for j := range row {
+						row[j] = float32(r.NormFloat64())
+					}
+					x[i] = RoundedIn(memory[i*size:][:size], cols, m)
+					part := r.IntN(cols/32 + 1)
+					x[i].Round(row, part, cols/32)
+					x[i].Round(row, 0, part)
+					for b := range cols / 32 {
+						most := float32(0)
+						for _, v := range row[32*b:][:32] {
+							most = max(most, float32(math.Abs(float64(v))))
+						}
+						for j, v := range row[32*b:][:32] {
+							q := math.RoundToEven(float64(v) * (127 / float64(most)))
+							row[32*b+j] = most / 127 * float32(q)
+							total[i] += math.Abs(float64(row[32*b+j]))
+						}
+					}
+				}
+				y, weights := make([]float32, m*rows), make([]float32, cols)
+				w.Multiply8(y, rows, x, 0, rows)
+				for row := range rows {
+					w.Dequantize(weights, row, 0)
+					most := float32(0)
+					for _, v := range weights {
+						most = max(most, float32(math.Abs(float64(v))))
+					}
+					for i := range m {
+						want := 0.0
+						for j, v := range weights {
+							want += float64(v) * float64(values[i*cols+j])
+						}
+						require.InDelta(t, want, y[i*rows+row], 1e-5*float64(most)*total[i], "%v, %d values, row %d of %d times %d of %d",
+							f.Type, cols, row, rows, i, m)
+					}
+				}
+			}
+		}
+	})
+}
+
 // Each value is rounded to the nearest step, from values of any size.
 func TestRound(t *testing.T) {
 	r := source(t)
@@ -146,7 +208,7 @@ func TestRound(t *testing.T) {
 		}
 		clear(x[32:64])
 		memory := make([]float32, RoundedWords(k))
-		rounded := RoundedIn(memory, k)
+		rounded := RoundedIn(memory, k, 1)
 		rounded.Round(x, 0, k/32)
 		y := make([]float32, k)
 		rounded.Values(y, 0, k/32)
@@ -169,7 +231,7 @@ func TestRound(t *testing.T) {
 	for _, bad := range []float32{float32(math.NaN()), float32(math.Inf(-1))} {
 		x := make([]float32, k)
 		x[40] = bad
-		rounded := RoundedIn(make([]float32, RoundedWords(k)), k)
+		rounded := RoundedIn(make([]float32, RoundedWords(k)), k, 1)
 		rounded.Round(x, 0, k/32)
 		scale, _ := rounded.groups(32, 0, k/32)
 		for b, s := range scale {

@@ -24,7 +24,7 @@ func (w *Weights) MultiplyColumns(y []float32, ldy int, x []float32, m, lo, hi i
 		clear(sums)
 		if !w.sideColumns(sums, x, m, first, end, lo, hi) {
 			for r := first; r < end; r++ {
-				room.row = w.rowAt(r)
+				room.enter(w, r)
 				room.values(values[:n], lo)
 				for i := range m {
 					sum := sums[i*Strip:][:n]

@@ -58,6 +58,18 @@ func TestProducts(t *testing.T) {
 	})
 }
 
+// roundedRows are n rows of x in 8 bits, for a product with all of them.
+func roundedRows(x []float32, n int) []Rounded {
+	k := len(x) / n
+	size := RoundedWords(k)
+	rows, memory := make([]Rounded, n), make([]float32, n*size)
+	for i := range rows {
+		rows[i] = RoundedIn(memory[i*size:][:size], k, n)
+		rows[i].Round(x[i*k:][:k], 0, k/32)
+	}
+	return rows
+}
+
 func testProducts(t *testing.T, r *rand.Rand, f *format, w Weights, values []float32, n int) {
 	rows, cols := w.Rows, w.Cols
 	x, columns := make([]float32, n*cols), make([]float32, n*rows)
@@ -67,11 +79,11 @@ func testProducts(t *testing.T, r *rand.Rand, f *format, w Weights, values []flo
 	for i := range columns {
 		columns[i] = float32(r.NormFloat64())
 	}
-	memory, rounded, rounding := make([]float32, n*RoundedWords(cols)), make([]Rounded, n), make([]float32, n*cols)
-	for i := range rounded {
-		rounded[i] = RoundedIn(memory[i*RoundedWords(cols):][:RoundedWords(cols)], cols)
-		rounded[i].Round(x[i*cols:][:cols], 0, cols/32)
-		rounded[i].Values(rounding[i*cols:][:cols], 0, cols/32)
+	rounded, rounding := roundedRows(x, n), make([]float32, n*cols)
+	for i := range n {
+		row := x[i*cols:][:cols]
+		one := roundedRows(row, 1)
+		one[0].Values(rounding[i*cols:][:cols], 0, cols/32)
 	}
 	lo := r.IntN(rows)
 	hi := lo + 1 + r.IntN(rows-lo)
@@ -156,11 +168,7 @@ func TestProductsNotFinite(t *testing.T) {
 			}
 			special := []float64{math.NaN(), math.Inf(1), math.Inf(-1)}[r.IntN(3)]
 			x[bad*cols+at] = float32(special)
-			rounded := make([]Rounded, n)
-			for i := range rounded {
-				rounded[i] = RoundedIn(make([]float32, RoundedWords(cols)), cols)
-				rounded[i].Round(x[i*cols:][:cols], 0, cols/32)
-			}
+			rounded := roundedRows(x, n)
 			y, y8 := make([]float32, 3*n), make([]float32, 3*n)
 			w.Multiply(y, 3, x, n, 0, 3)
 			w.Multiply8(y8, 3, rounded, 0, 3)

@@ -32,14 +32,10 @@ func benchmark(b *testing.B, rows, cols, times int, portable bool) {
 		}
 		w := NewWeights(compute.BlockFormat(t), rows, words).Of(bytesOf(data))
 		x, y, plain := make([]float32, Most*cols), make([]float32, Most*cols), make([]float32, len(data))
-		var rounded [Most]Rounded
 		for i := range x {
 			x[i] = rand.Float32() - 0.5
 		}
-		for i := range rounded {
-			rounded[i] = RoundedIn(make([]float32, RoundedWords(cols)), cols)
-			rounded[i].Round(x[i*cols:][:cols], 0, cols/32)
-		}
+		rounded := roundedRows(x, Most)
 		for _, what := range []struct {
 			name string
 			run  func()

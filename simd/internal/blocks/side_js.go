@@ -46,9 +46,12 @@ type sideCall struct {
 
 var sideCalls = sync.Pool{New: func() any { return new(sideCall) }}
 
-// side begins a call with rows of x and of weights, of so many values. It returns nil if there is no side module, or nothing to do.
-func (w *Weights) side(m, lo, hi, values int) *sideCall {
-	if kernels.Active() != kernels.SIMD128 || m == 0 || lo >= hi || values == 0 {
+// side says whether there is a side module.
+func side() bool { return kernels.Active() == kernels.SIMD128 }
+
+// sideCall begins a call with rows of x and of weights, of so many values. It returns nil if there is no side module, or nothing to do.
+func (w *Weights) sideCall(m, lo, hi, values int) *sideCall {
+	if !side() || m == 0 || lo >= hi || values == 0 {
 		return nil
 	}
 	c := sideCalls.Get().(*sideCall)
@@ -77,7 +80,7 @@ func (c *sideCall) run(op kernels.BlocksOp) {
 }
 
 func (w *Weights) sideDequantize(y []float32, r, lo int) bool {
-	c := w.side(1, r, r+1, len(y))
+	c := w.sideCall(1, r, r+1, len(y))
 	if c == nil {
 		return false
 	}
@@ -89,7 +92,7 @@ func (w *Weights) sideDequantize(y []float32, r, lo int) bool {
 
 // sideColumns adds to the sums of MultiplyColumns, of columns from lo to hi, what rows of weights from first to end add.
 func (w *Weights) sideColumns(sums []float32, x []float32, m, first, end, lo, hi int) bool {
-	c := w.side(m, first, end, hi-lo)
+	c := w.sideCall(m, first, end, hi-lo)
 	if c == nil {
 		return false
 	}
@@ -101,7 +104,7 @@ func (w *Weights) sideColumns(sums []float32, x []float32, m, first, end, lo, hi
 }
 
 func (w *Weights) sideMultiply(y []float32, ldy int, x []float32, m, lo, hi int) bool {
-	c := w.side(m, lo, hi, w.Cols)
+	c := w.sideCall(m, lo, hi, w.Cols)
 	if c == nil {
 		return false
 	}
@@ -112,19 +115,25 @@ func (w *Weights) sideMultiply(y []float32, ldy int, x []float32, m, lo, hi int)
 }
 
 func (w *Weights) sideMultiply8(y []float32, ldy int, x []Rounded, lo, hi int) bool {
-	c := w.side(len(x), lo, hi, w.Cols)
-	if c == nil {
-		return false
+	for len(x) > 0 {
+		m := min(len(x), Most)
+		c := w.sideCall(m, lo, hi, w.Cols)
+		if c == nil {
+			return false
+		}
+		c.y, c.ldy = unsafe.Pointer(&y[0]), uint32(4*ldy)
+		for i := range m {
+			scale, sum := x[i].groups(w.width, 0, w.Cols/w.width)
+			c.wide[i], c.scale[i], c.sum[i] = unsafe.Pointer(&x[i].wide[0]), unsafe.Pointer(&scale[0]), unsafe.Pointer(&sum[0])
+		}
+		if m == 1 {
+			c.piece = uint32(most / w.BlockLen())
+		}
+		c.run(kernels.BlocksMultiply8)
+		if x = x[m:]; len(x) > 0 {
+			y = y[m*ldy:]
+		}
 	}
-	c.y, c.ldy = unsafe.Pointer(&y[0]), uint32(4*ldy)
-	for i := range x {
-		scale, sum := x[i].groups(w.width, 0, w.Cols/w.width)
-		c.wide[i], c.scale[i], c.sum[i] = unsafe.Pointer(&x[i].wide[0]), unsafe.Pointer(&scale[0]), unsafe.Pointer(&sum[0])
-	}
-	if len(x) == 1 {
-		c.piece = uint32(most / w.BlockLen())
-	}
-	c.run(kernels.BlocksMultiply8)
 	return true
 }
 

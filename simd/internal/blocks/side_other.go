@@ -4,6 +4,8 @@ package blocks
 
 // There is a side module on js only.
 
+func side() bool { return false }
+
 func (w *Weights) sideDequantize([]float32, int, int) bool { return false }
 
 func (w *Weights) sideColumns([]float32, []float32, int, int, int, int, int) bool { return false }

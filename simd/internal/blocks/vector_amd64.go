@@ -20,7 +20,7 @@ func (w *row) unpackQuants(q []int8, block int) {
 		w.quants(q, w, block)
 		return
 	}
-	to, from, n := &q[0], &w.planes[0][w.size[0]*block], len(q)/w.BlockLen()
+	to, from, n := &q[0], &w.planes[0][w.size[0]*block], len(q)/w.block
 	switch w.Type {
 	case quant.Q4_0, quant.Q4_1:
 		quantsNibblesAVX2(to, from, n)
@@ -44,7 +44,7 @@ func (w *row) unpackScales(a, b []float32, block int) {
 		w.scales(a, b, w, block)
 		return
 	}
-	from, n := &w.planes[0][w.size[0]*block], len(a)*w.width/w.BlockLen()
+	from, n := &w.planes[0][w.size[0]*block], len(a)*w.width/w.block
 	halves := func(plane int) *byte { return &w.planes[plane][w.size[plane]*block] }
 	switch w.Type {
 	case quant.Q4_1, quant.Q5_1:
@@ -131,11 +131,11 @@ func (m *room) dot(q, x []int8) float32 {
 
 // product is the dot product of the row's n values from lo on with x, times the scales in the room.
 func (m *room) product(x []int8, lo, n int) float32 {
-	w, block := &m.row, lo/m.BlockLen()
+	w, block := &m.row, lo/m.block
 	if w.quants == nil || !avx2() {
 		return m.dot(m.integers(lo, n), x)
 	}
-	from, s, count := &w.planes[0][w.size[0]*block], &m.s[0], n/w.BlockLen()
+	from, s, count := &w.planes[0][w.size[0]*block], &m.s[0], n/w.block
 	if bytewise() {
 		switch w.Type {
 		case quant.Q4_0, quant.Q4_1:
@@ -169,3 +169,6 @@ func (m *room) product(x []int8, lo, n int) float32 {
 	}
 	return productQ6KAVX2(&x[0], s, from, count)
 }
+
+// productFloats is the product of floats with the row's values from lo on, at most a piece.
+func (m *room) productFloats(x []float32, lo int) float32 { return m.expanded(x, lo) }

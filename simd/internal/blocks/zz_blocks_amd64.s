@@ -3269,3 +3269,3391 @@ sum:
 
 DATA blocksBytes80<>+0(SB)/1, $0x80
 GLOBL blocksBytes80<>(SB), RODATA|NOPTR, $1
+
+// func lanesAVX2(to *int8, q *int8, n int)
+// Requires: AVX, AVX2
+TEXT ·lanesAVX2(SB), NOSPLIT, $0-24
+	MOVQ to+0(FP), AX
+	MOVQ q+8(FP), CX
+	MOVQ n+16(FP), DX
+	MOVQ $0x00000020, BX
+	MOVQ $0x000001e0, SI
+
+block:
+	VMOVDQU     (CX), X0
+	VINSERTI128 $0x01, 128(CX), Y0, Y0
+	VMOVDQU     32(CX), X1
+	VINSERTI128 $0x01, 160(CX), Y1, Y1
+	VMOVDQU     64(CX), X2
+	VINSERTI128 $0x01, 192(CX), Y2, Y2
+	VMOVDQU     96(CX), X3
+	VINSERTI128 $0x01, 224(CX), Y3, Y3
+	VPUNPCKLDQ  Y1, Y0, Y4
+	VPUNPCKLDQ  Y3, Y2, Y5
+	VPUNPCKLQDQ Y5, Y4, Y6
+	VPUNPCKHQDQ Y5, Y4, Y4
+	VMOVDQU     Y6, (AX)
+	VMOVDQU     Y4, 64(AX)
+	VPUNPCKHDQ  Y1, Y0, Y4
+	VPUNPCKHDQ  Y3, Y2, Y5
+	VPUNPCKLQDQ Y5, Y4, Y6
+	VPUNPCKHQDQ Y5, Y4, Y4
+	VMOVDQU     Y6, 128(AX)
+	VMOVDQU     Y4, 192(AX)
+	VMOVDQU     16(CX), X7
+	VINSERTI128 $0x01, 144(CX), Y7, Y7
+	VMOVDQU     48(CX), X8
+	VINSERTI128 $0x01, 176(CX), Y8, Y8
+	VMOVDQU     80(CX), X9
+	VINSERTI128 $0x01, 208(CX), Y9, Y9
+	VMOVDQU     112(CX), X10
+	VINSERTI128 $0x01, 240(CX), Y10, Y10
+	VPUNPCKLDQ  Y8, Y7, Y4
+	VPUNPCKLDQ  Y10, Y9, Y5
+	VPUNPCKLQDQ Y5, Y4, Y6
+	VPUNPCKHQDQ Y5, Y4, Y4
+	VMOVDQU     Y6, 256(AX)
+	VMOVDQU     Y4, 320(AX)
+	VPUNPCKHDQ  Y8, Y7, Y4
+	VPUNPCKHDQ  Y10, Y9, Y5
+	VPUNPCKLQDQ Y5, Y4, Y6
+	VPUNPCKHQDQ Y5, Y4, Y4
+	VMOVDQU     Y6, 384(AX)
+	VMOVDQU     Y4, 448(AX)
+	ADDQ        $0x00000100, CX
+	ADDQ        BX, AX
+	XCHGQ       BX, SI
+	DECQ        DX
+	JNE         block
+	VZEROUPPER
+	RET
+
+// func lanesStoredAVX2(to *int8, q *int8, n int, flip byte)
+// Requires: AVX, AVX2, MMX+
+TEXT ·lanesStoredAVX2(SB), NOSPLIT, $0-25
+	MOVQ         to+0(FP), AX
+	MOVQ         q+8(FP), CX
+	MOVQ         n+16(FP), DX
+	MOVB         flip+24(FP), BL
+	VMOVD        BX, X0
+	VPBROADCASTB X0, Y0
+	MOVQ         $0x00000020, BX
+	MOVQ         $0x000001e0, SI
+
+block:
+	PREFETCHT0  4608(CX)
+	PREFETCHT0  4672(CX)
+	PREFETCHT0  4736(CX)
+	PREFETCHT0  4800(CX)
+	VMOVDQU     (CX), X1
+	VINSERTI128 $0x01, 128(CX), Y1, Y1
+	VPXOR       Y0, Y1, Y1
+	VMOVDQU     32(CX), X2
+	VINSERTI128 $0x01, 160(CX), Y2, Y2
+	VPXOR       Y0, Y2, Y2
+	VMOVDQU     64(CX), X3
+	VINSERTI128 $0x01, 192(CX), Y3, Y3
+	VPXOR       Y0, Y3, Y3
+	VMOVDQU     96(CX), X4
+	VINSERTI128 $0x01, 224(CX), Y4, Y4
+	VPXOR       Y0, Y4, Y4
+	VPUNPCKLDQ  Y2, Y1, Y5
+	VPUNPCKLDQ  Y4, Y3, Y6
+	VPUNPCKLQDQ Y6, Y5, Y7
+	VPUNPCKHQDQ Y6, Y5, Y5
+	VMOVDQU     Y7, (AX)
+	VMOVDQU     Y5, 64(AX)
+	VPUNPCKHDQ  Y2, Y1, Y5
+	VPUNPCKHDQ  Y4, Y3, Y6
+	VPUNPCKLQDQ Y6, Y5, Y7
+	VPUNPCKHQDQ Y6, Y5, Y5
+	VMOVDQU     Y7, 128(AX)
+	VMOVDQU     Y5, 192(AX)
+	VMOVDQU     16(CX), X8
+	VINSERTI128 $0x01, 144(CX), Y8, Y8
+	VPXOR       Y0, Y8, Y8
+	VMOVDQU     48(CX), X9
+	VINSERTI128 $0x01, 176(CX), Y9, Y9
+	VPXOR       Y0, Y9, Y9
+	VMOVDQU     80(CX), X10
+	VINSERTI128 $0x01, 208(CX), Y10, Y10
+	VPXOR       Y0, Y10, Y10
+	VMOVDQU     112(CX), X11
+	VINSERTI128 $0x01, 240(CX), Y11, Y11
+	VPXOR       Y0, Y11, Y11
+	VPUNPCKLDQ  Y9, Y8, Y5
+	VPUNPCKLDQ  Y11, Y10, Y6
+	VPUNPCKLQDQ Y6, Y5, Y7
+	VPUNPCKHQDQ Y6, Y5, Y5
+	VMOVDQU     Y7, 256(AX)
+	VMOVDQU     Y5, 320(AX)
+	VPUNPCKHDQ  Y9, Y8, Y5
+	VPUNPCKHDQ  Y11, Y10, Y6
+	VPUNPCKLQDQ Y6, Y5, Y7
+	VPUNPCKHQDQ Y6, Y5, Y5
+	VMOVDQU     Y7, 384(AX)
+	VMOVDQU     Y5, 448(AX)
+	ADDQ        $0x00000100, CX
+	ADDQ        BX, AX
+	XCHGQ       BX, SI
+	DECQ        DX
+	JNE         block
+	VZEROUPPER
+	RET
+
+// func products32x1VNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
+// Requires: AVX, AVX512F, AVX512VNNI
+TEXT ·products32x1VNNI(SB), NOSPLIT, $0-80
+	MOVQ         sums+0(FP), AX
+	MOVQ         q+8(FP), CX
+	MOVQ         a+16(FP), DX
+	MOVQ         least+24(FP), BX
+	MOVQ         factor+32(FP), SI
+	MOVQ         x+40(FP), DI
+	MOVQ         scale+48(FP), R8
+	MOVQ         sum+56(FP), R9
+	MOVQ         stride+64(FP), R10
+	MOVQ         n+72(FP), R10
+	VBROADCASTSS (SI), Z0
+	VPXORD       Z1, Z1, Z1
+
+chunk:
+	VMOVDQU32     (CX), Z2
+	VPXORD        Z3, Z3, Z3
+	VPDPBUSD      (DI), Z2, Z3
+	VMOVDQU32     64(CX), Z2
+	VPDPBUSD      64(DI), Z2, Z3
+	VMOVDQU32     128(CX), Z2
+	VPDPBUSD      128(DI), Z2, Z3
+	VMOVDQU32     192(CX), Z2
+	VPDPBUSD      192(DI), Z2, Z3
+	VMOVDQU32     256(CX), Z2
+	VPDPBUSD      256(DI), Z2, Z3
+	VMOVDQU32     320(CX), Z2
+	VPDPBUSD      320(DI), Z2, Z3
+	VMOVDQU32     384(CX), Z2
+	VPDPBUSD      384(DI), Z2, Z3
+	VMOVDQU32     448(CX), Z2
+	VPDPBUSD      448(DI), Z2, Z3
+	VMOVUPS       (DX), Z2
+	VMOVUPS       (BX), Z4
+	VMULPS        Z0, Z4, Z4
+	VCVTDQ2PS     Z3, Z3
+	VMULPS        (R8), Z2, Z2
+	VFMADD231PS   Z2, Z3, Z1
+	VFNMADD231PS  (R9), Z4, Z1
+	ADDQ          $0x00000200, CX
+	ADDQ          $0x00000200, DI
+	ADDQ          $0x40, R8
+	ADDQ          $0x00000040, DX
+	ADDQ          $0x00000040, BX
+	ADDQ          $0x00000040, R9
+	DECQ          R10
+	JNE           chunk
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPS        Y0, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X0
+	VADDPS        X0, X1, X1
+	VMOVHLPS      X1, X1, X0
+	VADDPS        X0, X1, X1
+	VMOVSHDUP     X1, X0
+	VADDSS        X0, X1, X1
+	VMOVSS        X1, (AX)
+	VZEROUPPER
+	RET
+
+// func products16x1VNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
+// Requires: AVX, AVX512F, AVX512VNNI
+TEXT ·products16x1VNNI(SB), NOSPLIT, $0-80
+	MOVQ         sums+0(FP), AX
+	MOVQ         q+8(FP), CX
+	MOVQ         a+16(FP), DX
+	MOVQ         least+24(FP), BX
+	MOVQ         factor+32(FP), SI
+	MOVQ         x+40(FP), DI
+	MOVQ         scale+48(FP), R8
+	MOVQ         sum+56(FP), R9
+	MOVQ         stride+64(FP), R10
+	MOVQ         n+72(FP), R10
+	VBROADCASTSS (SI), Z0
+	VPXORD       Z1, Z1, Z1
+
+chunk:
+	VMOVDQU32     (CX), Z2
+	VPXORD        Z3, Z3, Z3
+	VPDPBUSD      (DI), Z2, Z3
+	VMOVDQU32     64(CX), Z2
+	VPDPBUSD      64(DI), Z2, Z3
+	VMOVDQU32     128(CX), Z2
+	VPDPBUSD      128(DI), Z2, Z3
+	VMOVDQU32     192(CX), Z2
+	VPDPBUSD      192(DI), Z2, Z3
+	VMOVDQU32     blocksAlternate0<>+0(SB), Z2
+	VMOVUPS       (DX), Z5
+	VPERMI2PS     64(DX), Z5, Z2
+	VMOVDQU32     blocksAlternate0<>+0(SB), Z5
+	VMOVUPS       (BX), Z6
+	VPERMI2PS     64(BX), Z6, Z5
+	VMULPS        Z0, Z5, Z5
+	VCVTDQ2PS     Z3, Z3
+	VMULPS        (R8), Z2, Z2
+	VFMADD231PS   Z2, Z3, Z1
+	VFNMADD231PS  (R9), Z5, Z1
+	VMOVDQU32     256(CX), Z2
+	VPXORD        Z4, Z4, Z4
+	VPDPBUSD      256(DI), Z2, Z4
+	VMOVDQU32     320(CX), Z2
+	VPDPBUSD      320(DI), Z2, Z4
+	VMOVDQU32     384(CX), Z2
+	VPDPBUSD      384(DI), Z2, Z4
+	VMOVDQU32     448(CX), Z2
+	VPDPBUSD      448(DI), Z2, Z4
+	VMOVDQU32     blocksAlternate1<>+0(SB), Z2
+	VMOVUPS       (DX), Z5
+	VPERMI2PS     64(DX), Z5, Z2
+	VMOVDQU32     blocksAlternate1<>+0(SB), Z5
+	VMOVUPS       (BX), Z6
+	VPERMI2PS     64(BX), Z6, Z5
+	VMULPS        Z0, Z5, Z5
+	VCVTDQ2PS     Z4, Z4
+	VMULPS        (R8), Z2, Z2
+	VFMADD231PS   Z2, Z4, Z1
+	VFNMADD231PS  64(R9), Z5, Z1
+	ADDQ          $0x00000200, CX
+	ADDQ          $0x00000200, DI
+	ADDQ          $0x40, R8
+	ADDQ          $0x00000080, DX
+	ADDQ          $0x00000080, BX
+	ADDQ          $0x00000080, R9
+	DECQ          R10
+	JNE           chunk
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPS        Y0, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X0
+	VADDPS        X0, X1, X1
+	VMOVHLPS      X1, X1, X0
+	VADDPS        X0, X1, X1
+	VMOVSHDUP     X1, X0
+	VADDSS        X0, X1, X1
+	VMOVSS        X1, (AX)
+	VZEROUPPER
+	RET
+
+DATA blocksAlternate0<>+0(SB)/1, $0x00
+DATA blocksAlternate0<>+1(SB)/1, $0x00
+DATA blocksAlternate0<>+2(SB)/1, $0x00
+DATA blocksAlternate0<>+3(SB)/1, $0x00
+DATA blocksAlternate0<>+4(SB)/1, $0x02
+DATA blocksAlternate0<>+5(SB)/1, $0x00
+DATA blocksAlternate0<>+6(SB)/1, $0x00
+DATA blocksAlternate0<>+7(SB)/1, $0x00
+DATA blocksAlternate0<>+8(SB)/1, $0x04
+DATA blocksAlternate0<>+9(SB)/1, $0x00
+DATA blocksAlternate0<>+10(SB)/1, $0x00
+DATA blocksAlternate0<>+11(SB)/1, $0x00
+DATA blocksAlternate0<>+12(SB)/1, $0x06
+DATA blocksAlternate0<>+13(SB)/1, $0x00
+DATA blocksAlternate0<>+14(SB)/1, $0x00
+DATA blocksAlternate0<>+15(SB)/1, $0x00
+DATA blocksAlternate0<>+16(SB)/1, $0x08
+DATA blocksAlternate0<>+17(SB)/1, $0x00
+DATA blocksAlternate0<>+18(SB)/1, $0x00
+DATA blocksAlternate0<>+19(SB)/1, $0x00
+DATA blocksAlternate0<>+20(SB)/1, $0x0a
+DATA blocksAlternate0<>+21(SB)/1, $0x00
+DATA blocksAlternate0<>+22(SB)/1, $0x00
+DATA blocksAlternate0<>+23(SB)/1, $0x00
+DATA blocksAlternate0<>+24(SB)/1, $0x0c
+DATA blocksAlternate0<>+25(SB)/1, $0x00
+DATA blocksAlternate0<>+26(SB)/1, $0x00
+DATA blocksAlternate0<>+27(SB)/1, $0x00
+DATA blocksAlternate0<>+28(SB)/1, $0x0e
+DATA blocksAlternate0<>+29(SB)/1, $0x00
+DATA blocksAlternate0<>+30(SB)/1, $0x00
+DATA blocksAlternate0<>+31(SB)/1, $0x00
+DATA blocksAlternate0<>+32(SB)/1, $0x10
+DATA blocksAlternate0<>+33(SB)/1, $0x00
+DATA blocksAlternate0<>+34(SB)/1, $0x00
+DATA blocksAlternate0<>+35(SB)/1, $0x00
+DATA blocksAlternate0<>+36(SB)/1, $0x12
+DATA blocksAlternate0<>+37(SB)/1, $0x00
+DATA blocksAlternate0<>+38(SB)/1, $0x00
+DATA blocksAlternate0<>+39(SB)/1, $0x00
+DATA blocksAlternate0<>+40(SB)/1, $0x14
+DATA blocksAlternate0<>+41(SB)/1, $0x00
+DATA blocksAlternate0<>+42(SB)/1, $0x00
+DATA blocksAlternate0<>+43(SB)/1, $0x00
+DATA blocksAlternate0<>+44(SB)/1, $0x16
+DATA blocksAlternate0<>+45(SB)/1, $0x00
+DATA blocksAlternate0<>+46(SB)/1, $0x00
+DATA blocksAlternate0<>+47(SB)/1, $0x00
+DATA blocksAlternate0<>+48(SB)/1, $0x18
+DATA blocksAlternate0<>+49(SB)/1, $0x00
+DATA blocksAlternate0<>+50(SB)/1, $0x00
+DATA blocksAlternate0<>+51(SB)/1, $0x00
+DATA blocksAlternate0<>+52(SB)/1, $0x1a
+DATA blocksAlternate0<>+53(SB)/1, $0x00
+DATA blocksAlternate0<>+54(SB)/1, $0x00
+DATA blocksAlternate0<>+55(SB)/1, $0x00
+DATA blocksAlternate0<>+56(SB)/1, $0x1c
+DATA blocksAlternate0<>+57(SB)/1, $0x00
+DATA blocksAlternate0<>+58(SB)/1, $0x00
+DATA blocksAlternate0<>+59(SB)/1, $0x00
+DATA blocksAlternate0<>+60(SB)/1, $0x1e
+DATA blocksAlternate0<>+61(SB)/1, $0x00
+DATA blocksAlternate0<>+62(SB)/1, $0x00
+DATA blocksAlternate0<>+63(SB)/1, $0x00
+GLOBL blocksAlternate0<>(SB), RODATA|NOPTR, $64
+
+DATA blocksAlternate1<>+0(SB)/1, $0x01
+DATA blocksAlternate1<>+1(SB)/1, $0x00
+DATA blocksAlternate1<>+2(SB)/1, $0x00
+DATA blocksAlternate1<>+3(SB)/1, $0x00
+DATA blocksAlternate1<>+4(SB)/1, $0x03
+DATA blocksAlternate1<>+5(SB)/1, $0x00
+DATA blocksAlternate1<>+6(SB)/1, $0x00
+DATA blocksAlternate1<>+7(SB)/1, $0x00
+DATA blocksAlternate1<>+8(SB)/1, $0x05
+DATA blocksAlternate1<>+9(SB)/1, $0x00
+DATA blocksAlternate1<>+10(SB)/1, $0x00
+DATA blocksAlternate1<>+11(SB)/1, $0x00
+DATA blocksAlternate1<>+12(SB)/1, $0x07
+DATA blocksAlternate1<>+13(SB)/1, $0x00
+DATA blocksAlternate1<>+14(SB)/1, $0x00
+DATA blocksAlternate1<>+15(SB)/1, $0x00
+DATA blocksAlternate1<>+16(SB)/1, $0x09
+DATA blocksAlternate1<>+17(SB)/1, $0x00
+DATA blocksAlternate1<>+18(SB)/1, $0x00
+DATA blocksAlternate1<>+19(SB)/1, $0x00
+DATA blocksAlternate1<>+20(SB)/1, $0x0b
+DATA blocksAlternate1<>+21(SB)/1, $0x00
+DATA blocksAlternate1<>+22(SB)/1, $0x00
+DATA blocksAlternate1<>+23(SB)/1, $0x00
+DATA blocksAlternate1<>+24(SB)/1, $0x0d
+DATA blocksAlternate1<>+25(SB)/1, $0x00
+DATA blocksAlternate1<>+26(SB)/1, $0x00
+DATA blocksAlternate1<>+27(SB)/1, $0x00
+DATA blocksAlternate1<>+28(SB)/1, $0x0f
+DATA blocksAlternate1<>+29(SB)/1, $0x00
+DATA blocksAlternate1<>+30(SB)/1, $0x00
+DATA blocksAlternate1<>+31(SB)/1, $0x00
+DATA blocksAlternate1<>+32(SB)/1, $0x11
+DATA blocksAlternate1<>+33(SB)/1, $0x00
+DATA blocksAlternate1<>+34(SB)/1, $0x00
+DATA blocksAlternate1<>+35(SB)/1, $0x00
+DATA blocksAlternate1<>+36(SB)/1, $0x13
+DATA blocksAlternate1<>+37(SB)/1, $0x00
+DATA blocksAlternate1<>+38(SB)/1, $0x00
+DATA blocksAlternate1<>+39(SB)/1, $0x00
+DATA blocksAlternate1<>+40(SB)/1, $0x15
+DATA blocksAlternate1<>+41(SB)/1, $0x00
+DATA blocksAlternate1<>+42(SB)/1, $0x00
+DATA blocksAlternate1<>+43(SB)/1, $0x00
+DATA blocksAlternate1<>+44(SB)/1, $0x17
+DATA blocksAlternate1<>+45(SB)/1, $0x00
+DATA blocksAlternate1<>+46(SB)/1, $0x00
+DATA blocksAlternate1<>+47(SB)/1, $0x00
+DATA blocksAlternate1<>+48(SB)/1, $0x19
+DATA blocksAlternate1<>+49(SB)/1, $0x00
+DATA blocksAlternate1<>+50(SB)/1, $0x00
+DATA blocksAlternate1<>+51(SB)/1, $0x00
+DATA blocksAlternate1<>+52(SB)/1, $0x1b
+DATA blocksAlternate1<>+53(SB)/1, $0x00
+DATA blocksAlternate1<>+54(SB)/1, $0x00
+DATA blocksAlternate1<>+55(SB)/1, $0x00
+DATA blocksAlternate1<>+56(SB)/1, $0x1d
+DATA blocksAlternate1<>+57(SB)/1, $0x00
+DATA blocksAlternate1<>+58(SB)/1, $0x00
+DATA blocksAlternate1<>+59(SB)/1, $0x00
+DATA blocksAlternate1<>+60(SB)/1, $0x1f
+DATA blocksAlternate1<>+61(SB)/1, $0x00
+DATA blocksAlternate1<>+62(SB)/1, $0x00
+DATA blocksAlternate1<>+63(SB)/1, $0x00
+GLOBL blocksAlternate1<>(SB), RODATA|NOPTR, $64
+
+// func products32x1AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·products32x1AVX2(SB), NOSPLIT, $0-80
+	MOVQ         sums+0(FP), AX
+	MOVQ         q+8(FP), CX
+	MOVQ         a+16(FP), DX
+	MOVQ         least+24(FP), BX
+	MOVQ         factor+32(FP), SI
+	MOVQ         x+40(FP), DI
+	MOVQ         scale+48(FP), R8
+	MOVQ         sum+56(FP), R9
+	MOVQ         stride+64(FP), R10
+	MOVQ         n+72(FP), R10
+	VBROADCASTSS (SI), Y0
+	VPCMPEQW     Y1, Y1, Y1
+	VPSRLW       $0x0f, Y1, Y1
+	VPXOR        Y2, Y2, Y2
+
+chunk:
+	VMOVDQU      (CX), Y3
+	VMOVDQU      64(CX), Y4
+	VMOVDQU      128(CX), Y5
+	VMOVDQU      192(CX), Y6
+	VPMADDUBSW   (DI), Y3, Y3
+	VPMADDUBSW   64(DI), Y4, Y4
+	VPADDW       Y4, Y3, Y3
+	VPMADDUBSW   128(DI), Y5, Y4
+	VPADDW       Y4, Y3, Y3
+	VPMADDUBSW   192(DI), Y6, Y4
+	VPADDW       Y4, Y3, Y3
+	VPMADDWD     Y1, Y3, Y3
+	VMOVDQU      256(CX), Y4
+	VMOVDQU      320(CX), Y5
+	VMOVDQU      384(CX), Y6
+	VMOVDQU      448(CX), Y7
+	VPMADDUBSW   256(DI), Y4, Y4
+	VPMADDUBSW   320(DI), Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDUBSW   384(DI), Y6, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDUBSW   448(DI), Y7, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDWD     Y1, Y4, Y4
+	VPADDD       Y4, Y3, Y3
+	VMOVUPS      (DX), Y4
+	VMOVUPS      (BX), Y5
+	VMULPS       Y0, Y5, Y5
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       (R8), Y4, Y4
+	VFMADD231PS  Y4, Y3, Y2
+	VFNMADD231PS (R9), Y5, Y2
+	VMOVDQU      32(CX), Y3
+	VMOVDQU      96(CX), Y4
+	VMOVDQU      160(CX), Y5
+	VMOVDQU      224(CX), Y6
+	VPMADDUBSW   32(DI), Y3, Y3
+	VPMADDUBSW   96(DI), Y4, Y4
+	VPADDW       Y4, Y3, Y3
+	VPMADDUBSW   160(DI), Y5, Y4
+	VPADDW       Y4, Y3, Y3
+	VPMADDUBSW   224(DI), Y6, Y4
+	VPADDW       Y4, Y3, Y3
+	VPMADDWD     Y1, Y3, Y3
+	VMOVDQU      288(CX), Y4
+	VMOVDQU      352(CX), Y5
+	VMOVDQU      416(CX), Y6
+	VMOVDQU      480(CX), Y7
+	VPMADDUBSW   288(DI), Y4, Y4
+	VPMADDUBSW   352(DI), Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDUBSW   416(DI), Y6, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDUBSW   480(DI), Y7, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDWD     Y1, Y4, Y4
+	VPADDD       Y4, Y3, Y3
+	VMOVUPS      32(DX), Y4
+	VMOVUPS      32(BX), Y5
+	VMULPS       Y0, Y5, Y5
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       32(R8), Y4, Y4
+	VFMADD231PS  Y4, Y3, Y2
+	VFNMADD231PS 32(R9), Y5, Y2
+	ADDQ         $0x00000200, CX
+	ADDQ         $0x00000200, DI
+	ADDQ         $0x40, R8
+	ADDQ         $0x00000040, DX
+	ADDQ         $0x00000040, BX
+	ADDQ         $0x00000040, R9
+	DECQ         R10
+	JNE          chunk
+	VEXTRACTF128 $0x01, Y2, X0
+	VADDPS       X0, X2, X2
+	VMOVHLPS     X2, X2, X0
+	VADDPS       X0, X2, X2
+	VMOVSHDUP    X2, X0
+	VADDSS       X0, X2, X2
+	VMOVSS       X2, (AX)
+	VZEROUPPER
+	RET
+
+// func products16x1AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·products16x1AVX2(SB), NOSPLIT, $0-80
+	MOVQ         sums+0(FP), AX
+	MOVQ         q+8(FP), CX
+	MOVQ         a+16(FP), DX
+	MOVQ         least+24(FP), BX
+	MOVQ         factor+32(FP), SI
+	MOVQ         x+40(FP), DI
+	MOVQ         scale+48(FP), R8
+	MOVQ         sum+56(FP), R9
+	MOVQ         stride+64(FP), R10
+	MOVQ         n+72(FP), R10
+	VBROADCASTSS (SI), Y0
+	VPCMPEQW     Y1, Y1, Y1
+	VPSRLW       $0x0f, Y1, Y1
+	VPXOR        Y2, Y2, Y2
+
+chunk:
+	VMOVDQU      (CX), Y3
+	VMOVDQU      64(CX), Y4
+	VPMADDUBSW   (DI), Y3, Y3
+	VPMADDUBSW   64(DI), Y4, Y4
+	VPADDW       Y4, Y3, Y3
+	VPMADDWD     Y1, Y3, Y3
+	VMOVDQU      128(CX), Y4
+	VMOVDQU      192(CX), Y5
+	VPMADDUBSW   128(DI), Y4, Y4
+	VPMADDUBSW   192(DI), Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDWD     Y1, Y4, Y4
+	VPADDD       Y4, Y3, Y3
+	VMOVUPS      (DX), Y4
+	VSHUFPS      $0x88, 32(DX), Y4, Y4
+	VPERMPD      $0xd8, Y4, Y4
+	VMOVUPS      (BX), Y5
+	VSHUFPS      $0x88, 32(BX), Y5, Y5
+	VPERMPD      $0xd8, Y5, Y5
+	VMULPS       Y0, Y5, Y5
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       (R8), Y4, Y4
+	VFMADD231PS  Y4, Y3, Y2
+	VFNMADD231PS (R9), Y5, Y2
+	VMOVDQU      256(CX), Y3
+	VMOVDQU      320(CX), Y4
+	VPMADDUBSW   256(DI), Y3, Y3
+	VPMADDUBSW   320(DI), Y4, Y4
+	VPADDW       Y4, Y3, Y3
+	VPMADDWD     Y1, Y3, Y3
+	VMOVDQU      384(CX), Y4
+	VMOVDQU      448(CX), Y5
+	VPMADDUBSW   384(DI), Y4, Y4
+	VPMADDUBSW   448(DI), Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDWD     Y1, Y4, Y4
+	VPADDD       Y4, Y3, Y3
+	VMOVUPS      (DX), Y4
+	VSHUFPS      $0xdd, 32(DX), Y4, Y4
+	VPERMPD      $0xd8, Y4, Y4
+	VMOVUPS      (BX), Y5
+	VSHUFPS      $0xdd, 32(BX), Y5, Y5
+	VPERMPD      $0xd8, Y5, Y5
+	VMULPS       Y0, Y5, Y5
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       (R8), Y4, Y4
+	VFMADD231PS  Y4, Y3, Y2
+	VFNMADD231PS 64(R9), Y5, Y2
+	VMOVDQU      32(CX), Y3
+	VMOVDQU      96(CX), Y4
+	VPMADDUBSW   32(DI), Y3, Y3
+	VPMADDUBSW   96(DI), Y4, Y4
+	VPADDW       Y4, Y3, Y3
+	VPMADDWD     Y1, Y3, Y3
+	VMOVDQU      160(CX), Y4
+	VMOVDQU      224(CX), Y5
+	VPMADDUBSW   160(DI), Y4, Y4
+	VPMADDUBSW   224(DI), Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDWD     Y1, Y4, Y4
+	VPADDD       Y4, Y3, Y3
+	VMOVUPS      64(DX), Y4
+	VSHUFPS      $0x88, 96(DX), Y4, Y4
+	VPERMPD      $0xd8, Y4, Y4
+	VMOVUPS      64(BX), Y5
+	VSHUFPS      $0x88, 96(BX), Y5, Y5
+	VPERMPD      $0xd8, Y5, Y5
+	VMULPS       Y0, Y5, Y5
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       32(R8), Y4, Y4
+	VFMADD231PS  Y4, Y3, Y2
+	VFNMADD231PS 32(R9), Y5, Y2
+	VMOVDQU      288(CX), Y3
+	VMOVDQU      352(CX), Y4
+	VPMADDUBSW   288(DI), Y3, Y3
+	VPMADDUBSW   352(DI), Y4, Y4
+	VPADDW       Y4, Y3, Y3
+	VPMADDWD     Y1, Y3, Y3
+	VMOVDQU      416(CX), Y4
+	VMOVDQU      480(CX), Y5
+	VPMADDUBSW   416(DI), Y4, Y4
+	VPMADDUBSW   480(DI), Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDWD     Y1, Y4, Y4
+	VPADDD       Y4, Y3, Y3
+	VMOVUPS      64(DX), Y4
+	VSHUFPS      $0xdd, 96(DX), Y4, Y4
+	VPERMPD      $0xd8, Y4, Y4
+	VMOVUPS      64(BX), Y5
+	VSHUFPS      $0xdd, 96(BX), Y5, Y5
+	VPERMPD      $0xd8, Y5, Y5
+	VMULPS       Y0, Y5, Y5
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       32(R8), Y4, Y4
+	VFMADD231PS  Y4, Y3, Y2
+	VFNMADD231PS 96(R9), Y5, Y2
+	ADDQ         $0x00000200, CX
+	ADDQ         $0x00000200, DI
+	ADDQ         $0x40, R8
+	ADDQ         $0x00000080, DX
+	ADDQ         $0x00000080, BX
+	ADDQ         $0x00000080, R9
+	DECQ         R10
+	JNE          chunk
+	VEXTRACTF128 $0x01, Y2, X0
+	VADDPS       X0, X2, X2
+	VMOVHLPS     X2, X2, X0
+	VADDPS       X0, X2, X2
+	VMOVSHDUP    X2, X0
+	VADDSS       X0, X2, X2
+	VMOVSS       X2, (AX)
+	VZEROUPPER
+	RET
+
+// func productsSignedx1AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·productsSignedx1AVX2(SB), NOSPLIT, $0-80
+	MOVQ         sums+0(FP), AX
+	MOVQ         q+8(FP), CX
+	MOVQ         a+16(FP), DX
+	MOVQ         least+24(FP), BX
+	MOVQ         factor+32(FP), SI
+	MOVQ         x+40(FP), DI
+	MOVQ         scale+48(FP), R8
+	MOVQ         sum+56(FP), R9
+	MOVQ         stride+64(FP), R10
+	MOVQ         n+72(FP), R10
+	VBROADCASTSS (SI), Y0
+	VPCMPEQW     Y1, Y1, Y1
+	VPSRLW       $0x0f, Y1, Y1
+	VPXOR        Y2, Y2, Y2
+
+chunk:
+	VMOVDQU      (CX), Y3
+	VPABSB       Y3, Y4
+	VMOVDQU      (DI), Y5
+	VPSIGNB      Y3, Y5, Y5
+	VPMADDUBSW   Y5, Y4, Y5
+	VPMADDWD     Y1, Y5, Y5
+	VMOVDQU      64(CX), Y3
+	VPABSB       Y3, Y4
+	VMOVDQU      64(DI), Y6
+	VPSIGNB      Y3, Y6, Y6
+	VPMADDUBSW   Y6, Y4, Y6
+	VPMADDWD     Y1, Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	VMOVDQU      128(CX), Y3
+	VPABSB       Y3, Y4
+	VMOVDQU      128(DI), Y6
+	VPSIGNB      Y3, Y6, Y6
+	VPMADDUBSW   Y6, Y4, Y6
+	VPMADDWD     Y1, Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	VMOVDQU      192(CX), Y3
+	VPABSB       Y3, Y4
+	VMOVDQU      192(DI), Y6
+	VPSIGNB      Y3, Y6, Y6
+	VPMADDUBSW   Y6, Y4, Y6
+	VPMADDWD     Y1, Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	VMOVDQU      256(CX), Y3
+	VPABSB       Y3, Y4
+	VMOVDQU      256(DI), Y6
+	VPSIGNB      Y3, Y6, Y6
+	VPMADDUBSW   Y6, Y4, Y6
+	VPMADDWD     Y1, Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	VMOVDQU      320(CX), Y3
+	VPABSB       Y3, Y4
+	VMOVDQU      320(DI), Y6
+	VPSIGNB      Y3, Y6, Y6
+	VPMADDUBSW   Y6, Y4, Y6
+	VPMADDWD     Y1, Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	VMOVDQU      384(CX), Y3
+	VPABSB       Y3, Y4
+	VMOVDQU      384(DI), Y6
+	VPSIGNB      Y3, Y6, Y6
+	VPMADDUBSW   Y6, Y4, Y6
+	VPMADDWD     Y1, Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	VMOVDQU      448(CX), Y3
+	VPABSB       Y3, Y4
+	VMOVDQU      448(DI), Y6
+	VPSIGNB      Y3, Y6, Y6
+	VPMADDUBSW   Y6, Y4, Y6
+	VPMADDWD     Y1, Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	VMOVUPS      (DX), Y3
+	VMOVUPS      (BX), Y4
+	VMULPS       Y0, Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       (R8), Y3, Y3
+	VFMADD231PS  Y3, Y5, Y2
+	VFNMADD231PS (R9), Y4, Y2
+	VMOVDQU      32(CX), Y3
+	VPABSB       Y3, Y4
+	VMOVDQU      32(DI), Y5
+	VPSIGNB      Y3, Y5, Y5
+	VPMADDUBSW   Y5, Y4, Y5
+	VPMADDWD     Y1, Y5, Y5
+	VMOVDQU      96(CX), Y3
+	VPABSB       Y3, Y4
+	VMOVDQU      96(DI), Y6
+	VPSIGNB      Y3, Y6, Y6
+	VPMADDUBSW   Y6, Y4, Y6
+	VPMADDWD     Y1, Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	VMOVDQU      160(CX), Y3
+	VPABSB       Y3, Y4
+	VMOVDQU      160(DI), Y6
+	VPSIGNB      Y3, Y6, Y6
+	VPMADDUBSW   Y6, Y4, Y6
+	VPMADDWD     Y1, Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	VMOVDQU      224(CX), Y3
+	VPABSB       Y3, Y4
+	VMOVDQU      224(DI), Y6
+	VPSIGNB      Y3, Y6, Y6
+	VPMADDUBSW   Y6, Y4, Y6
+	VPMADDWD     Y1, Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	VMOVDQU      288(CX), Y3
+	VPABSB       Y3, Y4
+	VMOVDQU      288(DI), Y6
+	VPSIGNB      Y3, Y6, Y6
+	VPMADDUBSW   Y6, Y4, Y6
+	VPMADDWD     Y1, Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	VMOVDQU      352(CX), Y3
+	VPABSB       Y3, Y4
+	VMOVDQU      352(DI), Y6
+	VPSIGNB      Y3, Y6, Y6
+	VPMADDUBSW   Y6, Y4, Y6
+	VPMADDWD     Y1, Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	VMOVDQU      416(CX), Y3
+	VPABSB       Y3, Y4
+	VMOVDQU      416(DI), Y6
+	VPSIGNB      Y3, Y6, Y6
+	VPMADDUBSW   Y6, Y4, Y6
+	VPMADDWD     Y1, Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	VMOVDQU      480(CX), Y3
+	VPABSB       Y3, Y4
+	VMOVDQU      480(DI), Y6
+	VPSIGNB      Y3, Y6, Y6
+	VPMADDUBSW   Y6, Y4, Y6
+	VPMADDWD     Y1, Y6, Y6
+	VPADDD       Y6, Y5, Y5
+	VMOVUPS      32(DX), Y3
+	VMOVUPS      32(BX), Y4
+	VMULPS       Y0, Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       32(R8), Y3, Y3
+	VFMADD231PS  Y3, Y5, Y2
+	VFNMADD231PS 32(R9), Y4, Y2
+	ADDQ         $0x00000200, CX
+	ADDQ         $0x00000200, DI
+	ADDQ         $0x40, R8
+	ADDQ         $0x00000040, DX
+	ADDQ         $0x00000040, BX
+	ADDQ         $0x00000040, R9
+	DECQ         R10
+	JNE          chunk
+	VEXTRACTF128 $0x01, Y2, X0
+	VADDPS       X0, X2, X2
+	VMOVHLPS     X2, X2, X0
+	VADDPS       X0, X2, X2
+	VMOVSHDUP    X2, X0
+	VADDSS       X0, X2, X2
+	VMOVSS       X2, (AX)
+	VZEROUPPER
+	RET
+
+// func products32x2VNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
+// Requires: AVX, AVX512F, AVX512VNNI
+TEXT ·products32x2VNNI(SB), NOSPLIT, $0-80
+	MOVQ         sums+0(FP), AX
+	MOVQ         q+8(FP), CX
+	MOVQ         a+16(FP), DX
+	MOVQ         least+24(FP), BX
+	MOVQ         factor+32(FP), SI
+	MOVQ         x+40(FP), DI
+	MOVQ         scale+48(FP), R8
+	MOVQ         sum+56(FP), R9
+	MOVQ         stride+64(FP), R10
+	MOVQ         n+72(FP), R11
+	VBROADCASTSS (SI), Z0
+	VPXORD       Z1, Z1, Z1
+	VPXORD       Z2, Z2, Z2
+
+chunk:
+	VMOVDQU32     (CX), Z3
+	VPXORD        Z4, Z4, Z4
+	VPDPBUSD      (DI), Z3, Z4
+	VPXORD        Z5, Z5, Z5
+	VPDPBUSD      (DI)(R10*1), Z3, Z5
+	VMOVDQU32     64(CX), Z3
+	VPDPBUSD      64(DI), Z3, Z4
+	VPDPBUSD      64(DI)(R10*1), Z3, Z5
+	VMOVDQU32     128(CX), Z3
+	VPDPBUSD      128(DI), Z3, Z4
+	VPDPBUSD      128(DI)(R10*1), Z3, Z5
+	VMOVDQU32     192(CX), Z3
+	VPDPBUSD      192(DI), Z3, Z4
+	VPDPBUSD      192(DI)(R10*1), Z3, Z5
+	VMOVDQU32     256(CX), Z3
+	VPDPBUSD      256(DI), Z3, Z4
+	VPDPBUSD      256(DI)(R10*1), Z3, Z5
+	VMOVDQU32     320(CX), Z3
+	VPDPBUSD      320(DI), Z3, Z4
+	VPDPBUSD      320(DI)(R10*1), Z3, Z5
+	VMOVDQU32     384(CX), Z3
+	VPDPBUSD      384(DI), Z3, Z4
+	VPDPBUSD      384(DI)(R10*1), Z3, Z5
+	VMOVDQU32     448(CX), Z3
+	VPDPBUSD      448(DI), Z3, Z4
+	VPDPBUSD      448(DI)(R10*1), Z3, Z5
+	VMOVUPS       (DX), Z3
+	VMOVUPS       (BX), Z6
+	VMULPS        Z0, Z6, Z6
+	VCVTDQ2PS     Z4, Z4
+	VMULPS        (R8), Z3, Z7
+	VFMADD231PS   Z7, Z4, Z1
+	VFNMADD231PS  (R9), Z6, Z1
+	VCVTDQ2PS     Z5, Z5
+	VMULPS        (R8)(R10*1), Z3, Z3
+	VFMADD231PS   Z3, Z5, Z2
+	VFNMADD231PS  (R9)(R10*1), Z6, Z2
+	ADDQ          $0x00000200, CX
+	ADDQ          $0x00000200, DI
+	ADDQ          $0x40, R8
+	ADDQ          $0x00000040, DX
+	ADDQ          $0x00000040, BX
+	ADDQ          $0x00000040, R9
+	DECQ          R11
+	JNE           chunk
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPS        Y0, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X0
+	VADDPS        X0, X1, X1
+	VMOVHLPS      X1, X1, X0
+	VADDPS        X0, X1, X1
+	VMOVSHDUP     X1, X0
+	VADDSS        X0, X1, X1
+	VMOVSS        X1, (AX)
+	VEXTRACTF64X4 $0x01, Z2, Y0
+	VADDPS        Y0, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X0
+	VADDPS        X0, X2, X2
+	VMOVHLPS      X2, X2, X0
+	VADDPS        X0, X2, X2
+	VMOVSHDUP     X2, X0
+	VADDSS        X0, X2, X2
+	VMOVSS        X2, 4(AX)
+	VZEROUPPER
+	RET
+
+// func products16x2VNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
+// Requires: AVX, AVX512F, AVX512VNNI
+TEXT ·products16x2VNNI(SB), NOSPLIT, $0-80
+	MOVQ         sums+0(FP), AX
+	MOVQ         q+8(FP), CX
+	MOVQ         a+16(FP), DX
+	MOVQ         least+24(FP), BX
+	MOVQ         factor+32(FP), SI
+	MOVQ         x+40(FP), DI
+	MOVQ         scale+48(FP), R8
+	MOVQ         sum+56(FP), R9
+	MOVQ         stride+64(FP), R10
+	MOVQ         n+72(FP), R11
+	VBROADCASTSS (SI), Z0
+	VPXORD       Z1, Z1, Z1
+	VPXORD       Z2, Z2, Z2
+
+chunk:
+	VMOVDQU32     (CX), Z3
+	VPXORD        Z4, Z4, Z4
+	VPDPBUSD      (DI), Z3, Z4
+	VPXORD        Z5, Z5, Z5
+	VPDPBUSD      (DI)(R10*1), Z3, Z5
+	VMOVDQU32     64(CX), Z3
+	VPDPBUSD      64(DI), Z3, Z4
+	VPDPBUSD      64(DI)(R10*1), Z3, Z5
+	VMOVDQU32     128(CX), Z3
+	VPDPBUSD      128(DI), Z3, Z4
+	VPDPBUSD      128(DI)(R10*1), Z3, Z5
+	VMOVDQU32     192(CX), Z3
+	VPDPBUSD      192(DI), Z3, Z4
+	VPDPBUSD      192(DI)(R10*1), Z3, Z5
+	VMOVDQU32     blocksAlternate0<>+0(SB), Z3
+	VMOVUPS       (DX), Z8
+	VPERMI2PS     64(DX), Z8, Z3
+	VMOVDQU32     blocksAlternate0<>+0(SB), Z8
+	VMOVUPS       (BX), Z9
+	VPERMI2PS     64(BX), Z9, Z8
+	VMULPS        Z0, Z8, Z8
+	VCVTDQ2PS     Z4, Z4
+	VMULPS        (R8), Z3, Z9
+	VFMADD231PS   Z9, Z4, Z1
+	VFNMADD231PS  (R9), Z8, Z1
+	VCVTDQ2PS     Z5, Z5
+	VMULPS        (R8)(R10*1), Z3, Z3
+	VFMADD231PS   Z3, Z5, Z2
+	VFNMADD231PS  (R9)(R10*1), Z8, Z2
+	VMOVDQU32     256(CX), Z3
+	VPXORD        Z6, Z6, Z6
+	VPDPBUSD      256(DI), Z3, Z6
+	VPXORD        Z7, Z7, Z7
+	VPDPBUSD      256(DI)(R10*1), Z3, Z7
+	VMOVDQU32     320(CX), Z3
+	VPDPBUSD      320(DI), Z3, Z6
+	VPDPBUSD      320(DI)(R10*1), Z3, Z7
+	VMOVDQU32     384(CX), Z3
+	VPDPBUSD      384(DI), Z3, Z6
+	VPDPBUSD      384(DI)(R10*1), Z3, Z7
+	VMOVDQU32     448(CX), Z3
+	VPDPBUSD      448(DI), Z3, Z6
+	VPDPBUSD      448(DI)(R10*1), Z3, Z7
+	VMOVDQU32     blocksAlternate1<>+0(SB), Z3
+	VMOVUPS       (DX), Z8
+	VPERMI2PS     64(DX), Z8, Z3
+	VMOVDQU32     blocksAlternate1<>+0(SB), Z8
+	VMOVUPS       (BX), Z9
+	VPERMI2PS     64(BX), Z9, Z8
+	VMULPS        Z0, Z8, Z8
+	VCVTDQ2PS     Z6, Z6
+	VMULPS        (R8), Z3, Z9
+	VFMADD231PS   Z9, Z6, Z1
+	VFNMADD231PS  64(R9), Z8, Z1
+	VCVTDQ2PS     Z7, Z7
+	VMULPS        (R8)(R10*1), Z3, Z3
+	VFMADD231PS   Z3, Z7, Z2
+	VFNMADD231PS  64(R9)(R10*1), Z8, Z2
+	ADDQ          $0x00000200, CX
+	ADDQ          $0x00000200, DI
+	ADDQ          $0x40, R8
+	ADDQ          $0x00000080, DX
+	ADDQ          $0x00000080, BX
+	ADDQ          $0x00000080, R9
+	DECQ          R11
+	JNE           chunk
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPS        Y0, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X0
+	VADDPS        X0, X1, X1
+	VMOVHLPS      X1, X1, X0
+	VADDPS        X0, X1, X1
+	VMOVSHDUP     X1, X0
+	VADDSS        X0, X1, X1
+	VMOVSS        X1, (AX)
+	VEXTRACTF64X4 $0x01, Z2, Y0
+	VADDPS        Y0, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X0
+	VADDPS        X0, X2, X2
+	VMOVHLPS      X2, X2, X0
+	VADDPS        X0, X2, X2
+	VMOVSHDUP     X2, X0
+	VADDSS        X0, X2, X2
+	VMOVSS        X2, 4(AX)
+	VZEROUPPER
+	RET
+
+// func products32x2AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·products32x2AVX2(SB), NOSPLIT, $0-80
+	MOVQ         sums+0(FP), AX
+	MOVQ         q+8(FP), CX
+	MOVQ         a+16(FP), DX
+	MOVQ         least+24(FP), BX
+	MOVQ         factor+32(FP), SI
+	MOVQ         x+40(FP), DI
+	MOVQ         scale+48(FP), R8
+	MOVQ         sum+56(FP), R9
+	MOVQ         stride+64(FP), R10
+	MOVQ         n+72(FP), R11
+	VBROADCASTSS (SI), Y0
+	VPCMPEQW     Y1, Y1, Y1
+	VPSRLW       $0x0f, Y1, Y1
+	VPXOR        Y2, Y2, Y2
+	VPXOR        Y3, Y3, Y3
+
+chunk:
+	VMOVDQU      (CX), Y4
+	VMOVDQU      64(CX), Y5
+	VMOVDQU      128(CX), Y6
+	VMOVDQU      192(CX), Y7
+	VPMADDUBSW   (DI), Y4, Y8
+	VPMADDUBSW   64(DI), Y5, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDUBSW   128(DI), Y6, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDUBSW   192(DI), Y7, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     Y1, Y8, Y8
+	VPMADDUBSW   (DI)(R10*1), Y4, Y4
+	VPMADDUBSW   64(DI)(R10*1), Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDUBSW   128(DI)(R10*1), Y6, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDUBSW   192(DI)(R10*1), Y7, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDWD     Y1, Y4, Y4
+	VMOVDQU      256(CX), Y5
+	VMOVDQU      320(CX), Y6
+	VMOVDQU      384(CX), Y7
+	VMOVDQU      448(CX), Y9
+	VPMADDUBSW   256(DI), Y5, Y10
+	VPMADDUBSW   320(DI), Y6, Y11
+	VPADDW       Y11, Y10, Y10
+	VPMADDUBSW   384(DI), Y7, Y11
+	VPADDW       Y11, Y10, Y10
+	VPMADDUBSW   448(DI), Y9, Y11
+	VPADDW       Y11, Y10, Y10
+	VPMADDWD     Y1, Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VPMADDUBSW   256(DI)(R10*1), Y5, Y5
+	VPMADDUBSW   320(DI)(R10*1), Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VPMADDUBSW   384(DI)(R10*1), Y7, Y6
+	VPADDW       Y6, Y5, Y5
+	VPMADDUBSW   448(DI)(R10*1), Y9, Y6
+	VPADDW       Y6, Y5, Y5
+	VPMADDWD     Y1, Y5, Y5
+	VPADDD       Y5, Y4, Y4
+	VMOVUPS      (DX), Y5
+	VMOVUPS      (BX), Y6
+	VMULPS       Y0, Y6, Y6
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       (R8), Y5, Y7
+	VFMADD231PS  Y7, Y8, Y2
+	VFNMADD231PS (R9), Y6, Y2
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       (R8)(R10*1), Y5, Y5
+	VFMADD231PS  Y5, Y4, Y3
+	VFNMADD231PS (R9)(R10*1), Y6, Y3
+	VMOVDQU      32(CX), Y4
+	VMOVDQU      96(CX), Y5
+	VMOVDQU      160(CX), Y6
+	VMOVDQU      224(CX), Y7
+	VPMADDUBSW   32(DI), Y4, Y8
+	VPMADDUBSW   96(DI), Y5, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDUBSW   160(DI), Y6, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDUBSW   224(DI), Y7, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     Y1, Y8, Y8
+	VPMADDUBSW   32(DI)(R10*1), Y4, Y4
+	VPMADDUBSW   96(DI)(R10*1), Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDUBSW   160(DI)(R10*1), Y6, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDUBSW   224(DI)(R10*1), Y7, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDWD     Y1, Y4, Y4
+	VMOVDQU      288(CX), Y5
+	VMOVDQU      352(CX), Y6
+	VMOVDQU      416(CX), Y7
+	VMOVDQU      480(CX), Y9
+	VPMADDUBSW   288(DI), Y5, Y10
+	VPMADDUBSW   352(DI), Y6, Y11
+	VPADDW       Y11, Y10, Y10
+	VPMADDUBSW   416(DI), Y7, Y11
+	VPADDW       Y11, Y10, Y10
+	VPMADDUBSW   480(DI), Y9, Y11
+	VPADDW       Y11, Y10, Y10
+	VPMADDWD     Y1, Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VPMADDUBSW   288(DI)(R10*1), Y5, Y5
+	VPMADDUBSW   352(DI)(R10*1), Y6, Y6
+	VPADDW       Y6, Y5, Y5
+	VPMADDUBSW   416(DI)(R10*1), Y7, Y6
+	VPADDW       Y6, Y5, Y5
+	VPMADDUBSW   480(DI)(R10*1), Y9, Y6
+	VPADDW       Y6, Y5, Y5
+	VPMADDWD     Y1, Y5, Y5
+	VPADDD       Y5, Y4, Y4
+	VMOVUPS      32(DX), Y5
+	VMOVUPS      32(BX), Y6
+	VMULPS       Y0, Y6, Y6
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       32(R8), Y5, Y7
+	VFMADD231PS  Y7, Y8, Y2
+	VFNMADD231PS 32(R9), Y6, Y2
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       32(R8)(R10*1), Y5, Y5
+	VFMADD231PS  Y5, Y4, Y3
+	VFNMADD231PS 32(R9)(R10*1), Y6, Y3
+	ADDQ         $0x00000200, CX
+	ADDQ         $0x00000200, DI
+	ADDQ         $0x40, R8
+	ADDQ         $0x00000040, DX
+	ADDQ         $0x00000040, BX
+	ADDQ         $0x00000040, R9
+	DECQ         R11
+	JNE          chunk
+	VEXTRACTF128 $0x01, Y2, X0
+	VADDPS       X0, X2, X2
+	VMOVHLPS     X2, X2, X0
+	VADDPS       X0, X2, X2
+	VMOVSHDUP    X2, X0
+	VADDSS       X0, X2, X2
+	VMOVSS       X2, (AX)
+	VEXTRACTF128 $0x01, Y3, X0
+	VADDPS       X0, X3, X3
+	VMOVHLPS     X3, X3, X0
+	VADDPS       X0, X3, X3
+	VMOVSHDUP    X3, X0
+	VADDSS       X0, X3, X3
+	VMOVSS       X3, 4(AX)
+	VZEROUPPER
+	RET
+
+// func products16x2AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·products16x2AVX2(SB), NOSPLIT, $0-80
+	MOVQ         sums+0(FP), AX
+	MOVQ         q+8(FP), CX
+	MOVQ         a+16(FP), DX
+	MOVQ         least+24(FP), BX
+	MOVQ         factor+32(FP), SI
+	MOVQ         x+40(FP), DI
+	MOVQ         scale+48(FP), R8
+	MOVQ         sum+56(FP), R9
+	MOVQ         stride+64(FP), R10
+	MOVQ         n+72(FP), R11
+	VBROADCASTSS (SI), Y0
+	VPCMPEQW     Y1, Y1, Y1
+	VPSRLW       $0x0f, Y1, Y1
+	VPXOR        Y2, Y2, Y2
+	VPXOR        Y3, Y3, Y3
+
+chunk:
+	VMOVDQU      (CX), Y4
+	VMOVDQU      64(CX), Y5
+	VPMADDUBSW   (DI), Y4, Y6
+	VPMADDUBSW   64(DI), Y5, Y7
+	VPADDW       Y7, Y6, Y6
+	VPMADDWD     Y1, Y6, Y6
+	VPMADDUBSW   (DI)(R10*1), Y4, Y4
+	VPMADDUBSW   64(DI)(R10*1), Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDWD     Y1, Y4, Y4
+	VMOVDQU      128(CX), Y5
+	VMOVDQU      192(CX), Y7
+	VPMADDUBSW   128(DI), Y5, Y8
+	VPMADDUBSW   192(DI), Y7, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     Y1, Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VPMADDUBSW   128(DI)(R10*1), Y5, Y5
+	VPMADDUBSW   192(DI)(R10*1), Y7, Y7
+	VPADDW       Y7, Y5, Y5
+	VPMADDWD     Y1, Y5, Y5
+	VPADDD       Y5, Y4, Y4
+	VMOVUPS      (DX), Y5
+	VSHUFPS      $0x88, 32(DX), Y5, Y5
+	VPERMPD      $0xd8, Y5, Y5
+	VMOVUPS      (BX), Y7
+	VSHUFPS      $0x88, 32(BX), Y7, Y7
+	VPERMPD      $0xd8, Y7, Y7
+	VMULPS       Y0, Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       (R8), Y5, Y8
+	VFMADD231PS  Y8, Y6, Y2
+	VFNMADD231PS (R9), Y7, Y2
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       (R8)(R10*1), Y5, Y5
+	VFMADD231PS  Y5, Y4, Y3
+	VFNMADD231PS (R9)(R10*1), Y7, Y3
+	VMOVDQU      256(CX), Y4
+	VMOVDQU      320(CX), Y5
+	VPMADDUBSW   256(DI), Y4, Y6
+	VPMADDUBSW   320(DI), Y5, Y7
+	VPADDW       Y7, Y6, Y6
+	VPMADDWD     Y1, Y6, Y6
+	VPMADDUBSW   256(DI)(R10*1), Y4, Y4
+	VPMADDUBSW   320(DI)(R10*1), Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDWD     Y1, Y4, Y4
+	VMOVDQU      384(CX), Y5
+	VMOVDQU      448(CX), Y7
+	VPMADDUBSW   384(DI), Y5, Y8
+	VPMADDUBSW   448(DI), Y7, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     Y1, Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VPMADDUBSW   384(DI)(R10*1), Y5, Y5
+	VPMADDUBSW   448(DI)(R10*1), Y7, Y7
+	VPADDW       Y7, Y5, Y5
+	VPMADDWD     Y1, Y5, Y5
+	VPADDD       Y5, Y4, Y4
+	VMOVUPS      (DX), Y5
+	VSHUFPS      $0xdd, 32(DX), Y5, Y5
+	VPERMPD      $0xd8, Y5, Y5
+	VMOVUPS      (BX), Y7
+	VSHUFPS      $0xdd, 32(BX), Y7, Y7
+	VPERMPD      $0xd8, Y7, Y7
+	VMULPS       Y0, Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       (R8), Y5, Y8
+	VFMADD231PS  Y8, Y6, Y2
+	VFNMADD231PS 64(R9), Y7, Y2
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       (R8)(R10*1), Y5, Y5
+	VFMADD231PS  Y5, Y4, Y3
+	VFNMADD231PS 64(R9)(R10*1), Y7, Y3
+	VMOVDQU      32(CX), Y4
+	VMOVDQU      96(CX), Y5
+	VPMADDUBSW   32(DI), Y4, Y6
+	VPMADDUBSW   96(DI), Y5, Y7
+	VPADDW       Y7, Y6, Y6
+	VPMADDWD     Y1, Y6, Y6
+	VPMADDUBSW   32(DI)(R10*1), Y4, Y4
+	VPMADDUBSW   96(DI)(R10*1), Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDWD     Y1, Y4, Y4
+	VMOVDQU      160(CX), Y5
+	VMOVDQU      224(CX), Y7
+	VPMADDUBSW   160(DI), Y5, Y8
+	VPMADDUBSW   224(DI), Y7, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     Y1, Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VPMADDUBSW   160(DI)(R10*1), Y5, Y5
+	VPMADDUBSW   224(DI)(R10*1), Y7, Y7
+	VPADDW       Y7, Y5, Y5
+	VPMADDWD     Y1, Y5, Y5
+	VPADDD       Y5, Y4, Y4
+	VMOVUPS      64(DX), Y5
+	VSHUFPS      $0x88, 96(DX), Y5, Y5
+	VPERMPD      $0xd8, Y5, Y5
+	VMOVUPS      64(BX), Y7
+	VSHUFPS      $0x88, 96(BX), Y7, Y7
+	VPERMPD      $0xd8, Y7, Y7
+	VMULPS       Y0, Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       32(R8), Y5, Y8
+	VFMADD231PS  Y8, Y6, Y2
+	VFNMADD231PS 32(R9), Y7, Y2
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       32(R8)(R10*1), Y5, Y5
+	VFMADD231PS  Y5, Y4, Y3
+	VFNMADD231PS 32(R9)(R10*1), Y7, Y3
+	VMOVDQU      288(CX), Y4
+	VMOVDQU      352(CX), Y5
+	VPMADDUBSW   288(DI), Y4, Y6
+	VPMADDUBSW   352(DI), Y5, Y7
+	VPADDW       Y7, Y6, Y6
+	VPMADDWD     Y1, Y6, Y6
+	VPMADDUBSW   288(DI)(R10*1), Y4, Y4
+	VPMADDUBSW   352(DI)(R10*1), Y5, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDWD     Y1, Y4, Y4
+	VMOVDQU      416(CX), Y5
+	VMOVDQU      480(CX), Y7
+	VPMADDUBSW   416(DI), Y5, Y8
+	VPMADDUBSW   480(DI), Y7, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     Y1, Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VPMADDUBSW   416(DI)(R10*1), Y5, Y5
+	VPMADDUBSW   480(DI)(R10*1), Y7, Y7
+	VPADDW       Y7, Y5, Y5
+	VPMADDWD     Y1, Y5, Y5
+	VPADDD       Y5, Y4, Y4
+	VMOVUPS      64(DX), Y5
+	VSHUFPS      $0xdd, 96(DX), Y5, Y5
+	VPERMPD      $0xd8, Y5, Y5
+	VMOVUPS      64(BX), Y7
+	VSHUFPS      $0xdd, 96(BX), Y7, Y7
+	VPERMPD      $0xd8, Y7, Y7
+	VMULPS       Y0, Y7, Y7
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       32(R8), Y5, Y8
+	VFMADD231PS  Y8, Y6, Y2
+	VFNMADD231PS 96(R9), Y7, Y2
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       32(R8)(R10*1), Y5, Y5
+	VFMADD231PS  Y5, Y4, Y3
+	VFNMADD231PS 96(R9)(R10*1), Y7, Y3
+	ADDQ         $0x00000200, CX
+	ADDQ         $0x00000200, DI
+	ADDQ         $0x40, R8
+	ADDQ         $0x00000080, DX
+	ADDQ         $0x00000080, BX
+	ADDQ         $0x00000080, R9
+	DECQ         R11
+	JNE          chunk
+	VEXTRACTF128 $0x01, Y2, X0
+	VADDPS       X0, X2, X2
+	VMOVHLPS     X2, X2, X0
+	VADDPS       X0, X2, X2
+	VMOVSHDUP    X2, X0
+	VADDSS       X0, X2, X2
+	VMOVSS       X2, (AX)
+	VEXTRACTF128 $0x01, Y3, X0
+	VADDPS       X0, X3, X3
+	VMOVHLPS     X3, X3, X0
+	VADDPS       X0, X3, X3
+	VMOVSHDUP    X3, X0
+	VADDSS       X0, X3, X3
+	VMOVSS       X3, 4(AX)
+	VZEROUPPER
+	RET
+
+// func productsSignedx2AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·productsSignedx2AVX2(SB), NOSPLIT, $0-80
+	MOVQ         sums+0(FP), AX
+	MOVQ         q+8(FP), CX
+	MOVQ         a+16(FP), DX
+	MOVQ         least+24(FP), BX
+	MOVQ         factor+32(FP), SI
+	MOVQ         x+40(FP), DI
+	MOVQ         scale+48(FP), R8
+	MOVQ         sum+56(FP), R9
+	MOVQ         stride+64(FP), R10
+	MOVQ         n+72(FP), R11
+	VBROADCASTSS (SI), Y0
+	VPCMPEQW     Y1, Y1, Y1
+	VPSRLW       $0x0f, Y1, Y1
+	VPXOR        Y2, Y2, Y2
+	VPXOR        Y3, Y3, Y3
+
+chunk:
+	VMOVDQU      (CX), Y4
+	VPABSB       Y4, Y5
+	VMOVDQU      (DI), Y6
+	VPSIGNB      Y4, Y6, Y6
+	VPMADDUBSW   Y6, Y5, Y6
+	VPMADDWD     Y1, Y6, Y6
+	VMOVDQU      (DI)(R10*1), Y7
+	VPSIGNB      Y4, Y7, Y7
+	VPMADDUBSW   Y7, Y5, Y7
+	VPMADDWD     Y1, Y7, Y7
+	VMOVDQU      64(CX), Y4
+	VPABSB       Y4, Y5
+	VMOVDQU      64(DI), Y8
+	VPSIGNB      Y4, Y8, Y8
+	VPMADDUBSW   Y8, Y5, Y8
+	VPMADDWD     Y1, Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      64(DI)(R10*1), Y8
+	VPSIGNB      Y4, Y8, Y8
+	VPMADDUBSW   Y8, Y5, Y8
+	VPMADDWD     Y1, Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      128(CX), Y4
+	VPABSB       Y4, Y5
+	VMOVDQU      128(DI), Y8
+	VPSIGNB      Y4, Y8, Y8
+	VPMADDUBSW   Y8, Y5, Y8
+	VPMADDWD     Y1, Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      128(DI)(R10*1), Y8
+	VPSIGNB      Y4, Y8, Y8
+	VPMADDUBSW   Y8, Y5, Y8
+	VPMADDWD     Y1, Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      192(CX), Y4
+	VPABSB       Y4, Y5
+	VMOVDQU      192(DI), Y8
+	VPSIGNB      Y4, Y8, Y8
+	VPMADDUBSW   Y8, Y5, Y8
+	VPMADDWD     Y1, Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      192(DI)(R10*1), Y8
+	VPSIGNB      Y4, Y8, Y8
+	VPMADDUBSW   Y8, Y5, Y8
+	VPMADDWD     Y1, Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      256(CX), Y4
+	VPABSB       Y4, Y5
+	VMOVDQU      256(DI), Y8
+	VPSIGNB      Y4, Y8, Y8
+	VPMADDUBSW   Y8, Y5, Y8
+	VPMADDWD     Y1, Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      256(DI)(R10*1), Y8
+	VPSIGNB      Y4, Y8, Y8
+	VPMADDUBSW   Y8, Y5, Y8
+	VPMADDWD     Y1, Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      320(CX), Y4
+	VPABSB       Y4, Y5
+	VMOVDQU      320(DI), Y8
+	VPSIGNB      Y4, Y8, Y8
+	VPMADDUBSW   Y8, Y5, Y8
+	VPMADDWD     Y1, Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      320(DI)(R10*1), Y8
+	VPSIGNB      Y4, Y8, Y8
+	VPMADDUBSW   Y8, Y5, Y8
+	VPMADDWD     Y1, Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      384(CX), Y4
+	VPABSB       Y4, Y5
+	VMOVDQU      384(DI), Y8
+	VPSIGNB      Y4, Y8, Y8
+	VPMADDUBSW   Y8, Y5, Y8
+	VPMADDWD     Y1, Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      384(DI)(R10*1), Y8
+	VPSIGNB      Y4, Y8, Y8
+	VPMADDUBSW   Y8, Y5, Y8
+	VPMADDWD     Y1, Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      448(CX), Y4
+	VPABSB       Y4, Y5
+	VMOVDQU      448(DI), Y8
+	VPSIGNB      Y4, Y8, Y8
+	VPMADDUBSW   Y8, Y5, Y8
+	VPMADDWD     Y1, Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      448(DI)(R10*1), Y8
+	VPSIGNB      Y4, Y8, Y8
+	VPMADDUBSW   Y8, Y5, Y8
+	VPMADDWD     Y1, Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVUPS      (DX), Y4
+	VMOVUPS      (BX), Y5
+	VMULPS       Y0, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       (R8), Y4, Y8
+	VFMADD231PS  Y8, Y6, Y2
+	VFNMADD231PS (R9), Y5, Y2
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       (R8)(R10*1), Y4, Y4
+	VFMADD231PS  Y4, Y7, Y3
+	VFNMADD231PS (R9)(R10*1), Y5, Y3
+	VMOVDQU      32(CX), Y4
+	VPABSB       Y4, Y5
+	VMOVDQU      32(DI), Y6
+	VPSIGNB      Y4, Y6, Y6
+	VPMADDUBSW   Y6, Y5, Y6
+	VPMADDWD     Y1, Y6, Y6
+	VMOVDQU      32(DI)(R10*1), Y7
+	VPSIGNB      Y4, Y7, Y7
+	VPMADDUBSW   Y7, Y5, Y7
+	VPMADDWD     Y1, Y7, Y7
+	VMOVDQU      96(CX), Y4
+	VPABSB       Y4, Y5
+	VMOVDQU      96(DI), Y8
+	VPSIGNB      Y4, Y8, Y8
+	VPMADDUBSW   Y8, Y5, Y8
+	VPMADDWD     Y1, Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      96(DI)(R10*1), Y8
+	VPSIGNB      Y4, Y8, Y8
+	VPMADDUBSW   Y8, Y5, Y8
+	VPMADDWD     Y1, Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      160(CX), Y4
+	VPABSB       Y4, Y5
+	VMOVDQU      160(DI), Y8
+	VPSIGNB      Y4, Y8, Y8
+	VPMADDUBSW   Y8, Y5, Y8
+	VPMADDWD     Y1, Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      160(DI)(R10*1), Y8
+	VPSIGNB      Y4, Y8, Y8
+	VPMADDUBSW   Y8, Y5, Y8
+	VPMADDWD     Y1, Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      224(CX), Y4
+	VPABSB       Y4, Y5
+	VMOVDQU      224(DI), Y8
+	VPSIGNB      Y4, Y8, Y8
+	VPMADDUBSW   Y8, Y5, Y8
+	VPMADDWD     Y1, Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      224(DI)(R10*1), Y8
+	VPSIGNB      Y4, Y8, Y8
+	VPMADDUBSW   Y8, Y5, Y8
+	VPMADDWD     Y1, Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      288(CX), Y4
+	VPABSB       Y4, Y5
+	VMOVDQU      288(DI), Y8
+	VPSIGNB      Y4, Y8, Y8
+	VPMADDUBSW   Y8, Y5, Y8
+	VPMADDWD     Y1, Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      288(DI)(R10*1), Y8
+	VPSIGNB      Y4, Y8, Y8
+	VPMADDUBSW   Y8, Y5, Y8
+	VPMADDWD     Y1, Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      352(CX), Y4
+	VPABSB       Y4, Y5
+	VMOVDQU      352(DI), Y8
+	VPSIGNB      Y4, Y8, Y8
+	VPMADDUBSW   Y8, Y5, Y8
+	VPMADDWD     Y1, Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      352(DI)(R10*1), Y8
+	VPSIGNB      Y4, Y8, Y8
+	VPMADDUBSW   Y8, Y5, Y8
+	VPMADDWD     Y1, Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      416(CX), Y4
+	VPABSB       Y4, Y5
+	VMOVDQU      416(DI), Y8
+	VPSIGNB      Y4, Y8, Y8
+	VPMADDUBSW   Y8, Y5, Y8
+	VPMADDWD     Y1, Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      416(DI)(R10*1), Y8
+	VPSIGNB      Y4, Y8, Y8
+	VPMADDUBSW   Y8, Y5, Y8
+	VPMADDWD     Y1, Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      480(CX), Y4
+	VPABSB       Y4, Y5
+	VMOVDQU      480(DI), Y8
+	VPSIGNB      Y4, Y8, Y8
+	VPMADDUBSW   Y8, Y5, Y8
+	VPMADDWD     Y1, Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VMOVDQU      480(DI)(R10*1), Y8
+	VPSIGNB      Y4, Y8, Y8
+	VPMADDUBSW   Y8, Y5, Y8
+	VPMADDWD     Y1, Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVUPS      32(DX), Y4
+	VMOVUPS      32(BX), Y5
+	VMULPS       Y0, Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       32(R8), Y4, Y8
+	VFMADD231PS  Y8, Y6, Y2
+	VFNMADD231PS 32(R9), Y5, Y2
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       32(R8)(R10*1), Y4, Y4
+	VFMADD231PS  Y4, Y7, Y3
+	VFNMADD231PS 32(R9)(R10*1), Y5, Y3
+	ADDQ         $0x00000200, CX
+	ADDQ         $0x00000200, DI
+	ADDQ         $0x40, R8
+	ADDQ         $0x00000040, DX
+	ADDQ         $0x00000040, BX
+	ADDQ         $0x00000040, R9
+	DECQ         R11
+	JNE          chunk
+	VEXTRACTF128 $0x01, Y2, X0
+	VADDPS       X0, X2, X2
+	VMOVHLPS     X2, X2, X0
+	VADDPS       X0, X2, X2
+	VMOVSHDUP    X2, X0
+	VADDSS       X0, X2, X2
+	VMOVSS       X2, (AX)
+	VEXTRACTF128 $0x01, Y3, X0
+	VADDPS       X0, X3, X3
+	VMOVHLPS     X3, X3, X0
+	VADDPS       X0, X3, X3
+	VMOVSHDUP    X3, X0
+	VADDSS       X0, X3, X3
+	VMOVSS       X3, 4(AX)
+	VZEROUPPER
+	RET
+
+// func products32x4VNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
+// Requires: AVX, AVX512F, AVX512VNNI
+TEXT ·products32x4VNNI(SB), NOSPLIT, $0-80
+	MOVQ         sums+0(FP), AX
+	MOVQ         q+8(FP), CX
+	MOVQ         a+16(FP), DX
+	MOVQ         least+24(FP), BX
+	MOVQ         factor+32(FP), SI
+	MOVQ         x+40(FP), DI
+	MOVQ         scale+48(FP), R8
+	MOVQ         sum+56(FP), R9
+	MOVQ         stride+64(FP), R10
+	MOVQ         n+72(FP), R11
+	VBROADCASTSS (SI), Z0
+	LEAQ         (R10)(R10*2), SI
+	VPXORD       Z1, Z1, Z1
+	VPXORD       Z2, Z2, Z2
+	VPXORD       Z3, Z3, Z3
+	VPXORD       Z4, Z4, Z4
+
+chunk:
+	VMOVDQU32     (CX), Z5
+	VPXORD        Z6, Z6, Z6
+	VPDPBUSD      (DI), Z5, Z6
+	VPXORD        Z7, Z7, Z7
+	VPDPBUSD      (DI)(R10*1), Z5, Z7
+	VPXORD        Z8, Z8, Z8
+	VPDPBUSD      (DI)(R10*2), Z5, Z8
+	VPXORD        Z9, Z9, Z9
+	VPDPBUSD      (DI)(SI*1), Z5, Z9
+	VMOVDQU32     64(CX), Z5
+	VPDPBUSD      64(DI), Z5, Z6
+	VPDPBUSD      64(DI)(R10*1), Z5, Z7
+	VPDPBUSD      64(DI)(R10*2), Z5, Z8
+	VPDPBUSD      64(DI)(SI*1), Z5, Z9
+	VMOVDQU32     128(CX), Z5
+	VPDPBUSD      128(DI), Z5, Z6
+	VPDPBUSD      128(DI)(R10*1), Z5, Z7
+	VPDPBUSD      128(DI)(R10*2), Z5, Z8
+	VPDPBUSD      128(DI)(SI*1), Z5, Z9
+	VMOVDQU32     192(CX), Z5
+	VPDPBUSD      192(DI), Z5, Z6
+	VPDPBUSD      192(DI)(R10*1), Z5, Z7
+	VPDPBUSD      192(DI)(R10*2), Z5, Z8
+	VPDPBUSD      192(DI)(SI*1), Z5, Z9
+	VMOVDQU32     256(CX), Z5
+	VPDPBUSD      256(DI), Z5, Z6
+	VPDPBUSD      256(DI)(R10*1), Z5, Z7
+	VPDPBUSD      256(DI)(R10*2), Z5, Z8
+	VPDPBUSD      256(DI)(SI*1), Z5, Z9
+	VMOVDQU32     320(CX), Z5
+	VPDPBUSD      320(DI), Z5, Z6
+	VPDPBUSD      320(DI)(R10*1), Z5, Z7
+	VPDPBUSD      320(DI)(R10*2), Z5, Z8
+	VPDPBUSD      320(DI)(SI*1), Z5, Z9
+	VMOVDQU32     384(CX), Z5
+	VPDPBUSD      384(DI), Z5, Z6
+	VPDPBUSD      384(DI)(R10*1), Z5, Z7
+	VPDPBUSD      384(DI)(R10*2), Z5, Z8
+	VPDPBUSD      384(DI)(SI*1), Z5, Z9
+	VMOVDQU32     448(CX), Z5
+	VPDPBUSD      448(DI), Z5, Z6
+	VPDPBUSD      448(DI)(R10*1), Z5, Z7
+	VPDPBUSD      448(DI)(R10*2), Z5, Z8
+	VPDPBUSD      448(DI)(SI*1), Z5, Z9
+	VMOVUPS       (DX), Z5
+	VMOVUPS       (BX), Z10
+	VMULPS        Z0, Z10, Z10
+	VCVTDQ2PS     Z6, Z6
+	VMULPS        (R8), Z5, Z11
+	VFMADD231PS   Z11, Z6, Z1
+	VFNMADD231PS  (R9), Z10, Z1
+	VCVTDQ2PS     Z7, Z7
+	VMULPS        (R8)(R10*1), Z5, Z11
+	VFMADD231PS   Z11, Z7, Z2
+	VFNMADD231PS  (R9)(R10*1), Z10, Z2
+	VCVTDQ2PS     Z8, Z8
+	VMULPS        (R8)(R10*2), Z5, Z11
+	VFMADD231PS   Z11, Z8, Z3
+	VFNMADD231PS  (R9)(R10*2), Z10, Z3
+	VCVTDQ2PS     Z9, Z9
+	VMULPS        (R8)(SI*1), Z5, Z5
+	VFMADD231PS   Z5, Z9, Z4
+	VFNMADD231PS  (R9)(SI*1), Z10, Z4
+	ADDQ          $0x00000200, CX
+	ADDQ          $0x00000200, DI
+	ADDQ          $0x40, R8
+	ADDQ          $0x00000040, DX
+	ADDQ          $0x00000040, BX
+	ADDQ          $0x00000040, R9
+	DECQ          R11
+	JNE           chunk
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPS        Y0, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X0
+	VADDPS        X0, X1, X1
+	VMOVHLPS      X1, X1, X0
+	VADDPS        X0, X1, X1
+	VMOVSHDUP     X1, X0
+	VADDSS        X0, X1, X1
+	VMOVSS        X1, (AX)
+	VEXTRACTF64X4 $0x01, Z2, Y0
+	VADDPS        Y0, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X0
+	VADDPS        X0, X2, X2
+	VMOVHLPS      X2, X2, X0
+	VADDPS        X0, X2, X2
+	VMOVSHDUP     X2, X0
+	VADDSS        X0, X2, X2
+	VMOVSS        X2, 4(AX)
+	VEXTRACTF64X4 $0x01, Z3, Y0
+	VADDPS        Y0, Y3, Y3
+	VEXTRACTF128  $0x01, Y3, X0
+	VADDPS        X0, X3, X3
+	VMOVHLPS      X3, X3, X0
+	VADDPS        X0, X3, X3
+	VMOVSHDUP     X3, X0
+	VADDSS        X0, X3, X3
+	VMOVSS        X3, 8(AX)
+	VEXTRACTF64X4 $0x01, Z4, Y0
+	VADDPS        Y0, Y4, Y4
+	VEXTRACTF128  $0x01, Y4, X0
+	VADDPS        X0, X4, X4
+	VMOVHLPS      X4, X4, X0
+	VADDPS        X0, X4, X4
+	VMOVSHDUP     X4, X0
+	VADDSS        X0, X4, X4
+	VMOVSS        X4, 12(AX)
+	VZEROUPPER
+	RET
+
+// func products16x4VNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
+// Requires: AVX, AVX512F, AVX512VNNI
+TEXT ·products16x4VNNI(SB), NOSPLIT, $0-80
+	MOVQ         sums+0(FP), AX
+	MOVQ         q+8(FP), CX
+	MOVQ         a+16(FP), DX
+	MOVQ         least+24(FP), BX
+	MOVQ         factor+32(FP), SI
+	MOVQ         x+40(FP), DI
+	MOVQ         scale+48(FP), R8
+	MOVQ         sum+56(FP), R9
+	MOVQ         stride+64(FP), R10
+	MOVQ         n+72(FP), R11
+	VBROADCASTSS (SI), Z0
+	LEAQ         (R10)(R10*2), SI
+	VPXORD       Z1, Z1, Z1
+	VPXORD       Z2, Z2, Z2
+	VPXORD       Z3, Z3, Z3
+	VPXORD       Z4, Z4, Z4
+
+chunk:
+	VMOVDQU32     (CX), Z5
+	VPXORD        Z6, Z6, Z6
+	VPDPBUSD      (DI), Z5, Z6
+	VPXORD        Z7, Z7, Z7
+	VPDPBUSD      (DI)(R10*1), Z5, Z7
+	VPXORD        Z8, Z8, Z8
+	VPDPBUSD      (DI)(R10*2), Z5, Z8
+	VPXORD        Z9, Z9, Z9
+	VPDPBUSD      (DI)(SI*1), Z5, Z9
+	VMOVDQU32     64(CX), Z5
+	VPDPBUSD      64(DI), Z5, Z6
+	VPDPBUSD      64(DI)(R10*1), Z5, Z7
+	VPDPBUSD      64(DI)(R10*2), Z5, Z8
+	VPDPBUSD      64(DI)(SI*1), Z5, Z9
+	VMOVDQU32     128(CX), Z5
+	VPDPBUSD      128(DI), Z5, Z6
+	VPDPBUSD      128(DI)(R10*1), Z5, Z7
+	VPDPBUSD      128(DI)(R10*2), Z5, Z8
+	VPDPBUSD      128(DI)(SI*1), Z5, Z9
+	VMOVDQU32     192(CX), Z5
+	VPDPBUSD      192(DI), Z5, Z6
+	VPDPBUSD      192(DI)(R10*1), Z5, Z7
+	VPDPBUSD      192(DI)(R10*2), Z5, Z8
+	VPDPBUSD      192(DI)(SI*1), Z5, Z9
+	VMOVDQU32     blocksAlternate0<>+0(SB), Z5
+	VMOVUPS       (DX), Z14
+	VPERMI2PS     64(DX), Z14, Z5
+	VMOVDQU32     blocksAlternate0<>+0(SB), Z14
+	VMOVUPS       (BX), Z15
+	VPERMI2PS     64(BX), Z15, Z14
+	VMULPS        Z0, Z14, Z14
+	VCVTDQ2PS     Z6, Z6
+	VMULPS        (R8), Z5, Z15
+	VFMADD231PS   Z15, Z6, Z1
+	VFNMADD231PS  (R9), Z14, Z1
+	VCVTDQ2PS     Z7, Z7
+	VMULPS        (R8)(R10*1), Z5, Z15
+	VFMADD231PS   Z15, Z7, Z2
+	VFNMADD231PS  (R9)(R10*1), Z14, Z2
+	VCVTDQ2PS     Z8, Z8
+	VMULPS        (R8)(R10*2), Z5, Z15
+	VFMADD231PS   Z15, Z8, Z3
+	VFNMADD231PS  (R9)(R10*2), Z14, Z3
+	VCVTDQ2PS     Z9, Z9
+	VMULPS        (R8)(SI*1), Z5, Z5
+	VFMADD231PS   Z5, Z9, Z4
+	VFNMADD231PS  (R9)(SI*1), Z14, Z4
+	VMOVDQU32     256(CX), Z5
+	VPXORD        Z10, Z10, Z10
+	VPDPBUSD      256(DI), Z5, Z10
+	VPXORD        Z11, Z11, Z11
+	VPDPBUSD      256(DI)(R10*1), Z5, Z11
+	VPXORD        Z12, Z12, Z12
+	VPDPBUSD      256(DI)(R10*2), Z5, Z12
+	VPXORD        Z13, Z13, Z13
+	VPDPBUSD      256(DI)(SI*1), Z5, Z13
+	VMOVDQU32     320(CX), Z5
+	VPDPBUSD      320(DI), Z5, Z10
+	VPDPBUSD      320(DI)(R10*1), Z5, Z11
+	VPDPBUSD      320(DI)(R10*2), Z5, Z12
+	VPDPBUSD      320(DI)(SI*1), Z5, Z13
+	VMOVDQU32     384(CX), Z5
+	VPDPBUSD      384(DI), Z5, Z10
+	VPDPBUSD      384(DI)(R10*1), Z5, Z11
+	VPDPBUSD      384(DI)(R10*2), Z5, Z12
+	VPDPBUSD      384(DI)(SI*1), Z5, Z13
+	VMOVDQU32     448(CX), Z5
+	VPDPBUSD      448(DI), Z5, Z10
+	VPDPBUSD      448(DI)(R10*1), Z5, Z11
+	VPDPBUSD      448(DI)(R10*2), Z5, Z12
+	VPDPBUSD      448(DI)(SI*1), Z5, Z13
+	VMOVDQU32     blocksAlternate1<>+0(SB), Z5
+	VMOVUPS       (DX), Z14
+	VPERMI2PS     64(DX), Z14, Z5
+	VMOVDQU32     blocksAlternate1<>+0(SB), Z14
+	VMOVUPS       (BX), Z15
+	VPERMI2PS     64(BX), Z15, Z14
+	VMULPS        Z0, Z14, Z14
+	VCVTDQ2PS     Z10, Z10
+	VMULPS        (R8), Z5, Z15
+	VFMADD231PS   Z15, Z10, Z1
+	VFNMADD231PS  64(R9), Z14, Z1
+	VCVTDQ2PS     Z11, Z11
+	VMULPS        (R8)(R10*1), Z5, Z15
+	VFMADD231PS   Z15, Z11, Z2
+	VFNMADD231PS  64(R9)(R10*1), Z14, Z2
+	VCVTDQ2PS     Z12, Z12
+	VMULPS        (R8)(R10*2), Z5, Z15
+	VFMADD231PS   Z15, Z12, Z3
+	VFNMADD231PS  64(R9)(R10*2), Z14, Z3
+	VCVTDQ2PS     Z13, Z13
+	VMULPS        (R8)(SI*1), Z5, Z5
+	VFMADD231PS   Z5, Z13, Z4
+	VFNMADD231PS  64(R9)(SI*1), Z14, Z4
+	ADDQ          $0x00000200, CX
+	ADDQ          $0x00000200, DI
+	ADDQ          $0x40, R8
+	ADDQ          $0x00000080, DX
+	ADDQ          $0x00000080, BX
+	ADDQ          $0x00000080, R9
+	DECQ          R11
+	JNE           chunk
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPS        Y0, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X0
+	VADDPS        X0, X1, X1
+	VMOVHLPS      X1, X1, X0
+	VADDPS        X0, X1, X1
+	VMOVSHDUP     X1, X0
+	VADDSS        X0, X1, X1
+	VMOVSS        X1, (AX)
+	VEXTRACTF64X4 $0x01, Z2, Y0
+	VADDPS        Y0, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X0
+	VADDPS        X0, X2, X2
+	VMOVHLPS      X2, X2, X0
+	VADDPS        X0, X2, X2
+	VMOVSHDUP     X2, X0
+	VADDSS        X0, X2, X2
+	VMOVSS        X2, 4(AX)
+	VEXTRACTF64X4 $0x01, Z3, Y0
+	VADDPS        Y0, Y3, Y3
+	VEXTRACTF128  $0x01, Y3, X0
+	VADDPS        X0, X3, X3
+	VMOVHLPS      X3, X3, X0
+	VADDPS        X0, X3, X3
+	VMOVSHDUP     X3, X0
+	VADDSS        X0, X3, X3
+	VMOVSS        X3, 8(AX)
+	VEXTRACTF64X4 $0x01, Z4, Y0
+	VADDPS        Y0, Y4, Y4
+	VEXTRACTF128  $0x01, Y4, X0
+	VADDPS        X0, X4, X4
+	VMOVHLPS      X4, X4, X0
+	VADDPS        X0, X4, X4
+	VMOVSHDUP     X4, X0
+	VADDSS        X0, X4, X4
+	VMOVSS        X4, 12(AX)
+	VZEROUPPER
+	RET
+
+// func products32x4AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·products32x4AVX2(SB), NOSPLIT, $0-80
+	MOVQ         sums+0(FP), AX
+	MOVQ         q+8(FP), CX
+	MOVQ         a+16(FP), DX
+	MOVQ         least+24(FP), BX
+	MOVQ         factor+32(FP), SI
+	MOVQ         x+40(FP), DI
+	MOVQ         scale+48(FP), R8
+	MOVQ         sum+56(FP), R9
+	MOVQ         stride+64(FP), R10
+	MOVQ         n+72(FP), R11
+	VBROADCASTSS (SI), Y0
+	LEAQ         (R10)(R10*2), SI
+	VPCMPEQW     Y1, Y1, Y1
+	VPSRLW       $0x0f, Y1, Y1
+	VPXOR        Y2, Y2, Y2
+	VPXOR        Y3, Y3, Y3
+	VPXOR        Y4, Y4, Y4
+	VPXOR        Y5, Y5, Y5
+
+chunk:
+	VMOVDQU      (CX), Y6
+	VMOVDQU      64(CX), Y7
+	VMOVDQU      128(CX), Y8
+	VMOVDQU      192(CX), Y9
+	VPMADDUBSW   (DI), Y6, Y10
+	VPMADDUBSW   64(DI), Y7, Y11
+	VPADDW       Y11, Y10, Y10
+	VPMADDUBSW   128(DI), Y8, Y11
+	VPADDW       Y11, Y10, Y10
+	VPMADDUBSW   192(DI), Y9, Y11
+	VPADDW       Y11, Y10, Y10
+	VPMADDWD     Y1, Y10, Y10
+	VPMADDUBSW   (DI)(R10*1), Y6, Y11
+	VPMADDUBSW   64(DI)(R10*1), Y7, Y12
+	VPADDW       Y12, Y11, Y11
+	VPMADDUBSW   128(DI)(R10*1), Y8, Y12
+	VPADDW       Y12, Y11, Y11
+	VPMADDUBSW   192(DI)(R10*1), Y9, Y12
+	VPADDW       Y12, Y11, Y11
+	VPMADDWD     Y1, Y11, Y11
+	VPMADDUBSW   (DI)(R10*2), Y6, Y12
+	VPMADDUBSW   64(DI)(R10*2), Y7, Y13
+	VPADDW       Y13, Y12, Y12
+	VPMADDUBSW   128(DI)(R10*2), Y8, Y13
+	VPADDW       Y13, Y12, Y12
+	VPMADDUBSW   192(DI)(R10*2), Y9, Y13
+	VPADDW       Y13, Y12, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPMADDUBSW   (DI)(SI*1), Y6, Y6
+	VPMADDUBSW   64(DI)(SI*1), Y7, Y7
+	VPADDW       Y7, Y6, Y6
+	VPMADDUBSW   128(DI)(SI*1), Y8, Y7
+	VPADDW       Y7, Y6, Y6
+	VPMADDUBSW   192(DI)(SI*1), Y9, Y7
+	VPADDW       Y7, Y6, Y6
+	VPMADDWD     Y1, Y6, Y6
+	VMOVDQU      256(CX), Y7
+	VMOVDQU      320(CX), Y8
+	VMOVDQU      384(CX), Y9
+	VMOVDQU      448(CX), Y13
+	VPMADDUBSW   256(DI), Y7, Y14
+	VPMADDUBSW   320(DI), Y8, Y15
+	VPADDW       Y15, Y14, Y14
+	VPMADDUBSW   384(DI), Y9, Y15
+	VPADDW       Y15, Y14, Y14
+	VPMADDUBSW   448(DI), Y13, Y15
+	VPADDW       Y15, Y14, Y14
+	VPMADDWD     Y1, Y14, Y14
+	VPADDD       Y14, Y10, Y10
+	VPMADDUBSW   256(DI)(R10*1), Y7, Y14
+	VPMADDUBSW   320(DI)(R10*1), Y8, Y15
+	VPADDW       Y15, Y14, Y14
+	VPMADDUBSW   384(DI)(R10*1), Y9, Y15
+	VPADDW       Y15, Y14, Y14
+	VPMADDUBSW   448(DI)(R10*1), Y13, Y15
+	VPADDW       Y15, Y14, Y14
+	VPMADDWD     Y1, Y14, Y14
+	VPADDD       Y14, Y11, Y11
+	VPMADDUBSW   256(DI)(R10*2), Y7, Y14
+	VPMADDUBSW   320(DI)(R10*2), Y8, Y15
+	VPADDW       Y15, Y14, Y14
+	VPMADDUBSW   384(DI)(R10*2), Y9, Y15
+	VPADDW       Y15, Y14, Y14
+	VPMADDUBSW   448(DI)(R10*2), Y13, Y15
+	VPADDW       Y15, Y14, Y14
+	VPMADDWD     Y1, Y14, Y14
+	VPADDD       Y14, Y12, Y12
+	VPMADDUBSW   256(DI)(SI*1), Y7, Y7
+	VPMADDUBSW   320(DI)(SI*1), Y8, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDUBSW   384(DI)(SI*1), Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDUBSW   448(DI)(SI*1), Y13, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     Y1, Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVUPS      (DX), Y7
+	VMOVUPS      (BX), Y8
+	VMULPS       Y0, Y8, Y8
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       (R8), Y7, Y9
+	VFMADD231PS  Y9, Y10, Y2
+	VFNMADD231PS (R9), Y8, Y2
+	VCVTDQ2PS    Y11, Y11
+	VMULPS       (R8)(R10*1), Y7, Y9
+	VFMADD231PS  Y9, Y11, Y3
+	VFNMADD231PS (R9)(R10*1), Y8, Y3
+	VCVTDQ2PS    Y12, Y12
+	VMULPS       (R8)(R10*2), Y7, Y9
+	VFMADD231PS  Y9, Y12, Y4
+	VFNMADD231PS (R9)(R10*2), Y8, Y4
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       (R8)(SI*1), Y7, Y7
+	VFMADD231PS  Y7, Y6, Y5
+	VFNMADD231PS (R9)(SI*1), Y8, Y5
+	VMOVDQU      32(CX), Y6
+	VMOVDQU      96(CX), Y7
+	VMOVDQU      160(CX), Y8
+	VMOVDQU      224(CX), Y9
+	VPMADDUBSW   32(DI), Y6, Y10
+	VPMADDUBSW   96(DI), Y7, Y11
+	VPADDW       Y11, Y10, Y10
+	VPMADDUBSW   160(DI), Y8, Y11
+	VPADDW       Y11, Y10, Y10
+	VPMADDUBSW   224(DI), Y9, Y11
+	VPADDW       Y11, Y10, Y10
+	VPMADDWD     Y1, Y10, Y10
+	VPMADDUBSW   32(DI)(R10*1), Y6, Y11
+	VPMADDUBSW   96(DI)(R10*1), Y7, Y12
+	VPADDW       Y12, Y11, Y11
+	VPMADDUBSW   160(DI)(R10*1), Y8, Y12
+	VPADDW       Y12, Y11, Y11
+	VPMADDUBSW   224(DI)(R10*1), Y9, Y12
+	VPADDW       Y12, Y11, Y11
+	VPMADDWD     Y1, Y11, Y11
+	VPMADDUBSW   32(DI)(R10*2), Y6, Y12
+	VPMADDUBSW   96(DI)(R10*2), Y7, Y13
+	VPADDW       Y13, Y12, Y12
+	VPMADDUBSW   160(DI)(R10*2), Y8, Y13
+	VPADDW       Y13, Y12, Y12
+	VPMADDUBSW   224(DI)(R10*2), Y9, Y13
+	VPADDW       Y13, Y12, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPMADDUBSW   32(DI)(SI*1), Y6, Y6
+	VPMADDUBSW   96(DI)(SI*1), Y7, Y7
+	VPADDW       Y7, Y6, Y6
+	VPMADDUBSW   160(DI)(SI*1), Y8, Y7
+	VPADDW       Y7, Y6, Y6
+	VPMADDUBSW   224(DI)(SI*1), Y9, Y7
+	VPADDW       Y7, Y6, Y6
+	VPMADDWD     Y1, Y6, Y6
+	VMOVDQU      288(CX), Y7
+	VMOVDQU      352(CX), Y8
+	VMOVDQU      416(CX), Y9
+	VMOVDQU      480(CX), Y13
+	VPMADDUBSW   288(DI), Y7, Y14
+	VPMADDUBSW   352(DI), Y8, Y15
+	VPADDW       Y15, Y14, Y14
+	VPMADDUBSW   416(DI), Y9, Y15
+	VPADDW       Y15, Y14, Y14
+	VPMADDUBSW   480(DI), Y13, Y15
+	VPADDW       Y15, Y14, Y14
+	VPMADDWD     Y1, Y14, Y14
+	VPADDD       Y14, Y10, Y10
+	VPMADDUBSW   288(DI)(R10*1), Y7, Y14
+	VPMADDUBSW   352(DI)(R10*1), Y8, Y15
+	VPADDW       Y15, Y14, Y14
+	VPMADDUBSW   416(DI)(R10*1), Y9, Y15
+	VPADDW       Y15, Y14, Y14
+	VPMADDUBSW   480(DI)(R10*1), Y13, Y15
+	VPADDW       Y15, Y14, Y14
+	VPMADDWD     Y1, Y14, Y14
+	VPADDD       Y14, Y11, Y11
+	VPMADDUBSW   288(DI)(R10*2), Y7, Y14
+	VPMADDUBSW   352(DI)(R10*2), Y8, Y15
+	VPADDW       Y15, Y14, Y14
+	VPMADDUBSW   416(DI)(R10*2), Y9, Y15
+	VPADDW       Y15, Y14, Y14
+	VPMADDUBSW   480(DI)(R10*2), Y13, Y15
+	VPADDW       Y15, Y14, Y14
+	VPMADDWD     Y1, Y14, Y14
+	VPADDD       Y14, Y12, Y12
+	VPMADDUBSW   288(DI)(SI*1), Y7, Y7
+	VPMADDUBSW   352(DI)(SI*1), Y8, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDUBSW   416(DI)(SI*1), Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDUBSW   480(DI)(SI*1), Y13, Y8
+	VPADDW       Y8, Y7, Y7
+	VPMADDWD     Y1, Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVUPS      32(DX), Y7
+	VMOVUPS      32(BX), Y8
+	VMULPS       Y0, Y8, Y8
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       32(R8), Y7, Y9
+	VFMADD231PS  Y9, Y10, Y2
+	VFNMADD231PS 32(R9), Y8, Y2
+	VCVTDQ2PS    Y11, Y11
+	VMULPS       32(R8)(R10*1), Y7, Y9
+	VFMADD231PS  Y9, Y11, Y3
+	VFNMADD231PS 32(R9)(R10*1), Y8, Y3
+	VCVTDQ2PS    Y12, Y12
+	VMULPS       32(R8)(R10*2), Y7, Y9
+	VFMADD231PS  Y9, Y12, Y4
+	VFNMADD231PS 32(R9)(R10*2), Y8, Y4
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       32(R8)(SI*1), Y7, Y7
+	VFMADD231PS  Y7, Y6, Y5
+	VFNMADD231PS 32(R9)(SI*1), Y8, Y5
+	ADDQ         $0x00000200, CX
+	ADDQ         $0x00000200, DI
+	ADDQ         $0x40, R8
+	ADDQ         $0x00000040, DX
+	ADDQ         $0x00000040, BX
+	ADDQ         $0x00000040, R9
+	DECQ         R11
+	JNE          chunk
+	VEXTRACTF128 $0x01, Y2, X0
+	VADDPS       X0, X2, X2
+	VMOVHLPS     X2, X2, X0
+	VADDPS       X0, X2, X2
+	VMOVSHDUP    X2, X0
+	VADDSS       X0, X2, X2
+	VMOVSS       X2, (AX)
+	VEXTRACTF128 $0x01, Y3, X0
+	VADDPS       X0, X3, X3
+	VMOVHLPS     X3, X3, X0
+	VADDPS       X0, X3, X3
+	VMOVSHDUP    X3, X0
+	VADDSS       X0, X3, X3
+	VMOVSS       X3, 4(AX)
+	VEXTRACTF128 $0x01, Y4, X0
+	VADDPS       X0, X4, X4
+	VMOVHLPS     X4, X4, X0
+	VADDPS       X0, X4, X4
+	VMOVSHDUP    X4, X0
+	VADDSS       X0, X4, X4
+	VMOVSS       X4, 8(AX)
+	VEXTRACTF128 $0x01, Y5, X0
+	VADDPS       X0, X5, X5
+	VMOVHLPS     X5, X5, X0
+	VADDPS       X0, X5, X5
+	VMOVSHDUP    X5, X0
+	VADDSS       X0, X5, X5
+	VMOVSS       X5, 12(AX)
+	VZEROUPPER
+	RET
+
+// func products16x4AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·products16x4AVX2(SB), NOSPLIT, $0-80
+	MOVQ         sums+0(FP), AX
+	MOVQ         q+8(FP), CX
+	MOVQ         a+16(FP), DX
+	MOVQ         least+24(FP), BX
+	MOVQ         factor+32(FP), SI
+	MOVQ         x+40(FP), DI
+	MOVQ         scale+48(FP), R8
+	MOVQ         sum+56(FP), R9
+	MOVQ         stride+64(FP), R10
+	MOVQ         n+72(FP), R11
+	VBROADCASTSS (SI), Y0
+	LEAQ         (R10)(R10*2), SI
+	VPCMPEQW     Y1, Y1, Y1
+	VPSRLW       $0x0f, Y1, Y1
+	VPXOR        Y2, Y2, Y2
+	VPXOR        Y3, Y3, Y3
+	VPXOR        Y4, Y4, Y4
+	VPXOR        Y5, Y5, Y5
+
+chunk:
+	VMOVDQU      (CX), Y6
+	VMOVDQU      64(CX), Y7
+	VPMADDUBSW   (DI), Y6, Y8
+	VPMADDUBSW   64(DI), Y7, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     Y1, Y8, Y8
+	VPMADDUBSW   (DI)(R10*1), Y6, Y9
+	VPMADDUBSW   64(DI)(R10*1), Y7, Y10
+	VPADDW       Y10, Y9, Y9
+	VPMADDWD     Y1, Y9, Y9
+	VPMADDUBSW   (DI)(R10*2), Y6, Y10
+	VPMADDUBSW   64(DI)(R10*2), Y7, Y11
+	VPADDW       Y11, Y10, Y10
+	VPMADDWD     Y1, Y10, Y10
+	VPMADDUBSW   (DI)(SI*1), Y6, Y6
+	VPMADDUBSW   64(DI)(SI*1), Y7, Y7
+	VPADDW       Y7, Y6, Y6
+	VPMADDWD     Y1, Y6, Y6
+	VMOVDQU      128(CX), Y7
+	VMOVDQU      192(CX), Y11
+	VPMADDUBSW   128(DI), Y7, Y12
+	VPMADDUBSW   192(DI), Y11, Y13
+	VPADDW       Y13, Y12, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPADDD       Y12, Y8, Y8
+	VPMADDUBSW   128(DI)(R10*1), Y7, Y12
+	VPMADDUBSW   192(DI)(R10*1), Y11, Y13
+	VPADDW       Y13, Y12, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPADDD       Y12, Y9, Y9
+	VPMADDUBSW   128(DI)(R10*2), Y7, Y12
+	VPMADDUBSW   192(DI)(R10*2), Y11, Y13
+	VPADDW       Y13, Y12, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPADDD       Y12, Y10, Y10
+	VPMADDUBSW   128(DI)(SI*1), Y7, Y7
+	VPMADDUBSW   192(DI)(SI*1), Y11, Y11
+	VPADDW       Y11, Y7, Y7
+	VPMADDWD     Y1, Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVUPS      (DX), Y7
+	VSHUFPS      $0x88, 32(DX), Y7, Y7
+	VPERMPD      $0xd8, Y7, Y7
+	VMOVUPS      (BX), Y11
+	VSHUFPS      $0x88, 32(BX), Y11, Y11
+	VPERMPD      $0xd8, Y11, Y11
+	VMULPS       Y0, Y11, Y11
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       (R8), Y7, Y12
+	VFMADD231PS  Y12, Y8, Y2
+	VFNMADD231PS (R9), Y11, Y2
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       (R8)(R10*1), Y7, Y8
+	VFMADD231PS  Y8, Y9, Y3
+	VFNMADD231PS (R9)(R10*1), Y11, Y3
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       (R8)(R10*2), Y7, Y8
+	VFMADD231PS  Y8, Y10, Y4
+	VFNMADD231PS (R9)(R10*2), Y11, Y4
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       (R8)(SI*1), Y7, Y7
+	VFMADD231PS  Y7, Y6, Y5
+	VFNMADD231PS (R9)(SI*1), Y11, Y5
+	VMOVDQU      256(CX), Y6
+	VMOVDQU      320(CX), Y7
+	VPMADDUBSW   256(DI), Y6, Y8
+	VPMADDUBSW   320(DI), Y7, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     Y1, Y8, Y8
+	VPMADDUBSW   256(DI)(R10*1), Y6, Y9
+	VPMADDUBSW   320(DI)(R10*1), Y7, Y10
+	VPADDW       Y10, Y9, Y9
+	VPMADDWD     Y1, Y9, Y9
+	VPMADDUBSW   256(DI)(R10*2), Y6, Y10
+	VPMADDUBSW   320(DI)(R10*2), Y7, Y11
+	VPADDW       Y11, Y10, Y10
+	VPMADDWD     Y1, Y10, Y10
+	VPMADDUBSW   256(DI)(SI*1), Y6, Y6
+	VPMADDUBSW   320(DI)(SI*1), Y7, Y7
+	VPADDW       Y7, Y6, Y6
+	VPMADDWD     Y1, Y6, Y6
+	VMOVDQU      384(CX), Y7
+	VMOVDQU      448(CX), Y11
+	VPMADDUBSW   384(DI), Y7, Y12
+	VPMADDUBSW   448(DI), Y11, Y13
+	VPADDW       Y13, Y12, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPADDD       Y12, Y8, Y8
+	VPMADDUBSW   384(DI)(R10*1), Y7, Y12
+	VPMADDUBSW   448(DI)(R10*1), Y11, Y13
+	VPADDW       Y13, Y12, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPADDD       Y12, Y9, Y9
+	VPMADDUBSW   384(DI)(R10*2), Y7, Y12
+	VPMADDUBSW   448(DI)(R10*2), Y11, Y13
+	VPADDW       Y13, Y12, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPADDD       Y12, Y10, Y10
+	VPMADDUBSW   384(DI)(SI*1), Y7, Y7
+	VPMADDUBSW   448(DI)(SI*1), Y11, Y11
+	VPADDW       Y11, Y7, Y7
+	VPMADDWD     Y1, Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVUPS      (DX), Y7
+	VSHUFPS      $0xdd, 32(DX), Y7, Y7
+	VPERMPD      $0xd8, Y7, Y7
+	VMOVUPS      (BX), Y11
+	VSHUFPS      $0xdd, 32(BX), Y11, Y11
+	VPERMPD      $0xd8, Y11, Y11
+	VMULPS       Y0, Y11, Y11
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       (R8), Y7, Y12
+	VFMADD231PS  Y12, Y8, Y2
+	VFNMADD231PS 64(R9), Y11, Y2
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       (R8)(R10*1), Y7, Y8
+	VFMADD231PS  Y8, Y9, Y3
+	VFNMADD231PS 64(R9)(R10*1), Y11, Y3
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       (R8)(R10*2), Y7, Y8
+	VFMADD231PS  Y8, Y10, Y4
+	VFNMADD231PS 64(R9)(R10*2), Y11, Y4
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       (R8)(SI*1), Y7, Y7
+	VFMADD231PS  Y7, Y6, Y5
+	VFNMADD231PS 64(R9)(SI*1), Y11, Y5
+	VMOVDQU      32(CX), Y6
+	VMOVDQU      96(CX), Y7
+	VPMADDUBSW   32(DI), Y6, Y8
+	VPMADDUBSW   96(DI), Y7, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     Y1, Y8, Y8
+	VPMADDUBSW   32(DI)(R10*1), Y6, Y9
+	VPMADDUBSW   96(DI)(R10*1), Y7, Y10
+	VPADDW       Y10, Y9, Y9
+	VPMADDWD     Y1, Y9, Y9
+	VPMADDUBSW   32(DI)(R10*2), Y6, Y10
+	VPMADDUBSW   96(DI)(R10*2), Y7, Y11
+	VPADDW       Y11, Y10, Y10
+	VPMADDWD     Y1, Y10, Y10
+	VPMADDUBSW   32(DI)(SI*1), Y6, Y6
+	VPMADDUBSW   96(DI)(SI*1), Y7, Y7
+	VPADDW       Y7, Y6, Y6
+	VPMADDWD     Y1, Y6, Y6
+	VMOVDQU      160(CX), Y7
+	VMOVDQU      224(CX), Y11
+	VPMADDUBSW   160(DI), Y7, Y12
+	VPMADDUBSW   224(DI), Y11, Y13
+	VPADDW       Y13, Y12, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPADDD       Y12, Y8, Y8
+	VPMADDUBSW   160(DI)(R10*1), Y7, Y12
+	VPMADDUBSW   224(DI)(R10*1), Y11, Y13
+	VPADDW       Y13, Y12, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPADDD       Y12, Y9, Y9
+	VPMADDUBSW   160(DI)(R10*2), Y7, Y12
+	VPMADDUBSW   224(DI)(R10*2), Y11, Y13
+	VPADDW       Y13, Y12, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPADDD       Y12, Y10, Y10
+	VPMADDUBSW   160(DI)(SI*1), Y7, Y7
+	VPMADDUBSW   224(DI)(SI*1), Y11, Y11
+	VPADDW       Y11, Y7, Y7
+	VPMADDWD     Y1, Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVUPS      64(DX), Y7
+	VSHUFPS      $0x88, 96(DX), Y7, Y7
+	VPERMPD      $0xd8, Y7, Y7
+	VMOVUPS      64(BX), Y11
+	VSHUFPS      $0x88, 96(BX), Y11, Y11
+	VPERMPD      $0xd8, Y11, Y11
+	VMULPS       Y0, Y11, Y11
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       32(R8), Y7, Y12
+	VFMADD231PS  Y12, Y8, Y2
+	VFNMADD231PS 32(R9), Y11, Y2
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       32(R8)(R10*1), Y7, Y8
+	VFMADD231PS  Y8, Y9, Y3
+	VFNMADD231PS 32(R9)(R10*1), Y11, Y3
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       32(R8)(R10*2), Y7, Y8
+	VFMADD231PS  Y8, Y10, Y4
+	VFNMADD231PS 32(R9)(R10*2), Y11, Y4
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       32(R8)(SI*1), Y7, Y7
+	VFMADD231PS  Y7, Y6, Y5
+	VFNMADD231PS 32(R9)(SI*1), Y11, Y5
+	VMOVDQU      288(CX), Y6
+	VMOVDQU      352(CX), Y7
+	VPMADDUBSW   288(DI), Y6, Y8
+	VPMADDUBSW   352(DI), Y7, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     Y1, Y8, Y8
+	VPMADDUBSW   288(DI)(R10*1), Y6, Y9
+	VPMADDUBSW   352(DI)(R10*1), Y7, Y10
+	VPADDW       Y10, Y9, Y9
+	VPMADDWD     Y1, Y9, Y9
+	VPMADDUBSW   288(DI)(R10*2), Y6, Y10
+	VPMADDUBSW   352(DI)(R10*2), Y7, Y11
+	VPADDW       Y11, Y10, Y10
+	VPMADDWD     Y1, Y10, Y10
+	VPMADDUBSW   288(DI)(SI*1), Y6, Y6
+	VPMADDUBSW   352(DI)(SI*1), Y7, Y7
+	VPADDW       Y7, Y6, Y6
+	VPMADDWD     Y1, Y6, Y6
+	VMOVDQU      416(CX), Y7
+	VMOVDQU      480(CX), Y11
+	VPMADDUBSW   416(DI), Y7, Y12
+	VPMADDUBSW   480(DI), Y11, Y13
+	VPADDW       Y13, Y12, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPADDD       Y12, Y8, Y8
+	VPMADDUBSW   416(DI)(R10*1), Y7, Y12
+	VPMADDUBSW   480(DI)(R10*1), Y11, Y13
+	VPADDW       Y13, Y12, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPADDD       Y12, Y9, Y9
+	VPMADDUBSW   416(DI)(R10*2), Y7, Y12
+	VPMADDUBSW   480(DI)(R10*2), Y11, Y13
+	VPADDW       Y13, Y12, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPADDD       Y12, Y10, Y10
+	VPMADDUBSW   416(DI)(SI*1), Y7, Y7
+	VPMADDUBSW   480(DI)(SI*1), Y11, Y11
+	VPADDW       Y11, Y7, Y7
+	VPMADDWD     Y1, Y7, Y7
+	VPADDD       Y7, Y6, Y6
+	VMOVUPS      64(DX), Y7
+	VSHUFPS      $0xdd, 96(DX), Y7, Y7
+	VPERMPD      $0xd8, Y7, Y7
+	VMOVUPS      64(BX), Y11
+	VSHUFPS      $0xdd, 96(BX), Y11, Y11
+	VPERMPD      $0xd8, Y11, Y11
+	VMULPS       Y0, Y11, Y11
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       32(R8), Y7, Y12
+	VFMADD231PS  Y12, Y8, Y2
+	VFNMADD231PS 96(R9), Y11, Y2
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       32(R8)(R10*1), Y7, Y8
+	VFMADD231PS  Y8, Y9, Y3
+	VFNMADD231PS 96(R9)(R10*1), Y11, Y3
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       32(R8)(R10*2), Y7, Y8
+	VFMADD231PS  Y8, Y10, Y4
+	VFNMADD231PS 96(R9)(R10*2), Y11, Y4
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       32(R8)(SI*1), Y7, Y7
+	VFMADD231PS  Y7, Y6, Y5
+	VFNMADD231PS 96(R9)(SI*1), Y11, Y5
+	ADDQ         $0x00000200, CX
+	ADDQ         $0x00000200, DI
+	ADDQ         $0x40, R8
+	ADDQ         $0x00000080, DX
+	ADDQ         $0x00000080, BX
+	ADDQ         $0x00000080, R9
+	DECQ         R11
+	JNE          chunk
+	VEXTRACTF128 $0x01, Y2, X0
+	VADDPS       X0, X2, X2
+	VMOVHLPS     X2, X2, X0
+	VADDPS       X0, X2, X2
+	VMOVSHDUP    X2, X0
+	VADDSS       X0, X2, X2
+	VMOVSS       X2, (AX)
+	VEXTRACTF128 $0x01, Y3, X0
+	VADDPS       X0, X3, X3
+	VMOVHLPS     X3, X3, X0
+	VADDPS       X0, X3, X3
+	VMOVSHDUP    X3, X0
+	VADDSS       X0, X3, X3
+	VMOVSS       X3, 4(AX)
+	VEXTRACTF128 $0x01, Y4, X0
+	VADDPS       X0, X4, X4
+	VMOVHLPS     X4, X4, X0
+	VADDPS       X0, X4, X4
+	VMOVSHDUP    X4, X0
+	VADDSS       X0, X4, X4
+	VMOVSS       X4, 8(AX)
+	VEXTRACTF128 $0x01, Y5, X0
+	VADDPS       X0, X5, X5
+	VMOVHLPS     X5, X5, X0
+	VADDPS       X0, X5, X5
+	VMOVSHDUP    X5, X0
+	VADDSS       X0, X5, X5
+	VMOVSS       X5, 12(AX)
+	VZEROUPPER
+	RET
+
+// func productsSignedx4AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·productsSignedx4AVX2(SB), NOSPLIT, $0-80
+	MOVQ         sums+0(FP), AX
+	MOVQ         q+8(FP), CX
+	MOVQ         a+16(FP), DX
+	MOVQ         least+24(FP), BX
+	MOVQ         factor+32(FP), SI
+	MOVQ         x+40(FP), DI
+	MOVQ         scale+48(FP), R8
+	MOVQ         sum+56(FP), R9
+	MOVQ         stride+64(FP), R10
+	MOVQ         n+72(FP), R11
+	VBROADCASTSS (SI), Y0
+	LEAQ         (R10)(R10*2), SI
+	VPCMPEQW     Y1, Y1, Y1
+	VPSRLW       $0x0f, Y1, Y1
+	VPXOR        Y2, Y2, Y2
+	VPXOR        Y3, Y3, Y3
+	VPXOR        Y4, Y4, Y4
+	VPXOR        Y5, Y5, Y5
+
+chunk:
+	VMOVDQU      (CX), Y6
+	VPABSB       Y6, Y7
+	VMOVDQU      (DI), Y8
+	VPSIGNB      Y6, Y8, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     Y1, Y8, Y8
+	VMOVDQU      (DI)(R10*1), Y9
+	VPSIGNB      Y6, Y9, Y9
+	VPMADDUBSW   Y9, Y7, Y9
+	VPMADDWD     Y1, Y9, Y9
+	VMOVDQU      (DI)(R10*2), Y10
+	VPSIGNB      Y6, Y10, Y10
+	VPMADDUBSW   Y10, Y7, Y10
+	VPMADDWD     Y1, Y10, Y10
+	VMOVDQU      (DI)(SI*1), Y11
+	VPSIGNB      Y6, Y11, Y11
+	VPMADDUBSW   Y11, Y7, Y11
+	VPMADDWD     Y1, Y11, Y11
+	VMOVDQU      64(CX), Y6
+	VPABSB       Y6, Y7
+	VMOVDQU      64(DI), Y12
+	VPSIGNB      Y6, Y12, Y12
+	VPMADDUBSW   Y12, Y7, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPADDD       Y12, Y8, Y8
+	VMOVDQU      64(DI)(R10*1), Y12
+	VPSIGNB      Y6, Y12, Y12
+	VPMADDUBSW   Y12, Y7, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPADDD       Y12, Y9, Y9
+	VMOVDQU      64(DI)(R10*2), Y12
+	VPSIGNB      Y6, Y12, Y12
+	VPMADDUBSW   Y12, Y7, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPADDD       Y12, Y10, Y10
+	VMOVDQU      64(DI)(SI*1), Y12
+	VPSIGNB      Y6, Y12, Y12
+	VPMADDUBSW   Y12, Y7, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPADDD       Y12, Y11, Y11
+	VMOVDQU      128(CX), Y6
+	VPABSB       Y6, Y7
+	VMOVDQU      128(DI), Y12
+	VPSIGNB      Y6, Y12, Y12
+	VPMADDUBSW   Y12, Y7, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPADDD       Y12, Y8, Y8
+	VMOVDQU      128(DI)(R10*1), Y12
+	VPSIGNB      Y6, Y12, Y12
+	VPMADDUBSW   Y12, Y7, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPADDD       Y12, Y9, Y9
+	VMOVDQU      128(DI)(R10*2), Y12
+	VPSIGNB      Y6, Y12, Y12
+	VPMADDUBSW   Y12, Y7, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPADDD       Y12, Y10, Y10
+	VMOVDQU      128(DI)(SI*1), Y12
+	VPSIGNB      Y6, Y12, Y12
+	VPMADDUBSW   Y12, Y7, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPADDD       Y12, Y11, Y11
+	VMOVDQU      192(CX), Y6
+	VPABSB       Y6, Y7
+	VMOVDQU      192(DI), Y12
+	VPSIGNB      Y6, Y12, Y12
+	VPMADDUBSW   Y12, Y7, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPADDD       Y12, Y8, Y8
+	VMOVDQU      192(DI)(R10*1), Y12
+	VPSIGNB      Y6, Y12, Y12
+	VPMADDUBSW   Y12, Y7, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPADDD       Y12, Y9, Y9
+	VMOVDQU      192(DI)(R10*2), Y12
+	VPSIGNB      Y6, Y12, Y12
+	VPMADDUBSW   Y12, Y7, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPADDD       Y12, Y10, Y10
+	VMOVDQU      192(DI)(SI*1), Y12
+	VPSIGNB      Y6, Y12, Y12
+	VPMADDUBSW   Y12, Y7, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPADDD       Y12, Y11, Y11
+	VMOVDQU      256(CX), Y6
+	VPABSB       Y6, Y7
+	VMOVDQU      256(DI), Y12
+	VPSIGNB      Y6, Y12, Y12
+	VPMADDUBSW   Y12, Y7, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPADDD       Y12, Y8, Y8
+	VMOVDQU      256(DI)(R10*1), Y12
+	VPSIGNB      Y6, Y12, Y12
+	VPMADDUBSW   Y12, Y7, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPADDD       Y12, Y9, Y9
+	VMOVDQU      256(DI)(R10*2), Y12
+	VPSIGNB      Y6, Y12, Y12
+	VPMADDUBSW   Y12, Y7, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPADDD       Y12, Y10, Y10
+	VMOVDQU      256(DI)(SI*1), Y12
+	VPSIGNB      Y6, Y12, Y12
+	VPMADDUBSW   Y12, Y7, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPADDD       Y12, Y11, Y11
+	VMOVDQU      320(CX), Y6
+	VPABSB       Y6, Y7
+	VMOVDQU      320(DI), Y12
+	VPSIGNB      Y6, Y12, Y12
+	VPMADDUBSW   Y12, Y7, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPADDD       Y12, Y8, Y8
+	VMOVDQU      320(DI)(R10*1), Y12
+	VPSIGNB      Y6, Y12, Y12
+	VPMADDUBSW   Y12, Y7, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPADDD       Y12, Y9, Y9
+	VMOVDQU      320(DI)(R10*2), Y12
+	VPSIGNB      Y6, Y12, Y12
+	VPMADDUBSW   Y12, Y7, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPADDD       Y12, Y10, Y10
+	VMOVDQU      320(DI)(SI*1), Y12
+	VPSIGNB      Y6, Y12, Y12
+	VPMADDUBSW   Y12, Y7, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPADDD       Y12, Y11, Y11
+	VMOVDQU      384(CX), Y6
+	VPABSB       Y6, Y7
+	VMOVDQU      384(DI), Y12
+	VPSIGNB      Y6, Y12, Y12
+	VPMADDUBSW   Y12, Y7, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPADDD       Y12, Y8, Y8
+	VMOVDQU      384(DI)(R10*1), Y12
+	VPSIGNB      Y6, Y12, Y12
+	VPMADDUBSW   Y12, Y7, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPADDD       Y12, Y9, Y9
+	VMOVDQU      384(DI)(R10*2), Y12
+	VPSIGNB      Y6, Y12, Y12
+	VPMADDUBSW   Y12, Y7, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPADDD       Y12, Y10, Y10
+	VMOVDQU      384(DI)(SI*1), Y12
+	VPSIGNB      Y6, Y12, Y12
+	VPMADDUBSW   Y12, Y7, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPADDD       Y12, Y11, Y11
+	VMOVDQU      448(CX), Y6
+	VPABSB       Y6, Y7
+	VMOVDQU      448(DI), Y12
+	VPSIGNB      Y6, Y12, Y12
+	VPMADDUBSW   Y12, Y7, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPADDD       Y12, Y8, Y8
+	VMOVDQU      448(DI)(R10*1), Y12
+	VPSIGNB      Y6, Y12, Y12
+	VPMADDUBSW   Y12, Y7, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPADDD       Y12, Y9, Y9
+	VMOVDQU      448(DI)(R10*2), Y12
+	VPSIGNB      Y6, Y12, Y12
+	VPMADDUBSW   Y12, Y7, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPADDD       Y12, Y10, Y10
+	VMOVDQU      448(DI)(SI*1), Y12
+	VPSIGNB      Y6, Y12, Y12
+	VPMADDUBSW   Y12, Y7, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPADDD       Y12, Y11, Y11
+	VMOVUPS      (DX), Y6
+	VMOVUPS      (BX), Y7
+	VMULPS       Y0, Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       (R8), Y6, Y12
+	VFMADD231PS  Y12, Y8, Y2
+	VFNMADD231PS (R9), Y7, Y2
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       (R8)(R10*1), Y6, Y8
+	VFMADD231PS  Y8, Y9, Y3
+	VFNMADD231PS (R9)(R10*1), Y7, Y3
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       (R8)(R10*2), Y6, Y8
+	VFMADD231PS  Y8, Y10, Y4
+	VFNMADD231PS (R9)(R10*2), Y7, Y4
+	VCVTDQ2PS    Y11, Y11
+	VMULPS       (R8)(SI*1), Y6, Y6
+	VFMADD231PS  Y6, Y11, Y5
+	VFNMADD231PS (R9)(SI*1), Y7, Y5
+	VMOVDQU      32(CX), Y6
+	VPABSB       Y6, Y7
+	VMOVDQU      32(DI), Y8
+	VPSIGNB      Y6, Y8, Y8
+	VPMADDUBSW   Y8, Y7, Y8
+	VPMADDWD     Y1, Y8, Y8
+	VMOVDQU      32(DI)(R10*1), Y9
+	VPSIGNB      Y6, Y9, Y9
+	VPMADDUBSW   Y9, Y7, Y9
+	VPMADDWD     Y1, Y9, Y9
+	VMOVDQU      32(DI)(R10*2), Y10
+	VPSIGNB      Y6, Y10, Y10
+	VPMADDUBSW   Y10, Y7, Y10
+	VPMADDWD     Y1, Y10, Y10
+	VMOVDQU      32(DI)(SI*1), Y11
+	VPSIGNB      Y6, Y11, Y11
+	VPMADDUBSW   Y11, Y7, Y11
+	VPMADDWD     Y1, Y11, Y11
+	VMOVDQU      96(CX), Y6
+	VPABSB       Y6, Y7
+	VMOVDQU      96(DI), Y12
+	VPSIGNB      Y6, Y12, Y12
+	VPMADDUBSW   Y12, Y7, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPADDD       Y12, Y8, Y8
+	VMOVDQU      96(DI)(R10*1), Y12
+	VPSIGNB      Y6, Y12, Y12
+	VPMADDUBSW   Y12, Y7, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPADDD       Y12, Y9, Y9
+	VMOVDQU      96(DI)(R10*2), Y12
+	VPSIGNB      Y6, Y12, Y12
+	VPMADDUBSW   Y12, Y7, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPADDD       Y12, Y10, Y10
+	VMOVDQU      96(DI)(SI*1), Y12
+	VPSIGNB      Y6, Y12, Y12
+	VPMADDUBSW   Y12, Y7, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPADDD       Y12, Y11, Y11
+	VMOVDQU      160(CX), Y6
+	VPABSB       Y6, Y7
+	VMOVDQU      160(DI), Y12
+	VPSIGNB      Y6, Y12, Y12
+	VPMADDUBSW   Y12, Y7, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPADDD       Y12, Y8, Y8
+	VMOVDQU      160(DI)(R10*1), Y12
+	VPSIGNB      Y6, Y12, Y12
+	VPMADDUBSW   Y12, Y7, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPADDD       Y12, Y9, Y9
+	VMOVDQU      160(DI)(R10*2), Y12
+	VPSIGNB      Y6, Y12, Y12
+	VPMADDUBSW   Y12, Y7, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPADDD       Y12, Y10, Y10
+	VMOVDQU      160(DI)(SI*1), Y12
+	VPSIGNB      Y6, Y12, Y12
+	VPMADDUBSW   Y12, Y7, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPADDD       Y12, Y11, Y11
+	VMOVDQU      224(CX), Y6
+	VPABSB       Y6, Y7
+	VMOVDQU      224(DI), Y12
+	VPSIGNB      Y6, Y12, Y12
+	VPMADDUBSW   Y12, Y7, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPADDD       Y12, Y8, Y8
+	VMOVDQU      224(DI)(R10*1), Y12
+	VPSIGNB      Y6, Y12, Y12
+	VPMADDUBSW   Y12, Y7, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPADDD       Y12, Y9, Y9
+	VMOVDQU      224(DI)(R10*2), Y12
+	VPSIGNB      Y6, Y12, Y12
+	VPMADDUBSW   Y12, Y7, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPADDD       Y12, Y10, Y10
+	VMOVDQU      224(DI)(SI*1), Y12
+	VPSIGNB      Y6, Y12, Y12
+	VPMADDUBSW   Y12, Y7, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPADDD       Y12, Y11, Y11
+	VMOVDQU      288(CX), Y6
+	VPABSB       Y6, Y7
+	VMOVDQU      288(DI), Y12
+	VPSIGNB      Y6, Y12, Y12
+	VPMADDUBSW   Y12, Y7, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPADDD       Y12, Y8, Y8
+	VMOVDQU      288(DI)(R10*1), Y12
+	VPSIGNB      Y6, Y12, Y12
+	VPMADDUBSW   Y12, Y7, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPADDD       Y12, Y9, Y9
+	VMOVDQU      288(DI)(R10*2), Y12
+	VPSIGNB      Y6, Y12, Y12
+	VPMADDUBSW   Y12, Y7, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPADDD       Y12, Y10, Y10
+	VMOVDQU      288(DI)(SI*1), Y12
+	VPSIGNB      Y6, Y12, Y12
+	VPMADDUBSW   Y12, Y7, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPADDD       Y12, Y11, Y11
+	VMOVDQU      352(CX), Y6
+	VPABSB       Y6, Y7
+	VMOVDQU      352(DI), Y12
+	VPSIGNB      Y6, Y12, Y12
+	VPMADDUBSW   Y12, Y7, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPADDD       Y12, Y8, Y8
+	VMOVDQU      352(DI)(R10*1), Y12
+	VPSIGNB      Y6, Y12, Y12
+	VPMADDUBSW   Y12, Y7, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPADDD       Y12, Y9, Y9
+	VMOVDQU      352(DI)(R10*2), Y12
+	VPSIGNB      Y6, Y12, Y12
+	VPMADDUBSW   Y12, Y7, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPADDD       Y12, Y10, Y10
+	VMOVDQU      352(DI)(SI*1), Y12
+	VPSIGNB      Y6, Y12, Y12
+	VPMADDUBSW   Y12, Y7, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPADDD       Y12, Y11, Y11
+	VMOVDQU      416(CX), Y6
+	VPABSB       Y6, Y7
+	VMOVDQU      416(DI), Y12
+	VPSIGNB      Y6, Y12, Y12
+	VPMADDUBSW   Y12, Y7, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPADDD       Y12, Y8, Y8
+	VMOVDQU      416(DI)(R10*1), Y12
+	VPSIGNB      Y6, Y12, Y12
+	VPMADDUBSW   Y12, Y7, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPADDD       Y12, Y9, Y9
+	VMOVDQU      416(DI)(R10*2), Y12
+	VPSIGNB      Y6, Y12, Y12
+	VPMADDUBSW   Y12, Y7, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPADDD       Y12, Y10, Y10
+	VMOVDQU      416(DI)(SI*1), Y12
+	VPSIGNB      Y6, Y12, Y12
+	VPMADDUBSW   Y12, Y7, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPADDD       Y12, Y11, Y11
+	VMOVDQU      480(CX), Y6
+	VPABSB       Y6, Y7
+	VMOVDQU      480(DI), Y12
+	VPSIGNB      Y6, Y12, Y12
+	VPMADDUBSW   Y12, Y7, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPADDD       Y12, Y8, Y8
+	VMOVDQU      480(DI)(R10*1), Y12
+	VPSIGNB      Y6, Y12, Y12
+	VPMADDUBSW   Y12, Y7, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPADDD       Y12, Y9, Y9
+	VMOVDQU      480(DI)(R10*2), Y12
+	VPSIGNB      Y6, Y12, Y12
+	VPMADDUBSW   Y12, Y7, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPADDD       Y12, Y10, Y10
+	VMOVDQU      480(DI)(SI*1), Y12
+	VPSIGNB      Y6, Y12, Y12
+	VPMADDUBSW   Y12, Y7, Y12
+	VPMADDWD     Y1, Y12, Y12
+	VPADDD       Y12, Y11, Y11
+	VMOVUPS      32(DX), Y6
+	VMOVUPS      32(BX), Y7
+	VMULPS       Y0, Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       32(R8), Y6, Y12
+	VFMADD231PS  Y12, Y8, Y2
+	VFNMADD231PS 32(R9), Y7, Y2
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       32(R8)(R10*1), Y6, Y8
+	VFMADD231PS  Y8, Y9, Y3
+	VFNMADD231PS 32(R9)(R10*1), Y7, Y3
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       32(R8)(R10*2), Y6, Y8
+	VFMADD231PS  Y8, Y10, Y4
+	VFNMADD231PS 32(R9)(R10*2), Y7, Y4
+	VCVTDQ2PS    Y11, Y11
+	VMULPS       32(R8)(SI*1), Y6, Y6
+	VFMADD231PS  Y6, Y11, Y5
+	VFNMADD231PS 32(R9)(SI*1), Y7, Y5
+	ADDQ         $0x00000200, CX
+	ADDQ         $0x00000200, DI
+	ADDQ         $0x40, R8
+	ADDQ         $0x00000040, DX
+	ADDQ         $0x00000040, BX
+	ADDQ         $0x00000040, R9
+	DECQ         R11
+	JNE          chunk
+	VEXTRACTF128 $0x01, Y2, X0
+	VADDPS       X0, X2, X2
+	VMOVHLPS     X2, X2, X0
+	VADDPS       X0, X2, X2
+	VMOVSHDUP    X2, X0
+	VADDSS       X0, X2, X2
+	VMOVSS       X2, (AX)
+	VEXTRACTF128 $0x01, Y3, X0
+	VADDPS       X0, X3, X3
+	VMOVHLPS     X3, X3, X0
+	VADDPS       X0, X3, X3
+	VMOVSHDUP    X3, X0
+	VADDSS       X0, X3, X3
+	VMOVSS       X3, 4(AX)
+	VEXTRACTF128 $0x01, Y4, X0
+	VADDPS       X0, X4, X4
+	VMOVHLPS     X4, X4, X0
+	VADDPS       X0, X4, X4
+	VMOVSHDUP    X4, X0
+	VADDSS       X0, X4, X4
+	VMOVSS       X4, 8(AX)
+	VEXTRACTF128 $0x01, Y5, X0
+	VADDPS       X0, X5, X5
+	VMOVHLPS     X5, X5, X0
+	VADDPS       X0, X5, X5
+	VMOVSHDUP    X5, X0
+	VADDSS       X0, X5, X5
+	VMOVSS       X5, 12(AX)
+	VZEROUPPER
+	RET
+
+// func products32x8VNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
+// Requires: AVX, AVX512F, AVX512VNNI
+TEXT ·products32x8VNNI(SB), NOSPLIT, $0-80
+	MOVQ         sums+0(FP), AX
+	MOVQ         q+8(FP), CX
+	MOVQ         a+16(FP), DX
+	MOVQ         least+24(FP), BX
+	MOVQ         factor+32(FP), SI
+	MOVQ         x+40(FP), DI
+	MOVQ         scale+48(FP), R8
+	MOVQ         sum+56(FP), R9
+	MOVQ         stride+64(FP), R10
+	MOVQ         n+72(FP), R11
+	VBROADCASTSS (SI), Z0
+	LEAQ         (R10)(R10*2), SI
+	LEAQ         (R10)(R10*4), R12
+	LEAQ         (R12)(R10*2), R13
+	VPXORD       Z1, Z1, Z1
+	VPXORD       Z2, Z2, Z2
+	VPXORD       Z3, Z3, Z3
+	VPXORD       Z4, Z4, Z4
+	VPXORD       Z5, Z5, Z5
+	VPXORD       Z6, Z6, Z6
+	VPXORD       Z7, Z7, Z7
+	VPXORD       Z8, Z8, Z8
+
+chunk:
+	VMOVDQU32     (CX), Z9
+	VPXORD        Z10, Z10, Z10
+	VPDPBUSD      (DI), Z9, Z10
+	VPXORD        Z11, Z11, Z11
+	VPDPBUSD      (DI)(R10*1), Z9, Z11
+	VPXORD        Z12, Z12, Z12
+	VPDPBUSD      (DI)(R10*2), Z9, Z12
+	VPXORD        Z13, Z13, Z13
+	VPDPBUSD      (DI)(SI*1), Z9, Z13
+	VPXORD        Z14, Z14, Z14
+	VPDPBUSD      (DI)(R10*4), Z9, Z14
+	VPXORD        Z15, Z15, Z15
+	VPDPBUSD      (DI)(R12*1), Z9, Z15
+	VPXORD        Z16, Z16, Z16
+	VPDPBUSD      (DI)(SI*2), Z9, Z16
+	VPXORD        Z17, Z17, Z17
+	VPDPBUSD      (DI)(R13*1), Z9, Z17
+	VMOVDQU32     64(CX), Z9
+	VPDPBUSD      64(DI), Z9, Z10
+	VPDPBUSD      64(DI)(R10*1), Z9, Z11
+	VPDPBUSD      64(DI)(R10*2), Z9, Z12
+	VPDPBUSD      64(DI)(SI*1), Z9, Z13
+	VPDPBUSD      64(DI)(R10*4), Z9, Z14
+	VPDPBUSD      64(DI)(R12*1), Z9, Z15
+	VPDPBUSD      64(DI)(SI*2), Z9, Z16
+	VPDPBUSD      64(DI)(R13*1), Z9, Z17
+	VMOVDQU32     128(CX), Z9
+	VPDPBUSD      128(DI), Z9, Z10
+	VPDPBUSD      128(DI)(R10*1), Z9, Z11
+	VPDPBUSD      128(DI)(R10*2), Z9, Z12
+	VPDPBUSD      128(DI)(SI*1), Z9, Z13
+	VPDPBUSD      128(DI)(R10*4), Z9, Z14
+	VPDPBUSD      128(DI)(R12*1), Z9, Z15
+	VPDPBUSD      128(DI)(SI*2), Z9, Z16
+	VPDPBUSD      128(DI)(R13*1), Z9, Z17
+	VMOVDQU32     192(CX), Z9
+	VPDPBUSD      192(DI), Z9, Z10
+	VPDPBUSD      192(DI)(R10*1), Z9, Z11
+	VPDPBUSD      192(DI)(R10*2), Z9, Z12
+	VPDPBUSD      192(DI)(SI*1), Z9, Z13
+	VPDPBUSD      192(DI)(R10*4), Z9, Z14
+	VPDPBUSD      192(DI)(R12*1), Z9, Z15
+	VPDPBUSD      192(DI)(SI*2), Z9, Z16
+	VPDPBUSD      192(DI)(R13*1), Z9, Z17
+	VMOVDQU32     256(CX), Z9
+	VPDPBUSD      256(DI), Z9, Z10
+	VPDPBUSD      256(DI)(R10*1), Z9, Z11
+	VPDPBUSD      256(DI)(R10*2), Z9, Z12
+	VPDPBUSD      256(DI)(SI*1), Z9, Z13
+	VPDPBUSD      256(DI)(R10*4), Z9, Z14
+	VPDPBUSD      256(DI)(R12*1), Z9, Z15
+	VPDPBUSD      256(DI)(SI*2), Z9, Z16
+	VPDPBUSD      256(DI)(R13*1), Z9, Z17
+	VMOVDQU32     320(CX), Z9
+	VPDPBUSD      320(DI), Z9, Z10
+	VPDPBUSD      320(DI)(R10*1), Z9, Z11
+	VPDPBUSD      320(DI)(R10*2), Z9, Z12
+	VPDPBUSD      320(DI)(SI*1), Z9, Z13
+	VPDPBUSD      320(DI)(R10*4), Z9, Z14
+	VPDPBUSD      320(DI)(R12*1), Z9, Z15
+	VPDPBUSD      320(DI)(SI*2), Z9, Z16
+	VPDPBUSD      320(DI)(R13*1), Z9, Z17
+	VMOVDQU32     384(CX), Z9
+	VPDPBUSD      384(DI), Z9, Z10
+	VPDPBUSD      384(DI)(R10*1), Z9, Z11
+	VPDPBUSD      384(DI)(R10*2), Z9, Z12
+	VPDPBUSD      384(DI)(SI*1), Z9, Z13
+	VPDPBUSD      384(DI)(R10*4), Z9, Z14
+	VPDPBUSD      384(DI)(R12*1), Z9, Z15
+	VPDPBUSD      384(DI)(SI*2), Z9, Z16
+	VPDPBUSD      384(DI)(R13*1), Z9, Z17
+	VMOVDQU32     448(CX), Z9
+	VPDPBUSD      448(DI), Z9, Z10
+	VPDPBUSD      448(DI)(R10*1), Z9, Z11
+	VPDPBUSD      448(DI)(R10*2), Z9, Z12
+	VPDPBUSD      448(DI)(SI*1), Z9, Z13
+	VPDPBUSD      448(DI)(R10*4), Z9, Z14
+	VPDPBUSD      448(DI)(R12*1), Z9, Z15
+	VPDPBUSD      448(DI)(SI*2), Z9, Z16
+	VPDPBUSD      448(DI)(R13*1), Z9, Z17
+	VMOVUPS       (DX), Z9
+	VMOVUPS       (BX), Z18
+	VMULPS        Z0, Z18, Z18
+	VCVTDQ2PS     Z10, Z10
+	VMULPS        (R8), Z9, Z19
+	VFMADD231PS   Z19, Z10, Z1
+	VFNMADD231PS  (R9), Z18, Z1
+	VCVTDQ2PS     Z11, Z11
+	VMULPS        (R8)(R10*1), Z9, Z19
+	VFMADD231PS   Z19, Z11, Z2
+	VFNMADD231PS  (R9)(R10*1), Z18, Z2
+	VCVTDQ2PS     Z12, Z12
+	VMULPS        (R8)(R10*2), Z9, Z19
+	VFMADD231PS   Z19, Z12, Z3
+	VFNMADD231PS  (R9)(R10*2), Z18, Z3
+	VCVTDQ2PS     Z13, Z13
+	VMULPS        (R8)(SI*1), Z9, Z19
+	VFMADD231PS   Z19, Z13, Z4
+	VFNMADD231PS  (R9)(SI*1), Z18, Z4
+	VCVTDQ2PS     Z14, Z14
+	VMULPS        (R8)(R10*4), Z9, Z19
+	VFMADD231PS   Z19, Z14, Z5
+	VFNMADD231PS  (R9)(R10*4), Z18, Z5
+	VCVTDQ2PS     Z15, Z15
+	VMULPS        (R8)(R12*1), Z9, Z19
+	VFMADD231PS   Z19, Z15, Z6
+	VFNMADD231PS  (R9)(R12*1), Z18, Z6
+	VCVTDQ2PS     Z16, Z16
+	VMULPS        (R8)(SI*2), Z9, Z19
+	VFMADD231PS   Z19, Z16, Z7
+	VFNMADD231PS  (R9)(SI*2), Z18, Z7
+	VCVTDQ2PS     Z17, Z17
+	VMULPS        (R8)(R13*1), Z9, Z9
+	VFMADD231PS   Z9, Z17, Z8
+	VFNMADD231PS  (R9)(R13*1), Z18, Z8
+	ADDQ          $0x00000200, CX
+	ADDQ          $0x00000200, DI
+	ADDQ          $0x40, R8
+	ADDQ          $0x00000040, DX
+	ADDQ          $0x00000040, BX
+	ADDQ          $0x00000040, R9
+	DECQ          R11
+	JNE           chunk
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPS        Y0, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X0
+	VADDPS        X0, X1, X1
+	VMOVHLPS      X1, X1, X0
+	VADDPS        X0, X1, X1
+	VMOVSHDUP     X1, X0
+	VADDSS        X0, X1, X1
+	VMOVSS        X1, (AX)
+	VEXTRACTF64X4 $0x01, Z2, Y0
+	VADDPS        Y0, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X0
+	VADDPS        X0, X2, X2
+	VMOVHLPS      X2, X2, X0
+	VADDPS        X0, X2, X2
+	VMOVSHDUP     X2, X0
+	VADDSS        X0, X2, X2
+	VMOVSS        X2, 4(AX)
+	VEXTRACTF64X4 $0x01, Z3, Y0
+	VADDPS        Y0, Y3, Y3
+	VEXTRACTF128  $0x01, Y3, X0
+	VADDPS        X0, X3, X3
+	VMOVHLPS      X3, X3, X0
+	VADDPS        X0, X3, X3
+	VMOVSHDUP     X3, X0
+	VADDSS        X0, X3, X3
+	VMOVSS        X3, 8(AX)
+	VEXTRACTF64X4 $0x01, Z4, Y0
+	VADDPS        Y0, Y4, Y4
+	VEXTRACTF128  $0x01, Y4, X0
+	VADDPS        X0, X4, X4
+	VMOVHLPS      X4, X4, X0
+	VADDPS        X0, X4, X4
+	VMOVSHDUP     X4, X0
+	VADDSS        X0, X4, X4
+	VMOVSS        X4, 12(AX)
+	VEXTRACTF64X4 $0x01, Z5, Y0
+	VADDPS        Y0, Y5, Y5
+	VEXTRACTF128  $0x01, Y5, X0
+	VADDPS        X0, X5, X5
+	VMOVHLPS      X5, X5, X0
+	VADDPS        X0, X5, X5
+	VMOVSHDUP     X5, X0
+	VADDSS        X0, X5, X5
+	VMOVSS        X5, 16(AX)
+	VEXTRACTF64X4 $0x01, Z6, Y0
+	VADDPS        Y0, Y6, Y6
+	VEXTRACTF128  $0x01, Y6, X0
+	VADDPS        X0, X6, X6
+	VMOVHLPS      X6, X6, X0
+	VADDPS        X0, X6, X6
+	VMOVSHDUP     X6, X0
+	VADDSS        X0, X6, X6
+	VMOVSS        X6, 20(AX)
+	VEXTRACTF64X4 $0x01, Z7, Y0
+	VADDPS        Y0, Y7, Y7
+	VEXTRACTF128  $0x01, Y7, X0
+	VADDPS        X0, X7, X7
+	VMOVHLPS      X7, X7, X0
+	VADDPS        X0, X7, X7
+	VMOVSHDUP     X7, X0
+	VADDSS        X0, X7, X7
+	VMOVSS        X7, 24(AX)
+	VEXTRACTF64X4 $0x01, Z8, Y0
+	VADDPS        Y0, Y8, Y8
+	VEXTRACTF128  $0x01, Y8, X0
+	VADDPS        X0, X8, X8
+	VMOVHLPS      X8, X8, X0
+	VADDPS        X0, X8, X8
+	VMOVSHDUP     X8, X0
+	VADDSS        X0, X8, X8
+	VMOVSS        X8, 28(AX)
+	VZEROUPPER
+	RET
+
+// func products16x8VNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
+// Requires: AVX, AVX512F, AVX512VNNI
+TEXT ·products16x8VNNI(SB), NOSPLIT, $0-80
+	MOVQ         sums+0(FP), AX
+	MOVQ         q+8(FP), CX
+	MOVQ         a+16(FP), DX
+	MOVQ         least+24(FP), BX
+	MOVQ         factor+32(FP), SI
+	MOVQ         x+40(FP), DI
+	MOVQ         scale+48(FP), R8
+	MOVQ         sum+56(FP), R9
+	MOVQ         stride+64(FP), R10
+	MOVQ         n+72(FP), R11
+	VBROADCASTSS (SI), Z0
+	LEAQ         (R10)(R10*2), SI
+	LEAQ         (R10)(R10*4), R12
+	LEAQ         (R12)(R10*2), R13
+	VPXORD       Z1, Z1, Z1
+	VPXORD       Z2, Z2, Z2
+	VPXORD       Z3, Z3, Z3
+	VPXORD       Z4, Z4, Z4
+	VPXORD       Z5, Z5, Z5
+	VPXORD       Z6, Z6, Z6
+	VPXORD       Z7, Z7, Z7
+	VPXORD       Z8, Z8, Z8
+
+chunk:
+	VMOVDQU32     (CX), Z9
+	VPXORD        Z10, Z10, Z10
+	VPDPBUSD      (DI), Z9, Z10
+	VPXORD        Z11, Z11, Z11
+	VPDPBUSD      (DI)(R10*1), Z9, Z11
+	VPXORD        Z12, Z12, Z12
+	VPDPBUSD      (DI)(R10*2), Z9, Z12
+	VPXORD        Z13, Z13, Z13
+	VPDPBUSD      (DI)(SI*1), Z9, Z13
+	VPXORD        Z14, Z14, Z14
+	VPDPBUSD      (DI)(R10*4), Z9, Z14
+	VPXORD        Z15, Z15, Z15
+	VPDPBUSD      (DI)(R12*1), Z9, Z15
+	VPXORD        Z16, Z16, Z16
+	VPDPBUSD      (DI)(SI*2), Z9, Z16
+	VPXORD        Z17, Z17, Z17
+	VPDPBUSD      (DI)(R13*1), Z9, Z17
+	VMOVDQU32     64(CX), Z9
+	VPDPBUSD      64(DI), Z9, Z10
+	VPDPBUSD      64(DI)(R10*1), Z9, Z11
+	VPDPBUSD      64(DI)(R10*2), Z9, Z12
+	VPDPBUSD      64(DI)(SI*1), Z9, Z13
+	VPDPBUSD      64(DI)(R10*4), Z9, Z14
+	VPDPBUSD      64(DI)(R12*1), Z9, Z15
+	VPDPBUSD      64(DI)(SI*2), Z9, Z16
+	VPDPBUSD      64(DI)(R13*1), Z9, Z17
+	VMOVDQU32     128(CX), Z9
+	VPDPBUSD      128(DI), Z9, Z10
+	VPDPBUSD      128(DI)(R10*1), Z9, Z11
+	VPDPBUSD      128(DI)(R10*2), Z9, Z12
+	VPDPBUSD      128(DI)(SI*1), Z9, Z13
+	VPDPBUSD      128(DI)(R10*4), Z9, Z14
+	VPDPBUSD      128(DI)(R12*1), Z9, Z15
+	VPDPBUSD      128(DI)(SI*2), Z9, Z16
+	VPDPBUSD      128(DI)(R13*1), Z9, Z17
+	VMOVDQU32     192(CX), Z9
+	VPDPBUSD      192(DI), Z9, Z10
+	VPDPBUSD      192(DI)(R10*1), Z9, Z11
+	VPDPBUSD      192(DI)(R10*2), Z9, Z12
+	VPDPBUSD      192(DI)(SI*1), Z9, Z13
+	VPDPBUSD      192(DI)(R10*4), Z9, Z14
+	VPDPBUSD      192(DI)(R12*1), Z9, Z15
+	VPDPBUSD      192(DI)(SI*2), Z9, Z16
+	VPDPBUSD      192(DI)(R13*1), Z9, Z17
+	VMOVDQU32     blocksAlternate0<>+0(SB), Z9
+	VMOVUPS       (DX), Z26
+	VPERMI2PS     64(DX), Z26, Z9
+	VMOVDQU32     blocksAlternate0<>+0(SB), Z26
+	VMOVUPS       (BX), Z27
+	VPERMI2PS     64(BX), Z27, Z26
+	VMULPS        Z0, Z26, Z26
+	VCVTDQ2PS     Z10, Z10
+	VMULPS        (R8), Z9, Z27
+	VFMADD231PS   Z27, Z10, Z1
+	VFNMADD231PS  (R9), Z26, Z1
+	VCVTDQ2PS     Z11, Z11
+	VMULPS        (R8)(R10*1), Z9, Z27
+	VFMADD231PS   Z27, Z11, Z2
+	VFNMADD231PS  (R9)(R10*1), Z26, Z2
+	VCVTDQ2PS     Z12, Z12
+	VMULPS        (R8)(R10*2), Z9, Z27
+	VFMADD231PS   Z27, Z12, Z3
+	VFNMADD231PS  (R9)(R10*2), Z26, Z3
+	VCVTDQ2PS     Z13, Z13
+	VMULPS        (R8)(SI*1), Z9, Z27
+	VFMADD231PS   Z27, Z13, Z4
+	VFNMADD231PS  (R9)(SI*1), Z26, Z4
+	VCVTDQ2PS     Z14, Z14
+	VMULPS        (R8)(R10*4), Z9, Z27
+	VFMADD231PS   Z27, Z14, Z5
+	VFNMADD231PS  (R9)(R10*4), Z26, Z5
+	VCVTDQ2PS     Z15, Z15
+	VMULPS        (R8)(R12*1), Z9, Z27
+	VFMADD231PS   Z27, Z15, Z6
+	VFNMADD231PS  (R9)(R12*1), Z26, Z6
+	VCVTDQ2PS     Z16, Z16
+	VMULPS        (R8)(SI*2), Z9, Z27
+	VFMADD231PS   Z27, Z16, Z7
+	VFNMADD231PS  (R9)(SI*2), Z26, Z7
+	VCVTDQ2PS     Z17, Z17
+	VMULPS        (R8)(R13*1), Z9, Z9
+	VFMADD231PS   Z9, Z17, Z8
+	VFNMADD231PS  (R9)(R13*1), Z26, Z8
+	VMOVDQU32     256(CX), Z9
+	VPXORD        Z18, Z18, Z18
+	VPDPBUSD      256(DI), Z9, Z18
+	VPXORD        Z19, Z19, Z19
+	VPDPBUSD      256(DI)(R10*1), Z9, Z19
+	VPXORD        Z20, Z20, Z20
+	VPDPBUSD      256(DI)(R10*2), Z9, Z20
+	VPXORD        Z21, Z21, Z21
+	VPDPBUSD      256(DI)(SI*1), Z9, Z21
+	VPXORD        Z22, Z22, Z22
+	VPDPBUSD      256(DI)(R10*4), Z9, Z22
+	VPXORD        Z23, Z23, Z23
+	VPDPBUSD      256(DI)(R12*1), Z9, Z23
+	VPXORD        Z24, Z24, Z24
+	VPDPBUSD      256(DI)(SI*2), Z9, Z24
+	VPXORD        Z25, Z25, Z25
+	VPDPBUSD      256(DI)(R13*1), Z9, Z25
+	VMOVDQU32     320(CX), Z9
+	VPDPBUSD      320(DI), Z9, Z18
+	VPDPBUSD      320(DI)(R10*1), Z9, Z19
+	VPDPBUSD      320(DI)(R10*2), Z9, Z20
+	VPDPBUSD      320(DI)(SI*1), Z9, Z21
+	VPDPBUSD      320(DI)(R10*4), Z9, Z22
+	VPDPBUSD      320(DI)(R12*1), Z9, Z23
+	VPDPBUSD      320(DI)(SI*2), Z9, Z24
+	VPDPBUSD      320(DI)(R13*1), Z9, Z25
+	VMOVDQU32     384(CX), Z9
+	VPDPBUSD      384(DI), Z9, Z18
+	VPDPBUSD      384(DI)(R10*1), Z9, Z19
+	VPDPBUSD      384(DI)(R10*2), Z9, Z20
+	VPDPBUSD      384(DI)(SI*1), Z9, Z21
+	VPDPBUSD      384(DI)(R10*4), Z9, Z22
+	VPDPBUSD      384(DI)(R12*1), Z9, Z23
+	VPDPBUSD      384(DI)(SI*2), Z9, Z24
+	VPDPBUSD      384(DI)(R13*1), Z9, Z25
+	VMOVDQU32     448(CX), Z9
+	VPDPBUSD      448(DI), Z9, Z18
+	VPDPBUSD      448(DI)(R10*1), Z9, Z19
+	VPDPBUSD      448(DI)(R10*2), Z9, Z20
+	VPDPBUSD      448(DI)(SI*1), Z9, Z21
+	VPDPBUSD      448(DI)(R10*4), Z9, Z22
+	VPDPBUSD      448(DI)(R12*1), Z9, Z23
+	VPDPBUSD      448(DI)(SI*2), Z9, Z24
+	VPDPBUSD      448(DI)(R13*1), Z9, Z25
+	VMOVDQU32     blocksAlternate1<>+0(SB), Z9
+	VMOVUPS       (DX), Z26
+	VPERMI2PS     64(DX), Z26, Z9
+	VMOVDQU32     blocksAlternate1<>+0(SB), Z26
+	VMOVUPS       (BX), Z27
+	VPERMI2PS     64(BX), Z27, Z26
+	VMULPS        Z0, Z26, Z26
+	VCVTDQ2PS     Z18, Z18
+	VMULPS        (R8), Z9, Z27
+	VFMADD231PS   Z27, Z18, Z1
+	VFNMADD231PS  64(R9), Z26, Z1
+	VCVTDQ2PS     Z19, Z19
+	VMULPS        (R8)(R10*1), Z9, Z27
+	VFMADD231PS   Z27, Z19, Z2
+	VFNMADD231PS  64(R9)(R10*1), Z26, Z2
+	VCVTDQ2PS     Z20, Z20
+	VMULPS        (R8)(R10*2), Z9, Z27
+	VFMADD231PS   Z27, Z20, Z3
+	VFNMADD231PS  64(R9)(R10*2), Z26, Z3
+	VCVTDQ2PS     Z21, Z21
+	VMULPS        (R8)(SI*1), Z9, Z27
+	VFMADD231PS   Z27, Z21, Z4
+	VFNMADD231PS  64(R9)(SI*1), Z26, Z4
+	VCVTDQ2PS     Z22, Z22
+	VMULPS        (R8)(R10*4), Z9, Z27
+	VFMADD231PS   Z27, Z22, Z5
+	VFNMADD231PS  64(R9)(R10*4), Z26, Z5
+	VCVTDQ2PS     Z23, Z23
+	VMULPS        (R8)(R12*1), Z9, Z27
+	VFMADD231PS   Z27, Z23, Z6
+	VFNMADD231PS  64(R9)(R12*1), Z26, Z6
+	VCVTDQ2PS     Z24, Z24
+	VMULPS        (R8)(SI*2), Z9, Z27
+	VFMADD231PS   Z27, Z24, Z7
+	VFNMADD231PS  64(R9)(SI*2), Z26, Z7
+	VCVTDQ2PS     Z25, Z25
+	VMULPS        (R8)(R13*1), Z9, Z9
+	VFMADD231PS   Z9, Z25, Z8
+	VFNMADD231PS  64(R9)(R13*1), Z26, Z8
+	ADDQ          $0x00000200, CX
+	ADDQ          $0x00000200, DI
+	ADDQ          $0x40, R8
+	ADDQ          $0x00000080, DX
+	ADDQ          $0x00000080, BX
+	ADDQ          $0x00000080, R9
+	DECQ          R11
+	JNE           chunk
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPS        Y0, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X0
+	VADDPS        X0, X1, X1
+	VMOVHLPS      X1, X1, X0
+	VADDPS        X0, X1, X1
+	VMOVSHDUP     X1, X0
+	VADDSS        X0, X1, X1
+	VMOVSS        X1, (AX)
+	VEXTRACTF64X4 $0x01, Z2, Y0
+	VADDPS        Y0, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X0
+	VADDPS        X0, X2, X2
+	VMOVHLPS      X2, X2, X0
+	VADDPS        X0, X2, X2
+	VMOVSHDUP     X2, X0
+	VADDSS        X0, X2, X2
+	VMOVSS        X2, 4(AX)
+	VEXTRACTF64X4 $0x01, Z3, Y0
+	VADDPS        Y0, Y3, Y3
+	VEXTRACTF128  $0x01, Y3, X0
+	VADDPS        X0, X3, X3
+	VMOVHLPS      X3, X3, X0
+	VADDPS        X0, X3, X3
+	VMOVSHDUP     X3, X0
+	VADDSS        X0, X3, X3
+	VMOVSS        X3, 8(AX)
+	VEXTRACTF64X4 $0x01, Z4, Y0
+	VADDPS        Y0, Y4, Y4
+	VEXTRACTF128  $0x01, Y4, X0
+	VADDPS        X0, X4, X4
+	VMOVHLPS      X4, X4, X0
+	VADDPS        X0, X4, X4
+	VMOVSHDUP     X4, X0
+	VADDSS        X0, X4, X4
+	VMOVSS        X4, 12(AX)
+	VEXTRACTF64X4 $0x01, Z5, Y0
+	VADDPS        Y0, Y5, Y5
+	VEXTRACTF128  $0x01, Y5, X0
+	VADDPS        X0, X5, X5
+	VMOVHLPS      X5, X5, X0
+	VADDPS        X0, X5, X5
+	VMOVSHDUP     X5, X0
+	VADDSS        X0, X5, X5
+	VMOVSS        X5, 16(AX)
+	VEXTRACTF64X4 $0x01, Z6, Y0
+	VADDPS        Y0, Y6, Y6
+	VEXTRACTF128  $0x01, Y6, X0
+	VADDPS        X0, X6, X6
+	VMOVHLPS      X6, X6, X0
+	VADDPS        X0, X6, X6
+	VMOVSHDUP     X6, X0
+	VADDSS        X0, X6, X6
+	VMOVSS        X6, 20(AX)
+	VEXTRACTF64X4 $0x01, Z7, Y0
+	VADDPS        Y0, Y7, Y7
+	VEXTRACTF128  $0x01, Y7, X0
+	VADDPS        X0, X7, X7
+	VMOVHLPS      X7, X7, X0
+	VADDPS        X0, X7, X7
+	VMOVSHDUP     X7, X0
+	VADDSS        X0, X7, X7
+	VMOVSS        X7, 24(AX)
+	VEXTRACTF64X4 $0x01, Z8, Y0
+	VADDPS        Y0, Y8, Y8
+	VEXTRACTF128  $0x01, Y8, X0
+	VADDPS        X0, X8, X8
+	VMOVHLPS      X8, X8, X0
+	VADDPS        X0, X8, X8
+	VMOVSHDUP     X8, X0
+	VADDSS        X0, X8, X8
+	VMOVSS        X8, 28(AX)
+	VZEROUPPER
+	RET

@@ -36,6 +36,17 @@ func blocksFiles() (map[string][]byte, error) {
 	}
 	b.dotAVX2(32, true)
 	b.dotVNNI(32, true)
+	b.lanes(false)
+	b.lanes(true)
+	for _, rows := range []int{1, 2, 4, 8} {
+		b.products("products32", 32, rows, 16)
+		b.products("products16", 16, rows, 16)
+		if rows < 8 { // there are not more registers
+			b.products("products32", 32, rows, 8)
+			b.products("products16", 16, rows, 8)
+			b.products("productsSigned", 32, rows, 8)
+		}
+	}
 	return assembled(c, "blocks", "zz_blocks")
 }
 

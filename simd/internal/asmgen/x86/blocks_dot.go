@@ -27,20 +27,25 @@ func (b *blocks) sum(v []reg.VecVirtual) {
 	for _, w := range v[1:] {
 		b.VADDPS(w, v[0], v[0])
 	}
-	if v[0].Size() == 64 {
+	b.Store(b.total(v[0]), b.ReturnIndex(0))
+	b.end()
+}
+
+// total is the sum of a vector's lanes.
+func (b *blocks) total(v reg.VecVirtual) reg.Register {
+	if v.Size() == 64 {
 		h := b.YMM()
-		b.VEXTRACTF64X4(operand.U8(1), v[0], h)
-		b.VADDPS(h, v[0].AsY(), v[0].AsY())
+		b.VEXTRACTF64X4(operand.U8(1), v, h)
+		b.VADDPS(h, v.AsY(), v.AsY())
 	}
-	x, h := v[0].AsX(), b.XMM()
-	b.VEXTRACTF128(operand.U8(1), v[0].AsY(), h)
+	x, h := v.AsX(), b.XMM()
+	b.VEXTRACTF128(operand.U8(1), v.AsY(), h)
 	b.VADDPS(h, x, x)
 	b.VMOVHLPS(x, x, h)
 	b.VADDPS(h, x, x)
 	b.VMOVSHDUP(x, h)
 	b.VADDSS(h, x, x)
-	b.Store(x, b.ReturnIndex(0))
-	b.end()
+	return x
 }
 
 // expand writes a·(q − offset) − b for n vectors, of which rows of so many share a and b.

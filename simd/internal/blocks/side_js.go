@@ -7,14 +7,13 @@ import (
 	"github.com/wavelane/wavelane/simd/internal/kernels"
 )
 
-// On js, whole products are operations of the side module (kernels.Missing says more), which reads the weights where they lie: a call has
-// a price, as long as some hundred values take.
+// On js, whole products are operations of the side module, whose memory is that of the Go program: it reads weights where they lie. A call
+// takes as long as some hundred values.
 
 // sideCall is what an operation of the side module works on, and its scratch memory. Its layout is that of asmgen/wasm/blocks.go.
 // Addresses are of 32 bits, the lower half of a Go pointer.
 type sideCall struct {
-	y, data, x       unsafe.Pointer       // results, weights, rows of float32
-	wide, scale, sum [Most]unsafe.Pointer // of rounded rows
+	sidePointers
 
 	format uint32    // GGML's number
 	block  uint32    // values of a block
@@ -42,6 +41,11 @@ type sideCall struct {
 	zeros   [Piece / 16]float32
 	q       [Piece]int16
 	values  [Piece]float32
+}
+
+type sidePointers struct {
+	y, data, x       unsafe.Pointer       // results, weights, rows of float32
+	wide, scale, sum [Most]unsafe.Pointer // of rounded rows
 }
 
 var sideCalls = sync.Pool{New: func() any { return new(sideCall) }}
@@ -74,8 +78,7 @@ func (w *Weights) sideCall(m, lo, hi, values int) *sideCall {
 
 func (c *sideCall) run(op kernels.BlocksOp) {
 	kernels.RunBlocks(op, unsafe.Pointer(c))
-	c.y, c.data, c.x = nil, nil, nil // no memory is kept alive
-	c.wide, c.scale, c.sum = [Most]unsafe.Pointer{}, [Most]unsafe.Pointer{}, [Most]unsafe.Pointer{}
+	c.sidePointers = sidePointers{} // no memory is kept alive
 	sideCalls.Put(c)
 }
 

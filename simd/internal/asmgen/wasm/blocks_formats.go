@@ -1,12 +1,11 @@
 package wasm
 
+import "fmt"
+
 // field says where 16 integers have some of their bits: those of a mask in the bytes of a vector, from a bit on, which become
 // those from another bit on.
 type field struct {
-	plane, at int
-	bit       int
-	mask      int
-	to        int
+	at, bit, mask, to int
 }
 
 // layout is where the integers of a block are: the fields of all 16 values after each other.
@@ -18,46 +17,49 @@ type layout struct {
 	fifths bool // a word of plane 1 has a fifth bit of each value
 	signed bool // bytes
 	many   int  // blocks at a time
+	affine bool // scales come with minima
+	scales func() function
 }
 
 // layouts of the formats, as package quant has them.
 func layouts() map[int]*layout {
-	nibbles := [][]field{{{mask: 15}}, {{mask: 15, bit: 4}}}
-	four := &layout{values: 32, width: 32, size: 16, groups: nibbles, many: 4}
-	five := &layout{values: 32, width: 32, size: 16, groups: nibbles, fifths: true, many: 2}
-	eight := &layout{values: 32, width: 32, size: 32, groups: [][]field{{{mask: 255}}, {{at: 16, mask: 255}}}, signed: true, many: 4}
-	l := map[int]*layout{q4_0: four, q4_1: four, q5_0: five, q5_1: five, q8_0: eight}
-	for format, quants := range map[int]int{q2K: 16, q3K: 32} {
-		k := &layout{values: 256, width: 16, size: quants + 64, many: 1}
-		for s := range 16 {
-			g := []field{{at: quants + s/8*32 + s&1*16, bit: s % 8 / 2 * 2, mask: 3}}
-			if format == q3K {
-				g = append(g, field{at: s & 1 * 16, bit: s / 2, mask: 1, to: 2})
-			}
-			k.groups = append(k.groups, g)
-		}
-		l[format] = k
-	}
-	for format, quants := range map[int]int{q4K: 16, q5K: 48} {
-		k := &layout{values: 256, width: 32, size: quants + 128, many: 1}
-		for i := range 16 {
-			g := []field{{at: quants + i/4*32 + i&1*16, bit: i / 2 & 1 * 4, mask: 15}}
-			if format == q5K {
-				g = append(g, field{at: 16 + i&1*16, bit: i / 2, mask: 1, to: 4})
-			}
-			k.groups = append(k.groups, g)
-		}
-		l[format] = k
-	}
-	six := &layout{values: 256, width: 16, size: 208, many: 1}
+	four := layout{values: 32, width: 32, size: 16, groups: [][]field{{{mask: 15}}, {{mask: 15, bit: 4}}}, many: 4, scales: halves}
+	eight := four
+	eight.size, eight.groups, eight.signed = 32, [][]field{{{mask: 255}}, {{at: 16, mask: 255}}}, true
+	two := layout{values: 256, width: 16, size: 80, many: 1, affine: true, scales: scalesQ2K}
+	three := layout{values: 256, width: 16, size: 96, many: 1, scales: scalesQ3K}
+	nibbles := layout{values: 256, width: 32, size: 144, many: 1, affine: true, scales: func() function { return scalesK4(144) }}
+	fifths := layout{values: 256, width: 32, size: 176, many: 1, affine: true, scales: func() function { return scalesK4(176) }}
+	six := layout{values: 256, width: 16, size: 208, many: 1, scales: scalesQ6K}
 	for i := range 16 {
-		half, j := i/8, i%8
+		half, odd := i/8, i%2
+		pair := field{at: i/8*32 + odd*16, bit: i % 8 / 2 * 2, mask: 3}
+		two.groups = append(two.groups, []field{pair.behind(16)})
+		three.groups = append(three.groups, []field{pair.behind(32), {at: odd * 16, bit: i / 2, mask: 1, to: 2}})
+		nibble := field{at: i/4*32 + odd*16, bit: i / 2 % 2 * 4, mask: 15}
+		nibbles.groups = append(nibbles.groups, []field{nibble.behind(16)})
+		fifths.groups = append(fifths.groups, []field{nibble.behind(48), {at: 16 + odd*16, bit: i / 2, mask: 1, to: 4}})
 		six.groups = append(six.groups, []field{
-			{at: 64*half + j%4*16, bit: j / 4 * 4, mask: 15},
-			{at: 128 + 32*half + j&1*16, bit: j / 2 * 2, mask: 3, to: 4}})
+			{at: 64*half + i%4*16, bit: i % 8 / 4 * 4, mask: 15}, {at: 128 + 32*half + odd*16, bit: i % 8 / 2 * 2, mask: 3, to: 4}})
 	}
-	l[q6K] = six
+	withMinima := func(l layout) layout {
+		l.affine, l.scales = true, pairs
+		return l
+	}
+	five := four
+	five.fifths, five.many = true, 2
+	l := map[int]*layout{q8_0: &eight, q2K: &two, q3K: &three, q4K: &nibbles, q5K: &fifths, q6K: &six}
+	for format, symmetric := range map[int]layout{q4_0: four, q5_0: five} {
+		affine := withMinima(symmetric)
+		l[format], l[format+1] = &symmetric, &affine
+	}
 	return l
+}
+
+// behind is the same field behind so many bytes.
+func (f field) behind(bytes int) field {
+	f.at += bytes
+	return f
 }
 
 // unpacker writes the function of a layout that unpacks n blocks, or multiplies them with x.
@@ -208,44 +210,33 @@ func (b *blocks) splat16(v int) {
 // blocks appends the functions of formats to the table. Formats share them.
 func (m *module) blocks() {
 	all := layouts()
-	functions := map[any]int{}
-	entry := func(key any, f func() function) {
-		if _, ok := functions[key]; !ok {
-			functions[key] = len(m.functions)
-			m.functions = append(m.functions, f())
+	functions := map[string]int{} // by their code
+	entry := func(f function) {
+		code := fmt.Sprint(f)
+		if _, ok := functions[code]; !ok {
+			functions[code] = len(m.functions)
+			m.functions = append(m.functions, f)
 		}
-		m.table = append(m.table, functions[key])
+		m.table = append(m.table, functions[code])
 	}
-	scales := map[int]func() function{
-		q4_0: halves, q5_0: halves, q8_0: halves, q4_1: pairs, q5_1: pairs, q2K: scalesQ2K, q3K: scalesQ3K,
-		q4K: func() function { return scalesK4(144) }, q5K: func() function { return scalesK4(176) }, q6K: scalesQ6K,
-	}
-	names := map[int]string{q4_0: "halves", q5_0: "halves", q8_0: "halves", q4_1: "pairs", q5_1: "pairs"}
 	for kind := range kinds {
 		for format := range formats {
 			l, ok := all[format]
-			if !ok {
+			switch {
+			case !ok:
 				m.table = append(m.table, funcLoad) // of another type, so that a call would trap
-				continue
-			}
-			_, affine := map[int]bool{q4_1: true, q5_1: true, q2K: true, q4K: true, q5K: true}[format]
-			switch kind {
-			case kindScales:
-				var key any = format
-				if name, ok := names[format]; ok {
-					key = name
-				}
-				entry(key, scales[format])
-			case kindUnpack, kindProduct:
-				entry([2]any{kind, l}, func() function { return unpackFunction(l, kind == kindProduct) })
-			case kindExpand:
-				entry([2]any{l.width, affine}, func() function { return expandFunction(l.width, affine) })
+			case kind == kindScales:
+				entry(l.scales())
+			case kind == kindUnpack, kind == kindProduct:
+				entry(unpackFunction(l, kind == kindProduct))
+			case kind == kindExpand:
+				entry(expandFunction(l.width, l.affine))
 			default:
-				entry([2]int{kind, l.width}, func() function { return dotsFunction(l.width, kind-kindDots+1) })
+				entry(dotsFunction(l.width, kind-kindDots+1))
 			}
 		}
 	}
 	for rows := 1; rows <= tileRows; rows++ {
-		entry(rows+formats, func() function { return floatsFunction(rows) })
+		entry(floatsFunction(rows))
 	}
 }

@@ -6,7 +6,6 @@ import (
 )
 
 // inLanes says whether integers are in lanes where several rows of x are multiplied.
-
 func inLanes() bool { return avx2() }
 
 // prepare unpacks n integers of the room's row, from lo on, for products with several rows of x. The scales are there.

@@ -171,4 +171,32 @@ func (m *room) product(x []int8, lo, n int) float32 {
 }
 
 // productFloats is the product of floats with the row's values from lo on, at most a piece.
-func (m *room) productFloats(x []float32, lo int) float32 { return m.expanded(x, lo) }
+func (m *room) productFloats(x []float32, lo int) float32 {
+	if !avx2() {
+		return m.expanded(x, lo)
+	}
+	m.scales(lo, len(x))
+	q, a, b, offset, n := &m.integers(lo, len(x))[0], &m.a[0], &m.b[0], &m.offset, len(x)/32
+	wide := kernels.Active() == kernels.AVX512
+	switch {
+	case m.quants == nil && wide:
+		return floatsBytes32AVX512(q, &x[0], a, b, offset, n)
+	case m.quants == nil:
+		return floatsBytes32AVX2(q, &x[0], a, b, offset, n)
+	case m.affine && m.width == 16 && wide:
+		return floatsMinima16AVX512(q, &x[0], a, b, offset, n)
+	case m.affine && m.width == 16:
+		return floatsMinima16AVX2(q, &x[0], a, b, offset, n)
+	case m.affine && wide:
+		return floatsMinima32AVX512(q, &x[0], a, b, offset, n)
+	case m.affine:
+		return floatsMinima32AVX2(q, &x[0], a, b, offset, n)
+	case m.width == 16 && wide:
+		return floatsOffset16AVX512(q, &x[0], a, b, offset, n)
+	case m.width == 16:
+		return floatsOffset16AVX2(q, &x[0], a, b, offset, n)
+	case wide:
+		return floatsOffset32AVX512(q, &x[0], a, b, offset, n)
+	}
+	return floatsOffset32AVX2(q, &x[0], a, b, offset, n)
+}

@@ -2518,6 +2518,268 @@ vector:
 	VZEROUPPER
 	RET
 
+// func floatsMinima16AVX2(q *int8, x *float32, a *float32, b *float32, offset *float32, n int) float32
+// Requires: AVX, AVX2, FMA3, SSE
+TEXT ·floatsMinima16AVX2(SB), NOSPLIT, $0-52
+	MOVQ  q+0(FP), AX
+	MOVQ  x+8(FP), CX
+	MOVQ  a+16(FP), DX
+	MOVQ  n+40(FP), BX
+	MOVQ  b+24(FP), SI
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+
+loop:
+	VBROADCASTSS (DX), Y4
+	VBROADCASTSS (SI), Y5
+	VPMOVSXBD    (AX), Y6
+	VCVTDQ2PS    Y6, Y6
+	VFMSUB213PS  Y5, Y4, Y6
+	VFMADD231PS  (CX), Y6, Y0
+	VPMOVSXBD    8(AX), Y6
+	VCVTDQ2PS    Y6, Y6
+	VFMSUB213PS  Y5, Y4, Y6
+	VFMADD231PS  32(CX), Y6, Y1
+	VBROADCASTSS 4(DX), Y4
+	VBROADCASTSS 4(SI), Y5
+	VPMOVSXBD    16(AX), Y6
+	VCVTDQ2PS    Y6, Y6
+	VFMSUB213PS  Y5, Y4, Y6
+	VFMADD231PS  64(CX), Y6, Y2
+	VPMOVSXBD    24(AX), Y6
+	VCVTDQ2PS    Y6, Y6
+	VFMSUB213PS  Y5, Y4, Y6
+	VFMADD231PS  96(CX), Y6, Y3
+	ADDQ         $0x20, AX
+	ADDQ         $0x00000080, CX
+	ADDQ         $0x08, DX
+	ADDQ         $0x08, SI
+	DECQ         BX
+	JNE          loop
+	VADDPS       Y1, Y0, Y0
+	VADDPS       Y2, Y0, Y0
+	VADDPS       Y3, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPS       X1, X0, X0
+	VMOVHLPS     X0, X0, X1
+	VADDPS       X1, X0, X0
+	VMOVSHDUP    X0, X1
+	VADDSS       X1, X0, X0
+	MOVSS        X0, ret+48(FP)
+	VZEROUPPER
+	RET
+
+// func floatsOffset16AVX2(q *int8, x *float32, a *float32, b *float32, offset *float32, n int) float32
+// Requires: AVX, AVX2, FMA3, SSE
+TEXT ·floatsOffset16AVX2(SB), NOSPLIT, $0-52
+	MOVQ         q+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         a+16(FP), DX
+	MOVQ         n+40(FP), BX
+	MOVQ         offset+32(FP), SI
+	VBROADCASTSS (SI), Y0
+	VPXOR        Y1, Y1, Y1
+	VPXOR        Y2, Y2, Y2
+	VPXOR        Y3, Y3, Y3
+	VPXOR        Y4, Y4, Y4
+
+loop:
+	VBROADCASTSS (DX), Y5
+	VPMOVSXBD    (AX), Y6
+	VCVTDQ2PS    Y6, Y6
+	VSUBPS       Y0, Y6, Y6
+	VMULPS       Y5, Y6, Y6
+	VFMADD231PS  (CX), Y6, Y1
+	VPMOVSXBD    8(AX), Y6
+	VCVTDQ2PS    Y6, Y6
+	VSUBPS       Y0, Y6, Y6
+	VMULPS       Y5, Y6, Y6
+	VFMADD231PS  32(CX), Y6, Y2
+	VBROADCASTSS 4(DX), Y5
+	VPMOVSXBD    16(AX), Y6
+	VCVTDQ2PS    Y6, Y6
+	VSUBPS       Y0, Y6, Y6
+	VMULPS       Y5, Y6, Y6
+	VFMADD231PS  64(CX), Y6, Y3
+	VPMOVSXBD    24(AX), Y6
+	VCVTDQ2PS    Y6, Y6
+	VSUBPS       Y0, Y6, Y6
+	VMULPS       Y5, Y6, Y6
+	VFMADD231PS  96(CX), Y6, Y4
+	ADDQ         $0x20, AX
+	ADDQ         $0x00000080, CX
+	ADDQ         $0x08, DX
+	DECQ         BX
+	JNE          loop
+	VADDPS       Y2, Y1, Y1
+	VADDPS       Y3, Y1, Y1
+	VADDPS       Y4, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPS       X0, X1, X1
+	VMOVHLPS     X1, X1, X0
+	VADDPS       X0, X1, X1
+	VMOVSHDUP    X1, X0
+	VADDSS       X0, X1, X1
+	MOVSS        X1, ret+48(FP)
+	VZEROUPPER
+	RET
+
+// func floatsMinima32AVX2(q *int8, x *float32, a *float32, b *float32, offset *float32, n int) float32
+// Requires: AVX, AVX2, FMA3, SSE
+TEXT ·floatsMinima32AVX2(SB), NOSPLIT, $0-52
+	MOVQ  q+0(FP), AX
+	MOVQ  x+8(FP), CX
+	MOVQ  a+16(FP), DX
+	MOVQ  n+40(FP), BX
+	MOVQ  b+24(FP), SI
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+
+loop:
+	VBROADCASTSS (DX), Y4
+	VBROADCASTSS (SI), Y5
+	VPMOVSXBD    (AX), Y6
+	VCVTDQ2PS    Y6, Y6
+	VFMSUB213PS  Y5, Y4, Y6
+	VFMADD231PS  (CX), Y6, Y0
+	VPMOVSXBD    8(AX), Y6
+	VCVTDQ2PS    Y6, Y6
+	VFMSUB213PS  Y5, Y4, Y6
+	VFMADD231PS  32(CX), Y6, Y1
+	VPMOVSXBD    16(AX), Y6
+	VCVTDQ2PS    Y6, Y6
+	VFMSUB213PS  Y5, Y4, Y6
+	VFMADD231PS  64(CX), Y6, Y2
+	VPMOVSXBD    24(AX), Y6
+	VCVTDQ2PS    Y6, Y6
+	VFMSUB213PS  Y5, Y4, Y6
+	VFMADD231PS  96(CX), Y6, Y3
+	ADDQ         $0x20, AX
+	ADDQ         $0x00000080, CX
+	ADDQ         $0x04, DX
+	ADDQ         $0x04, SI
+	DECQ         BX
+	JNE          loop
+	VADDPS       Y1, Y0, Y0
+	VADDPS       Y2, Y0, Y0
+	VADDPS       Y3, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPS       X1, X0, X0
+	VMOVHLPS     X0, X0, X1
+	VADDPS       X1, X0, X0
+	VMOVSHDUP    X0, X1
+	VADDSS       X1, X0, X0
+	MOVSS        X0, ret+48(FP)
+	VZEROUPPER
+	RET
+
+// func floatsOffset32AVX2(q *int8, x *float32, a *float32, b *float32, offset *float32, n int) float32
+// Requires: AVX, AVX2, FMA3, SSE
+TEXT ·floatsOffset32AVX2(SB), NOSPLIT, $0-52
+	MOVQ         q+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         a+16(FP), DX
+	MOVQ         n+40(FP), BX
+	MOVQ         offset+32(FP), SI
+	VBROADCASTSS (SI), Y0
+	VPXOR        Y1, Y1, Y1
+	VPXOR        Y2, Y2, Y2
+	VPXOR        Y3, Y3, Y3
+	VPXOR        Y4, Y4, Y4
+
+loop:
+	VBROADCASTSS (DX), Y5
+	VPMOVSXBD    (AX), Y6
+	VCVTDQ2PS    Y6, Y6
+	VSUBPS       Y0, Y6, Y6
+	VMULPS       Y5, Y6, Y6
+	VFMADD231PS  (CX), Y6, Y1
+	VPMOVSXBD    8(AX), Y6
+	VCVTDQ2PS    Y6, Y6
+	VSUBPS       Y0, Y6, Y6
+	VMULPS       Y5, Y6, Y6
+	VFMADD231PS  32(CX), Y6, Y2
+	VPMOVSXBD    16(AX), Y6
+	VCVTDQ2PS    Y6, Y6
+	VSUBPS       Y0, Y6, Y6
+	VMULPS       Y5, Y6, Y6
+	VFMADD231PS  64(CX), Y6, Y3
+	VPMOVSXBD    24(AX), Y6
+	VCVTDQ2PS    Y6, Y6
+	VSUBPS       Y0, Y6, Y6
+	VMULPS       Y5, Y6, Y6
+	VFMADD231PS  96(CX), Y6, Y4
+	ADDQ         $0x20, AX
+	ADDQ         $0x00000080, CX
+	ADDQ         $0x04, DX
+	DECQ         BX
+	JNE          loop
+	VADDPS       Y2, Y1, Y1
+	VADDPS       Y3, Y1, Y1
+	VADDPS       Y4, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPS       X0, X1, X1
+	VMOVHLPS     X1, X1, X0
+	VADDPS       X0, X1, X1
+	VMOVSHDUP    X1, X0
+	VADDSS       X0, X1, X1
+	MOVSS        X1, ret+48(FP)
+	VZEROUPPER
+	RET
+
+// func floatsBytes32AVX2(q *int8, x *float32, a *float32, b *float32, offset *float32, n int) float32
+// Requires: AVX, AVX2, FMA3, MMX+, SSE
+TEXT ·floatsBytes32AVX2(SB), NOSPLIT, $0-52
+	MOVQ  q+0(FP), AX
+	MOVQ  x+8(FP), CX
+	MOVQ  a+16(FP), DX
+	MOVQ  n+40(FP), BX
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+
+loop:
+	VBROADCASTSS (DX), Y4
+	VPMOVSXBD    (AX), Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VFMADD231PS  (CX), Y5, Y0
+	VPMOVSXBD    8(AX), Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VFMADD231PS  32(CX), Y5, Y1
+	VPMOVSXBD    16(AX), Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VFMADD231PS  64(CX), Y5, Y2
+	VPMOVSXBD    24(AX), Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VFMADD231PS  96(CX), Y5, Y3
+	PREFETCHT0   4608(AX)
+	ADDQ         $0x20, AX
+	ADDQ         $0x00000080, CX
+	ADDQ         $0x04, DX
+	DECQ         BX
+	JNE          loop
+	VADDPS       Y1, Y0, Y0
+	VADDPS       Y2, Y0, Y0
+	VADDPS       Y3, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPS       X1, X0, X0
+	VMOVHLPS     X0, X0, X1
+	VADDPS       X1, X0, X0
+	VMOVSHDUP    X0, X1
+	VADDSS       X1, X0, X0
+	MOVSS        X0, ret+48(FP)
+	VZEROUPPER
+	RET
+
 // func expandAVX512(y *float32, q *int8, a *float32, b *float32, offset *float32, width int, n int)
 // Requires: AVX, AVX512F
 TEXT ·expandAVX512(SB), NOSPLIT, $0-56
@@ -2577,6 +2839,214 @@ vector:
 	ADDQ          $0x40, SI
 	DECQ          DI
 	JNE           vector
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VADDPS        Y1, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X1
+	VADDPS        X1, X0, X0
+	VMOVHLPS      X0, X0, X1
+	VADDPS        X1, X0, X0
+	VMOVSHDUP     X0, X1
+	VADDSS        X1, X0, X0
+	MOVSS         X0, ret+48(FP)
+	VZEROUPPER
+	RET
+
+// func floatsMinima16AVX512(q *int8, x *float32, a *float32, b *float32, offset *float32, n int) float32
+// Requires: AVX, AVX2, AVX512F, SSE
+TEXT ·floatsMinima16AVX512(SB), NOSPLIT, $0-52
+	MOVQ  q+0(FP), AX
+	MOVQ  x+8(FP), CX
+	MOVQ  a+16(FP), DX
+	MOVQ  n+40(FP), BX
+	MOVQ  b+24(FP), SI
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+
+loop:
+	VBROADCASTSS  (DX), Z2
+	VBROADCASTSS  (SI), Z3
+	VPMOVSXBD     (AX), Z4
+	VCVTDQ2PS     Z4, Z4
+	VFMSUB213PS   Z3, Z2, Z4
+	VFMADD231PS   (CX), Z4, Z0
+	VBROADCASTSS  4(DX), Z2
+	VBROADCASTSS  4(SI), Z3
+	VPMOVSXBD     16(AX), Z4
+	VCVTDQ2PS     Z4, Z4
+	VFMSUB213PS   Z3, Z2, Z4
+	VFMADD231PS   64(CX), Z4, Z1
+	ADDQ          $0x20, AX
+	ADDQ          $0x00000080, CX
+	ADDQ          $0x08, DX
+	ADDQ          $0x08, SI
+	DECQ          BX
+	JNE           loop
+	VADDPS        Z1, Z0, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VADDPS        Y1, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X1
+	VADDPS        X1, X0, X0
+	VMOVHLPS      X0, X0, X1
+	VADDPS        X1, X0, X0
+	VMOVSHDUP     X0, X1
+	VADDSS        X1, X0, X0
+	MOVSS         X0, ret+48(FP)
+	VZEROUPPER
+	RET
+
+// func floatsOffset16AVX512(q *int8, x *float32, a *float32, b *float32, offset *float32, n int) float32
+// Requires: AVX, AVX2, AVX512F, SSE
+TEXT ·floatsOffset16AVX512(SB), NOSPLIT, $0-52
+	MOVQ         q+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         a+16(FP), DX
+	MOVQ         n+40(FP), BX
+	MOVQ         offset+32(FP), SI
+	VBROADCASTSS (SI), Z0
+	VPXOR        Y1, Y1, Y1
+	VPXOR        Y2, Y2, Y2
+
+loop:
+	VBROADCASTSS  (DX), Z3
+	VPMOVSXBD     (AX), Z4
+	VCVTDQ2PS     Z4, Z4
+	VSUBPS        Z0, Z4, Z4
+	VMULPS        Z3, Z4, Z4
+	VFMADD231PS   (CX), Z4, Z1
+	VBROADCASTSS  4(DX), Z3
+	VPMOVSXBD     16(AX), Z4
+	VCVTDQ2PS     Z4, Z4
+	VSUBPS        Z0, Z4, Z4
+	VMULPS        Z3, Z4, Z4
+	VFMADD231PS   64(CX), Z4, Z2
+	ADDQ          $0x20, AX
+	ADDQ          $0x00000080, CX
+	ADDQ          $0x08, DX
+	DECQ          BX
+	JNE           loop
+	VADDPS        Z2, Z1, Z1
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPS        Y0, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X0
+	VADDPS        X0, X1, X1
+	VMOVHLPS      X1, X1, X0
+	VADDPS        X0, X1, X1
+	VMOVSHDUP     X1, X0
+	VADDSS        X0, X1, X1
+	MOVSS         X1, ret+48(FP)
+	VZEROUPPER
+	RET
+
+// func floatsMinima32AVX512(q *int8, x *float32, a *float32, b *float32, offset *float32, n int) float32
+// Requires: AVX, AVX2, AVX512F, SSE
+TEXT ·floatsMinima32AVX512(SB), NOSPLIT, $0-52
+	MOVQ  q+0(FP), AX
+	MOVQ  x+8(FP), CX
+	MOVQ  a+16(FP), DX
+	MOVQ  n+40(FP), BX
+	MOVQ  b+24(FP), SI
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+
+loop:
+	VBROADCASTSS  (DX), Z2
+	VBROADCASTSS  (SI), Z3
+	VPMOVSXBD     (AX), Z4
+	VCVTDQ2PS     Z4, Z4
+	VFMSUB213PS   Z3, Z2, Z4
+	VFMADD231PS   (CX), Z4, Z0
+	VPMOVSXBD     16(AX), Z4
+	VCVTDQ2PS     Z4, Z4
+	VFMSUB213PS   Z3, Z2, Z4
+	VFMADD231PS   64(CX), Z4, Z1
+	ADDQ          $0x20, AX
+	ADDQ          $0x00000080, CX
+	ADDQ          $0x04, DX
+	ADDQ          $0x04, SI
+	DECQ          BX
+	JNE           loop
+	VADDPS        Z1, Z0, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VADDPS        Y1, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X1
+	VADDPS        X1, X0, X0
+	VMOVHLPS      X0, X0, X1
+	VADDPS        X1, X0, X0
+	VMOVSHDUP     X0, X1
+	VADDSS        X1, X0, X0
+	MOVSS         X0, ret+48(FP)
+	VZEROUPPER
+	RET
+
+// func floatsOffset32AVX512(q *int8, x *float32, a *float32, b *float32, offset *float32, n int) float32
+// Requires: AVX, AVX2, AVX512F, SSE
+TEXT ·floatsOffset32AVX512(SB), NOSPLIT, $0-52
+	MOVQ         q+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         a+16(FP), DX
+	MOVQ         n+40(FP), BX
+	MOVQ         offset+32(FP), SI
+	VBROADCASTSS (SI), Z0
+	VPXOR        Y1, Y1, Y1
+	VPXOR        Y2, Y2, Y2
+
+loop:
+	VBROADCASTSS  (DX), Z3
+	VPMOVSXBD     (AX), Z4
+	VCVTDQ2PS     Z4, Z4
+	VSUBPS        Z0, Z4, Z4
+	VMULPS        Z3, Z4, Z4
+	VFMADD231PS   (CX), Z4, Z1
+	VPMOVSXBD     16(AX), Z4
+	VCVTDQ2PS     Z4, Z4
+	VSUBPS        Z0, Z4, Z4
+	VMULPS        Z3, Z4, Z4
+	VFMADD231PS   64(CX), Z4, Z2
+	ADDQ          $0x20, AX
+	ADDQ          $0x00000080, CX
+	ADDQ          $0x04, DX
+	DECQ          BX
+	JNE           loop
+	VADDPS        Z2, Z1, Z1
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPS        Y0, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X0
+	VADDPS        X0, X1, X1
+	VMOVHLPS      X1, X1, X0
+	VADDPS        X0, X1, X1
+	VMOVSHDUP     X1, X0
+	VADDSS        X0, X1, X1
+	MOVSS         X1, ret+48(FP)
+	VZEROUPPER
+	RET
+
+// func floatsBytes32AVX512(q *int8, x *float32, a *float32, b *float32, offset *float32, n int) float32
+// Requires: AVX, AVX2, AVX512F, MMX+, SSE
+TEXT ·floatsBytes32AVX512(SB), NOSPLIT, $0-52
+	MOVQ  q+0(FP), AX
+	MOVQ  x+8(FP), CX
+	MOVQ  a+16(FP), DX
+	MOVQ  n+40(FP), BX
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+
+loop:
+	VBROADCASTSS  (DX), Z2
+	VPMOVSXBD     (AX), Z3
+	VCVTDQ2PS     Z3, Z3
+	VMULPS        Z2, Z3, Z3
+	VFMADD231PS   (CX), Z3, Z0
+	VPMOVSXBD     16(AX), Z3
+	VCVTDQ2PS     Z3, Z3
+	VMULPS        Z2, Z3, Z3
+	VFMADD231PS   64(CX), Z3, Z1
+	PREFETCHT0    4608(AX)
+	ADDQ          $0x20, AX
+	ADDQ          $0x00000080, CX
+	ADDQ          $0x04, DX
+	DECQ          BX
+	JNE           loop
+	VADDPS        Z1, Z0, Z0
 	VEXTRACTF64X4 $0x01, Z0, Y1
 	VADDPS        Y1, Y0, Y0
 	VEXTRACTF128  $0x01, Y0, X1

@@ -147,6 +147,31 @@ func expandAVX2(y *float32, q *int8, a *float32, b *float32, offset *float32, wi
 //go:noescape
 func weighAVX2(s *float32, a *float32, scale *float32, b *float32, sum *float32, n int) float32
 
+// floatsMinima16AVX2 is the dot product of x with the values of n ≥ 1 times 32 integers.
+//
+//go:noescape
+func floatsMinima16AVX2(q *int8, x *float32, a *float32, b *float32, offset *float32, n int) float32
+
+// floatsOffset16AVX2 is the dot product of x with the values of n ≥ 1 times 32 integers.
+//
+//go:noescape
+func floatsOffset16AVX2(q *int8, x *float32, a *float32, b *float32, offset *float32, n int) float32
+
+// floatsMinima32AVX2 is the dot product of x with the values of n ≥ 1 times 32 integers.
+//
+//go:noescape
+func floatsMinima32AVX2(q *int8, x *float32, a *float32, b *float32, offset *float32, n int) float32
+
+// floatsOffset32AVX2 is the dot product of x with the values of n ≥ 1 times 32 integers.
+//
+//go:noescape
+func floatsOffset32AVX2(q *int8, x *float32, a *float32, b *float32, offset *float32, n int) float32
+
+// floatsBytes32AVX2 is the dot product of x with the values of n ≥ 1 times 32 integers.
+//
+//go:noescape
+func floatsBytes32AVX2(q *int8, x *float32, a *float32, b *float32, offset *float32, n int) float32
+
 // expandAVX512 computes n ≥ 1 groups of width values, a multiple of 16; see expandGo.
 //
 //go:noescape
@@ -156,6 +181,31 @@ func expandAVX512(y *float32, q *int8, a *float32, b *float32, offset *float32, 
 //
 //go:noescape
 func weighAVX512(s *float32, a *float32, scale *float32, b *float32, sum *float32, n int) float32
+
+// floatsMinima16AVX512 is the dot product of x with the values of n ≥ 1 times 32 integers.
+//
+//go:noescape
+func floatsMinima16AVX512(q *int8, x *float32, a *float32, b *float32, offset *float32, n int) float32
+
+// floatsOffset16AVX512 is the dot product of x with the values of n ≥ 1 times 32 integers.
+//
+//go:noescape
+func floatsOffset16AVX512(q *int8, x *float32, a *float32, b *float32, offset *float32, n int) float32
+
+// floatsMinima32AVX512 is the dot product of x with the values of n ≥ 1 times 32 integers.
+//
+//go:noescape
+func floatsMinima32AVX512(q *int8, x *float32, a *float32, b *float32, offset *float32, n int) float32
+
+// floatsOffset32AVX512 is the dot product of x with the values of n ≥ 1 times 32 integers.
+//
+//go:noescape
+func floatsOffset32AVX512(q *int8, x *float32, a *float32, b *float32, offset *float32, n int) float32
+
+// floatsBytes32AVX512 is the dot product of x with the values of n ≥ 1 times 32 integers.
+//
+//go:noescape
+func floatsBytes32AVX512(q *int8, x *float32, a *float32, b *float32, offset *float32, n int) float32
 
 // dot32AVX2 computes dotGo for n ≥ 1 times 32 integers q, not negative and less than 64.
 //

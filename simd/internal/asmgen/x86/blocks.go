@@ -29,6 +29,11 @@ func blocksFiles() (map[string][]byte, error) {
 	for _, lanes := range []int{8, 16} {
 		b.expand(lanes)
 		b.weigh(lanes)
+		for _, width := range []int{16, 32} {
+			b.floats("Minima", width, lanes)
+			b.floats("Offset", width, lanes)
+		}
+		b.floats("Bytes", 32, lanes)
 	}
 	for _, width := range []int{32, 16} {
 		b.dotAVX2(width, false)

@@ -37,8 +37,8 @@ func finite(t *testing.T, r *rand.Rand, f *format, rows, cols int) (*quant.Matri
 	return m, w.Of(bytesOf(p.Words))
 }
 
-// Products are those of the values in float64, for one row of x and several, in floats and in 8 bits, by rows and by columns, of any
-// part of the weights' rows.
+// Products are those of the values in float64, for one row of x and several, in floats and in 8 bits, by rows and by columns,
+// of any part of the weights' rows.
 func TestProducts(t *testing.T) {
 	r := source(t)
 	everyTier(t, func(t *testing.T) {
@@ -96,7 +96,8 @@ func testProducts(t *testing.T, r *rand.Rand, f *format, w Weights, values []flo
 		}
 		return y
 	}
-	// check compares a product with its sum; size is that of what is added up. Groups that share a scale are added up without it.
+	// check compares a product with its sum; size is that of what is added up. Groups that share a scale are added up without
+	// it.
 	check := func(what string, got float32, k int, of func(i int) (w, x float64)) {
 		sum, size := 0.0, 0.0
 		for i := range k {

@@ -7,11 +7,11 @@ import (
 	"github.com/wavelane/wavelane/simd/internal/kernels"
 )
 
-// On js, whole products are operations of the side module, whose memory is that of the Go program: it reads weights where they lie. A call
-// takes as long as some hundred values.
+// On js, whole products are operations of the side module, whose memory is that of the Go program: it reads weights where
+// they lie. A call takes as long as some hundred values.
 
-// sideCall is what an operation of the side module works on, and its scratch memory. Its layout is that of asmgen/wasm/blocks.go.
-// Addresses are of 32 bits, the lower half of a Go pointer.
+// sideCall is what an operation of the side module works on, and its scratch memory. Its layout is that of
+// asmgen/wasm/blocks.go. Addresses are of 32 bits, the lower half of a Go pointer.
 type sideCall struct {
 	sidePointers
 
@@ -53,7 +53,8 @@ var sideCalls = sync.Pool{New: func() any { return new(sideCall) }}
 // side says whether there is a side module.
 func side() bool { return kernels.Active() == kernels.SIMD128 }
 
-// sideCall begins a call with rows of x and of weights, of so many values. It returns nil if there is no side module, or nothing to do.
+// sideCall begins a call with rows of x and of weights, of so many values. It returns nil if there is no side module, or
+// nothing to do.
 func (w *Weights) sideCall(m, lo, hi, values int) *sideCall {
 	if !side() || m == 0 || lo >= hi || values == 0 {
 		return nil

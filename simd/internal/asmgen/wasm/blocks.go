@@ -1,12 +1,13 @@
 package wasm
 
-// Code for weights in GGML's block formats: operations of package blocks, whole products each. Rows of weights are read a piece at a
-// time. Its scales become float32, and its integers 16 bits each, of every 16 values those of even places before those of odd ones:
-// the halves of 16-bit lanes are unpacked by shifts and masks alone, and i32x4.dot_i16x8_s multiplies them. Activations of 8 bits are
-// in the same order. What follows knows no formats; products with a single row of activations keep the integers in registers.
+// Code for weights in GGML's block formats: operations of package blocks, whole products each. Rows of weights are read a
+// piece at a time. Its scales become float32, and its integers 16 bits each, of every 16 values those of even places before
+// those of odd ones: the halves of 16-bit lanes are unpacked by shifts and masks alone, and i32x4.dot_i16x8_s multiplies
+// them. Activations of 8 bits are in the same order. What follows knows no formats; products with a single row of activations
+// keep the integers in registers.
 
-// A call's operands and scratch memory are a structure whose address is the first pointer of the mailbox: blocks/side_js.go declares it
-// and says what the fields are. These are the fields' offsets.
+// A call's operands and scratch memory are a structure whose address is the first pointer of the mailbox: blocks/side_js.go
+// declares it and says what the fields are. These are the fields' offsets.
 const (
 	callY       = 0
 	callData    = 8
@@ -192,7 +193,8 @@ func (b *blocks) unpacked(row, block, n local) {
 // dequantizeFunction writes the values of a row from a block on.
 func dequantizeFunction(table int) function {
 	b := blocksOperation()
-	row, at, end, y := b.let(member(callData)), b.let(member(callAt)), b.let(member(callAt), member(callBlocks), plus), b.let(member(callY))
+	row, y, at := b.let(member(callData)), b.let(member(callY)), b.let(member(callAt))
+	end := b.let(at, member(callBlocks), plus)
 	b.upTo(at, end, func() {
 		n := b.lesser(member(callPiece), end, at, minus)
 		b.values(table, row, at, n, y)

@@ -24,9 +24,9 @@ func scalesFunction(counts []int, sizes [3]int, scales int, do func(s *scaler, c
 	return b.function(typeBlocks)
 }
 
-// widen pushes the halves in the lower parts of lanes as float32. Exponents count from 112 less. Subnormal ones, which scales of blocks of
-// blocks often are, become fractions of a normal number that is subtracted again: instructions on subnormal float32 take processors a
-// hundred cycles. Inf and NaN stay what they are.
+// widen pushes the halves in the lower parts of lanes as float32. Exponents count from 112 less. Subnormal ones, which scales
+// of blocks of blocks often are, become fractions of a normal number that is subtracted again: instructions on subnormal
+// float32 take processors a hundred cycles. Inf and NaN stay what they are.
 func (b *blocks) widen(v local) {
 	const exponent, least = 112 << 23, 113 << 23 // that of the least normal half
 	bits := b.local(v128)
@@ -183,8 +183,8 @@ func scalesQ3K() function {
 	})
 }
 
-// scalesK4 is for Q4_K and Q5_K. The words s0 s1 s2 become those of scales 0 to 3, minima 0 to 3, and the upper ones of both; see
-// quant.UnpackScalesK4.
+// scalesK4 is for Q4_K and Q5_K. The words s0 s1 s2 become those of scales 0 to 3, minima 0 to 3, and the upper ones of both;
+// see quant.UnpackScalesK4.
 func scalesK4(size int) function {
 	return scalesFunction([]int{1}, [3]int{size, 0, 0}, 8, func(s *scaler, _ int) {
 		v, low := s.local(v128), s.local(v128)

@@ -33,8 +33,8 @@ func (b *blocks) counted(n local, counts []int, steps func(count int)) {
 	(&tile{assembler: b.assembler}).loop(n, counts, steps)
 }
 
-// weighFunction multiplies the scales of n groups of weights with those of a row of x, as those of row j of a tile, and returns the
-// sum of the least values times the sums of x: (c, row of x, j, from, n) → f32.
+// weighFunction multiplies the scales of n groups of weights with those of a row of x, as those of row j of a tile, and
+// returns the sum of the least values times the sums of x: (c, row of x, j, from, n) → f32.
 func weighFunction() function {
 	const row, j, from, n = local(1), local(2), local(3), local(4)
 	b := newBlocks(5)
@@ -74,8 +74,8 @@ func weighFunction() function {
 	return b.function(typeWeigh)
 }
 
-// dotsFunction multiplies n groups of unpacked integers with rows of x in 8 bits and adds them up with their scales, to parts: (c, an
-// address whose callWide is the pointer to the first row, offset in the rows, n).
+// dotsFunction multiplies n groups of unpacked integers with rows of x in 8 bits and adds them up with their scales, to
+// parts: (c, an address whose callWide is the pointer to the first row, offset in the rows, n).
 func dotsFunction(width, rows int) function {
 	const first, offset, n = local(1), local(2), local(3)
 	b := newBlocks(4)
@@ -127,8 +127,8 @@ func (b *blocks) weighted(s local, at int) {
 	b.simd(f32x4Mul, f32x4Add)
 }
 
-// settle stores a sum where nobody reads it. V8 computes what has no effect as late as it can, but loads in order with stores: of code
-// without any it would load everything first, and spill it.
+// settle stores a sum where nobody reads it. V8 computes what has no effect as late as it can, but loads in order with
+// stores: of code without any it would load everything first, and spill it.
 func (b *blocks) settle(sum local) {
 	b.get(b.c, sum)
 	b.vmemory(vStore, callSettled)
@@ -174,8 +174,8 @@ func floatsFunction(rows int) function {
 	return b.function(typeDots)
 }
 
-// expandFunction writes the values of n groups of unpacked integers: a·(q − offset) − b; (c, y, n). Formats without minima have zeros
-// as least values here.
+// expandFunction writes the values of n groups of unpacked integers: a·(q − offset) − b; (c, y, n). Formats without minima
+// have zeros as least values here.
 func expandFunction(width int, affine bool) function {
 	const y, n = local(1), local(2)
 	b := newBlocks(3)

@@ -20,8 +20,8 @@ var planes = map[int][3]int{
 // operands of an operation on weights, by the fields that have their addresses.
 type operands map[int][]byte
 
-// runBlocks runs an operation with its call and operands in memory, some of them in turns at the end of it, and returns what is then in
-// y. It checks that nothing but y and the call was written.
+// runBlocks runs an operation with its call and operands in memory, some of them in turns at the end of it, and returns what
+// is then in y. It checks that nothing but y and the call was written.
 func runBlocks(t *testing.T, m *machine, r *rand.Rand, op int, words map[int]int, in operands) (y []byte) {
 	const call = 1024
 	turns := 0
@@ -55,7 +55,8 @@ func runBlocks(t *testing.T, m *machine, r *rand.Rand, op int, words map[int]int
 		copy(before[to:], got)
 		copy(before[boxAt:boxAt+boxSize], m.slice(boxAt, boxSize))
 		copy(before[call:call+callEnd], m.slice(call, callEnd))
-		require.True(t, bytes.Equal(before, m.slice(0, len(before))), "writes elsewhere: operation %d, %v, last operand %d", op, words, last)
+		require.True(t, bytes.Equal(before, m.slice(0, len(before))), "writes elsewhere: operation %d, %v, last operand %d",
+			op, words, last)
 		if y != nil {
 			require.True(t, bytes.Equal(y, got), "reads elsewhere: operation %d, %v, last operand %d", op, words, last)
 		}
@@ -64,8 +65,8 @@ func runBlocks(t *testing.T, m *machine, r *rand.Rand, op int, words map[int]int
 	return y
 }
 
-// Operations on weights read and write nothing but their operands, wherever these are: at the end of the memory a read beyond them traps,
-// and elsewhere NaN are behind them. What they compute, package blocks tests.
+// Operations on weights read and write nothing but their operands, wherever these are: at the end of the memory a read beyond
+// them traps, and elsewhere NaN are behind them. What they compute, package blocks tests.
 func TestBlocksBounds(t *testing.T) {
 	code, err := build(nil)
 	require.NoError(t, err)

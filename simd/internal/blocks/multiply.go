@@ -8,6 +8,9 @@ import (
 
 // Dequantize writes the values of row r from lo on, whole blocks: those of quant.Dequantize, bit for bit.
 func (w *Weights) Dequantize(y []float32, r, lo int) {
+	if w.sideDequantize(y, r, lo) {
+		return
+	}
 	m := rooms.Get().(*room)
 	m.enter(w, r)
 	for len(y) > 0 {
@@ -29,6 +32,9 @@ const Most = 8
 
 // Multiply sets y[i·ldy + r], for rows of weights lo ≤ r < hi, to their products with row i of x, of m rows.
 func (w *Weights) Multiply(y []float32, ldy int, x []float32, m, lo, hi int) {
+	if w.sideMultiply(y, ldy, x, m, lo, hi) {
+		return
+	}
 	room := rooms.Get().(*room)
 	for r := lo; r < hi; r++ {
 		var sums [Most]float64
@@ -53,11 +59,14 @@ func (w *Weights) Multiply(y []float32, ldy int, x []float32, m, lo, hi int) {
 }
 
 // Many8 says whether Multiply8 of many rows is faster than products of floats.
-func Many8() bool { return inLanes() }
+func Many8() bool { return inLanes() || side() }
 
 // Multiply8 is Multiply with rows of x in 8 bits, any number of them. What the integers stand above zero, and the minima, are
 // subtracted as products with the sums of x.
 func (w *Weights) Multiply8(y []float32, ldy int, x []Rounded, lo, hi int) {
+	if w.sideMultiply8(y, ldy, x, lo, hi) {
+		return
+	}
 	if len(x) > 1 {
 		w.multiplySeveral(y, ldy, x, lo, hi)
 		return

@@ -16,6 +16,7 @@ type Rounded struct {
 	scale16    []float32 // the same of 16 values each; no scales in lanes
 	sum16      []float32
 	lanes      bool
+	wide       []int16 // Q once more, where the side module multiplies it; see widen
 }
 
 const chunk = 512
@@ -23,7 +24,7 @@ const chunk = 512
 // RoundedWords is how many words the memory of a rounded row has.
 func RoundedWords(k int) int {
 	k = (k + chunk - 1) / chunk * chunk
-	return k/4 + 2*(k/32) + 2*(k/16)
+	return k/4 + 2*(k/32) + 2*(k/16) + wideWords*k/2
 }
 
 // RoundedIn is a row of k values in memory, one of so many that are multiplied together. These lie behind one another.
@@ -43,6 +44,8 @@ func RoundedIn(memory []float32, k, rows int) (r Rounded) {
 	if !r.lanes {
 		r.scale16 = part(n / 16)
 	}
+	wide := part(wideWords * k / 2)
+	r.wide = unsafe.Slice((*int16)(unsafe.Pointer(unsafe.SliceData(wide))), 2*len(wide))
 	return r
 }
 
@@ -62,6 +65,7 @@ func (r *Rounded) put(b int, q *[32]int8, scale float32, sums [2]float32) {
 		for i, s := range sums {
 			r.scale16[2*b+i], r.sum16[2*b+i] = scale, scale*s
 		}
+		r.widen(b)
 		return
 	}
 	c, g := b/16, b%16

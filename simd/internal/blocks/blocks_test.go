@@ -136,7 +136,8 @@ func TestProductsAreExact(t *testing.T) {
 	})
 }
 
-// One row of x and several give the sums of float64, in 8 bits and as floats, whatever the bits of blocks are, where scales are finite.
+// One row of x and several give the sums of float64, in 8 bits and as floats, whatever the bits of blocks are, where scales
+// are finite.
 func TestMultiply(t *testing.T) {
 	r := source(t)
 	everyTier(t, func(t *testing.T) {

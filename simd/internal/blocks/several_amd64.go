@@ -36,7 +36,8 @@ func (m *room) prepare(u *unpacked, lo, n int) {
 	}
 }
 
-// products sets sums to those of what is prepared with up to Most rows of x, less what the integers stand above zero and the minima.
+// products sets sums to those of what is prepared with up to Most rows of x, less what the integers stand above zero and the
+// minima.
 func (m *room) products(u *unpacked, sums *[Most]float32, x []Rounded, lo, n int) {
 	if !inLanes() {
 		m.productsEach(u, sums, x, lo, n)
@@ -56,7 +57,8 @@ func (m *room) products(u *unpacked, sums *[Most]float32, x []Rounded, lo, n int
 		if m.width == 16 {
 			sum = &r.sum16[lo/16:][0]
 		}
-		functions[log](&m.sums[i], &u.q[0], &u.a[0], least, &m.factor, &r.Q[lo], &r.scale[lo/32], sum, stride, (n+chunk-1)/chunk)
+		functions[log](&m.sums[i], &u.q[0], &u.a[0], least, &m.factor, &r.Q[lo], &r.scale[lo/32], sum, stride,
+			(n+chunk-1)/chunk)
 		i += 1 << log
 	}
 	*sums = m.sums

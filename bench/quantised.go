@@ -80,7 +80,8 @@ func quantised(t quant.Type, rows int) Case {
 		y := make([]float32, rows*n)
 		product := func(q8 bool) func() {
 			b := batch.New(d)
-			b.ReadInto(b.QuantMatMulRowMajor(b.Import(x), b.Import(w), compute.QuantOptions{Format: compute.BlockFormat(t), Q8: q8}), y)
+			o := compute.QuantOptions{Format: compute.BlockFormat(t), Q8: q8}
+			b.ReadInto(b.QuantMatMulRowMajor(b.Import(x), b.Import(w), o), y)
 			p, err := b.Compile(ctx)
 			must(err)
 			return func() { must(p.Run(ctx)) }

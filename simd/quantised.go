@@ -73,9 +73,9 @@ func dequantize(c *call) work {
 // panelLen is how many weights become float32 at a time where there are many rows of x: they stay in the second or third cache.
 const panelLen = 1 << 20
 
-// quantised is the work of products of rows with quantised weights, whose rows are met by all of x. Few rows of x are multiplied with
-// weights as they are read, and so are many in 8 bits where integers are faster than floats. For others, a panel of weights after the
-// other is dequantised and multiplied as float32.
+// quantised is the work of products of rows with quantised weights, whose rows are met by all of x. Few rows of x are
+// multiplied with weights as they are read, and so are many in 8 bits where integers are faster than floats. For others, a
+// panel of weights after the other is dequantised and multiplied as float32.
 type quantised struct {
 	sequence
 	step    *call
@@ -248,7 +248,8 @@ func quantisedColumns(c *call) work {
 	for from := 0; from < n; from += wide {
 		cols := min(wide, n-from)
 		if k > 0 {
-			q.phases = append(q.phases, phase{units: k, ns: 20 + dequantizing.ns()*float64(cols), do: func(a *args, lo, hi int) {
+			ns := 20 + dequantizing.ns()*float64(cols)
+			q.phases = append(q.phases, phase{units: k, ns: ns, do: func(a *args, lo, hi int) {
 				w, y := w.Of(a.in[1].bytes(compute.Uint32)), panel(a).f32()
 				for r := lo; r < hi; r++ {
 					w.Dequantize(y[r*cols:][:cols], r, from)

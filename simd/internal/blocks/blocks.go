@@ -16,8 +16,8 @@ import (
 // Piece is the most values of a row that are dequantised at a time: a multiple of all blocks.
 const Piece = 2048
 
-// format is what the second step needs to know, and the first step in portable Go. Both functions do the blocks from lo on, as many
-// as fit in their first argument.
+// format is what the second step needs to know, and the first step in portable Go. Both functions do the blocks from lo on,
+// as many as fit in their first argument.
 type format struct {
 	quant.Type
 	width  int     // values that share a scale

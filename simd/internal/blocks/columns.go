@@ -9,8 +9,8 @@ const (
 	steps = 512
 )
 
-// MultiplyColumns sets y[i·ldy + j], for columns lo ≤ j < hi of whole blocks, to the products of row i of x with column j, for m
-// rows of x. Each row of weights is read once and added to the sums as often as there are rows of x.
+// MultiplyColumns sets y[i·ldy + j], for columns lo ≤ j < hi of whole blocks, to the products of row i of x with column j,
+// for m rows of x. Each row of weights is read once and added to the sums as often as there are rows of x.
 func (w *Weights) MultiplyColumns(y []float32, ldy int, x []float32, m, lo, hi int) {
 	room := rooms.Get().(*room)
 	sums := room.y[:Strip*m]

@@ -86,8 +86,8 @@ func (w *Weights) Multiply8(y []float32, ldy int, x []Rounded, lo, hi int) {
 	room.leave()
 }
 
-// weigh makes the room's weights those of n values from lo on: scales a times those of x. It returns what is to be subtracted from
-// the product with x.
+// weigh makes the room's weights those of n values from lo on: scales a times those of x. It returns what is to be subtracted
+// from the product with x.
 func (m *room) weigh(x *Rounded, a, b []float32, lo, n int) float32 {
 	least, factor, groups := m.minima(a, b), m.raise(), n/m.width
 	scale, sum := x.groups(m.width, lo/m.width, groups)
@@ -110,10 +110,11 @@ func (m *room) raise() float32 {
 }
 
 const (
-	// piece8 is how many values of eight rows of x stay in the first cache while they meet rows of weights: a multiple of all blocks.
+	// piece8 is how many values of eight rows of x stay in the first cache while they meet rows of weights: a multiple of all
+	// blocks.
 	piece8 = 4096
-	// Held is how many rows of weights are unpacked before many rows of x are multiplied with them; for few rows of x they are few,
-	// so that they stay in the first cache.
+	// Held is how many rows of weights are unpacked before many rows of x are multiplied with them; for few rows of x they
+	// are few, so that they stay in the first cache.
 	Held    = 64
 	heldFew = 8
 )

@@ -5,11 +5,12 @@ import (
 	"unsafe"
 )
 
-// Rounded is a row of activations in 8 bits. In each 32 values, a value is about scale·q with the scale max|x|/127. Blocks of 256,
-// which GGML has beside formats of 256 values, would lose what is small near an outlier, and save nothing here.
+// Rounded is a row of activations in 8 bits. In each 32 values, a value is about scale·q with the scale max|x|/127. Blocks of
+// 256, which GGML has beside formats of 256 values, would lose what is small near an outlier, and save nothing here.
 //
-// For a product of several rows, where the tier wants it, integers are in lanes: each chunk of 512 is transposed, 16 groups of 32 as rows
-// of 8 words, and sum16 has the sums of the groups' first halves and then those of the second. Zeros fill the last chunk.
+// For a product of several rows, where the tier wants it, integers are in lanes: each chunk of 512 is transposed, 16 groups
+// of 32 as rows of 8 words, and sum16 has the sums of the groups' first halves and then those of the second. Zeros fill the
+// last chunk.
 type Rounded struct {
 	Q          []int8
 	scale, sum []float32 // of 32 values: the scale, and the scale times the sum of q
@@ -76,8 +77,8 @@ func (r *Rounded) put(b int, q *[32]int8, scale float32, sums [2]float32) {
 	r.sum16[32*c+g], r.sum16[32*c+16+g] = scale*sums[0], scale*sums[1]
 }
 
-// Round rounds values of x in blocks lo ≤ b < hi of 32. A block with Inf or NaN has NaN as its scale, so that what it is multiplied
-// with becomes NaN.
+// Round rounds values of x in blocks lo ≤ b < hi of 32. A block with Inf or NaN has NaN as its scale, so that what it is
+// multiplied with becomes NaN.
 func (r *Rounded) Round(x []float32, lo, hi int) {
 	for b := lo; b < hi; b++ {
 		x, q := (*[32]float32)(x[32*b:]), [32]int8{}

@@ -25,7 +25,8 @@ func inLanes() bool { return false }
 // prepare unpacks n integers of the room's row, from lo on, for products with several rows of x. The scales are there.
 func (m *room) prepare(u *unpacked, lo, n int) { m.prepareAsStored(u, lo, n) }
 
-// products sets sums to those of what is prepared with up to Most rows of x, less what the integers stand above zero and the minima.
+// products sets sums to those of what is prepared with up to Most rows of x, less what the integers stand above zero and the
+// minima.
 func (m *room) products(u *unpacked, sums *[Most]float32, x []Rounded, lo, n int) {
 	m.productsEach(u, sums, x, lo, n)
 }

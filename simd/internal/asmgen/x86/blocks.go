@@ -81,8 +81,8 @@ func (b *blocks) end() {
 	b.RET()
 }
 
-// ahead is how far before its use a row is asked for: about as much as is unpacked at a time, so that memory works while integers are
-// multiplied.
+// ahead is how far before its use a row is asked for: about as much as is unpacked at a time, so that memory works while
+// integers are multiplied.
 const ahead = 4608
 
 // prefetch asks for as many bytes as are read now.

@@ -55,7 +55,8 @@ func (b *blocks) total(v reg.VecVirtual) reg.Register {
 // expand writes a·(q − offset) − b for n vectors, of which rows of so many share a and b.
 func (b *blocks) expand(lanes int) {
 	p := b.begin("expand"+tierOf(lanes), "func(y *float32, q *int8, a, b, offset *float32, width, n int)",
-		fmt.Sprintf("computes n ≥ 1 groups of width values, a multiple of %d; see expandGo.", lanes), "y", "q", "a", "b", "offset", "width", "n")
+		fmt.Sprintf("computes n ≥ 1 groups of width values, a multiple of %d; see expandGo.", lanes),
+		"y", "q", "a", "b", "offset", "width", "n")
 	y, q, a, m, offset, width, n := p[0], p[1], p[2], p[3], p[4], p[5], p[6]
 	off, scale, least, v, left := b.vector(lanes), b.vector(lanes), b.vector(lanes), b.vector(lanes), b.GP64()
 	b.VBROADCASTSS(at(offset, 0), off)
@@ -120,7 +121,8 @@ func dotRange(signed bool) string {
 
 // dotAVX2 adds products in pairs, which does not overflow 16 bits for integers up to 128 and x up to 127.
 func (b *blocks) dotAVX2(width int, signed bool) {
-	p := b.begin(dotName(width, signed)+"AVX2", "func(q, x *int8, s *float32, n int) float32", dotDoc+dotRange(signed), "q", "x", "s", "n")
+	p := b.begin(dotName(width, signed)+"AVX2", "func(q, x *int8, s *float32, n int) float32",
+		dotDoc+dotRange(signed), "q", "x", "s", "n")
 	q, x, s, n := p[0], p[1], p[2], p[3]
 	ones, pick := b.YMM(), b.YMM()
 	b.VPCMPEQW(ones, ones, ones)
@@ -201,8 +203,8 @@ func (b *blocks) picks(width int) operand.Mem {
 	return b.table(fmt.Sprintf("blocksPick%d", width), t...)
 }
 
-// dotVNNI is for AVX-512 with its instructions for products of bytes: those of q are not negative. What is signed is raised by 128, which
-// is for the caller to subtract.
+// dotVNNI is for AVX-512 with its instructions for products of bytes: those of q are not negative. What is signed is raised
+// by 128, which is for the caller to subtract.
 func (b *blocks) dotVNNI(width int, signed bool) {
 	doc := dotDoc + dotRange(signed)
 	if signed {

@@ -18,8 +18,8 @@ func (b *blocks) floats(format string, width, lanes int) {
 	case "Offset":
 		params = []string{"q", "x", "a", "n", "offset"}
 	}
-	p := b.begin(name, "func(q *int8, x, a, b, offset *float32, n int) float32", "is the dot product of x with the values of n ≥ 1 times 32 integers.",
-		params...)
+	p := b.begin(name, "func(q *int8, x, a, b, offset *float32, n int) float32",
+		"is the dot product of x with the values of n ≥ 1 times 32 integers.", params...)
 	q, x, a, n := p[0], p[1], p[2], p[3]
 	offset := b.vector(lanes)
 	if format == "Offset" {

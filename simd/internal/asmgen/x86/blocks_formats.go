@@ -9,7 +9,9 @@ import (
 func (b *blocks) nibbles(u unpacking, fifth bool) {
 	f := b.unpack(u, map[bool]string{false: "Nibbles", true: "Fifths"}[fifth], 32, fifth)
 	low, shifts := b.bytes(15), b.YMM()
-	b.VMOVDQU(b.table("blocksNibbleShifts", 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0), shifts)
+	by := make([]byte, 32)
+	by[16], by[24] = 4, 4
+	b.VMOVDQU(b.table("blocksNibbleShifts", by...), shifts)
 	var spread, bit, sixteen reg.VecVirtual
 	if fifth {
 		spread, bit, sixteen = b.YMM(), b.YMM(), b.bytes(16)

@@ -9,7 +9,8 @@ const scalesDoc = "writes the scales a and the minima b of n ≥ 1 blocks. "
 
 // pairScales is for a half that is the scale and one that is what is added, of eight blocks at a time.
 func (b *blocks) pairScales() {
-	p := b.begin("pairScalesAVX2", "func(a, b *float32, pairs *byte, n int)", scalesDoc+"A block is eight pairs here.", "a", "b", "pairs", "n")
+	p := b.begin("pairScalesAVX2", "func(a, b *float32, pairs *byte, n int)", scalesDoc+"A block is eight pairs here.",
+		"a", "b", "pairs", "n")
 	a, m, from, n := p[0], p[1], p[2], p[3]
 	sort, sign, v := b.YMM(), b.YMM(), b.YMM()
 	half := []byte{0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15}
@@ -99,7 +100,8 @@ func (b *blocks) scalesK4(name string, size int) {
 }
 
 func (b *blocks) scalesQ2K() {
-	p := b.begin("scalesQ2KAVX2", "func(a, b *float32, block *byte, n int, halves *byte)", scalesDoc, "a", "b", "block", "n", "halves")
+	p := b.begin("scalesQ2KAVX2", "func(a, b *float32, block *byte, n int, halves *byte)", scalesDoc,
+		"a", "b", "block", "n", "halves")
 	a, m, from, n, halves := p[0], p[1], p[2], p[3], p[4]
 	low := b.bytes(15).AsX()
 	b.Label("block")

@@ -7,12 +7,12 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Several rows of x meet weights that are unpacked once. Integers lie in lanes then: chunks of 16 groups of 32 are transposed, so that
-// vectors of words hold four values of each group. All products of a group are added up in one lane before its sum is converted and
-// multiplied with its scale.
+// Several rows of x meet weights that are unpacked once. Integers lie in lanes then: chunks of 16 groups of 32 are
+// transposed, so that vectors of words hold four values of each group. All products of a group are added up in one lane
+// before its sum is converted and multiplied with its scale.
 
-// lanes transposes blocks of 8 groups: those are the halves of chunks. Integers that come from memory, a row of bytes, are asked for
-// early, and what is to be flipped in them is.
+// lanes transposes blocks of 8 groups: those are the halves of chunks. Integers that come from memory, a row of bytes, are
+// asked for early, and what is to be flipped in them is.
 func (b *blocks) lanes(stored bool) {
 	name, params, flip := "lanesAVX2", "", b.YMM()
 	if stored {
@@ -77,8 +77,8 @@ type several struct {
 
 // products writes such a function.
 func (b *blocks) products(name string, width, rows, lanes int) {
-	f := &several{blocks: b, width: width, rows: rows, lanes: lanes, multiples: map[int]reg.GPVirtual{}, signed: name == "productsSigned"}
-	f.depth = 4
+	f := &several{blocks: b, width: width, rows: rows, lanes: lanes, signed: name == "productsSigned", depth: 4}
+	f.multiples = map[int]reg.GPVirtual{}
 	if width == 16 {
 		f.depth = 2
 	}
@@ -223,7 +223,8 @@ func (f *several) plus(products []reg.VecVirtual, i int, v reg.VecVirtual, first
 	f.VPADDD(v, products[i], products[i])
 }
 
-// weigh adds the products times scales to the totals and subtracts minima: those of all groups, or of first or second halves of groups.
+// weigh adds the products times scales to the totals and subtracts minima: those of all groups, or of first or second halves
+// of groups.
 func (f *several) weigh(products []reg.VecVirtual, half, offset int) {
 	a, least := f.scales(f.a, half, offset), f.scales(f.least, half, offset)
 	f.VMULPS(f.factor, least, least)

@@ -37,7 +37,8 @@ func (b *blocks) unpack(u unpacking, format string, width int, high bool) *unpac
 	}
 	var p []reg.GPVirtual
 	if u == stored {
-		p = b.begin("quants"+format+u.tier(), "func(q *int8, block *byte, n int"+more+")", "writes the integers of n ≥ 1 blocks."+doc,
+		p = b.begin("quants"+format+u.tier(), "func(q *int8, block *byte, n int"+more+")",
+			"writes the integers of n ≥ 1 blocks."+doc,
 			append(params, "q")...)
 	} else {
 		p = b.begin("product"+format+u.tier(), "func(x *int8, s *float32, block *byte, n int"+more+") float32",
@@ -151,8 +152,8 @@ func (f *unpacked) each(size, values, many int, do func(from operand.Mem, group 
 	}
 }
 
-// masked is the bits of v under a mask, shifted to the right, or to the left if by is negative. What words give their neighbours is
-// masked away.
+// masked is the bits of v under a mask, shifted to the right, or to the left if by is negative. What words give their
+// neighbours is masked away.
 func (b *blocks) masked(v reg.VecVirtual, by int, mask reg.VecVirtual) reg.VecVirtual {
 	r := b.YMM()
 	switch {

@@ -160,7 +160,6 @@ func (q *quantMma) build() {
 	across, down := divisorAt(k, q.sizes, quantMmaDown).split(k, tile)
 	q.top, q.left = ptx.Mul(k, down, u32(quantMmaM)), ptx.Mul(k, across, u32(quantMmaN))
 	q.m, q.n = q.size32(quantMmaSizeM), q.size32(quantMmaSizeN)
-	q.wide = ptx.Gt(k, ptx.Sub(k, q.m, q.top), u32(quantMmaM/2))
 	q.depth, q.blocks = q.size32(quantMmaSizeK), q.blocksAt(k, q.sizes, quantMmaBlocks)
 	_, stage := q.stage(q.blockFormat)
 	table := ptx.Cast[uint64](q.memory.Bytes(quantMmaStages * stage))
@@ -314,7 +313,7 @@ func (q *quantMma) bringBytes(x, scales ptx.Ptr[ptx.Global, uint8], rows ptx.Reg
 	return func(stage, d ptx.Reg[uint32]) {
 		base := ptx.AtByte(k, q.memory, stage)
 		values(ptx.AtByte(k, base, to), d)
-		sums(ptx.AtByte(k, base, ptx.Shl(k, tid, u32(3))).Bytes(behind), d)
+		sums(ptx.AtByte(k, base, ptx.Xor(k, ptx.Shl(k, tid, u32(3)), ptx.And(k, tid, u32(16)))).Bytes(behind), d) // permuted, too
 	}
 }
 
@@ -322,11 +321,10 @@ func (q *quantMma) bringBytes(x, scales ptx.Ptr[ptx.Global, uint8], rows ptx.Reg
 func (q *quantMma) write(factors ptx.Ptr[ptx.Global, float32], biased ptx.Reg[bool], bias, y ptx.Ptr[ptx.Global, float32]) {
 	k, c := q.k, q.calc
 	column := q.column()
-	var inside [quantMmaRows / 8]ptx.Reg[bool]
+	inside := func(i int) ptx.Reg[bool] { return ptx.Lt(k, ptx.Add(k, column, u32(8*i)), q.n) }
 	var biases [quantMmaRows / 8]float
-	for i := range inside {
-		inside[i] = ptx.Lt(k, ptx.Add(k, column, u32(8*i)), q.n)
-		biases[i] = ptx.LoadIf(k, ptx.And(k, biased, inside[i]), ptx.At(k, bias, column).At(8*i), num(0))
+	for i := range biases {
+		biases[i] = ptx.LoadIf(k, ptx.And(k, biased, inside(i)), ptx.At(k, bias, column).At(8*i), num(0))
 	}
 	q.eachColumns(func(j int) {
 		for col := range 2 {
@@ -339,14 +337,14 @@ func (q *quantMma) write(factors ptx.Ptr[ptx.Global, float32], biased ptx.Reg[bo
 				there = ptx.And(k, there, ptx.Eq(k, factor, factor))
 			}
 			to := ptx.At(k, ptx.At(k, y, ptx.MulWideU32(k, row, q.n)), column)
-			for i := range inside {
+			for i := range biases {
 				v := q.sums[i/2][j][i%2*2+col].Get()
 				if q.bytes() {
 					v = c.add(v, biases[i])
 				} else {
 					v = c.fma(v, factor, biases[i])
 				}
-				ptx.StoreIf(k, ptx.And(k, there, inside[i]), to.At(8*i), v)
+				ptx.StoreIf(k, ptx.And(k, there, inside(i)), to.At(8*i), v)
 			}
 		}
 	})
@@ -358,7 +356,7 @@ func (q *quantMma) eachColumns(f func(j int)) {
 	for j := range half {
 		f(j)
 	}
-	q.k.If(q.wide, func() {
+	q.k.If(ptx.Gt(q.k, ptx.Sub(q.k, q.m, q.top), u32(quantMmaM/2)), func() {
 		for j := range half {
 			f(half + j)
 		}

@@ -13,6 +13,7 @@ func (q *quantMma) multiply(stage, d ptx.Reg[uint32]) {
 	}
 	ptx.For(k, u32(0), end, u32(32), func(o ptx.Reg[uint32]) {
 		a := q.load(ptx.Add(k, d, o))
+		o = ptx.And(k, o, u32(q.deep()-32)) // it is, but those who check cannot know
 		if q.bytes() {
 			q.addBytes(base, o, a)
 		} else {
@@ -170,7 +171,8 @@ func (q *quantMma) addBytes(base ptx.Ptr[ptx.Shared, uint8], o ptx.Reg[uint32], 
 	chunk := ptx.Add(k, ptx.Shr(k, o, u32(4)), ptx.And(k, ptx.Shr(k, q.lane, u32(3)), u32(1)))
 	from := q.chunkAt(base, row, chunk)
 	at, _ := q.stage(q.blockFormat)
-	ofColumns := ptx.AtByte(k, base, ptx.Add(k, ptx.Shl(k, q.in, u32(6)), ptx.Shr(k, o, u32(2)))).Bytes(at)
+	unit := ptx.Xor(k, ptx.Shr(k, o, u32(2)), ptx.Shl(k, ptx.And(k, q.in, u32(2)), u32(3)))
+	ofColumns := ptx.AtByte(k, base, ptx.Add(k, ptx.Shl(k, q.in, u32(6)), unit)).Bytes(at)
 	var x []ptx.Reg[uint32]
 	q.eachColumns(func(j int) {
 		if j%2 == 0 {

@@ -201,7 +201,8 @@ var (
 		}})
 )
 
-// quantTol bounds rounding in units of Σ|w·x|, with what Q8 adds in the yardstick of x.
+// quantTol bounds rounding in units of Σ|w·x|, with what Q8 adds in the yardstick of x. So without Q8 activations need 18 bits or
+// more: a half (11 bits, a squared error of 4e-8 of the result's) is for Q8 only, and the sum of two halves (22 bits) is exact enough.
 var quantTol = Tolerance{Mag: 4e-6}
 
 // QKVFormats are the formats of the three weights of a quant_qkv.

@@ -75,7 +75,7 @@ var allowed = []allowance{
 	{"HighRegisterPressure", "by the analyser's count; ptxas spills nothing",
 		[]string{"quant_gemv_q2_k_1", "quant_gemv_q3_k_1", "quant_gemv_q5_k_1", "quant_gemv_q6_k_1"}},
 	{"UncoalescedStore", "as the loads: rows that do not begin at multiples of 16 bytes", named("quant_gemm_")},
-	{"UncoalescedStore", "fragments of the result have two neighbours of a row in a lane, which are written once", named("quant_mma_")},
+	{"ComputedAddrFromLoaded", "addresses of rows of weights, which the block itself has put into shared memory", named("quant_mma_")},
 }
 
 // named are the kernels whose names begin so.

@@ -1,0 +1,34 @@
+package lower
+
+import (
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wavelane/wavelane/internal/conformance"
+	"github.com/wavelane/wavelane/internal/op"
+)
+
+// Each way to multiply many rows of x with quantised weights is right for whatever calls have it, also where it is not the default:
+// some of those calls, other ones by each seed.
+func TestQuantisedVariants(t *testing.T) {
+	for _, name := range []string{"mma_s8", "tile"} {
+		t.Run(name, func(t *testing.T) {
+			var chosen atomic.Int64
+			t.Cleanup(func() { require.NotZero(t, chosen.Load()) })
+			conformance.RunEach(t, "software GPU, "+name, 8, func(t *testing.T) op.Executor {
+				r := newRig(t, everyCheck(conformance.Seed()))
+				r.pick = func(_, _ string, names []string) int {
+					i := slices.Index(names, name)
+					if i >= 0 {
+						chosen.Add(1)
+					}
+					return max(i, 0)
+				}
+				return r
+			}, op.QuantMatMulRowMajor, op.QuantRMSNormMatVec, op.QuantQKV, op.QuantGateUpSwiGLU)
+		})
+	}
+}

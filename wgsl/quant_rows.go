@@ -1,0 +1,272 @@
+package wgsl
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/quant"
+)
+
+// Products of few rows of x. With Q8 there are two ways: x in 8 bits and integer dot products, where WGSL has them, or x as it is, which
+// is closer to the exact product than what Q8 asks for; there, Inf or NaN in a row of x makes the row NaN.
+//
+// Rounding x is a pass of its own. A value takes about ten instructions, in whichever workgroup it is rounded, and a workgroup has four
+// rows of weights, which are one integer dot product and some two instructions to take a value apart: were each to round x for itself it
+// would do more than twice the work. The pass is as much work as two or three workgroups of the hundreds.
+
+const (
+	quantMost  = 8  // rows of x that the kernel of few rows has room for, when it does nothing else
+	quantLanes = 64 // threads of it
+)
+
+// quantRows is products of few rows of x, in one dispatch where bindings allow.
+type quantRows struct {
+	form     string // plain, norm or gate
+	q8       bool
+	x, gamma Buffer
+	of       []quantProduct // several only of plain ones
+
+	dots, subgroups bool
+}
+
+// quantRows reports false where it cannot do it.
+func (s *step) quantRows(v *quantRows) (done bool, err error) {
+	m, k := op.RowsCols(s.in[0].Shape)
+	if k == 0 && v.of[0].bias == nil {
+		for _, p := range v.of {
+			s.fillWords(p.y, m*p.w[0].rows(), 0)
+		}
+		return true, nil
+	}
+	if m > quantMost || m > 1 && v.form != "plain" || BufferSize(4*k) > s.caps.MaxBinding || s.workgroup() < quantLanes {
+		return false, nil
+	}
+	// All rows of x at once, or each for itself where they or the results are more than bindings hold.
+	together, whole := m, true
+	for _, p := range v.of {
+		n := p.w[0].rows()
+		if max(BufferSize(4*m*k), BufferSize(4*m*n)) > s.caps.MaxBinding {
+			together, whole = 1, m == 1
+		}
+		whole = whole && max(BufferSize(4*n), BufferSize(n*p.w[0].rowBytes())) <= s.caps.MaxBinding
+	}
+	problem := fmt.Sprintf("%s %v %dx%dx%d", v.form, v.of[0].w[0].format, m, v.of[0].w[0].rows(), k)
+	if v.q8 && s.caps.IntegerDots && together == m && k > 0 {
+		v.dots = s.choose("q8", problem, []string{"dots", "float"}) == 0
+	}
+	if v.q8 && !v.dots && k/4 > loopBudget {
+		return false, nil
+	}
+	v.subgroups = s.caps.Subgroups && s.choose("quant", problem, []string{"lanes", "subgroups"}) == 1
+	if v.dots {
+		v.x = s.activations(v, m, k)
+	}
+	if whole {
+		buffers := 2
+		if v.of[0].bias != nil {
+			buffers++
+		}
+		for all := v.of; len(all) > 0; {
+			n := max(1, min(len(all), (int(s.caps.MaxStorageBuffers)-1)/buffers))
+			part := *v
+			part.of, all = all[:n], all[n:]
+			at, end := make([]quantPlace, n), 0
+			for i, p := range part.of {
+				at[i] = quantPlace{quantProduct: p, first: end}
+				end += ceilDiv(p.w[0].rows(), 4/len(p.w))
+			}
+			s.quantDispatch(&part, m, v.x, 0, 0, end, at...)
+		}
+		return true, nil
+	}
+	for _, p := range v.of {
+		one := *v
+		one.of = []quantProduct{p}
+		if err := s.quantPieces(&one, m, together); err != nil {
+			return true, err
+		}
+	}
+	return true, nil
+}
+
+// activations is x, or its product with gamma, in blocks of 8 bits.
+func (s *step) activations(v *quantRows, m, k int) Buffer {
+	norm := v.form == "norm"
+	kernel := cached(fmt.Sprintf("quant_activations/%v", norm), func() *Kernel {
+		b := []Access{Read, Read, ReadWrite}
+		if !norm {
+			b = b[1:]
+		}
+		return &Kernel{Bindings: b, Uniform: 16, Workgroup: [3]uint32{quantLanes, 1, 1}, Source: render("quant_activations.wgsl", struct {
+			Norm  bool
+			Lanes int
+		}{norm, quantLanes}, packedDots)}
+	})
+	bind := []Buffer{v.x}
+	if norm {
+		bind = append(bind, v.gamma)
+	}
+	y := s.scratch(m * k / 32 * 48)
+	s.dispatch(kernel, s.linear(ceilDiv(m*k/32, quantLanes)), words(m*k/32, k/32, 0, 0x7fc00000), append(bind, y)...)
+	return y
+}
+
+// quantPieces is one product in as many dispatches as bindings of its weights take.
+func (s *step) quantPieces(v *quantRows, m, together int) error {
+	p := v.of[0]
+	n, rows, vectors := p.w[0].rows(), 4/len(p.w), v.vectors(s)
+	for i := 0; i < m; i += together {
+		x, x0 := s.window(v.x, 4*i*vectors, 4*together*vectors)
+		ofRows := func(bytes, start int) extent {
+			return func(first, end int) (from, to int) { return start + first*rows*bytes, start + min(end*rows, n)*bytes }
+		}
+		results := ofRows(4, 4*i*n)
+		if together > 1 {
+			results = func(int, int) (from, to int) { return 0, 4 * m * n }
+		}
+		err := s.ranges(ceilDiv(n, rows), func(first, end int, parts []part) {
+			at := quantPlace{p, 0, -parts[0].base / 16, i*n - parts[1].base/4, -parts[2].base / 4}
+			at.y, at.w = parts[1].of(p.y), slices.Clone(p.w)
+			for j := range at.w {
+				at.w[j].Buffer = parts[0].of(p.w[j].Buffer)
+			}
+			if p.bias != nil {
+				bias := parts[2].of(*p.bias)
+				at.bias = &bias
+			}
+			s.quantDispatch(v, together, x, x0/4, first, end, at)
+		}, ofRows(p.w[0].rowBytes(), 0), results, ofRows(4, 0))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// vectors is how many of 16 bytes a row of x takes.
+func (v *quantRows) vectors(s *step) int {
+	_, k := op.RowsCols(s.in[0].Shape)
+	if v.dots {
+		return k / 32 * 3
+	}
+	return k / 4
+}
+
+// quantPlace is a product and where the kernel finds it: its first workgroup, and where its first elements would lie in bindings.
+type quantPlace struct {
+	quantProduct
+	first, w0, y0, bias0 int
+}
+
+// quantDispatch runs the workgroups from first to before end of products of m rows of x.
+func (s *step) quantDispatch(v *quantRows, m int, x Buffer, x0, first, end int, of ...quantPlace) {
+	_, k := op.RowsCols(s.in[0].Shape)
+	nan, epsilon := 0, float32(0)
+	if v.q8 {
+		nan = 0x7fc00000
+	}
+	bind := []Buffer{x}
+	if v.form == "norm" {
+		epsilon = s.Attr.Scalars[0]
+		if !v.dots {
+			bind = append(bind, v.gamma)
+		}
+	}
+	params := append(words(m, v.vectors(s), k/16, first, end, x0, nan), bits(epsilon))
+	for _, p := range of {
+		w := p.w[0]
+		params = append(params, words(p.first, k/quant.Type(w.format).BlockLen(), w.rowBytes()/16, w.rows(), p.w0, p.y0, p.bias0, 0)...)
+		for _, w := range p.w {
+			bind = append(bind, w.Buffer)
+		}
+	}
+	for _, p := range of {
+		if p.bias != nil {
+			bind = append(bind, *p.bias)
+		}
+	}
+	for _, p := range of {
+		bind = append(bind, p.y)
+	}
+	s.dispatch(v.kernel(m), s.linear(end-first), params, bind...)
+}
+
+// quantText is what the template of the kernel sees.
+type quantText struct {
+	Form, Functions          string
+	Room, Vectors            int // of rows of x, of sums
+	Lanes, Rows              int // Rows of each weight
+	Biased, Several          bool
+	Dots, Subgroups          bool
+	Reads, Types, Of, Result []string // Of: the weights of the four rows
+	Formats                  []*blocks
+}
+
+func (v *quantRows) kernel(m int) *Kernel {
+	room := 1
+	for room < m {
+		room *= 2
+	}
+	var formats []string
+	for _, p := range v.of {
+		formats = append(formats, p.w[0].format.String())
+	}
+	t := quantText{Form: v.form, Room: room, Vectors: room, Lanes: quantLanes, Rows: 4 / len(v.of[0].w), Biased: v.of[0].bias != nil,
+		Several: len(v.of) > 1, Dots: v.dots, Subgroups: v.subgroups}
+	key := fmt.Sprintf("quant_matvec/%s/%s/%d", v.form, strings.Join(formats, ","), room)
+	var extensions []string
+	for _, x := range []struct {
+		on              bool
+		name, extension string
+	}{{t.Biased, "bias", ""}, {t.Dots, "dots", packedDots}, {t.Subgroups, "subgroups", "subgroups"}} {
+		if x.on {
+			key += "/" + x.name
+		}
+		if x.on && x.extension != "" {
+			extensions = append(extensions, x.extension)
+		}
+	}
+	return cached(key, func() *Kernel {
+		read := func(kind, name string) { t.Reads, t.Types = append(t.Reads, name), append(t.Types, kind) }
+		switch v.form {
+		case "norm":
+			t.Vectors = 2 // one of which has the squares
+			if !t.Dots {
+				read("vec4<f32>", "gamma")
+			}
+		case "gate":
+			t.Functions = functionsOf("swiglu")
+		}
+		for i, p := range v.of {
+			var names []string
+			for j := range p.w {
+				names = append(names, fmt.Sprint("w", i+j))
+				read("vec4<u32>", names[j])
+			}
+			t.Formats = append(t.Formats, blocksOf(p.w[0].format, true, names...))
+		}
+		for i := range v.of {
+			if t.Biased {
+				read("f32", fmt.Sprint("b", i))
+			}
+			t.Result = append(t.Result, fmt.Sprint("y", i))
+		}
+		for i := range 4 {
+			t.Of = append(t.Of, fmt.Sprint("w", i/t.Rows))
+		}
+		k := &Kernel{Uniform: 32 + 32*len(v.of), Workgroup: [3]uint32{quantLanes, 1, 1}, Shared: sumLanes(t.Vectors, quantLanes, t.Subgroups)}
+		k.Bindings = append(slices.Repeat([]Access{Read}, 1+len(t.Reads)), slices.Repeat([]Access{ReadWrite}, len(t.Result))...)
+		k.Source = render("quant_matvec.wgsl", t, extensions...)
+		return k
+	})
+}
+
+// sumLanes is the workgroup memory of sum_lanes.wgsl.
+func sumLanes(vectors, lanes int, subgroups bool) int {
+	if subgroups {
+		return 16 * vectors * lanes
+	}
+	return 16*vectors*(lanes+1) + 4*lanes
+}

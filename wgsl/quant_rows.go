@@ -31,6 +31,9 @@ type quantRows struct {
 	dots, subgroups bool
 }
 
+// rows is how many of each weight a workgroup takes.
+func (v *quantRows) rows() int { return 4 / len(v.of[0].w) }
+
 // quantRows reports false where it cannot do it.
 func (s *step) quantRows(v *quantRows) (done bool, err error) {
 	m, k := op.RowsCols(s.in[0].Shape)
@@ -75,7 +78,7 @@ func (s *step) quantRows(v *quantRows) (done bool, err error) {
 			at, end := make([]quantPlace, n), 0
 			for i, p := range part.of {
 				at[i] = quantPlace{quantProduct: p, first: end}
-				end += ceilDiv(p.w[0].rows(), 4/len(p.w))
+				end += ceilDiv(p.w[0].rows(), v.rows())
 			}
 			s.quantDispatch(&part, m, v.x, 0, 0, end, at...)
 		}
@@ -116,7 +119,7 @@ func (s *step) activations(v *quantRows, m, k int) Buffer {
 // quantPieces is one product in as many dispatches as bindings of its weights take.
 func (s *step) quantPieces(v *quantRows, m, together int) error {
 	p := v.of[0]
-	n, rows, vectors := p.w[0].rows(), 4/len(p.w), v.vectors(s)
+	n, rows, vectors := p.w[0].rows(), v.rows(), v.vectors(s)
 	for i := 0; i < m; i += together {
 		x, x0 := s.window(v.x, 4*i*vectors, 4*together*vectors)
 		ofRows := func(bytes, start int) extent {
@@ -213,7 +216,7 @@ func (v *quantRows) kernel(m int) *Kernel {
 	for _, p := range v.of {
 		formats = append(formats, p.w[0].format.String())
 	}
-	t := quantText{Form: v.form, Room: room, Vectors: room, Lanes: quantLanes, Rows: 4 / len(v.of[0].w), Biased: v.of[0].bias != nil,
+	t := quantText{Form: v.form, Room: room, Vectors: room, Lanes: quantLanes, Rows: v.rows(), Biased: v.of[0].bias != nil,
 		Several: len(v.of) > 1, Dots: v.dots, Subgroups: v.subgroups}
 	key := fmt.Sprintf("quant_matvec/%s/%s/%d", v.form, strings.Join(formats, ","), room)
 	var extensions []string

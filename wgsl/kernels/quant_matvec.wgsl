@@ -30,8 +30,10 @@ struct Params {
 {{template "quant_run" .}}
 {{- end}}
 {{- if .Dots}}
-fn dot8(q: vec4<u32>, x: vec4<u32>) -> f32 {
-    return f32(dot4I8Packed(q.x, x.x) + dot4I8Packed(q.y, x.y) + dot4I8Packed(q.z, x.z) + dot4I8Packed(q.w, x.w));
+// The product of a run with one of x of which sum is known, but for the scale of x.
+fn dots(r: Run, x: vec4<u32>, offset: f32, sum: f32) -> f32 {
+    let d = dot4I8Packed(r.q.x, x.x) + dot4I8Packed(r.q.y, x.y) + dot4I8Packed(r.q.z, x.z) + dot4I8Packed(r.q.w, x.w);
+    return r.s * (f32(d) - offset * sum) - r.m * sum;
 }
 {{else}}
 // Whether Inf or NaN is in a row of x.
@@ -43,84 +45,10 @@ fn spoiled(v: u32) -> bool {
     return false;
 }
 {{end}}
-@compute @workgroup_size({{.Lanes}})
-fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) grid: vec3<u32>,
-        @builtin(local_invocation_index) lane: u32{{if .Subgroups}}, @builtin(subgroup_size) subgroup_size: u32{{end}}) {
-    let id = p.first + linear_id(workgroup, grid);
-    if id >= p.end { return; }
-{{- if .Several}}
-    var which = 0u;
-    while which < {{sub (len .Result) 1}}u && id >= p.products[2u * which + 2u].x { which++; }
-{{- else}}
-    let which = 0u;
-{{- end}}
-    let head = p.products[2u * which];
+// Result i of the few from row on, for row v of x.
+fn store(which: u32, v: u32, row: u32, i: u32, joined: u32) {
+    let rows = p.products[2u * which].w;
     let places = p.products[2u * which + 1u];
-    let blocks = head.y;
-    let rows = head.w;
-    let row = (id - head.x) * {{.Rows}}u;
-{{- range $i := seq 4}}
-    let at{{$i}} = places.x + min(row + {{rem $i $p.Rows}}u, rows - 1u) * head.z;
-{{- end}}
-{{- range $v := seq .Room}}
-    let x_at{{$v}} = p.x0 + min({{$v}}u, p.m - 1u) * p.depth;
-{{- end}}
-{{- range $v := seq .Vectors}}
-    var s{{$v}} = vec4<f32>();
-{{- end}}
-    for (var r = lane; r < p.runs; r += {{.Lanes}}u) {
-{{- if .Several}}
-        var o = 0.0;
-    {{- range $i := seq 4}}
-        var r{{$i}}: Run;
-    {{- end}}
-        switch which {
-    {{- range $k, $f := .Formats}}
-            {{if $k}}case {{$k}}u{{else}}default{{end}}: {
-                o = {{$f.Offset}}.0;
-        {{- range $i := seq 4}}
-                r{{$i}} = {{index $f.Weights 0}}_run(at{{$i}}, blocks, r, vec4(0u, 1u, 2u, 3u));
-        {{- end}}
-            }
-    {{- end}}
-        }
-{{- else}}
-        let o = {{(index .Formats 0).Offset}}.0;
-    {{- range $i, $w := .Of}}
-        var r{{$i}} = {{$w}}_run(at{{$i}}, blocks, r, vec4(0u, 1u, 2u, 3u));
-    {{- end}}
-{{- end}}
-{{- if .Dots}}
-        let s = vec4(r0.s, r1.s, r2.s, r3.s);
-        let m = vec4(r0.m, r1.m, r2.m, r3.m);
-    {{- range $v := seq .Room}}
-        let x{{$v}} = x[x_at{{$v}} + (r >> 1u) * 3u + (r & 1u)];
-        let h{{$v}} = bitcast<vec4<f32>>(x[x_at{{$v}} + (r >> 1u) * 3u + 2u]);
-        let sum{{$v}} = select(h{{$v}}.y, h{{$v}}.z, (r & 1u) != 0u);
-        s{{$v}} += h{{$v}}.x * (s * (vec4(dot8(r0.q, x{{$v}}), dot8(r1.q, x{{$v}}), dot8(r2.q, x{{$v}}), dot8(r3.q, x{{$v}})) - o * sum{{$v}}) - m * sum{{$v}});
-        {{- if eq $p.Form "norm"}}
-        s1.x += h{{$v}}.w;
-        {{- end}}
-    {{- end}}
-{{- else}}
-        for (var i = 4u * r; i < 4u * r + 4u; i++) {
-    {{- range $i := seq 4}}
-            let a{{$i}} = values(r{{$i}}.q.x, r{{$i}}.s, o, r{{$i}}.m);
-            r{{$i}}.q = r{{$i}}.q.yzwx; // an index that varies would be slow
-    {{- end}}
-    {{- range $v := seq .Room}}
-            let x{{$v}} = x[x_at{{$v}} + i]{{if eq $p.Form "norm"}};
-            s1.x += dot(x{{$v}}, x{{$v}});
-            let g{{$v}} = gamma[i] * x{{$v}}{{end}};
-        {{- $x := "x"}}{{if eq $p.Form "norm"}}{{$x = "g"}}{{end}}
-            s{{$v}} += vec4(dot(a0, {{$x}}{{$v}}), dot(a1, {{$x}}{{$v}}), dot(a2, {{$x}}{{$v}}), dot(a3, {{$x}}{{$v}}));
-    {{- end}}
-        }
-{{- end}}
-    }
-{{template "sum_lanes" .}}
-    let i = lane % {{.Rows}}u;
-    let v = lane / {{.Rows}}u;
     if v >= p.m || row + i >= rows { return; }
     let s = total(4u * v + i, joined);
 {{- if eq .Form "gate"}}
@@ -144,14 +72,91 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
     // What has Inf in x is Inf or NaN.
     if p.nan != 0u && large && spoiled(v) { z = bitcast<f32>(p.nan); }
 {{- end}}
-{{- if .Several}}
     let at = places.y + v * rows + row + i;
+{{- if .Several}}
     switch which {
     {{- range $k, $f := .Formats}}
         {{if $k}}case {{$k}}u{{else}}default{{end}}: { {{index $p.Result $k}}[at] = z{{if $p.Biased}} + b{{$k}}[places.z + row + i]{{end}}; }
     {{- end}}
     }
 {{- else}}
-    y0[places.y + v * rows + row + i] = z{{if .Biased}} + b0[places.z + row + i]{{end}};
+    y0[at] = z{{if .Biased}} + b0[places.z + row + i]{{end}};
 {{- end}}
+}
+
+@compute @workgroup_size({{.Lanes}})
+fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) grid: vec3<u32>,
+        @builtin(local_invocation_index) lane: u32{{if .Subgroups}}, @builtin(subgroup_size) subgroup_size: u32{{end}}) {
+    let id = p.first + linear_id(workgroup, grid);
+    if id >= p.end { return; }
+{{- if .Several}}
+    var which = 0u;
+    while which < {{sub (len .Result) 1}}u && id >= p.products[2u * which + 2u].x { which++; }
+{{- else}}
+    let which = 0u;
+{{- end}}
+    let head = p.products[2u * which];
+    let places = p.products[2u * which + 1u];
+    let blocks = head.y;
+    let rows = head.w;
+    let row = (id - head.x) * {{.Rows}}u;
+{{- range $i, $w := .Of}}
+    let at{{$i}} = places.x + min(row + {{rem $i $p.Rows}}u, rows - 1u) * head.z;
+{{- end}}
+{{- range $v := seq .Room}}
+    let x_at{{$v}} = p.x0 + min({{$v}}u, p.m - 1u) * p.depth;
+{{- end}}
+{{- range $v := seq .Vectors}}
+    var s{{$v}} = vec4<f32>();
+{{- end}}
+    for (var r = lane; r < p.runs; r += {{.Lanes}}u) {
+{{- if .Several}}
+        var o = 0.0;
+    {{- range $i, $w := .Of}}
+        var r{{$i}}: Run;
+    {{- end}}
+        switch which {
+    {{- range $k, $f := .Formats}}
+            {{if $k}}case {{$k}}u{{else}}default{{end}}: {
+                o = {{$f.Offset}}.0;
+        {{- range $i, $w := $p.Of}}
+                r{{$i}} = {{index $f.Weights 0}}_run(at{{$i}}, blocks, r, vec4(0u, 1u, 2u, 3u));
+        {{- end}}
+            }
+    {{- end}}
+        }
+{{- else}}
+        let o = {{(index .Formats 0).Offset}}.0;
+    {{- range $i, $w := .Of}}
+        var r{{$i}} = {{$w}}_run(at{{$i}}, blocks, r, vec4(0u, 1u, 2u, 3u));
+    {{- end}}
+{{- end}}
+{{- if .Dots}}
+    {{- range $v := seq .Room}}
+        let x{{$v}} = x[x_at{{$v}} + (r >> 1u) * 3u + (r & 1u)];
+        let h{{$v}} = bitcast<vec4<f32>>(x[x_at{{$v}} + (r >> 1u) * 3u + 2u]);
+        let sum{{$v}} = select(h{{$v}}.y, h{{$v}}.z, (r & 1u) != 0u);
+        s{{$v}} += h{{$v}}.x * vec4(dots(r0, x{{$v}}, o, sum{{$v}}), dots(r1, x{{$v}}, o, sum{{$v}}), dots(r2, x{{$v}}, o, sum{{$v}}), dots(r3, x{{$v}}, o, sum{{$v}}));
+        {{- if eq $p.Form "norm"}}
+        s1.x += h{{$v}}.w;
+        {{- end}}
+    {{- end}}
+{{- else}}
+        for (var i = 4u * r; i < 4u * r + 4u; i++) {
+    {{- range $i, $w := .Of}}
+            let a{{$i}} = values(r{{$i}}.q.x, r{{$i}}.s, o, r{{$i}}.m);
+            r{{$i}}.q = r{{$i}}.q.yzwx; // an index that varies would be slow
+    {{- end}}
+    {{- range $v := seq .Room}}
+            let x{{$v}} = x[x_at{{$v}} + i]{{if eq $p.Form "norm"}};
+            s1.x += dot(x{{$v}}, x{{$v}});
+            let g{{$v}} = gamma[i] * x{{$v}}{{end}};
+        {{- $x := "x"}}{{if eq $p.Form "norm"}}{{$x = "g"}}{{end}}
+            s{{$v}} += vec4(dot(a0, {{$x}}{{$v}}), dot(a1, {{$x}}{{$v}}), dot(a2, {{$x}}{{$v}}), dot(a3, {{$x}}{{$v}}));
+    {{- end}}
+        }
+{{- end}}
+    }
+{{- template "sum_lanes" .}}
+    store(which, lane / {{.Rows}}u, row, lane % {{.Rows}}u, joined);
 }

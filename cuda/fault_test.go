@@ -259,7 +259,7 @@ func failEach(t *testing.T, f *nth, step int, use func(*Device) error) (calls, e
 			left.Contexts = 1
 		}
 		for begin := time.Now(); g.Live() != left; time.Sleep(20 * time.Microsecond) {
-			require.Less(t, time.Since(begin), 10*time.Second, "%s: %v", what, g.Live())
+			require.Less(t, time.Since(begin), time.Minute, "%s: %v", what, g.Live())
 		}
 		if !strings.Contains(failed, "Destroy") && !strings.Contains(failed, "Free") && failed != "ModuleUnload" &&
 			failed != "CtxSetCurrent" && failed != "PrimaryCtxRelease" && !code.Sticky() {
@@ -385,7 +385,7 @@ func TestMemoryRunsOutAnywhere(t *testing.T) {
 			require.Less(t, time.Since(begin), time.Minute, "%v after %v", now, err)
 		}
 		require.NoError(t, d.Close())
-		require.Eventually(t, func() bool { return m.Live() == softgpu.Live{} }, 10*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return m.Live() == softgpu.Live{} }, time.Minute, time.Millisecond)
 		if err == nil {
 			break
 		}
@@ -521,13 +521,13 @@ func TestStickyErrorInABatch(t *testing.T) {
 		calls := m.Calls()["LaunchKernel"]
 		begin := time.Now()
 		require.ErrorIs(t, call(), ErrContextPoisoned, name)
-		require.Less(t, time.Since(begin), time.Second, name)
+		require.Less(t, time.Since(begin), 20*time.Second, name)
 		require.Equal(t, calls, m.Calls()["LaunchKernel"], name)
 	}
 	for _, x := range []interface{ Close() error }{tensor, graph, s, kept, fine, c.module, d} {
 		require.NoError(t, x.Close())
 	}
-	require.Eventually(t, func() bool { return m.Live() == softgpu.Live{} }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return m.Live() == softgpu.Live{} }, time.Minute, time.Millisecond)
 
 	fresh := coreOn(t, m, m.device(t))
 	b := fresh.numbers(4)

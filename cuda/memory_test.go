@@ -38,7 +38,7 @@ func newMachine(t testing.TB, c softgpu.Config) *machine {
 	m.GPU = softgpu.New(c)
 	t.Cleanup(func() {
 		// Who gave up waiting leaves something to a goroutine.
-		require.Eventually(t, func() bool { return m.Live() == softgpu.Live{} }, 10*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return m.Live() == softgpu.Live{} }, time.Minute, time.Millisecond)
 		require.NoError(t, m.Leaks())
 	})
 	return m
@@ -92,7 +92,7 @@ func (d *Device) memoryThen(t testing.TB) (m Memory) {
 		m, err = d.Memory()
 		require.NoError(t, err)
 		return m.Pending == 0
-	}, 10*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 	return m
 }
 
@@ -103,7 +103,7 @@ func (d *Device) emptied(t testing.TB) {
 		m := d.memoryThen(t)
 		d.in(t, d.stager.trim) // it has pinned memory otherwise
 		return m.InUse+m.Host.InUse == 0
-	}, 10*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 }
 
 const moveText = `.version 7.0
@@ -391,7 +391,7 @@ func TestForgottenBuffers(t *testing.T) {
 		m, err := d.Memory()
 		require.NoError(t, err)
 		return m.InUse+m.Pending == 0
-	}, 10*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 	b, err := Alloc[uint64](d, 1000)
 	require.NoError(t, err)
 	runtime.GC()

@@ -35,7 +35,7 @@ func openSoft(t *testing.T, cfg softgpu.Config) (*Device, *softgpu.GPU) {
 	t.Cleanup(func() {
 		require.NoError(t, d.Close())
 		// What is under way is given back a moment after it is done.
-		require.Eventually(t, func() bool { return g.Live() == softgpu.Live{} }, 10*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return g.Live() == softgpu.Live{} }, time.Minute, time.Millisecond)
 	})
 	return d, g
 }

@@ -153,6 +153,9 @@ func TestSideBySide(t *testing.T) {
 	require.Greater(t, most.Load(), int32(1))
 	bad := errors.New("bad")
 	work[7] = func() error { return bad }
+	for i := 8; i < len(work); i++ { // long enough for the failure to get about
+		work[i] = func() error { time.Sleep(20 * time.Millisecond); return piece() }
+	}
 	done.Store(0)
 	require.ErrorIs(t, side(t.Context(), work), bad)
 	require.Less(t, done.Load(), int32(19))

@@ -208,7 +208,7 @@ func noGoroutines(t testing.TB) {
 		return left
 	}
 	for begin := time.Now(); len(mine()) > 0; time.Sleep(time.Millisecond) {
-		require.Less(t, time.Since(begin), 5*time.Second, "%v", mine())
+		require.Less(t, time.Since(begin), time.Minute, "%v", mine())
 	}
 }
 
@@ -267,7 +267,7 @@ func TestCrowdAtClosing(t *testing.T) {
 		time.Sleep(time.Duration(seed.IntN(10)) * time.Millisecond)
 		require.NoError(t, d.Close())
 		wg.Wait()
-		require.Eventually(t, func() bool { return m.Live() == softgpu.Live{} }, 10*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return m.Live() == softgpu.Live{} }, time.Minute, time.Millisecond)
 	}
 	noGoroutines(t)
 }

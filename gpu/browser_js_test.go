@@ -247,7 +247,7 @@ func TestInterop(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, problem.IsNull())
 	page.Call("destroy")
-	require.Eventually(t, func() bool { return live == before }, 5*time.Second, time.Millisecond, "%d functions, %d before", live, before)
+	require.Eventually(t, func() bool { return live == before }, time.Minute, time.Millisecond, "%d functions, %d before", live, before)
 }
 
 // held counts the JavaScript values that Go holds.

@@ -7,7 +7,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"runtime"
-	"strings"
 	"testing"
 	"time"
 
@@ -15,97 +14,9 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/op/optest"
 	"github.com/wavelane/wavelane/wgsl"
 )
-
-// estimate is a value with a bound of its error; of a wild one nothing is known.
-type estimate struct {
-	value, error float64
-	wild         bool
-}
-
-// through computes an entry of estimates: what it makes of the values, of what lies as far from them as they may be off, and its own
-// tolerance, twice, since between those places it may be steeper.
-func through(e *op.Entry, in []estimate, scalars []float64) estimate {
-	x, size := make([]float64, len(in)), make([]float64, len(in))
-	for i, a := range in {
-		if a.wild {
-			return estimate{wild: true}
-		}
-		x[i], size[i] = a.value, math.Abs(a.value)
-	}
-	y := estimate{value: e.F(x, scalars)}
-	for corner := range 1 << len(in) {
-		for i, a := range in {
-			if x[i] = a.value - a.error; corner>>i&1 == 1 {
-				x[i] = a.value + a.error
-			}
-		}
-		v := e.F(x, scalars)
-		if v == y.value || v != v && y.value != y.value {
-			continue
-		}
-		y.error = max(y.error, math.Abs(v-y.value))
-	}
-	if strings.HasSuffix(e.Name, "_backward") { // slopes at infinity are nearly their limits, which times infinity is something else
-		y.wild = size[0] > math.MaxFloat32 || size[1] > math.MaxFloat32
-	}
-	if e == op.Sin || e == op.Cos {
-		y.wild = size[0] > 1000
-	}
-	if e == op.Pow || e == op.PowScalar {
-		y.wild = size[0] > 1000 || len(size) > 1 && size[1] > 8
-	}
-	largest := math.Abs(y.value) + y.error
-	for _, a := range in {
-		y.wild = y.wild || a.error > 0.1*(1+math.Abs(a.value))
-	}
-	if y.value == y.value && !math.IsInf(y.value, 0) {
-		y.error = 2*y.error + 1e-7*largest + 0x1p-125 + 2*e.Tol.Abs + 2*e.Tol.Rel*largest
-		if e.Tol.Mag > 0 {
-			m := 0.0
-			for _, s := range size {
-				m = max(m, s)
-			}
-			y.error += 2 * e.Tol.Mag * (m + 2*m*m)
-		}
-	}
-	y.wild = y.wild || y.error != y.error || math.IsInf(y.error, 0) || largest > 1e37 && !math.IsInf(y.value, 0)
-	return y
-}
-
-// estimates evaluates an expression for one element.
-func estimates(x *op.Expression, in []estimate, scalars []float32) []estimate {
-	v := append([]estimate{}, in...)
-	for _, n := range x.Nodes {
-		args, p := make([]estimate, len(n.Args)), make([]float64, len(n.Entry.Scalars))
-		for i, a := range n.Args {
-			args[i] = v[a]
-		}
-		for i := range p {
-			p[i] = float64(scalars[i])
-		}
-		scalars = scalars[len(p):]
-		v = append(v, through(n.Entry, args, p))
-	}
-	y := make([]estimate, len(x.Results))
-	for i, r := range x.Results {
-		y[i] = v[r]
-	}
-	return y
-}
-
-// accepts reports whether got is what is estimated.
-func (y estimate) accepts(got float32) bool {
-	g := float64(got)
-	switch {
-	case y.wild || y.value != y.value && g != g:
-		return true
-	case math.IsInf(y.value, 0) || math.IsInf(g, 0):
-		return g == y.value
-	}
-	return math.Abs(g-y.value) <= y.error
-}
 
 // elementwiseEntries are those that expressions are made of.
 func elementwiseEntries() (all []*op.Entry) {
@@ -224,27 +135,6 @@ func TestFused(t *testing.T) {
 	}
 }
 
-// Of most elements of such expressions enough is known to judge them. A few expressions say little about that, these are many.
-func TestEstimates(t *testing.T) {
-	r, known, all := random(t), 0, 0
-	for i := range 600 {
-		x, scalars := randomExpression(r, 1+i%4, 1+r.IntN(8), 1+i%3)
-		for range 8 {
-			v := make([]estimate, x.Inputs)
-			for k, a := range tensorOf(r, len(v), i%2 == 1) {
-				v[k].value = float64(a)
-			}
-			for _, y := range estimates(&x, v, scalars) {
-				if all++; !y.wild {
-					known++
-				}
-			}
-		}
-	}
-	require.Greater(t, 2*known, all, "of most elements too little is known")
-	t.Logf("%d of %d", known, all)
-}
-
 // apart computes an expression by a step for each node.
 func apart(t *testing.T, d *Device, x *op.Expression, scalars []float32, in []op.Type, data [][]float32) [][]float32 {
 	p, io := &op.Program{}, &op.IO{}
@@ -280,22 +170,19 @@ func apart(t *testing.T, d *Device, x *op.Expression, scalars []float32, in []op
 	return got
 }
 
-// judge compares results with estimates; it returns how many elements something is known of, and how many there are.
+// judge compares results with estimates.
 func judge(t *testing.T, x *op.Expression, scalars []float32, shape []int, in []op.Type, data, got [][]float32) {
 	t.Helper()
-	strides, v := make([][]int, len(in)), make([]estimate, len(in))
+	strides, v := make([][]int, len(in)), make([]float64, len(in))
 	for k := range in {
 		strides[k] = op.BroadcastStrides(in[k].Shape, shape)
 	}
 	op.Walk(shape, func(i int, index []int) {
 		for k := range in {
-			v[k] = estimate{value: float64(data[k][op.Dot(index, strides[k])])}
-			if a := math.Abs(v[k].value); a > 0 && a < 0x1p-126 {
-				v[k].error = a // it may be flushed
-			}
+			v[k] = float64(data[k][op.Dot(index, strides[k])])
 		}
-		for k, y := range estimates(x, v, scalars) {
-			require.True(t, y.accepts(got[k][i]), "%v %v %v at %v: %v of %v, want %+v", x, scalars, in, index, got[k][i], v, y)
+		for k, y := range optest.Expression(x, v, scalars) {
+			require.True(t, y.Accepts(got[k][i]), "%v %v %v at %v: %v of %v, want %+v", x, scalars, in, index, got[k][i], v, y)
 		}
 	})
 }

@@ -28,7 +28,7 @@ func TestMemoryFigures(t *testing.T) {
 	require.Equal(t, Memory{}, d.Memory())
 	x, err := d.Upload(ctx, make([]float32, 1<<18))
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return d.Memory().InUse == 1<<20 }, time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return d.Memory().InUse == 1<<20 }, time.Minute, time.Millisecond)
 	m := d.Memory()
 	require.EqualValues(t, 1<<20, m.Cached, "the upload buffer waits for the next one")
 	require.EqualValues(t, 2<<20, m.Peak)
@@ -77,7 +77,7 @@ func TestMemoryLimit(t *testing.T) {
 }
 
 func idleStaging(t *testing.T, d *Device) {
-	require.Eventually(t, func() bool { return d.Memory().Cached > 0 }, time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return d.Memory().Cached > 0 }, time.Minute, time.Millisecond)
 }
 
 // A compiled program keeps memory between runs, and gives it up when somebody else needs it.
@@ -89,7 +89,7 @@ func TestIdleProgramsGiveWay(t *testing.T) {
 	require.NoError(t, err)
 	in, out := make([]float32, n), make([]float32, n)
 	require.NoError(t, runOnce(x, in, out))
-	require.Eventually(t, func() bool { return d.Memory().InUse >= 2*n*4 }, time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return d.Memory().InUse >= 2*n*4 }, time.Minute, time.Millisecond)
 	require.Less(t, d.Memory().InUse, uint64(3*n*4), "two blocks for four values")
 	y, err := d.Upload(ctx, make([]float32, 100_000))
 	require.NoError(t, err)
@@ -120,7 +120,7 @@ func TestForgottenTensor(t *testing.T) {
 		_, err := d.Upload(ctx, make([]float32, 1000))
 		require.NoError(t, err)
 	}()
-	require.Eventually(t, func() bool { runtime.GC(); return d.Memory().InUse == 0 }, 5*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { runtime.GC(); return d.Memory().InUse == 0 }, time.Minute, 10*time.Millisecond)
 	runtime.KeepAlive(d)
 }
 
@@ -141,7 +141,7 @@ func TestForgottenDevice(t *testing.T) {
 		require.NoError(t, err)
 		return f
 	}()
-	require.Eventually(t, func() bool { runtime.GC(); f2.mu.Lock(); defer f2.mu.Unlock(); return f2.closed }, 5*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { runtime.GC(); f2.mu.Lock(); defer f2.mu.Unlock(); return f2.closed }, time.Minute, 10*time.Millisecond)
 	require.False(t, f.closed)
 }
 
@@ -173,13 +173,17 @@ func TestTimestamps(t *testing.T) {
 	d := open(t, WithTimestamps())
 	k, l := slow(t, d)
 	require.NoError(t, k.Run(ctx, Launch{Grid: [3]uint32{1, 1, 1}, Params: []uint32{1}}, make([]float32, 1), []float32{1})) // warm up
-	before := d.Stats().GPUTime
-	start := time.Now()
-	require.NoError(t, k.Run(ctx, l, make([]float32, 1), []float32{1}))
-	wall := time.Since(start)
-	gpu := d.Stats().GPUTime - before
-	require.Positive(t, gpu)
-	require.Less(t, gpu, wall+wall/10)
+	var wall, gpu time.Duration
+	for range 5 { // a machine with other work to do may hold up one run, before its GPU work or after it
+		before, start := d.Stats().GPUTime, time.Now()
+		require.NoError(t, k.Run(ctx, l, make([]float32, 1), []float32{1}))
+		wall, gpu = time.Since(start), d.Stats().GPUTime-before
+		require.Positive(t, gpu)
+		require.Less(t, gpu, wall+wall/10)
+		if gpu > wall/20 {
+			break
+		}
+	}
 	require.Greater(t, gpu, wall/20, "a run of %v that is nearly all GPU work", wall)
 
 	x, err := d.Compile(chain(t, affine(t, d), 1000, 4))

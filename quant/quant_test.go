@@ -104,9 +104,9 @@ func TestErrorBounds(t *testing.T) {
 		quant.Q5_K: 0.044, quant.Q6_K: 0.0225, quant.Q8_K: 0.0086,
 	}
 	r := random(t)
-	n := 256 * 128
-	if testing.Short() {
-		n /= 8
+	n, most := 256*128, 0.95
+	if testing.Short() { // of so few values 0.9 may be measured, once in 200 runs
+		n, most = n/8, 0.99
 	}
 	x := normals(r, n)
 	weights := make([]float32, len(x))
@@ -134,7 +134,7 @@ func TestErrorBounds(t *testing.T) {
 				plain += float64(w) * math.Pow(float64(x[i]-y[i]), 2)
 				better += float64(w) * math.Pow(float64(x[i]-z[i]), 2)
 			}
-			require.Less(t, better, 0.95*plain, typ)
+			require.Less(t, better, most*plain, typ)
 		}
 	}
 }

@@ -121,7 +121,7 @@ func TestSharedMemoryDoesNotShow(t *testing.T) {
 			require.Equal(t, bitsOf(results[0][i]), bitsOf(results[1][i]), "result %d, value %d", i, p.Read[i])
 		}
 	})
-	require.Greater(t, saved, programs/4, "memory is shared in many programs")
+	require.Greater(t, saved, programs/20, "memory is shared in two of three programs; with -short there are 20")
 }
 
 func bitsOf(x []float32) []uint32 {

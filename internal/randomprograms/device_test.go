@@ -53,7 +53,7 @@ func check(t *testing.T, dev batch.Device, programs int) {
 		}
 	})
 	t.Logf("%d results compared, of most of %d nothing was claimed", n.compared, n.unclaimed)
-	if n.compared < 2*n.unclaimed {
+	if programs >= 100 && n.compared < 2*n.unclaimed { // of fewer it varies
 		t.Error("too little is claimed for this test to mean much")
 	}
 }

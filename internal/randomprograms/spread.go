@@ -9,11 +9,7 @@ import (
 
 // spread bounds by how much results change when operands change within their bounds.
 //
-//   - Elementwise functions are evaluated at the corners and middles of the box of their operands. They are smooth with a derivative
-//     that hardly changes over so small a box, which the factor 2 allows for, or monotone on each side of a step (floor, sign, relu
-//     at 0): there the corners show the whole step, so that either outcome is within the bound. Equal and select,
-//     which are another function where numbers meet, are evaluated there too. A box that holds a pole, or that is not small,
-//     claims nothing.
+//   - Elementwise functions are evaluated all over the box of their operands: see optest.Box.
 //   - Sums of products with coefficients of one sign, among them everything that moves data, change by at most
 //     f(|x|+b) − f(|x|): the terms of the expansion that hold a b.
 //   - The largest of several numbers changes by at most the largest bound. Its index is claimed only if no other number comes

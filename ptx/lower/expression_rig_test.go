@@ -12,6 +12,7 @@ import (
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/internal/op/optest"
 	"github.com/wavelane/wavelane/ptx/sim"
 )
 
@@ -243,56 +244,6 @@ func (c *call) same(t *testing.T, r *rig) [][]float32 {
 	return got
 }
 
-// bounds are the values of an expression for one element of each operand, and how far those of a device may be from them: each
-// entry's own error, and what becomes of those of its operands. +Inf stands where nothing can be said.
-func bounds(x *op.Expression, v, scalars []float64) (want, errs []float64) {
-	want, errs = slices.Clone(v), make([]float64, len(v))
-	for _, n := range x.Nodes {
-		e, of := n.Entry, len(n.Entry.Scalars)
-		f := func(how int) float64 { // 0: as it is; else a bit for each operand, up or down
-			args := make([]float64, len(n.Args))
-			for i, a := range n.Args {
-				if args[i] = want[a]; how > 0 && errs[a] > 0 {
-					args[i] += errs[a] * float64(how>>i&1*2-1)
-				}
-			}
-			return e.F(args, scalars[:of])
-		}
-		y, slack, exact := f(0), 0.0, true
-		for _, a := range n.Args {
-			exact = exact && errs[a] == 0
-			if e.Domain != [2]float64{} && !(want[a] >= e.Domain[0] && want[a] <= e.Domain[1]) || math.IsInf(errs[a], 1) {
-				slack = math.Inf(1)
-			}
-		}
-		for how := 1; how <= 1<<len(n.Args) && !exact; how++ {
-			slack = max(slack, 2*math.Abs(f(how)-y)) // NaN if any is
-		}
-		special := y != y || math.IsInf(y, 0)
-		switch {
-		case slack != slack || special && !(exact && slack == 0):
-			slack = math.Inf(1)
-		case !special:
-			slack += e.Tol.Abs + (e.Tol.Rel+0x1p-23)*math.Abs(y) + smallest
-			if e.Tol.Mag > 0 {
-				args := make([]float64, len(n.Args))
-				for i, a := range n.Args {
-					args[i] = math.Abs(want[a])
-				}
-				slack += e.Tol.Mag * math.Abs(e.F(args, scalars[:of]))
-			}
-			if !(math.Abs(y)+slack < math.MaxFloat32) {
-				slack = math.Inf(1)
-			}
-		}
-		want, errs = append(want, y), append(errs, slack)
-		scalars = scalars[of:]
-	}
-	return want, errs
-}
-
-const smallest = 0x1p-126 // of normal numbers; others may become 0
-
 // checkReference compares results of an expression with the reference where that can be done; it counts where.
 func (c *call) checkReference(t *testing.T, got [][]float32) (known, all int) {
 	t.Helper()
@@ -311,16 +262,14 @@ func (c *call) checkReference(t *testing.T, got [][]float32) (known, all int) {
 		for k := range in {
 			v[k] = in[k].Data[op.Dot(index, strides[k])]
 		}
-		want, errs := bounds(&x, v, wide(c.Attr.Scalars))
-		for k, r := range x.Results {
-			w, g := reference[k].Data[i], float64(got[k][i])
-			require.True(t, w == want[r] || w != w && want[r] != want[r], "the reference is %v, its parts are %v", w, want[r])
-			if all++; math.IsInf(errs[r], 1) {
-				continue
+		for k, y := range optest.Expression(&x, v, c.Attr.Scalars) {
+			w, g := reference[k].Data[i], got[k][i]
+			require.True(t, w == y.Value || w != w && y.Value != y.Value, "the reference is %v, its parts are %v", w, y.Value)
+			if all++; y.Known() {
+				known++
 			}
-			known++
-			if !(g == w || g != g && w != w || math.Abs(g-w) <= errs[r]) {
-				t.Fatalf("result %d at %v is %v, want %v ± %v: %v of %v, scalars %v", k, index, g, w, errs[r], &x, v, c.Attr.Scalars)
+			if !y.Accepts(g) {
+				t.Fatalf("result %d at %v is %v, want %v ± %v: %v of %v, scalars %v", k, index, g, w, y.Bound, &x, v, c.Attr.Scalars)
 			}
 		}
 	})

@@ -261,8 +261,8 @@ func order(x float32) int64 {
 }
 
 // acceptsSum says whether a sum of n terms may be got where float64 gives want. Magnitude is the sum of the absolute values of
-// those that are finite.
-func acceptsSum(got, want, magnitude float64, n int) bool {
+// those that are finite. An element is in so many additions at most.
+func acceptsSum(got, want, magnitude float64, n, additions int) bool {
 	switch {
 	case got == want, got != got && want != want:
 		return true
@@ -271,23 +271,30 @@ func acceptsSum(got, want, magnitude float64, n int) bool {
 	case got-got != 0 || want-want != 0:
 		return false
 	}
-	// What is below half a unit of the last place of the sum so far, which is up to 2⁻²⁴ of it, is lost: of terms like those of
-	// exp, most of which are small, always. That adds up: for arguments spread over 30, to 2⁻³⁰ of the sum for each addition to
-	// a lane (the mean over a growing sum, and 1/30 of the terms for each factor e). Twice that stays a small part of what random
-	// roundings can do at worst, 2⁻²⁵ each. Beside it there is the error of the terms.
-	bound := 3e-7 + 0x1p-29*float64(n/perAddition())
+	// An addition rounds by up to 2⁻²⁴ of the sum so far. Where one term outweighs all others, that is the whole sum from there on.
+	// Few roundings may all be in one direction. Of many, √(a/3) is the standard deviation, which is exceeded six times once in 10⁹.
+	//
+	// What is below half a unit of the last place is lost: of terms like those of exp, most of which are small, always. That adds up:
+	// for arguments spread over 30, to 2⁻³⁰ of the sum for each addition (the mean over a growing sum, and 1/30 of the terms for each
+	// factor e); here it is twice that. Beside it there is the error of the terms.
+	a := float64(additions)
+	bound := 3e-7 + 0x1p-24*min(a, 6*math.Sqrt(a/3)) + 0x1p-29*a
 	return math.Abs(got-want) <= bound*magnitude+float64(n+1)*0x1p-148
 }
 
-// perAddition is how many elements there are for each addition to a lane, at least: kernels that sum have two lots of lanes or more.
-func perAddition() int {
+// additions is of how many an element of n is part at most, where kernels sum in lanes: they have two lots of them or more, and add up
+// these in the end.
+func additions(n int) int {
+	lanes := 0
 	switch Active() {
 	case AVX512:
-		return 2 * 16
+		lanes = 16
 	case AVX2:
-		return 2 * 8
+		lanes = 8
 	case SSE, NEON, SIMD128:
-		return 2 * 4
+		lanes = 4
+	default:
+		return 0 // sums in float64
 	}
-	return math.MaxInt // sums in float64
+	return n/(2*lanes) + 1 + 6
 }

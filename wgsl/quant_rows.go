@@ -2,7 +2,6 @@ package wgsl
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/wavelane/wavelane/internal/op"
@@ -66,32 +65,35 @@ func (s *step) quantRows(v *quantRows) (done bool, err error) {
 	if v.dots {
 		v.x = s.activations(v, m, k)
 	}
+	most := 1
 	if whole {
-		buffers := 2
-		if v.of[0].bias != nil {
-			buffers++
-		}
-		for all := v.of; len(all) > 0; {
-			n := max(1, min(len(all), (int(s.caps.MaxStorageBuffers)-1)/buffers))
-			part := *v
-			part.of, all = all[:n], all[n:]
-			at, end := make([]quantPlace, n), 0
-			for i, p := range part.of {
-				at[i] = quantPlace{quantProduct: p, first: end}
-				end += ceilDiv(p.w[0].rows(), v.rows())
-			}
-			s.quantDispatch(&part, m, v.x, 0, 0, end, at...)
-		}
-		return true, nil
+		most = max(1, (int(s.caps.MaxStorageBuffers)-1)/v.of[0].buffers())
 	}
-	for _, p := range v.of {
-		one := *v
-		one.of = []quantProduct{p}
-		if err := s.quantPieces(&one, m, together); err != nil {
-			return true, err
+	for all := v.of; len(all) > 0; all = all[len(v.of):] {
+		v.of = all[:min(most, len(all))]
+		if !whole {
+			if err := s.quantPieces(v, m, k, together); err != nil {
+				return true, err
+			}
+			continue
 		}
+		d, end := s.quantDispatch(v, m, k, v.x, 0), 0
+		for i := range v.of {
+			v.of[i].add(&d, k, end, 0, make([]part, 3)) // all of each buffer
+			end += ceilDiv(v.of[i].w[0].rows(), v.rows())
+		}
+		s.quantRun(v, &d, m, 0, end)
 	}
 	return true, nil
+}
+
+// buffers is how many a product takes beside x.
+func (p *quantProduct) buffers() int {
+	n := len(p.w) + 1
+	if p.bias != nil {
+		n++
+	}
+	return n
 }
 
 // activations is x, or its product with gamma, in blocks of 8 bits.
@@ -117,8 +119,8 @@ func (s *step) activations(v *quantRows, m, k int) Buffer {
 }
 
 // quantPieces is one product in as many dispatches as bindings of its weights take.
-func (s *step) quantPieces(v *quantRows, m, together int) error {
-	p := v.of[0]
+func (s *step) quantPieces(v *quantRows, m, k, together int) error {
+	p := &v.of[0]
 	n, rows, vectors := p.w[0].rows(), v.rows(), v.vectors(s)
 	for i := 0; i < m; i += together {
 		x, x0 := s.window(v.x, 4*i*vectors, 4*together*vectors)
@@ -130,16 +132,9 @@ func (s *step) quantPieces(v *quantRows, m, together int) error {
 			results = func(int, int) (from, to int) { return 0, 4 * m * n }
 		}
 		err := s.ranges(ceilDiv(n, rows), func(first, end int, parts []part) {
-			at := quantPlace{p, 0, -parts[0].base / 16, i*n - parts[1].base/4, -parts[2].base / 4}
-			at.y, at.w = parts[1].of(p.y), slices.Clone(p.w)
-			for j := range at.w {
-				at.w[j].Buffer = parts[0].of(p.w[j].Buffer)
-			}
-			if p.bias != nil {
-				bias := parts[2].of(*p.bias)
-				at.bias = &bias
-			}
-			s.quantDispatch(v, together, x, x0/4, first, end, at)
+			d := s.quantDispatch(v, together, k, x, x0/4)
+			p.add(&d, k, 0, i*n, parts)
+			s.quantRun(v, &d, together, first, end)
 		}, ofRows(p.w[0].rowBytes(), 0), results, ofRows(4, 0))
 		if err != nil {
 			return err
@@ -157,54 +152,50 @@ func (v *quantRows) vectors(s *step) int {
 	return k / 4
 }
 
-// quantPlace is a product and where the kernel finds it: its first workgroup, and where its first elements would lie in bindings.
-type quantPlace struct {
-	quantProduct
-	first, w0, y0, bias0 int
+// quantDispatch returns what products of m rows of x have in common.
+func (s *step) quantDispatch(v *quantRows, m, k int, x Buffer, x0 int) Dispatch {
+	d := Dispatch{Params: words(m, v.vectors(s), k/16, 0, 0, x0, 0, 0), Bind: []Buffer{x}}
+	if v.q8 {
+		d.Params[6] = 0x7fc00000
+	}
+	if v.form == "norm" {
+		d.Params[7] = bits(s.Attr.Scalars[0])
+		if !v.dots {
+			d.Bind = append(d.Bind, v.gamma)
+		}
+	}
+	return d
 }
 
-// quantDispatch runs the workgroups from first to before end of products of m rows of x.
-func (s *step) quantDispatch(v *quantRows, m int, x Buffer, x0, first, end int, of ...quantPlace) {
-	_, k := op.RowsCols(s.in[0].Shape)
-	nan, epsilon := 0, float32(0)
-	if v.q8 {
-		nan = 0x7fc00000
+// add appends a product that has the workgroups from first on, and results from place y on, with parts of weights, result and bias.
+func (p *quantProduct) add(d *Dispatch, k, first, y int, parts []part) {
+	w := &p.w[0]
+	d.Params = append(d.Params, words(first, k/quant.Type(w.format).BlockLen(), w.rowBytes()/16, w.rows(),
+		-parts[0].base/16, y-parts[1].base/4, -parts[2].base/4, 0)...)
+	for i := range p.w {
+		d.Bind = append(d.Bind, parts[0].of(p.w[i].Buffer))
 	}
-	bind := []Buffer{x}
-	if v.form == "norm" {
-		epsilon = s.Attr.Scalars[0]
-		if !v.dots {
-			bind = append(bind, v.gamma)
-		}
+	if p.bias != nil {
+		d.Bind = append(d.Bind, parts[2].of(*p.bias))
 	}
-	params := append(words(m, v.vectors(s), k/16, first, end, x0, nan), bits(epsilon))
-	for _, p := range of {
-		w := p.w[0]
-		params = append(params, words(p.first, k/quant.Type(w.format).BlockLen(), w.rowBytes()/16, w.rows(), p.w0, p.y0, p.bias0, 0)...)
-		for _, w := range p.w {
-			bind = append(bind, w.Buffer)
-		}
-	}
-	for _, p := range of {
-		if p.bias != nil {
-			bind = append(bind, *p.bias)
-		}
-	}
-	for _, p := range of {
-		bind = append(bind, p.y)
-	}
-	s.dispatch(v.kernel(m), s.linear(end-first), params, bind...)
+	d.Bind = append(d.Bind, parts[1].of(p.y))
+}
+
+// quantRun runs the workgroups from first to before end.
+func (s *step) quantRun(v *quantRows, d *Dispatch, m, first, end int) {
+	d.Params[3], d.Params[4] = uint32(first), uint32(end)
+	s.dispatch(v.kernel(m), s.linear(end-first), d.Params, d.Bind...)
 }
 
 // quantText is what the template of the kernel sees.
 type quantText struct {
-	Form, Functions          string
-	Room, Vectors            int // of rows of x, of sums
-	Lanes, Rows              int // Rows of each weight
-	Biased, Several          bool
-	Dots, Subgroups          bool
-	Reads, Types, Of, Result []string // Of: the weights of the four rows
-	Formats                  []*blocks
+	Form, Functions string
+	Room, Vectors   int // of rows of x, of sums
+	Lanes, Rows     int // Rows of each weight
+	Biased, Several bool
+	Dots, Subgroups bool
+	Bound, Of       []string // bindings behind x, the weights of the four rows
+	Formats         []*blocks
 }
 
 func (v *quantRows) kernel(m int) *Kernel {
@@ -220,47 +211,46 @@ func (v *quantRows) kernel(m int) *Kernel {
 		Several: len(v.of) > 1, Dots: v.dots, Subgroups: v.subgroups}
 	key := fmt.Sprintf("quant_matvec/%s/%s/%d", v.form, strings.Join(formats, ","), room)
 	var extensions []string
-	for _, x := range []struct {
-		on              bool
-		name, extension string
-	}{{t.Biased, "bias", ""}, {t.Dots, "dots", packedDots}, {t.Subgroups, "subgroups", "subgroups"}} {
-		if x.on {
-			key += "/" + x.name
-		}
-		if x.on && x.extension != "" {
-			extensions = append(extensions, x.extension)
-		}
+	if t.Biased {
+		key += "/bias"
+	}
+	if t.Dots {
+		key += "/dots"
+		extensions = []string{packedDots}
+	}
+	if t.Subgroups {
+		key += "/subgroups"
+		extensions = append(extensions, "subgroups")
 	}
 	return cached(key, func() *Kernel {
-		read := func(kind, name string) { t.Reads, t.Types = append(t.Reads, name), append(t.Types, kind) }
+		k := &Kernel{Bindings: []Access{Read}, Uniform: 32 + 32*len(v.of), Workgroup: [3]uint32{quantLanes, 1, 1}}
+		bind := func(a Access, name string) {
+			k.Bindings, t.Bound = append(k.Bindings, a), append(t.Bound, name)
+		}
 		switch v.form {
 		case "norm":
 			t.Vectors = 2 // one of which has the squares
 			if !t.Dots {
-				read("vec4<f32>", "gamma")
+				bind(Read, "read> gamma: array<vec4<f32>>")
 			}
 		case "gate":
 			t.Functions = functionsOf("swiglu")
 		}
 		for i, p := range v.of {
-			var names []string
-			for j := range p.w {
-				names = append(names, fmt.Sprint("w", i+j))
-				read("vec4<u32>", names[j])
+			names := []string{fmt.Sprint("w", i), "w1"}[:len(p.w)]
+			for _, name := range names {
+				bind(Read, "read> "+name+": array<vec4<u32>>")
 			}
-			t.Formats = append(t.Formats, blocksOf(p.w[0].format, true, names...))
-		}
-		for i := range v.of {
 			if t.Biased {
-				read("f32", fmt.Sprint("b", i))
+				bind(Read, fmt.Sprintf("read> b%d: array<f32>", i))
 			}
-			t.Result = append(t.Result, fmt.Sprint("y", i))
+			bind(ReadWrite, fmt.Sprintf("read_write> y%d: array<f32>", i))
+			t.Formats = append(t.Formats, blocksOf(p.w[0].format, true, names...))
 		}
 		for i := range 4 {
 			t.Of = append(t.Of, fmt.Sprint("w", i/t.Rows))
 		}
-		k := &Kernel{Uniform: 32 + 32*len(v.of), Workgroup: [3]uint32{quantLanes, 1, 1}, Shared: sumLanes(t.Vectors, quantLanes, t.Subgroups)}
-		k.Bindings = append(slices.Repeat([]Access{Read}, 1+len(t.Reads)), slices.Repeat([]Access{ReadWrite}, len(t.Result))...)
+		k.Shared = sumLanes(t.Vectors, quantLanes, t.Subgroups)
 		k.Source = render("quant_matvec.wgsl", t, extensions...)
 		return k
 	})

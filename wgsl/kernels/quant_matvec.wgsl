@@ -12,30 +12,21 @@ struct Params {
     epsilon: f32,
     // Of each product: its first workgroup, blocks and fours of a row of weights, their rows in all; where row 0 of weights, the first
     // result and the first bias would be, for bindings that begin later.
-    products: array<vec4<u32>, {{mul 2 (len .Result)}}>,
+    products: array<vec4<u32>, {{mul 2 (len .Formats)}}>,
 }
 
 @group(0) @binding(0) var<storage, read> x: array<vec4<{{if .Dots}}u32{{else}}f32{{end}}>>;
-{{- range $i, $name := .Reads}}
-@group(0) @binding({{add $i 1}}) var<storage, read> {{$name}}: array<{{index $p.Types $i}}>;
+{{- range $i, $b := .Bound}}
+@group(0) @binding({{add $i 1}}) var<storage, {{$b}};
 {{- end}}
-{{- range $i, $name := .Result}}
-@group(0) @binding({{add (add (len $p.Reads) 1) $i}}) var<storage, read_write> {{$name}}: array<f32>;
-{{- end}}
-@group(0) @binding({{add (add (len .Reads) 1) (len .Result)}}) var<uniform> p: Params;
+@group(0) @binding({{add (len .Bound) 1}}) var<uniform> p: Params;
 {{template "sum_lanes_head" .}}
 {{.Functions}}
 {{- template "quant_head" (index .Formats 0)}}
 {{- range .Formats}}
 {{template "quant_run" .}}
 {{- end}}
-{{- if .Dots}}
-// The product of a run with one of x of which sum is known, but for the scale of x.
-fn dots(r: Run, x: vec4<u32>, offset: f32, sum: f32) -> f32 {
-    let d = dot4I8Packed(r.q.x, x.x) + dot4I8Packed(r.q.y, x.y) + dot4I8Packed(r.q.z, x.z) + dot4I8Packed(r.q.w, x.w);
-    return r.s * (f32(d) - offset * sum) - r.m * sum;
-}
-{{else}}
+{{- if not .Dots}}
 // Whether Inf or NaN is in a row of x.
 fn spoiled(v: u32) -> bool {
     for (var i = 0u; i < p.depth; i++) {
@@ -76,7 +67,7 @@ fn store(which: u32, v: u32, row: u32, i: u32, joined: u32) {
 {{- if .Several}}
     switch which {
     {{- range $k, $f := .Formats}}
-        {{if $k}}case {{$k}}u{{else}}default{{end}}: { {{index $p.Result $k}}[at] = z{{if $p.Biased}} + b{{$k}}[places.z + row + i]{{end}}; }
+        {{if $k}}case {{$k}}u{{else}}default{{end}}: { y{{$k}}[at] = z{{if $p.Biased}} + b{{$k}}[places.z + row + i]{{end}}; }
     {{- end}}
     }
 {{- else}}
@@ -91,7 +82,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
     if id >= p.end { return; }
 {{- if .Several}}
     var which = 0u;
-    while which < {{sub (len .Result) 1}}u && id >= p.products[2u * which + 2u].x { which++; }
+    while which < {{sub (len .Formats) 1}}u && id >= p.products[2u * which + 2u].x { which++; }
 {{- else}}
     let which = 0u;
 {{- end}}
@@ -133,10 +124,24 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
 {{- end}}
 {{- if .Dots}}
     {{- range $v := seq .Room}}
-        let x{{$v}} = x[x_at{{$v}} + (r >> 1u) * 3u + (r & 1u)];
+        var x{{$v}} = x[x_at{{$v}} + (r >> 1u) * 3u + (r & 1u)];
+        var d{{$v}} = vec4<i32>();
+    {{- end}}
+        for (var c = 0u; c < 4u; c++) {
+    {{- range $v := seq .Room}}
+            d{{$v}} += vec4(dot4I8Packed(r0.q.x, x{{$v}}.x), dot4I8Packed(r1.q.x, x{{$v}}.x), dot4I8Packed(r2.q.x, x{{$v}}.x), dot4I8Packed(r3.q.x, x{{$v}}.x));
+            x{{$v}} = x{{$v}}.yzwx; // an index that varies would be slow
+    {{- end}}
+    {{- range $i := seq 4}}
+            r{{$i}}.q = r{{$i}}.q.yzwx;
+    {{- end}}
+        }
+        let s = vec4(r0.s, r1.s, r2.s, r3.s);
+        let m = vec4(r0.m, r1.m, r2.m, r3.m);
+    {{- range $v := seq .Room}}
         let h{{$v}} = bitcast<vec4<f32>>(x[x_at{{$v}} + (r >> 1u) * 3u + 2u]);
         let sum{{$v}} = select(h{{$v}}.y, h{{$v}}.z, (r & 1u) != 0u);
-        s{{$v}} += h{{$v}}.x * vec4(dots(r0, x{{$v}}, o, sum{{$v}}), dots(r1, x{{$v}}, o, sum{{$v}}), dots(r2, x{{$v}}, o, sum{{$v}}), dots(r3, x{{$v}}, o, sum{{$v}}));
+        s{{$v}} += h{{$v}}.x * (s * (vec4<f32>(d{{$v}}) - o * sum{{$v}}) - m * sum{{$v}});
         {{- if eq $p.Form "norm"}}
         s1.x += h{{$v}}.w;
         {{- end}}

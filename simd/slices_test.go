@@ -96,10 +96,14 @@ func guard(r *rand.Rand, n int) guarded {
 func (g guarded) check(t *testing.T, name string) {
 	at := 0
 	for ; &g.memory[at] != &g.x[0]; at++ {
-		require.EqualValues(t, canary, g.memory[at], "%s wrote before its destination", name)
+		if g.memory[at] != canary {
+			require.Fail(t, "wrote before its destination", name)
+		}
 	}
 	for _, v := range g.memory[at+len(g.x):] {
-		require.EqualValues(t, canary, v, "%s wrote behind its destination", name)
+		if v != canary {
+			require.Fail(t, "wrote behind its destination", name)
+		}
 	}
 }
 

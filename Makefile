@@ -40,15 +40,13 @@ bench: ## measure the CPU's kernels beside gonum, vek and OpenBLAS (to bench/res
 # WAVELANE_SAMPLE=1 make test takes all of them everywhere; make proofs does what takes longest.
 test: ## run every test: format, vet, all platforms, conformance on every device, race detector, arm64, js/wasm, Chromium
 	scripts/setup test
-	$(MAKE) lint
-	$(MAKE) cross
-	$(MAKE) unit
-	$(MAKE) modules
-	$(MAKE) conformance
-	$(MAKE) race
-	$(MAKE) portable
-	$(MAKE) browser
+	@# Each waits for something at times, a browser or one long test: two at once keep the cores busy. JOBS=1 needs less memory.
+	$(MAKE) -j$(JOBS) $(STAGES)
 	@echo "all tests passed"
+
+JOBS   ?= 2
+# Of two that begin together, one compiles for another processor, so that nothing is compiled twice; what takes longest comes early.
+STAGES := lint arm64 cross unit conformance race node modules browser
 
 gpu-bundle: ## build out/gpu-bundle: copied to a machine with an NVIDIA GPU, ./run there tests and measures all (bench/results/README.md)
 	GO="$(GO)" scripts/gpu/bundle out/gpu-bundle
@@ -105,10 +103,9 @@ conformance: # the catalogue on every device; in its own folder, go test shows h
 race: # with the race detector
 	CGO_ENABLED=1 $(TEST) -race -short -skip '^TestConformance' $(RACE)
 
-portable: # the CPU device and its kernels elsewhere: under Node.js beside the emulation, which cannot keep all cores busy
-	$(MAKE) -j2 arm64 node
+portable: arm64 node # the CPU device and its kernels elsewhere
 
-# The emulator takes long: of the suite's cases one in so many, other ones by each seed.
+# In emulation. It takes long: of the suite's cases one in so many, other ones by each seed.
 EMULATED_SAMPLE ?= 8
 
 arm64:

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/blas/gonum"
 
 	"github.com/wavelane/wavelane/compute"
+	"github.com/wavelane/wavelane/quant"
 	"github.com/wavelane/wavelane/simd"
 )
 
@@ -32,7 +33,8 @@ type Case struct {
 	// Make returns what each subject calls. Threads is 1 or that of all cores; nothing but the subjects' own set-up depends on it.
 	Make func(threads int) map[string]func()
 	// Claims are what wavelane promises.
-	Claims []Claim
+	Claims    []Claim
+	quantised bool
 }
 
 // Claim promises that wavelane takes at most 1/AtLeast of a subject's time.
@@ -69,7 +71,13 @@ func cases() []Case {
 	}
 	all = append(all, vectors(10_000_000, Claim{peak, 0.9, 0.97})...)
 	all = append(all, functions(1<<20)...)
-	return append(all, searches(1<<12)...)
+	all = append(all, searches(1<<12)...)
+	for _, t := range []quant.Type{quant.Q4_0, quant.Q8_0, quant.Q4_K, quant.Q5_K, quant.Q6_K} {
+		for _, rows := range []int{1, 8, 512} {
+			all = append(all, quantised(t, rows))
+		}
+	}
+	return all
 }
 
 func gemm(n int, claims ...Claim) Case {

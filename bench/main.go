@@ -100,9 +100,21 @@ func collect(progress io.Writer, chosen []Case, p plan, tiers bool) (*Report, er
 				return nil, err
 			}
 			defer w.close()
+			w.only = func(c Case) bool { return !c.quantised || c.Bytes > 0 } // many rows take plain Go a minute
 			workers = append(workers, w)
 		}
 	}
+	peers, err := startGGML()
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range peers {
+		defer w.close()
+		if r.GGML, err = w.version(); err != nil {
+			return nil, err
+		}
+	}
+	workers = append(workers, peers...)
 	fmt.Fprintf(progress, "%s, %d cores, wavelane on %s, %s\n", r.Machine.CPU, r.Machine.Cores, r.Tier, r.OpenBLAS)
 	threads := []int{1}
 	if n := runtime.NumCPU(); n > 1 {

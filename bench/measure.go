@@ -73,7 +73,7 @@ func (p plan) warm(s subject, calls, threads int) error {
 }
 
 // measure lets all subjects of a case take turns. One whose samples are long has a turn in every fourth round only.
-func (p plan) measure(c Case, threads int, tiers []*worker) ([]Result, error) {
+func (p plan) measure(c Case, threads int, workers []*worker) ([]Result, error) {
 	setThreads(threads)
 	subjects := map[string]subject{}
 	for name, f := range c.Make(threads) {
@@ -81,11 +81,17 @@ func (p plan) measure(c Case, threads int, tiers []*worker) ([]Result, error) {
 			subjects[name] = timed(f)
 		}
 	}
-	for _, w := range tiers {
-		if err := w.prepare(c.Name, threads); err != nil {
+	for _, w := range workers {
+		if !w.has(c) {
+			continue
+		}
+		switch err := w.prepare(c.Name, threads); {
+		case err == errNot:
+			continue
+		case err != nil:
 			return nil, err
 		}
-		subjects[ours+"/"+w.tier] = w.run
+		subjects[w.name] = w.run
 	}
 	var names []string
 	for name := range subjects {

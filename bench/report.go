@@ -14,6 +14,7 @@ type Report struct {
 	Machine  Machine   `json:"machine"`
 	Tier     string    `json:"tier"` // of the subject wavelane
 	OpenBLAS string    `json:"openblas"`
+	GGML     string    `json:"ggml,omitempty"` // its version, where it was measured
 	Results  []Result  `json:"results"`
 	Verdicts []Verdict `json:"verdicts"`
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,22 +13,26 @@ import (
 )
 
 // The instruction set is chosen when a process starts, so each further one is measured in a process of its own, which lives
-// through the whole run and computes when it is its turn.
+// through the whole run and computes when it is its turn. So does a peer that is a program.
 
 type request struct {
 	Case    string `json:"case,omitempty"` // prepare this case
 	Threads int    `json:"threads,omitempty"`
 	Calls   int    `json:"calls,omitempty"` // call it as often
+	Version bool   `json:"version,omitempty"`
 }
 
 type reply struct {
 	NS    int64  `json:"ns"`
 	Error string `json:"error,omitempty"`
+	// Version is what a peer says of itself.
+	Version string `json:"version,omitempty"`
 }
 
-// worker is a process of another instruction set.
+// worker is such a process.
 type worker struct {
-	tier string
+	name string          // of the subject
+	only func(Case) bool // cases that it knows, and nil for all
 	cmd  *exec.Cmd
 	to   *json.Encoder
 	in   io.Closer
@@ -42,8 +47,13 @@ func startWorker(tier string) (*worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(self, "serve")
-	cmd.Env = append(os.Environ(), tierVariable+"="+tier)
+	return start(ours+"/"+tier, []string{tierVariable + "=" + tier}, self, "serve")
+}
+
+// start starts a program with additional variables.
+func start(name string, variables []string, path string, args ...string) (*worker, error) {
+	cmd := exec.Command(path, args...)
+	cmd.Env = append(os.Environ(), variables...)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -56,7 +66,7 @@ func startWorker(tier string) (*worker, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	return &worker{tier: tier, cmd: cmd, to: json.NewEncoder(in), in: in, from: json.NewDecoder(out)}, nil
+	return &worker{name: name, cmd: cmd, to: json.NewEncoder(in), in: in, from: json.NewDecoder(out)}, nil
 }
 
 func (w *worker) close() {
@@ -64,26 +74,44 @@ func (w *worker) close() {
 	w.cmd.Wait()
 }
 
-func (w *worker) ask(r request) (time.Duration, error) {
+func (w *worker) ask(r request) (reply, error) {
 	if err := w.to.Encode(r); err != nil {
-		return 0, fmt.Errorf("%s: %w", w.tier, err)
+		return reply{}, fmt.Errorf("%s: %w", w.name, err)
 	}
 	var got reply
 	if err := w.from.Decode(&got); err != nil {
-		return 0, fmt.Errorf("%s: %w", w.tier, err)
+		return reply{}, fmt.Errorf("%s: %w", w.name, err)
+	}
+	if got.Error == errNot.Error() {
+		return reply{}, errNot
 	}
 	if got.Error != "" {
-		return 0, fmt.Errorf("%s: %s", w.tier, got.Error)
+		return reply{}, fmt.Errorf("%s: %s", w.name, got.Error)
 	}
-	return time.Duration(got.NS), nil
+	return got, nil
 }
+
+// has says whether a worker knows a case.
+func (w *worker) has(c Case) bool { return w.only == nil || w.only(c) }
+
+// errNot is what a peer answers to a case that it does not know.
+var errNot = errors.New("not supported")
 
 func (w *worker) prepare(name string, threads int) error {
 	_, err := w.ask(request{Case: name, Threads: threads})
 	return err
 }
 
-func (w *worker) run(n int) (time.Duration, error) { return w.ask(request{Calls: n}) }
+func (w *worker) run(n int) (time.Duration, error) {
+	got, err := w.ask(request{Calls: n})
+	return time.Duration(got.NS), err
+}
+
+// version asks a peer.
+func (w *worker) version() (string, error) {
+	got, err := w.ask(request{Version: true})
+	return got.Version, err
+}
 
 // serve is what such a process does.
 func serve(in io.Reader, out io.Writer) error {

@@ -2,6 +2,7 @@ package gpu
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/wavelane/wavelane/wgsl"
@@ -31,6 +32,8 @@ type AdapterInfo struct {
 	Limits     wgsl.Caps   `json:"limits"`
 	// "timestamp-query" and, in browsers, "shader-f16" and "subgroups", which the native library's compiler does not know.
 	Features []string `json:"features"`
+	// LanguageFeatures are those of WGSL that kernels may use without asking for them: "packed_4x8_integer_dot_product", in browsers.
+	LanguageFeatures []string `json:"language_features,omitempty"`
 
 	// What only browsers tell, and not all of them. They hide numbers of vendor and device, and whether a GPU is discrete.
 	VendorName   string `json:"vendor_name,omitempty"`  // "nvidia"
@@ -40,6 +43,8 @@ type AdapterInfo struct {
 
 	way int // of asking the browser for it
 }
+
+const packedDots = "packed_4x8_integer_dot_product"
 
 func (a AdapterInfo) has(feature string) bool {
 	for _, f := range a.Features {
@@ -54,6 +59,7 @@ func (a AdapterInfo) has(feature string) bool {
 func (a AdapterInfo) Caps() wgsl.Caps {
 	c := a.Limits
 	c.Subgroups, c.F16 = a.has("subgroups"), a.has("shader-f16")
+	c.IntegerDots = slices.Contains(a.LanguageFeatures, packedDots)
 	return c
 }
 

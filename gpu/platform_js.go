@@ -110,6 +110,9 @@ func describe(info, of js.Value) AdapterInfo {
 			a.Features = append(a.Features, f)
 		}
 	}
+	if known := js.Global().Get("navigator").Get("gpu").Get("wgslLanguageFeatures"); known.Truthy() && known.Call("has", packedDots).Bool() {
+		a.LanguageFeatures = []string{packedDots}
+	}
 	offered := of.Get("limits")
 	for name, field := range limitFields(&a.Limits) {
 		field.set(offered.Get(name).Float())

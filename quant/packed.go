@@ -75,21 +75,30 @@ func PackedCols(t Type, words int) (int, error) {
 
 // Pack sorts the blocks of a matrix. Errors are those of [PackedWords]; Inf and NaN are not looked for, see [Check].
 func Pack(m *Matrix) (*Packed, error) {
+	p := &Packed{}
+	if err := p.Set(m); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// Set makes p what [Pack] makes of a matrix, in the memory that p has if it is large enough. After an error p is as it was.
+func (p *Packed) Set(m *Matrix) error {
 	words, err := PackedWords(m.Type, m.Cols)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	size, err := matrixSize(m.Type, m.Rows, m.Cols)
 	switch {
 	case err != nil:
-		return nil, err
+		return err
 	case size != len(m.Data):
-		return nil, fmt.Errorf("quant: %d × %d values of %v are %d bytes, not %d: %w",
+		return fmt.Errorf("quant: %d × %d values of %v are %d bytes, not %d: %w",
 			m.Rows, m.Cols, m.Type, size, len(m.Data), compute.ErrShape)
 	case m.Rows > 0 && words > math.MaxInt/4/m.Rows:
-		return nil, fmt.Errorf("quant: %d × %d values of %v: %w", m.Rows, m.Cols, m.Type, compute.ErrTooLarge)
+		return fmt.Errorf("quant: %d × %d values of %v: %w", m.Rows, m.Cols, m.Type, compute.ErrTooLarge)
 	}
-	p := &Packed{m.Type, m.Rows, m.Cols, make([]uint32, m.Rows*words)}
+	*p = Packed{m.Type, m.Rows, m.Cols, slices.Grow(p.Words[:0], m.Rows*words)[:m.Rows*words]}
 	row, bytes := m.RowSize(), make([]byte, 4*words)
 	for r := range m.Rows {
 		shuffle(bytes, m.Data[r*row:(r+1)*row], m.Type, func(packed, block []byte) { copy(packed, block) })
@@ -98,7 +107,7 @@ func Pack(m *Matrix) (*Packed, error) {
 			to[i] = binary.LittleEndian.Uint32(bytes[4*i:])
 		}
 	}
-	return p, nil
+	return nil
 }
 
 // Shape is that of the tensor: rows and words, which a matrix without rows has too. It is [Rows 0] for a Packed that [Pack] did not

@@ -3,6 +3,7 @@ package quant_test
 import (
 	"encoding/binary"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -16,6 +17,7 @@ var weightFormats = []compute.BlockFormat{compute.Q4_0, compute.Q4_1, compute.Q5
 
 func TestPack(t *testing.T) {
 	n := 0
+	again := &quant.Packed{}
 	for _, typ := range quant.Types() {
 		planes := typ.Planes()
 		if planes == nil {
@@ -38,6 +40,10 @@ func TestPack(t *testing.T) {
 			}
 			p, err := quant.Pack(m)
 			require.NoError(t, err)
+			require.NoError(t, again.Set(m))
+			require.Equal(t, p.Type, again.Type)
+			require.Equal(t, p.Shape(), again.Shape())
+			require.True(t, slices.Equal(p.Words, again.Words), "whatever was in it before")
 			words, err := quant.PackedWords(typ, m.Cols)
 			require.NoError(t, err)
 			require.Equal(t, []int{3, words}, p.Shape())
@@ -62,8 +68,12 @@ func TestPack(t *testing.T) {
 }
 
 func TestPackErrors(t *testing.T) {
-	_, err := quant.Pack(&quant.Matrix{Type: quant.Q4_0, Rows: 2, Cols: 32, Data: make([]byte, 18)})
+	short := &quant.Matrix{Type: quant.Q4_0, Rows: 2, Cols: 32, Data: make([]byte, 18)}
+	_, err := quant.Pack(short)
 	require.ErrorIs(t, err, compute.ErrShape)
+	p := &quant.Packed{Type: quant.Q8_0, Rows: 1, Cols: 32, Words: []uint32{1, 2}}
+	require.ErrorIs(t, p.Set(short), compute.ErrShape)
+	require.Equal(t, &quant.Packed{Type: quant.Q8_0, Rows: 1, Cols: 32, Words: []uint32{1, 2}}, p)
 	_, err = quant.Pack(&quant.Matrix{Type: quant.Q4_0, Rows: 1, Cols: 31})
 	require.ErrorIs(t, err, compute.ErrShape)
 	_, err = quant.Pack(&quant.Matrix{Type: quant.Q8_1, Rows: 1, Cols: 32, Data: make([]byte, 36)})

@@ -3,6 +3,7 @@ package simd_test
 import (
 	"math"
 	"math/rand/v2"
+	"runtime/debug"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -44,7 +45,9 @@ func checkEigen(t *testing.T, a []float32, n int, e *simd.Eigen) {
 			if i == j {
 				want = 1
 			}
-			require.InDelta(t, want, dot, 3e-7, "vectors %d and %d of %d", i, j, n)
+			if !(math.Abs(want-dot) <= 3e-7) {
+				require.InDelta(t, want, dot, 3e-7, "vectors %d and %d of %d", i, j, n)
+			}
 		}
 	}
 	count := 0
@@ -55,7 +58,9 @@ func checkEigen(t *testing.T, a []float32, n int, e *simd.Eigen) {
 				s += float64(a[i*n+j]) * float64(v)
 			}
 			want := float64(value) * float64(vector[i])
-			require.InDelta(t, want, s, 1e-6*largest, "row %d of A·v for value %d, %v", i, count, value)
+			if !(math.Abs(want-s) <= 1e-6*largest) {
+				require.InDelta(t, want, s, 1e-6*largest, "row %d of A·v for value %d, %v", i, count, value)
+			}
 		}
 		count++
 	}
@@ -177,6 +182,7 @@ func TestSymmetricEigenErrors(t *testing.T) {
 }
 
 func TestSymmetricEigenAllocations(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a collection takes what pools keep, in emulation between two calls
 	a := symmetric(newRand(t), 40)
 	e, err := simd.SymmetricEigen(a, 40)
 	require.NoError(t, err)

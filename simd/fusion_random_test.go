@@ -201,8 +201,11 @@ func repeated(t *testing.T, times int, f func(t *testing.T, d *simd.Device)) {
 	onEveryTier(t, func(t *testing.T) {
 		d := open(t)
 		n := times
+		if testing.Short() { // in emulation, and for the race detector
+			n = (n + 2) / 3
+		}
 		if kernels.Active() != best {
-			n = (times + 4) / 5
+			n = (n + 4) / 5
 		}
 		for range n {
 			f(t, d)

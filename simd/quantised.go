@@ -73,8 +73,9 @@ func dequantize(c *call) work {
 // panelLen is how many weights become float32 at a time where there are many rows of x: they stay in the second or third cache.
 const panelLen = 1 << 20
 
-// quantised is the work of products of rows with quantised weights, whose rows are met by all of x. Few rows of x are multiplied with
-// weights as they are read. For many, a panel of weights after the other is dequantised and multiplied as float32.
+// quantised is the work of products of rows with quantised weights, whose rows are met by all of x. Few rows of x are
+// multiplied with weights as they are read, and so are many in 8 bits where integers are faster than floats. For others, a
+// panel of weights after the other is dequantised and multiplied as float32.
 type quantised struct {
 	sequence
 	step    *call
@@ -93,7 +94,7 @@ func newQuantised(c *call, q8 bool, weights ...op.Type) *quantised {
 	if q8 {
 		q.rounded = q.temporary(q.m * blocks.RoundedWords(q.k))
 	}
-	if q.m > blocks.Most {
+	if q.m > blocks.Most && !(q8 && blocks.Many8()) {
 		most := 0
 		for _, w := range weights {
 			most = max(most, min(w.Shape[0], q.panelRows()))
@@ -120,12 +121,12 @@ func (q *quantised) round(x value) {
 	}
 	const part = 64 // blocks of 32
 	in, parts, values := q.k/32, ceilDiv(q.k/32, part), q.values
-	k, rounded := q.k, q.rounded
+	m, k, rounded := q.m, q.k, q.rounded
 	q.phases = append(q.phases, phase{units: q.m * parts, ns: 2 * 32 * part, do: func(a *args, lo, hi int) {
 		for u := lo; u < hi; u++ {
 			row, from := u/parts, u%parts*part
 			to := min(from+part, in)
-			r := roundedRow(rounded(a), row, k)
+			r := roundedRow(rounded(a), row, m, k)
 			r.Round(x.source(a).f32()[row*k:][:k], from, to)
 			if values != nil {
 				r.Values(values(a).f32()[row*k:][:k], from, to)
@@ -134,9 +135,9 @@ func (q *quantised) round(x value) {
 	}})
 }
 
-func roundedRow(memory view, row, k int) blocks.Rounded {
+func roundedRow(memory view, row, rows, k int) blocks.Rounded {
 	n := blocks.RoundedWords(k)
-	return blocks.RoundedIn(memory.f32()[row*n:][:n], k)
+	return blocks.RoundedIn(memory.f32()[row*n:][:n], k, rows)
 }
 
 // linear appends the product with operand i, and the bias that operand is, if it is not −1.
@@ -155,12 +156,22 @@ func (q *quantised) linear(out source, i, bias int, f compute.BlockFormat) {
 	if rounded != nil {
 		ns = multiplying8.ns()
 	}
-	q.phases = append(q.phases, phase{units: n, ns: 20 + ns*float64(m*k), do: func(a *args, lo, hi int) {
+	each := 1 // rows of weights
+	if m > blocks.Most {
+		each = blocks.Held
+	}
+	cost := float64(each) * (20 + ns*float64(m*k))
+	q.phases = append(q.phases, phase{units: ceilDiv(n, each), ns: cost, do: func(a *args, lo, hi int) {
+		lo, hi = lo*each, min(hi*each, n)
 		w, y := w.Of(a.in[i].bytes(compute.Uint32)), out(a).f32()
 		if rounded != nil {
-			var x [blocks.Most]blocks.Rounded
+			var few [blocks.Most]blocks.Rounded
+			x := few[:]
+			if m > len(few) {
+				x = make([]blocks.Rounded, m)
+			}
 			for row := range m {
-				x[row] = roundedRow(rounded(a), row, k)
+				x[row] = roundedRow(rounded(a), row, m, k)
 			}
 			w.Multiply8(y, n, x[:m], lo, hi)
 		} else {
@@ -237,7 +248,8 @@ func quantisedColumns(c *call) work {
 	for from := 0; from < n; from += wide {
 		cols := min(wide, n-from)
 		if k > 0 {
-			q.phases = append(q.phases, phase{units: k, ns: 20 + dequantizing.ns()*float64(cols), do: func(a *args, lo, hi int) {
+			ns := 20 + dequantizing.ns()*float64(cols)
+			q.phases = append(q.phases, phase{units: k, ns: ns, do: func(a *args, lo, hi int) {
 				w, y := w.Of(a.in[1].bytes(compute.Uint32)), panel(a).f32()
 				for r := lo; r < hi; r++ {
 					w.Dequantize(y[r*cols:][:cols], r, from)

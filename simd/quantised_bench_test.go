@@ -37,8 +37,8 @@ func replay(t testing.TB, d *simd.Device, e *op.Entry, a op.Attr, in ...compute.
 	}
 }
 
-// Products of few rows with quantised weights read the weights once; of-read is how near they come to a sum over as many bytes as
-// float32, which only reads. The two run by turns.
+// Products of few rows with quantised weights read the weights once; of-read is how near they come to a sum over as many
+// bytes as float32, which only reads. The two run by turns.
 func BenchmarkQuantised(b *testing.B) {
 	const n, k = 4096, 14336
 	d := open(b)
@@ -47,8 +47,8 @@ func BenchmarkQuantised(b *testing.B) {
 		require.NoError(b, err)
 		return t
 	}
-	for _, format := range []quant.Type{quant.Q4_0, quant.Q4_1, quant.Q5_0, quant.Q5_1, quant.Q8_0, quant.Q2_K, quant.Q3_K, quant.Q4_K,
-		quant.Q5_K, quant.Q6_K} {
+	for _, format := range []quant.Type{quant.Q4_0, quant.Q4_1, quant.Q5_0, quant.Q5_1, quant.Q8_0, quant.Q2_K, quant.Q3_K,
+		quant.Q4_K, quant.Q5_K, quant.Q6_K} {
 		words, err := quant.PackedWords(format, k)
 		require.NoError(b, err)
 		data := make([]uint32, n*words)

@@ -10,7 +10,8 @@ import (
 	"github.com/wavelane/wavelane/internal/op"
 )
 
-// Variants that need extensions of WGSL are offered where a device has them, never first, and enable what they use.
+// Variants that need extensions of WGSL are offered where a device has them, never first but for integer dot products, and say what they
+// use.
 func TestExtensions(t *testing.T) {
 	half := func(shape ...int) op.Type { return op.Type{DType: compute.Float16, Shape: shape} }
 	calls := map[*op.Entry][][]op.Type{
@@ -30,8 +31,12 @@ func TestExtensions(t *testing.T) {
 		}
 	}
 	calls[op.SoftmaxBackward] = [][]op.Type{{op.F32(3, 100), op.F32(3, 100)}}
+	packed := packedType(t, compute.Q4_K, 5, 512)
+	calls[op.QuantMatMulRowMajor] = [][]op.Type{{op.F32(1, 512), packed}, {op.F32(7, 512), packed}}
+	calls[op.QuantRMSNormMatVec] = [][]op.Type{{op.F32(1, 512), op.F32(512), packed}}
+	calls[op.QuantGateUpSwiGLU] = [][]op.Type{{op.F32(1, 512), packed, packed}}
 	plain, extended := DefaultCaps, DefaultCaps
-	extended.Subgroups, extended.F16 = true, true
+	extended.Subgroups, extended.F16, extended.IntegerDots = true, true, true
 	usual, seen := texts{}, texts{}
 	offered := map[string]bool{}
 	for e, all := range calls {
@@ -41,6 +46,8 @@ func TestExtensions(t *testing.T) {
 			options = compute.LastAxis
 		case e == op.Cast:
 			options = compute.CastOptions{To: compute.Float32}
+		case options == any(compute.QuantOptions{}):
+			options = compute.QuantOptions{Format: compute.Q4_K, Q8: true}
 		}
 		for _, in := range all {
 			before := len(seen)
@@ -52,15 +59,15 @@ func TestExtensions(t *testing.T) {
 			require.True(t, len(seen) > before, "%s %v: new names %v", e.Name, in, names)
 		}
 	}
-	for _, name := range []string{"subgroups", "native", "rows/subgroups"} {
+	for _, name := range []string{"subgroups", "native", "rows/subgroups", "dots"} {
 		require.Contains(t, offered, name)
 	}
 	kinds := map[string]int{}
 	for key, text := range seen {
 		enabled := false
-		for extension, sign := range map[string]string{"f16": "f16>", "subgroups": "subgroup"} {
+		for extension, sign := range map[string]string{"f16": "f16>", "subgroups": "subgroup", packedDots: "4I8"} {
 			head, body, _ := strings.Cut(text, "fn linear_id")
-			enables := strings.Contains(head, "enable "+extension+";")
+			enables := strings.Contains(head, map[bool]string{false: "enable ", true: "requires "}[extension == packedDots]+extension+";")
 			require.Equal(t, enables, strings.Contains(body, sign), "%s: %s", key, extension)
 			enabled = enabled || enables
 			if enables {
@@ -71,4 +78,5 @@ func TestExtensions(t *testing.T) {
 	}
 	require.GreaterOrEqual(t, kinds["f16"], 5)
 	require.Greater(t, kinds["subgroups"], 20)
+	require.Greater(t, kinds[packedDots], 8, "four products by lanes and by subgroups, two ways of rounding")
 }

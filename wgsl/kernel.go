@@ -79,6 +79,8 @@ type Caps struct {
 
 	Subgroups bool `json:"subgroups,omitempty"` // shaders may enable subgroups
 	F16       bool `json:"f16,omitempty"`       // shaders may enable f16
+
+	IntegerDots bool `json:"integer_dots,omitempty"` // shaders may require packed_4x8_integer_dot_product
 }
 
 // DefaultCaps are the limits that every WebGPU implementation grants.

@@ -1,18 +1,13 @@
 package wgsl
 
 import (
-	"fmt"
-	"slices"
-
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/op"
 	"github.com/wavelane/wavelane/quant"
 )
 
-// Products with quantised weights multiply float32 activations, with Q8 too: that is closer to the exact product than rounded activations
-// are, and integer dot products of 8 bits are in few WebGPU implementations. What is left of Q8 is that Inf or NaN in a row of x
-// makes the row NaN. Values are computed as s·q − m before they are multiplied, not by Σq·x and Σx: then Inf in x gives what
-// it gives for dequantised weights, and a fused multiply-add is all it costs.
+// Where values of weights are computed, it is as s·(q − offset) − m before they are multiplied, not by Σq·x and Σx: then Inf in x gives
+// what it gives for dequantised weights, and a fused multiply-add is all it costs.
 
 // blocks is what the template "quant_run" sees of a format. Places are vectors of 16 bytes from the beginning of a block.
 type blocks struct {
@@ -55,7 +50,7 @@ func blocksOf(f compute.BlockFormat, wide bool, weights ...string) *blocks {
 	case compute.Q5_1:
 		b.Nibbles, b.High, b.Min = true, 1, true
 	case compute.Q8_0:
-		b.Offset = 128
+		// whose bytes are signed, and all values
 	case compute.Q2_K:
 		b.Min, b.Quants = true, place(quant.Q2_KQuants)
 	case compute.Q3_K:
@@ -74,16 +69,16 @@ func init() {
 	lowerings[op.Dequantize] = dequantize
 	lowerings[op.QuantMatMulRowMajor] = func(s *step) error {
 		o := s.Attr.Options.(compute.QuantOptions)
-		return s.timesQuantised(operand(0), quantised{operand(1), s.in[1], o.Format, o.Q8}, nil, result)
+		return s.timesQuantised(operand(0), o.Q8, quantProduct{[]quantised{{operand(1), s.in[1], o.Format}}, nil, result})
 	}
 	lowerings[op.QuantMatMulColMajor] = func(s *step) error {
 		o := s.Attr.Options.(compute.QuantOptions)
-		return s.quantisedTiles(operand(0), quantised{operand(1), s.in[1], o.Format, false}, nil, result, false)
+		return s.quantisedTiles(operand(0), quantised{operand(1), s.in[1], o.Format}, nil, result, true)
 	}
 	lowerings[op.QuantRMSNormMatVec] = func(s *step) error {
 		o := s.Attr.Options.(compute.QuantOptions)
-		w := quantised{operand(2), s.in[2], o.Format, o.Q8}
-		v := quantRows{form: "norm", w: []quantised{w}, x: operand(0), gamma: operand(1), y: result}
+		product := quantProduct{[]quantised{{operand(2), s.in[2], o.Format}}, nil, result}
+		v := quantRows{form: "norm", q8: o.Q8, x: operand(0), gamma: operand(1), of: []quantProduct{product}}
 		if done, err := s.quantRows(&v); done {
 			return err
 		}
@@ -93,43 +88,34 @@ func init() {
 		if err != nil {
 			return err
 		}
-		return s.timesQuantised(normed.Buffer, w, nil, result)
+		return s.timesQuantised(normed.Buffer, o.Q8, product)
 	}
 	lowerings[op.QuantGateUpSwiGLU] = func(s *step) error {
 		o := s.Attr.Options.(compute.QuantOptions)
-		v := quantRows{form: "gate", x: operand(0), y: result}
-		for i := range 2 {
-			v.w = append(v.w, quantised{operand(1 + i), s.in[1+i], o.Format, o.Q8})
-		}
+		w := []quantised{{operand(1), s.in[1], o.Format}, {operand(2), s.in[2], o.Format}}
+		v := quantRows{form: "gate", q8: o.Q8, x: operand(0), of: []quantProduct{{w, nil, result}}}
 		if done, err := s.quantRows(&v); done {
 			return err
 		}
-		var parts []tensor
-		for _, w := range v.w {
-			y := s.temporary(op.F32(s.out.Len()))
-			if err := s.timesQuantised(v.x, w, nil, y.Buffer); err != nil {
-				return err
-			}
-			parts = append(parts, y)
+		gate, up := s.temporary(op.F32(s.out.Len())), s.temporary(op.F32(s.out.Len()))
+		if err := s.timesQuantised(v.x, o.Q8, quantProduct{w[:1], nil, gate.Buffer}, quantProduct{w[1:], nil, up.Buffer}); err != nil {
+			return err
 		}
-		return s.call(op.SwiGLU, op.Attr{}, []Buffer{result}, parts...)
+		return s.call(op.SwiGLU, op.Attr{}, []Buffer{result}, gate, up)
 	}
 	lowerings[op.QuantQKV] = func(s *step) error {
+		var of []quantProduct
 		for i, f := range op.QKVFormats(s.Attr) {
-			w := quantised{operand(1 + i), s.in[1+i], f, s.Attr.Options.(compute.QuantQKVOptions).Q8}
-			var bias *Buffer
+			p := quantProduct{[]quantised{{operand(1 + i), s.in[1+i], f}}, nil, resultAt(i)}
 			if len(s.in) == 7 {
 				b := operand(4 + i)
-				bias = &b
+				p.bias = &b
 			}
-			if s.outs[i].Len() == 0 {
-				continue
-			}
-			if err := s.timesQuantised(operand(0), w, bias, resultAt(i)); err != nil {
-				return err
+			if s.outs[i].Len() > 0 {
+				of = append(of, p)
 			}
 		}
-		return nil
+		return s.timesQuantised(operand(0), s.Attr.Options.(compute.QuantQKVOptions).Q8, of...)
 	}
 }
 
@@ -138,29 +124,46 @@ type quantised struct {
 	Buffer
 	op.Type
 	format compute.BlockFormat
-	q8     bool // of the activations
 }
 
 func (w *quantised) rows() int     { return w.Shape[0] }
 func (w *quantised) rowBytes() int { return 4 * w.Shape[1] }
 
-// timesQuantised is y = x·wᵀ + bias, with x operand 0 or something of its shape.
-func (s *step) timesQuantised(x Buffer, w quantised, bias *Buffer, y Buffer) error {
-	if done, err := s.quantRows(&quantRows{form: "plain", w: []quantised{w}, x: x, bias: bias, y: y}); done {
+// quantProduct is y = x·wᵀ + bias, or what is made of the products with two weights.
+type quantProduct struct {
+	w    []quantised
+	bias *Buffer
+	y    Buffer
+}
+
+// timesQuantised is products with x, operand 0 or something of its shape.
+func (s *step) timesQuantised(x Buffer, q8 bool, of ...quantProduct) error {
+	if done, err := s.quantRows(&quantRows{form: "plain", q8: q8, x: x, of: of}); done {
 		return err
 	}
-	return s.quantisedTiles(x, w, bias, y, true)
+	if m, k := op.RowsCols(s.in[0].Shape); q8 {
+		var err error
+		if x, err = s.spoil(x, m, k); err != nil {
+			return err
+		}
+	}
+	for _, p := range of {
+		if err := s.quantisedTiles(x, p.w[0], p.bias, p.y, false); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // quantisedTiles is a product of many rows of x: the kernels of matmul, which take weights apart as they load them.
-func (s *step) quantisedTiles(x Buffer, w quantised, bias *Buffer, y Buffer, rowMajor bool) error {
+func (s *step) quantisedTiles(x Buffer, w quantised, bias *Buffer, y Buffer, colMajor bool) error {
 	rows, cols, err := op.PackedShape(w.Type, w.format)
 	if err != nil {
 		return err
 	}
 	m, _ := op.RowsCols(s.in[0].Shape)
 	d := op.MatMulDims{Batch: 1, M: m, K: rows, N: cols}
-	if rowMajor {
+	if !colMajor {
 		d.K, d.N = cols, rows
 	}
 	out := op.F32(m, d.N)
@@ -168,12 +171,7 @@ func (s *step) quantisedTiles(x Buffer, w quantised, bias *Buffer, y Buffer, row
 	if bias != nil {
 		behind = behind.then(call(op.Add, nil, []op.Type{out, op.F32(d.N)}, []Buffer{{}, *bias}))
 	}
-	if w.q8 {
-		if x, err = s.spoil(x, m, d.K); err != nil {
-			return err
-		}
-	}
-	p := product{B: compute.Uint32, TransB: rowMajor, Format: w.format}
+	p := product{B: compute.Uint32, TransB: !colMajor, Format: w.format}
 	if !behind.nothing() {
 		reaches, err := behind.reaches(1, out.Shape, 0, 1)
 		if err != nil {
@@ -195,122 +193,4 @@ func (s *step) spoil(x Buffer, m, k int) (Buffer, error) {
 	}
 	sums.Shape = []int{m, 1}
 	return y.Buffer, s.call(op.Add, op.Attr{}, []Buffer{y.Buffer}, of, sums)
-}
-
-const (
-	quantMost  = 8  // rows of x that the kernel of few rows has room for, when it does nothing else
-	quantLanes = 64 // threads of it
-)
-
-// quantRows is a product of few rows of x, one dispatch where bindings allow.
-type quantRows struct {
-	form     string // plain, norm or gate
-	w        []quantised
-	x, gamma Buffer
-	bias     *Buffer
-	y        Buffer
-}
-
-// quantRows reports false where it cannot do it.
-func (s *step) quantRows(v *quantRows) (done bool, err error) {
-	w := v.w[0]
-	m, k := op.RowsCols(s.in[0].Shape)
-	n := w.rows()
-	if k == 0 && v.bias == nil {
-		s.fillWords(v.y, m*n, 0)
-		return true, nil
-	}
-	if m > quantMost || m > 1 && v.form != "plain" || w.q8 && k/4 > loopBudget || BufferSize(4*k) > s.caps.MaxBinding || s.workgroup() < quantLanes {
-		return false, nil
-	}
-	// All rows of x at once, or each for itself where they or the results are more than bindings hold.
-	together := m
-	if max(BufferSize(4*m*k), BufferSize(4*m*n)) > s.caps.MaxBinding {
-		together = 1
-	}
-	kernel, rows := v.kernel(together)
-	nan := 0
-	if w.q8 {
-		nan = 0x7fc00000
-	}
-	for i := 0; i < m; i += together {
-		x, x0 := s.window(v.x, i*k, together*k)
-		ofRows := func(bytes, start int) extent {
-			return func(first, end int) (from, to int) { return start + first*rows*bytes, start + min(end*rows, n)*bytes }
-		}
-		results := ofRows(4, 4*i*n)
-		if together > 1 {
-			results = func(int, int) (from, to int) { return 0, 4 * m * n }
-		}
-		err := s.ranges(ceilDiv(n, rows), func(first, end int, parts []part) {
-			bind := []Buffer{x}
-			if v.form == "norm" {
-				bind = append(bind, v.gamma)
-			}
-			for _, w := range v.w {
-				bind = append(bind, parts[0].of(w.Buffer))
-			}
-			if v.bias != nil {
-				bind = append(bind, parts[2].of(*v.bias))
-			} else if v.form == "plain" {
-				bind = append(bind, x) // which nobody reads
-			}
-			params := words(together, k/4, k/16, k/quant.Type(w.format).BlockLen(), w.rowBytes()/16, n, first, end,
-				-parts[0].base/16, i*n-parts[1].base/4, -parts[2].base/4, x0/4, n, nan)
-			switch {
-			case v.form == "norm":
-				params = append(params, bits(s.Attr.Scalars[0]))
-			case v.bias != nil:
-				params = append(params, 0, 1)
-			}
-			s.dispatch(kernel, s.linear(end-first), params, append(bind, parts[1].of(v.y))...)
-		}, ofRows(w.rowBytes(), 0), results, ofRows(4, 0))
-		if err != nil {
-			return true, err
-		}
-	}
-	return true, nil
-}
-
-// kernel returns also how many rows of each weight a workgroup takes.
-func (v *quantRows) kernel(m int) (k *Kernel, rows int) {
-	f, room := v.w[0].format, 1
-	for room < m {
-		room *= 2
-	}
-	rows = 4 / len(v.w)
-	return cached(fmt.Sprintf("quant_matvec/%s/%v/%d", v.form, f, room), func() *Kernel {
-		k := &Kernel{Uniform: 64, Workgroup: [3]uint32{quantLanes, 1, 1}, Shared: 16 * room * quantLanes}
-		var reads, types []string
-		read := func(kind string, names ...string) {
-			for _, name := range names {
-				reads, types = append(reads, name), append(types, kind)
-			}
-		}
-		functions := ""
-		weights := []string{"w0", "w1"}[:len(v.w)]
-		switch v.form {
-		case "norm":
-			read("vec4<f32>", "gamma")
-			k.Shared += 4 * room * quantLanes
-		case "gate":
-			functions = functionsOf("swiglu")
-		}
-		read("vec4<u32>", weights...)
-		if v.form == "plain" {
-			read("f32", "bias")
-		}
-		k.Bindings = append(slices.Repeat([]Access{Read}, 1+len(reads)), ReadWrite)
-		var of []string // the weights of the four rows
-		for i := range 4 {
-			of = append(of, weights[i/rows])
-		}
-		k.Source = render("quant_matvec.wgsl", struct {
-			Form, Functions   string
-			Room, Lanes, Rows int
-			Reads, Types, Of  []string
-			Blocks            *blocks
-		}{v.form, functions, room, quantLanes, rows, reads, types, of, blocksOf(f, true, weights...)})
-		return k
-	}), rows
 }

@@ -76,4 +76,35 @@ func TestQuantisedDispatches(t *testing.T) {
 	require.Equal(t, 1, count(8, 128_256, 1024))
 	require.Equal(t, 3, count(1, 152_064, 4096), "of 350 MB")
 	require.Equal(t, 3, count(64, 4096, 4096), "two of which find Inf and NaN")
+	caps.IntegerDots = true
+	require.Equal(t, 2, count(8, 4096, 4096), "one of which rounds x")
+}
+
+// Three products with one x are one dispatch, of two where biases take more buffers than there are.
+func TestQuantisedTogether(t *testing.T) {
+	caps := DefaultCaps
+	count := func(q8, biased bool, m, n int) int {
+		w := func(f compute.BlockFormat, n int) op.Type { return packedType(t, f, n, 512) }
+		in := []op.Type{op.F32(m, 512), w(compute.Q4_K, n), w(compute.Q5_K, 40), w(compute.Q6_K, 40)}
+		if biased {
+			in = append(in, op.F32(n), op.F32(40), op.F32(40))
+		}
+		a := op.Attr{Options: compute.QuantQKVOptions{Q: compute.Q4_K, K: compute.Q5_K, V: compute.Q6_K, Q8: q8}}
+		out, err := op.QuantQKV.Check(in, a)
+		require.NoError(t, err)
+		l, err := Lower(&op.Step{Entry: op.QuantQKV, Attr: a}, in, out, &caps, nil)
+		require.NoError(t, err)
+		texts{}.check(t, l, &caps, in, out)
+		return len(l.Actions)
+	}
+	for _, m := range []int{1, 8} {
+		for _, q8 := range []bool{false, true} {
+			require.Equal(t, 1, count(q8, false, m, 120))
+			require.Equal(t, 2, count(q8, true, m, 120))
+		}
+	}
+	require.Equal(t, 4, count(false, false, 2, 600_000), "of which two have the many rows")
+	caps.MaxStorageBuffers, caps.IntegerDots = 10, true
+	require.Equal(t, 1, count(false, true, 5, 120))
+	require.Equal(t, 2, count(true, true, 5, 120), "one of which rounds x")
 }

@@ -60,11 +60,18 @@ func cached(key string, make func() *Kernel) *Kernel {
 	return kernels.add(k)
 }
 
-// render executes the template of a kernel file, with common.wgsl in front of it, and before that the extensions that it enables.
-func render(file string, data any, enable ...string) string {
+// packedDots is an extension that is there or not, and needs no enabling.
+const packedDots = "packed_4x8_integer_dot_product"
+
+// render executes the template of a kernel file, with common.wgsl in front of it, and before that the extensions that it needs.
+func render(file string, data any, extensions ...string) string {
 	var b strings.Builder
-	for _, extension := range enable {
-		b.WriteString("enable " + extension + ";\n")
+	for _, x := range extensions {
+		word := "enable "
+		if x == packedDots {
+			word = "requires "
+		}
+		b.WriteString(word + x + ";\n")
 	}
 	for _, name := range []string{"common.wgsl", file} {
 		if err := sources.ExecuteTemplate(&b, name, data); err != nil {

@@ -20,7 +20,7 @@ import (
 
 type mapFlags struct {
 	prefill         bool
-	dense, q8       bool
+	dense, q8, wide bool
 	chunk, context  int
 	kernel, reverse string
 	json            bool
@@ -47,6 +47,7 @@ The first line counts launches; copies and fills, which need no kernel, are list
 	c.Flags().BoolVar(&f.prefill, "prefill", false, "the plan of a chunk of the prompt instead of that of a token")
 	c.Flags().BoolVar(&f.dense, "dense", false, "with float32 in the place of quantised weights")
 	c.Flags().BoolVar(&f.q8, "q8", false, "with activations that are rounded to 8 bits before they meet quantised weights")
+	c.Flags().BoolVar(&f.wide, "wide-cache", false, "with keys and values in float32 instead of float16")
 	c.Flags().IntVar(&f.chunk, "chunk", f.chunk, "`tokens` of a chunk")
 	c.Flags().IntVar(&f.context, "ctx", f.context, "`tokens` that there is room for, at most what the model was trained on")
 	c.Flags().StringVar(&f.kernel, "kernel", "", "only launches of kernels whose `name` contains this")
@@ -114,7 +115,8 @@ func ptxMap(ctx context.Context, out io.Writer, name string, f mapFlags) error {
 		m.Plan, m.Tokens = "prefill", f.chunk
 	}
 	steps, err := model.Map(ctx, dev, m.Tokens, decoder.LoadOptions{Dense: f.dense}, decoder.SessionOptions{
-		Context: min(f.context, model.Context), Chunk: f.chunk, Q8: f.q8, Output: decoder.Output{TopK: 1}})
+		Context: min(f.context, model.Context), Chunk: f.chunk, Q8: f.q8,
+		WideCache: f.wide, Output: decoder.Output{TopK: 1}})
 	if err != nil {
 		return err
 	}

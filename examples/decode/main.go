@@ -27,12 +27,13 @@ type options struct {
 	temperature           float64
 	topK                  int
 	seed                  uint64
-	dense, q8             bool
+	dense, q8, wide       bool
 }
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
 	var o options
 	flag.StringVar(&o.model, "model", "", "GGUF `file`; of a split model, the first")
 	flag.StringVar(&o.random, "random", "", "`file` to write a small model with random weights to, which is then the model")
@@ -44,9 +45,14 @@ func main() {
 	flag.Uint64Var(&o.seed, "seed", 0, "of sampling and of random weights; 0 draws one")
 	flag.BoolVar(&o.dense, "dense", false, "make float32 of quantised weights when loading, which takes several times the memory")
 	flag.BoolVar(&o.q8, "q8", false, "round activations to 8 bits before they meet quantised weights, which is faster and less exact")
+	flag.BoolVar(&o.wide, "wide-cache", false, "keep keys and values in float32 instead of rounding them to float16")
 	device := flag.String("device", "", `"cuda", "gpu" (WebGPU) or "cpu"; the best that the machine has without it`)
 	software := flag.Bool("software", false, "run gpu on a software adapter and cuda on the software GPU; slow")
 	flag.Parse()
+	if flag.NArg() > 0 {
+		fmt.Fprintf(os.Stderr, "decode: %q is no flag; a model is given by -model\n", flag.Arg(0))
+		os.Exit(2)
+	}
 	var opts []wavelane.Option
 	if *device != "" {
 		opts = append(opts, wavelane.WithDevice(*device))
@@ -55,6 +61,9 @@ func main() {
 		opts = append(opts, wavelane.WithSoftware())
 	}
 	if err := run(ctx, os.Stdout, os.Stderr, o, opts...); err != nil {
+		if ctx.Err() != nil { // before there was a text
+			err = context.Cause(ctx)
+		}
 		fmt.Fprintln(os.Stderr, "decode:", err)
 		os.Exit(1)
 	}
@@ -108,13 +117,19 @@ func run(ctx context.Context, out, errOut io.Writer, o options, opts ...wavelane
 	}
 	defer dev.Close()
 	fmt.Fprintf(errOut, "%s\n%v\n", dev.Explain(), describe(model))
+	if o.temperature > 0 {
+		fmt.Fprintf(errOut, "seed %d\n", o.seed)
+	}
 	weights, err := load(ctx, errOut, model, dev, o.dense)
 	if err != nil {
 		return err
 	}
 	defer weights.Close()
+	if err := file.Close(); err != nil { // its memory is not needed any more
+		return err
+	}
 	session, err := weights.NewSession(ctx, decoder.SessionOptions{Context: min(o.context, model.Context), Q8: o.q8,
-		Output: sampler.Output()})
+		WideCache: o.wide, Output: sampler.Output()})
 	if err != nil {
 		return err
 	}

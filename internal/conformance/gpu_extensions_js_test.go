@@ -14,13 +14,17 @@ import (
 	"github.com/wavelane/wavelane/wgsl"
 )
 
-// The variants that need extensions of WGSL, each forced. Browsers offer subgroups on every adapter that this suite knows of, and f16
-// on some; the native library's compiler knows neither.
+// The variants that need extensions of WGSL, each forced. Browsers offer subgroups and integer dot products on every adapter that this
+// suite knows of, and f16 on some; the native library's compiler knows none of them. Integer dot products are the default where they are:
+// the other way is forced.
 func TestWebGPUExtensions(t *testing.T) {
-	classes := runVariants(t, func(v [2]string) bool { return v[1] == "native" || strings.HasSuffix(v[1], "subgroups") })
-	want := map[string]int{"matmul": 1, "reduce": 1, "rows": 1}
+	classes := runVariants(t, func(v [2]string) bool {
+		return v[1] == "native" || v[0] == "q8" || strings.HasSuffix(v[1], "subgroups")
+	})
+	want := map[string]int{"matmul": 1, "quant": 1, "q8": 1, "reduce": 1, "rows": 1}
 	_, d := openSoftware(t, "")
 	require.Contains(t, d.Info().Features, "subgroups")
+	require.True(t, d.Info().Caps().IntegerDots)
 	if d.Info().Caps().F16 {
 		want["f16"] = 1
 	}
@@ -38,6 +42,8 @@ func TestExtensionsCompile(t *testing.T) {
 			ask = append(ask, f)
 		}
 	}
+	caps.IntegerDots = js.Global().Get("navigator").Get("gpu").Get("wgslLanguageFeatures").Call("has", packedDots).Bool()
+	require.True(t, caps.IntegerDots)
 	for _, f := range strings.Fields(os.Getenv("WAVELANE_FEATURES")) {
 		require.Contains(t, ask, f)
 	}
@@ -64,14 +70,22 @@ func TestExtensionsCompile(t *testing.T) {
 		settled(t, device.Call("createComputePipelineAsync", map[string]any{"label": key, "layout": "auto",
 			"compute": map[string]any{"module": module, "entryPoint": k.Entry}}))
 		for _, line := range strings.SplitN(k.Source, "\n", 3)[:2] {
-			if extension, ok := strings.CutPrefix(line, "enable "); ok {
-				extensions[extension]++
+			if needs(line) {
+				extensions[strings.Fields(line)[1]]++
 			}
 		}
 	}
 	t.Logf("%d kernels compile: %v", len(kernels), extensions)
 	require.Equal(t, caps.F16, extensions["f16;"] > 0)
 	require.Equal(t, caps.Subgroups, extensions["subgroups;"] > 0)
+	require.Positive(t, extensions[packedDots+";"])
+}
+
+const packedDots = "packed_4x8_integer_dot_product"
+
+// needs reports whether a text begins with an extension.
+func needs(text string) bool {
+	return strings.HasPrefix(text, "enable ") || strings.HasPrefix(text, "requires ")
 }
 
 // extended collects the kernels with extensions that a call may be compiled to: with all its variants where elements are f16.
@@ -89,7 +103,7 @@ func extended(t *testing.T, e *op.Entry, c Call, caps *wgsl.Caps, kernels map[st
 		})
 		require.NoError(t, err)
 		for _, a := range l.Actions {
-			if d := a.Dispatch; d != nil && strings.HasPrefix(d.Kernel.Source, "enable ") {
+			if d := a.Dispatch; d != nil && needs(d.Kernel.Source) {
 				kernels[d.Kernel.Key] = d.Kernel
 			}
 		}

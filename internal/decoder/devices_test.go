@@ -130,12 +130,12 @@ var forms = map[string]struct {
 
 // follow takes the course; if both, once more with the device choosing the tokens.
 func (c *course) follow(t *testing.T, w *Weights, steps int, q8, both bool, accuracy float64) {
-	s, err := w.NewSession(t.Context(), SessionOptions{Chunk: chunk, Q8: q8})
+	s, err := w.NewSession(t.Context(), SessionOptions{Chunk: chunk, Q8: q8, WideCache: !q8})
 	require.NoError(t, err)
 	defer s.Close()
 	var greedy *Session
 	if both {
-		greedy, err = w.NewSession(t.Context(), SessionOptions{Chunk: chunk, Q8: q8, Output: Output{TopK: 1}})
+		greedy, err = w.NewSession(t.Context(), SessionOptions{Chunk: chunk, Q8: q8, WideCache: !q8, Output: Output{TopK: 1}})
 		require.NoError(t, err)
 		defer greedy.Close()
 	}
@@ -195,10 +195,14 @@ func TestPrefill(t *testing.T) {
 	random := rand.New(rand.NewPCG(seed, 2))
 	f := opened(t, models(seed)["llama"])
 	w := loaded(t, f, device(t, "cpu"), LoadOptions{})
-	one, err := w.NewSession(t.Context(), SessionOptions{Chunk: 1})
+	one, err := w.NewSession(t.Context(), SessionOptions{Chunk: 1, WideCache: true})
 	require.NoError(t, err)
 	defer one.Close()
-	for _, o := range []SessionOptions{{Chunk: 5, Context: 20}, {Chunk: 12, Context: 20}} {
+	for _, o := range []SessionOptions{{Chunk: 5, Context: 20, WideCache: true}, {Chunk: 12, Context: 20}} {
+		accuracy := forms["blocks"].accuracy
+		if !o.WideCache {
+			accuracy = 2e-2 // of keys and values that are rounded to Float16: some 1e-3, of which seeds are the tails
+		}
 		many, err := w.NewSession(t.Context(), o)
 		require.NoError(t, err)
 		defer many.Close()
@@ -215,7 +219,7 @@ func TestPrefill(t *testing.T) {
 			for i, x := range want.Logits {
 				wide[i] = float64(x)
 			}
-			require.LessOrEqual(t, deviation(wide, got.Logits), forms["blocks"].accuracy, "%d tokens, %+v", n+1, o)
+			require.LessOrEqual(t, deviation(wide, got.Logits), accuracy, "%d tokens, %+v", n+1, o)
 		}
 		require.Zero(t, many.Room())
 	}

@@ -25,10 +25,10 @@ func (m *Model) Map(ctx context.Context, device batch.Device, tokens int, l Load
 	if err := o.complete(m); err != nil {
 		return nil, err
 	}
-	shape := m.cacheShape(&o)
+	dtype, shape := m.cache(&o)
 	var caches []compute.Tensor
 	for range 2 * m.Blocks {
-		caches = append(caches, &shapeOnly{"", compute.Float32, shape})
+		caches = append(caches, &shapeOnly{"", dtype, shape})
 	}
 	w := &Weights{Model: m, on: convert(m.tensors, func(t *gguf.Tensor) weight {
 		d, shape, format := l.form(t)

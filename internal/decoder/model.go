@@ -34,13 +34,16 @@ type block[T any] struct {
 	Gate, Up, Down      T
 }
 
-// Read looks at a file: metadata, and names and shapes of tensors. The file must stay open while weights are loaded. Errors
+// Read looks at a file: metadata, and names and shapes of tensors. The file must stay open until weights are loaded. Errors
 // wrap gguf.ErrMissing and [compute.ErrShape], or [compute.ErrUnsupported] for what the file has and is not known here; they
 // name the metadata or the tensor.
 func Read(f *gguf.File) (*Model, error) {
 	c, err := readConfig(f)
 	if err != nil {
 		return nil, fmt.Errorf("decoder: %w", err)
+	}
+	if len(f.Tensors()) == 0 {
+		return nil, fmt.Errorf("decoder: the file has no tensors, as those of vocabularies alone: %w", gguf.ErrMissing)
 	}
 	r := &reader{file: f, used: map[string]bool{}}
 	t := &network[*gguf.Tensor]{}

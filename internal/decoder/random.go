@@ -22,9 +22,11 @@ type Random struct {
 	Hidden       int
 	Heads        int
 	KVHeads      int
+	HeadSize     int // 0 is Width/Heads
 	Context      int
-	Tied         bool // the output head is the embedding
-	Factors      bool // of the frequencies of the rotary embedding, as Llama 3 has them
+	Stretch      float32 // times that positions are stretched (linear scaling), if not 0
+	Tied         bool    // the output head is the embedding
+	Factors      bool    // of the frequencies of the rotary embedding, as Llama 3 has them
 	Seed         uint64
 	// Format is that of a matrix; without it all are Float32. Vectors are.
 	Format func(tensor string) quant.Type
@@ -43,11 +45,25 @@ func Mixed(tensor string) quant.Type {
 // Write writes the model as a GGUF file. Errors wrap [compute.ErrArgument] and those of quant and gguf.
 func (r Random) Write(out io.Writer) error {
 	_, ok := architectures[r.Architecture]
-	if least := min(r.Blocks, r.Width, r.Hidden, r.Heads, r.KVHeads, r.Context); !ok || least < 1 || r.Width%r.Heads != 0 {
+	least := min(r.Blocks, r.Width, r.Hidden, r.Heads, r.KVHeads, r.Context)
+	if !ok || least < 1 || r.HeadSize < 0 || r.HeadSize == 0 && r.Width%r.Heads != 0 || !(r.Stretch >= 0) {
 		return fmt.Errorf("decoder: random model %+v: %w", r, compute.ErrArgument)
+	}
+	wide := r.HeadSize > 0
+	if !wide {
+		r.HeadSize = r.Width / r.Heads
 	}
 	w := &randomWriter{Writer: gguf.NewWriter(out), Random: r}
 	w.metadata()
+	if wide {
+		w.set(w.Architecture+".attention.key_length", uint32(w.HeadSize))
+		w.set(w.Architecture+".attention.value_length", uint32(w.HeadSize))
+		w.set(w.Architecture+".rope.dimension_count", uint32(w.HeadSize))
+	}
+	if w.Stretch > 0 {
+		w.set(w.Architecture+".rope.scaling.type", "linear")
+		w.set(w.Architecture+".rope.scaling.factor", w.Stretch)
+	}
 	tokens := w.vocabulary()
 	w.tensors(tokens, w.declare)
 	w.tensors(tokens, w.fill)
@@ -145,10 +161,10 @@ func (w *randomWriter) vocabulary() int {
 
 // tensors calls f for all of them, with shapes as the file has them.
 func (w *randomWriter) tensors(tokens int, f func(name string, shape ...int)) {
-	kv := w.Width / w.Heads * w.KVHeads
+	q, kv := w.HeadSize*w.Heads, w.HeadSize*w.KVHeads
 	f("token_embd.weight", w.Width, tokens)
 	if w.Factors {
-		f("rope_freqs.weight", w.Width/w.Heads/2)
+		f("rope_freqs.weight", w.HeadSize/2)
 	}
 	f("output_norm.weight", w.Width)
 	if !w.Tied {
@@ -157,15 +173,15 @@ func (w *randomWriter) tensors(tokens int, f func(name string, shape ...int)) {
 	for i := range w.Blocks {
 		at := fmt.Sprintf("blk.%d.", i)
 		f(at+"attn_norm.weight", w.Width)
-		f(at+"attn_q.weight", w.Width, w.Width)
+		f(at+"attn_q.weight", w.Width, q)
 		f(at+"attn_k.weight", w.Width, kv)
 		f(at+"attn_v.weight", w.Width, kv)
 		if w.Architecture == "qwen2" {
-			f(at+"attn_q.bias", w.Width)
+			f(at+"attn_q.bias", q)
 			f(at+"attn_k.bias", kv)
 			f(at+"attn_v.bias", kv)
 		}
-		f(at+"attn_output.weight", w.Width, w.Width)
+		f(at+"attn_output.weight", q, w.Width)
 		f(at+"ffn_norm.weight", w.Width)
 		f(at+"ffn_gate.weight", w.Width, w.Hidden)
 		f(at+"ffn_up.weight", w.Width, w.Hidden)

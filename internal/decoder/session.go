@@ -15,7 +15,10 @@ type SessionOptions struct {
 	Context int  // tokens that there is room for; 0 is all that the model was trained on
 	Chunk   int  // tokens of a prompt that are computed at once; 0 is 64
 	Q8      bool // round activations to 8 bits before they meet quantised weights, as GGML does
-	Output  Output
+	// WideCache keeps keys and values in Float32. Otherwise they are rounded to Float16, which is half the memory, and half
+	// of what attention has to read for each token.
+	WideCache bool
+	Output    Output
 }
 
 // Session is a sequence of tokens with its keys and values on the device. It belongs to one goroutine.
@@ -81,16 +84,25 @@ func (o *SessionOptions) complete(m *Model) error {
 // capacity is the keys that a cache has room for: a chunk may be filled up with others behind the context's end.
 func (o *SessionOptions) capacity() int { return o.Context + o.Chunk - 1 }
 
-// cacheShape is that of keys, and of values, of a block.
-func (m *Model) cacheShape(o *SessionOptions) []int {
-	return []int{1, o.capacity(), m.KVHeads, m.HeadSize}
+// cache is the type and the shape of keys, and of values, of a block.
+func (m *Model) cache(o *SessionOptions) (compute.DType, []int) {
+	d := compute.Float16
+	if o.WideCache {
+		d = compute.Float32
+	}
+	return d, []int{1, o.capacity(), m.KVHeads, m.HeadSize}
 }
 
 // makeCaches has the device make them, filled: attention does not see what nobody has written, but a product with NaN is one.
 func (s *Session) makeCaches(ctx context.Context) error {
+	dtype, shape := s.weights.cache(&s.options)
 	for range 2 * s.weights.Blocks {
 		b := batch.New(s.weights.device)
-		k := b.Keep(b.Fill(0, s.weights.cacheShape(&s.options)...))
+		x := b.Fill(0, shape...)
+		if dtype != compute.Float32 {
+			x = b.Cast(x, dtype)
+		}
+		k := b.Keep(x)
 		if err := b.Start().Await(ctx); err != nil {
 			return err
 		}

@@ -42,8 +42,9 @@ const (
 	byteToken    = 6
 )
 
-// turnEnds are control tokens that end what a model says, by the names that models give them.
-var turnEnds = []string{"<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|end_of_text|>", "<|endoftext|>", "<|end|>"}
+// turnEnds are special tokens that end what a model says, or the file that it writes, by the names that models give them.
+var turnEnds = []string{"</s>", "<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|end_of_text|>", "<|endoftext|>", "<|end|>",
+	"<｜end▁of▁sentence｜>", "<end_of_utterance>", "<|fim_pad|>", "<|repo_name|>", "<|file_sep|>"}
 
 // NewTokenizer reads the tokenizer of a file, whose model is "llama" (SentencePiece) or "gpt2" (byte-level BPE). Errors wrap
 // gguf.ErrMissing, [compute.ErrUnsupported], [compute.ErrShape] and [compute.ErrArgument], and name the metadata.
@@ -100,7 +101,7 @@ func (t *Tokenizer) index() {
 		if _, twice := t.ids[p]; !twice {
 			t.ids[p] = int32(i)
 		}
-		if k := t.kinds[i]; p != "" && (k == controlToken || k == userToken) {
+		if k := t.kinds[i]; p != "" && (k == controlToken || k == userToken || k == unknownToken) {
 			t.special[p[0]] = append(t.special[p[0]], int32(i))
 		}
 	}
@@ -128,7 +129,7 @@ func (t *Tokenizer) readEnds(f *gguf.File) error {
 		}
 	}
 	for _, name := range turnEnds {
-		if id, ok := t.ids[name]; ok && t.kinds[id] == controlToken {
+		if id, ok := t.ids[name]; ok && (t.kinds[id] == controlToken || t.kinds[id] == userToken) {
 			t.ends[id] = true
 		}
 	}

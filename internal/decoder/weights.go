@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/wavelane/wavelane/batch"
 	"github.com/wavelane/wavelane/compute"
@@ -76,7 +77,16 @@ type upload struct {
 	weights     *Weights
 	done, total int64
 	under       *compute.Future // the one under way
+	stages      [2]stage        // of it and of the next
 	err         error
+}
+
+// stage is memory in which tensors are converted, one after the other.
+type stage struct {
+	packed quant.Packed
+	floats []float32
+	halves []uint16
+	brain  []compute.BF16
 }
 
 func (u *upload) wait() error {
@@ -97,7 +107,7 @@ func (u *upload) tensor(t *gguf.Tensor) weight {
 		return weight{}
 	}
 	form, shape, format := u.form(t)
-	data, err := elements(t, form)
+	data, err := u.stages[0].elements(t, form)
 	if err != nil {
 		u.err = fmt.Errorf("tensor %s: %w", t.Name(), err)
 		return weight{}
@@ -110,6 +120,7 @@ func (u *upload) tensor(t *gguf.Tensor) weight {
 		u.weights.uploads = append(u.weights.uploads, on)
 	}
 	u.under = f
+	u.stages[0], u.stages[1] = u.stages[1], u.stages[0]
 	if u.done += t.Size(); u.Progress != nil {
 		u.Progress(u.done, u.total)
 	}
@@ -134,35 +145,35 @@ func (o *LoadOptions) form(t *gguf.Tensor) (compute.DType, []int, compute.BlockF
 	return compute.Float32, shape, 0
 }
 
-// elements are what the device has of a tensor.
-func elements(t *gguf.Tensor, form compute.DType) (any, error) {
+// elements are what the device has of a tensor, until the stage is used again.
+func (s *stage) elements(t *gguf.Tensor, form compute.DType) (any, error) {
 	switch form {
 	case compute.Uint32:
 		m, err := t.Matrix()
-		if err != nil {
-			return nil, err
+		if err == nil {
+			err = s.packed.Set(m)
 		}
-		p, err := quant.Pack(m)
-		if err != nil {
-			return nil, err
-		}
-		return p.Words, nil
+		return s.packed.Words, err
 	case compute.Float32:
-		x := make([]float32, t.Len())
-		return x, t.Dequantize(x)
+		s.floats = resized(s.floats, t.Len())
+		return s.floats, t.Dequantize(s.floats)
 	}
 	raw, err := t.Bytes()
 	if err != nil {
 		return nil, err
 	}
 	if form == compute.BFloat16 {
-		return halves[compute.BF16](raw), nil
+		s.brain = halves(s.brain, raw)
+		return s.brain, nil
 	}
-	return halves[uint16](raw), nil
+	s.halves = halves(s.halves, raw)
+	return s.halves, nil
 }
 
-func halves[T ~uint16](raw []byte) []T {
-	bits := make([]T, len(raw)/2)
+func resized[T any](s []T, n int) []T { return slices.Grow(s[:0], n)[:n] }
+
+func halves[T ~uint16](bits []T, raw []byte) []T {
+	bits = resized(bits, len(raw)/2)
 	for i := range bits {
 		bits[i] = T(binary.LittleEndian.Uint16(raw[2*i:]))
 	}

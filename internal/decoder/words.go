@@ -21,9 +21,14 @@ type cutter struct {
 var cutters = map[string]cutter{
 	"gpt-2":            {},
 	"smollm":           {digits: 1},
+	"starcoder":        {digits: 1},
+	"refact":           {digits: 1},
+	"command-r":        {digits: 1},
+	"mpt":              {},
 	"llama-bpe":        {modern: true, digits: 3, whole: true, begin: true},
 	"llama3":           {modern: true, digits: 3, whole: true, begin: true},
 	"llama-v3":         {modern: true, digits: 3, whole: true, begin: true},
+	"falcon3":          {modern: true, digits: 3, whole: true, begin: true},
 	"qwen2":            {modern: true, digits: 1},
 	"deepseek-r1-qwen": {modern: true, digits: 1},
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/wavelane/wavelane/quant"
 )
 
-const quantSpecial = "Weights are packed by quant.Pack: Uint32, a row of words for each row of values. K = 0 gives zeros. Scales that are " +
-	"subnormal halves count; those that are Inf or NaN spread as in quant.Dequantize. For up to 8 rows of x weights are read once. With Q8, " +
-	"Inf or NaN in a row of x makes the row's results NaN."
+const quantSpecial = "Weights are packed by quant.Pack: Uint32, a row of words for each row of values. K = 0 gives zeros. " +
+	"Scales that are subnormal halves count; those that are Inf or NaN spread as in quant.Dequantize. For up to 8 rows of x " +
+	"weights are read once. With Q8, Inf or NaN in a row of x makes the row's results NaN."
 
 var packed = []compute.DType{compute.Uint32}
 
@@ -19,10 +19,10 @@ var packed = []compute.DType{compute.Uint32}
 // operation, since a shape alone does not tell.
 var (
 	Dequantize = register(&Entry{Name: "dequantize", Method: "Dequantize", Class: Layer,
-		Doc: "the values of weights w [n words], which are [n k] in Float32 or Float16; with rows, Int32 of any shape, those of these rows " +
-			"only: […rows k], the embedding of quantised tables",
-		Special: "Float32 values are those of quant.Dequantize, bit for bit; halves are the nearest to them, and subnormal ones may be 0. " +
-			"A row outside the table, negative ones too, gives NaN.",
+		Doc: "the values of weights w [n words], which are [n k] in Float32 or Float16; with rows, Int32 of any shape, those " +
+			"of these rows only: […rows k], the embedding of quantised tables",
+		Special: "Float32 values are those of quant.Dequantize, bit for bit; halves are the nearest to them, and subnormal " +
+			"ones may be 0. A row outside the table, negative ones too, gives NaN.",
 		Inputs:  []Input{{Name: "w", Types: packed}, {Name: "rows", Types: indexType, Optional: true}},
 		Options: compute.DequantizeOptions{},
 		Infer: func(in []Type, a Attr) (Type, error) {
@@ -58,7 +58,8 @@ var (
 		}})
 
 	QuantMatMulRowMajor = register(&Entry{Name: "quant_matmul_row_major", Method: "QuantMatMulRowMajor", Class: Layer,
-		Doc: "x·wᵀ of x [… k] with quantised weights w [n words], whose blocks lie along k, as model files have them: [… n]", Special: quantSpecial,
+		Doc: "x·wᵀ of x [… k] with quantised weights w [n words], whose blocks lie along k, as model files have them: " +
+			"[… n]", Special: quantSpecial,
 		Inputs:  []Input{{Name: "x"}, {Name: "w", Types: packed}},
 		Options: compute.QuantOptions{}, Tol: quantTol, Domain: [2]float64{-1, 1},
 		Infer: func(in []Type, a Attr) (Type, error) {
@@ -74,8 +75,8 @@ var (
 		}})
 
 	QuantMatMulColMajor = register(&Entry{Name: "quant_matmul_col_major", Method: "QuantMatMulColMajor", Class: Layer,
-		Doc: "x·w of x [… k] with quantised weights w [k words], whose blocks lie along n: [… n]; Q8 is not possible, since the values that " +
-			"a result sums up have scales of their own", Special: quantSpecial,
+		Doc: "x·w of x [… k] with quantised weights w [k words], whose blocks lie along n: [… n]; Q8 is not possible, since " +
+			"the values that a result sums up have scales of their own", Special: quantSpecial,
 		Inputs:  []Input{{Name: "x"}, {Name: "w", Types: packed}},
 		Options: compute.QuantOptions{}, Tol: quantTol, Domain: [2]float64{-1, 1},
 		Infer: func(in []Type, a Attr) (Type, error) {
@@ -102,7 +103,8 @@ var (
 		}})
 
 	QuantRMSNormMatVec = register(&Entry{Name: "quant_rms_norm_matvec", Method: "QuantRMSNormMatVec", Class: Layer,
-		Doc: "rms_norm(x)·wᵀ with quantised weights w [n words], the norm being that of the last axis with gamma [k]", Special: quantSpecial,
+		Doc: "rms_norm(x)·wᵀ with quantised weights w [n words], the norm being that of the last axis with " +
+			"gamma [k]", Special: quantSpecial,
 		Inputs:  []Input{{Name: "x"}, {Name: "gamma"}, {Name: "w", Types: packed}},
 		Options: compute.QuantOptions{}, Scalars: RMSNorm.Scalars, Tol: Tolerance{Abs: 1e-6, Rel: 1e-5, Mag: quantTol.Mag},
 		Domain: [2]float64{-1, 1},
@@ -124,8 +126,8 @@ var (
 		}})
 
 	QuantQKV = register(&Entry{Name: "quant_qkv", Method: "QuantQKV", Class: Layer,
-		Doc: "the products of x with three quantised weights [n words], x·wqᵀ + bq, x·wkᵀ + bk and x·wvᵀ + bv; biases are [n], all or none; " +
-			"formats may differ", Special: quantSpecial,
+		Doc: "the products of x with three quantised weights [n words], x·wqᵀ + bq, x·wkᵀ + bk and x·wvᵀ + bv; biases are " +
+			"[n], all or none; formats may differ", Special: quantSpecial,
 		Inputs: []Input{{Name: "x"}, {Name: "wq", Types: packed}, {Name: "wk", Types: packed}, {Name: "wv", Types: packed},
 			{Name: "bq", Optional: true}, {Name: "bk", Optional: true}, {Name: "bv", Optional: true}},
 		Options: compute.QuantQKVOptions{}, Results: []string{"q", "k", "v"}, Tol: quantTol, Domain: [2]float64{-1, 1},
@@ -165,7 +167,8 @@ var (
 		}})
 
 	QuantGateUpSwiGLU = register(&Entry{Name: "quant_gate_up_swiglu", Method: "QuantGateUpSwiGLU", Class: Layer,
-		Doc: "silu(x·gateᵀ)·(x·upᵀ) with quantised weights [n words] of one format, the wide half of a gated feed-forward layer", Special: quantSpecial,
+		Doc: "silu(x·gateᵀ)·(x·upᵀ) with quantised weights [n words] of one format, the wide half of a " +
+			"gated feed-forward layer", Special: quantSpecial,
 		Inputs:  []Input{{Name: "x"}, {Name: "gate", Types: packed}, {Name: "up", Types: packed}},
 		Options: compute.QuantOptions{}, Tol: Tolerance{Abs: 2e-6, Rel: 1e-5, Mag: 2 * quantTol.Mag}, Domain: [2]float64{-1, 1},
 		Infer: func(in []Type, a Attr) (Type, error) {
@@ -198,7 +201,8 @@ var (
 		}})
 )
 
-// quantTol bounds rounding in units of Σ|w·x|, with what Q8 adds in the yardstick of x.
+// quantTol bounds rounding in units of Σ|w·x|, with what Q8 adds in the yardstick of x. So without Q8 activations need 18 bits or
+// more: a half (11 bits, a squared error of 4e-8 of the result's) is for Q8 only, and the sum of two halves (22 bits) is exact enough.
 var quantTol = Tolerance{Mag: 4e-6}
 
 // QKVFormats are the formats of the three weights of a quant_qkv.

@@ -1,6 +1,7 @@
 package lower
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/wavelane/wavelane/compute"
@@ -100,12 +101,12 @@ func (c *quantCall) products() error {
 		c.x = c.scratch(4 * c.m * c.k)
 		c.launch(quantFinite, [3]int{c.m, 1, 1}, c.k, operand(0), c.x)
 	}
+	if c.m > quantVectors && (!c.bytes || target.Covers(ir.Target{SM: 80})) {
+		return c.many()
+	}
 	var values, scales Buffer
 	if c.bytes {
 		values, scales = c.rounded()
-	}
-	if c.m > quantVectors && (!c.bytes || target.Covers(ir.Target{SM: 80})) {
-		return c.many(values, scales)
 	}
 	for rest := c.weights; len(rest) > 0; {
 		n := 1
@@ -120,10 +121,50 @@ func (c *quantCall) products() error {
 	return nil
 }
 
+// kind is what x becomes for tensor cores; nil if it stays float32. Rounding to halves is what Q8 permits, since it is more exact than
+// to bytes.
+func (c *quantCall) kind() *quantMmaKind {
+	target := c.caps.Target
+	if !target.Covers(ir.Target{SM: 80}) {
+		return nil
+	}
+	kinds := []*quantMmaKind{&quantHalvesMma, nil}
+	if c.bytes {
+		kinds = []*quantMmaKind{&quantHalfMma, &quantBytesMma}
+		// Sums of halves take an instruction for an element where those of bytes take three or four. But consumer GPUs multiply halves
+		// at a quarter of the rate of bytes, or less, and others at half of it.
+		if target.SM%10 != 0 {
+			slices.Reverse(kinds)
+		}
+	}
+	var names []string
+	for _, kind := range kinds {
+		if kind == nil {
+			names = append(names, "tile")
+		} else {
+			names = append(names, "mma_"+kind.name)
+		}
+	}
+	n := 0
+	for _, w := range c.weights {
+		n += w.rows()
+	}
+	return kinds[c.choose("quant_matmul", fmt.Sprintf("%dx%dx%d %v", c.m, c.k, n, c.weights[0].BlockFormat), names)]
+}
+
+// quantActivations is x for tensor cores.
+type quantActivations struct {
+	quantMmaKind
+	values  Buffer
+	scales  Buffer // of bytes
+	factors Buffer // of rows of halves
+	exact   Buffer // as float32
+}
+
 // many is products one by one.
-func (c *quantCall) many(values, scales Buffer) error {
-	x := c.x
-	if c.norm && !c.bytes {
+func (c *quantCall) many() error {
+	x, kind := c.x, c.kind()
+	if c.norm && (kind == nil || !kind.bytes()) {
 		normed := c.temporary(op.F32(c.m, c.k))
 		attr := c.Attr
 		attr.Options = nil
@@ -132,20 +173,29 @@ func (c *quantCall) many(values, scales Buffer) error {
 		}
 		x = normed.Buffer
 	}
+	var a *quantActivations
+	switch {
+	case kind == nil:
+	case kind.bytes():
+		values, scales := c.rounded()
+		a = &quantActivations{quantMmaKind: *kind, values: values, scales: scales}
+	default:
+		a = c.halves(*kind, x)
+	}
 	each := func(w quantWeight, other *Buffer) {
 		p := &quantProduct{step: c.step, quantWeight: w, m: c.m, n: w.rows(), depth: c.k, x: x, biased: c.biased, along: true, other: other}
 		switch {
 		case p.n == 0:
-		case c.bytes:
-			p.tensor(values, scales)
-		default:
+		case kind == nil:
 			p.exact()
+		default:
+			p.tensor(a)
 		}
 	}
 	if c.gate {
 		gate, up := c.weights[0], c.weights[1]
 		t := op.F32(c.m, gate.rows())
-		if !c.bytes && t.Len()%4 == 0 { // so that the second result begins where fours of it may be read
+		if kind == nil && t.Len()%4 == 0 { // so that the second result begins where fours of it may be read
 			both := c.scratch(2 * t.Bytes())
 			gate.y, up.y = both, both.Plus(t.Bytes())
 			each(gate, &up.w)
@@ -170,6 +220,15 @@ func (c *quantCall) rounded() (values, scales Buffer) {
 	sizes := append([]uint32{uint32(c.k), flagIf(1, c.norm)}, divisorOf(parts)...)
 	c.launch(quantBytes, [3]int{parts * c.m, 1, 1}, sizes, c.eps, c.x, c.gamma, values, scales)
 	return values, scales
+}
+
+// halves is x as halves.
+func (c *quantCall) halves(kind quantMmaKind, x Buffer) *quantActivations {
+	rows, stages := ceilDiv(c.m, halvesRows)*halvesRows, ceilDiv(c.k, halvesDepth)
+	a := &quantActivations{quantMmaKind: kind, exact: x, factors: c.scratch(4 * rows)}
+	a.values = c.scratch(ceilDiv(c.m, halvesTile) * stages * halvesStage(a.parts))
+	c.launch(quantHalves, [3]int{rows, 1, 1}, words(c.k, a.parts, c.m), x, a.values, a.factors)
+	return a
 }
 
 // rowsOf is how many rows up to three weights have, and all of them together.

@@ -79,7 +79,7 @@ var allowed = []allowance{
 	{"UncoalescedLoad", "four lanes have 16 or 32 neighbouring bytes of a row, straight in the registers of an operand of 16 rows",
 		named("quant_thin_")},
 	{"UncoalescedStore", "as the loads: rows that do not begin at multiples of 16 bytes", named("quant_gemm_")},
-	{"UncoalescedStore", "fragments of the result have two neighbours of a row in a lane, which are written once", named("quant_mma_")},
+	{"ComputedAddrFromLoaded", "addresses of rows of weights, which the block itself has put into shared memory", named("quant_mma_")},
 }
 
 // named are the kernels whose names begin so.

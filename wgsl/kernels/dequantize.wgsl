@@ -21,6 +21,7 @@ struct Params {
 @group(0) @binding(2) var<storage, read_write> y: array<{{if .Half}}vec2<u32>{{else}}vec4<f32>{{end}}>;
 @group(0) @binding(3) var<uniform> p: Params;
 {{if .Half}}{{template "halves.wgsl" "f16"}}{{end}}
+{{- template "quant_head" .Blocks}}
 {{- template "quant_run" .Blocks}}
 fn store(i: u32, v: vec4<f32>) {
 {{- if .Half}}
@@ -52,6 +53,6 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) gr
     let start = p.w0 + (id - p.low) * p.fours;
 {{- range $h := seq 2}}
     let r{{$h}} = w_run(start, p.blocks, r + {{mul $h $p.Apart}}u, c);
-    store(at + {{mul 4 (mul $h $p.Apart)}}u, values(r{{$h}}.q, r{{$h}}.s, r{{$h}}.m));
+    store(at + {{mul 4 (mul $h $p.Apart)}}u, values(r{{$h}}.q, r{{$h}}.s, {{$p.Blocks.Offset}}.0, r{{$h}}.m));
 {{- end}}
 }

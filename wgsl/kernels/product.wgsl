@@ -47,7 +47,7 @@ fn at_b(i: u32) -> f32 {
 
 {{define "product_load"}}
 {{template "product_element" .}}
-{{- if .Format}}{{template "quant_run" .Blocks}}{{end}}
+{{- if .Format}}{{template "quant_head" .Blocks}}{{template "quant_run" .Blocks}}{{end}}
 // Four elements of the matrix row that starts at element row, from column j on; columns from width on read as zero, whatever
 // lies there.
 fn load_a(row: u32, j: u32, width: u32) -> vec4<f32> {
@@ -68,7 +68,7 @@ fn load_a(row: u32, j: u32, width: u32) -> vec4<f32> {
 fn load_b(row: u32, j: u32, width: u32) -> vec4<f32> {
 {{- if .Format}}
     let r = rhs_run(row, width / {{if .Blocks.Long}}256{{else}}32{{end}}u, j >> 4u, (j >> 2u) & 3u);
-    return values(r.q, r.s, r.m);
+    return values(r.q, r.s, {{.Blocks.Offset}}.0, r.m);
 {{- else if and .VecB .HalfB .F16}}
     return vec4<f32>(rhs[(row + j) >> 2u]);
 {{- else if and .VecB .HalfB}}

@@ -1,15 +1,13 @@
 {{/* Weights in the block formats of package quant, sorted into planes by quant.Pack. A run is 16 values that lie side by side and share a
 scale; run r of a row has the values 16·r … 16·r + 15. */}}
-{{define "quant_run"}}
-{{- $q := .}}
-{{- $c := "[c]"}}{{if .Wide}}{{$c = ""}}{{end}}
-// The integers of a run of {{.Format}}, {{if .Wide}}all{{else}}those of word c{{end}}, and its value = s * (q{{if .Offset}} - {{.Offset}}{{end}}){{if .Min}} - m{{end}}.
+{{define "quant_head"}}
 alias Quants = {{if .Wide}}vec4<u32>{{else}}u32{{end}};
+// The integers of a run, {{if .Wide}}all{{else}}those of word c{{end}}, signed bytes, and value = s * (q - offset of the format) - m.
 struct Run { q: Quants, s: f32, m: f32 }
 
-fn values(q: u32, s: f32, m: f32) -> vec4<f32> {
-    let v = (vec4(q) >> vec4(0u, 8u, 16u, 24u)) & vec4(255u);
-    return s * vec4<f32>({{if .Offset}}vec4<i32>(v) - {{.Offset}}{{else}}v{{end}}){{if .Min}} - m{{end}};
+fn values(q: u32, s: f32, offset: f32, m: f32) -> vec4<f32> {
+    let v = vec4<i32>(vec4(q) << vec4(24u, 16u, 8u, 0u)) >> vec4(24u);
+    return s * (vec4<f32>(v) - offset) - m;
 }
 
 // Two halves, by integers: conversions may flush subnormal ones.
@@ -20,12 +18,16 @@ fn halves_of(word: u32) -> vec2<f32> {
     let magnitude = select(normal, bitcast<vec2<u32>>(vec2<f32>(u) * 0x1p-24f), u < vec2(0x400u));
     return bitcast<vec2<f32>>(magnitude | ((h & vec2(0x8000u)) << vec2(16u)));
 }
+{{end}}
+{{define "quant_run"}}
+{{- $q := .}}
+{{- $c := "[c]"}}{{if .Wide}}{{$c = ""}}{{end}}
 {{range $w := .Weights}}
 fn {{$w}}_word(i: u32) -> u32 {
     return {{$w}}[i >> 2u][i & 3u];
 }
 
-// Of the row that begins at vector row and has so many blocks.
+// {{$q.Format}}, of the row that begins at vector row and has so many blocks.
 fn {{$w}}_run(row: u32, blocks: u32, r: u32, c: Quants) -> Run {
 {{- if $q.Long}}
     let at = row + (r >> 4u) * {{$q.Fours}}u;
@@ -81,7 +83,7 @@ fn {{$w}}_run(row: u32, blocks: u32, r: u32, c: Quants) -> Run {
     {{- end}}
     {{- else}}
     let end = 4u * (row + 2u * blocks);
-    let q = {{$w}}[row + r]{{$c}} ^ Quants(0x80808080u);
+    let q = {{$w}}[row + r]{{$c}};
     {{- end}}
     {{- if $q.Min}}
     let d = halves_of({{$w}}_word(end + u));

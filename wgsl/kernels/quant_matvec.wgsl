@@ -1,38 +1,32 @@
 {{$p := . -}}
-// Products of {{.Room}} rows of x, or fewer, with rows of weights, which are read once: a workgroup takes {{if eq .Form "gate"}}two rows of each weight{{else}}four rows{{end}},
-// a thread a run of each at a time.
+// Products of {{.Room}} rows of x, or fewer, with rows of weights, which are read once: a workgroup takes {{if eq .Form "gate"}}two rows of each weight{{else}}four rows{{end}}{{if .Several}}
+// of one of the weights{{end}}, a thread a run of each at a time.{{if .Dots}} x is in 8 bits: see quant_activations.wgsl.{{end}}
 struct Params {
-    m: u32,      // rows of x
-    depth: u32,  // fours of a row of x
-    runs: u32,   // of a row
-    blocks: u32, // of a row of weights
-    fours: u32,  // of a row of weights
-    rows: u32,   // of the weights, in all
-    first: u32,  // workgroup of all
+    m: u32,     // rows of x
+    depth: u32, // vectors of a row of x
+    runs: u32,  // of a row
+    first: u32, // workgroup of all
     end: u32,
-    w0: u32, // where row 0 would begin, for a binding that begins later
-    y0: u32,
-    bias0: u32,
     x0: u32,
-    width: u32, // of a row of y
-    nan: u32,   // bits of NaN, for rows of x with Inf in them; 0 if results are to be as they come
+    nan: u32, // bits of NaN, for rows of x with Inf in them; 0 if results are to be as they come
     epsilon: f32,
-    biased: u32,
+    // Of each product: its first workgroup, blocks and fours of a row of weights, their rows in all; where row 0 of weights, the first
+    // result and the first bias would be, for bindings that begin later.
+    products: array<vec4<u32>, {{mul 2 (len .Formats)}}>,
 }
 
-@group(0) @binding(0) var<storage, read> x: array<vec4<f32>>;
-{{- range $i, $name := .Reads}}
-@group(0) @binding({{add $i 1}}) var<storage, read> {{$name}}: array<{{index $p.Types $i}}>;
+@group(0) @binding(0) var<storage, read> x: array<vec4<{{if .Dots}}u32{{else}}f32{{end}}>>;
+{{- range $i, $b := .Bound}}
+@group(0) @binding({{add $i 1}}) var<storage, {{$b}};
 {{- end}}
-@group(0) @binding({{add (len .Reads) 1}}) var<storage, read_write> y: array<f32>;
-@group(0) @binding({{add (len .Reads) 2}}) var<uniform> p: Params;
-
-var<workgroup> sums: array<vec4<f32>, {{mul .Room .Lanes}}>;
-{{- if eq .Form "norm"}}
-var<workgroup> squares: array<f32, {{mul .Room .Lanes}}>;
-{{- end}}
+@group(0) @binding({{add (len .Bound) 1}}) var<uniform> p: Params;
+{{template "sum_lanes_head" .}}
 {{.Functions}}
-{{template "quant_run" .Blocks}}
+{{- template "quant_head" (index .Formats 0)}}
+{{- range .Formats}}
+{{template "quant_run" .}}
+{{- end}}
+{{- if not .Dots}}
 // Whether Inf or NaN is in a row of x.
 fn spoiled(v: u32) -> bool {
     for (var i = 0u; i < p.depth; i++) {
@@ -41,81 +35,133 @@ fn spoiled(v: u32) -> bool {
     }
     return false;
 }
+{{end}}
+// Result i of the few from row on, for row v of x.
+fn store(which: u32, v: u32, row: u32, i: u32, joined: u32) {
+    let rows = p.products[2u * which].w;
+    let places = p.products[2u * which + 1u];
+    if v >= p.m || row + i >= rows { return; }
+    let s = total(4u * v + i, joined);
+{{- if eq .Form "gate"}}
+    let up = total(4u * v + i + 2u, joined);
+    var z = swiglu(s, up);
+    {{- if not .Dots}}
+    let large = is_inf(s) || is_inf(up);
+    {{- end}}
+{{- else}}
+    {{- if eq .Form "norm"}}
+    let t = total(4u, joined);
+    var z = s * select(inverseSqrt(t / f32(16u * p.runs) + p.epsilon), 0.0, is_inf(t));
+    {{- else}}
+    var z = s;
+    {{- end}}
+    {{- if not .Dots}}
+    let large = is_inf(z);
+    {{- end}}
+{{- end}}
+{{- if not .Dots}}
+    // What has Inf in x is Inf or NaN.
+    if p.nan != 0u && large && spoiled(v) { z = bitcast<f32>(p.nan); }
+{{- end}}
+    let at = places.y + v * rows + row + i;
+{{- if .Several}}
+    switch which {
+    {{- range $k, $f := .Formats}}
+        {{if $k}}case {{$k}}u{{else}}default{{end}}: { y{{$k}}[at] = z{{if $p.Biased}} + b{{$k}}[places.z + row + i]{{end}}; }
+    {{- end}}
+    }
+{{- else}}
+    y0[at] = z{{if .Biased}} + b0[places.z + row + i]{{end}};
+{{- end}}
+}
 
 @compute @workgroup_size({{.Lanes}})
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) grid: vec3<u32>,
-        @builtin(local_invocation_index) lane: u32) {
+        @builtin(local_invocation_index) lane: u32{{if .Subgroups}}, @builtin(subgroup_size) subgroup_size: u32{{end}}) {
     let id = p.first + linear_id(workgroup, grid);
     if id >= p.end { return; }
-    let row = id * {{.Rows}}u;
-{{- range $i := seq .Rows}}
-    let at{{$i}} = p.w0 + min(row + {{$i}}u, p.rows - 1u) * p.fours;
+{{- if .Several}}
+    var which = 0u;
+    while which < {{sub (len .Formats) 1}}u && id >= p.products[2u * which + 2u].x { which++; }
+{{- else}}
+    let which = 0u;
+{{- end}}
+    let head = p.products[2u * which];
+    let places = p.products[2u * which + 1u];
+    let blocks = head.y;
+    let rows = head.w;
+    let row = (id - head.x) * {{.Rows}}u;
+{{- range $i, $w := .Of}}
+    let at{{$i}} = places.x + min(row + {{rem $i $p.Rows}}u, rows - 1u) * head.z;
 {{- end}}
 {{- range $v := seq .Room}}
     let x_at{{$v}} = p.x0 + min({{$v}}u, p.m - 1u) * p.depth;
+{{- end}}
+{{- range $v := seq .Vectors}}
     var s{{$v}} = vec4<f32>();
-    {{- if eq $p.Form "norm"}}
-    var t{{$v}} = 0.0;
-    {{- end}}
 {{- end}}
     for (var r = lane; r < p.runs; r += {{.Lanes}}u) {
-{{- range $i, $w := .Of}}
-        var r{{$i}} = {{$w}}_run(at{{rem $i $p.Rows}}, p.blocks, r, vec4(0u, 1u, 2u, 3u));
-{{- end}}
-        for (var i = 4u * r; i < 4u * r + 4u; i++) {
-{{- range $i := seq 4}}
-            let a{{$i}} = values(r{{$i}}.q.x, r{{$i}}.s, r{{$i}}.m);
-            r{{$i}}.q = r{{$i}}.q.yzwx; // an index that varies would be slow
-{{- end}}
-{{- range $v := seq .Room}}
-            let x{{$v}} = x[x_at{{$v}} + i]{{if eq $p.Form "norm"}};
-            t{{$v}} += dot(x{{$v}}, x{{$v}});
-            let g{{$v}} = gamma[i] * x{{$v}}{{end}};
-    {{- $x := "x"}}{{if eq $p.Form "norm"}}{{$x = "g"}}{{end}}
-            s{{$v}} += vec4(dot(a0, {{$x}}{{$v}}), dot(a1, {{$x}}{{$v}}), dot(a2, {{$x}}{{$v}}), dot(a3, {{$x}}{{$v}}));
-{{- end}}
-        }
-    }
-{{- range $v := seq .Room}}
-    sums[{{mul $v $p.Lanes}}u + lane] = s{{$v}};
-    {{- if eq $p.Form "norm"}}
-    squares[{{mul $v $p.Lanes}}u + lane] = t{{$v}};
+{{- if .Several}}
+        var o = 0.0;
+    {{- range $i, $w := .Of}}
+        var r{{$i}}: Run;
     {{- end}}
-{{- end}}
-    for (var half = {{div .Lanes 2}}u; half > 0u; half >>= 1u) {
-        workgroupBarrier();
-        if lane < half {
-{{- range $v := seq .Room}}
-            sums[{{mul $v $p.Lanes}}u + lane] += sums[{{mul $v $p.Lanes}}u + lane + half];
-    {{- if eq $p.Form "norm"}}
-            squares[{{mul $v $p.Lanes}}u + lane] += squares[{{mul $v $p.Lanes}}u + lane + half];
+        switch which {
+    {{- range $k, $f := .Formats}}
+            {{if $k}}case {{$k}}u{{else}}default{{end}}: {
+                o = {{$f.Offset}}.0;
+        {{- range $i, $w := $p.Of}}
+                r{{$i}} = {{index $f.Weights 0}}_run(at{{$i}}, blocks, r, vec4(0u, 1u, 2u, 3u));
+        {{- end}}
+            }
     {{- end}}
-{{- end}}
         }
-    }
-    workgroupBarrier();
-    let i = lane % {{.Rows}}u;
-    let v = lane / {{.Rows}}u;
-    if v < p.m && row + i < p.rows {
-        let all = sums[v * {{.Lanes}}u];
-        let s = all[i];
-{{- if eq .Form "gate"}}
-        var z = swiglu(s, all[i + 2u]);
-        let large = is_inf(s) || is_inf(all[i + 2u]);
 {{- else}}
-    {{- if eq .Form "norm"}}
-        let t = squares[v * {{.Lanes}}u];
-        var z = s * select(inverseSqrt(t / f32(4u * p.depth) + p.epsilon), 0.0, is_inf(t));
-    {{- else}}
-        var z = s;
+        let o = {{(index .Formats 0).Offset}}.0;
+    {{- range $i, $w := .Of}}
+        var r{{$i}} = {{$w}}_run(at{{$i}}, blocks, r, vec4(0u, 1u, 2u, 3u));
     {{- end}}
-        let large = is_inf(z);
 {{- end}}
-        // What has Inf in x is Inf or NaN.
-        if p.nan != 0u && large && spoiled(v) { z = bitcast<f32>(p.nan); }
-{{- if eq .Form "plain"}}
-        if p.biased != 0u { z += bias[p.bias0 + row + i]; }
+{{- if .Dots}}
+    {{- range $v := seq .Room}}
+        var x{{$v}} = x[x_at{{$v}} + (r >> 1u) * 3u + (r & 1u)];
+        var d{{$v}} = vec4<i32>();
+    {{- end}}
+        for (var c = 0u; c < 4u; c++) {
+    {{- range $v := seq .Room}}
+            d{{$v}} += vec4(dot4I8Packed(r0.q.x, x{{$v}}.x), dot4I8Packed(r1.q.x, x{{$v}}.x), dot4I8Packed(r2.q.x, x{{$v}}.x), dot4I8Packed(r3.q.x, x{{$v}}.x));
+            x{{$v}} = x{{$v}}.yzwx; // an index that varies would be slow
+    {{- end}}
+    {{- range $i := seq 4}}
+            r{{$i}}.q = r{{$i}}.q.yzwx;
+    {{- end}}
+        }
+        let s = vec4(r0.s, r1.s, r2.s, r3.s);
+        let m = vec4(r0.m, r1.m, r2.m, r3.m);
+    {{- range $v := seq .Room}}
+        let h{{$v}} = bitcast<vec4<f32>>(x[x_at{{$v}} + (r >> 1u) * 3u + 2u]);
+        let sum{{$v}} = select(h{{$v}}.y, h{{$v}}.z, (r & 1u) != 0u);
+        s{{$v}} += h{{$v}}.x * (s * (vec4<f32>(d{{$v}}) - o * sum{{$v}}) - m * sum{{$v}});
+        {{- if eq $p.Form "norm"}}
+        s1.x += h{{$v}}.w;
+        {{- end}}
+    {{- end}}
+{{- else}}
+        for (var i = 4u * r; i < 4u * r + 4u; i++) {
+    {{- range $i, $w := .Of}}
+            let a{{$i}} = values(r{{$i}}.q.x, r{{$i}}.s, o, r{{$i}}.m);
+            r{{$i}}.q = r{{$i}}.q.yzwx; // an index that varies would be slow
+    {{- end}}
+    {{- range $v := seq .Room}}
+            let x{{$v}} = x[x_at{{$v}} + i]{{if eq $p.Form "norm"}};
+            s1.x += dot(x{{$v}}, x{{$v}});
+            let g{{$v}} = gamma[i] * x{{$v}}{{end}};
+        {{- $x := "x"}}{{if eq $p.Form "norm"}}{{$x = "g"}}{{end}}
+            s{{$v}} += vec4(dot(a0, {{$x}}{{$v}}), dot(a1, {{$x}}{{$v}}), dot(a2, {{$x}}{{$v}}), dot(a3, {{$x}}{{$v}}));
+    {{- end}}
+        }
 {{- end}}
-        y[p.y0 + v * p.width + row + i] = z;
     }
+{{- template "sum_lanes" .}}
+    store(which, lane / {{.Rows}}u, row, lane % {{.Rows}}u, joined);
 }

@@ -16,8 +16,8 @@ import (
 // Piece is the most values of a row that are dequantised at a time: a multiple of all blocks.
 const Piece = 2048
 
-// format is what the second step needs to know, and the first step in portable Go. Both functions do the blocks from lo on, as many
-// as fit in their first argument.
+// format is what the second step needs to know, and the first step in portable Go. Both functions do the blocks from lo on,
+// as many as fit in their first argument.
 type format struct {
 	quant.Type
 	width  int     // values that share a scale
@@ -43,6 +43,7 @@ var formats = map[compute.BlockFormat]*format{
 // row is a row of weights: the blocks' planes.
 type row struct {
 	*format
+	block  int // values of a block
 	planes [3][]byte
 	size   [3]int // of a block in each plane
 }
@@ -58,6 +59,7 @@ type Weights struct {
 // NewWeights describes weights that have passed the check of an operation: rows of so many words. Data come with [Weights.Of].
 func NewWeights(f compute.BlockFormat, rows, words int) Weights {
 	w := Weights{row: row{format: formats[f]}, Rows: rows, words: words}
+	w.block = w.BlockLen()
 	w.Cols, _ = quant.PackedCols(w.Type, words)
 	for i, p := range w.Planes() {
 		w.size[i] = p.Size
@@ -77,14 +79,15 @@ func (w *Weights) Width() int { return w.width }
 // RowBytes is what a row takes.
 func (w *Weights) RowBytes() int { return 4 * w.words }
 
-// row returns a row's planes.
-func (w *Weights) rowAt(r int) row {
-	x := w.row
-	data, blocks := w.data[4*w.words*r:4*w.words*(r+1)], w.Cols/w.BlockLen()
-	for i, size := range w.size {
-		x.planes[i], data = data[:blocks*size], data[blocks*size:]
+// enter makes a row of weights that of the room.
+func (m *room) enter(w *Weights, r int) {
+	if m.format != w.format {
+		m.row = w.row
 	}
-	return x
+	data, blocks := w.data[4*w.words*r:4*w.words*(r+1)], w.Cols/w.block
+	for i, size := range w.size {
+		m.planes[i], data = data[:blocks*size], data[blocks*size:]
+	}
 }
 
 // room is the memory of both steps' results. Kernels may read behind the ends of what they need.
@@ -93,6 +96,8 @@ type room struct {
 	q       [most]int8
 	a, b, s [most/16 + 16]float32
 	y       [Piece]float32
+	sums    [Most]float32
+	factor  float32
 }
 
 // most is the most values of a row that are taken at a time if they stay integers: a multiple of all blocks.
@@ -107,7 +112,7 @@ func (m *room) leave() {
 
 // scales are those of n values of the row from lo on, whole blocks.
 func (m *room) scales(lo, n int) {
-	m.unpackScales(m.a[:n/m.width], m.b[:n/m.width], lo/m.BlockLen())
+	m.unpackScales(m.a[:n/m.width], m.b[:n/m.width], lo/m.block)
 }
 
 // integers are those of n values of the row from lo on, whole blocks: those of bytes lie in the row.
@@ -115,6 +120,6 @@ func (m *room) integers(lo, n int) []int8 {
 	if m.quants == nil {
 		return int8s(m.planes[0][lo:][:n])
 	}
-	m.unpackQuants(m.q[:n], lo/m.BlockLen())
+	m.unpackQuants(m.q[:n], lo/m.block)
 	return m.q[:n]
 }

@@ -1,6 +1,7 @@
 package blocks
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -25,7 +26,7 @@ func source(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0))
 }
 
-// everyTier runs a test on every tier, and on AVX-512 without its products of bytes.
+// everyTier runs a test on every tier, and without products of bytes where it has them.
 func everyTier(t *testing.T, f func(t *testing.T)) {
 	was := kernels.Active()
 	defer func() { require.NoError(t, kernels.SetTier(was)) }()
@@ -33,7 +34,7 @@ func everyTier(t *testing.T, f func(t *testing.T)) {
 		require.NoError(t, kernels.SetTier(tier))
 		t.Run(tier.String(), f)
 		if bytewise() {
-			withoutBytewise(func() { t.Run(tier.String()+" without VNNI", f) })
+			withoutBytewise(func() { t.Run(tier.String()+" without products of bytes", f) })
 		}
 	}
 }
@@ -99,7 +100,7 @@ func TestProductsAreExact(t *testing.T) {
 					require.NoError(t, err)
 					w = w.Of(bytesOf(p.Words))
 					memory := make([]float32, RoundedWords(cols))
-					x := RoundedIn(memory, cols)
+					x := RoundedIn(memory, cols, 1)
 					for i := range x.Q {
 						x.Q[i] = int8(r.IntN(255) - 127)
 						if extreme {
@@ -107,7 +108,7 @@ func TestProductsAreExact(t *testing.T) {
 						}
 					}
 					var own room
-					own.row = w.rowAt(0)
+					own.enter(&w, 0)
 					for i := range own.s {
 						own.s[i] = 1
 					}
@@ -129,6 +130,103 @@ func TestProductsAreExact(t *testing.T) {
 					require.Equal(t, float32(want), own.product(x.Q, 0, cols), note)
 					require.Equal(t, integers, own.integers(0, cols), note)
 					require.Equal(t, float32(want), own.dot(integers, x.Q), note)
+
+					own.exactSeveral(t, x.Q, float32(want), note)
+				}
+			}
+		}
+	})
+}
+
+// exactSeveral checks products of the room's row with rows of x whose scales are one and whose sums are zero.
+func (m *room) exactSeveral(t *testing.T, q []int8, want float32, note string) {
+	const rows = Most - 1
+	size := RoundedWords(len(q))
+	memory, x := make([]float32, rows*size), make([]Rounded, rows)
+	for i := range x {
+		x[i] = RoundedIn(memory[i*size:], len(q), rows)
+		for b := range len(x[i].scale) {
+			var block [32]int8
+			copy(block[:], q[min(32*b, len(q)):])
+			x[i].put(b, &block, 1, [2]float32{})
+		}
+	}
+	var u unpacked
+	for i := range len(q) / m.width {
+		u.a[i] = 1
+	}
+	m.prepare(&u, 0, len(q))
+	var sums [Most]float32
+	m.products(&u, &sums, x, 0, len(q))
+	for _, sum := range sums[:rows] {
+		require.Equal(t, want, sum, note)
+	}
+}
+
+// One row of x and several give the sums of float64, in 8 bits and as floats, whatever the bits of blocks are, where scales are finite.
+func TestMultiply(t *testing.T) {
+	r := source(t)
+	lengths := []int{1, 2, 7, 8, 9, 17, 70}
+	everyTier(t, func(t *testing.T) {
+		for _, f := range formats {
+			for _, blocks := range lengths {
+				if testing.Short() && r.IntN(len(lengths)) > 1 {
+					continue // emulated
+				}
+				cols, rows, m := blocks*f.BlockLen(), 1+r.IntN(heldFew+4), []int{1, 2 + r.IntN(3*Most)}[r.IntN(2)]
+				_, w := random(t, r, f, rows, cols)
+				mask := ^uint16(1 << (10 + r.IntN(5))) // not all bits of an exponent
+				for i := 0; i < len(w.data); i += 2 {
+					binary.LittleEndian.PutUint16(w.data[i:], binary.LittleEndian.Uint16(w.data[i:])&mask)
+				}
+				size := RoundedWords(cols)
+				x, memory := make([]Rounded, m), make([]float32, m*size)
+				values, total := make([]float32, m*cols), make([]float64, m)
+				for i := range memory {
+					memory[i] = float32(math.NaN()) // nothing is read that was not written
+				}
+				for i := range x {
+					row := values[i*cols:][:cols]
+					for j := range row {
+						row[j] = float32(r.NormFloat64())
+					}
+					x[i] = RoundedIn(memory[i*size:][:size], cols, m)
+					part := r.IntN(cols/32 + 1)
+					x[i].Round(row, part, cols/32)
+					x[i].Round(row, 0, part)
+					for b := range cols / 32 {
+						most := float32(0)
+						for _, v := range row[32*b:][:32] {
+							most = max(most, float32(math.Abs(float64(v))))
+						}
+						for j, v := range row[32*b:][:32] {
+							q := math.RoundToEven(float64(v) * (127 / float64(most)))
+							row[32*b+j] = most / 127 * float32(q)
+							total[i] += math.Abs(float64(row[32*b+j]))
+						}
+					}
+				}
+				y, weights := make([]float32, m*rows), make([]float32, cols)
+				w.Multiply8(y, rows, x, 0, rows)
+				floats := make([]float32, min(m, Most)*rows)
+				w.Multiply(floats, rows, values, min(m, Most), 0, rows)
+				for row := range rows {
+					w.Dequantize(weights, row, 0)
+					most := float32(0)
+					for _, v := range weights {
+						most = max(most, float32(math.Abs(float64(v))))
+					}
+					for i := range m {
+						want := 0.0
+						for j, v := range weights {
+							want += float64(v) * float64(values[i*cols+j])
+						}
+						note := fmt.Sprintf("%v, %d values, row %d of %d times %d of %d", f.Type, cols, row, rows, i, m)
+						require.InDelta(t, want, y[i*rows+row], 1e-5*float64(most)*total[i], note)
+						if i < Most {
+							require.InDelta(t, want, floats[i*rows+row], 1e-5*float64(most)*total[i], note)
+						}
+					}
 				}
 			}
 		}
@@ -146,7 +244,7 @@ func TestRound(t *testing.T) {
 		}
 		clear(x[32:64])
 		memory := make([]float32, RoundedWords(k))
-		rounded := RoundedIn(memory, k)
+		rounded := RoundedIn(memory, k, 1)
 		rounded.Round(x, 0, k/32)
 		y := make([]float32, k)
 		rounded.Values(y, 0, k/32)
@@ -169,7 +267,7 @@ func TestRound(t *testing.T) {
 	for _, bad := range []float32{float32(math.NaN()), float32(math.Inf(-1))} {
 		x := make([]float32, k)
 		x[40] = bad
-		rounded := RoundedIn(make([]float32, RoundedWords(k)), k)
+		rounded := RoundedIn(make([]float32, RoundedWords(k)), k, 1)
 		rounded.Round(x, 0, k/32)
 		scale, _ := rounded.groups(32, 0, k/32)
 		for b, s := range scale {

@@ -9,8 +9,8 @@ const (
 	steps = 512
 )
 
-// MultiplyColumns sets y[i·ldy + j], for columns lo ≤ j < hi of whole blocks, to the products of row i of x with column j, for m
-// rows of x. Each row of weights is read once and added to the sums as often as there are rows of x.
+// MultiplyColumns sets y[i·ldy + j], for columns lo ≤ j < hi of whole blocks, to the products of row i of x with column j,
+// for m rows of x. Each row of weights is read once and added to the sums as often as there are rows of x.
 func (w *Weights) MultiplyColumns(y []float32, ldy int, x []float32, m, lo, hi int) {
 	room := rooms.Get().(*room)
 	sums := room.y[:Strip*m]
@@ -19,19 +19,22 @@ func (w *Weights) MultiplyColumns(y []float32, ldy int, x []float32, m, lo, hi i
 	for i := range m {
 		clear(y[i*ldy+lo:][:n])
 	}
-	clear(sums)
-	for r := range w.Rows {
-		room.row = w.rowAt(r)
-		room.values(values[:n], lo)
-		last := r%steps == steps-1 || r == w.Rows-1
-		for i := range m {
-			sum := sums[i*Strip:][:n]
-			kernels.Axpy(sum, sum, values[:n], x[i*w.Rows+r])
-			if last {
-				to := y[i*ldy+lo:][:n]
-				kernels.Add(to, to, sum)
-				clear(sum)
+	for first := 0; first < w.Rows; first += steps {
+		end := min(first+steps, w.Rows)
+		clear(sums)
+		if !w.sideColumns(sums, x, m, first, end, lo, hi) {
+			for r := first; r < end; r++ {
+				room.enter(w, r)
+				room.values(values[:n], lo)
+				for i := range m {
+					sum := sums[i*Strip:][:n]
+					kernels.Axpy(sum, sum, values[:n], x[i*w.Rows+r])
+				}
 			}
+		}
+		for i := range m {
+			to := y[i*ldy+lo:][:n]
+			kernels.Add(to, to, sums[i*Strip:][:n])
 		}
 	}
 	room.leave()

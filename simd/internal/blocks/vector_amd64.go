@@ -20,7 +20,7 @@ func (w *row) unpackQuants(q []int8, block int) {
 		w.quants(q, w, block)
 		return
 	}
-	to, from, n := &q[0], &w.planes[0][w.size[0]*block], len(q)/w.BlockLen()
+	to, from, n := &q[0], &w.planes[0][w.size[0]*block], len(q)/w.block
 	switch w.Type {
 	case quant.Q4_0, quant.Q4_1:
 		quantsNibblesAVX2(to, from, n)
@@ -44,7 +44,7 @@ func (w *row) unpackScales(a, b []float32, block int) {
 		w.scales(a, b, w, block)
 		return
 	}
-	from, n := &w.planes[0][w.size[0]*block], len(a)*w.width/w.BlockLen()
+	from, n := &w.planes[0][w.size[0]*block], len(a)*w.width/w.block
 	halves := func(plane int) *byte { return &w.planes[plane][w.size[plane]*block] }
 	switch w.Type {
 	case quant.Q4_1, quant.Q5_1:
@@ -131,11 +131,11 @@ func (m *room) dot(q, x []int8) float32 {
 
 // product is the dot product of the row's n values from lo on with x, times the scales in the room.
 func (m *room) product(x []int8, lo, n int) float32 {
-	w, block := &m.row, lo/m.BlockLen()
+	w, block := &m.row, lo/m.block
 	if w.quants == nil || !avx2() {
 		return m.dot(m.integers(lo, n), x)
 	}
-	from, s, count := &w.planes[0][w.size[0]*block], &m.s[0], n/w.BlockLen()
+	from, s, count := &w.planes[0][w.size[0]*block], &m.s[0], n/w.block
 	if bytewise() {
 		switch w.Type {
 		case quant.Q4_0, quant.Q4_1:
@@ -168,4 +168,35 @@ func (m *room) product(x []int8, lo, n int) float32 {
 		return productQ5KAVX2(&x[0], s, from, count)
 	}
 	return productQ6KAVX2(&x[0], s, from, count)
+}
+
+// productFloats is the product of floats with the row's values from lo on, at most a piece.
+func (m *room) productFloats(x []float32, lo int) float32 {
+	if !avx2() {
+		return m.expanded(x, lo)
+	}
+	m.scales(lo, len(x))
+	q, a, b, offset, n := &m.integers(lo, len(x))[0], &m.a[0], &m.b[0], &m.offset, len(x)/32
+	wide := kernels.Active() == kernels.AVX512
+	switch {
+	case m.quants == nil && wide:
+		return floatsBytes32AVX512(q, &x[0], a, b, offset, n)
+	case m.quants == nil:
+		return floatsBytes32AVX2(q, &x[0], a, b, offset, n)
+	case m.affine && m.width == 16 && wide:
+		return floatsMinima16AVX512(q, &x[0], a, b, offset, n)
+	case m.affine && m.width == 16:
+		return floatsMinima16AVX2(q, &x[0], a, b, offset, n)
+	case m.affine && wide:
+		return floatsMinima32AVX512(q, &x[0], a, b, offset, n)
+	case m.affine:
+		return floatsMinima32AVX2(q, &x[0], a, b, offset, n)
+	case m.width == 16 && wide:
+		return floatsOffset16AVX512(q, &x[0], a, b, offset, n)
+	case m.width == 16:
+		return floatsOffset16AVX2(q, &x[0], a, b, offset, n)
+	case wide:
+		return floatsOffset32AVX512(q, &x[0], a, b, offset, n)
+	}
+	return floatsOffset32AVX2(q, &x[0], a, b, offset, n)
 }

@@ -1,4 +1,4 @@
-//go:build !amd64
+//go:build !amd64 && !arm64
 
 package blocks
 
@@ -15,3 +15,18 @@ func weigh(s, a, scale, b, sum []float32) float32 { return weighGo(s, a, scale, 
 func (m *room) dot(q, x []int8) float32 { return dotGo(q, x, m.s[:], m.width) }
 
 func (m *room) product(x []int8, lo, n int) float32 { return m.dot(m.integers(lo, n), x) }
+
+// productFloats is the product of floats with the row's values from lo on, at most a piece.
+func (m *room) productFloats(x []float32, lo int) float32 { return m.expanded(x, lo) }
+
+// inLanes says whether integers are in lanes where several rows of x are multiplied.
+func inLanes() bool { return false }
+
+// prepare unpacks n integers of the room's row, from lo on, for products with several rows of x. The scales are there.
+func (m *room) prepare(u *unpacked, lo, n int) { m.prepareAsStored(u, lo, n) }
+
+// products sets sums to those of what is prepared with up to Most rows of x, less what the integers stand above zero and the
+// minima.
+func (m *room) products(u *unpacked, sums *[Most]float32, x []Rounded, lo, n int) {
+	m.productsEach(u, sums, x, lo, n)
+}

@@ -147,6 +147,31 @@ func expandAVX2(y *float32, q *int8, a *float32, b *float32, offset *float32, wi
 //go:noescape
 func weighAVX2(s *float32, a *float32, scale *float32, b *float32, sum *float32, n int) float32
 
+// floatsMinima16AVX2 is the dot product of x with the values of n ≥ 1 times 32 integers.
+//
+//go:noescape
+func floatsMinima16AVX2(q *int8, x *float32, a *float32, b *float32, offset *float32, n int) float32
+
+// floatsOffset16AVX2 is the dot product of x with the values of n ≥ 1 times 32 integers.
+//
+//go:noescape
+func floatsOffset16AVX2(q *int8, x *float32, a *float32, b *float32, offset *float32, n int) float32
+
+// floatsMinima32AVX2 is the dot product of x with the values of n ≥ 1 times 32 integers.
+//
+//go:noescape
+func floatsMinima32AVX2(q *int8, x *float32, a *float32, b *float32, offset *float32, n int) float32
+
+// floatsOffset32AVX2 is the dot product of x with the values of n ≥ 1 times 32 integers.
+//
+//go:noescape
+func floatsOffset32AVX2(q *int8, x *float32, a *float32, b *float32, offset *float32, n int) float32
+
+// floatsBytes32AVX2 is the dot product of x with the values of n ≥ 1 times 32 integers.
+//
+//go:noescape
+func floatsBytes32AVX2(q *int8, x *float32, a *float32, b *float32, offset *float32, n int) float32
+
 // expandAVX512 computes n ≥ 1 groups of width values, a multiple of 16; see expandGo.
 //
 //go:noescape
@@ -156,6 +181,31 @@ func expandAVX512(y *float32, q *int8, a *float32, b *float32, offset *float32, 
 //
 //go:noescape
 func weighAVX512(s *float32, a *float32, scale *float32, b *float32, sum *float32, n int) float32
+
+// floatsMinima16AVX512 is the dot product of x with the values of n ≥ 1 times 32 integers.
+//
+//go:noescape
+func floatsMinima16AVX512(q *int8, x *float32, a *float32, b *float32, offset *float32, n int) float32
+
+// floatsOffset16AVX512 is the dot product of x with the values of n ≥ 1 times 32 integers.
+//
+//go:noescape
+func floatsOffset16AVX512(q *int8, x *float32, a *float32, b *float32, offset *float32, n int) float32
+
+// floatsMinima32AVX512 is the dot product of x with the values of n ≥ 1 times 32 integers.
+//
+//go:noescape
+func floatsMinima32AVX512(q *int8, x *float32, a *float32, b *float32, offset *float32, n int) float32
+
+// floatsOffset32AVX512 is the dot product of x with the values of n ≥ 1 times 32 integers.
+//
+//go:noescape
+func floatsOffset32AVX512(q *int8, x *float32, a *float32, b *float32, offset *float32, n int) float32
+
+// floatsBytes32AVX512 is the dot product of x with the values of n ≥ 1 times 32 integers.
+//
+//go:noescape
+func floatsBytes32AVX512(q *int8, x *float32, a *float32, b *float32, offset *float32, n int) float32
 
 // dot32AVX2 computes dotGo for n ≥ 1 times 32 integers q, not negative and less than 64.
 //
@@ -186,3 +236,98 @@ func dot32SignedAVX2(q *int8, x *int8, s *float32, n int) float32
 //
 //go:noescape
 func dot32SignedVNNI(q *int8, x *int8, s *float32, n int) float32
+
+// lanesAVX2 puts n ≥ 1 times 256 integers into lanes.
+//
+//go:noescape
+func lanesAVX2(to *int8, q *int8, n int)
+
+// lanesStoredAVX2 puts n ≥ 1 times 256 integers into lanes.
+//
+//go:noescape
+func lanesStoredAVX2(to *int8, q *int8, n int, flip byte)
+
+// products32x1VNNI multiplies n ≥ 1 chunks of 512 integers in lanes with 1 rows of x; see products.
+//
+//go:noescape
+func products32x1VNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
+
+// products16x1VNNI multiplies n ≥ 1 chunks of 512 integers in lanes with 1 rows of x; see products.
+//
+//go:noescape
+func products16x1VNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
+
+// products32x1AVX2 multiplies n ≥ 1 chunks of 512 integers in lanes with 1 rows of x; see products.
+//
+//go:noescape
+func products32x1AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
+
+// products16x1AVX2 multiplies n ≥ 1 chunks of 512 integers in lanes with 1 rows of x; see products.
+//
+//go:noescape
+func products16x1AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
+
+// productsSignedx1AVX2 multiplies n ≥ 1 chunks of 512 integers in lanes with 1 rows of x; see products.
+//
+//go:noescape
+func productsSignedx1AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
+
+// products32x2VNNI multiplies n ≥ 1 chunks of 512 integers in lanes with 2 rows of x; see products.
+//
+//go:noescape
+func products32x2VNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
+
+// products16x2VNNI multiplies n ≥ 1 chunks of 512 integers in lanes with 2 rows of x; see products.
+//
+//go:noescape
+func products16x2VNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
+
+// products32x2AVX2 multiplies n ≥ 1 chunks of 512 integers in lanes with 2 rows of x; see products.
+//
+//go:noescape
+func products32x2AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
+
+// products16x2AVX2 multiplies n ≥ 1 chunks of 512 integers in lanes with 2 rows of x; see products.
+//
+//go:noescape
+func products16x2AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
+
+// productsSignedx2AVX2 multiplies n ≥ 1 chunks of 512 integers in lanes with 2 rows of x; see products.
+//
+//go:noescape
+func productsSignedx2AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
+
+// products32x4VNNI multiplies n ≥ 1 chunks of 512 integers in lanes with 4 rows of x; see products.
+//
+//go:noescape
+func products32x4VNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
+
+// products16x4VNNI multiplies n ≥ 1 chunks of 512 integers in lanes with 4 rows of x; see products.
+//
+//go:noescape
+func products16x4VNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
+
+// products32x4AVX2 multiplies n ≥ 1 chunks of 512 integers in lanes with 4 rows of x; see products.
+//
+//go:noescape
+func products32x4AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
+
+// products16x4AVX2 multiplies n ≥ 1 chunks of 512 integers in lanes with 4 rows of x; see products.
+//
+//go:noescape
+func products16x4AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
+
+// productsSignedx4AVX2 multiplies n ≥ 1 chunks of 512 integers in lanes with 4 rows of x; see products.
+//
+//go:noescape
+func productsSignedx4AVX2(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
+
+// products32x8VNNI multiplies n ≥ 1 chunks of 512 integers in lanes with 8 rows of x; see products.
+//
+//go:noescape
+func products32x8VNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)
+
+// products16x8VNNI multiplies n ≥ 1 chunks of 512 integers in lanes with 8 rows of x; see products.
+//
+//go:noescape
+func products16x8VNNI(sums *float32, q *int8, a *float32, least *float32, factor *float32, x *int8, scale *float32, sum *float32, stride int, n int)

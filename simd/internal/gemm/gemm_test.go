@@ -3,6 +3,7 @@ package gemm
 import (
 	"math"
 	"math/rand/v2"
+	"runtime/debug"
 	"sync/atomic"
 	"testing"
 
@@ -182,7 +183,7 @@ func TestWorkers(t *testing.T) {
 		for _, size := range [][3]int{{1, 5000, 300}, {3000, 1, 400}, {1, 7, 100_000}, {20, 300, 9000}, {3 * s.mr, 900, 700},
 			{257, 255, 259}, {400, 330, 600}, {150, 1500, 1100}} {
 			m, n, k := size[0], size[1], size[2]
-			if racing { // which is slow
+			if racing || testing.Short() && m*n*k > 50_000_000 { // which is slow, as emulation is
 				k = (k + 3) / 4
 			}
 			p := newProblem(r, m, n, k, 1, layout(r.IntN(2)), layout(r.IntN(2)), 1.5, 0.5)
@@ -209,13 +210,13 @@ func TestLarge(t *testing.T) {
 	defer func(was caches) { machine = was }(machine)
 	tiers(t, func(t *testing.T) {
 		machine = caches{16 << 10, 128 << 10}
-		count := 12
+		count, most := 12, 500
 		if testing.Short() {
-			count = 2
+			count, most = 2, 300
 		}
 		for range count {
 			batch := 1 + r.IntN(3)
-			p := newProblem(r, 1+r.IntN(500), 1+r.IntN(500), 1+r.IntN(500)/batch, batch, layout(r.IntN(3)), layout(r.IntN(3)), 1, 1)
+			p := newProblem(r, 1+r.IntN(most), 1+r.IntN(most), 1+r.IntN(most)/batch, batch, layout(r.IntN(3)), layout(r.IntN(3)), 1, 1)
 			p.random(r)
 			Run(&p.Product, &p.Operands, 1+r.IntN(3))
 			p.check(t)
@@ -292,6 +293,7 @@ func TestStop(t *testing.T) {
 }
 
 func TestAllocations(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a collection takes what pools keep, in emulation between two calls
 	for _, size := range [][3]int{{16, 16, 16}, {15, 17, 19}, {100, 100, 100}, {1, 500, 500}, {500, 1, 500}, {700, 700, 700}} {
 		m, n, k := size[0], size[1], size[2]
 		p := &Product{M: m, N: n, K: k, AM: k, AK: 1, BK: n, BN: 1, LDC: n, Batch: 1, Alpha: 1}

@@ -90,6 +90,10 @@ const (
 	opTile        = 81
 	opPack        = 82
 	opTranspose   = 83
+	opDequantize  = 84
+	opColumns     = 85
+	opMultiply    = 86
+	opMultiply8   = 87
 )
 
 func addSIMD128(y, a, b *float32, n int) {

@@ -31,6 +31,7 @@ const (
 func TestMain(m *testing.M) {
 	make := exec.Command("make", "-s", "-C", root, "site")
 	make.Stdout, make.Stderr = os.Stderr, os.Stderr
+	make.Env = append(os.Environ(), "MAKEFLAGS=") // those of a make that runs this test are of no use here
 	if err := make.Run(); err != nil {
 		fmt.Fprintln(os.Stderr, "make site:", err)
 		os.Exit(1)

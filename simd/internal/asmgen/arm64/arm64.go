@@ -31,6 +31,7 @@ func Files() (map[string][]byte, error) {
 	maps.Copy(files, transposeFiles())
 	maps.Copy(files, halfFiles())
 	maps.Copy(files, gemmFiles())
+	maps.Copy(files, blocksFiles())
 	return files, nil
 }
 

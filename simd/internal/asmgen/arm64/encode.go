@@ -1,19 +1,30 @@
 package arm64
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // shape says which operands an instruction has and where its word holds them.
 type shape uint8
 
 const (
-	dnm     shape = iota // d, n, m
-	dn                   // d, n
-	dnn                  // d, n, with n in the field of m too
-	dOnly                // d
-	left                 // d, n, shift to the left by the immediate
-	right                // d, n, shift to the right by the immediate
-	element              // d, n, lane of m that the immediate names
+	dnm        shape = iota // d, n, m
+	dn                      // d, n
+	dnn                     // d, n, with n in the field of m too
+	dOnly                   // d
+	left                    // d, n, shift to the left by the immediate
+	right                   // d, n, shift to the right by the immediate
+	leftBytes               // left, of bytes
+	rightBytes              // right, of bytes
+	element                 // d, n, lane of m that the immediate names
+	immediate               // d, byte
 )
+
+// operandCounts is how many operands each shape has.
+var operandCounts = [...]int{
+	dnm: 3, dn: 2, dnn: 2, dOnly: 1, left: 3, right: 3, leftBytes: 3, rightBytes: 3, element: 4, immediate: 2,
+}
 
 // instruction is a row of the encoder's table. The text is GNU syntax.
 type instruction struct {
@@ -29,6 +40,10 @@ const (
 	bytes3  = "v%d.16b, v%d.16b, v%d.16b"
 	shifted = "v%d.4s, v%d.4s, #%d"
 	reduced = "s%d, v%d.4s"
+
+	shiftedBytes = "v%d.16b, v%d.16b, #%d"
+	widening     = "v%d.8h, v%d.8b, v%d.8b"
+	widening2    = "v%d.8h, v%d.16b, v%d.16b"
 )
 
 // instructions are all vector instructions of the kernels, by mnemonic. Go's assembler knows few of them, so that all are
@@ -81,6 +96,7 @@ var instructions = map[string]instruction{
 	"fminv":   {0x6eb0f800, dn, reduced},       // the smallest lane
 	"umaxp":   {0x6ea0a400, dnm, floats3},      // larger ones of neighbours
 	"dup":     {0x4e040400, dn, "v%d.4s, v%d.s[0]"},
+	"dup.b":   {0x4e010400, dn, "v%d.16b, v%d.b[0]"},
 	"zero":    {0x4f000400, dOnly, "v%d.4s, #0x0"},
 
 	"zip1": {0x4e803800, dnm, floats3}, // lanes 0 and 1 of n and m by turns
@@ -92,12 +108,47 @@ var instructions = map[string]instruction{
 	"shll":  {0x2e613800, dn, "v%d.4s, v%d.4h, #16"},
 	"shrn":  {0x0f108400, dn, "v%d.4h, v%d.4s, #16"},
 
+	// Integers in bytes, and what they become. Those with .2 take the upper halves of their operands.
+	"add.b":    {0x4e208400, dnm, bytes3},
+	"sub.b":    {0x6e208400, dnm, bytes3},
+	"cmtst.b":  {0x4e208c00, dnm, bytes3}, // all bits of d if n & m != 0
+	"tbl":      {0x4e000000, dnm, "v%d.16b, {v%d.16b}, v%d.16b"},
+	"shl.b":    {0x4f005400, leftBytes, shiftedBytes},
+	"sli.b":    {0x6f005400, leftBytes, shiftedBytes}, // lower bits of d stay
+	"ushr.b":   {0x6f000400, rightBytes, shiftedBytes},
+	"movi":     {0x4f00e400, immediate, "v%d.16b, #%#x"},
+	"ushl":     {0x6ea04400, dnm, floats3},   // by the lanes of m, to the right if they are negative
+	"scvtf.f":  {0x4f00e400, right, shifted}, // with so many bits behind the point
+	"uzp1":     {0x4e801800, dnm, floats3},   // even lanes of n, then of m
+	"uzp2":     {0x4e805800, dnm, floats3},   // odd lanes
+	"uzp1.h":   {0x4e401800, dnm, "v%d.8h, v%d.8h, v%d.8h"},
+	"uzp2.h":   {0x4e405800, dnm, "v%d.8h, v%d.8h, v%d.8h"}, // odd lanes
+	"zip1.d":   {0x4ec03800, dnm, "v%d.2d, v%d.2d, v%d.2d"},
+	"addp":     {0x4ea0bc00, dnm, floats3},                    // sums of neighbours, of n and then of m
+	"sdot":     {0x4e809400, dnm, "v%d.4s, v%d.16b, v%d.16b"}, // d += four products for each lane; FEAT_DotProd
+	"smull":    {0x0e20c000, dnm, widening},
+	"smull2":   {0x4e20c000, dnm, widening2},
+	"smlal":    {0x0e208000, dnm, widening}, // d += n·m
+	"smlal2":   {0x4e208000, dnm, widening2},
+	"saddlp.h": {0x4e602800, dn, "v%d.4s, v%d.8h"}, // sums of neighbours
+	"sadalp.h": {0x4e606800, dn, "v%d.4s, v%d.8h"}, // d += sums of neighbours
+
+	"fmls.e": {0x4f805000, element, "v%d.4s, v%d.4s, v%d.s[%d]"},
 	"fmla.e": {0x4f801000, element, "v%d.4s, v%d.4s, v%d.s[%d]"},
 	"fmul.e": {0x4f809000, element, "v%d.4s, v%d.4s, v%d.s[%d]"},
 }
 
-// mnemonics are those that differ from their names in the table.
-var mnemonics = map[string]string{"faddp.s": "faddp", "zero": "movi", "fmla.e": "fmla", "fmul.e": "fmul"}
+// mnemonic is a name in the table without what tells it from others.
+func mnemonic(name string) string {
+	if name == "zero" {
+		return "movi"
+	}
+	name, width, _ := strings.Cut(name, ".")
+	if strings.HasSuffix(width, "2") {
+		name += "2"
+	}
+	return name
+}
 
 // encode gives an instruction's word and its text in GNU syntax. Operands are those of its shape: register numbers, then the
 // immediate.
@@ -109,7 +160,7 @@ func encode(name string, operands ...int) (word uint32, text string) {
 	if !ok {
 		panic("no instruction " + name)
 	}
-	want := [...]int{dnm: 3, dn: 2, dnn: 2, dOnly: 1, left: 3, right: 3, element: 4}[in.shape]
+	want := operandCounts[in.shape]
 	if len(operands) != want {
 		panic(fmt.Sprintf("%s has %d operands, not %d", name, want, len(operands)))
 	}
@@ -121,7 +172,7 @@ func encode(name string, operands ...int) (word uint32, text string) {
 		word |= uint32(operands[k]) << at
 	}
 	field(0, 0, 32)
-	if in.shape != dOnly {
+	if in.shape != dOnly && in.shape != immediate {
 		field(1, 5, 32)
 	}
 	switch in.shape {
@@ -134,6 +185,14 @@ func encode(name string, operands ...int) (word uint32, text string) {
 		word |= 32 << 16
 	case right:
 		word |= uint32(64-operands[2]) << 16
+	case leftBytes:
+		field(2, 16, 8)
+		word |= 8 << 16
+	case rightBytes:
+		word |= uint32(16-operands[2]) << 16
+	case immediate:
+		bits := uint32(operands[1])
+		word |= bits>>5<<16 | bits&31<<5
 	case element:
 		field(2, 16, 32)
 		lane := uint32(operands[3])
@@ -143,9 +202,5 @@ func encode(name string, operands ...int) (word uint32, text string) {
 	for i, o := range operands {
 		args[i] = o
 	}
-	mnemonic := mnemonics[name]
-	if mnemonic == "" {
-		mnemonic = name
-	}
-	return word, mnemonic + " " + fmt.Sprintf(in.text, args...)
+	return word, mnemonic(name) + " " + fmt.Sprintf(in.text, args...)
 }

@@ -18,6 +18,7 @@ const (
 	opReturn       = 0x0f
 	opCall         = 0x10
 	opCallIndirect = 0x11
+	opDrop         = 0x1a
 	opSelect       = 0x1b
 	opLocalGet     = 0x20
 	opLocalSet     = 0x21
@@ -25,11 +26,14 @@ const (
 	opGlobalGet    = 0x23
 	opI32Load      = 0x28
 	opF32Load      = 0x2a
+	opF64Load      = 0x2b
 	opF32Store     = 0x38
+	opF64Store     = 0x39
 	opI32Const     = 0x41
 	opF32Const     = 0x43
 	opI32Eqz       = 0x45
 	opI32Eq        = 0x46
+	opI32Ne        = 0x47
 	opI32LtU       = 0x49
 	opI32GtU       = 0x4b
 	opI32GeU       = 0x4f
@@ -41,60 +45,84 @@ const (
 	opI32RemU      = 0x70
 	opI32Shl       = 0x74
 	opF32Add       = 0x92
+	opF32Mul       = 0x94
 	opF32Min       = 0x96
 	opF32Max       = 0x97
+	opF64Add       = 0xa0
+	opF64Sub       = 0xa1
+	opF32Demote    = 0xb6
+	opF64Promote   = 0xbb
 
 	prefixSIMD = 0xfd // before those below
 )
 
 // SIMD instructions; those with a memory argument or a lane have their own methods.
 const (
-	vLoad        = 0x00
-	vLoad32Splat = 0x09
-	vStore       = 0x0b
-	vConst       = 0x0c
-	i8x16Shuffle = 0x0d
-	i32x4Splat   = 0x11
-	f32x4Splat   = 0x13
-	f32x4Extract = 0x1f
-	i32x4Eq      = 0x37
-	i32x4GtS     = 0x3b
-	f32x4Eq      = 0x41
-	f32x4Ne      = 0x42
-	f32x4Lt      = 0x43
-	f32x4Le      = 0x45
-	vNot         = 0x4d
-	vAnd         = 0x4e
-	vAndNot      = 0x4f
-	vOr          = 0x50
-	vXor         = 0x51
-	vBitselect   = 0x52
-	vAnyTrue     = 0x53
-	vLoad32Lane  = 0x56
-	vStore32Lane = 0x5a
-	vStore64Lane = 0x5b
-	vLoad32Zero  = 0x5c
-	vLoad64Zero  = 0x5d
-	f32x4Ceil    = 0x67
-	f32x4Floor   = 0x68
-	f32x4Trunc   = 0x69
-	f32x4Nearest = 0x6a
-	i32x4Shl     = 0xab
-	i32x4ShrS    = 0xac
-	i32x4ShrU    = 0xad
-	i32x4Add     = 0xae
-	i32x4Sub     = 0xb1
-	f32x4Sqrt    = 0xe3
-	f32x4Add     = 0xe4
-	f32x4Sub     = 0xe5
-	f32x4Mul     = 0xe6
-	f32x4Div     = 0xe7
-	f32x4Min     = 0xe8
-	f32x4Max     = 0xe9
-	f32x4PMin    = 0xea
-	f32x4PMax    = 0xeb
-	i32x4Trunc   = 0xf8 // i32x4.trunc_sat_f32x4_s
-	f32x4Convert = 0xfa // f32x4.convert_i32x4_s
+	vLoad            = 0x00
+	vLoad16x4U       = 0x04
+	vLoad16Splat     = 0x08
+	vLoad32Splat     = 0x09
+	vLoad64Splat     = 0x0a
+	vStore           = 0x0b
+	vConst           = 0x0c
+	i8x16Shuffle     = 0x0d
+	i16x8Splat       = 0x10
+	i32x4Splat       = 0x11
+	f32x4Splat       = 0x13
+	f32x4Extract     = 0x1f
+	i16x8Eq          = 0x2d
+	i32x4Eq          = 0x37
+	i32x4GtS         = 0x3b
+	f32x4Eq          = 0x41
+	f32x4Ne          = 0x42
+	f32x4Lt          = 0x43
+	f32x4Le          = 0x45
+	vNot             = 0x4d
+	vAnd             = 0x4e
+	vAndNot          = 0x4f
+	vOr              = 0x50
+	vXor             = 0x51
+	vBitselect       = 0x52
+	vAnyTrue         = 0x53
+	vLoad32Lane      = 0x56
+	vStore32Lane     = 0x5a
+	vStore64Lane     = 0x5b
+	vLoad32Zero      = 0x5c
+	vLoad64Zero      = 0x5d
+	f32x4Ceil        = 0x67
+	f32x4Floor       = 0x68
+	f32x4Trunc       = 0x69
+	f32x4Nearest     = 0x6a
+	i8x16Sub         = 0x71
+	i16x8ExtendLow   = 0x87
+	i16x8ExtendHigh  = 0x88
+	i16x8ExtendLowU  = 0x89
+	i16x8ExtendHighU = 0x8a
+	i16x8Shl         = 0x8b
+	i16x8ShrS        = 0x8c
+	i16x8ShrU        = 0x8d
+	i16x8Sub         = 0x91
+	i32x4ExtendLow   = 0xa7
+	i32x4ExtendHigh  = 0xa8
+	i32x4Shl         = 0xab
+	i32x4ShrS        = 0xac
+	i32x4ShrU        = 0xad
+	i32x4Add         = 0xae
+	i32x4Sub         = 0xb1
+	i32x4Mul         = 0xb5
+	i32x4Dot         = 0xba // i32x4.dot_i16x8_s
+	f32x4Neg         = 0xe1
+	f32x4Sqrt        = 0xe3
+	f32x4Add         = 0xe4
+	f32x4Sub         = 0xe5
+	f32x4Mul         = 0xe6
+	f32x4Div         = 0xe7
+	f32x4Min         = 0xe8
+	f32x4Max         = 0xe9
+	f32x4PMin        = 0xea
+	f32x4PMax        = 0xeb
+	i32x4Trunc       = 0xf8 // i32x4.trunc_sat_f32x4_s
+	f32x4Convert     = 0xfa // f32x4.convert_i32x4_s
 )
 
 // local is a local variable of a function.
@@ -169,6 +197,13 @@ func (a *assembler) vmemory(op, offset int) {
 	writeUint(&a.buf, uint64(offset))
 }
 
+// loadBytes writes a vector load of bytes that lie anywhere.
+func (a *assembler) loadBytes(op, offset int) {
+	a.simd(op)
+	a.op(0)
+	writeUint(&a.buf, uint64(offset))
+}
+
 func (a *assembler) laneMemory(op, offset, lane int) {
 	a.vmemory(op, offset)
 	a.op(byte(lane))
@@ -179,6 +214,14 @@ func (a *assembler) shuffle(from ...int) {
 	a.simd(i8x16Shuffle)
 	for _, lane := range from {
 		a.op(byte(4*lane), byte(4*lane+1), byte(4*lane+2), byte(4*lane+3))
+	}
+}
+
+// shuffle16 is shuffle for lanes of 16 bits; those of the second vector are from 8 on.
+func (a *assembler) shuffle16(from ...int) {
+	a.simd(i8x16Shuffle)
+	for _, lane := range from {
+		a.op(byte(2*lane), byte(2*lane+1))
 	}
 }
 

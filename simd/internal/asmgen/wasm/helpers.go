@@ -4,6 +4,8 @@ package wasm
 const (
 	funcLoad  = iota // (address, n) → the n elements there, at most a vector, and zeros
 	funcStore        // (address, n, v): the first n lanes, at most a vector
+	funcApply        // see applyFunction
+	funcWeigh        // see weighFunction
 	kernelFunctions
 )
 

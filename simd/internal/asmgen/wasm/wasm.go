@@ -11,11 +11,16 @@ const (
 	runTile
 	runPack
 	runTranspose
+	runDequantize
+	runColumns
+	runMultiply
+	runMultiply8
 	operations
 )
 
 // operationNames are Go constants.
-var operationNames = [operations]string{"opBlock", "opTile", "opPack", "opTranspose"}
+var operationNames = [operations]string{"opBlock", "opTile", "opPack", "opTranspose",
+	"opDequantize", "opColumns", "opMultiply", "opMultiply8"}
 
 // build makes the module of some kernels. Operation i is kernel i.
 func build(kernels []*ir.Kernel) ([]byte, error) {
@@ -26,8 +31,12 @@ func build(kernels []*ir.Kernel) ([]byte, error) {
 			typeStore:   {[]byte{i32, i32, v128}, nil},
 			typePacked:  {[]byte{i32, i32, i32, i32, i32, i32, f32, f32}, nil},
 			typeStrided: {[]byte{i32, i32, i32, i32, i32, i32, i32, i32, i32, f32, f32}, nil},
+			typeBlocks:  {[]byte{i32, i32, i32, i32, i32, i32}, []byte{f32}},
+			typeWeigh:   {[]byte{i32, i32, i32, i32, i32}, []byte{f32}},
+			typeExpand:  {[]byte{i32, i32, i32}, nil},
+			typeDots:    {[]byte{i32, i32, i32, i32}, nil},
 		},
-		functions: []function{funcLoad: loadFunction(), funcStore: storeFunction()},
+		functions: []function{funcLoad: loadFunction(), funcStore: storeFunction(), funcApply: {}, funcWeigh: weighFunction()},
 	}
 	table := func(list ...function) {
 		for _, f := range list {
@@ -44,9 +53,13 @@ func build(kernels []*ir.Kernel) ([]byte, error) {
 	}
 	packed := len(kernels) + operations
 	strided := packed + tileRows*tileVectors
+	weights := strided + tileRows*tileVectors
+	m.functions[funcApply] = applyFunction(weights)
 	table(blockFunction(packed), tileFunction(strided), packFunction(), transposeFunction())
+	table(dequantizeFunction(weights), columnsFunction(weights), multiplyFunction(weights, false), multiplyFunction(weights, true))
 	table(eachTile(packedTile)...)
 	table(eachTile(stridedTile)...)
+	m.blocks()
 	m.run = len(m.functions)
 	m.functions = append(m.functions, runFunction())
 	return m.encode(), nil

@@ -19,7 +19,11 @@ func tierOf(lanes int) string { return map[int]string{8: "AVX2", 16: "AVX512"}[l
 
 // zero clears a register.
 func (b *blocks) zero(v reg.VecVirtual) {
-	b.VPXOR(v.AsY(), v.AsY(), v.AsY()) // and what is above
+	if v.Size() == 64 { // it may be one of those that only AVX-512 has
+		b.VPXORD(v, v, v)
+		return
+	}
+	b.VPXOR(v, v, v)
 }
 
 // sum stores the sum of vectors as the function's result.
@@ -27,26 +31,32 @@ func (b *blocks) sum(v []reg.VecVirtual) {
 	for _, w := range v[1:] {
 		b.VADDPS(w, v[0], v[0])
 	}
-	if v[0].Size() == 64 {
+	b.Store(b.total(v[0]), b.ReturnIndex(0))
+	b.end()
+}
+
+// total is the sum of a vector's lanes.
+func (b *blocks) total(v reg.VecVirtual) reg.Register {
+	if v.Size() == 64 {
 		h := b.YMM()
-		b.VEXTRACTF64X4(operand.U8(1), v[0], h)
-		b.VADDPS(h, v[0].AsY(), v[0].AsY())
+		b.VEXTRACTF64X4(operand.U8(1), v, h)
+		b.VADDPS(h, v.AsY(), v.AsY())
 	}
-	x, h := v[0].AsX(), b.XMM()
-	b.VEXTRACTF128(operand.U8(1), v[0].AsY(), h)
+	x, h := v.AsX(), b.XMM()
+	b.VEXTRACTF128(operand.U8(1), v.AsY(), h)
 	b.VADDPS(h, x, x)
 	b.VMOVHLPS(x, x, h)
 	b.VADDPS(h, x, x)
 	b.VMOVSHDUP(x, h)
 	b.VADDSS(h, x, x)
-	b.Store(x, b.ReturnIndex(0))
-	b.end()
+	return x
 }
 
 // expand writes a·(q − offset) − b for n vectors, of which rows of so many share a and b.
 func (b *blocks) expand(lanes int) {
 	p := b.begin("expand"+tierOf(lanes), "func(y *float32, q *int8, a, b, offset *float32, width, n int)",
-		fmt.Sprintf("computes n ≥ 1 groups of width values, a multiple of %d; see expandGo.", lanes), "y", "q", "a", "b", "offset", "width", "n")
+		fmt.Sprintf("computes n ≥ 1 groups of width values, a multiple of %d; see expandGo.", lanes),
+		"y", "q", "a", "b", "offset", "width", "n")
 	y, q, a, m, offset, width, n := p[0], p[1], p[2], p[3], p[4], p[5], p[6]
 	off, scale, least, v, left := b.vector(lanes), b.vector(lanes), b.vector(lanes), b.vector(lanes), b.GP64()
 	b.VBROADCASTSS(at(offset, 0), off)
@@ -111,7 +121,8 @@ func dotRange(signed bool) string {
 
 // dotAVX2 adds products in pairs, which does not overflow 16 bits for integers up to 128 and x up to 127.
 func (b *blocks) dotAVX2(width int, signed bool) {
-	p := b.begin(dotName(width, signed)+"AVX2", "func(q, x *int8, s *float32, n int) float32", dotDoc+dotRange(signed), "q", "x", "s", "n")
+	p := b.begin(dotName(width, signed)+"AVX2", "func(q, x *int8, s *float32, n int) float32",
+		dotDoc+dotRange(signed), "q", "x", "s", "n")
 	q, x, s, n := p[0], p[1], p[2], p[3]
 	ones, pick := b.YMM(), b.YMM()
 	b.VPCMPEQW(ones, ones, ones)
@@ -183,8 +194,17 @@ func (b *blocks) loop32(q, x, s, n reg.Register, width, most, each int, step fun
 	b.Label("sum")
 }
 
-// dotVNNI is for AVX-512 with its instructions for products of bytes: those of q are not negative. What is signed is raised by 128, which
-// is for the caller to subtract.
+// picks is the table that gives each of 16 lanes, of four values, the scale of its group.
+func (b *blocks) picks(width int) operand.Mem {
+	var t []byte
+	for lane := range 16 {
+		t = append(t, byte(lane*4/width), 0, 0, 0)
+	}
+	return b.table(fmt.Sprintf("blocksPick%d", width), t...)
+}
+
+// dotVNNI is for AVX-512 with its instructions for products of bytes: those of q are not negative. What is signed is raised
+// by 128, which is for the caller to subtract.
 func (b *blocks) dotVNNI(width int, signed bool) {
 	doc := dotDoc + dotRange(signed)
 	if signed {
@@ -193,11 +213,7 @@ func (b *blocks) dotVNNI(width int, signed bool) {
 	p := b.begin(dotName(width, signed)+"VNNI", "func(q, x *int8, s *float32, n int) float32", doc, "q", "x", "s", "n")
 	q, x, s, n := p[0], p[1], p[2], p[3]
 	pick, raise := b.ZMM(), b.ZMM()
-	var picks []byte
-	for lane := range 16 {
-		picks = append(picks, byte(lane*4/width), 0, 0, 0)
-	}
-	b.VMOVDQU32(b.table(fmt.Sprintf("blocksPick%d", width), picks...), pick)
+	b.VMOVDQU32(b.picks(width), pick)
 	if signed {
 		b.VPBROADCASTB(b.table("blocksBytes80", 0x80), raise)
 	}

@@ -1,0 +1,48 @@
+package lower
+
+import (
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/wavelane/wavelane/internal/conformance"
+	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/ptx/ir"
+)
+
+// Each way to multiply many rows of x with quantised weights is right for whatever calls have it, also where it is not the default:
+// some of those calls, other ones by each seed.
+func TestQuantisedVariants(t *testing.T) {
+	for _, name := range []string{"mma_s8", "tile"} {
+		t.Run(name, func(t *testing.T) {
+			var chosen atomic.Int64
+			t.Cleanup(func() { require.NotZero(t, chosen.Load()) })
+			conformance.RunEach(t, "software GPU, "+name, 8, func(t *testing.T) op.Executor {
+				r := newRig(t, everyCheck(conformance.Seed()))
+				r.pick = func(_, _ string, names []string) int {
+					i := slices.Index(names, name)
+					if i >= 0 {
+						chosen.Add(1)
+					}
+					return max(i, 0)
+				}
+				return r
+			}, op.QuantMatMulRowMajor, op.QuantRMSNormMatVec, op.QuantQKV, op.QuantGateUpSwiGLU)
+		})
+	}
+}
+
+// So is what GPUs without tensor cores for bytes run, or without products of bytes at all.
+func TestQuantisedOldGPUs(t *testing.T) {
+	for _, sm := range []int{50, 75} {
+		t.Run(ir.Target{SM: sm}.String(), func(t *testing.T) {
+			conformance.RunEach(t, "software GPU", 12, func(t *testing.T) op.Executor {
+				r := newRig(t, everyCheck(conformance.Seed()))
+				r.caps.Target = ir.Target{SM: sm}
+				return r
+			}, op.QuantMatMulRowMajor, op.QuantQKV, op.QuantGateUpSwiGLU)
+		})
+	}
+}

@@ -1,0 +1,271 @@
+package x86
+
+import (
+	"fmt"
+
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// Several rows of x meet weights that are unpacked once. Integers lie in lanes then: chunks of 16 groups of 32 are
+// transposed, so that vectors of words hold four values of each group. All products of a group are added up in one lane
+// before its sum is converted and multiplied with its scale.
+
+// lanes transposes blocks of 8 groups: those are the halves of chunks. Integers that come from memory, a row of bytes, are
+// asked for early, and what is to be flipped in them is.
+func (b *blocks) lanes(stored bool) {
+	name, params, flip := "lanesAVX2", "", b.YMM()
+	if stored {
+		name, params = "lanesStoredAVX2", ", flip byte"
+	}
+	p := b.begin(name, "func(to, q *int8, n int"+params+")", "puts n ≥ 1 times 256 integers into lanes.", "to", "q", "n")
+	to, q, n := p[0], p[1], p[2]
+	if stored {
+		r := b.GP32()
+		b.Load(b.Param("flip"), r.As8())
+		b.VMOVD(r, flip.AsX())
+		b.VPBROADCASTB(flip.AsX(), flip)
+	}
+	step, next := b.GP64(), b.GP64()
+	b.MOVQ(operand.U32(32), step)
+	b.MOVQ(operand.U32(512-32), next)
+	b.Label("block")
+	if stored {
+		b.prefetch(q, 256)
+	}
+	for half := range 2 {
+		rows := make([]reg.VecVirtual, 4)
+		for i := range rows {
+			rows[i] = b.YMM()
+			b.VMOVDQU(at(q, 32*i+16*half), rows[i].AsX())
+			b.VINSERTI128(operand.U8(1), at(q, 32*(i+4)+16*half), rows[i], rows[i])
+			if stored {
+				b.VPXOR(flip, rows[i], rows[i])
+			}
+		}
+		for words, unpack := range []func(ops ...operand.Op){b.VPUNPCKLDQ, b.VPUNPCKHDQ} {
+			first, second := b.YMM(), b.YMM()
+			unpack(rows[1], rows[0], first)
+			unpack(rows[3], rows[2], second)
+			low, high := b.YMM(), b.YMM()
+			b.VPUNPCKLQDQ(second, first, low)
+			b.VPUNPCKHQDQ(second, first, high)
+			b.VMOVDQU(low, at(to, 64*(4*half+2*words)))
+			b.VMOVDQU(high, at(to, 64*(4*half+2*words+1)))
+		}
+	}
+	b.ADDQ(operand.U32(256), q)
+	b.ADDQ(step, to)
+	b.XCHGQ(step, next)
+	b.DECQ(n)
+	b.JNE(operand.LabelRef("block"))
+	b.end()
+}
+
+// several is a function that multiplies so many rows of x.
+type several struct {
+	*blocks
+	width, rows, lanes int
+	signed             bool // integers of any size, on AVX2
+	depth              int  // vectors whose products 16 bits have room for, on AVX2
+
+	sums, q, a, least, x, scale, sum, stride, n reg.GPVirtual
+	multiples                                   map[int]reg.GPVirtual
+	factor, ones                                reg.VecVirtual
+	totals                                      []reg.VecVirtual
+}
+
+// products writes such a function.
+func (b *blocks) products(name string, width, rows, lanes int) {
+	f := &several{blocks: b, width: width, rows: rows, lanes: lanes, signed: name == "productsSigned", depth: 4}
+	f.multiples = map[int]reg.GPVirtual{}
+	if width == 16 {
+		f.depth = 2
+	}
+	tier := map[int]string{8: "AVX2", 16: "VNNI"}[lanes]
+	p := b.begin(fmt.Sprintf("%sx%d%s", name, rows, tier),
+		"func(sums *float32, q *int8, a, least, factor *float32, x *int8, scale, sum *float32, stride, n int)",
+		fmt.Sprintf("multiplies n ≥ 1 chunks of 512 integers in lanes with %d rows of x; see products.", rows),
+		"sums", "q", "a", "least", "factor", "x", "scale", "sum", "stride", "n")
+	f.sums, f.q, f.a, f.least, f.x, f.scale, f.sum, f.stride, f.n = p[0], p[1], p[2], p[3], p[5], p[6], p[7], p[8], p[9]
+	f.factor = b.vector(lanes)
+	b.VBROADCASTSS(at(p[4], 0), f.factor)
+	for i := 3; i < rows; i += 2 {
+		m := operand.Mem{Base: f.stride, Index: f.stride, Scale: uint8(i - 1)}
+		if i == 7 { // five and two more
+			m.Base, m.Scale = f.multiples[5], 2
+		}
+		f.multiples[i] = b.GP64()
+		b.LEAQ(m, f.multiples[i])
+	}
+	if lanes == 8 && !f.signed || f.signed {
+		f.ones = b.YMM()
+		b.VPCMPEQW(f.ones, f.ones, f.ones)
+		b.VPSRLW(operand.U8(15), f.ones, f.ones)
+	}
+	for range rows {
+		f.totals = append(f.totals, f.cleared())
+	}
+	b.Label("chunk")
+	for part := range 16 / lanes {
+		f.part(4 * lanes * part)
+	}
+	for _, r := range []reg.Register{f.q, f.x} {
+		b.ADDQ(operand.U32(512), r)
+	}
+	b.ADDQ(operand.U8(64), f.scale)
+	for _, r := range []reg.Register{f.a, f.least, f.sum} {
+		b.ADDQ(operand.U32(4*512/width), r)
+	}
+	b.DECQ(f.n)
+	b.JNE(operand.LabelRef("chunk"))
+	for i, v := range f.totals {
+		x := f.total(v)
+		b.VMOVSS(x, at(f.sums, 4*i))
+	}
+	b.end()
+}
+
+func (f *several) cleared() reg.VecVirtual {
+	v := f.vector(f.lanes)
+	f.zero(v)
+	return v
+}
+
+// row is memory of row i, so many bytes behind a pointer into row 0.
+func (f *several) row(p reg.Register, i, offset int) operand.Mem {
+	m := operand.Mem{Base: p, Disp: offset}
+	switch {
+	case i == 0:
+	case i&(i-1) == 0:
+		m.Index, m.Scale = f.stride, uint8(i)
+	case i == 6:
+		m.Index, m.Scale = f.multiples[3], 2
+	default:
+		m.Index, m.Scale = f.multiples[i], 1
+	}
+	return m
+}
+
+// part is for as many groups as there are lanes, from so many bytes on.
+func (f *several) part(offset int) {
+	products := make([]reg.VecVirtual, f.rows)
+	for d := range 8 {
+		if f.lanes == 16 {
+			f.bytewise(products, d)
+		} else {
+			f.pairwise(products, d, offset)
+		}
+		switch {
+		case f.width == 16 && d == 3:
+			f.weigh(products, 0, offset)
+		case f.width == 16 && d == 7:
+			f.weigh(products, 1, offset)
+		case d == 7:
+			f.weigh(products, -1, offset)
+		}
+	}
+}
+
+// bytewise adds the products of vector d.
+func (f *several) bytewise(products []reg.VecVirtual, d int) {
+	q := f.ZMM()
+	f.VMOVDQU32(at(f.q, 64*d), q)
+	for i := range products {
+		if d == 0 || f.width == 16 && d == 4 {
+			products[i] = f.cleared()
+		}
+		f.VPDPBUSD(f.row(f.x, i, 64*d), q, products[i])
+	}
+}
+
+// pairwise is the same with sums of 16 bits first.
+func (f *several) pairwise(products []reg.VecVirtual, d, offset int) {
+	first := d == 0 || f.width == 16 && d == 4
+	if f.signed {
+		q, size := f.load(at(f.q, 64*d+offset)), f.YMM()
+		f.VPABSB(q, size)
+		for i := range products {
+			x := f.load(f.row(f.x, i, 64*d+offset))
+			f.VPSIGNB(q, x, x)
+			f.VPMADDUBSW(x, size, x)
+			f.VPMADDWD(f.ones, x, x)
+			f.plus(products, i, x, first)
+		}
+		return
+	}
+	if d%f.depth != 0 {
+		return
+	}
+	// All vectors whose sums fit are taken for one row after the other.
+	var q []reg.VecVirtual
+	for j := range f.depth {
+		q = append(q, f.load(at(f.q, 64*(d+j)+offset)))
+	}
+	for i := range products {
+		sum := f.YMM()
+		f.VPMADDUBSW(f.row(f.x, i, 64*d+offset), q[0], sum)
+		for j := 1; j < f.depth; j++ {
+			more := f.YMM()
+			f.VPMADDUBSW(f.row(f.x, i, 64*(d+j)+offset), q[j], more)
+			f.VPADDW(more, sum, sum)
+		}
+		f.VPMADDWD(f.ones, sum, sum)
+		f.plus(products, i, sum, first)
+	}
+}
+
+func (f *several) plus(products []reg.VecVirtual, i int, v reg.VecVirtual, first bool) {
+	if first {
+		products[i] = v
+		return
+	}
+	f.VPADDD(v, products[i], products[i])
+}
+
+// weigh adds the products times scales to the totals and subtracts minima: those of all groups, or of first or second halves
+// of groups.
+func (f *several) weigh(products []reg.VecVirtual, half, offset int) {
+	a, least := f.scales(f.a, half, offset), f.scales(f.least, half, offset)
+	f.VMULPS(f.factor, least, least)
+	sums := offset
+	if half >= 0 {
+		sums += 64 * half
+	}
+	for i, v := range products {
+		s := f.vector(f.lanes)
+		f.VCVTDQ2PS(v, v)
+		f.VMULPS(f.row(f.scale, i, offset), a, s)
+		f.VFMADD231PS(s, v, f.totals[i])
+		f.VFNMADD231PS(f.row(f.sum, i, sums), least, f.totals[i])
+	}
+}
+
+// scales are those of a vector of groups, or of one half of each.
+func (f *several) scales(p reg.Register, half, offset int) reg.VecVirtual {
+	v := f.vector(f.lanes)
+	if half < 0 {
+		f.VMOVUPS(at(p, offset), v)
+		return v
+	}
+	if f.lanes == 16 {
+		f.VMOVDQU32(f.alternate(half), v)
+		low := f.ZMM()
+		f.VMOVUPS(at(p, 0), low)
+		f.VPERMI2PS(at(p, 64), low, v)
+		return v
+	}
+	f.VMOVUPS(at(p, 2*offset), v)
+	f.VSHUFPS(operand.U8(0b10001000+half*0b01010101), at(p, 2*offset+32), v, v)
+	f.VPERMPD(operand.U8(0b11011000), v, v)
+	return v
+}
+
+// alternate is the table for every second of 32 words.
+func (b *blocks) alternate(half int) operand.Mem {
+	var t []byte
+	for i := range 16 {
+		t = append(t, byte(2*i+half), 0, 0, 0)
+	}
+	return b.table(fmt.Sprintf("blocksAlternate%d", half), t...)
+}

@@ -1,0 +1,46 @@
+package blocks
+
+// inLanes says whether integers are in lanes where several rows of x are multiplied.
+func inLanes() bool { return avx2() }
+
+// intoLanes transposes integers of the row.
+func (m *room) intoLanes(u *unpacked, q []int8) {
+	if m.quants != nil {
+		lanesAVX2(&u.q[0], &q[0], (len(q)+255)/256) // behind them is memory of the room
+		return
+	}
+	whole, flip := len(q)&^255, byte(0)
+	if bytewise() {
+		flip = 0x80
+	}
+	if whole > 0 {
+		lanesStoredAVX2(&u.q[0], &q[0], whole/256, flip)
+	}
+	if whole < len(q) {
+		copy(m.q[:256], q[whole:])
+		lanesStoredAVX2(&u.q[whole/chunk*chunk+whole%chunk/8], &m.q[0], 1, flip)
+	}
+}
+
+// Functions for 1, 2, 4 and 8 rows.
+var (
+	several32VNNI     = []severalFunction{products32x1VNNI, products32x2VNNI, products32x4VNNI, products32x8VNNI}
+	several16VNNI     = []severalFunction{products16x1VNNI, products16x2VNNI, products16x4VNNI, products16x8VNNI}
+	several32AVX2     = []severalFunction{products32x1AVX2, products32x2AVX2, products32x4AVX2}
+	several16AVX2     = []severalFunction{products16x1AVX2, products16x2AVX2, products16x4AVX2}
+	severalSignedAVX2 = []severalFunction{productsSignedx1AVX2, productsSignedx2AVX2, productsSignedx4AVX2}
+)
+
+func (m *room) severalFunctions() []severalFunction {
+	switch {
+	case bytewise() && m.width == 32:
+		return several32VNNI
+	case bytewise():
+		return several16VNNI
+	case m.quants == nil:
+		return severalSignedAVX2
+	case m.width == 32:
+		return several32AVX2
+	}
+	return several16AVX2
+}

@@ -1,0 +1,8 @@
+package blocks
+
+// withoutBytewise runs f as on a processor that has no products of bytes.
+func withoutBytewise(f func()) {
+	dotProduct = false
+	defer func() { dotProduct = true }()
+	f()
+}

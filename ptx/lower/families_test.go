@@ -84,7 +84,7 @@ func TestEveryKernelIsLaunched(t *testing.T) {
 		calls, err := conformance.Calls(e)
 		require.NoError(t, err)
 		for _, c := range calls {
-			for _, caps := range []Caps{DefaultCaps, {Multiprocessors: 1, MaxGrid: DefaultCaps.MaxGrid}} {
+			for _, caps := range capsTried {
 				for variant, variants := 0, 1; variant < variants; variant++ {
 					l, n, err := lowerCall(e, c, &caps, variant)
 					require.NoError(t, err)

@@ -11,6 +11,7 @@ import (
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/internal/conformance"
 	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/ptx/ir"
 	"github.com/wavelane/wavelane/ptx/sim"
 )
 
@@ -126,7 +127,8 @@ func eachLowering(c conformance.Case, f func(t trial, l Lowering)) error {
 }
 
 // capsTried are GPUs that lowerings treat differently.
-var capsTried = []Caps{DefaultCaps, {Multiprocessors: 1, MaxGrid: DefaultCaps.MaxGrid}}
+var capsTried = []Caps{DefaultCaps, {Multiprocessors: 1, MaxGrid: DefaultCaps.MaxGrid},
+	{Multiprocessors: 1, MaxGrid: DefaultCaps.MaxGrid, Target: ir.Target{SM: 75}}}
 
 func threads(k *Kernel) int { return k.Block[0] * k.Block[1] * k.Block[2] }
 

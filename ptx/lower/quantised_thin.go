@@ -32,10 +32,9 @@ type quantThin struct {
 	warp      ptx.Reg[uint32] // in the block
 	readers   []*unitReader   // of the units of a block
 	totals    variables[float32]
-	x         ptx.Ptr[ptx.Global, uint8]  // of the row that is the lane's, from its first word on
-	heads     ptx.Ptr[ptx.Global, uint32] // scales and sums of both rows of x that are the lane's columns of the result
-	across    ptx.Reg[uint32]             // bytes from those of one row to those of the next
-	minima    ptx.Ptr[ptx.Global, uint32] // scales and sums of the row that is the lane's as an operand, from its first block on
+	x         ptx.Ptr[ptx.Global, uint8]     // of the row that is the lane's, from its first word on
+	heads     [2]ptx.Ptr[ptx.Global, uint32] // scales and sums of both rows of x that are the lane's columns of the result
+	minima    ptx.Ptr[ptx.Global, uint32]    // scales and sums of the row that is the lane's as an operand, from its first block on
 }
 
 // pairs tells whether a lane takes two neighbouring words of weights and of x at a time: 32 values that share a scale are then those
@@ -54,20 +53,25 @@ func (t *quantThin) build() {
 		t.rows[i] = t.rowAt(t.place(ptx.Add(k, t.row(task, i), t.group)))
 	}
 	cols := t.size(quantK)
-	t.across = ptx.Shr(k, cols, u32(2))
 	word := 4
 	if t.pairs() {
 		word = 8
 	}
-	t.x = ptx.AtByte(k, ptx.AtByte(k, x, ptx.MulWideU32(k, t.group, cols)), ptx.Mul(k, t.in, u32(word)))
-	t.heads = ptx.AtByte(k, scales, ptx.MulWideU32(k, ptx.Shl(k, t.in, u32(1)), t.across))
+	last := ptx.Sub(k, t.size(quantCount), u32(1)) // row of x, which is repeated
+	rowOf := ptx.Min(k, t.group, last)
+	t.x = ptx.AtByte(k, ptx.AtByte(k, x, ptx.MulWideU32(k, rowOf, cols)), ptx.Mul(k, t.in, u32(word)))
+	across := ptx.Shr(k, cols, u32(2)) // bytes of the scales and sums of a row
+	for i := range t.heads {
+		col := ptx.Add(k, ptx.Shl(k, t.in, u32(1)), u32(i))
+		t.heads[i] = ptx.AtByte(k, scales, ptx.MulWideU32(k, ptx.Min(k, col, last), across))
+	}
 	t.findUnits()
 	if t.affine && !t.grouped() {
 		first := t.in
 		if t.runScales() {
 			first = ptx.Shr(k, t.in, u32(1))
 		}
-		t.minima = ptx.AtByte(k, ptx.AtByte(k, scales, ptx.MulWideU32(k, t.group, t.across)), ptx.Shl(k, first, u32(3)))
+		t.minima = ptx.AtByte(k, ptx.AtByte(k, scales, ptx.MulWideU32(k, rowOf, across)), ptx.Shl(k, first, u32(3)))
 	}
 	t.totals = variablesOf(k, constants(make([]float32, 4)))
 	team := ptx.Shl(k, u32(1), t.log)
@@ -113,7 +117,7 @@ func (t *quantThin) step(block ptx.Reg[uint32]) {
 	x := ptx.AtByte(k, t.x, ptx.Mul(k, block, u32(t.len())))
 	headBytes := ptx.Mul(k, block, u32(t.len()/4))
 	var heads [2][]ptx.Reg[uint32]
-	for i, p := range []ptx.Ptr[ptx.Global, uint32]{t.heads, ptx.AtByte(k, t.heads, t.across)} {
+	for i, p := range t.heads {
 		heads[i] = t.head(ptx.AtByte(k, p, headBytes))
 	}
 	var scales, minima [2][][]float

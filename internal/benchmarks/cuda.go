@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"time"
 
 	"github.com/wavelane/wavelane"
@@ -146,6 +147,10 @@ func (k *clock) filled(ctx context.Context, t op.Type, n int32, zeros bool) (*cu
 	case []int32:
 		for i := range s {
 			s[i] = n
+		}
+	case []uint32: // weights, whose halves are below 1
+		for i := range s {
+			s[i] = rand.Uint32() & 0x3bff3bff
 		}
 	case []uint16:
 		for i, v := range random(len(s)) {

@@ -5,6 +5,7 @@ package benchmarks
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/wavelane/wavelane"
@@ -28,11 +29,11 @@ func onCUDA() []Benchmark {
 		list = append(list, Benchmark{Name: fmt.Sprintf("cuda_graph%d", n), Kinds: kinds, prepare: replays(n),
 			Doc: fmt.Sprintf("%d empty kernels, awaited: as a graph, launched one by one", n)})
 	}
-	for _, m := range memoryBound {
+	for _, m := range slices.Concat(memoryBound, quantisedFew) {
 		list = append(list, Benchmark{Name: "cuda_" + m.name, Unit: "GB/s", Kinds: kinds, prepare: m.prepare,
 			Doc: m.doc + ", on the GPU's clock: the kernel, a copy of as many bytes"})
 	}
-	for _, m := range computeBound {
+	for _, m := range slices.Concat(computeBound, quantisedMany) {
 		list = append(list, Benchmark{Name: "cuda_" + m.name, Unit: "GFLOPS", Kinds: kinds, prepare: m.prepare,
 			Doc: m.doc + ", on the GPU's clock: the kernel chosen by default, the others that there are for it"})
 	}

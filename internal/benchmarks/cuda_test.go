@@ -3,6 +3,7 @@
 package benchmarks
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,7 +25,7 @@ func software(t *testing.T) *wavelane.Device {
 // What is measured on the GPU's clock is what the device does for a program: the same bits.
 func TestMeasuredIsWhatRuns(t *testing.T) {
 	dev := software(t)
-	all := append(memoryBound, computeBound...)
+	all := slices.Concat(memoryBound, computeBound, quantisedFew, quantisedMany)
 	halves := func(shape ...int) op.Type { return op.Type{DType: compute.Float16, Shape: shape} }
 	all = append(all, measured{name: "matmul", entry: op.MatMul, attr: op.Attr{Options: compute.MatMulOptions{}},
 		small: f32s([]int{70, 90}, []int{90, 33})},
@@ -81,4 +82,24 @@ func TestQuantiles(t *testing.T) {
 	require.Equal(t, 3.25, quantile(durations(4, 1, 3, 2), 0.75))
 	require.Equal(t, 7.0, quantile(durations(7), 0.25))
 	require.EqualValues(t, 1, median(durations(0)))
+}
+
+// What is measured of quantised weights on a GPU: few rows by weights that no cache holds, and the rows of a prompt.
+func TestQuantisedIsMeasured(t *testing.T) {
+	listed := map[string]Benchmark{}
+	for _, b := range onCUDA() {
+		listed[b.Name] = b
+	}
+	for _, format := range []string{"q4_k", "q5_k", "q6_k", "q8_0"} {
+		for _, rows := range []string{"", "_8"} {
+			require.Equal(t, "GB/s", listed["cuda_quant_"+format+rows].Unit, format+rows)
+		}
+	}
+	for _, m := range quantisedFew {
+		require.Greater(t, m.in[1].Bytes(), 256*mega, m.name)
+	}
+	for _, format := range []string{"q4_k", "q6_k"} {
+		require.Equal(t, "GFLOPS", listed["cuda_quant_matmul_"+format].Unit, format)
+	}
+	require.Equal(t, 512, quantisedMany[0].in[0].Shape[0])
 }

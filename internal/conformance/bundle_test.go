@@ -129,7 +129,11 @@ func TestBundle(t *testing.T) {
 			peers++
 		}
 	}
-	require.Len(t, names, 7, "%v", names)
+	for _, name := range []string{"launch", "graph10", "upload", "add", "sum", "sgemm1024", "hgemm1024", "quant_q4_k", "quant_q4_k_8",
+		"quant_matmul_q4_k"} {
+		require.True(t, names["cuda_"+name], "%s is not measured, only %v", name, names)
+	}
+	require.Len(t, names, 10, "%v", names)
 	if withPython {
 		require.Empty(t, r.NoPeer)
 		require.Equal(t, 5, peers, "upload, add, sum, and two products")

@@ -82,7 +82,7 @@ func (s *step) normBackward() {
 	}
 	norms := s.scratch(8 * rows)
 	dy := operand(len(s.in) - 1)
-	s.rows(nil, nil, []any{operand(0), dy, operand(1), result, norms})
+	s.rows(nil, []any{operand(0), dy, operand(1), result, norms})
 
 	blocks := ceilDiv(cols, columnsOfBlock)
 	perPart := min(max(ceilDiv(rows, ceilDiv(4*s.caps.Multiprocessors, blocks)), 4*warps), mostRowsOfPart)

@@ -231,38 +231,52 @@ func (c *quantCall) halves(kind quantMmaKind, x Buffer) *quantActivations {
 	return a
 }
 
-// gemv is for m rows of x from the first on.
-func (c *quantCall) gemv(weights []quantWeight, first, m int, values, scales Buffer) {
-	w := weights[0]
-	room := slices.IndexFunc(quantRooms, func(n int) bool { return m <= n })
-	var rows [3]int
-	total := 0
+// rowsOf is how many rows up to three weights have, and all of them together.
+func rowsOf(weights []quantWeight) (rows [3]int, total int) {
 	for i, w := range weights {
 		rows[i] = w.rows()
 		total += rows[i]
 	}
+	return rows, total
+}
+
+// gemv is for m rows of x from the first on.
+func (c *quantCall) gemv(weights []quantWeight, first, m int, values, scales Buffer) {
+	rows, total := rowsOf(weights)
 	if total == 0 {
+		return
+	}
+	if c.bytes && m > 1 && c.caps.Target.Covers(ir.Target{SM: 80}) {
+		c.thin(weights, first, m, values, scales)
 		return
 	}
 	tasks, step, second := ceilDiv(total, 2), 2, 1
 	if c.gate {
 		tasks, step, second = rows[0], 1, rows[0]
 	}
-	// A lane has a few units.
-	lanes := c.lanes(work{rows: tasks, cols: c.k, parts: 1, chunk: c.k}, 8, 32, 4)
-	flags := flagIf(quantGate, c.gate) | flagIf(quantNorm, c.norm) | flagIf(quantBiased, c.biased)
-	kernel := quantGemvKernels[w.blockFormat].bytes[room]
+	kernels := quantGemvKernels[weights[0].blockFormat]
+	roomIn := func(rooms []int) int { return slices.IndexFunc(rooms, func(n int) bool { return m <= n }) }
+	room := roomIn(quantRooms)
+	kernel, x, width, reads := kernels.exact[room], []any{c.eps, c.x.Plus(4 * first * c.k), c.gamma}, 32, 4 // a lane has a few units
+	if c.bytes {
+		kernel, width, reads = kernels.bytes[roomIn(byteRooms)], 32*weights[0].pieceUnits(), 8
+		x = []any{values.Plus(bytesSize(first * c.k)), scales.Plus(scalesSize(first * c.k))}
+	}
+	lanes := c.lanes(work{rows: tasks, cols: c.k, parts: 1, chunk: c.k}, 8, width, reads)
 	if !c.bytes {
-		kernel = quantGemvKernels[w.blockFormat].exact[room]
 		lanes = min(lanes, exactChunk/quantRooms[room]/32)
 	}
-	sizes := words(c.k, c.k/w.len(), w.Shape[1], m, log2(lanes), int(flags), tasks, step, second, rows[0], rows[1], rows[2])
-	arguments := []any{sizes}
-	if c.bytes {
-		arguments = append(arguments, values.Plus(bytesSize(first*c.k)), scales.Plus(scalesSize(first*c.k)))
-	} else {
-		arguments = append(arguments, c.eps, c.x.Plus(4*first*c.k), c.gamma)
-	}
+	c.launchGemv(kernel, ceilDiv(tasks, teamThreads/lanes), weights, first, m, x, log2(lanes), tasks, step, second)
+}
+
+// launchGemv launches a kernel with the arguments of quantGemv; x is what tells of x.
+func (c *quantCall) launchGemv(kernel *Kernel, blocks int, weights []quantWeight, first, m int, x []any,
+	log, tasks, step, second int) {
+	w := weights[0]
+	rows, _ := rowsOf(weights)
+	flags := flagIf(quantGate, c.gate) | flagIf(quantNorm, c.norm) | flagIf(quantBiased, c.biased)
+	sizes := words(c.k, c.k/w.len(), w.Shape[1], m, log, int(flags), tasks, step, second, rows[0], rows[1], rows[2])
+	arguments := append([]any{sizes}, x...)
 	for _, of := range []func(w quantWeight) Buffer{
 		func(w quantWeight) Buffer { return w.w },
 		func(w quantWeight) Buffer { return w.bias },
@@ -272,7 +286,7 @@ func (c *quantCall) gemv(weights []quantWeight, first, m int, values, scales Buf
 			arguments = append(arguments, of(weights[min(i, len(weights)-1)]))
 		}
 	}
-	c.launch(kernel, [3]int{ceilDiv(tasks, teamThreads/lanes), 1, 1}, arguments...)
+	c.launch(kernel, [3]int{blocks, 1, 1}, arguments...)
 }
 
 // quantisedColumns is for weights whose rows are along the result.
@@ -288,6 +302,11 @@ func quantisedColumns(s *step) error {
 		return nil
 	}
 	w := quantWeight{blockFormat: blockFormatOf(f), Type: s.in[1], w: operand(1), y: result, bias: operand(0)}
-	(&quantProduct{step: s, quantWeight: w, m: m, n: n, depth: k, x: operand(0)}).exact()
+	p := &quantProduct{step: s, quantWeight: w, m: m, n: n, depth: k, x: operand(0)}
+	if m > 0 && m <= thinVectors && n > 0 {
+		p.columns()
+	} else {
+		p.exact()
+	}
 	return nil
 }

@@ -132,93 +132,95 @@ func (g *quantGemv) buildBytes() {
 	k := g.k
 	x, scales := ptx.PointerParam[uint8](k, "x", ptx.Align(16)), ptx.PointerParam[uint32](k, "scales", ptx.Align(16))
 	g.matrices()
-	unit := g.unit()
-	reader := g.readUnits(k, g.blocksAt(k, g.sizes, quantBlocks), unit)
-	inBlock := g.firstOf(k, unit)
-	first := ptx.Add(k, ptx.Mul(k, shiftRight(k, g.lane, known(log2(g.units()))), u32(g.len())), inBlock.reg)
+	g.bindRows()
+	reader := g.readPieces(k, g.blocksAt(k, g.sizes, quantBlocks), g.lane)
+	first := ptx.Mad(k, shiftRight(k, g.lane, known(log2(g.pieces()))), u32(g.len()), reader.first)
 	cols := g.size(quantK)
-	// The lane's first unit of the first row of x.
+	// The lane's first piece of the first row of x.
 	bytes := ptx.PtrVarOf(k, ptx.AtByte(k, x, first))
 	words := ptx.PtrVarOf(k, ptx.AtByte(k, scales, ptx.Shl(k, ptx.Shr(k, first, u32(5)), u32(3))))
-	half := inBlock.field(k, 4, 1).times(k, 16) // which half of a block of 32 the runs are
-	g.walk(ptx.Shr(k, cols, u32(5)), func(block ptx.Reg[uint32]) {
-		g.stepBytes(reader, block, bytes.Get(), words.Get(), cols, half)
-		bytes.Set(ptx.AtByte(k, bytes.Get(), ptx.Shl(k, g.team.lanes, u32(5))))
-		words.Set(ptx.AtByte(k, words.Get(), ptx.Shl(k, g.team.lanes, u32(3))))
+	values := 32 * g.pieceUnits()
+	g.walk(ptx.Shr(k, cols, u32(log2(values))), g.pieces(), func(block ptx.Reg[uint32]) {
+		g.stepBytes(reader, block, bytes.Get(), words.Get(), cols)
+		bytes.Set(ptx.AtByte(k, bytes.Get(), ptx.Shl(k, g.team.lanes, u32(log2(values)))))
+		words.Set(ptx.AtByte(k, words.Get(), ptx.Shl(k, g.team.lanes, u32(log2(values/4)))))
 	})
 	g.finish(nil)
 }
 
-// stepBytes adds up the products of a unit of both rows.
-func (g *quantGemv) stepBytes(r *unitReader, block ptx.Reg[uint32], bytes ptx.Ptr[ptx.Global, uint8],
-	words ptx.Ptr[ptx.Global, uint32], cols ptx.Reg[uint32], half number) {
+// stepBytes adds up the products of a piece of both rows.
+func (g *quantGemv) stepBytes(r *pieceReader, block ptx.Reg[uint32], bytes ptx.Ptr[ptx.Global, uint8],
+	words ptx.Ptr[ptx.Global, uint32], cols ptx.Reg[uint32]) {
 	k, c := g.k, g.calc
-	var units [2]packedUnit
-	var scales, minima [2][]float
+	var packed [2][]packedUnit
+	var rows [2]pieceWeights
 	for i, row := range g.rows {
-		units[i] = r.load(row, block)
+		packed[i] = r.load(row, block)
 	}
-	var quants [2][2][]ptx.Reg[uint32] // of each row and run
-	for i := range units {
-		scales[i], minima[i] = r.scale(units[i])
-		quants[i] = [2][]ptx.Reg[uint32]{r.quants(units[i], 0), r.quants(units[i], 1)}
+	for i := range rows {
+		rows[i] = r.weights(packed[i])
 	}
-	needsSum := g.affine || g.zero > 0
 	for v := range g.room {
 		if v > 0 { // rows that there are not have memory, too
 			bytes, words = ptx.AtByte(k, bytes, cols), ptx.AtByte(k, words, ptx.Shr(k, cols, u32(2)))
 		}
-		for run := 0; run < 2; run++ {
-			at := words.At(2 * (run * g.between() / 32))
+		heads := r.heads(words)
+		for n, part := range r.parts {
+			scale, sum := heads[2*n], ptx.Imm(int32(0))
+			if g.affine || g.zero > 0 {
+				sum = r.sum(heads[2*n+1])
+			}
 			var x []ptx.Reg[uint32]
-			for n := run; n < 2; n++ {
-				four := ptx.Load4(k, ptx.Cast[uint32](bytes.Bytes(n*g.between())), ptx.ReadOnly)
-				if x = append(x, four[:]...); !g.grouped() {
-					break
-				}
-			}
-			var scale float
-			sum := ptx.Imm(int32(0)) // of the activations
-			if needsSum {
-				pair := ptx.Load2(k, at, ptx.ReadOnly)
-				scale = ptx.Bitcast[float32](k, pair[0])
-				both := ptx.Bitcast[int32](k, pair[1])
-				if g.grouped() {
-					sum = ptx.Add(k, ptx.Bfe(k, both, u32(0), u32(16)), ptx.Shr(k, both, u32(16)))
-				} else {
-					sum = ptx.Bfe(k, both, half.reg, u32(16))
-				}
-			} else {
-				scale = ptx.Load(k, ptx.Cast[float32](at), ptx.ReadOnly)
-			}
-			begin := ptx.Imm(int32(0))
-			if g.zero > 0 {
-				begin = ptx.Mul(k, sum, ptx.Imm(int32(-g.zero)))
+			for _, run := range part.runs {
+				four := ptx.Load4(k, ptx.Cast[uint32](bytes.Bytes(run.at)), ptx.ReadOnly)
+				x = append(x, four[:]...)
 			}
 			var floatSum float
 			if g.affine {
 				floatSum = ptx.Convert[float32](k, sum)
 			}
-			for i := range units {
-				q := quants[i][run]
-				if g.grouped() {
-					q = append(q[:4:4], quants[i][1]...)
-				}
-				dot := begin
-				for n, w := range q {
-					dot = ptx.Dp4a(k, ptx.Bitcast[ptx.S8x4](k, w), ptx.Bitcast[ptx.S8x4](k, x[n]), dot)
-				}
-				s, y := g.sums[i*g.room+v], ptx.Convert[float32](k, dot)
+			xScale := ptx.Bitcast[float32](k, scale)
+			for i, w := range rows {
+				s, y := g.sums[i*g.room+v], ptx.Convert[float32](k, r.dot(w, n, x, sum))
 				if g.affine {
-					y = c.fma(scales[i][run], y, c.neg(c.mul(minima[i][run], floatSum)))
-					s.Set(c.fma(y, scale, s.Get()))
+					y = c.fma(w.scale[n], y, c.neg(c.mul(w.minimum[n], floatSum)))
+					s.Set(c.fma(y, xScale, s.Get()))
 				} else {
-					s.Set(c.fma(y, c.mul(scales[i][run], scale), s.Get()))
+					s.Set(c.fma(y, c.mul(w.scale[n], xScale), s.Get()))
 				}
-			}
-			if g.grouped() {
-				break
 			}
 		}
 	}
+}
+
+// heads are the words of scales and sums of the blocks of x of all parts, which are neighbours.
+func (p *pieceReader) heads(words ptx.Ptr[ptx.Global, uint32]) (all []ptx.Reg[uint32]) {
+	k := p.k
+	if len(p.parts) == 1 {
+		if !p.affine && p.zero == 0 {
+			return []ptx.Reg[uint32]{ptx.Load(k, words, ptx.ReadOnly), u32(0)}
+		}
+		two := ptx.Load2(k, words, ptx.ReadOnly)
+		return two[:]
+	}
+	for i := 0; i < len(p.parts); i += 2 {
+		four := ptx.Load4(k, words.At(2*i), ptx.ReadOnly)
+		all = append(all, four[:]...)
+	}
+	return all
+}
+
+// sum is that of the bytes of x that belong to a part, of those of both halves of a block of 32.
+func (p *pieceReader) sum(halves ptx.Reg[uint32]) ptx.Reg[int32] {
+	k := p.k
+	if len(p.parts[0].runs) == 1 {
+		selector := ptx.Select(k, ptx.Eq(k, p.half.value(k), u32(0)), u32(0x9910), u32(0xbb32))
+		return ptx.Bitcast[int32](k, ptx.Prmt(k, halves, u32(0), selector))
+	}
+	return sumOfHalves(k, halves)
+}
+
+// sumOfHalves is the sum of two int16, both of which are in the upper half of a product, without a carry from the lower one.
+func sumOfHalves(k *ptx.Kernel, halves ptx.Reg[uint32]) ptx.Reg[int32] {
+	return ptx.Shr(k, ptx.Bitcast[int32](k, ptx.Mul(k, halves, u32(0x10001))), u32(16))
 }

@@ -19,6 +19,7 @@ func (g *quantGemv) buildExact() {
 	eps := ptx.Param[float32](k, "eps")
 	x, gamma := ptx.PointerParam[float32](k, "x", ptx.Align(16)), ptx.PointerParam[float32](k, "gamma", ptx.Align(16))
 	g.matrices()
+	g.bindRows()
 	chunk, cols := exactChunk/g.room, g.size(quantK)
 	memory := ptx.SharedArray[float32](k, "x_values", exactChunk, ptx.Align(16))
 	normed := hasFlag(k, g.flags, quantNorm)
@@ -70,7 +71,7 @@ func (g *quantGemv) buildExact() {
 		k.Barrier()
 		before := ptx.Shr(k, from, u32(log2(g.len()))) // blocks
 		turn := ptx.VarOf(k, u32(0))
-		g.walk(ptx.Shr(k, ptx.Sub(k, end, from), u32(5)), func(block ptx.Reg[uint32]) {
+		g.walk(ptx.Shr(k, ptx.Sub(k, end, from), u32(5)), g.units(), func(block ptx.Reg[uint32]) {
 			g.stepExact(reader, ptx.Add(k, before, block), memory, places, turn.Get(), chunk)
 			turn.Set(ptx.Add(k, turn.Get(), ptx.Shl(k, g.team.lanes, u32(7))))
 		})

@@ -2,6 +2,7 @@ package lower
 
 import (
 	"strings"
+	"sync"
 
 	"github.com/wavelane/wavelane/compute"
 	"github.com/wavelane/wavelane/ptx"
@@ -92,12 +93,14 @@ func (f *blockFormat) runScales() bool {
 // between is how many values lie between the beginnings of the runs of a unit.
 func (f *blockFormat) between() int { return 1 << f.run }
 
-// number is one that a kernel knows while it is built, or finds, or in part: then it is n more than a multiple of 1 << low in reg.
+// number is one that a kernel knows while it is built, or finds, or in part: then it is reg + n. Its bits below low, and those of mask,
+// are n's, and zeros in reg.
 type number struct {
 	reg   ptx.Reg[uint32]
 	known bool
 	n     int
 	low   int
+	mask  int
 }
 
 func known(n int) number { return number{known: true, n: n, reg: u32(n)} }
@@ -119,30 +122,41 @@ func (x number) times(k *ptx.Kernel, n int) number {
 	case n == 1:
 		return x
 	}
-	return found(ptx.Mul(k, x.value(k), u32(n)))
+	return number{reg: ptx.Mul(k, x.reg, u32(n)), n: n * x.n}
 }
 
 func (x number) plus(k *ptx.Kernel, y number) number {
 	switch {
 	case x.known && y.known:
 		return known(x.n + y.n)
-	case x.known && x.n == 0:
-		return y
-	case y.known && y.n == 0:
-		return x
+	case x.known:
+		return number{reg: y.reg, n: x.n + y.n}
+	case y.known:
+		return number{reg: x.reg, n: x.n + y.n}
 	}
-	return found(ptx.Add(k, x.value(k), y.value(k)))
+	return number{reg: ptx.Add(k, x.reg, y.reg), n: x.n + y.n}
 }
 
 // field is the bits of x from that one on, so many.
 func (x number) field(k *ptx.Kernel, from, bits int) number {
-	switch {
-	case x.known || from+bits <= x.low:
-		return known(x.n >> from & (1<<bits - 1))
-	case from >= x.low:
-		return found(ptx.And(k, shiftRight(k, x.reg, known(from)), u32(1<<bits-1)))
+	sure := x.mask | (1<<x.low - 1)
+	if !x.known && x.n&^sure != 0 {
+		x, sure = found(x.value(k)), 0
 	}
-	return found(ptx.And(k, shiftRight(k, x.value(k), known(from)), u32(1<<bits-1)))
+	all := 1<<bits - 1
+	n := x.n >> from & all
+	if sure = sure >> from & all; x.known || sure == all {
+		return known(n)
+	}
+	return number{reg: ptx.And(k, shiftRight(k, x.reg, known(from)), u32(all)), n: n, mask: sure}
+}
+
+// bytes is so far behind p.
+func (x number) bytes(k *ptx.Kernel, p ptx.Ptr[ptx.Global, uint8]) ptx.Ptr[ptx.Global, uint8] {
+	if !x.known {
+		p = ptx.AtByte(k, p, x.reg)
+	}
+	return p.Bytes(x.n)
 }
 
 // shiftRight is x >> n.
@@ -152,6 +166,17 @@ func shiftRight(k *ptx.Kernel, x ptx.Reg[uint32], n number) ptx.Reg[uint32] {
 	}
 	return ptx.Shr(k, x, n.value(k))
 }
+
+// shiftLeft is x << n.
+func shiftLeft(k *ptx.Kernel, x ptx.Reg[uint32], n number) ptx.Reg[uint32] {
+	if n.known && n.n == 0 {
+		return x
+	}
+	return ptx.Shl(k, x, n.value(k))
+}
+
+// everyByte is a word of four such bytes.
+func everyByte(b int) uint32 { return uint32(b) * 0x01010101 }
 
 // unitOf is the unit, the run and the word of value c of a block, a multiple of four.
 func (f *blockFormat) unitOf(k *ptx.Kernel, c ptx.Reg[uint32]) (unit, run, word number) {
@@ -181,6 +206,7 @@ type unitReader struct {
 	unit   number
 	runs   []number // to be read
 	whole  bool     // all words
+	pair   bool     // two words
 	bare   bool     // scales are not wanted
 	low    number   // where in a block the low bits are
 	shift  []number // of the low bits, for each run
@@ -203,20 +229,28 @@ func (f *blockFormat) readWords(k *ptx.Kernel, blocks ptx.Reg[uint32], unit, wor
 func (f *blockFormat) reader(k *ptx.Kernel, blocks ptx.Reg[uint32], unit number, runs []number, word number,
 	whole, bare bool) *unitReader {
 	r := &unitReader{blockFormat: f, k: k, blocks: blocks, unit: unit, runs: runs, whole: whole, bare: bare}
+	r.find(word.times(k, 4), true, true)
+	return r
+}
+
+// find finds where things are, so many bytes into runs; where the low and the high bits are only if that is asked.
+func (r *unitReader) find(byWord number, low, high bool) {
+	f, k, unit, runs := r.blockFormat, r.k, r.unit, r.runs
 	bytes := 0
 	for _, p := range quant.Type(f.BlockFormat).Planes() {
 		r.skip = append(r.skip, bytes)
 		bytes += p.Size
 	}
-	byWord := word.times(k, 4)
-	r.low = known(f.low).plus(k, byWord)
-	switch {
-	case f.bits == 8:
-		r.low = r.low.plus(k, runs[0].times(k, 16))
-	case f.bits == 2:
-		r.low = r.low.plus(k, unit.field(k, 2, 1).times(k, 32)).plus(k, unit.field(k, 0, 1).times(k, 16))
-	case f.units() > 1:
-		r.low = r.low.plus(k, unit.times(k, 16))
+	if low {
+		r.low = known(f.low).plus(k, byWord)
+		switch {
+		case f.bits == 8:
+			r.low = r.low.plus(k, runs[0].times(k, 16))
+		case f.bits == 2:
+			r.low = r.low.plus(k, unit.field(k, 2, 1).times(k, 32)).plus(k, unit.field(k, 0, 1).times(k, 16))
+		case f.units() > 1:
+			r.low = r.low.plus(k, unit.times(k, 16))
+		}
 	}
 	for _, run := range runs {
 		switch f.bits {
@@ -234,17 +268,16 @@ func (f *blockFormat) reader(k *ptx.Kernel, blocks ptx.Reg[uint32], unit number,
 		default:
 			r.shiftH = append(r.shiftH, unit.field(k, 1, 1).times(k, 2).plus(k, run.times(k, 4)))
 		}
-		if !bare {
+		if !r.bare {
 			r.pick = append(r.pick, r.scaleByte(run))
 		}
 	}
-	if f.highBits > 0 && f.units() > 1 {
+	if high && f.highBits > 0 && f.units() > 1 {
 		r.high = known(f.high).plus(k, byWord).plus(k, unit.field(k, 0, 1).times(k, 16))
 		if f.highBits == 3 {
 			r.high = r.high.plus(k, unit.field(k, 2, 1).times(k, 32))
 		}
 	}
-	return r
 }
 
 // packedUnit is what a reader has loaded of a unit.
@@ -252,29 +285,36 @@ type packedUnit struct {
 	low, high []ptx.Reg[uint32]
 	scales    []ptx.Reg[uint32] // words with those of runs
 	d, m      float             // of the block
+	hasD      bool              // whether d and m have been loaded
 }
 
 // load reads block of the row that begins at p.
-func (r *unitReader) load(p ptx.Ptr[ptx.Global, uint8], block ptx.Reg[uint32]) (x packedUnit) {
+func (r *unitReader) load(p ptx.Ptr[ptx.Global, uint8], block ptx.Reg[uint32]) packedUnit {
+	return r.loadNext(p, block, packedUnit{})
+}
+
+// loadNext reads what x has not yet of a unit.
+func (r *unitReader) loadNext(p ptx.Ptr[ptx.Global, uint8], block ptx.Reg[uint32], x packedUnit) packedUnit {
 	k := r.k
-	at := ptx.AtByte(k, p, ptx.Mul(k, block, u32(r.block)))
-	within := func(i number) ptx.Ptr[ptx.Global, uint8] {
-		if i.known {
-			return at.Bytes(i.n)
-		}
-		return ptx.AtByte(k, at, i.value(k))
-	}
+	at := sync.OnceValue(func() ptx.Ptr[ptx.Global, uint8] { return ptx.AtByte(k, p, ptx.Mul(k, block, u32(r.block))) })
+	within := func(i number) ptx.Ptr[ptx.Global, uint8] { return i.bytes(k, at()) }
 	words := func(p ptx.Ptr[ptx.Global, uint8]) []ptx.Reg[uint32] {
-		if !r.whole {
+		switch {
+		case r.pair:
+			two := ptx.Load2(k, ptx.Cast[uint32](p), ptx.ReadOnly)
+			return two[:]
+		case !r.whole:
 			return []ptx.Reg[uint32]{ptx.Load(k, ptx.Cast[uint32](p), ptx.ReadOnly)}
 		}
 		four := ptx.Load4(k, ptx.Cast[uint32](p), ptx.ReadOnly)
 		return four[:]
 	}
-	low := within(r.low)
-	x.low = words(low)
-	if r.bits == 8 && len(r.runs) > 1 {
-		x.low = append(x.low, words(low.Bytes(16))...)
+	if x.low == nil {
+		low := within(r.low)
+		x.low = words(low)
+		if r.bits == 8 && len(r.runs) > 1 {
+			x.low = append(x.low, words(low.Bytes(16))...)
+		}
 	}
 	// plane is where the part of the block in a plane begins.
 	plane := func(n, size int) ptx.Ptr[ptx.Global, uint8] {
@@ -282,14 +322,14 @@ func (r *unitReader) load(p ptx.Ptr[ptx.Global, uint8], block ptx.Reg[uint32]) (
 		return ptx.AtByte(k, p, ptx.Mad(k, block, u32(size), begin))
 	}
 	switch {
-	case r.highBits == 0:
+	case r.highBits == 0 || x.high != nil:
 	case r.units() == 1:
 		x.high = []ptx.Reg[uint32]{ptx.Load(k, ptx.Cast[uint32](plane(1, 4)), ptx.ReadOnly)}
 	default:
 		x.high = words(within(r.high))
 	}
-	if !r.bare {
-		r.loadScales(&x, at, plane)
+	if !r.bare && x.scales == nil {
+		r.loadScales(&x, within, plane)
 	}
 	return x
 }
@@ -301,9 +341,8 @@ func (r *unitReader) quants(x packedUnit, run int) (q []ptx.Reg[uint32]) {
 		n := len(x.low) / len(r.runs)
 		return x.low[n*run : n*run+n]
 	}
-	each := func(bits int) uint32 { return uint32(bits) * 0x01010101 }
 	for i, w := range x.low {
-		w = ptx.And(k, shiftRight(k, w, r.shift[run]), ptx.Imm(each(1<<r.bits-1)))
+		w = ptx.And(k, shiftRight(k, w, r.shift[run]), ptx.Imm(everyByte(1<<r.bits-1)))
 		switch {
 		case r.highBits == 0:
 		case r.units() == 1: // four bits become the fifth of four bytes
@@ -312,9 +351,9 @@ func (r *unitReader) quants(x packedUnit, run int) (q []ptx.Reg[uint32]) {
 				n = known(n.n + 4*i)
 			}
 			four := ptx.And(k, shiftRight(k, x.high[0], n), u32(15))
-			w = ptx.Or(k, w, ptx.And(k, ptx.Mul(k, four, u32(0x02040810)), ptx.Imm(each(16))))
+			w = ptx.Or(k, w, ptx.And(k, ptx.Mul(k, four, u32(0x02040810)), ptx.Imm(everyByte(16))))
 		default:
-			h := ptx.And(k, shiftRight(k, x.high[i], r.shiftH[run]), ptx.Imm(each(r.highBits)))
+			h := ptx.And(k, shiftRight(k, x.high[i], r.shiftH[run]), ptx.Imm(everyByte(r.highBits)))
 			w = ptx.Or(k, w, ptx.Shl(k, h, u32(r.highTo)))
 		}
 		q = append(q, w)

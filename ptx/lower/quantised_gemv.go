@@ -11,8 +11,9 @@ import (
 // through, or a gate and its partner, of which a team has the rows of the same number.
 const quantVectors = 8
 
-// quantRooms are how many rows of x there are kernels for.
-var quantRooms = []int{1, 4, quantVectors}
+// quantRooms are how many rows of x there are kernels for, and byteRooms likewise where these are bytes, which only old GPUs take
+// several of: the others have quantThin.
+var quantRooms, byteRooms = []int{1, 4, quantVectors}, []int{1, quantVectors}
 
 // Flags of the kernels.
 const (
@@ -48,6 +49,8 @@ var quantGemvKernels = ofFormats(func(f *blockFormat) (of quantGemvs) {
 			Doc: fmt.Sprintf("x·wᵀ for up to %d rows of x. Parameters: %s, f32 eps, f32* x, f32* gamma, u32* weights, f32* biases, f32* "+
 				"results of three matrices.", room, quantSizeDoc),
 			build: func(k *ptx.Kernel) { newQuantGemv(k, f, room).buildExact() }}))
+	}
+	for _, room := range byteRooms {
 		of.bytes = append(of.bytes, register(Kernel{Family: "quant_dp4a_" + f.name(), Name: fmt.Sprintf("quant_dp4a_%s_%d", f.name(), room),
 			Block: [3]int{teamThreads, 1, 1},
 			Doc: fmt.Sprintf("x·wᵀ for up to %d rows of x that quant_bytes has rounded. Parameters: %s, s8* x, u32* scales, u32* weights, "+
@@ -97,7 +100,7 @@ func (g *quantGemv) apart() (values []ptx.Reg[uint64]) {
 
 func (g *quantGemv) size(i int) ptx.Reg[uint32] { return g.sizes.At(g.k, i) }
 
-// matrices reads the parameters that all kernels end with, and finds the team's rows.
+// matrices reads the parameters that all kernels end with.
 func (g *quantGemv) matrices() {
 	k := g.k
 	for i := range 3 {
@@ -111,17 +114,32 @@ func (g *quantGemv) matrices() {
 	}
 	g.biases, g.y = pointers("b"), pointers("y")
 	g.log, g.flags = g.size(quantLanes), g.size(quantFlags)
-	tid := k.Tid(ptx.X)
+}
+
+// bindRows finds the team's rows.
+func (g *quantGemv) bindRows() {
+	k, tid := g.k, g.k.Tid(ptx.X)
 	g.team = team{k: k, lanes: ptx.Shl(k, u32(1), g.log)}
 	g.team.lane = ptx.And(k, tid, ptx.Sub(k, g.team.lanes, u32(1)))
 	g.lane = g.team.lane
 	for i := range g.rows {
-		row, matrix := g.row(i)
-		w := matrix.address(k, [3]ptx.Reg[uint64]{ptx.Address(k, g.weights[0]), ptx.Address(k, g.weights[1]), ptx.Address(k, g.weights[2])})
-		bytes := ptx.Shl(k, ptx.MulWideU32(k, row, g.size(quantWords)), u32(2))
-		g.rows[i] = ptx.AtByte(k, ptx.PtrAt[ptx.Global, uint8](k, w), bytes)
+		g.rows[i] = g.rowAt(g.place(g.row(g.task(), i)))
 	}
 	g.sums = variablesOf(k, constants(make([]float32, 2*g.room)))
+}
+
+// rowAt is where a row of a matrix begins.
+func (g *quantGemv) rowAt(row ptx.Reg[uint32], matrix quantMatrix) ptx.Ptr[ptx.Global, uint8] {
+	k := g.k
+	w := matrix.address(k, [3]ptx.Reg[uint64]{ptx.Address(k, g.weights[0]), ptx.Address(k, g.weights[1]), ptx.Address(k, g.weights[2])})
+	bytes := ptx.Shl(k, ptx.MulWideU32(k, row, g.size(quantWords)), u32(2))
+	return ptx.AtByte(k, ptx.PtrAt[ptx.Global, uint8](k, w), bytes)
+}
+
+// elementOf is an element of one of three vectors or matrices.
+func (g *quantGemv) elementOf(m quantMatrix, p []ptx.Ptr[ptx.Global, float32], i ptx.Reg[uint32]) ptx.Ptr[ptx.Global, float32] {
+	a := m.address(g.k, [3]ptx.Reg[uint64]{ptx.Address(g.k, p[0]), ptx.Address(g.k, p[1]), ptx.Address(g.k, p[2])})
+	return ptx.At(g.k, ptx.PtrAt[ptx.Global, float32](g.k, a), i)
 }
 
 // task is the team's; there may be none of that number.
@@ -141,17 +159,23 @@ func (m quantMatrix) address(k *ptx.Kernel, p [3]ptx.Reg[uint64]) ptx.Reg[uint64
 	return ptx.Select(k, m.third, p[2], ptx.Select(k, m.second, p[1], p[0]))
 }
 
-// row is the team's i-th row, in its matrix. Where there is none it is another one, whose results are not written.
-func (g *quantGemv) row(i int) (row ptx.Reg[uint32], m quantMatrix) {
+// row is the first of a task's rows, or of the second ones.
+func (g *quantGemv) row(task ptx.Reg[uint32], i int) ptx.Reg[uint32] {
 	k := g.k
-	row = ptx.Mul(k, g.task(), g.size(quantStep))
+	row := ptx.Mul(k, task, g.size(quantStep))
 	if i == 1 {
 		row = ptx.Add(k, row, g.size(quantSecond))
 	}
+	return row
+}
+
+// place is where a row is in its matrix. Where there is none it is another one, whose results are not written.
+func (g *quantGemv) place(row ptx.Reg[uint32]) (ptx.Reg[uint32], quantMatrix) {
+	k := g.k
 	first := g.size(quantRows)
 	second := ptx.Add(k, first, g.size(quantRows+1))
 	row = ptx.Min(k, row, ptx.Sub(k, ptx.Add(k, second, g.size(quantRows+2)), u32(1)))
-	m = quantMatrix{ptx.Ge(k, row, first), ptx.Ge(k, row, second)}
+	m := quantMatrix{ptx.Ge(k, row, first), ptx.Ge(k, row, second)}
 	return ptx.Sub(k, row, m.pick(k, u32(0), first, second)), m
 }
 
@@ -163,12 +187,13 @@ func (g *quantGemv) unit() number {
 	return found(ptx.And(g.k, g.lane, u32(g.units()-1)))
 }
 
-// walk calls step for each of the lane's units among the first n: with the number of its block and of the first value of its block.
-func (g *quantGemv) walk(n ptx.Reg[uint32], step func(block ptx.Reg[uint32])) {
+// walk calls step for each of the lane's units, or pieces, among the first n, of which a block has so many: with the number of its
+// block.
+func (g *quantGemv) walk(n ptx.Reg[uint32], ofBlock int, step func(block ptx.Reg[uint32])) {
 	k := g.k
 	rest := ptx.Sub(k, ptx.Max(k, n, g.lane), g.lane)
 	turns := ptx.Shr(k, ptx.Add(k, rest, ptx.Sub(k, g.team.lanes, u32(1))), g.log)
-	per := log2(g.units())
+	per := log2(ofBlock)
 	block := ptx.VarOf(k, shiftRight(k, g.lane, known(per)))
 	ptx.For(k, u32(0), turns, u32(1), func(ptx.Reg[uint32]) {
 		b := ptx.Copy(k, block.Get())
@@ -195,19 +220,15 @@ func (g *quantGemv) finish(factor func(v int) float) {
 	task := g.task()
 	there := ptx.Lt(k, task, g.size(quantTasks))
 	k.If(ptx.And(k, there, ptx.Eq(k, g.lane, u32(0))), func() {
-		of := func(m quantMatrix, p []ptx.Ptr[ptx.Global, float32], row ptx.Reg[uint32]) ptx.Ptr[ptx.Global, float32] {
-			a := m.address(k, [3]ptx.Reg[uint64]{ptx.Address(k, p[0]), ptx.Address(k, p[1]), ptx.Address(k, p[2])})
-			return ptx.At(k, ptx.PtrAt[ptx.Global, float32](k, a), row)
-		}
 		gate, biased := hasFlag(k, g.flags, quantGate), hasFlag(k, g.flags, quantBiased)
 		var to [2]ptx.Ptr[ptx.Global, float32]
 		var across [2]ptx.Reg[uint32]
 		var bias [2]float
 		for i := range to {
-			row, m := g.row(i)
-			to[i] = of(m, g.y, row)
+			row, m := g.place(g.row(task, i))
+			to[i] = g.elementOf(m, g.y, row)
 			across[i] = m.pick(k, g.size(quantRows), g.size(quantRows+1), g.size(quantRows+2))
-			bias[i] = ptx.LoadIf(k, biased, of(m, g.biases, row), num(0))
+			bias[i] = ptx.LoadIf(k, biased, g.elementOf(m, g.biases, row), num(0))
 		}
 		total := ptx.Add(k, ptx.Add(k, g.size(quantRows), g.size(quantRows+1)), g.size(quantRows+2))
 		second := ptx.Add(k, ptx.Mul(k, task, g.size(quantStep)), g.size(quantSecond))

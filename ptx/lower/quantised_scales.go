@@ -21,44 +21,66 @@ func (r *unitReader) scaleByte(run number) ptx.Reg[uint32] {
 	if i.known {
 		return ptx.Imm(byteSelector(i.n))
 	}
-	return ptx.Add(k, i.value(k), ptx.Imm(byteSelector(0)))
+	return ptx.Add(k, i.reg, ptx.Imm(byteSelector(i.n)))
 }
 
-// loadScales reads what the scales are made of. The block begins at at; plane is as in load.
-func (r *unitReader) loadScales(x *packedUnit, at ptx.Ptr[ptx.Global, uint8], plane func(n, size int) ptx.Ptr[ptx.Global, uint8]) {
+// scalesAt tells units apart whose scales are in different words.
+func (r *unitReader) scalesAt() number {
+	switch r.BlockFormat {
+	case compute.Q2_K:
+		return r.unit.field(r.k, 1, 2)
+	case compute.Q3_K:
+		return r.unit.field(r.k, 1, 1)
+	case compute.Q6_K:
+		return r.unit.field(r.k, 2, 1)
+	}
+	return known(0)
+}
+
+// loadScales reads what the scales are made of; within and plane are as in loadNext.
+func (r *unitReader) loadScales(x *packedUnit, within func(i number) ptx.Ptr[ptx.Global, uint8],
+	plane func(n, size int) ptx.Ptr[ptx.Global, uint8]) {
 	k := r.k
 	word := func(p ptx.Ptr[ptx.Global, uint8]) ptx.Reg[uint32] {
 		return ptx.Load(k, ptx.Cast[uint32](p), ptx.ReadOnly)
 	}
+	hasD := x.hasD
+	x.hasD = true
 	pair := func(w ptx.Reg[uint32]) {
 		d, m := ptx.UnpackF16(k, ptx.Bitcast[ptx.F16x2](k, w))
 		x.d, x.m = toFloat32(k, d), toFloat32(k, m)
 	}
 	last := len(r.skip) - 1
-	single := func() { x.d = toFloat32(k, ptx.Load(k, ptx.Cast[ptx.F16](plane(last, 2)), ptx.ReadOnly)) }
+	single := func() {
+		if !hasD {
+			x.d = toFloat32(k, ptx.Load(k, ptx.Cast[ptx.F16](plane(last, 2)), ptx.ReadOnly))
+		}
+	}
 	switch r.BlockFormat {
 	case compute.Q4_1, compute.Q5_1:
 		pair(word(plane(last, 4)))
 	case compute.Q2_K:
-		quarter := r.unit.field(k, 1, 2).times(k, 4)
-		x.scales = []ptx.Reg[uint32]{word(ptx.AtByte(k, at, quarter.value(k)).Bytes(r.scales))}
-		pair(word(plane(last, 4)))
+		quarter := r.scalesAt().times(k, 4)
+		x.scales = []ptx.Reg[uint32]{word(within(quarter.plus(k, known(r.scales))))}
+		if !hasD {
+			pair(word(plane(last, 4)))
+		}
 	case compute.Q3_K:
 		p := plane(1, 12)
-		low := r.unit.field(k, 1, 1).times(k, 4)
-		x.scales = []ptx.Reg[uint32]{word(ptx.AtByte(k, p, low.value(k))), word(p.Bytes(8))}
+		low := r.scalesAt().times(k, 4)
+		x.scales = []ptx.Reg[uint32]{word(low.bytes(k, p)), word(p.Bytes(8))}
 		single()
 	case compute.Q4_K, compute.Q5_K:
-		head := ptx.Load4(k, ptx.Cast[uint32](at.Bytes(quant.Q4_KScale)), ptx.ReadOnly)
+		head := ptx.Load4(k, ptx.Cast[uint32](within(known(quant.Q4_KScale))), ptx.ReadOnly)
 		pair(head[0])
 		x.scales = head[1:]
 	case compute.Q6_K:
-		p := ptx.AtByte(k, at, r.unit.field(k, 2, 1).times(k, 8).value(k)).Bytes(r.scales)
+		p := within(r.scalesAt().times(k, 8).plus(k, known(r.scales)))
 		if len(r.runs) > 1 {
 			two := ptx.Load2(k, ptx.Cast[uint32](p), ptx.ReadOnly)
 			x.scales = two[:]
 		} else {
-			x.scales = []ptx.Reg[uint32]{word(ptx.AtByte(k, p, r.runs[0].times(k, 4).value(k)))}
+			x.scales = []ptx.Reg[uint32]{word(r.runs[0].times(k, 4).bytes(k, p))}
 		}
 		single()
 	default:
@@ -69,50 +91,76 @@ func (r *unitReader) loadScales(x *packedUnit, at ptx.Ptr[ptx.Global, uint8], pl
 // scale is the scale of each run, and its minimum if the format is affine: values are scale · integer − minimum.
 func (r *unitReader) scale(x packedUnit) (scale, minimum []float) {
 	k, c := r.k, calc{r.k}
-	var scales, minima []ptx.Reg[uint32] // words with them as bytes, for both runs or for each
-	zero := 0                            // is subtracted from the scales
+	switch {
+	case !r.runsHaveScales():
+		if r.affine {
+			m := c.neg(x.m)
+			minimum = []float{m, m}
+		}
+		return []float{x.d, x.d}, minimum
+	case r.affine:
+		word := r.minimumWord(x)
+		for run := range r.runs {
+			minimum = append(minimum, c.mul(x.m, byteFloat(k, word, r.pick[run], 0)))
+		}
+	}
+	return r.scaleOnly(x), minimum
+}
+
+// scaleOnly is the scale of each run of a block of 256.
+func (r *unitReader) scaleOnly(x packedUnit) (scale []float) {
+	k, c := r.k, calc{r.k}
+	words, zero := r.scaleWords(x)
+	for run := range r.runs {
+		scale = append(scale, c.mul(x.d, byteFloat(k, words[min(run, len(words)-1)], r.pick[run], zero)))
+	}
+	return scale
+}
+
+// runsHaveScales tells whether runs have scales as integers.
+func (f *blockFormat) runsHaveScales() bool { return !f.grouped() }
+
+// scaleWords are words with the scales as bytes, for both runs or for each, and what is to be subtracted from these.
+func (r *unitReader) scaleWords(x packedUnit) (words []ptx.Reg[uint32], zero int) {
+	k := r.k
 	switch r.BlockFormat {
 	case compute.Q2_K:
-		nibble := ptx.Imm(uint32(0x0f0f0f0f))
-		scales = append(scales, ptx.And(k, x.scales[0], nibble))
-		minima = append(minima, ptx.And(k, ptx.Shr(k, x.scales[0], u32(4)), nibble))
+		return []ptx.Reg[uint32]{ptx.And(k, x.scales[0], u32(0x0f0f0f0f))}, 0
 	case compute.Q3_K:
 		low := ptx.Shr(k, x.scales[0], r.unit.field(k, 2, 1).times(k, 4).value(k))
 		high := ptx.Shr(k, x.scales[1], r.unit.field(k, 1, 2).times(k, 2).value(k))
 		high = ptx.Shl(k, ptx.And(k, high, u32(0x03030303)), u32(4))
-		scales, zero = append(scales, ptx.Or(k, ptx.And(k, low, u32(0x0f0f0f0f)), high)), 32
-	case compute.Q4_K, compute.Q5_K:
-		s, m := r.scalesK4(x.scales)
-		scales, minima = append(scales, s), append(minima, m)
+		return []ptx.Reg[uint32]{ptx.Or(k, ptx.And(k, low, u32(0x0f0f0f0f)), high)}, 32
 	case compute.Q6_K: // signed
-		zero = 128
 		for _, w := range x.scales {
-			scales = append(scales, ptx.Xor(k, w, u32(0x80808080)))
+			words = append(words, ptx.Xor(k, w, u32(0x80808080)))
 		}
-	case compute.Q4_1, compute.Q5_1:
-		m := c.neg(x.m)
-		return []float{x.d, x.d}, []float{m, m}
-	default:
-		return []float{x.d, x.d}, nil
+		return words, 128
 	}
-	for run := range r.runs {
-		scale = append(scale, c.mul(x.d, byteFloat(k, scales[min(run, len(scales)-1)], r.pick[run], zero)))
-		if len(minima) > 0 {
-			minimum = append(minimum, c.mul(x.m, byteFloat(k, minima[0], r.pick[run], 0)))
-		}
-	}
-	return scale, minimum
+	return []ptx.Reg[uint32]{r.byteK4(x.scales[2], 0, x.scales[0])}, 0
 }
 
-// scalesK4 are words with the scales and minima of four neighbouring sub-blocks, the first four or the last; see
-// quant.UnpackScalesK4.
-func (r *unitReader) scalesK4(w []ptx.Reg[uint32]) (scales, minima ptx.Reg[uint32]) {
+// minimumWord has the minima of affine formats as bytes, for both runs.
+func (r *unitReader) minimumWord(x packedUnit) ptx.Reg[uint32] {
 	k := r.k
-	later := ptx.Ne(k, r.unit.field(k, 2, 1).value(k), u32(0))
-	of := func(low, high ptx.Reg[uint32]) ptx.Reg[uint32] {
-		first := ptx.And(k, high, u32(0x3f3f3f3f))
-		last := ptx.Or(k, ptx.And(k, low, u32(0x0f0f0f0f)), ptx.And(k, ptx.Shr(k, high, u32(2)), u32(0x30303030)))
-		return ptx.Select(k, later, last, first)
+	if r.BlockFormat == compute.Q2_K {
+		return ptx.And(k, ptx.Shr(k, x.scales[0], u32(4)), u32(0x0f0f0f0f))
 	}
-	return of(w[2], w[0]), of(ptx.Shr(k, w[2], u32(4)), w[1])
+	return r.byteK4(x.scales[2], 4, x.scales[1])
+}
+
+// byteK4 has the scales or the minima of four neighbouring sub-blocks, the first four or the last; see quant.UnpackScalesK4. The low
+// bits of the last are in low, from bit shift on.
+func (r *unitReader) byteK4(low ptx.Reg[uint32], shift int, high ptx.Reg[uint32]) ptx.Reg[uint32] {
+	k := r.k
+	later := r.unit.field(k, 2, 1)
+	if later.known && later.n == 0 {
+		return ptx.And(k, high, u32(0x3f3f3f3f))
+	}
+	lowest := ptx.And(k, shiftRight(k, low, known(shift)), u32(0x0f0f0f0f))
+	last := ptx.Or(k, lowest, ptx.And(k, ptx.Shr(k, high, u32(2)), u32(0x30303030)))
+	if later.known {
+		return last
+	}
+	return ptx.Select(k, ptx.Ne(k, later.reg, u32(0)), last, ptx.And(k, high, u32(0x3f3f3f3f)))
 }

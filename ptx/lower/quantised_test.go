@@ -9,6 +9,7 @@ import (
 
 	"github.com/wavelane/wavelane/internal/conformance"
 	"github.com/wavelane/wavelane/internal/op"
+	"github.com/wavelane/wavelane/ptx/ir"
 )
 
 // Each way to multiply many rows of x with quantised weights is right for whatever calls have it, also where it is not the default:
@@ -29,6 +30,19 @@ func TestQuantisedVariants(t *testing.T) {
 				}
 				return r
 			}, op.QuantMatMulRowMajor, op.QuantRMSNormMatVec, op.QuantQKV, op.QuantGateUpSwiGLU)
+		})
+	}
+}
+
+// So is what GPUs without tensor cores for bytes run, or without products of bytes at all.
+func TestQuantisedOldGPUs(t *testing.T) {
+	for _, sm := range []int{50, 75} {
+		t.Run(ir.Target{SM: sm}.String(), func(t *testing.T) {
+			conformance.RunEach(t, "software GPU", 12, func(t *testing.T) op.Executor {
+				r := newRig(t, everyCheck(conformance.Seed()))
+				r.caps.Target = ir.Target{SM: sm}
+				return r
+			}, op.QuantMatMulRowMajor, op.QuantQKV, op.QuantGateUpSwiGLU)
 		})
 	}
 }

@@ -37,18 +37,14 @@ func rowwise(s *step) error {
 	}
 	rows, cols := op.RowsCols(s.in[0].Shape)
 	h, err := s.head(rows, cols)
-	if err != nil {
-		return err
-	}
-	t, err := s.tail(1, rows, cols)
 	if err == nil {
-		s.rows(h, t, s.tensors())
+		s.rows(h, s.tensors())
 	}
 	return err
 }
 
 // rows launches the step's kernel of rows on those tensors, in the order of the kernel's parameters.
-func (s *step) rows(h *head, t *tail, tensors []any) {
+func (s *step) rows(h *head, tensors []any) {
 	rows, cols := op.RowsCols(s.in[0].Shape)
 	const blocks = 4 // per multiprocessor
 	w := work{rows: rows, cols: cols, parts: 1, chunk: ceilDiv(cols, 4) * 4}
@@ -65,7 +61,7 @@ func (s *step) rows(h *head, t *tail, tensors []any) {
 		if len(s.Attr.Scalars) > 0 {
 			arguments = append(arguments, s.Attr.Scalars[0])
 		}
-		s.launchWith(h, t, k.Kernel, w.grid(), append(append(arguments, tensors...), partial)...)
+		s.launchWith(h, nil, k.Kernel, w.grid(), append(append(arguments, tensors...), partial)...)
 	}
 	switch {
 	case w.parts > 1:

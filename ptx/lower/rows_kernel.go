@@ -43,7 +43,7 @@ const (
 // row, else 0; what body declares; f32* x, m if there is a second matrix, the vectors, the sum if m is added, y, the coefficients
 // if m is a gradient; f32* partial results of tasks, unused with wholeRows.
 func rowsKernel(name, doc string, m second, vectors int, body func(t team) statistic) *Kernel {
-	return register(Kernel{Family: "rows", Name: name, Doc: doc, Block: [3]int{teamThreads, 1, 1}, between: func(k *ptx.Kernel, h *head, e *tail) {
+	return register(Kernel{Family: "rows", Name: name, Doc: doc, Block: [3]int{teamThreads, 1, 1}, between: func(k *ptx.Kernel, h *head, _ *tail) {
 		b := rowsBuilder{team: teamOf(k), second: m}
 		stage, units := ptx.Param[uint32](k, "stage"), ptx.Param[uint32](k, "units")
 		b.statistic = body(b.team)
@@ -67,7 +67,7 @@ func rowsKernel(name, doc string, m second, vectors int, body func(t team) stati
 			b.norms = ptx.PointerParam[float32](k, "norms")
 		}
 		partial := ptx.PointerParam[float32](k, "partial")
-		if b.tail = epilogueOf(k, e); h != nil || e != nil {
+		if h != nil {
 			k.MinBlocks(2) // what ptxas needs to know lest it saves registers and spills
 		}
 		b.from = ptx.Add(k, b.start, ptx.Select(k, b.vector(), ptx.Shl(k, b.lane, u32(2)), b.lane))
@@ -86,7 +86,6 @@ type rowsBuilder struct {
 	second
 	shared  ptx.Ptr[ptx.Shared, float32]
 	head    *prologue                    // in place of x; nil if there is none
-	tail    *epilogue                    // of what is written; nil if there is none
 	x, m    ptx.Ptr[ptx.Global, float32] // the task's row
 	sum, y  ptx.Ptr[ptx.Global, float32]
 	norms   ptx.Ptr[ptx.Global, float32] // of all rows
@@ -169,26 +168,15 @@ func (l rowTile) set(i int, from []float) {
 	}
 }
 
-// firsts tells which element is the first of a unit, of one unit after the other, if that is asked.
-func (l rowTile) firsts(asked bool) func(j int) ptx.Reg[uint32] {
-	if !asked {
-		return func(int) (unknown ptx.Reg[uint32]) { return unknown }
-	}
-	at := ptx.VarOf(l.k, l.at)
-	return func(j int) ptx.Reg[uint32] {
-		if j > 0 {
-			at.Set(ptx.Mad(l.k, l.lanes, u32(4), at.Get()))
-		}
-		return at.Get()
-	}
-}
-
 // loadHead reads what the task has of a rowTile with a head, by fours or singly.
 func (l rowTile) loadHead(vectors bool) {
 	k, h := l.k, l.head
-	firsts := l.firsts(true)
+	at := ptx.VarOf(k, l.at) // the first element of a unit
 	for j := range len(l.x) / 4 {
-		first := firsts(j)
+		if j > 0 {
+			at.Set(ptx.Mad(k, l.lanes, u32(4), at.Get()))
+		}
+		first := at.Get()
 		if vectors {
 			k.If(l.has(4*j), func() {
 				for c, v := range h.four(first) {
@@ -274,27 +262,12 @@ func (l rowTile) result(i int, coefficients, v []float) float {
 	return l.apply(l.x[i].Get(), coefficients, v)
 }
 
-// behind is what the tail makes of elements from number i on, one or four, where first is the first of their unit.
-func (l rowTile) behind(y []float, i int, first ptx.Reg[uint32]) []float {
-	switch place := func(c int) site { return site{u32(0), l.row, ptx.Add(l.k, first, u32(c))} }; {
-	case l.tail == nil:
-		return y
-	case len(l.tail.from) == 0:
-		return l.tail.apply(y, nil, nil)
-	case len(y) == 4:
-		return l.tail.apply(y, place, func(c int) ptx.Reg[bool] { return l.has(i + c) }, l.vector())
-	}
-	return []float{l.tail.one(y[0], site{u32(0), l.row, ptx.Mad(l.k, l.lanes, u32(i%4), first)})}
-}
-
 // storeVectors and storeSingles write what becomes of a rowTile, unit by unit: branches keep the compiler from having all on
 // the way at once.
 func (l rowTile) storeVectors(coefficients []float) {
 	k := l.k
 	sinks, written := l.sinks()
-	firsts := l.firsts(l.tail != nil && len(l.tail.from) > 0)
 	l.each(sinks, func(j int, p []ptx.Ptr[ptx.Global, float32]) {
-		first := firsts(j)
 		k.If(l.has(4*j), func() {
 			var v [4][]float
 			for _, p := range p[written:] {
@@ -306,7 +279,7 @@ func (l rowTile) storeVectors(coefficients []float) {
 			for c := range y {
 				y[c] = l.result(4*j+c, coefficients, v[c])
 			}
-			ptx.Store4(k, p[0], [4]float(l.behind(y[:], 4*j, first)))
+			ptx.Store4(k, p[0], y)
 			if l.second == added {
 				ptx.Store4(k, p[1], [4]float(l.x[4*j:4*j+4].get()))
 			}
@@ -317,9 +290,7 @@ func (l rowTile) storeVectors(coefficients []float) {
 func (l rowTile) storeSingles(coefficients []float) {
 	k := l.k
 	sinks, written := l.sinks()
-	firsts := l.firsts(l.tail != nil && len(l.tail.from) > 0)
 	l.each(sinks, func(j int, p []ptx.Ptr[ptx.Global, float32]) {
-		first := firsts(j)
 		k.If(l.has(4*j), func() {
 			for c := range 4 {
 				for i := range p {
@@ -332,8 +303,7 @@ func (l rowTile) storeSingles(coefficients []float) {
 					for _, p := range p[written:] {
 						v = append(v, ptx.Load(k, p))
 					}
-					y := []float{l.result(4*j+c, coefficients, v)}
-					ptx.Store(k, p[0], l.behind(y, 4*j+c, first)[0])
+					ptx.Store(k, p[0], l.result(4*j+c, coefficients, v))
 					if l.second == added {
 						ptx.Store(k, p[1], l.x[4*j+c].Get())
 					}

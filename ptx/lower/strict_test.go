@@ -73,7 +73,11 @@ var allowed = []allowance{
 	{"ComputedAddrFromLoaded", "a row is looked up by an index from memory, which is compared with the number of rows",
 		named("dequantize_")},
 	{"HighRegisterPressure", "by the analyser's count; ptxas spills nothing",
-		[]string{"quant_gemv_q2_k_1", "quant_gemv_q3_k_1", "quant_gemv_q5_k_1", "quant_gemv_q6_k_1"}},
+		[]string{"quant_gemv_q2_k_1", "quant_gemv_q3_k_1", "quant_gemv_q5_k_1", "quant_gemv_q6_k_1", "quant_dp4a_q2_k_1", "quant_dp4a_q3_k_1",
+			"quant_dp4a_q4_k_1", "quant_dp4a_q5_k_1", "quant_dp4a_q6_k_1", "quant_thin_q2_k", "quant_thin_q3_k", "quant_thin_q4_k",
+			"quant_thin_q5_k", "quant_thin_q6_k"}},
+	{"UncoalescedLoad", "four lanes have 16 or 32 neighbouring bytes of a row, straight in the registers of an operand of 16 rows",
+		named("quant_thin_")},
 	{"UncoalescedStore", "as the loads: rows that do not begin at multiples of 16 bytes", named("quant_gemm_")},
 	{"ComputedAddrFromLoaded", "addresses of rows of weights, which the block itself has put into shared memory", named("quant_mma_")},
 }

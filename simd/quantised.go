@@ -126,18 +126,13 @@ func (q *quantised) round(x value) {
 		for u := lo; u < hi; u++ {
 			row, from := u/parts, u%parts*part
 			to := min(from+part, in)
-			r := roundedRow(rounded(a), row, m, k)
+			r := blocks.RoundedRows{Memory: rounded(a).f32(), Rows: m, K: k}.Row(row)
 			r.Round(x.source(a).f32()[row*k:][:k], from, to)
 			if values != nil {
 				r.Values(values(a).f32()[row*k:][:k], from, to)
 			}
 		}
 	}})
-}
-
-func roundedRow(memory view, row, rows, k int) blocks.Rounded {
-	n := blocks.RoundedWords(k)
-	return blocks.RoundedIn(memory.f32()[row*n:][:n], k, rows)
 }
 
 // linear appends the product with operand i, and the bias that operand is, if it is not −1.
@@ -165,15 +160,7 @@ func (q *quantised) linear(out source, i, bias int, f compute.BlockFormat) {
 		lo, hi = lo*each, min(hi*each, n)
 		w, y := w.Of(a.in[i].bytes(compute.Uint32)), out(a).f32()
 		if rounded != nil {
-			var few [blocks.Most]blocks.Rounded
-			x := few[:]
-			if m > len(few) {
-				x = make([]blocks.Rounded, m)
-			}
-			for row := range m {
-				x[row] = roundedRow(rounded(a), row, m, k)
-			}
-			w.Multiply8(y, n, x[:m], lo, hi)
+			w.Multiply8(y, n, blocks.RoundedRows{Memory: rounded(a).f32(), Rows: m, K: k}, lo, hi)
 		} else {
 			w.Multiply(y, n, values(a).f32(), m, lo, hi)
 		}

@@ -100,7 +100,7 @@ func TestProductsAreExact(t *testing.T) {
 					require.NoError(t, err)
 					w = w.Of(bytesOf(p.Words))
 					memory := make([]float32, RoundedWords(cols))
-					x := RoundedIn(memory, cols, 1)
+					x := roundedIn(memory, cols, 1)
 					for i := range x.Q {
 						x.Q[i] = int8(r.IntN(255) - 127)
 						if extreme {
@@ -144,7 +144,7 @@ func (m *room) exactSeveral(t *testing.T, q []int8, want float32, note string) {
 	size := RoundedWords(len(q))
 	memory, x := make([]float32, rows*size), make([]Rounded, rows)
 	for i := range x {
-		x[i] = RoundedIn(memory[i*size:], len(q), rows)
+		x[i] = roundedIn(memory[i*size:], len(q), rows)
 		for b := range len(x[i].scale) {
 			var block [32]int8
 			copy(block[:], q[min(32*b, len(q)):])
@@ -179,21 +179,19 @@ func TestMultiply(t *testing.T) {
 				for i := 0; i < len(w.data); i += 2 {
 					binary.LittleEndian.PutUint16(w.data[i:], binary.LittleEndian.Uint16(w.data[i:])&mask)
 				}
-				size := RoundedWords(cols)
-				x, memory := make([]Rounded, m), make([]float32, m*size)
+				x := RoundedRows{make([]float32, m*RoundedWords(cols)), m, cols}
 				values, total := make([]float32, m*cols), make([]float64, m)
-				for i := range memory {
-					memory[i] = float32(math.NaN()) // nothing is read that was not written
+				for i := range x.Memory {
+					x.Memory[i] = float32(math.NaN()) // nothing is read that was not written
 				}
-				for i := range x {
-					row := values[i*cols:][:cols]
+				for i := range m {
+					row, rounded := values[i*cols:][:cols], x.Row(i)
 					for j := range row {
 						row[j] = float32(r.NormFloat64())
 					}
-					x[i] = RoundedIn(memory[i*size:][:size], cols, m)
 					part := r.IntN(cols/32 + 1)
-					x[i].Round(row, part, cols/32)
-					x[i].Round(row, 0, part)
+					rounded.Round(row, part, cols/32)
+					rounded.Round(row, 0, part)
 					for b := range cols / 32 {
 						most := float32(0)
 						for _, v := range row[32*b:][:32] {
@@ -244,7 +242,7 @@ func TestRound(t *testing.T) {
 		}
 		clear(x[32:64])
 		memory := make([]float32, RoundedWords(k))
-		rounded := RoundedIn(memory, k, 1)
+		rounded := roundedIn(memory, k, 1)
 		rounded.Round(x, 0, k/32)
 		y := make([]float32, k)
 		rounded.Values(y, 0, k/32)
@@ -267,7 +265,7 @@ func TestRound(t *testing.T) {
 	for _, bad := range []float32{float32(math.NaN()), float32(math.Inf(-1))} {
 		x := make([]float32, k)
 		x[40] = bad
-		rounded := RoundedIn(make([]float32, RoundedWords(k)), k, 1)
+		rounded := roundedIn(make([]float32, RoundedWords(k)), k, 1)
 		rounded.Round(x, 0, k/32)
 		scale, _ := rounded.groups(32, 0, k/32)
 		for b, s := range scale {

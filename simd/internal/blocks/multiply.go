@@ -63,23 +63,23 @@ func Many8() bool { return inLanes() || side() }
 
 // Multiply8 is Multiply with rows of x in 8 bits, any number of them. What the integers stand above zero, and the minima, are
 // subtracted as products with the sums of x.
-func (w *Weights) Multiply8(y []float32, ldy int, x []Rounded, lo, hi int) {
+func (w *Weights) Multiply8(y []float32, ldy int, x RoundedRows, lo, hi int) {
 	if w.sideMultiply8(y, ldy, x, lo, hi) {
 		return
 	}
-	if len(x) > 1 {
+	if x.Rows > 1 {
 		w.multiplySeveral(y, ldy, x, lo, hi)
 		return
 	}
-	room := rooms.Get().(*room)
+	row, room := x.Row(0), rooms.Get().(*room)
 	for r := lo; r < hi; r++ {
 		sum := 0.0
 		room.enter(w, r)
 		for at := 0; at < w.Cols; at += most {
 			n := min(most, w.Cols-at)
 			room.scales(at, n)
-			minima := room.weigh(&x[0], room.a[:], room.b[:], at, n)
-			sum += float64(room.product(x[0].Q[at:][:n], at, n)) - float64(minima)
+			minima := room.weigh(&row, room.a[:], room.b[:], at, n)
+			sum += float64(room.product(row.Q[at:][:n], at, n)) - float64(minima)
 		}
 		y[r] = float32(sum)
 	}
@@ -129,15 +129,16 @@ type unpacked struct {
 var pieces = sync.Pool{New: func() any { return new([Held]unpacked) }}
 
 // multiplySeveral unpacks a piece of some rows of weights once and multiplies it with all rows of x.
-func (w *Weights) multiplySeveral(y []float32, ldy int, x []Rounded, lo, hi int) {
+func (w *Weights) multiplySeveral(y []float32, ldy int, x RoundedRows, lo, hi int) {
+	var places [Most]Rounded
 	room, own := rooms.Get().(*room), pieces.Get().(*[Held]unpacked)
 	held := Held
-	if len(x) <= Most {
+	if x.Rows <= Most {
 		held = heldFew
 	}
 	for lo < hi {
 		part := own[:min(held, hi-lo)]
-		for i := 0; w.Cols == 0 && i < len(x); i++ {
+		for i := 0; w.Cols == 0 && i < x.Rows; i++ {
 			clear(y[i*ldy+lo:][:len(part)])
 		}
 		for at := 0; at < w.Cols; at += piece8 {
@@ -148,8 +149,8 @@ func (w *Weights) multiplySeveral(y []float32, ldy int, x []Rounded, lo, hi int)
 				room.unpackScales(u.a[:n/w.width], u.b[:n/w.width], at/w.block)
 				room.prepare(u, at, n)
 			}
-			for i := 0; i < len(x); i += Most {
-				x := x[i:min(i+Most, len(x))]
+			for i := 0; i < x.Rows; i += Most {
+				x := x.some(i, &places)
 				for r := range part {
 					var sums [Most]float32
 					room.products(&part[r], &sums, x, at, n)

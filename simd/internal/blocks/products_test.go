@@ -59,13 +59,12 @@ func TestProducts(t *testing.T) {
 }
 
 // roundedRows are n rows of x in 8 bits, for a product with all of them.
-func roundedRows(x []float32, n int) []Rounded {
+func roundedRows(x []float32, n int) RoundedRows {
 	k := len(x) / n
-	size := RoundedWords(k)
-	rows, memory := make([]Rounded, n), make([]float32, n*size)
-	for i := range rows {
-		rows[i] = RoundedIn(memory[i*size:][:size], k, n)
-		rows[i].Round(x[i*k:][:k], 0, k/32)
+	rows := RoundedRows{make([]float32, n*RoundedWords(k)), n, k}
+	for i := range n {
+		row := rows.Row(i)
+		row.Round(x[i*k:][:k], 0, k/32)
 	}
 	return rows
 }
@@ -82,8 +81,8 @@ func testProducts(t *testing.T, r *rand.Rand, f *format, w Weights, values []flo
 	rounded, rounding := roundedRows(x, n), make([]float32, n*cols)
 	for i := range n {
 		row := x[i*cols:][:cols]
-		one := roundedRows(row, 1)
-		one[0].Values(rounding[i*cols:][:cols], 0, cols/32)
+		one := roundedRows(row, 1).Row(0)
+		one.Values(rounding[i*cols:][:cols], 0, cols/32)
 	}
 	lo := r.IntN(rows)
 	hi := lo + 1 + r.IntN(rows-lo)

@@ -30,7 +30,7 @@ func benchmark(b *testing.B, rows, cols int, portable bool) {
 	for i := range x {
 		x[i] = rand.Float32() - 0.5
 	}
-	rounded := roundedRows(x[:Most*cols], Most)
+	one, rounded := roundedRows(x[:cols], 1), roundedRows(x[:Most*cols], Most)
 	for _, t := range []quant.Type{quant.Q4_0, quant.Q4_1, quant.Q5_0, quant.Q5_1, quant.Q8_0, quant.Q2_K, quant.Q3_K, quant.Q4_K,
 		quant.Q5_K, quant.Q6_K} {
 		words, err := quant.PackedWords(t, cols)
@@ -48,7 +48,7 @@ func benchmark(b *testing.B, rows, cols int, portable bool) {
 			name string
 			run  func(lo, hi int)
 		}{
-			{"q8", func(lo, hi int) { w.Multiply8(y, rows, rounded[:1], lo, hi) }},
+			{"q8", func(lo, hi int) { w.Multiply8(y, rows, one, lo, hi) }},
 			{"q8×8", func(lo, hi int) { w.Multiply8(y, rows, rounded, lo, hi) }},
 			{"f32", func(lo, hi int) { w.Multiply(y, rows, x, 1, lo, hi) }},
 			{"f32×8", func(lo, hi int) { w.Multiply(y, rows, x, Most, lo, hi) }},

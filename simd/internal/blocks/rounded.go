@@ -28,8 +28,29 @@ func RoundedWords(k int) int {
 	return k/4 + 2*(k/32) + 2*(k/16) + wideWords*k/2
 }
 
-// RoundedIn is a row of k values in memory, one of so many that are multiplied together. These lie behind one another.
-func RoundedIn(memory []float32, k, rows int) (r Rounded) {
+// RoundedRows are rows of k values in memory, of RoundedWords(k) words each, that are multiplied together.
+type RoundedRows struct {
+	Memory  []float32
+	Rows, K int
+}
+
+// Row is row i.
+func (x RoundedRows) Row(i int) Rounded {
+	words := RoundedWords(x.K)
+	return roundedIn(x.Memory[i*words:][:words], x.K, x.Rows)
+}
+
+// some are the rows from i on, Most at most, whose places are in memory of the caller.
+func (x RoundedRows) some(i int, places *[Most]Rounded) []Rounded {
+	rows := places[:min(Most, x.Rows-i)]
+	for j := range rows {
+		rows[j] = x.Row(i + j)
+	}
+	return rows
+}
+
+// roundedIn is a row of k values in memory, one of so many.
+func roundedIn(memory []float32, k, rows int) (r Rounded) {
 	r.lanes = rows > 1 && inLanes()
 	n := k
 	if r.lanes {

@@ -118,14 +118,16 @@ func (w *Weights) sideMultiply(y []float32, ldy int, x []float32, m, lo, hi int)
 	return true
 }
 
-func (w *Weights) sideMultiply8(y []float32, ldy int, x []Rounded, lo, hi int) bool {
-	for len(x) > 0 {
-		m := min(len(x), Most)
+func (w *Weights) sideMultiply8(y []float32, ldy int, x RoundedRows, lo, hi int) bool {
+	var places [Most]Rounded
+	for from := 0; from < x.Rows; from += Most {
+		x := x.some(from, &places)
+		m := len(x)
 		c := w.sideCall(m, lo, hi, w.Cols)
 		if c == nil {
 			return false
 		}
-		c.y, c.ldy = unsafe.Pointer(&y[0]), uint32(4*ldy)
+		c.y, c.ldy = unsafe.Pointer(&y[from*ldy]), uint32(4*ldy)
 		for i := range m {
 			scale, sum := x[i].groups(w.width, 0, w.Cols/w.width)
 			c.wide[i], c.scale[i], c.sum[i] = unsafe.Pointer(&x[i].wide[0]), unsafe.Pointer(&scale[0]), unsafe.Pointer(&sum[0])
@@ -134,9 +136,6 @@ func (w *Weights) sideMultiply8(y []float32, ldy int, x []Rounded, lo, hi int) b
 			c.piece = uint32(most / w.BlockLen())
 		}
 		c.run(kernels.BlocksMultiply8)
-		if x = x[m:]; len(x) > 0 {
-			y = y[m*ldy:]
-		}
 	}
 	return true
 }

@@ -12,7 +12,7 @@ func (w *Weights) sideColumns([]float32, []float32, int, int, int, int, int) boo
 
 func (w *Weights) sideMultiply([]float32, int, []float32, int, int, int) bool { return false }
 
-func (w *Weights) sideMultiply8([]float32, int, []Rounded, int, int) bool { return false }
+func (w *Weights) sideMultiply8([]float32, int, RoundedRows, int, int) bool { return false }
 
 const wideWords = 0
 

@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -50,19 +49,12 @@ func TestExtensionsCompile(t *testing.T) {
 	device := settled(t, adapter.Call("requestDevice", map[string]any{"requiredFeatures": ask}))
 	defer device.Call("destroy")
 	kernels := map[string]*wgsl.Kernel{}
-	collect := func(some func([]Call) []Call) {
-		for _, e := range op.All() {
-			calls, err := Calls(e)
-			require.NoError(t, err)
-			for _, c := range some(calls) {
-				extended(t, e, c, &caps, kernels)
-			}
+	for _, e := range op.All() { // all calls: few need some of the extensions
+		calls, err := Calls(e)
+		require.NoError(t, err)
+		for _, c := range calls {
+			extended(t, e, c, &caps, kernels)
 		}
-	}
-	collect(func(calls []Call) []Call { return sample(calls, 1) })
-	halves := func(k *wgsl.Kernel) bool { return strings.HasPrefix(k.Source, "enable f16") }
-	if caps.F16 && !slices.ContainsFunc(slices.Collect(maps.Values(kernels)), halves) {
-		collect(func(calls []Call) []Call { return calls }) // few need it: a sample may lack them
 	}
 	extensions := map[string]int{}
 	for key, k := range kernels {

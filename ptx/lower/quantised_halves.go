@@ -95,8 +95,10 @@ func buildQuantHalves(k *ptx.Kernel) {
 				lo, hi := ptx.UnpackF16(k, pair)
 				for n, h := range []ptx.Reg[ptx.F16]{lo, hi} {
 					half := toFloat32(k, h)
-					v[j+n].Set(c.sub(v[j+n].Get(), half))
 					sum.Set(c.add(sum.Get(), half))
+					if behind == 0 {
+						v[j+n].Set(c.sub(v[j+n].Get(), half)) // for the second halves
+					}
 				}
 				in := ptx.Xor(k, ptx.Add(k, place, u32(behind+8*j)), ptx.Shl(k, ptx.And(k, row, u32(7)), u32(4)))
 				to := ptx.AtByte(k, at, ptx.Mad(k, row, long, in))

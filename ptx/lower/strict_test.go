@@ -77,6 +77,8 @@ var allowed = []allowance{
 			"quant_dp4a_q4_k_1", "quant_dp4a_q5_k_1", "quant_dp4a_q6_k_1", "quant_thin_q2_k", "quant_thin_q3_k", "quant_thin_q4_k",
 			"quant_thin_q5_k", "quant_thin_q6_k"}},
 	{"UncoalescedStore", "as the loads: rows that do not begin at multiples of 16 bytes", named("quant_gemm_")},
+	{"UncoalescedStore", "halves lie as stages of shared memory want them: a lane's pairs in different chunks of 16 bytes, which its neighbours fill",
+		[]string{"quant_halves"}},
 	{"ComputedAddrFromLoaded", "addresses of rows of weights, which the block itself has put into shared memory", named("quant_mma_")},
 }
 

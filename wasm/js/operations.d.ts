@@ -189,8 +189,8 @@ export interface QuantOptions {
   /**
    * q8 lets a device round the activations x to 8 bits before they are multiplied, in blocks of 32 values that have the scale
    * max|x| / 127, where it multiplies integers faster than floats. The squared error is below 1e-4 of the result's for
-   * ordinary activations, and more where outliers stand in a block with small values. The default multiplies the float32
-   * activations.
+   * ordinary activations, and more where outliers stand in a block with small values. A device may round less, as to float16
+   * for tensor cores. The default multiplies the float32 activations, to the accuracy of float32.
    */
   q8?: boolean;
 }

@@ -84,7 +84,7 @@ func Compare(ctx context.Context, b *Batch, first, second Device) error {
 		types := p.Types(s.Out)
 		for k, out := range s.Out {
 			x, y := op.ArrayOf(values[out], types[k].Shape), op.ArrayOf(others[results[out]], types[k].Shape)
-			if at := s.Entry.Disagreement(in, s.Attr.At(data.Scalars), types, k, x.Data, y.Data); at >= 0 {
+			if at := op.Disagreement(s.Entry, in, s.Attr.At(data.Scalars), types, k, x.Data, y.Data); at >= 0 {
 				return b.divergence(p, out, at, x.Data[at], y.Data[at])
 			}
 		}

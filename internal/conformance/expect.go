@@ -44,7 +44,7 @@ func expect(e *op.Entry, a op.Attr, operands []operand, out []op.Type) []*expect
 	if subnormal {
 		wantFlushed = e.Reference(flushed, a, out)
 	}
-	tol := e.ToleranceOf(a)
+	tol := op.ToleranceOf(e, a)
 	var mags [][]float64
 	if tol.Mag > 0 {
 		mags = e.Magnitudes(in, a, out)

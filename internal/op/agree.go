@@ -47,8 +47,8 @@ func half(b uint16) float64 {
 
 // Disagreement returns the first element at which two devices' answers to one call differ by more than either may be off from the
 // reference, taken together; −1 if there is none. Result k of the call is x on one device and y on the other.
-func (e *Entry) Disagreement(in []Array, a Attr, out []Type, k int, x, y []float64) int {
-	tol := e.ToleranceOf(a)
+func Disagreement(e *Entry, in []Array, a Attr, out []Type, k int, x, y []float64) int {
+	tol := ToleranceOf(e, a)
 	tiny, ulp := 0x1p-126, 0.0 // what may be flushed to zero, and the distance of neighbours by their size
 	switch out[k].DType {
 	case compute.Float16:

@@ -113,7 +113,7 @@ func inferAttention(in []Type, a Attr) (AttentionDims, error) {
 var attentionTol = Tolerance{Abs: 1e-30, Mag: 3e-6}
 
 // Attention entries.
-var Attention = register(&Entry{Name: "attention", Method: "Attention", Class: Matrix,
+var Attention = register(&Entry{Name: "attention", Method: "Attention", Class: Matrix, Dots: attentionFlops(4),
 	Doc:     "softmax(scale·q·kᵀ)·v for every head, without the matrix of scores in memory (Dao, \"FlashAttention-2\", 2023)",
 	Special: attentionSpecial, Inputs: attentionInputs, Options: compute.AttentionOptions{},
 	Tol: attentionTol, Domain: [2]float64{-2, 2},
@@ -129,7 +129,7 @@ var Attention = register(&Entry{Name: "attention", Method: "Attention", Class: M
 	}})
 
 // AttentionLSE is what training keeps of attention.
-var AttentionLSE = register(&Entry{Name: "attention_lse", Method: "AttentionLSE", Class: Layer,
+var AttentionLSE = register(&Entry{Name: "attention_lse", Method: "AttentionLSE", Class: Layer, Dots: attentionFlops(4),
 	Doc: "attention, and with it lse [batch, heads, n], for each query the logarithm of the sum of the exponentials of its scores, " +
 		"which the gradients of attention need",
 	Special: "Without batch, lse is [heads, n]. It is −Inf where the result is zeros. " + attentionSpecial,

@@ -67,7 +67,7 @@ const pagedSpecial = "Q is [batch, n, heads, d], or without batch; kpages and vp
 	"All else is as attention has it."
 
 // PagedAttention is attention over a cache in pages.
-var PagedAttention = register(&Entry{Name: "paged_attention", Method: "PagedAttention", Class: Matrix,
+var PagedAttention = register(&Entry{Name: "paged_attention", Method: "PagedAttention", Class: Matrix, Dots: attentionFlops(4),
 	Doc: "softmax(scale·q·kᵀ)·v for every head, of keys and values in pages that a table names for each sequence " +
 		"(Kwon and others, \"PagedAttention\", 2023)",
 	Special: pagedSpecial,

@@ -29,7 +29,7 @@ func Conv1DShape(x, w []int, o compute.Conv1DOptions) (ConvDims, error) {
 }
 
 // Conv1D is the convolution of sequences.
-var Conv1D = register(&Entry{Name: "conv1d", Method: "Conv1D", Class: Window,
+var Conv1D = register(&Entry{Name: "conv1d", Method: "Conv1D", Class: Window, Dots: windowFlops,
 	Doc: "act(the cross-correlation of x [n, c, length] with weights [o, c/groups, k] + bias [o]) along the length; causal, depthwise " +
 		"(groups = c = o) and with SiLU it is the short convolution of state-space models",
 	Special: "Padding is zeros: an infinite weight over padding gives NaN only where the input has elements.",

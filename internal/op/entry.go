@@ -123,6 +123,9 @@ type Entry struct {
 	Ref    func(in []Array, a Attr, out Type) []float64
 	RefAll func(in []Array, a Attr, out []Type) [][]float64
 
+	// Dots counts the floating-point operations of an entry that is made of dot products; nil for all others.
+	Dots func(in, out []Type, a Attr) float64
+
 	Tol Tolerance
 	// Magnitude gives the yardstick of Tol.Mag where the reference on absolute values is not it. Entries of several results
 	// have MagnitudeAll instead.
@@ -139,33 +142,8 @@ type Tolerance struct {
 	Abs, Rel, Mag float64
 }
 
-var (
-	catalogue []*Entry
-	byName    = map[string]*Entry{}
-)
-
-func register(e *Entry) *Entry {
-	if byName[e.Name] != nil {
-		panic("op: two entries named " + e.Name)
-	}
-	catalogue = append(catalogue, e)
-	byName[e.Name] = e
-	return e
-}
-
-// All returns the catalogue in its order of declaration.
-func All() []*Entry { return slices.Clone(catalogue) }
-
-// Lookup returns the entry of that name, or nil.
-func Lookup(name string) *Entry { return byName[name] }
-
-// ActivationEntry returns the unary entry that an activation stands for; nil for none.
-func ActivationEntry(a compute.Activation) (*Entry, error) {
-	if a > compute.Tanh {
-		return nil, fmt.Errorf("activation %d: %w", a, compute.ErrArgument)
-	}
-	return byName[a.String()], nil
-}
+// Arithmetic is the tolerance of a single operation that is rounded once. What computes more per element has a wider one.
+var Arithmetic = Tolerance{Rel: 5e-7}
 
 // MaxRank is the largest number of axes that a tensor may have.
 const MaxRank = 8
@@ -294,3 +272,6 @@ func (t Type) Check() error {
 	}
 	return checkShape(t.Shape)
 }
+
+// UserKernel is the entry of steps that run a kernel of the user's; it is not part of the catalogue.
+var UserKernel = &Entry{Name: "kernel", Class: Custom}

@@ -83,12 +83,12 @@ func TestActivations(t *testing.T) {
 	_, err = op.ActivationEntry(99)
 	require.ErrorIs(t, err, compute.ErrArgument)
 
-	plain := op.MatMul.ToleranceOf(op.Attr{Options: compute.MatMulOptions{}})
+	plain := op.ToleranceOf(op.MatMul, op.Attr{Options: compute.MatMulOptions{}})
 	require.Equal(t, op.MatMul.Tol, plain)
-	wider := op.MatMul.ToleranceOf(op.Attr{Options: compute.MatMulOptions{Act: compute.GELU}})
+	wider := op.ToleranceOf(op.MatMul, op.Attr{Options: compute.MatMulOptions{Act: compute.GELU}})
 	require.Greater(t, wider.Mag, plain.Mag)
 	require.Equal(t, op.GELU.Tol.Abs, wider.Abs)
-	require.Greater(t, op.Conv2D.ToleranceOf(op.Attr{Options: compute.Conv2DOptions{Act: compute.Tanh}}).Rel, 0.0)
+	require.Greater(t, op.ToleranceOf(op.Conv2D, op.Attr{Options: compute.Conv2DOptions{Act: compute.Tanh}}).Rel, 0.0)
 }
 
 // Errors of Check wrap a sentinel and name the operation and the shapes.

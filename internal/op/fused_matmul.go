@@ -12,7 +12,7 @@ const fusedSpecial = "x is [… k], weights are [n k] in Float32, Float16 or BFl
 
 // Products of rows with weights, and what stands before or behind them in a transformer.
 var (
-	RMSNormMatVec = register(&Entry{Name: "rms_norm_matvec", Method: "RMSNormMatVec", Class: Layer,
+	RMSNormMatVec = register(&Entry{Name: "rms_norm_matvec", Method: "RMSNormMatVec", Class: Layer, Dots: matrixFlops(2),
 		Doc: "rms_norm(x)·wᵀ, the norm being that of the last axis with gamma [k]", Special: fusedSpecial,
 		Inputs:  []Input{{Name: "x"}, {Name: "gamma"}, {Name: "w", Types: floats}},
 		Scalars: RMSNorm.Scalars, Tol: Tolerance{Abs: 1e-6, Rel: 1e-5, Mag: 4e-6}, Domain: [2]float64{-1, 1},
@@ -29,7 +29,7 @@ var (
 			in = absolute(in)
 			return rowsTimes(Array{in[0].Shape, RMSNorm.Ref(in[:2], a, Type{})}, in[2])
 		}})
-	QKV = register(&Entry{Name: "qkv", Method: "QKV", Class: Layer,
+	QKV = register(&Entry{Name: "qkv", Method: "QKV", Class: Layer, Dots: qkvFlops,
 		Doc: "the products of x with three weights, x·wqᵀ + bq, x·wkᵀ + bk and x·wvᵀ + bv; biases are [n], all or none", Special: fusedSpecial,
 		Inputs: []Input{{Name: "x"}, {Name: "wq", Types: floats}, {Name: "wk", Types: floats}, {Name: "wv", Types: floats},
 			{Name: "bq", Optional: true}, {Name: "bk", Optional: true}, {Name: "bv", Optional: true}},
@@ -56,7 +56,7 @@ var (
 		},
 		RefAll:       func(in []Array, _ Attr, _ []Type) [][]float64 { return threeProducts(in) },
 		MagnitudeAll: func(in []Array, _ Attr, _ []Type) [][]float64 { return threeProducts(absolute(in)) }})
-	GateUpSwiGLU = register(&Entry{Name: "gate_up_swiglu", Method: "GateUpSwiGLU", Class: Layer,
+	GateUpSwiGLU = register(&Entry{Name: "gate_up_swiglu", Method: "GateUpSwiGLU", Class: Layer, Dots: gateUpFlops,
 		Doc: "silu(x·gateᵀ)·(x·upᵀ), the wide half of a gated feed-forward layer", Special: fusedSpecial,
 		Inputs: []Input{{Name: "x"}, {Name: "gate", Types: floats}, {Name: "up", Types: floats}},
 		Tol:    Tolerance{Abs: 2e-6, Rel: 1e-5, Mag: 8e-6}, Domain: [2]float64{-1, 1},

@@ -58,7 +58,7 @@ func TestDisagreement(t *testing.T) {
 		for len(in) < len(e.Inputs) {
 			in = append(in, in[0])
 		}
-		return e.Disagreement(in, op.Attr{Options: e.Options}, []op.Type{{DType: d, Shape: []int{2}}}, 0, []float64{3, x}, []float64{3, y})
+		return op.Disagreement(e, in, op.Attr{Options: e.Options}, []op.Type{{DType: d, Shape: []int{2}}}, 0, []float64{3, x}, []float64{3, y})
 	}
 	for _, c := range []struct {
 		e    *op.Entry

@@ -7,12 +7,6 @@ import (
 	"github.com/wavelane/wavelane/compute"
 )
 
-// sumTol bounds the error of a running float32 sum of products of a few thousand terms, in blocks or with FMA.
-var sumTol = Tolerance{Mag: 3e-6}
-
-// precisions are what products of float32 may be off by.
-var precisions = map[compute.Precision]Tolerance{compute.FullPrecision: sumTol, compute.TF32: {Mag: 1e-3}, compute.FP32Tensor: {Mag: 2e-5}}
-
 // MatMulDims are the sizes of a matmul. Strides are the distances in elements between successive matrices of a batch; an
 // operand without leading axes is shared by the whole batch and has stride 0.
 type MatMulDims struct {
@@ -54,7 +48,7 @@ func MatMulShape(a, b []int, o compute.MatMulOptions) (MatMulDims, error) {
 
 // Matrix entries.
 var (
-	MatMul = register(&Entry{Name: "matmul", Method: "MatMul", Class: Matrix,
+	MatMul = register(&Entry{Name: "matmul", Method: "MatMul", Class: Matrix, Dots: matmulFlops,
 		Doc: "act(a·b + bias) over the last two axes; leading axes are a batch, equal or absent on one side. The element types of " +
 			"a and b are the same, that of the result is an option; sums and bias are Float32",
 		Special: "K = 0 gives act(bias). NaN and Inf propagate as the sums of products make them. Subnormal halves may count as 0.",
@@ -90,7 +84,7 @@ var (
 		Magnitude: func(in []Array, a Attr, out Type) []float64 {
 			return matmulReference(absolute(in), a.Options.(compute.MatMulOptions), out)
 		}})
-	MatVec = register(&Entry{Name: "matvec", Method: "MatVec", Class: Matrix,
+	MatVec = register(&Entry{Name: "matvec", Method: "MatVec", Class: Matrix, Dots: matrixFlops(0),
 		Doc: "the matrix a [m, k] times the vector x [k], or times each row of x [rows, k], which gives [rows, m]; the matrix may be " +
 			"Float16 or BFloat16 and is read once for up to 8 rows",
 		Special: "K = 0 gives zeros. Subnormal halves may count as 0.",
@@ -99,7 +93,7 @@ var (
 		Ref: func(in []Array, _ Attr, out Type) []float64 {
 			return matmulReference([]Array{asRows(in[1]), in[0]}, compute.MatMulOptions{TransB: true}, out)
 		}})
-	VecMat = register(&Entry{Name: "vecmat", Method: "VecMat", Class: Matrix,
+	VecMat = register(&Entry{Name: "vecmat", Method: "VecMat", Class: Matrix, Dots: matrixFlops(1),
 		Doc: "the vector x [k], or each row of x [rows, k], times the matrix a [k, n], which gives [n] or [rows, n]; the matrix may be " +
 			"Float16 or BFloat16 and is read once for up to 8 rows",
 		Special: "K = 0 gives zeros. Subnormal halves may count as 0.",
@@ -201,32 +195,4 @@ func activate(y []float64, act compute.Activation) []float64 {
 		y[i] = e.F(y[i:i+1], nil)
 	}
 	return y
-}
-
-// Activation returns the activation that the options ask for.
-func (a Attr) Activation() compute.Activation {
-	switch o := a.Options.(type) {
-	case compute.MatMulOptions:
-		return o.Act
-	case compute.Conv2DOptions:
-		return o.Act
-	case compute.Conv1DOptions:
-		return o.Act
-	case compute.BiasActivationOptions:
-		return o.Act
-	}
-	return compute.NoActivation
-}
-
-// ToleranceOf returns the tolerance of a call: that of the entry, widened by what its options permit: a precision or an activation.
-func (e *Entry) ToleranceOf(a Attr) Tolerance {
-	tol := e.Tol
-	if o, ok := a.Options.(compute.MatMulOptions); ok {
-		tol = precisions[o.Precision]
-	}
-	if f, err := ActivationEntry(a.Activation()); err == nil && f != nil {
-		// The steepest activation has slope 1.13: the sum's error grows by as much.
-		tol.Abs, tol.Rel, tol.Mag = tol.Abs+f.Tol.Abs, tol.Rel+f.Tol.Rel, 1.13*tol.Mag
-	}
-	return tol
 }

@@ -265,6 +265,3 @@ func inferReshape(n int, shape []int) ([]int, error) {
 	}
 	return out, nil
 }
-
-// UserKernel is the entry of steps that run a kernel of the user's; it is not part of the catalogue.
-var UserKernel = &Entry{Name: "kernel", Class: Custom}

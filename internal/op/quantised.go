@@ -57,7 +57,7 @@ var (
 			return y
 		}})
 
-	QuantMatMulRowMajor = register(&Entry{Name: "quant_matmul_row_major", Method: "QuantMatMulRowMajor", Class: Layer,
+	QuantMatMulRowMajor = register(&Entry{Name: "quant_matmul_row_major", Method: "QuantMatMulRowMajor", Class: Layer, Dots: quantFlops,
 		Doc: "x·wᵀ of x [… k] with quantised weights w [n words], whose blocks lie along k, as model files have them: " +
 			"[… n]", Special: quantSpecial,
 		Inputs:  []Input{{Name: "x"}, {Name: "w", Types: packed}},
@@ -74,7 +74,7 @@ var (
 			return rowsTimes(yardstick8(in[0], o.Q8), weightYardstick(in[1], o.Format))
 		}})
 
-	QuantMatMulColMajor = register(&Entry{Name: "quant_matmul_col_major", Method: "QuantMatMulColMajor", Class: Layer,
+	QuantMatMulColMajor = register(&Entry{Name: "quant_matmul_col_major", Method: "QuantMatMulColMajor", Class: Layer, Dots: quantFlops,
 		Doc: "x·w of x [… k] with quantised weights w [k words], whose blocks lie along n: [… n]; Q8 is not possible, since " +
 			"the values that a result sums up have scales of their own", Special: quantSpecial,
 		Inputs:  []Input{{Name: "x"}, {Name: "w", Types: packed}},
@@ -102,7 +102,7 @@ var (
 			return matmulReference([]Array{asRows(yardstick8(in[0], false)), w}, compute.MatMulOptions{}, out)
 		}})
 
-	QuantRMSNormMatVec = register(&Entry{Name: "quant_rms_norm_matvec", Method: "QuantRMSNormMatVec", Class: Layer,
+	QuantRMSNormMatVec = register(&Entry{Name: "quant_rms_norm_matvec", Method: "QuantRMSNormMatVec", Class: Layer, Dots: quantFlops,
 		Doc: "rms_norm(x)·wᵀ with quantised weights w [n words], the norm being that of the last axis with " +
 			"gamma [k]", Special: quantSpecial,
 		Inputs:  []Input{{Name: "x"}, {Name: "gamma"}, {Name: "w", Types: packed}},
@@ -125,7 +125,7 @@ var (
 			return rowsTimes(yardstick8(x, o.Q8), weightYardstick(in[2], o.Format))
 		}})
 
-	QuantQKV = register(&Entry{Name: "quant_qkv", Method: "QuantQKV", Class: Layer,
+	QuantQKV = register(&Entry{Name: "quant_qkv", Method: "QuantQKV", Class: Layer, Dots: quantFlops,
 		Doc: "the products of x with three quantised weights [n words], x·wqᵀ + bq, x·wkᵀ + bk and x·wvᵀ + bv; biases are " +
 			"[n], all or none; formats may differ", Special: quantSpecial,
 		Inputs: []Input{{Name: "x"}, {Name: "wq", Types: packed}, {Name: "wk", Types: packed}, {Name: "wv", Types: packed},
@@ -166,7 +166,7 @@ var (
 			return threeProducts(in)
 		}})
 
-	QuantGateUpSwiGLU = register(&Entry{Name: "quant_gate_up_swiglu", Method: "QuantGateUpSwiGLU", Class: Layer,
+	QuantGateUpSwiGLU = register(&Entry{Name: "quant_gate_up_swiglu", Method: "QuantGateUpSwiGLU", Class: Layer, Dots: quantGateUpFlops,
 		Doc: "silu(x·gateᵀ)·(x·upᵀ) with quantised weights [n words] of one format, the wide half of a " +
 			"gated feed-forward layer", Special: quantSpecial,
 		Inputs:  []Input{{Name: "x"}, {Name: "gate", Types: packed}, {Name: "up", Types: packed}},

@@ -110,7 +110,7 @@ func (d *ConvDims) Taps(oy, ox int, visit func(ky, kx, y, x int)) {
 
 // Window entries.
 var (
-	Conv2D = register(&Entry{Name: "conv2d", Method: "Conv2D", Class: Window,
+	Conv2D = register(&Entry{Name: "conv2d", Method: "Conv2D", Class: Window, Dots: windowFlops,
 		Doc:     "act(the cross-correlation of x [n, c, h, w] with weights [o, c/groups, kh, kw] + bias [o]), or of [h, w] with [kh, kw]",
 		Special: "Padding is zeros: an infinite weight over padding gives NaN only where the input has elements.",
 		Inputs:  []Input{{Name: "x"}, {Name: "weights"}, {Name: "bias", Optional: true}},

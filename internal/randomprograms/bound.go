@@ -48,7 +48,7 @@ func estimateStep(e *op.Entry, in []estimate, a op.Attr, out []op.Type) []estima
 	}
 	want := e.Reference(arrays, a, out)
 	all := spread(e, in, a, out, want)
-	tol := e.ToleranceOf(a)
+	tol := op.ToleranceOf(e, a)
 	var yardstick [][]float64
 	if tol.Mag > 0 {
 		yardstick = e.Magnitudes(widened(in), a, out)

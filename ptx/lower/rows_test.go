@@ -88,7 +88,7 @@ func judge(t require.TestingT, e *op.Entry, a op.Attr, operands [][]float32, sha
 	}
 	out, err := e.Check(types, a)
 	require.NoError(t, err)
-	want, tol := e.Reference(in, a, out)[0].Data, e.ToleranceOf(a)
+	want, tol := e.Reference(in, a, out)[0].Data, op.ToleranceOf(e, a)
 	magnitudes := make([]float64, len(want))
 	if tol.Mag > 0 {
 		magnitudes = e.Magnitudes(in, a, out)[0]

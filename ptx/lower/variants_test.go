@@ -61,7 +61,7 @@ func (r *rig) check(t *testing.T, rng *rand.Rand, e *op.Entry, a op.Attr, wild b
 	if e.Magnitude != nil {
 		magnitude = e.Magnitude(absolute, a, p.Values[out].Type)
 	}
-	tol := e.ToleranceOf(a)
+	tol := op.ToleranceOf(e, a)
 	for i, w := range want {
 		g := float64(got[i])
 		if math.IsNaN(w) && math.IsNaN(g) || g == w {
